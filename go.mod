@@ -1,0 +1,3 @@
+module github.com/pando-index/pando
+
+go 1.25

@@ -1,0 +1,98 @@
+// Package par runs numbered pieces of work on several goroutines. It is the
+// one place in Pando that starts goroutines for CPU work: builds, sorts and
+// query batches all go through it.
+package par
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Task is work cut into pieces. Do is called once for each piece, from
+// several goroutines at a time.
+type Task interface {
+	Do(piece int)
+}
+
+// Func makes a Task of a function.
+type Func func(piece int)
+
+// Do calls f.
+func (f Func) Do(piece int) { f(piece) }
+
+// Workers gives the number of goroutines that a request for n means: n
+// itself, or one for each core where n is 0 or less.
+func Workers(n int) int {
+	if n <= 0 {
+		return runtime.GOMAXPROCS(0)
+	}
+	return n
+}
+
+// Run calls t.Do for every piece in [0, pieces) on at most workers goroutines,
+// the caller's among them, and returns when all are done. Pieces are handed
+// out in order, to whoever is free. A panic in a piece stops the handing out
+// and is raised again in the caller. Run allocates nothing in steady state if
+// t holds a pointer.
+func Run(workers, pieces int, t Task) {
+	workers = min(workers, pieces)
+	if workers <= 1 {
+		for i := range pieces {
+			t.Do(i)
+		}
+		return
+	}
+	c := crews.Get().(*crew)
+	c.task, c.pieces = t, int64(pieces)
+	c.next.Store(0)
+	c.wg.Add(workers - 1)
+	for range workers - 1 {
+		go c.helper() // a stored func value: no closure is made
+	}
+	c.work()
+	c.wg.Wait()
+	failed := c.failed.Swap(nil)
+	c.task = nil
+	crews.Put(c)
+	if failed != nil {
+		panic(failed.value)
+	}
+}
+
+// crew is the state of one Run, kept for the next.
+type crew struct {
+	task   Task
+	pieces int64
+	next   atomic.Int64
+	wg     sync.WaitGroup
+	failed atomic.Pointer[failure]
+	helper func()
+}
+
+type failure struct{ value any }
+
+var crews = sync.Pool{New: func() any {
+	c := new(crew)
+	c.helper = func() {
+		defer c.wg.Done()
+		c.work()
+	}
+	return c
+}}
+
+func (c *crew) work() {
+	defer func() {
+		if v := recover(); v != nil {
+			c.failed.CompareAndSwap(nil, &failure{v})
+			c.next.Store(c.pieces)
+		}
+	}()
+	for {
+		i := c.next.Add(1) - 1
+		if i >= c.pieces {
+			return
+		}
+		c.task.Do(int(i))
+	}
+}
