@@ -1,0 +1,176 @@
+// Package arena gives memory off the Go heap, in the page sizes that the
+// HB+-tree paper compares. The garbage collector neither walks nor moves it.
+//
+// A Block is one range of addresses cut into segments, in the order asked
+// for: an index puts its inner nodes into the first, its leaves into the
+// second, columns of values into more.
+//
+//	base                     2 MiB aligned where huge pages are used
+//	│ segment 0 │ pad │ segment 1 │ pad │ … │ slack │
+//	            each segment starts on a page of its kind, so that
+//	            one segment can be on huge pages and the next on small ones
+//
+// A block ends in two steps. Release gives the memory back to the system at
+// once but keeps the addresses readable, as zeros: a reader that was on its
+// way through the block when another goroutine closed the index reads
+// nonsense and then notices, but never faults. The addresses go back when the
+// last reference to the Block is gone and the garbage collector has seen it.
+package arena
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Align is the alignment of every segment at least: a cache line.
+const Align = 64
+
+// HugeSize is the size of a huge page that the system makes by itself.
+const HugeSize = 2 << 20
+
+// Pages says which segments are put on huge pages.
+type Pages uint8
+
+const (
+	Small     Pages = iota // 4 KiB pages for all
+	HugeInner              // huge pages for segment 0, small for the others
+	HugeAll                // huge pages for all
+)
+
+func (p Pages) String() string {
+	switch p {
+	case Small:
+		return "small pages"
+	case HugeInner:
+		return "huge pages for inner nodes"
+	case HugeAll:
+		return "huge pages"
+	}
+	return fmt.Sprintf("Pages(%d)", uint8(p))
+}
+
+// ErrLimit is the error of a block that would take more than its limit, or
+// more than a machine can address.
+var ErrLimit = errors.New("memory limit")
+
+// Block is memory off the Go heap. Make one with New.
+type Block struct {
+	segments [][]byte
+	pages    Pages
+	bytes    int64 // counted in InUse
+	mem      *mapping
+	released atomic.Bool
+	cleanup  runtime.Cleanup
+}
+
+// mapping is what the system gave: the part of a Block that its cleanup needs.
+type mapping struct {
+	addr   unsafe.Pointer
+	length uintptr
+	huge1G bool
+	bytes  int64       // 0 once released
+	freed  atomic.Bool // accounted as given back
+}
+
+var inUse atomic.Int64
+
+// InUse is the number of bytes that all blocks not yet released hold.
+func InUse() int64 { return inUse.Load() }
+
+// Need gives the bytes that New would count for these segments.
+func Need(sizes []int, pages Pages) (int64, error) {
+	_, total, err := place(sizes, pages)
+	return total, err
+}
+
+// New makes a block of zeroed segments of the given sizes. slack bytes more
+// stay readable behind the last one; they take addresses, not memory. Where
+// limit is above 0 and the block would take more, New gives an error that
+// wraps ErrLimit and takes nothing.
+func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
+	offsets, total, err := place(sizes, pages)
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 && total > limit {
+		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
+	}
+	m, err := reserve(uintptr(total)+uintptr(slack), pages)
+	if err != nil {
+		return nil, fmt.Errorf("cannot take %d bytes from the system: %w", total, err)
+	}
+	m.bytes = total
+	inUse.Add(total)
+	b := &Block{pages: pages, bytes: total, mem: m}
+	for i, size := range sizes {
+		seg := unsafe.Slice((*byte)(unsafe.Add(m.addr, offsets[i])), size)
+		b.segments = append(b.segments, seg)
+		if pages == HugeAll || pages == HugeInner && i == 0 {
+			adviseHuge(m, uintptr(offsets[i]), roundUp(size, pageSize(pages, i)))
+		}
+	}
+	b.cleanup = runtime.AddCleanup(b, (*mapping).unmap, m)
+	return b, nil
+}
+
+// Segment gives segment i. It must not be kept longer than the Block.
+func (b *Block) Segment(i int) []byte { return b.segments[i] }
+
+// Base is the address of segment 0, to which the others lie at fixed distances.
+func (b *Block) Base() unsafe.Pointer { return b.mem.addr }
+
+// Bytes is the memory the block holds, padding included.
+func (b *Block) Bytes() int64 { return b.bytes }
+
+// Pages says which pages the block was asked to use.
+func (b *Block) Pages() Pages { return b.pages }
+
+// Release gives the memory back. What is read there afterwards is zeros.
+// A second Release does nothing.
+func (b *Block) Release() {
+	if b.released.Swap(true) {
+		return
+	}
+	b.mem.account()
+	discard(b.mem)
+	runtime.KeepAlive(b)
+}
+
+func (m *mapping) account() {
+	if !m.freed.Swap(true) {
+		inUse.Add(-m.bytes)
+	}
+}
+
+func (m *mapping) unmap() {
+	m.account()
+	unreserve(m)
+}
+
+// place finds each segment's offset, and the size of all.
+func place(sizes []int, pages Pages) (offsets []int, total int64, err error) {
+	end := 0
+	for i, size := range sizes {
+		if size < 0 || size > math.MaxInt/4 || end > math.MaxInt/4 {
+			return nil, 0, fmt.Errorf("%w: more than a machine can address", ErrLimit)
+		}
+		end = roundUp(end, pageSize(pages, i))
+		offsets = append(offsets, end)
+		end += size
+	}
+	return offsets, int64(roundUp(end, pageSize(pages, len(sizes)-1))), nil
+}
+
+// pageSize is the granularity on which segment i starts.
+func pageSize(pages Pages, i int) int {
+	if pages == HugeAll || pages == HugeInner && i <= 1 {
+		return HugeSize
+	}
+	return 4096
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }

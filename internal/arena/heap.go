@@ -1,0 +1,20 @@
+//go:build !unix || aix || solaris || illumos
+
+package arena
+
+import "unsafe"
+
+// On systems without mmap a block is plain Go memory without pointers: the
+// garbage collector frees it when the last reader is gone.
+
+func reserve(length uintptr, _ Pages) (*mapping, error) {
+	buf := make([]byte, length+4096)
+	addr := unsafe.Pointer(unsafe.SliceData(buf))
+	return &mapping{addr: unsafe.Add(addr, -uintptr(addr)&4095), length: length}, nil
+}
+
+func adviseHuge(*mapping, uintptr, int) {}
+
+func discard(*mapping) {}
+
+func unreserve(*mapping) {}

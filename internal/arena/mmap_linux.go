@@ -1,0 +1,53 @@
+package arena
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const noReserve = unix.MAP_NORESERVE
+
+// adviseHuge asks for huge pages; a system that has none says no, and the
+// memory stays on small pages.
+func adviseHuge(m *mapping, offset uintptr, length int) {
+	if m.huge1G || length == 0 {
+		return
+	}
+	length = min(length, int(m.length-offset))
+	unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(m.addr, offset)), length), unix.MADV_HUGEPAGE)
+}
+
+const gigabyte = 1 << 30
+
+// reserve1G maps the block on 1 GiB pages, or gives nil where the system has
+// not reserved enough of them or they would be mostly empty.
+func reserve1G(length uintptr) *mapping {
+	if length < gigabyte/4*3 {
+		return nil
+	}
+	length = (length + gigabyte - 1) &^ (gigabyte - 1)
+	if free1G() < int(length/gigabyte) {
+		return nil
+	}
+	addr, err := mmap(nil, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_HUGETLB|unix.MAP_HUGE_1GB)
+	if err != nil {
+		return nil
+	}
+	return &mapping{addr: addr, length: length, huge1G: true}
+}
+
+func free1G() int {
+	text, err := os.ReadFile("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages")
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,53 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package arena
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// reserve maps length bytes of zeros, aligned to HugeSize where huge pages
+// are wanted.
+func reserve(length uintptr, pages Pages) (*mapping, error) {
+	length = max(length, 1)
+	if pages == HugeAll {
+		if m := reserve1G(length); m != nil {
+			return m, nil
+		}
+	}
+	length = (length + 4095) &^ 4095
+	extra := uintptr(0)
+	if pages != Small {
+		extra = HugeSize
+	}
+	addr, err := mmap(nil, length+extra, unix.PROT_READ|unix.PROT_WRITE, 0)
+	if err != nil {
+		return nil, err
+	}
+	if extra == 0 {
+		return &mapping{addr: addr, length: length}, nil
+	}
+	// Cut the aligned part out and give the ends back.
+	head := -uintptr(addr) & (HugeSize - 1)
+	if head > 0 {
+		unix.MunmapPtr(addr, head)
+	}
+	if tail := extra - head; tail > 0 {
+		unix.MunmapPtr(unsafe.Add(addr, head+length), tail)
+	}
+	return &mapping{addr: unsafe.Add(addr, head), length: length}, nil
+}
+
+func mmap(at unsafe.Pointer, length uintptr, prot, flags int) (unsafe.Pointer, error) {
+	return unix.MmapPtr(-1, 0, at, length, prot, unix.MAP_PRIVATE|unix.MAP_ANON|flags)
+}
+
+// discard swaps the memory for untouched zero pages at the same addresses.
+func discard(m *mapping) {
+	// Should the swap fail, the memory stays until unmap: late, but not lost.
+	mmap(m.addr, m.length, unix.PROT_READ, unix.MAP_FIXED|noReserve)
+}
+
+func unreserve(m *mapping) { unix.MunmapPtr(m.addr, m.length) }

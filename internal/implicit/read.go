@@ -1,0 +1,73 @@
+package implicit
+
+import (
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// Rank sets ranks[i] to the number of entries with a key below keys[i].
+func (t *Tree[C]) Rank(keys []C, ranks []int) { simd.Rank(&t.Tree, keys, ranks) }
+
+// Find sets ranks[i] to the place of the first entry with key keys[i], or -1.
+func (t *Tree[C]) Find(keys []C, ranks []int) { simd.Find(&t.Tree, keys, ranks) }
+
+// GetPairs looks keys up in a tree of Pairs; see simd.GetPairs.
+func (t *Tree[C]) GetPairs(keys, vals []C, found []bool) (hits int) {
+	return simd.GetPairs(&t.Tree, keys, vals, found)
+}
+
+// Seek gives the number of entries with a key below key, and whether the
+// entry at that place has just that key.
+func (t *Tree[C]) Seek(key C) (rank int, equal bool) { return simd.Seek(&t.Tree, key) }
+
+// PrefetchFrom names a column outside the tree whose value Find is to
+// prefetch: values that live in a Go slice. It must outlive the tree.
+func (t *Tree[C]) PrefetchFrom(vals unsafe.Pointer, size int) {
+	t.Vals, t.ValSize = vals, uint64(size)
+}
+
+// place gives the address of entry i's key.
+func (t *Tree[C]) place(i int) unsafe.Pointer {
+	leaf, at := i>>t.LeafShift, i&(t.perLeaf()-1)
+	return unsafe.Add(t.Level[t.Levels], leaf*simd.LineBytes+at*keyBytes[C]())
+}
+
+// Key gives the key of entry i, 0 <= i < Len.
+func (t *Tree[C]) Key(i int) C { return *(*C)(t.place(i)) }
+
+// Val gives the address of entry i's value in the tree.
+func (t *Tree[C]) Val(i int) unsafe.Pointer {
+	if t.cfg.Leaves == Pairs {
+		return unsafe.Add(t.place(i), halfLine)
+	}
+	return unsafe.Add(t.Vals, i*t.cfg.ValSize)
+}
+
+// CopyKeys copies the keys of the entries from lo on.
+func (t *Tree[C]) CopyKeys(dst []C, lo int) {
+	if t.cfg.Leaves == Apart { // leaves are full and in line: one array
+		copy(dst, unsafe.Slice((*C)(t.place(lo)), len(dst)))
+		return
+	}
+	for len(dst) > 0 {
+		n := min(len(dst), t.perLeaf()-lo&(t.perLeaf()-1))
+		copy(dst[:n], unsafe.Slice((*C)(t.place(lo)), n))
+		dst, lo = dst[n:], lo+n
+	}
+}
+
+// CopyVals copies the values in the tree from entry lo on; len(dst) is a
+// multiple of their size.
+func (t *Tree[C]) CopyVals(dst []byte, lo int) {
+	size := t.cfg.ValSize
+	if t.cfg.Leaves == Apart {
+		copy(dst, unsafe.Slice((*byte)(unsafe.Add(t.Vals, lo*size)), len(dst)))
+		return
+	}
+	for len(dst) > 0 {
+		n := min(len(dst)/size, t.perLeaf()-lo&(t.perLeaf()-1))
+		copy(dst[:n*size], unsafe.Slice((*byte)(t.Val(lo)), n*size))
+		dst, lo = dst[n*size:], lo+n
+	}
+}

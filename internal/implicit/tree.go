@@ -1,0 +1,250 @@
+// Package implicit is the implicit B+-tree of the HB+-tree paper (section
+// 4.1): an immutable tree without child pointers, its nodes one cache line
+// each, breadth first in one block of memory.
+//
+//	segment 0: inner nodes, root level first
+//	  ┌────────┬────────┬─────┬────────┐
+//	  │ root   │ level 1│  …  │ level h│   child j of node i of a level is
+//	  └────────┴────────┴─────┴────────┘   node i·fanout+j of the next
+//
+//	  inner node: 8 (64-bit) or 16 (32-bit) separators, 64 bytes
+//	  ┌──┬──┬──┬──┬──┬──┬──┬──┐   separator j is the greatest key under
+//	  │s0│s1│s2│s3│s4│s5│s6│s7│   child j; the last child has none. Places
+//	  └──┴──┴──┴──┴──┴──┴──┴──┘   without a child hold the maximum, which
+//	                              is below no key and so never counted.
+//
+//	segment 1: leaves, in key order
+//	  Pairs:  ┌──────────────┬──────────────┐  keys and values of the same
+//	          │ k0 k1 k2 k3  │ v0 v1 v2 v3  │  width in one line: one miss
+//	          └──────────────┴──────────────┘  a hit (8 pairs of 32 bits)
+//	  Apart:  ┌─────────────────────────────┐  keys alone: 8 or 16 a line;
+//	          │ k0 k1 k2 k3 k4 k5 k6 k7     │  values of any width, if any,
+//	          └─────────────────────────────┘  in segment 2, in key order
+//
+//	  The last leaf is filled up with copies of the greatest key: a search
+//	  for the first of equal keys never ends at one of them.
+//
+// With every separator the greatest key on its left, the number of separators
+// below a key is the child that holds the key's lower bound: equal keys may
+// cross any border between nodes, and no key value is reserved.
+//
+// Which leaves are the better: bench experiment layout. A hit on Pairs takes
+// one line from memory where Apart takes two; so Pairs is what Frozen uses
+// where widths allow, at 12.5 % of memory beyond the pairs against 6.3 %.
+package implicit
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// Leaves is how leaves hold keys and values.
+type Leaves uint8
+
+const (
+	Apart Leaves = iota // keys in leaves, values in a column of their own
+	Pairs               // keys and values together in a line
+)
+
+func (l Leaves) String() string {
+	if l == Pairs {
+		return "pairs"
+	}
+	return "apart"
+}
+
+// Config says how to build a tree.
+type Config struct {
+	Leaves   Leaves
+	ValSize  int         // bytes of a value kept in the tree; 0 for none. Pairs need the key's width
+	Fanout   int         // 0 for the most a node can have: 9 (64-bit) or 17 (32-bit). The paper's hybrid tree has 8 and 16
+	Pages    arena.Pages // which segments go on huge pages
+	Limit    int64       // most bytes to take; 0 for no limit
+	Workers  int         // goroutines that build
+	Distance int         // queries between two steps of one query; 0 for DefaultDistance
+}
+
+// DefaultDistance is the best of 1 to 128: bench experiment pipeline-length.
+const DefaultDistance = 16
+
+// maxTopBytes bounds a level that a query walks through without giving way to
+// other queries: it should be in the second-level cache, with room to spare.
+const maxTopBytes = 256 << 10
+
+// maxLeaves keeps the number of a node within 32 bits, which the search
+// routines rely on.
+const maxLeaves = 1 << 32
+
+// smallBlock is the size below which huge pages would be mostly empty.
+const smallBlock = 4 << 20
+
+// ErrTooLarge is the error for more keys than node numbers can tell apart.
+var ErrTooLarge = errors.New("too many keys for one tree")
+
+// Tree is an immutable tree over codes. It is safe for concurrent readers.
+type Tree[C simd.Code] struct {
+	simd.Tree
+	cfg    Config
+	counts []int // nodes of each inner level, root first
+	leaves int
+	block  *arena.Block
+}
+
+// keyBytes is the size of a code.
+func keyBytes[C simd.Code]() int {
+	var c C
+	return int(unsafe.Sizeof(c))
+}
+
+// shape works out the geometry of a tree of n keys.
+func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
+	slots := simd.LineBytes / keyBytes[C]()
+	if cfg.Fanout == 0 {
+		cfg.Fanout = slots + 1
+	}
+	if cfg.Fanout != slots && cfg.Fanout != slots+1 {
+		return nil, fmt.Errorf("fanout %d: a node of %d-bit keys has %d or %d children", cfg.Fanout, 8*keyBytes[C](), slots, slots+1)
+	}
+	if cfg.Distance == 0 {
+		cfg.Distance = DefaultDistance
+	}
+	perLeaf := slots
+	if cfg.Leaves == Pairs {
+		if cfg.ValSize != keyBytes[C]() {
+			return nil, fmt.Errorf("pairs of %d-byte keys and %d-byte values: the widths must be equal", keyBytes[C](), cfg.ValSize)
+		}
+		perLeaf = slots / 2
+	}
+	t := &Tree[C]{cfg: cfg, leaves: max(1, (n+perLeaf-1)/perLeaf)}
+	if t.leaves > maxLeaves {
+		return nil, fmt.Errorf("%w: %d keys, the limit is %d", ErrTooLarge, n, maxLeaves*perLeaf)
+	}
+	for nodes := t.leaves; nodes > 1; {
+		nodes = (nodes + cfg.Fanout - 1) / cfg.Fanout
+		t.counts = append([]int{nodes}, t.counts...)
+	}
+	t.Levels = len(t.counts)
+	for t.Top < t.Levels && t.counts[t.Top]*simd.LineBytes <= maxTopBytes {
+		t.Top++
+	}
+	t.Fanout = uint64(cfg.Fanout)
+	t.Distance = uint64(cfg.Distance)
+	t.LastLeaf = uint64(t.leaves - 1)
+	t.Len = uint64(n)
+	for 1<<t.LeafShift < perLeaf {
+		t.LeafShift++
+	}
+	if n > 0 { // an empty tree has one leaf without places
+		t.LeafMask = 1<<perLeaf - 1
+	}
+	return t, nil
+}
+
+// segments gives the sizes of the block's segments.
+func (t *Tree[C]) segments() []int {
+	inner := 0
+	for _, c := range t.counts {
+		inner += c
+	}
+	sizes := []int{inner * simd.LineBytes, t.leaves * simd.LineBytes}
+	if t.cfg.Leaves == Apart && t.cfg.ValSize > 0 {
+		sizes = append(sizes, int(t.Len)*t.cfg.ValSize)
+	}
+	return sizes
+}
+
+// slack is what must be readable behind the block: with a fanout one below
+// the most, a search through a released tree counts one child too many at
+// every level and may end that far behind.
+func (t *Tree[C]) slack(sizes []int) int {
+	if t.cfg.Fanout > simd.LineBytes/keyBytes[C]() {
+		return 0
+	}
+	return (sizes[0] + sizes[1]) / 8
+}
+
+// pages is the page mode to use for a block of these sizes.
+func (t *Tree[C]) pages(sizes []int) arena.Pages {
+	total := 0
+	for _, s := range sizes {
+		total += s
+	}
+	if total < smallBlock {
+		return arena.Small
+	}
+	return t.cfg.Pages
+}
+
+// Need gives the bytes that a tree of n keys takes.
+func Need[C simd.Code](n int, cfg Config) (int64, error) {
+	t, err := shape[C](n, cfg)
+	if err != nil {
+		return 0, err
+	}
+	sizes := t.segments()
+	return arena.Need(sizes, t.pages(sizes))
+}
+
+// allocate takes the memory and points the levels into it.
+func (t *Tree[C]) allocate() error {
+	sizes := t.segments()
+	b, err := arena.New(sizes, t.slack(sizes), t.pages(sizes), t.cfg.Limit)
+	if err != nil {
+		return err
+	}
+	t.block = b
+	at := b.Base()
+	for l, c := range t.counts {
+		t.Level[l] = at
+		at = unsafe.Add(at, c*simd.LineBytes)
+	}
+	t.Level[t.Levels] = unsafe.Pointer(unsafe.SliceData(b.Segment(1)))
+	t.ValSize = uint64(t.cfg.ValSize)
+	if len(sizes) > 2 {
+		t.Vals = unsafe.Pointer(unsafe.SliceData(b.Segment(2)))
+	}
+	return nil
+}
+
+// perLeaf is the number of keys in a leaf.
+func (t *Tree[C]) perLeaf() int { return 1 << t.LeafShift }
+
+// line gives node x of a level as keys.
+func (t *Tree[C]) line(level, x int) []C {
+	at := unsafe.Add(t.Level[level], x*simd.LineBytes)
+	return unsafe.Slice((*C)(at), simd.LineBytes/keyBytes[C]())
+}
+
+// Release gives the memory back. Readers that are on their way get nonsense,
+// but no fault; see arena.Block.
+func (t *Tree[C]) Release() { t.block.Release() }
+
+// Stats describes a tree.
+type Stats struct {
+	Leaves     Leaves
+	Fanout     int
+	Levels     int // inner levels
+	Pages      arena.Pages
+	InnerBytes int64
+	LeafBytes  int64
+	ValueBytes int64 // column of values, where they are apart
+	TotalBytes int64 // with the padding between segments
+}
+
+// Stats says how large the tree is and how it was built.
+func (t *Tree[C]) Stats() Stats {
+	s := Stats{
+		Leaves: t.cfg.Leaves, Fanout: t.cfg.Fanout, Levels: t.Levels, Pages: t.block.Pages(),
+		TotalBytes: t.block.Bytes(),
+	}
+	sizes := t.segments()
+	s.InnerBytes, s.LeafBytes = int64(sizes[0]), int64(sizes[1])
+	if len(sizes) > 2 {
+		s.ValueBytes = int64(sizes[2])
+	}
+	return s
+}

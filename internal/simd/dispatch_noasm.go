@@ -1,0 +1,13 @@
+//go:build !amd64 || noasm
+
+package simd
+
+func detect() []Path { return []Path{Go} }
+
+func rankAsm(*byte, Method, bool, *byte, int, *int) { panic("simd: no assembly") }
+
+func findAsm(*byte, bool, *byte, int, *int) { panic("simd: no assembly") }
+
+func getAsm(*byte, bool, *byte, int, *byte, *bool) int { panic("simd: no assembly") }
+
+func seekAsm(*byte, bool, uint64) (int, bool) { panic("simd: no assembly") }

@@ -1,0 +1,165 @@
+package simd
+
+import "math/bits"
+
+// Method is a way to search one node: the three that the HB+-tree paper
+// compares (section 4.2, appendix A).
+type Method uint8
+
+const (
+	Linear       Method = iota // compare the whole node at once
+	Hierarchical               // compare boundary keys first, then the part they point to
+	Sequential                 // one key after the other, until one is not below
+)
+
+func (m Method) String() string {
+	return [...]string{"linear", "hierarchical", "sequential"}[m]
+}
+
+// Methods lists all ways to search a node.
+func Methods() []Method { return []Method{Sequential, Linear, Hierarchical} }
+
+// CountLess gives the number of keys in a sorted node that are below key. All
+// methods agree on every sorted node; they are written out here as the
+// definition of what the assembly does.
+func CountLess[C Code](m Method, node []C, key C) int {
+	switch m {
+	case Sequential:
+		return sequential(node, key)
+	case Hierarchical:
+		return hierarchical(node, key)
+	}
+	return linear(node, key)
+}
+
+func sequential[C Code](node []C, key C) int {
+	for i, k := range node {
+		if k >= key {
+			return i
+		}
+	}
+	return len(node)
+}
+
+func linear[C Code](node []C, key C) int {
+	n := 0
+	for _, k := range node {
+		if k < key {
+			n++
+		}
+	}
+	return n
+}
+
+// hierarchical cuts a node of 8 into parts of 3, 3 and 2, and one of 16 into
+// four parts of 4: the last key of each part but the last tells the part.
+func hierarchical[C Code](node []C, key C) int {
+	part := 3
+	if len(node) == 16 {
+		part = 4
+	}
+	first := 0
+	for first+part < len(node) && node[first+part-1] < key {
+		first += part
+	}
+	return first + linear(node[first:min(first+part, len(node))], key)
+}
+
+// group is the number of queries that plain Go takes through a level
+// together. Without a prefetch instruction at hand, the overlap comes from
+// out-of-order execution over neighbouring queries alone.
+const group = 16
+
+// rankGo is Rank in plain Go.
+func rankGo[C Code](t *Tree, m Method, keys []C, ranks []int) {
+	var nodes [group]uint64
+	for len(keys) > 0 {
+		n := min(len(keys), group)
+		descendGo(t, m, keys[:n], &nodes)
+		for i, key := range keys[:n] {
+			ranks[i] = rankInLeaf(t, nodes[i], key)
+		}
+		keys, ranks = keys[n:], ranks[n:]
+	}
+}
+
+// findGo is Find in plain Go.
+func findGo[C Code](t *Tree, keys []C, ranks []int) {
+	var nodes [group]uint64
+	for len(keys) > 0 {
+		n := min(len(keys), group)
+		descendGo(t, Linear, keys[:n], &nodes)
+		for i, key := range keys[:n] {
+			ranks[i] = -1
+			if at := placeInLeaf(t, nodes[i], key); at >= 0 {
+				ranks[i] = int(nodes[i]<<t.LeafShift) + at
+			}
+		}
+		keys, ranks = keys[n:], ranks[n:]
+	}
+}
+
+// getGo is GetPairs in plain Go.
+func getGo[C Code](t *Tree, keys, vals []C, found []bool) (hits int) {
+	var nodes [group]uint64
+	for len(keys) > 0 {
+		n := min(len(keys), group)
+		descendGo(t, Linear, keys[:n], &nodes)
+		for i, key := range keys[:n] {
+			at := placeInLeaf(t, nodes[i], key)
+			vals[i] = 0
+			if at >= 0 {
+				vals[i] = nodeAt[C](t, t.Levels, nodes[i])[nodeKeys[C]()/2+at]
+				hits++
+			}
+			if found != nil {
+				found[i] = at >= 0
+			}
+		}
+		keys, vals = keys[n:], vals[n:]
+		if found != nil {
+			found = found[n:]
+		}
+	}
+	return hits
+}
+
+// seekGo is Seek in plain Go.
+func seekGo[C Code](t *Tree, key C) (rank int, equal bool) {
+	x := uint64(0)
+	for l := range t.Levels {
+		x = x*t.Fanout + uint64(linear(nodeAt[C](t, l, x), key))
+	}
+	x = min(x, t.LastLeaf)
+	return rankInLeaf(t, x, key), placeInLeaf(t, x, key) >= 0
+}
+
+// descendGo takes up to group queries from the root to their leaves.
+func descendGo[C Code](t *Tree, m Method, keys []C, nodes *[group]uint64) {
+	clear(nodes[:])
+	for l := range t.Levels {
+		for i, key := range keys {
+			x := nodes[i]
+			nodes[i] = x*t.Fanout + uint64(CountLess(m, nodeAt[C](t, l, x), key))
+		}
+	}
+	for i := range keys {
+		nodes[i] = min(nodes[i], t.LastLeaf)
+	}
+}
+
+func rankInLeaf[C Code](t *Tree, leaf uint64, key C) int {
+	keys := nodeAt[C](t, t.Levels, leaf)[:bits.OnesCount64(t.LeafMask)]
+	return int(min(leaf<<t.LeafShift+uint64(linear(keys, key)), t.Len))
+}
+
+// placeInLeaf gives the first place in a leaf that holds key, or -1.
+func placeInLeaf[C Code](t *Tree, leaf uint64, key C) int {
+	keys := nodeAt[C](t, t.Levels, leaf)[:bits.OnesCount64(t.LeafMask)]
+	for i, k := range keys {
+		if k == key {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,62 @@
+// Package simd walks down trees of one-cache-line nodes with the vector units
+// of the CPU: AVX-512, AVX2, or plain Go, which defines what the others must
+// do.
+//
+// A node is 64 bytes of sorted keys: 8 of 64 bits or 16 of 32. One step down
+// counts the keys of a node that are below the key searched for; that count
+// is the number of the child to go on to. Counting "below" makes every search
+// a lower bound, and lets any key value fill unused places: the maximum is
+// never below anything.
+//
+// What decides the speed of a batch is not the comparison but the wait for
+// the next node. So the queries of a batch go down as on a staircase: while
+// query i is at the leaves, query i+Distance is one level higher, query
+// i+2·Distance two, and each step ends with a prefetch of the node that the
+// same query will need Distance steps later. Unlike the paper's pipeline
+// (HB+-tree, appendix B.2), which takes P queries through a level before any
+// of them enters the next, memory and arithmetic are busy all the time:
+// bench experiment pipeline-length.
+package simd
+
+import "unsafe"
+
+// Code is a key as the trees hold it.
+type Code interface{ uint32 | uint64 }
+
+// MaxLevels bounds the inner levels of a tree: 2^32 leaves under a fanout of
+// 8 have 11.
+const MaxLevels = 15
+
+// LineBytes is the size of a node.
+const LineBytes = 64
+
+// Tree describes a tree to the search routines. The memory is laid out root
+// level first, the leaves last, without a gap that is not readable: then even
+// a search that reads nonsense (see arena.Block.Release) stays inside, as
+// long as it ends with a look at LastLeaf.
+//
+// The assembly reads the fields at fixed offsets; tree_amd64_test.go compares.
+type Tree struct {
+	Level     [MaxLevels + 1]unsafe.Pointer // inner levels from the root down, then the leaves
+	Levels    int                           // inner levels
+	Top       int                           // so many levels are small enough to be walked without waiting
+	Fanout    uint64                        // children of an inner node
+	LeafMask  uint64                        // a bit for each place of a leaf that holds a key
+	LeafShift uint64                        // a leaf has 1<<LeafShift keys
+	LastLeaf  uint64                        // number of the last leaf
+	Len       uint64                        // entries in all
+	Distance  uint64                        // queries between two steps of one query, at least 1
+	Vals      unsafe.Pointer                // column of values to prefetch from, for Find; may be nil
+	ValSize   uint64                        // bytes of a value in that column
+}
+
+// nodeAt gives the keys of node x at level l; level Levels is the leaves'.
+func nodeAt[C Code](t *Tree, l int, x uint64) []C {
+	return unsafe.Slice((*C)(unsafe.Add(t.Level[l], x*LineBytes)), nodeKeys[C]())
+}
+
+// nodeKeys is the number of keys that fit a node.
+func nodeKeys[C Code]() int {
+	var c C
+	return LineBytes / int(unsafe.Sizeof(c))
+}
