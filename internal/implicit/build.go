@@ -121,7 +121,7 @@ const halfLine = simd.LineBytes / 2
 // writePairs writes whole leaves of pairs, then what is left over.
 func (t *Tree[C]) writePairs(keys []C, vals unsafe.Pointer, first int) {
 	per, size := t.perLeaf(), keyBytes[C]()
-	at := unsafe.Add(t.Level[t.Levels], first*simd.LineBytes)
+	at := t.leaf(first)
 	from := unsafe.Pointer(unsafe.SliceData(keys))
 	whole := len(keys) / per
 	for range whole {
@@ -140,7 +140,7 @@ func (t *Tree[C]) writePairs(keys []C, vals unsafe.Pointer, first int) {
 
 // writeApart writes leaves of keys alone, and the values into their column.
 func (t *Tree[C]) writeApart(keys []C, vals unsafe.Pointer, first int) {
-	copy(unsafe.Slice((*C)(unsafe.Add(t.Level[t.Levels], first*simd.LineBytes)), len(keys)), keys)
+	copy(unsafe.Slice((*C)(t.leaf(first)), len(keys)), keys)
 	if t.cfg.ValSize == 0 {
 		return
 	}

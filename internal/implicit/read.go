@@ -30,7 +30,7 @@ func (t *Tree[C]) PrefetchFrom(vals unsafe.Pointer, size int) {
 // place gives the address of entry i's key.
 func (t *Tree[C]) place(i int) unsafe.Pointer {
 	leaf, at := i>>t.LeafShift, i&(t.perLeaf()-1)
-	return unsafe.Add(t.Level[t.Levels], leaf*simd.LineBytes+at*keyBytes[C]())
+	return unsafe.Add(t.leaf(leaf), at*keyBytes[C]())
 }
 
 // Key gives the key of entry i, 0 <= i < Len.

@@ -79,6 +79,9 @@ const maxTopBytes = 256 << 10
 // routines rely on.
 const maxLeaves = 1 << 32
 
+// maxPairs32 keeps the place of a leaf of 32-bit pairs within simd.MaxPlace.
+const maxPairs32 = simd.MaxPlace / 10 * 8
+
 // smallBlock is the size below which huge pages would be mostly empty.
 const smallBlock = 4 << 20
 
@@ -90,8 +93,17 @@ type Tree[C simd.Code] struct {
 	simd.Tree
 	cfg    Config
 	counts []int // nodes of each inner level, root first
+	places []int // place of the first node of each level, the leaves' last
 	leaves int
 	block  *arena.Block
+}
+
+// lineWords is the size of a node in the words that places count.
+const lineWords = simd.LineBytes / 8
+
+// leaf gives the address of leaf x.
+func (t *Tree[C]) leaf(x int) unsafe.Pointer {
+	return unsafe.Add(t.Base, int(t.Leaves)*8+x*simd.LineBytes)
 }
 
 // keyBytes is the size of a code.
@@ -118,6 +130,9 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 			return nil, fmt.Errorf("pairs of %d-byte keys and %d-byte values: the widths must be equal", keyBytes[C](), cfg.ValSize)
 		}
 		perLeaf = slots / 2
+		if keyBytes[C]() == 4 && n > maxPairs32 {
+			return nil, fmt.Errorf("%w: %d pairs of 32 bits, the limit is %d", ErrTooLarge, n, maxPairs32)
+		}
 	}
 	t := &Tree[C]{cfg: cfg, leaves: max(1, (n+perLeaf-1)/perLeaf)}
 	if t.leaves > maxLeaves {
@@ -133,7 +148,6 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 	}
 	t.Fanout = uint64(cfg.Fanout)
 	t.Distance = uint64(cfg.Distance)
-	t.LastLeaf = uint64(t.leaves - 1)
 	t.Len = uint64(n)
 	for 1<<t.LeafShift < perLeaf {
 		t.LeafShift++
@@ -162,9 +176,9 @@ func (t *Tree[C]) segments() []int {
 // every level and may end that far behind.
 func (t *Tree[C]) slack(sizes []int) int {
 	if t.cfg.Fanout > simd.LineBytes/keyBytes[C]() {
-		return 0
+		return simd.Slack
 	}
-	return (sizes[0] + sizes[1]) / 8
+	return simd.Slack + (sizes[0]+sizes[1])/8
 }
 
 // pages is the page mode to use for a block of these sizes.
@@ -197,12 +211,20 @@ func (t *Tree[C]) allocate() error {
 		return err
 	}
 	t.block = b
-	at := b.Base()
+	t.Base = b.Base()
+	t.Leaves = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b.Segment(1))))-uintptr(t.Base)) / 8
+	t.LastLeaf = t.Leaves + uint64(t.leaves-1)*lineWords
+	place := 0
 	for l, c := range t.counts {
-		t.Level[l] = at
-		at = unsafe.Add(at, c*simd.LineBytes)
+		t.places = append(t.places, place)
+		below := place + c*lineWords
+		if l == t.Levels-1 {
+			below = int(t.Leaves)
+		}
+		t.Next[l] = int64(below - t.cfg.Fanout*place)
+		place = below
 	}
-	t.Level[t.Levels] = unsafe.Pointer(unsafe.SliceData(b.Segment(1)))
+	t.places = append(t.places, int(t.Leaves))
 	t.ValSize = uint64(t.cfg.ValSize)
 	if len(sizes) > 2 {
 		t.Vals = unsafe.Pointer(unsafe.SliceData(b.Segment(2)))
@@ -215,7 +237,7 @@ func (t *Tree[C]) perLeaf() int { return 1 << t.LeafShift }
 
 // line gives node x of a level as keys.
 func (t *Tree[C]) line(level, x int) []C {
-	at := unsafe.Add(t.Level[level], x*simd.LineBytes)
+	at := unsafe.Add(t.Base, t.places[level]*8+x*simd.LineBytes)
 	return unsafe.Slice((*C)(at), simd.LineBytes/keyBytes[C]())
 }
 

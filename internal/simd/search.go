@@ -92,7 +92,7 @@ func findGo[C Code](t *Tree, keys []C, ranks []int) {
 		for i, key := range keys[:n] {
 			ranks[i] = -1
 			if at := placeInLeaf(t, nodes[i], key); at >= 0 {
-				ranks[i] = int(nodes[i]<<t.LeafShift) + at
+				ranks[i] = int(t.entry(nodes[i], at))
 			}
 		}
 		keys, ranks = keys[n:], ranks[n:]
@@ -109,7 +109,7 @@ func getGo[C Code](t *Tree, keys, vals []C, found []bool) (hits int) {
 			at := placeInLeaf(t, nodes[i], key)
 			vals[i] = 0
 			if at >= 0 {
-				vals[i] = nodeAt[C](t, t.Levels, nodes[i])[nodeKeys[C]()/2+at]
+				vals[i] = nodeAt[C](t, nodes[i])[nodeKeys[C]()/2+at]
 				hits++
 			}
 			if found != nil {
@@ -128,7 +128,7 @@ func getGo[C Code](t *Tree, keys, vals []C, found []bool) (hits int) {
 func seekGo[C Code](t *Tree, key C) (rank int, equal bool) {
 	x := uint64(0)
 	for l := range t.Levels {
-		x = x*t.Fanout + uint64(linear(nodeAt[C](t, l, x), key))
+		x = t.child(l, x, linear(nodeAt[C](t, x), key))
 	}
 	x = min(x, t.LastLeaf)
 	return rankInLeaf(t, x, key), placeInLeaf(t, x, key) >= 0
@@ -140,7 +140,7 @@ func descendGo[C Code](t *Tree, m Method, keys []C, nodes *[group]uint64) {
 	for l := range t.Levels {
 		for i, key := range keys {
 			x := nodes[i]
-			nodes[i] = x*t.Fanout + uint64(CountLess(m, nodeAt[C](t, l, x), key))
+			nodes[i] = t.child(l, x, CountLess(m, nodeAt[C](t, x), key))
 		}
 	}
 	for i := range keys {
@@ -149,13 +149,13 @@ func descendGo[C Code](t *Tree, m Method, keys []C, nodes *[group]uint64) {
 }
 
 func rankInLeaf[C Code](t *Tree, leaf uint64, key C) int {
-	keys := nodeAt[C](t, t.Levels, leaf)[:bits.OnesCount64(t.LeafMask)]
-	return int(min(leaf<<t.LeafShift+uint64(linear(keys, key)), t.Len))
+	keys := nodeAt[C](t, leaf)[:bits.OnesCount64(t.LeafMask)]
+	return int(min(t.entry(leaf, linear(keys, key)), t.Len))
 }
 
 // placeInLeaf gives the first place in a leaf that holds key, or -1.
 func placeInLeaf[C Code](t *Tree, leaf uint64, key C) int {
-	keys := nodeAt[C](t, t.Levels, leaf)[:bits.OnesCount64(t.LeafMask)]
+	keys := nodeAt[C](t, leaf)[:bits.OnesCount64(t.LeafMask)]
 	for i, k := range keys {
 		if k == key {
 			return i

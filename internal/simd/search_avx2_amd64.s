@@ -8,137 +8,128 @@
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
 TEXT ·rank32AVX2(SB), NOSPLIT, $16-32
 	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
 	VPSLLD   $0x1f, Y0, Y0
-	MOVQ     keys+8(FP), CX
-	MOVQ     n+16(FP), DX
-	MOVQ     out+24(FP), BX
-	MOVQ     184(AX), SI
-	CMPQ     SI, DX
-	CMOVQHI  DX, SI
-	MOVQ     128(AX), DI
-	SUBQ     136(AX), DI
-	INCQ     DI
-	IMULQ    SI, DI
-	ADDQ     DX, DI
-	MOVQ     DI, (SP)
-	MOVQ     136(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	MOVQ     DI, 8(SP)
-	MOVQ     128(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	XORL     R8, R8
+	MOVQ     keys+8(FP), DX
+	MOVQ     n+16(FP), BX
+	MOVQ     out+24(FP), SI
+	MOVQ     200(AX), DI
+	CMPQ     DI, BX
+	CMOVQHI  BX, DI
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
+	INCQ     R8
+	IMULQ    DI, R8
+	ADDQ     BX, R8
+	MOVQ     R8, (SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 8(SP)
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	XORL     R9, R9
 
 next:
-	// A new query goes through the top levels, which are in the nearest caches.
-	CMPQ         R8, DX
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
 	JAE          older
-	VPBROADCASTD (CX)(R8*4), Y1
+	VPBROADCASTD (DX)(R9*4), Y1
 	VPXOR        Y0, Y1, Y1
-	XORL         R10, R10
-	MOVQ         AX, R9
-	CMPQ         R9, 8(SP)
+	XORL         R11, R11
+	LEAQ         8(AX), R10
+	CMPQ         R10, 8(SP)
 	JE           walked
 
 walk:
-	MOVQ      (R9), R11
-	MOVQ      R10, R12
-	SHLQ      $0x06, R12
-	VPXOR     (R11)(R12*1), Y0, Y2
+	VPXOR     (CX)(R11*8), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R12
+	VPXOR     32(CX)(R11*8), Y0, Y2
 	VPCMPGTD  Y2, Y1, Y2
 	VMOVMSKPS Y2, R13
-	VPXOR     32(R11)(R12*1), Y0, Y2
-	VPCMPGTD  Y2, Y1, Y2
-	VMOVMSKPS Y2, R11
-	SHLL      $0x08, R11
-	ORL       R11, R13
-	POPCNTL   R13, R13
-	IMULQ     144(AX), R10
-	ADDQ      R13, R10
-	ADDQ      $0x08, R9
-	CMPQ      R9, 8(SP)
+	SHLL      $0x08, R13
+	ORL       R13, R12
+	POPCNTL   R12, R12
+	IMULQ     152(AX), R11
+	ADDQ      (R10), R11
+	LEAQ      (R11)(R12*8), R11
+	ADDQ      $0x08, R10
+	CMPQ      R10, 8(SP)
 	JNE       walk
 
 walked:
-	MOVL       R10, (BX)(R8*8)
-	MOVQ       (R9), R9
-	SHLQ       $0x06, R10
-	PREFETCHT1 (R9)(R10*1)
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
 
 older:
 	// Older queries take one level each.
-	MOVQ R8, R10
-	SUBQ SI, R10
-	MOVQ 8(SP), R9
-	CMPQ R9, DI
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 8(SP), R10
+	CMPQ R10, R8
 	JE   leaf
 
 stage:
-	CMPQ         R10, DX
+	CMPQ         R11, BX
 	JAE          staged
-	VPBROADCASTD (CX)(R10*4), Y1
+	VPBROADCASTD (DX)(R11*4), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R11
-	MOVQ         (R9), R12
-	MOVQ         R11, R13
-	SHLQ         $0x06, R13
-	VPXOR        (R12)(R13*1), Y0, Y2
+	MOVQ         (SI)(R11*8), R12
+	VPXOR        (CX)(R12*8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R13
+	VPXOR        32(CX)(R12*8), Y0, Y2
 	VPCMPGTD     Y2, Y1, Y2
 	VMOVMSKPS    Y2, R14
-	VPXOR        32(R12)(R13*1), Y0, Y2
-	VPCMPGTD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R12
-	SHLL         $0x08, R12
-	ORL          R12, R14
-	POPCNTL      R14, R14
-	IMULQ        144(AX), R11
-	ADDQ         R14, R11
-	MOVL         R11, (BX)(R10*8)
-	MOVQ         8(R9), R12
-	SHLQ         $0x06, R11
-	PREFETCHT1   (R12)(R11*1)
+	SHLL         $0x08, R14
+	ORL          R14, R13
+	POPCNTL      R13, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
 
 staged:
-	ADDQ $0x08, R9
-	SUBQ SI, R10
-	CMPQ R9, DI
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
 	JNE  stage
 
 leaf:
 	// The oldest is at its leaf.
-	CMPQ         R10, DX
+	CMPQ         R11, BX
 	JAE          done
-	VPBROADCASTD (CX)(R10*4), Y1
+	VPBROADCASTD (DX)(R11*4), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R9
-	MOVQ         168(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         128(AX), R11
-	MOVQ         (AX)(R11*8), R11
-	MOVQ         R9, R12
-	SHLQ         $0x06, R12
-	VPXOR        (R11)(R12*1), Y0, Y2
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	VPXOR        (CX)(R10*8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R12
+	VPXOR        32(CX)(R10*8), Y0, Y2
 	VPCMPGTD     Y2, Y1, Y2
 	VMOVMSKPS    Y2, R13
-	VPXOR        32(R11)(R12*1), Y0, Y2
-	VPCMPGTD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R11
-	SHLL         $0x08, R11
-	ORL          R11, R13
-	ANDL         152(AX), R13
-	POPCNTL      R13, R13
-	MOVQ         160(AX), R11
-	SHLXQ        R11, R9, R9
-	ADDQ         R13, R9
-	MOVQ         176(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         R9, (BX)(R10*8)
+	SHLL         $0x08, R13
+	ORL          R13, R12
+	ANDL         176(AX), R12
+	POPCNTL      R12, R12
+	SUBQ         160(AX), R10
+	MOVQ         184(AX), R13
+	SHLXQ        R13, R10, R10
+	SHRQ         $0x03, R10
+	ADDQ         R12, R10
+	MOVQ         192(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	MOVQ         R10, (SI)(R11*8)
 
 done:
-	INCQ R8
-	CMPQ R8, (SP)
+	INCQ R9
+	CMPQ R9, (SP)
 	JB   next
 	VZEROUPPER
 	RET
@@ -147,149 +138,140 @@ done:
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
 TEXT ·rank32HierarchicalAVX2(SB), NOSPLIT, $16-32
 	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
 	VPSLLD   $0x1f, Y0, Y0
-	MOVQ     keys+8(FP), CX
-	MOVQ     n+16(FP), DX
-	MOVQ     out+24(FP), BX
-	MOVQ     184(AX), SI
-	CMPQ     SI, DX
-	CMOVQHI  DX, SI
-	MOVQ     128(AX), DI
-	SUBQ     136(AX), DI
-	INCQ     DI
-	IMULQ    SI, DI
-	ADDQ     DX, DI
-	MOVQ     DI, (SP)
-	MOVQ     136(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	MOVQ     DI, 8(SP)
-	MOVQ     128(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	XORL     R8, R8
+	MOVQ     keys+8(FP), DX
+	MOVQ     n+16(FP), BX
+	MOVQ     out+24(FP), SI
+	MOVQ     200(AX), DI
+	CMPQ     DI, BX
+	CMOVQHI  BX, DI
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
+	INCQ     R8
+	IMULQ    DI, R8
+	ADDQ     BX, R8
+	MOVQ     R8, (SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 8(SP)
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	XORL     R9, R9
 
 next:
-	// A new query goes through the top levels, which are in the nearest caches.
-	CMPQ         R8, DX
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
 	JAE          older
-	VPBROADCASTD (CX)(R8*4), Y1
+	VPBROADCASTD (DX)(R9*4), Y1
 	VPXOR        Y0, Y1, Y1
-	XORL         R10, R10
-	MOVQ         AX, R9
-	CMPQ         R9, 8(SP)
+	XORL         R11, R11
+	LEAQ         8(AX), R10
+	CMPQ         R10, 8(SP)
 	JE           walked
 
 walk:
-	MOVQ      (R9), R11
-	MOVQ      R10, R12
-	SHLQ      $0x06, R12
-	VMOVD     12(R11)(R12*1), X2
-	VPINSRD   $0x01, 28(R11)(R12*1), X2, X2
-	VPINSRD   $0x02, 44(R11)(R12*1), X2, X2
+	VMOVD     12(CX)(R11*8), X2
+	VPINSRD   $0x01, 28(CX)(R11*8), X2, X2
+	VPINSRD   $0x02, 44(CX)(R11*8), X2, X2
 	VPXOR     X2, X0, X2
 	VPCMPGTD  X2, X1, X2
 	VMOVMSKPS X2, R13
 	ANDL      $0x07, R13
 	POPCNTL   R13, R13
 	SHLL      $0x02, R13
-	LEAQ      (R11)(R12*1), R11
-	VPXOR     (R11)(R13*4), X0, X2
+	LEAQ      (CX)(R11*8), R12
+	VPXOR     (R12)(R13*4), X0, X2
 	VPCMPGTD  X2, X1, X2
-	VMOVMSKPS X2, R11
-	POPCNTL   R11, R11
-	ADDL      R13, R11
-	IMULQ     144(AX), R10
-	ADDQ      R11, R10
-	ADDQ      $0x08, R9
-	CMPQ      R9, 8(SP)
+	VMOVMSKPS X2, R12
+	POPCNTL   R12, R12
+	ADDL      R13, R12
+	IMULQ     152(AX), R11
+	ADDQ      (R10), R11
+	LEAQ      (R11)(R12*8), R11
+	ADDQ      $0x08, R10
+	CMPQ      R10, 8(SP)
 	JNE       walk
 
 walked:
-	MOVL       R10, (BX)(R8*8)
-	MOVQ       (R9), R9
-	SHLQ       $0x06, R10
-	PREFETCHT1 (R9)(R10*1)
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
 
 older:
 	// Older queries take one level each.
-	MOVQ R8, R10
-	SUBQ SI, R10
-	MOVQ 8(SP), R9
-	CMPQ R9, DI
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 8(SP), R10
+	CMPQ R10, R8
 	JE   leaf
 
 stage:
-	CMPQ         R10, DX
+	CMPQ         R11, BX
 	JAE          staged
-	VPBROADCASTD (CX)(R10*4), Y1
+	VPBROADCASTD (DX)(R11*4), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R11
-	MOVQ         (R9), R12
-	MOVQ         R11, R13
-	SHLQ         $0x06, R13
-	VMOVD        12(R12)(R13*1), X2
-	VPINSRD      $0x01, 28(R12)(R13*1), X2, X2
-	VPINSRD      $0x02, 44(R12)(R13*1), X2, X2
+	MOVQ         (SI)(R11*8), R12
+	VMOVD        12(CX)(R12*8), X2
+	VPINSRD      $0x01, 28(CX)(R12*8), X2, X2
+	VPINSRD      $0x02, 44(CX)(R12*8), X2, X2
 	VPXOR        X2, X0, X2
 	VPCMPGTD     X2, X1, X2
 	VMOVMSKPS    X2, R14
 	ANDL         $0x07, R14
 	POPCNTL      R14, R14
 	SHLL         $0x02, R14
-	LEAQ         (R12)(R13*1), R12
-	VPXOR        (R12)(R14*4), X0, X2
+	LEAQ         (CX)(R12*8), R13
+	VPXOR        (R13)(R14*4), X0, X2
 	VPCMPGTD     X2, X1, X2
-	VMOVMSKPS    X2, R12
-	POPCNTL      R12, R12
-	ADDL         R14, R12
-	IMULQ        144(AX), R11
-	ADDQ         R12, R11
-	MOVL         R11, (BX)(R10*8)
-	MOVQ         8(R9), R12
-	SHLQ         $0x06, R11
-	PREFETCHT1   (R12)(R11*1)
+	VMOVMSKPS    X2, R13
+	POPCNTL      R13, R13
+	ADDL         R14, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
 
 staged:
-	ADDQ $0x08, R9
-	SUBQ SI, R10
-	CMPQ R9, DI
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
 	JNE  stage
 
 leaf:
 	// The oldest is at its leaf.
-	CMPQ         R10, DX
+	CMPQ         R11, BX
 	JAE          done
-	VPBROADCASTD (CX)(R10*4), Y1
+	VPBROADCASTD (DX)(R11*4), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R9
-	MOVQ         168(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         128(AX), R11
-	MOVQ         (AX)(R11*8), R11
-	MOVQ         R9, R12
-	SHLQ         $0x06, R12
-	VPXOR        (R11)(R12*1), Y0, Y2
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	VPXOR        (CX)(R10*8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R12
+	VPXOR        32(CX)(R10*8), Y0, Y2
 	VPCMPGTD     Y2, Y1, Y2
 	VMOVMSKPS    Y2, R13
-	VPXOR        32(R11)(R12*1), Y0, Y2
-	VPCMPGTD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R11
-	SHLL         $0x08, R11
-	ORL          R11, R13
-	ANDL         152(AX), R13
-	POPCNTL      R13, R13
-	MOVQ         160(AX), R11
-	SHLXQ        R11, R9, R9
-	ADDQ         R13, R9
-	MOVQ         176(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         R9, (BX)(R10*8)
+	SHLL         $0x08, R13
+	ORL          R13, R12
+	ANDL         176(AX), R12
+	POPCNTL      R12, R12
+	SUBQ         160(AX), R10
+	MOVQ         184(AX), R13
+	SHLXQ        R13, R10, R10
+	SHRQ         $0x03, R10
+	ADDQ         R12, R10
+	MOVQ         192(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	MOVQ         R10, (SI)(R11*8)
 
 done:
-	INCQ R8
-	CMPQ R8, (SP)
+	INCQ R9
+	CMPQ R9, (SP)
 	JB   next
 	VZEROUPPER
 	RET
@@ -298,143 +280,134 @@ done:
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
 TEXT ·rank32SequentialAVX2(SB), NOSPLIT, $16-32
 	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
 	VPSLLD   $0x1f, Y0, Y0
-	MOVQ     keys+8(FP), CX
-	MOVQ     n+16(FP), DX
-	MOVQ     out+24(FP), BX
-	MOVQ     184(AX), SI
-	CMPQ     SI, DX
-	CMOVQHI  DX, SI
-	MOVQ     128(AX), DI
-	SUBQ     136(AX), DI
-	INCQ     DI
-	IMULQ    SI, DI
-	ADDQ     DX, DI
-	MOVQ     DI, (SP)
-	MOVQ     136(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	MOVQ     DI, 8(SP)
-	MOVQ     128(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	XORL     R8, R8
+	MOVQ     keys+8(FP), DX
+	MOVQ     n+16(FP), BX
+	MOVQ     out+24(FP), SI
+	MOVQ     200(AX), DI
+	CMPQ     DI, BX
+	CMOVQHI  BX, DI
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
+	INCQ     R8
+	IMULQ    DI, R8
+	ADDQ     BX, R8
+	MOVQ     R8, (SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 8(SP)
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	XORL     R9, R9
 
 next:
-	// A new query goes through the top levels, which are in the nearest caches.
-	CMPQ         R8, DX
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
 	JAE          older
-	VPBROADCASTD (CX)(R8*4), Y1
+	VPBROADCASTD (DX)(R9*4), Y1
 	VPXOR        Y0, Y1, Y1
-	XORL         R10, R10
-	MOVQ         AX, R9
-	CMPQ         R9, 8(SP)
+	XORL         R11, R11
+	LEAQ         8(AX), R10
+	CMPQ         R10, 8(SP)
 	JE           walked
 
 walk:
-	MOVQ (R9), R11
-	MOVQ R10, R12
-	SHLQ $0x06, R12
-	LEAQ (R11)(R12*1), R12
-	XORL R11, R11
-	MOVL (CX)(R8*4), R13
+	LEAQ (CX)(R11*8), R13
+	XORL R12, R12
+	MOVL (DX)(R9*4), R14
 
 key1:
-	CMPL R13, (R12)(R11*4)
+	CMPL R14, (R13)(R12*4)
 	JBE  counted2
-	INCL R11
-	CMPL R11, $0x10
+	INCL R12
+	CMPL R12, $0x10
 	JNE  key1
 
 counted2:
-	IMULQ 144(AX), R10
-	ADDQ  R11, R10
-	ADDQ  $0x08, R9
-	CMPQ  R9, 8(SP)
+	IMULQ 152(AX), R11
+	ADDQ  (R10), R11
+	LEAQ  (R11)(R12*8), R11
+	ADDQ  $0x08, R10
+	CMPQ  R10, 8(SP)
 	JNE   walk
 
 walked:
-	MOVL       R10, (BX)(R8*8)
-	MOVQ       (R9), R9
-	SHLQ       $0x06, R10
-	PREFETCHT1 (R9)(R10*1)
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
 
 older:
 	// Older queries take one level each.
-	MOVQ R8, R10
-	SUBQ SI, R10
-	MOVQ 8(SP), R9
-	CMPQ R9, DI
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 8(SP), R10
+	CMPQ R10, R8
 	JE   leaf
 
 stage:
-	CMPQ         R10, DX
+	CMPQ         R11, BX
 	JAE          staged
-	VPBROADCASTD (CX)(R10*4), Y1
+	VPBROADCASTD (DX)(R11*4), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R11
-	MOVQ         (R9), R12
-	MOVQ         R11, R13
-	SHLQ         $0x06, R13
-	LEAQ         (R12)(R13*1), R13
-	XORL         R12, R12
-	MOVL         (CX)(R10*4), R14
+	MOVQ         (SI)(R11*8), R12
+	LEAQ         (CX)(R12*8), R14
+	XORL         R13, R13
+	MOVL         (DX)(R11*4), R15
 
 key3:
-	CMPL R14, (R13)(R12*4)
+	CMPL R15, (R14)(R13*4)
 	JBE  counted4
-	INCL R12
-	CMPL R12, $0x10
+	INCL R13
+	CMPL R13, $0x10
 	JNE  key3
 
 counted4:
-	IMULQ      144(AX), R11
-	ADDQ       R12, R11
-	MOVL       R11, (BX)(R10*8)
-	MOVQ       8(R9), R12
-	SHLQ       $0x06, R11
-	PREFETCHT1 (R12)(R11*1)
+	IMULQ      152(AX), R12
+	ADDQ       (R10), R12
+	LEAQ       (R12)(R13*8), R12
+	MOVQ       R12, (SI)(R11*8)
+	PREFETCHT1 (CX)(R12*8)
 
 staged:
-	ADDQ $0x08, R9
-	SUBQ SI, R10
-	CMPQ R9, DI
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
 	JNE  stage
 
 leaf:
 	// The oldest is at its leaf.
-	CMPQ         R10, DX
+	CMPQ         R11, BX
 	JAE          done
-	VPBROADCASTD (CX)(R10*4), Y1
+	VPBROADCASTD (DX)(R11*4), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R9
-	MOVQ         168(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         128(AX), R11
-	MOVQ         (AX)(R11*8), R11
-	MOVQ         R9, R12
-	SHLQ         $0x06, R12
-	VPXOR        (R11)(R12*1), Y0, Y2
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	VPXOR        (CX)(R10*8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R12
+	VPXOR        32(CX)(R10*8), Y0, Y2
 	VPCMPGTD     Y2, Y1, Y2
 	VMOVMSKPS    Y2, R13
-	VPXOR        32(R11)(R12*1), Y0, Y2
-	VPCMPGTD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R11
-	SHLL         $0x08, R11
-	ORL          R11, R13
-	ANDL         152(AX), R13
-	POPCNTL      R13, R13
-	MOVQ         160(AX), R11
-	SHLXQ        R11, R9, R9
-	ADDQ         R13, R9
-	MOVQ         176(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         R9, (BX)(R10*8)
+	SHLL         $0x08, R13
+	ORL          R13, R12
+	ANDL         176(AX), R12
+	POPCNTL      R12, R12
+	SUBQ         160(AX), R10
+	MOVQ         184(AX), R13
+	SHLXQ        R13, R10, R10
+	SHRQ         $0x03, R10
+	ADDQ         R12, R10
+	MOVQ         192(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	MOVQ         R10, (SI)(R11*8)
 
 done:
-	INCQ R8
-	CMPQ R8, (SP)
+	INCQ R9
+	CMPQ R9, (SP)
 	JB   next
 	VZEROUPPER
 	RET
@@ -443,143 +416,133 @@ done:
 // Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
 TEXT ·find32AVX2(SB), NOSPLIT, $16-32
 	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
 	VPSLLD   $0x1f, Y0, Y0
-	MOVQ     keys+8(FP), CX
-	MOVQ     n+16(FP), DX
-	MOVQ     out+24(FP), BX
-	MOVQ     184(AX), SI
-	CMPQ     SI, DX
-	CMOVQHI  DX, SI
-	MOVQ     128(AX), DI
-	SUBQ     136(AX), DI
-	INCQ     DI
-	IMULQ    SI, DI
-	ADDQ     DX, DI
-	MOVQ     DI, (SP)
-	MOVQ     136(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	MOVQ     DI, 8(SP)
-	MOVQ     128(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	XORL     R8, R8
+	MOVQ     keys+8(FP), DX
+	MOVQ     n+16(FP), BX
+	MOVQ     out+24(FP), SI
+	MOVQ     200(AX), DI
+	CMPQ     DI, BX
+	CMOVQHI  BX, DI
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
+	INCQ     R8
+	IMULQ    DI, R8
+	ADDQ     BX, R8
+	MOVQ     R8, (SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 8(SP)
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	XORL     R9, R9
 
 next:
-	// A new query goes through the top levels, which are in the nearest caches.
-	CMPQ         R8, DX
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
 	JAE          older
-	VPBROADCASTD (CX)(R8*4), Y1
+	VPBROADCASTD (DX)(R9*4), Y1
 	VPXOR        Y0, Y1, Y1
-	XORL         R10, R10
-	MOVQ         AX, R9
-	CMPQ         R9, 8(SP)
+	XORL         R11, R11
+	LEAQ         8(AX), R10
+	CMPQ         R10, 8(SP)
 	JE           walked
 
 walk:
-	MOVQ      (R9), R11
-	MOVQ      R10, R12
-	SHLQ      $0x06, R12
-	VPXOR     (R11)(R12*1), Y0, Y2
+	VPXOR     (CX)(R11*8), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R12
+	VPXOR     32(CX)(R11*8), Y0, Y2
 	VPCMPGTD  Y2, Y1, Y2
 	VMOVMSKPS Y2, R13
-	VPXOR     32(R11)(R12*1), Y0, Y2
-	VPCMPGTD  Y2, Y1, Y2
-	VMOVMSKPS Y2, R11
-	SHLL      $0x08, R11
-	ORL       R11, R13
-	POPCNTL   R13, R13
-	IMULQ     144(AX), R10
-	ADDQ      R13, R10
-	ADDQ      $0x08, R9
-	CMPQ      R9, 8(SP)
+	SHLL      $0x08, R13
+	ORL       R13, R12
+	POPCNTL   R12, R12
+	IMULQ     152(AX), R11
+	ADDQ      (R10), R11
+	LEAQ      (R11)(R12*8), R11
+	ADDQ      $0x08, R10
+	CMPQ      R10, 8(SP)
 	JNE       walk
 
 walked:
-	MOVL       R10, (BX)(R8*8)
-	MOVQ       (R9), R9
-	SHLQ       $0x06, R10
-	PREFETCHT1 (R9)(R10*1)
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
 
 older:
 	// Older queries take one level each.
-	MOVQ R8, R10
-	SUBQ SI, R10
-	MOVQ 8(SP), R9
-	CMPQ R9, DI
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 8(SP), R10
+	CMPQ R10, R8
 	JE   leaf
 
 stage:
-	CMPQ         R10, DX
+	CMPQ         R11, BX
 	JAE          staged
-	VPBROADCASTD (CX)(R10*4), Y1
+	VPBROADCASTD (DX)(R11*4), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R11
-	MOVQ         (R9), R12
-	MOVQ         R11, R13
-	SHLQ         $0x06, R13
-	VPXOR        (R12)(R13*1), Y0, Y2
+	MOVQ         (SI)(R11*8), R12
+	VPXOR        (CX)(R12*8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R13
+	VPXOR        32(CX)(R12*8), Y0, Y2
 	VPCMPGTD     Y2, Y1, Y2
 	VMOVMSKPS    Y2, R14
-	VPXOR        32(R12)(R13*1), Y0, Y2
-	VPCMPGTD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R12
-	SHLL         $0x08, R12
-	ORL          R12, R14
-	POPCNTL      R14, R14
-	IMULQ        144(AX), R11
-	ADDQ         R14, R11
-	MOVL         R11, (BX)(R10*8)
-	MOVQ         8(R9), R12
-	SHLQ         $0x06, R11
-	PREFETCHT1   (R12)(R11*1)
+	SHLL         $0x08, R14
+	ORL          R14, R13
+	POPCNTL      R13, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
 
 staged:
-	ADDQ $0x08, R9
-	SUBQ SI, R10
-	CMPQ R9, DI
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
 	JNE  stage
 
 leaf:
 	// The oldest is at its leaf.
-	CMPQ         R10, DX
+	CMPQ         R11, BX
 	JAE          done
-	VPBROADCASTD (CX)(R10*4), Y1
+	VPBROADCASTD (DX)(R11*4), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R9
-	MOVQ         168(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         128(AX), R11
-	MOVQ         (AX)(R11*8), R11
-	MOVQ         R9, R12
-	SHLQ         $0x06, R12
-	VPXOR        (R11)(R12*1), Y0, Y2
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	VPXOR        (CX)(R10*8), Y0, Y2
+	VPCMPEQD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R12
+	VPXOR        32(CX)(R10*8), Y0, Y2
 	VPCMPEQD     Y2, Y1, Y2
 	VMOVMSKPS    Y2, R13
-	VPXOR        32(R11)(R12*1), Y0, Y2
-	VPCMPEQD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R11
-	SHLL         $0x08, R11
-	ORL          R11, R13
-	ANDL         152(AX), R13
-	MOVL         R13, R11
-	ORL          $0x80000000, R11
-	TZCNTL       R11, R11
-	MOVQ         160(AX), R12
-	SHLXQ        R12, R9, R9
-	ADDQ         R11, R9
-	MOVQ         200(AX), R11
-	IMULQ        R9, R11
-	ADDQ         192(AX), R11
-	PREFETCHT1   (R11)
-	MOVQ         $-1, R11
-	TESTL        R13, R13
-	CMOVQEQ      R11, R9
-	MOVQ         R9, (BX)(R10*8)
+	SHLL         $0x08, R13
+	ORL          R13, R12
+	ANDL         176(AX), R12
+	TZCNTL       R12, R12
+	MOVQ         $-1, R13
+	CMOVQCC      R12, R13
+	SUBQ         160(AX), R10
+	MOVQ         184(AX), R14
+	SHLXQ        R14, R10, R10
+	SHRQ         $0x03, R10
+	ADDQ         R12, R10
+	MOVQ         216(AX), R12
+	IMULQ        R10, R12
+	ADDQ         208(AX), R12
+	PREFETCHT1   (R12)
+	TESTQ        R13, R13
+	CMOVQMI      R13, R10
+	MOVQ         R10, (SI)(R11*8)
 
 done:
-	INCQ R8
-	CMPQ R8, (SP)
+	INCQ R9
+	CMPQ R9, (SP)
 	JB   next
 	VZEROUPPER
 	RET
@@ -588,63 +551,267 @@ done:
 // Requires: AVX, AVX2, BMI, CMOV, MMX+, POPCNT
 TEXT ·get32AVX2(SB), NOSPLIT, $16-48
 	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
 	VPSLLD   $0x1f, Y0, Y0
-	XORL     CX, CX
+	XORL     DX, DX
+	MOVQ     keys+8(FP), BX
+	MOVQ     n+16(FP), SI
+	MOVQ     out+24(FP), DI
+	MOVQ     200(AX), R8
+	CMPQ     R8, SI
+	CMOVQHI  SI, R8
+	MOVQ     136(AX), R9
+	SUBQ     144(AX), R9
+	INCQ     R9
+	IMULQ    R8, R9
+	ADDQ     SI, R9
+	MOVQ     R9, (SP)
+	MOVQ     144(AX), R9
+	LEAQ     8(AX)(R9*8), R9
+	MOVQ     R9, 8(SP)
+	MOVQ     136(AX), R9
+	LEAQ     8(AX)(R9*8), R9
+	XORL     R10, R10
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R10, SI
+	JAE          older
+	VPBROADCASTD (BX)(R10*4), Y1
+	VPXOR        Y0, Y1, Y1
+	XORL         R12, R12
+	LEAQ         8(AX), R11
+	CMPQ         R11, 8(SP)
+	JE           walked
+
+walk:
+	VPXOR     (CX)(R12*8), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R13
+	VPXOR     32(CX)(R12*8), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R14
+	SHLL      $0x08, R14
+	ORL       R14, R13
+	POPCNTL   R13, R13
+	IMULQ     152(AX), R12
+	ADDQ      (R11), R12
+	LEAQ      (R12)(R13*8), R12
+	ADDQ      $0x08, R11
+	CMPQ      R11, 8(SP)
+	JNE       walk
+
+walked:
+	MOVL       R12, (DI)(R10*4)
+	PREFETCHT1 (CX)(R12*8)
+
+older:
+	// Older queries take one level each.
+	MOVQ R10, R12
+	SUBQ R8, R12
+	MOVQ 8(SP), R11
+	CMPQ R11, R9
+	JE   leaf
+
+stage:
+	CMPQ         R12, SI
+	JAE          staged
+	VPBROADCASTD (BX)(R12*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         (DI)(R12*4), R13
+	VPXOR        (CX)(R13*8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R14
+	VPXOR        32(CX)(R13*8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R15
+	SHLL         $0x08, R15
+	ORL          R15, R14
+	POPCNTL      R14, R14
+	IMULQ        152(AX), R13
+	ADDQ         (R11), R13
+	LEAQ         (R13)(R14*8), R13
+	MOVL         R13, (DI)(R12*4)
+	PREFETCHT1   (CX)(R13*8)
+
+staged:
+	ADDQ $0x08, R11
+	SUBQ R8, R12
+	CMPQ R11, R9
+	JNE  stage
+
+leaf:
+	// The oldest is at its leaf.
+	CMPQ         R12, SI
+	JAE          done
+	VPBROADCASTD (BX)(R12*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         (DI)(R12*4), R11
+	MOVQ         168(AX), R13
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
+	LEAQ         32(CX)(R11*8), R13
+	VPXOR        (CX)(R11*8), Y0, Y2
+	VPCMPEQD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R14
+	VPXOR        32(CX)(R11*8), Y0, Y2
+	VPCMPEQD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R11
+	SHLL         $0x08, R11
+	ORL          R11, R14
+	ANDL         176(AX), R14
+	TZCNTL       R14, R14
+	SETCC        R11
+	MOVL         (R13)(R14*4), R13
+	MOVL         $0x00000000, R14
+	CMOVQCS      R14, R13
+	MOVL         R13, (DI)(R12*4)
+	MOVBLZX      R11, R11
+	ADDQ         R11, DX
+	MOVQ         found+32(FP), R13
+	TESTQ        R13, R13
+	JE           done
+	MOVB         R11, (R13)(R12*1)
+
+done:
+	INCQ R10
+	CMPQ R10, (SP)
+	JB   next
+	MOVQ DX, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func seek32AVX2(t *byte, key uint64) (rank int, equal bool)
+// Requires: AVX, AVX2, BMI, BMI2, CMOV, POPCNT
+TEXT ·seek32AVX2(SB), NOSPLIT, $0-25
+	MOVQ         t+0(FP), AX
+	MOVQ         (AX), CX
+	VPCMPEQD     Y0, Y0, Y0
+	VPSLLD       $0x1f, Y0, Y0
+	MOVQ         key+8(FP), DX
+	VMOVD        DX, X1
+	VPBROADCASTD X1, Y1
+	VPXOR        Y0, Y1, Y1
+	XORL         DX, DX
+	LEAQ         8(AX), BX
+	MOVQ         136(AX), SI
+	LEAQ         8(AX)(SI*8), SI
+	CMPQ         BX, SI
+	JE           leaf
+
+walk:
+	VPXOR     (CX)(DX*8), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, DI
+	VPXOR     32(CX)(DX*8), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R8
+	SHLL      $0x08, R8
+	ORL       R8, DI
+	POPCNTL   DI, DI
+	IMULQ     152(AX), DX
+	ADDQ      (BX), DX
+	LEAQ      (DX)(DI*8), DX
+	ADDQ      $0x08, BX
+	CMPQ      BX, SI
+	JNE       walk
+
+leaf:
+	MOVQ      168(AX), BX
+	CMPQ      DX, BX
+	CMOVQHI   BX, DX
+	VPXOR     (CX)(DX*8), Y0, Y2
+	VPCMPEQD  Y2, Y1, Y2
+	VMOVMSKPS Y2, BX
+	VPXOR     32(CX)(DX*8), Y0, Y2
+	VPCMPEQD  Y2, Y1, Y2
+	VMOVMSKPS Y2, SI
+	SHLL      $0x08, SI
+	ORL       SI, BX
+	ANDL      176(AX), BX
+	TZCNTL    BX, BX
+	SETCC     BL
+	MOVB      BL, equal+24(FP)
+	VPXOR     (CX)(DX*8), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, BX
+	VPXOR     32(CX)(DX*8), Y0, Y0
+	VPCMPGTD  Y0, Y1, Y0
+	VMOVMSKPS Y0, CX
+	SHLL      $0x08, CX
+	ORL       CX, BX
+	ANDL      176(AX), BX
+	POPCNTL   BX, BX
+	SUBQ      160(AX), DX
+	MOVQ      184(AX), CX
+	SHLXQ     CX, DX, DX
+	SHRQ      $0x03, DX
+	ADDQ      BX, DX
+	MOVQ      192(AX), AX
+	CMPQ      DX, AX
+	CMOVQHI   AX, DX
+	MOVQ      DX, rank+16(FP)
+	VZEROUPPER
+	RET
+
+// func rank64AVX2(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
+TEXT ·rank64AVX2(SB), NOSPLIT, $16-32
+	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLQ   $0x3f, Y0, Y0
 	MOVQ     keys+8(FP), DX
 	MOVQ     n+16(FP), BX
 	MOVQ     out+24(FP), SI
-	MOVQ     184(AX), DI
+	MOVQ     200(AX), DI
 	CMPQ     DI, BX
 	CMOVQHI  BX, DI
-	MOVQ     128(AX), R8
-	SUBQ     136(AX), R8
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
 	INCQ     R8
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     136(AX), R8
-	LEAQ     (AX)(R8*8), R8
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
-	MOVQ     128(AX), R8
-	LEAQ     (AX)(R8*8), R8
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
 
 next:
-	// A new query goes through the top levels, which are in the nearest caches.
+	// A new query walks through the top levels, which are in the nearest caches.
 	CMPQ         R9, BX
 	JAE          older
-	VPBROADCASTD (DX)(R9*4), Y1
+	VPBROADCASTQ (DX)(R9*8), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	MOVQ         AX, R10
+	LEAQ         8(AX), R10
 	CMPQ         R10, 8(SP)
 	JE           walked
 
 walk:
-	MOVQ      (R10), R12
-	MOVQ      R11, R13
-	SHLQ      $0x06, R13
-	VPXOR     (R12)(R13*1), Y0, Y2
-	VPCMPGTD  Y2, Y1, Y2
-	VMOVMSKPS Y2, R14
-	VPXOR     32(R12)(R13*1), Y0, Y2
-	VPCMPGTD  Y2, Y1, Y2
-	VMOVMSKPS Y2, R12
-	SHLL      $0x08, R12
-	ORL       R12, R14
-	POPCNTL   R14, R14
-	IMULQ     144(AX), R11
-	ADDQ      R14, R11
+	VPXOR     (CX)(R11*8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R12
+	VPXOR     32(CX)(R11*8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R13
+	SHLL      $0x04, R13
+	ORL       R13, R12
+	POPCNTL   R12, R12
+	IMULQ     152(AX), R11
+	ADDQ      (R10), R11
+	LEAQ      (R11)(R12*8), R11
 	ADDQ      $0x08, R10
 	CMPQ      R10, 8(SP)
 	JNE       walk
 
 walked:
-	MOVL       R11, (SI)(R9*4)
-	MOVQ       (R10), R10
-	SHLQ       $0x06, R11
-	PREFETCHT1 (R10)(R11*1)
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
 
 older:
 	// Older queries take one level each.
@@ -657,27 +824,23 @@ older:
 stage:
 	CMPQ         R11, BX
 	JAE          staged
-	VPBROADCASTD (DX)(R11*4), Y1
+	VPBROADCASTQ (DX)(R11*8), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (SI)(R11*4), R12
-	MOVQ         (R10), R13
-	MOVQ         R12, R14
-	SHLQ         $0x06, R14
-	VPXOR        (R13)(R14*1), Y0, Y2
-	VPCMPGTD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R15
-	VPXOR        32(R13)(R14*1), Y0, Y2
-	VPCMPGTD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R13
-	SHLL         $0x08, R13
-	ORL          R13, R15
-	POPCNTL      R15, R15
-	IMULQ        144(AX), R12
-	ADDQ         R15, R12
-	MOVL         R12, (SI)(R11*4)
-	MOVQ         8(R10), R13
-	SHLQ         $0x06, R12
-	PREFETCHT1   (R13)(R12*1)
+	MOVQ         (SI)(R11*8), R12
+	VPXOR        (CX)(R12*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R13
+	VPXOR        32(CX)(R12*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R14
+	SHLL         $0x04, R14
+	ORL          R14, R13
+	POPCNTL      R13, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
 
 staged:
 	ADDQ $0x08, R10
@@ -689,261 +852,35 @@ leaf:
 	// The oldest is at its leaf.
 	CMPQ         R11, BX
 	JAE          done
-	VPBROADCASTD (DX)(R11*4), Y1
+	VPBROADCASTQ (DX)(R11*8), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (SI)(R11*4), R10
+	MOVQ         (SI)(R11*8), R10
 	MOVQ         168(AX), R12
 	CMPQ         R10, R12
 	CMOVQHI      R12, R10
-	MOVQ         128(AX), R12
-	MOVQ         (AX)(R12*8), R12
-	SHLQ         $0x06, R10
-	VPXOR        (R12)(R10*1), Y0, Y2
-	VPCMPEQD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R13
-	VPXOR        32(R12)(R10*1), Y0, Y2
-	VPCMPEQD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R14
-	SHLL         $0x08, R14
-	ORL          R14, R13
-	ANDL         152(AX), R13
-	MOVL         R13, R14
-	ORL          $0x80, R14
-	TZCNTL       R14, R14
-	LEAQ         32(R12)(R10*1), R10
-	XORL         R12, R12
-	XORL         R15, R15
-	MOVL         (R10)(R14*4), R10
-	TESTL        R13, R13
-	CMOVQEQ      R15, R10
-	SETNE        R12
-	MOVL         R10, (SI)(R11*4)
-	ADDQ         R12, CX
-	MOVQ         found+32(FP), R10
-	TESTQ        R10, R10
-	JE           done
-	MOVB         R12, (R10)(R11*1)
+	VPXOR        (CX)(R10*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R12
+	VPXOR        32(CX)(R10*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R13
+	SHLL         $0x04, R13
+	ORL          R13, R12
+	ANDL         176(AX), R12
+	POPCNTL      R12, R12
+	SUBQ         160(AX), R10
+	MOVQ         184(AX), R13
+	SHLXQ        R13, R10, R10
+	SHRQ         $0x03, R10
+	ADDQ         R12, R10
+	MOVQ         192(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	MOVQ         R10, (SI)(R11*8)
 
 done:
 	INCQ R9
 	CMPQ R9, (SP)
-	JB   next
-	MOVQ CX, ret+40(FP)
-	VZEROUPPER
-	RET
-
-// func seek32AVX2(t *byte, key uint64) (rank int, equal bool)
-// Requires: AVX, AVX2, BMI2, CMOV, POPCNT
-TEXT ·seek32AVX2(SB), NOSPLIT, $0-25
-	MOVQ         t+0(FP), AX
-	VPCMPEQD     Y0, Y0, Y0
-	VPSLLD       $0x1f, Y0, Y0
-	MOVQ         key+8(FP), CX
-	VMOVD        CX, X1
-	VPBROADCASTD X1, Y1
-	VPXOR        Y0, Y1, Y1
-	XORL         CX, CX
-	MOVQ         AX, DX
-	MOVQ         128(AX), BX
-	LEAQ         (AX)(BX*8), BX
-	CMPQ         DX, BX
-	JE           leaf
-
-walk:
-	MOVQ      (DX), SI
-	MOVQ      CX, DI
-	SHLQ      $0x06, DI
-	VPXOR     (SI)(DI*1), Y0, Y2
-	VPCMPGTD  Y2, Y1, Y2
-	VMOVMSKPS Y2, R8
-	VPXOR     32(SI)(DI*1), Y0, Y2
-	VPCMPGTD  Y2, Y1, Y2
-	VMOVMSKPS Y2, SI
-	SHLL      $0x08, SI
-	ORL       SI, R8
-	POPCNTL   R8, R8
-	IMULQ     144(AX), CX
-	ADDQ      R8, CX
-	ADDQ      $0x08, DX
-	CMPQ      DX, BX
-	JNE       walk
-
-leaf:
-	MOVQ      168(AX), DX
-	CMPQ      CX, DX
-	CMOVQHI   DX, CX
-	MOVQ      128(AX), DX
-	MOVQ      (AX)(DX*8), DX
-	MOVQ      CX, BX
-	SHLQ      $0x06, BX
-	VPXOR     (DX)(BX*1), Y0, Y2
-	VPCMPEQD  Y2, Y1, Y2
-	VMOVMSKPS Y2, SI
-	VPXOR     32(DX)(BX*1), Y0, Y2
-	VPCMPEQD  Y2, Y1, Y2
-	VMOVMSKPS Y2, DI
-	SHLL      $0x08, DI
-	ORL       DI, SI
-	ANDL      152(AX), SI
-	XORL      DI, DI
-	TESTL     SI, SI
-	SETNE     DI
-	VPXOR     (DX)(BX*1), Y0, Y2
-	VPCMPGTD  Y2, Y1, Y2
-	VMOVMSKPS Y2, SI
-	VPXOR     32(DX)(BX*1), Y0, Y0
-	VPCMPGTD  Y0, Y1, Y0
-	VMOVMSKPS Y0, DX
-	SHLL      $0x08, DX
-	ORL       DX, SI
-	ANDL      152(AX), SI
-	POPCNTL   SI, SI
-	MOVQ      160(AX), DX
-	SHLXQ     DX, CX, CX
-	ADDQ      SI, CX
-	MOVQ      176(AX), AX
-	CMPQ      CX, AX
-	CMOVQHI   AX, CX
-	MOVQ      CX, rank+16(FP)
-	MOVB      DI, equal+24(FP)
-	VZEROUPPER
-	RET
-
-// func rank64AVX2(t *byte, keys *byte, n int, out *int)
-// Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank64AVX2(SB), NOSPLIT, $16-32
-	MOVQ     t+0(FP), AX
-	VPCMPEQD Y0, Y0, Y0
-	VPSLLQ   $0x3f, Y0, Y0
-	MOVQ     keys+8(FP), CX
-	MOVQ     n+16(FP), DX
-	MOVQ     out+24(FP), BX
-	MOVQ     184(AX), SI
-	CMPQ     SI, DX
-	CMOVQHI  DX, SI
-	MOVQ     128(AX), DI
-	SUBQ     136(AX), DI
-	INCQ     DI
-	IMULQ    SI, DI
-	ADDQ     DX, DI
-	MOVQ     DI, (SP)
-	MOVQ     136(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	MOVQ     DI, 8(SP)
-	MOVQ     128(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	XORL     R8, R8
-
-next:
-	// A new query goes through the top levels, which are in the nearest caches.
-	CMPQ         R8, DX
-	JAE          older
-	VPBROADCASTQ (CX)(R8*8), Y1
-	VPXOR        Y0, Y1, Y1
-	XORL         R10, R10
-	MOVQ         AX, R9
-	CMPQ         R9, 8(SP)
-	JE           walked
-
-walk:
-	MOVQ      (R9), R11
-	MOVQ      R10, R12
-	SHLQ      $0x06, R12
-	VPXOR     (R11)(R12*1), Y0, Y2
-	VPCMPGTQ  Y2, Y1, Y2
-	VMOVMSKPD Y2, R13
-	VPXOR     32(R11)(R12*1), Y0, Y2
-	VPCMPGTQ  Y2, Y1, Y2
-	VMOVMSKPD Y2, R11
-	SHLL      $0x04, R11
-	ORL       R11, R13
-	POPCNTL   R13, R13
-	IMULQ     144(AX), R10
-	ADDQ      R13, R10
-	ADDQ      $0x08, R9
-	CMPQ      R9, 8(SP)
-	JNE       walk
-
-walked:
-	MOVL       R10, (BX)(R8*8)
-	MOVQ       (R9), R9
-	SHLQ       $0x06, R10
-	PREFETCHT1 (R9)(R10*1)
-
-older:
-	// Older queries take one level each.
-	MOVQ R8, R10
-	SUBQ SI, R10
-	MOVQ 8(SP), R9
-	CMPQ R9, DI
-	JE   leaf
-
-stage:
-	CMPQ         R10, DX
-	JAE          staged
-	VPBROADCASTQ (CX)(R10*8), Y1
-	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R11
-	MOVQ         (R9), R12
-	MOVQ         R11, R13
-	SHLQ         $0x06, R13
-	VPXOR        (R12)(R13*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R14
-	VPXOR        32(R12)(R13*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R12
-	SHLL         $0x04, R12
-	ORL          R12, R14
-	POPCNTL      R14, R14
-	IMULQ        144(AX), R11
-	ADDQ         R14, R11
-	MOVL         R11, (BX)(R10*8)
-	MOVQ         8(R9), R12
-	SHLQ         $0x06, R11
-	PREFETCHT1   (R12)(R11*1)
-
-staged:
-	ADDQ $0x08, R9
-	SUBQ SI, R10
-	CMPQ R9, DI
-	JNE  stage
-
-leaf:
-	// The oldest is at its leaf.
-	CMPQ         R10, DX
-	JAE          done
-	VPBROADCASTQ (CX)(R10*8), Y1
-	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R9
-	MOVQ         168(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         128(AX), R11
-	MOVQ         (AX)(R11*8), R11
-	MOVQ         R9, R12
-	SHLQ         $0x06, R12
-	VPXOR        (R11)(R12*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R13
-	VPXOR        32(R11)(R12*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R11
-	SHLL         $0x04, R11
-	ORL          R11, R13
-	ANDL         152(AX), R13
-	POPCNTL      R13, R13
-	MOVQ         160(AX), R11
-	SHLXQ        R11, R9, R9
-	ADDQ         R13, R9
-	MOVQ         176(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         R9, (BX)(R10*8)
-
-done:
-	INCQ R8
-	CMPQ R8, (SP)
 	JB   next
 	VZEROUPPER
 	RET
@@ -952,500 +889,63 @@ done:
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
 TEXT ·rank64HierarchicalAVX2(SB), NOSPLIT, $16-32
 	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
 	VPSLLQ   $0x3f, Y0, Y0
-	MOVQ     keys+8(FP), CX
-	MOVQ     n+16(FP), DX
-	MOVQ     out+24(FP), BX
-	MOVQ     184(AX), SI
-	CMPQ     SI, DX
-	CMOVQHI  DX, SI
-	MOVQ     128(AX), DI
-	SUBQ     136(AX), DI
-	INCQ     DI
-	IMULQ    SI, DI
-	ADDQ     DX, DI
-	MOVQ     DI, (SP)
-	MOVQ     136(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	MOVQ     DI, 8(SP)
-	MOVQ     128(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	XORL     R8, R8
-
-next:
-	// A new query goes through the top levels, which are in the nearest caches.
-	CMPQ         R8, DX
-	JAE          older
-	VPBROADCASTQ (CX)(R8*8), Y1
-	VPXOR        Y0, Y1, Y1
-	XORL         R10, R10
-	MOVQ         AX, R9
-	CMPQ         R9, 8(SP)
-	JE           walked
-
-walk:
-	MOVQ      (R9), R11
-	MOVQ      R10, R12
-	SHLQ      $0x06, R12
-	VMOVQ     16(R11)(R12*1), X2
-	VPINSRQ   $0x01, 40(R11)(R12*1), X2, X2
-	VPXOR     X2, X0, X2
-	VPCMPGTQ  X2, X1, X2
-	VMOVMSKPD X2, R13
-	POPCNTL   R13, R13
-	LEAQ      (R13)(R13*2), R13
-	LEAQ      (R11)(R12*1), R11
-	VPXOR     (R11)(R13*8), X0, X2
-	VPCMPGTQ  X2, X1, X2
-	VMOVMSKPD X2, R11
-	POPCNTL   R11, R11
-	ADDL      R13, R11
-	IMULQ     144(AX), R10
-	ADDQ      R11, R10
-	ADDQ      $0x08, R9
-	CMPQ      R9, 8(SP)
-	JNE       walk
-
-walked:
-	MOVL       R10, (BX)(R8*8)
-	MOVQ       (R9), R9
-	SHLQ       $0x06, R10
-	PREFETCHT1 (R9)(R10*1)
-
-older:
-	// Older queries take one level each.
-	MOVQ R8, R10
-	SUBQ SI, R10
-	MOVQ 8(SP), R9
-	CMPQ R9, DI
-	JE   leaf
-
-stage:
-	CMPQ         R10, DX
-	JAE          staged
-	VPBROADCASTQ (CX)(R10*8), Y1
-	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R11
-	MOVQ         (R9), R12
-	MOVQ         R11, R13
-	SHLQ         $0x06, R13
-	VMOVQ        16(R12)(R13*1), X2
-	VPINSRQ      $0x01, 40(R12)(R13*1), X2, X2
-	VPXOR        X2, X0, X2
-	VPCMPGTQ     X2, X1, X2
-	VMOVMSKPD    X2, R14
-	POPCNTL      R14, R14
-	LEAQ         (R14)(R14*2), R14
-	LEAQ         (R12)(R13*1), R12
-	VPXOR        (R12)(R14*8), X0, X2
-	VPCMPGTQ     X2, X1, X2
-	VMOVMSKPD    X2, R12
-	POPCNTL      R12, R12
-	ADDL         R14, R12
-	IMULQ        144(AX), R11
-	ADDQ         R12, R11
-	MOVL         R11, (BX)(R10*8)
-	MOVQ         8(R9), R12
-	SHLQ         $0x06, R11
-	PREFETCHT1   (R12)(R11*1)
-
-staged:
-	ADDQ $0x08, R9
-	SUBQ SI, R10
-	CMPQ R9, DI
-	JNE  stage
-
-leaf:
-	// The oldest is at its leaf.
-	CMPQ         R10, DX
-	JAE          done
-	VPBROADCASTQ (CX)(R10*8), Y1
-	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R9
-	MOVQ         168(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         128(AX), R11
-	MOVQ         (AX)(R11*8), R11
-	MOVQ         R9, R12
-	SHLQ         $0x06, R12
-	VPXOR        (R11)(R12*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R13
-	VPXOR        32(R11)(R12*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R11
-	SHLL         $0x04, R11
-	ORL          R11, R13
-	ANDL         152(AX), R13
-	POPCNTL      R13, R13
-	MOVQ         160(AX), R11
-	SHLXQ        R11, R9, R9
-	ADDQ         R13, R9
-	MOVQ         176(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         R9, (BX)(R10*8)
-
-done:
-	INCQ R8
-	CMPQ R8, (SP)
-	JB   next
-	VZEROUPPER
-	RET
-
-// func rank64SequentialAVX2(t *byte, keys *byte, n int, out *int)
-// Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank64SequentialAVX2(SB), NOSPLIT, $16-32
-	MOVQ     t+0(FP), AX
-	VPCMPEQD Y0, Y0, Y0
-	VPSLLQ   $0x3f, Y0, Y0
-	MOVQ     keys+8(FP), CX
-	MOVQ     n+16(FP), DX
-	MOVQ     out+24(FP), BX
-	MOVQ     184(AX), SI
-	CMPQ     SI, DX
-	CMOVQHI  DX, SI
-	MOVQ     128(AX), DI
-	SUBQ     136(AX), DI
-	INCQ     DI
-	IMULQ    SI, DI
-	ADDQ     DX, DI
-	MOVQ     DI, (SP)
-	MOVQ     136(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	MOVQ     DI, 8(SP)
-	MOVQ     128(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	XORL     R8, R8
-
-next:
-	// A new query goes through the top levels, which are in the nearest caches.
-	CMPQ         R8, DX
-	JAE          older
-	VPBROADCASTQ (CX)(R8*8), Y1
-	VPXOR        Y0, Y1, Y1
-	XORL         R10, R10
-	MOVQ         AX, R9
-	CMPQ         R9, 8(SP)
-	JE           walked
-
-walk:
-	MOVQ (R9), R11
-	MOVQ R10, R12
-	SHLQ $0x06, R12
-	LEAQ (R11)(R12*1), R12
-	XORL R11, R11
-	MOVQ (CX)(R8*8), R13
-
-key1:
-	CMPQ R13, (R12)(R11*8)
-	JBE  counted2
-	INCL R11
-	CMPL R11, $0x08
-	JNE  key1
-
-counted2:
-	IMULQ 144(AX), R10
-	ADDQ  R11, R10
-	ADDQ  $0x08, R9
-	CMPQ  R9, 8(SP)
-	JNE   walk
-
-walked:
-	MOVL       R10, (BX)(R8*8)
-	MOVQ       (R9), R9
-	SHLQ       $0x06, R10
-	PREFETCHT1 (R9)(R10*1)
-
-older:
-	// Older queries take one level each.
-	MOVQ R8, R10
-	SUBQ SI, R10
-	MOVQ 8(SP), R9
-	CMPQ R9, DI
-	JE   leaf
-
-stage:
-	CMPQ         R10, DX
-	JAE          staged
-	VPBROADCASTQ (CX)(R10*8), Y1
-	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R11
-	MOVQ         (R9), R12
-	MOVQ         R11, R13
-	SHLQ         $0x06, R13
-	LEAQ         (R12)(R13*1), R13
-	XORL         R12, R12
-	MOVQ         (CX)(R10*8), R14
-
-key3:
-	CMPQ R14, (R13)(R12*8)
-	JBE  counted4
-	INCL R12
-	CMPL R12, $0x08
-	JNE  key3
-
-counted4:
-	IMULQ      144(AX), R11
-	ADDQ       R12, R11
-	MOVL       R11, (BX)(R10*8)
-	MOVQ       8(R9), R12
-	SHLQ       $0x06, R11
-	PREFETCHT1 (R12)(R11*1)
-
-staged:
-	ADDQ $0x08, R9
-	SUBQ SI, R10
-	CMPQ R9, DI
-	JNE  stage
-
-leaf:
-	// The oldest is at its leaf.
-	CMPQ         R10, DX
-	JAE          done
-	VPBROADCASTQ (CX)(R10*8), Y1
-	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R9
-	MOVQ         168(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         128(AX), R11
-	MOVQ         (AX)(R11*8), R11
-	MOVQ         R9, R12
-	SHLQ         $0x06, R12
-	VPXOR        (R11)(R12*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R13
-	VPXOR        32(R11)(R12*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R11
-	SHLL         $0x04, R11
-	ORL          R11, R13
-	ANDL         152(AX), R13
-	POPCNTL      R13, R13
-	MOVQ         160(AX), R11
-	SHLXQ        R11, R9, R9
-	ADDQ         R13, R9
-	MOVQ         176(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         R9, (BX)(R10*8)
-
-done:
-	INCQ R8
-	CMPQ R8, (SP)
-	JB   next
-	VZEROUPPER
-	RET
-
-// func find64AVX2(t *byte, keys *byte, n int, out *int)
-// Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
-TEXT ·find64AVX2(SB), NOSPLIT, $16-32
-	MOVQ     t+0(FP), AX
-	VPCMPEQD Y0, Y0, Y0
-	VPSLLQ   $0x3f, Y0, Y0
-	MOVQ     keys+8(FP), CX
-	MOVQ     n+16(FP), DX
-	MOVQ     out+24(FP), BX
-	MOVQ     184(AX), SI
-	CMPQ     SI, DX
-	CMOVQHI  DX, SI
-	MOVQ     128(AX), DI
-	SUBQ     136(AX), DI
-	INCQ     DI
-	IMULQ    SI, DI
-	ADDQ     DX, DI
-	MOVQ     DI, (SP)
-	MOVQ     136(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	MOVQ     DI, 8(SP)
-	MOVQ     128(AX), DI
-	LEAQ     (AX)(DI*8), DI
-	XORL     R8, R8
-
-next:
-	// A new query goes through the top levels, which are in the nearest caches.
-	CMPQ         R8, DX
-	JAE          older
-	VPBROADCASTQ (CX)(R8*8), Y1
-	VPXOR        Y0, Y1, Y1
-	XORL         R10, R10
-	MOVQ         AX, R9
-	CMPQ         R9, 8(SP)
-	JE           walked
-
-walk:
-	MOVQ      (R9), R11
-	MOVQ      R10, R12
-	SHLQ      $0x06, R12
-	VPXOR     (R11)(R12*1), Y0, Y2
-	VPCMPGTQ  Y2, Y1, Y2
-	VMOVMSKPD Y2, R13
-	VPXOR     32(R11)(R12*1), Y0, Y2
-	VPCMPGTQ  Y2, Y1, Y2
-	VMOVMSKPD Y2, R11
-	SHLL      $0x04, R11
-	ORL       R11, R13
-	POPCNTL   R13, R13
-	IMULQ     144(AX), R10
-	ADDQ      R13, R10
-	ADDQ      $0x08, R9
-	CMPQ      R9, 8(SP)
-	JNE       walk
-
-walked:
-	MOVL       R10, (BX)(R8*8)
-	MOVQ       (R9), R9
-	SHLQ       $0x06, R10
-	PREFETCHT1 (R9)(R10*1)
-
-older:
-	// Older queries take one level each.
-	MOVQ R8, R10
-	SUBQ SI, R10
-	MOVQ 8(SP), R9
-	CMPQ R9, DI
-	JE   leaf
-
-stage:
-	CMPQ         R10, DX
-	JAE          staged
-	VPBROADCASTQ (CX)(R10*8), Y1
-	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R11
-	MOVQ         (R9), R12
-	MOVQ         R11, R13
-	SHLQ         $0x06, R13
-	VPXOR        (R12)(R13*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R14
-	VPXOR        32(R12)(R13*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R12
-	SHLL         $0x04, R12
-	ORL          R12, R14
-	POPCNTL      R14, R14
-	IMULQ        144(AX), R11
-	ADDQ         R14, R11
-	MOVL         R11, (BX)(R10*8)
-	MOVQ         8(R9), R12
-	SHLQ         $0x06, R11
-	PREFETCHT1   (R12)(R11*1)
-
-staged:
-	ADDQ $0x08, R9
-	SUBQ SI, R10
-	CMPQ R9, DI
-	JNE  stage
-
-leaf:
-	// The oldest is at its leaf.
-	CMPQ         R10, DX
-	JAE          done
-	VPBROADCASTQ (CX)(R10*8), Y1
-	VPXOR        Y0, Y1, Y1
-	MOVL         (BX)(R10*8), R9
-	MOVQ         168(AX), R11
-	CMPQ         R9, R11
-	CMOVQHI      R11, R9
-	MOVQ         128(AX), R11
-	MOVQ         (AX)(R11*8), R11
-	MOVQ         R9, R12
-	SHLQ         $0x06, R12
-	VPXOR        (R11)(R12*1), Y0, Y2
-	VPCMPEQQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R13
-	VPXOR        32(R11)(R12*1), Y0, Y2
-	VPCMPEQQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R11
-	SHLL         $0x04, R11
-	ORL          R11, R13
-	ANDL         152(AX), R13
-	MOVL         R13, R11
-	ORL          $0x80000000, R11
-	TZCNTL       R11, R11
-	MOVQ         160(AX), R12
-	SHLXQ        R12, R9, R9
-	ADDQ         R11, R9
-	MOVQ         200(AX), R11
-	IMULQ        R9, R11
-	ADDQ         192(AX), R11
-	PREFETCHT1   (R11)
-	MOVQ         $-1, R11
-	TESTL        R13, R13
-	CMOVQEQ      R11, R9
-	MOVQ         R9, (BX)(R10*8)
-
-done:
-	INCQ R8
-	CMPQ R8, (SP)
-	JB   next
-	VZEROUPPER
-	RET
-
-// func get64AVX2(t *byte, keys *byte, n int, out *byte, found *bool) int
-// Requires: AVX, AVX2, BMI, CMOV, MMX+, POPCNT
-TEXT ·get64AVX2(SB), NOSPLIT, $16-48
-	MOVQ     t+0(FP), AX
-	VPCMPEQD Y0, Y0, Y0
-	VPSLLQ   $0x3f, Y0, Y0
-	XORL     CX, CX
 	MOVQ     keys+8(FP), DX
 	MOVQ     n+16(FP), BX
 	MOVQ     out+24(FP), SI
-	MOVQ     184(AX), DI
+	MOVQ     200(AX), DI
 	CMPQ     DI, BX
 	CMOVQHI  BX, DI
-	MOVQ     128(AX), R8
-	SUBQ     136(AX), R8
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
 	INCQ     R8
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     136(AX), R8
-	LEAQ     (AX)(R8*8), R8
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
-	MOVQ     128(AX), R8
-	LEAQ     (AX)(R8*8), R8
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
 
 next:
-	// A new query goes through the top levels, which are in the nearest caches.
+	// A new query walks through the top levels, which are in the nearest caches.
 	CMPQ         R9, BX
 	JAE          older
 	VPBROADCASTQ (DX)(R9*8), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	MOVQ         AX, R10
+	LEAQ         8(AX), R10
 	CMPQ         R10, 8(SP)
 	JE           walked
 
 walk:
-	MOVQ      (R10), R12
-	MOVQ      R11, R13
-	SHLQ      $0x06, R13
-	VPXOR     (R12)(R13*1), Y0, Y2
-	VPCMPGTQ  Y2, Y1, Y2
-	VMOVMSKPD Y2, R14
-	VPXOR     32(R12)(R13*1), Y0, Y2
-	VPCMPGTQ  Y2, Y1, Y2
-	VMOVMSKPD Y2, R12
-	SHLL      $0x04, R12
-	ORL       R12, R14
-	POPCNTL   R14, R14
-	IMULQ     144(AX), R11
-	ADDQ      R14, R11
+	VMOVQ     16(CX)(R11*8), X2
+	VPINSRQ   $0x01, 40(CX)(R11*8), X2, X2
+	VPXOR     X2, X0, X2
+	VPCMPGTQ  X2, X1, X2
+	VMOVMSKPD X2, R13
+	POPCNTL   R13, R13
+	LEAQ      (R13)(R13*2), R13
+	LEAQ      (CX)(R11*8), R12
+	VPXOR     (R12)(R13*8), X0, X2
+	VPCMPGTQ  X2, X1, X2
+	VMOVMSKPD X2, R12
+	POPCNTL   R12, R12
+	ADDL      R13, R12
+	IMULQ     152(AX), R11
+	ADDQ      (R10), R11
+	LEAQ      (R11)(R12*8), R11
 	ADDQ      $0x08, R10
 	CMPQ      R10, 8(SP)
 	JNE       walk
 
 walked:
-	MOVL       R11, (SI)(R9*8)
-	MOVQ       (R10), R10
-	SHLQ       $0x06, R11
-	PREFETCHT1 (R10)(R11*1)
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
 
 older:
 	// Older queries take one level each.
@@ -1460,25 +960,25 @@ stage:
 	JAE          staged
 	VPBROADCASTQ (DX)(R11*8), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (SI)(R11*8), R12
-	MOVQ         (R10), R13
-	MOVQ         R12, R14
-	SHLQ         $0x06, R14
-	VPXOR        (R13)(R14*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R15
-	VPXOR        32(R13)(R14*1), Y0, Y2
-	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R13
-	SHLL         $0x04, R13
-	ORL          R13, R15
-	POPCNTL      R15, R15
-	IMULQ        144(AX), R12
-	ADDQ         R15, R12
-	MOVL         R12, (SI)(R11*8)
-	MOVQ         8(R10), R13
-	SHLQ         $0x06, R12
-	PREFETCHT1   (R13)(R12*1)
+	MOVQ         (SI)(R11*8), R12
+	VMOVQ        16(CX)(R12*8), X2
+	VPINSRQ      $0x01, 40(CX)(R12*8), X2, X2
+	VPXOR        X2, X0, X2
+	VPCMPGTQ     X2, X1, X2
+	VMOVMSKPD    X2, R14
+	POPCNTL      R14, R14
+	LEAQ         (R14)(R14*2), R14
+	LEAQ         (CX)(R12*8), R13
+	VPXOR        (R13)(R14*8), X0, X2
+	VPCMPGTQ     X2, X1, X2
+	VMOVMSKPD    X2, R13
+	POPCNTL      R13, R13
+	ADDL         R14, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
 
 staged:
 	ADDQ $0x08, R10
@@ -1492,120 +992,512 @@ leaf:
 	JAE          done
 	VPBROADCASTQ (DX)(R11*8), Y1
 	VPXOR        Y0, Y1, Y1
-	MOVL         (SI)(R11*8), R10
+	MOVQ         (SI)(R11*8), R10
 	MOVQ         168(AX), R12
 	CMPQ         R10, R12
 	CMOVQHI      R12, R10
-	MOVQ         128(AX), R12
-	MOVQ         (AX)(R12*8), R12
-	SHLQ         $0x06, R10
-	VPXOR        (R12)(R10*1), Y0, Y2
-	VPCMPEQQ     Y2, Y1, Y2
+	VPXOR        (CX)(R10*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R12
+	VPXOR        32(CX)(R10*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
 	VMOVMSKPD    Y2, R13
-	VPXOR        32(R12)(R10*1), Y0, Y2
-	VPCMPEQQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R14
-	SHLL         $0x04, R14
-	ORL          R14, R13
-	ANDL         152(AX), R13
-	MOVL         R13, R14
-	ORL          $0x08, R14
-	TZCNTL       R14, R14
-	LEAQ         32(R12)(R10*1), R10
-	XORL         R12, R12
-	XORL         R15, R15
-	MOVQ         (R10)(R14*8), R10
-	TESTL        R13, R13
-	CMOVQEQ      R15, R10
-	SETNE        R12
+	SHLL         $0x04, R13
+	ORL          R13, R12
+	ANDL         176(AX), R12
+	POPCNTL      R12, R12
+	SUBQ         160(AX), R10
+	MOVQ         184(AX), R13
+	SHLXQ        R13, R10, R10
+	SHRQ         $0x03, R10
+	ADDQ         R12, R10
+	MOVQ         192(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
 	MOVQ         R10, (SI)(R11*8)
-	ADDQ         R12, CX
-	MOVQ         found+32(FP), R10
-	TESTQ        R10, R10
-	JE           done
-	MOVB         R12, (R10)(R11*1)
 
 done:
 	INCQ R9
 	CMPQ R9, (SP)
 	JB   next
-	MOVQ CX, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func rank64SequentialAVX2(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
+TEXT ·rank64SequentialAVX2(SB), NOSPLIT, $16-32
+	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLQ   $0x3f, Y0, Y0
+	MOVQ     keys+8(FP), DX
+	MOVQ     n+16(FP), BX
+	MOVQ     out+24(FP), SI
+	MOVQ     200(AX), DI
+	CMPQ     DI, BX
+	CMOVQHI  BX, DI
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
+	INCQ     R8
+	IMULQ    DI, R8
+	ADDQ     BX, R8
+	MOVQ     R8, (SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 8(SP)
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	XORL     R9, R9
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
+	JAE          older
+	VPBROADCASTQ (DX)(R9*8), Y1
+	VPXOR        Y0, Y1, Y1
+	XORL         R11, R11
+	LEAQ         8(AX), R10
+	CMPQ         R10, 8(SP)
+	JE           walked
+
+walk:
+	LEAQ (CX)(R11*8), R13
+	XORL R12, R12
+	MOVQ (DX)(R9*8), R14
+
+key1:
+	CMPQ R14, (R13)(R12*8)
+	JBE  counted2
+	INCL R12
+	CMPL R12, $0x08
+	JNE  key1
+
+counted2:
+	IMULQ 152(AX), R11
+	ADDQ  (R10), R11
+	LEAQ  (R11)(R12*8), R11
+	ADDQ  $0x08, R10
+	CMPQ  R10, 8(SP)
+	JNE   walk
+
+walked:
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
+
+older:
+	// Older queries take one level each.
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 8(SP), R10
+	CMPQ R10, R8
+	JE   leaf
+
+stage:
+	CMPQ         R11, BX
+	JAE          staged
+	VPBROADCASTQ (DX)(R11*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (SI)(R11*8), R12
+	LEAQ         (CX)(R12*8), R14
+	XORL         R13, R13
+	MOVQ         (DX)(R11*8), R15
+
+key3:
+	CMPQ R15, (R14)(R13*8)
+	JBE  counted4
+	INCL R13
+	CMPL R13, $0x08
+	JNE  key3
+
+counted4:
+	IMULQ      152(AX), R12
+	ADDQ       (R10), R12
+	LEAQ       (R12)(R13*8), R12
+	MOVQ       R12, (SI)(R11*8)
+	PREFETCHT1 (CX)(R12*8)
+
+staged:
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
+	JNE  stage
+
+leaf:
+	// The oldest is at its leaf.
+	CMPQ         R11, BX
+	JAE          done
+	VPBROADCASTQ (DX)(R11*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	VPXOR        (CX)(R10*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R12
+	VPXOR        32(CX)(R10*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R13
+	SHLL         $0x04, R13
+	ORL          R13, R12
+	ANDL         176(AX), R12
+	POPCNTL      R12, R12
+	SUBQ         160(AX), R10
+	MOVQ         184(AX), R13
+	SHLXQ        R13, R10, R10
+	SHRQ         $0x03, R10
+	ADDQ         R12, R10
+	MOVQ         192(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	MOVQ         R10, (SI)(R11*8)
+
+done:
+	INCQ R9
+	CMPQ R9, (SP)
+	JB   next
+	VZEROUPPER
+	RET
+
+// func find64AVX2(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
+TEXT ·find64AVX2(SB), NOSPLIT, $16-32
+	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLQ   $0x3f, Y0, Y0
+	MOVQ     keys+8(FP), DX
+	MOVQ     n+16(FP), BX
+	MOVQ     out+24(FP), SI
+	MOVQ     200(AX), DI
+	CMPQ     DI, BX
+	CMOVQHI  BX, DI
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
+	INCQ     R8
+	IMULQ    DI, R8
+	ADDQ     BX, R8
+	MOVQ     R8, (SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 8(SP)
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	XORL     R9, R9
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
+	JAE          older
+	VPBROADCASTQ (DX)(R9*8), Y1
+	VPXOR        Y0, Y1, Y1
+	XORL         R11, R11
+	LEAQ         8(AX), R10
+	CMPQ         R10, 8(SP)
+	JE           walked
+
+walk:
+	VPXOR     (CX)(R11*8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R12
+	VPXOR     32(CX)(R11*8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R13
+	SHLL      $0x04, R13
+	ORL       R13, R12
+	POPCNTL   R12, R12
+	IMULQ     152(AX), R11
+	ADDQ      (R10), R11
+	LEAQ      (R11)(R12*8), R11
+	ADDQ      $0x08, R10
+	CMPQ      R10, 8(SP)
+	JNE       walk
+
+walked:
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
+
+older:
+	// Older queries take one level each.
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 8(SP), R10
+	CMPQ R10, R8
+	JE   leaf
+
+stage:
+	CMPQ         R11, BX
+	JAE          staged
+	VPBROADCASTQ (DX)(R11*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (SI)(R11*8), R12
+	VPXOR        (CX)(R12*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R13
+	VPXOR        32(CX)(R12*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R14
+	SHLL         $0x04, R14
+	ORL          R14, R13
+	POPCNTL      R13, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
+
+staged:
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
+	JNE  stage
+
+leaf:
+	// The oldest is at its leaf.
+	CMPQ         R11, BX
+	JAE          done
+	VPBROADCASTQ (DX)(R11*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	VPXOR        (CX)(R10*8), Y0, Y2
+	VPCMPEQQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R12
+	VPXOR        32(CX)(R10*8), Y0, Y2
+	VPCMPEQQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R13
+	SHLL         $0x04, R13
+	ORL          R13, R12
+	ANDL         176(AX), R12
+	TZCNTL       R12, R12
+	MOVQ         $-1, R13
+	CMOVQCC      R12, R13
+	SUBQ         160(AX), R10
+	MOVQ         184(AX), R14
+	SHLXQ        R14, R10, R10
+	SHRQ         $0x03, R10
+	ADDQ         R12, R10
+	MOVQ         216(AX), R12
+	IMULQ        R10, R12
+	ADDQ         208(AX), R12
+	PREFETCHT1   (R12)
+	TESTQ        R13, R13
+	CMOVQMI      R13, R10
+	MOVQ         R10, (SI)(R11*8)
+
+done:
+	INCQ R9
+	CMPQ R9, (SP)
+	JB   next
+	VZEROUPPER
+	RET
+
+// func get64AVX2(t *byte, keys *byte, n int, out *byte, found *bool) int
+// Requires: AVX, AVX2, BMI, CMOV, MMX+, POPCNT
+TEXT ·get64AVX2(SB), NOSPLIT, $16-48
+	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLQ   $0x3f, Y0, Y0
+	XORL     DX, DX
+	MOVQ     keys+8(FP), BX
+	MOVQ     n+16(FP), SI
+	MOVQ     out+24(FP), DI
+	MOVQ     200(AX), R8
+	CMPQ     R8, SI
+	CMOVQHI  SI, R8
+	MOVQ     136(AX), R9
+	SUBQ     144(AX), R9
+	INCQ     R9
+	IMULQ    R8, R9
+	ADDQ     SI, R9
+	MOVQ     R9, (SP)
+	MOVQ     144(AX), R9
+	LEAQ     8(AX)(R9*8), R9
+	MOVQ     R9, 8(SP)
+	MOVQ     136(AX), R9
+	LEAQ     8(AX)(R9*8), R9
+	XORL     R10, R10
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R10, SI
+	JAE          older
+	VPBROADCASTQ (BX)(R10*8), Y1
+	VPXOR        Y0, Y1, Y1
+	XORL         R12, R12
+	LEAQ         8(AX), R11
+	CMPQ         R11, 8(SP)
+	JE           walked
+
+walk:
+	VPXOR     (CX)(R12*8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R13
+	VPXOR     32(CX)(R12*8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R14
+	SHLL      $0x04, R14
+	ORL       R14, R13
+	POPCNTL   R13, R13
+	IMULQ     152(AX), R12
+	ADDQ      (R11), R12
+	LEAQ      (R12)(R13*8), R12
+	ADDQ      $0x08, R11
+	CMPQ      R11, 8(SP)
+	JNE       walk
+
+walked:
+	MOVQ       R12, (DI)(R10*8)
+	PREFETCHT1 (CX)(R12*8)
+
+older:
+	// Older queries take one level each.
+	MOVQ R10, R12
+	SUBQ R8, R12
+	MOVQ 8(SP), R11
+	CMPQ R11, R9
+	JE   leaf
+
+stage:
+	CMPQ         R12, SI
+	JAE          staged
+	VPBROADCASTQ (BX)(R12*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (DI)(R12*8), R13
+	VPXOR        (CX)(R13*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R14
+	VPXOR        32(CX)(R13*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R15
+	SHLL         $0x04, R15
+	ORL          R15, R14
+	POPCNTL      R14, R14
+	IMULQ        152(AX), R13
+	ADDQ         (R11), R13
+	LEAQ         (R13)(R14*8), R13
+	MOVQ         R13, (DI)(R12*8)
+	PREFETCHT1   (CX)(R13*8)
+
+staged:
+	ADDQ $0x08, R11
+	SUBQ R8, R12
+	CMPQ R11, R9
+	JNE  stage
+
+leaf:
+	// The oldest is at its leaf.
+	CMPQ         R12, SI
+	JAE          done
+	VPBROADCASTQ (BX)(R12*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (DI)(R12*8), R11
+	MOVQ         168(AX), R13
+	CMPQ         R11, R13
+	CMOVQHI      R13, R11
+	LEAQ         32(CX)(R11*8), R13
+	VPXOR        (CX)(R11*8), Y0, Y2
+	VPCMPEQQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R14
+	VPXOR        32(CX)(R11*8), Y0, Y2
+	VPCMPEQQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R11
+	SHLL         $0x04, R11
+	ORL          R11, R14
+	ANDL         176(AX), R14
+	TZCNTL       R14, R14
+	SETCC        R11
+	MOVQ         (R13)(R14*8), R13
+	MOVL         $0x00000000, R14
+	CMOVQCS      R14, R13
+	MOVQ         R13, (DI)(R12*8)
+	MOVBLZX      R11, R11
+	ADDQ         R11, DX
+	MOVQ         found+32(FP), R13
+	TESTQ        R13, R13
+	JE           done
+	MOVB         R11, (R13)(R12*1)
+
+done:
+	INCQ R10
+	CMPQ R10, (SP)
+	JB   next
+	MOVQ DX, ret+40(FP)
 	VZEROUPPER
 	RET
 
 // func seek64AVX2(t *byte, key uint64) (rank int, equal bool)
-// Requires: AVX, AVX2, BMI2, CMOV, POPCNT
+// Requires: AVX, AVX2, BMI, BMI2, CMOV, POPCNT
 TEXT ·seek64AVX2(SB), NOSPLIT, $0-25
 	MOVQ         t+0(FP), AX
+	MOVQ         (AX), CX
 	VPCMPEQD     Y0, Y0, Y0
 	VPSLLQ       $0x3f, Y0, Y0
-	MOVQ         key+8(FP), CX
-	VMOVQ        CX, X1
+	MOVQ         key+8(FP), DX
+	VMOVQ        DX, X1
 	VPBROADCASTQ X1, Y1
 	VPXOR        Y0, Y1, Y1
-	XORL         CX, CX
-	MOVQ         AX, DX
-	MOVQ         128(AX), BX
-	LEAQ         (AX)(BX*8), BX
-	CMPQ         DX, BX
+	XORL         DX, DX
+	LEAQ         8(AX), BX
+	MOVQ         136(AX), SI
+	LEAQ         8(AX)(SI*8), SI
+	CMPQ         BX, SI
 	JE           leaf
 
 walk:
-	MOVQ      (DX), SI
-	MOVQ      CX, DI
-	SHLQ      $0x06, DI
-	VPXOR     (SI)(DI*1), Y0, Y2
+	VPXOR     (CX)(DX*8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, DI
+	VPXOR     32(CX)(DX*8), Y0, Y2
 	VPCMPGTQ  Y2, Y1, Y2
 	VMOVMSKPD Y2, R8
-	VPXOR     32(SI)(DI*1), Y0, Y2
-	VPCMPGTQ  Y2, Y1, Y2
-	VMOVMSKPD Y2, SI
-	SHLL      $0x04, SI
-	ORL       SI, R8
-	POPCNTL   R8, R8
-	IMULQ     144(AX), CX
-	ADDQ      R8, CX
-	ADDQ      $0x08, DX
-	CMPQ      DX, BX
+	SHLL      $0x04, R8
+	ORL       R8, DI
+	POPCNTL   DI, DI
+	IMULQ     152(AX), DX
+	ADDQ      (BX), DX
+	LEAQ      (DX)(DI*8), DX
+	ADDQ      $0x08, BX
+	CMPQ      BX, SI
 	JNE       walk
 
 leaf:
-	MOVQ      168(AX), DX
-	CMPQ      CX, DX
-	CMOVQHI   DX, CX
-	MOVQ      128(AX), DX
-	MOVQ      (AX)(DX*8), DX
-	MOVQ      CX, BX
-	SHLQ      $0x06, BX
-	VPXOR     (DX)(BX*1), Y0, Y2
+	MOVQ      168(AX), BX
+	CMPQ      DX, BX
+	CMOVQHI   BX, DX
+	VPXOR     (CX)(DX*8), Y0, Y2
+	VPCMPEQQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, BX
+	VPXOR     32(CX)(DX*8), Y0, Y2
 	VPCMPEQQ  Y2, Y1, Y2
 	VMOVMSKPD Y2, SI
-	VPXOR     32(DX)(BX*1), Y0, Y2
-	VPCMPEQQ  Y2, Y1, Y2
-	VMOVMSKPD Y2, DI
-	SHLL      $0x04, DI
-	ORL       DI, SI
-	ANDL      152(AX), SI
-	XORL      DI, DI
-	TESTL     SI, SI
-	SETNE     DI
-	VPXOR     (DX)(BX*1), Y0, Y2
+	SHLL      $0x04, SI
+	ORL       SI, BX
+	ANDL      176(AX), BX
+	TZCNTL    BX, BX
+	SETCC     BL
+	MOVB      BL, equal+24(FP)
+	VPXOR     (CX)(DX*8), Y0, Y2
 	VPCMPGTQ  Y2, Y1, Y2
-	VMOVMSKPD Y2, SI
-	VPXOR     32(DX)(BX*1), Y0, Y0
+	VMOVMSKPD Y2, BX
+	VPXOR     32(CX)(DX*8), Y0, Y0
 	VPCMPGTQ  Y0, Y1, Y0
-	VMOVMSKPD Y0, DX
-	SHLL      $0x04, DX
-	ORL       DX, SI
-	ANDL      152(AX), SI
-	POPCNTL   SI, SI
-	MOVQ      160(AX), DX
-	SHLXQ     DX, CX, CX
-	ADDQ      SI, CX
-	MOVQ      176(AX), AX
-	CMPQ      CX, AX
-	CMOVQHI   AX, CX
-	MOVQ      CX, rank+16(FP)
-	MOVB      DI, equal+24(FP)
+	VMOVMSKPD Y0, CX
+	SHLL      $0x04, CX
+	ORL       CX, BX
+	ANDL      176(AX), BX
+	POPCNTL   BX, BX
+	SUBQ      160(AX), DX
+	MOVQ      184(AX), CX
+	SHLXQ     CX, DX, DX
+	SHRQ      $0x03, DX
+	ADDQ      BX, DX
+	MOVQ      192(AX), AX
+	CMPQ      DX, AX
+	CMOVQHI   AX, DX
+	MOVQ      DX, rank+16(FP)
 	VZEROUPPER
 	RET

@@ -30,29 +30,49 @@ const MaxLevels = 15
 // LineBytes is the size of a node.
 const LineBytes = 64
 
-// Tree describes a tree to the search routines. The memory is laid out root
-// level first, the leaves last, without a gap that is not readable: then even
-// a search that reads nonsense (see arena.Block.Release) stays inside, as
-// long as it ends with a look at LastLeaf.
+// Tree describes a tree to the search routines. Nodes are told apart by their
+// place: 8-byte words from Base. The root is at place 0, the leaves come last,
+// and everything in between and slack bytes behind the last leaf are readable:
+// then even a search that reads nonsense (see arena.Block.Release) stays
+// inside, as long as it ends with a look at LastLeaf.
 //
 // The assembly reads the fields at fixed offsets; tree_amd64_test.go compares.
 type Tree struct {
-	Level     [MaxLevels + 1]unsafe.Pointer // inner levels from the root down, then the leaves
-	Levels    int                           // inner levels
-	Top       int                           // so many levels are small enough to be walked without waiting
-	Fanout    uint64                        // children of an inner node
-	LeafMask  uint64                        // a bit for each place of a leaf that holds a key
-	LeafShift uint64                        // a leaf has 1<<LeafShift keys
-	LastLeaf  uint64                        // number of the last leaf
-	Len       uint64                        // entries in all
-	Distance  uint64                        // queries between two steps of one query, at least 1
-	Vals      unsafe.Pointer                // column of values to prefetch from, for Find; may be nil
-	ValSize   uint64                        // bytes of a value in that column
+	Base      unsafe.Pointer
+	Next      [MaxLevels + 1]int64 // from place x of level l, child j is at Fanout·x + 8·j + Next[l]
+	Levels    int                  // inner levels
+	Top       int                  // so many levels are small enough to be walked without waiting
+	Fanout    uint64               // children of an inner node
+	Leaves    uint64               // place of the first leaf
+	LastLeaf  uint64               // place of the last leaf
+	LeafMask  uint64               // a bit for each slot of a leaf that holds a key
+	LeafShift uint64               // a leaf has 1<<LeafShift keys
+	Len       uint64               // entries in all
+	Distance  uint64               // queries between two steps of one query, at least 1
+	Vals      unsafe.Pointer       // column of values to prefetch from, for Find; may be nil
+	ValSize   uint64               // bytes of a value in that column
 }
 
-// nodeAt gives the keys of node x at level l; level Levels is the leaves'.
-func nodeAt[C Code](t *Tree, l int, x uint64) []C {
-	return unsafe.Slice((*C)(unsafe.Add(t.Level[l], x*LineBytes)), nodeKeys[C]())
+// Slack is the number of bytes behind the last leaf that must be readable.
+const Slack = 512
+
+// MaxPlace bounds LastLeaf in trees that GetPairs searches for 32-bit keys:
+// between two steps, a place waits where the value will be.
+const MaxPlace = 1<<32 - 1
+
+// nodeAt gives the keys of the node at a place.
+func nodeAt[C Code](t *Tree, place uint64) []C {
+	return unsafe.Slice((*C)(unsafe.Add(t.Base, place*8)), nodeKeys[C]())
+}
+
+// child gives the place of child j of the node at a place of level l.
+func (t *Tree) child(l int, place uint64, j int) uint64 {
+	return t.Fanout*place + 8*uint64(j) + uint64(t.Next[l])
+}
+
+// entry gives the number of the entry in slot j of the leaf at a place.
+func (t *Tree) entry(place uint64, j int) uint64 {
+	return (place-t.Leaves)<<t.LeafShift>>3 + uint64(j)
 }
 
 // nodeKeys is the number of keys that fit a node.

@@ -10,17 +10,19 @@ import (
 
 // Offsets of the fields of simd.Tree.
 const (
-	offLevel     = 0
-	offLevels    = 128
-	offTop       = 136
-	offFanout    = 144
-	offLeafMask  = 152
-	offLeafShift = 160
+	offBase      = 0
+	offNext      = 8
+	offLevels    = 136
+	offTop       = 144
+	offFanout    = 152
+	offLeaves    = 160
 	offLastLeaf  = 168
-	offLen       = 176
-	offDistance  = 184
-	offVals      = 192
-	offValSize   = 200
+	offLeafMask  = 176
+	offLeafShift = 184
+	offLen       = 192
+	offDistance  = 200
+	offVals      = 208
+	offValSize   = 216
 )
 
 // routine is what all steps of one routine share.
@@ -30,6 +32,7 @@ type routine struct {
 	how    method
 	c      consts
 	tree   Register
+	base   Register
 	labels int
 }
 
@@ -37,6 +40,9 @@ func (r *routine) label(name string) string {
 	r.labels++
 	return fmt.Sprintf("%s%d", name, r.labels)
 }
+
+// node is the node at place x.
+func (r *routine) node(x Register) Mem { return Mem{Base: r.base, Index: x, Scale: 8} }
 
 func (r *routine) field(offset int) Mem { return Mem{Base: r.tree, Disp: offset} }
 
@@ -46,6 +52,8 @@ func begin(isa vectors, w width, how method, name, signature, doc string) *routi
 	Doc(doc)
 	r := &routine{isa: isa, w: w, how: how}
 	r.tree = Load(Param("t"), GP64())
+	r.base = GP64()
+	MOVQ(r.field(offBase), r.base)
 	r.c = isa.prepare(w)
 	return r
 }
@@ -118,74 +126,83 @@ func (r *routine) countOne(scalar Op, node Mem, dst GPVirtual) {
 	Label(done)
 }
 
-// step replaces a node's number by that of the child to go on to.
-func (r *routine) step(q query, scalar Op, level Register, x GPVirtual) {
-	at, n := GP64(), GP64()
-	MOVQ(x, at)
-	SHLQ(Imm(6), at)
-	r.count(q, scalar, Mem{Base: level, Index: at, Scale: 1}, n)
+// step replaces a node's place by that of the child to go on to. next is the
+// address of the level's entry in Tree.Next.
+func (r *routine) step(q query, scalar Op, next Register, x GPVirtual) {
+	n := GP64()
+	r.count(q, scalar, r.node(x), n)
 	IMULQ(r.field(offFanout), x)
-	ADDQ(n, x)
+	ADDQ(Mem{Base: next}, x)
+	LEAQ(Mem{Base: x, Index: n, Scale: 8}, x)
 }
 
-// leaf loads the address of leaf x, after a look at the last leaf's number:
-// a tree closed by another goroutine reads as zeros and can lead anywhere.
-func (r *routine) leaf(x GPVirtual) Mem {
-	last, at := GP64(), GP64()
+// clamp keeps x from lying behind the last leaf: a tree closed by another
+// goroutine reads as zeros and can lead anywhere.
+func (r *routine) clamp(x GPVirtual) {
+	last := GP64()
 	MOVQ(r.field(offLastLeaf), last)
 	CMPQ(x, last)
 	CMOVQHI(last, x)
-	MOVQ(r.field(offLevels), at)
-	MOVQ(Mem{Base: r.tree, Index: at, Scale: 8}, at)
-	offset := GP64()
-	MOVQ(x, offset)
-	SHLQ(Imm(6), offset)
-	return Mem{Base: at, Index: offset, Scale: 1}
 }
 
-// rankOf leaves in x the rank of the place n in leaf x.
-func (r *routine) rankOf(x, n GPVirtual) {
+// entry replaces the place of a leaf by the number of its entry in slot n.
+func (r *routine) entry(x, n GPVirtual) {
 	shift := GP64()
+	SUBQ(r.field(offLeaves), x)
 	MOVQ(r.field(offLeafShift), shift)
 	SHLXQ(shift, x, x)
+	SHRQ(Imm(3), x)
 	ADDQ(n, x)
 }
 
-// belowLeaf leaves in x the rank of the key searched for in leaf x.
-func (r *routine) belowLeaf(q query, leaf Mem, x GPVirtual) {
+// lowerBound replaces the place of a leaf by the rank of the key in it.
+func (r *routine) lowerBound(q query, x GPVirtual) {
 	n := GP64()
-	r.isa.below(r.w, r.c, q, leaf, n)
+	r.isa.below(r.w, r.c, q, r.node(x), n)
 	ANDL(r.field(offLeafMask), n.As32())
 	POPCNTL(n.As32(), n.As32())
-	r.rankOf(x, n)
+	r.entry(x, n)
 	end := GP64()
 	MOVQ(r.field(offLen), end)
 	CMPQ(x, end)
 	CMOVQHI(end, x)
 }
 
-// equalLeaf leaves in places a bit for each place of the leaf with the key.
-func (r *routine) equalLeaf(q query, leaf Mem) (places GPVirtual) {
-	places = GP64()
-	r.isa.equal(r.w, r.c, q, leaf, places)
-	ANDL(r.field(offLeafMask), places.As32())
-	return places
+// firstEqual gives the first slot with the key in the leaf at x. The carry
+// flag says that there is none; the slot is 32 then.
+func (r *routine) firstEqual(q query, x GPVirtual) (slot GPVirtual) {
+	slot = GP64()
+	r.isa.equal(r.w, r.c, q, r.node(x), slot)
+	ANDL(r.field(offLeafMask), slot.As32())
+	TZCNTL(slot.As32(), slot.As32())
+	return slot
 }
 
 // staircase emits the loop over a batch: see the package comment of simd.
-// Between two steps of a query, the number of its node waits in its place of
-// the output, as 32 bits.
+// Between two steps of a query, the place of its node waits where its result
+// will be, in outBytes bytes.
 func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, x GPVirtual)) {
 	keys := Load(Param("keys"), GP64()).(GPVirtual)
 	n := Load(Param("n"), GP64()).(GPVirtual)
 	out := Load(Param("out"), GP64()).(GPVirtual)
 	key := func(i Register) Mem { return Mem{Base: keys, Index: i, Scale: uint8(r.w.bytes())} }
-	node := func(i Register) Mem { return Mem{Base: out, Index: i, Scale: uint8(outBytes)} }
-	prefetch := func(level Mem, x GPVirtual) {
-		at := GP64()
-		MOVQ(level, at)
-		SHLQ(Imm(6), x)
-		PREFETCHT1(Mem{Base: at, Index: x, Scale: 1})
+	place := func(i Register) Mem { return Mem{Base: out, Index: i, Scale: uint8(outBytes)} }
+	save := func(x GPVirtual, i Register) {
+		if outBytes == 4 {
+			MOVL(x.As32(), place(i))
+		} else {
+			MOVQ(x, place(i))
+		}
+		PREFETCHT1(r.node(x))
+	}
+	restore := func(i Register) GPVirtual {
+		x := GP64()
+		if outBytes == 4 {
+			MOVL(place(i), x.As32())
+		} else {
+			MOVQ(place(i), x)
+		}
+		return x
 	}
 
 	distance := GP64()
@@ -194,45 +211,41 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 	CMOVQHI(n, distance)
 	// The first query is at the leaves after Levels-Top+1 times the distance;
 	// the last one as many steps after it has started.
-	end := AllocLocal(8)
-	steps := GP64()
+	end, steps := AllocLocal(8), GP64()
 	MOVQ(r.field(offLevels), steps)
 	SUBQ(r.field(offTop), steps)
 	INCQ(steps)
 	IMULQ(distance, steps)
 	ADDQ(n, steps)
 	MOVQ(steps, end)
-	top, bottom := AllocLocal(8), GP64() // addresses in Tree.Level
+	top, bottom := AllocLocal(8), GP64() // addresses in Tree.Next
 	MOVQ(r.field(offTop), bottom)
-	LEAQ(Mem{Base: r.tree, Index: bottom, Scale: 8}, bottom)
+	LEAQ(Mem{Base: r.tree, Disp: offNext, Index: bottom, Scale: 8}, bottom)
 	MOVQ(bottom, top)
 	MOVQ(r.field(offLevels), bottom)
-	LEAQ(Mem{Base: r.tree, Index: bottom, Scale: 8}, bottom)
+	LEAQ(Mem{Base: r.tree, Disp: offNext, Index: bottom, Scale: 8}, bottom)
 	t := GP64()
 	XORL(t.As32(), t.As32())
 
 	Label("next")
 	level := GP64()
-	Comment("A new query goes through the top levels, which are in the nearest caches.")
+	Comment("A new query walks through the top levels, which are in the nearest caches.")
 	CMPQ(t, n)
 	JAE(LabelRef("older"))
 	{
 		q := r.isa.key(r.w, r.c, key(t))
 		x := GP64()
 		XORL(x.As32(), x.As32())
-		MOVQ(r.tree, level)
+		LEAQ(r.field(offNext), level)
 		CMPQ(level, top)
 		JE(LabelRef("walked"))
 		Label("walk")
-		nodes := GP64()
-		MOVQ(Mem{Base: level}, nodes)
-		r.step(q, key(t), nodes, x)
+		r.step(q, key(t), level, x)
 		ADDQ(Imm(8), level)
 		CMPQ(level, top)
 		JNE(LabelRef("walk"))
 		Label("walked")
-		MOVL(x.As32(), node(t))
-		prefetch(Mem{Base: level}, x)
+		save(x, t)
 	}
 
 	Label("older")
@@ -248,12 +261,9 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 	JAE(LabelRef("staged"))
 	{
 		q := r.isa.key(r.w, r.c, key(i))
-		x, nodes := GP64(), GP64()
-		MOVL(node(i), x.As32())
-		MOVQ(Mem{Base: level}, nodes)
-		r.step(q, key(i), nodes, x)
-		MOVL(x.As32(), node(i))
-		prefetch(Mem{Base: level, Disp: 8}, x)
+		x := restore(i)
+		r.step(q, key(i), level, x)
+		save(x, i)
 	}
 	Label("staged")
 	ADDQ(Imm(8), level)
@@ -267,8 +277,8 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 	JAE(LabelRef("done"))
 	{
 		q := r.isa.key(r.w, r.c, key(i))
-		x := GP64()
-		MOVL(node(i), x.As32())
+		x := restore(i)
+		r.clamp(x)
 		atLeaf(out, i, q, x)
 	}
 	Label("done")
@@ -287,7 +297,7 @@ const batchSignature = "func(t *byte, keys *byte, n int, out *int)"
 func rank(isa vectors, w width, how method) {
 	r := begin(isa, w, how, "rank", batchSignature, "Equals rankGo; n is at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
-		r.belowLeaf(q, r.leaf(x), x)
+		r.lowerBound(q, x)
 		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
 	})
 	finish()
@@ -296,21 +306,17 @@ func rank(isa vectors, w width, how method) {
 func find(isa vectors, w width) {
 	r := begin(isa, w, linear, "find", batchSignature, "Equals findGo; n is at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
-		places := r.equalLeaf(q, r.leaf(x))
-		n := GP64()
-		MOVL(places.As32(), n.As32())
-		ORL(U32(1<<31), n.As32()) // some place in any case
-		TZCNTL(n.As32(), n.As32())
-		r.rankOf(x, n)
+		slot, none := r.firstEqual(q, x), GP64()
+		MOVQ(I32(-1), none)
+		CMOVQCC(slot, none) // slot or -1
+		r.entry(x, slot)
 		at := GP64()
 		MOVQ(r.field(offValSize), at)
 		IMULQ(x, at)
 		ADDQ(r.field(offVals), at)
 		PREFETCHT1(Mem{Base: at})
-		none := GP64()
-		MOVQ(I32(-1), none)
-		TESTL(places.As32(), places.As32())
-		CMOVQEQ(none, x)
+		TESTQ(none, none)
+		CMOVQMI(none, x)
 		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
 	})
 	finish()
@@ -321,29 +327,25 @@ func get(isa vectors, w width) {
 	hits := GP64()
 	XORL(hits.As32(), hits.As32())
 	r.staircase(w.bytes(), func(out, i Register, q query, x GPVirtual) {
-		leaf := r.leaf(x)
-		places := r.equalLeaf(q, leaf)
-		n, val := GP64(), GP64()
-		MOVL(places.As32(), n.As32())
-		ORL(Imm(1<<(uint(w.keys())/2-1)), n.As32()) // some place in any case
-		TZCNTL(n.As32(), n.As32())
-		LEAQ(leaf.Offset(32), val)
-		yes, none := GP64(), GP64()
-		XORL(yes.As32(), yes.As32())
-		XORL(none.As32(), none.As32())
+		val, yes := GP64(), GP64()
+		LEAQ(r.node(x).Offset(32), val)
+		slot := r.firstEqual(q, x)
+		SETCC(yes.As8())
+		// Where there is none, this reads behind the leaf: see simd.Slack.
+		none := GP64()
 		if w == 32 {
-			MOVL(Mem{Base: val, Index: n, Scale: 4}, val.As32())
+			MOVL(Mem{Base: val, Index: slot, Scale: 4}, val.As32())
 		} else {
-			MOVQ(Mem{Base: val, Index: n, Scale: 8}, val)
+			MOVQ(Mem{Base: val, Index: slot, Scale: 8}, val)
 		}
-		TESTL(places.As32(), places.As32())
-		CMOVQEQ(none, val)
-		SETNE(yes.As8())
+		MOVL(U32(0), none.As32()) // not XOR, which would clear the carry
+		CMOVQCS(none, val)
 		if w == 32 {
 			MOVL(val.As32(), Mem{Base: out, Index: i, Scale: 4})
 		} else {
 			MOVQ(val, Mem{Base: out, Index: i, Scale: 8})
 		}
+		MOVBLZX(yes.As8(), yes.As32())
 		ADDQ(yes, hits)
 		found := Load(Param("found"), GP64())
 		TESTQ(found, found)
@@ -358,36 +360,29 @@ func seek(isa vectors, w width) {
 	r := begin(isa, w, linear, "seek", "func(t *byte, key uint64) (rank int, equal bool)", "Equals seekGo.")
 	key := Load(Param("key"), GP64()).(GPVirtual)
 	var from Op = key
-	if w == 32 {
+	if _, any := isa.(avx512); any && w == 32 {
 		from = key.As32()
-	}
-	if _, narrow := isa.(avx2); narrow {
-		from = key
 	}
 	q := isa.key(w, r.c, from)
 	x, level, bottom := GP64(), GP64(), GP64()
 	XORL(x.As32(), x.As32())
-	MOVQ(r.tree, level)
+	LEAQ(r.field(offNext), level)
 	MOVQ(r.field(offLevels), bottom)
-	LEAQ(Mem{Base: r.tree, Index: bottom, Scale: 8}, bottom)
+	LEAQ(Mem{Base: r.tree, Disp: offNext, Index: bottom, Scale: 8}, bottom)
 	CMPQ(level, bottom)
 	JE(LabelRef("leaf"))
 	Label("walk")
-	nodes := GP64()
-	MOVQ(Mem{Base: level}, nodes)
-	r.step(q, nil, nodes, x)
+	r.step(q, nil, level, x)
 	ADDQ(Imm(8), level)
 	CMPQ(level, bottom)
 	JNE(LabelRef("walk"))
 	Label("leaf")
-	leaf := r.leaf(x)
-	places := r.equalLeaf(q, leaf)
+	r.clamp(x)
+	r.firstEqual(q, x)
 	yes := GP64()
-	XORL(yes.As32(), yes.As32())
-	TESTL(places.As32(), places.As32())
-	SETNE(yes.As8())
-	r.belowLeaf(q, leaf, x)
-	Store(x, ReturnIndex(0))
+	SETCC(yes.As8())
 	Store(yes.As8(), ReturnIndex(1))
+	r.lowerBound(q, x)
+	Store(x, ReturnIndex(0))
 	finish()
 }
