@@ -82,6 +82,9 @@ const maxLeaves = 1 << 32
 // maxPairs32 keeps the place of a leaf of 32-bit pairs within simd.MaxPlace.
 const maxPairs32 = simd.MaxPlace / 10 * 8
 
+// PairsFit says whether leaves of pairs can hold n entries.
+func PairsFit[C simd.Code](n int) bool { return keyBytes[C]() == 8 || n <= maxPairs32 }
+
 // smallBlock is the size below which huge pages would be mostly empty.
 const smallBlock = 4 << 20
 
@@ -130,7 +133,7 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 			return nil, fmt.Errorf("pairs of %d-byte keys and %d-byte values: the widths must be equal", keyBytes[C](), cfg.ValSize)
 		}
 		perLeaf = slots / 2
-		if keyBytes[C]() == 4 && n > maxPairs32 {
+		if !PairsFit[C](n) {
 			return nil, fmt.Errorf("%w: %d pairs of 32 bits, the limit is %d", ErrTooLarge, n, maxPairs32)
 		}
 	}

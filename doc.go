@@ -1,0 +1,48 @@
+// Package pando is an ordered in-memory index that runs on every lane, core
+// and GPU a machine has.
+//
+// # Basics
+//
+// Freeze takes keys and values, in any order, and gives an immutable index:
+//
+//	ix, err := pando.Freeze(keys, vals)     // []uint64, []uint64, say
+//	v, ok := ix.Get(42)                     // one key
+//	hits := ix.GetBatch(asked, out, found)  // thousands of keys, ten times faster a key
+//
+// It knows the order of its keys: Rank counts what is below a key and At goes
+// back from a rank to an entry; Floor and Ceil find neighbours; Range and
+// Count take intervals, both ends included; RangeBatch answers many intervals
+// at once.
+//
+//	for k, v := range ix.Range(10, 20) { … }
+//
+// Any number of goroutines may read at the same time. Batches use all cores
+// by themselves.
+//
+// # Keys and values
+//
+// A key is any integer, float or string type. Every value of it is an
+// ordinary key: 0, the maximum, the empty string, NaN. Order and equality are
+// those of cmp.Compare, so NaN equals NaN and comes first, and -0 equals 0
+// (and comes back as 0). Equal keys are all kept, in the order they came in:
+// Get gives the first, Range(k, k) all, Count(k, k) how many.
+//
+// Values may be of any type. Those of 4 or 8 bytes without pointers live in
+// the index itself, off the Go heap, where the garbage collector never walks;
+// all others live in one Go slice. Batches are fastest where key and value are
+// equally wide, 4 or 8 bytes: then both are in one cache line.
+//
+// # Caveats
+//
+// The index is off the Go heap, so heap profiles do not show it: Stats does.
+// Close gives the memory back at once; a forgotten index is freed by the
+// garbage collector. Using an index after Close panics. Results are copies
+// and stay good.
+//
+// A batch needs result slices at least as long as its keys, and panics
+// otherwise. What the world can do wrong (a memory limit, a device that is not
+// there) is an error; see the Err variables.
+//
+// String keys are served by binary search over a sorted block of bytes for
+// now: right, and small, but not yet fast.
+package pando

@@ -1,0 +1,27 @@
+package pando
+
+import "errors"
+
+// What the world can do to a program, for errors.Is. The errors that Pando
+// returns wrap one of these and add what happened and what to do about it.
+var (
+	// ErrLength says that keys and values differ in number.
+	ErrLength = errors.New("pando: keys and values differ in number")
+
+	// ErrMemoryLimit says that an index would take more memory than
+	// MemoryLimit allows.
+	ErrMemoryLimit = errors.New("pando: memory limit")
+
+	// ErrTooLarge says that there are more keys than one index can hold.
+	ErrTooLarge = errors.New("pando: too many keys")
+
+	// ErrNoDevice says that the device asked for is not there.
+	ErrNoDevice = errors.New("pando: no such device")
+
+	// ErrLayout says that the layout asked for is not known, or cannot hold
+	// keys and values of these types.
+	ErrLayout = errors.New("pando: no such layout")
+
+	// ErrOption says that an option has a value that makes no sense.
+	ErrOption = errors.New("pando: bad option")
+)

@@ -1,0 +1,243 @@
+package pando
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+)
+
+// fixed is the engine for keys of fixed width: a tree over their codes. The
+// values live in the tree's leaves, in its column, or in rows.
+type fixed[K Key, C order.Code, V any] struct {
+	codec order.Codec[K, C]
+	tree  *implicit.Tree[C]
+	cpu   *exec.CPU[K, C]
+	pairs bool      // values lie in the leaves
+	rows  []V       // in key order, where values are in the Go heap
+	takes sync.Pool // *take[V]
+}
+
+// freezeFixed builds the index for keys with codes of type C.
+func freezeFixed[K Key, C order.Code, V any](keys []K, vals []V, c config) (*index[K, V], error) {
+	cfg, err := treeConfig[C, V](c, len(keys))
+	if err != nil {
+		return nil, err
+	}
+	e := &fixed[K, C, V]{codec: order.NewCodec[K, C](), pairs: cfg.Leaves == implicit.Pairs}
+	if order.SortedKeys(e.codec, keys, cfg.Workers) {
+		err = e.buildSorted(keys, vals, cfg)
+	} else {
+		err = e.buildUnsorted(keys, vals, cfg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.cpu = exec.NewCPU(e.codec, e.tree, len(keys), cfg.Workers)
+	return &index[K, V]{engine: e, stats: e.stats()}, nil
+}
+
+// treeConfig says how the tree for these types is to be built.
+func treeConfig[C order.Code, V any](c config, n int) (implicit.Config, error) {
+	var code C
+	width := int(unsafe.Sizeof(code))
+	cfg := implicit.Config{
+		ValSize: inlineSize[V](),
+		Pages:   c.pages.arenaPages(),
+		Limit:   c.limit,
+		Workers: par.Workers(c.workers),
+	}
+	can := cfg.ValSize == width && implicit.PairsFit[C](n)
+	if c.layout == Pairs && !can {
+		return cfg, fmt.Errorf("%w: pairs need %d-byte values without pointers beside these keys; leave Layout out", ErrLayout, width)
+	}
+	if can && c.layout != Apart {
+		cfg.Leaves = implicit.Pairs
+	}
+	return cfg, nil
+}
+
+// buildSorted builds from input that is in order.
+func (e *fixed[K, C, V]) buildSorted(keys []K, vals []V, cfg implicit.Config) (err error) {
+	src := implicit.Source[C]{Len: len(keys), Vals: unsafe.Pointer(unsafe.SliceData(vals))}
+	if e.codec.Identity() {
+		src.Codes = e.codec.EncodeSlice(nil, keys)
+	} else {
+		src.Encode = func(dst []C, lo int) { e.codec.EncodeSlice(dst, keys[lo:lo+len(dst)]) }
+	}
+	if e.tree, err = implicit.Build(src, cfg); err != nil {
+		return err
+	}
+	if cfg.ValSize == 0 {
+		e.keepRows(gather[V, int](vals, len(keys), nil))
+	}
+	return nil
+}
+
+// buildUnsorted sorts first. What moves along with a key is its value where
+// that lives in the tree, else its row.
+func (e *fixed[K, C, V]) buildUnsorted(keys []K, vals []V, cfg implicit.Config) error {
+	switch {
+	case cfg.ValSize == 4:
+		return sortAndBuild(e, keys, recast[uint32](vals), cfg)
+	case cfg.ValSize == 8:
+		return sortAndBuild(e, keys, recast[uint64](vals), cfg)
+	}
+	return buildRows(e, keys, vals, cfg)
+}
+
+// buildRows builds where values stay in Go memory: sorted rows, then the
+// values in their order.
+func buildRows[K Key, C order.Code, V any](e *fixed[K, C, V], keys []K, vals []V, cfg implicit.Config) error {
+	var v V
+	if unsafe.Sizeof(v) == 0 {
+		return sortAndBuild[K, C, V, uint32](e, keys, nil, cfg)
+	}
+	if uint64(len(keys)) > math.MaxUint32 {
+		return sortRows[K, C, V, uint64](e, keys, vals, cfg)
+	}
+	return sortRows[K, C, V, uint32](e, keys, vals, cfg)
+}
+
+// stats describes the engine.
+func (e *fixed[K, C, V]) stats() Stats {
+	t := e.tree.Stats()
+	var v V
+	s := Stats{
+		Layout: Apart, Levels: t.Levels, Fanout: t.Fanout,
+		InnerBytes: t.InnerBytes, LeafBytes: t.LeafBytes, ValueBytes: t.ValueBytes,
+		HeapBytes: int64(len(e.rows)) * int64(unsafe.Sizeof(v)),
+	}
+	if e.pairs {
+		s.Layout = Pairs
+	}
+	s.TotalBytes = t.TotalBytes + s.HeapBytes
+	return s
+}
+
+// keepRows keeps values that live in Go memory.
+func (e *fixed[K, C, V]) keepRows(rows []V) {
+	e.rows = rows
+	var v V
+	e.tree.PrefetchFrom(unsafe.Pointer(unsafe.SliceData(rows)), int(unsafe.Sizeof(v)))
+}
+
+// sorted is scratch memory for sorting: codes and what moves along, twice.
+type sorted[C, P order.Code] struct {
+	block   *arena.Block
+	codes   []C
+	payload []P
+}
+
+// sortInto sorts keys with a payload that fill sets, in scratch memory that
+// the caller releases. Where limit is above 0, scratch memory and the tree
+// that is built from it must fit.
+func sortInto[K Key, C, P order.Code](codec order.Codec[K, C], keys []K, fill func([]P), cfg implicit.Config) (*sorted[C, P], error) {
+	n := len(keys)
+	var code C
+	var p P
+	sizes := []int{n * int(unsafe.Sizeof(code)), n * int(unsafe.Sizeof(code)), 0, 0}
+	if fill != nil {
+		sizes[2] = n * int(unsafe.Sizeof(p))
+		sizes[3] = sizes[2]
+	}
+	if err := fits[C](n, sizes, cfg); err != nil {
+		return nil, err
+	}
+	block, err := arena.New(sizes, 0, scratchPages(n), 0)
+	if err != nil {
+		return nil, err
+	}
+	s := &sorted[C, P]{block: block}
+	codes, spare := recastBytes[C](block.Segment(0)), recastBytes[C](block.Segment(1))
+	encode(codec, codes, keys, cfg.Workers)
+	var payload, payloadSpare []P
+	if fill != nil {
+		payload, payloadSpare = recastBytes[P](block.Segment(2)), recastBytes[P](block.Segment(3))
+		fill(payload)
+	}
+	s.codes, s.payload = order.Sort(codes, spare, payload, payloadSpare, cfg.Workers)
+	return s, nil
+}
+
+// fits checks the limit for scratch memory and tree together.
+func fits[C order.Code](n int, scratch []int, cfg implicit.Config) error {
+	tree, err := implicit.Need[C](n, cfg)
+	if err != nil {
+		return err
+	}
+	more, err := arena.Need(scratch, scratchPages(n))
+	if err != nil {
+		return err
+	}
+	if cfg.Limit > 0 && tree+more > cfg.Limit {
+		return fmt.Errorf("%w: needs %d bytes, %d of them to sort the keys, the limit is %d; sorted input needs less", arena.ErrLimit, tree+more, more, cfg.Limit)
+	}
+	return nil
+}
+
+func scratchPages(n int) arena.Pages {
+	if n < 1<<20 {
+		return arena.Small
+	}
+	return arena.HugeAll
+}
+
+// encode turns all keys into codes.
+func encode[K Key, C order.Code](codec order.Codec[K, C], dst []C, keys []K, workers int) {
+	const piece = 64 << 10
+	par.Run(workers, (len(keys)+piece-1)/piece, par.Func(func(p int) {
+		lo, hi := p*piece, min((p+1)*piece, len(keys))
+		if codes := codec.EncodeSlice(dst[lo:hi], keys[lo:hi]); codec.Identity() {
+			copy(dst[lo:hi], codes)
+		}
+	}))
+}
+
+// sortAndBuild builds a tree whose values are the payload itself; nil for
+// values that take no memory.
+func sortAndBuild[K Key, C order.Code, V any, P order.Code](e *fixed[K, C, V], keys []K, vals []P, cfg implicit.Config) (err error) {
+	var fill func([]P)
+	if vals != nil {
+		fill = func(dst []P) { copy(dst, vals) }
+	}
+	s, err := sortInto(e.codec, keys, fill, cfg)
+	if err != nil {
+		return err
+	}
+	defer s.block.Release()
+	src := implicit.Source[C]{Len: len(keys), Codes: s.codes, Vals: unsafe.Pointer(unsafe.SliceData(s.payload))}
+	if e.tree, err = implicit.Build(src, cfg); err == nil && cfg.ValSize == 0 {
+		e.keepRows(make([]V, len(keys)))
+	}
+	return err
+}
+
+// sortRows builds a tree of keys alone and gathers the values by row.
+func sortRows[K Key, C order.Code, V any, P order.Code](e *fixed[K, C, V], keys []K, vals []V, cfg implicit.Config) error {
+	s, err := sortInto(e.codec, keys, func(rows []P) {
+		for i := range rows {
+			rows[i] = P(i)
+		}
+	}, cfg)
+	if err != nil {
+		return err
+	}
+	defer s.block.Release()
+	if e.tree, err = implicit.Build(implicit.Source[C]{Len: len(keys), Codes: s.codes}, cfg); err != nil {
+		return err
+	}
+	e.keepRows(gather(vals, len(keys), s.payload))
+	return nil
+}
+
+func recastBytes[T any](b []byte) []T {
+	var t T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
+}

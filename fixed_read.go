@@ -1,0 +1,107 @@
+package pando
+
+import "unsafe"
+
+func (e *fixed[K, C, V]) seek(key K) (rank int, equal bool) {
+	return e.tree.Seek(e.codec.Encode(key))
+}
+
+func (e *fixed[K, C, V]) after(key K) int {
+	next := e.codec.Encode(key) + 1
+	if next == 0 { // nothing is above the greatest code
+		return int(e.tree.Len)
+	}
+	rank, _ := e.tree.Seek(next)
+	return rank
+}
+
+func (e *fixed[K, C, V]) key(i int) K { return e.codec.Decode(e.tree.Key(i)) }
+
+func (e *fixed[K, C, V]) val(i int) V {
+	if e.rows != nil {
+		return e.rows[i]
+	}
+	return *(*V)(e.tree.Val(i))
+}
+
+func (e *fixed[K, C, V]) rankBatch(keys []K, ranks []int) { e.cpu.Rank(keys, ranks) }
+
+func (e *fixed[K, C, V]) afterBatch(keys []K, ranks []int) { e.cpu.RankAfter(keys, ranks) }
+
+func (e *fixed[K, C, V]) getBatch(keys []K, vals []V, found []bool) (hits int) {
+	if e.pairs {
+		return e.cpu.GetPairs(keys, recast[C](vals), found)
+	}
+	s, _ := e.takes.Get().(*take[V])
+	if s == nil {
+		s = new(take[V])
+	}
+	*s = take[V]{column: (*V)(e.tree.Vals), rows: e.rows, vals: vals, found: found}
+	hits = e.cpu.FindEach(keys, s)
+	*s = take[V]{} // the caller's slices are not ours to keep
+	e.takes.Put(s)
+	return hits
+}
+
+// take is a sink that turns the places found in a bucket into values.
+type take[V any] struct {
+	column *V  // first value, where values are in the tree
+	rows   []V // values, where they are in Go memory
+	vals   []V
+	found  []bool
+}
+
+// Take sets the results of a bucket. The index's values were prefetched when
+// their places were found.
+func (t *take[V]) Take(lo int, ranks []int) (hits int) {
+	vals := t.vals[lo : lo+len(ranks)]
+	for i, r := range ranks {
+		var v V
+		if r >= 0 {
+			v = *t.at(r)
+			hits++
+		}
+		vals[i] = v
+	}
+	if t.found != nil {
+		found := t.found[lo : lo+len(ranks)]
+		for i, r := range ranks {
+			found[i] = r >= 0
+		}
+	}
+	return hits
+}
+
+func (t *take[V]) at(r int) *V {
+	if t.rows != nil {
+		return &t.rows[r]
+	}
+	return (*V)(unsafe.Add(unsafe.Pointer(t.column), r*int(unsafe.Sizeof(*t.column))))
+}
+
+func (e *fixed[K, C, V]) copyOut(lo int, keys []K, vals []V) {
+	if e.codec.Identity() {
+		e.tree.CopyKeys(recast[C](keys), lo)
+	} else {
+		e.decodeOut(lo, keys)
+	}
+	if e.rows != nil {
+		copy(vals, e.rows[lo:])
+		return
+	}
+	var v V
+	e.tree.CopyVals(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(vals))), len(vals)*int(unsafe.Sizeof(v))), lo)
+}
+
+// decodeOut copies keys that need to be turned back from codes.
+func (e *fixed[K, C, V]) decodeOut(lo int, keys []K) {
+	var codes [window]C
+	for len(keys) > 0 {
+		n := min(len(keys), window)
+		e.tree.CopyKeys(codes[:n], lo)
+		e.codec.DecodeSlice(keys[:n], codes[:n])
+		keys, lo = keys[n:], lo+n
+	}
+}
+
+func (e *fixed[K, C, V]) release() { e.tree.Release() }

@@ -1,0 +1,106 @@
+//go:build !nogpu && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"io"
+	"sync"
+)
+
+// handle is something of the driver's that must not be destroyed while calls
+// use it.
+//
+// Only destroy locks for writing, so a TryRLock that fails means that the end
+// has begun; and since holders never wait, calls that hold several handles
+// cannot deadlock with their destruction.
+type handle struct {
+	mu    sync.RWMutex
+	value uintptr // 0 once destroyed
+}
+
+// hold gives the value and keeps it alive until release.
+func (h *handle) hold() (uintptr, error) {
+	if !h.mu.TryRLock() {
+		return 0, errClosed
+	}
+	if h.value == 0 {
+		h.mu.RUnlock()
+		return 0, errClosed
+	}
+	return h.value, nil
+}
+
+func (h *handle) release() { h.mu.RUnlock() }
+
+// destroy waits for the holders and calls end with the value, once. A second
+// destroy waits for the first to finish.
+func (h *handle) destroy(end func(uintptr) error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.value == 0 {
+		return nil
+	}
+	err := end(h.value)
+	h.value = 0
+	return err
+}
+
+// block is memory: where it is, and the function that frees it.
+type block struct {
+	freedBy entry
+	address uintptr
+}
+
+// ledger is what a device has to give back. The zero ledger is empty.
+type ledger struct {
+	mu      sync.Mutex
+	objects map[io.Closer]struct{} // streams, events, modules: they remove themselves
+	blocks  map[block]struct{}
+}
+
+func (l *ledger) addObject(o io.Closer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.objects == nil {
+		l.objects = map[io.Closer]struct{}{}
+	}
+	l.objects[o] = struct{}{}
+}
+
+func (l *ledger) removeObject(o io.Closer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.objects, o)
+}
+
+func (l *ledger) addBlock(b block) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.blocks == nil {
+		l.blocks = map[block]struct{}{}
+	}
+	l.blocks[b] = struct{}{}
+}
+
+// takeBlock removes a block and says whether it was there: who takes it frees
+// it, so nothing is freed twice.
+func (l *ledger) takeBlock(b block) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.blocks[b]
+	delete(l.blocks, b)
+	return ok
+}
+
+// all gives what is in the ledger, which is not asked again after.
+func (l *ledger) all() (objects []io.Closer, blocks []block) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for o := range l.objects {
+		objects = append(objects, o)
+	}
+	for b := range l.blocks {
+		blocks = append(blocks, b)
+	}
+	return objects, blocks
+}

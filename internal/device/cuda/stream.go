@@ -1,0 +1,280 @@
+//go:build !nogpu && linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/device"
+)
+
+// maxParams is the largest parameter block every driver takes.
+const maxParams = 4096
+
+// stream is a queue of the driver's.
+type stream struct {
+	handle
+	gpu    *gpu
+	launch launch
+}
+
+// launch holds what the driver reads during a launch. It is part of the stream,
+// on the heap, so that a launch allocates nothing and nothing moves under the
+// driver as a goroutine's stack may.
+type launch struct {
+	mu     sync.Mutex
+	args   [11]uintptr // of the call
+	extra  [5]uintptr  // tags and values, as the driver wants them
+	bytes  uintptr
+	params [maxParams]byte
+}
+
+// init fills in what stays the same. The launch must not be copied after.
+func (l *launch) init() {
+	const end, buffer, bufferBytes = 0, 1, 2
+	l.extra = [...]uintptr{
+		buffer, uintptr(unsafe.Pointer(&l.params)),
+		bufferBytes, uintptr(unsafe.Pointer(&l.bytes)),
+		end,
+	}
+}
+
+// NewStream gives a stream that does not wait for the driver's default stream.
+func (g *gpu) NewStream() (device.Stream, error) {
+	const nonBlocking = 1
+	if _, err := g.open.hold(); err != nil {
+		return nil, err
+	}
+	defer g.open.release()
+	s := &stream{gpu: g}
+	if err := g.context.call(cuStreamCreate, uintptr(unsafe.Pointer(&s.value)), nonBlocking); err != nil {
+		return nil, err
+	}
+	s.launch.init()
+	g.held.addObject(s)
+	return s, nil
+}
+
+// CopyIn of no bytes does nothing. Memory that is not page-locked is copied
+// too, but the call may then wait for the stream.
+func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
+	h, err := s.hold()
+	if err != nil || len(src) == 0 {
+		return s.unused(err)
+	}
+	defer s.release()
+	return s.gpu.context.call4(cuMemcpyHtoDAsync,
+		uintptr(dst), uintptr(unsafe.Pointer(&src[0])), uintptr(len(src)), h)
+}
+
+// CopyOut of no bytes does nothing. Memory that is not page-locked is copied
+// too, but the call then waits for the copy.
+func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
+	h, err := s.hold()
+	if err != nil || len(dst) == 0 {
+		return s.unused(err)
+	}
+	defer s.release()
+	return s.gpu.context.call4(cuMemcpyDtoHAsync,
+		uintptr(unsafe.Pointer(&dst[0])), uintptr(src), uintptr(len(dst)), h)
+}
+
+// CopyDevice of no bytes does nothing; of fewer is an error.
+func (s *stream) CopyDevice(dst, src device.Ptr, bytes int) error {
+	if bytes < 0 {
+		return fmt.Errorf("cuda: cannot copy %d bytes", bytes)
+	}
+	h, err := s.hold()
+	if err != nil || bytes == 0 {
+		return s.unused(err)
+	}
+	defer s.release()
+	return s.gpu.context.call4(cuMemcpyDtoDAsync, uintptr(dst), uintptr(src), uintptr(bytes), h)
+}
+
+// Fill of no bytes does nothing; of fewer, or of a part of a value, is an error.
+func (s *stream) Fill(dst device.Ptr, value uint32, bytes int) error {
+	if bytes < 0 || bytes%4 != 0 {
+		return fmt.Errorf("cuda: cannot fill %d bytes with 32-bit values", bytes)
+	}
+	h, err := s.hold()
+	if err != nil || bytes == 0 {
+		return s.unused(err)
+	}
+	defer s.release()
+	return s.gpu.context.call4(cuMemsetD32Async, uintptr(dst), uintptr(value), uintptr(bytes/4), h)
+}
+
+// unused ends an operation that has nothing to call for: err says whether the
+// stream was closed, and where it was not, the stream is released.
+func (s *stream) unused(err error) error {
+	if err == nil {
+		s.release()
+	}
+	return err
+}
+
+// Launch takes at most 4096 bytes of parameters. Dynamic shared memory beyond
+// the 48 KiB that any kernel has is asked for as needed.
+func (s *stream) Launch(k device.Kernel, g device.Grid, params []byte) error {
+	own, ok := k.(*kernel)
+	if !ok || own.module.gpu.context != s.gpu.context {
+		return fmt.Errorf("%w: the kernel is not of this GPU", device.ErrLaunchFailed)
+	}
+	if err := checkGrid(g); err != nil {
+		return err
+	}
+	if len(params) > maxParams {
+		return fmt.Errorf("%w: %d bytes of parameters, %d are the most", device.ErrLaunchFailed, len(params), maxParams)
+	}
+	h, err := s.hold()
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	if _, err := own.module.hold(); err != nil {
+		return err
+	}
+	defer own.module.release()
+	if err := own.allow(g.Shared); err != nil {
+		return err
+	}
+	return s.start(h, own.function, g, params)
+}
+
+// start queues the kernel: all that it is given is held.
+func (s *stream) start(h, function uintptr, g device.Grid, params []byte) error {
+	l := &s.launch
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var extra uintptr // none for a kernel without parameters
+	if len(params) > 0 {
+		l.bytes = uintptr(copy(l.params[:], params))
+		extra = uintptr(unsafe.Pointer(&l.extra))
+	}
+	l.args = [...]uintptr{
+		function, uintptr(g.Blocks), 1, 1, uintptr(g.Threads), 1, 1,
+		uintptr(g.Shared), h, 0, extra,
+	}
+	return s.gpu.context.do(cuLaunchKernel, l.args[:]) // l.mu keeps l alive
+}
+
+// Record marks the work queued so far. An event recorded again forgets the
+// earlier mark.
+func (s *stream) Record(e device.Event) error { return s.with(e, cuEventRecord) }
+
+// Wait does nothing for an event that was never recorded.
+func (s *stream) Wait(e device.Event) error { return s.with(e, cuStreamWaitEvent) }
+
+// with calls one of the two functions that take a stream and an event.
+func (s *stream) with(e device.Event, call entry) error {
+	own, ok := e.(*event)
+	if !ok || own.gpu.context != s.gpu.context {
+		return errForeignEvent
+	}
+	h, err := s.hold()
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	mark, err := own.hold()
+	if err != nil {
+		return err
+	}
+	defer own.release()
+	if call == cuEventRecord {
+		return s.gpu.context.call4(call, mark, h, 0, 0)
+	}
+	return s.gpu.context.call4(call, h, mark, 0, 0)
+}
+
+func (s *stream) Synchronize() error {
+	h, err := s.hold()
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	return s.gpu.context.call4(cuStreamSynchronize, h, 0, 0, 0)
+}
+
+// Close lets work that is queued finish by itself. Closing again does nothing.
+func (s *stream) Close() error {
+	return s.destroy(func(h uintptr) error {
+		defer s.gpu.held.removeObject(s)
+		return s.gpu.context.call(cuStreamDestroy, h)
+	})
+}
+
+var errForeignEvent = errors.New("cuda: the event is not of this GPU")
+
+// event is a mark of the driver's, with a time.
+type event struct {
+	handle
+	gpu *gpu
+}
+
+func (g *gpu) NewEvent() (device.Event, error) {
+	const withTime = 0
+	if _, err := g.open.hold(); err != nil {
+		return nil, err
+	}
+	defer g.open.release()
+	e := &event{gpu: g}
+	if err := g.context.call(cuEventCreate, uintptr(unsafe.Pointer(&e.value)), withTime); err != nil {
+		return nil, err
+	}
+	g.held.addObject(e)
+	return e, nil
+}
+
+// Synchronize returns at once for an event that was never recorded.
+func (e *event) Synchronize() error {
+	h, err := e.hold()
+	if err != nil {
+		return err
+	}
+	defer e.release()
+	return e.gpu.context.call4(cuEventSynchronize, h, 0, 0, 0)
+}
+
+// Since waits for both events. One that was never recorded is an error.
+func (e *event) Since(earlier device.Event) (float64, error) {
+	from, ok := earlier.(*event)
+	if !ok || from.gpu.context != e.gpu.context {
+		return 0, errForeignEvent
+	}
+	end, err := e.hold()
+	if err != nil {
+		return 0, err
+	}
+	defer e.release()
+	begin, err := from.hold()
+	if err != nil {
+		return 0, err
+	}
+	defer from.release()
+	return e.gpu.context.elapsed(begin, end)
+}
+
+func (c *context) elapsed(begin, end uintptr) (float64, error) {
+	for _, h := range [...]uintptr{begin, end} {
+		if err := c.call(cuEventSynchronize, h); err != nil {
+			return 0, err
+		}
+	}
+	var ms float32
+	err := c.call(cuEventElapsedTime, uintptr(unsafe.Pointer(&ms)), begin, end)
+	return float64(ms), err
+}
+
+// Close may be called while a stream still has the event before it. Closing
+// again does nothing.
+func (e *event) Close() error {
+	return e.destroy(func(h uintptr) error {
+		defer e.gpu.held.removeObject(e)
+		return e.gpu.context.call(cuEventDestroy, h)
+	})
+}

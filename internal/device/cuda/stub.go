@@ -1,0 +1,23 @@
+//go:build nogpu || !linux || !(amd64 || arm64)
+
+package cuda
+
+import (
+	"fmt"
+
+	"github.com/pando-index/pando/internal/device"
+)
+
+var errLeftOut = fmt.Errorf("%w: this binary was built without CUDA", device.ErrNoDriver)
+
+// Devices gives an error that wraps device.ErrNoDriver in this build.
+func Devices() ([]device.Info, error) { return nil, errLeftOut }
+
+// Open gives an error that wraps device.ErrNoDriver in this build.
+func Open(int) (device.Device, error) { return nil, errLeftOut }
+
+// Occupancy gives an error that wraps device.ErrNoDriver in this build.
+func Occupancy(device.Kernel, int, int) (int, error) { return 0, errLeftOut }
+
+// Persist gives an error that wraps device.ErrNoDriver in this build.
+func Persist(device.Stream, device.Ptr, int) error { return errLeftOut }

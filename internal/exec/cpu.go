@@ -1,0 +1,173 @@
+// Package exec is how a batch runs: which queries go where, in buckets of
+// what size. It knows nothing of any layout but the interface it asks for.
+package exec
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+)
+
+// Layout is a tree as a schedule sees it: it answers buckets of codes.
+type Layout[C order.Code] interface {
+	// Rank sets ranks[i] to the number of entries below keys[i].
+	Rank(keys []C, ranks []int)
+	// Find sets ranks[i] to the place of the first entry equal to keys[i], or -1.
+	Find(keys []C, ranks []int)
+	// GetPairs sets vals[i] to the value of that entry, or 0; a layout that
+	// does not hold such values is never asked.
+	GetPairs(keys, vals []C, found []bool) (hits int)
+}
+
+// Sink takes the places that FindEach finds, bucket by bucket: ranks[i] is
+// where keys[lo+i] is, or -1. It is called from several goroutines, each with
+// a part of its own, and gives the number of hits.
+type Sink interface {
+	Take(lo int, ranks []int) (hits int)
+}
+
+// Bucket sizes. A bucket is one call into assembly, which the scheduler
+// cannot interrupt: 8K keys take a few hundred microseconds at worst. Below
+// minShared keys the wake-up of another goroutine costs more than it brings.
+const (
+	maxBucket = 8 << 10
+	minBucket = 1 << 10
+	minShared = 4 << 10
+)
+
+// CPU runs batches on the CPU's cores. It is safe for concurrent use and
+// allocates nothing in steady state.
+type CPU[K order.Key, C order.Code] struct {
+	codec   order.Codec[K, C]
+	layout  Layout[C]
+	entries int
+	workers int
+	jobs    sync.Pool // *job[K, C]
+	spaces  sync.Pool // *space[C]
+}
+
+// NewCPU makes a schedule of workers goroutines over a layout that holds so
+// many entries.
+func NewCPU[K order.Key, C order.Code](codec order.Codec[K, C], layout Layout[C], entries, workers int) *CPU[K, C] {
+	e := &CPU[K, C]{codec: codec, layout: layout, entries: entries, workers: workers}
+	e.jobs.New = func() any { return &job[K, C]{cpu: e} }
+	e.spaces.New = func() any { return new(space[C]) }
+	return e
+}
+
+// space is room for one bucket, kept for the next.
+type space[C order.Code] struct {
+	codes [maxBucket]C
+	ranks [maxBucket]int
+}
+
+// batch is what is asked.
+type batch[K order.Key, C order.Code] struct {
+	ask   question
+	keys  []K
+	ranks []int
+	vals  []C
+	found []bool
+	sink  Sink
+}
+
+// job is a batch under way, cut into buckets.
+type job[K order.Key, C order.Code] struct {
+	batch[K, C]
+	cpu    *CPU[K, C]
+	bucket int
+	hits   atomic.Int64
+}
+
+type question uint8
+
+const (
+	rank question = iota
+	rankAfter
+	findEach
+	getPairs
+)
+
+// Rank sets ranks[i] to the number of entries with a key below keys[i].
+func (e *CPU[K, C]) Rank(keys []K, ranks []int) {
+	e.run(batch[K, C]{ask: rank, keys: keys, ranks: ranks})
+}
+
+// RankAfter sets ranks[i] to the number of entries with a key up to keys[i].
+func (e *CPU[K, C]) RankAfter(keys []K, ranks []int) {
+	e.run(batch[K, C]{ask: rankAfter, keys: keys, ranks: ranks})
+}
+
+// FindEach looks keys up and hands the places found to sink.
+func (e *CPU[K, C]) FindEach(keys []K, sink Sink) (hits int) {
+	return e.run(batch[K, C]{ask: findEach, keys: keys, sink: sink})
+}
+
+// GetPairs looks keys up in a layout of pairs. found may be nil.
+func (e *CPU[K, C]) GetPairs(keys []K, vals []C, found []bool) (hits int) {
+	return e.run(batch[K, C]{ask: getPairs, keys: keys, vals: vals, found: found})
+}
+
+// run cuts a batch into buckets, several for each worker so that none waits
+// long for the last, and answers them.
+func (e *CPU[K, C]) run(what batch[K, C]) (hits int) {
+	n := len(what.keys)
+	if n == 0 {
+		return 0
+	}
+	workers, bucket := e.workers, maxBucket
+	if n < minShared {
+		workers = 1
+	} else if workers > 1 {
+		bucket = min(max(n/(4*workers), minBucket), maxBucket)
+	}
+	j := e.jobs.Get().(*job[K, C])
+	j.batch, j.bucket = what, bucket
+	j.hits.Store(0)
+	par.Run(workers, (n+bucket-1)/bucket, j)
+	hits = int(j.hits.Load())
+	j.batch = batch[K, C]{} // the caller's slices are not ours to keep
+	e.jobs.Put(j)
+	return hits
+}
+
+// Do answers one bucket.
+func (j *job[K, C]) Do(piece int) {
+	e := j.cpu
+	lo := piece * j.bucket
+	keys := j.keys[lo:min(lo+j.bucket, len(j.keys))]
+	s := e.spaces.Get().(*space[C])
+	codes := e.codec.EncodeSlice(s.codes[:len(keys)], keys)
+	switch j.ask {
+	case rank:
+		e.layout.Rank(codes, j.ranks[lo:])
+	case rankAfter:
+		e.rankAfter(codes, s.codes[:len(keys)], j.ranks[lo:])
+	case findEach:
+		e.layout.Find(codes, s.ranks[:len(keys)])
+		j.hits.Add(int64(j.sink.Take(lo, s.ranks[:len(keys)])))
+	case getPairs:
+		var found []bool
+		if j.found != nil {
+			found = j.found[lo:]
+		}
+		j.hits.Add(int64(e.layout.GetPairs(codes, j.vals[lo:], found)))
+	}
+	e.spaces.Put(s)
+}
+
+// rankAfter counts entries up to a code as those below the next code; the
+// greatest code has none.
+func (e *CPU[K, C]) rankAfter(codes, next []C, ranks []int) {
+	for i, c := range codes {
+		next[i] = c + 1
+	}
+	e.layout.Rank(next, ranks)
+	for i, c := range next {
+		if c == 0 {
+			ranks[i] = e.entries
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package order
+
+import (
+	"math/bits"
+
+	"github.com/pando-index/pando/internal/par"
+)
+
+// A split aims at buckets of 1<<bucketBits pairs and makes no more than
+// 1<<splitMax of them, and no fewer than 1<<splitMin. From some 64 buckets on,
+// their number hardly matters (BenchmarkMove): each new line of the target is
+// then a miss. Gathering pairs in buffers of a line each, as sorts in C++ do,
+// gained nothing, for Go has no store that bypasses the cache.
+const (
+	bucketBits = 13
+	splitMax   = 11
+	splitMin   = 3
+)
+
+// partition moves b to the other side, sorted by the highest bits in which its
+// codes differ and stable within them, and gives the ends of the buckets.
+func (s *sorting[C, P]) partition(b bucket, differing C) (ends []int) {
+	n := b.hi - b.lo
+	width := min(max(log2(n)-bucketBits, splitMin), splitMax)
+	p := &partition[C, P]{
+		from:  s.sides[b.side].slice(b.lo, b.hi),
+		to:    s.sides[1-b.side].slice(b.lo, b.hi),
+		parts: partsOf(n, s.workers),
+		shift: max(bits.Len64(uint64(differing))-width, 0),
+		mask:  1<<width - 1,
+	}
+	p.next = make([]int, p.parts<<width)
+	par.Run(s.workers, p.parts, par.Func(p.count))
+	ends = p.place(1<<width, b.lo)
+	par.Run(s.workers, p.parts, par.Func(p.move))
+	return ends
+}
+
+// partition is the state of one split. Each part of from is counted and then
+// moved by one worker. A bucket holds first what comes from part 0, then what
+// comes from part 1, and so on: that keeps it stable.
+type partition[C Code, P any] struct {
+	from, to pairs[C, P]
+	parts    int
+	shift    int
+	mask     uint64
+	next     []int // for each part and bucket: first how many, then where the next one goes
+}
+
+func (p *partition[C, P]) part(i int) (from pairs[C, P], next []int) {
+	lo, hi := partOf(len(p.from.codes), p.parts, i)
+	buckets := len(p.next) / p.parts
+	return p.from.slice(lo, hi), p.next[i*buckets : (i+1)*buckets]
+}
+
+func (p *partition[C, P]) count(i int) {
+	from, next := p.part(i)
+	shift, mask := p.shift, p.mask
+	for _, c := range from.codes {
+		next[uint64(c)>>(shift&63)&mask]++
+	}
+}
+
+// place turns counts into places and gives the ends of the buckets, where the
+// first of them begins at start.
+func (p *partition[C, P]) place(buckets, start int) []int {
+	ends := make([]int, buckets)
+	place := 0
+	for b := range ends {
+		for i := b; i < len(p.next); i += buckets {
+			p.next[i], place = place, place+p.next[i]
+		}
+		ends[b] = start + place
+	}
+	return ends
+}
+
+func (p *partition[C, P]) move(i int) {
+	from, next := p.part(i)
+	shift, mask := p.shift, p.mask
+	payload, to, toPayload := from.payload, p.to.codes, p.to.payload
+	for i, c := range from.codes {
+		b := uint64(c) >> (shift & 63) & mask
+		at := next[b]
+		next[b] = at + 1
+		to[at] = c
+		toPayload[at] = payload[i]
+	}
+}

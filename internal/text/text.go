@@ -1,0 +1,107 @@
+// Package text is the simplest index over strings that is right: one sorted
+// block of bytes with offsets, searched by halving.
+//
+//	data:    │ key 0 │ key 1 │ … │ key n-1 │
+//	offsets: 0, end of key 0, end of key 1, …, end of key n-1
+//
+// The block is Go memory without pointers: the garbage collector does not
+// walk it, and strings cut out of it stay good for as long as anyone holds them.
+package text
+
+import (
+	"cmp"
+	"slices"
+	"unsafe"
+)
+
+// Block is an immutable sorted list of strings. It is safe for concurrent
+// readers.
+type Block struct {
+	data    []byte
+	offsets []uint64
+}
+
+// Need gives the bytes that a block of these keys takes.
+func Need(keys []string) int64 {
+	total := int64(8 * (len(keys) + 1))
+	for _, k := range keys {
+		total += int64(len(k))
+	}
+	return total
+}
+
+// Order gives the order in which keys are sorted, equal keys in the order
+// they come in; nil where they are sorted already.
+func Order(keys []string) []int {
+	if slices.IsSorted(keys) {
+		return nil
+	}
+	rows := make([]int, len(keys))
+	for i := range rows {
+		rows[i] = i
+	}
+	slices.SortFunc(rows, func(a, b int) int {
+		if c := cmp.Compare(keys[a], keys[b]); c != 0 {
+			return c
+		}
+		return a - b
+	})
+	return rows
+}
+
+// Build makes a block of keys in the given order; nil means as they are.
+func Build(keys []string, order []int) *Block {
+	b := &Block{
+		data:    make([]byte, 0, Need(keys)-int64(8*(len(keys)+1))),
+		offsets: make([]uint64, 1, len(keys)+1),
+	}
+	for i := range keys {
+		if order != nil {
+			i = order[i]
+		}
+		b.data = append(b.data, keys[i]...)
+		b.offsets = append(b.offsets, uint64(len(b.data)))
+	}
+	return b
+}
+
+// Len is the number of strings.
+func (b *Block) Len() int { return len(b.offsets) - 1 }
+
+// Bytes is the memory the block takes.
+func (b *Block) Bytes() int64 { return int64(cap(b.data) + 8*cap(b.offsets)) }
+
+// Key gives string i.
+func (b *Block) Key(i int) string {
+	lo, hi := b.offsets[i], b.offsets[i+1]
+	return unsafe.String(unsafe.SliceData(b.data[lo:hi]), int(hi-lo))
+}
+
+// Seek gives the number of strings below key, and whether the string at that
+// place is key.
+func (b *Block) Seek(key string) (rank int, equal bool) {
+	lo, hi := 0, b.Len()
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if b.Key(mid) < key {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < b.Len() && b.Key(lo) == key
+}
+
+// After gives the number of strings up to key.
+func (b *Block) After(key string) int {
+	lo, hi := 0, b.Len()
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if b.Key(mid) <= key {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}

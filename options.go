@@ -1,0 +1,205 @@
+package pando
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/pando-index/pando/internal/arena"
+)
+
+// Option changes how an index is built and where it runs. Without any, an
+// index uses the best this machine has.
+type Option func(*config)
+
+type config struct {
+	device  Device
+	workers int
+	limit   int64
+	pages   PageMode
+	layout  LayoutKind
+}
+
+// Device says where queries run: Auto, CPU, GPU(i) or Hybrid(i).
+type Device struct {
+	kind    deviceKind
+	ordinal int
+}
+
+type deviceKind uint8
+
+const (
+	auto deviceKind = iota
+	cpu
+	gpu
+	hybrid
+)
+
+var (
+	// Auto picks what is fastest. The environment variable PANDO_DEVICE, if
+	// set to "cpu", "gpu:0" or "hybrid:0", overrides it.
+	Auto = Device{kind: auto}
+	// CPU runs everything on the cores of the machine.
+	CPU = Device{kind: cpu}
+)
+
+// GPU keeps the index in the memory of GPU i and runs batches there.
+func GPU(i int) Device { return Device{gpu, i} }
+
+// Hybrid runs inner nodes on GPU i and leaves on the CPU.
+func Hybrid(i int) Device { return Device{hybrid, i} }
+
+// String gives the device as PANDO_DEVICE takes it: "auto", "cpu", "gpu:0".
+func (d Device) String() string {
+	switch d.kind {
+	case auto:
+		return "auto"
+	case cpu:
+		return "cpu"
+	case gpu:
+		return "gpu:" + strconv.Itoa(d.ordinal)
+	default:
+		return "hybrid:" + strconv.Itoa(d.ordinal)
+	}
+}
+
+// On says where queries run. The default is Auto.
+func On(d Device) Option { return func(c *config) { c.device = d } }
+
+// Workers sets the most goroutines that a build or a batch uses, the caller's
+// among them. 0, the default, is one for each core.
+func Workers(n int) Option { return func(c *config) { c.workers = n } }
+
+// MemoryLimit bounds the memory that building an index takes, index and
+// scratch space for sorting together; what it holds afterwards is less. An
+// index that would need more gives ErrMemoryLimit before anything is taken.
+// Values that live in a Go slice are not counted. 0, the default, is no limit.
+func MemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes } }
+
+// PageMode says which parts of an index are put on huge pages.
+type PageMode uint8
+
+const (
+	HugeAll    PageMode = iota // inner nodes and leaves: the fastest, the default
+	HugeInner                  // inner nodes only
+	SmallPages                 // none
+)
+
+// HugePages sets which parts of an index are put on huge pages, where the
+// system has them: 2 MiB pages, or 1 GiB pages if enough are reserved.
+// Indexes below 4 MiB are on small pages in any case.
+func HugePages(mode PageMode) Option { return func(c *config) { c.pages = mode } }
+
+// LayoutKind says how an index lies in memory.
+type LayoutKind uint8
+
+const (
+	// AutoLayout is Pairs where it can be, else Apart.
+	AutoLayout LayoutKind = iota
+	// Pairs keeps keys beside their values, so that a hit costs one cache
+	// miss. Keys and values must both be 4 bytes wide in the index (keys of up
+	// to 32 bits are) or both 8, and values free of pointers.
+	Pairs
+	// Apart keeps keys and values in arrays of their own: for any value type,
+	// and 6 % smaller, but a hit costs two cache misses.
+	Apart
+)
+
+// Layout sets how the index lies in memory. The default is AutoLayout.
+func Layout(kind LayoutKind) Option { return func(c *config) { c.layout = kind } }
+
+// configure applies options and checks what they say.
+func configure(opts []Option) (config, error) {
+	c := config{}
+	for _, o := range opts {
+		if o == nil {
+			return c, fmt.Errorf("%w: nil; leave it out instead", ErrOption)
+		}
+		o(&c)
+	}
+	if c.workers < 0 {
+		return c, fmt.Errorf("%w: Workers(%d); 0 means one for each core", ErrOption, c.workers)
+	}
+	if c.limit < 0 {
+		return c, fmt.Errorf("%w: MemoryLimit(%d); 0 means no limit", ErrOption, c.limit)
+	}
+	if c.pages > SmallPages {
+		return c, fmt.Errorf("%w: HugePages(%d); take HugeAll, HugeInner or SmallPages", ErrOption, c.pages)
+	}
+	if c.layout > Apart {
+		return c, fmt.Errorf("%w: Layout(%d); take AutoLayout, Pairs or Apart", ErrLayout, c.layout)
+	}
+	return c, c.pickDevice()
+}
+
+// pickDevice settles what Auto means.
+func (c *config) pickDevice() error {
+	asked := "On(" + c.device.String() + ")"
+	if c.device.kind == auto {
+		env := os.Getenv("PANDO_DEVICE")
+		d, err := parseDevice(env)
+		if err != nil {
+			return err
+		}
+		c.device, asked = d, "PANDO_DEVICE="+env
+	}
+	switch c.device.kind {
+	case auto:
+		c.device = CPU
+	case gpu, hybrid:
+		return fmt.Errorf("%w: %s: this version of Pando runs on the CPU only; use On(pando.CPU) or On(pando.Auto)", ErrNoDevice, asked)
+	}
+	return nil
+}
+
+// parseDevice reads what Device.String writes; nothing at all is Auto.
+func parseDevice(s string) (Device, error) {
+	kind, number, numbered := strings.Cut(strings.ToLower(strings.TrimSpace(s)), ":")
+	i := 0
+	if numbered {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			kind = ""
+		}
+		i = n
+	}
+	switch {
+	case s == "" || kind == "auto" && !numbered:
+		return Auto, nil
+	case kind == "cpu" && !numbered:
+		return CPU, nil
+	case kind == "gpu":
+		return GPU(i), nil
+	case kind == "hybrid":
+		return Hybrid(i), nil
+	}
+	return Device{}, fmt.Errorf("%w: PANDO_DEVICE=%q; set it to auto, cpu, gpu:0 or hybrid:0, or unset it", ErrNoDevice, s)
+}
+
+// arenaPages is the page mode in the arena's words.
+func (m PageMode) arenaPages() arena.Pages {
+	switch m {
+	case HugeInner:
+		return arena.HugeInner
+	case SmallPages:
+		return arena.Small
+	}
+	return arena.HugeAll
+}
+
+// String gives the mode's name.
+func (m PageMode) String() string { return m.arenaPages().String() }
+
+// String gives the layout's name.
+func (k LayoutKind) String() string {
+	switch k {
+	case AutoLayout:
+		return "auto"
+	case Pairs:
+		return "pairs"
+	case Apart:
+		return "apart"
+	}
+	return "LayoutKind(" + strconv.Itoa(int(k)) + ")"
+}

@@ -1,0 +1,24 @@
+package pando
+
+// Stats says what an index is made of and where it runs.
+type Stats struct {
+	Len    int        // entries
+	Device Device     // where batches run
+	Reason string     // why there, in words
+	Path   string     // instructions used on the CPU: "AVX-512", "AVX2" or "Go"
+	Layout LayoutKind // how keys and values lie in memory
+	Levels int        // inner levels of the tree; a lookup reads one cache line in each, and one leaf
+	Fanout int        // children of an inner node
+
+	Workers int      // most goroutines that a batch uses
+	Pages   PageMode // pages asked for
+
+	InnerBytes int64 // inner nodes, off the Go heap
+	LeafBytes  int64 // leaves, off the Go heap
+	ValueBytes int64 // column of values, off the Go heap
+	HeapBytes  int64 // what lives in Go memory: strings, values with pointers
+	TotalBytes int64 // all of it, with padding
+}
+
+// Stats describes the index.
+func (f *Frozen[K, V]) Stats() Stats { return f.open().stats }

@@ -1,0 +1,70 @@
+package pando
+
+import (
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/text"
+	"unsafe"
+)
+
+// words is the engine for string keys: a sorted block of bytes, and the
+// values in a Go slice.
+type words[K Key, V any] struct {
+	block   *text.Block
+	rows    []V
+	workers int
+}
+
+// name gives a key as the string it is.
+func name[K Key](k K) string { return *(*string)(unsafe.Pointer(&k)) }
+
+func (e *words[K, V]) seek(key K) (rank int, equal bool) { return e.block.Seek(name(key)) }
+
+func (e *words[K, V]) after(key K) int { return e.block.After(name(key)) }
+
+func (e *words[K, V]) key(i int) K {
+	s := e.block.Key(i)
+	return *(*K)(unsafe.Pointer(&s))
+}
+
+func (e *words[K, V]) val(i int) V { return e.rows[i] }
+
+func (e *words[K, V]) rankBatch(keys []K, ranks []int) {
+	e.each(len(keys), func(i int) { ranks[i], _ = e.seek(keys[i]) })
+}
+
+func (e *words[K, V]) afterBatch(keys []K, ranks []int) {
+	e.each(len(keys), func(i int) { ranks[i] = e.after(keys[i]) })
+}
+
+func (e *words[K, V]) getBatch(keys []K, vals []V, found []bool) (hits int) {
+	places := make([]int, len(keys))
+	e.each(len(keys), func(i int) {
+		r, equal := e.seek(keys[i])
+		if !equal {
+			r = -1
+		}
+		places[i] = r
+	})
+	sink := take[V]{rows: e.rows, vals: vals, found: found}
+	return sink.Take(0, places)
+}
+
+// each calls do for every i below n, on all workers if n is large.
+func (e *words[K, V]) each(n int, do func(i int)) {
+	const piece = 512
+	par.Run(e.workers, (n+piece-1)/piece, par.Func(func(p int) {
+		for i := p * piece; i < min((p+1)*piece, n); i++ {
+			do(i)
+		}
+	}))
+}
+
+func (e *words[K, V]) copyOut(lo int, keys []K, vals []V) {
+	for i := range keys {
+		keys[i] = e.key(lo + i)
+	}
+	copy(vals, e.rows[lo:])
+}
+
+// release does nothing: the block is Go memory, gone when nothing points to it.
+func (e *words[K, V]) release() {}
