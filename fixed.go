@@ -1,6 +1,7 @@
 package pando
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -31,9 +32,13 @@ func freezeFixed[K Key, C order.Code, V any](keys []K, vals []V, c config) (*ind
 		return nil, err
 	}
 	e := &fixed[K, C, V]{codec: order.NewCodec[K, C](), pairs: cfg.Leaves == implicit.Pairs}
-	if order.SortedKeys(e.codec, keys, cfg.Workers) {
+	// Whether input is sorted shows as it is built, for next to nothing. But
+	// under a limit, nothing may be taken before it is known what is needed.
+	err = implicit.ErrUnsorted
+	if cfg.Limit == 0 || order.SortedKeys(e.codec, keys, cfg.Workers) {
 		err = e.buildSorted(keys, vals, cfg)
-	} else {
+	}
+	if errors.Is(err, implicit.ErrUnsorted) {
 		err = e.buildUnsorted(keys, vals, cfg)
 	}
 	if err != nil {

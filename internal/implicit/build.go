@@ -1,8 +1,11 @@
 package implicit
 
 import (
+	"errors"
+	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -20,12 +23,22 @@ type Source[C simd.Code] struct {
 	Vals unsafe.Pointer
 }
 
-// pieceLeaves is the number of leaves a worker builds at a time: some 128 KiB,
-// which stay in the worker's cache while they are written.
-const pieceLeaves = 2048
+// A worker takes pieces of 2 MiB of leaves: a huge page, which the system
+// zeroes when it is first touched, so that no two workers wait for the same
+// one and its lines are still in the cache when they are written. It goes
+// through a piece in runs that stay in its first-level cache, since their keys
+// are read three times: to see their order, to copy, to separate.
+const (
+	pieceLeaves = 32 << 10
+	runLeaves   = 512
+)
 
-// Build makes a tree. The source's keys must be in order; equal keys stay in
-// the order they come in. Nothing of the source is kept.
+// ErrUnsorted is the error for keys that are not in order.
+var ErrUnsorted = errors.New("keys are not sorted")
+
+// Build makes a tree. Keys that are not in order give ErrUnsorted, most often
+// at once, and leave nothing behind; equal keys stay in the order they come
+// in. Nothing of the source is kept.
 func Build[C simd.Code](src Source[C], cfg Config) (*Tree[C], error) {
 	t, err := shape[C](src.Len, cfg)
 	if err != nil {
@@ -39,10 +52,19 @@ func Build[C simd.Code](src Source[C], cfg Config) (*Tree[C], error) {
 		return t, nil
 	}
 	pieces := (t.leaves + pieceLeaves - 1) / pieceLeaves
+	var unsorted atomic.Bool
 	par.Run(par.Workers(cfg.Workers), pieces, par.Func(func(p int) {
-		first := p * pieceLeaves
-		t.buildLeaves(src, first, min(first+pieceLeaves, t.leaves))
+		end := min((p+1)*pieceLeaves, t.leaves)
+		for first := p * pieceLeaves; first < end && !unsorted.Load(); first += runLeaves {
+			if !t.buildLeaves(src, first, min(first+runLeaves, end)) {
+				unsorted.Store(true)
+			}
+		}
 	}))
+	if unsorted.Load() {
+		t.Release()
+		return nil, ErrUnsorted
+	}
 	return t, nil
 }
 
@@ -68,11 +90,17 @@ func fill[C simd.Code](s []C, v C) {
 	}
 }
 
-// buildLeaves writes leaves [first, end) and the separators behind them.
-func (t *Tree[C]) buildLeaves(src Source[C], first, end int) {
+// buildLeaves writes leaves [first, end) and the separators behind them. It
+// gives false if it finds their keys, the one before included, out of order.
+func (t *Tree[C]) buildLeaves(src Source[C], first, end int) bool {
 	per := t.perLeaf()
 	lo, hi := first*per, min(end*per, src.Len)
-	keys := src.codes(lo, hi)
+	before := min(lo, 1)
+	keys := src.codes(lo-before, hi)
+	if !order.Sorted(keys, 1) {
+		return false
+	}
+	keys = keys[before:]
 	if t.cfg.Leaves == Pairs {
 		t.writePairs(keys, unsafe.Add(src.Vals, lo*t.cfg.ValSize), first)
 	} else {
@@ -94,6 +122,7 @@ func (t *Tree[C]) buildLeaves(src Source[C], first, end int) {
 		t.separate(t.Levels-2, node, greatest)
 		node, slot = node+1, 0
 	}
+	return true
 }
 
 // codes gives keys [lo, hi) as codes.
@@ -120,21 +149,17 @@ const halfLine = simd.LineBytes / 2
 
 // writePairs writes whole leaves of pairs, then what is left over.
 func (t *Tree[C]) writePairs(keys []C, vals unsafe.Pointer, first int) {
-	per, size := t.perLeaf(), keyBytes[C]()
-	at := t.leaf(first)
-	from := unsafe.Pointer(unsafe.SliceData(keys))
-	whole := len(keys) / per
-	for range whole {
-		line := (*[2][halfLine]byte)(at)
-		line[0] = *(*[halfLine]byte)(from)
-		line[1] = *(*[halfLine]byte)(vals)
-		at = unsafe.Add(at, simd.LineBytes)
-		from, vals = unsafe.Add(from, halfLine), unsafe.Add(vals, halfLine)
+	per := t.perLeaf()
+	at, from, whole := t.leaf(first), unsafe.Pointer(unsafe.SliceData(keys)), len(keys)/per
+	for i := range whole {
+		line := (*[2][halfLine]byte)(unsafe.Add(at, i*simd.LineBytes))
+		line[0] = *(*[halfLine]byte)(unsafe.Add(from, i*halfLine))
+		line[1] = *(*[halfLine]byte)(unsafe.Add(vals, i*halfLine))
 	}
-	if rest := (len(keys) - whole*per) * size; rest > 0 {
-		line := unsafe.Slice((*byte)(at), simd.LineBytes)
-		copy(line, unsafe.Slice((*byte)(from), rest))
-		copy(line[halfLine:], unsafe.Slice((*byte)(vals), rest))
+	if rest := (len(keys) - whole*per) * keyBytes[C](); rest > 0 {
+		line := unsafe.Slice((*byte)(t.leaf(first+whole)), simd.LineBytes)
+		copy(line, unsafe.Slice((*byte)(unsafe.Add(from, whole*halfLine)), rest))
+		copy(line[halfLine:], unsafe.Slice((*byte)(unsafe.Add(vals, whole*halfLine)), rest))
 	}
 }
 
