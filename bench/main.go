@@ -1,0 +1,97 @@
+// Command bench measures Pando beside the ordered structures a Go program
+// would use otherwise, and beside what the machine's memory allows at best.
+//
+//	go run . list
+//	go run . run point-u64 rank-u32 --n 16M,64M --threads 1,2
+//
+// Each experiment prints one table. See README.md for which figure of which
+// paper each one redoes and for how the numbers are made.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"strings"
+)
+
+// Exit codes: a run that failed (a wrong answer, no memory) is told apart
+// from a command line that could not be understood.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	os.Exit(realMain(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// realMain is main without the process around it, so that tests can call it.
+func realMain(args []string, stdout, stderr io.Writer) int {
+	cmd, err := parseCommand(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "bench: %v\n", err)
+		return exitUsage
+	}
+	switch cmd.verb {
+	case verbHelp:
+		fmt.Fprint(stdout, helpText)
+	case verbList:
+		printList(stdout)
+	case verbRun:
+		if err := runAll(cmd, args, stdout, stderr); err != nil {
+			fmt.Fprintf(stderr, "bench: %v\n", err)
+			return exitFailed
+		}
+	}
+	return exitOK
+}
+
+// runAll runs the named experiments in the order given. The JSON file is
+// written anew after each of them, so that an aborted run keeps what it had.
+func runAll(cmd command, args []string, stdout, stderr io.Writer) (err error) {
+	if cmd.cfg.cpuProfile != "" {
+		stop, err := startProfile(cmd.cfg.cpuProfile)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
+	rep := newReport("go run . " + strings.Join(args, " "))
+	fmt.Fprintf(stdout, "%s\n", rep.Machine)
+	if cmd.cfg.rounds < defaultConfig().rounds {
+		fmt.Fprintf(stderr, "rounds: %d, fewer than %d: take the figures as a first look\n", cmd.cfg.rounds, defaultConfig().rounds)
+	}
+	for _, e := range cmd.experiments {
+		s := newSession(cmd.cfg, e, stderr)
+		if err := e.run(s); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		res := s.result()
+		res.print(stdout)
+		rep.Experiments = append(rep.Experiments, res)
+		if cmd.cfg.json != "" {
+			if err := rep.write(cmd.cfg.json); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func startProfile(path string) (stop func() error, err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}

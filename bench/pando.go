@@ -1,0 +1,156 @@
+package main
+
+import "github.com/pando-index/pando"
+
+// This file alone touches Pando's public face.
+
+// How Pando's rows are named.
+const (
+	namePando      = "Pando"
+	namePandoPairs = "Pando pairs"
+	namePandoApart = "Pando apart"
+)
+
+// frozen is a Pando index that can be built anew for another number of
+// threads: the number is fixed when an index is made.
+type frozen[W word, V any] struct {
+	label string
+	open  func(threads int) (*pando.Frozen[W, V], error)
+	ix    *pando.Frozen[W, V]
+	ways  int // threads that ix uses
+}
+
+// openFrozen builds the index for one thread.
+func openFrozen[W word, V any](label string, keys []W, vals []V, opts ...pando.Option) (*frozen[W, V], error) {
+	f := &frozen[W, V]{label: label}
+	f.open = func(threads int) (*pando.Frozen[W, V], error) {
+		all := append([]pando.Option{pando.On(pando.CPU), pando.Workers(threads)}, opts...)
+		return pando.Freeze(keys, vals, all...)
+	}
+	return f, f.SetThreads(1)
+}
+
+func (f *frozen[W, V]) SetThreads(n int) error {
+	if f.ways == n {
+		return nil
+	}
+	f.Close()
+	ix, err := f.open(n)
+	if err != nil {
+		return err
+	}
+	f.ix, f.ways = ix, n
+	return nil
+}
+
+func (f *frozen[W, V]) Name() string { return f.label }
+
+func (f *frozen[W, V]) Close() {
+	if f.ix != nil {
+		f.ix.Close() // gives memory back; there is nothing to lose
+		f.ix, f.ways = nil, 0
+	}
+}
+
+// BytesPerEntry counts everything, padding between segments too.
+func (f *frozen[W, V]) BytesPerEntry() float64 {
+	st := f.ix.Stats()
+	return float64(st.TotalBytes) / float64(max(1, st.Len))
+}
+
+func (f *frozen[W, V]) Rank(q []W, ranks []int) { f.ix.RankBatch(q, ranks) }
+
+// frozenMap is Pando from words to words.
+type frozenMap[W word] struct{ *frozen[W, W] }
+
+// makePando gives Pando with further options.
+func makePando[W word](label string, opts ...pando.Option) maker[W] {
+	return maker[W]{name: label, peak: 1.25 * pairBytes[W](), build: func(d *dataset[W]) (system[W], error) {
+		f, err := openFrozen(label, d.keys, d.vals, opts...)
+		return frozenMap[W]{f}, err
+	}}
+}
+
+func makePandoPairs[W word]() maker[W] {
+	return makePando[W](namePandoPairs, pando.Layout(pando.Pairs))
+}
+
+func makePandoApart[W word]() maker[W] {
+	return makePando[W](namePandoApart, pando.Layout(pando.Apart))
+}
+
+// pandoLayouts is Pando in both layouts, the default first.
+func pandoLayouts[W word]() []maker[W] { return []maker[W]{makePandoPairs[W](), makePandoApart[W]()} }
+
+// pandoPages is Pando with each of the three ways to use pages, the default first.
+func pandoPages[W word]() []maker[W] {
+	return []maker[W]{
+		makePando[W]("Pando, all huge", pando.HugePages(pando.HugeAll)),
+		makePando[W]("Pando, inner nodes huge", pando.HugePages(pando.HugeInner)),
+		makePando[W]("Pando, small pages", pando.HugePages(pando.SmallPages)),
+	}
+}
+
+func (f frozenMap[W]) Get(q, vals []W, found []bool) int { return f.ix.GetBatch(q, vals, found) }
+
+func (f frozenMap[W]) Each(q, vals []W) (hits int) {
+	for i, k := range q {
+		v, ok := f.ix.Get(k)
+		vals[i] = v
+		if ok {
+			hits++
+		}
+	}
+	return hits
+}
+
+func (f frozenMap[W]) Chain(q, vals []W, mask W) (hits int) {
+	var v W
+	var ok bool
+	for i, k := range q {
+		v, ok = f.ix.Get(k ^ v&mask)
+		vals[i] = v
+		if ok {
+			hits++
+		}
+	}
+	return hits
+}
+
+func (f frozenMap[W]) Ranges(lo, hi []W, out *flat[W]) {
+	r := f.ix.RangeBatch(lo, hi, 0)
+	out.keys, out.vals, out.ends = r.Keys, r.Vals, r.Offsets[1:]
+}
+
+// Scan goes over all entries by All.
+func (f frozenMap[W]) Scan() (keySum, valSum W) {
+	for k, v := range f.ix.All() {
+		keySum, valSum = keySum+k, valSum+v
+	}
+	return keySum, valSum
+}
+
+// scanRange goes over all entries by Range over the whole domain.
+func (f frozenMap[W]) scanRange() (keySum, valSum W) {
+	for k, v := range f.ix.Range(0, ^W(0)) {
+		keySum, valSum = keySum+k, valSum+v
+	}
+	return keySum, valSum
+}
+
+// frozenSet is Pando over keys without values.
+type frozenSet[W word] struct{ *frozen[W, struct{}] }
+
+func openFrozenSet[W word](keys []W) (frozenSet[W], error) {
+	f, err := openFrozen(namePando, keys, make([]struct{}, len(keys)))
+	return frozenSet[W]{f}, err
+}
+
+// freezeOnce builds an index as the build experiment times it.
+func freezeOnce[W word](d *dataset[W], threads int) (made[W], error) {
+	ix, err := pando.Freeze(d.keys, d.vals, pando.On(pando.CPU), pando.Workers(threads))
+	if err != nil {
+		return made[W]{}, err
+	}
+	return made[W]{entries: ix.Len(), get: ix.Get, close: func() { ix.Close() }}, nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/binary"
+
+	art "github.com/plar/go-adaptive-radix-tree/v2"
+)
+
+// radixTree is plar's adaptive radix tree, over the key's bytes from the
+// highest down, so that its order is the numbers'. It lists no ranges between
+// two keys, so it has no part in the range experiment.
+type radixTree[W word] struct {
+	heapBuilt
+	tree art.Tree
+}
+
+func makeART[W word]() maker[W] {
+	return maker[W]{name: nameART, peak: artPeak, build: func(d *dataset[W]) (system[W], error) {
+		sys := &radixTree[W]{}
+		grown := heapGrowth(func() {
+			sys.tree = art.New()
+			for i, k := range d.keys {
+				// The tree keeps the slice: each key needs its own.
+				key := make(art.Key, bitsOf[W]()/8)
+				putKey(key, k)
+				sys.tree.Insert(key, d.vals[i])
+			}
+		})
+		sys.perEntry = grown / float64(len(d.keys))
+		return sys, nil
+	}}
+}
+
+func putKey[W word](dst art.Key, k W) {
+	if len(dst) == 4 {
+		binary.BigEndian.PutUint32(dst, uint32(k))
+		return
+	}
+	binary.BigEndian.PutUint64(dst, uint64(k))
+}
+
+func (t *radixTree[W]) Name() string { return nameART }
+func (t *radixTree[W]) Close()       { t.tree = nil }
+
+func (t *radixTree[W]) Get(q, vals []W, found []bool) (hits int) {
+	key := make(art.Key, bitsOf[W]()/8)
+	for i, k := range q {
+		putKey(key, k)
+		v, ok := t.tree.Search(key)
+		vals[i], found[i] = 0, ok
+		if ok {
+			vals[i] = v.(W)
+			hits++
+		}
+	}
+	return hits
+}
+
+func (t *radixTree[W]) Each(q, vals []W) (hits int) {
+	key := make(art.Key, bitsOf[W]()/8)
+	for i, k := range q {
+		putKey(key, k)
+		if v, ok := t.tree.Search(key); ok {
+			vals[i] = v.(W)
+			hits++
+		}
+	}
+	return hits
+}
+
+func (t *radixTree[W]) Chain(q, vals []W, mask W) (hits int) {
+	key := make(art.Key, bitsOf[W]()/8)
+	var last W
+	for i, k := range q {
+		putKey(key, k^last&mask)
+		if v, ok := t.tree.Search(key); ok {
+			last = v.(W)
+			vals[i] = last
+			hits++
+		}
+	}
+	return hits
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+)
+
+// paper16 is the paper most experiments redo.
+const paper16 = "HB+-tree paper (SIGMOD 2016)"
+
+// experiment is one table. It is registered in the experiments list.
+type experiment struct {
+	name   string
+	about  string // one line for list
+	figure string // which figure of which paper it redoes; empty: none
+	per    string // what one operation is, for the table's heading
+	// caseName heads the column that tells apart the cases of one size;
+	// empty where there is one case only.
+	caseName string
+	sizes    []int         // used where --n is not given
+	threads  []int         // used where --threads is not given; nil: 1
+	extra    []extraColumn // further ones, filled by the experiment
+	run      func(*session) error
+}
+
+// experiments in the order that list shows.
+var experiments = []*experiment{
+	pointU64, pointU32, rankU32, singleGet, rangeQueries, build, memory,
+	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layout,
+}
+
+const (
+	kilo = 1 << 10
+	mega = 1 << 20
+)
+
+// usualSizes: one that the caches of a large machine hold in part and one
+// that they do not.
+var usualSizes = []int{1 * mega, 16 * mega}
+
+func findExperiment(name string) *experiment {
+	i := slices.IndexFunc(experiments, func(e *experiment) bool { return e.name == name })
+	if i < 0 {
+		return nil
+	}
+	return experiments[i]
+}
+
+func experimentNames() []string {
+	names := make([]string, len(experiments))
+	for i, e := range experiments {
+		names[i] = e.name
+	}
+	return names
+}
+
+func printList(w io.Writer) {
+	for _, e := range experiments {
+		fmt.Fprintf(w, "%-16s %s\n", e.name, e.about)
+		if e.figure != "" {
+			fmt.Fprintf(w, "%-16s redoes %s\n", "", e.figure)
+		}
+	}
+	fmt.Fprint(w, "\nRun one with: go run . run NAME (more: go run . --help)\n")
+}
+
+// session is one experiment being run.
+type session struct {
+	config
+	exp      *experiment
+	progress io.Writer
+	rows     []*row
+	skipped  []string
+}
+
+func newSession(cfg config, e *experiment, progress io.Writer) *session {
+	if cfg.sizes == nil {
+		cfg.sizes = e.sizes
+	}
+	if cfg.threads == nil {
+		cfg.threads = e.threads
+	}
+	if cfg.threads == nil {
+		cfg.threads = []int{1}
+	}
+	return &session{config: cfg, exp: e, progress: progress}
+}
+
+// say writes a line of progress.
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(s.progress, "%s: "+format+"\n", append([]any{s.exp.name}, args...)...)
+}
+
+// skip records why a system is missing from the table, and says so.
+func (s *session) skip(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	s.skipped = append(s.skipped, line)
+	s.say("left out: %s", line)
+}
+
+// allThreads is 1, 2, 4, ... up to the number of cores.
+func allThreads() []int {
+	var out []int
+	for t := 1; t < runtime.NumCPU(); t *= 2 {
+		out = append(out, t)
+	}
+	return append(out, runtime.NumCPU())
+}

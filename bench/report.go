@@ -1,0 +1,29 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+)
+
+// report is the JSON file: everything, so that a table can be made again.
+type report struct {
+	Command     string    `json:"command"`
+	Started     time.Time `json:"started"`
+	Machine     machine   `json:"machine"`
+	Experiments []*result `json:"experiments"`
+}
+
+func newReport(command string) *report {
+	return &report{Command: command, Started: time.Now().UTC(), Machine: describeMachine()}
+}
+
+// write replaces the file at path.
+func (r *report) write(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("results as JSON: %w", err)
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o666)
+}

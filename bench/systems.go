@@ -1,0 +1,211 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// system is an index over a dataset. Methods that answer queries are called
+// from several goroutines at a time, each with its own part of the slices,
+// unless the system is also threaded.
+type system[W word] interface {
+	Name() string
+	BytesPerEntry() float64
+	// Get answers queries that do not depend on each other, in whatever way
+	// is fastest for the system, and counts the hits.
+	Get(q, vals []W, found []bool) (hits int)
+	Close()
+}
+
+// threaded is a system that spreads a batch over goroutines by itself.
+type threaded interface{ SetThreads(n int) error }
+
+// single is a system that answers one key at a time.
+type single[W word] interface {
+	// Each answers one call a query; the calls may overlap in the processor.
+	Each(q, vals []W) (hits int)
+	// Chain does the same, but each query is known only when the answer to
+	// the one before is: q[i] is changed by answer AND mask, and mask is 0.
+	Chain(q, vals []W, mask W) (hits int)
+}
+
+// ranker is a system that counts the keys below a query.
+type ranker[W word] interface{ Rank(q []W, ranks []int) }
+
+// ranger is a system that lists the entries of ranges.
+type ranger[W word] interface {
+	Ranges(lo, hi []W, out *flat[W])
+	Scan() (keySum, valSum W)
+}
+
+// flat collects the entries of many ranges, one after another: the end of
+// each in ends.
+type flat[W word] struct {
+	keys, vals []W
+	ends       []int
+}
+
+func (f *flat[W]) clear() { f.keys, f.vals, f.ends = f.keys[:0], f.vals[:0], f.ends[:0] }
+
+// heapBuilt gives a system that lives on the Go heap its size.
+type heapBuilt struct{ perEntry float64 }
+
+func (h heapBuilt) BytesPerEntry() float64 { return h.perEntry }
+
+// maker builds a system.
+type maker[W word] struct {
+	name  string
+	peak  float64 // most bytes an entry takes while the system is built
+	build func(d *dataset[W]) (system[W], error)
+}
+
+// Peaks follow from the bytes per entry that the memory experiment shows, and
+// what the collector has not yet taken back; a map that knows its size from
+// the start makes no garbage.
+const (
+	treePeak = 3   // times the pairs: nodes filled in order stay half empty
+	mapPeak  = 2.5 // times the pairs
+	artPeak  = 150 // bytes, whatever the key's width
+)
+
+// isPando tells Pando's rows from the peers'.
+func isPando(name string) bool { return strings.HasPrefix(name, namePando) }
+
+// wanted says whether --systems lets a system in. Pando always is.
+func (s *session) wanted(name string) bool {
+	if len(s.systems) == 0 || isPando(name) {
+		return true
+	}
+	return slices.ContainsFunc(s.systems, func(word string) bool {
+		return strings.Contains(strings.ToLower(name), word)
+	})
+}
+
+// buildAll builds the systems, the heaviest last, and leaves out those that
+// do not fit into free memory. They come back in the makers' order.
+func buildAll[W word](s *session, d *dataset[W], makers []maker[W]) ([]system[W], error) {
+	order := make([]int, len(makers))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(makers[a].peak, makers[b].peak) })
+	built := make([]system[W], len(makers))
+	for _, i := range order {
+		sys, err := buildOne(s, d, makers[i])
+		if err != nil {
+			closeAll(built)
+			return nil, err
+		}
+		built[i] = sys
+	}
+	return slices.DeleteFunc(built, func(sys system[W]) bool { return sys == nil }), nil
+}
+
+// buildOne gives nil, and no error, where the system is not wanted or does not fit.
+func buildOne[W word](s *session, d *dataset[W], m maker[W]) (system[W], error) {
+	n := len(d.keys)
+	if !s.fits(m.name, n, m.peak) {
+		return nil, nil
+	}
+	s.say("building %s, %s ...", m.name, sizeText(n))
+	defer limitHeap()()
+	sys, err := m.build(d)
+	if err != nil {
+		return nil, fmt.Errorf("building %s, n %s: %w", m.name, sizeText(n), err)
+	}
+	return sys, nil
+}
+
+// fits says whether a system is wanted and n entries of it fit into free memory.
+func (s *session) fits(name string, n int, perEntry float64) bool {
+	if !s.wanted(name) {
+		return false
+	}
+	need, free := int64(float64(n)*perEntry), freeMemory()
+	if need > free {
+		s.skip("%s at n %s: needs about %s, %s of memory are free; alone it may fit: --systems %q",
+			name, sizeText(n), gib(need), gib(free), name)
+		return false
+	}
+	return true
+}
+
+func closeAll[S interface{ Close() }](systems []S) {
+	for _, sys := range systems {
+		if any(sys) != nil {
+			sys.Close()
+		}
+	}
+	debug.FreeOSMemory() // so that the next fits sees what is free
+}
+
+// headroom stays free for the system and for the runs themselves.
+const headroom = 1 << 30
+
+// freeMemory is what may still be taken. Where the machine does not say,
+// everything is tried.
+func freeMemory() int64 {
+	free := memInfo("MemAvailable")
+	if free == 0 {
+		return math.MaxInt64
+	}
+	return free - headroom
+}
+
+// limitHeap makes the collector work harder as the machine's memory runs out,
+// until the function it gives is called.
+func limitHeap() (restore func()) {
+	free := freeMemory()
+	if free == math.MaxInt64 {
+		return func() {}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	oldLimit := debug.SetMemoryLimit(int64(m.Sys-m.HeapReleased) + max(free, headroom/4))
+	oldPercent := debug.SetGCPercent(50)
+	return func() {
+		debug.SetMemoryLimit(oldLimit)
+		debug.SetGCPercent(oldPercent)
+	}
+}
+
+func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
+
+// heapGrowth builds something on the Go heap and gives the bytes that the
+// heap grew by.
+func heapGrowth(build func()) float64 {
+	before := liveHeap()
+	build()
+	return max(0, float64(liveHeap())-float64(before))
+}
+
+// liveHeap also gives free pages back, so that the next fits sees them.
+func liveHeap() uint64 {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// spread cuts [0, n) into one part for each thread and gives the sum of what
+// the parts return. One thread is the caller itself.
+func spread(threads, n int, part func(lo, hi int) int) int {
+	if threads <= 1 {
+		return part(0, n)
+	}
+	var sum atomic.Int64
+	var wg sync.WaitGroup
+	for t := range threads {
+		lo, hi := n*t/threads, n*(t+1)/threads
+		wg.Go(func() { sum.Add(int64(part(lo, hi))) })
+	}
+	wg.Wait()
+	return int(sum.Load())
+}

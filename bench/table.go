@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// colPerMatch is the column of experiments whose operations give several
+// entries each.
+const colPerMatch = "ns/match"
+
+// result is one experiment's outcome.
+type result struct {
+	Name    string   `json:"name"`
+	About   string   `json:"about"`
+	Figure  string   `json:"figure,omitempty"`
+	PerOp   string   `json:"operation,omitempty"`
+	Rows    []*row   `json:"rows"`
+	Skipped []string `json:"left_out,omitempty"`
+
+	caseName string
+	extra    []extraColumn
+}
+
+// extraColumn is a column of one experiment.
+type extraColumn struct {
+	name   string
+	format func(float64) string
+}
+
+func (s *session) result() *result {
+	return &result{Name: s.exp.name, About: s.exp.about, Figure: s.exp.figure, PerOp: s.exp.per,
+		Rows: s.rows, Skipped: s.skipped, caseName: s.exp.caseName, extra: s.exp.extra}
+}
+
+// print writes the heading, the table and what was left out.
+func (r *result) print(w io.Writer) {
+	fmt.Fprintf(w, "\n%s: %s\n", r.Name, r.About)
+	if r.PerOp != "" {
+		fmt.Fprintf(w, "one operation: %s\n", r.PerOp)
+	}
+	fmt.Fprintln(w)
+	writeTable(w, r.columns(), r.Rows)
+	for _, line := range r.Skipped {
+		fmt.Fprintf(w, "left out: %s\n", line)
+	}
+	if noisy := r.noisy(); noisy > 0 {
+		fmt.Fprintf(w, "noisy: in %d of %d rows the median is %.0f %% or more above the best: measure again when the machine is quiet\n",
+			noisy, len(r.Rows), 100*(noisyFrom-1))
+	}
+}
+
+// noisyFrom is the ratio of median to best from which a row says more about
+// the machine's other work than about the system.
+const noisyFrom = 1.3
+
+func (r *result) noisy() (rows int) {
+	for _, row := range r.Rows {
+		if row.Median > noisyFrom*row.Best {
+			rows++
+		}
+	}
+	return rows
+}
+
+// column is one column of a table. A cell without a value is "-".
+type column struct {
+	head string
+	left bool // words stand left, numbers right
+	cell func(*row) string
+}
+
+func (r *result) columns() []column {
+	cols := []column{{"system", true, func(r *row) string { return r.System }}}
+	if r.caseName != "" {
+		cols = append(cols, column{r.caseName, true, func(r *row) string { return r.Case }})
+	}
+	cols = append(cols,
+		column{"n", false, func(r *row) string { return sizeText(r.N) }},
+		column{"threads", false, func(r *row) string { return count(r.Threads) }},
+		column{"best ns/op", false, func(r *row) string { return number(r.Best) }},
+		column{"median ns/op", false, func(r *row) string { return number(r.Median) }},
+		column{"Mops/s", false, func(r *row) string { return number(perMicrosecond(r.Median)) }},
+		column{"bytes/entry", false, func(r *row) string { return number(r.BytesPerEntry) }},
+		column{"x Pando", false, func(r *row) string { return ratio(r.RatioMedian) }})
+	for _, e := range r.extra {
+		cols = append(cols, column{e.name, false, func(r *row) string {
+			if v, ok := r.Extra[e.name]; ok {
+				return e.format(v)
+			}
+			return "-"
+		}})
+	}
+	return cols
+}
+
+// writeTable aligns the columns. A column that has no value in any row is left out.
+func writeTable(w io.Writer, cols []column, rows []*row) {
+	var heads []column
+	var widths []int
+	for _, c := range cols {
+		width, empty := len(c.head), true
+		for _, r := range rows {
+			text := c.cell(r)
+			width = max(width, len(text))
+			empty = empty && text == "-"
+		}
+		if !empty {
+			heads, widths = append(heads, c), append(widths, width)
+		}
+	}
+	line := func(text func(column) string) {
+		var b strings.Builder
+		for i, c := range heads {
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			b.WriteString(pad(text(c), widths[i], c.left))
+		}
+		fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
+	}
+	line(func(c column) string { return c.head })
+	for i, r := range rows {
+		if i > 0 && (r.N != rows[i-1].N || r.Threads != rows[i-1].Threads || r.Case != rows[i-1].Case) {
+			fmt.Fprintln(w) // a gap between sets that were measured together
+		}
+		line(func(c column) string { return c.cell(r) })
+	}
+}
+
+func pad(text string, width int, left bool) string {
+	gap := strings.Repeat(" ", max(0, width-len(text)))
+	if left {
+		return text + gap
+	}
+	return gap + text
+}
+
+// number writes three figures or more, and never an exponent.
+func number(v float64) string {
+	switch {
+	case v == 0:
+		return "-"
+	case v < 10:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 1000:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+func ratio(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// whole writes a number without its fraction.
+func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+
+// percent writes a share of a hundred, 0 included.
+func percent(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+
+func count(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.Itoa(n)
+}
+
+func perMicrosecond(ns float64) float64 {
+	if ns == 0 {
+		return 0
+	}
+	return 1000 / ns
+}

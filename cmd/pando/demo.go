@@ -1,0 +1,204 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/pando-index/pando"
+)
+
+// data is what the demonstration asks for and about.
+type data struct {
+	keys, vals   []uint64 // sorted by key
+	asked        []uint64 // keys that are there, in random order
+	ix           *pando.Frozen[uint64, uint64]
+	out, outSlow []uint64 // results of Pando and of binary search
+}
+
+var errWrong = errors.New("the two answers differ; please report this with the output of `pando demo`")
+
+// demo builds an index of n pairs and times each kind of query beside a
+// binary search of the same data, whose answers must be the same.
+func demo(n int, seed uint64, out, progress io.Writer) error {
+	fmt.Fprintf(progress, "generating %d pairs ...\n", n)
+	d := generate(n, seed)
+	fmt.Fprintf(progress, "building ...\n")
+	if err := d.build(out, seed); err != nil {
+		return err
+	}
+	defer d.ix.Close()
+	fmt.Fprintf(out, "\n%-38s %12s %16s %8s\n", "query", "Pando", "binary search", "ratio")
+	for _, q := range []struct {
+		name string
+		run  func() (pando, search time.Duration, ops int, err error)
+	}{
+		{"Get, one key at a time", d.single},
+		{"GetBatch, all cores", d.batch},
+		{"RankBatch, all cores", d.ranks},
+		{"RangeBatch, 16 entries a range", d.ranges},
+		{"All, every entry in order", d.scan},
+	} {
+		fmt.Fprintf(progress, "asking: %s ...\n", q.name)
+		fast, slow, ops, err := q.run()
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+		per := func(t time.Duration) float64 { return float64(t.Nanoseconds()) / float64(ops) }
+		fmt.Fprintf(out, "%-38s %9.1f ns %13.1f ns %7.1fx\n", q.name, per(fast), per(slow), per(slow)/per(fast))
+	}
+	s := d.ix.Stats()
+	fmt.Fprintf(out, "\nran on: %v, %s instructions, %d cores (%s)\n", s.Device, s.Path, s.Workers, s.Reason)
+	fmt.Fprintf(out, "index:  %d entries in %.1f MB, %.1f bytes each; %d inner levels of fanout %d, %s layout\n",
+		s.Len, float64(s.TotalBytes)/1e6, float64(s.TotalBytes)/float64(s.Len), s.Levels, s.Fanout, s.Layout)
+	fmt.Fprintf(out, "All answers were compared and are equal. Times are per key, range or entry.\n")
+	return nil
+}
+
+// generate makes n sorted pairs with random gaps, and keys to ask for.
+func generate(n int, seed uint64) *data {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	d := &data{keys: make([]uint64, n), vals: make([]uint64, n)}
+	gap := ^uint64(0) / uint64(n)
+	for i := range d.keys {
+		d.keys[i] = uint64(i)*gap + rng.Uint64N(gap)
+		d.vals[i] = d.keys[i] * 3
+	}
+	d.asked = make([]uint64, min(n, 2_000_000))
+	for i := range d.asked {
+		d.asked[i] = d.keys[rng.IntN(n)]
+	}
+	d.out, d.outSlow = make([]uint64, len(d.asked)), make([]uint64, len(d.asked))
+	return d
+}
+
+// build times the building of the index from sorted and from shuffled pairs.
+func (d *data) build(out io.Writer, seed uint64) error {
+	n := len(d.keys)
+	start := time.Now()
+	ix, err := pando.Freeze(d.keys, d.vals)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "built from %d sorted pairs in %v (%.1f ns a pair)\n", n, time.Since(start).Round(time.Millisecond), float64(time.Since(start).Nanoseconds())/float64(n))
+	d.ix = ix
+	keys, vals := slices.Clone(d.keys), slices.Clone(d.vals)
+	rand.New(rand.NewPCG(seed, 1)).Shuffle(n, func(i, j int) {
+		keys[i], keys[j] = keys[j], keys[i]
+		vals[i], vals[j] = vals[j], vals[i]
+	})
+	start = time.Now()
+	shuffled, err := pando.Freeze(keys, vals)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "built from the same pairs shuffled in %v (%.1f ns a pair)\n", time.Since(start).Round(time.Millisecond), float64(time.Since(start).Nanoseconds())/float64(n))
+	return shuffled.Close()
+}
+
+// timed runs a function after a garbage collection, so that none falls into
+// the measurement.
+func timed(f func()) time.Duration {
+	runtime.GC()
+	start := time.Now()
+	f()
+	return time.Since(start)
+}
+
+// searchAll answers asked keys by binary search.
+func (d *data) searchAll(keys []uint64) {
+	for i, k := range keys {
+		if at, ok := slices.BinarySearch(d.keys, k); ok {
+			d.outSlow[i] = d.vals[at]
+		}
+	}
+}
+
+func (d *data) single() (fast, slow time.Duration, ops int, err error) {
+	keys := d.asked[:len(d.asked)/4]
+	fast = timed(func() {
+		for i, k := range keys {
+			d.out[i], _ = d.ix.Get(k)
+		}
+	})
+	slow = timed(func() { d.searchAll(keys) })
+	return fast, slow, len(keys), d.equal(len(keys))
+}
+
+func (d *data) batch() (fast, slow time.Duration, ops int, err error) {
+	fast = timed(func() { d.ix.GetBatch(d.asked, d.out, nil) })
+	slow = timed(func() { d.searchAll(d.asked) })
+	return fast, slow, len(d.asked), d.equal(len(d.asked))
+}
+
+func (d *data) ranks() (fast, slow time.Duration, ops int, err error) {
+	ranks := make([]int, len(d.asked))
+	fast = timed(func() { d.ix.RankBatch(d.asked, ranks) })
+	slow = timed(func() {
+		for i, k := range d.asked {
+			at, _ := slices.BinarySearch(d.keys, k)
+			d.outSlow[i] = uint64(at)
+		}
+	})
+	for i, r := range ranks {
+		d.out[i] = uint64(r)
+	}
+	return fast, slow, len(ranks), d.equal(len(ranks))
+}
+
+func (d *data) ranges() (fast, slow time.Duration, ops int, err error) {
+	const width = 16
+	lo := d.asked[:len(d.asked)/8]
+	hi := make([]uint64, len(lo))
+	for i, k := range lo {
+		at, _ := slices.BinarySearch(d.keys, k)
+		hi[i] = d.keys[min(at+width, len(d.keys))-1]
+	}
+	var r *pando.Ranges[uint64, uint64]
+	fast = timed(func() { r = d.ix.RangeBatch(lo, hi, 0) })
+	slow = timed(func() {
+		for i, k := range lo {
+			at, _ := slices.BinarySearch(d.keys, k)
+			sum := uint64(0)
+			for ; at < len(d.keys) && d.keys[at] <= hi[i]; at++ {
+				sum += d.vals[at]
+			}
+			d.outSlow[i] = sum
+		}
+	})
+	for i := range r.Len() {
+		_, vals := r.At(i)
+		d.out[i] = 0
+		for _, v := range vals {
+			d.out[i] += v
+		}
+	}
+	return fast, slow, len(lo), d.equal(len(lo))
+}
+
+func (d *data) scan() (fast, slow time.Duration, ops int, err error) {
+	d.out[0], d.outSlow[0] = 0, 0
+	fast = timed(func() {
+		for k, v := range d.ix.All() {
+			d.out[0] += k ^ v
+		}
+	})
+	slow = timed(func() {
+		for i, k := range d.keys {
+			d.outSlow[0] += k ^ d.vals[i]
+		}
+	})
+	return fast, slow, len(d.keys), d.equal(1)
+}
+
+// equal compares the first n answers of both.
+func (d *data) equal(n int) error {
+	if !slices.Equal(d.out[:n], d.outSlow[:n]) {
+		return errWrong
+	}
+	return nil
+}
