@@ -5,10 +5,10 @@
 // for: an index puts its inner nodes into the first, its leaves into the
 // second, columns of values into more.
 //
-//	base                     2 MiB aligned where huge pages are used
-//	│ segment 0 │ pad │ segment 1 │ pad │ … │ slack │
-//	            each segment starts on a page of its kind, so that
-//	            one segment can be on huge pages and the next on small ones
+//	base                    2 MiB aligned where huge pages are used
+//	│ segment 0 │ segment 1 │ … │ slack │
+//	            each starts on a cache line; where only segment 0 is on huge
+//	            pages, segment 1 starts on the next of them
 //
 // A block ends in two steps. Release gives the memory back to the system at
 // once but keeps the addresses readable, as zeros: a reader that was on its
@@ -107,11 +107,13 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	inUse.Add(total)
 	b := &Block{pages: pages, bytes: total, mem: m}
 	for i, size := range sizes {
-		seg := unsafe.Slice((*byte)(unsafe.Add(m.addr, offsets[i])), size)
-		b.segments = append(b.segments, seg)
-		if pages == HugeAll || pages == HugeInner && i == 0 {
-			adviseHuge(m, uintptr(offsets[i]), roundUp(size, pageSize(pages, i)))
-		}
+		b.segments = append(b.segments, unsafe.Slice((*byte)(unsafe.Add(m.addr, offsets[i])), size))
+	}
+	switch {
+	case pages == HugeAll:
+		adviseHuge(m, uintptr(total))
+	case pages == HugeInner && len(sizes) > 0:
+		adviseHuge(m, uintptr(roundUp(sizes[0], HugeSize)))
 	}
 	b.cleanup = runtime.AddCleanup(b, (*mapping).unmap, m)
 	return b, nil
@@ -158,19 +160,14 @@ func place(sizes []int, pages Pages) (offsets []int, total int64, err error) {
 		if size < 0 || size > math.MaxInt/4 || end > math.MaxInt/4 {
 			return nil, 0, fmt.Errorf("%w: more than a machine can address", ErrLimit)
 		}
-		end = roundUp(end, pageSize(pages, i))
+		if pages == HugeInner && i == 1 {
+			end = roundUp(end, HugeSize)
+		}
+		end = roundUp(end, Align)
 		offsets = append(offsets, end)
 		end += size
 	}
-	return offsets, int64(roundUp(end, pageSize(pages, len(sizes)-1))), nil
-}
-
-// pageSize is the granularity on which segment i starts.
-func pageSize(pages Pages, i int) int {
-	if pages == HugeAll || pages == HugeInner && i <= 1 {
-		return HugeSize
-	}
-	return 4096
+	return offsets, int64(roundUp(end, 4096)), nil
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }

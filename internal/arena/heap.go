@@ -13,7 +13,7 @@ func reserve(length uintptr, _ Pages) (*mapping, error) {
 	return &mapping{addr: unsafe.Add(addr, -uintptr(addr)&4095), length: length}, nil
 }
 
-func adviseHuge(*mapping, uintptr, int) {}
+func adviseHuge(*mapping, uintptr) {}
 
 func discard(*mapping) {}
 

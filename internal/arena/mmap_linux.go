@@ -11,14 +11,13 @@ import (
 
 const noReserve = unix.MAP_NORESERVE
 
-// adviseHuge asks for huge pages; a system that has none says no, and the
-// memory stays on small pages.
-func adviseHuge(m *mapping, offset uintptr, length int) {
+// adviseHuge asks for huge pages for the first length bytes; a system that has
+// none says no, and the memory stays on small pages.
+func adviseHuge(m *mapping, length uintptr) {
 	if m.huge1G || length == 0 {
 		return
 	}
-	length = min(length, int(m.length-offset))
-	unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(m.addr, offset)), length), unix.MADV_HUGEPAGE)
+	unix.Madvise(unsafe.Slice((*byte)(m.addr), min(length, m.length)), unix.MADV_HUGEPAGE)
 }
 
 const gigabyte = 1 << 30

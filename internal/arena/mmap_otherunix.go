@@ -5,6 +5,6 @@ package arena
 const noReserve = 0
 
 // adviseHuge does nothing: these systems choose page sizes by themselves.
-func adviseHuge(*mapping, uintptr, int) {}
+func adviseHuge(*mapping, uintptr) {}
 
 func reserve1G(uintptr) *mapping { return nil }

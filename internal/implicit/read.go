@@ -46,28 +46,43 @@ func (t *Tree[C]) Val(i int) unsafe.Pointer {
 
 // CopyKeys copies the keys of the entries from lo on.
 func (t *Tree[C]) CopyKeys(dst []C, lo int) {
-	if t.cfg.Leaves == Apart { // leaves are full and in line: one array
-		copy(dst, unsafe.Slice((*C)(t.place(lo)), len(dst)))
+	if t.cfg.Leaves == Pairs {
+		copyHalves(t, dst, lo, 0)
 		return
 	}
-	for len(dst) > 0 {
-		n := min(len(dst), t.perLeaf()-lo&(t.perLeaf()-1))
-		copy(dst[:n], unsafe.Slice((*C)(t.place(lo)), n))
-		dst, lo = dst[n:], lo+n
-	}
+	copy(dst, unsafe.Slice((*C)(t.place(lo)), len(dst))) // leaves are full: one array
 }
 
 // CopyVals copies the values in the tree from entry lo on; len(dst) is a
 // multiple of their size.
 func (t *Tree[C]) CopyVals(dst []byte, lo int) {
-	size := t.cfg.ValSize
-	if t.cfg.Leaves == Apart {
-		copy(dst, unsafe.Slice((*byte)(unsafe.Add(t.Vals, lo*size)), len(dst)))
+	if t.cfg.Leaves == Pairs {
+		copyHalves(t, unsafe.Slice((*C)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)/keyBytes[C]()), lo, halfLine)
 		return
 	}
-	for len(dst) > 0 {
-		n := min(len(dst)/size, t.perLeaf()-lo&(t.perLeaf()-1))
-		copy(dst[:n*size], unsafe.Slice((*byte)(t.Val(lo)), n*size))
-		dst, lo = dst[n*size:], lo+n
+	copy(dst, unsafe.Slice((*byte)(unsafe.Add(t.Vals, lo*t.cfg.ValSize)), len(dst)))
+}
+
+// copyHalves copies keys or values of leaves of pairs, which lie offset bytes
+// into each line: entry by entry to the end of the first leaf, then half lines.
+func copyHalves[C simd.Code](t *Tree[C], dst []C, lo, offset int) {
+	per := halfLine / keyBytes[C]()
+	at := unsafe.Add(t.leaf(lo/per), offset)
+	line := unsafe.Slice((*C)(at), per)
+	head := min(len(dst), per-lo%per)
+	for i, v := range line[lo%per:][:head] {
+		dst[i] = v
+	}
+	dst = dst[head:]
+	at = unsafe.Add(at, simd.LineBytes)
+	for len(dst) >= per {
+		*(*[halfLine]byte)(unsafe.Pointer(unsafe.SliceData(dst))) = *(*[halfLine]byte)(at)
+		at = unsafe.Add(at, simd.LineBytes)
+		dst = dst[per:]
+	}
+	if len(dst) > 0 { // not a line behind the last
+		for i, v := range unsafe.Slice((*C)(at), len(dst)) {
+			dst[i] = v
+		}
 	}
 }

@@ -179,9 +179,9 @@ func (t *Tree[C]) segments() []int {
 // every level and may end that far behind.
 func (t *Tree[C]) slack(sizes []int) int {
 	if t.cfg.Fanout > simd.LineBytes/keyBytes[C]() {
-		return simd.Slack
+		return 0
 	}
-	return simd.Slack + (sizes[0]+sizes[1])/8
+	return (sizes[0] + sizes[1]) / 8
 }
 
 // pages is the page mode to use for a block of these sizes.

@@ -324,23 +324,25 @@ leaf:
 	MOVQ         168(AX), R12
 	CMPQ         R10, R12
 	CMOVQHI      R12, R10
+	LEAQ         (CX)(R10*8), R12
 	VPCMPEQD     (CX)(R10*8), Z0, K1
-	KMOVW        K1, R12
-	ANDL         176(AX), R12
-	TZCNTL       R12, R12
-	MOVQ         $-1, R13
-	CMOVQCC      R12, R13
+	KMOVW        K1, R13
+	ANDL         176(AX), R13
+	TZCNTL       R13, R13
+	MOVQ         $-1, R14
+	CMOVQCC      R13, R14
 	SUBQ         160(AX), R10
-	MOVQ         184(AX), R14
-	SHLXQ        R14, R10, R10
+	MOVQ         184(AX), R15
+	SHLXQ        R15, R10, R10
 	SHRQ         $0x03, R10
-	ADDQ         R12, R10
-	MOVQ         216(AX), R12
-	IMULQ        R10, R12
-	ADDQ         208(AX), R12
-	PREFETCHT1   (R12)
-	TESTQ        R13, R13
-	CMOVQMI      R13, R10
+	ADDQ         R13, R10
+	MOVQ         216(AX), R13
+	IMULQ        R10, R13
+	ADDQ         208(AX), R13
+	TESTQ        R14, R14
+	CMOVQMI      R14, R10
+	CMOVQMI      R12, R13
+	PREFETCHT1   (R13)
 	MOVQ         R10, (SI)(R11*8)
 
 done:
@@ -443,11 +445,13 @@ leaf:
 	ANDL         176(AX), R14
 	TZCNTL       R14, R14
 	SETCC        R11
-	MOVL         (R13)(R14*4), R13
-	MOVL         $0x00000000, R14
-	CMOVQCS      R14, R13
-	MOVL         R13, (DI)(R12*4)
 	MOVBLZX      R11, R11
+	ANDL         $0x07, R14
+	MOVQ         R11, R15
+	NEGQ         R15
+	MOVL         (R13)(R14*4), R13
+	ANDQ         R15, R13
+	MOVL         R13, (DI)(R12*4)
 	ADDQ         R11, DX
 	MOVQ         found+32(FP), R13
 	TESTQ        R13, R13
@@ -829,23 +833,25 @@ leaf:
 	MOVQ         168(AX), R12
 	CMPQ         R10, R12
 	CMOVQHI      R12, R10
+	LEAQ         (CX)(R10*8), R12
 	VPCMPEQQ     (CX)(R10*8), Z0, K1
-	KMOVB        K1, R12
-	ANDL         176(AX), R12
-	TZCNTL       R12, R12
-	MOVQ         $-1, R13
-	CMOVQCC      R12, R13
+	KMOVB        K1, R13
+	ANDL         176(AX), R13
+	TZCNTL       R13, R13
+	MOVQ         $-1, R14
+	CMOVQCC      R13, R14
 	SUBQ         160(AX), R10
-	MOVQ         184(AX), R14
-	SHLXQ        R14, R10, R10
+	MOVQ         184(AX), R15
+	SHLXQ        R15, R10, R10
 	SHRQ         $0x03, R10
-	ADDQ         R12, R10
-	MOVQ         216(AX), R12
-	IMULQ        R10, R12
-	ADDQ         208(AX), R12
-	PREFETCHT1   (R12)
-	TESTQ        R13, R13
-	CMOVQMI      R13, R10
+	ADDQ         R13, R10
+	MOVQ         216(AX), R13
+	IMULQ        R10, R13
+	ADDQ         208(AX), R13
+	TESTQ        R14, R14
+	CMOVQMI      R14, R10
+	CMOVQMI      R12, R13
+	PREFETCHT1   (R13)
 	MOVQ         R10, (SI)(R11*8)
 
 done:
@@ -948,11 +954,13 @@ leaf:
 	ANDL         176(AX), R14
 	TZCNTL       R14, R14
 	SETCC        R11
-	MOVQ         (R13)(R14*8), R13
-	MOVL         $0x00000000, R14
-	CMOVQCS      R14, R13
-	MOVQ         R13, (DI)(R12*8)
 	MOVBLZX      R11, R11
+	ANDL         $0x03, R14
+	MOVQ         R11, R15
+	NEGQ         R15
+	MOVQ         (R13)(R14*8), R13
+	ANDQ         R15, R13
+	MOVQ         R13, (DI)(R12*8)
 	ADDQ         R11, DX
 	MOVQ         found+32(FP), R13
 	TESTQ        R13, R13

@@ -32,9 +32,9 @@ const LineBytes = 64
 
 // Tree describes a tree to the search routines. Nodes are told apart by their
 // place: 8-byte words from Base. The root is at place 0, the leaves come last,
-// and everything in between and slack bytes behind the last leaf are readable:
-// then even a search that reads nonsense (see arena.Block.Release) stays
-// inside, as long as it ends with a look at LastLeaf.
+// and everything in between is readable: then even a search that reads
+// nonsense (see arena.Block.Release) stays inside, as long as it ends with a
+// look at LastLeaf.
 //
 // The assembly reads the fields at fixed offsets; tree_amd64_test.go compares.
 type Tree struct {
@@ -52,9 +52,6 @@ type Tree struct {
 	Vals      unsafe.Pointer       // column of values to prefetch from, for Find; may be nil
 	ValSize   uint64               // bytes of a value in that column
 }
-
-// Slack is the number of bytes behind the last leaf that must be readable.
-const Slack = 512
 
 // MaxPlace bounds LastLeaf in trees that GetPairs searches for 32-bit keys:
 // between two steps, a place waits where the value will be.

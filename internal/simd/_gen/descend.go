@@ -306,6 +306,8 @@ func rank(isa vectors, w width, how method) {
 func find(isa vectors, w width) {
 	r := begin(isa, w, linear, "find", batchSignature, "Equals findGo; n is at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
+		leaf := GP64()
+		LEAQ(r.node(x), leaf)
 		slot, none := r.firstEqual(q, x), GP64()
 		MOVQ(I32(-1), none)
 		CMOVQCC(slot, none) // slot or -1
@@ -314,9 +316,10 @@ func find(isa vectors, w width) {
 		MOVQ(r.field(offValSize), at)
 		IMULQ(x, at)
 		ADDQ(r.field(offVals), at)
-		PREFETCHT1(Mem{Base: at})
 		TESTQ(none, none)
 		CMOVQMI(none, x)
+		CMOVQMI(leaf, at) // a miss has no value to fetch: take a line that is there
+		PREFETCHT1(Mem{Base: at})
 		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
 	})
 	finish()
@@ -331,21 +334,24 @@ func get(isa vectors, w width) {
 		LEAQ(r.node(x).Offset(32), val)
 		slot := r.firstEqual(q, x)
 		SETCC(yes.As8())
-		// Where there is none, this reads behind the leaf: see simd.Slack.
-		none := GP64()
+		MOVBLZX(yes.As8(), yes.As32())
+		// Where there is none, any slot of the leaf will do: what is read is
+		// cleared by the mask.
+		ANDL(Imm(uint64(w.keys()/2-1)), slot.As32())
+		mask := GP64()
+		MOVQ(yes, mask)
+		NEGQ(mask)
 		if w == 32 {
 			MOVL(Mem{Base: val, Index: slot, Scale: 4}, val.As32())
 		} else {
 			MOVQ(Mem{Base: val, Index: slot, Scale: 8}, val)
 		}
-		MOVL(U32(0), none.As32()) // not XOR, which would clear the carry
-		CMOVQCS(none, val)
+		ANDQ(mask, val)
 		if w == 32 {
 			MOVL(val.As32(), Mem{Base: out, Index: i, Scale: 4})
 		} else {
 			MOVQ(val, Mem{Base: out, Index: i, Scale: 8})
 		}
-		MOVBLZX(yes.As8(), yes.As32())
 		ADDQ(yes, hits)
 		found := Load(Param("found"), GP64())
 		TESTQ(found, found)

@@ -1,0 +1,356 @@
+package simd
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+)
+
+// eachPath runs a test on every path of this machine.
+func eachPath(t *testing.T, test func(t *testing.T)) {
+	for _, p := range Paths() {
+		t.Run(p.String(), func(t *testing.T) {
+			defer Use(p)()
+			test(t)
+		})
+	}
+}
+
+// bothWidths runs a test for keys of 32 and of 64 bits.
+func bothWidths(t *testing.T, narrow, wide func(t *testing.T)) {
+	t.Run("32 bits", narrow)
+	t.Run("64 bits", wide)
+}
+
+// lengths are those around every vector width and group, and around the
+// longest staircase.
+func lengths() []int {
+	out := []int{127, 128, 129}
+	for n := range 3*16 + 1 {
+		out = append(out, n)
+	}
+	return out
+}
+
+const longest = 129
+
+func TestCountLessAroundEverySlot(t *testing.T) {
+	bothWidths(t, countLess[uint32], countLess[uint64])
+}
+
+// countLess asks every method for every key at and beside every slot. The
+// answer of a path shows as the leaf it goes on to: leaves of maxima count
+// nothing themselves.
+func countLess[C Code](t *testing.T) {
+	rng := newRand(t)
+	for _, kind := range fillings[C](rng) {
+		for range 20 {
+			node := make([]C, nodeKeys[C]())
+			kind.fill(node)
+			keys := []C{0, 1, ^C(0), ^C(0) - 1}
+			for _, k := range node {
+				keys = append(keys, k-1, k, k+1)
+			}
+			for _, m := range Methods() {
+				checkNode(t, fmt.Sprint(kind.name, ", ", m), m, node, keys)
+			}
+		}
+	}
+}
+
+func checkNode[C Code](t *testing.T, what string, m Method, node, keys []C) {
+	t.Helper()
+	want := make([]int, len(keys))
+	for i, key := range keys {
+		for _, k := range node {
+			if k < key {
+				want[i]++
+			}
+		}
+		if got := CountLess(m, node, key); got != want[i] {
+			t.Errorf("%s: CountLess(%d, %d) = %d, want %d", what, node, key, got, want[i])
+		}
+	}
+	tree := makeTree(form{levels: 1}, func(n []C) {
+		for i := range n {
+			n[i] = ^C(0)
+		}
+	})
+	copy(nodeAt[C](&tree.Tree, 0), node)
+	for _, p := range Paths() {
+		undo := Use(p)
+		ranks := make([]int, len(keys))
+		RankBy(&tree.Tree, m, keys, ranks)
+		undo()
+		for i, r := range ranks {
+			if r != want[i]*nodeKeys[C]() {
+				t.Errorf("%s, %v: key %d in node %d goes to entry %d, want child %d", what, p, keys[i], node, r, want[i])
+			}
+		}
+	}
+}
+
+func TestPathsEqualTheDefinition(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		bothWidths(t, pathEqual[uint32], pathEqual[uint64])
+	})
+}
+
+// pathEqual asks batches of every length in trees of every form and filling.
+func pathEqual[C Code](t *testing.T) {
+	rng := newRand(t)
+	for _, f := range forms() {
+		for _, kind := range fillings[C](rng) {
+			if testing.Short() && f.levels == 3 && kind.name != "mixed" {
+				continue
+			}
+			tree := makeTree(f, kind.fill)
+			tree.Distance = uint64(1 + rng.IntN(20))
+			keys := asked(tree, longest, rng)
+			want := answers(tree, keys)
+			for _, n := range lengths() {
+				if err := checkBatch(tree, keys[:n], want[:n]); err != nil {
+					t.Fatalf("%v, %s, distance %d, batch of %d: %v", f, kind.name, tree.Distance, n, err)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryDistance(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		bothWidths(t, everyDistance[uint32], everyDistance[uint64])
+	})
+}
+
+// everyDistance asks batches of every length at every distance.
+func everyDistance[C Code](t *testing.T) {
+	rng := newRand(t)
+	for _, f := range []form{{levels: 0}, {levels: 2, top: 0}, {levels: 3, top: 1, pairs: true}} {
+		tree := makeTree(f, named[C]("mixed", rng))
+		keys := asked(tree, longest, rng)
+		want := answers(tree, keys)
+		for d := 1; d <= 128; d++ {
+			tree.Distance = uint64(d)
+			for _, n := range lengths() {
+				if err := checkBatch(tree, keys[:n], want[:n]); err != nil {
+					t.Fatalf("%v, distance %d, batch of %d: %v", f, d, n, err)
+				}
+			}
+		}
+	}
+}
+
+// An empty tree is a leaf without places, whatever lies in its memory.
+func TestEmptyTreeHoldsNothing(t *testing.T) {
+	eachPath(t, func(t *testing.T) {
+		bothWidths(t, emptyTree[uint32], emptyTree[uint64])
+	})
+}
+
+func emptyTree[C Code](t *testing.T) {
+	rng := newRand(t)
+	for _, kind := range fillings[C](rng) {
+		tree := makeTree(form{pairs: true}, kind.fill)
+		tree.LeafMask, tree.Len = 0, 0
+		keys := asked(tree, longest, rng)
+		if err := checkBatch(tree, keys, answers(tree, keys)); err != nil {
+			t.Errorf("%s: %v", kind.name, err)
+		}
+	}
+}
+
+// checkBatch asks all there is to ask about keys.
+func checkBatch[C Code](t *handmade[C], keys []C, want []answer[C]) error {
+	before := slices.Clone(keys)
+	for _, m := range Methods() {
+		err := checkPlaces(keys, func(ranks []int) { RankBy(&t.Tree, m, keys, ranks) }, func(i int) int { return want[i].rank })
+		if err != nil {
+			return fmt.Errorf("rank, %v: %w", m, err)
+		}
+	}
+	err := checkPlaces(keys, func(ranks []int) { Rank(&t.Tree, keys, ranks) }, func(i int) int { return want[i].rank })
+	if err != nil {
+		return fmt.Errorf("rank: %w", err)
+	}
+	err = checkPlaces(keys, func(ranks []int) { Find(&t.Tree, keys, ranks) }, func(i int) int { return want[i].place })
+	if err != nil {
+		return fmt.Errorf("find: %w", err)
+	}
+	if err := checkSeek(t, keys, want); err != nil {
+		return err
+	}
+	if t.pairs {
+		if err := checkGet(t, keys, want); err != nil {
+			return err
+		}
+	}
+	if !slices.Equal(keys, before) {
+		return fmt.Errorf("the keys have changed")
+	}
+	return nil
+}
+
+const untouched = -77
+
+// checkPlaces lets run fill a slice longer than keys and looks at all of it.
+func checkPlaces[C Code](keys []C, run func([]int), want func(int) int) error {
+	got := make([]int, len(keys)+2)
+	for i := range got {
+		got[i] = untouched
+	}
+	run(got)
+	for i, k := range keys {
+		if got[i] != want(i) {
+			return fmt.Errorf("key %d: %d, want %d", k, got[i], want(i))
+		}
+	}
+	if got[len(keys)] != untouched || got[len(keys)+1] != untouched {
+		return fmt.Errorf("written behind the end: %d", got[len(keys):])
+	}
+	return nil
+}
+
+func checkSeek[C Code](t *handmade[C], keys []C, want []answer[C]) error {
+	for i, k := range keys {
+		rank, equal := Seek(&t.Tree, k)
+		if rank != want[i].rank || equal != (want[i].place >= 0) {
+			return fmt.Errorf("Seek(%d) = %d, %v; want %d, %v", k, rank, equal, want[i].rank, want[i].place >= 0)
+		}
+	}
+	return nil
+}
+
+func checkGet[C Code](t *handmade[C], keys []C, want []answer[C]) error {
+	wantHits := 0
+	for _, a := range want {
+		if a.place >= 0 {
+			wantHits++
+		}
+	}
+	mark := ^C(0) / 5
+	for _, found := range [][]bool{nil, make([]bool, len(keys)+2)} {
+		vals := make([]C, len(keys)+2)
+		for i := range vals {
+			vals[i] = mark
+		}
+		for i := range found { // the wrong way round, so that all must be set
+			found[i] = i >= len(want) || want[i].place < 0
+		}
+		if hits := GetPairs(&t.Tree, keys, vals, found); hits != wantHits {
+			return fmt.Errorf("%d hits, want %d", hits, wantHits)
+		}
+		for i, k := range keys {
+			if vals[i] != want[i].val || found != nil && found[i] != (want[i].place >= 0) {
+				return fmt.Errorf("value of %d is %d, want %d; found %v", k, vals[i], want[i].val, found)
+			}
+		}
+		n := len(keys)
+		if vals[n] != mark || vals[n+1] != mark || found != nil && !(found[n] && found[n+1]) {
+			return fmt.Errorf("written behind the end: %d, %v", vals[n:], found)
+		}
+	}
+	return nil
+}
+
+// Find prefetches values, and a prefetch must not fault wherever it points.
+func TestFindPrefetchesAnywhere(t *testing.T) {
+	rng := newRand(t)
+	tree := makeTree(form{levels: 2, top: 1}, named[uint64]("mixed", rng))
+	keys := asked(tree, longest, rng)
+	want := answers(tree, keys)
+	column := make([]byte, 8)
+	eachPath(t, func(t *testing.T) {
+		for _, size := range []uint64{0, 4, 8, 24, 1 << 40} {
+			tree.Vals, tree.ValSize = unsafe.Pointer(&column[0]), size
+			if err := checkBatch(tree, keys, want); err != nil {
+				t.Errorf("values of %d bytes: %v", size, err)
+			}
+		}
+	})
+}
+
+func TestShortResultsPanic(t *testing.T) {
+	tree := makeTree(form{pairs: true}, func([]uint64) {})
+	keys := make([]uint64, 9)
+	eachPath(t, func(t *testing.T) {
+		for name, call := range map[string]func(){
+			"rank":  func() { Rank(&tree.Tree, keys, make([]int, 8)) },
+			"find":  func() { Find(&tree.Tree, keys, make([]int, 8)) },
+			"vals":  func() { GetPairs(&tree.Tree, keys, make([]uint64, 8), nil) },
+			"found": func() { GetPairs(&tree.Tree, keys, make([]uint64, 9), make([]bool, 8)) },
+		} {
+			if !panics(call) {
+				t.Errorf("%s: a short result slice was taken", name)
+			}
+		}
+	})
+}
+
+func panics(call func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	call()
+	return false
+}
+
+func TestUseGoesBack(t *testing.T) {
+	fastest := Active()
+	for _, p := range Paths() {
+		undo := Use(p)
+		if Active() != p {
+			t.Errorf("Use(%v) is %v", p, Active())
+		}
+		undo()
+		if Active() != fastest {
+			t.Errorf("undoing %v gives %v, want %v", p, Active(), fastest)
+		}
+	}
+	for _, p := range []Path{Go, AVX2, AVX512} {
+		if !slices.Contains(Paths(), p) && !panics(func() { Use(p) }) {
+			t.Errorf("Use(%v) works on a machine without it", p)
+		}
+	}
+}
+
+func TestInterleave(t *testing.T) {
+	rng := newRand(t)
+	eachPath(t, func(t *testing.T) {
+		for lines := range 20 {
+			for _, shift := range []int{0, 1, 4, 8, 31} { // input lies where the caller has it
+				if err := checkInterleave(lines, shift, rng); err != nil {
+					t.Errorf("%d lines, input shifted by %d: %v", lines, shift, err)
+				}
+			}
+		}
+	})
+}
+
+func checkInterleave(lines, shift int, rng *rand.Rand) error {
+	keys, vals := make([]byte, lines*32+shift+1), make([]byte, lines*32+shift+1)
+	for i := range keys {
+		keys[i], vals[i] = byte(rng.Uint32()), byte(rng.Uint32())
+	}
+	words := alignedWords(lines*8 + 8)
+	dst := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), lines*64+64)
+	for i := range dst {
+		dst[i] = 0xa5
+	}
+	Interleave(unsafe.Pointer(&dst[0]), unsafe.Pointer(&keys[shift]), unsafe.Pointer(&vals[shift]), lines)
+	for i, got := range dst {
+		want := byte(0xa5)
+		from := shift + i/64*32 + i%32
+		switch {
+		case i >= lines*64:
+		case i%64 < 32:
+			want = keys[from]
+		default:
+			want = vals[from]
+		}
+		if got != want {
+			return fmt.Errorf("byte %d is %#x, want %#x", i, got, want)
+		}
+	}
+	return nil
+}
