@@ -2,11 +2,11 @@ package pando
 
 import "unsafe"
 
-func (e *fixed[K, C, V]) seek(key K) (rank int, equal bool) {
+func (e *fixed[K, C, V]) Seek(key K) (rank int, equal bool) {
 	return e.tree.Seek(e.codec.Encode(key))
 }
 
-func (e *fixed[K, C, V]) after(key K) int {
+func (e *fixed[K, C, V]) After(key K) int {
 	next := e.codec.Encode(key) + 1
 	if next == 0 { // nothing is above the greatest code
 		return int(e.tree.Len)
@@ -15,20 +15,20 @@ func (e *fixed[K, C, V]) after(key K) int {
 	return rank
 }
 
-func (e *fixed[K, C, V]) key(i int) K { return e.codec.Decode(e.tree.Key(i)) }
+func (e *fixed[K, C, V]) Key(i int) K { return e.codec.Decode(e.tree.Key(i)) }
 
-func (e *fixed[K, C, V]) val(i int) V {
+func (e *fixed[K, C, V]) Val(i int) V {
 	if e.rows != nil {
 		return e.rows[i]
 	}
 	return *(*V)(e.tree.Val(i))
 }
 
-func (e *fixed[K, C, V]) rankBatch(keys []K, ranks []int) { e.cpu.Rank(keys, ranks) }
+func (e *fixed[K, C, V]) RankBatch(keys []K, ranks []int) { e.cpu.Rank(keys, ranks) }
 
-func (e *fixed[K, C, V]) afterBatch(keys []K, ranks []int) { e.cpu.RankAfter(keys, ranks) }
+func (e *fixed[K, C, V]) AfterBatch(keys []K, ranks []int) { e.cpu.RankAfter(keys, ranks) }
 
-func (e *fixed[K, C, V]) getBatch(keys []K, vals []V, found []bool) (hits int) {
+func (e *fixed[K, C, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	if e.pairs {
 		return e.cpu.GetPairs(keys, recast[C](vals), found)
 	}
@@ -79,7 +79,9 @@ func (t *take[V]) at(r int) *V {
 	return (*V)(unsafe.Add(unsafe.Pointer(t.column), r*int(unsafe.Sizeof(*t.column))))
 }
 
-func (e *fixed[K, C, V]) copyOut(lo int, keys []K, vals []V) {
+func (e *fixed[K, C, V]) Fetch(lo, n int) { e.tree.Prefetch(lo, n) }
+
+func (e *fixed[K, C, V]) CopyOut(lo int, keys []K, vals []V) {
 	if e.codec.Identity() {
 		e.tree.CopyKeys(recast[C](keys), lo)
 	} else {
@@ -104,4 +106,4 @@ func (e *fixed[K, C, V]) decodeOut(lo int, keys []K) {
 	}
 }
 
-func (e *fixed[K, C, V]) release() { e.tree.Release() }
+func (e *fixed[K, C, V]) Release() { e.tree.Release() }

@@ -29,17 +29,19 @@ type index[K Key, V any] struct {
 	stats Stats
 }
 
-// engine answers for one family of key types.
+// engine answers for one family of key types. Its methods have capital names
+// because staticcheck cannot see that generic types use the others.
 type engine[K Key, V any] interface {
-	seek(key K) (rank int, equal bool) // entries below key; whether the one there has it
-	after(key K) int                   // entries up to key
-	key(i int) K
-	val(i int) V
-	getBatch(keys []K, vals []V, found []bool) (hits int)
-	rankBatch(keys []K, ranks []int)
-	afterBatch(keys []K, ranks []int)
-	copyOut(lo int, keys []K, vals []V) // entries from lo on
-	release()
+	Seek(key K) (rank int, equal bool) // entries below key; whether the one there has it
+	After(key K) int                   // entries up to key
+	Key(i int) K
+	Val(i int) V
+	GetBatch(keys []K, vals []V, found []bool) (hits int)
+	RankBatch(keys []K, ranks []int)
+	AfterBatch(keys []K, ranks []int)
+	Fetch(lo, n int)                    // n entries from lo on will be copied soon
+	CopyOut(lo int, keys []K, vals []V) // entries from lo on
+	Release()
 }
 
 // open gives the index, or panics if it was closed.
@@ -67,9 +69,9 @@ func (f *Frozen[K, V]) Len() int { return f.open().n }
 func (f *Frozen[K, V]) Get(key K) (V, bool) {
 	ix := f.open()
 	var v V
-	i, found := ix.seek(key)
+	i, found := ix.Seek(key)
 	if found {
-		v = ix.val(i)
+		v = ix.Val(i)
 	}
 	f.done(ix)
 	return v, found
@@ -88,7 +90,7 @@ func (f *Frozen[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 		mustHold("GetBatch", "found", len(found), len(keys))
 		found = found[:len(keys)]
 	}
-	hits = ix.getBatch(keys, vals, found)
+	hits = ix.GetBatch(keys, vals, found)
 	f.done(ix)
 	return hits
 }
@@ -103,7 +105,7 @@ func mustHold(method, slice string, have, need int) {
 // Rank gives the number of entries with a key below key.
 func (f *Frozen[K, V]) Rank(key K) int {
 	ix := f.open()
-	i, _ := ix.seek(key)
+	i, _ := ix.Seek(key)
 	f.done(ix)
 	return i
 }
@@ -113,7 +115,7 @@ func (f *Frozen[K, V]) Rank(key K) int {
 func (f *Frozen[K, V]) RankBatch(keys []K, ranks []int) {
 	ix := f.open()
 	mustHold("RankBatch", "ranks", len(ranks), len(keys))
-	ix.rankBatch(keys, ranks[:len(keys)])
+	ix.RankBatch(keys, ranks[:len(keys)])
 	f.done(ix)
 }
 
@@ -123,7 +125,7 @@ func (f *Frozen[K, V]) At(i int) (K, V) {
 	if i < 0 || i >= ix.n {
 		panic(fmt.Sprintf("pando: At(%d): the index has %d entries", i, ix.n))
 	}
-	k, v := ix.key(i), ix.val(i)
+	k, v := ix.Key(i), ix.Val(i)
 	f.done(ix)
 	return k, v
 }
@@ -131,7 +133,7 @@ func (f *Frozen[K, V]) At(i int) (K, V) {
 // entry gives entry i, and false if there is none.
 func (f *Frozen[K, V]) entry(ix *index[K, V], i int) (k K, v V, ok bool) {
 	if i >= 0 && i < ix.n {
-		k, v, ok = ix.key(i), ix.val(i), true
+		k, v, ok = ix.Key(i), ix.Val(i), true
 	}
 	f.done(ix)
 	return k, v, ok
@@ -152,14 +154,14 @@ func (f *Frozen[K, V]) Max() (K, V, bool) {
 // last. It gives false if all keys are above.
 func (f *Frozen[K, V]) Floor(key K) (K, V, bool) {
 	ix := f.open()
-	return f.entry(ix, ix.after(key)-1)
+	return f.entry(ix, ix.After(key)-1)
 }
 
 // Ceil gives the entry with the least key from key on; of equal keys the
 // first. It gives false if all keys are below.
 func (f *Frozen[K, V]) Ceil(key K) (K, V, bool) {
 	ix := f.open()
-	i, _ := ix.seek(key)
+	i, _ := ix.Seek(key)
 	return f.entry(ix, i)
 }
 
@@ -176,8 +178,8 @@ func (f *Frozen[K, V]) All() iter.Seq2[K, V] {
 func (f *Frozen[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		ix := f.open()
-		first, _ := ix.seek(lo)
-		f.walk(ix, first, ix.after(hi), yield)
+		first, _ := ix.Seek(lo)
+		f.walk(ix, first, ix.After(hi), yield)
 	}
 }
 
@@ -186,7 +188,7 @@ func (f *Frozen[K, V]) Backward() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		ix := f.open()
 		for i := ix.n - 1; i >= 0; i-- {
-			k, v := ix.key(i), ix.val(i)
+			k, v := ix.Key(i), ix.Val(i)
 			f.done(ix)
 			if !yield(k, v) {
 				return
@@ -205,7 +207,7 @@ func (f *Frozen[K, V]) walk(ix *index[K, V], i, end int, yield func(K, V) bool) 
 	var vals [window]V
 	for size := 8; i < end; size = min(2*size, window) {
 		n := min(size, end-i)
-		ix.copyOut(i, keys[:n], vals[:n])
+		ix.CopyOut(i, keys[:n], vals[:n])
 		for j := range n {
 			f.done(ix)
 			if !yield(keys[j], vals[j]) {
@@ -219,8 +221,8 @@ func (f *Frozen[K, V]) walk(ix *index[K, V], i, end int, yield func(K, V) bool) 
 // Count gives the number of entries with lo <= key <= hi.
 func (f *Frozen[K, V]) Count(lo, hi K) int {
 	ix := f.open()
-	first, _ := ix.seek(lo)
-	n := max(0, ix.after(hi)-first)
+	first, _ := ix.Seek(lo)
+	n := max(0, ix.After(hi)-first)
 	f.done(ix)
 	return n
 }
@@ -230,7 +232,7 @@ func (f *Frozen[K, V]) Count(lo, hi K) int {
 // Close does nothing.
 func (f *Frozen[K, V]) Close() error {
 	if ix := f.live.Swap(nil); ix != nil {
-		ix.release()
+		ix.Release()
 	}
 	return nil
 }

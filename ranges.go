@@ -33,8 +33,8 @@ func (f *Frozen[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 		panic(fmt.Sprintf("pando: RangeBatch: %d lower and %d upper bounds", len(lo), len(hi)))
 	}
 	first, ends := make([]int, len(lo)), make([]int, len(lo))
-	ix.rankBatch(lo, first)
-	ix.afterBatch(hi, ends)
+	ix.RankBatch(lo, first)
+	ix.AfterBatch(hi, ends)
 	f.done(ix)
 	r := &Ranges[K, V]{Offsets: make([]int, len(lo)+1)}
 	for i := range lo {
@@ -51,16 +51,24 @@ func (f *Frozen[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	return r
 }
 
-// fillAtOnce is the number of ranges that a worker copies at a time.
-const fillAtOnce = 1024
+// fillAtOnce is the number of ranges that a worker copies at a time,
+// fetchAhead how far it asks ahead for what it will copy.
+const (
+	fillAtOnce = 1024
+	fetchAhead = 8
+)
 
 // fill copies the entries of all ranges, which start at the given ranks.
 func (r *Ranges[K, V]) fill(ix *index[K, V], first []int) {
 	pieces := (len(first) + fillAtOnce - 1) / fillAtOnce
 	par.Run(ix.stats.Workers, pieces, par.Func(func(p int) {
-		for i := p * fillAtOnce; i < min((p+1)*fillAtOnce, len(first)); i++ {
+		end := min((p+1)*fillAtOnce, len(first))
+		for i := p * fillAtOnce; i < end; i++ {
+			if j := i + fetchAhead; j < end {
+				ix.Fetch(first[j], r.Offsets[j+1]-r.Offsets[j])
+			}
 			if keys, vals := r.At(i); len(keys) > 0 {
-				ix.copyOut(first[i], keys, vals)
+				ix.CopyOut(first[i], keys, vals)
 			}
 		}
 	}))

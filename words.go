@@ -1,9 +1,10 @@
 package pando
 
 import (
+	"unsafe"
+
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/text"
-	"unsafe"
 )
 
 // words is the engine for string keys: a sorted block of bytes, and the
@@ -17,29 +18,29 @@ type words[K Key, V any] struct {
 // name gives a key as the string it is.
 func name[K Key](k K) string { return *(*string)(unsafe.Pointer(&k)) }
 
-func (e *words[K, V]) seek(key K) (rank int, equal bool) { return e.block.Seek(name(key)) }
+func (e *words[K, V]) Seek(key K) (rank int, equal bool) { return e.block.Seek(name(key)) }
 
-func (e *words[K, V]) after(key K) int { return e.block.After(name(key)) }
+func (e *words[K, V]) After(key K) int { return e.block.After(name(key)) }
 
-func (e *words[K, V]) key(i int) K {
+func (e *words[K, V]) Key(i int) K {
 	s := e.block.Key(i)
 	return *(*K)(unsafe.Pointer(&s))
 }
 
-func (e *words[K, V]) val(i int) V { return e.rows[i] }
+func (e *words[K, V]) Val(i int) V { return e.rows[i] }
 
-func (e *words[K, V]) rankBatch(keys []K, ranks []int) {
-	e.each(len(keys), func(i int) { ranks[i], _ = e.seek(keys[i]) })
+func (e *words[K, V]) RankBatch(keys []K, ranks []int) {
+	e.each(len(keys), func(i int) { ranks[i], _ = e.Seek(keys[i]) })
 }
 
-func (e *words[K, V]) afterBatch(keys []K, ranks []int) {
-	e.each(len(keys), func(i int) { ranks[i] = e.after(keys[i]) })
+func (e *words[K, V]) AfterBatch(keys []K, ranks []int) {
+	e.each(len(keys), func(i int) { ranks[i] = e.After(keys[i]) })
 }
 
-func (e *words[K, V]) getBatch(keys []K, vals []V, found []bool) (hits int) {
+func (e *words[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	places := make([]int, len(keys))
 	e.each(len(keys), func(i int) {
-		r, equal := e.seek(keys[i])
+		r, equal := e.Seek(keys[i])
 		if !equal {
 			r = -1
 		}
@@ -59,12 +60,15 @@ func (e *words[K, V]) each(n int, do func(i int)) {
 	}))
 }
 
-func (e *words[K, V]) copyOut(lo int, keys []K, vals []V) {
+// fetch does nothing: what a search has touched is most of it.
+func (e *words[K, V]) Fetch(int, int) {}
+
+func (e *words[K, V]) CopyOut(lo int, keys []K, vals []V) {
 	for i := range keys {
-		keys[i] = e.key(lo + i)
+		keys[i] = e.Key(lo + i)
 	}
 	copy(vals, e.rows[lo:])
 }
 
 // release does nothing: the block is Go memory, gone when nothing points to it.
-func (e *words[K, V]) release() {}
+func (e *words[K, V]) Release() {}

@@ -44,6 +44,16 @@ func (t *Tree[C]) Val(i int) unsafe.Pointer {
 	return unsafe.Add(t.Vals, i*t.cfg.ValSize)
 }
 
+// Prefetch asks for the leaves of n entries from lo on, the first few of them:
+// the hardware sees by itself what follows.
+func (t *Tree[C]) Prefetch(lo, n int) {
+	const few = 6
+	if n > 0 {
+		first, last := lo>>t.LeafShift, (lo+n-1)>>t.LeafShift
+		t.Tree.Prefetch(t.Leaves+uint64(first)*lineWords, min(last-first+1, few))
+	}
+}
+
 // CopyKeys copies the keys of the entries from lo on.
 func (t *Tree[C]) CopyKeys(dst []C, lo int) {
 	if t.cfg.Leaves == Pairs {
@@ -69,11 +79,7 @@ func copyHalves[C simd.Code](t *Tree[C], dst []C, lo, offset int) {
 	per := halfLine / keyBytes[C]()
 	at := unsafe.Add(t.leaf(lo/per), offset)
 	line := unsafe.Slice((*C)(at), per)
-	head := min(len(dst), per-lo%per)
-	for i, v := range line[lo%per:][:head] {
-		dst[i] = v
-	}
-	dst = dst[head:]
+	dst = dst[copy(dst, line[lo%per:]):]
 	at = unsafe.Add(at, simd.LineBytes)
 	for len(dst) >= per {
 		*(*[halfLine]byte)(unsafe.Pointer(unsafe.SliceData(dst))) = *(*[halfLine]byte)(at)
@@ -81,8 +87,6 @@ func copyHalves[C simd.Code](t *Tree[C], dst []C, lo, offset int) {
 		dst = dst[per:]
 	}
 	if len(dst) > 0 { // not a line behind the last
-		for i, v := range unsafe.Slice((*C)(at), len(dst)) {
-			dst[i] = v
-		}
+		copy(dst, unsafe.Slice((*C)(at), len(dst)))
 	}
 }

@@ -102,6 +102,14 @@ func Seek[C Code](t *Tree, key C) (rank int, equal bool) {
 	return seekAsm(bytes(t), wide[C](), uint64(key))
 }
 
+// Prefetch asks for n lines from the one at a place on, which will be read
+// soon; plain Go cannot ask.
+func (t *Tree) Prefetch(place uint64, n int) {
+	if active != Go && n > 0 {
+		prefetchAsm((*byte)(unsafe.Add(t.Base, place*8)), n)
+	}
+}
+
 func wide[C Code]() bool {
 	var c C
 	return unsafe.Sizeof(c) == 8

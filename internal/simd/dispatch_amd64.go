@@ -85,3 +85,5 @@ func seekAsm(t *byte, wide bool, key uint64) (rank int, equal bool) {
 		return seek32AVX2(t, key)
 	}
 }
+
+func prefetchAsm(at *byte, lines int) { prefetchLines(at, lines) }

@@ -11,3 +11,5 @@ func findAsm(*byte, bool, *byte, int, *int) { panic("simd: no assembly") }
 func getAsm(*byte, bool, *byte, int, *byte, *bool) int { panic("simd: no assembly") }
 
 func seekAsm(*byte, bool, uint64) (int, bool) { panic("simd: no assembly") }
+
+func prefetchAsm(*byte, int) { panic("simd: no assembly") }

@@ -63,3 +63,8 @@ func get64AVX2(t *byte, keys *byte, n int, out *byte, found *bool) int
 //
 //go:noescape
 func seek64AVX2(t *byte, key uint64) (rank int, equal bool)
+
+// Fetches lines from the one at at on; lines is at least 1.
+//
+//go:noescape
+func prefetchLines(at *byte, lines int)

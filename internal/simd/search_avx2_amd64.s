@@ -1509,3 +1509,16 @@ leaf:
 	MOVQ      DX, rank+16(FP)
 	VZEROUPPER
 	RET
+
+// func prefetchLines(at *byte, lines int)
+// Requires: MMX+
+TEXT ·prefetchLines(SB), NOSPLIT, $0-16
+	MOVQ at+0(FP), AX
+	MOVQ lines+8(FP), CX
+
+line:
+	PREFETCHT0 (AX)
+	ADDQ       $0x40, AX
+	DECQ       CX
+	JNE        line
+	RET

@@ -392,3 +392,17 @@ func seek(isa vectors, w width) {
 	Store(x, ReturnIndex(0))
 	finish()
 }
+
+// prefetch emits a routine that fetches lines: Go has no such instruction.
+func prefetch() {
+	TEXT("prefetchLines", NOSPLIT, "func(at *byte, lines int)")
+	Pragma("noescape")
+	Doc("Fetches lines from the one at at on; lines is at least 1.")
+	at, lines := Load(Param("at"), GP64()), Load(Param("lines"), GP64())
+	Label("line")
+	PREFETCHT0(Mem{Base: at})
+	ADDQ(Imm(64), at)
+	DECQ(lines)
+	JNE(LabelRef("line"))
+	RET()
+}

@@ -33,6 +33,9 @@ func main() {
 		get(isa, w)
 		seek(isa, w)
 	}
+	if *name == "avx2" {
+		prefetch()
+	}
 	Generate()
 }
 

@@ -1,0 +1,50 @@
+# What a contributor runs. `make` alone checks what a commit must pass.
+
+.PHONY: all test race tags cross vet generate fresh fuzz bench demo ci
+
+all: vet test
+
+test:
+	go test ./...
+
+# The packages that start goroutines, or are read by many.
+race:
+	go test -race -short . ./internal/par ./internal/arena ./internal/order ./internal/implicit ./internal/exec ./internal/device/...
+
+# Pure Go, without the GPU, and without both.
+tags:
+	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/exec
+	go test -short -tags nogpu . ./internal/device/...
+	go vet -tags noasm,nogpu ./...
+
+cross:
+	GOARCH=arm64 go build ./...
+	GOARCH=arm64 go vet ./...
+	GOOS=darwin GOARCH=arm64 go build ./...
+	GOOS=windows go build ./...
+
+vet:
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+	cd bench && go vet ./...
+
+# Everything that is made from something else.
+generate:
+	go generate ./...
+
+# Generated files are as their generators write them.
+fresh: generate
+	git diff --exit-code
+
+fuzz:
+	go test -run '^$$' -fuzz FuzzFrozen -fuzztime 60s .
+
+bench:
+	cd bench && go run . run point-u64 rank-u32 single-get build memory --n 16M,64M
+
+demo:
+	go run ./cmd/pando demo
+
+ci:
+	bash .ci/run
