@@ -69,7 +69,7 @@ type Config struct {
 }
 
 // DefaultDistance is the best of 1 to 128: bench experiment pipeline-length.
-const DefaultDistance = 16
+const DefaultDistance = 32
 
 // maxTopBytes bounds a level that a query walks through without giving way to
 // other queries: it should be in the second-level cache, with room to spare.

@@ -1,0 +1,89 @@
+package ptx
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pando-index/pando/internal/device"
+)
+
+// Kind says what a kernel did wrong.
+type Kind int
+
+// The kinds of Fault.
+const (
+	OutOfBounds Kind = iota // no live allocation holds all the bytes
+	Freed                   // the bytes belonged to an allocation that was freed
+	Misaligned              // the address is no multiple of the access size
+	ReadOnly                // a write to constant or parameter memory
+	Race                    // two threads met on a word with nothing between
+	Deadlock                // threads wait for others that cannot come
+	BadSync                 // a barrier or *.sync used against its rules
+	Trap                    // the kernel executed trap
+	Runaway                 // the launch passed the limit set by Steps
+)
+
+var kindNames = [...]string{
+	"out of bounds", "use after free", "misaligned", "write to read-only memory",
+	"data race", "deadlock", "bad synchronisation", "trap", "step limit passed",
+}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Fault is the error of a kernel that broke a rule. It wraps
+// device.ErrLaunchFailed.
+type Fault struct {
+	Kind   Kind
+	Kernel string
+	Line   int    // line of the PTX text
+	Text   string // that line, trimmed
+	Block  int
+	Thread int
+	Addr   uint64 // where Size is not 0: the address, generic for all but global memory
+	Size   int    // bytes of the access
+	Detail string
+}
+
+// Error names everything that is known, in one line.
+func (f *Fault) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ptx: %v: kernel %s, line %d", f.Kind, f.Kernel, f.Line)
+	if f.Text != "" {
+		fmt.Fprintf(&b, " (%s)", f.Text)
+	}
+	fmt.Fprintf(&b, ", block %d, thread %d", f.Block, f.Thread)
+	if f.Size != 0 {
+		fmt.Fprintf(&b, ": %d bytes at %#x", f.Size, f.Addr)
+	}
+	if f.Detail != "" {
+		b.WriteString(": " + f.Detail)
+	}
+	return b.String()
+}
+
+// Unwrap gives device.ErrLaunchFailed.
+func (f *Fault) Unwrap() error { return device.ErrLaunchFailed }
+
+// loadError is what the lexer, parser and decoder panic with; Load and Check
+// turn it into an error that wraps device.ErrBadKernel.
+type loadError struct {
+	line int
+	msg  string
+}
+
+// reject ends loading: the text is not accepted.
+func reject(line int, format string, args ...any) {
+	panic(&loadError{line, fmt.Sprintf(format, args...)})
+}
+
+// catch makes an error of a reject, with the text of its line. Other panics
+// go on.
+func catch(err *error, line func(int) string) {
+	switch v := recover().(type) {
+	case nil:
+	case *loadError:
+		*err = fmt.Errorf("%w: ptx: line %d (%s): %s", device.ErrBadKernel, v.line, line(v.line), v.msg)
+	default:
+		panic(v)
+	}
+}

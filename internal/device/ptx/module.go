@@ -1,0 +1,189 @@
+package ptx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/pando-index/pando/internal/device"
+)
+
+// module is loaded code with its variables.
+type module struct {
+	dev     *Device
+	source  []string
+	kernels map[string]*kernel
+	consts  []byte       // content of .const memory
+	globals []device.Ptr // allocations of its .global variables
+	gone    bool
+}
+
+// Check says whether a PTX text would be loaded; the error names the line.
+func Check(ptx string) error {
+	_, err := New(Memory(1<<40), lazily).Load(ptx)
+	return err
+}
+
+// Load parses and decodes a PTX text and allocates its variables. Anything it
+// does not know is an error here, with its line, and never at run.
+func (d *Device) Load(ptx string) (device.Module, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	m := &module{dev: d, source: strings.Split(ptx, "\n")}
+	if err := m.build(ptx); err != nil {
+		m.release()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *module) build(ptx string) (err error) {
+	defer catch(&err, m.line)
+	t := parse(ptx)
+	places, err := m.place(t)
+	if err != nil {
+		return err
+	}
+	m.initialise(t, places)
+	m.kernels = map[string]*kernel{}
+	for _, f := range t.funcs {
+		switch {
+		case !f.defined:
+		case f.entry:
+			k := decodeEntry(t, f, places)
+			k.mod = m
+			m.kernels[f.name] = k
+		default:
+			checkFunction(t, f, places)
+		}
+	}
+	return nil
+}
+
+// place gives every .global and .const variable its address.
+func (m *module) place(t *text) (map[string]place, error) {
+	places := map[string]place{}
+	for _, v := range t.vars {
+		switch {
+		case v.space == shared:
+			continue // placed where it is used
+		case v.extern || v.count == 0:
+			reject(v.line, "%s is not defined in this text", v.name)
+		case v.space == constant:
+			at := roundUp(constBase+len(m.consts), v.align)
+			m.consts = append(m.consts, make([]byte, at+v.bytes()-constBase-len(m.consts))...)
+			if len(m.consts) > 64<<10 {
+				reject(v.line, "more than 64 KiB of constant memory")
+			}
+			places[v.name] = place{space: constant, addr: uint64(at)}
+		default:
+			p, err := m.takeGlobal(v)
+			if err != nil {
+				return nil, err
+			}
+			places[v.name] = place{space: global, addr: uint64(p)}
+		}
+	}
+	return places, nil
+}
+
+func (m *module) takeGlobal(v *variable) (device.Ptr, error) {
+	if m.dev.checkOnly {
+		m.dev.heap.next += uint64(roundUp(v.bytes(), 1024))
+		return device.Ptr(m.dev.heap.next), nil
+	}
+	a, err := m.dev.heap.alloc(v.bytes())
+	if err != nil {
+		return 0, err
+	}
+	m.globals = append(m.globals, device.Ptr(a.base))
+	clear(a.data) // module variables without an initialiser are zero
+	return device.Ptr(a.base), nil
+}
+
+// initialise writes the values of variables.
+func (m *module) initialise(t *text, places map[string]place) {
+	for _, v := range t.vars {
+		if v.init == nil {
+			continue
+		}
+		if v.space == shared {
+			reject(v.line, "%s: shared memory has no initial value", v.name)
+		}
+		p := places[v.name]
+		data := m.bytesAt(p, v.bytes())
+		for i, in := range v.init {
+			var buf [8]byte
+			binary.LittleEndian.PutUint64(buf[:], resolve(in, places, v.line))
+			if data != nil {
+				copy(data[i*v.elem:(i+1)*v.elem], buf[:])
+			}
+		}
+	}
+}
+
+func resolve(in initial, places map[string]place, line int) uint64 {
+	if in.symbol == "" {
+		return in.value
+	}
+	p, ok := places[in.symbol]
+	if !ok {
+		reject(line, "%s is not known", in.symbol)
+	}
+	addr := p.addr + in.value
+	if in.generic {
+		addr += windows[p.space]
+	}
+	return addr
+}
+
+// bytesAt gives the content of a variable; nil where nothing is allocated.
+func (m *module) bytesAt(p place, n int) []byte {
+	if p.space == constant {
+		return m.consts[p.addr-constBase:][:n]
+	}
+	if a := m.dev.heap.find(p.addr, uint64(n)); a != nil {
+		return a.data[p.addr-a.base:][:n]
+	}
+	return nil
+}
+
+// line gives a line of the source, trimmed, without its comment.
+func (m *module) line(n int) string {
+	if n < 1 || n > len(m.source) {
+		return ""
+	}
+	s, _, _ := strings.Cut(m.source[n-1], "//")
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// Kernel gives an entry point by its name.
+func (m *module) Kernel(name string) (device.Kernel, error) {
+	k, ok := m.kernels[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: ptx: no kernel %q", device.ErrBadKernel, name)
+	}
+	return k, nil
+}
+
+// Unload frees the module's variables. Its kernels can no longer be launched.
+func (m *module) Unload() error {
+	m.dev.mu.Lock()
+	defer m.dev.mu.Unlock()
+	if m.gone {
+		return fmt.Errorf("%w: ptx: module unloaded twice", device.ErrBadKernel)
+	}
+	m.gone = true
+	m.release()
+	return nil
+}
+
+func (m *module) release() {
+	for _, p := range m.globals {
+		_ = m.dev.heap.free(uint64(p)) // gone already if the device was closed
+	}
+	m.globals = nil
+}
