@@ -36,7 +36,7 @@ func (e *fixed[K, C, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	if s == nil {
 		s = new(take[V])
 	}
-	*s = take[V]{column: (*V)(e.tree.Vals), rows: e.rows, vals: vals, found: found}
+	*s = take[V]{entries: int(e.tree.Len), column: (*V)(e.tree.Vals), rows: e.rows, vals: vals, found: found}
 	hits = e.cpu.FindEach(keys, s)
 	*s = take[V]{} // the caller's slices are not ours to keep
 	e.takes.Put(s)
@@ -45,10 +45,11 @@ func (e *fixed[K, C, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 
 // take is a sink that turns the places found in a bucket into values.
 type take[V any] struct {
-	column *V  // first value, where values are in the tree
-	rows   []V // values, where they are in Go memory
-	vals   []V
-	found  []bool
+	entries int
+	column  *V  // first value, where values are in the tree
+	rows    []V // values, where they are in Go memory
+	vals    []V
+	found   []bool
 }
 
 // Take sets the results of a bucket. The index's values were prefetched when
@@ -57,7 +58,7 @@ func (t *take[V]) Take(lo int, ranks []int) (hits int) {
 	vals := t.vals[lo : lo+len(ranks)]
 	for i, r := range ranks {
 		var v V
-		if r >= 0 {
+		if uint(r) < uint(t.entries) { // below 0: not found; above: being closed
 			v = *t.at(r)
 			hits++
 		}

@@ -129,7 +129,7 @@ func freezeText[K Key, V any](keys []K, vals []V, c config) (*index[K, V], error
 // are). n is their number, also where vals is nil because a V takes no memory.
 func gather[V any, R int | uint32 | uint64](vals []V, n int, rows []R) []V {
 	out := make([]V, n)
-	if rows == nil {
+	if rows == nil || vals == nil {
 		copy(out, vals)
 		return out
 	}

@@ -70,7 +70,7 @@ func (f *Frozen[K, V]) Get(key K) (V, bool) {
 	ix := f.open()
 	var v V
 	i, found := ix.Seek(key)
-	if found {
+	if found && i < ix.n { // always, unless the index is being closed
 		v = ix.Val(i)
 	}
 	f.done(ix)
@@ -81,7 +81,8 @@ func (f *Frozen[K, V]) Get(key K) (V, bool) {
 // many calls of Get. vals[i] becomes the value of keys[i], or the zero value
 // where there is none; found[i], where found is not nil, says which. It gives
 // the number of keys found. vals, and found if not nil, must be at least as
-// long as keys.
+// long as keys. vals may be the very slice that keys is, but must not overlap
+// it otherwise.
 func (f *Frozen[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	ix := f.open()
 	mustHold("GetBatch", "vals", len(vals), len(keys))

@@ -46,7 +46,7 @@ func (e *words[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 		}
 		places[i] = r
 	})
-	sink := take[V]{rows: e.rows, vals: vals, found: found}
+	sink := take[V]{entries: len(e.rows), rows: e.rows, vals: vals, found: found}
 	return sink.Take(0, places)
 }
 

@@ -125,6 +125,9 @@ func (b *Block) Segment(i int) []byte { return b.segments[i] }
 // Base is the address of segment 0, to which the others lie at fixed distances.
 func (b *Block) Base() unsafe.Pointer { return b.mem.addr }
 
+// Memory gives all segments as they lie, with what is between them.
+func (b *Block) Memory() []byte { return unsafe.Slice((*byte)(b.mem.addr), b.bytes) }
+
 // Bytes is the memory the block holds, padding included.
 func (b *Block) Bytes() int64 { return b.bytes }
 

@@ -153,7 +153,11 @@ func (j *job[K, C]) Do(piece int) {
 		if j.found != nil {
 			found = j.found[lo:]
 		}
-		j.hits.Add(int64(e.layout.GetPairs(codes, j.vals[lo:], found)))
+		vals := j.vals[lo:]
+		if &codes[0] == &vals[0] { // results may take the place of the keys
+			codes = s.codes[:copy(s.codes[:], codes)]
+		}
+		j.hits.Add(int64(e.layout.GetPairs(codes, vals, found)))
 	}
 	e.spaces.Put(s)
 }

@@ -27,6 +27,16 @@ func (t *Tree[C]) PrefetchFrom(vals unsafe.Pointer, size int) {
 	t.Vals, t.ValSize = vals, uint64(size)
 }
 
+// Memory gives the tree as it lies: inner nodes, leaves, and the column of
+// values if there is one, which starts at byte vals (0: there is none). A copy
+// of it is the same tree.
+func (t *Tree[C]) Memory() (all []byte, vals int) {
+	if t.cfg.Leaves == Apart && t.cfg.ValSize > 0 {
+		vals = int(uintptr(t.Vals) - uintptr(t.Base))
+	}
+	return t.block.Memory(), vals
+}
+
 // place gives the address of entry i's key.
 func (t *Tree[C]) place(i int) unsafe.Pointer {
 	leaf, at := i>>t.LeafShift, i&(t.perLeaf()-1)

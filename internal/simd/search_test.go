@@ -2,7 +2,6 @@ package simd
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"unsafe"
@@ -255,8 +254,9 @@ func checkGet[C Code](t *handmade[C], keys []C, want []answer[C]) error {
 	return nil
 }
 
-// Find prefetches values, and a prefetch must not fault wherever it points.
-func TestFindPrefetchesAnywhere(t *testing.T) {
+// Prefetches must not fault wherever they point: those of Find for values, and
+// those asked for.
+func TestPrefetchAnywhere(t *testing.T) {
 	rng := newRand(t)
 	tree := makeTree(form{levels: 2, top: 1}, named[uint64]("mixed", rng))
 	keys := asked(tree, longest, rng)
@@ -268,6 +268,9 @@ func TestFindPrefetchesAnywhere(t *testing.T) {
 			if err := checkBatch(tree, keys, want); err != nil {
 				t.Errorf("values of %d bytes: %v", size, err)
 			}
+		}
+		for _, lines := range []int{-1, 0, 1, 1000} {
+			tree.Prefetch(tree.LastLeaf, lines)
 		}
 	})
 }
@@ -312,45 +315,4 @@ func TestUseGoesBack(t *testing.T) {
 			t.Errorf("Use(%v) works on a machine without it", p)
 		}
 	}
-}
-
-func TestInterleave(t *testing.T) {
-	rng := newRand(t)
-	eachPath(t, func(t *testing.T) {
-		for lines := range 20 {
-			for _, shift := range []int{0, 1, 4, 8, 31} { // input lies where the caller has it
-				if err := checkInterleave(lines, shift, rng); err != nil {
-					t.Errorf("%d lines, input shifted by %d: %v", lines, shift, err)
-				}
-			}
-		}
-	})
-}
-
-func checkInterleave(lines, shift int, rng *rand.Rand) error {
-	keys, vals := make([]byte, lines*32+shift+1), make([]byte, lines*32+shift+1)
-	for i := range keys {
-		keys[i], vals[i] = byte(rng.Uint32()), byte(rng.Uint32())
-	}
-	words := alignedWords(lines*8 + 8)
-	dst := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), lines*64+64)
-	for i := range dst {
-		dst[i] = 0xa5
-	}
-	Interleave(unsafe.Pointer(&dst[0]), unsafe.Pointer(&keys[shift]), unsafe.Pointer(&vals[shift]), lines)
-	for i, got := range dst {
-		want := byte(0xa5)
-		from := shift + i/64*32 + i%32
-		switch {
-		case i >= lines*64:
-		case i%64 < 32:
-			want = keys[from]
-		default:
-			want = vals[from]
-		}
-		if got != want {
-			return fmt.Errorf("byte %d is %#x, want %#x", i, got, want)
-		}
-	}
-	return nil
 }

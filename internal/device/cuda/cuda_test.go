@@ -225,6 +225,10 @@ func TestBadCode(t *testing.T) {
 		"cut":         testPTX[:len(testPTX)/2],
 	} {
 		_, err := b.d.Load(text)
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
 		wantKind(t, err, device.ErrBadKernel)
 		t.Logf("%s: %v", name, err)
 		if (name == "instruction" || name == "register") && !strings.Contains(err.Error(), "line") {

@@ -1,0 +1,183 @@
+package pando_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/pando-index/pando"
+)
+
+// Indexes of hundreds of thousands of entries: several workers build them, and
+// they are large enough for huge pages.
+func TestLargeIndex(t *testing.T) {
+	t.Run("uint64 pairs", large(integers[uint64](), uint64Values))
+	t.Run("int64 column", large(integers[int64](), uint32Values))
+	t.Run("float32 pairs", large(float32s[float32](), uint32Values))
+	t.Run("float64 rows", large(float64s[float64](), stringValues))
+}
+
+func large[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
+	return func(t *testing.T) {
+		rng := newRand(t)
+		n := 300_000 + rng.IntN(1000)
+		if raceDetector || testing.Short() {
+			n /= 4
+		}
+		keys, vals := manyEntries(n, d, v, rng)
+		m := newModel(keys, vals, v.same)
+		for i, pages := range []pando.PageMode{pando.HugeAll, pando.HugeInner, pando.SmallPages} {
+			for _, in := range []struct {
+				order string
+				keys  []K
+				vals  []V
+			}{{"unsorted", keys, vals}, {"sorted", m.keys, m.vals}} {
+				workers := []int{5, 1, 2}[i]
+				ix := mustFreeze(t, in.keys, in.vals, pando.HugePages(pages), pando.Workers(workers))
+				if err := checkIndex(ix, m, probes(m, d, 500, rng)); err != nil {
+					t.Fatalf("%v, %s, %d workers: %v", pages, in.order, workers, err)
+				}
+				if got := ix.Stats(); got.Pages != pages || got.Workers != workers {
+					t.Errorf("Stats say %v, %d workers; want %v, %d", got.Pages, got.Workers, pages, workers)
+				}
+				ix.Close()
+			}
+		}
+	}
+}
+
+// One entry out of place, wherever it is, must be seen: at the ends, and at
+// the borders between what one worker and the next look at.
+func TestOneDescentAnywhere(t *testing.T) {
+	t.Run("uint64 pairs", oneDescent(integers[uint64](), uint64Values))
+	t.Run("int64 rows", oneDescent(integers[int64](), stringValues))
+	t.Run("uint32 column", oneDescent(integers[uint32](), uint64Values))
+	t.Run("string", oneDescent(texts[string](), uint64Values))
+}
+
+func oneDescent[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
+	return func(t *testing.T) {
+		const n = 2*65536 + 3
+		sorted, vals := make([]K, n), make([]V, n)
+		for i := range sorted {
+			sorted[i], vals[i] = d.num(1002+i/2*2), v.of(i)
+		}
+		if !slices.IsSorted(sorted) {
+			t.Fatal("the test's keys are not sorted")
+		}
+		places := []int{1, n - 1}
+		for _, border := range []int{8192, 16384, 32768, 65536, 2 * 65536} {
+			places = append(places, border-1, border, border+1)
+		}
+		if raceDetector || testing.Short() {
+			places = []int{1, 16384, 65536, n - 1}
+		}
+		for _, at := range places {
+			keys := slices.Clone(sorted)
+			keys[at] = d.num(1001) // below all others
+			ix := mustFreeze(t, keys, vals, pando.Workers(2))
+			m := &model[K, V]{same: v.same}
+			m.keys = slices.Concat(keys[at:at+1], keys[:at], keys[at+1:])
+			m.vals = slices.Concat(vals[at:at+1], vals[:at], vals[at+1:])
+			if err := checkEntries(ix, m); err != nil {
+				t.Errorf("entry %d out of place: %v", at, err)
+			}
+			ix.Close()
+		}
+	}
+}
+
+// Where values take no memory there need be none.
+func TestKeysWithoutValues(t *testing.T) {
+	t.Run("uint64", keysOnly(integers[uint64]()))
+	t.Run("int8", keysOnly(integers[int8]()))
+	t.Run("float64", keysOnly(float64s[float64]()))
+	t.Run("string", keysOnly(texts[string]()))
+}
+
+func keysOnly[K pando.Key](d domain[K]) func(t *testing.T) {
+	return func(t *testing.T) {
+		defer func() {
+			if v := recover(); v != nil {
+				t.Errorf("panic: %v", v)
+			}
+		}()
+		rng := newRand(t)
+		for _, n := range []int{0, 1, 2, 100, 2000} {
+			keys, vals := manyEntries(n, d, emptyValues, rng)
+			m := newModel(keys, vals, emptyValues.same)
+			for _, in := range [][]K{m.keys, keys} { // sorted, then not
+				ix := mustFreeze[K, struct{}](t, in, nil)
+				if err := checkIndex(ix, m, probes(m, d, 50, rng)); err != nil {
+					t.Fatalf("%d keys: %v", n, err)
+				}
+				ix.Close()
+			}
+		}
+	}
+}
+
+func TestFreezeSeq(t *testing.T) {
+	ages := map[string]int{"Ada": 36, "Alan": 41, "Grace": 85, "": 7}
+	byName, err := pando.FreezeSeq(maps.All(ages))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer byName.Close()
+	if got := maps.Collect(byName.All()); !maps.Equal(got, ages) {
+		t.Errorf("got %v, want %v", got, ages)
+	}
+	rng := newRand(t)
+	keys, vals := manyEntries(3000, float64s[float64](), uint64Values, rng)
+	m := newModel(keys, vals, uint64Values.same)
+	byNumber, err := pando.FreezeSeq(func(yield func(float64, uint64) bool) {
+		for i, k := range keys {
+			if !yield(k, vals[i]) {
+				return
+			}
+		}
+	}, pando.Layout(pando.Apart))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer byNumber.Close()
+	if err := checkIndex(byNumber, m, probes(m, float64s[float64](), 200, rng)); err != nil {
+		t.Error(err)
+	}
+	empty, err := pando.FreezeSeq(maps.All(map[uint32]*int{}))
+	if err != nil || empty.Len() != 0 {
+		t.Errorf("an empty sequence gives %v", err)
+	}
+	empty.Close()
+}
+
+// Stats say how much memory an index takes, and where.
+func TestStatsAddUp(t *testing.T) {
+	const n = 100_000
+	keys := make([]uint64, n)
+	for i := range keys {
+		keys[i] = uint64(i)
+	}
+	ix := mustFreeze(t, keys, keys, pando.Workers(3))
+	s := ix.Stats()
+	if s.Len != n || s.Layout != pando.Pairs || s.Fanout != 9 || s.Levels != 5 || s.Workers != 3 || s.Device != pando.CPU {
+		t.Errorf("%+v", s)
+	}
+	if s.LeafBytes != n*16 || s.HeapBytes != 0 || s.ValueBytes != 0 || s.TotalBytes < s.LeafBytes+s.InnerBytes {
+		t.Errorf("%+v", s)
+	}
+	if over := s.TotalBytes - n*16; over > n*16*15/100 {
+		t.Errorf("%d bytes beyond the pairs are more than 15 %%", over)
+	}
+	ix.Close()
+	column := mustFreeze(t, keys, make([]float32, n))
+	if s := column.Stats(); s.Layout != pando.Apart || s.ValueBytes != 4*n || s.LeafBytes != 8*n || s.HeapBytes != 0 {
+		t.Errorf("%+v", s)
+	}
+	column.Close()
+	rows := mustFreeze(t, keys, make([]string, n))
+	if s := rows.Stats(); s.Layout != pando.Apart || s.ValueBytes != 0 || s.HeapBytes != 16*n {
+		t.Errorf("%+v", s)
+	}
+	rows.Close()
+}

@@ -1,0 +1,258 @@
+package pando_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// reader asks something again and again, and gives an error for a wrong
+// answer.
+type reader struct {
+	name string
+	ask  func(rng *rand.Rand) error
+}
+
+// readers ask an index of keys 0, 2, 4, … 2(n-1), whose values are vals.of of
+// half their key.
+func readers[V any](ix *pando.Frozen[uint64, V], n int, v values[V]) []reader {
+	wrong := func(what string, k uint64, got any) error { return fmt.Errorf("%s(%d) = %v", what, k, got) }
+	get := func(k uint64) error {
+		got, ok := ix.Get(k)
+		if want := k%2 == 0; ok != want || want && !v.same(got, v.of(int(k/2))) {
+			return wrong("Get", k, got)
+		}
+		return nil
+	}
+	return []reader{
+		{"Get", func(rng *rand.Rand) error { return get(rng.Uint64N(uint64(2 * n))) }},
+		{"Get last", func(*rand.Rand) error { return get(uint64(2*n - 2)) }},
+		{"GetBatch", func(rng *rand.Rand) error { return readBatch(ix, n, v, rng) }},
+		{"RankBatch", func(rng *rand.Rand) error {
+			keys, ranks := make([]uint64, 100), make([]int, 100)
+			for i := range keys {
+				keys[i] = rng.Uint64N(uint64(2 * n))
+			}
+			ix.RankBatch(keys, ranks)
+			for i, k := range keys {
+				if ranks[i] != int(k+1)/2 {
+					return wrong("RankBatch", k, ranks[i])
+				}
+			}
+			return nil
+		}},
+		{"RangeBatch", func(rng *rand.Rand) error {
+			lo := rng.Uint64N(uint64(2*n - 40))
+			r := ix.RangeBatch([]uint64{lo, 0}, []uint64{lo + 39, 9}, 0)
+			if len(r.Keys) != 25 || r.Keys[0] != (lo+1)/2*2 || !v.same(r.Vals[24], v.of(4)) {
+				return wrong("RangeBatch", lo, r.Keys)
+			}
+			return nil
+		}},
+		{"At", func(rng *rand.Rand) error {
+			i := rng.IntN(n)
+			if k, got := ix.At(i); k != uint64(2*i) || !v.same(got, v.of(i)) {
+				return wrong("At", uint64(i), got)
+			}
+			return nil
+		}},
+		{"All", func(*rand.Rand) error {
+			i := 0
+			for k, got := range ix.All() {
+				if k != uint64(2*i) || !v.same(got, v.of(i)) {
+					return wrong("All", k, got)
+				}
+				i++
+			}
+			return nil
+		}},
+		{"Floor", func(rng *rand.Rand) error {
+			k := rng.Uint64N(uint64(2 * n))
+			if got, val, ok := ix.Floor(k); !ok || got != k/2*2 || !v.same(val, v.of(int(k/2))) {
+				return wrong("Floor", k, got)
+			}
+			return nil
+		}},
+	}
+}
+
+// readBatch asks a batch that is large enough to be shared out.
+func readBatch[V any](ix *pando.Frozen[uint64, V], n int, v values[V], rng *rand.Rand) error {
+	keys := make([]uint64, 5000)
+	for i := range keys {
+		keys[i] = rng.Uint64N(uint64(2 * n))
+	}
+	vals, found := make([]V, len(keys)), make([]bool, len(keys))
+	hits := ix.GetBatch(keys, vals, found)
+	for i, k := range keys {
+		if found[i] {
+			hits--
+		}
+		if want := k%2 == 0; found[i] != want || want && !v.same(vals[i], v.of(int(k/2))) {
+			return fmt.Errorf("GetBatch(%d) = %v, %v", k, vals[i], found[i])
+		}
+	}
+	if hits != 0 {
+		return fmt.Errorf("GetBatch counts %d hits too many", hits)
+	}
+	return nil
+}
+
+func evenKeys[V any](n int, v values[V]) ([]uint64, []V) {
+	keys, vals := make([]uint64, n), make([]V, n)
+	for i := range keys {
+		keys[i], vals[i] = uint64(2*i), v.of(i)
+	}
+	return keys, vals
+}
+
+// Readers that are overtaken by Close get the right answer or a panic with a
+// sentence, never nonsense and never a fault.
+func TestCloseBesideReaders(t *testing.T) {
+	for _, p := range simd.Paths() {
+		t.Run(p.String(), func(t *testing.T) {
+			defer simd.Use(p)()
+			t.Run("pairs", closedBesideReaders(uint64Values))
+			t.Run("column", closedBesideReaders(uint32Values))
+			t.Run("rows", closedBesideReaders(stringValues))
+		})
+	}
+}
+
+func closedBesideReaders[V any](v values[V]) func(t *testing.T) {
+	return func(t *testing.T) {
+		rng := newRand(t)
+		const n = 8 * 9 * 9 * 9
+		keys, vals := evenKeys(n, v)
+		rounds := 40
+		if raceDetector || testing.Short() {
+			rounds = 8
+		}
+		for round := range rounds {
+			ix := mustFreeze(t, keys, vals, pando.Workers(2))
+			var wg sync.WaitGroup
+			for _, r := range readers(ix, n, v) {
+				seed := rng.Uint64()
+				wg.Go(func() {
+					if text := readUntilClosed(r, seed); text != "" {
+						t.Errorf("round %d, %s: %s", round, r.name, text)
+					}
+				})
+			}
+			time.Sleep(time.Duration(rng.IntN(1000)) * time.Microsecond)
+			wg.Go(func() { ix.Close() })
+			ix.Close()
+			wg.Wait()
+		}
+	}
+}
+
+// readUntilClosed asks until a panic, and says what is wrong with it.
+func readUntilClosed(r reader, seed uint64) string {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var err error
+	text := panicOf(func() {
+		for err == nil {
+			err = r.ask(rng)
+		}
+	})
+	switch {
+	case err != nil:
+		return err.Error()
+	case !closedText(text):
+		return "panic: " + text
+	}
+	return ""
+}
+
+// A key in the last leaf is the hard case: if Close comes between two looks at
+// the leaf, it is found, but behind all entries. With so many of them, that is
+// where the memory of the index ends.
+func TestCloseBesideGetOfTheLast(t *testing.T) {
+	t.Run("pairs", closedBesideGet(uint64Values))
+	t.Run("column", closedBesideGet(uint32Values))
+	t.Run("rows", closedBesideGet(stringValues))
+}
+
+func closedBesideGet[V any](v values[V]) func(t *testing.T) {
+	return func(t *testing.T) {
+		const n = 1024
+		keys, vals := evenKeys(n, v)
+		rounds := 2000
+		if raceDetector || testing.Short() {
+			rounds = 100
+		}
+		err := onEachPath(func() error {
+			for round := range rounds {
+				ix := mustFreeze(t, keys, vals, pando.Workers(1))
+				if text := closeBeside(ix, 2*n-2); !closedText(text) {
+					return fmt.Errorf("round %d: %s", round, text)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// closeBeside closes an index while another goroutine gets a key again and
+// again, and gives what that one panics with.
+func closeBeside[V any](ix *pando.Frozen[uint64, V], key uint64) string {
+	var asked atomic.Int64
+	text := make(chan string)
+	go func() {
+		debug.SetPanicOnFault(true) // so that a fault does not end the test
+		text <- panicOf(func() {
+			for {
+				ix.Get(key)
+				asked.Add(1)
+			}
+		})
+	}()
+	for asked.Load() < 10 {
+		runtime.Gosched()
+	}
+	ix.Close()
+	return <-text
+}
+
+// Any number of readers at once, on the fastest path.
+func TestConcurrentReaders(t *testing.T) {
+	t.Run("pairs", readConcurrently(uint64Values))
+	t.Run("column", readConcurrently(uint32Values))
+	t.Run("rows", readConcurrently(stringValues))
+}
+
+func readConcurrently[V any](v values[V]) func(t *testing.T) {
+	return func(t *testing.T) {
+		rng := newRand(t)
+		const n = 5000
+		keys, vals := evenKeys(n, v)
+		ix := mustFreeze(t, keys, vals, pando.Workers(3))
+		defer ix.Close()
+		var wg sync.WaitGroup
+		for range 3 {
+			for _, r := range readers(ix, n, v) {
+				own := rand.New(rand.NewPCG(rng.Uint64(), 1))
+				wg.Go(func() {
+					for range 20 {
+						if err := r.ask(own); err != nil {
+							t.Errorf("%s: %v", r.name, err)
+						}
+					}
+				})
+			}
+		}
+		wg.Wait()
+	}
+}

@@ -1,0 +1,147 @@
+// Package kernel holds Pando's kernels: CUDA C++ sources, the PTX that plain
+// clang makes of them, and typed launchers, so that nobody else lays out an
+// argument list.
+package kernel
+
+//go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -S search.cu -o search.ptx
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+//go:embed search.ptx
+var searchPTX string
+
+// PTX is the code of all kernels.
+func PTX() string { return searchPTX }
+
+// Tree is a tree in a device's memory, as the kernels take it: struct Tree of
+// search.cu, field by field.
+type Tree struct {
+	Base, Vals          device.Ptr
+	Next                [simd.MaxLevels + 1]uint32
+	Leaves, Last, Count uint32
+	Levels, Fanout      uint32
+	LeafKeys            uint32
+}
+
+const lineWords = simd.LineBytes / 8
+
+// ErrTooLarge is the error for a tree with more lines than kernels can number.
+var ErrTooLarge = errors.New("kernel: tree too large for a GPU")
+
+// NewTree describes a tree whose memory was copied to base, byte for byte,
+// and its column of values, if any, to vals.
+func NewTree(t *simd.Tree, base, vals device.Ptr) (Tree, error) {
+	if t.LastLeaf/lineWords >= math.MaxUint32 || t.Len >= math.MaxUint32 {
+		return Tree{}, fmt.Errorf("%w: %d entries", ErrTooLarge, t.Len)
+	}
+	d := Tree{
+		Base: base, Vals: vals,
+		Leaves: uint32(t.Leaves / lineWords), Last: uint32(t.LastLeaf / lineWords), Count: uint32(t.Len),
+		Levels: uint32(t.Levels), Fanout: uint32(t.Fanout),
+	}
+	if t.LeafMask != 0 { // an empty tree has a leaf without keys
+		d.LeafKeys = 1 << t.LeafShift
+	}
+	for l, n := range t.Next {
+		d.Next[l] = uint32(n / lineWords)
+	}
+	return d, nil
+}
+
+// NotFound is what Find gives for a key that is not there.
+const NotFound = math.MaxUint32
+
+// Set is all kernels, loaded on a device.
+type Set struct {
+	module  device.Module
+	threads int
+	blocks  int // enough to fill the device
+	kernels map[string]device.Kernel
+}
+
+var names = []string{"rank32", "rank64", "find32", "find64", "pairs32", "pairs64",
+	"apart32x32", "apart32x64", "apart64x32", "apart64x64"}
+
+// blockThreads is the number of threads in a block: the kernels' launch bound.
+const blockThreads = 256
+
+// Load makes all kernels ready on a device.
+func Load(d device.Device) (*Set, error) { return load(d, "_4") }
+
+func load(d device.Device, suffix string) (*Set, error) {
+	m, err := d.Load(searchPTX)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{module: m, threads: blockThreads, blocks: max(1, d.Info().Processors) * 8, kernels: map[string]device.Kernel{}}
+	for _, n := range names {
+		if s.kernels[n], err = m.Kernel(n + suffix); err != nil {
+			return nil, errors.Join(err, m.Unload())
+		}
+	}
+	return s, nil
+}
+
+// Unload frees the kernels.
+func (s *Set) Unload() error { return s.module.Unload() }
+
+// Params is room for the arguments of one launch. A caller keeps one for each
+// stream and hands it in, so that a launch allocates nothing.
+type Params struct {
+	tree Tree
+	keys device.Ptr
+	n    uint32
+	_    uint32
+	out  device.Ptr
+	bits device.Ptr
+}
+
+// launch runs a kernel over n queries; size is that of its parameter block.
+func (s *Set) launch(st device.Stream, name string, p *Params, t *Tree, keys device.Ptr, n int, out, bits device.Ptr) error {
+	p.tree, p.keys, p.n, p.out, p.bits = *t, keys, uint32(n), out, bits
+	size := unsafe.Sizeof(*p)
+	if bits == 0 {
+		size = unsafe.Offsetof(p.bits)
+	}
+	blocks := min(s.blocks, (n+s.threads-1)/s.threads)
+	return st.Launch(s.kernels[name], device.Grid{Blocks: blocks, Threads: s.threads}, unsafe.Slice((*byte)(unsafe.Pointer(p)), size))
+}
+
+// Rank sets ranks (u32) to the number of entries below each of n keys of the
+// given bits.
+func (s *Set) Rank(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, ranks device.Ptr) error {
+	return s.launch(st, pick(bits, "rank32", "rank64"), p, t, keys, n, ranks, 0)
+}
+
+// Find sets ranks (u32) to the place of the first entry equal to each key, or
+// NotFound.
+func (s *Set) Find(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, ranks device.Ptr) error {
+	return s.launch(st, pick(bits, "find32", "find64"), p, t, keys, n, ranks, 0)
+}
+
+// Pairs looks keys up in leaves of pairs. found gets a bit for each key.
+func (s *Set) Pairs(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, vals, found device.Ptr) error {
+	return s.launch(st, pick(bits, "pairs32", "pairs64"), p, t, keys, n, vals, found)
+}
+
+// Apart looks keys up where values of valBits are in a column.
+func (s *Set) Apart(st device.Stream, p *Params, t *Tree, bits, valBits int, keys device.Ptr, n int, vals, found device.Ptr) error {
+	name := pick(bits, pick(valBits, "apart32x32", "apart32x64"), pick(valBits, "apart64x32", "apart64x64"))
+	return s.launch(st, name, p, t, keys, n, vals, found)
+}
+
+func pick(bits int, narrow, wide string) string {
+	if bits == 32 {
+		return narrow
+	}
+	return wide
+}

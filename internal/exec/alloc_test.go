@@ -1,0 +1,58 @@
+package exec
+
+import (
+	"testing"
+
+	"github.com/pando-index/pando/internal/order"
+)
+
+// still is a layout that does nothing, so that only the schedule is measured.
+type still struct{}
+
+func (still) Rank([]uint64, []int)                    {}
+func (still) Find([]uint64, []int)                    {}
+func (still) GetPairs([]uint64, []uint64, []bool) int { return 0 }
+func (still) Take(int, []int) int                     { return 0 }
+
+// room is a batch of n keys with slices for its results.
+func room(n int) ([]int64, []int, []uint64) {
+	return make([]int64, n), make([]int, n), make([]uint64, n)
+}
+
+func TestBatchesAllocateNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector makes pools forget")
+	}
+	var sink Sink = still{}
+	for _, workers := range []int{1, 2} {
+		e := NewCPU(order.NewCodec[int64, uint64](), still{}, 10, workers)
+		for _, n := range []int{1, 100, 20_000} {
+			keys, ranks, vals := room(n)
+			allocs := testing.AllocsPerRun(50, func() {
+				e.Rank(keys, ranks)
+				e.RankAfter(keys, ranks)
+				e.FindEach(keys, sink)
+				e.GetPairs(keys, vals, nil)
+			})
+			if allocs >= 1 {
+				t.Errorf("%d workers, batch of %d: %v allocations", workers, n, allocs)
+			}
+		}
+	}
+}
+
+func BenchmarkSchedule(b *testing.B) {
+	e := NewCPU(order.NewCodec[int64, uint64](), still{}, 10, 2)
+	for _, size := range []struct {
+		name string
+		n    int
+	}{{"small", 16}, {"shared", 20_000}} {
+		b.Run(size.name, func(b *testing.B) {
+			keys, ranks, _ := room(size.n)
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Rank(keys, ranks)
+			}
+		})
+	}
+}

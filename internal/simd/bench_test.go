@@ -1,0 +1,49 @@
+package simd
+
+import "testing"
+
+// BenchmarkSearch searches a tree that fits the nearest caches: the cost of
+// the instructions, not of the memory.
+func BenchmarkSearch(b *testing.B) {
+	for _, p := range Paths() {
+		b.Run(p.String(), func(b *testing.B) {
+			defer Use(p)()
+			b.Run("32", benchSearch[uint32])
+			b.Run("64", benchSearch[uint64])
+		})
+	}
+}
+
+func benchSearch[C Code](b *testing.B) {
+	rng := newRand(b)
+	tree := makeTree(form{levels: 2, top: 1, pairs: true}, named[C]("random", rng))
+	tree.Distance = 16
+	keys := asked(tree, 1024, rng)
+	ranks, vals, found := make([]int, len(keys)), make([]C, len(keys)), make([]bool, len(keys))
+	for _, m := range Methods() {
+		b.Run("Rank/"+m.String(), func(b *testing.B) {
+			perKey(b, len(keys), func() { RankBy(&tree.Tree, m, keys, ranks) })
+		})
+	}
+	b.Run("Find", func(b *testing.B) {
+		perKey(b, len(keys), func() { Find(&tree.Tree, keys, ranks) })
+	})
+	b.Run("GetPairs", func(b *testing.B) {
+		perKey(b, len(keys), func() { GetPairs(&tree.Tree, keys, vals, found) })
+	})
+	b.Run("Seek", func(b *testing.B) {
+		perKey(b, len(keys), func() {
+			for i, k := range keys {
+				ranks[i], found[i] = Seek(&tree.Tree, k)
+			}
+		})
+	})
+}
+
+func perKey(b *testing.B, keys int, run func()) {
+	b.ReportAllocs()
+	for b.Loop() {
+		run()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(keys), "ns/key")
+}

@@ -1,0 +1,158 @@
+package text
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+func newRand(t testing.TB) *rand.Rand {
+	seed := rand.Uint64()
+	if s, err := strconv.ParseUint(os.Getenv("PANDO_SEED"), 10, 64); err == nil {
+		seed = s
+	}
+	t.Logf("PANDO_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 1))
+}
+
+// awkward are strings at which a comparison can go wrong: nothing, one the
+// prefix of another, and the bytes at both ends, which are no letters and no
+// valid UTF-8.
+var awkward = []string{
+	"", "\x00", "\x00\x00", "\x00\xff", "a", "a\x00", "aa", "ab", "b", "\x7f", "\x80",
+	"\xfe\xff", "\xff", "\xff\x00", "\xff\xff", "\xff\xff\xff", strings.Repeat("a", 300),
+}
+
+func randomStrings(n int, rng *rand.Rand) []string {
+	out := make([]string, n)
+	for i := range out {
+		if rng.IntN(3) == 0 {
+			out[i] = awkward[rng.IntN(len(awkward))]
+			continue
+		}
+		b := make([]byte, rng.IntN(6))
+		for j := range b {
+			b[j] = "\x00ab\x80\xff"[rng.IntN(5)]
+		}
+		out[i] = string(b)
+	}
+	return out
+}
+
+// Order sorts, keeps equal strings in the order they come in, and leaves
+// sorted strings alone.
+func TestOrderIsStable(t *testing.T) {
+	rng := newRand(t)
+	for n := range 300 {
+		keys := randomStrings(n, rng)
+		rows := Order(keys)
+		if rows == nil {
+			if !slices.IsSorted(keys) {
+				t.Fatalf("%q is taken for sorted", keys)
+			}
+			continue
+		}
+		want := make([]int, n)
+		for i := range want {
+			want[i] = i
+		}
+		sort.SliceStable(want, func(i, j int) bool { return keys[want[i]] < keys[want[j]] })
+		if !slices.Equal(rows, want) {
+			t.Fatalf("%q: order %d, want %d", keys, rows, want)
+		}
+	}
+	for _, keys := range [][]string{nil, {}, {"b"}, {"", ""}, {"a", "a\x00", "b", "b"}} {
+		if rows := Order(keys); rows != nil {
+			t.Errorf("%q: order %d, want nil", keys, rows)
+		}
+	}
+}
+
+func TestBlockAgainstSortedSlice(t *testing.T) {
+	rng := newRand(t)
+	for n := range 200 {
+		keys := randomStrings(n, rng)
+		given := slices.Clone(keys)
+		b := Build(keys, Order(keys))
+		if !slices.Equal(keys, given) {
+			t.Fatal("Build has changed its input")
+		}
+		slices.Sort(keys)
+		if err := compare(b, keys, slices.Concat(awkward, keys, randomStrings(50, rng))); err != nil {
+			t.Fatalf("%q: %v", keys, err)
+		}
+	}
+}
+
+func compare(b *Block, keys, asked []string) error {
+	if b.Len() != len(keys) {
+		return fmt.Errorf("length %d, want %d", b.Len(), len(keys))
+	}
+	for i, want := range keys {
+		if got := b.Key(i); got != want {
+			return fmt.Errorf("key %d is %q, want %q", i, got, want)
+		}
+	}
+	for _, k := range asked {
+		rank := sort.Search(len(keys), func(i int) bool { return keys[i] >= k })
+		end := sort.Search(len(keys), func(i int) bool { return keys[i] > k })
+		if got, equal := b.Seek(k); got != rank || equal != (end > rank) {
+			return fmt.Errorf("Seek(%q) = %d, %v; want %d, %v", k, got, equal, rank, end > rank)
+		}
+		if got := b.After(k); got != end {
+			return fmt.Errorf("After(%q) = %d, want %d", k, got, end)
+		}
+	}
+	return nil
+}
+
+// A block takes exactly what Need says beforehand, so that a limit holds.
+func TestNeedIsWhatABlockTakes(t *testing.T) {
+	rng := newRand(t)
+	for _, n := range []int{0, 1, 2, 100, 3000} {
+		keys := randomStrings(n, rng)
+		b := Build(keys, Order(keys))
+		if got := int64(len(b.data) + 8*len(b.offsets)); got != Need(keys) {
+			t.Errorf("%d keys hold %d bytes, Need says %d", n, got, Need(keys))
+		}
+		if b.Bytes() < Need(keys) {
+			t.Errorf("%d keys: Bytes %d is below Need %d", n, b.Bytes(), Need(keys))
+		}
+	}
+}
+
+// Nothing is kept of the strings a block is built from.
+func TestBlockKeepsNothingOfItsInput(t *testing.T) {
+	buf := []byte("onetwosix")
+	var keys []string
+	for i := range 3 {
+		keys = append(keys, unsafe.String(&buf[3*i], 3))
+	}
+	b := Build(keys, Order(keys))
+	clear(buf)
+	clear(keys)
+	if b.Key(0) != "one" || b.Key(1) != "six" || b.Key(2) != "two" {
+		t.Errorf("keys %q, %q, %q", b.Key(0), b.Key(1), b.Key(2))
+	}
+}
+
+func TestSearchAllocatesNothing(t *testing.T) {
+	keys := randomStrings(1000, newRand(t))
+	b := Build(keys, Order(keys))
+	n := testing.AllocsPerRun(100, func() {
+		for _, k := range awkward {
+			b.Seek(k)
+			b.After(k)
+		}
+		b.Key(500)
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,132 @@
+package pando_test
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/arena"
+)
+
+// descending gives keys that must be sorted, and their like that need not.
+func descending(n int) (unsorted, sorted []uint64) {
+	sorted = make([]uint64, n)
+	for i := range sorted {
+		sorted[i] = uint64(i)
+	}
+	unsorted = slices.Clone(sorted)
+	slices.Reverse(unsorted)
+	return unsorted, sorted
+}
+
+func TestMemoryLimitTooSmall(t *testing.T) {
+	unsorted, sorted := descending(100_000)
+	texts := make([]string, 1000)
+	for i := range texts {
+		texts[i] = strings.Repeat("x", i)
+	}
+	says := []string{"needs", "the limit is 100000"}
+	small := pando.MemoryLimit(100_000)
+	checkBad(t, []bad{
+		{"sorted", failing(sorted, sorted, small), pando.ErrMemoryLimit, says},
+		{"unsorted", failing(unsorted, sorted, small), pando.ErrMemoryLimit, append(says, "sorted input needs less")},
+		{"column", failing(unsorted, make([]float32, 100_000), small), pando.ErrMemoryLimit, says},
+		{"rows", failing(unsorted, make([]string, 100_000), small), pando.ErrMemoryLimit, says},
+		{"keys only", failing[uint64, struct{}](unsorted, nil, small), pando.ErrMemoryLimit, says},
+		{"strings", failing(texts, make([]int, 1000), small), pando.ErrMemoryLimit, says},
+		{"one byte", failing([]int8{1}, []int8{1}, pando.MemoryLimit(1)), pando.ErrMemoryLimit, []string{"the limit is 1"}},
+	})
+}
+
+// The least limit that a build accepts is what Stats name afterwards, and
+// below it nothing is taken.
+func TestMemoryLimitIsExact(t *testing.T) {
+	unsorted, sorted := descending(50_000)
+	ix := mustFreeze(t, sorted, sorted)
+	need := ix.Stats().TotalBytes
+	ix.Close()
+	leaksNothing(t, func() {
+		if err := failing(sorted, sorted, pando.MemoryLimit(need))(); err != nil {
+			t.Errorf("limit of all that is needed: %v", err)
+		}
+		if err := failing(sorted, sorted, pando.MemoryLimit(need-1))(); !errors.Is(err, pando.ErrMemoryLimit) {
+			t.Errorf("one byte less: %v", err)
+		}
+		if err := failing(unsorted, sorted, pando.MemoryLimit(need))(); !errors.Is(err, pando.ErrMemoryLimit) {
+			t.Errorf("no room to sort: %v", err)
+		}
+		if err := failing(unsorted, sorted, pando.MemoryLimit(4*need))(); err != nil {
+			t.Errorf("room to sort: %v", err)
+		}
+	})
+	words := []string{"three", "four"}
+	for limit, ok := range map[int64]bool{3*8 + 9: true, 3*8 + 8: false} {
+		if err := failing(words, words, pando.MemoryLimit(limit))(); (err == nil) != ok {
+			t.Errorf("strings, limit of %d: %v", limit, err)
+		}
+	}
+}
+
+// What a build takes to sort goes back as soon as it is done.
+func TestScratchMemoryGoesBack(t *testing.T) {
+	unsorted, sorted := descending(50_000)
+	leaksNothing(t, func() {
+		for _, layout := range []pando.LayoutKind{pando.Pairs, pando.Apart} {
+			ix := mustFreeze(t, unsorted, sorted, pando.Layout(layout))
+			if got, want := arena.InUse(), ix.Stats().TotalBytes; got != want {
+				t.Errorf("%v: %d bytes in use after a build, the index has %d", layout, got, want)
+			}
+			ix.Close()
+		}
+	})
+}
+
+func TestManyBuildsLeaveNothing(t *testing.T) {
+	unsorted, sorted := descending(2000)
+	leaksNothing(t, func() {
+		for range 300 {
+			ix := mustFreeze(t, unsorted, sorted)
+			ix.Get(5)
+			ix.Close()
+		}
+	})
+}
+
+// An index that nobody holds any more is freed without Close, also after
+// batches, whose scratch space refers to it.
+func TestForgottenIndexIsFreed(t *testing.T) {
+	noneInUse(t)
+	unsorted, sorted := descending(20_000)
+	func() {
+		pairs := mustFreeze(t, unsorted, sorted, pando.Workers(2))
+		rows := mustFreeze(t, unsorted, make([]*int, len(sorted)), pando.Workers(2))
+		pairs.GetBatch(sorted, make([]uint64, len(sorted)), nil)
+		rows.GetBatch(sorted, make([]*int, len(sorted)), nil)
+		if arena.InUse() == 0 {
+			t.Error("nothing is in use")
+		}
+	}()
+	noneInUse(t)
+}
+
+// Values with pointers are seen by the garbage collector, and kept.
+func TestValuesOnTheHeapStayAlive(t *testing.T) {
+	keys := []uint64{9, 3, 5}
+	vals := make([]*[]int, len(keys))
+	for i := range vals {
+		vals[i] = &[]int{i}
+	}
+	ix := mustFreeze(t, keys, vals)
+	defer ix.Close()
+	clear(vals)
+	runtime.GC()
+	runtime.GC()
+	for i, k := range keys {
+		if v, ok := ix.Get(k); !ok || (*v)[0] != i {
+			t.Errorf("value of %d is gone", k)
+		}
+	}
+}

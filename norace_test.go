@@ -1,0 +1,5 @@
+//go:build !race
+
+package pando_test
+
+const raceDetector = false
