@@ -20,9 +20,11 @@ type fixed[K Key, C order.Code, V any] struct {
 	codec order.Codec[K, C]
 	tree  *implicit.Tree[C]
 	cpu   *exec.CPU[K, C]
-	pairs bool      // values lie in the leaves
-	rows  []V       // in key order, where values are in the Go heap
-	takes sync.Pool // *take[V]
+	gpu   *exec.GPU[K, C] // nil where there is none
+	least int             // batches from this size on go to the GPU
+	pairs bool            // values lie in the leaves
+	rows  []V             // in key order, where values are in the Go heap
+	takes sync.Pool       // *take[V]
 }
 
 // freezeFixed builds the index for keys with codes of type C.
@@ -45,7 +47,12 @@ func freezeFixed[K Key, C order.Code, V any](keys []K, vals []V, c config) (*ind
 		return nil, err
 	}
 	e.cpu = exec.NewCPU(e.codec, e.tree, len(keys), cfg.Workers)
-	return &index[K, V]{engine: e, stats: e.stats()}, nil
+	ix := &index[K, V]{engine: e, stats: e.stats()}
+	if ix.stats.Device, ix.stats.Reason, err = e.attach(c.device); err != nil {
+		e.tree.Release()
+		return nil, err
+	}
+	return ix, nil
 }
 
 // treeConfig says how the tree for these types is to be built.

@@ -1,6 +1,11 @@
 package pando
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/order"
+)
 
 func (e *fixed[K, C, V]) Seek(key K) (rank int, equal bool) {
 	return e.tree.Seek(e.codec.Encode(key))
@@ -24,20 +29,40 @@ func (e *fixed[K, C, V]) Val(i int) V {
 	return *(*V)(e.tree.Val(i))
 }
 
-func (e *fixed[K, C, V]) RankBatch(keys []K, ranks []int) { e.cpu.Rank(keys, ranks) }
+// schedule is a way to run batches.
+type schedule[K Key, C order.Code] interface {
+	Rank(keys []K, ranks []int)
+	RankAfter(keys []K, ranks []int)
+	FindEach(keys []K, sink exec.Sink) (hits int)
+	GetPairs(keys []K, vals []C, found []bool) (hits int)
+}
 
-func (e *fixed[K, C, V]) AfterBatch(keys []K, ranks []int) { e.cpu.RankAfter(keys, ranks) }
+// on gives the schedule for a batch of n keys.
+func (e *fixed[K, C, V]) on(n int) schedule[K, C] {
+	if e.onGPU(n) {
+		return e.gpu
+	}
+	return e.cpu
+}
+
+func (e *fixed[K, C, V]) RankBatch(keys []K, ranks []int) { e.on(len(keys)).Rank(keys, ranks) }
+
+func (e *fixed[K, C, V]) AfterBatch(keys []K, ranks []int) { e.on(len(keys)).RankAfter(keys, ranks) }
 
 func (e *fixed[K, C, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	if e.pairs {
-		return e.cpu.GetPairs(keys, recast[C](vals), found)
+		return e.on(len(keys)).GetPairs(keys, recast[C](vals), found)
 	}
 	s, _ := e.takes.Get().(*take[V])
 	if s == nil {
 		s = new(take[V])
 	}
 	*s = take[V]{entries: int(e.tree.Len), column: (*V)(e.tree.Vals), rows: e.rows, vals: vals, found: found}
-	hits = e.cpu.FindEach(keys, s)
+	if e.onGPU(len(keys)) && e.rows == nil {
+		hits = e.gpu.FindVals(keys, s, rawBytes(vals), found)
+	} else {
+		hits = e.on(len(keys)).FindEach(keys, s)
+	}
 	*s = take[V]{} // the caller's slices are not ours to keep
 	e.takes.Put(s)
 	return hits
@@ -92,8 +117,13 @@ func (e *fixed[K, C, V]) CopyOut(lo int, keys []K, vals []V) {
 		copy(vals, e.rows[lo:])
 		return
 	}
+	e.tree.CopyVals(rawBytes(vals), lo)
+}
+
+// rawBytes gives the memory of a slice of values without pointers.
+func rawBytes[V any](vals []V) []byte {
 	var v V
-	e.tree.CopyVals(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(vals))), len(vals)*int(unsafe.Sizeof(v))), lo)
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(vals))), len(vals)*int(unsafe.Sizeof(v)))
 }
 
 // decodeOut copies keys that need to be turned back from codes.
@@ -107,4 +137,11 @@ func (e *fixed[K, C, V]) decodeOut(lo int, keys []K) {
 	}
 }
 
-func (e *fixed[K, C, V]) Release() { e.tree.Release() }
+func (e *fixed[K, C, V]) Release() error {
+	var err error
+	if e.gpu != nil {
+		err = e.gpu.Close()
+	}
+	e.tree.Release()
+	return err
+}

@@ -41,7 +41,6 @@ func Freeze[K Key, V any](keys []K, vals []V, opts ...Option) (*Frozen[K, V], er
 	}
 	ix.n = len(keys)
 	ix.stats.Len = len(keys)
-	ix.stats.Device, ix.stats.Reason = CPU, "this version of Pando runs on the CPU"
 	ix.stats.Path = simd.Active().String()
 	ix.stats.Workers = par.Workers(c.workers)
 	ix.stats.Pages = c.pages
@@ -120,6 +119,7 @@ func freezeText[K Key, V any](keys []K, vals []V, c config) (*index[K, V], error
 	var v V
 	ix := &index[K, V]{engine: e}
 	ix.stats.Layout = Apart
+	ix.stats.Device, ix.stats.Reason = CPU, "string keys run on the CPU"
 	ix.stats.HeapBytes = e.block.Bytes() + int64(len(e.rows))*int64(unsafe.Sizeof(v))
 	ix.stats.TotalBytes = ix.stats.HeapBytes
 	return ix, nil

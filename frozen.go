@@ -41,7 +41,8 @@ type engine[K Key, V any] interface {
 	AfterBatch(keys []K, ranks []int)
 	Fetch(lo, n int)                    // n entries from lo on will be copied soon
 	CopyOut(lo int, keys []K, vals []V) // entries from lo on
-	Release()
+	Report(*Stats)                      // what changes while an index is in use
+	Release() error
 }
 
 // open gives the index, or panics if it was closed.
@@ -233,7 +234,7 @@ func (f *Frozen[K, V]) Count(lo, hi K) int {
 // Close does nothing.
 func (f *Frozen[K, V]) Close() error {
 	if ix := f.live.Swap(nil); ix != nil {
-		ix.Release()
+		return ix.Release()
 	}
 	return nil
 }

@@ -44,7 +44,9 @@ var (
 	CPU = Device{kind: cpu}
 )
 
-// GPU keeps the index in the memory of GPU i and runs batches there.
+// GPU keeps a copy of the index in the memory of GPU i and runs batches there.
+// A machine without a GPU, or one without enough memory, answers on the CPU,
+// and Stats says why; a number beyond the machine's GPUs gives ErrNoDevice.
 func GPU(i int) Device { return Device{gpu, i} }
 
 // Hybrid runs inner nodes on GPU i and leaves on the CPU.
@@ -133,7 +135,7 @@ func configure(opts []Option) (config, error) {
 	return c, c.pickDevice()
 }
 
-// pickDevice settles what Auto means.
+// pickDevice settles what Auto means and refuses what cannot be.
 func (c *config) pickDevice() error {
 	asked := "On(" + c.device.String() + ")"
 	if c.device.kind == auto {
@@ -144,11 +146,11 @@ func (c *config) pickDevice() error {
 		}
 		c.device, asked = d, "PANDO_DEVICE="+env
 	}
-	switch c.device.kind {
-	case auto:
-		c.device = CPU
-	case gpu, hybrid:
-		return fmt.Errorf("%w: %s: this version of Pando runs on the CPU only; use On(pando.CPU) or On(pando.Auto)", ErrNoDevice, asked)
+	switch {
+	case c.device.kind == hybrid:
+		return fmt.Errorf("%w: %s: hybrid runs are not built yet; use gpu, cpu or auto", ErrNoDevice, asked)
+	case c.device.ordinal < 0:
+		return fmt.Errorf("%w: %s: GPUs count from 0", ErrNoDevice, asked)
 	}
 	return nil
 }

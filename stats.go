@@ -21,4 +21,9 @@ type Stats struct {
 }
 
 // Stats describes the index.
-func (f *Frozen[K, V]) Stats() Stats { return f.open().stats }
+func (f *Frozen[K, V]) Stats() Stats {
+	ix := f.open()
+	s := ix.stats
+	ix.Report(&s)
+	return s
+}

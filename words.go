@@ -71,4 +71,7 @@ func (e *words[K, V]) CopyOut(lo int, keys []K, vals []V) {
 }
 
 // release does nothing: the block is Go memory, gone when nothing points to it.
-func (e *words[K, V]) Release() {}
+func (e *words[K, V]) Release() error { return nil }
+
+// Report adds nothing.
+func (e *words[K, V]) Report(*Stats) {}

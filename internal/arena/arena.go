@@ -55,7 +55,7 @@ func (p Pages) String() string {
 
 // ErrLimit is the error of a block that would take more than its limit, or
 // more than a machine can address.
-var ErrLimit = errors.New("memory limit")
+var ErrLimit = errors.New("over the limit")
 
 // Block is memory off the Go heap. Make one with New.
 type Block struct {

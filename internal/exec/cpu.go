@@ -71,6 +71,7 @@ type batch[K order.Key, C order.Code] struct {
 	vals  []C
 	found []bool
 	sink  Sink
+	raw   []byte // memory of the values, where a GPU sets them
 }
 
 // job is a batch under way, cut into buckets.
@@ -135,31 +136,36 @@ func (e *CPU[K, C]) run(what batch[K, C]) (hits int) {
 
 // Do answers one bucket.
 func (j *job[K, C]) Do(piece int) {
-	e := j.cpu
 	lo := piece * j.bucket
-	keys := j.keys[lo:min(lo+j.bucket, len(j.keys))]
+	j.hits.Add(int64(j.cpu.answer(&j.batch, lo, min(lo+j.bucket, len(j.keys)))))
+}
+
+// answer answers queries [lo, hi) of a batch, at most maxBucket of them.
+func (e *CPU[K, C]) answer(b *batch[K, C], lo, hi int) (hits int) {
+	keys := b.keys[lo:hi]
 	s := e.spaces.Get().(*space[C])
 	codes := e.codec.EncodeSlice(s.codes[:len(keys)], keys)
-	switch j.ask {
+	switch b.ask {
 	case rank:
-		e.layout.Rank(codes, j.ranks[lo:])
+		e.layout.Rank(codes, b.ranks[lo:])
 	case rankAfter:
-		e.rankAfter(codes, s.codes[:len(keys)], j.ranks[lo:])
+		e.rankAfter(codes, s.codes[:len(keys)], b.ranks[lo:])
 	case findEach:
 		e.layout.Find(codes, s.ranks[:len(keys)])
-		j.hits.Add(int64(j.sink.Take(lo, s.ranks[:len(keys)])))
+		hits = b.sink.Take(lo, s.ranks[:len(keys)])
 	case getPairs:
 		var found []bool
-		if j.found != nil {
-			found = j.found[lo:]
+		if b.found != nil {
+			found = b.found[lo:]
 		}
-		vals := j.vals[lo:]
+		vals := b.vals[lo:]
 		if &codes[0] == &vals[0] { // results may take the place of the keys
 			codes = s.codes[:copy(s.codes[:], codes)]
 		}
-		j.hits.Add(int64(e.layout.GetPairs(codes, vals, found)))
+		hits = e.layout.GetPairs(codes, vals, found)
 	}
 	e.spaces.Put(s)
+	return hits
 }
 
 // rankAfter counts entries up to a code as those below the next code; the

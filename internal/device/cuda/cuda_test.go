@@ -222,7 +222,7 @@ func TestBadCode(t *testing.T) {
 		"instruction": strings.Replace(testPTX, "bar.sync", "bar.sunk", 1),
 		"register":    strings.Replace(testPTX, "\tsetp.ge.u32 \t%p1, %r6", "\tsetp.ge.u32 \t%p1, %rx6", 1),
 		"version":     strings.Replace(testPTX, ".version 7.0", ".version 99.0", 1),
-		"cut":         testPTX[:len(testPTX)/2],
+		"cut":         testPTX[:strings.LastIndex(testPTX, "ret;")],
 	} {
 		_, err := b.d.Load(text)
 		if err == nil {

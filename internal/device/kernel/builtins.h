@@ -4,7 +4,8 @@
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
-#define inline_device static __device__ __attribute__((always_inline)) inline
+#define inlined __device__ __attribute__((always_inline)) inline
+#define inline_device static inlined
 #define launch_bounds(threads) __attribute__((launch_bounds(threads)))
 
 typedef unsigned char u8;

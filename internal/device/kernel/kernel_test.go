@@ -78,13 +78,13 @@ func bytesOf[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
 }
 
-func upload[C simd.Code](t *testing.T, d device.Device, tree *implicit.Tree[C], lanes string) *place[C] {
+func upload[C simd.Code](t *testing.T, d device.Device, tree *implicit.Tree[C]) *place[C] {
 	t.Helper()
 	p := &place[C]{d: d}
 	var err error
 	p.s, err = d.NewStream()
 	must(t, err)
-	p.set, err = kernel.LoadLanes(d, lanes)
+	p.set, err = kernel.Load(d)
 	must(t, err)
 	all, vals := tree.Memory()
 	base := p.alloc(t, len(all))
@@ -144,17 +144,17 @@ func questions[C simd.Code](keys []C, n int, rng *rand.Rand) []C {
 }
 
 func TestSearches(t *testing.T) {
-	for _, lanes := range []string{"_1", "_2", "_4", "_8"} {
-		t.Run(lanes, func(t *testing.T) {
-			onEach(t, 30, func(t *testing.T, d device.Device, rng *rand.Rand) {
-				searches[uint32](t, d, lanes, rng)
-				searches[uint64](t, d, lanes, rng)
-			})
-		})
+	seeds := 200
+	if testing.Short() {
+		seeds = 20
 	}
+	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {
+		searches[uint32](t, d, rng)
+		searches[uint64](t, d, rng)
+	})
 }
 
-func searches[C simd.Code](t *testing.T, d device.Device, lanes string, rng *rand.Rand) {
+func searches[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	n := []int{0, 1, 3, 4, 5, 8, 9, 36, 37, 64, 128, 129, 600, 1153, 2500}[rng.IntN(15)]
 	keys := keySet[C](n, rng)
 	asked := questions(keys, 1+rng.IntN(150), rng)
@@ -168,7 +168,7 @@ func searches[C simd.Code](t *testing.T, d device.Device, lanes string, rng *ran
 		tree, err := implicit.Build(implicit.Source[C]{Len: n, Codes: keys, Vals: unsafe.Pointer(&vals[0])},
 			implicit.Config{Leaves: leaves, ValSize: w / 8, Fanout: fanout})
 		must(t, err)
-		p := upload(t, d, tree, lanes)
+		p := upload(t, d, tree)
 		what := fmt.Sprintf("%s, %d bits, %v, fanout %d, %d keys, %d asked", d.Info().Name, w, leaves, fanout, n, len(asked))
 		p.compare(t, what, keys, vals, asked, leaves)
 		p.close(t)

@@ -2,10 +2,10 @@
 // simd defines them: one step counts the separators below a key, and the
 // count is the child to go on to.
 //
-// A warp takes 32 queries that stand side by side: lane i loads query i and
-// stores its result, so both run at full width. In between, LANES lanes share
-// a query, each with its part of the 64-byte node, and every tile of lanes has
-// LANES queries on their way at once, so that loads overlap.
+// A warp takes queries that stand side by side: lane i loads query i and stores
+// its result, so both run at full width. In between, a tile of LANES lanes
+// shares a query, each lane with its part of the 64-byte node, and has several
+// queries on their way at once, so that loads overlap.
 #include "builtins.h"
 
 // Tree is kernel.Tree in Go. Nodes are numbered in lines of 64 bytes from base,
@@ -20,55 +20,90 @@ struct Tree {
 
 enum { LINE = 64 };
 
-template <typename K, int LANES> struct Warp {
-	enum { TILES = WARP / LANES, PART = LINE / sizeof(K) / LANES };
-	u32 lane, tile, part; // tile in the warp, lane in the tile
+// Warp is 32 lanes that work on QUERIES queries, LANES lanes to each at a time.
+template <typename K, int LANES, int QUERIES> struct Warp {
+	enum {
+		TILES = WARP / LANES,           // groups of lanes that share a query
+		PART = LINE / sizeof(K) / LANES, // keys of a node that a lane holds
+		TURNS = QUERIES / TILES,         // queries that a tile has on their way at once
+		OWN = QUERIES / WARP,            // queries whose input and output a lane moves
+	};
+	u32 lane, tile, part; // lane in the warp, its tile, its part of a node
 
-	inline_device Warp at() {
-		Warp w;
-		w.lane = threadIndex() % WARP;
-		w.tile = w.lane / LANES;
-		w.part = w.lane % LANES;
-		return w;
+	inlined Warp() {
+		lane = threadIndex() % WARP;
+		tile = lane / LANES;
+		part = lane % LANES;
 	}
 
 	// fetch loads this lane's part of a node.
-	inline_device void fetch(const Tree &t, u32 node, u32 part, K (&v)[PART]) {
+	inlined void fetch(const Tree &t, u32 node, K (&v)[PART]) const {
 		load((const K *)(t.base + (u64)node * LINE) + part * PART, v);
 	}
 
-	// sum adds up over the lanes of a tile; all of them get it.
-	inline_device u32 sum(u32 v) {
-		for (int by = 1; by < LANES; by *= 2) v += shuffleXor(v, by);
-		return v;
-	}
-
-	inline_device u32 below(const K (&v)[PART], K key) {
-		u32 n = 0;
-		for (int i = 0; i < PART; i++) n += v[i] < key;
-		return n;
+	// total adds up counts over the lanes of a tile. Counts are at most 16, so
+	// four of them go into a word and cost one shuffle together.
+	inlined void total(u32 (&counts)[TURNS]) const {
+		for (int s = 0; s < TURNS; s += 4) {
+			u32 word = 0;
+			for (int i = 0; i < 4 && s + i < TURNS; i++) word |= counts[s + i] << 8 * i;
+			for (int by = 1; by < LANES; by *= 2) word += shuffleXor(word, by);
+			for (int i = 0; i < 4 && s + i < TURNS; i++) counts[s + i] = word >> 8 * i & 0xff;
+		}
 	}
 
 	// descend takes the tile's queries from the root to their leaves.
-	inline_device void descend(const Tree &t, const K (&keys)[LANES], u32 (&node)[LANES], u32 part) {
-		for (int s = 0; s < LANES; s++) node[s] = 0;
+	inlined void descend(const Tree &t, const K (&keys)[TURNS], u32 (&node)[TURNS]) const {
+		for (int s = 0; s < TURNS; s++) node[s] = 0;
 		for (u32 l = 0; l < t.levels; l++) {
-			K v[LANES][PART];
-			for (int s = 0; s < LANES; s++) fetch(t, node[s], part, v[s]);
-			for (int s = 0; s < LANES; s++)
-				node[s] = t.fanout * node[s] + sum(below(v[s], keys[s])) + t.next[l];
+			K v[TURNS][PART];
+			u32 counts[TURNS];
+			for (int s = 0; s < TURNS; s++) fetch(t, node[s], v[s]);
+			for (int s = 0; s < TURNS; s++) {
+				counts[s] = 0;
+				for (int i = 0; i < PART; i++) counts[s] += v[s][i] < keys[s];
+			}
+			total(counts);
+			for (int s = 0; s < TURNS; s++) node[s] = t.fanout * node[s] + counts[s] + t.next[l];
 		}
-		for (int s = 0; s < LANES; s++) node[s] = node[s] < t.last ? node[s] : t.last;
+		for (int s = 0; s < TURNS; s++) node[s] = node[s] < t.last ? node[s] : t.last;
 	}
 
-	// own gives each lane the value that belongs to its query.
-	template <typename T> inline_device T own(const Warp &w, const T (&of)[LANES]) {
-		T mine = of[0];
-		for (int s = 0; s < LANES; s++) {
-			T v = LANES == 1 ? of[s] : shuffle(of[s], w.lane % TILES * LANES);
-			if (w.lane / TILES == s) mine = v;
+	// leaf looks at the tile's leaves: the slot of each key's lower bound, a bit
+	// for each query whose key is there, and this lane's part of each leaf.
+	inlined u32 leaf(const Tree &t, const K (&keys)[TURNS], const u32 (&node)[TURNS], u32 (&slot)[TURNS], K (&v)[TURNS][PART]) const {
+		u32 hits = 0;
+		for (int s = 0; s < TURNS; s++) fetch(t, node[s], v[s]);
+		for (int s = 0; s < TURNS; s++) {
+			bool same = false;
+			slot[s] = 0;
+			for (int i = 0; i < PART; i++) {
+				bool isKey = part * PART + i < t.leafKeys;
+				slot[s] += isKey && v[s][i] < keys[s];
+				same |= isKey && v[s][i] == keys[s];
+			}
+			u32 votes = ballot(same) >> (tile * LANES) & ((1u << LANES) - 1);
+			hits |= (u32)(votes != 0) << s;
 		}
-		return mine;
+		total(slot);
+		return hits;
+	}
+
+	// deal gives each tile the keys it works on; lane i of the warp has loaded
+	// those of queries i, i+32, ...
+	inlined void deal(const K (&mine)[OWN], K (&keys)[TURNS]) const {
+		for (int s = 0; s < TURNS; s++) {
+			u32 q = s * TILES; // the query is q + tile
+			keys[s] = shuffle(mine[q / WARP], q % WARP + tile);
+		}
+	}
+
+	// collect is the way back: each lane gets what belongs to its own queries.
+	template <typename T> inlined void collect(const T (&of)[TURNS], T (&mine)[OWN]) const {
+		for (int s = 0; s < TURNS; s++) {
+			T v = shuffle(of[s], lane % TILES * LANES);
+			if (lane / TILES == s % LANES) mine[s / LANES] = v;
+		}
 	}
 };
 
@@ -80,128 +115,115 @@ template <typename K, int N> inline_device K pick(const K (&v)[N], u32 i) {
 	return x;
 }
 
-// walk runs over all queries, 32 a warp, and calls leaf for each round with
+// walk runs over all queries, QUERIES a warp, and calls at for each round with
 // the queries' keys and the numbers of their leaves.
-template <typename K, int LANES, typename F> inline_device void walk(const Tree &t, const K *keys, u32 n, F leaf) {
-	typedef Warp<K, LANES> W;
-	W w = W::at();
+template <typename W, typename K, typename F> inline_device void walk(const Tree &t, const K *keys, u32 n, F at) {
+	W w;
+	enum { QUERIES = W::OWN * WARP };
 	u32 warp = (blockIndex() * blockThreads() + threadIndex()) / WARP, warps = gridBlocks() * blockThreads() / WARP;
-	for (u64 first = (u64)warp * WARP; first < n; first += (u64)warps * WARP) {
-		u64 q = first + w.lane;
-		K mine = keys[q < n ? q : n - 1];
-		K key[LANES];
-		for (int s = 0; s < LANES; s++) key[s] = LANES == 1 ? mine : shuffle(mine, s * W::TILES + w.tile);
-		u32 node[LANES];
-		W::descend(t, key, node, w.part);
-		leaf(w, q, key, node);
+	for (u64 first = (u64)warp * QUERIES; first < n; first += (u64)warps * QUERIES) {
+		K mine[W::OWN], key[W::TURNS];
+		u32 node[W::TURNS];
+		for (int i = 0; i < W::OWN; i++) {
+			u64 q = first + i * WARP + w.lane;
+			mine[i] = keys[q < n ? q : n - 1];
+		}
+		w.deal(mine, key);
+		w.descend(t, key, node);
+		at(w, first, key, node);
 	}
 }
 
-template <typename K, int LANES> inline_device void rank(const Tree &t, const K *keys, u32 n, u32 *ranks) {
-	walk<K, LANES>(t, keys, n, [&](const Warp<K, LANES> &w, u64 q, const K(&key)[LANES], const u32(&node)[LANES]) {
-		typedef Warp<K, LANES> W;
-		u32 r[LANES];
-		K v[LANES][W::PART];
-		for (int s = 0; s < LANES; s++) W::fetch(t, node[s], w.part, v[s]);
-		for (int s = 0; s < LANES; s++) {
-			u32 c = 0;
-			for (int i = 0; i < W::PART; i++) c += w.part * W::PART + i < t.leafKeys && v[s][i] < key[s];
-			u32 e = (node[s] - t.leaves) * t.leafKeys + W::sum(c);
-			r[s] = e < t.entries ? e : t.entries;
+template <typename W, typename K> inline_device void rank(const Tree &t, const K *keys, u32 n, u32 *ranks) {
+	walk<W>(t, keys, n, [&](const W &w, u64 first, const K(&key)[W::TURNS], const u32(&node)[W::TURNS]) {
+		u32 r[W::TURNS], mine[W::OWN];
+		K v[W::TURNS][W::PART];
+		w.leaf(t, key, node, r, v);
+		for (int s = 0; s < W::TURNS; s++) {
+			r[s] += (node[s] - t.leaves) * t.leafKeys;
+			r[s] = r[s] < t.entries ? r[s] : t.entries;
 		}
-		u32 mine = W::own(w, r);
-		if (q < n) ranks[q] = mine;
+		w.collect(r, mine);
+		for (int i = 0; i < W::OWN; i++) {
+			u64 q = first + i * WARP + w.lane;
+			if (q < n) ranks[q] = mine[i];
+		}
 	});
 }
 
-// found says for each query of a tile whether a lane of it saw the key.
-template <int LANES> inline_device bool inTile(u32 votes, u32 tile) {
-	u32 mask = LANES == 32 ? ALL : (1u << LANES) - 1;
-	return (votes >> (tile * LANES) & mask) != 0;
+// store writes a value for each query, and a bit for whether it was found.
+template <typename W, typename V> inline_device void store(const W &w, u64 first, u32 n, const V (&val)[W::OWN], const u32 (&hit)[W::OWN], V *vals, u32 *found) {
+	for (int i = 0; i < W::OWN; i++) {
+		u64 q = first + i * WARP + w.lane;
+		bool yes = hit[i] && q < n;
+		if (q < n) vals[q] = yes ? val[i] : 0;
+		u32 bits = ballot(yes);
+		if (w.lane == 0 && q < n) found[q / WARP] = bits;
+	}
 }
 
 // pairs looks keys up in leaves of pairs: values are the second half of a leaf.
-template <typename K, int LANES> inline_device void pairs(const Tree &t, const K *keys, u32 n, K *vals, u32 *found) {
-	walk<K, LANES>(t, keys, n, [&](const Warp<K, LANES> &w, u64 q, const K(&key)[LANES], const u32(&node)[LANES]) {
-		typedef Warp<K, LANES> W;
-		enum { HALF = LINE / sizeof(K) / 2 };
-		K val[LANES], v[LANES][W::PART];
-		u32 hit[LANES];
-		for (int s = 0; s < LANES; s++) W::fetch(t, node[s], w.part, v[s]);
-		for (int s = 0; s < LANES; s++) {
-			u32 c = 0;
-			bool same = false;
-			for (int i = 0; i < W::PART; i++) {
-				bool isKey = w.part * W::PART + i < t.leafKeys;
-				c += isKey && v[s][i] < key[s];
-				same |= isKey && v[s][i] == key[s];
-			}
-			hit[s] = inTile<LANES>(ballot(same), w.tile);
-			u32 slot = (HALF + W::sum(c)) % (2 * HALF);
-			K mine = pick(v[s], slot % W::PART);
-			val[s] = LANES == 1 ? mine : shuffle(mine, w.tile * LANES + slot / W::PART);
+template <typename W, typename K> inline_device void pairs(const Tree &t, const K *keys, u32 n, K *vals, u32 *found) {
+	walk<W>(t, keys, n, [&](const W &w, u64 first, const K(&key)[W::TURNS], const u32(&node)[W::TURNS]) {
+		enum { LANES = WARP / W::TILES, HALF = LINE / sizeof(K) / 2 };
+		u32 slot[W::TURNS], hit[W::TURNS], mineHit[W::OWN];
+		K v[W::TURNS][W::PART], val[W::TURNS], mine[W::OWN];
+		u32 hits = w.leaf(t, key, node, slot, v);
+		for (int s = 0; s < W::TURNS; s++) {
+			hit[s] = hits >> s & 1;
+			u32 at = (HALF + slot[s]) % (2 * HALF);
+			val[s] = shuffle(pick(v[s], at % W::PART), w.tile * LANES + at / W::PART);
 		}
-		K mine = W::own(w, val);
-		bool yes = W::own(w, hit) && q < n;
-		if (q < n) vals[q] = yes ? mine : 0;
-		u32 bits = ballot(yes);
-		if (w.lane == 0) found[q / WARP] = bits;
+		w.collect(val, mine);
+		w.collect(hit, mineHit);
+		store(w, first, n, mine, mineHit, vals, found);
 	});
 }
 
-// find gives the place of the first equal entry, or the greatest u32.
-template <typename K, int LANES, typename F> inline_device void findEach(const Tree &t, const K *keys, u32 n, F give) {
-	walk<K, LANES>(t, keys, n, [&](const Warp<K, LANES> &w, u64 q, const K(&key)[LANES], const u32(&node)[LANES]) {
-		typedef Warp<K, LANES> W;
-		u32 r[LANES];
-		K v[LANES][W::PART];
-		for (int s = 0; s < LANES; s++) W::fetch(t, node[s], w.part, v[s]);
-		for (int s = 0; s < LANES; s++) {
-			u32 c = 0;
-			bool same = false;
-			for (int i = 0; i < W::PART; i++) {
-				bool isKey = w.part * W::PART + i < t.leafKeys;
-				c += isKey && v[s][i] < key[s];
-				same |= isKey && v[s][i] == key[s];
-			}
-			c = W::sum(c);
-			bool hit = inTile<LANES>(ballot(same), w.tile);
-			r[s] = hit ? (node[s] - t.leaves) * t.leafKeys + c : ALL;
-		}
-		give(w, q, W::own(w, r));
+// findEach gives the place of each query's first equal entry, or ALL.
+template <typename W, typename K, typename F> inline_device void findEach(const Tree &t, const K *keys, u32 n, F give) {
+	walk<W>(t, keys, n, [&](const W &w, u64 first, const K(&key)[W::TURNS], const u32(&node)[W::TURNS]) {
+		u32 r[W::TURNS], mine[W::OWN];
+		K v[W::TURNS][W::PART];
+		u32 hits = w.leaf(t, key, node, r, v);
+		for (int s = 0; s < W::TURNS; s++) r[s] = hits >> s & 1 ? r[s] + (node[s] - t.leaves) * t.leafKeys : ALL;
+		w.collect(r, mine);
+		give(w, first, mine);
 	});
 }
 
-template <typename K, int LANES> inline_device void find(const Tree &t, const K *keys, u32 n, u32 *ranks) {
-	findEach<K, LANES>(t, keys, n, [&](const Warp<K, LANES> &, u64 q, u32 r) {
-		if (q < n) ranks[q] = r;
+template <typename W, typename K> inline_device void find(const Tree &t, const K *keys, u32 n, u32 *ranks) {
+	findEach<W>(t, keys, n, [&](const W &w, u64 first, const u32(&r)[W::OWN]) {
+		for (int i = 0; i < W::OWN; i++) {
+			u64 q = first + i * WARP + w.lane;
+			if (q < n) ranks[q] = r[i];
+		}
 	});
 }
 
 // apart looks keys up where values are in a column of their own.
-template <typename K, int LANES, typename V> inline_device void apart(const Tree &t, const K *keys, u32 n, V *vals, u32 *found) {
-	findEach<K, LANES>(t, keys, n, [&](const Warp<K, LANES> &w, u64 q, u32 r) {
-		bool yes = r != ALL && q < n;
-		V v = yes ? ((const V *)t.vals)[r] : 0;
-		if (q < n) vals[q] = v;
-		u32 bits = ballot(yes);
-		if (w.lane == 0) found[q / WARP] = bits;
+template <typename W, typename K, typename V> inline_device void apart(const Tree &t, const K *keys, u32 n, V *vals, u32 *found) {
+	findEach<W>(t, keys, n, [&](const W &w, u64 first, const u32(&r)[W::OWN]) {
+		V v[W::OWN];
+		u32 hit[W::OWN];
+		for (int i = 0; i < W::OWN; i++) {
+			hit[i] = r[i] != ALL;
+			v[i] = hit[i] ? ((const V *)t.vals)[r[i]] : 0;
+		}
+		store(w, first, n, v, hit, vals, found);
 	});
 }
 
 #define KERNEL extern "C" __global__ launch_bounds(256) void
-#define SEARCHES(BITS, LANES, NAME) \
-	KERNEL rank##BITS##NAME(Tree t, const u##BITS *keys, u32 n, u32 *ranks) { rank<u##BITS, LANES>(t, keys, n, ranks); } \
-	KERNEL pairs##BITS##NAME(Tree t, const u##BITS *keys, u32 n, u##BITS *vals, u32 *found) { pairs<u##BITS, LANES>(t, keys, n, vals, found); } \
-	KERNEL find##BITS##NAME(Tree t, const u##BITS *keys, u32 n, u32 *ranks) { find<u##BITS, LANES>(t, keys, n, ranks); } \
-	KERNEL apart##BITS##x32##NAME(Tree t, const u##BITS *keys, u32 n, u32 *vals, u32 *found) { apart<u##BITS, LANES>(t, keys, n, vals, found); } \
-	KERNEL apart##BITS##x64##NAME(Tree t, const u##BITS *keys, u32 n, u64 *vals, u32 *found) { apart<u##BITS, LANES>(t, keys, n, vals, found); }
+#define SEARCHES(BITS) \
+	typedef Warp<u##BITS, 4, 32> Warp##BITS; \
+	KERNEL rank##BITS(Tree t, const u##BITS *keys, u32 n, u32 *ranks) { rank<Warp##BITS>(t, keys, n, ranks); } \
+	KERNEL pairs##BITS(Tree t, const u##BITS *keys, u32 n, u##BITS *vals, u32 *found) { pairs<Warp##BITS>(t, keys, n, vals, found); } \
+	KERNEL find##BITS(Tree t, const u##BITS *keys, u32 n, u32 *ranks) { find<Warp##BITS>(t, keys, n, ranks); } \
+	KERNEL apart##BITS##x32(Tree t, const u##BITS *keys, u32 n, u32 *vals, u32 *found) { apart<Warp##BITS>(t, keys, n, vals, found); } \
+	KERNEL apart##BITS##x64(Tree t, const u##BITS *keys, u32 n, u64 *vals, u32 *found) { apart<Warp##BITS>(t, keys, n, vals, found); }
 
-SEARCHES(32, 1, _1)
-SEARCHES(64, 1, _1)
-SEARCHES(32, 2, _2)
-SEARCHES(64, 2, _2)
-SEARCHES(32, 4, _4)
-SEARCHES(64, 4, _4)
-SEARCHES(32, 8, _8)
-SEARCHES(64, 8, _8)
+// Four lanes a query, 32 queries a warp: the best of 1, 2, 4 and 8 lanes and of
+// 32 and 64 queries, docs/gpu.md.
+SEARCHES(32)
+SEARCHES(64)

@@ -1,0 +1,199 @@
+package pando
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/cuda"
+	"github.com/pando-index/pando/internal/device/ptx"
+)
+
+// interpreted runs a test with the interpreter in the place of GPU 0.
+func interpreted(t *testing.T, seed uint64) {
+	t.Helper()
+	old := openGPU
+	openGPU = func(i int) (device.Device, error) {
+		if i != 0 {
+			return nil, device.ErrNoDevice
+		}
+		return ptx.New(ptx.Seed(seed)), nil
+	}
+	t.Cleanup(func() { openGPU = old })
+}
+
+// sameAsCPU asks an index on a GPU and one on the CPU the same.
+func sameAsCPU[K Key, V comparable](t *testing.T, keys []K, vals []V, asked []K, opts ...Option) {
+	t.Helper()
+	g, err := Freeze(keys, vals, append(opts, On(GPU(0)))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if s := g.Stats(); s.Device != GPU(0) {
+		t.Fatalf("not on the GPU: %s", s.Reason)
+	}
+	c, err := Freeze(keys, vals, append(opts, On(CPU))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	compareIndexes(t, g, c, asked)
+	if s := g.Stats(); s.Device != GPU(0) {
+		t.Errorf("the GPU was given up: %s", s.Reason)
+	}
+}
+
+func compareIndexes[K Key, V comparable](t *testing.T, g, c *Frozen[K, V], asked []K) {
+	t.Helper()
+	n := len(asked)
+	gv, cv := make([]V, n), make([]V, n)
+	gf, cf := make([]bool, n), make([]bool, n)
+	if gh, ch := g.GetBatch(asked, gv, gf), c.GetBatch(asked, cv, cf); gh != ch {
+		t.Errorf("%d hits, the CPU has %d", gh, ch)
+	}
+	gr, cr := make([]int, n), make([]int, n)
+	g.RankBatch(asked, gr)
+	c.RankBatch(asked, cr)
+	for i := range asked {
+		if gv[i] != cv[i] || gf[i] != cf[i] || gr[i] != cr[i] {
+			t.Fatalf("key %v: %v, %v, rank %d; the CPU has %v, %v, rank %d", asked[i], gv[i], gf[i], gr[i], cv[i], cf[i], cr[i])
+		}
+	}
+	if gh, ch := g.GetBatch(asked, gv, nil), c.GetBatch(asked, cv, nil); gh != ch {
+		t.Errorf("found nil: %d hits, the CPU has %d", gh, ch)
+	}
+	hi := append(append([]K(nil), asked[n/2:]...), asked[:n/2]...)
+	a, b := g.RangeBatch(asked, hi, 3), c.RangeBatch(asked, hi, 3)
+	for i := range asked {
+		ak, av := a.At(i)
+		bk, bv := b.At(i)
+		if len(ak) != len(bk) {
+			t.Fatalf("range %d has %d entries, on the CPU %d", i, len(ak), len(bk))
+		}
+		for j := range ak {
+			if ak[j] != bk[j] || av[j] != bv[j] {
+				t.Fatalf("range %d, entry %d: %v %v, on the CPU %v %v", i, j, ak[j], av[j], bk[j], bv[j])
+			}
+		}
+	}
+}
+
+func TestGPUGivesWhatTheCPUGives(t *testing.T) {
+	seed := rand.Uint64N(1 << 32)
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	run := func(t *testing.T) {
+		n := 3000
+		ints, u32s, floats := make([]int64, n), make([]uint32, n), make([]float64, n)
+		v64, v32, rows := make([]uint64, n), make([]float32, n), make([]string, n)
+		for i := range n {
+			ints[i], u32s[i], floats[i] = int64(rng.IntN(2*n))-int64(n), rng.Uint32(), rng.NormFloat64()
+			v64[i], v32[i], rows[i] = rng.Uint64(), rng.Float32(), strings.Repeat("x", i%5)
+		}
+		u32s[0], u32s[1] = 0, ^uint32(0)
+		ask := 5000
+		ai, au, af := make([]int64, ask), make([]uint32, ask), make([]float64, ask)
+		for i := range ask {
+			ai[i], au[i], af[i] = int64(rng.IntN(3*n))-int64(n), u32s[rng.IntN(n)]+uint32(rng.IntN(2)), floats[rng.IntN(n)]
+		}
+		au[5], au[6] = 0, ^uint32(0)
+		sameAsCPU(t, ints, v64, ai)                // pairs
+		sameAsCPU(t, ints, v64, ai, Layout(Apart)) // column
+		sameAsCPU(t, ints, v32, ai)                // column of another width
+		sameAsCPU(t, ints, rows, ai)               // Go memory
+		sameAsCPU(t, u32s, v32, au)
+		sameAsCPU(t, u32s, v64, au)
+		sameAsCPU(t, floats, make([]struct{}, n), af)
+		sameAsCPU(t, []uint64{}, []uint64{}, []uint64{0, 1, ^uint64(0)})
+	}
+	t.Run("interpreter", func(t *testing.T) {
+		interpreted(t, seed)
+		run(t)
+	})
+	t.Run("cuda", func(t *testing.T) {
+		d, err := cuda.Open(0)
+		if err != nil {
+			t.Skip("no GPU: ", err)
+		}
+		d.Close()
+		run(t)
+	})
+}
+
+func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
+	old := openGPU
+	defer func() { openGPU = old }()
+	for _, c := range []struct {
+		err    error
+		reason string
+	}{
+		{device.ErrNoDriver, "no GPU"},
+		{device.ErrOutOfMemory, "GPU not used"},
+		{device.ErrLost, "GPU not used"},
+	} {
+		openGPU = func(int) (device.Device, error) { return nil, c.err }
+		f, err := Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, On(GPU(0)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := f.Stats(); s.Device != CPU || !strings.Contains(s.Reason, c.reason) {
+			t.Errorf("%v: on %v, %q", c.err, s.Device, s.Reason)
+		}
+		if v, ok := f.Get(2); v != 5 || !ok {
+			t.Errorf("Get(2) = %d, %v", v, ok)
+		}
+		f.Close()
+	}
+	openGPU = func(int) (device.Device, error) { return ptx.New(ptx.Memory(1 << 10)), nil }
+	f, err := Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, On(GPU(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Stats(); s.Device != CPU || !strings.Contains(s.Reason, "bytes") {
+		t.Errorf("no room: on %v, %q", s.Device, s.Reason)
+	}
+	f.Close()
+}
+
+func TestNoSuchGPU(t *testing.T) {
+	interpreted(t, 1)
+	before := arena.InUse()
+	for _, d := range []Device{GPU(1), GPU(-1), Hybrid(0)} {
+		if _, err := Freeze([]uint64{1}, []uint64{2}, On(d)); !errors.Is(err, ErrNoDevice) {
+			t.Errorf("On(%v): %v", d, err)
+		}
+	}
+	if arena.InUse() != before {
+		t.Errorf("%d bytes leaked", arena.InUse()-before)
+	}
+}
+
+func TestAutoMeasures(t *testing.T) {
+	interpreted(t, 1)
+	n := autoEntries
+	keys := make([]uint32, n)
+	for i := range keys {
+		keys[i] = uint32(i) * 3
+	}
+	small, err := Freeze(keys[:1000], keys[:1000])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer small.Close()
+	if s := small.Stats(); s.Device != CPU {
+		t.Errorf("a small index is on %v: %s", s.Device, s.Reason)
+	}
+	t.Setenv("PANDO_DEVICE", "gpu:0")
+	forced, err := Freeze(keys[:1000], keys[:1000])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer forced.Close()
+	if s := forced.Stats(); s.Device != GPU(0) {
+		t.Errorf("PANDO_DEVICE=gpu:0: on %v: %s", s.Device, s.Reason)
+	}
+}

@@ -1,4 +1,0 @@
-package kernel
-
-// LoadLanes loads the kernels with so many lanes a query.
-var LoadLanes = load
