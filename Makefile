@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race tags cross vet generate fresh fuzz bench demo ci
+.PHONY: all test race tags cross vet generate fresh fuzz bench demo gpu-kit ci
 
 all: vet test
 
@@ -27,11 +27,12 @@ vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
-	cd bench && go vet ./...
+	cd bench && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
 
 # Everything that is made from something else.
 generate:
 	go generate ./...
+	cd bench && go generate ./...
 
 # Generated files are as their generators write them.
 fresh: generate
@@ -45,6 +46,11 @@ bench:
 
 demo:
 	go run ./cmd/pando demo
+
+# A folder to copy to a machine with a GPU and without Go: run.sh in it runs all
+# tests and the benchmark.
+gpu-kit:
+	bash scripts/gpu-kit.sh
 
 ci:
 	bash .ci/run

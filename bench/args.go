@@ -32,16 +32,17 @@ type config struct {
 	sizes      []int
 	threads    []int
 	rounds     int
-	queries    int
+	queries    int     // 0: the experiment's own number
 	seconds    float64 // aimed at for one system in one round
 	systems    []string
 	seed       uint64
+	gpu        int // number of the GPU
 	json       string
 	cpuProfile string
 }
 
 func defaultConfig() config {
-	return config{rounds: 5, queries: 4 << 20, seconds: 2, seed: 1}
+	return config{rounds: 5, seconds: 2, seed: 1}
 }
 
 const helpText = `bench measures Pando beside other ordered structures, on this machine.
@@ -55,12 +56,14 @@ Flags may stand before, between or after the names.
     --n 1M,16M,64M     entries; k, M and G are 2^10, 2^20 and 2^30
     --threads 1,2      goroutines that answer queries
     --rounds 5         rounds; in each, every system runs once
-    --queries 4M       most queries that one system answers in a round
+    --queries 4M       most queries that one system answers in a round; for the
+                       gpu experiments 128M, and 64M for gpu-endtoend
     --seconds 2        time aimed at for one system in one round: a slow system
                        answers fewer of the round's queries
     --systems a,b      only the systems whose name contains one of these words
                        (Pando, the reference, always runs)
     --seed 1           seed of keys and queries
+    --gpu 0            number of the GPU
     --json FILE        everything measured, every round, and the machine
     --cpuprofile FILE  a profile for go tool pprof
 
@@ -71,6 +74,7 @@ Examples
     go run . run point-u64 --n 64M --systems ART      one heavy peer alone
     go run . run threads --threads 1,2,4 --json t.json
     go run . run build memory --n 16M --rounds 7
+    go run . run gpu-rank-u32 gpu-point-u64 gpu-endtoend --n 64M
 
 A table goes to standard output, progress to standard error. A system that
 does not fit into the memory now free is left out, and a line says so.
@@ -126,6 +130,7 @@ func parseFlags(cfg *config, args []string) (names []string, err error) {
 	fs.Func("seconds", "", one(&cfg.seconds, parseSeconds))
 	fs.Func("systems", "", listOf(&cfg.systems, parseWord))
 	fs.Uint64Var(&cfg.seed, "seed", cfg.seed, "")
+	fs.Func("gpu", "", one(&cfg.gpu, parseOrdinal))
 	fs.StringVar(&cfg.json, "json", "", "")
 	fs.StringVar(&cfg.cpuProfile, "cpuprofile", "", "")
 	for {
@@ -212,6 +217,14 @@ func parsePositive(text string) (int, error) {
 		return 0, fmt.Errorf("%q is not a whole number above 0", text)
 	}
 	return n, nil
+}
+
+func parseOrdinal(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not the number of a GPU: they are counted from 0", text)
+	}
+	return int(n), nil
 }
 
 // parseThreads allows more goroutines than cores, within reason: to see what

@@ -16,10 +16,12 @@ type subject struct {
 	reference bool    // the row that ratios are taken to
 	perOp     int     // matches one operation gives, for experiments that say so; 0: none
 	whole     bool    // the work cannot be cut: every round does all of it
+	onGPU     bool    // the contest's threads are not its own
 
-	do    func(ops int) error // the timed work: the first ops operations of the round
-	check func(ops int) error // are the answers right? Untimed
-	reset func()              // drop what the work made. Untimed; may be nil
+	do    func(ops int) error  // the timed work: the first ops operations of the round
+	check func(ops int) error  // are the answers right? Untimed
+	reset func()               // drop what the work made. Untimed; may be nil
+	clock func() time.Duration // what the last do took, where it timed itself; may be nil
 }
 
 // contest is one set of systems that answer the same queries, round by round.
@@ -47,6 +49,8 @@ type row struct {
 	RatioBest     float64            `json:"ratio_to_pando_best,omitempty"`
 	Extra         map[string]float64 `json:"extra,omitempty"`
 	Reference     bool               `json:"reference,omitempty"`
+
+	group int // rows of one contest have the same
 }
 
 // set fills a further column.
@@ -85,6 +89,7 @@ func (s *session) compete(c *contest) error {
 		}
 	}
 	summarize(c, rows)
+	s.contests++
 	s.rows = append(s.rows, rows...)
 	return nil
 }
@@ -110,7 +115,10 @@ func (s *session) calibrate(c *contest) ([]*row, error) {
 	rows := make([]*row, len(c.subjects))
 	for i, sub := range c.subjects {
 		rows[i] = &row{System: sub.system, Case: c.label, N: c.n, Threads: c.threads, Ops: c.ops,
-			BytesPerEntry: sub.bytes, Reference: sub.reference}
+			BytesPerEntry: sub.bytes, Reference: sub.reference, group: s.contests}
+		if sub.onGPU {
+			rows[i].Threads = 0
+		}
 		if sub.whole {
 			continue
 		}
@@ -160,6 +168,9 @@ func once(sub *subject, ops int) (took time.Duration, allocs uint64, err error) 
 	start := time.Now()
 	err = sub.do(ops)
 	took = time.Since(start)
+	if sub.clock != nil {
+		took = sub.clock()
+	}
 	runtime.ReadMemStats(&after)
 	if err == nil {
 		err = sub.check(ops)

@@ -22,6 +22,8 @@ const (
 	streamLow
 	streamShuffle
 	streamQueries // and above: one a round
+
+	streamPieces = 1 << 40 // and above: one a piece of a round, see drawPieces
 )
 
 func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }

@@ -9,6 +9,9 @@ require (
 	github.com/tidwall/btree v1.8.1
 )
 
-require golang.org/x/sys v0.40.0 // indirect
+require (
+	github.com/ebitengine/purego v0.11.2 // indirect
+	golang.org/x/sys v0.40.0 // indirect
+)
 
 replace github.com/pando-index/pando => ../

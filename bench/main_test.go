@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pando-index/pando/internal/device/cuda"
 )
 
 // Every experiment, small, on one thread and on two: its own checks compare
@@ -22,11 +24,23 @@ func TestExperimentsRun(t *testing.T) {
 				t.Fatalf("exit code %d\n%s\n%s", code, out.String(), progress.String())
 			}
 			checkReport(t, file, e)
-			if !strings.Contains(out.String(), e.name+": ") || !strings.Contains(out.String(), "system") {
-				t.Errorf("no table in the output:\n%s", out.String())
+			if !strings.Contains(out.String(), e.name+": ") {
+				t.Errorf("no heading in the output:\n%s", out.String())
+			}
+			if table := strings.Contains(out.String(), "system"); table == leftOut(e) {
+				t.Errorf("a table in the output: %v\n%s", table, out.String())
 			}
 		})
 	}
+}
+
+// leftOut says whether an experiment cannot run on this machine.
+func leftOut(e *experiment) bool {
+	if !strings.HasPrefix(e.name, "gpu-") {
+		return false
+	}
+	_, err := cuda.Devices()
+	return err != nil
 }
 
 func checkReport(t *testing.T, file string, e *experiment) {
@@ -41,6 +55,12 @@ func checkReport(t *testing.T, file string, e *experiment) {
 	}
 	if rep.Machine.CPU == "" || !strings.Contains(rep.Command, e.name) || len(rep.Experiments) != 1 {
 		t.Fatalf("the file does not say what ran: %s", text)
+	}
+	if leftOut(e) {
+		if res := rep.Experiments[0]; len(res.Rows) > 0 || len(res.Skipped) != 1 || !strings.Contains(res.Skipped[0], "needs a GPU") {
+			t.Errorf("without a GPU the file holds %d rows and says %q", len(res.Rows), res.Skipped)
+		}
+		return
 	}
 	references := 0
 	for _, r := range rep.Experiments[0].Rows {
@@ -89,6 +109,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"run point-u64 --threads 0", "not a whole number above 0"},
 		{"run point-u64 --threads 1000000", "too many"},
 		{"run point-u64 --rounds none", "not a whole number above 0"},
+		{"run gpu-rank-u32 --gpu -1", "counted from 0"},
 		{"run point-u64 --seconds -1", "not a number of seconds"},
 		{"run point-u64 --seconds NaN", "not a number of seconds"},
 		{"run point-u64 --colour red", "colour"},

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/pando-index/pando"
+import (
+	"fmt"
+
+	"github.com/pando-index/pando"
+)
 
 // This file alone touches Pando's public face.
 
@@ -22,12 +26,17 @@ type frozen[W word, V any] struct {
 
 // openFrozen builds the index for one thread.
 func openFrozen[W word, V any](label string, keys []W, vals []V, opts ...pando.Option) (*frozen[W, V], error) {
+	return openFrozenFor(1, label, keys, vals, opts...)
+}
+
+// openFrozenFor builds the index for so many threads.
+func openFrozenFor[W word, V any](threads int, label string, keys []W, vals []V, opts ...pando.Option) (*frozen[W, V], error) {
 	f := &frozen[W, V]{label: label}
 	f.open = func(threads int) (*pando.Frozen[W, V], error) {
 		all := append([]pando.Option{pando.On(pando.CPU), pando.Workers(threads)}, opts...)
 		return pando.Freeze(keys, vals, all...)
 	}
-	return f, f.SetThreads(1)
+	return f, f.SetThreads(threads)
 }
 
 func (f *frozen[W, V]) SetThreads(n int) error {
@@ -153,4 +162,37 @@ func freezeOnce[W word](d *dataset[W], threads int) (made[W], error) {
 		return made[W]{}, err
 	}
 	return made[W]{entries: ix.Len(), get: ix.Get, close: func() { ix.Close() }}, nil
+}
+
+// frozenGPU is Pando from words to words on a GPU, and what it said of that
+// when it was made.
+type frozenGPU[W word] struct {
+	*frozen[W, W]
+	where  pando.Device
+	reason string
+}
+
+// openOnGPU builds the index for GPU i. One that Pando put elsewhere, since
+// whatever fails on a GPU falls to the CPU, is an error here.
+func openOnGPU[W word](i, threads int, d *dataset[W]) (*frozenGPU[W], error) {
+	where := pando.GPU(i)
+	f, err := openFrozenFor(threads, namePandoGPU, d.keys, d.vals, pando.On(where))
+	if err != nil {
+		return nil, err
+	}
+	st := f.ix.Stats()
+	if st.Device != where {
+		f.Close()
+		return nil, fmt.Errorf("the index is on %v: %s", st.Device, st.Reason)
+	}
+	return &frozenGPU[W]{f, where, st.Reason}, nil
+}
+
+// strayed gives the reason, if any, for which batches have been answered
+// elsewhere since.
+func (f *frozenGPU[W]) strayed() string {
+	if st := f.ix.Stats(); st.Device != f.where || st.Reason != f.reason {
+		return st.Reason
+	}
+	return ""
 }

@@ -254,9 +254,9 @@ x: y
 
 system       input        n  threads  best ns/op  median ns/op  Mops/s  bytes/entry  x Pando
 Pando        sorted      1M        1        9.50          10.2    97.6         18.0     1.00
-a long name  sorted      1M        1        1000          1234    0.81            -   120.44
+a long name  sorted      1M        1        1000          1234   0.810            -   120.44
 
-Pando        unsorted  1500        2        0.50         100.0    10.0            -     1.00
+Pando        unsorted  1500        2       0.500         100.0    10.0            -     1.00
 left out: b: too large
 noisy: in 1 of 3 rows the median is 30 % or more above the best: measure again when the machine is quiet
 `

@@ -5,6 +5,10 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"time"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/cuda"
 )
 
 // paper16 is the paper most experiments redo.
@@ -20,6 +24,7 @@ type experiment struct {
 	// empty where there is one case only.
 	caseName string
 	sizes    []int         // used where --n is not given
+	queries  int           // used where --queries is not given; 0: usualQueries
 	threads  []int         // used where --threads is not given; nil: 1
 	extra    []extraColumn // further ones, filled by the experiment
 	run      func(*session) error
@@ -29,6 +34,7 @@ type experiment struct {
 var experiments = []*experiment{
 	pointU64, pointU32, rankU32, singleGet, rangeQueries, build, memory,
 	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layout,
+	gpuRankU32, gpuPointU64, gpuEndToEnd,
 }
 
 const (
@@ -39,6 +45,8 @@ const (
 // usualSizes: one that the caches of a large machine hold in part and one
 // that they do not.
 var usualSizes = []int{1 * mega, 16 * mega}
+
+const usualQueries = 4 * mega
 
 func findExperiment(name string) *experiment {
 	i := slices.IndexFunc(experiments, func(e *experiment) bool { return e.name == name })
@@ -73,6 +81,14 @@ type session struct {
 	progress io.Writer
 	rows     []*row
 	skipped  []string
+	contests int // measured so far
+
+	// What GPU experiments run on: the machine's GPU, unless a test puts
+	// another device here; how long it is kept busy before it is timed; and
+	// what it is, once opened.
+	openGPU func() (device.Device, error)
+	warmUp  time.Duration
+	gpuInfo *gpuInfo
 }
 
 func newSession(cfg config, e *experiment, progress io.Writer) *session {
@@ -85,7 +101,17 @@ func newSession(cfg config, e *experiment, progress io.Writer) *session {
 	if cfg.threads == nil {
 		cfg.threads = []int{1}
 	}
-	return &session{config: cfg, exp: e, progress: progress}
+	if cfg.queries == 0 {
+		cfg.queries = e.queries
+	}
+	if cfg.queries == 0 {
+		cfg.queries = usualQueries
+	}
+	return &session{
+		config: cfg, exp: e, progress: progress,
+		openGPU: func() (device.Device, error) { return cuda.Open(cfg.gpu) },
+		warmUp:  gpuWarmUp,
+	}
 }
 
 // say writes a line of progress.

@@ -17,6 +17,7 @@ type result struct {
 	About   string   `json:"about"`
 	Figure  string   `json:"figure,omitempty"`
 	PerOp   string   `json:"operation,omitempty"`
+	GPU     *gpuInfo `json:"gpu,omitempty"`
 	Rows    []*row   `json:"rows"`
 	Skipped []string `json:"left_out,omitempty"`
 
@@ -32,7 +33,7 @@ type extraColumn struct {
 
 func (s *session) result() *result {
 	return &result{Name: s.exp.name, About: s.exp.about, Figure: s.exp.figure, PerOp: s.exp.per,
-		Rows: s.rows, Skipped: s.skipped, caseName: s.exp.caseName, extra: s.exp.extra}
+		GPU: s.gpuInfo, Rows: append([]*row{}, s.rows...), Skipped: s.skipped, caseName: s.exp.caseName, extra: s.exp.extra}
 }
 
 // print writes the heading, the table and what was left out.
@@ -41,8 +42,13 @@ func (r *result) print(w io.Writer) {
 	if r.PerOp != "" {
 		fmt.Fprintf(w, "one operation: %s\n", r.PerOp)
 	}
-	fmt.Fprintln(w)
-	writeTable(w, r.columns(), r.Rows)
+	if r.GPU != nil {
+		fmt.Fprintf(w, "GPU: %s\n", r.GPU)
+	}
+	if len(r.Rows) > 0 {
+		fmt.Fprintln(w)
+		writeTable(w, r.columns(), r.Rows)
+	}
 	for _, line := range r.Skipped {
 		fmt.Fprintf(w, "left out: %s\n", line)
 	}
@@ -123,7 +129,7 @@ func writeTable(w io.Writer, cols []column, rows []*row) {
 	}
 	line(func(c column) string { return c.head })
 	for i, r := range rows {
-		if i > 0 && (r.N != rows[i-1].N || r.Threads != rows[i-1].Threads || r.Case != rows[i-1].Case) {
+		if i > 0 && (r.N != rows[i-1].N || r.group != rows[i-1].group || r.Case != rows[i-1].Case) {
 			fmt.Fprintln(w) // a gap between sets that were measured together
 		}
 		line(func(c column) string { return c.cell(r) })
@@ -143,6 +149,10 @@ func number(v float64) string {
 	switch {
 	case v == 0:
 		return "-"
+	case v < 0.1: // a GPU's nanoseconds
+		return strconv.FormatFloat(v, 'f', 4, 64)
+	case v < 1:
+		return strconv.FormatFloat(v, 'f', 3, 64)
 	case v < 10:
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	case v < 1000:

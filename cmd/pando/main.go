@@ -8,16 +8,19 @@ import (
 	"os"
 )
 
-const usage = `pando: an ordered in-memory index for SIMD cores
+const usage = `pando: an ordered in-memory index for SIMD cores and GPUs
 
 usage:
   pando demo [-n 10000000] [-seed 1]   build an index of n generated pairs and time
                                        every kind of query beside binary search
+  pando devices [-json]                list what this machine has: CPU, GPUs with
+                                       their memory and driver, the interpreter
   pando help                           this text
 
 examples:
   pando demo                  ten million pairs: half a minute and 1 GB of memory
   pando demo -n 100000000     ten times as many: binary search falls further behind
+  pando devices --json        the same list for programs
 `
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -32,6 +35,8 @@ func run(args []string, out, errs io.Writer) int {
 	switch args[0] {
 	case "demo":
 		return runDemo(args[1:], out, errs)
+	case "devices":
+		return runDevices(args[1:], out, errs)
 	case "help", "-h", "-help", "--help":
 		fmt.Fprint(out, usage)
 		return 0
@@ -59,6 +64,31 @@ func runDemo(args []string, out, errs io.Writer) int {
 	}
 	if err := demo(*n, *seed, out, errs); err != nil {
 		fmt.Fprintln(errs, "pando demo:", err)
+		return 1
+	}
+	return 0
+}
+
+func runDevices(args []string, out, errs io.Writer) int {
+	flags := flag.NewFlagSet("pando devices", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	asJSON := flags.Bool("json", false, "print JSON: sizes in bytes, one object for each GPU")
+	switch err := flags.Parse(args); {
+	case err == flag.ErrHelp:
+		return 0
+	case err != nil:
+		return 2
+	case flags.NArg() > 0:
+		fmt.Fprintf(errs, "pando devices: takes no argument %q; try `pando devices -h`\n", flags.Arg(0))
+		return 2
+	}
+	inv := takeInventory()
+	if !*asJSON {
+		inv.print(out)
+		return 0
+	}
+	if err := inv.json(out); err != nil {
+		fmt.Fprintln(errs, "pando devices:", err)
 		return 1
 	}
 	return 0

@@ -19,7 +19,8 @@ func TestDemo(t *testing.T) {
 }
 
 func TestBadCommandLines(t *testing.T) {
-	for _, args := range [][]string{nil, {"dmeo"}, {"demo", "-n", "5"}, {"demo", "-n", "x"}, {"demo", "more"}} {
+	for _, args := range [][]string{nil, {"dmeo"}, {"demo", "-n", "5"}, {"demo", "-n", "x"}, {"demo", "more"},
+		{"devices", "more"}, {"devices", "-n", "5"}, {"devices", "--json=x"}} {
 		var out, errs bytes.Buffer
 		if code := run(args, &out, &errs); code != 2 || errs.Len() == 0 || out.Len() > 0 {
 			t.Errorf("pando %v: exit code %d, stdout %q, stderr %q", args, code, out.String(), errs.String())
@@ -28,7 +29,7 @@ func TestBadCommandLines(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"help"}, {"--help"}, {"demo", "-h"}} {
+	for _, args := range [][]string{{"help"}, {"--help"}, {"demo", "-h"}, {"devices", "-h"}} {
 		var out, errs bytes.Buffer
 		if code := run(args, &out, &errs); code != 0 || out.Len()+errs.Len() == 0 {
 			t.Errorf("pando %v: exit code %d", args, code)

@@ -311,9 +311,7 @@ func (m *machine) fillRegisters(b *block) {
 
 // dismiss gives all blocks back after a launch, done or not.
 func (m *machine) dismiss() {
-	for _, b := range m.live {
-		m.spare = append(m.spare, b)
-	}
+	m.spare = append(m.spare, m.live...)
 	clear(m.ready)
 	m.live, m.ready, m.resident, m.current = m.live[:0], m.ready[:0], 0, nil
 	if len(m.spare) > 16 {

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
+)
+
+// gpuWarmUp is how long a GPU is kept busy before it is timed: one that has
+// idled while answers were checked runs at a fraction of its clock.
+const gpuWarmUp = 100 * time.Millisecond
+
+// maxGPUQueries keeps the number of a query within the kernels' 32 bits.
+const maxGPUQueries = 1<<32 - 1
+
+// gpuInfo says what a GPU experiment ran on.
+type gpuInfo struct {
+	Name       string `json:"name"`
+	Driver     string `json:"driver"`
+	Capability int    `json:"compute_capability"` // 90 for 9.0
+	Processors int    `json:"multiprocessors"`
+	L2         int64  `json:"l2_bytes"`
+	Memory     int64  `json:"memory_bytes"`
+}
+
+func (i *gpuInfo) String() string {
+	return fmt.Sprintf("%s, %d multiprocessors, %s, compute capability %d.%d, driver %s",
+		i.Name, i.Processors, gib(i.Memory), i.Capability/10, i.Capability%10, i.Driver)
+}
+
+// gpuRig is a device with what it takes to time work on it.
+type gpuRig struct {
+	s          *session
+	dev        device.Device
+	stream     device.Stream
+	begin, end device.Event
+	kernels    *kernel.Set
+	params     kernel.Params
+	memory     []device.Ptr // of the size being measured
+	window     []byte       // page-locked, for what comes back
+	took       time.Duration
+}
+
+// windowBytes bounds what is copied back at a time.
+const windowBytes = 64 << 20
+
+// withGPU calls body with the session's GPU, for an experiment that needs so
+// many bytes of host memory a query. A machine without a GPU is a normal
+// machine: a line says so, and that is all.
+func withGPU(s *session, perQuery int, body func(*gpuRig) error) (err error) {
+	dev, err := s.openGPU()
+	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
+		s.skip("all of %s: it needs a GPU, and there is none to use here: %v", s.exp.name, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dev.Close()) }() // and all that is on it
+	info := dev.Info()
+	s.gpuInfo = &gpuInfo{info.Name, info.Driver, info.Capability, info.Processors, info.L2Bytes, info.TotalBytes}
+	g := &gpuRig{s: s, dev: dev}
+	if err := errors.Join(s.queriesFit(perQuery), g.prepare()); err != nil {
+		return err
+	}
+	return body(g)
+}
+
+func (g *gpuRig) prepare() (err error) {
+	if g.stream, err = g.dev.NewStream(); err != nil {
+		return err
+	}
+	if g.begin, err = g.dev.NewEvent(); err != nil {
+		return err
+	}
+	if g.end, err = g.dev.NewEvent(); err != nil {
+		return err
+	}
+	if g.window, err = g.dev.HostAlloc(windowBytes); err != nil {
+		return err
+	}
+	g.kernels, err = kernel.Load(g.dev)
+	return err
+}
+
+// alloc takes device memory that clear gives back.
+func (g *gpuRig) alloc(bytes int) (device.Ptr, error) {
+	p, err := g.dev.Alloc(max(bytes, 4))
+	if err == nil {
+		g.memory = append(g.memory, p)
+	}
+	return p, err
+}
+
+// clear gives back what the size just measured took. A size that the GPU has
+// no room for is left out, and no error.
+func (g *gpuRig) clear(n int, err error) error {
+	var frees []error
+	for _, p := range g.memory {
+		frees = append(frees, g.dev.Free(p))
+	}
+	g.memory = nil
+	if errors.Is(err, device.ErrOutOfMemory) {
+		g.s.skip("n %s: no room for it on the GPU: %v", sizeText(n), err)
+		err = nil
+	}
+	return errors.Join(append(frees, err)...)
+}
+
+// time does the work until the GPU is warm, wipes its results, does it once
+// more between two events, and keeps the time between them.
+func (g *gpuRig) time(work, wipe func() error) error {
+	for start := time.Now(); ; {
+		if err := errors.Join(work(), g.stream.Synchronize()); err != nil {
+			return err
+		}
+		if time.Since(start) >= g.s.warmUp {
+			break
+		}
+	}
+	if err := errors.Join(wipe(), g.stream.Record(g.begin), work(), g.stream.Record(g.end), g.stream.Synchronize()); err != nil {
+		return err
+	}
+	ms, err := g.end.Since(g.begin)
+	g.took = time.Duration(ms * float64(time.Millisecond))
+	return err
+}
+
+func (g *gpuRig) clock() time.Duration { return g.took }
+
+// subject is work on the GPU as part of a contest.
+func (g *gpuRig) subject(name string, bytes float64, work func(ops int) error, wipe, check func(ops int) error) *subject {
+	return &subject{
+		system: name, bytes: bytes, onGPU: true, clock: g.clock, check: check,
+		do: func(ops int) error {
+			return g.time(func() error { return work(ops) }, func() error { return wipe(ops) })
+		},
+	}
+}
+
+// asBytes is a slice's memory.
+func asBytes[T any](s []T) []byte {
+	var v T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
+}
+
+// put copies a slice into device memory taken for it.
+func put[T any](g *gpuRig, s []T) (device.Ptr, error) {
+	p, err := g.alloc(len(asBytes(s)))
+	if err != nil {
+		return 0, err
+	}
+	return p, errors.Join(g.stream.CopyIn(p, asBytes(s)), g.stream.Synchronize())
+}
+
+// readBack copies n values from device memory, part by part, and hands on each
+// part with the number of its first value.
+func readBack[T word](g *gpuRig, from device.Ptr, n int, check func(first int, part []T) error) error {
+	var v T
+	size := int(unsafe.Sizeof(v))
+	window := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(g.window))), len(g.window)/size)
+	for first := 0; first < n; first += len(window) {
+		part := window[:min(len(window), n-first)]
+		err := errors.Join(g.stream.CopyOut(asBytes(part), from+device.Ptr(first*size)), g.stream.Synchronize())
+		if err == nil {
+			err = check(first, part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allCores is the number of threads of the CPU's rows.
+func allCores() int { return runtime.GOMAXPROCS(0) }
+
+// drawPiece is the number of queries drawn from one stream of random numbers:
+// so the queries do not depend on the number of cores.
+const drawPiece = 1 << 20
+
+// drawPieces fills q on all cores; stream tells rounds apart.
+func drawPieces[W word](seed, stream uint64, q []W, fill filler[W]) {
+	pieces := (len(q) + drawPiece - 1) / drawPiece
+	spread(allCores(), pieces, func(lo, hi int) int {
+		for p := lo; p < hi; p++ {
+			rng := newRand(seed, streamPieces+stream<<20+uint64(p))
+			fill(rng, q[p*drawPiece:min((p+1)*drawPiece, len(q))])
+		}
+		return 0
+	})
+}
+
+// The further columns of the GPU experiments.
+const (
+	colBestGiga = "best Gops/s"
+	colGiga     = "Gops/s"
+)
+
+var gigaColumns = []extraColumn{{colBestGiga, number}, {colGiga, number}}
+
+// setGigas fills those columns.
+func (s *session) setGigas() {
+	for _, r := range s.rows {
+		if r.Best > 0 {
+			r.set(colBestGiga, 1/r.Best)
+			r.set(colGiga, 1/r.Median)
+		}
+	}
+}
+
+// queriesFit is an error where the queries, at so many bytes each, do not fit
+// into the machine's memory, or their numbers into the kernels' 32 bits.
+func (s *session) queriesFit(perQuery int) error {
+	need, free := int64(s.queries)*int64(perQuery), freeMemory()
+	switch {
+	case s.queries > maxGPUQueries:
+		return fmt.Errorf("--queries %s: a GPU takes at most %d at a time", sizeText(s.queries), maxGPUQueries)
+	case need > free:
+		return fmt.Errorf("--queries %s: queries and answers need %s, %s of memory are free: use fewer",
+			sizeText(s.queries), gib(need), gib(free))
+	}
+	return nil
+}
+
+// inWords is memory as whole words of 32 bits.
+func inWords(b []byte) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}

@@ -1,0 +1,63 @@
+package main
+
+var gpuEndToEnd = &experiment{
+	name:    "gpu-endtoend",
+	about:   "a batch of Get, uint64 to uint64, random hits, from host slices through the GPU and back",
+	figure:  "fig. 16(a) of the " + paper16 + ", with the whole tree on the GPU",
+	per:     "one key looked up, copies to the GPU and back included",
+	sizes:   []int{16 * mega, 64 * mega},
+	queries: 64 * mega,
+	extra:   gigaColumns,
+	run:     runGPUEndToEnd,
+}
+
+func runGPUEndToEnd(s *session) error {
+	const queryHost = 8 + 8 + 1 + 1 // query, value, found, found wanted
+	err := withGPU(s, queryHost, func(g *gpuRig) error {
+		return withCopyLimit(g, copyBuffer, func(limit *copyLimit) error {
+			return forEachSize(s, func(d *dataset[uint64]) error {
+				return endToEnd(s, d, limit)
+			})
+		})
+	})
+	s.setGigas()
+	return err
+}
+
+// endToEnd lets Pando's face answer, on the GPU and on the CPU, both timed by
+// the host's clock: what a caller waits.
+func endToEnd(s *session, d *dataset[uint64], limit *copyLimit) error {
+	s.say("building %s, %s ...", namePando, sizeText(len(d.keys)))
+	cpu, err := openFrozenFor(allCores(), namePandoCPU, d.keys, d.vals)
+	if err != nil {
+		return err
+	}
+	defer cpu.Close()
+	systems := []system[uint64]{frozenMap[uint64]{cpu}}
+	gpu, err := openOnGPU(s.gpu, allCores(), d)
+	if err != nil {
+		s.skip("%s at n %s: %v", namePandoGPU, sizeText(len(d.keys)), err)
+	} else {
+		defer gpu.Close()
+		systems = append([]system[uint64]{frozenMap[uint64]{gpu.frozen}}, systems...)
+	}
+	l := newLookups(s, d)
+	c, err := l.contest(systems, nil, allCores(), "", d.hits, allHits)
+	if err != nil {
+		return err
+	}
+	if limit != nil {
+		c.subjects = append(c.subjects, limit.subject())
+	}
+	for i := range l.want {
+		l.want[i] = true
+	}
+	c.fresh = func(round int) { drawPieces(s.seed, uint64(round+1), l.q, d.hits) }
+	if err := s.compete(c); err != nil {
+		return err
+	}
+	if gpu != nil && gpu.strayed() != "" {
+		s.skip("%s at n %s: not all of its answers are the GPU's: %s", namePandoGPU, sizeText(len(d.keys)), gpu.strayed())
+	}
+	return nil
+}

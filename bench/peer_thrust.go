@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/pando-index/pando/bench/gpu"
+)
+
+const (
+	nameThrust       = "thrust::lower_bound"
+	nameThrustGather = "thrust::lower_bound and gather"
+)
+
+// thrustProgram is the peer, compiled once a run: that takes half a minute.
+var thrustProgram struct {
+	sync.Mutex
+	built bool
+	dir   string
+	path  string
+	err   error
+}
+
+func buildThrust(s *session) (path string, err error) {
+	p := &thrustProgram
+	p.Lock()
+	defer p.Unlock()
+	if p.built {
+		return p.path, p.err
+	}
+	p.built = true
+	if p.dir, p.err = os.MkdirTemp("", "pando-bench-"); p.err != nil {
+		return "", p.err
+	}
+	s.say("compiling %s ...", nameThrust)
+	p.path, p.err = gpu.BuildThrust(p.dir)
+	return p.path, p.err
+}
+
+// removeThrust deletes the program at the end of a run.
+func removeThrust() error {
+	p := &thrustProgram
+	p.Lock()
+	defer p.Unlock()
+	dir := p.dir
+	p.built, p.dir, p.path, p.err = false, "", "", nil
+	if dir == "" {
+		return nil
+	}
+	return os.RemoveAll(dir)
+}
+
+// withThrust calls body with the peer's subject for n keys, or with nil, and a
+// line that says why, where it cannot run.
+func withThrust(s *session, name, mode string, n int, bytes float64, body func(*subject) error) error {
+	if !s.wanted(name) {
+		return body(nil)
+	}
+	path, err := buildThrust(s)
+	if errors.Is(err, exec.ErrNotFound) {
+		s.skip("%s: it is compiled here and now, and there is no nvcc on the PATH", name)
+		return body(nil)
+	}
+	var t *gpu.Thrust
+	if err == nil {
+		t, err = gpu.StartThrust(path, mode, n, s.queries, s.seed, s.warmUp)
+	}
+	if err != nil {
+		s.skip("%s at n %s: %v", name, sizeText(n), err)
+		return body(nil)
+	}
+	return errors.Join(body(thrustSubject(t, name, bytes)), t.Close())
+}
+
+// thrustSubject takes turns with the others though it is a process of its own.
+// It checks its results itself: they stay on the GPU.
+func thrustSubject(t *gpu.Thrust, name string, bytes float64) *subject {
+	var took time.Duration
+	return &subject{
+		system: name, bytes: bytes, onGPU: true,
+		do: func(ops int) (err error) {
+			took, err = t.Round(ops)
+			return err
+		},
+		clock: func() time.Duration { return took },
+		check: func(int) error { return nil },
+	}
+}
