@@ -17,7 +17,7 @@
 //	for k, v := range ix.Range(10, 20) { … }
 //
 // Any number of goroutines may read at the same time. Batches use all cores
-// by themselves.
+// by themselves, and a GPU where there is one and it pays; On says otherwise.
 //
 // # Keys and values
 //

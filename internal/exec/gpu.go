@@ -31,20 +31,22 @@ type Image struct {
 const (
 	gpuBucket    = 64 << 10
 	gpuBucketMin = 4 << 10
-	minFlight    = 3 // buckets on their way at once, at least
+	minFeeders   = 2 // goroutines that send buckets, at least
+	ahead        = 2 // buckets that each has on their way
 )
 
 // GPU runs batches on a GPU that holds a copy of the tree: each bucket is
-// copied into page-locked memory, sent, searched, sent back, copied out, with
-// several buckets on their way at once. What the GPU cannot do, for whatever
-// reason, the CPU does; from then on the CPU does everything.
+// copied into page-locked memory, sent, searched, sent back, copied out. Each
+// of several goroutines has two buckets on their way, so that it copies one
+// while the GPU works on the other. What the GPU cannot do, for whatever reason,
+// the CPU does; from then on the CPU does everything.
 type GPU[K order.Key, C order.Code] struct {
 	*CPU[K, C]
 	dev    device.Device
 	set    *kernel.Set
 	tree   kernel.Tree
 	image  Image
-	flight int
+	feed   int // goroutines that send buckets
 	slots  chan *slot
 	closed chan struct{}
 	once   sync.Once
@@ -63,12 +65,15 @@ type slot struct {
 	devOut  device.Ptr
 	devBits device.Ptr
 	ranks   []int
+
+	lo, hi int   // the queries on their way
+	err    error // what went wrong when they were sent
 }
 
 // NewGPU copies a tree to a GPU. The device is the schedule's from then on,
 // also if there is an error: Close, or the failing NewGPU, closes it.
 func NewGPU[K order.Key, C order.Code](cpu *CPU[K, C], dev device.Device, image Image) (*GPU[K, C], error) {
-	g := &GPU[K, C]{CPU: cpu, dev: dev, image: image, flight: max(cpu.workers, minFlight), closed: make(chan struct{})}
+	g := &GPU[K, C]{CPU: cpu, dev: dev, image: image, feed: max(cpu.workers, minFeeders), closed: make(chan struct{})}
 	g.jobs.New = func() any { return &gpuJob[K, C]{gpu: g} }
 	if err := g.prepare(); err != nil {
 		return nil, errors.Join(err, dev.Close())
@@ -79,7 +84,7 @@ func NewGPU[K order.Key, C order.Code](cpu *CPU[K, C], dev device.Device, image 
 
 // need is the device memory for tree and buckets.
 func (g *GPU[K, C]) need() int64 {
-	return int64(len(g.image.Memory)) + int64(g.flight)*(gpuBucket*(8+8)+gpuBucket/8)
+	return int64(len(g.image.Memory)) + int64(g.feed*ahead)*(gpuBucket*(8+8)+gpuBucket/8)
 }
 
 // prepare takes what is needed, after a look whether there is room for it.
@@ -94,8 +99,8 @@ func (g *GPU[K, C]) prepare() error {
 	if g.set, err = kernel.Load(g.dev); err != nil {
 		return err
 	}
-	g.slots = make(chan *slot, g.flight)
-	for range g.flight {
+	g.slots = make(chan *slot, g.feed*ahead)
+	for range cap(g.slots) {
 		s, err := g.newSlot()
 		if err != nil {
 			return err
@@ -203,7 +208,7 @@ func (g *GPU[K, C]) Close() error {
 	g.once.Do(func() {
 		g.forget.Stop()
 		close(g.closed)
-		for range g.flight {
+		for range cap(g.slots) {
 			<-g.slots
 		}
 		err = g.dev.Close()
@@ -211,11 +216,12 @@ func (g *GPU[K, C]) Close() error {
 	return err
 }
 
-// gpuJob is a batch under way.
+// gpuJob is a batch under way: its feeders take buckets in turn.
 type gpuJob[K order.Key, C order.Code] struct {
 	batch[K, C]
 	gpu    *GPU[K, C]
 	bucket int
+	next   atomic.Int64
 	hits   atomic.Int64
 }
 
@@ -229,36 +235,77 @@ func (g *GPU[K, C]) run(what batch[K, C]) (hits int) {
 	}
 	j := g.jobs.Get().(*gpuJob[K, C])
 	j.batch = what
-	j.bucket = min(max(n/(2*g.flight), gpuBucketMin), gpuBucket) &^ 31
+	j.bucket = min(max(n/(2*ahead*g.feed), gpuBucketMin), gpuBucket) &^ 31
+	j.next.Store(0)
 	j.hits.Store(0)
-	par.Run(g.flight, (n+j.bucket-1)/j.bucket, j)
+	par.Run(g.feed, min(g.feed, (n+j.bucket-1)/j.bucket), j)
 	hits = int(j.hits.Load())
 	j.batch = batch[K, C]{} // the caller's slices are not ours to keep
 	g.jobs.Put(j)
 	return hits
 }
 
-// Do answers one bucket: on the GPU, else on the CPU.
-func (j *gpuJob[K, C]) Do(piece int) {
-	g := j.gpu
-	lo := piece * j.bucket
-	hi := min(lo+j.bucket, len(j.keys))
-	if s := g.take(); s != nil {
-		hits, err := g.answerOn(s, &j.batch, lo, hi)
-		g.slots <- s
-		if err == nil {
-			j.hits.Add(int64(hits))
-			return
+// Do is one feeder: it sends a bucket, and takes back the one before.
+func (j *gpuJob[K, C]) Do(int) {
+	var sent *slot
+	for {
+		lo := int(j.next.Add(1)-1) * j.bucket
+		if lo >= len(j.keys) {
+			break
 		}
-		g.fail(err)
+		s := j.gpu.take(sent == nil)
+		if s == nil && sent != nil { // others have the slots: give back before waiting for one
+			j.finish(sent)
+			sent = nil
+			s = j.gpu.take(true)
+		}
+		hi := min(lo+j.bucket, len(j.keys))
+		if s == nil {
+			j.onCPU(lo, hi)
+			continue
+		}
+		s.lo, s.hi = lo, hi
+		s.err = j.gpu.send(s, &j.batch)
+		if sent != nil {
+			j.finish(sent)
+		}
+		sent = s
 	}
-	for ; lo < hi; lo += maxBucket {
-		j.hits.Add(int64(g.CPU.answer(&j.batch, lo, min(lo+maxBucket, hi))))
+	if sent != nil {
+		j.finish(sent)
 	}
 }
 
-// take gives a free slot, or nil where the GPU is not to be used any more.
-func (g *GPU[K, C]) take() *slot {
+// finish takes the results of a bucket that was sent, or lets the CPU answer
+// it, and gives the slot back.
+func (j *gpuJob[K, C]) finish(s *slot) {
+	g := j.gpu
+	hits, err := 0, s.err
+	if err == nil {
+		hits, err = g.receive(s, &j.batch)
+	} else {
+		s.stream.Synchronize() // what was sent of it must be over before the slot is used again
+	}
+	lo, hi := s.lo, s.hi
+	g.slots <- s
+	if err == nil {
+		j.hits.Add(int64(hits))
+		return
+	}
+	g.fail(err)
+	j.onCPU(lo, hi)
+}
+
+// onCPU answers queries [lo, hi).
+func (j *gpuJob[K, C]) onCPU(lo, hi int) {
+	for ; lo < hi; lo += maxBucket {
+		j.hits.Add(int64(j.gpu.CPU.answer(&j.batch, lo, min(lo+maxBucket, hi))))
+	}
+}
+
+// take gives a slot; nil where the GPU is not to be used any more, or none is
+// free and wait is false.
+func (g *GPU[K, C]) take(wait bool) *slot {
 	if g.down.Load() != nil {
 		return nil
 	}
@@ -266,6 +313,14 @@ func (g *GPU[K, C]) take() *slot {
 	case <-g.closed:
 		return nil
 	default:
+	}
+	if !wait {
+		select {
+		case s := <-g.slots:
+			return s
+		default:
+			return nil
+		}
 	}
 	select {
 	case <-g.closed:
@@ -275,11 +330,11 @@ func (g *GPU[K, C]) take() *slot {
 	}
 }
 
-// answerOn sends a bucket to the GPU and takes the results.
-func (g *GPU[K, C]) answerOn(s *slot, b *batch[K, C], lo, hi int) (hits int, err error) {
-	n := hi - lo
+// send puts a bucket on its way: keys in, search, results out.
+func (g *GPU[K, C]) send(s *slot, b *batch[K, C]) error {
+	n := s.hi - s.lo
 	codes := unsafe.Slice((*C)(unsafe.Pointer(&s.in[0])), n)
-	if from := g.codec.EncodeSlice(codes, b.keys[lo:hi]); g.codec.Identity() {
+	if from := g.codec.EncodeSlice(codes, b.keys[s.lo:s.hi]); g.codec.Identity() {
 		copy(codes, from)
 	}
 	if b.ask == rankAfter {
@@ -290,15 +345,29 @@ func (g *GPU[K, C]) answerOn(s *slot, b *batch[K, C], lo, hi int) (hits int, err
 	var c C
 	size := int(unsafe.Sizeof(c))
 	if err := s.stream.CopyIn(s.devIn, s.in[:n*size]); err != nil {
-		return 0, err
+		return err
 	}
 	if err := g.launch(s, b, 8*size, n); err != nil {
+		return err
+	}
+	if b.raw == nil {
+		return s.stream.CopyOut(s.out[:4*n], s.devOut)
+	}
+	if err := s.stream.CopyOut(s.out[:n*g.image.Bytes], s.devOut); err != nil {
+		return err
+	}
+	return s.stream.CopyOut(s.bits[:(n+31)/32*4], s.devBits)
+}
+
+// receive waits for a bucket and takes its results.
+func (g *GPU[K, C]) receive(s *slot, b *batch[K, C]) (hits int, err error) {
+	if err := s.stream.Synchronize(); err != nil {
 		return 0, err
 	}
 	if b.raw != nil {
-		return g.takeVals(s, b, lo, hi)
+		return g.takeVals(s, b), nil
 	}
-	return g.takeRanks(s, b, lo, hi, codes)
+	return g.takeRanks(s, b), nil
 }
 
 func (g *GPU[K, C]) launch(s *slot, b *batch[K, C], bits, n int) error {
@@ -313,27 +382,20 @@ func (g *GPU[K, C]) launch(s *slot, b *batch[K, C], bits, n int) error {
 	return g.set.Rank(s.stream, &s.params, &g.tree, bits, s.devIn, n, s.devOut)
 }
 
-// takeVals waits for values and bits and copies them out.
-func (g *GPU[K, C]) takeVals(s *slot, b *batch[K, C], lo, hi int) (hits int, err error) {
-	n, size := hi-lo, g.image.Bytes
+// takeVals copies values and found bits out.
+func (g *GPU[K, C]) takeVals(s *slot, b *batch[K, C]) (hits int) {
+	n, size := s.hi-s.lo, g.image.Bytes
+	copy(b.raw[s.lo*size:s.hi*size], s.out)
 	bits := s.bits[:(n+31)/32*4]
-	err = errors.Join(s.stream.CopyOut(s.out[:n*size], s.devOut), s.stream.CopyOut(bits, s.devBits), s.stream.Synchronize())
-	if err != nil {
-		return 0, err
-	}
-	copy(b.raw[lo*size:hi*size], s.out)
 	if b.found == nil {
-		return countBits(bits), nil
+		return countBits(bits)
 	}
-	return spreadBits(b.found[lo:hi], bits), nil
+	return spreadBits(b.found[s.lo:s.hi], bits)
 }
 
-// takeRanks waits for places and hands them on.
-func (g *GPU[K, C]) takeRanks(s *slot, b *batch[K, C], lo, hi int, codes []C) (hits int, err error) {
-	n := hi - lo
-	if err := errors.Join(s.stream.CopyOut(s.out[:4*n], s.devOut), s.stream.Synchronize()); err != nil {
-		return 0, err
-	}
+// takeRanks hands places on.
+func (g *GPU[K, C]) takeRanks(s *slot, b *batch[K, C]) (hits int) {
+	n := s.hi - s.lo
 	places := unsafe.Slice((*uint32)(unsafe.Pointer(&s.out[0])), n)
 	if b.ask == findEach {
 		for i, p := range places {
@@ -342,20 +404,20 @@ func (g *GPU[K, C]) takeRanks(s *slot, b *batch[K, C], lo, hi int, codes []C) (h
 				s.ranks[i] = -1
 			}
 		}
-		return b.sink.Take(lo, s.ranks[:n]), nil
+		return b.sink.Take(s.lo, s.ranks[:n])
 	}
-	ranks := b.ranks[lo:hi]
+	ranks := b.ranks[s.lo:s.hi]
 	for i, p := range places {
 		ranks[i] = int(p)
 	}
 	if b.ask == rankAfter { // nothing is above the greatest code
-		for i, c := range codes {
+		for i, c := range unsafe.Slice((*C)(unsafe.Pointer(&s.in[0])), n) {
 			if c == 0 {
 				ranks[i] = g.entries
 			}
 		}
 	}
-	return 0, nil
+	return 0
 }
 
 // Crossover finds the least batch from which on the GPU is faster than the
