@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // Questions allocate nothing, neither single ones nor batches.
@@ -25,7 +26,7 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 
 func allocations[K pando.Key, V any](d domain[K], v values[V], layout pando.LayoutKind) func(t *testing.T) {
 	return func(t *testing.T) {
-		rng := newRand(t)
+		rng := seed.Rand(t)
 		keys, vals := manyEntries(5000, d, v, rng)
 		ix := mustFreeze(t, keys, vals, pando.Layout(layout), pando.Workers(2))
 		defer ix.Close()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // batchSizes are those around a group of queries that walk together, and
@@ -31,7 +32,7 @@ func TestBatchesOfEverySize(t *testing.T) {
 
 func batches[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
-		rng := newRand(t)
+		rng := seed.Rand(t)
 		keys, vals := manyEntries(3000, d, v, rng)
 		m := newModel(keys, vals, v.same)
 		asked := probes(m, d, slices.Max(batchSizes), rng)
@@ -129,7 +130,7 @@ func TestRangeBatchOnManyWorkers(t *testing.T) {
 
 func rangeBatches[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
-		rng := newRand(t)
+		rng := seed.Rand(t)
 		keys, vals := manyEntries(500, d, v, rng)
 		m := newModel(keys, vals, v.same)
 		ix := mustFreeze(t, keys, vals, pando.Workers(3))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // Indexes of hundreds of thousands of entries: several workers build them, and
@@ -19,7 +20,7 @@ func TestLargeIndex(t *testing.T) {
 
 func large[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
-		rng := newRand(t)
+		rng := seed.Rand(t)
 		n := 300_000 + rng.IntN(1000)
 		if raceDetector || testing.Short() {
 			n /= 4
@@ -102,7 +103,7 @@ func keysOnly[K pando.Key](d domain[K]) func(t *testing.T) {
 				t.Errorf("panic: %v", v)
 			}
 		}()
-		rng := newRand(t)
+		rng := seed.Rand(t)
 		for _, n := range []int{0, 1, 2, 100, 2000} {
 			keys, vals := manyEntries(n, d, emptyValues, rng)
 			m := newModel(keys, vals, emptyValues.same)
@@ -127,7 +128,7 @@ func TestFreezeSeq(t *testing.T) {
 	if got := maps.Collect(byName.All()); !maps.Equal(got, ages) {
 		t.Errorf("got %v, want %v", got, ages)
 	}
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	keys, vals := manyEntries(3000, float64s[float64](), uint64Values, rng)
 	m := newModel(keys, vals, uint64Values.same)
 	byNumber, err := pando.FreezeSeq(func(yield func(float64, uint64) bool) {

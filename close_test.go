@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // panicOf gives what call panics with, as text; "" if it does not.
@@ -69,7 +70,7 @@ func TestUseAfterClosePanics(t *testing.T) {
 func usedAfterClose[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
 		for _, n := range []int{0, 1, 1000} {
-			keys, vals := manyEntries(n, d, v, newRand(t))
+			keys, vals := manyEntries(n, d, v, seed.Rand(t))
 			ix := mustFreeze(t, keys, vals)
 			for _, m := range everyMethod(ix) {
 				if m.name == "At" && n == 0 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -129,7 +130,7 @@ func TestCloseBesideReaders(t *testing.T) {
 
 func closedBesideReaders[V any](v values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
-		rng := newRand(t)
+		rng := seed.Rand(t)
 		const n = 8 * 9 * 9 * 9
 		keys, vals := evenKeys(n, v)
 		rounds := 40
@@ -235,7 +236,7 @@ func TestConcurrentReaders(t *testing.T) {
 
 func readConcurrently[V any](v values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
-		rng := newRand(t)
+		rng := seed.Rand(t)
 		const n = 5000
 		keys, vals := evenKeys(n, v)
 		ix := mustFreeze(t, keys, vals, pando.Workers(3))

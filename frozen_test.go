@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // Every method gives what a sorted slice gives, for every type of key, with
@@ -129,7 +130,7 @@ func keySets[K pando.Key](d domain[K], rng *rand.Rand) []keySet[K] {
 // every fourth.
 func properties[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
-		rng := newRand(t)
+		rng := seed.Rand(t)
 		for _, layout := range layouts[K](v) {
 			for j, n := range sizes[K](layout) {
 				for i, set := range keySets(d, rng) {

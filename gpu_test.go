@@ -10,6 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // interpreted runs a test with the interpreter in the place of GPU 0.
@@ -83,9 +84,8 @@ func compareIndexes[K Key, V comparable](t *testing.T, g, c *Frozen[K, V], asked
 }
 
 func TestGPUGivesWhatTheCPUGives(t *testing.T) {
-	seed := rand.Uint64N(1 << 32)
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	start := seed.Of(t)
+	rng := rand.New(rand.NewPCG(start, 0))
 	run := func(t *testing.T) {
 		n := 3000
 		ints, u32s, floats := make([]int64, n), make([]uint32, n), make([]float64, n)
@@ -111,7 +111,7 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 		sameAsCPU(t, []uint64{}, []uint64{}, []uint64{0, 1, ^uint64(0)})
 	}
 	t.Run("interpreter", func(t *testing.T) {
-		interpreted(t, seed)
+		interpreted(t, start)
 		run(t)
 	})
 	t.Run("cuda", func(t *testing.T) {

@@ -5,27 +5,13 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
-	"testing"
 	"unsafe"
 
 	"github.com/pando-index/pando"
 )
-
-// newRand gives a generator whose seed is in the log; the same variable in the
-// environment brings it back.
-func newRand(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("PANDO_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("PANDO_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // model is the simplest thing that could be right: entries sorted by
 // cmp.Compare, equal keys in the order they came in.

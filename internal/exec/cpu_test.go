@@ -4,25 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"sort"
-	"strconv"
 	"sync"
 	"testing"
 
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/seed"
 )
-
-func newRand(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("PANDO_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("PANDO_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // sorted is a layout that could not be simpler. It notes the buckets it is
 // given.
@@ -122,7 +111,7 @@ func TestAnswersOnAnyNumberOfWorkers(t *testing.T) {
 
 // answers asks batches of every size, for keys among which are the domain's ends.
 func answers[K order.Key, C order.Code](t *testing.T, ends ...K) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	codec := order.NewCodec[K, C]()
 	random := func() K {
 		if rng.IntN(4) == 0 {

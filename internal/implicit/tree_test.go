@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -115,9 +116,7 @@ func TestAgainstSortedSlice(t *testing.T) {
 }
 
 func againstModel[C simd.Code](t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := seed.Rand(t)
 	for _, cfg := range configs[C]() {
 		for _, n := range sizes(simd.LineBytes/keyBytes[C]()/2, cfg.Fanout) {
 			for name, keys := range keySets[C](n, rng) {

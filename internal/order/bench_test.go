@@ -3,6 +3,8 @@ package order
 import (
 	"fmt"
 	"testing"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 var sink uint64
@@ -15,7 +17,7 @@ func BenchmarkEncode(b *testing.B) {
 
 func benchEncode[K Key](b *testing.B) {
 	c := NewCodec[K, uint64]()
-	r := newRand(b)
+	r := seed.Rand(b)
 	keys := make([]K, 512)
 	for i := range keys {
 		keys[i] = c.Decode(r.Uint64())
@@ -75,7 +77,7 @@ func perKey(b *testing.B, n int) {
 }
 
 func randomPairs(b *testing.B, n int) pairs[uint64, uint64] {
-	r := newRand(b)
+	r := seed.Rand(b)
 	p := pairs[uint64, uint64]{make([]uint64, n), make([]uint64, n)}
 	for i := range p.codes {
 		p.codes[i], p.payload[i] = r.Uint64(), uint64(i)
@@ -94,7 +96,7 @@ func BenchmarkSort(b *testing.B) {
 			for _, workers := range []int{1, 2} {
 				b.Run(fmt.Sprintf("%s/n=%d/workers=%d", d.name, n, workers), func(b *testing.B) {
 					input := randomPairs(b, n)
-					d.fill(newRand(b), input.codes)
+					d.fill(seed.Rand(b), input.codes)
 					benchSort(b, input, workers)
 				})
 			}

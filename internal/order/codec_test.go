@@ -4,25 +4,13 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
-)
 
-// newRand gives a source whose seed is logged, and taken from PANDO_SEED if
-// that is set.
-func newRand(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s, err := strconv.ParseUint(os.Getenv("PANDO_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("PANDO_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
+	"github.com/pando-index/pando/internal/seed"
+)
 
 type (
 	myInt     int
@@ -80,7 +68,7 @@ func testWord[K Key](t *testing.T) {
 }
 
 func testKey[K Key, C Code](t *testing.T) {
-	keys := sample[K](newRand(t))
+	keys := sample[K](seed.Rand(t))
 	c := NewCodec[K, C]()
 	for _, a := range keys {
 		for _, b := range keys {

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // distributions fill codes of 64 bits. A uint32 takes the high half of one, so
@@ -139,7 +141,7 @@ func checkAllTypes(t *testing.T, codes []uint64, workers int) {
 }
 
 func TestSortSmall(t *testing.T) {
-	r := newRand(t)
+	r := seed.Rand(t)
 	for _, d := range distributions {
 		t.Run(d.name, func(t *testing.T) {
 			for n := range 301 {
@@ -152,7 +154,7 @@ func TestSortSmall(t *testing.T) {
 }
 
 func TestSortAroundSoloMax(t *testing.T) {
-	r := newRand(t)
+	r := seed.Rand(t)
 	for _, n := range []int{soloMax, soloMax + 1 + r.IntN(soloMax)} {
 		codes := make([]uint64, n)
 		for _, d := range distributions {
@@ -163,7 +165,7 @@ func TestSortAroundSoloMax(t *testing.T) {
 }
 
 func TestSortLarge(t *testing.T) {
-	r := newRand(t)
+	r := seed.Rand(t)
 	for _, d := range distributions {
 		t.Run(d.name, func(t *testing.T) {
 			codes := make([]uint64, 100_000)
@@ -177,7 +179,7 @@ func TestSortLarge(t *testing.T) {
 }
 
 func TestSortMillion(t *testing.T) {
-	r := newRand(t)
+	r := seed.Rand(t)
 	for i, d := range distributions {
 		t.Run(d.name, func(t *testing.T) {
 			codes := make([]uint64, 1_000_000)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // One descent anywhere, within a piece, between pieces or between the buffers
@@ -38,7 +40,7 @@ func TestSortedSeesEveryDescent(t *testing.T) {
 }
 
 func TestSortedOfShortSlices(t *testing.T) {
-	r := newRand(t)
+	r := seed.Rand(t)
 	c := NewCodec[float32, uint32]()
 	u := NewCodec[uint32, uint32]()
 	for n := range 600 {

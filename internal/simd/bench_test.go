@@ -1,6 +1,10 @@
 package simd
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/pando-index/pando/internal/seed"
+)
 
 // BenchmarkSearch searches a tree that fits the nearest caches: the cost of
 // the instructions, not of the memory.
@@ -15,7 +19,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 func benchSearch[C Code](b *testing.B) {
-	rng := newRand(b)
+	rng := seed.Rand(b)
 	tree := makeTree(form{levels: 2, top: 1, pairs: true}, named[C]("random", rng))
 	tree.Distance = 16
 	keys := asked(tree, 1024, rng)

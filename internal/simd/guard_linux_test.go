@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // guarded gives n words that end where memory ends: to read one word more is
@@ -32,7 +34,7 @@ func TestNothingIsReadBehindTheEnd(t *testing.T) {
 }
 
 func readsInside[C Code](t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, f := range forms() {
 		if f.hybrid { // these may count one child too many and end behind
 			continue

@@ -3,23 +3,9 @@ package simd
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
-	"testing"
 	"unsafe"
 )
-
-// newRand gives a generator whose seed is in the log; the same variable in the
-// environment brings it back.
-func newRand(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("PANDO_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("PANDO_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // handmade is a tree put together node by node, with every level full. Its
 // nodes are sorted, but need not agree with each other: what the search

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // eachPath runs a test on every path of this machine.
@@ -43,7 +45,7 @@ func TestCountLessAroundEverySlot(t *testing.T) {
 // answer of a path shows as the leaf it goes on to: leaves of maxima count
 // nothing themselves.
 func countLess[C Code](t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, kind := range fillings[C](rng) {
 		for range 20 {
 			node := make([]C, nodeKeys[C]())
@@ -99,7 +101,7 @@ func TestPathsEqualTheDefinition(t *testing.T) {
 
 // pathEqual asks batches of every length in trees of every form and filling.
 func pathEqual[C Code](t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, f := range forms() {
 		for _, kind := range fillings[C](rng) {
 			if testing.Short() && f.levels == 3 && kind.name != "mixed" {
@@ -126,7 +128,7 @@ func TestEveryDistance(t *testing.T) {
 
 // everyDistance asks batches of every length at every distance.
 func everyDistance[C Code](t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, f := range []form{{levels: 0}, {levels: 2, top: 0}, {levels: 3, top: 1, pairs: true}} {
 		tree := makeTree(f, named[C]("mixed", rng))
 		keys := asked(tree, longest, rng)
@@ -150,7 +152,7 @@ func TestEmptyTreeHoldsNothing(t *testing.T) {
 }
 
 func emptyTree[C Code](t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, kind := range fillings[C](rng) {
 		tree := makeTree(form{pairs: true}, kind.fill)
 		tree.LeafMask, tree.Len = 0, 0
@@ -257,7 +259,7 @@ func checkGet[C Code](t *handmade[C], keys []C, want []answer[C]) error {
 // Prefetches must not fault wherever they point: those of Find for values, and
 // those asked for.
 func TestPrefetchAnywhere(t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	tree := makeTree(form{levels: 2, top: 1}, named[uint64]("mixed", rng))
 	keys := asked(tree, longest, rng)
 	want := answers(tree, keys)

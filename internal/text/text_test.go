@@ -3,23 +3,14 @@ package text
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 	"testing"
 	"unsafe"
-)
 
-func newRand(t testing.TB) *rand.Rand {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("PANDO_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("PANDO_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 1))
-}
+	"github.com/pando-index/pando/internal/seed"
+)
 
 // awkward are strings at which a comparison can go wrong: nothing, one the
 // prefix of another, and the bytes at both ends, which are no letters and no
@@ -48,7 +39,7 @@ func randomStrings(n int, rng *rand.Rand) []string {
 // Order sorts, keeps equal strings in the order they come in, and leaves
 // sorted strings alone.
 func TestOrderIsStable(t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for n := range 300 {
 		keys := randomStrings(n, rng)
 		rows := Order(keys)
@@ -75,7 +66,7 @@ func TestOrderIsStable(t *testing.T) {
 }
 
 func TestBlockAgainstSortedSlice(t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for n := range 200 {
 		keys := randomStrings(n, rng)
 		given := slices.Clone(keys)
@@ -114,7 +105,7 @@ func compare(b *Block, keys, asked []string) error {
 
 // A block takes exactly what Need says beforehand, so that a limit holds.
 func TestNeedIsWhatABlockTakes(t *testing.T) {
-	rng := newRand(t)
+	rng := seed.Rand(t)
 	for _, n := range []int{0, 1, 2, 100, 3000} {
 		keys := randomStrings(n, rng)
 		b := Build(keys, Order(keys))
@@ -143,7 +134,7 @@ func TestBlockKeepsNothingOfItsInput(t *testing.T) {
 }
 
 func TestSearchAllocatesNothing(t *testing.T) {
-	keys := randomStrings(1000, newRand(t))
+	keys := randomStrings(1000, seed.Rand(t))
 	b := Build(keys, Order(keys))
 	n := testing.AllocsPerRun(100, func() {
 		for _, k := range awkward {

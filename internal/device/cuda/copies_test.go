@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // arena is memory that is not Go's.
@@ -22,7 +23,7 @@ func arena(t testing.TB, n int) []byte {
 // testCopies does random copies and fills in a block of device memory and the
 // same in a slice, with host memory of each kind, and compares often.
 func testCopies(t *testing.T, d device.Device, n int) {
-	rng := seeded(t)
+	rng := seed.Rand(t)
 	p := must[device.Ptr](t)(d.Alloc(n))
 	s := must[device.Stream](t)(d.NewStream())
 	model := make([]byte, n)

@@ -7,26 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/seed"
 )
-
-// seeded gives a random source whose seed is logged; CUDA_TEST_SEED repeats it.
-func seeded(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s, err := strconv.ParseUint(os.Getenv("CUDA_TEST_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Log("CUDA_TEST_SEED =", seed)
-	return rand.New(rand.NewPCG(seed, 0))
-}
 
 // all is one of everything a device makes.
 type all struct {
@@ -274,7 +262,7 @@ func TestFailAtEveryCall(t *testing.T) {
 
 // Launches reach the driver as they were asked for.
 func TestLaunchArguments(t *testing.T) {
-	rng := seeded(t)
+	rng := seed.Rand(t)
 	f, d := newFake(t, 1)
 	g := open(t, d, 0)
 	m := must[device.Module](t)(g.Load("code"))
@@ -387,7 +375,7 @@ func TestManyGoroutines(t *testing.T) {
 // Streams, events, modules and at last the device are closed under goroutines
 // that go on using them: calls fail or work, but never use what is gone.
 func TestCloseWhileInUse(t *testing.T) {
-	rng := seeded(t)
+	rng := seed.Rand(t)
 	for range 30 {
 		f, d := newFake(t, 1)
 		g := open(t, d, 0)

@@ -14,14 +14,14 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
 
 // onEach runs a test on the interpreter under several seeds, and on a GPU
 // where there is one.
 func onEach(t *testing.T, seeds int, test func(t *testing.T, d device.Device, rng *rand.Rand)) {
-	first := rand.Uint64N(1 << 32)
-	t.Logf("seeds from %d", first)
+	first := seed.Of(t)
 	for i := range uint64(seeds) {
 		d := ptx.New(ptx.Seed(first+i), ptx.Memory(64<<20))
 		test(t, d, rand.New(rand.NewPCG(first+i, 0)))
