@@ -34,7 +34,7 @@ func (e *fixed[K, C, V]) attach(asked Device) (Device, string, error) {
 	case errors.Is(err, device.ErrNoDevice) && asked.kind == gpu:
 		return asked, "", fmt.Errorf("%w: On(%v): %w; `pando devices` lists what there is", ErrNoDevice, asked, err)
 	case errors.Is(err, device.ErrNoDriver):
-		return CPU, "no GPU: " + err.Error(), nil
+		return CPU, "no GPU driver on this machine", nil
 	case err != nil:
 		slog.Warn("pando: the index is not on the GPU, the CPU answers", "error", err)
 		return CPU, "GPU not used: " + err.Error(), nil
