@@ -206,9 +206,7 @@ func encode[K Key, C order.Code](codec order.Codec[K, C], dst []C, keys []K, wor
 	const piece = 64 << 10
 	par.Run(workers, (len(keys)+piece-1)/piece, par.Func(func(p int) {
 		lo, hi := p*piece, min((p+1)*piece, len(keys))
-		if codes := codec.EncodeSlice(dst[lo:hi], keys[lo:hi]); codec.Identity() {
-			copy(dst[lo:hi], codes)
-		}
+		codec.EncodeTo(dst[lo:hi], keys[lo:hi])
 	}))
 }
 

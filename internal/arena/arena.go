@@ -64,7 +64,6 @@ type Block struct {
 	bytes    int64 // counted in InUse
 	mem      *mapping
 	released atomic.Bool
-	cleanup  runtime.Cleanup
 }
 
 // mapping is what the system gave: the part of a Block that its cleanup needs.
@@ -115,7 +114,7 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	case pages == HugeInner && len(sizes) > 0:
 		adviseHuge(m, uintptr(roundUp(sizes[0], HugeSize)))
 	}
-	b.cleanup = runtime.AddCleanup(b, (*mapping).unmap, m)
+	runtime.AddCleanup(b, (*mapping).unmap, m)
 	return b, nil
 }
 

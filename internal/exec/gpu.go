@@ -334,9 +334,7 @@ func (g *GPU[K, C]) take(wait bool) *slot {
 func (g *GPU[K, C]) send(s *slot, b *batch[K, C]) error {
 	n := s.hi - s.lo
 	codes := unsafe.Slice((*C)(unsafe.Pointer(&s.in[0])), n)
-	if from := g.codec.EncodeSlice(codes, b.keys[s.lo:s.hi]); g.codec.Identity() {
-		copy(codes, from)
-	}
+	g.codec.EncodeTo(codes, b.keys[s.lo:s.hi])
 	if b.ask == rankAfter {
 		for i := range codes {
 			codes[i]++

@@ -26,6 +26,14 @@ func (c Codec[K, C]) EncodeSlice(dst []C, src []K) []C {
 	return dst
 }
 
+// EncodeTo sets dst, which is as long as src, to the codes of src. Unlike
+// EncodeSlice it always copies.
+func (c Codec[K, C]) EncodeTo(dst []C, src []K) {
+	if codes := c.EncodeSlice(dst, src); c.Identity() {
+		copy(dst, codes)
+	}
+}
+
 // DecodeSlice puts the keys of the codes src into dst[:len(src)]. It panics if
 // dst is too short.
 func (c Codec[K, C]) DecodeSlice(dst []K, src []C) {
