@@ -61,6 +61,20 @@ func RankBy[C Code](t *Tree, m Method, keys []C, ranks []int) {
 	rankAsm(bytes(t), m, wide[C](), bytes(&keys[0]), len(keys), &ranks[0])
 }
 
+// Descend sets places[i] to the place that keys[i] leads to behind the last
+// level.
+func Descend[C Code](t *Tree, keys []C, places []int) {
+	_ = places[:len(keys)]
+	if len(keys) == 0 {
+		return
+	}
+	if active == Go {
+		downGo(t, keys, places)
+		return
+	}
+	downAsm(bytes(t), wide[C](), bytes(&keys[0]), len(keys), &places[0])
+}
+
 // Find sets ranks[i] to the place of the first entry whose key is keys[i], or
 // to -1 where there is none. It prefetches the value at that place.
 func Find[C Code](t *Tree, keys []C, ranks []int) {
@@ -108,6 +122,25 @@ func (t *Tree) Prefetch(place uint64, n int) {
 	if active != Go && n > 0 {
 		prefetchAsm((*byte)(unsafe.Add(t.Base, place*8)), n)
 	}
+}
+
+// Copy copies src to dst past the caches: for memory that this CPU does not
+// read again soon, such as what a GPU fetches, or the results of a large batch.
+// A plain copy would first read what it overwrites. dst is at least as long.
+func Copy(dst, src []byte) {
+	head := 0
+	if len(src) > 0 {
+		head = int(-uintptr(unsafe.Pointer(&dst[0])) % LineBytes)
+	}
+	lines := (len(src) - head) / LineBytes
+	if active == Go || lines <= 0 {
+		copy(dst, src)
+		return
+	}
+	copy(dst, src[:head])
+	streamAsm(&dst[head], &src[head], lines)
+	tail := head + lines*LineBytes
+	copy(dst[tail:], src[tail:])
 }
 
 func wide[C Code]() bool {

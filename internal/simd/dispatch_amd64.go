@@ -60,6 +60,19 @@ func findAsm(t *byte, wide bool, keys *byte, n int, ranks *int) {
 	}
 }
 
+func downAsm(t *byte, wide bool, keys *byte, n int, places *int) {
+	switch {
+	case active == AVX512 && wide:
+		down64AVX512(t, keys, n, places)
+	case active == AVX512:
+		down32AVX512(t, keys, n, places)
+	case wide:
+		down64AVX2(t, keys, n, places)
+	default:
+		down32AVX2(t, keys, n, places)
+	}
+}
+
 func getAsm(t *byte, wide bool, keys *byte, n int, vals *byte, found *bool) int {
 	switch {
 	case active == AVX512 && wide:
@@ -87,3 +100,5 @@ func seekAsm(t *byte, wide bool, key uint64) (rank int, equal bool) {
 }
 
 func prefetchAsm(at *byte, lines int) { prefetchLines(at, lines) }
+
+func streamAsm(dst, src *byte, lines int) { streamLines(dst, src, lines) }

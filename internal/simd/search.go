@@ -75,11 +75,24 @@ func rankGo[C Code](t *Tree, m Method, keys []C, ranks []int) {
 	var nodes [group]uint64
 	for len(keys) > 0 {
 		n := min(len(keys), group)
-		descendGo(t, m, keys[:n], &nodes)
+		descendGo(t, m, keys[:n], ranks, &nodes)
 		for i, key := range keys[:n] {
 			ranks[i] = rankInLeaf(t, nodes[i], key)
 		}
 		keys, ranks = keys[n:], ranks[n:]
+	}
+}
+
+// downGo is Descend in plain Go.
+func downGo[C Code](t *Tree, keys []C, places []int) {
+	var nodes [group]uint64
+	for len(keys) > 0 {
+		n := min(len(keys), group)
+		descendGo(t, Linear, keys[:n], places, &nodes)
+		for i := range n {
+			places[i] = int(nodes[i])
+		}
+		keys, places = keys[n:], places[n:]
 	}
 }
 
@@ -88,7 +101,7 @@ func findGo[C Code](t *Tree, keys []C, ranks []int) {
 	var nodes [group]uint64
 	for len(keys) > 0 {
 		n := min(len(keys), group)
-		descendGo(t, Linear, keys[:n], &nodes)
+		descendGo(t, Linear, keys[:n], ranks, &nodes)
 		for i, key := range keys[:n] {
 			ranks[i] = -1
 			if at := placeInLeaf(t, nodes[i], key); at >= 0 {
@@ -104,7 +117,7 @@ func getGo[C Code](t *Tree, keys, vals []C, found []bool) (hits int) {
 	var nodes [group]uint64
 	for len(keys) > 0 {
 		n := min(len(keys), group)
-		descendGo(t, Linear, keys[:n], &nodes)
+		descendGo(t, Linear, keys[:n], vals, &nodes)
 		for i, key := range keys[:n] {
 			at := placeInLeaf(t, nodes[i], key)
 			vals[i] = 0
@@ -134,10 +147,16 @@ func seekGo[C Code](t *Tree, key C) (rank int, equal bool) {
 	return rankInLeaf(t, x, key), placeInLeaf(t, x, key) >= 0
 }
 
-// descendGo takes up to group queries from the root to their leaves.
-func descendGo[C Code](t *Tree, m Method, keys []C, nodes *[group]uint64) {
+// descendGo takes up to group queries down to their leaves, from the root or
+// from the places in start.
+func descendGo[C Code, P int | uint32 | uint64](t *Tree, m Method, keys []C, start []P, nodes *[group]uint64) {
 	clear(nodes[:])
-	for l := range t.Levels {
+	if t.From > 0 {
+		for i := range keys {
+			nodes[i] = uint64(start[i])
+		}
+	}
+	for l := t.From; l < t.Levels; l++ {
 		for i, key := range keys {
 			x := nodes[i]
 			nodes[i] = t.child(l, x, CountLess(m, nodeAt[C](t, x), key))

@@ -19,6 +19,11 @@ func rank32HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
 //go:noescape
 func rank32SequentialAVX2(t *byte, keys *byte, n int, out *int)
 
+// Equals downGo; n is at least 1.
+//
+//go:noescape
+func down32AVX2(t *byte, keys *byte, n int, out *int)
+
 // Equals findGo; n is at least 1.
 //
 //go:noescape
@@ -49,6 +54,11 @@ func rank64HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
 //go:noescape
 func rank64SequentialAVX2(t *byte, keys *byte, n int, out *int)
 
+// Equals downGo; n is at least 1.
+//
+//go:noescape
+func down64AVX2(t *byte, keys *byte, n int, out *int)
+
 // Equals findGo; n is at least 1.
 //
 //go:noescape
@@ -68,3 +78,8 @@ func seek64AVX2(t *byte, key uint64) (rank int, equal bool)
 //
 //go:noescape
 func prefetchLines(at *byte, lines int)
+
+// Copies lines of 64 bytes; dst is at a multiple of 64, lines is at least 1.
+//
+//go:noescape
+func streamLines(dst *byte, src *byte, lines int)

@@ -6,7 +6,7 @@
 
 // func rank32AVX2(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank32AVX2(SB), NOSPLIT, $16-32
+TEXT ·rank32AVX2(SB), NOSPLIT, $24-32
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -23,9 +23,12 @@ TEXT ·rank32AVX2(SB), NOSPLIT, $16-32
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     144(AX), R8
+	MOVQ     224(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
 	MOVQ     136(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
@@ -37,9 +40,14 @@ next:
 	VPBROADCASTD (DX)(R9*4), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VPXOR     (CX)(R11*8), Y0, Y2
@@ -55,7 +63,7 @@ walk:
 	ADDQ      (R10), R11
 	LEAQ      (R11)(R12*8), R11
 	ADDQ      $0x08, R10
-	CMPQ      R10, 8(SP)
+	CMPQ      R10, 16(SP)
 	JNE       walk
 
 walked:
@@ -66,7 +74,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -136,7 +144,7 @@ done:
 
 // func rank32HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank32HierarchicalAVX2(SB), NOSPLIT, $16-32
+TEXT ·rank32HierarchicalAVX2(SB), NOSPLIT, $24-32
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -153,9 +161,12 @@ TEXT ·rank32HierarchicalAVX2(SB), NOSPLIT, $16-32
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     144(AX), R8
+	MOVQ     224(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
 	MOVQ     136(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
@@ -167,9 +178,14 @@ next:
 	VPBROADCASTD (DX)(R9*4), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VMOVD     12(CX)(R11*8), X2
@@ -191,7 +207,7 @@ walk:
 	ADDQ      (R10), R11
 	LEAQ      (R11)(R12*8), R11
 	ADDQ      $0x08, R10
-	CMPQ      R10, 8(SP)
+	CMPQ      R10, 16(SP)
 	JNE       walk
 
 walked:
@@ -202,7 +218,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -278,7 +294,7 @@ done:
 
 // func rank32SequentialAVX2(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank32SequentialAVX2(SB), NOSPLIT, $16-32
+TEXT ·rank32SequentialAVX2(SB), NOSPLIT, $24-32
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -295,9 +311,12 @@ TEXT ·rank32SequentialAVX2(SB), NOSPLIT, $16-32
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     144(AX), R8
+	MOVQ     224(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
 	MOVQ     136(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
@@ -309,9 +328,14 @@ next:
 	VPBROADCASTD (DX)(R9*4), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	LEAQ (CX)(R11*8), R13
@@ -330,7 +354,7 @@ counted2:
 	ADDQ  (R10), R11
 	LEAQ  (R11)(R12*8), R11
 	ADDQ  $0x08, R10
-	CMPQ  R10, 8(SP)
+	CMPQ  R10, 16(SP)
 	JNE   walk
 
 walked:
@@ -341,7 +365,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -412,9 +436,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func find32AVX2(t *byte, keys *byte, n int, out *int)
-// Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
-TEXT ·find32AVX2(SB), NOSPLIT, $16-32
+// func down32AVX2(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX2, CMOV, MMX+, POPCNT
+TEXT ·down32AVX2(SB), NOSPLIT, $24-32
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -431,9 +455,12 @@ TEXT ·find32AVX2(SB), NOSPLIT, $16-32
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     144(AX), R8
+	MOVQ     224(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
 	MOVQ     136(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
@@ -445,9 +472,14 @@ next:
 	VPBROADCASTD (DX)(R9*4), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VPXOR     (CX)(R11*8), Y0, Y2
@@ -463,7 +495,7 @@ walk:
 	ADDQ      (R10), R11
 	LEAQ      (R11)(R12*8), R11
 	ADDQ      $0x08, R10
-	CMPQ      R10, 8(SP)
+	CMPQ      R10, 16(SP)
 	JNE       walk
 
 walked:
@@ -474,7 +506,127 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
+	MOVQ 16(SP), R10
+	CMPQ R10, R8
+	JE   leaf
+
+stage:
+	CMPQ         R11, BX
+	JAE          staged
+	VPBROADCASTD (DX)(R11*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (SI)(R11*8), R12
+	VPXOR        (CX)(R12*8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R13
+	VPXOR        32(CX)(R12*8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R14
+	SHLL         $0x08, R14
+	ORL          R14, R13
+	POPCNTL      R13, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
+
+staged:
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
+	JNE  stage
+
+leaf:
+	// The oldest is at its leaf.
+	CMPQ         R11, BX
+	JAE          done
+	VPBROADCASTD (DX)(R11*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	MOVQ         R10, (SI)(R11*8)
+
+done:
+	INCQ R9
+	CMPQ R9, (SP)
+	JB   next
+	VZEROUPPER
+	RET
+
+// func find32AVX2(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
+TEXT ·find32AVX2(SB), NOSPLIT, $24-32
+	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLD   $0x1f, Y0, Y0
+	MOVQ     keys+8(FP), DX
+	MOVQ     n+16(FP), BX
+	MOVQ     out+24(FP), SI
+	MOVQ     200(AX), DI
+	CMPQ     DI, BX
+	CMOVQHI  BX, DI
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
+	INCQ     R8
+	IMULQ    DI, R8
+	ADDQ     BX, R8
+	MOVQ     R8, (SP)
+	MOVQ     224(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	XORL     R9, R9
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
+	JAE          older
+	VPBROADCASTD (DX)(R9*4), Y1
+	VPXOR        Y0, Y1, Y1
+	XORL         R11, R11
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
 	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
+
+walk:
+	VPXOR     (CX)(R11*8), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R12
+	VPXOR     32(CX)(R11*8), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R13
+	SHLL      $0x08, R13
+	ORL       R13, R12
+	POPCNTL   R12, R12
+	IMULQ     152(AX), R11
+	ADDQ      (R10), R11
+	LEAQ      (R11)(R12*8), R11
+	ADDQ      $0x08, R10
+	CMPQ      R10, 16(SP)
+	JNE       walk
+
+walked:
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
+
+older:
+	// Older queries take one level each.
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -551,7 +703,7 @@ done:
 
 // func get32AVX2(t *byte, keys *byte, n int, out *byte, found *bool) int
 // Requires: AVX, AVX2, BMI, CMOV, MMX+, POPCNT
-TEXT ·get32AVX2(SB), NOSPLIT, $16-48
+TEXT ·get32AVX2(SB), NOSPLIT, $24-48
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -569,9 +721,12 @@ TEXT ·get32AVX2(SB), NOSPLIT, $16-48
 	IMULQ    R8, R9
 	ADDQ     SI, R9
 	MOVQ     R9, (SP)
-	MOVQ     144(AX), R9
+	MOVQ     224(AX), R9
 	LEAQ     8(AX)(R9*8), R9
 	MOVQ     R9, 8(SP)
+	MOVQ     144(AX), R9
+	LEAQ     8(AX)(R9*8), R9
+	MOVQ     R9, 16(SP)
 	MOVQ     136(AX), R9
 	LEAQ     8(AX)(R9*8), R9
 	XORL     R10, R10
@@ -583,9 +738,14 @@ next:
 	VPBROADCASTD (BX)(R10*4), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R12, R12
-	LEAQ         8(AX), R11
-	CMPQ         R11, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVL         (DI)(R10*4), R12
+
+root:
+	MOVQ 8(SP), R11
+	CMPQ R11, 16(SP)
+	JE   walked
 
 walk:
 	VPXOR     (CX)(R12*8), Y0, Y2
@@ -601,7 +761,7 @@ walk:
 	ADDQ      (R11), R12
 	LEAQ      (R12)(R13*8), R12
 	ADDQ      $0x08, R11
-	CMPQ      R11, 8(SP)
+	CMPQ      R11, 16(SP)
 	JNE       walk
 
 walked:
@@ -612,7 +772,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R10, R12
 	SUBQ R8, R12
-	MOVQ 8(SP), R11
+	MOVQ 16(SP), R11
 	CMPQ R11, R9
 	JE   leaf
 
@@ -761,7 +921,7 @@ leaf:
 
 // func rank64AVX2(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank64AVX2(SB), NOSPLIT, $16-32
+TEXT ·rank64AVX2(SB), NOSPLIT, $24-32
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -778,9 +938,12 @@ TEXT ·rank64AVX2(SB), NOSPLIT, $16-32
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     144(AX), R8
+	MOVQ     224(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
 	MOVQ     136(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
@@ -792,9 +955,14 @@ next:
 	VPBROADCASTQ (DX)(R9*8), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VPXOR     (CX)(R11*8), Y0, Y2
@@ -810,7 +978,7 @@ walk:
 	ADDQ      (R10), R11
 	LEAQ      (R11)(R12*8), R11
 	ADDQ      $0x08, R10
-	CMPQ      R10, 8(SP)
+	CMPQ      R10, 16(SP)
 	JNE       walk
 
 walked:
@@ -821,7 +989,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -891,7 +1059,7 @@ done:
 
 // func rank64HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank64HierarchicalAVX2(SB), NOSPLIT, $16-32
+TEXT ·rank64HierarchicalAVX2(SB), NOSPLIT, $24-32
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -908,9 +1076,12 @@ TEXT ·rank64HierarchicalAVX2(SB), NOSPLIT, $16-32
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     144(AX), R8
+	MOVQ     224(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
 	MOVQ     136(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
@@ -922,9 +1093,14 @@ next:
 	VPBROADCASTQ (DX)(R9*8), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VMOVQ     16(CX)(R11*8), X2
@@ -944,7 +1120,7 @@ walk:
 	ADDQ      (R10), R11
 	LEAQ      (R11)(R12*8), R11
 	ADDQ      $0x08, R10
-	CMPQ      R10, 8(SP)
+	CMPQ      R10, 16(SP)
 	JNE       walk
 
 walked:
@@ -955,7 +1131,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -1029,7 +1205,7 @@ done:
 
 // func rank64SequentialAVX2(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank64SequentialAVX2(SB), NOSPLIT, $16-32
+TEXT ·rank64SequentialAVX2(SB), NOSPLIT, $24-32
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -1046,9 +1222,12 @@ TEXT ·rank64SequentialAVX2(SB), NOSPLIT, $16-32
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     144(AX), R8
+	MOVQ     224(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
 	MOVQ     136(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
@@ -1060,9 +1239,14 @@ next:
 	VPBROADCASTQ (DX)(R9*8), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	LEAQ (CX)(R11*8), R13
@@ -1081,7 +1265,7 @@ counted2:
 	ADDQ  (R10), R11
 	LEAQ  (R11)(R12*8), R11
 	ADDQ  $0x08, R10
-	CMPQ  R10, 8(SP)
+	CMPQ  R10, 16(SP)
 	JNE   walk
 
 walked:
@@ -1092,7 +1276,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -1163,9 +1347,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func find64AVX2(t *byte, keys *byte, n int, out *int)
-// Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
-TEXT ·find64AVX2(SB), NOSPLIT, $16-32
+// func down64AVX2(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX2, CMOV, MMX+, POPCNT
+TEXT ·down64AVX2(SB), NOSPLIT, $24-32
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -1182,9 +1366,12 @@ TEXT ·find64AVX2(SB), NOSPLIT, $16-32
 	IMULQ    DI, R8
 	ADDQ     BX, R8
 	MOVQ     R8, (SP)
-	MOVQ     144(AX), R8
+	MOVQ     224(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
 	MOVQ     136(AX), R8
 	LEAQ     8(AX)(R8*8), R8
 	XORL     R9, R9
@@ -1196,9 +1383,14 @@ next:
 	VPBROADCASTQ (DX)(R9*8), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VPXOR     (CX)(R11*8), Y0, Y2
@@ -1214,7 +1406,7 @@ walk:
 	ADDQ      (R10), R11
 	LEAQ      (R11)(R12*8), R11
 	ADDQ      $0x08, R10
-	CMPQ      R10, 8(SP)
+	CMPQ      R10, 16(SP)
 	JNE       walk
 
 walked:
@@ -1225,7 +1417,127 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
+	MOVQ 16(SP), R10
+	CMPQ R10, R8
+	JE   leaf
+
+stage:
+	CMPQ         R11, BX
+	JAE          staged
+	VPBROADCASTQ (DX)(R11*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (SI)(R11*8), R12
+	VPXOR        (CX)(R12*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R13
+	VPXOR        32(CX)(R12*8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R14
+	SHLL         $0x04, R14
+	ORL          R14, R13
+	POPCNTL      R13, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
+
+staged:
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
+	JNE  stage
+
+leaf:
+	// The oldest is at its leaf.
+	CMPQ         R11, BX
+	JAE          done
+	VPBROADCASTQ (DX)(R11*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	MOVQ         R10, (SI)(R11*8)
+
+done:
+	INCQ R9
+	CMPQ R9, (SP)
+	JB   next
+	VZEROUPPER
+	RET
+
+// func find64AVX2(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
+TEXT ·find64AVX2(SB), NOSPLIT, $24-32
+	MOVQ     t+0(FP), AX
+	MOVQ     (AX), CX
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLQ   $0x3f, Y0, Y0
+	MOVQ     keys+8(FP), DX
+	MOVQ     n+16(FP), BX
+	MOVQ     out+24(FP), SI
+	MOVQ     200(AX), DI
+	CMPQ     DI, BX
+	CMOVQHI  BX, DI
+	MOVQ     136(AX), R8
+	SUBQ     144(AX), R8
+	INCQ     R8
+	IMULQ    DI, R8
+	ADDQ     BX, R8
+	MOVQ     R8, (SP)
+	MOVQ     224(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 8(SP)
+	MOVQ     144(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	MOVQ     R8, 16(SP)
+	MOVQ     136(AX), R8
+	LEAQ     8(AX)(R8*8), R8
+	XORL     R9, R9
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
+	JAE          older
+	VPBROADCASTQ (DX)(R9*8), Y1
+	VPXOR        Y0, Y1, Y1
+	XORL         R11, R11
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
 	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
+
+walk:
+	VPXOR     (CX)(R11*8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R12
+	VPXOR     32(CX)(R11*8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R13
+	SHLL      $0x04, R13
+	ORL       R13, R12
+	POPCNTL   R12, R12
+	IMULQ     152(AX), R11
+	ADDQ      (R10), R11
+	LEAQ      (R11)(R12*8), R11
+	ADDQ      $0x08, R10
+	CMPQ      R10, 16(SP)
+	JNE       walk
+
+walked:
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
+
+older:
+	// Older queries take one level each.
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -1302,7 +1614,7 @@ done:
 
 // func get64AVX2(t *byte, keys *byte, n int, out *byte, found *bool) int
 // Requires: AVX, AVX2, BMI, CMOV, MMX+, POPCNT
-TEXT ·get64AVX2(SB), NOSPLIT, $16-48
+TEXT ·get64AVX2(SB), NOSPLIT, $24-48
 	MOVQ     t+0(FP), AX
 	MOVQ     (AX), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -1320,9 +1632,12 @@ TEXT ·get64AVX2(SB), NOSPLIT, $16-48
 	IMULQ    R8, R9
 	ADDQ     SI, R9
 	MOVQ     R9, (SP)
-	MOVQ     144(AX), R9
+	MOVQ     224(AX), R9
 	LEAQ     8(AX)(R9*8), R9
 	MOVQ     R9, 8(SP)
+	MOVQ     144(AX), R9
+	LEAQ     8(AX)(R9*8), R9
+	MOVQ     R9, 16(SP)
 	MOVQ     136(AX), R9
 	LEAQ     8(AX)(R9*8), R9
 	XORL     R10, R10
@@ -1334,9 +1649,14 @@ next:
 	VPBROADCASTQ (BX)(R10*8), Y1
 	VPXOR        Y0, Y1, Y1
 	XORL         R12, R12
-	LEAQ         8(AX), R11
-	CMPQ         R11, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (DI)(R10*8), R12
+
+root:
+	MOVQ 8(SP), R11
+	CMPQ R11, 16(SP)
+	JE   walked
 
 walk:
 	VPXOR     (CX)(R12*8), Y0, Y2
@@ -1352,7 +1672,7 @@ walk:
 	ADDQ      (R11), R12
 	LEAQ      (R12)(R13*8), R12
 	ADDQ      $0x08, R11
-	CMPQ      R11, 8(SP)
+	CMPQ      R11, 16(SP)
 	JNE       walk
 
 walked:
@@ -1363,7 +1683,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R10, R12
 	SUBQ R8, R12
-	MOVQ 8(SP), R11
+	MOVQ 16(SP), R11
 	CMPQ R11, R9
 	JE   leaf
 
@@ -1521,4 +1841,24 @@ line:
 	ADDQ       $0x40, AX
 	DECQ       CX
 	JNE        line
+	RET
+
+// func streamLines(dst *byte, src *byte, lines int)
+// Requires: AVX, MMX+
+TEXT ·streamLines(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ lines+16(FP), DX
+
+line:
+	VMOVDQU  (CX), Y0
+	VMOVDQU  32(CX), Y1
+	VMOVNTDQ Y0, (AX)
+	VMOVNTDQ Y1, 32(AX)
+	ADDQ     $0x40, CX
+	ADDQ     $0x40, AX
+	DECQ     DX
+	JNE      line
+	SFENCE
+	VZEROUPPER
 	RET

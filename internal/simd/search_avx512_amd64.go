@@ -14,6 +14,11 @@ func rank32AVX512(t *byte, keys *byte, n int, out *int)
 //go:noescape
 func rank32HierarchicalAVX512(t *byte, keys *byte, n int, out *int)
 
+// Equals downGo; n is at least 1.
+//
+//go:noescape
+func down32AVX512(t *byte, keys *byte, n int, out *int)
+
 // Equals findGo; n is at least 1.
 //
 //go:noescape
@@ -38,6 +43,11 @@ func rank64AVX512(t *byte, keys *byte, n int, out *int)
 //
 //go:noescape
 func rank64HierarchicalAVX512(t *byte, keys *byte, n int, out *int)
+
+// Equals downGo; n is at least 1.
+//
+//go:noescape
+func down64AVX512(t *byte, keys *byte, n int, out *int)
 
 // Equals findGo; n is at least 1.
 //

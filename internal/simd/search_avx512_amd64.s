@@ -6,7 +6,7 @@
 
 // func rank32AVX512(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank32AVX512(SB), NOSPLIT, $16-32
+TEXT ·rank32AVX512(SB), NOSPLIT, $24-32
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    keys+8(FP), DX
@@ -21,9 +21,12 @@ TEXT ·rank32AVX512(SB), NOSPLIT, $16-32
 	IMULQ   DI, R8
 	ADDQ    BX, R8
 	MOVQ    R8, (SP)
-	MOVQ    144(AX), R8
+	MOVQ    224(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	MOVQ    R8, 8(SP)
+	MOVQ    144(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 16(SP)
 	MOVQ    136(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	XORL    R9, R9
@@ -34,9 +37,14 @@ next:
 	JAE          older
 	VPBROADCASTD (DX)(R9*4), Z0
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VPCMPUD $0x06, (CX)(R11*8), Z0, K1
@@ -46,7 +54,7 @@ walk:
 	ADDQ    (R10), R11
 	LEAQ    (R11)(R12*8), R11
 	ADDQ    $0x08, R10
-	CMPQ    R10, 8(SP)
+	CMPQ    R10, 16(SP)
 	JNE     walk
 
 walked:
@@ -57,7 +65,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -113,7 +121,7 @@ done:
 
 // func rank32HierarchicalAVX512(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank32HierarchicalAVX512(SB), NOSPLIT, $16-32
+TEXT ·rank32HierarchicalAVX512(SB), NOSPLIT, $24-32
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    keys+8(FP), DX
@@ -128,9 +136,12 @@ TEXT ·rank32HierarchicalAVX512(SB), NOSPLIT, $16-32
 	IMULQ   DI, R8
 	ADDQ    BX, R8
 	MOVQ    R8, (SP)
-	MOVQ    144(AX), R8
+	MOVQ    224(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	MOVQ    R8, 8(SP)
+	MOVQ    144(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 16(SP)
 	MOVQ    136(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	XORL    R9, R9
@@ -141,9 +152,14 @@ next:
 	JAE          older
 	VPBROADCASTD (DX)(R9*4), Z0
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VMOVD   12(CX)(R11*8), X1
@@ -163,7 +179,7 @@ walk:
 	ADDQ    (R10), R11
 	LEAQ    (R11)(R12*8), R11
 	ADDQ    $0x08, R10
-	CMPQ    R10, 8(SP)
+	CMPQ    R10, 16(SP)
 	JNE     walk
 
 walked:
@@ -174,7 +190,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -238,9 +254,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func find32AVX512(t *byte, keys *byte, n int, out *int)
-// Requires: AVX, AVX512F, BMI, BMI2, CMOV, MMX+, POPCNT
-TEXT ·find32AVX512(SB), NOSPLIT, $16-32
+// func down32AVX512(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX512F, CMOV, MMX+, POPCNT
+TEXT ·down32AVX512(SB), NOSPLIT, $24-32
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    keys+8(FP), DX
@@ -255,9 +271,12 @@ TEXT ·find32AVX512(SB), NOSPLIT, $16-32
 	IMULQ   DI, R8
 	ADDQ    BX, R8
 	MOVQ    R8, (SP)
-	MOVQ    144(AX), R8
+	MOVQ    224(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	MOVQ    R8, 8(SP)
+	MOVQ    144(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 16(SP)
 	MOVQ    136(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	XORL    R9, R9
@@ -268,9 +287,14 @@ next:
 	JAE          older
 	VPBROADCASTD (DX)(R9*4), Z0
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VPCMPUD $0x06, (CX)(R11*8), Z0, K1
@@ -280,7 +304,7 @@ walk:
 	ADDQ    (R10), R11
 	LEAQ    (R11)(R12*8), R11
 	ADDQ    $0x08, R10
-	CMPQ    R10, 8(SP)
+	CMPQ    R10, 16(SP)
 	JNE     walk
 
 walked:
@@ -291,7 +315,110 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
+	MOVQ 16(SP), R10
+	CMPQ R10, R8
+	JE   leaf
+
+stage:
+	CMPQ         R11, BX
+	JAE          staged
+	VPBROADCASTD (DX)(R11*4), Z0
+	MOVQ         (SI)(R11*8), R12
+	VPCMPUD      $0x06, (CX)(R12*8), Z0, K1
+	KMOVW        K1, R13
+	POPCNTL      R13, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
+
+staged:
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
+	JNE  stage
+
+leaf:
+	// The oldest is at its leaf.
+	CMPQ         R11, BX
+	JAE          done
+	VPBROADCASTD (DX)(R11*4), Z0
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	MOVQ         R10, (SI)(R11*8)
+
+done:
+	INCQ R9
+	CMPQ R9, (SP)
+	JB   next
+	VZEROUPPER
+	RET
+
+// func find32AVX512(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX512F, BMI, BMI2, CMOV, MMX+, POPCNT
+TEXT ·find32AVX512(SB), NOSPLIT, $24-32
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    keys+8(FP), DX
+	MOVQ    n+16(FP), BX
+	MOVQ    out+24(FP), SI
+	MOVQ    200(AX), DI
+	CMPQ    DI, BX
+	CMOVQHI BX, DI
+	MOVQ    136(AX), R8
+	SUBQ    144(AX), R8
+	INCQ    R8
+	IMULQ   DI, R8
+	ADDQ    BX, R8
+	MOVQ    R8, (SP)
+	MOVQ    224(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 8(SP)
+	MOVQ    144(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 16(SP)
+	MOVQ    136(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	XORL    R9, R9
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
+	JAE          older
+	VPBROADCASTD (DX)(R9*4), Z0
+	XORL         R11, R11
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
 	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
+
+walk:
+	VPCMPUD $0x06, (CX)(R11*8), Z0, K1
+	KMOVW   K1, R12
+	POPCNTL R12, R12
+	IMULQ   152(AX), R11
+	ADDQ    (R10), R11
+	LEAQ    (R11)(R12*8), R11
+	ADDQ    $0x08, R10
+	CMPQ    R10, 16(SP)
+	JNE     walk
+
+walked:
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
+
+older:
+	// Older queries take one level each.
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -354,7 +481,7 @@ done:
 
 // func get32AVX512(t *byte, keys *byte, n int, out *byte, found *bool) int
 // Requires: AVX, AVX512F, BMI, CMOV, MMX+, POPCNT
-TEXT ·get32AVX512(SB), NOSPLIT, $16-48
+TEXT ·get32AVX512(SB), NOSPLIT, $24-48
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	XORL    DX, DX
@@ -370,9 +497,12 @@ TEXT ·get32AVX512(SB), NOSPLIT, $16-48
 	IMULQ   R8, R9
 	ADDQ    SI, R9
 	MOVQ    R9, (SP)
-	MOVQ    144(AX), R9
+	MOVQ    224(AX), R9
 	LEAQ    8(AX)(R9*8), R9
 	MOVQ    R9, 8(SP)
+	MOVQ    144(AX), R9
+	LEAQ    8(AX)(R9*8), R9
+	MOVQ    R9, 16(SP)
 	MOVQ    136(AX), R9
 	LEAQ    8(AX)(R9*8), R9
 	XORL    R10, R10
@@ -383,9 +513,14 @@ next:
 	JAE          older
 	VPBROADCASTD (BX)(R10*4), Z0
 	XORL         R12, R12
-	LEAQ         8(AX), R11
-	CMPQ         R11, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVL         (DI)(R10*4), R12
+
+root:
+	MOVQ 8(SP), R11
+	CMPQ R11, 16(SP)
+	JE   walked
 
 walk:
 	VPCMPUD $0x06, (CX)(R12*8), Z0, K1
@@ -395,7 +530,7 @@ walk:
 	ADDQ    (R11), R12
 	LEAQ    (R12)(R13*8), R12
 	ADDQ    $0x08, R11
-	CMPQ    R11, 8(SP)
+	CMPQ    R11, 16(SP)
 	JNE     walk
 
 walked:
@@ -406,7 +541,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R10, R12
 	SUBQ R8, R12
-	MOVQ 8(SP), R11
+	MOVQ 16(SP), R11
 	CMPQ R11, R9
 	JE   leaf
 
@@ -519,7 +654,7 @@ leaf:
 
 // func rank64AVX512(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank64AVX512(SB), NOSPLIT, $16-32
+TEXT ·rank64AVX512(SB), NOSPLIT, $24-32
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    keys+8(FP), DX
@@ -534,9 +669,12 @@ TEXT ·rank64AVX512(SB), NOSPLIT, $16-32
 	IMULQ   DI, R8
 	ADDQ    BX, R8
 	MOVQ    R8, (SP)
-	MOVQ    144(AX), R8
+	MOVQ    224(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	MOVQ    R8, 8(SP)
+	MOVQ    144(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 16(SP)
 	MOVQ    136(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	XORL    R9, R9
@@ -547,9 +685,14 @@ next:
 	JAE          older
 	VPBROADCASTQ (DX)(R9*8), Z0
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VPCMPUQ $0x06, (CX)(R11*8), Z0, K1
@@ -559,7 +702,7 @@ walk:
 	ADDQ    (R10), R11
 	LEAQ    (R11)(R12*8), R11
 	ADDQ    $0x08, R10
-	CMPQ    R10, 8(SP)
+	CMPQ    R10, 16(SP)
 	JNE     walk
 
 walked:
@@ -570,7 +713,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -626,7 +769,7 @@ done:
 
 // func rank64HierarchicalAVX512(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, CMOV, MMX+, POPCNT
-TEXT ·rank64HierarchicalAVX512(SB), NOSPLIT, $16-32
+TEXT ·rank64HierarchicalAVX512(SB), NOSPLIT, $24-32
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    keys+8(FP), DX
@@ -641,9 +784,12 @@ TEXT ·rank64HierarchicalAVX512(SB), NOSPLIT, $16-32
 	IMULQ   DI, R8
 	ADDQ    BX, R8
 	MOVQ    R8, (SP)
-	MOVQ    144(AX), R8
+	MOVQ    224(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	MOVQ    R8, 8(SP)
+	MOVQ    144(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 16(SP)
 	MOVQ    136(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	XORL    R9, R9
@@ -654,9 +800,14 @@ next:
 	JAE          older
 	VPBROADCASTQ (DX)(R9*8), Z0
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VMOVQ   16(CX)(R11*8), X1
@@ -674,7 +825,7 @@ walk:
 	ADDQ    (R10), R11
 	LEAQ    (R11)(R12*8), R11
 	ADDQ    $0x08, R10
-	CMPQ    R10, 8(SP)
+	CMPQ    R10, 16(SP)
 	JNE     walk
 
 walked:
@@ -685,7 +836,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
-	MOVQ 8(SP), R10
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -747,9 +898,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func find64AVX512(t *byte, keys *byte, n int, out *int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI, BMI2, CMOV, MMX+, POPCNT
-TEXT ·find64AVX512(SB), NOSPLIT, $16-32
+// func down64AVX512(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+, POPCNT
+TEXT ·down64AVX512(SB), NOSPLIT, $24-32
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    keys+8(FP), DX
@@ -764,9 +915,12 @@ TEXT ·find64AVX512(SB), NOSPLIT, $16-32
 	IMULQ   DI, R8
 	ADDQ    BX, R8
 	MOVQ    R8, (SP)
-	MOVQ    144(AX), R8
+	MOVQ    224(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	MOVQ    R8, 8(SP)
+	MOVQ    144(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 16(SP)
 	MOVQ    136(AX), R8
 	LEAQ    8(AX)(R8*8), R8
 	XORL    R9, R9
@@ -777,9 +931,14 @@ next:
 	JAE          older
 	VPBROADCASTQ (DX)(R9*8), Z0
 	XORL         R11, R11
-	LEAQ         8(AX), R10
-	CMPQ         R10, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
+	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
 
 walk:
 	VPCMPUQ $0x06, (CX)(R11*8), Z0, K1
@@ -789,7 +948,7 @@ walk:
 	ADDQ    (R10), R11
 	LEAQ    (R11)(R12*8), R11
 	ADDQ    $0x08, R10
-	CMPQ    R10, 8(SP)
+	CMPQ    R10, 16(SP)
 	JNE     walk
 
 walked:
@@ -800,7 +959,110 @@ older:
 	// Older queries take one level each.
 	MOVQ R9, R11
 	SUBQ DI, R11
+	MOVQ 16(SP), R10
+	CMPQ R10, R8
+	JE   leaf
+
+stage:
+	CMPQ         R11, BX
+	JAE          staged
+	VPBROADCASTQ (DX)(R11*8), Z0
+	MOVQ         (SI)(R11*8), R12
+	VPCMPUQ      $0x06, (CX)(R12*8), Z0, K1
+	KMOVB        K1, R13
+	POPCNTL      R13, R13
+	IMULQ        152(AX), R12
+	ADDQ         (R10), R12
+	LEAQ         (R12)(R13*8), R12
+	MOVQ         R12, (SI)(R11*8)
+	PREFETCHT1   (CX)(R12*8)
+
+staged:
+	ADDQ $0x08, R10
+	SUBQ DI, R11
+	CMPQ R10, R8
+	JNE  stage
+
+leaf:
+	// The oldest is at its leaf.
+	CMPQ         R11, BX
+	JAE          done
+	VPBROADCASTQ (DX)(R11*8), Z0
+	MOVQ         (SI)(R11*8), R10
+	MOVQ         168(AX), R12
+	CMPQ         R10, R12
+	CMOVQHI      R12, R10
+	MOVQ         R10, (SI)(R11*8)
+
+done:
+	INCQ R9
+	CMPQ R9, (SP)
+	JB   next
+	VZEROUPPER
+	RET
+
+// func find64AVX512(t *byte, keys *byte, n int, out *int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI, BMI2, CMOV, MMX+, POPCNT
+TEXT ·find64AVX512(SB), NOSPLIT, $24-32
+	MOVQ    t+0(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    keys+8(FP), DX
+	MOVQ    n+16(FP), BX
+	MOVQ    out+24(FP), SI
+	MOVQ    200(AX), DI
+	CMPQ    DI, BX
+	CMOVQHI BX, DI
+	MOVQ    136(AX), R8
+	SUBQ    144(AX), R8
+	INCQ    R8
+	IMULQ   DI, R8
+	ADDQ    BX, R8
+	MOVQ    R8, (SP)
+	MOVQ    224(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 8(SP)
+	MOVQ    144(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	MOVQ    R8, 16(SP)
+	MOVQ    136(AX), R8
+	LEAQ    8(AX)(R8*8), R8
+	XORL    R9, R9
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         R9, BX
+	JAE          older
+	VPBROADCASTQ (DX)(R9*8), Z0
+	XORL         R11, R11
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (SI)(R9*8), R11
+
+root:
 	MOVQ 8(SP), R10
+	CMPQ R10, 16(SP)
+	JE   walked
+
+walk:
+	VPCMPUQ $0x06, (CX)(R11*8), Z0, K1
+	KMOVB   K1, R12
+	POPCNTL R12, R12
+	IMULQ   152(AX), R11
+	ADDQ    (R10), R11
+	LEAQ    (R11)(R12*8), R11
+	ADDQ    $0x08, R10
+	CMPQ    R10, 16(SP)
+	JNE     walk
+
+walked:
+	MOVQ       R11, (SI)(R9*8)
+	PREFETCHT1 (CX)(R11*8)
+
+older:
+	// Older queries take one level each.
+	MOVQ R9, R11
+	SUBQ DI, R11
+	MOVQ 16(SP), R10
 	CMPQ R10, R8
 	JE   leaf
 
@@ -863,7 +1125,7 @@ done:
 
 // func get64AVX512(t *byte, keys *byte, n int, out *byte, found *bool) int
 // Requires: AVX, AVX512DQ, AVX512F, BMI, CMOV, MMX+, POPCNT
-TEXT ·get64AVX512(SB), NOSPLIT, $16-48
+TEXT ·get64AVX512(SB), NOSPLIT, $24-48
 	MOVQ    t+0(FP), AX
 	MOVQ    (AX), CX
 	XORL    DX, DX
@@ -879,9 +1141,12 @@ TEXT ·get64AVX512(SB), NOSPLIT, $16-48
 	IMULQ   R8, R9
 	ADDQ    SI, R9
 	MOVQ    R9, (SP)
-	MOVQ    144(AX), R9
+	MOVQ    224(AX), R9
 	LEAQ    8(AX)(R9*8), R9
 	MOVQ    R9, 8(SP)
+	MOVQ    144(AX), R9
+	LEAQ    8(AX)(R9*8), R9
+	MOVQ    R9, 16(SP)
 	MOVQ    136(AX), R9
 	LEAQ    8(AX)(R9*8), R9
 	XORL    R10, R10
@@ -892,9 +1157,14 @@ next:
 	JAE          older
 	VPBROADCASTQ (BX)(R10*8), Z0
 	XORL         R12, R12
-	LEAQ         8(AX), R11
-	CMPQ         R11, 8(SP)
-	JE           walked
+	CMPQ         224(AX), $0x00
+	JE           root
+	MOVQ         (DI)(R10*8), R12
+
+root:
+	MOVQ 8(SP), R11
+	CMPQ R11, 16(SP)
+	JE   walked
 
 walk:
 	VPCMPUQ $0x06, (CX)(R12*8), Z0, K1
@@ -904,7 +1174,7 @@ walk:
 	ADDQ    (R11), R12
 	LEAQ    (R12)(R13*8), R12
 	ADDQ    $0x08, R11
-	CMPQ    R11, 8(SP)
+	CMPQ    R11, 16(SP)
 	JNE     walk
 
 walked:
@@ -915,7 +1185,7 @@ older:
 	// Older queries take one level each.
 	MOVQ R10, R12
 	SUBQ R8, R12
-	MOVQ 8(SP), R11
+	MOVQ 16(SP), R11
 	CMPQ R11, R9
 	JE   leaf
 

@@ -51,6 +51,17 @@ type Tree struct {
 	Distance  uint64               // queries between two steps of one query, at least 1
 	Vals      unsafe.Pointer       // column of values to prefetch from, for Find; may be nil
 	ValSize   uint64               // bytes of a value in that column
+	From      int                  // level at which a search begins, see Part
+}
+
+// Part gives the tree as a search sees it that goes from one level to another:
+// level t.Levels is the leaves. Where from is above 0, the place that a query
+// has come to is handed in where its result will be.
+func (t *Tree) Part(from, to int) Tree {
+	part := *t
+	part.From, part.Levels = from, to
+	part.Top = min(max(t.Top, from), to)
+	return part
 }
 
 // MaxPlace bounds LastLeaf in trees that GetPairs searches for 32-bit keys:

@@ -28,7 +28,8 @@ func TestAssemblyKnowsTheTree(t *testing.T) {
 		{"Distance", unsafe.Offsetof(tree.Distance), 200},
 		{"Vals", unsafe.Offsetof(tree.Vals), 208},
 		{"ValSize", unsafe.Offsetof(tree.ValSize), 216},
-		{"all of it", unsafe.Sizeof(tree), 224},
+		{"From", unsafe.Offsetof(tree.From), 224},
+		{"all of it", unsafe.Sizeof(tree), 232},
 	} {
 		if f.got != f.want {
 			t.Errorf("%s is at %d, the assembly reads it at %d", f.name, f.got, f.want)

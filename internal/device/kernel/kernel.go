@@ -30,6 +30,9 @@ type Tree struct {
 	Leaves, Last, Count uint32
 	Levels, Fanout      uint32
 	LeafKeys            uint32
+	Start               device.Ptr // nodes (u32) at which queries begin; 0: all at the root
+	From                uint32     // level of those nodes
+	Deep                uint32     // queries before this one, a multiple of 32, are one level further
 }
 
 const lineWords = simd.LineBytes / 8
@@ -38,7 +41,8 @@ const lineWords = simd.LineBytes / 8
 var ErrTooLarge = errors.New("kernel: tree too large for a GPU")
 
 // NewTree describes a tree whose memory was copied to base, byte for byte,
-// and its column of values, if any, to vals.
+// and its column of values, if any, to vals. Of a tree that is there in part,
+// base is where it would begin.
 func NewTree(t *simd.Tree, base, vals device.Ptr) (Tree, error) {
 	if t.LastLeaf/lineWords >= math.MaxUint32 || t.Len >= math.MaxUint32 {
 		return Tree{}, fmt.Errorf("%w: %d entries", ErrTooLarge, t.Len)
@@ -66,8 +70,9 @@ type Set struct {
 	kernels map[string]device.Kernel
 }
 
-var names = []string{"rank32", "rank64", "find32", "find64", "pairs32", "pairs64",
-	"apart32x32", "apart32x64", "apart64x32", "apart64x64"}
+var names = []string{"rank32", "rank64", "find32", "find64", "pairs32", "pairs64", "down32", "down64",
+	"apart32x32", "apart32x64", "apart64x32", "apart64x64",
+	"entries32x32", "entries32x64", "entries64x32", "entries64x64"}
 
 // blockThreads is the number of threads in a block: the kernels' launch bound.
 // A grid has a thread for each query: blocks that come and go keep the device
@@ -101,18 +106,34 @@ type Params struct {
 	_    uint32
 	out  device.Ptr
 	bits device.Ptr
+	copy copyParams
 }
+
+// copyParams are the arguments of Entries.
+type copyParams struct {
+	tree           Tree
+	first, offsets device.Ptr
+	ranges, n      uint32
+	keys, vals     device.Ptr
+}
+
+// searchBytes is what of Params a search takes.
+const searchBytes = unsafe.Offsetof(Params{}.copy)
 
 // launch runs a kernel over n queries. Kernels without found bits have one
 // parameter less.
 func (s *Set) launch(st device.Stream, name string, p *Params, t *Tree, keys device.Ptr, n int, out, bits device.Ptr) error {
 	p.tree, p.keys, p.n, p.out, p.bits = *t, keys, uint32(n), out, bits
-	size := unsafe.Sizeof(*p)
+	size := searchBytes
 	if bits == 0 {
 		size = unsafe.Offsetof(p.bits)
 	}
-	grid := device.Grid{Blocks: (n + blockThreads - 1) / blockThreads, Threads: blockThreads}
-	return st.Launch(s.kernels[name], grid, unsafe.Slice((*byte)(unsafe.Pointer(p)), size))
+	return st.Launch(s.kernels[name], gridOf(n), unsafe.Slice((*byte)(unsafe.Pointer(p)), size))
+}
+
+// gridOf is a grid with a thread for each of n.
+func gridOf(n int) device.Grid {
+	return device.Grid{Blocks: (n + blockThreads - 1) / blockThreads, Threads: blockThreads}
 }
 
 // Rank sets ranks (u32) to the number of entries below each of n keys of the
@@ -136,6 +157,22 @@ func (s *Set) Pairs(st device.Stream, p *Params, t *Tree, bits int, keys device.
 func (s *Set) Apart(st device.Stream, p *Params, t *Tree, bits, valBits int, keys device.Ptr, n int, vals, found device.Ptr) error {
 	name := pick(bits, pick(valBits, "apart32x32", "apart32x64"), pick(valBits, "apart64x32", "apart64x64"))
 	return s.launch(st, name, p, t, keys, n, vals, found)
+}
+
+// Down sets nodes (u32) to the node that each query has come to behind the
+// tree's last level.
+func (s *Set) Down(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, nodes device.Ptr) error {
+	return s.launch(st, pick(bits, "down32", "down64"), p, t, keys, n, nodes, 0)
+}
+
+// Entries copies runs of entries out of a tree: run r begins with entry
+// first[r] of the tree and goes to entry offsets[r] of the result and on, up
+// to the next run; the result has n entries in all. Both are u32. vals may be
+// 0; else the tree's Vals must be 0 where its leaves hold pairs.
+func (s *Set) Entries(st device.Stream, p *Params, t *Tree, bits, valBits int, first, offsets device.Ptr, ranges, n int, keys, vals device.Ptr) error {
+	p.copy = copyParams{tree: *t, first: first, offsets: offsets, ranges: uint32(ranges), n: uint32(n), keys: keys, vals: vals}
+	name := pick(bits, pick(valBits, "entries32x32", "entries32x64"), pick(valBits, "entries64x32", "entries64x64"))
+	return st.Launch(s.kernels[name], gridOf(n), unsafe.Slice((*byte)(unsafe.Pointer(&p.copy)), unsafe.Sizeof(p.copy)))
 }
 
 func pick(bits int, narrow, wide string) string {

@@ -10,12 +10,17 @@
 
 // Tree is kernel.Tree in Go. Nodes are numbered in lines of 64 bytes from base,
 // which is 32-bit arithmetic: a tree on a device has fewer than 2^32 of them.
+//
+// A search may begin in the middle: then query q has come to node start[q] of
+// level from, or, where q is below deep (a multiple of 32), one level further.
 struct Tree {
 	const u8 *base;
 	const u8 *vals; // column of values, where they are apart
 	u32 next[16];   // child j of node x on level l is fanout·x + j + next[l]
 	u32 leaves, last, entries;
 	u32 levels, fanout, leafKeys;
+	const u32 *start; // null: all queries begin at the root
+	u32 from, deep;
 };
 
 enum { LINE = 64 };
@@ -52,10 +57,25 @@ template <typename K, int LANES, int QUERIES> struct Warp {
 		}
 	}
 
-	// descend takes the tile's queries from the root to their leaves.
-	inlined void descend(const Tree &t, const K (&keys)[TURNS], u32 (&node)[TURNS]) const {
-		for (int s = 0; s < TURNS; s++) node[s] = 0;
-		for (u32 l = 0; l < t.levels; l++) {
+	// begin sets the nodes at which the tile's queries begin, and gives their
+	// level: one for the whole warp.
+	inlined u32 begin(const Tree &t, u64 first, u32 n, u32 (&node)[TURNS]) const {
+		if (!t.start) {
+			for (int s = 0; s < TURNS; s++) node[s] = 0;
+			return 0;
+		}
+		u32 mine[OWN];
+		for (int i = 0; i < OWN; i++) {
+			u64 q = first + i * WARP + lane;
+			mine[i] = t.start[q < n ? q : n - 1];
+		}
+		deal(mine, node);
+		return t.from + (first < t.deep);
+	}
+
+	// descend takes the tile's queries from a level to that behind the last.
+	inlined void descend(const Tree &t, u32 from, const K (&keys)[TURNS], u32 (&node)[TURNS]) const {
+		for (u32 l = from; l < t.levels; l++) {
 			K v[TURNS][PART];
 			u32 counts[TURNS];
 			for (int s = 0; s < TURNS; s++) fetch(t, node[s], v[s]);
@@ -91,7 +111,7 @@ template <typename K, int LANES, int QUERIES> struct Warp {
 
 	// deal gives each tile the keys it works on; lane i of the warp has loaded
 	// those of queries i, i+32, ...
-	inlined void deal(const K (&mine)[OWN], K (&keys)[TURNS]) const {
+	template <typename T> inlined void deal(const T (&mine)[OWN], T (&keys)[TURNS]) const {
 		for (int s = 0; s < TURNS; s++) {
 			u32 q = s * TILES; // the query is q + tile
 			keys[s] = shuffle(mine[q / WARP], q % WARP + tile);
@@ -129,7 +149,7 @@ template <typename W, typename K, typename F> inline_device void walk(const Tree
 			mine[i] = keys[q < n ? q : n - 1];
 		}
 		w.deal(mine, key);
-		w.descend(t, key, node);
+		w.descend(t, w.begin(t, first, n, node), key, node);
 		at(w, first, key, node);
 	}
 }
@@ -214,11 +234,53 @@ template <typename W, typename K, typename V> inline_device void apart(const Tre
 	});
 }
 
+// down gives the node that each query has come to behind the last level: for
+// a search that goes on elsewhere.
+template <typename W, typename K> inline_device void down(const Tree &t, const K *keys, u32 n, u32 *nodes) {
+	walk<W>(t, keys, n, [&](const W &w, u64 first, const K(&)[W::TURNS], const u32(&node)[W::TURNS]) {
+		u32 mine[W::OWN];
+		w.collect(node, mine);
+		for (int i = 0; i < W::OWN; i++) {
+			u64 q = first + i * WARP + w.lane;
+			if (q < n) nodes[q] = mine[i];
+		}
+	});
+}
+
+// rangeOf gives the range that entry e of a result belongs to: the last that
+// begins at e or before.
+inline_device u32 rangeOf(const u32 *offsets, u32 ranges, u32 e) {
+	u32 r = 0;
+	for (u32 span = ranges; span > 1;) {
+		u32 half = span / 2;
+		if (offsets[r + half] <= e) r += half;
+		span -= half;
+	}
+	return r;
+}
+
+// entries copies runs of entries out of the leaves, a thread for each: run r
+// begins with entry first[r] of the tree, and with entry offsets[r] of the
+// result, which has n in all.
+template <typename K, typename V> inline_device void entries(const Tree &t, const u32 *first, const u32 *offsets, u32 ranges, u32 n, K *keys, V *vals) {
+	u32 e = blockIndex() * blockThreads() + threadIndex();
+	if (e >= n) return;
+	u32 r = rangeOf(offsets, ranges, e);
+	u32 rank = first[r] + (e - offsets[r]);
+	const K *leaf = (const K *)(t.base + (u64)(t.leaves + rank / t.leafKeys) * LINE) + rank % t.leafKeys;
+	keys[e] = *leaf;
+	if (!vals) return;
+	vals[e] = t.vals ? ((const V *)t.vals)[rank] : (V)leaf[LINE / sizeof(K) / 2];
+}
+
 #define KERNEL extern "C" __global__ launch_bounds(256) void
 #define SEARCHES(BITS) \
 	typedef Warp<u##BITS, 4, 32> Warp##BITS; \
 	KERNEL rank##BITS(Tree t, const u##BITS *keys, u32 n, u32 *ranks) { rank<Warp##BITS>(t, keys, n, ranks); } \
 	KERNEL pairs##BITS(Tree t, const u##BITS *keys, u32 n, u##BITS *vals, u32 *found) { pairs<Warp##BITS>(t, keys, n, vals, found); } \
+	KERNEL down##BITS(Tree t, const u##BITS *keys, u32 n, u32 *nodes) { down<Warp##BITS>(t, keys, n, nodes); } \
+	KERNEL entries##BITS##x32(Tree t, const u32 *first, const u32 *offsets, u32 ranges, u32 n, u##BITS *keys, u32 *vals) { entries(t, first, offsets, ranges, n, keys, vals); } \
+	KERNEL entries##BITS##x64(Tree t, const u32 *first, const u32 *offsets, u32 ranges, u32 n, u##BITS *keys, u64 *vals) { entries(t, first, offsets, ranges, n, keys, vals); } \
 	KERNEL find##BITS(Tree t, const u##BITS *keys, u32 n, u32 *ranks) { find<Warp##BITS>(t, keys, n, ranks); } \
 	KERNEL apart##BITS##x32(Tree t, const u##BITS *keys, u32 n, u32 *vals, u32 *found) { apart<Warp##BITS>(t, keys, n, vals, found); } \
 	KERNEL apart##BITS##x64(Tree t, const u##BITS *keys, u32 n, u64 *vals, u32 *found) { apart<Warp##BITS>(t, keys, n, vals, found); }

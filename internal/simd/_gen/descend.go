@@ -23,6 +23,7 @@ const (
 	offDistance  = 200
 	offVals      = 208
 	offValSize   = 216
+	offFrom      = 224
 )
 
 // routine is what all steps of one routine share.
@@ -218,7 +219,10 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 	IMULQ(distance, steps)
 	ADDQ(n, steps)
 	MOVQ(steps, end)
-	top, bottom := AllocLocal(8), GP64() // addresses in Tree.Next
+	first, top, bottom := AllocLocal(8), AllocLocal(8), GP64() // addresses in Tree.Next
+	MOVQ(r.field(offFrom), bottom)
+	LEAQ(Mem{Base: r.tree, Disp: offNext, Index: bottom, Scale: 8}, bottom)
+	MOVQ(bottom, first)
 	MOVQ(r.field(offTop), bottom)
 	LEAQ(Mem{Base: r.tree, Disp: offNext, Index: bottom, Scale: 8}, bottom)
 	MOVQ(bottom, top)
@@ -236,7 +240,15 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 		q := r.isa.key(r.w, r.c, key(t))
 		x := GP64()
 		XORL(x.As32(), x.As32())
-		LEAQ(r.field(offNext), level)
+		CMPQ(r.field(offFrom), Imm(0))
+		JE(LabelRef("root"))
+		if outBytes == 4 {
+			MOVL(place(t), x.As32())
+		} else {
+			MOVQ(place(t), x)
+		}
+		Label("root")
+		MOVQ(first, level)
 		CMPQ(level, top)
 		JE(LabelRef("walked"))
 		Label("walk")
@@ -298,6 +310,14 @@ func rank(isa vectors, w width, how method) {
 	r := begin(isa, w, how, "rank", batchSignature, "Equals rankGo; n is at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
 		r.lowerBound(q, x)
+		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
+	})
+	finish()
+}
+
+func down(isa vectors, w width) {
+	r := begin(isa, w, linear, "down", batchSignature, "Equals downGo; n is at least 1.")
+	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
 		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
 	})
 	finish()
@@ -405,4 +425,25 @@ func prefetch() {
 	DECQ(lines)
 	JNE(LabelRef("line"))
 	RET()
+}
+
+// stream emits a copy that leaves the caches alone.
+func stream() {
+	TEXT("streamLines", NOSPLIT, "func(dst, src *byte, lines int)")
+	Pragma("noescape")
+	Doc("Copies lines of 64 bytes; dst is at a multiple of 64, lines is at least 1.")
+	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
+	lines := Load(Param("lines"), GP64())
+	a, b := YMM(), YMM()
+	Label("line")
+	VMOVDQU(Mem{Base: src}, a)
+	VMOVDQU(Mem{Base: src, Disp: 32}, b)
+	VMOVNTDQ(a, Mem{Base: dst})
+	VMOVNTDQ(b, Mem{Base: dst, Disp: 32})
+	ADDQ(Imm(64), src)
+	ADDQ(Imm(64), dst)
+	DECQ(lines)
+	JNE(LabelRef("line"))
+	SFENCE()
+	finish()
 }

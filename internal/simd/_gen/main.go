@@ -29,12 +29,14 @@ func main() {
 		if *name == "avx2" {
 			rank(isa, w, sequential) // scalar code: one copy serves both
 		}
+		down(isa, w)
 		find(isa, w)
 		get(isa, w)
 		seek(isa, w)
 	}
 	if *name == "avx2" {
 		prefetch()
+		stream()
 	}
 	Generate()
 }
