@@ -1,5 +1,13 @@
 package main
 
+import (
+	"errors"
+
+	"github.com/pando-index/pando"
+)
+
+const namePandoBuffers = "Pando GPU, pando.Buffer"
+
 var gpuEndToEnd = &experiment{
 	name:    "gpu-endtoend",
 	about:   "a batch of Get, uint64 to uint64, random hits, from host slices through the GPU and back",
@@ -12,9 +20,9 @@ var gpuEndToEnd = &experiment{
 }
 
 func runGPUEndToEnd(s *session) error {
-	const queryHost = 8 + 8 + 1 + 1 // query, value, found, found wanted
+	const queryHost = 2*(8+8) + 1 + 1 // query and value, twice; found, found wanted
 	err := withGPU(s, queryHost, func(g *gpuRig) error {
-		return withCopyLimit(g, copyBuffer, func(limit *copyLimit) error {
+		return withCopyLimit(g, queryBytes, copyBuffer, func(limit *copyLimit) error {
 			return forEachSize(s, func(d *dataset[uint64]) error {
 				return endToEnd(s, d, limit)
 			})
@@ -46,13 +54,29 @@ func endToEnd(s *session, d *dataset[uint64], limit *copyLimit) error {
 	if err != nil {
 		return err
 	}
+	locked, err := inBuffers(l)
+	if err != nil {
+		return err
+	}
+	defer locked.close()
+	if gpu != nil && s.wanted(namePandoBuffers) {
+		sub, err := locked.batches(frozenMap[uint64]{gpu.frozen}, allCores())
+		if err != nil {
+			return err
+		}
+		sub.system = namePandoBuffers
+		c.subjects = append(c.subjects[:1], append([]*subject{sub}, c.subjects[1:]...)...)
+	}
 	if limit != nil {
 		c.subjects = append(c.subjects, limit.subject())
 	}
 	for i := range l.want {
 		l.want[i] = true
 	}
-	c.fresh = func(round int) { drawPieces(s.seed, uint64(round+1), l.q, d.hits) }
+	c.fresh = func(round int) {
+		drawPieces(s.seed, uint64(round+1), l.q, d.hits)
+		copy(locked.q, l.q)
+	}
 	if err := s.compete(c); err != nil {
 		return err
 	}
@@ -61,3 +85,26 @@ func endToEnd(s *session, d *dataset[uint64], limit *copyLimit) error {
 	}
 	return nil
 }
+
+// lockedLookups are lookups whose queries and values the GPU reaches by itself.
+type lockedLookups struct {
+	*lookups[uint64]
+	in, out *pando.Buffer[uint64]
+}
+
+// inBuffers makes lookups like others, in memory of their own.
+func inBuffers(l *lookups[uint64]) (*lockedLookups, error) {
+	in, err := pando.NewBuffer[uint64](len(l.q))
+	if err != nil {
+		return nil, err
+	}
+	out, err := pando.NewBuffer[uint64](len(l.vals))
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	own := *l
+	own.q, own.vals = in.Slice(), out.Slice()
+	return &lockedLookups{&own, in, out}, nil
+}
+
+func (l *lockedLookups) close() error { return errors.Join(l.in.Close(), l.out.Close()) }

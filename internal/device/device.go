@@ -98,6 +98,15 @@ type Stream interface {
 	Close() error
 }
 
+// Persister is a Stream of a GPU whose cache can be told what to keep.
+type Persister interface {
+	// Persistable is the most bytes that it can keep; 0 for none.
+	Persistable() int
+	// Persist asks that what kernels of the stream read in a range stays in the
+	// cache. No bytes end it, for the whole device.
+	Persist(base Ptr, bytes int) error
+}
+
 // Event is a mark in a stream.
 type Event interface {
 	Synchronize() error

@@ -143,6 +143,14 @@ func Copy(dst, src []byte) {
 	copy(dst[tail:], src[tail:])
 }
 
+// Pause rests for a moment, less than a microsecond, without giving up the
+// core, but leaving it to another hardware thread.
+func Pause() {
+	if active != Go {
+		pauseAsm(4)
+	}
+}
+
 func wide[C Code]() bool {
 	var c C
 	return unsafe.Sizeof(c) == 8

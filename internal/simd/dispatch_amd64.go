@@ -102,3 +102,5 @@ func seekAsm(t *byte, wide bool, key uint64) (rank int, equal bool) {
 func prefetchAsm(at *byte, lines int) { prefetchLines(at, lines) }
 
 func streamAsm(dst, src *byte, lines int) { streamLines(dst, src, lines) }
+
+func pauseAsm(times int) { pauseTimes(times) }

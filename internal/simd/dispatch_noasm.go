@@ -17,3 +17,5 @@ func seekAsm(*byte, bool, uint64) (int, bool) { panic("simd: no assembly") }
 func prefetchAsm(*byte, int) { panic("simd: no assembly") }
 
 func streamAsm(*byte, *byte, int) { panic("simd: no assembly") }
+
+func pauseAsm(int) { panic("simd: no assembly") }

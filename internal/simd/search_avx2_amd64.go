@@ -83,3 +83,6 @@ func prefetchLines(at *byte, lines int)
 //
 //go:noescape
 func streamLines(dst *byte, src *byte, lines int)
+
+// Rests for some ten nanoseconds or more, so many times; at least 1.
+func pauseTimes(times int)

@@ -1862,3 +1862,13 @@ line:
 	SFENCE
 	VZEROUPPER
 	RET
+
+// func pauseTimes(times int)
+TEXT ·pauseTimes(SB), NOSPLIT, $0-8
+	MOVQ times+0(FP), AX
+
+again:
+	PAUSE
+	DECQ AX
+	JNE  again
+	RET

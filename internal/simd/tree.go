@@ -88,3 +88,12 @@ func nodeKeys[C Code]() int {
 	var c C
 	return LineBytes / int(unsafe.Sizeof(c))
 }
+
+// Place gives the place of the first node of a level; level Levels is the
+// leaves.
+func (t *Tree) Place(level int) (place uint64) {
+	for l := range level {
+		place = t.child(l, place, 0)
+	}
+	return place
+}

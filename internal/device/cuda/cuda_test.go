@@ -204,13 +204,13 @@ func TestOccupancy(t *testing.T) {
 func TestPersist(t *testing.T) {
 	b := newBench(t)
 	p := must[device.Ptr](t)(b.d.Alloc(1 << 24))
-	err := Persist(b.s, p, 1<<24)
+	err := b.s.(device.Persister).Persist(p, 1<<24)
 	if b.d.Info().Capability < 80 {
 		t.Skip("needs compute capability 8.0:", err)
 	}
 	check(t, err)
 	check(t, b.add(100000, 9))
-	check(t, Persist(b.s, 0, 0))
+	check(t, b.s.(device.Persister).Persist(0, 0))
 	check(t, b.add(100000, 10))
 }
 

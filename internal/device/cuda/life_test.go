@@ -64,8 +64,8 @@ func (a *all) methods() (use, undo map[string]func() error) {
 	use["Kernel"] = func() error { _, err := a.m.Kernel("other"); return err }
 	use["Since"] = func() error { _, err := a.e.Since(a.e2); return err }
 	use["Occupancy"] = func() error { _, err := Occupancy(a.k, 64, 0); return err }
-	use["Persist"] = func() error { return Persist(a.s, a.p, 1000) }
-	use["no Persist"] = func() error { return Persist(a.s, 0, 0) }
+	use["Persist"] = func() error { return a.s.(device.Persister).Persist(a.p, 1000) }
+	use["no Persist"] = func() error { return a.s.(device.Persister).Persist(0, 0) }
 	undo = map[string]func() error{
 		"Free":         func() error { return a.d.Free(a.p) },
 		"HostFree":     func() error { return a.d.HostFree(a.pinned) },
@@ -322,9 +322,9 @@ func TestStrangers(t *testing.T) {
 	_, occupancy := Occupancy(nil, 1, 1)
 	for i, err := range []error{
 		a.s.Launch(b.k, device.Grid{Blocks: 1, Threads: 1}, nil), a.s.Record(b.e), a.s.Wait(b.e), a.s.Record(nil),
-		since, sinceNil, occupancy, Persist(nil, 1, 1), a.d.Free(b.p), a.d.Free(a.p + 1), a.d.HostFree(b.pinned),
+		since, sinceNil, occupancy, a.d.Free(b.p), a.d.Free(a.p + 1), a.d.HostFree(b.pinned),
 		a.d.HostFree(a.pinned[1:]), a.d.Unregister(a.pinned), a.d.Register(a.arena), a.s.Fill(a.p, 1, 3),
-		a.s.Fill(a.p, 1, -4), a.s.CopyDevice(a.p, a.p, -1), Persist(a.s, 1, -1),
+		a.s.Fill(a.p, 1, -4), a.s.CopyDevice(a.p, a.p, -1), a.s.(device.Persister).Persist(1, -1),
 	} {
 		if err == nil {
 			t.Error("no error from call", i)

@@ -25,20 +25,16 @@ type accessWindow struct {
 // larger than the cache can keep, a share of the lines is chosen by the GPU.
 // No bytes end it, for the whole device. A GPU that cannot do it (before
 // compute capability 8.0) gives an error, and nothing changes.
-func Persist(s device.Stream, base device.Ptr, bytes int) error {
-	own, ok := s.(*stream)
-	if !ok {
-		return fmt.Errorf("cuda: not a stream of this package: %T", s)
-	}
+func (s *stream) Persist(base device.Ptr, bytes int) error {
 	if bytes < 0 {
 		return fmt.Errorf("cuda: cannot persist %d bytes", bytes)
 	}
-	h, err := own.hold()
+	h, err := s.hold()
 	if err != nil {
 		return err
 	}
-	defer own.release()
-	c := own.gpu.context
+	defer s.release()
+	c := s.gpu.context
 	if bytes == 0 {
 		return errors.Join(c.setWindow(h, &accessWindow{}), c.call(cuCtxResetPersistingL2Cache))
 	}
@@ -54,6 +50,19 @@ func Persist(s device.Stream, base device.Ptr, bytes int) error {
 		base: uintptr(base), bytes: uintptr(window),
 		hitRatio: float32(keep) / float32(window), hit: persisting, miss: streaming,
 	})
+}
+
+// Persistable is the most that Persist can keep.
+func (s *stream) Persistable() int {
+	if _, err := s.hold(); err != nil {
+		return 0
+	}
+	defer s.release()
+	most, err := s.gpu.context.attribute(attrPersistingL2Bytes)
+	if err != nil {
+		return 0
+	}
+	return most
 }
 
 // persisting gives how much of a range the cache can keep, and how much of it

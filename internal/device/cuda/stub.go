@@ -18,6 +18,3 @@ func Open(int) (device.Device, error) { return nil, errLeftOut }
 
 // Occupancy gives an error that wraps device.ErrNoDriver in this build.
 func Occupancy(device.Kernel, int, int) (int, error) { return 0, errLeftOut }
-
-// Persist gives an error that wraps device.ErrNoDriver in this build.
-func Persist(device.Stream, device.Ptr, int) error { return errLeftOut }

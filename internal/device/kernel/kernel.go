@@ -61,11 +61,35 @@ func NewTree(t *simd.Tree, base, vals device.Ptr) (Tree, error) {
 	return d, nil
 }
 
+// Favor asks that as many upper levels of a tree as fit stay in the device's
+// cache for the kernels of a stream. Whole levels: part of a level is worse than
+// none of it (docs/gpu.md). A device that cannot do so does nothing.
+func Favor(st device.Stream, t *Tree) {
+	p, ok := st.(device.Persister)
+	if !ok {
+		return
+	}
+	most, end, fits := uint64(p.Persistable()), uint32(0), uint32(0)
+	for l := range t.Levels {
+		end = t.Fanout*end + t.Next[l]
+		if uint64(end)*simd.LineBytes <= most {
+			fits = end
+		}
+	}
+	if fits > 0 {
+		p.Persist(t.Base, int(fits)*simd.LineBytes) // a wish: what comes of it shows in the time alone
+	}
+}
+
 // NotFound is what Find gives for a key that is not there.
 const NotFound = math.MaxUint32
 
 // Set is all kernels, loaded on a device.
 type Set struct {
+	// MaxBlocks bounds the blocks of a search, 0 for none: to see what a smaller
+	// GPU would do.
+	MaxBlocks int
+
 	module  device.Module
 	kernels map[string]device.Kernel
 }
@@ -128,7 +152,11 @@ func (s *Set) launch(st device.Stream, name string, p *Params, t *Tree, keys dev
 	if bits == 0 {
 		size = unsafe.Offsetof(p.bits)
 	}
-	return st.Launch(s.kernels[name], gridOf(n), unsafe.Slice((*byte)(unsafe.Pointer(p)), size))
+	grid := gridOf(n)
+	if s.MaxBlocks > 0 {
+		grid.Blocks = min(grid.Blocks, s.MaxBlocks)
+	}
+	return st.Launch(s.kernels[name], grid, unsafe.Slice((*byte)(unsafe.Pointer(p)), size))
 }
 
 // gridOf is a grid with a thread for each of n.

@@ -447,3 +447,15 @@ func stream() {
 	SFENCE()
 	finish()
 }
+
+// pause emits a wait that leaves a core to the other thread on it.
+func pause() {
+	TEXT("pauseTimes", NOSPLIT, "func(times int)")
+	Doc("Rests for some ten nanoseconds or more, so many times; at least 1.")
+	times := Load(Param("times"), GP64())
+	Label("again")
+	PAUSE()
+	DECQ(times)
+	JNE(LabelRef("again"))
+	RET()
+}

@@ -37,6 +37,7 @@ func main() {
 	if *name == "avx2" {
 		prefetch()
 		stream()
+		pause()
 	}
 	Generate()
 }

@@ -1,0 +1,97 @@
+package pando
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+func TestBatchesInBuffers(t *testing.T) {
+	start := seed.Of(t)
+	interpreted(t, start)
+	rng := rand.New(rand.NewPCG(start, 0))
+	const n, ask = 2000, 40_000 // several buckets
+	keys, vals := make([]uint64, n), make([]uint64, n)
+	for i := range keys {
+		keys[i], vals[i] = rng.Uint64N(4*n), rng.Uint64()
+	}
+	f, err := Freeze(keys, vals, On(GPU(0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	in, out := buffer[uint64](t, ask), buffer[uint64](t, ask)
+	plain, found, wantFound := make([]uint64, ask), make([]bool, ask), make([]bool, ask)
+	for i := range in {
+		in[i] = rng.Uint64N(4 * n)
+	}
+	asked := slices.Clone(in)
+	want := f.GetBatch(asked, plain, wantFound)
+	for _, c := range []struct {
+		name      string
+		keys, out []uint64
+	}{{"both", in, out}, {"keys", in, make([]uint64, ask)}, {"values", asked, out}, {"parts", in[5:], out[7:]}, {"one for both", in, in}} {
+		m := min(len(c.keys), len(c.out))
+		from := len(asked) - len(c.keys)
+		for _, found := range [][]bool{found, nil} {
+			copy(in, asked)
+			hits := f.GetBatch(c.keys[:m], c.out, found)
+			if m == ask && hits != want || !slices.Equal(c.out[:m], plain[from:from+m]) || found != nil && !slices.Equal(found[:m], wantFound[from:from+m]) {
+				t.Errorf("%s: other answers than from ordinary memory", c.name)
+			}
+		}
+		copy(in, asked)
+	}
+	if s := f.Stats(); s.Device != GPU(0) {
+		t.Errorf("the GPU was given up: %s", s.Reason)
+	}
+}
+
+// buffer gives the memory of a buffer that the test closes.
+func buffer[T any](t *testing.T, n int) []T {
+	t.Helper()
+	b, err := NewBuffer[T](n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !b.Locked() || !device.Shared(rawBytes(b.Slice())) {
+		t.Error("the GPU does not reach the buffer")
+	}
+	t.Cleanup(func() {
+		raw := rawBytes(b.Slice())
+		if err := b.Close(); err != nil || b.Close() != nil || device.Shared(raw) {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return b.Slice()
+}
+
+func TestBufferWithoutGPU(t *testing.T) {
+	old := openGPU
+	defer func() { openGPU = old }()
+	openGPU = func(int) (device.Device, error) { return nil, device.ErrNoDriver }
+	b, err := NewBuffer[float32](100)
+	if err != nil || len(b.Slice()) != 100 || b.Locked() {
+		t.Fatalf("%v, %d values, locked %v", err, len(b.Slice()), b.Locked())
+	}
+	if err := b.Close(); err != nil || b.Slice() != nil {
+		t.Errorf("after Close: %v, %d values", err, len(b.Slice()))
+	}
+	for name, take := range map[string]func(){
+		"pointers": func() { NewBuffer[string](1) },
+		"nothing":  func() { NewBuffer[struct{}](1) },
+		"negative": func() { NewBuffer[int](-1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: taken", name)
+				}
+			}()
+			take()
+		}()
+	}
+}
