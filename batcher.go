@@ -3,6 +3,7 @@ package pando
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,31 +14,39 @@ import (
 // has waited as long as it may. A call that finds nothing under way does not
 // wait at all.
 //
-// What it costs is that goroutines wait for each other, a microsecond or two.
-// On a CPU alone, Get from many goroutines is faster.
+// What it costs is that goroutines wait for each other and are woken, which
+// takes longer than a search: where all the work is Get, calls from many
+// goroutines are faster without it, see experiment batcher. It is for indexes
+// whose single searches are slow, and for callers that wait for other things
+// anyway.
 type Batcher[K Key, V any] struct {
 	ix   *Frozen[K, V]
 	wait time.Duration
 	size int
 
-	mu     sync.Mutex
-	open   *round[K, V] // takes keys; nil when there is none
-	asking int          // rounds being answered
-	spare  sync.Pool    // *round[K, V]
-	closed bool
-	busy   sync.WaitGroup
+	open   atomic.Pointer[round[K, V]] // takes keys
+	asking atomic.Int64                // rounds being answered
+	calls  atomic.Int64                // under way
+	rooms  sync.Pool                   // *room[K, V]
+	closed atomic.Bool
 }
 
 // round is one batch, and those who wait for it.
 type round[K Key, V any] struct {
+	joined atomic.Int64  // calls that have a place, or wanted one
+	ready  atomic.Int64  // of them, those whose key is there
+	turn   chan struct{} // gets one value when the round may go off
+	done   chan struct{} // closed when the answers are there
+	left   atomic.Int64  // calls that have not read their answer yet
+	*room[K, V]
+	panic any
+}
+
+// room is for the keys and the answers of a round, kept for a later one.
+type room[K Key, V any] struct {
 	keys  []K
 	vals  []V
 	found []bool
-	turn  chan struct{} // closed when the round is full, or its turn has come
-	going bool          // it is
-	done  chan struct{} // closed when the answers are there
-	users int           // who have not read their answer yet
-	panic any
 }
 
 // The defaults of a Batcher.
@@ -47,7 +56,7 @@ const (
 )
 
 // Batcher makes a Batcher over the index. A call of its Get waits at most wait
-// for others to join, or until there are size of them; 0 stands for
+// for a batch before its own, or until there are size of them; 0 stands for
 // DefaultWait and DefaultBatch. The index must be open as long as it is used.
 func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 	if wait < 0 || size < 0 {
@@ -60,134 +69,121 @@ func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 		size = DefaultBatch
 	}
 	f.open()
-	return &Batcher[K, V]{ix: f, wait: wait, size: size}
+	b := &Batcher[K, V]{ix: f, wait: wait, size: size}
+	b.open.Store(b.fresh())
+	return b
+}
+
+// fresh gives an empty round. Only its room has been used before: a call that
+// comes late must find the round itself as it was shut.
+func (b *Batcher[K, V]) fresh() *round[K, V] {
+	space, _ := b.rooms.Get().(*room[K, V])
+	if space == nil {
+		space = &room[K, V]{make([]K, b.size), make([]V, b.size), make([]bool, b.size)}
+	}
+	return &round[K, V]{turn: make(chan struct{}, 1), done: make(chan struct{}), room: space}
 }
 
 // Get gives the value of key, and whether there is one, as Frozen.Get does.
 // After Close it panics.
 func (b *Batcher[K, V]) Get(key K) (V, bool) {
-	r, i, first := b.join(key)
-	if first {
+	b.calls.Add(1)
+	defer b.calls.Add(-1)
+	if b.closed.Load() {
+		panic("pando: Batcher used after Close")
+	}
+	r, i := b.join(key)
+	if i == 0 {
 		b.lead(r)
 	} else {
 		<-r.done
 	}
-	return b.take(r, i)
-}
-
-// join adds a key to the open round, and tells whether it is the first of it.
-func (b *Batcher[K, V]) join(key K) (r *round[K, V], i int, first bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		panic("pando: Batcher used after Close")
-	}
-	if b.open == nil {
-		b.open, first = b.fresh(), true
-		b.busy.Add(1)
-	}
-	r, i = b.open, len(b.open.keys)
-	r.keys = append(r.keys, key)
-	if len(r.keys) == b.size {
-		b.open = nil
-	}
-	if b.open == nil || b.asking == 0 {
-		r.start()
-	}
-	return r, i, first
-}
-
-// start lets a round go off. The Batcher is locked.
-func (r *round[K, V]) start() {
-	if !r.going {
-		r.going = true
-		close(r.turn)
-	}
-}
-
-// fresh gives an empty round.
-func (b *Batcher[K, V]) fresh() *round[K, V] {
-	r, _ := b.spare.Get().(*round[K, V])
-	if r == nil {
-		r = new(round[K, V])
-	}
-	r.keys, r.panic, r.going = r.keys[:0], nil, false
-	r.turn, r.done = make(chan struct{}), make(chan struct{})
-	return r
-}
-
-// lead is what the first of a round does for all: it waits for the others,
-// asks, and tells them.
-func (b *Batcher[K, V]) lead(r *round[K, V]) {
-	defer b.busy.Done()
-	timer := time.NewTimer(b.wait)
-	select {
-	case <-r.turn:
-	case <-timer.C:
-	}
-	timer.Stop()
-	runtime.Gosched() // those who are about to ask may join
-	b.shut(r)
-	b.answer(r)
-	close(r.done)
-	b.next()
-}
-
-// shut lets nobody else join a round.
-func (b *Batcher[K, V]) shut(r *round[K, V]) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.open == r {
-		b.open = nil
-	}
-	b.asking++
-}
-
-// next lets the round that has gathered meanwhile go off.
-func (b *Batcher[K, V]) next() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.asking--
-	if b.open != nil {
-		b.open.start()
-	}
-}
-
-// answer asks the index. A panic is handed to everyone who waits.
-func (b *Batcher[K, V]) answer(r *round[K, V]) {
-	defer func() { r.panic = recover() }()
-	n := len(r.keys)
-	r.users = n
-	if cap(r.vals) < n {
-		r.vals, r.found = make([]V, cap(r.keys)), make([]bool, cap(r.keys))
-	}
-	b.ix.GetBatch(r.keys, r.vals[:n], r.found[:n])
-}
-
-// take reads an answer. The last one to do so keeps the round for later.
-func (b *Batcher[K, V]) take(r *round[K, V], i int) (V, bool) {
 	if r.panic != nil {
 		panic(r.panic)
 	}
 	v, found := r.vals[i], r.found[i]
-	b.mu.Lock()
-	r.users--
-	last := r.users == 0
-	b.mu.Unlock()
-	if last {
-		clear(r.vals[:len(r.keys)]) // nothing is kept of them
-		clear(r.keys)
-		b.spare.Put(r)
+	if r.left.Add(-1) == 0 {
+		clear(r.keys) // nothing is kept of them
+		clear(r.vals)
+		b.rooms.Put(r.room)
 	}
 	return v, found
+}
+
+// join gives a key its place in the round that is open. The call that takes
+// the last place lets it go off.
+func (b *Batcher[K, V]) join(key K) (*round[K, V], int) {
+	for {
+		r := b.open.Load()
+		i := int(r.joined.Add(1) - 1)
+		if i < b.size {
+			r.keys[i] = key
+			r.ready.Add(1)
+			if i == b.size-1 {
+				b.open.CompareAndSwap(r, b.fresh())
+				r.start()
+			}
+			return r, i
+		}
+		runtime.Gosched() // full, or shut: the next one is about to be there
+	}
+}
+
+// start lets a round go off, if nobody has yet.
+func (r *round[K, V]) start() {
+	select {
+	case r.turn <- struct{}{}:
+	default:
+	}
+}
+
+// lead is what the first of a round does for all: it waits for their turn,
+// asks, and tells them.
+func (b *Batcher[K, V]) lead(r *round[K, V]) {
+	if b.asking.Add(1) > 1 {
+		timer := time.NewTimer(b.wait)
+		select {
+		case <-r.turn:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	runtime.Gosched() // those who are about to ask may join
+	n := b.shut(r)
+	b.answer(r, n)
+	b.asking.Add(-1)
+	b.open.Load().start()
+	close(r.done)
+}
+
+// shut lets nobody else join a round, and gives the number of its calls, when
+// all their keys are there.
+func (b *Batcher[K, V]) shut(r *round[K, V]) int {
+	n := b.size
+	if b.open.Load() == r {
+		next := b.fresh()
+		n = int(min(r.joined.Swap(int64(b.size)), int64(b.size)))
+		b.open.CompareAndSwap(r, next)
+	}
+	for int(r.ready.Load()) < n {
+		runtime.Gosched()
+	}
+	r.left.Store(int64(n))
+	return n
+}
+
+// answer asks the index. A panic is handed to everyone who waits.
+func (b *Batcher[K, V]) answer(r *round[K, V], n int) {
+	defer func() { r.panic = recover() }()
+	b.ix.GetBatch(r.keys[:n], r.vals, r.found)
 }
 
 // Close waits for calls under way. Later ones panic. A second Close does
 // nothing.
 func (b *Batcher[K, V]) Close() error {
-	b.mu.Lock()
-	b.closed = true
-	b.mu.Unlock()
-	b.busy.Wait()
+	b.closed.Store(true)
+	for b.calls.Load() > 0 {
+		time.Sleep(10 * time.Microsecond)
+	}
 	return nil
 }

@@ -45,7 +45,7 @@ func TestBatcherGivesWhatGetGives(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if b.Close() != nil || b.Close() != nil {
+			if err := b.Close(); err != nil || b.Close() != nil {
 				t.Error("Close failed")
 			}
 		}

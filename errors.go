@@ -24,4 +24,17 @@ var (
 
 	// ErrOption says that an option has a value that makes no sense.
 	ErrOption = errors.New("pando: bad option")
+
+	// ErrFile says that a file is damaged, or not one of Pando's.
+	ErrFile = errors.New("pando: bad file")
+
+	// ErrVersion says that a file was written by a later version of Pando.
+	ErrVersion = errors.New("pando: file of a later version")
+
+	// ErrType says that a file holds keys or values of another type.
+	ErrType = errors.New("pando: other types in the file")
+
+	// ErrValues says that values hold pointers, so that a file needs the
+	// option Values for them, or that its encode does not keep its word.
+	ErrValues = errors.New("pando: values need a codec")
 )

@@ -124,10 +124,10 @@ func TestDevicesThatAreNotThere(t *testing.T) {
 	t.Setenv("PANDO_DEVICE", "")
 	checkBad(t, []bad{
 		{"GPU", failing(keys, keys, pando.On(pando.GPU(-1))), pando.ErrNoDevice, []string{"gpu:-1", "from 0"}},
-		{"hybrid", failing(keys, keys, pando.On(pando.Hybrid(3))), pando.ErrNoDevice, []string{"hybrid:3", "cpu"}},
+		{"hybrid", failing(keys, keys, pando.On(pando.Hybrid(-3))), pando.ErrNoDevice, []string{"hybrid:-3", "from 0"}},
 		{"strings", failing([]string{"a"}, keys[:1], pando.On(pando.GPU(-1))), pando.ErrNoDevice, []string{"gpu:-1"}},
 	})
-	for _, env := range []string{"hybrid:0", " hybrid:2 ", "tpu", "gpu:x", "gpu:-1", "cpu:0", "auto:1", ":", "0"} {
+	for _, env := range []string{"hybrid:-1", " hybrid:y ", "tpu", "gpu:x", "gpu:-1", "cpu:0", "auto:1", ":", "0"} {
 		t.Setenv("PANDO_DEVICE", env)
 		checkBad(t, []bad{
 			{env, failing(keys, keys), pando.ErrNoDevice, []string{"PANDO_DEVICE=", env}},
@@ -137,7 +137,8 @@ func TestDevicesThatAreNotThere(t *testing.T) {
 			t.Errorf("PANDO_DEVICE=%s, On(CPU): %v", env, err)
 		}
 	}
-	for _, env := range []string{"", "auto", "cpu", "CPU", " cpu "} {
+	// Without a GPU the CPU answers.
+	for _, env := range []string{"", "auto", "cpu", "CPU", " cpu ", "gpu:0", "hybrid", " Hybrid:0 "} {
 		t.Setenv("PANDO_DEVICE", env)
 		if err := failing(keys, keys)(); err != nil {
 			t.Errorf("PANDO_DEVICE=%q: %v", env, err)

@@ -17,14 +17,17 @@ import (
 // fixed is the engine for keys of fixed width: a tree over their codes. The
 // values live in the tree's leaves, in its column, or in rows.
 type fixed[K Key, C order.Code, V any] struct {
-	codec order.Codec[K, C]
-	tree  *implicit.Tree[C]
-	cpu   *exec.CPU[K, C]
-	gpu   *exec.GPU[K, C] // nil where there is none
-	least int             // batches from this size on go to the GPU
-	pairs bool            // values lie in the leaves
-	rows  []V             // in key order, where values are in the Go heap
-	takes sync.Pool       // *take[V]
+	codec    order.Codec[K, C]
+	tree     *implicit.Tree[C]
+	cpu      *exec.CPU[K, C]
+	gpu      *exec.GPU[K, C] // nil where there is none
+	least    int             // batches from this size on go to the GPU
+	onDevice int64           // bytes that the GPU holds
+	copies   bool            // the GPU copies runs of entries
+	pairs    bool            // values lie in the leaves
+	rows     []V             // in key order, where values are in the Go heap or lie in a file
+	coded    *coded[V]       // where a codec has written them to a file
+	takes    sync.Pool       // *take[V]
 }
 
 // freezeFixed builds the index for keys with codes of type C.
@@ -48,7 +51,7 @@ func freezeFixed[K Key, C order.Code, V any](keys []K, vals []V, c config) (*ind
 	}
 	e.cpu = exec.NewCPU(e.codec, e.tree, len(keys), cfg.Workers)
 	ix := &index[K, V]{engine: e, stats: e.stats()}
-	if ix.stats.Device, ix.stats.Reason, err = e.attach(c.device); err != nil {
+	if ix.stats.Device, ix.stats.Reason, err = e.attach(c); err != nil {
 		e.tree.Release()
 		return nil, err
 	}

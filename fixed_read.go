@@ -23,8 +23,11 @@ func (e *fixed[K, C, V]) After(key K) int {
 func (e *fixed[K, C, V]) Key(i int) K { return e.codec.Decode(e.tree.Key(i)) }
 
 func (e *fixed[K, C, V]) Val(i int) V {
-	if e.rows != nil {
+	switch {
+	case e.rows != nil:
 		return e.rows[i]
+	case e.coded != nil:
+		return e.coded.at(i)
 	}
 	return *(*V)(e.tree.Val(i))
 }
@@ -57,8 +60,8 @@ func (e *fixed[K, C, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	if s == nil {
 		s = new(take[V])
 	}
-	*s = take[V]{entries: int(e.tree.Len), column: (*V)(e.tree.Vals), rows: e.rows, vals: vals, found: found}
-	if e.onGPU(len(keys)) && e.rows == nil {
+	*s = take[V]{entries: int(e.tree.Len), column: (*V)(e.tree.Vals), rows: e.rows, coded: e.coded, vals: vals, found: found}
+	if e.onGPU(len(keys)) && e.rows == nil && e.coded == nil {
 		hits = e.gpu.FindVals(keys, s, rawBytes(vals), found)
 	} else {
 		hits = e.on(len(keys)).FindEach(keys, s)
@@ -73,6 +76,7 @@ type take[V any] struct {
 	entries int
 	column  *V  // first value, where values are in the tree
 	rows    []V // values, where they are in Go memory
+	coded   *coded[V]
 	vals    []V
 	found   []bool
 }
@@ -84,7 +88,7 @@ func (t *take[V]) Take(lo int, ranks []int) (hits int) {
 	for i, r := range ranks {
 		var v V
 		if uint(r) < uint(t.entries) { // below 0: not found; above: being closed
-			v = *t.at(r)
+			v = t.at(r)
 			hits++
 		}
 		vals[i] = v
@@ -98,11 +102,14 @@ func (t *take[V]) Take(lo int, ranks []int) (hits int) {
 	return hits
 }
 
-func (t *take[V]) at(r int) *V {
-	if t.rows != nil {
-		return &t.rows[r]
+func (t *take[V]) at(r int) V {
+	switch {
+	case t.rows != nil:
+		return t.rows[r]
+	case t.coded != nil:
+		return t.coded.at(r)
 	}
-	return (*V)(unsafe.Add(unsafe.Pointer(t.column), r*int(unsafe.Sizeof(*t.column))))
+	return *(*V)(unsafe.Add(unsafe.Pointer(t.column), r*int(unsafe.Sizeof(*t.column))))
 }
 
 func (e *fixed[K, C, V]) Fetch(lo, n int) { e.tree.Prefetch(lo, n) }
@@ -113,11 +120,14 @@ func (e *fixed[K, C, V]) CopyOut(lo int, keys []K, vals []V) {
 	} else {
 		e.decodeOut(lo, keys)
 	}
-	if e.rows != nil {
+	switch {
+	case e.rows != nil:
 		copy(vals, e.rows[lo:])
-		return
+	case e.coded != nil:
+		e.coded.copyOut(vals, lo)
+	default:
+		e.tree.CopyVals(rawBytes(vals), lo)
 	}
-	e.tree.CopyVals(rawBytes(vals), lo)
 }
 
 // rawBytes gives the memory of a slice of values without pointers.

@@ -11,7 +11,6 @@ import (
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/text"
 )
 
@@ -27,6 +26,10 @@ func Freeze[K Key, V any](keys []K, vals []V, opts ...Option) (*Frozen[K, V], er
 	if len(keys) != len(vals) && (vals != nil || unsafe.Sizeof(v) > 0) {
 		return nil, fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
 	}
+	codec, err := codecOf[V](c)
+	if err != nil {
+		return nil, err
+	}
 	var ix *index[K, V]
 	switch order.Width[K]() {
 	case 32:
@@ -39,11 +42,8 @@ func Freeze[K Key, V any](keys []K, vals []V, opts ...Option) (*Frozen[K, V], er
 	if err != nil {
 		return nil, translate(err)
 	}
-	ix.n = len(keys)
-	ix.stats.Len = len(keys)
-	ix.stats.Path = simd.Active().String()
-	ix.stats.Workers = par.Workers(c.workers)
-	ix.stats.Pages = c.pages
+	ix.values = codec
+	ix.describe(len(keys), c)
 	f := new(Frozen[K, V])
 	f.live.Store(ix)
 	return f, nil
@@ -115,7 +115,7 @@ func freezeText[K Key, V any](keys []K, vals []V, c config) (*index[K, V], error
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrMemoryLimit, need, c.limit)
 	}
 	rows := text.Order(names)
-	e := &words[K, V]{block: text.Build(names, rows), rows: gather(vals, len(keys), rows), workers: par.Workers(c.workers)}
+	e := &words[K, V]{block: text.Build(names, rows), rows: gather(vals, len(keys), rows), n: len(keys), workers: par.Workers(c.workers)}
 	var v V
 	ix := &index[K, V]{engine: e}
 	ix.stats.Layout = Apart

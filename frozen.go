@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Key is every type with an order that cmp.Compare knows.
@@ -12,7 +14,8 @@ type Key interface {
 		~float32 | ~float64 | ~string
 }
 
-// Frozen is an immutable ordered index. Make one with Freeze or FreezeSeq.
+// Frozen is an immutable ordered index. Make one with Freeze or FreezeSeq,
+// or with Open from a file.
 //
 // It is safe for any number of concurrent readers. Equal keys are kept, in the
 // order they came in. After Close every method but Close panics, and a call
@@ -25,8 +28,9 @@ type Frozen[K Key, V any] struct {
 // index is what a Frozen holds until it is closed.
 type index[K Key, V any] struct {
 	engine[K, V]
-	n     int
-	stats Stats
+	n      int
+	stats  Stats
+	values *valueCodec[V] // for Save; may be nil
 }
 
 // engine answers for one family of key types. Its methods have capital names
@@ -41,7 +45,12 @@ type engine[K Key, V any] interface {
 	AfterBatch(keys []K, ranks []int)
 	Fetch(lo, n int)                    // n entries from lo on will be copied soon
 	CopyOut(lo int, keys []K, vals []V) // entries from lo on
-	Report(*Stats)                      // what changes while an index is in use
+	// CopyRuns copies runs of entries where that is not the CPU's work: run i
+	// begins with entry first[i] and goes to offsets[i] and on. onCPU copies
+	// entries [lo, hi) of the result. False if all of it is the CPU's work.
+	CopyRuns(first, offsets []int, keys []K, vals []V, onCPU func(lo, hi int)) bool
+	Report(*Stats) // what changes while an index is in use
+	Parts(codec *valueCodec[V]) (snapshot.Header, []snapshot.Part, error)
 	Release() error
 }
 

@@ -21,8 +21,8 @@ type answers struct {
 	hits         int
 }
 
-// wholeRun builds indexes on GPU 0 and asks them everything that runs there.
-func wholeRun(t *testing.T) answers {
+// wholeRun builds indexes on a device and asks them everything that runs there.
+func wholeRun(t *testing.T, on Device) answers {
 	t.Helper()
 	const n, ask, few = 2000, 4200, 400 // one batch of two buckets, the others of one
 	keys, vals, rows := make([]int64, n), make([]uint64, n), make([]string, n)
@@ -35,23 +35,23 @@ func wholeRun(t *testing.T) answers {
 		hi[i] = asked[i] + int64(i%4)
 	}
 	a := answers{vals: make([]uint64, ask), column: make([]uint64, ask), found: make([]bool, ask), ranks: make([]int, ask), rows: make([]string, ask)}
-	pairs := onGPU0(t, keys, vals)
+	pairs := frozenOn(t, on, keys, vals)
 	a.hits = pairs.GetBatch(asked, a.vals, a.found)
 	pairs.RankBatch(asked[:few], a.ranks)
 	a.rangeKeys = pairs.RangeBatch(asked[:few], hi[:few], 2).Keys
 	pairs.Close()
-	apart := onGPU0(t, keys, vals, Layout(Apart))
+	apart := frozenOn(t, on, keys, vals, Layout(Apart))
 	a.hits += apart.GetBatch(asked[:few], a.column, nil)
 	apart.Close()
-	text := onGPU0(t, keys, rows)
+	text := frozenOn(t, on, keys, rows)
 	a.hits += text.GetBatch(asked[:few], a.rows, nil)
 	text.Close()
 	return a
 }
 
-func onGPU0[V any](t *testing.T, keys []int64, vals []V, opts ...Option) *Frozen[int64, V] {
+func frozenOn[V any](t *testing.T, on Device, keys []int64, vals []V, opts ...Option) *Frozen[int64, V] {
 	t.Helper()
-	f, err := Freeze(keys, vals, append(opts, On(GPU(0)), Workers(2))...)
+	f, err := Freeze(keys, vals, append(opts, On(on), Workers(2))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +66,29 @@ func (a answers) equal(b answers) bool {
 // Whatever operation of a whole run fails, or loses the device, the answers
 // are the same and nothing is left on the device.
 func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
+	hastyPlanner(t, 64)
+	every := 1
+	if testing.Short() {
+		every = 7
+	}
+	everyFault(t, GPU(0), every)
+}
+
+// The same where CPU and GPU share the work, which begins with measurements.
+// Package exec tries every operation.
+func TestFaultsOfAHybrid(t *testing.T) {
+	hastyPlanner(t, 64)
+	every := 23
+	if testing.Short() {
+		every = 101
+	}
+	everyFault(t, Hybrid(0), every)
+	preferCPU = true // a GPU that failed is not faster
+	everyFault(t, Hybrid(0), 5*every)
+}
+
+// everyFault lets one in so many operations of a whole run fail.
+func everyFault(t *testing.T, on Device, every int) {
 	old, log := openGPU, slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	defer func() { openGPU = old; slog.SetDefault(log) }()
@@ -84,21 +107,17 @@ func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
 		}
 	}
 	use(0, faulty.Plan{})
-	want := wholeRun(t)
+	want := wholeRun(t, on)
 	var counts []int
 	for _, d := range opened {
 		counts = append(counts, d.Count(faulty.Any))
 	}
 	t.Logf("operations of the three indexes: %v", counts)
-	step := 1
-	if testing.Short() {
-		step = 7
-	}
 	for index, count := range counts {
-		for at := 1; at <= count; at += step {
+		for at := 1; at <= count; at += every {
 			for _, lose := range []bool{false, true} {
 				use(index, faulty.Plan{At: at, Lose: lose})
-				if got := wholeRun(t); !got.equal(want) {
+				if got := wholeRun(t, on); !got.equal(want) {
 					t.Fatalf("index %d, operation %d, lost %v: other answers", index, at, lose)
 				}
 				for i, d := range opened {

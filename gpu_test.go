@@ -13,29 +13,37 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// interpreted runs a test with the interpreter in the place of GPU 0.
+// interpreted runs a test with the interpreter in the place of GPU 0. It is
+// not asked whether it is faster.
 func interpreted(t *testing.T, seed uint64) {
 	t.Helper()
-	old := openGPU
+	old, prefer := openGPU, preferCPU
+	preferCPU = false
 	openGPU = func(i int) (device.Device, error) {
 		if i != 0 {
 			return nil, device.ErrNoDevice
 		}
 		return ptx.New(ptx.Seed(seed)), nil
 	}
-	t.Cleanup(func() { openGPU = old })
+	t.Cleanup(func() { openGPU, preferCPU = old, prefer })
 }
 
 // sameAsCPU asks an index on a GPU and one on the CPU the same.
 func sameAsCPU[K Key, V comparable](t *testing.T, keys []K, vals []V, asked []K, opts ...Option) {
 	t.Helper()
-	g, err := Freeze(keys, vals, append(opts, On(GPU(0)))...)
+	sameOn(t, GPU(0), keys, vals, asked, append(opts, On(GPU(0)))...)
+}
+
+// sameOn asks an index that options put on a device, and one on the CPU.
+func sameOn[K Key, V comparable](t *testing.T, device Device, keys []K, vals []V, asked []K, opts ...Option) {
+	t.Helper()
+	g, err := Freeze(keys, vals, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if s := g.Stats(); s.Device != GPU(0) {
-		t.Fatalf("not on the GPU: %s", s.Reason)
+	if s := g.Stats(); s.Device != device {
+		t.Fatalf("on %v, not on %v: %s", s.Device, device, s.Reason)
 	}
 	c, err := Freeze(keys, vals, append(opts, On(CPU))...)
 	if err != nil {
@@ -43,7 +51,7 @@ func sameAsCPU[K Key, V comparable](t *testing.T, keys []K, vals []V, asked []K,
 	}
 	defer c.Close()
 	compareIndexes(t, g, c, asked)
-	if s := g.Stats(); s.Device != GPU(0) {
+	if s := g.Stats(); s.Device != device {
 		t.Errorf("the GPU was given up: %s", s.Reason)
 	}
 }
@@ -68,8 +76,21 @@ func compareIndexes[K Key, V comparable](t *testing.T, g, c *Frozen[K, V], asked
 		t.Errorf("found nil: %d hits, the CPU has %d", gh, ch)
 	}
 	hi := append(append([]K(nil), asked[n/2:]...), asked[:n/2]...)
-	a, b := g.RangeBatch(asked, hi, 3), c.RangeBatch(asked, hi, 3)
+	g.CountBatch(asked, hi, gr)
 	for i := range asked {
+		if want := c.Count(asked[i], hi[i]); gr[i] != want {
+			t.Fatalf("%d entries from %v to %v, on the CPU %d", gr[i], asked[i], hi[i], want)
+		}
+	}
+	compareRanges(t, g.RangeBatch(asked, hi, 3), c.RangeBatch(asked, hi, 3))
+}
+
+func compareRanges[K Key, V comparable](t *testing.T, a, b *Ranges[K, V]) {
+	t.Helper()
+	if a.Len() != b.Len() {
+		t.Fatalf("%d ranges, on the CPU %d", a.Len(), b.Len())
+	}
+	for i := range b.Len() {
 		ak, av := a.At(i)
 		bk, bv := b.At(i)
 		if len(ak) != len(bk) {
@@ -162,11 +183,16 @@ func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
 func TestNoSuchGPU(t *testing.T) {
 	interpreted(t, 1)
 	before := arena.InUse()
-	for _, d := range []Device{GPU(1), GPU(-1), Hybrid(0)} {
+	for _, d := range []Device{GPU(1), GPU(-1), Hybrid(1), Hybrid(-1)} {
 		if _, err := Freeze([]uint64{1}, []uint64{2}, On(d)); !errors.Is(err, ErrNoDevice) {
 			t.Errorf("On(%v): %v", d, err)
 		}
 	}
+	f, err := Freeze([]uint64{1}, []uint64{2}, On(Hybrid(0)))
+	if err != nil {
+		t.Fatalf("On(hybrid:0): %v", err)
+	}
+	f.Close()
 	if arena.InUse() != before {
 		t.Errorf("%d bytes leaked", arena.InUse()-before)
 	}

@@ -14,11 +14,14 @@ import (
 type Option func(*config)
 
 type config struct {
-	device  Device
-	workers int
-	limit   int64
-	pages   PageMode
-	layout  LayoutKind
+	device   Device
+	workers  int
+	limit    int64
+	pages    PageMode
+	layout   LayoutKind
+	room     int64
+	values   any // *valueCodec[V]
+	verified bool
 }
 
 // Device says where queries run: Auto, CPU, GPU(i) or Hybrid(i).
@@ -49,7 +52,9 @@ var (
 // and Stats says why; a number beyond the machine's GPUs gives ErrNoDevice.
 func GPU(i int) Device { return Device{gpu, i} }
 
-// Hybrid runs inner nodes on GPU i and leaves on the CPU.
+// Hybrid runs inner nodes on GPU i and leaves on the CPU: for an index larger
+// than the GPU's memory. The upper levels go to the CPU, too, as far as that
+// balances both, and batches that the CPU alone answers faster are its own.
 func Hybrid(i int) Device { return Device{hybrid, i} }
 
 // String gives the device as PANDO_DEVICE takes it: "auto", "cpu", "gpu:0".
@@ -78,6 +83,11 @@ func Workers(n int) Option { return func(c *config) { c.workers = n } }
 // index that would need more gives ErrMemoryLimit before anything is taken.
 // Values that live in a Go slice are not counted. 0, the default, is no limit.
 func MemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes } }
+
+// DeviceMemory bounds the GPU memory that an index takes, buffers included.
+// An index that would need more keeps its upper levels there, as many as fit,
+// and the CPU goes on below. 0, the default, is all that is free.
+func DeviceMemory(bytes int64) Option { return func(c *config) { c.room = bytes } }
 
 // PageMode says which parts of an index are put on huge pages.
 type PageMode uint8
@@ -123,6 +133,9 @@ func configure(opts []Option) (config, error) {
 	if c.workers < 0 {
 		return c, fmt.Errorf("%w: Workers(%d); 0 means one for each core", ErrOption, c.workers)
 	}
+	if c.room < 0 {
+		return c, fmt.Errorf("%w: DeviceMemory(%d); 0 means all that is free", ErrOption, c.room)
+	}
 	if c.limit < 0 {
 		return c, fmt.Errorf("%w: MemoryLimit(%d); 0 means no limit", ErrOption, c.limit)
 	}
@@ -146,10 +159,7 @@ func (c *config) pickDevice() error {
 		}
 		c.device, asked = d, "PANDO_DEVICE="+env
 	}
-	switch {
-	case c.device.kind == hybrid:
-		return fmt.Errorf("%w: %s: hybrid runs are not built yet; use gpu, cpu or auto", ErrNoDevice, asked)
-	case c.device.ordinal < 0:
+	if c.device.ordinal < 0 {
 		return fmt.Errorf("%w: %s: GPUs count from 0", ErrNoDevice, asked)
 	}
 	return nil

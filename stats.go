@@ -13,11 +13,12 @@ type Stats struct {
 	Workers int      // most goroutines that a batch uses
 	Pages   PageMode // pages asked for
 
-	InnerBytes int64 // inner nodes, off the Go heap
-	LeafBytes  int64 // leaves, off the Go heap
-	ValueBytes int64 // column of values, off the Go heap
-	HeapBytes  int64 // what lives in Go memory: strings, values with pointers
-	TotalBytes int64 // all of it, with padding
+	InnerBytes  int64 // inner nodes, off the Go heap
+	LeafBytes   int64 // leaves, off the Go heap
+	ValueBytes  int64 // column of values, off the Go heap
+	DeviceBytes int64 // what a GPU holds of it
+	HeapBytes   int64 // what lives in Go memory: strings, values with pointers
+	TotalBytes  int64 // all of it, with padding
 }
 
 // Stats describes the index.

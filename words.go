@@ -1,6 +1,7 @@
 package pando
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/par"
@@ -8,10 +9,12 @@ import (
 )
 
 // words is the engine for string keys: a sorted block of bytes, and the
-// values in a Go slice.
+// values in a Go slice, or both in a file.
 type words[K Key, V any] struct {
 	block   *text.Block
 	rows    []V
+	coded   *coded[V] // where a codec has written the values to a file
+	n       int
 	workers int
 }
 
@@ -27,7 +30,12 @@ func (e *words[K, V]) Key(i int) K {
 	return *(*K)(unsafe.Pointer(&s))
 }
 
-func (e *words[K, V]) Val(i int) V { return e.rows[i] }
+func (e *words[K, V]) Val(i int) V {
+	if e.coded != nil {
+		return e.coded.at(i)
+	}
+	return e.rows[i]
+}
 
 func (e *words[K, V]) RankBatch(keys []K, ranks []int) {
 	e.each(len(keys), func(i int) { ranks[i], _ = e.Seek(keys[i]) })
@@ -46,18 +54,28 @@ func (e *words[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 		}
 		places[i] = r
 	})
-	sink := take[V]{entries: len(e.rows), rows: e.rows, vals: vals, found: found}
-	return sink.Take(0, places)
+	sink := take[V]{entries: e.n, rows: e.rows, coded: e.coded, vals: vals, found: found}
+	if e.coded == nil {
+		return sink.Take(0, places)
+	}
+	var total atomic.Int64
+	e.pieces(len(keys), func(lo, hi int) { total.Add(int64(sink.Take(lo, places[lo:hi]))) })
+	return int(total.Load())
 }
 
 // each calls do for every i below n, on all workers if n is large.
 func (e *words[K, V]) each(n int, do func(i int)) {
-	const piece = 512
-	par.Run(e.workers, (n+piece-1)/piece, par.Func(func(p int) {
-		for i := p * piece; i < min((p+1)*piece, n); i++ {
+	e.pieces(n, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
 			do(i)
 		}
-	}))
+	})
+}
+
+// pieces cuts [0, n) and calls do for each piece, on all workers if n is large.
+func (e *words[K, V]) pieces(n int, do func(lo, hi int)) {
+	const piece = 512
+	par.Run(e.workers, (n+piece-1)/piece, par.Func(func(p int) { do(p*piece, min((p+1)*piece, n)) }))
 }
 
 // fetch does nothing: what a search has touched is most of it.
@@ -67,11 +85,21 @@ func (e *words[K, V]) CopyOut(lo int, keys []K, vals []V) {
 	for i := range keys {
 		keys[i] = e.Key(lo + i)
 	}
+	if e.coded != nil {
+		e.coded.copyOut(vals, lo)
+		return
+	}
 	copy(vals, e.rows[lo:])
 }
 
-// release does nothing: the block is Go memory, gone when nothing points to it.
-func (e *words[K, V]) Release() error { return nil }
+// Release gives a file back; Go memory is gone when nothing points to it.
+func (e *words[K, V]) Release() error {
+	e.block.Release()
+	return nil
+}
 
 // Report adds nothing.
 func (e *words[K, V]) Report(*Stats) {}
+
+// CopyRuns leaves all to the CPU.
+func (e *words[K, V]) CopyRuns(_, _ []int, _ []K, _ []V, _ func(lo, hi int)) bool { return false }

@@ -11,7 +11,7 @@ require (
 
 require (
 	github.com/ebitengine/purego v0.11.2 // indirect
-	golang.org/x/sys v0.40.0 // indirect
+	golang.org/x/sys v0.47.0 // indirect
 )
 
 replace github.com/pando-index/pando => ../

@@ -57,11 +57,12 @@ func (p Pages) String() string {
 // more than a machine can address.
 var ErrLimit = errors.New("over the limit")
 
-// Block is memory off the Go heap. Make one with New.
+// Block is memory off the Go heap. Make one with New or Map.
 type Block struct {
 	segments [][]byte
+	memory   []byte // all of them, and what is between them
 	pages    Pages
-	bytes    int64 // counted in InUse
+	bytes    int64
 	mem      *mapping
 	released atomic.Bool
 }
@@ -104,7 +105,7 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	}
 	m.bytes = total
 	inUse.Add(total)
-	b := &Block{pages: pages, bytes: total, mem: m}
+	b := &Block{pages: pages, bytes: total, mem: m, memory: unsafe.Slice((*byte)(m.addr), total)}
 	for i, size := range sizes {
 		b.segments = append(b.segments, unsafe.Slice((*byte)(unsafe.Add(m.addr, offsets[i])), size))
 	}
@@ -122,12 +123,12 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 func (b *Block) Segment(i int) []byte { return b.segments[i] }
 
 // Base is the address of segment 0, to which the others lie at fixed distances.
-func (b *Block) Base() unsafe.Pointer { return b.mem.addr }
+func (b *Block) Base() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b.memory)) }
 
 // Memory gives all segments as they lie, with what is between them.
-func (b *Block) Memory() []byte { return unsafe.Slice((*byte)(b.mem.addr), b.bytes) }
+func (b *Block) Memory() []byte { return b.memory }
 
-// Bytes is the memory the block holds, padding included.
+// Bytes is the memory the block holds, padding included; for a file, its size.
 func (b *Block) Bytes() int64 { return b.bytes }
 
 // Pages says which pages the block was asked to use.
@@ -143,6 +144,9 @@ func (b *Block) Release() {
 	discard(b.mem)
 	runtime.KeepAlive(b)
 }
+
+// Released says whether the memory was given back.
+func (b *Block) Released() bool { return b.released.Load() }
 
 func (m *mapping) account() {
 	if !m.freed.Swap(true) {

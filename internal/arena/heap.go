@@ -2,7 +2,10 @@
 
 package arena
 
-import "unsafe"
+import (
+	"os"
+	"unsafe"
+)
 
 // On systems without mmap a block is plain Go memory without pointers: the
 // garbage collector frees it when the last reader is gone.
@@ -18,3 +21,7 @@ func adviseHuge(*mapping, uintptr) {}
 func discard(*mapping) {}
 
 func unreserve(*mapping) {}
+
+func mapFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) {
+	return readFile(f, length, slack, limit)
+}

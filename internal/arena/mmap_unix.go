@@ -3,6 +3,8 @@
 package arena
 
 import (
+	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -51,3 +53,23 @@ func discard(m *mapping) {
 }
 
 func unreserve(m *mapping) { unix.MunmapPtr(m.addr, m.length) }
+
+// mapFile maps a file over the start of zero pages, which stay readable behind
+// its end.
+func mapFile(f *os.File, length, slack uintptr, _ int64) (*mapping, error) {
+	page := uintptr(os.Getpagesize())
+	total := (max(length, 1) + slack + page - 1) &^ (page - 1)
+	addr, err := mmap(nil, total, unix.PROT_READ, noReserve)
+	if err != nil {
+		return nil, fmt.Errorf("cannot map %d bytes: %w", length, err)
+	}
+	m := &mapping{addr: addr, length: total}
+	if length == 0 {
+		return m, nil
+	}
+	if _, err := unix.MmapPtr(int(f.Fd()), 0, addr, length, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_FIXED); err != nil {
+		unreserve(m)
+		return nil, fmt.Errorf("cannot map %d bytes: %w", length, err)
+	}
+	return m, nil
+}

@@ -16,6 +16,7 @@ type Times struct {
 	Fill, In, Search, Out, Finish time.Duration
 	Send                          time.Duration // of one worker, in the driver
 	Busy                          time.Duration // of the CPU, all workers together, by their number
+	Alone                         time.Duration // of the CPU without a GPU; 0 where it does not help out
 	Latency                       time.Duration // from the first key filled in to the last result
 	Queries                       int           // in a bucket
 }
@@ -27,15 +28,21 @@ func (t Times) GPU() time.Duration { return max(t.In, t.Search, t.Out) }
 // follow each other in some way, from times measured one after the other. Where
 // they overlap, no worker waits for the last of its bucket: what counts of the
 // CPU's time is how long it is busy. But only one bucket is filled and sent at a
-// time, which bounds small ones.
+// time, which bounds small ones; and what is left of the CPU's time goes into
+// queries of its own.
 func (t Times) Predict(w Way) time.Duration {
+	gpu := t.GPU()
 	switch w {
 	case Sequential:
 		return t.Fill + t.In + t.Search + t.Out + t.Finish
 	case Pipelined:
-		return max(t.Busy, t.Fill+t.Send, t.In+t.Search+t.Out)
+		gpu = t.In + t.Search + t.Out
 	}
-	return max(t.Busy, t.Fill+t.Send, t.GPU())
+	took := max(t.Busy, t.Fill+t.Send, gpu)
+	if t.Alone > 0 {
+		took = time.Duration(float64(took) / (1 + float64(took-t.Busy)/float64(t.Alone)))
+	}
+	return took
 }
 
 // clock adds up the times of buckets.
@@ -91,7 +98,7 @@ func (c *clock) arrived(s *slot) {
 func (c *clock) finished(s *slot, workers int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sum.Busy += s.busy / time.Duration(workers)
+	c.sum.Busy += time.Duration(s.busy.Load()) / time.Duration(workers)
 	c.sum.Latency += time.Since(s.begun)
 	c.sum.Fill += s.sent.Sub(s.begun)
 	c.sum.Send += s.gone.Sub(s.sent)
@@ -125,7 +132,7 @@ func (t *trial[K, C]) part(n int) batch[K, C] {
 
 // pace gives how long the sample takes by a plan.
 func (t *trial[K, C]) pace(p Plan) time.Duration {
-	return bestOf(func() { t.gpu.runBy(t.batch, &p, nil) })
+	return BestOf(func() { t.gpu.runBy(t.batch, &p, nil) })
 }
 
 // times runs the sample by a plan and takes the time of every step.
@@ -136,7 +143,12 @@ func (t *trial[K, C]) times(p Plan) (Times, error) {
 	if err := t.gpu.Down(); err != nil {
 		return Times{}, err
 	}
-	return c.times(), c.err
+	times := c.times()
+	if p.Lower <= t.gpu.steps.Depth() {
+		alone := BestOf(func() { t.gpu.CPU.run(t.batch) })
+		times.Alone = alone * time.Duration(times.Queries) / time.Duration(max(len(t.batch.keys), 1))
+	}
+	return times, c.err
 }
 
 // Measure looks keys up by a plan and gives the average times of a bucket.
@@ -166,8 +178,9 @@ func (g *GPU[K, C]) Balance(sample []K) (Plan, error) {
 func sampleOf[K any](keys []K) any { return append([]K(nil), keys...) }
 
 func (g *GPU[K, C]) balance(t *trial[K, C]) (Plan, time.Duration, error) {
-	plan := g.Plan()
+	plan, bucket := g.Plan(), g.Plan().Bucket
 	plan.Split = Split{Upper: g.keep.First, Lower: g.keep.Last}
+	plan.Bucket = min(bucket, max(len(t.batch.keys)/16, smallest)) // many buckets, as batches have
 	var failed error
 	split := discover(plan.Split, min(plan.Lower, g.steps.Depth()), func(s Split) (gpu, cpu time.Duration) {
 		if failed != nil {
@@ -187,9 +200,10 @@ func (g *GPU[K, C]) balance(t *trial[K, C]) (Plan, time.Duration, error) {
 	took := t.pace(plan)
 	if split != plan.Split {
 		if faster := t.pace(other); faster < took {
-			return other, faster, nil
+			plan, took = other, faster
 		}
 	}
+	plan.Bucket = bucket
 	return plan, took, nil
 }
 
@@ -304,7 +318,7 @@ func (g *GPU[K, C]) Crossover(sample []K) (least int) {
 	t, plan := g.try(sample), g.Plan()
 	for n := len(sample); n >= 256; n /= 4 {
 		part := t.part(n)
-		if bestOf(func() { g.runBy(part, &plan, nil) }) >= bestOf(func() { g.CPU.run(part) }) {
+		if BestOf(func() { g.runBy(part, &plan, nil) }) >= BestOf(func() { g.CPU.run(part) }) {
 			break
 		}
 		least = n
@@ -312,8 +326,8 @@ func (g *GPU[K, C]) Crossover(sample []K) (least int) {
 	return least
 }
 
-// bestOf times a few runs and gives the fastest.
-func bestOf(run func()) (best time.Duration) {
+// BestOf times a few runs and gives the fastest.
+func BestOf(run func()) (best time.Duration) {
 	for i := range 4 {
 		start := time.Now()
 		run()

@@ -57,6 +57,9 @@ func NewCPU[K order.Key, C order.Code](codec order.Codec[K, C], layout Layout[C]
 	return e
 }
 
+// Workers is the most goroutines that a batch uses.
+func (e *CPU[K, C]) Workers() int { return e.workers }
+
 // space is room for one bucket, kept for the next.
 type space[C order.Code] struct {
 	codes [maxBucket]C

@@ -112,3 +112,8 @@ func (j *copying[K, C]) rest() {
 	}
 	j.next = len(j.keys)
 }
+
+// spare leaves all to the GPU: the CPU has enough to do with what comes back.
+func (j *copying[K, C]) spare() (lo, hi int, ok bool) { return 0, 0, false }
+
+func (j *copying[K, C]) answer(lo, hi int) { j.onCPU(lo, hi) }

@@ -24,6 +24,10 @@ type work interface {
 	finish(s *slot, piece int)
 	// rest lets the CPU do all that was not cut yet.
 	rest()
+	// spare cuts a piece off the end for a worker that has nothing else to do,
+	// which answer does; false where the GPU will be through before.
+	spare() (lo, hi int, ok bool)
+	answer(lo, hi int)
 }
 
 // flow moves the buckets of one batch: each is filled by the CPU, piece by
@@ -94,9 +98,33 @@ func (f *flow) Do(int) {
 		case f.held == 0: // all is through, or nothing can be done
 			f.wake()
 			return
+		case f.help():
 		default:
 			f.pause()
 		}
+	}
+}
+
+// help answers a piece on the CPU alone, while all buckets are the GPU's: so a
+// slow GPU never makes a batch slower than the CPU would be without it.
+func (f *flow) help() bool {
+	lo, hi, ok := f.work.spare()
+	if !ok {
+		return false
+	}
+	f.mu.Unlock()
+	defer f.caught()
+	f.work.answer(lo, hi)
+	return true
+}
+
+// caught takes the flow again after something that may have panicked. The
+// panic goes on when the flow is over.
+func (f *flow) caught() {
+	v := recover()
+	f.lock()
+	if v != nil {
+		f.panicked = v
 	}
 }
 
@@ -159,20 +187,12 @@ func (f *flow) finishPiece() bool {
 // done, so that all slots come back; the panic goes on when the flow is over.
 func (f *flow) unlocked(s *slot, piece int, finish bool) {
 	f.mu.Unlock()
+	defer f.caught()
 	var begun time.Time
 	if f.clock != nil {
 		begun = time.Now()
+		defer func() { s.busy.Add(int64(time.Since(begun))) }()
 	}
-	defer func() {
-		v := recover()
-		f.lock()
-		if f.clock != nil {
-			s.busy += time.Since(begun)
-		}
-		if v != nil {
-			f.panicked = v
-		}
-	}()
 	if finish {
 		f.work.finish(s, piece)
 	} else {
@@ -234,7 +254,8 @@ func (f *flow) begin() bool {
 	f.held++
 	f.staging = s
 	s.pieces, s.next, s.left, s.err = pieces, 0, pieces, nil
-	s.begun, s.busy = time.Now(), 0
+	s.begun = time.Now()
+	s.busy.Store(0)
 	if pieces == 0 {
 		f.depart(s)
 	}
@@ -250,6 +271,8 @@ func (f *flow) depart(s *slot) {
 	if f.way == Pipelined {
 		s.used = f.serial
 	}
+	f.staging = nil // the next one is filled while this one is sent
+	f.wake()
 	f.mu.Unlock()
 	s.err = f.work.send(s, s.used)
 	if s.err == nil {
@@ -259,7 +282,6 @@ func (f *flow) depart(s *slot) {
 	f.lock()
 	f.flying[f.n] = s
 	f.n++
-	f.staging = nil
 	f.wake()
 }
 
@@ -311,7 +333,7 @@ type slot struct {
 	pieces, next, left int // of the step it is in: all, not yet begun, not yet done
 	begun, sent        time.Time
 	gone, landed       time.Time
-	busy               time.Duration // of all workers together, where that is timed
+	busy               atomic.Int64 // ns of all workers together, where that is timed
 }
 
 // Bytes that a query may take in a slot, on either side: a key and the node it

@@ -53,7 +53,7 @@ type Keep struct{ First, Last int }
 func (im *Image) Whole() Keep { return Keep{0, im.Tree.Levels + 1} }
 
 // Inner is as many upper inner levels as a device with so much memory can
-// hold, beside buckets for one batch at a time.
+// hold, beside buckets.
 func (im *Image) Inner(free int64) Keep {
 	k := Keep{}
 	for k.Last < im.Tree.Levels && im.Need(Keep{0, k.Last + 1}) <= free {
@@ -65,8 +65,8 @@ func (im *Image) Inner(free int64) Keep {
 // Size is the memory that the levels take.
 func (im *Image) Size(k Keep) int64 { return int64(im.level(k.Last) - im.level(k.First)) }
 
-// Need is Size, and buckets for one batch at a time.
-func (im *Image) Need(k Keep) int64 { return im.Size(k) + maxFlight*slotBytes(im.bucketFor(k)) }
+// Need is Size, and all the buckets that there may be.
+func (im *Image) Need(k Keep) int64 { return im.Size(k) + maxSlots*slotBytes(im.bucketFor(k)) }
 
 // GPU runs batches on a GPU that holds a copy of the tree, or of some of its
 // levels, together with the CPU: a Plan says who takes which. What the GPU

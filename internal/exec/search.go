@@ -8,6 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -17,7 +18,8 @@ type search[K order.Key, C order.Code] struct {
 	gpu    *GPU[K, C]
 	plan   Plan
 	flow   flow
-	next   int // first query that is in no bucket yet
+	next   int // first query that is in no bucket yet,
+	last   int // and the last: what is behind is the CPU's
 	bucket int
 	piece  int  // queries that a worker takes at a time
 	past   bool // copies go past the caches
@@ -51,7 +53,7 @@ func (g *GPU[K, C]) runBy(what batch[K, C], plan *Plan, c *clock) (hits int) {
 		return g.CPU.run(what)
 	}
 	j := g.jobs.Get().(*search[K, C])
-	j.batch, j.plan, j.next = what, *plan, 0
+	j.batch, j.plan, j.next, j.last = what, *plan, 0, n
 	j.hits.Store(0)
 	j.measure(n)
 	j.flow.reset(j, j.plan.Way, j.bucket)
@@ -103,10 +105,10 @@ func (j *search[K, C]) whole() bool { return j.plan.Lower > j.gpu.steps.Depth() 
 func (j *search[K, C]) begins() bool { return j.plan.Upper > 0 || j.plan.Share > 0 }
 
 func (j *search[K, C]) cut(s *slot) (pieces int, ok bool) {
-	if j.next >= len(j.keys) {
+	if j.next >= j.last {
 		return 0, false
 	}
-	s.lo, s.hi = j.next, min(j.next+j.bucket, len(j.keys))
+	s.lo, s.hi = j.next, min(j.next+j.bucket, j.last)
 	j.next = s.hi
 	n := s.hi - s.lo
 	s.deep = int(float64(n)*j.plan.Share+0.5) &^ 31
@@ -273,7 +275,7 @@ func (j *search[K, C]) finish(s *slot, piece int) {
 	hits := 0
 	switch {
 	case s.err != nil:
-		hits = j.gpu.CPU.answer(&j.batch, s.lo+lo, s.lo+hi)
+		j.answer(s.lo+lo, s.lo+hi)
 	case !j.whole():
 		hits = j.goOn(s, lo, hi)
 	case j.raw != nil:
@@ -288,10 +290,27 @@ func (j *search[K, C]) finish(s *slot, piece int) {
 }
 
 func (j *search[K, C]) rest() {
-	for lo := j.next; lo < len(j.keys); lo += maxBucket {
-		j.hits.Add(int64(j.gpu.CPU.answer(&j.batch, lo, min(lo+maxBucket, len(j.keys)))))
+	first, n := j.next, j.last-j.next
+	par.Run(j.gpu.workers, (n+maxBucket-1)/maxBucket, par.Func(func(p int) {
+		lo := first + p*maxBucket
+		j.answer(lo, min(lo+maxBucket, j.last))
+	}))
+	j.next = j.last
+}
+
+// spare gives some of the last queries while there is more than a bucket left,
+// unless buckets follow one after another to be timed.
+func (j *search[K, C]) spare() (lo, hi int, ok bool) {
+	if j.whole() || j.plan.Way == Sequential || j.last-j.next < j.bucket+minBucket {
+		return 0, 0, false
 	}
-	j.next = len(j.keys)
+	hi = j.last
+	j.last -= minBucket
+	return j.last, hi, true
+}
+
+func (j *search[K, C]) answer(lo, hi int) {
+	j.hits.Add(int64(j.gpu.CPU.answer(&j.batch, lo, hi)))
 }
 
 // goOn takes queries on from the nodes that the GPU has brought them to.

@@ -31,10 +31,13 @@ func (t *Tree[C]) PrefetchFrom(vals unsafe.Pointer, size int) {
 // values if there is one, which starts at byte vals (0: there is none). A copy
 // of it is the same tree.
 func (t *Tree[C]) Memory() (all []byte, vals int) {
-	if t.cfg.Leaves == Apart && t.cfg.ValSize > 0 {
+	end := int(t.Leaves)*8 + t.leaves*simd.LineBytes
+	if t.hasColumn() {
 		vals = int(uintptr(t.Vals) - uintptr(t.Base))
+		end = vals + int(t.Len)*t.cfg.ValSize
 	}
-	return t.block.Memory(), vals
+	all = t.block.Memory()
+	return all[:min(len(all), (end+4095)&^4095)], vals // a file may have more behind
 }
 
 // place gives the address of entry i's key.

@@ -168,7 +168,7 @@ func (t *Tree[C]) segments() []int {
 		inner += c
 	}
 	sizes := []int{inner * simd.LineBytes, t.leaves * simd.LineBytes}
-	if t.cfg.Leaves == Apart && t.cfg.ValSize > 0 {
+	if t.hasColumn() {
 		sizes = append(sizes, int(t.Len)*t.cfg.ValSize)
 	}
 	return sizes
@@ -213,6 +213,14 @@ func (t *Tree[C]) allocate() error {
 	if err != nil {
 		return err
 	}
+	t.point(b)
+	return nil
+}
+
+// point makes the tree that of a block: its first segments are inner nodes,
+// leaves and, if there is one, the column of values. Where they are is taken
+// from the segments' addresses.
+func (t *Tree[C]) point(b *arena.Block) {
 	t.block = b
 	t.Base = b.Base()
 	t.Leaves = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b.Segment(1))))-uintptr(t.Base)) / 8
@@ -229,11 +237,13 @@ func (t *Tree[C]) allocate() error {
 	}
 	t.places = append(t.places, int(t.Leaves))
 	t.ValSize = uint64(t.cfg.ValSize)
-	if len(sizes) > 2 {
+	if t.hasColumn() {
 		t.Vals = unsafe.Pointer(unsafe.SliceData(b.Segment(2)))
 	}
-	return nil
 }
+
+// hasColumn says whether values lie in a segment of their own.
+func (t *Tree[C]) hasColumn() bool { return t.cfg.Leaves == Apart && t.cfg.ValSize > 0 }
 
 // perLeaf is the number of keys in a leaf.
 func (t *Tree[C]) perLeaf() int { return 1 << t.LeafShift }

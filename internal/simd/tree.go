@@ -61,6 +61,9 @@ func (t *Tree) Part(from, to int) Tree {
 	part := *t
 	part.From, part.Levels = from, to
 	part.Top = min(max(t.Top, from), to)
+	if from == t.Levels { // steps are short where there is only one: more of them cover a wait
+		part.Distance *= 4
+	}
 	return part
 }
 

@@ -4,14 +4,18 @@
 //	data:    │ key 0 │ key 1 │ … │ key n-1 │
 //	offsets: 0, end of key 0, end of key 1, …, end of key n-1
 //
-// The block is Go memory without pointers: the garbage collector does not
-// walk it, and strings cut out of it stay good for as long as anyone holds them.
+// A block that is built is Go memory without pointers: the garbage collector
+// does not walk it, and strings cut out of it stay good for as long as anyone
+// holds them. Strings of a block that lies in a file are copied out.
 package text
 
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
 )
 
 // Block is an immutable sorted list of strings. It is safe for concurrent
@@ -19,6 +23,7 @@ import (
 type Block struct {
 	data    []byte
 	offsets []uint64
+	mem     *arena.Block // where both lie; nil for Go memory
 }
 
 // Need gives the bytes that a block of these keys takes.
@@ -68,14 +73,38 @@ func Build(keys []string, order []int) *Block {
 // Len is the number of strings.
 func (b *Block) Len() int { return len(b.offsets) - 1 }
 
-// Bytes is the memory the block takes.
+// Bytes is the memory the block takes, in a file or not.
 func (b *Block) Bytes() int64 { return int64(cap(b.data) + 8*cap(b.offsets)) }
 
 // Key gives string i.
 func (b *Block) Key(i int) string {
-	lo, hi := b.offsets[i], b.offsets[i+1]
+	if b.mem != nil {
+		return strings.Clone(b.view(i))
+	}
+	return b.view(i)
+}
+
+// view gives string i where it lies. In a file the offsets may be any numbers:
+// they are cut to what there is.
+func (b *Block) view(i int) string {
+	hi := min(b.offsets[i+1], uint64(len(b.data)))
+	lo := min(b.offsets[i], hi)
 	return unsafe.String(unsafe.SliceData(b.data[lo:hi]), int(hi-lo))
 }
+
+// Copy gives a copy of string i as bytes.
+func (b *Block) Copy(i int) []byte { return []byte(b.view(i)) }
+
+// Release gives the memory of a file back; strings that are being read turn
+// into zeros or nothing. Go memory is gone when nothing points to it.
+func (b *Block) Release() {
+	if b.mem != nil {
+		b.mem.Release()
+	}
+}
+
+// Released says whether Release was called on a block that lies in a file.
+func (b *Block) Released() bool { return b.mem != nil && b.mem.Released() }
 
 // Seek gives the number of strings below key, and whether the string at that
 // place is key.
@@ -83,13 +112,13 @@ func (b *Block) Seek(key string) (rank int, equal bool) {
 	lo, hi := 0, b.Len()
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
-		if b.Key(mid) < key {
+		if b.view(mid) < key {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	return lo, lo < b.Len() && b.Key(lo) == key
+	return lo, lo < b.Len() && b.view(lo) == key
 }
 
 // After gives the number of strings up to key.
@@ -97,7 +126,7 @@ func (b *Block) After(key string) int {
 	lo, hi := 0, b.Len()
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
-		if b.Key(mid) <= key {
+		if b.view(mid) <= key {
 			lo = mid + 1
 		} else {
 			hi = mid

@@ -1,0 +1,80 @@
+package pando_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/snapshot"
+)
+
+// Whatever the sections hold, queries stay inside of the file: all layouts, all
+// paths, any bytes.
+func TestOpenGarbageSections(t *testing.T) {
+	t.Run("pairs 64", garbage(integers[uint64](), uint64Values, pando.Pairs, nil))
+	t.Run("pairs 32", garbage(integers[int32](), uint32Values, pando.Pairs, nil))
+	t.Run("column", garbage(float64s[float64](), uint32Values, pando.Apart, nil))
+	t.Run("rows", garbage(integers[uint32](), readingValues, pando.Apart, nil))
+	t.Run("encoded", garbage(integers[uint64](), stringValues, pando.Apart, stringCodec))
+	t.Run("encoded pointers", garbage(integers[uint64](), pointerValues, pando.Apart, pointerCodec))
+	t.Run("strings", garbage(texts[string](), uint64Values, pando.Apart, nil))
+	t.Run("strings encoded", garbage(texts[string](), stringValues, pando.Apart, stringCodec))
+}
+
+func garbage[K pando.Key, V any](d domain[K], v values[V], layout pando.LayoutKind, codec pando.Option) func(t *testing.T) {
+	return func(t *testing.T) {
+		rng := seed.Rand(t)
+		opts := []pando.Option{pando.Layout(layout), pando.On(pando.CPU)}
+		if codec != nil {
+			opts = append(opts, codec)
+		}
+		path := filepath.Join(t.TempDir(), "index")
+		for _, n := range []int{1, 5, 17, 100, 1000, 9000} {
+			keys, vals := manyEntries(n, d, v, rng)
+			ix := mustFreeze(t, keys, vals, opts...)
+			if err := ix.Save(path); err != nil {
+				t.Fatal(err)
+			}
+			ix.Close()
+			for _, fill := range fillings(rng) {
+				spoil(t, path, fill)
+				opened, err := pando.Open[K, V](path, opts...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := queried(opened, d, rng); err != nil {
+					t.Fatalf("%d entries: %v", n, err)
+				}
+			}
+		}
+	}
+}
+
+// fillings are ways to fill sections with nonsense.
+func fillings(rng *rand.Rand) []func() byte {
+	few := []byte{0, 1, 0xff, 0x80}
+	return []func() byte{
+		func() byte { return 0 },
+		func() byte { return 0xff },
+		func() byte { return byte(rng.Uint32()) },
+		func() byte { return few[rng.IntN(len(few))] },
+	}
+}
+
+// spoil overwrites all that is behind the header.
+func spoil(t *testing.T, path string, fill func() byte) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := snapshot.Page; i < len(data); i++ {
+		data[i] = fill()
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,252 @@
+package pando
+
+import (
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// hastyPlanner lets the planner measure with a few keys, and not leave out a
+// GPU that is slow.
+func hastyPlanner(t *testing.T, keys uint64) {
+	t.Helper()
+	prefer, sample := preferCPU, sampleKeys
+	preferCPU, sampleKeys = false, keys
+	t.Cleanup(func() { preferCPU, sampleKeys = prefer, sample })
+}
+
+// Keys and values of all types.
+func TestHybridGivesWhatTheCPUGives(t *testing.T) {
+	start := seed.Of(t)
+	interpreted(t, start)
+	hastyPlanner(t, 100)
+	rng := rand.New(rand.NewPCG(start, 0))
+	t.Run("int", hybridKeys(rng, func() int { return rng.IntN(2000) - 1000 }))
+	t.Run("int8", hybridKeys(rng, func() int8 { return int8(rng.Uint32()) }))
+	t.Run("int16", hybridKeys(rng, func() int16 { return int16(rng.Uint32()) }))
+	t.Run("int32", hybridKeys(rng, func() int32 { return int32(rng.Uint32()) }))
+	t.Run("int64", hybridKeys(rng, func() int64 { return int64(rng.Uint64() << rng.IntN(64)) }))
+	t.Run("uint", hybridKeys(rng, func() uint { return uint(rng.Uint64() >> rng.IntN(64)) }))
+	t.Run("uint8", hybridKeys(rng, func() uint8 { return uint8(rng.Uint32()) }))
+	t.Run("uint16", hybridKeys(rng, func() uint16 { return uint16(rng.Uint32()) }))
+	t.Run("uint32", hybridKeys(rng, func() uint32 { return rng.Uint32() >> rng.IntN(32) }))
+	t.Run("uint64", hybridKeys(rng, func() uint64 { return -(rng.Uint64() >> rng.IntN(64)) }))
+	t.Run("uintptr", hybridKeys(rng, func() uintptr { return uintptr(rng.IntN(2000)) }))
+	t.Run("float32", hybridKeys(rng, func() float32 { return float32(rng.NormFloat64()) }))
+	t.Run("float64", hybridKeys(rng, func() float64 { return rng.NormFloat64() }))
+}
+
+// hybridKeys asks hybrid indexes over such keys, with values that lie in the
+// leaves, in a column, in Go memory and nowhere.
+func hybridKeys[K Key](rng *rand.Rand, key func() K) func(*testing.T) {
+	return func(t *testing.T) {
+		const n, ask = 700, 300
+		keys, asked := make([]K, n), make([]K, ask)
+		v64, v32, rows := make([]uint64, n), make([]float32, n), make([]string, n)
+		for i := range n {
+			keys[i], v64[i], v32[i], rows[i] = key(), rng.Uint64(), rng.Float32(), strings.Repeat("x", i%5)
+		}
+		for i := range asked {
+			if asked[i] = key(); i%2 == 0 {
+				asked[i] = keys[rng.IntN(n)]
+			}
+		}
+		h := Hybrid(0)
+		sameOn(t, h, keys, v64, asked, On(h))
+		sameOn(t, h, keys, v32, asked, On(h))
+		sameOn(t, h, keys, v64, asked, On(h), Layout(Apart))
+		sameOn(t, h, keys, rows, asked, On(h))
+		sameOn(t, h, keys, make([]struct{}, n), asked, On(h))
+		sameOn(t, h, keys[:1], v64[:1], asked, On(h))
+		sameOn(t, h, keys[:0], rows[:0], asked, On(h))
+		sameOn(t, h, keys[:0], v64[:0], asked, On(h))
+		sameOn(t, GPU(0), keys[:0], rows[:0], asked, On(GPU(0)))
+	}
+}
+
+// engineOf gives the engine of an index with 64-bit keys and values.
+func engineOf(f *Frozen[uint64, uint64]) *fixed[uint64, uint64, uint64] {
+	return f.live.Load().engine.(*fixed[uint64, uint64, uint64])
+}
+
+// evenKeys gives the keys 0, 2, 4 and so on, which are values, too.
+func evenKeys(n int) []uint64 {
+	keys := make([]uint64, n)
+	for i := range keys {
+		keys[i] = 2 * uint64(i)
+	}
+	return keys
+}
+
+// mustFreezeOn builds an index that the test closes.
+func mustFreezeOn(t *testing.T, keys []uint64, opts ...Option) *Frozen[uint64, uint64] {
+	t.Helper()
+	f, err := Freeze(keys, keys, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// An index that has less device memory than it needs keeps there what fits:
+// all, its inner levels, some of them, or nothing.
+func TestDeviceMemory(t *testing.T) {
+	quietLog(t)
+	interpreted(t, 1)
+	hastyPlanner(t, 100)
+	keys, asked := evenKeys(5000), make([]uint64, 300)
+	for i := range asked {
+		asked[i] = uint64(i * 37)
+	}
+	c := mustFreezeOn(t, keys, On(CPU))
+	image := exec.Image{Tree: &engineOf(c).tree.Tree, Bytes: 8}
+	image.Memory, image.Vals = engineOf(c).tree.Memory()
+	depth := engineOf(c).tree.Levels
+	for _, on := range []Device{GPU(0), Hybrid(0)} {
+		for levels := range depth + 2 {
+			keep := exec.Keep{Last: levels}
+			if on == Hybrid(0) && levels > depth {
+				keep.Last = depth // leaves are the CPU's
+			}
+			f := mustFreezeOn(t, keys, On(on), DeviceMemory(image.Need(exec.Keep{Last: levels})))
+			s, want := f.Stats(), on
+			switch {
+			case levels == 0:
+				want, keep = CPU, exec.Keep{}
+			case keep.Last <= depth:
+				want = Hybrid(0)
+			}
+			if s.Device != want || s.DeviceBytes != image.Size(keep) {
+				t.Errorf("%v, room for %d of %d levels: on %v, %d bytes there, want %v, %d: %s", on, levels, depth, s.Device, s.DeviceBytes, want, image.Size(keep), s.Reason)
+			}
+			compareIndexes(t, f, c, asked)
+		}
+	}
+	if _, err := Freeze(keys, keys, DeviceMemory(-1)); err == nil || !strings.Contains(err.Error(), "DeviceMemory(-1)") {
+		t.Errorf("DeviceMemory(-1): %v", err)
+	}
+}
+
+func quietLog(t *testing.T) {
+	t.Helper()
+	log := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	t.Cleanup(func() { slog.SetDefault(log) })
+}
+
+// Stats says where batches run, and why.
+func TestReasons(t *testing.T) {
+	quietLog(t)
+	interpreted(t, 1)
+	hastyPlanner(t, 100)
+	keys := evenKeys(3000)
+	says := func(f *Frozen[uint64, uint64], on Device, words ...string) {
+		t.Helper()
+		s := f.Stats()
+		for _, w := range words {
+			if !strings.Contains(s.Reason, w) {
+				t.Errorf("%q does not say %q", s.Reason, w)
+			}
+		}
+		if s.Device != on || (s.DeviceBytes > 0) != (on != CPU) {
+			t.Errorf("on %v, not on %v, with %d bytes there: %s", s.Device, on, s.DeviceBytes, s.Reason)
+		}
+	}
+	says(mustFreezeOn(t, keys, On(GPU(0))), GPU(0), "asked for")
+
+	f := mustFreezeOn(t, keys, On(Hybrid(0)))
+	e := engineOf(f)
+	depth := e.tree.Levels
+	plan := exec.Plan{Split: exec.Split{Lower: depth}, Bucket: 1000, Way: exec.Doubled}
+	use := func(s exec.Split) {
+		t.Helper()
+		plan.Split = s
+		if err := e.gpu.Use(plan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use(exec.Split{Lower: depth})
+	says(f, Hybrid(0), "the GPU holds 4 of 4 inner levels", "the CPU the rest")
+	use(exec.Split{Upper: 1, Share: 0.5, Lower: depth})
+	says(f, Hybrid(0), "the GPU holds 4 of 4 inner levels", "the CPU takes the first 1.5 of them")
+	e.least = 4096
+	says(f, Hybrid(0), "measured", "faster", "4096 keys")
+
+	image := exec.Image{Tree: &e.tree.Tree}
+	image.Memory, _ = e.tree.Memory()
+	says(mustFreezeOn(t, keys, On(GPU(0)), DeviceMemory(image.Need(exec.Keep{Last: 2}))), Hybrid(0), "the GPU holds 2 of 4 inner levels")
+	says(mustFreezeOn(t, keys, On(Hybrid(0)), DeviceMemory(1000)), CPU, "GPU not used", "1000 are free")
+	says(mustFreezeOn(t, keys[:2], On(Hybrid(0)), DeviceMemory(1000)), CPU, "GPU not used", "1000 are free")
+
+	preferCPU = true // the interpreter is slower
+	says(mustFreezeOn(t, keys, On(Hybrid(0))), CPU, "measured", "the CPU alone is faster")
+
+	openGPU = func(int) (device.Device, error) { return nil, device.ErrNoDriver }
+	says(mustFreezeOn(t, keys, On(Hybrid(0))), CPU, "no GPU driver")
+}
+
+// Auto takes a GPU that pays for what is large: all of it where that fits.
+func TestAutoPlans(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large index on the interpreter")
+	}
+	quietLog(t)
+	hastyPlanner(t, 100)
+	keys := evenKeys(autoEntries)
+	old := openGPU
+	defer func() { openGPU = old }()
+	for memory, want := range map[int64]Device{256 << 20: GPU(0), 64 << 20: Hybrid(0), 1 << 20: CPU} {
+		openGPU = func(int) (device.Device, error) { return ptx.New(ptx.Memory(memory), ptx.RaceCheck(false)), nil }
+		f := mustFreezeOn(t, keys)
+		if s := f.Stats(); s.Device != want || s.Reason == "" {
+			t.Errorf("GPU of %d bytes: on %v: %s", memory, s.Device, s.Reason)
+		}
+		vals := make([]uint64, 3)
+		if hits := f.GetBatch([]uint64{2, 3, 2 * (autoEntries - 1)}, vals, nil); hits != 2 || vals[2] != 2*(autoEntries-1) {
+			t.Errorf("GPU of %d bytes: %d hits, values %d", memory, hits, vals)
+		}
+		f.Close()
+	}
+}
+
+// Ranges with and without limits, empty ones, and some longer than a bucket.
+func TestRangesOnAGPU(t *testing.T) {
+	interpreted(t, 1)
+	hastyPlanner(t, 100)
+	const n = 20_000
+	keys := evenKeys(n)
+	lo := []uint64{0, 5, 7, 9, 100, 2 * n, 3, ^uint64(0), 0}
+	hi := []uint64{^uint64(0), 4, 7, 9, 9000, 3 * n, 0, ^uint64(0), 0}
+	c := mustFreezeOn(t, keys, On(CPU))
+	for _, on := range []Device{GPU(0), Hybrid(0)} {
+		for _, layout := range []LayoutKind{Pairs, Apart} {
+			f := mustFreezeOn(t, keys, On(on), Layout(layout))
+			for _, limit := range []int{0, 1, 3, 10_000} {
+				compareRanges(t, f.RangeBatch(lo, hi, limit), c.RangeBatch(lo, hi, limit))
+			}
+			compareRanges(t, f.RangeBatch(nil, nil, 0), c.RangeBatch(nil, nil, 0))
+			counts := make([]int, len(lo)+1)
+			counts[len(lo)] = -7
+			f.CountBatch(lo, hi, counts)
+			for i := range lo {
+				if want := c.Count(lo[i], hi[i]); counts[i] != want {
+					t.Errorf("%v: %d entries from %d to %d, on the CPU %d", on, counts[i], lo[i], hi[i], want)
+				}
+			}
+			if counts[len(lo)] != -7 {
+				t.Error("CountBatch has written behind its ranges")
+			}
+			if s := f.Stats(); s.Device != on {
+				t.Errorf("the GPU was given up: %s", s.Reason)
+			}
+		}
+	}
+}

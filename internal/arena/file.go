@@ -1,0 +1,68 @@
+package arena
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"unsafe"
+)
+
+// Part is a part of a file that becomes a segment. Parts lie one behind the
+// other, each on a multiple of Align.
+type Part struct{ Offset, Size int }
+
+// Map makes a block of the first length bytes of a file, read-only, without
+// reading them: the system brings them in as they are touched. The file may be
+// closed, renamed or removed afterwards. It must not be cut short: to touch
+// what is gone is a fault that ends the program.
+//
+// slack bytes more stay readable behind the file, as zeros. The block counts
+// nothing in InUse, since its memory is the system's cache of the file.
+//
+// On systems without mmap the file is read into memory, which then counts
+// against limit as New has it.
+func Map(f *os.File, length int64, parts []Part, slack int, limit int64) (*Block, error) {
+	if length < 0 || length > math.MaxInt/4 || slack < 0 || slack > math.MaxInt/4 {
+		return nil, fmt.Errorf("%w: more than a machine can address", ErrLimit)
+	}
+	for _, p := range parts {
+		if p.Offset < 0 || p.Size < 0 || p.Offset%Align != 0 || int64(p.Offset) > length || int64(p.Size) > length-int64(p.Offset) {
+			return nil, fmt.Errorf("bytes %d to %d of a file of %d", p.Offset, p.Offset+p.Size, length)
+		}
+	}
+	m, err := mapFile(f, uintptr(length), uintptr(slack), limit)
+	if err != nil {
+		return nil, err
+	}
+	b := &Block{pages: Small, bytes: length, mem: m}
+	part := func(offset, size int) []byte { return unsafe.Slice((*byte)(unsafe.Add(m.addr, offset)), size) }
+	for _, p := range parts { // an empty one has an address too
+		b.segments = append(b.segments, part(p.Offset, p.Size))
+	}
+	if len(parts) > 0 {
+		b.memory = part(parts[0].Offset, int(length)-parts[0].Offset)
+	}
+	runtime.AddCleanup(b, (*mapping).unmap, m)
+	return b, nil
+}
+
+// readFile reads a file into memory of its own, for systems that cannot map it.
+func readFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) {
+	total := (int64(length) + 4095) &^ 4095
+	if limit > 0 && total > limit {
+		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
+	}
+	m, err := reserve(uintptr(total)+slack, Small)
+	if err != nil {
+		return nil, fmt.Errorf("cannot take %d bytes from the system: %w", total, err)
+	}
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(length)), unsafe.Slice((*byte)(m.addr), length)); err != nil {
+		unreserve(m)
+		return nil, err
+	}
+	m.bytes = total
+	inUse.Add(total)
+	return m, nil
+}

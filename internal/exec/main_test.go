@@ -1,0 +1,39 @@
+package exec
+
+import (
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// No test leaves a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hasty says whether there is time for a part of the cases only.
+func hasty() bool { return testing.Short() || raceDetector }
+
+// pick says whether a case is tried: all are where there is time, else one in
+// so many.
+func pick(rng *rand.Rand, oneIn int) bool { return !hasty() || rng.IntN(oneIn) == 0 }
+
+// quiet keeps what a test provokes out of its output.
+func quiet(t *testing.T) {
+	t.Helper()
+	log := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	t.Cleanup(func() { slog.SetDefault(log) })
+}
+
+// inTime runs what must not wait forever. The time is far beyond what any
+// machine needs; a panic shows where every goroutine stands.
+func inTime(t *testing.T, run func()) {
+	t.Helper()
+	name := t.Name()
+	watchdog := time.AfterFunc(2*time.Minute, func() { panic(name + " is stuck") })
+	defer watchdog.Stop()
+	run()
+}

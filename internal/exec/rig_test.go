@@ -1,0 +1,241 @@
+package exec
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// shape says what tree a rig has.
+type shape struct {
+	leaves  implicit.Leaves
+	valSize int
+	fanout  int // 0 for the default
+	entries int
+}
+
+func (s shape) String() string {
+	return fmt.Sprintf("%d entries, %v, values of %d bytes", s.entries, s.leaves, s.valSize)
+}
+
+// rig is a tree with what asks it: the CPU's schedule, which is the reference,
+// and all that a GPU's is made of.
+type rig[K order.Key, C order.Code] struct {
+	shape
+	codec order.Codec[K, C]
+	tree  *implicit.Tree[C]
+	cpu   *CPU[K, C]
+	image Image
+	held  []K
+}
+
+// newRig builds a tree over random keys with duplicates, the domain's ends
+// among them.
+func newRig[K order.Key, C order.Code](t testing.TB, rng *rand.Rand, s shape, workers int) *rig[K, C] {
+	t.Helper()
+	r := &rig[K, C]{shape: s, codec: order.NewCodec[K, C]()}
+	codes := make([]C, s.entries)
+	for i := range codes {
+		codes[i] = r.codec.Encode(r.randomKey(rng))
+	}
+	slices.Sort(codes)
+	vals := make([]uint64, s.entries+1) // room for the widest
+	for i := range vals {
+		vals[i] = rng.Uint64()
+	}
+	var err error
+	r.tree, err = implicit.Build(implicit.Source[C]{Len: s.entries, Codes: codes, Vals: unsafe.Pointer(&vals[0])},
+		implicit.Config{Leaves: s.leaves, ValSize: s.valSize, Fanout: s.fanout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.tree.Release)
+	r.cpu = NewCPU(r.codec, r.tree, s.entries, workers)
+	r.image = Image{Tree: &r.tree.Tree, Bytes: s.valSize}
+	r.image.Memory, r.image.Vals = r.tree.Memory()
+	r.held = make([]K, s.entries)
+	r.codec.DecodeSlice(r.held, codes)
+	return r
+}
+
+// randomKey gives keys close together, so that some are equal, and the ends.
+func (r *rig[K, C]) randomKey(rng *rand.Rand) K {
+	code := C(rng.IntN(2*r.entries+4)) + 1<<(8*width[C]()-1)
+	switch rng.IntN(16) {
+	case 0:
+		code = C(rng.IntN(2))
+	case 1:
+		code = ^C(0) - C(rng.IntN(2))
+	}
+	return r.codec.Decode(code)
+}
+
+// questions gives n keys, about half of them held.
+func (r *rig[K, C]) questions(rng *rand.Rand, n int) []K {
+	keys := make([]K, n)
+	for i := range keys {
+		if len(r.held) > 0 && rng.IntN(2) == 0 {
+			keys[i] = r.held[rng.IntN(len(r.held))]
+		} else {
+			keys[i] = r.randomKey(rng)
+		}
+	}
+	return keys
+}
+
+// open makes a GPU's schedule on the interpreter; opts are the interpreter's.
+func (r *rig[K, C]) open(t testing.TB, keep Keep, opts ...ptx.Option) *GPU[K, C] {
+	t.Helper()
+	return r.openOn(t, ptx.New(opts...), keep)
+}
+
+func (r *rig[K, C]) openOn(t testing.TB, d device.Device, keep Keep) *GPU[K, C] {
+	t.Helper()
+	g, err := NewGPU(r.cpu, Stepped[C](r.tree), d, r.image, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close() })
+	return g
+}
+
+// asker is a schedule of either kind.
+type asker[K order.Key, C order.Code] interface {
+	Rank(keys []K, ranks []int)
+	RankAfter(keys []K, ranks []int)
+	FindEach(keys []K, sink Sink) (hits int)
+	GetPairs(keys []K, vals []C, found []bool) (hits int)
+}
+
+// runs are those that Entries copies.
+type runs struct{ first, offsets []int }
+
+// randomRuns gives runs of entries, some empty, some long.
+func (r *rig[K, C]) randomRuns(rng *rand.Rand, n int) runs {
+	of := runs{offsets: []int{0}}
+	for range n {
+		lo := rng.IntN(r.entries + 1)
+		length := []int{0, 1, 3, 40}[rng.IntN(4)]
+		of.first = append(of.first, lo)
+		of.offsets = append(of.offsets, of.offsets[len(of.offsets)-1]+min(length, r.entries-lo))
+	}
+	return of
+}
+
+// reply is all that a log of operations gives.
+type reply[K order.Key] struct {
+	Ranks, After []int
+	Places       *places
+	Vals, Vals2  []byte
+	Found        []bool
+	Hits         []int
+	Keys         []K
+	Entries      []byte
+}
+
+// dirty is the content of results before they are set: what is overlooked
+// shows.
+const dirty = 0x5a
+
+func dirtyBytes(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = dirty
+	}
+	return b
+}
+
+func dirtyInts(n int) []int {
+	return slices.Repeat([]int{dirty}, n)
+}
+
+// ask runs the log: every operation once, on the same keys.
+func (r *rig[K, C]) ask(e asker[K, C], keys []K, of runs) *reply[K] {
+	n := len(keys)
+	a := &reply[K]{Ranks: dirtyInts(n), After: dirtyInts(n), Places: newPlaces(n), Found: make([]bool, n)}
+	for i := range a.Found {
+		a.Found[i] = i%3 == 0
+	}
+	e.Rank(keys, a.Ranks)
+	e.RankAfter(keys, a.After)
+	a.Hits = append(a.Hits, e.FindEach(keys, a.Places))
+	if r.valSize > 0 {
+		a.Vals, a.Vals2 = dirtyBytes(n*r.valSize), dirtyBytes(n*r.valSize)
+		a.Hits = append(a.Hits, r.values(e, keys, a.Vals, a.Found), r.values(e, keys, a.Vals2, nil))
+	}
+	a.Keys, a.Entries = make([]K, of.offsets[len(of.first)]), dirtyBytes(of.offsets[len(of.first)]*r.valSize)
+	onCPU := func(lo, hi int) { r.copyRuns(of, a.Keys, a.Entries, lo, hi) }
+	if g, ok := e.(*GPU[K, C]); ok {
+		g.Entries(of.first, of.offsets, a.Keys, a.Entries, onCPU)
+	} else {
+		onCPU(0, len(a.Keys))
+	}
+	return a
+}
+
+// values looks values up, by whatever call suits the tree.
+func (r *rig[K, C]) values(e asker[K, C], keys []K, raw []byte, found []bool) int {
+	if r.leaves == implicit.Pairs {
+		return e.GetPairs(keys, words[C](raw), found)
+	}
+	sink := &column[C]{tree: r.tree, size: r.valSize, raw: raw, found: found}
+	if g, ok := e.(*GPU[K, C]); ok {
+		return g.FindVals(keys, sink, raw, found)
+	}
+	return e.FindEach(keys, sink)
+}
+
+// column is a sink that copies values out of a tree's column.
+type column[C order.Code] struct {
+	tree  *implicit.Tree[C]
+	size  int
+	raw   []byte
+	found []bool
+}
+
+func (c *column[C]) Take(lo int, ranks []int) (hits int) {
+	for i, r := range ranks {
+		dst := c.raw[(lo+i)*c.size : (lo+i+1)*c.size]
+		clear(dst)
+		if r >= 0 {
+			hits++
+			copy(dst, unsafe.Slice((*byte)(c.tree.Val(r)), c.size))
+		}
+		if c.found != nil {
+			c.found[lo+i] = r >= 0
+		}
+	}
+	return hits
+}
+
+// copyRuns copies entries [lo, hi) of the result, one by one.
+func (r *rig[K, C]) copyRuns(of runs, keys []K, raw []byte, lo, hi int) {
+	for run, first := range of.first {
+		for e := max(of.offsets[run], lo); e < min(of.offsets[run+1], hi); e++ {
+			at := first + e - of.offsets[run]
+			keys[e] = r.held[at]
+			if r.valSize > 0 {
+				copy(raw[e*r.valSize:], unsafe.Slice((*byte)(r.tree.Val(at)), r.valSize))
+			}
+		}
+	}
+}
+
+// differ says where two replies do, or "".
+func differ[K order.Key](got, want *reply[K]) string {
+	g, w := reflect.ValueOf(*got), reflect.ValueOf(*want)
+	for i := range g.NumField() {
+		if !reflect.DeepEqual(g.Field(i).Interface(), w.Field(i).Interface()) {
+			return fmt.Sprintf("%s: got %v, the CPU has %v", g.Type().Field(i).Name, g.Field(i), w.Field(i))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,305 @@
+// Package snapshot is the file an index is kept in: a header of one page, and
+// sections behind it. It knows bytes, sizes and checksums, and nothing of
+// trees. docs/format.md describes the format byte by byte.
+//
+//	0       4096                                       a multiple of 4096
+//	│ header │ section │ zeros │ section │ zeros │ … │
+//	         each section starts on a page
+//
+// A file is read in two steps that do not trust it. Read takes the header: its
+// checksum, every field, and the file's real size must agree before anything
+// is given to the caller. Verify then reads all sections and compares their
+// checksums; an index that is mapped without it may hold any bytes in its
+// sections, but none outside them.
+package snapshot
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// Page is the size of the header and the alignment of sections.
+const Page = 4096
+
+// Version is the version of the format that this package writes, and the
+// newest that it reads.
+const Version = 1
+
+// Magic starts every file. Its first byte is no ASCII, and the line end in it
+// does not survive a transfer as text.
+const Magic = "\x89PANDO\r\n"
+
+// orderMark reads the same only where bytes are read in the order they were
+// written in.
+const orderMark = 0x01020304
+
+// errOrder is the error of a machine that cannot map or write files: sections
+// are memory as it is, and must be little-endian.
+var errOrder = errors.New("files need a machine that is little-endian")
+
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// Where things are in the header.
+const (
+	atOrder    = 8
+	atVersion  = 12
+	atChecksum = 16
+	atLayout   = 20
+	atSize     = 24
+	atEntries  = 32
+	atKeyBits  = 40
+	atValSize  = 44
+	atFanout   = 48
+	atLevels   = 52
+	atSections = 56 // number of sections; 4 bytes behind it are zero
+	atTable    = 64
+	atKey      = atTable + maxSections*tableRow
+	atValue    = atKey + 64
+
+	tableRow    = 32
+	maxSections = 8
+
+	// MaxKey and MaxValue are the most bytes that the descriptions of the
+	// types can have.
+	MaxKey   = 62
+	MaxValue = 1022
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Layout is how an index lies in its sections.
+type Layout uint32
+
+const (
+	Pairs Layout = 1 // a tree whose leaves hold keys and values
+	Apart Layout = 2 // a tree whose leaves hold keys
+	Text  Layout = 3 // sorted strings
+)
+
+func (l Layout) String() string {
+	switch l {
+	case Pairs:
+		return "pairs"
+	case Apart:
+		return "apart"
+	case Text:
+		return "text"
+	}
+	return fmt.Sprintf("Layout(%d)", uint32(l))
+}
+
+// Kind says what a section holds.
+type Kind uint32
+
+const (
+	Inner        Kind = 1 // inner nodes of a tree
+	Leaves       Kind = 2 // leaves of a tree
+	Column       Kind = 3 // values of 4 or 8 bytes, in key order
+	Rows         Kind = 4 // values of any other size, or beside strings
+	KeyOffsets   Kind = 5 // where each string starts, and where the last ends
+	KeyBytes     Kind = 6 // the strings, one behind the other
+	ValueOffsets Kind = 7 // the same for values that a codec has written
+	ValueBytes   Kind = 8
+)
+
+var kindNames = [...]string{"", "inner", "leaves", "column", "rows", "key offsets", "key bytes", "value offsets", "value bytes"}
+
+func (k Kind) String() string {
+	if k == 0 || int(k) >= len(kindNames) {
+		return fmt.Sprintf("Kind(%d)", uint32(k))
+	}
+	return kindNames[k]
+}
+
+// Section is a part of a file.
+type Section struct {
+	Kind     Kind
+	Offset   int64
+	Bytes    int64
+	Checksum uint32 // CRC-32C
+}
+
+// end is where the next section starts.
+func (s Section) end() int64 { return roundUp(s.Offset + s.Bytes) }
+
+// Header is what a file says of itself.
+type Header struct {
+	Version  uint32
+	Size     int64 // of the whole file
+	Entries  int64
+	Layout   Layout
+	KeyBits  uint32 // of a key's code: 32 or 64, 0 for strings
+	ValSize  uint32 // bytes of a value that is kept as it is; 0 for none and for values by codec
+	Fanout   uint32 // children of an inner node
+	Levels   uint32 // inner levels
+	Key      string // types, in words
+	Value    string
+	Sections []Section
+}
+
+// Bad is the error for a file that is damaged or none of Pando's: what is
+// wrong with it.
+type Bad string
+
+func (b Bad) Error() string { return string(b) }
+
+func bad(format string, args ...any) error { return Bad(fmt.Sprintf(format, args...)) }
+
+// Newer is the error for a file of a later version, which it is.
+type Newer uint32
+
+func (n Newer) Error() string {
+	return fmt.Sprintf("the file has version %d of the format, this program reads up to %d", uint32(n), Version)
+}
+
+func roundUp(n int64) int64 { return (n + Page - 1) / Page * Page }
+
+// encode gives the header's page.
+func (h *Header) encode() []byte {
+	page := make([]byte, Page)
+	le := binary.LittleEndian
+	copy(page, Magic)
+	le.PutUint32(page[atOrder:], orderMark)
+	le.PutUint32(page[atVersion:], h.Version)
+	le.PutUint32(page[atLayout:], uint32(h.Layout))
+	le.PutUint64(page[atSize:], uint64(h.Size))
+	le.PutUint64(page[atEntries:], uint64(h.Entries))
+	le.PutUint32(page[atKeyBits:], h.KeyBits)
+	le.PutUint32(page[atValSize:], h.ValSize)
+	le.PutUint32(page[atFanout:], h.Fanout)
+	le.PutUint32(page[atLevels:], h.Levels)
+	le.PutUint32(page[atSections:], uint32(len(h.Sections)))
+	for i, s := range h.Sections {
+		row := page[atTable+i*tableRow:]
+		le.PutUint32(row, uint32(s.Kind))
+		le.PutUint32(row[4:], s.Checksum)
+		le.PutUint64(row[8:], uint64(s.Offset))
+		le.PutUint64(row[16:], uint64(s.Bytes))
+	}
+	putText(page[atKey:atValue], h.Key)
+	putText(page[atValue:atValue+2+MaxValue], h.Value)
+	Seal(page)
+	return page
+}
+
+// Seal sets the checksum of a header's page.
+func Seal(page []byte) { binary.LittleEndian.PutUint32(page[atChecksum:], checksum(page)) }
+
+// checksum is that of a header's page, with zero in the checksum's own place.
+func checksum(page []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, page[:atChecksum])
+	sum = crc32.Update(sum, castagnoli, make([]byte, 4))
+	return crc32.Update(sum, castagnoli, page[atChecksum+4:Page])
+}
+
+// putText writes a text behind its length.
+func putText(to []byte, s string) {
+	binary.LittleEndian.PutUint16(to, uint16(len(s)))
+	copy(to[2:], s)
+}
+
+func takeText(from []byte) (string, bool) {
+	n := int(binary.LittleEndian.Uint16(from))
+	if n > len(from)-2 {
+		return "", false
+	}
+	return string(from[2 : 2+n]), true
+}
+
+// Read reads and checks the header of a file of so many bytes. Its errors are
+// a Bad, a Newer, or what the system said.
+func Read(r io.ReaderAt, size int64) (*Header, error) {
+	if !littleEndian {
+		return nil, errOrder
+	}
+	page := make([]byte, Page)
+	n, err := r.ReadAt(page, 0)
+	switch {
+	case err != nil && err != io.EOF:
+		return nil, err
+	case n == 0:
+		return nil, Bad("the file is empty")
+	case !bytes.HasPrefix(page, []byte(Magic)[:min(n, len(Magic))]):
+		return nil, Bad("not a file of Pando's: it does not start with the right bytes")
+	case n < Page:
+		return nil, bad("cut short: %d bytes, the header alone has %d", n, Page)
+	}
+	h, err := decode(page)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case size < h.Size:
+		return nil, bad("cut short: %d bytes, the header says %d", size, h.Size)
+	case size > h.Size:
+		return nil, bad("%d bytes, the header says %d: something was added behind the end", size, h.Size)
+	}
+	return h, nil
+}
+
+// decode turns a page into a header that is right in itself.
+func decode(page []byte) (*Header, error) {
+	le := binary.LittleEndian
+	if mark := le.Uint32(page[atOrder:]); mark == 0x04030201 {
+		return nil, Bad("written in big-endian byte order; save it again with Pando, which writes little-endian everywhere")
+	} else if mark != orderMark {
+		return nil, Bad("the header is damaged: the mark of the byte order is none")
+	}
+	if want, got := le.Uint32(page[atChecksum:]), checksum(page); got != want {
+		return nil, bad("the header is damaged: its checksum is %08x, it says %08x", got, want)
+	}
+	h := &Header{Version: le.Uint32(page[atVersion:])}
+	switch {
+	case h.Version > Version:
+		return nil, Newer(h.Version)
+	case h.Version == 0:
+		return nil, Bad("the header is damaged: version 0")
+	}
+	h.Layout = Layout(le.Uint32(page[atLayout:]))
+	h.Size = int64(le.Uint64(page[atSize:]))
+	h.Entries = int64(le.Uint64(page[atEntries:]))
+	h.KeyBits = le.Uint32(page[atKeyBits:])
+	h.ValSize = le.Uint32(page[atValSize:])
+	h.Fanout = le.Uint32(page[atFanout:])
+	h.Levels = le.Uint32(page[atLevels:])
+	if err := h.takeTable(page); err != nil {
+		return nil, err
+	}
+	var good, also bool
+	h.Key, good = takeText(page[atKey:atValue])
+	h.Value, also = takeText(page[atValue : atValue+2+MaxValue])
+	if !good || !also {
+		return nil, Bad("the header is damaged: the description of a type is too long")
+	}
+	if err := h.check(); err != nil {
+		return nil, err
+	}
+	// What a header can say has one way to be written: all else is damage.
+	if !bytes.Equal(h.encode(), page) {
+		return nil, Bad("the header is damaged: bytes that must be zero are not")
+	}
+	return h, nil
+}
+
+// takeTable reads the section table.
+func (h *Header) takeTable(page []byte) error {
+	le := binary.LittleEndian
+	n := le.Uint32(page[atSections:])
+	if n > maxSections {
+		return bad("the header is damaged: %d sections, at most %d can be", n, maxSections)
+	}
+	for i := range int(n) {
+		row := page[atTable+i*tableRow:]
+		h.Sections = append(h.Sections, Section{
+			Kind:     Kind(le.Uint32(row)),
+			Checksum: le.Uint32(row[4:]),
+			Offset:   int64(le.Uint64(row[8:])),
+			Bytes:    int64(le.Uint64(row[16:])),
+		})
+	}
+	return nil
+}

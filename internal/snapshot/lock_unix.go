@@ -1,0 +1,43 @@
+//go:build unix && !aix && !solaris && !illumos
+
+package snapshot
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// renamesOpen says whether an open file can be renamed.
+const renamesOpen = true
+
+// lock marks a file as being written, until it is closed or its process ends.
+// A file system that has no locks refuses the removal of others' files too.
+func lock(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_EX) }
+
+// removeUnlocked removes a file that nobody is writing.
+func removeUnlocked(name string) {
+	f, err := os.OpenFile(name, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && isAt(f, name) {
+		os.Remove(name)
+	}
+}
+
+// syncDir makes a rename last. Some file systems cannot sync directories and
+// say so; there it lasts as it may.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
+		return err
+	}
+	return nil
+}

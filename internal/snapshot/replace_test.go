@@ -1,0 +1,121 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// names lists a directory.
+func names(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func content(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
+func nothing() {}
+
+// Wherever it goes wrong, the old file stays and nothing else does.
+func TestReplaceIsAllOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if err := Replace(path, content("old"), nothing); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	err := Replace(path, func(w io.Writer) error { return errors.Join(content("half")(w), broken) }, nothing)
+	if !errors.Is(err, broken) {
+		t.Error(err)
+	}
+	func() {
+		defer func() {
+			if p := recover(); p != "closed" {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		Replace(path, content("new"), func() { panic("closed") })
+	}()
+	if data, err := os.ReadFile(path); string(data) != "old" || len(names(t, dir)) != 1 {
+		t.Errorf("%q, %v; %q", data, err, names(t, dir))
+	}
+	ready := func() {
+		if data, err := os.ReadFile(path); string(data) != "old" {
+			t.Errorf("before it is ready: %q, %v", data, err)
+		}
+	}
+	if err := Replace(path, content("new"), ready); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(path); string(data) != "new" || len(names(t, dir)) != 1 {
+		t.Errorf("%q, %v; %q", data, err, names(t, dir))
+	}
+}
+
+// What a dead process has left is removed, what a living one is writing is
+// not, and neither is a file of another name.
+func TestStaleFilesAreRemoved(t *testing.T) {
+	if !renamesOpen {
+		t.Skip("no locks on this system")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	for i := range 3 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s%016x.tmp", prefix(path), i)), []byte("stale"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := filepath.Join(dir, prefix("another")+"0.tmp")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := Replace(path, func(w io.Writer) error {
+		if err := Replace(path, content("inner"), nothing); err != nil {
+			return err
+		}
+		return content("outer")(w)
+	}, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(path); string(data) != "outer" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if got := names(t, dir); len(got) != 2 || got[1] != "file" {
+		t.Errorf("left: %q", got)
+	}
+}
+
+// A new file has the mode that any new file of this process has.
+func TestModeOfNewFile(t *testing.T) {
+	dir := t.TempDir()
+	plain, err := os.Create(filepath.Join(dir, "plain"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	path := filepath.Join(dir, "file")
+	if err := Replace(path, content(""), nothing); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := plain.Stat()
+	b, err := os.Stat(path)
+	if err != nil || a.Mode() != b.Mode() {
+		t.Errorf("%v, want %v; %v", b.Mode(), a.Mode(), err)
+	}
+}
