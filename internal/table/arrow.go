@@ -1,0 +1,152 @@
+package table
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// arrowSource reads Arrow IPC, files and streams. It holds one record batch
+// of the file at a time and gives it in smaller ones.
+type arrowSource struct {
+	serial
+	next   func() (arrow.RecordBatch, error)
+	native []Field
+	from   []int
+	record arrow.RecordBatch
+	at     int64              // rows of record given
+	words  map[int]dictionary // by column
+}
+
+// dictionary is one that has been read.
+type dictionary struct {
+	of     arrow.ArrayData
+	values Column
+}
+
+func openArrow(in *input, o Options) (src Source, err error) {
+	defer guard(&err, "the Arrow data")
+	s := &arrowSource{words: map[int]dictionary{}}
+	schema, err := s.start(in)
+	if err != nil {
+		return nil, caused(err, "is not whole Arrow data")
+	}
+	var names []string
+	for _, f := range schema.Fields() {
+		names = append(names, f.Name)
+	}
+	if s.from, err = pick(names, o); err != nil {
+		return nil, err
+	}
+	for _, i := range s.from {
+		f := schema.Field(i)
+		t, err := arrowType(f.Type)
+		if err != nil {
+			return nil, &Error{Column: f.Name, What: err.Error()}
+		}
+		s.native = append(s.native, Field{Name: f.Name, Type: t})
+	}
+	s.serial = serial{in: in, schema: forced(s.native, o.Types), fill: s.read}
+	return s, nil
+}
+
+// start opens a file or a stream.
+func (s *arrowSource) start(in *input) (schema *arrow.Schema, err error) {
+	m := streamMessages(in)
+	magic, _ := in.r.Peek(6)
+	isFile := bytes.Equal(magic, []byte("ARROW1"))
+	if isFile {
+		if m, err = fileMessages(in); err != nil {
+			return nil, err
+		}
+	}
+	r, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(bounded(in)))
+	if err != nil {
+		return nil, err
+	}
+	s.next = func() (arrow.RecordBatch, error) {
+		record, err := r.Read()
+		if err == io.EOF && !isFile && in.what != "" {
+			err = in.finish()
+		}
+		return record, err
+	}
+	return r.Schema(), nil
+}
+
+// read fills a batch.
+func (s *arrowSource) read(b *Batch) (err error) {
+	defer guard(&err, "the Arrow data")
+	for s.record == nil || s.at == s.record.NumRows() {
+		if s.record, err = s.next(); err != nil {
+			s.record = nil
+			if err == io.EOF {
+				return err
+			}
+			return caused(err, "the Arrow data is damaged or cut short")
+		}
+		s.at = 0
+	}
+	end := min(s.at+batchRows, s.record.NumRows())
+	b.Reset(s.native)
+	b.Rows = int(end - s.at)
+	for i, from := range s.from {
+		if err := s.column(&b.Columns[i], i, s.record.Column(from), int(s.at), int(end)); err != nil {
+			return err
+		}
+	}
+	s.at = end
+	return nil
+}
+
+// column adds rows [i, j) of an array to column number n.
+func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
+	if x, ok := a.(array.ExtensionArray); ok {
+		return s.column(c, n, x.Storage(), i, j)
+	}
+	d, ok := a.(*array.Dictionary)
+	if !ok {
+		return c.appendArrow(a, i, j)
+	}
+	words := s.words[n]
+	if words.of != d.Data().Dictionary() { // not that of the batch before
+		words = dictionary{of: d.Data().Dictionary(), values: Column{Field: c.Field}}
+		if err := words.values.appendArrow(d.Dictionary(), 0, d.Dictionary().Len()); err != nil {
+			return err
+		}
+		s.words[n] = words
+	}
+	return c.appendDictionary(d, &words.values, i, j)
+}
+
+// limited is an allocator that refuses sizes which only a damaged input can
+// ask for: more than its bytes can unpack to.
+type limited struct {
+	memory.Allocator
+	in *input
+}
+
+func bounded(in *input) memory.Allocator { return limited{memory.NewGoAllocator(), in} }
+
+func (l limited) Allocate(size int) []byte {
+	l.check(size)
+	return l.Allocator.Allocate(size)
+}
+
+func (l limited) Reallocate(size int, b []byte) []byte {
+	l.check(size)
+	return l.Allocator.Reallocate(size, b)
+}
+
+// check panics with an *Error, which guard gives back.
+func (l limited) check(size int) {
+	const least, ratio = 256 << 20, 250
+	bytes := max(l.in.total, l.in.done.Load())
+	if size < 0 || int64(size) > max(least, ratio*bytes) {
+		panic(wrong("the data asks for %d bytes at once, which cannot be right", size))
+	}
+}

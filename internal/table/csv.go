@@ -1,0 +1,201 @@
+package table
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+
+	"github.com/pando-index/pando/internal/par"
+)
+
+// sampleRows is the number of rows that types are inferred from.
+const sampleRows = 1000
+
+// csvSource reads CSV as encoding/csv understands it: fields may stand in
+// quotes, a quote inside is doubled, a line may end in \r\n, empty lines are
+// nothing, and every record has as many fields as the first. A number may have spaces around
+// it, and an empty field is a null in a column of numbers.
+type csvSource struct {
+	*pipeline[[]byte]
+	schema []Field
+	chunks *chunker
+	parser
+}
+
+// Schema is Source.Schema.
+func (s *csvSource) Schema() []Field { return s.schema }
+
+func openCSV(in *input, o Options, comma byte) (Source, error) {
+	if err := skipBOM(in); err != nil {
+		return nil, err
+	}
+	s := &csvSource{chunks: &chunker{r: in.r, quotes: true}}
+	first, err := s.chunks.next()
+	if err != nil && err != io.EOF {
+		return nil, in.readFailed(err)
+	}
+	head, err := readHead(first, comma, o.NoHeader)
+	if err != nil {
+		return nil, err
+	}
+	if len(head.names) == 0 {
+		if !o.NoHeader {
+			return nil, wrong("is empty: not even a header")
+		}
+		head.names = emptyNames(o)
+	}
+	if s.schema, s.parser.from, err = choose(head.names, head.infer, o); err != nil {
+		return nil, err
+	}
+	s.parser.comma, s.parser.fields = comma, len(head.names)
+	read := func() ([]byte, error) {
+		if first != nil {
+			chunk := first[head.size:]
+			first = nil
+			return chunk, nil
+		}
+		chunk, err := s.chunks.next()
+		if _, ok := err.(*Error); err != nil && err != io.EOF && !ok {
+			err = in.readFailed(err)
+		}
+		return chunk, err
+	}
+	s.pipeline = startPipeline(in, par.Workers(o.Workers), 1, read, s.parse)
+	s.pipeline.lines = head.lines
+	return s, nil
+}
+
+// emptyNames are the columns of an empty input without a header: those that
+// are asked for, else one.
+func emptyNames(o Options) []string {
+	most := 1
+	for _, c := range o.Columns {
+		if n, err := strconv.Atoi(c); err == nil && n > most && n < 1<<16 {
+			most = n
+		}
+	}
+	return numbers(most)
+}
+
+// numbers are the names of columns without a header.
+func numbers(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = strconv.Itoa(i + 1)
+	}
+	return names
+}
+
+// skipBOM skips the mark that some programs put before UTF-8.
+func skipBOM(in *input) error {
+	start, err := in.r.Peek(3)
+	if len(start) < 2 && err != nil && err != io.EOF {
+		return in.readFailed(err)
+	}
+	switch {
+	case bytes.Equal(start, []byte("\xef\xbb\xbf")):
+		in.r.Discard(3)
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
+		return wrong("is UTF-16; turn it into UTF-8 first: iconv -f UTF-16 -t UTF-8")
+	}
+	return nil
+}
+
+// head is what the first rows say.
+type head struct {
+	names []string
+	size  int // bytes of the header
+	lines int // and its lines
+	infer []guess
+}
+
+// readHead reads the names and infers types from the first rows of a chunk.
+func readHead(chunk []byte, comma byte, noHeader bool) (h head, err error) {
+	sp := splitter{comma: comma, data: chunk}
+	for rows := 0; rows < sampleRows; {
+		fields, err := sp.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return h, sp.place(err)
+		}
+		if h.names == nil && !noHeader {
+			for _, f := range fields {
+				h.names = append(h.names, string(f))
+			}
+			h.size, h.lines = sp.at, bytes.Count(chunk[:sp.at], []byte{'\n'})
+			h.infer = make([]guess, len(fields))
+			continue
+		}
+		if h.names == nil {
+			h.names, h.infer = numbers(len(fields)), make([]guess, len(fields))
+		}
+		if len(fields) != len(h.names) {
+			return h, sp.place(ragged(len(fields), len(h.names)))
+		}
+		for i, f := range fields {
+			h.infer[i].see(f)
+		}
+		rows++
+	}
+	for i, name := range h.names {
+		if name == "" {
+			h.names[i] = strconv.Itoa(i + 1)
+		}
+	}
+	return h, nil
+}
+
+func ragged(have, want int) *Error {
+	return wrong("has %d fields, but the first line has %d; are quotes or separators missing?", have, want)
+}
+
+// parser turns chunks into batches.
+type parser struct {
+	comma  byte
+	fields int   // of a record
+	from   []int // field of each column of the schema
+}
+
+// parse turns one chunk into one batch.
+func (s *csvSource) parse(chunk []byte, out outlet) error {
+	b := out.empty()
+	b.Reset(s.schema)
+	err := s.parser.run(chunk, b)
+	if err == nil {
+		out.send(b, bytes.Count(chunk, []byte{'\n'}))
+	}
+	s.chunks.done(chunk)
+	return err
+}
+
+// run adds all records of a chunk to a batch. The line of an error counts
+// from the start of the chunk.
+func (p *parser) run(chunk []byte, b *Batch) error {
+	sp := splitter{comma: p.comma, data: chunk}
+	var text slab
+	for {
+		fields, err := sp.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return sp.place(err)
+		}
+		if len(fields) != p.fields {
+			return sp.place(ragged(len(fields), p.fields))
+		}
+		for i, from := range p.from {
+			c := &b.Columns[i]
+			if bad := c.appendText(fields[from], &text); bad != fine {
+				return sp.place(bad.explain(c.Field, string(fields[from])))
+			}
+		}
+		b.Rows++
+	}
+	for i := range b.Columns {
+		b.Columns[i].seal()
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Error says what is wrong with an input, and where. Line and Column are 0
+// and "" where they are not known or do not apply; formats that have no lines
+// count rows, from 1.
+type Error struct {
+	Path   string
+	Line   int
+	Column string
+	What   string // what is wrong, and what to do
+	Err    error  // the cause, if another error was one
+}
+
+// Error gives all of it in one line.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Path)
+	if e.Line > 0 {
+		b.WriteString(":" + strconv.Itoa(e.Line))
+	}
+	if e.Column != "" {
+		fmt.Fprintf(&b, ": column %q", e.Column)
+	}
+	b.WriteString(": " + e.What)
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// wrong makes an Error of which only What is known yet.
+func wrong(format string, args ...any) *Error {
+	return &Error{What: fmt.Sprintf(format, args...)}
+}
+
+// caused makes an Error of another error.
+func caused(err error, format string, args ...any) *Error {
+	e := wrong(format, args...)
+	e.Err = err
+	return e
+}
+
+// quoted gives a value for a message, cut short if it is long.
+func quoted(value string) string {
+	const most = 60
+	if len(value) > most {
+		return strconv.Quote(value[:most]) + "…"
+	}
+	return strconv.Quote(value)
+}
+
+// guard turns a panic of a third-party reader into an error: such readers
+// trust the numbers in a file.
+func guard(err *error, what string) {
+	if r := recover(); r != nil {
+		if limit, ok := r.(*Error); ok {
+			*err = limit
+			return
+		}
+		*err = wrong("%s is damaged: its reader gave up (%v)", what, r)
+	}
+}
+
+// asError gives err as an *Error.
+func asError(err error) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return caused(err, "cannot be read")
+}

@@ -1,0 +1,154 @@
+package table
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// errFlat says that the metadata of Arrow data points outside itself.
+var errFlat = errors.New("its metadata points outside itself")
+
+// flat looks into the metadata of Arrow IPC, which are FlatBuffers. The Arrow
+// library takes memory for as many things as the metadata say there are,
+// before it looks whether they are there; flat looks first. A table has its fields
+// at places that a second table gives (0: the field is not there); a vector is
+// its length and then its elements; both are found by offsets from where they are named.
+type flat struct {
+	b      []byte
+	fields int // of schemas, seen so far
+	bad    bool
+}
+
+const (
+	maxFields = 1 << 16 // a field may be named many times, so the size of b bounds nothing
+	maxNested = 64
+)
+
+// u16 reads a number at a place; anything outside is bad and 0.
+func (f *flat) u16(at int) int {
+	if at < 0 || at+2 > len(f.b) {
+		f.bad = true
+		return 0
+	}
+	return int(binary.LittleEndian.Uint16(f.b[at:]))
+}
+
+func (f *flat) u32(at int) int {
+	if at < 0 || at+4 > len(f.b) {
+		f.bad = true
+		return 0
+	}
+	return int(binary.LittleEndian.Uint32(f.b[at:]))
+}
+
+func (f *flat) i64(at int) int64 {
+	if at < 0 || at+8 > len(f.b) {
+		f.bad = true
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(f.b[at:]))
+}
+
+// follow gives the place that an offset at a place leads to.
+func (f *flat) follow(at int) int { return at + f.u32(at) }
+
+// field gives the place of field i of a table, 0 if it is not there.
+func (f *flat) field(table, i int) int {
+	index := table - int(int32(f.u32(table)))
+	if slot := 4 + 2*i; slot+2 <= f.u16(index) {
+		if off := f.u16(index + slot); off != 0 {
+			return table + off
+		}
+	}
+	return 0
+}
+
+// vector gives the first element and the number of elements of field i of a
+// table, which must all be inside.
+func (f *flat) vector(table, i, width int) (first, n int) {
+	at := f.field(table, i)
+	if at == 0 {
+		return 0, 0
+	}
+	at = f.follow(at)
+	n = f.u32(at)
+	if f.bad || n > (len(f.b)-at-4)/width {
+		f.bad = true
+		return 0, 0
+	}
+	return at + 4, n
+}
+
+// message checks the metadata of a message and gives the size of its body.
+func (f *flat) message() (body int64, err error) {
+	root := f.follow(0)
+	if at := f.field(root, 3); at != 0 {
+		body = f.i64(at)
+	}
+	kind, header := f.field(root, 1), f.field(root, 2)
+	if kind == 0 || header == 0 || f.bad || kind >= len(f.b) {
+		return 0, errFlat
+	}
+	switch at := f.follow(header); f.b[kind] {
+	case 1:
+		f.schema(at)
+	case 2: // a dictionary: its values are a record batch
+		if data := f.field(at, 1); data != 0 {
+			f.record(f.follow(data))
+		}
+	case 3:
+		f.record(at)
+	}
+	if f.bad || body < 0 {
+		return 0, errFlat
+	}
+	return body, nil
+}
+
+func (f *flat) schema(table int) {
+	f.children(table, 1, 0)
+	f.vector(table, 2, 4)
+}
+
+// children checks the fields in field i of a table.
+func (f *flat) children(table, i, depth int) {
+	first, n := f.vector(table, i, 4)
+	for ; n > 0 && !f.bad; n-- {
+		child := f.follow(first)
+		f.children(child, 5, depth+1)
+		f.vector(child, 6, 4)
+		if f.fields++; f.fields > maxFields || depth > maxNested {
+			f.bad = true
+		}
+		first += 4
+	}
+}
+
+// record checks a record batch.
+func (f *flat) record(table int) {
+	f.vector(table, 1, 16)
+	_, buffers := f.vector(table, 2, 16)
+	first, n := f.vector(table, 4, 8)
+	for i := range n {
+		if count := f.i64(first + 8*i); count < 0 || count > int64(buffers) {
+			f.bad = true
+		}
+	}
+}
+
+// footer checks the end of a file and gives the places of its messages:
+// dictionaries, then record batches.
+func (f *flat) footer() (places []int64, err error) {
+	root := f.follow(0)
+	for _, i := range []int{2, 3} {
+		first, n := f.vector(root, i, 24)
+		for range n {
+			places = append(places, f.i64(first))
+			first += 24
+		}
+	}
+	if f.bad {
+		return nil, errFlat
+	}
+	return places, nil
+}

@@ -1,0 +1,116 @@
+package table
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// check refuses options that make no sense.
+func (o *Options) check(path string) error {
+	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
+		return &Error{Path: path, What: "there is no format " + quoted(o.Format) + "; take one of " + strings.Join(Formats(), ", ")}
+	}
+	if o.Comma != 0 && (o.Comma >= utf8.RuneSelf || strings.ContainsRune("\"\r\n", o.Comma)) {
+		return &Error{Path: path, What: "fields cannot be separated by " + quoted(string(o.Comma)) + "; take one ASCII character such as , ; | or a tab"}
+	}
+	return nil
+}
+
+// endings are the file name endings of formats.
+var endings = map[string]string{
+	".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl",
+	".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".arrows": "arrow", ".ipc": "arrow", ".feather": "arrow",
+	".sosd32": "sosd32", ".sosd64": "sosd64", ".u32": "u32", ".u64": "u64", ".i32": "i32", ".i64": "i64",
+}
+
+// formatOf tells the format from the name's ending, then from the first bytes.
+func formatOf(in *input) (string, error) {
+	name := strings.ToLower(filepath.Base(in.path))
+	for _, packed := range []string{".gz", ".gzip", ".zst", ".zstd"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	if f, ok := endings[filepath.Ext(name)]; ok {
+		return f, nil
+	}
+	start, err := in.r.Peek(4096)
+	if len(start) == 0 && err != nil && err != io.EOF {
+		return "", in.readFailed(err)
+	}
+	if f := sosdOf(in, name, start); f != "" {
+		return f, nil
+	}
+	return contentOf(start)
+}
+
+// sosdOf knows the SOSD data sets by their names, such as books_200M_uint64,
+// and by a count that agrees with the size.
+func sosdOf(in *input, name string, start []byte) string {
+	if len(start) < 8 || in.what != "" || in.total == 0 {
+		return ""
+	}
+	n := binary.LittleEndian.Uint64(start)
+	switch {
+	case strings.HasSuffix(name, "uint64") && n == uint64(in.total-8)/8:
+		return "sosd64"
+	case strings.HasSuffix(name, "uint32") && n == uint64(in.total-8)/4:
+		return "sosd32"
+	}
+	return ""
+}
+
+// contentOf tells the format from the first bytes.
+func contentOf(start []byte) (string, error) {
+	text := bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n")
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	switch {
+	case bytes.HasPrefix(start, []byte("PAR1")):
+		return "parquet", nil
+	case bytes.HasPrefix(start, []byte("ARROW1")), bytes.HasPrefix(start, []byte("\xff\xff\xff\xff")):
+		return "arrow", nil
+	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
+		return "csv", nil // which says that it is UTF-16
+	case bytes.IndexByte(start, 0) >= 0:
+		return "", wrong("cannot tell what it is; give --format, one of %s", strings.Join(Formats(), ", "))
+	case bytes.HasPrefix(text, []byte("{")):
+		return "jsonl", nil
+	case bytes.Count(line, []byte{'\t'}) > bytes.Count(line, []byte{','}):
+		return "tsv", nil
+	}
+	return "csv", nil
+}
+
+// openFormat makes the source for an input.
+func openFormat(in *input, o Options) (Source, error) {
+	format := o.Format
+	if format == "" {
+		var err error
+		if format, err = formatOf(in); err != nil {
+			return nil, err
+		}
+	}
+	comma := byte(o.Comma)
+	switch format {
+	case "tsv":
+		if comma == 0 {
+			comma = '\t'
+		}
+		return openCSV(in, o, comma)
+	case "csv":
+		if comma == 0 {
+			comma = ','
+		}
+		return openCSV(in, o, comma)
+	case "jsonl":
+		return openJSON(in, o)
+	case "u32", "u64", "i32", "i64", "sosd32", "sosd64":
+		return openRaw(in, o, format)
+	case "arrow":
+		return openArrow(in, o)
+	}
+	return openParquet(in, o)
+}

@@ -1,0 +1,182 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// input is an opened file or stdin: its bytes, unpacked, and how many of them
+// have been read.
+type input struct {
+	path  string // as messages have it
+	total int64  // bytes of the file, 0 if not known
+	done  atomic.Int64
+	file  *os.File // a regular file that can be read at any place, or nil
+	pipe  bool     // a Read may wait for ever
+	raw   io.Reader
+	r     *bufio.Reader // unpacked
+	what  string        // compression, "" if there is none
+
+	closing sync.Once
+	closers []func() error
+}
+
+// zstdWindow is the most memory that a zstd frame may ask for: what the zstd
+// command takes without being told otherwise.
+const zstdWindow = 128 << 20
+
+func openInput(path string, stdin io.Reader) (*input, error) {
+	in := &input{path: path}
+	if path == "-" {
+		in.path, in.pipe, in.raw = "stdin", true, stdin
+		if stdin == nil {
+			return nil, &Error{Path: in.path, What: "there is no standard input here; name a file"}
+		}
+		if f, ok := stdin.(*os.File); ok {
+			in.regular(f)
+		}
+	} else if err := in.openFile(path); err != nil {
+		return nil, err
+	}
+	if err := in.unpack(); err != nil {
+		in.Close()
+		return nil, in.wrap(err)
+	}
+	return in, nil
+}
+
+func (in *input) openFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		if pe := (*os.PathError)(nil); errors.As(err, &pe) {
+			err = pe.Err // the path is in the message already
+		}
+		return &Error{Path: path, What: "cannot be opened", Err: err}
+	}
+	in.closers = append(in.closers, f.Close)
+	in.raw, in.pipe = f, true
+	in.regular(f)
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		in.Close()
+		return &Error{Path: path, What: "is a directory; name a file in it"}
+	}
+	return nil
+}
+
+// regular takes note of a regular file that is at its start.
+func (in *input) regular(f *os.File) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if at, err := f.Seek(0, io.SeekCurrent); err != nil || at != 0 {
+		return
+	}
+	in.file, in.total, in.pipe = f, info.Size(), false
+}
+
+// unpack looks at the first bytes and undoes gzip and zstd.
+func (in *input) unpack() error {
+	in.r = bufio.NewReaderSize((*counted)(in), 64<<10)
+	magic, _ := in.r.Peek(4)
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		in.what = "gzip"
+		z, err := gzip.NewReader(in.r)
+		if err != nil {
+			return caused(err, "is not a whole gzip file")
+		}
+		in.r = bufio.NewReaderSize(z, 64<<10)
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		in.what = "zstd"
+		z, err := zstd.NewReader(in.r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
+		if err != nil {
+			return caused(err, "is not a whole zstd file")
+		}
+		in.closers = append(in.closers, func() error { z.Close(); return nil })
+		in.r = bufio.NewReaderSize(z, 64<<10)
+	}
+	return nil
+}
+
+// counted reads the raw bytes of an input and counts them.
+type counted input
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.raw.Read(p)
+	c.done.Add(int64(n))
+	return n, err
+}
+
+// Progress gives the bytes read and their total.
+func (in *input) Progress() (done, total int64) { return in.done.Load(), in.total }
+
+// Close closes what Open opened: never stdin.
+func (in *input) Close() (err error) {
+	in.closing.Do(func() {
+		for i := len(in.closers) - 1; i >= 0; i-- {
+			err = errors.Join(err, in.closers[i]())
+		}
+	})
+	return err
+}
+
+// wrap gives an error as an *Error with the input's path; io.EOF stays.
+func (in *input) wrap(err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	e := *asError(err)
+	if e.Path == "" {
+		e.Path = in.path
+	}
+	return &e
+}
+
+// readFailed says why reading stopped before the end.
+func (in *input) readFailed(err error) error {
+	if in.what != "" {
+		return caused(err, "the %s data is damaged or cut short", in.what)
+	}
+	return caused(err, "cannot be read")
+}
+
+// finish reads to the end, where packed data has its checksum. It gives
+// io.EOF if all is well.
+func (in *input) finish() error {
+	if _, err := io.Copy(io.Discard, in.r); err != nil {
+		return in.readFailed(err)
+	}
+	return io.EOF
+}
+
+// at gives the input for reading at any place, and its size. What cannot be read so is
+// copied into a temporary file first, which is gone when the input is closed.
+func (in *input) at() (io.ReaderAt, int64, error) {
+	if in.file != nil && in.what == "" {
+		return in.file, in.total, nil
+	}
+	tmp, err := os.CreateTemp("", "pando-*")
+	if err != nil {
+		return nil, 0, caused(err, "needs a temporary file because it is not a plain file")
+	}
+	os.Remove(tmp.Name()) // works now, or else (on Windows) after closing
+	in.closers = append(in.closers, func() error {
+		err := tmp.Close()
+		os.Remove(tmp.Name())
+		return err
+	})
+	n, err := io.Copy(tmp, in.r)
+	if err != nil {
+		return nil, 0, caused(err, "cannot be copied to a temporary file")
+	}
+	return tmp, n, nil
+}

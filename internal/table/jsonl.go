@@ -1,0 +1,268 @@
+package table
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pando-index/pando/internal/par"
+)
+
+// jsonSource reads newline-delimited JSON: an object on each line, its fields
+// in any order. A field that is missing is a null. Booleans, arrays and objects
+// are given as their JSON text, and a string in a column of numbers as the
+// number it holds.
+type jsonSource struct {
+	*pipeline[[]byte]
+	schema []Field
+	chunks *chunker
+	column map[string]int // place in the schema
+	strict bool           // all columns are wanted: one that nobody knew is an error
+}
+
+// Schema is Source.Schema.
+func (s *jsonSource) Schema() []Field { return s.schema }
+
+func openJSON(in *input, o Options) (Source, error) {
+	if err := skipBOM(in); err != nil {
+		return nil, err
+	}
+	s := &jsonSource{chunks: &chunker{r: in.r}, column: map[string]int{}, strict: o.Columns == nil}
+	first, err := s.chunks.next()
+	if err != nil && err != io.EOF {
+		return nil, in.readFailed(err)
+	}
+	names, guesses, err := inferJSON(first)
+	if err != nil {
+		return nil, err
+	}
+	if names == nil {
+		names = slices.Clone(o.Columns)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Types)) { // it may come later
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if s.schema, _, err = choose(names, guesses, o); err != nil {
+		return nil, err
+	}
+	for i, f := range s.schema {
+		s.column[f.Name] = i
+	}
+	read := func() ([]byte, error) {
+		if first != nil {
+			chunk := first
+			first = nil
+			return chunk, nil
+		}
+		chunk, err := s.chunks.next()
+		if _, ok := err.(*Error); err != nil && err != io.EOF && !ok {
+			err = in.readFailed(err)
+		}
+		return chunk, err
+	}
+	s.pipeline = startPipeline(in, par.Workers(o.Workers), 1, read, s.parse)
+	return s, nil
+}
+
+// inferJSON finds the fields of the first rows and what they can be.
+func inferJSON(chunk []byte) (names []string, guesses []guess, err error) {
+	place := map[string]int{}
+	rows := 0
+	err = eachLine(chunk, func(line []byte) error {
+		if rows++; rows > sampleRows {
+			return io.EOF
+		}
+		return walk(line, func(key, value []byte) error {
+			i, ok := place[string(key)]
+			if !ok {
+				i = len(names)
+				place[string(key)] = i
+				names, guesses = append(names, string(key)), append(guesses, guess{})
+			}
+			switch value[0] {
+			case 'n': // null
+			case '"', 't', 'f', '{', '[':
+				guesses[i].text()
+			default:
+				guesses[i].see(value)
+			}
+			return nil
+		})
+	})
+	if err == io.EOF {
+		err = nil
+	}
+	return names, guesses, err
+}
+
+// eachLine calls f for each line that is not empty. An error gets the line's number.
+func eachLine(chunk []byte, f func(line []byte) error) error {
+	for number := 1; len(chunk) > 0; number++ {
+		line, rest, _ := bytes.Cut(chunk, []byte{'\n'})
+		chunk = rest
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if err := f(line); err == io.EOF {
+			return err
+		} else if err != nil {
+			e := *asError(err)
+			e.Line = number
+			return &e
+		}
+	}
+	return nil
+}
+
+// parse turns one chunk into one batch.
+func (s *jsonSource) parse(chunk []byte, out outlet) error {
+	b := out.empty()
+	b.Reset(s.schema)
+	var text slab
+	err := eachLine(chunk, func(line []byte) error { return s.row(b, line, &text) })
+	if err != nil {
+		return err
+	}
+	for i := range b.Columns {
+		b.Columns[i].seal()
+	}
+	out.send(b, bytes.Count(chunk, []byte{'\n'}))
+	s.chunks.done(chunk)
+	return nil
+}
+
+// row adds one object.
+func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
+	err := walk(line, func(key, value []byte) error {
+		i, ok := s.column[string(key)]
+		if !ok {
+			return s.unknown(key)
+		}
+		c := &b.Columns[i]
+		if c.Len() > b.Rows {
+			return &Error{Column: c.Name, What: "this field is there twice"}
+		}
+		return c.appendJSONValue(value, text)
+	})
+	if err != nil {
+		return err
+	}
+	b.Rows++
+	for i := range b.Columns {
+		if c := &b.Columns[i]; c.Len() < b.Rows {
+			c.AppendNull()
+		}
+	}
+	return nil
+}
+
+// unknown refuses a field that the first rows do not have, where all are
+// wanted.
+func (s *jsonSource) unknown(key []byte) error {
+	if !s.strict {
+		return nil
+	}
+	return &Error{Column: string(key), What: "the first rows do not have this field; name the columns you want, or give its type: --type " + string(key) + "=…"}
+}
+
+// appendJSONValue adds a value given as JSON.
+func (c *Column) appendJSONValue(value []byte, text *slab) error {
+	if value[0] == 'n' {
+		c.AppendNull()
+		return nil
+	}
+	if value[0] == '"' {
+		value = unquoteJSON(value)
+	}
+	if bad := c.appendText(value, text); bad != fine {
+		return bad.explain(c.Field, string(value))
+	}
+	return nil
+}
+
+// unquoteJSON gives what a valid JSON string says.
+func unquoteJSON(token []byte) []byte {
+	if bytes.IndexByte(token, '\\') < 0 {
+		return token[1 : len(token)-1]
+	}
+	var s string
+	if json.Unmarshal(token, &s) != nil {
+		return nil // cannot be: the line is valid
+	}
+	return []byte(s)
+}
+
+// walk calls f for each field of an object, the key without quotes and the
+// value as it stands. The line is checked first, so the rest may trust it.
+func walk(line []byte, f func(key, value []byte) error) error {
+	if !json.Valid(line) {
+		var v any
+		return caused(json.Unmarshal(line, &v), "is not JSON, one object on a line")
+	}
+	if line[0] != '{' {
+		return wrong("is %s, not a JSON object such as {\"key\": 1}", quoted(string(line)))
+	}
+	for i := 1; ; {
+		i = skipSpace(line, i)
+		if line[i] == '}' {
+			return nil
+		}
+		if line[i] == ',' {
+			i = skipSpace(line, i+1)
+		}
+		end := skipValue(line, i)
+		key := unquoteJSON(line[i:end])
+		i = skipSpace(line, skipSpace(line, end)+1) // the colon
+		end = skipValue(line, i)
+		if err := f(key, line[i:end]); err != nil {
+			return err
+		}
+		i = end
+	}
+}
+
+func skipSpace(b []byte, i int) int {
+	for b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n' {
+		i++
+	}
+	return i
+}
+
+// skipValue gives the end of the value that starts at i, in valid JSON.
+func skipValue(b []byte, i int) int {
+	for depth := 0; ; i++ {
+		switch b[i] {
+		case '"':
+			i = skipString(b, i)
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		case ',', ':', ' ', '\t', '\r':
+			continue
+		default:
+			for i+1 < len(b) && strings.IndexByte(",]} \t\r", b[i+1]) < 0 {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+}
+
+// skipString gives the place of the closing quote.
+func skipString(b []byte, i int) int {
+	for i++; b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}

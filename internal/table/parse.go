@@ -1,0 +1,230 @@
+package table
+
+import (
+	"math"
+	"strconv"
+	"unsafe"
+)
+
+// slabSize is the memory of strings that is taken at a time. A string that is
+// kept keeps its slab, so slabs are small.
+const slabSize = 32 << 10
+
+// slab gives strings memory that is never written again.
+type slab struct{ room []byte }
+
+// copy gives b as a string.
+func (s *slab) copy(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	if len(b) > slabSize/4 {
+		return string(b)
+	}
+	if cap(s.room)-len(s.room) < len(b) {
+		s.room = make([]byte, 0, slabSize)
+	}
+	n := len(s.room)
+	s.room = append(s.room, b...)
+	return unsafe.String(&s.room[n], len(b))
+}
+
+// problem is what keeps a text from being a value.
+type problem uint8
+
+const (
+	fine   problem = iota
+	syntax         // not a number, or not a whole one
+	size           // does not fit
+)
+
+// explain says it, and what to do.
+func (p problem) explain(f Field, value string) *Error {
+	e := &Error{Column: f.Name}
+	float := Float64
+	switch _, fits := parseFloat([]byte(value), 64); {
+	case p == size:
+		e.What = quoted(value) + " does not fit " + f.Type.String() + tryType(f.Name, wider(f.Type, value))
+	case fits != fine || f.Type == Float64 || f.Type == Float32:
+		e.What = quoted(value) + " is no number (" + f.Type.String() + ")" + tryType(f.Name, String)
+	default:
+		e.What = quoted(value) + " is no whole number (" + f.Type.String() + ")" + tryType(f.Name, float)
+	}
+	return e
+}
+
+// tryType names the flag that helps.
+func tryType(column string, t Type) string {
+	return "; give --type " + column + "=" + t.String()
+}
+
+// wider gives a type that holds a value which t does not.
+func wider(t Type, value string) Type {
+	b := []byte(value)
+	if t == Float32 {
+		if _, p := parseFloat(b, 64); p == fine {
+			return Float64
+		}
+		return String
+	}
+	if _, p := parseInt(trim(b)); p == fine {
+		return Int64
+	}
+	if _, p := parseUint(trim(b)); p == fine {
+		return Uint64
+	}
+	return String
+}
+
+// appendText adds the value that a text stands for. An empty text is a null
+// where the column is one of numbers.
+func (c *Column) appendText(b []byte, text *slab) problem {
+	if c.Type == String {
+		c.String = append(c.String, text.copy(b))
+		return fine
+	}
+	if len(b) == 0 || b[0] <= ' ' || b[len(b)-1] <= ' ' {
+		if b = trim(b); len(b) == 0 {
+			c.AppendNull()
+			return fine
+		}
+	}
+	if c.Null != nil {
+		c.Null = append(c.Null, false)
+	}
+	return c.appendNumber(b)
+}
+
+// appendNumber adds the number that a text stands for.
+func (c *Column) appendNumber(b []byte) problem {
+	switch c.Type {
+	case Int64:
+		v, p := parseInt(b)
+		c.Int64 = append(c.Int64, v)
+		return p
+	case Uint64:
+		v, p := parseUint(b)
+		c.Uint64 = append(c.Uint64, v)
+		return p
+	case Int32:
+		v, p := parseInt(b)
+		if p == fine && v != int64(int32(v)) {
+			p = size
+		}
+		c.Int32 = append(c.Int32, int32(v))
+		return p
+	case Uint32:
+		v, p := parseUint(b)
+		if p == fine && v > math.MaxUint32 {
+			p = size
+		}
+		c.Uint32 = append(c.Uint32, uint32(v))
+		return p
+	case Float64:
+		v, p := parseFloat(b, 64)
+		c.Float64 = append(c.Float64, v)
+		return p
+	default:
+		v, p := parseFloat(b, 32)
+		c.Float32 = append(c.Float32, float32(v))
+		return p
+	}
+}
+
+// trim takes spaces and tabs off both ends.
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// digits reads a number without a sign. More than 19 digits may not fit.
+func digits(b []byte) (v uint64, p problem) {
+	if len(b) == 0 {
+		return 0, syntax
+	}
+	if len(b) > 19 {
+		return manyDigits(b)
+	}
+	for _, c := range b {
+		d := c - '0'
+		if d > 9 {
+			return 0, syntax
+		}
+		v = v*10 + uint64(d)
+	}
+	return v, fine
+}
+
+func manyDigits(b []byte) (uint64, problem) {
+	for _, c := range b {
+		if c-'0' > 9 {
+			return 0, syntax
+		}
+	}
+	v, err := strconv.ParseUint(string(b), 10, 64)
+	if err != nil {
+		return 0, size
+	}
+	return v, fine
+}
+
+// parseUint reads a number of decimal digits, perhaps after a plus sign.
+func parseUint(b []byte) (uint64, problem) {
+	if len(b) > 1 && b[0] == '+' {
+		b = b[1:]
+	} else if len(b) > 1 && b[0] == '-' {
+		v, p := digits(b[1:])
+		if p == fine && v > 0 {
+			p = size
+		}
+		return 0, p
+	}
+	return digits(b)
+}
+
+// parseInt reads a number of decimal digits, perhaps after a sign.
+func parseInt(b []byte) (int64, problem) {
+	negative := false
+	if len(b) > 1 && (b[0] == '-' || b[0] == '+') {
+		negative = b[0] == '-'
+		b = b[1:]
+	}
+	v, p := digits(b)
+	switch {
+	case p != fine:
+		return 0, p
+	case negative && v <= 1<<63:
+		return -int64(v), fine
+	case !negative && v < 1<<63:
+		return int64(v), fine
+	}
+	return 0, size
+}
+
+// parseFloat reads a decimal number, an infinity or a NaN. Other notations that Go knows
+// (hexadecimal, underscores) are not numbers here.
+func parseFloat(b []byte, bits int) (float64, problem) {
+	for _, c := range b {
+		if c == '_' || c == 'x' || c == 'X' || c == 'p' || c == 'P' {
+			return 0, syntax
+		}
+	}
+	v, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(b), len(b)), bits)
+	if err == nil {
+		return v, fine
+	}
+	if ne, ok := err.(*strconv.NumError); ok && ne.Err == strconv.ErrRange {
+		return 0, size
+	}
+	return 0, syntax
+}
+
+// copyString gives s in memory of the slab's.
+func (s *slab) copyString(v string) string {
+	return s.copy(unsafe.Slice(unsafe.StringData(v), len(v)))
+}

@@ -1,0 +1,129 @@
+package table
+
+import "strconv"
+
+// retype gives a column another type, value by value. It says which value does not fit, if
+// one does not. Values go by way of their text, so the rules are those of CSV.
+func (c *Column) retype(to Type) (row int, bad problem) {
+	if c.Type == to {
+		return 0, fine
+	}
+	from := *c
+	c.Type, c.Null, c.spare = to, nil, nil
+	var text slab
+	var buf []byte
+	for row := range from.Len() {
+		if from.IsNull(row) {
+			c.AppendNull()
+			continue
+		}
+		buf = from.appendPlain(buf[:0], row)
+		if bad := c.appendText(buf, &text); bad != fine {
+			return row, bad
+		}
+	}
+	c.seal()
+	c.drop(from.Type)
+	return 0, fine
+}
+
+// drop empties the slice of a type that the column no longer has.
+func (c *Column) drop(t Type) {
+	switch t {
+	case Int64:
+		c.Int64 = c.Int64[:0]
+	case Uint64:
+		c.Uint64 = c.Uint64[:0]
+	case Int32:
+		c.Int32 = c.Int32[:0]
+	case Uint32:
+		c.Uint32 = c.Uint32[:0]
+	case Float64:
+		c.Float64 = c.Float64[:0]
+	case Float32:
+		c.Float32 = c.Float32[:0]
+	default:
+		clear(c.String)
+		c.String = c.String[:0]
+	}
+}
+
+// appendPlain adds a value's text, floats without an exponent, so that whole
+// ones can be read as integers.
+func (c *Column) appendPlain(buf []byte, row int) []byte {
+	switch c.Type {
+	case String:
+		return append(buf, c.String[row]...)
+	case Float64:
+		return strconv.AppendFloat(buf, c.Float64[row], 'f', -1, 64)
+	case Float32:
+		return strconv.AppendFloat(buf, float64(c.Float32[row]), 'f', -1, 32)
+	}
+	return c.appendNumberText(buf, row)
+}
+
+// retype gives the columns of a batch the types of a schema. The line of an
+// error is the row, from 1.
+func (b *Batch) retype(schema []Field) error {
+	for i := range b.Columns {
+		c := &b.Columns[i]
+		native := *c
+		if row, bad := c.retype(schema[i].Type); bad != fine {
+			e := bad.explain(schema[i], string(native.appendPlain(nil, row)))
+			e.Line = row + 1
+			return e
+		}
+		c.Name = schema[i].Name
+	}
+	return nil
+}
+
+// forced gives a schema the types that are asked for.
+func forced(native []Field, types map[string]Type) []Field {
+	schema := make([]Field, len(native))
+	for i, f := range native {
+		if t, ok := types[f.Name]; ok {
+			f.Type = t
+		}
+		schema[i] = f
+	}
+	return schema
+}
+
+// serial is a source that reads and converts in Next itself.
+type serial struct {
+	in     *input
+	schema []Field
+	fill   func(b *Batch) error // the next rows, in their own types
+	rows   int
+	err    error
+}
+
+// Schema is Source.Schema.
+func (s *serial) Schema() []Field { return s.schema }
+
+// Next is Source.Next.
+func (s *serial) Next(b *Batch) error {
+	if s.err != nil {
+		return s.err
+	}
+	err := s.fill(b)
+	if err == nil {
+		err = b.retype(s.schema)
+	}
+	if err = s.in.wrap(err); err != nil {
+		if e, ok := err.(*Error); ok && e.Line > 0 {
+			e.Line += s.rows
+		}
+		s.err = err
+		return err
+	}
+	s.rows += b.Rows
+	return nil
+}
+
+// Progress is Source.Progress.
+func (s *serial) Progress() (done, total int64) { return s.in.Progress() }
+
+// Close is Source.Close.
+func (s *serial) Close() error { return s.in.Close() }

@@ -1,0 +1,232 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// SinkFormats lists the formats that NewSink writes.
+func SinkFormats() []string { return []string{"text", "csv", "jsonl", "arrow", "parquet"} }
+
+// NewSink writes rows of a schema to w as text (columns separated by tabs, no
+// header, control characters escaped), csv (with a header), jsonl, arrow (an
+// IPC stream) or parquet. A null is an empty field in text and CSV, null
+// elsewhere. A NaN or an infinity is a string in JSON, which has no numbers for them.
+func NewSink(w io.Writer, format string, schema []Field) (Sink, error) {
+	switch format {
+	case "text":
+		return &lineSink{w: w, line: textLine}, nil
+	case "csv":
+		s := &lineSink{w: w, line: csvLine}
+		s.buf = csvHeader(s.buf, schema)
+		return s, nil
+	case "jsonl":
+		return &lineSink{w: w, line: jsonLines(schema)}, nil
+	case "arrow":
+		return newArrowSink(w, schema), nil
+	case "parquet":
+		return newParquetSink(w, schema)
+	}
+	return nil, fmt.Errorf("there is no output format %q; take one of %s", format, strings.Join(SinkFormats(), ", "))
+}
+
+// sinkBuffer is the output gathered before it is written.
+const sinkBuffer = 64 << 10
+
+// lineSink writes a line for each row.
+type lineSink struct {
+	w    io.Writer
+	buf  []byte
+	line func(buf []byte, columns []Column, row int) []byte
+}
+
+// Write is Sink.Write.
+func (s *lineSink) Write(b *Batch) error {
+	for row := range b.Rows {
+		s.buf = s.line(s.buf, b.Columns, row)
+		if len(s.buf) >= sinkBuffer {
+			if err := s.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Close is Sink.Close.
+func (s *lineSink) Close() error {
+	_, err := s.w.Write(s.buf)
+	s.buf = s.buf[:0]
+	return err
+}
+
+// appendNumberText adds the shortest text that reads back as the same number.
+func (c *Column) appendNumberText(buf []byte, row int) []byte {
+	switch c.Type {
+	case Int64:
+		return strconv.AppendInt(buf, c.Int64[row], 10)
+	case Uint64:
+		return strconv.AppendUint(buf, c.Uint64[row], 10)
+	case Int32:
+		return strconv.AppendInt(buf, int64(c.Int32[row]), 10)
+	case Uint32:
+		return strconv.AppendUint(buf, uint64(c.Uint32[row]), 10)
+	case Float64:
+		return strconv.AppendFloat(buf, c.Float64[row], 'g', -1, 64)
+	default:
+		return strconv.AppendFloat(buf, float64(c.Float32[row]), 'g', -1, 32)
+	}
+}
+
+// textLine adds a row as text.
+func textLine(buf []byte, columns []Column, row int) []byte {
+	for i := range columns {
+		c := &columns[i]
+		if i > 0 {
+			buf = append(buf, '\t')
+		}
+		switch {
+		case c.IsNull(row):
+		case c.Type == String:
+			buf = appendShown(buf, c.String[row])
+		default:
+			buf = c.appendNumberText(buf, row)
+		}
+	}
+	return append(buf, '\n')
+}
+
+// appendShown adds a string with control characters escaped as in Go.
+func appendShown(buf []byte, s string) []byte {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '\t':
+			buf = append(buf, `\t`...)
+		case c == '\n':
+			buf = append(buf, `\n`...)
+		case c == '\r':
+			buf = append(buf, `\r`...)
+		case c < ' ' || c == 0x7f:
+			buf = fmt.Appendf(buf, `\x%02x`, c)
+		default:
+			buf = append(buf, c)
+		}
+	}
+	return buf
+}
+
+// csvHeader adds the names of the columns.
+func csvHeader(buf []byte, schema []Field) []byte {
+	for i, f := range schema {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = appendField(buf, f.Name, len(schema) == 1)
+	}
+	return append(buf, '\n')
+}
+
+// csvLine adds a row as CSV.
+func csvLine(buf []byte, columns []Column, row int) []byte {
+	alone := len(columns) == 1
+	for i := range columns {
+		c := &columns[i]
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		switch {
+		case c.IsNull(row):
+			buf = appendField(buf, "", alone)
+		case c.Type == String:
+			buf = appendField(buf, c.String[row], alone)
+		default:
+			buf = c.appendNumberText(buf, row)
+		}
+	}
+	return append(buf, '\n')
+}
+
+// appendField adds a string, in quotes if it needs them. An empty field alone
+// on its line does: readers take an empty line for nothing.
+func appendField(buf []byte, s string, alone bool) []byte {
+	if !strings.ContainsAny(s, "\",\r\n") && !(alone && s == "") {
+		return append(buf, s...)
+	}
+	buf = append(buf, '"')
+	for i := range len(s) {
+		if s[i] == '"' {
+			buf = append(buf, '"')
+		}
+		buf = append(buf, s[i])
+	}
+	return append(buf, '"')
+}
+
+// jsonLines gives the line of a row as JSON, for a schema.
+func jsonLines(schema []Field) func([]byte, []Column, int) []byte {
+	names := make([]string, len(schema)) // {"a": ,"b":
+	for i, f := range schema {
+		lead := byte(',')
+		if i == 0 {
+			lead = '{'
+		}
+		names[i] = string(append(appendJSON([]byte{lead}, f.Name), ':'))
+	}
+	return func(buf []byte, columns []Column, row int) []byte {
+		for i := range columns {
+			buf = columns[i].appendJSON(append(buf, names[i]...), row)
+		}
+		if len(columns) == 0 {
+			buf = append(buf, '{')
+		}
+		return append(buf, '}', '\n')
+	}
+}
+
+// appendJSON adds a value.
+func (c *Column) appendJSON(buf []byte, row int) []byte {
+	switch {
+	case c.IsNull(row):
+		return append(buf, "null"...)
+	case c.Type == String:
+		return appendJSON(buf, c.String[row])
+	case c.Type == Float64 && !finite(c.Float64[row]), c.Type == Float32 && !finite(float64(c.Float32[row])):
+		return append(c.appendNumberText(append(buf, '"'), row), '"')
+	}
+	return c.appendNumberText(buf, row)
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// appendJSON adds a string in quotes. Bytes that are not UTF-8 become the
+// replacement character, as JSON has no way to say them.
+func appendJSON(buf []byte, s string) []byte {
+	buf = append(buf, '"')
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			buf = utf8.AppendRune(buf, r)
+			i += n
+			continue
+		}
+		switch {
+		case c == '"' || c == '\\':
+			buf = append(buf, '\\', c)
+		case c == '\n':
+			buf = append(buf, `\n`...)
+		case c == '\t':
+			buf = append(buf, `\t`...)
+		case c < ' ':
+			buf = fmt.Appendf(buf, `\u%04x`, c)
+		default:
+			buf = append(buf, c)
+		}
+		i++
+	}
+	return append(buf, '"')
+}

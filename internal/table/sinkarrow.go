@@ -1,0 +1,117 @@
+package table
+
+import (
+	"io"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// arrowTypes are the Arrow types of columns.
+var arrowTypes = [...]arrow.DataType{
+	Int64: arrow.PrimitiveTypes.Int64, Uint64: arrow.PrimitiveTypes.Uint64,
+	Int32: arrow.PrimitiveTypes.Int32, Uint32: arrow.PrimitiveTypes.Uint32,
+	Float64: arrow.PrimitiveTypes.Float64, Float32: arrow.PrimitiveTypes.Float32,
+	String: arrow.BinaryTypes.String,
+}
+
+// arrowSink writes an Arrow IPC stream, a record batch for each batch.
+type arrowSink struct {
+	w      *ipc.Writer
+	schema *arrow.Schema
+}
+
+func newArrowSink(w io.Writer, schema []Field) Sink {
+	var fields []arrow.Field
+	for _, f := range schema {
+		fields = append(fields, arrow.Field{Name: f.Name, Type: arrowTypes[f.Type], Nullable: true})
+	}
+	s := arrow.NewSchema(fields, nil)
+	return &arrowSink{w: ipc.NewWriter(w, ipc.WithSchema(s)), schema: s}
+}
+
+// Write is Sink.Write. Numbers are written from the batch's own memory.
+func (s *arrowSink) Write(b *Batch) error {
+	columns := make([]arrow.Array, len(b.Columns))
+	for i := range b.Columns {
+		columns[i] = b.Columns[i].array()
+	}
+	record := array.NewRecordBatch(s.schema, columns, int64(b.Rows))
+	defer record.Release()
+	for _, c := range columns {
+		c.Release() // the record holds them
+	}
+	return s.w.Write(record)
+}
+
+// Close is Sink.Close.
+func (s *arrowSink) Close() error { return s.w.Close() }
+
+// array gives the column as an Arrow array over the same memory, or over a
+// copy for strings.
+func (c *Column) array() arrow.Array {
+	if c.Type == String {
+		return c.stringArray()
+	}
+	valid, nulls := c.validity()
+	data := array.NewData(arrowTypes[c.Type], c.Len(), []*memory.Buffer{valid, memory.NewBufferBytes(c.raw())}, nil, nulls, 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+func (c *Column) stringArray() arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.Reserve(len(c.String))
+	for i, s := range c.String {
+		if c.IsNull(i) {
+			b.AppendNull()
+		} else {
+			b.Append(s)
+		}
+	}
+	return b.NewArray()
+}
+
+// validity gives Arrow's bitmap of values that are not null (nil if none is),
+// and the number of nulls.
+func (c *Column) validity() (*memory.Buffer, int) {
+	if c.Null == nil {
+		return nil, 0
+	}
+	bits := make([]byte, (len(c.Null)+7)/8)
+	nulls := 0
+	for i, null := range c.Null {
+		if null {
+			nulls++
+		} else {
+			bits[i/8] |= 1 << (i % 8)
+		}
+	}
+	return memory.NewBufferBytes(bits), nulls
+}
+
+// raw gives the memory of numbers.
+func (c *Column) raw() []byte {
+	switch c.Type {
+	case Int64:
+		return bytesOf(c.Int64)
+	case Uint64:
+		return bytesOf(c.Uint64)
+	case Int32:
+		return bytesOf(c.Int32)
+	case Uint32:
+		return bytesOf(c.Uint32)
+	case Float64:
+		return bytesOf(c.Float64)
+	}
+	return bytesOf(c.Float32)
+}
+
+func bytesOf[T any](s []T) []byte {
+	var v T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
+}

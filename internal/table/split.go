@@ -1,0 +1,144 @@
+package table
+
+import (
+	"bytes"
+	"io"
+)
+
+// splitter takes records of CSV from a chunk that holds whole ones.
+type splitter struct {
+	comma  byte
+	data   []byte
+	at     int // where the next record starts
+	start  int // where the last one did
+	fields [][]byte
+	clean  []byte // unquoted fields of the last record that needed a change
+}
+
+// next gives the fields of the next record, io.EOF after the last one. They
+// are good until the next call.
+func (s *splitter) next() ([][]byte, error) {
+	s.fields, s.clean = s.fields[:0], s.clean[:0]
+	for s.blank() {
+	}
+	if s.start = s.at; s.at == len(s.data) {
+		return nil, io.EOF
+	}
+	for {
+		more, err := s.field()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return s.fields, nil
+		}
+	}
+}
+
+// blank skips an empty line, and says whether there was one.
+func (s *splitter) blank() bool {
+	rest := s.data[s.at:]
+	n := 0
+	switch {
+	case len(rest) == 0:
+	case rest[0] == '\n':
+		n = 1
+	case rest[0] == '\r' && (len(rest) == 1 || rest[1] == '\n'):
+		n = min(2, len(rest))
+	}
+	s.at += n
+	return n > 0
+}
+
+// field takes one field, and says whether the record has more.
+func (s *splitter) field() (more bool, err error) {
+	data, start, comma := s.data, s.at, s.comma
+	if start < len(data) && data[start] == '"' {
+		return s.quoted()
+	}
+	i := start
+	for ; i < len(data); i++ {
+		if c := data[i]; c == comma {
+			s.fields = append(s.fields, data[start:i:i])
+			s.at = i + 1
+			return true, nil
+		} else if c == '\n' {
+			break
+		} else if c == '"' {
+			return false, wrong(`a quote inside a field that does not start with one; write "a ""b""" for a "b"`)
+		}
+	}
+	end := i
+	if end > start && data[end-1] == '\r' { // also before the very end, as encoding/csv has it
+		end--
+	}
+	s.fields = append(s.fields, data[start:end:end])
+	s.at = min(i+1, len(data))
+	return false, nil
+}
+
+// quoted takes a field that starts with a quote.
+func (s *splitter) quoted() (more bool, err error) {
+	start := s.at + 1
+	i, plain := start, true
+	for {
+		q := bytes.IndexByte(s.data[i:], '"')
+		if q < 0 {
+			return false, wrong("a quote is opened in this record and never closed")
+		}
+		i += q + 1
+		if i == len(s.data) || s.data[i] != '"' {
+			break
+		}
+		i, plain = i+1, false
+	}
+	field := s.data[start : i-1 : i-1]
+	if !plain || bytes.IndexByte(field, '\r') >= 0 {
+		field = s.unquote(field)
+	}
+	s.fields = append(s.fields, field)
+	return s.after(i)
+}
+
+// after looks at what follows a closing quote: a separator or the end of the
+// line.
+func (s *splitter) after(i int) (more bool, err error) {
+	rest := s.data[i:]
+	switch {
+	case len(rest) == 0:
+		s.at = i
+	case rest[0] == s.comma:
+		s.at, more = i+1, true
+	case rest[0] == '\n':
+		s.at = i + 1
+	case rest[0] == '\r' && (len(rest) == 1 || rest[1] == '\n'):
+		s.at = i + min(2, len(rest))
+	default:
+		return false, wrong(`a closing quote is followed by %q; write a quote inside a field twice`, rest[0])
+	}
+	return more, nil
+}
+
+// unquote makes one quote of two, and \n of \r\n.
+func (s *splitter) unquote(field []byte) []byte {
+	from := len(s.clean)
+	for i := 0; i < len(field); i++ {
+		c := field[i]
+		if c == '\r' && i+1 < len(field) && field[i+1] == '\n' {
+			continue
+		}
+		s.clean = append(s.clean, c)
+		if c == '"' {
+			i++ // its twin
+		}
+	}
+	return s.clean[from:len(s.clean):len(s.clean)]
+}
+
+// place gives an error the line on which the last record starts, counted from the
+// start of the chunk.
+func (s *splitter) place(err error) error {
+	e := *asError(err)
+	e.Line = 1 + bytes.Count(s.data[:s.start], []byte{'\n'})
+	return &e
+}

@@ -1,0 +1,45 @@
+// Package pandoarrow builds Pando indexes from Arrow arrays and probes them
+// with Arrow arrays, without copying where the types allow.
+//
+// # Basics
+//
+//	ix, err := pandoarrow.Freeze[int64, float64](ids, prices) // two columns
+//	defer ix.Close()
+//	found, hits, err := pandoarrow.Get(ix, asked, mem)        // a column, null where nothing was found
+//	defer found.Release()
+//
+// Columns are an arrow.Array or an *arrow.Chunked, sliced or not. A Go type
+// matches the Arrow types that have its values as they lie in memory:
+//
+//	int8 … int64, uint8 … uint64, float32, float64   the Arrow type of that name
+//	int32                                            also date32 and time32
+//	int64 (and int)                                  also date64, time64, timestamp and duration
+//	string                                           string, large_string, binary, large_binary, their views, fixed_size_binary
+//	bool (values only)                               bool
+//
+// Types of one's own count as what they are made of. An array encoded as a
+// dictionary of one of these matches too, and is decoded, which is a copy.
+// Any other type gives ErrType.
+//
+// # What is copied
+//
+// An index keeps nothing of the arrays it was built from: they may be released
+// at once. Numbers of an array in one piece are read where they lie. Get lets
+// the index write numbers straight into the buffer of the array it gives.
+// Strings are seen where they lie when they are keys, and copied when they
+// are values.
+//
+// # Nulls
+//
+// Freeze refuses columns that have nulls (ErrNull), because an index has no
+// place for them; FreezeValid leaves such rows out. A null key in a probe is
+// never found, whatever bytes lie under it. The results of Get are null where
+// the key was null or not found, those of Rank where the key was null.
+//
+// # Caveats
+//
+// Arrays that a function gives belong to the caller, who releases them. The
+// flags that say which keys were found (a byte for each) are in Go's memory,
+// not the allocator's. An index knows Go types, not Arrow types: use GetAs to
+// have timestamps back as timestamps.
+package pandoarrow

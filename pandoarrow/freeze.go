@@ -1,0 +1,144 @@
+package pandoarrow
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/pando-index/pando"
+)
+
+// Column is an arrow.Array or an *arrow.Chunked.
+type Column interface {
+	DataType() arrow.DataType
+	Len() int
+	NullN() int
+}
+
+// Freeze builds an index of a column of keys and a column of values, as
+// pando.Freeze does of slices. vals may be nil where V is struct{}. A null in
+// either column gives ErrNull, a type that does not match ErrType, columns
+// of different lengths pando.ErrLength. Nothing is kept of the columns.
+func Freeze[K pando.Key, V any](keys, vals Column, opts ...pando.Option) (*pando.Frozen[K, V], error) {
+	return freeze[K, V](keys, vals, false, opts)
+}
+
+// FreezeValid is Freeze of the rows that have neither a null key nor a null
+// value.
+func FreezeValid[K pando.Key, V any](keys, vals Column, opts ...pando.Option) (*pando.Frozen[K, V], error) {
+	return freeze[K, V](keys, vals, true, opts)
+}
+
+func freeze[K pando.Key, V any](keys, vals Column, skip bool, opts []pando.Option) (*pando.Frozen[K, V], error) {
+	n := 0
+	if keys != nil {
+		n = keys.Len()
+	}
+	if vals != nil && vals.Len() != n {
+		return nil, fmt.Errorf("%w: %d keys, %d values", pando.ErrLength, n, vals.Len())
+	}
+	nulls := make([]bool, n)
+	k, err := gather[K](keys, nulls, "keys", skip)
+	if err != nil {
+		return nil, err
+	}
+	var v []V
+	if vals != nil {
+		if v, err = gather[V](vals, nulls, "values", skip); err != nil {
+			return nil, err
+		}
+	}
+	if skip {
+		k, v = without(k, nulls), without(v, nulls)
+	}
+	if c, _ := classOf[V](); c == text { // the index keeps them; keys it copies
+		v = recast[V](ownText(recast[string](v)))
+	}
+	return pando.Freeze(k, v, opts...)
+}
+
+// gather gives the values of a column as one slice, the column's own memory
+// if it is in one piece, and marks nulls.
+func gather[T any](c Column, nulls []bool, what string, skip bool) ([]T, error) {
+	chunks, err := chunksOf(c)
+	if err != nil {
+		return nil, err
+	}
+	if len(chunks) == 0 && c != nil {
+		return nil, match[T](plainType(c.DataType()))
+	}
+	var out []T
+	row := 0
+	for _, a := range chunks {
+		part, err := view[T](a)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		if len(chunks) == 1 {
+			out = part
+		} else {
+			out = append(out, part...)
+		}
+		if at := markNulls(a, nulls[row:]); at >= 0 && !skip {
+			return nil, fmt.Errorf("%w: %s: row %d; take FreezeValid to leave such rows out", ErrNull, what, row+at)
+		}
+		row += a.Len()
+	}
+	return out, nil
+}
+
+// markNulls marks the nulls of an array and gives the place of the first, -1
+// if there is none.
+func markNulls(a arrow.Array, nulls []bool) int {
+	first := -1
+	if !hasNulls(a) {
+		return first
+	}
+	for i := range a.Len() {
+		if isNull(a, i) {
+			nulls[i] = true
+			if first < 0 {
+				first = i
+			}
+		}
+	}
+	return first
+}
+
+// chunksOf gives the arrays that make up a column.
+func chunksOf(c Column) ([]arrow.Array, error) {
+	switch c := c.(type) {
+	case nil:
+		return nil, nil
+	case *arrow.Chunked:
+		var chunks []arrow.Array
+		for _, a := range c.Chunks() {
+			chunks = append(chunks, plain(a))
+		}
+		return chunks, nil
+	case arrow.Array:
+		return []arrow.Array{plain(c)}, nil
+	}
+	return nil, fmt.Errorf("%w: %T is neither an arrow.Array nor an *arrow.Chunked", ErrType, c)
+}
+
+// without gives the values that are not marked, in a new slice if there are
+// marks.
+func without[T any](values []T, marked []bool) []T {
+	left := 0
+	for _, m := range marked {
+		if !m {
+			left++
+		}
+	}
+	if values == nil || left == len(marked) {
+		return values
+	}
+	out := make([]T, 0, left)
+	for i, v := range values {
+		if !marked[i] {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,364 @@
+package pandoarrow
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// scribbler is an allocator that ruins memory when it is freed, so that
+// nothing can keep on using it unseen.
+type scribbler struct{ memory.Allocator }
+
+func (s scribbler) Free(b []byte) {
+	for i := range b {
+		b[i] = 0xee
+	}
+	s.Allocator.Free(b)
+}
+
+// checked gives an allocator that finds leaks and use after release.
+func checked(t *testing.T) memory.Allocator {
+	mem := memory.NewCheckedAllocator(scribbler{memory.NewGoAllocator()})
+	t.Cleanup(func() { mem.AssertSize(t, 0) })
+	return mem
+}
+
+// make an array of texts ("" is null), sliced out of a longer one.
+func makeArray(t *testing.T, mem memory.Allocator, dt arrow.DataType, values []string) arrow.Array {
+	t.Helper()
+	b := array.NewBuilder(mem, dt)
+	defer b.Release()
+	b.AppendNull()
+	for _, v := range values {
+		if v == "" {
+			b.AppendNull()
+		} else if err := b.AppendValueFromString(v); err != nil {
+			t.Fatal(dt, v, err)
+		}
+	}
+	b.AppendNull()
+	whole := b.NewArray()
+	defer whole.Release()
+	return array.NewSlice(whole, 1, int64(len(values)+1))
+}
+
+// tryType builds with keys and values of a type, and asks.
+func tryType[T pando.Key](t *testing.T, types ...arrow.DataType) {
+	t.Helper()
+	for _, dt := range types {
+		t.Run(fmt.Sprintf("%T/%s", *new(T), dt), func(t *testing.T) {
+			mem := checked(t)
+			keys := makeArray(t, mem, dt, []string{"5", "3", "4", "3"})
+			ix, err := Freeze[T, T](keys, keys)
+			keys.Release()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ix.Close()
+			asked := makeArray(t, mem, dt, []string{"3", "", "9", "5", "4"})
+			defer asked.Release()
+			got, hits, err := Get(ix, asked, mem)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer got.Release()
+			if s := texts(got); hits != 3 || s != "3 null null 5 4" {
+				t.Errorf("%d hits: %s", hits, s)
+			}
+			ranks, err := Rank(ix, asked, mem)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ranks.Release()
+			if s := texts(ranks); s != "0 null 4 3 2" {
+				t.Errorf("ranks %s", s)
+			}
+		})
+	}
+}
+
+// texts gives all values of an array.
+func texts(a arrow.Array) string {
+	var all []string
+	for i := range a.Len() {
+		if a.IsNull(i) {
+			all = append(all, "null")
+		} else {
+			all = append(all, a.ValueStr(i))
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+type (
+	myInt  int64
+	myText string
+)
+
+// TestTypes: every pair of types that match, sliced, with nulls in the probe.
+func TestTypes(t *testing.T) {
+	p, s := arrow.PrimitiveTypes, arrow.BinaryTypes
+	tryType[int8](t, p.Int8)
+	tryType[int16](t, p.Int16)
+	tryType[int32](t, p.Int32)
+	tryType[int64](t, p.Int64)
+	tryType[int](t, p.Int64)
+	tryType[myInt](t, p.Int64)
+	tryType[uint8](t, p.Uint8)
+	tryType[uint16](t, p.Uint16)
+	tryType[uint32](t, p.Uint32)
+	tryType[uint64](t, p.Uint64, &arrow.DictionaryType{IndexType: p.Int8, ValueType: p.Uint64})
+	tryType[float32](t, p.Float32)
+	tryType[float64](t, p.Float64)
+	tryType[string](t, s.String, s.LargeString, s.StringView, &arrow.DictionaryType{IndexType: p.Int16, ValueType: s.String})
+	tryType[myText](t, s.String)
+}
+
+// TestTimes: timestamps are keys, and come back as timestamps.
+func TestTimes(t *testing.T) {
+	mem := checked(t)
+	dt := arrow.FixedWidthTypes.Timestamp_us
+	keys := makeArray(t, mem, dt, []string{"2020-01-02T00:00:00Z", "2020-01-01T00:00:00Z"})
+	defer keys.Release()
+	ix, err := Freeze[int64, int64](keys, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	got, hits, err := GetAs(ix, keys, dt, mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Release()
+	if hits != 2 || !array.Equal(got, keys) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestModel: random keys and values, nulls in both columns, in chunks; a map
+// says what Get must give.
+func TestModel(t *testing.T) {
+	r := seed.Rand(t)
+	for range 200 {
+		mem := memory.NewCheckedAllocator(scribbler{memory.NewGoAllocator()})
+		keys, vals, model := randomColumns(r, mem)
+		ix, err := FreezeValid[uint32, string](keys, vals)
+		keys.Release()
+		vals.Release()
+		if err != nil {
+			t.Fatal(err)
+		}
+		probe := array.NewUint32Builder(mem)
+		for range r.IntN(200) {
+			probe.AppendValues([]uint32{r.Uint32N(60)}, []bool{r.IntN(4) > 0})
+		}
+		asked := probe.NewUint32Array()
+		probe.Release()
+		got, hits, err := GetAs(ix, asked, arrow.BinaryTypes.LargeString, mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		for i := range asked.Len() {
+			v, ok := model[asked.Value(i)]
+			ok = ok && asked.IsValid(i)
+			if ok {
+				want++
+			}
+			if got.IsValid(i) != ok || ok && got.ValueStr(i) != v {
+				t.Fatalf("key %d: %s, want %s %v", asked.Value(i), got.ValueStr(i), v, ok)
+			}
+		}
+		if hits != want {
+			t.Fatalf("%d hits, want %d", hits, want)
+		}
+		got.Release()
+		asked.Release()
+		ix.Close()
+		mem.AssertSize(t, 0)
+	}
+}
+
+// randomColumns makes columns in chunks, and a map of the first value of each
+// key whose row has no null.
+func randomColumns(r *rand.Rand, mem memory.Allocator) (keys, vals *arrow.Chunked, model map[uint32]string) {
+	model = map[uint32]string{}
+	var k, v []arrow.Array
+	for range r.IntN(4) {
+		kb, vb := array.NewUint32Builder(mem), array.NewStringBuilder(mem)
+		for range r.IntN(30) {
+			key, val := r.Uint32N(50), fmt.Sprint("v", r.Uint32())
+			switch r.IntN(6) {
+			case 0:
+				kb.AppendNull()
+				vb.Append(val)
+			case 1:
+				kb.Append(key)
+				vb.AppendNull()
+			default:
+				kb.Append(key)
+				vb.Append(val)
+				if _, old := model[key]; !old {
+					model[key] = val
+				}
+			}
+		}
+		k, v = append(k, kb.NewArray()), append(v, vb.NewArray())
+		kb.Release()
+		vb.Release()
+	}
+	keys, vals = arrow.NewChunked(arrow.PrimitiveTypes.Uint32, k), arrow.NewChunked(arrow.BinaryTypes.String, v)
+	for i := range k {
+		k[i].Release()
+		v[i].Release()
+	}
+	return keys, vals, model
+}
+
+// TestErrors: what cannot be is an error that errors.Is can tell, and leaks
+// nothing.
+func TestErrors(t *testing.T) {
+	mem := checked(t)
+	p := arrow.PrimitiveTypes
+	numbers := makeArray(t, mem, p.Int64, []string{"1", "2"})
+	defer numbers.Release()
+	one := makeArray(t, mem, p.Int64, []string{"1"})
+	defer one.Release()
+	holed := makeArray(t, mem, p.Int64, []string{"1", ""})
+	defer holed.Release()
+	list := makeArray(t, mem, arrow.ListOf(p.Int64), []string{"[1]", "[2]"})
+	defer list.Release()
+	check := func(name string, err, want error) {
+		t.Helper()
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := Freeze[int32, int64](numbers, numbers)
+	check("narrow", err, ErrType)
+	_, err = Freeze[uint64, int64](numbers, numbers)
+	check("sign", err, ErrType)
+	_, err = Freeze[int64, [2]int64](numbers, numbers)
+	check("struct", err, ErrType)
+	_, err = Freeze[int64, int64](list, numbers)
+	check("list", err, ErrType)
+	_, err = Freeze[int64, int64](arrow.NewChunked(p.Int32, nil), numbers.(*array.Int64))
+	check("lengths", err, pando.ErrLength)
+	_, err = Freeze[int64, struct{}](arrow.NewChunked(p.Int32, nil), nil)
+	check("no chunks", err, ErrType)
+	_, err = Freeze[int64, int64](numbers, one)
+	check("lengths", err, pando.ErrLength)
+	_, err = Freeze[int64, int64](holed, numbers)
+	check("null key", err, ErrNull)
+	_, err = Freeze[int64, int64](numbers, holed)
+	check("null value", err, ErrNull)
+
+	ix, err := Freeze[int64, bool](numbers, makeBools(t, mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	_, _, err = Get(ix, list, mem)
+	check("probe", err, ErrType)
+	_, err = Rank(ix, list, mem)
+	check("rank", err, ErrType)
+	_, _, err = GetAs(ix, numbers, p.Int64, mem)
+	check("result", err, ErrType)
+	got, hits, err := Get(ix, numbers, nil)
+	if err != nil || hits != 2 || texts(got) != "true false" {
+		t.Errorf("booleans: %v %v", got, err)
+	}
+	got.Release()
+}
+
+func makeBools(t *testing.T, mem memory.Allocator) arrow.Array {
+	a := makeArray(t, mem, arrow.FixedWidthTypes.Boolean, []string{"true", "false"})
+	t.Cleanup(a.Release)
+	return a
+}
+
+// TestEmpty: no rows, no keys, values that take no memory.
+func TestEmpty(t *testing.T) {
+	mem := checked(t)
+	none := makeArray(t, mem, arrow.PrimitiveTypes.Int64, nil)
+	defer none.Release()
+	ix, err := Freeze[int64, float64](none, makeNone(t, mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	for _, keys := range []arrow.Array{none, makeKeys(t, mem)} {
+		got, hits, err := Get(ix, keys, mem)
+		if err != nil || hits != 0 || got.NullN() != keys.Len() {
+			t.Errorf("%v %d %v", got, hits, err)
+		}
+		got.Release()
+	}
+	set, err := Freeze[int64, struct{}](makeKeys(t, mem), nil)
+	if err != nil || set.Len() != 2 {
+		t.Fatalf("a set: %v", err)
+	}
+	defer set.Close()
+	if _, _, err := Get(set, none, mem); !errors.Is(err, ErrType) {
+		t.Errorf("values of a set: %v", err)
+	}
+}
+
+func makeNone(t *testing.T, mem memory.Allocator) arrow.Array {
+	a := makeArray(t, mem, arrow.PrimitiveTypes.Float64, nil)
+	t.Cleanup(a.Release)
+	return a
+}
+
+func makeKeys(t *testing.T, mem memory.Allocator) arrow.Array {
+	a := makeArray(t, mem, arrow.PrimitiveTypes.Int64, []string{"1", "2"})
+	t.Cleanup(a.Release)
+	return a
+}
+
+// TestAppendColumn: a record batch gets a column more and keeps the others.
+func TestAppendColumn(t *testing.T) {
+	mem := checked(t)
+	keys := makeKeys(t, mem)
+	ix, err := Freeze[int64, int64](keys, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	asked := makeArray(t, mem, arrow.PrimitiveTypes.Int64, []string{"2", "7", ""})
+	defer asked.Release()
+	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: asked.DataType(), Nullable: true}}, nil)
+	batch := array.NewRecordBatch(schema, []arrow.Array{asked}, 3)
+	defer batch.Release()
+	more, hits, err := AppendColumn(ix, batch, "id", "found", mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer more.Release()
+	if hits != 1 || more.NumCols() != 2 || texts(more.Column(0)) != "2 7 null" || texts(more.Column(1)) != "2 null null" {
+		t.Errorf("%v", more)
+	}
+	if _, _, err := AppendColumn(ix, batch, "no", "found", mem); err == nil {
+		t.Error("a column that is not there")
+	}
+}
+
+// TestInPlace: numbers are seen and written where Arrow has them.
+func TestInPlace(t *testing.T) {
+	mem := checked(t)
+	keys := makeKeys(t, mem)
+	v, err := view[int64](keys)
+	if err != nil || &v[0] != &keys.(*array.Int64).Int64Values()[0] {
+		t.Errorf("a copy, or %v", err)
+	}
+}

@@ -1,0 +1,229 @@
+package pandoarrow
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/pando-index/pando"
+)
+
+// Get looks up an array of keys. It gives an array of their values, null
+// where the key is null or not found, and the number of keys found. The
+// array's type is the one of V's name: Float64 for float64, String for
+// string. Numbers are written by the index straight into the array's buffer,
+// which comes from mem (nil: Arrow's default); the caller releases the array. A key type that
+// does not match gives ErrType.
+func Get[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memory.Allocator) (arrow.Array, int, error) {
+	t, err := typeOf[V]()
+	if err != nil {
+		return nil, 0, err
+	}
+	return GetAs(ix, keys, t, mem)
+}
+
+// GetAs is Get with an array of another type that has values of type V:
+// timestamps for int64, say, or large strings.
+func GetAs[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, t arrow.DataType, mem memory.Allocator) (arrow.Array, int, error) {
+	if err := match[V](t); err != nil {
+		return nil, 0, fmt.Errorf("values: %w", err)
+	}
+	mem, keys = allocator(mem), plain(keys)
+	k, err := view[K](keys)
+	if err != nil {
+		return nil, 0, fmt.Errorf("keys: %w", err)
+	}
+	found := make([]bool, len(k))
+	switch c, _ := classOf[V](); c {
+	case text, boolean:
+		vals := make([]V, len(k))
+		hits := ix.GetBatch(k, vals, found) - dropNulls(keys, vals, found)
+		out, err := build(recastAny(vals), found, t, mem)
+		return out, hits, err
+	}
+	var v V
+	buf := memory.NewResizableBuffer(mem)
+	defer buf.Release()
+	buf.Resize(len(k) * int(unsafe.Sizeof(v)))
+	vals := numbersIn[V](buf, len(k))
+	hits := ix.GetBatch(k, vals, found) - dropNulls(keys, vals, found)
+	return wrap(t, buf, found, len(k)-hits, mem), hits, nil
+}
+
+// Rank gives, for each key, the number of entries with a key below it, as an
+// Int64 array: null where the key is null. The caller releases it.
+func Rank[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+	mem, keys = allocator(mem), plain(keys)
+	k, err := view[K](keys)
+	if err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
+	}
+	buf := memory.NewResizableBuffer(mem)
+	defer buf.Release()
+	buf.Resize(len(k) * 8)
+	ranks := numbersIn[int64](buf, len(k))
+	if unsafe.Sizeof(0) == 8 {
+		ix.RankBatch(k, recast[int](ranks))
+	} else { // an int of 32 bits
+		short := make([]int, len(k))
+		ix.RankBatch(k, short)
+		for i, r := range short {
+			ranks[i] = int64(r)
+		}
+	}
+	valid := make([]bool, len(k))
+	for i := range valid {
+		valid[i] = true
+	}
+	nulls := dropNulls(keys, ranks, valid)
+	return wrap(arrow.PrimitiveTypes.Int64, buf, valid, nulls, mem), nil
+}
+
+// AppendColumn gives a record batch with one more column at its end, named
+// as: the values of the keys in column key, null where there is none. So it
+// is a left join. It gives the number of keys found too. The caller
+// releases the batch; the other columns are shared.
+func AppendColumn[K pando.Key, V any](ix *pando.Frozen[K, V], batch arrow.RecordBatch, key, as string, mem memory.Allocator) (arrow.RecordBatch, int, error) {
+	at := batch.Schema().FieldIndices(key)
+	if len(at) != 1 {
+		return nil, 0, fmt.Errorf("%w: the batch has %d columns named %q, not one", ErrType, len(at), key)
+	}
+	values, hits, err := Get(ix, batch.Column(at[0]), mem)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer values.Release()
+	fields := append(batch.Schema().Fields(), arrow.Field{Name: as, Type: values.DataType(), Nullable: true})
+	meta := batch.Schema().Metadata()
+	columns := append([]arrow.Array(nil), batch.Columns()...)
+	return array.NewRecordBatch(arrow.NewSchema(fields, &meta), append(columns, values), batch.NumRows()), hits, nil
+}
+
+// allocator gives Arrow's own allocator where none is named.
+func allocator(mem memory.Allocator) memory.Allocator {
+	if mem == nil {
+		return memory.DefaultAllocator
+	}
+	return mem
+}
+
+// dropNulls takes back what was found for null keys, and gives the number of those
+// that had been found.
+func dropNulls[V any](keys arrow.Array, vals []V, found []bool) (taken int) {
+	if !hasNulls(keys) {
+		return 0
+	}
+	var zero V
+	for i := range found {
+		if found[i] && isNull(keys, i) {
+			vals[i], found[i] = zero, false
+			taken++
+		}
+	}
+	return taken
+}
+
+// numbersIn gives a buffer as a slice of n numbers.
+func numbersIn[T any](buf *memory.Buffer, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(buf.Bytes()))), n)
+}
+
+// wrap makes an array of a buffer of numbers, of which those not marked as
+// valid are null.
+func wrap(t arrow.DataType, buf *memory.Buffer, valid []bool, nulls int, mem memory.Allocator) arrow.Array {
+	var bits *memory.Buffer
+	if nulls > 0 {
+		bits = bitmap(valid, mem)
+		defer bits.Release()
+	}
+	data := array.NewData(t, len(valid), []*memory.Buffer{bits, buf}, nil, nulls, 0)
+	defer data.Release()
+	return array.MakeFromData(data)
+}
+
+// bitmap gives one bit for each mark, as Arrow has them.
+func bitmap(marks []bool, mem memory.Allocator) *memory.Buffer {
+	buf := memory.NewResizableBuffer(mem)
+	buf.Resize((len(marks) + 7) / 8)
+	bits := buf.Bytes()
+	clear(bits)
+	for i, m := range marks {
+		if m {
+			bits[i/8] |= 1 << (i % 8)
+		}
+	}
+	return buf
+}
+
+// recastAny gives values of a type made of string or bool as []string or
+// []bool.
+func recastAny[V any](vals []V) any {
+	if c, _ := classOf[V](); c == boolean {
+		return recast[bool](vals)
+	}
+	return recast[string](vals)
+}
+
+// build makes an array of strings or booleans.
+func build(vals any, found []bool, t arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	b := array.NewBuilder(mem, t)
+	defer b.Release()
+	b.Reserve(len(found))
+	switch b := b.(type) {
+	case *array.BooleanBuilder:
+		b.AppendValues(vals.([]bool), found)
+	case *array.StringBuilder:
+		return appendText(b, b.Append, vals.([]string), found, math.MaxInt32)
+	case *array.LargeStringBuilder:
+		return appendText(b, b.Append, vals.([]string), found, math.MaxInt64)
+	case *array.StringViewBuilder:
+		return appendText(b, b.Append, vals.([]string), found, math.MaxInt64)
+	case *array.BinaryBuilder:
+		most := int64(math.MaxInt32)
+		if t.ID() == arrow.LARGE_BINARY {
+			most = math.MaxInt64
+		}
+		return appendText(b, b.AppendString, vals.([]string), found, most)
+	case *array.BinaryViewBuilder:
+		return appendText(b, b.AppendString, vals.([]string), found, math.MaxInt64)
+	default:
+		return nil, fmt.Errorf("%w: values cannot be given as %s; take String or LargeString", ErrType, t)
+	}
+	return b.NewArray(), nil
+}
+
+// appendText adds strings by add, at most so many bytes.
+func appendText(b array.Builder, add func(string), vals []string, found []bool, most int64) (arrow.Array, error) {
+	total := int64(0)
+	for i, s := range vals {
+		if !found[i] {
+			b.AppendNull()
+			continue
+		}
+		if total += int64(len(s)); total > most {
+			return nil, fmt.Errorf("%w: the values have more than %d bytes; take GetAs with LargeString, or fewer keys", ErrType, most)
+		}
+		add(s)
+	}
+	return b.NewArray(), nil
+}
+
+// typeOf gives the Arrow type of V's name.
+func typeOf[V any]() (arrow.DataType, error) {
+	c, width := classOf[V]()
+	for _, t := range []arrow.DataType{
+		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+		arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.FixedWidthTypes.Boolean,
+	} {
+		if ac, aw := arrowClass(t); c != other && ac == c && aw == width {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no Arrow type for values of Go type %s", ErrType, reflect.TypeFor[V]())
+}
