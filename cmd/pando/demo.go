@@ -41,17 +41,41 @@ func best(run round) (fast, slow time.Duration, ops int, err error) {
 	return fast, slow, ops, nil
 }
 
+// demonstration is what a demo found out.
+type demonstration struct {
+	Entries int          `json:"entries"`
+	Builds  []demoBuild  `json:"builds"`
+	Queries []demoQuery  `json:"queries"`
+	RanOn   runningPlace `json:"ran_on"`
+	Bytes   int64        `json:"bytes"`
+	stats   pando.Stats
+}
+
+type demoBuild struct {
+	From string        `json:"from"` // "sorted" or "shuffled"
+	Took time.Duration `json:"took_ns"`
+}
+
+// demoQuery is one kind of query, in ns per key, range or entry.
+type demoQuery struct {
+	Name   string  `json:"query"`
+	Pando  float64 `json:"pando_ns"`
+	Search float64 `json:"binary_search_ns"`
+}
+
 // demo builds an index of n pairs and times each kind of query beside a
 // binary search of the same data, whose answers must be the same.
-func demo(n int, seed uint64, out, progress io.Writer) error {
+func demo(n int, seed uint64, progress io.Writer) (*demonstration, error) {
 	fmt.Fprintf(progress, "generating %d pairs ...\n", n)
 	d := generate(n, seed)
 	fmt.Fprintf(progress, "building ...\n")
-	if err := d.build(out, seed); err != nil {
-		return err
+	builds, err := d.build(seed)
+	if err != nil {
+		return nil, err
 	}
 	defer d.ix.Close()
-	fmt.Fprintf(out, "\n%-38s %12s %16s %8s\n", "query", "Pando", "binary search", "ratio")
+	all := &demonstration{Entries: n, Builds: builds, stats: d.ix.Stats()}
+	all.RanOn, all.Bytes = placeOf(all.stats), all.stats.TotalBytes
 	for _, q := range []struct {
 		name string
 		run  round
@@ -65,17 +89,29 @@ func demo(n int, seed uint64, out, progress io.Writer) error {
 		fmt.Fprintf(progress, "asking: %s ...\n", q.name)
 		fast, slow, ops, err := best(q.run)
 		if err != nil {
-			return fmt.Errorf("%s: %w", q.name, err)
+			return nil, fmt.Errorf("%s: %w", q.name, err)
 		}
 		per := func(t time.Duration) float64 { return float64(t.Nanoseconds()) / float64(ops) }
-		fmt.Fprintf(out, "%-38s %9.1f ns %13.1f ns %7.1fx\n", q.name, per(fast), per(slow), per(slow)/per(fast))
+		all.Queries = append(all.Queries, demoQuery{q.name, per(fast), per(slow)})
 	}
-	s := d.ix.Stats()
-	fmt.Fprintf(out, "\nran on: %v, %s instructions, %d cores (%s)\n", s.Device, s.Path, s.Workers, s.Reason)
+	return all, nil
+}
+
+// print writes a demonstration for people.
+func (d *demonstration) print(out io.Writer) {
+	for _, b := range d.Builds {
+		fmt.Fprintf(out, "built from %d %s pairs in %v (%.1f ns a pair)\n", d.Entries, b.From,
+			b.Took.Round(100*time.Microsecond), float64(b.Took.Nanoseconds())/float64(d.Entries))
+	}
+	fmt.Fprintf(out, "\n%-38s %12s %16s %8s\n", "query", "Pando", "binary search", "ratio")
+	for _, q := range d.Queries {
+		fmt.Fprintf(out, "%-38s %9.1f ns %13.1f ns %7.1fx\n", q.Name, q.Pando, q.Search, q.Search/q.Pando)
+	}
+	s := d.stats
+	fmt.Fprintf(out, "\nran on: %s\n", d.RanOn)
 	fmt.Fprintf(out, "index:  %d entries in %.1f MB, %.1f bytes each; %d inner levels of fanout %d, %s layout\n",
 		s.Len, float64(s.TotalBytes)/1e6, float64(s.TotalBytes)/float64(s.Len), s.Levels, s.Fanout, s.Layout)
 	fmt.Fprintf(out, "All answers were compared and are equal. Times are per key, range or entry, best of 5 rounds.\n")
-	return nil
 }
 
 // generate makes n sorted pairs with random gaps, and keys to ask for.
@@ -96,39 +132,39 @@ func generate(n int, seed uint64) *data {
 }
 
 // build times the building of the index from sorted and from shuffled pairs.
-func (d *data) build(out io.Writer, seed uint64) (err error) {
-	if d.ix, err = freeze(out, "sorted", d.keys, d.vals); err != nil {
-		return err
+func (d *data) build(seed uint64) ([]demoBuild, error) {
+	ix, sorted, err := freeze(d.keys, d.vals)
+	if err != nil {
+		return nil, err
 	}
+	d.ix = ix
 	keys, vals := slices.Clone(d.keys), slices.Clone(d.vals)
 	rand.New(rand.NewPCG(seed, 1)).Shuffle(len(keys), func(i, j int) {
 		keys[i], keys[j] = keys[j], keys[i]
 		vals[i], vals[j] = vals[j], vals[i]
 	})
-	shuffled, err := freeze(out, "shuffled", keys, vals)
+	other, shuffled, err := freeze(keys, vals)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return shuffled.Close()
+	return []demoBuild{{"sorted", sorted}, {"shuffled", shuffled}}, other.Close()
 }
 
-// freeze builds an index a few times and says how long the fastest took.
-func freeze(out io.Writer, from string, keys, vals []uint64) (ix *pando.Frozen[uint64, uint64], err error) {
-	least := time.Duration(0)
+// freeze builds an index a few times and gives the time of the fastest.
+func freeze(keys, vals []uint64) (ix *pando.Frozen[uint64, uint64], least time.Duration, err error) {
 	for range 3 {
 		if ix != nil {
 			ix.Close()
 		}
 		took := timed(func() { ix, err = pando.Freeze(keys, vals) })
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if least == 0 || took < least {
 			least = took
 		}
 	}
-	fmt.Fprintf(out, "built from %d %s pairs in %v (%.1f ns a pair)\n", len(keys), from, least.Round(100*time.Microsecond), float64(least.Nanoseconds())/float64(len(keys)))
-	return ix, nil
+	return ix, least, nil
 }
 
 // timed runs a function after a garbage collection, so that none falls into

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -153,14 +152,7 @@ func advice(err error) string {
 	return "nvidia-smi tells more about the state of the driver"
 }
 
-func (inv inventory) json(out io.Writer) error {
-	text, err := json.MarshalIndent(inv, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(out, "%s\n", text)
-	return err
-}
+func (inv inventory) json(out io.Writer) error { return writeJSON(out, inv) }
 
 // print writes the inventory for people: a line for each thing, indented lines
 // for what there is to say about it.

@@ -1,95 +1,173 @@
-// Command pando shows what the Pando index does on this machine.
+// Command pando builds Pando indexes from files, asks them, and shows what
+// they do on this machine.
 package main
 
 import (
-	"flag"
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
-
-const usage = `pando: an ordered in-memory index for SIMD cores and GPUs
-
-usage:
-  pando demo [-n 10000000] [-seed 1]   build an index of n generated pairs and time
-                                       every kind of query beside binary search
-  pando devices [-json]                list what this machine has: CPU, GPUs with
-                                       their memory and driver, the interpreter
-  pando help                           this text
-
-examples:
-  pando demo                  ten million pairs: half a minute and 1 GB of memory
-  pando demo -n 100000000     ten times as many: binary search falls further behind
-  pando devices --json        the same list for programs
-`
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run executes a command line and gives the exit code: 0 for success, 1 for a
-// failure, 2 for a command line that makes no sense.
+// run executes a command line and gives the exit code.
 func run(args []string, out, errs io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetOut(out)
+	root.SetErr(errs)
+	root.SetIn(stdinOf(ctx, os.Stdin))
+	root.SetArgs(guardNegatives(root, args))
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if ctx.Err() != nil { // whatever came of it
+		err = errInterrupted
+	}
+	fmt.Fprintf(errs, "%s: %s\n", cmd.CommandPath(), plain(err.Error()))
+	code := exitCode(err)
+	if code == exitUsage {
+		fmt.Fprintf(errs, "Try `%s --help`.\n", cmd.CommandPath())
+	}
+	return code
+}
+
+const rootLong = `Pando keeps millions to billions of keys in one file that opens in a
+millisecond and answers lookups, ranges and ranks by the million a second.
+
+Make an index from a table with ` + "`pando build`" + `, ask it with get, range, prefix,
+count, rank, head and tail, and add its values to other tables with join.`
+
+const rootExample = `  pando gen -n 1M --dist dense -o people.csv
+                                           a table to try things with
+  pando build people.csv -o people.pando --key key --value value
+  pando get people.pando 42 43             two keys
+  pando range people.pando 100 200         all keys from 100 to 200
+  pando demo                               how fast is this machine?`
+
+// Groups of commands in the help.
+const (
+	groupFiles = "files"
+	groupAsk   = "ask"
+	groupTry   = "try"
+)
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:                        "pando",
+		Short:                      "An ordered index for SIMD cores and GPUs, in a file",
+		Long:                       rootLong,
+		Example:                    rootExample,
+		Version:                    version(),
+		Args:                       cobra.ArbitraryArgs,
+		RunE:                       runRoot,
+		SilenceErrors:              true,
+		SuggestionsMinimumDistance: 2,
+		SilenceUsage:               true,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddGroup(
+		&cobra.Group{ID: groupFiles, Title: "Make and check index files:"},
+		&cobra.Group{ID: groupAsk, Title: "Ask an index:"},
+		&cobra.Group{ID: groupTry, Title: "Try and measure:"},
+	)
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, c := range cmds {
+			c.GroupID = group
+			c.DisableFlagsInUseLine = true
+			c.RunE = withPlainArgs(c.RunE)
+			root.AddCommand(c)
+		}
+	}
+	add(groupFiles, newBuild(), newInfo(), newVerify())
+	add(groupAsk, newGet(), newRange(), newPrefix(), newCount(), newRank(), newHead(), newTail(), newJoin())
+	add(groupTry, newGen(), newBench(), newDemo(), newDevices())
+	root.AddCommand(newVersion())
+	root.AddCommand(topics()...)
+	return root
+}
+
+// runRoot answers a command line without a command, or with one that is not
+// known.
+func runRoot(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		fmt.Fprint(errs, usage)
-		return 2
+		cmd.SetOut(cmd.ErrOrStderr())
+		_ = cmd.Help()
+		return usagef("which command?")
 	}
-	switch args[0] {
-	case "demo":
-		return runDemo(args[1:], out, errs)
-	case "devices":
-		return runDevices(args[1:], out, errs)
-	case "help", "-h", "-help", "--help":
-		fmt.Fprint(out, usage)
-		return 0
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return usagef("no command %q; did you mean %s?", args[0], strings.Join(near, " or "))
 	}
-	fmt.Fprintf(errs, "pando: no command %q; try `pando help`\n", args[0])
-	return 2
+	return usagef("no command %q", args[0])
 }
 
-func runDemo(args []string, out, errs io.Writer) int {
-	flags := flag.NewFlagSet("pando demo", flag.ContinueOnError)
-	flags.SetOutput(errs)
-	n := flags.Int("n", 10_000_000, "number of pairs to generate, from 1000 up")
-	seed := flags.Uint64("seed", 1, "seed of the generated pairs: the same seed, the same pairs")
-	switch err := flags.Parse(args); {
-	case err == flag.ErrHelp:
-		return 0
-	case err != nil:
-		return 2
-	case flags.NArg() > 0:
-		fmt.Fprintf(errs, "pando demo: takes no argument %q; try `pando demo -h`\n", flags.Arg(0))
-		return 2
-	case *n < 1000:
-		fmt.Fprintf(errs, "pando demo: -n %d is too few to time; take 1000 or more\n", *n)
-		return 2
+// guard marks arguments such as -5, which is a key and no flag.
+const guard = "\x00"
+
+// guardNegatives marks negative numbers, so that flag parsing lets them be:
+// `pando get FILE -5` should need no further signs. What follows a flag that
+// takes a value is the flag's, and what follows -- needs no guard.
+func guardNegatives(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		return args
 	}
-	if err := demo(*n, *seed, out, errs); err != nil {
-		fmt.Fprintln(errs, "pando demo:", err)
-		return 1
+	guarded := slices.Clone(args)
+	valueOfFlag := false
+	for i, a := range args {
+		if a == "--" {
+			break
+		}
+		negative := isNegative(a)
+		if negative && !valueOfFlag {
+			guarded[i] = guard + a
+		}
+		valueOfFlag = !negative && takesValue(cmd.Flags(), a)
 	}
-	return 0
+	return guarded
 }
 
-func runDevices(args []string, out, errs io.Writer) int {
-	flags := flag.NewFlagSet("pando devices", flag.ContinueOnError)
-	flags.SetOutput(errs)
-	asJSON := flags.Bool("json", false, "print JSON: sizes in bytes, one object for each GPU")
-	switch err := flags.Parse(args); {
-	case err == flag.ErrHelp:
-		return 0
-	case err != nil:
-		return 2
-	case flags.NArg() > 0:
-		fmt.Fprintf(errs, "pando devices: takes no argument %q; try `pando devices -h`\n", flags.Arg(0))
-		return 2
+// takesValue says whether an argument is a flag whose value comes next.
+func takesValue(flags *pflag.FlagSet, arg string) bool {
+	if len(arg) < 2 || arg[0] != '-' || strings.Contains(arg, "=") {
+		return false
 	}
-	inv := takeInventory()
-	if !*asJSON {
-		inv.print(out)
-		return 0
+	var f *pflag.Flag
+	if name, long := strings.CutPrefix(arg, "--"); long {
+		f = flags.Lookup(name)
+	} else if len(arg) == 2 {
+		f = flags.ShorthandLookup(arg[1:])
 	}
-	if err := inv.json(out); err != nil {
-		fmt.Fprintln(errs, "pando devices:", err)
-		return 1
+	return f != nil && f.NoOptDefVal == ""
+}
+
+// isNegative says whether an argument looks like a number below zero.
+func isNegative(a string) bool {
+	if len(a) < 2 || a[0] != '-' {
+		return false
 	}
-	return 0
+	rest := strings.ToLower(strings.TrimPrefix(a[1:], "."))
+	return rest != "" && rest[0] >= '0' && rest[0] <= '9' || rest == "inf" || rest == "infinity"
+}
+
+func plain(s string) string { return strings.ReplaceAll(s, guard, "") }
+
+// withPlainArgs takes the guards off before a command sees its arguments.
+func withPlainArgs(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		for i, a := range args {
+			args[i] = strings.TrimPrefix(a, guard)
+		}
+		return run(cmd, args)
+	}
 }

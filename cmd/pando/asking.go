@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/table"
+	"github.com/spf13/cobra"
+)
+
+// place is the flags that say where an index runs.
+type place struct {
+	device  string
+	threads int
+}
+
+func (p *place) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&p.device, "device", "d", "auto", "`DEVICE` where batches run: auto, cpu, or gpu:0, which copies the index there first")
+	cmd.Flags().IntVar(&p.threads, "threads", 0, "most `THREADS` to use; 0 is one for each core")
+}
+
+// options gives the flags as options.
+func (p *place) options() ([]pando.Option, error) {
+	d, err := parseDevice(p.device)
+	if err != nil {
+		return nil, err
+	}
+	if p.threads < 0 {
+		return nil, usagef("--threads %d; 0 is one for each core", p.threads)
+	}
+	return []pando.Option{pando.On(d), pando.Workers(p.threads)}, nil
+}
+
+func parseDevice(s string) (pando.Device, error) {
+	switch kind, number, numbered := strings.Cut(s, ":"); {
+	case s == "auto":
+		return pando.Auto, nil
+	case s == "cpu":
+		return pando.CPU, nil
+	case s == "gpu":
+		return pando.GPU(0), nil
+	case kind == "gpu" && numbered:
+		if i, err := strconv.Atoi(number); err == nil && i >= 0 {
+			return pando.GPU(i), nil
+		}
+	}
+	return pando.Device{}, usagef("no device %q; take auto, cpu or gpu:0; `pando devices` lists what there is", s)
+}
+
+// anywhere is where commands run that ask little.
+var anywhere = &place{device: "auto"}
+
+// openIndex opens a file on the place that the flags say.
+func (p *place) openIndex(path string) (typed.Index, error) {
+	opts, err := p.options()
+	if err != nil {
+		return nil, err
+	}
+	ix, err := typed.Open(path, opts...)
+	return ix, explain(path, err)
+}
+
+// explain adds a next step to errors of opening.
+func explain(path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such file; `pando build TABLE -o %s --key COL` makes one", path, path)
+	case errors.Is(err, pando.ErrFile) && looksLikeTable(path):
+		return fmt.Errorf("%w; it looks like a table: `pando build %s -o FILE --key COL` makes an index of it", err, path)
+	}
+	return err
+}
+
+func looksLikeTable(path string) bool {
+	_, known := extensions[tableExt(path)]
+	return known || tableExt(path) == ".tsv"
+}
+
+// selection is the flag --only.
+type selection struct{ only string }
+
+func (s *selection) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.only, "only", "", "write only the `key|value`")
+}
+
+// columns says whether keys and values are to be written.
+func (s *selection) columns(ix typed.Index) (keys, vals bool, err error) {
+	_, valued := ix.Value()
+	switch {
+	case s.only == "":
+		return true, valued, nil
+	case s.only == "key":
+		return true, false, nil
+	case s.only == "value" && valued:
+		return false, true, nil
+	case s.only == "value":
+		return false, false, usagef("--only value: the index has keys alone")
+	}
+	return false, false, usagef("--only %q; take key or value", s.only)
+}
+
+// entrySchema gives the columns of entries.
+func entrySchema(ix typed.Index, keys, vals bool) (schema []table.Field) {
+	if keys {
+		schema = append(schema, table.Field{Name: "key", Type: ix.Key()})
+	}
+	if vals {
+		t, _ := ix.Value()
+		schema = append(schema, table.Field{Name: "value", Type: t})
+	}
+	return schema
+}

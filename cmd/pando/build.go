@@ -1,0 +1,352 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/table"
+	"github.com/spf13/cobra"
+)
+
+const buildLong = `Read a table, build an index of one column as keys and, with --value, another as
+values, and write it to a file. Rows may come in any order. The input is CSV, TSV
+or JSON lines (gzip and zstd too), Parquet, Arrow or raw numbers; - is stdin.
+
+Types are inferred and shown; --type sets them. Equal keys are all kept, in the
+order they came in, unless --duplicates refuse. The index is built in memory: an
+input that will not fit is refused before the machine swaps. The file appears
+under its name only when it is whole.`
+
+const buildExample = `  pando build people.csv -o people.pando --key id --value age
+  pando build prices.parquet -o prices.pando --key item --value price --type item=uint32
+  zcat log.jsonl.gz | pando build - --format jsonl -o seen.pando --key ip
+  pando build osm_cellids_200M --format sosd64 -o cells.pando`
+
+// buildFlags are the flags of build.
+type buildFlags struct {
+	input
+	path, key, value  string
+	duplicates        string
+	skipNulls, force  bool
+	nullValue         string
+	memory            size
+	quiet, json       bool
+	replaceNullValues bool
+}
+
+func newBuild() *cobra.Command {
+	f := &buildFlags{}
+	cmd := &cobra.Command{
+		Use:     "build INPUT -o FILE --key COL [--value COL] [flags]",
+		Short:   "Build an index file from a table",
+		Long:    buildLong,
+		Example: buildExample,
+		Args:    takes(1, 1, "one input, a file or - for stdin"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.replaceNullValues = cmd.Flags().Changed("null-value")
+			return f.run(cmd, args[0])
+		},
+	}
+	f.input.flags(cmd, "format")
+	f.input.typeFlag(cmd)
+	fs := cmd.Flags()
+	fs.StringVarP(&f.path, "output", "o", "", "index `FILE` to write (needed)")
+	fs.StringVarP(&f.key, "key", "k", "", "`COL` of the keys (needed, unless there is only one)")
+	fs.StringVarP(&f.value, "value", "v", "", "`COL` of the values; without, the index has keys alone")
+	fs.StringVar(&f.duplicates, "duplicates", "keep", "equal keys: `keep|refuse`")
+	fs.BoolVar(&f.skipNulls, "skip-nulls", false, "leave out rows without a key or value, instead of failing")
+	fs.StringVar(&f.nullValue, "null-value", "", "`VALUE` for rows that have none, instead of failing")
+	fs.Var(&f.memory, "memory", "most memory to use, such as 8G; 0 is what the machine has free")
+	fs.BoolVar(&f.force, "force", false, "replace the output also if it is no Pando index")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show neither types nor progress")
+	fs.BoolVar(&f.json, "json", false, "print a summary as JSON")
+	return cmd
+}
+
+// summary is what a build did.
+type summary struct {
+	Path       string  `json:"path"`
+	Key        string  `json:"key"`
+	Value      string  `json:"value"`
+	Rows       int64   `json:"rows"`
+	Skipped    int64   `json:"skipped"`
+	Entries    int     `json:"entries"`
+	Duplicates int     `json:"duplicates"`
+	Bytes      int64   `json:"bytes"`
+	Seconds    float64 `json:"seconds"`
+}
+
+func (f *buildFlags) run(cmd *cobra.Command, path string) error {
+	start := time.Now()
+	if err := f.check(); err != nil {
+		return err
+	}
+	src, err := f.openInput(path, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	b := &build{buildFlags: f, src: src, errs: cmd.ErrOrStderr(), budget: newBudget(int64(f.memory))}
+	if f.quiet {
+		b.errs = io.Discard
+	}
+	if err := b.all(cmd.Context()); err != nil {
+		return err
+	}
+	b.sum.Path, b.sum.Seconds = f.path, time.Since(start).Seconds()
+	if f.json {
+		return writeJSON(cmd.OutOrStdout(), b.sum)
+	}
+	b.sum.print(b.errs)
+	return nil
+}
+
+// print tells people what was built.
+func (s *summary) print(w io.Writer) {
+	if s.Skipped > 0 {
+		fmt.Fprintf(w, "left out %s rows without a key or value\n", thousands(s.Skipped))
+	}
+	if s.Duplicates > 0 {
+		fmt.Fprintf(w, "%s entries have the key of another; `get --all` gives all of them\n", thousands(int64(s.Duplicates)))
+	}
+	fmt.Fprintf(w, "%s: %s entries, %s, in %.1f s (%s rows a second)\n", s.Path, thousands(int64(s.Entries)), binary(s.Bytes),
+		s.Seconds, thousands(int64(float64(s.Rows)/s.Seconds)))
+}
+
+// check refuses flags that make no sense, before anything is read.
+func (f *buildFlags) check() error {
+	switch {
+	case f.path == "" || f.path == "-":
+		return usagef("where should the index go? Add -o FILE")
+	case f.duplicates != "keep" && f.duplicates != "refuse":
+		return usagef("--duplicates %q; take keep or refuse", f.duplicates)
+	case f.replaceNullValues && f.value == "":
+		return usagef("--null-value needs --value")
+	}
+	return mayReplace(f.path, f.force)
+}
+
+// openInput opens the table with the key as its first column, and the value
+// as its second if there is one.
+func (f *buildFlags) openInput(path string, stdin io.Reader) (table.Source, error) {
+	o, err := f.tableOptions()
+	if err != nil {
+		return nil, err
+	}
+	if f.key != "" {
+		o.Columns = []string{f.key}
+		if f.value != "" {
+			o.Columns = append(o.Columns, f.value)
+		}
+	}
+	src, err := table.Open(path, stdin, o)
+	if err != nil {
+		return nil, err
+	}
+	if schema := src.Schema(); f.key == "" && (len(schema) != 1 || f.value != "") {
+		src.Close()
+		return nil, usagef("which column of %s has the keys? Add --key COL; there are %s", path, names(schema))
+	}
+	return src, nil
+}
+
+// build is a build under way.
+type build struct {
+	*buildFlags
+	src     table.Source
+	errs    io.Writer
+	budget  budget
+	types   typed.Types
+	rows    typed.Builder
+	nothing *table.Column // the value that stands for null, if one was given
+	sum     summary
+}
+
+// all builds the index and writes it.
+func (b *build) all(ctx context.Context) error {
+	if b.budget.bytes > 0 {
+		// Near the limit, collecting garbage often is better than running out.
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(b.budget.bytes))
+	}
+	if err := b.begin(); err != nil {
+		return err
+	}
+	if err := b.read(ctx); err != nil {
+		return err
+	}
+	ix, err := b.freeze()
+	if err != nil {
+		return err
+	}
+	defer ix.Close()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if b.duplicates == "refuse" {
+		if err := b.refuse(ix); err != nil {
+			return err
+		}
+		return b.write(ctx, ix)
+	}
+	counted := make(chan int)
+	go func() { n, _ := ix.Duplicates(); counted <- n }() // while the disk is busy
+	err = b.write(ctx, ix)
+	b.sum.Duplicates = <-counted
+	return err
+}
+
+// begin settles types.
+func (b *build) begin() error {
+	schema := b.src.Schema()
+	b.types = typed.Types{Key: schema[0].Type}
+	b.sum.Key, b.sum.Value = schema[0].Type.String(), typed.None
+	fmt.Fprintf(b.errs, "key   %s: %v\n", schema[0].Name, schema[0].Type)
+	if len(schema) > 1 {
+		b.types.Value, b.types.Valued = schema[1].Type, true
+		b.sum.Value = schema[1].Type.String()
+		fmt.Fprintf(b.errs, "value %s: %v\n", schema[1].Name, schema[1].Type)
+	}
+	if b.replaceNullValues {
+		b.nothing = &table.Column{Field: table.Field{Type: b.types.Value}}
+		if err := appendText(b.nothing, b.nullValue); err != nil {
+			return usagef("--null-value: %w, but the values are", err)
+		}
+	}
+	b.rows = typed.NewBuilder(b.types)
+	return nil
+}
+
+// read gathers all rows.
+func (b *build) read(ctx context.Context) error {
+	p := newProgress(b.errs, b.quiet, "reading")
+	defer p.end()
+	return pipeline(ctx, b.src, nil, func(j *job) error {
+		if err := b.add(j); err != nil {
+			return err
+		}
+		done, total := b.src.Progress()
+		p.update(done, total, b.rows.Len())
+		return b.fits(done, total)
+	})
+}
+
+// fits looks ahead: rows to come are estimated from the bytes of input left.
+// The builder is told too, so that it need not copy what it has over and over.
+func (b *build) fits(done, total int64) error {
+	n := b.rows.Len()
+	if err := b.budget.check(b.rows.Need(n), n, false); err != nil {
+		return err
+	}
+	if n < forecastAfter || done <= 0 || done > total {
+		return nil
+	}
+	expected := int(float64(n) * float64(total) / float64(done))
+	b.rows.Expect(expected + expected/8)
+	return b.budget.check(b.rows.Need(expected), expected, true)
+}
+
+// forecastAfter is the number of rows from which on those to come can be told:
+// readers read ahead, and what they have read but not given yet makes early
+// estimates too low.
+const forecastAfter = 200_000
+
+// add takes the rows of a batch.
+func (b *build) add(j *job) error {
+	keys := &j.in.Columns[0]
+	var vals *table.Column
+	if b.types.Valued {
+		vals = &j.in.Columns[1]
+	}
+	drop, err := b.nulls(j, keys, vals)
+	if err != nil {
+		return err
+	}
+	b.sum.Rows += int64(j.in.Rows)
+	b.rows.Add(keys, vals, drop)
+	return nil
+}
+
+// nulls says which rows to leave out.
+func (b *build) nulls(j *job, keys, vals *table.Column) (drop []bool, err error) {
+	if vals != nil && vals.Null != nil && b.nothing != nil {
+		fillNulls(vals, b.nothing)
+	}
+	for _, c := range []*table.Column{keys, vals} {
+		if c == nil || c.Null == nil {
+			continue
+		}
+		i := slices.Index(c.Null, true)
+		switch {
+		case i < 0:
+			continue
+		case !b.skipNulls && c == keys:
+			return nil, fmt.Errorf("row %d has no key (column %q); --skip-nulls leaves such rows out", j.row+int64(i), c.Name)
+		case !b.skipNulls:
+			return nil, fmt.Errorf("row %d has no value (column %q); --skip-nulls leaves such rows out, --null-value V gives them one", j.row+int64(i), c.Name)
+		}
+		if drop == nil {
+			drop = make([]bool, j.in.Rows)
+		}
+		for i, null := range c.Null {
+			drop[i] = drop[i] || null
+		}
+	}
+	for _, d := range drop {
+		if d {
+			b.sum.Skipped++
+		}
+	}
+	return drop, nil
+}
+
+// freeze builds the index. What is gathered counts against the budget too.
+func (b *build) freeze() (typed.Index, error) {
+	n := b.rows.Len()
+	if err := b.budget.check(b.rows.Need(n), n, false); err != nil {
+		return nil, err
+	}
+	if !b.quiet && n > 1<<22 {
+		fmt.Fprintf(b.errs, "building an index of %s rows ...\n", thousands(int64(n)))
+	}
+	opts := []pando.Option{pando.On(pando.CPU)}
+	if b.budget.bytes > 0 {
+		opts = append(opts, pando.MemoryLimit(b.budget.bytes))
+	}
+	ix, err := b.rows.Freeze(opts...)
+	if errors.Is(err, pando.ErrMemoryLimit) {
+		return nil, fmt.Errorf("%w; take a machine with more memory, narrower types (--type), sorted input, or fewer rows", err)
+	}
+	return ix, err
+}
+
+// refuse fails if keys are equal.
+func (b *build) refuse(ix typed.Index) error {
+	n, first := ix.Duplicates()
+	if n == 0 {
+		return nil
+	}
+	var key table.Column
+	ix.Entries(first, 1, &key, nil)
+	lo, hi := ix.Span(&key, &key)
+	return fmt.Errorf("key %s occurs %d times, and %s keys in all are not the first of theirs; --duplicates keep keeps them all",
+		cellText(&key, 0), hi-lo, thousands(int64(n)))
+}
+
+// write writes the file.
+func (b *build) write(ctx context.Context, ix typed.Index) error {
+	b.sum.Entries = ix.Len()
+	if !b.quiet && b.sum.Entries > 1<<22 {
+		fmt.Fprintf(b.errs, "writing %s ...\n", b.path)
+	}
+	return writeFile(ctx, b.path, func(w io.Writer) (err error) {
+		b.sum.Bytes, err = ix.WriteTo(w)
+		return err
+	})
+}

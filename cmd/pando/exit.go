@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes; `pando help exit-codes` tells of them.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitInterrupted = 130 // as shells have it: 128 and the signal's number
+)
+
+// usageError is an error of the command line.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+var (
+	errNotFound    = errors.New("not found")
+	errInterrupted = errors.New("interrupted; nothing was written")
+)
+
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, errNotFound):
+		return exitNotFound
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	}
+	return exitFailure
+}
+
+// takes checks the number of arguments, and names what is missing.
+func takes(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("needs %s", what)
+		case most >= 0 && len(args) > most && most == 0:
+			return usagef("takes no argument %q", plain(args[0]))
+		case most >= 0 && len(args) > most:
+			return usagef("takes %s, and no %q", what, plain(args[most]))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/table"
+	"github.com/spf13/cobra"
+)
+
+const getLong = `Look up keys and write each with its value. Keys are arguments, or come from a
+file with --from: one a line, or a column of a table (CSV, TSV, JSON lines,
+Parquet, Arrow, raw numbers). A file of millions of keys is answered in batches,
+read, looked up and written at the same time.
+
+Of equal keys in the index the first is given, or all with --all. A key given
+as an argument that is not there makes the exit code 3; keys from a file that
+are not there are left out, or null, or an error, by --missing.`
+
+const getExample = `  pando get people.pando 42 43 -7          three keys, also negative ones
+  pando get people.pando 42 --only value   for scripts: the value and nothing else
+  pando get people.pando --from keys.txt -o found.parquet
+  cut -f1 asked.tsv | pando get people.pando --from - --missing null --json`
+
+// getFlags are the flags of get.
+type getFlags struct {
+	place
+	output
+	input
+	selection
+	from, key, missing string
+	all                bool
+}
+
+func newGet() *cobra.Command {
+	f := &getFlags{}
+	cmd := &cobra.Command{
+		Use:     "get FILE KEY... | get FILE --from KEYFILE [flags]",
+		Short:   "Look up keys",
+		Long:    getLong,
+		Example: getExample,
+		Args:    takes(1, -1, "an index file and keys"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1:]) },
+	}
+	f.place.flags(cmd)
+	f.output.flags(cmd)
+	f.input.flags(cmd, "from-format")
+	f.selection.flags(cmd)
+	cmd.Flags().StringVar(&f.from, "from", "", "read keys from this `KEYFILE`; - is stdin")
+	cmd.Flags().StringVarP(&f.key, "key", "k", "", "`COL` of the keys, where --from is a table of several")
+	cmd.Flags().StringVar(&f.missing, "missing", "skip", "`WHAT` to do about keys that are not there: skip, null or fail")
+	cmd.Flags().BoolVar(&f.all, "all", false, "write all entries of a key that occurs several times, not only the first")
+	return cmd
+}
+
+func (f *getFlags) run(cmd *cobra.Command, path string, keys []string) error {
+	h, ok := map[string]how{"skip": inner, "null": left, "fail": inner}[f.missing]
+	switch {
+	case !ok:
+		return usagef("--missing %q; take skip, null or fail", f.missing)
+	case f.from != "" && len(keys) > 0:
+		return usagef("takes keys as arguments or from a file, not both")
+	case f.from == "" && len(keys) == 0:
+		return usagef("which keys? Name them, or a file with --from")
+	}
+	if err := f.settle(cmd); err != nil {
+		return err
+	}
+	ix, err := f.openIndex(path)
+	if err != nil {
+		return err
+	}
+	defer ix.Close()
+	p := &probe{ix: ix, how: h, all: f.all, must: f.missing == "fail"}
+	withKeys, withVals, err := f.columns(ix)
+	if err != nil {
+		return err
+	}
+	if withKeys {
+		p.keep = []int{0}
+	}
+	if withVals {
+		p.value = &entrySchema(ix, false, true)[0]
+	}
+	if f.from == "" {
+		return f.arguments(cmd, p, keys)
+	}
+	return f.file(cmd, p)
+}
+
+// arguments looks up keys of the command line. All that are found are
+// written, also where others are not.
+func (f *getFlags) arguments(cmd *cobra.Command, p *probe, texts []string) error {
+	keys, err := keyColumn(p.ix.Key(), texts)
+	if err != nil {
+		return err
+	}
+	j := &job{in: table.Batch{Columns: []table.Column{*keys}, Rows: len(texts)}, row: 1}
+	p.must = false
+	if err := p.work(j); err != nil {
+		return err
+	}
+	err = f.rows(cmd.Context(), cmd, p.schema([]table.Field{keys.Field}), func(put func(*table.Batch) error) error { return put(&j.out) })
+	if err != nil || p.hits == p.rows {
+		return err
+	}
+	return missingKeys(p.ix, keys)
+}
+
+// missingKeys names the keys that are not in the index.
+func missingKeys(ix typed.Index, keys *table.Column) error {
+	found := make([]bool, keys.Len())
+	ix.Get(keys, nil, found)
+	text := ""
+	for i, ok := range found {
+		if !ok {
+			text += ", " + cellText(keys, i)
+		}
+	}
+	return fmt.Errorf("%w: %s", errNotFound, text[2:])
+}
+
+// file looks up the keys of a file.
+func (f *getFlags) file(cmd *cobra.Command, p *probe) error {
+	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), p.ix.Key())
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if err := f.stream(cmd, src, p); err != nil {
+		return err
+	}
+	if p.hits < p.rows && p.how != left {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s of %s keys were not found and left out; --missing null keeps them\n", thousands(p.rows-p.hits), thousands(p.rows))
+	}
+	return nil
+}
+
+// stream sends a source through a probe to the output.
+func (o *output) stream(cmd *cobra.Command, src table.Source, p *probe) error {
+	return o.rows(cmd.Context(), cmd, p.schema(src.Schema()), func(put func(*table.Batch) error) error {
+		return pipeline(cmd.Context(), src, p.work, func(j *job) error {
+			if j.out.Rows == 0 {
+				return nil
+			}
+			return put(&j.out)
+		})
+	})
+}
+
+const rankLong = `Count the entries whose key is below each of the given keys. A key need not be
+in the index. The rank of a key that is there is its place in key order, from 0.`
+
+const rankExample = `  pando rank people.pando 1000             how many keys are below 1000?
+  pando rank people.pando --from keys.txt --format csv`
+
+// rankFlags are the flags of rank.
+type rankFlags struct {
+	place
+	output
+	input
+	from, key string
+}
+
+func newRank() *cobra.Command {
+	f := &rankFlags{}
+	cmd := &cobra.Command{
+		Use:     "rank FILE KEY... | rank FILE --from KEYFILE [flags]",
+		Short:   "Count the entries below keys",
+		Long:    rankLong,
+		Example: rankExample,
+		Args:    takes(1, -1, "an index file and keys"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1:]) },
+	}
+	f.place.flags(cmd)
+	f.output.flags(cmd)
+	f.input.flags(cmd, "from-format")
+	cmd.Flags().StringVar(&f.from, "from", "", "read keys from this `KEYFILE`; - is stdin")
+	cmd.Flags().StringVarP(&f.key, "key", "k", "", "`COL` of the keys, where --from is a table of several")
+	return cmd
+}
+
+func (f *rankFlags) run(cmd *cobra.Command, path string, texts []string) error {
+	switch {
+	case f.from != "" && len(texts) > 0:
+		return usagef("takes keys as arguments or from a file, not both")
+	case f.from == "" && len(texts) == 0:
+		return usagef("which keys? Name them, or a file with --from")
+	}
+	if err := f.settle(cmd); err != nil {
+		return err
+	}
+	ix, err := f.openIndex(path)
+	if err != nil {
+		return err
+	}
+	defer ix.Close()
+	if f.from == "" {
+		keys, err := keyColumn(ix.Key(), texts)
+		if err != nil {
+			return err
+		}
+		j := &job{in: table.Batch{Columns: []table.Column{*keys}, Rows: len(texts)}}
+		rankRows(ix, j)
+		return f.rows(cmd.Context(), cmd, rankSchema(ix), func(put func(*table.Batch) error) error { return put(&j.out) })
+	}
+	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), ix.Key())
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return f.ranks(cmd.Context(), cmd, ix, src)
+}
+
+// ranks sends a source of keys through the index.
+func (f *rankFlags) ranks(ctx context.Context, cmd *cobra.Command, ix typed.Index, src table.Source) error {
+	return f.rows(ctx, cmd, rankSchema(ix), func(put func(*table.Batch) error) error {
+		work := func(j *job) error { rankRows(ix, j); return nil }
+		return pipeline(ctx, src, work, func(j *job) error { return put(&j.out) })
+	})
+}
+
+func rankSchema(ix typed.Index) []table.Field {
+	return []table.Field{{Name: "key", Type: ix.Key()}, {Name: "rank", Type: table.Int64}}
+}
+
+// rankRows sets j.out to keys and their ranks. A null key has the rank null.
+func rankRows(ix typed.Index, j *job) {
+	n := j.in.Rows
+	if cap(j.ranks) < n {
+		j.ranks, j.vals.Int64 = make([]int, n), make([]int64, n)
+	}
+	j.ranks, j.vals.Int64 = j.ranks[:n], j.vals.Int64[:n]
+	ix.Rank(&j.in.Columns[0], j.ranks)
+	for i, r := range j.ranks {
+		j.vals.Int64[i] = int64(r)
+	}
+	schema := rankSchema(ix)
+	j.vals.Field, j.vals.Null = schema[1], j.in.Columns[0].Null
+	keys := j.in.Columns[0]
+	keys.Name = "key"
+	j.out = table.Batch{Columns: append(j.out.Columns[:0], keys, j.vals), Rows: n}
+}

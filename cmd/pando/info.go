@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/table"
+	"github.com/spf13/cobra"
+)
+
+const infoLong = `Tell what is in an index file: its types, how many entries it has, and how it is laid
+out. Only the head of the file is read, so that this takes no longer for a large
+file. The last line is how a Go program opens it.`
+
+const infoExample = `  pando info people.pando
+  pando info people.pando --json | jq .len`
+
+func newInfo() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:     "info FILE [flags]",
+		Short:   "Tell what is in an index file",
+		Long:    infoLong,
+		Example: infoExample,
+		Args:    takes(1, 1, "an index file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			info, err := pando.Inspect(args[0])
+			if err != nil {
+				return explain(args[0], err)
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), info)
+			}
+			printInfo(cmd.OutOrStdout(), info)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printInfo(out io.Writer, info pando.FileInfo) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(out, "%-10s%s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("file", "%s, %s, format version %d", info.Path, binary(info.Bytes), info.Version)
+	line("entries", "%s", thousands(int64(info.Len)))
+	line("keys", "%s", info.Key)
+	line("values", "%s", info.Value)
+	line("layout", "%s, %d inner levels of fanout %d", info.Layout, info.Levels, info.Fanout)
+	for _, s := range info.Sections {
+		line("section", "%-8s %14s bytes at %s, checksum %08x", s.Name, thousands(s.Bytes), thousands(s.Offset), s.Checksum)
+	}
+	if t, err := typed.FileTypes(info); err == nil {
+		value := "struct{}"
+		if t.Valued {
+			value = t.Value.String()
+		}
+		codec := ""
+		if t.Valued && t.Value == table.String { // strings need to be told how they were written: as they are
+			codec = ", pando.Values(func(b []byte, s string) []byte { return append(b, s...) }, func(b []byte) (string, error) { return string(b), nil })"
+		}
+		line("in Go", "pando.Open[%v, %s](%q%s)", t.Key, value, info.Path, codec)
+	}
+}
+
+const verifyLong = `Read a whole index file and check it: every checksum, the order of the keys and the
+structure of the tree. The exit code is 1 if anything is wrong.`
+
+const verifyExample = `  pando verify people.pando
+  pando verify people.pando --json`
+
+func newVerify() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:     "verify FILE [flags]",
+		Short:   "Check a whole index file",
+		Long:    verifyLong,
+		Example: verifyExample,
+		Args:    takes(1, 1, "an index file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			start := time.Now()
+			err := pando.Verify(args[0])
+			if asJSON {
+				return errors.Join(err, verdict(cmd.OutOrStdout(), args[0], err))
+			}
+			if err != nil {
+				return explain(args[0], err)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is whole (checked in %v)\n", args[0], time.Since(start).Round(time.Millisecond))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// verdict writes the outcome of a check as JSON.
+func verdict(out io.Writer, path string, err error) error {
+	v := struct {
+		Path  string `json:"path"`
+		OK    bool   `json:"ok"`
+		Error string `json:"error,omitempty"`
+	}{Path: path, OK: err == nil}
+	if err != nil {
+		v.Error = err.Error()
+	}
+	return writeJSON(out, v)
+}

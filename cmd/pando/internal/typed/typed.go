@@ -1,0 +1,199 @@
+// Package typed holds Pando indexes whose key and value types are known only
+// at run time: it is the one place where a command that read "uint64" in a
+// file, or guessed it from a CSV, meets Go's type parameters.
+//
+// All seven types of package table may be keys, and all seven or none may be
+// values: 56 instantiations. They are compiled here, apart from the commands,
+// because that takes a third of a minute.
+package typed
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/table"
+)
+
+// Index is a Pando index that takes and gives columns. Columns of keys must
+// be of type Key(). Columns of values are set to type Value(); where there are
+// no values they may be nil. Results replace what a column held before.
+type Index interface {
+	Key() table.Type
+	Value() (t table.Type, ok bool) // false: keys alone
+	Len() int
+	Stats() pando.Stats
+
+	// Get sets vals and found for each key, as GetBatch does. A null key is
+	// never found. vals may be nil.
+	Get(keys, vals *table.Column, found []bool) (hits int)
+	// GetEach is Get by one lookup after the other.
+	GetEach(keys *table.Column) (hits int)
+	// GetAll sets vals to all values of all keys: those of keys[i] are
+	// vals[offsets[i]:offsets[i+1]].
+	GetAll(keys, vals *table.Column) (offsets []int)
+	// Ranges reads the entries lo[i] <= key <= hi[i], at most limit of each,
+	// and gives their number.
+	Ranges(lo, hi *table.Column, limit int) (entries int)
+	// Rank sets ranks[i] to the number of entries below keys[i].
+	Rank(keys *table.Column, ranks []int)
+	// Span gives the ranks [first, end) of lo <= key <= hi. A nil bound is open.
+	Span(lo, hi *table.Column) (first, end int)
+	// Entries sets keys and vals to entries first to first+n-1.
+	Entries(first, n int, keys, vals *table.Column)
+	// Sample sets keys to those of the given ranks.
+	Sample(ranks []int, keys *table.Column)
+	// Duplicates gives the number of entries whose key is also that of the
+	// entry before, and the rank of the first of them.
+	Duplicates() (n, first int)
+
+	WriteTo(w io.Writer) (int64, error)
+	Close() error
+}
+
+// None is the name of the value type of an index of keys alone.
+const None = "none"
+
+// Types are the types of an index.
+type Types struct {
+	Key    table.Type
+	Value  table.Type
+	Valued bool // false: keys alone, and Value means nothing
+}
+
+// String gives the types as in "uint64 → float64".
+func (t Types) String() string {
+	if !t.Valued {
+		return t.Key.String() + " keys alone"
+	}
+	return t.Key.String() + " → " + t.Value.String()
+}
+
+// makers make what is typed for one pair of types.
+type makers struct {
+	open    func(path string, opts []pando.Option) (Index, error)
+	builder func() Builder
+}
+
+// all has a maker for each pair of types.
+var all = func() map[Types]makers {
+	m := map[Types]makers{}
+	register[int64](m, table.Int64)
+	register[uint64](m, table.Uint64)
+	register[int32](m, table.Int32)
+	register[uint32](m, table.Uint32)
+	register[float64](m, table.Float64)
+	register[float32](m, table.Float32)
+	register[string](m, table.String)
+	return m
+}()
+
+// register adds the pairs of one key type with all value types.
+func register[K pando.Key](m map[Types]makers, key table.Type) {
+	m[Types{Key: key}] = makersOf[K, struct{}]()
+	m[Types{key, table.Int64, true}] = makersOf[K, int64]()
+	m[Types{key, table.Uint64, true}] = makersOf[K, uint64]()
+	m[Types{key, table.Int32, true}] = makersOf[K, int32]()
+	m[Types{key, table.Uint32, true}] = makersOf[K, uint32]()
+	m[Types{key, table.Float64, true}] = makersOf[K, float64]()
+	m[Types{key, table.Float32, true}] = makersOf[K, float32]()
+	m[Types{key, table.String, true}] = makersOf[K, string]()
+}
+
+func makersOf[K pando.Key, V any]() makers {
+	return makers{open: openFile[K, V], builder: func() Builder { return new(builder[K, V]) }}
+}
+
+// NewBuilder gives a builder for an index of these types.
+func NewBuilder(t Types) Builder {
+	if !t.Valued {
+		t.Value = 0
+	}
+	return all[t].builder()
+}
+
+// Open opens an index file with the types it has.
+func Open(path string, opts ...pando.Option) (Index, error) {
+	info, err := pando.Inspect(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := FileTypes(info)
+	if err != nil {
+		return nil, err
+	}
+	return all[t].open(path, opts)
+}
+
+// FileTypes gives the types of a file, or an error where they are none of
+// those that commands can handle: Go programs may write others.
+func FileTypes(info pando.FileInfo) (t Types, err error) {
+	if t.Key, err = table.ParseType(info.Key); err != nil {
+		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use pando.Open", info.Path, info.Key)
+	}
+	if info.Value == None {
+		return t, nil
+	}
+	name := strings.TrimPrefix(info.Value, "encoded ")
+	if t.Value, err = table.ParseType(name); err != nil || (name != info.Value && t.Value != table.String) {
+		return t, fmt.Errorf("%s: has values of type %s, which only a Go program can read; use pando.Open", info.Path, info.Value)
+	}
+	t.Valued = true
+	return t, nil
+}
+
+// cells gives the slice of a column that holds type T; nil for a T that is in
+// no column.
+func cells[T any](c *table.Column) *[]T {
+	var slot any
+	switch any((*T)(nil)).(type) {
+	case *int64:
+		slot = &c.Int64
+	case *uint64:
+		slot = &c.Uint64
+	case *int32:
+		slot = &c.Int32
+	case *uint32:
+		slot = &c.Uint32
+	case *float64:
+		slot = &c.Float64
+	case *float32:
+		slot = &c.Float32
+	case *string:
+		slot = &c.String
+	}
+	p, _ := slot.(*[]T)
+	return p
+}
+
+// typeOf gives the column type of T, and false for none.
+func typeOf[T any]() (table.Type, bool) {
+	switch any((*T)(nil)).(type) {
+	case *int64:
+		return table.Int64, true
+	case *uint64:
+		return table.Uint64, true
+	case *int32:
+		return table.Int32, true
+	case *uint32:
+		return table.Uint32, true
+	case *float64:
+		return table.Float64, true
+	case *float32:
+		return table.Float32, true
+	case *string:
+		return table.String, true
+	}
+	return 0, false
+}
+
+// options adds to options what values of type V need.
+func options[V any](opts []pando.Option) []pando.Option {
+	if !isText[V]() {
+		return opts
+	}
+	encode := func(dst []byte, s string) []byte { return append(dst, s...) }
+	decode := func(b []byte) (string, error) { return string(b), nil }
+	return append(opts[:len(opts):len(opts)], pando.Values(encode, decode))
+}

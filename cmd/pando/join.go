@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pando-index/pando/internal/table"
+	"github.com/spf13/cobra"
+)
+
+const joinLong = `Look up a column of a table in an index, and write the table's rows with the value
+found. The table is read, looked up and written in batches, so that it may be
+larger than memory.
+
+  --how inner   rows whose key is in the index, with its value (the default)
+  --how left    all rows; the value is null where the key is not in the index
+  --how semi    rows whose key is in the index, without the value
+  --how anti    rows whose key is not in the index
+
+Of equal keys in the index the first is taken; --all writes a row for each, as
+SQL does. A null key is in no index.`
+
+const joinExample = `  pando join prices.pando orders.csv --on item -o priced.parquet
+  pando join prices.pando orders.csv --on item --how left --as price
+  pando join blocked.pando visits.jsonl.gz --on ip --how anti --json
+  cat orders.csv | pando join prices.pando - --on item --format csv`
+
+// joinFlags are the flags of join.
+type joinFlags struct {
+	place
+	output
+	input
+	on, as, how string
+	all         bool
+}
+
+func newJoin() *cobra.Command {
+	f := &joinFlags{}
+	cmd := &cobra.Command{
+		Use:     "join FILE INPUT --on COL [flags]",
+		Short:   "Add the values of an index to the rows of a table",
+		Long:    joinLong,
+		Example: joinExample,
+		Args:    takes(2, 2, "an index file and a table"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) },
+	}
+	f.place.flags(cmd)
+	f.output.flags(cmd)
+	f.input.flags(cmd, "input-format")
+	f.input.typeFlag(cmd)
+	cmd.Flags().StringVar(&f.on, "on", "", "`COL` of the table to look up (needed)")
+	cmd.Flags().StringVar(&f.as, "as", "value", "`NAME` of the column of values")
+	cmd.Flags().StringVar(&f.how, "how", "inner", "`WHICH` rows to write: inner, left, semi or anti")
+	cmd.Flags().BoolVar(&f.all, "all", false, "write a row for each of several equal keys, not only the first")
+	return cmd
+}
+
+func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
+	h := how(f.how)
+	switch {
+	case !slices.Contains([]how{inner, left, semi, anti}, h):
+		return usagef("--how %q; take inner, left, semi or anti", f.how)
+	case f.on == "":
+		return usagef("which column of %s has the keys? Add --on COL", tablePath)
+	}
+	if err := f.settle(cmd); err != nil {
+		return err
+	}
+	ix, err := f.openIndex(path)
+	if err != nil {
+		return err
+	}
+	defer ix.Close()
+	p := &probe{ix: ix, how: h, all: f.all}
+	if t, ok := ix.Value(); h == inner || h == left {
+		if !ok {
+			return usagef("%s has keys alone, so there is no value to add; take --how semi or --how anti", path)
+		}
+		p.value = &table.Field{Name: f.as, Type: t}
+	}
+	src, err := f.openTable(cmd, tablePath, ix.Key())
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if err := f.fit(p, tablePath, src.Schema()); err != nil {
+		return err
+	}
+	return f.stream(cmd, src, p)
+}
+
+// openTable opens the table with the column of keys read as their type.
+func (f *joinFlags) openTable(cmd *cobra.Command, path string, key table.Type) (table.Source, error) {
+	o, err := f.tableOptions()
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := o.Types[f.on]; ok && t != key {
+		return nil, usagef("--type %s=%v, but the keys of the index are %v", f.on, t, key)
+	}
+	o.Types[f.on] = key
+	return table.Open(path, cmd.InOrStdin(), o)
+}
+
+// fit sets what a probe needs to know of the table.
+func (f *joinFlags) fit(p *probe, path string, schema []table.Field) error {
+	p.on = slices.IndexFunc(schema, func(c table.Field) bool { return c.Name == f.on })
+	if p.on < 0 {
+		return usagef("%s has no column %q; there are %s", path, f.on, names(schema))
+	}
+	for i, c := range schema {
+		p.keep = append(p.keep, i)
+		if p.value != nil && c.Name == f.as {
+			return usagef("%s has a column %q already; name that of the values with --as", path, f.as)
+		}
+	}
+	if t := schema[p.on].Type; t != p.ix.Key() {
+		return fmt.Errorf("column %q of %s is %v, but the keys of the index are %v; build the index with --type", f.on, path, t, p.ix.Key())
+	}
+	return nil
+}

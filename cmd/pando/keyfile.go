@@ -1,0 +1,104 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pando-index/pando/internal/table"
+	"github.com/spf13/cobra"
+)
+
+// input is the flags that say how a table is read.
+type input struct {
+	format    string
+	noHeader  bool
+	delimiter string
+	types     []string
+}
+
+func (in *input) flags(cmd *cobra.Command, formatFlag string) {
+	cmd.Flags().StringVar(&in.format, formatFlag, "", "`FORMAT` of the input; else by extension, then by content (see pando help formats)")
+	cmd.Flags().BoolVar(&in.noHeader, "no-header", false, "the first line of a CSV is data; its columns are called 1, 2, ...")
+	cmd.Flags().StringVar(&in.delimiter, "delimiter", "", "`CHAR` between the fields of a CSV; else a comma, or a tab for TSV")
+}
+
+func (in *input) typeFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&in.types, "type", "t", nil, "`COL=TYPE`: read this column as int64, uint64, int32, uint32, float64, float32 or string; may be repeated")
+}
+
+// options gives the flags as options of package table.
+func (in *input) tableOptions() (table.Options, error) {
+	o := table.Options{Format: in.format, NoHeader: in.noHeader, Types: map[string]table.Type{}}
+	if d := in.delimiter; d != "" {
+		if d == `\t` || d == "tab" {
+			d = "\t"
+		}
+		if len(d) != 1 {
+			return o, usagef("--delimiter %q; take one character, or tab", in.delimiter)
+		}
+		o.Comma = rune(d[0])
+	}
+	if in.format != "" && !slices.Contains(table.Formats(), in.format) {
+		return o, usagef("cannot read format %q; take one of %s", in.format, strings.Join(table.Formats(), ", "))
+	}
+	for _, s := range in.types {
+		col, name, ok := strings.Cut(s, "=")
+		if !ok {
+			return o, usagef("--type %s; write it as COL=TYPE, such as --type id=uint64", s)
+		}
+		t, err := table.ParseType(name)
+		if err != nil {
+			return o, usageError{err}
+		}
+		o.Types[col] = t
+	}
+	return o, nil
+}
+
+// tableExt gives the extension of a path, below that of a compression.
+func tableExt(path string) string {
+	path = strings.ToLower(path)
+	for _, z := range []string{".gz", ".gzip", ".zst", ".zstd"} {
+		path = strings.TrimSuffix(path, z)
+	}
+	return filepath.Ext(path)
+}
+
+// openKeys opens a file of keys of a type: one a line, or a column of a
+// table.
+func (in *input) openKeys(path, column string, stdin io.Reader, t table.Type) (table.Source, error) {
+	ext := tableExt(path)
+	isTable := looksLikeTable(path) && ext != ".txt" || in.format != "" || column != ""
+	if in.format == "lines" || !isTable {
+		return openLines(path, stdin, t)
+	}
+	o, err := in.tableOptions()
+	if err != nil {
+		return nil, err
+	}
+	if column == "" {
+		if column, err = onlyColumn(path, o); err != nil {
+			return nil, err
+		}
+	}
+	o.Columns, o.Types = []string{column}, map[string]table.Type{column: t}
+	return table.Open(path, stdin, o)
+}
+
+// onlyColumn gives the name of the only column of a table.
+func onlyColumn(path string, o table.Options) (string, error) {
+	if path == "-" {
+		return "", usagef("which column of stdin has the keys? Add --key COL")
+	}
+	src, err := table.Open(path, nil, o)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close()
+	if schema := src.Schema(); len(schema) != 1 {
+		return "", usagef("which column of %s has the keys? Add --key COL; there are %s", path, names(schema))
+	}
+	return src.Schema()[0].Name, nil
+}

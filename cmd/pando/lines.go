@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pando-index/pando/internal/table"
+)
+
+// lines is a source of keys, one a line, each taken as it stands: no quotes,
+// no separators. Blank lines are no numbers and are left out, but are empty
+// strings where keys are strings.
+type lines struct {
+	path  string
+	r     *bufio.Reader
+	file  io.Closer
+	field table.Field
+	total int64
+	done  atomic.Int64
+	line  int
+}
+
+// lineRows is the number of keys in a batch: large enough for a GPU, small
+// enough to stay in the cache from one stage to the next.
+const lineRows = 64 << 10
+
+// longestLine bounds a key, so that a file without line ends cannot fill the
+// memory.
+const longestLine = 1 << 20
+
+func openLines(path string, stdin io.Reader, t table.Type) (*lines, error) {
+	l := &lines{path: path, field: table.Field{Name: "key", Type: t}}
+	in := stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", path, cause(err))
+		}
+		if fi, err := f.Stat(); err == nil && fi.Mode().IsRegular() {
+			l.total = fi.Size()
+		}
+		in, l.file = f, f
+	}
+	r, err := decompress(bufio.NewReaderSize(counted{in, &l.done}, longestLine))
+	if err != nil {
+		l.Close()
+		return nil, fmt.Errorf("cannot read %s: %w", path, err)
+	}
+	l.r = r
+	return l, nil
+}
+
+// counted counts the bytes that are read.
+type counted struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// decompress looks at the first bytes and reads gzip or zstd if it is that.
+func decompress(r *bufio.Reader) (*bufio.Reader, error) {
+	magic, _ := r.Peek(4)
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(r)
+		return bufio.NewReaderSize(z, longestLine), err
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(r)
+		return bufio.NewReaderSize(z, longestLine), err
+	}
+	return r, nil
+}
+
+func (l *lines) Schema() []table.Field { return []table.Field{l.field} }
+
+func (l *lines) Progress() (done, total int64) { return l.done.Load(), l.total }
+
+func (l *lines) Close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+func (l *lines) Next(b *table.Batch) error {
+	b.Reset(l.Schema())
+	c := &b.Columns[0]
+	for c.Len() < lineRows {
+		line, err := l.r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			return l.wrong("the line is longer than 1 MiB; is this a file of keys, one a line?")
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return l.wrong("cannot be read: %v", err)
+		}
+		if len(line) > 0 {
+			l.line++
+			if err := l.add(c, trimEnd(line)); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if b.Rows = c.Len(); b.Rows == 0 {
+		return io.EOF
+	}
+	return nil
+}
+
+func (l *lines) wrong(format string, args ...any) error {
+	return &table.Error{Path: l.path, Line: l.line, What: fmt.Sprintf(format, args...)}
+}
+
+// trimEnd takes a line end off, of Unix or Windows.
+func trimEnd(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+}
+
+// add parses a line. Digits are read here, without a string and thus without
+// memory for each key; all else, and what is wrong, is left to appendText.
+func (l *lines) add(c *table.Column, line []byte) error {
+	if c.Type == table.String {
+		c.String = append(c.String, string(line))
+		return nil
+	}
+	if line = bytes.TrimSpace(line); len(line) == 0 {
+		return nil
+	}
+	if n, ok := digits(line); ok && appendDigits(c, n) {
+		return nil
+	}
+	if err := appendText(c, string(line)); err != nil {
+		return l.wrong("%v, as the keys of this index are; take the line out, or read a table with --from-format csv", err)
+	}
+	return nil
+}
+
+// digits reads a number of at most 19 digits, which fits into 64 bits.
+func digits(s []byte) (n uint64, ok bool) {
+	if len(s) > 19 {
+		return 0, false
+	}
+	for _, d := range s {
+		if d < '0' || d > '9' {
+			return 0, false
+		}
+		n = 10*n + uint64(d-'0')
+	}
+	return n, true
+}
+
+// appendDigits adds a number to a column of integers, if it fits.
+func appendDigits(c *table.Column, n uint64) bool {
+	switch {
+	case c.Type == table.Int64 && n < 1<<63:
+		c.Int64 = append(c.Int64, int64(n))
+	case c.Type == table.Uint64:
+		c.Uint64 = append(c.Uint64, n)
+	case c.Type == table.Int32 && n < 1<<31:
+		c.Int32 = append(c.Int32, int32(n))
+	case c.Type == table.Uint32 && n < 1<<32:
+		c.Uint32 = append(c.Uint32, uint32(n))
+	default:
+		return false
+	}
+	return true
+}

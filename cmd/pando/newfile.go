@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/snapshot"
+)
+
+// writeFile writes a file that is not there until it is whole: it is written
+// under another name, synced and renamed. If anything fails, or ctx is done,
+// nothing is left behind. Pipes and devices are written to as they are.
+func writeFile(ctx context.Context, path string, write func(io.Writer) error) error {
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
+		return writeInto(ctx, path, write)
+	}
+	err := snapshot.Replace(path, func(w io.Writer) error {
+		if err := write(patient{w, ctx}); err != nil {
+			return err
+		}
+		return ctx.Err()
+	}, func() {})
+	return explainWrite(path, err)
+}
+
+func writeInto(ctx context.Context, path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return explainWrite(path, err)
+	}
+	if err := write(patient{f, ctx}); err != nil {
+		f.Close()
+		return explainWrite(path, err)
+	}
+	return f.Close()
+}
+
+// explainWrite says which file cannot be written where the file system is the
+// cause; other errors say enough themselves.
+func explainWrite(path string, err error) error {
+	var p *os.PathError
+	var l *os.LinkError
+	switch {
+	case errors.As(err, &p):
+		return fmt.Errorf("cannot write %s: %w; is its folder there, yours, and not full?", path, p.Err)
+	case errors.As(err, &l):
+		return fmt.Errorf("cannot write %s: %w", path, l.Err)
+	}
+	return err
+}
+
+// cause gives an error of the file system without the operation and path.
+func cause(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// patient is a writer that gives up when a context is done.
+type patient struct {
+	io.Writer
+	ctx context.Context
+}
+
+func (p patient) Write(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.Writer.Write(b)
+}
+
+// mayReplace refuses to overwrite what is there and no Pando index: a slip of
+// the hand must not cost somebody a table.
+func mayReplace(path string, force bool) error {
+	fi, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil // not there, or writing will tell
+	case fi.IsDir():
+		return usagef("%s is a folder; name a file in it", path)
+	case force || !fi.Mode().IsRegular() || fi.Size() == 0:
+		return nil
+	}
+	if _, err := pando.Inspect(path); errors.Is(err, pando.ErrFile) {
+		return fmt.Errorf("%s is there and is no Pando index; take another name, or --force to replace it", path)
+	}
+	return nil
+}

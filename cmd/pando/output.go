@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pando-index/pando/internal/table"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// output says where rows go and in which format.
+type output struct {
+	format, path string
+	json         bool
+	more         []string // formats beyond those of package table
+}
+
+var rowFormats = []string{"text", "csv", "jsonl", "arrow", "parquet"}
+
+func (o *output) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&o.format, "format", "f", "", "`FORMAT` of the output: "+strings.Join(append(rowFormats, o.more...), ", "))
+	cmd.Flags().StringVarP(&o.path, "output", "o", "", "write to this `FILE` instead of stdout; its extension tells the format")
+	cmd.Flags().BoolVar(&o.json, "json", false, "the same as --format jsonl")
+}
+
+var extensions = map[string]string{
+	".txt": "text", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".arrow": "arrow",
+	".arrows": "arrow", ".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet",
+	".u32": "u32", ".u64": "u64", ".i32": "i32", ".i64": "i64", ".sosd32": "sosd32", ".sosd64": "sosd64",
+}
+
+// settle finds the format to write, and refuses what cannot be.
+func (o *output) settle(cmd *cobra.Command) error {
+	switch {
+	case o.json && o.format != "" && o.format != "jsonl":
+		return usagef("--json and --format %s contradict each other", o.format)
+	case o.json:
+		o.format = "jsonl"
+	case o.format == "" && o.path != "" && o.path != "-":
+		if o.format = extensions[strings.ToLower(filepath.Ext(o.path))]; o.format == "" {
+			o.format = "text"
+		}
+	case o.format == "":
+		o.format = "text"
+	}
+	known := append(slices.Clone(rowFormats), o.more...)
+	if !slices.Contains(known, o.format) {
+		return usagef("cannot write format %q; take one of %s", o.format, strings.Join(known, ", "))
+	}
+	if o.toStdout() && !slices.Contains(rowFormats[:3], o.format) && isTerminal(cmd.OutOrStdout()) {
+		return usagef("%s is no text for a terminal; send it to a file with -o FILE, or into a pipe", o.format)
+	}
+	return nil
+}
+
+func (o *output) toStdout() bool { return o.path == "" || o.path == "-" }
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// write opens the output, hands a writer to do, and keeps what was written if
+// that went well. settle must have been called.
+func (o *output) write(ctx context.Context, cmd *cobra.Command, do func(w io.Writer) error) error {
+	if !o.toStdout() {
+		return writeFile(ctx, o.path, do)
+	}
+	w := bufio.NewWriterSize(cmd.OutOrStdout(), 256<<10)
+	if err := do(w); err != nil {
+		w.Flush() // rows that were right stay right
+		return err
+	}
+	return w.Flush()
+}
+
+// rows writes rows of a schema: do gets a function that writes a batch.
+func (o *output) rows(ctx context.Context, cmd *cobra.Command, schema []table.Field, do func(put func(*table.Batch) error) error) error {
+	return o.write(ctx, cmd, func(w io.Writer) error {
+		sink, err := table.NewSink(w, o.format, schema)
+		if err != nil {
+			return err
+		}
+		if err := do(sink.Write); err != nil {
+			return err
+		}
+		return sink.Close()
+	})
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// progress tells how far a long command is: a bar on a terminal, else a line
+// every few seconds, and nothing at all where w is nil.
+type progress struct {
+	w     io.Writer
+	bar   *progressbar.ProgressBar
+	what  string
+	start time.Time
+	told  time.Time
+}
+
+// tellEvery is the time between two plain lines: a log of an hour's build
+// should fit on a few pages.
+const tellEvery = 5 * time.Second
+
+// newProgress starts telling. what is a verb such as "reading".
+func newProgress(w io.Writer, quiet bool, what string) *progress {
+	now := time.Now()
+	p := &progress{w: w, what: what, start: now, told: now}
+	if quiet {
+		p.w = nil
+	}
+	return p
+}
+
+// update tells that done of total bytes are behind, and so many rows. total
+// is 0 where it is not known.
+func (p *progress) update(done, total int64, rows int) {
+	if p.w == nil {
+		return
+	}
+	if isTerminal(p.w) {
+		p.drawBar(done, total, rows)
+		return
+	}
+	if now := time.Now(); now.Sub(p.told) >= tellEvery {
+		p.told = now
+		fmt.Fprintln(p.w, p.line(done, total, rows, now.Sub(p.start)))
+	}
+}
+
+// line is a plain line of progress.
+func (p *progress) line(done, total int64, rows int, took time.Duration) string {
+	text := fmt.Sprintf("%s: %s rows, %s a second", p.what, thousands(int64(rows)), thousands(int64(float64(rows)/took.Seconds())))
+	if total > 0 && done > 0 && done <= total {
+		left := time.Duration(float64(took) * float64(total-done) / float64(done))
+		text += fmt.Sprintf(", %d %%, %v left", 100*done/total, left.Round(time.Second))
+	}
+	return text
+}
+
+// drawBar shows bytes, because rows to come are not known, and rows in words.
+func (p *progress) drawBar(done, total int64, rows int) {
+	if p.bar == nil {
+		most := total
+		if total == 0 {
+			most = -1 // a spinner
+		}
+		p.bar = progressbar.NewOptions64(most,
+			progressbar.OptionSetWriter(p.w), progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(24),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish(), progressbar.OptionUseIECUnits(true))
+	}
+	p.bar.Describe(fmt.Sprintf("%s, %s rows", p.what, thousands(int64(rows))))
+	_ = p.bar.Set64(done)
+}
+
+// end takes the bar away, so that what follows stands on a line of its own.
+func (p *progress) end() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+		_ = p.bar.Clear()
+		p.bar = nil
+	}
+}
+
+// thousands writes a number with commas between groups of digits.
+func thousands(n int64) string {
+	s := fmt.Sprint(n)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	for i := len(s) - 3; i > start; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

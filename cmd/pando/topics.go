@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+const exitCodesText = `Exit codes:
+
+  0    all went well
+  1    something failed: a file, the memory, a device; stderr says what to do
+  2    the command line makes no sense; --help shows how it is meant
+  3    ` + "`pando get`" + ` did not find a key that was given as an argument, or, with
+       --missing fail, a key of the file
+  130  interrupted with ^C; nothing half-written is left behind`
+
+const formatsText = `What commands read (--format, else by extension, else by content; - is stdin):
+
+  csv, tsv       text, with a header unless --no-header; gzip and zstd too
+  jsonl          one JSON object a line; gzip and zstd too
+  parquet        Apache Parquet
+  arrow          Apache Arrow IPC, file or stream
+  sosd32, sosd64 a count of 8 bytes, then little-endian unsigned keys, as the
+                 SOSD benchmark has its data sets
+  u32, u64, i32, i64
+                 little-endian numbers and nothing else
+  lines          keys for get and rank: one a line, as it stands
+
+What commands write (--format, else by the extension of -o; text otherwise):
+
+  text           columns between tabs, for people and for cut
+  csv, jsonl     with names; missing values are empty, or null
+  arrow          an Arrow IPC stream
+  parquet        Apache Parquet
+
+` + "`pando gen`" + ` also writes sosd32, sosd64, u32, u64, i32 and i64.`
+
+const typesText = `Keys and values are of seven types:
+
+  int64, uint64, int32, uint32, float64, float32, string
+
+A value may also be missing altogether: build without --value makes an index
+of keys alone. Types of text are inferred from the first rows (int64, else
+uint64, float64, string) and shown; --type COL=TYPE sets one. Narrow types make
+small and fast indexes: uint32 keys with uint32 values take half the memory of
+64-bit ones. Keys and values of the same width are fastest.
+
+In Go, the same file is opened with the same types:
+
+  ix, err := pando.Open[uint64, float64]("prices.pando")`
+
+// topics are pages of help that are no commands.
+func topics() []*cobra.Command {
+	topic := func(name, short, long string) *cobra.Command {
+		return &cobra.Command{Use: name, Short: short, Long: long}
+	}
+	return []*cobra.Command{
+		topic("exit-codes", "What the exit codes mean", exitCodesText),
+		topic("formats", "Which files can be read and written", formatsText),
+		topic("types", "Types of keys and values", typesText),
+	}
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  takes(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "pando version %s\n", version())
+			return err
+		},
+	}
+}
+
+// version says what was built, as far as the build knows.
+func version() string {
+	v := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		v = info.Main.Version
+	}
+	return fmt.Sprintf("%s, %s, %s/%s", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
