@@ -57,7 +57,8 @@ Flags may stand before, between or after the names.
     --threads 1,2      goroutines that answer queries
     --rounds 5         rounds; in each, every system runs once
     --queries 4M       most queries that one system answers in a round; for the
-                       gpu experiments 128M, and 64M for gpu-endtoend
+                       gpu experiments 128M, and 64M for gpu-endtoend; for the
+                       hybrid ones 4M to 64M, as README.md says
     --seconds 2        time aimed at for one system in one round: a slow system
                        answers fewer of the round's queries
     --systems a,b      only the systems whose name contains one of these words
@@ -75,6 +76,7 @@ Examples
     go run . run threads --threads 1,2,4 --json t.json
     go run . run build memory --n 16M --rounds 7
     go run . run gpu-rank-u32 gpu-point-u64 gpu-endtoend --n 64M
+    go run . run hybrid-ways hybrid-balance batcher --n 64M
 
 A table goes to standard output, progress to standard error. A system that
 does not fit into the memory now free is left out, and a line says so.

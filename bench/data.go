@@ -18,12 +18,12 @@ type dataset[W word] struct {
 
 // streams tell apart the random numbers drawn from one seed.
 const (
-	streamKeys = iota
-	streamLow
-	streamShuffle
+	streamShuffle = iota
 	streamQueries // and above: one a round
 
 	streamPieces = 1 << 40 // and above: one a piece of a round, see drawPieces
+	streamKeys   = 1 << 41 // and above: one a piece of the keys, see sortedKeys
+	streamLow    = 1 << 42 // the same
 )
 
 func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
@@ -41,9 +41,12 @@ func newDataset[W word](s *session, n int) (*dataset[W], error) {
 	}
 	s.say("making %s random keys of %d bits ...", sizeText(n), bitsOf[W]())
 	d := &dataset[W]{keys: sortedKeys[W](n, s.seed), vals: make([]W, n)}
-	for i, k := range d.keys {
-		d.vals[i] = valueOf(k)
-	}
+	spread(allCores(), n, func(lo, hi int) int {
+		for i, k := range d.keys[lo:hi] {
+			d.vals[lo+i] = valueOf(k)
+		}
+		return 0
+	})
 	return d, nil
 }
 
@@ -52,28 +55,43 @@ func bitsOf[W word]() int { var w W; return int(unsafe.Sizeof(w)) * 8 }
 // sortedKeys draws n uniform random keys already in order: the sums of n+1
 // exponential gaps, divided by their total, are distributed as n sorted
 // uniform numbers. Equal neighbours are moved apart, for keys are distinct.
+// All cores draw, each piece from a stream of its own: once to know where the
+// pieces begin, and once more for the keys.
 func sortedKeys[W word](n int, seed uint64) []W {
-	total := 0.0
-	rng := newRand(seed, streamKeys)
-	for range n + 1 {
-		total += rng.ExpFloat64()
-	}
-	rng = newRand(seed, streamKeys)
-	low := newRand(seed, streamLow)
 	keys := make([]W, n)
-	sum := 0.0
-	for i := range keys {
-		sum += rng.ExpFloat64()
-		keys[i] = scale[W](sum/total, low)
-		moveApart(keys, i)
+	starts := make([]float64, n/drawPiece+2)
+	forPieces(n+1, func(p, lo, hi int) {
+		rng, sum := newRand(seed, streamKeys+uint64(p)), 0.0
+		for range hi - lo {
+			sum += rng.ExpFloat64()
+		}
+		starts[p+1] = sum
+	})
+	for p := 1; p < len(starts); p++ {
+		starts[p] += starts[p-1]
+	}
+	total := starts[len(starts)-1]
+	forPieces(n, func(p, lo, hi int) {
+		rng, low := newRand(seed, streamKeys+uint64(p)), newRand(seed, streamLow+uint64(p))
+		sum := starts[p]
+		for i := lo; i < hi; i++ {
+			sum += rng.ExpFloat64()
+			keys[i] = scale[W](sum/total, low)
+			moveApart(keys, lo, i)
+		}
+	})
+	for seam := drawPiece; seam < n; seam += drawPiece {
+		for i := seam; i < n && keys[i] <= keys[i-1]; i++ {
+			keys[i] = keys[i-1] + 1
+		}
 	}
 	return keys
 }
 
-// moveApart makes key i differ from the one before, and leaves room below the
-// domain's end for the keys to come.
-func moveApart[W word](keys []W, i int) {
-	if i > 0 && keys[i] <= keys[i-1] {
+// moveApart makes key i differ from the one before, unless it is the first of
+// its piece, and leaves room below the domain's end for the keys to come.
+func moveApart[W word](keys []W, first, i int) {
+	if i > first && keys[i] <= keys[i-1] {
 		keys[i] = keys[i-1] + 1
 	}
 	keys[i] = min(keys[i], ^W(0)-W(len(keys)-1-i))

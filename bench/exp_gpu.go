@@ -28,6 +28,11 @@ type gpuInfo struct {
 	Memory     int64  `json:"memory_bytes"`
 }
 
+func infoOf(dev device.Device) *gpuInfo {
+	info := dev.Info()
+	return &gpuInfo{info.Name, info.Driver, info.Capability, info.Processors, info.L2Bytes, info.TotalBytes}
+}
+
 func (i *gpuInfo) String() string {
 	return fmt.Sprintf("%s, %d multiprocessors, %s, compute capability %d.%d, driver %s",
 		i.Name, i.Processors, gib(i.Memory), i.Capability/10, i.Capability%10, i.Driver)
@@ -44,6 +49,7 @@ type gpuRig struct {
 	memory     []device.Ptr // of the size being measured
 	window     []byte       // page-locked, for what comes back
 	took       time.Duration
+	favored    *gpuTree // whose upper levels are kept in the cache
 }
 
 // windowBytes bounds what is copied back at a time.
@@ -62,8 +68,7 @@ func withGPU(s *session, perQuery int, body func(*gpuRig) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dev.Close()) }() // and all that is on it
-	info := dev.Info()
-	s.gpuInfo = &gpuInfo{info.Name, info.Driver, info.Capability, info.Processors, info.L2Bytes, info.TotalBytes}
+	s.gpuInfo = infoOf(dev)
 	g := &gpuRig{s: s, dev: dev}
 	if err := errors.Join(s.queriesFit(perQuery), g.prepare()); err != nil {
 		return err
@@ -104,7 +109,7 @@ func (g *gpuRig) clear(n int, err error) error {
 	for _, p := range g.memory {
 		frees = append(frees, g.dev.Free(p))
 	}
-	g.memory = nil
+	g.memory, g.favored = nil, nil
 	if errors.Is(err, device.ErrOutOfMemory) {
 		g.s.skip("n %s: no room for it on the GPU: %v", sizeText(n), err)
 		err = nil
@@ -184,15 +189,21 @@ func allCores() int { return runtime.GOMAXPROCS(0) }
 // so the queries do not depend on the number of cores.
 const drawPiece = 1 << 20
 
-// drawPieces fills q on all cores; stream tells rounds apart.
-func drawPieces[W word](seed, stream uint64, q []W, fill filler[W]) {
-	pieces := (len(q) + drawPiece - 1) / drawPiece
-	spread(allCores(), pieces, func(lo, hi int) int {
-		for p := lo; p < hi; p++ {
-			rng := newRand(seed, streamPieces+stream<<20+uint64(p))
-			fill(rng, q[p*drawPiece:min((p+1)*drawPiece, len(q))])
+// forPieces calls part for each piece of n numbers, on all cores.
+func forPieces(n int, part func(p, lo, hi int)) {
+	pieces := (n + drawPiece - 1) / drawPiece
+	spread(min(allCores(), pieces), pieces, func(first, end int) int {
+		for p := first; p < end; p++ {
+			part(p, p*drawPiece, min((p+1)*drawPiece, n))
 		}
 		return 0
+	})
+}
+
+// drawPieces fills q on all cores; stream, below 2^20, tells rounds apart.
+func drawPieces[W word](seed, stream uint64, q []W, fill filler[W]) {
+	forPieces(len(q), func(p, lo, hi int) {
+		fill(newRand(seed, streamPieces+stream<<20+uint64(p)), q[lo:hi])
 	})
 }
 

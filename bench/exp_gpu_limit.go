@@ -82,11 +82,12 @@ func (l *gatherLimit) subject() *subject {
 		l.check)
 }
 
-// copyLimit is the limit for queries and answers of 64 bits that have to cross
-// the bus: 8 bytes in and, at the same time, 8 and a bit out for each, between
-// page-locked memory and the GPU.
+// copyLimit is the limit for queries and answers that have to cross the bus:
+// bytes in and, at the same time, bytes out for each, between page-locked
+// memory and the GPU.
 type copyLimit struct {
 	g          *gpuRig
+	bytes      crossing
 	back       device.Stream
 	backDone   device.Event
 	in, out    []byte // page-locked
@@ -101,15 +102,22 @@ type copyLimit struct {
 // going over it again.
 const copyBuffer = 256 << 20
 
+// crossing is the bytes that so many queries take on their way in and out.
+type crossing func(ops int) (in, out int)
+
+// queryBytes: a key of 64 bits in, a value and a found bit out.
 func queryBytes(ops int) (in, out int) { return 8 * ops, 8*ops + (ops+7)/8 }
+
+// nodeBytes: a key of 64 bits in, the number of the node it has come to out.
+func nodeBytes(ops int) (in, out int) { return 8 * ops, 4 * ops }
 
 // withCopyLimit calls body with the limit, over buffers of at most so many
 // bytes, or with nil where it is not wanted.
-func withCopyLimit(g *gpuRig, most int, body func(*copyLimit) error) error {
+func withCopyLimit(g *gpuRig, bytes crossing, most int, body func(*copyLimit) error) error {
 	if !g.s.wanted(nameCopyLimit) {
 		return body(nil)
 	}
-	l := &copyLimit{g: g}
+	l := &copyLimit{g: g, bytes: bytes}
 	err := l.prepare(most)
 	if err == nil {
 		err = body(l)
@@ -118,7 +126,7 @@ func withCopyLimit(g *gpuRig, most int, body func(*copyLimit) error) error {
 }
 
 func (l *copyLimit) prepare(most int) (err error) {
-	in, out := queryBytes(l.g.s.queries)
+	in, out := l.bytes(l.g.s.queries)
 	if l.in, err = l.g.dev.HostAlloc(min(in, most)); err != nil {
 		return err
 	}
@@ -161,7 +169,7 @@ func (l *copyLimit) close() error {
 // work queues the copies of both directions, each in a stream of its own; the
 // rig's stream goes on when both are done.
 func (l *copyLimit) work(ops int) error {
-	in, out := queryBytes(ops)
+	in, out := l.bytes(ops)
 	l.sent, l.came = min(in, len(l.in)), min(out, len(l.out))
 	errs := []error{l.back.Wait(l.g.begin)}
 	for ; in > 0; in -= len(l.in) {

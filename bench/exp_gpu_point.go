@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -102,7 +103,7 @@ func (p *residentPoints) askApart(t *gpuTree, ops int) error {
 func (p *residentPoints) onGPU(name string, t *gpuTree, ask func(t *gpuTree, ops int) error) *subject {
 	g := p.g
 	return g.subject(name, t.perEntry,
-		func(ops int) error { return ask(t, ops) },
+		func(ops int) error { return errors.Join(t.favor(g), ask(t, ops)) },
 		func(ops int) error {
 			if err := g.stream.Fill(p.out, math.MaxUint32, 8*ops); err != nil {
 				return err

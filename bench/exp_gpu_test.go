@@ -202,10 +202,10 @@ func TestLazyGPUsAreFoundOut(t *testing.T) {
 
 // More than the buffers hold is copied by going over them again.
 func TestCopyLimitGoesOverItsBuffers(t *testing.T) {
-	for _, most := range []int{8, 64, 100, 4096} {
+	for i, most := range []int{8, 64, 100, 4096} {
 		s := interpreted(t, gpuEndToEnd, 1000, 777)
 		err := withGPU(s, 0, func(g *gpuRig) error {
-			return withCopyLimit(g, most, func(l *copyLimit) error {
+			return withCopyLimit(g, []crossing{queryBytes, nodeBytes}[i%2], most, func(l *copyLimit) error {
 				return g.clear(1000, competeOnGPU(g, 1000, []*subject{l.subject()}))
 			})
 		})

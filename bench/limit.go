@@ -57,12 +57,15 @@ func (l *readLimit) close() {
 	runtime.KeepAlive(l.block)
 }
 
-func (l *readLimit) fresh(rng *rand.Rand) {
+func (l *readLimit) fresh(rng *rand.Rand) { l.draw(rng, l.lines) }
+
+// draw fills lines with numbers of lines.
+func (l *readLimit) draw(rng *rand.Rand, lines []uint32) {
 	n := uint32(len(l.words)/lineWords - 1)
-	for i := range l.lines {
-		l.lines[i] = rng.Uint32()
+	for i := range lines {
+		lines[i] = rng.Uint32()
 		if n != ^uint32(0) {
-			l.lines[i] = uint32(uint64(l.lines[i]) * uint64(n+1) >> 32)
+			lines[i] = uint32(uint64(lines[i]) * uint64(n+1) >> 32)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/pando-index/pando"
 )
@@ -195,4 +197,85 @@ func (f *frozenGPU[W]) strayed() string {
 		return st.Reason
 	}
 	return ""
+}
+
+// placed is Pando from words to words on a device that was asked for.
+type placed[W word] struct {
+	*frozen[W, W]
+	where pando.Device // where Pando has put it
+}
+
+// openPlaced builds the index for a device, and notes what it says of where it
+// is. It gives nil, and a line says why, where it could not be there; but an
+// index that Pando measured and then left to the CPU is what was asked for.
+func openPlaced[W word](s *session, label string, where pando.Device, d *dataset[W], opts ...pando.Option) (*placed[W], error) {
+	s.say("building %s, %s ...", label, sizeText(len(d.keys)))
+	f, err := openFrozenFor(allCores(), label, d.keys, d.vals, append([]pando.Option{pando.On(where)}, opts...)...)
+	if err != nil {
+		return nil, err
+	}
+	st := f.ix.Stats()
+	if st.Device != where && !strings.HasPrefix(st.Reason, "measured") && !s.elsewhere {
+		f.Close()
+		s.skip("%s at n %s: it is on %v: %s", label, sizeText(len(d.keys)), st.Device, st.Reason)
+		return nil, nil
+	}
+	if where != pando.CPU {
+		s.note("%s at n %s: %v, %.1f of %.1f MiB on the GPU; %s", label, sizeText(len(d.keys)), st.Device,
+			float64(st.DeviceBytes)/mega, float64(st.TotalBytes)/mega, st.Reason)
+	}
+	return &placed[W]{f, st.Device}, nil
+}
+
+func (p *placed[W]) GetPairs(keys, vals []W, found []bool) (hits int) {
+	return p.ix.GetBatch(keys, vals, found)
+}
+
+// Down gives the reason if batches have been answered elsewhere since.
+func (p *placed[W]) Down() error {
+	if st := p.ix.Stats(); st.Device != p.where {
+		return errors.New(st.Reason)
+	}
+	return nil
+}
+
+// deviceOf is the device that a row of this name is about.
+func deviceOf(s *session, label string) pando.Device {
+	switch label {
+	case namePandoHybrid:
+		return pando.Hybrid(s.gpu)
+	case namePandoGPU:
+		return pando.GPU(s.gpu)
+	}
+	return pando.CPU
+}
+
+// openAll gives the indexes of these names, without those that cannot be.
+func openAll[W word](s *session, d *dataset[W], labels ...string) ([]*placed[W], error) {
+	var out []*placed[W]
+	for _, label := range labels {
+		ix, err := openPlaced(s, label, deviceOf(s, label), d)
+		if err != nil {
+			closeAll(out)
+			return nil, err
+		}
+		if ix != nil {
+			out = append(out, ix)
+		}
+	}
+	return out, nil
+}
+
+// openCapped is an index on CPU and GPU of which the GPU may take a tenth of
+// what the other takes in all.
+func openCapped[W word](s *session, d *dataset[W], other *placed[W]) (*placed[W], error) {
+	room := other.ix.Stats().TotalBytes / 10
+	label := fmt.Sprintf("%s, DeviceMemory %.0f MiB", namePandoHybrid, float64(room)/mega)
+	return openPlaced(s, label, pando.Hybrid(s.gpu), d, pando.DeviceMemory(max(room, 1)))
+}
+
+// batcher makes a Batcher with the default wait; size 0 is the default.
+func (p *placed[W]) batcher(size int) (get func(W) (W, bool), stop func() error) {
+	b := p.ix.Batcher(0, size)
+	return b.Get, b.Close
 }

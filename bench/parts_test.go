@@ -18,7 +18,7 @@ func testSession(t *testing.T, seed uint64) *session {
 }
 
 func TestKeysAreDistinctSortedAndUniform(t *testing.T) {
-	for _, n := range []int{1, 2, 1000, 100_000} {
+	for _, n := range []int{1, 2, 1000, 100_000, 2*drawPiece - 1, 2 * drawPiece, 2*drawPiece + 1} {
 		testKeys[uint64](t, n)
 		testKeys[uint32](t, n)
 	}
@@ -53,7 +53,7 @@ func TestKeysMoveApart(t *testing.T) {
 	for _, keys := range [][]uint32{{0, 0, 0}, {5, 4, 4}, {top, top, top}, {top - 1, top, top}, {top - 2, top - 2, top}, {top}} {
 		drawn := slices.Clone(keys)
 		for i := range keys {
-			moveApart(keys, i)
+			moveApart(keys, 0, i)
 			if i > 0 && keys[i] <= keys[i-1] {
 				t.Errorf("%d became %d, which is not ascending", drawn, keys)
 			}

@@ -27,7 +27,10 @@ type experiment struct {
 	queries  int           // used where --queries is not given; 0: usualQueries
 	threads  []int         // used where --threads is not given; nil: 1
 	extra    []extraColumn // further ones, filled by the experiment
-	run      func(*session) error
+	// faster heads the column that says how many times as fast as the
+	// reference a row is; empty where "x Pando" says how many times as slow.
+	faster string
+	run    func(*session) error
 }
 
 // experiments in the order that list shows.
@@ -35,6 +38,7 @@ var experiments = []*experiment{
 	pointU64, pointU32, rankU32, singleGet, rangeQueries, build, memory,
 	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layout,
 	gpuRankU32, gpuPointU64, gpuEndToEnd,
+	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
 }
 
 const (
@@ -81,7 +85,8 @@ type session struct {
 	progress io.Writer
 	rows     []*row
 	skipped  []string
-	contests int // measured so far
+	notes    []string // what a system says of itself
+	contests int      // measured so far
 
 	// What GPU experiments run on: the machine's GPU, unless a test puts
 	// another device here; how long it is kept busy before it is timed; and
@@ -89,6 +94,9 @@ type session struct {
 	openGPU func() (device.Device, error)
 	warmUp  time.Duration
 	gpuInfo *gpuInfo
+	// elsewhere lets an index take part that Pando has not put on the GPU asked
+	// for: Pando finds its GPUs by itself, and tests run where there is none.
+	elsewhere bool
 }
 
 func newSession(cfg config, e *experiment, progress io.Writer) *session {
@@ -124,6 +132,13 @@ func (s *session) skip(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	s.skipped = append(s.skipped, line)
 	s.say("left out: %s", line)
+}
+
+// note records what a reader of the table should know, and says it.
+func (s *session) note(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	s.notes = append(s.notes, line)
+	s.say("%s", line)
 }
 
 // allThreads is 1, 2, 4, ... up to the number of cores.

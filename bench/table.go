@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // colPerMatch is the column of experiments whose operations give several
@@ -20,8 +21,10 @@ type result struct {
 	GPU     *gpuInfo `json:"gpu,omitempty"`
 	Rows    []*row   `json:"rows"`
 	Skipped []string `json:"left_out,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
 
 	caseName string
+	faster   string
 	extra    []extraColumn
 }
 
@@ -33,7 +36,8 @@ type extraColumn struct {
 
 func (s *session) result() *result {
 	return &result{Name: s.exp.name, About: s.exp.about, Figure: s.exp.figure, PerOp: s.exp.per,
-		GPU: s.gpuInfo, Rows: append([]*row{}, s.rows...), Skipped: s.skipped, caseName: s.exp.caseName, extra: s.exp.extra}
+		GPU: s.gpuInfo, Rows: append([]*row{}, s.rows...), Skipped: s.skipped, Notes: s.notes,
+		caseName: s.exp.caseName, faster: s.exp.faster, extra: s.exp.extra}
 }
 
 // print writes the heading, the table and what was left out.
@@ -51,6 +55,9 @@ func (r *result) print(w io.Writer) {
 	}
 	for _, line := range r.Skipped {
 		fmt.Fprintf(w, "left out: %s\n", line)
+	}
+	for _, line := range r.Notes {
+		fmt.Fprintf(w, "note: %s\n", line)
 	}
 	if noisy := r.noisy(); noisy > 0 {
 		fmt.Fprintf(w, "noisy: in %d of %d rows the median is %.0f %% or more above the best: measure again when the machine is quiet\n",
@@ -90,7 +97,7 @@ func (r *result) columns() []column {
 		column{"median ns/op", false, func(r *row) string { return number(r.Median) }},
 		column{"Mops/s", false, func(r *row) string { return number(perMicrosecond(r.Median)) }},
 		column{"bytes/entry", false, func(r *row) string { return number(r.BytesPerEntry) }},
-		column{"x Pando", false, func(r *row) string { return ratio(r.RatioMedian) }})
+		r.ratioColumn())
 	for _, e := range r.extra {
 		cols = append(cols, column{e.name, false, func(r *row) string {
 			if v, ok := r.Extra[e.name]; ok {
@@ -102,15 +109,28 @@ func (r *result) columns() []column {
 	return cols
 }
 
+// ratioColumn compares rows with the reference.
+func (r *result) ratioColumn() column {
+	if r.faster == "" {
+		return column{"x Pando", false, func(r *row) string { return ratio(r.RatioMedian) }}
+	}
+	return column{r.faster, false, func(r *row) string {
+		if r.RatioMedian == 0 {
+			return "-"
+		}
+		return ratio(1 / r.RatioMedian)
+	}}
+}
+
 // writeTable aligns the columns. A column that has no value in any row is left out.
 func writeTable(w io.Writer, cols []column, rows []*row) {
 	var heads []column
 	var widths []int
 	for _, c := range cols {
-		width, empty := len(c.head), true
+		width, empty := utf8.RuneCountInString(c.head), true
 		for _, r := range rows {
 			text := c.cell(r)
-			width = max(width, len(text))
+			width = max(width, utf8.RuneCountInString(text))
 			empty = empty && text == "-"
 		}
 		if !empty {
@@ -137,7 +157,7 @@ func writeTable(w io.Writer, cols []column, rows []*row) {
 }
 
 func pad(text string, width int, left bool) string {
-	gap := strings.Repeat(" ", max(0, width-len(text)))
+	gap := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 	if left {
 		return text + gap
 	}
@@ -173,6 +193,9 @@ func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
 
 // percent writes a share of a hundred, 0 included.
 func percent(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+
+// plain writes two figures behind the point, 0 included.
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 func count(n int) string {
 	if n == 0 {

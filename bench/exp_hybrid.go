@@ -1,0 +1,185 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// namePandoHybrid is the schedule of the HB+-tree paper: inner levels on the
+// GPU, leaves on the CPU.
+const namePandoHybrid = "Pando Hybrid"
+
+// hybridRig is a tree as Frozen builds it, and what asks it: the CPU, and
+// schedules that share the work between CPU and GPU. Pando's face would do the
+// same, but lets nobody choose the plan, and holds a tree for each of them.
+type hybridRig[W word] struct {
+	*bulk[W]
+	rig    *gpuRig
+	tree   *implicit.Tree[W]
+	cpu    *exec.CPU[W, W]
+	image  exec.Image
+	opened []*exec.GPU[W, W]
+}
+
+// schedule is one of CPU and GPU together.
+type schedule[W word] = exec.GPU[W, W]
+
+// eachHybrid calls body with a rig for each size that there is room for.
+func eachHybrid[W word](g *gpuRig, body func(*hybridRig[W]) error) error {
+	const trees = 1 + 1.25 // the pairs, and a tree of them
+	return eachFitting(g.s, trees*pairBytes[W](), bulkBytes[W](), func(d *dataset[W]) error {
+		return g.clear(len(d.keys), withHybrid(g, d, body))
+	})
+}
+
+// eachFitting calls body for each size that fits into free memory, at so many
+// bytes an entry and a query. A line says which do not.
+func eachFitting[W word](s *session, perEntry float64, perQuery int, body func(d *dataset[W]) error) error {
+	for _, n := range s.sizes {
+		debug.FreeOSMemory() // what the last size took
+		need, free := int64(perEntry*float64(n))+int64(perQuery)*int64(s.queries), freeMemory()
+		if need > free {
+			s.skip("n %s, %d bits: needs about %s, %s of memory are free", sizeText(n), bitsOf[W](), gib(need), gib(free))
+			continue
+		}
+		d, err := newDataset[W](s, n)
+		if err != nil {
+			s.skip("%v", err)
+			continue
+		}
+		if err := body(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func withHybrid[W word](g *gpuRig, d *dataset[W], body func(*hybridRig[W]) error) (err error) {
+	g.s.say("building %s, %s ...", namePando, sizeText(len(d.keys)))
+	tree, err := buildTree(d, implicit.Config{Workers: allCores()})
+	if err != nil {
+		return err
+	}
+	defer tree.Release()
+	h := &hybridRig[W]{bulk: newBulk(g.s, d), rig: g, tree: tree,
+		cpu:   exec.NewCPU(order.NewCodec[W, W](), tree, len(d.keys), allCores()),
+		image: exec.Image{Tree: &tree.Tree, Bytes: bitsOf[W]() / 8}}
+	h.image.Memory, h.image.Vals = tree.Memory()
+	defer func() {
+		for _, gpu := range h.opened { // a second Close does nothing
+			err = errors.Join(err, gpu.Close())
+		}
+	}()
+	return body(h)
+}
+
+// open copies levels of the tree to the GPU, until the rig is done with.
+func (h *hybridRig[W]) open(keep exec.Keep) (*schedule[W], error) {
+	dev, err := h.s.openGPU()
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := exec.NewGPU(h.cpu, exec.Stepped[W](h.tree), dev, h.image, keep)
+	if err == nil {
+		h.opened = append(h.opened, gpu)
+	}
+	return gpu, err
+}
+
+// hybrid opens a schedule whose GPU holds the inner levels, as many as fit.
+func (h *hybridRig[W]) hybrid() (*schedule[W], error) {
+	free, err := h.rig.dev.FreeBytes()
+	if err != nil {
+		return nil, err
+	}
+	return h.open(h.image.Inner(free))
+}
+
+// sampleKeys is the size of the sample that Pando finds its plan with, and
+// streamSample tells it apart from the queries of a round.
+const (
+	sampleKeys   = 512 * kilo
+	streamSample = 1 << 19
+)
+
+// sample gives random keys, no more than a round asks for.
+func (h *hybridRig[W]) sample() []W {
+	keys := make([]W, min(sampleKeys, 4*len(h.d.keys), h.s.queries))
+	drawPieces(h.s.seed, streamSample, keys, h.d.hits)
+	return keys
+}
+
+// balanced opens a hybrid that runs by the plan Balance finds, as
+// On(Hybrid(0)) does, and gives the least batch for which that is faster than
+// the CPU. The plan is found on a schedule of its own: it stays as it is then,
+// where a schedule would look for another one when queries change.
+func (h *hybridRig[W]) balanced() (gpu *schedule[W], least int, err error) {
+	finder, err := h.hybrid()
+	if err != nil {
+		return nil, 0, err
+	}
+	sample := h.sample()
+	plan, err := finder.Balance(sample)
+	if err != nil {
+		return nil, 0, err
+	}
+	least = finder.Crossover(sample)
+	if err := finder.Close(); err != nil {
+		return nil, 0, err
+	}
+	if gpu, err = h.hybrid(); err != nil {
+		return nil, 0, err
+	}
+	return gpu, least, gpu.Use(plan)
+}
+
+// onCPU is the row that others are compared with.
+func (h *hybridRig[W]) onCPU() *subject {
+	sub := h.subject(namePandoCPU, h.cpu, nil)
+	sub.reference = true
+	return sub
+}
+
+// by is a subject that answers by a plan.
+func (h *hybridRig[W]) by(name string, gpu *schedule[W], plan exec.Plan) *subject {
+	return h.subject(name, gpu, func() error { return gpu.Use(plan) })
+}
+
+// times gives the average times of a bucket by a plan, measured on some of the
+// queries: a thousand buckets, or as many as 16M queries are.
+func (h *hybridRig[W]) times(gpu *schedule[W], plan exec.Plan) (t exec.Times, err error) {
+	keys := h.q[:min(len(h.q), max(mega, min(16*mega, 1024*plan.Bucket)))]
+	for start := time.Now(); ; {
+		if t, err = gpu.Measure(keys, plan); err != nil || time.Since(start) >= h.s.warmUp {
+			return t, err
+		}
+	}
+}
+
+// The further columns of the hybrid experiments. Times are in microseconds.
+const (
+	colBucketTime = "latency µs"
+	colUpper      = "D"
+	colShare      = "R"
+)
+
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
+
+// setSplit says who takes which levels.
+func setSplit(r *row, s exec.Split) {
+	r.set(colUpper, float64(s.Upper))
+	r.set(colShare, s.Share)
+}
+
+// describe says in words what a GPU holds of a tree.
+func (h *hybridRig[W]) describe(gpu *schedule[W]) string {
+	keep := gpu.Keeps()
+	return fmt.Sprintf("the GPU holds %d of %d inner levels, %.1f MiB", min(keep.Last, h.tree.Levels), h.tree.Levels,
+		float64(h.image.Size(keep))/mega)
+}
