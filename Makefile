@@ -9,7 +9,7 @@ test:
 
 # The packages that start goroutines, or are read by many.
 race:
-	go test -race -short . ./internal/par ./internal/arena ./internal/order ./internal/implicit ./internal/exec ./internal/device/...
+	go test -race -short . ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/implicit ./internal/exec ./internal/device/...
 
 # Pure Go, without the GPU, and without both.
 tags:
@@ -38,8 +38,13 @@ generate:
 fresh: generate
 	git diff --exit-code
 
+# Every fuzz target there is, a minute each.
 fuzz:
-	go test -run '^$$' -fuzz FuzzFrozen -fuzztime 60s .
+	for p in . ./internal/table; do \
+		for f in $$(go test -list '^Fuzz' $$p | grep ^Fuzz); do \
+			go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$p || exit 1; \
+		done; \
+	done
 
 bench:
 	cd bench && go run . run point-u64 rank-u32 single-get build memory --n 16M,64M

@@ -23,8 +23,8 @@ usage() {
 
 # unpack makes the binaries ready, once.
 unpack() {
-	find . \( -name '*.test.gz' -o -path './bin/*.gz' \) -exec gzip -df {} + && return
-	echo "run.sh: could not unpack; copy the kit to a folder that can be written" >&2
+	find . \( -name '*.test.xz' -o -path './bin/*.xz' \) -exec xz -df {} + && return
+	echo "run.sh: could not unpack with xz; copy the kit to a folder that can be written" >&2
 	exit 1
 }
 

@@ -7,8 +7,8 @@
 # Copy the folder there and start run.sh in it; `run.sh help` says what it does.
 #
 #   run.sh, ABOUT                  what to start; which source this is
-#   bin/pando.gz, bin/bench.gz
-#   PACKAGE/NAME.test.gz           where the package is in the repository, as
+#   bin/pando.xz, bin/bench.xz
+#   PACKAGE/NAME.test.xz           where the package is in the repository, as
 #   PACKAGE/testdata               tests look for their data beside them
 #
 # The binaries are packed, a third of their size, so that the kit is quickly
@@ -40,8 +40,8 @@ flags=(-trimpath -buildvcs=false '-ldflags=-s -w')
 pack() {
 	local plain packed name=${1#"$kit/"}
 	plain=$(wc -c <"$1")
-	gzip -9nf "$1"
-	packed=$(wc -c <"$1.gz")
+	xz -2 -T0 -f "$1"
+	packed=$(wc -c <"$1.xz")
 	printf '%6d kB %6d packed  %s\n' $((plain / 1000)) $((packed / 1000)) "${name#./}"
 }
 
