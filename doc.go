@@ -32,6 +32,15 @@
 // all others live in one Go slice. Batches are fastest where key and value are
 // equally wide, 4 or 8 bytes: then both are in one cache line.
 //
+// # Files
+//
+// Save writes an index to a file, whole or not at all. Open maps such a file and
+// is ready at once, whatever its size; Verify, or the option Verified, looks
+// at every byte. Values with pointers need a codec: see Values.
+//
+//	err := ix.Save("prices.pando")
+//	ix, err := pando.Open[int64, float64]("prices.pando")
+//
 // # Caveats
 //
 // The index is off the Go heap, so heap profiles do not show it: Stats does.
