@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
@@ -97,6 +98,22 @@ func everySplit[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s shape
 		if err := g.Close(); err != nil {
 			t.Error(err)
 		}
+		r.onCUDA(t, keep, batches, rng)
+	}
+}
+
+// onCUDA runs the log by every legal split on a GPU, where there is one.
+func (r *rig[K, C]) onCUDA(t *testing.T, keep Keep, sizes []int, rng *rand.Rand) {
+	t.Helper()
+	d, err := cuda.Open(0)
+	if err != nil {
+		return
+	}
+	g := r.openOn(t, d, keep)
+	for _, split := range legalSplits(keep, r.tree.Depth()) {
+		for _, way := range ways {
+			r.check(t, g, Plan{split, buckets[rng.IntN(len(buckets))], way}, sizes[rng.IntN(len(sizes))], rng)
+		}
 	}
 }
 
@@ -180,6 +197,9 @@ func largeBatches[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s sha
 				r.check(t, g, Plan{legals[rng.IntN(len(legals))], bucket, way}, sizes[rng.IntN(len(sizes))], rng)
 			}
 		}
+	}
+	for _, keep := range keeps(depth) {
+		r.onCUDA(t, keep, sizes, rng)
 	}
 	r.slowGPU(t, rng)
 	if hasty() || s.leaves == implicit.Apart {
