@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -247,6 +248,36 @@ func TestRangesOnAGPU(t *testing.T) {
 			if s := f.Stats(); s.Device != on {
 				t.Errorf("the GPU was given up: %s", s.Reason)
 			}
+		}
+	}
+}
+
+// A file that is opened for a GPU answers from there what the index answered
+// that was saved.
+func TestOpenOnAGPU(t *testing.T) {
+	interpreted(t, 1)
+	hastyPlanner(t, 100)
+	keys := evenKeys(3000)
+	c := mustFreezeOn(t, keys, On(CPU))
+	path := filepath.Join(t.TempDir(), "index.pando")
+	if err := c.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	asked := make([]uint64, 500)
+	for i := range asked {
+		asked[i] = uint64(i * 13)
+	}
+	for _, on := range []Device{GPU(0), Hybrid(0)} {
+		g, err := Open[uint64, uint64](path, On(on))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := g.Stats(); s.Device != on || s.DeviceBytes == 0 {
+			t.Errorf("On(%v): on %v, %d bytes there: %s", on, s.Device, s.DeviceBytes, s.Reason)
+		}
+		compareIndexes(t, g, c, asked)
+		if err := g.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
