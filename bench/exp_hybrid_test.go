@@ -132,7 +132,7 @@ func TestHybridSizesThatDoNotFit(t *testing.T) {
 		t.Errorf("rows %q, left out %q", names(s.rows), s.skipped)
 	}
 	s = interpreted(t, hybridSizes, 1000, 50)
-	s.openGPU = func() (device.Device, error) { return ptx.New(ptx.Memory(30 << 20)), nil } // buckets of a hybrid, but not of a GPU alone
+	s.openGPU = func() (device.Device, error) { return ptx.New(ptx.Memory(60 << 20)), nil } // buckets of a hybrid, but not of a GPU alone
 	if err := hybridSizes.run(s); err != nil {
 		t.Fatal(err)
 	}
