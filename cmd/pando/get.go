@@ -23,14 +23,25 @@ const getExample = `  pando get people.pando 42 43 -7          three keys, also 
   pando get people.pando --from keys.txt -o found.parquet
   cut -f1 asked.tsv | pando get people.pando --from - --missing null --json`
 
+// keyFile is where keys come from that are not arguments.
+type keyFile struct {
+	from, key string
+}
+
+func (k *keyFile) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&k.from, "from", "", "read keys from this `KEYFILE`; - is stdin")
+	cmd.Flags().StringVarP(&k.key, "key", "k", "", "`COL` of the keys, where --from is a table of several")
+}
+
 // getFlags are the flags of get.
 type getFlags struct {
 	place
 	output
 	input
 	selection
-	from, key, missing string
-	all                bool
+	keyFile
+	missing string
+	all     bool
 }
 
 func newGet() *cobra.Command {
@@ -47,8 +58,7 @@ func newGet() *cobra.Command {
 	f.output.flags(cmd)
 	f.input.flags(cmd, "from-format")
 	f.selection.flags(cmd)
-	cmd.Flags().StringVar(&f.from, "from", "", "read keys from this `KEYFILE`; - is stdin")
-	cmd.Flags().StringVarP(&f.key, "key", "k", "", "`COL` of the keys, where --from is a table of several")
+	f.keyFile.flags(cmd)
 	cmd.Flags().StringVar(&f.missing, "missing", "skip", "`WHAT` to do about keys that are not there: skip, null or fail")
 	cmd.Flags().BoolVar(&f.all, "all", false, "write all entries of a key that occurs several times, not only the first")
 	return cmd
@@ -160,7 +170,7 @@ type rankFlags struct {
 	place
 	output
 	input
-	from, key string
+	keyFile
 }
 
 func newRank() *cobra.Command {
@@ -176,8 +186,7 @@ func newRank() *cobra.Command {
 	f.place.flags(cmd)
 	f.output.flags(cmd)
 	f.input.flags(cmd, "from-format")
-	cmd.Flags().StringVar(&f.from, "from", "", "read keys from this `KEYFILE`; - is stdin")
-	cmd.Flags().StringVarP(&f.key, "key", "k", "", "`COL` of the keys, where --from is a table of several")
+	f.keyFile.flags(cmd)
 	return cmd
 }
 
