@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/order"
 )
@@ -45,9 +46,8 @@ func (t Times) Predict(w Way) time.Duration {
 	return took
 }
 
-// clock adds up the times of buckets.
+// clock adds up the times of the buckets of a flow, under its lock.
 type clock struct {
-	mu      sync.Mutex
 	sum     Times
 	buckets int
 	err     error
@@ -77,15 +77,11 @@ func (c *clock) arrived(s *slot) {
 	for i := range steps {
 		ms, err := s.marks[i+1].Since(s.marks[i])
 		if err != nil {
-			c.mu.Lock()
 			c.err = err
-			c.mu.Unlock()
 			return
 		}
 		steps[i] = time.Duration(ms * float64(time.Millisecond))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.sum.In += steps[0]
 	c.sum.Search += steps[1]
 	c.sum.Out += steps[2]
@@ -96,8 +92,6 @@ func (c *clock) arrived(s *slot) {
 // finished adds what the CPU took for a bucket: from its first piece to its
 // last, which is its own time only where no other bucket is under way.
 func (c *clock) finished(s *slot, workers int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.sum.Busy += time.Duration(s.busy.Load()) / time.Duration(workers)
 	c.sum.Latency += time.Since(s.begun)
 	c.sum.Fill += s.sent.Sub(s.begun)
@@ -116,7 +110,7 @@ func (g *GPU[K, C]) try(keys []K) *trial[K, C] {
 	t := &trial[K, C]{gpu: g, batch: batch[K, C]{ask: rank, keys: keys}}
 	if g.image.pairs() {
 		t.batch.ask, t.batch.vals = getPairs, make([]C, len(keys))
-		t.batch.raw = memory(t.batch.vals)
+		t.batch.raw = arena.Bytes(t.batch.vals)
 	} else {
 		t.batch.ranks = make([]int, len(keys))
 	}
