@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 )
 
@@ -43,7 +44,7 @@ func NewBuffer[T any](n int) (*Buffer[T], error) {
 	}
 	clear(raw)
 	device.Share(raw)
-	b.data, b.dev = recastBytes[T](raw), dev
+	b.data, b.dev = arena.As[T](raw), dev
 	return b, nil
 }
 
@@ -62,7 +63,7 @@ func (b *Buffer[T]) Close() error {
 	if dev == nil {
 		return nil
 	}
-	raw := rawBytes(data)
+	raw := arena.Bytes(data)
 	device.Unshare(raw)
 	return errors.Join(dev.HostFree(raw), dev.Close())
 }

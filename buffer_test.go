@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/seed"
 )
@@ -57,11 +58,11 @@ func buffer[T any](t *testing.T, n int) []T {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !b.Locked() || !device.Shared(rawBytes(b.Slice())) {
+	if !b.Locked() || !device.Shared(arena.Bytes(b.Slice())) {
 		t.Error("the GPU does not reach the buffer")
 	}
 	t.Cleanup(func() {
-		raw := rawBytes(b.Slice())
+		raw := arena.Bytes(b.Slice())
 		if err := b.Close(); err != nil || b.Close() != nil || device.Shared(raw) {
 			t.Errorf("Close: %v", err)
 		}

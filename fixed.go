@@ -170,11 +170,11 @@ func sortInto[K Key, C, P order.Code](codec order.Codec[K, C], keys []K, fill fu
 		return nil, err
 	}
 	s := &sorted[C, P]{block: block}
-	codes, spare := recastBytes[C](block.Segment(0)), recastBytes[C](block.Segment(1))
+	codes, spare := arena.As[C](block.Segment(0)), arena.As[C](block.Segment(1))
 	encode(codec, codes, keys, cfg.Workers)
 	var payload, payloadSpare []P
 	if fill != nil {
-		payload, payloadSpare = recastBytes[P](block.Segment(2)), recastBytes[P](block.Segment(3))
+		payload, payloadSpare = arena.As[P](block.Segment(2)), arena.As[P](block.Segment(3))
 		fill(payload)
 	}
 	s.codes, s.payload = order.Sort(codes, spare, payload, payloadSpare, cfg.Workers)
@@ -248,9 +248,4 @@ func sortRows[K Key, C order.Code, V any, P order.Code](e *fixed[K, C, V], keys 
 	}
 	e.keepRows(gather(vals, len(keys), s.payload))
 	return nil
-}
-
-func recastBytes[T any](b []byte) []T {
-	var t T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(t)))
 }

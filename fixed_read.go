@@ -3,6 +3,7 @@ package pando
 import (
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/order"
 )
@@ -62,7 +63,7 @@ func (e *fixed[K, C, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	}
 	*s = take[V]{entries: int(e.tree.Len), column: (*V)(e.tree.Vals), rows: e.rows, coded: e.coded, vals: vals, found: found}
 	if e.onGPU(len(keys)) && e.rows == nil && e.coded == nil {
-		hits = e.gpu.FindVals(keys, s, rawBytes(vals), found)
+		hits = e.gpu.FindVals(keys, s, arena.Bytes(vals), found)
 	} else {
 		hits = e.on(len(keys)).FindEach(keys, s)
 	}
@@ -126,14 +127,8 @@ func (e *fixed[K, C, V]) CopyOut(lo int, keys []K, vals []V) {
 	case e.coded != nil:
 		e.coded.copyOut(vals, lo)
 	default:
-		e.tree.CopyVals(rawBytes(vals), lo)
+		e.tree.CopyVals(arena.Bytes(vals), lo)
 	}
-}
-
-// rawBytes gives the memory of a slice of values without pointers.
-func rawBytes[V any](vals []V) []byte {
-	var v V
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(vals))), len(vals)*int(unsafe.Sizeof(v)))
 }
 
 // decodeOut copies keys that need to be turned back from codes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/exec"
@@ -128,7 +129,7 @@ func (e *fixed[K, C, V]) copiesFaster() bool {
 	r := &Ranges[K, V]{Keys: make([]K, runs*entries), Vals: make([]V, runs*entries), Offsets: offsets}
 	ix := &index[K, V]{engine: e, stats: Stats{Workers: e.cpu.Workers()}}
 	onCPU := func(lo, hi int) { r.fillPart(ix, first, lo, hi) }
-	there := exec.BestOf(func() { e.gpu.Entries(first, offsets, r.Keys, rawBytes(r.Vals), onCPU) })
+	there := exec.BestOf(func() { e.gpu.Entries(first, offsets, r.Keys, arena.Bytes(r.Vals), onCPU) })
 	here := exec.BestOf(func() { r.fill(ix, first) })
 	return there*5/4 < here
 }
@@ -193,6 +194,6 @@ func (e *fixed[K, C, V]) CopyRuns(first, offsets []int, keys []K, vals []V, onCP
 	if !e.copies || !e.onGPU(len(keys)) || len(keys) == 0 {
 		return false
 	}
-	e.gpu.Entries(first, offsets, keys, rawBytes(vals), onCPU)
+	e.gpu.Entries(first, offsets, keys, arena.Bytes(vals), onCPU)
 	return true
 }

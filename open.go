@@ -160,7 +160,7 @@ func openText[K Key, V any](f *file, block *arena.Block, c config, codec *valueC
 // there are entries, also where a V takes no memory.
 func mappedRows[V any](f *file, block *arena.Block) []V {
 	if k := f.index(snapshot.Rows); k >= 0 {
-		return recastBytes[V](block.Segment(k))[:f.Entries]
+		return arena.As[V](block.Segment(k))[:f.Entries]
 	}
 	if f.ValSize == 0 && f.index(snapshot.ValueOffsets) < 0 {
 		return make([]V, f.Entries)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/text"
 )
@@ -96,7 +97,7 @@ func valueParts[V any](rows []V, c *coded[V], codec *valueCodec[V]) ([]snapshot.
 	case pointerFree(t) && t.Size() == 0:
 		return nil, nil
 	case pointerFree(t):
-		return []snapshot.Part{snapshot.Memory(snapshot.Rows, rawBytes(rows))}, nil
+		return []snapshot.Part{snapshot.Memory(snapshot.Rows, arena.Bytes(rows))}, nil
 	case codec == nil:
 		return nil, fmt.Errorf("%w: %v values hold pointers; give Freeze the option Values", ErrValues, t)
 	}
@@ -113,7 +114,7 @@ func (c *valueCodec[V]) parts(rows []V) []snapshot.Part {
 		offsets = append(offsets, offsets[len(offsets)-1]+uint64(len(buf)))
 	}
 	return []snapshot.Part{
-		snapshot.Memory(snapshot.ValueOffsets, rawBytes(offsets)),
+		snapshot.Memory(snapshot.ValueOffsets, arena.Bytes(offsets)),
 		{Kind: snapshot.ValueBytes, Write: func(w io.Writer) error { return c.writeAll(w, rows, offsets) }},
 	}
 }

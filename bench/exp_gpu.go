@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 )
@@ -148,19 +149,13 @@ func (g *gpuRig) subject(name string, bytes float64, work func(ops int) error, w
 	}
 }
 
-// asBytes is a slice's memory.
-func asBytes[T any](s []T) []byte {
-	var v T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
-}
-
 // put copies a slice into device memory taken for it.
 func put[T any](g *gpuRig, s []T) (device.Ptr, error) {
-	p, err := g.alloc(len(asBytes(s)))
+	p, err := g.alloc(len(arena.Bytes(s)))
 	if err != nil {
 		return 0, err
 	}
-	return p, errors.Join(g.stream.CopyIn(p, asBytes(s)), g.stream.Synchronize())
+	return p, errors.Join(g.stream.CopyIn(p, arena.Bytes(s)), g.stream.Synchronize())
 }
 
 // readBack copies n values from device memory, part by part, and hands on each
@@ -171,7 +166,7 @@ func readBack[T word](g *gpuRig, from device.Ptr, n int, check func(first int, p
 	window := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(g.window))), len(g.window)/size)
 	for first := 0; first < n; first += len(window) {
 		part := window[:min(len(window), n-first)]
-		err := errors.Join(g.stream.CopyOut(asBytes(part), from+device.Ptr(first*size)), g.stream.Synchronize())
+		err := errors.Join(g.stream.CopyOut(arena.Bytes(part), from+device.Ptr(first*size)), g.stream.Synchronize())
 		if err == nil {
 			err = check(first, part)
 		}

@@ -177,3 +177,15 @@ func place(sizes []int, pages Pages) (offsets []int, total int64, err error) {
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// Bytes gives the memory of a slice, whose elements must not hold pointers.
+func Bytes[T any](s []T) []byte {
+	var v T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
+}
+
+// As gives memory as elements of a type without pointers, as many as fit.
+func As[T any](b []byte) []T {
+	var v T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(v)))
+}

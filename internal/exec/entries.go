@@ -3,6 +3,7 @@ package exec
 import (
 	"sort"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/order"
 )
@@ -50,7 +51,7 @@ func (j *copying[K, C]) cut(s *slot) (pieces int, ok bool) {
 	s.lo = j.next
 	s.hi = min(s.lo+j.most, len(j.keys))
 	run := sort.SearchInts(j.offsets, s.lo+1) - 1 // the last that begins at lo or before
-	starts, ends := words[uint32](s.in)[:j.most], words[uint32](s.in)[j.most:2*j.most]
+	starts, ends := arena.As[uint32](s.in)[:j.most], arena.As[uint32](s.in)[j.most:2*j.most]
 	n := 0
 	for at := s.lo; at < s.hi && n < j.most; run++ {
 		end := min(j.offsets[run+1], s.hi)
@@ -101,7 +102,7 @@ func (j *copying[K, C]) finish(s *slot, piece int) {
 		j.onCPU(s.lo+lo, s.lo+hi)
 		return
 	}
-	j.gpu.codec.DecodeSlice(j.keys[s.lo+lo:s.lo+hi], words[C](s.out)[lo:hi])
+	j.gpu.codec.DecodeSlice(j.keys[s.lo+lo:s.lo+hi], arena.As[C](s.out)[lo:hi])
 	size := j.gpu.image.Bytes
 	copy(j.raw[(s.lo+lo)*size:(s.lo+hi)*size], s.out[j.valsAt(s)+lo*size:])
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/order"
@@ -206,7 +207,7 @@ func (g *GPU[K, C]) FindVals(keys []K, sink Sink, raw []byte, found []bool) (hit
 
 // GetPairs looks keys up in a layout of pairs. found may be nil.
 func (g *GPU[K, C]) GetPairs(keys []K, vals []C, found []bool) (hits int) {
-	return g.run(batch[K, C]{ask: getPairs, keys: keys, vals: vals, raw: memory(vals), found: found})
+	return g.run(batch[K, C]{ask: getPairs, keys: keys, vals: vals, raw: arena.Bytes(vals), found: found})
 }
 
 // Down gives the reason why the GPU is no longer used, or nil.

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/order"
@@ -60,7 +61,7 @@ func (d *native) Free(p device.Ptr) error {
 }
 
 // aligned gives bytes that numbers can lie in.
-func aligned(bytes int) []byte { return memory(make([]uint64, (bytes+7)/8))[:bytes] }
+func aligned(bytes int) []byte { return arena.Bytes(make([]uint64, (bytes+7)/8))[:bytes] }
 
 // has says whether memory is part of a block.
 func (b *block) has(p device.Ptr, bytes int) bool {
@@ -206,12 +207,12 @@ func (t *nativeTree) at(p device.Ptr, bytes int) []byte {
 
 // nativeNode gives the keys of a node.
 func nativeNode[C order.Code](t *nativeTree, node uint32) []C {
-	return words[C](t.at(t.Base+device.Ptr(node)*64, 64))
+	return arena.As[C](t.at(t.Base+device.Ptr(node)*64, 64))
 }
 
 // nativeVal gives a value of the column.
 func nativeVal[V order.Code](t *nativeTree, rank uint32) V {
-	return words[V](t.at(t.Vals+device.Ptr(int(rank)*width[V]()), width[V]()))[0]
+	return arena.As[V](t.at(t.Vals+device.Ptr(int(rank)*width[V]()), width[V]()))[0]
 }
 
 // nativeDescend takes a query from a node to where the tree's levels end.
@@ -237,10 +238,10 @@ func nativeSearch[C order.Code](d *native, name string, params []byte) error {
 	t, n := nativeTree{Tree: a.tree, d: d}, int(a.n)
 	var starts []uint32
 	if t.Start != 0 {
-		starts = words[uint32](d.at(t.Start, 4*n))
+		starts = arena.As[uint32](d.at(t.Start, 4*n))
 	}
 	give := nativeResult[C](d, &t, name, &a)
-	for q, key := range words[C](d.at(a.keys, n*width[C]())) {
+	for q, key := range arena.As[C](d.at(a.keys, n*width[C]())) {
 		node, level := uint32(0), uint32(0)
 		if starts != nil {
 			node, level = starts[q], t.From
@@ -258,7 +259,7 @@ func nativeResult[C order.Code](d *native, t *nativeTree, name string, a *search
 	n := int(a.n)
 	kind := strings.TrimRight(name, "0123456789x")
 	if kind == "down" || kind == "rank" || kind == "find" {
-		out := words[uint32](d.at(a.out, 4*n))
+		out := arena.As[uint32](d.at(a.out, 4*n))
 		return func(q int, key C, node uint32) {
 			if out[q] = node; kind != "down" {
 				out[q] = kernel.NotFound
@@ -268,16 +269,16 @@ func nativeResult[C order.Code](d *native, t *nativeTree, name string, a *search
 			}
 		}
 	}
-	bits := words[uint32](d.at(a.bits, (n+31)/32*4))
+	bits := arena.As[uint32](d.at(a.bits, (n+31)/32*4))
 	switch {
 	case kind == "pairs":
-		return nativeValues[C](t, words[C](d.at(a.out, n*width[C]())), bits, func(rank uint32) C {
+		return nativeValues[C](t, arena.As[C](d.at(a.out, n*width[C]())), bits, func(rank uint32) C {
 			return nativeNode[C](t, t.Leaves+rank/t.LeafKeys)[uint32(64/width[C]()/2)+rank%t.LeafKeys]
 		})
 	case strings.HasSuffix(name, "x64"):
-		return nativeValues[C](t, words[uint64](d.at(a.out, n*8)), bits, func(rank uint32) uint64 { return nativeVal[uint64](t, rank) })
+		return nativeValues[C](t, arena.As[uint64](d.at(a.out, n*8)), bits, func(rank uint32) uint64 { return nativeVal[uint64](t, rank) })
 	}
-	return nativeValues[C](t, words[uint32](d.at(a.out, n*4)), bits, func(rank uint32) uint32 { return nativeVal[uint32](t, rank) })
+	return nativeValues[C](t, arena.As[uint32](d.at(a.out, n*4)), bits, func(rank uint32) uint32 { return nativeVal[uint32](t, rank) })
 }
 
 // nativeLeaf gives the rank of a key in its leaf, and whether it is there.
@@ -313,17 +314,17 @@ func nativeEntries[C order.Code](d *native, name string, params []byte) error {
 	if strings.HasSuffix(name, "x64") {
 		size = 8
 	}
-	first, offsets := words[uint32](d.at(a.first, 4*runs)), words[uint32](d.at(a.offsets, 4*runs))
-	keys := words[C](d.at(a.keys, int(a.n)*width[C]()))
+	first, offsets := arena.As[uint32](d.at(a.first, 4*runs)), arena.As[uint32](d.at(a.offsets, 4*runs))
+	keys := arena.As[C](d.at(a.keys, int(a.n)*width[C]()))
 	run := 0
 	for e := range a.n {
 		for run+1 < runs && offsets[run+1] <= e {
 			run++
 		}
 		rank := first[run] + e - offsets[run]
-		leaf := memory(nativeNode[C](&t, t.Leaves+rank/t.LeafKeys))
+		leaf := arena.Bytes(nativeNode[C](&t, t.Leaves+rank/t.LeafKeys))
 		slot := int(rank % t.LeafKeys)
-		keys[e] = words[C](leaf)[slot]
+		keys[e] = arena.As[C](leaf)[slot]
 		if a.vals == 0 {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/implicit"
@@ -184,7 +185,7 @@ func (r *rig[K, C]) ask(e asker[K, C], keys []K, of runs) *reply[K] {
 // values looks values up, by whatever call suits the tree.
 func (r *rig[K, C]) values(e asker[K, C], keys []K, raw []byte, found []bool) int {
 	if r.leaves == implicit.Pairs {
-		return e.GetPairs(keys, words[C](raw), found)
+		return e.GetPairs(keys, arena.As[C](raw), found)
 	}
 	sink := &column[C]{tree: r.tree, size: r.valSize, raw: raw, found: found}
 	if g, ok := e.(*GPU[K, C]); ok {

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/order"
@@ -57,11 +58,7 @@ func (g *GPU[K, C]) runBy(what batch[K, C], plan *Plan, c *clock) (hits int) {
 	j.hits.Store(0)
 	j.measure(n)
 	j.flow.reset(j, j.plan.Way, j.bucket)
-	workers := g.workers
-	if n < minShared {
-		workers = 1
-	}
-	j.flow.workers, j.flow.clock = workers, c
+	j.flow.workers, j.flow.clock = j.workers(n), c
 	j.flow.run()
 	hits = int(j.hits.Load())
 	j.batch = batch[K, C]{} // the caller's slices are not ours to keep
@@ -91,7 +88,7 @@ func (j *search[K, C]) measure(n int) {
 	j.piece = (min(max(j.bucket/j.workers(n), minBucket), maxBucket) + 31) &^ 31
 	j.past = n >= pastCaches
 	aliased := j.raw != nil && unsafe.Pointer(unsafe.SliceData(j.raw)) == unsafe.Pointer(unsafe.SliceData(j.keys))
-	j.direct = n >= smallest && !aliased && g.codec.Identity() && j.ask != rankAfter && device.Shared(memory(j.keys))
+	j.direct = n >= smallest && !aliased && g.codec.Identity() && j.ask != rankAfter && device.Shared(arena.Bytes(j.keys))
 	j.place = n >= smallest && !aliased && j.values() && device.Shared(j.raw)
 }
 
@@ -116,7 +113,7 @@ func (j *search[K, C]) cut(s *slot) (pieces int, ok bool) {
 		s.deep = n
 	}
 	if j.direct {
-		s.keysAt = memory(j.keys[s.lo:s.hi])
+		s.keysAt = arena.Bytes(j.keys[s.lo:s.hi])
 		if !j.begins() {
 			return 0, true
 		}
@@ -135,15 +132,15 @@ func (j *search[K, C]) span(s *slot, piece int) (lo, hi int) {
 // codes gives the codes of queries [lo, hi) of a bucket, as the GPU gets them.
 func (j *search[K, C]) codes(s *slot, lo, hi int) []C {
 	if s.keysAt != nil {
-		return words[C](s.keysAt)[lo:hi]
+		return arena.As[C](s.keysAt)[lo:hi]
 	}
-	return words[C](s.in)[lo:hi]
+	return arena.As[C](s.in)[lo:hi]
 }
 
 // starts gives the nodes at which the queries begin: behind the codes.
 func (j *search[K, C]) starts(s *slot) []uint32 {
 	n := s.hi - s.lo
-	return words[uint32](s.in[n*width[C]():])[:n]
+	return arena.As[uint32](s.in[n*width[C]():])[:n]
 }
 
 func (j *search[K, C]) stage(s *slot, piece int) {
@@ -160,7 +157,7 @@ func (j *search[K, C]) stage(s *slot, piece int) {
 func (j *search[K, C]) encode(codes []C, keys []K) {
 	codec := j.gpu.codec
 	if j.past && codec.Identity() {
-		simd.Copy(memory(codes), memory(keys))
+		simd.Copy(arena.Bytes(codes), arena.Bytes(keys))
 	} else {
 		codec.EncodeTo(codes, keys)
 	}
@@ -316,7 +313,7 @@ func (j *search[K, C]) answer(lo, hi int) {
 // goOn takes queries on from the nodes that the GPU has brought them to.
 func (j *search[K, C]) goOn(s *slot, lo, hi int) (hits int) {
 	g, from := j.gpu, j.plan.Lower
-	codes, nodes := j.codes(s, lo, hi), words[uint32](s.out)[lo:hi]
+	codes, nodes := j.codes(s, lo, hi), arena.As[uint32](s.out)[lo:hi]
 	lo, hi = s.lo+lo, s.lo+hi
 	switch j.ask {
 	case getPairs:
@@ -383,7 +380,7 @@ func (j *search[K, C]) takeVals(s *slot, lo, hi int) (hits int) {
 
 // takeRanks hands places on.
 func (j *search[K, C]) takeRanks(s *slot, lo, hi int) (hits int) {
-	places := words[uint32](s.out)[lo:hi]
+	places := arena.As[uint32](s.out)[lo:hi]
 	if j.ask == findEach {
 		room := j.gpu.spaces.Get().(*space[C])
 		ranks := room.ranks[:len(places)]
@@ -406,17 +403,6 @@ func (j *search[K, C]) takeRanks(s *slot, lo, hi int) (hits int) {
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
-
-// memory gives the bytes of a slice.
-func memory[T any](s []T) []byte {
-	var v T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
-}
-
-// words gives bytes as numbers.
-func words[T order.Code](b []byte) []T {
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/width[T]())
-}
 
 // width is the bytes of a code.
 func width[C order.Code]() int {

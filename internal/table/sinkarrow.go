@@ -2,12 +2,13 @@ package table
 
 import (
 	"io"
-	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/pando-index/pando/internal/arena"
 )
 
 // arrowTypes are the Arrow types of columns.
@@ -98,20 +99,15 @@ func (c *Column) validity() (*memory.Buffer, int) {
 func (c *Column) raw() []byte {
 	switch c.Type {
 	case Int64:
-		return bytesOf(c.Int64)
+		return arena.Bytes(c.Int64)
 	case Uint64:
-		return bytesOf(c.Uint64)
+		return arena.Bytes(c.Uint64)
 	case Int32:
-		return bytesOf(c.Int32)
+		return arena.Bytes(c.Int32)
 	case Uint32:
-		return bytesOf(c.Uint32)
+		return arena.Bytes(c.Uint32)
 	case Float64:
-		return bytesOf(c.Float64)
+		return arena.Bytes(c.Float64)
 	}
-	return bytesOf(c.Float32)
-}
-
-func bytesOf[T any](s []T) []byte {
-	var v T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
+	return arena.Bytes(c.Float32)
 }

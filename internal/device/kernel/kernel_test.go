@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/kernel"
@@ -73,11 +74,6 @@ func (p *place[C]) close(t *testing.T) {
 	must(t, p.set.Unload())
 }
 
-func bytesOf[T any](s []T) []byte {
-	var v T
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
-}
-
 func upload[C simd.Code](t *testing.T, d device.Device, tree *implicit.Tree[C]) *place[C] {
 	t.Helper()
 	p := &place[C]{d: d}
@@ -98,10 +94,10 @@ func upload[C simd.Code](t *testing.T, d device.Device, tree *implicit.Tree[C]) 
 // it writes found bits: what a kernel leaves alone is not read.
 func (p *place[C]) ask(t *testing.T, keys []C, outBytes int, withBits bool, launch func(keys device.Ptr, n int, out, bits device.Ptr) error) (out, bits []byte) {
 	t.Helper()
-	in := p.alloc(t, len(bytesOf(keys)))
+	in := p.alloc(t, len(arena.Bytes(keys)))
 	o, b := p.alloc(t, outBytes*len(keys)), p.alloc(t, (len(keys)+31)/32*4)
 	out, bits = make([]byte, outBytes*len(keys)), make([]byte, (len(keys)+31)/32*4)
-	must(t, p.s.CopyIn(in, bytesOf(keys)))
+	must(t, p.s.CopyIn(in, arena.Bytes(keys)))
 	must(t, launch(in, len(keys), o, b))
 	must(t, p.s.CopyOut(out, o))
 	if withBits {

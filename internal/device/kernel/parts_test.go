@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/ptx"
@@ -72,7 +73,7 @@ func beginAnywhere[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 		deep = rng.IntN(len(asked)/32+1) * 32
 	}
 	if from > 0 || deep > 0 {
-		p.tree.Start = p.put(t, bytesOf(tree.nodes(asked, from, deep)))
+		p.tree.Start = p.put(t, arena.Bytes(tree.nodes(asked, from, deep)))
 		p.tree.From, p.tree.Deep = uint32(from), uint32(deep)
 	}
 	what := fmt.Sprintf("%s, %d bits, %d keys, from level %d, %d one further, to %d", d.Info().Name, widthOf[C](), len(tree.keys), from, deep, to)
@@ -82,7 +83,7 @@ func beginAnywhere[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	got, _ := p.ask(t, asked, 4, false, func(k device.Ptr, n int, out, _ device.Ptr) error {
 		return p.set.Down(p.s, &p.params, &p.tree, widthOf[C](), k, n, out)
 	})
-	if want := bytesOf(tree.nodes(asked, to, 0)); !bytes.Equal(got, want) {
+	if want := arena.Bytes(tree.nodes(asked, to, 0)); !bytes.Equal(got, want) {
 		t.Fatalf("%s: queries come to the wrong nodes", what)
 	}
 }
@@ -144,12 +145,12 @@ func entries[C simd.Code](t *testing.T, d device.Device, leaves implicit.Leaves,
 	if len(keys) == 0 {
 		return
 	}
-	w, size := widthOf[C](), len(bytesOf(keys))
+	w, size := widthOf[C](), len(arena.Bytes(keys))
 	k, v := p.alloc(t, size), p.alloc(t, size)
-	must(t, p.set.Entries(p.s, &p.params, &p.tree, w, w, p.put(t, bytesOf(first)), p.put(t, bytesOf(offsets)), len(first), len(keys), k, v))
+	must(t, p.set.Entries(p.s, &p.params, &p.tree, w, w, p.put(t, arena.Bytes(first)), p.put(t, arena.Bytes(offsets)), len(first), len(keys), k, v))
 	gotKeys, gotVals := make([]C, len(keys)), make([]C, len(keys))
-	must(t, p.s.CopyOut(bytesOf(gotKeys), k))
-	must(t, p.s.CopyOut(bytesOf(gotVals), v))
+	must(t, p.s.CopyOut(arena.Bytes(gotKeys), k))
+	must(t, p.s.CopyOut(arena.Bytes(gotVals), v))
 	must(t, p.s.Synchronize())
 	if !slices.Equal(gotKeys, keys) || !slices.Equal(gotVals, vals) {
 		t.Fatalf("%s, %d bits, %v, %d keys: runs %d to %d: got %d, %d; want %d, %d",
@@ -204,7 +205,7 @@ func everyKernel[C simd.Code](t *testing.T, d device.Device, leaves implicit.Lea
 	if leaves == implicit.Pairs {
 		p.tree.Vals = 0
 	}
-	w, v, n, keys := widthOf[C](), 8*valBytes, len(asked), p.put(t, bytesOf(asked))
+	w, v, n, keys := widthOf[C](), 8*valBytes, len(asked), p.put(t, arena.Bytes(asked))
 	run := func(kernel string, launch func(a, b device.Ptr) error) {
 		const room = 64
 		size := 8*n + room
