@@ -1,0 +1,154 @@
+package blocked
+
+import (
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// Text is an immutable sorted list of strings (FAST paper, section 6.1),
+// searched by partial keys: the bits in which the keys of a page differ.
+//
+//	directory   for each page the partial key of its greatest key, 64 bits, in
+//	            an implicit tree; where several pages have the same, a node
+//	            with a program of its own tells them apart, and so on
+//	page        256 keys: 34 lines of 64 bytes
+//	  ┌─────────┬───────────┬────┬────┬─────┬────┬────┬─────┬─────┐
+//	  │ header: │separators:│ 16 partial keys, │ 16 offsets of    │
+//	  │ program │greatest of│ 32 bits, a line; │ full keys a      │
+//	  │ base    │each line  │ 16 lines         │ line; 16 lines   │
+//	  └─────────┴───────────┴────┴────┴─────┴────┴────┴─────┴─────┘
+//	bytes       the full keys in order, one behind the other
+//
+// A search takes the partial key of the query by the directory's program,
+// finds the page, takes the partial key again by the page's program, finds
+// the first entry whose partial key is not below, and compares the full key
+// there. Keys with equal partial keys form a run; the one asked for is found
+// among them by their full keys.
+//
+// A program leaves out bits that all keys under it have in common. A query
+// that is in the list has them, too, and so comes to where it is. Any other may
+// be led astray: that shows when full keys are compared, and Find is done; for
+// a rank, the search goes on from there by full keys, in steps that double.
+//
+// What is read after Release is zeros, and what a damaged file holds may be
+// anything: results are then nonsense, but nothing outside is touched.
+type Text struct {
+	n     int
+	count int // pages
+	pages []byte
+	bytes []byte
+	root  *implicit.Tree[uint64]
+	directory
+	first, second simd.Step // from a page to a line, and to an entry
+	blocks        []*arena.Block
+	vals          unsafe.Pointer // to be fetched for what is found
+	valSize       int
+}
+
+const (
+	lineKeys    = 16
+	pageEntries = lineKeys * lineKeys
+	pageLines   = 2 + 2*lineKeys
+	pageBytes   = pageLines * simd.LineBytes
+)
+
+// header is the first line of a page.
+type header struct {
+	simd.Program
+	Base uint64 // where the page's keys begin among the bytes,
+	End  uint32 // and where they end, from there
+	_    [12]byte
+}
+
+// page is a page as it lies in memory.
+type page struct {
+	header
+	seps     [lineKeys]uint32
+	partials [pageEntries]uint32
+	offsets  [pageEntries]uint32 // from Base
+}
+
+var _ [pageBytes]byte = [unsafe.Sizeof(page{})]byte{}
+
+// page gives page p.
+func (t *Text) page(p int) *page {
+	return (*page)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.pages)), p*pageBytes))
+}
+
+// Len is the number of strings.
+func (t *Text) Len() int { return t.n }
+
+// view gives string i where it lies; it must not be kept.
+func (t *Text) view(i int) string {
+	p := t.page(i / pageEntries)
+	slot := i % pageEntries
+	lo, hi := p.Base+uint64(p.offsets[slot]), p.Base+uint64(p.End)
+	if slot+1 < pageEntries {
+		hi = p.Base + uint64(p.offsets[slot+1])
+	}
+	if lo >= hi || hi > uint64(len(t.bytes)) {
+		return ""
+	}
+	return unsafe.String(&t.bytes[lo], hi-lo)
+}
+
+// Key gives string i, as a copy.
+func (t *Text) Key(i int) string { return string([]byte(t.view(i))) }
+
+// Append appends string i to dst.
+func (t *Text) Append(dst []byte, i int) []byte { return append(dst, t.view(i)...) }
+
+// Bytes is the memory that the list takes, in a file or not.
+func (t *Text) Bytes() int64 {
+	total := 0
+	for _, s := range t.Segments() {
+		total += len(s)
+	}
+	return int64(total)
+}
+
+// TextStats says what a list is made of, in bytes.
+type TextStats struct {
+	Directory, Pages, Keys int64
+	Levels                 int // inner levels of the directory's tree
+	Nodes                  int // further nodes of the directory
+}
+
+// Stats describes the list.
+func (t *Text) Stats() TextStats {
+	s := TextStats{Pages: int64(len(t.pages)), Keys: int64(len(t.bytes)), Levels: t.root.Depth(), Nodes: len(t.nodes) - 1}
+	s.Directory = t.Bytes() - s.Pages - s.Keys
+	return s
+}
+
+// PrefetchFrom makes Find fetch the value of each string that it finds: vals
+// is the first, size the bytes of one.
+func (t *Text) PrefetchFrom(vals unsafe.Pointer, size int) { t.vals, t.valSize = vals, size }
+
+// Release gives the memory back. Readers that are on their way get nonsense,
+// but no fault.
+func (t *Text) Release() {
+	for _, b := range t.blocks {
+		b.Release()
+	}
+}
+
+// Released says whether the memory was given back.
+func (t *Text) Released() bool { return t.blocks[0].Released() }
+
+// aim sets the steps through a page.
+func (t *Text) aim() {
+	base := unsafe.Pointer(unsafe.SliceData(t.pages))
+	lines := simd.Lines{At: 2, Page: pageLines, Shift: 4, Mask: lineKeys - 1}
+	t.first = simd.Step{
+		Base: base, Here: simd.Lines{At: 1, Page: pageLines}, Next: lines,
+		Fan: 4, Last: max(1, t.count)*lineKeys - 1,
+	}
+	t.second = simd.Step{
+		Base: base, Here: lines, Next: simd.Lines{At: 2 + lineKeys, Page: pageLines, Shift: 8, Sub: 4, Mask: lineKeys - 1},
+		Fan: 4, Last: t.n,
+	}
+}

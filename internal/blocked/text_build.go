@@ -1,0 +1,241 @@
+package blocked
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// TextConfig says how to build a list of strings.
+type TextConfig struct {
+	Pages   arena.Pages
+	Limit   int64 // most bytes to take; 0 for no limit
+	Workers int   // goroutines that build
+	Granule int   // the paper's G, for experiments; 0 for first differing bits only
+}
+
+// ErrTooLong is the error for strings whose page would be larger than 4 GiB.
+var ErrTooLong = errors.New("strings too long for one page of 4 GiB")
+
+// ErrUnsortedText is the error for strings that are not in order.
+var ErrUnsortedText = errors.New("strings are not sorted")
+
+// directoryBytes is room for a page in the directory, more than most take.
+const directoryBytes = 64
+
+// pagesFor is the number of pages for n strings.
+func pagesFor(n int) int { return (n + pageEntries - 1) / pageEntries }
+
+// smallText is the size below which huge pages would be mostly empty.
+const smallText = 4 << 20
+
+// textSizes gives the sizes of pages and bytes.
+func textSizes(keys []string) []int {
+	total := 0
+	for _, k := range keys {
+		total += len(k)
+	}
+	return []int{pagesFor(len(keys)) * pageBytes, total}
+}
+
+func (cfg *TextConfig) pagesFor(sizes []int) arena.Pages {
+	if sizes[0]+sizes[1] < smallText {
+		return arena.Small
+	}
+	return cfg.Pages
+}
+
+// TextNeed gives the bytes that a list of these strings takes, but for a rare
+// surplus of its directory.
+func TextNeed(keys []string, cfg TextConfig) (int64, error) {
+	sizes := textSizes(keys)
+	need, err := arena.Need(sizes, cfg.pagesFor(sizes))
+	return need + int64(pagesFor(len(keys))*directoryBytes), err
+}
+
+// BuildText makes a list of strings, in the given order; nil means as they
+// are, which must be sorted. Nothing of keys is kept.
+func BuildText(keys []string, order []int, cfg TextConfig) (*Text, error) {
+	need, err := TextNeed(keys, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Limit > 0 && need > cfg.Limit {
+		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", arena.ErrLimit, need, cfg.Limit)
+	}
+	sizes := textSizes(keys)
+	block, err := arena.New(sizes, 0, cfg.pagesFor(sizes), 0)
+	if err != nil {
+		return nil, err
+	}
+	t := &Text{n: len(keys), count: pagesFor(len(keys)), pages: block.Segment(0), bytes: block.Segment(1), blocks: []*arena.Block{block}}
+	b := &textBuilder{Text: t, keys: keys, order: order, cfg: cfg}
+	if err := b.build(); err != nil {
+		t.Release()
+		return nil, err
+	}
+	return t, nil
+}
+
+// textBuilder is a list in the making.
+type textBuilder struct {
+	*Text
+	keys  []string
+	order []int
+	cfg   TextConfig
+	lower []uint32 // links of words
+}
+
+func (b *textBuilder) build() error {
+	if err := b.buildPages(); err != nil {
+		return err
+	}
+	b.aim()
+	words := b.buildDirectory()
+	memory := b.write(len(words))
+	block, err := arena.New([]int{len(memory)}, 0, arena.Small, 0)
+	if err != nil {
+		return err
+	}
+	b.blocks = append(b.blocks, block)
+	copy(block.Segment(0), memory)
+	if b.root, err = implicit.Build(implicit.Source[uint64]{Len: len(words), Codes: words}, rootConfig(b.cfg.Workers)); err != nil {
+		return err
+	}
+	directory, _, ok := readDirectory(block.Segment(0), b.count)
+	if !ok {
+		return errors.New("blocked: a directory that cannot be read again")
+	}
+	b.directory = directory
+	return nil
+}
+
+// rootConfig is the tree of the root's words.
+func rootConfig(workers int) implicit.Config {
+	return implicit.Config{Leaves: implicit.Apart, Pages: arena.HugeAll, Workers: workers}
+}
+
+// key gives string i of the result.
+func (b *textBuilder) key(i int) string {
+	if b.order != nil {
+		i = b.order[i]
+	}
+	return b.keys[i]
+}
+
+// pagesAtOnce is the pages that a worker takes at a time.
+const pagesAtOnce = 64
+
+// buildPages writes strings and pages.
+func (b *textBuilder) buildPages() error {
+	starts := b.starts()
+	var failed atomic.Pointer[error]
+	par.Run(par.Workers(b.cfg.Workers), len(starts), par.Func(func(piece int) {
+		at := starts[piece]
+		for p := piece * pagesAtOnce; p < min((piece+1)*pagesAtOnce, b.count) && failed.Load() == nil; p++ {
+			end, err := b.fillPage(p, at)
+			if err != nil {
+				failed.Store(&err)
+			}
+			b.finishPage(p)
+			at = end
+		}
+	}))
+	if e := failed.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// starts gives for each piece of pages where its strings begin.
+func (b *textBuilder) starts() []uint64 {
+	pieces := (b.count + pagesAtOnce - 1) / pagesAtOnce
+	sums := make([]uint64, pieces+1)
+	par.Run(par.Workers(b.cfg.Workers), pieces, par.Func(func(piece int) {
+		for i := piece * pagesAtOnce * pageEntries; i < min((piece+1)*pagesAtOnce*pageEntries, b.n); i++ {
+			sums[piece+1] += uint64(len(b.key(i)))
+		}
+	}))
+	for i := range pieces {
+		sums[i+1] += sums[i]
+	}
+	return sums[:pieces]
+}
+
+// fillPage copies the strings of a page and sets their offsets.
+func (b *textBuilder) fillPage(p int, at uint64) (end uint64, err error) {
+	pg := b.page(p)
+	pg.Base, end = at, at
+	first := p * pageEntries
+	before := ""
+	if first > 0 {
+		before = b.key(first - 1)
+	}
+	for slot := range pageEntries {
+		if end-at > math.MaxUint32 {
+			return end, ErrTooLong
+		}
+		pg.offsets[slot] = uint32(end - at)
+		if first+slot >= b.n {
+			continue
+		}
+		k := b.key(first + slot)
+		if k < before {
+			return end, ErrUnsortedText
+		}
+		before = k
+		end += uint64(copy(b.bytes[end:], k))
+	}
+	if end-at > math.MaxUint32 {
+		return end, ErrTooLong
+	}
+	pg.End = uint32(end - at)
+	return end, nil
+}
+
+// finishPage chooses a page's program, and sets partial keys and separators.
+func (b *textBuilder) finishPage(p int) {
+	pg, lo, hi := b.page(p), p*pageEntries, min((p+1)*pageEntries, b.n)
+	var views [pageEntries]string
+	var which [pageEntries]int
+	for i := range hi - lo {
+		views[i] = b.view(lo + i)
+	}
+	pg.Program = chooser{bits: pageBits, granule: b.cfg.Granule, workers: 1}.program(hi-lo, func(i int) string { return views[i] })
+	simd.Extract(unsafe.Pointer(&pg.Program), 0, which[:], views[:hi-lo], pg.partials[:])
+	for i := hi - lo; i < pageEntries; i++ {
+		pg.partials[i] = math.MaxUint32
+	}
+	for line := range lineKeys - 1 {
+		pg.seps[line] = pg.partials[line*lineKeys+lineKeys-1]
+	}
+	pg.seps[lineKeys-1] = math.MaxUint32
+}
+
+// greatest gives the last string of a page.
+func (b *textBuilder) greatest(p int) string { return b.view(min((p+1)*pageEntries, b.n) - 1) }
+
+// buildDirectory makes the nodes, and gives the root's words.
+func (b *textBuilder) buildDirectory() (words []uint64) {
+	b.nodes = []node{{Pages: uint32(b.count)}}
+	if b.n == 0 {
+		return nil
+	}
+	d := b.divide(0, 0, b.n)
+	b.links = append(b.links, d.links...)
+	for i, run := range d.runs { // links to nodes get their numbers now
+		if run.ambiguous() {
+			b.links[i] = b.buildNode(0, run, d.words[i], 0, b.n, 1)
+		}
+	}
+	b.links = append(b.links, b.lower...)
+	b.lower = nil
+	return d.words
+}

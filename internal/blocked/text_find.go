@@ -1,0 +1,249 @@
+package blocked
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// groupKeys is the number of queries that go through a step together.
+const groupKeys = 256
+
+// textGroup is room for queries that are searched together.
+type textGroup struct {
+	words   [groupKeys]uint64
+	partial [groupKeys]uint32
+	at      [groupKeys]int
+	ranks   [groupKeys]int
+	pending
+}
+
+var groups = sync.Pool{New: func() any { return new(textGroup) }}
+
+// Find sets ranks[i] to the place of the first string equal to keys[i], or to
+// -1 where there is none.
+func (t *Text) Find(keys []string, ranks []int) {
+	g := groups.Get().(*textGroup)
+	for len(keys) > 0 {
+		n := min(len(keys), groupKeys)
+		t.locate(g, keys[:n], ranks[:n])
+		for i, key := range keys[:n] {
+			ranks[i] = t.found(key, g.partial[i], ranks[i])
+		}
+		if t.valSize > 0 {
+			simd.FetchEach(t.vals, ranks[:n], t.valSize)
+		}
+		keys, ranks = keys[n:], ranks[n:]
+	}
+	groups.Put(g)
+}
+
+// found gives the place of a key whose search has come to entry r, or -1.
+func (t *Text) found(key string, partial uint32, r int) int {
+	at, equal := t.inRun(key, partial, r)
+	if !equal && t.loose {
+		at, equal = t.settle(key, at)
+	}
+	if !equal {
+		return -1
+	}
+	return at
+}
+
+// Rank sets ranks[i] to the number of strings below keys[i].
+func (t *Text) Rank(keys []string, ranks []int) {
+	g := groups.Get().(*textGroup)
+	for len(keys) > 0 {
+		n := min(len(keys), groupKeys)
+		t.locate(g, keys[:n], ranks[:n])
+		for i, key := range keys[:n] {
+			r, equal := t.inRun(key, g.partial[i], ranks[i])
+			if !equal {
+				r, _ = t.settle(key, r)
+			}
+			ranks[i] = r
+		}
+		keys, ranks = keys[n:], ranks[n:]
+	}
+	groups.Put(g)
+}
+
+// Seek gives the number of strings below key, and whether the one there is
+// equal to it.
+func (t *Text) Seek(key string) (rank int, equal bool) {
+	g := groups.Get().(*textGroup)
+	t.locate(g, []string{key}, g.ranks[:1])
+	rank, equal = t.inRun(key, g.partial[0], g.ranks[0])
+	groups.Put(g)
+	if !equal {
+		rank, equal = t.settle(key, rank)
+	}
+	return rank, equal
+}
+
+// After gives the number of strings up to key.
+func (t *Text) After(key string) int {
+	r, equal := t.Seek(key)
+	if !equal {
+		return r
+	}
+	return t.gallop(r, func(s string) bool { return s <= key })
+}
+
+// Prefix gives the places of the strings that begin with p: lo and up to hi.
+func (t *Text) Prefix(p string) (lo, hi int) {
+	lo, _ = t.Seek(p)
+	end := []byte(p)
+	for len(end) > 0 && end[len(end)-1] == 0xff {
+		end = end[:len(end)-1]
+	}
+	if len(end) == 0 {
+		return lo, t.n
+	}
+	end[len(end)-1]++
+	hi, _ = t.Seek(string(end))
+	return lo, max(lo, hi)
+}
+
+// locate takes a group of queries to the first entry of their page whose
+// partial key is not below theirs, and fetches the full key there.
+func (t *Text) locate(g *textGroup, keys []string, ranks []int) {
+	n := len(keys)
+	if t.n == 0 {
+		clear(ranks[:n])
+		return
+	}
+	simd.FetchStrings(keys)
+	base := unsafe.Pointer(unsafe.SliceData(t.pages))
+	clear(ranks[:n])
+	simd.Extract(unsafe.Pointer(&t.nodes[0]), 0, ranks, keys, g.words[:n])
+	t.root.Rank(g.words[:n], ranks)
+	t.enter(g, keys, ranks)
+	simd.FetchEach(base, ranks[:n], pageBytes)
+	simd.FetchEach(unsafe.Add(base, simd.LineBytes), ranks[:n], pageBytes)
+	simd.Extract(base, pageBytes, ranks, keys, g.partial[:n])
+	simd.StepDown(&t.first, g.partial[:n], ranks)
+	simd.StepDown(&t.second, g.partial[:n], ranks)
+	t.fetchKeys(g, ranks[:n])
+}
+
+// fetchKeys asks for the full keys of entries.
+func (t *Text) fetchKeys(g *textGroup, ranks []int) {
+	for i, r := range ranks {
+		if r >= t.n {
+			r = t.n - 1
+		}
+		p := t.page(r / pageEntries)
+		g.at[i] = int(p.Base) + int(p.offsets[r%pageEntries])
+	}
+	heap := unsafe.Pointer(unsafe.SliceData(t.bytes))
+	simd.FetchEach(heap, g.at[:len(ranks)], 1)
+	simd.FetchEach(unsafe.Add(heap, simd.LineBytes/2), g.at[:len(ranks)], 1)
+}
+
+// nearRun is the length from which on a run is searched by halving.
+const nearRun = 4
+
+// inRun gives the first entry from r on that is not below key, within the run
+// of entries with the same partial key; else the one behind the run.
+func (t *Text) inRun(key string, partial uint32, r int) (rank int, equal bool) {
+	if r >= t.n {
+		return t.n, false
+	}
+	p := t.page(r / pageEntries)
+	end := min((r/pageEntries+1)*pageEntries, t.n)
+	for near := r + nearRun; r < end; r++ {
+		if s := t.view(r); s >= key {
+			return r, s == key
+		}
+		if r+1 < end && p.partials[(r+1)%pageEntries] != partial {
+			return r + 1, false
+		}
+		if r == near {
+			break
+		}
+	}
+	lo, hi := min(r+1, end), end // of a long run
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if p.partials[mid%pageEntries] == partial && t.view(mid) < key {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < end && t.view(lo) == key
+}
+
+// settle gives the rank of a key by full keys, beginning at a guess.
+func (t *Text) settle(key string, r int) (rank int, equal bool) {
+	r = min(r, t.n)
+	below := func(s string) bool { return s < key }
+	if r < t.n && below(t.view(r)) {
+		r = t.gallop(r, below)
+	} else if r > 0 && !below(t.view(r-1)) {
+		r = t.back(r-1, below)
+	}
+	return r, r < t.n && t.view(r) == key
+}
+
+// gallop gives the first entry behind r for which before is false; it is true
+// for r.
+func (t *Text) gallop(r int, before func(string) bool) int {
+	step := 1
+	for r+step < t.n && before(t.view(r+step)) {
+		r += step
+		step *= 2
+	}
+	return t.halve(r+1, min(r+step, t.n), before)
+}
+
+// back gives the first entry for which before is false; it is false for r.
+func (t *Text) back(r int, before func(string) bool) int {
+	step := 1
+	for r-step >= 0 && !before(t.view(r-step)) {
+		r -= step
+		step *= 2
+	}
+	return t.halve(max(r-step, -1)+1, r, before)
+}
+
+// halve gives the first of [lo, hi) for which before is false, or hi.
+func (t *Text) halve(lo, hi int, before func(string) bool) int {
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if before(t.view(mid)) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// Work says what it takes to find keys that are in the list: the full keys
+// that are compared, where one for each key is the least.
+func (t *Text) Work(keys []string) (compared int) {
+	g := groups.Get().(*textGroup)
+	defer groups.Put(g)
+	ranks := make([]int, groupKeys)
+	for len(keys) > 0 {
+		n := min(len(keys), groupKeys)
+		t.locate(g, keys[:n], ranks[:n])
+		for i, key := range keys[:n] {
+			at, _ := t.inRun(key, g.partial[i], ranks[i])
+			compared += 1 + steps(at-ranks[i])
+		}
+		keys = keys[n:]
+	}
+	return compared
+}
+
+// steps is how many keys of a run inRun has compared to come so far.
+func steps(distance int) int {
+	if distance <= nearRun {
+		return distance
+	}
+	return nearRun + 8 // halving a page
+}
