@@ -46,7 +46,11 @@ func (c chooser) program(n int, key func(i int) string) (p simd.Program) {
 	if from > simd.MaxWindow {
 		return p
 	}
-	all := c.look(n, key, from)
+	return c.assemble(c.look(n, key, from), from)
+}
+
+// assemble makes a program of the first of the bits that count.
+func (c chooser) assemble(all masks, from int) (p simd.Program) {
 	w, left := 0, c.bits
 	for i, m := range all {
 		at := from + 8*i

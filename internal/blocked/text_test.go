@@ -171,11 +171,7 @@ func TestTextInAnyOrder(t *testing.T) {
 	if _, err := BuildText(keys, nil, TextConfig{}); err != ErrUnsortedText {
 		t.Errorf("unsorted strings: %v", err)
 	}
-	order := make([]int, len(keys))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(keys[a], keys[b]) })
+	order := TextOrder(keys, 2)
 	x, err := BuildText(keys, order, TextConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -189,5 +185,33 @@ func TestTextInAnyOrder(t *testing.T) {
 	x.Release()
 	for _, k := range keys { // must not fault
 		x.Seek(k)
+	}
+}
+
+func TestTextOrder(t *testing.T) {
+	for name, make1 := range texts {
+		rng := seed.Rand(t)
+		for _, n := range []int{0, 1, 100, fewKeys - 1, fewKeys, 3*fewKeys + 7} {
+			if n > 100 && (name == "past 64 KiB" || name == "past 4 KiB") {
+				n /= 40
+			}
+			keys := make([]string, n)
+			for i := range keys {
+				keys[i] = make1(rng, i)
+			}
+			rng.Shuffle(n, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+			want := make([]int, n)
+			for i := range want {
+				want[i] = i
+			}
+			slices.SortStableFunc(want, func(a, b int) int { return strings.Compare(keys[a], keys[b]) })
+			got := TextOrder(keys, 1+rng.IntN(3))
+			if got == nil && slices.IsSorted(want) {
+				continue
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s, %d strings: not in order", name, n)
+			}
+		}
 	}
 }
