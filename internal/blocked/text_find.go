@@ -58,15 +58,20 @@ func (t *Text) Rank(keys []string, ranks []int) {
 		n := min(len(keys), groupKeys)
 		t.locate(g, keys[:n], ranks[:n])
 		for i, key := range keys[:n] {
-			r, equal := t.inRun(key, g.partial[i], ranks[i])
-			if !equal {
-				r, _ = t.settle(key, r)
-			}
-			ranks[i] = r
+			ranks[i] = t.ranked(key, g.partial[i], ranks[i])
 		}
 		keys, ranks = keys[n:], ranks[n:]
 	}
 	groups.Put(g)
+}
+
+// ranked gives the rank of a key whose search has come to entry r.
+func (t *Text) ranked(key string, partial uint32, r int) int {
+	r, equal := t.inRun(key, partial, r)
+	if !equal {
+		r, _ = t.settle(key, r)
+	}
+	return r
 }
 
 // Seek gives the number of strings below key, and whether the one there is
