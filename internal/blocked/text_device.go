@@ -49,7 +49,13 @@ func (t *Text) ConfirmRank(keys []string, ranks []int) {
 func (t *Text) confirm(keys []string, ranks []int, end func(key string, partial uint32, r int) int) {
 	g := groups.Get().(*textGroup)
 	base := unsafe.Pointer(unsafe.SliceData(t.pages))
-	for len(keys) > 0 && t.n > 0 {
+	if t.n == 0 {
+		for i := range keys {
+			ranks[i] = end(keys[i], 0, 0)
+		}
+		keys = nil
+	}
+	for len(keys) > 0 {
 		n := min(len(keys), groupKeys)
 		for i, r := range ranks[:n] {
 			g.ranks[i] = min(r, t.n-1) / pageEntries
