@@ -21,14 +21,15 @@ type copying[K order.Key, C order.Code] struct {
 	most    int // entries of a bucket
 }
 
-// Entries copies runs of entries out of a tree whose leaves the GPU holds:
+// Entries copies runs of entries out of a tree whose leaves the GPU holds, if
+// they are not packed:
 // run i begins with entry first[i] and has offsets[i+1]-offsets[i] entries,
 // which go to keys and to raw, the memory of the values, from offsets[i] on.
 // onCPU does the same for entries [lo, hi) of the result.
 func (g *GPU[K, C]) Entries(first, offsets []int, keys []K, raw []byte, onCPU func(lo, hi int)) {
 	j := &copying[K, C]{gpu: g, first: first, offsets: offsets, keys: keys, raw: raw, onCPU: onCPU}
 	n := len(keys)
-	if g.down.Load() != nil || g.keep.Last <= g.steps.Depth() {
+	if g.down.Load() != nil || g.keep.Last <= g.steps.Depth() || g.image.Pages != nil {
 		j.rest()
 		return
 	}

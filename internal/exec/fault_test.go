@@ -28,15 +28,21 @@ func TestEveryFaultOfASplit(t *testing.T) {
 		{"upper levels", func(depth int) Keep { return Keep{0, depth - 1} }, Plan{Split{0, 0.5, -2}, 64, Pipelined}},
 		{"balanced", func(depth int) Keep { return Keep{0, depth} }, Plan{Split{1, 0.5, -1}, 64, Sequential}},
 		{"leaves", func(depth int) Keep { return Keep{1, depth + 1} }, Plan{Split{1, 0.5, 0}, 64, Doubled}},
+		{"everything", func(depth int) Keep { return Keep{0, depth + 1} }, Plan{Split{0, 0, 0}, 64, Doubled}},
 	} {
 		rng := rand.New(rand.NewPCG(start, uint64(i)))
 		pairs, column := shape{implicit.Pairs, 8, 0, 400}, shape{implicit.Apart, 8, 0, 900}
 		fast := func() device.Device { return newNative() }
 		t.Run(c.name+", pairs", func(t *testing.T) { everyFault[int64, uint64](t, rng, pairs, fast, 1, c.keep, c.Plan) })
 		t.Run(c.name+", column", func(t *testing.T) { everyFault[uint32, uint32](t, rng, column, fast, 1, c.keep, c.Plan) })
+		rows, pages := shape{implicit.Pairs, 8, blockedRows - 1, 900}, shape{implicit.Apart, 8, packedPages, 2400}
+		t.Run(c.name+", blocked", func(t *testing.T) { everyFault[int64, uint64](t, rng, rows, fast, 1, c.keep, c.Plan) })
+		t.Run(c.name+", packed", func(t *testing.T) { everyFault[uint64, uint64](t, rng, pages, fast, 1, c.keep, c.Plan) })
 		// The interpreter is late with what was queued, and takes its time.
 		late := func() device.Device { return ptx.New(ptx.Seed(rng.Uint64()), ptx.RaceCheck(false)) }
 		t.Run(c.name+", interpreter", func(t *testing.T) { everyFault[int64, uint64](t, rng, pairs, late, 4, c.keep, c.Plan) })
+		t.Run(c.name+", blocked, interpreter", func(t *testing.T) { everyFault[int64, uint64](t, rng, rows, late, 11, c.keep, c.Plan) })
+		t.Run(c.name+", packed, interpreter", func(t *testing.T) { everyFault[uint64, uint64](t, rng, pages, late, 11, c.keep, c.Plan) })
 	}
 }
 

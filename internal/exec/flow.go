@@ -318,6 +318,7 @@ type slot struct {
 	stream  device.Stream
 	marks   [4]device.Event // sent, copied in, searched, copied out
 	params  kernel.Params
+	errand  errand
 	room    int    // queries it has room for
 	in, out []byte // page-locked
 	devIn   device.Ptr
@@ -349,7 +350,7 @@ func slotBytes(room int) int64 { return int64(room) * (inBytes + outBytes) }
 // pool is the slots of a schedule: a few, shared by all batches under way.
 type pool struct {
 	dev    device.Device
-	tree   *kernel.Tree
+	favor  func(device.Stream) // what a new stream is told
 	free   chan *slot
 	closed chan struct{}
 	mu     sync.Mutex
@@ -359,8 +360,8 @@ type pool struct {
 // maxSlots lets two batches run at full flight; more share.
 const maxSlots = 2 * maxFlight
 
-func (p *pool) init(d device.Device, t *kernel.Tree) {
-	p.tree = t
+func (p *pool) init(d device.Device, favor func(device.Stream)) {
+	p.favor = favor
 	p.dev, p.free, p.closed = d, make(chan *slot, maxSlots), make(chan struct{})
 }
 
@@ -410,7 +411,7 @@ func (p *pool) grown(s *slot, room int) (*slot, error) {
 		return nil, err
 	}
 	if fresh {
-		kernel.Favor(s.stream, p.tree)
+		p.favor(s.stream)
 	}
 	return s, nil
 }

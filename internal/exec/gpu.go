@@ -28,36 +28,69 @@ type Stepped[C order.Code] interface {
 }
 
 // Image is a tree as it lies in memory, to be copied to a GPU byte for byte.
+//
+// Its levels are those of Tree and, the last, its leaves. Where there are Rows,
+// the levels above the leaves are these, and Tree describes leaves alone. Where
+// there are Pages, they are one more level, below the leaves of Tree.
 type Image struct {
 	Tree   *simd.Tree
 	Memory []byte
 	Vals   int // byte of Memory where a column of values starts; 0 for none
 	Bytes  int // of a value in the tree; 0 for none
+	Rows   []kernel.Row
+	Pages  *Pages
+}
+
+// Pages is where the pages of a packed tree lie: see kernel.Packed.
+type Pages struct {
+	Table   int // byte of Memory where their table starts; Count entries
+	Words   int // byte of Memory where the pages start; End words of 8 bytes
+	Count   int
+	End     int
+	Entries int // in all pages
 }
 
 // pairs says whether values lie in the leaves.
 func (im *Image) pairs() bool { return im.Bytes > 0 && im.Vals == 0 }
 
-// level gives the byte where a level begins; behind the leaves, where all ends.
+// depth is the number of levels above the last.
+func (im *Image) depth() int {
+	switch {
+	case len(im.Rows) > 0:
+		return len(im.Rows)
+	case im.Pages != nil:
+		return im.Tree.Levels + 1
+	}
+	return im.Tree.Levels
+}
+
+// level gives the byte where a level begins; behind the last, where all ends.
 func (im *Image) level(l int) int {
-	if l > im.Tree.Levels {
+	switch {
+	case l > im.depth():
 		return len(im.Memory)
+	case l < len(im.Rows):
+		return im.Rows[l].At * simd.LineBytes
+	case len(im.Rows) > 0:
+		return int(im.Tree.Leaves) * 8
+	case l > im.Tree.Levels:
+		return im.Pages.Table
 	}
 	return int(im.Tree.Place(l)) * 8
 }
 
 // Keep says which levels a GPU holds: those from First on, before Last. Level
-// Depth is the leaves and their values.
+// Depth is the entries: leaves, or pages, and their values.
 type Keep struct{ First, Last int }
 
 // Whole is all of a tree.
-func (im *Image) Whole() Keep { return Keep{0, im.Tree.Levels + 1} }
+func (im *Image) Whole() Keep { return Keep{0, im.depth() + 1} }
 
 // Inner is as many upper inner levels as a device with so much memory can
 // hold, beside buckets.
 func (im *Image) Inner(free int64) Keep {
 	k := Keep{}
-	for k.Last < im.Tree.Levels && im.Need(Keep{0, k.Last + 1}) <= free {
+	for k.Last < im.depth() && im.Need(Keep{0, k.Last + 1}) <= free {
 		k.Last++
 	}
 	return k
@@ -80,7 +113,8 @@ type GPU[K order.Key, C order.Code] struct {
 	keep   Keep
 	dev    device.Device
 	set    *kernel.Set
-	tree   kernel.Tree
+	tree   kernel.Tree // image.Tree on the device
+	form   form
 	plan   atomic.Pointer[Plan]
 	slots  pool
 	serial device.Stream // of the Pipelined way
@@ -102,7 +136,8 @@ func NewGPU[K order.Key, C order.Code](cpu *CPU[K, C], steps Stepped[C], dev dev
 		j.flow.of(&g.slots, g.serial, g.given, g.fail)
 		return j
 	}
-	g.slots.init(dev, &g.tree)
+	g.form = formOf(&g.image, 8*width[C]())
+	g.slots.init(dev, g.form.favor)
 	if err := g.prepare(); err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
@@ -112,6 +147,9 @@ func NewGPU[K order.Key, C order.Code](cpu *CPU[K, C], steps Stepped[C], dev dev
 
 // prepare takes what is needed, after a look whether there is room for it.
 func (g *GPU[K, C]) prepare() error {
+	if depth := g.steps.Depth(); depth != g.image.depth() {
+		return fmt.Errorf("exec: a layout of %d levels with an image of %d", depth, g.image.depth())
+	}
 	free, err := g.dev.FreeBytes()
 	if err != nil {
 		return err
@@ -119,7 +157,7 @@ func (g *GPU[K, C]) prepare() error {
 	if need := g.image.Need(g.keep); need > free {
 		return fmt.Errorf("%w: needs %d bytes, %d are free", device.ErrOutOfMemory, need, free)
 	}
-	if g.set, err = kernel.Load(g.dev); err != nil {
+	if g.set, err = kernel.Load(g.dev, g.form.sources()...); err != nil {
 		return err
 	}
 	if g.serial, err = g.dev.NewStream(); err != nil {
@@ -144,8 +182,8 @@ func (g *GPU[K, C]) upload() error {
 	if g.tree, err = kernel.NewTree(g.image.Tree, base, vals); err != nil {
 		return err
 	}
-	if len(part) == 0 {
-		return nil
+	if err := g.form.place(&g.tree, base); err != nil || len(part) == 0 {
+		return err
 	}
 	registered := g.dev.Register(part) == nil
 	err = g.serial.CopyIn(at, part)

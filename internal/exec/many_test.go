@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
@@ -54,8 +55,8 @@ func crowd(t *testing.T, d device.Device, keep func(Image) Keep, n int, alongsid
 }
 
 func whole(im Image) Keep { return im.Whole() }
-func inner(im Image) Keep { return Keep{0, im.Tree.Levels} }
-func lower(im Image) Keep { return Keep{1, im.Tree.Levels + 1} }
+func inner(im Image) Keep { return Keep{0, im.depth()} }
+func lower(im Image) Keep { return Keep{1, im.depth() + 1} }
 
 // devices runs a test on the fast device with large batches, also where it
 // keeps the CPU waiting, and on the interpreter with small ones.
@@ -212,23 +213,34 @@ func TestGPUBatchesAllocateNothing(t *testing.T) {
 		t.Skip("the race detector makes pools forget")
 	}
 	rng := seed.Rand(t)
-	r := newRig[int64, uint64](t, rng, shape{implicit.Pairs, 8, 0, 1500}, 2)
+	for _, s := range []shape{{implicit.Pairs, 8, 0, 1500}, {implicit.Pairs, 8, blockedRows - 1, 1500}, {implicit.Apart, 8, packedPages, 5000}} {
+		r := newRig[int64, uint64](t, rng, s, 2)
+		for _, keep := range []Keep{whole(r.image), inner(r.image), lower(r.image)} {
+			allocateNothing(t, r, keep)
+		}
+	}
+}
+
+func allocateNothing(t *testing.T, r *rig[int64, uint64], keep Keep) {
+	t.Helper()
+	d := newNative()
+	d.idle = true
+	g := r.openOn(t, d, keep)
 	var sink Sink = still{}
-	for _, keep := range []Keep{whole(r.image), inner(r.image), lower(r.image)} {
-		d := newNative()
-		d.idle = true
-		g := r.openOn(t, d, keep)
-		for _, n := range []int{1, 100, 20_000} {
-			keys, ranks, vals := room(n)
-			found := make([]bool, n)
-			if allocs := testing.AllocsPerRun(50, func() {
-				g.Rank(keys, ranks)
-				g.RankAfter(keys, ranks)
-				g.FindEach(keys, sink)
+	for _, n := range []int{1, 100, 20_000} {
+		keys, ranks, vals := room(n)
+		found := make([]bool, n)
+		if allocs := testing.AllocsPerRun(50, func() {
+			g.Rank(keys, ranks)
+			g.RankAfter(keys, ranks)
+			g.FindEach(keys, sink)
+			if r.leaves == implicit.Pairs {
 				g.GetPairs(keys, vals, found)
-			}); allocs >= 1 {
-				t.Errorf("GPU has %v: batch of %d: %v allocations", keep, n, allocs)
+			} else {
+				g.FindVals(keys, sink, arena.Bytes(vals), found)
 			}
+		}); allocs >= 1 {
+			t.Errorf("%v: GPU has %v: batch of %d: %v allocations", r.shape, keep, n, allocs)
 		}
 	}
 }

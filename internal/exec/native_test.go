@@ -146,11 +146,23 @@ func (s *nativeStream) CopyOut(dst []byte, src device.Ptr) (err error) {
 	return nil
 }
 
-func (s *nativeStream) CopyDevice(device.Ptr, device.Ptr, int) error { return errNative }
-func (s *nativeStream) Fill(device.Ptr, uint32, int) error           { return errNative }
-func (s *nativeStream) Wait(device.Event) error                      { return errNative }
-func (s *nativeStream) Synchronize() error                           { return nil }
-func (s *nativeStream) Close() error                                 { return nil }
+func (s *nativeStream) CopyDevice(dst, src device.Ptr, bytes int) (err error) {
+	defer noted(&err)
+	copy(s.d.at(dst, bytes), s.d.at(src, bytes))
+	return nil
+}
+
+func (s *nativeStream) Fill(dst device.Ptr, value uint32, bytes int) (err error) {
+	defer noted(&err)
+	for i := range arena.As[uint32](s.d.at(dst, bytes)) {
+		arena.As[uint32](s.d.at(dst, bytes))[i] = value
+	}
+	return nil
+}
+
+func (s *nativeStream) Wait(device.Event) error { return errNative }
+func (s *nativeStream) Synchronize() error      { return nil }
+func (s *nativeStream) Close() error            { return nil }
 
 func (s *nativeStream) Record(e device.Event) error {
 	e.(*nativeEvent).at = time.Now()
@@ -164,17 +176,26 @@ func (s *nativeStream) Launch(k device.Kernel, _ device.Grid, params []byte) (er
 	}
 	name := k.Name()
 	keys, _, _ := strings.Cut(name, "x") // entries64x32
-	wide := strings.HasSuffix(keys, "64")
-	if strings.HasPrefix(name, "entries") {
-		if wide {
-			return nativeEntries[uint64](s.d, name, params)
-		}
-		return nativeEntries[uint32](s.d, name, params)
+	if strings.HasSuffix(keys, "64") {
+		return nativeLaunch[uint64](s.d, name, params)
 	}
-	if wide {
-		return nativeSearch[uint64](s.d, name, params)
+	return nativeLaunch[uint32](s.d, name, params)
+}
+
+func nativeLaunch[C order.Code](d *native, name string, params []byte) error {
+	switch strings.TrimRight(name, "0123456789x") {
+	case "entries":
+		return nativeEntries[C](d, name, params)
+	case "blockedDown":
+		return nativeBlocked[C](d, params)
+	case "packedRank":
+		return nativePacked[C](d, params, false)
+	case "packedFind":
+		return nativePacked[C](d, params, true)
+	case "gather":
+		return nativeGather[C](d, params)
 	}
-	return nativeSearch[uint32](s.d, name, params)
+	return nativeSearch[C](d, name, params)
 }
 
 // unpack reads a kernel's arguments.

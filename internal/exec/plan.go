@@ -50,7 +50,7 @@ const (
 
 // bucketFor is the best bucket for a GPU that holds these levels.
 func (im *Image) bucketFor(k Keep) int {
-	if k.Last > im.Tree.Levels {
+	if k.Last > im.depth() {
 		return MaxBucket
 	}
 	return DefaultBucket

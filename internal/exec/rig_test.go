@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -9,7 +10,9 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
@@ -19,12 +22,26 @@ import (
 type shape struct {
 	leaves  implicit.Leaves
 	valSize int
-	fanout  int // 0 for the default
+	form    int // implicit's fanout, 0 for the default; or one of those below
 	entries int
 }
 
+// Forms of a tree that is not implicit's.
+const (
+	packedPages = -1
+	blockedRows = -1 // less the levels of lines in a page
+)
+
 func (s shape) String() string {
-	return fmt.Sprintf("%d entries, %v, values of %d bytes", s.entries, s.leaves, s.valSize)
+	return fmt.Sprintf("%d entries, %v, form %d, values of %d bytes", s.entries, s.leaves, s.form, s.valSize)
+}
+
+// layout is a tree of any form.
+type layout[C order.Code] interface {
+	Stepped[C]
+	Val(i int) unsafe.Pointer
+	Memory() (all []byte, vals int)
+	Release()
 }
 
 // rig is a tree with what asks it: the CPU's schedule, which is the reference,
@@ -32,7 +49,7 @@ func (s shape) String() string {
 type rig[K order.Key, C order.Code] struct {
 	shape
 	codec order.Codec[K, C]
-	tree  *implicit.Tree[C]
+	tree  layout[C]
 	cpu   *CPU[K, C]
 	image Image
 	held  []K
@@ -52,19 +69,49 @@ func newRig[K order.Key, C order.Code](t testing.TB, rng *rand.Rand, s shape, wo
 	for i := range vals {
 		vals[i] = rng.Uint64()
 	}
-	var err error
-	r.tree, err = implicit.Build(implicit.Source[C]{Len: s.entries, Codes: codes, Vals: unsafe.Pointer(&vals[0])},
-		implicit.Config{Leaves: s.leaves, ValSize: s.valSize, Fanout: s.fanout})
-	if err != nil {
+	src := implicit.Source[C]{Len: s.entries, Codes: codes, Vals: unsafe.Pointer(&vals[0])}
+	if err := r.build(src, implicit.Config{Leaves: s.leaves, ValSize: s.valSize}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.tree.Release)
 	r.cpu = NewCPU(r.codec, r.tree, s.entries, workers)
-	r.image = Image{Tree: &r.tree.Tree, Bytes: s.valSize}
 	r.image.Memory, r.image.Vals = r.tree.Memory()
+	r.image.Bytes = s.valSize
 	r.held = make([]K, s.entries)
 	r.codec.DecodeSlice(r.held, codes)
 	return r
+}
+
+// build makes the tree, and says how it lies.
+func (r *rig[K, C]) build(src implicit.Source[C], cfg implicit.Config) error {
+	switch {
+	case r.form == packedPages:
+		t, err := blocked.BuildPacked(src, cfg)
+		if err != nil {
+			return err
+		}
+		p := t.Places()
+		r.tree, r.image.Tree = t, &t.Top().Tree
+		r.image.Pages = &Pages{Table: p.Table, Words: p.Words, Count: p.Last + 1, End: p.End, Entries: p.Len}
+	case r.form < 0:
+		levels := blockedRows - r.form
+		t, err := blocked.Build(src, blocked.Config{Config: cfg, Geometry: blocked.Geometry{P: levels * bits.TrailingZeros(64/uint(width[C]()))}})
+		if err != nil {
+			return err
+		}
+		r.tree, r.image.Tree = t, t.Leaves()
+		for _, row := range t.Rows() {
+			r.image.Rows = append(r.image.Rows, kernel.Row(row))
+		}
+	default:
+		cfg.Fanout = r.form
+		t, err := implicit.Build(src, cfg)
+		if err != nil {
+			return err
+		}
+		r.tree, r.image.Tree = t, &t.Tree
+	}
+	return nil
 }
 
 // randomKey gives keys close together, so that some are equal, and the ends.
@@ -196,7 +243,7 @@ func (r *rig[K, C]) values(e asker[K, C], keys []K, raw []byte, found []bool) in
 
 // column is a sink that copies values out of a tree's column.
 type column[C order.Code] struct {
-	tree  *implicit.Tree[C]
+	tree  layout[C]
 	size  int
 	raw   []byte
 	found []bool

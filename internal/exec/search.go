@@ -173,7 +173,9 @@ func (j *search[K, C]) descend(s *slot, lo, hi int, codes []C) {
 	room := j.gpu.spaces.Get().(*space[C])
 	places := room.ranks[:len(codes)]
 	deep := min(max(s.deep-lo, 0), len(codes))
-	j.gpu.steps.Descend(0, j.plan.Upper+1, codes[:deep], places)
+	if deep > 0 { // else there may be no such level
+		j.gpu.steps.Descend(0, j.plan.Upper+1, codes[:deep], places)
+	}
 	j.gpu.steps.Descend(0, j.plan.Upper, codes[deep:], places[deep:])
 	starts := j.starts(s)[lo:hi]
 	for i, p := range places {
@@ -222,26 +224,6 @@ func (j *search[K, C]) send(s *slot, st device.Stream) error {
 // bitsAt is where found bits begin in a bucket's results: behind the values, so
 // that both come back in one copy.
 func (j *search[K, C]) bitsAt(n int) int { return (n*j.gpu.image.Bytes + 3) &^ 3 }
-
-func (j *search[K, C]) launch(s *slot, st device.Stream, n int) error {
-	g, t, bits := j.gpu, j.gpu.tree, 8*width[C]()
-	if j.begins() {
-		t.Start, t.From, t.Deep = s.devIn+device.Ptr(n*width[C]()), uint32(j.plan.Upper), uint32(s.deep)
-	}
-	found := s.devOut + device.Ptr(j.bitsAt(n))
-	switch {
-	case !j.whole():
-		t.Levels = uint32(j.plan.Lower)
-		return g.set.Down(st, &s.params, &t, bits, s.devIn, n, s.devOut)
-	case j.ask == getPairs:
-		return g.set.Pairs(st, &s.params, &t, bits, s.devIn, n, s.devOut, found)
-	case j.raw != nil:
-		return g.set.Apart(st, &s.params, &t, bits, 8*g.image.Bytes, s.devIn, n, s.devOut, found)
-	case j.ask == findEach:
-		return g.set.Find(st, &s.params, &t, bits, s.devIn, n, s.devOut)
-	}
-	return g.set.Rank(st, &s.params, &t, bits, s.devIn, n, s.devOut)
-}
 
 // fetch copies results back.
 func (j *search[K, C]) fetch(s *slot, st device.Stream, n int) error {

@@ -78,6 +78,19 @@ func TestEverySplitGivesWhatTheCPUGives(t *testing.T) {
 		{"five, column", everySplit[uint32, uint32], shape{implicit.Apart, 4, 0, 5}},
 		{"no pairs", everySplit[uint64, uint64], shape{implicit.Pairs, 8, 0, 0}},
 		{"no entries, column", everySplit[int32, uint32], shape{implicit.Apart, 8, 0, 0}},
+		{"int64 blocked pairs", everySplit[int64, uint64], shape{implicit.Pairs, 8, blockedRows - 1, 1500}},
+		{"uint32 blocked pairs", everySplit[uint32, uint32], shape{implicit.Pairs, 4, blockedRows - 2, 3000}},
+		{"uint64 blocked column of 4", everySplit[uint64, uint64], shape{implicit.Apart, 4, blockedRows - 2, 5000}},
+		{"int32 blocked column of 8", everySplit[int32, uint32], shape{implicit.Apart, 8, blockedRows - 1, 5000}},
+		{"uint32 blocked alone", everySplit[uint32, uint32], shape{implicit.Apart, 0, blockedRows - 3, 5000}},
+		{"one blocked pair", everySplit[uint64, uint64], shape{implicit.Pairs, 8, blockedRows - 1, 1}},
+		{"no blocked entries", everySplit[uint32, uint32], shape{implicit.Apart, 4, blockedRows - 1, 0}},
+		{"uint32 packed", everySplit[uint32, uint32], shape{implicit.Apart, 0, packedPages, 3000}},
+		{"uint32 packed, column of 8", everySplit[uint32, uint32], shape{implicit.Apart, 8, packedPages, 9000}},
+		{"int64 packed, column of 8", everySplit[int64, uint64], shape{implicit.Apart, 8, packedPages, 5000}},
+		{"uint64 packed, column of 4", everySplit[uint64, uint64], shape{implicit.Apart, 4, packedPages, 20_000}},
+		{"five packed, column", everySplit[int32, uint32], shape{implicit.Apart, 4, packedPages, 5}},
+		{"nothing packed, column", everySplit[uint64, uint64], shape{implicit.Apart, 8, packedPages, 0}},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.run(t, rand.New(rand.NewPCG(start, uint64(i))), s.shape) })
 	}
@@ -139,6 +152,8 @@ func TestEveryBucketAndWay(t *testing.T) {
 	rng := seed.Rand(t)
 	t.Run("int64", func(t *testing.T) { everyBucket[int64, uint64](t, rng, shape{implicit.Pairs, 8, 0, 900}) })
 	t.Run("uint32", func(t *testing.T) { everyBucket[uint32, uint32](t, rng, shape{implicit.Apart, 8, 0, 900}) })
+	t.Run("blocked", func(t *testing.T) { everyBucket[int64, uint64](t, rng, shape{implicit.Pairs, 8, blockedRows - 1, 900}) })
+	t.Run("packed", func(t *testing.T) { everyBucket[uint64, uint64](t, rng, shape{implicit.Apart, 8, packedPages, 5000}) })
 }
 
 func everyBucket[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s shape) {
@@ -177,6 +192,8 @@ func TestLargeBatches(t *testing.T) {
 		{"int64 pairs", largeBatches[int64, uint64], shape{implicit.Pairs, 8, 0, 20_000}},
 		{"uint64 pairs", largeBatches[uint64, uint64], shape{implicit.Pairs, 8, 0, 20_000}},
 		{"uint32 column of 8", largeBatches[uint32, uint32], shape{implicit.Apart, 8, 0, 20_000}},
+		{"uint64 blocked pairs", largeBatches[uint64, uint64], shape{implicit.Pairs, 8, blockedRows - 2, 20_000}},
+		{"int32 packed, column of 4", largeBatches[int32, uint32], shape{implicit.Apart, 4, packedPages, 80_000}},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.run(t, rand.New(rand.NewPCG(start, uint64(i))), s.shape) })
 	}

@@ -6,6 +6,7 @@
 #define __shared__ __attribute__((shared))
 #define inlined __device__ __attribute__((always_inline)) inline
 #define inline_device static inlined
+#define unrolled _Pragma("unroll")
 #define launch_bounds(threads) __attribute__((launch_bounds(threads)))
 
 typedef unsigned char u8;
@@ -35,6 +36,13 @@ inline_device void load(const u32 *p, u32 (&v)[2]) {
 }
 inline_device void load(const u64 *p, u64 (&v)[1]) {
 	asm("ld.global.nc.u64 %0, [%1];" : "=l"(v[0]) : "l"(p));
+}
+// loadIf is a load without a branch, so that others need not wait for it; 0
+// where there is nothing to load.
+inline_device u64 loadIf(const u64 *p, bool there) {
+	u64 v;
+	asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.u64 %0, 0; @p ld.global.nc.u64 %0, [%1]; }" : "=&l"(v) : "l"(p), "r"((u32)there));
+	return v;
 }
 inline_device void load16(const u32 *p, u32 *v) {
 	asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "l"(p));

@@ -4,6 +4,7 @@
 package kernel
 
 //go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -S search.cu -o search.ptx
+//go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -S blocked.cu -o blocked.ptx
 
 import (
 	_ "embed"
@@ -19,8 +20,17 @@ import (
 //go:embed search.ptx
 var searchPTX string
 
-// PTX is the code of all kernels.
-func PTX() string { return searchPTX }
+// Source is kernels that are compiled together. A device compiles them once
+// more, for itself, when they are loaded: so each layout loads what it needs.
+type Source struct {
+	ptx   string
+	names []string
+}
+
+// search is what every layout needs: the kernels of search.cu.
+var search = Source{searchPTX, []string{"rank32", "rank64", "find32", "find64", "pairs32", "pairs64", "down32", "down64",
+	"apart32x32", "apart32x64", "apart64x32", "apart64x64",
+	"entries32x32", "entries32x64", "entries64x32", "entries64x64"}}
 
 // Tree is a tree in a device's memory, as the kernels take it: struct Tree of
 // search.cu, field by field.
@@ -84,53 +94,74 @@ func Favor(st device.Stream, t *Tree) {
 // NotFound is what Find gives for a key that is not there.
 const NotFound = math.MaxUint32
 
-// Set is all kernels, loaded on a device.
+// Set is kernels, loaded on a device.
 type Set struct {
 	// MaxBlocks bounds the blocks of a search, 0 for none: to see what a smaller
 	// GPU would do.
 	MaxBlocks int
 
-	module  device.Module
+	modules []device.Module
 	kernels map[string]device.Kernel
 }
-
-var names = []string{"rank32", "rank64", "find32", "find64", "pairs32", "pairs64", "down32", "down64",
-	"apart32x32", "apart32x64", "apart64x32", "apart64x64",
-	"entries32x32", "entries32x64", "entries64x32", "entries64x64"}
 
 // blockThreads is the number of threads in a block: the kernels' launch bound.
 // A grid has a thread for each query: blocks that come and go keep the device
 // busier than a few that loop (27.8 against 20.8 G ranks a second on an H200).
 const blockThreads = 256
 
-// Load makes all kernels ready on a device.
-func Load(d device.Device) (*Set, error) {
-	m, err := d.Load(searchPTX)
-	if err != nil {
-		return nil, err
-	}
-	s := &Set{module: m, kernels: map[string]device.Kernel{}}
-	for _, n := range names {
-		if s.kernels[n], err = m.Kernel(n); err != nil {
-			return nil, errors.Join(err, m.Unload())
+// Load makes the kernels of search.cu ready on a device, and those of other
+// sources.
+func Load(d device.Device, more ...Source) (*Set, error) {
+	s := &Set{kernels: map[string]device.Kernel{}}
+	for _, src := range append([]Source{search}, more...) {
+		if err := s.add(d, src); err != nil {
+			return nil, errors.Join(err, s.Unload())
 		}
 	}
 	return s, nil
 }
 
+func (s *Set) add(d device.Device, src Source) error {
+	m, err := d.Load(src.ptx)
+	if err != nil {
+		return err
+	}
+	s.modules = append(s.modules, m)
+	for _, n := range src.names {
+		if s.kernels[n], err = m.Kernel(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Unload frees the kernels.
-func (s *Set) Unload() error { return s.module.Unload() }
+func (s *Set) Unload() (err error) {
+	for _, m := range s.modules {
+		err = errors.Join(err, m.Unload())
+	}
+	return err
+}
 
 // Params is room for the arguments of one launch. A caller keeps one for each
 // stream and hands it in, so that a launch allocates nothing.
 type Params struct {
+	search  searchParams
+	copy    copyParams
+	blocked blockedParams
+	packed  packedParams
+	gather  gatherParams
+	text    textParams
+}
+
+// searchParams are the arguments of a search in an implicit tree.
+type searchParams struct {
 	tree Tree
 	keys device.Ptr
 	n    uint32
 	_    uint32
 	out  device.Ptr
-	bits device.Ptr
-	copy copyParams
+	bits device.Ptr // some have none
 }
 
 // copyParams are the arguments of Entries.
@@ -141,23 +172,30 @@ type copyParams struct {
 	keys, vals     device.Ptr
 }
 
-// searchBytes is what of Params a search takes.
-const searchBytes = unsafe.Offsetof(Params{}.copy)
-
-// launch runs a kernel over n queries. Kernels without found bits have one
+// launch runs a search over n queries. Kernels without found bits have one
 // parameter less.
 func (s *Set) launch(st device.Stream, name string, p *Params, t *Tree, keys device.Ptr, n int, out, bits device.Ptr) error {
-	p.tree, p.keys, p.n, p.out, p.bits = *t, keys, uint32(n), out, bits
-	size := searchBytes
+	a := &p.search
+	a.tree, a.keys, a.n, a.out, a.bits = *t, keys, uint32(n), out, bits
+	size := unsafe.Sizeof(*a)
 	if bits == 0 {
-		size = unsafe.Offsetof(p.bits)
+		size = unsafe.Offsetof(a.bits)
 	}
+	return s.start(st, name, n, unsafe.Slice((*byte)(unsafe.Pointer(a)), size))
+}
+
+// start runs a kernel that takes queries in rounds: it may have fewer threads
+// than queries.
+func (s *Set) start(st device.Stream, name string, n int, args []byte) error {
 	grid := gridOf(n)
 	if s.MaxBlocks > 0 {
 		grid.Blocks = min(grid.Blocks, s.MaxBlocks)
 	}
-	return st.Launch(s.kernels[name], grid, unsafe.Slice((*byte)(unsafe.Pointer(p)), size))
+	return st.Launch(s.kernels[name], grid, args)
 }
+
+// argsOf gives arguments as they lie.
+func argsOf[P any](p *P) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(p)), unsafe.Sizeof(*p)) }
 
 // gridOf is a grid with a thread for each of n.
 func gridOf(n int) device.Grid {
@@ -200,7 +238,7 @@ func (s *Set) Down(st device.Stream, p *Params, t *Tree, bits int, keys device.P
 func (s *Set) Entries(st device.Stream, p *Params, t *Tree, bits, valBits int, first, offsets device.Ptr, ranges, n int, keys, vals device.Ptr) error {
 	p.copy = copyParams{tree: *t, first: first, offsets: offsets, ranges: uint32(ranges), n: uint32(n), keys: keys, vals: vals}
 	name := pick(bits, pick(valBits, "entries32x32", "entries32x64"), pick(valBits, "entries64x32", "entries64x64"))
-	return st.Launch(s.kernels[name], gridOf(n), unsafe.Slice((*byte)(unsafe.Pointer(&p.copy)), unsafe.Sizeof(p.copy)))
+	return st.Launch(s.kernels[name], gridOf(n), argsOf(&p.copy))
 }
 
 func pick(bits int, narrow, wide string) string {

@@ -176,6 +176,8 @@ func TestGPUEqualsInterpreter(t *testing.T) {
 			func(d device.Device) []named { return everyKernel[uint64](t, d, implicit.Pairs, 8, start+s) },
 			func(d device.Device) []named { return everyKernel[uint64](t, d, implicit.Apart, 4, start+s) },
 			func(d device.Device) []named { return everyKernel[uint64](t, d, implicit.Apart, 8, start+s) },
+			func(d device.Device) []named { return everyBlocked[uint32](t, d, start+s) },
+			func(d device.Device) []named { return everyBlocked[uint64](t, d, start+s) },
 		} {
 			want, got := run(d), run(g)
 			for i := range want {
@@ -207,15 +209,7 @@ func everyKernel[C simd.Code](t *testing.T, d device.Device, leaves implicit.Lea
 	}
 	w, v, n, keys := widthOf[C](), 8*valBytes, len(asked), p.put(t, arena.Bytes(asked))
 	run := func(kernel string, launch func(a, b device.Ptr) error) {
-		const room = 64
-		size := 8*n + room
-		both := p.alloc(t, 2*size)
-		must(t, p.s.Fill(both, rng.Uint32(), 2*size))
-		must(t, launch(both, both+device.Ptr(size)))
-		memory := make([]byte, 2*size)
-		must(t, p.s.CopyOut(memory, both))
-		must(t, p.s.Synchronize())
-		out = append(out, named{kernel, memory})
+		out = append(out, p.dirty(t, kernel, 8*n+64, rng.Uint32(), launch))
 	}
 	name := fmt.Sprintf(" of %d bits, %v, values of %d bits", w, leaves, v)
 	run("rank"+name, func(a, _ device.Ptr) error { return p.set.Rank(p.s, &p.params, &p.tree, w, keys, n, a) })
