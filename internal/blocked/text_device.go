@@ -61,7 +61,7 @@ func (t *Text) confirm(keys []string, ranks []int, end func(key string, partial 
 			g.ranks[i] = min(r, t.n-1) / pageEntries
 		}
 		simd.Extract(base, pageBytes, g.ranks[:n], keys[:n], g.partial[:n])
-		t.fetchKeys(g, ranks[:n])
+		t.fetchKeys(g, keys[:n], ranks)
 		for i, key := range keys[:n] {
 			ranks[i] = end(key, g.partial[i], ranks[i])
 		}

@@ -130,11 +130,13 @@ func (t *Text) locate(g *textGroup, keys []string, ranks []int) {
 	simd.Extract(base, pageBytes, ranks, keys, g.partial[:n])
 	simd.StepDown(&t.first, g.partial[:n], ranks)
 	simd.StepDown(&t.second, g.partial[:n], ranks)
-	t.fetchKeys(g, ranks[:n])
+	t.fetchKeys(g, keys, ranks)
 }
 
-// fetchKeys asks for the full keys of entries.
-func (t *Text) fetchKeys(g *textGroup, ranks []int) {
+// fetchKeys asks for the full keys of entries: as much of each as there is of
+// the query, whose length a hit has.
+func (t *Text) fetchKeys(g *textGroup, keys []string, ranks []int) {
+	ranks = ranks[:len(keys)]
 	for i, r := range ranks {
 		if r >= t.n {
 			r = t.n - 1
@@ -144,7 +146,10 @@ func (t *Text) fetchKeys(g *textGroup, ranks []int) {
 	}
 	heap := unsafe.Pointer(unsafe.SliceData(t.bytes))
 	simd.FetchEach(heap, g.at[:len(ranks)], 1)
-	simd.FetchEach(unsafe.Add(heap, simd.LineBytes/2), g.at[:len(ranks)], 1)
+	for i, k := range keys {
+		g.at[i] += max(len(k), 1) - 1
+	}
+	simd.FetchEach(heap, g.at[:len(ranks)], 1)
 }
 
 // nearRun is the length from which on a run is searched by halving.
@@ -159,8 +164,12 @@ func (t *Text) inRun(key string, partial uint32, r int) (rank int, equal bool) {
 	p := t.page(r / pageEntries)
 	end := min((r/pageEntries+1)*pageEntries, t.n)
 	for near := r + nearRun; r < end; r++ {
-		if s := t.view(r); s >= key {
-			return r, s == key
+		s := t.view(r)
+		if s == key {
+			return r, true
+		}
+		if s > key {
+			return r, false
 		}
 		if r+1 < end && p.partials[(r+1)%pageEntries] != partial {
 			return r + 1, false

@@ -121,6 +121,7 @@ func (t *Text) enter(g *textGroup, keys []string, places []int) {
 		wait++
 	}
 	for depth := 0; wait > 0 && depth <= maxDepth; depth++ {
+		t.fetchNodes(g, wait)
 		simd.Extract(unsafe.Pointer(&t.nodes[0]), nodeBytes, g.node[:wait], g.keys[:wait], g.word[:wait])
 		wait = t.choose(g, wait, places)
 	}
@@ -128,6 +129,16 @@ func (t *Text) enter(g *textGroup, keys []string, places []int) {
 		places[g.query[i]] = last
 	}
 	clear(g.keys[:]) // strings are not ours to keep
+}
+
+// fetchNodes asks for the nodes that queries wait at, then for their words.
+func (t *Text) fetchNodes(g *textGroup, wait int) {
+	simd.FetchEach(unsafe.Pointer(&t.nodes[0]), g.node[:wait], nodeBytes)
+	for i, x := range g.node[:wait] {
+		n := &t.nodes[x]
+		g.at[i] = int(n.Words) + int(n.Count)/2
+	}
+	simd.FetchEach(unsafe.Pointer(unsafe.SliceData(t.words)), g.at[:wait], 8)
 }
 
 // choose takes queries through one node each, and keeps those that come to

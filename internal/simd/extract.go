@@ -86,7 +86,7 @@ func Extract[C Code](programs unsafe.Pointer, stride int, which []int, keys []st
 	extractAsm((*byte)(programs), stride, &which[0], &keys[0], len(keys), wide[C](), bytes(&partial[0]))
 }
 
-// FetchStrings asks for the first line of each string.
+// FetchStrings asks for the first line of each string, and for its last.
 func FetchStrings(keys []string) {
 	if active != Go && len(keys) > 0 {
 		fetchStringsAsm(&keys[0], len(keys))

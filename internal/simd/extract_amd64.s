@@ -520,7 +520,9 @@ TEXT ·fetchStrings(SB), NOSPLIT, $0-16
 
 string:
 	MOVQ       (AX), DX
+	MOVQ       8(AX), BX
 	PREFETCHT0 (DX)
+	PREFETCHT0 -1(DX)(BX*1)
 	ADDQ       $0x10, AX
 	DECQ       CX
 	JNE        string

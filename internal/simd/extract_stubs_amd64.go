@@ -14,7 +14,7 @@ func extract32(programs *byte, stride int, which *int, keys *string, n int, out 
 //go:noescape
 func extract64(programs *byte, stride int, which *int, keys *string, n int, out *byte)
 
-// Fetches the first line of each string; n is at least 1.
+// Fetches the first line of each string, and the last; n is at least 1.
 //
 //go:noescape
 func fetchStrings(keys *string, n int)
