@@ -46,6 +46,7 @@ type CPU[K order.Key, C order.Code] struct {
 	workers int
 	jobs    sync.Pool // *job[K, C]
 	spaces  sync.Pool // *space[C]
+	schemes schemes[C]
 }
 
 // NewCPU makes a schedule of workers goroutines over a layout that holds so
@@ -54,6 +55,7 @@ func NewCPU[K order.Key, C order.Code](codec order.Codec[K, C], layout Layout[C]
 	e := &CPU[K, C]{codec: codec, layout: layout, entries: entries, workers: workers}
 	e.jobs.New = func() any { return &job[K, C]{cpu: e} }
 	e.spaces.New = func() any { return new(space[C]) }
+	e.schemes.init(layout)
 	return e
 }
 
@@ -82,6 +84,7 @@ type job[K order.Key, C order.Code] struct {
 	batch[K, C]
 	cpu    *CPU[K, C]
 	bucket int
+	parked parked // where the queries of a portion are parked
 	hits   atomic.Int64
 }
 
@@ -114,27 +117,38 @@ func (e *CPU[K, C]) GetPairs(keys []K, vals []C, found []bool) (hits int) {
 	return e.run(batch[K, C]{ask: getPairs, keys: keys, vals: vals, found: found})
 }
 
-// run cuts a batch into buckets, several for each worker so that none waits
-// long for the last, and answers them.
+// run answers a batch by the scheme that is best for it.
 func (e *CPU[K, C]) run(what batch[K, C]) (hits int) {
 	n := len(what.keys)
 	if n == 0 {
 		return 0
 	}
-	workers, bucket := e.workers, maxBucket
+	j := e.jobs.Get().(*job[K, C])
+	j.batch = what
+	j.hits.Store(0)
+	if how, portion := e.choose(&what); how == Unbuffered {
+		j.inBuckets()
+	} else {
+		j.inPortions(how, portion)
+	}
+	hits = int(j.hits.Load())
+	j.batch = batch[K, C]{} // the caller's slices are not ours to keep
+	e.jobs.Put(j)
+	return hits
+}
+
+// inBuckets cuts a batch into buckets, several for each worker so that none
+// waits long for the last, and answers them.
+func (j *job[K, C]) inBuckets() {
+	n := len(j.keys)
+	workers, bucket := j.cpu.workers, maxBucket
 	if n < minShared {
 		workers = 1
 	} else if workers > 1 {
 		bucket = min(max(n/(4*workers), minBucket), maxBucket)
 	}
-	j := e.jobs.Get().(*job[K, C])
-	j.batch, j.bucket = what, bucket
-	j.hits.Store(0)
+	j.bucket = bucket
 	par.Run(workers, (n+bucket-1)/bucket, j)
-	hits = int(j.hits.Load())
-	j.batch = batch[K, C]{} // the caller's slices are not ours to keep
-	e.jobs.Put(j)
-	return hits
 }
 
 // Do answers one bucket.

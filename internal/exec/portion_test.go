@@ -150,13 +150,13 @@ func TestBound(t *testing.T) {
 		e := r.parks(s, 2, maxPortion)
 		for range 200 {
 			pace := rng.Int64N(200_000) // ps
-			e.schemes.paces[s].Store(pace)
+			e.schemes.paces[rank].by[s].Store(pace)
 			bound := time.Duration(rng.Int64N(int64(40*time.Millisecond)) + 1)
 			e.SetBound(bound)
 			how, portion := e.choose(&what)
-			takes := float64(portion) * float64(e.pace(s)) / 1000
+			takes := float64(portion) * float64(e.schemes.paces[rank].of(s)) / 1000
 			switch {
-			case how == Unbuffered && int64(bound) > 2*leastPortion*e.pace(s)/1000:
+			case how == Unbuffered && int64(bound) > 2*leastPortion*e.schemes.paces[rank].of(s)/1000:
 				t.Errorf("%v: nothing is parked at %d ps a query and a bound of %v", s, pace, bound)
 			case how != Unbuffered && (takes > float64(bound) || portion < leastPortion || portion > maxPortion):
 				t.Errorf("%v: %d queries take %v ns, the bound is %v", s, portion, takes, bound)
@@ -171,58 +171,129 @@ func TestBound(t *testing.T) {
 
 // A portion that is timed changes the pace, but none makes it less than 1.
 func TestPace(t *testing.T) {
-	e := NewCPU(order.NewCodec[uint64, uint64](), still{}, 10, 1)
-	for range 100 {
-		e.clock(Buffered, 0, 1)
-	}
-	if p := e.pace(Buffered); p != 1 {
-		t.Errorf("%d ps a query, want 1", p)
+	var p paces
+	p.note(Buffered, 0, 1)
+	if now := p.of(Buffered); now != 1 {
+		t.Errorf("%d ps a query, want 1", now)
 	}
 	for range 100 {
-		e.clock(Buffered, time.Second, 100_000_000)
+		p.note(Buffered, time.Second, 100_000_000)
 	}
-	if p := e.pace(Buffered); p < 9_000 || p > 10_000 {
-		t.Errorf("%d ps a query, 10,000 were measured", p)
+	if now := p.of(Buffered); now < 9_900 || now > 10_100 {
+		t.Errorf("%d ps a query, 10,000 were measured", now)
+	}
+	p.note(Buffered, time.Hour, 1)
+	if now := p.of(Buffered); now > 13_000 {
+		t.Errorf("%d ps a query after one that was held up", now)
+	}
+}
+
+// Where both may serve, most portions run by what was faster, and both are
+// tried.
+func TestTurns(t *testing.T) {
+	for _, c := range []struct {
+		buffered, unbuffered int64
+		best                 Scheme
+	}{{0, 0, Buffered}, {10, 0, Buffered}, {10, 20, Buffered}, {20, 10, Unbuffered}, {0, 10, Buffered}} {
+		var p paces
+		p.by[Buffered].Store(c.buffered)
+		p.by[Unbuffered].Store(c.unbuffered)
+		var seen [Sorted + 1]int
+		for range 160 {
+			seen[p.turn()]++
+		}
+		if seen[c.best] != 150 || seen[Buffered]+seen[Unbuffered] != 160 {
+			t.Errorf("at %+v: %d turns", c, seen)
+		}
 	}
 }
 
 // Small batches, small indexes, and layouts that cannot be cut run unbuffered
-// by themselves; a layout with as many entries as codes does always.
+// by themselves; one with as many entries as codes always does.
 func TestChoice(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[uint32, uint32](t, rng, shape{leaves: implicit.Pairs, valSize: 4, entries: 10_000}, 2)
-	choose := func(layout Layout[uint32], entries, n int, s Scheme) Scheme {
-		e := NewCPU(r.codec, layout, entries, 2)
+	choose := func(layout Layout[uint32], bytes int64, b *batch[uint32, uint32], s Scheme) Scheme {
+		e := NewCPU(r.codec, layout, r.entries, 2)
 		e.SetScheme(s)
-		how, portion := e.choose(&batch[uint32, uint32]{ask: getPairs, keys: make([]uint32, n)})
-		if how != Unbuffered && (portion < 1 || portion > maxPortion) {
+		e.schemes.bytes = bytes
+		if s == Sorted && bytes == 0 {
+			e.entries = math.MaxUint32
+		}
+		how, portion := e.choose(b)
+		if n := len(b.keys); how != Unbuffered && (portion < 1 || portion > maxPortion) {
 			t.Errorf("%v of %d keys: portions of %d", how, n, portion)
 		}
 		return how
 	}
 	whole := Layout[uint32](r.tree)
 	plain := Layout[uint32](&sorted[uint32]{})
-	const many, large = 100 << 20, 4 << 20
+	large := &batch[uint32, uint32]{ask: getPairs, keys: make([]uint32, 4<<20)}
+	small := &batch[uint32, uint32]{ask: getPairs, keys: make([]uint32, 1000)}
+	find := &batch[uint32, uint32]{ask: findEach, keys: large.keys, sink: still{}}
+	fetch := &batch[uint32, uint32]{ask: findEach, keys: large.keys, sink: &fetching{}}
 	for _, c := range []struct {
 		what   string
 		layout Layout[uint32]
-		n      int
-		held   int
+		bytes  int64
+		batch  *batch[uint32, uint32]
 		scheme Scheme
 		want   Scheme
 	}{
-		{"large batch, large index", whole, large, many, Auto, Buffered},
-		{"large batch, small index", whole, large, 1000, Auto, Unbuffered},
-		{"small batch, large index", whole, 1000, many, Auto, Unbuffered},
-		{"a layout that cannot be cut", plain, large, many, Auto, Unbuffered},
-		{"a layout that cannot be cut, forced", plain, large, many, Buffered, Unbuffered},
-		{"a layout that cannot be cut, sorted", plain, large, many, Sorted, Sorted},
-		{"small batch, forced", whole, 10, 1000, Buffered, Buffered},
-		{"small batch, sorted", whole, 10, 1000, Sorted, Sorted},
-		{"too many entries", whole, large, math.MaxUint32, Sorted, Unbuffered},
+		{"large batch, large index", whole, leastBytes, large, Auto, Auto},
+		{"large batch, small index", whole, leastBytes - 1, large, Auto, Unbuffered},
+		{"small batch, large index", whole, leastBytes, small, Auto, Unbuffered},
+		{"a sink that cannot fetch", whole, leastBytes, find, Auto, Unbuffered},
+		{"a sink that can fetch", whole, leastBytes, fetch, Auto, Auto},
+		{"a layout that cannot be cut", plain, leastBytes, large, Auto, Unbuffered},
+		{"a layout that cannot be cut, forced", plain, 1, large, Buffered, Unbuffered},
+		{"a layout that cannot be cut, sorted", plain, 1, large, Sorted, Sorted},
+		{"small batch, forced", whole, 1, small, Buffered, Buffered},
+		{"a sink that cannot fetch, forced", whole, 1, find, Buffered, Buffered},
+		{"small batch, sorted", whole, 1, small, Sorted, Sorted},
+		{"as many entries as codes", whole, 0, large, Sorted, Unbuffered},
 	} {
-		if got := choose(c.layout, c.held, c.n, c.scheme); got != c.want {
+		if got := choose(c.layout, c.bytes, c.batch, c.scheme); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// fetching is a sink that must be asked to fetch what it takes next.
+type fetching struct {
+	places
+	mu      sync.Mutex
+	fetched map[*int]int // by what ranks begin with
+	missed  int
+}
+
+func (f *fetching) Fetch(ranks []int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fetched[&ranks[0]] = len(ranks)
+}
+
+func (f *fetching) Take(lo int, ranks []int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fetched[&ranks[0]] != len(ranks) {
+		f.missed++
+	}
+	delete(f.fetched, &ranks[0])
+	return f.places.Take(lo, ranks)
+}
+
+func TestParkedPlacesAreFetched(t *testing.T) {
+	rng := seed.Rand(t)
+	r := newRig[uint64, uint64](t, rng, shape{entries: 30_000}, 2)
+	keys := r.questions(rng, 20_000)
+	want := newPlaces(len(keys))
+	r.parks(Unbuffered, 1, 1).FindEach(keys, want)
+	for _, s := range []Scheme{Buffered, Sorted} {
+		sink := &fetching{places: *newPlaces(len(keys)), fetched: map[*int]int{}}
+		r.parks(s, 2, 3000).FindEach(keys, sink)
+		if sink.missed > 0 || len(sink.fetched) > 0 || !reflect.DeepEqual(&sink.places, want) {
+			t.Errorf("%v: %d parts taken that were not fetched, %d fetched that were not taken", s, sink.missed, len(sink.fetched))
 		}
 	}
 }

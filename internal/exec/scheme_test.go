@@ -20,6 +20,9 @@ func (r *rig[K, C]) parks(s Scheme, workers, most int) *CPU[K, C] {
 	e := NewCPU(r.codec, Layout[C](r.tree), r.entries, workers)
 	e.SetScheme(s)
 	e.schemes.most = most
+	if s == Auto {
+		e.schemes.bytes = leastBytes
+	}
 	return e
 }
 
@@ -59,7 +62,7 @@ func schemesAgree[K order.Key, C order.Code](t *testing.T, size int) {
 func (r *rig[K, C]) agree(rng *rand.Rand, n int) error {
 	keys, of := r.skewed(rng, n), r.randomRuns(rng, 0)
 	want := r.ask(r.parks(Unbuffered, 1, 1), keys, of)
-	for _, s := range Schemes() {
+	for _, s := range append(Schemes(), Auto) {
 		workers, most := 1+rng.IntN(5), []int{1, 100, 5000, maxPortion}[rng.IntN(4)]
 		most = max(most, n/100)
 		e := r.parks(s, workers, most)
