@@ -22,6 +22,10 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 	t.Run("float64 column", allocations(float64s[float64](), uint32Values, pando.Apart))
 	t.Run("float64 rows", allocations(float64s[float64](), stringValues, pando.Apart))
 	t.Run("uint32 pairs", allocations(integers[uint32](), uint32Values, pando.Pairs))
+	t.Run("uint32 blocked", allocations(integers[uint32](), uint32Values, pando.Blocked))
+	t.Run("int64 blocked", allocations(integers[int64](), uint32Values, pando.Blocked))
+	t.Run("uint32 compressed", allocations(integers[uint32](), uint32Values, pando.Compressed))
+	t.Run("int64 compressed", allocations(integers[int64](), stringValues, pando.Compressed))
 }
 
 func allocations[K pando.Key, V any](d domain[K], v values[V], layout pando.LayoutKind) func(t *testing.T) {

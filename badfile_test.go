@@ -177,7 +177,9 @@ func TestOpenForgedHeader(t *testing.T) {
 		kind   error
 		change func(page []byte)
 	}{
-		{"a later version", pando.ErrVersion, func(p []byte) { le.PutUint32(p[12:], 2) }},
+		{"a later version", pando.ErrVersion, func(p []byte) { le.PutUint32(p[12:], 3) }},
+		{"a later version than the layout's", pando.ErrFile, func(p []byte) { le.PutUint32(p[12:], 2) }},
+		{"pages", pando.ErrFile, func(p []byte) { le.PutUint32(p[60:], 9) }},
 		{"the latest version", pando.ErrVersion, func(p []byte) { le.PutUint32(p[12:], 1<<32-1) }},
 		{"version 0", pando.ErrFile, func(p []byte) { le.PutUint32(p[12:], 0) }},
 		{"big-endian", pando.ErrFile, func(p []byte) { binary.BigEndian.PutUint32(p[8:], 0x01020304) }},
@@ -325,8 +327,14 @@ func TestOpenOtherTypes(t *testing.T) {
 	if err := openError[uint64, string](path, sliceCodec); !errors.Is(err, pando.ErrOption) {
 		t.Errorf("a codec of another type: %v", err)
 	}
-	if err := openError[uint64, string](path, stringCodec, pando.Layout(pando.Pairs)); !errors.Is(err, pando.ErrLayout) {
-		t.Errorf("another layout: %v", err)
+	for layout, ok := range map[pando.LayoutKind]bool{
+		pando.AutoLayout: true, pando.Apart: true, pando.Implicit: true,
+		pando.Pairs: false, pando.Blocked: false, pando.Compressed: false,
+	} {
+		err := openError[uint64, string](path, stringCodec, pando.Layout(layout))
+		if ok && err != nil || !ok && !errors.Is(err, pando.ErrLayout) {
+			t.Errorf("a file of layout apart as %v: %v", layout, err)
+		}
 	}
 }
 

@@ -88,6 +88,11 @@ func checkKey[K pando.Key, V any](ix *pando.Frozen[K, V], m *model[K, V], k K) e
 	if err := m.entry(m.rank(k), ix.Ceil, k); err != nil {
 		return fmt.Errorf("Ceil(%v) %w", k, err)
 	}
+	if codeBytes[K]() == 0 {
+		if err := checkPrefix(ix, m, k); err != nil {
+			return err
+		}
+	}
 	return checkRange(ix, m, k, k)
 }
 

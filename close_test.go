@@ -39,7 +39,11 @@ func drain[K, V any](s iter.Seq2[K, V]) {
 func everyMethod[K pando.Key, V any](ix *pando.Frozen[K, V]) []call {
 	var k K
 	keys, vals, ranks := make([]K, 3), make([]V, 3), make([]int, 3)
-	return []call{
+	var more []call
+	if codeBytes[K]() == 0 {
+		more = []call{{"Prefix", func() { drain(ix.Prefix(k)) }}, {"PrefixCount", func() { ix.PrefixCount(k) }}}
+	}
+	return append(more, []call{
 		{"Len", func() { ix.Len() }},
 		{"Get", func() { ix.Get(k) }},
 		{"GetBatch", func() { ix.GetBatch(keys, vals, nil) }},
@@ -57,7 +61,7 @@ func everyMethod[K pando.Key, V any](ix *pando.Frozen[K, V]) []call {
 		{"Count", func() { ix.Count(k, k) }},
 		{"RangeBatch", func() { ix.RangeBatch(keys, keys, 0) }},
 		{"Stats", func() { ix.Stats() }},
-	}
+	}...)
 }
 
 func TestUseAfterClosePanics(t *testing.T) {
@@ -65,13 +69,16 @@ func TestUseAfterClosePanics(t *testing.T) {
 	t.Run("column", usedAfterClose(integers[int32](), uint64Values))
 	t.Run("rows", usedAfterClose(float64s[float64](), stringValues))
 	t.Run("strings", usedAfterClose(texts[string](), uint64Values))
+	t.Run("blocked", usedAfterClose(integers[uint64](), uint64Values, pando.Layout(pando.Blocked)))
+	t.Run("compressed", usedAfterClose(integers[int32](), uint64Values, pando.Layout(pando.Compressed)))
+	t.Run("strings compressed", usedAfterClose(texts[string](), stringValues, pando.Layout(pando.Compressed)))
 }
 
-func usedAfterClose[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
+func usedAfterClose[K pando.Key, V any](d domain[K], v values[V], opts ...pando.Option) func(t *testing.T) {
 	return func(t *testing.T) {
 		for _, n := range []int{0, 1, 1000} {
 			keys, vals := manyEntries(n, d, v, seed.Rand(t))
-			ix := mustFreeze(t, keys, vals)
+			ix := mustFreeze(t, keys, vals, opts...)
 			for _, m := range everyMethod(ix) {
 				if m.name == "At" && n == 0 {
 					continue
@@ -96,13 +103,15 @@ func usedAfterClose[K pando.Key, V any](d domain[K], v values[V]) func(t *testin
 
 // What was given out stays good: it is a copy.
 func TestResultsOutliveClose(t *testing.T) {
-	ix := mustFreeze(t, []string{"b", "a", "c"}, []string{"2", "1", "3"})
-	k, v := ix.At(1)
-	r := ix.RangeBatch([]string{"a"}, []string{"c"}, 0)
-	ix.Close()
-	runtime.GC()
-	if k != "b" || v != "2" || strings.Join(r.Keys, "") != "abc" || strings.Join(r.Vals, "") != "123" {
-		t.Errorf("%q, %q, %q", k, v, r)
+	for _, layout := range layouts[string](stringValues) {
+		ix := mustFreeze(t, []string{"b", "a", "c"}, []string{"2", "1", "3"}, pando.Layout(layout))
+		k, v := ix.At(1)
+		r := ix.RangeBatch([]string{"a"}, []string{"c"}, 0)
+		ix.Close()
+		runtime.GC()
+		if k != "b" || v != "2" || strings.Join(r.Keys, "") != "abc" || strings.Join(r.Vals, "") != "123" {
+			t.Errorf("%v: %q, %q, %q", layout, k, v, r)
+		}
 	}
 }
 

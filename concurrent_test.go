@@ -121,24 +121,27 @@ func TestCloseBesideReaders(t *testing.T) {
 	for _, p := range simd.Paths() {
 		t.Run(p.String(), func(t *testing.T) {
 			defer simd.Use(p)()
-			t.Run("pairs", closedBesideReaders(uint64Values))
-			t.Run("column", closedBesideReaders(uint32Values))
-			t.Run("rows", closedBesideReaders(stringValues))
+			t.Run("pairs", closedBesideReaders(uint64Values, 1))
+			t.Run("column", closedBesideReaders(uint32Values, 1))
+			t.Run("rows", closedBesideReaders(stringValues, 1))
+			t.Run("blocked", closedBesideReaders(uint64Values, 4, pando.Layout(pando.Blocked)))
+			t.Run("compressed", closedBesideReaders(uint64Values, 4, pando.Layout(pando.Compressed)))
 		})
 	}
 }
 
-func closedBesideReaders[V any](v values[V]) func(t *testing.T) {
+// closedBesideReaders runs one round in so many.
+func closedBesideReaders[V any](v values[V], in int, opts ...pando.Option) func(t *testing.T) {
 	return func(t *testing.T) {
 		rng := seed.Rand(t)
 		const n = 8 * 9 * 9 * 9
 		keys, vals := evenKeys(n, v)
-		rounds := 40
+		rounds := 40 / in
 		if raceDetector || testing.Short() {
 			rounds = 8
 		}
 		for round := range rounds {
-			ix := mustFreeze(t, keys, vals, pando.Workers(2))
+			ix := mustFreeze(t, keys, vals, append(opts, pando.Workers(2))...)
 			var wg sync.WaitGroup
 			for _, r := range readers(ix, n, v) {
 				seed := rng.Uint64()
@@ -181,19 +184,24 @@ func TestCloseBesideGetOfTheLast(t *testing.T) {
 	t.Run("pairs", closedBesideGet(uint64Values))
 	t.Run("column", closedBesideGet(uint32Values))
 	t.Run("rows", closedBesideGet(stringValues))
+	t.Run("blocked", closedBesideGet(uint64Values, pando.Layout(pando.Blocked)))
+	t.Run("compressed", closedBesideGet(uint32Values, pando.Layout(pando.Compressed)))
 }
 
-func closedBesideGet[V any](v values[V]) func(t *testing.T) {
+func closedBesideGet[V any](v values[V], opts ...pando.Option) func(t *testing.T) {
 	return func(t *testing.T) {
 		const n = 1024
 		keys, vals := evenKeys(n, v)
 		rounds := 2000
+		if len(opts) > 0 {
+			rounds = 500
+		}
 		if raceDetector || testing.Short() {
 			rounds = 100
 		}
 		err := onEachPath(func() error {
 			for round := range rounds {
-				ix := mustFreeze(t, keys, vals, pando.Workers(1))
+				ix := mustFreeze(t, keys, vals, append(opts, pando.Workers(1))...)
 				if text := closeBeside(ix, 2*n-2); !closedText(text) {
 					return fmt.Errorf("round %d: %s", round, text)
 				}
@@ -225,6 +233,38 @@ func closeBeside[V any](ix *pando.Frozen[uint64, V], key uint64) string {
 	}
 	ix.Close()
 	return <-text
+}
+
+// The same for strings, whose search reads offsets and then what they point to.
+func TestCloseBesideReadersOfStrings(t *testing.T) {
+	for _, layout := range layouts[string](uint64Values) {
+		t.Run(layout.String(), func(t *testing.T) {
+			rng := seed.Rand(t)
+			words, vals := make([]string, 3000), make([]uint64, 3000)
+			for i := range words {
+				words[i], vals[i] = aURL(rng, i), uint64(i)
+			}
+			for range 15 {
+				ix := mustFreeze(t, words, vals, pando.Layout(layout), pando.Workers(2))
+				var wg sync.WaitGroup
+				for _, m := range everyMethod(ix) {
+					wg.Go(func() {
+						text := panicOf(func() {
+							for {
+								m.do()
+							}
+						})
+						if !closedText(text) {
+							t.Errorf("%s: panic: %s", m.name, text)
+						}
+					})
+				}
+				time.Sleep(time.Duration(rng.IntN(2000)) * time.Microsecond)
+				ix.Close()
+				wg.Wait()
+			}
+		})
+	}
 }
 
 // Any number of readers at once, on the fastest path.

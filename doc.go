@@ -12,7 +12,7 @@
 // It knows the order of its keys: Rank counts what is below a key and At goes
 // back from a rank to an entry; Floor and Ceil find neighbours; Range and
 // Count take intervals, both ends included; RangeBatch answers many intervals
-// at once.
+// at once. String keys have Prefix and PrefixCount, too.
 //
 //	for k, v := range ix.Range(10, 20) { … }
 //

@@ -91,8 +91,8 @@ func TestLayoutsThatCannotBe(t *testing.T) {
 	pairs := pando.Layout(pando.Pairs)
 	out := []string{"leave Layout out"}
 	checkBad(t, []bad{
-		{"unknown", failing(k64, k64, pando.Layout(77)), pando.ErrLayout, []string{"Layout(77)", "AutoLayout, Pairs or Apart"}},
-		{"unknown, strings", failing([]string{}, k64[:0], pando.Layout(3)), pando.ErrLayout, []string{"Layout(3)"}},
+		{"unknown", failing(k64, k64, pando.Layout(77)), pando.ErrLayout, []string{"Layout(77)", "AutoLayout, Pairs, Apart, Implicit, Blocked or Compressed"}},
+		{"unknown, strings", failing([]string{}, k64[:0], pando.Layout(6)), pando.ErrLayout, []string{"Layout(6)"}},
 		{"4 beside 8", failing(k64, make([]uint32, 4), pairs), pando.ErrLayout, append(out, "8-byte values")},
 		{"8 beside 4", failing(k32, k64, pairs), pando.ErrLayout, append(out, "4-byte values")},
 		{"8 beside 1", failing(k8, make([]int64, 4), pairs), pando.ErrLayout, append(out, "4-byte values")},
@@ -110,6 +110,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{"nil behind another", failing(keys, keys, pando.Workers(1), nil), pando.ErrOption, nil},
 		{"workers", failing(keys, keys, pando.Workers(-1)), pando.ErrOption, []string{"Workers(-1)", "0 means one for each core"}},
 		{"limit", failing(keys, keys, pando.MemoryLimit(-5)), pando.ErrOption, []string{"MemoryLimit(-5)", "0 means no limit"}},
+		{"response time", failing(keys, keys, pando.ResponseTime(-1)), pando.ErrOption, []string{"ResponseTime(-1ns)", "0 means no bound"}},
 		{"pages", failing(keys, keys, pando.HugePages(9)), pando.ErrOption, []string{"HugePages(9)", "SmallPages"}},
 		{"strings", failing([]string{"a"}, keys[:1], pando.Workers(-2)), pando.ErrOption, []string{"Workers(-2)"}},
 	})

@@ -85,7 +85,7 @@ func ExampleInspect() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "index.pando")
-	ix, err := pando.Freeze([]string{"a", "b"}, []int32{1, 2})
+	ix, err := pando.Freeze([]uint32{7, 8}, []int32{1, 2})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -100,6 +100,6 @@ func ExampleInspect() {
 	fmt.Println(info.Len, info.Key, info.Value, info.Layout)
 	fmt.Println(pando.Verify(path))
 	// Output:
-	// 2 string int32 text
+	// 2 uint32 int32 pairs
 	// <nil>
 }

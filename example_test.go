@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/pando-index/pando"
 )
@@ -289,9 +290,56 @@ func ExampleMemoryLimit() {
 	// Output: true
 }
 
+func ExampleFrozen_Prefix() {
+	pages := []string{"/", "/books", "/books/7", "/books/12", "/music", "/bookshop"}
+	visits := []int{90, 40, 3, 5, 20, 1}
+	ix, err := pando.Freeze(pages, visits)
+	if err != nil {
+		panic(err)
+	}
+	defer ix.Close()
+	for page, n := range ix.Prefix("/books/") {
+		fmt.Println(page, n)
+	}
+	// Output:
+	// /books/12 5
+	// /books/7 3
+}
+
+func ExampleFrozen_PrefixCount() {
+	words := []string{"car", "card", "care", "cat", "dog"}
+	ix, err := pando.Freeze(words, make([]struct{}, len(words)))
+	if err != nil {
+		panic(err)
+	}
+	defer ix.Close()
+	fmt.Println(ix.PrefixCount("car"), ix.PrefixCount("c"), ix.PrefixCount("x"), ix.PrefixCount(""))
+	// Output: 3 4 0 5
+}
+
+func ExampleResponseTime() {
+	keys := []uint64{2, 3, 5, 7}
+	ix, err := pando.Freeze(keys, keys, pando.ResponseTime(5*time.Millisecond))
+	if err != nil {
+		panic(err)
+	}
+	defer ix.Close()
+	vals := make([]uint64, 3)
+	fmt.Println(ix.GetBatch([]uint64{5, 6, 7}, vals, nil), vals)
+	// Output: 2 [5 0 7]
+}
+
 func ExampleLayout() {
 	keys := []uint64{1, 2, 3}
-	_, err := pando.Freeze(keys, []string{"a", "b", "c"}, pando.Layout(pando.Pairs))
+	small, err := pando.Freeze(keys, keys, pando.Layout(pando.Compressed))
+	if err != nil {
+		panic(err)
+	}
+	defer small.Close()
+	fmt.Println(small.Stats().Layout)
+	_, err = pando.Freeze(keys, []string{"a", "b", "c"}, pando.Layout(pando.Pairs))
 	fmt.Println(errors.Is(err, pando.ErrLayout))
-	// Output: true
+	// Output:
+	// compressed
+	// true
 }

@@ -3,11 +3,9 @@ package pando
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/text"
@@ -88,11 +86,15 @@ func (f *file) checkKeys(block *arena.Block) error {
 	case 64:
 		return checkTree[uint64](f, block)
 	}
-	return text.Open(block.Segment(0), block.Segment(1), block).Check(true)
+	keys, err := f.openList(block)
+	if err != nil {
+		return err
+	}
+	return keys.Check()
 }
 
 func checkTree[C order.Code](f *file, block *arena.Block) error {
-	tree, err := implicit.Open[C](int(f.Entries), f.treeConfig(), block)
+	tree, err := openTree[C](int(f.Entries), f.treeConfig(), block)
 	if err != nil {
 		return err
 	}
@@ -146,46 +148,6 @@ func (f *file) readHeader() error {
 		return snapshot.Bad(fmt.Sprintf("the header is damaged: keys of type %q with codes of %d bits", f.Key, f.KeyBits))
 	}
 	return f.checkShape()
-}
-
-// checkShape compares the sections of a tree with what entries and layout
-// demand. Strings have no shape.
-func (f *file) checkShape() (err error) {
-	var plan implicit.Outline
-	switch f.KeyBits {
-	case 32:
-		plan, err = implicit.Plan[uint32](int(f.Entries), f.treeConfig())
-	case 64:
-		plan, err = implicit.Plan[uint64](int(f.Entries), f.treeConfig())
-	}
-	if err != nil {
-		return snapshot.Bad("the header is damaged: " + err.Error())
-	}
-	if f.Levels != uint32(plan.Levels) || f.Fanout != uint32(plan.Fanout) {
-		return snapshot.Bad(fmt.Sprintf("the header is damaged: %d levels of fanout %d for %d entries", f.Levels, f.Fanout, f.Entries))
-	}
-	for i, size := range plan.Sizes {
-		if s := f.Sections[i]; s.Bytes != int64(size) {
-			return snapshot.Bad(fmt.Sprintf("the section table is damaged: section %v has %d bytes, it must have %d", s.Kind, s.Bytes, size))
-		}
-	}
-	f.slack = plan.Slack
-	return nil
-}
-
-// treeConfig is how the tree in the file was built.
-func (f *file) treeConfig() implicit.Config {
-	cfg := implicit.Config{Fanout: int(f.Fanout)}
-	if cfg.Fanout == 0 { // would mean the most there can be
-		cfg.Fanout = math.MaxInt
-	}
-	if f.Layout == snapshot.Pairs {
-		cfg.Leaves = implicit.Pairs
-	}
-	if f.Layout == snapshot.Pairs || f.index(snapshot.Column) >= 0 {
-		cfg.ValSize = int(f.ValSize)
-	}
-	return cfg
 }
 
 // index gives the number of the section of a kind, or -1.

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
@@ -18,7 +19,9 @@ import (
 // values live in the tree's leaves, in its column, or in rows.
 type fixed[K Key, C order.Code, V any] struct {
 	codec    order.Codec[K, C]
-	tree     *implicit.Tree[C]
+	tree     tree[C]
+	n        int        // entries
+	kind     LayoutKind // Implicit, Blocked or Compressed
 	cpu      *exec.CPU[K, C]
 	gpu      *exec.GPU[K, C] // nil where there is none
 	least    int             // batches from this size on go to the GPU
@@ -32,11 +35,11 @@ type fixed[K Key, C order.Code, V any] struct {
 
 // freezeFixed builds the index for keys with codes of type C.
 func freezeFixed[K Key, C order.Code, V any](keys []K, vals []V, c config) (*index[K, V], error) {
-	cfg, err := treeConfig[C, V](c, len(keys))
+	cfg, err := layTree[C, V](c, len(keys))
 	if err != nil {
 		return nil, err
 	}
-	e := &fixed[K, C, V]{codec: order.NewCodec[K, C](), pairs: cfg.Leaves == implicit.Pairs}
+	e := &fixed[K, C, V]{codec: order.NewCodec[K, C](), n: len(keys)}
 	// Whether input is sorted shows as it is built, for next to nothing. But
 	// under a limit, nothing may be taken before it is known what is needed.
 	err = implicit.ErrUnsorted
@@ -49,7 +52,7 @@ func freezeFixed[K Key, C order.Code, V any](keys []K, vals []V, c config) (*ind
 	if err != nil {
 		return nil, err
 	}
-	e.cpu = exec.NewCPU(e.codec, e.tree, len(keys), cfg.Workers)
+	e.schedule(c)
 	ix := &index[K, V]{engine: e, stats: e.stats()}
 	if ix.stats.Device, ix.stats.Reason, err = e.attach(c); err != nil {
 		e.tree.Release()
@@ -58,35 +61,21 @@ func freezeFixed[K Key, C order.Code, V any](keys []K, vals []V, c config) (*ind
 	return ix, nil
 }
 
-// treeConfig says how the tree for these types is to be built.
-func treeConfig[C order.Code, V any](c config, n int) (implicit.Config, error) {
-	var code C
-	width := int(unsafe.Sizeof(code))
-	cfg := implicit.Config{
-		ValSize: inlineSize[V](),
-		Pages:   c.pages.arenaPages(),
-		Limit:   c.limit,
-		Workers: par.Workers(c.workers),
-	}
-	can := cfg.ValSize == width && implicit.PairsFit[C](n)
-	if c.layout == Pairs && !can {
-		return cfg, fmt.Errorf("%w: pairs need %d-byte values without pointers beside these keys; leave Layout out", ErrLayout, width)
-	}
-	if can && c.layout != Apart {
-		cfg.Leaves = implicit.Pairs
-	}
-	return cfg, nil
+// schedule sets how batches run on the CPU.
+func (e *fixed[K, C, V]) schedule(c config) {
+	e.cpu = exec.NewCPU(e.codec, e.tree, e.n, par.Workers(c.workers))
+	e.cpu.SetBound(c.response)
 }
 
 // buildSorted builds from input that is in order.
-func (e *fixed[K, C, V]) buildSorted(keys []K, vals []V, cfg implicit.Config) (err error) {
+func (e *fixed[K, C, V]) buildSorted(keys []K, vals []V, cfg treeConfig) error {
 	src := implicit.Source[C]{Len: len(keys), Vals: unsafe.Pointer(unsafe.SliceData(vals))}
 	if e.codec.Identity() {
 		src.Codes = e.codec.EncodeSlice(nil, keys)
 	} else {
 		src.Encode = func(dst []C, lo int) { e.codec.EncodeSlice(dst, keys[lo:lo+len(dst)]) }
 	}
-	if e.tree, err = implicit.Build(src, cfg); err != nil {
+	if err := e.plant(src, cfg); err != nil {
 		return err
 	}
 	if cfg.ValSize == 0 {
@@ -97,7 +86,7 @@ func (e *fixed[K, C, V]) buildSorted(keys []K, vals []V, cfg implicit.Config) (e
 
 // buildUnsorted sorts first. What moves along with a key is its value where
 // that lives in the tree, else its row.
-func (e *fixed[K, C, V]) buildUnsorted(keys []K, vals []V, cfg implicit.Config) error {
+func (e *fixed[K, C, V]) buildUnsorted(keys []K, vals []V, cfg treeConfig) error {
 	switch {
 	case cfg.ValSize == 4:
 		return sortAndBuild(e, keys, recast[uint32](vals), cfg)
@@ -109,7 +98,7 @@ func (e *fixed[K, C, V]) buildUnsorted(keys []K, vals []V, cfg implicit.Config) 
 
 // buildRows builds where values stay in Go memory: sorted rows, then the
 // values in their order.
-func buildRows[K Key, C order.Code, V any](e *fixed[K, C, V], keys []K, vals []V, cfg implicit.Config) error {
+func buildRows[K Key, C order.Code, V any](e *fixed[K, C, V], keys []K, vals []V, cfg treeConfig) error {
 	var v V
 	if unsafe.Sizeof(v) == 0 {
 		return sortAndBuild[K, C, V, uint32](e, keys, nil, cfg)
@@ -122,15 +111,18 @@ func buildRows[K Key, C order.Code, V any](e *fixed[K, C, V], keys []K, vals []V
 
 // stats describes the engine.
 func (e *fixed[K, C, V]) stats() Stats {
-	t := e.tree.Stats()
+	t := treeStats(e.tree)
 	var v V
 	s := Stats{
-		Layout: Apart, Levels: t.Levels, Fanout: t.Fanout,
+		Layout: e.kind, Levels: t.Levels, Fanout: t.Fanout,
 		InnerBytes: t.InnerBytes, LeafBytes: t.LeafBytes, ValueBytes: t.ValueBytes,
 		HeapBytes: int64(len(e.rows)) * int64(unsafe.Sizeof(v)),
 	}
-	if e.pairs {
+	switch {
+	case e.kind == Implicit && e.pairs:
 		s.Layout = Pairs
+	case e.kind == Implicit:
+		s.Layout = Apart
 	}
 	s.TotalBytes = t.TotalBytes + s.HeapBytes
 	return s
@@ -153,7 +145,7 @@ type sorted[C, P order.Code] struct {
 // sortInto sorts keys with a payload that fill sets, in scratch memory that
 // the caller releases. Where limit is above 0, scratch memory and the tree
 // that is built from it must fit.
-func sortInto[K Key, C, P order.Code](codec order.Codec[K, C], keys []K, fill func([]P), cfg implicit.Config) (*sorted[C, P], error) {
+func sortInto[K Key, C, P order.Code](codec order.Codec[K, C], keys []K, fill func([]P), cfg treeConfig) (*sorted[C, P], error) {
 	n := len(keys)
 	var code C
 	var p P
@@ -178,12 +170,16 @@ func sortInto[K Key, C, P order.Code](codec order.Codec[K, C], keys []K, fill fu
 		fill(payload)
 	}
 	s.codes, s.payload = order.Sort(codes, spare, payload, payloadSpare, cfg.Workers)
+	if err := fitsSorted(s.codes, block.Bytes(), cfg); err != nil {
+		block.Release()
+		return nil, err
+	}
 	return s, nil
 }
 
 // fits checks the limit for scratch memory and tree together.
-func fits[C order.Code](n int, scratch []int, cfg implicit.Config) error {
-	tree, err := implicit.Need[C](n, cfg)
+func fits[C order.Code](n int, scratch []int, cfg treeConfig) error {
+	tree, err := needTree[C](n, cfg)
 	if err != nil {
 		return err
 	}
@@ -191,8 +187,26 @@ func fits[C order.Code](n int, scratch []int, cfg implicit.Config) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Limit > 0 && tree+more > cfg.Limit {
-		return fmt.Errorf("%w: needs %d bytes, %d of them to sort the keys, the limit is %d; sorted input needs less", arena.ErrLimit, tree+more, more, cfg.Limit)
+	return within(cfg.Limit, tree, more)
+}
+
+// fitsSorted does the same for a tree whose size shows when its keys are
+// sorted, in scratch memory that is taken already.
+func fitsSorted[C order.Code](codes []C, scratch int64, cfg treeConfig) error {
+	if cfg.kind != Compressed || cfg.Limit == 0 {
+		return nil
+	}
+	tree, err := blocked.PackedBytes(implicit.Source[C]{Len: len(codes), Codes: codes}, cfg.Config)
+	if err != nil {
+		return err
+	}
+	return within(cfg.Limit, tree, scratch)
+}
+
+// within checks a limit for a tree and what it takes to sort its keys.
+func within(limit, tree, scratch int64) error {
+	if limit > 0 && tree+scratch > limit {
+		return fmt.Errorf("%w: needs %d bytes, %d of them to sort the keys, the limit is %d; sorted input needs less", arena.ErrLimit, tree+scratch, scratch, limit)
 	}
 	return nil
 }
@@ -215,7 +229,7 @@ func encode[K Key, C order.Code](codec order.Codec[K, C], dst []C, keys []K, wor
 
 // sortAndBuild builds a tree whose values are the payload itself; nil for
 // values that take no memory.
-func sortAndBuild[K Key, C order.Code, V any, P order.Code](e *fixed[K, C, V], keys []K, vals []P, cfg implicit.Config) (err error) {
+func sortAndBuild[K Key, C order.Code, V any, P order.Code](e *fixed[K, C, V], keys []K, vals []P, cfg treeConfig) error {
 	var fill func([]P)
 	if vals != nil {
 		fill = func(dst []P) { copy(dst, vals) }
@@ -226,14 +240,17 @@ func sortAndBuild[K Key, C order.Code, V any, P order.Code](e *fixed[K, C, V], k
 	}
 	defer s.block.Release()
 	src := implicit.Source[C]{Len: len(keys), Codes: s.codes, Vals: unsafe.Pointer(unsafe.SliceData(s.payload))}
-	if e.tree, err = implicit.Build(src, cfg); err == nil && cfg.ValSize == 0 {
+	if err := e.plant(src, cfg); err != nil {
+		return err
+	}
+	if cfg.ValSize == 0 {
 		e.keepRows(make([]V, len(keys)))
 	}
-	return err
+	return nil
 }
 
 // sortRows builds a tree of keys alone and gathers the values by row.
-func sortRows[K Key, C order.Code, V any, P order.Code](e *fixed[K, C, V], keys []K, vals []V, cfg implicit.Config) error {
+func sortRows[K Key, C order.Code, V any, P order.Code](e *fixed[K, C, V], keys []K, vals []V, cfg treeConfig) error {
 	s, err := sortInto(e.codec, keys, func(rows []P) {
 		for i := range rows {
 			rows[i] = P(i)
@@ -243,7 +260,7 @@ func sortRows[K Key, C order.Code, V any, P order.Code](e *fixed[K, C, V], keys 
 		return err
 	}
 	defer s.block.Release()
-	if e.tree, err = implicit.Build(implicit.Source[C]{Len: len(keys), Codes: s.codes}, cfg); err != nil {
+	if err := e.plant(implicit.Source[C]{Len: len(keys), Codes: s.codes}, cfg); err != nil {
 		return err
 	}
 	e.keepRows(gather(vals, len(keys), s.payload))

@@ -6,6 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/simd"
 )
 
 func (e *fixed[K, C, V]) Seek(key K) (rank int, equal bool) {
@@ -15,11 +16,14 @@ func (e *fixed[K, C, V]) Seek(key K) (rank int, equal bool) {
 func (e *fixed[K, C, V]) After(key K) int {
 	next := e.codec.Encode(key) + 1
 	if next == 0 { // nothing is above the greatest code
-		return int(e.tree.Len)
+		return e.n
 	}
 	rank, _ := e.tree.Seek(next)
 	return rank
 }
+
+// Prefix is never asked: numbers have none.
+func (e *fixed[K, C, V]) Prefix(K) (lo, hi int) { return 0, 0 }
 
 func (e *fixed[K, C, V]) Key(i int) K { return e.codec.Decode(e.tree.Key(i)) }
 
@@ -61,7 +65,7 @@ func (e *fixed[K, C, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	if s == nil {
 		s = new(take[V])
 	}
-	*s = take[V]{entries: int(e.tree.Len), column: (*V)(e.tree.Vals), rows: e.rows, coded: e.coded, vals: vals, found: found}
+	*s = take[V]{entries: e.n, column: e.column(), rows: e.rows, coded: e.coded, vals: vals, found: found}
 	if e.onGPU(len(keys)) && e.rows == nil && e.coded == nil {
 		hits = e.gpu.FindVals(keys, s, arena.Bytes(vals), found)
 	} else {
@@ -70,6 +74,14 @@ func (e *fixed[K, C, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	*s = take[V]{} // the caller's slices are not ours to keep
 	e.takes.Put(s)
 	return hits
+}
+
+// column gives the first value, where values have a column in the tree.
+func (e *fixed[K, C, V]) column() *V {
+	if e.rows != nil || e.coded != nil {
+		return nil
+	}
+	return (*V)(e.tree.Val(0))
 }
 
 // take is a sink that turns the places found in a bucket into values.
@@ -101,6 +113,17 @@ func (t *take[V]) Take(lo int, ranks []int) (hits int) {
 		}
 	}
 	return hits
+}
+
+// Fetch asks for the values of places, which Take will read.
+func (t *take[V]) Fetch(ranks []int) {
+	first := unsafe.Pointer(t.column)
+	if t.rows != nil {
+		first = unsafe.Pointer(unsafe.SliceData(t.rows))
+	}
+	if size := int(unsafe.Sizeof(*t.column)); first != nil && size > 0 && t.coded == nil {
+		simd.FetchEach(first, ranks, size)
+	}
 }
 
 func (t *take[V]) at(r int) V {

@@ -10,8 +10,6 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/text"
 )
 
 // Freeze builds an index of keys and their values. The keys need not be
@@ -104,39 +102,23 @@ func pointerFree(t reflect.Type) bool {
 	return false
 }
 
-// freezeText builds the index for string keys.
-func freezeText[K Key, V any](keys []K, vals []V, c config) (*index[K, V], error) {
-	if c.layout == Pairs {
-		return nil, fmt.Errorf("%w: string keys cannot be kept in pairs; leave Layout out", ErrLayout)
-	}
-	names := recast[string](keys)
-	need := text.Need(names)
-	if c.limit > 0 && need > c.limit {
-		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrMemoryLimit, need, c.limit)
-	}
-	rows := text.Order(names)
-	e := &words[K, V]{block: text.Build(names, rows), rows: gather(vals, len(keys), rows), n: len(keys), workers: par.Workers(c.workers)}
-	var v V
-	ix := &index[K, V]{engine: e}
-	ix.stats.Layout = Apart
-	ix.stats.Device, ix.stats.Reason = CPU, "string keys run on the CPU"
-	ix.stats.HeapBytes = e.block.Bytes() + int64(len(e.rows))*int64(unsafe.Sizeof(v))
-	ix.stats.TotalBytes = ix.stats.HeapBytes
-	return ix, nil
-}
-
 // gather copies values into a new slice, in the order of rows (nil: as they
 // are). n is their number, also where vals is nil because a V takes no memory.
 func gather[V any, R int | uint32 | uint64](vals []V, n int, rows []R) []V {
 	out := make([]V, n)
+	gatherTo(out, vals, rows)
+	return out
+}
+
+// gatherTo copies values into a slice, in the order of rows.
+func gatherTo[V any, R int | uint32 | uint64](out, vals []V, rows []R) {
 	if rows == nil || vals == nil {
 		copy(out, vals)
-		return out
+		return
 	}
 	for i, r := range rows {
 		out[i] = vals[r]
 	}
-	return out
 }
 
 // recast gives a slice as one of another type with the same memory layout.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
@@ -38,6 +39,7 @@ type index[K Key, V any] struct {
 type engine[K Key, V any] interface {
 	Seek(key K) (rank int, equal bool) // entries below key; whether the one there has it
 	After(key K) int                   // entries up to key
+	Prefix(p K) (lo, hi int)           // entries whose key starts with p, a string
 	Key(i int) K
 	Val(i int) V
 	GetBatch(keys []K, vals []V, found []bool) (hits int)
@@ -236,6 +238,34 @@ func (f *Frozen[K, V]) Count(lo, hi K) int {
 	n := max(0, ix.After(hi)-first)
 	f.done(ix)
 	return n
+}
+
+// Prefix iterates over the entries whose key starts with p, in key order: all
+// of them where p is empty. Keys must be strings: it panics if they are not.
+func (f *Frozen[K, V]) Prefix(p K) iter.Seq2[K, V] {
+	mustBeText[K]("Prefix")
+	return func(yield func(K, V) bool) {
+		ix := f.open()
+		lo, hi := ix.Prefix(p)
+		f.walk(ix, lo, hi, yield)
+	}
+}
+
+// PrefixCount gives the number of entries whose key starts with p, without
+// reading them. Keys must be strings: it panics if they are not.
+func (f *Frozen[K, V]) PrefixCount(p K) int {
+	mustBeText[K]("PrefixCount")
+	ix := f.open()
+	lo, hi := ix.Prefix(p)
+	f.done(ix)
+	return hi - lo
+}
+
+// mustBeText panics where keys are not strings.
+func mustBeText[K Key](method string) {
+	if order.Width[K]() != 0 {
+		panic(fmt.Sprintf("pando: %s: only strings have prefixes, and the keys of this index are %s; ask for a Range instead", method, keyName[K]()))
+	}
 }
 
 // Close gives the memory of the index back to the system. An index that is

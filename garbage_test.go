@@ -1,6 +1,7 @@
 package pando_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,6 +21,12 @@ func TestOpenGarbageSections(t *testing.T) {
 	t.Run("rows", garbage(integers[uint32](), readingValues, pando.Apart, nil))
 	t.Run("encoded", garbage(integers[uint64](), stringValues, pando.Apart, stringCodec))
 	t.Run("encoded pointers", garbage(integers[uint64](), pointerValues, pando.Apart, pointerCodec))
+	t.Run("blocked pairs", garbage(integers[uint64](), uint64Values, pando.Blocked, nil))
+	t.Run("blocked 32", garbage(integers[int32](), uint64Values, pando.Blocked, nil))
+	t.Run("compressed 64", garbage(integers[uint64](), uint64Values, pando.Compressed, nil))
+	t.Run("compressed 32", garbage(float32s[float32](), stringValues, pando.Compressed, stringCodec))
+	t.Run("words", garbage(texts[string](), uint64Values, pando.Compressed, nil))
+	t.Run("words encoded", garbage(texts[string](), stringValues, pando.Compressed, stringCodec))
 	t.Run("strings", garbage(texts[string](), uint64Values, pando.Apart, nil))
 	t.Run("strings encoded", garbage(texts[string](), stringValues, pando.Apart, stringCodec))
 }
@@ -42,6 +49,9 @@ func garbage[K pando.Key, V any](d domain[K], v values[V], layout pando.LayoutKi
 			for _, fill := range fillings(rng) {
 				spoil(t, path, fill)
 				opened, err := pando.Open[K, V](path, opts...)
+				if errors.Is(err, pando.ErrFile) && layout == pando.Compressed && codeBytes[K]() == 0 {
+					continue // Open looks at the first line of a directory
+				}
 				if err != nil {
 					t.Fatal(err)
 				}

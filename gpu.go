@@ -6,9 +6,12 @@ import (
 	"log/slog"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/implicit"
 )
 
 // openGPU opens a GPU; tests put the interpreter in its place.
@@ -34,7 +37,7 @@ func (e *fixed[K, C, V]) attach(c config) (Device, string, error) {
 	switch {
 	case asked.kind == cpu:
 		return CPU, "asked for", nil
-	case asked.kind == auto && e.tree.Len < autoEntries:
+	case asked.kind == auto && e.n < autoEntries:
 		return CPU, "small enough for the CPU's caches", nil
 	}
 	err := e.copyTo(asked, c.room)
@@ -57,8 +60,7 @@ func (e *fixed[K, C, V]) copyTo(asked Device, room int64) error {
 	if err != nil {
 		return err
 	}
-	image := exec.Image{Tree: &e.tree.Tree, Bytes: inlineSize[V]()}
-	image.Memory, image.Vals = e.tree.Memory()
+	image := e.image()
 	free, err := dev.FreeBytes()
 	if err != nil {
 		return errors.Join(err, dev.Close())
@@ -70,7 +72,7 @@ func (e *fixed[K, C, V]) copyTo(asked Device, room int64) error {
 	if asked.kind == hybrid || image.Need(keep) > free {
 		keep = image.Inner(free)
 	}
-	if image.Need(keep) > free || keep.Last == 0 && e.tree.Levels > 0 {
+	if image.Need(keep) > free || keep.Last == 0 && e.tree.Depth() > 0 {
 		err := fmt.Errorf("%w: needs %d bytes, %d are free for it", device.ErrOutOfMemory, image.Need(image.Whole()), free)
 		return errors.Join(err, dev.Close())
 	}
@@ -81,10 +83,32 @@ func (e *fixed[K, C, V]) copyTo(asked Device, room int64) error {
 	return err
 }
 
+// image gives the tree as it is copied to a GPU.
+func (e *fixed[K, C, V]) image() exec.Image {
+	image := exec.Image{Bytes: inlineSize[V]()}
+	switch t := e.tree.(type) {
+	case *implicit.Tree[C]:
+		image.Tree = &t.Tree
+		image.Memory, image.Vals = t.Memory()
+	case *blocked.Tree[C]:
+		image.Tree = t.Leaves()
+		image.Memory, image.Vals = t.Memory()
+		for _, row := range t.Rows() {
+			image.Rows = append(image.Rows, kernel.Row(row))
+		}
+	case *blocked.Packed[C]:
+		p := t.Places()
+		image.Tree = &t.Top().Tree
+		image.Memory, image.Vals = t.Memory()
+		image.Pages = &exec.Pages{Table: p.Table, Words: p.Words, Count: p.Last + 1, End: p.End, Entries: p.Len}
+	}
+	return image
+}
+
 // settle measures how CPU and GPU work best together, and from which batch
 // size on: always where the work is shared, and where Auto has to choose.
 func (e *fixed[K, C, V]) settle(asked Device) (Device, string, error) {
-	e.copies = e.gpu.Whole() && inlineSize[V]() > 0 && (!preferCPU || e.copiesFaster())
+	e.copies = e.gpu.Whole() && inlineSize[V]() > 0 && e.kind != Compressed && (!preferCPU || e.copiesFaster())
 	if asked.kind == gpu && e.gpu.Whole() {
 		return asked, "asked for", nil
 	}
@@ -118,7 +142,7 @@ func (e *fixed[K, C, V]) leaveOut(why string) (Device, string, error) {
 // that a sample finds in the cache.
 func (e *fixed[K, C, V]) copiesFaster() bool {
 	const runs, entries = 4 << 10, 64
-	n := int(e.tree.Len)
+	n := e.n
 	if n < entries {
 		return false
 	}
@@ -136,14 +160,14 @@ func (e *fixed[K, C, V]) copiesFaster() bool {
 
 // sample gives keys of the index at random.
 func (e *fixed[K, C, V]) sample() []K {
-	if e.tree.Len == 0 {
+	if e.n == 0 {
 		return nil
 	}
-	sample := make([]K, min(sampleKeys, 4*e.tree.Len))
+	sample := make([]K, min(sampleKeys, 4*uint64(e.n)))
 	x := uint64(1)
 	for i := range sample {
 		x = x*6364136223846793005 + 1442695040888963407
-		sample[i] = e.Key(int(x >> 16 % e.tree.Len))
+		sample[i] = e.Key(int(x >> 16 % uint64(e.n)))
 	}
 	return sample
 }
@@ -168,7 +192,7 @@ func (e *fixed[K, C, V]) Report(s *Stats) {
 
 // explain says in words how a batch runs.
 func (e *fixed[K, C, V]) explain() string {
-	keep, plan, depth := e.gpu.Keeps(), e.gpu.Plan(), e.tree.Levels
+	keep, plan, depth := e.gpu.Keeps(), e.gpu.Plan(), e.tree.Depth()
 	where := "the whole index fits into the GPU's memory"
 	if !e.gpu.Whole() {
 		where = fmt.Sprintf("the GPU holds %d of %d inner levels", keep.Last, depth)

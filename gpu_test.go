@@ -126,6 +126,13 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 		sameAsCPU(t, ints, v64, ai, Layout(Apart)) // column
 		sameAsCPU(t, ints, v32, ai)                // column of another width
 		sameAsCPU(t, ints, rows, ai)               // Go memory
+		for _, layout := range []LayoutKind{Blocked, Compressed} {
+			sameAsCPU(t, ints, v64, ai, Layout(layout))
+			sameAsCPU(t, ints, rows, ai, Layout(layout))
+			sameAsCPU(t, u32s, v32, au, Layout(layout))
+			sameAsCPU(t, floats, v32, af, Layout(layout))
+			sameAsCPU(t, []uint64{}, []uint64{}, []uint64{0, 1, ^uint64(0)}, Layout(layout))
+		}
 		sameAsCPU(t, u32s, v32, au)
 		sameAsCPU(t, u32s, v64, au)
 		sameAsCPU(t, floats, make([]struct{}, n), af)

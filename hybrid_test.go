@@ -63,6 +63,8 @@ func hybridKeys[K Key](rng *rand.Rand, key func() K) func(*testing.T) {
 		sameOn(t, h, keys, v64, asked, On(h))
 		sameOn(t, h, keys, v32, asked, On(h))
 		sameOn(t, h, keys, v64, asked, On(h), Layout(Apart))
+		sameOn(t, h, keys, v64, asked, On(h), Layout(Blocked))
+		sameOn(t, h, keys, v32, asked, On(h), Layout(Compressed))
 		sameOn(t, h, keys, rows, asked, On(h))
 		sameOn(t, h, keys, make([]struct{}, n), asked, On(h))
 		sameOn(t, h, keys[:1], v64[:1], asked, On(h))
@@ -108,9 +110,8 @@ func TestDeviceMemory(t *testing.T) {
 		asked[i] = uint64(i * 37)
 	}
 	c := mustFreezeOn(t, keys, On(CPU))
-	image := exec.Image{Tree: &engineOf(c).tree.Tree, Bytes: 8}
-	image.Memory, image.Vals = engineOf(c).tree.Memory()
-	depth := engineOf(c).tree.Levels
+	image := engineOf(c).image()
+	depth := engineOf(c).tree.Depth()
 	for _, on := range []Device{GPU(0), Hybrid(0)} {
 		for levels := range depth + 2 {
 			keep := exec.Keep{Last: levels}
@@ -165,7 +166,7 @@ func TestReasons(t *testing.T) {
 
 	f := mustFreezeOn(t, keys, On(Hybrid(0)))
 	e := engineOf(f)
-	depth := e.tree.Levels
+	depth := e.tree.Depth()
 	plan := exec.Plan{Split: exec.Split{Lower: depth}, Bucket: 1000, Way: exec.Doubled}
 	use := func(s exec.Split) {
 		t.Helper()
@@ -181,8 +182,7 @@ func TestReasons(t *testing.T) {
 	e.least = 4096
 	says(f, Hybrid(0), "measured", "faster", "4096 keys")
 
-	image := exec.Image{Tree: &e.tree.Tree}
-	image.Memory, _ = e.tree.Memory()
+	image := e.image()
 	says(mustFreezeOn(t, keys, On(GPU(0)), DeviceMemory(image.Need(exec.Keep{Last: 2}))), Hybrid(0), "the GPU holds 2 of 4 inner levels")
 	says(mustFreezeOn(t, keys, On(Hybrid(0)), DeviceMemory(1000)), CPU, "GPU not used", "1000 are free")
 	says(mustFreezeOn(t, keys[:2], On(Hybrid(0)), DeviceMemory(1000)), CPU, "GPU not used", "1000 are free")
@@ -228,7 +228,7 @@ func TestRangesOnAGPU(t *testing.T) {
 	hi := []uint64{^uint64(0), 4, 7, 9, 9000, 3 * n, 0, ^uint64(0), 0}
 	c := mustFreezeOn(t, keys, On(CPU))
 	for _, on := range []Device{GPU(0), Hybrid(0)} {
-		for _, layout := range []LayoutKind{Pairs, Apart} {
+		for _, layout := range []LayoutKind{Pairs, Apart, Blocked, Compressed} {
 			f := mustFreezeOn(t, keys, On(on), Layout(layout))
 			for _, limit := range []int{0, 1, 3, 10_000} {
 				compareRanges(t, f.RangeBatch(lo, hi, limit), c.RangeBatch(lo, hi, limit))
@@ -258,26 +258,28 @@ func TestOpenOnAGPU(t *testing.T) {
 	interpreted(t, 1)
 	hastyPlanner(t, 100)
 	keys := evenKeys(3000)
-	c := mustFreezeOn(t, keys, On(CPU))
-	path := filepath.Join(t.TempDir(), "index.pando")
-	if err := c.Save(path); err != nil {
-		t.Fatal(err)
-	}
 	asked := make([]uint64, 500)
 	for i := range asked {
 		asked[i] = uint64(i * 13)
 	}
-	for _, on := range []Device{GPU(0), Hybrid(0)} {
-		g, err := Open[uint64, uint64](path, On(on))
-		if err != nil {
+	for _, layout := range []LayoutKind{Pairs, Blocked, Compressed} {
+		c := mustFreezeOn(t, keys, On(CPU), Layout(layout))
+		path := filepath.Join(t.TempDir(), "index.pando")
+		if err := c.Save(path); err != nil {
 			t.Fatal(err)
 		}
-		if s := g.Stats(); s.Device != on || s.DeviceBytes == 0 {
-			t.Errorf("On(%v): on %v, %d bytes there: %s", on, s.Device, s.DeviceBytes, s.Reason)
-		}
-		compareIndexes(t, g, c, asked)
-		if err := g.Close(); err != nil {
-			t.Error(err)
+		for _, on := range []Device{GPU(0), Hybrid(0)} {
+			g, err := Open[uint64, uint64](path, On(on))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := g.Stats(); s.Device != on || s.DeviceBytes == 0 {
+				t.Errorf("%v on %v: on %v, %d bytes there: %s", layout, on, s.Device, s.DeviceBytes, s.Reason)
+			}
+			compareIndexes(t, g, c, asked)
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -37,6 +37,10 @@ func TestMemoryLimitTooSmall(t *testing.T) {
 		{"rows", failing(unsorted, make([]string, 100_000), small), pando.ErrMemoryLimit, says},
 		{"keys only", failing[uint64, struct{}](unsorted, nil, small), pando.ErrMemoryLimit, says},
 		{"strings", failing(texts, make([]int, 1000), small), pando.ErrMemoryLimit, says},
+		{"blocked", failing(sorted, sorted, small, pando.Layout(pando.Blocked)), pando.ErrMemoryLimit, says},
+		{"compressed", failing(sorted, sorted, small, pando.Layout(pando.Compressed)), pando.ErrMemoryLimit, says},
+		{"compressed, no room to sort", failing(unsorted, sorted, small, pando.Layout(pando.Compressed)), pando.ErrMemoryLimit, append(says, "sorted input needs less")},
+		{"compressed strings", failing(texts, make([]int, 1000), small, pando.Layout(pando.Compressed)), pando.ErrMemoryLimit, says},
 		{"one byte", failing([]int8{1}, []int8{1}, pando.MemoryLimit(1)), pando.ErrMemoryLimit, []string{"the limit is 1"}},
 	})
 }
@@ -45,26 +49,30 @@ func TestMemoryLimitTooSmall(t *testing.T) {
 // below it nothing is taken.
 func TestMemoryLimitIsExact(t *testing.T) {
 	unsorted, sorted := descending(50_000)
-	ix := mustFreeze(t, sorted, sorted)
-	need := ix.Stats().TotalBytes
-	ix.Close()
-	leaksNothing(t, func() {
-		if err := failing(sorted, sorted, pando.MemoryLimit(need))(); err != nil {
-			t.Errorf("limit of all that is needed: %v", err)
-		}
-		if err := failing(sorted, sorted, pando.MemoryLimit(need-1))(); !errors.Is(err, pando.ErrMemoryLimit) {
-			t.Errorf("one byte less: %v", err)
-		}
-		if err := failing(unsorted, sorted, pando.MemoryLimit(need))(); !errors.Is(err, pando.ErrMemoryLimit) {
-			t.Errorf("no room to sort: %v", err)
-		}
-		if err := failing(unsorted, sorted, pando.MemoryLimit(4*need))(); err != nil {
-			t.Errorf("room to sort: %v", err)
-		}
-	})
+	for _, layout := range layouts[uint64](uint64Values) {
+		in := pando.Layout(layout)
+		ix := mustFreeze(t, sorted, sorted, in)
+		need := ix.Stats().TotalBytes
+		ix.Close()
+		room := need + 32*50_000 + 8192 // keys and values, twice
+		leaksNothing(t, func() {
+			if err := failing(sorted, sorted, in, pando.MemoryLimit(need))(); err != nil {
+				t.Errorf("%v, limit of all that is needed: %v", layout, err)
+			}
+			if err := failing(sorted, sorted, in, pando.MemoryLimit(need-1))(); !errors.Is(err, pando.ErrMemoryLimit) {
+				t.Errorf("%v, one byte less: %v", layout, err)
+			}
+			if err := failing(unsorted, sorted, in, pando.MemoryLimit(room-16*1024))(); !errors.Is(err, pando.ErrMemoryLimit) {
+				t.Errorf("%v, no room to sort: %v", layout, err)
+			}
+			if err := failing(unsorted, sorted, in, pando.MemoryLimit(room))(); err != nil {
+				t.Errorf("%v, room to sort: %v", layout, err)
+			}
+		})
+	}
 	words := []string{"three", "four"}
 	for limit, ok := range map[int64]bool{3*8 + 9: true, 3*8 + 8: false} {
-		if err := failing(words, words, pando.MemoryLimit(limit))(); (err == nil) != ok {
+		if err := failing(words, words, pando.MemoryLimit(limit), pando.Layout(pando.Apart))(); (err == nil) != ok {
 			t.Errorf("strings, limit of %d: %v", limit, err)
 		}
 	}
@@ -74,7 +82,7 @@ func TestMemoryLimitIsExact(t *testing.T) {
 func TestScratchMemoryGoesBack(t *testing.T) {
 	unsorted, sorted := descending(50_000)
 	leaksNothing(t, func() {
-		for _, layout := range []pando.LayoutKind{pando.Pairs, pando.Apart} {
+		for _, layout := range layouts[uint64](uint64Values) {
 			ix := mustFreeze(t, unsorted, sorted, pando.Layout(layout))
 			if got, want := arena.InUse(), ix.Stats().TotalBytes; got != want {
 				t.Errorf("%v: %d bytes in use after a build, the index has %d", layout, got, want)

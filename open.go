@@ -5,7 +5,6 @@ import (
 	"reflect"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
@@ -33,7 +32,8 @@ import (
 // open: the index stays what it was until Close. It must not be overwritten or
 // cut short in place; to read what is gone ends the program.
 //
-// Of the options, On, Workers and Values mean what they mean for Freeze. But
+// Of the options, On, Workers, ResponseTime and Values mean what they mean for
+// Freeze. But
 // Auto stays on the CPU, since a copy to a GPU takes longer the larger the
 // file is. MemoryLimit is not touched by a mapped file, whose memory is the
 // system's to take back at any time; HugePages does nothing. Layout, if given,
@@ -87,7 +87,7 @@ func suits[K Key, V any](f *file, c config, codec *valueCodec[V]) error {
 		return fmt.Errorf("%w: %s has values of type %s with %d bytes each; on this machine they have %d", ErrType, f.path, f.Value, f.ValSize, valSize[V]())
 	case codec == nil && !pointerFree(reflect.TypeFor[V]()):
 		return fmt.Errorf("%w: %s has values of type %s; give Open the option Values", ErrValues, f.path, f.Value)
-	case c.layout != AutoLayout && (c.layout == Pairs) != (f.Layout == snapshot.Pairs):
+	case !f.hasLayout(c.layout):
 		return fmt.Errorf("%w: %s has layout %v, not %v; leave Layout out", ErrLayout, f.path, f.Layout, c.layout)
 	}
 	return nil
@@ -106,7 +106,7 @@ func openIndex[K Key, V any](f *file, c config, codec *valueCodec[V]) (*index[K,
 	case 64:
 		ix, err = openFixed[K, uint64](f, block, c, codec)
 	default:
-		ix = openText[K](f, block, c, codec)
+		ix, err = openText[K](f, block, c, codec)
 	}
 	if err != nil {
 		block.Release()
@@ -116,11 +116,12 @@ func openIndex[K Key, V any](f *file, c config, codec *valueCodec[V]) (*index[K,
 
 // openFixed makes the engine for keys with codes of type C.
 func openFixed[K Key, C order.Code, V any](f *file, block *arena.Block, c config, codec *valueCodec[V]) (*index[K, V], error) {
-	tree, err := implicit.Open[C](int(f.Entries), f.treeConfig(), block)
+	cfg := f.treeConfig()
+	tree, err := openTree[C](int(f.Entries), cfg, block)
 	if err != nil {
 		return nil, err
 	}
-	e := &fixed[K, C, V]{codec: order.NewCodec[K, C](), tree: tree, pairs: f.Layout == snapshot.Pairs}
+	e := &fixed[K, C, V]{codec: order.NewCodec[K, C](), tree: tree, n: int(f.Entries), kind: cfg.kind, pairs: cfg.Leaves == implicit.Pairs}
 	if inlineSize[V]() == 0 {
 		rows := mappedRows[V](f, block)
 		e.coded = mappedCoded(f, block, codec)
@@ -128,12 +129,12 @@ func openFixed[K Key, C order.Code, V any](f *file, block *arena.Block, c config
 			e.keepRows(rows)
 		}
 	}
-	e.cpu = exec.NewCPU(e.codec, tree, int(f.Entries), par.Workers(c.workers))
+	e.schedule(c)
 	ix := &index[K, V]{engine: e, stats: e.stats()}
 	ix.stats.HeapBytes, ix.stats.TotalBytes = 0, f.Size
 	ix.stats.ValueBytes += f.valueBytes()
 	if c.device.kind == auto {
-		ix.stats.Device, ix.stats.Reason = CPU, "opened from a file: ask with On(GPU(0)) to copy it to a GPU"
+		ix.stats.Device, ix.stats.Reason = CPU, fromFile
 		return ix, nil
 	}
 	ix.stats.Device, ix.stats.Reason, err = e.attach(c)
@@ -141,20 +142,34 @@ func openFixed[K Key, C order.Code, V any](f *file, block *arena.Block, c config
 }
 
 // openText makes the engine for string keys.
-func openText[K Key, V any](f *file, block *arena.Block, c config, codec *valueCodec[V]) *index[K, V] {
+func openText[K Key, V any](f *file, block *arena.Block, c config, codec *valueCodec[V]) (*index[K, V], error) {
+	keys, err := f.openList(block)
+	if err != nil {
+		return nil, err
+	}
 	e := &words[K, V]{
-		block:   text.Open(block.Segment(0), block.Segment(1), block),
+		list:    keys,
+		layout:  f.Layout,
 		rows:    mappedRows[V](f, block),
 		coded:   mappedCoded(f, block, codec),
 		n:       int(f.Entries),
 		workers: par.Workers(c.workers),
 	}
+	e.fetchVals()
 	ix := &index[K, V]{engine: e}
-	ix.stats.Layout = Apart
-	ix.stats.Device, ix.stats.Reason = CPU, "string keys run on the CPU"
-	ix.stats.LeafBytes, ix.stats.ValueBytes, ix.stats.TotalBytes = e.block.Bytes(), f.valueBytes(), f.Size
-	return ix
+	e.describe(&ix.stats)
+	ix.stats.LeafBytes = e.list.Bytes() - ix.stats.InnerBytes
+	ix.stats.HeapBytes, ix.stats.ValueBytes, ix.stats.TotalBytes = 0, f.valueBytes(), f.Size
+	if c.device.kind == auto {
+		ix.stats.Device, ix.stats.Reason = CPU, fromFile
+		return ix, nil
+	}
+	ix.stats.Device, ix.stats.Reason, err = e.attach(c)
+	return ix, err
 }
+
+// fromFile is why Auto leaves a file on the CPU.
+const fromFile = "opened from a file: ask with On(GPU(0)) to copy it to a GPU"
 
 // mappedRows gives the values that lie in the file as they are; as many as
 // there are entries, also where a V takes no memory.

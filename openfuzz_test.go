@@ -28,6 +28,12 @@ var fuzzFiles = []fuzzFile{
 	fileOf(integers[uint64](), stringValues, stringCodec),
 	fileOf(texts[string](), uint64Values),
 	fileOf(texts[string](), pointerValues, pointerCodec),
+	fileOf(integers[uint64](), uint64Values, pando.Layout(pando.Blocked)),
+	fileOf(integers[int32](), stringValues, stringCodec, pando.Layout(pando.Blocked)),
+	fileOf(integers[uint64](), uint32Values, pando.Layout(pando.Compressed)),
+	fileOf(integers[int16](), emptyValues, pando.Layout(pando.Compressed)),
+	fileOf(texts[string](), uint64Values, pando.Layout(pando.Compressed)),
+	fileOf(texts[string](), stringValues, stringCodec, pando.Layout(pando.Compressed)),
 }
 
 func fileOf[K pando.Key, V any](d domain[K], v values[V], opts ...pando.Option) fuzzFile {
@@ -61,7 +67,7 @@ func opensOrRefuses(t *testing.T, data []byte, kind fuzzFile) {
 	}
 	_, inspected := pando.Inspect(path)
 	for _, err := range []error{kind.open(path), inspected, pando.Verify(path)} {
-		if err != nil && !errors.Is(err, pando.ErrFile) && !errors.Is(err, pando.ErrVersion) && !errors.Is(err, pando.ErrType) {
+		if err != nil && !errors.Is(err, pando.ErrFile) && !errors.Is(err, pando.ErrVersion) && !errors.Is(err, pando.ErrType) && !errors.Is(err, pando.ErrLayout) {
 			t.Fatal(err)
 		}
 	}

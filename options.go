@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pando-index/pando/internal/arena"
 )
@@ -20,6 +21,7 @@ type config struct {
 	pages    PageMode
 	layout   LayoutKind
 	room     int64
+	response time.Duration
 	values   any // *valueCodec[V]
 	verified bool
 }
@@ -89,6 +91,17 @@ func MemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes 
 // and the CPU goes on below. 0, the default, is all that is free.
 func DeviceMemory(bytes int64) Option { return func(c *config) { c.room = bytes } }
 
+// ResponseTime bounds how long a query of a batch may wait inside the index
+// for others. A large batch over a large index is answered faster if its queries
+// are parked by sub-tree, and one sub-tree is searched after the other; but then
+// the first answer is hardly there before the last. With a bound, the CPU parks
+// only as many as it can answer within that time, at the rate it has seen so
+// far; where that is too few to gain anything, each is answered as it comes.
+// It is a guide, not a promise: a machine that is busy with other things takes
+// longer. 0, the default, is no bound. Queries on a GPU travel in buckets that
+// it does not change.
+func ResponseTime(d time.Duration) Option { return func(c *config) { c.response = d } }
+
 // PageMode says which parts of an index are put on huge pages.
 type PageMode uint8
 
@@ -107,15 +120,27 @@ func HugePages(mode PageMode) Option { return func(c *config) { c.pages = mode }
 type LayoutKind uint8
 
 const (
-	// AutoLayout is Pairs where it can be, else Apart.
+	// AutoLayout is what is best for the keys and values at hand.
 	AutoLayout LayoutKind = iota
-	// Pairs keeps keys beside their values, so that a hit costs one cache
-	// miss. Keys and values must both be 4 bytes wide in the index (keys of up
-	// to 32 bits are) or both 8, and values free of pointers.
+	// Pairs is Implicit with keys beside their values, so that a hit costs one
+	// cache miss. Keys and values must both be 4 bytes wide in the index (keys
+	// of up to 32 bits are) or both 8, and values free of pointers.
 	Pairs
-	// Apart keeps keys and values in arrays of their own: for any value type,
-	// and 6 % smaller, but a hit costs two cache misses.
+	// Apart is Implicit with keys and values in arrays of their own: for any
+	// value type, and 6 % smaller, but a hit costs two cache misses. For string
+	// keys it is one sorted list, searched by halving.
 	Apart
+	// Implicit is a B+-tree without pointers, its nodes one cache line each:
+	// Pairs where it can be, else Apart, and Stats say which.
+	Implicit
+	// Blocked is a tree whose inner nodes are grouped into pages, so that a
+	// search touches few of them: for an index without huge pages. Its leaves
+	// are those of Implicit. Strings cannot be kept in it.
+	Blocked
+	// Compressed keeps integers and floats as small differences within a page,
+	// where they lie close together, and strings by the bits in which they
+	// differ: the smallest, and for strings the fastest.
+	Compressed
 )
 
 // Layout sets how the index lies in memory. The default is AutoLayout.
@@ -136,14 +161,17 @@ func configure(opts []Option) (config, error) {
 	if c.room < 0 {
 		return c, fmt.Errorf("%w: DeviceMemory(%d); 0 means all that is free", ErrOption, c.room)
 	}
+	if c.response < 0 {
+		return c, fmt.Errorf("%w: ResponseTime(%v); 0 means no bound", ErrOption, c.response)
+	}
 	if c.limit < 0 {
 		return c, fmt.Errorf("%w: MemoryLimit(%d); 0 means no limit", ErrOption, c.limit)
 	}
 	if c.pages > SmallPages {
 		return c, fmt.Errorf("%w: HugePages(%d); take HugeAll, HugeInner or SmallPages", ErrOption, c.pages)
 	}
-	if c.layout > Apart {
-		return c, fmt.Errorf("%w: Layout(%d); take AutoLayout, Pairs or Apart", ErrLayout, c.layout)
+	if c.layout > Compressed {
+		return c, fmt.Errorf("%w: Layout(%d); take AutoLayout, Pairs, Apart, Implicit, Blocked or Compressed", ErrLayout, c.layout)
 	}
 	return c, c.pickDevice()
 }
@@ -203,15 +231,12 @@ func (m PageMode) arenaPages() arena.Pages {
 // String gives the mode's name.
 func (m PageMode) String() string { return m.arenaPages().String() }
 
+var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed"}
+
 // String gives the layout's name.
 func (k LayoutKind) String() string {
-	switch k {
-	case AutoLayout:
-		return "auto"
-	case Pairs:
-		return "pairs"
-	case Apart:
-		return "apart"
+	if int(k) < len(layoutNames) {
+		return layoutNames[k]
 	}
 	return "LayoutKind(" + strconv.Itoa(int(k)) + ")"
 }

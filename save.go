@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unsafe"
 
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
@@ -52,20 +54,12 @@ func (f *Frozen[K, V]) write(ix *index[K, V], w io.Writer) (int64, error) {
 
 // Parts describes the tree and gives its sections.
 func (e *fixed[K, C, V]) Parts(codec *valueCodec[V]) (snapshot.Header, []snapshot.Part, error) {
-	s := e.tree.Stats()
-	var c C
-	h := snapshot.Header{Layout: snapshot.Apart, KeyBits: 32, Fanout: uint32(s.Fanout), Levels: uint32(s.Levels)}
-	if uint64(^c) > 1<<32 {
-		h.KeyBits = 64
+	s := treeStats(e.tree)
+	h := snapshot.Header{
+		Layout: e.fileLayout(), KeyBits: codeBits[C](),
+		Fanout: uint32(s.Fanout), Levels: uint32(s.Levels), PageLevels: uint32(pageLevels(e.tree)),
 	}
-	if e.pairs {
-		h.Layout = snapshot.Pairs
-	}
-	kinds := []snapshot.Kind{snapshot.Inner, snapshot.Leaves, snapshot.Column}
-	var parts []snapshot.Part
-	for i, b := range e.tree.Segments() {
-		parts = append(parts, snapshot.Memory(kinds[i], b))
-	}
+	parts := keyParts(h.Layout, e.tree.Segments())
 	if inlineSize[V]() > 0 {
 		return h, parts, nil
 	}
@@ -73,10 +67,24 @@ func (e *fixed[K, C, V]) Parts(codec *valueCodec[V]) (snapshot.Header, []snapsho
 	return h, append(parts, more...), err
 }
 
+// codeBits gives the bits of a code.
+func codeBits[C order.Code]() uint32 {
+	var c C
+	return uint32(8 * unsafe.Sizeof(c))
+}
+
+// keyParts makes sections of the segments of whatever holds the keys; one more
+// than those is the column of values.
+func keyParts(layout snapshot.Layout, segments [][]byte) (parts []snapshot.Part) {
+	kinds := append(layout.Keys(), snapshot.Column)
+	for i, b := range segments {
+		parts = append(parts, snapshot.Memory(kinds[i], b))
+	}
+	return parts
+}
+
 // Parts describes the strings and gives their sections.
 func (e *words[K, V]) Parts(codec *valueCodec[V]) (snapshot.Header, []snapshot.Part, error) {
-	offsets, data := e.block.Segments()
-	parts := []snapshot.Part{snapshot.Memory(snapshot.KeyOffsets, offsets), snapshot.Memory(snapshot.KeyBytes, data)}
 	more, err := valueParts(e.rows, e.coded, codec)
-	return snapshot.Header{Layout: snapshot.Text}, append(parts, more...), err
+	return snapshot.Header{Layout: e.layout}, append(keyParts(e.layout, e.list.Segments()), more...), err
 }

@@ -24,6 +24,7 @@ const (
 	streamPieces = 1 << 40 // and above: one a piece of a round, see drawPieces
 	streamKeys   = 1 << 41 // and above: one a piece of the keys, see sortedKeys
 	streamLow    = 1 << 42 // the same
+	streamTexts  = 1 << 43 // the same, for strings; for URLs one a host
 )
 
 func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }

@@ -130,7 +130,7 @@ func buildContests[W word](s *session, d *dataset[W], input string, builders []b
 				continue
 			}
 			sub := buildSubject(s, d, b, threads)
-			sub.reference = isPando(b.name)
+			sub.reference = len(c.subjects) == 0 && isPando(b.name)
 			c.subjects = append(c.subjects, sub)
 		}
 		if err := s.compete(c); err != nil {
@@ -149,7 +149,7 @@ func quickEnough[W word](s *session, d *dataset[W], b builder[W]) bool {
 		return true
 	}
 	start := time.Now()
-	if _, err := b.make(&dataset[W]{d.keys[:n], d.vals[:n]}, 1); err != nil {
+	if _, err := b.make(&dataset[W]{d.keys[:n], d.vals[:min(n, len(d.vals))]}, 1); err != nil {
 		return true // the contest will meet the error again, and report it
 	}
 	seconds := time.Since(start).Seconds() * parts

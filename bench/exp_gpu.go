@@ -50,7 +50,7 @@ type gpuRig struct {
 	memory     []device.Ptr // of the size being measured
 	window     []byte       // page-locked, for what comes back
 	took       time.Duration
-	favored    *gpuTree // whose upper levels are kept in the cache
+	favored    any // the tree whose upper levels are kept in the cache
 }
 
 // windowBytes bounds what is copied back at a time.
@@ -90,7 +90,7 @@ func (g *gpuRig) prepare() (err error) {
 	if g.window, err = g.dev.HostAlloc(windowBytes); err != nil {
 		return err
 	}
-	g.kernels, err = kernel.Load(g.dev)
+	g.kernels, err = kernel.Load(g.dev, kernel.BlockedSource)
 	return err
 }
 

@@ -73,15 +73,21 @@ func upload[W word](g *gpuRig, d *dataset[W], leaves implicit.Leaves, valSize in
 // favor has the tree's upper levels kept in the GPU's cache, as an index on a
 // GPU does, instead of those of the tree asked before.
 func (t *gpuTree) favor(g *gpuRig) error {
-	if g.favored == t {
+	return g.favor(t, func() { kernel.Favor(g.stream, &t.Tree) })
+}
+
+// favor calls keep, which asks for a tree's upper levels to stay in the cache,
+// unless that tree was the last.
+func (g *gpuRig) favor(tree any, keep func()) error {
+	if g.favored == tree {
 		return nil
 	}
-	g.favored = t
+	g.favored = tree
 	if p, ok := g.stream.(device.Persister); ok && p.Persistable() > 0 {
 		if err := p.Persist(0, 0); err != nil {
 			return err
 		}
-		kernel.Favor(g.stream, &t.Tree)
+		keep()
 	}
 	return nil
 }
@@ -169,11 +175,23 @@ func anyNumber(rng *rand.Rand, q []uint32) {
 }
 
 func (r *residentRanks) onGPU(t *gpuTree) *subject {
+	return r.resident(namePandoGPU, t.perEntry, t)
+}
+
+// residentTree is a tree on the GPU that ranks keys which are there, too.
+type residentTree interface {
+	favor(g *gpuRig) error
+	rank(g *gpuRig, keys device.Ptr, n int, ranks device.Ptr) error
+}
+
+func (t *gpuTree) rank(g *gpuRig, keys device.Ptr, n int, ranks device.Ptr) error {
+	return g.kernels.Rank(g.stream, &g.params, &t.Tree, 32, keys, n, ranks)
+}
+
+func (r *residentRanks) resident(name string, perEntry float64, t residentTree) *subject {
 	g := r.g
-	return g.subject(namePandoGPU, t.perEntry,
-		func(ops int) error {
-			return errors.Join(t.favor(g), g.kernels.Rank(g.stream, &g.params, &t.Tree, 32, r.keys, ops, r.out))
-		},
+	return g.subject(name, perEntry,
+		func(ops int) error { return errors.Join(t.favor(g), t.rank(g, r.keys, ops, r.out)) },
 		func(ops int) error { return g.stream.Fill(r.out, math.MaxUint32, 4*ops) },
 		func(ops int) error { return readBack(g, r.out, ops, r.compare) })
 }

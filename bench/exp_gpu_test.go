@@ -15,7 +15,7 @@ import (
 	"github.com/pando-index/pando/internal/device/ptx"
 )
 
-var gpuExperiments = []*experiment{gpuRankU32, gpuPointU64, gpuEndToEnd}
+var gpuExperiments = []*experiment{gpuRankU32, gpuPointU64, gpuEndToEnd, gpuLayouts}
 
 // interpreted is a session whose GPU is the interpreter, with no compiler for
 // the peer.
@@ -47,6 +47,7 @@ func TestGPUExperimentsOnTheInterpreter(t *testing.T) {
 		gpuRankU32:  {namePandoGPU, namePandoCPU, nameGPULimit},
 		gpuPointU64: {namePandoGPUPairs, namePandoGPUApart, namePandoCPU, nameGPULimit},
 		gpuEndToEnd: {namePandoCPU, nameCopyLimit},
+		gpuLayouts:  {namePandoImplicit, namePandoBlocked, namePandoCompressed, namePandoCPU},
 	}
 	for _, e := range gpuExperiments {
 		for _, size := range [][2]int{{1, 1}, {2, 31}, {17, 32}, {300, 33}, {5000, 257}} {
@@ -184,7 +185,7 @@ func TestLazyGPUsAreFoundOut(t *testing.T) {
 		s.openGPU = func() (device.Device, error) { return g, nil }
 		return e.run(s)
 	}
-	for _, e := range []*experiment{gpuRankU32, gpuPointU64} {
+	for _, e := range []*experiment{gpuRankU32, gpuPointU64, gpuLayouts} {
 		honest := &lazyGPU{few: math.MaxInt}
 		if err := run(e, honest); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando"
 )
 
-// This file alone touches Pando's public face.
+// This file and pando_text.go alone touch Pando's public face.
 
 // How Pando's rows are named.
 const (
@@ -64,10 +64,9 @@ func (f *frozen[W, V]) Close() {
 }
 
 // BytesPerEntry counts everything, padding between segments too.
-func (f *frozen[W, V]) BytesPerEntry() float64 {
-	st := f.ix.Stats()
-	return float64(st.TotalBytes) / float64(max(1, st.Len))
-}
+func (f *frozen[W, V]) BytesPerEntry() float64 { return perEntry(f.ix.Stats()) }
+
+func perEntry(st pando.Stats) float64 { return float64(st.TotalBytes) / float64(max(1, st.Len)) }
 
 func (f *frozen[W, V]) Rank(q []W, ranks []int) { f.ix.RankBatch(q, ranks) }
 
@@ -157,6 +156,12 @@ func openFrozenSet[W word](keys []W) (frozenSet[W], error) {
 	return frozenSet[W]{f}, err
 }
 
+// openSetBlocked is the same with blocked nodes.
+func openSetBlocked[W word](label string, keys []W) (frozenSet[W], error) {
+	f, err := openFrozen(label, keys, make([]struct{}, len(keys)), pando.Layout(pando.Blocked))
+	return frozenSet[W]{f}, err
+}
+
 // freezeOnce builds an index as the build experiment times it.
 func freezeOnce[W word](d *dataset[W], threads int) (made[W], error) {
 	ix, err := pando.Freeze(d.keys, d.vals, pando.On(pando.CPU), pando.Workers(threads))
@@ -164,6 +169,37 @@ func freezeOnce[W word](d *dataset[W], threads int) (made[W], error) {
 		return made[W]{}, err
 	}
 	return made[W]{entries: ix.Len(), get: ix.Get, close: func() { ix.Close() }}, nil
+}
+
+// freezeSet builds an index of keys without values as fast-build times it.
+func freezeSet[W word](where pando.Device, kind pando.LayoutKind) func(*dataset[W], int) (made[W], error) {
+	return func(d *dataset[W], threads int) (made[W], error) {
+		ix, err := pando.Freeze(d.keys, make([]struct{}, len(d.keys)), pando.On(where), pando.Workers(threads), pando.Layout(kind))
+		if err != nil {
+			return made[W]{}, err
+		}
+		get := func(k W) (v W, ok bool) {
+			if _, ok = ix.Get(k); ok {
+				v = valueOf(k)
+			}
+			return v, ok
+		}
+		return made[W]{entries: ix.Len(), get: get, close: func() { ix.Close() }}, nil
+	}
+}
+
+// notThere says why an index of these keys is not on the device asked for;
+// nothing where it is.
+func notThere[W word](d *dataset[W], where pando.Device, kind pando.LayoutKind) (string, error) {
+	ix, err := pando.Freeze(d.keys, make([]struct{}, len(d.keys)), pando.On(where), pando.Layout(kind))
+	if err != nil {
+		return "", err
+	}
+	defer ix.Close()
+	if st := ix.Stats(); st.Device != where {
+		return fmt.Sprintf("the index is on %v: %s", st.Device, st.Reason), nil
+	}
+	return "", nil
 }
 
 // frozenGPU is Pando from words to words on a GPU, and what it said of that

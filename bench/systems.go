@@ -125,13 +125,15 @@ func buildOne[W word](s *session, d *dataset[W], m maker[W]) (system[W], error) 
 
 // fits says whether a system is wanted and n entries of it fit into free memory.
 func (s *session) fits(name string, n int, perEntry float64) bool {
-	if !s.wanted(name) {
-		return false
-	}
+	return s.wanted(name) && s.room(name, n, perEntry, fmt.Sprintf("alone it may fit: --systems %q", name))
+}
+
+// room says whether n entries of something fit into free memory; where not, a
+// line says so, and what to do.
+func (s *session) room(what string, n int, perEntry float64, advice string) bool {
 	need, free := int64(float64(n)*perEntry), freeMemory()
 	if need > free {
-		s.skip("%s at n %s: needs about %s, %s of memory are free; alone it may fit: --systems %q",
-			name, sizeText(n), gib(need), gib(free), name)
+		s.skip("%s at n %s: needs about %s, %s of memory are free; %s", what, sizeText(n), gib(need), gib(free), advice)
 		return false
 	}
 	return true

@@ -149,11 +149,17 @@ func writeTable(w io.Writer, cols []column, rows []*row) {
 	}
 	line(func(c column) string { return c.head })
 	for i, r := range rows {
-		if i > 0 && (r.N != rows[i-1].N || r.group != rows[i-1].group || r.Case != rows[i-1].Case) {
-			fmt.Fprintln(w) // a gap between sets that were measured together
+		if i > 0 && !together(rows[i-1], r) {
+			fmt.Fprintln(w) // a gap between sets
 		}
 		line(func(c column) string { return c.cell(r) })
 	}
+}
+
+// together says whether two rows are of one set: of one contest, or counts for
+// one size.
+func together(a, b *row) bool {
+	return a.group == b.group && a.Case == b.Case && (a.N == b.N || len(b.Rounds) > 0)
 }
 
 func pad(text string, width int, left bool) string {

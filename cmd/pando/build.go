@@ -34,6 +34,7 @@ type buildFlags struct {
 	input
 	path, key, value  string
 	duplicates        string
+	layout            layoutFlag
 	skipNulls, force  bool
 	nullValue         string
 	memory            size
@@ -63,6 +64,7 @@ func newBuild() *cobra.Command {
 	fs.StringVar(&f.duplicates, "duplicates", "keep", "equal keys: `keep|refuse`")
 	fs.BoolVar(&f.skipNulls, "skip-nulls", false, "leave out rows without a key or value, instead of failing")
 	fs.StringVar(&f.nullValue, "null-value", "", "`VALUE` for rows that have none, instead of failing")
+	fs.Var(&f.layout, "layout", "how the index lies in the file: `"+layoutList("|")+"`")
 	fs.Var(&f.memory, "memory", "most memory to use, such as 8G; 0 is what the machine has free")
 	fs.BoolVar(&f.force, "force", false, "replace the output also if it is no Pando index")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show neither types nor progress")
@@ -315,13 +317,16 @@ func (b *build) freeze() (typed.Index, error) {
 	if !b.quiet && n > 1<<22 {
 		fmt.Fprintf(b.errs, "building an index of %s rows ...\n", thousands(int64(n)))
 	}
-	opts := []pando.Option{pando.On(pando.CPU)}
+	opts := []pando.Option{pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout))}
 	if b.budget.bytes > 0 {
 		opts = append(opts, pando.MemoryLimit(b.budget.bytes))
 	}
 	ix, err := b.rows.Freeze(opts...)
 	if errors.Is(err, pando.ErrMemoryLimit) {
 		return nil, fmt.Errorf("%w; take a machine with more memory, narrower types (--type), sorted input, or fewer rows", err)
+	}
+	if errors.Is(err, pando.ErrLayout) {
+		return nil, fmt.Errorf("--layout %v: %w", &b.layout, err)
 	}
 	return ix, err
 }

@@ -51,9 +51,13 @@ func printInfo(out io.Writer, info pando.FileInfo) {
 	line("entries", "%s", thousands(int64(info.Len)))
 	line("keys", "%s", info.Key)
 	line("values", "%s", info.Value)
-	line("layout", "%s, %d inner levels of fanout %d", info.Layout, info.Levels, info.Fanout)
+	if info.Fanout > 0 {
+		line("layout", "%s, %d inner levels of fanout %d", info.Layout, info.Levels, info.Fanout)
+	} else {
+		line("layout", "%s", info.Layout)
+	}
 	for _, s := range info.Sections {
-		line("section", "%-8s %14s bytes at %s, checksum %08x", s.Name, thousands(s.Bytes), thousands(s.Offset), s.Checksum)
+		line("section", "%-11s %14s bytes at %s, checksum %08x", s.Name, thousands(s.Bytes), thousands(s.Offset), s.Checksum)
 	}
 	if t, err := typed.FileTypes(info); err == nil {
 		value := "struct{}"

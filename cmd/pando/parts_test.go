@@ -169,20 +169,6 @@ func readLines(t *testing.T, text string, typ table.Type) (*table.Column, error)
 	}
 }
 
-// No string is between those with a prefix and the one after them.
-func TestAfterPrefix(t *testing.T) {
-	for p, want := range map[string]string{"a": "b", "a\xff": "b", "ab\xff\xff": "ac", "\x00": "\x01"} {
-		if got, ok := afterPrefix(p); !ok || got != want {
-			t.Errorf("%q: %q, %v", p, got, ok)
-		}
-	}
-	for _, p := range []string{"", "\xff", "\xff\xff"} {
-		if got, ok := afterPrefix(p); ok {
-			t.Errorf("%q: %q", p, got)
-		}
-	}
-}
-
 // Plain lines of progress say how many, how fast and how long yet.
 func TestProgressLine(t *testing.T) {
 	p := newProgress(io.Discard, false, "reading")

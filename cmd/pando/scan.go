@@ -98,30 +98,9 @@ func withPrefix(p string) span {
 		if ix.Key() != table.String {
 			return 0, 0, fmt.Errorf("only strings have prefixes, and the keys of this index are %v; ask for a range instead", ix.Key())
 		}
-		ranks := [1]int{}
-		rank := func(s string) int {
-			ix.Rank(&table.Column{Field: table.Field{Type: table.String}, String: []string{s}}, ranks[:])
-			return ranks[0]
-		}
-		first, end = rank(p), ix.Len()
-		if next, ok := afterPrefix(p); ok {
-			end = rank(next)
-		}
+		first, end = ix.Prefix(p)
 		return first, end, nil
 	}
-}
-
-// afterPrefix gives the least string above all that start with p; there is
-// none if p is nothing but bytes of 255.
-func afterPrefix(p string) (string, bool) {
-	last := len(p) - 1
-	for last >= 0 && p[last] == 0xff {
-		last--
-	}
-	if last < 0 {
-		return "", false
-	}
-	return p[:last] + string([]byte{p[last] + 1}), true
 }
 
 // limited cuts a span to its first entries, or its last.

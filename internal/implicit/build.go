@@ -109,8 +109,16 @@ func (t *Tree[C]) buildLeaves(src Source[C], first, end int) bool {
 	if hi < end*per {
 		t.padLeaf(keys[len(keys)-1], hi-(end-1)*per)
 	}
-	// Separators: one for each leaf but the tree's last. The last leaf under
-	// an inner node has its separator higher up.
+	if t.Levels > 0 {
+		t.writeSeparators(keys, first, end)
+	}
+	return true
+}
+
+// writeSeparators writes a separator for each leaf in [first, end) but the
+// tree's last. The last leaf under an inner node has its separator higher up.
+func (t *Tree[C]) writeSeparators(keys []C, first, end int) {
+	per := t.perLeaf()
 	node, slot := first/t.cfg.Fanout, first%t.cfg.Fanout
 	for x := first; x < min(end, t.leaves-1); x++ {
 		greatest := keys[(x-first)*per+per-1]
@@ -122,7 +130,6 @@ func (t *Tree[C]) buildLeaves(src Source[C], first, end int) bool {
 		t.separate(t.Levels-2, node, greatest)
 		node, slot = node+1, 0
 	}
-	return true
 }
 
 // codes gives keys [lo, hi) as codes.

@@ -27,7 +27,7 @@ func (t *Tree[C]) Check() error {
 		}
 		children, under = t.counts[l], under*t.cfg.Fanout
 	}
-	if children != 1 {
+	if children != 1 && t.cfg.Inner == 0 {
 		return fmt.Errorf("the root level has %d nodes", children)
 	}
 	return nil

@@ -160,3 +160,36 @@ func inside[C simd.Code](t *testing.T, tree *Tree[C], asked []C) {
 		tree.GetPairs(asked, make([]C, len(asked)), nil)
 	}
 }
+
+// A tree whose inner nodes are another layout's has leaves and values alone.
+func TestInnerLeftToAnother(t *testing.T) {
+	before := arena.InUse()
+	for _, n := range []int{1, 8, 1000} {
+		keys := make([]uint64, n)
+		for i := range keys {
+			keys[i] = uint64(i) * 3
+		}
+		tree := build(t, keys, Config{Inner: 640, Slack: 100, ValSize: 8})
+		plan, err := Plan[uint64](n, Config{Inner: 640, Slack: 100, ValSize: 8})
+		if err != nil || plan.Levels != 0 || plan.Sizes[0] != 640 || plan.Slack != 100 {
+			t.Errorf("%d keys: %+v, %v", n, plan, err)
+		}
+		for i, b := range tree.Segments()[0] {
+			if b != 0 {
+				t.Fatalf("byte %d of the inner nodes is written", i)
+			}
+		}
+		if err := compareEntries(tree, keys); err != nil {
+			t.Error(err)
+		}
+		tree.Release()
+	}
+	for _, cfg := range []Config{{Inner: -64}, {Inner: 65}, {Inner: 64, Slack: -1}} {
+		if _, err := Plan[uint64](10, cfg); err == nil {
+			t.Errorf("%+v: no error", cfg)
+		}
+	}
+	if arena.InUse() != before {
+		t.Errorf("%d bytes leaked", arena.InUse()-before)
+	}
+}

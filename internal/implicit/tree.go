@@ -66,6 +66,8 @@ type Config struct {
 	Limit    int64       // most bytes to take; 0 for no limit
 	Workers  int         // goroutines that build
 	Distance int         // queries between two steps of one query; 0 for DefaultDistance
+	Inner    int         // bytes of segment 0 to leave to another layout, which then has these leaves: the tree has no inner levels of its own
+	Slack    int         // bytes that its searches may read behind the leaves
 }
 
 // DefaultDistance is the best of 1 to 128: bench experiment pipeline-length.
@@ -127,6 +129,9 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 	if cfg.Distance == 0 {
 		cfg.Distance = DefaultDistance
 	}
+	if cfg.Slack < 0 || cfg.Inner < 0 || cfg.Inner%simd.LineBytes != 0 {
+		return nil, fmt.Errorf("%d bytes for inner nodes: want a multiple of %d", cfg.Inner, simd.LineBytes)
+	}
 	perLeaf := slots
 	if cfg.Leaves == Pairs {
 		if cfg.ValSize != keyBytes[C]() {
@@ -141,7 +146,7 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 	if t.leaves > maxLeaves {
 		return nil, fmt.Errorf("%w: %d keys, the limit is %d", ErrTooLarge, n, maxLeaves*perLeaf)
 	}
-	for nodes := t.leaves; nodes > 1; {
+	for nodes := t.leaves; nodes > 1 && cfg.Inner == 0; {
 		nodes = (nodes + cfg.Fanout - 1) / cfg.Fanout
 		t.counts = append([]int{nodes}, t.counts...)
 	}
@@ -163,11 +168,11 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 
 // segments gives the sizes of the block's segments.
 func (t *Tree[C]) segments() []int {
-	inner := 0
+	inner := t.cfg.Inner
 	for _, c := range t.counts {
-		inner += c
+		inner += c * simd.LineBytes
 	}
-	sizes := []int{inner * simd.LineBytes, t.leaves * simd.LineBytes}
+	sizes := []int{inner, t.leaves * simd.LineBytes}
 	if t.hasColumn() {
 		sizes = append(sizes, int(t.Len)*t.cfg.ValSize)
 	}
@@ -178,6 +183,9 @@ func (t *Tree[C]) segments() []int {
 // the most, a search through a released tree counts one child too many at
 // every level and may end that far behind.
 func (t *Tree[C]) slack(sizes []int) int {
+	if t.cfg.Inner > 0 {
+		return t.cfg.Slack
+	}
 	if t.cfg.Fanout > simd.LineBytes/keyBytes[C]() {
 		return 0
 	}

@@ -21,13 +21,17 @@ func (h *Header) check() error {
 	switch {
 	case h.Size < Page || h.Size%Page != 0 || h.Size > maxSize:
 		return bad("the header is damaged: a size of %d bytes", h.Size)
-	case h.Entries < 0 || h.Entries > h.Size/4: // an entry takes 4 bytes at least
+	case h.Entries < 0 || h.Entries > h.mostEntries():
 		return bad("the header is damaged: %d entries in %d bytes", uint64(h.Entries), h.Size)
 	case h.ValSize > 0 && h.Entries > h.Size/int64(h.ValSize):
 		return bad("the header is damaged: %d values of %d bytes in %d bytes", h.Entries, h.ValSize, h.Size)
-	case h.Layout < Pairs || h.Layout > Text:
+	case !h.Layout.known():
 		return bad("the header is damaged: no layout has number %d", uint32(h.Layout))
-	case (h.Layout == Text) != (h.KeyBits == 0) || h.KeyBits != 0 && h.KeyBits != 32 && h.KeyBits != 64:
+	case h.Version != h.Layout.version():
+		return bad("the header is damaged: layout %v in a file of version %d", h.Layout, h.Version)
+	case (h.PageLevels > 0) != (h.Layout == BlockedPairs || h.Layout == BlockedApart):
+		return bad("the header is damaged: layout %v with pages of %d levels", h.Layout, h.PageLevels)
+	case h.Layout.strings() != (h.KeyBits == 0) || h.KeyBits != 0 && h.KeyBits != 32 && h.KeyBits != 64:
 		return bad("the header is damaged: layout %v of keys of %d bits", h.Layout, h.KeyBits)
 	case h.ValSize > 0 && h.encoded():
 		return bad("the header is damaged: values by codec of %d bytes each", h.ValSize)
@@ -37,6 +41,15 @@ func (h *Header) check() error {
 		return bad("the section table is damaged: it has the sections %v, there must be %v", got, kinds)
 	}
 	return h.checkTable()
+}
+
+// mostEntries is the most that a file of such a size can have: an entry takes
+// 4 bytes at least, but packed keys that are all equal only their page's row.
+func (h *Header) mostEntries() int64 {
+	if h.Layout == Compressed {
+		return min(h.Size, maxSize/16) * 16
+	}
+	return h.Size / 4
 }
 
 func (h *Header) encoded() bool { return strings.HasPrefix(h.Value, Encoded) }
@@ -51,16 +64,13 @@ func (h *Header) listed() []Kind {
 
 // kinds gives the sections that a file with such a header has.
 func (h *Header) kinds() []Kind {
-	kinds := []Kind{Inner, Leaves}
-	if h.Layout == Text {
-		kinds = []Kind{KeyOffsets, KeyBytes}
-	}
+	kinds := h.Layout.Keys()
 	switch {
 	case h.encoded():
 		return append(kinds, ValueOffsets, ValueBytes)
-	case h.Layout == Pairs || h.ValSize == 0:
+	case h.Layout.pairs() || h.ValSize == 0:
 		return kinds
-	case h.Layout == Apart && (h.ValSize == 4 || h.ValSize == 8):
+	case !h.Layout.strings() && (h.ValSize == 4 || h.ValSize == 8):
 		return append(kinds, Column)
 	}
 	return append(kinds, Rows)

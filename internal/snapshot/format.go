@@ -25,9 +25,10 @@ import (
 // Page is the size of the header and the alignment of sections.
 const Page = 4096
 
-// Version is the version of the format that this package writes, and the
-// newest that it reads.
-const Version = 1
+// Version is the newest version of the format that this package writes and
+// reads. A file has the first that knows its layout, so that older programs
+// read what they can.
+const Version = 2
 
 // Magic starts every file. Its first byte is no ASCII, and the line end in it
 // does not survive a transfer as text.
@@ -55,7 +56,8 @@ const (
 	atValSize  = 44
 	atFanout   = 48
 	atLevels   = 52
-	atSections = 56 // number of sections; 4 bytes behind it are zero
+	atSections = 56
+	atPage     = 60
 	atTable    = 64
 	atKey      = atTable + maxSections*tableRow
 	atValue    = atKey + 64
@@ -75,22 +77,52 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type Layout uint32
 
 const (
-	Pairs Layout = 1 // a tree whose leaves hold keys and values
-	Apart Layout = 2 // a tree whose leaves hold keys
-	Text  Layout = 3 // sorted strings
+	Pairs        Layout = 1 // a tree whose leaves hold keys and values
+	Apart        Layout = 2 // a tree whose leaves hold keys
+	Text         Layout = 3 // sorted strings
+	BlockedPairs Layout = 4 // Pairs with inner nodes in pages
+	BlockedApart Layout = 5 // Apart with inner nodes in pages
+	Compressed   Layout = 6 // pages of packed keys under a tree
+	Words        Layout = 7 // sorted strings under pages of partial keys
 )
 
+var layoutNames = [...]string{"", "pairs", "apart", "text", "blocked-pairs", "blocked-apart", "compressed", "words"}
+
 func (l Layout) String() string {
-	switch l {
-	case Pairs:
-		return "pairs"
-	case Apart:
-		return "apart"
-	case Text:
-		return "text"
+	if !l.known() {
+		return fmt.Sprintf("Layout(%d)", uint32(l))
 	}
-	return fmt.Sprintf("Layout(%d)", uint32(l))
+	return layoutNames[l]
 }
+
+func (l Layout) known() bool { return l >= Pairs && l <= Words }
+
+// version is the first version of the format that has the layout.
+func (l Layout) version() uint32 {
+	if l <= Text {
+		return 1
+	}
+	return 2
+}
+
+// Keys gives the sections that hold the keys, in their order.
+func (l Layout) Keys() []Kind {
+	switch l {
+	case Text:
+		return []Kind{KeyOffsets, KeyBytes}
+	case Compressed:
+		return []Kind{Inner, Leaves, PageTable, PackedKeys}
+	case Words:
+		return []Kind{Inner, Leaves, Directory, WordPages, KeyBytes}
+	}
+	return []Kind{Inner, Leaves}
+}
+
+// strings says whether keys are strings.
+func (l Layout) strings() bool { return l == Text || l == Words }
+
+// pairs says whether values lie beside their keys.
+func (l Layout) pairs() bool { return l == Pairs || l == BlockedPairs }
 
 // Kind says what a section holds.
 type Kind uint32
@@ -104,9 +136,14 @@ const (
 	KeyBytes     Kind = 6 // the strings, one behind the other
 	ValueOffsets Kind = 7 // the same for values that a codec has written
 	ValueBytes   Kind = 8
+	PageTable    Kind = 9  // least key, place and width of each page of packed keys
+	PackedKeys   Kind = 10 // pages of packed keys
+	Directory    Kind = 11 // programs and links above pages of partial keys
+	WordPages    Kind = 12 // pages of partial keys
 )
 
-var kindNames = [...]string{"", "inner", "leaves", "column", "rows", "key offsets", "key bytes", "value offsets", "value bytes"}
+var kindNames = [...]string{"", "inner", "leaves", "column", "rows", "key offsets", "key bytes", "value offsets", "value bytes",
+	"page table", "packed keys", "directory", "word pages"}
 
 func (k Kind) String() string {
 	if k == 0 || int(k) >= len(kindNames) {
@@ -128,17 +165,20 @@ func (s Section) end() int64 { return roundUp(s.Offset + s.Bytes) }
 
 // Header is what a file says of itself.
 type Header struct {
-	Version  uint32
-	Size     int64 // of the whole file
-	Entries  int64
-	Layout   Layout
-	KeyBits  uint32 // of a key's code: 32 or 64, 0 for strings
-	ValSize  uint32 // bytes of a value that is kept as it is; 0 for none and for values by codec
-	Fanout   uint32 // children of an inner node
-	Levels   uint32 // inner levels
-	Key      string // types, in words
-	Value    string
-	Sections []Section
+	Version uint32
+	Size    int64 // of the whole file
+	Entries int64
+	Layout  Layout
+	KeyBits uint32 // of a key's code: 32 or 64, 0 for strings
+	ValSize uint32 // bytes of a value that is kept as it is; 0 for none and for values by codec
+	Fanout  uint32 // children of an inner node
+	Levels  uint32 // inner levels
+	// PageLevels are the binary levels of a page of inner nodes; 0 where they
+	// are not in pages.
+	PageLevels uint32
+	Key        string // types, in words
+	Value      string
+	Sections   []Section
 }
 
 // Bad is the error for a file that is damaged or none of Pando's: what is
@@ -173,6 +213,7 @@ func (h *Header) encode() []byte {
 	le.PutUint32(page[atFanout:], h.Fanout)
 	le.PutUint32(page[atLevels:], h.Levels)
 	le.PutUint32(page[atSections:], uint32(len(h.Sections)))
+	le.PutUint32(page[atPage:], h.PageLevels)
 	for i, s := range h.Sections {
 		row := page[atTable+i*tableRow:]
 		le.PutUint32(row, uint32(s.Kind))
@@ -266,6 +307,7 @@ func decode(page []byte) (*Header, error) {
 	h.ValSize = le.Uint32(page[atValSize:])
 	h.Fanout = le.Uint32(page[atFanout:])
 	h.Levels = le.Uint32(page[atLevels:])
+	h.PageLevels = le.Uint32(page[atPage:])
 	if err := h.takeTable(page); err != nil {
 		return nil, err
 	}

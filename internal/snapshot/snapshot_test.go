@@ -41,7 +41,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, _ := example()
-	want.Version, want.Size, want.Sections = Version, int64(len(data)), got.Sections
+	want.Version, want.Size, want.Sections = 1, int64(len(data)), got.Sections
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("%+v, want %+v", *got, want)
 	}
@@ -53,6 +53,42 @@ func TestReadWhatWasWritten(t *testing.T) {
 	}
 	if err := Verify(bytes.NewReader(data), got); err != nil {
 		t.Error(err)
+	}
+}
+
+// A file has the first version that knows its layout, and the sections that the
+// layout has.
+func TestVersionsOfLayouts(t *testing.T) {
+	for layout, version := range map[Layout]uint32{
+		Pairs: 1, Apart: 1, Text: 1, BlockedPairs: 2, BlockedApart: 2, Compressed: 2, Words: 2,
+	} {
+		h := Header{Layout: layout, KeyBits: 32, Key: "uint32", Value: "none"}
+		if layout.strings() {
+			h.KeyBits, h.Key = 0, "string"
+		}
+		if layout == BlockedPairs || layout == BlockedApart {
+			h.PageLevels = 12
+		}
+		var parts []Part
+		for _, k := range layout.Keys() {
+			parts = append(parts, Memory(k, make([]byte, 8)))
+		}
+		var b bytes.Buffer
+		if _, err := Write(&b, h, parts); err != nil {
+			t.Fatalf("%v: %v", layout, err)
+		}
+		got, err := read(b.Bytes())
+		if err != nil {
+			t.Fatalf("%v: %v", layout, err)
+		}
+		if got.Version != version || got.Layout != layout || got.PageLevels != h.PageLevels || len(got.Sections) != len(parts) {
+			t.Errorf("%v: %+v", layout, got)
+		}
+		for i, s := range got.Sections {
+			if s.Kind.String() == "" || s.Kind != parts[i].Kind {
+				t.Errorf("%v: section %d is %v", layout, i, s.Kind)
+			}
+		}
 	}
 }
 
@@ -98,7 +134,10 @@ func TestReadErrors(t *testing.T) {
 		"version":       {func(d []byte) []byte { d[12] = 9; Seal(d); return d }, "version 9"},
 		"bit":           {func(d []byte) []byte { d[3000] = 1; return d }, "checksum"},
 		"not zero":      {func(d []byte) []byte { d[3000] = 1; Seal(d); return d }, "must be zero"},
-		"layout":        {func(d []byte) []byte { d[20] = 7; Seal(d); return d }, "layout"},
+		"layout":        {func(d []byte) []byte { d[20] = 8; Seal(d); return d }, "no layout has number 8"},
+		"later layout":  {func(d []byte) []byte { d[20] = 5; Seal(d); return d }, "layout blocked-apart in a file of version 1"},
+		"later version": {func(d []byte) []byte { d[12] = 2; Seal(d); return d }, "layout apart in a file of version 2"},
+		"pages":         {func(d []byte) []byte { d[60] = 9; Seal(d); return d }, "pages of 9 levels"},
 		"entries":       {func(d []byte) []byte { d[39] = 0x80; Seal(d); return d }, "entries"},
 		"sections":      {func(d []byte) []byte { d[56] = 9; Seal(d); return d }, "9 sections"},
 	} {

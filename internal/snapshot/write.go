@@ -39,7 +39,7 @@ func Write(w io.Writer, h Header, parts []Part) (int64, error) {
 	if len(h.Key) > MaxKey || len(h.Value) > MaxValue {
 		return 0, fmt.Errorf("the description of a type is too long: %d and %d bytes", len(h.Key), len(h.Value))
 	}
-	h.Version, h.Size, h.Sections = Version, Page, nil
+	h.Version, h.Size, h.Sections = h.Layout.version(), Page, nil
 	for _, p := range parts {
 		m := meter{to: io.Discard}
 		if err := p.Write(&m); err != nil {

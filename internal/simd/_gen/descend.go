@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -32,9 +33,66 @@ type routine struct {
 	w      width
 	how    method
 	c      consts
+	way    way
 	tree   Register
 	base   Register
 	labels int
+}
+
+// way is how the inner levels of a tree lie: what their table has for each of
+// them, where a node is, and how it leads to its children.
+type way interface {
+	name() string
+	table() int  // offset of the table
+	stride() int // size of an entry: 8 times a power of two
+	// node is the line of x, a node of the level that lies ahead of an entry's.
+	node(r *routine, entry Register, ahead int, x GPVirtual) Mem
+	// child makes x its child n.
+	child(r *routine, entry Register, x, n GPVirtual)
+	// near emits what takes x down the levels that there is a shorter way for,
+	// if any, and moves entry on; before that, what it needs to know.
+	near(r *routine) func(q query, entry Register, x GPVirtual)
+	// leaf makes x, come to the leaves, the place of a leaf.
+	leaf(r *routine, x GPVirtual)
+}
+
+// places is the way of a simd.Tree: nodes are told apart by their place.
+type places struct{}
+
+func (places) name() string { return "" }
+func (places) table() int   { return offNext }
+func (places) stride() int  { return 8 }
+
+func (places) node(r *routine, _ Register, _ int, x GPVirtual) Mem { return r.node(x) }
+
+func (places) child(r *routine, entry Register, x, n GPVirtual) {
+	IMULQ(r.field(offFanout), x)
+	ADDQ(Mem{Base: entry}, x)
+	LEAQ(Mem{Base: x, Index: n, Scale: 8}, x)
+}
+
+func (places) near(*routine) func(query, Register, GPVirtual) {
+	return func(query, Register, GPVirtual) {}
+}
+
+func (places) leaf(r *routine, x GPVirtual) { r.clamp(x) }
+
+// clamp keeps x from lying behind the last leaf: a tree closed by another
+// goroutine reads as zeros and can lead anywhere.
+func (r *routine) clamp(x GPVirtual) {
+	last := GP64()
+	MOVQ(r.field(offLastLeaf), last)
+	CMPQ(x, last)
+	CMOVQHI(last, x)
+}
+
+// entryOf leaves in dst the address of a level's entry; level is a field.
+func (r *routine) entryOf(level int, dst GPVirtual) {
+	MOVQ(r.field(level), dst)
+	if r.way.stride() > 8 {
+		SHLQ(Imm(uint64(bits.TrailingZeros(uint(r.way.stride()/8)))), dst)
+	}
+	LEAQ(Mem{Base: r.tree, Disp: r.way.table(), Index: dst, Scale: 8}, dst)
 }
 
 func (r *routine) label(name string) string {
@@ -47,11 +105,11 @@ func (r *routine) node(x Register) Mem { return Mem{Base: r.base, Index: x, Scal
 
 func (r *routine) field(offset int) Mem { return Mem{Base: r.tree, Disp: offset} }
 
-func begin(isa vectors, w width, how method, name, signature, doc string) *routine {
-	TEXT(fmt.Sprintf("%s%d%s%s", name, w, how, isa.name()), NOSPLIT, signature)
+func begin(in way, isa vectors, w width, how method, name, signature, doc string) *routine {
+	TEXT(fmt.Sprintf("%s%s%d%s%s", name, in.name(), w, how, isa.name()), NOSPLIT, signature)
 	Pragma("noescape")
 	Doc(doc)
-	r := &routine{isa: isa, w: w, how: how}
+	r := &routine{isa: isa, w: w, how: how, way: in}
 	r.tree = Load(Param("t"), GP64())
 	r.base = GP64()
 	MOVQ(r.field(offBase), r.base)
@@ -127,23 +185,12 @@ func (r *routine) countOne(scalar Op, node Mem, dst GPVirtual) {
 	Label(done)
 }
 
-// step replaces a node's place by that of the child to go on to. next is the
-// address of the level's entry in Tree.Next.
-func (r *routine) step(q query, scalar Op, next Register, x GPVirtual) {
+// step replaces a node by the child to go on to. entry is the address of the
+// level's entry in the table.
+func (r *routine) step(q query, scalar Op, entry Register, x GPVirtual) {
 	n := GP64()
-	r.count(q, scalar, r.node(x), n)
-	IMULQ(r.field(offFanout), x)
-	ADDQ(Mem{Base: next}, x)
-	LEAQ(Mem{Base: x, Index: n, Scale: 8}, x)
-}
-
-// clamp keeps x from lying behind the last leaf: a tree closed by another
-// goroutine reads as zeros and can lead anywhere.
-func (r *routine) clamp(x GPVirtual) {
-	last := GP64()
-	MOVQ(r.field(offLastLeaf), last)
-	CMPQ(x, last)
-	CMOVQHI(last, x)
+	r.count(q, scalar, r.way.node(r, entry, 0, x), n)
+	r.way.child(r, entry, x, n)
 }
 
 // entry replaces the place of a leaf by the number of its entry in slot n.
@@ -188,13 +235,13 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 	out := Load(Param("out"), GP64()).(GPVirtual)
 	key := func(i Register) Mem { return Mem{Base: keys, Index: i, Scale: uint8(r.w.bytes())} }
 	place := func(i Register) Mem { return Mem{Base: out, Index: i, Scale: uint8(outBytes)} }
-	save := func(x GPVirtual, i Register) {
+	save := func(x GPVirtual, i, entry Register, ahead int) {
 		if outBytes == 4 {
 			MOVL(x.As32(), place(i))
 		} else {
 			MOVQ(x, place(i))
 		}
-		PREFETCHT1(r.node(x))
+		PREFETCHT1(r.way.node(r, entry, ahead, x))
 	}
 	restore := func(i Register) GPVirtual {
 		x := GP64()
@@ -219,15 +266,13 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 	IMULQ(distance, steps)
 	ADDQ(n, steps)
 	MOVQ(steps, end)
-	first, top, bottom := AllocLocal(8), AllocLocal(8), GP64() // addresses in Tree.Next
-	MOVQ(r.field(offFrom), bottom)
-	LEAQ(Mem{Base: r.tree, Disp: offNext, Index: bottom, Scale: 8}, bottom)
+	near := r.way.near(r)
+	first, top, bottom := AllocLocal(8), AllocLocal(8), GP64() // addresses in the table
+	r.entryOf(offFrom, bottom)
 	MOVQ(bottom, first)
-	MOVQ(r.field(offTop), bottom)
-	LEAQ(Mem{Base: r.tree, Disp: offNext, Index: bottom, Scale: 8}, bottom)
+	r.entryOf(offTop, bottom)
 	MOVQ(bottom, top)
-	MOVQ(r.field(offLevels), bottom)
-	LEAQ(Mem{Base: r.tree, Disp: offNext, Index: bottom, Scale: 8}, bottom)
+	r.entryOf(offLevels, bottom)
 	t := GP64()
 	XORL(t.As32(), t.As32())
 
@@ -249,15 +294,16 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 		}
 		Label("root")
 		MOVQ(first, level)
+		near(q, level, x)
 		CMPQ(level, top)
 		JE(LabelRef("walked"))
 		Label("walk")
 		r.step(q, key(t), level, x)
-		ADDQ(Imm(8), level)
+		ADDQ(Imm(uint64(r.way.stride())), level)
 		CMPQ(level, top)
 		JNE(LabelRef("walk"))
 		Label("walked")
-		save(x, t)
+		save(x, t, level, 0)
 	}
 
 	Label("older")
@@ -275,10 +321,10 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 		q := r.isa.key(r.w, r.c, key(i))
 		x := restore(i)
 		r.step(q, key(i), level, x)
-		save(x, i)
+		save(x, i, level, 1)
 	}
 	Label("staged")
-	ADDQ(Imm(8), level)
+	ADDQ(Imm(uint64(r.way.stride())), level)
 	SUBQ(distance, i)
 	CMPQ(level, bottom)
 	JNE(LabelRef("stage"))
@@ -290,7 +336,7 @@ func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, 
 	{
 		q := r.isa.key(r.w, r.c, key(i))
 		x := restore(i)
-		r.clamp(x)
+		r.way.leaf(r, x)
 		atLeaf(out, i, q, x)
 	}
 	Label("done")
@@ -306,8 +352,8 @@ func finish() {
 
 const batchSignature = "func(t *byte, keys *byte, n int, out *int)"
 
-func rank(isa vectors, w width, how method) {
-	r := begin(isa, w, how, "rank", batchSignature, "Equals rankGo; n is at least 1.")
+func rank(in way, isa vectors, w width, how method) {
+	r := begin(in, isa, w, how, "rank", batchSignature, "Equals rankGo; n is at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
 		r.lowerBound(q, x)
 		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
@@ -315,16 +361,16 @@ func rank(isa vectors, w width, how method) {
 	finish()
 }
 
-func down(isa vectors, w width) {
-	r := begin(isa, w, linear, "down", batchSignature, "Equals downGo; n is at least 1.")
+func down(in way, isa vectors, w width) {
+	r := begin(in, isa, w, linear, "down", batchSignature, "Equals downGo; n is at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
 		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
 	})
 	finish()
 }
 
-func find(isa vectors, w width) {
-	r := begin(isa, w, linear, "find", batchSignature, "Equals findGo; n is at least 1.")
+func find(in way, isa vectors, w width) {
+	r := begin(in, isa, w, linear, "find", batchSignature, "Equals findGo; n is at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
 		leaf := GP64()
 		LEAQ(r.node(x), leaf)
@@ -345,8 +391,8 @@ func find(isa vectors, w width) {
 	finish()
 }
 
-func get(isa vectors, w width) {
-	r := begin(isa, w, linear, "get", "func(t *byte, keys *byte, n int, out *byte, found *bool) int", "Equals getGo; n is at least 1, found may be nil.")
+func get(in way, isa vectors, w width) {
+	r := begin(in, isa, w, linear, "get", "func(t *byte, keys *byte, n int, out *byte, found *bool) int", "Equals getGo; n is at least 1, found may be nil.")
 	hits := GP64()
 	XORL(hits.As32(), hits.As32())
 	r.staircase(w.bytes(), func(out, i Register, q query, x GPVirtual) {
@@ -383,7 +429,7 @@ func get(isa vectors, w width) {
 }
 
 func seek(isa vectors, w width) {
-	r := begin(isa, w, linear, "seek", "func(t *byte, key uint64) (rank int, equal bool)", "Equals seekGo.")
+	r := begin(places{}, isa, w, linear, "seek", "func(t *byte, key uint64) (rank int, equal bool)", "Equals seekGo.")
 	key := Load(Param("key"), GP64()).(GPVirtual)
 	var from Op = key
 	if _, any := isa.(avx512); any && w == 32 {
@@ -403,7 +449,7 @@ func seek(isa vectors, w width) {
 	CMPQ(level, bottom)
 	JNE(LabelRef("walk"))
 	Label("leaf")
-	r.clamp(x)
+	r.way.leaf(r, x)
 	r.firstEqual(q, x)
 	yes := GP64()
 	SETCC(yes.As8())

@@ -11,6 +11,7 @@ import (
 
 func main() {
 	name := flag.String("isa", "", "avx2 or avx512")
+	part := flag.String("part", "search", "which routines: search, step, stairs, sse, extract or packed")
 	flag.Parse()
 	var isa vectors
 	switch *name {
@@ -22,24 +23,44 @@ func main() {
 		log.Fatalf("-isa %q: want avx2 or avx512", *name)
 	}
 	ConstraintExpr("!noasm")
+	switch *part {
+	case "search":
+		search(isa)
+	case "step":
+		steps(isa)
+	case "stairs":
+		stairs(isa)
+	case "sse":
+		sse()
+	case "packed":
+		packed(isa)
+	case "extract":
+		extracts()
+	default:
+		log.Fatalf("-part %q: want search, step, stairs, sse, extract or packed", *part)
+	}
+	Generate()
+}
+
+// search emits the routines that take batches down a whole tree.
+func search(isa vectors) {
 	for _, bits := range []int{32, 64} {
 		w := width(bits)
-		rank(isa, w, linear)
-		rank(isa, w, hierarchical)
-		if *name == "avx2" {
-			rank(isa, w, sequential) // scalar code: one copy serves both
+		rank(places{}, isa, w, linear)
+		rank(places{}, isa, w, hierarchical)
+		if isa.name() == "AVX2" {
+			rank(places{}, isa, w, sequential) // scalar code: one copy serves both
 		}
-		down(isa, w)
-		find(isa, w)
-		get(isa, w)
+		down(places{}, isa, w)
+		find(places{}, isa, w)
+		get(places{}, isa, w)
 		seek(isa, w)
 	}
-	if *name == "avx2" {
+	if isa.name() == "AVX2" {
 		prefetch()
 		stream()
 		pause()
 	}
-	Generate()
 }
 
 // width is the bits of a key: 32 or 64.

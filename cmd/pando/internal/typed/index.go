@@ -108,6 +108,12 @@ func (ix index[K, V]) Span(lo, hi *table.Column) (first, end int) {
 	return first, max(first, end)
 }
 
+func (ix index[K, V]) Prefix(p string) (first, end int) {
+	key := keysOf[K](&table.Column{Field: table.Field{Type: table.String}, String: []string{p}})[0]
+	first = ix.Frozen.Rank(key)
+	return first, first + ix.PrefixCount(key)
+}
+
 func (ix index[K, V]) Entries(first, n int, keys, vals *table.Column) {
 	k, v := room[K](keys, n), room[V](vals, n)
 	for i := range n {

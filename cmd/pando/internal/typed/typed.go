@@ -40,6 +40,9 @@ type Index interface {
 	Rank(keys *table.Column, ranks []int)
 	// Span gives the ranks [first, end) of lo <= key <= hi. A nil bound is open.
 	Span(lo, hi *table.Column) (first, end int)
+	// Prefix gives the ranks [first, end) of the keys that start with p. Keys
+	// must be strings.
+	Prefix(p string) (first, end int)
 	// Entries sets keys and vals to entries first to first+n-1.
 	Entries(first, n int, keys, vals *table.Column)
 	// Sample sets keys to those of the given ranks.

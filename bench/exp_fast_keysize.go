@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"math/bits"
+	"runtime/debug"
+)
+
+var keySize = &experiment{
+	name:     "key-size",
+	about:    "ranks of keys of 4 to 128 bytes, 10 values a byte, compressed and in full, beside 4-byte numbers; --n is the bytes of all keys together",
+	figure:   "fig. 10 of the " + paper10,
+	per:      "one rank of a key that is there",
+	caseName: "bytes a key",
+	sizes:    []int{1 << 30},
+	faster:   "x uint32",
+	extra:    []extraColumn{{colOverFull, ratio}},
+	run:      runKeySize,
+}
+
+const (
+	namePandoBlocked = "Pando blocked"
+	nameUint32       = "Pando blocked, uint32"
+	nameFullKeys     = "full keys, blocked"
+
+	colOverFull = "x full keys" // times as fast as full keys of that size
+)
+
+var keySizes = []int{4, 8, 16, 32, 64, 128}
+
+func runKeySize(s *session) error {
+	for _, bytes := range s.sizes {
+		if err := withUint32(s, bytes, func(ref *uint32Reference) error {
+			for _, size := range keySizes {
+				debug.FreeOSMemory() // what the last size took
+				if err := keySizeContest(s, ref, size, keysOf(bytes, size)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	s.compareTo(colOverFull, func(r *row) bool { return r.System == nameFullKeys },
+		func(a, b *row) bool { return a.group == b.group })
+	return nil
+}
+
+// keysOf is how many keys of a size take so many bytes: the next lower power
+// of two less one, so that a tree of full keys has no gaps.
+func keysOf(bytes, size int) int { return max(1, 1<<bits.Len(uint(bytes/size))/2-1) }
+
+// uint32Reference is what all sizes are compared with, in the same rounds.
+type uint32Reference struct {
+	set frozenSet[uint32]
+	*ranks[uint32]
+}
+
+func withUint32(s *session, bytes int, body func(*uint32Reference) error) error {
+	n := keysOf(bytes, 4)
+	if !s.room(nameUint32, n, 3*keyBytesU32, "use a smaller --n") {
+		return nil
+	}
+	s.say("building %s, %s ...", nameUint32, sizeText(n))
+	d := &dataset[uint32]{keys: sortedKeys[uint32](n, s.seed)}
+	set, err := openSetBlocked(nameUint32, d.keys)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	return body(&uint32Reference{set, newRanks(s, d)})
+}
+
+// subject is the reference in a contest.
+func (u *uint32Reference) subject() (*subject, error) {
+	sub, err := u.batches(nameUint32, u.set.BytesPerEntry(), u.set, 1)
+	if err == nil {
+		sub.reference = true
+	}
+	return sub, err
+}
+
+func keySizeContest(s *session, ref *uint32Reference, size, n int) error {
+	// While they are made: bytes, string and number of each; then one system.
+	if !s.room(fmt.Sprintf("keys of %d bytes", size), n, float64(size+stringHeader+8)+float64(2*max(size, 8)), "use a smaller --n") {
+		return nil
+	}
+	s.say("making %s keys of %d bytes ...", sizeText(n), size)
+	r := newTextRanks(s, keysOfSize(n, size, s.seed))
+	sub, err := ref.subject()
+	if err != nil {
+		return err
+	}
+	c := &contest{n: n, threads: 1, label: fmt.Sprint(size), ops: s.queries, subjects: []*subject{sub}}
+	c.fresh = func(round int) {
+		drawPieces(s.seed, uint64(round+1), ref.q, ref.d.hits)
+		r.draw(s.seed, round)
+	}
+	s.say("building %s ...", nameFullKeys)
+	full, err := buildFullKeys(r.t.keys)
+	if err != nil {
+		return err
+	}
+	defer full.Close()
+	s.say("building %s ...", namePando)
+	set, err := openTextSet(r.t.keys)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	c.subjects = append(c.subjects, r.subject(namePando, set.BytesPerEntry(), set), r.subject(nameFullKeys, full.bytes(), full))
+	if err := s.compete(c); err != nil {
+		return err
+	}
+	s.latest(c)[0].N = len(ref.d.keys)
+	return nil
+}
+
+// keysOfSize has ten values a byte, but for 4 bytes: those would have 10,000
+// keys, so that all values are used.
+func keysOfSize(n, size int, seed uint64) *texts {
+	values := 10
+	if size == 4 {
+		values = 256
+	}
+	return &texts{keys: digitTexts(n, size, values, seed), mean: float64(size)}
+}
+
+// textRanks is a contest of batches of Rank over strings, some of which may be
+// equal.
+type textRanks struct {
+	*textQueries
+	ranks []int
+}
+
+func newTextRanks(s *session, t *texts) *textRanks {
+	return &textRanks{newTextQueries(t, s.queries), make([]int, s.queries)}
+}
+
+// textRanker counts the keys below each query.
+type textRanker interface{ Rank(q []string, ranks []int) }
+
+func (r *textRanks) subject(name string, bytes float64, sys textRanker) *subject {
+	return &subject{
+		system: name,
+		bytes:  bytes,
+		do:     func(ops int) error { sys.Rank(r.q[:ops], r.ranks[:ops]); return nil },
+		check:  r.check,
+	}
+}
+
+// check looks at every answer and wipes it: the rank is that of the first of
+// equal keys.
+func (r *textRanks) check(ops int) error {
+	keys := r.t.keys
+	for i, at := range r.at[:ops] {
+		want := int(at)
+		for want > 0 && keys[want-1] == keys[at] {
+			want--
+		}
+		if r.ranks[i] != want {
+			return fmt.Errorf("wrong rank of key %q: %d; it should be %d", r.q[i], r.ranks[i], want)
+		}
+		r.ranks[i] = -1
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/blocked"
+	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+var fastSteps = &experiment{
+	name:   "fast-steps",
+	about:  "ranks among uint32 keys, each optimisation of the FAST paper on top of those before",
+	figure: "fig. 6 of the " + paper10 + ", CPU part",
+	per:    "one rank",
+	sizes:  []int{64 * kilo, 64 * mega},
+	faster: "x binary search",
+	run:    runFastSteps,
+}
+
+// Geometries: the paper's pages of 4 KiB, as far as whole lines fill them, and
+// those that suit huge pages.
+const (
+	smallPageLevels = 8  // 17 lines
+	hugePageLevels  = 16 // 4369 lines
+	binaryPage      = 10 // binary levels in 4 KiB of single keys
+	narrowFlight    = 16 // queries under way, with vectors of 128 bits
+	levelGroup      = 256
+)
+
+func runFastSteps(s *session) error {
+	for _, n := range s.sizes {
+		if !s.room("keys and six trees", n, 8*keyBytesU32, "use a smaller --n") {
+			continue
+		}
+		s.say("making %s random keys of 32 bits ...", sizeText(n))
+		d := &dataset[uint32]{keys: sortedKeys[uint32](n, s.seed)}
+		if err := withSteps(s, d, func(steps []fastStep) error {
+			for _, threads := range s.threads {
+				if err := stepContest(s, d, steps, threads); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fastStep is a search with some of the optimisations.
+type fastStep struct {
+	name  string
+	bytes float64 // an entry
+	rank  rankFunc
+	path  simd.Path // the instructions to use; simd.Go: those that Pando would
+}
+
+type rankFunc func(q []uint32, ranks []int)
+
+func (f rankFunc) Rank(q []uint32, ranks []int) { f(q, ranks) }
+
+// stepTrees are the trees that the steps search. All hold the same keys and no
+// values. The first three are on small pages, as are the sorted keys, so that
+// it shows what pages are for.
+type stepTrees struct {
+	paged   *blocked.Paged[uint32]
+	heap    *blocked.Tree[uint32] // lines as small heaps
+	narrow  *blocked.Tree[uint32] // lines as blocks of three keys
+	wide    *blocked.Tree[uint32] // lines in order
+	huge    *blocked.Tree[uint32] // the same on huge pages
+	regular *implicit.Tree[uint32]
+}
+
+// withSteps calls body with all steps, in order.
+func withSteps(s *session, d *dataset[uint32], body func([]fastStep) error) error {
+	s.say("building trees, %s ...", sizeText(len(d.keys)))
+	src := implicit.Source[uint32]{Len: len(d.keys), Codes: d.keys}
+	t := stepTrees{paged: blocked.NewPaged(d.keys, binaryPage)}
+	for _, b := range []struct {
+		tree  **blocked.Tree[uint32]
+		k, p  int
+		pages arena.Pages
+	}{
+		{&t.heap, 1, smallPageLevels, arena.Small},
+		{&t.narrow, 2, smallPageLevels, arena.Small},
+		{&t.wide, 4, smallPageLevels, arena.Small},
+		{&t.huge, 4, hugePageLevels, arena.HugeAll},
+	} {
+		cfg := blocked.Config{Config: stepConfig(b.pages), Geometry: blocked.Geometry{K: b.k, P: b.p}}
+		tree, err := blocked.Build(src, cfg)
+		if err != nil {
+			return err
+		}
+		defer tree.Release()
+		*b.tree = tree
+	}
+	regular, err := implicit.Build(src, stepConfig(arena.HugeAll))
+	if err != nil {
+		return err
+	}
+	defer regular.Release()
+	t.regular = regular
+	return body(t.steps(d))
+}
+
+func stepConfig(pages arena.Pages) implicit.Config {
+	return implicit.Config{Leaves: implicit.Apart, Pages: pages, Workers: allCores()}
+}
+
+// steps lists the searches, each with what those above have.
+func (t *stepTrees) steps(d *dataset[uint32]) []fastStep {
+	out := []fastStep{
+		{name: "binary search", bytes: keyBytesU32, rank: func(q []uint32, ranks []int) { blocked.RankBinary(d.keys, q, ranks) }},
+		{name: "+ pages of 4 KiB", rank: t.paged.Rank},
+		{name: "+ lines", bytes: fastBytes(t.heap), rank: func(q []uint32, ranks []int) { blocked.RankLines(t.heap, q, ranks) }},
+	}
+	for _, flight := range []int{1, narrowFlight} {
+		for _, how := range []simd.Narrow{simd.ByTable, simd.ByCount} {
+			out = append(out, t.narrowStep(how, flight))
+		}
+		for _, path := range vectorPaths() {
+			out = append(out, t.wideStep(path, flight))
+		}
+	}
+	return append(out,
+		fastStep{name: "the same, level by level in groups of 256", bytes: fastBytes(t.wide),
+			rank: func(q []uint32, ranks []int) { t.wide.RankLevels(levelGroup, q, ranks) }},
+		fastStep{name: "+ huge pages", bytes: fastBytes(t.huge), rank: t.huge.Rank},
+		fastStep{name: namePandoImplicit, bytes: treeBytes(t.regular), rank: t.regular.Rank})
+}
+
+func fastBytes(t *blocked.Tree[uint32]) float64 {
+	st := t.Stats()
+	return float64(st.InnerBytes+st.LeafBytes) / float64(max(1, t.Len()))
+}
+
+// underWay is what comes behind a step's name.
+func underWay(flight int) string {
+	if flight == 1 {
+		return ""
+	}
+	return fmt.Sprintf(", %d queries under way", flight)
+}
+
+func (t *stepTrees) narrowStep(how simd.Narrow, flight int) fastStep {
+	return fastStep{name: fmt.Sprintf("+ vectors of 128 bits, by %v%s", how, underWay(flight)), bytes: fastBytes(t.narrow),
+		rank: func(q []uint32, ranks []int) { blocked.RankSSE(t.narrow, how, flight, q, ranks) }}
+}
+
+// wideStep compares whole lines. With several queries under way it is Pando's
+// own search; with one, the same search, called for each query.
+func (t *stepTrees) wideStep(path simd.Path, flight int) fastStep {
+	f := fastStep{name: fmt.Sprintf("+ lines at once, %v", path), bytes: fastBytes(t.wide), path: path}
+	f.rank = func(q []uint32, ranks []int) {
+		for i := range q {
+			t.wide.Rank(q[i:i+1], ranks[i:i+1])
+		}
+	}
+	if flight > 1 {
+		f.name, f.rank = f.name+", many queries under way", t.wide.Rank
+	}
+	return f
+}
+
+// vectorPaths are the instruction sets of this machine that compare lines.
+func vectorPaths() []simd.Path {
+	return slices.DeleteFunc(slices.Clone(simd.Paths()), func(p simd.Path) bool { return p == simd.Go })
+}
+
+func stepContest(s *session, d *dataset[uint32], steps []fastStep, threads int) error {
+	r := newRanks(s, d)
+	c := &contest{n: len(d.keys), threads: threads, ops: len(r.q),
+		fresh: func(round int) { drawPieces(s.seed, uint64(round+1), r.q, d.between) }}
+	for i, step := range steps {
+		sub, err := r.batches(step.name, step.bytes, step.rank, threads)
+		if err != nil {
+			return err
+		}
+		sub.reference = i == 0
+		if step.path != simd.Go {
+			sub.do = onPath(step.path, sub.do)
+		}
+		c.subjects = append(c.subjects, sub)
+	}
+	return s.compete(c)
+}

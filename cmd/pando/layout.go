@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pando-index/pando"
+)
+
+// layoutFlag is the value of --layout.
+type layoutFlag pando.LayoutKind
+
+// layoutList names all layouts.
+func layoutList(between string) string {
+	var names []string
+	for k := pando.AutoLayout; k <= pando.Compressed; k++ {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, between)
+}
+
+func (f *layoutFlag) String() string { return pando.LayoutKind(*f).String() }
+
+func (f *layoutFlag) Type() string { return "string" }
+
+// Set takes the name of a layout.
+func (f *layoutFlag) Set(s string) error {
+	for k := pando.AutoLayout; k <= pando.Compressed; k++ {
+		if k.String() == strings.ToLower(s) {
+			*f = layoutFlag(k)
+			return nil
+		}
+	}
+	return fmt.Errorf("no layout %q; take one of %s", s, layoutList(", "))
+}

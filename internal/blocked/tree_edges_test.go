@@ -1,0 +1,197 @@
+package blocked
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+func TestBadTreeConfigTakesNothing(t *testing.T) {
+	before := arena.InUse()
+	src := implicit.Source[uint64]{Len: 1000, Codes: make([]uint64, 1000)}
+	for _, cfg := range []Config{
+		{Geometry: Geometry{L: 4}}, {Geometry: Geometry{K: 4}}, {Geometry: Geometry{K: -1}},
+		{Geometry: Geometry{P: 4}}, {Geometry: Geometry{P: -3}}, {Geometry: Geometry{P: 21}},
+		{Config: implicit.Config{Leaves: implicit.Pairs, ValSize: 4}},
+	} {
+		if _, err := Build(src, cfg); err == nil {
+			t.Errorf("%+v: no error", cfg)
+		}
+	}
+	if _, err := Build(src, Config{Config: implicit.Config{Limit: 1000}}); !errors.Is(err, arena.ErrLimit) {
+		t.Errorf("limit of 1000 bytes: %v", err)
+	}
+	for _, n := range []int{1 << 40, math.MaxInt / 2} {
+		if _, err := Need[uint64](n, Config{}); !errors.Is(err, implicit.ErrTooLarge) {
+			t.Errorf("%d keys: %v", n, err)
+		}
+	}
+	src.Codes[500] = 1
+	if _, err := Build(src, Config{}); !errors.Is(err, implicit.ErrUnsorted) {
+		t.Errorf("unsorted: %v", err)
+	}
+	if arena.InUse() != before {
+		t.Errorf("%d bytes leaked", arena.InUse()-before)
+	}
+}
+
+// multiples gives n keys, each so far from the one before.
+func multiples[C simd.Code](n int, step C) []C {
+	keys := make([]C, n)
+	for i := range keys {
+		keys[i] = C(i) * step
+	}
+	return keys
+}
+
+// A reader that is overtaken by Release may get nonsense, but must come back;
+// and so must one of a tree of arbitrary bytes.
+func TestReleasedTreeDoesNotFault(t *testing.T) {
+	t.Run("32 bits", releasedTree[uint32])
+	t.Run("64 bits", releasedTree[uint64])
+}
+
+func releasedTree[C simd.Code](t *testing.T) {
+	rng := seed.Rand(t)
+	for _, cfg := range treeConfigs[C]() {
+		for _, n := range []int{1, 100, 8*8*8*8 + 1, 70_000} {
+			if testing.Short() && n > 10_000 {
+				continue
+			}
+			keys := multiples[C](n, ^C(0)/C(n))
+			tree := buildTree(t, keys, cfg)
+			for _, s := range tree.Segments()[:2] {
+				for i := range s {
+					s[i] = byte(rng.Uint32())
+				}
+			}
+			searchAll(tree, keys)
+			tree.Release()
+			searchAll(tree, keys)
+		}
+	}
+}
+
+func searchAll[C simd.Code](tree *Tree[C], keys []C) {
+	keys = append([]C{0, ^C(0)}, keys...)
+	ranks, vals := make([]int, len(keys)), make([]C, len(keys))
+	for _, path := range simd.Paths() {
+		undo := simd.Use(path)
+		tree.Rank(keys, ranks)
+		tree.Find(keys, ranks)
+		if tree.Stats().Leaves == implicit.Pairs {
+			tree.GetPairs(keys, vals, nil)
+		}
+		tree.Seek(^C(0))
+		undo()
+	}
+}
+
+// keyOf gives the address of a key in a tree of pairs.
+func keyOf(t *Tree[uint64], i int) *uint64 {
+	return (*uint64)(unsafe.Add(t.Val(i), -simd.LineBytes/2))
+}
+
+func TestTreeCheckFindsDamage(t *testing.T) {
+	keys := multiples[uint64](5999, 10) // 1500 leaves, the last one not full: 4 levels of lines
+	for name, damage := range map[string]func(*Tree[uint64]){
+		"order of keys":     func(t *Tree[uint64]) { *keyOf(t, 701) = 0 },
+		"a leaf's greatest": func(t *Tree[uint64]) { *keyOf(t, 703)++ },
+		"greatest of all":   func(t *Tree[uint64]) { *keyOf(t, 5998)++ },
+		"padding of a leaf": func(t *Tree[uint64]) { *keyOf(t, 5999)++ },
+		"separator":         func(t *Tree[uint64]) { t.line(3, 100)[3]++ },
+		"root":              func(t *Tree[uint64]) { t.line(0, 0)[0]-- },
+		"order of a line":   func(t *Tree[uint64]) { slices.Reverse(t.line(2, 5)) },
+		"spare slot":        func(t *Tree[uint64]) { t.line(1, 0)[7] = 5 },
+		"place of no child": func(t *Tree[uint64]) { t.line(0, 0)[6] = 70000 },
+		"unused line":       func(t *Tree[uint64]) { t.line(3, 190)[0] = 1 },
+	} {
+		for _, geo := range []Geometry{{P: 3}, {P: 6}, {K: 2, P: 9}, {K: 1, P: 12}} {
+			if strings.HasPrefix(name, "unused") && geo.P == 3 { // pages of a line: none is unused
+				continue
+			}
+			cfg := Config{implicit.Config{Leaves: implicit.Pairs, ValSize: 8}, geo}
+			tree := buildTree(t, keys, cfg)
+			if damage(tree); tree.Check() == nil {
+				t.Errorf("%v, %s: damage not seen", geo, name)
+			}
+		}
+	}
+}
+
+// A block with the bytes of a tree opens as that tree; one of other sizes does
+// not open.
+func TestTreeOpensOverItsSegments(t *testing.T) {
+	rng := seed.Rand(t)
+	for _, cfg := range treeConfigs[uint32]() {
+		for _, n := range []int{0, 1, 16, 17, 5000, 70_001} {
+			if testing.Short() && n > 10_000 {
+				continue
+			}
+			keys := hardKeys[uint32](n, rng)["random"]
+			tree := buildTree(t, keys, cfg)
+			plan, err := Plan[uint32](n, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, short := range []int{0, 64} {
+				sizes := slices.Clone(plan.Sizes)
+				sizes[1] -= short
+				block, err := arena.New(sizes, plan.Slack, arena.Small, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, s := range tree.Segments() {
+					copy(block.Segment(i), s)
+				}
+				opened, err := Open[uint32](n, cfg, block)
+				if short > 0 {
+					if err == nil {
+						t.Errorf("%d keys, %v: opens over a line too few", n, cfg)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := errors.Join(opened.Check(), compareTree(opened, keys, probesFor(keys, rng))); err != nil {
+					t.Errorf("%d keys, %v: %v", n, cfg, err)
+				}
+				if need, _ := Need[uint32](n, cfg); short == 0 && need < opened.Stats().InnerBytes+opened.Stats().LeafBytes {
+					t.Errorf("%d keys, %v: needs %d bytes", n, cfg, need)
+				}
+				opened.Release()
+			}
+			tree.Release()
+		}
+	}
+}
+
+// Searches allocate nothing.
+func TestTreeSearchesAllocateNothing(t *testing.T) {
+	keys := multiples[uint64](10_000, 7)
+	tree := buildTree(t, keys, Config{Config: implicit.Config{Leaves: implicit.Pairs, ValSize: 8}})
+	ranks, vals := make([]int, len(keys)), make([]uint64, len(keys))
+	for _, path := range simd.Paths() {
+		undo := simd.Use(path)
+		if a := testing.AllocsPerRun(5, func() {
+			tree.Rank(keys, ranks)
+			tree.Find(keys, ranks)
+			tree.GetPairs(keys, vals, nil)
+			tree.Descend(0, 1, keys, ranks)
+			tree.RankFrom(1, keys, ranks)
+			tree.Seek(77)
+		}); a > 0 {
+			t.Errorf("%v: %v allocations", path, a)
+		}
+		undo()
+	}
+}

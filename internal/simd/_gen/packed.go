@@ -1,0 +1,633 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// Offsets of the fields of simd.Packed, and in a row.
+const (
+	packTable    = 0
+	packWords    = 8
+	packLast     = 16
+	packEnd      = 24
+	packLen      = 32
+	packDistance = 40
+	packShift    = 48
+	packVals     = 56
+	packValSize  = 64
+	packRows     = 72
+
+	rowBit   = 0
+	rowFirst = 64
+	rowRight = 128
+	rowMask  = 192
+)
+
+// packed emits the routines that search pages of packed differences.
+func packed(isa vectors) {
+	for _, w := range []width{32, 64} {
+		packedRank(isa, w, "", (*packer).staircase)
+		packedFind(isa, w, "", (*packer).staircase)
+		if isa.name() == "AVX512" {
+			packedRank(isa, w, "Eights", (*packer).eights)
+			packedFind(isa, w, "Eights", (*packer).eights)
+		}
+		packedSeek(isa, w)
+		unpack(isa, w)
+	}
+}
+
+// packer is what all steps of one routine share.
+type packer struct {
+	isa    vectors
+	w      width // of the keys
+	t      Register
+	sign   consts     // AVX2: sign bits of 32-bit lanes
+	sign64 consts     // and of 64-bit lanes
+	dword  VecVirtual // 32 in every lane
+	below  VecVirtual // 31 in every lane
+	one    VecVirtual // 1 in every lane
+	stride int        // bytes between two words of a slot
+	labels int
+}
+
+// A slot keeps what is known of a query between two of its steps: four words,
+// each in an array of its own, so that a vector can set eight of them.
+const (
+	slotAt   = 0 // address of the page, then of the group
+	slotRow  = 1 // address of the row of its width
+	slotD    = 2 // the query's difference, 0 where it is below the page's least
+	slotBits = 3 // width; in the upper half, slotBelow and slotSame
+	slots    = 4
+
+	slotBelow = 4 // byte in that word: 16 bits, differences that are below in any case
+	slotSame  = 6 // and 16 bits, differences that may be equal
+
+	slotCount = 128
+)
+
+// in is a word of a slot.
+func (p *packer) in(slot Register, word int) Mem { return Mem{Base: slot, Disp: word * p.stride} }
+
+func beginPacked(isa vectors, w width, name, signature, doc string) *packer {
+	TEXT(fmt.Sprintf("%s%d%s", name, w, isa.name()), NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(doc)
+	p := &packer{isa: isa, w: w, stride: 8 * slotCount}
+	p.t = Load(Param("t"), GP64())
+	p.constants()
+	return p
+}
+
+func (p *packer) constants() {
+	p.sign = p.isa.prepare(32)
+	if _, ok := p.isa.(avx2); ok && p.w == 64 {
+		p.sign64 = p.isa.prepare(64)
+	}
+	p.one, p.below, p.dword = p.vector(), p.vector(), p.vector()
+	p.ones(p.dword)
+	VPSRLD(Imm(31), p.dword, p.one)
+	VPSRLD(Imm(27), p.dword, p.below)
+	VPADDD(p.below, p.one, p.dword)
+}
+
+// vector gives a vector register of the instruction set's width.
+func (p *packer) vector() VecVirtual {
+	if p.is512() {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// ones sets all bits of a vector.
+func (p *packer) ones(v VecVirtual) {
+	if p.is512() {
+		VPTERNLOGD(Imm(0xff), v, v, v)
+		return
+	}
+	VPCMPEQD(v, v, v)
+}
+
+func (p *packer) field(offset int) Mem { return Mem{Base: p.t, Disp: offset} }
+
+func (p *packer) label(name string) string {
+	p.labels++
+	return fmt.Sprintf("%s%d", name, p.labels)
+}
+
+func (p *packer) is512() bool { _, ok := p.isa.(avx512); return ok }
+
+// cut keeps x at or below a limit: what is read from a damaged table can be
+// anything.
+func (p *packer) cut(x GPVirtual, limit Mem) {
+	most := GP64()
+	MOVQ(limit, most)
+	CMPQ(x, most)
+	CMOVQHI(most, x)
+}
+
+// enter reads a page's entry and fills a slot for the key.
+func (p *packer) enter(page, key, slot GPVirtual) (at GPVirtual) {
+	entry, code, bits := GP64(), GP64(), GP64()
+	at = GP64()
+	MOVQ(page, entry)
+	SHLQ(Imm(4), entry)
+	ADDQ(p.field(packTable), entry)
+	MOVQ(Mem{Base: entry, Disp: 8}, code)
+	MOVQ(code, at)
+	SHRQ(Imm(8), at)
+	p.cut(at, p.field(packEnd))
+	SHLQ(Imm(3), at)
+	ADDQ(p.field(packWords), at)
+	MOVQ(at, p.in(slot, slotAt))
+	MOVBLZX(code.As8(), bits.As32())
+	p.most(bits)
+	MOVL(bits.As32(), p.in(slot, slotBits))
+	d, flags, none := GP64(), GP64(), GP64()
+	XORL(none.As32(), none.As32())
+	MOVL(U32(0xffff<<16), flags.As32()) // none is below, any may be equal
+	MOVQ(key, d)
+	SUBQ(Mem{Base: entry}, d)
+	CMOVQCS(none, d)
+	CMOVLCS(none.As32(), flags.As32())
+	MOVQ(d, p.in(slot, slotD))
+	if p.w == 64 {
+		// What takes more bits than the page has is above all; the shift takes
+		// the width modulo 64: with 64 of them, nothing does.
+		beyond, all := GP64(), GP64()
+		MOVL(U32(0xffff), all.As32())
+		MOVL(bits.As32(), beyond.As32())
+		ANDL(U32(63), beyond.As32())
+		CMPL(bits.As32(), Imm(64))
+		CMOVQEQ(none, d)
+		SHRXQ(beyond, d, d)
+		TESTQ(d, d)
+		CMOVLNE(all.As32(), flags.As32())
+	}
+	MOVL(flags.As32(), p.in(slot, slotBits).Offset(slotBelow))
+	SHLL(Imm(8), bits.As32())
+	ADDQ(p.field(packRows), bits)
+	MOVQ(bits, p.in(slot, slotRow))
+	return at
+}
+
+// most replaces widths that there are not by the most that keys may have.
+func (p *packer) most(bits GPVirtual) {
+	most := GP64()
+	MOVL(U32(uint32(p.w)), most.As32())
+	CMPL(bits.As32(), Imm(32))
+	CMOVLHI(most.As32(), bits.As32())
+}
+
+// compare gives a bit for each of the 16 differences at a slot's address that
+// is below the query's and, if asked, bits for equal ones.
+func (p *packer) compare(slot, at, bits GPVirtual, group, equal bool) (below, same GPVirtual) {
+	below, same = GP64(), GP64()
+	if p.w == 32 {
+		p.narrow(slot, at, bits, below, same, group, equal)
+	} else {
+		broad, done := p.label("wide"), p.label("compared")
+		CMPL(bits.As32(), Imm(32))
+		JHI(LabelRef(broad))
+		p.narrow(slot, at, bits, below, same, group, equal)
+		JMP(LabelRef(done))
+		Label(broad)
+		p.broad(slot, at, below, same, equal)
+		Label(done)
+		ORL(p.in(slot, slotBits).Offset(slotBelow), below.As32())
+	}
+	if equal {
+		ANDW(p.in(slot, slotBits).Offset(slotSame), same.As16())
+	}
+	return below, same
+}
+
+// lanes unpacks as many differences as a vector has lanes, from memory that
+// may be read in one piece.
+func (p *packer) lanes(row, at Register) VecVirtual {
+	index, right := p.vector(), p.vector()
+	p.load(Mem{Base: row, Disp: rowFirst}, index)
+	p.load(Mem{Base: row, Disp: rowRight}, right)
+	return p.pick(row, Mem{Base: at}, index, right)
+}
+
+// within does the same for differences that begin at at and end where end, in
+// bytes from at, says: it reads no line that has none of them.
+func (p *packer) within(row, at, end GPVirtual) VecVirtual {
+	from, last, bits := GP64(), GP64(), GP64()
+	size := 64
+	if !p.is512() {
+		size = 32
+	}
+	LEAQ(Mem{Base: at, Index: end, Scale: 1, Disp: -1}, last)
+	ORQ(Imm(63), last) // the last byte of the last line
+	SUBQ(Imm(uint64(size-1)), last)
+	MOVQ(at, from)
+	CMPQ(from, last)
+	CMOVQHI(last, from)
+	MOVL(at.As32(), bits.As32())
+	SUBL(from.As32(), bits.As32())
+	SHLL(Imm(3), bits.As32())
+	index, right := p.vector(), p.vector()
+	if p.is512() {
+		VPBROADCASTD(bits.As32(), index)
+	} else {
+		x := XMM()
+		VMOVD(bits.As32(), x)
+		VPBROADCASTD(x, index)
+	}
+	VPADDD(Mem{Base: row, Disp: rowBit}, index, index)
+	p.and(p.below, index, right)
+	VPSRLD(Imm(5), index, index)
+	return p.pick(row, Mem{Base: from}, index, right)
+}
+
+// pick takes the differences that begin at dword index, with so many bits to
+// drop on the right. The dword behind the last wraps around: a difference that
+// ends with the last has nothing in it, its bits are masked away.
+func (p *packer) pick(row Register, from Mem, index, right VecVirtual) VecVirtual {
+	data, low, high, left := p.vector(), p.vector(), p.vector(), p.vector()
+	p.load(from, data)
+	VPERMD(data, index, low)
+	VPADDD(p.one, index, index)
+	VPERMD(data, index, high)
+	VPSUBD(right, p.dword, left)
+	VPSRLVD(right, low, low)
+	VPSLLVD(left, high, high)
+	if p.is512() {
+		const orThenAnd = 0xa8 // (first | second) & third
+		VPTERNLOGD(Imm(orThenAnd), Mem{Base: row, Disp: rowMask}, high, low)
+		return low
+	}
+	VPOR(low, high, low)
+	VPAND(Mem{Base: row, Disp: rowMask}, low, low)
+	return low
+}
+
+func (p *packer) load(from Mem, v VecVirtual) {
+	if p.is512() {
+		VMOVDQU32(from, v)
+		return
+	}
+	VMOVDQU(from, v)
+}
+
+func (p *packer) and(a, b, to VecVirtual) {
+	if p.is512() {
+		VPANDD(a, b, to)
+		return
+	}
+	VPAND(a, b, to)
+}
+
+// both unpacks the 16 differences of a group, or of the separators, into one
+// vector or two.
+func (p *packer) both(row, at, bits GPVirtual, group bool) []VecVirtual {
+	if !p.is512() {
+		half := GP64()
+		LEAQ(Mem{Base: at, Index: bits, Scale: 1}, half)
+		if !group { // at most a line, which begins with them
+			return []VecVirtual{p.lanes(row, at), p.lanes(row, half)}
+		}
+		all := p.span(bits)
+		low := p.within(row, at, all)
+		SUBQ(bits, all)
+		return []VecVirtual{low, p.within(row, half, all)}
+	}
+	if !group {
+		return []VecVirtual{p.lanes(row, at)}
+	}
+	return []VecVirtual{p.within(row, at, p.span(bits))}
+}
+
+// span gives the bytes of a group, 1 at least.
+func (p *packer) span(bits GPVirtual) GPVirtual {
+	all := GP64()
+	LEAQ(Mem{Base: bits, Index: bits, Scale: 1}, all)
+	CMPQ(all, Imm(1))
+	ADCQ(Imm(0), all)
+	return all
+}
+
+func (p *packer) narrow(slot, at, bits, below, same GPVirtual, group, equal bool) {
+	row, q := GP64(), p.vector()
+	MOVQ(p.in(slot, slotRow), row)
+	VPBROADCASTD(p.in(slot, slotD), q)
+	v := p.both(row, at, bits, group)
+	if p.is512() {
+		k := K()
+		VPCMPUD(Imm(notLessOrEqual), v[0], q, k)
+		KMOVW(k, below.As32())
+		if equal {
+			VPCMPEQD(v[0], q, k)
+			KMOVW(k, same.As32())
+		}
+		return
+	}
+	part := GP64()
+	VPXOR(p.sign.sign, q, q)
+	for i, to := range []GPVirtual{below, part} {
+		VPXOR(p.sign.sign, v[i], v[i])
+		r := YMM()
+		VPCMPGTD(v[i], q, r)
+		VMOVMSKPS(r, to.As32())
+	}
+	SHLL(Imm(8), part.As32())
+	ORL(part.As32(), below.As32())
+	if equal {
+		VPCMPEQD(v[0], q, v[0])
+		VPCMPEQD(v[1], q, v[1])
+		VPOR(v[0], v[1], v[0])
+		VMOVMSKPS(v[0], same.As32())
+	}
+}
+
+// broad compares differences of 64 bits, a vector at a time.
+func (p *packer) broad(slot, at, below, same GPVirtual, equal bool) {
+	q := p.isa.key(64, p.sign64with(), p.in(slot, slotD))
+	part := GP64()
+	for i, to := range []GPVirtual{below, part} {
+		p.isa.below(64, p.sign64with(), q, Mem{Base: at, Disp: 64 * i}, to)
+	}
+	SHLL(Imm(8), part.As32())
+	ORL(part.As32(), below.As32())
+	if !equal {
+		return
+	}
+	p.isa.equal(64, p.sign64with(), q, Mem{Base: at}, same)
+	p.isa.equal(64, p.sign64with(), q, Mem{Base: at, Disp: 64}, part)
+	ORL(part.As32(), same.As32())
+}
+
+func (p *packer) sign64with() consts {
+	if p.is512() {
+		return p.sign
+	}
+	return p.sign64
+}
+
+// toGroup replaces the number of a page by that of the group in it that holds
+// the query's lower bound, numbered through all pages, and prefetches it.
+func (p *packer) toGroup(x, slot GPVirtual, fetch bool) {
+	at, bits := p.slot(slot)
+	below, _ := p.compare(slot, at, bits, false, false)
+	n := GP64()
+	ANDL(U32(0x7fff), below.As32()) // what is above all is in the last group
+	POPCNTL(below.As32(), n.As32())
+	SHLQ(Imm(4), x)
+	ORQ(n, x)
+	INCL(n.As32())
+	IMULL(bits.As32(), n.As32())
+	LEAQ(Mem{Base: at, Index: n, Scale: 2}, at)
+	MOVQ(at, p.in(slot, slotAt))
+	if fetch {
+		PREFETCHT1(Mem{Base: at})
+		PREFETCHT1(Mem{Base: at, Index: bits, Scale: 2, Disp: -1})
+	}
+}
+
+// slot reads a slot's address and width.
+func (p *packer) slot(slot GPVirtual) (at, bits GPVirtual) {
+	at, bits = GP64(), GP64()
+	MOVQ(p.in(slot, slotAt), at)
+	MOVL(p.in(slot, slotBits), bits.As32())
+	return at, bits
+}
+
+// fromGroup replaces the number of a group by the place of the query's lower
+// bound, and gives bits for differences that equal the query's.
+func (p *packer) fromGroup(x, slot GPVirtual, equal bool) (same GPVirtual) {
+	at, bits := p.slot(slot)
+	below, same := p.compare(slot, at, bits, true, equal)
+	MOVWLZX(below.As16(), below.As32())
+	POPCNTL(below.As32(), below.As32())
+	SHLQ(Imm(4), x)
+	ADDQ(below, x)
+	return same
+}
+
+// miss replaces a place by -1 where the query is not there.
+func (p *packer) miss(x, same GPVirtual) {
+	none := GP64()
+	MOVQ(I32(-1), none)
+	CMPQ(x, p.field(packLen))
+	CMOVQCC(none, x)
+	TESTW(same.As16(), same.As16())
+	CMOVQEQ(none, x)
+}
+
+// staircase emits the loop over a batch. The oldest query is in its group,
+// the next in its page, then one waits for its page, and the newest for the
+// entry of the page.
+func (p *packer) staircase(atGroup func(x, slot GPVirtual)) {
+	keys := Load(Param("keys"), GP64()).(GPVirtual)
+	n := Load(Param("n"), GP64()).(GPVirtual)
+	out := Load(Param("out"), GP64()).(GPVirtual)
+	room := Load(Param("room"), GP64()).(GPVirtual)
+	place := func(i Register) Mem { return Mem{Base: out, Index: i, Scale: 8} }
+	load := func(i GPVirtual) (x, slot GPVirtual) {
+		x, slot = GP64(), GP64()
+		MOVQ(place(i), x)
+		MOVL(i.As32(), slot.As32())
+		ANDL(U32(slotCount-1), slot.As32())
+		LEAQ(Mem{Base: room, Index: slot, Scale: 8}, slot)
+		return x, slot
+	}
+	distance, end, count := AllocLocal(8), AllocLocal(8), AllocLocal(8)
+	MOVQ(n, count)
+	d, steps := GP64(), GP64()
+	MOVQ(p.field(packDistance), d)
+	CMPQ(d, n) // a short batch needs no long staircase
+	CMOVQHI(n, d)
+	MOVQ(d, distance)
+	LEAQ(Mem{Base: d, Index: d, Scale: 2}, steps)
+	ADDQ(n, steps)
+	MOVQ(steps, end)
+	t, i := GP64(), GP64()
+	XORL(t.As32(), t.As32())
+	stage := func(name string, do func()) {
+		CMPQ(i, count) // unsigned: not yet started, or already done
+		JAE(LabelRef(name))
+		do()
+		Label(name)
+		SUBQ(distance, i)
+	}
+
+	Label("next")
+	MOVQ(t, i)
+	stage("waits", func() {
+		x, shift, at := GP64(), GP64(), GP64()
+		MOVQ(place(i), x)
+		MOVQ(p.field(packShift), shift)
+		SHRXQ(shift, x, x)
+		p.cut(x, p.field(packLast))
+		MOVQ(x, place(i))
+		MOVQ(x, at)
+		SHLQ(Imm(4), at)
+		ADDQ(p.field(packTable), at)
+		PREFETCHT1(Mem{Base: at})
+	})
+	stage("comes", func() {
+		x, slot := load(i)
+		key := GP64()
+		if p.w == 32 {
+			MOVL(Mem{Base: keys, Index: i, Scale: 4}, key.As32())
+		} else {
+			MOVQ(Mem{Base: keys, Index: i, Scale: 8}, key)
+		}
+		at := p.enter(x, key, slot)
+		PREFETCHT1(Mem{Base: at})
+	})
+	stage("enters", func() {
+		x, slot := load(i)
+		p.toGroup(x, slot, true)
+		MOVQ(x, place(i))
+	})
+	stage("ends", func() {
+		x, slot := load(i)
+		atGroup(x, slot)
+		MOVQ(x, place(i))
+	})
+	INCQ(t)
+	CMPQ(t, end)
+	JB(LabelRef("next"))
+}
+
+const packedSignature = "func(t *byte, keys *byte, n int, out *int, room *byte)"
+
+// loop goes through a batch and calls atGroup for a query in its group.
+type loop func(p *packer, atGroup func(x, slot GPVirtual))
+
+func packedRank(isa vectors, w width, how string, all loop) {
+	p := beginPacked(isa, w, "packedRank"+how, packedSignature, "Equals PackedRank in Go; n is at least 1"+multiple(how)+".")
+	all(p, func(x, slot GPVirtual) {
+		p.fromGroup(x, slot, false)
+		p.cut(x, p.field(packLen))
+	})
+	finish()
+}
+
+func multiple(how string) string {
+	if how == "" {
+		return ""
+	}
+	return " and a multiple of 8"
+}
+
+func packedFind(isa vectors, w width, how string, all loop) {
+	p := beginPacked(isa, w, "packedFind"+how, packedSignature, "Equals PackedFind in Go; n is at least 1"+multiple(how)+".")
+	all(p, func(x, slot GPVirtual) {
+		same := p.fromGroup(x, slot, true)
+		p.miss(x, same)
+		at := GP64()
+		MOVQ(p.field(packValSize), at)
+		IMULQ(x, at)
+		ADDQ(p.field(packVals), at)
+		TESTQ(x, x)
+		CMOVQMI(slot, at) // a miss has no value to fetch: take a line that is there
+		PREFETCHT1(Mem{Base: at})
+	})
+	finish()
+}
+
+func packedSeek(isa vectors, w width) {
+	p := beginPacked(isa, w, "packedSeek", "func(t *byte, page uint64, key uint64) (rank int, equal bool)", "Equals inPage; page is at most Last.")
+	x := Load(Param("page"), GP64()).(GPVirtual)
+	key := Load(Param("key"), GP64()).(GPVirtual)
+	p.stride = 8
+	slot := GP64()
+	LEAQ(AllocLocal(8*slots), slot)
+	p.enter(x, key, slot)
+	p.toGroup(x, slot, false)
+	same := p.fromGroup(x, slot, true)
+	rank := GP64()
+	MOVQ(x, rank)
+	p.cut(rank, p.field(packLen))
+	Store(rank, ReturnIndex(0))
+	p.miss(x, same)
+	NOTQ(x)
+	SHRQ(Imm(63), x)
+	Store(x.As8(), ReturnIndex(1))
+	finish()
+}
+
+// unpack emits a routine that turns groups of differences into keys.
+func unpack(isa vectors, w width) {
+	TEXT(fmt.Sprintf("unpack%d%s", w, isa.name()), NOSPLIT, "func(at *byte, row *byte, least uint64, groups int, size uint64, dst *byte)")
+	Pragma("noescape")
+	Doc("Equals Unpack in Go for groups of size bytes; groups is at least 1.")
+	p := &packer{isa: isa, w: w}
+	p.constants()
+	at, row := Load(Param("at"), GP64()), Load(Param("row"), GP64())
+	least := Load(Param("least"), GP64()).(GPVirtual)
+	groups, size, dst := Load(Param("groups"), GP64()), Load(Param("size"), GP64()), Load(Param("dst"), GP64())
+	half := GP64()
+	MOVQ(size, half)
+	SHRQ(Imm(1), half)
+	var base VecVirtual = YMM()
+	if p.is512() {
+		base = ZMM()
+	}
+	x := XMM()
+	VMOVQ(least, x)
+	if w == 32 {
+		VPBROADCASTD(x, base)
+	} else {
+		VPBROADCASTQ(x, base)
+	}
+	Label("group")
+	if p.is512() {
+		p.store(p.lanes(row, at), base, dst, 0)
+	} else {
+		second := GP64()
+		LEAQ(Mem{Base: at, Index: half, Scale: 1}, second)
+		p.store(p.lanes(row, at), base, dst, 0)
+		p.store(p.lanes(row, second), base, dst, 8*w.bytes())
+	}
+	ADDQ(size, at)
+	ADDQ(Imm(uint64(16*w.bytes())), dst)
+	DECQ(groups)
+	JNE(LabelRef("group"))
+	finish()
+}
+
+// store adds base to a vector of differences and stores the keys.
+func (p *packer) store(v, base VecVirtual, dst Register, offset int) {
+	to := Mem{Base: dst, Disp: offset}
+	if p.w == 32 {
+		VPADDD(base, v, v)
+		p.move(v, to)
+		return
+	}
+	if p.is512() {
+		low, high, upper := ZMM(), ZMM(), YMM()
+		VEXTRACTI64X4(Imm(1), v, upper)
+		VPMOVZXDQ(v.AsY(), low)
+		VPMOVZXDQ(upper, high)
+		VPADDQ(base, low, low)
+		VPADDQ(base, high, high)
+		p.move(low, to)
+		p.move(high, to.Offset(64))
+		return
+	}
+	low, high, upper := YMM(), YMM(), XMM()
+	VEXTRACTI128(Imm(1), v, upper)
+	VPMOVZXDQ(v.AsX(), low)
+	VPMOVZXDQ(upper, high)
+	VPADDQ(base, low, low)
+	VPADDQ(base, high, high)
+	p.move(low, to)
+	p.move(high, to.Offset(32))
+}
+
+func (p *packer) move(v VecVirtual, to Mem) {
+	if p.is512() {
+		VMOVDQU64(v, to)
+		return
+	}
+	VMOVDQU(v, to)
+}
