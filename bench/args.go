@@ -53,12 +53,14 @@ const helpText = `bench measures Pando beside other ordered structures, on this 
 
 Flags may stand before, between or after the names.
 
-    --n 1M,16M,64M     entries; k, M and G are 2^10, 2^20 and 2^30
+    --n 1M,16M,64M     entries; k, M and G are 2^10, 2^20 and 2^30 (key-size:
+                       bytes of all keys together)
     --threads 1,2      goroutines that answer queries
     --rounds 5         rounds; in each, every system runs once
     --queries 4M       most queries that one system answers in a round; for the
                        gpu experiments 128M, and 64M for gpu-endtoend; for the
-                       hybrid ones 4M to 64M, as README.md says
+                       hybrid ones 4M to 64M, as README.md says; for
+                       fast-sizes 32M, for response-time 16M
     --seconds 2        time aimed at for one system in one round: a slow system
                        answers fewer of the round's queries
     --systems a,b      only the systems whose name contains one of these words
@@ -77,6 +79,8 @@ Examples
     go run . run build memory --n 16M --rounds 7
     go run . run gpu-rank-u32 gpu-point-u64 gpu-endtoend --n 64M
     go run . run hybrid-ways hybrid-balance batcher --n 64M
+    go run . run strings --n 16M                      URLs, UUIDs, phone numbers
+    go run . run key-size --n 256M                    256 MiB of keys of each size
 
 A table goes to standard output, progress to standard error. A system that
 does not fit into the memory now free is left out, and a line says so.

@@ -14,7 +14,7 @@ var keySize = &experiment{
 	caseName: "bytes a key",
 	sizes:    []int{1 << 30},
 	faster:   "x uint32",
-	extra:    []extraColumn{{colOverFull, ratio}},
+	extra:    []extraColumn{{colOver4, ratio}, {colOverFull, ratio}},
 	run:      runKeySize,
 }
 
@@ -23,6 +23,7 @@ const (
 	nameUint32       = "Pando blocked, uint32"
 	nameFullKeys     = "full keys, blocked"
 
+	colOver4    = "x 4 bytes"   // times as fast as the same with keys of 4 bytes
 	colOverFull = "x full keys" // times as fast as full keys of that size
 )
 
@@ -30,6 +31,7 @@ var keySizes = []int{4, 8, 16, 32, 64, 128}
 
 func runKeySize(s *session) error {
 	for _, bytes := range s.sizes {
+		first := len(s.rows)
 		if err := withUint32(s, bytes, func(ref *uint32Reference) error {
 			for _, size := range keySizes {
 				debug.FreeOSMemory() // what the last size took
@@ -41,10 +43,22 @@ func runKeySize(s *session) error {
 		}); err != nil {
 			return err
 		}
+		compareTo4(s.rows[first:])
 	}
 	s.compareTo(colOverFull, func(r *row) bool { return r.System == nameFullKeys },
 		func(a, b *row) bool { return a.group == b.group })
 	return nil
+}
+
+// compareTo4 compares each row with that of the same system for 4-byte keys.
+func compareTo4(rows []*row) {
+	for _, r := range rows {
+		for _, b := range rows {
+			if b.Case == "4" && b.System == r.System {
+				r.set(colOver4, b.Median/r.Median)
+			}
+		}
+	}
 }
 
 // keysOf is how many keys of a size take so many bytes: the next lower power

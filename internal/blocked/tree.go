@@ -14,7 +14,9 @@ type Config struct {
 	Geometry
 }
 
-// defaultPageLevels is the number of levels of lines in a page.
+// defaultPageLevels is the number of levels of lines in a page: pages of 17 KiB
+// for keys of 32 bits, 4.6 KiB for keys of 64. From 1 to 5 levels the speed
+// differs by a few percent only, while a row may waste a page.
 const defaultPageLevels = 3
 
 // Tree is an immutable tree of blocked nodes. It is safe for concurrent
