@@ -62,7 +62,7 @@ func cutShort(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 }
 
 func flippedHeader(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
-	for bit := 0; bit < 8*snapshot.Page; bit += 53 {
+	for bit := 0; bit < 8*snapshot.Page; bit += 157 {
 		at := bit / 8
 		put(t, f, []byte{data[at] ^ 1<<(bit%8)}, at)
 		for way, err := range waysToOpen(kind, f.Name()) {
@@ -78,7 +78,7 @@ func flippedHeader(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 // them, and an index that is opened without answers, or is refused.
 func flippedSections(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 	rng := seed.Rand(t)
-	for at := snapshot.Page + rng.IntN(20); at < len(data); at += 1 + rng.IntN(len(data)/80) {
+	for at := snapshot.Page + rng.IntN(20); at < len(data); at += 1 + rng.IntN(len(data)/40) {
 		put(t, f, []byte{data[at] ^ 1<<rng.IntN(8)}, at)
 		if err := pando.Verify(f.Name()); !errors.Is(err, pando.ErrFile) {
 			t.Fatalf("byte %d: Verify gives %v", at, err)
@@ -96,7 +96,7 @@ func awkwardNumbers(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 	le := binary.LittleEndian
 	for at := 20; at < 320; at += 4 {
 		old := le.Uint64(data[at:])
-		for _, x := range []uint64{0, old - 1, old + 1, old * 2, 1 << 31, 1<<32 - 1, 1 << 60, 1<<63 - 1, 1<<64 - 4096} {
+		for _, x := range []uint64{0, old + 1, 1<<32 - 1, 1 << 60, 1<<64 - 4096} {
 			forged(t, f, data, func(page []byte) { le.PutUint64(page[at:], x) })
 			for way, err := range waysToOpen(kind, f.Name()) {
 				if err != nil && !errors.Is(err, pando.ErrFile) && !errors.Is(err, pando.ErrLayout) {

@@ -99,7 +99,7 @@ func roundTrips[K pando.Key, V any](d domain[K], v values[V], key, value string,
 		path := filepath.Join(t.TempDir(), "index")
 		for _, layout := range layouts[K](v) {
 			for _, n := range sizes[K](layout) {
-				if (raceDetector || testing.Short() || layout > pando.Apart) && n > 3 && rng.IntN(4) > 0 {
+				if (raceDetector || testing.Short() || layout > pando.Apart) && n > 3 && rng.IntN(5) > 0 {
 					continue
 				}
 				sets := keySets(d, rng)

@@ -98,7 +98,7 @@ func TestAwkwardStrings(t *testing.T) {
 		t.Run(set.name, func(t *testing.T) {
 			rng := seed.Rand(t)
 			path := filepath.Join(t.TempDir(), "index")
-			for _, n := range []int{1, 2, 17, 256, 1200} {
+			for _, n := range []int{1, 2, 17, 256, 700} {
 				if (raceDetector || testing.Short()) && n > 256 {
 					continue
 				}

@@ -72,21 +72,22 @@ func layTree[C order.Code, V any](c config, n int) (treeConfig, error) {
 	return cfg, nil
 }
 
-// AutoLayout compresses an index of so many entries, if it then is so many
-// times smaller: never, for now.
+// AutoLayout compresses an index that is over its limit otherwise, if it then
+// is so many times smaller. It does not for the speed of it: batches take 1.2
+// times as long at 64M keys, 1.5 times at a million (experiment layouts), and
+// nowhere less. Tests let it do so from so many entries on.
 var (
 	autoPackEntries = math.MaxInt
 	autoPackRatio   = 1.5
 )
 
-// packs says whether AutoLayout compresses keys, which must be sorted: where
-// the index gets much smaller by that, and batches no slower.
+// packs says whether AutoLayout compresses keys, which must be sorted.
 func packs[C order.Code](src implicit.Source[C], cfg treeConfig) bool {
-	if !cfg.auto || src.Len < autoPackEntries {
+	if !cfg.auto {
 		return false
 	}
 	plain, err := implicit.Need[C](src.Len, cfg.Config)
-	if err != nil {
+	if err != nil || src.Len < autoPackEntries && (cfg.Limit == 0 || plain <= cfg.Limit) {
 		return false
 	}
 	cfg.Leaves = implicit.Apart

@@ -41,8 +41,10 @@ func experimentsRank[C simd.Code](t *testing.T) {
 				check(fmt.Sprint("pages of ", levels))
 			}
 			geo := Geometry{K: 1, P: l * (1 + rng.IntN(3))}
-			RankLines(buildTree(t, keys, Config{Geometry: geo}), asked, ranks)
+			heaps := buildTree(t, keys, Config{Geometry: geo})
+			RankLines(heaps, asked, ranks)
 			check("lines")
+			heaps.Release()
 			for _, path := range simd.Paths() {
 				undo := simd.Use(path)
 				geo.K = 2
@@ -55,6 +57,7 @@ func experimentsRank[C simd.Code](t *testing.T) {
 						check(fmt.Sprint("by ", how))
 					}
 				}
+				tree.Release()
 				undo()
 			}
 		}

@@ -38,7 +38,7 @@ func TestBadTreeConfigTakesNothing(t *testing.T) {
 	if _, err := Build(src, Config{}); !errors.Is(err, implicit.ErrUnsorted) {
 		t.Errorf("unsorted: %v", err)
 	}
-	if arena.InUse() != before {
+	if arena.InUse() > before { // less, where trees of other tests are gone meanwhile
 		t.Errorf("%d bytes leaked", arena.InUse()-before)
 	}
 }
@@ -123,6 +123,7 @@ func TestTreeCheckFindsDamage(t *testing.T) {
 			if damage(tree); tree.Check() == nil {
 				t.Errorf("%v, %s: damage not seen", geo, name)
 			}
+			tree.Release()
 		}
 	}
 }

@@ -189,7 +189,7 @@ func TestInnerLeftToAnother(t *testing.T) {
 			t.Errorf("%+v: no error", cfg)
 		}
 	}
-	if arena.InUse() != before {
+	if arena.InUse() > before { // less, where trees of other tests are gone meanwhile
 		t.Errorf("%d bytes leaked", arena.InUse()-before)
 	}
 }
