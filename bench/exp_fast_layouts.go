@@ -22,7 +22,8 @@ const (
 	namePandoCompressed = "Pando compressed"
 )
 
-// layoutOf tells the layouts compared: what ratios are taken to comes first.
+// layoutsCompared is what these experiments compare: what ratios are taken to
+// comes first.
 var layoutsCompared = []struct {
 	name string
 	kind pando.LayoutKind

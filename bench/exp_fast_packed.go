@@ -10,7 +10,7 @@ import (
 
 var packedDistance = &experiment{
 	name:     "packed-distance",
-	about:    "ranks in a compressed tree with 4 to 64 queries between two steps of one query",
+	about:    "ranks in a compressed tree with 1 to 40 queries between two steps of one query",
 	per:      "one rank",
 	caseName: "keys",
 	sizes:    usualSizes,
@@ -33,7 +33,7 @@ func packedContests[W word](s *session, d *dataset[W]) error {
 		}
 	}()
 	names := []string{"Pando, its own distance"}
-	for _, dist := range []int{0, 4, 8, 12, 16, 24, 32, 40, 64} {
+	for _, dist := range []int{0, 1, 4, 8, 12, 16, 24, 32, 40} {
 		t, err := blocked.BuildPacked(implicit.Source[W]{Len: len(d.keys), Codes: d.keys},
 			implicit.Config{Leaves: implicit.Apart, Pages: arena.HugeAll, Workers: allCores(), Distance: dist})
 		if err != nil {

@@ -39,7 +39,7 @@ var experiments = []*experiment{
 	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layout,
 	gpuRankU32, gpuPointU64, gpuEndToEnd,
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
-	stringsExp, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts,
+	stringsExp, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings,
 }
 
 const (

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"runtime/debug"
+
+	"github.com/pando-index/pando"
+)
+
+var gpuStrings = &experiment{
+	name:     "gpu-strings",
+	about:    "a batch of Get, strings to uint64, random hits, from host slices on all cores and through the GPU",
+	per:      "one key looked up, copies to the GPU and back included",
+	caseName: "keys",
+	sizes:    []int{16 * mega},
+	queries:  8 * mega,
+	run:      runGPUStrings,
+}
+
+func runGPUStrings(s *session) error {
+	there, err := s.lookForGPU()
+	if err != nil {
+		return err
+	}
+	for _, n := range s.sizes {
+		for _, kind := range textKinds[:2] {
+			debug.FreeOSMemory() // what the last ones took
+			if !s.room(kind.label, n, 5*(kind.bytes+stringHeader+textValue), "use a smaller --n") {
+				continue
+			}
+			if err := gpuStringContest(s, newTexts(s, kind, n), there); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func gpuStringContest(s *session, t *texts, there bool) error {
+	var systems []*frozenText
+	defer func() { closeAll(systems) }()
+	add := func(name string, opts ...pando.Option) error {
+		f, err := freezeTexts(t, name, allCores(), opts...)
+		if err == nil {
+			systems = append(systems, f)
+		}
+		return err
+	}
+	if err := add(namePandoCPU); err != nil {
+		return err
+	}
+	if there {
+		stats := systems[0].ix.Stats()
+		withoutStrings := stats.TotalBytes - int64(float64(len(t.keys))*t.mean) + 64<<20 // room for pages and buckets, not for strings
+		if err := add(namePandoGPU, pando.On(pando.GPU(s.gpu))); err != nil {
+			return err
+		}
+		if err := add(namePandoGPU+", strings on the host", pando.On(pando.GPU(s.gpu)), pando.DeviceMemory(withoutStrings)); err != nil {
+			return err
+		}
+	}
+	l := newTextLookups(s, t)
+	c := &contest{n: len(t.keys), threads: allCores(), label: t.label, ops: s.queries,
+		fresh: func(round int) { l.draw(s.seed, round) }}
+	for i, sys := range systems {
+		sub := l.subject(sys)
+		sub.reference = i == 0
+		c.subjects = append(c.subjects, sub)
+	}
+	return s.compete(c)
+}
