@@ -52,6 +52,5 @@
 // otherwise. What the world can do wrong (a memory limit, a device that is not
 // there) is an error; see the Err variables.
 //
-// String keys are served by binary search over a sorted block of bytes for
-// now: right, and small, but not yet fast.
+// An index of strings gives copies of its keys: to iterate over it allocates.
 package pando

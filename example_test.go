@@ -285,7 +285,7 @@ func ExampleFrozen_Close() {
 
 func ExampleMemoryLimit() {
 	keys := make([]uint64, 1_000_000)
-	_, err := pando.Freeze(keys, keys, pando.MemoryLimit(8<<20))
+	_, err := pando.Freeze(keys, keys, pando.MemoryLimit(4<<20)) // the values alone take 8 MB
 	fmt.Println(errors.Is(err, pando.ErrMemoryLimit))
 	// Output: true
 }

@@ -120,7 +120,9 @@ func HugePages(mode PageMode) Option { return func(c *config) { c.pages = mode }
 type LayoutKind uint8
 
 const (
-	// AutoLayout is what is best for the keys and values at hand.
+	// AutoLayout is Compressed for strings and Implicit for all other keys;
+	// but Compressed, too, where MemoryLimit leaves no room for Implicit and it
+	// is at least 1.5 times smaller.
 	AutoLayout LayoutKind = iota
 	// Pairs is Implicit with keys beside their values, so that a hit costs one
 	// cache miss. Keys and values must both be 4 bytes wide in the index (keys

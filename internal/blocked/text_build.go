@@ -28,7 +28,7 @@ var ErrTooLong = errors.New("strings too long for one page of 4 GiB")
 var ErrUnsortedText = errors.New("strings are not sorted")
 
 // directoryBytes is room for a page in the directory, more than most take.
-const directoryBytes = 64
+const directoryBytes = 32
 
 // pagesFor is the number of pages for n strings.
 func pagesFor(n int) int { return (n + pageEntries - 1) / pageEntries }
@@ -131,7 +131,7 @@ func (b *textBuilder) key(i int) string {
 }
 
 // pagesAtOnce is the pages that a worker takes at a time.
-const pagesAtOnce = 64
+const pagesAtOnce = 256
 
 // buildPages writes strings and pages.
 func (b *textBuilder) buildPages() error {
@@ -213,10 +213,9 @@ func (b *textBuilder) finishPage(p int) {
 	for i := hi - lo; i < pageEntries; i++ {
 		pg.partials[i] = math.MaxUint32
 	}
-	for line := range lineKeys - 1 {
+	for line := range pg.seps {
 		pg.seps[line] = pg.partials[line*lineKeys+lineKeys-1]
 	}
-	pg.seps[lineKeys-1] = math.MaxUint32
 }
 
 // greatest gives the last string of a page.

@@ -126,11 +126,28 @@ func (t *Text) locate(g *textGroup, keys []string, ranks []int) {
 	t.root.Rank(g.words[:n], ranks)
 	t.enter(g, keys, ranks)
 	simd.FetchEach(base, ranks[:n], pageBytes)
-	simd.FetchEach(unsafe.Add(base, simd.LineBytes), ranks[:n], pageBytes)
 	simd.Extract(base, pageBytes, ranks, keys, g.partial[:n])
-	simd.StepDown(&t.first, g.partial[:n], ranks)
-	simd.StepDown(&t.second, g.partial[:n], ranks)
+	t.toLines(g, ranks[:n])
+	simd.StepDown(&t.step, g.partial[:n], ranks)
 	t.fetchKeys(g, keys, ranks)
+}
+
+// toLines replaces pages by their lines that queries belong to, and fetches
+// those: partial keys and offsets.
+func (t *Text) toLines(g *textGroup, ranks []int) {
+	for i, p := range ranks {
+		partial, line := g.partial[i], 0
+		for _, s := range t.page(p).seps {
+			if s < partial {
+				line++
+			}
+		}
+		ranks[i] = p*keyLines + line
+		g.at[i] = p*pageLines + line
+	}
+	base := unsafe.Pointer(unsafe.SliceData(t.pages))
+	simd.FetchEach(unsafe.Add(base, simd.LineBytes), g.at[:len(ranks)], simd.LineBytes)
+	simd.FetchEach(unsafe.Add(base, (1+keyLines)*simd.LineBytes), g.at[:len(ranks)], simd.LineBytes)
 }
 
 // fetchKeys asks for the full keys of entries: as much of each as there is of
@@ -259,5 +276,5 @@ func steps(distance int) int {
 	if distance <= nearRun {
 		return distance
 	}
-	return nearRun + 8 // halving a page
+	return nearRun + 6 // halving a page
 }

@@ -8,7 +8,8 @@ enum {
 	LINE = 64,
 	WINDOWS = 4,
 	LINE_KEYS = 16,
-	PAGE_KEYS = LINE_KEYS * LINE_KEYS,
+	KEY_LINES = 4,
+	PAGE_KEYS = KEY_LINES * LINE_KEYS,
 	MAX_DEPTH = 8, // nodes on a way
 	MAX_RUN = 8,   // entries with equal partial keys that are compared
 };
@@ -31,12 +32,11 @@ struct Node {
 	u32 unused[2];
 };
 
-// Page is 256 entries.
+// Page is 64 entries.
 struct Page {
 	Program program;
 	u64 base;
-	u32 end, unused[3];
-	u32 seps[LINE_KEYS];
+	u32 end, seps[KEY_LINES - 1];
 	u32 partials[PAGE_KEYS];
 	u32 offsets[PAGE_KEYS];
 };
@@ -189,7 +189,8 @@ extern "C" __global__ launch_bounds(256) void textFind(Text t, const u8 *keys, c
 	u32 page = pageOf(t, q);
 	const Page &p = t.pages[page];
 	u32 part = (u32)partial(p.program, q);
-	u32 line = least(below(p.seps, part), LINE_KEYS - 1);
+	u32 line = 0;
+	unrolled for (u32 j = 0; j < KEY_LINES - 1; j++) line += p.seps[j] < part;
 	u32 e = page * PAGE_KEYS + line * LINE_KEYS + below(p.partials + line * LINE_KEYS, part);
 	if (e >= t.entries) {
 		out[i] = t.entries;
