@@ -5,7 +5,7 @@
 all: vet test
 
 # What a program links that imports the root package.
-LIBRARY = . ./internal/arena ./internal/device/... ./internal/exec ./internal/implicit ./internal/order ./internal/par \
+LIBRARY = . ./internal/arena ./internal/blocked ./internal/device/... ./internal/exec ./internal/implicit ./internal/order ./internal/par \
 	./internal/simd ./internal/snapshot ./internal/text
 
 test:
@@ -13,12 +13,12 @@ test:
 
 # The packages that start goroutines, or are read by many.
 race:
-	go test -race -short . ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/implicit ./internal/exec ./internal/device/...
+	go test -race -short . ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/implicit ./internal/blocked ./internal/exec ./internal/device/...
 
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/exec
+	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/blocked ./internal/exec
 	go test -short -tags nogpu . ./internal/device/...
 	go vet -tags noasm,nogpu $(LIBRARY)
 

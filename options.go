@@ -135,9 +135,10 @@ const (
 	// Implicit is a B+-tree without pointers, its nodes one cache line each:
 	// Pairs where it can be, else Apart, and Stats say which.
 	Implicit
-	// Blocked is a tree whose inner nodes are grouped into pages, so that a
-	// search touches few of them: for an index without huge pages. Its leaves
-	// are those of Implicit. Strings cannot be kept in it.
+	// Blocked is the FAST paper's tree: its inner nodes are grouped into pages,
+	// so that a search touches few of them. Its leaves are those of Implicit.
+	// On the machines measured Implicit is faster (docs/layouts.md). Strings
+	// cannot be kept in it.
 	Blocked
 	// Compressed keeps integers and floats as small differences within a page,
 	// where they lie close together, and strings by the bits in which they

@@ -228,13 +228,53 @@ func (b *textBuilder) buildDirectory() (words []uint64) {
 		return nil
 	}
 	d := b.divide(0, 0, b.n)
-	b.links = append(b.links, d.links...)
-	for i, run := range d.runs { // links to nodes get their numbers now
-		if run.ambiguous() {
-			b.links[i] = b.buildNode(0, run, d.words[i], 0, b.n, 1)
+	var open []int // words that do not tell a page alone
+	for i, r := range d.runs {
+		if r.ambiguous() {
+			open = append(open, i)
 		}
 	}
-	b.links = append(b.links, b.lower...)
+	parts := make([]*textBuilder, len(open))
+	par.Run(par.Workers(b.cfg.Workers), len(open), par.Func(func(p int) {
+		i := open[p]
+		part := &textBuilder{Text: b.part(), cfg: b.cfg}
+		d.links[i] = part.buildNode(0, d.runs[i], d.words[i], 0, b.n, 1)
+		parts[p] = part
+	}))
+	for p, i := range open {
+		d.links[i] = b.adopt(parts[p], d.links[i])
+	}
+	b.links = append(d.links, b.lower...)
 	b.lower = nil
 	return d.words
+}
+
+// part is the list with a directory of its own, which has the root alone: a
+// worker builds what is below one of the root's words.
+func (b *textBuilder) part() *Text {
+	t := *b.Text
+	t.directory = directory{nodes: []node{b.nodes[0]}}
+	return &t
+}
+
+// adopt adds what a worker has built, whose numbers begin at the root's, and
+// gives the link to it.
+func (b *textBuilder) adopt(part *textBuilder, link uint32) uint32 {
+	nodes, words := uint32(len(b.nodes)-1), uint32(len(b.words))
+	shift := func(link uint32) uint32 {
+		if link&linkNode != 0 {
+			link += nodes
+		}
+		return link
+	}
+	for _, n := range part.nodes[1:] {
+		n.Words += words
+		b.nodes = append(b.nodes, n)
+	}
+	b.words = append(b.words, part.words...)
+	for _, l := range part.lower {
+		b.lower = append(b.lower, shift(l))
+	}
+	b.loose = b.loose || part.loose
+	return shift(link)
 }

@@ -136,4 +136,3 @@ func TestTextFindGivesTheSameBytes(t *testing.T) {
 		x.Release()
 	}
 }
-
