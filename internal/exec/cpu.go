@@ -126,9 +126,12 @@ func (e *CPU[K, C]) run(what batch[K, C]) (hits int) {
 	j := e.jobs.Get().(*job[K, C])
 	j.batch = what
 	j.hits.Store(0)
-	if how, portion := e.choose(&what); how == Unbuffered {
+	switch how, portion := e.choose(&what); how {
+	case Unbuffered:
 		j.inBuckets()
-	} else {
+	case Auto:
+		j.byTurn(portion)
+	default:
 		j.inPortions(how, portion)
 	}
 	hits = int(j.hits.Load())

@@ -36,16 +36,17 @@ func (p *paces) note(s Scheme, took time.Duration, queries int) {
 	p.by[s].Store(now)
 }
 
-// turn gives the scheme for the next portion where both will do: the one that
-// was faster so far. That depends on more than sizes: on what else runs on the
-// machine, and on whether queries come back to the same keys, which are then in
-// the cache anyway. So one portion in 16 tries the other.
+// turn gives the scheme for the next batch where both will do: the one that
+// was faster so far. That depends on more than sizes: on how many cores share
+// the caches and the memory, on what else runs on the machine, and on whether
+// queries come back to the same keys, which are then in the cache anyway. So
+// one batch in 32 tries the other.
 func (p *paces) turn() Scheme {
-	best, other := Buffered, Unbuffered
-	if t := p.by[Unbuffered].Load(); t > 0 && t < p.by[Buffered].Load() {
+	best, other := Unbuffered, Buffered
+	if t := p.by[Buffered].Load(); t > 0 && t < p.by[Unbuffered].Load() {
 		best, other = other, best
 	}
-	if p.turns.Add(1)%16 == 2 { // soon, too, while only one is known
+	if p.turns.Add(1)%32 == 2 { // soon, too, while only one is known
 		return other
 	}
 	return best
