@@ -70,7 +70,7 @@ func TestOpenedBlockAgainstSortedSlice(t *testing.T) {
 func TestOpenedGarbage(t *testing.T) {
 	rng := seed.Rand(t)
 	keys := randomStrings(500, rng)
-	built := Build(keys, Order(keys))
+	built := Build(keys, order(keys))
 	for _, fill := range []func() byte{
 		func() byte { return 0 }, func() byte { return 0xff }, func() byte { return byte(rng.Uint32()) },
 		func() byte { return byte(rng.IntN(2)) * 3 },

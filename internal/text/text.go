@@ -10,8 +10,6 @@
 package text
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -33,25 +31,6 @@ func Need(keys []string) int64 {
 		total += int64(len(k))
 	}
 	return total
-}
-
-// Order gives the order in which keys are sorted, equal keys in the order
-// they come in; nil where they are sorted already.
-func Order(keys []string) []int {
-	if slices.IsSorted(keys) {
-		return nil
-	}
-	rows := make([]int, len(keys))
-	for i := range rows {
-		rows[i] = i
-	}
-	slices.SortFunc(rows, func(a, b int) int {
-		if c := cmp.Compare(keys[a], keys[b]); c != 0 {
-			return c
-		}
-		return a - b
-	})
-	return rows
 }
 
 // Build makes a block of keys in the given order; nil means as they are.
