@@ -62,6 +62,9 @@ func (e *words[K, V]) buildList(names []string, c config, more int64) (order []i
 		e.list, e.layout = halved{text.Build(names, order)}, snapshot.Text
 		return order, nil
 	}
+	if c.limit > 0 {
+		cfg.Limit = c.limit - more
+	}
 	t, err := blocked.BuildText(names, order, cfg)
 	if err != nil {
 		return nil, err

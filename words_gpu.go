@@ -68,12 +68,16 @@ func (e *words[K, V]) settle(asked Device) (Device, string, error) {
 		e.pieces(len(keys), func(lo, hi int) { e.list.Find(keys[lo:hi], ranks[lo:hi]) })
 	})
 	if e.least == 0 {
+		why := "measured: the CPU alone is faster for batches of any size"
+		if down := e.gpu.Down(); down != nil {
+			why = "GPU failed: " + down.Error()
+		}
 		err := e.gpu.Close()
 		e.gpu = nil
 		if err != nil {
 			slog.Warn("pando: the GPU could not be given back", "error", err)
 		}
-		return CPU, "measured: the CPU alone is faster for batches of any size", nil
+		return CPU, why, nil
 	}
 	return GPU(asked.ordinal), "", nil
 }

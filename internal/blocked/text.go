@@ -137,6 +137,9 @@ func (t *Text) Release() {
 	for _, b := range t.blocks {
 		b.Release()
 	}
+	if t.root != nil { // of a list in a file, the same block
+		t.root.Release()
+	}
 }
 
 // Released says whether the memory was given back.

@@ -63,6 +63,12 @@ func TextNeed(keys []string, cfg TextConfig) (int64, error) {
 // BuildText makes a list of strings, in the given order; nil means as they
 // are, which must be sorted. Nothing of keys is kept.
 func BuildText(keys []string, order []int, cfg TextConfig) (*Text, error) {
+	if cfg.Granule > 0 && 64%cfg.Granule != 0 {
+		return nil, fmt.Errorf("granules of %d bits do not fill a window of 64", cfg.Granule)
+	}
+	if pagesFor(len(keys)) >= linkNode {
+		return nil, fmt.Errorf("%w: %d strings", implicit.ErrTooLarge, len(keys))
+	}
 	need, err := TextNeed(keys, cfg)
 	if err != nil {
 		return nil, err
@@ -100,6 +106,9 @@ func (b *textBuilder) build() error {
 	b.aim()
 	words := b.buildDirectory()
 	memory := b.write(len(words))
+	if err := b.within(len(memory), len(words)); err != nil {
+		return err
+	}
 	block, err := arena.New([]int{len(memory)}, 0, arena.Small, 0)
 	if err != nil {
 		return err
@@ -114,6 +123,23 @@ func (b *textBuilder) build() error {
 		return errors.New("blocked: a directory that cannot be read again")
 	}
 	b.directory = directory
+	return nil
+}
+
+// within compares the limit with what the list takes in all, now that the size
+// of its directory is known.
+func (b *textBuilder) within(directory, words int) error {
+	root, err := implicit.Need[uint64](words, rootConfig(0))
+	if err != nil {
+		return err
+	}
+	more, err := arena.Need([]int{directory}, arena.Small)
+	if err != nil {
+		return err
+	}
+	if need := b.blocks[0].Bytes() + root + more; b.cfg.Limit > 0 && need > b.cfg.Limit {
+		return fmt.Errorf("%w: needs %d bytes, the limit is %d", arena.ErrLimit, need, b.cfg.Limit)
+	}
 	return nil
 }
 

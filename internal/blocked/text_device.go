@@ -1,6 +1,8 @@
 package blocked
 
 import (
+	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/device"
@@ -19,6 +21,9 @@ func (t *Text) DeviceParts() [4][]byte {
 // OnDevice describes the list to a device that holds copies of its parts; at 0
 // where it does not.
 func (t *Text) OnDevice(at [4]device.Ptr) (kernel.Text, error) {
+	if err := t.fitsDevice(); err != nil {
+		return kernel.Text{}, err
+	}
 	nodes := at[1] + device.Ptr(unsafe.Sizeof(counts{}))
 	words := nodes + device.Ptr(len(t.nodes)*nodeBytes)
 	d := kernel.Text{
@@ -29,6 +34,41 @@ func (t *Text) OnDevice(at [4]device.Ptr) (kernel.Text, error) {
 		d.Plain = 1
 	}
 	return d, d.SetRoot(&t.root.Tree)
+}
+
+// fitsDevice says whether a kernel can search the list: entries have numbers
+// it can tell apart.
+func (t *Text) fitsDevice() error {
+	if t.n > kernel.MaxText {
+		return fmt.Errorf("%w: %d strings, the most is %d", kernel.ErrTooLarge, t.n, kernel.MaxText)
+	}
+	return nil
+}
+
+// Sound says whether nothing in the list points outside of it: kernels, unlike
+// searches on the CPU, do not look, and a damaged file may hold anything.
+func (t *Text) Sound() error {
+	if err := t.fitsDevice(); err != nil {
+		return err
+	}
+	for i, l := range t.links {
+		if at := int(l &^ linkNode); l&linkNode != 0 && at >= len(t.nodes) || l&linkNode == 0 && at >= t.count {
+			return fmt.Errorf("link %d of the directory leads nowhere", i)
+		}
+	}
+	for i := range t.nodes {
+		if n := &t.nodes[i]; uint64(n.Words)+uint64(n.Count) > uint64(len(t.words)) {
+			return fmt.Errorf("node %d of the directory has words %d to %d of %d", i, n.Words, uint64(n.Words)+uint64(n.Count), len(t.words))
+		}
+	}
+	for p := range t.count {
+		pg := t.page(p)
+		if pg.Base > uint64(len(t.bytes)) || uint64(pg.End) > uint64(len(t.bytes))-pg.Base ||
+			!slices.IsSorted(pg.offsets[:]) || pg.offsets[pageEntries-1] > pg.End {
+			return fmt.Errorf("page %d has strings outside of the list", p)
+		}
+	}
+	return nil
 }
 
 // Loose says that a search by partial keys may miss a string that is there, so

@@ -124,7 +124,7 @@ func (e *CPU[K, C]) run(what batch[K, C]) (hits int) {
 		return 0
 	}
 	j := e.jobs.Get().(*job[K, C])
-	j.batch = what
+	j.batch, j.parked = what, parked{}
 	j.hits.Store(0)
 	switch how, portion := e.choose(&what); how {
 	case Unbuffered:

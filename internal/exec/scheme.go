@@ -163,6 +163,7 @@ func (j *job[K, C]) byTurn(portion int) {
 	if how == Unbuffered {
 		j.inBuckets()
 	} else {
+		j.parked.timed = true
 		j.inPortions(how, portion)
 	}
 	paces.note(how, time.Since(begun)*time.Duration(j.cpu.workers), len(j.keys))
@@ -173,11 +174,12 @@ type parked struct {
 	how     Scheme
 	portion int
 	ground  ground
+	timed   bool // as a whole: not each portion
 }
 
 // inPortions answers a batch portion by portion.
 func (j *job[K, C]) inPortions(how Scheme, portion int) {
-	j.parked = parked{how: how, portion: portion}
+	j.parked = parked{how: how, portion: portion, timed: j.parked.timed}
 	if how != Sorted {
 		j.parked.ground = j.cpu.ground(portion)
 	}
@@ -202,7 +204,9 @@ func (p *portions[K, C]) Do(piece int) {
 		}
 		return
 	}
-	e.schemes.paces[j.ask].note(how, time.Since(begun), hi-lo)
+	if !j.parked.timed {
+		e.schemes.paces[j.ask].note(how, time.Since(begun), hi-lo)
+	}
 }
 
 // park answers a portion in a lot. There are no more of them than workers,

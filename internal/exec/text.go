@@ -22,6 +22,7 @@ type Strings interface {
 	Confirm(keys []string, ranks []int)
 	ConfirmRank(keys []string, ranks []int)
 	Loose() bool
+	Sound() error
 	DeviceParts() [4][]byte
 	OnDevice(at [4]device.Ptr) (kernel.Text, error)
 }
@@ -37,6 +38,7 @@ type Text struct {
 	set     *kernel.Set
 	image   kernel.Text
 	held    int64
+	strings bool // the device holds them, too
 	slots   chan *textSlot
 	open    []*textSlot
 	down    atomic.Pointer[error]
@@ -90,7 +92,11 @@ func NewText(list Strings, workers int, dev device.Device, free int64) (*Text, e
 }
 
 func (t *Text) prepare(free int64) error {
+	if err := t.list.Sound(); err != nil {
+		return err
+	}
 	withBytes := TextNeed(t.list, t.workers, true) <= free
+	t.strings = withBytes
 	if need := TextNeed(t.list, t.workers, withBytes); need > free {
 		return fmt.Errorf("%w: needs %d bytes, %d are free", device.ErrOutOfMemory, need, free)
 	}
@@ -155,7 +161,7 @@ func (t *Text) upload(withBytes bool) error {
 
 // Held is the bytes of the list that the device has, and whether the strings
 // themselves are among them.
-func (t *Text) Held() (bytes int64, strings bool) { return t.held, t.image.Bytes != 0 }
+func (t *Text) Held() (bytes int64, strings bool) { return t.held, t.strings }
 
 // Find sets ranks[i] to the place of the first string equal to keys[i], or -1.
 func (t *Text) Find(keys []string, ranks []int) { t.run(keys, ranks, true) }
@@ -175,12 +181,7 @@ func (t *Text) run(keys []string, ranks []int, find bool) {
 // answer answers up to a bucket of queries.
 func (t *Text) answer(keys []string, ranks []int, find bool) {
 	if t.down.Load() == nil {
-		s := <-t.slots
-		err := t.Down() // closed while waiting
-		if err == nil {
-			err = t.onGPU(s, keys, ranks, find)
-		}
-		t.slots <- s
+		err := t.inSlot(keys, ranks, find)
 		if err == nil {
 			return
 		}
@@ -191,6 +192,16 @@ func (t *Text) answer(keys []string, ranks []int, find bool) {
 		return
 	}
 	t.list.Rank(keys, ranks)
+}
+
+// inSlot answers queries on the GPU as soon as there is room for a bucket.
+func (t *Text) inSlot(keys []string, ranks []int, find bool) error {
+	s := <-t.slots
+	defer func() { t.slots <- s }()
+	if err := t.Down(); err != nil { // closed while waiting
+		return err
+	}
+	return t.onGPU(s, keys, ranks, find)
 }
 
 // onGPU sends queries, in more than one go where their bytes are too many.
