@@ -49,8 +49,8 @@ type Text struct {
 }
 
 // Pages of 64 keys: with 256, 32 bits do not tell the keys of a page apart
-// where they are URLs (4.3 comparisons a hit instead of 1.1, experiment
-// strings), and a line more is read for the separators.
+// where they are URLs (3.1 comparisons a hit instead of 1.1, docs/layouts.md),
+// and a line more is read for the separators.
 const (
 	lineKeys    = 16
 	keyLines    = 4
