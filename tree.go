@@ -73,9 +73,9 @@ func layTree[C order.Code, V any](c config, n int) (treeConfig, error) {
 }
 
 // AutoLayout compresses an index that is over its limit otherwise, if it then
-// is so many times smaller. It does not for the speed of it: batches take 1.2
-// times as long at 64M keys, 1.5 times at a million (experiment layouts), and
-// nowhere less. Tests let it do so from so many entries on.
+// is so many times smaller. It does not for the speed of it: ranks take 1.1 to
+// 1.4 times as long at 64M keys, 1.2 to 1.8 times at a million, and nowhere
+// less (experiment layouts). Tests let it do so from so many entries on.
 var (
 	autoPackEntries = math.MaxInt
 	autoPackRatio   = 1.5
