@@ -11,15 +11,21 @@ LIBRARY = . ./internal/arena ./internal/blocked ./internal/device/... ./internal
 test:
 	go test ./...
 
+# Tests of the root that take long and run on one goroutine, or have nothing to
+# do with a GPU.
+PLAIN = Every(Key|Value)Type|OpenTruncated|OpenLonger|OpenFlipped|OpenForged|OpenAwkward|OpenGarbage|BadFiles|Verify|MemoryLimit
+
 # The packages that start goroutines, or are read by many.
 race:
-	go test -race -short . ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/implicit ./internal/blocked ./internal/exec ./internal/device/...
+	go test -race -short -skip '$(PLAIN)' .
+	go test -race -short ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/implicit ./internal/blocked ./internal/exec ./internal/device/...
 
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
 	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/blocked ./internal/exec
-	go test -short -tags nogpu . ./internal/device/...
+	go test -short -tags nogpu -skip '$(PLAIN)' .
+	go test -short -tags nogpu ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
 # One of them with its tests, the others without: to compile those of the root
