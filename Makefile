@@ -15,9 +15,13 @@ test:
 # do with a GPU.
 PLAIN = Every(Key|Value)Type|OpenTruncated|OpenLonger|OpenFlipped|OpenForged|OpenAwkward|OpenGarbage|BadFiles|Verify|MemoryLimit
 
-# The packages that start goroutines, or are read by many.
+# Tests of the root with several goroutines.
+MANY = Concurrent|Close|Batcher|Buffer|ManyWorkers|EverySize|GPUGives|HybridGives|AutoPlans|Forgotten
+
+# The packages that start goroutines, or are read by many. Of the root, whose
+# tests take ten times as long under the detector, those that need it.
 race:
-	go test -race -short -skip '$(PLAIN)' .
+	go test -race -short -run '$(MANY)' .
 	go test -race -short ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/implicit ./internal/blocked ./internal/exec ./internal/device/...
 
 # Pure Go, without the GPU, and without both. The command is left out: its
