@@ -18,7 +18,7 @@ var gpuStrings = &experiment{
 
 func runGPUStrings(s *session) error {
 	there, err := s.lookForGPU()
-	if err != nil {
+	if err != nil || !there {
 		return err
 	}
 	for _, n := range s.sizes {
@@ -27,7 +27,7 @@ func runGPUStrings(s *session) error {
 			if !s.room(kind.label, n, 5*(kind.bytes+stringHeader+textValue), "use a smaller --n") {
 				continue
 			}
-			if err := gpuStringContest(s, newTexts(s, kind, n), there); err != nil {
+			if err := gpuStringContest(s, newTexts(s, kind, n)); err != nil {
 				return err
 			}
 		}
@@ -35,7 +35,7 @@ func runGPUStrings(s *session) error {
 	return nil
 }
 
-func gpuStringContest(s *session, t *texts, there bool) error {
+func gpuStringContest(s *session, t *texts) error {
 	var systems []*frozenText
 	defer func() { closeAll(systems) }()
 	add := func(name string, opts ...pando.Option) error {
@@ -48,15 +48,13 @@ func gpuStringContest(s *session, t *texts, there bool) error {
 	if err := add(namePandoCPU); err != nil {
 		return err
 	}
-	if there {
-		stats := systems[0].ix.Stats()
-		withoutStrings := stats.TotalBytes - int64(float64(len(t.keys))*t.mean) + 64<<20 // room for pages and buckets, not for strings
-		if err := add(namePandoGPU, pando.On(pando.GPU(s.gpu))); err != nil {
-			return err
-		}
-		if err := add(namePandoGPU+", strings on the host", pando.On(pando.GPU(s.gpu)), pando.DeviceMemory(withoutStrings)); err != nil {
-			return err
-		}
+	stats := systems[0].ix.Stats()
+	withoutStrings := stats.TotalBytes - int64(float64(len(t.keys))*t.mean) + 64<<20 // room for pages and buckets, not for strings
+	if err := add(namePandoGPU, pando.On(pando.GPU(s.gpu))); err != nil {
+		return err
+	}
+	if err := add(namePandoGPU+", strings on the host", pando.On(pando.GPU(s.gpu)), pando.DeviceMemory(withoutStrings)); err != nil {
+		return err
 	}
 	l := newTextLookups(s, t)
 	c := &contest{n: len(t.keys), threads: allCores(), label: t.label, ops: s.queries,
