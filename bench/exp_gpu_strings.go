@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"runtime/debug"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/device"
 )
 
 var gpuStrings = &experiment{
@@ -17,8 +19,16 @@ var gpuStrings = &experiment{
 }
 
 func runGPUStrings(s *session) error {
-	there, err := s.lookForGPU()
-	if err != nil || !there {
+	dev, err := s.openGPU()
+	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
+		s.skip("all of %s: it needs a GPU, and there is none to use here: %v", s.exp.name, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.gpuInfo = infoOf(dev)
+	if err := dev.Close(); err != nil {
 		return err
 	}
 	for _, n := range s.sizes {
