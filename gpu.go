@@ -40,17 +40,23 @@ func (e *fixed[K, C, V]) attach(c config) (Device, string, error) {
 	case asked.kind == auto && e.n < autoEntries:
 		return CPU, "small enough for the CPU's caches", nil
 	}
-	err := e.copyTo(asked, c.room)
+	if err := e.copyTo(asked, c.room); err != nil {
+		return withoutGPU(asked, err)
+	}
+	return e.settle(asked)
+}
+
+// withoutGPU says where batches run if an index could not be copied to a GPU:
+// on the CPU, unless the GPU asked for does not exist.
+func withoutGPU(asked Device, err error) (Device, string, error) {
 	switch {
 	case errors.Is(err, device.ErrNoDevice) && asked.kind != auto:
 		return asked, "", fmt.Errorf("%w: On(%v): %w; `pando devices` lists what there is", ErrNoDevice, asked, err)
 	case errors.Is(err, device.ErrNoDriver):
 		return CPU, "no GPU driver on this machine", nil
-	case err != nil:
-		slog.Warn("pando: the index is not on the GPU, the CPU answers", "error", err)
-		return CPU, "GPU not used: " + err.Error(), nil
 	}
-	return e.settle(asked)
+	slog.Warn("pando: the index is not on the GPU, the CPU answers", "error", err)
+	return CPU, "GPU not used: " + err.Error(), nil
 }
 
 // copyTo opens a GPU and copies the tree there: all of it if it fits, unless a

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/blocked"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/text"
@@ -156,7 +157,7 @@ func (h halved) Rank(keys []string, ranks []int) {
 func (h halved) Prefix(p string) (lo, hi int) {
 	lo, _ = h.Seek(p)
 	hi = h.Len()
-	if next, ok := afterPrefix(p); ok {
+	if next, ok := order.AfterPrefix(p); ok {
 		hi, _ = h.Seek(next)
 	}
 	return lo, max(lo, hi) // a damaged file may be in no order
@@ -170,16 +171,3 @@ func (h halved) Segments() [][]byte {
 
 // Check gives an error for the first string that is not as it must be.
 func (h halved) Check() error { return h.Block.Check(true) }
-
-// afterPrefix gives the least string above all that start with p; there is
-// none if p is nothing but bytes of 255.
-func afterPrefix(p string) (string, bool) {
-	last := len(p) - 1
-	for last >= 0 && p[last] == 0xff {
-		last--
-	}
-	if last < 0 {
-		return "", false
-	}
-	return p[:last] + string([]byte{p[last] + 1}), true
-}

@@ -27,14 +27,8 @@ func (e *words[K, V]) attach(c config) (Device, string, error) {
 	if err == nil {
 		err = e.copyTo(dev, text, c.room)
 	}
-	switch {
-	case errors.Is(err, device.ErrNoDevice) && asked.kind != auto:
-		return asked, "", fmt.Errorf("%w: On(%v): %w; `pando devices` lists what there is", ErrNoDevice, asked, err)
-	case errors.Is(err, device.ErrNoDriver):
-		return CPU, "no GPU driver on this machine", nil
-	case err != nil:
-		slog.Warn("pando: the index is not on the GPU, the CPU answers", "error", err)
-		return CPU, "GPU not used: " + err.Error(), nil
+	if err != nil {
+		return withoutGPU(asked, err)
 	}
 	return e.settle(asked)
 }

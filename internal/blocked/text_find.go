@@ -4,6 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -99,16 +100,11 @@ func (t *Text) After(key string) int {
 // Prefix gives the places of the strings that begin with p: lo and up to hi.
 func (t *Text) Prefix(p string) (lo, hi int) {
 	lo, _ = t.Seek(p)
-	end := []byte(p)
-	for len(end) > 0 && end[len(end)-1] == 0xff {
-		end = end[:len(end)-1]
+	hi = t.n
+	if next, ok := order.AfterPrefix(p); ok {
+		hi, _ = t.Seek(next)
 	}
-	if len(end) == 0 {
-		return lo, t.n
-	}
-	end[len(end)-1]++
-	hi, _ = t.Seek(string(end))
-	return lo, max(lo, hi)
+	return lo, max(lo, hi) // a damaged file may be in no order
 }
 
 // locate takes a group of queries to the first entry of their page whose
