@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/snapshot"
 )
@@ -251,12 +253,14 @@ func TestVerifySwappedSections(t *testing.T) {
 // Verify also looks at what checksums cannot say: a file of keys that are not
 // in order, saved with the right sums.
 func TestVerifyStructure(t *testing.T) {
-	for _, what := range []snapshot.Kind{snapshot.Inner, snapshot.Leaves, snapshot.ValueOffsets} {
+	for _, what := range []snapshot.Kind{layout.SectionInner, layout.SectionLeaves, snapshot.ValueOffsets} {
 		path, data := saved(t, 1000)
-		h, err := snapshot.Read(strings.NewReader(string(data)), int64(len(data)))
+		file, err := index.OpenFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
+		file.Close()
+		h := file.Header
 		var parts []snapshot.Part
 		for _, s := range h.Sections {
 			b := data[s.Offset : s.Offset+s.Bytes]

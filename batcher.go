@@ -74,7 +74,7 @@ func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 	return b
 }
 
-// fresh gives an empty round. Only its room has been used before: a call that
+// fresh returns an empty round. Only its room has been used before: a call that
 // comes late must find the round itself as it was shut.
 func (b *Batcher[K, V]) fresh() *round[K, V] {
 	space, _ := b.rooms.Get().(*room[K, V])
@@ -84,7 +84,7 @@ func (b *Batcher[K, V]) fresh() *round[K, V] {
 	return &round[K, V]{turn: make(chan struct{}, 1), done: make(chan struct{}), room: space}
 }
 
-// Get gives the value of key, and whether there is one, as Frozen.Get does.
+// Get returns the value of key, and reports whether there is one, as Frozen.Get does.
 // After Close it panics.
 func (b *Batcher[K, V]) Get(key K) (V, bool) {
 	b.calls.Add(1)
@@ -156,7 +156,7 @@ func (b *Batcher[K, V]) lead(r *round[K, V]) {
 	close(r.done)
 }
 
-// shut lets nobody else join a round, and gives the number of its calls, when
+// shut lets nobody else join a round, and returns the number of its calls, when
 // all their keys are there.
 func (b *Batcher[K, V]) shut(r *round[K, V]) int {
 	n := b.size

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/index"
 )
 
 // Buffer is memory for the slices of batches that a GPU reads and writes by
@@ -23,14 +24,14 @@ type Buffer[T any] struct {
 // memory is not the garbage collector's: it is there until Close.
 func NewBuffer[T any](n int) (*Buffer[T], error) {
 	t := reflect.TypeFor[T]()
-	if n < 0 || !pointerFree(t) || t.Size() == 0 {
+	if n < 0 || !index.PointerFree(t) || t.Size() == 0 {
 		panic(fmt.Sprintf("pando: NewBuffer: cannot take %d values of %v; they must have a size and no pointers", n, t))
 	}
 	b := new(Buffer[T])
 	if n == 0 {
 		return b, nil
 	}
-	dev, err := openGPU(0)
+	dev, err := index.OpenGPU(0)
 	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
 		b.data = make([]T, n)
 		return b, nil
@@ -48,11 +49,11 @@ func NewBuffer[T any](n int) (*Buffer[T], error) {
 	return b, nil
 }
 
-// Slice gives the memory, which must not be used after Close. Slices of it are
+// Slice returns the memory, which must not be used after Close. Slices of it are
 // as good.
 func (b *Buffer[T]) Slice() []T { return b.data }
 
-// Locked says whether a GPU reaches the memory.
+// Locked reports whether a GPU reaches the memory.
 func (b *Buffer[T]) Locked() bool { return b.dev != nil }
 
 // Close gives the memory back. No batch may be under way in it. A second

@@ -7,12 +7,13 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 func TestBatchesInBuffers(t *testing.T) {
 	start := seed.Of(t)
-	interpreted(t, start)
+	indextest.Interpreted(t, start)
 	rng := rand.New(rand.NewPCG(start, 0))
 	const n, ask = 2000, 40_000 // several buckets
 	keys, vals := make([]uint64, n), make([]uint64, n)
@@ -71,9 +72,7 @@ func buffer[T any](t *testing.T, n int) []T {
 }
 
 func TestBufferWithoutGPU(t *testing.T) {
-	old := openGPU
-	defer func() { openGPU = old }()
-	openGPU = func(int) (device.Device, error) { return nil, device.ErrNoDriver }
+	indextest.UseGPU(t, func(int) (device.Device, error) { return nil, device.ErrNoDriver })
 	b, err := NewBuffer[float32](100)
 	if err != nil || len(b.Slice()) != 100 || b.Locked() {
 		t.Fatalf("%v, %d values, locked %v", err, len(b.Slice()), b.Locked())

@@ -3,11 +3,11 @@
 //
 // # Basics
 //
-// Freeze takes keys and values, in any order, and gives an immutable index:
+// Freeze takes keys and values, in any order, and returns an immutable index:
 //
 //	ix, err := pando.Freeze(keys, vals)     // []uint64, []uint64, say
 //	v, ok := ix.Get(42)                     // one key
-//	hits := ix.GetBatch(asked, out, found)  // thousands of keys, ten times faster a key
+//	hits := ix.GetBatch(asked, out, found)  // thousands of keys, ten times faster per key
 //
 // It knows the order of its keys: Rank counts what is below a key and At goes
 // back from a rank to an entry; Floor and Ceil find neighbours; Range and
@@ -25,7 +25,7 @@
 // ordinary key: 0, the maximum, the empty string, NaN. Order and equality are
 // those of cmp.Compare, so NaN equals NaN and comes first, and -0 equals 0
 // (and comes back as 0). Equal keys are all kept, in the order they came in:
-// Get gives the first, Range(k, k) all, Count(k, k) how many.
+// Get returns the first, Range(k, k) all, Count(k, k) how many.
 //
 // Values may be of any type. Those of 4 or 8 bytes without pointers live in
 // the index itself, off the Go heap, where the garbage collector never walks;
@@ -52,5 +52,5 @@
 // otherwise. What the world can do wrong (a memory limit, a device that is not
 // there) is an error; see the Err variables.
 //
-// An index of strings gives copies of its keys: to iterate over it allocates.
+// An index of strings returns copies of its keys: to iterate over it allocates.
 package pando

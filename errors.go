@@ -1,6 +1,11 @@
 package pando
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pando-index/pando/internal/index"
+)
 
 // What the world can do to a program, for errors.Is. The errors that Pando
 // returns wrap one of these and add what happened and what to do about it.
@@ -14,6 +19,9 @@ var (
 
 	// ErrTooLarge says that there are more keys than one index can hold.
 	ErrTooLarge = errors.New("pando: too many keys")
+
+	// ErrTooLong says that strings are too long for the layout.
+	ErrTooLong = errors.New("pando: strings too long")
 
 	// ErrNoDevice says that the device asked for is not there.
 	ErrNoDevice = errors.New("pando: no such device")
@@ -38,3 +46,24 @@ var (
 	// option Values for them, or that its encode does not keep its word.
 	ErrValues = errors.New("pando: values need a codec")
 )
+
+// causes has the public name of what went wrong inside.
+var causes = map[index.Cause]error{
+	index.CauseLimit:    ErrMemoryLimit,
+	index.CauseTooLarge: ErrTooLarge,
+	index.CauseTooLong:  ErrTooLong,
+	index.CauseLayout:   ErrLayout,
+	index.CauseDevice:   ErrNoDevice,
+	index.CauseFile:     ErrFile,
+	index.CauseVersion:  ErrVersion,
+	index.CauseType:     ErrType,
+	index.CauseValues:   ErrValues,
+}
+
+// translate gives an error of the floors below its public name.
+func translate(err error) error {
+	if public := causes[index.CauseOf(err)]; public != nil {
+		return fmt.Errorf("%w: %w", public, err)
+	}
+	return err
+}

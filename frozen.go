@@ -5,8 +5,8 @@ import (
 	"iter"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Key is every type with an order that cmp.Compare knows.
@@ -20,44 +20,30 @@ type Key interface {
 //
 // It is safe for any number of concurrent readers. Equal keys are kept, in the
 // order they came in. After Close every method but Close panics, and a call
-// that was under way on another goroutine panics rather than give an answer
+// that was under way on another goroutine panics rather than return an answer
 // from memory that is gone.
 type Frozen[K Key, V any] struct {
-	live atomic.Pointer[index[K, V]] // nil once closed
+	live atomic.Pointer[index.Index[V]] // nil once closed
+	key  index.KeyType
 }
 
-// index is what a Frozen holds until it is closed.
-type index[K Key, V any] struct {
-	engine[K, V]
-	n      int
-	stats  Stats
-	values *valueCodec[V] // for Save; may be nil
+// frozen makes a Frozen of an index.
+func frozen[K Key, V any](ix *index.Index[V]) *Frozen[K, V] {
+	f := &Frozen[K, V]{key: index.KeyTypeOf[K]()}
+	f.live.Store(ix)
+	return f
 }
 
-// engine answers for one family of key types. Its methods have capital names
-// because staticcheck cannot see that generic types use the others.
-type engine[K Key, V any] interface {
-	Seek(key K) (rank int, equal bool) // entries below key; whether the one there has it
-	After(key K) int                   // entries up to key
-	Prefix(p K) (lo, hi int)           // entries whose key starts with p, a string
-	Key(i int) K
-	Val(i int) V
-	GetBatch(keys []K, vals []V, found []bool) (hits int)
-	RankBatch(keys []K, ranks []int)
-	AfterBatch(keys []K, ranks []int)
-	Fetch(lo, n int)                    // n entries from lo on will be copied soon
-	CopyOut(lo int, keys []K, vals []V) // entries from lo on
-	// CopyRuns copies runs of entries where that is not the CPU's work: run i
-	// begins with entry first[i] and goes to offsets[i] and on. onCPU copies
-	// entries [lo, hi) of the result. False if all of it is the CPU's work.
-	CopyRuns(first, offsets []int, keys []K, vals []V, onCPU func(lo, hi int)) bool
-	Report(*Stats) // what changes while an index is in use
-	Parts(codec *valueCodec[V]) (snapshot.Header, []snapshot.Part, error)
-	Release() error
+// probe returns a key without its type.
+func (f *Frozen[K, V]) probe(key K) order.Probe { return order.Encode(f.key.Type, key) }
+
+// keyAt returns the key of entry i.
+func (f *Frozen[K, V]) keyAt(ix *index.Index[V], i int) K {
+	return order.Decode[K](f.key.Type, ix.Key(i))
 }
 
-// open gives the index, or panics if it was closed.
-func (f *Frozen[K, V]) open() *index[K, V] {
+// open returns the index, or panics if it was closed.
+func (f *Frozen[K, V]) open() *index.Index[V] {
 	ix := f.live.Load()
 	if ix == nil {
 		panic("pando: Frozen used after Close")
@@ -66,33 +52,29 @@ func (f *Frozen[K, V]) open() *index[K, V] {
 }
 
 // done is called when an answer has been read: if the index was closed in the
-// meantime, the answer may be nonsense and is not given.
-func (f *Frozen[K, V]) done(ix *index[K, V]) {
+// meantime, the answer may be nonsense and is not returned.
+func (f *Frozen[K, V]) done(ix *index.Index[V]) {
 	if f.live.Load() != ix {
 		panic("pando: Frozen closed while it was in use")
 	}
 }
 
-// Len gives the number of entries.
-func (f *Frozen[K, V]) Len() int { return f.open().n }
+// Len returns the number of entries.
+func (f *Frozen[K, V]) Len() int { return f.open().Len() }
 
-// Get gives the value of key, and whether there is one. Of equal keys it is
-// the first one's.
+// Get returns the value of key, and reports whether there is one. Of equal keys
+// it is the first one's.
 func (f *Frozen[K, V]) Get(key K) (V, bool) {
 	ix := f.open()
-	var v V
-	i, found := ix.Seek(key)
-	if found && i < ix.n { // always, unless the index is being closed
-		v = ix.Val(i)
-	}
+	v, found := ix.Get(f.probe(key))
 	f.done(ix)
 	return v, found
 }
 
 // GetBatch looks up many keys at once, which is many times faster than as
 // many calls of Get. vals[i] becomes the value of keys[i], or the zero value
-// where there is none; found[i], where found is not nil, says which. It gives
-// the number of keys found. vals, and found if not nil, must be at least as
+// where there is none; found[i], where found is not nil, reports which. It
+// returns the number of keys found. vals, and found if not nil, must be at least as
 // long as keys. vals may be the very slice that keys is, but must not overlap
 // it otherwise.
 func (f *Frozen[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
@@ -103,9 +85,48 @@ func (f *Frozen[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 		mustHold("GetBatch", "found", len(found), len(keys))
 		found = found[:len(keys)]
 	}
-	hits = ix.GetBatch(keys, vals, found)
+	hits = ix.GetBatch(order.KeysOf(keys), vals, found)
 	f.done(ix)
 	return hits
+}
+
+// GetBatchBytes is GetBatch for string keys that lie one behind the other, as
+// Arrow has them: key i is data[offsets[i]:offsets[i+1]], so there is one offset
+// more than there are keys. It saves making Go strings of them, and for a GPU,
+// which gets them in this form anyway, gathering them. Keys of the index must be
+// strings: it panics if they are not, or if offsets do not lie in data in
+// ascending order.
+func (f *Frozen[K, V]) GetBatchBytes(data []byte, offsets []int32, vals []V, found []bool) (hits int) {
+	if f.key.Bits() != 0 {
+		panic(fmt.Sprintf("pando: GetBatchBytes: the keys of this index are %s, not strings; use GetBatch", f.key.Name))
+	}
+	ix := f.open()
+	n := mustSpan(data, offsets)
+	mustHold("GetBatchBytes", "vals", len(vals), n)
+	vals = vals[:n]
+	if found != nil {
+		mustHold("GetBatchBytes", "found", len(found), n)
+		found = found[:n]
+	}
+	hits = ix.GetPacked(data, offsets, vals, found)
+	f.done(ix)
+	return hits
+}
+
+// mustSpan returns the number of strings, and panics where they do not lie in
+// data one behind the other.
+func mustSpan(data []byte, offsets []int32) int {
+	if len(offsets) == 0 {
+		panic("pando: GetBatchBytes: no offsets; there is one more than there are keys")
+	}
+	before := int32(0)
+	for i, o := range offsets {
+		if o < before || int(o) > len(data) {
+			panic(fmt.Sprintf("pando: GetBatchBytes: offset %d is %d, behind one of %d, in %d bytes of data", i, o, before, len(data)))
+		}
+		before = o
+	}
+	return len(offsets) - 1
 }
 
 // mustHold panics where a result slice is shorter than keys.
@@ -115,10 +136,10 @@ func mustHold(method, slice string, have, need int) {
 	}
 }
 
-// Rank gives the number of entries with a key below key.
+// Rank returns the number of entries with a key below key.
 func (f *Frozen[K, V]) Rank(key K) int {
 	ix := f.open()
-	i, _ := ix.Seek(key)
+	i, _ := ix.Seek(f.probe(key))
 	f.done(ix)
 	return i
 }
@@ -128,53 +149,53 @@ func (f *Frozen[K, V]) Rank(key K) int {
 func (f *Frozen[K, V]) RankBatch(keys []K, ranks []int) {
 	ix := f.open()
 	mustHold("RankBatch", "ranks", len(ranks), len(keys))
-	ix.RankBatch(keys, ranks[:len(keys)])
+	ix.Rank(order.KeysOf(keys), ranks[:len(keys)])
 	f.done(ix)
 }
 
-// At gives entry i in key order. It panics if i is not in [0, Len).
+// At returns entry i in key order. It panics if i is not in [0, Len).
 func (f *Frozen[K, V]) At(i int) (K, V) {
 	ix := f.open()
-	if i < 0 || i >= ix.n {
-		panic(fmt.Sprintf("pando: At(%d): the index has %d entries", i, ix.n))
+	if i < 0 || i >= ix.Len() {
+		panic(fmt.Sprintf("pando: At(%d): the index has %d entries", i, ix.Len()))
 	}
-	k, v := ix.Key(i), ix.Val(i)
+	k, v := f.keyAt(ix, i), ix.Val(i)
 	f.done(ix)
 	return k, v
 }
 
-// entry gives entry i, and false if there is none.
-func (f *Frozen[K, V]) entry(ix *index[K, V], i int) (k K, v V, ok bool) {
-	if i >= 0 && i < ix.n {
-		k, v, ok = ix.Key(i), ix.Val(i), true
+// entry returns entry i, and false if there is none.
+func (f *Frozen[K, V]) entry(ix *index.Index[V], i int) (k K, v V, ok bool) {
+	if i >= 0 && i < ix.Len() {
+		k, v, ok = f.keyAt(ix, i), ix.Val(i), true
 	}
 	f.done(ix)
 	return k, v, ok
 }
 
-// Min gives the first entry, and false if the index is empty.
+// Min returns the first entry, and false if the index is empty.
 func (f *Frozen[K, V]) Min() (K, V, bool) {
 	return f.entry(f.open(), 0)
 }
 
-// Max gives the last entry, and false if the index is empty.
+// Max returns the last entry, and false if the index is empty.
 func (f *Frozen[K, V]) Max() (K, V, bool) {
 	ix := f.open()
-	return f.entry(ix, ix.n-1)
+	return f.entry(ix, ix.Len()-1)
 }
 
-// Floor gives the entry with the greatest key up to key; of equal keys the
-// last. It gives false if all keys are above.
+// Floor returns the entry with the greatest key up to key; of equal keys the
+// last. It returns false if all keys are above.
 func (f *Frozen[K, V]) Floor(key K) (K, V, bool) {
 	ix := f.open()
-	return f.entry(ix, ix.After(key)-1)
+	return f.entry(ix, ix.After(f.probe(key))-1)
 }
 
-// Ceil gives the entry with the least key from key on; of equal keys the
-// first. It gives false if all keys are below.
+// Ceil returns the entry with the least key from key on; of equal keys the
+// first. It returns false if all keys are below.
 func (f *Frozen[K, V]) Ceil(key K) (K, V, bool) {
 	ix := f.open()
-	i, _ := ix.Seek(key)
+	i, _ := ix.Seek(f.probe(key))
 	return f.entry(ix, i)
 }
 
@@ -182,7 +203,7 @@ func (f *Frozen[K, V]) Ceil(key K) (K, V, bool) {
 func (f *Frozen[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		ix := f.open()
-		f.walk(ix, 0, ix.n, yield)
+		f.walk(ix, 0, ix.Len(), yield)
 	}
 }
 
@@ -191,8 +212,8 @@ func (f *Frozen[K, V]) All() iter.Seq2[K, V] {
 func (f *Frozen[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		ix := f.open()
-		first, _ := ix.Seek(lo)
-		f.walk(ix, first, ix.After(hi), yield)
+		first, _ := ix.Seek(f.probe(lo))
+		f.walk(ix, first, ix.After(f.probe(hi)), yield)
 	}
 }
 
@@ -200,8 +221,8 @@ func (f *Frozen[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 func (f *Frozen[K, V]) Backward() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		ix := f.open()
-		for i := ix.n - 1; i >= 0; i-- {
-			k, v := ix.Key(i), ix.Val(i)
+		for i := ix.Len() - 1; i >= 0; i-- {
+			k, v := f.keyAt(ix, i), ix.Val(i)
 			f.done(ix)
 			if !yield(k, v) {
 				return
@@ -215,12 +236,12 @@ const window = 64
 
 // walk yields entries [i, end). It copies them out window by window, a few at
 // first so that a short range stays cheap.
-func (f *Frozen[K, V]) walk(ix *index[K, V], i, end int, yield func(K, V) bool) {
+func (f *Frozen[K, V]) walk(ix *index.Index[V], i, end int, yield func(K, V) bool) {
 	var keys [window]K
 	var vals [window]V
 	for size := 8; i < end; size = min(2*size, window) {
 		n := min(size, end-i)
-		ix.CopyOut(i, keys[:n], vals[:n])
+		ix.CopyOut(i, order.KeysOf(keys[:n]), vals[:n])
 		for j := range n {
 			f.done(ix)
 			if !yield(keys[j], vals[j]) {
@@ -231,11 +252,11 @@ func (f *Frozen[K, V]) walk(ix *index[K, V], i, end int, yield func(K, V) bool) 
 	}
 }
 
-// Count gives the number of entries with lo <= key <= hi.
+// Count returns the number of entries with lo <= key <= hi.
 func (f *Frozen[K, V]) Count(lo, hi K) int {
 	ix := f.open()
-	first, _ := ix.Seek(lo)
-	n := max(0, ix.After(hi)-first)
+	first, _ := ix.Seek(f.probe(lo))
+	n := max(0, ix.After(f.probe(hi))-first)
 	f.done(ix)
 	return n
 }
@@ -243,28 +264,28 @@ func (f *Frozen[K, V]) Count(lo, hi K) int {
 // Prefix iterates over the entries whose key starts with p, in key order: all
 // of them where p is empty. Keys must be strings: it panics if they are not.
 func (f *Frozen[K, V]) Prefix(p K) iter.Seq2[K, V] {
-	mustBeText[K]("Prefix")
+	f.mustHaveStrings("Prefix")
 	return func(yield func(K, V) bool) {
 		ix := f.open()
-		lo, hi := ix.Prefix(p)
+		lo, hi := ix.Prefix(f.probe(p).Text)
 		f.walk(ix, lo, hi, yield)
 	}
 }
 
-// PrefixCount gives the number of entries whose key starts with p, without
+// PrefixCount returns the number of entries whose key starts with p, without
 // reading them. Keys must be strings: it panics if they are not.
 func (f *Frozen[K, V]) PrefixCount(p K) int {
-	mustBeText[K]("PrefixCount")
+	f.mustHaveStrings("PrefixCount")
 	ix := f.open()
-	lo, hi := ix.Prefix(p)
+	lo, hi := ix.Prefix(f.probe(p).Text)
 	f.done(ix)
 	return hi - lo
 }
 
-// mustBeText panics where keys are not strings.
-func mustBeText[K Key](method string) {
-	if order.Width[K]() != 0 {
-		panic(fmt.Sprintf("pando: %s: only strings have prefixes, and the keys of this index are %s; ask for a Range instead", method, keyName[K]()))
+// mustHaveStrings panics where keys are not strings.
+func (f *Frozen[K, V]) mustHaveStrings(method string) {
+	if f.key.Bits() != 0 {
+		panic(fmt.Sprintf("pando: %s: only strings have prefixes, and the keys of this index are %s; ask for a Range instead", method, f.key.Name))
 	}
 }
 

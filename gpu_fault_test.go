@@ -1,14 +1,13 @@
 package pando
 
 import (
-	"io"
-	"log/slog"
 	"slices"
 	"testing"
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/index/indextest"
 )
 
 // answers is all that a whole run gave.
@@ -66,7 +65,7 @@ func (a answers) equal(b answers) bool {
 // Whatever operation of a whole run fails, or loses the device, the answers
 // are the same and nothing is left on the device.
 func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
-	hastyPlanner(t, 64)
+	indextest.Hasty(t, 64)
 	every := 1
 	if testing.Short() {
 		every = 7
@@ -77,35 +76,33 @@ func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
 // The same where CPU and GPU share the work, which begins with measurements.
 // Package exec tries every operation.
 func TestFaultsOfAHybrid(t *testing.T) {
-	hastyPlanner(t, 64)
+	indextest.Hasty(t, 64)
 	every := 23
 	if testing.Short() {
 		every = 101
 	}
 	everyFault(t, Hybrid(0), every)
-	preferCPU = true // a GPU that failed is not faster
+	indextest.PreferCPU(t, true) // a GPU that failed is not faster
 	everyFault(t, Hybrid(0), 5*every)
 }
 
-// everyFault lets one in so many operations of a whole run fail.
+// everyFault lets one in every operations of a whole run fail.
 func everyFault(t *testing.T, on Device, every int) {
-	old, log := openGPU, slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	defer func() { openGPU = old; slog.SetDefault(log) }()
+	indextest.Quiet(t)
 
 	var opened []*faulty.Device
-	use := func(index int, plan faulty.Plan) { // the plan is for the index-th device opened
-		opened = nil
-		openGPU = func(int) (device.Device, error) {
-			p := faulty.Plan{}
-			if len(opened) == index {
-				p = plan
-			}
-			d := faulty.New(ptx.New(ptx.Seed(uint64(len(opened))), ptx.RaceCheck(false)), p)
-			opened = append(opened, d)
-			return d, nil
+	var at int // the device opened that fails, and how
+	var plan faulty.Plan
+	indextest.UseGPU(t, func(int) (device.Device, error) {
+		p := faulty.Plan{}
+		if len(opened) == at {
+			p = plan
 		}
-	}
+		d := faulty.New(ptx.New(ptx.Seed(uint64(len(opened))), ptx.RaceCheck(false)), p)
+		opened = append(opened, d)
+		return d, nil
+	})
+	use := func(index int, p faulty.Plan) { opened, at, plan = nil, index, p }
 	use(0, faulty.Plan{})
 	want := wholeRun(t, on)
 	var counts []int
@@ -132,12 +129,10 @@ func everyFault(t *testing.T, on Device, every int) {
 
 // A failure shows in Stats, in words.
 func TestFailureIsInStats(t *testing.T) {
-	old, log := openGPU, slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	defer func() { openGPU = old; slog.SetDefault(log) }()
-	openGPU = func(int) (device.Device, error) {
+	indextest.Quiet(t)
+	indextest.UseGPU(t, func(int) (device.Device, error) {
 		return faulty.New(ptx.New(), faulty.Plan{Op: faulty.Launch, At: 1}), nil
-	}
+	})
 	f, err := Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, On(GPU(0)))
 	if err != nil {
 		t.Fatal(err)

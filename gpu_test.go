@@ -10,23 +10,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/seed"
 )
-
-// interpreted runs a test with the interpreter in the place of GPU 0. It is
-// not asked whether it is faster.
-func interpreted(t *testing.T, seed uint64) {
-	t.Helper()
-	old, prefer := openGPU, preferCPU
-	preferCPU = false
-	openGPU = func(i int) (device.Device, error) {
-		if i != 0 {
-			return nil, device.ErrNoDevice
-		}
-		return ptx.New(ptx.Seed(seed)), nil
-	}
-	t.Cleanup(func() { openGPU, preferCPU = old, prefer })
-}
 
 // sameAsCPU asks an index on a GPU and one on the CPU the same.
 func sameAsCPU[K Key, V comparable](t *testing.T, keys []K, vals []V, asked []K, opts ...Option) {
@@ -138,7 +124,7 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 		sameAsCPU(t, []uint64{}, []uint64{}, []uint64{0, 1, ^uint64(0)})
 	}
 	t.Run("interpreter", func(t *testing.T) {
-		interpreted(t, start)
+		indextest.Interpreted(t, start)
 		run(t)
 	})
 	t.Run("cuda", func(t *testing.T) {
@@ -152,8 +138,6 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 }
 
 func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
-	old := openGPU
-	defer func() { openGPU = old }()
 	for _, c := range []struct {
 		err    error
 		reason string
@@ -162,7 +146,7 @@ func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
 		{device.ErrOutOfMemory, "GPU not used"},
 		{device.ErrLost, "GPU not used"},
 	} {
-		openGPU = func(int) (device.Device, error) { return nil, c.err }
+		indextest.UseGPU(t, func(int) (device.Device, error) { return nil, c.err })
 		f, err := Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, On(GPU(0)))
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +159,7 @@ func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
 		}
 		f.Close()
 	}
-	openGPU = func(int) (device.Device, error) { return ptx.New(ptx.Memory(1 << 10)), nil }
+	indextest.UseGPU(t, func(int) (device.Device, error) { return ptx.New(ptx.Memory(1 << 10)), nil })
 	f, err := Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, On(GPU(0)))
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +171,7 @@ func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
 }
 
 func TestNoSuchGPU(t *testing.T) {
-	interpreted(t, 1)
+	indextest.Interpreted(t, 1)
 	before := arena.InUse()
 	for _, d := range []Device{GPU(1), GPU(-1), Hybrid(1), Hybrid(-1)} {
 		if _, err := Freeze([]uint64{1}, []uint64{2}, On(d)); !errors.Is(err, ErrNoDevice) {
@@ -204,28 +188,36 @@ func TestNoSuchGPU(t *testing.T) {
 	}
 }
 
+// Auto leaves small indexes to the CPU, and large ones, too, where it measures
+// that the CPU is faster, as it always is beside an interpreter.
 func TestAutoMeasures(t *testing.T) {
-	interpreted(t, 1)
-	n := autoEntries
-	keys := make([]uint32, n)
+	indextest.Interpreted(t, 1)
+	keys := make([]uint32, 1<<20)
 	for i := range keys {
 		keys[i] = uint32(i) * 3
 	}
-	small, err := Freeze(keys[:1000], keys[:1000])
-	if err != nil {
-		t.Fatal(err)
+	on := func(n int) Stats {
+		t.Helper()
+		f, err := Freeze(keys[:n], keys[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if v, ok := f.Get(6); !ok || v != 6 {
+			t.Errorf("Get(6) = %d, %v", v, ok)
+		}
+		return f.Stats()
 	}
-	defer small.Close()
-	if s := small.Stats(); s.Device != CPU {
+	if s := on(1000); s.Device != CPU || !strings.Contains(s.Reason, "small") {
 		t.Errorf("a small index is on %v: %s", s.Device, s.Reason)
 	}
-	t.Setenv("PANDO_DEVICE", "gpu:0")
-	forced, err := Freeze(keys[:1000], keys[:1000])
-	if err != nil {
-		t.Fatal(err)
+	indextest.Hasty(t, 300)
+	indextest.PreferCPU(t, true)
+	if s := on(len(keys)); s.Device != CPU || !strings.Contains(s.Reason, "measured: the CPU alone is faster") || s.DeviceBytes != 0 {
+		t.Errorf("a large index is on %v: %s", s.Device, s.Reason)
 	}
-	defer forced.Close()
-	if s := forced.Stats(); s.Device != GPU(0) {
+	t.Setenv("PANDO_DEVICE", "gpu:0")
+	if s := on(1000); s.Device != GPU(0) {
 		t.Errorf("PANDO_DEVICE=gpu:0: on %v: %s", s.Device, s.Reason)
 	}
 }

@@ -1,8 +1,6 @@
 package pando
 
 import (
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -10,24 +8,15 @@ import (
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
-	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/seed"
 )
-
-// hastyPlanner lets the planner measure with a few keys, and not leave out a
-// GPU that is slow.
-func hastyPlanner(t *testing.T, keys uint64) {
-	t.Helper()
-	prefer, sample := preferCPU, sampleKeys
-	preferCPU, sampleKeys = false, keys
-	t.Cleanup(func() { preferCPU, sampleKeys = prefer, sample })
-}
 
 // Keys and values of all types.
 func TestHybridGivesWhatTheCPUGives(t *testing.T) {
 	start := seed.Of(t)
-	interpreted(t, start)
-	hastyPlanner(t, 100)
+	indextest.Interpreted(t, start)
+	indextest.Hasty(t, 100)
 	rng := rand.New(rand.NewPCG(start, 0))
 	t.Run("int", hybridKeys(rng, func() int { return rng.IntN(2000) - 1000 }))
 	t.Run("int8", hybridKeys(rng, func() int8 { return int8(rng.Uint32()) }))
@@ -74,11 +63,6 @@ func hybridKeys[K Key](rng *rand.Rand, key func() K) func(*testing.T) {
 	}
 }
 
-// engineOf gives the engine of an index with 64-bit keys and values.
-func engineOf(f *Frozen[uint64, uint64]) *fixed[uint64, uint64, uint64] {
-	return f.live.Load().engine.(*fixed[uint64, uint64, uint64])
-}
-
 // evenKeys gives the keys 0, 2, 4 and so on, which are values, too.
 func evenKeys(n int) []uint64 {
 	keys := make([]uint64, n)
@@ -99,99 +83,12 @@ func mustFreezeOn(t *testing.T, keys []uint64, opts ...Option) *Frozen[uint64, u
 	return f
 }
 
-// An index that has less device memory than it needs keeps there what fits:
-// all, its inner levels, some of them, or nothing.
-func TestDeviceMemory(t *testing.T) {
-	quietLog(t)
-	interpreted(t, 1)
-	hastyPlanner(t, 100)
-	keys, asked := evenKeys(5000), make([]uint64, 300)
-	for i := range asked {
-		asked[i] = uint64(i * 37)
-	}
-	c := mustFreezeOn(t, keys, On(CPU))
-	image := engineOf(c).image()
-	depth := engineOf(c).tree.Depth()
-	for _, on := range []Device{GPU(0), Hybrid(0)} {
-		for levels := range depth + 2 {
-			keep := exec.Keep{Last: levels}
-			if on == Hybrid(0) && levels > depth {
-				keep.Last = depth // leaves are the CPU's
-			}
-			f := mustFreezeOn(t, keys, On(on), DeviceMemory(image.Need(exec.Keep{Last: levels})))
-			s, want := f.Stats(), on
-			switch {
-			case levels == 0:
-				want, keep = CPU, exec.Keep{}
-			case keep.Last <= depth:
-				want = Hybrid(0)
-			}
-			if s.Device != want || s.DeviceBytes != image.Size(keep) {
-				t.Errorf("%v, room for %d of %d levels: on %v, %d bytes there, want %v, %d: %s", on, levels, depth, s.Device, s.DeviceBytes, want, image.Size(keep), s.Reason)
-			}
-			compareIndexes(t, f, c, asked)
-		}
-	}
+// Less device memory than nothing makes no sense.
+func TestDeviceMemoryBelowZero(t *testing.T) {
+	keys := evenKeys(10)
 	if _, err := Freeze(keys, keys, DeviceMemory(-1)); err == nil || !strings.Contains(err.Error(), "DeviceMemory(-1)") {
 		t.Errorf("DeviceMemory(-1): %v", err)
 	}
-}
-
-func quietLog(t *testing.T) {
-	t.Helper()
-	log := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	t.Cleanup(func() { slog.SetDefault(log) })
-}
-
-// Stats says where batches run, and why.
-func TestReasons(t *testing.T) {
-	quietLog(t)
-	interpreted(t, 1)
-	hastyPlanner(t, 100)
-	keys := evenKeys(3000)
-	says := func(f *Frozen[uint64, uint64], on Device, words ...string) {
-		t.Helper()
-		s := f.Stats()
-		for _, w := range words {
-			if !strings.Contains(s.Reason, w) {
-				t.Errorf("%q does not say %q", s.Reason, w)
-			}
-		}
-		if s.Device != on || (s.DeviceBytes > 0) != (on != CPU) {
-			t.Errorf("on %v, not on %v, with %d bytes there: %s", s.Device, on, s.DeviceBytes, s.Reason)
-		}
-	}
-	says(mustFreezeOn(t, keys, On(GPU(0))), GPU(0), "asked for")
-
-	f := mustFreezeOn(t, keys, On(Hybrid(0)))
-	e := engineOf(f)
-	depth := e.tree.Depth()
-	plan := exec.Plan{Split: exec.Split{Lower: depth}, Bucket: 1000, Way: exec.Doubled}
-	use := func(s exec.Split) {
-		t.Helper()
-		plan.Split = s
-		if err := e.gpu.Use(plan); err != nil {
-			t.Fatal(err)
-		}
-	}
-	use(exec.Split{Lower: depth})
-	says(f, Hybrid(0), "the GPU holds 4 of 4 inner levels", "the CPU the rest")
-	use(exec.Split{Upper: 1, Share: 0.5, Lower: depth})
-	says(f, Hybrid(0), "the GPU holds 4 of 4 inner levels", "the CPU takes the first 1.5 of them")
-	e.least = 4096
-	says(f, Hybrid(0), "measured", "faster", "4096 keys")
-
-	image := e.image()
-	says(mustFreezeOn(t, keys, On(GPU(0)), DeviceMemory(image.Need(exec.Keep{Last: 2}))), Hybrid(0), "the GPU holds 2 of 4 inner levels")
-	says(mustFreezeOn(t, keys, On(Hybrid(0)), DeviceMemory(1000)), CPU, "GPU not used", "1000 are free")
-	says(mustFreezeOn(t, keys[:2], On(Hybrid(0)), DeviceMemory(1000)), CPU, "GPU not used", "1000 are free")
-
-	preferCPU = true // the interpreter is slower
-	says(mustFreezeOn(t, keys, On(Hybrid(0))), CPU, "measured", "the CPU alone is faster")
-
-	openGPU = func(int) (device.Device, error) { return nil, device.ErrNoDriver }
-	says(mustFreezeOn(t, keys, On(Hybrid(0))), CPU, "no GPU driver")
 }
 
 // Auto takes a GPU that pays for what is large: all of it where that fits.
@@ -199,13 +96,12 @@ func TestAutoPlans(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a large index on the interpreter")
 	}
-	quietLog(t)
-	hastyPlanner(t, 100)
+	indextest.Quiet(t)
+	indextest.Hasty(t, 100)
+	const autoEntries = 1 << 20 // from which on Auto looks for a GPU
 	keys := evenKeys(autoEntries)
-	old := openGPU
-	defer func() { openGPU = old }()
 	for memory, want := range map[int64]Device{256 << 20: GPU(0), 64 << 20: Hybrid(0), 1 << 20: CPU} {
-		openGPU = func(int) (device.Device, error) { return ptx.New(ptx.Memory(memory), ptx.RaceCheck(false)), nil }
+		indextest.UseGPU(t, func(int) (device.Device, error) { return ptx.New(ptx.Memory(memory), ptx.RaceCheck(false)), nil })
 		f := mustFreezeOn(t, keys)
 		if s := f.Stats(); s.Device != want || s.Reason == "" {
 			t.Errorf("GPU of %d bytes: on %v: %s", memory, s.Device, s.Reason)
@@ -220,8 +116,8 @@ func TestAutoPlans(t *testing.T) {
 
 // Ranges with and without limits, empty ones, and some longer than a bucket.
 func TestRangesOnAGPU(t *testing.T) {
-	interpreted(t, 1)
-	hastyPlanner(t, 100)
+	indextest.Interpreted(t, 1)
+	indextest.Hasty(t, 100)
 	const n = 20_000
 	keys := evenKeys(n)
 	lo := []uint64{0, 5, 7, 9, 100, 2 * n, 3, ^uint64(0), 0}
@@ -255,8 +151,8 @@ func TestRangesOnAGPU(t *testing.T) {
 // A file that is opened for a GPU answers from there what the index answered
 // that was saved.
 func TestOpenOnAGPU(t *testing.T) {
-	interpreted(t, 1)
-	hastyPlanner(t, 100)
+	indextest.Interpreted(t, 1)
+	indextest.Hasty(t, 100)
 	keys := evenKeys(3000)
 	asked := make([]uint64, 500)
 	for i := range asked {

@@ -3,11 +3,13 @@ package pando
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/layout"
 )
 
 // Option changes how an index is built and where it runs. Without any, an
@@ -22,55 +24,43 @@ type config struct {
 	layout   LayoutKind
 	room     int64
 	response time.Duration
-	values   any // *valueCodec[V]
+	values   any // *index.Codec[V]
 	verified bool
 }
 
 // Device says where queries run: Auto, CPU, GPU(i) or Hybrid(i).
-type Device struct {
-	kind    deviceKind
-	ordinal int
-}
-
-type deviceKind uint8
-
-const (
-	auto deviceKind = iota
-	cpu
-	gpu
-	hybrid
-)
+type Device struct{ d index.Device }
 
 var (
 	// Auto picks what is fastest. The environment variable PANDO_DEVICE, if
 	// set to "cpu", "gpu:0" or "hybrid:0", overrides it.
-	Auto = Device{kind: auto}
+	Auto = Device{index.Device{Kind: index.Auto}}
 	// CPU runs everything on the cores of the machine.
-	CPU = Device{kind: cpu}
+	CPU = Device{index.Device{Kind: index.CPU}}
 )
 
 // GPU keeps a copy of the index in the memory of GPU i and runs batches there.
 // A machine without a GPU, or one without enough memory, answers on the CPU,
-// and Stats says why; a number beyond the machine's GPUs gives ErrNoDevice.
-func GPU(i int) Device { return Device{gpu, i} }
+// and Stats says why; a number beyond the machine's GPUs is ErrNoDevice.
+func GPU(i int) Device { return Device{index.Device{Kind: index.GPU, Ordinal: i}} }
 
 // Hybrid runs inner nodes on GPU i and leaves on the CPU: for an index larger
 // than the GPU's memory. The upper levels go to the CPU, too, as far as that
 // balances both, and batches that the CPU alone answers faster are its own.
-func Hybrid(i int) Device { return Device{hybrid, i} }
+func Hybrid(i int) Device { return Device{index.Device{Kind: index.Hybrid, Ordinal: i}} }
 
-// String gives the device as PANDO_DEVICE takes it: "auto", "cpu", "gpu:0".
-func (d Device) String() string {
-	switch d.kind {
-	case auto:
-		return "auto"
-	case cpu:
-		return "cpu"
-	case gpu:
-		return "gpu:" + strconv.Itoa(d.ordinal)
-	default:
-		return "hybrid:" + strconv.Itoa(d.ordinal)
+// String returns the device as ParseDevice takes it: "auto", "cpu", "gpu:0".
+func (d Device) String() string { return d.d.String() }
+
+// ParseDevice returns the device of a name: "auto", "cpu", "gpu:0", "hybrid:0".
+// The empty name is Auto, and a GPU without a number is the first. Any other
+// name is ErrNoDevice.
+func ParseDevice(name string) (Device, error) {
+	d, err := index.ParseDevice(name)
+	if err != nil {
+		return Device{}, translate(err)
 	}
+	return Device{d}, nil
 }
 
 // On says where queries run. The default is Auto.
@@ -82,7 +72,7 @@ func Workers(n int) Option { return func(c *config) { c.workers = n } }
 
 // MemoryLimit bounds the memory that building an index takes, index and
 // scratch space for sorting together; what it holds afterwards is less. An
-// index that would need more gives ErrMemoryLimit before anything is taken.
+// index that would need more is ErrMemoryLimit before anything is taken.
 // Values that live in a Go slice are not counted. 0, the default, is no limit.
 func MemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes } }
 
@@ -93,10 +83,10 @@ func DeviceMemory(bytes int64) Option { return func(c *config) { c.room = bytes 
 
 // ResponseTime bounds how long a query of a batch may wait inside the index
 // for others. A large batch over a large index is answered faster if its queries
-// are parked by sub-tree, and one sub-tree is searched after the other; but then
-// the first answer is hardly there before the last. With a bound, the CPU parks
-// only as many as it can answer within that time, at the rate it has seen so
-// far; where that is too few to gain anything, each is answered as it comes.
+// are partitioned by sub-tree, and one sub-tree is searched after the other; but
+// then the first answer is hardly there before the last. With a bound, the CPU
+// partitions only as many as it can answer within that time, at the rate it has
+// seen so far; where that is too few to gain anything, each is answered as it comes.
 // It is a guide, not a promise: a machine that is busy with other things takes
 // longer. 0, the default, is no bound. Queries on a GPU travel in buckets that
 // it does not change.
@@ -173,7 +163,7 @@ func configure(opts []Option) (config, error) {
 	if c.pages > SmallPages {
 		return c, fmt.Errorf("%w: HugePages(%d); take HugeAll, HugeInner or SmallPages", ErrOption, c.pages)
 	}
-	if c.layout > Compressed {
+	if int(c.layout) >= len(layoutNames) {
 		return c, fmt.Errorf("%w: Layout(%d); take AutoLayout, Pairs, Apart, Implicit, Blocked or Compressed", ErrLayout, c.layout)
 	}
 	return c, c.pickDevice()
@@ -182,46 +172,30 @@ func configure(opts []Option) (config, error) {
 // pickDevice settles what Auto means and refuses what cannot be.
 func (c *config) pickDevice() error {
 	asked := "On(" + c.device.String() + ")"
-	if c.device.kind == auto {
+	if c.device == Auto {
 		env := os.Getenv("PANDO_DEVICE")
-		d, err := parseDevice(env)
+		d, err := index.ParseDevice(env)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: PANDO_DEVICE=%q; set it to auto, cpu, gpu:0 or hybrid:0, or unset it", ErrNoDevice, env)
 		}
-		c.device, asked = d, "PANDO_DEVICE="+env
+		c.device, asked = Device{d}, "PANDO_DEVICE="+env
 	}
-	if c.device.ordinal < 0 {
+	if c.device.d.Ordinal < 0 {
 		return fmt.Errorf("%w: %s: GPUs count from 0", ErrNoDevice, asked)
 	}
 	return nil
 }
 
-// parseDevice reads what Device.String writes; nothing at all is Auto.
-func parseDevice(s string) (Device, error) {
-	kind, number, numbered := strings.Cut(strings.ToLower(strings.TrimSpace(s)), ":")
-	i := 0
-	if numbered {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 {
-			kind = ""
-		}
-		i = n
+// index returns the options as the floor below takes them.
+func (c *config) index() index.Config {
+	return index.Config{
+		Device: c.device.d, Workers: c.workers, Limit: c.limit, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()),
+		Room: c.room, Response: c.response, Verified: c.verified,
 	}
-	switch {
-	case s == "" || kind == "auto" && !numbered:
-		return Auto, nil
-	case kind == "cpu" && !numbered:
-		return CPU, nil
-	case kind == "gpu":
-		return GPU(i), nil
-	case kind == "hybrid":
-		return Hybrid(i), nil
-	}
-	return Device{}, fmt.Errorf("%w: PANDO_DEVICE=%q; set it to auto, cpu, gpu:0 or hybrid:0, or unset it", ErrNoDevice, s)
 }
 
-// arenaPages is the page mode in the arena's words.
-func (m PageMode) arenaPages() arena.Pages {
+// arena returns the page mode in the arena's words.
+func (m PageMode) arena() arena.Pages {
 	switch m {
 	case HugeInner:
 		return arena.HugeInner
@@ -231,12 +205,37 @@ func (m PageMode) arenaPages() arena.Pages {
 	return arena.HugeAll
 }
 
-// String gives the mode's name.
-func (m PageMode) String() string { return m.arenaPages().String() }
+// pageMode is the way back.
+func pageMode(p arena.Pages) PageMode {
+	for m := HugeAll; m < SmallPages; m++ {
+		if m.arena() == p {
+			return m
+		}
+	}
+	return SmallPages
+}
 
+// String returns the mode's name.
+func (m PageMode) String() string { return m.arena().String() }
+
+// layoutNames are those of the layouts, as the floors below know them.
 var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed"}
 
-// String gives the layout's name.
+// Layouts lists what Layout takes.
+func Layouts() []LayoutKind {
+	kinds := make([]LayoutKind, len(layoutNames))
+	for i := range kinds {
+		kinds[i] = LayoutKind(i)
+	}
+	return kinds
+}
+
+// layoutNamed returns the layout with a name.
+func layoutNamed(name string) LayoutKind {
+	return LayoutKind(slices.Index(layoutNames[:], name))
+}
+
+// String returns the layout's name.
 func (k LayoutKind) String() string {
 	if int(k) < len(layoutNames) {
 		return layoutNames[k]

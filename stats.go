@@ -23,8 +23,11 @@ type Stats struct {
 
 // Stats describes the index.
 func (f *Frozen[K, V]) Stats() Stats {
-	ix := f.open()
-	s := ix.stats
-	ix.Report(&s)
-	return s
+	s := f.open().Stats()
+	return Stats{
+		Len: s.Len, Device: Device{s.Device}, Reason: s.Reason, Path: s.Path, Layout: layoutNamed(s.Layout),
+		Levels: s.Levels, Fanout: s.Fanout, Workers: s.Workers, Pages: pageMode(s.Pages),
+		InnerBytes: s.InnerBytes, LeafBytes: s.LeafBytes, ValueBytes: s.ValueBytes,
+		DeviceBytes: s.DeviceBytes, HeapBytes: s.HeapBytes, TotalBytes: s.TotalBytes,
+	}
 }

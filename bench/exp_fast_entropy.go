@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/blocked"
+	"github.com/pando-index/pando/internal/words"
 )
 
 var keyEntropy = &experiment{
@@ -90,7 +90,7 @@ func leastWork(n int) float64 { return math.Ceil(math.Log2(float64(n))) + 1 }
 
 // pandoWork counts what Pando's list compares. Granule 0 is its default.
 func pandoWork(keys []string, at []int, granule int) (*row, error) {
-	t, err := blocked.BuildText(keys, nil, blocked.TextConfig{Pages: arena.HugeAll, Workers: allCores(), Granule: granule})
+	t, err := words.Build(keys, nil, words.Config{Pages: arena.HugeAll, Workers: allCores(), Granule: granule})
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func pandoWork(keys []string, at []int, granule int) (*row, error) {
 	for i, p := range at {
 		queries[i] = keys[p]
 	}
-	r := &row{System: namePando, N: len(keys), Ops: len(at), BytesPerEntry: float64(t.Bytes()) / float64(len(keys))}
+	r := &row{System: namePando, N: len(keys), Ops: len(at), BytesPerEntry: float64(t.Stats().TotalBytes) / float64(len(keys))}
 	if granule > 0 {
 		r.System = fmt.Sprintf("%s, G = %d", namePando, granule)
 	}

@@ -4,8 +4,9 @@ import (
 	"fmt"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/packed"
 )
 
 var packedDistance = &experiment{
@@ -26,7 +27,7 @@ func runPackedDistance(s *session) error {
 // packedContests turns a knob that is set when a tree is built.
 func packedContests[W word](s *session, d *dataset[W]) error {
 	r := newRanks(s, d)
-	var trees []*blocked.Packed[W]
+	var trees []*packed.Tree[W]
 	defer func() {
 		for _, t := range trees {
 			t.Release()
@@ -34,7 +35,7 @@ func packedContests[W word](s *session, d *dataset[W]) error {
 	}()
 	names := []string{"Pando, its own distance"}
 	for _, dist := range []int{0, 1, 4, 8, 12, 16, 24, 32, 40} {
-		t, err := blocked.BuildPacked(implicit.Source[W]{Len: len(d.keys), Codes: d.keys},
+		t, err := packed.Build(layout.Source[W]{Len: len(d.keys), Codes: d.keys},
 			implicit.Config{Leaves: implicit.Apart, Pages: arena.HugeAll, Workers: allCores(), Distance: dist})
 		if err != nil {
 			return err

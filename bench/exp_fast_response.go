@@ -5,10 +5,12 @@ import (
 	"runtime/debug"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/experiments"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/packed"
 )
 
 var responseTime = &experiment{
@@ -61,7 +63,7 @@ func responseRows[W word](s *session) error {
 // one.
 func withBothTrees[W word](s *session, d *dataset[W], body func(plain, packed exec.Layout[W]) error) error {
 	s.say("building both trees, %s ...", sizeText(len(d.keys)))
-	src := implicit.Source[W]{Len: len(d.keys), Codes: d.keys}
+	src := layout.Source[W]{Len: len(d.keys), Codes: d.keys}
 	cfg := implicit.Config{Leaves: implicit.Apart, Pages: arena.HugeAll, Workers: allCores()}
 	plain, err := implicit.Build(src, cfg)
 	if err != nil {

@@ -5,8 +5,10 @@ import (
 	"slices"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/blocked"
+	"github.com/pando-index/pando/internal/experiments"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/paged"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -67,21 +69,21 @@ func (f rankFunc) Rank(q []uint32, ranks []int) { f(q, ranks) }
 // values. The first three are on small pages, as are the sorted keys, so that
 // it shows what pages are for.
 type stepTrees struct {
-	paged   *blocked.Paged[uint32]
-	heap    *blocked.Tree[uint32] // lines as small heaps
-	narrow  *blocked.Tree[uint32] // lines as blocks of three keys
-	wide    *blocked.Tree[uint32] // lines in order
-	huge    *blocked.Tree[uint32] // the same on huge pages
+	pages   *experiments.PageTree[uint32]
+	heap    *paged.Tree[uint32] // lines as small heaps
+	narrow  *paged.Tree[uint32] // lines as blocks of three keys
+	wide    *paged.Tree[uint32] // lines in order
+	huge    *paged.Tree[uint32] // the same on huge pages
 	regular *implicit.Tree[uint32]
 }
 
 // withSteps calls body with all steps, in order.
 func withSteps(s *session, d *dataset[uint32], body func([]fastStep) error) error {
 	s.say("building trees, %s ...", sizeText(len(d.keys)))
-	src := implicit.Source[uint32]{Len: len(d.keys), Codes: d.keys}
-	t := stepTrees{paged: blocked.NewPaged(d.keys, binaryPage)}
+	src := layout.Source[uint32]{Len: len(d.keys), Codes: d.keys}
+	t := stepTrees{pages: experiments.NewPageTree(d.keys, binaryPage)}
 	for _, b := range []struct {
-		tree  **blocked.Tree[uint32]
+		tree  **paged.Tree[uint32]
 		k, p  int
 		pages arena.Pages
 	}{
@@ -90,8 +92,8 @@ func withSteps(s *session, d *dataset[uint32], body func([]fastStep) error) erro
 		{&t.wide, 4, smallPageLevels, arena.Small},
 		{&t.huge, 4, hugePageLevels, arena.HugeAll},
 	} {
-		cfg := blocked.Config{Config: stepConfig(b.pages), Geometry: blocked.Geometry{K: b.k, P: b.p}}
-		tree, err := blocked.Build(src, cfg)
+		cfg := paged.Config{Config: stepConfig(b.pages), Geometry: paged.Geometry{K: b.k, P: b.p}}
+		tree, err := paged.Build(src, cfg)
 		if err != nil {
 			return err
 		}
@@ -114,9 +116,9 @@ func stepConfig(pages arena.Pages) implicit.Config {
 // steps lists the searches, each with what those above have.
 func (t *stepTrees) steps(d *dataset[uint32]) []fastStep {
 	out := []fastStep{
-		{name: "binary search", bytes: keyBytesU32, rank: func(q []uint32, ranks []int) { blocked.RankBinary(d.keys, q, ranks) }},
-		{name: "+ pages of 4 KiB", rank: t.paged.Rank},
-		{name: "+ lines", bytes: fastBytes(t.heap), rank: func(q []uint32, ranks []int) { blocked.RankLines(t.heap, q, ranks) }},
+		{name: "binary search", bytes: keyBytesU32, rank: func(q []uint32, ranks []int) { experiments.RankBinary(d.keys, q, ranks) }},
+		{name: "+ pages of 4 KiB", rank: t.pages.Rank},
+		{name: "+ lines", bytes: fastBytes(t.heap), rank: func(q []uint32, ranks []int) { experiments.RankLines(t.heap, q, ranks) }},
 	}
 	for _, flight := range []int{1, narrowFlight} {
 		for _, how := range []simd.Narrow{simd.ByTable, simd.ByCount} {
@@ -128,12 +130,12 @@ func (t *stepTrees) steps(d *dataset[uint32]) []fastStep {
 	}
 	return append(out,
 		fastStep{name: "the same, level by level in groups of 256", bytes: fastBytes(t.wide),
-			rank: func(q []uint32, ranks []int) { t.wide.RankLevels(levelGroup, q, ranks) }},
+			rank: func(q []uint32, ranks []int) { experiments.RankLevels(t.wide, levelGroup, q, ranks) }},
 		fastStep{name: "+ huge pages", bytes: fastBytes(t.huge), rank: t.huge.Rank},
 		fastStep{name: namePandoImplicit, bytes: treeBytes(t.regular), rank: t.regular.Rank})
 }
 
-func fastBytes(t *blocked.Tree[uint32]) float64 {
+func fastBytes(t *paged.Tree[uint32]) float64 {
 	st := t.Stats()
 	return float64(st.InnerBytes+st.LeafBytes) / float64(max(1, t.Len()))
 }
@@ -148,7 +150,7 @@ func underWay(flight int) string {
 
 func (t *stepTrees) narrowStep(how simd.Narrow, flight int) fastStep {
 	return fastStep{name: fmt.Sprintf("+ vectors of 128 bits, by %v%s", how, underWay(flight)), bytes: fastBytes(t.narrow),
-		rank: func(q []uint32, ranks []int) { blocked.RankSSE(t.narrow, how, flight, q, ranks) }}
+		rank: func(q []uint32, ranks []int) { experiments.RankSSE(t.narrow, how, flight, q, ranks) }}
 }
 
 // wideStep compares whole lines. With several queries under way it is Pando's

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// paper10 is the paper whose layout internal/blocked is.
+// paper10 is the paper whose layouts internal/paged, packed and words are.
 const paper10 = "FAST paper (SIGMOD 2010)"
 
 var stringsExp = &experiment{

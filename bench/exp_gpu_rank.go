@@ -12,6 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
 )
 
 var gpuRankU32 = &experiment{
@@ -53,7 +54,7 @@ type gpuTree struct {
 // upload builds a tree as Frozen would and copies it to the GPU. The host's
 // own copy is not needed after that.
 func upload[W word](g *gpuRig, d *dataset[W], leaves implicit.Leaves, valSize int) (*gpuTree, error) {
-	tree, err := implicit.Build(implicit.Source[W]{
+	tree, err := implicit.Build(layout.Source[W]{
 		Len: len(d.keys), Codes: d.keys, Vals: unsafe.Pointer(unsafe.SliceData(d.vals)),
 	}, implicit.Config{Leaves: leaves, ValSize: valSize, Pages: arena.HugeAll, Workers: allCores()})
 	if err != nil {

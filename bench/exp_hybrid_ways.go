@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/experiments"
+	"github.com/pando-index/pando/internal/flow"
 )
 
 var hybridWays = &experiment{
@@ -28,9 +30,9 @@ const (
 	colOff        = "off %"
 )
 
-var bucketWays = []exec.Way{exec.Sequential, exec.Pipelined, exec.Doubled}
+var bucketWays = []flow.Overlap{flow.Sequential, flow.Pipelined, flow.DoubleBuffered}
 
-func wayName(w exec.Way) string { return namePandoHybrid + ", " + w.String() }
+func wayName(o flow.Overlap) string { return namePandoHybrid + ", " + o.String() }
 
 func runHybridWays(s *session) error {
 	err := withGPU(s, bulkBytes[uint64](), func(g *gpuRig) error {
@@ -44,7 +46,7 @@ func runHybridWays(s *session) error {
 		})
 	})
 	s.setGigas()
-	s.compareTo(colSequential, func(r *row) bool { return r.System == wayName(exec.Sequential) },
+	s.compareTo(colSequential, func(r *row) bool { return r.System == wayName(flow.Sequential) },
 		func(a, b *row) bool { return a.group == b.group && isPando(a.System) })
 	return err
 }
@@ -60,7 +62,7 @@ func compareWays(h *hybridRig[uint64], reads *readLimit, copies *copyLimit) erro
 		plan.Bucket = bucket
 		c := h.contest(sizeText(bucket))
 		for _, way := range bucketWays {
-			plan.Way = way
+			plan.Overlap = way
 			c.subjects = append(c.subjects, h.by(wayName(way), gpu, plan))
 		}
 		c.subjects = append(c.subjects, h.onCPU())
@@ -68,7 +70,7 @@ func compareWays(h *hybridRig[uint64], reads *readLimit, copies *copyLimit) erro
 		if err := h.s.compete(c); err != nil {
 			return err
 		}
-		plan.Way = exec.Sequential
+		plan.Overlap = flow.Sequential
 		t, err := h.times(gpu, plan)
 		if err != nil {
 			return err
@@ -82,8 +84,8 @@ func compareWays(h *hybridRig[uint64], reads *readLimit, copies *copyLimit) erro
 
 // setPrediction compares what times measured one after the other predict for
 // a way with the time that a bucket took by it.
-func setPrediction(r *row, t exec.Times, way exec.Way) {
-	predicted, measured := micros(t.Predict(way)), r.Median*float64(t.Queries)/1000
+func setPrediction(r *row, t exec.Times, way flow.Overlap) {
+	predicted, measured := micros(experiments.Predict(t, way)), r.Median*float64(t.Queries)/1000
 	r.set(colPredicted, predicted)
 	if measured > 0 { // else the clock is too coarse for the work
 		r.set(colMeasured, measured)
@@ -163,7 +165,7 @@ func setSteps(h *hybridRig[uint64], r *row, gpu *schedule[uint64], plan exec.Pla
 		return err
 	}
 	r.set(colBucketTime, micros(t.Latency))
-	plan.Way = exec.Sequential
+	plan.Overlap = flow.Sequential
 	if t, err = h.times(gpu, plan); err != nil {
 		return err
 	}

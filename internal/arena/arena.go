@@ -125,6 +125,11 @@ func (b *Block) Segment(i int) []byte { return b.segments[i] }
 // Base is the address of segment 0, to which the others lie at fixed distances.
 func (b *Block) Base() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b.memory)) }
 
+// Offset returns the byte of the block's memory where a segment begins.
+func (b *Block) Offset(segment []byte) int {
+	return int(uintptr(unsafe.Pointer(unsafe.SliceData(segment))) - uintptr(b.Base()))
+}
+
 // Memory gives all segments as they lie, with what is between them.
 func (b *Block) Memory() []byte { return b.memory }
 

@@ -1,29 +1,21 @@
 // Package exec is how a batch runs: which queries go where, in buckets of
-// what size. It knows nothing of any layout but the interface it asks for.
+// what size. It knows no layout but what package layout says of them all. It is
+// generic in the code type alone: keys come as order.Keys and become codes once
+// a bucket, values are the business of a Sink.
 package exec
 
 import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 )
 
-// Layout is a tree as a schedule sees it: it answers buckets of codes.
-type Layout[C order.Code] interface {
-	// Rank sets ranks[i] to the number of entries below keys[i].
-	Rank(keys []C, ranks []int)
-	// Find sets ranks[i] to the place of the first entry equal to keys[i], or -1.
-	Find(keys []C, ranks []int)
-	// GetPairs sets vals[i] to the value of that entry, or 0; a layout that
-	// does not hold such values is never asked.
-	GetPairs(keys, vals []C, found []bool) (hits int)
-}
-
-// Sink takes the places that FindEach finds, bucket by bucket: ranks[i] is
-// where keys[lo+i] is, or -1. It is called from several goroutines, each with
-// a part of its own, and gives the number of hits.
+// Sink takes what FindEach finds, bucket by bucket: ranks[i] is the number of
+// the entry that is equal to keys[lo+i], or -1. It is called from several
+// goroutines, each with a part of its own, and returns the number of hits.
 type Sink interface {
 	Take(lo int, ranks []int) (hits int)
 }
@@ -39,28 +31,35 @@ const (
 
 // CPU runs batches on the CPU's cores. It is safe for concurrent use and
 // allocates nothing in steady state.
-type CPU[K order.Key, C order.Code] struct {
-	codec   order.Codec[K, C]
+type CPU[C order.Code] struct {
 	layout  Layout[C]
+	pairs   layout.Paired[C] // nil where values do not lie beside keys
 	entries int
 	workers int
-	jobs    sync.Pool // *job[K, C]
+	jobs    sync.Pool // *job[C]
 	spaces  sync.Pool // *space[C]
 	schemes schemes[C]
 }
 
-// NewCPU makes a schedule of workers goroutines over a layout that holds so
-// many entries.
-func NewCPU[K order.Key, C order.Code](codec order.Codec[K, C], layout Layout[C], entries, workers int) *CPU[K, C] {
-	e := &CPU[K, C]{codec: codec, layout: layout, entries: entries, workers: workers}
-	e.jobs.New = func() any { return &job[K, C]{cpu: e} }
+// Layout is a layout as a schedule on the CPU sees it.
+type Layout[C order.Code] interface {
+	Rank(keys []C, ranks []int)
+	Find(keys []C, ranks []int)
+}
+
+// NewCPU makes a schedule of workers goroutines over a tree with a number of
+// entries.
+func NewCPU[C order.Code](tree Layout[C], entries, workers int) *CPU[C] {
+	e := &CPU[C]{layout: tree, entries: entries, workers: workers}
+	e.pairs, _ = tree.(layout.Paired[C])
+	e.jobs.New = func() any { return &job[C]{cpu: e} }
 	e.spaces.New = func() any { return new(space[C]) }
-	e.schemes.init(layout)
+	e.schemes.init(tree)
 	return e
 }
 
 // Workers is the most goroutines that a batch uses.
-func (e *CPU[K, C]) Workers() int { return e.workers }
+func (e *CPU[C]) Workers() int { return e.workers }
 
 // space is room for one bucket, kept for the next.
 type space[C order.Code] struct {
@@ -69,9 +68,9 @@ type space[C order.Code] struct {
 }
 
 // batch is what is asked.
-type batch[K order.Key, C order.Code] struct {
+type batch[C order.Code] struct {
 	ask   question
-	keys  []K
+	keys  order.Keys
 	ranks []int
 	vals  []C
 	found []bool
@@ -80,12 +79,12 @@ type batch[K order.Key, C order.Code] struct {
 }
 
 // job is a batch under way, cut into buckets.
-type job[K order.Key, C order.Code] struct {
-	batch[K, C]
-	cpu    *CPU[K, C]
-	bucket int
-	parked parked // where the queries of a portion are parked
-	hits   atomic.Int64
+type job[C order.Code] struct {
+	batch[C]
+	cpu       *CPU[C]
+	bucket    int
+	partition partition // how the queries are partitioned, where they are
+	hits      atomic.Int64
 }
 
 type question uint8
@@ -98,33 +97,33 @@ const (
 )
 
 // Rank sets ranks[i] to the number of entries with a key below keys[i].
-func (e *CPU[K, C]) Rank(keys []K, ranks []int) {
-	e.run(batch[K, C]{ask: rank, keys: keys, ranks: ranks})
+func (e *CPU[C]) Rank(keys order.Keys, ranks []int) {
+	e.run(batch[C]{ask: rank, keys: keys, ranks: ranks})
 }
 
 // RankAfter sets ranks[i] to the number of entries with a key up to keys[i].
-func (e *CPU[K, C]) RankAfter(keys []K, ranks []int) {
-	e.run(batch[K, C]{ask: rankAfter, keys: keys, ranks: ranks})
+func (e *CPU[C]) RankAfter(keys order.Keys, ranks []int) {
+	e.run(batch[C]{ask: rankAfter, keys: keys, ranks: ranks})
 }
 
-// FindEach looks keys up and hands the places found to sink.
-func (e *CPU[K, C]) FindEach(keys []K, sink Sink) (hits int) {
-	return e.run(batch[K, C]{ask: findEach, keys: keys, sink: sink})
+// FindEach looks keys up and hands what it finds to sink.
+func (e *CPU[C]) FindEach(keys order.Keys, sink Sink) (hits int) {
+	return e.run(batch[C]{ask: findEach, keys: keys, sink: sink})
 }
 
 // GetPairs looks keys up in a layout of pairs. found may be nil.
-func (e *CPU[K, C]) GetPairs(keys []K, vals []C, found []bool) (hits int) {
-	return e.run(batch[K, C]{ask: getPairs, keys: keys, vals: vals, found: found})
+func (e *CPU[C]) GetPairs(keys order.Keys, vals []C, found []bool) (hits int) {
+	return e.run(batch[C]{ask: getPairs, keys: keys, vals: vals, found: found})
 }
 
 // run answers a batch by the scheme that is best for it.
-func (e *CPU[K, C]) run(what batch[K, C]) (hits int) {
-	n := len(what.keys)
+func (e *CPU[C]) run(what batch[C]) (hits int) {
+	n := what.keys.Len()
 	if n == 0 {
 		return 0
 	}
-	j := e.jobs.Get().(*job[K, C])
-	j.batch, j.parked = what, parked{}
+	j := e.jobs.Get().(*job[C])
+	j.batch, j.partition = what, partition{}
 	j.hits.Store(0)
 	switch how, portion := e.choose(&what); how {
 	case Unbuffered:
@@ -132,18 +131,18 @@ func (e *CPU[K, C]) run(what batch[K, C]) (hits int) {
 	case Auto:
 		j.byTurn(portion)
 	default:
-		j.inPortions(how, portion)
+		j.inPortions(portion, false)
 	}
 	hits = int(j.hits.Load())
-	j.batch = batch[K, C]{} // the caller's slices are not ours to keep
+	j.batch = batch[C]{} // the caller's slices are not ours to keep
 	e.jobs.Put(j)
 	return hits
 }
 
 // inBuckets cuts a batch into buckets, several for each worker so that none
 // waits long for the last, and answers them.
-func (j *job[K, C]) inBuckets() {
-	n := len(j.keys)
+func (j *job[C]) inBuckets() {
+	n := j.keys.Len()
 	workers, bucket := j.cpu.workers, maxBucket
 	if n < minShared {
 		workers = 1
@@ -155,24 +154,23 @@ func (j *job[K, C]) inBuckets() {
 }
 
 // Do answers one bucket.
-func (j *job[K, C]) Do(piece int) {
+func (j *job[C]) Do(piece int) {
 	lo := piece * j.bucket
-	j.hits.Add(int64(j.cpu.answer(&j.batch, lo, min(lo+j.bucket, len(j.keys)))))
+	j.hits.Add(int64(j.cpu.answer(&j.batch, lo, min(lo+j.bucket, j.keys.Len()))))
 }
 
 // answer answers queries [lo, hi) of a batch, at most maxBucket of them.
-func (e *CPU[K, C]) answer(b *batch[K, C], lo, hi int) (hits int) {
-	keys := b.keys[lo:hi]
-	s := e.spaces.Get().(*space[C])
-	codes := e.codec.EncodeSlice(s.codes[:len(keys)], keys)
+func (e *CPU[C]) answer(b *batch[C], lo, hi int) (hits int) {
+	n, s := hi-lo, e.spaces.Get().(*space[C])
+	codes := order.Codes(b.keys.Slice(lo, hi), s.codes[:n])
 	switch b.ask {
 	case rank:
 		e.layout.Rank(codes, b.ranks[lo:])
 	case rankAfter:
-		e.rankAfter(codes, s.codes[:len(keys)], b.ranks[lo:])
+		e.rankAfter(codes, s.codes[:n], b.ranks[lo:])
 	case findEach:
-		e.layout.Find(codes, s.ranks[:len(keys)])
-		hits = b.sink.Take(lo, s.ranks[:len(keys)])
+		e.layout.Find(codes, s.ranks[:n])
+		hits = b.sink.Take(lo, s.ranks[:n])
 	case getPairs:
 		var found []bool
 		if b.found != nil {
@@ -182,7 +180,7 @@ func (e *CPU[K, C]) answer(b *batch[K, C], lo, hi int) (hits int) {
 		if &codes[0] == &vals[0] { // results may take the place of the keys
 			codes = s.codes[:copy(s.codes[:], codes)]
 		}
-		hits = e.layout.GetPairs(codes, vals, found)
+		hits = e.pairs.GetPairs(codes, vals, found)
 	}
 	e.spaces.Put(s)
 	return hits
@@ -190,7 +188,7 @@ func (e *CPU[K, C]) answer(b *batch[K, C], lo, hi int) (hits int) {
 
 // rankAfter counts entries up to a code as those below the next code; the
 // greatest code has none.
-func (e *CPU[K, C]) rankAfter(codes, next []C, ranks []int) {
+func (e *CPU[C]) rankAfter(codes, next []C, ranks []int) {
 	for i, c := range codes {
 		next[i] = c + 1
 	}

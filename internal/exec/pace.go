@@ -8,17 +8,17 @@ import (
 // paces is what queries have cost a worker by each scheme, in ps; 0 for not
 // known yet.
 type paces struct {
-	by    [Sorted + 1]atomic.Int64
+	by    [Partitioned + 1]atomic.Int64
 	turns atomic.Uint32 // portions decided on
 }
 
 // firstPace is what a query is taken to cost before any was timed.
 const firstPace = 50_000
 
-// of is the time for a query in ps, at least 1.
+// of returns the time for a query in ps, at least 1.
 func (p *paces) of(s Scheme) int64 {
 	if s == Auto {
-		s = Buffered
+		s = Partitioned
 	}
 	if t := p.by[s].Load(); t > 0 {
 		return t
@@ -36,14 +36,14 @@ func (p *paces) note(s Scheme, took time.Duration, queries int) {
 	p.by[s].Store(now)
 }
 
-// turn gives the scheme for the next batch where both will do: the one that
+// turn returns the scheme for the next batch where both will do: the one that
 // was faster so far. That depends on more than sizes: on how many cores share
 // the caches and the memory, on what else runs on the machine, and on whether
 // queries come back to the same keys, which are then in the cache anyway. So
 // one batch in 32 tries the other.
 func (p *paces) turn() Scheme {
-	best, other := Unbuffered, Buffered
-	if t := p.by[Buffered].Load(); t > 0 && t < p.by[Unbuffered].Load() {
+	best, other := Unbuffered, Partitioned
+	if t := p.by[Partitioned].Load(); t > 0 && t < p.by[Unbuffered].Load() {
 		best, other = other, best
 	}
 	if p.turns.Add(1)%32 == 2 { // soon, too, while only one is known

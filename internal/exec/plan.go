@@ -1,12 +1,17 @@
 package exec
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/pando-index/pando/internal/flow"
+	"github.com/pando-index/pando/internal/layout"
+)
 
 // Plan says how batches run on CPU and GPU together.
 type Plan struct {
 	Split
-	Bucket int // queries that travel at once, at most
-	Way    Way
+	Bucket  int // queries that travel at once, at most
+	Overlap flow.Overlap
 }
 
 // Split says who takes which levels of a search (HB+-tree paper, section 5.5):
@@ -21,25 +26,6 @@ type Split struct {
 	Lower int
 }
 
-// Way is how buckets follow each other (section 5.4).
-type Way uint8
-
-const (
-	Sequential Way = iota // one bucket after the other
-	Pipelined             // the CPU works on one bucket while the GPU works on another
-	Doubled               // and copies run while the GPU works on a third
-)
-
-func (w Way) String() string {
-	return [...]string{"sequential", "pipelined", "double buffered"}[w]
-}
-
-// flight is the number of buckets under way at once: one that the CPU fills,
-// one that it finishes, and those in between.
-func (w Way) flight() int { return [...]int{1, 3, maxFlight}[w] }
-
-const maxFlight = 4
-
 // Bucket sizes. A GPU that answers alone does best with the largest: launches
 // and copies then cost least (experiment gpu-endtoend). Where the CPU goes on,
 // a bucket must not leave its caches before that (experiment hybrid-buckets).
@@ -48,15 +34,47 @@ const (
 	DefaultBucket = 256 << 10
 )
 
-// bucketFor is the best bucket for a GPU that holds these levels.
-func (im *Image) bucketFor(k Keep) int {
-	if k.Last > im.depth() {
+// Keep says which levels a GPU holds: those from First on, before Last. Level
+// Depth is the entries: leaves, or pages, and their values.
+type Keep struct{ First, Last int }
+
+// Whole returns all levels of a tree.
+func Whole(im *layout.Image) Keep { return Keep{0, im.Depth() + 1} }
+
+// Inner returns as many upper inner levels as a device with so much memory can
+// hold, beside buckets.
+func Inner(im *layout.Image, free int64) Keep {
+	k := Keep{}
+	for k.Last < im.Depth() && (Keep{0, k.Last + 1}).Need(im) <= free {
+		k.Last++
+	}
+	return k
+}
+
+// Size returns the memory that the levels take.
+func (k Keep) Size(im *layout.Image) int64 { return int64(im.Level(k.Last) - im.Level(k.First)) }
+
+// Need returns Size, and all the buckets that there may be.
+func (k Keep) Need(im *layout.Image) int64 {
+	return k.Size(im) + flow.MaxSlots*int64(k.bucket(im))*(inBytes+outBytes)
+}
+
+// bucket returns the best bucket for a GPU that holds these levels.
+func (k Keep) bucket(im *layout.Image) int {
+	if k.Last > im.Depth() {
 		return MaxBucket
 	}
 	return DefaultBucket
 }
 
-// check says what is wrong with a plan for a GPU that holds these levels.
+// Bytes that a query may take in a slot, on either side: a key and the node it
+// begins at; a value and a bit.
+const (
+	inBytes  = 8 + 4
+	outBytes = 8 + 1
+)
+
+// check returns what is wrong with a plan for a GPU that holds these levels.
 func (p Plan) check(k Keep, depth int) error {
 	lowest := p.Upper
 	if p.Share > 0 {
@@ -65,8 +83,8 @@ func (p Plan) check(k Keep, depth int) error {
 	switch {
 	case p.Bucket < 1 || p.Bucket > MaxBucket:
 		return fmt.Errorf("exec: buckets of %d, the most is %d", p.Bucket, MaxBucket)
-	case p.Way > Doubled:
-		return fmt.Errorf("exec: no way %d", p.Way)
+	case p.Overlap > flow.DoubleBuffered:
+		return fmt.Errorf("exec: no overlap %d", p.Overlap)
 	case !(p.Share >= 0 && p.Share <= 1): // NaN is neither
 		return fmt.Errorf("exec: a share of %v", p.Share)
 	case p.Upper < k.First || p.Lower > k.Last || lowest > min(p.Lower, depth):

@@ -1,27 +1,14 @@
 package implicit
 
 import (
-	"errors"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
-
-// Source is what a tree is built from: n sorted keys and their values.
-type Source[C simd.Code] struct {
-	Len int
-	// Codes are the keys, where they lie in memory as codes already.
-	Codes []C
-	// Encode, where Codes is nil, sets dst to the codes from key lo on. It is
-	// called from several goroutines.
-	Encode func(dst []C, lo int)
-	// Vals points at the values in key order, of the tree's ValSize each; nil
-	// where ValSize is 0.
-	Vals unsafe.Pointer
-}
 
 // A worker takes pieces of 2 MiB of leaves: a huge page, which the system
 // zeroes when it is first touched, so that no two workers wait for the same
@@ -33,13 +20,10 @@ const (
 	runLeaves   = 512
 )
 
-// ErrUnsorted is the error for keys that are not in order.
-var ErrUnsorted = errors.New("keys are not sorted")
-
-// Build makes a tree. Keys that are not in order give ErrUnsorted, most often
+// Build makes a tree. Keys that are not in order give layout.ErrUnsorted, most often
 // at once, and leave nothing behind; equal keys stay in the order they come
 // in. Nothing of the source is kept.
-func Build[C simd.Code](src Source[C], cfg Config) (*Tree[C], error) {
+func Build[C simd.Code](src layout.Source[C], cfg Config) (*Tree[C], error) {
 	t, err := shape[C](src.Len, cfg)
 	if err != nil {
 		return nil, err
@@ -63,7 +47,7 @@ func Build[C simd.Code](src Source[C], cfg Config) (*Tree[C], error) {
 	}))
 	if unsorted.Load() {
 		t.Release()
-		return nil, ErrUnsorted
+		return nil, layout.ErrUnsorted
 	}
 	return t, nil
 }
@@ -91,12 +75,12 @@ func fill[C simd.Code](s []C, v C) {
 }
 
 // buildLeaves writes leaves [first, end) and the separators behind them. It
-// gives false if it finds their keys, the one before included, out of order.
-func (t *Tree[C]) buildLeaves(src Source[C], first, end int) bool {
+// returns false if it finds their keys, the one before included, out of order.
+func (t *Tree[C]) buildLeaves(src layout.Source[C], first, end int) bool {
 	per := t.perLeaf()
 	lo, hi := first*per, min(end*per, src.Len)
 	before := min(lo, 1)
-	keys := src.codes(lo-before, hi)
+	keys := src.Span(lo-before, hi, nil)
 	if !order.Sorted(keys, 1) {
 		return false
 	}
@@ -130,16 +114,6 @@ func (t *Tree[C]) writeSeparators(keys []C, first, end int) {
 		t.separate(t.Levels-2, node, greatest)
 		node, slot = node+1, 0
 	}
-}
-
-// codes gives keys [lo, hi) as codes.
-func (src *Source[C]) codes(lo, hi int) []C {
-	if src.Codes != nil {
-		return src.Codes[lo:hi]
-	}
-	buf := make([]C, hi-lo)
-	src.Encode(buf, lo)
-	return buf
 }
 
 // separate stores the greatest key under node x of level l+1 into level l, or

@@ -4,10 +4,10 @@ import (
 	"fmt"
 )
 
-// Check walks through the whole tree and gives an error for the first thing
+// Check walks through the whole tree and returns an error for the first thing
 // that is not as it must be: order, separators, padding.
 func (t *Tree[C]) Check() error {
-	for i := 1; i < int(t.Len); i++ {
+	for i := 1; i < int(t.Tree.Len); i++ {
 		if t.Key(i-1) > t.Key(i) {
 			return fmt.Errorf("keys %d and %d are out of order: %d, %d", i-1, i, t.Key(i-1), t.Key(i))
 		}
@@ -34,12 +34,12 @@ func (t *Tree[C]) Check() error {
 }
 
 func (t *Tree[C]) checkLastLeaf() error {
-	if t.Len == 0 {
+	if t.Tree.Len == 0 {
 		return nil
 	}
 	last := t.line(t.Levels, t.leaves-1)
-	greatest := t.Key(int(t.Len) - 1)
-	for i := int(t.Len) - (t.leaves-1)*t.perLeaf(); i < t.perLeaf(); i++ {
+	greatest := t.Key(int(t.Tree.Len) - 1)
+	for i := int(t.Tree.Len) - (t.leaves-1)*t.perLeaf(); i < t.perLeaf(); i++ {
 		if last[i] != greatest {
 			return fmt.Errorf("place %d of the last leaf is padded with %d, want %d", i, last[i], greatest)
 		}

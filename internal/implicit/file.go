@@ -1,49 +1,65 @@
 package implicit
 
 import (
-	"fmt"
-
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/snapshot"
 )
 
-// Outline is what the memory of a tree must be like.
-type Outline struct {
-	Sizes  []int // of its segments: inner nodes, leaves and, if values have one, their column
-	Slack  int   // bytes that must be readable behind them
-	Fanout int
-	Levels int
+// What a tree is in a file.
+var (
+	filePairs = &snapshot.Format{Number: 1, Name: "pairs", Version: 1, Sections: sections, Pairs: true}
+	fileApart = &snapshot.Format{Number: 2, Name: "apart", Version: 1, Sections: sections}
+	sections  = []snapshot.Kind{layout.SectionInner, layout.SectionLeaves}
+)
+
+// Format returns what the tree is in a file.
+func (t *Tree[C]) Format() *snapshot.Format {
+	if t.cfg.Leaves == Pairs {
+		return filePairs
+	}
+	return fileApart
 }
 
-// Plan gives the outline of a tree of n keys.
-func Plan[C simd.Code](n int, cfg Config) (Outline, error) {
+// Shape returns what a file's header says of the tree.
+func (t *Tree[C]) Shape() layout.Shape {
+	return layout.Shape{Fanout: t.cfg.Fanout, Levels: t.Levels}
+}
+
+// Plan returns the outline of a tree of n keys.
+func Plan[C simd.Code](n int, cfg Config) (layout.Outline, error) {
 	t, err := shape[C](n, cfg)
 	if err != nil {
-		return Outline{}, err
+		return layout.Outline{}, err
 	}
+	return t.outline(), nil
+}
+
+// outline returns what the tree's memory must be like.
+func (t *Tree[C]) outline() layout.Outline {
 	sizes := t.segments()
-	return Outline{Sizes: sizes, Slack: t.slack(sizes), Fanout: t.cfg.Fanout, Levels: t.Levels}, nil
+	return layout.Outline{Sizes: sizes, Slack: t.slack(sizes), Shape: t.Shape()}
 }
 
 // Open makes a tree of n keys over a block that holds one already, whose first
 // segments are as Plan has them; the tree is released with it. Nothing of it
-// is read: whatever the bytes are, no search leaves the block. Check says
+// is read: whatever the bytes are, no search leaves the block. Check reports
 // whether they are a tree.
 func Open[C simd.Code](n int, cfg Config, b *arena.Block) (*Tree[C], error) {
 	t, err := shape[C](n, cfg)
 	if err != nil {
 		return nil, err
 	}
-	for i, size := range t.segments() {
-		if got := len(b.Segment(i)); got != size {
-			return nil, fmt.Errorf("segment %d of a tree of %d keys has %d bytes, want %d", i, n, got, size)
-		}
+	plan := t.outline()
+	if err := plan.CheckSegments(b); err != nil {
+		return nil, err
 	}
 	t.point(b)
 	return t, nil
 }
 
-// Segments gives the memory of inner nodes, leaves and, if values have one,
+// Segments returns the memory of inner nodes, leaves and, if values have one,
 // their column.
 func (t *Tree[C]) Segments() [][]byte {
 	var out [][]byte

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // mapped writes segments to a file, each on a page of its own behind a first
@@ -142,8 +144,8 @@ func inside[C simd.Code](t *testing.T, tree *Tree[C], asked []C) {
 	for _, m := range simd.Methods() {
 		simd.RankBy(&tree.Tree, m, asked, places)
 		for _, r := range places {
-			if r < 0 || r > int(tree.Len) {
-				t.Fatalf("rank %d of %d", r, tree.Len)
+			if r < 0 || r > tree.Len() {
+				t.Fatalf("rank %d of %d", r, tree.Len())
 			}
 		}
 	}
@@ -152,12 +154,12 @@ func inside[C simd.Code](t *testing.T, tree *Tree[C], asked []C) {
 		if r < -1 || r >= room {
 			t.Fatalf("found at %d of %d", r, room)
 		}
-		if rank, _ := tree.Seek(asked[i]); rank < 0 || rank > int(tree.Len) {
-			t.Fatalf("rank %d of %d", rank, tree.Len)
+		if rank, _ := tree.Seek(asked[i]); rank < 0 || rank > tree.Len() {
+			t.Fatalf("rank %d of %d", rank, tree.Len())
 		}
 	}
 	if tree.cfg.Leaves == Pairs {
-		tree.GetPairs(asked, make([]C, len(asked)), nil)
+		Paired[C]{tree}.GetPairs(asked, make([]C, len(asked)), nil)
 	}
 }
 
@@ -191,5 +193,18 @@ func TestInnerLeftToAnother(t *testing.T) {
 	}
 	if arena.InUse() > before { // less, where trees of other tests are gone meanwhile
 		t.Errorf("%d bytes leaked", arena.InUse()-before)
+	}
+}
+
+// docs/format.md gives these numbers; a file that was written once must be
+// readable for ever.
+func TestFormats(t *testing.T) {
+	sections := []snapshot.Kind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}}
+	want := []*snapshot.Format{
+		{Number: 1, Name: "pairs", Version: 1, Sections: sections, Pairs: true},
+		{Number: 2, Name: "apart", Version: 1, Sections: sections},
+	}
+	if got := (Layout[uint32]{}).Formats(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

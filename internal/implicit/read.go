@@ -9,16 +9,14 @@ import (
 // Rank sets ranks[i] to the number of entries with a key below keys[i].
 func (t *Tree[C]) Rank(keys []C, ranks []int) { simd.Rank(&t.Tree, keys, ranks) }
 
-// Find sets ranks[i] to the place of the first entry with key keys[i], or -1.
+// Find sets ranks[i] to the number of the first entry with key keys[i], or -1.
 func (t *Tree[C]) Find(keys []C, ranks []int) { simd.Find(&t.Tree, keys, ranks) }
 
-// GetPairs looks keys up in a tree of Pairs; see simd.GetPairs.
-func (t *Tree[C]) GetPairs(keys, vals []C, found []bool) (hits int) {
-	return simd.GetPairs(&t.Tree, keys, vals, found)
-}
+// Len returns the number of entries.
+func (t *Tree[C]) Len() int { return int(t.Tree.Len) }
 
-// Seek gives the number of entries with a key below key, and whether the
-// entry at that place has just that key.
+// Seek returns the number of entries with a key below key, and reports
+// whether the entry there has just that key.
 func (t *Tree[C]) Seek(key C) (rank int, equal bool) { return simd.Seek(&t.Tree, key) }
 
 // PrefetchFrom names a column outside the tree whose value Find is to
@@ -27,29 +25,16 @@ func (t *Tree[C]) PrefetchFrom(vals unsafe.Pointer, size int) {
 	t.Vals, t.ValSize = vals, uint64(size)
 }
 
-// Memory gives the tree as it lies: inner nodes, leaves, and the column of
-// values if there is one, which starts at byte vals (0: there is none). A copy
-// of it is the same tree.
-func (t *Tree[C]) Memory() (all []byte, vals int) {
-	end := int(t.Leaves)*8 + t.leaves*simd.LineBytes
-	if t.hasColumn() {
-		vals = int(uintptr(t.Vals) - uintptr(t.Base))
-		end = vals + int(t.Len)*t.cfg.ValSize
-	}
-	all = t.block.Memory()
-	return all[:min(len(all), (end+4095)&^4095)], vals // a file may have more behind
-}
-
-// place gives the address of entry i's key.
+// place returns the address of entry i's key.
 func (t *Tree[C]) place(i int) unsafe.Pointer {
 	leaf, at := i>>t.LeafShift, i&(t.perLeaf()-1)
 	return unsafe.Add(t.leaf(leaf), at*keyBytes[C]())
 }
 
-// Key gives the key of entry i, 0 <= i < Len.
+// Key returns the key of entry i, 0 <= i < Len.
 func (t *Tree[C]) Key(i int) C { return *(*C)(t.place(i)) }
 
-// Val gives the address of entry i's value in the tree.
+// Val returns the address of entry i's value in the tree.
 func (t *Tree[C]) Val(i int) unsafe.Pointer {
 	if t.cfg.Leaves == Pairs {
 		return unsafe.Add(t.place(i), halfLine)

@@ -2,7 +2,7 @@ package implicit
 
 import "github.com/pando-index/pando/internal/simd"
 
-// Depth is the number of inner levels; level Depth is the leaves.
+// Depth returns the number of inner levels; level Depth is the leaves.
 func (t *Tree[C]) Depth() int { return t.Levels }
 
 // Descend takes queries from one level to another: places[i] becomes the place
@@ -27,9 +27,17 @@ func (t *Tree[C]) FindFrom(from int, keys []C, ranks []int) {
 	simd.Find(&part, keys, ranks)
 }
 
+// Paired is a tree of Pairs: values come out of the line of their key.
+type Paired[C simd.Code] struct{ *Tree[C] }
+
+// GetPairs looks keys up; see simd.GetPairs.
+func (t Paired[C]) GetPairs(keys, vals []C, found []bool) (hits int) {
+	return simd.GetPairs(&t.Tree.Tree, keys, vals, found)
+}
+
 // GetPairsFrom is GetPairs for queries that have come to level from, at the
 // places in vals.
-func (t *Tree[C]) GetPairsFrom(from int, keys, vals []C, found []bool) (hits int) {
+func (t Paired[C]) GetPairsFrom(from int, keys, vals []C, found []bool) (hits int) {
 	part := t.Part(from, t.Levels)
 	return simd.GetPairs(&part, keys, vals, found)
 }

@@ -34,11 +34,11 @@
 package implicit
 
 import (
-	"errors"
 	"fmt"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -84,14 +84,11 @@ const maxLeaves = 1 << 32
 // maxPairs32 keeps the place of a leaf of 32-bit pairs within simd.MaxPlace.
 const maxPairs32 = simd.MaxPlace / 10 * 8
 
-// PairsFit says whether leaves of pairs can hold n entries.
+// PairsFit reports whether leaves of pairs can hold n entries.
 func PairsFit[C simd.Code](n int) bool { return keyBytes[C]() == 8 || n <= maxPairs32 }
 
 // smallBlock is the size below which huge pages would be mostly empty.
 const smallBlock = 4 << 20
-
-// ErrTooLarge is the error for more keys than node numbers can tell apart.
-var ErrTooLarge = errors.New("too many keys for one tree")
 
 // Tree is an immutable tree over codes. It is safe for concurrent readers.
 type Tree[C simd.Code] struct {
@@ -106,7 +103,7 @@ type Tree[C simd.Code] struct {
 // lineWords is the size of a node in the words that places count.
 const lineWords = simd.LineBytes / 8
 
-// leaf gives the address of leaf x.
+// leaf returns the address of leaf x.
 func (t *Tree[C]) leaf(x int) unsafe.Pointer {
 	return unsafe.Add(t.Base, int(t.Leaves)*8+x*simd.LineBytes)
 }
@@ -139,12 +136,12 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 		}
 		perLeaf = slots / 2
 		if !PairsFit[C](n) {
-			return nil, fmt.Errorf("%w: %d pairs of 32 bits, the limit is %d", ErrTooLarge, n, maxPairs32)
+			return nil, fmt.Errorf("%w: %d pairs of 32 bits, the limit is %d", layout.ErrTooLarge, n, maxPairs32)
 		}
 	}
 	t := &Tree[C]{cfg: cfg, leaves: max(1, (n+perLeaf-1)/perLeaf)}
 	if t.leaves > maxLeaves {
-		return nil, fmt.Errorf("%w: %d keys, the limit is %d", ErrTooLarge, n, maxLeaves*perLeaf)
+		return nil, fmt.Errorf("%w: %d keys, the limit is %d", layout.ErrTooLarge, n, maxLeaves*perLeaf)
 	}
 	for nodes := t.leaves; nodes > 1 && cfg.Inner == 0; {
 		nodes = (nodes + cfg.Fanout - 1) / cfg.Fanout
@@ -156,7 +153,7 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 	}
 	t.Fanout = uint64(cfg.Fanout)
 	t.Distance = uint64(cfg.Distance)
-	t.Len = uint64(n)
+	t.Tree.Len = uint64(n)
 	for 1<<t.LeafShift < perLeaf {
 		t.LeafShift++
 	}
@@ -166,7 +163,7 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 	return t, nil
 }
 
-// segments gives the sizes of the block's segments.
+// segments returns the sizes of the block's segments.
 func (t *Tree[C]) segments() []int {
 	inner := t.cfg.Inner
 	for _, c := range t.counts {
@@ -174,7 +171,7 @@ func (t *Tree[C]) segments() []int {
 	}
 	sizes := []int{inner, t.leaves * simd.LineBytes}
 	if t.hasColumn() {
-		sizes = append(sizes, int(t.Len)*t.cfg.ValSize)
+		sizes = append(sizes, int(t.Tree.Len)*t.cfg.ValSize)
 	}
 	return sizes
 }
@@ -204,7 +201,7 @@ func (t *Tree[C]) pages(sizes []int) arena.Pages {
 	return t.cfg.Pages
 }
 
-// Need gives the bytes that a tree of n keys takes.
+// Need returns the bytes that a tree of n keys takes.
 func Need[C simd.Code](n int, cfg Config) (int64, error) {
 	t, err := shape[C](n, cfg)
 	if err != nil {
@@ -250,39 +247,30 @@ func (t *Tree[C]) point(b *arena.Block) {
 	}
 }
 
-// hasColumn says whether values lie in a segment of their own.
+// hasColumn reports whether values lie in a segment of their own.
 func (t *Tree[C]) hasColumn() bool { return t.cfg.Leaves == Apart && t.cfg.ValSize > 0 }
 
 // perLeaf is the number of keys in a leaf.
 func (t *Tree[C]) perLeaf() int { return 1 << t.LeafShift }
 
-// line gives node x of a level as keys.
+// line returns node x of a level as keys.
 func (t *Tree[C]) line(level, x int) []C {
 	at := unsafe.Add(t.Base, t.places[level]*8+x*simd.LineBytes)
 	return unsafe.Slice((*C)(at), simd.LineBytes/keyBytes[C]())
 }
 
-// Release gives the memory back. Readers that are on their way get nonsense,
+// Release returns the memory back. Readers that are on their way get nonsense,
 // but no fault; see arena.Block.
 func (t *Tree[C]) Release() { t.block.Release() }
 
-// Stats describes a tree.
-type Stats struct {
-	Leaves     Leaves
-	Fanout     int
-	Levels     int // inner levels
-	Pages      arena.Pages
-	InnerBytes int64
-	LeafBytes  int64
-	ValueBytes int64 // column of values, where they are apart
-	TotalBytes int64 // with the padding between segments
-}
+// Leaf returns how the leaves hold keys and values.
+func (t *Tree[C]) Leaf() Leaves { return t.cfg.Leaves }
 
 // Stats says how large the tree is and how it was built.
-func (t *Tree[C]) Stats() Stats {
-	s := Stats{
-		Leaves: t.cfg.Leaves, Fanout: t.cfg.Fanout, Levels: t.Levels, Pages: t.block.Pages(),
-		TotalBytes: t.block.Bytes(),
+func (t *Tree[C]) Stats() layout.Stats {
+	s := layout.Stats{Kind: layout.Apart, Fanout: t.cfg.Fanout, Levels: t.Levels, TotalBytes: t.block.Bytes()}
+	if t.cfg.Leaves == Pairs {
+		s.Kind = layout.Pairs
 	}
 	sizes := t.segments()
 	s.InnerBytes, s.LeafBytes = int64(sizes[0]), int64(sizes[1])

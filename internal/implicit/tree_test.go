@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -49,7 +50,7 @@ func build[C simd.Code](t testing.TB, keys []C, cfg Config) *Tree[C] {
 	for i := range vals {
 		vals[i] = value[C](i)
 	}
-	src := Source[C]{Len: len(keys), Codes: keys, Vals: unsafe.Pointer(&vals[0])}
+	src := layout.Source[C]{Len: len(keys), Codes: keys, Vals: unsafe.Pointer(&vals[0])}
 	if len(keys)%2 == 1 { // the other way in
 		src.Codes, src.Encode = nil, func(dst []C, lo int) { copy(dst, keys[lo:]) }
 	}
@@ -72,7 +73,7 @@ func sizes(perLeaf, fanout int) []int {
 	return out
 }
 
-// keySets gives key sets of size n that try to break something.
+// keySets returns key sets of size n that try to break something.
 func keySets[C simd.Code](n int, rng *rand.Rand) map[string][]C {
 	sets := map[string][]C{}
 	for _, name := range []string{"random", "all zero", "all maximum", "ends", "few distinct", "dense"} {
@@ -97,7 +98,7 @@ func keySets[C simd.Code](n int, rng *rand.Rand) map[string][]C {
 	return sets
 }
 
-// probes gives keys to ask for: hits, and misses before, between and after.
+// probes returns keys to ask for: hits, and misses before, between and after.
 func probes[C simd.Code](keys []C, rng *rand.Rand) []C {
 	out := []C{0, 1, ^C(0), ^C(0) - 1, ^C(0) / 2, ^C(0)/2 + 1}
 	for range 200 {
@@ -144,7 +145,7 @@ func compare[C simd.Code](tree *Tree[C], keys model[C], asked []C) error {
 	pairs := tree.cfg.Leaves == Pairs
 	hits := 0
 	if pairs {
-		hits = tree.GetPairs(asked, vals, found)
+		hits = Paired[C]{tree}.GetPairs(asked, vals, found)
 	}
 	for _, m := range simd.Methods() {
 		simd.RankBy(&tree.Tree, m, asked, ranks)
@@ -201,7 +202,7 @@ func compareEntries[C simd.Code](tree *Tree[C], keys []C) error {
 
 func TestBadConfigTakesNothing(t *testing.T) {
 	before := arena.InUse()
-	src := Source[uint64]{Len: 1000, Codes: make([]uint64, 1000)}
+	src := layout.Source[uint64]{Len: 1000, Codes: make([]uint64, 1000)}
 	for _, cfg := range []Config{{Fanout: 7}, {Fanout: 10}, {Leaves: Pairs, ValSize: 4}} {
 		if _, err := Build(src, cfg); err == nil {
 			t.Errorf("%+v: no error", cfg)
@@ -210,7 +211,7 @@ func TestBadConfigTakesNothing(t *testing.T) {
 	if _, err := Build(src, Config{Limit: 1000}); !errors.Is(err, arena.ErrLimit) {
 		t.Errorf("limit of 1000 bytes: %v", err)
 	}
-	if _, err := Need[uint64](1<<40, Config{}); !errors.Is(err, ErrTooLarge) {
+	if _, err := Need[uint64](1<<40, Config{}); !errors.Is(err, layout.ErrTooLarge) {
 		t.Errorf("2^40 keys: %v", err)
 	}
 	if arena.InUse() != before {

@@ -16,7 +16,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func benchEncode[K Key](b *testing.B) {
-	c := NewCodec[K, uint64]()
+	c := newCodec[K, uint64]()
 	r := seed.Rand(b)
 	keys := make([]K, 512)
 	for i := range keys {
@@ -44,7 +44,7 @@ func benchSlices[K interface {
 	int16 | int32 | int64 | uint64 | float32 | float64
 }, C Code](b *testing.B) {
 	const n = 1 << 20
-	c := NewCodec[K, C]()
+	c := newCodec[K, C]()
 	keys, codes := make([]K, n), make([]C, n)
 	for i := range keys {
 		keys[i] = c.Decode(c.Encode(0) + C(i)>>5) // an int16 has no more
@@ -66,7 +66,7 @@ func benchSlices[K interface {
 	b.Run("sorted", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			SortedKeys(c, keys, 1)
+			sortedKeys(c, keys, 1)
 		}
 		perKey(b, n)
 	})

@@ -7,7 +7,6 @@
 package order
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"unsafe"
@@ -32,117 +31,119 @@ const (
 	floating             // negative numbers turned over, the rest put above them
 )
 
-func kindOf[K Key]() kind {
-	switch reflect.TypeFor[K]().Kind() {
-	case reflect.String:
-		return none
-	case reflect.Float32, reflect.Float64:
-		return floating
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return signed
-	}
-	return unsigned
+// Type is a type of keys as far as codes depend on it: whoever holds a Type
+// needs no type parameter for the key.
+type Type struct {
+	kind kind
+	size uint8 // bytes of a key
 }
 
-// Width gives the bits of the code of a K: 32 or 64, and 0 for strings, which
-// have no fixed-width code.
-func Width[K Key]() int {
+// TypeOf returns the Type of K.
+func TypeOf[K Key]() Type {
 	var k K
+	t := Type{kind: unsigned, size: uint8(unsafe.Sizeof(k))}
+	switch reflect.TypeFor[K]().Kind() {
+	case reflect.String:
+		t.kind = none
+	case reflect.Float32, reflect.Float64:
+		t.kind = floating
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		t.kind = signed
+	}
+	return t
+}
+
+// Bits returns the width of the codes: 32 or 64, and 0 for strings, which have
+// no code of fixed width.
+func (t Type) Bits() int {
 	switch {
-	case kindOf[K]() == none:
+	case t.kind == none:
 		return 0
-	case unsafe.Sizeof(k) <= 4:
+	case t.size <= 4:
 		return 32
 	}
 	return 64
 }
 
-// Codec turns keys into codes and back. The zero Codec is of no use; make one
-// with NewCodec.
+// identity reports whether a key's bits already are its code, so that a slice
+// of keys can serve as a slice of codes.
+func (t Type) identity() bool { return t.kind == unsigned && t.size >= 4 }
+
+// flip returns the sign bit of a signed key, else 0.
+func (t Type) flip() uint64 {
+	if t.kind != signed {
+		return 0
+	}
+	return 1 << (t.size*8 - 1)
+}
+
+// Probe is one key without its type: the code of a number, or a string.
 //
 // Codes have the order and the equality of cmp.Compare on their keys: all NaNs
 // have one code, below that of negative infinity, and -0 has the code of 0.
 // Codes of types narrower than 32 bits use the low bits only.
-type Codec[K Key, C Code] struct {
-	flip C // the sign bit of a signed K
-	kind kind
+type Probe struct {
+	Code uint64
+	Text string
 }
 
-// NewCodec gives the codec of K. It panics if C does not have Width[K] bits.
-func NewCodec[K Key, C Code]() Codec[K, C] {
-	var k K
-	var c C
-	if int(unsafe.Sizeof(c))*8 != Width[K]() {
-		panic(fmt.Sprintf("order: a %T has no code of type %T", k, c))
-	}
-	codec := Codec[K, C]{kind: kindOf[K]()}
-	if codec.kind == signed {
-		codec.flip = 1 << (unsafe.Sizeof(k)*8 - 1)
-	}
-	return codec
-}
-
-// Identity reports whether a key's bits already are its code, so that a slice
-// of keys can serve as a slice of codes.
-func (c Codec[K, C]) Identity() bool {
-	var k K
-	var code C
-	return c.kind == unsigned && unsafe.Sizeof(k) == unsafe.Sizeof(code)
-}
-
-// Encode gives the code of k.
-func (c Codec[K, C]) Encode(k K) C {
-	if c.kind == floating {
-		return encodeFloat[K, C](k)
+// Encode returns k, which is of type t, as a Probe.
+func Encode[K Key](t Type, k K) (p Probe) {
+	at := unsafe.Pointer(&k)
+	if t.kind == none {
+		p.Text = *(*string)(at)
+		return p
 	}
 	// The compiler knows the size of K here and keeps one case.
-	switch p := unsafe.Pointer(&k); unsafe.Sizeof(k) {
+	switch unsafe.Sizeof(k) {
 	case 1:
-		return C(*(*uint8)(p)) ^ c.flip
+		p.Code = uint64(*(*uint8)(at))
 	case 2:
-		return C(*(*uint16)(p)) ^ c.flip
+		p.Code = uint64(*(*uint16)(at))
 	case 4:
-		return C(*(*uint32)(p)) ^ c.flip
-	default:
-		return C(*(*uint64)(p)) ^ c.flip
+		if t.kind == floating {
+			p.Code = uint64(encode32(*(*float32)(at)))
+			return p
+		}
+		p.Code = uint64(*(*uint32)(at))
+	case 8:
+		if t.kind == floating {
+			p.Code = encode64(*(*float64)(at))
+			return p
+		}
+		p.Code = *(*uint64)(at)
 	}
+	p.Code ^= t.flip()
+	return p
 }
 
-// Decode gives the key whose code is code: of all equal keys always the same,
-// 0 and never -0, and math.NaN's NaN. Bits that no key of the type uses are
-// left out of account, and floating-point codes that no key has are NaN.
-func (c Codec[K, C]) Decode(code C) (k K) {
-	if c.kind == floating {
-		return decodeFloat[K](code)
+// Decode returns the key of a Probe: of all equal keys always the same, 0 and
+// never -0, and math.NaN's NaN. Bits that no key of the type uses are ignored,
+// and floating-point codes that no key has are NaN.
+func Decode[K Key](t Type, p Probe) (k K) {
+	at := unsafe.Pointer(&k)
+	if t.kind == none {
+		*(*string)(at) = p.Text
+		return k
 	}
-	code ^= c.flip
-	switch p := unsafe.Pointer(&k); unsafe.Sizeof(k) {
+	code := p.Code ^ t.flip()
+	switch unsafe.Sizeof(k) {
 	case 1:
-		*(*uint8)(p) = uint8(code)
+		*(*uint8)(at) = uint8(code)
 	case 2:
-		*(*uint16)(p) = uint16(code)
+		*(*uint16)(at) = uint16(code)
 	case 4:
-		*(*uint32)(p) = uint32(code)
-	default:
-		*(*uint64)(p) = uint64(code)
-	}
-	return k
-}
-
-func encodeFloat[K Key, C Code](k K) C {
-	p := unsafe.Pointer(&k)
-	if unsafe.Sizeof(k) == 4 {
-		return C(encode32(*(*float32)(p)))
-	}
-	return C(encode64(*(*float64)(p)))
-}
-
-func decodeFloat[K Key, C Code](code C) (k K) {
-	p := unsafe.Pointer(&k)
-	if unsafe.Sizeof(k) == 4 {
-		*(*float32)(p) = decode32(uint32(code))
-	} else {
-		*(*float64)(p) = decode64(uint64(code))
+		if t.kind == floating {
+			*(*float32)(at) = decode32(uint32(code))
+		} else {
+			*(*uint32)(at) = uint32(code)
+		}
+	case 8:
+		if t.kind == floating {
+			*(*float64)(at) = decode64(code)
+		} else {
+			*(*uint64)(at) = code
+		}
 	}
 	return k
 }

@@ -60,7 +60,7 @@ func TestCodec(t *testing.T) {
 
 // testWord tests a type that is as wide as the platform has it.
 func testWord[K Key](t *testing.T) {
-	if Width[K]() == 32 {
+	if width[K]() == 32 {
 		testKey[K, uint32](t)
 	} else {
 		testKey[K, uint64](t)
@@ -69,7 +69,7 @@ func testWord[K Key](t *testing.T) {
 
 func testKey[K Key, C Code](t *testing.T) {
 	keys := sample[K](seed.Rand(t))
-	c := NewCodec[K, C]()
+	c := newCodec[K, C]()
 	for _, a := range keys {
 		for _, b := range keys {
 			if got, want := cmp.Compare(c.Encode(a), c.Encode(b)), cmp.Compare(a, b); got != want {
@@ -88,7 +88,7 @@ func testKey[K Key, C Code](t *testing.T) {
 }
 
 // testSlices holds EncodeSlice and DecodeSlice against Encode and Decode.
-func testSlices[K Key, C Code](t *testing.T, c Codec[K, C], keys []K) {
+func testSlices[K Key, C Code](t *testing.T, c codec[K, C], keys []K) {
 	const beyond = 0x5a
 	n := len(keys)
 	dst := make([]C, n+1)
@@ -213,7 +213,7 @@ func TestCodecIsExhaustiveForNarrowTypes(t *testing.T) {
 	checkNarrow[uint8](t)
 	checkNarrow[int16](t)
 	checkNarrow[uint16](t)
-	c := NewCodec[float32, uint32]()
+	c := newCodec[float32, uint32]()
 	for i := uint32(1); i < 1<<23; i += 1 + i%997 {
 		for _, b := range []uint32{0x7f800000 | i, 0xff800000 | i} {
 			if got := c.Encode(math.Float32frombits(b)); got != 0 {
@@ -224,7 +224,7 @@ func TestCodecIsExhaustiveForNarrowTypes(t *testing.T) {
 }
 
 func checkNarrow[K Key](t *testing.T) {
-	c := NewCodec[K, uint32]()
+	c := newCodec[K, uint32]()
 	var last K
 	for code := range uint32(1) << reflect.TypeFor[K]().Bits() {
 		k := c.Decode(code)
@@ -237,7 +237,7 @@ func checkNarrow[K Key](t *testing.T) {
 
 // Codes that no float has must decode, to NaN, and not to a second -0.
 func TestDecodeOfCodesWithoutKey(t *testing.T) {
-	c := NewCodec[float64, uint64]()
+	c := newCodec[float64, uint64]()
 	for _, code := range []uint64{0, 1, 1<<52 - 2, 0xfff<<52 + 1, math.MaxUint64} {
 		if got := math.Float64bits(c.Decode(code)); got != math.Float64bits(math.NaN()) {
 			t.Errorf("code %#x decodes to bits %#x", code, got)
@@ -251,10 +251,10 @@ func TestDecodeOfCodesWithoutKey(t *testing.T) {
 func TestWidth(t *testing.T) {
 	word := int(unsafe.Sizeof(uint(0))) * 8
 	for _, w := range []struct{ got, want int }{
-		{Width[int8](), 32}, {Width[int16](), 32}, {Width[int32](), 32}, {Width[int64](), 64},
-		{Width[uint8](), 32}, {Width[uint16](), 32}, {Width[uint32](), 32}, {Width[uint64](), 64},
-		{Width[float32](), 32}, {Width[float64](), 64}, {Width[string](), 0}, {Width[myString](), 0},
-		{Width[int](), word}, {Width[uint](), word}, {Width[uintptr](), word}, {Width[myFloat64](), 64},
+		{width[int8](), 32}, {width[int16](), 32}, {width[int32](), 32}, {width[int64](), 64},
+		{width[uint8](), 32}, {width[uint16](), 32}, {width[uint32](), 32}, {width[uint64](), 64},
+		{width[float32](), 32}, {width[float64](), 64}, {width[string](), 0}, {width[myString](), 0},
+		{width[int](), word}, {width[uint](), word}, {width[uintptr](), word}, {width[myFloat64](), 64},
 	} {
 		if w.got != w.want {
 			t.Errorf("width %d, want %d", w.got, w.want)
@@ -264,12 +264,12 @@ func TestWidth(t *testing.T) {
 
 func TestIdentity(t *testing.T) {
 	for _, i := range []struct{ got, want bool }{
-		{NewCodec[uint32, uint32]().Identity(), true},
-		{NewCodec[uint64, uint64]().Identity(), true},
-		{NewCodec[myUint64, uint64]().Identity(), true},
-		{NewCodec[uint16, uint32]().Identity(), false},
-		{NewCodec[int32, uint32]().Identity(), false},
-		{NewCodec[float64, uint64]().Identity(), false},
+		{newCodec[uint32, uint32]().Identity(), true},
+		{newCodec[uint64, uint64]().Identity(), true},
+		{newCodec[myUint64, uint64]().Identity(), true},
+		{newCodec[uint16, uint32]().Identity(), false},
+		{newCodec[int32, uint32]().Identity(), false},
+		{newCodec[float64, uint64]().Identity(), false},
 	} {
 		if i.got != i.want {
 			t.Errorf("identity %v, want %v", i.got, i.want)
@@ -277,11 +277,11 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-func TestNewCodecPanicsOnWrongWidth(t *testing.T) {
-	mustPanic(t, func() { NewCodec[int64, uint32]() })
-	mustPanic(t, func() { NewCodec[float32, uint64]() })
-	mustPanic(t, func() { NewCodec[string, uint64]() })
-	mustPanic(t, func() { NewCodec[myString, uint32]() })
+func TestCodesPanicOnWrongWidth(t *testing.T) {
+	mustPanic(t, func() { newCodec[int64, uint32]() })
+	mustPanic(t, func() { newCodec[float32, uint64]() })
+	mustPanic(t, func() { newCodec[string, uint64]() })
+	mustPanic(t, func() { newCodec[myString, uint32]() })
 }
 
 func mustPanic(t *testing.T, f func()) {
@@ -295,12 +295,12 @@ func mustPanic(t *testing.T, f func()) {
 }
 
 func TestCodecAllocatesNothing(t *testing.T) {
-	c := NewCodec[float64, uint64]()
+	c := newCodec[float64, uint64]()
 	keys, codes := make([]float64, 100), make([]uint64, 100)
 	if a := testing.AllocsPerRun(100, func() {
 		keys[1] = c.Decode(c.Encode(keys[0]) + 1)
 		c.DecodeSlice(keys, c.EncodeSlice(codes, keys))
-		SortedKeys(c, keys, 1)
+		sortedKeys(c, keys, 1)
 	}); a != 0 {
 		t.Errorf("%v allocations", a)
 	}
@@ -310,7 +310,7 @@ func FuzzFloatCodec(f *testing.F) {
 	for _, a := range specials() {
 		f.Add(math.Float64bits(a), math.Float64bits(1))
 	}
-	c64, c32 := NewCodec[float64, uint64](), NewCodec[float32, uint32]()
+	c64, c32 := newCodec[float64, uint64](), newCodec[float32, uint32]()
 	f.Fuzz(func(t *testing.T, p, q uint64) {
 		a, b := math.Float64frombits(p), math.Float64frombits(q)
 		fuzzPair(t, c64, a, b)
@@ -319,11 +319,34 @@ func FuzzFloatCodec(f *testing.F) {
 	})
 }
 
-func fuzzPair[K Key, C Code](t *testing.T, c Codec[K, C], a, b K) {
+func fuzzPair[K Key, C Code](t *testing.T, c codec[K, C], a, b K) {
 	if cmp.Compare(c.Encode(a), c.Encode(b)) != cmp.Compare(a, b) {
 		t.Errorf("codes %#x of %v and %#x of %v", c.Encode(a), a, c.Encode(b), b)
 	}
 	if cmp.Compare(c.Decode(c.Encode(a)), a) != 0 {
 		t.Errorf("%v came back as %v", a, c.Decode(c.Encode(a)))
 	}
+}
+
+// A string goes through a Probe as it is, and slices of Keys are those of Go.
+func TestStringsAndSpans(t *testing.T) {
+	words := []myString{"", "a", "\x00", "zz"}
+	k := KeysOf(words)
+	if k.Bits() != 0 || k.Raw() != nil || k.Len() != len(words) {
+		t.Errorf("%d strings have codes of %d bits", k.Len(), k.Bits())
+	}
+	for i, w := range words {
+		if got := Decode[myString](k.Type, Encode(k.Type, w)); got != w || k.Strings()[i] != string(w) {
+			t.Errorf("%q came back as %q", w, got)
+		}
+	}
+	numbers := []uint32{1, 2, 3, 4, 5}
+	part := KeysOf(numbers).Slice(2, 4)
+	if got := Codes[uint32](part, nil); len(got) != 2 || got[0] != 3 || got[1] != 4 || len(part.Raw()) != 8 {
+		t.Errorf("keys [2:4] are %v", got)
+	}
+	for _, span := range [][2]int{{-1, 1}, {3, 2}, {0, 6}} {
+		mustPanic(t, func() { KeysOf(numbers).Slice(span[0], span[1]) })
+	}
+	mustPanic(t, func() { KeysOf(numbers).Strings() })
 }

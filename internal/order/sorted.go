@@ -24,15 +24,15 @@ func Sorted[C Code](codes []C, workers int) bool {
 
 // SortedKeys reports what Sorted reports for the codes of keys, without a
 // slice to hold them all.
-func SortedKeys[K Key, C Code](c Codec[K, C], keys []K, workers int) bool {
-	if c.Identity() {
-		return Sorted(c.EncodeSlice(nil, keys), workers)
+func SortedKeys[C Code](k Keys, workers int) bool {
+	if k.identity() {
+		return Sorted(Codes[C](k, nil), workers)
 	}
-	if len(keys) <= checkPiece {
-		return risingKeys(c, keys)
+	if k.n <= checkPiece {
+		return risingKeys[C](k)
 	}
-	return allSorted(len(keys), workers, func(lo, hi int) bool {
-		return risingKeys(c, keys[lo:hi])
+	return allSorted(k.n, workers, func(lo, hi int) bool {
+		return risingKeys[C](k.Slice(lo, hi))
 	})
 }
 
@@ -63,16 +63,15 @@ func rising[C Code](codes []C) bool {
 	return true
 }
 
-func risingKeys[K Key, C Code](c Codec[K, C], keys []K) bool {
+func risingKeys[C Code](k Keys) bool {
 	var buf [512]C
 	var last C
-	for len(keys) > 0 {
-		codes := c.EncodeSlice(buf[:], keys[:min(len(buf), len(keys))])
+	for lo := 0; lo < k.n; lo += len(buf) {
+		codes := Codes(k.Slice(lo, min(lo+len(buf), k.n)), buf[:])
 		if codes[0] < last || !rising(codes) {
 			return false
 		}
 		last = codes[len(codes)-1]
-		keys = keys[len(codes):]
 	}
 	return true
 }

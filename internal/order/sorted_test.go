@@ -14,7 +14,7 @@ func TestSortedSeesEveryDescent(t *testing.T) {
 	const n = 3*checkPiece + 5
 	keys := make([]int64, n)
 	codes := make([]uint64, n)
-	c := NewCodec[int64, uint64]()
+	c := newCodec[int64, uint64]()
 	for i := range keys {
 		keys[i] = int64(i/2) - n/4
 	}
@@ -24,14 +24,14 @@ func TestSortedSeesEveryDescent(t *testing.T) {
 	}
 	for _, workers := range []int{1, 2, 8} {
 		c.EncodeSlice(codes, keys)
-		if !Sorted(codes, workers) || !SortedKeys(c, keys, workers) {
+		if !Sorted(codes, workers) || !sortedKeys(c, keys, workers) {
 			t.Fatalf("workers %d: sorted keys found unsorted", workers)
 		}
 		for _, i := range places {
 			old := keys[i]
 			keys[i] = keys[i-1] - 1
 			c.EncodeSlice(codes, keys)
-			if Sorted(codes, workers) || SortedKeys(c, keys, workers) {
+			if Sorted(codes, workers) || sortedKeys(c, keys, workers) {
 				t.Errorf("workers %d: descent at %d not seen", workers, i)
 			}
 			keys[i] = old
@@ -41,8 +41,8 @@ func TestSortedSeesEveryDescent(t *testing.T) {
 
 func TestSortedOfShortSlices(t *testing.T) {
 	r := seed.Rand(t)
-	c := NewCodec[float32, uint32]()
-	u := NewCodec[uint32, uint32]()
+	c := newCodec[float32, uint32]()
+	u := newCodec[uint32, uint32]()
 	for n := range 600 {
 		keys := make([]float32, n)
 		for i := range keys {
@@ -59,14 +59,14 @@ func TestSortedOfShortSlices(t *testing.T) {
 	}
 }
 
-func checkSorted[K Key, C Code](t *testing.T, c Codec[K, C], keys []K) {
+func checkSorted[K Key, C Code](t *testing.T, c codec[K, C], keys []K) {
 	t.Helper()
 	want := slices.IsSorted(keys)
 	codes := c.EncodeSlice(make([]C, len(keys)), keys)
 	if got := Sorted(codes, 2); got != want {
 		t.Errorf("Sorted of %d: %v, want %v", len(keys), got, want)
 	}
-	if got := SortedKeys(c, keys, 2); got != want {
+	if got := sortedKeys(c, keys, 2); got != want {
 		t.Errorf("SortedKeys of %d: %v, want %v", len(keys), got, want)
 	}
 }

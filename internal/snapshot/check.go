@@ -25,14 +25,12 @@ func (h *Header) check() error {
 		return bad("the header is damaged: %d entries in %d bytes", uint64(h.Entries), h.Size)
 	case h.ValSize > 0 && h.Entries > h.Size/int64(h.ValSize):
 		return bad("the header is damaged: %d values of %d bytes in %d bytes", h.Entries, h.ValSize, h.Size)
-	case !h.Layout.known():
-		return bad("the header is damaged: no layout has number %d", uint32(h.Layout))
-	case h.Version != h.Layout.version():
-		return bad("the header is damaged: layout %v in a file of version %d", h.Layout, h.Version)
-	case (h.PageLevels > 0) != (h.Layout == BlockedPairs || h.Layout == BlockedApart):
-		return bad("the header is damaged: layout %v with pages of %d levels", h.Layout, h.PageLevels)
-	case h.Layout.strings() != (h.KeyBits == 0) || h.KeyBits != 0 && h.KeyBits != 32 && h.KeyBits != 64:
-		return bad("the header is damaged: layout %v of keys of %d bits", h.Layout, h.KeyBits)
+	case h.Version != h.Format.Version:
+		return bad("the header is damaged: layout %v in a file of version %d", h.Format, h.Version)
+	case (h.PageLevels > 0) != h.Format.Paged:
+		return bad("the header is damaged: layout %v with pages of %d levels", h.Format, h.PageLevels)
+	case h.Format.Strings != (h.KeyBits == 0) || h.KeyBits != 0 && h.KeyBits != 32 && h.KeyBits != 64:
+		return bad("the header is damaged: layout %v of keys of %d bits", h.Format, h.KeyBits)
 	case h.ValSize > 0 && h.encoded():
 		return bad("the header is damaged: values by codec of %d bytes each", h.ValSize)
 	}
@@ -43,11 +41,11 @@ func (h *Header) check() error {
 	return h.checkTable()
 }
 
-// mostEntries is the most that a file of such a size can have: an entry takes
-// 4 bytes at least, but packed keys that are all equal only their page's row.
+// mostEntries returns the most that a file of such a size can have: an entry
+// takes 4 bytes, unless its format says otherwise.
 func (h *Header) mostEntries() int64 {
-	if h.Layout == Compressed {
-		return min(h.Size, maxSize/16) * 16
+	if most := h.Format.MostPerPage; most > 0 {
+		return min(h.Size/Page*most, maxSize)
 	}
 	return h.Size / 4
 }
@@ -62,15 +60,15 @@ func (h *Header) listed() []Kind {
 	return out
 }
 
-// kinds gives the sections that a file with such a header has.
+// kinds returns the sections that a file with such a header has.
 func (h *Header) kinds() []Kind {
-	kinds := h.Layout.Keys()
+	kinds := slices.Clone(h.Format.Sections)
 	switch {
 	case h.encoded():
 		return append(kinds, ValueOffsets, ValueBytes)
-	case h.Layout.pairs() || h.ValSize == 0:
+	case h.Format.Pairs || h.ValSize == 0:
 		return kinds
-	case !h.Layout.strings() && (h.ValSize == 4 || h.ValSize == 8):
+	case !h.Format.Strings && (h.ValSize == 4 || h.ValSize == 8):
 		return append(kinds, Column)
 	}
 	return append(kinds, Rows)
@@ -99,19 +97,19 @@ func (h *Header) checkTable() error {
 	return nil
 }
 
-// bytesOf gives the bytes that a section must have; -1 where this package
+// bytesOf returns the bytes that a section must have; -1 where this package
 // cannot know.
 func (h *Header) bytesOf(k Kind) int64 {
 	switch k {
 	case Column, Rows:
 		return h.Entries * int64(h.ValSize)
-	case KeyOffsets, ValueOffsets:
+	case ValueOffsets:
 		return 8 * (h.Entries + 1)
 	}
 	return -1
 }
 
-// Section gives the section of a kind, and false if there is none.
+// Section returns the section of a kind, and reports whether there is one.
 func (h *Header) Section(k Kind) (Section, bool) {
 	for _, s := range h.Sections {
 		if s.Kind == k {

@@ -8,7 +8,7 @@
 //
 // A file is read in two steps that do not trust it. Read takes the header: its
 // checksum, every field, and the file's real size must agree before anything
-// is given to the caller. Verify then reads all sections and compares their
+// is handed to the caller. Verify then reads all sections and compares their
 // checksums; an index that is mapped without it may hold any bytes in its
 // sections, but none outside them.
 package snapshot
@@ -73,83 +73,43 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Layout is how an index lies in its sections.
-type Layout uint32
-
-const (
-	Pairs        Layout = 1 // a tree whose leaves hold keys and values
-	Apart        Layout = 2 // a tree whose leaves hold keys
-	Text         Layout = 3 // sorted strings
-	BlockedPairs Layout = 4 // Pairs with inner nodes in pages
-	BlockedApart Layout = 5 // Apart with inner nodes in pages
-	Compressed   Layout = 6 // pages of packed keys under a tree
-	Words        Layout = 7 // sorted strings under pages of partial keys
-)
-
-var layoutNames = [...]string{"", "pairs", "apart", "text", "blocked-pairs", "blocked-apart", "compressed", "words"}
-
-func (l Layout) String() string {
-	if !l.known() {
-		return fmt.Sprintf("Layout(%d)", uint32(l))
-	}
-	return layoutNames[l]
+// Format is a way for keys to lie in a file. Whoever reads files says which
+// formats there are: this package knows sizes, versions and checksums, and
+// nothing of what the sections hold.
+type Format struct {
+	Number   uint32 // in the header
+	Name     string
+	Version  uint32 // the first version of the format of files that has it
+	Sections []Kind // those that hold the keys, in their order
+	Strings  bool   // keys are strings
+	Pairs    bool   // values lie beside their keys, in the same sections
+	Paged    bool   // the header says how many levels a page of inner nodes has
+	// MostPerPage is the most entries that a page of a file can hold, where that
+	// is more than one for each 4 bytes.
+	MostPerPage int64
 }
 
-func (l Layout) known() bool { return l >= Pairs && l <= Words }
-
-// version is the first version of the format that has the layout.
-func (l Layout) version() uint32 {
-	if l <= Text {
-		return 1
-	}
-	return 2
-}
-
-// Keys gives the sections that hold the keys, in their order.
-func (l Layout) Keys() []Kind {
-	switch l {
-	case Text:
-		return []Kind{KeyOffsets, KeyBytes}
-	case Compressed:
-		return []Kind{Inner, Leaves, PageTable, PackedKeys}
-	case Words:
-		return []Kind{Inner, Leaves, Directory, WordPages, KeyBytes}
-	}
-	return []Kind{Inner, Leaves}
-}
-
-// strings says whether keys are strings.
-func (l Layout) strings() bool { return l == Text || l == Words }
-
-// pairs says whether values lie beside their keys.
-func (l Layout) pairs() bool { return l == Pairs || l == BlockedPairs }
+func (f *Format) String() string { return f.Name }
 
 // Kind says what a section holds.
-type Kind uint32
+type Kind struct {
+	Number uint32
+	Name   string
+}
 
-const (
-	Inner        Kind = 1 // inner nodes of a tree
-	Leaves       Kind = 2 // leaves of a tree
-	Column       Kind = 3 // values of 4 or 8 bytes, in key order
-	Rows         Kind = 4 // values of any other size, or beside strings
-	KeyOffsets   Kind = 5 // where each string starts, and where the last ends
-	KeyBytes     Kind = 6 // the strings, one behind the other
-	ValueOffsets Kind = 7 // the same for values that a codec has written
-	ValueBytes   Kind = 8
-	PageTable    Kind = 9  // least key, place and width of each page of packed keys
-	PackedKeys   Kind = 10 // pages of packed keys
-	Directory    Kind = 11 // programs and links above pages of partial keys
-	WordPages    Kind = 12 // pages of partial keys
+// The sections that hold values.
+var (
+	Column       = Kind{3, "column"}        // values of 4 or 8 bytes, in key order
+	Rows         = Kind{4, "rows"}          // values of any other size, or beside strings
+	ValueOffsets = Kind{7, "value offsets"} // where each value begins that a codec has written, and where the last ends
+	ValueBytes   = Kind{8, "value bytes"}   // the values that a codec has written
 )
 
-var kindNames = [...]string{"", "inner", "leaves", "column", "rows", "key offsets", "key bytes", "value offsets", "value bytes",
-	"page table", "packed keys", "directory", "word pages"}
-
 func (k Kind) String() string {
-	if k == 0 || int(k) >= len(kindNames) {
-		return fmt.Sprintf("Kind(%d)", uint32(k))
+	if k.Name == "" {
+		return fmt.Sprintf("Kind(%d)", k.Number)
 	}
-	return kindNames[k]
+	return k.Name
 }
 
 // Section is a part of a file.
@@ -168,7 +128,7 @@ type Header struct {
 	Version uint32
 	Size    int64 // of the whole file
 	Entries int64
-	Layout  Layout
+	Format  *Format
 	KeyBits uint32 // of a key's code: 32 or 64, 0 for strings
 	ValSize uint32 // bytes of a value that is kept as it is; 0 for none and for values by codec
 	Fanout  uint32 // children of an inner node
@@ -198,14 +158,14 @@ func (n Newer) Error() string {
 
 func roundUp(n int64) int64 { return (n + Page - 1) / Page * Page }
 
-// encode gives the header's page.
+// encode returns the header's page.
 func (h *Header) encode() []byte {
 	page := make([]byte, Page)
 	le := binary.LittleEndian
 	copy(page, Magic)
 	le.PutUint32(page[atOrder:], orderMark)
 	le.PutUint32(page[atVersion:], h.Version)
-	le.PutUint32(page[atLayout:], uint32(h.Layout))
+	le.PutUint32(page[atLayout:], h.Format.Number)
 	le.PutUint64(page[atSize:], uint64(h.Size))
 	le.PutUint64(page[atEntries:], uint64(h.Entries))
 	le.PutUint32(page[atKeyBits:], h.KeyBits)
@@ -216,7 +176,7 @@ func (h *Header) encode() []byte {
 	le.PutUint32(page[atPage:], h.PageLevels)
 	for i, s := range h.Sections {
 		row := page[atTable+i*tableRow:]
-		le.PutUint32(row, uint32(s.Kind))
+		le.PutUint32(row, s.Kind.Number)
 		le.PutUint32(row[4:], s.Checksum)
 		le.PutUint64(row[8:], uint64(s.Offset))
 		le.PutUint64(row[16:], uint64(s.Bytes))
@@ -251,9 +211,9 @@ func takeText(from []byte) (string, bool) {
 	return string(from[2 : 2+n]), true
 }
 
-// Read reads and checks the header of a file of so many bytes. Its errors are
-// a Bad, a Newer, or what the system said.
-func Read(r io.ReaderAt, size int64) (*Header, error) {
+// Read reads and checks the header of a file of size bytes, which is in one of
+// the formats. Its errors are a Bad, a Newer, or what the system said.
+func Read(r io.ReaderAt, size int64, formats []*Format) (*Header, error) {
 	if !littleEndian {
 		return nil, errOrder
 	}
@@ -269,7 +229,7 @@ func Read(r io.ReaderAt, size int64) (*Header, error) {
 	case n < Page:
 		return nil, bad("cut short: %d bytes, the header alone has %d", n, Page)
 	}
-	h, err := decode(page)
+	h, err := decode(page, formats)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +243,7 @@ func Read(r io.ReaderAt, size int64) (*Header, error) {
 }
 
 // decode turns a page into a header that is right in itself.
-func decode(page []byte) (*Header, error) {
+func decode(page []byte, formats []*Format) (*Header, error) {
 	le := binary.LittleEndian
 	if mark := le.Uint32(page[atOrder:]); mark == 0x04030201 {
 		return nil, Bad("written in big-endian byte order; save it again with Pando, which writes little-endian everywhere")
@@ -300,7 +260,10 @@ func decode(page []byte) (*Header, error) {
 	case h.Version == 0:
 		return nil, Bad("the header is damaged: version 0")
 	}
-	h.Layout = Layout(le.Uint32(page[atLayout:]))
+	number := le.Uint32(page[atLayout:])
+	if h.Format = find(formats, number); h.Format == nil {
+		return nil, bad("the header is damaged: no layout has number %d", number)
+	}
 	h.Size = int64(le.Uint64(page[atSize:]))
 	h.Entries = int64(le.Uint64(page[atEntries:]))
 	h.KeyBits = le.Uint32(page[atKeyBits:])
@@ -327,6 +290,27 @@ func decode(page []byte) (*Header, error) {
 	return h, nil
 }
 
+// find returns the format of a number, or nil.
+func find(formats []*Format, number uint32) *Format {
+	for _, f := range formats {
+		if f.Number == number {
+			return f
+		}
+	}
+	return nil
+}
+
+// kindOf returns the section kind of a number, without a name where the format
+// has none such.
+func (f *Format) kindOf(number uint32) Kind {
+	for _, k := range append([]Kind{Column, Rows, ValueOffsets, ValueBytes}, f.Sections...) {
+		if k.Number == number {
+			return k
+		}
+	}
+	return Kind{Number: number}
+}
+
 // takeTable reads the section table.
 func (h *Header) takeTable(page []byte) error {
 	le := binary.LittleEndian
@@ -337,7 +321,7 @@ func (h *Header) takeTable(page []byte) error {
 	for i := range int(n) {
 		row := page[atTable+i*tableRow:]
 		h.Sections = append(h.Sections, Section{
-			Kind:     Kind(le.Uint32(row)),
+			Kind:     h.Format.kindOf(le.Uint32(row)),
 			Checksum: le.Uint32(row[4:]),
 			Offset:   int64(le.Uint64(row[8:])),
 			Bytes:    int64(le.Uint64(row[16:])),

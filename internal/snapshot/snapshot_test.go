@@ -12,12 +12,37 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// example gives a header and parts of a file with four sections.
+// Formats as layouts have them: of every kind one at least.
+var (
+	inner      = Kind{1, "inner"}
+	leaves     = Kind{2, "leaves"}
+	keyOffsets = Kind{5, "key offsets"}
+	keyBytes   = Kind{6, "key bytes"}
+	pageTable  = Kind{9, "page table"}
+	packedKeys = Kind{10, "packed keys"}
+	directory  = Kind{11, "directory"}
+	wordPages  = Kind{12, "word pages"}
+
+	apart      = &Format{Number: 2, Name: "apart", Version: 1, Sections: []Kind{inner, leaves}}
+	compressed = &Format{Number: 6, Name: "compressed", Version: 2, Sections: []Kind{inner, leaves, pageTable, packedKeys}, MostPerPage: 16 * Page}
+
+	formats = []*Format{
+		{Number: 1, Name: "pairs", Version: 1, Sections: []Kind{inner, leaves}, Pairs: true},
+		apart,
+		{Number: 3, Name: "text", Version: 1, Sections: []Kind{keyOffsets, keyBytes}, Strings: true},
+		{Number: 4, Name: "blocked-pairs", Version: 2, Sections: []Kind{inner, leaves}, Pairs: true, Paged: true},
+		{Number: 5, Name: "blocked-apart", Version: 2, Sections: []Kind{inner, leaves}, Paged: true},
+		compressed,
+		{Number: 7, Name: "words", Version: 2, Sections: []Kind{inner, leaves, directory, wordPages, keyBytes}, Strings: true},
+	}
+)
+
+// example returns a header and parts of a file with four sections.
 func example() (Header, []Part) {
 	offsets := make([]byte, 8*4)
-	h := Header{Entries: 3, Layout: Apart, KeyBits: 64, Fanout: 9, Key: "uint64", Value: Encoded + "string"}
+	h := Header{Entries: 3, Format: apart, KeyBits: 64, Fanout: 9, Key: "uint64", Value: Encoded + "string"}
 	return h, []Part{
-		Memory(Inner, nil), Memory(Leaves, bytes.Repeat([]byte{1}, 64)),
+		Memory(inner, nil), Memory(leaves, bytes.Repeat([]byte{1}, 64)),
 		Memory(ValueOffsets, offsets), Memory(ValueBytes, bytes.Repeat([]byte("value"), 2000)),
 	}
 }
@@ -32,7 +57,9 @@ func written(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-func read(data []byte) (*Header, error) { return Read(bytes.NewReader(data), int64(len(data))) }
+func read(data []byte) (*Header, error) {
+	return Read(bytes.NewReader(data), int64(len(data)), formats)
+}
 
 func TestReadWhatWasWritten(t *testing.T) {
 	data := written(t)
@@ -56,38 +83,60 @@ func TestReadWhatWasWritten(t *testing.T) {
 	}
 }
 
-// A file has the first version that knows its layout, and the sections that the
-// layout has.
-func TestVersionsOfLayouts(t *testing.T) {
-	for layout, version := range map[Layout]uint32{
-		Pairs: 1, Apart: 1, Text: 1, BlockedPairs: 2, BlockedApart: 2, Compressed: 2, Words: 2,
-	} {
-		h := Header{Layout: layout, KeyBits: 32, Key: "uint32", Value: "none"}
-		if layout.strings() {
-			h.KeyBits, h.Key = 0, "string"
-		}
-		if layout == BlockedPairs || layout == BlockedApart {
-			h.PageLevels = 12
-		}
-		var parts []Part
-		for _, k := range layout.Keys() {
-			parts = append(parts, Memory(k, make([]byte, 8)))
-		}
+// emptyOf returns a header and parts of a file in a format, without entries.
+func emptyOf(f *Format) (Header, []Part) {
+	h := Header{Format: f, KeyBits: 32, Key: "uint32", Value: "none"}
+	if f.Strings {
+		h.KeyBits, h.Key = 0, "string"
+	}
+	if f.Paged {
+		h.PageLevels = 12
+	}
+	var parts []Part
+	for _, k := range f.Sections {
+		parts = append(parts, Memory(k, make([]byte, 8)))
+	}
+	return h, parts
+}
+
+// A file has the version of its format, and the sections that the format has.
+func TestVersionsOfFormats(t *testing.T) {
+	for _, f := range formats {
+		h, parts := emptyOf(f)
 		var b bytes.Buffer
 		if _, err := Write(&b, h, parts); err != nil {
-			t.Fatalf("%v: %v", layout, err)
+			t.Fatalf("%v: %v", f, err)
 		}
 		got, err := read(b.Bytes())
 		if err != nil {
-			t.Fatalf("%v: %v", layout, err)
+			t.Fatalf("%v: %v", f, err)
 		}
-		if got.Version != version || got.Layout != layout || got.PageLevels != h.PageLevels || len(got.Sections) != len(parts) {
-			t.Errorf("%v: %+v", layout, got)
+		if got.Version != f.Version || got.Format != f || got.PageLevels != h.PageLevels || len(got.Sections) != len(parts) {
+			t.Errorf("%v: %+v", f, got)
 		}
 		for i, s := range got.Sections {
 			if s.Kind.String() == "" || s.Kind != parts[i].Kind {
-				t.Errorf("%v: section %d is %v", layout, i, s.Kind)
+				t.Errorf("%v: section %d is %v", f, i, s.Kind)
 			}
+		}
+	}
+}
+
+// A format may say how many entries a page holds; else they take 4 bytes each.
+func TestMostEntries(t *testing.T) {
+	for _, f := range []*Format{apart, compressed} {
+		h, parts := emptyOf(f)
+		pages := int64(1 + len(parts))
+		h.Entries = pages * Page / 4
+		if f.MostPerPage > 0 {
+			h.Entries = pages * f.MostPerPage
+		}
+		if _, err := Write(io.Discard, h, parts); err != nil {
+			t.Errorf("%v: %v", f, err)
+		}
+		h.Entries++
+		if _, err := Write(io.Discard, h, parts); err == nil || !strings.Contains(err.Error(), "entries") {
+			t.Errorf("%v: %d entries in %d pages: %v", f, h.Entries, pages, err)
 		}
 	}
 }
@@ -140,6 +189,7 @@ func TestReadErrors(t *testing.T) {
 		"pages":         {func(d []byte) []byte { d[60] = 9; Seal(d); return d }, "pages of 9 levels"},
 		"entries":       {func(d []byte) []byte { d[39] = 0x80; Seal(d); return d }, "entries"},
 		"sections":      {func(d []byte) []byte { d[56] = 9; Seal(d); return d }, "9 sections"},
+		"section":       {func(d []byte) []byte { d[64] = 9; Seal(d); return d }, "the sections [Kind(9) leaves"},
 	} {
 		_, err := read(c.change(written(t)))
 		if err == nil || !strings.Contains(err.Error(), c.says) {
@@ -187,7 +237,7 @@ func TestAcceptedHeadersAreInside(t *testing.T) {
 			binary.LittleEndian.PutUint64(data[at:], x)
 		}
 		Seal(data)
-		h, err := decode(data)
+		h, err := decode(data, formats)
 		if err != nil {
 			continue
 		}

@@ -31,7 +31,7 @@ const chunk = 256 << 10
 
 // Write writes a file to w, front to back. The sections are those of parts,
 // in their order; what h says of version, sizes and sections is set here. It
-// gives the bytes written.
+// returns the number of bytes written.
 func Write(w io.Writer, h Header, parts []Part) (int64, error) {
 	if !littleEndian {
 		return 0, errOrder
@@ -39,7 +39,7 @@ func Write(w io.Writer, h Header, parts []Part) (int64, error) {
 	if len(h.Key) > MaxKey || len(h.Value) > MaxValue {
 		return 0, fmt.Errorf("the description of a type is too long: %d and %d bytes", len(h.Key), len(h.Value))
 	}
-	h.Version, h.Size, h.Sections = h.Layout.version(), Page, nil
+	h.Version, h.Size, h.Sections = h.Format.Version, Page, nil
 	for _, p := range parts {
 		m := meter{to: io.Discard}
 		if err := p.Write(&m); err != nil {

@@ -96,10 +96,6 @@ const NotFound = math.MaxUint32
 
 // Set is kernels, loaded on a device.
 type Set struct {
-	// MaxBlocks bounds the blocks of a search, 0 for none: to see what a smaller
-	// GPU would do.
-	MaxBlocks int
-
 	modules []device.Module
 	kernels map[string]device.Kernel
 }
@@ -151,7 +147,7 @@ type Params struct {
 	blocked blockedParams
 	packed  packedParams
 	gather  gatherParams
-	text    textParams
+	words   wordsParams
 }
 
 // searchParams are the arguments of a search in an implicit tree.
@@ -187,11 +183,7 @@ func (s *Set) launch(st device.Stream, name string, p *Params, t *Tree, keys dev
 // start runs a kernel that takes queries in rounds: it may have fewer threads
 // than queries.
 func (s *Set) start(st device.Stream, name string, n int, args []byte) error {
-	grid := gridOf(n)
-	if s.MaxBlocks > 0 {
-		grid.Blocks = min(grid.Blocks, s.MaxBlocks)
-	}
-	return st.Launch(s.kernels[name], grid, args)
+	return st.Launch(s.kernels[name], gridOf(n), args)
 }
 
 // argsOf gives arguments as they lie.

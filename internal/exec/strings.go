@@ -1,0 +1,171 @@
+package exec
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/par"
+)
+
+// StringBatch is strings to look for: Keys, or, where Offsets is not nil, one
+// behind the other as Arrow has them: string i has the bytes of Data from
+// Offsets[i] to Offsets[i+1].
+type StringBatch struct {
+	Keys    []string
+	Data    []byte
+	Offsets []int32
+}
+
+// Len returns the number of strings.
+func (b *StringBatch) Len() int {
+	if b.Offsets == nil {
+		return len(b.Keys)
+	}
+	return len(b.Offsets) - 1
+}
+
+// at returns string i where it lies.
+func (b *StringBatch) at(i int) string {
+	if b.Offsets == nil {
+		return b.Keys[i]
+	}
+	part := b.Data[b.Offsets[i]:b.Offsets[i+1]]
+	return unsafe.String(unsafe.SliceData(part), len(part))
+}
+
+// span returns strings [lo, hi) where they lie, in dst or in Keys.
+func (b *StringBatch) span(lo, hi int, dst []string) []string {
+	if b.Offsets == nil {
+		return b.Keys[lo:hi]
+	}
+	dst = dst[:hi-lo]
+	for i := range dst {
+		dst[i] = b.at(lo + i)
+	}
+	return dst
+}
+
+// stringPiece is the most strings that a worker takes at a time.
+const stringPiece = 512
+
+// Strings runs batches of strings on the CPU's cores. It is safe for concurrent
+// use and allocates nothing in steady state.
+type Strings struct {
+	tree    layout.StringTree
+	workers int
+	jobs    sync.Pool // *stringJob
+	spaces  sync.Pool // *stringSpace
+}
+
+// NewStrings makes a schedule of workers goroutines over a tree of strings.
+func NewStrings(tree layout.StringTree, workers int) *Strings {
+	e := &Strings{tree: tree, workers: workers}
+	e.jobs.New = func() any { return &stringJob{cpu: e} }
+	e.spaces.New = func() any { return new(stringSpace) }
+	return e
+}
+
+// stringSpace is room for a piece, kept for the next.
+type stringSpace struct {
+	keys  [stringPiece]string
+	ranks [stringPiece]int
+	next  []byte // of following strings
+	// Queries that a device has left to the CPU.
+	left  [stringPiece]int
+	loose [stringPiece]int
+	sent  [stringPiece]string
+}
+
+// give keeps a space for the next piece, and nothing of the caller's strings.
+func (e *Strings) give(s *stringSpace) {
+	clear(s.keys[:])
+	clear(s.sent[:])
+	e.spaces.Put(s)
+}
+
+// following sets keys to the strings that come next: of all that are above a
+// key, the least is the key and a zero byte. They last until the next call.
+func (s *stringSpace) following(dst, keys []string) []string {
+	total := len(keys)
+	for _, k := range keys {
+		total += len(k)
+	}
+	if cap(s.next) < total {
+		s.next = make([]byte, 0, 2*total)
+	}
+	all := s.next[:0]
+	for i, k := range keys {
+		from := len(all)
+		all = append(append(all, k...), 0)
+		dst[i] = unsafe.String(&all[from], len(all)-from)
+	}
+	s.next = all
+	return dst[:len(keys)]
+}
+
+// stringQueries is what is asked.
+type stringQueries struct {
+	ask   question
+	keys  StringBatch
+	ranks []int
+	sink  Sink
+}
+
+// stringJob is a batch under way on the CPU, cut into pieces.
+type stringJob struct {
+	stringQueries
+	cpu  *Strings
+	hits atomic.Int64
+}
+
+// Rank sets ranks[i] to the number of strings below keys[i].
+func (e *Strings) Rank(keys StringBatch, ranks []int) {
+	e.run(stringQueries{ask: rank, keys: keys, ranks: ranks})
+}
+
+// RankAfter sets ranks[i] to the number of strings up to keys[i].
+func (e *Strings) RankAfter(keys StringBatch, ranks []int) {
+	e.run(stringQueries{ask: rankAfter, keys: keys, ranks: ranks})
+}
+
+// FindEach looks strings up and hands what it finds to sink.
+func (e *Strings) FindEach(keys StringBatch, sink Sink) (hits int) {
+	return e.run(stringQueries{ask: findEach, keys: keys, sink: sink})
+}
+
+func (e *Strings) run(what stringQueries) (hits int) {
+	j := e.jobs.Get().(*stringJob)
+	j.stringQueries = what
+	j.hits.Store(0)
+	par.Run(e.workers, (what.keys.Len()+stringPiece-1)/stringPiece, j)
+	hits = int(j.hits.Load())
+	j.stringQueries = stringQueries{} // the caller's slices are not ours to keep
+	e.jobs.Put(j)
+	return hits
+}
+
+// Do answers one piece.
+func (j *stringJob) Do(piece int) {
+	lo := piece * stringPiece
+	j.hits.Add(int64(j.cpu.answer(&j.stringQueries, lo, min(lo+stringPiece, j.keys.Len()))))
+}
+
+// answer answers queries [lo, hi), at most stringPiece of them.
+func (e *Strings) answer(b *stringQueries, lo, hi int) (hits int) {
+	s := e.spaces.Get().(*stringSpace)
+	keys := b.keys.span(lo, hi, s.keys[:])
+	switch b.ask {
+	case rank:
+		e.tree.Rank(keys, b.ranks[lo:hi])
+	case rankAfter:
+		e.tree.Rank(s.following(s.sent[:], keys), b.ranks[lo:hi])
+	case findEach:
+		ranks := s.ranks[:hi-lo]
+		e.tree.Find(keys, ranks)
+		hits = b.sink.Take(lo, ranks)
+	}
+	e.give(s)
+	return hits
+}

@@ -1,0 +1,470 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/flow"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/par"
+)
+
+// StringsGPU runs batches of strings on a GPU that holds a copy of the tree.
+// Strings travel to it packed, a bucket at a time:
+//
+//	offsets, u32: n+1 │ bytes of all strings, one behind the other
+//
+// What the GPU cannot do, for whatever reason, the CPU does.
+type StringsGPU struct {
+	*Strings
+	attached[stringBucket]
+	settle  layout.StringsOnDevice
+	image   layout.StringImage
+	held    int64
+	strings bool      // the device holds them, too
+	jobs    sync.Pool // *stringSearch
+	forget  runtime.Cleanup
+}
+
+// A bucket of strings has so many at most, and so many bytes per string on
+// average. Strings longer than longestString stay with the CPU, as few as there
+// are of them.
+const (
+	maxStrings    = 64 << 10
+	minStrings    = 4 << 10
+	stringBytes   = 64
+	longestString = 1 << 10
+)
+
+// stringBucket is strings under way on a GPU.
+type stringBucket struct {
+	lo, hi int
+	bytes  int
+	starts [maxStrings / stringPiece]int // where the bytes of each piece begin
+	params kernel.Params
+}
+
+// Bytes that a bucket of n strings takes in a slot.
+func stringsIn(n int) int  { return 4*(n+1) + n*stringBytes }
+func stringsOut(n int) int { return 4 * n }
+
+// StringsNeed returns the device memory for a tree of strings: all of it, or
+// without the strings themselves.
+func StringsNeed(im *layout.StringImage, withStrings bool) (need int64) {
+	for _, p := range im.Parts {
+		need += int64(len(p))
+	}
+	if withStrings {
+		need += int64(len(im.Strings))
+	}
+	return need + flow.MaxSlots*int64(stringsIn(maxStrings)+stringsOut(maxStrings))
+}
+
+// NewStringsGPU copies the tree of cpu to a GPU, its strings too where there is
+// room within free bytes and they are not to be left on the host. The device is
+// the schedule's from then on, also if there is an error.
+func NewStringsGPU(cpu *Strings, dev device.Device, free int64, leaveStrings bool) (*StringsGPU, error) {
+	g := &StringsGPU{Strings: cpu}
+	g.jobs.New = func() any { return &stringSearch{gpu: g} }
+	g.attach(dev, func(device.Stream) {})
+	if err := g.prepare(free, leaveStrings); err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	g.forget = runtime.AddCleanup(g, func(d device.Device) { d.Close() }, dev)
+	return g, nil
+}
+
+func (g *StringsGPU) prepare(free int64, leaveStrings bool) (err error) {
+	can := false
+	if g.settle, can = g.tree.(layout.StringsOnDevice); !can {
+		return errors.New("exec: a layout of strings that a GPU cannot hold")
+	}
+	if g.image, err = g.settle.StringImage(); err != nil {
+		return err
+	}
+	g.strings = !leaveStrings && StringsNeed(&g.image, true) <= free
+	if need := StringsNeed(&g.image, g.strings); need > free {
+		return fmt.Errorf("%w: needs %d bytes, %d are free", device.ErrOutOfMemory, need, free)
+	}
+	if g.set, err = kernel.LoadOnly(g.dev, g.image.Resident.Kernels()); err != nil {
+		return err
+	}
+	if g.Serial, err = g.dev.NewStream(); err != nil {
+		return err
+	}
+	return g.upload()
+}
+
+// upload copies the tree.
+func (g *StringsGPU) upload() error {
+	parts := make([]device.Ptr, len(g.image.Parts))
+	for i, part := range g.image.Parts {
+		if err := g.put(&parts[i], part); err != nil {
+			return err
+		}
+	}
+	var at device.Ptr
+	if g.strings {
+		if err := g.put(&at, g.image.Strings); err != nil {
+			return err
+		}
+	}
+	return g.image.Resident.Place(parts, at, longestString)
+}
+
+// put copies a part.
+func (g *StringsGPU) put(at *device.Ptr, part []byte) (err error) {
+	if len(part) == 0 {
+		return nil
+	}
+	if *at, err = g.dev.Alloc(len(part)); err != nil {
+		return err
+	}
+	g.held += int64(len(part))
+	return g.copyIn(*at, part)
+}
+
+// Held returns the bytes of the tree that the device has, and reports whether
+// the strings themselves are among them.
+func (g *StringsGPU) Held() (bytes int64, strings bool) { return g.held, g.strings }
+
+// Rank sets ranks[i] to the number of strings below keys[i].
+func (g *StringsGPU) Rank(keys StringBatch, ranks []int) {
+	g.run(stringQueries{ask: rank, keys: keys, ranks: ranks})
+}
+
+// RankAfter sets ranks[i] to the number of strings up to keys[i].
+func (g *StringsGPU) RankAfter(keys StringBatch, ranks []int) {
+	g.run(stringQueries{ask: rankAfter, keys: keys, ranks: ranks})
+}
+
+// FindEach looks strings up and hands what it finds to sink.
+func (g *StringsGPU) FindEach(keys StringBatch, sink Sink) (hits int) {
+	return g.run(stringQueries{ask: findEach, keys: keys, sink: sink})
+}
+
+func (g *StringsGPU) run(what stringQueries) (hits int) {
+	n := what.keys.Len()
+	if n == 0 {
+		return 0
+	}
+	if g.given() {
+		return g.Strings.run(what)
+	}
+	j := g.jobs.Get().(*stringSearch)
+	j.begin(what, n)
+	j.flow.Run(&g.Schedule, j, flow.Batch{
+		Workers: min(max(n/stringPiece, 1), g.workers), Overlap: flow.DoubleBuffered,
+		In: stringsIn(j.bucket), Out: stringsOut(j.bucket),
+	})
+	hits = int(j.hits.Load())
+	j.stringQueries = stringQueries{} // the caller's slices are not ours to keep
+	g.jobs.Put(j)
+	return hits
+}
+
+// stringSearch is a batch of strings under way on CPU and GPU.
+type stringSearch struct {
+	stringQueries
+	gpu    *StringsGPU
+	flow   flow.Flow[stringBucket]
+	next   int // first query that is in no bucket yet,
+	last   int // and the last: what is behind is the CPU's
+	bucket int
+	packed bool // strings are copied as they lie, one behind the other,
+	direct bool // and the GPU reads them where they are
+	hits   atomic.Int64
+}
+
+// begin makes a search ready for a batch of n strings.
+func (j *stringSearch) begin(what stringQueries, n int) {
+	j.stringQueries, j.next, j.last = what, 0, n
+	j.hits.Store(0)
+	j.bucket = min(max(roundUp(n, flow.MaxFlight)/flow.MaxFlight, minStrings), maxStrings)
+	j.packed = what.keys.Offsets != nil && what.ask != rankAfter
+	j.direct = j.packed && device.Shared(what.keys.Data) && device.Shared(arena.Bytes(what.keys.Offsets))
+}
+
+// Cut takes as many strings as fit, one at least.
+func (j *stringSearch) Cut(s *flow.Slot[stringBucket]) (pieces int, ok bool) {
+	if j.next >= j.last {
+		return 0, false
+	}
+	b := &s.Bucket
+	b.lo, b.hi = j.next, min(j.next+j.bucket, j.last)
+	if j.packed {
+		j.cutPacked(b)
+	} else {
+		j.cutStrings(b)
+	}
+	j.next = b.hi
+	s.Queries = b.hi - b.lo
+	if j.direct {
+		return 0, true
+	}
+	return j.pieces(b), true
+}
+
+// cutPacked ends a bucket where its bytes are too many.
+func (j *stringSearch) cutPacked(b *stringBucket) {
+	offsets := j.keys.Offsets
+	from, most := int(offsets[b.lo]), j.bucket*stringBytes
+	if int(offsets[b.hi])-from > most {
+		b.hi = b.lo + sort.Search(b.hi-b.lo, func(i int) bool { return int(offsets[b.lo+i+1])-from > most })
+	}
+	b.bytes = int(offsets[b.hi]) - from
+	if b.hi == b.lo { // a single string that is too long: the CPU's
+		b.hi, b.bytes = b.lo+1, 0
+	}
+}
+
+// cutStrings measures strings, and notes where those of each piece will begin.
+// Of strings that are too long nothing is packed.
+func (j *stringSearch) cutStrings(b *stringBucket) {
+	at, most := 0, j.bucket*stringBytes
+	for i := b.lo; i < b.hi; i++ {
+		if (i-b.lo)%stringPiece == 0 {
+			b.starts[(i-b.lo)/stringPiece] = at
+		}
+		n := j.packs(j.keys.at(i))
+		if at+n > most {
+			b.hi = i
+			break
+		}
+		at += n
+	}
+	b.bytes = at
+}
+
+// packs returns the bytes that a string takes in a bucket. To rank what comes
+// next is to rank the string and a zero byte.
+func (j *stringSearch) packs(key string) int {
+	switch {
+	case len(key) > longestString:
+		return 0
+	case j.ask == rankAfter:
+		return len(key) + 1
+	}
+	return len(key)
+}
+
+func (j *stringSearch) pieces(b *stringBucket) int {
+	return (b.hi - b.lo + stringPiece - 1) / stringPiece
+}
+
+// span returns the queries of a piece, within their bucket.
+func (b *stringBucket) span(piece int) (lo, hi int) {
+	return piece * stringPiece, min((piece+1)*stringPiece, b.hi-b.lo)
+}
+
+// Fill packs the strings of a piece.
+func (j *stringSearch) Fill(s *flow.Slot[stringBucket], piece int) {
+	b := &s.Bucket
+	lo, hi := b.span(piece)
+	n := b.hi - b.lo
+	offsets, bytes := arena.As[uint32](s.In[:4*(n+1)]), s.In[4*(n+1):]
+	if j.packed {
+		end := hi
+		if hi == n {
+			end++ // where the last one ends
+		}
+		if b.bytes == 0 { // nothing but empty strings, or one that is too long
+			clear(offsets[lo:end])
+			return
+		}
+		from := j.keys.Offsets[b.lo:]
+		copy(arena.As[int32](s.In)[lo:end], from[lo:end])
+		copy(bytes[from[lo]-from[0]:], j.keys.Data[from[lo]:from[hi]])
+		return
+	}
+	at := b.starts[piece]
+	for i := lo; i < hi; i++ {
+		offsets[i] = uint32(at)
+		key := j.keys.at(b.lo + i)
+		if size := j.packs(key); size > 0 {
+			if copy(bytes[at:], key) < size {
+				bytes[at+size-1] = 0
+			}
+			at += size
+		}
+	}
+	if hi == n {
+		offsets[n] = uint32(at)
+	}
+}
+
+// Send copies strings in, lets the GPU search, and copies results out.
+func (j *stringSearch) Send(s *flow.Slot[stringBucket], st device.Stream) error {
+	b := &s.Bucket
+	n := b.hi - b.lo
+	head := 4 * (n + 1)
+	keys := s.DevIn + device.Ptr(head)
+	if j.direct && b.bytes > 0 {
+		from := j.keys.Offsets[b.lo]
+		if err := st.CopyIn(s.DevIn, arena.Bytes(j.keys.Offsets[b.lo:b.hi+1])); err != nil {
+			return err
+		}
+		if err := st.CopyIn(keys, j.keys.Data[from:int(from)+b.bytes]); err != nil {
+			return err
+		}
+	} else {
+		if j.direct {
+			clear(s.In[:head])
+		}
+		if err := st.CopyIn(s.DevIn, s.In[:head+b.bytes]); err != nil {
+			return err
+		}
+	}
+	if j.packed && b.bytes > 0 { // offsets count from the first string of the batch
+		keys -= device.Ptr(j.keys.Offsets[b.lo])
+	}
+	g := j.gpu
+	if err := g.image.Resident.Search(g.set, st, &b.params, keys, s.DevIn, n, s.DevOut); err != nil {
+		return err
+	}
+	return st.CopyOut(s.Out[:4*n], s.DevOut)
+}
+
+// Ends returns the number of pieces that a bucket is finished in.
+func (j *stringSearch) Ends(s *flow.Slot[stringBucket]) int { return j.pieces(&s.Bucket) }
+
+// Finish turns the GPU's results into ranks. Where they are not sure, the CPU
+// goes on.
+func (j *stringSearch) Finish(s *flow.Slot[stringBucket], piece int) {
+	b := &s.Bucket
+	lo, hi := b.span(piece)
+	if s.Err != nil {
+		j.Answer(b.lo+lo, b.lo+hi)
+		return
+	}
+	room := j.gpu.spaces.Get().(*stringSpace)
+	ranks := room.ranks[:hi-lo]
+	if j.ask != findEach {
+		ranks = j.ranks[b.lo+lo : b.lo+hi]
+	}
+	j.settle(room, arena.As[uint32](s.Out)[lo:hi], b.lo+lo, ranks)
+	if j.ask == findEach {
+		if f, ok := j.sink.(Fetcher); ok {
+			f.Fetch(ranks)
+		}
+		j.hits.Add(int64(j.sink.Take(b.lo+lo, ranks)))
+	}
+	j.gpu.give(room)
+}
+
+// settle sets the ranks of queries from first on from what the GPU knows.
+func (j *stringSearch) settle(room *stringSpace, known []uint32, first int, ranks []int) {
+	left, sent, loose := room.left[:0], room.sent[:0], room.loose[:0]
+	find := j.ask == findEach
+	sure := find && !j.gpu.settle.Loose()
+	for i, v := range known {
+		at := int(v &^ (kernel.WordsEqual | kernel.WordsUnsure))
+		key := j.keys.at(first + i)
+		long := len(key) > longestString
+		switch {
+		case v&kernel.WordsEqual != 0 && !long:
+			ranks[i] = at
+		case sure && v&kernel.WordsUnsure == 0 && !long:
+			ranks[i] = -1
+		default:
+			if long { // what the GPU looked for is not what was asked
+				at = -1
+			}
+			left, sent, loose = append(left, i), append(sent, key), append(loose, at)
+		}
+	}
+	if j.ask == rankAfter {
+		sent = room.following(sent, sent)
+	}
+	j.confirm(sent, loose)
+	for i, q := range left {
+		ranks[q] = loose[i]
+	}
+}
+
+// confirm has the CPU go on from where the GPU has come to. Searches that the
+// GPU did not begin, at -1, are the CPU's from the start.
+func (j *stringSearch) confirm(keys []string, ranks []int) {
+	g, find := j.gpu, j.ask == findEach
+	for len(keys) > 0 {
+		n, begun := 0, ranks[0] >= 0
+		for n < len(keys) && ranks[n] >= 0 == begun {
+			n++
+		}
+		switch some, at := keys[:n], ranks[:n]; {
+		case begun && find:
+			g.settle.Confirm(some, at)
+		case begun:
+			g.settle.ConfirmRank(some, at)
+		case find:
+			g.tree.Find(some, at)
+		default:
+			g.tree.Rank(some, at)
+		}
+		keys, ranks = keys[n:], ranks[n:]
+	}
+}
+
+// Done keeps nothing: a bucket has none of the caller's slices.
+func (j *stringSearch) Done(*flow.Slot[stringBucket]) {}
+
+// Rest lets the CPU answer all that was not cut yet.
+func (j *stringSearch) Rest() {
+	first, n := j.next, j.last-j.next
+	par.Run(j.gpu.workers, (n+stringPiece-1)/stringPiece, par.Func(func(p int) {
+		lo := first + p*stringPiece
+		j.Answer(lo, min(lo+stringPiece, j.last))
+	}))
+	j.next = j.last
+}
+
+// Spare returns some of the last queries while there is more than a bucket
+// left, where strings are compared on the CPU anyway. A GPU that does all of it
+// waits for strings to be packed.
+func (j *stringSearch) Spare() (lo, hi int, ok bool) {
+	if j.gpu.strings || j.last-j.next < j.bucket+stringPiece {
+		return 0, 0, false
+	}
+	hi = j.last
+	j.last -= stringPiece
+	return j.last, hi, true
+}
+
+// Answer answers queries on the CPU.
+func (j *stringSearch) Answer(lo, hi int) {
+	j.hits.Add(int64(j.gpu.Strings.answer(&j.stringQueries, lo, hi)))
+}
+
+// Crossover returns the least batch, a power of two, from which on the GPU
+// answers faster than the CPU alone; 0 if there is none up to all of sample.
+func (g *StringsGPU) Crossover(sample []string) (least int) {
+	sink := new(dropped)
+	for n := len(sample); n >= 1<<10; n /= 2 {
+		part := StringBatch{Keys: sample[:n]}
+		here := BestOf(func() { g.Strings.FindEach(part, sink) })
+		there := BestOf(func() { g.FindEach(part, sink) })
+		if there >= here || g.given() {
+			break
+		}
+		least = n
+	}
+	return least
+}
+
+// dropped is a sink for measurements.
+type dropped struct{}
+
+func (*dropped) Take(int, []int) int { return 0 }
+
+// Close frees what the schedule holds on the device. Batches under way go on on
+// the CPU.
+func (g *StringsGPU) Close() error {
+	return g.close(func() { g.forget.Stop() })
+}

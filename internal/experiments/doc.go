@@ -1,0 +1,9 @@
+// Package experiments is code that only measurements need: steps on the way to
+// what the product does, and ways that it does not go. It is for bench, and
+// nothing else may import it.
+//
+//	fast.go      the optimisations of the FAST paper one by one (figure 6)
+//	sorted.go    batches that are sorted before they are answered (figure 11)
+//	predict.go   the cost model of the HB+-tree paper (section 5.4)
+//	throttle.go  a GPU that runs few blocks at a time (figure 18)
+package experiments

@@ -1,0 +1,169 @@
+package flow
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/invariant"
+)
+
+// Slot is what one bucket needs while it is under way. It is sized in bytes:
+// what they are is the Work's.
+type Slot[B any] struct {
+	Bucket  B
+	In, Out []byte // page-locked
+	DevIn   device.Ptr
+	DevOut  device.Ptr
+	Err     error // what went wrong when it was sent, or on the device
+	times
+
+	stream             device.Stream
+	used               device.Stream
+	pieces, next, left int // of the step it is in: all, not yet begun, not yet done
+}
+
+// times is when a bucket went through its steps.
+type times struct {
+	Queries     int             // in the bucket
+	marks       [4]device.Event // sent, copied in, searched, copied out
+	begun, sent time.Time
+	gone, back  time.Time
+	busy        atomic.Int64 // ns of all workers together, where that is timed
+}
+
+// MaxSlots lets two batches run at full flight; more share.
+const MaxSlots = 2 * MaxFlight
+
+// Pool is the slots of a schedule: a few, shared by all batches under way.
+type Pool[B any] struct {
+	dev    device.Device
+	favor  func(device.Stream) // what a new stream is told
+	free   chan *Slot[B]
+	closed chan struct{}
+	mu     sync.Mutex
+	made   int
+}
+
+// Init makes a pool of slots on a device. favor is called for each new stream.
+func (p *Pool[B]) Init(d device.Device, favor func(device.Stream)) {
+	p.favor = favor
+	p.dev, p.free, p.closed = d, make(chan *Slot[B], MaxSlots), make(chan struct{})
+}
+
+// take returns a slot with room for a bucket, made now if there may be one
+// more. It returns nil where the pool is closed, or none is free and wait is
+// false.
+func (p *Pool[B]) take(wait bool, in, out int) (*Slot[B], error) {
+	select {
+	case <-p.closed:
+		return nil, nil
+	case s := <-p.free:
+		return p.grown(s, in, out)
+	default:
+	}
+	if p.mayMake() {
+		return p.grown(new(Slot[B]), in, out)
+	}
+	if !wait {
+		return nil, nil
+	}
+	select {
+	case <-p.closed:
+		return nil, nil
+	case s := <-p.free:
+		return p.grown(s, in, out)
+	}
+}
+
+func (p *Pool[B]) mayMake() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made == MaxSlots {
+		return false
+	}
+	p.made++
+	return true
+}
+
+// grown makes sure that a slot has what it needs. On an error it goes back as
+// it is: what is there stays the device's to free.
+func (p *Pool[B]) grown(s *Slot[B], in, out int) (*Slot[B], error) {
+	if s.stream != nil && len(s.In) >= in && len(s.Out) >= out {
+		return s, nil
+	}
+	fresh := s.stream == nil
+	if err := s.grow(p.dev, in, out); err != nil {
+		p.free <- s
+		return nil, err
+	}
+	if fresh {
+		p.favor(s.stream)
+	}
+	return s, nil
+}
+
+// put gives a slot back.
+func (p *Pool[B]) put(s *Slot[B]) {
+	if invariant.On {
+		invariant.Check(len(p.free) < MaxSlots, "more than %d slots come back", MaxSlots)
+	}
+	p.free <- s
+}
+
+// Close waits for all slots, and lets no more be taken.
+func (p *Pool[B]) Close() {
+	close(p.closed)
+	p.mu.Lock()
+	made := p.made
+	p.made = MaxSlots
+	p.mu.Unlock()
+	for range made {
+		<-p.free
+	}
+}
+
+// grow gives a slot its stream and events, and room for more bytes.
+func (s *Slot[B]) grow(d device.Device, in, out int) (err error) {
+	if s.stream == nil {
+		if s.stream, err = d.NewStream(); err != nil {
+			return err
+		}
+	}
+	for i := range s.marks {
+		if s.marks[i] == nil {
+			if s.marks[i], err = d.NewEvent(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := resize(d, &s.In, &s.DevIn, in); err != nil {
+		return err
+	}
+	return resize(d, &s.Out, &s.DevOut, out)
+}
+
+// resize replaces a buffer, on host and device, by a larger one.
+func resize(d device.Device, host *[]byte, dev *device.Ptr, bytes int) (err error) {
+	if len(*host) >= bytes && *dev != 0 {
+		return nil
+	}
+	if *host != nil {
+		if err := d.HostFree(*host); err != nil {
+			return err
+		}
+		*host = nil
+	}
+	if *dev != 0 {
+		if err := d.Free(*dev); err != nil {
+			return err
+		}
+		*dev = 0
+	}
+	if *host, err = d.HostAlloc(bytes); err != nil {
+		return err
+	}
+	*dev, err = d.Alloc(bytes)
+	return err
+}

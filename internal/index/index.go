@@ -1,0 +1,179 @@
+// Package index is what an index is made of: an engine for numbers, one for
+// strings, values, a device to run on, a file to lie in. Package pando is its
+// face and knows key types; here keys are order.Keys and order.Probe, so that
+// everything is compiled once, or once per value type, and not once per pair of
+// types.
+//
+// table.go names all layouts, and is the only place that does.
+package index
+
+import (
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+)
+
+// Config says how an index is built and where it runs.
+type Config struct {
+	Device   Device
+	Workers  int           // most goroutines; 0 for one per core
+	Limit    int64         // most bytes to take; 0 for no limit
+	Pages    arena.Pages   // which memory goes on huge pages
+	Layout   layout.Kind   // layout.Auto for the best
+	Room     int64         // most bytes of device memory; 0 for all that is free
+	Response time.Duration // how long a query may wait for others; 0 for no bound
+	Verified bool          // a file is checked whole before it is opened
+}
+
+// engine answers for one family of key types. Entries are told apart by their
+// number in key order, their rank.
+type engine interface {
+	Seek(key order.Probe) (rank int, equal bool) // entries below key; whether the one there has it
+	After(key order.Probe) int                   // entries up to key
+	Key(i int) order.Probe
+	CopyKeys(lo int, keys order.Keys) // sets keys to those of the entries from lo on
+	Rank(keys order.Keys, ranks []int)
+	RankAfter(keys order.Keys, ranks []int)
+	FindEach(keys order.Keys, sink exec.Sink) (hits int)
+
+	body() layout.Body
+	attach(Config) (Device, string, error) // where batches run, and why
+	report(*Stats)                         // what changes while an index is in use
+	release() error
+}
+
+// keeper is an engine whose layout holds the values, too.
+type keeper interface {
+	layout.Valued
+	// GetValues looks keys up: vals is the memory of the results. found may be
+	// nil.
+	GetValues(keys order.Keys, vals []byte, found []bool) (hits int)
+	// CopyRuns copies runs of entries where that is not the CPU's work: run i
+	// begins with entry first[i] and goes to offsets[i] and on. onCPU copies
+	// entries [lo, hi) of the result. It returns false if all of it is the CPU's
+	// work.
+	CopyRuns(first, offsets []int, keys order.Keys, vals []byte, onCPU func(lo, hi int)) bool
+}
+
+// Index is keys and their values, to be read: all that an index holds until it
+// is closed.
+type Index[V any] struct {
+	engine
+	values  Values[V]
+	keeper  keeper // nil where values are kept elsewhere
+	n       int
+	workers int
+	key     KeyType
+	codec   *Codec[V]
+	stats   Stats
+	scratch sync.Pool // *[]int
+}
+
+// Build makes an index of keys and their values, in any order. vals is nil
+// where a V takes no memory.
+func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Codec[V]) (*Index[V], error) {
+	ix := &Index[V]{n: keys.Len(), workers: par.Workers(cfg.Workers), key: key, codec: codec}
+	built, err := build(keys, values{at: unsafe.Pointer(unsafe.SliceData(vals)), kept: inlineSize[V](), size: int(sizeOf[V]())}, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer built.order.release()
+	ix.use(built.engine)
+	if ix.keeper == nil {
+		if err := ix.values.gather(vals, ix.n, &built.order); err != nil {
+			ix.release()
+			return nil, err
+		}
+		ix.values.fetchedBy(ix.body())
+	}
+	ix.describe(cfg)
+	if err := ix.run(cfg); err != nil {
+		ix.Release()
+		return nil, err
+	}
+	return ix, nil
+}
+
+// use makes an engine the index's own.
+func (ix *Index[V]) use(e engine) {
+	ix.engine = e
+	if inlineSize[V]() > 0 {
+		ix.keeper, _ = e.(keeper)
+	}
+}
+
+// run decides where batches run.
+func (ix *Index[V]) run(cfg Config) (err error) {
+	ix.stats.Device, ix.stats.Reason, err = ix.attach(cfg)
+	return err
+}
+
+// Len returns the number of entries.
+func (ix *Index[V]) Len() int { return ix.n }
+
+// Val returns the value of entry i.
+func (ix *Index[V]) Val(i int) V {
+	if ix.keeper != nil {
+		return *(*V)(ix.keeper.Val(i))
+	}
+	return ix.values.at(i)
+}
+
+// Get returns the value of the first entry equal to key, and reports whether
+// there is one.
+func (ix *Index[V]) Get(key order.Probe) (v V, found bool) {
+	i, found := ix.Seek(key)
+	if found && i < ix.n { // always, unless the index is being closed
+		v = ix.Val(i)
+	}
+	return v, found
+}
+
+// GetBatch sets vals[i] to the value of the first entry equal to keys[i], or to
+// zero, and found[i], where found is not nil, to whether there is one. It
+// returns the number of keys found.
+func (ix *Index[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int) {
+	if ix.keeper != nil {
+		return ix.keeper.GetValues(keys, arena.Bytes(vals), found)
+	}
+	s := ix.values.sink(ix.n, vals, found)
+	hits = ix.FindEach(keys, s)
+	ix.values.done(s)
+	return hits
+}
+
+// GetPacked is GetBatch for strings that lie one behind the other: string i has
+// the bytes of data from offsets[i] to offsets[i+1].
+func (ix *Index[V]) GetPacked(data []byte, offsets []int32, vals []V, found []bool) (hits int) {
+	s := ix.values.sink(ix.n, vals, found)
+	hits = ix.engine.(*texts).findEach(exec.StringBatch{Data: data, Offsets: offsets}, s)
+	ix.values.done(s)
+	return hits
+}
+
+// CopyOut sets keys and vals to those of the entries from lo on.
+func (ix *Index[V]) CopyOut(lo int, keys order.Keys, vals []V) {
+	ix.CopyKeys(lo, keys)
+	if ix.keeper != nil {
+		ix.keeper.CopyVals(arena.Bytes(vals), lo)
+		return
+	}
+	ix.values.copyOut(vals, lo)
+}
+
+// Prefix returns the entries [lo, hi) whose key begins with p. Keys must be
+// strings.
+func (ix *Index[V]) Prefix(p string) (lo, hi int) { return ix.engine.(*texts).prefix(p) }
+
+// Release gives everything back.
+func (ix *Index[V]) Release() error {
+	err := ix.release()
+	ix.values.release()
+	return err
+}

@@ -1,0 +1,207 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// onGPU is the GPU's part of an engine for numbers.
+type onGPU[C order.Code] struct {
+	gpu      *exec.GPU[C] // nil where there is none
+	least    int          // batches from this size on go to the GPU
+	onDevice int64        // bytes that the GPU holds
+	copies   bool         // the GPU copies runs of entries
+}
+
+// takes reports whether a batch of n keys goes to the GPU.
+func (g *onGPU[C]) takes(n int) bool { return g.gpu != nil && n >= g.least }
+
+// attach puts a copy of the index, or of its upper levels, on a GPU if that is
+// asked for, or if it is left open and pays. It returns where batches run, and
+// why.
+func (e *numbers[C]) attach(c Config) (Device, string, error) {
+	return e.attachWith(c, nil)
+}
+
+// attach does the same for an index whose values are in the tree: the GPU may
+// copy them, too.
+func (e *withValues[C]) attach(c Config) (Device, string, error) {
+	return e.attachWith(c, e.copiesFaster)
+}
+
+func (e *numbers[C]) attachWith(c Config, copiesFaster func() bool) (Device, string, error) {
+	asked := c.Device
+	switch {
+	case asked.Kind == CPU:
+		return asked, reasonAsked, nil
+	case asked.Kind == Auto && e.n < autoEntries:
+		return onCPU, reasonSmall, nil
+	}
+	tree, can := e.tree.(layout.OnDevice)
+	if !can {
+		return onCPU, "this layout is searched on the CPU", nil
+	}
+	if err := e.copyTo(asked, tree.Image(), c.Room); err != nil {
+		return withoutGPU(asked, err)
+	}
+	e.copies = copiesFaster != nil && e.gpu.CopiesEntries() && (!PreferCPU || copiesFaster())
+	return e.settle(asked)
+}
+
+// copyTo opens a GPU and copies the tree there: all of it if it fits, unless a
+// hybrid is asked for; else as many upper levels as fit.
+func (e *numbers[C]) copyTo(asked Device, image layout.Image, room int64) error {
+	dev, free, err := openWithin(asked.Ordinal, room)
+	if err != nil {
+		return err
+	}
+	whole := exec.Whole(&image)
+	keep := whole
+	if asked.Kind == Hybrid || keep.Need(&image) > free {
+		keep = exec.Inner(&image, free)
+	}
+	if keep.Need(&image) > free || keep.Last == 0 && image.Depth() > 0 {
+		err := fmt.Errorf("%w: needs %d bytes, %d are free for it", device.ErrOutOfMemory, whole.Need(&image), free)
+		return errors.Join(err, dev.Close())
+	}
+	e.gpu, err = exec.NewGPU(e.cpu, dev, image, keep)
+	if err == nil {
+		e.onDevice = keep.Size(&image)
+	}
+	return err
+}
+
+// settle measures how CPU and GPU work best together, and from which batch
+// size on: always where the work is shared, and where Auto has to choose.
+func (e *numbers[C]) settle(asked Device) (Device, string, error) {
+	if asked.Kind == GPU && e.gpu.Whole() {
+		return asked, reasonAsked, nil
+	}
+	sample := e.sample()
+	if _, err := e.gpu.Balance(sample); err != nil {
+		return e.leaveOut("GPU failed: " + err.Error())
+	}
+	if PreferCPU {
+		if e.least = e.gpu.Crossover(sample); e.least == 0 {
+			return e.leaveOut(reasonMeasured)
+		}
+	}
+	if e.gpu.Whole() {
+		return Device{GPU, asked.Ordinal}, "", nil // report says why
+	}
+	return Device{Hybrid, asked.Ordinal}, "", nil
+}
+
+// leaveOut gives the GPU back.
+func (e *numbers[C]) leaveOut(why string) (Device, string, error) {
+	gpu := e.gpu
+	e.onGPU = onGPU[C]{}
+	return leaveOut(gpu, why)
+}
+
+// sample returns keys of the index at random.
+func (e *numbers[C]) sample() order.Keys {
+	if e.n == 0 {
+		return order.MakeKeys(e.key, 0)
+	}
+	ranks := spread(min(SampleKeys, 4*e.n), e.n)
+	codes := make([]C, len(ranks))
+	for i, r := range ranks {
+		codes[i] = e.tree.Key(r)
+	}
+	keys := order.MakeKeys(e.key, len(codes))
+	order.SetKeys(keys, codes)
+	return keys
+}
+
+// copiesFaster compares how long GPU and CPU take to copy runs of entries. The
+// GPU must be faster by a quarter: its way has one copy more, through memory
+// that a sample finds in the cache.
+func (e *withValues[C]) copiesFaster() bool {
+	const runs, entries = 4 << 10, 64
+	if e.n < entries {
+		return false
+	}
+	first, offsets := make([]int, runs), make([]int, runs+1)
+	for i := range first {
+		first[i], offsets[i+1] = i*7919%(e.n-entries+1), (i+1)*entries
+	}
+	keys, vals := order.MakeKeys(e.key, runs*entries), make([]byte, runs*entries*e.valSize)
+	copyOut := func(lo int, keys order.Keys, at int) {
+		e.CopyKeys(lo, keys)
+		e.CopyVals(vals[at*e.valSize:(at+keys.Len())*e.valSize], lo)
+	}
+	there := exec.BestOf(func() {
+		e.gpu.Entries(first, offsets, keys, vals, func(lo, hi int) { copyPart(first, offsets, keys, lo, hi, copyOut) })
+	})
+	here := exec.BestOf(func() { copyAll(e.cpu.Workers(), first, offsets, keys, e.Prefetch, copyOut) })
+	return there*5/4 < here
+}
+
+// CopyRuns copies entries on a GPU that holds them.
+func (e *withValues[C]) CopyRuns(first, offsets []int, keys order.Keys, vals []byte, onCPU func(lo, hi int)) bool {
+	n := keys.Len()
+	if !e.copies || !e.takes(n) || n == 0 {
+		return false
+	}
+	e.gpu.Entries(first, offsets, keys, vals, onCPU)
+	return true
+}
+
+// report adds to Stats what changes while an index is in use.
+func (e *numbers[C]) report(s *Stats) {
+	if e.gpu == nil {
+		return
+	}
+	s.DeviceBytes = e.onDevice
+	if err := e.gpu.Down(); err != nil {
+		s.Device, s.Reason, s.DeviceBytes = onCPU, "GPU failed: "+err.Error(), 0
+		return
+	}
+	if s.Reason == "" {
+		s.Reason = e.explain()
+	}
+}
+
+// explain says in words how a batch runs.
+func (e *numbers[C]) explain() string {
+	keep, plan := e.gpu.Keeps(), e.gpu.Plan()
+	where, inner := "the whole index fits into the GPU's memory", 0
+	if !e.gpu.Whole() {
+		inner = e.tree.(layout.Stepped[C]).Depth()
+		where = fmt.Sprintf("the GPU holds %d of %d inner levels", keep.Last, inner)
+	}
+	who := "it answers"
+	shared := !e.gpu.Whole()
+	switch {
+	case shared && plan.Upper == 0 && plan.Share == 0:
+		who = "it takes those, the CPU the rest"
+	case shared:
+		who = fmt.Sprintf("the CPU takes the first %.1f of them and what is below the last", float64(plan.Upper)+plan.Share)
+	case plan.Upper > 0 || plan.Share > 0:
+		who = fmt.Sprintf("the CPU takes the first %.1f levels, the GPU the rest", float64(plan.Upper)+plan.Share)
+	}
+	return where + "; " + who + fromSize(e.least)
+}
+
+// fromSize says from which batch size on a GPU is used.
+func fromSize(least int) string {
+	if least == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; measured: faster than the CPU alone for batches of %d keys and more", least)
+}
+
+func (e *numbers[C]) release() error {
+	var err error
+	if e.gpu != nil {
+		err = e.gpu.Close()
+	}
+	e.tree.Release()
+	return err
+}

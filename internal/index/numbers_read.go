@@ -1,0 +1,134 @@
+package index
+
+import (
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+func (e *numbers[C]) body() layout.Body { return e.tree }
+
+func (e *numbers[C]) Seek(key order.Probe) (rank int, equal bool) { return e.tree.Seek(C(key.Code)) }
+
+func (e *numbers[C]) After(key order.Probe) int {
+	next := C(key.Code) + 1
+	if next == 0 { // nothing is above the greatest code
+		return e.n
+	}
+	rank, _ := e.tree.Seek(next)
+	return rank
+}
+
+func (e *numbers[C]) Key(i int) order.Probe { return order.Probe{Code: uint64(e.tree.Key(i))} }
+
+// Prefetch asks for the keys of n entries from lo on.
+func (e *numbers[C]) Prefetch(lo, n int) { e.tree.Prefetch(lo, n) }
+
+// window is the number of codes that are decoded at a time.
+const window = 64
+
+func (e *numbers[C]) CopyKeys(lo int, keys order.Keys) {
+	if keys.Raw() != nil {
+		e.tree.CopyKeys(order.Codes[C](keys, nil), lo)
+		return
+	}
+	var codes [window]C
+	for at := 0; at < keys.Len(); at += window {
+		n := min(keys.Len()-at, window)
+		e.tree.CopyKeys(codes[:n], lo+at)
+		order.SetKeys(keys.Slice(at, at+n), codes[:n])
+	}
+}
+
+// schedule is a way to run batches.
+type schedule[C order.Code] interface {
+	Rank(keys order.Keys, ranks []int)
+	RankAfter(keys order.Keys, ranks []int)
+	FindEach(keys order.Keys, sink exec.Sink) (hits int)
+	GetPairs(keys order.Keys, vals []C, found []bool) (hits int)
+}
+
+// on returns the schedule for a batch of n keys.
+func (e *numbers[C]) on(n int) schedule[C] {
+	if e.takes(n) {
+		return e.gpu
+	}
+	return e.cpu
+}
+
+func (e *numbers[C]) Rank(keys order.Keys, ranks []int) { e.on(keys.Len()).Rank(keys, ranks) }
+
+func (e *numbers[C]) RankAfter(keys order.Keys, ranks []int) { e.on(keys.Len()).RankAfter(keys, ranks) }
+
+func (e *numbers[C]) FindEach(keys order.Keys, sink exec.Sink) (hits int) {
+	return e.on(keys.Len()).FindEach(keys, sink)
+}
+
+// GetValues looks keys up where values are in the tree.
+func (e *withValues[C]) GetValues(keys order.Keys, vals []byte, found []bool) (hits int) {
+	if e.pairs {
+		return e.on(keys.Len()).GetPairs(keys, arena.As[C](vals), found)
+	}
+	s := e.sinks.Get().(*column)
+	*s = column{entries: e.n, size: e.valSize, first: e.Val(0), vals: vals, found: found}
+	if e.takes(keys.Len()) {
+		hits = e.gpu.FindVals(keys, s, vals, found)
+	} else {
+		hits = e.cpu.FindEach(keys, s)
+	}
+	*s = column{} // the caller's slices are not ours to keep
+	e.sinks.Put(s)
+	return hits
+}
+
+// column is a sink that turns what is found into values of a column.
+type column struct {
+	entries int
+	size    int // bytes of a value: 4 or 8
+	first   unsafe.Pointer
+	vals    []byte
+	found   []bool
+}
+
+// Take sets the results of a bucket. The values were prefetched when they were
+// found.
+func (t *column) Take(lo int, ranks []int) (hits int) {
+	if t.size == 4 {
+		hits = takeColumn[uint32](t, lo, ranks)
+	} else {
+		hits = takeColumn[uint64](t, lo, ranks)
+	}
+	setFound(t.found, lo, ranks)
+	return hits
+}
+
+func takeColumn[T uint32 | uint64](t *column, lo int, ranks []int) (hits int) {
+	vals, all := arena.As[T](t.vals)[lo:lo+len(ranks)], unsafe.Slice((*T)(t.first), t.entries)
+	for i, r := range ranks {
+		var v T
+		if uint(r) < uint(len(all)) { // below 0: not found; above: being closed
+			v = all[r]
+			hits++
+		}
+		vals[i] = v
+	}
+	return hits
+}
+
+// setFound sets which queries of a bucket were found.
+func setFound(found []bool, lo int, ranks []int) {
+	if found == nil {
+		return
+	}
+	found = found[lo : lo+len(ranks)]
+	for i, r := range ranks {
+		found[i] = r >= 0
+	}
+}
+
+// Fetch asks for the values of entries, which Take will read.
+func (t *column) Fetch(ranks []int) { simd.FetchEach(t.first, ranks, t.size) }

@@ -1,0 +1,148 @@
+package index
+
+import (
+	"errors"
+	"io"
+	"reflect"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/strlist"
+)
+
+// Open makes an index of a file. The file may be closed afterwards.
+func Open[V any](f *File, key KeyType, cfg Config, codec *Codec[V]) (*Index[V], error) {
+	if err := suits(f, key, codec); err != nil {
+		return nil, err
+	}
+	if cfg.Verified {
+		if err := snapshot.Verify(f, f.Header); err != nil {
+			return nil, f.fail(err)
+		}
+	}
+	block, err := f.mapped(cfg.Limit)
+	if err != nil {
+		return nil, f.fail(err)
+	}
+	ix := &Index[V]{n: int(f.Entries), workers: par.Workers(cfg.Workers), key: key, codec: codec}
+	if err := ix.open(f, block, cfg); err != nil {
+		block.Release()
+		return nil, err
+	}
+	return ix, nil
+}
+
+// suits returns an error for a file that holds other keys or values.
+func suits[V any](f *File, key KeyType, codec *Codec[V]) error {
+	value := valueName[V]()
+	switch {
+	case f.Key != key.Name || f.Value != value:
+		return problem(CauseType, "%s has keys of type %s and values of type %s; it was opened for %s and %s", f.Path, f.Key, f.Value, key.Name, value)
+	case f.ValSize != valSize[V]():
+		return problem(CauseType, "%s has values of type %s with %d bytes each; on this machine they have %d", f.Path, f.Value, f.ValSize, valSize[V]())
+	case codec == nil && !PointerFree(reflect.TypeFor[V]()):
+		return problem(CauseValues, "%s has values of type %s; give Open the option Values", f.Path, f.Value)
+	}
+	return nil
+}
+
+// open makes the index over the mapped file.
+func (ix *Index[V]) open(f *File, block *arena.Block, cfg Config) error {
+	e, kind, err := f.engine(block, ix.key, cfg)
+	if err != nil {
+		return f.fail(err)
+	}
+	if tree := e.body().Stats().Kind; cfg.Layout != layout.Auto && cfg.Layout != kind && cfg.Layout != tree {
+		return problem(CauseLayout, "%s has layout %v, not %v; leave Layout out", f.Path, f.Format, cfg.Layout)
+	}
+	ix.use(e)
+	if ix.keeper == nil {
+		ix.values.mapped(f, block, ix.codec)
+		ix.values.fetchedBy(ix.body())
+	}
+	ix.describe(cfg)
+	s := &ix.stats
+	s.Pages, s.HeapBytes, s.TotalBytes = arena.Small, 0, f.Size
+	s.ValueBytes += f.valueBytes()
+	if cfg.Device.Kind == Auto {
+		s.Device, s.Reason = onCPU, reasonFile
+		return nil
+	}
+	return ix.run(cfg)
+}
+
+// engine makes an engine over the mapped file, and returns its layout's name.
+func (f *File) engine(block *arena.Block, key KeyType, cfg Config) (engine, layout.Kind, error) {
+	switch f.KeyBits {
+	case 32:
+		tree, err := openNumbers[uint32](f, block)
+		if err != nil {
+			return nil, "", err
+		}
+		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), numbersIn[uint32](f.Format).Kind(), nil
+	case 64:
+		tree, err := openNumbers[uint64](f, block)
+		if err != nil {
+			return nil, "", err
+		}
+		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), numbersIn[uint64](f.Format).Kind(), nil
+	}
+	tree, err := f.openStrings(block)
+	if err != nil {
+		return nil, "", err
+	}
+	return newTexts(tree, cfg), stringsIn(f.Format).Kind(), nil
+}
+
+// mapped makes the values those of a file: as they lie there, or by a codec. As
+// many as there are entries, also where a V takes no memory.
+func (s *Values[V]) mapped(f *File, block *arena.Block, codec *Codec[V]) {
+	if k := f.index(snapshot.ValueOffsets); k >= 0 {
+		s.coded = &coded[V]{list: strlist.Open(block.Segment(k), block.Segment(k+1), block), decode: codec.Decode, path: f.Path}
+	} else if k := f.index(snapshot.Rows); k >= 0 {
+		s.rows = arena.As[V](block.Segment(k))[:f.Entries]
+	} else {
+		s.rows = make([]V, f.Entries)
+	}
+}
+
+// valueBytes returns the size of values outside of the tree.
+func (f *File) valueBytes() (n int64) {
+	for _, s := range f.Sections {
+		switch s.Kind {
+		case snapshot.Rows, snapshot.ValueOffsets, snapshot.ValueBytes:
+			n += s.Bytes
+		}
+	}
+	return n
+}
+
+// WriteTo writes the index as a file.
+func (ix *Index[V]) WriteTo(w io.Writer) (int64, error) {
+	body := ix.body()
+	shape := body.Shape()
+	h := snapshot.Header{
+		Format: body.Format(), KeyBits: uint32(ix.key.Bits()), Entries: int64(ix.n),
+		Fanout: uint32(shape.Fanout), Levels: uint32(shape.Levels), PageLevels: uint32(shape.PageLevels),
+		Key: ix.key.Name, Value: valueName[V](), ValSize: valSize[V](),
+	}
+	var parts []snapshot.Part
+	kinds := append(h.Format.Sections[:len(h.Format.Sections):len(h.Format.Sections)], snapshot.Column)
+	for i, b := range body.Segments() {
+		parts = append(parts, snapshot.Memory(kinds[i], b))
+	}
+	if ix.keeper == nil {
+		more, err := ix.values.parts(ix.codec)
+		if err != nil {
+			return 0, err
+		}
+		parts = append(parts, more...)
+	}
+	n, err := snapshot.Write(w, h, parts)
+	if errors.Is(err, snapshot.ErrChanged) {
+		err = problem(CauseValues, "%w: encode must give the same bytes each time", err)
+	}
+	return n, err
+}

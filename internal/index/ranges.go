@@ -1,0 +1,143 @@
+package index
+
+import (
+	"sort"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+)
+
+// Ranges is where the entries of many ranges are: those of range i begin with
+// entry First[i] and are entries Offsets[i] to Offsets[i+1] of all that were
+// found.
+type Ranges struct {
+	First   *[]int // from a pool: Done gives it back
+	Offsets []int
+	Total   int
+}
+
+// Ranges finds many ranges: range i has the entries with lo[i] <= key <= hi[i],
+// the first limit of them where limit is above 0.
+func (ix *Index[V]) Ranges(lo, hi order.Keys, limit int) Ranges {
+	r := Ranges{First: ix.ranks(lo.Len()), Offsets: make([]int, lo.Len()+1)}
+	ix.Rank(lo, *r.First)
+	ix.RankAfter(hi, r.Offsets[1:])
+	r.Total = accumulate(*r.First, r.Offsets, limit, ix.workers)
+	return r
+}
+
+// ranks returns room for the ranks of a batch, from a pool.
+func (ix *Index[V]) ranks(n int) *[]int {
+	s, _ := ix.scratch.Get().(*[]int)
+	if s == nil || cap(*s) < n {
+		s = new([]int)
+		*s = make([]int, n)
+	}
+	*s = (*s)[:n]
+	return s
+}
+
+// Done gives what Ranges has taken from a pool back.
+func (ix *Index[V]) Done(r Ranges) { ix.scratch.Put(r.First) }
+
+// CountBatch sets counts[i] to the number of entries with lo[i] <= key <=
+// hi[i].
+func (ix *Index[V]) CountBatch(lo, hi order.Keys, counts []int) {
+	first := ix.ranks(lo.Len())
+	ix.Rank(lo, *first)
+	ix.RankAfter(hi, counts)
+	for i, from := range *first {
+		counts[i] = max(0, counts[i]-from)
+	}
+	ix.scratch.Put(first)
+}
+
+// CopyRanges sets keys and vals to the entries of all ranges.
+func (ix *Index[V]) CopyRanges(r Ranges, keys order.Keys, vals []V) {
+	first := *r.First
+	copyOut := func(lo int, keys order.Keys, at int) { ix.CopyOut(lo, keys, vals[at:at+keys.Len()]) }
+	part := func(from, to int) { copyPart(first, r.Offsets, keys, from, to, copyOut) }
+	if ix.keeper != nil && ix.keeper.CopyRuns(first, r.Offsets, keys, arena.Bytes(vals), part) {
+		return
+	}
+	prefetch := func(int, int) {} // what a search has touched is most of it
+	if p, ok := ix.engine.(interface{ Prefetch(lo, n int) }); ok {
+		prefetch = p.Prefetch
+	}
+	copyAll(ix.workers, first, r.Offsets, keys, prefetch, copyOut)
+}
+
+// accumulate turns the ranks where ranges begin, and where they end (in
+// offsets, from 1 on), into the offsets of their entries, at most limit of each
+// where that is above 0. It returns the number of all.
+func accumulate(first, offsets []int, limit, workers int) (total int) {
+	const piece = 32 << 10
+	pieces := (len(first) + piece - 1) / piece
+	sums := make([]int, pieces+1)
+	span := func(p int) (starts, ends []int) {
+		lo, hi := p*piece, min((p+1)*piece, len(first))
+		return first[lo:hi], offsets[lo+1 : hi+1]
+	}
+	par.Run(workers, pieces, par.Func(func(p int) {
+		starts, ends := span(p)
+		for i, end := range ends {
+			n := max(0, end-starts[i])
+			if limit > 0 {
+				n = min(n, limit)
+			}
+			ends[i] = n
+			sums[p+1] += n
+		}
+	}))
+	for p := range pieces {
+		sums[p+1] += sums[p]
+	}
+	par.Run(workers, pieces, par.Func(func(p int) {
+		at := sums[p]
+		_, ends := span(p)
+		for i, n := range ends {
+			at += n
+			ends[i] = at
+		}
+	}))
+	return sums[pieces]
+}
+
+// copier sets keys, which belong at entry at of a result, to the entries from
+// lo on, and the values there.
+type copier func(lo int, keys order.Keys, at int)
+
+// copyPart copies entries [from, to) of a result of runs.
+func copyPart(first, offsets []int, keys order.Keys, from, to int, do copier) {
+	run := sort.SearchInts(offsets, from+1) - 1 // the last that begins at from or before
+	for ; from < to; run++ {
+		if end := min(offsets[run+1], to); end > from {
+			do(first[run]+from-offsets[run], keys.Slice(from, end), from)
+			from = end
+		}
+	}
+}
+
+// runsAtOnce is the number of runs that a worker copies at a time, prefetchAhead
+// how far it asks ahead for what it will copy.
+const (
+	runsAtOnce    = 1024
+	prefetchAhead = 8
+)
+
+// copyAll copies the entries of all runs.
+func copyAll(workers int, first, offsets []int, keys order.Keys, prefetch func(lo, n int), do copier) {
+	pieces := (len(first) + runsAtOnce - 1) / runsAtOnce
+	par.Run(workers, pieces, par.Func(func(p int) {
+		end := min((p+1)*runsAtOnce, len(first))
+		for i := p * runsAtOnce; i < end; i++ {
+			if j := i + prefetchAhead; j < end {
+				prefetch(first[j], offsets[j+1]-offsets[j])
+			}
+			if lo, hi := offsets[i], offsets[i+1]; lo < hi {
+				do(first[i], keys.Slice(lo, hi), lo)
+			}
+		}
+	}))
+}

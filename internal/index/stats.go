@@ -1,0 +1,46 @@
+package index
+
+import (
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// Stats says what an index is made of and where it runs.
+type Stats struct {
+	Len     int
+	Device  Device
+	Reason  string // why there, in words
+	Path    string // instructions used on the CPU
+	Layout  string
+	Levels  int
+	Fanout  int
+	Workers int
+	Pages   arena.Pages
+
+	InnerBytes, LeafBytes, ValueBytes, DeviceBytes, HeapBytes, TotalBytes int64
+}
+
+// describe sets what Stats say of an index in memory.
+func (ix *Index[V]) describe(cfg Config) {
+	tree := ix.body().Stats()
+	s := &ix.stats
+	*s = Stats{
+		Len: ix.n, Path: simd.Active().String(), Layout: string(tree.Kind), Levels: tree.Levels, Fanout: tree.Fanout,
+		Workers: ix.workers, Pages: cfg.Pages,
+		InnerBytes: tree.InnerBytes, LeafBytes: tree.LeafBytes, ValueBytes: tree.ValueBytes,
+	}
+	if tree.OnHeap {
+		s.HeapBytes, s.InnerBytes, s.LeafBytes = tree.TotalBytes, 0, 0
+	}
+	heap, off := ix.values.bytes()
+	s.HeapBytes += heap
+	s.ValueBytes += off
+	s.TotalBytes = tree.TotalBytes + heap + off
+}
+
+// Stats describes the index.
+func (ix *Index[V]) Stats() Stats {
+	s := ix.stats
+	ix.report(&s)
+	return s
+}

@@ -1,0 +1,189 @@
+package index
+
+import (
+	"fmt"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/partial"
+)
+
+// texts is the engine for string keys: a tree of them, with the values
+// elsewhere.
+type texts struct {
+	tree  layout.StringTree
+	n     int
+	cpu   *exec.Strings
+	gpu   *exec.StringsGPU // nil where there is none
+	least int              // batches from this size on go to the GPU
+}
+
+// buildStrings makes the engine for string keys.
+func buildStrings(keys []string, vals values, cfg Config) (built, error) {
+	lay, err := settleStrings(cfg.Layout)
+	if err != nil {
+		return built{}, err
+	}
+	// What values take off the heap is set aside before the tree may have the
+	// rest of the limit.
+	column, err := columnNeed(len(keys), vals.kept)
+	if err != nil {
+		return built{}, err
+	}
+	own := layout.Config{Pages: cfg.Pages, Workers: par.Workers(cfg.Workers)}
+	need, err := lay.Need(keys, own)
+	if err != nil {
+		return built{}, err
+	}
+	if need += column; cfg.Limit > 0 && need > cfg.Limit {
+		return built{}, fmt.Errorf("%w: needs %d bytes, the limit is %d", arena.ErrLimit, need, cfg.Limit)
+	}
+	if cfg.Limit > 0 {
+		own.Limit = cfg.Limit - column
+	}
+	sorted := partial.Order(keys, own.Workers)
+	tree, err := lay.Build(keys, sorted, own)
+	if err != nil {
+		return built{}, err
+	}
+	return built{newTexts(tree, cfg), rows{ints: sorted}}, nil
+}
+
+// newTexts makes the engine over a tree.
+func newTexts(tree layout.StringTree, cfg Config) *texts {
+	return &texts{tree: tree, n: tree.Len(), cpu: exec.NewStrings(tree, par.Workers(cfg.Workers))}
+}
+
+func (e *texts) body() layout.Body { return e.tree }
+
+func (e *texts) Seek(key order.Probe) (rank int, equal bool) { return e.tree.Seek(key.Text) }
+
+func (e *texts) After(key order.Probe) int { return e.tree.After(key.Text) }
+
+func (e *texts) Key(i int) order.Probe { return order.Probe{Text: e.tree.Key(i)} }
+
+func (e *texts) CopyKeys(lo int, keys order.Keys) {
+	dst := keys.Strings()
+	for i := range dst {
+		dst[i] = e.tree.Key(lo + i)
+	}
+}
+
+// prefix returns the entries [lo, hi) whose key begins with p.
+func (e *texts) prefix(p string) (lo, hi int) {
+	lo, _ = e.tree.Seek(p)
+	hi = e.n
+	if next, ok := order.AfterPrefix(p); ok {
+		hi, _ = e.tree.Seek(next)
+	}
+	return lo, max(lo, hi) // a damaged file may be in no order
+}
+
+// stringSchedule is a way to run batches.
+type stringSchedule interface {
+	Rank(keys exec.StringBatch, ranks []int)
+	RankAfter(keys exec.StringBatch, ranks []int)
+	FindEach(keys exec.StringBatch, sink exec.Sink) (hits int)
+}
+
+// on returns the schedule for a batch of n keys.
+func (e *texts) on(n int) stringSchedule {
+	if e.gpu != nil && n >= e.least {
+		return e.gpu
+	}
+	return e.cpu
+}
+
+func (e *texts) Rank(keys order.Keys, ranks []int) {
+	e.on(keys.Len()).Rank(exec.StringBatch{Keys: keys.Strings()}, ranks)
+}
+
+func (e *texts) RankAfter(keys order.Keys, ranks []int) {
+	e.on(keys.Len()).RankAfter(exec.StringBatch{Keys: keys.Strings()}, ranks)
+}
+
+func (e *texts) FindEach(keys order.Keys, sink exec.Sink) (hits int) {
+	return e.findEach(exec.StringBatch{Keys: keys.Strings()}, sink)
+}
+
+func (e *texts) findEach(keys exec.StringBatch, sink exec.Sink) (hits int) {
+	return e.on(keys.Len()).FindEach(keys, sink)
+}
+
+// attach puts a copy of the strings on a GPU if that is asked for, or if it is
+// left open and pays. It returns where batches run, and why.
+func (e *texts) attach(c Config) (Device, string, error) {
+	asked := c.Device
+	_, can := e.tree.(layout.StringsOnDevice)
+	switch {
+	case asked.Kind == CPU:
+		return asked, reasonAsked, nil
+	case !can:
+		return onCPU, "strings that are not compressed are searched on the CPU", nil
+	case asked.Kind == Auto && e.n < autoEntries:
+		return onCPU, reasonSmall, nil
+	}
+	dev, free, err := openWithin(asked.Ordinal, c.Room)
+	if err == nil {
+		e.gpu, err = exec.NewStringsGPU(e.cpu, dev, free, false)
+	}
+	if err != nil {
+		return withoutGPU(asked, err)
+	}
+	return e.settle(asked)
+}
+
+// settle measures from which batch size on the GPU pays, where Auto has to
+// choose.
+func (e *texts) settle(asked Device) (Device, string, error) {
+	if asked.Kind != Auto || !PreferCPU {
+		return asked, "", nil // report says how
+	}
+	ranks := spread(min(SampleKeys, 4*e.n), e.n)
+	sample := make([]string, len(ranks))
+	for i, r := range ranks {
+		sample[i] = e.tree.Key(r)
+	}
+	if e.least = e.gpu.Crossover(sample); e.least == 0 {
+		gpu, why := e.gpu, reasonMeasured
+		if down := gpu.Down(); down != nil {
+			why = "GPU failed: " + down.Error()
+		}
+		e.gpu = nil
+		return leaveOut(gpu, why)
+	}
+	return Device{GPU, asked.Ordinal}, "", nil
+}
+
+// report adds to Stats what changes while an index is in use.
+func (e *texts) report(s *Stats) {
+	if e.gpu == nil {
+		return
+	}
+	if err := e.gpu.Down(); err != nil {
+		s.Device, s.Reason, s.DeviceBytes = onCPU, "GPU failed: "+err.Error(), 0
+		return
+	}
+	held, all := e.gpu.Held()
+	s.DeviceBytes = held
+	if s.Reason == "" {
+		s.Reason = "partial keys and strings are in the GPU's memory"
+		if !all {
+			s.Reason = "the GPU searches by partial keys, the CPU compares the strings, for which the GPU has no room"
+		}
+		s.Reason += fromSize(e.least)
+	}
+}
+
+// release gives memory off the heap, or a file, back; Go memory is gone when
+// nothing points to it.
+func (e *texts) release() (err error) {
+	if e.gpu != nil {
+		err = e.gpu.Close()
+	}
+	e.tree.Release()
+	return err
+}

@@ -1,0 +1,91 @@
+package index
+
+import (
+	"fmt"
+
+	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/packed"
+	"github.com/pando-index/pando/internal/paged"
+	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/strlist"
+	"github.com/pando-index/pando/internal/words"
+)
+
+// The table of layouts: a new one is a package, and a row here. Of several that
+// serve what is asked the first is taken.
+
+func layoutsOfNumbers[C order.Code]() []layout.Numbers[C] {
+	return []layout.Numbers[C]{
+		implicit.Layout[C]{},
+		paged.Layout[C]{},
+		packed.Layout[C]{},
+	}
+}
+
+func layoutsOfStrings() []layout.Strings {
+	return []layout.Strings{
+		words.Layout{},
+		strlist.Layout{},
+	}
+}
+
+// formats lists what files can hold.
+var formats = func() (out []*snapshot.Format) {
+	for _, l := range layoutsOfNumbers[uint64]() {
+		out = append(out, l.Formats()...)
+	}
+	for _, l := range layoutsOfStrings() {
+		out = append(out, l.Formats()...)
+	}
+	return out
+}()
+
+// settleNumbers returns the layout for n keys with values of valSize bytes in
+// it, and reports whether these lie beside their keys.
+func settleNumbers[C order.Code](asked layout.Kind, n, valSize int) (l layout.Numbers[C], pairs bool, err error) {
+	for _, l := range layoutsOfNumbers[C]() {
+		if pairs, ok := l.Settle(asked, n, valSize); ok {
+			return l, pairs, nil
+		}
+	}
+	if asked == layout.Pairs {
+		return nil, false, problem(CauseLayout, "pairs need %d-byte values without pointers beside these keys; leave Layout out", codeBits[C]()/8)
+	}
+	return nil, false, problem(CauseLayout, "numbers cannot be kept in layout %v; leave Layout out", asked)
+}
+
+// settleStrings returns the layout for strings.
+func settleStrings(asked layout.Kind) (layout.Strings, error) {
+	for _, l := range layoutsOfStrings() {
+		if l.Serves(asked) {
+			return l, nil
+		}
+	}
+	return nil, problem(CauseLayout, "string keys cannot be kept in layout %v; leave Layout out", asked)
+}
+
+// numbersIn returns the layout of numbers that a file is in.
+func numbersIn[C order.Code](f *snapshot.Format) layout.Numbers[C] {
+	for _, l := range layoutsOfNumbers[C]() {
+		for _, own := range l.Formats() {
+			if own == f {
+				return l
+			}
+		}
+	}
+	panic(fmt.Sprintf("index: no layout of numbers has format %v", f))
+}
+
+// stringsIn returns the layout of strings that a file is in.
+func stringsIn(f *snapshot.Format) layout.Strings {
+	for _, l := range layoutsOfStrings() {
+		for _, own := range l.Formats() {
+			if own == f {
+				return l
+			}
+		}
+	}
+	panic(fmt.Sprintf("index: no layout of strings has format %v", f))
+}

@@ -1,0 +1,108 @@
+package index
+
+import (
+	"fmt"
+	"hash/crc32"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/snapshot"
+)
+
+// Files name the types of keys and values by kind and width, not by Go's
+// names: int is int64 where it has 64 bits, and a named type is what it is
+// made of. So a program may rename its types and still open its files.
+
+// KeyType is a type of keys: its name in files, and how it becomes codes.
+type KeyType struct {
+	Name string
+	order.Type
+}
+
+// KeyTypeOf returns the KeyType of K.
+func KeyTypeOf[K order.Key]() KeyType {
+	return KeyType{typeName(reflect.TypeFor[K](), nil), order.TypeOf[K]()}
+}
+
+// keyCodeBits returns the bits of the codes of keys of a named type: 32 or 64, 0
+// for strings, -1 where there is no such key type.
+func keyCodeBits(name string) int {
+	switch name {
+	case "string":
+		return 0
+	case "int8", "int16", "int32", "uint8", "uint16", "uint32", "float32":
+		return 32
+	case "int64", "uint64", "float64":
+		return 64
+	}
+	return -1
+}
+
+// keyWidth returns the bits of keys of a named type of fixed width.
+func keyWidth(name string) int {
+	n, _ := strconv.Atoi(strings.TrimLeft(name, "fiolantu")) // what is left of float32, int8, uint64
+	return n
+}
+
+// valueName names a value type as a file holds it.
+func valueName[V any]() string {
+	t := reflect.TypeFor[V]()
+	name := typeName(t, nil)
+	switch {
+	case !PointerFree(t):
+		name = snapshot.Encoded + name
+	case t.Size() == 0:
+		name = "none"
+	}
+	if len(name) > snapshot.MaxValue { // a checksum tells long names apart that start alike
+		sum := crc32.ChecksumIEEE([]byte(name))
+		name = fmt.Sprintf("%s...%08x", name[:snapshot.MaxValue-16], sum)
+	}
+	return name
+}
+
+// typeName names a type. within lists the structs around it, since a struct
+// may hold a pointer to its like.
+func typeName(t reflect.Type, within []reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int:
+		return "int" + strconv.Itoa(t.Bits())
+	case reflect.Uint, reflect.Uintptr:
+		return "uint" + strconv.Itoa(t.Bits())
+	case reflect.Array:
+		return "[" + strconv.Itoa(t.Len()) + "]" + typeName(t.Elem(), within)
+	case reflect.Slice:
+		return "[]" + typeName(t.Elem(), within)
+	case reflect.Pointer:
+		return "*" + typeName(t.Elem(), within)
+	case reflect.Map:
+		return "map[" + typeName(t.Key(), within) + "]" + typeName(t.Elem(), within)
+	case reflect.Struct:
+		return structName(t, within)
+	}
+	return t.Kind().String()
+}
+
+func structName(t reflect.Type, within []reflect.Type) string {
+	for _, outer := range within {
+		if outer == t {
+			return "struct{...}"
+		}
+	}
+	within = append(within[:len(within):len(within)], t)
+	var fields []string
+	for i := range t.NumField() {
+		fields = append(fields, typeName(t.Field(i).Type, within))
+	}
+	return "struct{" + strings.Join(fields, ",") + "}"
+}
+
+// valSize returns the size of a value that a file holds as it is.
+func valSize[V any]() uint32 {
+	if !PointerFree(reflect.TypeFor[V]()) {
+		return 0
+	}
+	return uint32(sizeOf[V]())
+}
