@@ -159,7 +159,7 @@ func selectExperiments(names []string) ([]*experiment, error) {
 	var out []*experiment
 	for _, name := range names {
 		if name == "all" {
-			out = append(out, experiments...)
+			out = append(out, allExperiments...)
 			continue
 		}
 		e := findExperiment(name)

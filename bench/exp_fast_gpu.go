@@ -2,10 +2,11 @@ package main
 
 import (
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/packed"
+	"github.com/pando-index/pando/internal/paged"
 )
 
 var gpuLayouts = &experiment{
@@ -55,105 +56,62 @@ func residentLayouts(g *gpuRig, d *dataset[uint32]) error {
 	if err != nil {
 		return err
 	}
-	packed, err := uploadPacked(g, d, nodes)
+	small, err := uploadPacked(g, d, nodes)
 	if err != nil {
 		return err
 	}
 	return competeOnGPU(g, len(d.keys), []*subject{
 		r.resident(namePandoImplicit, plain.perEntry, plain),
 		r.resident(namePandoBlocked, pages.perEntry, pages),
-		r.resident(namePandoCompressed, packed.perEntry, packed),
+		r.resident(namePandoCompressed, small.perEntry, small),
 		r.onCPU(frozenSet[uint32]{set}),
 	})
 }
 
-// gpuBlocked is a blocked tree on the GPU: one kernel goes through the rows of
-// pages, another looks at the leaves.
-type gpuBlocked struct {
-	rows     kernel.Blocked
-	leaves   kernel.Tree
-	nodes    device.Ptr
+// gpuImage is a tree on the GPU as an index has it there.
+type gpuImage struct {
+	layout.Image
+	nodes    device.Ptr // room for what queries have come to
 	perEntry float64
 }
 
-func uploadBlocked(g *gpuRig, d *dataset[uint32], nodes device.Ptr) (*gpuBlocked, error) {
-	tree, err := blocked.Build(implicit.Source[uint32]{Len: len(d.keys), Codes: d.keys},
-		blocked.Config{Config: stepConfig(arena.HugeAll)})
+// uploadImage copies a tree of n keys, which is not needed after that.
+func uploadImage(g *gpuRig, n int, im layout.Image, nodes device.Ptr) (*gpuImage, error) {
+	base, err := put(g, im.Memory)
+	if err != nil {
+		return nil, err
+	}
+	t := &gpuImage{im, nodes, float64(len(im.Memory)) / float64(n)}
+	t.Memory = nil
+	return t, im.Resident.Place(base)
+}
+
+func uploadBlocked(g *gpuRig, d *dataset[uint32], nodes device.Ptr) (*gpuImage, error) {
+	tree, err := paged.Build(layout.Source[uint32]{Len: len(d.keys), Codes: d.keys},
+		paged.Config{Config: stepConfig(arena.HugeAll)})
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Release()
-	all, _ := tree.Memory()
-	base, err := put(g, all)
-	if err != nil {
-		return nil, err
-	}
-	t := &gpuBlocked{nodes: nodes, perEntry: float64(len(all)) / float64(len(d.keys))}
-	var rows []kernel.Row
-	for _, r := range tree.Rows() {
-		rows = append(rows, kernel.Row(r))
-	}
-	if t.rows, err = kernel.NewBlocked(rows, 32, tree.Leaves(), base); err != nil {
-		return nil, err
-	}
-	t.leaves, err = kernel.NewTree(tree.Leaves(), base, 0)
-	return t, err
+	return uploadImage(g, len(d.keys), tree.Image(), nodes)
 }
 
-func (t *gpuBlocked) favor(g *gpuRig) error {
-	return g.favor(t, func() { kernel.FavorBlocked(g.stream, &t.rows) })
-}
-
-func (t *gpuBlocked) rank(g *gpuRig, keys device.Ptr, n int, ranks device.Ptr) error {
-	leaves := t.leaves
-	if t.rows.Rows > 0 { // a single leaf has none above it
-		if err := g.kernels.BlockedDown(g.stream, &g.params, &t.rows, 32, keys, n, t.nodes); err != nil {
-			return err
-		}
-		leaves.Start = t.nodes
-	}
-	return g.kernels.Rank(g.stream, &g.params, &leaves, 32, keys, n, ranks)
-}
-
-// gpuPacked is packed pages on the GPU, and the tree over them: the rank in that
-// is the page.
-type gpuPacked struct {
-	top      kernel.Tree
-	pages    kernel.Packed
-	nodes    device.Ptr
-	perEntry float64
-}
-
-func uploadPacked(g *gpuRig, d *dataset[uint32], nodes device.Ptr) (*gpuPacked, error) {
-	tree, err := blocked.BuildPacked(implicit.Source[uint32]{Len: len(d.keys), Codes: d.keys}, stepConfig(arena.HugeAll))
+func uploadPacked(g *gpuRig, d *dataset[uint32], nodes device.Ptr) (*gpuImage, error) {
+	tree, err := packed.Build(layout.Source[uint32]{Len: len(d.keys), Codes: d.keys}, stepConfig(arena.HugeAll))
 	if err != nil {
 		return nil, err
 	}
 	defer tree.Release()
-	all, _ := tree.Memory()
-	base, err := put(g, all)
-	if err != nil {
-		return nil, err
-	}
-	t := &gpuPacked{nodes: nodes, perEntry: float64(len(all)) / float64(len(d.keys))}
-	at := tree.Places()
-	if t.pages, err = kernel.NewPacked(base+device.Ptr(at.Table), base+device.Ptr(at.Words), at.Last+1, at.End, at.Len); err != nil {
-		return nil, err
-	}
-	if t.top, err = kernel.NewTree(&tree.Top().Tree, base, 0); err != nil {
-		return nil, err
-	}
-	t.top.Count = t.pages.Last // ranks are cut to it
-	return t, nil
+	return uploadImage(g, len(d.keys), tree.Image(), nodes)
 }
 
-func (t *gpuPacked) favor(g *gpuRig) error {
-	return g.favor(t, func() { kernel.Favor(g.stream, &t.top) })
+func (t *gpuImage) favor(g *gpuRig) error {
+	return g.favor(t, func() { t.Resident.Favor(g.stream) })
 }
 
-func (t *gpuPacked) rank(g *gpuRig, keys device.Ptr, n int, ranks device.Ptr) error {
-	if err := g.kernels.Rank(g.stream, &g.params, &t.top, 32, keys, n, t.nodes); err != nil {
-		return err
-	}
-	return g.kernels.PackedRank(g.stream, &g.params, &t.pages, 32, keys, n, t.nodes, ranks)
+func (t *gpuImage) rank(g *gpuRig, keys device.Ptr, n int, ranks device.Ptr) error {
+	return t.Resident.Launch(&layout.Launch{
+		Set: g.kernels, Stream: g.stream, Params: &g.params,
+		Bits: 32, N: n, Keys: keys, Nodes: t.nodes, To: t.Depth() + 1, Want: layout.WantRanks, Out: ranks,
+	})
 }

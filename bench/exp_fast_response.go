@@ -9,7 +9,6 @@ import (
 	"github.com/pando-index/pando/internal/experiments"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packed"
 )
 
@@ -45,9 +44,9 @@ func responseRows[W word](s *session) error {
 		}
 		s.say("making %s random keys of %d bits ...", sizeText(n), bitsOf[W]())
 		d := &dataset[W]{keys: sortedKeys[W](n, s.seed)}
-		if err := withBothTrees(s, d, func(plain, packed exec.Layout[W]) error {
+		if err := withBothTrees(s, d, func(plain, small exec.Layout[W]) error {
 			for _, threads := range s.threads {
-				if err := responseContests(s, d, plain, packed, threads); err != nil {
+				if err := responseContests(s, d, plain, small, threads); err != nil {
 					return err
 				}
 			}
@@ -61,7 +60,7 @@ func responseRows[W word](s *session) error {
 
 // withBothTrees calls body with the keys in Pando's usual tree and in a packed
 // one.
-func withBothTrees[W word](s *session, d *dataset[W], body func(plain, packed exec.Layout[W]) error) error {
+func withBothTrees[W word](s *session, d *dataset[W], body func(plain, small exec.Layout[W]) error) error {
 	s.say("building both trees, %s ...", sizeText(len(d.keys)))
 	src := layout.Source[W]{Len: len(d.keys), Codes: d.keys}
 	cfg := implicit.Config{Leaves: implicit.Apart, Pages: arena.HugeAll, Workers: allCores()}
@@ -70,12 +69,12 @@ func withBothTrees[W word](s *session, d *dataset[W], body func(plain, packed ex
 		return err
 	}
 	defer plain.Release()
-	packed, err := blocked.BuildPacked(src, cfg)
+	small, err := packed.Build(src, cfg)
 	if err != nil {
 		return err
 	}
-	defer packed.Release()
-	return body(plain, packed)
+	defer small.Release()
+	return body(plain, small)
 }
 
 // batchSizes are those tried: from the paper's queries under way to all that a
@@ -87,45 +86,48 @@ func batchSizes(most int) (out []int) {
 	return out
 }
 
-// byScheme is a schedule of its own for a scheme: it learns how long queries
-// take.
-type byScheme[W word] struct {
-	cpu   *exec.CPU[W, W]
+// inBatches asks batch by batch.
+type inBatches[W word] struct {
+	of    experiments.Ranker[W]
 	batch int
 }
 
-// Rank asks batch by batch.
-func (b byScheme[W]) Rank(q []W, ranks []int) {
+func (b inBatches[W]) Rank(q []W, ranks []int) {
 	for len(q) > 0 {
 		n := min(len(q), b.batch)
-		b.cpu.Rank(q[:n], ranks[:n])
+		b.of.Rank(q[:n], ranks[:n])
 		q, ranks = q[n:], ranks[n:]
 	}
 }
 
-func responseContests[W word](s *session, d *dataset[W], plain, packed exec.Layout[W], threads int) error {
+// byScheme is a schedule of its own for a scheme: it learns how long queries
+// take.
+func byScheme[W word](tree exec.Layout[W], scheme exec.Scheme, n, threads int) experiments.Ranker[W] {
+	cpu := exec.NewCPU(tree, n, threads)
+	cpu.SetScheme(scheme)
+	return cpuSchedule[W]{cpu}
+}
+
+func responseContests[W word](s *session, d *dataset[W], plain, small exec.Layout[W], threads int) error {
 	r := newRanks(s, d)
 	for _, batch := range batchSizes(s.queries) {
 		c := &contest{n: len(d.keys), threads: threads, label: widthName[W]() + ", " + sizeText(batch), ops: len(r.q),
 			fresh: func(round int) { drawPieces(s.seed, uint64(round+1), r.q, d.between) }}
-		for _, way := range []struct {
-			name   string
-			layout exec.Layout[W]
-			scheme exec.Scheme
+		for i, way := range []struct {
+			name string
+			of   experiments.Ranker[W]
 		}{
-			{"Pando, as it chooses", plain, exec.Auto},
-			{"Pando unbuffered", plain, exec.Unbuffered},
-			{"Pando unbuffered, compressed", packed, exec.Unbuffered},
-			{"Pando buffered", plain, exec.Buffered},
-			{"Pando sorted", plain, exec.Sorted},
+			{"Pando, as it chooses", byScheme(plain, exec.Auto, len(d.keys), threads)},
+			{"Pando unbuffered", byScheme(plain, exec.Unbuffered, len(d.keys), threads)},
+			{"Pando unbuffered, compressed", byScheme(small, exec.Unbuffered, len(d.keys), threads)},
+			{"Pando buffered", byScheme(plain, exec.Partitioned, len(d.keys), threads)},
+			{"Pando sorted", experiments.NewSorted(plain, threads)},
 		} {
-			cpu := exec.NewCPU(order.NewCodec[W, W](), way.layout, len(d.keys), threads)
-			cpu.SetScheme(way.scheme)
-			sub, err := r.batches(way.name, 0, byScheme[W]{cpu, batch}, 1) // the schedule has threads of its own
+			sub, err := r.batches(way.name, 0, inBatches[W]{way.of, batch}, 1) // the schedule has threads of its own
 			if err != nil {
 				return err
 			}
-			sub.reference = way.scheme == exec.Auto
+			sub.reference = i == 0
 			c.subjects = append(c.subjects, sub)
 		}
 		if err := s.compete(c); err != nil {

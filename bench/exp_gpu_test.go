@@ -326,3 +326,58 @@ func TestThrustWithoutACompiler(t *testing.T) {
 		t.Errorf("%s is still there: %v", dir, err)
 	}
 }
+
+// Strings in every form: the checks of the experiment look at every answer.
+// Pando's face finds no GPU here: its indexes answer on the CPU.
+func TestGPUStringsInEveryForm(t *testing.T) {
+	want := []string{
+		namePandoCPU, namePandoGPU, namePandoGPU + ", strings on the host",
+		namePandoCPU + ", bytes", namePandoGPU + ", bytes",
+		namePandoCPU + ", bytes in pando.Buffer", namePandoGPU + ", bytes in pando.Buffer",
+	}
+	for _, size := range [][2]int{{1, 1}, {65, 33}, {5000, 3000}} {
+		s := interpreted(t, gpuStrings, size[0], size[1])
+		if err := gpuStrings.run(s); err != nil {
+			t.Fatal(err)
+		}
+		if got := names(s.rows); !slices.Equal(got, append(slices.Clone(want), want...)) { // two kinds of strings
+			t.Errorf("rows %q; left out: %q", got, s.skipped)
+		}
+	}
+}
+
+// Keys that are packed are the queries; more than there is room for is an error.
+func TestPackedTexts(t *testing.T) {
+	s := testSession(t, 300)
+	l := newTextLookups(s, newTexts(s, textKinds[0], 100))
+	err := withPackedTexts(s, l, func(forms []*packedTexts) error {
+		for round := range 2 {
+			l.draw(s.seed, round)
+			for _, p := range forms {
+				p.pack()
+				for i, q := range l.q {
+					if got := string(p.data[p.offsets[i]:p.offsets[i+1]]); p.err != nil || got != q {
+						t.Fatalf("%s: key %d is %q, want %q; %v", p.form, i, got, q, p.err)
+					}
+				}
+			}
+		}
+		forms[0].data = forms[0].data[:10]
+		if forms[0].pack(); forms[0].err == nil {
+			t.Error("no error where there is no room")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	l.t.mean = 1 << 40
+	if err := withPackedTexts(s, l, func(forms []*packedTexts) error {
+		if len(forms) != 0 || len(s.skipped) != 1 {
+			t.Errorf("%d forms, left out %q", len(forms), s.skipped)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
@@ -22,13 +23,26 @@ type hybridRig[W word] struct {
 	*bulk[W]
 	rig    *gpuRig
 	tree   *implicit.Tree[W]
-	cpu    *exec.CPU[W, W]
-	image  exec.Image
-	opened []*exec.GPU[W, W]
+	cpu    cpuSchedule[W]
+	wrap   func(device.Device) device.Device // of what schedules run on; nil for the GPU as it is
+	opened []*schedule[W]
+}
+
+// cpuSchedule is one of the CPU alone, for numbers that are their own codes.
+type cpuSchedule[W word] struct{ *exec.CPU[W] }
+
+func (c cpuSchedule[W]) Rank(keys []W, ranks []int) { c.CPU.Rank(order.KeysOf(keys), ranks) }
+
+func (c cpuSchedule[W]) GetPairs(keys, vals []W, found []bool) (hits int) {
+	return c.CPU.GetPairs(order.KeysOf(keys), vals, found)
 }
 
 // schedule is one of CPU and GPU together.
-type schedule[W word] = exec.GPU[W, W]
+type schedule[W word] struct{ *exec.GPU[W] }
+
+func (s *schedule[W]) GetPairs(keys, vals []W, found []bool) (hits int) {
+	return s.GPU.GetPairs(order.KeysOf(keys), vals, found)
+}
 
 // eachHybrid calls body with a rig for each size that there is room for.
 func eachHybrid[W word](g *gpuRig, body func(*hybridRig[W]) error) error {
@@ -67,10 +81,8 @@ func withHybrid[W word](g *gpuRig, d *dataset[W], body func(*hybridRig[W]) error
 		return err
 	}
 	defer tree.Release()
-	h := &hybridRig[W]{bulk: newBulk(g.s, d), rig: g, tree: tree,
-		cpu:   exec.NewCPU(order.NewCodec[W, W](), tree, len(d.keys), allCores()),
-		image: exec.Image{Tree: &tree.Tree, Bytes: bitsOf[W]() / 8}}
-	h.image.Memory, h.image.Vals = tree.Memory()
+	cpu := exec.NewCPU(implicit.Paired[W]{Tree: tree}, len(d.keys), allCores())
+	h := &hybridRig[W]{bulk: newBulk(g.s, d), rig: g, tree: tree, cpu: cpuSchedule[W]{cpu}}
 	defer func() {
 		for _, gpu := range h.opened { // a second Close does nothing
 			err = errors.Join(err, gpu.Close())
@@ -85,11 +97,22 @@ func (h *hybridRig[W]) open(keep exec.Keep) (*schedule[W], error) {
 	if err != nil {
 		return nil, err
 	}
-	gpu, err := exec.NewGPU(h.cpu, exec.Stepped[W](h.tree), dev, h.image, keep)
-	if err == nil {
-		h.opened = append(h.opened, gpu)
+	if h.wrap != nil {
+		dev = h.wrap(dev)
 	}
-	return gpu, err
+	gpu, err := exec.NewGPU(h.cpu.CPU, dev, h.tree.Image(), keep) // an image of its own: it knows where its copy is
+	if err != nil {
+		return nil, err
+	}
+	s := &schedule[W]{gpu}
+	h.opened = append(h.opened, s)
+	return s, nil
+}
+
+// whole opens a schedule whose GPU holds all of the tree.
+func (h *hybridRig[W]) whole() (*schedule[W], error) {
+	image := h.tree.Image()
+	return h.open(exec.Whole(&image))
 }
 
 // hybrid opens a schedule whose GPU holds the inner levels, as many as fit.
@@ -98,7 +121,8 @@ func (h *hybridRig[W]) hybrid() (*schedule[W], error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.open(h.image.Inner(free))
+	image := h.tree.Image()
+	return h.open(exec.Inner(&image, free))
 }
 
 // sampleKeys is the size of the sample that Pando finds its plan with, and
@@ -125,11 +149,11 @@ func (h *hybridRig[W]) balanced() (gpu *schedule[W], least int, err error) {
 		return nil, 0, err
 	}
 	sample := h.sample()
-	plan, err := finder.Balance(sample)
+	plan, err := finder.Balance(order.KeysOf(sample))
 	if err != nil {
 		return nil, 0, err
 	}
-	least = finder.Crossover(sample)
+	least = finder.Crossover(order.KeysOf(sample))
 	if err := finder.Close(); err != nil {
 		return nil, 0, err
 	}
@@ -156,7 +180,7 @@ func (h *hybridRig[W]) by(name string, gpu *schedule[W], plan exec.Plan) *subjec
 func (h *hybridRig[W]) times(gpu *schedule[W], plan exec.Plan) (t exec.Times, err error) {
 	keys := h.q[:min(len(h.q), max(mega, min(16*mega, 1024*plan.Bucket)))]
 	for start := time.Now(); ; {
-		if t, err = gpu.Measure(keys, plan); err != nil || time.Since(start) >= h.s.warmUp {
+		if t, err = gpu.Measure(order.KeysOf(keys), plan); err != nil || time.Since(start) >= h.s.warmUp {
 			return t, err
 		}
 	}
@@ -179,7 +203,7 @@ func setSplit(r *row, s exec.Split) {
 
 // describe says in words what a GPU holds of a tree.
 func (h *hybridRig[W]) describe(gpu *schedule[W]) string {
-	keep := gpu.Keeps()
+	keep, image := gpu.Keeps(), h.tree.Image()
 	return fmt.Sprintf("the GPU holds %d of %d inner levels, %.1f MiB", min(keep.Last, h.tree.Levels), h.tree.Levels,
-		float64(h.image.Size(keep))/mega)
+		float64(keep.Size(&image))/mega)
 }

@@ -3,7 +3,10 @@ package main
 import (
 	"strconv"
 
+	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/experiments"
+	"github.com/pando-index/pando/internal/order"
 )
 
 var hybridBalance = &experiment{
@@ -42,6 +45,12 @@ func runHybridBalance(s *session) error {
 // compareBalance measures with one schedule, and finds plans with another,
 // which would go on to look for better ones while the first is timed.
 func compareBalance(h *hybridRig[uint64]) error {
+	var devices []*experiments.Throttled
+	h.wrap = func(d device.Device) device.Device {
+		t := experiments.Throttle(d)
+		devices = append(devices, t)
+		return t
+	}
 	gpu, err := h.hybrid()
 	if err != nil {
 		return err
@@ -50,10 +59,11 @@ func compareBalance(h *hybridRig[uint64]) error {
 	if err != nil {
 		return err
 	}
-	sample, plain := h.sample(), gpu.Plan()
+	sample, plain := order.KeysOf(h.sample()), gpu.Plan()
 	for _, blocks := range throttles {
-		gpu.Throttle(blocks)
-		finder.Throttle(blocks)
+		for _, d := range devices {
+			d.Limit(blocks)
+		}
 		plan, err := finder.Balance(sample)
 		if err != nil {
 			return err

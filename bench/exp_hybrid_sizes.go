@@ -39,7 +39,7 @@ func compareSizes[W word](h *hybridRig[W]) error {
 	}
 	c := h.contest(strconv.Itoa(bitsOf[W]()), h.onCPU(), h.subject(namePandoHybrid, hybrid, nil))
 	schedules := []*schedule[W]{hybrid}
-	gpu, err := h.open(h.image.Whole())
+	gpu, err := h.whole()
 	switch {
 	case errors.Is(err, device.ErrOutOfMemory):
 		h.s.skip("%s at n %s: no room for it on the GPU: %v", namePandoGPU, sizeText(len(h.d.keys)), err)

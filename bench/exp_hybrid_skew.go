@@ -31,7 +31,7 @@ func compareSkews(h *hybridRig[uint64]) error {
 	if err != nil {
 		return err
 	}
-	gpu, err := h.open(h.image.Whole())
+	gpu, err := h.whole()
 	if err != nil {
 		return err
 	}

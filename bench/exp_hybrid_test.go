@@ -10,6 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/flow"
 )
 
 var hybridExperiments = []*experiment{hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped}
@@ -62,7 +63,7 @@ func checkHybridRows(t *testing.T, s *session) {
 // Every column is filled where it makes sense.
 func TestHybridColumns(t *testing.T) {
 	for e, want := range map[*experiment]map[string][]string{
-		hybridWays:    {wayName(exec.Doubled): {colSequential, colPredicted, colMeasured, colOff, colGiga}, namePandoCPU: {colGiga}},
+		hybridWays:    {wayName(flow.DoubleBuffered): {colSequential, colPredicted, colMeasured, colOff, colGiga}, namePandoCPU: {colGiga}},
 		hybridBuckets: {namePandoHybrid + ", bucket 1k": {colBucketTime, "fill", "in", "search", "out", "finish", "busy"}},
 		hybridSkew:    {namePandoHybrid: {colUniform}, namePandoCPU: {colUniform}, namePandoGPU: {colUniform}},
 		hybridSizes:   {namePandoHybrid: {colBucketTime, colUpper, colShare}, namePandoCPU: {colBucketTime}, namePandoGPU: {colBucketTime}},
@@ -307,7 +308,7 @@ func TestSkewedPieces(t *testing.T) {
 // slower than one that overlaps less, where all times are the CPU's own.
 func TestPredictionColumns(t *testing.T) {
 	times := exec.Times{Fill: 10e3, In: 20e3, Search: 30e3, Out: 5e3, Finish: 40e3, Busy: 45e3, Queries: 1000}
-	for way, want := range map[exec.Way]float64{exec.Sequential: 105, exec.Pipelined: 55, exec.Doubled: 45} {
+	for way, want := range map[flow.Overlap]float64{flow.Sequential: 105, flow.Pipelined: 55, flow.DoubleBuffered: 45} {
 		r := &row{Median: 100} // ns: 100 µs a bucket
 		setPrediction(r, times, way)
 		if r.Extra[colPredicted] != want || r.Extra[colMeasured] != 100 || math.Abs(r.Extra[colOff]-(want-100)) > 1e-9 {

@@ -1,6 +1,6 @@
 package main
 
-var layout = &experiment{
+var layoutExp = &experiment{
 	name:     "layout",
 	about:    "leaves with pairs in one line against keys and values apart, hits and misses",
 	per:      "one key looked up",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -53,7 +54,7 @@ const (
 // buildTree makes a tree as Frozen would, but for cfg's fanout.
 func buildTree[W word](d *dataset[W], cfg implicit.Config) (*implicit.Tree[W], error) {
 	cfg.Leaves, cfg.ValSize, cfg.Pages = implicit.Pairs, bitsOf[W]()/8, arena.HugeAll
-	return implicit.Build(implicit.Source[W]{
+	return implicit.Build(layout.Source[W]{
 		Len:   len(d.keys),
 		Codes: d.keys,
 		Vals:  unsafe.Pointer(unsafe.SliceData(d.vals)),
@@ -63,7 +64,7 @@ func buildTree[W word](d *dataset[W], cfg implicit.Config) (*implicit.Tree[W], e
 // treeBytes is what an entry of the tree takes.
 func treeBytes[W word](t *implicit.Tree[W]) float64 {
 	st := t.Stats()
-	return float64(st.InnerBytes+st.LeafBytes+st.ValueBytes) / float64(t.Len)
+	return float64(st.InnerBytes+st.LeafBytes+st.ValueBytes) / float64(t.Len())
 }
 
 // bothWidths runs an experiment's body for 64-bit and for 32-bit keys.
@@ -80,6 +81,7 @@ func widthName[W word]() string { return fmt.Sprintf("uint%d", bitsOf[W]()) }
 // each run; it may be nil.
 func treeGets[W word](l *lookups[W], t *implicit.Tree[W], name string, threads int, set func()) *subject {
 	var hits int
+	pairs := implicit.Paired[W]{Tree: t}
 	return &subject{
 		system: name,
 		bytes:  treeBytes(t),
@@ -88,7 +90,7 @@ func treeGets[W word](l *lookups[W], t *implicit.Tree[W], name string, threads i
 				set()
 			}
 			hits = spread(threads, ops, func(lo, hi int) int {
-				return t.GetPairs(l.q[lo:hi], l.vals[lo:hi], l.found[lo:hi])
+				return pairs.GetPairs(l.q[lo:hi], l.vals[lo:hi], l.found[lo:hi])
 			})
 			return nil
 		},

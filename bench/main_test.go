@@ -14,7 +14,7 @@ import (
 // Every experiment, small, on one thread and on two: its own checks compare
 // each answer, so that passing means that all systems agree.
 func TestExperimentsRun(t *testing.T) {
-	for _, e := range experiments {
+	for _, e := range allExperiments {
 		t.Run(e.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "out.json")
 			var out, progress bytes.Buffer
@@ -166,7 +166,7 @@ func TestHelpAndList(t *testing.T) {
 	if code := realMain([]string{"list"}, &out, &errs); code != exitOK {
 		t.Fatalf("list: exit code %d", code)
 	}
-	for _, e := range experiments {
+	for _, e := range allExperiments {
 		if !strings.Contains(out.String(), e.name) || !strings.Contains(out.String(), e.about) || e.about == "" {
 			t.Errorf("list does not show %s", e.name)
 		}

@@ -45,6 +45,11 @@ func (f *frozenText) Get(q []string, vals []uint64, found []bool) int {
 	return f.ix.GetBatch(q, vals, found)
 }
 
+// GetBytes is Get for strings that lie one behind the other.
+func (f *frozenText) GetBytes(data []byte, offsets []int32, vals []uint64, found []bool) int {
+	return f.ix.GetBatchBytes(data, offsets, vals, found)
+}
+
 // frozenTexts is Pando over strings without values.
 type frozenTexts struct {
 	ix *pando.Frozen[string, struct{}]

@@ -14,7 +14,7 @@ import (
 // paper16 is the paper most experiments redo.
 const paper16 = "HB+-tree paper (SIGMOD 2016)"
 
-// experiment is one table. It is registered in the experiments list.
+// experiment is one table. It is registered in allExperiments.
 type experiment struct {
 	name   string
 	about  string // one line for list
@@ -33,10 +33,10 @@ type experiment struct {
 	run    func(*session) error
 }
 
-// experiments in the order that list shows.
-var experiments = []*experiment{
+// allExperiments in the order that list shows.
+var allExperiments = []*experiment{
 	pointU64, pointU32, rankU32, singleGet, rangeQueries, build, memory,
-	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layout,
+	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layoutExp,
 	gpuRankU32, gpuPointU64, gpuEndToEnd,
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
 	stringsExp, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings,
@@ -54,23 +54,23 @@ var usualSizes = []int{1 * mega, 16 * mega}
 const usualQueries = 4 * mega
 
 func findExperiment(name string) *experiment {
-	i := slices.IndexFunc(experiments, func(e *experiment) bool { return e.name == name })
+	i := slices.IndexFunc(allExperiments, func(e *experiment) bool { return e.name == name })
 	if i < 0 {
 		return nil
 	}
-	return experiments[i]
+	return allExperiments[i]
 }
 
 func experimentNames() []string {
-	names := make([]string, len(experiments))
-	for i, e := range experiments {
+	names := make([]string, len(allExperiments))
+	for i, e := range allExperiments {
 		names[i] = e.name
 	}
 	return names
 }
 
 func printList(w io.Writer) {
-	for _, e := range experiments {
+	for _, e := range allExperiments {
 		fmt.Fprintf(w, "%-16s %s\n", e.name, e.about)
 		if e.figure != "" {
 			fmt.Fprintf(w, "%-16s redoes %s\n", "", e.figure)

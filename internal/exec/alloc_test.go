@@ -14,8 +14,8 @@ func (still) Find([]uint64, []int)                    {}
 func (still) GetPairs([]uint64, []uint64, []bool) int { return 0 }
 func (still) Take(int, []int) int                     { return 0 }
 
-// room is a batch of n keys with slices for its results.
-func room(n int) ([]int64, []int, []uint64) {
+// keysAndRoom returns a batch of n keys with slices for its results.
+func keysAndRoom(n int) ([]int64, []int, []uint64) {
 	return make([]int64, n), make([]int, n), make([]uint64, n)
 }
 
@@ -25,14 +25,14 @@ func TestBatchesAllocateNothing(t *testing.T) {
 	}
 	var sink Sink = still{}
 	for _, workers := range []int{1, 2} {
-		e := NewCPU(order.NewCodec[int64, uint64](), still{}, 10, workers)
+		e := NewCPU(still{}, 10, workers)
 		for _, n := range []int{1, 100, 20_000} {
-			keys, ranks, vals := room(n)
+			keys, ranks, vals := keysAndRoom(n)
 			allocs := testing.AllocsPerRun(50, func() {
-				e.Rank(keys, ranks)
-				e.RankAfter(keys, ranks)
-				e.FindEach(keys, sink)
-				e.GetPairs(keys, vals, nil)
+				e.Rank(order.KeysOf(keys), ranks)
+				e.RankAfter(order.KeysOf(keys), ranks)
+				e.FindEach(order.KeysOf(keys), sink)
+				e.GetPairs(order.KeysOf(keys), vals, nil)
 			})
 			if allocs >= 1 {
 				t.Errorf("%d workers, batch of %d: %v allocations", workers, n, allocs)
@@ -42,16 +42,16 @@ func TestBatchesAllocateNothing(t *testing.T) {
 }
 
 func BenchmarkSchedule(b *testing.B) {
-	e := NewCPU(order.NewCodec[int64, uint64](), still{}, 10, 2)
+	e := NewCPU(still{}, 10, 2)
 	for _, size := range []struct {
 		name string
 		n    int
 	}{{"small", 16}, {"shared", 20_000}} {
 		b.Run(size.name, func(b *testing.B) {
-			keys, ranks, _ := room(size.n)
+			keys, ranks, _ := keysAndRoom(size.n)
 			b.ReportAllocs()
 			for b.Loop() {
-				e.Rank(keys, ranks)
+				e.Rank(order.KeysOf(keys), ranks)
 			}
 		})
 	}

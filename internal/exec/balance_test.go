@@ -6,31 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/flow"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
-
-func TestPredict(t *testing.T) {
-	for _, c := range []struct {
-		Times
-		sequential, pipelined, doubled time.Duration
-	}{
-		{Times{}, 0, 0, 0},
-		{Times{Fill: 1, In: 2, Search: 3, Out: 4, Finish: 5, Busy: 6}, 15, 9, 6},
-		{Times{Fill: 1, In: 20, Search: 3, Out: 4, Finish: 5, Busy: 6}, 33, 27, 20},
-		{Times{Fill: 1, In: 2, Search: 30, Out: 4, Finish: 5, Busy: 6}, 42, 36, 30},
-		{Times{Fill: 1, In: 2, Search: 3, Out: 40, Finish: 5, Busy: 6}, 51, 45, 40},
-		{Times{Fill: 70, In: 2, Search: 3, Out: 4, Finish: 5, Busy: 40}, 84, 70, 70}, // filling bounds
-		{Times{Fill: 7, In: 2, Search: 3, Out: 4, Finish: 5, Send: 30}, 21, 37, 37},  // and sending
-		{Times{Finish: 8, Busy: 8, Latency: 100, Queries: 100}, 8, 8, 8},
-	} {
-		for way, want := range []time.Duration{c.sequential, c.pipelined, c.doubled} {
-			if got := c.Predict(Way(way)); got != want {
-				t.Errorf("%+v, %v: %d, want %d", c.Times, Way(way), got, want)
-			}
-		}
-	}
-}
 
 // costs are what CPU and GPU take at every whole level: the CPU's grow, the
 // GPU's fall. In between, each share of a bucket has its cost.
@@ -122,14 +102,14 @@ const expectedPace = time.Millisecond // for 1024 queries
 
 func newWatch() *watch {
 	w := new(watch)
-	w.expect([]int{1}, 64*expectedPace, 64<<10)
+	w.expect(order.KeysOf(make([]int64, 64<<10)), 64*expectedPace)
 	return w
 }
 
 // see shows batches of 128K queries that take so many times what is expected.
 func see(w *watch, batches int, times float64) (measure int) {
 	for range batches {
-		if w.saw(time.Duration(times*128*float64(expectedPace)), 128<<10) != nil {
+		if _, again := w.saw(time.Duration(times*128*float64(expectedPace)), 128<<10); again {
 			measure++
 		}
 	}
@@ -179,7 +159,7 @@ func TestWatchLearns(t *testing.T) {
 	if see(w, strayedBatches, 3) != 1 {
 		t.Error("not measured")
 	}
-	w.expect([]int{1}, 3*64*expectedPace, 64<<10)
+	w.expect(order.KeysOf(make([]int64, 64<<10)), 3*64*expectedPace)
 	w.measured()
 	if see(w, 2*strayedBatches, 3) != 0 {
 		t.Error("measured again, though batches take what they took then")
@@ -197,21 +177,31 @@ func TestWatchLearns(t *testing.T) {
 	}
 }
 
-// What is measured is of the buckets that were there.
+// What is measured is of the buckets that were there: as many queries as they
+// had, no less time than the device makes them wait, and no step of a bucket
+// longer than the bucket.
 func TestMeasure(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[int64, uint64](t, rng, shape{implicit.Pairs, 8, 0, 4000}, 2)
-	g := r.openOn(t, newNative(), inner(r.image))
+	d := newNative()
+	d.late = 200 * time.Microsecond
+	g := r.openOn(t, d, inner(r.image))
 	for _, way := range ways {
 		p := Plan{Split{0, 0.5, r.tree.Depth()}, minBucket, way}
-		got, err := g.Measure(r.questions(rng, 5*minBucket), p)
+		got, err := g.Measure(order.KeysOf(r.questions(rng, 5*minBucket)), p)
 		if err != nil || got.Queries != minBucket {
 			t.Errorf("%v: %+v, %v", way, got, err)
 		}
-		for _, d := range []time.Duration{got.Fill, got.In, got.Search, got.Out, got.Finish, got.Send, got.Busy} {
-			if d < 0 {
-				t.Errorf("%v: %+v", way, got)
+		if got.Latency < d.late || got.Busy <= 0 || got.Alone <= 0 {
+			t.Errorf("%v: a bucket that waits %v takes %+v", way, d.late, got)
+		}
+		for _, step := range []time.Duration{got.Fill, got.In, got.Search, got.Out, got.Finish, got.Send} {
+			if step < 0 || step > got.Latency {
+				t.Errorf("%v: a step of %v in %+v", way, step, got)
 			}
+		}
+		if way == flow.Sequential && got.Fill+got.Send+got.Finish > got.Latency {
+			t.Errorf("one after the other: %+v", got)
 		}
 	}
 }
@@ -224,11 +214,11 @@ func TestBalance(t *testing.T) {
 		depth := r.tree.Depth()
 		for _, keep := range keeps(depth) {
 			g := r.openOn(t, newNative(), keep)
-			plan, err := g.Balance(r.questions(rng, 2000*min(1, s.entries)))
+			plan, err := g.Balance(order.KeysOf(r.questions(rng, 2000*min(1, s.entries))))
 			if err != nil || plan != g.Plan() || !legal(plan.Split, keep, depth) {
 				t.Fatalf("%v, GPU has %v: %+v, in use %+v, %v", s, keep, plan, g.Plan(), err)
 			}
-			g.Crossover(r.questions(rng, 1000))
+			g.Crossover(order.KeysOf(r.questions(rng, 1000)))
 			keys, of := r.questions(rng, 500), r.randomRuns(rng, 10)
 			if diff := differ(r.ask(g, keys, of), r.ask(r.cpu, keys, of)); diff != "" {
 				t.Fatalf("%v, GPU has %v: %+v: %s", s, keep, plan, diff)
@@ -242,7 +232,7 @@ func TestNothingIsMeasuredAfterAFailure(t *testing.T) {
 	quiet(t)
 	r := newRig[int64, uint64](t, seed.Rand(t), shape{implicit.Pairs, 8, 0, 4000}, 2)
 	g := r.openOn(t, newNative(), inner(r.image))
-	if _, err := g.Balance(r.held); err != nil {
+	if _, err := g.Balance(order.KeysOf(r.held)); err != nil {
 		t.Fatal(err)
 	}
 	g.fail(errNative)

@@ -13,47 +13,47 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// sorted is a layout that could not be simpler. It notes the buckets it is
+// ordered is a layout that could not be simpler. It notes the buckets it is
 // given.
-type sorted[C order.Code] struct {
+type ordered[C order.Code] struct {
 	codes []C // the value of an entry is its place plus 1
 
 	mu      sync.Mutex
 	buckets []int
 }
 
-func (l *sorted[C]) note(n int) {
+func (l *ordered[C]) note(n int) {
 	l.mu.Lock()
 	l.buckets = append(l.buckets, n)
 	l.mu.Unlock()
 }
 
-func (l *sorted[C]) rank(c C) int {
+func (l *ordered[C]) rank(c C) int {
 	return sort.Search(len(l.codes), func(i int) bool { return l.codes[i] >= c })
 }
 
-func (l *sorted[C]) find(c C) int {
+func (l *ordered[C]) find(c C) int {
 	if i := l.rank(c); i < len(l.codes) && l.codes[i] == c {
 		return i
 	}
 	return -1
 }
 
-func (l *sorted[C]) Rank(keys []C, ranks []int) {
+func (l *ordered[C]) Rank(keys []C, ranks []int) {
 	l.note(len(keys))
 	for i, c := range keys {
 		ranks[i] = l.rank(c)
 	}
 }
 
-func (l *sorted[C]) Find(keys []C, ranks []int) {
+func (l *ordered[C]) Find(keys []C, ranks []int) {
 	l.note(len(keys))
 	for i, c := range keys {
 		ranks[i] = l.find(c)
 	}
 }
 
-func (l *sorted[C]) GetPairs(keys, vals []C, found []bool) (hits int) {
+func (l *ordered[C]) GetPairs(keys, vals []C, found []bool) (hits int) {
 	l.note(len(keys))
 	for i, c := range keys {
 		at := l.find(c)
@@ -112,7 +112,7 @@ func TestAnswersOnAnyNumberOfWorkers(t *testing.T) {
 // answers asks batches of every size, for keys among which are the domain's ends.
 func answers[K order.Key, C order.Code](t *testing.T, ends ...K) {
 	rng := seed.Rand(t)
-	codec := order.NewCodec[K, C]()
+	codec := codec[K, C]{}
 	random := func() K {
 		if rng.IntN(4) == 0 {
 			return ends[rng.IntN(len(ends))]
@@ -124,9 +124,9 @@ func answers[K order.Key, C order.Code](t *testing.T, ends ...K) {
 		held[i] = random()
 	}
 	slices.SortFunc(held, cmp.Compare[K])
-	layout := &sorted[C]{codes: codec.EncodeSlice(make([]C, len(held)), held)}
+	layout := &ordered[C]{codes: codec.EncodeSlice(make([]C, len(held)), held)}
 	for _, workers := range []int{1, 2, 5} {
-		e := NewCPU(codec, layout, len(held), workers)
+		e := NewCPU(layout, len(held), workers)
 		for _, n := range batchSizes() {
 			keys := make([]K, n)
 			for i := range keys {
@@ -141,19 +141,19 @@ func answers[K order.Key, C order.Code](t *testing.T, ends ...K) {
 
 // askAll asks a batch every question and compares with a binary search by
 // cmp.Compare.
-func askAll[K order.Key, C order.Code](e *CPU[K, C], held, keys []K) error {
+func askAll[K order.Key, C order.Code](e *CPU[C], held, keys []K) error {
 	n := len(keys)
 	given := slices.Clone(keys)
 	ranks, after, vals, found := make([]int, n), make([]int, n), make([]C, n), make([]bool, n)
 	sink := newPlaces(n)
-	e.Rank(keys, ranks)
-	e.RankAfter(keys, after)
-	hits := e.FindEach(keys, sink)
-	if h := e.GetPairs(keys, vals, nil); h != hits {
+	e.Rank(order.KeysOf(keys), ranks)
+	e.RankAfter(order.KeysOf(keys), after)
+	hits := e.FindEach(order.KeysOf(keys), sink)
+	if h := e.GetPairs(order.KeysOf(keys), vals, nil); h != hits {
 		return fmt.Errorf("GetPairs has %d hits, FindEach %d", h, hits)
 	}
 	clear(vals)
-	if h := e.GetPairs(keys, vals, found); h != hits {
+	if h := e.GetPairs(order.KeysOf(keys), vals, found); h != hits {
 		return fmt.Errorf("GetPairs with found has %d hits, FindEach %d", h, hits)
 	}
 	for i, k := range keys {
@@ -188,9 +188,9 @@ func askAll[K order.Key, C order.Code](e *CPU[K, C], held, keys []K) error {
 func TestBuckets(t *testing.T) {
 	for _, workers := range []int{1, 2, 5, 64} {
 		for _, n := range batchSizes() {
-			layout := &sorted[uint64]{}
-			e := NewCPU(order.NewCodec[uint64, uint64](), layout, 0, workers)
-			e.Rank(make([]uint64, n), make([]int, n))
+			layout := &ordered[uint64]{}
+			e := NewCPU(layout, 0, workers)
+			e.Rank(order.KeysOf(make([]uint64, n)), make([]int, n))
 			total := 0
 			for _, b := range layout.buckets {
 				total += b
@@ -214,10 +214,10 @@ func TestBuckets(t *testing.T) {
 // What is below the key after the greatest is everything.
 func TestRankAfterTheGreatest(t *testing.T) {
 	for _, held := range [][]uint32{{}, {0}, {math.MaxUint32}, {5, math.MaxUint32, math.MaxUint32}} {
-		e := NewCPU(order.NewCodec[uint32, uint32](), &sorted[uint32]{codes: held}, len(held), 1)
+		e := NewCPU(&ordered[uint32]{codes: held}, len(held), 1)
 		keys := []uint32{math.MaxUint32, 0, math.MaxUint32 - 1, math.MaxUint32}
 		ranks := make([]int, len(keys))
-		e.RankAfter(keys, ranks)
+		e.RankAfter(order.KeysOf(keys), ranks)
 		if ranks[0] != len(held) || ranks[3] != len(held) {
 			t.Errorf("%d: after the greatest are %d and %d, want %d", held, ranks[0], ranks[3], len(held))
 		}
@@ -241,7 +241,7 @@ func (burst) Take(lo int, _ []int) int {
 // worse for it.
 func TestPanicReachesTheCaller(t *testing.T) {
 	held := []uint64{1, 2, 3}
-	e := NewCPU(order.NewCodec[uint64, uint64](), &sorted[uint64]{codes: held}, len(held), 3)
+	e := NewCPU(&ordered[uint64]{codes: held}, len(held), 3)
 	keys := make([]uint64, 20_000)
 	for range 20 {
 		func() {
@@ -250,7 +250,7 @@ func TestPanicReachesTheCaller(t *testing.T) {
 					t.Errorf("recovered %v", v)
 				}
 			}()
-			e.FindEach(keys, burst{})
+			e.FindEach(order.KeysOf(keys), burst{})
 		}()
 		if err := askAll(e, held, keys); err != nil {
 			t.Fatal(err)
@@ -260,9 +260,9 @@ func TestPanicReachesTheCaller(t *testing.T) {
 
 func TestManyCallersAtOnce(t *testing.T) {
 	held := []int64{-5, 0, 0, 7, 9}
-	codec := order.NewCodec[int64, uint64]()
-	layout := &sorted[uint64]{codes: codec.EncodeSlice(make([]uint64, len(held)), held)}
-	e := NewCPU(codec, layout, len(held), 2)
+	codec := codec[int64, uint64]{}
+	layout := &ordered[uint64]{codes: codec.EncodeSlice(make([]uint64, len(held)), held)}
+	e := NewCPU(layout, len(held), 2)
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {

@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/flow"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
@@ -24,18 +25,18 @@ func TestEveryFaultOfASplit(t *testing.T) {
 		keep func(depth int) Keep
 		Plan
 	}{
-		{"inner levels", func(depth int) Keep { return Keep{0, depth} }, Plan{Split{0, 0, -1}, 64, Doubled}},
-		{"upper levels", func(depth int) Keep { return Keep{0, depth - 1} }, Plan{Split{0, 0.5, -2}, 64, Pipelined}},
-		{"balanced", func(depth int) Keep { return Keep{0, depth} }, Plan{Split{1, 0.5, -1}, 64, Sequential}},
-		{"leaves", func(depth int) Keep { return Keep{1, depth + 1} }, Plan{Split{1, 0.5, 0}, 64, Doubled}},
-		{"everything", func(depth int) Keep { return Keep{0, depth + 1} }, Plan{Split{0, 0, 0}, 64, Doubled}},
+		{"inner levels", func(depth int) Keep { return Keep{0, depth} }, Plan{Split{0, 0, -1}, 64, flow.DoubleBuffered}},
+		{"upper levels", func(depth int) Keep { return Keep{0, depth - 1} }, Plan{Split{0, 0.5, -2}, 64, flow.Pipelined}},
+		{"balanced", func(depth int) Keep { return Keep{0, depth} }, Plan{Split{1, 0.5, -1}, 64, flow.Sequential}},
+		{"leaves", func(depth int) Keep { return Keep{1, depth + 1} }, Plan{Split{1, 0.5, 0}, 64, flow.DoubleBuffered}},
+		{"everything", func(depth int) Keep { return Keep{0, depth + 1} }, Plan{Split{0, 0, 0}, 64, flow.DoubleBuffered}},
 	} {
 		rng := rand.New(rand.NewPCG(start, uint64(i)))
 		pairs, column := shape{implicit.Pairs, 8, 0, 400}, shape{implicit.Apart, 8, 0, 900}
 		fast := func() device.Device { return newNative() }
 		t.Run(c.name+", pairs", func(t *testing.T) { everyFault[int64, uint64](t, rng, pairs, fast, 1, c.keep, c.Plan) })
 		t.Run(c.name+", column", func(t *testing.T) { everyFault[uint32, uint32](t, rng, column, fast, 1, c.keep, c.Plan) })
-		rows, pages := shape{implicit.Pairs, 8, blockedRows - 1, 900}, shape{implicit.Apart, 8, packedPages, 2400}
+		rows, pages := shape{implicit.Pairs, 8, pagedRows - 1, 900}, shape{implicit.Apart, 8, packedPages, 2400}
 		t.Run(c.name+", blocked", func(t *testing.T) { everyFault[int64, uint64](t, rng, rows, fast, 1, c.keep, c.Plan) })
 		t.Run(c.name+", packed", func(t *testing.T) { everyFault[uint64, uint64](t, rng, pages, fast, 1, c.keep, c.Plan) })
 		// The interpreter is late with what was queued, and takes its time.
@@ -58,7 +59,7 @@ func everyFault[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s shape
 	run := func(fault faulty.Plan) *faulty.Device {
 		d := faulty.New(open(), fault)
 		what := fmt.Sprintf("%v, GPU has %v, %+v, fault %+v", s, keep, p, fault)
-		g, err := NewGPU(r.cpu, Stepped[C](r.tree), d, r.image, keep)
+		g, err := NewGPU(r.cpu, d, r.image, keep)
 		if err == nil {
 			if err := g.Use(p); err != nil {
 				t.Fatal(err)
@@ -100,7 +101,7 @@ func TestFaultsInCallersMemory(t *testing.T) {
 			}
 			inner := newNative()
 			d := faulty.New(inner, faulty.Plan{Op: op, At: at, Lose: at%3 == 0})
-			g, err := NewGPU(r.cpu, Stepped[uint64](r.tree), d, r.image, r.image.Whole())
+			g, err := NewGPU(r.cpu, d, r.image, whole(r.image))
 			if err != nil {
 				continue // the copy of the tree
 			}
@@ -111,14 +112,14 @@ func TestFaultsInCallersMemory(t *testing.T) {
 }
 
 // inLocked looks keys up with both sides in page-locked memory.
-func (r *rig[K, C]) inLocked(t *testing.T, g *GPU[K, C], d device.Device, what string, rng *rand.Rand) {
+func (r *rig[K, C]) inLocked(t *testing.T, g *GPU[C], d device.Device, what string, rng *rand.Rand) {
 	t.Helper()
 	const n = 2*smallest + 100
 	asked := r.questions(rng, n)
 	keys, raw := keysIn[K](bytesFor(t, d, n*r.valSize, true)), bytesFor(t, d, n*r.valSize, true)
 	copy(keys, asked)
 	want := make([]byte, len(raw))
-	if g.measures(keys, raw) != [2]bool{true, true} {
+	if g.measures(order.KeysOf(keys), raw) != [2]bool{true, true} {
 		t.Fatal("page-locked memory is not used")
 	}
 	for range 2 {
@@ -131,9 +132,9 @@ func (r *rig[K, C]) inLocked(t *testing.T, g *GPU[K, C], d device.Device, what s
 
 // measures says whether the GPU reads keys where they are, and writes values
 // where they belong.
-func (g *GPU[K, C]) measures(keys []K, raw []byte) [2]bool {
-	j := &search[K, C]{gpu: g, plan: g.Plan(), batch: batch[K, C]{ask: getPairs, keys: keys, raw: raw}}
-	j.measure(len(keys))
+func (g *GPU[C]) measures(keys order.Keys, raw []byte) [2]bool {
+	j := &search[C]{gpu: g, plan: g.Plan(), batch: batch[C]{ask: getPairs, keys: keys, raw: raw}}
+	j.measure(keys.Len())
 	return [2]bool{j.direct, j.place}
 }
 
@@ -172,7 +173,7 @@ func TestNothingIsWrittenAfterABatch(t *testing.T) {
 			continue
 		}
 		lazy := ptx.New(ptx.Seed(rng.Uint64()), ptx.RaceCheck(false))
-		g := r.openOn(t, faulty.New(lazy, faulty.Plan{Op: faulty.CopyOut, At: at}), r.image.Whole())
+		g := r.openOn(t, faulty.New(lazy, faulty.Plan{Op: faulty.CopyOut, At: at}), whole(r.image))
 		keys, raw := keysIn[uint64](bytesFor(t, lazy, 8*n, true)), bytesFor(t, lazy, 8*n, true)
 		copy(keys, asked)
 		r.values(g, keys, raw, nil)

@@ -12,13 +12,16 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/flow"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 // crowd asks from many goroutines, more than there are slots, batches of
 // several buckets each; alongside runs beside them, after some have begun.
-func crowd(t *testing.T, d device.Device, keep func(Image) Keep, n int, alongside func(*GPU[int64, uint64], *rand.Rand)) {
+func crowd(t *testing.T, d device.Device, keep func(layout.Image) Keep, n int, alongside func(*GPU[uint64], *rand.Rand)) {
 	t.Helper()
 	start := seed.Of(t)
 	rng := rand.New(rand.NewPCG(start, 0))
@@ -35,7 +38,7 @@ func crowd(t *testing.T, d device.Device, keep func(Image) Keep, n int, alongsid
 	}
 	inTime(t, func() {
 		var all sync.WaitGroup
-		for who := range 2*maxSlots + 3 {
+		for who := range 2*flow.MaxSlots + 3 {
 			all.Go(func() {
 				rng := rand.New(rand.NewPCG(start, uint64(who)))
 				for range rounds {
@@ -54,9 +57,9 @@ func crowd(t *testing.T, d device.Device, keep func(Image) Keep, n int, alongsid
 	})
 }
 
-func whole(im Image) Keep { return im.Whole() }
-func inner(im Image) Keep { return Keep{0, im.depth()} }
-func lower(im Image) Keep { return Keep{1, im.depth() + 1} }
+func whole(im layout.Image) Keep { return Whole(&im) }
+func inner(im layout.Image) Keep { return Keep{0, im.Depth()} }
+func lower(im layout.Image) Keep { return Keep{1, im.Depth() + 1} }
 
 // devices runs a test on the fast device with large batches, also where it
 // keeps the CPU waiting, and on the interpreter with small ones.
@@ -78,10 +81,10 @@ func devices(t *testing.T, run func(t *testing.T, open func() device.Device, n i
 
 // Plans may change while batches run.
 func TestManyCallersOfAGPU(t *testing.T) {
-	for name, keep := range map[string]func(Image) Keep{"whole": whole, "inner": inner, "lower": lower} {
+	for name, keep := range map[string]func(layout.Image) Keep{"whole": whole, "inner": inner, "lower": lower} {
 		t.Run(name, func(t *testing.T) {
 			devices(t, func(t *testing.T, open func() device.Device, n int) {
-				crowd(t, open(), keep, n, func(g *GPU[int64, uint64], rng *rand.Rand) {
+				crowd(t, open(), keep, n, func(g *GPU[uint64], rng *rand.Rand) {
 					legals := legalSplits(g.keep, g.steps.Depth())
 					for range 50 {
 						p := Plan{legals[rng.IntN(len(legals))], 1 + rng.IntN(n), ways[rng.IntN(len(ways))]}
@@ -99,14 +102,14 @@ func TestManyCallersOfAGPU(t *testing.T) {
 // A schedule may be closed while batches run: they go on on the CPU.
 func TestCloseInFlight(t *testing.T) {
 	devices(t, func(t *testing.T, open func() device.Device, n int) {
-		for _, keep := range []func(Image) Keep{whole, inner, lower} {
+		for _, keep := range []func(layout.Image) Keep{whole, inner, lower} {
 			for i := range 4 {
 				if hasty() && i > 0 {
 					break
 				}
 				d := faulty.New(open(), faulty.Plan{}) // counts what is left
-				var closed *GPU[int64, uint64]
-				crowd(t, d, keep, n, func(g *GPU[int64, uint64], rng *rand.Rand) {
+				var closed *GPU[uint64]
+				crowd(t, d, keep, n, func(g *GPU[uint64], rng *rand.Rand) {
 					closed = g
 					time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
 					if err := g.Close(); err != nil {
@@ -134,7 +137,7 @@ func TestFaultsAmongMany(t *testing.T) {
 			}
 			at := 40 + 17*i
 			d := faulty.New(open(), faulty.Plan{At: at, Lose: i%2 == 0})
-			crowd(t, d, []func(Image) Keep{whole, inner, lower}[i%3], n, func(*GPU[int64, uint64], *rand.Rand) {})
+			crowd(t, d, []func(layout.Image) Keep{whole, inner, lower}[i%3], n, func(*GPU[uint64], *rand.Rand) {})
 			if live := d.Live(); live != 0 {
 				t.Errorf("fault at %d: %d things are left on the device", at, live)
 			}
@@ -146,8 +149,8 @@ func TestFaultsAmongMany(t *testing.T) {
 // sees whether a goroutine is left.
 func TestCloseWhileMeasuring(t *testing.T) {
 	devices(t, func(t *testing.T, open func() device.Device, n int) {
-		crowd(t, open(), inner, n, func(g *GPU[int64, uint64], rng *rand.Rand) {
-			if _, err := g.Balance(make([]int64, n)); err != nil {
+		crowd(t, open(), inner, n, func(g *GPU[uint64], rng *rand.Rand) {
+			if _, err := g.Balance(order.KeysOf(make([]int64, n))); err != nil {
 				t.Error(err)
 			}
 			for range strayedBatches {
@@ -180,14 +183,14 @@ func TestPanicOnAGPU(t *testing.T) {
 		for _, way := range ways {
 			g := r.openOn(t, newNative(), keep)
 			plan := g.Plan()
-			plan.Bucket, plan.Way = minBucket, way
+			plan.Bucket, plan.Overlap = minBucket, way
 			if err := g.Use(plan); err != nil {
 				t.Fatal(err)
 			}
 			keys := r.questions(rng, 3*minShared)
 			inTime(t, func() {
-				for range maxSlots + 1 { // more often than there are slots
-					panics(t, func() { g.FindEach(keys, burst{}) })
+				for range flow.MaxSlots + 1 { // more often than there are slots
+					panics(t, func() { g.FindEach(order.KeysOf(keys), burst{}) })
 				}
 				r.sameRanks(t, g, keys, fmt.Sprintf("after a panic: %+v", plan))
 				if err := g.Close(); err != nil {
@@ -213,7 +216,7 @@ func TestGPUBatchesAllocateNothing(t *testing.T) {
 		t.Skip("the race detector makes pools forget")
 	}
 	rng := seed.Rand(t)
-	for _, s := range []shape{{implicit.Pairs, 8, 0, 1500}, {implicit.Pairs, 8, blockedRows - 1, 1500}, {implicit.Apart, 8, packedPages, 5000}} {
+	for _, s := range []shape{{implicit.Pairs, 8, 0, 1500}, {implicit.Pairs, 8, pagedRows - 1, 1500}, {implicit.Apart, 8, packedPages, 5000}} {
 		r := newRig[int64, uint64](t, rng, s, 2)
 		for _, keep := range []Keep{whole(r.image), inner(r.image), lower(r.image)} {
 			allocateNothing(t, r, keep)
@@ -228,16 +231,16 @@ func allocateNothing(t *testing.T, r *rig[int64, uint64], keep Keep) {
 	g := r.openOn(t, d, keep)
 	var sink Sink = still{}
 	for _, n := range []int{1, 100, 20_000} {
-		keys, ranks, vals := room(n)
+		keys, ranks, vals := keysAndRoom(n)
 		found := make([]bool, n)
 		if allocs := testing.AllocsPerRun(50, func() {
-			g.Rank(keys, ranks)
-			g.RankAfter(keys, ranks)
-			g.FindEach(keys, sink)
+			g.Rank(order.KeysOf(keys), ranks)
+			g.RankAfter(order.KeysOf(keys), ranks)
+			g.FindEach(order.KeysOf(keys), sink)
 			if r.leaves == implicit.Pairs {
-				g.GetPairs(keys, vals, found)
+				g.GetPairs(order.KeysOf(keys), vals, found)
 			} else {
-				g.FindVals(keys, sink, arena.Bytes(vals), found)
+				g.FindVals(order.KeysOf(keys), sink, arena.Bytes(vals), found)
 			}
 		}); allocs >= 1 {
 			t.Errorf("%v: GPU has %v: batch of %d: %v allocations", r.shape, keep, n, allocs)
@@ -253,7 +256,7 @@ func TestNoValuesInTheTree(t *testing.T) {
 		g := r.open(t, whole(r.image), ptx.RaceCheck(false))
 		keys := r.questions(rng, 100)
 		got, want := newPlaces(len(keys)), newPlaces(len(keys))
-		hits, wantHits := g.FindVals(keys, got, []byte{}, make([]bool, len(keys))), r.cpu.FindEach(keys, want)
+		hits, wantHits := g.FindVals(order.KeysOf(keys), got, []byte{}, make([]bool, len(keys))), r.cpu.FindEach(order.KeysOf(keys), want)
 		if hits != wantHits || !slices.Equal(got.at, want.at) || !slices.Equal(got.times, want.times) {
 			t.Errorf("%d entries: %d hits, the CPU has %d", entries, hits, wantHits)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/flow"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
@@ -64,14 +65,14 @@ func callersMemory[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s sh
 	r := newRig[K, C](t, rng, s, 2)
 	depth := r.tree.Depth()
 	plans := []Plan{
-		{Split{0, 0, depth + 1}, MaxBucket / 4, Doubled},
-		{Split{1, 0.5, depth + 1}, smallest, Pipelined},
-		{Split{0, 0.5, depth}, smallest / 2, Doubled},
-		{Split{1, 0, depth - 1}, smallest, Sequential},
+		{Split{0, 0, depth + 1}, MaxBucket / 4, flow.DoubleBuffered},
+		{Split{1, 0.5, depth + 1}, smallest, flow.Pipelined},
+		{Split{0, 0.5, depth}, smallest / 2, flow.DoubleBuffered},
+		{Split{1, 0, depth - 1}, smallest, flow.Sequential},
 	}
 	for _, at := range allSides {
 		d := open()
-		g := r.openOn(t, d, r.image.Whole())
+		g := r.openOn(t, d, whole(r.image))
 		for _, n := range sizes {
 			for _, p := range plans {
 				if rng.IntN(len(plans)) == 0 && pick(rng, 2) {
@@ -83,7 +84,7 @@ func callersMemory[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s sh
 }
 
 // askIn asks with slices in such memory.
-func (r *rig[K, C]) askIn(t *testing.T, g *GPU[K, C], d device.Device, p Plan, at sides, n int, rng *rand.Rand) {
+func (r *rig[K, C]) askIn(t *testing.T, g *GPU[C], d device.Device, p Plan, at sides, n int, rng *rand.Rand) {
 	t.Helper()
 	what := fmt.Sprintf("%v: %+v, %+v, batch of %d", r.shape, p, at, n)
 	if err := g.Use(p); err != nil {
@@ -115,13 +116,13 @@ func (r *rig[K, C]) askIn(t *testing.T, g *GPU[K, C], d device.Device, p Plan, a
 }
 
 // sameRanks asks what gives ranks.
-func (r *rig[K, C]) sameRanks(t *testing.T, g *GPU[K, C], keys []K, what string) {
+func (r *rig[K, C]) sameRanks(t *testing.T, g *GPU[C], keys []K, what string) {
 	t.Helper()
 	n := len(keys)
 	got, want, gotAt, wantAt := make([]int, n), make([]int, n), newPlaces(n), newPlaces(n)
-	for _, ask := range []func(asker[K, C], []int){
-		func(e asker[K, C], ranks []int) { e.Rank(keys, ranks) },
-		func(e asker[K, C], ranks []int) { e.RankAfter(keys, ranks) },
+	for _, ask := range []func(asker[C], []int){
+		func(e asker[C], ranks []int) { e.Rank(order.KeysOf(keys), ranks) },
+		func(e asker[C], ranks []int) { e.RankAfter(order.KeysOf(keys), ranks) },
 	} {
 		ask(g, got)
 		ask(r.cpu, want)
@@ -129,8 +130,8 @@ func (r *rig[K, C]) sameRanks(t *testing.T, g *GPU[K, C], keys []K, what string)
 			t.Fatalf("%s: other ranks", what)
 		}
 	}
-	g.FindEach(keys, gotAt)
-	r.cpu.FindEach(keys, wantAt)
+	g.FindEach(order.KeysOf(keys), gotAt)
+	r.cpu.FindEach(order.KeysOf(keys), wantAt)
 	if !slices.Equal(gotAt.at, wantAt.at) || !slices.Equal(gotAt.times, wantAt.times) {
 		t.Fatalf("%s: other places", what)
 	}

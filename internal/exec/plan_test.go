@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/flow"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -16,7 +18,7 @@ func TestUseRefusesWhatTheGPUDoesNotHold(t *testing.T) {
 	for _, keep := range keeps(depth) {
 		g := r.open(t, keep)
 		for _, split := range splits(depth) {
-			p := Plan{split, 64, Sequential}
+			p := Plan{split, 64, flow.Sequential}
 			if err := g.Use(p); (err == nil) != legal(split, keep, depth) {
 				t.Errorf("GPU has %v of %d levels: %+v: %v", keep, depth, split, err)
 			}
@@ -34,14 +36,14 @@ func TestRefusedPlansWouldGoWrong(t *testing.T) {
 	depth, wrong := r.tree.Depth(), 0
 	keys := append(r.questions(rng, 64), r.held[:64]...)
 	want, got := make([]int, len(keys)), make([]int, len(keys))
-	r.cpu.Rank(keys, want)
+	r.cpu.Rank(order.KeysOf(keys), want)
 	for _, keep := range keeps(depth) {
 		for _, split := range splits(depth) {
 			if legal(split, keep, depth) || !readsElsewhere(split, keep, depth) || !pick(rng, 8) {
 				continue
 			}
 			g := r.open(t, keep, ptx.RaceCheck(false))
-			g.runBy(batch[uint64, uint64]{ask: rank, keys: keys, ranks: got}, &Plan{split, 64, Sequential}, nil)
+			g.runBy(batch[uint64]{ask: rank, keys: order.KeysOf(keys), ranks: got}, &Plan{split, 64, flow.Sequential}, nil)
 			if g.Down() == nil {
 				t.Errorf("GPU has %v of %d levels: %+v reads elsewhere, and nothing is noticed", keep, depth, split)
 			}
@@ -68,8 +70,8 @@ func readsElsewhere(s Split, k Keep, depth int) bool {
 
 func TestUseRefusesNonsense(t *testing.T) {
 	r := newRig[uint64, uint64](t, seed.Rand(t), shape{implicit.Pairs, 8, 0, 1500}, 1)
-	g, depth := r.open(t, r.image.Whole()), r.tree.Depth()
-	good := Plan{Split{1, 0.5, depth}, 64, Doubled}
+	g, depth := r.open(t, whole(r.image)), r.tree.Depth()
+	good := Plan{Split{1, 0.5, depth}, 64, flow.DoubleBuffered}
 	if err := g.Use(good); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func TestUseRefusesNonsense(t *testing.T) {
 		"no bucket":         func(p *Plan) { p.Bucket = 0 },
 		"less than none":    func(p *Plan) { p.Bucket = -1 },
 		"too large":         func(p *Plan) { p.Bucket = MaxBucket + 1 },
-		"no such way":       func(p *Plan) { p.Way = Doubled + 1 },
+		"no such overlap":   func(p *Plan) { p.Overlap = flow.DoubleBuffered + 1 },
 		"share below 0":     func(p *Plan) { p.Share = -0.1 },
 		"share above 1":     func(p *Plan) { p.Share = 1.1 },
 		"share no number":   func(p *Plan) { p.Share = math.NaN() },
@@ -92,7 +94,7 @@ func TestUseRefusesNonsense(t *testing.T) {
 		if g.Use(p) == nil {
 			t.Errorf("%s: %+v was taken", name, p)
 		}
-		if _, err := g.Measure(r.held[:10], p); err == nil {
+		if _, err := g.Measure(order.KeysOf(r.held[:10]), p); err == nil {
 			t.Errorf("%s: %+v was measured", name, p)
 		}
 	}

@@ -8,42 +8,53 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 // leaping is a tree whose levels between root and leaves are hidden: the leaves
 // are the only sub-trees, and far too many to be told apart.
-type leaping[C order.Code] struct{ layout[C] }
+type leaping[C order.Code] struct {
+	tree[C]
+	pairs interface {
+		layout.Paired[C]
+		layout.SteppedPairs[C]
+	}
+}
 
 func (l leaping[C]) Depth() int { return 1 }
 
 // level is that of the tree below.
-func (l leaping[C]) level(x int) int { return x * l.layout.Depth() }
+func (l leaping[C]) level(x int) int { return x * l.tree.Depth() }
 
 func (l leaping[C]) Descend(from, to int, keys []C, places []int) {
-	l.layout.Descend(l.level(from), l.level(to), keys, places)
+	l.tree.Descend(l.level(from), l.level(to), keys, places)
 }
 
 func (l leaping[C]) RankFrom(from int, keys []C, ranks []int) {
-	l.layout.RankFrom(l.level(from), keys, ranks)
+	l.tree.RankFrom(l.level(from), keys, ranks)
 }
 
 func (l leaping[C]) FindFrom(from int, keys []C, ranks []int) {
-	l.layout.FindFrom(l.level(from), keys, ranks)
+	l.tree.FindFrom(l.level(from), keys, ranks)
 }
 
 func (l leaping[C]) GetPairsFrom(from int, keys, vals []C, found []bool) int {
-	return l.layout.GetPairsFrom(l.level(from), keys, vals, found)
+	return l.pairs.GetPairsFrom(l.level(from), keys, vals, found)
+}
+
+func (l leaping[C]) GetPairs(keys, vals []C, found []bool) int {
+	return l.pairs.GetPairs(keys, vals, found)
 }
 
 func TestNeighbourSubtreesAreTakenTogether(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[uint64, uint64](t, rng, shape{leaves: implicit.Pairs, valSize: 8, entries: 50_000}, 2)
-	r.tree = leaping[uint64]{r.tree}
-	grounds := survey(Stepped[uint64](r.tree))
-	if len(grounds) != 1 || grounds[0].shift == 0 || grounds[0].subtrees() > maxSubtrees || grounds[0].subtrees() < maxSubtrees/2 {
-		t.Fatalf("sub-trees at %+v", grounds)
+	r.tree = leaping[uint64]{r.tree, r.tree.(implicit.Paired[uint64])}
+	levels := cutLevels(layout.Stepped[uint64](r.tree))
+	if len(levels) != 1 || levels[0].shift == 0 || levels[0].subtrees() > maxSubtrees || levels[0].subtrees() < maxSubtrees/2 {
+		t.Fatalf("sub-trees at %+v", levels)
 	}
 	for range 10 {
 		if err := r.agree(rng, 1+rng.IntN(20_000)); err != nil {
@@ -52,17 +63,17 @@ func TestNeighbourSubtreesAreTakenTogether(t *testing.T) {
 	}
 }
 
-// Every level that queries are parked at has all queries inside, in order.
-func TestSurvey(t *testing.T) {
+// Every level that queries are partitioned at has all queries inside, in order.
+func TestCutLevels(t *testing.T) {
 	rng := seed.Rand(t)
-	for _, form := range []int{0, packedPages, blockedRows - 1, blockedRows - 2} {
+	for _, form := range []int{0, packedPages, pagedRows - 1, pagedRows - 2} {
 		for _, entries := range []int{0, 1, 100, 5000, 200_000} {
 			r := newRig[uint32, uint32](t, rng, shape{entries: entries, form: form}, 1)
 			keys, places := r.questions(rng, 2000), make([]int, 2000)
-			for _, g := range survey(Stepped[uint32](r.tree)) {
+			for _, g := range cutLevels(layout.Stepped[uint32](r.tree)) {
 				r.tree.Descend(0, g.level, keys, places)
 				for _, p := range places {
-					if node := (p - g.first) / nodeWords; node < 0 || node >= g.nodes || p != g.first+node*nodeWords {
+					if node := (p - g.first) / layout.NodeWords; node < 0 || node >= g.nodes || p != g.first+node*layout.NodeWords {
 						t.Fatalf("%v: a query leads to place %d at %+v", r.shape, p, g)
 					}
 				}
@@ -74,14 +85,14 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// More batches at once than there are lots: some run unbuffered.
-func TestManyParkAtOnce(t *testing.T) {
+// More batches at once than there are rooms: some run unbuffered.
+func TestManyPartitionAtOnce(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[uint64, uint64](t, rng, shape{leaves: implicit.Pairs, valSize: 8, entries: 30_000}, 2)
 	keys, of := r.questions(rng, 20_000), r.randomRuns(rng, 0)
-	want := r.ask(r.parks(Unbuffered, 1, 1), keys, of)
-	for _, s := range Schemes() {
-		e := r.parks(s, 2, 3000)
+	want := r.ask(r.by(Unbuffered, 1, 1), keys, of)
+	for _, s := range schemesToForce {
+		e := r.by(s, 2, 3000)
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {
@@ -94,18 +105,18 @@ func TestManyParkAtOnce(t *testing.T) {
 		}
 		wg.Wait()
 		if left := e.schemes.taken.Load(); left != 0 {
-			t.Errorf("%v: %d lots are still taken", s, left)
+			t.Errorf("%v: %d rooms are still taken", s, left)
 		}
 	}
 }
 
-// A sink that panics costs no lot.
-func TestPanicLeavesTheLots(t *testing.T) {
+// A sink that panics costs no room.
+func TestPanicLeavesTheRooms(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[uint64, uint64](t, rng, shape{entries: 30_000, valSize: 8}, 2)
 	keys := r.questions(rng, 20_000)
-	for _, s := range Schemes() {
-		e := r.parks(s, 3, 5000)
+	for _, s := range schemesToForce {
+		e := r.by(s, 3, 5000)
 		for range 5 {
 			func() {
 				defer func() {
@@ -113,41 +124,41 @@ func TestPanicLeavesTheLots(t *testing.T) {
 						t.Errorf("%v: recovered %v", s, v)
 					}
 				}()
-				e.FindEach(keys, burst{})
+				e.FindEach(order.KeysOf(keys), burst{})
 			}()
 		}
 		if left := e.schemes.taken.Load(); left != 0 {
-			t.Errorf("%v: %d lots are still taken", s, left)
+			t.Errorf("%v: %d rooms are still taken", s, left)
 		}
 	}
 }
 
 // A tree that was closed meanwhile gives nonsense, but no fault.
-func TestParkedInAClosedTree(t *testing.T) {
+func TestPartitionedInAClosedTree(t *testing.T) {
 	rng := seed.Rand(t)
 	for _, surveyed := range []bool{false, true} {
-		for _, form := range []int{0, packedPages, blockedRows - 1} {
+		for _, form := range []int{0, packedPages, pagedRows - 1} {
 			r := newRig[uint64, uint64](t, rng, shape{entries: 100_000, form: form}, 2)
 			keys := r.questions(rng, 50_000)
-			e := r.parks(Buffered, 2, 10_000)
+			e := r.by(Partitioned, 2, 10_000)
 			if surveyed {
-				e.Rank(keys, make([]int, len(keys)))
+				e.Rank(order.KeysOf(keys), make([]int, len(keys)))
 			}
 			r.tree.Release()
-			e.Rank(keys, make([]int, len(keys)))
-			e.FindEach(keys, newPlaces(len(keys)))
+			e.Rank(order.KeysOf(keys), make([]int, len(keys)))
+			e.FindEach(order.KeysOf(keys), newPlaces(len(keys)))
 		}
 	}
 }
 
 // Portions keep to the bound at the pace that was measured; where that is too
-// little, nothing is parked.
+// little, nothing is partitioned.
 func TestBound(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[uint64, uint64](t, rng, shape{entries: 100_000}, 2)
-	what := batch[uint64, uint64]{ask: rank, keys: make([]uint64, 4<<20)}
-	for _, s := range []Scheme{Buffered, Sorted} {
-		e := r.parks(s, 2, maxPortion)
+	what := batch[uint64]{ask: rank, keys: order.KeysOf(make([]uint64, 4<<20))}
+	for _, s := range []Scheme{Partitioned} {
+		e := r.by(s, 2, maxPortion)
 		for range 200 {
 			pace := rng.Int64N(200_000) // ps
 			e.schemes.paces[rank].by[s].Store(pace)
@@ -157,14 +168,14 @@ func TestBound(t *testing.T) {
 			takes := float64(portion) * float64(e.schemes.paces[rank].of(s)) / 1000
 			switch {
 			case how == Unbuffered && int64(bound) > 2*leastPortion*e.schemes.paces[rank].of(s)/1000:
-				t.Errorf("%v: nothing is parked at %d ps a query and a bound of %v", s, pace, bound)
+				t.Errorf("%v: nothing is partitioned at %d ps a query and a bound of %v", s, pace, bound)
 			case how != Unbuffered && (takes > float64(bound) || portion < leastPortion || portion > maxPortion):
 				t.Errorf("%v: %d queries take %v ns, the bound is %v", s, portion, takes, bound)
 			}
 		}
 		e.SetBound(0)
 		if how, portion := e.choose(&what); how != s || portion != maxPortion {
-			t.Errorf("%v: without a bound %d queries are parked by %v", s, portion, how)
+			t.Errorf("%v: without a bound %d queries are partitioned by %v", s, portion, how)
 		}
 	}
 }
@@ -172,18 +183,18 @@ func TestBound(t *testing.T) {
 // A portion that is timed changes the pace, but none makes it less than 1.
 func TestPace(t *testing.T) {
 	var p paces
-	p.note(Buffered, 0, 1)
-	if now := p.of(Buffered); now != 1 {
+	p.note(Partitioned, 0, 1)
+	if now := p.of(Partitioned); now != 1 {
 		t.Errorf("%d ps a query, want 1", now)
 	}
 	for range 100 {
-		p.note(Buffered, time.Second, 100_000_000)
+		p.note(Partitioned, time.Second, 100_000_000)
 	}
-	if now := p.of(Buffered); now < 9_900 || now > 10_100 {
+	if now := p.of(Partitioned); now < 9_900 || now > 10_100 {
 		t.Errorf("%d ps a query, 10,000 were measured", now)
 	}
-	p.note(Buffered, time.Hour, 1)
-	if now := p.of(Buffered); now > 13_000 {
+	p.note(Partitioned, time.Hour, 1)
+	if now := p.of(Partitioned); now > 13_000 {
 		t.Errorf("%d ps a query after one that was held up", now)
 	}
 }
@@ -194,15 +205,15 @@ func TestTurns(t *testing.T) {
 	for _, c := range []struct {
 		buffered, unbuffered int64
 		best                 Scheme
-	}{{0, 0, Unbuffered}, {10, 0, Unbuffered}, {10, 20, Buffered}, {20, 10, Unbuffered}, {0, 10, Unbuffered}} {
+	}{{0, 0, Unbuffered}, {10, 0, Unbuffered}, {10, 20, Partitioned}, {20, 10, Unbuffered}, {0, 10, Unbuffered}} {
 		var p paces
-		p.by[Buffered].Store(c.buffered)
+		p.by[Partitioned].Store(c.buffered)
 		p.by[Unbuffered].Store(c.unbuffered)
-		var seen [Sorted + 1]int
+		var seen [Partitioned + 1]int
 		for range 160 {
 			seen[p.turn()]++
 		}
-		if seen[c.best] != 155 || seen[Buffered]+seen[Unbuffered] != 160 {
+		if seen[c.best] != 155 || seen[Partitioned]+seen[Unbuffered] != 160 {
 			t.Errorf("at %+v: %d turns", c, seen)
 		}
 	}
@@ -213,30 +224,30 @@ func TestTurns(t *testing.T) {
 func TestChoice(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[uint32, uint32](t, rng, shape{leaves: implicit.Pairs, valSize: 4, entries: 10_000}, 2)
-	choose := func(layout Layout[uint32], bytes int64, b *batch[uint32, uint32], s Scheme) Scheme {
-		e := NewCPU(r.codec, layout, r.entries, 2)
+	choose := func(tree Layout[uint32], bytes int64, b *batch[uint32], s Scheme) Scheme {
+		e := NewCPU(tree, r.entries, 2)
 		e.SetScheme(s)
 		e.schemes.bytes = bytes
-		if s == Sorted && bytes == 0 {
+		if bytes == 0 {
 			e.entries = math.MaxUint32
 		}
 		how, portion := e.choose(b)
-		if n := len(b.keys); how != Unbuffered && (portion < 1 || portion > maxPortion) {
+		if n := b.keys.Len(); how != Unbuffered && (portion < 1 || portion > maxPortion) {
 			t.Errorf("%v of %d keys: portions of %d", how, n, portion)
 		}
 		return how
 	}
 	whole := Layout[uint32](r.tree)
-	plain := Layout[uint32](&sorted[uint32]{})
-	large := &batch[uint32, uint32]{ask: getPairs, keys: make([]uint32, 4<<20)}
-	small := &batch[uint32, uint32]{ask: getPairs, keys: make([]uint32, 1000)}
-	find := &batch[uint32, uint32]{ask: findEach, keys: large.keys, sink: still{}}
-	fetch := &batch[uint32, uint32]{ask: findEach, keys: large.keys, sink: &fetching{}}
+	plain := Layout[uint32](&ordered[uint32]{})
+	large := &batch[uint32]{ask: getPairs, keys: order.KeysOf(make([]uint32, 4<<20))}
+	small := &batch[uint32]{ask: getPairs, keys: order.KeysOf(make([]uint32, 1000))}
+	find := &batch[uint32]{ask: findEach, keys: large.keys, sink: still{}}
+	fetch := &batch[uint32]{ask: findEach, keys: large.keys, sink: &fetching{}}
 	for _, c := range []struct {
 		what   string
-		layout Layout[uint32]
+		tree   Layout[uint32]
 		bytes  int64
-		batch  *batch[uint32, uint32]
+		batch  *batch[uint32]
 		scheme Scheme
 		want   Scheme
 	}{
@@ -246,14 +257,12 @@ func TestChoice(t *testing.T) {
 		{"a sink that cannot fetch", whole, leastBytes, find, Auto, Unbuffered},
 		{"a sink that can fetch", whole, leastBytes, fetch, Auto, Auto},
 		{"a layout that cannot be cut", plain, leastBytes, large, Auto, Unbuffered},
-		{"a layout that cannot be cut, forced", plain, 1, large, Buffered, Unbuffered},
-		{"a layout that cannot be cut, sorted", plain, 1, large, Sorted, Sorted},
-		{"small batch, forced", whole, 1, small, Buffered, Buffered},
-		{"a sink that cannot fetch, forced", whole, 1, find, Buffered, Buffered},
-		{"small batch, sorted", whole, 1, small, Sorted, Sorted},
-		{"as many entries as codes", whole, 0, large, Sorted, Unbuffered},
+		{"a layout that cannot be cut, forced", plain, 1, large, Partitioned, Unbuffered},
+		{"small batch, forced", whole, 1, small, Partitioned, Partitioned},
+		{"a sink that cannot fetch, forced", whole, 1, find, Partitioned, Partitioned},
+		{"as many entries as codes", whole, 0, large, Partitioned, Unbuffered},
 	} {
-		if got := choose(c.layout, c.bytes, c.batch, c.scheme); got != c.want {
+		if got := choose(c.tree, c.bytes, c.batch, c.scheme); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}
@@ -283,22 +292,22 @@ func (f *fetching) Take(lo int, ranks []int) int {
 	return f.places.Take(lo, ranks)
 }
 
-func TestParkedPlacesAreFetched(t *testing.T) {
+func TestPartitionedRanksAreFetched(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[uint64, uint64](t, rng, shape{entries: 30_000}, 2)
 	keys := r.questions(rng, 20_000)
 	want := newPlaces(len(keys))
-	r.parks(Unbuffered, 1, 1).FindEach(keys, want)
-	for _, s := range []Scheme{Buffered, Sorted} {
+	r.by(Unbuffered, 1, 1).FindEach(order.KeysOf(keys), want)
+	for _, s := range []Scheme{Partitioned} {
 		sink := &fetching{places: *newPlaces(len(keys)), fetched: map[*int]int{}}
-		r.parks(s, 2, 3000).FindEach(keys, sink)
+		r.by(s, 2, 3000).FindEach(order.KeysOf(keys), sink)
 		if sink.missed > 0 || len(sink.fetched) > 0 || !reflect.DeepEqual(&sink.places, want) {
 			t.Errorf("%v: %d parts taken that were not fetched, %d fetched that were not taken", s, sink.missed, len(sink.fetched))
 		}
 	}
 }
 
-func TestBufferedAllocatesNothing(t *testing.T) {
+func TestPartitionedAllocatesNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector makes pools forget")
 	}
@@ -306,14 +315,14 @@ func TestBufferedAllocatesNothing(t *testing.T) {
 	r := newRig[int64, uint64](t, rng, shape{leaves: implicit.Pairs, valSize: 8, entries: 30_000}, 2)
 	var sink Sink = still{}
 	for _, workers := range []int{1, 2} {
-		e := r.parks(Buffered, workers, 10_000)
-		keys, ranks, vals := room(40_000)
+		e := r.by(Partitioned, workers, 10_000)
+		keys, ranks, vals := keysAndRoom(40_000)
 		found := make([]bool, len(keys))
 		allocs := testing.AllocsPerRun(20, func() {
-			e.Rank(keys, ranks)
-			e.RankAfter(keys, ranks)
-			e.FindEach(keys, sink)
-			e.GetPairs(keys, vals, found)
+			e.Rank(order.KeysOf(keys), ranks)
+			e.RankAfter(order.KeysOf(keys), ranks)
+			e.FindEach(order.KeysOf(keys), sink)
+			e.GetPairs(order.KeysOf(keys), vals, found)
 		})
 		if allocs >= 1 {
 			t.Errorf("%d workers: %v allocations", workers, allocs)

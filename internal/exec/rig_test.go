@@ -10,12 +10,13 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/packed"
+	"github.com/pando-index/pando/internal/paged"
 )
 
 // shape says what tree a rig has.
@@ -29,29 +30,42 @@ type shape struct {
 // Forms of a tree that is not implicit's.
 const (
 	packedPages = -1
-	blockedRows = -1 // less the levels of lines in a page
+	pagedRows   = -1 // less the levels of lines in a page
 )
 
 func (s shape) String() string {
 	return fmt.Sprintf("%d entries, %v, form %d, values of %d bytes", s.entries, s.leaves, s.form, s.valSize)
 }
 
-// layout is a tree of any form.
-type layout[C order.Code] interface {
-	Stepped[C]
-	Val(i int) unsafe.Pointer
-	Memory() (all []byte, vals int)
-	Release()
+// tree is a tree of any form.
+type tree[C order.Code] interface {
+	layout.Tree[C]
+	layout.Stepped[C]
+	layout.Valued
+	layout.OnDevice
 }
+
+// codec turns keys of one type into codes and back.
+type codec[K order.Key, C order.Code] struct{}
+
+func (codec[K, C]) Encode(k K) C { return C(order.Encode(order.TypeOf[K](), k).Code) }
+
+func (codec[K, C]) Decode(c C) K {
+	return order.Decode[K](order.TypeOf[K](), order.Probe{Code: uint64(c)})
+}
+
+func (codec[K, C]) EncodeSlice(dst []C, keys []K) []C { return order.Codes(order.KeysOf(keys), dst) }
+func (codec[K, C]) DecodeSlice(dst []K, codes []C)    { order.SetKeys(order.KeysOf(dst), codes) }
+func (codec[K, C]) Identity() bool                    { return order.KeysOf(make([]K, 1)).Raw() != nil }
 
 // rig is a tree with what asks it: the CPU's schedule, which is the reference,
 // and all that a GPU's is made of.
 type rig[K order.Key, C order.Code] struct {
 	shape
-	codec order.Codec[K, C]
-	tree  layout[C]
-	cpu   *CPU[K, C]
-	image Image
+	codec codec[K, C]
+	tree  tree[C]
+	cpu   *CPU[C]
+	image layout.Image
 	held  []K
 }
 
@@ -59,7 +73,7 @@ type rig[K order.Key, C order.Code] struct {
 // among them.
 func newRig[K order.Key, C order.Code](t testing.TB, rng *rand.Rand, s shape, workers int) *rig[K, C] {
 	t.Helper()
-	r := &rig[K, C]{shape: s, codec: order.NewCodec[K, C]()}
+	r := &rig[K, C]{shape: s}
 	codes := make([]C, s.entries)
 	for i := range codes {
 		codes[i] = r.codec.Encode(r.randomKey(rng))
@@ -69,39 +83,35 @@ func newRig[K order.Key, C order.Code](t testing.TB, rng *rand.Rand, s shape, wo
 	for i := range vals {
 		vals[i] = rng.Uint64()
 	}
-	src := implicit.Source[C]{Len: s.entries, Codes: codes, Vals: unsafe.Pointer(&vals[0])}
+	src := layout.Source[C]{Len: s.entries, Codes: codes, Vals: unsafe.Pointer(&vals[0])}
 	if err := r.build(src, implicit.Config{Leaves: s.leaves, ValSize: s.valSize}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.tree.Release)
-	r.cpu = NewCPU(r.codec, r.tree, s.entries, workers)
-	r.image.Memory, r.image.Vals = r.tree.Memory()
-	r.image.Bytes = s.valSize
+	r.cpu = NewCPU(r.tree, s.entries, workers)
+	r.image = r.tree.Image()
 	r.held = make([]K, s.entries)
 	r.codec.DecodeSlice(r.held, codes)
 	return r
 }
 
-// build makes the tree, and says how it lies.
-func (r *rig[K, C]) build(src implicit.Source[C], cfg implicit.Config) error {
+// build makes the tree.
+func (r *rig[K, C]) build(src layout.Source[C], cfg implicit.Config) error {
 	switch {
 	case r.form == packedPages:
-		t, err := blocked.BuildPacked(src, cfg)
+		t, err := packed.Build(src, cfg)
 		if err != nil {
 			return err
 		}
-		p := t.Places()
-		r.tree, r.image.Tree = t, &t.Top().Tree
-		r.image.Pages = &Pages{Table: p.Table, Words: p.Words, Count: p.Last + 1, End: p.End, Entries: p.Len}
+		r.tree = t
 	case r.form < 0:
-		levels := blockedRows - r.form
-		t, err := blocked.Build(src, blocked.Config{Config: cfg, Geometry: blocked.Geometry{P: levels * bits.TrailingZeros(64/uint(width[C]()))}})
+		levels := pagedRows - r.form
+		t, err := paged.Build(src, paged.Config{Config: cfg, Geometry: paged.Geometry{P: levels * bits.TrailingZeros(64/uint(width[C]()))}})
 		if err != nil {
 			return err
 		}
-		r.tree, r.image.Tree = t, t.Leaves()
-		for _, row := range t.Rows() {
-			r.image.Rows = append(r.image.Rows, kernel.Row(row))
+		if r.tree = t; cfg.Leaves == implicit.Pairs {
+			r.tree = paged.Paired[C]{Tree: t}
 		}
 	default:
 		cfg.Fanout = r.form
@@ -109,7 +119,9 @@ func (r *rig[K, C]) build(src implicit.Source[C], cfg implicit.Config) error {
 		if err != nil {
 			return err
 		}
-		r.tree, r.image.Tree = t, &t.Tree
+		if r.tree = t; cfg.Leaves == implicit.Pairs {
+			r.tree = implicit.Paired[C]{Tree: t}
+		}
 	}
 	return nil
 }
@@ -140,14 +152,14 @@ func (r *rig[K, C]) questions(rng *rand.Rand, n int) []K {
 }
 
 // open makes a GPU's schedule on the interpreter; opts are the interpreter's.
-func (r *rig[K, C]) open(t testing.TB, keep Keep, opts ...ptx.Option) *GPU[K, C] {
+func (r *rig[K, C]) open(t testing.TB, keep Keep, opts ...ptx.Option) *GPU[C] {
 	t.Helper()
 	return r.openOn(t, ptx.New(opts...), keep)
 }
 
-func (r *rig[K, C]) openOn(t testing.TB, d device.Device, keep Keep) *GPU[K, C] {
+func (r *rig[K, C]) openOn(t testing.TB, d device.Device, keep Keep) *GPU[C] {
 	t.Helper()
-	g, err := NewGPU(r.cpu, Stepped[C](r.tree), d, r.image, keep)
+	g, err := NewGPU(r.cpu, d, r.image, keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,11 +168,11 @@ func (r *rig[K, C]) openOn(t testing.TB, d device.Device, keep Keep) *GPU[K, C] 
 }
 
 // asker is a schedule of either kind.
-type asker[K order.Key, C order.Code] interface {
-	Rank(keys []K, ranks []int)
-	RankAfter(keys []K, ranks []int)
-	FindEach(keys []K, sink Sink) (hits int)
-	GetPairs(keys []K, vals []C, found []bool) (hits int)
+type asker[C order.Code] interface {
+	Rank(keys order.Keys, ranks []int)
+	RankAfter(keys order.Keys, ranks []int)
+	FindEach(keys order.Keys, sink Sink) (hits int)
+	GetPairs(keys order.Keys, vals []C, found []bool) (hits int)
 }
 
 // runs are those that Entries copies.
@@ -206,23 +218,23 @@ func dirtyInts(n int) []int {
 }
 
 // ask runs the log: every operation once, on the same keys.
-func (r *rig[K, C]) ask(e asker[K, C], keys []K, of runs) *reply[K] {
+func (r *rig[K, C]) ask(e asker[C], keys []K, of runs) *reply[K] {
 	n := len(keys)
 	a := &reply[K]{Ranks: dirtyInts(n), After: dirtyInts(n), Places: newPlaces(n), Found: make([]bool, n)}
 	for i := range a.Found {
 		a.Found[i] = i%3 == 0
 	}
-	e.Rank(keys, a.Ranks)
-	e.RankAfter(keys, a.After)
-	a.Hits = append(a.Hits, e.FindEach(keys, a.Places))
+	e.Rank(order.KeysOf(keys), a.Ranks)
+	e.RankAfter(order.KeysOf(keys), a.After)
+	a.Hits = append(a.Hits, e.FindEach(order.KeysOf(keys), a.Places))
 	if r.valSize > 0 {
 		a.Vals, a.Vals2 = dirtyBytes(n*r.valSize), dirtyBytes(n*r.valSize)
 		a.Hits = append(a.Hits, r.values(e, keys, a.Vals, a.Found), r.values(e, keys, a.Vals2, nil))
 	}
 	a.Keys, a.Entries = make([]K, of.offsets[len(of.first)]), dirtyBytes(of.offsets[len(of.first)]*r.valSize)
 	onCPU := func(lo, hi int) { r.copyRuns(of, a.Keys, a.Entries, lo, hi) }
-	if g, ok := e.(*GPU[K, C]); ok {
-		g.Entries(of.first, of.offsets, a.Keys, a.Entries, onCPU)
+	if g, ok := e.(*GPU[C]); ok {
+		g.Entries(of.first, of.offsets, order.KeysOf(a.Keys), a.Entries, onCPU)
 	} else {
 		onCPU(0, len(a.Keys))
 	}
@@ -230,20 +242,20 @@ func (r *rig[K, C]) ask(e asker[K, C], keys []K, of runs) *reply[K] {
 }
 
 // values looks values up, by whatever call suits the tree.
-func (r *rig[K, C]) values(e asker[K, C], keys []K, raw []byte, found []bool) int {
+func (r *rig[K, C]) values(e asker[C], keys []K, raw []byte, found []bool) int {
 	if r.leaves == implicit.Pairs {
-		return e.GetPairs(keys, arena.As[C](raw), found)
+		return e.GetPairs(order.KeysOf(keys), arena.As[C](raw), found)
 	}
 	sink := &column[C]{tree: r.tree, size: r.valSize, raw: raw, found: found}
-	if g, ok := e.(*GPU[K, C]); ok {
-		return g.FindVals(keys, sink, raw, found)
+	if g, ok := e.(*GPU[C]); ok {
+		return g.FindVals(order.KeysOf(keys), sink, raw, found)
 	}
-	return e.FindEach(keys, sink)
+	return e.FindEach(order.KeysOf(keys), sink)
 }
 
 // column is a sink that copies values out of a tree's column.
 type column[C order.Code] struct {
-	tree  layout[C]
+	tree  tree[C]
 	size  int
 	raw   []byte
 	found []bool

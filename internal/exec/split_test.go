@@ -8,6 +8,7 @@ import (
 
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/flow"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
@@ -53,7 +54,7 @@ func legal(s Split, k Keep, depth int) bool {
 var (
 	buckets = []int{1, 33, 101, 1 << 10, MaxBucket}
 	batches = []int{1, 31, 32, 33, 200}
-	ways    = []Way{Sequential, Pipelined, Doubled}
+	ways    = []flow.Overlap{flow.Sequential, flow.Pipelined, flow.DoubleBuffered}
 )
 
 // One log of operations gives the same on the CPU and on CPU and GPU together,
@@ -78,13 +79,13 @@ func TestEverySplitGivesWhatTheCPUGives(t *testing.T) {
 		{"five, column", everySplit[uint32, uint32], shape{implicit.Apart, 4, 0, 5}},
 		{"no pairs", everySplit[uint64, uint64], shape{implicit.Pairs, 8, 0, 0}},
 		{"no entries, column", everySplit[int32, uint32], shape{implicit.Apart, 8, 0, 0}},
-		{"int64 blocked pairs", everySplit[int64, uint64], shape{implicit.Pairs, 8, blockedRows - 1, 1500}},
-		{"uint32 blocked pairs", everySplit[uint32, uint32], shape{implicit.Pairs, 4, blockedRows - 2, 3000}},
-		{"uint64 blocked column of 4", everySplit[uint64, uint64], shape{implicit.Apart, 4, blockedRows - 2, 5000}},
-		{"int32 blocked column of 8", everySplit[int32, uint32], shape{implicit.Apart, 8, blockedRows - 1, 5000}},
-		{"uint32 blocked alone", everySplit[uint32, uint32], shape{implicit.Apart, 0, blockedRows - 3, 5000}},
-		{"one blocked pair", everySplit[uint64, uint64], shape{implicit.Pairs, 8, blockedRows - 1, 1}},
-		{"no blocked entries", everySplit[uint32, uint32], shape{implicit.Apart, 4, blockedRows - 1, 0}},
+		{"int64 blocked pairs", everySplit[int64, uint64], shape{implicit.Pairs, 8, pagedRows - 1, 1500}},
+		{"uint32 blocked pairs", everySplit[uint32, uint32], shape{implicit.Pairs, 4, pagedRows - 2, 3000}},
+		{"uint64 blocked column of 4", everySplit[uint64, uint64], shape{implicit.Apart, 4, pagedRows - 2, 5000}},
+		{"int32 blocked column of 8", everySplit[int32, uint32], shape{implicit.Apart, 8, pagedRows - 1, 5000}},
+		{"uint32 blocked alone", everySplit[uint32, uint32], shape{implicit.Apart, 0, pagedRows - 3, 5000}},
+		{"one blocked pair", everySplit[uint64, uint64], shape{implicit.Pairs, 8, pagedRows - 1, 1}},
+		{"no blocked entries", everySplit[uint32, uint32], shape{implicit.Apart, 4, pagedRows - 1, 0}},
 		{"uint32 packed", everySplit[uint32, uint32], shape{implicit.Apart, 0, packedPages, 3000}},
 		{"uint32 packed, column of 8", everySplit[uint32, uint32], shape{implicit.Apart, 8, packedPages, 9000}},
 		{"int64 packed, column of 8", everySplit[int64, uint64], shape{implicit.Apart, 8, packedPages, 5000}},
@@ -131,7 +132,7 @@ func (r *rig[K, C]) onCUDA(t *testing.T, keep Keep, sizes []int, rng *rand.Rand)
 }
 
 // check runs the log by a plan.
-func (r *rig[K, C]) check(t *testing.T, g *GPU[K, C], p Plan, n int, rng *rand.Rand) {
+func (r *rig[K, C]) check(t *testing.T, g *GPU[C], p Plan, n int, rng *rand.Rand) {
 	t.Helper()
 	what := fmt.Sprintf("%v, %d levels, GPU has %v: %+v, batch of %d", r.shape, r.tree.Depth(), g.keep, p, n)
 	if err := g.Use(p); err != nil {
@@ -152,14 +153,14 @@ func TestEveryBucketAndWay(t *testing.T) {
 	rng := seed.Rand(t)
 	t.Run("int64", func(t *testing.T) { everyBucket[int64, uint64](t, rng, shape{implicit.Pairs, 8, 0, 900}) })
 	t.Run("uint32", func(t *testing.T) { everyBucket[uint32, uint32](t, rng, shape{implicit.Apart, 8, 0, 900}) })
-	t.Run("blocked", func(t *testing.T) { everyBucket[int64, uint64](t, rng, shape{implicit.Pairs, 8, blockedRows - 1, 900}) })
+	t.Run("blocked", func(t *testing.T) { everyBucket[int64, uint64](t, rng, shape{implicit.Pairs, 8, pagedRows - 1, 900}) })
 	t.Run("packed", func(t *testing.T) { everyBucket[uint64, uint64](t, rng, shape{implicit.Apart, 8, packedPages, 5000}) })
 }
 
 func everyBucket[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s shape) {
 	r := newRig[K, C](t, rng, s, 2)
 	depth := r.tree.Depth()
-	for _, keep := range []Keep{r.image.Whole(), {0, depth}, {1, depth + 1}} {
+	for _, keep := range []Keep{whole(r.image), {0, depth}, {1, depth + 1}} {
 		g := r.open(t, keep, ptx.Seed(rng.Uint64())) // with a look for races
 		legals := legalSplits(keep, depth)
 		for _, way := range ways {
@@ -192,7 +193,7 @@ func TestLargeBatches(t *testing.T) {
 		{"int64 pairs", largeBatches[int64, uint64], shape{implicit.Pairs, 8, 0, 20_000}},
 		{"uint64 pairs", largeBatches[uint64, uint64], shape{implicit.Pairs, 8, 0, 20_000}},
 		{"uint32 column of 8", largeBatches[uint32, uint32], shape{implicit.Apart, 8, 0, 20_000}},
-		{"uint64 blocked pairs", largeBatches[uint64, uint64], shape{implicit.Pairs, 8, blockedRows - 2, 20_000}},
+		{"uint64 blocked pairs", largeBatches[uint64, uint64], shape{implicit.Pairs, 8, pagedRows - 2, 20_000}},
 		{"int32 packed, column of 4", largeBatches[int32, uint32], shape{implicit.Apart, 4, packedPages, 80_000}},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.run(t, rand.New(rand.NewPCG(start, uint64(i))), s.shape) })
@@ -203,7 +204,7 @@ func largeBatches[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s sha
 	r := newRig[K, C](t, rng, s, 3)
 	depth := r.tree.Depth()
 	sizes := []int{minShared, smallest + 1, 3*smallest - 1, 5 * maxBucket}
-	for _, keep := range []Keep{r.image.Whole(), {0, depth}, {1, depth + 1}} {
+	for _, keep := range []Keep{whole(r.image), {0, depth}, {1, depth + 1}} {
 		g := r.openOn(t, newNative(), keep)
 		legals := legalSplits(keep, depth)
 		for _, way := range ways {
@@ -222,9 +223,9 @@ func largeBatches[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s sha
 	if hasty() || s.leaves == implicit.Apart {
 		return
 	}
-	g := r.openOn(t, newNative(), r.image.Whole())
-	r.check(t, g, Plan{Split{0, 0, depth + 1}, MaxBucket / 4, Doubled}, pastCaches+77, rng)
-	r.check(t, g, Plan{Split{1, 0.5, depth}, MaxBucket / 4, Pipelined}, pastCaches+77, rng)
+	g := r.openOn(t, newNative(), whole(r.image))
+	r.check(t, g, Plan{Split{0, 0, depth + 1}, MaxBucket / 4, flow.DoubleBuffered}, pastCaches+77, rng)
+	r.check(t, g, Plan{Split{1, 0.5, depth}, MaxBucket / 4, flow.Pipelined}, pastCaches+77, rng)
 }
 
 // slowGPU has a GPU that lets the CPU wait for every bucket, of any size, so
@@ -234,7 +235,7 @@ func (r *rig[K, C]) slowGPU(t *testing.T, rng *rand.Rand) {
 	depth := r.tree.Depth()
 	d := newNative()
 	d.late = 100 * time.Microsecond
-	g := r.openOn(t, d, r.image.Whole())
+	g := r.openOn(t, d, whole(r.image))
 	for _, bucket := range []int{33, 200, minBucket + 1, maxBucket} {
 		for _, way := range ways {
 			if !pick(rng, 6) {

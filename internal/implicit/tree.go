@@ -259,7 +259,7 @@ func (t *Tree[C]) line(level, x int) []C {
 	return unsafe.Slice((*C)(at), simd.LineBytes/keyBytes[C]())
 }
 
-// Release returns the memory back. Readers that are on their way get nonsense,
+// Release gives the memory back. Readers that are on their way get nonsense,
 // but no fault; see arena.Block.
 func (t *Tree[C]) Release() { t.block.Release() }
 

@@ -24,7 +24,7 @@ type divided struct {
 	runs  []run
 }
 
-// divide returns node x a program for strings [lo, hi), and the words of its
+// divide gives node x a program for strings [lo, hi), and the words of its
 // pages by it.
 func (b *builder) divide(x, lo, hi int) (d divided) {
 	n := &b.nodes[x]

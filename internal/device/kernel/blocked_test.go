@@ -85,7 +85,7 @@ func (m *model[C]) nodes(height int) int {
 	return (m.leafCount + power[C](height) - 1) / power[C](height)
 }
 
-// line gives the separators of line x on a level that is so high above the
+// line returns the separators of line x on a level that is so high above the
 // leaves.
 func (m *model[C]) line(x, height int, separateLast bool) []C {
 	line := make([]C, slotsOf[C]())
@@ -118,7 +118,7 @@ func (m *model[C]) addLeaves() {
 	}
 }
 
-// memory gives all lines, then the column.
+// memory returns all lines, then the column.
 func (m *model[C]) memory() (all []byte, vals int) {
 	for _, l := range m.lines {
 		all = append(all, arena.Bytes(l)...)
@@ -127,7 +127,7 @@ func (m *model[C]) memory() (all []byte, vals int) {
 	return append(all, arena.Bytes(m.vals)...), vals
 }
 
-// node gives the page of a row, or behind the last the line of the leaf, that
+// node returns the page of a row, or behind the last the line of the leaf, that
 // a key leads to: by counting keys.
 func (m *model[C]) node(key C, row int) uint32 {
 	leaf := 0
@@ -143,7 +143,7 @@ func (m *model[C]) node(key C, row int) uint32 {
 	return uint32(leaf)
 }
 
-// nodes gives the nodes of all keys; the first deep of them one row further.
+// nodesOf returns the nodes of all keys; the first deep of them one row further.
 func (m *model[C]) nodesOf(keys []C, row, deep int) []uint32 {
 	nodes := make([]uint32, len(keys))
 	for i, k := range keys {
@@ -316,7 +316,7 @@ func gather[V simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 			found[i/8] |= 1 << (i % 8)
 		}
 	}
-	p.set.MaxBlocks = rng.IntN(3)
+	p.s = fewBlocks{p.s, rng.IntN(3)}
 	out, bits := p.alloc(t, len(arena.Bytes(vals))), p.alloc(t, len(found))
 	must(t, p.set.Gather(p.s, &p.params, widthOf[V](), p.put(t, arena.Bytes(column)), len(places), p.put(t, arena.Bytes(places)), out, bits))
 	if !bytes.Equal(p.get(t, out, len(arena.Bytes(vals))), arena.Bytes(vals)) || !bytes.Equal(p.get(t, bits, len(found)), found) {
@@ -350,7 +350,7 @@ func everyBlocked[C simd.Code](t *testing.T, d device.Device, at uint64) (out []
 	return out
 }
 
-// dirty runs a kernel over outputs filled beforehand, and gives their memory.
+// dirty runs a kernel over outputs filled beforehand, and returns their memory.
 func (p *place[C]) dirty(t *testing.T, kernel string, size int, fill uint32, launch func(a, b device.Ptr) error) named {
 	t.Helper()
 	size = (size + 7) &^ 7

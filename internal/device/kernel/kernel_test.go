@@ -15,6 +15,7 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -49,6 +50,20 @@ type place[C simd.Code] struct {
 	tree   kernel.Tree
 	params kernel.Params
 	mem    []device.Ptr
+}
+
+// fewBlocks is a stream of a small device: a launch has so many blocks at most,
+// 0 for no bound. Queries beyond them come in further rounds.
+type fewBlocks struct {
+	device.Stream
+	most int
+}
+
+func (s fewBlocks) Launch(k device.Kernel, g device.Grid, params []byte) error {
+	if s.most > 0 {
+		g.Blocks = min(g.Blocks, s.most)
+	}
+	return s.Stream.Launch(k, g, params)
 }
 
 func must(t *testing.T, err error) {
@@ -90,8 +105,8 @@ func upload[C simd.Code](t *testing.T, d device.Device, tree *implicit.Tree[C]) 
 	return p
 }
 
-// ask runs a kernel over keys and gives back its outputs. withBits says whether
-// it writes found bits: what a kernel leaves alone is not read.
+// ask runs a kernel over keys and returns its outputs. withBits says whether it
+// writes found bits: what a kernel leaves alone is not read.
 func (p *place[C]) ask(t *testing.T, keys []C, outBytes int, withBits bool, launch func(keys device.Ptr, n int, out, bits device.Ptr) error) (out, bits []byte) {
 	t.Helper()
 	in := p.alloc(t, len(arena.Bytes(keys)))
@@ -164,7 +179,7 @@ func searches[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 			vals[i] = C(i)*7 + 1
 		}
 		fanout := 512/w + rng.IntN(2)
-		tree, err := implicit.Build(implicit.Source[C]{Len: n, Codes: keys, Vals: unsafe.Pointer(&vals[0])},
+		tree, err := implicit.Build(layout.Source[C]{Len: n, Codes: keys, Vals: unsafe.Pointer(&vals[0])},
 			implicit.Config{Leaves: leaves, ValSize: w / 8, Fanout: fanout})
 		must(t, err)
 		p := upload(t, d, tree)

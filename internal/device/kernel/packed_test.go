@@ -37,7 +37,7 @@ func newPages[C simd.Code](rng *rand.Rand) *pages[C] {
 	return k
 }
 
-// stepped gives keys with steps of another size every few hundred.
+// stepped returns keys with steps of another size every few hundred.
 func stepped[C simd.Code](n int, rng *rand.Rand) []C {
 	if rng.IntN(2) == 0 {
 		return keySet[C](n, rng)
@@ -87,7 +87,7 @@ func (k *pages[C]) upload(t *testing.T, p *place[C]) kernel.Packed {
 	return d
 }
 
-// pagesOf gives the first page whose greatest key is not below each key; one
+// pagesOf returns the first page whose greatest key is not below each key; one
 // behind the last where there is none.
 func (k *pages[C]) pagesOf(asked []C) []uint32 {
 	of := make([]uint32, len(asked))
@@ -105,12 +105,12 @@ func TestPacked(t *testing.T) {
 		seeds = 15
 	}
 	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {
-		packed[uint32](t, d, rng)
-		packed[uint64](t, d, rng)
+		packedSearches[uint32](t, d, rng)
+		packedSearches[uint64](t, d, rng)
 	})
 }
 
-func packed[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
+func packedSearches[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	k, w := newPages[C](rng), widthOf[C]()
 	p := newPlace[C](t, d)
 	defer p.close(t)
@@ -118,7 +118,7 @@ func packed[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	asked := questions(k.keys, 1+rng.IntN(300), rng)
 	n := len(asked)
 	keys := p.put(t, arena.Bytes(asked))
-	p.set.MaxBlocks = rng.IntN(3)
+	p.s = fewBlocks{p.s, rng.IntN(3)}
 	ask := func(launch func(pages, out device.Ptr) error) []uint32 {
 		from := p.put(t, arena.Bytes(k.pagesOf(asked)))
 		to := from // in place, or not

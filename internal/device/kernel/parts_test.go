@@ -14,6 +14,7 @@ import (
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -41,7 +42,7 @@ func treeWith[C simd.Code](t *testing.T, leaves implicit.Leaves, valBytes int, r
 		s.vals[i] = C(i)*7 + 1
 	}
 	var err error
-	s.Tree, err = implicit.Build(implicit.Source[C]{Len: n, Codes: s.keys, Vals: unsafe.Pointer(&s.vals[0])},
+	s.Tree, err = implicit.Build(layout.Source[C]{Len: n, Codes: s.keys, Vals: unsafe.Pointer(&s.vals[0])},
 		implicit.Config{Leaves: leaves, ValSize: valBytes, Fanout: 512/w + rng.IntN(2)})
 	must(t, err)
 	return s
@@ -88,7 +89,7 @@ func beginAnywhere[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	}
 }
 
-// nodes gives the node that each key leads to on a level; the first deep of
+// nodes returns the node that each key leads to on a level; the first deep of
 // them go one level further.
 func (s small[C]) nodes(keys []C, level, deep int) []uint32 {
 	places := make([]int, len(keys))
@@ -196,7 +197,7 @@ type named struct {
 }
 
 // everyKernel runs all kernels that suit a tree on a device, each with outputs
-// filled beforehand and room behind, and gives the memory of the outputs.
+// filled beforehand and room behind, and returns the memory of the outputs.
 func everyKernel[C simd.Code](t *testing.T, d device.Device, leaves implicit.Leaves, valBytes int, seed uint64) (out []named) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	tree := treeWith[C](t, leaves, valBytes, rng)

@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/packed"
+	"github.com/pando-index/pando/internal/paged"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -78,10 +80,10 @@ func resident[C simd.Code](b *testing.B, d device.Device) {
 	ok(b, err)
 	g.keys = g.put(b, arena.Bytes(asked))
 	g.nodes, g.out = g.put(b, make([]byte, 4*len(asked))), g.put(b, make([]byte, 4*len(asked)))
-	src := implicit.Source[C]{Len: len(keys), Codes: keys}
-	b.Run("implicit", func(b *testing.B) { g.implicit(b, src) })
-	b.Run("blocked", func(b *testing.B) { g.blocked(b, src) })
-	b.Run("packed", func(b *testing.B) { g.packed(b, src) })
+	src := layout.Source[C]{Len: len(keys), Codes: keys}
+	for _, lay := range []layout.Numbers[C]{implicit.Layout[C]{}, paged.Layout[C]{}, packed.Layout[C]{}} {
+		b.Run(string(lay.Kind()), func(b *testing.B) { g.rank(b, lay, src) })
+	}
 	for _, p := range []device.Ptr{g.keys, g.nodes, g.out} {
 		ok(b, d.Free(p))
 	}
@@ -89,64 +91,21 @@ func resident[C simd.Code](b *testing.B, d device.Device) {
 	ok(b, g.s.Close())
 }
 
-func (g *gpu[C]) implicit(b *testing.B, src implicit.Source[C]) {
-	t, err := implicit.Build(src, implicit.Config{Pages: arena.HugeAll})
+// rank puts a tree of a layout on the device and times its ranks.
+func (g *gpu[C]) rank(b *testing.B, lay layout.Numbers[C], src layout.Source[C]) {
+	t, err := lay.Build(src, layout.Config{Pages: arena.HugeAll})
 	ok(b, err)
 	defer t.Release()
-	all, _ := t.Memory()
-	base := g.put(b, all)
+	image := t.(layout.OnDevice).Image()
+	base := g.put(b, image.Memory)
 	defer g.d.Free(base)
-	on, err := kernel.NewTree(&t.Tree, base, 0)
-	ok(b, err)
-	kernel.Favor(g.s, &on)
-	g.time(b, len(all), func() error {
-		return g.set.Rank(g.s, &g.params, &on, widthOf[C](), g.keys, residentQueries, g.out)
-	})
-}
-
-func (g *gpu[C]) blocked(b *testing.B, src implicit.Source[C]) {
-	t, err := blocked.Build(src, blocked.Config{Config: implicit.Config{Pages: arena.HugeAll}})
-	ok(b, err)
-	defer t.Release()
-	all, _ := t.Memory()
-	base := g.put(b, all)
-	defer g.d.Free(base)
-	leaves, err := kernel.NewTree(t.Leaves(), base, 0)
-	ok(b, err)
-	leaves.Start = g.nodes
-	var rows []kernel.Row
-	for _, r := range t.Rows() {
-		rows = append(rows, kernel.Row(r))
+	ok(b, image.Resident.Place(base))
+	image.Resident.Favor(g.s)
+	launch := &layout.Launch{
+		Set: g.set, Stream: g.s, Params: &g.params, Bits: widthOf[C](), N: residentQueries,
+		Keys: g.keys, Nodes: g.nodes, To: image.Depth() + 1, Want: layout.WantRanks, Out: g.out,
 	}
-	on, err := kernel.NewBlocked(rows, widthOf[C](), t.Leaves(), base)
-	ok(b, err)
-	kernel.FavorBlocked(g.s, &on)
-	g.time(b, len(all), func() error {
-		if err := g.set.BlockedDown(g.s, &g.params, &on, widthOf[C](), g.keys, residentQueries, g.nodes); err != nil {
-			return err
-		}
-		return g.set.Rank(g.s, &g.params, &leaves, widthOf[C](), g.keys, residentQueries, g.out)
-	})
-}
-
-func (g *gpu[C]) packed(b *testing.B, src implicit.Source[C]) {
-	t, err := blocked.BuildPacked(src, implicit.Config{Pages: arena.HugeAll})
-	ok(b, err)
-	defer t.Release()
-	all, _ := t.Memory()
-	base, at := g.put(b, all), t.Places()
-	defer g.d.Free(base)
-	top, err := kernel.NewTree(&t.Top().Tree, base, 0)
-	ok(b, err)
-	pages, err := kernel.NewPacked(base+device.Ptr(at.Table), base+device.Ptr(at.Words), at.Last+1, at.End, at.Len)
-	ok(b, err)
-	kernel.Favor(g.s, &top)
-	g.time(b, len(all), func() error {
-		if err := g.set.Rank(g.s, &g.params, &top, widthOf[C](), g.keys, residentQueries, g.nodes); err != nil {
-			return err
-		}
-		return g.set.PackedRank(g.s, &g.params, &pages, widthOf[C](), g.keys, residentQueries, g.nodes, g.out)
-	})
+	g.time(b, len(image.Memory), func() error { return image.Resident.Launch(launch) })
 }
 
 // time reports the best of all rounds, and the size of the tree.

@@ -9,16 +9,16 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/words"
 )
 
-// randomText gives n sorted strings of one of a few kinds.
-func randomText(n int, rng *rand.Rand) []string {
+// randomWords returns n sorted strings of one of a few kinds.
+func randomWords(n int, rng *rand.Rand) []string {
 	keys := make([]string, n)
 	kind := rng.IntN(4)
 	for i := range keys {
@@ -37,10 +37,12 @@ func randomText(n int, rng *rand.Rand) []string {
 	return keys
 }
 
-// textFind runs the kernel and gives its results as they lie in memory.
-func textFind(t *testing.T, d device.Device, x *blocked.Text, asked []string, withBytes bool) []byte {
+// wordsFind runs the kernel and returns its results as they lie in memory.
+func wordsFind(t *testing.T, d device.Device, x *words.Tree, asked []string, withStrings bool) []byte {
 	t.Helper()
-	set, err := kernel.LoadOnly(d, kernel.WordsSource)
+	image, err := x.StringImage()
+	must(t, err)
+	set, err := kernel.LoadOnly(d, image.Resident.Kernels())
 	must(t, err)
 	st, err := d.NewStream()
 	must(t, err)
@@ -52,15 +54,15 @@ func textFind(t *testing.T, d device.Device, x *blocked.Text, asked []string, wi
 		mem = append(mem, p)
 		return p
 	}
-	var at [4]device.Ptr
-	for i, part := range x.DeviceParts() {
-		if i < 3 || withBytes {
-			at[i] = put(part)
-		}
+	var parts []device.Ptr
+	for _, part := range image.Parts {
+		parts = append(parts, put(part))
 	}
-	image, err := x.OnDevice(at)
-	must(t, err)
-	image.Longest = 100
+	full := device.Ptr(0)
+	if withStrings {
+		full = put(image.Strings)
+	}
+	must(t, image.Resident.Place(parts, full, 100))
 	offsets, all := []uint32{0}, []byte(nil)
 	for _, k := range asked {
 		all = append(all, k...)
@@ -69,7 +71,7 @@ func textFind(t *testing.T, d device.Device, x *blocked.Text, asked []string, wi
 	out := make([]byte, 4*len(asked))
 	res := put(out)
 	var params kernel.Params
-	must(t, set.WordsFind(st, &params, &image, put(all), put(arena.Bytes(offsets)), len(asked), res))
+	must(t, image.Resident.Search(set, st, &params, put(all), put(arena.Bytes(offsets)), len(asked), res))
 	must(t, st.CopyOut(out, res))
 	must(t, st.Synchronize())
 	must(t, st.Close())
@@ -88,17 +90,17 @@ func TestWordsFind(t *testing.T) {
 		seeds = 20
 	}
 	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {
-		keys := randomText([]int{0, 1, 16, 255, 256, 257, 900}[rng.IntN(7)], rng)
-		x, err := blocked.BuildText(keys, nil, blocked.TextConfig{Workers: 1})
+		keys := randomWords([]int{0, 1, 16, 255, 256, 257, 900}[rng.IntN(7)], rng)
+		x, err := words.Build(keys, nil, words.Config{Workers: 1})
 		must(t, err)
 		defer x.Release()
-		asked := append(randomText(20, rng), "", strings.Repeat("ab", 60))
+		asked := append(randomWords(20, rng), "", strings.Repeat("ab", 60))
 		for range min(20, len(keys)) {
 			asked = append(asked, keys[rng.IntN(len(keys))])
 		}
 		want, got := make([]int, len(asked)), make([]int, len(asked))
 		x.Find(asked, want)
-		out := arena.As[uint32](textFind(t, d, x, asked, rng.IntN(3) > 0))
+		out := arena.As[uint32](wordsFind(t, d, x, asked, rng.IntN(3) > 0))
 		for i, v := range out {
 			got[i] = int(v &^ (kernel.WordsEqual | kernel.WordsUnsure))
 			switch {
@@ -123,12 +125,12 @@ func TestWordsFindGivesTheSameBytes(t *testing.T) {
 	defer gpu.Close()
 	rng := seed.Rand(t)
 	for range 20 {
-		keys := randomText(1+rng.IntN(1500), rng)
-		x, err := blocked.BuildText(keys, nil, blocked.TextConfig{Workers: 1})
+		keys := randomWords(1+rng.IntN(1500), rng)
+		x, err := words.Build(keys, nil, words.Config{Workers: 1})
 		must(t, err)
-		asked := append(randomText(100, rng), keys[:len(keys)/3]...)
+		asked := append(randomWords(100, rng), keys[:len(keys)/3]...)
 		interpreter := ptx.New(ptx.Seed(rng.Uint64()), ptx.Memory(64<<20))
-		a, b := textFind(t, interpreter, x, asked, true), textFind(t, gpu, x, asked, true)
+		a, b := wordsFind(t, interpreter, x, asked, true), wordsFind(t, gpu, x, asked, true)
 		if !bytes.Equal(a, b) {
 			t.Fatalf("%d strings: interpreter and GPU differ", len(keys))
 		}
