@@ -19,8 +19,9 @@ func detect() []Path {
 	return paths
 }
 
-// The assembly is called directly, case by case: through a table of functions
-// the compiler would have to assume that the pointers escape.
+// The assembly is called directly, case by case: if the calls went through a
+// table of functions, the compiler would have to assume that the pointers
+// escape.
 
 func rankAsm(t *byte, m Method, wide bool, keys *byte, n int, ranks *int) {
 	switch {
@@ -40,7 +41,7 @@ func rankAsm(t *byte, m Method, wide bool, keys *byte, n int, ranks *int) {
 		rank64HierarchicalAVX2(t, keys, n, ranks)
 	case active == AVX2 && m == Hierarchical:
 		rank32HierarchicalAVX2(t, keys, n, ranks)
-	case wide: // one key after the other needs no vector: both paths share it
+	case wide: // the sequential search uses no vectors: both paths share it
 		rank64SequentialAVX2(t, keys, n, ranks)
 	default:
 		rank32SequentialAVX2(t, keys, n, ranks)

@@ -2,13 +2,13 @@ package simd
 
 import "math/bits"
 
-// Method is a way to search one node: the three that the HB+-tree paper
+// Method is a way to search one node: one of the three that the HB+-tree paper
 // compares (section 4.2, appendix A).
 type Method uint8
 
 const (
 	Linear       Method = iota // compare the whole node at once
-	Hierarchical               // compare boundary keys first, then the part they point to
+	Hierarchical               // compare one key after the other, until one is not below
 	Sequential                 // one key after the other, until one is not below
 )
 
@@ -16,12 +16,12 @@ func (m Method) String() string {
 	return [...]string{"linear", "hierarchical", "sequential"}[m]
 }
 
-// Methods lists all ways to search a node.
+// Methods returns all ways to search a node.
 func Methods() []Method { return []Method{Sequential, Linear, Hierarchical} }
 
-// CountLess gives the number of keys in a sorted node that are below key. All
-// methods agree on every sorted node; they are written out here as the
-// definition of what the assembly does.
+// CountLess returns the number of keys in a sorted node that are below key.
+// All methods agree on every sorted node; they are spelled out here to define
+// what the assembly does.
 func CountLess[C Code](m Method, node []C, key C) int {
 	switch m {
 	case Sequential:
@@ -51,8 +51,9 @@ func linear[C Code](node []C, key C) int {
 	return n
 }
 
-// hierarchical cuts a node of 8 into parts of 3, 3 and 2, and one of 16 into
-// four parts of 4: the last key of each part but the last tells the part.
+// hierarchical cuts a node of 8 keys into parts of 3, 3 and 2, and one of 16
+// keys into four parts of 4. The last key of each part but the last selects
+// the part.
 func hierarchical[C Code](node []C, key C) int {
 	part := 3
 	if len(node) == 16 {
@@ -65,9 +66,9 @@ func hierarchical[C Code](node []C, key C) int {
 	return first + linear(node[first:min(first+part, len(node))], key)
 }
 
-// group is the number of queries that plain Go takes through a level
-// together. Without a prefetch instruction at hand, the overlap comes from
-// out-of-order execution over neighbouring queries alone.
+// group is the number of queries that plain Go takes through a level together.
+// Without prefetch instructions, memory accesses overlap only as far as
+// out-of-order execution reaches over neighboring queries.
 const group = 16
 
 // rankGo is Rank in plain Go.
@@ -172,7 +173,8 @@ func rankInLeaf[C Code](t *Tree, leaf uint64, key C) int {
 	return int(min(t.entry(leaf, linear(keys, key)), t.Len))
 }
 
-// placeInLeaf gives the first place in a leaf that holds key, or -1.
+// placeInLeaf returns the rank of the first entry in a leaf that holds key, or
+// -1.
 func placeInLeaf[C Code](t *Tree, leaf uint64, key C) int {
 	keys := nodeAt[C](t, leaf)[:bits.OnesCount64(t.LeafMask)]
 	for i, k := range keys {

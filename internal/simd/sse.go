@@ -2,23 +2,23 @@ package simd
 
 import "runtime"
 
-// Narrow is a way to search a line with vectors of 128 bits, as the FAST paper
-// does (section 5.1.2): blocks of three keys, the one of the upper two levels
-// first, then the four under it. What differs is how the three bits of a
-// comparison become the number of a child.
+// Narrow is a way to search a line with 128-bit vectors, as the FAST paper
+// does (section 5.1.2): in blocks of three keys, first the block of the upper
+// two levels, then one of the four below it. The ways differ in how the three
+// bits of a comparison become the number of a child.
 type Narrow uint8
 
 const (
 	ByTable Narrow = iota // a table of eight entries: the paper's figure 2
-	ByCount               // the number of bits that are set
+	ByCount               // the number of bits set
 )
 
 func (n Narrow) String() string { return [...]string{"table", "count"}[n] }
 
-// RankNarrow is RankDown in trees whose lines have blocks of two levels, and
-// whose leaves hold 16 keys. As many queries as flight says go down together,
-// level by level, as in the paper (section 5.1.3): 1 is one after the other.
-// It is for experiments.
+// RankNarrow is RankDown for trees whose lines have blocks of two levels, and
+// whose leaves hold 16 keys. Groups of flight queries go down together, level
+// by level, as in the paper (section 5.1.3); with flight 1 they go one after
+// the other. It is for experiments.
 func RankNarrow(s *Stairs, how Narrow, flight int, keys []uint32, ranks []int) {
 	_ = ranks[:len(keys)]
 	flight = max(flight, 1)

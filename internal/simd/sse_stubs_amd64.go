@@ -4,12 +4,12 @@
 
 package simd
 
-// Equals narrowGo; n and flight are at least 1.
+// Does what narrowGo does; n and flight must be at least 1.
 //
 //go:noescape
 func narrowTable(s *byte, keys *byte, n int, out *int, flight int)
 
-// Equals narrowGo; n and flight are at least 1.
+// Does what narrowGo does; n and flight must be at least 1.
 //
 //go:noescape
 func narrowCount(s *byte, keys *byte, n int, out *int, flight int)

@@ -63,13 +63,13 @@ func search(isa vectors) {
 	}
 }
 
-// width is the bits of a key: 32 or 64.
+// width is the number of bits in a key: 32 or 64.
 type width int
 
 func (w width) bytes() int { return int(w) / 8 }
 func (w width) keys() int  { return 512 / int(w) } // keys in a node
 
-// method is a way to search a node; package simd's Method says what each does.
+// method is a way to search a node; package simd's Method describes each.
 type method string
 
 const (

@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// sse emits the search of the FAST paper: vectors of 128 bits, four keys of
-// which three are compared.
+// sse emits the search of the FAST paper with vectors of 128 bits: four keys,
+// three of which are compared.
 func sse() {
 	GLOBL("children", RODATA|NOPTR)
 	table := NewDataAddr(Symbol{Name: "children", Static: true}, 0)
@@ -22,15 +22,15 @@ func sse() {
 	narrow("Count", func(mask GPVirtual) { POPCNTL(mask.As32(), mask.As32()) })
 }
 
-// narrow emits a search that makes of a mask of comparisons a child as it is
-// told.
+// narrow emits a search in which child turns the mask of a comparison into the
+// number of a child.
 func narrow(name string, child func(mask GPVirtual)) {
 	TEXT("narrow"+name, NOSPLIT, "func(s *byte, keys *byte, n int, out *int, flight int)")
 	Pragma("noescape")
-	Doc("Equals narrowGo; n and flight are at least 1.")
+	Doc("Does what narrowGo does; n and flight must be at least 1.")
 	s := Load(Param("s"), GP64())
 	keys, out := Load(Param("keys"), GP64()), Load(Param("out"), GP64())
-	left, flight := AllocLocal(8), AllocLocal(8) // queries still to come; those that go down together
+	left, flight := AllocLocal(8), AllocLocal(8) // queries still to come; queries that go down together
 	v := GP64()
 	Load(Param("n"), v)
 	MOVQ(v, left)
@@ -55,7 +55,7 @@ func narrow(name string, child func(mask GPVirtual)) {
 	place := Mem{Base: out, Index: i, Scale: 8}
 	zero := GP64()
 	XORL(zero.As32(), zero.As32())
-	each := func(label string, do func()) { // for each query under way
+	each := func(label string, do func()) { // for each query in progress
 		XORL(i.As32(), i.As32())
 		Label(label)
 		do()
@@ -83,7 +83,7 @@ func narrow(name string, child func(mask GPVirtual)) {
 		below(q, Mem{Base: line}, block)
 		ANDL(Imm(7), block.As32())
 		child(block)
-		LEAQ(Mem{Base: block, Index: block, Scale: 2}, inner) // blocks of three keys, the first behind the upper one
+		LEAQ(Mem{Base: block, Index: block, Scale: 2}, inner) // blocks of three keys, the first after the upper one
 		below(q, Mem{Base: line, Index: inner, Scale: 4, Disp: 12}, inner)
 		ANDL(Imm(7), inner.As32())
 		child(inner)
@@ -108,7 +108,7 @@ func narrow(name string, child func(mask GPVirtual)) {
 		MOVQ(Mem{Base: s}, leaf)
 		LEAQ(Mem{Base: leaf, Index: x, Scale: 8}, leaf)
 		SUBQ(Mem{Base: s, Disp: offLeaves}, x)
-		ADDQ(x, x) // 16 keys a leaf, places count 8 a line
+		ADDQ(x, x) // 16 keys per leaf; places count 8 per line
 		q := load()
 		for part := range 4 {
 			mask := GP64()
