@@ -184,7 +184,7 @@ func hollow(t testing.TB) *driver {
 	return d
 }
 
-// hot gives the operations that must not allocate, on things made by hand: a
+// hot returns the operations that must not allocate, on things made by hand: a
 // hollow driver makes none.
 func hot(t testing.TB) map[string]func() error {
 	g := &gpu{context: &context{driver: hollow(t), handle: [1]uintptr{1}}}

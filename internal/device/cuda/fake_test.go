@@ -52,7 +52,7 @@ type launched struct {
 // each test, their number is limited.
 var active atomic.Pointer[fake]
 
-// newFake gives a driver with so many GPUs. The test fails if it is misused.
+// newFake returns a driver with so many GPUs. The test fails if it is misused.
 func newFake(t testing.TB, gpus int) (*fake, *driver) {
 	f := &fake{
 		gpus: gpus, next: 1 << 40,
@@ -149,7 +149,7 @@ func destroy(e entry) func(uintptr) uintptr {
 	}
 }
 
-// memory gives the bytes behind a device address, nil where there are none.
+// memory returns the bytes behind a device address, nil where there are none.
 func (f *fake) memory(p, n uintptr) []byte {
 	for base, x := range f.live {
 		if x.freedBy == cuMemFree && p >= base && p+n <= base+uintptr(len(x.bytes)) {

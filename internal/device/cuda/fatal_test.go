@@ -14,7 +14,7 @@ import (
 // Kernels that fail end the context of the whole process, so these tests run
 // themselves again in a process of their own.
 
-// apart says whether this is that process; if not, it runs it.
+// apart reports whether this is that process; if not, it runs it.
 func apart(t *testing.T) bool {
 	const mark = "CUDA_TEST_APART"
 	if os.Getenv(mark) == t.Name() {

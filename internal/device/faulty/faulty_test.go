@@ -150,7 +150,7 @@ func mustNot(t *testing.T, err error) {
 	}
 }
 
-// each gives every plan with a fault that a job meets.
+// each returns every plan with a fault that a job meets.
 func each(t *testing.T, lose bool, test func(t *testing.T, p faulty.Plan)) {
 	t.Helper()
 	d := faulty.New(ptx.New(), faulty.Plan{Lose: lose})

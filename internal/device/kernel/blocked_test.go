@@ -85,7 +85,7 @@ func (m *model[C]) nodes(height int) int {
 	return (m.leafCount + power[C](height) - 1) / power[C](height)
 }
 
-// line gives the separators of line x on a level that is so high above the
+// line returns the separators of line x on a level that is so high above the
 // leaves.
 func (m *model[C]) line(x, height int, separateLast bool) []C {
 	line := make([]C, slotsOf[C]())
@@ -118,7 +118,7 @@ func (m *model[C]) addLeaves() {
 	}
 }
 
-// memory gives all lines, then the column.
+// memory returns all lines, then the column.
 func (m *model[C]) memory() (all []byte, vals int) {
 	for _, l := range m.lines {
 		all = append(all, arena.Bytes(l)...)
@@ -127,8 +127,8 @@ func (m *model[C]) memory() (all []byte, vals int) {
 	return append(all, arena.Bytes(m.vals)...), vals
 }
 
-// node gives the page of a row, or behind the last the line of the leaf, that
-// a key leads to: by counting keys.
+// node returns the page of a row, or behind the last the line of the leaf,
+// that a key leads to: by counting keys.
 func (m *model[C]) node(key C, row int) uint32 {
 	leaf := 0
 	for (leaf+1)*m.perLeaf < len(m.keys) && m.keys[(leaf+1)*m.perLeaf-1] < key {
@@ -350,7 +350,8 @@ func everyBlocked[C simd.Code](t *testing.T, d device.Device, at uint64) (out []
 	return out
 }
 
-// dirty runs a kernel over outputs filled beforehand, and gives their memory.
+// dirty runs a kernel over outputs filled beforehand, and returns their
+// memory.
 func (p *place[C]) dirty(t *testing.T, kernel string, size int, fill uint32, launch func(a, b device.Ptr) error) named {
 	t.Helper()
 	size = (size + 7) &^ 7

@@ -37,7 +37,7 @@ func newPages[C simd.Code](rng *rand.Rand) *pages[C] {
 	return k
 }
 
-// stepped gives keys with steps of another size every few hundred.
+// stepped returns keys with steps of another size every few hundred.
 func stepped[C simd.Code](n int, rng *rand.Rand) []C {
 	if rng.IntN(2) == 0 {
 		return keySet[C](n, rng)
@@ -87,7 +87,7 @@ func (k *pages[C]) upload(t *testing.T, p *place[C]) kernel.Packed {
 	return d
 }
 
-// pagesOf gives the first page whose greatest key is not below each key; one
+// pagesOf returns the first page whose greatest key is not below each key; one
 // behind the last where there is none.
 func (k *pages[C]) pagesOf(asked []C) []uint32 {
 	of := make([]uint32, len(asked))

@@ -88,7 +88,7 @@ func beginAnywhere[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	}
 }
 
-// nodes gives the node that each key leads to on a level; the first deep of
+// nodes returns the node that each key leads to on a level; the first deep of
 // them go one level further.
 func (s small[C]) nodes(keys []C, level, deep int) []uint32 {
 	places := make([]int, len(keys))
@@ -196,7 +196,7 @@ type named struct {
 }
 
 // everyKernel runs all kernels that suit a tree on a device, each with outputs
-// filled beforehand and room behind, and gives the memory of the outputs.
+// filled beforehand and room behind, and returns the memory of the outputs.
 func everyKernel[C simd.Code](t *testing.T, d device.Device, leaves implicit.Leaves, valBytes int, seed uint64) (out []named) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	tree := treeWith[C](t, leaves, valBytes, rng)

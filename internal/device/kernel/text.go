@@ -16,24 +16,24 @@ var textPTX string
 // TextSource is the kernels of text.cu.
 var TextSource = Source{textPTX, []string{"textFind"}}
 
-// What a result of TextFind says beside the entry, and the most entries that
-// leaves room for.
+// Flags in a result of TextFind beside the entry's number, and the largest
+// number of entries that this leaves room for.
 const (
-	TextEqual  = 1 << 31 // the full keys are equal
+	TextEqual  = 1 << 31 // the full keys must be compared
 	TextUnsure = 1 << 30 // full keys are to be looked at
 	MaxText    = TextUnsure - 1
 )
 
-// Text is a list of strings in a device's memory, as the kernel takes it:
-// struct Text of text.cu, field by field.
+// Text describes a list of strings in a device's memory, in the form that the
+// kernel reads: struct Text of text.cu, field by field.
 type Text struct {
 	Root, Nodes, Words, Links, Pages device.Ptr
 	Bytes                            device.Ptr // 0: full keys are not on the device
 	next                             [simd.MaxLevels + 1]uint32
 	levels, fanout, leaves, last     uint32
 	Distinct, LastPage, Entries      uint32
-	Plain                            uint32 // 1: the root tells all pages apart
-	Longest                          uint32 // keys above are not compared on the device
+	Plain                            uint32 // 1: the root distinguishes all pages
+	Longest                          uint32 // longer keys are not compared on the device
 	_                                uint32
 }
 
@@ -59,15 +59,15 @@ type textParams struct {
 	out           device.Ptr
 }
 
-// TextFind gives for each of n strings the first entry (u32) that is not below
-// it, as far as partial keys tell, and what is known of it. String i has the
-// bytes of keys from offsets[i] to offsets[i+1] (u32).
+// TextFind finds for each of n strings the first entry (u32) that is not below
+// it, as far as partial keys tell, together with the flags above. String i has
+// the bytes of keys from offsets[i] to offsets[i+1] (u32).
 func (s *Set) TextFind(st device.Stream, p *Params, t *Text, keys, offsets device.Ptr, n int, out device.Ptr) error {
 	p.text = textParams{text: *t, keys: keys, offsets: offsets, n: uint32(n), out: out}
 	return st.Launch(s.kernels["textFind"], gridOf(n), argsOf(&p.text))
 }
 
-// LoadOnly makes the kernels of one source ready, without those of search.cu.
+// LoadOnly loads the kernels of one source, without those of search.cu.
 func LoadOnly(d device.Device, src Source) (*Set, error) {
 	s := &Set{kernels: map[string]device.Kernel{}}
 	return s, s.add(d, src)

@@ -17,7 +17,7 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// randomText gives n sorted strings of one of a few kinds.
+// randomText returns n sorted strings of one of a few kinds.
 func randomText(n int, rng *rand.Rand) []string {
 	keys := make([]string, n)
 	kind := rng.IntN(4)

@@ -59,8 +59,8 @@ func agree(name string, got [2]uint64, want []uint64, exact bool) bool {
 	return d >= -2 && d <= 2
 }
 
-// computation gives a kernel that loads four 64-bit sources a thread, does one
-// instruction, and stores both its results.
+// computation returns a kernel that loads four 64-bit sources a thread, does
+// one instruction, and stores both its results.
 func computation(kernel, name string, sp spec) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".visible .entry %s(.param .u64 in, .param .u64 out)\n{\n", kernel)
@@ -170,7 +170,7 @@ func (r *rig) compute(k device.Kernel, cases [][4]uint64) [][2]uint64 {
 	return out
 }
 
-// casesFor gives all pairs of edges for the first two sources, and random
+// casesFor returns all pairs of edges for the first two sources, and random
 // choices for the rest, cut to what a block can hold.
 func casesFor(rng *rand.Rand, name string, sp spec) [][4]uint64 {
 	edges := make([][]uint64, 4)
@@ -202,7 +202,7 @@ func casesFor(rng *rand.Rand, name string, sp spec) [][4]uint64 {
 
 func choose(rng *rand.Rand, v []uint64) uint64 { return v[rng.IntN(len(v))] }
 
-// edgesOf gives the values at which operations of a width go wrong.
+// edgesOf returns the values at which operations of a width go wrong.
 func edgesOf(name string, k kind, i int) []uint64 {
 	ty := name[strings.LastIndex(name, ".")+1:]
 	float := ty == "f32" || ty == "f64"

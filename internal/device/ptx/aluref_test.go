@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// reference gives what an instruction of the registry must give: the result,
+// reference returns what an instruction of the registry must give: the result,
 // and the second one (q of p|q, or the carry) where there is one. exact is
 // false for approximations. nil for a name it does not know.
 func reference(name string, c [4]uint64) (want []uint64, exact bool) {
@@ -62,7 +62,7 @@ func refInt(v uint64, ty valueType) *big.Int {
 	return n
 }
 
-// low gives n modulo 2^w.
+// low returns n modulo 2^w.
 func low(n *big.Int, w int) uint64 {
 	m := new(big.Int).Lsh(big.NewInt(1), uint(w))
 	return new(big.Int).Mod(n, m).Uint64()
@@ -269,7 +269,7 @@ func refFloatValue(v uint64, ty valueType, ftz bool) float64 {
 }
 
 // refRound rounds an exact value to f32 or f64 in a mode of big.Float, and
-// gives bits. A zero gets the sign asked for.
+// returns bits. A zero gets the sign asked for.
 func refRound(x *big.Float, ty valueType, mode big.RoundingMode, negativeZero bool) uint64 {
 	mant, least, most := 53, -1074, 1024
 	if ty.bits == 32 {
@@ -341,8 +341,8 @@ const refPrec = 9000
 
 func refExact(v float64) *big.Float { return new(big.Float).SetPrec(refPrec).SetFloat64(v) }
 
-// refNear gives n/d or its root so finely, with a last bit that says inexact,
-// that rounding it rounds the true value.
+// refNear returns n/d or its root so finely, with a last bit that says
+// inexact, that rounding it rounds the true value.
 func refNear(op string, a, b float64) *big.Float {
 	num, num2 := new(big.Rat).SetFloat64(math.Abs(a)), new(big.Rat).SetFloat64(math.Abs(b))
 	if op == "div" {

@@ -130,7 +130,7 @@ func refNth(mask, base uint64, n int32) uint64 {
 	return maskOf(32)
 }
 
-// refPermute gives the bytes of prmt's modes from what each is for: a window
+// refPermute returns the bytes of prmt's modes from what each is for: a window
 // of four bytes, moving up or down; one byte or half in all places; the low
 // bytes held at an edge.
 func refPermute(mode string, a, b, c uint64) uint64 {

@@ -46,7 +46,7 @@ func refNaN(ty valueType) uint64 {
 	return 0xfff8000000000000
 }
 
-// refBitsOf gives the bits of a float64 that the type can hold exactly.
+// refBitsOf returns the bits of a float64 that the type can hold exactly.
 func refBitsOf(x float64, ty valueType) uint64 {
 	switch {
 	case math.IsNaN(x):
@@ -108,7 +108,7 @@ func refInfinite(a, b, c float64) float64 {
 	return c
 }
 
-// refZeroSign says whether a sum that is exactly zero is -0.
+// refZeroSign reports whether a sum that is exactly zero is -0.
 func refZeroSign(a, b float64, mode big.RoundingMode) bool {
 	if a == 0 && b == 0 && math.Signbit(a) == math.Signbit(b) {
 		return math.Signbit(a)

@@ -17,7 +17,7 @@ var memoryTypes = []string{"b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64",
 
 func one(threads int) device.Grid { return device.Grid{Blocks: 1, Threads: threads} }
 
-// registersFor gives n registers that hold a type exactly, or 16 bits for 8.
+// registersFor returns n registers that hold a type exactly, or 16 bits for 8.
 func registersFor(ty string, n int) string {
 	stem := map[int]string{8: "%h", 16: "%h", 32: "%r", 64: "%d"}[types[ty].bits]
 	var out []string

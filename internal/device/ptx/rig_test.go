@@ -11,7 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// numbers gives random numbers, and logs where they come from.
+// numbers returns random numbers, and logs where they come from.
 func numbers(t testing.TB, a, b uint64) *rand.Rand {
 	t.Helper()
 	t.Logf("random numbers: PCG(%d, %d)", a, b)
@@ -42,7 +42,7 @@ func (r *rig) must(err error) {
 	}
 }
 
-// load gives the kernels of a text by name.
+// load returns the kernels of a text by name.
 func (r *rig) load(ptx string) func(name string) device.Kernel {
 	r.Helper()
 	m, err := r.dev.Load(ptx)
@@ -55,7 +55,7 @@ func (r *rig) load(ptx string) func(name string) device.Kernel {
 	}
 }
 
-// alloc gives device memory with this content.
+// alloc returns device memory with this content.
 func (r *rig) alloc(content []byte) device.Ptr {
 	r.Helper()
 	p, err := r.dev.Alloc(len(content))
@@ -117,8 +117,8 @@ func pack(args ...any) []byte {
 	return b
 }
 
-// program gives a module around one kernel "k" with some .u64 parameters p0, p1...
-// and registers of every width.
+// program returns a module around one kernel "k" with some .u64 parameters p0,
+// p1... and registers of every width.
 func program(params int, body string) string {
 	var p []string
 	for i := range params {

@@ -19,7 +19,7 @@ add.u64 %d0, %d0, %d1;
 ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%d0];
 `
 
-// rows runs a kernel on rows of 4 words, one a thread, and gives them back.
+// rows runs a kernel on rows of 4 words, one a thread, and returns them back.
 func (r *rig) rows(ptx string, rows [][4]uint32) [][4]uint32 {
 	r.Helper()
 	var flat []uint32
