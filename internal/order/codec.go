@@ -1,9 +1,9 @@
 // Package order turns keys into ordered unsigned numbers, and sorts them.
 //
 // Every fixed-width key type has a code, a uint32 or a uint64, such that codes
-// compare as cmp.Compare compares the keys. What lies above this package (the
-// layouts, the vector code, the kernels) knows codes only, so that it is
-// written twice and not thirteen times.
+// compare as cmp.Compare compares the keys. Everything above this package (the
+// layouts, the vector code, the kernels) handles codes only, so it is written
+// twice rather than thirteen times.
 package order
 
 import (
@@ -13,23 +13,23 @@ import (
 	"unsafe"
 )
 
-// Key is every type with an order that cmp.Compare knows.
+// Key is the constraint of all key types: those that cmp.Compare orders.
 type Key interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr |
 		~float32 | ~float64 | ~string
 }
 
-// Code is what a fixed-width key becomes.
+// Code is the type of the code of a fixed-width key.
 type Code interface{ uint32 | uint64 }
 
-// kind says how a key's bits become its code.
+// kind tells how a key's bits become its code.
 type kind uint8
 
 const (
 	none     kind = iota // a string: no code
 	unsigned             // the bits themselves
 	signed               // the sign bit flipped
-	floating             // negative numbers turned over, the rest put above them
+	floating             // negative numbers inverted, the others placed above them
 )
 
 func kindOf[K Key]() kind {
@@ -44,8 +44,8 @@ func kindOf[K Key]() kind {
 	return unsigned
 }
 
-// Width gives the bits of the code of a K: 32 or 64, and 0 for strings, which
-// have no fixed-width code.
+// Width returns the width in bits of the code of a K: 32 or 64, or 0 for
+// strings, which have no fixed-width code.
 func Width[K Key]() int {
 	var k K
 	switch {
@@ -57,18 +57,18 @@ func Width[K Key]() int {
 	return 64
 }
 
-// Codec turns keys into codes and back. The zero Codec is of no use; make one
-// with NewCodec.
+// Codec converts keys to codes and back. The zero Codec is not usable; make
+// one with NewCodec.
 //
 // Codes have the order and the equality of cmp.Compare on their keys: all NaNs
-// have one code, below that of negative infinity, and -0 has the code of 0.
-// Codes of types narrower than 32 bits use the low bits only.
+// have one code, below that of negative infinity, and -0 has the same code as
+// 0. Codes of types narrower than 32 bits use the low bits only.
 type Codec[K Key, C Code] struct {
 	flip C // the sign bit of a signed K
 	kind kind
 }
 
-// NewCodec gives the codec of K. It panics if C does not have Width[K] bits.
+// NewCodec returns the codec of K. It panics if C does not have Width[K] bits.
 func NewCodec[K Key, C Code]() Codec[K, C] {
 	var k K
 	var c C
@@ -90,12 +90,12 @@ func (c Codec[K, C]) Identity() bool {
 	return c.kind == unsigned && unsafe.Sizeof(k) == unsafe.Sizeof(code)
 }
 
-// Encode gives the code of k.
+// Encode returns the code of k.
 func (c Codec[K, C]) Encode(k K) C {
 	if c.kind == floating {
 		return encodeFloat[K, C](k)
 	}
-	// The compiler knows the size of K here and keeps one case.
+	// The compiler knows the size of K here and keeps only one case.
 	switch p := unsafe.Pointer(&k); unsafe.Sizeof(k) {
 	case 1:
 		return C(*(*uint8)(p)) ^ c.flip
@@ -108,9 +108,10 @@ func (c Codec[K, C]) Encode(k K) C {
 	}
 }
 
-// Decode gives the key whose code is code: of all equal keys always the same,
-// 0 and never -0, and math.NaN's NaN. Bits that no key of the type uses are
-// left out of account, and floating-point codes that no key has are NaN.
+// Decode returns the key whose code is code. For equal keys it always returns
+// the same one: 0 and never -0, and math.NaN's NaN. Bits that no key of the
+// type uses are ignored, and floating-point codes that no key has decode to
+// NaN.
 func (c Codec[K, C]) Decode(code C) (k K) {
 	if c.kind == floating {
 		return decodeFloat[K](code)
@@ -147,7 +148,7 @@ func decodeFloat[K Key, C Code](code C) (k K) {
 	return k
 }
 
-// encode64 turns over the bits of a negative number, so that greater magnitude
+// encode64 inverts the bits of a negative number, so that a greater magnitude
 // is less, and sets the sign bit of any other, so that it is above them.
 // Negative infinity becomes 1<<52 - 1, which leaves 0 free for NaN.
 func encode64(f float64) uint64 {

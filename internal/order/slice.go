@@ -2,8 +2,8 @@ package order
 
 import "unsafe"
 
-// EncodeSlice gives the codes of src: src itself, reinterpreted, where the
-// codec is the identity (dst is not touched and may be nil), and else
+// EncodeSlice returns the codes of src: if the codec is the identity, src
+// itself, reinterpreted (dst is not touched and may be nil), otherwise
 // dst[:len(src)], filled. It panics if dst is needed and too short.
 func (c Codec[K, C]) EncodeSlice(dst []C, src []K) []C {
 	if c.Identity() {
@@ -26,7 +26,7 @@ func (c Codec[K, C]) EncodeSlice(dst []C, src []K) []C {
 	return dst
 }
 
-// EncodeTo sets dst, which is as long as src, to the codes of src. Unlike
+// EncodeTo sets dst, which must be as long as src, to the codes of src. Unlike
 // EncodeSlice it always copies.
 func (c Codec[K, C]) EncodeTo(dst []C, src []K) {
 	if codes := c.EncodeSlice(dst, src); c.Identity() {
@@ -34,7 +34,7 @@ func (c Codec[K, C]) EncodeTo(dst []C, src []K) {
 	}
 }
 
-// DecodeSlice puts the keys of the codes src into dst[:len(src)]. It panics if
+// DecodeSlice sets dst[:len(src)] to the keys of the codes src. It panics if
 // dst is too short.
 func (c Codec[K, C]) DecodeSlice(dst []K, src []C) {
 	dst = dst[:len(src)]
@@ -55,13 +55,13 @@ func (c Codec[K, C]) DecodeSlice(dst []K, src []C) {
 	}
 }
 
-// recast gives s as a slice of T, a type of the same size.
+// recast returns s as a slice of T, a type of the same size.
 func recast[T, S any](s []S) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
-// The loops below see two slices that are known to be of one length, which
-// leaves them no bounds checks.
+// The loops below see two slices that are known to have the same length, so
+// the compiler omits bounds checks.
 
 func widen[C Code, S uint8 | uint16](dst []C, src []S, flip C) {
 	dst = dst[:len(src)]
