@@ -20,7 +20,7 @@ var gpuLayouts = &experiment{
 }
 
 func runGPULayouts(s *session) error {
-	const queryHost = 4 + 4 + 8 // query, rank wanted, the CPU's rank
+	const queryHost = 4 + 4 + 8 // query, expected rank, the CPU's rank
 	err := withGPU(s, queryHost, func(g *gpuRig) error {
 		return forEachSize(s, func(d *dataset[uint32]) error {
 			return g.clear(len(d.keys), residentLayouts(g, d))
@@ -46,7 +46,7 @@ func residentLayouts(g *gpuRig, d *dataset[uint32]) error {
 	if err := r.prepare(frozenSet[uint32]{set}); err != nil {
 		return err
 	}
-	// Pages and leaves that queries have come to.
+	// Pages and leaves that queries have reached.
 	nodes, err := g.alloc(4 * s.queries)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func residentLayouts(g *gpuRig, d *dataset[uint32]) error {
 }
 
 // gpuBlocked is a blocked tree on the GPU: one kernel goes through the rows of
-// pages, another looks at the leaves.
+// pages, another searches the leaves.
 type gpuBlocked struct {
 	rows     kernel.Blocked
 	leaves   kernel.Tree
@@ -106,7 +106,7 @@ func (t *gpuBlocked) favor(g *gpuRig) error {
 
 func (t *gpuBlocked) rank(g *gpuRig, keys device.Ptr, n int, ranks device.Ptr) error {
 	leaves := t.leaves
-	if t.rows.Rows > 0 { // a single leaf has none above it
+	if t.rows.Rows > 0 { // a single leaf has no rows above it
 		if err := g.kernels.BlockedDown(g.stream, &g.params, &t.rows, 32, keys, n, t.nodes); err != nil {
 			return err
 		}
@@ -115,8 +115,8 @@ func (t *gpuBlocked) rank(g *gpuRig, keys device.Ptr, n int, ranks device.Ptr) e
 	return g.kernels.Rank(g.stream, &g.params, &leaves, 32, keys, n, ranks)
 }
 
-// gpuPacked is packed pages on the GPU, and the tree over them: the rank in that
-// is the page.
+// gpuPacked is packed pages on the GPU, and the tree over them: the rank in
+// that tree is the page.
 type gpuPacked struct {
 	top      kernel.Tree
 	pages    kernel.Packed
@@ -143,7 +143,7 @@ func uploadPacked(g *gpuRig, d *dataset[uint32], nodes device.Ptr) (*gpuPacked, 
 	if t.top, err = kernel.NewTree(&tree.Top().Tree, base, 0); err != nil {
 		return nil, err
 	}
-	t.top.Count = t.pages.Last // ranks are cut to it
+	t.top.Count = t.pages.Last // ranks are clamped to it
 	return t, nil
 }
 
