@@ -19,8 +19,8 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// onEach runs a test on the interpreter under several seeds, and on a GPU
-// where there is one.
+// onEach runs a test on the interpreter under several seeds, and on a GPU if
+// there is one.
 func onEach(t *testing.T, seeds int, test func(t *testing.T, d device.Device, rng *rand.Rand)) {
 	first := seed.Of(t)
 	for i := range uint64(seeds) {
@@ -90,8 +90,8 @@ func upload[C simd.Code](t *testing.T, d device.Device, tree *implicit.Tree[C]) 
 	return p
 }
 
-// ask runs a kernel over keys and gives back its outputs. withBits says whether
-// it writes found bits: what a kernel leaves alone is not read.
+// ask runs a kernel over keys and returns its outputs. withBits tells whether
+// it writes found bits: what a kernel does not write is not read.
 func (p *place[C]) ask(t *testing.T, keys []C, outBytes int, withBits bool, launch func(keys device.Ptr, n int, out, bits device.Ptr) error) (out, bits []byte) {
 	t.Helper()
 	in := p.alloc(t, len(arena.Bytes(keys)))

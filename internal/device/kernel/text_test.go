@@ -37,7 +37,7 @@ func randomText(n int, rng *rand.Rand) []string {
 	return keys
 }
 
-// textFind runs the kernel and gives its results as they lie in memory.
+// textFind runs the kernel and returns its results as they are in memory.
 func textFind(t *testing.T, d device.Device, x *blocked.Text, asked []string, withBytes bool) []byte {
 	t.Helper()
 	set, err := kernel.LoadOnly(d, kernel.TextSource)
@@ -80,8 +80,8 @@ func textFind(t *testing.T, d device.Device, x *blocked.Text, asked []string, wi
 	return out
 }
 
-// What the kernel says of a string is so, and where it says nothing the CPU
-// comes to the same from there.
+// What the kernel reports about a string is true, and where it reports nothing
+// the CPU arrives at the same result from there.
 func TestTextFind(t *testing.T) {
 	seeds := 200
 	if testing.Short() {

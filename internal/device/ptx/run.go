@@ -198,7 +198,7 @@ func (m *machine) rare(t *thread, in *inst, done int) bool {
 	return true
 }
 
-// activeMask sets the result to the lanes that are at this instruction
+// activeMask sets the destination to the lanes that are at this instruction
 // together: a subset of those at it, chosen by the schedule. All of them
 // execute it now.
 func (m *machine) activeMask(t *thread, in *inst) {
