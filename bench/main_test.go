@@ -101,7 +101,7 @@ func TestExperimentsRunAtSmallSizes(t *testing.T) {
 func TestBadCommandLines(t *testing.T) {
 	for _, c := range []struct {
 		args string
-		want string // the error says this
+		want string // part of the error
 	}{
 		{"", "say what to do"},
 		{"walk", `no command "walk"`},

@@ -55,7 +55,7 @@ type figures struct {
 	Entries int          `json:"entries"`
 	Bytes   int64        `json:"bytes"`
 	OpenMS  float64      `json:"open_ms,omitempty"`  // until the first answer
-	BuildMS float64      `json:"build_ms,omitempty"` // of generated keys
+	BuildMS float64      `json:"build_ms,omitempty"` // for generated keys
 	Queries []figure     `json:"queries"`
 	RanOn   runningPlace `json:"ran_on"`
 }

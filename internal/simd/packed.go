@@ -32,11 +32,11 @@ import (
 type Packed struct {
 	Table    unsafe.Pointer
 	Words    unsafe.Pointer
-	Last     uint64         // number of bits by which the page numbers passed in are shifted left
+	Last     uint64         // number of the last page
 	End      uint64         // words in all pages
 	Len      uint64         // total number of entries
 	Distance uint64         // queries between two steps of one query, at least 1
-	Shift    uint64         // the page handed in is shifted left by so much
+	Shift    uint64         // number of bits by which the page numbers passed in are shifted left
 	Vals     unsafe.Pointer // column of values to prefetch from, for Find; may be nil
 	ValSize  uint64         // bytes of a value in that column
 	rows     unsafe.Pointer // how to unpack each width: see row

@@ -8,8 +8,8 @@ type Method uint8
 
 const (
 	Linear       Method = iota // compare the whole node at once
-	Hierarchical               // compare one key after the other, until one is not below
-	Sequential                 // one key after the other, until one is not below
+	Hierarchical               // compare boundary keys first, then the part they select
+	Sequential                 // compare one key after the other, until one is not below
 )
 
 func (m Method) String() string {

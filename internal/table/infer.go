@@ -8,7 +8,7 @@ import (
 // guess is what the values of a column seen so far can be. The zero value has
 // seen nothing.
 type guess struct {
-	seen      bool // a value that is not empty
+	seen      bool // some value is not empty
 	notInt    bool // some value is not an int64
 	notUint   bool // some value is not a uint64
 	notWhole  bool // some value is not a sequence of digits

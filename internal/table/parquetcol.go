@@ -12,8 +12,8 @@ import (
 type parquetColumn struct {
 	name   string
 	r      file.ColumnChunkReader
-	most   int16   // definition levels of a batch
-	levels []int16 // of a batch
+	most   int16   // definition level of a value that is not null
+	levels []int16 // definition levels of a batch
 	text   slab
 	bytes  []parquet.ByteArray
 	fixed  []parquet.FixedLenByteArray

@@ -13,8 +13,8 @@ type pipeline[J any] struct {
 	in    *input
 	read  func() (J, error) // returns the next piece, io.EOF at the end
 	work  func(piece J, out outlet) error
-	order chan *task[J] // pieces that no worker has taken yet
-	todo  chan *task[J] // those that nobody works on yet
+	order chan *task[J] // pieces in the order they were read
+	todo  chan *task[J] // pieces that no worker has taken yet
 	free  chan *Batch   // batches to be reused
 	stop  chan struct{} // closed when nobody wants more
 	once  sync.Once

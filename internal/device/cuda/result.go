@@ -19,7 +19,7 @@ type result uint32
 
 // meaning returns the sentinel that a result stands for, nil if that depends
 // on the call, and reports whether the context is dead from here on. A context
-// is dead if the driver's manual says so of the error; 701 (too many resources
+// is dead if the driver's manual says so about the error; 701 (too many resources
 // requested) is a launch that never began, and harms nothing.
 func (r result) meaning() (kind error, dead bool) {
 	switch r {

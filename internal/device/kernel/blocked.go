@@ -34,9 +34,9 @@ type Row struct {
 type Blocked struct {
 	Base         device.Ptr
 	Start        device.Ptr // page numbers (u32) at which queries begin; 0: all begin at the root
-	From         uint32     // row where a search ends, and the total number of rows
+	From         uint32     // row of those pages
 	Deep         uint32     // queries before this one, a multiple of 32, begin one row further down
-	To, Rows     uint32     // where a search ends, and rows in all: those are all that it may go through
+	To, Rows     uint32     // row where a search ends, and the total number of rows, which bounds the search
 	Fan          uint32     // a line has 1<<Fan children
 	Leaves, Last uint32     // lines of the first leaf and of the last
 	row          [MaxRows]deviceRow

@@ -19,8 +19,8 @@ var TextSource = Source{textPTX, []string{"textFind"}}
 // Flags in a result of TextFind beside the entry's number, and the largest
 // number of entries that this leaves room for.
 const (
-	TextEqual  = 1 << 31 // the full keys must be compared
-	TextUnsure = 1 << 30 // full keys are to be looked at
+	TextEqual  = 1 << 31 // the full keys are equal
+	TextUnsure = 1 << 30 // the full keys must be compared
 	MaxText    = TextUnsure - 1
 )
 

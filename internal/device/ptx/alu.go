@@ -42,8 +42,8 @@ type spec struct {
 	src  []kind
 
 	negatable          bool // the predicate among the sources may be !p
-	wide               bool // cvt: which types must match exactly
-	dstFloat, srcFloat bool // of cvt: which types must fit exactly
+	wide               bool // cvt: registers may be wider than the types
+	dstFloat, srcFloat bool // cvt: which types must match exactly
 	version, target    int  // minimum that the text must declare, 0 for nothing beyond sm_70
 }
 

@@ -103,8 +103,8 @@ type kernel struct {
 	mod      *module
 	name     string
 	code     []inst
-	template []uint64  // the slots in it that must still be set
-	specials []special // and what must still be set in it
+	template []uint64  // the initial registers of a thread, by slot
+	specials []special // the slots in it that must still be set
 	noise    []noise   // slots whose content is undefined at start
 	tables   [][]int32 // targets of opBrx
 	sites    int       // number of memory instructions
