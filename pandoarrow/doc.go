@@ -9,7 +9,7 @@
 //	defer found.Release()
 //
 // Columns are an arrow.Array or an *arrow.Chunked, sliced or not. A Go type
-// matches the Arrow types that have its values as they lie in memory:
+// matches the Arrow types whose values have the same representation in memory:
 //
 //	int8 … int64, uint8 … uint64, float32, float64   the Arrow type of that name
 //	int32                                            also date32 and time32
@@ -17,29 +17,28 @@
 //	string                                           string, large_string, binary, large_binary, their views, fixed_size_binary
 //	bool (values only)                               bool
 //
-// Types of one's own count as what they are made of. An array encoded as a
-// dictionary of one of these matches too, and is decoded, which is a copy.
-// Any other type gives ErrType.
+// Defined types count as their underlying types. An array encoded as a
+// dictionary of one of these matches too, and is decoded, which makes a copy.
+// Any other type results in ErrType.
 //
 // # What is copied
 //
 // An index keeps nothing of the arrays it was built from: they may be released
-// at once. Numbers of an array in one piece are read where they lie. Get lets
-// the index write numbers straight into the buffer of the array it gives.
-// Strings are seen where they lie when they are keys, and copied when they
-// are values.
+// at once. Numbers of an array in one piece are read in place. Get lets the
+// index write numbers directly into the buffer of the array it returns.
+// Strings are read in place if they are keys, and copied if they are values.
 //
 // # Nulls
 //
 // Freeze refuses columns that have nulls (ErrNull), because an index has no
 // place for them; FreezeValid leaves such rows out. A null key in a probe is
-// never found, whatever bytes lie under it. The results of Get are null where
-// the key was null or not found, those of Rank where the key was null.
+// never found, whatever its bytes are. The results of Get are null where the
+// key was null or not found, those of Rank where the key was null.
 //
 // # Caveats
 //
-// Arrays that a function gives belong to the caller, who releases them. The
-// flags that say which keys were found (a byte for each) are in Go's memory,
-// not the allocator's. An index knows Go types, not Arrow types: use GetAs to
-// have timestamps back as timestamps.
+// Arrays that a function returns belong to the caller, who must release them.
+// The flags that tell which keys were found (one byte per key) are in Go's
+// memory, not the allocator's. An index knows Go types, not Arrow types: use
+// GetAs to get timestamps back as timestamps.
 package pandoarrow

@@ -15,15 +15,16 @@ type Column interface {
 	NullN() int
 }
 
-// Freeze builds an index of a column of keys and a column of values, as
-// pando.Freeze does of slices. vals may be nil where V is struct{}. A null in
-// either column gives ErrNull, a type that does not match ErrType, columns
-// of different lengths pando.ErrLength. Nothing is kept of the columns.
+// Freeze builds an index from a column of keys and a column of values, as
+// pando.Freeze does from slices. vals may be nil if V is struct{}. A null in
+// either column results in ErrNull, a type that does not match in ErrType, and
+// columns of different lengths in pando.ErrLength. The index keeps nothing of
+// the columns.
 func Freeze[K pando.Key, V any](keys, vals Column, opts ...pando.Option) (*pando.Frozen[K, V], error) {
 	return freeze[K, V](keys, vals, false, opts)
 }
 
-// FreezeValid is Freeze of the rows that have neither a null key nor a null
+// FreezeValid is Freeze for the rows that have neither a null key nor a null
 // value.
 func FreezeValid[K pando.Key, V any](keys, vals Column, opts ...pando.Option) (*pando.Frozen[K, V], error) {
 	return freeze[K, V](keys, vals, true, opts)
@@ -51,14 +52,14 @@ func freeze[K pando.Key, V any](keys, vals Column, skip bool, opts []pando.Optio
 	if skip {
 		k, v = without(k, nulls), without(v, nulls)
 	}
-	if c, _ := classOf[V](); c == text { // the index keeps them; keys it copies
+	if c, _ := classOf[V](); c == text { // the index copies keys but keeps values as they are
 		v = recast[V](ownText(recast[string](v)))
 	}
 	return pando.Freeze(k, v, opts...)
 }
 
-// gather gives the values of a column as one slice, the column's own memory
-// if it is in one piece, and marks nulls.
+// gather returns the values of a column as one slice, which is the column's
+// own memory if it is in one piece, and marks nulls.
 func gather[T any](c Column, nulls []bool, what string, skip bool) ([]T, error) {
 	chunks, err := chunksOf(c)
 	if err != nil {
@@ -87,7 +88,7 @@ func gather[T any](c Column, nulls []bool, what string, skip bool) ([]T, error) 
 	return out, nil
 }
 
-// markNulls marks the nulls of an array and gives the place of the first, -1
+// markNulls marks the nulls of an array and returns the index of the first, -1
 // if there is none.
 func markNulls(a arrow.Array, nulls []bool) int {
 	first := -1
@@ -105,7 +106,7 @@ func markNulls(a arrow.Array, nulls []bool) int {
 	return first
 }
 
-// chunksOf gives the arrays that make up a column.
+// chunksOf returns the arrays that make up a column.
 func chunksOf(c Column) ([]arrow.Array, error) {
 	switch c := c.(type) {
 	case nil:
@@ -122,8 +123,8 @@ func chunksOf(c Column) ([]arrow.Array, error) {
 	return nil, fmt.Errorf("%w: %T is neither an arrow.Array nor an *arrow.Chunked", ErrType, c)
 }
 
-// without gives the values that are not marked, in a new slice if there are
-// marks.
+// without returns the values that are not marked, in a new slice if any are
+// marked.
 func without[T any](values []T, marked []bool) []T {
 	left := 0
 	for _, m := range marked {

@@ -15,8 +15,8 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// scribbler is an allocator that ruins memory when it is freed, so that
-// nothing can keep on using it unseen.
+// scribbler is an allocator that overwrites memory when it is freed, so that
+// further use of it is detected.
 type scribbler struct{ memory.Allocator }
 
 func (s scribbler) Free(b []byte) {
@@ -26,14 +26,14 @@ func (s scribbler) Free(b []byte) {
 	s.Allocator.Free(b)
 }
 
-// checked gives an allocator that finds leaks and use after release.
+// checked returns an allocator that detects leaks and use after release.
 func checked(t *testing.T) memory.Allocator {
 	mem := memory.NewCheckedAllocator(scribbler{memory.NewGoAllocator()})
 	t.Cleanup(func() { mem.AssertSize(t, 0) })
 	return mem
 }
 
-// make an array of texts ("" is null), sliced out of a longer one.
+// makeArray makes an array of texts ("" is null), sliced out of a longer one.
 func makeArray(t *testing.T, mem memory.Allocator, dt arrow.DataType, values []string) arrow.Array {
 	t.Helper()
 	b := array.NewBuilder(mem, dt)
@@ -52,7 +52,7 @@ func makeArray(t *testing.T, mem memory.Allocator, dt arrow.DataType, values []s
 	return array.NewSlice(whole, 1, int64(len(values)+1))
 }
 
-// tryType builds with keys and values of a type, and asks.
+// tryType builds an index with keys and values of a type, and probes it.
 func tryType[T pando.Key](t *testing.T, types ...arrow.DataType) {
 	t.Helper()
 	for _, dt := range types {
@@ -87,7 +87,7 @@ func tryType[T pando.Key](t *testing.T, types ...arrow.DataType) {
 	}
 }
 
-// texts gives all values of an array.
+// texts returns all values of an array.
 func texts(a arrow.Array) string {
 	var all []string
 	for i := range a.Len() {
@@ -105,7 +105,8 @@ type (
 	myText string
 )
 
-// TestTypes: every pair of types that match, sliced, with nulls in the probe.
+// TestTypes tests every pair of types that match, sliced, with nulls in the
+// probe.
 func TestTypes(t *testing.T) {
 	p, s := arrow.PrimitiveTypes, arrow.BinaryTypes
 	tryType[int8](t, p.Int8)
@@ -124,7 +125,7 @@ func TestTypes(t *testing.T) {
 	tryType[myText](t, s.String)
 }
 
-// TestTimes: timestamps are keys, and come back as timestamps.
+// TestTimes tests that timestamps can be keys, and come back as timestamps.
 func TestTimes(t *testing.T) {
 	mem := checked(t)
 	dt := arrow.FixedWidthTypes.Timestamp_us
@@ -145,8 +146,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestModel: random keys and values, nulls in both columns, in chunks; a map
-// says what Get must give.
+// TestModel compares Get with a map, for random keys and values in chunks,
+// with nulls in both columns.
 func TestModel(t *testing.T) {
 	r := seed.Rand(t)
 	for range 200 {
@@ -189,8 +190,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// randomColumns makes columns in chunks, and a map of the first value of each
-// key whose row has no null.
+// randomColumns makes columns in chunks, and a map from each key to its first
+// value, over rows without nulls.
 func randomColumns(r *rand.Rand, mem memory.Allocator) (keys, vals *arrow.Chunked, model map[uint32]string) {
 	model = map[uint32]string{}
 	var k, v []arrow.Array
@@ -225,8 +226,8 @@ func randomColumns(r *rand.Rand, mem memory.Allocator) (keys, vals *arrow.Chunke
 	return keys, vals, model
 }
 
-// TestErrors: what cannot be is an error that errors.Is can tell, and leaks
-// nothing.
+// TestErrors tests that misuse results in an error that errors.Is recognizes,
+// and leaks nothing.
 func TestErrors(t *testing.T) {
 	mem := checked(t)
 	p := arrow.PrimitiveTypes
@@ -287,7 +288,7 @@ func makeBools(t *testing.T, mem memory.Allocator) arrow.Array {
 	return a
 }
 
-// TestEmpty: no rows, no keys, values that take no memory.
+// TestEmpty tests no rows, no keys, and values that take no memory.
 func TestEmpty(t *testing.T) {
 	mem := checked(t)
 	none := makeArray(t, mem, arrow.PrimitiveTypes.Int64, nil)
@@ -326,7 +327,8 @@ func makeKeys(t *testing.T, mem memory.Allocator) arrow.Array {
 	return a
 }
 
-// TestAppendColumn: a record batch gets a column more and keeps the others.
+// TestAppendColumn tests that a record batch gets one more column and keeps
+// the others.
 func TestAppendColumn(t *testing.T) {
 	mem := checked(t)
 	keys := makeKeys(t, mem)
@@ -353,7 +355,7 @@ func TestAppendColumn(t *testing.T) {
 	}
 }
 
-// TestInPlace: numbers are seen and written where Arrow has them.
+// TestInPlace tests that numbers are read and written in Arrow's memory.
 func TestInPlace(t *testing.T) {
 	mem := checked(t)
 	keys := makeKeys(t, mem)

@@ -13,12 +13,12 @@ import (
 	"github.com/pando-index/pando"
 )
 
-// Get looks up an array of keys. It gives an array of their values, null
-// where the key is null or not found, and the number of keys found. The
-// array's type is the one of V's name: Float64 for float64, String for
-// string. Numbers are written by the index straight into the array's buffer,
-// which comes from mem (nil: Arrow's default); the caller releases the array. A key type that
-// does not match gives ErrType.
+// Get looks up an array of keys. It returns an array of their values, null
+// where the key is null or not found, and the number of keys found. The array
+// has the Arrow type with V's name: Float64 for float64, String for string.
+// The index writes numbers directly into the array's buffer, which is
+// allocated from mem (nil: Arrow's default). The caller must release the
+// array. A key type that does not match results in ErrType.
 func Get[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memory.Allocator) (arrow.Array, int, error) {
 	t, err := typeOf[V]()
 	if err != nil {
@@ -27,7 +27,7 @@ func Get[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memor
 	return GetAs(ix, keys, t, mem)
 }
 
-// GetAs is Get with an array of another type that has values of type V:
+// GetAs is Get with a result of another Arrow type that has values of type V:
 // timestamps for int64, say, or large strings.
 func GetAs[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, t arrow.DataType, mem memory.Allocator) (arrow.Array, int, error) {
 	if err := match[V](t); err != nil {
@@ -55,8 +55,8 @@ func GetAs[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, t arrow
 	return wrap(t, buf, found, len(k)-hits, mem), hits, nil
 }
 
-// Rank gives, for each key, the number of entries with a key below it, as an
-// Int64 array: null where the key is null. The caller releases it.
+// Rank returns, for each key, the number of entries with a key below it, as an
+// Int64 array, null where the key is null. The caller must release it.
 func Rank[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	mem, keys = allocator(mem), plain(keys)
 	k, err := view[K](keys)
@@ -69,7 +69,7 @@ func Rank[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memo
 	ranks := numbersIn[int64](buf, len(k))
 	if unsafe.Sizeof(0) == 8 {
 		ix.RankBatch(k, recast[int](ranks))
-	} else { // an int of 32 bits
+	} else { // int has 32 bits
 		short := make([]int, len(k))
 		ix.RankBatch(k, short)
 		for i, r := range short {
@@ -84,10 +84,10 @@ func Rank[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memo
 	return wrap(arrow.PrimitiveTypes.Int64, buf, valid, nulls, mem), nil
 }
 
-// AppendColumn gives a record batch with one more column at its end, named
-// as: the values of the keys in column key, null where there is none. So it
-// is a left join. It gives the number of keys found too. The caller
-// releases the batch; the other columns are shared.
+// AppendColumn returns a record batch with one more column at its end, named
+// as: the values of the keys in column key, null where there is none. So it is
+// a left join. It also returns the number of keys found. The caller must
+// release the batch; the other columns are shared.
 func AppendColumn[K pando.Key, V any](ix *pando.Frozen[K, V], batch arrow.RecordBatch, key, as string, mem memory.Allocator) (arrow.RecordBatch, int, error) {
 	at := batch.Schema().FieldIndices(key)
 	if len(at) != 1 {
@@ -104,7 +104,7 @@ func AppendColumn[K pando.Key, V any](ix *pando.Frozen[K, V], batch arrow.Record
 	return array.NewRecordBatch(arrow.NewSchema(fields, &meta), append(columns, values), batch.NumRows()), hits, nil
 }
 
-// allocator gives Arrow's own allocator where none is named.
+// allocator returns mem, or Arrow's own allocator if mem is nil.
 func allocator(mem memory.Allocator) memory.Allocator {
 	if mem == nil {
 		return memory.DefaultAllocator
@@ -112,8 +112,8 @@ func allocator(mem memory.Allocator) memory.Allocator {
 	return mem
 }
 
-// dropNulls takes back what was found for null keys, and gives the number of those
-// that had been found.
+// dropNulls clears what was found for null keys, and returns the number of
+// null keys that had been found.
 func dropNulls[V any](keys arrow.Array, vals []V, found []bool) (taken int) {
 	if !hasNulls(keys) {
 		return 0
@@ -128,13 +128,12 @@ func dropNulls[V any](keys arrow.Array, vals []V, found []bool) (taken int) {
 	return taken
 }
 
-// numbersIn gives a buffer as a slice of n numbers.
+// numbersIn returns a buffer as a slice of n numbers.
 func numbersIn[T any](buf *memory.Buffer, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(buf.Bytes()))), n)
 }
 
-// wrap makes an array of a buffer of numbers, of which those not marked as
-// valid are null.
+// wrap returns an array over a buffer of numbers, null where valid is not set.
 func wrap(t arrow.DataType, buf *memory.Buffer, valid []bool, nulls int, mem memory.Allocator) arrow.Array {
 	var bits *memory.Buffer
 	if nulls > 0 {
@@ -146,7 +145,7 @@ func wrap(t arrow.DataType, buf *memory.Buffer, valid []bool, nulls int, mem mem
 	return array.MakeFromData(data)
 }
 
-// bitmap gives one bit for each mark, as Arrow has them.
+// bitmap returns one bit per mark, in Arrow's format.
 func bitmap(marks []bool, mem memory.Allocator) *memory.Buffer {
 	buf := memory.NewResizableBuffer(mem)
 	buf.Resize((len(marks) + 7) / 8)
@@ -160,8 +159,8 @@ func bitmap(marks []bool, mem memory.Allocator) *memory.Buffer {
 	return buf
 }
 
-// recastAny gives values of a type made of string or bool as []string or
-// []bool.
+// recastAny returns values of a type whose underlying type is string or bool
+// as []string or []bool.
 func recastAny[V any](vals []V) any {
 	if c, _ := classOf[V](); c == boolean {
 		return recast[bool](vals)
@@ -197,7 +196,7 @@ func build(vals any, found []bool, t arrow.DataType, mem memory.Allocator) (arro
 	return b.NewArray(), nil
 }
 
-// appendText adds strings by add, at most so many bytes.
+// appendText appends strings with add, at most most bytes in all.
 func appendText(b array.Builder, add func(string), vals []string, found []bool, most int64) (arrow.Array, error) {
 	total := int64(0)
 	for i, s := range vals {
@@ -213,7 +212,7 @@ func appendText(b array.Builder, add func(string), vals []string, found []bool, 
 	return b.NewArray(), nil
 }
 
-// typeOf gives the Arrow type of V's name.
+// typeOf returns the Arrow type with V's name.
 func typeOf[V any]() (arrow.DataType, error) {
 	c, width := classOf[V]()
 	for _, t := range []arrow.DataType{

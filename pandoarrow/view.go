@@ -13,13 +13,13 @@ import (
 )
 
 var (
-	// ErrType says that an Arrow type does not match the Go type.
+	// ErrType means that an Arrow type does not match the Go type.
 	ErrType = errors.New("pandoarrow: types do not match")
-	// ErrNull says that a column has nulls where it may not.
+	// ErrNull means that a column has nulls where it must not.
 	ErrNull = errors.New("pandoarrow: null")
 )
 
-// class is how values lie in memory.
+// class is how values are represented in memory.
 type class uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	boolean
 )
 
-// classOf gives the class and the width in bytes of a Go type.
+// classOf returns the class and the width in bytes of a Go type.
 func classOf[T any]() (class, int) {
 	t := reflect.TypeFor[T]()
 	width := int(t.Size())
@@ -50,7 +50,7 @@ func classOf[T any]() (class, int) {
 	return other, 0
 }
 
-// arrowClass gives the class and the width in bytes of an Arrow type.
+// arrowClass returns the class and the width in bytes of an Arrow type.
 func arrowClass(t arrow.DataType) (class, int) {
 	switch t.ID() {
 	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.DATE32, arrow.DATE64, arrow.TIME32, arrow.TIME64,
@@ -68,7 +68,8 @@ func arrowClass(t arrow.DataType) (class, int) {
 	return other, 0
 }
 
-// match says whether values of an Arrow type are values of a Go type.
+// match returns an error unless values of an Arrow type are values of a Go
+// type.
 func match[T any](t arrow.DataType) error {
 	c, width := classOf[T]()
 	if ac, aw := arrowClass(t); c == other || ac != c || aw != width {
@@ -77,9 +78,9 @@ func match[T any](t arrow.DataType) error {
 	return nil
 }
 
-// view gives the values of an array as a slice. Numbers are the array's own
-// memory, strings point into it; what lies under a null is undefined. The
-// slice is good as long as the array is.
+// view returns the values of an array as a slice. Numbers are the array's own
+// memory, strings point into it; the value of a null is undefined. The slice
+// is valid as long as the array is.
 func view[T any](a arrow.Array) ([]T, error) {
 	if d, ok := a.(*array.Dictionary); ok {
 		return decode[T](d)
@@ -104,7 +105,7 @@ func view[T any](a arrow.Array) ([]T, error) {
 	return viewNumbers[T](a)
 }
 
-// viewNumbers gives the values of an array of numbers.
+// viewNumbers returns the values of an array of numbers.
 func viewNumbers[T any](a arrow.Array) ([]T, error) {
 	var v T
 	width, n, off := int(unsafe.Sizeof(v)), a.Len(), a.Data().Offset()
@@ -119,12 +120,12 @@ func viewNumbers[T any](a arrow.Array) ([]T, error) {
 	if p := unsafe.Pointer(unsafe.SliceData(raw)); uintptr(p)%unsafe.Alignof(v) == 0 {
 		return unsafe.Slice((*T)(p), n), nil
 	}
-	out := make([]T, n) // memory that a file or a socket has put at an odd place
+	out := make([]T, n) // memory from a file or a socket that is not aligned
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(out))), len(raw)), raw)
 	return out, nil
 }
 
-// viewText sets out to strings that lie in an array.
+// viewText sets out to the strings of an array, in place.
 func viewText(a arrow.Array, out []string) error {
 	switch a := a.(type) {
 	case interface{ Value(int) string }:
@@ -146,7 +147,7 @@ func viewText(a arrow.Array, out []string) error {
 	return nil
 }
 
-// decode gives the values that the codes of a dictionary array stand for.
+// decode returns the values that the codes of a dictionary array stand for.
 func decode[T any](a *array.Dictionary) ([]T, error) {
 	words, err := view[T](a.Dictionary())
 	if err != nil {
@@ -166,7 +167,7 @@ func decode[T any](a *array.Dictionary) ([]T, error) {
 	return out, nil
 }
 
-// plain gives the array that an extension type is stored in.
+// plain returns the array that an extension type is stored in.
 func plain(a arrow.Array) arrow.Array {
 	if x, ok := a.(array.ExtensionArray); ok {
 		return plain(x.Storage())
@@ -174,7 +175,7 @@ func plain(a arrow.Array) arrow.Array {
 	return a
 }
 
-// plainType gives the type of the values behind extensions and dictionaries.
+// plainType returns the type of the values behind extensions and dictionaries.
 func plainType(t arrow.DataType) arrow.DataType {
 	switch t := t.(type) {
 	case arrow.ExtensionType:
@@ -185,8 +186,8 @@ func plainType(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// isNull says whether value i of an array is null, by itself or because its
-// word in a dictionary is.
+// isNull reports whether value i of an array is null, by itself or because its
+// entry in a dictionary is.
 func isNull(a arrow.Array, i int) bool {
 	if a.IsNull(i) {
 		return true
@@ -197,7 +198,7 @@ func isNull(a arrow.Array, i int) bool {
 	return false
 }
 
-// hasNulls says whether any value of an array is null.
+// hasNulls reports whether any value of an array is null.
 func hasNulls(a arrow.Array) bool {
 	if a.NullN() > 0 {
 		return true
@@ -214,12 +215,12 @@ func hasNulls(a arrow.Array) bool {
 	return false
 }
 
-// recast gives a slice as one of a type with the same memory layout.
+// recast returns a slice as one of a type with the same memory layout.
 func recast[T, S any](s []S) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
 }
 
-// ownText copies strings that lie in the memory of others.
+// ownText copies strings that are in memory of others.
 func ownText(s []string) []string {
 	out := slices.Clone(s)
 	for i := range out {

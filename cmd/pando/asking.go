@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// place is the flags that say where an index runs.
+// place is the flags that tell where an index runs.
 type place struct {
 	device  string
 	threads int
@@ -24,7 +24,7 @@ func (p *place) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&p.threads, "threads", 0, "most `THREADS` to use; 0 is one for each core")
 }
 
-// options gives the flags as options.
+// options returns the flags as options.
 func (p *place) options() ([]pando.Option, error) {
 	d, err := parseDevice(p.device)
 	if err != nil {
@@ -52,10 +52,10 @@ func parseDevice(s string) (pando.Device, error) {
 	return pando.Device{}, usagef("no device %q; take auto, cpu or gpu:0; `pando devices` lists what there is", s)
 }
 
-// anywhere is where commands run that ask little.
+// anywhere is the place for commands that make few queries.
 var anywhere = &place{device: "auto"}
 
-// openIndex opens a file on the place that the flags say.
+// openIndex opens a file on the place that the flags select.
 func (p *place) openIndex(path string) (typed.Index, error) {
 	opts, err := p.options()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *selection) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.only, "only", "", "write only the `key|value`")
 }
 
-// columns says whether keys and values are to be written.
+// columns reports whether keys and values are to be written.
 func (s *selection) columns(ix typed.Index) (keys, vals bool, err error) {
 	_, valued := ix.Value()
 	switch {
@@ -106,7 +106,7 @@ func (s *selection) columns(ix typed.Index) (keys, vals bool, err error) {
 	return false, false, usagef("--only %q; take key or value", s.only)
 }
 
-// entrySchema gives the columns of entries.
+// entrySchema returns the columns of entries.
 func entrySchema(ix typed.Index, keys, vals bool) (schema []table.Field) {
 	if keys {
 		schema = append(schema, table.Field{Name: "key", Type: ix.Key()})

@@ -48,14 +48,14 @@ func newBench() *cobra.Command {
 	return cmd
 }
 
-// figures are what a benchmark found out.
+// figures are the results of a benchmark.
 type figures struct {
 	File    string       `json:"file,omitempty"`
 	Types   string       `json:"types"`
 	Entries int          `json:"entries"`
 	Bytes   int64        `json:"bytes"`
-	OpenMS  float64      `json:"open_ms,omitempty"`  // to the first answer
-	BuildMS float64      `json:"build_ms,omitempty"` // of generated keys
+	OpenMS  float64      `json:"open_ms,omitempty"`  // until the first answer
+	BuildMS float64      `json:"build_ms,omitempty"` // for generated keys
 	Queries []figure     `json:"queries"`
 	RanOn   runningPlace `json:"ran_on"`
 }
@@ -63,8 +63,8 @@ type figures struct {
 // figure is one kind of query.
 type figure struct {
 	Name      string  `json:"query"`
-	NS        float64 `json:"ns"`         // for each
-	PerSecond float64 `json:"per_second"` // of them
+	NS        float64 `json:"ns"`         // per query
+	PerSecond float64 `json:"per_second"` // queries per second
 }
 
 func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
@@ -146,13 +146,13 @@ func generated(n int64, seed uint64) (typed.Builder, error) {
 
 func milliseconds(t time.Duration) float64 { return float64(t.Nanoseconds()) / 1e6 }
 
-// benchRounds is how often each query is asked; the best round counts.
+// benchRounds is the number of times each query is run; the best round counts.
 const benchRounds = 3
 
-// rangeEntries is the number of entries that a range is made to have.
+// rangeEntries is the number of entries in each range.
 const rangeEntries = 16
 
-// measure asks all kinds of queries.
+// measure runs all kinds of queries.
 func (f *benchFlags) measure(ix typed.Index) []figure {
 	n := int(f.queries)
 	rng := rand.New(rand.NewPCG(f.seed, 2))

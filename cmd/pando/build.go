@@ -72,7 +72,7 @@ func newBuild() *cobra.Command {
 	return cmd
 }
 
-// summary is what a build did.
+// summary is the result of a build.
 type summary struct {
 	Path       string  `json:"path"`
 	Key        string  `json:"key"`
@@ -110,7 +110,7 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 	return nil
 }
 
-// print tells people what was built.
+// print writes for people what was built.
 func (s *summary) print(w io.Writer) {
 	if s.Skipped > 0 {
 		fmt.Fprintf(w, "left out %s rows without a key or value\n", thousands(s.Skipped))
@@ -122,7 +122,7 @@ func (s *summary) print(w io.Writer) {
 		s.Seconds, thousands(int64(float64(s.Rows)/s.Seconds)))
 }
 
-// check refuses flags that make no sense, before anything is read.
+// check rejects flags that make no sense, before anything is read.
 func (f *buildFlags) check() error {
 	switch {
 	case f.path == "" || f.path == "-":
@@ -159,7 +159,7 @@ func (f *buildFlags) openInput(path string, stdin io.Reader) (table.Source, erro
 	return src, nil
 }
 
-// build is a build under way.
+// build is a build in progress.
 type build struct {
 	*buildFlags
 	src     table.Source
@@ -167,14 +167,15 @@ type build struct {
 	budget  budget
 	types   typed.Types
 	rows    typed.Builder
-	nothing *table.Column // the value that stands for null, if one was given
+	nothing *table.Column // the value that replaces null, if one was given
 	sum     summary
 }
 
 // all builds the index and writes it.
 func (b *build) all(ctx context.Context) error {
 	if b.budget.bytes > 0 {
-		// Near the limit, collecting garbage often is better than running out.
+		// Near the limit, frequent garbage collection is better than running
+		// out of memory.
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(b.budget.bytes))
 	}
 	if err := b.begin(); err != nil {
@@ -204,7 +205,7 @@ func (b *build) all(ctx context.Context) error {
 	return err
 }
 
-// begin settles types.
+// begin determines the types.
 func (b *build) begin() error {
 	schema := b.src.Schema()
 	b.types = typed.Types{Key: schema[0].Type}
@@ -239,8 +240,9 @@ func (b *build) read(ctx context.Context) error {
 	})
 }
 
-// fits looks ahead: rows to come are estimated from the bytes of input left.
-// The builder is told too, so that it need not copy what it has over and over.
+// fits looks ahead: the rows to come are estimated from the bytes of input
+// left. The builder is told the estimate too, so that it need not copy its
+// rows over and over.
 func (b *build) fits(done, total int64) error {
 	n := b.rows.Len()
 	if err := b.budget.check(b.rows.Need(n), n, false); err != nil {
@@ -254,12 +256,12 @@ func (b *build) fits(done, total int64) error {
 	return b.budget.check(b.rows.Need(expected), expected, true)
 }
 
-// forecastAfter is the number of rows from which on those to come can be told:
-// readers read ahead, and what they have read but not given yet makes early
-// estimates too low.
+// forecastAfter is the number of rows from which on the total can be
+// estimated: readers read ahead, and what they have read but not returned yet
+// makes early estimates too low.
 const forecastAfter = 200_000
 
-// add takes the rows of a batch.
+// add adds the rows of a batch to the builder.
 func (b *build) add(j *job) error {
 	keys := &j.in.Columns[0]
 	var vals *table.Column
@@ -275,7 +277,7 @@ func (b *build) add(j *job) error {
 	return nil
 }
 
-// nulls says which rows to leave out.
+// nulls returns which rows to leave out.
 func (b *build) nulls(j *job, keys, vals *table.Column) (drop []bool, err error) {
 	if vals != nil && vals.Null != nil && b.nothing != nil {
 		fillNulls(vals, b.nothing)
@@ -308,7 +310,7 @@ func (b *build) nulls(j *job, keys, vals *table.Column) (drop []bool, err error)
 	return drop, nil
 }
 
-// freeze builds the index. What is gathered counts against the budget too.
+// freeze builds the index. The gathered rows count against the budget too.
 func (b *build) freeze() (typed.Index, error) {
 	n := b.rows.Len()
 	if err := b.budget.check(b.rows.Need(n), n, false); err != nil {
@@ -331,7 +333,7 @@ func (b *build) freeze() (typed.Index, error) {
 	return ix, err
 }
 
-// refuse fails if keys are equal.
+// refuse returns an error if any keys are equal.
 func (b *build) refuse(ix typed.Index) error {
 	n, first := ix.Duplicates()
 	if n == 0 {

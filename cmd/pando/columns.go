@@ -7,7 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// appendText parses a value as the column's type and adds it.
+// appendText parses a value as the column's type and appends it.
 func appendText(c *table.Column, text string) error {
 	var err error
 	switch c.Type {
@@ -51,7 +51,7 @@ func keyColumn(t table.Type, texts []string) (*table.Column, error) {
 	return c, nil
 }
 
-// cellText gives value i as text.
+// cellText returns value i as text.
 func cellText(c *table.Column, i int) string {
 	switch c.Type {
 	case table.Int64:
@@ -103,7 +103,7 @@ func picked[T any](dst, src []T, rows []int) []T {
 	return dst
 }
 
-// names lists columns for a message: id (int64), name (string).
+// names returns columns for a message: id (int64), name (string).
 func names(schema []table.Field) string {
 	text := ""
 	for i, f := range schema {
@@ -115,8 +115,7 @@ func names(schema []table.Field) string {
 	return text
 }
 
-// fillNulls puts the first value of a column of the same type in the place of
-// nulls.
+// fillNulls replaces nulls by the first value of a column of the same type.
 func fillNulls(c, with *table.Column) {
 	for i, null := range c.Null {
 		if !null {

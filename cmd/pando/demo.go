@@ -12,20 +12,20 @@ import (
 	"github.com/pando-index/pando"
 )
 
-// data is what the demonstration asks for and about.
+// data is the data of the demonstration and its queries.
 type data struct {
 	keys, vals   []uint64 // sorted by key
-	asked        []uint64 // keys that are there, in random order
+	asked        []uint64 // keys that exist, in random order
 	ix           *pando.Frozen[uint64, uint64]
 	out, outSlow []uint64 // results of Pando and of binary search
 }
 
 var errWrong = errors.New("the two answers differ; please report this with the output of `pando demo`")
 
-// round asks one kind of query once of both.
+// round runs one kind of query once with both methods.
 type round func() (pando, search time.Duration, ops int, err error)
 
-// best runs a few rounds and takes the better time of each side: other
+// best runs a few rounds and takes the better time of each method: other
 // programs on the machine only ever slow things down.
 func best(run round) (fast, slow time.Duration, ops int, err error) {
 	for r := range 5 {
@@ -41,7 +41,7 @@ func best(run round) (fast, slow time.Duration, ops int, err error) {
 	return fast, slow, ops, nil
 }
 
-// demonstration is what a demo found out.
+// demonstration is the result of a demo.
 type demonstration struct {
 	Entries int          `json:"entries"`
 	Builds  []demoBuild  `json:"builds"`
@@ -63,7 +63,7 @@ type demoQuery struct {
 	Search float64 `json:"binary_search_ns"`
 }
 
-// demo builds an index of n pairs and times each kind of query beside a
+// demo builds an index of n pairs and times each kind of query next to a
 // binary search of the same data, whose answers must be the same.
 func demo(n int, seed uint64, progress io.Writer) (*demonstration, error) {
 	fmt.Fprintf(progress, "generating %d pairs ...\n", n)
@@ -114,7 +114,7 @@ func (d *demonstration) print(out io.Writer) {
 	fmt.Fprintf(out, "All answers were compared and are equal. Times are per key, range or entry, best of 5 rounds.\n")
 }
 
-// generate makes n sorted pairs with random gaps, and keys to ask for.
+// generate makes n sorted pairs with random gaps, and keys to look up.
 func generate(n int, seed uint64) *data {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	d := &data{keys: make([]uint64, n), vals: make([]uint64, n)}
@@ -131,7 +131,7 @@ func generate(n int, seed uint64) *data {
 	return d
 }
 
-// build times the building of the index from sorted and from shuffled pairs.
+// build times building the index from sorted and from shuffled pairs.
 func (d *data) build(seed uint64) ([]demoBuild, error) {
 	ix, sorted, err := freeze(d.keys, d.vals)
 	if err != nil {
@@ -150,7 +150,8 @@ func (d *data) build(seed uint64) ([]demoBuild, error) {
 	return []demoBuild{{"sorted", sorted}, {"shuffled", shuffled}}, other.Close()
 }
 
-// freeze builds an index a few times and gives the time of the fastest.
+// freeze builds an index a few times and returns the time of the fastest
+// build.
 func freeze(keys, vals []uint64) (ix *pando.Frozen[uint64, uint64], least time.Duration, err error) {
 	for range 3 {
 		if ix != nil {
@@ -167,7 +168,7 @@ func freeze(keys, vals []uint64) (ix *pando.Frozen[uint64, uint64], least time.D
 	return ix, least, nil
 }
 
-// timed runs a function after a garbage collection, so that none falls into
+// timed times a function after a garbage collection, so that none falls into
 // the measurement.
 func timed(f func()) time.Duration {
 	runtime.GC()
@@ -176,7 +177,7 @@ func timed(f func()) time.Duration {
 	return time.Since(start)
 }
 
-// searchAll answers asked keys by binary search.
+// searchAll looks keys up by binary search.
 func (d *data) searchAll(keys []uint64) {
 	for i, k := range keys {
 		if at, ok := slices.BinarySearch(d.keys, k); ok {
@@ -262,7 +263,7 @@ func (d *data) scan() (fast, slow time.Duration, ops int, err error) {
 	return fast, slow, len(d.keys), d.equal(1)
 }
 
-// equal compares the first n answers of both.
+// equal compares the first n answers of both methods.
 func (d *data) equal(n int) error {
 	if !slices.Equal(d.out[:n], d.outSlow[:n]) {
 		return errWrong

@@ -25,7 +25,7 @@ type inventory struct {
 type cpu struct {
 	Model     string   `json:"model"`
 	Cores     int      `json:"cores"`
-	Paths     []string `json:"paths"` // what searches can be executed with
+	Paths     []string `json:"paths"` // instruction sets that can execute searches
 	Active    string   `json:"active"`
 	HugePages string   `json:"huge_pages"`
 }
@@ -72,8 +72,8 @@ func describeCPU() cpu {
 	return c
 }
 
-// cpuModel finds the name in the text of /proc/cpuinfo. Where there is none,
-// the architecture has to do.
+// cpuModel finds the CPU's name in the text of /proc/cpuinfo. If there is
+// none, it returns the architecture.
 func cpuModel(text string) string {
 	for line := range strings.Lines(text) {
 		field, value, _ := strings.Cut(line, ":")
@@ -84,8 +84,9 @@ func cpuModel(text string) string {
 	return runtime.GOARCH
 }
 
-// hugePages says what an index can get: enabled is Linux's list of modes with
-// the chosen one in brackets, free1G the number of 1 GiB pages to be had.
+// hugePages describes which huge pages an index can get: enabled is Linux's
+// list of modes with the chosen one in brackets, free1G the number of free 1
+// GiB pages.
 func hugePages(enabled, free1G string) string {
 	_, mode, ok := strings.Cut(enabled, "[")
 	if mode, _, _ = strings.Cut(mode, "]"); !ok {
@@ -103,8 +104,8 @@ func readLine(path string) string {
 	return line
 }
 
-// describeGPUs lists the GPUs, and opens each to learn how much is free. One
-// that cannot be opened is in the list with the reason.
+// describeGPUs lists the GPUs, and opens each to learn how much memory is
+// free. One that cannot be opened is listed with the reason.
 func describeGPUs(list func() ([]device.Info, error), open func(int) (device.Device, error)) ([]gpu, error) {
 	infos, err := list()
 	gpus := make([]gpu, len(infos)) // never nil: JSON shows an empty list
@@ -141,7 +142,7 @@ func describeInterpreter() interpreter {
 	return interpreter{Name: info.Name, Capability: capability(info), TotalBytes: info.TotalBytes}
 }
 
-// advice tells what to do about a machine whose GPUs cannot be listed.
+// advice returns what to do about a machine whose GPUs cannot be listed.
 func advice(err error) string {
 	switch {
 	case errors.Is(err, device.ErrNoDriver):
@@ -154,8 +155,8 @@ func advice(err error) string {
 
 func (inv inventory) json(out io.Writer) error { return writeJSON(out, inv) }
 
-// print writes the inventory for people: a line for each thing, indented lines
-// for what there is to say about it.
+// print writes the inventory for people: a line for each item, and indented
+// lines for its details.
 func (inv inventory) print(out io.Writer) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(out, "%-14s%s\n", name, fmt.Sprintf(format, args...))
@@ -191,7 +192,7 @@ func markActive(paths []string, active string) string {
 	return strings.Join(marked, ", ")
 }
 
-// binary writes a size in GiB, or in MiB where that reads better.
+// binary formats a size in GiB, or in MiB if that reads better.
 func binary(bytes int64) string {
 	if bytes < 1<<30 {
 		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))

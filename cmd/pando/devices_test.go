@@ -30,7 +30,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// The JSON has the same facts, and reads back as what was written.
+// The JSON has the same facts, and decodes to what was encoded.
 func TestDevicesJSON(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := run([]string{"devices", "--json"}, &out, &errs); code != 0 || errs.Len() > 0 {
@@ -64,8 +64,8 @@ type closings struct {
 
 func (c closings) Close() error { *c.n++; return c.Device.Close() }
 
-// GPUs are opened, asked and closed; one that cannot be opened is told of, and
-// the others are listed all the same.
+// GPUs are opened, queried and closed; one that cannot be opened is reported,
+// and the others are still listed.
 func TestDescribeGPUs(t *testing.T) {
 	closed, broken := 0, errors.New("fell off the bus")
 	info := device.Info{Name: "Card", Driver: "1.2, CUDA 12.4", Capability: 89, Processors: 100, L2Bytes: 96 << 20, TotalBytes: 24 << 30}

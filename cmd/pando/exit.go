@@ -7,16 +7,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes; `pando help exit-codes` tells of them.
+// Exit codes; `pando help exit-codes` describes them.
 const (
 	exitOK          = 0
 	exitFailure     = 1
 	exitUsage       = 2
 	exitNotFound    = 3
-	exitInterrupted = 130 // as shells have it: 128 and the signal's number
+	exitInterrupted = 130 // as in shells: 128 plus the signal's number
 )
 
-// usageError is an error of the command line.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
@@ -41,7 +41,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// takes checks the number of arguments, and names what is missing.
+// takes checks the number of arguments; its error names what is missing.
 func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

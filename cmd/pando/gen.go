@@ -102,15 +102,15 @@ func (f *genFlags) run(cmd *cobra.Command) error {
 	return f.rowsOf(cmd, src)
 }
 
-// rowsOf writes the rows of a source, telling how far it is.
+// rowsOf writes the rows of a source and shows the progress.
 func (f *genFlags) rowsOf(cmd *cobra.Command, src table.Source) error {
 	return f.output.rows(cmd.Context(), cmd, src.Schema(), func(put func(*table.Batch) error) error {
 		return f.each(cmd, src, put)
 	})
 }
 
-// each hands all batches of a source on. Progress is not shown on a terminal
-// that the rows go to.
+// each passes all batches of a source on. Progress is not shown if the rows go
+// to the same terminal.
 func (f *genFlags) each(cmd *cobra.Command, src table.Source, put func(*table.Batch) error) error {
 	p := newProgress(cmd.ErrOrStderr(), f.quiet || f.toStdout(), "writing")
 	defer p.end()
@@ -123,7 +123,7 @@ func (f *genFlags) each(cmd *cobra.Command, src table.Source, put func(*table.Ba
 	})
 }
 
-// rawType gives the type of keys in a raw format, nil if it is none.
+// rawType returns the type of keys in a raw format, nil for other formats.
 func rawType(format string) *table.Type {
 	t, ok := map[string]table.Type{
 		"sosd32": table.Uint32, "sosd64": table.Uint64,
@@ -135,8 +135,8 @@ func rawType(format string) *table.Type {
 	return &t
 }
 
-// raw writes keys as little-endian numbers; in SOSD's format after their
-// number.
+// raw writes keys as little-endian numbers; in SOSD's format, their count
+// comes first.
 func (f *genFlags) raw(cmd *cobra.Command, w io.Writer, src table.Source, rows int64) error {
 	out := bufio.NewWriterSize(w, 1<<20)
 	if strings.HasPrefix(f.format, "sosd") {

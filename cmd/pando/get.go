@@ -23,7 +23,7 @@ const getExample = `  pando get people.pando 42 43 -7          three keys, also 
   pando get people.pando --from keys.txt -o found.parquet
   cut -f1 asked.tsv | pando get people.pando --from - --missing null --json`
 
-// keyFile is where keys come from that are not arguments.
+// keyFile tells where keys that are not arguments come from.
 type keyFile struct {
 	from, key string
 }
@@ -99,8 +99,8 @@ func (f *getFlags) run(cmd *cobra.Command, path string, keys []string) error {
 	return f.file(cmd, p)
 }
 
-// arguments looks up keys of the command line. All that are found are
-// written, also where others are not.
+// arguments looks up keys of the command line. All keys found are written,
+// even if others are not found.
 func (f *getFlags) arguments(cmd *cobra.Command, p *probe, texts []string) error {
 	keys, err := keyColumn(p.ix.Key(), texts)
 	if err != nil {
@@ -118,7 +118,7 @@ func (f *getFlags) arguments(cmd *cobra.Command, p *probe, texts []string) error
 	return missingKeys(p.ix, keys)
 }
 
-// missingKeys names the keys that are not in the index.
+// missingKeys returns an error that names the keys that are not in the index.
 func missingKeys(ix typed.Index, keys *table.Column) error {
 	found := make([]bool, keys.Len())
 	ix.Get(keys, nil, found)
@@ -234,7 +234,7 @@ func rankSchema(ix typed.Index) []table.Field {
 	return []table.Field{{Name: "key", Type: ix.Key()}, {Name: "rank", Type: table.Int64}}
 }
 
-// rankRows sets j.out to keys and their ranks. A null key has the rank null.
+// rankRows sets j.out to keys and their ranks. The rank of a null key is null.
 func rankRows(ix typed.Index, j *job) {
 	n := j.in.Rows
 	if cap(j.ranks) < n {

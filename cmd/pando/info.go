@@ -65,7 +65,7 @@ func printInfo(out io.Writer, info pando.FileInfo) {
 			value = t.Value.String()
 		}
 		codec := ""
-		if t.Valued && t.Value == table.String { // strings need to be told how they were written: as they are
+		if t.Valued && t.Value == table.String { // Open must be told how string values were encoded: as they are
 			codec = ", pando.Values(func(b []byte, s string) []byte { return append(b, s...) }, func(b []byte) (string, error) { return string(b), nil })"
 		}
 		line("in Go", "pando.Open[%v, %s](%q%s)", t.Key, value, info.Path, codec)
@@ -103,7 +103,7 @@ func newVerify() *cobra.Command {
 	return cmd
 }
 
-// verdict writes the outcome of a check as JSON.
+// verdict writes the result of a check as JSON.
 func verdict(out io.Writer, path string, err error) error {
 	v := struct {
 		Path  string `json:"path"`

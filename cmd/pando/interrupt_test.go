@@ -41,7 +41,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// interruptBuild feeds rows to a build without end and interrupts it.
+// interruptBuild feeds endless rows to a build and interrupts it.
 func interruptBuild(t *testing.T, path string, old []byte, after time.Duration) {
 	self, err := os.Executable()
 	if err != nil {
@@ -67,7 +67,7 @@ func interruptBuild(t *testing.T, path string, old []byte, after time.Duration) 
 			_, err = fmt.Fprintln(in, i)
 		}
 	}()
-	if _, err := said.ReadString('\n'); err != nil { // it reads, and listens to signals
+	if _, err := said.ReadString('\n'); err != nil { // it is reading, and handles signals
 		t.Fatal(err)
 	}
 	time.Sleep(after)
@@ -112,7 +112,7 @@ func TestInterruptWhileWaiting(t *testing.T) {
 	}
 }
 
-// Input comes through whole, however it is cut, with its end or its error.
+// Input comes through complete, however it is cut, with its end or its error.
 func TestStdinIsWhole(t *testing.T) {
 	rng := seed.Rand(t)
 	want := make([]byte, 1<<20+rng.IntN(1<<20))

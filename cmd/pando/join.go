@@ -89,7 +89,7 @@ func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
 	return f.stream(cmd, src, p)
 }
 
-// openTable opens the table with the column of keys read as their type.
+// openTable opens the table with the key column read as the index's key type.
 func (f *joinFlags) openTable(cmd *cobra.Command, path string, key table.Type) (table.Source, error) {
 	o, err := f.tableOptions()
 	if err != nil {
@@ -102,7 +102,7 @@ func (f *joinFlags) openTable(cmd *cobra.Command, path string, key table.Type) (
 	return table.Open(path, cmd.InOrStdin(), o)
 }
 
-// fit sets what a probe needs to know of the table.
+// fit sets what a probe needs to know about the table.
 func (f *joinFlags) fit(p *probe, path string, schema []table.Field) error {
 	p.on = slices.IndexFunc(schema, func(c table.Field) bool { return c.Name == f.on })
 	if p.on < 0 {

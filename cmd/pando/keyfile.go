@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// input is the flags that say how a table is read.
+// input is the flags that tell how a table is read.
 type input struct {
 	format    string
 	noHeader  bool
@@ -28,7 +28,7 @@ func (in *input) typeFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&in.types, "type", "t", nil, "`COL=TYPE`: read this column as int64, uint64, int32, uint32, float64, float32 or string; may be repeated")
 }
 
-// options gives the flags as options of package table.
+// tableOptions returns the flags as options of package table.
 func (in *input) tableOptions() (table.Options, error) {
 	o := table.Options{Format: in.format, NoHeader: in.noHeader, Types: map[string]table.Type{}}
 	if d := in.delimiter; d != "" {
@@ -57,7 +57,7 @@ func (in *input) tableOptions() (table.Options, error) {
 	return o, nil
 }
 
-// tableExt gives the extension of a path, below that of a compression.
+// tableExt returns the extension of a path, without that of a compression.
 func tableExt(path string) string {
 	path = strings.ToLower(path)
 	for _, z := range []string{".gz", ".gzip", ".zst", ".zstd"} {
@@ -66,7 +66,7 @@ func tableExt(path string) string {
 	return filepath.Ext(path)
 }
 
-// openKeys opens a file of keys of a type: one a line, or a column of a
+// openKeys opens a file of keys of a type: one per line, or a column of a
 // table.
 func (in *input) openKeys(path, column string, stdin io.Reader, t table.Type) (table.Source, error) {
 	ext := tableExt(path)
@@ -87,7 +87,7 @@ func (in *input) openKeys(path, column string, stdin io.Reader, t table.Type) (t
 	return table.Open(path, stdin, o)
 }
 
-// onlyColumn gives the name of the only column of a table.
+// onlyColumn returns the name of the only column of a table.
 func onlyColumn(path string, o table.Options) (string, error) {
 	if path == "-" {
 		return "", usagef("which column of stdin has the keys? Add --key COL")

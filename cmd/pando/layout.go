@@ -10,7 +10,7 @@ import (
 // layoutFlag is the value of --layout.
 type layoutFlag pando.LayoutKind
 
-// layoutList names all layouts.
+// layoutList returns the names of all layouts.
 func layoutList(between string) string {
 	var names []string
 	for k := pando.AutoLayout; k <= pando.Compressed; k++ {
@@ -23,7 +23,7 @@ func (f *layoutFlag) String() string { return pando.LayoutKind(*f).String() }
 
 func (f *layoutFlag) Type() string { return "string" }
 
-// Set takes the name of a layout.
+// Set sets the flag to the layout with a name.
 func (f *layoutFlag) Set(s string) error {
 	for k := pando.AutoLayout; k <= pando.Compressed; k++ {
 		if k.String() == strings.ToLower(s) {

@@ -14,9 +14,9 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// lines is a source of keys, one a line, each taken as it stands: no quotes,
-// no separators. Blank lines are no numbers and are left out, but are empty
-// strings where keys are strings.
+// lines is a source of keys, one per line, each taken verbatim: no quotes, no
+// separators. Blank lines are skipped if keys are numbers, and are empty
+// strings if keys are strings.
 type lines struct {
 	path  string
 	r     *bufio.Reader
@@ -31,8 +31,8 @@ type lines struct {
 // enough to stay in the cache from one stage to the next.
 const lineRows = 64 << 10
 
-// longestLine bounds a key, so that a file without line ends cannot fill the
-// memory.
+// longestLine bounds the length of a key, so that a file without line ends
+// cannot fill the memory.
 const longestLine = 1 << 20
 
 func openLines(path string, stdin io.Reader, t table.Type) (*lines, error) {
@@ -69,7 +69,7 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decompress looks at the first bytes and reads gzip or zstd if it is that.
+// decompress looks at the first bytes and decompresses gzip and zstd.
 func decompress(r *bufio.Reader) (*bufio.Reader, error) {
 	magic, _ := r.Peek(4)
 	switch {
@@ -125,13 +125,14 @@ func (l *lines) wrong(format string, args ...any) error {
 	return &table.Error{Path: l.path, Line: l.line, What: fmt.Sprintf(format, args...)}
 }
 
-// trimEnd takes a line end off, of Unix or Windows.
+// trimEnd removes a line end, of Unix or Windows.
 func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// add parses a line. Digits are read here, without a string and thus without
-// memory for each key; all else, and what is wrong, is left to appendText.
+// add parses a line. Digits are parsed here, without a string and thus without
+// allocating for each key; everything else, and errors, are left to
+// appendText.
 func (l *lines) add(c *table.Column, line []byte) error {
 	if c.Type == table.String {
 		c.String = append(c.String, string(line))
@@ -163,7 +164,7 @@ func digits(s []byte) (n uint64, ok bool) {
 	return n, true
 }
 
-// appendDigits adds a number to a column of integers, if it fits.
+// appendDigits appends a number to a column of integers, if it fits.
 func appendDigits(c *table.Column, n uint64) bool {
 	switch {
 	case c.Type == table.Int64 && n < 1<<63:

@@ -1,4 +1,4 @@
-// Command pando builds Pando indexes from files, asks them, and shows what
+// Command pando builds Pando indexes from files, queries them, and shows what
 // they do on this machine.
 package main
 
@@ -18,7 +18,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run executes a command line and gives the exit code.
+// run executes a command line and returns the exit code.
 func run(args []string, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -31,7 +31,7 @@ func run(args []string, out, errs io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	if ctx.Err() != nil { // whatever came of it
+	if ctx.Err() != nil { // whatever the result
 		err = errInterrupted
 	}
 	fmt.Fprintf(errs, "%s: %s\n", cmd.CommandPath(), plain(err.Error()))
@@ -97,8 +97,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// runRoot answers a command line without a command, or with one that is not
-// known.
+// runRoot handles a command line without a command, or with an unknown one.
 func runRoot(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		cmd.SetOut(cmd.ErrOrStderr())
@@ -111,12 +110,13 @@ func runRoot(cmd *cobra.Command, args []string) error {
 	return usagef("no command %q", args[0])
 }
 
-// guard marks arguments such as -5, which is a key and no flag.
+// guard marks arguments such as -5, which is a key and not a flag.
 const guard = "\x00"
 
-// guardNegatives marks negative numbers, so that flag parsing lets them be:
-// `pando get FILE -5` should need no further signs. What follows a flag that
-// takes a value is the flag's, and what follows -- needs no guard.
+// guardNegatives marks negative numbers, so that flag parsing leaves them
+// alone: `pando get FILE -5` should work without a --. An argument after a
+// flag that takes a value belongs to the flag, and what follows -- needs no
+// guard.
 func guardNegatives(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil {
@@ -137,7 +137,8 @@ func guardNegatives(root *cobra.Command, args []string) []string {
 	return guarded
 }
 
-// takesValue says whether an argument is a flag whose value comes next.
+// takesValue reports whether an argument is a flag whose value is the next
+// argument.
 func takesValue(flags *pflag.FlagSet, arg string) bool {
 	if len(arg) < 2 || arg[0] != '-' || strings.Contains(arg, "=") {
 		return false
@@ -151,7 +152,7 @@ func takesValue(flags *pflag.FlagSet, arg string) bool {
 	return f != nil && f.NoOptDefVal == ""
 }
 
-// isNegative says whether an argument looks like a number below zero.
+// isNegative reports whether an argument looks like a number below zero.
 func isNegative(a string) bool {
 	if len(a) < 2 || a[0] != '-' {
 		return false
@@ -162,7 +163,7 @@ func isNegative(a string) bool {
 
 func plain(s string) string { return strings.ReplaceAll(s, guard, "") }
 
-// withPlainArgs takes the guards off before a command sees its arguments.
+// withPlainArgs removes the guards before a command sees its arguments.
 func withPlainArgs(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		for i, a := range args {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// available estimates the bytes of memory that this process may still take:
-// what the system has to spare, or what its control group leaves it, whichever
-// is less. 0 is not known.
+// available estimates the bytes of memory that this process may still
+// allocate: what the system has to spare, or what its control group leaves it,
+// whichever is less. 0 means not known.
 func available() int64 { return availableIn("/proc", "/sys/fs/cgroup") }
 
 func availableIn(proc, groups string) int64 {
@@ -47,8 +47,8 @@ func meminfo(text, name string) (int64, bool) {
 	return 0, false
 }
 
-// controlGroups lists the folders of the groups that this process is in, each
-// with all groups above it, for both versions of control groups.
+// controlGroups returns the folders of the groups that this process is in,
+// each with all groups above it, for both versions of control groups.
 func controlGroups(self, root string) (folders []string) {
 	add := func(base, group string) {
 		for g := filepath.Clean("/" + group); ; g = filepath.Dir(g) {
@@ -71,15 +71,16 @@ func controlGroups(self, root string) (folders []string) {
 	return folders
 }
 
-// leftInGroup gives what a group's limit leaves. Cached files count as used
-// by the group but are given back when needed, so they do not count here.
+// leftInGroup returns the bytes that a group's limit leaves. Cached files
+// count as used by the group but are evicted when memory is needed, so they do
+// not count here.
 func leftInGroup(folder string) (int64, bool) {
 	for _, v := range []struct{ limit, used, cached string }{
 		{"memory.max", "memory.current", "inactive_file"},
 		{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
 	} {
 		limit, err := strconv.ParseInt(strings.TrimSpace(readText(filepath.Join(folder, v.limit))), 10, 64)
-		if err != nil { // not there, or "max"
+		if err != nil { // absent, or "max"
 			continue
 		}
 		used, err := strconv.ParseInt(strings.TrimSpace(readText(filepath.Join(folder, v.used))), 10, 64)
@@ -95,7 +96,7 @@ func leftInGroup(folder string) (int64, bool) {
 // budget is the memory that a build may take.
 type budget struct {
 	bytes  int64 // 0: not known, and not limited
-	byUser bool  // said by --memory
+	byUser bool  // set by --memory
 }
 
 func newBudget(limit int64) budget {
@@ -105,8 +106,8 @@ func newBudget(limit int64) budget {
 	return budget{available(), false}
 }
 
-// check fails where need bytes are too many for so many rows: those read so
-// far, or a forecast of all.
+// check returns an error if need bytes are too many for the given number of
+// rows: those read so far, or a forecast of all.
 func (b budget) check(need int64, rows int, forecast bool) error {
 	if b.bytes == 0 || need <= b.bytes {
 		return nil

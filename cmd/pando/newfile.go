@@ -11,9 +11,9 @@ import (
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
-// writeFile writes a file that is not there until it is whole: it is written
-// under another name, synced and renamed. If anything fails, or ctx is done,
-// nothing is left behind. Pipes and devices are written to as they are.
+// writeFile writes a file that does not exist until it is complete: it is
+// written under another name, synced and renamed. If anything fails, or ctx is
+// done, nothing is left behind. Pipes and devices are written to directly.
 func writeFile(ctx context.Context, path string, write func(io.Writer) error) error {
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
 		return writeInto(ctx, path, write)
@@ -39,8 +39,8 @@ func writeInto(ctx context.Context, path string, write func(io.Writer) error) er
 	return f.Close()
 }
 
-// explainWrite says which file cannot be written where the file system is the
-// cause; other errors say enough themselves.
+// explainWrite adds which file cannot be written if the file system is the
+// cause; other errors are clear by themselves.
 func explainWrite(path string, err error) error {
 	var p *os.PathError
 	var l *os.LinkError
@@ -53,7 +53,7 @@ func explainWrite(path string, err error) error {
 	return err
 }
 
-// cause gives an error of the file system without the operation and path.
+// cause returns an error of the file system without the operation and path.
 func cause(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -62,7 +62,7 @@ func cause(err error) error {
 	return err
 }
 
-// patient is a writer that gives up when a context is done.
+// patient is a writer that fails once a context is done.
 type patient struct {
 	io.Writer
 	ctx context.Context
@@ -75,13 +75,13 @@ func (p patient) Write(b []byte) (int, error) {
 	return p.Writer.Write(b)
 }
 
-// mayReplace refuses to overwrite what is there and no Pando index: a slip of
-// the hand must not cost somebody a table.
+// mayReplace refuses to overwrite an existing file that is not a Pando index:
+// a typo must not cost anyone a table.
 func mayReplace(path string, force bool) error {
 	fi, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil // not there, or writing will tell
+		return nil // it does not exist, or writing will fail
 	case fi.IsDir():
 		return usagef("%s is a folder; name a file in it", path)
 	case force || !fi.Mode().IsRegular() || fi.Size() == 0:

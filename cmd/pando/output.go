@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 )
 
-// output says where rows go and in which format.
+// output tells where rows go and in which format.
 type output struct {
 	format, path string
 	json         bool
@@ -35,7 +35,7 @@ var extensions = map[string]string{
 	".u32": "u32", ".u64": "u64", ".i32": "i32", ".i64": "i64", ".sosd32": "sosd32", ".sosd64": "sosd64",
 }
 
-// settle finds the format to write, and refuses what cannot be.
+// settle determines the format to write, and rejects what is impossible.
 func (o *output) settle(cmd *cobra.Command) error {
 	switch {
 	case o.json && o.format != "" && o.format != "jsonl":
@@ -66,8 +66,8 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// write opens the output, hands a writer to do, and keeps what was written if
-// that went well. settle must have been called.
+// write opens the output, calls do with a writer, and keeps what was written
+// if do succeeds. settle must have been called.
 func (o *output) write(ctx context.Context, cmd *cobra.Command, do func(w io.Writer) error) error {
 	if !o.toStdout() {
 		return writeFile(ctx, o.path, do)
@@ -80,7 +80,8 @@ func (o *output) write(ctx context.Context, cmd *cobra.Command, do func(w io.Wri
 	return w.Flush()
 }
 
-// rows writes rows of a schema: do gets a function that writes a batch.
+// rows writes rows of a schema: do is called with a function that writes a
+// batch.
 func (o *output) rows(ctx context.Context, cmd *cobra.Command, schema []table.Field, do func(put func(*table.Batch) error) error) error {
 	return o.write(ctx, cmd, func(w io.Writer) error {
 		sink, err := table.NewSink(w, o.format, schema)

@@ -55,7 +55,7 @@ func TestHelpTeaches(t *testing.T) {
 	}
 }
 
-// Numbers of things are read as people write them.
+// Counts are read as people write them.
 func TestParseScaled(t *testing.T) {
 	for text, want := range map[string]int64{"0": 0, "5": 5, "16M": 16e6, "1G": 1e9, "1.5k": 1500, "2T": 2e12, "1_000": 1000, "9007199254740993": 9007199254740993} {
 		if n, err := parseScaled(text, 1000); err != nil || n != want {
@@ -72,7 +72,7 @@ func TestParseScaled(t *testing.T) {
 	}
 }
 
-// The least of what the system and all control groups leave counts.
+// The progress bar does not fail on an output without a terminal's size.
 func TestAvailable(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -104,7 +104,7 @@ func TestAvailable(t *testing.T) {
 	expect(1) // less than nothing
 }
 
-// Lines are read as strconv reads them, whatever their ends.
+// Lines are read as strconv reads them, whatever their line ends.
 func TestLines(t *testing.T) {
 	rng := seed.Rand(t)
 	var text bytes.Buffer
@@ -124,7 +124,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// What does not fit the type is an error with its line, at every border.
+// A value that does not fit the type is an error with its line, at every
+// limit.
 func TestLinesThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		t       table.Type
@@ -169,7 +170,7 @@ func readLines(t *testing.T, text string, typ table.Type) (*table.Column, error)
 	}
 }
 
-// Plain lines of progress say how many, how fast and how long yet.
+// Plain progress lines tell how many, how fast and how much longer.
 func TestProgressLine(t *testing.T) {
 	p := newProgress(io.Discard, false, "reading")
 	if got, want := p.line(25, 100, 1_000_000, 10*time.Second), "reading: 1,000,000 rows, 100,000 a second, 25 %, 30s left"; got != want {
@@ -185,7 +186,7 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// A terminal's bar does not fail without a terminal's size.
+// A terminal's bar does not fail if the terminal has no size.
 func TestBar(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, false, "reading")

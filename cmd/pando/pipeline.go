@@ -8,8 +8,8 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// job is a batch of rows on its way through a pipeline, with the memory for
-// what is found out about it, so that nothing is allocated for each batch.
+// job is a batch of rows in a pipeline, with memory for its results, so that
+// nothing is allocated per batch.
 type job struct {
 	in    table.Batch
 	row   int64 // number of the first row, from 1
@@ -24,10 +24,10 @@ type job struct {
 const onTheWay = 5
 
 // pipeline reads all batches of a source, works on each and delivers it, in
-// order. The three run at the same time, each on its own batch. It ends when
-// all is delivered or something fails; after a failure, a read that is under
-// way may end later, and the source must then be closed. Either function may
-// be nil.
+// order. The three stages run at the same time, each on its own batch. It ends
+// when everything is delivered or something fails; after a failure, a read in
+// progress may end later, and the source must then be closed. Either function
+// may be nil.
 func pipeline(ctx context.Context, src table.Source, work, deliver func(*job) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -50,7 +50,7 @@ func pipeline(ctx context.Context, src table.Source, work, deliver func(*job) er
 				return err
 			}
 		}
-		empty <- j // never waits: there is room for all
+		empty <- j // never blocks: there is room for all
 		return nil
 	})
 	for range worked { // until both others are done
@@ -61,10 +61,10 @@ func pipeline(ctx context.Context, src table.Source, work, deliver func(*job) er
 	return nil
 }
 
-// stage takes jobs from one channel, does its part and passes them on. It
-// ends with the channel, at io.EOF from do, or when the context is done, and
-// closes its own channel, so that the stages after it end as well. An error
-// cancels the context with it.
+// stage takes jobs from one channel, processes them and passes them on. It
+// ends when the channel is closed, at io.EOF from do, or when the context is
+// done, and closes its own channel, so that the stages after it end as well.
+// An error cancels the context with that error as the cause.
 func stage(ctx context.Context, cancel context.CancelCauseFunc, from <-chan *job, to chan<- *job, do func(*job) error) {
 	if to != nil {
 		defer close(to)

@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// numberSource gives batches of one row, numbered from 0, and then an error.
+// numberSource returns batches of one row, numbered from 0, and then an error.
 type numberSource struct {
 	n, next int64
 	end     error
@@ -46,7 +46,7 @@ func TestPipelineKeepsOrder(t *testing.T) {
 	}
 }
 
-// An error of any stage ends the pipeline and comes back.
+// An error of any stage ends the pipeline and is returned.
 func TestPipelineFails(t *testing.T) {
 	broken := errors.New("broken")
 	at := func(stop int64) func(*job) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// how says which rows a probe keeps.
+// how tells which rows a probe keeps.
 type how string
 
 const (
@@ -18,7 +18,8 @@ const (
 	anti  how = "anti"  // rows that are not found
 )
 
-// probe looks up the rows of an input in an index. get and join are both that.
+// probe looks up the rows of an input in an index. Both get and join are
+// probes.
 type probe struct {
 	ix    typed.Index
 	on    int // column of the keys
@@ -28,11 +29,11 @@ type probe struct {
 	keep  []int        // columns of the input that go to the output
 	value *table.Field // column of values in the output; nil: none
 
-	rows, hits int64 // of the input
+	rows, hits int64 // counts over the input
 	picks      []int // scratch: rows kept, repeated as often as they are found
 }
 
-// schema gives the columns of the output for those of an input.
+// schema returns the columns of the output for those of an input.
 func (p *probe) schema(in []table.Field) (out []table.Field) {
 	for _, c := range p.keep {
 		out = append(out, in[c])
@@ -66,7 +67,7 @@ func (p *probe) work(j *job) error {
 	return nil
 }
 
-// choose sets j.out from what was found.
+// choose sets j.out according to what was found.
 func (p *probe) choose(j *job, hits int) {
 	rows := j.in.Rows
 	switch {
@@ -90,7 +91,7 @@ func (p *probe) choose(j *job, hits int) {
 	}
 }
 
-// invert gives the opposite of each.
+// invert returns the negation of each element.
 func invert(s []bool) []bool {
 	out := make([]bool, len(s))
 	for i, b := range s {
@@ -132,8 +133,8 @@ func (p *probe) pickInput(j *job, rows []int) {
 	j.out.Rows = len(rows)
 }
 
-// allMatches sets j.out to a row for each entry found. Values come in the
-// order of the rows, so that only rows without any need a place made.
+// allMatches sets j.out to one row per entry found. Values already come in the
+// order of the rows, so only rows without a match need a gap inserted.
 func (p *probe) allMatches(j *job, keys *table.Column) {
 	vals := &j.vals
 	if p.value == nil {
@@ -141,7 +142,7 @@ func (p *probe) allMatches(j *job, keys *table.Column) {
 	}
 	offsets := p.ix.GetAll(keys, vals)
 	p.picks = p.picks[:0]
-	var from []int // index of each output row's value; -1: none
+	var from []int // index of each output row's value, or -1 for none
 	missed := false
 	for i := range j.in.Rows {
 		lo, hi := offsets[i], offsets[i+1]
@@ -165,9 +166,9 @@ func (p *probe) allMatches(j *job, keys *table.Column) {
 	j.out.Columns = append(j.out.Columns, j.vals)
 }
 
-// withGaps gives the values at the given places, and null at -1.
+// withGaps returns the values at the given indexes, and null for -1.
 func withGaps(c *table.Column, from []int) table.Column {
-	c.AppendNull() // the value for those that have none
+	c.AppendNull() // the value for rows that have none
 	last := c.Len() - 1
 	places := slices.Clone(from)
 	for i, at := range places {

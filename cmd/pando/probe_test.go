@@ -12,7 +12,8 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// Every kind of join gives the rows that a nested loop gives, in its order.
+// Every kind of join returns the rows that a nested loop returns, in the same
+// order.
 func TestProbeAgainstNestedLoop(t *testing.T) {
 	rng := seed.Rand(t)
 	for range 200 {
@@ -75,7 +76,7 @@ func randomJob(rng *rand.Rand) *job {
 	return j
 }
 
-// nestedLoop joins in the simplest way there is.
+// nestedLoop joins in the simplest possible way.
 func nestedLoop(j *job, entries [][2]int64, h how, all bool) (rows []string) {
 	name, key := &j.in.Columns[0], &j.in.Columns[1]
 	for i := range j.in.Rows {

@@ -8,8 +8,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress tells how far a long command is: a bar on a terminal, else a line
-// every few seconds, and nothing at all where w is nil.
+// progress shows how far a long command is: a bar on a terminal, otherwise a
+// line every few seconds, and nothing at all if w is nil.
 type progress struct {
 	w     io.Writer
 	bar   *progressbar.ProgressBar
@@ -18,11 +18,11 @@ type progress struct {
 	told  time.Time
 }
 
-// tellEvery is the time between two plain lines: a log of an hour's build
+// tellEvery is the time between two plain lines: the log of a one-hour build
 // should fit on a few pages.
 const tellEvery = 5 * time.Second
 
-// newProgress starts telling. what is a verb such as "reading".
+// newProgress starts showing progress. what is a verb such as "reading".
 func newProgress(w io.Writer, quiet bool, what string) *progress {
 	now := time.Now()
 	p := &progress{w: w, what: what, start: now, told: now}
@@ -32,8 +32,8 @@ func newProgress(w io.Writer, quiet bool, what string) *progress {
 	return p
 }
 
-// update tells that done of total bytes are behind, and so many rows. total
-// is 0 where it is not known.
+// update shows that done of total bytes have been read, and the number of
+// rows. total is 0 if it is not known.
 func (p *progress) update(done, total int64, rows int) {
 	if p.w == nil {
 		return
@@ -48,7 +48,7 @@ func (p *progress) update(done, total int64, rows int) {
 	}
 }
 
-// line is a plain line of progress.
+// line returns a plain progress line.
 func (p *progress) line(done, total int64, rows int, took time.Duration) string {
 	text := fmt.Sprintf("%s: %s rows, %s a second", p.what, thousands(int64(rows)), thousands(int64(float64(rows)/took.Seconds())))
 	if total > 0 && done > 0 && done <= total {
@@ -58,7 +58,8 @@ func (p *progress) line(done, total int64, rows int, took time.Duration) string 
 	return text
 }
 
-// drawBar shows bytes, because rows to come are not known, and rows in words.
+// drawBar draws a bar of bytes, because the total number of rows is not known,
+// with the rows as text.
 func (p *progress) drawBar(done, total int64, rows int) {
 	if p.bar == nil {
 		most := total
@@ -74,7 +75,7 @@ func (p *progress) drawBar(done, total int64, rows int) {
 	_ = p.bar.Set64(done)
 }
 
-// end takes the bar away, so that what follows stands on a line of its own.
+// end removes the bar, so that what follows starts on a line of its own.
 func (p *progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
@@ -83,7 +84,7 @@ func (p *progress) end() {
 	}
 }
 
-// thousands writes a number with commas between groups of digits.
+// thousands formats a number with commas between groups of digits.
 func thousands(n int64) string {
 	s := fmt.Sprint(n)
 	start := 0

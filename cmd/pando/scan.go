@@ -61,7 +61,7 @@ func (f *scanFlags) run(cmd *cobra.Command, path string, find span) error {
 // scanRows is the number of entries that are copied out at a time.
 const scanRows = 16 << 10
 
-// entries gives entries as a batch.
+// entries returns entries as a batch.
 func entries(ix typed.Index, first, n int, withKeys, withVals bool) *table.Batch {
 	b := &table.Batch{Rows: n}
 	var keys, vals table.Column
@@ -164,7 +164,7 @@ func newPrefix() *cobra.Command {
 	return cmd
 }
 
-// newEnd makes head and tail.
+// newEnd makes the commands head and tail.
 func newEnd(name, short, long, example string, last bool) *cobra.Command {
 	f := &scanFlags{limit: 10}
 	cmd := &cobra.Command{

@@ -6,9 +6,10 @@ import (
 	"os"
 )
 
-// stdinOf gives a program's input. Reads of a pipe or a terminal end when ctx
-// is done, so that ^C also ends a command that waits for input; a regular file
-// is given as it is, because readers of some formats need to seek in it.
+// stdinOf returns a program's input. Reads of a pipe or a terminal end when
+// ctx is done, so that ^C also ends a command that waits for input; a regular
+// file is returned as it is, because readers of some formats need to seek in
+// it.
 func stdinOf(ctx context.Context, in io.Reader) io.Reader {
 	if f, ok := in.(*os.File); ok {
 		if fi, err := f.Stat(); err == nil && fi.Mode().IsRegular() {
@@ -18,26 +19,26 @@ func stdinOf(ctx context.Context, in io.Reader) io.Reader {
 	return &impatient{ctx: ctx, in: in}
 }
 
-// impatient is a reader that gives up when a context is done, even in the
-// middle of a read.
+// impatient is a reader that fails when a context is done, even in the middle
+// of a read.
 type impatient struct {
 	ctx    context.Context
 	in     io.Reader
 	pieces chan piece
 	free   chan []byte
-	rest   []byte // of buf, not yet given
+	rest   []byte // part of buf not yet returned
 	buf    []byte
-	err    error // comes after rest
+	err    error // returned after rest
 }
 
-// piece is what one read gave.
+// piece is the result of one read.
 type piece struct {
 	buf []byte
 	n   int
 	err error
 }
 
-// pieceSize is the most that is read at once, of two pieces in turn.
+// pieceSize is the most that is read at once; two pieces are used in turn.
 const pieceSize = 256 << 10
 
 func (r *impatient) Read(p []byte) (int, error) {
@@ -63,8 +64,8 @@ func (r *impatient) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// start reads ahead on a goroutine of its own. It may stay in a read until the
-// program ends: nothing can take it out of there.
+// start reads ahead on a goroutine of its own. The goroutine may stay in a
+// read until the program ends: nothing can interrupt it.
 func (r *impatient) start() {
 	r.pieces, r.free = make(chan piece, 2), make(chan []byte, 2)
 	r.free <- make([]byte, pieceSize)

@@ -52,7 +52,7 @@ In Go, the same file is opened with the same types:
 
   ix, err := pando.Open[uint64, float64]("prices.pando")`
 
-// topics are pages of help that are no commands.
+// topics returns the help pages that are not commands.
 func topics() []*cobra.Command {
 	topic := func(name, short, long string) *cobra.Command {
 		return &cobra.Command{Use: name, Short: short, Long: long}
@@ -76,7 +76,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version says what was built, as far as the build knows.
+// version describes what was built, as far as the build knows.
 func version() string {
 	v := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

@@ -76,7 +76,7 @@ func newDevices() *cobra.Command {
 	return cmd
 }
 
-// runningPlace says where an index runs, for programs and people.
+// runningPlace describes where an index runs, for programs and people.
 type runningPlace struct {
 	Device       string `json:"device"`
 	Reason       string `json:"reason"`
@@ -92,7 +92,7 @@ func (p runningPlace) String() string {
 	return fmt.Sprintf("%s, %s instructions, %d cores (%s)", p.Device, p.Instructions, p.Cores, p.Reason)
 }
 
-// writeJSON writes one thing as indented JSON.
+// writeJSON writes a value as indented JSON.
 func writeJSON(out io.Writer, v any) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)

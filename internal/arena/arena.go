@@ -1,20 +1,20 @@
-// Package arena gives memory off the Go heap, in the page sizes that the
-// HB+-tree paper compares. The garbage collector neither walks nor moves it.
+// Package arena allocates memory off the Go heap, in the page sizes that the
+// HB+-tree paper compares. The garbage collector neither scans nor moves it.
 //
-// A Block is one range of addresses cut into segments, in the order asked
-// for: an index puts its inner nodes into the first, its leaves into the
-// second, columns of values into more.
+// A Block is one range of addresses cut into segments, in the order requested:
+// an index puts its inner nodes into the first, its leaves into the second,
+// and columns of values into further ones.
 //
 //	base                    2 MiB aligned where huge pages are used
 //	│ segment 0 │ segment 1 │ … │ slack │
-//	            each starts on a cache line; where only segment 0 is on huge
+//	            each starts on a cache line; if only segment 0 is on huge
 //	            pages, segment 1 starts on the next of them
 //
-// A block ends in two steps. Release gives the memory back to the system at
-// once but keeps the addresses readable, as zeros: a reader that was on its
-// way through the block when another goroutine closed the index reads
-// nonsense and then notices, but never faults. The addresses go back when the
-// last reference to the Block is gone and the garbage collector has seen it.
+// A block is freed in two steps. Release returns the memory to the system at
+// once but keeps the addresses readable, as zeros: a reader that was in the
+// middle of the block when another goroutine closed the index reads garbage
+// and then notices, but never faults. The addresses are unmapped once the
+// Block is unreachable and the garbage collector has noticed.
 package arena
 
 import (
@@ -26,13 +26,14 @@ import (
 	"unsafe"
 )
 
-// Align is the alignment of every segment at least: a cache line.
+// Align is the minimum alignment of every segment: a cache line.
 const Align = 64
 
-// HugeSize is the size of a huge page that the system makes by itself.
+// HugeSize is the size of the huge pages that the system provides
+// transparently.
 const HugeSize = 2 << 20
 
-// Pages says which segments are put on huge pages.
+// Pages selects the segments that are put on huge pages.
 type Pages uint8
 
 const (
@@ -53,44 +54,45 @@ func (p Pages) String() string {
 	return fmt.Sprintf("Pages(%d)", uint8(p))
 }
 
-// ErrLimit is the error of a block that would take more than its limit, or
-// more than a machine can address.
+// ErrLimit is the error for a block that would exceed its limit, or what a
+// machine can address.
 var ErrLimit = errors.New("over the limit")
 
-// Block is memory off the Go heap. Make one with New or Map.
+// Block is memory off the Go heap. New and Map make one.
 type Block struct {
 	segments [][]byte
-	memory   []byte // all of them, and what is between them
+	memory   []byte // all segments, and the gaps between them
 	pages    Pages
 	bytes    int64
 	mem      *mapping
 	released atomic.Bool
 }
 
-// mapping is what the system gave: the part of a Block that its cleanup needs.
+// mapping is what the system allocated: the part of a Block that its cleanup
+// needs.
 type mapping struct {
 	addr   unsafe.Pointer
 	length uintptr
 	huge1G bool
 	bytes  int64       // 0 once released
-	freed  atomic.Bool // accounted as given back
+	freed  atomic.Bool // already subtracted from inUse
 }
 
 var inUse atomic.Int64
 
-// InUse is the number of bytes that all blocks not yet released hold.
+// InUse returns the number of bytes held by all blocks not yet released.
 func InUse() int64 { return inUse.Load() }
 
-// Need gives the bytes that New would count for these segments.
+// Need returns the number of bytes that New would count for these segments.
 func Need(sizes []int, pages Pages) (int64, error) {
 	_, total, err := place(sizes, pages)
 	return total, err
 }
 
-// New makes a block of zeroed segments of the given sizes. slack bytes more
-// stay readable behind the last one; they take addresses, not memory. Where
-// limit is above 0 and the block would take more, New gives an error that
-// wraps ErrLimit and takes nothing.
+// New makes a block of zeroed segments of the given sizes. slack more bytes
+// stay readable after the last segment; they take up addresses, not memory. If
+// limit is above 0 and the block would take more, New allocates nothing and
+// returns an error that wraps ErrLimit.
 func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	offsets, total, err := place(sizes, pages)
 	if err != nil {
@@ -119,10 +121,11 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	return b, nil
 }
 
-// Segment gives segment i. It must not be kept longer than the Block.
+// Segment returns segment i. It must not be used after the Block is gone.
 func (b *Block) Segment(i int) []byte { return b.segments[i] }
 
-// Base is the address of segment 0, to which the others lie at fixed distances.
+// Base returns the address of segment 0. The others lie at fixed distances
+// from it.
 func (b *Block) Base() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(b.memory)) }
 
 // Offset returns the byte of the block's memory where a segment begins.
@@ -133,14 +136,15 @@ func (b *Block) Offset(segment []byte) int {
 // Memory gives all segments as they lie, with what is between them.
 func (b *Block) Memory() []byte { return b.memory }
 
-// Bytes is the memory the block holds, padding included; for a file, its size.
+// Bytes returns the memory that the block holds, padding included; for a file,
+// its size.
 func (b *Block) Bytes() int64 { return b.bytes }
 
-// Pages says which pages the block was asked to use.
+// Pages returns which pages the block was asked to use.
 func (b *Block) Pages() Pages { return b.pages }
 
-// Release gives the memory back. What is read there afterwards is zeros.
-// A second Release does nothing.
+// Release returns the memory to the system. From then on it reads as zeros. A
+// second Release does nothing.
 func (b *Block) Release() {
 	if b.released.Swap(true) {
 		return
@@ -150,7 +154,7 @@ func (b *Block) Release() {
 	runtime.KeepAlive(b)
 }
 
-// Released says whether the memory was given back.
+// Released reports whether Release was called.
 func (b *Block) Released() bool { return b.released.Load() }
 
 func (m *mapping) account() {
@@ -164,7 +168,7 @@ func (m *mapping) unmap() {
 	unreserve(m)
 }
 
-// place finds each segment's offset, and the size of all.
+// place computes each segment's offset, and the total size.
 func place(sizes []int, pages Pages) (offsets []int, total int64, err error) {
 	end := 0
 	for i, size := range sizes {
@@ -183,13 +187,14 @@ func place(sizes []int, pages Pages) (offsets []int, total int64, err error) {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// Bytes gives the memory of a slice, whose elements must not hold pointers.
+// Bytes returns the memory of a slice, whose elements must not hold pointers.
 func Bytes[T any](s []T) []byte {
 	var v T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(v)))
 }
 
-// As gives memory as elements of a type without pointers, as many as fit.
+// As returns memory as a slice of a type without pointers, with as many
+// elements as fit.
 func As[T any](b []byte) []T {
 	var v T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(v)))

@@ -9,20 +9,20 @@ import (
 	"unsafe"
 )
 
-// Part is a part of a file that becomes a segment. Parts lie one behind the
-// other, each on a multiple of Align.
+// Part is a part of a file that becomes a segment. Parts follow one another,
+// each at a multiple of Align.
 type Part struct{ Offset, Size int }
 
-// Map makes a block of the first length bytes of a file, read-only, without
-// reading them: the system brings them in as they are touched. The file may be
-// closed, renamed or removed afterwards. It must not be cut short: to touch
-// what is gone is a fault that ends the program.
+// Map makes a read-only block of the first length bytes of a file, without
+// reading them: the system loads them as they are touched. The file may be
+// closed, renamed or removed afterwards. It must not be truncated: touching a
+// part that is gone is a fault that ends the program.
 //
-// slack bytes more stay readable behind the file, as zeros. The block counts
-// nothing in InUse, since its memory is the system's cache of the file.
+// slack more bytes stay readable after the file, as zeros. The block does not
+// count in InUse, since its memory is the system's cache of the file.
 //
 // On systems without mmap the file is read into memory, which then counts
-// against limit as New has it.
+// against limit as in New.
 func Map(f *os.File, length int64, parts []Part, slack int, limit int64) (*Block, error) {
 	if length < 0 || length > math.MaxInt/4 || slack < 0 || slack > math.MaxInt/4 {
 		return nil, fmt.Errorf("%w: more than a machine can address", ErrLimit)
@@ -38,7 +38,7 @@ func Map(f *os.File, length int64, parts []Part, slack int, limit int64) (*Block
 	}
 	b := &Block{pages: Small, bytes: length, mem: m}
 	part := func(offset, size int) []byte { return unsafe.Slice((*byte)(unsafe.Add(m.addr, offset)), size) }
-	for _, p := range parts { // an empty one has an address too
+	for _, p := range parts { // an empty part has an address too
 		b.segments = append(b.segments, part(p.Offset, p.Size))
 	}
 	if len(parts) > 0 {
@@ -48,7 +48,7 @@ func Map(f *os.File, length int64, parts []Part, slack int, limit int64) (*Block
 	return b, nil
 }
 
-// readFile reads a file into memory of its own, for systems that cannot map it.
+// readFile reads a file into allocated memory, for systems that cannot map it.
 func readFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) {
 	total := (int64(length) + 4095) &^ 4095
 	if limit > 0 && total > limit {

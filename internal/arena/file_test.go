@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// somefile makes a file of so many bytes, each the low bits of its place.
+// somefile makes a file of n bytes, each holding the low bits of its offset.
 func somefile(t *testing.T, n int) (*os.File, []byte) {
 	t.Helper()
 	data := make([]byte, n)
@@ -88,7 +88,7 @@ func TestMapRefuses(t *testing.T) {
 	}
 }
 
-// Systems that cannot map files read them, and count them.
+// Systems that cannot map files read them, and count the memory.
 func TestReadInsteadOfMapped(t *testing.T) {
 	before := InUse()
 	f, data := somefile(t, 10_000)

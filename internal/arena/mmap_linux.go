@@ -11,8 +11,8 @@ import (
 
 const noReserve = unix.MAP_NORESERVE
 
-// adviseHuge asks for huge pages for the first length bytes; a system that has
-// none says no, and the memory stays on small pages.
+// adviseHuge requests huge pages for the first length bytes. If the system has
+// none, the memory stays on small pages.
 func adviseHuge(m *mapping, length uintptr) {
 	if m.huge1G || length == 0 {
 		return
@@ -22,8 +22,8 @@ func adviseHuge(m *mapping, length uintptr) {
 
 const gigabyte = 1 << 30
 
-// reserve1G maps the block on 1 GiB pages, or gives nil where the system has
-// not reserved enough of them or they would be mostly empty.
+// reserve1G maps the block on 1 GiB pages. It returns nil if the system has
+// not reserved enough of them or if they would be mostly empty.
 func reserve1G(length uintptr) *mapping {
 	if length < gigabyte/4*3 {
 		return nil

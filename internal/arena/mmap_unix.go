@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve maps length bytes of zeros, aligned to HugeSize where huge pages
-// are wanted.
+// reserve maps length bytes of zeros, aligned to HugeSize if pages requests
+// huge pages.
 func reserve(length uintptr, pages Pages) (*mapping, error) {
 	length = max(length, 1)
 	if pages == HugeAll {
@@ -31,7 +31,7 @@ func reserve(length uintptr, pages Pages) (*mapping, error) {
 	if extra == 0 {
 		return &mapping{addr: addr, length: length}, nil
 	}
-	// Cut the aligned part out and give the ends back.
+	// Keep the aligned part and unmap both ends.
 	head := -uintptr(addr) & (HugeSize - 1)
 	if head > 0 {
 		unix.MunmapPtr(addr, head)
@@ -46,15 +46,15 @@ func mmap(at unsafe.Pointer, length uintptr, prot, flags int) (unsafe.Pointer, e
 	return unix.MmapPtr(-1, 0, at, length, prot, unix.MAP_PRIVATE|unix.MAP_ANON|flags)
 }
 
-// discard swaps the memory for untouched zero pages at the same addresses.
+// discard replaces the memory by untouched zero pages at the same addresses.
 func discard(m *mapping) {
-	// Should the swap fail, the memory stays until unmap: late, but not lost.
+	// If that fails, the memory stays until unmap: late, but not lost.
 	mmap(m.addr, m.length, unix.PROT_READ, unix.MAP_FIXED|noReserve)
 }
 
 func unreserve(m *mapping) { unix.MunmapPtr(m.addr, m.length) }
 
-// mapFile maps a file over the start of zero pages, which stay readable behind
+// mapFile maps a file over the start of zero pages, which stay readable after
 // its end.
 func mapFile(f *os.File, length, slack uintptr, _ int64) (*mapping, error) {
 	page := uintptr(os.Getpagesize())

@@ -1,13 +1,13 @@
-// Package device says what a GPU is to the floors above: memory, streams,
-// events and launches. Package cuda drives real ones through the NVIDIA
-// driver; package ptx interprets the same kernels on any machine. Nothing
-// above can tell which one it has, except by asking its name.
+// Package device defines what the layers above need of a GPU: memory, streams,
+// events and launches. Package cuda drives real GPUs through the NVIDIA
+// driver; package ptx interprets the same kernels on any machine. The layers
+// above cannot tell which one they have, except by asking its name.
 package device
 
 import "errors"
 
-// What can go wrong, for errors.Is. Errors of a device wrap one of these and
-// add what happened.
+// The errors of a device, for errors.Is. Errors wrap one of these and add what
+// happened.
 var (
 	ErrNoDriver     = errors.New("device: no GPU driver on this machine")
 	ErrNoDevice     = errors.New("device: no such GPU")
@@ -23,34 +23,37 @@ type Ptr uint64
 // Info describes a device.
 type Info struct {
 	Name       string // "NVIDIA H200", "PTX interpreter"
-	Driver     string // driver version, for people
+	Driver     string // driver version, for people to read
 	Capability int    // compute capability as 10*major+minor: 90 for 9.0
 	Processors int    // multiprocessors
 	L2Bytes    int64
-	TotalBytes int64 // device memory in all
+	TotalBytes int64 // total device memory
 }
 
-// Device is one GPU. All its methods, and those of what it makes, may be
-// called from any goroutine.
+// Device is one GPU. All its methods, and those of the objects it makes, may
+// be called from any goroutine.
 type Device interface {
 	Info() Info
-	// FreeBytes is the memory that Alloc could still give, about.
+	// FreeBytes returns approximately how much memory Alloc could still
+	// return.
 	FreeBytes() (int64, error)
 
-	// Alloc gives device memory, aligned to 256 bytes, content undefined.
+	// Alloc returns device memory, aligned to 256 bytes, with undefined
+	// content.
 	Alloc(bytes int) (Ptr, error)
 	Free(Ptr) error
 
-	// HostAlloc gives page-locked host memory, which copies run fastest from and to.
+	// HostAlloc returns page-locked host memory, which is the fastest to copy
+	// from and to.
 	HostAlloc(bytes int) ([]byte, error)
 	HostFree([]byte) error
-	// Register page-locks memory that is already there (an arena, not Go heap
-	// memory); Unregister undoes it.
+	// Register page-locks existing memory (an arena, not Go heap memory);
+	// Unregister undoes it.
 	Register([]byte) error
 	Unregister([]byte) error
 
-	// Load makes the kernels of a PTX text ready to run. The driver's own
-	// messages are part of the error.
+	// Load makes the kernels of a PTX text ready to run. Its error includes
+	// the driver's own messages.
 	Load(ptx string) (Module, error)
 	NewStream() (Stream, error)
 	NewEvent() (Event, error)
@@ -70,15 +73,15 @@ type Kernel interface {
 	Name() string
 }
 
-// Grid is the shape of a launch, in one dimension: blocks of threads, and
-// bytes of dynamic shared memory a block.
+// Grid is the shape of a launch, in one dimension: the number of blocks,
+// threads per block, and bytes of dynamic shared memory per block.
 type Grid struct {
 	Blocks, Threads, Shared int
 }
 
-// Stream is a queue of work on a device: done in order, while the caller goes
-// on. Host memory given to a copy must stay as it is until the stream has
-// been synchronised past it.
+// Stream is a queue of work on a device. Work is done in order, while the
+// caller continues. Host memory given to a copy must stay unchanged until the
+// stream has been synchronized past the copy.
 type Stream interface {
 	CopyIn(dst Ptr, src []byte) error
 	CopyOut(dst []byte, src Ptr) error
@@ -86,13 +89,13 @@ type Stream interface {
 	// Fill sets bytes (a multiple of 4) to a repeated 32-bit value.
 	Fill(dst Ptr, value uint32, bytes int) error
 	// Launch queues a kernel. params is the kernel's parameter block, laid out
-	// as PTX lays it out: each parameter at its natural alignment. It is read
-	// before Launch returns.
+	// as in PTX: each parameter at its natural alignment. It is read before
+	// Launch returns.
 	Launch(k Kernel, g Grid, params []byte) error
 	Record(Event) error
 	// Wait makes later work in this stream wait for the event.
 	Wait(Event) error
-	// Synchronize blocks until all work queued so far is done, and gives the
+	// Synchronize blocks until all work queued so far is done, and returns the
 	// first error of that work.
 	Synchronize() error
 	Close() error
@@ -100,17 +103,19 @@ type Stream interface {
 
 // Persister is a Stream of a GPU whose cache can be told what to keep.
 type Persister interface {
-	// Persistable is the most bytes that it can keep; 0 for none.
+	// Persistable returns the number of bytes that it can keep at most; 0 for
+	// none.
 	Persistable() int
-	// Persist asks that what kernels of the stream read in a range stays in the
-	// cache. No bytes end it, for the whole device.
+	// Persist asks that what kernels of the stream read in a range stays in
+	// the cache. A range of 0 bytes ends this, for the whole device.
 	Persist(base Ptr, bytes int) error
 }
 
 // Event is a mark in a stream.
 type Event interface {
 	Synchronize() error
-	// Since gives the milliseconds from an earlier recorded event to this one.
+	// Since returns the milliseconds from an earlier recorded event to this
+	// one.
 	Since(earlier Event) (float64, error)
 	Close() error
 }

@@ -7,10 +7,10 @@ import (
 )
 
 // shared is the page-locked memory that callers of Pando hold: copies run
-// straight from and to it.
+// directly from and to it.
 var shared struct {
 	sync.RWMutex
-	spans []span // few, in no order
+	spans []span // few, unordered
 }
 
 type span struct{ first, end uintptr }
@@ -20,14 +20,14 @@ func spanOf(b []byte) span {
 	return span{first, first + uintptr(len(b))}
 }
 
-// Share makes known that memory is page-locked, for every GPU, until Unshare.
+// Share marks memory as page-locked, for every GPU, until Unshare.
 func Share(b []byte) {
 	shared.Lock()
 	defer shared.Unlock()
 	shared.spans = append(shared.spans, spanOf(b))
 }
 
-// Unshare takes back what Share said of the same memory.
+// Unshare undoes Share for the same memory.
 func Unshare(b []byte) {
 	shared.Lock()
 	defer shared.Unlock()
@@ -36,7 +36,7 @@ func Unshare(b []byte) {
 	}
 }
 
-// Shared says whether all of b is within memory that was shared.
+// Shared reports whether all of b is within memory that was shared.
 func Shared(b []byte) bool {
 	shared.RLock()
 	defer shared.RUnlock()

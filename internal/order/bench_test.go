@@ -117,7 +117,7 @@ func benchSort(b *testing.B, input pairs[uint64, uint64], workers int) {
 	perKey(b, n)
 }
 
-// BenchmarkSolo sorts a million pairs in buckets, each by itself.
+// BenchmarkSolo sorts a million pairs in buckets, one by one.
 func BenchmarkSolo(b *testing.B) {
 	const n = 1 << 20
 	for _, size := range []int{16, 32, 1 << 10, 1 << 13, 1 << 15, 1 << 16} {
@@ -138,7 +138,7 @@ func BenchmarkSolo(b *testing.B) {
 	}
 }
 
-// BenchmarkMove splits pairs into buckets, the number of which it varies.
+// BenchmarkMove splits pairs into varying numbers of buckets.
 func BenchmarkMove(b *testing.B) {
 	const n = 1 << 22
 	for _, width := range []int{2, 4, 6, 8, 11, 13} {

@@ -1,9 +1,9 @@
 // Package order turns keys into ordered unsigned numbers, and sorts them.
 //
 // Every fixed-width key type has a code, a uint32 or a uint64, such that codes
-// compare as cmp.Compare compares the keys. What lies above this package (the
-// layouts, the vector code, the kernels) knows codes only, so that it is
-// written twice and not thirteen times.
+// compare as cmp.Compare compares the keys. Everything above this package (the
+// layouts, the vector code, the kernels) handles codes only, so it is written
+// twice rather than thirteen times.
 package order
 
 import (
@@ -12,23 +12,23 @@ import (
 	"unsafe"
 )
 
-// Key is every type with an order that cmp.Compare knows.
+// Key is the constraint of all key types: those that cmp.Compare orders.
 type Key interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr |
 		~float32 | ~float64 | ~string
 }
 
-// Code is what a fixed-width key becomes.
+// Code is the type of the code of a fixed-width key.
 type Code interface{ uint32 | uint64 }
 
-// kind says how a key's bits become its code.
+// kind tells how a key's bits become its code.
 type kind uint8
 
 const (
 	none     kind = iota // a string: no code
 	unsigned             // the bits themselves
 	signed               // the sign bit flipped
-	floating             // negative numbers turned over, the rest put above them
+	floating             // negative numbers inverted, the others placed above them
 )
 
 // Type is a type of keys as far as codes depend on it: whoever holds a Type
@@ -148,7 +148,7 @@ func Decode[K Key](t Type, p Probe) (k K) {
 	return k
 }
 
-// encode64 turns over the bits of a negative number, so that greater magnitude
+// encode64 inverts the bits of a negative number, so that a greater magnitude
 // is less, and sets the sign bit of any other, so that it is above them.
 // Negative infinity becomes 1<<52 - 1, which leaves 0 free for NaN.
 func encode64(f float64) uint64 {

@@ -58,7 +58,7 @@ func TestCodec(t *testing.T) {
 	t.Run("myUintptr", testWord[myUintptr])
 }
 
-// testWord tests a type that is as wide as the platform has it.
+// testWord tests a type whose width depends on the platform.
 func testWord[K Key](t *testing.T) {
 	if width[K]() == 32 {
 		testKey[K, uint32](t)
@@ -117,7 +117,7 @@ func testSlices[K Key, C Code](t *testing.T, c codec[K, C], keys []K) {
 	}
 }
 
-// sample gives keys that are likely to trip a codec, and random ones.
+// sample returns keys that are likely to trip up a codec, and random ones.
 func sample[K Key](r *rand.Rand) []K {
 	var patterns []uint64
 	size := uint(reflect.TypeFor[K]().Bits())
@@ -129,7 +129,7 @@ func sample[K Key](r *rand.Rand) []K {
 		for _, f := range specials() {
 			patterns = append(patterns, uint64(math.Float32bits(float32(f))))
 		}
-		// Around infinity, quiet and signalling NaN, the least normal number.
+		// Around infinity, quiet and signaling NaN, the least normal number.
 		for _, b := range []uint64{0x7f800000, 0x7fc00000, 0x00800000, 0x7fffffff} {
 			patterns = append(patterns, b-1, b, b+1, (b-1)|1<<31, b|1<<31, (b+1)|1<<31)
 		}
@@ -161,7 +161,7 @@ func specials() []float64 {
 	}
 }
 
-// fromBits gives the key whose bits are the low ones of p.
+// fromBits returns the key whose bits are the low ones of p.
 func fromBits[K Key](p uint64) K {
 	k := reflect.New(reflect.TypeFor[K]()).Elem()
 	size := k.Type().Bits()
@@ -170,7 +170,7 @@ func fromBits[K Key](p uint64) K {
 		k.SetInt(int64(p<<(64-size)) >> (64 - size))
 	case k.CanUint():
 		k.SetUint(p << (64 - size) >> (64 - size))
-	case size == 32: // SetFloat would make a signalling NaN quiet
+	case size == 32: // SetFloat would make a signaling NaN quiet
 		*(*uint32)(k.Addr().UnsafePointer()) = uint32(p)
 	default:
 		*(*uint64)(k.Addr().UnsafePointer()) = p
@@ -191,7 +191,7 @@ func bitsOf[K Key](k K) (bits uint64) {
 	return *(*uint64)(p)
 }
 
-// canonical gives the bits that k must have after there and back.
+// canonical returns the bits that k must have after a round trip.
 func canonical[K Key](k K) uint64 {
 	v := reflect.ValueOf(k)
 	switch {
@@ -235,7 +235,7 @@ func checkNarrow[K Key](t *testing.T) {
 	}
 }
 
-// Codes that no float has must decode, to NaN, and not to a second -0.
+// Codes that no float has must decode to NaN, and not to a second -0.
 func TestDecodeOfCodesWithoutKey(t *testing.T) {
 	c := newCodec[float64, uint64]()
 	for _, code := range []uint64{0, 1, 1<<52 - 2, 0xfff<<52 + 1, math.MaxUint64} {

@@ -6,11 +6,11 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// A split aims at buckets of 1<<bucketBits pairs and makes no more than
-// 1<<splitMax of them, and no fewer than 1<<splitMin. From some 64 buckets on,
-// their number hardly matters (BenchmarkMove): each new line of the target is
-// then a miss. Gathering pairs in buffers of a line each, as sorts in C++ do,
-// gained nothing, for Go has no store that bypasses the cache.
+// A split aims at buckets of 1<<bucketBits pairs and makes at most 1<<splitMax
+// of them, and at least 1<<splitMin. From some 64 buckets on, their number
+// hardly matters (BenchmarkMove): each new line of the target is then a cache
+// miss. Gathering pairs in buffers of one line each, as sorts in C++ do,
+// gained nothing, because Go has no store that bypasses the cache.
 const (
 	bucketBits = 13
 	splitMax   = 11
@@ -18,7 +18,7 @@ const (
 )
 
 // partition moves b to the other side, sorted by the highest bits in which its
-// codes differ and stable within them, and gives the ends of the buckets.
+// codes differ and stable within them, and returns the ends of the buckets.
 func (s *sorting[C, P]) partition(b bucket, differing C) (ends []int) {
 	n := b.hi - b.lo
 	width := min(max(log2(n)-bucketBits, splitMin), splitMax)
@@ -37,14 +37,14 @@ func (s *sorting[C, P]) partition(b bucket, differing C) (ends []int) {
 }
 
 // partition is the state of one split. Each part of from is counted and then
-// moved by one worker. A bucket holds first what comes from part 0, then what
-// comes from part 1, and so on: that keeps it stable.
+// moved by one worker. A bucket first holds what comes from part 0, then what
+// comes from part 1, and so on: that keeps the sort stable.
 type partition[C Code, P any] struct {
 	from, to pairs[C, P]
 	parts    int
 	shift    int
 	mask     uint64
-	next     []int // for each part and bucket: first how many, then where the next one goes
+	next     []int // for each part and bucket: first the count, then where the next one goes
 }
 
 func (p *partition[C, P]) part(i int) (from pairs[C, P], next []int) {
@@ -61,8 +61,8 @@ func (p *partition[C, P]) count(i int) {
 	}
 }
 
-// place turns counts into places and gives the ends of the buckets, where the
-// first of them begins at start.
+// place turns counts into positions and returns the ends of the buckets, the
+// first of which begins at start.
 func (p *partition[C, P]) place(buckets, start int) []int {
 	ends := make([]int, buckets)
 	place := 0

@@ -1,7 +1,7 @@
 package order
 
-// AfterPrefix gives the least string above all that begin with p; there is none
-// if p is nothing but bytes of 255.
+// AfterPrefix returns the least string that is above all strings with prefix
+// p. There is none, and it returns false, if all bytes of p are 255.
 func AfterPrefix(p string) (string, bool) {
 	last := len(p) - 1
 	for last >= 0 && p[last] == 0xff {

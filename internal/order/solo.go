@@ -4,19 +4,20 @@ import "math/bits"
 
 // BenchmarkSolo shows little difference near these.
 const (
-	insertionMax = 20 // pairs that are sorted by insertion
-	tableBits    = 10 // the most bits of a digit: two tables of 4 KiB leave room in a level-1 cache of 48 KiB
+	insertionMax = 20 // up to this many pairs are sorted by insertion
+	tableBits    = 10 // maximum bits per digit: two tables of 4 KiB leave room in a level-1 cache of 48 KiB
 	spareBits    = 5  // bits to sort by beyond the logarithm of the number of pairs: one code in 32 is in a run
 )
 
-// sortSolo puts src, sorted stably, into dst, which is either src itself or
-// lies apart. scratch is at least as long, and overlaps neither.
+// sortSolo sorts src stably into dst, which is either src itself or does not
+// overlap it. scratch is at least as long, and overlaps neither.
 //
-// Two passes, from the low digit to the high one, sort by so many of the
+// Two passes, from the low digit to the high one, sort by enough of the
 // highest differing bits that few codes agree in all of them if they are
-// random. Runs of codes that do agree are then sorted by themselves. So the
+// random. Runs of codes that do agree are then sorted on their own. So the
 // number of passes follows from the number of codes, not from their width.
-// Each level of runs settles ten bits at least: there are seven at most.
+// Each level of runs settles at least ten bits: there are at most seven
+// levels.
 func sortSolo[C Code, P any](dst, src, scratch pairs[C, P]) {
 	n := len(src.codes)
 	if n <= insertionMax {
@@ -45,7 +46,7 @@ func sortSolo[C Code, P any](dst, src, scratch pairs[C, P]) {
 	}
 }
 
-// sortRuns sorts data, which is sorted by the bits from shift up.
+// sortRuns sorts data, which is already sorted by the bits from shift up.
 func sortRuns[C Code, P any](data, scratch pairs[C, P], shift int) {
 	codes := data.codes
 	for i := 1; i < len(codes); i++ {
@@ -60,8 +61,8 @@ func sortRuns[C Code, P any](data, scratch pairs[C, P], shift int) {
 	}
 }
 
-// table holds for each value of a digit first how many codes have it, then
-// where the next one goes.
+// table holds for each value of a digit first the number of codes that have
+// it, then the position of the next one.
 type table [1 << tableBits]uint32
 
 func (t *table) place(mask uint64) {
@@ -96,7 +97,7 @@ func passTwice[C Code, P any](dst, src, scratch pairs[C, P], lo, hi int, mask ui
 	deal(dst, scratch, &u, hi, mask)
 }
 
-// deal moves each pair of src to the place that is next for its digit.
+// deal moves each pair of src to the next position for its digit.
 func deal[C Code, P any](dst, src pairs[C, P], next *table, shift int, mask uint64) {
 	payload := src.payload[:len(src.codes)]
 	to, toPayload := dst.codes, dst.payload[:len(dst.codes)]

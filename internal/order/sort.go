@@ -9,22 +9,23 @@ import (
 )
 
 // Sort sorts codes, stably, and moves the payload along: a value's bits or a
-// row number. The sorted codes lie either in codes or in codesTmp, the payload
-// accordingly; what the other two hold is of no use. A nil payload with a nil
-// payloadTmp sorts codes alone. Sort panics if the slices differ in length.
+// row number. It returns the sorted codes, which are either in codes or in
+// codesTmp, and the payload likewise; the contents of the other two slices are
+// undefined. With nil payload and payloadTmp it sorts codes alone. Sort panics
+// if the slices differ in length.
 //
 // It is a radix sort in two stages. While a range is too large for a core's
-// cache, all workers split it together by the highest bits in which its codes
-// differ. What is small enough is sorted by one worker, in cache. Sort takes
-// memory for its tables and for each worker's scratch, no more than soloMax
-// pairs; up to soloMax pairs are sorted without any.
+// cache, all workers together split it by the highest bits in which its codes
+// differ. A range that is small enough is sorted by one worker, in cache. Sort
+// allocates memory for its tables and for each worker's scratch of at most
+// soloMax pairs; it sorts up to soloMax pairs without allocating.
 func Sort[C, P Code](codes, codesTmp []C, payload, payloadTmp []P, workers int) ([]C, []P) {
 	n := len(codes)
 	if len(codesTmp) != n {
 		panic(fmt.Sprintf("order: %d codes and room for %d", n, len(codesTmp)))
 	}
 	if payload == nil && payloadTmp == nil {
-		nothing := make([]struct{}, n) // takes no memory, and moving it no time
+		nothing := make([]struct{}, n) // takes no memory, and no time to move
 		sorted := sortPairs(pairs[C, struct{}]{codes, nothing}, pairs[C, struct{}]{codesTmp, nothing}, workers)
 		return sorted.codes, nil
 	}
@@ -35,8 +36,8 @@ func Sort[C, P Code](codes, codesTmp []C, payload, payloadTmp []P, workers int) 
 	return sorted.codes, sorted.payload
 }
 
-// pairs is codes and their payloads, two columns of one length. P is a Code,
-// or struct{} where there is no payload.
+// pairs is codes and their payloads, two columns of the same length. P is a
+// Code, or struct{} if there is no payload.
 type pairs[C Code, P any] struct {
 	codes   []C
 	payload []P
@@ -51,12 +52,13 @@ func (p pairs[C, P]) copyFrom(q pairs[C, P]) {
 	copy(p.payload, q.payload)
 }
 
-// soloMax is the most pairs that one worker sorts alone: at 16 bytes a pair
-// and with as much scratch, half of a level-2 cache of 2 MiB. At twice as many
-// BenchmarkSolo takes half as long again for each.
+// soloMax is the largest number of pairs that one worker sorts alone: with 16
+// bytes per pair and as much scratch, half of a level-2 cache of 2 MiB. With
+// twice as many pairs, BenchmarkSolo takes half as long again per pair.
 const soloMax = 1 << 15
 
-// sortPairs sorts a with the help of b and gives the one that holds the result.
+// sortPairs sorts a with the help of b and returns the one that holds the
+// result.
 func sortPairs[C Code, P any](a, b pairs[C, P], workers int) pairs[C, P] {
 	n := len(a.codes)
 	workers = max(workers, 1)
@@ -68,7 +70,8 @@ func sortPairs[C Code, P any](a, b pairs[C, P], workers int) pairs[C, P] {
 	if differing == 0 {
 		return a
 	}
-	// The first split moves all to b, which is where the result shall be.
+	// The first split moves everything to b, which is where the result must
+	// be.
 	s := &sorting[C, P]{sides: [2]pairs[C, P]{b, a}, workers: workers}
 	s.split(bucket{0, n, 1}, differing)
 	s.finish()
@@ -77,21 +80,21 @@ func sortPairs[C Code, P any](a, b pairs[C, P], workers int) pairs[C, P] {
 
 // sorting is the state of one sort of more pairs than one worker takes.
 type sorting[C Code, P any] struct {
-	sides   [2]pairs[C, P] // the result shall be in sides[0]
+	sides   [2]pairs[C, P] // the result must end up in sides[0]
 	workers int
 	todo    []bucket
-	largest int // in todo
+	largest int // size of the largest bucket in todo
 	next    atomic.Int64
 }
 
-// bucket is a range of pairs that holds what it shall hold in the end, in
-// some order and on either side.
+// bucket is a range of pairs that holds the pairs of the final result, in some
+// order and on either side.
 type bucket struct{ lo, hi, side int }
 
 // split moves b to the other side, in buckets by the highest differing bits.
-// Those too large for one worker are split on, unless all their codes are
-// equal; the others go into todo. Each split settles at least one bit of the
-// code, so there is an end to it, whatever the distribution.
+// Buckets too large for one worker are split further, unless all their codes
+// are equal; the others go into todo. Each split settles at least one bit of
+// the code, so it terminates, whatever the distribution.
 func (s *sorting[C, P]) split(b bucket, differing C) {
 	lo := b.lo
 	for _, hi := range s.partition(b, differing) {
@@ -127,9 +130,9 @@ func (s *sorting[C, P]) deliver(b bucket) {
 	}))
 }
 
-// finish sorts the buckets that are left to do. Each worker has scratch of its
-// own that stays in its cache. The other side would serve as well, but is cold:
-// that costs a third more.
+// finish sorts the buckets in todo. Each worker has scratch of its own that
+// stays in its cache. The other side would serve as well, but is cold: that
+// costs a third more.
 func (s *sorting[C, P]) finish() {
 	workers := min(s.workers, len(s.todo))
 	par.Run(workers, workers, par.Func(func(int) {
@@ -145,7 +148,8 @@ func (s *sorting[C, P]) finish() {
 	}))
 }
 
-// differ gives the bits in which not all codes agree. There is at least one.
+// differ returns the bits in which not all codes agree. codes must not be
+// empty.
 func differ[C Code](codes []C, workers int) C {
 	parts := partsOf(len(codes), workers)
 	found := make([]C, parts)
@@ -160,9 +164,9 @@ func differ[C Code](codes []C, workers int) C {
 	return d
 }
 
-// differSolo gives the bits in which some of codes is not as in first.
+// differSolo returns the bits in which any of codes differs from first.
 func differSolo[C Code](first C, codes []C) C {
-	var d0, d1, d2, d3 C // one chain of operations would wait for itself
+	var d0, d1, d2, d3 C // a single chain of operations would wait for itself
 	for ; len(codes) >= 4; codes = codes[4:] {
 		d0 |= codes[0] ^ first
 		d1 |= codes[1] ^ first
@@ -175,8 +179,8 @@ func differSolo[C Code](first C, codes []C) C {
 	return d0 | d1 | d2 | d3
 }
 
-// partsOf gives into how many parts n pairs are cut for the workers: more than
-// there are workers, so that one held up does not hold up all.
+// partsOf returns the number of parts into which n pairs are cut: more than
+// there are workers, so that one delayed worker does not delay all.
 func partsOf(n, workers int) int {
 	if workers <= 1 {
 		return 1
@@ -184,11 +188,11 @@ func partsOf(n, workers int) int {
 	return max(1, min(4*workers, n/(soloMax/4)))
 }
 
-// partOf gives the range of part i.
+// partOf returns the range of part i.
 func partOf(n, parts, i int) (lo, hi int) {
 	size := (n + parts - 1) / parts
 	return min(i*size, n), min((i+1)*size, n)
 }
 
-// log2 gives the logarithm of n, rounded down.
+// log2 returns the base-2 logarithm of n, rounded down.
 func log2(n int) int { return bits.Len(uint(n)) - 1 }

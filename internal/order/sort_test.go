@@ -13,7 +13,7 @@ import (
 )
 
 // distributions fill codes of 64 bits. A uint32 takes the high half of one, so
-// that it has as much of the shape as fits.
+// that it keeps as much of the shape as fits.
 var distributions = []struct {
 	name string
 	fill func(r *rand.Rand, codes []uint64)
@@ -72,7 +72,7 @@ func each(f func(r *rand.Rand, i, n int) uint64) func(*rand.Rand, []uint64) {
 	}
 }
 
-// model is codes, and the rows in the order that a stable sort must give.
+// model is codes, and the rows in the order that a stable sort must produce.
 type model[C Code] struct {
 	codes []C
 	rows  []int
@@ -95,8 +95,8 @@ func high(codes []uint64) []uint32 {
 	return half
 }
 
-// check sorts the model's codes with their rows as payload. As rows differ,
-// an unstable sort shows.
+// check sorts the model's codes with their rows as payload. As rows differ, an
+// unstable sort is detected.
 func check[P Code, C Code](t *testing.T, m model[C], workers int) {
 	t.Helper()
 	n := len(m.codes)
@@ -189,9 +189,9 @@ func TestSortMillion(t *testing.T) {
 	}
 }
 
-// checkAlone checks without a model, which would take most of the time. Where
-// each row has its own code, and code and row together rise strictly, all rows
-// are there and no other order is right.
+// checkAlone checks without a model, which would take most of the time. If
+// each row has its own code, and code and row together rise strictly, then all
+// rows are there and no other order is right.
 func checkAlone(t *testing.T, input []uint64, workers int) {
 	t.Helper()
 	n := len(input)
@@ -230,7 +230,7 @@ func TestSortSmallAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzSort makes n codes of the words in data, one after the other, with
+// FuzzSort makes n codes from the words in data, one after the other, with
 // random bits where mask has ones.
 func FuzzSort(f *testing.F) {
 	f.Add([]byte{}, uint32(100), uint64(math.MaxUint64), uint8(1))

@@ -6,13 +6,13 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// checkPiece is how many codes a worker checks before it looks whether another
-// has found the slice unsorted: some 50 µs of work. Slices no longer than that
-// are checked without any allocation.
+// checkPiece is the number of codes that a worker checks before it looks
+// whether another has found the slice unsorted: some 50 µs of work. Slices no
+// longer than that are checked without allocating.
 const checkPiece = 1 << 16
 
-// Sorted reports whether codes never decrease. It stops soon after a place
-// where they do is found.
+// Sorted reports whether codes never decrease. It stops soon after it finds a
+// place where they do.
 func Sorted[C Code](codes []C, workers int) bool {
 	if len(codes) <= checkPiece {
 		return rising(codes)
@@ -36,8 +36,9 @@ func SortedKeys[C Code](k Keys, workers int) bool {
 	})
 }
 
-// allSorted asks check of every piece of [0, n) until one says no. Pieces
-// overlap by one, so that each pair of neighbours lies in a piece.
+// allSorted calls check for every piece of [0, n) until one call returns
+// false. Pieces overlap by one, so that each pair of neighbors lies in a
+// piece.
 func allSorted(n, workers int, check func(lo, hi int) bool) bool {
 	var unsorted atomic.Bool
 	par.Run(workers, (n+checkPiece-1)/checkPiece, par.Func(func(piece int) {

@@ -8,8 +8,9 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// One descent anywhere, within a piece, between pieces or between the buffers
-// of SortedKeys, must be seen, and equal neighbours must not count as one.
+// A single descent anywhere, within a piece, between pieces or between the
+// buffers of SortedKeys, must be detected, and equal neighbors must not count
+// as one.
 func TestSortedSeesEveryDescent(t *testing.T) {
 	const n = 3*checkPiece + 5
 	keys := make([]int64, n)

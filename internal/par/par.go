@@ -1,5 +1,5 @@
 // Package par runs numbered pieces of work on several goroutines. It is the
-// one place in Pando that starts goroutines for CPU work: builds, sorts and
+// only place in Pando that starts goroutines for CPU work: builds, sorts and
 // query batches all go through it.
 package par
 
@@ -15,14 +15,14 @@ type Task interface {
 	Do(piece int)
 }
 
-// Func makes a Task of a function.
+// Func adapts a function to a Task.
 type Func func(piece int)
 
 // Do calls f.
 func (f Func) Do(piece int) { f(piece) }
 
-// Workers gives the number of goroutines that a request for n means: n
-// itself, or one for each core where n is 0 or less.
+// Workers returns the number of goroutines that a request for n means: n
+// itself, or one per core if n is 0 or less.
 func Workers(n int) int {
 	if n <= 0 {
 		return runtime.GOMAXPROCS(0)
@@ -31,10 +31,10 @@ func Workers(n int) int {
 }
 
 // Run calls t.Do for every piece in [0, pieces) on at most workers goroutines,
-// the caller's among them, and returns when all are done. Pieces are handed
-// out in order, to whoever is free. A panic in a piece stops the handing out
-// and is raised again in the caller. Run allocates nothing in steady state if
-// t holds a pointer.
+// including the caller's, and returns when all are done. Pieces are handed out
+// in order, to whichever goroutine is free. A panic in a piece stops the
+// handing out and is raised again in the caller. Run allocates nothing in
+// steady state if t holds a pointer.
 func Run(workers, pieces int, t Task) {
 	workers = min(workers, pieces)
 	if workers <= 1 {
@@ -48,7 +48,7 @@ func Run(workers, pieces int, t Task) {
 	c.next.Store(0)
 	c.wg.Add(workers - 1)
 	for range workers - 1 {
-		go c.helper() // a stored func value: no closure is made
+		go c.helper() // a stored func value: no closure is allocated
 	}
 	c.work()
 	c.wg.Wait()
@@ -60,7 +60,7 @@ func Run(workers, pieces int, t Task) {
 	}
 }
 
-// crew is the state of one Run, kept for the next.
+// crew is the state of one Run, kept for reuse.
 type crew struct {
 	task   Task
 	pieces int64

@@ -34,7 +34,7 @@ func TestRunRaisesPanicInCaller(t *testing.T) {
 			}))
 		}()
 	}
-	var sum atomic.Int64 // the crew that failed serves again
+	var sum atomic.Int64 // the crew that failed is used again
 	Run(4, 10, Func(func(i int) { sum.Add(int64(i)) }))
 	if sum.Load() != 45 {
 		t.Errorf("after a panic: sum %d, want 45", sum.Load())

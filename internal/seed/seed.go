@@ -1,5 +1,5 @@
-// Package seed makes random tests repeatable: each logs its seed, and the
-// environment variable PANDO_SEED brings it back.
+// Package seed makes random tests repeatable: each test logs its seed, and
+// setting the environment variable PANDO_SEED repeats the run.
 package seed
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Of gives a test its seed, and logs it.
+// Of returns the seed of a test, and logs it.
 func Of(t testing.TB) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
@@ -20,7 +20,7 @@ func Of(t testing.TB) uint64 {
 	return seed
 }
 
-// Rand gives a generator for a test, from its seed.
+// Rand returns a random generator for a test, started from its seed.
 func Rand(t testing.TB) *rand.Rand {
 	t.Helper()
 	return rand.New(rand.NewPCG(Of(t), 1))

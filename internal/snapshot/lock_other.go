@@ -8,7 +8,8 @@ const renamesOpen = false
 
 func lock(*os.File) {}
 
-// removeUnlocked leaves the file: here it cannot be known whose it is.
+// removeUnlocked leaves the file alone: without locks, it may be in use by
+// another process.
 func removeUnlocked(string) {}
 
 // syncDir does nothing: directories cannot be synced here.

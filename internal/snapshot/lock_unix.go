@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renamesOpen says whether an open file can be renamed.
+// renamesOpen reports whether an open file can be renamed.
 const renamesOpen = true
 
 // lock marks a file as being written, until it is closed or its process ends.
-// A file system that has no locks refuses the removal of others' files too.
+// On a file system without locks, removeUnlocked cannot lock either, so it
+// removes no other process's file.
 func lock(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_EX) }
 
 // removeUnlocked removes a file that nobody is writing.
@@ -28,8 +29,8 @@ func removeUnlocked(name string) {
 	}
 }
 
-// syncDir makes a rename last. Some file systems cannot sync directories and
-// say so; there it lasts as it may.
+// syncDir makes a rename durable. Some file systems cannot sync directories
+// and return an error; there it is as durable as the file system makes it.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -12,15 +12,16 @@ import (
 	"strings"
 )
 
-// Replace puts a file in the place of path, all of it or nothing: write writes
-// a temporary file in the same directory, which is synced, renamed, and the
-// directory synced. ready is called when the new file is complete and the old
-// one still in place. If anything fails, or panics, the temporary file is
-// removed and path is as it was.
+// Replace replaces the file at path atomically: write writes a temporary file
+// in the same directory, which is synced and renamed, and then the directory
+// is synced. ready is called when the new file is complete and the old one
+// still in place. If anything fails, or panics, the temporary file is removed
+// and path is unchanged.
 //
 // A process that is killed leaves its temporary file behind. The next Replace
-// of the same path removes it: it is locked while it is written, so that one
-// without a lock is nobody's. Systems without such locks keep it.
+// of the same path removes it: a temporary file is locked while it is written,
+// so one without a lock belongs to nobody. On systems without such locks it
+// stays.
 func Replace(path string, write func(io.Writer) error, ready func()) error {
 	path, mode, err := target(path)
 	if err != nil {
@@ -32,7 +33,7 @@ func Replace(path string, write func(io.Writer) error, ready func()) error {
 		return err
 	}
 	defer t.discard()
-	if mode != 0 { // as the old file; that it cannot be set loses nothing
+	if mode != 0 { // like the old file; failing to set it does no harm
 		t.Chmod(mode)
 	}
 	if err := write(t); err != nil {
@@ -51,8 +52,8 @@ func Replace(path string, write func(io.Writer) error, ready func()) error {
 	return nil
 }
 
-// target follows links to the file that is to be replaced, and gives its mode
-// if there is one. What is not a file is not replaced.
+// target follows links to the file that is to be replaced, and returns its
+// mode if it exists. Only regular files are replaced.
 func target(path string) (string, fs.FileMode, error) {
 	if path == "" {
 		return "", 0, &fs.PathError{Op: "save", Path: path, Err: errors.New("no name")}
@@ -72,20 +73,21 @@ func target(path string) (string, fs.FileMode, error) {
 	return path, info.Mode().Perm(), nil
 }
 
-// temporary is a file on its way.
+// temporary is a file that is being written.
 type temporary struct {
 	*os.File
 	renamed bool
 }
 
-// prefix starts the names of a path's temporary files. It holds a checksum
-// rather than the name, which may be as long as names can be.
+// prefix returns the start of the names of a path's temporary files. It
+// contains a checksum rather than the name, which may be as long as names can
+// be.
 func prefix(path string) string {
 	return fmt.Sprintf(".pando-save-%08x-", crc32.Checksum([]byte(filepath.Base(path)), castagnoli))
 }
 
-// newTemporary makes a locked temporary file. It is made anew if another
-// process took it for a stale one before it was locked.
+// newTemporary makes a locked temporary file. It tries again if another
+// process took the file for a stale one before it was locked.
 func newTemporary(path string) (*temporary, error) {
 	for range 100 {
 		name := filepath.Join(filepath.Dir(path), fmt.Sprintf("%s%016x.tmp", prefix(path), rand.Uint64()))
@@ -105,7 +107,7 @@ func newTemporary(path string) (*temporary, error) {
 	return nil, &fs.PathError{Op: "save", Path: path, Err: errors.New("temporary files vanish as soon as they are made")}
 }
 
-// isAt says whether an open file is still there under its name.
+// isAt reports whether an open file still exists under its name.
 func isAt(f *os.File, name string) bool {
 	there, err := os.Lstat(name)
 	if err != nil {
@@ -115,8 +117,8 @@ func isAt(f *os.File, name string) bool {
 	return err == nil && os.SameFile(here, there)
 }
 
-// renameTo gives the file its name. The lock is held until then where that can
-// be: a file that is open can be renamed on some systems only.
+// renameTo renames the file to path. If possible, the lock is held until then:
+// only some systems can rename an open file.
 func (t *temporary) renameTo(path string) error {
 	if !renamesOpen {
 		if err := t.Close(); err != nil {
@@ -128,12 +130,12 @@ func (t *temporary) renameTo(path string) error {
 	}
 	t.renamed = true
 	if renamesOpen {
-		return t.Close() // synced already: nothing can get lost
+		return t.Close() // already synced: nothing can be lost
 	}
 	return nil
 }
 
-// discard removes the file unless it has got its name.
+// discard removes the file unless it has been renamed.
 func (t *temporary) discard() {
 	if !t.renamed {
 		t.Close()
@@ -141,7 +143,8 @@ func (t *temporary) discard() {
 	}
 }
 
-// removeStale removes what killed processes have left for a path.
+// removeStale removes the temporary files that killed processes have left for
+// a path.
 func removeStale(path string) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {

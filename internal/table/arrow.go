@@ -10,19 +10,19 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// arrowSource reads Arrow IPC, files and streams. It holds one record batch
-// of the file at a time and gives it in smaller ones.
+// arrowSource reads Arrow IPC, files and streams. It holds one record batch of
+// the file at a time and returns it in smaller batches.
 type arrowSource struct {
 	serial
 	next   func() (arrow.RecordBatch, error)
 	native []Field
 	from   []int
 	record arrow.RecordBatch
-	at     int64              // rows of record given
+	at     int64              // rows of record already returned
 	words  map[int]dictionary // by column
 }
 
-// dictionary is one that has been read.
+// dictionary is a dictionary that has been read.
 type dictionary struct {
 	of     arrow.ArrayData
 	values Column
@@ -103,7 +103,7 @@ func (s *arrowSource) read(b *Batch) (err error) {
 	return nil
 }
 
-// column adds rows [i, j) of an array to column number n.
+// column appends rows [i, j) of an array to column number n.
 func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 	if x, ok := a.(array.ExtensionArray); ok {
 		return s.column(c, n, x.Storage(), i, j)
@@ -113,7 +113,7 @@ func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 		return c.appendArrow(a, i, j)
 	}
 	words := s.words[n]
-	if words.of != d.Data().Dictionary() { // not that of the batch before
+	if words.of != d.Data().Dictionary() { // not the one of the previous batch
 		words = dictionary{of: d.Data().Dictionary(), values: Column{Field: c.Field}}
 		if err := words.values.appendArrow(d.Dictionary(), 0, d.Dictionary().Len()); err != nil {
 			return err
@@ -123,8 +123,8 @@ func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 	return c.appendDictionary(d, &words.values, i, j)
 }
 
-// limited is an allocator that refuses sizes which only a damaged input can
-// ask for: more than its bytes can unpack to.
+// limited is an allocator that refuses sizes that only a damaged input can
+// request: more than its bytes can unpack to.
 type limited struct {
 	memory.Allocator
 	in *input
@@ -142,7 +142,7 @@ func (l limited) Reallocate(size int, b []byte) []byte {
 	return l.Allocator.Reallocate(size, b)
 }
 
-// check panics with an *Error, which guard gives back.
+// check panics with an *Error, which guard turns into a returned error.
 func (l limited) check(size int) {
 	const least, ratio = 256 << 20, 250
 	bytes := max(l.in.total, l.in.done.Load())

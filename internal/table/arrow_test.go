@@ -14,7 +14,7 @@ import (
 )
 
 // manyTypes makes a record batch of types beyond the seven, each with the
-// values 1, null, 2 (or what comes next to that), sliced out of a longer one.
+// values 1, null, 2 (or the nearest equivalent), sliced out of a longer one.
 func manyTypes(t testing.TB) arrow.RecordBatch {
 	t.Helper()
 	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
@@ -41,7 +41,7 @@ func manyTypes(t testing.TB) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, 4).NewSlice(1, 4)
 }
 
-// arrowText is a value as AppendValueFromString takes it.
+// arrowText returns a value in the form that AppendValueFromString takes.
 func arrowText(dt arrow.DataType, v string) string {
 	switch dt.ID() {
 	case arrow.BOOL:
@@ -88,7 +88,7 @@ func arrowFile(t testing.TB, asFile bool, records []arrow.RecordBatch, opts ...i
 	return out.String()
 }
 
-// TestArrowTypes: every type that is mapped, sliced arrays, nulls, all
+// TestArrowTypes tests every mapped type, sliced arrays, nulls, all
 // compressions, files and streams.
 func TestArrowTypes(t *testing.T) {
 	record := manyTypes(t)
@@ -123,7 +123,7 @@ func zeroOf(t Type) string {
 	return "0"
 }
 
-// TestArrowLarge: a record batch larger than ours comes in pieces.
+// TestArrowLarge tests that a record batch larger than ours comes in pieces.
 func TestArrowLarge(t *testing.T) {
 	b := array.NewInt64Builder(memory.DefaultAllocator)
 	want := make([]int64, 3*batchRows+1)
@@ -138,7 +138,7 @@ func TestArrowLarge(t *testing.T) {
 	}
 }
 
-// TestArrowErrors: types that cannot be read are named.
+// TestArrowErrors tests that errors name the types that cannot be read.
 func TestArrowErrors(t *testing.T) {
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int64)
 	decimal := &arrow.Decimal128Type{Precision: 10, Scale: 2}

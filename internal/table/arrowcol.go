@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// arrowType gives the type that an Arrow type is mapped to.
+// arrowType returns the type that an Arrow type is mapped to.
 func arrowType(t arrow.DataType) (Type, error) {
 	switch t.ID() {
 	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.DATE32, arrow.TIME32:
@@ -36,7 +36,8 @@ func arrowType(t arrow.DataType) (Type, error) {
 	return 0, fmt.Errorf("values of type %s cannot be read; turn them into numbers or strings, or leave the column out", t)
 }
 
-// appendArrow adds values [i, j) of an array whose type is mapped to the column's.
+// appendArrow appends values [i, j) of an array whose type is mapped to the
+// column's.
 func (c *Column) appendArrow(a arrow.Array, i, j int) error {
 	if i > j || j > a.Len() {
 		return wrong("a column is shorter than its record batch")
@@ -56,7 +57,7 @@ func (c *Column) appendArrow(a arrow.Array, i, j int) error {
 	return nil
 }
 
-// setNull makes a value that is there a null.
+// setNull turns existing value i into a null.
 func (c *Column) setNull(i int) {
 	c.padNull(c.Len())
 	c.Null[i] = true
@@ -78,7 +79,7 @@ func (c *Column) setNull(i int) {
 	}
 }
 
-// appendArrowValues adds values and does not look for nulls.
+// appendArrowValues appends values without checking for nulls.
 func (c *Column) appendArrowValues(a arrow.Array, i, j int) error {
 	switch a := a.(type) {
 	case *array.Int64:
@@ -123,7 +124,7 @@ func (c *Column) appendArrowValues(a arrow.Array, i, j int) error {
 	return nil
 }
 
-// widen adds values of a narrower or equal type.
+// widen appends values of a narrower or equal type.
 func widen[W int32 | uint32 | int64, N ~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~int64](wide []W, narrow []N) []W {
 	wide = slices.Grow(wide, len(narrow))
 	for _, v := range narrow {
@@ -135,8 +136,8 @@ func widen[W int32 | uint32 | int64, N ~int8 | ~uint8 | ~int16 | ~uint16 | ~int3
 // texts are the arrays whose values are byte strings.
 type texts interface{ Value(int) []byte }
 
-// appendArrowText adds strings. They are copied: the array's memory is not
-// the column's to keep.
+// appendArrowText appends strings. They are copied, because the column must
+// not keep the array's memory.
 func (c *Column) appendArrowText(a arrow.Array, i, j int) error {
 	var text slab
 	for k := i; k < j; k++ {
@@ -168,7 +169,7 @@ func truth(v bool) string {
 	return "false"
 }
 
-// appendDictionary adds the values that codes stand for.
+// appendDictionary appends the values that codes stand for.
 func (c *Column) appendDictionary(a *array.Dictionary, values *Column, i, j int) error {
 	for k := i; k < j; k++ {
 		if a.IsNull(k) {
@@ -185,7 +186,7 @@ func (c *Column) appendDictionary(a *array.Dictionary, values *Column, i, j int)
 	return nil
 }
 
-// appendFrom adds value i of a column of the same type.
+// appendFrom appends value i of a column of the same type.
 func (c *Column) appendFrom(from *Column, i int) {
 	if from.IsNull(i) {
 		c.AppendNull()

@@ -13,20 +13,20 @@ import (
 )
 
 // messages reads the messages of Arrow IPC for the Arrow library. It checks
-// their metadata first, and takes memory only for bytes that are there.
+// their metadata first, and allocates memory only for bytes that exist.
 type messages struct {
 	in   *input
-	next func() (io.Reader, error) // where the next message starts, io.EOF if there is none
+	next func() (io.Reader, error) // returns a reader at the next message, io.EOF if there is none
 	last *ipc.Message
 }
 
-// streamMessages reads a stream, where one message follows the other.
+// streamMessages reads a stream, in which the messages follow one another.
 func streamMessages(in *input) *messages {
 	return &messages{in: in, next: func() (io.Reader, error) { return in.r, nil }}
 }
 
-// fileMessages reads a file, whose footer says where its messages are. The
-// schema is the first one, after the magic number.
+// fileMessages reads a file, whose footer lists where its messages are. The
+// schema comes first, after the magic number.
 func fileMessages(in *input) (*messages, error) {
 	at, size, err := in.at()
 	if err != nil {
@@ -68,7 +68,7 @@ func fileMessages(in *input) (*messages, error) {
 	return &messages{in: in, next: next}, nil
 }
 
-// Message is ipc.MessageReader.Message.
+// Message implements ipc.MessageReader.Message.
 func (m *messages) Message() (*ipc.Message, error) {
 	r, err := m.next()
 	if err != nil {
@@ -92,7 +92,8 @@ func (m *messages) Message() (*ipc.Message, error) {
 	return m.last, nil
 }
 
-// readMeta reads the metadata of a message; io.EOF is the end of a stream.
+// readMeta reads the metadata of a message; it returns io.EOF at the end of a
+// stream.
 func readMeta(r io.Reader) ([]byte, error) {
 	head := make([]byte, 4)
 	if n, err := readFull(r, head); err == io.EOF && n == 0 {
@@ -101,7 +102,7 @@ func readMeta(r io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("a message is cut short: %w", err)
 	}
 	size := binary.LittleEndian.Uint32(head)
-	if size == 1<<32-1 { // since version 0.15 the size comes after this mark
+	if size == 1<<32-1 { // since version 0.15 the size follows this marker
 		if _, err := readFull(r, head); err != nil {
 			return nil, fmt.Errorf("a message is cut short: %w", err)
 		}
@@ -116,7 +117,8 @@ func readMeta(r io.Reader) ([]byte, error) {
 	return readN(r, int64(size))
 }
 
-// readN reads n bytes, without taking much more memory than there is input.
+// readN reads n bytes, without allocating much more memory than there is
+// input.
 func readN(r io.Reader, n int64) ([]byte, error) {
 	const step = 16 << 20
 	buf := make([]byte, min(n, step))
@@ -137,10 +139,11 @@ func readN(r io.Reader, n int64) ([]byte, error) {
 	}
 }
 
-// Retain is ipc.MessageReader.Retain.
+// Retain implements ipc.MessageReader.Retain.
 func (m *messages) Retain() {}
 
-// Release is ipc.MessageReader.Release. The garbage collector does the rest.
+// Release implements ipc.MessageReader.Release. The garbage collector does the
+// rest.
 func (m *messages) Release() {
 	if m.last != nil {
 		m.last.Release()

@@ -6,24 +6,25 @@ import (
 	"sync"
 )
 
-// chunkSize is the text that a worker parses at a time: it fits the second
-// level cache together with what is made of it.
+// chunkSize is the size in bytes of the text that a worker parses at a time:
+// it fits in the second-level cache together with the parsed batch.
 const chunkSize = 256 << 10
 
-// maxRecord bounds one record, and so the memory that a quote which is never
-// closed can take.
+// maxRecord bounds the size of one record in bytes, and so the memory that an
+// unclosed quote can take.
 const maxRecord = 64 << 20
 
-// chunker cuts text into chunks at ends of lines, and never inside quotes.
+// chunker cuts text into chunks at line ends, but never inside quotes.
 type chunker struct {
 	r      io.Reader
-	quotes bool   // quotes count: an end of line between two of them is text
+	quotes bool   // quotes count: a line end between two of them is text
 	rest   []byte // read, but not yet part of a chunk
 	eof    bool
-	pool   sync.Pool // of *[]byte
+	pool   sync.Pool // holds *[]byte
 }
 
-// next gives a chunk of whole lines, the last one perhaps without its end.
+// next returns a chunk of whole lines; the last line of the input may lack its
+// line end.
 func (c *chunker) next() ([]byte, error) {
 	buf := c.buffer()
 	buf = append(buf[:0], c.rest...)
@@ -68,11 +69,11 @@ func (c *chunker) fill(buf []byte, size int) ([]byte, error) {
 	return buf, nil
 }
 
-// cut gives the length of the longest part that ends with a line outside
-// quotes, 0 if there is none. Whether a place is inside quotes is told by the
-// number of quotes before it: text where that fails is not correct CSV, and
-// the parser finds its error within the chunk, because up to it the count was
-// right.
+// cut returns the length of the longest prefix that ends with a line end
+// outside quotes, 0 if there is none. Whether a position is inside quotes
+// follows from the number of quotes before it. Text for which that fails is
+// not correct CSV, and the parser finds the error within the chunk, because
+// the count is right up to there.
 func (c *chunker) cut(buf []byte) int {
 	end := bytes.LastIndexByte(buf, '\n')
 	if !c.quotes || end < 0 {
@@ -97,5 +98,5 @@ func (c *chunker) buffer() []byte {
 	return make([]byte, 0, chunkSize)
 }
 
-// done gives the memory of a chunk back.
+// done returns the memory of a chunk to the pool.
 func (c *chunker) done(chunk []byte) { c.pool.Put(&chunk) }

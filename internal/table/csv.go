@@ -11,10 +11,10 @@ import (
 // sampleRows is the number of rows that types are inferred from.
 const sampleRows = 1000
 
-// csvSource reads CSV as encoding/csv understands it: fields may stand in
-// quotes, a quote inside is doubled, a line may end in \r\n, empty lines are
-// nothing, and every record has as many fields as the first. A number may have spaces around
-// it, and an empty field is a null in a column of numbers.
+// csvSource reads CSV as encoding/csv understands it: fields may be quoted, a
+// quote inside is doubled, a line may end in \r\n, empty lines are skipped,
+// and every record has as many fields as the first. A number may have spaces
+// around it, and an empty field is a null in a column of numbers.
 type csvSource struct {
 	*pipeline[[]byte]
 	schema []Field
@@ -22,7 +22,7 @@ type csvSource struct {
 	parser
 }
 
-// Schema is Source.Schema.
+// Schema implements Source.Schema.
 func (s *csvSource) Schema() []Field { return s.schema }
 
 func openCSV(in *input, o Options, comma byte) (Source, error) {
@@ -65,8 +65,8 @@ func openCSV(in *input, o Options, comma byte) (Source, error) {
 	return s, nil
 }
 
-// emptyNames are the columns of an empty input without a header: those that
-// are asked for, else one.
+// emptyNames returns the columns of an empty input without a header: the
+// requested ones, or one column if none are requested.
 func emptyNames(o Options) []string {
 	most := 1
 	for _, c := range o.Columns {
@@ -77,7 +77,7 @@ func emptyNames(o Options) []string {
 	return numbers(most)
 }
 
-// numbers are the names of columns without a header.
+// numbers returns the names of n columns without a header.
 func numbers(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -86,7 +86,7 @@ func numbers(n int) []string {
 	return names
 }
 
-// skipBOM skips the mark that some programs put before UTF-8.
+// skipBOM skips the byte order mark that some programs put before UTF-8.
 func skipBOM(in *input) error {
 	start, err := in.r.Peek(3)
 	if len(start) < 2 && err != nil && err != io.EOF {
@@ -101,11 +101,11 @@ func skipBOM(in *input) error {
 	return nil
 }
 
-// head is what the first rows say.
+// head is what the first rows tell about an input.
 type head struct {
 	names []string
 	size  int // bytes of the header
-	lines int // and its lines
+	lines int // lines of the header
 	infer []guess
 }
 
@@ -154,8 +154,8 @@ func ragged(have, want int) *Error {
 // parser turns chunks into batches.
 type parser struct {
 	comma  byte
-	fields int   // of a record
-	from   []int // field of each column of the schema
+	fields int   // fields per record
+	from   []int // for each column of the schema, the number of its field
 }
 
 // parse turns one chunk into one batch.
@@ -170,7 +170,7 @@ func (s *csvSource) parse(chunk []byte, out outlet) error {
 	return err
 }
 
-// run adds all records of a chunk to a batch. The line of an error counts
+// run appends all records of a chunk to a batch. The line of an error counts
 // from the start of the chunk.
 func (p *parser) run(chunk []byte, b *Batch) error {
 	sp := splitter{comma: p.comma, data: chunk}

@@ -14,7 +14,8 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// TestCSVTypes: types come from the first rows, and values are theirs.
+// TestCSVTypes tests that types come from the first rows, and that values have
+// them.
 func TestCSVTypes(t *testing.T) {
 	const text = "\ufeffid,big,price,name,none\r\n" +
 		"-1,18446744073709551615,1.5,\"a,\"\"b\"\"\r\nc\",\r\n" +
@@ -44,8 +45,8 @@ func TestCSVTypes(t *testing.T) {
 	}
 }
 
-// TestCSVColumns: wanted columns come in the order asked for, by name or
-// number, with the types asked for.
+// TestCSVColumns tests that wanted columns come in the requested order, by
+// name or number, with the requested types.
 func TestCSVColumns(t *testing.T) {
 	path := tempFile(t, "x.csv", "a;b;c\n1;2;3\n4;5;6\n")
 	b := readAll(t, path, Options{Comma: ';', Columns: []string{"c", "a"}, Types: map[string]Type{"c": Float32, "a": String}})
@@ -63,8 +64,8 @@ func TestCSVColumns(t *testing.T) {
 	}
 }
 
-// TestInference: the first of int64, uint64, float64, string that holds every
-// value exactly.
+// TestInference tests that the type is the first of int64, uint64, float64,
+// string that holds every value exactly.
 func TestInference(t *testing.T) {
 	for values, want := range map[string]Type{
 		"1 -2 +3":                       Int64,
@@ -97,7 +98,7 @@ func TestInference(t *testing.T) {
 	}
 }
 
-// TestCSVErrors: every error says where and what to do.
+// TestCSVErrors tests that every error says where it is and what to do.
 func TestCSVErrors(t *testing.T) {
 	rows := strings.Repeat("1,2\n", 100_000)
 	for _, c := range []struct {
@@ -139,7 +140,7 @@ func TestCSVErrors(t *testing.T) {
 	}
 }
 
-// TestOpenErrors: what cannot be opened is an *Error too.
+// TestOpenErrors tests that what cannot be opened is an *Error too.
 func TestOpenErrors(t *testing.T) {
 	for path, want := range map[string]string{"no/such.csv": "cannot be opened", t.TempDir(): "directory", "-": "no standard input"} {
 		var e *Error
@@ -149,7 +150,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// randomCSV is text that is CSV, or nearly.
+// randomCSV returns text that is CSV, or nearly.
 func randomCSV(r *rand.Rand) string {
 	const common = "ab1,,\n\n\"\r;"
 	var b strings.Builder
@@ -168,7 +169,7 @@ func randomCSV(r *rand.Rand) string {
 	return b.String()
 }
 
-// split gives all records of a text, in one chunk.
+// split returns all records of a text, in one chunk.
 func split(text string) (records [][]string, err error) {
 	sp := splitter{comma: ',', data: []byte(text)}
 	for {
@@ -187,14 +188,14 @@ func split(text string) (records [][]string, err error) {
 	}
 }
 
-// reference gives all records of a text as encoding/csv has them.
+// reference returns all records of a text as encoding/csv reads them.
 func reference(text string) ([][]string, error) {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord = -1
 	return r.ReadAll()
 }
 
-// same says whether two readings agree: the same records, or both an error.
+// same reports whether two readings agree: the same records, or both an error.
 func same(a [][]string, aErr error, b [][]string, bErr error) bool {
 	if aErr != nil || bErr != nil {
 		return aErr != nil && bErr != nil
@@ -202,7 +203,8 @@ func same(a [][]string, aErr error, b [][]string, bErr error) bool {
 	return slices.EqualFunc(a, b, slices.Equal)
 }
 
-// TestSplitLikeEncodingCSV: the splitter reads what encoding/csv reads.
+// TestSplitLikeEncodingCSV tests that the splitter reads what encoding/csv
+// reads.
 func TestSplitLikeEncodingCSV(t *testing.T) {
 	r := seed.Rand(t)
 	for range 200_000 {
@@ -215,7 +217,8 @@ func TestSplitLikeEncodingCSV(t *testing.T) {
 	}
 }
 
-// TestCutsLikeEncodingCSV: cutting text into small chunks changes nothing.
+// TestCutsLikeEncodingCSV tests that cutting text into small chunks changes
+// nothing.
 func TestCutsLikeEncodingCSV(t *testing.T) {
 	r := seed.Rand(t)
 	for range 50_000 {
@@ -228,7 +231,7 @@ func TestCutsLikeEncodingCSV(t *testing.T) {
 	}
 }
 
-// splitChunks is split by way of chunks of about a size.
+// splitChunks is split with chunks of about the given size.
 func splitChunks(text string, size int) (records [][]string, err error) {
 	c := &chunker{quotes: true}
 	for at, buf := 0, []byte(nil); at < len(text) || len(buf) > 0; {
@@ -249,8 +252,8 @@ func splitChunks(text string, size int) (records [][]string, err error) {
 	return records, nil
 }
 
-// TestCSVLarge: many chunks, quotes across their borders, any number of
-// workers: the same rows as encoding/csv.
+// TestCSVLarge tests that many chunks, with quotes across their borders,
+// result in the same rows as encoding/csv, with any number of workers.
 func TestCSVLarge(t *testing.T) {
 	r := seed.Rand(t)
 	var b strings.Builder
@@ -276,8 +279,8 @@ func TestCSVLarge(t *testing.T) {
 	}
 }
 
-// TestCSVLongRecord: a record may be longer than a chunk, but not without
-// end.
+// TestCSVLongRecord tests that a record may be longer than a chunk, but not
+// endless.
 func TestCSVLongRecord(t *testing.T) {
 	long := strings.Repeat("x\n", chunkSize)
 	b := readAll(t, tempFile(t, "x.csv", "a\n\""+long+"\"\ny\n"), Options{})

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Error says what is wrong with an input, and where. Line and Column are 0
-// and "" where they are not known or do not apply; formats that have no lines
-// count rows, from 1.
+// Error describes what is wrong with an input, and where. Line and Column are
+// 0 and "" if they are not known or do not apply; formats without lines count
+// rows, from 1.
 type Error struct {
 	Path   string
 	Line   int
 	Column string
 	What   string // what is wrong, and what to do
-	Err    error  // the cause, if another error was one
+	Err    error  // the underlying error, if any
 }
 
-// Error gives all of it in one line.
+// Error returns the whole description in one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Path)
@@ -35,22 +35,22 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// wrong makes an Error of which only What is known yet.
+// wrong returns an Error of which only What is known yet.
 func wrong(format string, args ...any) *Error {
 	return &Error{What: fmt.Sprintf(format, args...)}
 }
 
-// caused makes an Error of another error.
+// caused returns an Error that wraps another error.
 func caused(err error, format string, args ...any) *Error {
 	e := wrong(format, args...)
 	e.Err = err
 	return e
 }
 
-// quoted gives a value for a message, cut short if it is long.
+// quoted returns a value in quotes for a message, shortened if it is long.
 func quoted(value string) string {
 	const most = 60
 	if len(value) > most {
@@ -71,7 +71,7 @@ func guard(err *error, what string) {
 	}
 }
 
-// asError gives err as an *Error.
+// asError returns err as an *Error.
 func asError(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {

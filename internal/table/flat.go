@@ -5,26 +5,27 @@ import (
 	"errors"
 )
 
-// errFlat says that the metadata of Arrow data points outside itself.
+// errFlat is the error for Arrow metadata that points outside itself.
 var errFlat = errors.New("its metadata points outside itself")
 
-// flat looks into the metadata of Arrow IPC, which are FlatBuffers. The Arrow
-// library takes memory for as many things as the metadata say there are,
-// before it looks whether they are there; flat looks first. A table has its fields
-// at places that a second table gives (0: the field is not there); a vector is
-// its length and then its elements; both are found by offsets from where they are named.
+// flat inspects the metadata of Arrow IPC, which are FlatBuffers. The Arrow
+// library allocates memory for as many things as the metadata claim, before it
+// checks that they exist; flat checks first. A table has its fields at
+// positions that a second table lists (0: the field is absent); a vector is
+// its length followed by its elements; both are found by offsets relative to
+// where the offset is stored.
 type flat struct {
 	b      []byte
-	fields int // of schemas, seen so far
+	fields int // fields of schemas seen so far
 	bad    bool
 }
 
 const (
-	maxFields = 1 << 16 // a field may be named many times, so the size of b bounds nothing
+	maxFields = 1 << 16 // a field may be referenced many times, so the size of b is no bound
 	maxNested = 64
 )
 
-// u16 reads a number at a place; anything outside is bad and 0.
+// u16 reads a number at a position; outside of b it sets bad and returns 0.
 func (f *flat) u16(at int) int {
 	if at < 0 || at+2 > len(f.b) {
 		f.bad = true
@@ -49,10 +50,10 @@ func (f *flat) i64(at int) int64 {
 	return int64(binary.LittleEndian.Uint64(f.b[at:]))
 }
 
-// follow gives the place that an offset at a place leads to.
+// follow returns the position that the offset at a position leads to.
 func (f *flat) follow(at int) int { return at + f.u32(at) }
 
-// field gives the place of field i of a table, 0 if it is not there.
+// field returns the position of field i of a table, 0 if it is absent.
 func (f *flat) field(table, i int) int {
 	index := table - int(int32(f.u32(table)))
 	if slot := 4 + 2*i; slot+2 <= f.u16(index) {
@@ -63,8 +64,8 @@ func (f *flat) field(table, i int) int {
 	return 0
 }
 
-// vector gives the first element and the number of elements of field i of a
-// table, which must all be inside.
+// vector returns the position of the first element and the number of elements
+// of field i of a table, which must all be inside.
 func (f *flat) vector(table, i, width int) (first, n int) {
 	at := f.field(table, i)
 	if at == 0 {
@@ -79,7 +80,7 @@ func (f *flat) vector(table, i, width int) (first, n int) {
 	return at + 4, n
 }
 
-// message checks the metadata of a message and gives the size of its body.
+// message checks the metadata of a message and returns the size of its body.
 func (f *flat) message() (body int64, err error) {
 	root := f.follow(0)
 	if at := f.field(root, 3); at != 0 {
@@ -136,8 +137,8 @@ func (f *flat) record(table int) {
 	}
 }
 
-// footer checks the end of a file and gives the places of its messages:
-// dictionaries, then record batches.
+// footer checks the footer of a file and returns the positions of its
+// messages: dictionaries, then record batches.
 func (f *flat) footer() (places []int64, err error) {
 	root := f.follow(0)
 	for _, i := range []int{2, 3} {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// check refuses options that make no sense.
+// check rejects options that make no sense.
 func (o *Options) check(path string) error {
 	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
 		return &Error{Path: path, What: "there is no format " + quoted(o.Format) + "; take one of " + strings.Join(Formats(), ", ")}
@@ -21,14 +21,15 @@ func (o *Options) check(path string) error {
 	return nil
 }
 
-// endings are the file name endings of formats.
+// endings maps file name endings to formats.
 var endings = map[string]string{
 	".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl",
 	".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".arrows": "arrow", ".ipc": "arrow", ".feather": "arrow",
 	".sosd32": "sosd32", ".sosd64": "sosd64", ".u32": "u32", ".u64": "u64", ".i32": "i32", ".i64": "i64",
 }
 
-// formatOf tells the format from the name's ending, then from the first bytes.
+// formatOf determines the format from the name's ending, or else from the
+// first bytes.
 func formatOf(in *input) (string, error) {
 	name := strings.ToLower(filepath.Base(in.path))
 	for _, packed := range []string{".gz", ".gzip", ".zst", ".zstd"} {
@@ -47,8 +48,8 @@ func formatOf(in *input) (string, error) {
 	return contentOf(start)
 }
 
-// sosdOf knows the SOSD data sets by their names, such as books_200M_uint64,
-// and by a count that agrees with the size.
+// sosdOf recognizes the SOSD data sets by their names, such as
+// books_200M_uint64, and by a count that agrees with the size.
 func sosdOf(in *input, name string, start []byte) string {
 	if len(start) < 8 || in.what != "" || in.total == 0 {
 		return ""
@@ -63,7 +64,7 @@ func sosdOf(in *input, name string, start []byte) string {
 	return ""
 }
 
-// contentOf tells the format from the first bytes.
+// contentOf determines the format from the first bytes.
 func contentOf(start []byte) (string, error) {
 	text := bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n")
 	line, _, _ := bytes.Cut(text, []byte{'\n'})
@@ -73,7 +74,7 @@ func contentOf(start []byte) (string, error) {
 	case bytes.HasPrefix(start, []byte("ARROW1")), bytes.HasPrefix(start, []byte("\xff\xff\xff\xff")):
 		return "arrow", nil
 	case bytes.HasPrefix(start, []byte("\xff\xfe")), bytes.HasPrefix(start, []byte("\xfe\xff")):
-		return "csv", nil // which says that it is UTF-16
+		return "csv", nil // whose error says that it is UTF-16
 	case bytes.IndexByte(start, 0) >= 0:
 		return "", wrong("cannot tell what it is; give --format, one of %s", strings.Join(Formats(), ", "))
 	case bytes.HasPrefix(text, []byte("{")):

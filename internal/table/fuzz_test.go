@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// fuzz reads data as a format: whatever it is, the reader gives rows or an
-// error, and takes no more memory than a small input can need.
+// fuzz reads data in a format: whatever it is, the reader must return rows or
+// an error, and must not take more memory than a small input can need.
 func fuzz(t *testing.T, format string, data []byte, o Options) (*Batch, error) {
 	const bound = 4 << 30 // bytes allocated, freed or not
 	before := allocated()
@@ -41,7 +41,7 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// drainSome is drain, but gives up on inputs that unpack to very many rows.
+// drainSome is drain, but stops early on inputs that unpack to very many rows.
 func drainSome(src Source) (*Batch, error) {
 	var all, b Batch
 	all.Reset(src.Schema())
@@ -60,7 +60,7 @@ func drainSome(src Source) (*Batch, error) {
 	return &all, nil
 }
 
-// seeds are small files of a format.
+// seeds adds small files of a format to the corpus.
 func seeds(f *testing.F, format string) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, rows := range []int{0, 1, 20} {
@@ -88,7 +88,7 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// packed says whether data is unpacked before it is read.
+// packed reports whether data is compressed.
 func packed(data []byte) bool {
 	return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) || bytes.HasPrefix(data, []byte{0x28, 0xb5, 0x2f, 0xfd})
 }

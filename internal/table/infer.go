@@ -8,15 +8,15 @@ import (
 // guess is what the values of a column seen so far can be. The zero value has
 // seen nothing.
 type guess struct {
-	seen      bool // a value that is not empty
-	notInt    bool // some value is no int64
-	notUint   bool // some value is no uint64
-	notWhole  bool // some value is not a row of digits
+	seen      bool // some value is not empty
+	notInt    bool // some value is not an int64
+	notUint   bool // some value is not a uint64
+	notWhole  bool // some value is not a sequence of digits
 	notFloat  bool
-	hasDigits bool // some value is a number that is not a word: inf, nan
+	hasDigits bool // some value is a number other than a word such as inf or nan
 }
 
-// see looks at one more value.
+// see takes one more value into account.
 func (g *guess) see(b []byte) {
 	b = trim(b)
 	if len(b) == 0 || g.notFloat {
@@ -37,12 +37,12 @@ func (g *guess) see(b []byte) {
 	g.hasDigits = g.hasDigits || strings.ContainsAny(string(b), "0123456789")
 }
 
-// text says that the column holds strings.
+// text marks the column as one of strings.
 func (g *guess) text() { g.seen, g.notFloat, g.notInt, g.notUint = true, true, true, true }
 
-// result is the first of int64, uint64, float64 and string that holds every value
-// exactly as text means it: whole numbers too large for 64 bits stay strings, since float64
-// would make different ones equal.
+// result returns the first of int64, uint64, float64 and string that holds
+// every value exactly as written: whole numbers too large for 64 bits stay
+// strings, since float64 would make different ones equal.
 func (g *guess) result() Type {
 	switch {
 	case !g.seen || !g.hasDigits:
@@ -57,8 +57,8 @@ func (g *guess) result() Type {
 	return String
 }
 
-// choose finds the wanted columns among those of the input, and their types:
-// the schema, and the place of each of its columns in the input.
+// choose finds the wanted columns among those of the input, and their types.
+// It returns the schema, and for each of its columns the index in the input.
 func choose(names []string, guesses []guess, o Options) (schema []Field, from []int, err error) {
 	from, err = pick(names, o)
 	if err != nil {

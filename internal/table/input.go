@@ -13,24 +13,24 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// input is an opened file or stdin: its bytes, unpacked, and how many of them
-// have been read.
+// input is an opened file or stdin: its bytes, decompressed, and how many of
+// them have been read.
 type input struct {
-	path  string // as messages have it
-	total int64  // bytes of the file, 0 if not known
+	path  string // as it appears in messages
+	total int64  // size of the file in bytes, 0 if not known
 	done  atomic.Int64
-	file  *os.File // a regular file that can be read at any place, or nil
-	pipe  bool     // a Read may wait for ever
+	file  *os.File // a regular file that can be read at any offset, or nil
+	pipe  bool     // a Read may wait forever
 	raw   io.Reader
-	r     *bufio.Reader // unpacked
+	r     *bufio.Reader // decompressed
 	what  string        // compression, "" if there is none
 
 	closing sync.Once
 	closers []func() error
 }
 
-// zstdWindow is the most memory that a zstd frame may ask for: what the zstd
-// command takes without being told otherwise.
+// zstdWindow is the maximum memory that a zstd frame may request: what the
+// zstd command accepts by default.
 const zstdWindow = 128 << 20
 
 func openInput(path string, stdin io.Reader) (*input, error) {
@@ -57,7 +57,7 @@ func (in *input) openFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		if pe := (*os.PathError)(nil); errors.As(err, &pe) {
-			err = pe.Err // the path is in the message already
+			err = pe.Err // the message already has the path
 		}
 		return &Error{Path: path, What: "cannot be opened", Err: err}
 	}
@@ -71,7 +71,7 @@ func (in *input) openFile(path string) error {
 	return nil
 }
 
-// regular takes note of a regular file that is at its start.
+// regular records f if it is a regular file that is at its start.
 func (in *input) regular(f *os.File) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
@@ -83,7 +83,7 @@ func (in *input) regular(f *os.File) {
 	in.file, in.total, in.pipe = f, info.Size(), false
 }
 
-// unpack looks at the first bytes and undoes gzip and zstd.
+// unpack looks at the first bytes and decompresses gzip and zstd.
 func (in *input) unpack() error {
 	in.r = bufio.NewReaderSize((*counted)(in), 64<<10)
 	magic, _ := in.r.Peek(4)
@@ -116,10 +116,10 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Progress gives the bytes read and their total.
+// Progress returns the bytes read and their total.
 func (in *input) Progress() (done, total int64) { return in.done.Load(), in.total }
 
-// Close closes what Open opened: never stdin.
+// Close closes what Open opened, but never stdin.
 func (in *input) Close() (err error) {
 	in.closing.Do(func() {
 		for i := len(in.closers) - 1; i >= 0; i-- {
@@ -129,7 +129,8 @@ func (in *input) Close() (err error) {
 	return err
 }
 
-// wrap gives an error as an *Error with the input's path; io.EOF stays.
+// wrap returns an error as an *Error with the input's path; io.EOF is returned
+// unchanged.
 func (in *input) wrap(err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -141,7 +142,7 @@ func (in *input) wrap(err error) error {
 	return &e
 }
 
-// readFailed says why reading stopped before the end.
+// readFailed returns an error that tells why reading stopped before the end.
 func (in *input) readFailed(err error) error {
 	if in.what != "" {
 		return caused(err, "the %s data is damaged or cut short", in.what)
@@ -149,7 +150,7 @@ func (in *input) readFailed(err error) error {
 	return caused(err, "cannot be read")
 }
 
-// finish reads to the end, where packed data has its checksum. It gives
+// finish reads to the end, where compressed data has its checksum. It returns
 // io.EOF if all is well.
 func (in *input) finish() error {
 	if _, err := io.Copy(io.Discard, in.r); err != nil {
@@ -158,8 +159,9 @@ func (in *input) finish() error {
 	return io.EOF
 }
 
-// at gives the input for reading at any place, and its size. What cannot be read so is
-// copied into a temporary file first, which is gone when the input is closed.
+// at returns the input as an io.ReaderAt, and its size. An input that cannot
+// be read that way is first copied into a temporary file, which is removed
+// when the input is closed.
 func (in *input) at() (io.ReaderAt, int64, error) {
 	if in.file != nil && in.what == "" {
 		return in.file, in.total, nil

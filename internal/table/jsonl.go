@@ -11,19 +11,19 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// jsonSource reads newline-delimited JSON: an object on each line, its fields
-// in any order. A field that is missing is a null. Booleans, arrays and objects
-// are given as their JSON text, and a string in a column of numbers as the
-// number it holds.
+// jsonSource reads newline-delimited JSON: one object per line, its fields in
+// any order. A missing field is a null. Booleans, arrays and objects become
+// their JSON text, and a string in a column of numbers becomes the number it
+// holds.
 type jsonSource struct {
 	*pipeline[[]byte]
 	schema []Field
 	chunks *chunker
-	column map[string]int // place in the schema
-	strict bool           // all columns are wanted: one that nobody knew is an error
+	column map[string]int // index in the schema
+	strict bool           // all columns are wanted: an unknown one is an error
 }
 
-// Schema is Source.Schema.
+// Schema implements Source.Schema.
 func (s *jsonSource) Schema() []Field { return s.schema }
 
 func openJSON(in *input, o Options) (Source, error) {
@@ -42,7 +42,7 @@ func openJSON(in *input, o Options) (Source, error) {
 	if names == nil {
 		names = slices.Clone(o.Columns)
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Types)) { // it may come later
+	for _, name := range slices.Sorted(maps.Keys(o.Types)) { // the field may come later
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -69,7 +69,7 @@ func openJSON(in *input, o Options) (Source, error) {
 	return s, nil
 }
 
-// inferJSON finds the fields of the first rows and what they can be.
+// inferJSON finds the fields of the first rows and their possible types.
 func inferJSON(chunk []byte) (names []string, guesses []guess, err error) {
 	place := map[string]int{}
 	rows := 0
@@ -100,7 +100,8 @@ func inferJSON(chunk []byte) (names []string, guesses []guess, err error) {
 	return names, guesses, err
 }
 
-// eachLine calls f for each line that is not empty. An error gets the line's number.
+// eachLine calls f for each line that is not empty. An error gets the number
+// of its line.
 func eachLine(chunk []byte, f func(line []byte) error) error {
 	for number := 1; len(chunk) > 0; number++ {
 		line, rest, _ := bytes.Cut(chunk, []byte{'\n'})
@@ -136,7 +137,7 @@ func (s *jsonSource) parse(chunk []byte, out outlet) error {
 	return nil
 }
 
-// row adds one object.
+// row appends one object.
 func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
 	err := walk(line, func(key, value []byte) error {
 		i, ok := s.column[string(key)]
@@ -161,8 +162,8 @@ func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
 	return nil
 }
 
-// unknown refuses a field that the first rows do not have, where all are
-// wanted.
+// unknown returns an error for a field that the first rows do not have, if all
+// fields are wanted.
 func (s *jsonSource) unknown(key []byte) error {
 	if !s.strict {
 		return nil
@@ -170,7 +171,7 @@ func (s *jsonSource) unknown(key []byte) error {
 	return &Error{Column: string(key), What: "the first rows do not have this field; name the columns you want, or give its type: --type " + string(key) + "=…"}
 }
 
-// appendJSONValue adds a value given as JSON.
+// appendJSONValue appends a value written as JSON.
 func (c *Column) appendJSONValue(value []byte, text *slab) error {
 	if value[0] == 'n' {
 		c.AppendNull()
@@ -185,20 +186,20 @@ func (c *Column) appendJSONValue(value []byte, text *slab) error {
 	return nil
 }
 
-// unquoteJSON gives what a valid JSON string says.
+// unquoteJSON returns the contents of a valid JSON string.
 func unquoteJSON(token []byte) []byte {
 	if bytes.IndexByte(token, '\\') < 0 {
 		return token[1 : len(token)-1]
 	}
 	var s string
 	if json.Unmarshal(token, &s) != nil {
-		return nil // cannot be: the line is valid
+		return nil // impossible: the line is valid
 	}
 	return []byte(s)
 }
 
-// walk calls f for each field of an object, the key without quotes and the
-// value as it stands. The line is checked first, so the rest may trust it.
+// walk calls f for each field of an object, with the key unquoted and the
+// value as written. It validates the line first, so the rest may rely on that.
 func walk(line []byte, f func(key, value []byte) error) error {
 	if !json.Valid(line) {
 		var v any
@@ -233,7 +234,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipValue gives the end of the value that starts at i, in valid JSON.
+// skipValue returns the end of the value that starts at i, in valid JSON.
 func skipValue(b []byte, i int) int {
 	for depth := 0; ; i++ {
 		switch b[i] {
@@ -257,7 +258,7 @@ func skipValue(b []byte, i int) int {
 	}
 }
 
-// skipString gives the place of the closing quote.
+// skipString returns the position of the closing quote.
 func skipString(b []byte, i int) int {
 	for i++; b[i] != '"'; i++ {
 		if b[i] == '\\' {

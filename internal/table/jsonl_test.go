@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestJSONTypes: fields in any order, missing ones null, escapes undone.
+// TestJSONTypes tests fields in any order, missing ones as nulls, and escapes.
 func TestJSONTypes(t *testing.T) {
 	const text = `{"id": 1, "name": "a\u00e9\n\"", "deep": {"x": [1, "}"]}, "ok": true, "f": 1.5}` + "\n\n" +
 		`  {"name":null , "id" :18446744073709551615,"ok":"x","f":-2e3 }  ` + "\r\n" +
@@ -28,7 +28,8 @@ func TestJSONTypes(t *testing.T) {
 	}
 }
 
-// TestJSONQuotedNumbers: 64-bit numbers are often kept in strings.
+// TestJSONQuotedNumbers tests numbers in strings, as 64-bit numbers are often
+// written.
 func TestJSONQuotedNumbers(t *testing.T) {
 	path := tempFile(t, "x.ndjson", `{"id":"9007199254740993"}`+"\n"+`{"id":" 7 "}`+"\n"+`{"other":1}`)
 	b := readAll(t, path, Options{Columns: []string{"id"}, Types: map[string]Type{"id": Int64}})
@@ -37,7 +38,7 @@ func TestJSONQuotedNumbers(t *testing.T) {
 	}
 }
 
-// TestJSONErrors: every error says where and what to do.
+// TestJSONErrors tests that every error says where it is and what to do.
 func TestJSONErrors(t *testing.T) {
 	many := strings.Repeat(`{"a":1}`+"\n", 50_000)
 	for _, c := range []struct {

@@ -11,25 +11,25 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// parquetAhead is the number of batches that a row group may be ahead of what
-// has been asked for: a million rows, the usual size of a row group, so that
-// two of them can be read at the same time.
+// parquetAhead is the number of batches that a row group may be ahead of the
+// reader: a million rows, the usual size of a row group, so that two of them
+// can be read at the same time.
 const parquetAhead = 32
 
-// parquetSource reads row groups of a Parquet file, several at a time, and of
-// them only the columns that are wanted. A field of a group is named with a
-// dot, as in place.lat; lists cannot be read.
+// parquetSource reads row groups of a Parquet file, several at a time, and
+// only their wanted columns. A field of a group is named with a dot, as in
+// place.lat; lists cannot be read.
 type parquetSource struct {
 	*pipeline[int]
-	schema []Field // as given
-	native []Field // as in the file
+	schema []Field // the types returned
+	native []Field // the types in the file
 	from   []int
 	file   *file.Reader
-	given  atomic.Int64 // rows
+	given  atomic.Int64 // rows returned
 	size   int64
 }
 
-// Schema is Source.Schema.
+// Schema implements Source.Schema.
 func (s *parquetSource) Schema() []Field { return s.schema }
 
 func openParquet(in *input, o Options) (src Source, err error) {
@@ -39,7 +39,7 @@ func openParquet(in *input, o Options) (src Source, err error) {
 		return nil, err
 	}
 	props := parquet.NewReaderProperties(bounded(in))
-	props.BufferedStreamEnabled = true // else a whole column of a row group is read at once
+	props.BufferedStreamEnabled = true // otherwise a whole column of a row group is read at once
 	props.BufferSize = 256 << 10
 	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = 1<<30, 1<<30
 	r, err := file.NewParquetReader(io.NewSectionReader(at, 0, size), file.WithReadProps(props))
@@ -82,7 +82,7 @@ func (s *parquetSource) choose(sc *schema.Schema, o Options) (err error) {
 	return nil
 }
 
-// parquetType gives the type that a column of a file is mapped to.
+// parquetType returns the type that a column of a file is mapped to.
 func parquetType(c *schema.Column) (Type, error) {
 	refuse := func(what string) (Type, error) {
 		return 0, &Error{Column: c.Path(), What: what + " cannot be read; turn them into numbers or strings, or leave the column out"}
@@ -161,8 +161,8 @@ func (s *parquetSource) group(i int, out outlet) (err error) {
 	return nil
 }
 
-// Progress is Source.Progress: of the file's bytes, the part that the rows
-// read are of all rows.
+// Progress implements Source.Progress. It estimates the bytes read from the
+// fraction of the rows returned so far.
 func (s *parquetSource) Progress() (done, total int64) {
 	rows := s.file.NumRows()
 	if rows <= 0 {

@@ -39,7 +39,7 @@ func parquetFile(t testing.TB, nodes schema.FieldList, fill func(i int, w file.C
 	return out.String()
 }
 
-// otherNodes are types beyond the seven.
+// otherNodes returns types beyond the seven.
 func otherNodes() schema.FieldList {
 	opt, req := parquet.Repetitions.Optional, parquet.Repetitions.Required
 	leaf := schema.MustPrimitive(schema.NewPrimitiveNode("lat", opt, parquet.Types.Double, -1, -1))
@@ -53,7 +53,8 @@ func otherNodes() schema.FieldList {
 	}
 }
 
-// TestParquetTypes: other types, optional and required, fields of groups.
+// TestParquetTypes tests other types, optional and required, and fields of
+// groups.
 func TestParquetTypes(t *testing.T) {
 	data := parquetFile(t, otherNodes(), func(i int, w file.ColumnChunkWriter) {
 		def := []int16{1, 0, 1}
@@ -94,8 +95,8 @@ func TestParquetTypes(t *testing.T) {
 	}
 }
 
-// TestParquetRefused: lists and decimals are refused by name, and do not
-// matter where they are not wanted.
+// TestParquetRefused tests that lists and decimals are refused by name, and do
+// not matter if they are not wanted.
 func TestParquetRefused(t *testing.T) {
 	nodes := schema.FieldList{
 		schema.MustPrimitive(schema.NewPrimitiveNode("list", parquet.Repetitions.Repeated, parquet.Types.Int64, -1, -1)),
@@ -117,8 +118,8 @@ func TestParquetRefused(t *testing.T) {
 	}
 }
 
-// TestParquetLarge: many pages and row groups, every compression and
-// encoding, with nulls and without, any number of workers.
+// TestParquetLarge tests many pages and row groups, every compression and
+// encoding, with and without nulls, with any number of workers.
 func TestParquetLarge(t *testing.T) {
 	r := seed.Rand(t)
 	schema7 := []Field{{"a", Int64}, {"g", String}}
@@ -175,7 +176,8 @@ func manyGroups(t testing.TB, fields []Field, batches []*Batch, opts ...parquet.
 	return out.String()
 }
 
-// TestCloseEarly: a source may be closed in the middle, and Next says so.
+// TestCloseEarly tests that a source may be closed in the middle, and that
+// Next reports it.
 func TestCloseEarly(t *testing.T) {
 	r := seed.Rand(t)
 	b := randomBatch(r, everyType, 5000, true)

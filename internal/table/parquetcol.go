@@ -13,14 +13,14 @@ type parquetColumn struct {
 	name   string
 	r      file.ColumnChunkReader
 	most   int16   // definition level of a value that is not null
-	levels []int16 // of a batch
+	levels []int16 // definition levels of a batch
 	text   slab
 	bytes  []parquet.ByteArray
 	fixed  []parquet.FixedLenByteArray
 	bools  []bool
 }
 
-// reader is what the column readers of all types have.
+// reader is the method set that the column readers of all types share.
 type reader[T any] interface {
 	ReadBatch(n int64, values []T, def, rep []int16) (rows int64, values_ int, err error)
 }
@@ -60,12 +60,12 @@ func (p *parquetColumn) fill(c *Column, n int) (err error) {
 	return err
 }
 
-// asSigned gives unsigned numbers as the signed ones that Parquet stores.
+// asSigned returns unsigned numbers as the signed ones that Parquet stores.
 func asSigned[S int32 | int64, U uint32 | uint64](u []U) []S {
 	return unsafe.Slice((*S)(unsafe.Pointer(unsafe.SliceData(u))), len(u))
 }
 
-// fillFixed reads numbers. The file has only those that are not null; they
+// fillFixed reads numbers. The file holds only those that are not null; they
 // are spread afterwards.
 func fillFixed[T any](p *parquetColumn, r reader[T], c *Column, values []T) error {
 	got := 0
@@ -82,7 +82,7 @@ func fillFixed[T any](p *parquetColumn, r reader[T], c *Column, values []T) erro
 	return nil
 }
 
-// def gives room for the definition levels of rows i to j.
+// def returns the slice for the definition levels of rows i to j.
 func (p *parquetColumn) def(i, j int) []int16 {
 	if p.most == 0 {
 		return nil
@@ -90,7 +90,8 @@ func (p *parquetColumn) def(i, j int) []int16 {
 	return p.levels[i:j]
 }
 
-// step checks what a read gave: rows read must be as many as values and nulls together.
+// step checks the result of a read: the number of rows read must equal that of
+// values and nulls together.
 func (p *parquetColumn) step(rows int64, values, at int, err error) error {
 	if err == nil {
 		err = p.r.Err()
@@ -129,8 +130,8 @@ func spread[T any](values []T, c *Column, levels []int16, most int16, got int) {
 	}
 }
 
-// fillText reads strings, page by page, because a page's memory is gone when
-// the next one is read.
+// fillText reads strings page by page, because the memory of a page is invalid
+// once the next one is read.
 func (p *parquetColumn) fillText(c *Column) error {
 	total, got := len(c.String), 0
 	for rows := 0; rows < total; {

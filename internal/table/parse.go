@@ -6,14 +6,14 @@ import (
 	"unsafe"
 )
 
-// slabSize is the memory of strings that is taken at a time. A string that is
-// kept keeps its slab, so slabs are small.
+// slabSize is the number of bytes allocated for strings at a time. A string
+// keeps its whole slab alive, so slabs are small.
 const slabSize = 32 << 10
 
-// slab gives strings memory that is never written again.
+// slab allocates memory for strings; it is never written again.
 type slab struct{ room []byte }
 
-// copy gives b as a string.
+// copy returns b as a string.
 func (s *slab) copy(b []byte) string {
 	if len(b) == 0 {
 		return ""
@@ -29,7 +29,7 @@ func (s *slab) copy(b []byte) string {
 	return unsafe.String(&s.room[n], len(b))
 }
 
-// problem is what keeps a text from being a value.
+// problem is the reason why a text is not a value.
 type problem uint8
 
 const (
@@ -38,7 +38,7 @@ const (
 	size           // does not fit
 )
 
-// explain says it, and what to do.
+// explain describes the problem, and what to do about it.
 func (p problem) explain(f Field, value string) *Error {
 	e := &Error{Column: f.Name}
 	float := Float64
@@ -58,7 +58,7 @@ func tryType(column string, t Type) string {
 	return "; give --type " + column + "=" + t.String()
 }
 
-// wider gives a type that holds a value which t does not.
+// wider returns a type that holds a value which t does not.
 func wider(t Type, value string) Type {
 	b := []byte(value)
 	if t == Float32 {
@@ -76,8 +76,8 @@ func wider(t Type, value string) Type {
 	return String
 }
 
-// appendText adds the value that a text stands for. An empty text is a null
-// where the column is one of numbers.
+// appendText appends the value that a text stands for. In a column of numbers,
+// an empty text is a null.
 func (c *Column) appendText(b []byte, text *slab) problem {
 	if c.Type == String {
 		c.String = append(c.String, text.copy(b))
@@ -95,7 +95,7 @@ func (c *Column) appendText(b []byte, text *slab) problem {
 	return c.appendNumber(b)
 }
 
-// appendNumber adds the number that a text stands for.
+// appendNumber appends the number that a text stands for.
 func (c *Column) appendNumber(b []byte) problem {
 	switch c.Type {
 	case Int64:
@@ -131,7 +131,7 @@ func (c *Column) appendNumber(b []byte) problem {
 	}
 }
 
-// trim takes spaces and tabs off both ends.
+// trim removes spaces and tabs from both ends.
 func trim(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]
@@ -173,7 +173,7 @@ func manyDigits(b []byte) (uint64, problem) {
 	return v, fine
 }
 
-// parseUint reads a number of decimal digits, perhaps after a plus sign.
+// parseUint reads decimal digits, with an optional plus sign.
 func parseUint(b []byte) (uint64, problem) {
 	if len(b) > 1 && b[0] == '+' {
 		b = b[1:]
@@ -187,7 +187,7 @@ func parseUint(b []byte) (uint64, problem) {
 	return digits(b)
 }
 
-// parseInt reads a number of decimal digits, perhaps after a sign.
+// parseInt reads decimal digits, with an optional sign.
 func parseInt(b []byte) (int64, problem) {
 	negative := false
 	if len(b) > 1 && (b[0] == '-' || b[0] == '+') {
@@ -206,8 +206,8 @@ func parseInt(b []byte) (int64, problem) {
 	return 0, size
 }
 
-// parseFloat reads a decimal number, an infinity or a NaN. Other notations that Go knows
-// (hexadecimal, underscores) are not numbers here.
+// parseFloat reads a decimal number, an infinity or a NaN. Other notations
+// that Go accepts (hexadecimal, underscores) are not numbers here.
 func parseFloat(b []byte, bits int) (float64, problem) {
 	for _, c := range b {
 		if c == '_' || c == 'x' || c == 'X' || c == 'p' || c == 'P' {
@@ -224,7 +224,7 @@ func parseFloat(b []byte, bits int) (float64, problem) {
 	return 0, syntax
 }
 
-// copyString gives s in memory of the slab's.
+// copyString returns a copy of v in the slab's memory.
 func (s *slab) copyString(v string) string {
 	return s.copy(unsafe.Slice(unsafe.StringData(v), len(v)))
 }

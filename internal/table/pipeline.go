@@ -7,14 +7,14 @@ import (
 )
 
 // pipeline reads pieces of an input one after the other, works on several of
-// them at a time, and gives the batches in the input's order. At most
-// workers+1 pieces are under way, each at most depth batches ahead.
+// them at a time, and returns the batches in the input's order. At most
+// workers+1 pieces are in progress, each at most depth batches ahead.
 type pipeline[J any] struct {
 	in    *input
-	read  func() (J, error) // the next piece, io.EOF at the end
+	read  func() (J, error) // returns the next piece, io.EOF at the end
 	work  func(piece J, out outlet) error
-	order chan *task[J] // pieces as they were read
-	todo  chan *task[J] // those that nobody works on yet
+	order chan *task[J] // pieces in the order they were read
+	todo  chan *task[J] // pieces that no worker has taken yet
 	free  chan *Batch   // batches to be reused
 	stop  chan struct{} // closed when nobody wants more
 	once  sync.Once
@@ -22,11 +22,11 @@ type pipeline[J any] struct {
 	feed  sync.WaitGroup // the goroutine that reads
 
 	current *task[J]
-	lines   int   // of all batches given, for the place of an error
-	err     error // stays
+	lines   int   // lines of all batches returned, to locate an error
+	err     error // permanent
 }
 
-// task is a piece and the batches made of it.
+// task is a piece and the batches made from it.
 type task[J any] struct {
 	piece J
 	out   chan result
@@ -38,11 +38,11 @@ type result struct {
 	err   error
 }
 
-// outlet is where a worker gets its batches and where it puts them.
+// outlet is where a worker takes empty batches from and sends full ones to.
 type outlet struct {
 	empty func() *Batch
-	// send hands a batch on, with the lines of input it stands for. It gives
-	// false when nobody wants more.
+	// send passes a batch on, with the number of input lines it stands for. It
+	// returns false when nobody wants more.
 	send func(full *Batch, lines int) bool
 }
 
@@ -57,7 +57,7 @@ func startPipeline[J any](in *input, workers, depth int, read func() (J, error),
 	return p
 }
 
-// feeder reads pieces and puts them into the line.
+// feeder reads pieces and queues them.
 func (p *pipeline[J]) feeder(depth int) {
 	defer close(p.order)
 	defer close(p.todo)
@@ -92,7 +92,7 @@ func (p *pipeline[J]) worker() {
 	}
 }
 
-// finish works on one piece.
+// finish processes one piece.
 func (p *pipeline[J]) finish(t *task[J]) {
 	err := p.work(t.piece, outlet{p.empty, func(full *Batch, lines int) bool {
 		return p.send(t, result{batch: full, lines: lines})
@@ -102,7 +102,7 @@ func (p *pipeline[J]) finish(t *task[J]) {
 	}
 }
 
-// empty gives a batch that may be filled, with used memory if there is some.
+// empty returns a batch to fill, reusing memory if there is some.
 func (p *pipeline[J]) empty() *Batch {
 	select {
 	case b := <-p.free:
@@ -112,7 +112,7 @@ func (p *pipeline[J]) empty() *Batch {
 	}
 }
 
-// send hands a result on, and says whether somebody is still interested.
+// send passes a result on, and reports whether anyone still wants more.
 func (p *pipeline[J]) send(t *task[J], r result) bool {
 	select {
 	case t.out <- r:
@@ -122,7 +122,7 @@ func (p *pipeline[J]) send(t *task[J], r result) bool {
 	}
 }
 
-// Next is Source.Next.
+// Next implements Source.Next.
 func (p *pipeline[J]) Next(b *Batch) error {
 	for p.err == nil {
 		r, ok := p.receive()
@@ -149,7 +149,8 @@ func (p *pipeline[J]) Next(b *Batch) error {
 	return p.err
 }
 
-// receive waits for the next result; false if the piece at hand has no more.
+// receive waits for the next result; it returns false if the current piece has
+// no more.
 func (p *pipeline[J]) receive() (result, bool) {
 	if p.current == nil {
 		select {
@@ -173,7 +174,7 @@ func (p *pipeline[J]) receive() (result, bool) {
 	}
 }
 
-// place gives an error its path and its line in the whole input.
+// place adds its path and its line in the whole input to an error.
 func (p *pipeline[J]) place(err error) error {
 	err = p.in.wrap(err)
 	if e, ok := err.(*Error); ok && e.Line > 0 {
@@ -182,11 +183,11 @@ func (p *pipeline[J]) place(err error) error {
 	return err
 }
 
-// Progress is Source.Progress.
+// Progress implements Source.Progress.
 func (p *pipeline[J]) Progress() (done, total int64) { return p.in.Progress() }
 
-// Close is Source.Close. It waits for every goroutine, but not for a read of
-// a pipe that may never return.
+// Close implements Source.Close. It waits for every goroutine, but not for a
+// read of a pipe that may never return.
 func (p *pipeline[J]) Close() error {
 	p.once.Do(func() { close(p.stop) })
 	if p.in.pipe {

@@ -5,20 +5,19 @@ import (
 	"io"
 )
 
-// batchRows is the number of rows that formats other than text give at a
-// time.
+// batchRows is the number of rows in a batch of any format but text.
 const batchRows = 32 << 10
 
 // rawTypes are the types of raw little-endian values.
 var rawTypes = map[string]Type{"u32": Uint32, "u64": Uint64, "i32": Int32, "i64": Int64, "sosd32": Uint32, "sosd64": Uint64}
 
 // raw reads little-endian values, one column named "key" (or "1"). SOSD files
-// have their count before them.
+// have their count at the start.
 type raw struct {
 	serial
 	native []Field
 	width  int
-	left   uint64 // values still to come, if counted
+	left   uint64 // values still to come, if there is a count
 	count  bool
 	buf    []byte
 }
@@ -48,7 +47,7 @@ func openRaw(in *input, o Options, format string) (Source, error) {
 	return r, nil
 }
 
-// named says whether the options speak of a column.
+// named reports whether the options name a column.
 func named(o Options, name string) bool {
 	_, typed := o.Types[name]
 	for _, c := range o.Columns {
@@ -57,7 +56,7 @@ func named(o Options, name string) bool {
 	return typed
 }
 
-// start reads the count, and compares it with the size where that is known.
+// start reads the count, and compares it with the size if that is known.
 func (r *raw) start() error {
 	in, size := r.in, uint64(r.in.total)
 	known := in.file != nil && in.what == ""
@@ -111,8 +110,8 @@ func (r *raw) read(b *Batch) error {
 	return nil
 }
 
-// readFull reads until buf is full; io.EOF says that the input ended before. Unlike
-// io.ReadFull it tells the end from an input that is cut short.
+// readFull reads until buf is full; io.EOF means that the input ended before
+// that. Unlike io.ReadFull it distinguishes the end from a truncated input.
 func readFull(r io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var m int
@@ -122,7 +121,7 @@ func readFull(r io.Reader, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// appendRaw adds little-endian values.
+// appendRaw appends little-endian values.
 func (c *Column) appendRaw(buf []byte) {
 	le := binary.LittleEndian
 	switch c.Type {

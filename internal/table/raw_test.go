@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// little gives values as raw bytes.
+// little returns values as little-endian bytes.
 func little[T any](values ...T) string {
 	b, err := binary.Append(nil, binary.LittleEndian, values)
 	if err != nil {
@@ -16,7 +16,8 @@ func little[T any](values ...T) string {
 	return string(b)
 }
 
-// TestRaw: raw values and SOSD files, by ending, name or option.
+// TestRaw tests raw values and SOSD files, recognized by ending, name or
+// option.
 func TestRaw(t *testing.T) {
 	many := make([]uint64, batchRows+5)
 	for i := range many {
@@ -56,7 +57,7 @@ func TestRaw(t *testing.T) {
 	src.Close()
 }
 
-// TestRawErrors: sizes that do not fit, from files and from pipes.
+// TestRawErrors tests sizes that do not fit, from files and from pipes.
 func TestRawErrors(t *testing.T) {
 	for _, c := range []struct{ format, text, want string }{
 		{"u64", "123456789", "multiple of 8"},

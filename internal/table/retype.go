@@ -2,8 +2,9 @@ package table
 
 import "strconv"
 
-// retype gives a column another type, value by value. It says which value does not fit, if
-// one does not. Values go by way of their text, so the rules are those of CSV.
+// retype converts a column to another type, value by value. If a value does
+// not fit, it returns its row and the problem. Values are converted by way of
+// their text, so the rules are those of CSV.
 func (c *Column) retype(to Type) (row int, bad problem) {
 	if c.Type == to {
 		return 0, fine
@@ -48,8 +49,8 @@ func (c *Column) drop(t Type) {
 	}
 }
 
-// appendPlain adds a value's text, floats without an exponent, so that whole
-// ones can be read as integers.
+// appendPlain appends a value's text, floats without an exponent, so that
+// whole ones can be read as integers.
 func (c *Column) appendPlain(buf []byte, row int) []byte {
 	switch c.Type {
 	case String:
@@ -62,8 +63,8 @@ func (c *Column) appendPlain(buf []byte, row int) []byte {
 	return c.appendNumberText(buf, row)
 }
 
-// retype gives the columns of a batch the types of a schema. The line of an
-// error is the row, from 1.
+// retype converts the columns of a batch to the types of a schema. The line of
+// an error is the row, from 1.
 func (b *Batch) retype(schema []Field) error {
 	for i := range b.Columns {
 		c := &b.Columns[i]
@@ -78,7 +79,7 @@ func (b *Batch) retype(schema []Field) error {
 	return nil
 }
 
-// forced gives a schema the types that are asked for.
+// forced returns a schema with the requested types.
 func forced(native []Field, types map[string]Type) []Field {
 	schema := make([]Field, len(native))
 	for i, f := range native {
@@ -94,15 +95,15 @@ func forced(native []Field, types map[string]Type) []Field {
 type serial struct {
 	in     *input
 	schema []Field
-	fill   func(b *Batch) error // the next rows, in their own types
+	fill   func(b *Batch) error // reads the next rows, in their native types
 	rows   int
 	err    error
 }
 
-// Schema is Source.Schema.
+// Schema implements Source.Schema.
 func (s *serial) Schema() []Field { return s.schema }
 
-// Next is Source.Next.
+// Next implements Source.Next.
 func (s *serial) Next(b *Batch) error {
 	if s.err != nil {
 		return s.err
@@ -122,8 +123,8 @@ func (s *serial) Next(b *Batch) error {
 	return nil
 }
 
-// Progress is Source.Progress.
+// Progress implements Source.Progress.
 func (s *serial) Progress() (done, total int64) { return s.in.Progress() }
 
-// Close is Source.Close.
+// Close implements Source.Close.
 func (s *serial) Close() error { return s.in.Close() }

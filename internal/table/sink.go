@@ -9,13 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// SinkFormats lists the formats that NewSink writes.
+// SinkFormats returns the formats that NewSink writes.
 func SinkFormats() []string { return []string{"text", "csv", "jsonl", "arrow", "parquet"} }
 
-// NewSink writes rows of a schema to w as text (columns separated by tabs, no
-// header, control characters escaped), csv (with a header), jsonl, arrow (an
-// IPC stream) or parquet. A null is an empty field in text and CSV, null
-// elsewhere. A NaN or an infinity is a string in JSON, which has no numbers for them.
+// NewSink returns a Sink that writes rows of a schema to w as text (columns
+// separated by tabs, no header, control characters escaped), csv (with a
+// header), jsonl, arrow (an IPC stream) or parquet. A null is an empty field
+// in text and CSV, null elsewhere. A NaN or an infinity is a string in JSON,
+// which has no numbers for them.
 func NewSink(w io.Writer, format string, schema []Field) (Sink, error) {
 	switch format {
 	case "text":
@@ -34,17 +35,17 @@ func NewSink(w io.Writer, format string, schema []Field) (Sink, error) {
 	return nil, fmt.Errorf("there is no output format %q; take one of %s", format, strings.Join(SinkFormats(), ", "))
 }
 
-// sinkBuffer is the output gathered before it is written.
+// sinkBuffer is the number of bytes buffered before they are written.
 const sinkBuffer = 64 << 10
 
-// lineSink writes a line for each row.
+// lineSink writes one line per row.
 type lineSink struct {
 	w    io.Writer
 	buf  []byte
 	line func(buf []byte, columns []Column, row int) []byte
 }
 
-// Write is Sink.Write.
+// Write implements Sink.Write.
 func (s *lineSink) Write(b *Batch) error {
 	for row := range b.Rows {
 		s.buf = s.line(s.buf, b.Columns, row)
@@ -57,14 +58,15 @@ func (s *lineSink) Write(b *Batch) error {
 	return nil
 }
 
-// Close is Sink.Close.
+// Close implements Sink.Close.
 func (s *lineSink) Close() error {
 	_, err := s.w.Write(s.buf)
 	s.buf = s.buf[:0]
 	return err
 }
 
-// appendNumberText adds the shortest text that reads back as the same number.
+// appendNumberText appends the shortest text that reads back as the same
+// number.
 func (c *Column) appendNumberText(buf []byte, row int) []byte {
 	switch c.Type {
 	case Int64:
@@ -82,7 +84,7 @@ func (c *Column) appendNumberText(buf []byte, row int) []byte {
 	}
 }
 
-// textLine adds a row as text.
+// textLine appends a row as text.
 func textLine(buf []byte, columns []Column, row int) []byte {
 	for i := range columns {
 		c := &columns[i]
@@ -100,7 +102,7 @@ func textLine(buf []byte, columns []Column, row int) []byte {
 	return append(buf, '\n')
 }
 
-// appendShown adds a string with control characters escaped as in Go.
+// appendShown appends a string with control characters escaped as in Go.
 func appendShown(buf []byte, s string) []byte {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -119,7 +121,7 @@ func appendShown(buf []byte, s string) []byte {
 	return buf
 }
 
-// csvHeader adds the names of the columns.
+// csvHeader appends the names of the columns.
 func csvHeader(buf []byte, schema []Field) []byte {
 	for i, f := range schema {
 		if i > 0 {
@@ -130,7 +132,7 @@ func csvHeader(buf []byte, schema []Field) []byte {
 	return append(buf, '\n')
 }
 
-// csvLine adds a row as CSV.
+// csvLine appends a row as CSV.
 func csvLine(buf []byte, columns []Column, row int) []byte {
 	alone := len(columns) == 1
 	for i := range columns {
@@ -150,8 +152,8 @@ func csvLine(buf []byte, columns []Column, row int) []byte {
 	return append(buf, '\n')
 }
 
-// appendField adds a string, in quotes if it needs them. An empty field alone
-// on its line does: readers take an empty line for nothing.
+// appendField appends a string, quoted if necessary. An empty field alone on
+// its line must be quoted, because readers skip empty lines.
 func appendField(buf []byte, s string, alone bool) []byte {
 	if !strings.ContainsAny(s, "\",\r\n") && !(alone && s == "") {
 		return append(buf, s...)
@@ -166,7 +168,7 @@ func appendField(buf []byte, s string, alone bool) []byte {
 	return append(buf, '"')
 }
 
-// jsonLines gives the line of a row as JSON, for a schema.
+// jsonLines returns a function that appends a row of a schema as JSON.
 func jsonLines(schema []Field) func([]byte, []Column, int) []byte {
 	names := make([]string, len(schema)) // {"a": ,"b":
 	for i, f := range schema {
@@ -187,7 +189,7 @@ func jsonLines(schema []Field) func([]byte, []Column, int) []byte {
 	}
 }
 
-// appendJSON adds a value.
+// appendJSON appends value row as JSON.
 func (c *Column) appendJSON(buf []byte, row int) []byte {
 	switch {
 	case c.IsNull(row):
@@ -202,8 +204,8 @@ func (c *Column) appendJSON(buf []byte, row int) []byte {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// appendJSON adds a string in quotes. Bytes that are not UTF-8 become the
-// replacement character, as JSON has no way to say them.
+// appendJSON appends a quoted string. Bytes that are not UTF-8 become the
+// replacement character, as JSON cannot represent them.
 func appendJSON(buf []byte, s string) []byte {
 	buf = append(buf, '"')
 	for i := 0; i < len(s); {

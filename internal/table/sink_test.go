@@ -59,7 +59,7 @@ func (c *Column) appendRandom(r *rand.Rand) {
 	}
 }
 
-// equal says where two batches differ, "" if they do not.
+// equal describes where two batches differ, "" if they do not.
 func equal(a, b *Batch) string {
 	if a.Rows != b.Rows || len(a.Columns) != len(b.Columns) {
 		return fmt.Sprintf("%d rows of %d columns, want %d of %d", a.Rows, len(a.Columns), b.Rows, len(b.Columns))
@@ -79,7 +79,7 @@ func equal(a, b *Batch) string {
 	return ""
 }
 
-// write gives batches as a file of a format.
+// write returns batches as a file of a format.
 func write(t testing.TB, format string, schema []Field, batches ...*Batch) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -98,8 +98,8 @@ func write(t testing.TB, format string, schema []Field, batches ...*Batch) []byt
 	return out.Bytes()
 }
 
-// TestRoundTrip: what a sink writes, a source reads, for all types and nulls,
-// packed or not, from a file or from a pipe.
+// TestRoundTrip tests that a source reads what a sink writes, for all types
+// and nulls, compressed or not, from a file or from a pipe.
 func TestRoundTrip(t *testing.T) {
 	r := seed.Rand(t)
 	types := map[string]Type{}
@@ -131,7 +131,7 @@ func gatherAll(t *testing.T, all *Batch, batches ...*Batch) {
 	}
 }
 
-// checkAllWays reads data from a file and a pipe, packed in each way.
+// checkAllWays reads data from a file and a pipe, compressed in each way.
 func checkAllWays(t *testing.T, format string, data []byte, o Options, want *Batch) {
 	t.Helper()
 	for ending, packed := range pack(t, data) {
@@ -161,7 +161,7 @@ func checkAllWays(t *testing.T, format string, data []byte, o Options, want *Bat
 	}
 }
 
-// pack gives data as it is, with gzip and with zstd, by the name's ending.
+// pack returns data as it is, with gzip and with zstd, by file name ending.
 func pack(t *testing.T, data []byte) map[string][]byte {
 	t.Helper()
 	var gz, zs bytes.Buffer
@@ -177,8 +177,8 @@ func pack(t *testing.T, data []byte) map[string][]byte {
 	return map[string][]byte{"": data, ".gz": gz.Bytes(), ".zst": zs.Bytes()}
 }
 
-// TestCutShort: a packed file or one of any format that is cut short is an
-// error or has fewer whole rows, never other values.
+// TestCutShort tests that a truncated file, compressed or of any format, is an
+// error or has fewer whole rows, but never other values.
 func TestCutShort(t *testing.T) {
 	r := seed.Rand(t)
 	schema := everyType[:1]
@@ -201,7 +201,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestText: the format for people and the details of the others.
+// TestText tests the format for people and the details of the others.
 func TestText(t *testing.T) {
 	schema := []Field{{"k", Int64}, {"s", String}, {"f", Float64}}
 	b := new(Batch)
@@ -236,7 +236,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
-// TestSinkFails: an error of the writer comes out of Write or Close.
+// TestSinkFails tests that an error of the writer comes out of Write or Close.
 func TestSinkFails(t *testing.T) {
 	b := randomBatch(seed.Rand(t), everyType, 10, true)
 	for _, format := range SinkFormats() {

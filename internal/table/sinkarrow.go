@@ -19,7 +19,7 @@ var arrowTypes = [...]arrow.DataType{
 	String: arrow.BinaryTypes.String,
 }
 
-// arrowSink writes an Arrow IPC stream, a record batch for each batch.
+// arrowSink writes an Arrow IPC stream, with one record batch per batch.
 type arrowSink struct {
 	w      *ipc.Writer
 	schema *arrow.Schema
@@ -34,7 +34,8 @@ func newArrowSink(w io.Writer, schema []Field) Sink {
 	return &arrowSink{w: ipc.NewWriter(w, ipc.WithSchema(s)), schema: s}
 }
 
-// Write is Sink.Write. Numbers are written from the batch's own memory.
+// Write implements Sink.Write. Numbers are written from the batch's own
+// memory.
 func (s *arrowSink) Write(b *Batch) error {
 	columns := make([]arrow.Array, len(b.Columns))
 	for i := range b.Columns {
@@ -43,15 +44,15 @@ func (s *arrowSink) Write(b *Batch) error {
 	record := array.NewRecordBatch(s.schema, columns, int64(b.Rows))
 	defer record.Release()
 	for _, c := range columns {
-		c.Release() // the record holds them
+		c.Release() // the record retains them
 	}
 	return s.w.Write(record)
 }
 
-// Close is Sink.Close.
+// Close implements Sink.Close.
 func (s *arrowSink) Close() error { return s.w.Close() }
 
-// array gives the column as an Arrow array over the same memory, or over a
+// array returns the column as an Arrow array over the same memory, or over a
 // copy for strings.
 func (c *Column) array() arrow.Array {
 	if c.Type == String {
@@ -77,8 +78,8 @@ func (c *Column) stringArray() arrow.Array {
 	return b.NewArray()
 }
 
-// validity gives Arrow's bitmap of values that are not null (nil if none is),
-// and the number of nulls.
+// validity returns Arrow's bitmap of values that are not null (nil if there
+// are no nulls), and the number of nulls.
 func (c *Column) validity() (*memory.Buffer, int) {
 	if c.Null == nil {
 		return nil, 0
@@ -95,7 +96,7 @@ func (c *Column) validity() (*memory.Buffer, int) {
 	return memory.NewBufferBytes(bits), nulls
 }
 
-// raw gives the memory of numbers.
+// raw returns the memory of the numbers.
 func (c *Column) raw() []byte {
 	switch c.Type {
 	case Int64:

@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
-// groupRows is the number of rows of a row group, the usual one.
+// groupRows is the number of rows per row group, the usual one.
 const groupRows = 1 << 20
 
 // parquetSink writes a Parquet file with Snappy compression. It holds a row
@@ -21,7 +21,7 @@ type parquetSink struct {
 
 	levels []int16
 	bytes  []parquet.ByteArray
-	room   Column // values that are not null
+	room   Column // scratch for values that are not null
 }
 
 func newParquetSink(w io.Writer, fields []Field) (s Sink, err error) {
@@ -46,7 +46,7 @@ func newParquetSink(w io.Writer, fields []Field) (s Sink, err error) {
 	return &parquetSink{w: file.NewParquetWriter(out, root, file.WithWriterProps(parquet.NewWriterProperties(opts...)))}, nil
 }
 
-// parquetNode describes a column.
+// parquetNode returns the description of a column.
 func parquetNode(f Field) (schema.Node, error) {
 	optional := parquet.Repetitions.Optional
 	switch f.Type {
@@ -66,7 +66,7 @@ func parquetNode(f Field) (schema.Node, error) {
 	return schema.NewPrimitiveNodeLogical(f.Name, optional, schema.StringLogicalType{}, parquet.Types.ByteArray, 0, -1)
 }
 
-// Write is Sink.Write.
+// Write implements Sink.Write.
 func (s *parquetSink) Write(b *Batch) (err error) {
 	defer guard(&err, "the output")
 	if s.group == nil {
@@ -90,8 +90,8 @@ func (s *parquetSink) Write(b *Batch) (err error) {
 	return nil
 }
 
-// column writes the values of one column: those that are not null, and a level for each
-// row that says whether it is.
+// column writes the values of one column: those that are not null, and for
+// each row a level that tells whether it is null.
 func (s *parquetSink) column(w file.ColumnChunkWriter, c *Column) (err error) {
 	s.levels = s.levels[:0]
 	for i := range c.Len() {
@@ -131,13 +131,13 @@ func (s *parquetSink) column(w file.ColumnChunkWriter, c *Column) (err error) {
 	return err
 }
 
-// columnWriter is what the column writers of all types have.
+// columnWriter is the method set that the column writers of all types share.
 type columnWriter[T any] interface {
 	WriteBatch(values []T, def, rep []int16) (int64, error)
 }
 
-// writeColumn writes the values that are not null, gathered in room if some
-// are, and gives room back.
+// writeColumn writes the values that are not null, gathered in room if there
+// are nulls, and returns room.
 func writeColumn[T any](w columnWriter[T], values []T, null []bool, levels []int16, room []T) ([]T, error) {
 	if null != nil {
 		room = room[:0]
@@ -158,7 +158,7 @@ func (s *parquetSink) endGroup() error {
 	return g.Close()
 }
 
-// Close is Sink.Close.
+// Close implements Sink.Close.
 func (s *parquetSink) Close() (err error) {
 	defer guard(&err, "the output")
 	if s.group != nil {

@@ -5,18 +5,18 @@ import (
 	"io"
 )
 
-// splitter takes records of CSV from a chunk that holds whole ones.
+// splitter takes CSV records from a chunk of whole records.
 type splitter struct {
 	comma  byte
 	data   []byte
 	at     int // where the next record starts
-	start  int // where the last one did
+	start  int // where the last one started
 	fields [][]byte
-	clean  []byte // unquoted fields of the last record that needed a change
+	clean  []byte // fields of the last record that had to be changed to unquote them
 }
 
-// next gives the fields of the next record, io.EOF after the last one. They
-// are good until the next call.
+// next returns the fields of the next record, io.EOF after the last one. They
+// are valid until the next call.
 func (s *splitter) next() ([][]byte, error) {
 	s.fields, s.clean = s.fields[:0], s.clean[:0]
 	for s.blank() {
@@ -35,7 +35,7 @@ func (s *splitter) next() ([][]byte, error) {
 	}
 }
 
-// blank skips an empty line, and says whether there was one.
+// blank skips an empty line, and reports whether there was one.
 func (s *splitter) blank() bool {
 	rest := s.data[s.at:]
 	n := 0
@@ -50,7 +50,7 @@ func (s *splitter) blank() bool {
 	return n > 0
 }
 
-// field takes one field, and says whether the record has more.
+// field takes one field, and reports whether the record has more.
 func (s *splitter) field() (more bool, err error) {
 	data, start, comma := s.data, s.at, s.comma
 	if start < len(data) && data[start] == '"' {
@@ -69,7 +69,7 @@ func (s *splitter) field() (more bool, err error) {
 		}
 	}
 	end := i
-	if end > start && data[end-1] == '\r' { // also before the very end, as encoding/csv has it
+	if end > start && data[end-1] == '\r' { // also before the very end, as in encoding/csv
 		end--
 	}
 	s.fields = append(s.fields, data[start:end:end])
@@ -100,8 +100,7 @@ func (s *splitter) quoted() (more bool, err error) {
 	return s.after(i)
 }
 
-// after looks at what follows a closing quote: a separator or the end of the
-// line.
+// after checks what follows a closing quote: a separator or the line end.
 func (s *splitter) after(i int) (more bool, err error) {
 	rest := s.data[i:]
 	switch {
@@ -119,7 +118,7 @@ func (s *splitter) after(i int) (more bool, err error) {
 	return more, nil
 }
 
-// unquote makes one quote of two, and \n of \r\n.
+// unquote replaces two quotes by one, and \r\n by \n.
 func (s *splitter) unquote(field []byte) []byte {
 	from := len(s.clean)
 	for i := 0; i < len(field); i++ {
@@ -129,14 +128,14 @@ func (s *splitter) unquote(field []byte) []byte {
 		}
 		s.clean = append(s.clean, c)
 		if c == '"' {
-			i++ // its twin
+			i++ // the second one
 		}
 	}
 	return s.clean[from:len(s.clean):len(s.clean)]
 }
 
-// place gives an error the line on which the last record starts, counted from the
-// start of the chunk.
+// place adds to an error the line on which the last record starts, counted
+// from the start of the chunk.
 func (s *splitter) place(err error) error {
 	e := *asError(err)
 	e.Line = 1 + bytes.Count(s.data[:s.start], []byte{'\n'})

@@ -1,10 +1,10 @@
 // Package table reads rows from files and writes them to files, a batch of
-// columns at a time. It knows CSV, TSV, newline-delimited JSON, Parquet,
-// Arrow IPC, and raw little-endian numbers as the SOSD data sets have them.
+// columns at a time. It supports CSV, TSV, newline-delimited JSON, Parquet,
+// Arrow IPC, and raw little-endian numbers as in the SOSD data sets.
 //
 // A reader holds a few batches and never the whole file. Text is cut into
 // chunks and parsed on several goroutines, but batches come in the order of
-// the file. A value is given as it stands in the file or not at all: a number
+// the file. A value is returned exactly as in the file or not at all: a number
 // that does not fit its column's type is an error with its line.
 package table
 
@@ -18,8 +18,8 @@ import (
 type Type uint8
 
 // The types that formats are mapped to. Narrower integers widen to 32 bits,
-// dates, times and timestamps are Int32 or Int64 in their own unit, booleans
-// the strings "true" and "false", and binary values strings.
+// dates, times and timestamps become Int32 or Int64 in their own unit,
+// booleans the strings "true" and "false", and binary values strings.
 const (
 	Int64 Type = iota
 	Uint64
@@ -32,7 +32,7 @@ const (
 
 var typeNames = [...]string{"int64", "uint64", "int32", "uint32", "float64", "float32", "string"}
 
-// String gives the type's name, as ParseType takes it.
+// String returns the type's name, as accepted by ParseType.
 func (t Type) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]
@@ -40,7 +40,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", uint8(t))
 }
 
-// ParseType gives the type of a name.
+// ParseType returns the type with a name.
 func ParseType(s string) (Type, error) {
 	for i, name := range typeNames {
 		if strings.EqualFold(s, name) {
@@ -56,7 +56,7 @@ type Field struct {
 	Type Type   `json:"type"`
 }
 
-// MarshalText gives the type's name, so that JSON has it.
+// MarshalText returns the type's name, for JSON.
 func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads a type's name.
@@ -76,12 +76,12 @@ type Column struct {
 	Float64 []float64
 	Float32 []float32
 	String  []string
-	Null    []bool // nil where there is no null
+	Null    []bool // nil if there are no nulls
 
-	spare []bool // Null's memory while there is no null
+	spare []bool // memory for Null while there is no null
 }
 
-// Len gives the number of values, nulls among them.
+// Len returns the number of values, including nulls.
 func (c *Column) Len() int {
 	switch c.Type {
 	case Int64:
@@ -100,7 +100,7 @@ func (c *Column) Len() int {
 	return len(c.String)
 }
 
-// Reset takes all values out and keeps the memory.
+// Reset removes all values and keeps the memory.
 func (c *Column) Reset() {
 	c.Int64, c.Uint64 = c.Int64[:0], c.Uint64[:0]
 	c.Int32, c.Uint32 = c.Int32[:0], c.Uint32[:0]
@@ -112,10 +112,10 @@ func (c *Column) Reset() {
 	}
 }
 
-// IsNull says whether value i is null.
+// IsNull reports whether value i is null.
 func (c *Column) IsNull(i int) bool { return c.Null != nil && c.Null[i] }
 
-// AppendNull adds a null.
+// AppendNull appends a null.
 func (c *Column) AppendNull() {
 	n := c.Len()
 	switch c.Type {
@@ -138,8 +138,8 @@ func (c *Column) AppendNull() {
 	c.Null = append(c.Null, true)
 }
 
-// padNull brings Null, where there is one or a null is about to come, to n
-// values.
+// padNull extends Null to n values if there are nulls or one is about to be
+// added.
 func (c *Column) padNull(n int) {
 	if c.Null == nil {
 		c.Null = c.spare[:0]
@@ -152,21 +152,21 @@ func (c *Column) padNull(n int) {
 	}
 }
 
-// seal brings Null, where there is one, to the length of the values: values
-// that are not null may have been added after the last null.
+// seal extends Null, if it is set, to the number of values: values that are
+// not null may have been added after the last null.
 func (c *Column) seal() {
 	if c.Null != nil {
 		c.padNull(c.Len())
 	}
 }
 
-// Batch is some rows, as columns of the same length.
+// Batch is a number of rows, as columns of the same length.
 type Batch struct {
 	Columns []Column
 	Rows    int
 }
 
-// Reset takes all rows out, keeps the memory, and gives the columns the names
+// Reset removes all rows, keeps the memory, and sets the columns to the names
 // and types of a schema.
 func (b *Batch) Reset(schema []Field) {
 	if len(b.Columns) != len(schema) {
@@ -179,58 +179,61 @@ func (b *Batch) Reset(schema []Field) {
 	b.Rows = 0
 }
 
-// Source gives the rows of an input in its order.
+// Source returns the rows of an input in their order.
 type Source interface {
-	// Schema gives the columns: those wanted, in the order asked for.
+	// Schema returns the columns: those wanted, in the requested order.
 	Schema() []Field
-	// Next fills b with the next rows, at least one, and gives io.EOF when
+	// Next fills b with the next rows, at least one, and returns io.EOF when
 	// there are none left. The memory of b is reused; strings taken from it
-	// stay good. An error stays: every later call gives it again.
+	// stay valid. An error is permanent: every later call returns it again.
 	Next(b *Batch) error
-	// Progress gives the bytes of input read so far and their total, 0 if
-	// that is not known. It may be called while Next runs.
+	// Progress returns the number of input bytes read so far and their total,
+	// 0 if that is not known. It may be called while Next runs.
 	Progress() (done, total int64)
-	// Close ends reading, also before the end. It may be called twice.
+	// Close stops reading, even before the end. It may be called twice.
 	Close() error
 }
 
-// Options say how an input is read. The zero value finds out for itself.
+// Options tell how an input is read. With the zero value everything is
+// detected.
 type Options struct {
 	// Format is csv, tsv, jsonl, parquet, arrow, sosd32, sosd64 (an 8-byte
 	// count, then values), or u32, u64, i32, i64 (raw little-endian values).
-	// "" goes by the name's ending, then by content. Input may be compressed
-	// with gzip or zstd, which is seen by its first bytes.
+	// If it is "", the format is determined by the name's ending, or else by
+	// content. Input may be compressed with gzip or zstd, which is detected by
+	// its first bytes.
 	Format string
-	// Columns are those wanted, in this order; nil is all. Where there is no
-	// header, a column's name is its number, from 1.
+	// Columns are the wanted columns, in this order; nil means all. If there
+	// is no header, a column's name is its number, from 1.
 	Columns []string
-	// Types are forced types by column name. Others are inferred for text,
-	// from the first rows, and the file's own for typed formats.
+	// Types are forced types by column name. The types of other columns are
+	// inferred from the first rows for text, and are the file's own for typed
+	// formats.
 	Types map[string]Type
-	// NoHeader says that the first line of a CSV file is data.
+	// NoHeader tells that the first line of a CSV file is data.
 	NoHeader bool
-	// Comma separates the fields of a CSV file: one ASCII character. 0 is a
+	// Comma separates the fields of a CSV file: one ASCII character. 0 means a
 	// comma, or a tab in a TSV file.
 	Comma rune
-	// Workers is the number of goroutines that parse. 0 is one for each core.
+	// Workers is the number of goroutines that parse. 0 means one per core.
 	Workers int
 }
 
-// Sink takes rows and writes them in some format.
+// Sink writes rows in some format.
 type Sink interface {
 	// Write adds rows. The batch may be reused afterwards.
 	Write(b *Batch) error
-	// Close writes what is left. It does not close the writer below.
+	// Close writes what is left. It does not close the underlying writer.
 	Close() error
 }
 
-// Formats lists the formats that Open reads.
+// Formats returns the formats that Open reads.
 func Formats() []string {
 	return []string{"csv", "tsv", "jsonl", "parquet", "arrow", "sosd32", "sosd64", "u32", "u64", "i32", "i64"}
 }
 
 // Open opens an input. The path "-" is stdin. Parquet and Arrow files that
-// come through a pipe are put into a temporary file first, because their
+// come through a pipe are first copied into a temporary file, because their
 // table of contents is at the end.
 func Open(path string, stdin io.Reader, o Options) (Source, error) {
 	if err := o.check(path); err != nil {

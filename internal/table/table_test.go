@@ -22,7 +22,7 @@ func tempFile(t testing.TB, name, content string) string {
 	return path
 }
 
-// readAll gives all rows of an input in one batch.
+// readAll returns all rows of an input in one batch.
 func readAll(t testing.TB, path string, o Options) *Batch {
 	t.Helper()
 	all, err := readErr(path, o)
@@ -32,7 +32,7 @@ func readAll(t testing.TB, path string, o Options) *Batch {
 	return all
 }
 
-// readErr gives all rows of an input in one batch, or the error.
+// readErr returns all rows of an input in one batch, or the error.
 func readErr(path string, o Options) (*Batch, error) {
 	src, err := Open(path, nil, o)
 	if err != nil {
@@ -42,7 +42,7 @@ func readErr(path string, o Options) (*Batch, error) {
 	return drain(src)
 }
 
-// drain gives all rows of a source in one batch.
+// drain returns all rows of a source in one batch.
 func drain(src Source) (*Batch, error) {
 	var all, b Batch
 	all.Reset(src.Schema())
@@ -66,7 +66,7 @@ func drain(src Source) (*Batch, error) {
 	}
 }
 
-// gather adds the rows of b to all.
+// gather appends the rows of b to all.
 func gather(all, b *Batch) error {
 	for i := range b.Columns {
 		from, to := &b.Columns[i], &all.Columns[i]

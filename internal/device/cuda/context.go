@@ -19,13 +19,13 @@ type context struct {
 	driver  *driver
 	ordinal int
 	gpu     int32      // CUdevice
-	handle  [1]uintptr // CUcontext, as a list of arguments
+	handle  [1]uintptr // CUcontext, as an argument list
 	users   int        // guarded by driver.mu
 
-	lost atomic.Pointer[error] // what every call gets once the context is dead
+	lost atomic.Pointer[error] // the error of every call once the context is dead
 }
 
-// retain gives the context of a GPU, made if nobody has it yet.
+// retain returns the context of a GPU, creating it if nobody holds it yet.
 func (d *driver) retain(ordinal int) (*context, error) {
 	if ordinal < 0 || ordinal > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: number %d", device.ErrNoDevice, ordinal)
@@ -50,9 +50,9 @@ func (d *driver) retain(ordinal int) (*context, error) {
 	return c, nil
 }
 
-// release gives up one use of the context; with the last the driver destroys
-// it, and all the memory in it. A dead context is released like any other, and
-// what the driver has to say of that is no news.
+// release drops one use of the context. With the last one the driver destroys
+// it, and all the memory in it. A dead context is released like any other; the
+// driver's error for that is ignored, since it is already known.
 func (c *context) release() error {
 	c.driver.mu.Lock()
 	defer c.driver.mu.Unlock()
@@ -67,17 +67,17 @@ func (c *context) release() error {
 	return err
 }
 
-// call calls the driver with the context current, and allocates its list of
-// arguments. What pointers among them point to stays where it is meanwhile.
+// call calls the driver with the context current, and allocates its argument
+// list. Memory that the arguments point to does not move meanwhile.
 //
 //go:uintptrescapes
 func (c *context) call(e entry, args ...uintptr) error { return c.do(e, args) }
 
-// frames are lists of arguments for call4.
+// frames are argument lists for call4.
 var frames = sync.Pool{New: func() any { return new([4]uintptr) }}
 
-// call4 is call for the calls that a batch is made of: it does not allocate.
-// Arguments past those that the function takes are 0, which C ignores.
+// call4 is call for the calls that every batch makes: it does not allocate.
+// Arguments beyond those that the function takes are 0, which C ignores.
 //
 //go:uintptrescapes
 func (c *context) call4(e entry, a0, a1, a2, a3 uintptr) error {
@@ -88,9 +88,9 @@ func (c *context) call4(e entry, a0, a1, a2, a3 uintptr) error {
 	return err
 }
 
-// do is the one way into the driver with a context. Nothing is called once the
-// context is dead. args is on the heap, see raw, and the caller keeps what it
-// points to alive.
+// do is the only way to call the driver with a context. Nothing is called once
+// the context is dead. args must be on the heap, see raw, and the caller keeps
+// alive what it points to.
 func (c *context) do(e entry, args []uintptr) error {
 	if lost := c.lost.Load(); lost != nil {
 		return *lost
@@ -102,9 +102,9 @@ func (c *context) do(e entry, args []uintptr) error {
 	return c.fail(failed, r)
 }
 
-// enter makes the context current on a thread and calls there. The first
-// result says which of the two calls the second is from. The context stays
-// current on the thread: the next one to come sets its own.
+// enter makes the context current on a thread and makes the call there. The
+// first result tells which of the two calls the second result is from. The
+// context stays current on the thread: the next caller sets its own.
 func (c *context) enter(e entry, args []uintptr) (entry, result) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -114,11 +114,11 @@ func (c *context) enter(e entry, args []uintptr) (entry, result) {
 	return e, c.driver.raw(e, args)
 }
 
-// fail makes the error of a call, and marks the context dead if it is.
+// fail returns the error of a call, and marks the context dead if it is.
 func (c *context) fail(e entry, r result) error {
 	f := c.driver.failure(e, r)
 	if _, dead := r.meaning(); dead {
-		// %v: a lost device is not a failed launch to errors.Is.
+		// %v: for errors.Is, a lost device is not a failed launch.
 		lost := fmt.Errorf("%w, earlier: %v", device.ErrLost, f)
 		c.lost.CompareAndSwap(nil, &lost)
 	}

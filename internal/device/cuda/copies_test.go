@@ -12,7 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// arena is memory that is not Go's.
+// arena returns memory that is not managed by Go.
 func arena(t testing.TB, n int) []byte {
 	b, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	check(t, err)

@@ -33,7 +33,7 @@ func realGPU(t testing.TB) device.Device {
 	return d
 }
 
-// bench is what most tests need.
+// bench is the setup that most tests need.
 type bench struct {
 	d device.Device
 	m device.Module
@@ -51,19 +51,19 @@ func (b bench) kernel(t testing.TB, name string) device.Kernel {
 	return must[device.Kernel](t)(b.m.Kernel(name))
 }
 
-// params lays values out as PTX does, each at its natural alignment.
+// params lays out values as PTX does, each at its natural alignment.
 func params(values ...any) []byte {
 	var b []byte
 	for _, v := range values {
 		for len(b)%binary.Size(v) != 0 {
-			b = append(b, 0xee) // a gap has no meaning; let it not look like 0
+			b = append(b, 0xee) // padding has no meaning; make it different from 0
 		}
 		b, _ = binary.Append(b, binary.LittleEndian, v)
 	}
 	return b
 }
 
-// words is host memory as 32-bit values.
+// words returns host memory as 32-bit values.
 func words(b []byte) []uint32 {
 	w := make([]uint32, len(b)/4)
 	for i := range w {
@@ -125,7 +125,7 @@ func TestParameters(t *testing.T) {
 	check(t, b.s.Synchronize())
 }
 
-// add runs test_add over n words, and checks each of them and the one behind.
+// add runs test_add over n words, and checks each of them and the one after.
 func (b bench) add(n int, value uint32) error {
 	k, err1 := b.m.Kernel("test_add")
 	p, err2 := b.d.Alloc(4*n + 4)
@@ -165,8 +165,8 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// Shared memory beyond 48 KiB is given, too much is refused, and the refusal
-// harms nothing.
+// Shared memory beyond 48 KiB is granted, too much is refused, and the refusal
+// does no harm.
 func TestSharedMemory(t *testing.T) {
 	b := newBench(t)
 	k := b.kernel(t, "test_shared")
@@ -268,7 +268,7 @@ func TestCloseFreesMemory(t *testing.T) {
 }
 
 // Work in a second stream waits for an event of the first, whose kernel takes
-// long; in between lies a copy to page-locked memory.
+// long; in between is a copy to page-locked memory.
 func TestStreamsAndEvents(t *testing.T) {
 	b := newBench(t)
 	second := must[device.Stream](t)(b.d.NewStream())
@@ -293,8 +293,8 @@ func TestStreamsAndEvents(t *testing.T) {
 	}
 }
 
-// Since waits for the events itself; one never recorded is an error, and so is
-// what comes after Close.
+// Since waits for the events itself; an event never recorded is an error, and
+// so is any call after Close.
 func TestEventEdges(t *testing.T) {
 	b := newBench(t)
 	begin, end := must[device.Event](t)(b.d.NewEvent()), must[device.Event](t)(b.d.NewEvent())
@@ -345,7 +345,8 @@ func TestGoroutinesAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// A device closed while goroutines launch on it: they get errors, nothing worse.
+// If a device is closed while goroutines launch on it, they get errors,
+// nothing worse.
 func TestCloseUnderLoad(t *testing.T) {
 	b := newBench(t)
 	k := b.kernel(t, "test_nothing")
@@ -379,8 +380,8 @@ func TestHotCallsDoNotAllocateOnGPU(t *testing.T) {
 	check(t, b.s.Synchronize())
 }
 
-// BenchmarkLaunch is what a launch costs the caller, in a stream that is never
-// full.
+// BenchmarkLaunch measures what a launch costs the caller, in a stream that is
+// never full.
 func BenchmarkLaunch(b *testing.B) {
 	n := newBench(b)
 	p := must[device.Ptr](b)(n.d.Alloc(64))
@@ -398,7 +399,8 @@ func BenchmarkLaunch(b *testing.B) {
 	}
 }
 
-// BenchmarkLaunchAndWait is the least time from asking to knowing it is done.
+// BenchmarkLaunchAndWait measures the minimum time from a launch until it is
+// known to be done.
 func BenchmarkLaunchAndWait(b *testing.B) {
 	n := newBench(b)
 	k := n.kernel(b, "test_nothing")
@@ -413,7 +415,7 @@ func BenchmarkLaunchAndWait(b *testing.B) {
 	}
 }
 
-// BenchmarkCopy moves 64 MiB each way through each kind of host memory.
+// BenchmarkCopy copies 64 MiB each way through each kind of host memory.
 func BenchmarkCopy(b *testing.B) {
 	const size = 64 << 20
 	n := newBench(b)

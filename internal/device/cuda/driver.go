@@ -67,8 +67,8 @@ const (
 	entryCount
 )
 
-// symbols are the names in the library: the versions of CUDA 11.0, the first
-// that takes the PTX we generate. Later drivers keep exporting them.
+// symbols are the names in the library, in the versions of CUDA 11.0, the
+// first that accepts the PTX we generate. Later drivers still export them.
 var symbols = [entryCount]string{
 	cuInit:             "cuInit",
 	cuDriverGetVersion: "cuDriverGetVersion",
@@ -123,17 +123,17 @@ var symbols = [entryCount]string{
 
 func (e entry) String() string { return symbols[e] }
 
-// driver is the library: the addresses of its functions, and the contexts of
-// this process. Tests put addresses of their own in it.
+// driver is the loaded library: the addresses of its functions, and the
+// contexts of this process. Tests put addresses of their own into it.
 type driver struct {
 	address [entryCount]uintptr
 
 	mu       sync.Mutex
-	contexts map[int]*context // by ordinal; those with users
+	contexts map[int]*context // by ordinal; those in use
 }
 
-// library loads the driver on first use and keeps what came of it: a driver
-// does not appear while a process runs.
+// library loads the driver on first use and keeps the result, be it an error:
+// a driver does not appear while a process runs.
 var library = sync.OnceValues(func() (*driver, error) { return load("libcuda.so.1") })
 
 func load(name string) (*driver, error) {
@@ -150,8 +150,8 @@ func load(name string) (*driver, error) {
 	return d, d.init()
 }
 
-// init starts the driver. What fails here is a machine without a GPU, or one
-// whose driver cannot run; neither is a GPU lost.
+// init initializes the driver. If it fails, the machine has no GPU or its
+// driver cannot run; neither means that a GPU was lost.
 func (d *driver) init() error {
 	r := d.raw(cuInit, make([]uintptr, 1)) // no flags
 	switch kind, _ := r.meaning(); {
@@ -164,9 +164,9 @@ func (d *driver) init() error {
 	}
 }
 
-// raw calls the driver on whatever thread it is on. args is on the heap, for
-// SyscallN makes its arguments escape: a list on the stack would be copied to
-// the heap at every call.
+// raw calls the driver on the current thread. args must be on the heap,
+// because SyscallN makes its arguments escape: a list on the stack would be
+// copied to the heap at every call.
 func (d *driver) raw(e entry, args []uintptr) result {
 	r, _, _ := purego.SyscallN(d.address[e], args...)
 	return result(uint32(r)) // an int in C: the upper half is undefined

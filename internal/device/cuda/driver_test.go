@@ -12,7 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// sentinels are all that an error can be.
+// sentinels are all errors that an error can wrap.
 var sentinels = []error{device.ErrNoDriver, device.ErrNoDevice, device.ErrOutOfMemory,
 	device.ErrLaunchFailed, device.ErrLost, device.ErrBadKernel}
 
@@ -62,8 +62,8 @@ func TestNoLibrary(t *testing.T) {
 	wantKind(t, err, device.ErrNoDriver)
 }
 
-// On any machine, Devices either lists GPUs that can be opened, or says which
-// of the two reasons there is not to.
+// On any machine, Devices either lists GPUs that can be opened, or returns one
+// of the two errors for having none.
 func TestThisMachine(t *testing.T) {
 	infos, err := Devices()
 	switch {
@@ -99,7 +99,7 @@ func TestDevicesOfDriver(t *testing.T) {
 	}
 }
 
-// Every result of the driver, met at a call that has no opinion of its own.
+// Every result of the driver, from a call that does not interpret it itself.
 func TestResults(t *testing.T) {
 	kinds := map[result]error{
 		1: nil, 2: device.ErrOutOfMemory, 3: device.ErrNoDriver, 4: device.ErrLost, 46: device.ErrLost,
@@ -136,7 +136,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// What a call's failure means where the result itself does not say.
+// What the failure of a call means if the result itself does not tell.
 func TestBlame(t *testing.T) {
 	f, d := newFake(t, 1)
 	g := open(t, d, 0)
@@ -172,8 +172,9 @@ func TestCompilerMessages(t *testing.T) {
 	check(t, g.Close())
 }
 
-// hollow is a driver whose every function is pthread_condattr_destroy of the C
-// library, which looks at nothing and gives 0: callbacks into Go would allocate.
+// hollow returns a driver whose every function is pthread_condattr_destroy of
+// the C library, which ignores its arguments and returns 0: callbacks into Go
+// would allocate.
 func hollow(t testing.TB) *driver {
 	lib := must[uintptr](t)(purego.Dlopen("libc.so.6", purego.RTLD_NOW))
 	address := must[uintptr](t)(purego.Dlsym(lib, "pthread_condattr_destroy"))
@@ -184,8 +185,8 @@ func hollow(t testing.TB) *driver {
 	return d
 }
 
-// hot gives the operations that must not allocate, on things made by hand: a
-// hollow driver makes none.
+// hot returns the operations that must not allocate, on objects made by hand:
+// a hollow driver makes none.
 func hot(t testing.TB) map[string]func() error {
 	g := &gpu{context: &context{driver: hollow(t), handle: [1]uintptr{1}}}
 	g.open.value = 1
@@ -226,8 +227,8 @@ func wantNoAllocs(t *testing.T, ops map[string]func() error) {
 	}
 }
 
-// BenchmarkCall is what this package adds to a launch: two calls into C that
-// do next to nothing.
+// BenchmarkCall measures what this package adds to a launch: two calls into C
+// that do next to nothing.
 func BenchmarkCall(b *testing.B) {
 	launch := hot(b)["Launch"]
 	b.ReportAllocs()

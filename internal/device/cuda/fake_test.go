@@ -13,16 +13,17 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// fake is a driver library in Go, reached through the same C calls as the real
-// one. It keeps memory that can be copied, runs no kernels, and notes misuse:
-// a call without the right context on its thread, a dead handle, a double free.
+// fake is a driver library in Go, called through the same C calls as the real
+// one. It has memory that can be copied, runs no kernels, and records misuse:
+// a call without the right context on its thread, a dead handle, a double
+// free.
 type fake struct {
 	mu       sync.Mutex
 	gpus     int
 	next     uintptr            // the next handle or address
-	current  map[int]uintptr    // context of each thread
-	users    map[int]int        // retains of each GPU's primary context
-	contexts map[int]uintptr    // primary contexts there are
+	current  map[int]uintptr    // current context of each thread
+	users    map[int]int        // number of retains of each GPU's primary context
+	contexts map[int]uintptr    // existing primary contexts
 	dead     map[uintptr]result // contexts that a sticky error has ended
 	live     map[uintptr]thing  // what has to be freed
 	shared   map[uintptr]int    // dynamic shared memory granted to a function
@@ -30,18 +31,18 @@ type fake struct {
 	calls    [entryCount]int
 	total    int
 	misuse   []string
-	leaked   []thing // what a context still had when it was destroyed
+	leaked   []thing // what a context still held when it was destroyed
 	fail     func(e entry, n int) result
 }
 
-// thing is something a context owns.
+// thing is an object that a context owns.
 type thing struct {
 	freedBy entry
 	context uintptr
-	bytes   []byte // of device and page-locked memory
+	bytes   []byte // contents of device and page-locked memory
 }
 
-// launched is what the driver got with a launch.
+// launched is what the driver received with a launch.
 type launched struct {
 	function, stream uintptr
 	grid             device.Grid
@@ -49,10 +50,11 @@ type launched struct {
 }
 
 // active is the fake that the callbacks serve: C functions cannot be made for
-// each test, their number is limited.
+// each test, because their number is limited.
 var active atomic.Pointer[fake]
 
-// newFake gives a driver with so many GPUs. The test fails if it is misused.
+// newFake returns a driver with the given number of GPUs. The test fails if
+// the driver is misused.
 func newFake(t testing.TB, gpus int) (*fake, *driver) {
 	f := &fake{
 		gpus: gpus, next: 1 << 40,
@@ -76,7 +78,8 @@ func (f *fake) wrong(format string, args ...any) {
 	}
 }
 
-// serve runs one call: counts it, fails it if the test says so, then does it.
+// serve runs one call: it counts the call, fails it if the test says so, and
+// otherwise executes it.
 func serve(e entry, do func(f *fake) result) uintptr {
 	f := active.Load()
 	f.mu.Lock()
@@ -118,8 +121,8 @@ func (f *fake) alive(context uintptr) bool {
 	return false
 }
 
-// own checks that a handle is alive, of the kind that freedBy frees, and of the
-// context that is current.
+// own checks that a handle is alive, of the kind that freedBy frees, and
+// belongs to the current context.
 func (f *fake) own(h uintptr, freedBy entry, context uintptr) bool {
 	x, ok := f.live[h]
 	if !ok || x.freedBy != freedBy || x.context != context {
@@ -136,7 +139,7 @@ func (f *fake) make(context uintptr, freedBy entry, out *uintptr, bytes []byte) 
 	return 0
 }
 
-// destroy makes the callback that frees one kind of thing.
+// destroy returns the callback that frees one kind of object.
 func destroy(e entry) func(uintptr) uintptr {
 	return func(h uintptr) uintptr {
 		return serveIn(e, func(f *fake, c uintptr) result {
@@ -149,7 +152,7 @@ func destroy(e entry) func(uintptr) uintptr {
 	}
 }
 
-// memory gives the bytes behind a device address, nil where there are none.
+// memory returns the bytes at a device address, nil if there are none.
 func (f *fake) memory(p, n uintptr) []byte {
 	for base, x := range f.live {
 		if x.freedBy == cuMemFree && p >= base && p+n <= base+uintptr(len(x.bytes)) {
@@ -176,7 +179,8 @@ func (f *fake) retain(out *uintptr, gpu int) result {
 	return 0
 }
 
-// release ends the context with its last user, and what is left in it leaks.
+// release ends the context with its last user; whatever is left in it is
+// leaked.
 func (f *fake) release(gpu int) result {
 	if f.users[gpu] == 0 {
 		f.wrong("context of GPU %d released too often", gpu)
@@ -196,7 +200,7 @@ func (f *fake) release(gpu int) result {
 	return 0
 }
 
-// total calls so far, and things alive.
+// state returns the number of calls so far, and of live objects.
 func (f *fake) state() (calls, live int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // fakeStaticShared is the static shared memory of every kernel of the fake.
 const fakeStaticShared = 1 << 10
 
-// fakeMostShared is the dynamic shared memory the fake grants at most.
+// fakeMostShared is the maximum dynamic shared memory that the fake grants.
 const fakeMostShared = 200 << 10
 
 var errorName = append([]byte("CUDA_ERROR_FAKE"), 0)
@@ -316,8 +316,8 @@ func addStreams(all *[entryCount]any) {
 	}
 }
 
-// wait makes a call that lets others run while it is inside, as the driver's
-// own waiting does, and notes whether its handle is destroyed meanwhile.
+// wait returns a call that lets others run while it is inside, as the driver's
+// own waiting does, and records whether its handle is destroyed meanwhile.
 func wait(e, freedBy entry) func(uintptr) uintptr {
 	return func(h uintptr) uintptr {
 		return serveIn(e, func(f *fake, c uintptr) result {

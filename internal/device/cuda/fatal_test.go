@@ -12,9 +12,9 @@ import (
 )
 
 // Kernels that fail end the context of the whole process, so these tests run
-// themselves again in a process of their own.
+// themselves again in a separate process.
 
-// apart says whether this is that process; if not, it runs it.
+// apart reports whether this is the separate process; if not, it runs it.
 func apart(t *testing.T) bool {
 	const mark = "CUDA_TEST_APART"
 	if os.Getenv(mark) == t.Name() {
@@ -45,10 +45,10 @@ func TestTrap(t *testing.T) {
 	}
 }
 
-// testFatal launches what kills a context, and checks that it is told as a
-// failed launch once and as a lost device from then on, by all that is open on
-// that GPU. Whether the GPU can be opened again in the same process is the
-// driver's choice, and only logged.
+// testFatal launches a kernel that kills the context, and checks that this is
+// reported as a failed launch once and as a lost device from then on, by
+// everything open on that GPU. Whether the GPU can be opened again in the same
+// process is up to the driver, and only logged.
 func testFatal(t *testing.T, name string, args []byte) {
 	d := must[device.Device](t)(Open(0))
 	twin := must[device.Device](t)(Open(0))

@@ -12,9 +12,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Devices describes the GPUs of this machine, in the order of their numbers.
-// Without a driver the error wraps device.ErrNoDriver; with one but no GPU,
-// device.ErrNoDevice.
+// Devices returns a description of each GPU of this machine, in order of their
+// numbers. Without a driver the error wraps device.ErrNoDriver; with a driver
+// but no GPU, device.ErrNoDevice.
 func Devices() ([]device.Info, error) {
 	d, err := library()
 	if err != nil {
@@ -23,9 +23,9 @@ func Devices() ([]device.Info, error) {
 	return d.devices()
 }
 
-// Open opens a GPU by its number, from 0. One that is not there is
-// device.ErrNoDevice. A GPU may be opened many times; each Device frees only
-// what it made.
+// Open opens a GPU by its number, counted from 0. If there is no such GPU, the
+// error wraps device.ErrNoDevice. A GPU may be opened many times; each Device
+// frees only what it allocated.
 func Open(ordinal int) (device.Device, error) {
 	d, err := library()
 	if err != nil {
@@ -109,8 +109,8 @@ func (d *driver) info(gpu int32) (device.Info, error) {
 	return info, errors.Join(errs...)
 }
 
-// driverName tells the CUDA version (12040 for 12.4), and the driver's own
-// where the kernel module shows it.
+// driverName returns the CUDA version (12040 for 12.4), and the driver's own
+// version where the kernel module shows it.
 func driverName(version int) string {
 	cuda := fmt.Sprintf("CUDA %d.%d", version/1000, version%1000/10)
 	if own, err := os.ReadFile("/sys/module/nvidia/version"); err == nil {
@@ -123,7 +123,7 @@ func driverName(version int) string {
 type gpu struct {
 	context *context
 	info    device.Info
-	open    handle // held by whatever calls; its value is the context
+	open    handle // held by every call; its value is the context
 	held    ledger
 }
 
@@ -140,18 +140,18 @@ func (g *gpu) call(e entry, args ...uintptr) error {
 	return g.context.call(e, args...)
 }
 
-// Close waits for the work on the device, frees all that this Device holds
-// and gives up the context. An error of work that nobody waited for is its
-// error; that a device is lost is not, since the memory goes with the context.
-// Closing again does nothing.
+// Close waits for the work on the device, frees everything this Device holds
+// and releases the context. It returns an error of work that nobody waited
+// for. A lost device is not an error, since its memory is freed with the
+// context. Closing again does nothing.
 func (g *gpu) Close() error {
 	return g.open.destroy(func(uintptr) error {
 		return errors.Join(g.freeAll(), g.context.release())
 	})
 }
 
-// freeAll closes the streams first, so that no work can come that would use
-// the memory, and waits for what there is before it frees that.
+// freeAll closes the streams first, so that no new work can use the memory,
+// and waits for the queued work before it frees the memory.
 func (g *gpu) freeAll() error {
 	objects, blocks := g.held.all()
 	var errs []error

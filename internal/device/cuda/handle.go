@@ -7,18 +7,17 @@ import (
 	"sync"
 )
 
-// handle is something of the driver's that must not be destroyed while calls
-// use it.
+// handle is a driver object that must not be destroyed while calls use it.
 //
-// Only destroy locks for writing, so a TryRLock that fails means that the end
-// has begun; and since holders never wait, calls that hold several handles
-// cannot deadlock with their destruction.
+// Only destroy locks for writing, so a TryRLock that fails means that
+// destruction has begun. Since holders never wait, calls that hold several
+// handles cannot deadlock with their destruction.
 type handle struct {
 	mu    sync.RWMutex
 	value uintptr // 0 once destroyed
 }
 
-// hold gives the value and keeps it alive until release.
+// hold returns the value and keeps it alive until release.
 func (h *handle) hold() (uintptr, error) {
 	if !h.mu.TryRLock() {
 		return 0, errClosed
@@ -45,13 +44,13 @@ func (h *handle) destroy(end func(uintptr) error) error {
 	return err
 }
 
-// block is memory: where it is, and the function that frees it.
+// block is a piece of memory: its address, and the function that frees it.
 type block struct {
 	freedBy entry
 	address uintptr
 }
 
-// ledger is what a device has to give back. The zero ledger is empty.
+// ledger records what a device has to free. The zero ledger is empty.
 type ledger struct {
 	mu      sync.Mutex
 	objects map[io.Closer]struct{} // streams, events, modules: they remove themselves
@@ -82,8 +81,8 @@ func (l *ledger) addBlock(b block) {
 	l.blocks[b] = struct{}{}
 }
 
-// takeBlock removes a block and says whether it was there: who takes it frees
-// it, so nothing is freed twice.
+// takeBlock removes a block and reports whether it was there. Whoever takes a
+// block frees it, so nothing is freed twice.
 func (l *ledger) takeBlock(b block) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +91,7 @@ func (l *ledger) takeBlock(b block) bool {
 	return ok
 }
 
-// all gives what is in the ledger, which is not asked again after.
+// all returns the contents of the ledger, which must not be used again.
 func (l *ledger) all() (objects []io.Closer, blocks []block) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// all is one of everything a device makes.
+// all is one of every object that a device makes.
 type all struct {
 	d      device.Device
 	p      device.Ptr
@@ -28,7 +28,7 @@ type all struct {
 	e, e2  device.Event
 }
 
-// make makes what can be made, and collects the errors.
+// make makes all of them, and collects the errors.
 func (a *all) make(d device.Device) error {
 	var err [8]error
 	a.d, a.arena = d, make([]byte, 100)
@@ -44,8 +44,8 @@ func (a *all) make(d device.Device) error {
 	return errors.Join(err[:]...)
 }
 
-// methods is every method that asks the driver, on all of it. Those that undo
-// what make did are apart, for they work only once.
+// methods returns every method that calls the driver, on all objects. Those
+// that undo what make did are separate, because they work only once.
 func (a *all) methods() (use, undo map[string]func() error) {
 	grid := device.Grid{Blocks: 1, Threads: 32}
 	use = hotOps(a.s, a.e, a.k, a.p, a.pinned[:64], nil)
@@ -77,8 +77,8 @@ func (a *all) methods() (use, undo map[string]func() error) {
 	return use, undo
 }
 
-// Every method works on an open device, is an error on a closed one without
-// asking the driver, and the device has then freed whatever was made.
+// Every method works on an open device and returns an error on a closed one
+// without calling the driver, and the device has then freed everything.
 func TestCloseEndsEverything(t *testing.T) {
 	f, d := newFake(t, 1)
 	g := open(t, d, 0)
@@ -111,7 +111,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 }
 
-// What is undone by hand is undone once.
+// What is undone by hand is undone only once.
 func TestUndoneOnce(t *testing.T) {
 	f, d := newFake(t, 1)
 	g := open(t, d, 0)
@@ -143,9 +143,9 @@ func TestUndoneOnce(t *testing.T) {
 	}
 }
 
-// A sticky error is itself once; then every device on that GPU is lost, the
-// driver is left alone, other GPUs go on, and a GPU that all have closed comes
-// back.
+// A sticky error is reported as itself once. Then every device on that GPU is
+// lost, the driver is not called again, other GPUs continue, and the GPU can
+// be opened again once all its devices are closed.
 func TestLost(t *testing.T) {
 	f, d := newFake(t, 2)
 	g, twin, other := open(t, d, 0), open(t, d, 0), open(t, d, 1)
@@ -161,7 +161,7 @@ func TestLost(t *testing.T) {
 	f.failWith(nil)
 	calls, _ := f.state()
 	use, undo := a.methods()
-	delete(use, "empty CopyIn") // asks for nothing
+	delete(use, "empty CopyIn") // calls nothing
 	for name, op := range use {
 		if err := op(); !errors.Is(err, device.ErrLost) || errors.Is(err, device.ErrLaunchFailed) {
 			t.Errorf("%s: %v", name, err)
@@ -210,8 +210,9 @@ func TestContextIsShared(t *testing.T) {
 	}
 }
 
-// The whole life of a device, failing at each call of the driver in turn, in
-// three ways: nothing leaks, nothing is misused, errors tell what it was.
+// Runs the whole life of a device, failing at each call of the driver in turn,
+// in three ways: nothing leaks, nothing is misused, and errors tell what
+// failed.
 func TestFailAtEveryCall(t *testing.T) {
 	live := func(d *driver) error {
 		g, err := d.open(0)
@@ -245,7 +246,7 @@ func TestFailAtEveryCall(t *testing.T) {
 			})
 			err := live(d)
 			name := fmt.Sprintf("call %d (%v) giving %d", n, at, r)
-			quiet := at == cuDevicePrimaryCtxRelease || r == 214 // Close has no word for either when all is lost
+			quiet := at == cuDevicePrimaryCtxRelease || r == 214 // Close reports neither when the device is lost
 			if !errors.Is(err, kind) && !(quiet && err == nil) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -260,7 +261,7 @@ func TestFailAtEveryCall(t *testing.T) {
 	}
 }
 
-// Launches reach the driver as they were asked for.
+// Launches reach the driver with the requested arguments.
 func TestLaunchArguments(t *testing.T) {
 	rng := seed.Rand(t)
 	f, d := newFake(t, 1)
@@ -291,7 +292,7 @@ func TestLaunchArguments(t *testing.T) {
 	check(t, g.Close())
 }
 
-// More shared memory is asked for when a launch needs it, and not again.
+// More shared memory is requested when a launch needs it, and not again.
 func TestSharedMemoryIsAskedForOnce(t *testing.T) {
 	f, d := newFake(t, 1)
 	g := open(t, d, 0)
@@ -311,7 +312,8 @@ func TestSharedMemoryIsAskedForOnce(t *testing.T) {
 	check(t, g.Close())
 }
 
-// What belongs to another GPU, or to no GPU, is refused before the driver sees it.
+// Objects of another GPU, or of no GPU, are refused before the driver sees
+// them.
 func TestStrangers(t *testing.T) {
 	_, d := newFake(t, 2)
 	var a, b all
@@ -334,7 +336,7 @@ func TestStrangers(t *testing.T) {
 	check(t, b.d.Close())
 }
 
-// Copies and fills move the bytes they say, seen against a copy in Go.
+// Copies and fills move exactly the right bytes, compared with a model in Go.
 func TestCopies(t *testing.T) {
 	_, d := newFake(t, 1)
 	g := open(t, d, 0)
@@ -342,8 +344,8 @@ func TestCopies(t *testing.T) {
 	check(t, g.Close())
 }
 
-// Goroutines on two GPUs at once: the fake notes a call made with the other
-// one's context, or with none.
+// Goroutines use two GPUs at once: the fake records a call made with the wrong
+// context, or with none.
 func TestManyGoroutines(t *testing.T) {
 	_, d := newFake(t, 2)
 	gs := []*gpu{open(t, d, 0), open(t, d, 1)}
@@ -372,8 +374,8 @@ func TestManyGoroutines(t *testing.T) {
 	check(t, gs[1].Close())
 }
 
-// Streams, events, modules and at last the device are closed under goroutines
-// that go on using them: calls fail or work, but never use what is gone.
+// Streams, events, modules and finally the device are closed while goroutines
+// keep using them: calls fail or work, but never use what is gone.
 func TestCloseWhileInUse(t *testing.T) {
 	rng := seed.Rand(t)
 	for range 30 {

@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// hostPortable makes page-locked memory so for every context of the process.
+// hostPortable makes memory page-locked for every context of the process.
 const hostPortable = 1
 
 func (g *gpu) FreeBytes() (int64, error) {
@@ -18,8 +18,9 @@ func (g *gpu) FreeBytes() (int64, error) {
 	return int64(free), err
 }
 
-// acquire calls a function that gives the device something to free later. The
-// device is held throughout, so that Close finds either nothing or all of it.
+// acquire calls a function that returns a block to be freed later, and records
+// it. The device is held throughout, so that Close finds either nothing or all
+// of it.
 func (g *gpu) acquire(call func() (block, error)) error {
 	if _, err := g.open.hold(); err != nil {
 		return err
@@ -32,7 +33,7 @@ func (g *gpu) acquire(call func() (block, error)) error {
 	return err
 }
 
-// giveBack frees a block that acquire noted; any other is an error.
+// giveBack frees a block that acquire recorded; any other block is an error.
 func (g *gpu) giveBack(b block) error {
 	if _, err := g.open.hold(); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (g *gpu) giveBack(b block) error {
 	return g.context.call(b.freedBy, b.address)
 }
 
-// Alloc of no bytes, or of fewer, is an error.
+// Alloc returns an error unless bytes is above 0.
 func (g *gpu) Alloc(bytes int) (device.Ptr, error) {
 	if bytes <= 0 {
 		return 0, fmt.Errorf("cuda: cannot allocate %d bytes", bytes)
@@ -65,8 +66,8 @@ func (g *gpu) Free(p device.Ptr) error {
 	return g.giveBack(block{cuMemFree, uintptr(p)})
 }
 
-// HostAlloc of no bytes, or of fewer, is an error. The memory is page-locked
-// for all GPUs of the process.
+// HostAlloc returns an error unless bytes is above 0. The memory is
+// page-locked for all GPUs of the process.
 func (g *gpu) HostAlloc(bytes int) ([]byte, error) {
 	if bytes <= 0 {
 		return nil, fmt.Errorf("cuda: cannot allocate %d bytes", bytes)
@@ -82,8 +83,8 @@ func (g *gpu) HostAlloc(bytes int) ([]byte, error) {
 	return unsafe.Slice(address, bytes), nil
 }
 
-// HostFree takes a slice that begins where HostAlloc's did. No bytes are
-// nothing to free.
+// HostFree takes a slice with the same start as the one from HostAlloc. It
+// ignores an empty slice.
 func (g *gpu) HostFree(b []byte) error {
 	if cap(b) == 0 {
 		return nil
@@ -91,8 +92,8 @@ func (g *gpu) HostFree(b []byte) error {
 	return g.giveBack(block{cuMemFreeHost, start(b)})
 }
 
-// Register of no bytes does nothing. Memory that is registered already, by
-// any device of the process, is an error.
+// Register does nothing for an empty slice. It is an error if the memory is
+// already registered, by any device of the process.
 func (g *gpu) Register(b []byte) error {
 	if len(b) == 0 {
 		return nil
@@ -103,7 +104,7 @@ func (g *gpu) Register(b []byte) error {
 	})
 }
 
-// Unregister takes a slice that begins where Register's did.
+// Unregister takes a slice with the same start as the one given to Register.
 func (g *gpu) Unregister(b []byte) error {
 	if cap(b) == 0 {
 		return nil
@@ -111,5 +112,6 @@ func (g *gpu) Unregister(b []byte) error {
 	return g.giveBack(block{cuMemHostUnregister, start(b)})
 }
 
-// start is for memory that is not Go's, which does not move.
+// start returns the address of memory that is not managed by Go and so does
+// not move.
 func start(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

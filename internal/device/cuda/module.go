@@ -14,8 +14,8 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// module is loaded code. Kernels are kept by name, since what Launch knows of
-// a kernel's shared memory must be known in one place only.
+// module is loaded code. Kernels are kept by name, so that Launch keeps what
+// it knows of a kernel's shared memory in one place only.
 type module struct {
 	handle
 	gpu     *gpu
@@ -23,21 +23,21 @@ type module struct {
 	kernels map[string]*kernel
 }
 
-// kernel is one entry point.
+// kernel is one entry point of a module.
 type kernel struct {
 	module   *module
 	name     string
 	function uintptr
 
-	// shared is the dynamic shared memory a block may have as things stand. It
-	// only grows, under mu, and when a launch asks for it: some GPUs give shared
-	// memory and first-level cache out of one store.
+	// shared is the dynamic shared memory in bytes that a block may currently
+	// have. It only grows, guarded by mu, when a launch asks for more: on some
+	// GPUs, shared memory and first-level cache come out of the same store.
 	mu     sync.Mutex
 	shared atomic.Int64
 }
 
-// plainShared is the shared memory a block has without asking for more, static
-// and dynamic together, on every GPU.
+// plainShared is the shared memory in bytes, static plus dynamic, that a block
+// may have on every GPU without asking for more.
 const plainShared = 48 << 10
 
 // Numbers of function attributes.
@@ -46,8 +46,8 @@ const (
 	funcMaxDynamicBytes = 8
 )
 
-// jit is where the driver's compiler writes. It is on the heap, where it does
-// not move, and freed when the load has returned.
+// jit is where the driver's compiler writes its messages. It is on the heap,
+// where it does not move, and can be freed when the load has returned.
 type jit struct {
 	options [4]int32
 	values  [4]uintptr
@@ -58,7 +58,7 @@ type jit struct {
 func newJIT() *jit {
 	const infoBuffer, infoBytes, errorBuffer, errorBytes = 3, 4, 5, 6
 	j := &jit{options: [...]int32{infoBuffer, infoBytes, errorBuffer, errorBytes}}
-	// One byte less than there is: the last stays the end of the text.
+	// One byte less than the buffer has: the last byte terminates the text.
 	j.values = [...]uintptr{
 		uintptr(unsafe.Pointer(&j.said)), unsafe.Sizeof(j.said) - 1,
 		uintptr(unsafe.Pointer(&j.failed)), unsafe.Sizeof(j.failed) - 1,
@@ -66,7 +66,7 @@ func newJIT() *jit {
 	return j
 }
 
-// log is what the compiler wrote, errors first.
+// log returns what the compiler wrote, errors first.
 func (j *jit) log() string {
 	failed, _, _ := strings.Cut(string(j.failed[:]), "\x00")
 	said, _, _ := strings.Cut(string(j.said[:]), "\x00")
@@ -139,8 +139,8 @@ func (k *kernel) find(module uintptr) error {
 	return nil
 }
 
-// Unload waits for the work on the device, since kernels may be running. The
-// first error of that work is its error. Unloading again does nothing.
+// Unload waits for the work on the device, since kernels may be running, and
+// returns the first error of that work. Unloading again does nothing.
 func (m *module) Unload() error {
 	return m.destroy(func(h uintptr) error {
 		defer m.gpu.held.removeObject(m)
@@ -158,8 +158,8 @@ func (m *module) Close() error { return m.Unload() }
 
 func (k *kernel) Name() string { return k.name }
 
-// allow makes sure that a block may have this much dynamic shared memory. The
-// module must be held.
+// allow makes sure that a block may have shared bytes of dynamic shared
+// memory. The module must be held.
 func (k *kernel) allow(shared int) error {
 	if int64(shared) <= k.shared.Load() {
 		return nil
@@ -176,9 +176,9 @@ func (k *kernel) allow(shared int) error {
 	return err
 }
 
-// Occupancy gives how many blocks of a kernel, of so many threads and bytes of
-// dynamic shared memory each, a multiprocessor runs at once. The kernel must
-// come from this package. 0 is a block that does not fit.
+// Occupancy returns how many blocks of a kernel a multiprocessor runs at once,
+// if each has the given number of threads and bytes of dynamic shared memory;
+// 0 if not even one block fits. The kernel must come from this package.
 func Occupancy(k device.Kernel, threads, shared int) (int, error) {
 	own, ok := k.(*kernel)
 	if !ok {
@@ -200,8 +200,8 @@ func Occupancy(k device.Kernel, threads, shared int) (int, error) {
 	return int(blocks), err
 }
 
-// checkGrid refuses what would not survive the driver's 32-bit arguments; what
-// is too much for a GPU the driver says itself.
+// checkGrid rejects what the driver's 32-bit arguments cannot hold; the driver
+// itself rejects what is too much for a GPU.
 func checkGrid(g device.Grid) error {
 	if g.Blocks < 1 || g.Blocks > math.MaxInt32 || g.Threads < 1 || g.Threads > math.MaxInt32 ||
 		g.Shared < 0 || g.Shared > math.MaxInt32 {

@@ -10,21 +10,21 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// accessWindow is the driver's CUaccessPolicyWindow, filled up to the 64 bytes
-// of a CUstreamAttrValue.
+// accessWindow is the driver's CUaccessPolicyWindow, padded to the 64 bytes of
+// a CUstreamAttrValue.
 type accessWindow struct {
 	base      uintptr
 	bytes     uintptr
-	hitRatio  float32 // share of the window's lines that get hit, the rest get miss
+	hitRatio  float32 // fraction of the window's lines that get hit; the rest get miss
 	hit, miss int32
 	_         [36]byte
 }
 
 // Persist asks that what kernels of the stream read in this range stays in the
-// second-level cache. The range is cut to what the GPU can watch; of a range
-// larger than the cache can keep, a share of the lines is chosen by the GPU.
-// No bytes end it, for the whole device. A GPU that cannot do it (before
-// compute capability 8.0) gives an error, and nothing changes.
+// second-level cache. The range is cut to what the GPU can track; if it is
+// larger than the cache can keep, the GPU keeps a fraction of its lines. A
+// range of 0 bytes ends this, for the whole device. A GPU that cannot do it
+// (below compute capability 8.0) returns an error, and nothing changes.
 func (s *stream) Persist(base device.Ptr, bytes int) error {
 	if bytes < 0 {
 		return fmt.Errorf("cuda: cannot persist %d bytes", bytes)
@@ -52,7 +52,7 @@ func (s *stream) Persist(base device.Ptr, bytes int) error {
 	})
 }
 
-// Persistable is the most that Persist can keep.
+// Persistable returns the number of bytes that Persist can keep at most.
 func (s *stream) Persistable() int {
 	if _, err := s.hold(); err != nil {
 		return 0
@@ -65,8 +65,8 @@ func (s *stream) Persistable() int {
 	return most
 }
 
-// persisting gives how much of a range the cache can keep, and how much of it
-// the GPU can watch.
+// persisting returns how many bytes of a range the cache can keep, and how
+// many the GPU can track.
 func (c *context) persisting(bytes int) (keep, window int, err error) {
 	most, err := c.attribute(attrPersistingL2Bytes)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// errClosed is for what comes after the Close of a thing or of its device.
+// errClosed is the error of calls after an object or its device was closed.
 var errClosed = errors.New("cuda: already closed")
 
 // result is what every function of the driver returns; 0 is success.
 type result uint32
 
-// meaning gives the sentinel a result stands for, nil where it depends on the
-// call, and whether the context is dead from here on. Dead means that the
-// driver's manual says so of the error; 701 (too many resources asked for) is
-// a launch that never began, and harms nothing.
+// meaning returns the sentinel that a result stands for, nil if that depends
+// on the call, and reports whether the context is dead from here on. A context
+// is dead if the driver's manual says so about the error; 701 (too many resources
+// requested) is a launch that never began, and harms nothing.
 func (r result) meaning() (kind error, dead bool) {
 	switch r {
 	case 2: // OUT_OF_MEMORY
@@ -31,9 +31,9 @@ func (r result) meaning() (kind error, dead bool) {
 		return device.ErrNoDevice, false
 	case 4, // DEINITIALIZED
 		46,       // DEVICE_UNAVAILABLE
-		201, 709, // INVALID_CONTEXT, CONTEXT_IS_DESTROYED: reset by somebody else in the process
+		201, 709, // INVALID_CONTEXT, CONTEXT_IS_DESTROYED: reset by something else in the process
 		214, 220, // ECC_UNCORRECTABLE, NVLINK_UNCORRECTABLE
-		226, // CONTAINED: a hardware fault kept from other processes, not from this one
+		226, // CONTAINED: a hardware fault contained to this process
 		802, // SYSTEM_NOT_READY
 		999: // UNKNOWN
 		return device.ErrLost, true
@@ -52,8 +52,8 @@ func (r result) meaning() (kind error, dead bool) {
 	return nil, false
 }
 
-// blame gives the sentinel for a failure of this function whose result has no
-// meaning of its own, such as INVALID_VALUE. nil where there is none.
+// blame returns the sentinel for a failure of this function whose result has
+// no meaning of its own, such as INVALID_VALUE, or nil if there is none.
 func (e entry) blame() error {
 	switch e {
 	case cuLaunchKernel, cuFuncSetAttribute:
@@ -68,7 +68,7 @@ func (e entry) blame() error {
 type failure struct {
 	entry      entry
 	result     result
-	name, text string // as the driver calls it; empty when it has no name
+	name, text string // the driver's own; empty if it has none
 	log        string // messages of the JIT compiler
 	kind       error  // a sentinel of package device, or nil
 }
@@ -106,7 +106,7 @@ func (d *driver) describe(e entry, r result) string {
 	if d.quiet(e, uintptr(r), uintptr(unsafe.Pointer(&text))) != 0 || text == nil {
 		return ""
 	}
-	const limit = 1 << 10 // no text of the driver is near this
+	const limit = 1 << 10 // far above the length of any driver text
 	n := 0
 	for n < limit && *(*byte)(unsafe.Add(unsafe.Pointer(text), n)) != 0 {
 		n++
@@ -114,7 +114,7 @@ func (d *driver) describe(e entry, r result) string {
 	return string(unsafe.Slice(text, n))
 }
 
-// quiet is call for what reports errors itself.
+// quiet is call for functions that report errors themselves.
 //
 //go:uintptrescapes
 func (d *driver) quiet(e entry, args ...uintptr) result { return d.raw(e, args) }

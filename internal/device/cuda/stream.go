@@ -11,28 +11,29 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// maxParams is the largest parameter block every driver takes.
+// maxParams is the size of the largest parameter block that every driver
+// accepts.
 const maxParams = 4096
 
-// stream is a queue of the driver's.
+// stream is a CUDA stream.
 type stream struct {
 	handle
 	gpu    *gpu
 	launch launch
 }
 
-// launch holds what the driver reads during a launch. It is part of the stream,
-// on the heap, so that a launch allocates nothing and nothing moves under the
-// driver as a goroutine's stack may.
+// launch holds what the driver reads during a launch. It is part of the
+// stream, on the heap, so that a launch allocates nothing and the memory does
+// not move during the call, as a goroutine's stack may.
 type launch struct {
 	mu     sync.Mutex
-	args   [11]uintptr // of the call
-	extra  [5]uintptr  // tags and values, as the driver wants them
+	args   [11]uintptr // arguments of the call
+	extra  [5]uintptr  // tags and values, in the form the driver expects
 	bytes  uintptr
 	params [maxParams]byte
 }
 
-// init fills in what stays the same. The launch must not be copied after.
+// init fills in what stays the same. The launch must not be copied afterwards.
 func (l *launch) init() {
 	const end, buffer, bufferBytes = 0, 1, 2
 	l.extra = [...]uintptr{
@@ -42,7 +43,8 @@ func (l *launch) init() {
 	}
 }
 
-// NewStream gives a stream that does not wait for the driver's default stream.
+// NewStream returns a stream that does not wait for the driver's default
+// stream.
 func (g *gpu) NewStream() (device.Stream, error) {
 	const nonBlocking = 1
 	if _, err := g.open.hold(); err != nil {
@@ -58,8 +60,8 @@ func (g *gpu) NewStream() (device.Stream, error) {
 	return s, nil
 }
 
-// CopyIn of no bytes does nothing. Memory that is not page-locked is copied
-// too, but the call may then wait for the stream.
+// CopyIn does nothing if src is empty. Memory that is not page-locked is
+// copied too, but the call may then wait for the stream.
 func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	h, err := s.hold()
 	if err != nil || len(src) == 0 {
@@ -70,8 +72,8 @@ func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 		uintptr(dst), uintptr(unsafe.Pointer(&src[0])), uintptr(len(src)), h)
 }
 
-// CopyOut of no bytes does nothing. Memory that is not page-locked is copied
-// too, but the call then waits for the copy.
+// CopyOut does nothing if dst is empty. Memory that is not page-locked is
+// copied too, but the call then waits for the copy.
 func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
 	h, err := s.hold()
 	if err != nil || len(dst) == 0 {
@@ -82,7 +84,7 @@ func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
 		uintptr(unsafe.Pointer(&dst[0])), uintptr(src), uintptr(len(dst)), h)
 }
 
-// CopyDevice of no bytes does nothing; of fewer is an error.
+// CopyDevice does nothing if bytes is 0; a negative number is an error.
 func (s *stream) CopyDevice(dst, src device.Ptr, bytes int) error {
 	if bytes < 0 {
 		return fmt.Errorf("cuda: cannot copy %d bytes", bytes)
@@ -95,7 +97,8 @@ func (s *stream) CopyDevice(dst, src device.Ptr, bytes int) error {
 	return s.gpu.context.call4(cuMemcpyDtoDAsync, uintptr(dst), uintptr(src), uintptr(bytes), h)
 }
 
-// Fill of no bytes does nothing; of fewer, or of a part of a value, is an error.
+// Fill does nothing if bytes is 0; it is an error if bytes is negative or not
+// a multiple of the value's size.
 func (s *stream) Fill(dst device.Ptr, value uint32, bytes int) error {
 	if bytes < 0 || bytes%4 != 0 {
 		return fmt.Errorf("cuda: cannot fill %d bytes with 32-bit values", bytes)
@@ -108,8 +111,8 @@ func (s *stream) Fill(dst device.Ptr, value uint32, bytes int) error {
 	return s.gpu.context.call4(cuMemsetD32Async, uintptr(dst), uintptr(value), uintptr(bytes/4), h)
 }
 
-// unused ends an operation that has nothing to call for: err says whether the
-// stream was closed, and where it was not, the stream is released.
+// unused ends an operation that has nothing to do. err tells whether the
+// stream was closed; if it was not, unused releases the stream.
 func (s *stream) unused(err error) error {
 	if err == nil {
 		s.release()
@@ -117,8 +120,8 @@ func (s *stream) unused(err error) error {
 	return err
 }
 
-// Launch takes at most 4096 bytes of parameters. Dynamic shared memory beyond
-// the 48 KiB that any kernel has is asked for as needed.
+// Launch accepts at most 4096 bytes of parameters. Dynamic shared memory
+// beyond the 48 KiB that any kernel has is requested as needed.
 func (s *stream) Launch(k device.Kernel, g device.Grid, params []byte) error {
 	own, ok := k.(*kernel)
 	if !ok || own.module.gpu.context != s.gpu.context {
@@ -145,7 +148,7 @@ func (s *stream) Launch(k device.Kernel, g device.Grid, params []byte) error {
 	return s.start(h, own.function, g, params)
 }
 
-// start queues the kernel: all that it is given is held.
+// start queues the kernel. The caller holds everything passed in.
 func (s *stream) start(h, function uintptr, g device.Grid, params []byte) error {
 	l := &s.launch
 	l.mu.Lock()
@@ -200,7 +203,7 @@ func (s *stream) Synchronize() error {
 	return s.gpu.context.call4(cuStreamSynchronize, h, 0, 0, 0)
 }
 
-// Close lets work that is queued finish by itself. Closing again does nothing.
+// Close lets queued work finish by itself. Closing again does nothing.
 func (s *stream) Close() error {
 	return s.destroy(func(h uintptr) error {
 		defer s.gpu.held.removeObject(s)
@@ -210,7 +213,7 @@ func (s *stream) Close() error {
 
 var errForeignEvent = errors.New("cuda: the event is not of this GPU")
 
-// event is a mark of the driver's, with a time.
+// event is a CUDA event that records a time.
 type event struct {
 	handle
 	gpu *gpu
@@ -230,7 +233,7 @@ func (g *gpu) NewEvent() (device.Event, error) {
 	return e, nil
 }
 
-// Synchronize returns at once for an event that was never recorded.
+// Synchronize returns at once if the event was never recorded.
 func (e *event) Synchronize() error {
 	h, err := e.hold()
 	if err != nil {
@@ -240,7 +243,7 @@ func (e *event) Synchronize() error {
 	return e.gpu.context.call4(cuEventSynchronize, h, 0, 0, 0)
 }
 
-// Since waits for both events. One that was never recorded is an error.
+// Since waits for both events. It is an error if one was never recorded.
 func (e *event) Since(earlier device.Event) (float64, error) {
 	from, ok := earlier.(*event)
 	if !ok || from.gpu.context != e.gpu.context {
@@ -270,7 +273,7 @@ func (c *context) elapsed(begin, end uintptr) (float64, error) {
 	return float64(ms), err
 }
 
-// Close may be called while a stream still has the event before it. Closing
+// Close may be called while the event is still queued in a stream. Closing
 // again does nothing.
 func (e *event) Close() error {
 	return e.destroy(func(h uintptr) error {

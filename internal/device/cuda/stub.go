@@ -10,11 +10,11 @@ import (
 
 var errLeftOut = fmt.Errorf("%w: this binary was built without CUDA", device.ErrNoDriver)
 
-// Devices gives an error that wraps device.ErrNoDriver in this build.
+// Devices returns an error that wraps device.ErrNoDriver in this build.
 func Devices() ([]device.Info, error) { return nil, errLeftOut }
 
-// Open gives an error that wraps device.ErrNoDriver in this build.
+// Open returns an error that wraps device.ErrNoDriver in this build.
 func Open(int) (device.Device, error) { return nil, errLeftOut }
 
-// Occupancy gives an error that wraps device.ErrNoDriver in this build.
+// Occupancy returns an error that wraps device.ErrNoDriver in this build.
 func Occupancy(device.Kernel, int, int) (int, error) { return 0, errLeftOut }

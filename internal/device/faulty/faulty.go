@@ -8,11 +8,11 @@
 //		work(d) // the answers are right all the same, and d.Live() is 0
 //	}
 //
-// An operation that fails is not carried out. What it would have written on
-// the host is spoiled: the target of a failed CopyOut, and after a failed
-// Synchronize the target of every copy that it should have waited for. So
-// whoever overlooks the error has wrong answers, and never right ones by luck.
-// When Synchronize has failed, nothing of that work is under way any more.
+// A failing operation is not carried out. Its output on the host is spoiled:
+// the target of a failed CopyOut, and after a failed Synchronize the target of
+// every copy that it should have waited for. So a caller that overlooks the
+// error gets wrong answers, never right ones by luck. After Synchronize has
+// failed, none of that work is still running.
 package faulty
 
 import (
@@ -22,12 +22,12 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Op is a kind of operation. What gives something back (Free, Unload, Close)
-// is none: it cannot be made to fail.
+// Op is a kind of operation. Operations that free something (Free, Unload,
+// Close) are not among them: they cannot be made to fail.
 type Op uint8
 
 const (
-	Any Op = iota // each of those that follow
+	Any Op = iota // any of those that follow
 	Alloc
 	HostAlloc
 	Register
@@ -41,8 +41,8 @@ const (
 	Fill
 	Launch
 	Record
-	Wait        // of a stream, for an event
-	Synchronize // of a stream or an event; Since waits too and is one
+	Wait        // a stream waits for an event
+	Synchronize // of a stream or an event; Since waits too and counts as one
 	FreeBytes
 	opCount
 )
@@ -57,7 +57,7 @@ func (op Op) String() string {
 	return opNames[op]
 }
 
-// Ops lists every kind but Any.
+// Ops returns every kind but Any.
 func Ops() []Op {
 	ops := make([]Op, 0, opCount-1)
 	for op := Any + 1; op < opCount; op++ {
@@ -66,7 +66,7 @@ func Ops() []Op {
 	return ops
 }
 
-// kind is the error an operation fails with if the plan names none.
+// kind returns the error that an operation fails with if the plan names none.
 func (op Op) kind() error {
 	switch op {
 	case Alloc, HostAlloc, Register, NewStream, NewEvent:
@@ -77,33 +77,35 @@ func (op Op) kind() error {
 	return device.ErrLaunchFailed
 }
 
-// Plan says what fails. The zero Plan fails nothing.
+// Plan tells what fails. With the zero Plan nothing fails.
 type Plan struct {
 	Op Op
 	// At is the number of the operation that fails, counted from 1 over all
-	// operations of the kind Op, by whatever stream, event or module. 0 is none.
+	// operations of kind Op, on whatever stream, event or module. 0 means
+	// none.
 	At int
-	// Err is what the error wraps; nil is what suits the operation.
+	// Err is what the error wraps; nil means the usual one for the operation.
 	Err error
-	// Lose loses the device with that operation: it and everything after it
-	// fails with device.ErrLost, though the operation itself fails with Err
-	// where that is given, as a kernel's error that ends a context does. What
-	// gives something back still does so, and says device.ErrLost too.
+	// Lose makes the device lost with that operation: it and every later
+	// operation fails with device.ErrLost, except that the operation itself
+	// fails with Err if that is set, like a kernel error that ends a context.
+	// Operations that free something still do so, but return device.ErrLost
+	// too.
 	Lose bool
 }
 
-// Device is a device that fails as planned. The faults are its own; the device
-// below goes on working, and its errors come through as they are.
+// Device is a device that fails as planned. The faults are injected; the
+// wrapped device keeps working, and its errors are passed on unchanged.
 type Device struct {
 	inner device.Device
 	plan  Plan
 
-	// running is held for reading by every operation, so that the loss of the
-	// device finds none half done.
+	// running is held for reading by every operation, so that no operation is
+	// half done when the device is lost.
 	running sync.RWMutex
 	drained sync.Once // on loss
 
-	mu     sync.Mutex // guards what follows, and all outputs
+	mu     sync.Mutex // guards the following, and all outputs
 	counts [opCount]int
 	lost   bool
 	live   map[any]struct{} // block, *stream, *event, *module
@@ -111,29 +113,29 @@ type Device struct {
 
 var _ device.Device = (*Device)(nil)
 
-// New wraps a device. Closing the wrapper closes it.
+// New wraps a device. Closing the wrapper closes the device.
 func New(d device.Device, p Plan) *Device {
 	return &Device{inner: d, plan: p, live: map[any]struct{}{}}
 }
 
-// Count tells how many operations of a kind were asked for so far, those that
-// failed among them.
+// Count returns how many operations of a kind have been requested so far,
+// including those that failed.
 func (d *Device) Count(op Op) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.counts[op]
 }
 
-// Live tells how many allocations, page-locked pieces of host memory, streams,
-// events and modules have not been given back. Close gives back all.
+// Live returns how many allocations, page-locked pieces of host memory,
+// streams, events and modules have not been freed. Close frees them all.
 func (d *Device) Live() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.live)
 }
 
-// do carries an operation out unless it is its turn to fail. spoil, which may
-// be nil, is called instead.
+// do carries out an operation, unless it is the one to fail; then it calls
+// spoil instead, which may be nil.
 func (d *Device) do(op Op, act func() error, spoil func()) error {
 	d.running.RLock()
 	lost, err := d.decide(op)
@@ -151,7 +153,7 @@ func (d *Device) do(op Op, act func() error, spoil func()) error {
 	return err
 }
 
-// decide counts an operation and says what it fails with, if it does.
+// decide counts an operation and returns the error that it fails with, if any.
 func (d *Device) decide(op Op) (lost bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,9 +181,9 @@ func errLost(what any) error {
 	return fmt.Errorf("%w: faulty: %v after the loss", device.ErrLost, what)
 }
 
-// drain ends the work on a device that was just lost: what its streams still
-// hold must not move in memory that the caller has back. Everyone who learns
-// of the loss waits for it.
+// drain waits for the work on a device that was just lost: its streams must
+// not touch memory that the caller has got back. Everyone who learns of the
+// loss waits for it.
 func (d *Device) drain() {
 	d.running.Lock()
 	defer d.running.Unlock()
@@ -203,16 +205,16 @@ func (d *Device) streams() []*stream {
 	return all
 }
 
-// keep notes something that is to be given back.
+// keep records something that is to be freed.
 func (d *Device) keep(r any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.live[r] = struct{}{}
 }
 
-// giveBack frees something, on a lost device too. Memory that the device below
-// refuses to take stays noted; anything else is gone, whatever Close said of
-// the work before it.
+// giveBack frees something, on a lost device too. Memory that the wrapped
+// device refuses to free stays recorded; anything else is gone, whatever error
+// its Close returned for earlier work.
 func (d *Device) giveBack(r any, free func() error) error {
 	lost := d.afterLoss()
 	err := free()
@@ -227,8 +229,8 @@ func (d *Device) giveBack(r any, free func() error) error {
 	return err
 }
 
-// afterLoss says whether the device is lost, and if so waits until it has come
-// to rest.
+// afterLoss reports whether the device is lost, and if so waits until its work
+// has ended.
 func (d *Device) afterLoss() bool {
 	d.mu.Lock()
 	lost := d.lost

@@ -11,7 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device/ptx"
 )
 
-// addPTX adds v to a word for each thread.
+// addPTX adds v to one word per thread.
 const addPTX = `.version 7.0
 .target sm_70
 .address_size 64
@@ -32,13 +32,13 @@ ret;
 
 const words = 40
 
-// job does some of everything on a device, and gives back all it took,
+// job does some of everything on a device, and frees all it allocated,
 // whatever happens. The first error ends it.
 type job struct {
 	d      device.Device
 	undo   []func() error
-	undone []error // what giving back said
-	late   []error // of work that was waited for only before giving back
+	undone []error // errors of freeing
+	late   []error // errors of work that was waited for only before freeing
 }
 
 func (j *job) later(free func() error) { j.undo = append(j.undo, free) }
@@ -49,7 +49,7 @@ func (j *job) cleanUp() {
 	}
 }
 
-// taken hands on what a device gave, and notes how to give it back.
+// taken returns what a device returned, and records how to free it.
 func taken[T any](j *job, free func(T) error) func(T, error) (T, error) {
 	return func(v T, err error) (T, error) {
 		if err == nil {
@@ -59,7 +59,7 @@ func taken[T any](j *job, free func(T) error) func(T, error) (T, error) {
 	}
 }
 
-// run is the whole job, with the first error of each of its parts.
+// run runs the whole job and returns the first error of each of its parts.
 func (j *job) run() (err error) {
 	defer func() {
 		j.cleanUp()
@@ -68,8 +68,8 @@ func (j *job) run() (err error) {
 	return j.add()
 }
 
-// add adds 5 to some words, moves them on in a second stream, and says whether
-// they came back as they should.
+// add adds 5 to some words, copies them in a second stream, and returns an
+// error unless they come back right.
 func (j *job) add() error {
 	d := j.d
 	if _, err := d.FreeBytes(); err != nil {
@@ -105,7 +105,7 @@ func (j *job) add() error {
 	return nil
 }
 
-// flow is the part of a job that has streams. They are waited for before it
+// flow is the part of a job that uses streams. It waits for them before it
 // returns, as the memory they use is freed then.
 func (j *job) flow(add device.Kernel, p, q device.Ptr, in, out []byte) error {
 	wait := func(s device.Stream) error {
@@ -150,7 +150,7 @@ func mustNot(t *testing.T, err error) {
 	}
 }
 
-// each gives every plan with a fault that a job meets.
+// each runs test with every plan whose fault a job meets.
 func each(t *testing.T, lose bool, test func(t *testing.T, p faulty.Plan)) {
 	t.Helper()
 	d := faulty.New(ptx.New(), faulty.Plan{Lose: lose})
@@ -166,7 +166,7 @@ func each(t *testing.T, lose bool, test func(t *testing.T, p faulty.Plan)) {
 	}
 }
 
-// wanted is the kind of error that suits an operation.
+// wanted is the expected error of each operation.
 var wanted = map[faulty.Op]error{
 	faulty.Alloc: device.ErrOutOfMemory, faulty.HostAlloc: device.ErrOutOfMemory, faulty.Register: device.ErrOutOfMemory,
 	faulty.NewStream: device.ErrOutOfMemory, faulty.NewEvent: device.ErrOutOfMemory,
@@ -176,8 +176,8 @@ var wanted = map[faulty.Op]error{
 	faulty.Wait: device.ErrLaunchFailed, faulty.Synchronize: device.ErrLaunchFailed, faulty.FreeBytes: device.ErrLaunchFailed,
 }
 
-// Each operation of a job fails once, with its kind of error; the job gives
-// everything back, and the device works as if nothing had been.
+// Each operation of a job fails once, with its kind of error; the job frees
+// everything, and the device works as if nothing had happened.
 func TestEveryOperationFails(t *testing.T) {
 	each(t, false, func(t *testing.T, p faulty.Plan) {
 		below := ptx.New()
@@ -203,8 +203,8 @@ func TestEveryOperationFails(t *testing.T) {
 	})
 }
 
-// The device is lost at each operation of a job: all that follows says so, and
-// what is given back is freed below.
+// The device is lost at each operation of a job: everything after that reports
+// it, and what is freed is freed in the wrapped device.
 func TestLostAtEveryOperation(t *testing.T) {
 	each(t, true, func(t *testing.T, p faulty.Plan) {
 		below := ptx.New()
@@ -213,7 +213,7 @@ func TestLostAtEveryOperation(t *testing.T) {
 		if err := j.run(); !errors.Is(err, device.ErrLost) {
 			t.Errorf("%v %d: %v", p.Op, p.At, err)
 		}
-		lost := false // the fault may come while the job gives back
+		lost := false // the fault may come while the job frees
 		for _, err := range j.undone {
 			if lost = lost || err != nil; lost && !errors.Is(err, device.ErrLost) {
 				t.Errorf("%v %d: giving back: %v", p.Op, p.At, err)
@@ -231,7 +231,7 @@ func TestLostAtEveryOperation(t *testing.T) {
 	})
 }
 
-// After a loss no operation reaches the device below, and none succeeds.
+// After a loss no operation reaches the wrapped device, and none succeeds.
 func TestNothingWorksAfterLoss(t *testing.T) {
 	d := faulty.New(ptx.New(), faulty.Plan{Op: faulty.FreeBytes, At: 1, Lose: true})
 	m, err := d.Load(addPTX)
@@ -287,8 +287,7 @@ func TestNothingWorksAfterLoss(t *testing.T) {
 	}
 }
 
-// A plan's own error is the one that comes back, once; with Lose, ErrLost
-// follows it.
+// The plan's own error is returned once; with Lose, ErrLost follows it.
 func TestErrorOfThePlan(t *testing.T) {
 	own := errors.New("the cable")
 	for _, lose := range []bool{false, true} {
@@ -302,7 +301,7 @@ func TestErrorOfThePlan(t *testing.T) {
 	}
 }
 
-// Errors of the device below are its own, leave nothing to give back, and a
+// Errors of the wrapped device are passed on and leave nothing to free, and a
 // free that it refuses does not count as one.
 func TestErrorsFromBelow(t *testing.T) {
 	d := faulty.New(ptx.New(ptx.Memory(1<<10)), faulty.Plan{})

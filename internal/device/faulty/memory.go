@@ -6,15 +6,15 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// block is memory that is to be given back: of the device, or of the host with
-// its first byte.
+// block is memory that is to be freed: device memory, or host memory
+// identified by its first byte.
 type block struct {
 	ptr        device.Ptr
 	host       *byte
 	registered bool
 }
 
-// Info describes the device below.
+// Info describes the wrapped device.
 func (d *Device) Info() device.Info { return d.inner.Info() }
 
 func (d *Device) FreeBytes() (free int64, err error) {
@@ -58,7 +58,7 @@ func (d *Device) HostFree(b []byte) error {
 func (d *Device) Register(b []byte) error {
 	return d.do(Register, func() error {
 		err := d.inner.Register(b)
-		if err == nil && len(b) > 0 { // some devices take no bytes for nothing
+		if err == nil && len(b) > 0 { // some devices accept an empty slice and do nothing
 			d.keep(block{host: unsafe.SliceData(b), registered: true})
 		}
 		return err
@@ -69,8 +69,8 @@ func (d *Device) Unregister(b []byte) error {
 	return d.unpin(b, true, d.inner.Unregister)
 }
 
-// unpin gives back host memory. It may be gone then, so nothing is to spoil it
-// any more.
+// unpin frees host memory. It may no longer exist afterwards, so nothing must
+// spoil it any more.
 func (d *Device) unpin(b []byte, registered bool, free func([]byte) error) error {
 	d.afterLoss()
 	for _, s := range d.streams() {
@@ -79,7 +79,7 @@ func (d *Device) unpin(b []byte, registered bool, free func([]byte) error) error
 	return d.giveBack(block{host: unsafe.SliceData(b), registered: registered}, func() error { return free(b) })
 }
 
-// Close closes the device below, with all it holds, on a lost device too.
+// Close closes the wrapped device, with all it holds, on a lost device too.
 func (d *Device) Close() error {
 	lost := d.afterLoss()
 	for _, s := range d.streams() {

@@ -13,8 +13,8 @@ type output struct {
 	settled bool
 }
 
-// outputs are the copies that somebody who waits here waits for: those of a
-// stream, with those of other streams that an event put before its work; or
+// outputs are the copies that waiting here waits for: those of a stream,
+// together with those of other streams that an event put before its work; or
 // those before an event. They are shared: a copy is settled for all at once.
 type outputs struct {
 	mu   *sync.Mutex // the device's
@@ -33,19 +33,19 @@ func (o *outputs) replace(list []*output) {
 	o.list = list
 }
 
-// pending gives the outputs as they are now.
+// pending returns the current outputs.
 func (o *outputs) pending() []*output {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return unsettled(o.list)
 }
 
-// unsettled gives a list of its own.
+// unsettled returns the outputs of a list that are not settled, in a new list.
 func unsettled(list []*output) []*output {
 	return slices.DeleteFunc(slices.Clone(list), func(o *output) bool { return o.settled })
 }
 
-// settle ends outputs: their targets are the caller's again.
+// settle ends outputs: their targets belong to the caller again.
 func (o *outputs) settle(list []*output) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,7 +54,7 @@ func (o *outputs) settle(list []*output) {
 	}
 }
 
-// forget settles the outputs into a piece of host memory.
+// forget settles the outputs that go to a piece of host memory.
 func (o *outputs) forget(memory []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,7 +63,7 @@ func (o *outputs) forget(memory []byte) {
 	}
 }
 
-// spoil ruins the targets of all that is not settled, and settles it.
+// spoil overwrites the targets of all unsettled outputs, and settles them.
 func (o *outputs) spoil() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

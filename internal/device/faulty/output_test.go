@@ -44,7 +44,8 @@ func (c *copies) out(s device.Stream) []byte {
 	return dst
 }
 
-// holds says what is in the targets of copies: right answers or ruins.
+// holds checks the targets of copies: whether they have the right answers or
+// are spoiled.
 func (c *copies) holds(right bool, targets ...[]byte) {
 	c.Helper()
 	for i, b := range targets {
@@ -57,7 +58,7 @@ func (c *copies) holds(right bool, targets ...[]byte) {
 	}
 }
 
-// failures are the ways to wait in which a fault may come.
+// failures are the ways of waiting in which a fault may come.
 var failures = map[string]func(c *copies) error{
 	"stream": func(c *copies) error { return c.a.Synchronize() },
 	"event":  func(c *copies) error { return c.e.Synchronize() },
@@ -65,8 +66,8 @@ var failures = map[string]func(c *copies) error{
 	"other":  func(c *copies) error { return errors.Join(c.b.Wait(c.e), c.b.Synchronize()) },
 }
 
-// Under every schedule a failed wait leaves no right answer in what it waited
-// for; what was waited for before, and what is not part of it, is as it was.
+// Under every schedule, a failed wait leaves no right answer in what it waited
+// for; what was waited for before, and what is not part of it, is unchanged.
 func TestFailedWaitSpoils(t *testing.T) {
 	for name, fail := range failures {
 		for seed := range uint64(40) {
@@ -97,8 +98,8 @@ func TestFailedWaitSpoils(t *testing.T) {
 	}
 }
 
-// Whoever waited, by whatever way, has answers that no later fault takes away;
-// all that nobody waited for is spoiled with the loss.
+// A caller that has waited, in whatever way, has answers that no later fault
+// takes away; everything that nobody waited for is spoiled by the loss.
 func TestLossSpoilsWhatIsUnderWay(t *testing.T) {
 	for name, wait := range failures {
 		for seed := range uint64(40) {
@@ -115,7 +116,7 @@ func TestLossSpoilsWhatIsUnderWay(t *testing.T) {
 			c.holds(true, done)
 			c.holds(false, under...)
 			mine := bytes.Repeat([]byte{2}, 64)
-			copy(under[0], mine) // the caller answers by itself
+			copy(under[0], mine) // the caller fills in the answer itself
 			if c.a.Synchronize() == nil || c.a.Close() == nil || c.b.Close() == nil || c.d.Close() == nil {
 				t.Fatal("a lost device works")
 			}
@@ -126,7 +127,7 @@ func TestLossSpoilsWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// The target of a copy that fails is spoiled, and no longer the device's.
+// The target of a failed copy is spoiled, and no longer belongs to the device.
 func TestFailedCopySpoils(t *testing.T) {
 	c := newCopies(t, 1, faulty.Plan{Op: faulty.CopyOut, At: 1})
 	dst := bytes.Clone(ones)
@@ -139,7 +140,8 @@ func TestFailedCopySpoils(t *testing.T) {
 	c.holds(true, dst)
 }
 
-// A copy that failed below is over: a later fault leaves its target alone.
+// A copy that failed in the wrapped device is over: a later fault leaves its
+// target alone.
 func TestCopyFailedBelow(t *testing.T) {
 	below := faulty.New(ptx.New(), faulty.Plan{Op: faulty.CopyOut, At: 1})
 	d := faulty.New(below, faulty.Plan{Op: faulty.Synchronize, At: 1})
@@ -151,7 +153,7 @@ func TestCopyFailedBelow(t *testing.T) {
 	if s.CopyOut(dst, p) == nil {
 		t.Fatal("no fault below")
 	}
-	copy(dst, ones) // the caller answers by itself
+	copy(dst, ones) // the caller fills in the answer itself
 	if s.Synchronize() == nil {
 		t.Fatal("no fault")
 	}
@@ -160,7 +162,7 @@ func TestCopyFailedBelow(t *testing.T) {
 	}
 }
 
-// Memory that was given back is left alone: it may not be there any more.
+// Freed memory is left alone: it may no longer exist.
 func TestFreedMemoryIsNotSpoiled(t *testing.T) {
 	c := newCopies(t, 1, faulty.Plan{Op: faulty.Synchronize, At: 1})
 	host, err := c.d.HostAlloc(64)
@@ -178,7 +180,7 @@ func TestFreedMemoryIsNotSpoiled(t *testing.T) {
 }
 
 // Many goroutines share a device that fails at some operation, or is lost.
-// Each has either an error or right answers, and nothing stays behind.
+// Each gets either an error or right answers, and nothing is left behind.
 func TestGoroutinesMeetAFault(t *testing.T) {
 	const goroutines = 6
 	seed := rand.Uint64()
@@ -200,7 +202,7 @@ func TestGoroutinesMeetAFault(t *testing.T) {
 	}
 }
 
-// together runs jobs at once and tells how many had an error.
+// together runs jobs concurrently and returns how many had an error.
 func together(t *testing.T, n int, d *faulty.Device) (failed int) {
 	t.Helper()
 	errs := make([]error, n)

@@ -21,8 +21,9 @@ func (d *Device) Load(ptx string) (m device.Module, err error) {
 	return m, err
 }
 
-// Kernel gives the kernel of the device below, which has nothing that could
-// fail and is what functions of its package take.
+// Kernel returns the kernel of the wrapped device: a kernel has no operations
+// that could fail, and functions of the wrapped device's package need the
+// original.
 func (m *module) Kernel(name string) (k device.Kernel, err error) {
 	err = m.d.do(Kernel, func() (err error) {
 		k, err = m.inner.Kernel(name)
@@ -33,7 +34,7 @@ func (m *module) Kernel(name string) (k device.Kernel, err error) {
 
 func (m *module) Unload() error { return m.d.giveBack(m, m.inner.Unload) }
 
-// stream is a stream that knows which copies to the host it has under way.
+// stream is a stream that knows its unfinished copies to the host.
 type stream struct {
 	d     *Device
 	inner device.Stream
@@ -61,7 +62,7 @@ func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
 	o := &output{dst: dst}
 	return s.d.do(CopyOut, func() error {
-		s.add(o) // first: a copy may be done before the call returns
+		s.add(o) // first: the copy may be done before the call returns
 		err := s.inner.CopyOut(dst, src)
 		if err != nil {
 			s.settle([]*output{o})
@@ -86,7 +87,7 @@ func (s *stream) Record(e device.Event) error {
 	return s.d.do(Record, func() error {
 		own, ok := e.(*event)
 		if !ok {
-			return s.inner.Record(e) // foreign: let the device below say so
+			return s.inner.Record(e) // foreign: let the wrapped device report it
 		}
 		err := s.inner.Record(own.inner)
 		if err == nil {
@@ -118,7 +119,7 @@ func (s *stream) Close() error {
 	return err
 }
 
-// event is an event that knows which copies to the host were before it.
+// event is an event that knows which copies to the host came before it.
 type event struct {
 	d     *Device
 	inner device.Event
@@ -157,8 +158,8 @@ func (e *event) Since(earlier device.Event) (ms float64, err error) {
 
 func (e *event) Close() error { return e.d.giveBack(e, e.inner.Close) }
 
-// wait waits for work by what the device below has for it, and settles the
-// copies that are part of the work.
+// wait waits for work by calling inner, and settles the copies that are part
+// of the work.
 func (d *Device) wait(held *outputs, inner func() error) error {
 	return d.do(Synchronize, func() error {
 		done := held.pending()
@@ -168,9 +169,9 @@ func (d *Device) wait(held *outputs, inner func() error) error {
 	}, func() { held.fail(inner) })
 }
 
-// fail is wait where it is to fail. The work is waited for all the same, since
-// a caller that was told of a failure owns its memory again.
+// fail is wait for a planned failure. It still waits for the work, since a
+// caller that was told of a failure owns its memory again.
 func (o *outputs) fail(inner func() error) {
-	_ = inner() // it has failed, whatever this says
+	_ = inner() // it has failed, whatever this returns
 	o.spoil()
 }

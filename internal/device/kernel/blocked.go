@@ -24,19 +24,19 @@ const MaxRows = simd.MaxLevels + 1
 // first byte.
 type Row struct {
 	At        int // line of the first page
-	PageLines int // lines of a page
-	Levels    int // levels of lines in a page
+	PageLines int // lines per page
+	Levels    int // levels of lines per page
 	Pages     int
 }
 
-// Blocked is the rows of a blocked tree in a device's memory, as the kernels
-// take them: struct Blocked of blocked.cu, field by field.
+// Blocked describes the rows of a blocked tree in a device's memory, in the
+// form that the kernels read: struct Blocked of blocked.cu, field by field.
 type Blocked struct {
 	Base         device.Ptr
-	Start        device.Ptr // page numbers (u32) at which queries begin; 0: all at the root
+	Start        device.Ptr // page numbers (u32) at which queries begin; 0: all begin at the root
 	From         uint32     // row of those pages
-	Deep         uint32     // queries before this one, a multiple of 32, are one row further
-	To, Rows     uint32     // where a search ends, and rows in all: those are all that it may go through
+	Deep         uint32     // queries before this one, a multiple of 32, begin one row further down
+	To, Rows     uint32     // row where a search ends, and the total number of rows, which bounds the search
 	Fan          uint32     // a line has 1<<Fan children
 	Leaves, Last uint32     // lines of the first leaf and of the last
 	row          [MaxRows]deviceRow
@@ -44,9 +44,9 @@ type Blocked struct {
 
 type deviceRow struct{ at, pageLines, levels, last uint32 }
 
-// NewBlocked describes rows of pages above leaves, for keys of the given bits,
-// in a tree whose memory was copied to base, byte for byte. Of a tree that is
-// there in part, base is where it would begin.
+// NewBlocked describes rows of pages above leaves, for keys of keyBits bits,
+// in a tree whose memory was copied to base, byte for byte. If only a part of
+// the tree was copied, base is where the whole tree would begin.
 func NewBlocked(rows []Row, keyBits int, leaves *simd.Tree, base device.Ptr) (Blocked, error) {
 	d := Blocked{
 		Base: base, To: uint32(len(rows)), Rows: uint32(len(rows)),
@@ -75,21 +75,22 @@ func FavorBlocked(st device.Stream, t *Blocked) {
 		}
 	}
 	if fits > 0 {
-		p.Persist(t.Base, int(fits)) // a wish, as in Favor
+		p.Persist(t.Base, int(fits)) // only a hint, as in Favor
 	}
 }
 
-// Packed is pages of packed keys in a device's memory, as the kernels take
-// them: struct Packed of blocked.cu, field by field.
+// Packed describes pages of packed keys in a device's memory, in the form that
+// the kernels read: struct Packed of blocked.cu, field by field.
 type Packed struct {
 	Table, Words device.Ptr
-	End          uint64 // words in all pages
+	End          uint64 // total words in all pages
 	Last         uint32 // number of the last page
 	Entries      uint32
 }
 
-// NewPacked describes so many pages, of so many words of 8 bytes and so many
-// entries in all. Both addresses are multiples of 16.
+// NewPacked describes packed pages: their number, their total size end in
+// words of 8 bytes, and their total number of entries. Both addresses must be
+// multiples of 16.
 func NewPacked(table, words device.Ptr, pages, end, entries int) (Packed, error) {
 	if entries >= math.MaxUint32 {
 		return Packed{}, fmt.Errorf("%w: %d entries", ErrTooLarge, entries)
@@ -126,26 +127,27 @@ type gatherParams struct {
 	found  device.Ptr
 }
 
-// BlockedDown sets nodes (u32) to the page of row t.To that each query comes
-// to, or, behind the last row, to the line of its leaf. They may take the place
-// of t.Start.
+// BlockedDown sets nodes (u32) to the page of row t.To that each query reaches
+// or, past the last row, to the line of its leaf. nodes may be the same memory
+// as t.Start.
 func (s *Set) BlockedDown(st device.Stream, p *Params, t *Blocked, bits int, keys device.Ptr, n int, nodes device.Ptr) error {
 	p.blocked = blockedParams{tree: *t, keys: keys, n: uint32(n), out: nodes}
 	return s.start(st, pick(bits, "blockedDown32", "blockedDown64"), n, argsOf(&p.blocked))
 }
 
-// PackedRank sets ranks (u32) to the number of entries below each key, from the
-// page (u32) that it belongs to: the first whose greatest key is not below it,
-// or any number behind the last. ranks may take the place of pages.
+// PackedRank sets ranks (u32) to the number of entries below each key. pages
+// (u32) holds the page that each key belongs to: the first whose greatest key
+// is not below it, or any number past the last. ranks may be the same memory
+// as pages.
 func (s *Set) PackedRank(st device.Stream, p *Params, t *Packed, bits int, keys device.Ptr, n int, pages, ranks device.Ptr) error {
-	if t.Entries == 0 { // no page either
+	if t.Entries == 0 { // then there is no page either
 		return st.Fill(ranks, 0, 4*n)
 	}
 	return s.packed(st, pick(bits, "packedRank32", "packedRank64"), p, t, keys, n, pages, ranks)
 }
 
-// PackedFind sets places (u32) to that of the first entry equal to each key, or
-// NotFound; pages are those of PackedRank.
+// PackedFind sets places (u32) to the rank of the first entry equal to each
+// key, or to NotFound; pages is as in PackedRank.
 func (s *Set) PackedFind(st device.Stream, p *Params, t *Packed, bits int, keys device.Ptr, n int, pages, places device.Ptr) error {
 	if t.Entries == 0 {
 		return st.Fill(places, NotFound, 4*n)
@@ -159,7 +161,7 @@ func (s *Set) packed(st device.Stream, name string, p *Params, t *Packed, keys d
 }
 
 // Gather sets vals to the values of a column at places (u32), or to 0 for
-// NotFound, and found to a bit for each place that is one.
+// NotFound, and found to one bit per place, set unless it is NotFound.
 func (s *Set) Gather(st device.Stream, p *Params, valBits int, column device.Ptr, n int, places, vals, found device.Ptr) error {
 	p.gather = gatherParams{column: column, n: uint32(n), places: places, vals: vals, found: found}
 	return s.start(st, pick(valBits, "gather32", "gather64"), n, argsOf(&p.gather))

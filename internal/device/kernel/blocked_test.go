@@ -14,13 +14,13 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// model is a blocked tree in the plainest way: rows of pages, then leaves, then
-// a column of values, in one piece of memory.
+// model is the simplest blocked tree: rows of pages, then leaves, then a
+// column of values, in one piece of memory.
 type model[C simd.Code] struct {
 	keys, vals []C
 	leaves     implicit.Leaves
 	rows       []kernel.Row
-	lines      [][]C // as they lie
+	lines      [][]C // in memory order
 	leafTree   simd.Tree
 	perLeaf    int
 	leafCount  int
@@ -48,8 +48,9 @@ func newModel[C simd.Code](rng *rand.Rand) *model[C] {
 	return m
 }
 
-// addRows lays out pages of so many levels, the top row with what is left over.
-// The greatest key of all may be a separator or not: nothing is behind it.
+// addRows lays out pages of the given number of levels, the top row with what
+// is left over. The greatest key of all may be a separator or not: nothing
+// comes after it.
 func (m *model[C]) addRows(height, levels int, separateLast bool) {
 	for level := 0; level < height; {
 		row := kernel.Row{At: len(m.lines), Levels: levels, Pages: m.nodes(height - level)}
@@ -71,7 +72,7 @@ func (m *model[C]) addRows(height, levels int, separateLast bool) {
 	}
 }
 
-// power is the number of lines so many levels below one.
+// power returns the number of lines the given number of levels below one line.
 func power[C simd.Code](levels int) int {
 	n := 1
 	for range levels {
@@ -80,7 +81,7 @@ func power[C simd.Code](levels int) int {
 	return n
 }
 
-// nodes is the number of lines on a level that is so high above the leaves.
+// nodes returns the number of lines on the level at a height above the leaves.
 func (m *model[C]) nodes(height int) int {
 	return (m.leafCount + power[C](height) - 1) / power[C](height)
 }
@@ -91,7 +92,7 @@ func (m *model[C]) line(x, height int, separateLast bool) []C {
 	line := make([]C, slotsOf[C]())
 	for j := range line {
 		line[j] = ^C(0)
-		end := (x*len(line) + j + 1) * power[C](height-1) // leaf behind child j
+		end := (x*len(line) + j + 1) * power[C](height-1) // leaf after child j
 		if j < len(line)-1 && (end < m.leafCount || separateLast && end-power[C](height-1) < m.leafCount) {
 			line[j] = m.keys[min(end*m.perLeaf, len(m.keys))-1]
 		}
@@ -155,7 +156,7 @@ func (m *model[C]) nodesOf(keys []C, row, deep int) []uint32 {
 	return nodes
 }
 
-// upload puts the model on a device.
+// upload copies the model to a device.
 func (m *model[C]) upload(t *testing.T, d device.Device) (*place[C], kernel.Blocked) {
 	t.Helper()
 	p := newPlace[C](t, d)
@@ -191,8 +192,8 @@ func TestBlockedDown(t *testing.T) {
 	})
 }
 
-// blockedDown takes queries from one row to another, some of them from one row
-// further, and from there to the leaves and their entries.
+// blockedDown takes queries from one row to another, some of them starting one
+// row further down, and from there to the leaves and their entries.
 func blockedDown[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	m := newModel[C](rng)
 	asked := questions(m.keys, 1+rng.IntN(150), rng)
@@ -234,7 +235,7 @@ func (m *model[C]) sameNodes(t *testing.T, what string, asked []C, row int, got 
 	for i, k := range asked {
 		g, want := binary.LittleEndian.Uint32(got[4*i:]), m.node(k, row)
 		if row < len(m.rows) && k > m.keys[len(m.keys)-1] && g > want {
-			continue // behind all keys, any page behind the last is as good
+			continue // past all keys, any page past the last is as good
 		}
 		if g != want {
 			t.Fatalf("%s: query %d, %d comes to %d, want %d", what, i, k, g, want)
@@ -242,7 +243,8 @@ func (m *model[C]) sameNodes(t *testing.T, what string, asked []C, row int, got 
 	}
 }
 
-// Whatever the lines say, no search leaves them: the interpreter would tell.
+// Whatever the lines hold, no search leaves them: the interpreter would report
+// it.
 func TestDamagedRows(t *testing.T) {
 	onEach(t, 40, func(t *testing.T, d device.Device, rng *rand.Rand) {
 		damagedRows[uint32](t, d, rng)
@@ -257,7 +259,7 @@ func damagedRows[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 			l[j] = C(rng.Uint64()) >> rng.IntN(widthOf[C]())
 		}
 	}
-	m.lines, m.vals = m.lines[:m.leafTree.Leaves/8], nil // nothing behind the rows
+	m.lines, m.vals = m.lines[:m.leafTree.Leaves/8], nil // nothing after the rows
 	p, rows := m.upload(t, d)
 	defer p.close(t)
 	asked := questions(m.keys, 100, rng)
@@ -279,7 +281,7 @@ func (p *place[C]) get(t *testing.T, at device.Ptr, n int) []byte {
 	return b
 }
 
-// More rows than kernels take, or more lines, are refused.
+// Trees with more rows or lines than kernels support are refused.
 func TestBlockedTooLarge(t *testing.T) {
 	small := simd.Tree{LastLeaf: 8}
 	if _, err := kernel.NewBlocked(make([]kernel.Row, kernel.MaxRows+1), 32, &small, 0); err == nil {
@@ -325,7 +327,7 @@ func gather[V simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 }
 
 // everyBlocked runs all kernels of blocked.cu on a device, as everyKernel does
-// those of search.cu.
+// for search.cu.
 func everyBlocked[C simd.Code](t *testing.T, d device.Device, at uint64) (out []named) {
 	rng := rand.New(rand.NewPCG(at, 9))
 	m, k := newModel[C](rng), newPages[C](rng)
@@ -361,7 +363,7 @@ func (p *place[C]) dirty(t *testing.T, kernel string, size int, fill uint32, lau
 }
 
 // Every kernel can be launched with the arguments that Go lays out: the
-// interpreter looks at their size.
+// interpreter checks their size.
 func TestBlockedKernelsAreThere(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, d device.Device, rng *rand.Rand) {
 		at := rng.Uint64()

@@ -1,6 +1,6 @@
 // Package kernel holds Pando's kernels: CUDA C++ sources, the PTX that plain
-// clang makes of them, and typed launchers, so that nobody else lays out an
-// argument list.
+// clang makes of them, and typed launchers, so that no other package lays out
+// argument lists.
 package kernel
 
 //go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -S search.cu -o search.ptx
@@ -20,29 +20,30 @@ import (
 //go:embed search.ptx
 var searchPTX string
 
-// Source is kernels that are compiled together. A device compiles them once
-// more, for itself, when they are loaded: so each layout loads what it needs.
+// Source is a set of kernels that are compiled together. A device compiles the
+// PTX again for itself when it is loaded, so each layout loads only what it
+// needs.
 type Source struct {
 	ptx   string
 	names []string
 }
 
-// search is what every layout needs: the kernels of search.cu.
+// search holds what every layout needs: the kernels of search.cu.
 var search = Source{searchPTX, []string{"rank32", "rank64", "find32", "find64", "pairs32", "pairs64", "down32", "down64",
 	"apart32x32", "apart32x64", "apart64x32", "apart64x64",
 	"entries32x32", "entries32x64", "entries64x32", "entries64x64"}}
 
-// Tree is a tree in a device's memory, as the kernels take it: struct Tree of
-// search.cu, field by field.
+// Tree describes a tree in a device's memory, in the form that the kernels
+// read: struct Tree of search.cu, field by field.
 type Tree struct {
 	Base, Vals          device.Ptr
 	Next                [simd.MaxLevels + 1]uint32
 	Leaves, Last, Count uint32
 	Levels, Fanout      uint32
 	LeafKeys            uint32
-	Start               device.Ptr // nodes (u32) at which queries begin; 0: all at the root
+	Start               device.Ptr // nodes (u32) at which queries begin; 0: all begin at the root
 	From                uint32     // level of those nodes
-	Deep                uint32     // queries before this one, a multiple of 32, are one level further
+	Deep                uint32     // queries before this one, a multiple of 32, begin one level further down
 }
 
 const lineWords = simd.LineBytes / 8
@@ -50,9 +51,9 @@ const lineWords = simd.LineBytes / 8
 // ErrTooLarge is the error for a tree with more lines than kernels can number.
 var ErrTooLarge = errors.New("kernel: tree too large for a GPU")
 
-// NewTree describes a tree whose memory was copied to base, byte for byte,
-// and its column of values, if any, to vals. Of a tree that is there in part,
-// base is where it would begin.
+// NewTree describes a tree whose memory was copied to base, byte for byte, and
+// its column of values, if any, to vals. If only a part of the tree was
+// copied, base is where the whole tree would begin.
 func NewTree(t *simd.Tree, base, vals device.Ptr) (Tree, error) {
 	if t.LastLeaf/lineWords >= math.MaxUint32 || t.Len >= math.MaxUint32 {
 		return Tree{}, fmt.Errorf("%w: %d entries", ErrTooLarge, t.Len)
@@ -72,8 +73,9 @@ func NewTree(t *simd.Tree, base, vals device.Ptr) (Tree, error) {
 }
 
 // Favor asks that as many upper levels of a tree as fit stay in the device's
-// cache for the kernels of a stream. Whole levels: part of a level is worse than
-// none of it (docs/gpu.md). A device that cannot do so does nothing.
+// cache for the kernels of a stream. It favors whole levels only: a part of a
+// level is worse than none of it (docs/gpu.md). On a device without this
+// feature it does nothing.
 func Favor(st device.Stream, t *Tree) {
 	p, ok := st.(device.Persister)
 	if !ok {
@@ -87,26 +89,26 @@ func Favor(st device.Stream, t *Tree) {
 		}
 	}
 	if fits > 0 {
-		p.Persist(t.Base, int(fits)*simd.LineBytes) // a wish: what comes of it shows in the time alone
+		p.Persist(t.Base, int(fits)*simd.LineBytes) // only a hint: its effect shows in the running time alone
 	}
 }
 
-// NotFound is what Find gives for a key that is not there.
+// NotFound is the result of Find for a key that is not there.
 const NotFound = math.MaxUint32
 
-// Set is kernels, loaded on a device.
+// Set is a set of kernels loaded on a device.
 type Set struct {
 	modules []device.Module
 	kernels map[string]device.Kernel
 }
 
-// blockThreads is the number of threads in a block: the kernels' launch bound.
-// A grid has a thread for each query: blocks that come and go keep the device
-// busier than a few that loop (27.8 against 20.8 G ranks a second on an H200).
+// blockThreads is the number of threads per block: the kernels' launch bound.
+// A grid has one thread per query: short-lived blocks keep the device busier
+// than a few that loop (27.8 against 20.8 G ranks per second on an H200).
 const blockThreads = 256
 
-// Load makes the kernels of search.cu ready on a device, and those of other
-// sources.
+// Load loads the kernels of search.cu, and those of the sources in more, on a
+// device.
 func Load(d device.Device, more ...Source) (*Set, error) {
 	s := &Set{kernels: map[string]device.Kernel{}}
 	for _, src := range append([]Source{search}, more...) {
@@ -139,8 +141,8 @@ func (s *Set) Unload() (err error) {
 	return err
 }
 
-// Params is room for the arguments of one launch. A caller keeps one for each
-// stream and hands it in, so that a launch allocates nothing.
+// Params is room for the arguments of one launch. A caller keeps one per
+// stream and passes it in, so that a launch allocates nothing.
 type Params struct {
 	search  searchParams
 	copy    copyParams
@@ -157,7 +159,7 @@ type searchParams struct {
 	n    uint32
 	_    uint32
 	out  device.Ptr
-	bits device.Ptr // some have none
+	bits device.Ptr // 0 for kernels without it
 }
 
 // copyParams are the arguments of Entries.
@@ -180,53 +182,54 @@ func (s *Set) launch(st device.Stream, name string, p *Params, t *Tree, keys dev
 	return s.start(st, name, n, unsafe.Slice((*byte)(unsafe.Pointer(a)), size))
 }
 
-// start runs a kernel that takes queries in rounds: it may have fewer threads
-// than queries.
+// start runs a kernel that handles queries in rounds, so it may have fewer
+// threads than queries.
 func (s *Set) start(st device.Stream, name string, n int, args []byte) error {
 	return st.Launch(s.kernels[name], gridOf(n), args)
 }
 
-// argsOf gives arguments as they lie.
+// argsOf returns the memory of the arguments.
 func argsOf[P any](p *P) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(p)), unsafe.Sizeof(*p)) }
 
-// gridOf is a grid with a thread for each of n.
+// gridOf returns a grid with n threads.
 func gridOf(n int) device.Grid {
 	return device.Grid{Blocks: (n + blockThreads - 1) / blockThreads, Threads: blockThreads}
 }
 
 // Rank sets ranks (u32) to the number of entries below each of n keys of the
-// given bits.
+// given number of bits.
 func (s *Set) Rank(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, ranks device.Ptr) error {
 	return s.launch(st, pick(bits, "rank32", "rank64"), p, t, keys, n, ranks, 0)
 }
 
-// Find sets ranks (u32) to the place of the first entry equal to each key, or
-// NotFound.
+// Find sets ranks (u32) to the rank of the first entry equal to each key, or
+// to NotFound.
 func (s *Set) Find(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, ranks device.Ptr) error {
 	return s.launch(st, pick(bits, "find32", "find64"), p, t, keys, n, ranks, 0)
 }
 
-// Pairs looks keys up in leaves of pairs. found gets a bit for each key.
+// Pairs looks keys up in leaves of pairs. found gets one bit per key.
 func (s *Set) Pairs(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, vals, found device.Ptr) error {
 	return s.launch(st, pick(bits, "pairs32", "pairs64"), p, t, keys, n, vals, found)
 }
 
-// Apart looks keys up where values of valBits are in a column.
+// Apart looks keys up in a tree whose values, of valBits bits, are in a
+// column.
 func (s *Set) Apart(st device.Stream, p *Params, t *Tree, bits, valBits int, keys device.Ptr, n int, vals, found device.Ptr) error {
 	name := pick(bits, pick(valBits, "apart32x32", "apart32x64"), pick(valBits, "apart64x32", "apart64x64"))
 	return s.launch(st, name, p, t, keys, n, vals, found)
 }
 
-// Down sets nodes (u32) to the node that each query has come to behind the
-// tree's last level.
+// Down sets nodes (u32) to the node that each query reaches below the tree's
+// last level.
 func (s *Set) Down(st device.Stream, p *Params, t *Tree, bits int, keys device.Ptr, n int, nodes device.Ptr) error {
 	return s.launch(st, pick(bits, "down32", "down64"), p, t, keys, n, nodes, 0)
 }
 
 // Entries copies runs of entries out of a tree: run r begins with entry
-// first[r] of the tree and goes to entry offsets[r] of the result and on, up
-// to the next run; the result has n entries in all. Both are u32. vals may be
-// 0; else the tree's Vals must be 0 where its leaves hold pairs.
+// first[r] of the tree and is written from entry offsets[r] of the result up
+// to the next run; the result has n entries in all. Both arrays are u32. vals
+// may be 0; otherwise the tree's Vals must be 0 if its leaves hold pairs.
 func (s *Set) Entries(st device.Stream, p *Params, t *Tree, bits, valBits int, first, offsets device.Ptr, ranges, n int, keys, vals device.Ptr) error {
 	p.copy = copyParams{tree: *t, first: first, offsets: offsets, ranges: uint32(ranges), n: uint32(n), keys: keys, vals: vals}
 	name := pick(bits, pick(valBits, "entries32x32", "entries32x64"), pick(valBits, "entries64x32", "entries64x64"))

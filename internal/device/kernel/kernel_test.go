@@ -20,8 +20,8 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// onEach runs a test on the interpreter under several seeds, and on a GPU
-// where there is one.
+// onEach runs a test on the interpreter under several seeds, and on a GPU if
+// there is one.
 func onEach(t *testing.T, seeds int, test func(t *testing.T, d device.Device, rng *rand.Rand)) {
 	first := seed.Of(t)
 	for i := range uint64(seeds) {

@@ -14,10 +14,10 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// pages is packed pages in the plainest way: bit by bit.
+// pages is packed pages in the simplest way: bit by bit.
 type pages[C simd.Code] struct {
 	keys  []C
-	table []uint64 // least key, then offset and width, of each page
+	table []uint64 // least key, then offset and width, per page
 	words []uint64
 }
 
@@ -26,8 +26,7 @@ const (
 	pageKeys  = groupKeys * groupKeys
 )
 
-// newPages packs random keys: pages of all widths, also wider than they must
-// be.
+// newPages packs random keys: pages of all widths, some wider than necessary.
 func newPages[C simd.Code](rng *rand.Rand) *pages[C] {
 	n := []int{1, 2, 15, 16, 17, 255, 256, 257, 700, 1024, 1500}[rng.IntN(11)]
 	k := &pages[C]{keys: stepped[C](n, rng)}
@@ -53,7 +52,8 @@ func stepped[C simd.Code](n int, rng *rand.Rand) []C {
 	return keys
 }
 
-// add packs a page: the greatest difference of each group, then all.
+// add packs a page: the greatest difference of each group, then all
+// differences.
 func (k *pages[C]) add(keys []C, rng *rand.Rand) {
 	width := bits.Len64(uint64(keys[len(keys)-1] - keys[0]))
 	if rng.IntN(3) == 0 {
@@ -147,8 +147,8 @@ func packedSearches[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) 
 	}
 }
 
-// Whatever table and words say, no search leaves them: the interpreter would
-// tell.
+// Whatever table and words hold, no search leaves them: the interpreter would
+// report it.
 func TestDamagedPages(t *testing.T) {
 	onEach(t, 40, func(t *testing.T, d device.Device, rng *rand.Rand) {
 		damagedPages[uint32](t, d, rng)
@@ -178,7 +178,7 @@ func damagedPages[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	p.get(t, out, 400)
 }
 
-// Without an entry there is no page to look at.
+// Without entries there is no page to search.
 func TestPackedEmpty(t *testing.T) {
 	onEach(t, 1, func(t *testing.T, d device.Device, _ *rand.Rand) {
 		p := newPlace[uint32](t, d)

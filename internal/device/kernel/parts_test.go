@@ -19,7 +19,7 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// small is a tree for tests, with what it was made of.
+// small is a tree for tests, with the data it was made from.
 type small[C simd.Code] struct {
 	*implicit.Tree[C]
 	keys, vals []C
@@ -31,13 +31,13 @@ func smallTree[C simd.Code](t *testing.T, leaves implicit.Leaves, rng *rand.Rand
 	return treeWith[C](t, leaves, widthOf[C]()/8, rng)
 }
 
-// treeWith makes a tree whose values have a width of their own; vals is right
-// where it is the keys'.
+// treeWith makes a tree with values of valBytes bytes; vals is right only if
+// that is the size of the keys.
 func treeWith[C simd.Code](t *testing.T, leaves implicit.Leaves, valBytes int, rng *rand.Rand) small[C] {
 	t.Helper()
 	w := widthOf[C]()
 	n := []int{1, 3, 4, 5, 8, 9, 36, 37, 64, 128, 129, 600, 1153, 2500}[rng.IntN(14)]
-	s := small[C]{keys: keySet[C](n, rng), vals: make([]C, n, 2*n), leaves: leaves} // room for wider ones
+	s := small[C]{keys: keySet[C](n, rng), vals: make([]C, n, 2*n), leaves: leaves} // room for wider values
 	for i := range s.vals {
 		s.vals[i] = C(i)*7 + 1
 	}
@@ -59,7 +59,7 @@ func TestSearchesBeginAndEndAnywhere(t *testing.T) {
 	})
 }
 
-// beginAnywhere lets the CPU take queries to one level, some of them one
+// beginAnywhere lets the CPU take queries to one level, some of them one level
 // further, and the kernels from there to another, or to the end.
 func beginAnywhere[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 	tree := smallTree[C](t, implicit.Leaves(rng.IntN(2)), rng)
@@ -126,7 +126,7 @@ func TestEntries(t *testing.T) {
 	})
 }
 
-// entries copies random runs, empty ones among them, out of a tree.
+// entries copies random runs, some of them empty, out of a tree.
 func entries[C simd.Code](t *testing.T, d device.Device, leaves implicit.Leaves, rng *rand.Rand) {
 	tree := smallTree[C](t, leaves, rng)
 	defer tree.Release()

@@ -16,8 +16,9 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// BenchmarkResident compares ranks in the three layouts on a GPU, queries and
-// results in its memory, by events: Gq/s is billions of queries a second.
+// BenchmarkResident compares ranks in the three layouts on a GPU, with queries
+// and results in its memory, timed by events: Gq/s is billions of queries per
+// second.
 //
 //	./run.sh test internal/device/kernel -test.run '^$' -test.bench Resident
 func BenchmarkResident(b *testing.B) {
@@ -65,7 +66,7 @@ func resident[C simd.Code](b *testing.B, d device.Device) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	keys := make([]C, residentKeys)
 	for i := range keys {
-		keys[i] = C(rng.Uint64()) >> (widthOf[C]() - 32) // 64 bits: as near to each other as 32
+		keys[i] = C(rng.Uint64()) >> (widthOf[C]() - 32) // 64 bits: as close to each other as 32-bit keys
 	}
 	slices.Sort(keys)
 	asked := make([]C, residentQueries)

@@ -32,8 +32,8 @@ type Words struct {
 	next                             [simd.MaxLevels + 1]uint32
 	levels, fanout, leaves, last     uint32
 	Distinct, LastPage, Entries      uint32
-	Plain                            uint32 // 1: the root tells all pages apart
-	Longest                          uint32 // keys above are not compared on the device
+	Plain                            uint32 // 1: the root distinguishes all pages
+	Longest                          uint32 // longer keys are not compared on the device
 	_                                uint32
 }
 
@@ -67,7 +67,7 @@ func (s *Set) WordsFind(st device.Stream, p *Params, t *Words, keys, offsets dev
 	return st.Launch(s.kernels["wordsFind"], gridOf(n), argsOf(&p.words))
 }
 
-// LoadOnly makes the kernels of one source ready, without those of search.cu.
+// LoadOnly loads the kernels of one source, without those of search.cu.
 func LoadOnly(d device.Device, src Source) (*Set, error) {
 	s := &Set{kernels: map[string]device.Kernel{}}
 	return s, s.add(d, src)

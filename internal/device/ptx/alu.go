@@ -2,7 +2,7 @@ package ptx
 
 import "sync"
 
-// kind is what an operand's register must be.
+// kind is the kind of register that an operand must be.
 type kind uint8
 
 const (
@@ -30,21 +30,21 @@ func kindOf(bits int) kind {
 	return k64
 }
 
-// compute is what opALU does. A register of n bits holds its value in the low
-// n bits of its slot and zeros above; every compute keeps that.
+// compute implements an opALU. A register of n bits holds its value in the low
+// n bits of its slot and zeros above; every compute preserves that.
 type compute = func(r []uint64, in *inst)
 
-// spec says how an instruction that only computes is written and done.
+// spec tells how an instruction that only computes is written and executed.
 type spec struct {
 	fn   compute
-	full compute // the form with a second destination, p|q; nil for none
+	full compute // the form with a second destination, p|q; nil if there is none
 	dst  kind
 	src  []kind
 
 	negatable          bool // the predicate among the sources may be !p
 	wide               bool // cvt: registers may be wider than the types
-	dstFloat, srcFloat bool // of cvt: which types must fit exactly
-	version, target    int  // what the text must declare, 0 for nothing beyond sm_70
+	dstFloat, srcFloat bool // cvt: which types must match exactly
+	version, target    int  // minimum that the text must declare, 0 for nothing beyond sm_70
 }
 
 type table map[string]spec
@@ -56,7 +56,7 @@ func (t table) put(name string, fn compute, dst kind, src ...kind) {
 	t[name] = spec{fn: fn, dst: dst, src: src}
 }
 
-// registry has every instruction that only computes, by its full name.
+// registry returns every instruction that only computes, by its full name.
 var registry = sync.OnceValue(func() table {
 	t := table{}
 	t.integers()
@@ -72,7 +72,7 @@ var registry = sync.OnceValue(func() table {
 
 func move(r []uint64, in *inst) { r[in.d] = r[in.a] }
 
-// packInto joins elements of imm bits, the first lowest.
+// packInto joins elements of imm bits each, the first in the lowest bits.
 func packInto(r []uint64, in *inst) {
 	var v uint64
 	for i := range in.vec.n {
@@ -89,7 +89,7 @@ func unpack(r []uint64, in *inst) {
 	}
 }
 
-// isWithin is isspacep.
+// isWithin implements isspacep.
 func isWithin(r []uint64, in *inst) {
 	s, _ := window(r[in.a])
 	r[in.d] = bit(s == space(in.imm))

@@ -12,8 +12,8 @@ import (
 )
 
 // TestEveryComputation runs every instruction of the registry on edge values
-// and random ones, one thread a case, and compares with a reference that is
-// written for the eye: big numbers and loops over bits.
+// and random ones, one thread per case, and compares with a reference written
+// for readability: big numbers and loops over bits.
 func TestEveryComputation(t *testing.T) {
 	rng := numbers(t, 7, 8)
 	names := make([]string, 0, len(registry()))
@@ -21,7 +21,7 @@ func TestEveryComputation(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for start := 0; start < len(names); start += 200 { // one module for many: loading is the cost
+	for start := 0; start < len(names); start += 200 { // one module for many: loading dominates the cost
 		testComputations(t, rng, names[start:min(start+200, len(names))])
 	}
 }
@@ -59,8 +59,8 @@ func agree(name string, got [2]uint64, want []uint64, exact bool) bool {
 	return d >= -2 && d <= 2
 }
 
-// computation gives a kernel that loads four 64-bit sources a thread, does one
-// instruction, and stores both its results.
+// computation returns a kernel that loads four 64-bit sources per thread,
+// executes one instruction, and stores both its results.
 func computation(kernel, name string, sp spec) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".visible .entry %s(.param .u64 in, .param .u64 out)\n{\n", kernel)
@@ -89,7 +89,7 @@ add.u64 %a2, %a2, %a3;
 			fmt.Fprintf(&b, "ld.global.b%d %s, [%%a1+%d];\n", k.bits(), reg, 8*i)
 		}
 	}
-	if sp.negatable { // the fourth number says whether c is negated
+	if sp.negatable { // the fourth number tells whether c is negated
 		b.WriteString("ld.global.u32 %t1, [%a1+24];\nsetp.ne.u32 %p7, %t1, 0;\n")
 	}
 	if carries(name) { // the fourth number is the carry in
@@ -114,8 +114,8 @@ add.u64 %a2, %a2, %a3;
 	return b.String()
 }
 
-// emitComputation writes the instruction, with p|q where it has that form and
-// with c and !c where it may be negated.
+// emitComputation writes the instruction, with p|q if it has that form and
+// with c and !c if it may be negated.
 func emitComputation(b *strings.Builder, name string, sp spec, args []string) {
 	first := args[0]
 	if sp.full != nil {
@@ -132,7 +132,7 @@ func emitComputation(b *strings.Builder, name string, sp spec, args []string) {
 		return
 	}
 	b.WriteString("selp.u32 %t2, 1, 0, %p6;\n")
-	if !sp.negatable { // and the form without q, which must give the same p: else the second result is off
+	if !sp.negatable { // and the form without q, which must result in the same p: otherwise the second result is off
 		fmt.Fprintf(b, "%s %%p5, %s;\nxor.pred %%p5, %%p5, %s;\n@%%p5 add.u32 %%t2, %%t2, 2;\n", name, rest, args[0])
 	}
 }
@@ -147,7 +147,7 @@ func carries(name string) bool {
 	return strings.Contains(name, ".cc.") || head == "addc" || head == "subc" || head == "madc"
 }
 
-// lutOf is the truth table that lop3 is tested with: no symmetry in it.
+// lutOf returns the truth table that lop3 is tested with: it has no symmetry.
 func lutOf(string) int { return 0xca ^ 0x11 }
 
 // compute runs a kernel on all cases, in blocks of one.
@@ -170,8 +170,8 @@ func (r *rig) compute(k device.Kernel, cases [][4]uint64) [][2]uint64 {
 	return out
 }
 
-// casesFor gives all pairs of edges for the first two sources, and random
-// choices for the rest, cut to what a block can hold.
+// casesFor returns all pairs of edge values for the first two sources, and
+// random choices for the rest, cut to what a block can hold.
 func casesFor(rng *rand.Rand, name string, sp spec) [][4]uint64 {
 	edges := make([][]uint64, 4)
 	for i := range edges {
@@ -202,7 +202,7 @@ func casesFor(rng *rand.Rand, name string, sp spec) [][4]uint64 {
 
 func choose(rng *rand.Rand, v []uint64) uint64 { return v[rng.IntN(len(v))] }
 
-// edgesOf gives the values at which operations of a width go wrong.
+// edgesOf returns the values at which operations of a width go wrong.
 func edgesOf(name string, k kind, i int) []uint64 {
 	ty := name[strings.LastIndex(name, ".")+1:]
 	float := ty == "f32" || ty == "f64"

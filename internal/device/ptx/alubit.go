@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// bitwise enters logic and shifts.
+// bitwise registers logic and shifts.
 func (t table) bitwise() {
 	logic := map[string]func(a, b uint64) uint64{
 		"and": func(a, b uint64) uint64 { return a & b },
@@ -31,7 +31,8 @@ func (t table) bitwise() {
 }
 
 func shiftsOf[U unsigned, S signed](t table, bits string, k kind) {
-	// Go's shifts by the width or more give what PTX asks for: 0, or the sign.
+	// Go's shifts by the width or more do what PTX requires: they result in 0,
+	// or in the sign.
 	t.put("shl.b"+bits, func(r []uint64, in *inst) { r[in.d] = uint64(U(r[in.a]) << uint32(r[in.b])) }, k, k, k32)
 	for _, ty := range []string{"b", "u"} {
 		t.put("shr."+ty+bits, func(r []uint64, in *inst) { r[in.d] = uint64(U(r[in.a]) >> uint32(r[in.b])) }, k, k, k32)
@@ -59,7 +60,7 @@ func pick(v uint64, positive uint) uint64 {
 	return ^v
 }
 
-// funnels enters shf: 32 bits out of a 64-bit pair, b high.
+// funnels registers shf: 32 bits out of a 64-bit pair, b high.
 func (t table) funnels() {
 	for mode, amount := range map[string]func(uint64) uint64{
 		"clamp": func(c uint64) uint64 { return min(c, 32) },
@@ -74,7 +75,7 @@ func (t table) funnels() {
 	}
 }
 
-// bitFields enters counting, finding, extracting and permuting.
+// bitFields registers counting, finding, extracting and permuting bits.
 func (t table) bitFields() {
 	for _, w := range []int{32, 64} {
 		n, k := strconv.Itoa(w), kindOf(w)
@@ -120,8 +121,8 @@ func insertField(a, b, pos, n uint64, w int) uint64 {
 	return (b&^(mask<<pos) | a&mask<<pos) & maskOf(w)
 }
 
-// findTop gives the highest bit that is not a copy of the sign, or its
-// distance from the top; all ones for none.
+// findTop returns the position of the highest bit that is not a copy of the
+// sign, or its distance from the top; all ones if there is none.
 func findTop(a uint64, w int, isSigned, asShift bool) uint64 {
 	if isSigned && a>>(w-1)&1 != 0 {
 		a = ^a & maskOf(w)
@@ -136,8 +137,8 @@ func findTop(a uint64, w int, isSigned, asShift bool) uint64 {
 	return uint64(at)
 }
 
-// findNth is fns: the |c|-th set bit of a from position b, up for a positive
-// c, down for a negative one, b itself for 0.
+// findNth implements fns: it finds the |c|-th set bit of a from position b,
+// upwards for a positive c, downwards for a negative one, b itself for 0.
 func findNth(r []uint64, in *inst) {
 	mask, pos, n := r[in.a], r[in.b], s32(r[in.c])
 	r[in.d] = maskOf(32)
@@ -181,8 +182,8 @@ func (t table) permutes() {
 	}
 }
 
-// permute picks each byte of the result out of eight; bit 3 of a selector
-// takes the sign of the byte instead.
+// permute picks each byte of the result out of eight; if bit 3 of a selector
+// is set, it replicates the sign of the byte instead.
 func permute(a, b, selectors uint64) uint64 {
 	bytes := b<<32 | a
 	var v uint64
@@ -197,7 +198,7 @@ func permute(a, b, selectors uint64) uint64 {
 	return v
 }
 
-// dots enters dp4a: a sum of four products of bytes.
+// dots registers dp4a: a sum of four products of bytes.
 func (t table) dots() {
 	byteOf := map[string]func(uint64) int64{
 		"u32": func(v uint64) int64 { return int64(uint8(v)) },

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// comparisons enters setp and set, for every comparison and type, alone and
+// comparisons registers setp and set, for every comparison and type, alone and
 // combined with a predicate.
 func (t table) comparisons() {
 	compareInt[uint16, uint16](t, "u16")
@@ -18,7 +18,7 @@ func (t table) comparisons() {
 		t.compare("eq."+ty, ty, func(a, b uint64) bool { return a == b })
 		t.compare("ne."+ty, ty, func(a, b uint64) bool { return a != b })
 	}
-	// The two that every loop ends with.
+	// The two comparisons that almost every loop ends with.
 	for _, ty := range []string{"u32", "s32", "b32", "u64", "s64", "b64", "u16", "s16", "b16"} {
 		t.quick("setp.eq."+ty, func(r []uint64, in *inst) { r[in.d] = bit(r[in.a] == r[in.b]) })
 		t.quick("setp.ne."+ty, func(r []uint64, in *inst) { r[in.d] = bit(r[in.a] != r[in.b]) })
@@ -32,7 +32,8 @@ func (t table) comparisons() {
 	}
 }
 
-// quick replaces the plain form of an entered comparison by a faster equal.
+// quick replaces the plain form of a registered comparison by a faster
+// equivalent.
 func (t table) quick(name string, fn compute) {
 	sp := t[name]
 	sp.fn = fn
@@ -62,7 +63,7 @@ func compareInt[U unsigned, T unsigned | signed](t table, ty string) {
 	}
 }
 
-// floatComparisons gives the ordered forms, which are false for NaN, the
+// floatComparisons returns the ordered forms, which are false for NaN, the
 // unordered ones (u), which are true, and the tests for NaN itself.
 func floatComparisons() map[string]func(a, b float64) bool {
 	nan := func(a, b float64) bool { return a != a || b != b }
@@ -83,7 +84,7 @@ func floatComparisons() map[string]func(a, b float64) bool {
 	return out
 }
 
-// compare enters one comparison in all its forms. name ends in the type.
+// compare registers one comparison in all its forms. name ends in the type.
 func (t table) compare(name, ty string, f func(a, b uint64) bool) {
 	cmp := name[:len(name)-len(ty)-1] // "lt", "lt.ftz"
 	op, ftz := cmp, ""
@@ -121,8 +122,8 @@ func (t table) full(name string, fn compute) {
 	t[name] = sp
 }
 
-// set enters set.cmp.dtype.stype: all ones, or 1.0, for true. The %s in name
-// is where the destination's type goes.
+// set registers set.cmp.dtype.stype: all ones, or 1.0, for true. The %s in
+// name is where the destination's type goes.
 func (t table) set(name string, f func(a, b uint64) bool, join func(a, b bool) bool, k kind) {
 	yes := map[string]uint64{".u32": maskOf(32), ".s32": maskOf(32), ".f32": uint64(math.Float32bits(1))}
 	for ty, one := range yes {
@@ -139,14 +140,14 @@ func (t table) set(name string, f func(a, b uint64) bool, join func(a, b bool) b
 	}
 }
 
-// negatable lets the third source be !p.
+// negatable allows the third source to be !p.
 func (t table) negatable(name string) {
 	sp := t[name]
 	sp.negatable = true
 	t[name] = sp
 }
 
-// selections enters selp and slct.
+// selections registers selp and slct.
 func (t table) selections() {
 	for _, ty := range []string{"b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64"} {
 		k := kindOf(types[ty].bits)

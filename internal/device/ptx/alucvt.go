@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// conversions enters cvt between all pairs of integer and float types.
+// conversions registers cvt between all pairs of integer and float types.
 func (t table) conversions() {
 	ints := []string{"u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"}
 	for _, to := range ints {
@@ -23,12 +23,13 @@ func (t table) conversions() {
 	t.floatToFloat()
 }
 
-// cvt enters "cvt"+mods, where mods ends in .dtype.stype.
+// cvt registers "cvt"+mods, where mods ends in .dtype.stype.
 func (t table) cvt(mods string, f func(v uint64) uint64) {
 	to, from := lastTwo(mods)
 	sp := spec{dst: kindOf(to.bits), src: []kind{kindOf(from.bits)}, wide: true}
 	sp.dstFloat, sp.srcFloat = to.class == 'f', from.class == 'f'
-	// f gives all 64 bits, sign-extended; the register keeps its own.
+	// f returns all 64 bits, sign-extended; the register keeps as many as it
+	// has.
 	sp.fn = func(r []uint64, in *inst) { r[in.d] = f(r[in.a]) & in.imm }
 	if _, ok := t["cvt"+mods]; ok {
 		panic("ptx: entered twice: cvt" + mods)
@@ -70,7 +71,7 @@ func intToInt(to, from valueType, sat bool) func(uint64) uint64 {
 	}
 }
 
-// clampInt brings a value into the range of ty.
+// clampInt clamps a value to the range of ty.
 func clampInt(v uint64, isSigned bool, ty valueType) uint64 {
 	if isSigned && int64(v) < 0 {
 		if ty.class == 'u' {
@@ -85,7 +86,7 @@ func clampInt(v uint64, isSigned bool, ty valueType) uint64 {
 	return min(v, most)
 }
 
-// intToFloat enters one pair in all its modes.
+// intToFloat registers one pair of types in all its modes.
 func (t table) intToFloat(f, i string) {
 	from := types[i]
 	for _, mode := range someMode {
@@ -139,8 +140,8 @@ var toWhole = map[string]func(float64) float64{
 	".rni": math.RoundToEven, ".rzi": math.Trunc, ".rmi": math.Floor, ".rpi": math.Ceil,
 }
 
-// floatToInt enters one pair in all its modes. The result is always brought
-// into range, so .sat changes nothing; NaN gives 0.
+// floatToInt registers one pair of types in all its modes. The result is
+// always clamped, so .sat changes nothing; NaN becomes 0.
 func (t table) floatToInt(i, f string) {
 	to := types[i]
 	for mode, whole := range toWhole {
@@ -157,7 +158,7 @@ func (t table) floatToInt(i, f string) {
 	}
 }
 
-// clampFloat gives a whole number as an integer of type ty, sign-extended.
+// clampFloat returns a whole number as an integer of type ty, sign-extended.
 func clampFloat(v float64, ty valueType) uint64 {
 	if v != v {
 		return 0
@@ -181,7 +182,7 @@ func clampFloat(v float64, ty valueType) uint64 {
 	return uint64(int64(v))
 }
 
-// floatToFloat enters changes of format and rounding to whole numbers.
+// floatToFloat registers changes of format and rounding to whole numbers.
 func (t table) floatToFloat() {
 	t.cvt(".f64.f32", func(v uint64) uint64 { return bits64(float64(f32(v))) })
 	t.cvt(".ftz.f64.f32", func(v uint64) uint64 { return bits64(float64(flush32(f32(v)))) })
@@ -196,7 +197,7 @@ func (t table) floatToFloat() {
 	}
 }
 
-// toFloat32 enters conversions to f32 with these modifiers.
+// toFloat32 registers conversions to f32 with these modifiers.
 func (t table) toFloat32(ftz, sat bool) {
 	mods := map[bool]string{true: ".ftz"}[ftz] + map[bool]string{true: ".sat"}[sat]
 	finish := func(v float32) uint64 {

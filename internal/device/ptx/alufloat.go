@@ -2,7 +2,7 @@ package ptx
 
 import "math"
 
-// Any NaN that an instruction makes is the hardware's own.
+// Any NaN that an instruction produces is the one that the hardware produces.
 const (
 	nan32 = 0x7fffffff
 	nan64 = 0xfff8000000000000
@@ -25,7 +25,7 @@ func bits64(v float64) uint64 {
 	return math.Float64bits(v)
 }
 
-// flush32 makes a subnormal zero and keeps its sign: .ftz.
+// flush32 turns a subnormal into zero of the same sign: .ftz.
 func flush32(v float32) float32 {
 	if b := math.Float32bits(v); b&0x7f800000 == 0 {
 		return math.Float32frombits(b & (1 << 31))
@@ -44,14 +44,15 @@ func saturate(v float32) float32 {
 	return 0
 }
 
-// style is how the result of a float instruction is finished.
+// style tells how the result of a float instruction is finished.
 type style struct {
 	mode     rounding
 	ftz, sat bool
 }
 
-// styles32 gives the modifiers that f32 arithmetic can have, by their text.
-// modes has the rounding modes that may stand, "" among them if none need.
+// styles32 returns the modifiers that f32 arithmetic can have, by their text.
+// modes has the allowed rounding modes, with "" among them if the mode may be
+// omitted.
 func styles32(modes []string, sats ...string) map[string]style {
 	out := map[string]style{}
 	for _, mode := range modes {
@@ -71,8 +72,9 @@ var (
 		".approx": nearest, ".full": nearest}
 )
 
-// floats enters arithmetic on f32 and f64. The .approx forms give the rounded
-// result, which is within what the hardware is allowed, not always equal to it.
+// floats registers arithmetic on f32 and f64. The .approx forms return the
+// correctly rounded result, which is within the error that the hardware is
+// allowed, but not always equal to the hardware's.
 func (t table) floats() {
 	for name, o := range map[string]arith{"add": sum, "sub": difference, "mul": product} {
 		t.arith32(name, o, 2, styles32(anyMode, "", ".sat"))
@@ -122,7 +124,7 @@ func (t table) arith64(name string, o arith, n int, modes []string) {
 	}
 }
 
-// functions enters the approximations of transcendental functions.
+// functions registers the approximations of transcendental functions.
 func (t table) functions() {
 	for name, f := range map[string]func(float64) float64{
 		"rsqrt": func(x float64) float64 { return 1 / math.Sqrt(x) },
@@ -135,7 +137,7 @@ func (t table) functions() {
 	}, k64, k64)
 }
 
-// unary32 enters a function of one float, alone and with .ftz.
+// unary32 registers a function of one float, alone and with .ftz.
 func (t table) unary32(name string, f func(float32) float32) {
 	t.put(name+".f32", func(r []uint64, in *inst) { r[in.d] = bits32(f(f32(r[in.a]))) }, k32, k32)
 	t.put(name+".ftz.f32", func(r []uint64, in *inst) {
@@ -143,7 +145,8 @@ func (t table) unary32(name string, f func(float32) float32) {
 	}, k32, k32)
 }
 
-// signs enters what only touches the sign bit; NaN goes through unchanged.
+// signs registers the instructions that only change the sign bit; NaN passes
+// through unchanged.
 func (t table) signs() {
 	for name, f := range map[string]func(v, top uint64) uint64{
 		"neg": func(v, top uint64) uint64 { return v ^ top },
@@ -161,8 +164,8 @@ func (t table) signs() {
 	}
 }
 
-// extremes enters min and max: a number wins over NaN, +0 is above -0. With
-// .NaN, NaN wins.
+// extremes registers min and max: a number wins over NaN, and +0 is above -0.
+// With .NaN, NaN wins.
 func (t table) extremes() {
 	for name, f := range map[string]func(a, b float64) float64{"min": math.Min, "max": math.Max} {
 		choose := func(a, b float64) float64 {
@@ -206,7 +209,7 @@ func nanWins(f func(a, b float64) float64) func(a, b float64) float64 {
 	}
 }
 
-// tests enters testp.
+// tests registers testp.
 func (t table) tests() {
 	for name, f := range map[string]func(v float64, least float64) bool{
 		"finite":     func(v, _ float64) bool { return !math.IsInf(v, 0) && v == v },

@@ -5,7 +5,7 @@ import "math/bits"
 type unsigned interface{ uint16 | uint32 | uint64 }
 type signed interface{ int16 | int32 | int64 }
 
-// integers enters arithmetic on 16, 32 and 64 bits.
+// integers registers arithmetic on 16, 32 and 64 bits.
 func (t table) integers() {
 	integersOf[uint16, int16](t, "16", k16)
 	integersOf[uint32, int32](t, "32", k32)
@@ -48,8 +48,8 @@ func integersOf[U unsigned, S signed](t table, bits string, k kind) {
 	t.put("neg.s"+bits, negative[U], k, k)
 }
 
-// The functions below are instantiated with U as the register's width and T
-// as the type that decides signs: U itself, or the signed one of its size.
+// The functions below are instantiated with U as the register's width and T as
+// the type that decides the sign: U itself, or the signed type of its size.
 
 func addTo[U unsigned](r []uint64, in *inst)   { r[in.d] = uint64(U(r[in.a]) + U(r[in.b])) }
 func subFrom[U unsigned](r []uint64, in *inst) { r[in.d] = uint64(U(r[in.a]) - U(r[in.b])) }
@@ -59,7 +59,7 @@ func madLow[U unsigned](r []uint64, in *inst) {
 }
 func negative[U unsigned](r []uint64, in *inst) { r[in.d] = uint64(-U(r[in.a])) }
 
-// divide gives all ones for a divisor of 0, as the hardware does.
+// divide returns all ones for a divisor of 0, as the hardware does.
 func divide[U unsigned, T unsigned | signed](r []uint64, in *inst) {
 	if U(r[in.b]) == 0 {
 		r[in.d] = uint64(^U(0))
@@ -68,7 +68,7 @@ func divide[U unsigned, T unsigned | signed](r []uint64, in *inst) {
 	r[in.d] = uint64(U(T(r[in.a]) / T(r[in.b])))
 }
 
-// remainder gives all ones for a divisor of 0, as the hardware does.
+// remainder returns all ones for a divisor of 0, as the hardware does.
 func remainder[U unsigned, T unsigned | signed](r []uint64, in *inst) {
 	if U(r[in.b]) == 0 {
 		r[in.d] = uint64(^U(0))
@@ -105,7 +105,8 @@ func clamp32(v int64) uint64 {
 	return uint64(uint32(max(-1<<31, min(v, 1<<31-1))))
 }
 
-// widening enters mul and mad .wide and .hi of 16 and 32 bits, which fit in 64.
+// widening registers mul and mad .wide and .hi of 16 and 32 bits, which fit in
+// 64.
 func widening(t table) {
 	product := map[string]func(a, b uint64) uint64{
 		"u16": func(a, b uint64) uint64 { return a * b },
@@ -124,7 +125,7 @@ func widening(t table) {
 		}
 		t.put("mad.wide."+ty, func(r []uint64, in *inst) { r[in.d] = (mul(r[in.a], r[in.b]) + r[in.c]) & mask2 }, k2, k, k, k2)
 	}
-	// The two that index arithmetic is full of.
+	// The two that index arithmetic uses most.
 	t.put("mul.wide.u32", func(r []uint64, in *inst) { r[in.d] = r[in.a] * r[in.b] }, k64, k32, k32)
 	t.put("mul.wide.s32", func(r []uint64, in *inst) { r[in.d] = uint64(s32(r[in.a]) * s32(r[in.b])) }, k64, k32, k32)
 }
@@ -139,8 +140,8 @@ func mulHighS64(a, b uint64) uint64 {
 	return hi - uint64(int64(a)>>63)&b - uint64(int64(b)>>63)&a
 }
 
-// multiply24 enters products of the low 24 bits, of which .lo gives the low
-// and .hi the high 32 bits of 48.
+// multiply24 registers products of the low 24 bits: .lo returns the low and
+// .hi the high 32 bits of the 48-bit product.
 func multiply24(t table) {
 	product := map[string]func(a, b uint64) int64{
 		"u32": func(a, b uint64) int64 { return int64(a & 0xffffff * (b & 0xffffff)) },
@@ -161,7 +162,8 @@ func multiply24(t table) {
 	}, k32, k32, k32, k32)
 }
 
-// carries enters addition and subtraction with the carry in and out of CC.CF.
+// carries registers addition and subtraction with the carry in and out of
+// CC.CF.
 func (t table) carries() {
 	for ty, w := range map[string]uint{"u32": 32, "s32": 32, "u64": 64, "s64": 64} {
 		k := kindOf(int(w))
@@ -188,7 +190,7 @@ func (t table) carries() {
 	}
 }
 
-// halves gives the low and the high half of a product.
+// halves returns the low and the high half of a product.
 func halves(ty string) map[string]func(a, b uint64) uint64 {
 	switch ty {
 	case "u32":

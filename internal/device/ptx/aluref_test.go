@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// reference gives what an instruction of the registry must give: the result,
-// and the second one (q of p|q, or the carry) where there is one. exact is
-// false for approximations. nil for a name it does not know.
+// reference returns the expected results of an instruction of the registry:
+// the result, and the second one (q of p|q, or the carry) if there is one.
+// exact is false for approximations. want is nil for an unknown name.
 func reference(name string, c [4]uint64) (want []uint64, exact bool) {
 	parts := strings.Split(name, ".")
 	ty, known := types[parts[len(parts)-1]]
@@ -62,7 +62,7 @@ func refInt(v uint64, ty valueType) *big.Int {
 	return n
 }
 
-// low gives n modulo 2^w.
+// low returns n modulo 2^w.
 func low(n *big.Int, w int) uint64 {
 	m := new(big.Int).Lsh(big.NewInt(1), uint(w))
 	return new(big.Int).Mod(n, m).Uint64()
@@ -84,7 +84,7 @@ func clampBig(n *big.Int, ty valueType) *big.Int {
 	return n
 }
 
-// refInteger is arithmetic in big numbers.
+// refInteger computes with big numbers.
 func refInteger(op string, mods []string, ty valueType, v [4]uint64) []uint64 {
 	a, b, c := refInt(v[0], ty), refInt(v[1], ty), refInt(v[2], ty)
 	w := ty.bits
@@ -140,7 +140,7 @@ func refInteger(op string, mods []string, ty valueType, v [4]uint64) []uint64 {
 		carry = uint64(-sum.Sign()+1) / 2
 	}
 	if !has(mods, "cc") {
-		carry = v[3] // it stays what it was
+		carry = v[3] // it is unchanged
 	}
 	return []uint64{low(sum, w), carry}
 }
@@ -185,7 +185,7 @@ func refMultiply(op string, mods []string, ty valueType, v [4]uint64) []uint64 {
 	return []uint64{low(sum, w), c}
 }
 
-// refCompare is setp and set.
+// refCompare implements setp and set.
 func refCompare(op string, mods []string, ty valueType, v [4]uint64) []uint64 {
 	cmp, join, to := mods[0], "", ""
 	for _, m := range mods[1:] {
@@ -256,7 +256,8 @@ func refRelation(cmp string, ftz bool, ty valueType, a, b uint64) bool {
 	return order >= 0 // ge, hs
 }
 
-// refFloatValue reads bits as a float, subnormal ones of f32 as zero with ftz.
+// refFloatValue reads bits as a float; with ftz, subnormal f32 values are
+// zero.
 func refFloatValue(v uint64, ty valueType, ftz bool) float64 {
 	if ty.bits == 64 {
 		return math.Float64frombits(v)
@@ -269,7 +270,7 @@ func refFloatValue(v uint64, ty valueType, ftz bool) float64 {
 }
 
 // refRound rounds an exact value to f32 or f64 in a mode of big.Float, and
-// gives bits. A zero gets the sign asked for.
+// returns its bits. A zero gets the given sign.
 func refRound(x *big.Float, ty valueType, mode big.RoundingMode, negativeZero bool) uint64 {
 	mant, least, most := 53, -1074, 1024
 	if ty.bits == 32 {
@@ -282,7 +283,7 @@ func refRound(x *big.Float, ty valueType, mode big.RoundingMode, negativeZero bo
 	if x.Sign() == 0 {
 		return sign
 	}
-	// Units of the last place that the result can have, at its exponent.
+	// The unit in the last place of the result, at its exponent.
 	unit := max(x.MantExp(nil)-mant, least)
 	scaled := new(big.Float).SetMantExp(x, -unit)
 	n := refWhole(scaled, mode)
@@ -341,8 +342,8 @@ const refPrec = 9000
 
 func refExact(v float64) *big.Float { return new(big.Float).SetPrec(refPrec).SetFloat64(v) }
 
-// refNear gives n/d or its root so finely, with a last bit that says inexact,
-// that rounding it rounds the true value.
+// refNear returns n/d or its root with enough precision, and a last bit that
+// marks it inexact, that rounding it is the same as rounding the true value.
 func refNear(op string, a, b float64) *big.Float {
 	num, num2 := new(big.Rat).SetFloat64(math.Abs(a)), new(big.Rat).SetFloat64(math.Abs(b))
 	if op == "div" {

@@ -9,7 +9,8 @@ type text struct {
 	source  []string // lines, for messages
 }
 
-// space is a kind of memory. Only generic addresses can mean several.
+// space is a kind of memory. Only a generic address can refer to any of
+// several.
 type space uint8
 
 const (
@@ -33,7 +34,7 @@ func (s space) String() string {
 type variable struct {
 	name   string
 	space  space
-	elem   int // bytes of an element
+	elem   int // bytes per element
 	count  int // elements; 0 for the unsized array of dynamic shared memory
 	align  int
 	extern bool
@@ -43,7 +44,7 @@ type variable struct {
 
 func (v *variable) bytes() int { return v.elem * v.count }
 
-// initial is one element of an initialiser: a number, or a symbol's address.
+// initial is one element of an initializer: a number, or a symbol's address.
 type initial struct {
 	symbol  string
 	generic bool // generic(symbol): the address in the generic window
@@ -82,7 +83,7 @@ type stmt struct {
 	guard string // predicate register, or ""
 	not   bool   // the guard is @!p
 	args  []operand
-	bits  int // of stmtRegs: width, and count for name<count>, else 0
+	bits  int // stmtRegs: width, and count for name<count>, else 0
 	count int
 	v     *variable
 	body  []*stmt

@@ -1,8 +1,8 @@
 package ptx
 
 // transfer is a cp.async that has not moved its bytes yet. It moves them when
-// the thread waits for it, at the latest moment that PTX allows, so that a
-// read without the wait finds the old bytes.
+// the thread waits for it, the latest moment that PTX allows, so that a read
+// without the wait sees the old bytes.
 type transfer struct {
 	in       *inst
 	dst, src uint64
@@ -17,8 +17,8 @@ func (m *machine) startCopy(t *thread, r []uint64, in *inst) {
 	})
 }
 
-// waitCopies ends the copies of all groups but the latest pending ones; all
-// of them, committed or not, if all is set.
+// waitCopies completes the copies of all groups but the latest pending ones;
+// if all is set, of all groups, committed or not.
 func (m *machine) waitCopies(t *thread, pending int, all bool) bool {
 	kept := t.copies[:0]
 	for _, c := range t.copies {
@@ -39,7 +39,7 @@ func (m *machine) copyNow(t *thread, c transfer) bool {
 	if c.valid > 0 {
 		from := *c.in
 		from.space, from.bytes = global, uint8(1)
-		for i := range c.valid { // byte by byte: valid need be no power of two
+		for i := range c.valid { // byte by byte: valid need not be a power of two
 			b := m.at(t, &from, c.src+i, false)
 			if b == nil {
 				return false

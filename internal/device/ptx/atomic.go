@@ -1,14 +1,14 @@
 package ptx
 
-// atomicOp is a read-modify-write: the new value out of the old one and the
-// operands, all in the low bits.
+// atomicOp is a read-modify-write: it computes the new value from the old one
+// and the operands, all in the low bits.
 type atomicOp struct {
 	name string // operation and type
 	bits int
 	next func(old, b, c uint64) uint64
 }
 
-// atomics has every operation of atom and red. There is no add.s64 in PTX.
+// atomics lists every operation of atom and red. There is no add.s64 in PTX.
 var atomics = []atomicOp{
 	{"add.u32", 32, func(old, b, _ uint64) uint64 { return uint64(uint32(old + b)) }},
 	{"add.s32", 32, func(old, b, _ uint64) uint64 { return uint64(uint32(old + b)) }},

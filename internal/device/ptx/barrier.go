@@ -8,11 +8,11 @@ import (
 // barrier is one of the 16 named barriers of a block.
 type barrier struct {
 	arrived int // threads counted in this round
-	want    int // threads that make it complete, 0 for all that live
+	want    int // threads that complete it, 0 for all live ones
 	what    uint8
 	waiting []*thread
 	absent  bool // someone came by bar.arrive, and does not wait
-	yes     int  // predicates that were true
+	yes     int  // number of predicates that were true
 	pool    []uint32
 }
 
@@ -22,15 +22,15 @@ func (b *barrier) reset() {
 	b.arrived, b.want, b.yes, b.absent, b.pool = 0, 0, 0, false, nil
 }
 
-// arrive brings a thread to a barrier. The last one lets all go on; false
-// means this one waits.
+// arrive brings a thread to a barrier. The last one releases all of them. The
+// result is false if this thread has to wait.
 func (m *machine) arrive(t *thread, in *inst) bool {
 	id, want := t.regs[in.a], int(t.regs[in.b])
 	if id >= 16 || want%warpSize != 0 || want > roundUp(len(t.block.threads), warpSize) {
 		m.fail(BadSync, t, in, fmt.Sprintf("barrier %d for %d threads of %d", id, want, len(t.block.threads)))
 		return false
 	}
-	want = min(want, len(t.block.threads)) // the last warp may be short
+	want = min(want, len(t.block.threads)) // the last warp may be incomplete
 	b := &t.block.barriers[id]
 	if !m.sameRound(b, t, in, want) {
 		return false
@@ -61,7 +61,8 @@ func (m *machine) arrive(t *thread, in *inst) bool {
 	return false
 }
 
-// sameRound checks that a thread means the same as those who wait already.
+// sameRound checks that a thread's operands agree with those of the threads
+// already waiting.
 func (m *machine) sameRound(b *barrier, t *thread, in *inst, want int) bool {
 	if b.arrived > 0 && b.want != want {
 		m.fail(BadSync, t, in, fmt.Sprintf("a barrier for %d threads, where others wait for %d (0 is all)", want, b.want))
@@ -76,7 +77,7 @@ func (m *machine) sameRound(b *barrier, t *thread, in *inst, want int) bool {
 	return true
 }
 
-// tryBarrier lets the waiting go on if all have come.
+// tryBarrier releases the waiting threads if all have arrived.
 func (m *machine) tryBarrier(blk *block, b *barrier) {
 	if b.arrived == 0 || b.arrived < b.want || b.want == 0 && b.arrived < blk.live {
 		return
@@ -103,8 +104,8 @@ func (m *machine) tryBarrier(blk *block, b *barrier) {
 	b.reset()
 }
 
-// checkAligned tests the promise of bar and .aligned: the lanes of a warp that
-// live have come together, to the same instruction.
+// checkAligned tests the promise of bar and .aligned: the live lanes of a warp
+// have arrived together, at the same instruction.
 func (m *machine) checkAligned(b *barrier) bool {
 	if b.absent {
 		return true
@@ -130,7 +131,7 @@ func (m *machine) checkAligned(b *barrier) bool {
 	return true
 }
 
-// recheckBarriers is for when a thread has exited: it no longer counts.
+// recheckBarriers is called when a thread has exited: it no longer counts.
 func (m *machine) recheckBarriers(blk *block) {
 	for i := range blk.barriers {
 		if b := &blk.barriers[i]; b.arrived > 0 && b.want == 0 {

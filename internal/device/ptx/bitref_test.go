@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// refBits is everything bit by bit; nil if the name is none of it.
+// refBits computes everything bit by bit; it returns nil for other
+// instructions.
 func refBits(parts []string, ty valueType, v [4]uint64) []uint64 {
 	w := ty.bits
 	a, b, c := v[0], v[1], v[2]
@@ -107,7 +108,7 @@ func refBits(parts []string, ty valueType, v [4]uint64) []uint64 {
 }
 
 func refNth(mask, base uint64, n int32) uint64 {
-	if base > 31 { // outside: nothing is defined, nothing is found
+	if base > 31 { // outside: undefined, so nothing is found
 		return maskOf(32)
 	}
 	if n == 0 {
@@ -130,8 +131,8 @@ func refNth(mask, base uint64, n int32) uint64 {
 	return maskOf(32)
 }
 
-// refPermute gives the bytes of prmt's modes from what each is for: a window
-// of four bytes, moving up or down; one byte or half in all places; the low
+// refPermute returns the bytes of prmt's modes from their purpose: a window of
+// four bytes, moving up or down; one byte or half in all positions; the low
 // bytes held at an edge.
 func refPermute(mode string, a, b, c uint64) uint64 {
 	var eight [8]byte

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// place is where a variable lies: an address in its own space.
+// place is the location of a variable: an address in its own space.
 type place struct {
 	space space
 	addr  uint64
 	dyn   bool // addr is relative to the start of dynamic shared memory
 }
 
-// register is a name that stands for one slot or a row of them.
+// register is a name for one slot or a row of them.
 type register struct {
 	slot  int32
 	count int32 // 0 for a single one
@@ -25,7 +25,7 @@ type scope struct {
 	vars   map[string]place
 	labels map[string]*label
 	tables map[string][]operand
-	root   bool // the braces of a function: outside is the module
+	root   bool // the braces of a function: the outer scope is the module
 }
 
 type label struct{ pc int }
@@ -37,8 +37,8 @@ type jump struct {
 	to    *label
 }
 
-// decoder turns one entry point, with the device functions it calls put in
-// their place, into flat code.
+// decoder turns one entry point, with the device functions it calls inlined,
+// into flat code.
 type decoder struct {
 	text     *text
 	globals  map[string]place // module variables that have an address
@@ -51,14 +51,15 @@ type decoder struct {
 	dynamic  []int32 // constants relative to dynBase
 	dynAlign int     // alignment of dynamic shared memory
 	calls    []*function
-	after    []*label // where ret goes, by depth of calls
+	after    []*label // where ret goes, by call depth
 	line     int
-	// Which sources of the instruction at hand are negated predicates.
+	// Bit i is set if source i of the current instruction is a negated
+	// predicate.
 	neg uint8
 }
 
-// decodeEntry decodes an entry point. globals has the address of every .global
-// and .const variable.
+// decodeEntry decodes an entry point. globals holds the address of every
+// .global and .const variable.
 func decodeEntry(t *text, f *function, globals map[string]place) *kernel {
 	d := newDecoder(t, f, globals)
 	sc := d.enter(f.body, true)
@@ -76,7 +77,7 @@ func decodeEntry(t *text, f *function, globals map[string]place) *kernel {
 	return d.finish()
 }
 
-// checkFunction decodes a device function alone, for its errors only.
+// checkFunction decodes a device function by itself, only to find errors.
 func checkFunction(t *text, f *function, globals map[string]place) {
 	d := newDecoder(t, f, globals)
 	d.after = append(d.after, new(label))
@@ -103,7 +104,7 @@ func newDecoder(t *text, f *function, globals map[string]place) *decoder {
 	return d
 }
 
-// function decodes a body whose scope was entered, and leaves that scope.
+// function decodes a body whose scope has been entered, and leaves that scope.
 func (d *decoder) function(f *function) {
 	d.calls = append(d.calls, f)
 	d.statements(f.body)
@@ -112,7 +113,8 @@ func (d *decoder) function(f *function) {
 	d.scopes = d.scopes[:len(d.scopes)-1]
 }
 
-// ret leaves a function: an exit at the outermost, else a jump behind the call.
+// ret leaves a function: by an exit in the outermost function, otherwise by a
+// jump to after the call.
 func (d *decoder) ret() {
 	if n := len(d.after); n > 0 {
 		d.jump(inst{op: opBra}, d.after[n-1])
@@ -135,14 +137,14 @@ func (d *decoder) finish() *kernel {
 			k.code[j.inst].imm = uint64(j.to.pc)
 		}
 	}
-	d.emit(inst{op: opExit}) // a label may stand at the very end
+	d.emit(inst{op: opExit}) // a label may be at the very end
 	k.localBytes -= localBase
 	k.interleave()
 	return k
 }
 
-// interleave makes slots offsets in the registers of a warp, which lie lane
-// beside lane: lanes that run together then touch the same cache lines.
+// interleave turns slots into offsets in the registers of a warp, in which
+// lanes are adjacent: lanes that run together then touch the same cache lines.
 func (k *kernel) interleave() {
 	for i := range k.code {
 		in := &k.code[i]
@@ -160,8 +162,8 @@ func (k *kernel) interleave() {
 	}
 }
 
-// enter opens a scope and makes its labels known, so that they can be used
-// before they stand.
+// enter opens a scope and declares its labels, so that they can be used before
+// they appear.
 func (d *decoder) enter(body []*stmt, root bool) *scope {
 	sc := &scope{
 		regs: map[string]register{}, vars: map[string]place{},
@@ -214,8 +216,8 @@ func (d *decoder) declareRegs(sc *scope, s *stmt) {
 	d.k.noise = append(d.k.noise, noise{slot, slot + int32(n), maskOf(s.bits)})
 }
 
-// declareVar gives a variable of a function its address. The .param variables
-// of a call live in the thread's local memory.
+// declareVar assigns a variable of a function its address. The .param
+// variables of a call live in the thread's local memory.
 func (d *decoder) declareVar(v *variable) place {
 	if v.init != nil || v.count == 0 && v.space != shared {
 		reject(v.line, "%s: cannot stand in a function", v.name)
@@ -253,7 +255,7 @@ func (d *decoder) takeShared(v *variable) place {
 }
 
 // guarded decodes an instruction with its @p: a branch over it, or the branch
-// itself where it is one.
+// itself if it is one.
 func (d *decoder) guarded(s *stmt) {
 	if s.guard == "" {
 		d.instruction(s)
@@ -298,7 +300,7 @@ func (d *decoder) jump(in inst, to *label) {
 	d.emit(in)
 }
 
-// reg gives the slot of a register that must have so many bits.
+// reg returns the slot of a register that must have the given number of bits.
 func (d *decoder) reg(name string, bits int) int32 {
 	r, ok := d.findReg(name)
 	if !ok {
@@ -365,7 +367,7 @@ func (d *decoder) findLabel(name string) *label {
 	return nil
 }
 
-// constant gives the slot that holds a value.
+// constant returns the slot that holds a value.
 func (d *decoder) constant(v uint64) int32 {
 	slot, ok := d.consts[v]
 	if !ok {
@@ -380,7 +382,7 @@ func (d *decoder) newSlot(v uint64) int32 {
 	return int32(len(d.k.template) - 1)
 }
 
-// symbol gives the slot that holds a variable's address plus an offset.
+// symbol returns the slot that holds a variable's address plus an offset.
 func (d *decoder) symbol(p place, offset uint64) int32 {
 	if !p.dyn {
 		return d.constant(p.addr + offset)
@@ -390,8 +392,8 @@ func (d *decoder) symbol(p place, offset uint64) int32 {
 	return slot
 }
 
-// source gives the slot of an operand read as that kind: a register, a
-// literal, a special register, or the address of a variable.
+// source returns the slot of an operand read as kind k: a register, a literal,
+// a special register, or the address of a variable.
 func (d *decoder) source(o operand, k kind, index int) int32 {
 	switch o.kind {
 	case argInt, argFloat32, argFloat64:
@@ -431,7 +433,7 @@ func (d *decoder) source(o operand, k kind, index int) int32 {
 	return d.symbol(v, o.value)
 }
 
-// literalAs gives the bits of a literal in an operand of that kind. A float
+// literalAs returns the bits of a literal in an operand of kind k. A float
 // literal takes the operand's own format.
 func literalAs(o operand, k kind) uint64 {
 	v := o.value
@@ -447,7 +449,7 @@ func literalAs(o operand, k kind) uint64 {
 	return v & maskOf(k.bits())
 }
 
-// dest gives the slot of a destination register; "_" is the sink.
+// dest returns the slot of a destination register; "_" is the sink.
 func (d *decoder) dest(o operand, k kind) int32 {
 	if o.kind != argName || o.not || o.value != 0 {
 		reject(d.line, "the destination is no register")
@@ -458,7 +460,7 @@ func (d *decoder) dest(o operand, k kind) int32 {
 	return d.reg(o.name, k.bits())
 }
 
-// special gives the slot of a register such as %tid.x.
+// special returns the slot of a register such as %tid.x.
 func (d *decoder) special(name string) int32 {
 	slot, ok := d.named[name]
 	if !ok {
@@ -469,7 +471,7 @@ func (d *decoder) special(name string) int32 {
 	return slot
 }
 
-// args checks how many operands there are.
+// args checks the number of operands.
 func (d *decoder) args(s *stmt, least, most int) {
 	if len(s.args) < least || len(s.args) > most {
 		reject(s.line, "%s with %d operands", s.name, len(s.args))

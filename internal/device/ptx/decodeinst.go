@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// instruction decodes one instruction without its guard. What it does not
-// know, to the last modifier, it rejects.
+// instruction decodes one instruction without its guard. It rejects anything
+// it does not know, to the last modifier.
 func (d *decoder) instruction(s *stmt) {
 	if sp, ok := registry()[s.name]; ok {
 		d.pure(s, sp)
@@ -48,8 +48,8 @@ func (d *decoder) instruction(s *stmt) {
 	}
 }
 
-// modifiers is what follows the first word of an opcode, taken from the front:
-// PTX fixes their order.
+// modifiers are the words after the first word of an opcode, consumed from the
+// front: PTX fixes their order.
 type modifiers struct {
 	s    *stmt
 	left []string
@@ -59,7 +59,7 @@ func (m *modifiers) unknown() {
 	reject(m.s.line, "instruction %q is not known", m.s.name)
 }
 
-// take passes the next modifier if it is one of these, and gives it.
+// take consumes the next modifier if it is one of these, and returns it.
 func (m *modifiers) take(of ...string) string {
 	if len(m.left) == 0 || !slices.Contains(of, m.left[0]) {
 		return ""
@@ -69,7 +69,7 @@ func (m *modifiers) take(of ...string) string {
 	return w
 }
 
-// must is take where one of these has to stand.
+// must is take where one of these is required.
 func (m *modifiers) must(of ...string) string {
 	w := m.take(of...)
 	if w == "" {
@@ -78,7 +78,7 @@ func (m *modifiers) must(of ...string) string {
 	return w
 }
 
-// typ passes the type, which must be the last modifier.
+// typ consumes the type, which must be the last modifier.
 func (m *modifiers) typ() valueType {
 	if len(m.left) != 1 {
 		m.unknown()
@@ -162,8 +162,8 @@ func (d *decoder) convert(s *stmt, sp spec, in inst) {
 	d.emit(in)
 }
 
-// atLeast gives the slot and width of a register that has as many bits as the
-// kind, or more where it is no float.
+// atLeast returns the slot and width of a register that has as many bits as
+// the kind, or more if exact is not set.
 func (d *decoder) atLeast(o operand, k kind, exact bool) (int32, int) {
 	r, ok := d.findReg(o.name)
 	if !ok || o.kind != argName || o.not || o.second != "" {
@@ -257,9 +257,9 @@ func (d *decoder) brx(s *stmt, m *modifiers) {
 	d.emit(in)
 }
 
-// call puts the called function in place of the call. Its parameters are the
-// caller's .param variables, so nothing is copied. A function that calls
-// itself cannot be decoded so.
+// call inlines the called function. Its parameters are the caller's .param
+// variables, so nothing is copied. Recursive functions cannot be decoded this
+// way.
 func (d *decoder) call(s *stmt, m *modifiers) {
 	m.take("uni")
 	m.end()

@@ -2,7 +2,8 @@ package ptx
 
 import "slices"
 
-// memory decodes what has to do with addresses; false if head is none of it.
+// memory decodes instructions that have to do with addresses. It returns false
+// if head is not one of them.
 func (d *decoder) memory(head string, s *stmt, m *modifiers) bool {
 	switch head {
 	case "ld":
@@ -43,7 +44,8 @@ func (d *decoder) spaceOf(word string) space {
 	return spaceNames["."+word]
 }
 
-// strength passes .weak, .volatile, or .relaxed and its kin with their scope.
+// strength consumes .weak, .volatile, or .relaxed and the like with their
+// scope.
 func (d *decoder) strength(m *modifiers, sem ...string) order {
 	switch w := m.take(append(sem, "weak", "volatile")...); w {
 	case "", "weak":
@@ -68,8 +70,8 @@ func semantics(w string) order {
 	return strong
 }
 
-// caching passes the cache hints that may follow, and says whether a policy
-// operand comes with them.
+// caching consumes the cache hints that may follow, and reports whether a
+// policy operand comes with them.
 func (d *decoder) caching(m *modifiers) (policy bool) {
 	if m.take("L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate") != "" {
 		d.needs(74, 70)
@@ -117,7 +119,7 @@ func (d *decoder) access(in *inst, s *stmt, m *modifiers, policy bool) valueType
 	return ty
 }
 
-// value gives the register of one element of a load or store.
+// value returns the register of one element of a load or store.
 func (d *decoder) value(o operand, ty valueType, store bool) (int32, int) {
 	if o.kind == argName && o.name == "_" && !store {
 		return slotSink, 64
@@ -185,8 +187,8 @@ func (d *decoder) elements(in *inst, o operand, slot func(operand, int) int32) {
 	in.vec = d.vector(o, slot)
 }
 
-// address resolves [base+offset]. A variable's own space must be the
-// instruction's, or the instruction generic.
+// address resolves [base+offset]. A variable's space must be that of the
+// instruction, unless the instruction is generic.
 func (d *decoder) address(in *inst, o operand) {
 	in.a, in.imm, in.space = d.locate(o, in.space, in.op == opStore)
 }
@@ -252,7 +254,8 @@ func (d *decoder) atomic(s *stmt, m *modifiers, reduce bool) {
 	d.emit(in)
 }
 
-// atomicArgs takes the destination and the policy off, and gives the rest.
+// atomicArgs removes the destination and the policy from the operands, and
+// returns the rest.
 func (d *decoder) atomicArgs(in *inst, s *stmt, reduce, cas, policy bool) []operand {
 	n := 2
 	for _, more := range []bool{!reduce, cas, policy} {
@@ -273,7 +276,7 @@ func (d *decoder) atomicArgs(in *inst, s *stmt, reduce, cas, policy bool) []oper
 	return args
 }
 
-// cvta decodes the step between a space's own addresses and generic ones.
+// cvta decodes conversions between a space's own addresses and generic ones.
 func (d *decoder) cvta(s *stmt, m *modifiers) {
 	to := m.take("to") != ""
 	sp := d.spaceOf(m.must("global", "shared", "shared::cta", "local", "const", "param"))
@@ -332,7 +335,7 @@ func (d *decoder) copyBody(s *stmt, m *modifiers, sizes ...uint64) {
 		reject(s.line, "cp.async of this form is not known")
 	}
 	in := inst{op: opCopy, space: shared, bytes: uint8(args[2].value), c: d.constant(args[2].value)}
-	if len(args) == 4 { // so many bytes of the source, then zeros
+	if len(args) == 4 { // the number of bytes to take from the source; zeros follow
 		in.c = d.source(args[3], k32, 2)
 	}
 	in.a, in.imm, _ = d.locate(args[0], shared, true)
@@ -340,7 +343,7 @@ func (d *decoder) copyBody(s *stmt, m *modifiers, sizes ...uint64) {
 	d.emit(in)
 }
 
-// wholeAddress gives a slot that holds base and offset together.
+// wholeAddress returns a slot that holds the sum of base and offset.
 func (d *decoder) wholeAddress(o operand, sp space) int32 {
 	base, offset, _ := d.locate(o, sp, false)
 	if offset == 0 {
@@ -351,7 +354,8 @@ func (d *decoder) wholeAddress(o operand, sp space) int32 {
 	return sum
 }
 
-// hint decodes what moves lines between caches: nothing happens here.
+// hint decodes instructions that move lines between caches: they do nothing
+// here.
 func (d *decoder) hint(head string, s *stmt, m *modifiers) {
 	n := 1
 	sp := generic

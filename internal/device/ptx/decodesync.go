@@ -1,7 +1,7 @@
 package ptx
 
-// The meetings of a warp: inst.what of opWarp. The mode and width stand in
-// inst.mode, so that two instructions meet only if they are the same.
+// The kinds of meetings of a warp: inst.what of opWarp. The mode and width are
+// in inst.mode, so that two instructions meet only if they are the same.
 const (
 	warpBar uint8 = iota
 	warpShuffle
@@ -37,7 +37,8 @@ const (
 	barOr
 )
 
-// sync decodes what threads do together; false if head is none of it.
+// sync decodes what threads do together. It returns false if head is not such
+// an instruction.
 func (d *decoder) sync(head string, s *stmt, m *modifiers) bool {
 	switch head {
 	case "bar", "barrier":
@@ -94,7 +95,7 @@ func (d *decoder) meet(in inst, mask operand) {
 	d.emit(in)
 }
 
-// pair resolves d|p, where p may have to stand.
+// pair resolves d|p, where p is required if must is set.
 func (d *decoder) pair(o operand, must bool) (int32, int32) {
 	if o.second == "" {
 		if must {
@@ -184,8 +185,8 @@ func (d *decoder) redux(s *stmt, m *modifiers) {
 	d.meet(in, s.args[2])
 }
 
-// reduction gives the atomic operation that folds two lanes of redux.sync into
-// one, 0xff for none.
+// reduction returns the atomic operation that folds two lanes of redux.sync
+// into one, 0xff if there is none.
 func reduction(name string) uint8 {
 	for i, a := range atomics {
 		if a.name == name && a.bits == 32 {
@@ -195,8 +196,9 @@ func reduction(name string) uint8 {
 	return 0xff
 }
 
-// barrier decodes bar and barrier, which differ in what is promised of the
-// warp: bar is always aligned, all its lanes come to the same instruction.
+// barrier decodes bar and barrier, which differ in what they promise of the
+// warp: bar is always aligned, that is, all lanes come to the same
+// instruction.
 func (d *decoder) barrier(s *stmt, m *modifiers, aligned bool) {
 	m.take("cta")
 	in := inst{op: opBarrier, d: slotSink}

@@ -23,17 +23,18 @@ type Device struct {
 
 var _ device.Device = (*Device)(nil)
 
-// pin is host memory that is page-locked in name: nothing has to be done.
+// pin is host memory recorded as page-locked: nothing else has to be done.
 type pin struct {
 	bytes      int
 	registered bool
 }
 
-// Option changes how a Device is made.
+// Option configures a Device.
 type Option func(*Device)
 
 // Seed chooses the schedule of everything that runs, and the content of fresh
-// memory. The same calls with the same seed give the same run. The default is 1.
+// memory. The same calls with the same seed result in the same run. The
+// default is 1.
 func Seed(seed uint64) Option {
 	return func(d *Device) {
 		d.heap.seed = mix(seed)
@@ -41,19 +42,19 @@ func Seed(seed uint64) Option {
 	}
 }
 
-// Memory limits what Alloc gives in all. The default is 1 GiB.
+// Memory limits the total memory that Alloc returns. The default is 1 GiB.
 func Memory(bytes int64) Option {
 	return func(d *Device) { d.heap.limit = bytes }
 }
 
-// RaceCheck turns the search for data races on, as it is by default, or off,
-// which saves a fifth of the time, and 9 bytes for every byte touched.
+// RaceCheck turns the race detection on, which is the default, or off, which
+// saves a fifth of the time, and 9 bytes for every byte touched.
 func RaceCheck(on bool) Option {
 	return func(d *Device) { d.machine.races = on }
 }
 
-// Steps makes a launch fail that executes more instructions than so many,
-// instead of spinning for ever. 0, the default, is no limit.
+// Steps makes a launch fail after it has executed most instructions, instead
+// of spinning forever. 0, the default, means no limit.
 func Steps(most uint64) Option {
 	return func(d *Device) { d.machine.maxSteps = most }
 }
@@ -74,7 +75,7 @@ func New(opts ...Option) *Device {
 	return d
 }
 
-// Info describes the interpreter; what has no meaning here is made up.
+// Info describes the interpreter; values without meaning here are made up.
 func (d *Device) Info() device.Info {
 	return device.Info{
 		Name: "PTX interpreter", Driver: "Go", Capability: 90, Processors: processors,
@@ -82,7 +83,7 @@ func (d *Device) Info() device.Info {
 	}
 }
 
-// Instructions gives how many PTX instructions have been executed, by all
+// Instructions returns how many PTX instructions have been executed, by all
 // threads of all launches.
 func (d *Device) Instructions() uint64 {
 	d.mu.Lock()
@@ -97,14 +98,15 @@ func (d *Device) open() error {
 	return nil
 }
 
-// FreeBytes is the memory limit less what is allocated.
+// FreeBytes returns the memory limit less what is allocated.
 func (d *Device) FreeBytes() (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.heap.limit - d.heap.used, d.open()
 }
 
-// Alloc gives memory with undefined content: a pattern that the seed decides.
+// Alloc returns memory with undefined content: a pattern that depends on the
+// seed.
 func (d *Device) Alloc(bytes int) (device.Ptr, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +120,7 @@ func (d *Device) Alloc(bytes int) (device.Ptr, error) {
 	return device.Ptr(a.base), nil
 }
 
-// Free ends an allocation at once: work still queued that touches it fails.
+// Free ends an allocation at once: queued work that touches it fails.
 func (d *Device) Free(p device.Ptr) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +130,7 @@ func (d *Device) Free(p device.Ptr) error {
 	return d.heap.free(uint64(p))
 }
 
-// HostAlloc gives ordinary memory.
+// HostAlloc returns ordinary memory.
 func (d *Device) HostAlloc(bytes int) ([]byte, error) {
 	if bytes <= 0 {
 		return nil, fmt.Errorf("%w: ptx: host allocation of %d bytes", device.ErrOutOfMemory, bytes)
@@ -137,10 +139,10 @@ func (d *Device) HostAlloc(bytes int) ([]byte, error) {
 	return b, d.pin(b, false)
 }
 
-// HostFree takes back what HostAlloc gave.
+// HostFree frees memory that HostAlloc returned.
 func (d *Device) HostFree(b []byte) error { return d.unpin(b, false) }
 
-// Register remembers memory as page-locked.
+// Register records memory as page-locked.
 func (d *Device) Register(b []byte) error { return d.pin(b, true) }
 
 // Unregister undoes Register.

@@ -7,16 +7,16 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Kind says what a kernel did wrong.
+// Kind is the kind of error that a kernel made.
 type Kind int
 
 // The kinds of Fault.
 const (
 	OutOfBounds Kind = iota // no live allocation holds all the bytes
 	Freed                   // the bytes belonged to an allocation that was freed
-	Misaligned              // the address is no multiple of the access size
+	Misaligned              // the address is not a multiple of the access size
 	ReadOnly                // a write to constant or parameter memory
-	Race                    // two threads met on a word with nothing between
+	Race                    // two threads accessed a word with nothing that orders them
 	Deadlock                // threads wait for others that cannot come
 	BadSync                 // a barrier or *.sync used against its rules
 	Trap                    // the kernel executed trap
@@ -39,12 +39,12 @@ type Fault struct {
 	Text   string // that line, trimmed
 	Block  int
 	Thread int
-	Addr   uint64 // where Size is not 0: the address, generic for all but global memory
+	Addr   uint64 // if Size is not 0: the address, generic for all but global memory
 	Size   int    // bytes of the access
 	Detail string
 }
 
-// Error names everything that is known, in one line.
+// Error returns everything that is known, in one line.
 func (f *Fault) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ptx: %v: kernel %s, line %d", f.Kind, f.Kernel, f.Line)
@@ -61,23 +61,23 @@ func (f *Fault) Error() string {
 	return b.String()
 }
 
-// Unwrap gives device.ErrLaunchFailed.
+// Unwrap returns device.ErrLaunchFailed.
 func (f *Fault) Unwrap() error { return device.ErrLaunchFailed }
 
-// loadError is what the lexer, parser and decoder panic with; Load and Check
-// turn it into an error that wraps device.ErrBadKernel.
+// loadError is the value that the lexer, parser and decoder panic with; Load
+// and Check turn it into an error that wraps device.ErrBadKernel.
 type loadError struct {
 	line int
 	msg  string
 }
 
-// reject ends loading: the text is not accepted.
+// reject stops loading: the text is not accepted.
 func reject(line int, format string, args ...any) {
 	panic(&loadError{line, fmt.Sprintf(format, args...)})
 }
 
-// catch makes an error of a reject, with the text of its line. Other panics
-// go on.
+// catch turns the panic of a reject into an error that quotes its line. Other
+// panics continue.
 func catch(err *error, line func(int) string) {
 	switch v := recover().(type) {
 	case nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// TestMemoryFaults: every stray access is caught and described. p0 is 64 bytes
-// of live memory, p1 was freed.
+// TestMemoryFaults tests that every stray access is caught and described. p0
+// is 64 bytes of live memory, p1 was freed.
 func TestMemoryFaults(t *testing.T) {
 	cases := map[string]struct {
 		body string
@@ -73,8 +73,8 @@ func TestMemoryFaults(t *testing.T) {
 	}
 }
 
-// TestWindows: isspacep knows where a generic address points, and cvta.to
-// undoes cvta.
+// TestWindows tests that isspacep recognizes where a generic address points,
+// and that cvta.to undoes cvta.
 func TestWindows(t *testing.T) {
 	body := `.local .align 8 .b8 own[8]; .shared .align 8 .b8 room[8];
 ld.param.u64 %d0, [p0];
@@ -105,7 +105,8 @@ mov.u32 %r5, 0;
 	}
 }
 
-// TestFreshMemoryIsNoise: undefined content differs from seed to seed.
+// TestFreshMemoryIsNoise tests that undefined content differs from seed to
+// seed.
 func TestFreshMemoryIsNoise(t *testing.T) {
 	body := `.local .align 8 .b8 own[8]; .shared .align 8 .b8 room[8];
 ld.param.u64 %d0, [p0];
@@ -130,8 +131,8 @@ st.global.u64 [%d0+16], %d30;
 	}
 }
 
-// TestSameSeedSameRun: a kernel whose result depends on the schedule gives the
-// same with the same seed, and not always the same with others.
+// TestSameSeedSameRun tests that a kernel whose result depends on the schedule
+// has the same result with the same seed, and not always the same with others.
 func TestSameSeedSameRun(t *testing.T) {
 	body := perThread + "ld.param.u64 %d5, [p1];\natom.global.add.u32 %r5, [%d5], 1;\nbar.sync 0;\natom.global.add.u32 %r6, [%d5], 1;\nst.global.v2.u32 [%d0], {%r5, %r6};"
 	run := func(seed uint64) string {
@@ -153,7 +154,7 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestLaunchLimits: what a grid or parameter block must not be.
+// TestLaunchLimits tests the limits of grids and parameter blocks.
 func TestLaunchLimits(t *testing.T) {
 	source := program(1, "ld.param.u64 %d0, [p0];")
 	limited := strings.Replace(source, ")\n{", ")\n.maxntid 64, 1, 1\n{", 1)

@@ -5,7 +5,8 @@ import (
 	"math/big"
 )
 
-// refFloat is float arithmetic: exact in big numbers, then rounded once.
+// refFloat implements float arithmetic: exact in big numbers, then rounded
+// once.
 func refFloat(op string, mods []string, ty valueType, v [4]uint64) ([]uint64, bool) {
 	ftz := has(mods, "ftz")
 	a, b, c := refFloatValue(v[0], ty, ftz), refFloatValue(v[1], ty, ftz), refFloatValue(v[2], ty, ftz)
@@ -46,7 +47,7 @@ func refNaN(ty valueType) uint64 {
 	return 0xfff8000000000000
 }
 
-// refBitsOf gives the bits of a float64 that the type can hold exactly.
+// refBitsOf returns the bits of a float64 that the type can hold exactly.
 func refBitsOf(x float64, ty valueType) uint64 {
 	switch {
 	case math.IsNaN(x):
@@ -99,8 +100,8 @@ func refArith(op string, ty valueType, mode big.RoundingMode, a, b, c float64) u
 	return refRound(refNear("sqrt", a, 1), ty, mode, false)
 }
 
-// refInfinite is a*b+c where one of them is no finite number; the finite
-// product must not overflow on the way.
+// refInfinite returns a*b+c if one of them is not finite; a finite product
+// must not overflow on the way.
 func refInfinite(a, b, c float64) float64 {
 	if math.IsInf(a, 0) || math.IsInf(b, 0) || math.IsNaN(a) || math.IsNaN(b) {
 		return a*b + c
@@ -108,7 +109,7 @@ func refInfinite(a, b, c float64) float64 {
 	return c
 }
 
-// refZeroSign says whether a sum that is exactly zero is -0.
+// refZeroSign reports whether a sum that is exactly zero is -0.
 func refZeroSign(a, b float64, mode big.RoundingMode) bool {
 	if a == 0 && b == 0 && math.Signbit(a) == math.Signbit(b) {
 		return math.Signbit(a)
@@ -116,7 +117,7 @@ func refZeroSign(a, b float64, mode big.RoundingMode) bool {
 	return mode == big.ToNegativeInf
 }
 
-// refSimple is what rounds nothing.
+// refSimple implements what rounds nothing.
 func refSimple(op string, mods []string, ty valueType, v [4]uint64, a, b float64) uint64 {
 	top := uint64(1) << (ty.bits - 1)
 	least := map[int]float64{32: 0x1p-126, 64: 0x1p-1022}[ty.bits]
@@ -162,7 +163,7 @@ func refSimple(op string, mods []string, ty valueType, v [4]uint64, a, b float64
 	return refBitsOf(b, ty)
 }
 
-// refApprox is within a few units of the last place of the true function.
+// refApprox is within a few units in the last place of the true function.
 func refApprox(op string, ty valueType, a float64, ftz bool) ([]uint64, bool) {
 	x := map[string]func(float64) float64{
 		"sin": math.Sin, "cos": math.Cos, "ex2": math.Exp2, "lg2": math.Log2,
@@ -175,7 +176,8 @@ func refApprox(op string, ty valueType, a float64, ftz bool) ([]uint64, bool) {
 	return []uint64{out}, false
 }
 
-// refConvert is cvt, into a register as wide as the type, or 16 bits for 8.
+// refConvert implements cvt, into a register as wide as the type, or 16 bits
+// for 8.
 func refConvert(mods []string, to, from valueType, v uint64) uint64 {
 	mods = mods[:len(mods)-1]
 	mode := refMode(mods)

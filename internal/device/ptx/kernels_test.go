@@ -16,11 +16,11 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// The texts that clang made of testdata/kernels.cu: target and PTX version.
+// The texts that clang made from testdata/kernels.cu: target and PTX version.
 var builds = [][2]string{{"70", "70"}, {"90", "80"}}
 
-// TestKernelsAreFresh compiles the kernels again, where clang is there, and
-// wants the committed text.
+// TestKernelsAreFresh compiles the kernels again, if clang is installed, and
+// compares with the committed text.
 func TestKernelsAreFresh(t *testing.T) {
 	if _, err := exec.LookPath("clang-19"); err != nil {
 		t.Skip("no clang-19")
@@ -40,7 +40,7 @@ func TestKernelsAreFresh(t *testing.T) {
 	}
 }
 
-// tree lays sorted keys out as the search kernel wants them.
+// tree lays out sorted keys as the search kernel expects them.
 type tree struct {
 	nodes  []uint32
 	levels int
@@ -129,8 +129,8 @@ func TestTotalAgrees(t *testing.T) {
 	}
 }
 
-// TestLastBlock: what a fence and an atomic order is no race; without the
-// fence it is one, and some schedule shows it.
+// TestLastBlock tests that accesses ordered by a fence and an atomic do not
+// race; without the fence they do, and some schedule shows it.
 func TestLastBlock(t *testing.T) {
 	in := make([]uint32, 600)
 	for i := range in {
@@ -202,7 +202,7 @@ func TestMixedAgrees(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch reports instructions a second over several schedules.
+// BenchmarkSearch reports instructions per second over several schedules.
 func BenchmarkSearch(b *testing.B) {
 	rng := numbers(b, 5, 6)
 	tr := makeTree(rng, 4)
@@ -240,7 +240,8 @@ func BenchmarkTotal(b *testing.B) {
 	}
 }
 
-// TestLoadNamesLine: what is not known is an error at load with line and text.
+// TestLoadNamesLine tests that anything unknown is an error at load, with line
+// and text.
 func TestLoadNamesLine(t *testing.T) {
 	source := testdata(t, "kernels_70.ptx")
 	for _, line := range []string{"frobnicate.u32 %r1, %r2;", "add.u33 %r1, %r2, %r1;", "add.sat.u32 %r1, %r1, %r1;", "tex.2d.v4.f32.f32 {%f1,%f1,%f1,%f1}, [x];"} {

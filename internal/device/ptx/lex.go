@@ -9,7 +9,7 @@ const (
 	tokWord             // opcode, directive, name: letters, digits and _ $ % . ::
 	tokNumber           // 12, 0x1F, 0f3F800000, 1.5
 	tokString           // "..."
-	tokPunct            // one of the rest
+	tokPunct            // any other character
 )
 
 type token struct {
@@ -18,8 +18,8 @@ type token struct {
 	line int
 }
 
-// lex cuts a PTX text into tokens, the last of which is tokEnd. A whole opcode
-// with its modifiers is one word.
+// lex cuts a PTX text into tokens, the last of which is tokEnd. An opcode with
+// all its modifiers is one word.
 func lex(src string) []token {
 	l := lexer{src: src, line: 1}
 	toks := make([]token, 0, len(src)/4)
@@ -39,7 +39,7 @@ type lexer struct {
 	line int
 }
 
-// skipBlank passes white space and comments.
+// skipBlank skips white space and comments.
 func (l *lexer) skipBlank() {
 	for l.pos < len(l.src) {
 		rest := l.src[l.pos:]
@@ -97,7 +97,8 @@ func (l *lexer) next() token {
 	return token{kind, l.src[start:l.pos], l.line}
 }
 
-// word passes name characters, and :: between two of them, as in L1::no_allocate.
+// word consumes name characters, and :: between two of them, as in
+// L1::no_allocate.
 func (l *lexer) word() {
 	for l.pos < len(l.src) {
 		rest := l.src[l.pos:]
@@ -112,7 +113,7 @@ func (l *lexer) word() {
 	}
 }
 
-// number passes an integer or float literal, decimal exponents included.
+// number consumes an integer or float literal, decimal exponents included.
 func (l *lexer) number() {
 	start := l.pos
 	for l.pos < len(l.src) {

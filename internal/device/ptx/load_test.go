@@ -12,8 +12,8 @@ import (
 
 const header = ".version 8.0\n.target sm_90\n.address_size 64\n"
 
-// TestRejected: what is wrong in a text is found when it is loaded, in a
-// function that nobody calls too.
+// TestRejected tests that errors in a text are found when it is loaded, even
+// in a function that nobody calls.
 func TestRejected(t *testing.T) {
 	bodies := []string{
 		"add.u32 %r1, %r2;", "add.u32 %r1, %r2, %r3, %r4;", "add.u32 %d1, %r2, %r3;", "add.u32 %r1, %d2, %r3;", "add.u32 %r1, %r2, %zz;",
@@ -55,7 +55,7 @@ func TestRejected(t *testing.T) {
 }
 
 // TestBrokenTextsDoNotPanic cuts, doubles and changes bytes of real texts: any
-// error will do, but it must be one.
+// error will do, but there must be no panic.
 func TestBrokenTextsDoNotPanic(t *testing.T) {
 	rng := numbers(t, 21, 22)
 	source := testdata(t, "kernels_70.ptx")
@@ -80,8 +80,8 @@ func TestBrokenTextsDoNotPanic(t *testing.T) {
 	}
 }
 
-// TestControl: guards, nested scopes that hide names, loops, branch tables and
-// calls within calls.
+// TestControl tests guards, nested scopes that hide names, loops, branch
+// tables and nested calls.
 func TestControl(t *testing.T) {
 	source := header + `
 // a comment /* with */ another
@@ -188,8 +188,8 @@ OUT:
 	}
 }
 
-// TestVariables: initialisers, addresses of other variables, alignment,
-// constants, shared memory declared outside, dynamic shared memory.
+// TestVariables tests initializers, addresses of other variables, alignment,
+// constants, shared memory declared outside, and dynamic shared memory.
 func TestVariables(t *testing.T) {
 	source := header + `
 .visible .global .align 4 .b8 bytes[6] = {1, 2, 3};
@@ -250,7 +250,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestRareForms: ways of writing that clang does not use every day.
+// TestRareForms tests notations that clang seldom uses.
 func TestRareForms(t *testing.T) {
 	source := strings.Replace(program(1, `.loc 1 2 3
 ld.param::entry.u64 %d0, [p0];
@@ -301,15 +301,15 @@ func TestLookupTables(t *testing.T) {
 	r := newRig(t)
 	p := r.alloc(make([]byte, 256))
 	r.must(r.launch(r.load(program(1, body))("k"), one(1), p))
-	for lut, got := range r.read(p, 256) { // those operands give the table itself
+	for lut, got := range r.read(p, 256) { // with those operands the result is the table itself
 		if int(got) != lut {
 			t.Errorf("table %#x: %#x", lut, got)
 		}
 	}
 }
 
-// TestHintsDoNothing: prefetches and policies are known and harmless, even for
-// addresses that are not there.
+// TestHintsDoNothing tests that prefetches and policies are known and
+// harmless, even for addresses that do not exist.
 func TestHintsDoNothing(t *testing.T) {
 	r := newRig(t)
 	r.must(r.launch(r.load(program(0, `mov.u64 %d0, 0;

@@ -14,13 +14,13 @@ type machine struct {
 	races    bool
 	maxSteps uint64
 
-	// Of the launch at hand.
+	// The fields below belong to the current launch.
 	k      *kernel
 	grid   device.Grid
 	params []byte
-	near   []*allocation // by memory instruction: where it found its bytes last
+	near   []*allocation // by memory instruction: the allocation it last accessed
 	fault  *Fault
-	steps  uint64 // instructions of this launch
+	steps  uint64 // instructions executed in this launch
 	rng    generator
 	plan   plan
 
@@ -34,7 +34,7 @@ type machine struct {
 	party    []*thread // scratch
 	group    []*thread // scratch
 	launches uint64
-	total    uint64 // instructions of all launches
+	total    uint64 // instructions executed in all launches
 	launchClock
 }
 
@@ -47,7 +47,7 @@ func (g *generator) next() uint64 {
 	return mix(x)
 }
 
-// below gives a number in [0, n).
+// below returns a number in [0, n).
 func (g *generator) below(n int) int {
 	hi, _ := bits.Mul64(g.next(), uint64(n))
 	return int(hi)
@@ -55,7 +55,7 @@ func (g *generator) below(n int) int {
 
 // thread is one thread of a block.
 type thread struct {
-	regs  []uint64 // those of its warp, from its lane on
+	regs  []uint64 // the registers of its warp, from its lane on
 	local []byte
 	pc    int
 	index int // within the block
@@ -74,7 +74,7 @@ type warp struct {
 	lanes    [warpSize]*thread
 	ready    uint32 // lanes that can run
 	live     uint32 // lanes that have not exited
-	slot     int    // in machine.ready, -1 for not there
+	slot     int    // index in machine.ready, -1 if not there
 	meetings []meeting
 	block    *block
 }
@@ -82,7 +82,7 @@ type warp struct {
 // block is a thread block that has started.
 type block struct {
 	index    int
-	home     int // the multiprocessor it claims to be on
+	home     int // the multiprocessor it claims to run on
 	threads  []thread
 	warps    []warp
 	live     int // threads that have not exited
@@ -96,18 +96,19 @@ type block struct {
 	blockClock // what races need
 }
 
-// plan is the character of a schedule, drawn once a launch: a thousand seeds
-// give fine and coarse interleavings, few blocks at a time and many.
+// plan is the character of a schedule, drawn once per launch: a thousand seeds
+// result in fine and coarse interleavings, with few and with many blocks at a
+// time.
 type plan struct {
 	blocks   int    // resident at a time, at most
 	grain    uint64 // log2 of the longest run of one thread
-	stay     uint64 // of 256: chance to go on with the same warp
-	lockstep uint64 // of 256: chance that lanes at the same place run together
-	part     uint64 // of 256: chance that only some of them do
+	stay     uint64 // out of 256: chance to continue with the same warp
+	lockstep uint64 // out of 256: chance that lanes at the same instruction run together
+	part     uint64 // out of 256: chance that only some of them do
 }
 
 // Most launches let lanes run together, for speed (BenchmarkSearch); the rest
-// is for the schedules that hardware rarely shows.
+// are for schedules that hardware rarely shows.
 var (
 	grains    = [...]uint64{0, 2, 4, 6, 7, 8, 8, 9, 9, 10, 10, 10, 11, 11, 12, 12}
 	stays     = [...]uint64{0, 64, 192, 224, 240, 248, 250, 252}
@@ -115,7 +116,7 @@ var (
 	parts     = [...]uint64{0, 0, 0, 0, 4, 16, 32, 128}
 )
 
-// maxLive is how many threads are resident at most, beyond the first block.
+// maxLive is the maximum number of resident threads beyond the first block.
 const maxLive = 2048
 
 func (m *machine) draw() {
@@ -181,7 +182,8 @@ func (m *machine) schedule() {
 	}
 }
 
-// together gives the lanes that stand where t stands, or some of them, t first.
+// together returns the lanes that are at the same instruction as t, or some of
+// them, t first.
 func (m *machine) together(t *thread) []*thread {
 	w, pc := t.warp, t.pc
 	lanes := w.ready
@@ -233,7 +235,8 @@ func (m *machine) start(index int) {
 	m.resident++
 }
 
-// takeBlock gives a block of the launch's size, an old one where there is one.
+// takeBlock returns a block of the launch's size, reusing an old one if
+// possible.
 func (m *machine) takeBlock() *block {
 	var b *block
 	if n := len(m.spare); n > 0 {
@@ -255,7 +258,7 @@ func (m *machine) takeBlock() *block {
 	return b
 }
 
-// sized gives a slice of n elements, the old one where it is large enough.
+// sized returns a slice of n elements, reusing s if it is large enough.
 func sized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -263,8 +266,8 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// fillThreads sets every thread of a block to its start. What PTX leaves
-// undefined is noise.
+// fillThreads sets every thread of a block to its initial state. What PTX
+// leaves undefined is noise.
 func (m *machine) fillThreads(b *block) {
 	slots, localBytes := len(m.k.template), m.k.localBytes
 	for _, n := range m.k.noise {
@@ -309,7 +312,7 @@ func (m *machine) fillRegisters(b *block) {
 	}
 }
 
-// dismiss gives all blocks back after a launch, done or not.
+// dismiss returns all blocks to the pool after a launch, finished or not.
 func (m *machine) dismiss() {
 	m.spare = append(m.spare, m.live...)
 	clear(m.ready)
@@ -319,7 +322,7 @@ func (m *machine) dismiss() {
 	}
 }
 
-// block takes a thread from those that can run.
+// block removes a thread from those that can run.
 func (m *machine) block(t *thread) {
 	w := t.warp
 	w.ready &^= 1 << t.lane
@@ -345,7 +348,7 @@ func (m *machine) wake(t *thread) {
 }
 
 // exit ends a thread that can run. Barriers no longer count it; a *.sync that
-// names it can never be.
+// names it can never complete.
 func (m *machine) exit(t *thread, in *inst) {
 	if !m.waitCopies(t, 0, true) {
 		return
@@ -402,7 +405,8 @@ func (m *machine) checkStuck(b *block) {
 	m.fail(Deadlock, first, &m.k.code[first.pc], "all threads of the block wait: "+strings.Join(waits, "; "))
 }
 
-// byPC gives the live lanes of a warp by where they stand, in order of place.
+// byPC iterates over the live lanes of a warp grouped by program counter, in
+// ascending order.
 func (w *warp) byPC() func(yield func(int, uint32) bool) {
 	return func(yield func(int, uint32) bool) {
 		for left := w.live; left != 0; {
@@ -421,7 +425,7 @@ func (w *warp) byPC() func(yield func(int, uint32) bool) {
 	}
 }
 
-// names gives lanes of a warp as thread numbers: "threads 0-3, 7".
+// names returns lanes of a warp as thread numbers: "threads 0-3, 7".
 func names(w *warp, lanes uint32) string {
 	var b strings.Builder
 	b.WriteString("threads")
@@ -445,7 +449,7 @@ func names(w *warp, lanes uint32) string {
 	return b.String()
 }
 
-// fail records the first fault of a launch and gives it to be completed.
+// fail records the first fault of a launch and returns it to be completed.
 func (m *machine) fail(k Kind, t *thread, in *inst, detail string) *Fault {
 	f := &Fault{
 		Kind: k, Kernel: m.k.name, Line: int(in.line), Text: m.k.mod.line(int(in.line)),

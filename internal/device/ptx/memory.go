@@ -8,9 +8,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Where things lie. The addresses of each space but global start above 0, so
-// that a null pointer of any space is out of bounds, and are kept apart in
-// generic addressing by the window they are moved to.
+// The addresses of memory. In each space but global they start above 0, so
+// that a null pointer of any space is out of bounds; in generic addressing,
+// each space is moved to a window of its own.
 const (
 	sharedBase = 1024
 	localBase  = 1024
@@ -24,7 +24,7 @@ const (
 // Limits of a launch, those of compute capability 9.0.
 const (
 	warpSize   = 32
-	processors = 8 // a number as good as any
+	processors = 8 // an arbitrary number
 	maxThreads = 1024
 	maxShared  = 227 << 10
 	maxParams  = 4 << 10
@@ -33,13 +33,14 @@ const (
 	maxCode    = 1 << 20
 )
 
-// windows has what cvta adds to an address of each space.
+// windows holds what cvta adds to an address of each space.
 var windows = [...]uint64{
 	generic: 0, global: 0, shared: 1 << windowBits, local: 2 << windowBits,
 	constant: 3 << windowBits, param: 4 << windowBits,
 }
 
-// window gives the space a generic address lies in, and the address there.
+// window returns the space of a generic address, and the address in that
+// space.
 func window(addr uint64) (space, uint64) {
 	if addr >= globalBase {
 		return global, addr
@@ -65,12 +66,12 @@ type allocation struct {
 	shadow shadow
 }
 
-// heap is the global memory of a device. Addresses are never used twice, and
-// a gap follows every allocation, so that a stray or stale pointer always
-// shows.
+// heap is the global memory of a device. Addresses are never reused, and a gap
+// follows every allocation, so that a stray or stale pointer is always
+// detected.
 type heap struct {
-	live  []*allocation // by address
-	freed []span        // the latest, for better messages
+	live  []*allocation // sorted by address
+	freed []span        // the latest ones, for better messages
 	next  uint64
 	used  int64
 	limit int64
@@ -119,7 +120,7 @@ func (h *heap) free(base uint64) error {
 	return nil
 }
 
-// find gives the allocation that holds all n bytes at addr, or nil.
+// find returns the allocation that holds all n bytes at addr, or nil.
 func (h *heap) find(addr, n uint64) *allocation {
 	i := sort.Search(len(h.live), func(i int) bool { return h.live[i].base > addr }) - 1
 	if i < 0 || !h.live[i].holds(addr, n) {
@@ -142,7 +143,7 @@ func (h *heap) wasFreed(addr uint64) bool {
 	return false
 }
 
-// at gives the bytes of a copy or fill from the host.
+// at returns the memory for a copy or fill from the host.
 func (h *heap) at(p device.Ptr, n int) ([]byte, error) {
 	addr := uint64(p)
 	if n == 0 {
@@ -167,8 +168,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// noisy fills fresh memory with what a seed says: undefined content that
-// differs from run to run, so that no test can lean on zeros.
+// noisy fills fresh memory with a pattern that depends on a seed: undefined
+// content that differs from run to run, so that no test can rely on zeros.
 func noisy(b []byte, seed uint64) {
 	x := mix(seed)
 	for ; len(b) >= 8; b = b[8:] {
@@ -180,8 +181,8 @@ func noisy(b []byte, seed uint64) {
 	}
 }
 
-// at gives the memory of an access by a thread, after checking it: bounds,
-// alignment, and races where they are looked for. It is nil after a fault.
+// at returns the memory of an access by a thread, after checking it for
+// bounds, alignment and, if enabled, races. It returns nil after a fault.
 func (m *machine) at(t *thread, in *inst, addr uint64, write bool) []byte {
 	n := uint64(in.bytes)
 	if addr&(n-1) != 0 {
@@ -265,7 +266,7 @@ func (m *machine) lostFault(t *thread, in *inst, addr uint64) {
 	m.memoryFault(OutOfBounds, t, in, global, addr, "outside every allocation"+m.heap.nearest(addr))
 }
 
-// nearest says in words where the allocation before addr ends.
+// nearest describes in words where the allocation before addr ends.
 func (h *heap) nearest(addr uint64) string {
 	i := sort.Search(len(h.live), func(i int) bool { return h.live[i].base > addr }) - 1
 	if i < 0 {

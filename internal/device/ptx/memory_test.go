@@ -17,7 +17,7 @@ var memoryTypes = []string{"b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64",
 
 func one(threads int) device.Grid { return device.Grid{Blocks: 1, Threads: threads} }
 
-// registersFor gives n registers that hold a type exactly, or 16 bits for 8.
+// registersFor returns n registers that hold a type exactly, or 16 bits for 8.
 func registersFor(ty string, n int) string {
 	stem := map[int]string{8: "%h", 16: "%h", 32: "%r", 64: "%d"}[types[ty].bits]
 	var out []string
@@ -30,8 +30,8 @@ func registersFor(ty string, n int) string {
 	return "{" + strings.Join(out, ", ") + "}"
 }
 
-// TestEveryAccess moves bytes through every space, by its own addresses and by
-// generic ones, in every type and vector form.
+// TestEveryAccess moves bytes through every space, with its own addresses and
+// with generic ones, in every type and vector form.
 func TestEveryAccess(t *testing.T) {
 	spaces := map[string]string{
 		"global": "ld.param.u64 %d2, [p2];",
@@ -69,7 +69,8 @@ func TestEveryAccess(t *testing.T) {
 	}
 }
 
-// TestLoadsExtend: a register wider than the type is filled by its sign.
+// TestLoadsExtend tests that a register wider than the type is filled with the
+// sign.
 func TestLoadsExtend(t *testing.T) {
 	for _, ty := range memoryTypes {
 		v := types[ty]
@@ -91,8 +92,9 @@ func TestLoadsExtend(t *testing.T) {
 	}
 }
 
-// TestAccessForms: the qualifiers that change nothing but the cache, and the
-// order, are known, each alone and in PTX's order; others are not.
+// TestAccessForms tests that the qualifiers that only affect the cache, and
+// those for memory order, are known, each alone and in PTX's order; others are
+// not.
 func TestAccessForms(t *testing.T) {
 	loads := `ld.global.u32 ld.global.ca.u32 ld.global.cg.u32 ld.global.cs.u32 ld.global.lu.u32 ld.global.cv.u32
 		ld.global.nc.u32 ld.global.nc.L1::no_allocate.u32 ld.global.L1::evict_first.u32 ld.global.L1::evict_last.u32
@@ -131,8 +133,8 @@ func TestAccessForms(t *testing.T) {
 	}
 }
 
-// TestHintsNeedVersion: a text that declares an old version or target cannot
-// use what came later, as the driver says.
+// TestHintsNeedVersion tests that a text that declares an old version or
+// target cannot use later features, as in the driver.
 func TestHintsNeedVersion(t *testing.T) {
 	for _, form := range []string{"ld.global.L1::no_allocate.u32 %r1, [%d0];", "redux.sync.add.u32 %r1, %r1, -1;",
 		"cp.async.wait_all;", "elect.sync %r1|%p1, -1;", "min.NaN.f32 %f1, %f1, %f1;", "ld.global.L2::256B.u32 %r1, [%d0];"} {
@@ -146,7 +148,7 @@ func TestHintsNeedVersion(t *testing.T) {
 	}
 }
 
-// refAtomic is an independent account of each read-modify-write.
+// refAtomic is an independent implementation of each read-modify-write.
 func refAtomic(op string, ty valueType, old, b, c uint64) uint64 {
 	x, y := refInt(old, ty), refInt(b, ty)
 	switch op {
@@ -230,7 +232,7 @@ func TestEveryAtomic(t *testing.T) {
 	}
 }
 
-// TestAtomicsCount: atomics of many threads and blocks lose nothing.
+// TestAtomicsCount tests that atomics of many threads and blocks lose nothing.
 func TestAtomicsCount(t *testing.T) {
 	body := "ld.param.u64 %d0, [p0];\nmov.u32 %r0, %tid.x;\nred.global.add.u32 [%d0], 1;\natom.global.max.u32 %r1, [%d0+4], %r0;\natom.global.add.f32 %f0, [%d0+8], 0f3F000000;\n"
 	for seed := range uint64(30) {
@@ -244,7 +246,7 @@ func TestAtomicsCount(t *testing.T) {
 	}
 }
 
-// TestMoves: packing, unpacking, addresses, predicates, and the sink.
+// TestMoves tests packing, unpacking, addresses, predicates, and the sink.
 func TestMoves(t *testing.T) {
 	body := `.shared .align 4 .b32 s0; .shared .align 4 .b32 s1;
 ld.param.u64 %d0, [p0];

@@ -13,19 +13,20 @@ type module struct {
 	dev     *Device
 	source  []string
 	kernels map[string]*kernel
-	consts  []byte       // content of .const memory
+	consts  []byte       // contents of .const memory
 	globals []device.Ptr // allocations of its .global variables
 	gone    bool
 }
 
-// Check says whether a PTX text would be loaded; the error names the line.
+// Check returns the error with which a PTX text would be rejected, which names
+// the line, or nil.
 func Check(ptx string) error {
 	_, err := New(Memory(1<<40), lazily).Load(ptx)
 	return err
 }
 
-// Load parses and decodes a PTX text and allocates its variables. Anything it
-// does not know is an error here, with its line, and never at run.
+// Load parses and decodes a PTX text and allocates its variables. Anything
+// unknown is an error here, with its line, and never at run time.
 func (d *Device) Load(ptx string) (device.Module, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -63,13 +64,13 @@ func (m *module) build(ptx string) (err error) {
 	return nil
 }
 
-// place gives every .global and .const variable its address.
+// place assigns every .global and .const variable its address.
 func (m *module) place(t *text) (map[string]place, error) {
 	places := map[string]place{}
 	for _, v := range t.vars {
 		switch {
 		case v.space == shared:
-			continue // placed where it is used
+			continue // placed when it is used
 		case v.extern || v.count == 0:
 			reject(v.line, "%s is not defined in this text", v.name)
 		case v.space == constant:
@@ -100,11 +101,11 @@ func (m *module) takeGlobal(v *variable) (device.Ptr, error) {
 		return 0, err
 	}
 	m.globals = append(m.globals, device.Ptr(a.base))
-	clear(a.data) // module variables without an initialiser are zero
+	clear(a.data) // module variables without an initializer are zero
 	return device.Ptr(a.base), nil
 }
 
-// initialise writes the values of variables.
+// initialise writes the initial values of variables.
 func (m *module) initialise(t *text, places map[string]place) {
 	for _, v := range t.vars {
 		if v.init == nil {
@@ -140,7 +141,7 @@ func resolve(in initial, places map[string]place, line int) uint64 {
 	return addr
 }
 
-// bytesAt gives the content of a variable; nil where nothing is allocated.
+// bytesAt returns the contents of a variable; nil if nothing is allocated.
 func (m *module) bytesAt(p place, n int) []byte {
 	if p.space == constant {
 		return m.consts[p.addr-constBase:][:n]
@@ -151,7 +152,7 @@ func (m *module) bytesAt(p place, n int) []byte {
 	return nil
 }
 
-// line gives a line of the source, trimmed, without its comment.
+// line returns a line of the source, trimmed, without its comment.
 func (m *module) line(n int) string {
 	if n < 1 || n > len(m.source) {
 		return ""
@@ -160,7 +161,7 @@ func (m *module) line(n int) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// Kernel gives an entry point by its name.
+// Kernel returns an entry point by its name.
 func (m *module) Kernel(name string) (device.Kernel, error) {
 	k, ok := m.kernels[name]
 	if !ok {
@@ -183,7 +184,7 @@ func (m *module) Unload() error {
 
 func (m *module) release() {
 	for _, p := range m.globals {
-		_ = m.dev.heap.free(uint64(p)) // gone already if the device was closed
+		_ = m.dev.heap.free(uint64(p)) // already gone if the device was closed
 	}
 	m.globals = nil
 }

@@ -1,51 +1,51 @@
 package ptx
 
-// Who has seen what. Every block has a tick that grows with each meeting of
-// its threads, and every thread a stamp: the tick of its last meeting or
-// fence. An access with stamp s of thread i comes before thread j's present if
-// j knows i beyond s. Knowledge comes from
+// Happens-before. Every block has a tick that grows with each meeting of its
+// threads, and every thread a stamp: the tick of its last meeting or fence. An
+// access by thread i with stamp s happens before thread j's current state if j
+// knows i beyond s. Knowledge comes from
 //
 //	a barrier of the whole block: everyone knows everyone up to base,
 //	a meeting of some threads:    their group knows what any of them knew,
 //	a fence, an atomic write, an atomic read of the same word, a fence:
 //	                              the reader knows what the writer knew.
 
-// launchClock is what a launch keeps for this.
+// launchClock is the part of this state that belongs to a launch.
 type launchClock struct {
 	fences bool // some thread has used a fence
 	words  map[wordKey]*far
 }
 
-// wordKey is an address that atomics meet at; block is 0 for global memory.
+// wordKey is an address accessed by atomics; block is 0 for global memory.
 type wordKey struct {
 	block int
 	addr  uint64
 }
 
-// blockClock is what a block keeps.
+// blockClock is the part of this state that belongs to a block.
 type blockClock struct {
 	tick uint32
 	base uint32 // tick of the last barrier of all its threads
 }
 
-// history is what a thread keeps.
+// history is the part of this state that belongs to a thread.
 type history struct {
 	who     uint32
 	stamp   uint32
 	group   *group
-	far     *far     // known by atomics
+	far     *far     // known through atomics
 	pending *far     // read by an atomic, known after the next fence
-	fenced  snapshot // known at the last fence: what an atomic write hands on
+	fenced  snapshot // known at the last fence: what an atomic write passes on
 }
 
-// group is the shared knowledge of threads that met.
+// group is the shared knowledge of threads that have met.
 type group struct {
 	size  int
 	known []uint32 // by thread of the block
 }
 
-// far is knowledge of threads and blocks anywhere in the launch. It is never
-// changed once made.
+// far is knowledge of threads and blocks anywhere in the launch. It is
+// immutable.
 type far struct {
 	threads map[uint32]uint32 // by who
 	blocks  map[int]uint32
@@ -78,7 +78,8 @@ func (m *machine) startThreadRaces(t *thread) {
 	t.stamp = 1
 }
 
-// before says whether an access of another thread comes before t's present.
+// before reports whether an access of another thread happens before t's
+// current state.
 func (m *machine) before(o *touch, t *thread) bool {
 	n := uint32(m.grid.Threads)
 	blk := int((o.who - 1) / n)
@@ -93,9 +94,9 @@ func (m *machine) before(o *touch, t *thread) bool {
 	return t.far != nil && (t.far.threads[o.who] > o.stamp || t.far.blocks[blk] > o.stamp)
 }
 
-// order puts everything the threads of a party did before everything they
-// will do. If they are all that a barrier of the block waits for, then also
-// what threads did that have exited: the barrier waited for them to go.
+// order puts everything that the threads of a party did before everything they
+// will do. If they are all that a barrier of the block waits for, it also puts
+// what exited threads did before that: the barrier waited for them to exit.
 func (m *machine) order(b *block, party []*thread, whole bool) {
 	b.tick++
 	if whole {
@@ -115,8 +116,8 @@ func (m *machine) order(b *block, party []*thread, whole bool) {
 	}
 }
 
-// joint gives the group of a party: the one they are, if they met last time
-// too, else a new one that knows what any of them knew.
+// joint returns the group of a party: their present one if they also met last
+// time, otherwise a new one that knows what any of them knew.
 func joint(threads int, party []*thread) *group {
 	first := party[0].group
 	same := first != nil && first.size == len(party)
@@ -163,7 +164,7 @@ func (m *machine) orderBarrier(blk *block, b *barrier) {
 		m.order(blk, b.waiting, true)
 		return
 	}
-	g := &group{size: -1, known: b.pool} // those who only arrived are not in it
+	g := &group{size: -1, known: b.pool} // threads that only arrived are not in it
 	for _, t := range b.waiting {
 		t.group = g
 	}
@@ -172,8 +173,8 @@ func (m *machine) orderBarrier(blk *block, b *barrier) {
 	}
 }
 
-// shareFar gives everyone what anyone knows by atomics. A meeting counts as
-// the fence that an atomic read waits for.
+// shareFar makes everyone know what anyone knows through atomics. A meeting
+// counts as the fence that an atomic read waits for.
 func shareFar(party []*thread) {
 	var all *far
 	for _, t := range party {
@@ -184,7 +185,7 @@ func shareFar(party []*thread) {
 	}
 }
 
-// fence is membar and fence, of any scope.
+// fence implements membar and fence, of any scope.
 func (m *machine) fence(t *thread) {
 	if !m.races {
 		return
@@ -200,9 +201,9 @@ func (m *machine) fence(t *thread) {
 	}
 }
 
-// strong lets an atomic, volatile or relaxed access hand knowledge on: a write
+// strong lets an atomic, volatile or relaxed access pass knowledge on: a write
 // leaves what the thread knew at its last fence with the word, a read takes
-// what lies there.
+// what is there.
 func (m *machine) strong(t *thread, in *inst, addr uint64, read, write bool) {
 	if in.order&release != 0 {
 		m.fence(t)
@@ -233,7 +234,7 @@ func (m *machine) keyOf(t *thread, in *inst, addr uint64) wordKey {
 	return wordKey{0, addr}
 }
 
-// knowledge writes a snapshot as far knowledge, once.
+// knowledge converts a snapshot to far knowledge, once.
 func (s *snapshot) knowledge(m *machine, t *thread) *far {
 	if s.made != nil {
 		return s.made
@@ -249,7 +250,7 @@ func (s *snapshot) knowledge(m *machine, t *thread) *far {
 	return s.made
 }
 
-// join gives what either knows. nil knows nothing.
+// join returns what either of them knows. nil knows nothing.
 func (f *far) join(o *far) *far {
 	switch {
 	case o == nil || o == f:
@@ -272,7 +273,7 @@ func (f *far) join(o *far) *far {
 	return all
 }
 
-// covers says whether f knows all that o knows.
+// covers reports whether f knows all that o knows.
 func (f *far) covers(o *far) bool {
 	for who, v := range o.threads {
 		if f.threads[who] < v {

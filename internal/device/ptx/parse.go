@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// parse makes a text of PTX source. It rejects what is not PTX, or is PTX of a
-// kind that no kernel here needs (textures, 32-bit addresses, aliases).
+// parse turns PTX source into a text. It rejects what is not PTX, or is PTX of
+// a kind that no kernel here needs (textures, 32-bit addresses, aliases).
 func parse(src string) *text {
 	p := parser{toks: lex(src), out: &text{source: strings.Split(src, "\n")}}
 	for p.peek().kind != tokEnd {
@@ -34,7 +34,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// accept passes the token if it has that text.
+// accept consumes the token if it has that text.
 func (p *parser) accept(s string) bool {
 	t := p.peek()
 	if t.text != s || t.kind == tokString || t.kind == tokEnd {
@@ -123,7 +123,7 @@ func (p *parser) targets() {
 	for {
 		w := p.word()
 		if n, ok := strings.CutPrefix(w, "sm_"); ok {
-			n = strings.TrimSuffix(n, "a") // sm_90a: sm_90 and more
+			n = strings.TrimSuffix(n, "a") // sm_90a: a superset of sm_90
 			v, err := strconv.Atoi(n)
 			if err != nil {
 				reject(line, "target %q", w)
@@ -183,7 +183,7 @@ func (p *parser) variable() *variable {
 		case ".v4":
 			lanes = 4
 		case ".ptr", ".global", ".const", ".local", ".shared":
-			if v.space != param { // of a parameter: what it points to
+			if v.space != param { // for a parameter, they describe what it points to
 				reject(t.line, "%q is not known here", t.text)
 			}
 			pointee = true
@@ -222,7 +222,7 @@ func (p *parser) dimensions(v *variable) {
 	}
 }
 
-// typeBytes gives the size of .b8 to .f64.
+// typeBytes returns the size of .b8 to .f64.
 func typeBytes(t token) int {
 	ty, ok := types[strings.TrimPrefix(t.text, ".")]
 	if !ok || ty.bits < 8 {
@@ -246,7 +246,7 @@ func (p *parser) initialiser(v *variable) {
 }
 
 // initial reads a number, sym, sym+8, or generic(sym)+8. Floats must be
-// written as the type of the variable has them: 0f or 0d bits.
+// written as bits in the variable's type: 0f or 0d.
 func (p *parser) initial(v *variable) initial {
 	if p.peek().kind != tokWord {
 		return initial{value: p.literal().value}

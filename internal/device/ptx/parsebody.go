@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// block reads statements up to the closing brace, which it passes.
+// block reads statements up to and including the closing brace.
 func (p *parser) block() []*stmt {
 	var out []*stmt
 	for !p.accept("}") {
@@ -17,7 +17,8 @@ func (p *parser) block() []*stmt {
 	return out
 }
 
-// statement reads one statement; nil for what only a debugger reads.
+// statement reads one statement; it returns nil for what only a debugger
+// reads.
 func (p *parser) statement() []*stmt {
 	t := p.peek()
 	switch t.text {
@@ -90,7 +91,7 @@ func (p *parser) instruction() *stmt {
 	return s
 }
 
-// operands reads a comma-separated list up to the semicolon, which it passes.
+// operands reads a comma-separated list up to and including the semicolon.
 func (p *parser) operands() []operand {
 	if p.accept(";") {
 		return nil

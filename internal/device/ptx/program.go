@@ -17,7 +17,7 @@ var types = map[string]valueType{
 type opcode uint8
 
 // The opcodes of the flat form. Everything that only reads and writes
-// registers is one opcode and a function.
+// registers is one opcode with a function.
 const (
 	opALU       opcode = iota
 	opBra              // pc = imm
@@ -38,16 +38,16 @@ const (
 	opCopyWait // cp.async.wait_group, wait_all
 	opClock    // d = a counter
 	opYield    // nanosleep
-	opNothing  // prefetch and its kin
+	opNothing  // prefetch and the like
 	opTrap     // trap
 	opExit     // exit, and ret of an entry
 )
 
 // inst is one decoded instruction: 64 bytes, a cache line. Operands are slots
-// of the thread's registers, constants and special registers included: they
-// have slots too. In finished code a slot is 32 times its number.
+// of the thread's registers; constants and special registers have slots too.
+// In finished code a slot is 32 times its number.
 type inst struct {
-	fn         func(r []uint64, in *inst) // of opALU
+	fn         func(r []uint64, in *inst) // for opALU
 	imm        uint64                     // address offset, branch target, mask, number of a table
 	vec        *vector                    // elements of {a, b, c, d}
 	d, e       int32                      // destinations
@@ -57,13 +57,13 @@ type inst struct {
 	op         opcode
 	neg        uint8 // bit i: source i is a predicate taken as !p
 
-	// Of memory instructions.
+	// For memory instructions.
 	space space
-	width uint8 // bytes of an element
-	bytes uint8 // bytes in all, a power of two
+	width uint8 // bytes per element
+	bytes uint8 // total bytes, a power of two
 	order order
-	// Which one, of opAtom, opWarp and opBarrier; mode of opLoad: bits to
-	// sign-extend to, 0 for zero-extend.
+	// The variant of opAtom, opWarp and opBarrier; for opLoad, mode is the
+	// number of bits to sign-extend to, 0 for zero-extension.
 	what uint8
 	mode uint8
 }
@@ -74,7 +74,7 @@ type vector struct {
 	slot [4]int32
 }
 
-// order says how an access takes part in the memory model.
+// order tells how an access takes part in the memory model.
 type order uint8
 
 const (
@@ -86,13 +86,13 @@ const (
 
 // Slots that every kernel has.
 const (
-	slotCarry   = 0 // CC.CF of add.cc and its kin
-	slotSink    = 1 // where results go that nobody asked for
+	slotCarry   = 0 // CC.CF of add.cc and the like
+	slotSink    = 1 // for results that are not used
 	slotZero    = 2
 	firstRegist = 3
 )
 
-// special is a slot that differs between threads but never changes in one.
+// special is a slot that differs between threads but never changes within one.
 type special struct {
 	slot int32
 	name string
@@ -103,11 +103,11 @@ type kernel struct {
 	mod      *module
 	name     string
 	code     []inst
-	template []uint64  // the registers of a thread as it starts, by slot
-	specials []special // and what must still be set in it
+	template []uint64  // the initial registers of a thread, by slot
+	specials []special // the slots in it that must still be set
 	noise    []noise   // slots whose content is undefined at start
 	tables   [][]int32 // targets of opBrx
-	sites    int       // memory instructions
+	sites    int       // number of memory instructions
 
 	paramBytes  int
 	localBytes  int
@@ -123,7 +123,7 @@ type noise struct {
 	mask     uint64
 }
 
-// Name gives the kernel's name as in the PTX.
+// Name returns the kernel's name as in the PTX.
 func (k *kernel) Name() string { return k.name }
 
 func maskOf(bits int) uint64 { return ^uint64(0) >> (64 - uint(bits)) }

@@ -5,11 +5,11 @@ import "fmt"
 // touch is one remembered access to a word.
 type touch struct {
 	who   uint32 // thread of the launch, counted from 1; 0 for none
-	stamp uint32 // its clock then
-	place uint32 // line of the PTX, above the 4 bits of mask
+	stamp uint32 // the thread's clock at that time
+	place uint32 // line of the PTX, shifted left by the 4 bits of mask
 }
 
-// mask has a bit for each byte of the word that was touched.
+// mask returns a bit for each byte of the word that was touched.
 func (t *touch) mask() uint32 { return t.place & 15 }
 
 func (t *touch) line() int { return int(t.place >> 4) }
@@ -26,14 +26,15 @@ const (
 	pageBytes = 4 * pageWords
 )
 
-// page is the memory of a few words, made when one of them is first touched.
+// page holds the cells of a few words, allocated when one of them is first
+// touched.
 type page struct {
-	age   uint64 // of the launch or block that it belongs to
+	age   uint64 // age of the launch or block that it belongs to
 	cells [pageWords]cell
 }
 
-// shadow remembers accesses to an allocation or a block's shared memory. What
-// is older than its present age does not count.
+// shadow remembers accesses to an allocation or a block's shared memory.
+// Accesses older than its current age do not count.
 type shadow struct {
 	age   uint64
 	pages []*page
@@ -59,9 +60,9 @@ func (s *shadow) renew(age uint64, size int) {
 	}
 }
 
-// touch records an access and reports a race: false after one. A plain write
-// must be ordered after every other access to its bytes, and any access after
-// every plain write.
+// touch records an access and checks it for a race; it returns false if there
+// is one. A plain write must be ordered after every other access to its bytes,
+// and any access after every plain write.
 func (m *machine) touch(t *thread, in *inst, s *shadow, off, n uint64, write bool) bool {
 	plainWrite := write && in.order == plain
 	for end := off + n; off < end; {
@@ -100,13 +101,13 @@ func (m *machine) writeCell(c *cell, t *thread, in *inst, now touch) bool {
 	}
 	c.write = now
 	if now.mask() == 15 {
-		c.other = [2]touch{} // whoever is ordered after this is after those
+		c.other = [2]touch{} // whatever is ordered after this write is ordered after those
 	}
 	return true
 }
 
-// note records an access that is no plain write. Two are kept, so that one of
-// them is another thread's, whoever writes next.
+// note records an access that is not a plain write. Two are kept, so that one
+// of them is another thread's, whoever writes next.
 func (c *cell) note(now touch) {
 	if o := &c.other[0]; o.who == now.who {
 		if o.stamp == now.stamp {

@@ -82,8 +82,8 @@ func raceCases() map[string]raceCase {
 	}
 }
 
-// message is block 0's thread 0 writing a word and raising a flag, and block
-// 1's thread 0 reading the word if it sees the flag up.
+// message is a kernel in which block 0's thread 0 writes a word and raises a
+// flag, and block 1's thread 0 reads the word if it sees the flag up.
 func message(before, after string) string {
 	return `@!%p1 exit;
 @!%p2 bra READER;
@@ -101,8 +101,8 @@ ld.global.u32 %r3, [%d0+512];
 `
 }
 
-// pairs has each lane meet its neighbour at distance 1, then at 2, and read
-// what the lane at this distance wrote before.
+// pairs has each lane meet its neighbor at distance 1, then at 2, and read
+// what the lane at the given distance wrote before.
 func pairs(distance int) string {
 	body := "st.shared.u32 [%r9], %r0;\nand.b32 %r20, %r0, 31;\n"
 	for _, d := range []int{1, 2} {
@@ -132,7 +132,7 @@ ld.global.u32 %r3, [%d1];
 `
 }
 
-// relay is a message that goes from block 0 by block 1 to block 2.
+// relay is a message that goes from block 0 through block 1 to block 2.
 func relay(fence string) string {
 	return `mov.u32 %r2, 1;
 setp.eq.u32 %p5, %r7, 1;
@@ -156,8 +156,8 @@ ld.global.u32 %r3, [%d0+512];
 `
 }
 
-// sharedMessage is a message between the warps of a block, after it has set
-// the flag to 0.
+// sharedMessage is a message between the warps of a block, after the block has
+// set the flag to 0.
 func sharedMessage(fence string) string {
 	return `mov.u32 %r2, 0;
 @%p1 st.shared.u32 [room], %r2;
@@ -181,8 +181,8 @@ ld.shared.u32 %r3, [room+4];
 `
 }
 
-// TestRaces: what is a race is found, in all schedules where nothing depends on
-// them, in some where it does; what is none is never reported.
+// TestRaces tests that races are found, in all schedules if they do not depend
+// on the schedule, otherwise in some, and that nothing else is ever reported.
 func TestRaces(t *testing.T) {
 	for name, c := range raceCases() {
 		found := 0
@@ -211,7 +211,7 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// TestRaceCheckOff: nothing is reported when nobody asks.
+// TestRaceCheckOff tests that nothing is reported if the check is off.
 func TestRaceCheckOff(t *testing.T) {
 	for name, c := range raceCases() {
 		r := newRig(t, RaceCheck(false))
@@ -222,8 +222,8 @@ func TestRaceCheckOff(t *testing.T) {
 	}
 }
 
-// TestLaunchesAreOrdered: one launch may write what the one before read or
-// wrote, by any thread.
+// TestLaunchesAreOrdered tests that a launch may write what any thread of the
+// previous one read or wrote.
 func TestLaunchesAreOrdered(t *testing.T) {
 	r := newRig(t)
 	k := r.load(program(1, neighbours+"sub.u32 %r2, 31, %r0;\nst.global.u32 [%d1], %r2;"))("k")

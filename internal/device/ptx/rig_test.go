@@ -11,14 +11,15 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// numbers gives random numbers, and logs where they come from.
+// numbers returns a random generator, and logs its seed.
 func numbers(t testing.TB, a, b uint64) *rand.Rand {
 	t.Helper()
 	t.Logf("random numbers: PCG(%d, %d)", a, b)
 	return rand.New(rand.NewPCG(a, b))
 }
 
-// rig is a device with a stream and what tests do all the time.
+// rig is a device with a stream and the operations that tests use all the
+// time.
 type rig struct {
 	testing.TB
 	dev *Device
@@ -42,7 +43,7 @@ func (r *rig) must(err error) {
 	}
 }
 
-// load gives the kernels of a text by name.
+// load returns the kernels of a text by name.
 func (r *rig) load(ptx string) func(name string) device.Kernel {
 	r.Helper()
 	m, err := r.dev.Load(ptx)
@@ -55,7 +56,7 @@ func (r *rig) load(ptx string) func(name string) device.Kernel {
 	}
 }
 
-// alloc gives device memory with this content.
+// alloc returns device memory with this content.
 func (r *rig) alloc(content []byte) device.Ptr {
 	r.Helper()
 	p, err := r.dev.Alloc(len(content))
@@ -66,7 +67,7 @@ func (r *rig) alloc(content []byte) device.Ptr {
 
 func (r *rig) alloc32(v []uint32) device.Ptr { r.Helper(); return r.alloc(bytes32(v)) }
 
-// read runs everything queued and gives n bytes.
+// read runs everything queued and returns n bytes.
 func (r *rig) read(p device.Ptr, n int) []byte {
 	r.Helper()
 	b := make([]byte, n)
@@ -85,7 +86,7 @@ func (r *rig) read32(p device.Ptr, n int) []uint32 {
 	return v
 }
 
-// launch queues a kernel and runs the queue; its error is the result.
+// launch queues a kernel, runs the queue, and returns its error.
 func (r *rig) launch(k device.Kernel, g device.Grid, args ...any) error {
 	r.Helper()
 	r.must(r.s.Launch(k, g, pack(args...)))
@@ -100,7 +101,7 @@ func bytes32(v []uint32) []byte {
 	return b
 }
 
-// pack lays parameters out as PTX does, each at its own alignment.
+// pack lays out parameters as PTX does, each at its own alignment.
 func pack(args ...any) []byte {
 	var b []byte
 	for _, a := range args {
@@ -117,8 +118,8 @@ func pack(args ...any) []byte {
 	return b
 }
 
-// program gives a module around one kernel "k" with some .u64 parameters p0, p1...
-// and registers of every width.
+// program returns a module around one kernel "k" with some .u64 parameters p0,
+// p1... and registers of every width.
 func program(params int, body string) string {
 	var p []string
 	for i := range params {

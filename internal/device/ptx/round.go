@@ -5,7 +5,7 @@ import (
 	"math/big"
 )
 
-// rounding is a direction in which inexact results go.
+// rounding is the direction in which inexact results are rounded.
 type rounding uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	up
 )
 
-// arith is an operation that must round its exact result.
+// arith is an operation whose exact result must be rounded.
 type arith uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 	root                    // the square root of a
 )
 
-// reduced writes an operation as one of sum, product, fused, quotient, root.
+// reduced rewrites an operation as one of sum, product, fused, quotient, root.
 func reduced[F float32 | float64](o arith, a, b, c F) (arith, F, F, F) {
 	switch o {
 	case difference:
@@ -39,7 +39,7 @@ func reduced[F float32 | float64](o arith, a, b, c F) (arith, F, F, F) {
 	return o, a, b, c
 }
 
-// round32 gives the exact result of o, rounded once.
+// round32 returns the exact result of o, rounded once.
 func round32(o arith, m rounding, a, b, c float32) float32 {
 	o, a, b, c = reduced(o, a, b, c)
 	var v float32
@@ -92,8 +92,8 @@ func round64(o arith, m rounding, a, b, c float64) float64 {
 	return step64(v, e, m)
 }
 
-// fma32 rounds once: the product is exact in float64, and a sum made odd where
-// it is inexact rounds to float32 as the exact one would.
+// fma32 rounds once: the product is exact in float64, and a sum rounded to odd
+// if it is inexact rounds to float32 as the exact one would.
 func fma32(a, b, c float32) float32 {
 	p, q := float64(a)*float64(b), float64(c)
 	s := p + q
@@ -113,8 +113,8 @@ func fma32(a, b, c float32) float32 {
 	return float32(s)
 }
 
-// step32 moves the nearest result n to its neighbour where the mode asks for
-// it; e is the sign of the exact result less n.
+// step32 moves the nearest result n to its neighbor if the mode requires it; e
+// is the sign of the exact result less n.
 func step32(n float32, e int, m rounding) float32 {
 	return float32(stepBy(float64(n), e, m, func(to float64) float64 {
 		return float64(math.Nextafter32(n, float32(to)))
@@ -136,7 +136,7 @@ func stepBy(n float64, e int, m rounding, next func(float64) float64) float64 {
 	return n
 }
 
-// errorSign gives the sign of the exact result less v.
+// errorSign returns the sign of the exact result less v.
 func errorSign(o arith, a, b, c, v float64) int {
 	exactInf := math.IsInf(a, 0) || o != root && math.IsInf(b, 0) || o == fused && math.IsInf(c, 0) ||
 		o == quotient && b == 0
@@ -175,8 +175,8 @@ func exactly(v float64) *big.Float {
 	return new(big.Float).SetPrec(exactBits).SetFloat64(v)
 }
 
-// zeroSign gives v, or -0 for a sum of opposite terms that is exactly zero and
-// rounds down.
+// zeroSign returns v, or -0 for a sum of opposite terms that is exactly zero
+// and rounds down.
 func zeroSign(o arith, m rounding, a, b, c, v float64) float64 {
 	if v != 0 || m != down || o != sum && o != fused {
 		return v

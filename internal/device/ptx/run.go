@@ -3,7 +3,7 @@ package ptx
 import "math/bits"
 
 // run executes up to n instructions of a thread, fewer if it has to wait,
-// exits or fails, and gives how many.
+// exits or fails, and returns how many.
 func (m *machine) run(t *thread, n int) int {
 	code, r, pc := m.k.code, t.regs, t.pc
 	left := n
@@ -62,9 +62,9 @@ func (m *machine) run(t *thread, n int) int {
 	return n
 }
 
-// runTogether is run for lanes of a warp that stand at the same place: each
-// instruction is done for all of them before the next. They part where a
-// branch divides them, and at whatever is rare.
+// runTogether is run for lanes of a warp that are at the same instruction:
+// each instruction is executed for all of them before the next. They separate
+// where a branch divides them, and at every rare instruction.
 func (m *machine) runTogether(lanes []*thread, n int) int {
 	if len(lanes) == 1 {
 		return m.run(lanes[0], n)
@@ -106,7 +106,8 @@ func (m *machine) runTogether(lanes []*thread, n int) int {
 	return done * len(lanes)
 }
 
-// part sends each lane where a branch sends it; false if not all the same way.
+// part moves each lane along its branch; it returns false if they do not all
+// go the same way.
 func part(lanes []*thread, in *inst, next int) bool {
 	jumps := bit(in.op == opBraIf || in.op == opGuardIf)
 	same := true
@@ -138,8 +139,8 @@ func (m *machine) accessTogether(lanes []*thread, in *inst) bool {
 	return true
 }
 
-// rareTogether does a rare instruction for each lane that has not been taken
-// along by another's.
+// rareTogether executes a rare instruction for each lane that has not already
+// executed it with another lane.
 func (m *machine) rareTogether(lanes []*thread, in *inst, done int) {
 	at := lanes[0].pc
 	for _, t := range lanes {
@@ -149,8 +150,9 @@ func (m *machine) rareTogether(lanes []*thread, in *inst, done int) {
 	}
 }
 
-// rare executes what touches more than registers and memory. t.pc stands at
-// the instruction and is moved on; false means the thread cannot go on now.
+// rare executes instructions that touch more than registers and memory. t.pc
+// is at the instruction and is advanced. The result is false if the thread
+// cannot continue now.
 func (m *machine) rare(t *thread, in *inst, done int) bool {
 	r := t.regs
 	switch in.op {
@@ -196,8 +198,9 @@ func (m *machine) rare(t *thread, in *inst, done int) bool {
 	return true
 }
 
-// activeMask gives the lanes that are at this instruction together: any of
-// those that stand at it, chosen by the schedule. All of them execute it now.
+// activeMask sets the destination to the lanes that are at this instruction
+// together: a subset of those at it, chosen by the schedule. All of them
+// execute it now.
 func (m *machine) activeMask(t *thread, in *inst) {
 	w := t.warp
 	here := uint32(1) << t.lane

@@ -1,6 +1,6 @@
 package ptx
 
-// specialBits gives the width of a register that is the same throughout a
+// specialBits returns the width of a register that is constant throughout a
 // thread's life, such as %tid.x.
 func specialBits(name string) (int, bool) {
 	for _, stem := range []string{"%tid", "%ntid", "%ctaid", "%nctaid"} {

@@ -40,7 +40,8 @@ func zero(_, _ int) int { return 0 }
 
 func always(n int) func(_, _ int) int { return func(_, _ int) int { return n } }
 
-// TestClocks: counters move forward, and the halves of one fit together.
+// TestClocks tests that counters move forward, and that the halves of one fit
+// together.
 func TestClocks(t *testing.T) {
 	body := `ld.param.u64 %d0, [p0];
 mov.u64 %d1, %clock64;

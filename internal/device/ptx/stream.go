@@ -9,9 +9,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// stream is a queue of work. Nothing runs when it is queued, except by the
-// schedule's whim; it runs when somebody waits, in an order between streams
-// that the seed decides and only events restrain. So a missing Wait shows.
+// stream is a queue of work. Work seldom runs at the time it is queued; it
+// runs when someone waits, in an order between streams that depends on the
+// seed and that only events constrain. So a missing Wait shows.
 type stream struct {
 	dev    *Device
 	queue  []task
@@ -19,7 +19,7 @@ type stream struct {
 	closed bool
 }
 
-// task is one piece of queued work. Exactly one of its parts is set.
+// task is one piece of queued work. Exactly one of its fields is set.
 type task struct {
 	do    func() error
 	after *mark // wait for it
@@ -59,8 +59,8 @@ func (d *Device) NewEvent() (device.Event, error) {
 	return &event{dev: d}, d.open()
 }
 
-// push queues a task, and now and then lets the device get ahead. The lock is
-// held.
+// push queues a task, and now and then lets the device run ahead. The lock
+// must be held.
 func (s *stream) push(t task) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (s *stream) enqueue(t task) error {
 	return s.push(t)
 }
 
-// advance runs up to n tasks, any that may run now.
+// advance runs up to n of the tasks that may run now.
 func (d *Device) advance(n int) {
 	for ; n > 0; n-- {
 		if !d.step() {
@@ -97,7 +97,8 @@ func (d *Device) advance(n int) {
 	}
 }
 
-// step runs one task of one stream, chosen by the seed; false if none can run.
+// step runs one task of one stream, chosen by the seed; it returns false if
+// none can run.
 func (d *Device) step() bool {
 	var can []*stream
 	for _, s := range d.streams {
@@ -113,7 +114,7 @@ func (d *Device) step() bool {
 	s.queue = s.queue[1:]
 	switch {
 	case t.do != nil:
-		if s.err == nil { // after an error, work that builds on it is dropped
+		if s.err == nil { // after an error, later work in the stream is dropped
 			s.err = t.do()
 		}
 	case t.after != nil:
@@ -226,8 +227,8 @@ func (s *stream) Record(e device.Event) error {
 	return s.push(task{done: own.last})
 }
 
-// Wait restrains later work of the stream until the event's latest recording
-// is reached. An event that was never recorded restrains nothing.
+// Wait holds back later work of the stream until the event's latest recording
+// is reached. An event that was never recorded holds back nothing.
 func (s *stream) Wait(e device.Event) error {
 	own, ok := e.(*event)
 	if !ok || own.dev != s.dev {
@@ -241,8 +242,8 @@ func (s *stream) Wait(e device.Event) error {
 	return s.push(task{after: own.last})
 }
 
-// Synchronize runs what is queued here, and whatever else the seed says. An
-// error is given once; the stream can then be used again.
+// Synchronize runs what is queued here, and whatever else the seed chooses. An
+// error is returned once; the stream can then be used again.
 func (s *stream) Synchronize() error {
 	s.dev.mu.Lock()
 	defer s.dev.mu.Unlock()
@@ -273,8 +274,8 @@ func (s *stream) Close() error {
 	return err
 }
 
-// Synchronize runs work until the latest recording is reached. The error is
-// that of the work before it; the stream gives it too.
+// Synchronize runs work until the latest recording is reached. It returns the
+// error of the work before it; the stream returns that error too.
 func (e *event) Synchronize() error {
 	e.dev.mu.Lock()
 	defer e.dev.mu.Unlock()
@@ -286,7 +287,8 @@ func (e *event) Synchronize() error {
 	return e.last.err
 }
 
-// Since gives wall time between the two recordings, which must be reached.
+// Since returns the wall time between the two recordings, which must have been
+// reached.
 func (e *event) Since(earlier device.Event) (float64, error) {
 	e.dev.mu.Lock()
 	defer e.dev.mu.Unlock()

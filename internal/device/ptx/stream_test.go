@@ -9,10 +9,10 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// addOne adds its second parameter to the word at the first.
+// addBody adds its second parameter to the word at the first.
 const addBody = "ld.param.u64 %d0, [p0];\nld.param.u32 %r1, [p1];\nld.global.u32 %r2, [%d0];\nadd.u32 %r2, %r2, %r1;\nst.global.u32 [%d0], %r2;"
 
-// TestStreamOrder: work of a stream is done in its order.
+// TestStreamOrder tests that the work of a stream is done in order.
 func TestStreamOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		r := newRig(t, Seed(seed))
@@ -31,8 +31,8 @@ func TestStreamOrder(t *testing.T) {
 	}
 }
 
-// TestEventsOrderStreams: with an event the second stream sees what the first
-// wrote, in every schedule; without it, not in every one.
+// TestEventsOrderStreams tests that with an event the second stream sees what
+// the first wrote, in every schedule; without it, not in every one.
 func TestEventsOrderStreams(t *testing.T) {
 	for _, wait := range []bool{true, false} {
 		wrong := 0
@@ -66,8 +66,8 @@ func TestEventsOrderStreams(t *testing.T) {
 	}
 }
 
-// TestCopiesHappenLate: host memory is read when the queue runs the copy, in
-// some schedules after the caller has changed it.
+// TestCopiesHappenLate tests that host memory is read when the queue runs the
+// copy, in some schedules after the caller has changed it.
 func TestCopiesHappenLate(t *testing.T) {
 	late := 0
 	for seed := range uint64(100) {
@@ -104,8 +104,9 @@ func TestEventTimes(t *testing.T) {
 	}
 }
 
-// TestErrorsTravel: work after a failed launch is dropped, events carry the
-// error to streams that wait, and each stream gives it once.
+// TestErrorsTravel tests that work after a failed launch is dropped, that
+// events carry the error to streams that wait, and that each stream returns it
+// once.
 func TestErrorsTravel(t *testing.T) {
 	for seed := range uint64(30) {
 		r := newRig(t, Seed(seed))
@@ -136,7 +137,7 @@ func TestErrorsTravel(t *testing.T) {
 	}
 }
 
-// TestGoroutines: a device may be used from everywhere at once.
+// TestGoroutines tests that a device may be used from many goroutines at once.
 func TestGoroutines(t *testing.T) {
 	d := New(Seed(5))
 	r := &rig{TB: t, dev: d}
@@ -190,7 +191,7 @@ func TestMemoryLimit(t *testing.T) {
 	r.must(Check(big))
 }
 
-// TestMisuse: what the host does wrong is an error, not a panic.
+// TestMisuse tests that mistakes of the host are errors, not panics.
 func TestMisuse(t *testing.T) {
 	r := newRig(t)
 	p, err := r.dev.Alloc(16)
@@ -222,7 +223,7 @@ func TestMisuse(t *testing.T) {
 	r.must(r.s.Synchronize())
 	r.must(r.s.CopyOut(make([]byte, 16), p))
 	r.must(r.dev.Free(p))
-	_ = r.s.Synchronize() // fails or not: the copy may have run before the free
+	_ = r.s.Synchronize() // it may fail or not: the copy may have run before the free
 	b, err := r.dev.HostAlloc(64)
 	r.must(err)
 	if err := r.dev.Register(b); err == nil {
@@ -235,7 +236,8 @@ func TestMisuse(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestModules: kernels by name, variables freed, no launch after unload.
+// TestModules tests kernels by name, that variables are freed, and that
+// nothing launches after unload.
 func TestModules(t *testing.T) {
 	r := newRig(t)
 	before, err := r.dev.FreeBytes()
@@ -265,7 +267,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestClosed: a closed device is lost.
+// TestClosed tests that a closed device is lost.
 func TestClosed(t *testing.T) {
 	r := newRig(t)
 	if info := r.dev.Info(); info.Name != "PTX interpreter" || info.Capability < 70 || info.TotalBytes <= 0 {

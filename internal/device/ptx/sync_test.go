@@ -19,7 +19,7 @@ add.u64 %d0, %d0, %d1;
 ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%d0];
 `
 
-// rows runs a kernel on rows of 4 words, one a thread, and gives them back.
+// rows runs a kernel on rows of 4 words, one per thread, and returns the rows.
 func (r *rig) rows(ptx string, rows [][4]uint32) [][4]uint32 {
 	r.Helper()
 	var flat []uint32
@@ -45,8 +45,8 @@ func randomRows(rng *rand.Rand, n int, below uint32) [][4]uint32 {
 	return rows
 }
 
-// TestShuffles compares each mode with what it means for segments of a width,
-// as the CUDA functions have it.
+// TestShuffles compares each mode with its meaning for segments of a width, as
+// defined by the CUDA functions.
 func TestShuffles(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := numbers(t, 11, seed)
@@ -82,8 +82,8 @@ func TestShuffles(t *testing.T) {
 	}
 }
 
-// TestShuffleFromAbsent: a lane that is not in the mask gives something, and
-// nothing fails.
+// TestShuffleFromAbsent tests that reading a lane that is not in the mask
+// returns something, and that nothing fails.
 func TestShuffleFromAbsent(t *testing.T) {
 	seen := map[uint32]bool{}
 	for seed := range uint64(5) {
@@ -96,8 +96,8 @@ func TestShuffleFromAbsent(t *testing.T) {
 	}
 }
 
-// TestVotesByParts: odd and even lanes, divided by a branch, vote, match and
-// reduce among themselves, in every schedule.
+// TestVotesByParts tests that odd and even lanes, divided by a branch, vote,
+// match and reduce among themselves, in every schedule.
 func TestVotesByParts(t *testing.T) {
 	body := perThread + `and.b32 %r10, %r0, 1;
 setp.eq.u32 %p9, %r10, 0;
@@ -197,8 +197,8 @@ func TestRedux(t *testing.T) {
 	}
 }
 
-// TestActiveMask: whatever the schedule, the lanes named have the same mask
-// and can meet by it.
+// TestActiveMask tests that, whatever the schedule, the lanes named have the
+// same mask and can meet by it.
 func TestActiveMask(t *testing.T) {
 	sizes := map[int]bool{}
 	for seed := range uint64(60) {
@@ -220,7 +220,8 @@ func TestActiveMask(t *testing.T) {
 	}
 }
 
-// TestSyncAcrossPlaces: bar.warp.sync of two branches is one meeting.
+// TestSyncAcrossPlaces tests that bar.warp.sync in two branches is one
+// meeting.
 func TestSyncAcrossPlaces(t *testing.T) {
 	body := `.shared .align 4 .b32 cell[32];
 ` + perThread + `mov.u32 %r9, cell;
@@ -247,8 +248,8 @@ DONE:
 	}
 }
 
-// TestBarriers: bar.red in its forms, barriers by number, a count of threads,
-// and threads that have left.
+// TestBarriers tests bar.red in its forms, barriers by number, a count of
+// threads, and threads that have exited.
 func TestBarriers(t *testing.T) {
 	body := perThread + `setp.gt.u32 %p8, %r0, 69;
 @%p8 bra OUT;
@@ -285,8 +286,8 @@ OUT:
 	}
 }
 
-// TestProducerConsumer: warps hand a buffer over by bar.arrive and bar.sync,
-// with a barrier for each direction.
+// TestProducerConsumer tests that warps pass a buffer with bar.arrive and
+// bar.sync, with a barrier for each direction.
 func TestProducerConsumer(t *testing.T) {
 	body := `.shared .align 4 .b32 cell[32];
 ` + perThread + `mov.u32 %r9, cell;
@@ -326,8 +327,8 @@ DONE:
 	}
 }
 
-// TestAsyncCopies: bytes arrive when waited for, group by group, and zeros
-// fill what the source does not give.
+// TestAsyncCopies tests that bytes arrive when waited for, group by group, and
+// that zeros fill what the source does not provide.
 func TestAsyncCopies(t *testing.T) {
 	body := `.shared .align 16 .b8 room[64];
 ld.param.u64 %d0, [p0];
@@ -366,7 +367,7 @@ st.global.u64 [%d0+112], %d8;
 	}
 }
 
-// TestDeadlocks: whoever waits for what cannot come is named.
+// TestDeadlocks tests that threads that wait for what cannot come are named.
 func TestDeadlocks(t *testing.T) {
 	cases := map[string]struct {
 		body string
@@ -408,8 +409,8 @@ func TestDeadlocks(t *testing.T) {
 	}
 }
 
-// TestPartOfWarp: a mask that names lanes beyond the end of the block can
-// never be complete; one that names those that are can.
+// TestPartOfWarp tests that a mask that names lanes beyond the end of the
+// block can never be complete, and that one that names existing lanes can.
 func TestPartOfWarp(t *testing.T) {
 	for mask, ok := range map[string]bool{"0xffff": true, "-1": false} {
 		r := newRig(t)
@@ -421,8 +422,8 @@ func TestPartOfWarp(t *testing.T) {
 	}
 }
 
-// TestSpinning: a spin lock works, because every thread runs now and then; one
-// that is never released is stopped by Steps.
+// TestSpinning tests that a spin lock works, because every thread runs now and
+// then, and that one that is never released is stopped by Steps.
 func TestSpinning(t *testing.T) {
 	body := `ld.param.u64 %d0, [p0];
 AGAIN:

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// meeting is a *.sync that some lanes have come to and others have not.
+// meeting is a *.sync at which some lanes have arrived and others have not.
 type meeting struct {
 	what, mode uint8
 	mask       uint32
@@ -13,7 +13,8 @@ type meeting struct {
 }
 
 // meet brings a thread to a *.sync. The last of the lanes named in the mask
-// does it for all; the others wait. false means this one waits.
+// executes it for all; the others wait. The result is false if this thread has
+// to wait.
 func (m *machine) meet(t *thread, in *inst) bool {
 	w := t.warp
 	mask := uint32(t.regs[in.f])
@@ -48,8 +49,8 @@ func (m *machine) meet(t *thread, in *inst) bool {
 	return true
 }
 
-// meeting finds the one with the same instruction and mask, or opens it. The
-// instructions need not stand in the same place.
+// meeting finds the meeting with the same instruction and mask, or opens one.
+// The instructions need not be at the same position.
 func (w *warp) meeting(in *inst, mask uint32) int {
 	for i := range w.meetings {
 		if g := &w.meetings[i]; g.mask == mask && g.what == in.what && g.mode == in.mode {
@@ -83,7 +84,7 @@ func (m *machine) exchange(w *warp, in *inst, mask uint32) {
 	}
 }
 
-// lane gives a lane and the instruction it stands at.
+// lane returns a lane and the instruction it is at.
 func (m *machine) lane(w *warp, i int) (*thread, *inst) {
 	t := w.lanes[i]
 	return t, &m.k.code[t.pc]
@@ -108,8 +109,8 @@ func (m *machine) shuffle(w *warp, mask uint32) {
 	}
 }
 
-// shuffleSource gives the lane that lane i reads from, itself where the one
-// asked for is outside its segment.
+// shuffleSource returns the lane that lane i reads from: itself if the
+// requested one is outside its segment.
 func shuffleSource(mode uint8, i, b, c int) (from int, inRange bool) {
 	clamp, segment := c&31, c>>8&31
 	first := i & segment

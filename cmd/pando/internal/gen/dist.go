@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// dist is a distribution of numbers. make gives a function from the number of
-// a row to a number below space (0: any).
+// dist is a distribution of numbers. make returns a function from the number
+// of a row to a number below space (0: any).
 type dist struct {
 	about    string
-	distinct bool // numbers differ, and grow with the row
+	distinct bool // numbers are distinct, and grow with the row
 	make     func(s Spec, space uint64) func(i uint64) uint64
 }
 
@@ -26,12 +26,12 @@ var dists = map[string]dist{
 	"zipf":      {"a few keys very often; --skew says how few", false, zipf},
 }
 
-// Dists lists the distributions.
+// Dists returns the names of the distributions.
 func Dists() []string {
 	return []string{"uniform", "dense", "gaps", "clustered", "normal", "lognormal", "zipf"}
 }
 
-// About describes a distribution in a line.
+// About describes a distribution in one line.
 func About(name string) string { return dists[name].about }
 
 // hash mixes a number with a seed (the finisher of SplitMix64).
@@ -42,7 +42,7 @@ func hash(seed, x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// below brings a random number below n; 0 is any.
+// below maps a random number to one below n; 0 means any.
 func below(h, n uint64) uint64 {
 	if n == 0 {
 		return h
@@ -51,10 +51,10 @@ func below(h, n uint64) uint64 {
 	return hi
 }
 
-// unit gives a random number in (0, 1).
+// unit returns a random number in (0, 1).
 func unit(h uint64) float64 { return (float64(h>>11) + 0.5) / (1 << 53) }
 
-// width gives space as a float.
+// width returns space as a float.
 func width(space uint64) float64 {
 	if space == 0 {
 		return math.Ldexp(1, 64)
@@ -62,13 +62,13 @@ func width(space uint64) float64 {
 	return float64(space)
 }
 
-// clamp turns a float into a number below space.
+// clamp converts a float to a number below space.
 func clamp(x float64, space uint64) uint64 {
 	switch {
 	case !(x > 0):
 		return 0
 	case x >= width(space):
-		return space - 1 // also where space is 0
+		return space - 1 // also if space is 0
 	}
 	return uint64(x)
 }
@@ -80,7 +80,7 @@ func uniform(s Spec, space uint64) func(uint64) uint64 {
 func dense(Spec, uint64) func(uint64) uint64 { return func(i uint64) uint64 { return i } }
 
 func gaps(s Spec, space uint64) func(uint64) uint64 {
-	gap := (space - 1) / uint64(s.Rows) // where space is 0, nearly 1<<64
+	gap := (space - 1) / uint64(s.Rows) // nearly 1<<64 if space is 0
 	if gap == 0 {
 		gap = 1
 	}
@@ -102,7 +102,8 @@ func clustered(s Spec, space uint64) func(uint64) uint64 {
 	}
 }
 
-// bell gives a number of the standard normal distribution (Box and Muller).
+// bell returns a number from the standard normal distribution (Box and
+// Muller).
 func bell(seed, i uint64) float64 {
 	r := math.Sqrt(-2 * math.Log(unit(hash(seed, 2*i))))
 	return r * math.Cos(2*math.Pi*unit(hash(seed, 2*i+1)))
@@ -113,8 +114,8 @@ func normal(s Spec, space uint64) func(uint64) uint64 {
 	return func(i uint64) uint64 { return clamp(w/2+w/12*bell(s.Seed, i), space) }
 }
 
-// lognormal is scaled so that six deviations above the median is the greatest
-// key.
+// lognormal is scaled so that the greatest key is six deviations above the
+// median.
 func lognormal(s Spec, space uint64) func(uint64) uint64 {
 	scale := width(space) / math.Exp(2*6)
 	return func(i uint64) uint64 { return clamp(scale*math.Exp(2*bell(s.Seed, i)), space) }
@@ -135,7 +136,8 @@ func zipf(s Spec, space uint64) func(uint64) uint64 {
 }
 
 // permutation puts the numbers below n into a random order, one at a time: a
-// Feistel network over the next power of four, walked until it lands below n.
+// Feistel network over the next power of four, iterated until the result is
+// below n.
 type permutation struct {
 	n, seed uint64
 	half    uint

@@ -1,6 +1,6 @@
 // Package gen makes tables of keys and values with the distributions that
-// papers on indexes measure with. Rows are functions of their number and a
-// seed, so that tables of any size are made without being held in memory.
+// papers on indexes use. A row is a function of its number and a seed, so that
+// tables of any size are made without being held in memory.
 package gen
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// Spec says what to make.
+// Spec describes what to make.
 type Spec struct {
 	Rows   int64
-	Limit  int64 // write only so many of them; 0 is all
+	Limit  int64 // write only this many of them; 0 means all
 	Dist   string
 	Keys   string
 	Value  string // a type of package table, or "none"
@@ -33,16 +33,16 @@ type Source struct {
 	spec    Spec
 	kind    kind
 	number  func(i uint64) uint64 // the i-th number of the distribution
-	shuffle permutation           // of rows, where they are not to be in order
+	shuffle permutation           // of rows, if they are not to be in order
 	schema  []table.Field
 	valued  bool
-	sorted  []uint64 // numbers in order, where they must be sorted first
-	words   []string // keys in order, where not even numbers tell it
+	sorted  []uint64 // numbers in order, if they must be sorted first
+	words   []string // keys in order, if not even numbers determine it
 	next    int64
 }
 
-// New checks a Spec and gives its source. Where Sorted is asked of a
-// distribution that has no order of its own, all keys are made and sorted now.
+// New checks a Spec and returns its source. If Sorted is requested for a
+// distribution without an order of its own, all keys are made and sorted now.
 func New(spec Spec) (*Source, error) {
 	k, ok := kinds[spec.Keys]
 	if !ok {
@@ -83,8 +83,8 @@ func (s *Source) setValue() error {
 	return nil
 }
 
-// settleOrder makes rows come in the order asked for. inOrder says that the
-// distribution's numbers already are.
+// settleOrder makes rows come in the requested order. inOrder tells that the
+// distribution's numbers already are in order.
 func (s *Source) settleOrder(inOrder bool) {
 	n := uint64(s.spec.Rows)
 	switch {
@@ -105,10 +105,10 @@ func (s *Source) settleOrder(inOrder bool) {
 	}
 }
 
-// Schema gives the columns: key, and value if there is one.
+// Schema returns the columns: key, and value if there is one.
 func (s *Source) Schema() []table.Field { return s.schema }
 
-// Progress gives rows, since bytes are not known.
+// Progress returns rows, since bytes are not known.
 func (s *Source) Progress() (done, total int64) { return s.next, s.spec.Limit }
 
 // Close does nothing.
@@ -135,7 +135,7 @@ func (s *Source) Next(b *table.Batch) error {
 	return nil
 }
 
-// addKey adds the key of a row.
+// addKey appends the key of a row.
 func (s *Source) addKey(c *table.Column, row uint64) {
 	if s.words != nil {
 		c.String = append(c.String, s.words[row])
@@ -165,8 +165,8 @@ func (s *Source) addKey(c *table.Column, row uint64) {
 	}
 }
 
-// addValue adds a value: integers are the number of the row, floats prices
-// with two digits, strings names.
+// addValue appends a value: integers are the number of the row, floats are
+// prices with two decimals, strings are names.
 func addValue(c *table.Column, row, seed uint64) {
 	switch c.Type {
 	case table.Int64:

@@ -52,9 +52,9 @@ func sortable(c *table.Column, i int) string {
 	return c.String[i]
 }
 
-// Whatever the distribution and the keys: as many rows as asked for, the same
-// keys sorted and not, sorted ones in order, and distinct ones where that is
-// said.
+// Whatever the distribution and the keys: there are as many rows as requested,
+// the same keys whether sorted or not, sorted ones are in order, and keys are
+// distinct if the distribution says so.
 func TestEveryDistribution(t *testing.T) {
 	rng := seed.Rand(t)
 	for _, d := range Dists() {
@@ -83,7 +83,7 @@ func TestEveryDistribution(t *testing.T) {
 	}
 }
 
-// A permutation meets every number once.
+// A permutation reaches every number exactly once.
 func TestPermutation(t *testing.T) {
 	rng := seed.Rand(t)
 	for _, n := range []uint64{1, 2, 3, 4, 5, 16, 17, 1000, 4096} {
@@ -98,7 +98,7 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// Zipf with a high skew has few keys, without any many.
+// With a high skew, Zipf has few distinct keys; without any, many.
 func TestSkew(t *testing.T) {
 	different := func(skew float64) int {
 		keys := keysOf(t, Spec{Rows: 10000, Dist: "zipf", Keys: "uint64", Value: "none", Skew: skew, Seed: seed.Of(t)})

@@ -10,16 +10,16 @@ import (
 
 // Builder gathers rows and builds an index of them.
 type Builder interface {
-	// Expect says how many rows there will be in all, about. Room is made for
-	// them when it is needed next. Pages that are never written to take no
-	// memory, so that it does not matter if they are fewer.
+	// Expect announces approximately how many rows there will be in all. Room
+	// is made for them when it is needed next. Pages that are never written to
+	// take no memory, so it does no harm if there are fewer rows.
 	Expect(rows int)
-	// Add takes the rows of a batch, without those marked in drop, which may
-	// be nil. vals is not looked at where the index has no values.
+	// Add adds the rows of a batch, except those marked in drop, which may be
+	// nil. vals is ignored if the index has no values.
 	Add(keys, vals *table.Column, drop []bool)
 	Len() int
-	// Need estimates the bytes that a build of so many rows takes at its
-	// worst moment, from the rows seen: what is gathered and the index.
+	// Need estimates the peak memory in bytes of a build of the given number
+	// of rows, from the rows seen: what is gathered plus the index.
 	Need(rows int) int64
 	// Freeze builds the index. The builder is empty afterwards.
 	Freeze(opts ...pando.Option) (Index, error)
@@ -28,7 +28,7 @@ type Builder interface {
 type builder[K pando.Key, V any] struct {
 	keys     []K
 	vals     []V
-	text     int64 // bytes of all strings
+	text     int64 // bytes in all strings
 	unsorted bool
 	expected int
 }
@@ -38,7 +38,7 @@ func (b *builder[K, V]) Len() int { return len(b.keys) }
 func (b *builder[K, V]) Expect(rows int) { b.expected = rows }
 
 // grow makes room for n more rows: for as many as are expected, and at least
-// twice as many as there are, because what is there must be copied.
+// twice as many as there are, because the existing ones must be copied.
 func (b *builder[K, V]) grow(n int) {
 	if n += len(b.keys); n > cap(b.keys) {
 		n = max(n, 2*len(b.keys), b.expected)
@@ -63,7 +63,7 @@ func (b *builder[K, V]) Add(keys, vals *table.Column, drop []bool) {
 	b.unsorted = b.unsorted || !inOrder(b.keys[max(0, start-1):])
 }
 
-// appendKept appends all that is not to be dropped.
+// appendKept appends all elements that are not to be dropped.
 func appendKept[T any](to, from []T, drop []bool) []T {
 	if drop == nil {
 		return append(to, from...)
@@ -76,7 +76,7 @@ func appendKept[T any](to, from []T, drop []bool) []T {
 	return to
 }
 
-// textBytes gives the length of all strings; 0 where they are not strings.
+// textBytes returns the total length of all strings; 0 if T is not a string.
 func textBytes[T any](s []T) (n int64) {
 	words, _ := any(s).([]string)
 	for _, w := range words {
@@ -94,9 +94,9 @@ func inOrder[K pando.Key](keys []K) bool {
 	return true
 }
 
-// Need counts: what is gathered; the index, which is the pairs and an eighth
-// more; while unsorted rows are sorted, keys twice and what moves along with
-// them twice; strings twice; and an eighth of all that for the reader.
+// Need counts: the gathered rows; the index, which is the pairs and an eighth
+// more; while unsorted rows are sorted, the keys twice and what moves along
+// with them twice; strings twice; and an eighth of all that for the reader.
 func (b *builder[K, V]) Need(rows int) int64 {
 	var k K
 	var v V

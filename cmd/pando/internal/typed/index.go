@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// index is an Index of given types.
+// index is an Index with known types.
 type index[K pando.Key, V any] struct{ *pando.Frozen[K, V] }
 
 func openFile[K pando.Key, V any](path string, opts []pando.Option) (Index, error) {
@@ -23,11 +23,11 @@ func (ix index[K, V]) Key() table.Type { t, _ := typeOf[K](); return t }
 
 func (ix index[K, V]) Value() (table.Type, bool) { return typeOf[V]() }
 
-// keysOf gives the keys in a column.
+// keysOf returns the keys in a column.
 func keysOf[K pando.Key](c *table.Column) []K { return *cells[K](c) }
 
-// room makes a column n long and gives its slice. Where c is nil, or T is in
-// no column, the slice is one of its own.
+// room makes a column n long and returns its slice. If c is nil, or T is not a
+// column type, the slice is a new one.
 func room[T any](c *table.Column, n int) []T {
 	t, ok := typeOf[T]()
 	if c == nil || !ok {
@@ -77,7 +77,7 @@ func (ix index[K, V]) GetAll(keys, vals *table.Column) []int {
 	return r.Offsets
 }
 
-// withoutNulls takes what was found for null keys out of the ranges.
+// withoutNulls removes what was found for null keys from the ranges.
 func withoutNulls[K pando.Key, V any](r *pando.Ranges[K, V], null []bool) {
 	kept, start := 0, 0
 	for i := range r.Len() {

@@ -1,10 +1,10 @@
 // Package typed holds Pando indexes whose key and value types are known only
-// at run time: it is the one place where a command that read "uint64" in a
-// file, or guessed it from a CSV, meets Go's type parameters.
+// at run time: it is the one place where the name of a type that a command has
+// read in a file, or inferred from a CSV, becomes a Go type parameter.
 //
 // All seven types of package table may be keys, and all seven or none may be
-// values: 56 instantiations. They are compiled here, apart from the commands,
-// because that takes a third of a minute.
+// values: 56 instantiations. They are compiled here, separately from the
+// commands, because that takes a third of a minute.
 package typed
 
 import (
@@ -16,56 +16,57 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// Index is a Pando index that takes and gives columns. Columns of keys must
-// be of type Key(). Columns of values are set to type Value(); where there are
-// no values they may be nil. Results replace what a column held before.
+// Index is a Pando index that takes and returns columns. Columns of keys must
+// be of type Key(). Columns of values are set to type Value(); if there are no
+// values they may be nil. Results replace what a column held before.
 type Index interface {
 	Key() table.Type
-	Value() (t table.Type, ok bool) // false: keys alone
+	Value() (t table.Type, ok bool) // false: keys only
 	Len() int
 	Stats() pando.Stats
 
 	// Get sets vals and found for each key, as GetBatch does. A null key is
 	// never found. vals may be nil.
 	Get(keys, vals *table.Column, found []bool) (hits int)
-	// GetEach is Get by one lookup after the other.
+	// GetEach is Get with one lookup after the other.
 	GetEach(keys *table.Column) (hits int)
 	// GetAll sets vals to all values of all keys: those of keys[i] are
 	// vals[offsets[i]:offsets[i+1]].
 	GetAll(keys, vals *table.Column) (offsets []int)
 	// Ranges reads the entries lo[i] <= key <= hi[i], at most limit of each,
-	// and gives their number.
+	// and returns their number.
 	Ranges(lo, hi *table.Column, limit int) (entries int)
 	// Rank sets ranks[i] to the number of entries below keys[i].
 	Rank(keys *table.Column, ranks []int)
-	// Span gives the ranks [first, end) of lo <= key <= hi. A nil bound is open.
+	// Span returns the ranks [first, end) of lo <= key <= hi. A nil bound is
+	// open.
 	Span(lo, hi *table.Column) (first, end int)
-	// Prefix gives the ranks [first, end) of the keys that start with p. Keys
-	// must be strings.
+	// Prefix returns the ranks [first, end) of the keys that start with p.
+	// Keys must be strings.
 	Prefix(p string) (first, end int)
 	// Entries sets keys and vals to entries first to first+n-1.
 	Entries(first, n int, keys, vals *table.Column)
 	// Sample sets keys to those of the given ranks.
 	Sample(ranks []int, keys *table.Column)
-	// Duplicates gives the number of entries whose key is also that of the
-	// entry before, and the rank of the first of them.
+	// Duplicates returns the number of entries whose key equals that of the
+	// previous entry, and the rank of the first of them.
 	Duplicates() (n, first int)
 
 	WriteTo(w io.Writer) (int64, error)
 	Close() error
 }
 
-// None is the name of the value type of an index of keys alone.
+// None is the name of the value type of an index without values.
 const None = "none"
 
 // Types are the types of an index.
 type Types struct {
 	Key    table.Type
 	Value  table.Type
-	Valued bool // false: keys alone, and Value means nothing
+	Valued bool // false: keys only, and Value is meaningless
 }
 
-// String gives the types as in "uint64 → float64".
+// String returns the types as in "uint64 → float64".
 func (t Types) String() string {
 	if !t.Valued {
 		return t.Key.String() + " keys alone"
@@ -73,13 +74,13 @@ func (t Types) String() string {
 	return t.Key.String() + " → " + t.Value.String()
 }
 
-// makers make what is typed for one pair of types.
+// makers are the constructors for one pair of types.
 type makers struct {
 	open    func(path string, opts []pando.Option) (Index, error)
 	builder func() Builder
 }
 
-// all has a maker for each pair of types.
+// all holds the makers for each pair of types.
 var all = func() map[Types]makers {
 	m := map[Types]makers{}
 	register[int64](m, table.Int64)
@@ -108,7 +109,7 @@ func makersOf[K pando.Key, V any]() makers {
 	return makers{open: openFile[K, V], builder: func() Builder { return new(builder[K, V]) }}
 }
 
-// NewBuilder gives a builder for an index of these types.
+// NewBuilder returns a builder for an index of these types.
 func NewBuilder(t Types) Builder {
 	if !t.Valued {
 		t.Value = 0
@@ -129,8 +130,8 @@ func Open(path string, opts ...pando.Option) (Index, error) {
 	return all[t].open(path, opts)
 }
 
-// FileTypes gives the types of a file, or an error where they are none of
-// those that commands can handle: Go programs may write others.
+// FileTypes returns the types of a file, or an error if commands cannot handle
+// them: Go programs may write others.
 func FileTypes(info pando.FileInfo) (t Types, err error) {
 	if t.Key, err = table.ParseType(info.Key); err != nil {
 		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use pando.Open", info.Path, info.Key)
@@ -146,8 +147,8 @@ func FileTypes(info pando.FileInfo) (t Types, err error) {
 	return t, nil
 }
 
-// cells gives the slice of a column that holds type T; nil for a T that is in
-// no column.
+// cells returns the slice of a column that holds type T; nil if T is not a
+// column type.
 func cells[T any](c *table.Column) *[]T {
 	var slot any
 	switch any((*T)(nil)).(type) {
@@ -170,7 +171,7 @@ func cells[T any](c *table.Column) *[]T {
 	return p
 }
 
-// typeOf gives the column type of T, and false for none.
+// typeOf returns the column type of T, and false if there is none.
 func typeOf[T any]() (table.Type, bool) {
 	switch any((*T)(nil)).(type) {
 	case *int64:
@@ -191,7 +192,7 @@ func typeOf[T any]() (table.Type, bool) {
 	return 0, false
 }
 
-// options adds to options what values of type V need.
+// options adds to opts what values of type V need.
 func options[V any](opts []pando.Option) []pando.Option {
 	if !isText[V]() {
 		return opts

@@ -16,7 +16,7 @@ import (
 
 var allTypes = []table.Type{table.Int64, table.Uint64, table.Int32, table.Uint32, table.Float64, table.Float32, table.String}
 
-// column makes numbers into a column of a type, in which they keep their
+// column converts numbers to a column of a type in which they keep their
 // order: strings get leading zeros.
 func column(t table.Type, numbers []int) *table.Column {
 	c := &table.Column{Field: table.Field{Type: t}}
@@ -41,10 +41,10 @@ func column(t table.Type, numbers []int) *table.Column {
 	return c
 }
 
-// numbers is the way back.
+// numbers is the inverse of column.
 func numbers(c *table.Column) (out []int) {
 	add := func(s string) {
-		if s == "" { // the value of a key that is not there
+		if s == "" { // the value of a key that was not found
 			s = "0"
 		}
 		f, err := strconv.ParseFloat(s, 64)
@@ -68,7 +68,7 @@ func texts[T any](s []T) (out []string) {
 	return out
 }
 
-// Each pair of types goes into a file and comes back, and answers what a
+// Each pair of types is written to a file and read back, and answers what a
 // sorted slice of the same rows does.
 func TestEveryPairOfTypes(t *testing.T) {
 	if len(all) != 7*8 {
@@ -108,7 +108,7 @@ func testPair(t *testing.T, types Types, rng *rand.Rand) {
 	}
 }
 
-// writeRows builds an index in two or three batches, with rows between that
+// writeRows builds an index in two or three batches, with rows in between that
 // are to be dropped.
 func writeRows(path string, types Types, rows [][2]int, rng *rand.Rand) error {
 	b := NewBuilder(types)
@@ -143,7 +143,7 @@ func writeRows(path string, types Types, rows [][2]int, rng *rand.Rand) error {
 	return err
 }
 
-// compare asks everything of an index of sorted rows.
+// compare makes every kind of query on an index of sorted rows.
 func compare(ix Index, types Types, rows [][2]int) error {
 	n := len(rows)
 	var asked []int
@@ -196,7 +196,7 @@ func compare(ix Index, types Types, rows [][2]int) error {
 	return compareOrder(ix, types, rows)
 }
 
-// compareOrder asks for entries by their place.
+// compareOrder queries entries by their rank.
 func compareOrder(ix Index, types Types, rows [][2]int) error {
 	var keys, vals table.Column
 	ix.Entries(0, len(rows), &keys, &vals)
@@ -227,7 +227,7 @@ func compareOrder(ix Index, types Types, rows [][2]int) error {
 	return nil
 }
 
-// Files of types that no command can read say so.
+// Files of types that no command can read result in an error that says so.
 func TestForeignTypes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.pando")
 	small, err := pando.Freeze([]int16{1}, []uint64{1})
