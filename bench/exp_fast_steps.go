@@ -121,7 +121,7 @@ func (t *stepTrees) steps(d *dataset[uint32]) []fastStep {
 		{name: "+ lines", bytes: fastBytes(t.heap), rank: func(q []uint32, ranks []int) { experiments.RankLines(t.heap, q, ranks) }},
 	}
 	for _, flight := range []int{1, narrowFlight} {
-		for _, how := range []simd.Narrow{simd.ByTable, simd.ByCount} {
+		for _, how := range []experiments.Narrow{experiments.ByTable, experiments.ByCount} {
 			out = append(out, t.narrowStep(how, flight))
 		}
 		for _, path := range vectorPaths() {
@@ -148,7 +148,7 @@ func underWay(flight int) string {
 	return fmt.Sprintf(", %d queries under way", flight)
 }
 
-func (t *stepTrees) narrowStep(how simd.Narrow, flight int) fastStep {
+func (t *stepTrees) narrowStep(how experiments.Narrow, flight int) fastStep {
 	return fastStep{name: fmt.Sprintf("+ vectors of 128 bits, by %v%s", how, underWay(flight)), bytes: fastBytes(t.narrow),
 		rank: func(q []uint32, ranks []int) { experiments.RankSSE(t.narrow, how, flight, q, ranks) }}
 }

@@ -3,6 +3,7 @@
 // nothing else may import it.
 //
 //	fast.go      the optimisations of the FAST paper one by one (figure 6)
+//	narrow.go    its search with vectors of 128 bits
 //	sorted.go    batches that are sorted before they are answered (figure 11)
 //	predict.go   the cost model of the HB+-tree paper (section 5.4)
 //	throttle.go  a GPU that runs few blocks at a time (figure 18)

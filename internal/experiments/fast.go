@@ -122,14 +122,6 @@ func RankLines[C simd.Code](t *paged.Tree[C], keys []C, ranks []int) {
 	}
 }
 
-// RankSSE ranks in a tree of K = 2 whose leaves hold keys alone, with vectors of
-// 128 bits: the paper's search. As many queries as flight says are under way at
-// a time; 1 is one after the other.
-func RankSSE(t *paged.Tree[uint32], how simd.Narrow, flight int, keys []uint32, ranks []int) {
-	mustBe(t, 2)
-	simd.RankNarrow(t.Stairs(), how, flight, keys, ranks)
-}
-
 // lineOf returns the line of node x of a level.
 func lineOf[C simd.Code](s *simd.Step, x int) []C {
 	return unsafe.Slice((*C)(unsafe.Add(s.Base, s.Here.Line(x)*simd.LineBytes)), keysInLine[C]())

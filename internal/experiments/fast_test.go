@@ -119,7 +119,7 @@ func stepsRank[C simd.Code](t *testing.T) {
 				RankLevels(tree, 1+rng.IntN(40), asked, ranks)
 				check("levels")
 				if narrow, ok := any(tree).(*paged.Tree[uint32]); ok {
-					for _, how := range []simd.Narrow{simd.ByTable, simd.ByCount} {
+					for _, how := range []Narrow{ByTable, ByCount} {
 						RankSSE(narrow, how, 1+rng.IntN(20), any(asked).([]uint32), ranks)
 						check(fmt.Sprint("by ", how))
 					}
@@ -146,7 +146,7 @@ func TestStepsRefuseOtherTrees(t *testing.T) {
 					t.Errorf("a tree of %s is searched as one of K = 2 with keys alone", name)
 				}
 			}()
-			RankSSE(tree, simd.ByTable, 8, []uint32{1}, make([]int, 1))
+			RankSSE(tree, ByTable, 8, []uint32{1}, make([]int, 1))
 		}()
 		tree.Release()
 	}

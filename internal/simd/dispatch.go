@@ -45,20 +45,15 @@ var (
 // Rank sets ranks[i] to the number of entries with a key below keys[i].
 // ranks is at least as long as keys.
 func Rank[C Code](t *Tree, keys []C, ranks []int) {
-	RankBy(t, Linear, keys, ranks)
-}
-
-// RankBy is Rank with a choice of how nodes are searched.
-func RankBy[C Code](t *Tree, m Method, keys []C, ranks []int) {
 	_ = ranks[:len(keys)]
 	if len(keys) == 0 {
 		return
 	}
 	if active == Go {
-		rankGo(t, m, keys, ranks)
+		rankGo(t, keys, ranks)
 		return
 	}
-	rankAsm(bytes(t), m, wide[C](), bytes(&keys[0]), len(keys), &ranks[0])
+	rankAsm(bytes(t), wide[C](), bytes(&keys[0]), len(keys), &ranks[0])
 }
 
 // Descend sets places[i] to the place that keys[i] leads to behind the last

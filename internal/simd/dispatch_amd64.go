@@ -22,28 +22,16 @@ func detect() []Path {
 // The assembly is called directly, case by case: through a table of functions
 // the compiler would have to assume that the pointers escape.
 
-func rankAsm(t *byte, m Method, wide bool, keys *byte, n int, ranks *int) {
+func rankAsm(t *byte, wide bool, keys *byte, n int, ranks *int) {
 	switch {
-	case active == AVX512 && m == Linear && wide:
+	case active == AVX512 && wide:
 		rank64AVX512(t, keys, n, ranks)
-	case active == AVX512 && m == Linear:
+	case active == AVX512:
 		rank32AVX512(t, keys, n, ranks)
-	case active == AVX512 && m == Hierarchical && wide:
-		rank64HierarchicalAVX512(t, keys, n, ranks)
-	case active == AVX512 && m == Hierarchical:
-		rank32HierarchicalAVX512(t, keys, n, ranks)
-	case active == AVX2 && m == Linear && wide:
+	case wide:
 		rank64AVX2(t, keys, n, ranks)
-	case active == AVX2 && m == Linear:
-		rank32AVX2(t, keys, n, ranks)
-	case active == AVX2 && m == Hierarchical && wide:
-		rank64HierarchicalAVX2(t, keys, n, ranks)
-	case active == AVX2 && m == Hierarchical:
-		rank32HierarchicalAVX2(t, keys, n, ranks)
-	case wide: // one key after the other needs no vector: both paths share it
-		rank64SequentialAVX2(t, keys, n, ranks)
 	default:
-		rank32SequentialAVX2(t, keys, n, ranks)
+		rank32AVX2(t, keys, n, ranks)
 	}
 }
 

@@ -4,7 +4,7 @@ package simd
 
 func detect() []Path { return []Path{Go} }
 
-func rankAsm(*byte, Method, bool, *byte, int, *int) { panic("simd: no assembly") }
+func rankAsm(*byte, bool, *byte, int, *int) { panic("simd: no assembly") }
 
 func downAsm(*byte, bool, *byte, int, *int) { panic("simd: no assembly") }
 

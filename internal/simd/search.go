@@ -2,45 +2,8 @@ package simd
 
 import "math/bits"
 
-// Method is a way to search one node: the three that the HB+-tree paper
-// compares (section 4.2, appendix A).
-type Method uint8
-
-const (
-	Linear       Method = iota // compare the whole node at once
-	Hierarchical               // compare boundary keys first, then the part they point to
-	Sequential                 // one key after the other, until one is not below
-)
-
-func (m Method) String() string {
-	return [...]string{"linear", "hierarchical", "sequential"}[m]
-}
-
-// Methods lists all ways to search a node.
-func Methods() []Method { return []Method{Sequential, Linear, Hierarchical} }
-
-// CountLess gives the number of keys in a sorted node that are below key. All
-// methods agree on every sorted node; they are written out here as the
-// definition of what the assembly does.
-func CountLess[C Code](m Method, node []C, key C) int {
-	switch m {
-	case Sequential:
-		return sequential(node, key)
-	case Hierarchical:
-		return hierarchical(node, key)
-	}
-	return linear(node, key)
-}
-
-func sequential[C Code](node []C, key C) int {
-	for i, k := range node {
-		if k >= key {
-			return i
-		}
-	}
-	return len(node)
-}
-
+// linear returns the number of keys in a node that are below key: the definition
+// of what the assembly does.
 func linear[C Code](node []C, key C) int {
 	n := 0
 	for _, k := range node {
@@ -51,31 +14,17 @@ func linear[C Code](node []C, key C) int {
 	return n
 }
 
-// hierarchical cuts a node of 8 into parts of 3, 3 and 2, and one of 16 into
-// four parts of 4: the last key of each part but the last tells the part.
-func hierarchical[C Code](node []C, key C) int {
-	part := 3
-	if len(node) == 16 {
-		part = 4
-	}
-	first := 0
-	for first+part < len(node) && node[first+part-1] < key {
-		first += part
-	}
-	return first + linear(node[first:min(first+part, len(node))], key)
-}
-
 // group is the number of queries that plain Go takes through a level
 // together. Without a prefetch instruction at hand, the overlap comes from
 // out-of-order execution over neighbouring queries alone.
 const group = 16
 
 // rankGo is Rank in plain Go.
-func rankGo[C Code](t *Tree, m Method, keys []C, ranks []int) {
+func rankGo[C Code](t *Tree, keys []C, ranks []int) {
 	var nodes [group]uint64
 	for len(keys) > 0 {
 		n := min(len(keys), group)
-		descendGo(t, m, keys[:n], ranks, &nodes)
+		descendGo(t, keys[:n], ranks, &nodes)
 		for i, key := range keys[:n] {
 			ranks[i] = rankInLeaf(t, nodes[i], key)
 		}
@@ -88,7 +37,7 @@ func downGo[C Code](t *Tree, keys []C, places []int) {
 	var nodes [group]uint64
 	for len(keys) > 0 {
 		n := min(len(keys), group)
-		descendGo(t, Linear, keys[:n], places, &nodes)
+		descendGo(t, keys[:n], places, &nodes)
 		for i := range n {
 			places[i] = int(nodes[i])
 		}
@@ -101,7 +50,7 @@ func findGo[C Code](t *Tree, keys []C, ranks []int) {
 	var nodes [group]uint64
 	for len(keys) > 0 {
 		n := min(len(keys), group)
-		descendGo(t, Linear, keys[:n], ranks, &nodes)
+		descendGo(t, keys[:n], ranks, &nodes)
 		for i, key := range keys[:n] {
 			ranks[i] = -1
 			if at := placeInLeaf(t, nodes[i], key); at >= 0 {
@@ -117,7 +66,7 @@ func getGo[C Code](t *Tree, keys, vals []C, found []bool) (hits int) {
 	var nodes [group]uint64
 	for len(keys) > 0 {
 		n := min(len(keys), group)
-		descendGo(t, Linear, keys[:n], vals, &nodes)
+		descendGo(t, keys[:n], vals, &nodes)
 		for i, key := range keys[:n] {
 			at := placeInLeaf(t, nodes[i], key)
 			vals[i] = 0
@@ -149,7 +98,7 @@ func seekGo[C Code](t *Tree, key C) (rank int, equal bool) {
 
 // descendGo takes up to group queries down to their leaves, from the root or
 // from the places in start.
-func descendGo[C Code, P int | uint32 | uint64](t *Tree, m Method, keys []C, start []P, nodes *[group]uint64) {
+func descendGo[C Code, P int | uint32 | uint64](t *Tree, keys []C, start []P, nodes *[group]uint64) {
 	clear(nodes[:])
 	if t.From > 0 {
 		for i := range keys {
@@ -159,7 +108,7 @@ func descendGo[C Code, P int | uint32 | uint64](t *Tree, m Method, keys []C, sta
 	for l := t.From; l < t.Levels; l++ {
 		for i, key := range keys {
 			x := nodes[i]
-			nodes[i] = t.child(l, x, CountLess(m, nodeAt[C](t, x), key))
+			nodes[i] = t.child(l, x, linear(nodeAt[C](t, x), key))
 		}
 	}
 	for i := range keys {

@@ -9,16 +9,6 @@ package simd
 //go:noescape
 func rank32AVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals rankGo; n is at least 1.
-//
-//go:noescape
-func rank32HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
-
-// Equals rankGo; n is at least 1.
-//
-//go:noescape
-func rank32SequentialAVX2(t *byte, keys *byte, n int, out *int)
-
 // Equals downGo; n is at least 1.
 //
 //go:noescape
@@ -43,16 +33,6 @@ func seek32AVX2(t *byte, key uint64) (rank int, equal bool)
 //
 //go:noescape
 func rank64AVX2(t *byte, keys *byte, n int, out *int)
-
-// Equals rankGo; n is at least 1.
-//
-//go:noescape
-func rank64HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
-
-// Equals rankGo; n is at least 1.
-//
-//go:noescape
-func rank64SequentialAVX2(t *byte, keys *byte, n int, out *int)
 
 // Equals downGo; n is at least 1.
 //

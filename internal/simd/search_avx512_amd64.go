@@ -9,11 +9,6 @@ package simd
 //go:noescape
 func rank32AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals rankGo; n is at least 1.
-//
-//go:noescape
-func rank32HierarchicalAVX512(t *byte, keys *byte, n int, out *int)
-
 // Equals downGo; n is at least 1.
 //
 //go:noescape
@@ -38,11 +33,6 @@ func seek32AVX512(t *byte, key uint64) (rank int, equal bool)
 //
 //go:noescape
 func rank64AVX512(t *byte, keys *byte, n int, out *int)
-
-// Equals rankGo; n is at least 1.
-//
-//go:noescape
-func rank64HierarchicalAVX512(t *byte, keys *byte, n int, out *int)
 
 // Equals downGo; n is at least 1.
 //

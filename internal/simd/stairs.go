@@ -96,7 +96,7 @@ func RankDown[C Code](s *Stairs, keys []C, ranks []int) {
 	if active == Go {
 		leaf := s.leaf()
 		walkGo(s, keys, ranks)
-		rankGo(&leaf, Linear, keys, ranks)
+		rankGo(&leaf, keys, ranks)
 		return
 	}
 	rankDownAsm(bytes(s), wide[C](), bytes(&keys[0]), len(keys), &ranks[0])

@@ -1,5 +1,6 @@
-// Command _gen writes the assembly of package simd with avo. One run writes
-// one instruction set; go generate in package simd runs it for each.
+// Command _gen writes the assembly of package simd with avo, and what package
+// experiments has of it. One run writes one instruction set; go generate in
+// these packages runs it for each.
 package main
 
 import (
@@ -11,7 +12,7 @@ import (
 
 func main() {
 	name := flag.String("isa", "", "avx2 or avx512")
-	part := flag.String("part", "search", "which routines: search, step, stairs, sse, extract or packed")
+	part := flag.String("part", "search", "which routines: search, methods, step, stairs, sse, extract or packed")
 	flag.Parse()
 	var isa vectors
 	switch *name {
@@ -26,6 +27,8 @@ func main() {
 	switch *part {
 	case "search":
 		search(isa)
+	case "methods":
+		methods(isa)
 	case "step":
 		steps(isa)
 	case "stairs":
@@ -37,7 +40,7 @@ func main() {
 	case "extract":
 		extracts()
 	default:
-		log.Fatalf("-part %q: want search, step, stairs, sse, extract or packed", *part)
+		log.Fatalf("-part %q: want search, methods, step, stairs, sse, extract or packed", *part)
 	}
 	Generate()
 }
@@ -47,10 +50,6 @@ func search(isa vectors) {
 	for _, bits := range []int{32, 64} {
 		w := width(bits)
 		rank(places{}, isa, w, linear)
-		rank(places{}, isa, w, hierarchical)
-		if isa.name() == "AVX2" {
-			rank(places{}, isa, w, sequential) // scalar code: one copy serves both
-		}
 		down(places{}, isa, w)
 		find(places{}, isa, w)
 		get(places{}, isa, w)
@@ -60,6 +59,16 @@ func search(isa vectors) {
 		prefetch()
 		stream()
 		pause()
+	}
+}
+
+// methods emits the searches of nodes that only experiments use.
+func methods(isa vectors) {
+	for _, w := range []width{32, 64} {
+		rank(places{}, isa, w, hierarchical)
+		if isa.name() == "AVX2" {
+			rank(places{}, isa, w, sequential) // scalar code: one copy serves both
+		}
 	}
 }
 

@@ -6,8 +6,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// sse emits the search of the FAST paper: vectors of 128 bits, four keys of
-// which three are compared.
+// offNarrow is where the table is in an experiments.narrowStairs: behind a
+// simd.Tree. Its entries are those of a simd.Stairs.
+const offNarrow = 232
+
+// sse emits the search of the FAST paper, for package experiments: vectors of
+// 128 bits, four keys of which three are compared.
 func sse() {
 	GLOBL("children", RODATA|NOPTR)
 	table := NewDataAddr(Symbol{Name: "children", Static: true}, 0)
@@ -70,7 +74,7 @@ func narrow(name string, child func(mask GPVirtual)) {
 	CMOVQGT(left, n)
 	each("root", func() { MOVQ(zero, place) })
 	entry, levels := GP64(), GP64()
-	LEAQ(Mem{Base: s, Disp: offTable}, entry)
+	LEAQ(Mem{Base: s, Disp: offNarrow}, entry)
 	MOVQ(Mem{Base: s, Disp: offLevels}, levels)
 	TESTQ(levels, levels)
 	JE(LabelRef("leaves"))

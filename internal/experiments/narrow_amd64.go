@@ -1,8 +1,8 @@
 //go:build !noasm
 
-package simd
+package experiments
 
-//go:generate go run -C _gen . -part sse -isa avx2 -out ../sse_amd64.s -stubs ../sse_stubs_amd64.go -pkg simd
+//go:generate go run -C ../simd/_gen . -part sse -isa avx2 -out ../../experiments/narrow_sse_amd64.s -stubs ../../experiments/narrow_sse_amd64.go -pkg experiments
 
 func narrowAsm(s *byte, how Narrow, keys *byte, n int, ranks *int, flight int) {
 	if how == ByTable {
