@@ -19,7 +19,7 @@ const (
 	verbRun
 )
 
-// command is a command line understood.
+// command is a parsed command line.
 type command struct {
 	verb        verb
 	experiments []*experiment
@@ -33,7 +33,7 @@ type config struct {
 	threads    []int
 	rounds     int
 	queries    int     // 0: the experiment's own number
-	seconds    float64 // aimed at for one system in one round
+	seconds    float64 // target time of one system in one round
 	systems    []string
 	seed       uint64
 	gpu        int // number of the GPU
@@ -124,8 +124,8 @@ func parseRun(args []string) (command, error) {
 	return command{verb: verbRun, experiments: exps, cfg: cfg}, nil
 }
 
-// parseFlags sets cfg from the flags among args, wherever they stand, and
-// gives back the other words.
+// parseFlags sets cfg from the flags among args, at any position, and returns
+// the other words.
 func parseFlags(cfg *config, args []string) (names []string, err error) {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the caller prints the error, once
@@ -140,7 +140,7 @@ func parseFlags(cfg *config, args []string) (names []string, err error) {
 	fs.StringVar(&cfg.json, "json", "", "")
 	fs.StringVar(&cfg.cpuProfile, "cpuprofile", "", "")
 	for {
-		// Parse stops at the first word that is no flag: take it as a name.
+		// Parse stops at the first word that is not a flag: take it as a name.
 		if err := fs.Parse(args); err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func listOf[T any](dst *[]T, parse func(string) (T, error)) func(string) error {
 }
 
 // parseSize reads a count such as 2000, 64k, 16M or 1G; the letters stand for
-// powers of two, as the papers count.
+// powers of two, as in the papers.
 func parseSize(text string) (int, error) {
 	digits, shift := text, 0
 	if text != "" {
@@ -233,8 +233,8 @@ func parseOrdinal(text string) (int, error) {
 	return int(n), nil
 }
 
-// parseThreads allows more goroutines than cores, within reason: to see what
-// that costs is an experiment too.
+// parseThreads allows more goroutines than cores, within reason: what that
+// costs is an experiment too.
 func parseThreads(text string) (int, error) {
 	n, err := parsePositive(text)
 	if most := 16 * runtime.NumCPU(); err == nil && n > most {
@@ -258,7 +258,8 @@ func parseWord(text string) (string, error) {
 	return strings.ToLower(text), nil
 }
 
-// sizeText writes n as parseSize reads it, in the largest unit that divides it.
+// sizeText formats n as parseSize reads it, in the largest unit that divides
+// it.
 func sizeText(n int) string {
 	for _, u := range []struct {
 		shift  uint

@@ -7,17 +7,18 @@ import (
 )
 
 // bulk is a contest of large batches of Get: queries and answers that all its
-// systems share. Beside lookups, all that is not timed runs on all cores.
+// systems share. Unlike in lookups, everything that is not timed runs on all
+// cores.
 type bulk[W word] struct {
 	s       *session
 	d       *dataset[W]
 	q, vals []W
 	found   []bool
 	want    []bool // which queries are keys; nil: all of them
-	bare    bool   // systems give values and a count of hits, no found flags
+	bare    bool   // systems return values and a count of hits, but no found flags
 }
 
-// bulkBytes is the host memory of a query, in bulk.
+// bulkBytes returns the host memory per query in bulk, in bytes.
 func bulkBytes[W word]() int { return 2*bitsOf[W]()/8 + 2 }
 
 func newBulk[W word](s *session, d *dataset[W]) *bulk[W] {
@@ -34,13 +35,13 @@ type asker[W word] interface {
 // hits draws the queries of a round from the keys.
 func (b *bulk[W]) hits(round int) { drawPieces(b.s.seed, uint64(round+1), b.q, b.d.hits) }
 
-// contest is one with random hits.
+// contest returns a contest with random hits.
 func (b *bulk[W]) contest(label string, subjects ...*subject) *contest {
 	return &contest{n: len(b.d.keys), threads: allCores(), label: label, ops: len(b.q), fresh: b.hits, subjects: subjects}
 }
 
-// subject is a system that answers the whole batch. before, which may be nil,
-// sets it up; untimed.
+// subject returns a system that answers the whole batch. before, which may be
+// nil, sets it up; it is not timed.
 func (b *bulk[W]) subject(name string, ask asker[W], before func() error) *subject {
 	var hits int
 	var took time.Duration
@@ -63,8 +64,8 @@ func (b *bulk[W]) subject(name string, ask asker[W], before func() error) *subje
 	}
 }
 
-// failed is an error where the answers are not those of the system asked: what
-// fails on a GPU falls to the CPU.
+// failed returns an error if the answers are not those of the system asked:
+// what fails on a GPU falls back to the CPU.
 func failed(ask any) error {
 	if g, ok := ask.(interface{ Down() error }); ok && g.Down() != nil {
 		return fmt.Errorf("not all answers are the GPU's: %w", g.Down())
@@ -79,9 +80,9 @@ func (b *bulk[W]) ask(ask asker[W], lo, hi int) (hits int) {
 	return ask.GetPairs(b.q[lo:hi], b.vals[lo:hi], b.found[lo:hi])
 }
 
-// warm keeps a system busy before it is timed, as far as the round is large
-// enough to be worth that: with its last queries, so that what they leave in
-// the caches is gone when they come again.
+// warm keeps a system busy before it is timed, if the round is large enough to
+// be worth that. It uses the last queries, so that what they leave in the
+// caches is gone when they come again.
 func (b *bulk[W]) warm(ask asker[W], ops int) {
 	const part = 4 * mega
 	if ops < mega {
@@ -97,8 +98,8 @@ func (b *bulk[W]) warm(ask asker[W], ops int) {
 	b.wipe(first, ops)
 }
 
-// check compares every answer with what it must be, and wipes it, so that
-// the next system cannot pass with the answers of this one.
+// check compares every answer with the expected one, and wipes it, so that the
+// next system cannot pass with the answers of this one.
 func (b *bulk[W]) check(ops, hits int) error {
 	var wrong atomic.Pointer[error]
 	counted := spread(allCores(), ops, func(lo, hi int) int {
@@ -133,12 +134,12 @@ func (b *bulk[W]) checkPart(lo, hi int) (hits int, err error) {
 	return hits, nil
 }
 
-// wipe makes answers wrong.
+// wipe makes the answers wrong.
 func (b *bulk[W]) wipe(lo, hi int) {
 	for i := lo; i < hi; i++ {
 		b.vals[i], b.found[i] = ^W(0), i%2 == 0 // neither a hit's nor a miss's
 	}
 }
 
-// latest gives the rows of the contest just measured, one for each subject.
+// latest returns the rows of the contest just measured, one per subject.
 func (s *session) latest(c *contest) []*row { return s.rows[len(s.rows)-len(c.subjects):] }

@@ -12,23 +12,23 @@ import (
 // subject is one system in a contest, with the work of one round.
 type subject struct {
 	system    string
-	bytes     float64 // per entry; 0: not said
-	reference bool    // the row that ratios are taken to
-	perOp     int     // matches one operation gives, for experiments that say so; 0: none
-	whole     bool    // the work cannot be cut: every round does all of it
-	onGPU     bool    // the contest's threads are not its own
+	bytes     float64 // per entry; 0: not reported
+	reference bool    // the row that ratios are relative to
+	perOp     int     // number of matches per operation, for experiments that report it; 0: none
+	whole     bool    // the work cannot be divided: every round does all of it
+	onGPU     bool    // the contest's number of threads does not apply to it
 
 	do    func(ops int) error  // the timed work: the first ops operations of the round
-	check func(ops int) error  // are the answers right? Untimed
-	reset func()               // drop what the work made. Untimed; may be nil
-	clock func() time.Duration // what the last do took, where it timed itself; may be nil
+	check func(ops int) error  // checks the answers. Untimed
+	reset func()               // drops what the work made. Untimed; may be nil
+	clock func() time.Duration // what the last do took, if it timed itself; may be nil
 }
 
 // contest is one set of systems that answer the same queries, round by round.
 type contest struct {
 	n, threads int
 	label      string
-	ops        int             // most operations of a system in one round
+	ops        int             // maximum operations of a system in one round
 	fresh      func(round int) // makes the round's queries. Untimed; may be nil
 	subjects   []*subject
 }
@@ -50,10 +50,10 @@ type row struct {
 	Extra         map[string]float64 `json:"extra,omitempty"`
 	Reference     bool               `json:"reference,omitempty"`
 
-	group int // rows of one contest have the same
+	group int // the same for all rows of one contest
 }
 
-// set fills a further column.
+// set fills an extra column.
 func (r *row) set(column string, v float64) {
 	if r.Extra == nil {
 		r.Extra = map[string]float64{}
@@ -64,8 +64,8 @@ func (r *row) set(column string, v float64) {
 // compete measures the contest and adds a row for each subject. The systems
 // take turns: round r runs every one of them once before round r+1, so that a
 // machine that slows down for a while slows all of them. Each round starts
-// with another system, so that none always follows the same neighbour. The
-// collector is off meanwhile. A wrong answer ends the run.
+// with another system, so that none always follows the same neighbor. The
+// garbage collector is off meanwhile. A wrong answer ends the run.
 func (s *session) compete(c *contest) error {
 	if len(c.subjects) == 0 {
 		return nil
@@ -105,9 +105,9 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// calibrate finds how many operations each subject can do in the time aimed
-// at, by doing ever more of them; that also warms it. Work that cannot be cut
-// is not warmed: it is done from scratch each time.
+// calibrate finds how many operations each subject can do in the target time,
+// by doing more and more of them; that also warms it up. Work that cannot be
+// divided is not warmed up: it is done from scratch each time.
 func (s *session) calibrate(c *contest) ([]*row, error) {
 	if c.fresh != nil {
 		c.fresh(-1)
@@ -131,8 +131,8 @@ func (s *session) calibrate(c *contest) ([]*row, error) {
 	return rows, nil
 }
 
-// affordable is the number of operations, at most most, that take about the
-// given time.
+// affordable returns the number of operations, at most most, that take about
+// the given time.
 func affordable(sub *subject, most int, seconds float64) (int, error) {
 	const first = 4096
 	target := time.Duration(seconds * float64(time.Second))
@@ -181,7 +181,7 @@ func once(sub *subject, ops int) (took time.Duration, allocs uint64, err error) 
 	return took, after.Mallocs - before.Mallocs, err
 }
 
-// summarize fills what follows from all rounds.
+// summarize fills in what follows from all rounds.
 func summarize(c *contest, rows []*row) {
 	for i, r := range rows {
 		r.Best = slices.Min(r.Rounds)
@@ -200,7 +200,7 @@ func summarize(c *contest, rows []*row) {
 	}
 }
 
-// median is the middle one, or the mean of the two in the middle.
+// median returns the middle value, or the mean of the two in the middle.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()

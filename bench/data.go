@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// word is a key, and a value: the experiments use pairs of one width.
+// word is the type of a key and of a value: the experiments use pairs of one
+// width.
 type word interface{ uint32 | uint64 }
 
 // dataset is n distinct uniform random keys in order, and a value for each
@@ -16,15 +17,15 @@ type dataset[W word] struct {
 	keys, vals []W
 }
 
-// streams tell apart the random numbers drawn from one seed.
+// Streams distinguish the random numbers drawn from one seed.
 const (
 	streamShuffle = iota
-	streamQueries // and above: one a round
+	streamQueries // and above: one per round
 
-	streamPieces = 1 << 40 // and above: one a piece of a round, see drawPieces
-	streamKeys   = 1 << 41 // and above: one a piece of the keys, see sortedKeys
+	streamPieces = 1 << 40 // and above: one per piece of a round, see drawPieces
+	streamKeys   = 1 << 41 // and above: one per piece of the keys, see sortedKeys
 	streamLow    = 1 << 42 // the same
-	streamTexts  = 1 << 43 // the same, for strings; for URLs one a host
+	streamTexts  = 1 << 43 // the same, for strings; for URLs one per host
 )
 
 func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
@@ -55,7 +56,7 @@ func bitsOf[W word]() int { var w W; return int(unsafe.Sizeof(w)) * 8 }
 
 // sortedKeys draws n uniform random keys already in order: the sums of n+1
 // exponential gaps, divided by their total, are distributed as n sorted
-// uniform numbers. Equal neighbours are moved apart, for keys are distinct.
+// uniform numbers. Equal neighbors are moved apart, because keys are distinct.
 // All cores draw, each piece from a stream of its own: once to know where the
 // pieces begin, and once more for the keys.
 func sortedKeys[W word](n int, seed uint64) []W {
@@ -99,7 +100,7 @@ func moveApart[W word](keys []W, first, i int) {
 }
 
 // scale maps [0, 1] linearly to the domain. A float64 has 53 bits: the lower
-// ones of a 64-bit key are drawn.
+// bits of a 64-bit key are drawn at random.
 func scale[W word](x float64, low *rand.Rand) W {
 	const bits = 53
 	u := min(uint64(x*(1<<bits)), 1<<bits-1)
@@ -109,12 +110,12 @@ func scale[W word](x float64, low *rand.Rand) W {
 	return W(u<<(64-bits) | low.Uint64()>>bits)
 }
 
-// odd is odd, so that valueOf gives different keys different values.
+// odd is odd, so that valueOf returns different values for different keys.
 var odd uint64 = 0x9e3779b97f4a7c15
 
 func valueOf[W word](k W) W { return k*W(odd) ^ W(odd>>32) }
 
-// shuffled gives the pairs in random order.
+// shuffled returns the pairs in random order.
 func (d *dataset[W]) shuffled(seed uint64) *dataset[W] {
 	out := &dataset[W]{keys: slices.Clone(d.keys), vals: make([]W, len(d.vals))}
 	newRand(seed, streamShuffle).Shuffle(len(out.keys), func(i, j int) {
@@ -142,8 +143,9 @@ func (d *dataset[W]) between(rng *rand.Rand, q []W) {
 	}
 }
 
-// gap is the first and the last number of rank r. The gap above a key that
-// is the domain's last has no number: the gap below it is given instead.
+// gap returns the first and the last number of rank r. The gap above a key
+// that is the domain's last has no number: the gap below it is returned
+// instead.
 func (d *dataset[W]) gap(r int) (lo, hi W) {
 	top := ^W(0)
 	if r == len(d.keys) {
@@ -158,7 +160,7 @@ func (d *dataset[W]) gap(r int) (lo, hi W) {
 	return lo, d.keys[r]
 }
 
-// misses fills q with numbers that are no keys.
+// misses fills q with numbers that are not keys.
 func (d *dataset[W]) misses(rng *rand.Rand, q []W) {
 	for i := 0; i < len(q); {
 		lo, hi := d.gap(rng.IntN(len(d.keys)))
@@ -169,14 +171,15 @@ func (d *dataset[W]) misses(rng *rand.Rand, q []W) {
 	}
 }
 
-// isRank says whether r keys, and no more, are below q.
+// isRank reports whether exactly r keys are below q.
 func (d *dataset[W]) isRank(q W, r int) bool {
 	return r >= 0 && r <= len(d.keys) &&
 		(r == 0 || d.keys[r-1] < q) && (r == len(d.keys) || q <= d.keys[r])
 }
 
-// has says whether q is a key. It starts where a uniform set would have it
-// and widens the window until q is inside: the checks ask it millions of times.
+// has reports whether q is a key. It starts where q would be in a uniform set
+// and widens the window until q is inside: the checks call it millions of
+// times.
 func (d *dataset[W]) has(q W) bool {
 	n := len(d.keys)
 	guess := int(float64(q) / float64(^W(0)) * float64(n))

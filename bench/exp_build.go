@@ -25,19 +25,20 @@ var build = &experiment{
 type builder[W word] struct {
 	name string
 	peak float64 // as in maker, but with the collector off
-	peer bool    // uses one thread, whatever was asked for
+	peer bool    // uses one thread, whatever was requested
 	make func(d *dataset[W], threads int) (made[W], error)
 }
 
 // made is what a builder made.
 type made[W word] struct {
 	entries int
-	get     func(W) (W, bool) // to look whether it is right; may be nil
+	get     func(W) (W, bool) // to check the result; may be nil
 	close   func()            // may be nil
 }
 
-// maxBuildSeconds bounds one build, in units of --seconds: sorted input into
-// the slowest peer stays below at 64M, random insertion does not.
+// maxBuildSeconds bounds one build, in units of --seconds: building the
+// slowest peer from sorted input stays below that at 64M, random insertion
+// does not.
 const maxBuildSeconds = 20
 
 func runBuild(s *session) error {
@@ -140,8 +141,8 @@ func buildContests[W word](s *session, d *dataset[W], input string, builders []b
 	return nil
 }
 
-// quickEnough estimates the time of one build from a part of the pairs: too
-// short rather than too long, for trees get slower as they grow.
+// quickEnough estimates the time of one build from a part of the pairs, too
+// low rather than too high, because trees get slower as they grow.
 func quickEnough[W word](s *session, d *dataset[W], b builder[W]) bool {
 	const parts = 64
 	n := len(d.keys) / parts
@@ -176,7 +177,7 @@ func buildSubject[W word](s *session, d *dataset[W], b builder[W], threads int) 
 				m.close()
 			}
 			m = made[W]{}
-			runtime.GC() // the collector is off
+			runtime.GC() // the garbage collector is off
 		},
 	}
 }

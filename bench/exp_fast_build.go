@@ -51,8 +51,8 @@ func runFastBuild(s *session) error {
 	return nil
 }
 
-// setBuilders gives a builder for each layout, on the CPU and, with the copy to
-// it, on a GPU; then the limit.
+// setBuilders returns a builder for each layout, on the CPU and, including the
+// copy to it, on a GPU; then the limit.
 func setBuilders(s *session, d *dataset[uint32], there bool) (out []builder[uint32], err error) {
 	const peak = 1.3 * keyBytesU32
 	for _, l := range layoutsCompared {
@@ -77,7 +77,7 @@ func setBuilders(s *session, d *dataset[uint32], there bool) (out []builder[uint
 }
 
 // copyKeys copies the keys to huge pages of new memory, on all threads: a tree
-// of keys without values is little more.
+// of keys without values is little more than that.
 func copyKeys[W word](d *dataset[W], threads int) (made[W], error) {
 	block, err := arena.New([]int{len(arena.Bytes(d.keys))}, 0, arena.HugeAll, 0)
 	if err != nil {
@@ -88,8 +88,8 @@ func copyKeys[W word](d *dataset[W], threads int) (made[W], error) {
 	return made[W]{entries: copied * 8 / bitsOf[W](), close: block.Release}, nil
 }
 
-// buildURLs builds indexes of strings, of which only one layout is fit for
-// lookups, on each number of threads.
+// buildURLs builds indexes of strings, of which only one layout is suitable
+// for lookups, with each number of threads.
 func buildURLs(s *session, n int) error {
 	kind := textKinds[0]
 	if !s.room(kind.label, n, 3*(kind.bytes+stringHeader+textValue), "use a smaller --n") {
@@ -112,7 +112,7 @@ func buildURLs(s *session, n int) error {
 
 const limitText = "limit: copy of the strings' bytes"
 
-// textBuild is a subject that builds an index of strings to uint64.
+// textBuild returns a subject that builds an index of strings to uint64.
 func textBuild(s *session, t *texts, name string, threads int) *subject {
 	var f *frozenText
 	return &subject{
@@ -128,7 +128,7 @@ func textBuild(s *session, t *texts, name string, threads int) *subject {
 				f.Close()
 			}
 			f = nil
-			runtime.GC() // the collector is off
+			runtime.GC() // the garbage collector is off
 		},
 	}
 }
@@ -142,8 +142,8 @@ func (f *frozenText) check(s *session, t *texts) error {
 	return l.check(len(q.q), hits)
 }
 
-// textCopy is a subject that copies all bytes to huge pages of new memory, one
-// string after the other, on so many threads.
+// textCopy returns a subject that copies all bytes to huge pages of new
+// memory, one string after the other, on the given number of threads.
 func textCopy(t *texts, threads int) *subject {
 	var block *arena.Block
 	copied, total := 0, int(t.mean*float64(len(t.keys))+0.5)
@@ -172,7 +172,7 @@ func textCopy(t *texts, threads int) *subject {
 	}
 }
 
-// copyTexts copies some strings to where they begin among all.
+// copyTexts copies the strings [lo, hi) to their offsets among all strings.
 func copyTexts(dst []byte, keys []string, lo, hi int) (copied int) {
 	at := 0
 	for _, k := range keys[:lo] {

@@ -22,9 +22,10 @@ var keyEntropy = &experiment{
 	run:      runKeyEntropy,
 }
 
-// The columns of key-entropy: full keys compared for one query, where 1 is the
-// least; all comparisons relative to the least, where equal partial keys are
-// told apart by halving; and where they are by walking from the first on.
+// The columns of key-entropy: full keys compared per query, where 1 is the
+// minimum; all comparisons relative to the minimum, if equal partial keys are
+// resolved by bisection; and the same if they are resolved by walking from the
+// first one on.
 const (
 	colCompares = "full keys compared"
 	colWork     = "x work"
@@ -33,7 +34,7 @@ const (
 
 func three(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// entropies are the values a byte that the paper has.
+// entropies are the numbers of values per byte in the paper.
 var entropies = []int{1, 2, 4, 8, 10, 16, 32, 52, 64, 128}
 
 const entropyBytes = 16
@@ -58,8 +59,8 @@ func runKeyEntropy(s *session) error {
 	return nil
 }
 
-// entropyRows counts with Pando's lists, by granules of one bit and of four,
-// and with the paper's tree, by both ways to make partial keys.
+// entropyRows counts with Pando's lists, with granules of one bit and of four,
+// and with the paper's tree, with both ways to make partial keys.
 func entropyRows(s *session, label string, keys []string) error {
 	at := make([]int, min(s.queries, 4*len(keys)))
 	rng := s.roundRand(0)
@@ -84,11 +85,11 @@ func entropyRows(s *session, label string, keys []string) error {
 	return nil
 }
 
-// leastWork is the comparisons of a search that meets no equal partial keys:
-// one a binary level, and the full key.
+// leastWork returns the number of comparisons of a search that meets no equal
+// partial keys: one per binary level, and the full key.
 func leastWork(n int) float64 { return math.Ceil(math.Log2(float64(n))) + 1 }
 
-// pandoWork counts what Pando's list compares. Granule 0 is its default.
+// pandoWork counts what Pando's list compares. Granule 0 means its default.
 func pandoWork(keys []string, at []int, granule int) (*row, error) {
 	t, err := words.Build(keys, nil, words.Config{Pages: arena.HugeAll, Workers: allCores(), Granule: granule})
 	if err != nil {
@@ -107,8 +108,8 @@ func pandoWork(keys []string, at []int, granule int) (*row, error) {
 	return r, nil
 }
 
-// setWork fills the columns from the full keys compared for a query, and the
-// further ones that a walk goes over; 0 where nothing walks.
+// setWork fills the columns from the number of full keys compared per query,
+// and the number of further ones that a walk passes; 0 if nothing walks.
 func (r *row) setWork(compares, walked float64) {
 	least := leastWork(r.N)
 	r.set(colCompares, compares)
@@ -118,7 +119,7 @@ func (r *row) setWork(compares, walked float64) {
 	}
 }
 
-// wide is a key of up to 16 bytes as a number, zeros behind its end.
+// wide is a key of up to 16 bytes as a number, with zeros after its end.
 type wide struct{ hi, lo uint64 }
 
 func (a wide) less(b wide) bool { return a.hi < b.hi || a.hi == b.hi && a.lo < b.lo }
@@ -131,13 +132,13 @@ func wideOf(key string) wide {
 	return wide{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
 }
 
-// partialModel is the tree of the paper, as far as counting goes: pages of 4
-// KiB, that is 1024 partial keys of 32 bits, and in the first page as many
-// bits as it takes. Above the keys, entry j of a tier is the greatest key of
+// partialModel is the tree of the paper, as far as counting requires: pages of
+// 4 KiB, that is 1024 partial keys of 32 bits, and in the first page as many
+// bits as necessary. Above the keys, entry j of a tier is the greatest key of
 // page j of the tier below.
 type partialModel struct {
 	keys  []wide
-	tiers []partialTier // the keys' first
+	tiers []partialTier // the keys' tier first
 }
 
 const (
@@ -148,13 +149,14 @@ const (
 
 // partialTier is one row of pages.
 type partialTier struct {
-	stride  int // keys under one entry
+	stride  int // keys per entry
 	entries int
 	bits    int
 }
 
-// partialScheme gives the bits of the keys under a page, sorted, that partial
-// keys are made of. To compare keys by these alone is to compare partial keys.
+// partialScheme selects, from the sorted keys under a page, the bits that
+// partial keys are made of. Comparing keys by these bits alone is the same as
+// comparing partial keys.
 type partialScheme struct {
 	name string
 	mask func(under []wide, size int) wide
@@ -175,7 +177,7 @@ func differing(under []wide, size int) (mask wide) {
 	return firstGranules(size, func(at int) bool { return differ.granule(at) != 0 })
 }
 
-// behindPrefix takes the granules behind the prefix that all keys share.
+// behindPrefix takes the granules after the prefix that all keys share.
 func behindPrefix(under []wide, size int) (mask wide) {
 	prefix := under[0].xor(under[len(under)-1])
 	start := bits.LeadingZeros64(prefix.hi)
@@ -185,7 +187,7 @@ func behindPrefix(under []wide, size int) (mask wide) {
 	return firstGranules(size, func(at int) bool { return at >= start/granuleBits*granuleBits })
 }
 
-// granule gives the bits of a granule, the first being at 0.
+// granule returns the bits of a granule; the first is granule 0.
 func (a wide) granule(at int) uint64 {
 	if at < 64 {
 		return a.hi << at >> (64 - granuleBits)
@@ -224,12 +226,12 @@ func newPartialModel(keys []string) *partialModel {
 	}
 }
 
-// entry is the greatest key under entry j of a tier.
+// entry returns the greatest key under entry j of a tier.
 func (m *partialModel) entry(t partialTier, j int) wide {
 	return m.keys[min((j+1)*t.stride, len(m.keys))-1]
 }
 
-// masks gives the mask of each page of a tier.
+// masks returns the mask of each page of a tier.
 func (m *partialModel) masks(t partialTier, scheme partialScheme) []wide {
 	under := modelPage * t.stride
 	out := make([]wide, (t.entries+modelPage-1)/modelPage)
@@ -239,10 +241,10 @@ func (m *partialModel) masks(t partialTier, scheme partialScheme) []wide {
 	return out
 }
 
-// maxFalse is the share of false positives that the first page may have.
+// maxFalse is the fraction of false positives that the first page may have.
 const maxFalse = 0.0001
 
-// widen doubles the bits of the first page until it tells its entries apart.
+// widen doubles the bits of the first page until it distinguishes its entries.
 func (m *partialModel) widen(scheme partialScheme) {
 	top := &m.tiers[len(m.tiers)-1]
 	for top.bits = partialBits; top.bits < 128; top.bits *= 2 {
@@ -259,7 +261,7 @@ func (m *partialModel) widen(scheme partialScheme) {
 	}
 }
 
-// row counts the work of finding the keys at the given places.
+// row counts the work of finding the keys at the given ranks.
 func (m *partialModel) row(scheme partialScheme, at []int) *row {
 	m.widen(scheme)
 	masks := make([][]wide, len(m.tiers))
@@ -278,9 +280,9 @@ func (m *partialModel) row(scheme partialScheme, at []int) *row {
 
 // find counts the full keys that are compared on the way to the first key
 // equal to q: in each page the first entry with q's partial key, if there is
-// one, and then those that it takes to choose among the rest by halving. walked
-// is how many it takes if the first is gone on with unseen, and at the end keys
-// are looked at one by one until q is found.
+// one, and then those needed to choose among the rest by bisection. walked is
+// how many are needed if the search continues with the first entry unchecked,
+// and at the end looks at keys one by one until q is found.
 func (m *partialModel) find(q wide, masks [][]wide) (compared, walked int) {
 	target := m.lower(m.tiers[0], 0, len(m.keys), wide{^uint64(0), ^uint64(0)}, q)
 	for i := len(m.tiers) - 1; i >= 0; i-- {
@@ -297,26 +299,27 @@ func (m *partialModel) find(q wide, masks [][]wide) (compared, walked int) {
 			compared += bits.Len(uint(behind - first - 1))
 		}
 		if walked == 0 && (first < right || i == 0) {
-			// Astray, it comes to the last key of where it went.
+			// If it went astray, it arrives at the last key of that subtree.
 			walked = 1 + target - min((first+1)*t.stride-1, target)
 		}
 	}
 	return compared, walked
 }
 
-// lower is the first of a page's entries that is not below q, by the mask's bits.
+// lower returns the first of a page's entries that is not below q, by the
+// mask's bits.
 func (m *partialModel) lower(t partialTier, lo, hi int, mask, q wide) int {
 	q = q.and(mask)
 	return halve(lo, hi, func(j int) bool { return m.entry(t, j).and(mask).less(q) })
 }
 
-// above is the first that is above q.
+// above returns the first entry that is above q.
 func (m *partialModel) above(t partialTier, lo, hi int, mask, q wide) int {
 	q = q.and(mask)
 	return halve(lo, hi, func(j int) bool { return !q.less(m.entry(t, j).and(mask)) })
 }
 
-// halve is the first of [lo, hi) for which before is false, or hi.
+// halve returns the first of [lo, hi) for which before is false, or hi.
 func halve(lo, hi int, before func(int) bool) int {
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)

@@ -21,7 +21,7 @@ var gpuLayouts = &experiment{
 }
 
 func runGPULayouts(s *session) error {
-	const queryHost = 4 + 4 + 8 // query, rank wanted, the CPU's rank
+	const queryHost = 4 + 4 + 8 // query, expected rank, the CPU's rank
 	err := withGPU(s, queryHost, func(g *gpuRig) error {
 		return forEachSize(s, func(d *dataset[uint32]) error {
 			return g.clear(len(d.keys), residentLayouts(g, d))
@@ -47,7 +47,7 @@ func residentLayouts(g *gpuRig, d *dataset[uint32]) error {
 	if err := r.prepare(frozenSet[uint32]{set}); err != nil {
 		return err
 	}
-	// Pages and leaves that queries have come to.
+	// Pages and leaves that queries have reached.
 	nodes, err := g.alloc(4 * s.queries)
 	if err != nil {
 		return err

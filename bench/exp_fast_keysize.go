@@ -23,8 +23,8 @@ const (
 	nameUint32       = "Pando blocked, uint32"
 	nameFullKeys     = "full keys, blocked"
 
-	colOver4    = "x 4 bytes"   // times as fast as the same with keys of 4 bytes
-	colOverFull = "x full keys" // times as fast as full keys of that size
+	colOver4    = "x 4 bytes"   // speed relative to the same system with keys of 4 bytes
+	colOverFull = "x full keys" // speed relative to full keys of that size
 )
 
 var keySizes = []int{4, 8, 16, 32, 64, 128}
@@ -34,7 +34,7 @@ func runKeySize(s *session) error {
 		first := len(s.rows)
 		if err := withUint32(s, bytes, func(ref *uint32Reference) error {
 			for _, size := range keySizes {
-				debug.FreeOSMemory() // what the last size took
+				debug.FreeOSMemory() // frees the memory of the previous size
 				if err := keySizeContest(s, ref, size, keysOf(bytes, size)); err != nil {
 					return err
 				}
@@ -61,8 +61,9 @@ func compareTo4(rows []*row) {
 	}
 }
 
-// keysOf is how many keys of a size take so many bytes: the next lower power
-// of two less one, so that a tree of full keys has no gaps.
+// keysOf returns how many keys of the given size take about the given bytes:
+// the next lower power of two less one, so that a tree of full keys has no
+// gaps.
 func keysOf(bytes, size int) int { return max(1, 1<<bits.Len(uint(bytes/size))/2-1) }
 
 // uint32Reference is what all sizes are compared with, in the same rounds.
@@ -86,7 +87,7 @@ func withUint32(s *session, bytes int, body func(*uint32Reference) error) error 
 	return body(&uint32Reference{set, newRanks(s, d)})
 }
 
-// subject is the reference in a contest.
+// subject returns the reference as a subject.
 func (u *uint32Reference) subject() (*subject, error) {
 	sub, err := u.batches(nameUint32, u.set.BytesPerEntry(), u.set, 1)
 	if err == nil {
@@ -96,7 +97,8 @@ func (u *uint32Reference) subject() (*subject, error) {
 }
 
 func keySizeContest(s *session, ref *uint32Reference, size, n int) error {
-	// While they are made: bytes, string and number of each; then one system.
+	// During generation: bytes, string and number of each key; then one
+	// system.
 	if !s.room(fmt.Sprintf("keys of %d bytes", size), n, float64(size+stringHeader+8)+float64(2*max(size, 8)), "use a smaller --n") {
 		return nil
 	}
@@ -131,8 +133,8 @@ func keySizeContest(s *session, ref *uint32Reference, size, n int) error {
 	return nil
 }
 
-// keysOfSize has ten values a byte, but for 4 bytes: those would have 10,000
-// keys, so that all values are used.
+// keysOfSize makes keys with ten values per byte, except for 4 bytes: that
+// would be 10,000 distinct keys, so all values are used.
 func keysOfSize(n, size int, seed uint64) *texts {
 	values := 10
 	if size == 4 {
@@ -164,7 +166,7 @@ func (r *textRanks) subject(name string, bytes float64, sys textRanker) *subject
 	}
 }
 
-// check looks at every answer and wipes it: the rank is that of the first of
+// check checks every answer and wipes it: the rank is that of the first of
 // equal keys.
 func (r *textRanks) check(ops int) error {
 	keys := r.t.keys

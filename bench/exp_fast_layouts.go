@@ -16,14 +16,14 @@ var layouts = &experiment{
 	run:      runLayouts,
 }
 
-// How the rows of a layout are named.
+// The names of the rows of a layout.
 const (
 	namePandoImplicit   = "Pando implicit"
 	namePandoCompressed = "Pando compressed"
 )
 
-// layoutsCompared is what these experiments compare: what ratios are taken to
-// comes first.
+// layoutsCompared are the layouts that these experiments compare. The first is
+// the one that ratios are relative to.
 var layoutsCompared = []struct {
 	name string
 	kind pando.LayoutKind
@@ -33,16 +33,16 @@ var layoutsCompared = []struct {
 	{namePandoCompressed, pando.Compressed},
 }
 
-// domain is where keys are drawn from: as many numbers as end says.
+// domain is where keys are drawn from: the numbers below end.
 type domain struct {
 	name string
-	end  func(n int) uint64 // 0: all of the width
+	end  func(n int) uint64 // 0: all numbers of the width
 }
 
 var (
 	uniformKeys = domain{"uniform", func(int) uint64 { return 0 }}
 	keysOf40    = domain{"40 bits", func(int) uint64 { return 1 << 40 }}
-	denseKeys   = domain{"dense", func(n int) uint64 { return 2 * uint64(n) }} // every other number, about
+	denseKeys   = domain{"dense", func(n int) uint64 { return 2 * uint64(n) }} // about every other number
 )
 
 func runLayouts(s *session) error {
@@ -76,7 +76,7 @@ func newDatasetIn[W word](s *session, n int, in domain) (*dataset[W], error) {
 }
 
 func layoutRows[W word](s *session, n int, in domain) error {
-	debug.FreeOSMemory() // what the last ones took
+	debug.FreeOSMemory() // frees the memory of the previous ones
 	if n > math.MaxInt32 || !s.room("keys, "+in.name, n, pairBytes[W]()+8, "use a smaller --n") {
 		return nil
 	}
@@ -91,8 +91,8 @@ func layoutRows[W word](s *session, n int, in domain) error {
 	return layoutRanks(s, d, label+", Rank")
 }
 
-// layoutGets compares lookups, with values. Values of a compressed tree are
-// apart, as those of Apart are.
+// layoutGets compares lookups, with values. The values of a compressed tree
+// are in a separate column, like those of Apart.
 func layoutGets[W word](s *session, d *dataset[W], label string) error {
 	var makers []maker[W]
 	for _, l := range layoutsCompared {

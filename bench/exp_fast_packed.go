@@ -24,7 +24,7 @@ func runPackedDistance(s *session) error {
 		func(d *dataset[uint32]) error { return packedContests(s, d) })
 }
 
-// packedContests turns a knob that is set when a tree is built.
+// packedContests varies a parameter that is set when a tree is built.
 func packedContests[W word](s *session, d *dataset[W]) error {
 	r := newRanks(s, d)
 	var trees []*packed.Tree[W]

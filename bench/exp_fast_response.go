@@ -25,7 +25,7 @@ var responseTime = &experiment{
 	run:      runResponseTime,
 }
 
-// colResponse is the time of a batch: no answer of it can be used earlier.
+// colResponse is the time of a batch: none of its answers can be used earlier.
 const colResponse = "response ms"
 
 func runResponseTime(s *session) error {
@@ -37,7 +37,7 @@ func runResponseTime(s *session) error {
 
 func responseRows[W word](s *session) error {
 	for _, n := range s.sizes {
-		debug.FreeOSMemory() // what the last size took
+		debug.FreeOSMemory() // frees the memory of the previous size
 		key := pairBytes[W]() / 2
 		if !s.room(widthName[W]()+" keys and two trees", n, 3.6*key, "use a smaller --n") {
 			continue
@@ -77,8 +77,8 @@ func withBothTrees[W word](s *session, d *dataset[W], body func(plain, small exe
 	return body(plain, small)
 }
 
-// batchSizes are those tried: from the paper's queries under way to all that a
-// round has.
+// batchSizes returns the sizes tried: from the paper's number of concurrent
+// queries to all queries of a round.
 func batchSizes(most int) (out []int) {
 	for size := 64; size <= 16*mega && size <= most; size *= 4 {
 		out = append(out, size)

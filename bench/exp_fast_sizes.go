@@ -31,8 +31,9 @@ func runFastSizes(s *session) error {
 	return err
 }
 
-// lookForGPU says whether there is a GPU, and takes note of what it is. Where
-// there is none, a line says so, and the CPU's rows are all.
+// lookForGPU reports whether there is a GPU, and records what it is. If there
+// is none, it prints a line that says so, and only the CPU's rows are
+// measured.
 func (s *session) lookForGPU() (bool, error) {
 	dev, err := s.openGPU()
 	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
@@ -46,7 +47,7 @@ func (s *session) lookForGPU() (bool, error) {
 	return true, dev.Close()
 }
 
-// compareFastSize has all layouts answer, first the CPU's.
+// compareFastSize measures all layouts, on the CPU first.
 func compareFastSize(s *session, d *dataset[uint32], there bool) error {
 	places := []pando.Device{pando.CPU}
 	if there {

@@ -23,12 +23,12 @@ var fastSteps = &experiment{
 }
 
 // Geometries: the paper's pages of 4 KiB, as far as whole lines fill them, and
-// those that suit huge pages.
+// pages that suit huge pages.
 const (
 	smallPageLevels = 8  // 17 lines
 	hugePageLevels  = 16 // 4369 lines
 	binaryPage      = 10 // binary levels in 4 KiB of single keys
-	narrowFlight    = 16 // queries under way, with vectors of 128 bits
+	narrowFlight    = 16 // concurrent queries, with vectors of 128 bits
 	levelGroup      = 256
 )
 
@@ -53,12 +53,12 @@ func runFastSteps(s *session) error {
 	return nil
 }
 
-// fastStep is a search with some of the optimisations.
+// fastStep is a search with some of the optimizations.
 type fastStep struct {
 	name  string
-	bytes float64 // an entry
+	bytes float64 // per entry
 	rank  rankFunc
-	path  simd.Path // the instructions to use; simd.Go: those that Pando would
+	path  simd.Path // the instructions to use; simd.Go: Pando's default
 }
 
 type rankFunc func(q []uint32, ranks []int)
@@ -66,8 +66,8 @@ type rankFunc func(q []uint32, ranks []int)
 func (f rankFunc) Rank(q []uint32, ranks []int) { f(q, ranks) }
 
 // stepTrees are the trees that the steps search. All hold the same keys and no
-// values. The first three are on small pages, as are the sorted keys, so that
-// it shows what pages are for.
+// values. The first three are on small pages, like the sorted keys, so that
+// the effect of pages shows.
 type stepTrees struct {
 	pages   *experiments.PageTree[uint32]
 	heap    *paged.Tree[uint32] // lines as small heaps
@@ -113,7 +113,7 @@ func stepConfig(pages arena.Pages) implicit.Config {
 	return implicit.Config{Leaves: implicit.Apart, Pages: pages, Workers: allCores()}
 }
 
-// steps lists the searches, each with what those above have.
+// steps returns the searches, each with the optimizations of those before it.
 func (t *stepTrees) steps(d *dataset[uint32]) []fastStep {
 	out := []fastStep{
 		{name: "binary search", bytes: keyBytesU32, rank: func(q []uint32, ranks []int) { experiments.RankBinary(d.keys, q, ranks) }},
@@ -140,7 +140,7 @@ func fastBytes(t *paged.Tree[uint32]) float64 {
 	return float64(st.InnerBytes+st.LeafBytes) / float64(max(1, t.Len()))
 }
 
-// underWay is what comes behind a step's name.
+// underWay returns the suffix of a step's name.
 func underWay(flight int) string {
 	if flight == 1 {
 		return ""
@@ -153,8 +153,8 @@ func (t *stepTrees) narrowStep(how experiments.Narrow, flight int) fastStep {
 		rank: func(q []uint32, ranks []int) { experiments.RankSSE(t.narrow, how, flight, q, ranks) }}
 }
 
-// wideStep compares whole lines. With several queries under way it is Pando's
-// own search; with one, the same search, called for each query.
+// wideStep compares whole lines. With several concurrent queries it is Pando's
+// own search; with one, it is the same search, called for each query.
 func (t *stepTrees) wideStep(path simd.Path, flight int) fastStep {
 	f := fastStep{name: fmt.Sprintf("+ lines at once, %v", path), bytes: fastBytes(t.wide), path: path}
 	f.rank = func(q []uint32, ranks []int) {
@@ -168,7 +168,7 @@ func (t *stepTrees) wideStep(path simd.Path, flight int) fastStep {
 	return f
 }
 
-// vectorPaths are the instruction sets of this machine that compare lines.
+// vectorPaths returns the instruction sets of this machine that compare lines.
 func vectorPaths() []simd.Path {
 	return slices.DeleteFunc(slices.Clone(simd.Paths()), func(p simd.Path) bool { return p == simd.Go })
 }

@@ -30,15 +30,15 @@ type textSystem interface {
 // textMaker builds one.
 type textMaker struct {
 	name  string
-	peak  func(key float64) float64 // most bytes an entry takes while it is built, by the bytes of a key
+	peak  func(key float64) float64 // maximum bytes per entry while it is built, given the bytes per key
 	build func(*texts) (textSystem, error)
 }
 
 func runStrings(s *session) error {
 	for _, n := range s.sizes {
 		for _, kind := range textKinds {
-			debug.FreeOSMemory() // what the last ones took
-			// Generating takes as much again for a while.
+			debug.FreeOSMemory() // frees the memory of the previous ones
+			// Generating them temporarily takes as much again.
 			if !s.room(kind.label, n, 2*(kind.bytes+stringHeader+textValue), "use a smaller --n") {
 				continue
 			}
@@ -68,7 +68,7 @@ func stringContest(s *session, t *texts) error {
 }
 
 // buildTexts builds the systems, the heaviest last, and leaves out those that
-// do not fit into free memory. They come back in the makers' order.
+// do not fit into free memory. They are returned in the order of makers.
 func buildTexts(s *session, t *texts, makers []textMaker) ([]textSystem, error) {
 	order := make([]int, len(makers))
 	for i := range order {
@@ -118,7 +118,7 @@ func (l *textLookups) subject(sys textSystem) *subject {
 	}
 }
 
-// check compares every answer with what it must be, and wipes it.
+// check compares every answer with the expected one, and wipes it.
 func (l *textLookups) check(ops, hits int) error {
 	for i, at := range l.at[:ops] {
 		if want := valueOf(uint64(at)); !l.found[i] || l.vals[i] != want {

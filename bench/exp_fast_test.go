@@ -11,8 +11,8 @@ import (
 )
 
 // The model's masks keep order: whatever is below by them is below, and keys
-// under the same page never differ outside of the granules in front of the
-// last one taken.
+// under the same page never differ outside of the granules before the last one
+// taken.
 func TestPartialKeysKeepOrder(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -32,7 +32,7 @@ func TestPartialKeysKeepOrder(t *testing.T) {
 }
 
 // A search that meets no equal partial keys compares one full key; one whose
-// partial keys are all alike goes over all of them.
+// partial keys are all equal passes over all of them.
 func TestPartialModelCounts(t *testing.T) {
 	keys := digitTexts(200_000, entropyBytes, 128, 1)
 	m := newPartialModel(keys)
@@ -61,7 +61,7 @@ func TestPartialModelCounts(t *testing.T) {
 	}
 }
 
-// Few values a byte cost the contiguous prefix more than the other one.
+// Few values per byte cost the contiguous prefix more than the other scheme.
 func TestKeyEntropyShowsTheDifference(t *testing.T) {
 	s := interpreted(t, keyEntropy, 300_000, 1000)
 	if err := keyEntropy.run(s); err != nil {
@@ -81,8 +81,9 @@ func TestKeyEntropyShowsTheDifference(t *testing.T) {
 	}
 }
 
-// The tree of full keys gives ranks as a sorted slice does, for every size of
-// key, numbers of keys around what fills its levels, equal keys and misses.
+// The tree of full keys returns the same ranks as a sorted slice, for every
+// key size, numbers of keys around what fills its levels, equal keys and
+// misses.
 func TestFullKeysRank(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -111,7 +112,7 @@ func TestFullKeysRank(t *testing.T) {
 	}
 }
 
-// A tree of 2^d-1 keys holds nothing else, but for the last place of a line.
+// A tree of 2^d-1 keys holds nothing else, except the last slot of a line.
 func TestFullKeysWasteNothing(t *testing.T) {
 	for _, size := range keySizes {
 		n := keysOf(4*mega, size)
@@ -127,8 +128,8 @@ func TestFullKeysWasteNothing(t *testing.T) {
 	}
 }
 
-// With a GPU, each layout has a row for it. Pando's face finds none here: its
-// indexes answer on the CPU.
+// With a GPU, each layout has a row for it. Pando's public API finds none
+// here: its indexes answer on the CPU.
 func TestFastExperimentsWithAGPU(t *testing.T) {
 	for _, e := range []*experiment{fastSizes, fastBuild} {
 		for _, n := range []int{1, 17, 300, 5000} {
@@ -154,7 +155,8 @@ func TestFastExperimentsWithAGPU(t *testing.T) {
 	}
 }
 
-// Every experiment of this issue at sizes around a line, a page and a group.
+// Runs every experiment of this issue at sizes around a line, a page and a
+// group.
 func TestFastExperimentsAtSmallSizes(t *testing.T) {
 	for _, e := range []*experiment{stringsExp, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance} {
 		for _, n := range []int{1, 2, 15, 16, 17, 255, 257, 4097} {
@@ -170,7 +172,7 @@ func TestFastExperimentsAtSmallSizes(t *testing.T) {
 	}
 }
 
-// A rank or a value that is wrong ends the run.
+// A wrong rank or value ends the run.
 func TestWrongTextAnswersAreFoundOut(t *testing.T) {
 	s := testSession(t, 41)
 	set := newTexts(s, textKinds[0], 100)

@@ -12,14 +12,14 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 )
 
-// gpuWarmUp is how long a GPU is kept busy before it is timed: one that has
-// idled while answers were checked runs at a fraction of its clock.
+// gpuWarmUp is how long a GPU is kept busy before it is timed: a GPU that was
+// idle while answers were checked runs at a fraction of its clock.
 const gpuWarmUp = 100 * time.Millisecond
 
-// maxGPUQueries keeps the number of a query within the kernels' 32 bits.
+// maxGPUQueries keeps query numbers within the kernels' 32 bits.
 const maxGPUQueries = 1<<32 - 1
 
-// gpuInfo says what a GPU experiment ran on.
+// gpuInfo describes what a GPU experiment ran on.
 type gpuInfo struct {
 	Name       string `json:"name"`
 	Driver     string `json:"driver"`
@@ -39,7 +39,7 @@ func (i *gpuInfo) String() string {
 		i.Name, i.Processors, gib(i.Memory), i.Capability/10, i.Capability%10, i.Driver)
 }
 
-// gpuRig is a device with what it takes to time work on it.
+// gpuRig is a device with everything needed to time work on it.
 type gpuRig struct {
 	s          *session
 	dev        device.Device
@@ -47,18 +47,18 @@ type gpuRig struct {
 	begin, end device.Event
 	kernels    *kernel.Set
 	params     kernel.Params
-	memory     []device.Ptr // of the size being measured
-	window     []byte       // page-locked, for what comes back
+	memory     []device.Ptr // allocated for the size being measured
+	window     []byte       // page-locked, for results copied back
 	took       time.Duration
 	favored    any // the tree whose upper levels are kept in the cache
 }
 
-// windowBytes bounds what is copied back at a time.
+// windowBytes bounds the bytes copied back at a time.
 const windowBytes = 64 << 20
 
-// withGPU calls body with the session's GPU, for an experiment that needs so
-// many bytes of host memory a query. A machine without a GPU is a normal
-// machine: a line says so, and that is all.
+// withGPU calls body with the session's GPU, for an experiment that needs
+// perQuery bytes of host memory per query. A machine without a GPU is a normal
+// machine: it prints one line that says so, and nothing else.
 func withGPU(s *session, perQuery int, body func(*gpuRig) error) (err error) {
 	dev, err := s.openGPU()
 	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
@@ -68,7 +68,7 @@ func withGPU(s *session, perQuery int, body func(*gpuRig) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dev.Close()) }() // and all that is on it
+	defer func() { err = errors.Join(err, dev.Close()) }() // and everything on it
 	s.gpuInfo = infoOf(dev)
 	g := &gpuRig{s: s, dev: dev}
 	if err := errors.Join(s.queriesFit(perQuery), g.prepare()); err != nil {
@@ -94,7 +94,7 @@ func (g *gpuRig) prepare() (err error) {
 	return err
 }
 
-// alloc takes device memory that clear gives back.
+// alloc allocates device memory that clear frees.
 func (g *gpuRig) alloc(bytes int) (device.Ptr, error) {
 	p, err := g.dev.Alloc(max(bytes, 4))
 	if err == nil {
@@ -103,8 +103,8 @@ func (g *gpuRig) alloc(bytes int) (device.Ptr, error) {
 	return p, err
 }
 
-// clear gives back what the size just measured took. A size that the GPU has
-// no room for is left out, and no error.
+// clear frees the memory of the size just measured. A size that the GPU has no
+// room for is skipped, without an error.
 func (g *gpuRig) clear(n int, err error) error {
 	var frees []error
 	for _, p := range g.memory {
@@ -119,7 +119,7 @@ func (g *gpuRig) clear(n int, err error) error {
 }
 
 // time does the work until the GPU is warm, wipes its results, does it once
-// more between two events, and keeps the time between them.
+// more between two events, and records the time between them.
 func (g *gpuRig) time(work, wipe func() error) error {
 	for start := time.Now(); ; {
 		if err := errors.Join(work(), g.stream.Synchronize()); err != nil {
@@ -139,7 +139,7 @@ func (g *gpuRig) time(work, wipe func() error) error {
 
 func (g *gpuRig) clock() time.Duration { return g.took }
 
-// subject is work on the GPU as part of a contest.
+// subject returns work on the GPU as a subject of a contest.
 func (g *gpuRig) subject(name string, bytes float64, work func(ops int) error, wipe, check func(ops int) error) *subject {
 	return &subject{
 		system: name, bytes: bytes, onGPU: true, clock: g.clock, check: check,
@@ -149,7 +149,7 @@ func (g *gpuRig) subject(name string, bytes float64, work func(ops int) error, w
 	}
 }
 
-// put copies a slice into device memory taken for it.
+// put allocates device memory for a slice and copies it there.
 func put[T any](g *gpuRig, s []T) (device.Ptr, error) {
 	p, err := g.alloc(len(arena.Bytes(s)))
 	if err != nil {
@@ -158,8 +158,8 @@ func put[T any](g *gpuRig, s []T) (device.Ptr, error) {
 	return p, errors.Join(g.stream.CopyIn(p, arena.Bytes(s)), g.stream.Synchronize())
 }
 
-// readBack copies n values from device memory, part by part, and hands on each
-// part with the number of its first value.
+// readBack copies n values from device memory, part by part, and calls check
+// for each part with the number of its first value.
 func readBack[T word](g *gpuRig, from device.Ptr, n int, check func(first int, part []T) error) error {
 	var v T
 	size := int(unsafe.Sizeof(v))
@@ -177,11 +177,11 @@ func readBack[T word](g *gpuRig, from device.Ptr, n int, check func(first int, p
 	return nil
 }
 
-// allCores is the number of threads of the CPU's rows.
+// allCores returns the number of threads of the CPU's rows.
 func allCores() int { return runtime.GOMAXPROCS(0) }
 
-// drawPiece is the number of queries drawn from one stream of random numbers:
-// so the queries do not depend on the number of cores.
+// drawPiece is the number of queries drawn from one stream of random numbers,
+// so that the queries do not depend on the number of cores.
 const drawPiece = 1 << 20
 
 // forPieces calls part for each piece of n numbers, on all cores.
@@ -195,14 +195,14 @@ func forPieces(n int, part func(p, lo, hi int)) {
 	})
 }
 
-// drawPieces fills q on all cores; stream, below 2^20, tells rounds apart.
+// drawPieces fills q on all cores; stream, below 2^20, distinguishes rounds.
 func drawPieces[W word](seed, stream uint64, q []W, fill filler[W]) {
 	forPieces(len(q), func(p, lo, hi int) {
 		fill(newRand(seed, streamPieces+stream<<20+uint64(p)), q[lo:hi])
 	})
 }
 
-// The further columns of the GPU experiments.
+// The extra columns of the GPU experiments.
 const (
 	colBestGiga = "best Gops/s"
 	colGiga     = "Gops/s"
@@ -220,8 +220,8 @@ func (s *session) setGigas() {
 	}
 }
 
-// queriesFit is an error where the queries, at so many bytes each, do not fit
-// into the machine's memory, or their numbers into the kernels' 32 bits.
+// queriesFit returns an error if the queries, at perQuery bytes each, do not
+// fit into the machine's memory, or their numbers into the kernels' 32 bits.
 func (s *session) queriesFit(perQuery int) error {
 	need, free := int64(s.queries)*int64(perQuery), freeMemory()
 	switch {
@@ -234,7 +234,7 @@ func (s *session) queriesFit(perQuery int) error {
 	return nil
 }
 
-// inWords is memory as whole words of 32 bits.
+// inWords returns memory as whole words of 32 bits.
 func inWords(b []byte) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }

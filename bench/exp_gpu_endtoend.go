@@ -20,7 +20,7 @@ var gpuEndToEnd = &experiment{
 }
 
 func runGPUEndToEnd(s *session) error {
-	const queryHost = 2*(8+8) + 1 + 1 // query and value, twice; found, found wanted
+	const queryHost = 2*(8+8) + 1 + 1 // query and value, twice; found, found expected
 	err := withGPU(s, queryHost, func(g *gpuRig) error {
 		return withCopyLimit(g, queryBytes, copyBuffer, func(limit *copyLimit) error {
 			return forEachSize(s, func(d *dataset[uint64]) error {
@@ -32,8 +32,8 @@ func runGPUEndToEnd(s *session) error {
 	return err
 }
 
-// endToEnd lets Pando's face answer, on the GPU and on the CPU, both timed by
-// the host's clock: what a caller waits.
+// endToEnd measures Pando's public API, on the GPU and on the CPU, both timed
+// by the host's clock: the time that a caller waits.
 func endToEnd(s *session, d *dataset[uint64], limit *copyLimit) error {
 	s.say("building %s, %s ...", namePando, sizeText(len(d.keys)))
 	cpu, err := openFrozenFor(allCores(), namePandoCPU, d.keys, d.vals)
@@ -86,7 +86,8 @@ func endToEnd(s *session, d *dataset[uint64], limit *copyLimit) error {
 	return nil
 }
 
-// lockedLookups are lookups whose queries and values the GPU reaches by itself.
+// lockedLookups are lookups whose queries and values the GPU can access
+// directly.
 type lockedLookups struct {
 	*lookups[uint64]
 	in, out *pando.Buffer[uint64]

@@ -19,12 +19,12 @@ const (
 type gatherLimit struct {
 	g     *gpuRig
 	l     *gpu.Limit
-	depth int            // reads of a thread on their way: the best of gpu.Depths
-	want  map[int]uint32 // what so many reads must add up to
+	depth int            // concurrent reads per thread: the best of gpu.Depths
+	want  map[int]uint32 // the expected sum by number of reads
 }
 
-// withGatherLimit calls body with the limit for leaves of so many bytes, or
-// with nil where that is not wanted.
+// withGatherLimit calls body with the limit for leaves of the given bytes, or
+// with nil if it is not wanted.
 func withGatherLimit(g *gpuRig, bytes int64, body func(*gatherLimit) error) error {
 	if !g.s.wanted(nameGPULimit) {
 		return body(nil)
@@ -41,7 +41,7 @@ func withGatherLimit(g *gpuRig, bytes int64, body func(*gatherLimit) error) erro
 	return errors.Join(err, l.Close())
 }
 
-// tune finds the depth that is fastest: the limit is what the GPU can do.
+// tune finds the fastest depth: the limit is what the GPU can do.
 func (l *gatherLimit) tune() error {
 	const tries = 1 << 24
 	ops := min(l.g.s.queries, tries)
@@ -83,7 +83,7 @@ func (l *gatherLimit) subject() *subject {
 }
 
 // copyLimit is the limit for queries and answers that have to cross the bus:
-// bytes in and, at the same time, bytes out for each, between page-locked
+// bytes in and, at the same time, bytes out per query, between page-locked
 // memory and the GPU.
 type copyLimit struct {
 	g          *gpuRig
@@ -93,26 +93,27 @@ type copyLimit struct {
 	in, out    []byte // page-locked
 	there      device.Ptr
 	here       device.Ptr
-	pattern    uint32 // of what comes out, another one each time
+	pattern    uint32 // of what is copied out, a different one each time
 	sent, came int    // bytes of the buffers that the last copies used
 }
 
 // copyBuffer bounds the page-locked memory of one direction. It is larger than
-// the caches, and small enough to page-lock in no time; more is copied by
-// going over it again.
+// the caches, and small enough to page-lock quickly; more is copied by reusing
+// it.
 const copyBuffer = 256 << 20
 
-// crossing is the bytes that so many queries take on their way in and out.
+// crossing returns the bytes that ops queries take on their way in and out.
 type crossing func(ops int) (in, out int)
 
-// queryBytes: a key of 64 bits in, a value and a found bit out.
+// queryBytes counts a key of 64 bits in, a value and a found bit out.
 func queryBytes(ops int) (in, out int) { return 8 * ops, 8*ops + (ops+7)/8 }
 
-// nodeBytes: a key of 64 bits in, the number of the node it has come to out.
+// nodeBytes counts a key of 64 bits in, the number of the node it has reached
+// out.
 func nodeBytes(ops int) (in, out int) { return 8 * ops, 4 * ops }
 
-// withCopyLimit calls body with the limit, over buffers of at most so many
-// bytes, or with nil where it is not wanted.
+// withCopyLimit calls body with the limit, with buffers of at most most bytes,
+// or with nil if it is not wanted.
 func withCopyLimit(g *gpuRig, bytes crossing, most int, body func(*copyLimit) error) error {
 	if !g.s.wanted(nameCopyLimit) {
 		return body(nil)
@@ -167,7 +168,7 @@ func (l *copyLimit) close() error {
 }
 
 // work queues the copies of both directions, each in a stream of its own; the
-// rig's stream goes on when both are done.
+// rig's stream continues when both are done.
 func (l *copyLimit) work(ops int) error {
 	in, out := l.bytes(ops)
 	l.sent, l.came = min(in, len(l.in)), min(out, len(l.out))
@@ -181,13 +182,13 @@ func (l *copyLimit) work(ops int) error {
 	return errors.Join(append(errs, l.back.Record(l.backDone), l.g.stream.Wait(l.backDone))...)
 }
 
-// wipe makes what was copied before, either way, wrong.
+// wipe overwrites what was copied before, in both directions.
 func (l *copyLimit) wipe(int) error {
 	l.pattern += uint32(odd)
 	return errors.Join(l.g.stream.Fill(l.here, l.pattern, len(l.out)), l.g.stream.Fill(l.there, 0, len(l.in)))
 }
 
-// check looks at all that came out, and has what went in come back.
+// check checks all that was copied out, and copies back what was copied in.
 func (l *copyLimit) check(int) error {
 	for i, w := range inWords(l.out[:l.came]) {
 		if w != l.pattern {

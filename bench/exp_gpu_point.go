@@ -33,8 +33,8 @@ func runGPUPoint(s *session) error {
 	return err
 }
 
-// residentPoints is one contest: the queries, here and on the GPU. What the
-// answers must be follows from them.
+// residentPoints is one contest: the queries, on the host and on the GPU. The
+// expected answers follow from them.
 type residentPoints struct {
 	g     *gpuRig
 	q     []uint64
@@ -89,7 +89,7 @@ func (p *residentPoints) prepare() (err error) {
 	return err
 }
 
-// bitBytes is the size of n bits in words of 32.
+// bitBytes returns the size in bytes of n bits in words of 32 bits.
 func bitBytes(n int) int { return (n + 31) / 32 * 4 }
 
 func (p *residentPoints) askPairs(t *gpuTree, ops int) error {
@@ -118,7 +118,7 @@ func (p *residentPoints) onGPU(name string, t *gpuTree, ask func(t *gpuTree, ops
 		})
 }
 
-// compare looks at every value that came back from the GPU.
+// compare checks every value that came back from the GPU.
 func (p *residentPoints) compare(first int, part []uint64) error {
 	for i, v := range part {
 		if k := p.q[first+i]; v != valueOf(k) {
@@ -128,8 +128,8 @@ func (p *residentPoints) compare(first int, part []uint64) error {
 	return nil
 }
 
-// allSet looks at words of found bits, the first of them being that of query
-// 32·first: all are set, for all n queries are hits, and none behind the last.
+// allSet checks words of found bits, starting with that of query 32·first: all
+// must be set, since all n queries are hits, and none after the last.
 func allSet(first int, part []uint32, n int) error {
 	for i, w := range part {
 		at := 32 * (first + i)
@@ -157,7 +157,7 @@ func (p *residentPoints) onCPU(f frozenMap[uint64]) *subject {
 	}
 }
 
-// checkCPU looks at every answer of the CPU and wipes it.
+// checkCPU checks every answer of the CPU and wipes it.
 func (p *residentPoints) checkCPU(ops, hits int) error {
 	if err := p.compare(0, p.vals[:ops]); err != nil {
 		return err

@@ -34,7 +34,7 @@ const (
 )
 
 func runGPURank(s *session) error {
-	const queryHost = 4 + 4 + 8 // query, rank wanted, the CPU's rank
+	const queryHost = 4 + 4 + 8 // query, expected rank, the CPU's rank
 	err := withGPU(s, queryHost, func(g *gpuRig) error {
 		return forEachSize(s, func(d *dataset[uint32]) error {
 			return g.clear(len(d.keys), gpuRanks(g, d))
@@ -71,14 +71,14 @@ func upload[W word](g *gpuRig, d *dataset[W], leaves implicit.Leaves, valSize in
 	return t, err
 }
 
-// favor has the tree's upper levels kept in the GPU's cache, as an index on a
-// GPU does, instead of those of the tree asked before.
+// favor keeps the tree's upper levels in the GPU's cache, as an index on a GPU
+// does, in place of those of the tree used before.
 func (t *gpuTree) favor(g *gpuRig) error {
 	return g.favor(t, func() { kernel.Favor(g.stream, &t.Tree) })
 }
 
 // favor calls keep, which asks for a tree's upper levels to stay in the cache,
-// unless that tree was the last.
+// unless that tree was also the last one.
 func (g *gpuRig) favor(tree any, keep func()) error {
 	if g.favored == tree {
 		return nil
@@ -93,8 +93,8 @@ func (g *gpuRig) favor(tree any, keep func()) error {
 	return nil
 }
 
-// residentRanks is one contest: the queries, here and on the GPU, and their
-// ranks as the CPU's index has them.
+// residentRanks is one contest: the queries, on the host and on the GPU, and
+// their ranks according to the CPU's index.
 type residentRanks struct {
 	g     *gpuRig
 	d     *dataset[uint32]
@@ -132,8 +132,8 @@ func gpuRanks(g *gpuRig, d *dataset[uint32]) error {
 	})
 }
 
-// competeOnGPU is a contest of subjects, those left out being nil. The first is
-// what ratios are taken to.
+// competeOnGPU runs a contest of subjects; nil ones are skipped. Ratios are
+// relative to the first.
 func competeOnGPU(g *gpuRig, n int, subjects []*subject) error {
 	c := &contest{n: n, threads: allCores(), ops: g.s.queries}
 	for _, sub := range subjects {
@@ -146,7 +146,7 @@ func competeOnGPU(g *gpuRig, n int, subjects []*subject) error {
 }
 
 // prepare draws the queries from the whole domain, finds their ranks on the
-// CPU, looks at each of those, and puts the queries on the GPU.
+// CPU, checks each of them, and copies the queries to the GPU.
 func (r *residentRanks) prepare(set frozenSet[uint32]) (err error) {
 	drawPieces(r.g.s.seed, 0, r.q, anyNumber)
 	set.Rank(r.q, r.ranks)
@@ -179,7 +179,7 @@ func (r *residentRanks) onGPU(t *gpuTree) *subject {
 	return r.resident(namePandoGPU, t.perEntry, t)
 }
 
-// residentTree is a tree on the GPU that ranks keys which are there, too.
+// residentTree is a tree on the GPU that ranks keys that are on the GPU too.
 type residentTree interface {
 	favor(g *gpuRig) error
 	rank(g *gpuRig, keys device.Ptr, n int, ranks device.Ptr) error
@@ -197,7 +197,7 @@ func (r *residentRanks) resident(name string, perEntry float64, t residentTree) 
 		func(ops int) error { return readBack(g, r.out, ops, r.compare) })
 }
 
-// compare looks at every rank that came back from the GPU.
+// compare checks every rank that came back from the GPU.
 func (r *residentRanks) compare(first int, part []uint32) error {
 	for i, rank := range part {
 		if rank != r.want[first+i] {

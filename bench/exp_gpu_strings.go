@@ -35,7 +35,7 @@ func runGPUStrings(s *session) error {
 	}
 	for _, n := range s.sizes {
 		for _, kind := range textKinds[:2] {
-			debug.FreeOSMemory() // what the last ones took
+			debug.FreeOSMemory() // frees the memory of the previous ones
 			if !s.room(kind.label, n, 5*(kind.bytes+stringHeader+textValue), "use a smaller --n") {
 				continue
 			}

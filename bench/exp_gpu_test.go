@@ -17,8 +17,8 @@ import (
 
 var gpuExperiments = []*experiment{gpuRankU32, gpuPointU64, gpuEndToEnd, gpuLayouts}
 
-// interpreted is a session whose GPU is the interpreter, with no compiler for
-// the peer.
+// interpreted returns a session whose GPU is the interpreter, without a
+// compiler for the peer.
 func interpreted(t *testing.T, e *experiment, n, queries int) *session {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir())
@@ -40,8 +40,8 @@ func names(rows []*row) (out []string) {
 	return out
 }
 
-// Whole experiments on the interpreter, at sizes around a leaf, a node and a
-// warp: their own checks look at every answer.
+// Runs whole experiments on the interpreter, at sizes around a leaf, a node
+// and a warp: their own checks look at every answer.
 func TestGPUExperimentsOnTheInterpreter(t *testing.T) {
 	want := map[*experiment][]string{
 		gpuRankU32:  {namePandoGPU, namePandoCPU, nameGPULimit},
@@ -82,7 +82,7 @@ func checkGPURows(t *testing.T, s *session, queries int) {
 	}
 }
 
-// Several sizes in one run: what one took is free for the next.
+// With several sizes in one run, the memory of one is free for the next.
 func TestGPUMemoryIsGivenBack(t *testing.T) {
 	for _, e := range gpuExperiments {
 		s := interpreted(t, e, 1, 100)
@@ -144,7 +144,7 @@ func TestTooManyQueriesForAGPU(t *testing.T) {
 	}
 }
 
-// lazyGPU does not do what it is asked to: launches after the first few, or
+// lazyGPU skips what it is asked to do: launches after the first few, or
 // copies, are dropped.
 type lazyGPU struct {
 	device.Device
@@ -176,7 +176,7 @@ func (s lazyStream) CopyOut(dst []byte, src device.Ptr) error {
 	return s.Stream.CopyOut(dst, src)
 }
 
-// A GPU that stops working, wherever in a run that is, must not pass with the
+// A GPU that stops working, at any point in a run, must not pass with the
 // answers of an earlier launch.
 func TestLazyGPUsAreFoundOut(t *testing.T) {
 	run := func(e *experiment, g *lazyGPU) error {
@@ -201,7 +201,7 @@ func TestLazyGPUsAreFoundOut(t *testing.T) {
 	}
 }
 
-// More than the buffers hold is copied by going over them again.
+// More than the buffers hold is copied by reusing them.
 func TestCopyLimitGoesOverItsBuffers(t *testing.T) {
 	for i, most := range []int{8, 64, 100, 4096} {
 		s := interpreted(t, gpuEndToEnd, 1000, 777)
@@ -235,7 +235,7 @@ func TestFoundBits(t *testing.T) {
 	}
 }
 
-// The queries must not depend on the machine's cores.
+// The queries must not depend on the number of cores.
 func TestPiecesAreTheSameOnAnyCores(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -263,8 +263,8 @@ func fakeNVCC(t *testing.T, program string) {
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 }
 
-// The peer from the toolkit is compiled, started and asked; where that fails,
-// a line says so and everything else is measured.
+// The peer from the toolkit is compiled, started and queried; if that fails, a
+// line says so and everything else is measured.
 func TestThrustTakesPart(t *testing.T) {
 	for _, c := range []struct {
 		name, program string

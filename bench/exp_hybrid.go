@@ -16,9 +16,10 @@ import (
 // GPU, leaves on the CPU.
 const namePandoHybrid = "Pando Hybrid"
 
-// hybridRig is a tree as Frozen builds it, and what asks it: the CPU, and
-// schedules that share the work between CPU and GPU. Pando's face would do the
-// same, but lets nobody choose the plan, and holds a tree for each of them.
+// hybridRig is a tree as Frozen builds it, and the systems that search it: the
+// CPU, and schedules that share the work between CPU and GPU. Pando's public
+// API would do the same, but does not let the caller choose the plan, and
+// holds a tree for each schedule.
 type hybridRig[W word] struct {
 	*bulk[W]
 	rig    *gpuRig
@@ -52,11 +53,11 @@ func eachHybrid[W word](g *gpuRig, body func(*hybridRig[W]) error) error {
 	})
 }
 
-// eachFitting calls body for each size that fits into free memory, at so many
-// bytes an entry and a query. A line says which do not.
+// eachFitting calls body for each size that fits into free memory, with the
+// given bytes per entry and per query. It prints a line for those that do not.
 func eachFitting[W word](s *session, perEntry float64, perQuery int, body func(d *dataset[W]) error) error {
 	for _, n := range s.sizes {
-		debug.FreeOSMemory() // what the last size took
+		debug.FreeOSMemory() // frees the memory of the previous size
 		need, free := int64(perEntry*float64(n))+int64(perQuery)*int64(s.queries), freeMemory()
 		if need > free {
 			s.skip("n %s, %d bits: needs about %s, %s of memory are free", sizeText(n), bitsOf[W](), gib(need), gib(free))
@@ -91,7 +92,7 @@ func withHybrid[W word](g *gpuRig, d *dataset[W], body func(*hybridRig[W]) error
 	return body(h)
 }
 
-// open copies levels of the tree to the GPU, until the rig is done with.
+// open copies levels of the tree to the GPU, until the rig is closed.
 func (h *hybridRig[W]) open(keep exec.Keep) (*schedule[W], error) {
 	dev, err := h.s.openGPU()
 	if err != nil {
@@ -126,13 +127,13 @@ func (h *hybridRig[W]) hybrid() (*schedule[W], error) {
 }
 
 // sampleKeys is the size of the sample that Pando finds its plan with, and
-// streamSample tells it apart from the queries of a round.
+// streamSample distinguishes it from the queries of a round.
 const (
 	sampleKeys   = 512 * kilo
 	streamSample = 1 << 19
 )
 
-// sample gives random keys, no more than a round asks for.
+// sample returns random keys, at most as many as a round has queries.
 func (h *hybridRig[W]) sample() []W {
 	keys := make([]W, min(sampleKeys, 4*len(h.d.keys), h.s.queries))
 	drawPieces(h.s.seed, streamSample, keys, h.d.hits)
@@ -140,9 +141,9 @@ func (h *hybridRig[W]) sample() []W {
 }
 
 // balanced opens a hybrid that runs by the plan Balance finds, as
-// On(Hybrid(0)) does, and gives the least batch for which that is faster than
-// the CPU. The plan is found on a schedule of its own: it stays as it is then,
-// where a schedule would look for another one when queries change.
+// On(Hybrid(0)) does, and returns the smallest batch for which that is faster
+// than the CPU. The plan is found on a separate schedule: this one then keeps
+// it, whereas a schedule would look for another plan when queries change.
 func (h *hybridRig[W]) balanced() (gpu *schedule[W], least int, err error) {
 	finder, err := h.hybrid()
 	if err != nil {
@@ -163,20 +164,20 @@ func (h *hybridRig[W]) balanced() (gpu *schedule[W], least int, err error) {
 	return gpu, least, gpu.Use(plan)
 }
 
-// onCPU is the row that others are compared with.
+// onCPU returns the subject that others are compared with.
 func (h *hybridRig[W]) onCPU() *subject {
 	sub := h.subject(namePandoCPU, h.cpu, nil)
 	sub.reference = true
 	return sub
 }
 
-// by is a subject that answers by a plan.
+// by returns a subject that answers by a plan.
 func (h *hybridRig[W]) by(name string, gpu *schedule[W], plan exec.Plan) *subject {
 	return h.subject(name, gpu, func() error { return gpu.Use(plan) })
 }
 
-// times gives the average times of a bucket by a plan, measured on some of the
-// queries: a thousand buckets, or as many as 16M queries are.
+// times returns the average times of a bucket by a plan, measured on some of
+// the queries: a thousand buckets, or as many as 16M queries fill.
 func (h *hybridRig[W]) times(gpu *schedule[W], plan exec.Plan) (t exec.Times, err error) {
 	keys := h.q[:min(len(h.q), max(mega, min(16*mega, 1024*plan.Bucket)))]
 	for start := time.Now(); ; {
@@ -186,7 +187,7 @@ func (h *hybridRig[W]) times(gpu *schedule[W], plan exec.Plan) (t exec.Times, er
 	}
 }
 
-// The further columns of the hybrid experiments. Times are in microseconds.
+// The extra columns of the hybrid experiments. Times are in microseconds.
 const (
 	colBucketTime = "latency µs"
 	colUpper      = "D"
@@ -195,13 +196,13 @@ const (
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// setSplit says who takes which levels.
+// setSplit records which side handles which levels.
 func setSplit(r *row, s exec.Split) {
 	r.set(colUpper, float64(s.Upper))
 	r.set(colShare, s.Share)
 }
 
-// describe says in words what a GPU holds of a tree.
+// describe returns in words what a GPU holds of a tree.
 func (h *hybridRig[W]) describe(gpu *schedule[W]) string {
 	keep, image := gpu.Keeps(), h.tree.Image()
 	return fmt.Sprintf("the GPU holds %d of %d inner levels, %.1f MiB", min(keep.Last, h.tree.Levels), h.tree.Levels,

@@ -22,18 +22,18 @@ var hybridBalance = &experiment{
 	run:      runHybridBalance,
 }
 
-// colLeast is the least batch that the planner gives to CPU and GPU together;
-// 0 where it leaves the GPU out.
+// colLeast is the smallest batch that the planner gives to CPU and GPU
+// together; 0 if it does not use the GPU.
 const colLeast = "GPU from"
 
-// How the rows of hybrid-balance are named.
+// The names of the rows of hybrid-balance.
 const (
 	nameUnbalanced = namePandoHybrid + ", not balanced"
 	nameBalanced   = namePandoHybrid + ", balanced"
 	namePlanned    = namePando + ", as the planner has it"
 )
 
-// throttles are the blocks that kernels may have; 0 is no limit.
+// throttles are the numbers of blocks that kernels may have; 0 means no limit.
 var throttles = []int{1, 2, 4, 8, 16, 64, 0}
 
 func runHybridBalance(s *session) error {
@@ -43,7 +43,7 @@ func runHybridBalance(s *session) error {
 }
 
 // compareBalance measures with one schedule, and finds plans with another,
-// which would go on to look for better ones while the first is timed.
+// which would continue to look for better ones while the first is timed.
 func compareBalance(h *hybridRig[uint64]) error {
 	var devices []*experiments.Throttled
 	h.wrap = func(d device.Device) device.Device {
@@ -84,8 +84,8 @@ func compareBalance(h *hybridRig[uint64]) error {
 	return nil
 }
 
-// planner answers as On(Hybrid(0)) does: batches below the least go to the CPU,
-// and all of them where there is no such batch.
+// planner answers as On(Hybrid(0)) does: batches below the smallest go to the
+// CPU, and so do all batches if there is no smallest.
 type planner struct {
 	h     *hybridRig[uint64]
 	gpu   *schedule[uint64]

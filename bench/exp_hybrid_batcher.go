@@ -21,7 +21,7 @@ var batcherExp = &experiment{
 	run:      runBatcher,
 }
 
-// Latency of a call: half of the calls, and 99 of 100, take no longer.
+// Latency of a call: the 50th and the 99th percentile.
 const (
 	colMedianCall = "p50 µs"
 	colSlowCall   = "p99 µs"
@@ -31,7 +31,7 @@ const (
 // many as fill a Batcher's batch.
 var callers = []int{64, 16 * kilo}
 
-// batcherSeconds bounds the time of a system in a round: calls that wait are
+// batcherSeconds bounds the time of a system in a round: waiting calls are
 // slow, and half a second of them is plenty.
 const batcherSeconds = 0.5
 
@@ -57,7 +57,7 @@ func runBatcher(s *session) error {
 	})
 }
 
-// lookAtGPU notes what GPU there is, if any: the CPU's rows do without.
+// lookAtGPU records the GPU, if there is one; the CPU's rows do not need it.
 func (s *session) lookAtGPU() error {
 	dev, err := s.openGPU()
 	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
@@ -76,8 +76,8 @@ type calls struct {
 	took []time.Duration
 }
 
-// compare lets so many goroutines call Get, Batchers as they are by default,
-// and Batchers that answer when all goroutines have asked.
+// compare lets the given number of goroutines call Get, default Batchers, and
+// Batchers that answer as soon as all goroutines have asked.
 func (b *calls) compare(systems []*placed[uint64], goroutines int) error {
 	c := b.contest(strconv.Itoa(goroutines))
 	plain := b.caller(namePando+" Get", goroutines, systems[0].ix.Get, 64)
@@ -108,15 +108,17 @@ func (b *calls) compare(systems []*placed[uint64], goroutines int) error {
 	return nil
 }
 
-// caller is a subject with the times of its calls, in microseconds: one of
-// each a round, and for each time it was warmed up.
+// caller is a subject with the latencies of its calls, in microseconds: half
+// is the 50th percentile and slow the 99th, one of each per round and per
+// warm-up.
 type caller struct {
 	*subject
 	half, slow []float64
 }
 
-// caller asks by a function, from so many goroutines. Of a stride of calls one
-// is timed: to look at the clock takes as long as a good part of a plain Get.
+// caller returns a subject that calls get from the given number of goroutines.
+// One call in stride is timed: reading the clock takes a good part of the time
+// of a plain Get.
 func (b *calls) caller(name string, goroutines int, get func(uint64) (uint64, bool), stride int) *caller {
 	var hits int
 	k := &caller{}
@@ -136,7 +138,7 @@ func (b *calls) caller(name string, goroutines int, get func(uint64) (uint64, bo
 	return k
 }
 
-// each is one goroutine's part.
+// each runs one goroutine's part.
 func (b *calls) each(get func(uint64) (uint64, bool), lo, hi, stride int) (hits int) {
 	for i := lo; i < hi; i++ {
 		var start time.Time

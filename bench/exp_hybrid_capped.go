@@ -11,7 +11,7 @@ var hybridCapped = &experiment{
 	run:     runHybridCapped,
 }
 
-// colOnGPU is what the GPU holds of an index, buckets not counted.
+// colOnGPU is the memory of an index on the GPU, without buckets.
 const colOnGPU = "MiB on GPU"
 
 func runHybridCapped(s *session) error {

@@ -22,12 +22,13 @@ var hybridRanges = &experiment{
 	run:      runHybridRanges,
 }
 
-// largeRangeBatch is the number of ranges in one call: enough that copies and
-// launches of a GPU are a small part of it, and results that fit into memory.
+// largeRangeBatch is the number of ranges in one call: enough that the copies
+// and launches of a GPU are a small part of it, and that the results fit into
+// memory.
 const largeRangeBatch = 256 * kilo
 
 func runHybridRanges(s *session) error {
-	const perRange = 3*8 + 2*32*16 // bounds and place; matches, until they are collected
+	const perRange = 3*8 + 2*32*16 // bounds and rank; matches, until they are collected
 	return withGPU(s, perRange, func(*gpuRig) error {
 		const trees = 1 + 3*1.25 // the pairs, and three trees of them
 		return eachFitting(s, trees*pairBytes[uint64](), perRange, func(d *dataset[uint64]) error {
@@ -47,12 +48,12 @@ func runHybridRanges(s *session) error {
 }
 
 // largeRanges holds the queries of a round. Answers are compared entry by
-// entry, so nothing is left to read inside the time.
+// entry, so nothing has to be read while the time is taken.
 type largeRanges struct {
 	s       *session
 	d       *dataset[uint64]
 	lo, hi  []uint64
-	first   []uint64 // place of lo in the dataset
+	first   []uint64 // rank of lo in the dataset
 	matches int
 }
 
@@ -61,7 +62,8 @@ func newLargeRanges(s *session, d *dataset[uint64], matches int) *largeRanges {
 	return &largeRanges{s: s, d: d, lo: make([]uint64, n), hi: make([]uint64, n), first: make([]uint64, n), matches: matches}
 }
 
-// fresh draws ranges of the wanted number of matches, each from a key to a key.
+// fresh draws ranges with the wanted number of matches, each from a key to a
+// key.
 func (r *largeRanges) fresh(round int) {
 	drawPieces(r.s.seed, uint64(round+1), r.first, func(rng *rand.Rand, first []uint64) {
 		for i := range first {
@@ -108,12 +110,12 @@ func (r *largeRanges) subject(sys *placed[uint64]) *subject {
 			return failed(sys)
 		},
 		clock: func() time.Duration { return took },
-		check: func(int) error { return nil }, // done already
+		check: func(int) error { return nil }, // already done
 		reset: runtime.GC,                     // the answers are garbage, and the collector is off
 	}
 }
 
-// compare looks at every entry of the ranges [lo, hi).
+// compare checks every entry of the ranges [lo, hi).
 func (r *largeRanges) compare(lo, hi int, out *flat[uint64]) error {
 	n := hi - lo
 	if len(out.ends) != n || len(out.keys) != n*r.matches || len(out.vals) != n*r.matches {
@@ -135,7 +137,8 @@ func (r *largeRanges) compare(lo, hi int, out *flat[uint64]) error {
 	return nil
 }
 
-// isRange says whether the answers' i-th range is the round's range number at.
+// isRange reports whether range i of the answers is range number at of the
+// round.
 func (r *largeRanges) isRange(at, i int, out *flat[uint64]) bool {
 	if out.ends[i] != (i+1)*r.matches {
 		return false

@@ -65,8 +65,8 @@ func compareSizes[W word](h *hybridRig[W]) error {
 	return nil
 }
 
-// cpuLatency is the time of a batch of 256 queries, one after another: the
-// paper's number of queries under way on the CPU.
+// cpuLatency returns the time of a batch of 256 queries, one batch after
+// another: the paper's number of concurrent queries on the CPU.
 func (h *hybridRig[W]) cpuLatency() time.Duration {
 	const batch, batches = 256, 4096
 	n := min(batch, len(h.q))

@@ -38,7 +38,7 @@ func compareSkews(h *hybridRig[uint64]) error {
 	h.want = make([]bool, len(h.q))
 	for _, dist := range distributions {
 		c := h.contest(dist.name, h.onCPU(), h.subject(namePandoHybrid, hybrid, nil), h.subject(namePandoGPU, gpu, nil))
-		c.fresh = nil // to find out which of them are keys takes longer than all rounds
+		c.fresh = nil // finding out which of them are keys takes longer than all rounds
 		h.s.say("drawing %s queries: %s ...", sizeText(len(h.q)), dist.name)
 		dist.fillPieces(h.s.seed, h.q, len(h.d.keys))
 		spread(allCores(), len(h.q), func(lo, hi int) int {
@@ -54,7 +54,7 @@ func compareSkews(h *hybridRig[uint64]) error {
 	return nil
 }
 
-// fillPieces is fill on all cores. The numbers drawn wait in q until the
+// fillPieces is fill on all cores. The numbers drawn are kept in q until the
 // greatest of all is known.
 func (dist distribution) fillPieces(seed uint64, q []uint64, n int) {
 	drawPieces(seed, 0, q, func(rng *rand.Rand, q []uint64) {

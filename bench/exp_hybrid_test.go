@@ -15,9 +15,9 @@ import (
 
 var hybridExperiments = []*experiment{hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped}
 
-// Whole experiments, at sizes around a leaf, a node and a warp: their own
-// checks look at every answer. Those that ask Pando's face find no GPU here:
-// their indexes answer on the CPU.
+// Runs whole experiments, at sizes around a leaf, a node and a warp: their own
+// checks look at every answer. Those that use Pando's public API find no GPU
+// here: their indexes answer on the CPU.
 func TestHybridExperimentsOnTheInterpreter(t *testing.T) {
 	for _, e := range append(hybridExperiments, batcherExp) {
 		for _, size := range [][2]int{{1, 1}, {17, 32}, {300, 33}, {5000, 257}} {
@@ -97,8 +97,8 @@ func TestHybridColumns(t *testing.T) {
 	}
 }
 
-// A machine without a GPU prints one line; one that has no driver for Pando's
-// face, a line for each row.
+// A machine without a GPU prints one line; one without a driver for Pando's
+// public API prints a line for each row.
 func TestHybridWithoutAGPU(t *testing.T) {
 	for _, e := range hybridExperiments {
 		for _, why := range []error{device.ErrNoDriver, device.ErrNoDevice} {
@@ -121,8 +121,8 @@ func TestHybridWithoutAGPU(t *testing.T) {
 	}
 }
 
-// What does not fit, on the host or on the GPU, is left out, and the rest is
-// measured.
+// Sizes that do not fit, on the host or on the GPU, are left out, and the rest
+// are measured.
 func TestHybridSizesThatDoNotFit(t *testing.T) {
 	s := interpreted(t, hybridSizes, 1, 50)
 	s.sizes = []int{1 << 50, 1000}
@@ -142,7 +142,7 @@ func TestHybridSizesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// deafGPU fails in all copies back once a number of them are made.
+// deafGPU fails in all copies back after a number of them.
 type deafGPU struct {
 	device.Device
 	copies *int
@@ -165,13 +165,13 @@ func (s deafStream) CopyOut(dst []byte, src device.Ptr) error {
 	return s.Stream.CopyOut(dst, src)
 }
 
-// Answers of the CPU in the place of a GPU that failed are right, but must
-// not stand in the GPU's row.
+// Answers that the CPU gave in place of a failed GPU are right, but must not
+// appear in the GPU's row.
 func TestFailedGPUsAreFoundOut(t *testing.T) {
 	for _, e := range []*experiment{hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridBalance} {
 		for _, copies := range []int{0, 1, 7} {
 			s := interpreted(t, e, 2000, 100)
-			s.systems = []string{"none"} // no limits, which fail by themselves
+			s.systems = []string{"none"} // no limits, which fail on their own
 			s.openGPU = func() (device.Device, error) { return deafGPU{ptx.New(), &copies}, nil }
 			if err := e.run(s); !errors.Is(err, device.ErrLost) {
 				t.Errorf("%s: error %v, want that the GPU is lost", e.name, err)
@@ -180,7 +180,7 @@ func TestFailedGPUsAreFoundOut(t *testing.T) {
 	}
 }
 
-// tired answers so many batches, and then no more.
+// tired answers a number of batches, and then no more.
 type tired struct{ batches int }
 
 func (a *tired) GetPairs(keys, vals []uint64, found []bool) (hits int) {
@@ -193,7 +193,7 @@ func (a *tired) GetPairs(keys, vals []uint64, found []bool) (hits int) {
 	return len(keys)
 }
 
-// What a system answers while it is warmed up does not count.
+// The answers of a system while it is warmed up do not count.
 func TestWarmingUpLeavesNoAnswers(t *testing.T) {
 	s := interpreted(t, hybridWays, 1000, mega)
 	d, err := newDataset[uint64](s, 1000)
@@ -210,7 +210,8 @@ func TestWarmingUpLeavesNoAnswers(t *testing.T) {
 	}
 }
 
-// One wrong answer among many is found, and nothing is left for the next.
+// One wrong answer among many is detected, and nothing is left for the next
+// system.
 func TestBulkChecksEveryAnswer(t *testing.T) {
 	s := interpreted(t, hybridWays, 1000, 300)
 	d, err := newDataset[uint32](s, 1000)
@@ -282,7 +283,7 @@ func TestLargeRangesCheckEveryEntry(t *testing.T) {
 	}
 }
 
-// Drawn on all cores, the distributions are what they are on one.
+// Drawn on all cores, the distributions are the same as on one.
 func TestSkewedPieces(t *testing.T) {
 	const n = drawPiece + 5000
 	for _, dist := range distributions {
@@ -304,8 +305,8 @@ func TestSkewedPieces(t *testing.T) {
 	}
 }
 
-// The model says what a bucket costs: a way can never be predicted to be
-// slower than one that overlaps less, where all times are the CPU's own.
+// The model predicts what a bucket costs: a way can never be predicted to be
+// slower than one that overlaps less, if all times are the CPU's own.
 func TestPredictionColumns(t *testing.T) {
 	times := exec.Times{Fill: 10e3, In: 20e3, Search: 30e3, Out: 5e3, Finish: 40e3, Busy: 45e3, Queries: 1000}
 	for way, want := range map[flow.Overlap]float64{flow.Sequential: 105, flow.Pipelined: 55, flow.DoubleBuffered: 45} {

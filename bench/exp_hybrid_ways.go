@@ -20,9 +20,9 @@ var hybridWays = &experiment{
 	run: runHybridWays,
 }
 
-// The columns of hybrid-ways: how many times as fast as one bucket after the
-// other; time between buckets, as the cost model of section 5.4 has it and as
-// it was; and how far the model is off.
+// The columns of hybrid-ways: the speed relative to one bucket after the
+// other; the time between buckets, as predicted by the cost model of section
+// 5.4 and as measured; and the error of the model.
 const (
 	colSequential = "x sequential"
 	colPredicted  = "predicted µs"
@@ -37,7 +37,7 @@ func wayName(o flow.Overlap) string { return namePandoHybrid + ", " + o.String()
 func runHybridWays(s *session) error {
 	err := withGPU(s, bulkBytes[uint64](), func(g *gpuRig) error {
 		return eachHybrid(g, func(h *hybridRig[uint64]) error {
-			h.bare = true // as Measure asks
+			h.bare = true // as in Measure
 			return withLimit(s, pairBytes[uint64](), len(h.d.keys), func(reads *readLimit) error {
 				return withCopyLimit(g, nodeBytes, copyBuffer, func(copies *copyLimit) error {
 					return compareWays(h, reads, copies)
@@ -87,14 +87,14 @@ func compareWays(h *hybridRig[uint64], reads *readLimit, copies *copyLimit) erro
 func setPrediction(r *row, t exec.Times, way flow.Overlap) {
 	predicted, measured := micros(experiments.Predict(t, way)), r.Median*float64(t.Queries)/1000
 	r.set(colPredicted, predicted)
-	if measured > 0 { // else the clock is too coarse for the work
+	if measured > 0 { // otherwise the clock is too coarse for the work
 		r.set(colMeasured, measured)
 		r.set(colOff, 100*(predicted-measured)/measured)
 	}
 }
 
-// addLimits puts the limits beside: a leaf's line of each query read by the
-// CPU, and keys in and nodes out at once. Either may be nil.
+// addLimits adds the limits: reading one leaf line per query on the CPU, and
+// copying keys in and nodes out at once. Either may be nil.
 func (h *hybridRig[W]) addLimits(c *contest, reads *readLimit, copies *copyLimit) {
 	if reads != nil {
 		c.subjects = append(c.subjects, reads.subject(allCores()))
@@ -157,8 +157,8 @@ func compareBuckets(h *hybridRig[uint64]) error {
 	return nil
 }
 
-// setSteps fills the latency of a bucket among others, and the times of its
-// steps where no other is under way.
+// setSteps fills in the latency of a bucket among others, and the times of its
+// steps while no other is in progress.
 func setSteps(h *hybridRig[uint64], r *row, gpu *schedule[uint64], plan exec.Plan) error {
 	t, err := h.times(gpu, plan)
 	if err != nil {

@@ -11,7 +11,7 @@ var memory = &experiment{
 	run:      runMemory,
 }
 
-// The further columns of memory.
+// The extra columns of memory.
 const (
 	colBeyond = "% beyond pairs"
 	colInner  = "% inner nodes"
@@ -25,7 +25,7 @@ func runMemory(s *session) error {
 }
 
 // memoryRows builds one system after the other, each dropped before the next,
-// so that systems fit here that do not fit beside others.
+// so that systems fit that would not fit next to others.
 func memoryRows[W word](s *session, label string) error {
 	return forEachSize(s, func(d *dataset[W]) error {
 		var first float64

@@ -11,8 +11,8 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// The experiments of this file turn knobs that Pando's face does not have: they
-// build its tree themselves.
+// The experiments of this file vary parameters that Pando's public API does
+// not have: they build its tree themselves.
 
 var nodeSearch = &experiment{
 	name:     "node-search",
@@ -45,13 +45,13 @@ var fanout = &experiment{
 	run:      runFanout,
 }
 
-// The further columns of pipeline-length.
+// The extra columns of pipeline-length.
 const (
 	colInFlight = "in flight"
 	colLatency  = "latency ns"
 )
 
-// buildTree makes a tree as Frozen would, but for cfg's fanout.
+// buildTree makes a tree as Frozen would, except for cfg's fanout.
 func buildTree[W word](d *dataset[W], cfg implicit.Config) (*implicit.Tree[W], error) {
 	cfg.Leaves, cfg.ValSize, cfg.Pages = implicit.Pairs, bitsOf[W]()/8, arena.HugeAll
 	return implicit.Build(layout.Source[W]{
@@ -61,7 +61,7 @@ func buildTree[W word](d *dataset[W], cfg implicit.Config) (*implicit.Tree[W], e
 	}, cfg)
 }
 
-// treeBytes is what an entry of the tree takes.
+// treeBytes returns the bytes per entry of the tree.
 func treeBytes[W word](t *implicit.Tree[W]) float64 {
 	st := t.Stats()
 	return float64(st.InnerBytes+st.LeafBytes+st.ValueBytes) / float64(t.Len())
@@ -77,8 +77,8 @@ func bothWidths(s *session, wide func(*dataset[uint64]) error, narrow func(*data
 
 func widthName[W word]() string { return fmt.Sprintf("uint%d", bitsOf[W]()) }
 
-// treeGets makes a subject of GetPairs on a tree. set turns the knob before
-// each run; it may be nil.
+// treeGets returns a subject that calls GetPairs on a tree. set sets the
+// parameter before each run; it may be nil.
 func treeGets[W word](l *lookups[W], t *implicit.Tree[W], name string, threads int, set func()) *subject {
 	var hits int
 	pairs := implicit.Paired[W]{Tree: t}
@@ -131,7 +131,8 @@ func fanoutContests[W word](s *session, d *dataset[W], fanouts ...int) error {
 	return nil
 }
 
-// distances tried by pipeline-length: powers of two, and Pando's own.
+// distances returns those tried by pipeline-length: powers of two, and Pando's
+// own.
 func distances() []int {
 	out := []int{implicit.DefaultDistance}
 	for d := 1; d <= 128; d *= 2 {
@@ -173,8 +174,8 @@ func pipelineContests[W word](s *session, d *dataset[W]) error {
 	return nil
 }
 
-// fillLatency says how many queries a thread has on their way at a time, and
-// for how long each: by Little's law, that many times the time of one.
+// fillLatency fills in how many queries a thread has in flight at a time, and
+// for how long each: by Little's law, that number times the time per query.
 func fillLatency(r *row, inFlight int) {
 	r.set(colInFlight, float64(inFlight))
 	r.set(colLatency, float64(inFlight)*r.Median*float64(r.Threads))
@@ -190,7 +191,7 @@ func runNodeSearch(s *session) error {
 type way struct {
 	path   simd.Path
 	method simd.Method
-	alone  bool // one query a call
+	alone  bool // one query per call
 }
 
 func (w way) String() string {
@@ -200,7 +201,7 @@ func (w way) String() string {
 	return fmt.Sprintf("%v %v", w.path, w.method)
 }
 
-// ways lists what this machine can do, Pando's default first. Sequential
+// ways returns what this machine can do, Pando's default first. Sequential
 // search uses no vectors: it is listed once among the assembly paths.
 func ways() []way {
 	paths := slices.Clone(simd.Paths())
@@ -244,7 +245,7 @@ func nodeContests[W word](s *session, d *dataset[W]) error {
 	return nil
 }
 
-// onPath makes all threads of a run take a path.
+// onPath makes all threads of a run use a path.
 func onPath(p simd.Path, do func(int) error) func(int) error {
 	return func(ops int) error {
 		defer simd.Use(p)()

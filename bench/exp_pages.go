@@ -10,7 +10,8 @@ var pages = &experiment{
 	run:    runPages,
 }
 
-// colHuge is what the system really put on huge pages: it may decline.
+// colHuge is the memory that the system really put on huge pages: it may
+// decline.
 const colHuge = "huge MiB"
 
 func runPages(s *session) error {
@@ -45,8 +46,8 @@ func runPages(s *session) error {
 	})
 }
 
-// hugeMiB is the memory of this process that lies on huge pages which the
-// system made by itself; 0 where the system does not say.
+// hugeMiB returns the memory of this process that lies on transparent huge
+// pages; 0 if the system does not report it.
 func hugeMiB() float64 {
 	return float64(procBytes("/proc/self/smaps_rollup", "AnonHugePages")) / mega
 }

@@ -18,7 +18,7 @@ var pointU32 = &experiment{
 	run:    runPoint[uint32],
 }
 
-// peerMakers is every system that is not Pando.
+// peerMakers returns every system that is not Pando.
 func peerMakers[W word]() []maker[W] {
 	return []maker[W]{
 		makeTidwallMap[W](), makeTidwallG[W](), makeGoogle[W](), makeART[W](),
@@ -26,7 +26,7 @@ func peerMakers[W word]() []maker[W] {
 	}
 }
 
-// forEachSize runs an experiment's body once a size, with a dataset that is
+// forEachSize runs an experiment's body once per size, with a dataset that is
 // dropped afterwards.
 func forEachSize[W word](s *session, body func(d *dataset[W]) error) error {
 	for _, n := range s.sizes {

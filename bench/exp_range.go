@@ -18,7 +18,7 @@ var rangeQueries = &experiment{
 }
 
 // rangeBatch is the number of ranges in one call: results of some hundred
-// kilobytes, which a caller would ask for at a time.
+// kilobytes, as a caller would request at a time.
 const rangeBatch = 4 * kilo
 
 func runRange(s *session) error {
@@ -45,11 +45,12 @@ func runRange(s *session) error {
 type ranges[W word] struct {
 	d       *dataset[W]
 	lo, hi  []W
-	first   []int // place of lo in the dataset
+	first   []int // rank of lo in the dataset
 	matches int
 }
 
-// fresh draws ranges of the wanted number of matches, each from a key to a key.
+// fresh draws ranges with the wanted number of matches, each from a key to a
+// key.
 func (r *ranges[W]) fresh(s *session, round int) {
 	rng := s.roundRand(round)
 	for i := range r.lo {
@@ -58,8 +59,8 @@ func (r *ranges[W]) fresh(s *session, round int) {
 	}
 }
 
-// tally is what the answers add up to. Every system's answers are read once,
-// as their asker would.
+// tally is the sum of the answers. Every system's answers are read once, as a
+// caller would.
 type tally[W word] struct {
 	entries      int
 	keySum, sums W
@@ -73,7 +74,7 @@ func (t *tally[W]) add(out *flat[W]) {
 	}
 }
 
-// want is the tally of the first ops ranges.
+// want returns the expected tally of the first ops ranges.
 func (r *ranges[W]) want(ops int) (t tally[W]) {
 	for _, at := range r.first[:ops] {
 		t.add(&flat[W]{keys: r.d.keys[at : at+r.matches], vals: r.d.vals[at : at+r.matches]})
@@ -138,7 +139,7 @@ func compareTally[W word](got, want tally[W]) error {
 	return nil
 }
 
-// scanContest goes over all entries, on one thread.
+// scanContest iterates over all entries, on one thread.
 func scanContest[W word](s *session, d *dataset[W], systems []system[W]) *contest {
 	want := tally[W]{entries: len(d.keys)}
 	want.keySum, want.sums = (&binarySearch[W]{d}).Scan()

@@ -23,7 +23,7 @@ func newRanks[W word](s *session, d *dataset[W]) *ranks[W] {
 	return &ranks[W]{s: s, d: d, q: make([]W, s.queries), ranks: make([]int, s.queries)}
 }
 
-// batches is a subject that answers all queries at once.
+// batches returns a subject that answers all queries at once.
 func (r *ranks[W]) batches(name string, bytes float64, sys ranker[W], threads int) (*subject, error) {
 	parts := threads
 	if t, ok := sys.(threaded); ok {
@@ -46,7 +46,7 @@ func (r *ranks[W]) batches(name string, bytes float64, sys ranker[W], threads in
 	}, nil
 }
 
-// check looks at every answer and wipes it.
+// check checks every answer and wipes it.
 func (r *ranks[W]) check(ops int) error {
 	for i, k := range r.q[:ops] {
 		if !r.d.isRank(k, r.ranks[i]) {

@@ -37,8 +37,8 @@ func runSingle(s *session) error {
 	})
 }
 
-// singles makes the contest. Pando's Get runs on the caller's goroutine, so
-// that it is spread over threads as the peers are.
+// singles makes the contest. Pando's Get runs on the caller's goroutine, so it
+// is spread over threads like the peers.
 func (l *lookups[W]) singles(systems []system[W], threads int, label string) *contest {
 	c := &contest{n: len(l.d.keys), threads: threads, label: label, ops: len(l.q)}
 	c.fresh = func(round int) { l.fresh(round, l.d.hits, allHits) }
@@ -72,7 +72,7 @@ func (l *lookups[W]) singleSubject(sys single[W], threads int, dependent bool) *
 	}
 }
 
-// noBits is 0, in a variable so that the compiler does not know.
+// noBits is 0, in a variable so that the compiler does not know it.
 var noBits uint64
 
 func (l *lookups[W]) checkSingles(ops, hits int) error {

@@ -16,12 +16,12 @@ var skew = &experiment{
 	run:      runSkew,
 }
 
-// colUniform is how many times faster than under uniform queries.
+// colUniform is the speed relative to uniform queries.
 const colUniform = "x uniform"
 
 // distribution draws a number; all numbers of a batch are mapped linearly so
-// that the domain's end is met at top, or at the greatest one drawn where top
-// is 0.
+// that the domain's end corresponds to top, or to the greatest number drawn if
+// top is 0.
 type distribution struct {
 	name string
 	top  float64
@@ -30,8 +30,9 @@ type distribution struct {
 
 // The paper's four: Uniform, Normal(mean 0.5, variance 0.125) within [0, 1],
 // Gamma(k 3, theta 3) and Zipf(alpha 2). It says that all are in [0, 1] but
-// not how Gamma and Zipf get there. Here the greatest number of a batch maps to
-// the domain's end for Gamma; Zipf has as many ranks as there are keys.
+// not how Gamma and Zipf are mapped there. Here, for Gamma, the greatest
+// number of a batch maps to the domain's end; Zipf has as many ranks as there
+// are keys.
 var distributions = []distribution{
 	{"uniform", 1, func(rng *rand.Rand, _ int) func() float64 { return rng.Float64 }},
 	{"normal", 1, func(rng *rand.Rand, _ int) func() float64 {
@@ -44,7 +45,7 @@ var distributions = []distribution{
 		}
 	}},
 	{"gamma", 0, func(rng *rand.Rand, _ int) func() float64 {
-		// A whole k makes Gamma a sum of k exponentials.
+		// An integer k makes Gamma a sum of k exponentials.
 		return func() float64 { return 3 * (rng.ExpFloat64() + rng.ExpFloat64() + rng.ExpFloat64()) }
 	}},
 	{"Zipf", 1, func(rng *rand.Rand, n int) func() float64 {
@@ -53,7 +54,7 @@ var distributions = []distribution{
 	}},
 }
 
-// fill makes queries of the distribution over a domain that holds n keys.
+// fill draws queries from the distribution over a domain that holds n keys.
 func (dist distribution) fill(rng *rand.Rand, q []uint64, n int) {
 	draw := dist.draw(rng, n)
 	x := make([]float64, len(q))
@@ -69,7 +70,7 @@ func (dist distribution) fill(rng *rand.Rand, q []uint64, n int) {
 	}
 }
 
-// Rows of skew say which method answered.
+// Which method answered, in the rows of skew.
 const (
 	viaGet  = ", Get"
 	viaRank = ", Rank"
@@ -101,7 +102,8 @@ func runSkew(s *session) error {
 	return nil
 }
 
-// skewContests asks every system for values, then those that can for ranks.
+// skewContests asks every system for values, then those that support it for
+// ranks.
 func skewContests(l *lookups[uint64], r *ranks[uint64], systems []system[uint64], threads int, dist distribution) error {
 	n := len(l.d.keys)
 	fill := func(rng *rand.Rand, q []uint64) { dist.fill(rng, q, n) }

@@ -25,8 +25,8 @@ func runThreads(s *session) error {
 	return nil
 }
 
-// compareTo fills a column with how many times faster each row is than its
-// base: the row with base(row) that is the same in the sense of same.
+// compareTo fills a column with the speed of each row relative to its base:
+// the row for which base returns true and that same considers equal.
 func (s *session) compareTo(column string, base func(*row) bool, same func(a, b *row) bool) {
 	for _, r := range s.rows {
 		for _, b := range s.rows {

@@ -21,7 +21,7 @@ type readLimit struct {
 	block *arena.Block
 	words []uint64
 	lines []uint32 // the round's reads
-	sum   uint64   // of what was read
+	sum   uint64   // sum of what was read
 	touch func(words []uint64, lines []uint32) uint64
 }
 
@@ -49,7 +49,7 @@ func newReadLimit(bytes int64, reads int) (*readLimit, error) {
 	return l, nil
 }
 
-// lineMark is what a line holds: its number, scrambled.
+// lineMark returns what a line holds: its number, scrambled.
 func lineMark(line uint32) uint64 { return uint64(line)*odd + 1 }
 
 func (l *readLimit) close() {
@@ -59,7 +59,7 @@ func (l *readLimit) close() {
 
 func (l *readLimit) fresh(rng *rand.Rand) { l.draw(rng, l.lines) }
 
-// draw fills lines with numbers of lines.
+// draw fills lines with random line numbers.
 func (l *readLimit) draw(rng *rand.Rand, lines []uint32) {
 	n := uint32(len(l.words)/lineWords - 1)
 	for i := range lines {
@@ -89,8 +89,8 @@ func (l *readLimit) check(ops int) error {
 	return nil
 }
 
-// fastest tries how many reads to write out in the loop's body: what the
-// processor overlaps best is the limit.
+// fastest tries how far to unroll the loop: what the processor overlaps best
+// is the limit.
 func (l *readLimit) fastest() (best func([]uint64, []uint32) uint64) {
 	sample := l.lines[:min(len(l.lines), 1<<18)]
 	least := time.Duration(1<<63 - 1)
@@ -138,7 +138,7 @@ func touch16(words []uint64, lines []uint32) (sum uint64) {
 }
 
 // withLimit calls body with the limit for an index of n entries, or with nil
-// where that is not wanted or does not fit.
+// if it is not wanted or does not fit.
 func withLimit(s *session, perEntry float64, n int, body func(*readLimit) error) error {
 	if !s.fits(nameLimit, n, perEntry) {
 		return body(nil)
@@ -152,7 +152,7 @@ func withLimit(s *session, perEntry float64, n int, body func(*readLimit) error)
 	return body(l)
 }
 
-// subject makes the limit part of a contest.
+// subject returns the limit as a subject of a contest.
 func (l *readLimit) subject(threads int) *subject {
 	return &subject{
 		system: nameLimit,

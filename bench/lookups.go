@@ -18,7 +18,7 @@ type lookups[W word] struct {
 // filler makes queries.
 type filler[W word] func(*rand.Rand, []W)
 
-// expect says which queries of a filler are keys.
+// expect tells which queries of a filler are keys.
 type expect uint8
 
 const (
@@ -32,7 +32,7 @@ func newLookups[W word](s *session, d *dataset[W]) *lookups[W] {
 	return &lookups[W]{s: s, d: d, q: make([]W, n), vals: make([]W, n), found: make([]bool, n), want: make([]bool, n)}
 }
 
-// roundRand gives each round random numbers of its own; round -1 warms up.
+// roundRand returns a random generator for a round; round -1 is the warm-up.
 func (s *session) roundRand(round int) *rand.Rand {
 	return newRand(s.seed, streamQueries+uint64(round+1))
 }
@@ -45,7 +45,7 @@ func (l *lookups[W]) fresh(round int, fill filler[W], ex expect) {
 	}
 }
 
-// batches is a subject that answers all queries at once.
+// batches returns a subject that answers all queries at once.
 func (l *lookups[W]) batches(sys system[W], threads int) (*subject, error) {
 	parts := threads
 	if t, ok := sys.(threaded); ok {
@@ -68,8 +68,8 @@ func (l *lookups[W]) batches(sys system[W], threads int) (*subject, error) {
 	}, nil
 }
 
-// check compares every answer with what it must be, and wipes it, so that
-// the next system cannot pass with the answers of this one.
+// check compares every answer with the expected one, and wipes it, so that the
+// next system cannot pass with the answers of this one.
 func (l *lookups[W]) check(ops, hits int) error {
 	counted := 0
 	for i, k := range l.q[:ops] {

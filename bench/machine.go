@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// machine says what the figures were measured on. It names no host.
+// machine describes what the figures were measured on. It does not name the
+// host.
 type machine struct {
 	CPU       string `json:"cpu"`
 	Cores     int    `json:"cores"`
@@ -39,8 +40,8 @@ func (m machine) String() string {
 	return fmt.Sprintf("%s; %s, %s; huge pages: %s", text, m.Go, m.OS, m.HugePages)
 }
 
-// cpuModel reads what Linux says; elsewhere, or where it says nothing, the
-// architecture has to do.
+// cpuModel returns the name that Linux reports; elsewhere, or if there is
+// none, the architecture.
 func cpuModel() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {
@@ -52,7 +53,7 @@ func cpuModel() string {
 	return runtime.GOARCH
 }
 
-// pageMode is the system's setting for huge pages: what it makes by itself,
+// pageMode returns the system's setting for huge pages: the transparent ones,
 // and how many of 1 GiB are reserved.
 func pageMode() string {
 	mode := "unknown"
@@ -72,11 +73,11 @@ func firstLine(path string) string {
 	return line
 }
 
-// memInfo is a field of /proc/meminfo in bytes; 0 where there is none.
+// memInfo returns a field of /proc/meminfo in bytes; 0 if there is none.
 func memInfo(field string) int64 { return procBytes("/proc/meminfo", field) }
 
-// procBytes reads a line such as "MemFree:  123 kB" of a file in /proc, in
-// bytes; 0 where there is none.
+// procBytes reads a line such as "MemFree: 123 kB" of a file in /proc, in
+// bytes; it returns 0 if there is none.
 func procBytes(path, field string) int64 {
 	text, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(text)) {

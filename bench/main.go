@@ -1,11 +1,11 @@
-// Command bench measures Pando beside the ordered structures a Go program
-// would use otherwise, and beside what the machine's memory allows at best.
+// Command bench compares Pando with the ordered structures a Go program would
+// use otherwise, and with what the machine's memory allows at best.
 //
 //	go run . list
 //	go run . run point-u64 rank-u32 --n 16M,64M --threads 1,2
 //
 // Each experiment prints one table. See README.md for which figure of which
-// paper each one redoes and for how the numbers are made.
+// paper each one reproduces and for how the numbers are measured.
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// Exit codes: a run that failed (a wrong answer, no memory) is told apart
-// from a command line that could not be understood.
+// Exit codes: a run that failed (a wrong answer, no memory) differs from a
+// command line that could not be understood.
 const (
 	exitOK     = 0
 	exitFailed = 1
@@ -50,8 +50,9 @@ func realMain(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// runAll runs the named experiments in the order given. The JSON file is
-// written anew after each of them, so that an aborted run keeps what it had.
+// runAll runs the named experiments in the given order. The JSON file is
+// rewritten after each of them, so that an aborted run keeps its results so
+// far.
 func runAll(cmd command, args []string, stdout, stderr io.Writer) (err error) {
 	if cmd.cfg.cpuProfile != "" {
 		stop, err := startProfile(cmd.cfg.cpuProfile)

@@ -11,8 +11,8 @@ import (
 	"github.com/pando-index/pando/internal/device/cuda"
 )
 
-// Every experiment, small, on one thread and on two: its own checks compare
-// each answer, so that passing means that all systems agree.
+// Runs every experiment, small, on one thread and on two: its own checks
+// compare each answer, so passing means that all systems agree.
 func TestExperimentsRun(t *testing.T) {
 	for _, e := range allExperiments {
 		t.Run(e.name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestExperimentsRun(t *testing.T) {
 	}
 }
 
-// leftOut says whether an experiment cannot run on this machine.
+// leftOut reports whether an experiment cannot run on this machine.
 func leftOut(e *experiment) bool {
 	if !strings.HasPrefix(e.name, "gpu-") && !strings.HasPrefix(e.name, "hybrid-") {
 		return false
@@ -43,11 +43,11 @@ func leftOut(e *experiment) bool {
 	return err != nil
 }
 
-// ownSizes says whether rows of an experiment are of further sizes that follow
-// from the one asked for.
+// ownSizes reports whether an experiment has rows of further sizes that follow
+// from the requested one.
 func ownSizes(e *experiment) bool { return e == keySize || e == fastBuild }
 
-// counts says whether an experiment counts and takes no times.
+// counts reports whether an experiment counts instead of measuring time.
 func counts(e *experiment) bool { return e == memory || e == keyEntropy }
 
 func checkReport(t *testing.T, file string, e *experiment) {
@@ -86,7 +86,7 @@ func checkReport(t *testing.T, file string, e *experiment) {
 	}
 }
 
-// The small sizes around a node and a leaf, where a layout has edges.
+// Small sizes around a node and a leaf, where a layout has edge cases.
 func TestExperimentsRunAtSmallSizes(t *testing.T) {
 	for _, n := range []string{"1", "2", "9", "73"} {
 		var out, progress bytes.Buffer
@@ -101,7 +101,7 @@ func TestExperimentsRunAtSmallSizes(t *testing.T) {
 func TestBadCommandLines(t *testing.T) {
 	for _, c := range []struct {
 		args string
-		want string // the error says this
+		want string // part of the error
 	}{
 		{"", "say what to do"},
 		{"walk", `no command "walk"`},

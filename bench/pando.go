@@ -8,22 +8,22 @@ import (
 	"github.com/pando-index/pando"
 )
 
-// This file and pando_text.go alone touch Pando's public face.
+// Only this file and pando_text.go use Pando's public API.
 
-// How Pando's rows are named.
+// The names of Pando's rows.
 const (
 	namePando      = "Pando"
 	namePandoPairs = "Pando pairs"
 	namePandoApart = "Pando apart"
 )
 
-// frozen is a Pando index that can be built anew for another number of
-// threads: the number is fixed when an index is made.
+// frozen is a Pando index that can be rebuilt for another number of threads:
+// the number is fixed when an index is made.
 type frozen[W word, V any] struct {
 	label string
 	open  func(threads int) (*pando.Frozen[W, V], error)
 	ix    *pando.Frozen[W, V]
-	ways  int // threads that ix uses
+	ways  int // number of threads that ix uses
 }
 
 // openFrozen builds the index for one thread.
@@ -31,7 +31,7 @@ func openFrozen[W word, V any](label string, keys []W, vals []V, opts ...pando.O
 	return openFrozenFor(1, label, keys, vals, opts...)
 }
 
-// openFrozenFor builds the index for so many threads.
+// openFrozenFor builds the index for the given number of threads.
 func openFrozenFor[W word, V any](threads int, label string, keys []W, vals []V, opts ...pando.Option) (*frozen[W, V], error) {
 	f := &frozen[W, V]{label: label}
 	f.open = func(threads int) (*pando.Frozen[W, V], error) {
@@ -58,22 +58,22 @@ func (f *frozen[W, V]) Name() string { return f.label }
 
 func (f *frozen[W, V]) Close() {
 	if f.ix != nil {
-		f.ix.Close() // gives memory back; there is nothing to lose
+		f.ix.Close() // frees memory; there is nothing to lose
 		f.ix, f.ways = nil, 0
 	}
 }
 
-// BytesPerEntry counts everything, padding between segments too.
+// BytesPerEntry counts everything, including padding between segments.
 func (f *frozen[W, V]) BytesPerEntry() float64 { return perEntry(f.ix.Stats()) }
 
 func perEntry(st pando.Stats) float64 { return float64(st.TotalBytes) / float64(max(1, st.Len)) }
 
 func (f *frozen[W, V]) Rank(q []W, ranks []int) { f.ix.RankBatch(q, ranks) }
 
-// frozenMap is Pando from words to words.
+// frozenMap is Pando with words as keys and values.
 type frozenMap[W word] struct{ *frozen[W, W] }
 
-// makePando gives Pando with further options.
+// makePando returns Pando with further options.
 func makePando[W word](label string, opts ...pando.Option) maker[W] {
 	return maker[W]{name: label, peak: 1.25 * pairBytes[W](), build: func(d *dataset[W]) (system[W], error) {
 		f, err := openFrozen(label, d.keys, d.vals, opts...)
@@ -89,10 +89,11 @@ func makePandoApart[W word]() maker[W] {
 	return makePando[W](namePandoApart, pando.Layout(pando.Apart))
 }
 
-// pandoLayouts is Pando in both layouts, the default first.
+// pandoLayouts returns Pando in both layouts, the default first.
 func pandoLayouts[W word]() []maker[W] { return []maker[W]{makePandoPairs[W](), makePandoApart[W]()} }
 
-// pandoPages is Pando with each of the three ways to use pages, the default first.
+// pandoPages returns Pando with each of the three ways to use pages, the
+// default first.
 func pandoPages[W word]() []maker[W] {
 	return []maker[W]{
 		makePando[W]("Pando, all huge", pando.HugePages(pando.HugeAll)),
@@ -132,7 +133,7 @@ func (f frozenMap[W]) Ranges(lo, hi []W, out *flat[W]) {
 	out.keys, out.vals, out.ends = r.Keys, r.Vals, r.Offsets[1:]
 }
 
-// Scan goes over all entries by All.
+// Scan iterates over all entries with All.
 func (f frozenMap[W]) Scan() (keySum, valSum W) {
 	for k, v := range f.ix.All() {
 		keySum, valSum = keySum+k, valSum+v
@@ -140,7 +141,7 @@ func (f frozenMap[W]) Scan() (keySum, valSum W) {
 	return keySum, valSum
 }
 
-// scanRange goes over all entries by Range over the whole domain.
+// scanRange iterates over all entries with Range over the whole domain.
 func (f frozenMap[W]) scanRange() (keySum, valSum W) {
 	for k, v := range f.ix.Range(0, ^W(0)) {
 		keySum, valSum = keySum+k, valSum+v
@@ -148,7 +149,7 @@ func (f frozenMap[W]) scanRange() (keySum, valSum W) {
 	return keySum, valSum
 }
 
-// frozenSet is Pando over keys without values.
+// frozenSet is Pando with keys but no values.
 type frozenSet[W word] struct{ *frozen[W, struct{}] }
 
 func openFrozenSet[W word](keys []W) (frozenSet[W], error) {
@@ -188,8 +189,8 @@ func freezeSet[W word](where pando.Device, kind pando.LayoutKind) func(*dataset[
 	}
 }
 
-// notThere says why an index of these keys is not on the device asked for;
-// nothing where it is.
+// notThere returns why an index of these keys is not on the requested device,
+// "" if it is.
 func notThere[W word](d *dataset[W], where pando.Device, kind pando.LayoutKind) (string, error) {
 	ix, err := pando.Freeze(d.keys, make([]struct{}, len(d.keys)), pando.On(where), pando.Layout(kind))
 	if err != nil {
@@ -202,16 +203,16 @@ func notThere[W word](d *dataset[W], where pando.Device, kind pando.LayoutKind) 
 	return "", nil
 }
 
-// frozenGPU is Pando from words to words on a GPU, and what it said of that
-// when it was made.
+// frozenGPU is Pando with words as keys and values on a GPU, and what it
+// reported about that when it was made.
 type frozenGPU[W word] struct {
 	*frozen[W, W]
 	where  pando.Device
 	reason string
 }
 
-// openOnGPU builds the index for GPU i. One that Pando put elsewhere, since
-// whatever fails on a GPU falls to the CPU, is an error here.
+// openOnGPU builds the index for GPU i. If Pando put it elsewhere, since
+// whatever fails on a GPU falls back to the CPU, that is an error here.
 func openOnGPU[W word](i, threads int, d *dataset[W]) (*frozenGPU[W], error) {
 	where := pando.GPU(i)
 	f, err := openFrozenFor(threads, namePandoGPU, d.keys, d.vals, pando.On(where))
@@ -226,8 +227,8 @@ func openOnGPU[W word](i, threads int, d *dataset[W]) (*frozenGPU[W], error) {
 	return &frozenGPU[W]{f, where, st.Reason}, nil
 }
 
-// strayed gives the reason, if any, for which batches have been answered
-// elsewhere since.
+// strayed returns the reason, if any, why batches have been answered elsewhere
+// since.
 func (f *frozenGPU[W]) strayed() string {
 	if st := f.ix.Stats(); st.Device != f.where || st.Reason != f.reason {
 		return st.Reason
@@ -235,15 +236,16 @@ func (f *frozenGPU[W]) strayed() string {
 	return ""
 }
 
-// placed is Pando from words to words on a device that was asked for.
+// placed is Pando with words as keys and values on a requested device.
 type placed[W word] struct {
 	*frozen[W, W]
 	where pando.Device // where Pando has put it
 }
 
-// openPlaced builds the index for a device, and notes what it says of where it
-// is. It gives nil, and a line says why, where it could not be there; but an
-// index that Pando measured and then left to the CPU is what was asked for.
+// openPlaced builds the index for a device, and notes what it reports about
+// where it is. It returns nil, and prints a line with the reason, if the index
+// could not be placed there; but an index that Pando measured and then left on
+// the CPU is what was requested.
 func openPlaced[W word](s *session, label string, where pando.Device, d *dataset[W], opts ...pando.Option) (*placed[W], error) {
 	s.say("building %s, %s ...", label, sizeText(len(d.keys)))
 	f, err := openFrozenFor(allCores(), label, d.keys, d.vals, append([]pando.Option{pando.On(where)}, opts...)...)
@@ -267,7 +269,7 @@ func (p *placed[W]) GetPairs(keys, vals []W, found []bool) (hits int) {
 	return p.ix.GetBatch(keys, vals, found)
 }
 
-// Down gives the reason if batches have been answered elsewhere since.
+// Down returns the reason if batches have been answered elsewhere since.
 func (p *placed[W]) Down() error {
 	if st := p.ix.Stats(); st.Device != p.where {
 		return errors.New(st.Reason)
@@ -275,7 +277,7 @@ func (p *placed[W]) Down() error {
 	return nil
 }
 
-// deviceOf is the device that a row of this name is about.
+// deviceOf returns the device that a row of this name is about.
 func deviceOf(s *session, label string) pando.Device {
 	switch label {
 	case namePandoHybrid:
@@ -286,7 +288,8 @@ func deviceOf(s *session, label string) pando.Device {
 	return pando.CPU
 }
 
-// openAll gives the indexes of these names, without those that cannot be.
+// openAll returns the indexes with these names, except those that are
+// impossible here.
 func openAll[W word](s *session, d *dataset[W], labels ...string) ([]*placed[W], error) {
 	var out []*placed[W]
 	for _, label := range labels {
@@ -302,15 +305,15 @@ func openAll[W word](s *session, d *dataset[W], labels ...string) ([]*placed[W],
 	return out, nil
 }
 
-// openCapped is an index on CPU and GPU of which the GPU may take a tenth of
-// what the other takes in all.
+// openCapped opens an index on CPU and GPU of which the GPU may take a tenth
+// of the memory that other takes in all.
 func openCapped[W word](s *session, d *dataset[W], other *placed[W]) (*placed[W], error) {
 	room := other.ix.Stats().TotalBytes / 10
 	label := fmt.Sprintf("%s, DeviceMemory %.0f MiB", namePandoHybrid, float64(room)/mega)
 	return openPlaced(s, label, pando.Hybrid(s.gpu), d, pando.DeviceMemory(max(room, 1)))
 }
 
-// batcher makes a Batcher with the default wait; size 0 is the default.
+// batcher makes a Batcher with the default wait; size 0 means the default.
 func (p *placed[W]) batcher(size int) (get func(W) (W, bool), stop func() error) {
 	b := p.ix.Batcher(0, size)
 	return b.Get, b.Close

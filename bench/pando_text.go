@@ -4,7 +4,7 @@ import "github.com/pando-index/pando"
 
 const namePandoSorted = "Pando apart"
 
-// frozenText is Pando over strings.
+// frozenText is Pando with strings as keys.
 type frozenText struct {
 	label string
 	ix    *pando.Frozen[string, uint64]
@@ -28,7 +28,7 @@ func freezeTexts(t *texts, label string, threads int, opts ...pando.Option) (*fr
 	return &frozenText{label, ix}, nil
 }
 
-// pandoTexts is Pando with each engine for strings, the default first.
+// pandoTexts returns Pando with each engine for strings, the default first.
 func pandoTexts() []textMaker {
 	return []textMaker{
 		makePandoText(namePando),

@@ -36,7 +36,7 @@ func testKeys[W word](t *testing.T, n int) {
 		}
 	}
 	// The worst deviation of n uniform numbers is of the order 1/sqrt(n):
-	// twice that is passed once in some thousand seeds.
+	// twice that is exceeded for one in some thousand seeds.
 	worst := 0.0
 	for i, k := range d.keys {
 		worst = max(worst, math.Abs(float64(k)/float64(^W(0))-float64(i)/float64(n)))
@@ -46,8 +46,8 @@ func testKeys[W word](t *testing.T, n int) {
 	}
 }
 
-// Equal keys, and keys crowded at the domain's end, must come apart without
-// passing it.
+// Equal keys, and keys crowded at the domain's end, must be moved apart
+// without passing it.
 func TestKeysMoveApart(t *testing.T) {
 	top := ^uint32(0)
 	for _, keys := range [][]uint32{{0, 0, 0}, {5, 4, 4}, {top, top, top}, {top - 1, top, top}, {top - 2, top - 2, top}, {top}} {
@@ -118,8 +118,8 @@ func (l liar) Get(q, vals []uint64, found []bool) int {
 	return hits
 }
 
-// asleep is a system that answers nothing: what lies in the slices from the
-// system before must not pass for its answers.
+// asleep is a system that answers nothing: what is in the slices from the
+// previous system must not pass as its answers.
 type asleep struct{ *binarySearch[uint64] }
 
 func (asleep) Get(q, _ []uint64, _ []bool) int { return len(q) }
@@ -205,7 +205,7 @@ func TestSystemsFilter(t *testing.T) {
 	}
 }
 
-// Ratios are taken to the layout and the pages that Pando uses by itself.
+// Ratios are relative to the layout and the pages that Pando uses by default.
 func TestReferenceIsTheDefault(t *testing.T) {
 	s := testSession(t, 31)
 	d, err := newDataset[uint64](s, 1<<18)
@@ -266,7 +266,7 @@ noisy: in 1 of 3 rows the median is 30 % or more above the best: measure again w
 }
 
 func TestReadLimitReadsEveryWay(t *testing.T) {
-	l, err := newReadLimit(1<<20, 1003) // no multiple of any unrolling
+	l, err := newReadLimit(1<<20, 1003) // not a multiple of any unrolling
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // radixTree is plar's adaptive radix tree, over the key's bytes from the
-// highest down, so that its order is the numbers'. It lists no ranges between
-// two keys, so it has no part in the range experiment.
+// highest down, so that its order is that of the numbers. It cannot list the
+// range between two keys, so it does not take part in the range experiment.
 type radixTree[W word] struct {
 	heapBuilt
 	tree art.Tree

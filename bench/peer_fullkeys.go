@@ -14,22 +14,22 @@ import (
 // fullKeys is the FAST paper's tree without compression: a binary tree over
 // keys of one size that holds them whole, its nodes blocked by cache line and
 // by page. A line of 64 bytes has 2^L-1 keys of L binary levels: 15 keys of 4
-// bytes, 3 of 16, and one key from 32 bytes on, where a key of 128 takes two
-// lines. Keys are kept as numbers, the first bytes highest, so that comparing
-// takes whole words. Many queries take a step together, each fetching its next
-// node meanwhile.
+// bytes, 3 of 16, and one key from 32 bytes on; a key of 128 bytes takes two
+// lines. Keys are stored as numbers, the first bytes highest, so that whole
+// words are compared. Many queries take a step together, each prefetching its
+// next node meanwhile.
 //
 //	row 0        row 1                    the rest of the levels in rows of as
 //	┌──────┐     ┌────────┬────────┬──    many as fit a page of 2 MiB. Child c
 //	│ root │     │ page 0 │ page 1 │ …    of node x is node x<<L + c of the next
 //	└──────┘     └────────┴────────┴──    level, and the last is the rank
 //
-// The root has the levels that are left over, so that all others are full.
-// Places behind the last key hold the greatest there can be.
+// The root has the levels that are left over, so that all other nodes are
+// full. Slots after the last key hold the greatest possible key.
 type fullKeys struct {
-	size   int // bytes of a key
+	size   int // bytes per key
 	levels int // L
-	node   int // bytes of a node
+	node   int // bytes per node
 	n      int
 	block  *arena.Block
 	nodes  []byte
@@ -39,23 +39,23 @@ type fullKeys struct {
 // fullStep is one level of nodes.
 type fullStep struct {
 	at    int // first node
-	page  int // nodes of a page
-	shift int // of a node's number to that of its page
+	page  int // nodes per page
+	shift int // from a node's number to that of its page
 	fan   int // L, or less for the root
 }
 
-// node gives the place of node x of the level.
+// node returns the position of node x of the level.
 func (s *fullStep) node(x int) int {
 	return s.at + x>>s.shift*s.page + x&(1<<s.shift-1)
 }
 
 const (
 	fullPage  = 2 << 20 // bytes
-	fullGroup = 128     // queries on their way
+	fullGroup = 128     // queries in flight
 )
 
-// buildFullKeys makes the tree of sorted keys of one size, a power of two from
-// 4 to 128.
+// buildFullKeys makes the tree from sorted keys of one size, a power of two
+// from 4 to 128.
 func buildFullKeys(keys []string) (*fullKeys, error) {
 	if len(keys) == 0 || bits.OnesCount(uint(len(keys[0]))) != 1 || len(keys[0]) < 4 || len(keys[0]) > 128 {
 		return nil, fmt.Errorf("full keys: some are needed, of 4, 8, ... or 128 bytes")
@@ -83,8 +83,8 @@ func buildFullKeys(keys []string) (*fullKeys, error) {
 	return t, nil
 }
 
-// plan lays out the levels and gives the number of nodes. Trees of 2^d-1 keys
-// waste nothing.
+// plan lays out the levels and returns the number of nodes. Trees of 2^d-1
+// keys waste nothing.
 func (t *fullKeys) plan() (nodes int) {
 	depth := bits.Len(uint(t.n))
 	root := (depth-1)%t.levels + 1
@@ -95,7 +95,7 @@ func (t *fullKeys) plan() (nodes int) {
 		per++
 	}
 	for left := (depth - root) / t.levels; left > 0; {
-		k := (left-1)%per + 1 // the upper row has what is left over
+		k := (left-1)%per + 1 // the top row has what is left over
 		page, pages := pageNodes(k, t.levels), 1<<(depth-left*t.levels)
 		at := nodes
 		for l := range k {
@@ -108,7 +108,7 @@ func (t *fullKeys) plan() (nodes int) {
 	return nodes
 }
 
-// pageNodes is the nodes in k levels of 1, 2^l, 4^l, ...
+// pageNodes returns the number of nodes in k levels of 1, 2^l, 4^l, ...
 func pageNodes(k, l int) int { return (1<<(k*l) - 1) / (1<<l - 1) }
 
 // fill writes the keys of node y: those in the middle of its parts, each of
@@ -139,17 +139,17 @@ func putFull(dst []byte, key string) {
 func (t *fullKeys) Close()         { t.block.Release() }
 func (t *fullKeys) bytes() float64 { return float64(len(t.nodes)) / float64(t.n) }
 
-// fullQueries are the queries of a group as numbers, and where they are.
+// fullQueries are the queries of a group as numbers, and their positions.
 type fullQueries struct {
 	heads [fullGroup]uint64 // their first 8 bytes
-	short [fullGroup]uint32 // all of 4
+	short [fullGroup]uint32 // keys of 4 bytes
 	x     [fullGroup]int    // node
-	at    [fullGroup]int    // its place
+	at    [fullGroup]int    // its position
 	equal [fullGroup]int    // queries to be compared in full,
-	rest  [fullGroup]int    // and the places of their nodes
+	rest  [fullGroup]int    // and the positions of their nodes
 }
 
-// Rank gives the number of keys below each query.
+// Rank sets ranks to the number of keys below each query.
 func (t *fullKeys) Rank(q []string, ranks []int) {
 	g := new(fullQueries)
 	for len(q) > 0 {
@@ -169,7 +169,8 @@ func (t *fullKeys) Rank(q []string, ranks []int) {
 	}
 }
 
-// headOf gives the first 8 bytes of a key as a number, zeros behind its end.
+// headOf returns the first 8 bytes of a key as a number, with zeros after its
+// end.
 func headOf(key string) uint64 {
 	b := unsafe.Slice(unsafe.StringData(key), len(key))
 	if len(b) < 8 {
@@ -185,7 +186,7 @@ func (t *fullKeys) descend(g *fullQueries, q []string) {
 	for i := range t.steps {
 		s := &t.steps[i]
 		last := i+1 == len(t.steps)
-		next := s // where nothing is fetched any more
+		next := s // if nothing more is fetched
 		if !last {
 			next = &t.steps[i+1]
 		}
@@ -219,9 +220,9 @@ func (t *fullKeys) vectors(base unsafe.Pointer, s, next *fullStep, last bool) *s
 	return step
 }
 
-// binary takes queries through a level of one key a node. The first 8 bytes
-// decide, but for the few queries whose are equal: these wait until the rest of
-// their nodes is fetched, too.
+// binary takes queries through a level with one key per node. The first 8
+// bytes decide, except for the few queries where they are equal: these wait
+// until the rest of their nodes is fetched, too.
 func (t *fullKeys) binary(base unsafe.Pointer, next *fullStep, g *fullQueries, q []string) {
 	shift, mask := next.shift&63, 1<<next.shift-1
 	equal := 0
@@ -252,7 +253,7 @@ func (t *fullKeys) binary(base unsafe.Pointer, next *fullStep, g *fullQueries, q
 	}
 }
 
-// quaternary is the same for three keys a node.
+// quaternary is the same for three keys per node.
 func (t *fullKeys) quaternary(base unsafe.Pointer, next *fullStep, g *fullQueries, q []string) {
 	shift, mask := next.shift&63, 1<<next.shift-1
 	for i := range q {
@@ -278,7 +279,8 @@ func (t *fullKeys) quaternary(base unsafe.Pointer, next *fullStep, g *fullQuerie
 	}
 }
 
-// less is 1 if the key at a place is below the query, by all of their bytes.
+// less returns 1 if the key at an address is below the query, by all of their
+// bytes.
 func (t *fullKeys) less(at unsafe.Pointer, q string) int {
 	words := unsafe.Slice((*uint64)(at), t.size/8)
 	b := unsafe.Slice(unsafe.StringData(q), len(q))

@@ -14,7 +14,7 @@ const (
 	nameGoMap      = "Go map (unordered)"
 )
 
-// binarySearch is the sorted slice: no structure at all, and no memory but
+// binarySearch is the sorted slice: no structure at all, and no memory except
 // the pairs. It uses the dataset's own slices.
 type binarySearch[W word] struct{ d *dataset[W] }
 
@@ -28,7 +28,7 @@ func (b *binarySearch[W]) Name() string           { return nameBinary }
 func (b *binarySearch[W]) BytesPerEntry() float64 { return pairBytes[W]() }
 func (b *binarySearch[W]) Close()                 {}
 
-// pairBytes is the size of a key and a value.
+// pairBytes returns the size of a key and a value in bytes.
 func pairBytes[W word]() float64 { return float64(2 * bitsOf[W]() / 8) }
 
 func (b *binarySearch[W]) Get(q, vals []W, found []bool) (hits int) {
@@ -92,7 +92,8 @@ func (b *binarySearch[W]) Scan() (keySum, valSum W) {
 	return keySum, valSum
 }
 
-// goMap is Go's map, the unordered reference: what giving up order buys.
+// goMap is Go's map, the unordered reference: it shows what giving up order
+// gains.
 type goMap[W word] struct {
 	heapBuilt
 	m map[W]W

@@ -7,9 +7,9 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// textPeers is every system over strings that is not Pando. Those that keep
-// strings as they are get the dataset's own, in key order, and are charged for
-// their bytes.
+// textPeers returns every system over strings that is not Pando. Those that
+// keep strings as they are get the dataset's own, in key order, and are
+// charged for their bytes.
 func textPeers() []textMaker {
 	return []textMaker{makeTextART(), makeTextBinary(), makeTextTidwall(), makeTextMap()}
 }
@@ -41,7 +41,7 @@ func (t *textART) Close()       { t.tree = nil }
 func (t *textART) Get(q []string, vals []uint64, found []bool) (hits int) {
 	var key art.Key
 	for i, k := range q {
-		key = append(key[:0], k...) // cheaper than a slice a query
+		key = append(key[:0], k...) // cheaper than a slice per query
 		v, ok := t.tree.Search(key)
 		vals[i], found[i] = 0, ok
 		if ok {

@@ -15,7 +15,7 @@ const (
 	nameThrustGather = "thrust::lower_bound and gather"
 )
 
-// thrustProgram is the peer, compiled once a run: that takes half a minute.
+// thrustProgram is the peer, compiled once per run: that takes half a minute.
 var thrustProgram struct {
 	sync.Mutex
 	built bool
@@ -53,8 +53,8 @@ func removeThrust() error {
 	return os.RemoveAll(dir)
 }
 
-// withThrust calls body with the peer's subject for n keys, or with nil, and a
-// line that says why, where it cannot run.
+// withThrust calls body with the peer's subject for n keys or, if it cannot
+// run, prints a line with the reason and calls body with nil.
 func withThrust(s *session, name, mode string, n int, bytes float64, body func(*subject) error) error {
 	if !s.wanted(name) {
 		return body(nil)
@@ -75,8 +75,8 @@ func withThrust(s *session, name, mode string, n int, bytes float64, body func(*
 	return errors.Join(body(thrustSubject(t, name, bytes)), t.Close())
 }
 
-// thrustSubject takes turns with the others though it is a process of its own.
-// It checks its results itself: they stay on the GPU.
+// thrustSubject takes turns with the others although it is a process of its
+// own. It checks its results itself: they stay on the GPU.
 func thrustSubject(t *gpu.Thrust, name string, bytes float64) *subject {
 	var took time.Duration
 	return &subject{

@@ -4,9 +4,10 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// The peers are built as their own documentation says is best for sorted
-// input, and asked without locks where they let one choose. Their loops are
-// written out for each, so that no call is dearer than a user's would be.
+// The peers are built as their own documentation recommends for sorted input,
+// and queried without locks where they offer the choice. Their loops are
+// written out for each, so that no call is more expensive than a user's would
+// be.
 
 // tidwallMap is tidwall/btree's Map, at its default degree.
 type tidwallMap[W word] struct {

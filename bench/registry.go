@@ -11,24 +11,24 @@ import (
 	"github.com/pando-index/pando/internal/device/cuda"
 )
 
-// paper16 is the paper most experiments redo.
+// paper16 is the paper that most experiments reproduce.
 const paper16 = "HB+-tree paper (SIGMOD 2016)"
 
 // experiment is one table. It is registered in allExperiments.
 type experiment struct {
 	name   string
 	about  string // one line for list
-	figure string // which figure of which paper it redoes; empty: none
+	figure string // which figure of which paper it reproduces; empty: none
 	per    string // what one operation is, for the table's heading
-	// caseName heads the column that tells apart the cases of one size;
-	// empty where there is one case only.
+	// caseName is the heading of the column that distinguishes the cases of
+	// one size; empty if there is only one case.
 	caseName string
-	sizes    []int         // used where --n is not given
-	queries  int           // used where --queries is not given; 0: usualQueries
-	threads  []int         // used where --threads is not given; nil: 1
-	extra    []extraColumn // further ones, filled by the experiment
-	// faster heads the column that says how many times as fast as the
-	// reference a row is; empty where "x Pando" says how many times as slow.
+	sizes    []int         // used if --n is not given
+	queries  int           // used if --queries is not given; 0: usualQueries
+	threads  []int         // used if --threads is not given; nil: 1
+	extra    []extraColumn // further columns, filled by the experiment
+	// faster is the heading of the column with the speed of a row relative to
+	// the reference; empty if "x Pando" shows how many times slower it is.
 	faster string
 	run    func(*session) error
 }
@@ -47,8 +47,8 @@ const (
 	mega = 1 << 20
 )
 
-// usualSizes: one that the caches of a large machine hold in part and one
-// that they do not.
+// usualSizes are one size that the caches of a large machine hold in part and
+// one that they do not.
 var usualSizes = []int{1 * mega, 16 * mega}
 
 const usualQueries = 4 * mega
@@ -86,17 +86,18 @@ type session struct {
 	progress io.Writer
 	rows     []*row
 	skipped  []string
-	notes    []string // what a system says of itself
+	notes    []string // what a system reports about itself
 	contests int      // measured so far
 
 	// What GPU experiments run on: the machine's GPU, unless a test puts
 	// another device here; how long it is kept busy before it is timed; and
-	// what it is, once opened.
+	// its description, once opened.
 	openGPU func() (device.Device, error)
 	warmUp  time.Duration
 	gpuInfo *gpuInfo
-	// elsewhere lets an index take part that Pando has not put on the GPU asked
-	// for: Pando finds its GPUs by itself, and tests run where there is none.
+	// elsewhere allows an index that Pando has not put on the requested GPU to
+	// take part: Pando finds its GPUs by itself, and tests run where there is
+	// none.
 	elsewhere bool
 }
 
@@ -123,26 +124,26 @@ func newSession(cfg config, e *experiment, progress io.Writer) *session {
 	}
 }
 
-// say writes a line of progress.
+// say prints a line of progress.
 func (s *session) say(format string, args ...any) {
 	fmt.Fprintf(s.progress, "%s: "+format+"\n", append([]any{s.exp.name}, args...)...)
 }
 
-// skip records why a system is missing from the table, and says so.
+// skip records why a system is missing from the table, and prints it.
 func (s *session) skip(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	s.skipped = append(s.skipped, line)
 	s.say("left out: %s", line)
 }
 
-// note records what a reader of the table should know, and says it.
+// note records what a reader of the table should know, and prints it.
 func (s *session) note(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	s.notes = append(s.notes, line)
 	s.say("%s", line)
 }
 
-// allThreads is 1, 2, 4, ... up to the number of cores.
+// allThreads returns 1, 2, 4, ... up to the number of cores.
 func allThreads() []int {
 	var out []int
 	for t := 1; t < runtime.NumCPU(); t *= 2 {

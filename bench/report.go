@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// report is the JSON file: everything, so that a table can be made again.
+// report is the JSON file: it has everything, so that a table can be made
+// again.
 type report struct {
 	Command     string    `json:"command"`
 	Started     time.Time `json:"started"`

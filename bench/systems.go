@@ -29,10 +29,10 @@ type threaded interface{ SetThreads(n int) error }
 
 // single is a system that answers one key at a time.
 type single[W word] interface {
-	// Each answers one call a query; the calls may overlap in the processor.
+	// Each makes one call per query; the calls may overlap in the processor.
 	Each(q, vals []W) (hits int)
-	// Chain does the same, but each query is known only when the answer to
-	// the one before is: q[i] is changed by answer AND mask, and mask is 0.
+	// Chain does the same, but each query depends on the previous answer: q[i]
+	// is changed by answer AND mask, and mask is 0.
 	Chain(q, vals []W, mask W) (hits int)
 }
 
@@ -45,7 +45,7 @@ type ranger[W word] interface {
 	Scan() (keySum, valSum W)
 }
 
-// flat collects the entries of many ranges, one after another: the end of
+// flat collects the entries of many ranges, one after another, with the end of
 // each in ends.
 type flat[W word] struct {
 	keys, vals []W
@@ -54,7 +54,7 @@ type flat[W word] struct {
 
 func (f *flat[W]) clear() { f.keys, f.vals, f.ends = f.keys[:0], f.vals[:0], f.ends[:0] }
 
-// heapBuilt gives a system that lives on the Go heap its size.
+// heapBuilt holds the size of a system on the Go heap.
 type heapBuilt struct{ perEntry float64 }
 
 func (h heapBuilt) BytesPerEntry() float64 { return h.perEntry }
@@ -62,12 +62,12 @@ func (h heapBuilt) BytesPerEntry() float64 { return h.perEntry }
 // maker builds a system.
 type maker[W word] struct {
 	name  string
-	peak  float64 // most bytes an entry takes while the system is built
+	peak  float64 // maximum bytes per entry while the system is built
 	build func(d *dataset[W]) (system[W], error)
 }
 
 // Peaks follow from the bytes per entry that the memory experiment shows, and
-// what the collector has not yet taken back; a map that knows its size from
+// what the garbage collector has not yet freed; a map that knows its size from
 // the start makes no garbage.
 const (
 	treePeak = 3   // times the pairs: nodes filled in order stay half empty
@@ -75,10 +75,10 @@ const (
 	artPeak  = 150 // bytes, whatever the key's width
 )
 
-// isPando tells Pando's rows from the peers'.
+// isPando reports whether a row is Pando's rather than a peer's.
 func isPando(name string) bool { return strings.HasPrefix(name, namePando) }
 
-// wanted says whether --systems lets a system in. Pando always is.
+// wanted reports whether --systems includes a system. Pando always is.
 func (s *session) wanted(name string) bool {
 	if len(s.systems) == 0 || isPando(name) {
 		return true
@@ -88,8 +88,8 @@ func (s *session) wanted(name string) bool {
 	})
 }
 
-// buildAll builds the systems, the heaviest last, and leaves out those that
-// do not fit into free memory. They come back in the makers' order.
+// buildAll builds the systems, the heaviest last, and leaves out those that do
+// not fit into free memory. They are returned in the order of makers.
 func buildAll[W word](s *session, d *dataset[W], makers []maker[W]) ([]system[W], error) {
 	order := make([]int, len(makers))
 	for i := range order {
@@ -108,7 +108,8 @@ func buildAll[W word](s *session, d *dataset[W], makers []maker[W]) ([]system[W]
 	return slices.DeleteFunc(built, func(sys system[W]) bool { return sys == nil }), nil
 }
 
-// buildOne gives nil, and no error, where the system is not wanted or does not fit.
+// buildOne returns nil, and no error, if the system is not wanted or does not
+// fit.
 func buildOne[W word](s *session, d *dataset[W], m maker[W]) (system[W], error) {
 	n := len(d.keys)
 	if !s.fits(m.name, n, m.peak) {
@@ -123,13 +124,14 @@ func buildOne[W word](s *session, d *dataset[W], m maker[W]) (system[W], error) 
 	return sys, nil
 }
 
-// fits says whether a system is wanted and n entries of it fit into free memory.
+// fits reports whether a system is wanted and n entries of it fit into free
+// memory.
 func (s *session) fits(name string, n int, perEntry float64) bool {
 	return s.wanted(name) && s.room(name, n, perEntry, fmt.Sprintf("alone it may fit: --systems %q", name))
 }
 
-// room says whether n entries of something fit into free memory; where not, a
-// line says so, and what to do.
+// room reports whether n entries of something fit into free memory. If not, it
+// prints a line that says so, with advice.
 func (s *session) room(what string, n int, perEntry float64, advice string) bool {
 	need, free := int64(float64(n)*perEntry), freeMemory()
 	if need > free {
@@ -148,11 +150,12 @@ func closeAll[S interface{ Close() }](systems []S) {
 	debug.FreeOSMemory() // so that the next fits sees what is free
 }
 
-// headroom stays free for the system and for the runs themselves.
+// headroom is the memory that stays free for the system and for the runs
+// themselves.
 const headroom = 1 << 30
 
-// freeMemory is what may still be taken. Where the machine does not say,
-// everything is tried.
+// freeMemory returns the memory that may still be allocated. If the machine
+// does not report it, everything is tried.
 func freeMemory() int64 {
 	free := memInfo("MemAvailable")
 	if free == 0 {
@@ -161,8 +164,8 @@ func freeMemory() int64 {
 	return free - headroom
 }
 
-// limitHeap makes the collector work harder as the machine's memory runs out,
-// until the function it gives is called.
+// limitHeap makes the garbage collector work harder as the machine's memory
+// runs out, until the function it returns is called.
 func limitHeap() (restore func()) {
 	free := freeMemory()
 	if free == math.MaxInt64 {
@@ -180,7 +183,7 @@ func limitHeap() (restore func()) {
 
 func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// heapGrowth builds something on the Go heap and gives the bytes that the
+// heapGrowth builds something on the Go heap and returns the bytes that the
 // heap grew by.
 func heapGrowth(build func()) float64 {
 	before := liveHeap()
@@ -188,7 +191,8 @@ func heapGrowth(build func()) float64 {
 	return max(0, float64(liveHeap())-float64(before))
 }
 
-// liveHeap also gives free pages back, so that the next fits sees them.
+// liveHeap also returns free pages to the system, so that the next fits sees
+// them.
 func liveHeap() uint64 {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
@@ -196,8 +200,8 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// spread cuts [0, n) into one part for each thread and gives the sum of what
-// the parts return. One thread is the caller itself.
+// spread cuts [0, n) into one part per thread and returns the sum of what the
+// parts return. With one thread, the caller itself does the work.
 func spread(threads, n int, part func(lo, hi int) int) int {
 	if threads <= 1 {
 		return part(0, n)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// colPerMatch is the column of experiments whose operations give several
+// colPerMatch is the column of experiments whose operations return several
 // entries each.
 const colPerMatch = "ns/match"
 
@@ -81,7 +81,7 @@ func (r *result) noisy() (rows int) {
 // column is one column of a table. A cell without a value is "-".
 type column struct {
 	head string
-	left bool // words stand left, numbers right
+	left bool // words are aligned left, numbers right
 	cell func(*row) string
 }
 
@@ -122,7 +122,8 @@ func (r *result) ratioColumn() column {
 	}}
 }
 
-// writeTable aligns the columns. A column that has no value in any row is left out.
+// writeTable aligns the columns. A column without a value in any row is left
+// out.
 func writeTable(w io.Writer, cols []column, rows []*row) {
 	var heads []column
 	var widths []int
@@ -156,8 +157,8 @@ func writeTable(w io.Writer, cols []column, rows []*row) {
 	}
 }
 
-// together says whether two rows are of one set: of one contest, or counts for
-// one size.
+// together reports whether two rows belong together: to one contest, or as
+// counts for one size.
 func together(a, b *row) bool {
 	return a.group == b.group && a.Case == b.Case && (a.N == b.N || len(b.Rounds) > 0)
 }
@@ -170,7 +171,7 @@ func pad(text string, width int, left bool) string {
 	return gap + text
 }
 
-// number writes three figures or more, and never an exponent.
+// number formats a number with three digits or more, and never an exponent.
 func number(v float64) string {
 	switch {
 	case v == 0:
@@ -194,13 +195,13 @@ func ratio(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// whole writes a number without its fraction.
+// whole formats a number without its fraction.
 func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
 
-// percent writes a share of a hundred, 0 included.
+// percent formats a percentage, 0 included.
 func percent(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
-// plain writes two figures behind the point, 0 included.
+// plain formats a number with two decimals, 0 included.
 func plain(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
 func count(n int) string {

@@ -11,25 +11,25 @@ import (
 )
 
 // texts is a set of distinct strings in order. The value of string i is
-// valueOf(i), so that every answer can be checked. The bytes lie one behind
-// the other in key order, which is the best that peers can have that keep
-// strings where they are.
+// valueOf(i), so that every answer can be checked. The bytes lie one after the
+// other in key order, which is the best case for peers that keep strings where
+// they are.
 type texts struct {
 	label string
 	keys  []string
 	vals  []uint64
-	mean  float64 // bytes of a key
+	mean  float64 // bytes per key
 }
 
-// textKind is one sort of keys.
+// textKind is one kind of keys.
 type textKind struct {
 	label string
-	bytes float64 // of a key, about: to know what fits before it is made
+	bytes float64 // approximate bytes per key: to know what fits before it is made
 	keys  func(n int, seed uint64) []string
 }
 
-// textKinds are the sorts of the issue: long common prefixes, none at all, and
-// few values a byte.
+// textKinds are the kinds of the issue: long common prefixes, none at all, and
+// few values per byte.
 var textKinds = []textKind{
 	{"URLs", 60, urls},
 	{"UUIDs", uuidBytes, uuids},
@@ -50,8 +50,8 @@ func newTexts(s *session, kind textKind, n int) *texts {
 	return t
 }
 
-// fixedTexts makes n strings of one size, each by put, which may draw from rng:
-// piece by piece on all cores, each piece from a stream of its own.
+// fixedTexts makes n strings of one size, each with put, which may draw from
+// rng: piece by piece on all cores, each piece from a stream of its own.
 func fixedTexts(n, size int, seed uint64, put func(dst []byte, i int, rng *rand.Rand)) []string {
 	keys := make([]string, n)
 	forPieces(n, func(p, lo, hi int) {
@@ -65,13 +65,14 @@ func fixedTexts(n, size int, seed uint64, put func(dst []byte, i int, rng *rand.
 	return keys
 }
 
-// asString is b without a copy: b must not change while the string is in use.
+// asString returns b as a string without a copy: b must not change while the
+// string is in use.
 func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 const uuidBytes = 36
 
-// uuids are random ones, version 4, as text. Their upper 64 random bits are
-// drawn in order, the lower 58 anyhow.
+// uuids returns random UUIDs, version 4, as text. Their upper 64 random bits
+// are drawn in order, the lower 58 in any order.
 func uuids(n int, seed uint64) []string {
 	upper := sortedKeys[uint64](n, seed)
 	return fixedTexts(n, uuidBytes, seed, func(dst []byte, i int, rng *rand.Rand) {
@@ -99,9 +100,10 @@ const (
 	allPhones  = nations * 900 * 900 * 9000
 )
 
-// phones are those of TPC-H: the number of a nation and 10, then three random
-// groups from 100, 100 and 1000 to 999, 999 and 9999. All are equally likely,
-// and as they are of one length and all digits, their order is the numbers'.
+// phones returns telephone numbers as in TPC-H: the number of a nation plus
+// 10, then three random groups from 100, 100 and 1000 to 999, 999 and 9999.
+// All are equally likely, and as they are of one length and all digits, their
+// order is that of the numbers.
 func phones(n int, seed uint64) []string {
 	numbers := below(sortedKeys[uint64](n, seed), allPhones)
 	return fixedTexts(n, phoneBytes, seed, func(dst []byte, i int, _ *rand.Rand) { putPhone(dst, numbers[i]) })
@@ -117,8 +119,8 @@ func putPhone(dst []byte, number uint64) {
 	}
 }
 
-// below scales sorted numbers of 64 bits down to a range, in place, and moves
-// equal ones apart. They must be far fewer than the range has.
+// below scales sorted 64-bit numbers down to a range, in place, and moves
+// equal ones apart. There must be far fewer of them than numbers in the range.
 func below(sorted []uint64, end uint64) []uint64 {
 	for i, k := range sorted {
 		sorted[i], _ = bits.Mul64(k, end)
@@ -136,7 +138,7 @@ type textQueries struct {
 	t      *texts
 	at     []uint32
 	q      []string
-	blocks [][]byte // the copies, a block a piece, used again each round
+	blocks [][]byte // the copies, one block per piece, reused each round
 }
 
 func newTextQueries(t *texts, n int) *textQueries {
@@ -154,8 +156,8 @@ func (x *textQueries) draw(seed uint64, round int) {
 		for i := lo; i < hi; i++ {
 			x.at[i] = uint32(rng.IntN(len(x.t.keys)))
 			start := len(block)
-			// A block that is full is left to the strings in it, and a new
-			// one is begun by append.
+			// A full block is left to the strings in it, and append begins a
+			// new one.
 			block = append(block, x.t.keys[x.at[i]]...)
 			x.q[i] = asString(block[start:])
 		}
@@ -163,7 +165,7 @@ func (x *textQueries) draw(seed uint64, round int) {
 	})
 }
 
-// isSortedSet says whether keys ascend, none equal.
+// isSortedSet reports whether keys are strictly ascending.
 func isSortedSet(keys []string) bool {
 	return slices.IsSortedFunc(keys, func(a, b string) int {
 		if a < b {

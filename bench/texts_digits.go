@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// digitTexts are n sorted strings of one size whose bytes have so many values,
-// all equally likely (FAST paper, section 6.1.4). Few values make equal
-// strings: they stay.
+// digitTexts returns n sorted strings of one size whose bytes have the given
+// number of values, all equally likely (FAST paper, section 6.1.4). Few values
+// result in equal strings: they stay.
 func digitTexts(n, size, values int, seed uint64) []string {
 	leading := leadingDigits(size, values)
 	end := uint64(math.Pow(float64(values), float64(leading)))
@@ -26,7 +26,7 @@ func digitTexts(n, size, values int, seed uint64) []string {
 			dst[at] = letters[rng.IntN(values)]
 		}
 	})
-	for i := 1; i < n; i++ { // the rare heads that are alike come with tails in any order
+	for i := 1; i < n; i++ { // the rare equal heads have tails in any order
 		if heads[i] == heads[i-1] {
 			keys[i] = keys[i-1]
 		}
@@ -34,8 +34,8 @@ func digitTexts(n, size, values int, seed uint64) []string {
 	return keys
 }
 
-// leadingDigits is how many bytes one number of 63 bits decides: they are drawn
-// in order, and what follows them anyhow.
+// leadingDigits returns how many bytes one number of 63 bits determines: they
+// are drawn in order, and what follows them in any order.
 func leadingDigits(size, values int) int {
 	if values == 1 {
 		return 0
@@ -43,8 +43,8 @@ func leadingDigits(size, values int) int {
 	return min(size, int(63/math.Log2(float64(values))))
 }
 
-// letters are the bytes used: digits for 10 values, letters for 52, as in the
-// paper, else the numbers from 0 on.
+// letters returns the bytes used: digits for 10 values, letters for 52, as in
+// the paper, otherwise the numbers from 0 on.
 func letters(values int) []byte {
 	var out []byte
 	switch values {

@@ -14,8 +14,8 @@ var textForms = map[string]*regexp.Regexp{
 	"phones": regexp.MustCompile(`^[123][0-9]-[1-9][0-9]{2}-[1-9][0-9]{2}-[1-9][0-9]{3}$`),
 }
 
-// Strings of each kind are sorted, distinct, as many as asked for, of the form
-// that the kind has, and the same again from the same seed.
+// Strings of each kind are sorted, distinct, as many as requested, of the form
+// of their kind, and the same again from the same seed.
 func TestTextsAreWhatTheySay(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -52,7 +52,8 @@ func TestPhonesFillTheirRange(t *testing.T) {
 	}
 }
 
-// Scaled numbers stay in order and in their range, also where they crowd.
+// Scaled numbers stay in order and in their range, even where they are
+// crowded.
 func TestBelowStaysInRange(t *testing.T) {
 	for _, in := range [][]uint64{{0, 0, 0}, {^uint64(0), ^uint64(0)}, {1, 1 << 63, 1<<63 + 1}} {
 		out := below(append([]uint64(nil), in...), 4)
@@ -80,7 +81,7 @@ func TestSharesAddUp(t *testing.T) {
 	}
 }
 
-// Queries are keys, but none lies where the key lies.
+// Queries are equal to keys, but none is at the address of its key.
 func TestTextQueriesAreCopies(t *testing.T) {
 	set := &texts{keys: urls(500, 1)}
 	q := newTextQueries(set, 2000)
@@ -94,8 +95,8 @@ func TestTextQueriesAreCopies(t *testing.T) {
 	}
 }
 
-// Strings of few values a byte are sorted, of their size, and use all values
-// and no others.
+// Strings with few values per byte are sorted, of the right size, and use all
+// values and no others.
 func TestDigitTexts(t *testing.T) {
 	for _, values := range []int{1, 2, 4, 10, 52, 128, 256} {
 		for _, size := range []int{4, 8, 16, 33, 128} {

@@ -10,16 +10,17 @@ import (
 	"sync/atomic"
 )
 
-// hosts is how many sites the URLs are of, where there are that many URLs.
+// hosts is the number of sites that the URLs belong to, if there are that many
+// URLs.
 const hosts = 4 * kilo
 
-// urls are n addresses of pages as logs have them: the host's share follows
-// Zipf's law, the path is words and numbers, and some have a query.
+// urls returns n addresses of pages as in logs: the host's share follows
+// Zipf's law, the path consists of words and numbers, and some have a query.
 func urls(n int, seed uint64) []string {
 	sites := newSites(min(hosts, n), seed)
 	counts := shares(n, len(sites))
 	keys := make([]string, n)
-	// The large hosts come first, so that cores end at about the same time;
+	// The large hosts come first, so that cores finish at about the same time;
 	// where a host's keys go depends on its name.
 	starts := startsBy(sites, counts)
 	var next atomic.Int64
@@ -50,7 +51,7 @@ func shares(n, parts int) []int {
 	return out
 }
 
-// startsBy gives where the keys of each site begin, all in the order of names.
+// startsBy returns where the keys of each site begin, in the order of names.
 func startsBy(sites []string, counts []int) []int {
 	order := make([]int, len(sites))
 	for i := range order {
@@ -65,8 +66,8 @@ func startsBy(sites []string, counts []int) []int {
 	return starts
 }
 
-// newSites makes n different beginnings of URLs, none the beginning of another:
-// each ends with the slash behind the host.
+// newSites makes n different beginnings of URLs, none a prefix of another:
+// each ends with the slash after the host.
 func newSites(n int, seed uint64) []string {
 	rng, seen := newRand(seed, streamTexts-1), map[string]bool{}
 	var out []string
@@ -92,7 +93,7 @@ func fillSite(keys []string, site string, rng *rand.Rand) {
 		slices.Sort(drawn)
 		drawn = slices.Compact(drawn)
 	}
-	// Not the first ones: a random part keeps the mix as it was drawn.
+	// Not the first ones: dropping random ones keeps the mix as it was drawn.
 	for extra := len(drawn) - len(keys); extra > 0; extra-- {
 		at := rng.IntN(len(drawn))
 		drawn = slices.Delete(drawn, at, at+1)
@@ -119,8 +120,8 @@ func drawURLs(site string, n int, rng *rand.Rand) []string {
 	return out
 }
 
-// appendURL appends one address: up to three words, then mostly an article, an
-// item's number or a file, then for some a query.
+// appendURL appends one address: up to three words, then usually an article,
+// an item's number or a file, then for some a query.
 func appendURL(b []byte, site string, rng *rand.Rand) []byte {
 	b = append(b, site...)
 	for range 1 + rng.IntN(3) {
@@ -153,8 +154,8 @@ func appendURL(b []byte, site string, rng *rand.Rand) []byte {
 
 func anyOf(rng *rand.Rand, words []string) string { return words[rng.IntN(len(words))] }
 
-// skewed prefers the words in front: the share of a word falls as in a section
-// list, where a few hold most pages.
+// skewed prefers the first words: the share of a word falls as in a list of
+// sections, where a few hold most pages.
 func skewed(rng *rand.Rand, words []string) string {
 	x := rng.Float64()
 	return words[int(x*x*x*float64(len(words)))]

@@ -13,8 +13,8 @@ import (
 	"github.com/pando-index/pando/internal/device/ptx"
 )
 
-// onEach runs a test on the interpreter under several seeds, and on a GPU
-// where there is one.
+// onEach runs a test on the interpreter under several seeds, and on a GPU if
+// there is one.
 func onEach(t *testing.T, seeds int, test func(t *testing.T, d device.Device, rng *rand.Rand)) {
 	first := rand.Uint64N(1 << 32)
 	t.Logf("seeds from %d", first)
@@ -45,8 +45,8 @@ func wantWords(lines int, seed uint32, n int) (sum uint32) {
 	return sum
 }
 
-// Every depth reads every line it should, once, for any number of reads and
-// lines.
+// Every depth reads every line it should exactly once, for any number of reads
+// and lines.
 func TestLimitReadsWhatItSays(t *testing.T) {
 	onEach(t, 20, func(t *testing.T, d device.Device, rng *rand.Rand) {
 		st, err := d.NewStream()
@@ -92,8 +92,8 @@ func readAll(t *testing.T, l *Limit, st device.Stream, depth, n int) uint32 {
 	return sum
 }
 
-// The scrambled numbers must hit all parts of the block alike: a limit over
-// less memory than it says would be too fast.
+// The scrambled numbers must hit all parts of the block equally: a limit over
+// less memory than it claims would be too fast.
 func TestReadsAreSpreadOut(t *testing.T) {
 	const lines, reads = 64, 64 << 10
 	seed := rand.Uint32()
@@ -109,7 +109,7 @@ func TestReadsAreSpreadOut(t *testing.T) {
 	}
 }
 
-// The block is freed when something fails on the way.
+// The block is freed when something fails along the way.
 func TestLimitWithoutRoom(t *testing.T) {
 	for _, room := range []int64{1 << 10, 1 << 16} {
 		d := ptx.New(ptx.Memory(room))
@@ -129,7 +129,7 @@ func TestLimitWithoutRoom(t *testing.T) {
 	}
 }
 
-// The committed PTX is what its generator makes of the source.
+// The committed PTX is what its generator makes from the source.
 func TestPTXIsFresh(t *testing.T) {
 	clang, err := exec.LookPath("clang-19")
 	if err != nil {

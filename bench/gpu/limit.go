@@ -1,4 +1,4 @@
-// Package gpu holds what only benchmarks run on a GPU: a kernel that finds
+// Package gpu holds what only benchmarks run on a GPU: a kernel that measures
 // what the memory allows at best, and a peer from the CUDA toolkit. Both are
 // embedded, so that a benchmark binary needs no source files.
 package gpu
@@ -24,13 +24,13 @@ const (
 	lineWords = lineBytes / 4
 
 	blockThreads = 256 // THREADS of limit.cu
-	// blocksPerProcessor is several times what run at once, so that all
-	// processors end at about the same time.
+	// blocksPerProcessor is several times the number that run at once, so that
+	// all processors finish at about the same time.
 	blocksPerProcessor = 32
 	blockTiles         = blockThreads / 4
 )
 
-// Depths are the numbers of reads that a thread can have on their way. More is
+// Depths are the numbers of reads that a thread can have in flight. More is
 // better until registers run out: which is best depends on the GPU.
 var Depths = []int{1, 2, 4, 8, 16}
 
@@ -40,7 +40,7 @@ type Limit struct {
 	module      device.Module
 	gather      map[int]device.Kernel
 	most        device.Grid // enough to fill the device
-	used        int         // threads of the last Read
+	used        int         // number of threads of the last Read
 	words, sums device.Ptr
 	lines       int
 	seed        uint32
@@ -55,8 +55,8 @@ type params struct {
 	sums           device.Ptr
 }
 
-// NewLimit fills a block of about the given bytes, which is done when the
-// stream has been synchronised. The block must have fewer than 2^32 lines.
+// NewLimit fills a block of about the given bytes, which is complete when the
+// stream has been synchronized. The block must have fewer than 2^32 lines.
 func NewLimit(d device.Device, st device.Stream, bytes int64, seed uint64) (*Limit, error) {
 	lines := max(bytes/lineBytes, 1)
 	if lines > math.MaxUint32 {
@@ -96,15 +96,15 @@ func (l *Limit) prepare(st device.Stream) (err error) {
 	return st.Launch(mark, l.gridFor(l.lines), bytesOf(&p))
 }
 
-// gridFor is a grid with a tile of lanes for each of n lines, or as many as
-// the device needs.
+// gridFor returns a grid with a tile of lanes for each of n lines, or as many
+// as the device needs.
 func (l *Limit) gridFor(n int) device.Grid {
 	return device.Grid{Blocks: max(1, min(l.most.Blocks, (n+blockTiles-1)/blockTiles)), Threads: blockThreads}
 }
 
 func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
 
-// Read queues n reads, n below 2^32, with so many of a thread on their way.
+// Read queues n reads, n below 2^32, with depth of them in flight per thread.
 func (l *Limit) Read(st device.Stream, depth, n int) error {
 	l.params = params{words: l.words, lines: uint32(l.lines), n: uint32(n), seed: l.seed, sums: l.sums}
 	g := l.gridFor(n)
@@ -112,10 +112,10 @@ func (l *Limit) Read(st device.Stream, depth, n int) error {
 	return st.Launch(l.gather[depth], g, bytesOf(&l.params))
 }
 
-// Wipe queues the forgetting of what the last Read read.
+// Wipe queues the wiping of what the last Read read.
 func (l *Limit) Wipe(st device.Stream) error { return st.Fill(l.sums, math.MaxUint32, 4*l.used) }
 
-// Sum waits for the last Read and gives the sum of all the words it read.
+// Sum waits for the last Read and returns the sum of all the words it read.
 func (l *Limit) Sum(st device.Stream) (sum uint32, err error) {
 	sums := make([]uint32, l.used)
 	out := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(sums))), 4*len(sums))
@@ -128,8 +128,8 @@ func (l *Limit) Sum(st device.Stream) (sum uint32, err error) {
 	return sum, nil
 }
 
-// WantSum is what reads [from, to) must read: a line holds 16 words in a row,
-// each its own number times a constant.
+// WantSum returns the sum that reads [from, to) must find: a line holds 16
+// consecutive words, each its own number times a constant.
 func (l *Limit) WantSum(from, to int) (sum uint32) {
 	const mark = 0x9e3779b1 // MARK of limit.cu
 	for i := from; i < to; i++ {
@@ -139,7 +139,7 @@ func (l *Limit) WantSum(from, to int) (sum uint32) {
 	return sum * mark
 }
 
-// scramble is that of limit.cu.
+// scramble is the same function as in limit.cu.
 func scramble(x uint32) uint32 {
 	x = (x ^ x>>16) * 0x85ebca6b
 	x = (x ^ x>>13) * 0xc2b2ae35

@@ -24,8 +24,8 @@ const (
 	Point64 = "point64" // values of random uint64 keys
 )
 
-// BuildThrust compiles the peer into dir and gives the program's path. Without
-// nvcc on the PATH the error wraps exec.ErrNotFound.
+// BuildThrust compiles the peer into dir and returns the program's path.
+// Without nvcc on the PATH the error wraps exec.ErrNotFound.
 func BuildThrust(dir string) (program string, err error) {
 	nvcc, err := exec.LookPath("nvcc")
 	if err != nil {
@@ -48,17 +48,17 @@ func firstLines(text []byte, n int) string {
 	return strings.Join(lines[:min(n, len(lines))], " | ")
 }
 
-// Thrust is the peer at work, in a process of its own.
+// Thrust is the running peer, in a process of its own.
 type Thrust struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers *bufio.Reader
-	said    bytes.Buffer // on standard error
+	said    bytes.Buffer // written to standard error
 }
 
 // StartThrust starts the program that BuildThrust made, and waits until it has
-// made n keys and that many queries. It works for at least warmUp before each
-// round.
+// made n keys and the given number of queries. It works for at least warmUp
+// before each round.
 func StartThrust(program, mode string, n, queries int, seed uint64, warmUp time.Duration) (*Thrust, error) {
 	t := &Thrust{cmd: exec.Command(program, mode, strconv.Itoa(n), strconv.Itoa(queries),
 		strconv.FormatUint(seed, 10), strconv.FormatFloat(warmUp.Seconds(), 'f', -1, 64))}
@@ -82,7 +82,7 @@ func StartThrust(program, mode string, n, queries int, seed uint64, warmUp time.
 	return t, nil
 }
 
-// broken ends the process and makes an error of what it said last.
+// broken ends the process and returns an error with its last output.
 func (t *Thrust) broken(what string) error {
 	err := t.Close()
 	if err == nil {
@@ -91,7 +91,7 @@ func (t *Thrust) broken(what string) error {
 	return fmt.Errorf("thrust: %s: %w", what, err)
 }
 
-// Round answers the first ops queries and gives the time that the GPU took.
+// Round answers the first ops queries and returns the time that the GPU took.
 // Wrong results are an error.
 func (t *Thrust) Round(ops int) (time.Duration, error) {
 	if _, err := fmt.Fprintln(t.in, ops); err != nil {
@@ -119,7 +119,7 @@ func (t *Thrust) Close() error {
 	}
 	cmd := t.cmd
 	t.cmd = nil
-	t.in.Close() // the end of its input is the end of its work
+	t.in.Close() // it exits at the end of its input
 	io.Copy(io.Discard, t.answers)
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("%w: %s", err, firstLines(t.said.Bytes(), 3))

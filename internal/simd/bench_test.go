@@ -6,8 +6,8 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// BenchmarkSearch searches a tree that fits the nearest caches: the cost of
-// the instructions, not of the memory.
+// BenchmarkSearch searches a tree that fits the nearest caches, so it measures
+// the instructions, not the memory.
 func BenchmarkSearch(b *testing.B) {
 	for _, p := range Paths() {
 		b.Run(p.String(), func(b *testing.B) {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Path is a way to execute: an instruction set, or plain Go.
+// Path is a way to execute a search: an instruction set, or plain Go.
 type Path uint8
 
 const (
@@ -18,14 +18,15 @@ func (p Path) String() string {
 	return [...]string{"Go", "AVX2", "AVX-512"}[p]
 }
 
-// Paths lists what this machine can execute, the fastest last.
+// Paths returns the paths that this machine can execute, the fastest last.
 func Paths() []Path { return available }
 
-// Active is the path that searches take.
+// Active returns the path that searches take.
 func Active() Path { return active }
 
-// Use makes all later searches take a path, and gives a function that undoes
-// it. It is for tests and benchmarks, and must not run beside searches.
+// Use makes all later searches take path p, and returns a function that undoes
+// it. It is for tests and benchmarks, and must not be called while searches
+// run.
 func Use(p Path) (undo func()) {
 	for _, a := range available {
 		if a == p {
@@ -42,8 +43,8 @@ var (
 	active    = available[len(available)-1]
 )
 
-// Rank sets ranks[i] to the number of entries with a key below keys[i].
-// ranks is at least as long as keys.
+// Rank sets ranks[i] to the number of entries with a key below keys[i]. ranks
+// must be at least as long as keys.
 func Rank[C Code](t *Tree, keys []C, ranks []int) {
 	_ = ranks[:len(keys)]
 	if len(keys) == 0 {
@@ -56,8 +57,8 @@ func Rank[C Code](t *Tree, keys []C, ranks []int) {
 	rankAsm(bytes(t), wide[C](), bytes(&keys[0]), len(keys), &ranks[0])
 }
 
-// Descend sets places[i] to the place that keys[i] leads to behind the last
-// level.
+// Descend sets places[i] to the place below the last level that keys[i] leads
+// to.
 func Descend[C Code](t *Tree, keys []C, places []int) {
 	_ = places[:len(keys)]
 	if len(keys) == 0 {
@@ -70,8 +71,8 @@ func Descend[C Code](t *Tree, keys []C, places []int) {
 	downAsm(bytes(t), wide[C](), bytes(&keys[0]), len(keys), &places[0])
 }
 
-// Find sets ranks[i] to the place of the first entry whose key is keys[i], or
-// to -1 where there is none. It prefetches the value at that place.
+// Find sets ranks[i] to the rank of the first entry whose key is keys[i], or
+// to -1 if there is none. It prefetches that entry's value.
 func Find[C Code](t *Tree, keys []C, ranks []int) {
 	_ = ranks[:len(keys)]
 	if len(keys) == 0 {
@@ -85,9 +86,10 @@ func Find[C Code](t *Tree, keys []C, ranks []int) {
 }
 
 // GetPairs looks keys up in a tree whose leaves hold keys in their first half
-// and as many values of the same width in their second. vals[i] is the value
-// of the first entry with keys[i], or 0; found[i] says which, where found is
-// not nil.
+// and as many values of the same width in their second half. It sets vals[i]
+// to the value of the first entry with key keys[i], or to 0 if there is none.
+// Unless found is nil, found[i] reports whether there is one. GetPairs returns
+// the number of keys found.
 func GetPairs[C Code](t *Tree, keys, vals []C, found []bool) (hits int) {
 	_ = vals[:len(keys)]
 	if len(keys) == 0 {
@@ -102,8 +104,8 @@ func GetPairs[C Code](t *Tree, keys, vals []C, found []bool) (hits int) {
 	return getAsm(bytes(t), wide[C](), bytes(&keys[0]), len(keys), bytes(&vals[0]), unsafe.SliceData(found))
 }
 
-// Seek gives the number of entries with a key below key, and whether the
-// entry at that place has just that key.
+// Seek returns the number of entries with a key below key, and reports whether
+// the entry at that rank has exactly that key.
 func Seek[C Code](t *Tree, key C) (rank int, equal bool) {
 	if active == Go {
 		return seekGo(t, key)
@@ -111,17 +113,18 @@ func Seek[C Code](t *Tree, key C) (rank int, equal bool) {
 	return seekAsm(bytes(t), wide[C](), uint64(key))
 }
 
-// Prefetch asks for n lines from the one at a place on, which will be read
-// soon; plain Go cannot ask.
+// Prefetch prefetches the n cache lines that start at place, which will be
+// read soon. In plain Go it does nothing.
 func (t *Tree) Prefetch(place uint64, n int) {
 	if active != Go && n > 0 {
 		prefetchAsm((*byte)(unsafe.Add(t.Base, place*8)), n)
 	}
 }
 
-// Copy copies src to dst past the caches: for memory that this CPU does not
-// read again soon, such as what a GPU fetches, or the results of a large batch.
-// A plain copy would first read what it overwrites. dst is at least as long.
+// Copy copies src to dst with stores that bypass the caches. It is for memory
+// that this CPU does not read again soon, such as what a GPU fetches, or the
+// results of a large batch. A plain copy would first read the lines it
+// overwrites. dst must be at least as long as src.
 func Copy(dst, src []byte) {
 	head := 0
 	if len(src) > 0 {
@@ -138,8 +141,8 @@ func Copy(dst, src []byte) {
 	copy(dst[tail:], src[tail:])
 }
 
-// Pause rests for a moment, less than a microsecond, without giving up the
-// core, but leaving it to another hardware thread.
+// Pause waits for less than a microsecond. It does not yield the core to
+// another goroutine, but leaves it to the other hardware thread.
 func Pause() {
 	if active != Go {
 		pauseAsm(4)
@@ -151,5 +154,5 @@ func wide[C Code]() bool {
 	return unsafe.Sizeof(c) == 8
 }
 
-// bytes is a pointer as the assembly takes it.
+// bytes returns a pointer in the form that the assembly takes.
 func bytes[T any](p *T) *byte { return (*byte)(unsafe.Pointer(p)) }

@@ -19,8 +19,9 @@ func detect() []Path {
 	return paths
 }
 
-// The assembly is called directly, case by case: through a table of functions
-// the compiler would have to assume that the pointers escape.
+// The assembly is called directly, case by case: if the calls went through a
+// table of functions, the compiler would have to assume that the pointers
+// escape.
 
 func rankAsm(t *byte, wide bool, keys *byte, n int, ranks *int) {
 	switch {

@@ -4,22 +4,22 @@
 
 package simd
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank32HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank32SequentialAVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank64HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank64SequentialAVX2(t *byte, keys *byte, n int, out *int)

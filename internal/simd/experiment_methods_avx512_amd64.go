@@ -4,12 +4,12 @@
 
 package simd
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank32HierarchicalAVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank64HierarchicalAVX512(t *byte, keys *byte, n int, out *int)

@@ -5,25 +5,26 @@ import (
 	"unsafe"
 )
 
-// Windows is the number of windows that a program may have.
+// Windows is the maximum number of windows in a program.
 const Windows = 4
 
-// MaxWindow is the last byte of a key at which a window may begin.
+// MaxWindow is the last byte offset in a key at which a window may begin.
 const MaxWindow = 1<<16 - 1
 
-// Program says which bits of a string make its partial key: windows of 8
-// bytes, and a mask for each. The first window's bits are the upper ones; the
-// first empty mask ends the program. What is behind a string's end is zeros.
+// Program selects the bits of a string that form its partial key: windows of 8
+// bytes, and a mask for each. The first window's bits are the most
+// significant; the first empty mask ends the program. Bytes past the end of a
+// string count as zeros.
 //
-// Partial keys by the same program compare as their strings do, or are equal,
-// as long as the strings differ in no bit before the last one taken that is
-// not taken itself.
+// Partial keys extracted by the same program compare as their strings do, or
+// are equal, as long as the strings differ in no bit that the program skips
+// before the last bit it takes.
 type Program struct {
 	Mask [Windows]uint64
 	At   [Windows]uint16
 }
 
-// Bits is the length of the program's partial keys.
+// Bits returns the length of the program's partial keys in bits.
 func (p *Program) Bits() (n int) {
 	for _, m := range p.Mask {
 		n += bits.OnesCount64(m)
@@ -31,7 +32,7 @@ func (p *Program) Bits() (n int) {
 	return n
 }
 
-// Partial gives a string's partial key.
+// Partial returns the partial key of a string.
 func (p *Program) Partial(key string) (partial uint64) {
 	for w, mask := range p.Mask {
 		if mask == 0 {
@@ -42,8 +43,8 @@ func (p *Program) Partial(key string) (partial uint64) {
 	return partial
 }
 
-// StringWord gives 8 bytes of a string, the first the highest; zeros behind its
-// end.
+// StringWord returns the 8 bytes of a string that start at offset at, the
+// first byte the most significant. Bytes past the end are zeros.
 func StringWord(key string, at int) (w uint64) {
 	if at+8 <= len(key) {
 		k := key[at : at+8]
@@ -56,8 +57,8 @@ func StringWord(key string, at int) (w uint64) {
 	return w
 }
 
-// compress moves the bits of w under mask together at the lower end, as PEXT
-// does: run by run of the mask's ones.
+// compress gathers the bits of w under mask at the lower end, as PEXT does,
+// one run of ones in the mask at a time.
 func compress(w, mask uint64) (out uint64) {
 	for done := 0; mask != 0; {
 		low := bits.TrailingZeros64(mask)
@@ -69,8 +70,8 @@ func compress(w, mask uint64) (out uint64) {
 	return out
 }
 
-// Extract sets partial[i] to the partial key of keys[i] by the program at
-// programs + which[i]·stride, whose partial keys are no longer than a C.
+// Extract sets partial[i] to the partial key of keys[i]. It uses the program
+// at programs + which[i]·stride, whose partial keys must fit in a C.
 func Extract[C Code](programs unsafe.Pointer, stride int, which []int, keys []string, partial []C) {
 	_, _ = which[:len(keys)], partial[:len(keys)]
 	if len(keys) == 0 {
@@ -86,7 +87,7 @@ func Extract[C Code](programs unsafe.Pointer, stride int, which []int, keys []st
 	extractAsm((*byte)(programs), stride, &which[0], &keys[0], len(keys), wide[C](), bytes(&partial[0]))
 }
 
-// FetchStrings asks for the first line of each string, and for its last.
+// FetchStrings prefetches the first and the last cache line of each string.
 func FetchStrings(keys []string) {
 	if active != Go && len(keys) > 0 {
 		fetchStringsAsm(&keys[0], len(keys))

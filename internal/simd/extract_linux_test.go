@@ -7,7 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// Strings of any length may be the last thing in memory, or the first.
+// Strings of any length may lie at the very end of memory, or at its start.
 func TestExtractReadsInside(t *testing.T) {
 	rng := seed.Rand(t)
 	words := guarded(t, 512)

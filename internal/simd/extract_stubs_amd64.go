@@ -4,17 +4,17 @@
 
 package simd
 
-// Equals Extract in Go; n is at least 1.
+// Does what Extract does in Go; n must be at least 1.
 //
 //go:noescape
 func extract32(programs *byte, stride int, which *int, keys *string, n int, out *byte)
 
-// Equals Extract in Go; n is at least 1.
+// Does what Extract does in Go; n must be at least 1.
 //
 //go:noescape
 func extract64(programs *byte, stride int, which *int, keys *string, n int, out *byte)
 
-// Fetches the first line of each string, and the last; n is at least 1.
+// Prefetches the first and the last line of each string; n must be at least 1.
 //
 //go:noescape
 func fetchStrings(keys *string, n int)

@@ -60,7 +60,7 @@ func TestExtractAgainstBits(t *testing.T) {
 	}
 }
 
-// bitByBit takes a partial key out of a string one bit after the other.
+// bitByBit extracts a partial key from a string one bit at a time.
 func bitByBit(p *Program, key string) (out uint64) {
 	for w := range p.Mask {
 		if p.Mask[w] == 0 {

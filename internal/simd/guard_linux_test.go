@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// guarded gives n words that end where memory ends: to read one word more is
+// guarded returns n words that end where memory ends: reading one word more is
 // a fault.
 func guarded(t *testing.T, n int) []uint64 {
 	const page = 4096
@@ -25,8 +25,8 @@ func guarded(t *testing.T, n int) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(&mem[size-8*n])), n)
 }
 
-// No search reads behind the last leaf, nor behind the keys asked for: both
-// may be the last thing in memory.
+// No search reads past the last leaf, nor past the keys searched for: both may
+// lie at the very end of memory.
 func TestNothingIsReadBehindTheEnd(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		bothWidths(t, readsInside[uint32], readsInside[uint64])
@@ -36,7 +36,7 @@ func TestNothingIsReadBehindTheEnd(t *testing.T) {
 func readsInside[C Code](t *testing.T) {
 	rng := seed.Rand(t)
 	for _, f := range forms() {
-		if f.hybrid { // these may count one child too many and end behind
+		if f.hybrid { // these may count one child too many and end past the leaves
 			continue
 		}
 		tree := makeTree(f, named[C]("mixed", rng))

@@ -8,8 +8,8 @@ import (
 )
 
 // handmade is a tree put together node by node, with every level full. Its
-// nodes are sorted, but need not agree with each other: what the search
-// routines do there is defined all the same.
+// nodes are sorted, but need not be consistent with each other: what the
+// search routines do then is still defined.
 type handmade[C Code] struct {
 	Tree
 	pairs bool
@@ -20,15 +20,15 @@ type handmade[C Code] struct {
 type form struct {
 	levels, top int
 	pairs       bool // keys in the first half of a leaf only
-	hybrid      bool // a fanout one less, as the paper's hybrid tree has it
-	short       int  // leaves that LastLeaf leaves out, entries that Len does
+	hybrid      bool // a fanout one less, as in the paper's hybrid tree
+	short       int  // number of leaves missing from LastLeaf, and of entries missing from Len
 }
 
 func (f form) String() string {
 	return fmt.Sprintf("%d levels, top %d, pairs %v, hybrid %v, %d short", f.levels, f.top, f.pairs, f.hybrid, f.short)
 }
 
-// forms lists all geometries of up to three inner levels.
+// forms returns all geometries of up to three inner levels.
 func forms() (out []form) {
 	for levels := range 4 {
 		for top := range levels + 1 {
@@ -42,7 +42,7 @@ func forms() (out []form) {
 		form{levels: 1, hybrid: true, pairs: true}, form{levels: 3, top: 1, hybrid: true})
 }
 
-// alignedWords gives memory aligned as nodes are.
+// alignedWords returns memory aligned as nodes are.
 func alignedWords(n int) []uint64 {
 	buf := make([]uint64, n+LineBytes/8)
 	for uintptr(unsafe.Pointer(&buf[0]))%LineBytes != 0 {
@@ -64,8 +64,9 @@ func makeTree[C Code](f form, fill func(node []C)) *handmade[C] {
 		counts = append(counts, counts[len(counts)-1]*fanout)
 		total += counts[len(counts)-1]
 	}
-	// A node of a hybrid tree that counts all its keys leads one child too far:
-	// at the end of a level that is behind it, at most an eighth of the tree.
+	// A node of a hybrid tree that counts all its keys leads one child too
+	// far. At the end of a level that is past it, by at most an eighth of the
+	// tree.
 	t := &handmade[C]{pairs: f.pairs, words: alignedWords(total * 9)}
 	t.Base = unsafe.Pointer(&t.words[0])
 	t.Levels, t.Top = f.levels, f.top
@@ -128,7 +129,7 @@ func fillings[C Code](rng *rand.Rand) []filling[C] {
 	return append(kinds, filling[C]{"mixed", func(node []C) { kinds[rng.IntN(len(kinds))].fill(node) }})
 }
 
-// named gives one way to fill a node.
+// named returns the filling with the given name.
 func named[C Code](name string, rng *rand.Rand) func(node []C) {
 	for _, kind := range fillings[C](rng) {
 		if kind.name == name {
@@ -138,8 +139,8 @@ func named[C Code](name string, rng *rand.Rand) func(node []C) {
 	panic("no filling " + name)
 }
 
-// asked gives n keys to search for in a tree: most of them at or beside a key
-// of some node.
+// asked returns n keys to search for in a tree, most of them equal or next to
+// a key of some node.
 func asked[C Code](t *handmade[C], n int, rng *rand.Rand) []C {
 	nodes := int(t.LastLeaf/8) + 1
 	fixed := []C{0, 1, ^C(0), ^C(0) - 1, ^C(0) / 2, ^C(0)/2 + 1}
@@ -158,14 +159,14 @@ func asked[C Code](t *handmade[C], n int, rng *rand.Rand) []C {
 	return keys
 }
 
-// answer is all that can be asked about one key.
+// answer is everything that can be asked about one key.
 type answer[C Code] struct {
 	rank  int
-	place int // of the first entry with the key, or -1
+	place int // rank of the first entry with the key, or -1
 	val   C
 }
 
-// descend answers one key as the doc comments say it, without any of the
+// descend answers one key as the doc comments define it, without any of the
 // package's search code.
 func descend[C Code](t *handmade[C], key C) answer[C] {
 	line := func(place int) []C {

@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// Packed describes pages of keys that are stored as differences to the page's
-// smallest key, in as few bits as the page's greatest difference takes (FAST,
-// section 6.2).
+// Packed describes pages of keys that are stored as differences from the
+// page's smallest key, each in as few bits as the page's greatest difference
+// needs (FAST, section 6.2).
 //
-//	Table: an entry of 16 bytes for each page
+//	Table: one entry of 16 bytes per page
 //	  ┌──────────────┬──────────────────────────┐
 //	  │ Min (uint64) │ At: word << 8 | width    │
 //	  └──────────────┴──────────────────────────┘
@@ -21,41 +21,43 @@ import (
 //	  is at bit j·width, counted from the lowest bit of the first byte.
 //	  Separator g is the greatest difference of group g.
 //
-// The width is 0 to 32; 64-bit keys that lie farther apart have 64, and
-// whatever else a damaged table holds is read as if it were the most that the
-// keys may have. Offsets are cut to End: PackedSlack bytes must be readable
-// from there on. Then no search leaves the memory, whatever the table says.
+// The width is 0 to 32, or 64 for pages of 64-bit keys that lie farther apart.
+// Any other width, as in a damaged table, is read as the greatest that the
+// keys may have. Offsets are clamped to End, and PackedSlack bytes must be
+// readable from there on. Thus no search reads outside the memory, whatever
+// the table says.
 //
-// The assembly reads the fields at fixed offsets; packed_amd64_test.go
-// compares.
+// The assembly reads the fields at fixed offsets; packed_amd64_test.go checks
+// them.
 type Packed struct {
 	Table    unsafe.Pointer
 	Words    unsafe.Pointer
 	Last     uint64         // number of the last page
 	End      uint64         // words in all pages
-	Len      uint64         // entries in all
+	Len      uint64         // total number of entries
 	Distance uint64         // queries between two steps of one query, at least 1
-	Shift    uint64         // the page handed in is shifted left by so much
+	Shift    uint64         // number of bits by which the page numbers passed in are shifted left
 	Vals     unsafe.Pointer // column of values to prefetch from, for Find; may be nil
 	ValSize  uint64         // bytes of a value in that column
 	rows     unsafe.Pointer // how to unpack each width: see row
 }
 
-// Sizes of a page: keys in a group, groups, and keys in all.
+// Sizes of a page: keys per group, groups per page, and keys per page.
 const (
 	PackedGroup  = 16
 	PackedGroups = 16
 	PackedPage   = PackedGroup * PackedGroups
 )
 
-// PackedSlack is what must be readable behind End: a page of the greatest
-// width, and the vector that begins at its last byte.
+// PackedSlack is the number of bytes that must be readable past End: a page of
+// the greatest width, and the vector that begins at its last byte.
 const PackedSlack = (PackedGroups+1)*PackedGroup*8 + 2*LineBytes
 
 // PackedEntry is an entry of the table.
 type PackedEntry struct{ Min, At uint64 }
 
-// Width gives the bits of a difference, as a search of codes C takes it.
+// PackedWidth returns the width of a difference in bits, as a search of codes
+// C interprets it.
 func PackedWidth[C Code](at uint64) uint64 {
 	switch w := at & 0xff; {
 	case w <= 32:
@@ -66,12 +68,12 @@ func PackedWidth[C Code](at uint64) uint64 {
 	return 32
 }
 
-// row says how 16 differences are unpacked from 16 dwords: two dwords each, the
-// second of which is the one behind the first, shifted together, and masked.
+// row tells how to unpack 16 differences from 16 dwords. Each difference is
+// taken from two adjacent dwords, which are shifted together and masked.
 type row struct {
 	bit   [16]uint32 // where difference j begins
-	first [16]uint32 // the dword of that
-	right [16]uint32 // bits to drop there
+	first [16]uint32 // the dword that holds this bit
+	right [16]uint32 // number of bits to drop there
 	mask  [16]uint32
 }
 
@@ -89,27 +91,28 @@ func makeRows() *[33]row {
 	return all
 }
 
-// Ready sets what Packed keeps for itself and bounds Distance. It must be called
+// Ready sets the unexported fields and bounds Distance. It must be called
 // before any search.
 func (p *Packed) Ready() {
 	p.rows = unsafe.Pointer(rows)
 	p.Distance = min(max(p.Distance, 1), MaxPackedDistance)
 }
 
-// entry gives the entry of a page, cut to what may be read.
+// entry returns the entry of a page, clamped to what may be read.
 func (p *Packed) entry(page uint64) (least uint64, at unsafe.Pointer, code uint64) {
 	e := (*PackedEntry)(unsafe.Add(p.Table, page*16))
 	return e.Min, unsafe.Add(p.Words, 8*min(e.At>>8, p.End)), e.At
 }
 
-// Difference gives difference j of those packed in width bits from at on.
+// Difference returns difference j of those packed with the given width from at
+// on.
 func Difference(at unsafe.Pointer, width uint64, j int) uint64 {
 	bit := uint64(j) * width
 	b := (*[8]byte)(unsafe.Add(at, bit/8))
 	return binary.LittleEndian.Uint64(b[:]) >> (bit % 8) & (1<<width - 1) // 1<<64 is 0
 }
 
-// countBelow gives the number of 16 differences that are below d.
+// countBelow returns how many of 16 differences are below d.
 func countBelow(at unsafe.Pointer, width, d uint64) (n uint64) {
 	for j := range PackedGroup {
 		if Difference(at, width, j) < d {
@@ -119,8 +122,8 @@ func countBelow(at unsafe.Pointer, width, d uint64) (n uint64) {
 	return n
 }
 
-// inPage gives the place of a key's lower bound in a page, and whether the
-// entry there has just that key.
+// inPage returns the place of a key's lower bound in a page, and reports
+// whether the entry there has exactly that key.
 func inPage[C Code](p *Packed, page uint64, key C) (place uint64, equal bool) {
 	least, at, code := p.entry(page)
 	w := PackedWidth[C](code)
@@ -133,16 +136,17 @@ func inPage[C Code](p *Packed, page uint64, key C) (place uint64, equal bool) {
 	return min(place, p.Len), equal
 }
 
-// MaxPackedDistance bounds Packed.Distance: a query waits three times that in
-// one of the slots of packedRoom, of which eight are set at a time.
+// MaxPackedDistance bounds Packed.Distance: a query occupies one of the slots
+// of packedRoom for three times that many steps, and eight slots are set at a
+// time.
 const MaxPackedDistance = 40
 
-// packedRoom is room for the queries that are under way, 32 bytes each: what
-// they know of their page. In Go, they need not wait.
+// packedRoom holds the state of the queries in progress, 32 bytes each: what
+// is known of their page. The plain Go code does not use it.
 type packedRoom [128 * 32]byte
 
-// PackedRank sets ranks[i] to the number of entries with a key below keys[i],
-// whose page is in ranks[i] before: see Packed.Shift.
+// PackedRank sets ranks[i] to the number of entries with a key below keys[i].
+// On entry, ranks[i] holds the key's page: see Packed.Shift.
 func PackedRank[C Code](p *Packed, keys []C, ranks []int) {
 	_ = ranks[:len(keys)]
 	if len(keys) == 0 {
@@ -159,9 +163,9 @@ func PackedRank[C Code](p *Packed, keys []C, ranks []int) {
 	}
 }
 
-// PackedFind sets ranks[i] to the place of the first entry whose key is
-// keys[i], or to -1 where there is none; the key's page is in ranks[i] before.
-// It prefetches the value at that place.
+// PackedFind sets ranks[i] to the rank of the first entry whose key is
+// keys[i], or to -1 if there is none. On entry, ranks[i] holds the key's page.
+// It prefetches that entry's value.
 func PackedFind[C Code](p *Packed, keys []C, ranks []int) {
 	_ = ranks[:len(keys)]
 	if len(keys) == 0 {
@@ -181,8 +185,8 @@ func PackedFind[C Code](p *Packed, keys []C, ranks []int) {
 	}
 }
 
-// PackedSeek is PackedRank for one key, whose page is known; equal says
-// whether the entry at that place has just that key.
+// PackedSeek is PackedRank for one key whose page is known; equal reports
+// whether the entry at that rank has exactly that key.
 func PackedSeek[C Code](p *Packed, page int, key C) (rank int, equal bool) {
 	x := min(uint64(page), p.Last)
 	if active != Go {
@@ -192,8 +196,8 @@ func PackedSeek[C Code](p *Packed, page int, key C) (rank int, equal bool) {
 	return int(place), equal
 }
 
-// Unpack sets dst to the keys from first on, both multiples of PackedGroup; all
-// of them are of one page.
+// Unpack fills dst with the keys from number first on. first and len(dst) must
+// be multiples of PackedGroup, and all the keys must be in one page.
 func Unpack[C Code](p *Packed, dst []C, first int) {
 	if len(dst) == 0 {
 		return
@@ -212,22 +216,23 @@ func Unpack[C Code](p *Packed, dst []C, first int) {
 	}
 }
 
-// PrefetchAt asks for n lines from an address on; plain Go cannot ask.
+// PrefetchAt prefetches n cache lines from an address on. In plain Go it does
+// nothing.
 func PrefetchAt(at unsafe.Pointer, n int) {
 	if active != Go && n > 0 {
 		prefetchAsm((*byte)(at), n)
 	}
 }
 
-// PackedAt gives the address of the byte where entry i's key begins, and the
-// bits of a key there.
+// PackedAt returns the address of the byte where entry i's key begins, and the
+// width of a key there in bits.
 func PackedAt[C Code](p *Packed, i int) (at unsafe.Pointer, width uint64) {
 	_, at, code := p.entry(min(uint64(i)/PackedPage, p.Last))
 	width = PackedWidth[C](code)
 	return unsafe.Add(at, (PackedGroup+uint64(i)%PackedPage)*width/8), width
 }
 
-// PackedKey gives the key of entry i, 0 <= i < Len.
+// PackedKey returns the key of entry i, where 0 <= i < Len.
 func PackedKey[C Code](p *Packed, i int) C {
 	least, at, code := p.entry(min(uint64(i)/PackedPage, p.Last))
 	return C(least + Difference(at, PackedWidth[C](code), PackedGroup+i%PackedPage))

@@ -7,7 +7,7 @@ package simd
 
 import "unsafe"
 
-// keySize is the bytes of a key.
+// keySize returns the size of a key in bytes.
 func keySize(wide bool) int {
 	if wide {
 		return 8

@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// The assembly reads a Packed and its rows at the offsets that are written
-// down in _gen/packed.go. Whoever moves a field has to change both and generate.
+// The assembly reads a Packed and its rows at the offsets listed in
+// _gen/packed.go. Whoever moves a field has to change both and run go
+// generate.
 func TestAssemblyKnowsPacked(t *testing.T) {
 	var p Packed
 	var r row

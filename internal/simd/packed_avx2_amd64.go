@@ -4,42 +4,42 @@
 
 package simd
 
-// Equals PackedRank in Go; n is at least 1.
+// Does what PackedRank does in Go; n must be at least 1.
 //
 //go:noescape
 func packedRank32AVX2(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals PackedFind in Go; n is at least 1.
+// Does what PackedFind does in Go; n must be at least 1.
 //
 //go:noescape
 func packedFind32AVX2(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals inPage; page is at most Last.
+// Does what inPage does; page must be at most Last.
 //
 //go:noescape
 func packedSeek32AVX2(t *byte, page uint64, key uint64) (rank int, equal bool)
 
-// Equals Unpack in Go for groups of size bytes; groups is at least 1.
+// Does what Unpack does in Go for groups of size bytes; groups must be at least 1.
 //
 //go:noescape
 func unpack32AVX2(at *byte, row *byte, least uint64, groups int, size uint64, dst *byte)
 
-// Equals PackedRank in Go; n is at least 1.
+// Does what PackedRank does in Go; n must be at least 1.
 //
 //go:noescape
 func packedRank64AVX2(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals PackedFind in Go; n is at least 1.
+// Does what PackedFind does in Go; n must be at least 1.
 //
 //go:noescape
 func packedFind64AVX2(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals inPage; page is at most Last.
+// Does what inPage does; page must be at most Last.
 //
 //go:noescape
 func packedSeek64AVX2(t *byte, page uint64, key uint64) (rank int, equal bool)
 
-// Equals Unpack in Go for groups of size bytes; groups is at least 1.
+// Does what Unpack does in Go for groups of size bytes; groups must be at least 1.
 //
 //go:noescape
 func unpack64AVX2(at *byte, row *byte, least uint64, groups int, size uint64, dst *byte)

@@ -4,62 +4,62 @@
 
 package simd
 
-// Equals PackedRank in Go; n is at least 1.
+// Does what PackedRank does in Go; n must be at least 1.
 //
 //go:noescape
 func packedRank32AVX512(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals PackedFind in Go; n is at least 1.
+// Does what PackedFind does in Go; n must be at least 1.
 //
 //go:noescape
 func packedFind32AVX512(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals PackedRank in Go; n is at least 1 and a multiple of 8.
+// Does what PackedRank does in Go; n must be at least 1 and a multiple of 8.
 //
 //go:noescape
 func packedRankEights32AVX512(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals PackedFind in Go; n is at least 1 and a multiple of 8.
+// Does what PackedFind does in Go; n must be at least 1 and a multiple of 8.
 //
 //go:noescape
 func packedFindEights32AVX512(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals inPage; page is at most Last.
+// Does what inPage does; page must be at most Last.
 //
 //go:noescape
 func packedSeek32AVX512(t *byte, page uint64, key uint64) (rank int, equal bool)
 
-// Equals Unpack in Go for groups of size bytes; groups is at least 1.
+// Does what Unpack does in Go for groups of size bytes; groups must be at least 1.
 //
 //go:noescape
 func unpack32AVX512(at *byte, row *byte, least uint64, groups int, size uint64, dst *byte)
 
-// Equals PackedRank in Go; n is at least 1.
+// Does what PackedRank does in Go; n must be at least 1.
 //
 //go:noescape
 func packedRank64AVX512(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals PackedFind in Go; n is at least 1.
+// Does what PackedFind does in Go; n must be at least 1.
 //
 //go:noescape
 func packedFind64AVX512(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals PackedRank in Go; n is at least 1 and a multiple of 8.
+// Does what PackedRank does in Go; n must be at least 1 and a multiple of 8.
 //
 //go:noescape
 func packedRankEights64AVX512(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals PackedFind in Go; n is at least 1 and a multiple of 8.
+// Does what PackedFind does in Go; n must be at least 1 and a multiple of 8.
 //
 //go:noescape
 func packedFindEights64AVX512(t *byte, keys *byte, n int, out *int, room *byte)
 
-// Equals inPage; page is at most Last.
+// Does what inPage does; page must be at most Last.
 //
 //go:noescape
 func packedSeek64AVX512(t *byte, page uint64, key uint64) (rank int, equal bool)
 
-// Equals Unpack in Go for groups of size bytes; groups is at least 1.
+// Does what Unpack does in Go for groups of size bytes; groups must be at least 1.
 //
 //go:noescape
 func unpack64AVX512(at *byte, row *byte, least uint64, groups int, size uint64, dst *byte)

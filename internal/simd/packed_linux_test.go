@@ -2,5 +2,5 @@ package simd
 
 import "testing"
 
-// garbageRoom gives words behind which memory ends.
+// garbageRoom returns n words at whose end memory ends.
 func garbageRoom(t *testing.T, n int) []uint64 { return guarded(t, n) }

@@ -10,8 +10,8 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// packedPages makes pages by the definition, a bit at a time. Keys are sorted
-// and fill whole pages; words has room for them.
+// packedPages builds pages directly from the definition, one bit at a time.
+// Keys are sorted and fill whole pages; words has room for them.
 func packedPages[C Code](keys []C, widths []uint64, words []byte) *Packed {
 	table := make([]PackedEntry, len(widths), len(widths)+4)
 	at := uint64(0)
@@ -43,7 +43,7 @@ func packedPages[C Code](keys []C, widths []uint64, words []byte) *Packed {
 	return p
 }
 
-// packedWidths lists the widths that pages of codes C may have.
+// packedWidths returns the widths that pages of codes C may have.
 func packedWidths[C Code]() []uint64 {
 	var out []uint64
 	for w := range uint64(33) {
@@ -55,8 +55,8 @@ func packedWidths[C Code]() []uint64 {
 	return out
 }
 
-// pageOf gives a sorted page of keys from least on, the greatest of which takes
-// just w bits more.
+// pageOf returns a sorted page of keys from least on whose greatest difference
+// takes exactly w bits.
 func pageOf[C Code](least C, w uint64, rng *rand.Rand) []C {
 	span := uint64(1)<<w - 1 // 1<<64 is 0
 	keys := make([]C, PackedPage)
@@ -68,7 +68,7 @@ func pageOf[C Code](least C, w uint64, rng *rand.Rand) []C {
 	return keys
 }
 
-// packedAsks gives every key there is, and its neighbours.
+// packedAsks returns every key and its neighbors.
 func packedAsks[C Code](keys []C) []C {
 	out := []C{0, 1, ^C(0), ^C(0) - 1}
 	for _, k := range keys {
@@ -77,7 +77,8 @@ func packedAsks[C Code](keys []C) []C {
 	return out
 }
 
-// Every path gives what the keys themselves give: every width, every place.
+// Every path returns the same as a search of the keys themselves, for every
+// width and every place.
 func TestPackedPages(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		bothWidths(t, packedSearches[uint32], packedSearches[uint64])
@@ -170,8 +171,8 @@ func packedBatches[C Code](t *testing.T) {
 	}
 }
 
-// Whatever a table says, no search leaves the memory from Words to PackedSlack
-// behind End, and what it gives is an entry.
+// Whatever a table says, no search reads outside the memory from Words to
+// PackedSlack bytes past End, and it returns an entry.
 func TestPackedGarbage(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		bothWidths(t, packedGarbage[uint32], packedGarbage[uint64])
@@ -224,7 +225,7 @@ func askGarbage[C Code](t *testing.T, p *Packed, rng *rand.Rand) {
 	}
 }
 
-// Difference reads what binary arithmetic says.
+// Difference agrees with shifting and masking a 64-bit word.
 func TestDifference(t *testing.T) {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], 0xfedcba9876543210)

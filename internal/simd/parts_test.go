@@ -12,7 +12,7 @@ func TestSearchInPartsEqualsTheWhole(t *testing.T) {
 	})
 }
 
-// inParts cuts searches at every two levels and asks for the end of it.
+// inParts cuts searches at every two levels and checks their final results.
 func inParts[C Code](t *testing.T) {
 	rng := seed.Rand(t)
 	for _, f := range forms() {

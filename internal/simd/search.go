@@ -121,7 +121,8 @@ func rankInLeaf[C Code](t *Tree, leaf uint64, key C) int {
 	return int(min(t.entry(leaf, linear(keys, key)), t.Len))
 }
 
-// placeInLeaf gives the first place in a leaf that holds key, or -1.
+// placeInLeaf returns the rank of the first entry in a leaf that holds key, or
+// -1.
 func placeInLeaf[C Code](t *Tree, leaf uint64, key C) int {
 	keys := nodeAt[C](t, leaf)[:bits.OnesCount64(t.LeafMask)]
 	for i, k := range keys {

@@ -4,65 +4,65 @@
 
 package simd
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank32AVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals downGo; n is at least 1.
+// Does what downGo does; n must be at least 1.
 //
 //go:noescape
 func down32AVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals findGo; n is at least 1.
+// Does what findGo does; n must be at least 1.
 //
 //go:noescape
 func find32AVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals getGo; n is at least 1, found may be nil.
+// Does what getGo does; n must be at least 1, and found may be nil.
 //
 //go:noescape
 func get32AVX2(t *byte, keys *byte, n int, out *byte, found *bool) int
 
-// Equals seekGo.
+// Does what seekGo does.
 //
 //go:noescape
 func seek32AVX2(t *byte, key uint64) (rank int, equal bool)
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank64AVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals downGo; n is at least 1.
+// Does what downGo does; n must be at least 1.
 //
 //go:noescape
 func down64AVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals findGo; n is at least 1.
+// Does what findGo does; n must be at least 1.
 //
 //go:noescape
 func find64AVX2(t *byte, keys *byte, n int, out *int)
 
-// Equals getGo; n is at least 1, found may be nil.
+// Does what getGo does; n must be at least 1, and found may be nil.
 //
 //go:noescape
 func get64AVX2(t *byte, keys *byte, n int, out *byte, found *bool) int
 
-// Equals seekGo.
+// Does what seekGo does.
 //
 //go:noescape
 func seek64AVX2(t *byte, key uint64) (rank int, equal bool)
 
-// Fetches lines from the one at at on; lines is at least 1.
+// Prefetches lines from address at on; lines must be at least 1.
 //
 //go:noescape
 func prefetchLines(at *byte, lines int)
 
-// Copies lines of 64 bytes; dst is at a multiple of 64, lines is at least 1.
+// Copies lines of 64 bytes; dst must be a multiple of 64, and lines must be at least 1.
 //
 //go:noescape
 func streamLines(dst *byte, src *byte, lines int)
 
-// Rests for some ten nanoseconds or more, so many times; at least 1.
+// Pauses the given number of times, at least 1, for some ten nanoseconds or more each.
 func pauseTimes(times int)

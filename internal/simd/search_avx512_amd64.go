@@ -4,52 +4,52 @@
 
 package simd
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank32AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals downGo; n is at least 1.
+// Does what downGo does; n must be at least 1.
 //
 //go:noescape
 func down32AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals findGo; n is at least 1.
+// Does what findGo does; n must be at least 1.
 //
 //go:noescape
 func find32AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals getGo; n is at least 1, found may be nil.
+// Does what getGo does; n must be at least 1, and found may be nil.
 //
 //go:noescape
 func get32AVX512(t *byte, keys *byte, n int, out *byte, found *bool) int
 
-// Equals seekGo.
+// Does what seekGo does.
 //
 //go:noescape
 func seek32AVX512(t *byte, key uint64) (rank int, equal bool)
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank64AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals downGo; n is at least 1.
+// Does what downGo does; n must be at least 1.
 //
 //go:noescape
 func down64AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals findGo; n is at least 1.
+// Does what findGo does; n must be at least 1.
 //
 //go:noescape
 func find64AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals getGo; n is at least 1, found may be nil.
+// Does what getGo does; n must be at least 1, and found may be nil.
 //
 //go:noescape
 func get64AVX512(t *byte, keys *byte, n int, out *byte, found *bool) int
 
-// Equals seekGo.
+// Does what seekGo does.
 //
 //go:noescape
 func seek64AVX512(t *byte, key uint64) (rank int, equal bool)

@@ -25,8 +25,8 @@ func bothWidths(t *testing.T, narrow, wide func(t *testing.T)) {
 	t.Run("64 bits", wide)
 }
 
-// lengths are those around every vector width and group, and around the
-// longest staircase.
+// lengths returns batch lengths around every vector width and group size, and
+// around the longest staircase.
 func lengths() []int {
 	out := []int{127, 128, 129}
 	for n := range 3*16 + 1 {
@@ -41,9 +41,9 @@ func TestCountLessAroundEverySlot(t *testing.T) {
 	bothWidths(t, countLess[uint32], countLess[uint64])
 }
 
-// countLess asks every method for every key at and beside every slot. The
-// answer of a path shows as the leaf it goes on to: leaves of maxima count
-// nothing themselves.
+// countLess tries every method with every key equal or next to every slot. The
+// count shows in the leaf that the path goes on to: leaves full of the maximum
+// count nothing themselves.
 func countLess[C Code](t *testing.T) {
 	rng := seed.Rand(t)
 	for _, kind := range fillings[C](rng) {
@@ -99,7 +99,8 @@ func TestPathsEqualTheDefinition(t *testing.T) {
 	})
 }
 
-// pathEqual asks batches of every length in trees of every form and filling.
+// pathEqual searches batches of every length in trees of every form and
+// filling.
 func pathEqual[C Code](t *testing.T) {
 	rng := seed.Rand(t)
 	for _, f := range forms() {
@@ -126,7 +127,7 @@ func TestEveryDistance(t *testing.T) {
 	})
 }
 
-// everyDistance asks batches of every length at every distance.
+// everyDistance searches batches of every length at every distance.
 func everyDistance[C Code](t *testing.T) {
 	rng := seed.Rand(t)
 	for _, f := range []form{{levels: 0}, {levels: 2, top: 0}, {levels: 3, top: 1, pairs: true}} {
@@ -144,7 +145,7 @@ func everyDistance[C Code](t *testing.T) {
 	}
 }
 
-// An empty tree is a leaf without places, whatever lies in its memory.
+// An empty tree is a leaf without entries, whatever lies in its memory.
 func TestEmptyTreeHoldsNothing(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		bothWidths(t, emptyTree[uint32], emptyTree[uint64])
@@ -163,7 +164,7 @@ func emptyTree[C Code](t *testing.T) {
 	}
 }
 
-// checkBatch asks all there is to ask about keys.
+// checkBatch asks everything there is to ask about keys.
 func checkBatch[C Code](t *handmade[C], keys []C, want []answer[C]) error {
 	before := slices.Clone(keys)
 	for _, m := range Methods() {
@@ -196,7 +197,7 @@ func checkBatch[C Code](t *handmade[C], keys []C, want []answer[C]) error {
 
 const untouched = -77
 
-// checkPlaces lets run fill a slice longer than keys and looks at all of it.
+// checkPlaces lets run fill a slice longer than keys and checks all of it.
 func checkPlaces[C Code](keys []C, run func([]int), want func(int) int) error {
 	got := make([]int, len(keys)+2)
 	for i := range got {
@@ -256,8 +257,8 @@ func checkGet[C Code](t *handmade[C], keys []C, want []answer[C]) error {
 	return nil
 }
 
-// Prefetches must not fault wherever they point: those of Find for values, and
-// those asked for.
+// Prefetches must not fault wherever they point: neither those of Find for
+// values, nor explicit ones.
 func TestPrefetchAnywhere(t *testing.T) {
 	rng := seed.Rand(t)
 	tree := makeTree(form{levels: 2, top: 1}, named[uint64]("mixed", rng))

@@ -6,36 +6,38 @@ import (
 )
 
 // Stairs is a tree whose inner levels are Steps, in rows of pages. The queries
-// of a batch go down as in a Tree, so far apart that each finds its next line
-// fetched. StepDown, level by level, lets memory rest while a group is at the
-// upper levels, which are in the caches.
+// of a batch go down as in a Tree, far enough apart that each finds its next
+// line already fetched. StepDown, by contrast, goes level by level, so memory
+// is idle while a group is at the upper levels, which are in the caches.
 //
-// The last key of every line is the maximum, so that it is never counted. Of
-// Tree, everything matters but Next and Fanout. Between two steps a query is
-// at 8 times the number of a node on its level.
+// The last key of every line is the maximum, so it is never counted. All
+// fields of Tree are used except Next and Fanout. Between two steps, a query's
+// position is 8 times the number of a node on its level.
 //
-// As in Tree, even a search that reads nonsense, lines counted to their end,
-// ends with a look at LastLeaf; how far it may come before that says Reach.
+// As in Tree, even a search that reads garbage (every key of a line counted)
+// is clamped to LastLeaf at the end; Reach bounds how far it may get before
+// that.
 //
-// The assembly reads the fields at fixed offsets; step_amd64_test.go compares.
+// The assembly reads the fields at fixed offsets; step_amd64_test.go checks
+// them.
 type Stairs struct {
 	Tree
-	flat  int                  // the first levels, in a row of one page
+	flat  int                  // number of first levels that lie in a row of one page
 	table [MaxLevels + 1]stair // one more, for the leaves
 }
 
-// stair is a level as the assembly takes it: the node at x, 8 times its
-// number, is at the address at + 8·x + (x>>shift)·page.
+// stair is a level in the form that the assembly reads: the node at position
+// x, 8 times its number, is at the address at + 8·x + (x>>shift)·page.
 type stair struct {
 	at          uintptr
 	shift, page int
-	_           int // an entry has 32 bytes
+	_           int // pads an entry to 32 bytes
 }
 
 // NewStairs makes a tree of steps over leaves, the root's step first. leaves
-// says where the leaves are and how they hold entries; as many levels as top
-// says are near enough to be walked without waiting. All steps begin at the
-// leaves' base, have as many children as keys and lie in a row.
+// tells where the leaves are and how they hold entries; the first top levels
+// are near enough to be walked without waiting. All steps must begin at the
+// base of leaves, have as many children as keys and lie in a row.
 func NewStairs[C Code](leaves Tree, steps []Step, top int) *Stairs {
 	s := &Stairs{Tree: leaves}
 	s.Levels, s.Top, s.From = len(steps), top, 0
@@ -61,9 +63,9 @@ func (s *Stairs) stair(l *Lines) stair {
 	}
 }
 
-// Reach gives the number of lines from the base in which every search through
-// steps stays until it is at the leaves, whatever it reads: a line of zeros
-// counts one key more than a node has children.
+// Reach returns the number of lines from the base within which every search
+// through steps stays until it reaches the leaves, whatever it reads: a line
+// of zeros counts one key more than a node has children.
 func Reach(steps []Step) (lines int) {
 	x := 0
 	for i := range steps {
@@ -73,10 +75,10 @@ func Reach(steps []Step) (lines int) {
 	return lines
 }
 
-// Cut gives the tree as a search sees it that goes from one level to another.
-// Where from is above 0, what a query has come to is handed in where its
-// result will be. last is the number of the last node behind the last level,
-// where that is not the leaves.
+// Cut returns the tree as seen by a search that goes from level from to level
+// to. If from is above 0, the position that a query has reached is passed in
+// where its result will be stored. last is the number of the last node below
+// the last level, unless these are the leaves.
 func (s *Stairs) Cut(from, to, last int) Stairs {
 	part := *s
 	part.Tree = s.Part(from, to)
@@ -87,7 +89,7 @@ func (s *Stairs) Cut(from, to, last int) Stairs {
 	return part
 }
 
-// RankDown is Rank.
+// RankDown is Rank for Stairs.
 func RankDown[C Code](s *Stairs, keys []C, ranks []int) {
 	_ = ranks[:len(keys)]
 	if len(keys) == 0 {
@@ -103,7 +105,7 @@ func RankDown[C Code](s *Stairs, keys []C, ranks []int) {
 	runtime.KeepAlive(s)
 }
 
-// FindDown is Find.
+// FindDown is Find for Stairs.
 func FindDown[C Code](s *Stairs, keys []C, ranks []int) {
 	_ = ranks[:len(keys)]
 	if len(keys) == 0 {
@@ -119,7 +121,7 @@ func FindDown[C Code](s *Stairs, keys []C, ranks []int) {
 	runtime.KeepAlive(s)
 }
 
-// GetPairsDown is GetPairs.
+// GetPairsDown is GetPairs for Stairs.
 func GetPairsDown[C Code](s *Stairs, keys, vals []C, found []bool) (hits int) {
 	_ = vals[:len(keys)]
 	if len(keys) == 0 {
@@ -136,8 +138,8 @@ func GetPairsDown[C Code](s *Stairs, keys, vals []C, found []bool) (hits int) {
 	return hits
 }
 
-// Down sets places[i] to where keys[i] leads: 8 times the number of a node, and
-// at the end of the whole tree the place of a leaf.
+// Down sets places[i] to the position that keys[i] leads to: 8 times the
+// number of a node or, at the end of the whole tree, the place of a leaf.
 func Down[C Code](s *Stairs, keys []C, places []int) {
 	_ = places[:len(keys)]
 	if len(keys) == 0 {
@@ -170,14 +172,15 @@ func walkGo[C Code](s *Stairs, keys []C, places []int) {
 	}
 }
 
-// lineOf gives the line of the node at x, 8 times its number, on level l.
+// lineOf returns the line of the node at position x, 8 times its number, on
+// level l.
 func lineOf[C Code](s *Stairs, l, x int) []C {
 	e := &s.table[l]
 	at := int(e.at-uintptr(s.Base)) + 8*x + x>>e.shift*e.page
 	return unsafe.Slice((*C)(unsafe.Add(s.Base, at)), nodeKeys[C]())
 }
 
-// leaf is the tree to queries that have come to the place of a leaf.
+// leaf returns the tree for queries that have reached the place of a leaf.
 func (s *Stairs) leaf() Tree {
 	leaf := s.Tree
 	leaf.From, leaf.Levels, leaf.Top = 1, 1, 1

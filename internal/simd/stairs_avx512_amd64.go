@@ -4,42 +4,42 @@
 
 package simd
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rankStairs32AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals downGo; n is at least 1.
+// Does what downGo does; n must be at least 1.
 //
 //go:noescape
 func downStairs32AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals findGo; n is at least 1.
+// Does what findGo does; n must be at least 1.
 //
 //go:noescape
 func findStairs32AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals getGo; n is at least 1, found may be nil.
+// Does what getGo does; n must be at least 1, and found may be nil.
 //
 //go:noescape
 func getStairs32AVX512(t *byte, keys *byte, n int, out *byte, found *bool) int
 
-// Equals rankGo; n is at least 1.
+// Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rankStairs64AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals downGo; n is at least 1.
+// Does what downGo does; n must be at least 1.
 //
 //go:noescape
 func downStairs64AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals findGo; n is at least 1.
+// Does what findGo does; n must be at least 1.
 //
 //go:noescape
 func findStairs64AVX512(t *byte, keys *byte, n int, out *int)
 
-// Equals getGo; n is at least 1, found may be nil.
+// Does what getGo does; n must be at least 1, and found may be nil.
 //
 //go:noescape
 func getStairs64AVX512(t *byte, keys *byte, n int, out *byte, found *bool) int

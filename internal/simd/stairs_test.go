@@ -9,16 +9,16 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// staircase is stairs put together line by line, in rows of pages. Its lines
-// are sorted, but need not agree with each other.
+// staircase is a Stairs put together line by line, in rows of pages. Its lines
+// are sorted, but need not be consistent with each other.
 type staircase[C Code] struct {
 	*Stairs
 	steps []Step
 	words []uint64
 }
 
-// makeStairs makes rows of so many levels each, all pages there, over full
-// leaves.
+// makeStairs makes rows with the given numbers of levels, all pages present,
+// over full leaves.
 func makeStairs[C Code](rows []int, top int, pairs bool, fill func(node []C)) *staircase[C] {
 	fan := 3
 	if nodeKeys[C]() == 16 {
@@ -58,7 +58,7 @@ func makeStairs[C Code](rows []int, top int, pairs bool, fill func(node []C)) *s
 	return s
 }
 
-// descend answers one key as the doc comments say it.
+// descend answers one key as the doc comments define it.
 func (s *staircase[C]) descend(key C) (a answer[C], nodes []int) {
 	line := func(i int) []C {
 		return unsafe.Slice((*C)(unsafe.Add(s.Base, i*LineBytes)), nodeKeys[C]())
@@ -99,7 +99,7 @@ func stairsEqual[C Code](t *testing.T) {
 	}
 }
 
-// checkStairs asks batches of many lengths, cut at every level.
+// checkStairs searches batches of many lengths, cut at every level.
 func checkStairs[C Code](t *testing.T, s *staircase[C], pairs bool, rng *rand.Rand) {
 	t.Helper()
 	all := unsafe.Slice((*C)(s.Base), (int(s.LastLeaf)/8+1)*nodeKeys[C]())

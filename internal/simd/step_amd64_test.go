@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// The assembly reads a flatStep and Stairs at the offsets that are in
-// _gen/step.go and _gen/stairs.go. Whoever moves a field has to change both and generate.
+// The assembly reads a flatStep and Stairs at the offsets listed in
+// _gen/step.go and _gen/stairs.go. Whoever moves a field has to change both
+// and run go generate.
 func TestAssemblyKnowsTheStep(t *testing.T) {
 	var (
 		s     flatStep

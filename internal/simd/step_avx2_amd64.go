@@ -4,27 +4,27 @@
 
 package simd
 
-// Equals stepGo; n is at least 1.
+// Does what stepGo does; n must be at least 1.
 //
 //go:noescape
 func stepRow32AVX2(s *byte, keys *byte, n int, nodes *int)
 
-// Equals stepGo; n is at least 1.
+// Does what stepGo does; n must be at least 1.
 //
 //go:noescape
 func step32AVX2(s *byte, keys *byte, n int, nodes *int)
 
-// Equals stepGo; n is at least 1.
+// Does what stepGo does; n must be at least 1.
 //
 //go:noescape
 func stepRow64AVX2(s *byte, keys *byte, n int, nodes *int)
 
-// Equals stepGo; n is at least 1.
+// Does what stepGo does; n must be at least 1.
 //
 //go:noescape
 func step64AVX2(s *byte, keys *byte, n int, nodes *int)
 
-// Fetches the line at base + at[i]·size for each i; n is at least 1.
+// Prefetches the line at base + at[i]·size for each i; n must be at least 1.
 //
 //go:noescape
 func fetchEach(base *byte, at *int, n int, size int)

@@ -4,22 +4,22 @@
 
 package simd
 
-// Equals stepGo; n is at least 1.
+// Does what stepGo does; n must be at least 1.
 //
 //go:noescape
 func stepRow32AVX512(s *byte, keys *byte, n int, nodes *int)
 
-// Equals stepGo; n is at least 1.
+// Does what stepGo does; n must be at least 1.
 //
 //go:noescape
 func step32AVX512(s *byte, keys *byte, n int, nodes *int)
 
-// Equals stepGo; n is at least 1.
+// Does what stepGo does; n must be at least 1.
 //
 //go:noescape
 func stepRow64AVX512(s *byte, keys *byte, n int, nodes *int)
 
-// Equals stepGo; n is at least 1.
+// Does what stepGo does; n must be at least 1.
 //
 //go:noescape
 func step64AVX512(s *byte, keys *byte, n int, nodes *int)

@@ -7,8 +7,8 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// A step reads the lines of its nodes, its keys and its nodes, and nothing
-// behind them: each may be the last thing in memory.
+// A step reads the lines of its nodes, its keys and its node numbers, and
+// nothing past them: each may lie at the very end of memory.
 func TestStepReadsNothingBehindTheEnd(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		bothWidths(t, stepsInside[uint32], stepsInside[uint64])
@@ -26,7 +26,7 @@ func stepsInside[C Code](t *testing.T) {
 			}
 			keys, nodes := l.ask(n, rng)
 			if l.Last = rng.IntN(l.nodes << l.Fan); n%2 == 0 {
-				l.Next = Lines{Page: 1 << 30} // far behind
+				l.Next = Lines{Page: 1 << 30} // far past the end
 			}
 			words := guarded(t, n)
 			all := unsafe.Slice((*C)(unsafe.Pointer(&words[0])), n*8/int(unsafe.Sizeof(keys[0])))

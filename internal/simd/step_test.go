@@ -17,17 +17,19 @@ type level[C Code] struct {
 	nodes int
 }
 
-// places lists forms that lines can have in a level of 64 nodes: in one piece,
-// in a row of pages of which they are one level, and others that no row has.
+// places returns layouts that lines can have in a level of 64 nodes:
+// contiguous, in a row of pages of which they are one level, and others that
+// no row has.
 func places() []Lines {
 	return []Lines{
-		{Page: 1}, {At: 7, Page: 1}, {At: 3, Page: 2}, // in one piece; every other line
+		{Page: 1}, {At: 7, Page: 1}, {At: 3, Page: 2}, // contiguous; every other line
 		{At: 1, Page: 5, Shift: 2, Mask: 3}, {At: 2, Page: 21, Shift: 4, Mask: 15}, {Shift: 6, Page: 85, Mask: 63},
 		{At: 5, Page: 9, Shift: 3, Mask: 3, Sub: 1}, {Page: 3, Shift: 2, Mask: 0}, {Mask: 63}, {At: 4, Mask: 15, Sub: 2},
 	}
 }
 
-// makeLevel makes a level whose lines take nothing but what its nodes need.
+// makeLevel makes a level whose lines take only the memory that its nodes
+// need.
 func makeLevel[C Code](here Lines, words func(n int) []uint64, fill func(node []C)) *level[C] {
 	l := &level[C]{nodes: 64}
 	lines := 0
@@ -47,7 +49,7 @@ func (l *level[C]) line(i int) []C {
 	return unsafe.Slice((*C)(unsafe.Pointer(&l.words[i*LineBytes/8])), nodeKeys[C]())
 }
 
-// ask gives n queries: nodes, and keys at or beside one of theirs.
+// ask returns n queries: nodes, and keys equal or next to one of theirs.
 func (l *level[C]) ask(n int, rng *rand.Rand) (keys []C, nodes []int) {
 	for range n {
 		x := rng.IntN(l.nodes)
@@ -58,7 +60,7 @@ func (l *level[C]) ask(n int, rng *rand.Rand) (keys []C, nodes []int) {
 	return keys, nodes
 }
 
-// check compares a step with what the doc comments say of it.
+// check compares a step with what its doc comment says.
 func (l *level[C]) check(keys []C, nodes []int) error {
 	got := append([]int(nil), nodes...)
 	StepDown(&l.Step, keys, got)
@@ -88,8 +90,8 @@ func TestStepEqualsTheDefinition(t *testing.T) {
 	})
 }
 
-// stepEqual takes batches of every length through levels of every form, with
-// every form of lines to fetch.
+// stepEqual takes batches of every length through levels of every layout, with
+// every layout of lines to fetch.
 func stepEqual[C Code](t *testing.T) {
 	rng := seed.Rand(t)
 	for _, here := range places() {
@@ -111,7 +113,7 @@ func stepEqual[C Code](t *testing.T) {
 	}
 }
 
-// To fetch changes nothing, wherever it points.
+// A prefetch changes nothing, wherever it points.
 func TestFetchingDoesNoHarm(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		words := alignedWords(64)

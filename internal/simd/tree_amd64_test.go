@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// The assembly reads a Tree at the offsets that are written down in
-// _gen/descend.go. Whoever moves a field has to change both and generate.
+// The assembly reads a Tree at the offsets listed in _gen/descend.go. Whoever
+// moves a field has to change both and run go generate.
 func TestAssemblyKnowsTheTree(t *testing.T) {
 	var tree Tree
 	for _, f := range []struct {

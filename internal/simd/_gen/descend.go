@@ -27,7 +27,7 @@ const (
 	offFrom      = 224
 )
 
-// routine is what all steps of one routine share.
+// routine is the state that all steps of one routine share.
 type routine struct {
 	isa    vectors
 	w      width
@@ -39,24 +39,25 @@ type routine struct {
 	labels int
 }
 
-// way is how the inner levels of a tree lie: what their table has for each of
-// them, where a node is, and how it leads to its children.
+// way is how the inner levels of a tree are laid out: what their table holds
+// for each level, where a node is, and how it leads to its children.
 type way interface {
 	name() string
 	table() int  // offset of the table
 	stride() int // size of an entry: 8 times a power of two
-	// node is the line of x, a node of the level that lies ahead of an entry's.
+	// node returns the line of x, a node that is ahead levels below that of
+	// entry.
 	node(r *routine, entry Register, ahead int, x GPVirtual) Mem
-	// child makes x its child n.
+	// child replaces x by its child n.
 	child(r *routine, entry Register, x, n GPVirtual)
-	// near emits what takes x down the levels that there is a shorter way for,
-	// if any, and moves entry on; before that, what it needs to know.
+	// near emits the setup for, and returns, the code that takes x down the
+	// levels that have a shorter way, if any, and advances entry past them.
 	near(r *routine) func(q query, entry Register, x GPVirtual)
-	// leaf makes x, come to the leaves, the place of a leaf.
+	// leaf replaces x, which has reached the leaves, by the place of a leaf.
 	leaf(r *routine, x GPVirtual)
 }
 
-// places is the way of a simd.Tree: nodes are told apart by their place.
+// places is the way of a simd.Tree: nodes are identified by their place.
 type places struct{}
 
 func (places) name() string { return "" }
@@ -77,7 +78,7 @@ func (places) near(*routine) func(query, Register, GPVirtual) {
 
 func (places) leaf(r *routine, x GPVirtual) { r.clamp(x) }
 
-// clamp keeps x from lying behind the last leaf: a tree closed by another
+// clamp keeps x from lying past the last leaf: a tree closed by another
 // goroutine reads as zeros and can lead anywhere.
 func (r *routine) clamp(x GPVirtual) {
 	last := GP64()
@@ -86,7 +87,7 @@ func (r *routine) clamp(x GPVirtual) {
 	CMOVQHI(last, x)
 }
 
-// entryOf leaves in dst the address of a level's entry; level is a field.
+// entryOf sets dst to the address of a level's entry; level is a field.
 func (r *routine) entryOf(level int, dst GPVirtual) {
 	MOVQ(r.field(level), dst)
 	if r.way.stride() > 8 {
@@ -100,7 +101,7 @@ func (r *routine) label(name string) string {
 	return fmt.Sprintf("%s%d", name, r.labels)
 }
 
-// node is the node at place x.
+// node returns the node at place x.
 func (r *routine) node(x Register) Mem { return Mem{Base: r.base, Index: x, Scale: 8} }
 
 func (r *routine) field(offset int) Mem { return Mem{Base: r.tree, Disp: offset} }
@@ -117,7 +118,7 @@ func begin(in way, isa vectors, w width, how method, name, signature, doc string
 	return r
 }
 
-// count leaves in dst the number of keys of a node that are below the key.
+// count sets dst to the number of keys of a node that are below the key.
 func (r *routine) count(q query, scalar Op, node Mem, dst GPVirtual) {
 	switch r.how {
 	case linear:
@@ -130,8 +131,8 @@ func (r *routine) count(q query, scalar Op, node Mem, dst GPVirtual) {
 	}
 }
 
-// countParts compares the last keys of all parts but the last, which tell the
-// part, then the keys of that part.
+// countParts compares the last keys of all parts but the last, which select
+// the part, then the keys of that part.
 func (r *routine) countParts(q query, node Mem, dst GPVirtual) {
 	bounds := XMM()
 	if r.w == 64 { // parts of 3, 3, 2
@@ -185,15 +186,15 @@ func (r *routine) countOne(scalar Op, node Mem, dst GPVirtual) {
 	Label(done)
 }
 
-// step replaces a node by the child to go on to. entry is the address of the
-// level's entry in the table.
+// step replaces a node by the child to continue with. entry is the address of
+// the level's entry in the table.
 func (r *routine) step(q query, scalar Op, entry Register, x GPVirtual) {
 	n := GP64()
 	r.count(q, scalar, r.way.node(r, entry, 0, x), n)
 	r.way.child(r, entry, x, n)
 }
 
-// entry replaces the place of a leaf by the number of its entry in slot n.
+// entry replaces the place of a leaf by the rank of its entry in slot n.
 func (r *routine) entry(x, n GPVirtual) {
 	shift := GP64()
 	SUBQ(r.field(offLeaves), x)
@@ -203,7 +204,7 @@ func (r *routine) entry(x, n GPVirtual) {
 	ADDQ(n, x)
 }
 
-// lowerBound replaces the place of a leaf by the rank of the key in it.
+// lowerBound replaces the place of a leaf by the rank of the key.
 func (r *routine) lowerBound(q query, x GPVirtual) {
 	n := GP64()
 	r.isa.below(r.w, r.c, q, r.node(x), n)
@@ -216,8 +217,8 @@ func (r *routine) lowerBound(q query, x GPVirtual) {
 	CMOVQHI(end, x)
 }
 
-// firstEqual gives the first slot with the key in the leaf at x. The carry
-// flag says that there is none; the slot is 32 then.
+// firstEqual returns the first slot that holds the key in the leaf at x. If
+// there is none, the carry flag is set and the slot is 32.
 func (r *routine) firstEqual(q query, x GPVirtual) (slot GPVirtual) {
 	slot = GP64()
 	r.isa.equal(r.w, r.c, q, r.node(x), slot)
@@ -227,8 +228,8 @@ func (r *routine) firstEqual(q query, x GPVirtual) (slot GPVirtual) {
 }
 
 // staircase emits the loop over a batch: see the package comment of simd.
-// Between two steps of a query, the place of its node waits where its result
-// will be, in outBytes bytes.
+// Between two steps of a query, the place of its node is kept where its result
+// will be stored, in outBytes bytes.
 func (r *routine) staircase(outBytes int, atLeaf func(out, i Register, q query, x GPVirtual)) {
 	keys := Load(Param("keys"), GP64()).(GPVirtual)
 	n := Load(Param("n"), GP64()).(GPVirtual)
@@ -353,7 +354,7 @@ func finish() {
 const batchSignature = "func(t *byte, keys *byte, n int, out *int)"
 
 func rank(in way, isa vectors, w width, how method) {
-	r := begin(in, isa, w, how, "rank", batchSignature, "Equals rankGo; n is at least 1.")
+	r := begin(in, isa, w, how, "rank", batchSignature, "Does what rankGo does; n must be at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
 		r.lowerBound(q, x)
 		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
@@ -362,7 +363,7 @@ func rank(in way, isa vectors, w width, how method) {
 }
 
 func down(in way, isa vectors, w width) {
-	r := begin(in, isa, w, linear, "down", batchSignature, "Equals downGo; n is at least 1.")
+	r := begin(in, isa, w, linear, "down", batchSignature, "Does what downGo does; n must be at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
 		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
 	})
@@ -370,7 +371,7 @@ func down(in way, isa vectors, w width) {
 }
 
 func find(in way, isa vectors, w width) {
-	r := begin(in, isa, w, linear, "find", batchSignature, "Equals findGo; n is at least 1.")
+	r := begin(in, isa, w, linear, "find", batchSignature, "Does what findGo does; n must be at least 1.")
 	r.staircase(8, func(out, i Register, q query, x GPVirtual) {
 		leaf := GP64()
 		LEAQ(r.node(x), leaf)
@@ -384,7 +385,7 @@ func find(in way, isa vectors, w width) {
 		ADDQ(r.field(offVals), at)
 		TESTQ(none, none)
 		CMOVQMI(none, x)
-		CMOVQMI(leaf, at) // a miss has no value to fetch: take a line that is there
+		CMOVQMI(leaf, at) // a miss has no value to fetch: take a line that exists
 		PREFETCHT1(Mem{Base: at})
 		MOVQ(x, Mem{Base: out, Index: i, Scale: 8})
 	})
@@ -392,7 +393,7 @@ func find(in way, isa vectors, w width) {
 }
 
 func get(in way, isa vectors, w width) {
-	r := begin(in, isa, w, linear, "get", "func(t *byte, keys *byte, n int, out *byte, found *bool) int", "Equals getGo; n is at least 1, found may be nil.")
+	r := begin(in, isa, w, linear, "get", "func(t *byte, keys *byte, n int, out *byte, found *bool) int", "Does what getGo does; n must be at least 1, and found may be nil.")
 	hits := GP64()
 	XORL(hits.As32(), hits.As32())
 	r.staircase(w.bytes(), func(out, i Register, q query, x GPVirtual) {
@@ -401,8 +402,8 @@ func get(in way, isa vectors, w width) {
 		slot := r.firstEqual(q, x)
 		SETCC(yes.As8())
 		MOVBLZX(yes.As8(), yes.As32())
-		// Where there is none, any slot of the leaf will do: what is read is
-		// cleared by the mask.
+		// If there is none, any slot of the leaf will do: the mask clears the
+		// value read.
 		ANDL(Imm(uint64(w.keys()/2-1)), slot.As32())
 		mask := GP64()
 		MOVQ(yes, mask)
@@ -429,7 +430,7 @@ func get(in way, isa vectors, w width) {
 }
 
 func seek(isa vectors, w width) {
-	r := begin(places{}, isa, w, linear, "seek", "func(t *byte, key uint64) (rank int, equal bool)", "Equals seekGo.")
+	r := begin(places{}, isa, w, linear, "seek", "func(t *byte, key uint64) (rank int, equal bool)", "Does what seekGo does.")
 	key := Load(Param("key"), GP64()).(GPVirtual)
 	var from Op = key
 	if _, any := isa.(avx512); any && w == 32 {
@@ -459,11 +460,11 @@ func seek(isa vectors, w width) {
 	finish()
 }
 
-// prefetch emits a routine that fetches lines: Go has no such instruction.
+// prefetch emits a routine that prefetches lines: Go has no such instruction.
 func prefetch() {
 	TEXT("prefetchLines", NOSPLIT, "func(at *byte, lines int)")
 	Pragma("noescape")
-	Doc("Fetches lines from the one at at on; lines is at least 1.")
+	Doc("Prefetches lines from address at on; lines must be at least 1.")
 	at, lines := Load(Param("at"), GP64()), Load(Param("lines"), GP64())
 	Label("line")
 	PREFETCHT0(Mem{Base: at})
@@ -473,11 +474,11 @@ func prefetch() {
 	RET()
 }
 
-// stream emits a copy that leaves the caches alone.
+// stream emits a copy that bypasses the caches.
 func stream() {
 	TEXT("streamLines", NOSPLIT, "func(dst, src *byte, lines int)")
 	Pragma("noescape")
-	Doc("Copies lines of 64 bytes; dst is at a multiple of 64, lines is at least 1.")
+	Doc("Copies lines of 64 bytes; dst must be a multiple of 64, and lines must be at least 1.")
 	dst, src := Load(Param("dst"), GP64()), Load(Param("src"), GP64())
 	lines := Load(Param("lines"), GP64())
 	a, b := YMM(), YMM()
@@ -494,10 +495,10 @@ func stream() {
 	finish()
 }
 
-// pause emits a wait that leaves a core to the other thread on it.
+// pause emits a wait that leaves the core to the other thread on it.
 func pause() {
 	TEXT("pauseTimes", NOSPLIT, "func(times int)")
-	Doc("Rests for some ten nanoseconds or more, so many times; at least 1.")
+	Doc("Pauses the given number of times, at least 1, for some ten nanoseconds or more each.")
 	times := Load(Param("times"), GP64())
 	Label("again")
 	PAUSE()

@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Program's fields, and a string's.
+// Fields of simd.Program, and of a string.
 const (
 	windows   = 4
 	offMask   = 0
@@ -17,18 +17,18 @@ const (
 	stringTo  = 16
 )
 
-// extracts emits the routines that make partial keys of strings.
+// extracts emits the routines that extract partial keys from strings.
 func extracts() {
 	extract(32)
 	extract(64)
 	fetchStrings()
 }
 
-// extract emits Extract for partial keys of a width.
+// extract emits Extract for partial keys of width w.
 func extract(w width) {
 	TEXT(fmt.Sprintf("extract%d", w), NOSPLIT, "func(programs *byte, stride int, which *int, keys *string, n int, out *byte)")
 	Pragma("noescape")
-	Doc("Equals Extract in Go; n is at least 1.")
+	Doc("Does what Extract does in Go; n must be at least 1.")
 	programs, stride := Load(Param("programs"), GP64()), Load(Param("stride"), GP64())
 	which, keys := Load(Param("which"), GP64()), Load(Param("keys"), GP64())
 	n, out := Load(Param("n"), GP64()), Load(Param("out"), GP64())
@@ -96,14 +96,14 @@ func window(i int, program, key, length, partial GPVirtual) {
 	SHLXQ(shift, word, word)
 	JMP(LabelRef(label("take")))
 
-	// The whole string has fewer than 8 bytes: 8 are read from its beginning on,
-	// or up to its end where they would reach into another page.
+	// The whole string has fewer than 8 bytes: 8 bytes are read from its
+	// beginning, or up to its end if the former would reach into another page.
 	Label(label("short"))
 	unused := GP64()
 	MOVQ(length, unused)
 	NEGQ(unused)
 	LEAQ(Mem{Base: unused, Disp: 8}, unused)
-	SHLQ(Imm(3), unused) // bits of the 8 bytes that are not the string's
+	SHLQ(Imm(3), unused) // number of bits among the 8 bytes that are not the string's
 	MOVL(key.As32(), shift.As32())
 	ANDL(U32(4095), shift.As32())
 	CMPL(shift.As32(), U32(4088))
@@ -127,7 +127,7 @@ func window(i int, program, key, length, partial GPVirtual) {
 func fetchStrings() {
 	TEXT("fetchStrings", NOSPLIT, "func(keys *string, n int)")
 	Pragma("noescape")
-	Doc("Fetches the first line of each string, and the last; n is at least 1.")
+	Doc("Prefetches the first and the last line of each string; n must be at least 1.")
 	keys, n, at, length := Load(Param("keys"), GP64()), Load(Param("n"), GP64()), GP64(), GP64()
 	Label("string")
 	MOVQ(Mem{Base: keys}, at)

@@ -78,7 +78,7 @@ type width int
 func (w width) bytes() int { return int(w) / 8 }
 func (w width) keys() int  { return 512 / int(w) } // keys in a node
 
-// method is a way to search a node; package simd's Method says what each does.
+// method is a way to search a node; package simd's Method describes each.
 type method string
 
 const (

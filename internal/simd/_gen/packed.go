@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Offsets of the fields of simd.Packed, and in a row.
+// Offsets of the fields of simd.Packed and of a row.
 const (
 	packTable    = 0
 	packWords    = 8
@@ -41,10 +41,10 @@ func packed(isa vectors) {
 	}
 }
 
-// packer is what all steps of one routine share.
+// packer is the state that all steps of one routine share.
 type packer struct {
 	isa    vectors
-	w      width // of the keys
+	w      width // width of the keys
 	t      Register
 	sign   consts     // AVX2: sign bits of 32-bit lanes
 	sign64 consts     // and of 64-bit lanes
@@ -60,7 +60,7 @@ type packer struct {
 const (
 	slotAt   = 0 // address of the page, then of the group
 	slotRow  = 1 // address of the row of its width
-	slotD    = 2 // the query's difference, 0 where it is below the page's least
+	slotD    = 2 // the query's difference, 0 if it is below the page's least
 	slotBits = 3 // width; in the upper half, slotBelow and slotSame
 	slots    = 4
 
@@ -70,7 +70,7 @@ const (
 	slotCount = 128
 )
 
-// in is a word of a slot.
+// in returns the operand for a word of a slot.
 func (p *packer) in(slot Register, word int) Mem { return Mem{Base: slot, Disp: word * p.stride} }
 
 func beginPacked(isa vectors, w width, name, signature, doc string) *packer {
@@ -95,7 +95,7 @@ func (p *packer) constants() {
 	VPADDD(p.below, p.one, p.dword)
 }
 
-// vector gives a vector register of the instruction set's width.
+// vector returns a vector register of the instruction set's width.
 func (p *packer) vector() VecVirtual {
 	if p.is512() {
 		return ZMM()
@@ -121,8 +121,7 @@ func (p *packer) label(name string) string {
 
 func (p *packer) is512() bool { _, ok := p.isa.(avx512); return ok }
 
-// cut keeps x at or below a limit: what is read from a damaged table can be
-// anything.
+// cut clamps x to a limit: what is read from a damaged table can be anything.
 func (p *packer) cut(x GPVirtual, limit Mem) {
 	most := GP64()
 	MOVQ(limit, most)
@@ -156,8 +155,9 @@ func (p *packer) enter(page, key, slot GPVirtual) (at GPVirtual) {
 	CMOVLCS(none.As32(), flags.As32())
 	MOVQ(d, p.in(slot, slotD))
 	if p.w == 64 {
-		// What takes more bits than the page has is above all; the shift takes
-		// the width modulo 64: with 64 of them, nothing does.
+		// A difference that needs more bits than the page has is above all
+		// others. The shift takes the width modulo 64: with width 64, none
+		// does.
 		beyond, all := GP64(), GP64()
 		MOVL(U32(0xffff), all.As32())
 		MOVL(bits.As32(), beyond.As32())
@@ -175,7 +175,7 @@ func (p *packer) enter(page, key, slot GPVirtual) (at GPVirtual) {
 	return at
 }
 
-// most replaces widths that there are not by the most that keys may have.
+// most replaces invalid widths by the greatest that keys may have.
 func (p *packer) most(bits GPVirtual) {
 	most := GP64()
 	MOVL(U32(uint32(p.w)), most.As32())
@@ -183,8 +183,8 @@ func (p *packer) most(bits GPVirtual) {
 	CMOVLHI(most.As32(), bits.As32())
 }
 
-// compare gives a bit for each of the 16 differences at a slot's address that
-// is below the query's and, if asked, bits for equal ones.
+// compare returns a bit for each of the 16 differences at a slot's address
+// that is below the query's and, if equal is set, a bit for each equal one.
 func (p *packer) compare(slot, at, bits GPVirtual, group, equal bool) (below, same GPVirtual) {
 	below, same = GP64(), GP64()
 	if p.w == 32 {
@@ -207,12 +207,12 @@ func (p *packer) compare(slot, at, bits GPVirtual, group, equal bool) (below, sa
 }
 
 // toGroup replaces the number of a page by that of the group in it that holds
-// the query's lower bound, numbered through all pages, and prefetches it.
+// the query's lower bound, counted over all pages, and prefetches it.
 func (p *packer) toGroup(x, slot GPVirtual, fetch bool) {
 	at, bits := p.slot(slot)
 	below, _ := p.compare(slot, at, bits, false, false)
 	n := GP64()
-	ANDL(U32(0x7fff), below.As32()) // what is above all is in the last group
+	ANDL(U32(0x7fff), below.As32()) // a query above all is in the last group
 	POPCNTL(below.As32(), n.As32())
 	SHLQ(Imm(4), x)
 	ORQ(n, x)
@@ -234,8 +234,8 @@ func (p *packer) slot(slot GPVirtual) (at, bits GPVirtual) {
 	return at, bits
 }
 
-// fromGroup replaces the number of a group by the place of the query's lower
-// bound, and gives bits for differences that equal the query's.
+// fromGroup replaces the number of a group by the rank of the query's lower
+// bound, and returns bits for differences that equal the query's.
 func (p *packer) fromGroup(x, slot GPVirtual, equal bool) (same GPVirtual) {
 	at, bits := p.slot(slot)
 	below, same := p.compare(slot, at, bits, true, equal)
@@ -246,7 +246,7 @@ func (p *packer) fromGroup(x, slot GPVirtual, equal bool) (same GPVirtual) {
 	return same
 }
 
-// miss replaces a place by -1 where the query is not there.
+// miss replaces a rank by -1 if the query is not there.
 func (p *packer) miss(x, same GPVirtual) {
 	none := GP64()
 	MOVQ(I32(-1), none)
@@ -256,9 +256,9 @@ func (p *packer) miss(x, same GPVirtual) {
 	CMOVQEQ(none, x)
 }
 
-// staircase emits the loop over a batch. The oldest query is in its group,
-// the next in its page, then one waits for its page, and the newest for the
-// entry of the page.
+// staircase emits the loop over a batch. The oldest query is in its group, the
+// next one in its page, the next waits for its page, and the newest for the
+// entry of its page.
 func (p *packer) staircase(atGroup func(x, slot GPVirtual)) {
 	keys := Load(Param("keys"), GP64()).(GPVirtual)
 	n := Load(Param("n"), GP64()).(GPVirtual)
@@ -335,11 +335,11 @@ func (p *packer) staircase(atGroup func(x, slot GPVirtual)) {
 
 const packedSignature = "func(t *byte, keys *byte, n int, out *int, room *byte)"
 
-// loop goes through a batch and calls atGroup for a query in its group.
+// loop emits the loop over a batch and calls atGroup for a query in its group.
 type loop func(p *packer, atGroup func(x, slot GPVirtual))
 
 func packedRank(isa vectors, w width, how string, all loop) {
-	p := beginPacked(isa, w, "packedRank"+how, packedSignature, "Equals PackedRank in Go; n is at least 1"+multiple(how)+".")
+	p := beginPacked(isa, w, "packedRank"+how, packedSignature, "Does what PackedRank does in Go; n must be at least 1"+multiple(how)+".")
 	all(p, func(x, slot GPVirtual) {
 		p.fromGroup(x, slot, false)
 		p.cut(x, p.field(packLen))
@@ -355,7 +355,7 @@ func multiple(how string) string {
 }
 
 func packedFind(isa vectors, w width, how string, all loop) {
-	p := beginPacked(isa, w, "packedFind"+how, packedSignature, "Equals PackedFind in Go; n is at least 1"+multiple(how)+".")
+	p := beginPacked(isa, w, "packedFind"+how, packedSignature, "Does what PackedFind does in Go; n must be at least 1"+multiple(how)+".")
 	all(p, func(x, slot GPVirtual) {
 		same := p.fromGroup(x, slot, true)
 		p.miss(x, same)
@@ -364,14 +364,14 @@ func packedFind(isa vectors, w width, how string, all loop) {
 		IMULQ(x, at)
 		ADDQ(p.field(packVals), at)
 		TESTQ(x, x)
-		CMOVQMI(slot, at) // a miss has no value to fetch: take a line that is there
+		CMOVQMI(slot, at) // a miss has no value to fetch: take a line that exists
 		PREFETCHT1(Mem{Base: at})
 	})
 	finish()
 }
 
 func packedSeek(isa vectors, w width) {
-	p := beginPacked(isa, w, "packedSeek", "func(t *byte, page uint64, key uint64) (rank int, equal bool)", "Equals inPage; page is at most Last.")
+	p := beginPacked(isa, w, "packedSeek", "func(t *byte, page uint64, key uint64) (rank int, equal bool)", "Does what inPage does; page must be at most Last.")
 	x := Load(Param("page"), GP64()).(GPVirtual)
 	key := Load(Param("key"), GP64()).(GPVirtual)
 	p.stride = 8

@@ -6,9 +6,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// eights is the staircase in steps of eight queries. What a query does before
-// it is in its page, to find the page's entry and to read it, takes as many
-// instructions as the search in the page: here a vector does it for eight.
+// eights is the staircase in steps of eight queries. Finding and reading the
+// entry of its page takes a query as many instructions as the search in the
+// page: here a vector does it for eight queries at once.
 func (p *packer) eights(atGroup func(x, slot GPVirtual)) {
 	keys := Load(Param("keys"), GP64()).(GPVirtual)
 	n := Load(Param("n"), GP64()).(GPVirtual)
@@ -69,7 +69,7 @@ func (p *packer) eights(atGroup func(x, slot GPVirtual)) {
 	JB(LabelRef("next"))
 }
 
-// fetchEight prefetches what the eight addresses in memory say.
+// fetchEight prefetches the eight addresses that are in memory at from.
 func fetchEight(from Mem) {
 	for k := range 8 {
 		at := GP64()
@@ -78,7 +78,8 @@ func fetchEight(from Mem) {
 	}
 }
 
-// waitEight turns what is handed in into pages, and prefetches their entries.
+// waitEight converts the values passed in to pages, and prefetches their
+// entries.
 func (p *packer) waitEight(places, waiting Mem) {
 	x, other := ZMM(), ZMM()
 	VMOVDQU64(places, x)
@@ -99,7 +100,7 @@ func (p *packer) enterEight(places, keys Mem, slot GPVirtual) {
 	all, table := K(), GP64()
 	MOVQ(p.field(packTable), table)
 	VMOVDQU64(places, index)
-	VPADDQ(index, index, index) // an entry has 16 bytes, the scale is 8 at most
+	VPADDQ(index, index, index) // an entry has 16 bytes, the scale is at most 8
 	KXNORW(all, all, all)
 	VPGATHERQQ(Mem{Base: table, Index: index, Scale: 8}, all, least)
 	KXNORW(all, all, all)
@@ -144,7 +145,7 @@ func (p *packer) enterEight(places, keys Mem, slot GPVirtual) {
 	fetchEight(p.in(slot, slotAt))
 }
 
-// widths takes widths from the codes of entries: see most.
+// widths extracts the widths from the codes of entries: see most.
 func (p *packer) widths(code VecVirtual) VecVirtual {
 	bits, most := ZMM(), ZMM()
 	p.ones(most)

@@ -17,8 +17,8 @@ func (p *packer) lanes(row, at Register) VecVirtual {
 	return p.pick(row, Mem{Base: at}, index, right)
 }
 
-// within does the same for differences that begin at at and end where end, in
-// bytes from at, says: it reads no line that has none of them.
+// within does the same for differences that begin at address at and end at
+// offset end, in bytes from at: it reads no line that holds none of them.
 func (p *packer) within(row, at, end GPVirtual) VecVirtual {
 	from, last, bits := GP64(), GP64(), GP64()
 	size := 64
@@ -48,9 +48,10 @@ func (p *packer) within(row, at, end GPVirtual) VecVirtual {
 	return p.pick(row, Mem{Base: from}, index, right)
 }
 
-// pick takes the differences that begin at dword index, with so many bits to
-// drop on the right. The dword behind the last wraps around: a difference that
-// ends with the last has nothing in it, its bits are masked away.
+// pick takes the differences that begin at dword index, dropping the number of
+// bits in right at their lower end. The dword after the last wraps around: a
+// difference that ends with the last dword has no bits in it, and what is read
+// is masked off.
 func (p *packer) pick(row Register, from Mem, index, right VecVirtual) VecVirtual {
 	data, low, high, left := p.vector(), p.vector(), p.vector(), p.vector()
 	p.load(from, data)
@@ -92,7 +93,7 @@ func (p *packer) both(row, at, bits GPVirtual, group bool) []VecVirtual {
 	if !p.is512() {
 		half := GP64()
 		LEAQ(Mem{Base: at, Index: bits, Scale: 1}, half)
-		if !group { // at most a line, which begins with them
+		if !group { // at most one line, which begins with them
 			return []VecVirtual{p.lanes(row, at), p.lanes(row, half)}
 		}
 		all := p.span(bits)
@@ -106,7 +107,7 @@ func (p *packer) both(row, at, bits GPVirtual, group bool) []VecVirtual {
 	return []VecVirtual{p.within(row, at, p.span(bits))}
 }
 
-// span gives the bytes of a group, 1 at least.
+// span returns the number of bytes in a group, at least 1.
 func (p *packer) span(bits GPVirtual) GPVirtual {
 	all := GP64()
 	LEAQ(Mem{Base: bits, Index: bits, Scale: 1}, all)
@@ -176,7 +177,7 @@ func (p *packer) sign64with() consts {
 func unpack(isa vectors, w width) {
 	TEXT(fmt.Sprintf("unpack%d%s", w, isa.name()), NOSPLIT, "func(at *byte, row *byte, least uint64, groups int, size uint64, dst *byte)")
 	Pragma("noescape")
-	Doc("Equals Unpack in Go for groups of size bytes; groups is at least 1.")
+	Doc("Does what Unpack does in Go for groups of size bytes; groups must be at least 1.")
 	p := &packer{isa: isa, w: w}
 	p.constants()
 	at, row := Load(Param("at"), GP64()), Load(Param("row"), GP64())

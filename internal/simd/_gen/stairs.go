@@ -27,7 +27,7 @@ func stairs(isa vectors) {
 	}
 }
 
-// numbers is the way of simd.Stairs: nodes are told apart by 8 times their
+// numbers is the way of simd.Stairs: nodes are identified by 8 times their
 // number on their level.
 type numbers struct{}
 
@@ -54,7 +54,7 @@ func (numbers) child(r *routine, _ Register, x, n GPVirtual) {
 	LEAQ(Mem{Base: x, Index: n, Scale: 8}, x)
 }
 
-// near takes the levels of the root's page: there is no other in its row.
+// near walks the levels of the root's page, the only page in its row.
 func (n numbers) near(r *routine) func(q query, entry Register, x GPVirtual) {
 	end, at := AllocLocal(8), GP64()
 	r.entryOf(offFlat, at)

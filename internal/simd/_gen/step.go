@@ -34,7 +34,7 @@ func steps(isa vectors) {
 	}
 }
 
-// lines is where the nodes of a level are: a simd.flatLines.
+// lines tells where the nodes of a level are: a simd.flatLines.
 type lines struct {
 	inRow      bool
 	page, mask Mem
@@ -54,7 +54,7 @@ func loadLines(s Register, offset int, inRow bool) lines {
 	return l
 }
 
-// node gives the line of node x, as simd.Lines has it.
+// node returns the line of node x, as defined by simd.Lines.
 func (l lines) node(x Register) Mem {
 	line := GP64()
 	SHRXQ(l.shift, x, line)
@@ -78,13 +78,13 @@ func step(isa vectors, w width, inRow bool) {
 	}
 	TEXT(name+isa.name(), NOSPLIT, "func(s *byte, keys *byte, n int, nodes *int)")
 	Pragma("noescape")
-	Doc("Equals stepGo; n is at least 1.")
+	Doc("Does what stepGo does; n must be at least 1.")
 	s := Load(Param("s"), GP64())
 	here, next := loadLines(s, offHere, inRow), loadLines(s, offNextLine, inRow)
 	fan := GP64()
 	MOVQ(Mem{Base: s, Disp: offFan}, fan)
 	c := isa.prepare(w)
-	// The index runs from -n to 0, so that it is also the end.
+	// The index runs from -n to 0, so that it also marks the end.
 	keys, i, nodes := Load(Param("keys"), GP64()), Load(Param("n"), GP64()), Load(Param("nodes"), GP64())
 	LEAQ(Mem{Base: keys, Index: i, Scale: uint8(w.bytes())}, keys)
 	LEAQ(Mem{Base: nodes, Index: i, Scale: 8}, nodes)
@@ -111,7 +111,7 @@ func step(isa vectors, w width, inRow bool) {
 func fetch() {
 	TEXT("fetchEach", NOSPLIT, "func(base *byte, at *int, n int, size int)")
 	Pragma("noescape")
-	Doc("Fetches the line at base + at[i]·size for each i; n is at least 1.")
+	Doc("Prefetches the line at base + at[i]·size for each i; n must be at least 1.")
 	base, at := Load(Param("base"), GP64()), Load(Param("at"), GP64())
 	i, size := Load(Param("n"), GP64()), Load(Param("size"), GP64())
 	LEAQ(Mem{Base: at, Index: i, Scale: 8}, at)

@@ -6,14 +6,14 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// vectors is an instruction set: how a node is compared with a key.
+// vectors is an instruction set: it tells how a node is compared with a key.
 type vectors interface {
 	name() string
 	// prepare sets up what stays in registers for a whole routine.
 	prepare(w width) consts
 	// key loads the key searched for into every lane.
 	key(w width, c consts, from Op) query
-	// below leaves a bit in dst for each key of the node that is below the key.
+	// below sets a bit in dst for each key of the node that is below the key.
 	below(w width, c consts, q query, node Mem, dst Register)
 	// equal does the same for keys equal to it.
 	equal(w width, c consts, q query, node Mem, dst Register)
@@ -23,7 +23,7 @@ type vectors interface {
 
 // consts are registers that hold a constant of the routine.
 type consts struct {
-	sign VecVirtual // the top bit of every lane: AVX2 only compares signed
+	sign VecVirtual // the top bit of every lane: AVX2 has signed comparisons only
 	mask Register   // AVX-512 scratch mask
 }
 
