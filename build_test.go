@@ -6,36 +6,37 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 // Indexes of hundreds of thousands of entries: several workers build them, and
 // they are large enough for huge pages.
 func TestLargeIndex(t *testing.T) {
-	t.Run("uint64 pairs", large(integers[uint64](), uint64Values))
-	t.Run("int64 column", large(integers[int64](), uint32Values))
-	t.Run("float32 pairs", large(float32s[float32](), uint32Values))
-	t.Run("float64 rows", large(float64s[float64](), stringValues))
+	t.Run("uint64 pairs", large(facetest.Integers[uint64](), facetest.Uint64Values))
+	t.Run("int64 column", large(facetest.Integers[int64](), facetest.Uint32Values))
+	t.Run("float32 pairs", large(facetest.Float32s[float32](), facetest.Uint32Values))
+	t.Run("float64 rows", large(facetest.Float64s[float64](), facetest.StringValues))
 }
 
-func large[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
+func large[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
 		rng := seed.Rand(t)
 		n := 300_000 + rng.IntN(1000)
-		if raceDetector || testing.Short() {
+		if facetest.RaceDetector || testing.Short() {
 			n /= 4
 		}
-		keys, vals := manyEntries(n, d, v, rng)
-		m := newModel(keys, vals, v.same)
+		keys, vals := facetest.ManyEntries(n, d, v, rng)
+		m := facetest.NewModel(keys, vals, v.Same)
 		for i, pages := range []pando.PageMode{pando.HugeAll, pando.HugeInner, pando.SmallPages} {
 			for _, in := range []struct {
 				order string
 				keys  []K
 				vals  []V
-			}{{"unsorted", keys, vals}, {"sorted", m.keys, m.vals}} {
+			}{{"unsorted", keys, vals}, {"sorted", m.Keys, m.Vals}} {
 				workers := []int{5, 1, 2}[i]
-				ix := mustFreeze(t, in.keys, in.vals, pando.HugePages(pages), pando.Workers(workers))
-				if err := checkIndex(ix, m, probes(m, d, 500, rng)); err != nil {
+				ix := facetest.MustFreeze(t, in.keys, in.vals, pando.HugePages(pages), pando.Workers(workers))
+				if err := facetest.CheckIndex(ix, m, facetest.Probes(m, d, 500, rng)); err != nil {
 					t.Fatalf("%v, %s, %d workers: %v", pages, in.order, workers, err)
 				}
 				if got := ix.Stats(); got.Pages != pages || got.Workers != workers {
@@ -50,18 +51,18 @@ func large[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
 // One entry out of place, wherever it is, must be seen: at the ends, and at
 // the borders between what one worker and the next look at.
 func TestOneDescentAnywhere(t *testing.T) {
-	t.Run("uint64 pairs", oneDescent(integers[uint64](), uint64Values))
-	t.Run("int64 rows", oneDescent(integers[int64](), stringValues))
-	t.Run("uint32 column", oneDescent(integers[uint32](), uint64Values))
-	t.Run("string", oneDescent(texts[string](), uint64Values))
+	t.Run("uint64 pairs", oneDescent(facetest.Integers[uint64](), facetest.Uint64Values))
+	t.Run("int64 rows", oneDescent(facetest.Integers[int64](), facetest.StringValues))
+	t.Run("uint32 column", oneDescent(facetest.Integers[uint32](), facetest.Uint64Values))
+	t.Run("string", oneDescent(facetest.Strings[string](), facetest.Uint64Values))
 }
 
-func oneDescent[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T) {
+func oneDescent[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
 		const n = 2*65536 + 3
 		sorted, vals := make([]K, n), make([]V, n)
 		for i := range sorted {
-			sorted[i], vals[i] = d.num(1002+i/2*2), v.of(i)
+			sorted[i], vals[i] = d.Num(1002+i/2*2), v.Of(i)
 		}
 		if !slices.IsSorted(sorted) {
 			t.Fatal("the test's keys are not sorted")
@@ -70,17 +71,17 @@ func oneDescent[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T)
 		for _, border := range []int{8192, 16384, 32768, 65536, 2 * 65536} {
 			places = append(places, border-1, border, border+1)
 		}
-		if raceDetector || testing.Short() {
+		if facetest.RaceDetector || testing.Short() {
 			places = []int{1, 16384, 65536, n - 1}
 		}
 		for _, at := range places {
 			keys := slices.Clone(sorted)
-			keys[at] = d.num(1001) // below all others
-			ix := mustFreeze(t, keys, vals, pando.Workers(2))
-			m := &model[K, V]{same: v.same}
-			m.keys = slices.Concat(keys[at:at+1], keys[:at], keys[at+1:])
-			m.vals = slices.Concat(vals[at:at+1], vals[:at], vals[at+1:])
-			if err := checkEntries(ix, m); err != nil {
+			keys[at] = d.Num(1001) // below all others
+			ix := facetest.MustFreeze(t, keys, vals, pando.Workers(2))
+			m := &facetest.Model[K, V]{Same: v.Same}
+			m.Keys = slices.Concat(keys[at:at+1], keys[:at], keys[at+1:])
+			m.Vals = slices.Concat(vals[at:at+1], vals[:at], vals[at+1:])
+			if err := facetest.CheckEntries(ix, m); err != nil {
 				t.Errorf("entry %d out of place: %v", at, err)
 			}
 			ix.Close()
@@ -90,13 +91,13 @@ func oneDescent[K pando.Key, V any](d domain[K], v values[V]) func(t *testing.T)
 
 // Where values take no memory there need be none.
 func TestKeysWithoutValues(t *testing.T) {
-	t.Run("uint64", keysOnly(integers[uint64]()))
-	t.Run("int8", keysOnly(integers[int8]()))
-	t.Run("float64", keysOnly(float64s[float64]()))
-	t.Run("string", keysOnly(texts[string]()))
+	t.Run("uint64", keysOnly(facetest.Integers[uint64]()))
+	t.Run("int8", keysOnly(facetest.Integers[int8]()))
+	t.Run("float64", keysOnly(facetest.Float64s[float64]()))
+	t.Run("string", keysOnly(facetest.Strings[string]()))
 }
 
-func keysOnly[K pando.Key](d domain[K]) func(t *testing.T) {
+func keysOnly[K pando.Key](d facetest.Domain[K]) func(t *testing.T) {
 	return func(t *testing.T) {
 		defer func() {
 			if v := recover(); v != nil {
@@ -105,11 +106,11 @@ func keysOnly[K pando.Key](d domain[K]) func(t *testing.T) {
 		}()
 		rng := seed.Rand(t)
 		for _, n := range []int{0, 1, 2, 100, 2000} {
-			keys, vals := manyEntries(n, d, emptyValues, rng)
-			m := newModel(keys, vals, emptyValues.same)
-			for _, in := range [][]K{m.keys, keys} { // sorted, then not
-				ix := mustFreeze[K, struct{}](t, in, nil)
-				if err := checkIndex(ix, m, probes(m, d, 50, rng)); err != nil {
+			keys, vals := facetest.ManyEntries(n, d, facetest.EmptyValues, rng)
+			m := facetest.NewModel(keys, vals, facetest.EmptyValues.Same)
+			for _, in := range [][]K{m.Keys, keys} { // sorted, then not
+				ix := facetest.MustFreeze[K, struct{}](t, in, nil)
+				if err := facetest.CheckIndex(ix, m, facetest.Probes(m, d, 50, rng)); err != nil {
 					t.Fatalf("%d keys: %v", n, err)
 				}
 				ix.Close()
@@ -129,8 +130,8 @@ func TestFreezeSeq(t *testing.T) {
 		t.Errorf("got %v, want %v", got, ages)
 	}
 	rng := seed.Rand(t)
-	keys, vals := manyEntries(3000, float64s[float64](), uint64Values, rng)
-	m := newModel(keys, vals, uint64Values.same)
+	keys, vals := facetest.ManyEntries(3000, facetest.Float64s[float64](), facetest.Uint64Values, rng)
+	m := facetest.NewModel(keys, vals, facetest.Uint64Values.Same)
 	byNumber, err := pando.FreezeSeq(func(yield func(float64, uint64) bool) {
 		for i, k := range keys {
 			if !yield(k, vals[i]) {
@@ -142,7 +143,7 @@ func TestFreezeSeq(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer byNumber.Close()
-	if err := checkIndex(byNumber, m, probes(m, float64s[float64](), 200, rng)); err != nil {
+	if err := facetest.CheckIndex(byNumber, m, facetest.Probes(m, facetest.Float64s[float64](), 200, rng)); err != nil {
 		t.Error(err)
 	}
 	empty, err := pando.FreezeSeq(maps.All(map[uint32]*int{}))
@@ -159,7 +160,7 @@ func TestStatsAddUp(t *testing.T) {
 	for i := range keys {
 		keys[i] = uint64(i)
 	}
-	ix := mustFreeze(t, keys, keys, pando.Workers(3))
+	ix := facetest.MustFreeze(t, keys, keys, pando.Workers(3))
 	s := ix.Stats()
 	if s.Len != n || s.Layout != pando.Pairs || s.Fanout != 9 || s.Levels != 5 || s.Workers != 3 || s.Device != pando.CPU {
 		t.Errorf("%+v", s)
@@ -171,12 +172,12 @@ func TestStatsAddUp(t *testing.T) {
 		t.Errorf("%d bytes beyond the pairs are more than 15 %%", over)
 	}
 	ix.Close()
-	column := mustFreeze(t, keys, make([]float32, n))
+	column := facetest.MustFreeze(t, keys, make([]float32, n))
 	if s := column.Stats(); s.Layout != pando.Apart || s.ValueBytes != 4*n || s.LeafBytes != 8*n || s.HeapBytes != 0 {
 		t.Errorf("%+v", s)
 	}
 	column.Close()
-	rows := mustFreeze(t, keys, make([]string, n))
+	rows := facetest.MustFreeze(t, keys, make([]string, n))
 	if s := rows.Stats(); s.Layout != pando.Apart || s.ValueBytes != 0 || s.HeapBytes != 16*n {
 		t.Errorf("%+v", s)
 	}

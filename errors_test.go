@@ -2,35 +2,20 @@ package pando_test
 
 import (
 	"errors"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/facetest"
 )
-
-// noneInUse runs the garbage collector until no block is left: those of tests
-// that came before.
-func noneInUse(t *testing.T) {
-	t.Helper()
-	for range 200 {
-		runtime.GC()
-		if arena.InUse() == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("%d bytes are still in use", arena.InUse())
-}
 
 // leaksNothing checks that do leaves nothing behind, with the garbage
 // collector switched off so that it cannot tidy up.
 func leaksNothing(t *testing.T, do func()) {
 	t.Helper()
-	noneInUse(t)
+	facetest.NoneInUse(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	do()
 	if n := arena.InUse(); n != 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 )
 
 // cursor reads a fuzzer's bytes. Behind their end are zeros.
@@ -37,22 +38,22 @@ func (c *cursor) uint64() uint64 {
 //	160…199  one of the domain's ends
 //	200…239  eight bytes of bits
 //	240…255  a run of up to 255 numbers, so that few bytes make a deep tree
-func fuzzKeys[K pando.Key](c *cursor, d domain[K], n int) []K {
+func fuzzKeys[K pando.Key](c *cursor, d facetest.Domain[K], n int) []K {
 	keys := make([]K, 0, min(n, 4096))
 	for len(keys) < n && c.more() {
 		switch op := int(c.byte()); {
 		case op < 80 && len(keys) > 0:
 			keys = append(keys, keys[len(keys)-1-op%len(keys)])
 		case op < 160:
-			keys = append(keys, d.num(op))
+			keys = append(keys, d.Num(op))
 		case op < 200:
-			keys = append(keys, d.ends[op%len(d.ends)])
+			keys = append(keys, d.Ends[op%len(d.Ends)])
 		case op < 240:
-			keys = append(keys, d.bits(c.uint64()))
+			keys = append(keys, d.Bits(c.uint64()))
 		default:
 			from, step := int(c.byte())*16, op-239
 			for i := range int(c.byte()) {
-				keys = append(keys, d.num(from+i*step))
+				keys = append(keys, d.Num(from+i*step))
 			}
 		}
 	}
@@ -61,25 +62,27 @@ func fuzzKeys[K pando.Key](c *cursor, d domain[K], n int) []K {
 
 // fuzzTypes has a fuzzed build for each type of key.
 var fuzzTypes = []func(*testing.T, *cursor){
-	fuzzKeyType(integers[uint64]()), fuzzKeyType(integers[uint32]()),
-	fuzzKeyType(float64s[float64]()), fuzzKeyType(float32s[float32]()),
-	fuzzKeyType(integers[int64]()), fuzzKeyType(integers[int32]()),
-	fuzzKeyType(integers[uint8]()), fuzzKeyType(integers[int8]()),
-	fuzzKeyType(integers[uint16]()), fuzzKeyType(integers[int16]()),
-	fuzzKeyType(integers[int]()), fuzzKeyType(integers[uint]()), fuzzKeyType(integers[uintptr]()),
-	fuzzKeyType(texts[string]()),
+	fuzzWith(facetest.Integers[uint64](), facetest.Uint64Values), fuzzKeyType(facetest.Integers[uint32]()),
+	fuzzWith(facetest.Float64s[float64](), facetest.Uint64Values), fuzzKeyType(facetest.Float32s[float32]()),
+	fuzzWith(facetest.Integers[int64](), facetest.Uint64Values), fuzzKeyType(facetest.Integers[int32]()),
+	fuzzKeyType(facetest.Integers[uint8]()), fuzzKeyType(facetest.Integers[int8]()),
+	fuzzKeyType(facetest.Integers[uint16]()), fuzzKeyType(facetest.Integers[int16]()),
+	fuzzKeyType(facetest.Integers[int]()), fuzzKeyType(facetest.Integers[uint]()), fuzzKeyType(facetest.Integers[uintptr]()),
+	fuzzWith(facetest.Strings[string](), facetest.Uint64Values),
 }
 
-func fuzzKeyType[K pando.Key](d domain[K]) func(*testing.T, *cursor) {
+// fuzzKeyType builds with values in Go memory, or with others.
+func fuzzKeyType[K pando.Key](d facetest.Domain[K]) func(*testing.T, *cursor) {
+	return fuzzWith(d, facetest.Uint32Values)
+}
+
+func fuzzWith[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) func(*testing.T, *cursor) {
 	return func(t *testing.T, c *cursor) {
-		switch c.byte() % 3 {
-		case 0:
-			fuzzBuild(t, c, d, uint64Values)
-		case 1:
-			fuzzBuild(t, c, d, uint32Values)
-		case 2:
-			fuzzBuild(t, c, d, stringValues)
+		if c.byte()%3 == 2 {
+			fuzzBuild(t, c, d, facetest.StringValues)
+			return
 		}
+		fuzzBuild(t, c, d, v)
 	}
 }
 
@@ -93,7 +96,7 @@ func FuzzFrozen(f *testing.F) {
 	})
 }
 
-func fuzzBuild[K pando.Key, V any](t *testing.T, c *cursor, d domain[K], v values[V]) {
+func fuzzBuild[K pando.Key, V any](t *testing.T, c *cursor, d facetest.Domain[K], v facetest.Values[V]) {
 	o := int(c.byte())
 	layout := pando.LayoutKind(o % 7) // one too many
 	opts := []pando.Option{
@@ -102,10 +105,10 @@ func fuzzBuild[K pando.Key, V any](t *testing.T, c *cursor, d domain[K], v value
 	keys := fuzzKeys(c, d, int(c.byte())+256*int(c.byte()&15))
 	vals := make([]V, len(keys))
 	for i := range vals {
-		vals[i] = v.of(i)
+		vals[i] = v.Of(i)
 	}
 	ix, err := pando.Freeze(keys, vals, opts...)
-	if layout != pando.AutoLayout && layout != pando.Implicit && !slices.Contains(layouts[K](v), layout) {
+	if layout != pando.AutoLayout && layout != pando.Implicit && !slices.Contains(facetest.Layouts[K](v), layout) {
 		if !errors.Is(err, pando.ErrLayout) {
 			t.Fatalf("%v: %v", layout, err)
 		}
@@ -115,9 +118,9 @@ func fuzzBuild[K pando.Key, V any](t *testing.T, c *cursor, d domain[K], v value
 		t.Fatal(err)
 	}
 	defer ix.Close()
-	m := newModel(keys, vals, v.same)
-	asked := append(fuzzKeys(c, d, 300), d.ends...)
-	if err := checkIndex(ix, m, asked); err != nil {
+	m := facetest.NewModel(keys, vals, v.Same)
+	asked := append(fuzzKeys(c, d, 300), d.Ends...)
+	if err := facetest.CheckIndex(ix, m, asked); err != nil {
 		t.Fatalf("%v of %d keys: %v", layout, len(keys), err)
 	}
 }
@@ -135,13 +138,13 @@ func FuzzStrings(f *testing.F) {
 		}
 		vals := make([]uint64, len(k))
 		for i := range vals {
-			vals[i] = uint64Values.of(i)
+			vals[i] = facetest.Uint64Values.Of(i)
 		}
-		m := newModel(k, vals, uint64Values.same)
+		m := facetest.NewModel(k, vals, facetest.Uint64Values.Same)
 		asks := append(strings.Split(asked, string([]byte{separator})), k[:min(len(k), 100)]...)
-		for _, layout := range layouts[string](uint64Values) {
-			ix := mustFreeze(t, k, vals, pando.Layout(layout))
-			if err := checkIndex(ix, m, asks); err != nil {
+		for _, layout := range facetest.Layouts[string](facetest.Uint64Values) {
+			ix := facetest.MustFreeze(t, k, vals, pando.Layout(layout))
+			if err := facetest.CheckIndex(ix, m, asks); err != nil {
 				t.Fatalf("%v: %v", layout, err)
 			}
 			ix.Close()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 )
 
 // counted is an index of the keys 0 to n-1, each with itself as its value.
@@ -14,7 +15,7 @@ func counted(t testing.TB, n int, opts ...pando.Option) *pando.Frozen[uint64, ui
 	for i := range keys {
 		keys[i] = uint64(i)
 	}
-	return mustFreeze(t, keys, keys, opts...)
+	return facetest.MustFreeze(t, keys, keys, opts...)
 }
 
 // An iteration that is stopped has yielded just the entries up to there,
@@ -85,7 +86,7 @@ func TestIterationsDoNotDisturbEachOther(t *testing.T) {
 }
 
 func TestRangeEnds(t *testing.T) {
-	ix := mustFreeze(t, []int16{-5, -5, 0, 3, 3, 3, 9}, []string{"a", "b", "c", "d", "e", "f", "g"})
+	ix := facetest.MustFreeze(t, []int16{-5, -5, 0, 3, 3, 3, 9}, []string{"a", "b", "c", "d", "e", "f", "g"})
 	defer ix.Close()
 	for _, r := range []struct {
 		lo, hi int16

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/facetest"
 )
 
 // descending gives keys that must be sorted, and their like that need not.
@@ -49,9 +50,9 @@ func TestMemoryLimitTooSmall(t *testing.T) {
 // below it nothing is taken.
 func TestMemoryLimitIsExact(t *testing.T) {
 	unsorted, sorted := descending(50_000)
-	for _, layout := range layouts[uint64](uint64Values) {
+	for _, layout := range facetest.Layouts[uint64](facetest.Uint64Values) {
 		in := pando.Layout(layout)
-		ix := mustFreeze(t, sorted, sorted, in)
+		ix := facetest.MustFreeze(t, sorted, sorted, in)
 		need := ix.Stats().TotalBytes
 		ix.Close()
 		room := need + 32*50_000 + 8192 // keys and values, twice
@@ -82,8 +83,8 @@ func TestMemoryLimitIsExact(t *testing.T) {
 func TestScratchMemoryGoesBack(t *testing.T) {
 	unsorted, sorted := descending(50_000)
 	leaksNothing(t, func() {
-		for _, layout := range layouts[uint64](uint64Values) {
-			ix := mustFreeze(t, unsorted, sorted, pando.Layout(layout))
+		for _, layout := range facetest.Layouts[uint64](facetest.Uint64Values) {
+			ix := facetest.MustFreeze(t, unsorted, sorted, pando.Layout(layout))
 			if got, want := arena.InUse(), ix.Stats().TotalBytes; got != want {
 				t.Errorf("%v: %d bytes in use after a build, the index has %d", layout, got, want)
 			}
@@ -96,7 +97,7 @@ func TestManyBuildsLeaveNothing(t *testing.T) {
 	unsorted, sorted := descending(2000)
 	leaksNothing(t, func() {
 		for range 300 {
-			ix := mustFreeze(t, unsorted, sorted)
+			ix := facetest.MustFreeze(t, unsorted, sorted)
 			ix.Get(5)
 			ix.Close()
 		}
@@ -106,18 +107,18 @@ func TestManyBuildsLeaveNothing(t *testing.T) {
 // An index that nobody holds any more is freed without Close, also after
 // batches, whose scratch space refers to it.
 func TestForgottenIndexIsFreed(t *testing.T) {
-	noneInUse(t)
+	facetest.NoneInUse(t)
 	unsorted, sorted := descending(20_000)
 	func() {
-		pairs := mustFreeze(t, unsorted, sorted, pando.Workers(2))
-		rows := mustFreeze(t, unsorted, make([]*int, len(sorted)), pando.Workers(2))
+		pairs := facetest.MustFreeze(t, unsorted, sorted, pando.Workers(2))
+		rows := facetest.MustFreeze(t, unsorted, make([]*int, len(sorted)), pando.Workers(2))
 		pairs.GetBatch(sorted, make([]uint64, len(sorted)), nil)
 		rows.GetBatch(sorted, make([]*int, len(sorted)), nil)
 		if arena.InUse() == 0 {
 			t.Error("nothing is in use")
 		}
 	}()
-	noneInUse(t)
+	facetest.NoneInUse(t)
 }
 
 // Values with pointers are seen by the garbage collector, and kept.
@@ -127,7 +128,7 @@ func TestValuesOnTheHeapStayAlive(t *testing.T) {
 	for i := range vals {
 		vals[i] = &[]int{i}
 	}
-	ix := mustFreeze(t, keys, vals)
+	ix := facetest.MustFreeze(t, keys, vals)
 	defer ix.Close()
 	clear(vals)
 	runtime.GC()

@@ -3,13 +3,15 @@ package pando_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/pando-index/pando/internal/facetest"
 )
 
 // Misuse panics with a sentence that says what was wrong, and changes nothing.
 func TestMisusePanics(t *testing.T) {
 	ix := counted(t, 10)
 	defer ix.Close()
-	words := mustFreeze(t, []string{"a", "b"}, []int{1, 2})
+	words := facetest.MustFreeze(t, []string{"a", "b"}, []int{1, 2})
 	defer words.Close()
 	keys, vals, found, ranks := make([]uint64, 5), make([]uint64, 4), make([]bool, 4), make([]int, 4)
 	vals[0], found[0], ranks[0] = 7, true, 7
@@ -30,7 +32,7 @@ func TestMisusePanics(t *testing.T) {
 		{"strings, vals", func() { words.GetBatch([]string{"a"}, nil, nil) }, "pando: GetBatch: vals holds 0 results, but there are 1 keys"},
 		{"strings, at", func() { words.At(2) }, "pando: At(2): the index has 2 entries"},
 	} {
-		if got := panicOf(c.do); got != c.want {
+		if got := facetest.PanicOf(c.do); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -46,7 +48,7 @@ func TestMisusePanics(t *testing.T) {
 func TestAtOfEmptyIndex(t *testing.T) {
 	ix := counted(t, 0)
 	defer ix.Close()
-	if got := panicOf(func() { ix.At(0) }); !strings.Contains(got, "the index has 0 entries") {
+	if got := facetest.PanicOf(func() { ix.At(0) }); !strings.Contains(got, "the index has 0 entries") {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package pando
+package devices_test
 
 import (
 	"math/rand/v2"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/index/indextest"
@@ -34,32 +35,60 @@ func TestHybridGivesWhatTheCPUGives(t *testing.T) {
 }
 
 // hybridKeys asks hybrid indexes over such keys, with values that lie in the
-// leaves, in a column, in Go memory and nowhere.
-func hybridKeys[K Key](rng *rand.Rand, key func() K) func(*testing.T) {
+// leaves and in a column.
+func hybridKeys[K pando.Key](rng *rand.Rand, key func() K) func(*testing.T) {
 	return func(t *testing.T) {
 		const n, ask = 700, 300
 		keys, asked := make([]K, n), make([]K, ask)
-		v64, v32, rows := make([]uint64, n), make([]float32, n), make([]string, n)
+		v64 := make([]uint64, n)
 		for i := range n {
-			keys[i], v64[i], v32[i], rows[i] = key(), rng.Uint64(), rng.Float32(), strings.Repeat("x", i%5)
+			keys[i], v64[i] = key(), rng.Uint64()
 		}
 		for i := range asked {
 			if asked[i] = key(); i%2 == 0 {
 				asked[i] = keys[rng.IntN(n)]
 			}
 		}
-		h := Hybrid(0)
-		sameOn(t, h, keys, v64, asked, On(h))
-		sameOn(t, h, keys, v32, asked, On(h))
-		sameOn(t, h, keys, v64, asked, On(h), Layout(Apart))
-		sameOn(t, h, keys, v64, asked, On(h), Layout(Blocked))
-		sameOn(t, h, keys, v32, asked, On(h), Layout(Compressed))
-		sameOn(t, h, keys, rows, asked, On(h))
-		sameOn(t, h, keys, make([]struct{}, n), asked, On(h))
-		sameOn(t, h, keys[:1], v64[:1], asked, On(h))
-		sameOn(t, h, keys[:0], rows[:0], asked, On(h))
-		sameOn(t, h, keys[:0], v64[:0], asked, On(h))
-		sameOn(t, GPU(0), keys[:0], rows[:0], asked, On(GPU(0)))
+		h := pando.Hybrid(0)
+		sameOn(t, h, keys, v64, asked, pando.On(h))
+		sameOn(t, h, keys, v64, asked, pando.On(h), pando.Layout(pando.Apart))
+		sameOn(t, h, keys, v64, asked, pando.On(h), pando.Layout(pando.Blocked))
+		sameOn(t, h, keys, v64, asked, pando.On(h), pando.Layout(pando.Compressed))
+		sameOn(t, h, keys[:1], v64[:1], asked, pando.On(h))
+		sameOn(t, h, keys[:0], v64[:0], asked, pando.On(h))
+	}
+}
+
+// The same with values of other widths, in Go memory and nowhere.
+func TestHybridWithEveryKindOfValue(t *testing.T) {
+	start := seed.Of(t)
+	indextest.Interpreted(t, start)
+	indextest.Hasty(t, 100)
+	rng := rand.New(rand.NewPCG(start, 0))
+	t.Run("int64", hybridValues(rng, func() int64 { return int64(rng.Uint64() << rng.IntN(64)) }))
+	t.Run("uint32", hybridValues(rng, func() uint32 { return rng.Uint32() >> rng.IntN(32) }))
+}
+
+func hybridValues[K pando.Key](rng *rand.Rand, key func() K) func(*testing.T) {
+	return func(t *testing.T) {
+		const n, ask = 700, 300
+		keys, asked := make([]K, n), make([]K, ask)
+		v32, rows := make([]float32, n), make([]string, n)
+		for i := range n {
+			keys[i], v32[i], rows[i] = key(), rng.Float32(), strings.Repeat("x", i%5)
+		}
+		for i := range asked {
+			if asked[i] = key(); i%2 == 0 {
+				asked[i] = keys[rng.IntN(n)]
+			}
+		}
+		h := pando.Hybrid(0)
+		sameOn(t, h, keys, v32, asked, pando.On(h))
+		sameOn(t, h, keys, v32, asked, pando.On(h), pando.Layout(pando.Compressed))
+		sameOn(t, h, keys, rows, asked, pando.On(h))
+		sameOn(t, h, keys, make([]struct{}, n), asked, pando.On(h))
+		sameOn(t, h, keys[:0], rows[:0], asked, pando.On(h))
+		sameOn(t, pando.GPU(0), keys[:0], rows[:0], asked, pando.On(pando.GPU(0)))
 	}
 }
 
@@ -73,9 +102,9 @@ func evenKeys(n int) []uint64 {
 }
 
 // mustFreezeOn builds an index that the test closes.
-func mustFreezeOn(t *testing.T, keys []uint64, opts ...Option) *Frozen[uint64, uint64] {
+func mustFreezeOn(t *testing.T, keys []uint64, opts ...pando.Option) *pando.Frozen[uint64, uint64] {
 	t.Helper()
-	f, err := Freeze(keys, keys, opts...)
+	f, err := pando.Freeze(keys, keys, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +115,7 @@ func mustFreezeOn(t *testing.T, keys []uint64, opts ...Option) *Frozen[uint64, u
 // Less device memory than nothing makes no sense.
 func TestDeviceMemoryBelowZero(t *testing.T) {
 	keys := evenKeys(10)
-	if _, err := Freeze(keys, keys, DeviceMemory(-1)); err == nil || !strings.Contains(err.Error(), "DeviceMemory(-1)") {
+	if _, err := pando.Freeze(keys, keys, pando.DeviceMemory(-1)); err == nil || !strings.Contains(err.Error(), "DeviceMemory(-1)") {
 		t.Errorf("DeviceMemory(-1): %v", err)
 	}
 }
@@ -100,7 +129,7 @@ func TestAutoPlans(t *testing.T) {
 	indextest.Hasty(t, 100)
 	const autoEntries = 1 << 20 // from which on Auto looks for a GPU
 	keys := evenKeys(autoEntries)
-	for memory, want := range map[int64]Device{256 << 20: GPU(0), 64 << 20: Hybrid(0), 1 << 20: CPU} {
+	for memory, want := range map[int64]pando.Device{256 << 20: pando.GPU(0), 64 << 20: pando.Hybrid(0), 1 << 20: pando.CPU} {
 		indextest.UseGPU(t, func(int) (device.Device, error) { return ptx.New(ptx.Memory(memory), ptx.RaceCheck(false)), nil })
 		f := mustFreezeOn(t, keys)
 		if s := f.Stats(); s.Device != want || s.Reason == "" {
@@ -122,10 +151,10 @@ func TestRangesOnAGPU(t *testing.T) {
 	keys := evenKeys(n)
 	lo := []uint64{0, 5, 7, 9, 100, 2 * n, 3, ^uint64(0), 0}
 	hi := []uint64{^uint64(0), 4, 7, 9, 9000, 3 * n, 0, ^uint64(0), 0}
-	c := mustFreezeOn(t, keys, On(CPU))
-	for _, on := range []Device{GPU(0), Hybrid(0)} {
-		for _, layout := range []LayoutKind{Pairs, Apart, Blocked, Compressed} {
-			f := mustFreezeOn(t, keys, On(on), Layout(layout))
+	c := mustFreezeOn(t, keys, pando.On(pando.CPU))
+	for _, on := range []pando.Device{pando.GPU(0), pando.Hybrid(0)} {
+		for _, layout := range []pando.LayoutKind{pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed} {
+			f := mustFreezeOn(t, keys, pando.On(on), pando.Layout(layout))
 			for _, limit := range []int{0, 1, 3, 10_000} {
 				compareRanges(t, f.RangeBatch(lo, hi, limit), c.RangeBatch(lo, hi, limit))
 			}
@@ -158,14 +187,14 @@ func TestOpenOnAGPU(t *testing.T) {
 	for i := range asked {
 		asked[i] = uint64(i * 13)
 	}
-	for _, layout := range []LayoutKind{Pairs, Blocked, Compressed} {
-		c := mustFreezeOn(t, keys, On(CPU), Layout(layout))
+	for _, layout := range []pando.LayoutKind{pando.Pairs, pando.Blocked, pando.Compressed} {
+		c := mustFreezeOn(t, keys, pando.On(pando.CPU), pando.Layout(layout))
 		path := filepath.Join(t.TempDir(), "index.pando")
 		if err := c.Save(path); err != nil {
 			t.Fatal(err)
 		}
-		for _, on := range []Device{GPU(0), Hybrid(0)} {
-			g, err := Open[uint64, uint64](path, On(on))
+		for _, on := range []pando.Device{pando.GPU(0), pando.Hybrid(0)} {
+			g, err := pando.Open[uint64, uint64](path, pando.On(on))
 			if err != nil {
 				t.Fatal(err)
 			}

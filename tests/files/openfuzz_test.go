@@ -1,4 +1,4 @@
-package pando_test
+package files_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
@@ -20,27 +21,27 @@ type fuzzFile struct {
 }
 
 var fuzzFiles = []fuzzFile{
-	fileOf(integers[uint64](), uint64Values),
-	fileOf(integers[int32](), uint32Values),
-	fileOf(float64s[float64](), uint32Values),
-	fileOf(integers[uint16](), readingValues),
-	fileOf(integers[int8](), emptyValues),
-	fileOf(integers[uint64](), stringValues, stringCodec),
-	fileOf(texts[string](), uint64Values),
-	fileOf(texts[string](), pointerValues, pointerCodec),
-	fileOf(integers[uint64](), uint64Values, pando.Layout(pando.Blocked)),
-	fileOf(integers[int32](), stringValues, stringCodec, pando.Layout(pando.Blocked)),
-	fileOf(integers[uint64](), uint32Values, pando.Layout(pando.Compressed)),
-	fileOf(integers[int16](), emptyValues, pando.Layout(pando.Compressed)),
-	fileOf(texts[string](), uint64Values, pando.Layout(pando.Compressed)),
-	fileOf(texts[string](), stringValues, stringCodec, pando.Layout(pando.Compressed)),
+	fileOf(facetest.Integers[uint64](), facetest.Uint64Values),
+	fileOf(facetest.Integers[int32](), facetest.Uint32Values),
+	fileOf(facetest.Float64s[float64](), facetest.Uint32Values),
+	fileOf(facetest.Integers[uint16](), readingValues),
+	fileOf(facetest.Integers[int8](), facetest.EmptyValues),
+	fileOf(facetest.Integers[uint64](), facetest.StringValues, stringCodec),
+	fileOf(facetest.Strings[string](), facetest.Uint64Values),
+	fileOf(facetest.Strings[string](), facetest.PointerValues, pointerCodec),
+	fileOf(facetest.Integers[uint64](), facetest.Uint64Values, pando.Layout(pando.Blocked)),
+	fileOf(facetest.Integers[int32](), facetest.StringValues, stringCodec, pando.Layout(pando.Blocked)),
+	fileOf(facetest.Integers[uint64](), facetest.Uint32Values, pando.Layout(pando.Compressed)),
+	fileOf(facetest.Integers[int16](), facetest.EmptyValues, pando.Layout(pando.Compressed)),
+	fileOf(facetest.Strings[string](), facetest.Uint64Values, pando.Layout(pando.Compressed)),
+	fileOf(facetest.Strings[string](), facetest.StringValues, stringCodec, pando.Layout(pando.Compressed)),
 }
 
-func fileOf[K pando.Key, V any](d domain[K], v values[V], opts ...pando.Option) fuzzFile {
+func fileOf[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V], opts ...pando.Option) fuzzFile {
 	return fuzzFile{
 		make: func(t testing.TB, n int) []byte {
-			keys, vals := manyEntries(n, d, v, rand.New(rand.NewPCG(1, uint64(n))))
-			ix := mustFreeze(t, keys, vals, opts...)
+			keys, vals := facetest.ManyEntries(n, d, v, rand.New(rand.NewPCG(1, uint64(n))))
+			ix := facetest.MustFreeze(t, keys, vals, opts...)
 			defer ix.Close()
 			var b bytes.Buffer
 			if _, err := ix.WriteTo(&b); err != nil {

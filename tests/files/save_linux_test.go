@@ -1,4 +1,4 @@
-package pando_test
+package files_test
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -59,7 +60,7 @@ func saveForever(t *testing.T, path string) {
 // or the new one, and what else it leaves the next Save removes.
 func TestSaveKilled(t *testing.T) {
 	kills := 300
-	if testing.Short() || raceDetector {
+	if testing.Short() || facetest.RaceDetector {
 		kills = 20
 	}
 	rng := seed.Rand(t)
@@ -213,7 +214,7 @@ func mappings(t *testing.T, path string) int {
 // Files are mapped while they are open, and not after Close; an index that is
 // forgotten gives its file back, and so does an Open that fails.
 func TestOpenLeavesNoMapping(t *testing.T) {
-	noneInUse(t)
+	facetest.NoneInUse(t)
 	path, _ := saved(t, 10_000)
 	ix, err := pando.Open[uint64, string](path, stringCodec)
 	if err != nil {
@@ -252,7 +253,7 @@ func TestOpenLeavesNoMapping(t *testing.T) {
 	if n := mappings(t, path); n != 0 {
 		t.Errorf("%d mappings of a forgotten index", n)
 	}
-	noneInUse(t)
+	facetest.NoneInUse(t)
 }
 
 // A pipe is no file, and nobody waits for it.

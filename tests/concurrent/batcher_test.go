@@ -1,4 +1,4 @@
-package pando_test
+package concurrent_test
 
 import (
 	"fmt"
@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/seed"
+	"go.uber.org/goleak"
 )
 
 // Many goroutines get what Get gives, whatever the wait and the size.

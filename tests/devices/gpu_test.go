@@ -1,4 +1,4 @@
-package pando
+package devices_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
@@ -15,15 +16,15 @@ import (
 )
 
 // sameAsCPU asks an index on a GPU and one on the CPU the same.
-func sameAsCPU[K Key, V comparable](t *testing.T, keys []K, vals []V, asked []K, opts ...Option) {
+func sameAsCPU[K pando.Key, V comparable](t *testing.T, keys []K, vals []V, asked []K, opts ...pando.Option) {
 	t.Helper()
-	sameOn(t, GPU(0), keys, vals, asked, append(opts, On(GPU(0)))...)
+	sameOn(t, pando.GPU(0), keys, vals, asked, append(opts, pando.On(pando.GPU(0)))...)
 }
 
 // sameOn asks an index that options put on a device, and one on the CPU.
-func sameOn[K Key, V comparable](t *testing.T, device Device, keys []K, vals []V, asked []K, opts ...Option) {
+func sameOn[K pando.Key, V comparable](t *testing.T, device pando.Device, keys []K, vals []V, asked []K, opts ...pando.Option) {
 	t.Helper()
-	g, err := Freeze(keys, vals, opts...)
+	g, err := pando.Freeze(keys, vals, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func sameOn[K Key, V comparable](t *testing.T, device Device, keys []K, vals []V
 	if s := g.Stats(); s.Device != device {
 		t.Fatalf("on %v, not on %v: %s", s.Device, device, s.Reason)
 	}
-	c, err := Freeze(keys, vals, append(opts, On(CPU))...)
+	c, err := pando.Freeze(keys, vals, append(opts, pando.On(pando.CPU))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func sameOn[K Key, V comparable](t *testing.T, device Device, keys []K, vals []V
 	}
 }
 
-func compareIndexes[K Key, V comparable](t *testing.T, g, c *Frozen[K, V], asked []K) {
+func compareIndexes[K pando.Key, V comparable](t *testing.T, g, c *pando.Frozen[K, V], asked []K) {
 	t.Helper()
 	n := len(asked)
 	gv, cv := make([]V, n), make([]V, n)
@@ -71,7 +72,7 @@ func compareIndexes[K Key, V comparable](t *testing.T, g, c *Frozen[K, V], asked
 	compareRanges(t, g.RangeBatch(asked, hi, 3), c.RangeBatch(asked, hi, 3))
 }
 
-func compareRanges[K Key, V comparable](t *testing.T, a, b *Ranges[K, V]) {
+func compareRanges[K pando.Key, V comparable](t *testing.T, a, b *pando.Ranges[K, V]) {
 	t.Helper()
 	if a.Len() != b.Len() {
 		t.Fatalf("%d ranges, on the CPU %d", a.Len(), b.Len())
@@ -108,15 +109,15 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 			ai[i], au[i], af[i] = int64(rng.IntN(3*n))-int64(n), u32s[rng.IntN(n)]+uint32(rng.IntN(2)), floats[rng.IntN(n)]
 		}
 		au[5], au[6] = 0, ^uint32(0)
-		sameAsCPU(t, ints, v64, ai)                // pairs
-		sameAsCPU(t, ints, v64, ai, Layout(Apart)) // column
-		sameAsCPU(t, ints, v32, ai)                // column of another width
-		sameAsCPU(t, ints, rows, ai)               // Go memory
-		for _, layout := range []LayoutKind{Blocked, Compressed} {
-			sameAsCPU(t, ints, v64, ai, Layout(layout))
-			sameAsCPU(t, u32s, v32, au, Layout(layout))
-			sameAsCPU(t, floats, rows, af[:500], Layout(layout))
-			sameAsCPU(t, []uint64{}, []uint64{}, []uint64{0, 1, ^uint64(0)}, Layout(layout))
+		sameAsCPU(t, ints, v64, ai)                            // pairs
+		sameAsCPU(t, ints, v64, ai, pando.Layout(pando.Apart)) // column
+		sameAsCPU(t, ints, v32, ai)                            // column of another width
+		sameAsCPU(t, ints, rows, ai)                           // Go memory
+		for _, layout := range []pando.LayoutKind{pando.Blocked, pando.Compressed} {
+			sameAsCPU(t, ints, v64, ai, pando.Layout(layout))
+			sameAsCPU(t, u32s, v32, au, pando.Layout(layout))
+			sameAsCPU(t, floats, rows, af[:500], pando.Layout(layout))
+			sameAsCPU(t, []uint64{}, []uint64{}, []uint64{0, 1, ^uint64(0)}, pando.Layout(layout))
 		}
 		sameAsCPU(t, u32s, v32, au)
 		sameAsCPU(t, u32s, v64, au)
@@ -147,11 +148,11 @@ func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
 		{device.ErrLost, "GPU not used"},
 	} {
 		indextest.UseGPU(t, func(int) (device.Device, error) { return nil, c.err })
-		f, err := Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, On(GPU(0)))
+		f, err := pando.Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, pando.On(pando.GPU(0)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := f.Stats(); s.Device != CPU || !strings.Contains(s.Reason, c.reason) {
+		if s := f.Stats(); s.Device != pando.CPU || !strings.Contains(s.Reason, c.reason) {
 			t.Errorf("%v: on %v, %q", c.err, s.Device, s.Reason)
 		}
 		if v, ok := f.Get(2); v != 5 || !ok {
@@ -160,11 +161,11 @@ func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
 		f.Close()
 	}
 	indextest.UseGPU(t, func(int) (device.Device, error) { return ptx.New(ptx.Memory(1 << 10)), nil })
-	f, err := Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, On(GPU(0)))
+	f, err := pando.Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, pando.On(pando.GPU(0)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := f.Stats(); s.Device != CPU || !strings.Contains(s.Reason, "bytes") {
+	if s := f.Stats(); s.Device != pando.CPU || !strings.Contains(s.Reason, "bytes") {
 		t.Errorf("no room: on %v, %q", s.Device, s.Reason)
 	}
 	f.Close()
@@ -173,12 +174,12 @@ func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
 func TestNoSuchGPU(t *testing.T) {
 	indextest.Interpreted(t, 1)
 	before := arena.InUse()
-	for _, d := range []Device{GPU(1), GPU(-1), Hybrid(1), Hybrid(-1)} {
-		if _, err := Freeze([]uint64{1}, []uint64{2}, On(d)); !errors.Is(err, ErrNoDevice) {
+	for _, d := range []pando.Device{pando.GPU(1), pando.GPU(-1), pando.Hybrid(1), pando.Hybrid(-1)} {
+		if _, err := pando.Freeze([]uint64{1}, []uint64{2}, pando.On(d)); !errors.Is(err, pando.ErrNoDevice) {
 			t.Errorf("On(%v): %v", d, err)
 		}
 	}
-	f, err := Freeze([]uint64{1}, []uint64{2}, On(Hybrid(0)))
+	f, err := pando.Freeze([]uint64{1}, []uint64{2}, pando.On(pando.Hybrid(0)))
 	if err != nil {
 		t.Fatalf("On(hybrid:0): %v", err)
 	}
@@ -196,9 +197,9 @@ func TestAutoMeasures(t *testing.T) {
 	for i := range keys {
 		keys[i] = uint32(i) * 3
 	}
-	on := func(n int) Stats {
+	on := func(n int) pando.Stats {
 		t.Helper()
-		f, err := Freeze(keys[:n], keys[:n])
+		f, err := pando.Freeze(keys[:n], keys[:n])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,16 +209,16 @@ func TestAutoMeasures(t *testing.T) {
 		}
 		return f.Stats()
 	}
-	if s := on(1000); s.Device != CPU || !strings.Contains(s.Reason, "small") {
+	if s := on(1000); s.Device != pando.CPU || !strings.Contains(s.Reason, "small") {
 		t.Errorf("a small index is on %v: %s", s.Device, s.Reason)
 	}
 	indextest.Hasty(t, 300)
 	indextest.PreferCPU(t, true)
-	if s := on(len(keys)); s.Device != CPU || !strings.Contains(s.Reason, "measured: the CPU alone is faster") || s.DeviceBytes != 0 {
+	if s := on(len(keys)); s.Device != pando.CPU || !strings.Contains(s.Reason, "measured: the CPU alone is faster") || s.DeviceBytes != 0 {
 		t.Errorf("a large index is on %v: %s", s.Device, s.Reason)
 	}
 	t.Setenv("PANDO_DEVICE", "gpu:0")
-	if s := on(1000); s.Device != GPU(0) {
+	if s := on(1000); s.Device != pando.GPU(0) {
 		t.Errorf("PANDO_DEVICE=gpu:0: on %v: %s", s.Device, s.Reason)
 	}
 }

@@ -1,4 +1,4 @@
-package pando_test
+package files_test
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -25,7 +26,7 @@ func generation(t testing.TB, g int) *pando.Frozen[uint64, uint64] {
 	for i := range keys {
 		keys[i], vals[i] = uint64(i), uint64(g)
 	}
-	return mustFreeze(t, keys, vals)
+	return facetest.MustFreeze(t, keys, vals)
 }
 
 // generationOf reads the whole file, and says which generation it is. It is an
@@ -126,7 +127,7 @@ func TestSaveRefused(t *testing.T) {
 	for what, opt := range map[string]pando.Option{
 		"no codec": pando.Workers(0), "other bytes": moody(false), "other sizes": moody(true),
 	} {
-		ix := mustFreeze(t, []int{3, 1, 2}, []string{"a", "b", "c"}, opt)
+		ix := facetest.MustFreeze(t, []int{3, 1, 2}, []string{"a", "b", "c"}, opt)
 		if err := ix.Save(path); !errors.Is(err, pando.ErrValues) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -136,9 +137,9 @@ func TestSaveRefused(t *testing.T) {
 		ix.Close()
 	}
 	angry := pando.Values(func(dst []byte, v string) []byte { panic("no") }, func(b []byte) (string, error) { return "", nil })
-	ix := mustFreeze(t, []int{3, 1, 2}, []string{"a", "b", "c"}, angry)
+	ix := facetest.MustFreeze(t, []int{3, 1, 2}, []string{"a", "b", "c"}, angry)
 	defer ix.Close()
-	if text := panicOf(func() { ix.Save(path) }); text != "no" {
+	if text := facetest.PanicOf(func() { ix.Save(path) }); text != "no" {
 		t.Errorf("a codec that panics: %q", text)
 	}
 	if g, err := generationOf(path); g != 1 || err != nil {
@@ -165,7 +166,7 @@ func (l *limited) Write(b []byte) (int, error) {
 // it fails.
 func TestWriteToFailingWriter(t *testing.T) {
 	keys := []string{"c", "a", "b"}
-	ix := mustFreeze(t, keys, keys, stringCodec)
+	ix := facetest.MustFreeze(t, keys, keys, stringCodec)
 	defer ix.Close()
 	all, err := ix.WriteTo(io.Discard)
 	if err != nil {
@@ -246,7 +247,7 @@ func TestSaveWhileClosing(t *testing.T) {
 			time.Sleep(time.Duration(rng.IntN(1500)) * time.Microsecond)
 			ix.Close()
 		})
-		text := panicOf(func() {
+		text := facetest.PanicOf(func() {
 			if err := ix.Save(path); err != nil {
 				t.Error(err)
 			}
@@ -254,7 +255,7 @@ func TestSaveWhileClosing(t *testing.T) {
 		wg.Wait()
 		if text == "" {
 			last = g
-		} else if !closedText(text) {
+		} else if !facetest.ClosedText(text) {
 			t.Errorf("generation %d: %s", g, text)
 		}
 		if got, err := generationOf(path); got != last || err != nil {
@@ -310,9 +311,9 @@ func TestOpenedCloseWhileRead(t *testing.T) {
 			wg.Go(func() {
 				vals := make([]string, len(keys))
 				for {
-					text := panicOf(func() { ix.GetBatch(keys, vals, nil) })
+					text := facetest.PanicOf(func() { ix.GetBatch(keys, vals, nil) })
 					if text != "" {
-						if !closedText(text) {
+						if !facetest.ClosedText(text) {
 							t.Error(text)
 						}
 						return

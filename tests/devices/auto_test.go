@@ -1,8 +1,10 @@
-package pando
+package devices_test
 
 import (
 	"errors"
 	"testing"
+
+	"github.com/pando-index/pando"
 )
 
 // An index that is over its limit is compressed, if that is enough.
@@ -11,8 +13,8 @@ func TestAutoCompressesUnderALimit(t *testing.T) {
 	for i := range keys {
 		keys[i] = uint64(i)
 	}
-	for limit, want := range map[int64]LayoutKind{0: Apart, 1 << 20: Apart, 200 << 10: Compressed} {
-		f, err := Freeze[uint64, struct{}](keys, nil, MemoryLimit(limit))
+	for limit, want := range map[int64]pando.LayoutKind{0: pando.Apart, 1 << 20: pando.Apart, 200 << 10: pando.Compressed} {
+		f, err := pando.Freeze[uint64, struct{}](keys, nil, pando.MemoryLimit(limit))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -21,7 +23,7 @@ func TestAutoCompressesUnderALimit(t *testing.T) {
 		}
 		f.Close()
 	}
-	if _, err := Freeze[uint64, struct{}](keys, nil, MemoryLimit(20<<10)); !errors.Is(err, ErrMemoryLimit) {
+	if _, err := pando.Freeze[uint64, struct{}](keys, nil, pando.MemoryLimit(20<<10)); !errors.Is(err, pando.ErrMemoryLimit) {
 		t.Errorf("far too little: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package pando_test
+package files_test
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
@@ -26,7 +27,7 @@ var openers = []struct {
 	{"Open", func(path string) error {
 		ix, err := pando.Open[uint64, string](path, stringCodec)
 		if err == nil {
-			err = queried(ix, integers[uint64](), rand.New(rand.NewPCG(1, 1)))
+			err = queried(ix, facetest.Integers[uint64](), rand.New(rand.NewPCG(1, 1)))
 		}
 		return err
 	}},
@@ -37,27 +38,27 @@ var openers = []struct {
 // queried asks an index whose file may be damaged every question, and closes
 // it. Any answer will do, and so will the panic over a value that cannot be
 // decoded; any other panic is an error, and a fault ends the test.
-func queried[K pando.Key, V any](ix *pando.Frozen[K, V], d domain[K], rng *rand.Rand) error {
+func queried[K pando.Key, V any](ix *pando.Frozen[K, V], d facetest.Domain[K], rng *rand.Rand) error {
 	defer ix.Close()
-	asked := append([]K(nil), d.ends...)
+	asked := append([]K(nil), d.Ends...)
 	for len(asked) < 40 {
-		asked = append(asked, d.bits(rng.Uint64()), d.num(rng.IntN(1000)))
+		asked = append(asked, d.Bits(rng.Uint64()), d.Num(rng.IntN(1000)))
 	}
-	calls := everyMethod(ix)
+	calls := facetest.EveryMethod(ix)
 	for _, k := range asked {
 		calls = append(calls,
-			call{"Get", func() { ix.Get(k) }}, call{"Floor", func() { ix.Floor(k) }}, call{"Ceil", func() { ix.Ceil(k) }},
-			call{"Range", func() { drain(ix.Range(k, asked[0])) }}, call{"Count", func() { ix.Count(asked[0], k) }})
+			facetest.Call{Name: "Get", Do: func() { ix.Get(k) }}, facetest.Call{Name: "Floor", Do: func() { ix.Floor(k) }}, facetest.Call{Name: "Ceil", Do: func() { ix.Ceil(k) }},
+			facetest.Call{Name: "Range", Do: func() { facetest.Drain(ix.Range(k, asked[0])) }}, facetest.Call{Name: "Count", Do: func() { ix.Count(asked[0], k) }})
 	}
 	calls = append(calls,
-		call{"GetBatch", func() { ix.GetBatch(asked, make([]V, len(asked)), nil) }},
-		call{"RankBatch", func() { ix.RankBatch(asked, make([]int, len(asked))) }},
-		call{"RangeBatch", func() { ix.RangeBatch(asked, append(asked[1:], asked[0]), 9) }})
-	return onEachPath(func() error {
+		facetest.Call{Name: "GetBatch", Do: func() { ix.GetBatch(asked, make([]V, len(asked)), nil) }},
+		facetest.Call{Name: "RankBatch", Do: func() { ix.RankBatch(asked, make([]int, len(asked))) }},
+		facetest.Call{Name: "RangeBatch", Do: func() { ix.RangeBatch(asked, append(asked[1:], asked[0]), 9) }})
+	return facetest.OnEachPath(func() error {
 		for _, c := range calls {
-			text := panicOf(c.do)
-			if text != "" && !strings.Contains(text, "cannot be decoded") && !(c.name == "At" && ix.Len() == 0) {
-				return fmt.Errorf("%s: %s", c.name, text)
+			text := facetest.PanicOf(c.Do)
+			if text != "" && !strings.Contains(text, "cannot be decoded") && !(c.Name == "At" && ix.Len() == 0) {
+				return fmt.Errorf("%s: %s", c.Name, text)
 			}
 		}
 		return nil
@@ -99,7 +100,7 @@ func put(t *testing.T, f *os.File, b []byte, at int) {
 func TestOpenTruncatedFile(t *testing.T) {
 	f, data := reopened(t, 100)
 	step := 1
-	if raceDetector || testing.Short() {
+	if facetest.RaceDetector || testing.Short() {
 		step = 37
 	}
 	for n := len(data) - 1; n >= 0; n -= step {
@@ -124,7 +125,7 @@ func TestOpenLongerFile(t *testing.T) {
 func TestOpenFlippedHeader(t *testing.T) {
 	f, data := reopened(t, 100)
 	step := 1
-	if raceDetector || testing.Short() {
+	if facetest.RaceDetector || testing.Short() {
 		step = 41
 	}
 	for bit := 0; bit < 8*snapshot.Page; bit += step {
@@ -141,7 +142,7 @@ func TestOpenFlippedSections(t *testing.T) {
 	f, data := reopened(t, 100)
 	rng := seed.Rand(t)
 	step := 1
-	if raceDetector || testing.Short() {
+	if facetest.RaceDetector || testing.Short() {
 		step = 97
 	}
 	for at := snapshot.Page; at < len(data); at += step {
@@ -286,7 +287,7 @@ func TestVerifyStructure(t *testing.T) {
 // Codes that no key of a narrow type has are found by Verify.
 func TestVerifyNarrowKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
-	ix := mustFreeze(t, []uint32{1, 255, 256}, make([]struct{}, 3))
+	ix := facetest.MustFreeze(t, []uint32{1, 255, 256}, make([]struct{}, 3))
 	defer ix.Close()
 	if err := ix.Save(path); err != nil {
 		t.Fatal(err)
@@ -398,9 +399,9 @@ func TestUndecodableValue(t *testing.T) {
 		"At":         func() { ix.At(777) },
 		"GetBatch":   func() { ix.GetBatch(keys, make([]string, len(keys)), nil) },
 		"RangeBatch": func() { ix.RangeBatch(keys, keys, 0) },
-		"All":        func() { drain(ix.All()) },
+		"All":        func() { facetest.Drain(ix.All()) },
 	} {
-		text := panicOf(do)
+		text := facetest.PanicOf(do)
 		if !strings.Contains(text, path) || !strings.Contains(text, "pando verify") || !strings.Contains(text, "no ") {
 			t.Errorf("%s: %q", name, text)
 		}

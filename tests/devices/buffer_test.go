@@ -1,10 +1,11 @@
-package pando
+package devices_test
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/index/indextest"
@@ -20,7 +21,7 @@ func TestBatchesInBuffers(t *testing.T) {
 	for i := range keys {
 		keys[i], vals[i] = rng.Uint64N(4*n), rng.Uint64()
 	}
-	f, err := Freeze(keys, vals, On(GPU(0)))
+	f, err := pando.Freeze(keys, vals, pando.On(pando.GPU(0)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func TestBatchesInBuffers(t *testing.T) {
 		}
 		copy(in, asked)
 	}
-	if s := f.Stats(); s.Device != GPU(0) {
+	if s := f.Stats(); s.Device != pando.GPU(0) {
 		t.Errorf("the GPU was given up: %s", s.Reason)
 	}
 }
@@ -55,7 +56,7 @@ func TestBatchesInBuffers(t *testing.T) {
 // buffer gives the memory of a buffer that the test closes.
 func buffer[T any](t *testing.T, n int) []T {
 	t.Helper()
-	b, err := NewBuffer[T](n)
+	b, err := pando.NewBuffer[T](n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func buffer[T any](t *testing.T, n int) []T {
 
 func TestBufferWithoutGPU(t *testing.T) {
 	indextest.UseGPU(t, func(int) (device.Device, error) { return nil, device.ErrNoDriver })
-	b, err := NewBuffer[float32](100)
+	b, err := pando.NewBuffer[float32](100)
 	if err != nil || len(b.Slice()) != 100 || b.Locked() {
 		t.Fatalf("%v, %d values, locked %v", err, len(b.Slice()), b.Locked())
 	}
@@ -81,9 +82,9 @@ func TestBufferWithoutGPU(t *testing.T) {
 		t.Errorf("after Close: %v, %d values", err, len(b.Slice()))
 	}
 	for name, take := range map[string]func(){
-		"pointers": func() { NewBuffer[string](1) },
-		"nothing":  func() { NewBuffer[struct{}](1) },
-		"negative": func() { NewBuffer[int](-1) },
+		"pointers": func() { pando.NewBuffer[string](1) },
+		"nothing":  func() { pando.NewBuffer[struct{}](1) },
+		"negative": func() { pando.NewBuffer[int](-1) },
 	} {
 		func() {
 			defer func() {

@@ -1,4 +1,4 @@
-package pando_test
+package files_test
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 )
 
 // BenchmarkOpen opens a file, gets one key and closes it again: the time from
@@ -24,7 +25,7 @@ func benchmarkOpen(n int) func(b *testing.B) {
 			keys[i] = uint64(i) * 3
 		}
 		path := filepath.Join(b.TempDir(), "index")
-		ix := mustFreeze(b, keys, keys, pando.On(pando.CPU))
+		ix := facetest.MustFreeze(b, keys, keys, pando.On(pando.CPU))
 		if err := ix.Save(path); err != nil {
 			b.Fatal(err)
 		}

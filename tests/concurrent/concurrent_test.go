@@ -1,4 +1,4 @@
-package pando_test
+package concurrent_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -24,11 +25,11 @@ type reader struct {
 
 // readers ask an index of keys 0, 2, 4, … 2(n-1), whose values are vals.of of
 // half their key.
-func readers[V any](ix *pando.Frozen[uint64, V], n int, v values[V]) []reader {
+func readers[V any](ix *pando.Frozen[uint64, V], n int, v facetest.Values[V]) []reader {
 	wrong := func(what string, k uint64, got any) error { return fmt.Errorf("%s(%d) = %v", what, k, got) }
 	get := func(k uint64) error {
 		got, ok := ix.Get(k)
-		if want := k%2 == 0; ok != want || want && !v.same(got, v.of(int(k/2))) {
+		if want := k%2 == 0; ok != want || want && !v.Same(got, v.Of(int(k/2))) {
 			return wrong("Get", k, got)
 		}
 		return nil
@@ -53,14 +54,14 @@ func readers[V any](ix *pando.Frozen[uint64, V], n int, v values[V]) []reader {
 		{"RangeBatch", func(rng *rand.Rand) error {
 			lo := rng.Uint64N(uint64(2*n - 40))
 			r := ix.RangeBatch([]uint64{lo, 0}, []uint64{lo + 39, 9}, 0)
-			if len(r.Keys) != 25 || r.Keys[0] != (lo+1)/2*2 || !v.same(r.Vals[24], v.of(4)) {
+			if len(r.Keys) != 25 || r.Keys[0] != (lo+1)/2*2 || !v.Same(r.Vals[24], v.Of(4)) {
 				return wrong("RangeBatch", lo, r.Keys)
 			}
 			return nil
 		}},
 		{"At", func(rng *rand.Rand) error {
 			i := rng.IntN(n)
-			if k, got := ix.At(i); k != uint64(2*i) || !v.same(got, v.of(i)) {
+			if k, got := ix.At(i); k != uint64(2*i) || !v.Same(got, v.Of(i)) {
 				return wrong("At", uint64(i), got)
 			}
 			return nil
@@ -68,7 +69,7 @@ func readers[V any](ix *pando.Frozen[uint64, V], n int, v values[V]) []reader {
 		{"All", func(*rand.Rand) error {
 			i := 0
 			for k, got := range ix.All() {
-				if k != uint64(2*i) || !v.same(got, v.of(i)) {
+				if k != uint64(2*i) || !v.Same(got, v.Of(i)) {
 					return wrong("All", k, got)
 				}
 				i++
@@ -77,7 +78,7 @@ func readers[V any](ix *pando.Frozen[uint64, V], n int, v values[V]) []reader {
 		}},
 		{"Floor", func(rng *rand.Rand) error {
 			k := rng.Uint64N(uint64(2 * n))
-			if got, val, ok := ix.Floor(k); !ok || got != k/2*2 || !v.same(val, v.of(int(k/2))) {
+			if got, val, ok := ix.Floor(k); !ok || got != k/2*2 || !v.Same(val, v.Of(int(k/2))) {
 				return wrong("Floor", k, got)
 			}
 			return nil
@@ -86,7 +87,7 @@ func readers[V any](ix *pando.Frozen[uint64, V], n int, v values[V]) []reader {
 }
 
 // readBatch asks a batch that is large enough to be shared out.
-func readBatch[V any](ix *pando.Frozen[uint64, V], n int, v values[V], rng *rand.Rand) error {
+func readBatch[V any](ix *pando.Frozen[uint64, V], n int, v facetest.Values[V], rng *rand.Rand) error {
 	keys := make([]uint64, 5000)
 	for i := range keys {
 		keys[i] = rng.Uint64N(uint64(2 * n))
@@ -97,7 +98,7 @@ func readBatch[V any](ix *pando.Frozen[uint64, V], n int, v values[V], rng *rand
 		if found[i] {
 			hits--
 		}
-		if want := k%2 == 0; found[i] != want || want && !v.same(vals[i], v.of(int(k/2))) {
+		if want := k%2 == 0; found[i] != want || want && !v.Same(vals[i], v.Of(int(k/2))) {
 			return fmt.Errorf("GetBatch(%d) = %v, %v", k, vals[i], found[i])
 		}
 	}
@@ -107,10 +108,10 @@ func readBatch[V any](ix *pando.Frozen[uint64, V], n int, v values[V], rng *rand
 	return nil
 }
 
-func evenKeys[V any](n int, v values[V]) ([]uint64, []V) {
+func evenKeys[V any](n int, v facetest.Values[V]) ([]uint64, []V) {
 	keys, vals := make([]uint64, n), make([]V, n)
 	for i := range keys {
-		keys[i], vals[i] = uint64(2*i), v.of(i)
+		keys[i], vals[i] = uint64(2*i), v.Of(i)
 	}
 	return keys, vals
 }
@@ -121,27 +122,27 @@ func TestCloseBesideReaders(t *testing.T) {
 	for _, p := range simd.Paths() {
 		t.Run(p.String(), func(t *testing.T) {
 			defer simd.Use(p)()
-			t.Run("pairs", closedBesideReaders(uint64Values, 1))
-			t.Run("column", closedBesideReaders(uint32Values, 1))
-			t.Run("rows", closedBesideReaders(stringValues, 1))
-			t.Run("blocked", closedBesideReaders(uint64Values, 4, pando.Layout(pando.Blocked)))
-			t.Run("compressed", closedBesideReaders(uint64Values, 4, pando.Layout(pando.Compressed)))
+			t.Run("pairs", closedBesideReaders(facetest.Uint64Values, 1))
+			t.Run("column", closedBesideReaders(facetest.Uint32Values, 1))
+			t.Run("rows", closedBesideReaders(facetest.StringValues, 1))
+			t.Run("blocked", closedBesideReaders(facetest.Uint64Values, 4, pando.Layout(pando.Blocked)))
+			t.Run("compressed", closedBesideReaders(facetest.Uint64Values, 4, pando.Layout(pando.Compressed)))
 		})
 	}
 }
 
 // closedBesideReaders runs one round in so many.
-func closedBesideReaders[V any](v values[V], in int, opts ...pando.Option) func(t *testing.T) {
+func closedBesideReaders[V any](v facetest.Values[V], in int, opts ...pando.Option) func(t *testing.T) {
 	return func(t *testing.T) {
 		rng := seed.Rand(t)
 		const n = 8 * 9 * 9 * 9
 		keys, vals := evenKeys(n, v)
 		rounds := 40 / in
-		if raceDetector || testing.Short() {
+		if facetest.RaceDetector || testing.Short() {
 			rounds = 8
 		}
 		for round := range rounds {
-			ix := mustFreeze(t, keys, vals, append(opts, pando.Workers(2))...)
+			ix := facetest.MustFreeze(t, keys, vals, append(opts, pando.Workers(2))...)
 			var wg sync.WaitGroup
 			for _, r := range readers(ix, n, v) {
 				seed := rng.Uint64()
@@ -163,7 +164,7 @@ func closedBesideReaders[V any](v values[V], in int, opts ...pando.Option) func(
 func readUntilClosed(r reader, seed uint64) string {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var err error
-	text := panicOf(func() {
+	text := facetest.PanicOf(func() {
 		for err == nil {
 			err = r.ask(rng)
 		}
@@ -171,7 +172,7 @@ func readUntilClosed(r reader, seed uint64) string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case !closedText(text):
+	case !facetest.ClosedText(text):
 		return "panic: " + text
 	}
 	return ""
@@ -181,14 +182,14 @@ func readUntilClosed(r reader, seed uint64) string {
 // the leaf, it is found, but behind all entries. With so many of them, that is
 // where the memory of the index ends.
 func TestCloseBesideGetOfTheLast(t *testing.T) {
-	t.Run("pairs", closedBesideGet(uint64Values))
-	t.Run("column", closedBesideGet(uint32Values))
-	t.Run("rows", closedBesideGet(stringValues))
-	t.Run("blocked", closedBesideGet(uint64Values, pando.Layout(pando.Blocked)))
-	t.Run("compressed", closedBesideGet(uint32Values, pando.Layout(pando.Compressed)))
+	t.Run("pairs", closedBesideGet(facetest.Uint64Values))
+	t.Run("column", closedBesideGet(facetest.Uint32Values))
+	t.Run("rows", closedBesideGet(facetest.StringValues))
+	t.Run("blocked", closedBesideGet(facetest.Uint64Values, pando.Layout(pando.Blocked)))
+	t.Run("compressed", closedBesideGet(facetest.Uint32Values, pando.Layout(pando.Compressed)))
 }
 
-func closedBesideGet[V any](v values[V], opts ...pando.Option) func(t *testing.T) {
+func closedBesideGet[V any](v facetest.Values[V], opts ...pando.Option) func(t *testing.T) {
 	return func(t *testing.T) {
 		const n = 1024
 		keys, vals := evenKeys(n, v)
@@ -196,13 +197,13 @@ func closedBesideGet[V any](v values[V], opts ...pando.Option) func(t *testing.T
 		if len(opts) > 0 {
 			rounds = 500
 		}
-		if raceDetector || testing.Short() {
+		if facetest.RaceDetector || testing.Short() {
 			rounds = 100
 		}
-		err := onEachPath(func() error {
+		err := facetest.OnEachPath(func() error {
 			for round := range rounds {
-				ix := mustFreeze(t, keys, vals, append(opts, pando.Workers(1))...)
-				if text := closeBeside(ix, 2*n-2); !closedText(text) {
+				ix := facetest.MustFreeze(t, keys, vals, append(opts, pando.Workers(1))...)
+				if text := closeBeside(ix, 2*n-2); !facetest.ClosedText(text) {
 					return fmt.Errorf("round %d: %s", round, text)
 				}
 			}
@@ -221,7 +222,7 @@ func closeBeside[V any](ix *pando.Frozen[uint64, V], key uint64) string {
 	text := make(chan string)
 	go func() {
 		debug.SetPanicOnFault(true) // so that a fault does not end the test
-		text <- panicOf(func() {
+		text <- facetest.PanicOf(func() {
 			for {
 				ix.Get(key)
 				asked.Add(1)
@@ -237,25 +238,25 @@ func closeBeside[V any](ix *pando.Frozen[uint64, V], key uint64) string {
 
 // The same for strings, whose search reads offsets and then what they point to.
 func TestCloseBesideReadersOfStrings(t *testing.T) {
-	for _, layout := range layouts[string](uint64Values) {
+	for _, layout := range facetest.Layouts[string](facetest.Uint64Values) {
 		t.Run(layout.String(), func(t *testing.T) {
 			rng := seed.Rand(t)
 			words, vals := make([]string, 3000), make([]uint64, 3000)
 			for i := range words {
-				words[i], vals[i] = aURL(rng, i), uint64(i)
+				words[i], vals[i] = facetest.AURL(rng, i), uint64(i)
 			}
 			for range 15 {
-				ix := mustFreeze(t, words, vals, pando.Layout(layout), pando.Workers(2))
+				ix := facetest.MustFreeze(t, words, vals, pando.Layout(layout), pando.Workers(2))
 				var wg sync.WaitGroup
-				for _, m := range everyMethod(ix) {
+				for _, m := range facetest.EveryMethod(ix) {
 					wg.Go(func() {
-						text := panicOf(func() {
+						text := facetest.PanicOf(func() {
 							for {
-								m.do()
+								m.Do()
 							}
 						})
-						if !closedText(text) {
-							t.Errorf("%s: panic: %s", m.name, text)
+						if !facetest.ClosedText(text) {
+							t.Errorf("%s: panic: %s", m.Name, text)
 						}
 					})
 				}
@@ -269,17 +270,17 @@ func TestCloseBesideReadersOfStrings(t *testing.T) {
 
 // Any number of readers at once, on the fastest path.
 func TestConcurrentReaders(t *testing.T) {
-	t.Run("pairs", readConcurrently(uint64Values))
-	t.Run("column", readConcurrently(uint32Values))
-	t.Run("rows", readConcurrently(stringValues))
+	t.Run("pairs", readConcurrently(facetest.Uint64Values))
+	t.Run("column", readConcurrently(facetest.Uint32Values))
+	t.Run("rows", readConcurrently(facetest.StringValues))
 }
 
-func readConcurrently[V any](v values[V]) func(t *testing.T) {
+func readConcurrently[V any](v facetest.Values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
 		rng := seed.Rand(t)
 		const n = 5000
 		keys, vals := evenKeys(n, v)
-		ix := mustFreeze(t, keys, vals, pando.Workers(3))
+		ix := facetest.MustFreeze(t, keys, vals, pando.Workers(3))
 		defer ix.Close()
 		var wg sync.WaitGroup
 		for range 3 {

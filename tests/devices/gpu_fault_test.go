@@ -1,9 +1,10 @@
-package pando
+package devices_test
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
@@ -21,7 +22,7 @@ type answers struct {
 }
 
 // wholeRun builds indexes on a device and asks them everything that runs there.
-func wholeRun(t *testing.T, on Device) answers {
+func wholeRun(t *testing.T, on pando.Device) answers {
 	t.Helper()
 	const n, ask, few = 2000, 4200, 400 // one batch of two buckets, the others of one
 	keys, vals, rows := make([]int64, n), make([]uint64, n), make([]string, n)
@@ -39,7 +40,7 @@ func wholeRun(t *testing.T, on Device) answers {
 	pairs.RankBatch(asked[:few], a.ranks)
 	a.rangeKeys = pairs.RangeBatch(asked[:few], hi[:few], 2).Keys
 	pairs.Close()
-	apart := frozenOn(t, on, keys, vals, Layout(Apart))
+	apart := frozenOn(t, on, keys, vals, pando.Layout(pando.Apart))
 	a.hits += apart.GetBatch(asked[:few], a.column, nil)
 	apart.Close()
 	text := frozenOn(t, on, keys, rows)
@@ -48,9 +49,9 @@ func wholeRun(t *testing.T, on Device) answers {
 	return a
 }
 
-func frozenOn[V any](t *testing.T, on Device, keys []int64, vals []V, opts ...Option) *Frozen[int64, V] {
+func frozenOn[V any](t *testing.T, on pando.Device, keys []int64, vals []V, opts ...pando.Option) *pando.Frozen[int64, V] {
 	t.Helper()
-	f, err := Freeze(keys, vals, append(opts, On(on), Workers(2))...)
+	f, err := pando.Freeze(keys, vals, append(opts, pando.On(on), pando.Workers(2))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
 	if testing.Short() {
 		every = 7
 	}
-	everyFault(t, GPU(0), every)
+	everyFault(t, pando.GPU(0), every)
 }
 
 // The same where CPU and GPU share the work, which begins with measurements.
@@ -81,13 +82,13 @@ func TestFaultsOfAHybrid(t *testing.T) {
 	if testing.Short() {
 		every = 101
 	}
-	everyFault(t, Hybrid(0), every)
+	everyFault(t, pando.Hybrid(0), every)
 	indextest.PreferCPU(t, true) // a GPU that failed is not faster
-	everyFault(t, Hybrid(0), 5*every)
+	everyFault(t, pando.Hybrid(0), 5*every)
 }
 
 // everyFault lets one in every operations of a whole run fail.
-func everyFault(t *testing.T, on Device, every int) {
+func everyFault(t *testing.T, on pando.Device, every int) {
 	indextest.Quiet(t)
 
 	var opened []*faulty.Device
@@ -133,19 +134,19 @@ func TestFailureIsInStats(t *testing.T) {
 	indextest.UseGPU(t, func(int) (device.Device, error) {
 		return faulty.New(ptx.New(), faulty.Plan{Op: faulty.Launch, At: 1}), nil
 	})
-	f, err := Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, On(GPU(0)))
+	f, err := pando.Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, pando.On(pando.GPU(0)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if s := f.Stats(); s.Device != GPU(0) {
+	if s := f.Stats(); s.Device != pando.GPU(0) {
 		t.Fatalf("on %v: %s", s.Device, s.Reason)
 	}
 	out := make([]uint64, 1)
 	if f.GetBatch([]uint64{2}, out, nil); out[0] != 5 {
 		t.Errorf("value %d", out[0])
 	}
-	if s := f.Stats(); s.Device != CPU || s.Reason == "asked for" {
+	if s := f.Stats(); s.Device != pando.CPU || s.Reason == "asked for" {
 		t.Errorf("after the failure: on %v, %q", s.Device, s.Reason)
 	}
 }

@@ -1,4 +1,4 @@
-package pando_test
+package files_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -38,86 +39,96 @@ type reading struct {
 	Flags   [3]uint8
 }
 
-var readingValues = equals(0, func(i int) reading { return reading{uint32(i), float32(i) / 2, [3]uint8{1, 2, byte(i)}} })
+var readingValues = facetest.Equals(0, func(i int) reading { return reading{uint32(i), float32(i) / 2, [3]uint8{1, 2, byte(i)}} })
 
 // An index that was saved and opened answers every question as the one it was
 // made of, for every type of key.
 func TestFileEveryKeyType(t *testing.T) {
-	t.Run("int", fileKeyType(integers[int](), "int64"))
-	t.Run("int8", fileKeyType(integers[int8](), "int8"))
-	t.Run("int16", fileKeyType(integers[int16](), "int16"))
-	t.Run("int32", fileKeyType(integers[int32](), "int32"))
-	t.Run("int64", fileKeyType(integers[int64](), "int64"))
-	t.Run("uint", fileKeyType(integers[uint](), "uint64"))
-	t.Run("uint8", fileKeyType(integers[uint8](), "uint8"))
-	t.Run("uint16", fileKeyType(integers[uint16](), "uint16"))
-	t.Run("uint32", fileKeyType(integers[uint32](), "uint32"))
-	t.Run("uint64", fileKeyType(integers[uint64](), "uint64"))
-	t.Run("uintptr", fileKeyType(integers[uintptr](), "uint64"))
-	t.Run("float32", fileKeyType(float32s[float32](), "float32"))
-	t.Run("float64", fileKeyType(float64s[float64](), "float64"))
-	t.Run("string", fileKeyType(texts[string](), "string"))
-	t.Run("named float64", fileKeyType(float64s[celsius](), "float64"))
-	t.Run("named string", fileKeyType(texts[label](), "string"))
+	t.Run("int", fileKeyType64(facetest.Integers[int](), "int64"))
+	t.Run("int8", fileKeyType32(facetest.Integers[int8](), "int8"))
+	t.Run("int16", fileKeyType32(facetest.Integers[int16](), "int16"))
+	t.Run("int32", fileKeyType32(facetest.Integers[int32](), "int32"))
+	t.Run("int64", fileKeyType64(facetest.Integers[int64](), "int64"))
+	t.Run("uint", fileKeyType64(facetest.Integers[uint](), "uint64"))
+	t.Run("uint8", fileKeyType32(facetest.Integers[uint8](), "uint8"))
+	t.Run("uint16", fileKeyType32(facetest.Integers[uint16](), "uint16"))
+	t.Run("uint32", fileKeyType32(facetest.Integers[uint32](), "uint32"))
+	t.Run("uint64", fileKeyType64(facetest.Integers[uint64](), "uint64"))
+	t.Run("uintptr", fileKeyType64(facetest.Integers[uintptr](), "uint64"))
+	t.Run("float32", fileKeyType32(facetest.Float32s[float32](), "float32"))
+	t.Run("float64", fileKeyType64(facetest.Float64s[float64](), "float64"))
+	t.Run("string", fileKeyType64(facetest.Strings[string](), "string"))
+	t.Run("named float64", fileKeyType64(facetest.Float64s[facetest.Celsius](), "float64"))
+	t.Run("named string", fileKeyType64(facetest.Strings[facetest.Label](), "string"))
 }
 
-func fileKeyType[K pando.Key](d domain[K], name string) func(t *testing.T) {
+// fileKeyType64 is for keys with codes of 64 bits, and strings.
+func fileKeyType64[K pando.Key](d facetest.Domain[K], name string) func(t *testing.T) {
 	return func(t *testing.T) {
-		t.Run("uint64", roundTrips(d, uint64Values, name, "uint64", nil))
-		t.Run("uint32", roundTrips(d, uint32Values, name, "uint32", nil))
-		t.Run("struct", roundTrips(d, readingValues, name, "struct{uint32,float32,[3]uint8}", nil))
-		t.Run("empty", roundTrips(d, emptyValues, name, "none", nil))
-		t.Run("string", roundTrips(d, stringValues, name, "encoded string", stringCodec))
+		t.Run("uint64", roundTrips(d, facetest.Uint64Values, name, "uint64", nil))
+		t.Run("string", roundTrips(d, facetest.StringValues, name, "encoded string", stringCodec))
+	}
+}
+
+// fileKeyType32 is for keys with codes of 32 bits.
+func fileKeyType32[K pando.Key](d facetest.Domain[K], name string) func(t *testing.T) {
+	return func(t *testing.T) {
+		t.Run("uint32", roundTrips(d, facetest.Uint32Values, name, "uint32", nil))
+		t.Run("string", roundTrips(d, facetest.StringValues, name, "encoded string", stringCodec))
 	}
 }
 
 // The same for every kind of value.
 func TestFileEveryValueType(t *testing.T) {
-	t.Run("uint64 keys", fileValueTypes(integers[uint64](), "uint64"))
-	t.Run("int32 keys", fileValueTypes(integers[int32](), "int32"))
-	t.Run("string keys", fileValueTypes(texts[string](), "string"))
+	t.Run("uint64 keys", fileValueTypes(facetest.Integers[uint64](), "uint64"))
+	t.Run("int32 keys", fileValueTypes(facetest.Integers[int32](), "int32"))
+	t.Run("string keys", fileValueTypes(facetest.Strings[string](), "string"))
 }
 
-func fileValueTypes[K pando.Key](d domain[K], name string) func(t *testing.T) {
+func fileValueTypes[K pando.Key](d facetest.Domain[K], name string) func(t *testing.T) {
 	return func(t *testing.T) {
-		t.Run("int32", roundTrips(d, int32Values, name, "int32", nil))
-		t.Run("float64", roundTrips(d, floatValues, name, "float64", nil))
-		t.Run("array of bytes", roundTrips(d, bytesValues, name, "[8]uint8", nil))
-		t.Run("struct", roundTrips(d, recordValues, name, "struct{int32,int32}", nil))
-		t.Run("pointer", roundTrips(d, pointerValues, name, "encoded *int64", pointerCodec))
-		t.Run("slice", roundTrips(d, sliceValues, name, "encoded []uint8", sliceCodec))
-		t.Run("array", roundTrips(d, triplesValues, name, "[3]uint16", nil))
-		t.Run("bool", roundTrips(d, boolValues, name, "bool", nil))
+		t.Run("uint64", roundTrips(d, facetest.Uint64Values, name, "uint64", nil))
+		t.Run("uint32", roundTrips(d, facetest.Uint32Values, name, "uint32", nil))
+		t.Run("struct of several sizes", roundTrips(d, readingValues, name, "struct{uint32,float32,[3]uint8}", nil))
+		t.Run("empty", roundTrips(d, facetest.EmptyValues, name, "none", nil))
+		t.Run("int32", roundTrips(d, facetest.Int32Values, name, "int32", nil))
+		t.Run("float64", roundTrips(d, facetest.FloatValues, name, "float64", nil))
+		t.Run("array of bytes", roundTrips(d, facetest.BytesValues, name, "[8]uint8", nil))
+		t.Run("struct", roundTrips(d, facetest.RecordValues, name, "struct{int32,int32}", nil))
+		t.Run("pointer", roundTrips(d, facetest.PointerValues, name, "encoded *int64", pointerCodec))
+		t.Run("slice", roundTrips(d, facetest.SliceValues, name, "encoded []uint8", sliceCodec))
+		t.Run("array", roundTrips(d, facetest.TriplesValues, name, "[3]uint16", nil))
+		t.Run("bool", roundTrips(d, facetest.BoolValues, name, "bool", nil))
 	}
 }
 
 // roundTrips saves and opens indexes of all sizes and layouts, each with one
 // of the key sets.
-func roundTrips[K pando.Key, V any](d domain[K], v values[V], key, value string, codec pando.Option) func(t *testing.T) {
+func roundTrips[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V], key, value string, codec pando.Option) func(t *testing.T) {
 	return func(t *testing.T) {
 		rng := seed.Rand(t)
 		path := filepath.Join(t.TempDir(), "index")
-		for _, layout := range layouts[K](v) {
-			for _, n := range sizes[K](layout) {
-				if (raceDetector || testing.Short() || layout > pando.Apart) && n > 3 && rng.IntN(5) > 0 {
+		for _, layout := range facetest.Layouts[K](v) {
+			for _, n := range facetest.Sizes[K](layout) {
+				if (facetest.RaceDetector || testing.Short() || layout > pando.Apart) && n > 3 && rng.IntN(5) > 0 {
 					continue
 				}
-				sets := keySets(d, rng)
+				sets := facetest.KeySets(d, rng)
 				set := sets[rng.IntN(len(sets))]
 				keys, vals := make([]K, n), make([]V, n)
 				for i := range keys {
-					keys[i], vals[i] = set.key(i, n), v.of(i)
+					keys[i], vals[i] = set.Key(i, n), v.Of(i)
 				}
-				opts := append(options(layout, layouts[K](v)[0], rng), pando.Layout(layout))
+				opts := append(facetest.Options(layout, facetest.Layouts[K](v)[0], rng), pando.Layout(layout))
 				if codec != nil {
 					opts = append(opts, codec)
 				}
-				m := newModel(keys, vals, v.same)
-				if err := roundTrip(path, keys, vals, opts, m, probes(m, d, 40, rng)); err != nil {
-					t.Fatalf("%v, %d keys %s: %v", layout, n, set.name, err)
+				m := facetest.NewModel(keys, vals, v.Same)
+				if err := roundTrip(path, keys, vals, opts, m, facetest.Probes(m, d, 40, rng)); err != nil {
+					t.Fatalf("%v, %d keys %s: %v", layout, n, set.Name, err)
 				}
 				if err := described(path, key, value, layout, n); err != nil {
-					t.Fatalf("%v, %d keys %s: %v", layout, n, set.name, err)
+					t.Fatalf("%v, %d keys %s: %v", layout, n, set.Name, err)
 				}
 			}
 		}
@@ -126,7 +137,7 @@ func roundTrips[K pando.Key, V any](d domain[K], v values[V], key, value string,
 
 // roundTrip goes through two generations of files and compares both with the
 // model, and the bytes with each other.
-func roundTrip[K pando.Key, V any](path string, keys []K, vals []V, opts []pando.Option, m *model[K, V], asked []K) error {
+func roundTrip[K pando.Key, V any](path string, keys []K, vals []V, opts []pando.Option, m *facetest.Model[K, V], asked []K) error {
 	ix, err := pando.Freeze(keys, vals, opts...)
 	if err != nil {
 		return err
@@ -139,7 +150,7 @@ func roundTrip[K pando.Key, V any](path string, keys []K, vals []V, opts []pando
 			return fmt.Errorf("generation %d: %w", generation, err)
 		}
 		defer opened.Close()
-		if err := checkIndex(opened, m, asked); err != nil {
+		if err := facetest.CheckIndex(opened, m, asked); err != nil {
 			return fmt.Errorf("generation %d: %w", generation, err)
 		}
 		data, err := os.ReadFile(path)
@@ -223,7 +234,7 @@ func saved(t testing.TB, n int) (path string, data []byte) {
 		keys[i], vals[i] = uint64(i), strconv.Itoa(i)
 	}
 	path = filepath.Join(t.TempDir(), "index")
-	ix := mustFreeze(t, keys, vals, stringCodec)
+	ix := facetest.MustFreeze(t, keys, vals, stringCodec)
 	defer ix.Close()
 	if err := ix.Save(path); err != nil {
 		t.Fatal(err)
@@ -238,7 +249,7 @@ func saved(t testing.TB, n int) (path string, data []byte) {
 // Types that are the same to a file open each other's.
 func TestOpenByKindNotByName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
-	ix := mustFreeze(t, []int{-5, 7}, []reading{{Station: 1}, {Station: 2}})
+	ix := facetest.MustFreeze(t, []int{-5, 7}, []reading{{Station: 1}, {Station: 2}})
 	defer ix.Close()
 	if err := ix.Save(path); err != nil {
 		t.Fatal(err)
@@ -263,7 +274,7 @@ func TestOpenByKindNotByName(t *testing.T) {
 // file is gone.
 func TestOpenedResultsOutliveClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
-	ix := mustFreeze(t, []string{"b", "a", "c"}, []string{"2", "1", "3"}, stringCodec)
+	ix := facetest.MustFreeze(t, []string{"b", "a", "c"}, []string{"2", "1", "3"}, stringCodec)
 	if err := ix.Save(path); err != nil {
 		t.Fatal(err)
 	}
@@ -292,17 +303,17 @@ func TestOpenedUseAfterClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := append(everyMethod(opened),
-		call{"Save", func() { opened.Save(path) }},
-		call{"WriteTo", func() { opened.WriteTo(&bytes.Buffer{}) }})
+	calls := append(facetest.EveryMethod(opened),
+		facetest.Call{Name: "Save", Do: func() { opened.Save(path) }},
+		facetest.Call{Name: "WriteTo", Do: func() { opened.WriteTo(&bytes.Buffer{}) }})
 	for range 2 {
 		if err := opened.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, m := range calls {
-		if text := panicOf(m.do); !closedText(text) {
-			t.Errorf("%s after Close: %q", m.name, text)
+		if text := facetest.PanicOf(m.Do); !facetest.ClosedText(text) {
+			t.Errorf("%s after Close: %q", m.Name, text)
 		}
 	}
 	if err := pando.Verify(path); err != nil {

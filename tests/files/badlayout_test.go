@@ -1,4 +1,4 @@
-package pando_test
+package files_test
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package pando_test
+package files_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 )
 
 // oldFile unpacks a file that version 1 of the format was written in.
@@ -42,9 +43,9 @@ func TestOldFilesOpen(t *testing.T) {
 	for i := range keys {
 		keys[i], vals[i], words[i] = int64(i*i)-100, uint64(i), fmt.Sprintf("key %d", i*7)
 	}
-	t.Run("pairs", opensOld("pairs-v1.pando", keys, vals, uint64Values.same))
-	t.Run("apart", opensOld("apart-v1.pando", keys, words, stringValues.same, stringCodec))
-	t.Run("text", opensOld("text-v1.pando", words, vals, uint64Values.same))
+	t.Run("pairs", opensOld("pairs-v1.pando", keys, vals, facetest.Uint64Values.Same))
+	t.Run("apart", opensOld("apart-v1.pando", keys, words, facetest.StringValues.Same, stringCodec))
+	t.Run("text", opensOld("text-v1.pando", words, vals, facetest.Uint64Values.Same))
 }
 
 func opensOld[K pando.Key, V any](name string, keys []K, vals []V, same func(a, b V) bool, opts ...pando.Option) func(*testing.T) {
@@ -58,7 +59,7 @@ func opensOld[K pando.Key, V any](name string, keys []K, vals []V, same func(a, 
 			t.Fatal(err)
 		}
 		defer ix.Close()
-		if err := checkIndex(ix, newModel(keys, vals, same), keys); err != nil {
+		if err := facetest.CheckIndex(ix, facetest.NewModel(keys, vals, same), keys); err != nil {
 			t.Error(err)
 		}
 		var again bytes.Buffer

@@ -1,0 +1,326 @@
+package layouttest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/snapshot"
+)
+
+// mapped writes segments to a file, each on a page of its own behind a first
+// page of something else, and maps it.
+func (b *base) mapped(segments [][]byte, slack int) *arena.Block {
+	b.Helper()
+	file := bytes.Repeat([]byte{0xee}, snapshot.Page)
+	var parts []arena.Part
+	for _, s := range segments {
+		parts = append(parts, arena.Part{Offset: len(file), Size: len(s)})
+		file = append(file, s...)
+		file = append(file, make([]byte, -len(file)&(snapshot.Page-1))...)
+	}
+	path := filepath.Join(b.dir, "tree")
+	b.ok(os.WriteFile(path, file, 0o600), "a file")
+	defer os.Remove(path)
+	f, err := os.Open(path)
+	b.ok(err, "a file")
+	defer f.Close()
+	block, err := arena.Map(f, int64(len(file)), parts, slack, 0)
+	b.ok(err, "a file")
+	return block
+}
+
+// spoiled returns copies of segments, one of them changed by spoil, which may be
+// nil.
+func spoiled(segments [][]byte, at int, spoil func([]byte)) [][]byte {
+	out := make([][]byte, len(segments))
+	for i, s := range segments {
+		out[i] = slices.Clone(s)
+	}
+	if spoil != nil {
+		spoil(out[at])
+	}
+	return out
+}
+
+// inFile is how a file describes a tree.
+func inFile(b layout.Body, f form) layout.InFile {
+	in := layout.InFile{Format: b.Format(), Shape: b.Shape(), ValSize: f.size}
+	for _, s := range b.Segments() {
+		in.Sections = append(in.Sections, int64(len(s)))
+	}
+	return in
+}
+
+// errOutline is the error for sections that are not as an outline has them.
+var errOutline = errors.New("not as the outline has it")
+
+// agrees compares an outline with what a file says, as whoever opens files does
+// before a tree is made.
+func agrees(o layout.Outline, in layout.InFile) error {
+	if o.Shape != in.Shape {
+		return fmt.Errorf("%w: shape %+v, want %+v", errOutline, in.Shape, o.Shape)
+	}
+	if len(o.Sizes) != len(in.Sections) {
+		return fmt.Errorf("%w: %d sections, want %d", errOutline, len(in.Sections), len(o.Sizes))
+	}
+	for i, size := range o.Sizes {
+		if size >= 0 && int64(size) != in.Sections[i] {
+			return fmt.Errorf("%w: section %d has %d bytes, want %d", errOutline, i, in.Sections[i], size)
+		}
+	}
+	return nil
+}
+
+// open opens a tree of n keys over segments in a file. spoil may change the
+// block's slack.
+func (s *suite[C]) open(n int, in layout.InFile, segments [][]byte, spoil func(*layout.Outline)) (layout.Tree[C], error) {
+	s.Helper()
+	o, err := s.layout.Outline(n, in)
+	if err == nil {
+		err = agrees(o, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if spoil != nil {
+		spoil(&o)
+	}
+	block := s.mapped(segments, o.Slack)
+	tree, err := s.layout.Open(n, in, block)
+	if err != nil {
+		block.Release()
+		return nil, err
+	}
+	return tree, nil
+}
+
+// A tree in a file is the tree that was written.
+func (s *suite[C]) files() {
+	forms := s.forms()
+	for i, n := range s.sizes() {
+		if n > 100 && s.rng.IntN(3) > 0 || testing.Short() && s.rng.IntN(3) > 0 {
+			continue
+		}
+		kind := pick(s.rng, allKinds[C]())
+		h := newHeld(keysOf[C](s.rng, kind, n), forms[i%len(forms)])
+		s.written(h, fmt.Sprintf("%d keys %s, %v", n, kind, h.form))
+	}
+}
+
+func (s *suite[C]) written(h *held[C], what string) {
+	s.Helper()
+	built := s.build(h)
+	defer built.Release()
+	in := inFile(built, h.form)
+	if !slices.Contains(s.layout.Formats(), in.Format) || in.Format.Pairs != h.pairs {
+		s.Fatalf("%s: format %+v", what, in.Format)
+	}
+	sections := len(in.Format.Sections)
+	if h.size > 0 && !h.pairs {
+		sections++ // the column
+	}
+	if len(in.Sections) != sections {
+		s.Fatalf("%s: %d segments, want %d", what, len(in.Sections), sections)
+	}
+	tree, err := s.open(len(h.keys), in, built.Segments(), nil)
+	s.ok(err, "%s: in a file", what)
+	defer tree.Release()
+	s.ok(tree.Check(), "%s: in a file", what)
+	s.ok(sameSegments(tree.Segments(), built.Segments()), "%s: in a file", what)
+	if again := inFile(tree, h.form); again.Format != in.Format || again.Shape != in.Shape {
+		s.Errorf("%s: in a file %+v, was %+v", what, again, in)
+	}
+	s.ok(checkStats(tree, s.kind), "%s: in a file", what)
+	want := h.answers(questions(s.rng, h.keys, 500))
+	s.ok(onPaths(func() error { return ask(tree, want) }), "%s: in a file", what)
+}
+
+// Sections of other sizes are refused by the outline, when a tree is made, or by
+// Check; where only the number of keys differs, searches stay inside.
+func (s *suite[C]) otherSizes() {
+	for _, f := range s.forms() {
+		for _, n := range []int{0, 1, 100, 3000} {
+			h := newHeld(keysOf[C](s.rng, "random", n), f)
+			built := s.build(h)
+			in := inFile(built, f)
+			for i := range in.Sections {
+				for _, more := range []int{-64, -8, -1, 1, 8, 64, 4096} {
+					s.resized(h, in, built.Segments(), i, more)
+				}
+			}
+			for _, other := range []int{0, 1, n - 1, n + 1, 2 * n, 100_000} {
+				s.recounted(h, in, built.Segments(), other)
+			}
+			built.Release()
+		}
+	}
+}
+
+// resized opens a tree with one section that is longer or shorter.
+func (s *suite[C]) resized(h *held[C], in layout.InFile, segments [][]byte, i, more int) {
+	s.Helper()
+	size := len(segments[i]) + more
+	if size < 0 {
+		return
+	}
+	in.Sections, segments = slices.Clone(in.Sections), slices.Clone(segments)
+	in.Sections[i], segments[i] = int64(size), append(slices.Clone(segments[i]), make([]byte, max(more, 0))...)[:size]
+	tree, err := s.open(len(h.keys), in, segments, nil)
+	if err != nil {
+		return
+	}
+	defer tree.Release()
+	if tree.Check() == nil {
+		s.Errorf("%d keys, %v: section %d has %d bytes more, not seen", len(h.keys), h.form, i, more)
+	}
+	asked := questions(s.rng, h.keys, 200)
+	s.ok(onPaths(func() error { return inside(tree, asked) }), "%d keys, %v: section %d has %d bytes more", len(h.keys), h.form, i, more)
+}
+
+// recounted opens a tree as one of another number of keys.
+func (s *suite[C]) recounted(h *held[C], in layout.InFile, segments [][]byte, n int) {
+	s.Helper()
+	if n < 0 || n == len(h.keys) {
+		return
+	}
+	tree, err := s.open(n, in, segments, nil)
+	if err != nil {
+		return
+	}
+	defer tree.Release()
+	asked := questions(s.rng, h.keys, 200)
+	s.ok(onPaths(func() error { return inside(tree, asked) }), "%d keys, %v: opened as %d", len(h.keys), h.form, n)
+}
+
+// spoils are ways to spoil a segment.
+func (b *base) spoils() map[string]func([]byte) {
+	return map[string]func([]byte){
+		"zeros": func(seg []byte) { clear(seg) },
+		"ones": func(seg []byte) {
+			for i := range seg {
+				seg[i] = 0xff
+			}
+		},
+		"random": func(seg []byte) {
+			for i := range seg {
+				seg[i] = byte(b.rng.Uint32())
+			}
+		},
+		"random from 64 on": func(seg []byte) {
+			for i := 64; i < len(seg); i++ {
+				seg[i] = byte(b.rng.Uint32())
+			}
+		},
+		"one bit":   func(seg []byte) { b.flip(seg, 1) },
+		"some bits": func(seg []byte) { b.flip(seg, 20) },
+	}
+}
+
+// flip flips bits at random.
+func (b *base) flip(seg []byte, bits int) {
+	for i := 0; i < bits && len(seg) > 0; i++ {
+		seg[b.rng.IntN(len(seg))] ^= 1 << b.rng.IntN(8)
+	}
+}
+
+// Whatever the bytes of a file are, searches end inside of it, and Check comes
+// back.
+func (s *suite[C]) damage() {
+	sizes := []int{1, 10, 300, 4000, 20_000}
+	if testing.Short() {
+		sizes = []int{1, 300, 4000}
+	}
+	for _, f := range s.forms() {
+		for _, n := range sizes {
+			h := newHeld(keysOf[C](s.rng, pick(s.rng, []string{"random", "clustered", "ends"}), n), f)
+			built := s.build(h)
+			for i := range built.Segments() {
+				for name, spoil := range s.spoils() {
+					if testing.Short() && s.rng.IntN(3) > 0 {
+						continue
+					}
+					what := fmt.Sprintf("%d keys, %v, segment %d: %s", n, f, i, name)
+					s.survives(h, inFile(built, f), spoiled(built.Segments(), i, spoil), what)
+				}
+			}
+			built.Release()
+		}
+	}
+}
+
+func (s *suite[C]) survives(h *held[C], in layout.InFile, segments [][]byte, what string) {
+	s.Helper()
+	tree, err := s.open(len(h.keys), in, segments, nil)
+	if err != nil {
+		return // refused, as it may be
+	}
+	asked := questions(s.rng, h.keys, 300)
+	s.ok(onPaths(func() error { return inside(tree, asked) }), "%s", what)
+	readAll(tree, h.size)
+	tree.Release()
+}
+
+// Every bit of a tree that is not a value is there for a reason: Check sees each
+// change, but for one that makes a key another and leaves a whole tree of the
+// keys that there are then.
+func (s *suite[C]) check() {
+	sizes := []int{1, 30, 300, 3000}
+	for _, f := range s.forms() {
+		for _, n := range sizes {
+			for _, kind := range []string{"random", "dense", "few distinct", "clustered"} {
+				if testing.Short() && s.rng.IntN(3) > 0 {
+					continue
+				}
+				h := newHeld(keysOf[C](s.rng, kind, n), f)
+				tree := s.build(h)
+				for i := range tree.Format().Sections {
+					s.flipped(tree, h, i, kind)
+				}
+				s.ok(tree.Check(), "%d keys %s, %v: all bits are as they were", n, kind, f)
+				tree.Release()
+			}
+		}
+	}
+}
+
+// flipped flips bits of a segment, one after another.
+func (s *suite[C]) flipped(tree layout.Tree[C], h *held[C], i int, kind string) {
+	s.Helper()
+	seg, seen := tree.Segments()[i], 0
+	tries := min(30, len(seg))
+	for range tries {
+		at, bit := s.rng.IntN(len(seg)), byte(1)<<s.rng.IntN(8)
+		seg[at] ^= bit
+		if tree.Check() != nil {
+			seen++
+		} else if err := s.another(tree, h, i); err != nil {
+			s.Errorf("%d keys %s, %v: bit %#x of byte %d of segment %d changed, not seen: %v", len(h.keys), kind, h.form, bit, at, i, err)
+		}
+		seg[at] ^= bit
+	}
+	if seen == 0 && tries > 0 && len(h.keys) >= 300 {
+		s.Errorf("%d keys %s, %v: no change of segment %d is seen", len(h.keys), kind, h.form, i)
+	}
+}
+
+// another returns an error unless a tree in which Check finds nothing is a tree
+// of other keys, or the change may be one of a value beside them.
+func (s *suite[C]) another(tree layout.Tree[C], h *held[C], segment int) error {
+	is := make([]C, len(h.keys))
+	tree.CopyKeys(is, 0)
+	beside := h.pairs && tree.Format().Sections[segment] == layout.SectionLeaves
+	if slices.Equal(is, h.keys) && !beside {
+		return errors.New("the keys are the same")
+	}
+	if !slices.IsSorted(is) {
+		return errors.New("the keys are not in order")
+	}
+	return askKeys(tree, newHeld(is, form{}).answers(questions(s.rng, is, 200)))
+}

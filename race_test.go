@@ -1,5 +1,0 @@
-//go:build race
-
-package pando_test
-
-const raceDetector = true
