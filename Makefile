@@ -1,39 +1,35 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race tags cross vet generate fresh fuzz bench demo gpu-kit ci
+.PHONY: all test race invariants tags cross vet generate fresh fuzz bench demo gpu-kit ci
 
 all: vet test
 
 # What a program links that imports the root package.
-LIBRARY = . ./internal/arena ./internal/blocked ./internal/device/... ./internal/exec ./internal/implicit ./internal/order ./internal/par \
-	./internal/simd ./internal/snapshot ./internal/text
+LIBRARY = . $(shell go list -deps . | sed -n 's|^github.com/pando-index/pando/|./|p')
+
+# Tests with several goroutines, and the packages whose own tests have some.
+CONCURRENT = ./tests/concurrent ./tests/devices ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/flow \
+	./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/exec ./internal/device/...
 
 test:
 	go test ./...
 
-# Tests of the root that take long and run on one goroutine, or have nothing to
-# do with a GPU.
-PLAIN = Every(Key|Value)Type|OpenTruncated|OpenLonger|OpenFlipped|OpenForged|OpenAwkward|OpenGarbage|BadFiles|Verify|MemoryLimit
-
-# Tests of the root with several goroutines.
-MANY = Concurrent|Close|Batcher|Buffer|ManyWorkers|EverySize|GPUGives|HybridGives|AutoPlans|Forgotten
-
-# The packages that start goroutines, or are read by many. Of the root, whose
-# tests take ten times as long under the detector, those that need it.
+# Everything that runs on several goroutines, under the race detector.
 race:
-	go test -race -short -run '$(MANY)' .
-	go test -race -short ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/implicit ./internal/blocked ./internal/exec ./internal/device/...
+	go test -race -short $(CONCURRENT)
+
+# What the authors of the code knew to be true, checked as it runs.
+invariants:
+	go test -short -tags invariants ./internal/invariant ./internal/flow ./internal/exec ./tests/paths
 
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/blocked ./internal/exec
-	go test -short -tags nogpu -skip '$(PLAIN)' .
-	go test -short -tags nogpu ./internal/device/...
+	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/exec ./tests/paths
+	go test -short -tags nogpu ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
-# One of them with its tests, the others without: to compile those of the root
-# takes a minute each time.
+# One of them with its tests, the others without.
 cross:
 	GOARCH=arm64 go vet $(LIBRARY)
 	GOOS=darwin GOARCH=arm64 go build $(LIBRARY)
@@ -56,7 +52,7 @@ fresh: generate
 
 # Every fuzz target there is, a minute each.
 fuzz:
-	for p in . ./internal/table; do \
+	for p in . ./internal/table ./tests/files; do \
 		for f in $$(go test -list '^Fuzz' $$p | grep ^Fuzz); do \
 			go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$p || exit 1; \
 		done; \

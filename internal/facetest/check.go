@@ -153,23 +153,23 @@ func CheckEntries[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V]) er
 	}
 	var none K
 	if err := m.Entry(min(0, n-1), func(K) (K, V, bool) { return ix.Min() }, none); err != nil {
-		return fmt.Errorf("Min %w", err)
+		return fmt.Errorf("in Min: %w", err)
 	}
 	if err := m.Entry(n-1, func(K) (K, V, bool) { return ix.Max() }, none); err != nil {
-		return fmt.Errorf("Max %w", err)
+		return fmt.Errorf("in Max: %w", err)
 	}
 	if err := m.Sequence(ix.All(), 0, n, n+1); err != nil {
-		return fmt.Errorf("All: %w", err)
+		return fmt.Errorf("in All: %w", err)
 	}
 	i := n
 	for k, v := range ix.Backward() {
 		i--
 		if i < 0 || !m.Is(i, k, v) {
-			return fmt.Errorf("Backward: entry %d is %v, %v", i, k, v)
+			return fmt.Errorf("in Backward: entry %d is %v, %v", i, k, v)
 		}
 	}
 	if i != 0 {
-		return fmt.Errorf("Backward ends at entry %d", i)
+		return fmt.Errorf("in Backward: ends at entry %d", i)
 	}
 	return nil
 }
