@@ -21,11 +21,12 @@ type attached[B any] struct {
 	once sync.Once
 }
 
-// attach makes a device ready for buckets. favor is called for each new stream.
-func (a *attached[B]) attach(dev device.Device, favor func(device.Stream)) {
+// attach makes a device ready for buckets, at most slots of them at once. favor
+// is called for each new stream.
+func (a *attached[B]) attach(dev device.Device, slots int, favor func(device.Stream)) {
 	a.dev = dev
 	a.Schedule.Down, a.Schedule.Fail = a.given, a.fail
-	a.Slots.Init(dev, favor)
+	a.Slots.Init(dev, slots, favor)
 }
 
 // Down returns the reason why the device is no longer used, or nil.

@@ -50,7 +50,7 @@ func NewGPU[C order.Code](cpu *CPU[C], dev device.Device, image layout.Image, ke
 	g := &GPU[C]{CPU: cpu, steps: cpu.schemes.steps, image: image, keep: keep}
 	g.plan.Store(&Plan{Split: Split{Upper: keep.First, Lower: keep.Last}, Bucket: keep.bucket(&image), Overlap: flow.DoubleBuffered})
 	g.jobs.New = func() any { return &search[C]{gpu: g} }
-	g.attach(dev, image.Resident.Favor)
+	g.attach(dev, flow.MaxSlots, image.Resident.Favor)
 	if err := g.prepare(); err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}

@@ -78,10 +78,11 @@ type stringSpace struct {
 	sent  [stringPiece]string
 }
 
-// give keeps a space for the next piece, and nothing of the caller's strings.
-func (e *Strings) give(s *stringSpace) {
-	clear(s.keys[:])
-	clear(s.sent[:])
+// give keeps a space for the next piece, and nothing of the caller's strings:
+// n of them were in it at most.
+func (e *Strings) give(s *stringSpace, n int) {
+	clear(s.keys[:n])
+	clear(s.sent[:n])
 	e.spaces.Put(s)
 }
 
@@ -166,6 +167,6 @@ func (e *Strings) answer(b *stringQueries, lo, hi int) (hits int) {
 		e.tree.Find(keys, ranks)
 		hits = b.sink.Take(lo, ranks)
 	}
-	e.give(s)
+	e.give(s, hi-lo)
 	return hits
 }

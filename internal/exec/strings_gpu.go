@@ -33,21 +33,25 @@ type StringsGPU struct {
 	forget  runtime.Cleanup
 }
 
-// A bucket of strings has so many at most, and so many bytes per string on
-// average. Strings longer than longestString stay with the CPU, as few as there
-// are of them.
+// A bucket of strings is filled by one worker, as most of them fill buckets at
+// the same time: to gather Go strings is what takes longest. It has room for
+// stringBytes per string; how many are put into it depends on how long they are.
+// Strings longer than longestString stay with the CPU, as few as there are of
+// them.
 const (
-	maxStrings    = 64 << 10
+	maxStrings    = 32 << 10
 	minStrings    = 4 << 10
+	stringSlots   = flow.MaxLanes
 	stringBytes   = 64
 	longestString = 1 << 10
 )
 
-// stringBucket is strings under way on a GPU.
+// stringBucket is strings under way on a GPU. Only the first of them are packed
+// where they have not all found room.
 type stringBucket struct {
 	lo, hi int
+	packed int
 	bytes  int
-	starts [maxStrings / stringPiece]int // where the bytes of each piece begin
 	params kernel.Params
 }
 
@@ -64,7 +68,7 @@ func StringsNeed(im *layout.StringImage, withStrings bool) (need int64) {
 	if withStrings {
 		need += int64(len(im.Strings))
 	}
-	return need + flow.MaxSlots*int64(stringsIn(maxStrings)+stringsOut(maxStrings))
+	return need + stringSlots*int64(stringsIn(maxStrings)+stringsOut(maxStrings))
 }
 
 // NewStringsGPU copies the tree of cpu to a GPU, its strings too where there is
@@ -73,7 +77,7 @@ func StringsNeed(im *layout.StringImage, withStrings bool) (need int64) {
 func NewStringsGPU(cpu *Strings, dev device.Device, free int64, leaveStrings bool) (*StringsGPU, error) {
 	g := &StringsGPU{Strings: cpu}
 	g.jobs.New = func() any { return &stringSearch{gpu: g} }
-	g.attach(dev, func(device.Stream) {})
+	g.attach(dev, stringSlots, func(device.Stream) {})
 	if err := g.prepare(free, leaveStrings); err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
@@ -160,9 +164,10 @@ func (g *StringsGPU) run(what stringQueries) (hits int) {
 	}
 	j := g.jobs.Get().(*stringSearch)
 	j.begin(what, n)
+	workers := min(max(n/minStrings, 1), g.workers)
 	j.flow.Run(&g.Schedule, j, flow.Batch{
-		Workers: min(max(n/stringPiece, 1), g.workers), Overlap: flow.DoubleBuffered,
-		In: stringsIn(j.bucket), Out: stringsOut(j.bucket),
+		Workers: workers, Overlap: flow.DoubleBuffered, Lanes: workers,
+		In: stringsIn(j.room), Out: stringsOut(j.room),
 	})
 	hits = int(j.hits.Load())
 	j.stringQueries = stringQueries{} // the caller's slices are not ours to keep
@@ -175,9 +180,10 @@ type stringSearch struct {
 	stringQueries
 	gpu    *StringsGPU
 	flow   flow.Flow[stringBucket]
-	next   int // first query that is in no bucket yet,
-	last   int // and the last: what is behind is the CPU's
-	bucket int
+	next   int  // first query that is in no bucket yet,
+	last   int  // and the last: what is behind is the CPU's
+	room   int  // strings that a slot has room for, if they are not too long
+	bucket int  // strings that are put into a bucket
 	packed bool // strings are copied as they lie, one behind the other,
 	direct bool // and the GPU reads them where they are
 	hits   atomic.Int64
@@ -187,60 +193,49 @@ type stringSearch struct {
 func (j *stringSearch) begin(what stringQueries, n int) {
 	j.stringQueries, j.next, j.last = what, 0, n
 	j.hits.Store(0)
-	j.bucket = min(max(roundUp(n, flow.MaxFlight)/flow.MaxFlight, minStrings), maxStrings)
+	j.room = min(max(roundUp(n, flow.MaxFlight)/flow.MaxFlight, minStrings), maxStrings)
+	j.bucket = j.fitting(n)
 	j.packed = what.keys.Offsets != nil && what.ask != rankAfter
 	j.direct = j.packed && device.Shared(what.keys.Data) && device.Shared(arena.Bytes(what.keys.Offsets))
 }
 
-// Cut takes as many strings as fit, one at least.
+// fitting returns how many strings of the batch are put into a bucket: with
+// some of them measured, about as many as find room.
+func (j *stringSearch) fitting(n int) int {
+	const some = 256
+	total, count := 0, min(n, some)
+	for i := range count {
+		total += min(len(j.keys.at(i*n/count)), longestString)
+	}
+	mean := total/count + 1
+	return min(j.room, max(j.room*stringBytes*7/8/mean, 32))
+}
+
+// Cut takes the next strings.
 func (j *stringSearch) Cut(s *flow.Slot[stringBucket]) (pieces int, ok bool) {
 	if j.next >= j.last {
 		return 0, false
 	}
 	b := &s.Bucket
 	b.lo, b.hi = j.next, min(j.next+j.bucket, j.last)
-	if j.packed {
-		j.cutPacked(b)
-	} else {
-		j.cutStrings(b)
-	}
 	j.next = b.hi
 	s.Queries = b.hi - b.lo
 	if j.direct {
+		j.measurePacked(b)
 		return 0, true
 	}
-	return j.pieces(b), true
+	return 1, true
 }
 
-// cutPacked ends a bucket where its bytes are too many.
-func (j *stringSearch) cutPacked(b *stringBucket) {
-	offsets := j.keys.Offsets
-	from, most := int(offsets[b.lo]), j.bucket*stringBytes
-	if int(offsets[b.hi])-from > most {
-		b.hi = b.lo + sort.Search(b.hi-b.lo, func(i int) bool { return int(offsets[b.lo+i+1])-from > most })
+// measurePacked sees how many strings that lie one behind the other find room.
+func (j *stringSearch) measurePacked(b *stringBucket) {
+	offsets := j.keys.Offsets[b.lo : b.hi+1]
+	from, most := offsets[0], int32(j.room*stringBytes)
+	b.packed = len(offsets) - 1
+	if offsets[b.packed]-from > most {
+		b.packed = sort.Search(b.packed, func(i int) bool { return offsets[i+1]-from > most })
 	}
-	b.bytes = int(offsets[b.hi]) - from
-	if b.hi == b.lo { // a single string that is too long: the CPU's
-		b.hi, b.bytes = b.lo+1, 0
-	}
-}
-
-// cutStrings measures strings, and notes where those of each piece will begin.
-// Of strings that are too long nothing is packed.
-func (j *stringSearch) cutStrings(b *stringBucket) {
-	at, most := 0, j.bucket*stringBytes
-	for i := b.lo; i < b.hi; i++ {
-		if (i-b.lo)%stringPiece == 0 {
-			b.starts[(i-b.lo)/stringPiece] = at
-		}
-		n := j.packs(j.keys.at(i))
-		if at+n > most {
-			b.hi = i
-			break
-		}
-		at += n
-	}
-	b.bytes = at
+	b.bytes = int(offsets[b.packed] - from)
 }
 
 // packs returns the bytes that a string takes in a bucket. To rank what comes
@@ -255,95 +250,108 @@ func (j *stringSearch) packs(key string) int {
 	return len(key)
 }
 
-func (j *stringSearch) pieces(b *stringBucket) int {
-	return (b.hi - b.lo + stringPiece - 1) / stringPiece
-}
-
-// span returns the queries of a piece, within their bucket.
-func (b *stringBucket) span(piece int) (lo, hi int) {
-	return piece * stringPiece, min((piece+1)*stringPiece, b.hi-b.lo)
-}
-
-// Fill packs the strings of a piece.
-func (j *stringSearch) Fill(s *flow.Slot[stringBucket], piece int) {
+// Fill packs the strings of a bucket.
+func (j *stringSearch) Fill(s *flow.Slot[stringBucket], _ int) {
 	b := &s.Bucket
-	lo, hi := b.span(piece)
-	n := b.hi - b.lo
-	offsets, bytes := arena.As[uint32](s.In[:4*(n+1)]), s.In[4*(n+1):]
 	if j.packed {
-		end := hi
-		if hi == n {
-			end++ // where the last one ends
-		}
-		if b.bytes == 0 { // nothing but empty strings, or one that is too long
-			clear(offsets[lo:end])
-			return
-		}
+		j.measurePacked(b)
 		from := j.keys.Offsets[b.lo:]
-		copy(arena.As[int32](s.In)[lo:end], from[lo:end])
-		copy(bytes[from[lo]-from[0]:], j.keys.Data[from[lo]:from[hi]])
+		copy(arena.As[int32](s.In), from[:b.packed+1])
+		copy(s.In[4*(b.packed+1):], j.keys.Data[from[0]:][:b.bytes])
 		return
 	}
-	at := b.starts[piece]
-	for i := lo; i < hi; i++ {
-		offsets[i] = uint32(at)
+	j.gather(b, s.In)
+}
+
+// gather packs strings, as many as find room. Of those that are too long
+// nothing is packed. Behind room for offsets of the whole bucket bytes have no
+// gap: where not all are packed they are moved.
+func (j *stringSearch) gather(b *stringBucket, in []byte) {
+	n := b.hi - b.lo
+	offsets, bytes := arena.As[uint32](in[:4*(n+1)]), in[4*(n+1):]
+	at, most := 0, j.room*stringBytes
+	b.packed = n
+	for i := range n {
 		key := j.keys.at(b.lo + i)
-		if size := j.packs(key); size > 0 {
-			if copy(bytes[at:], key) < size {
-				bytes[at+size-1] = 0
-			}
-			at += size
+		size := j.packs(key)
+		if at+size > most {
+			b.packed = i
+			break
 		}
+		offsets[i] = uint32(at)
+		if copy(bytes[at:at+size], key) < size {
+			bytes[at+size-1] = 0
+		}
+		at += size
 	}
-	if hi == n {
-		offsets[n] = uint32(at)
+	offsets[b.packed] = uint32(at)
+	b.bytes = at
+	if b.packed < n {
+		copy(in[4*(b.packed+1):], bytes[:at])
 	}
 }
 
 // Send copies strings in, lets the GPU search, and copies results out.
 func (j *stringSearch) Send(s *flow.Slot[stringBucket], st device.Stream) error {
 	b := &s.Bucket
-	n := b.hi - b.lo
-	head := 4 * (n + 1)
-	keys := s.DevIn + device.Ptr(head)
-	if j.direct && b.bytes > 0 {
-		from := j.keys.Offsets[b.lo]
-		if err := st.CopyIn(s.DevIn, arena.Bytes(j.keys.Offsets[b.lo:b.hi+1])); err != nil {
-			return err
-		}
-		if err := st.CopyIn(keys, j.keys.Data[from:int(from)+b.bytes]); err != nil {
-			return err
-		}
-	} else {
-		if j.direct {
-			clear(s.In[:head])
-		}
-		if err := st.CopyIn(s.DevIn, s.In[:head+b.bytes]); err != nil {
-			return err
-		}
+	if b.packed == 0 {
+		return nil
 	}
-	if j.packed && b.bytes > 0 { // offsets count from the first string of the batch
+	head := 4 * (b.packed + 1)
+	keys := s.DevIn + device.Ptr(head)
+	if j.direct {
+		offsets := j.keys.Offsets[b.lo : b.lo+b.packed+1]
+		if err := st.CopyIn(s.DevIn, arena.Bytes(offsets)); err != nil {
+			return err
+		}
+		if err := st.CopyIn(keys, j.keys.Data[offsets[0]:][:b.bytes]); err != nil {
+			return err
+		}
+	} else if err := st.CopyIn(s.DevIn, s.In[:head+b.bytes]); err != nil {
+		return err
+	}
+	if j.packed { // offsets count from the first string of the batch
 		keys -= device.Ptr(j.keys.Offsets[b.lo])
 	}
 	g := j.gpu
-	if err := g.image.Resident.Search(g.set, st, &b.params, keys, s.DevIn, n, s.DevOut); err != nil {
+	if err := g.image.Resident.Search(g.set, st, &b.params, keys, s.DevIn, b.packed, s.DevOut); err != nil {
 		return err
 	}
-	return st.CopyOut(s.Out[:4*n], s.DevOut)
+	return st.CopyOut(s.Out[:4*b.packed], s.DevOut)
 }
 
+// settlePiece is the number of queries that a worker finishes at a time.
+const settlePiece = 4 * stringPiece
+
 // Ends returns the number of pieces that a bucket is finished in.
-func (j *stringSearch) Ends(s *flow.Slot[stringBucket]) int { return j.pieces(&s.Bucket) }
+func (j *stringSearch) Ends(s *flow.Slot[stringBucket]) int {
+	return (s.Queries + settlePiece - 1) / settlePiece
+}
 
 // Finish turns the GPU's results into ranks. Where they are not sure, the CPU
-// goes on.
+// goes on, and where there are none it begins.
 func (j *stringSearch) Finish(s *flow.Slot[stringBucket], piece int) {
 	b := &s.Bucket
-	lo, hi := b.span(piece)
+	known := b.packed
 	if s.Err != nil {
-		j.Answer(b.lo+lo, b.lo+hi)
-		return
+		known = 0
 	}
+	end := min((piece+1)*settlePiece, s.Queries)
+	for lo := piece * settlePiece; lo < end; {
+		hi := min(lo+stringPiece, end)
+		if lo < known {
+			hi = min(hi, known)
+			j.finish(s, lo, hi)
+		} else {
+			j.Answer(b.lo+lo, b.lo+hi)
+		}
+		lo = hi
+	}
+}
+
+// finish settles queries [lo, hi) of a bucket, at most stringPiece of them.
+func (j *stringSearch) finish(s *flow.Slot[stringBucket], lo, hi int) {
+	b := &s.Bucket
 	room := j.gpu.spaces.Get().(*stringSpace)
 	ranks := room.ranks[:hi-lo]
 	if j.ask != findEach {
@@ -356,7 +364,7 @@ func (j *stringSearch) Finish(s *flow.Slot[stringBucket], piece int) {
 		}
 		j.hits.Add(int64(j.sink.Take(b.lo+lo, ranks)))
 	}
-	j.gpu.give(room)
+	j.gpu.give(room, hi-lo)
 }
 
 // settle sets the ranks of queries from first on from what the GPU knows.

@@ -177,8 +177,8 @@ func TestStringsInBuckets(t *testing.T) {
 		for _, batch := range []StringBatch{{Keys: keys}, packedAs(keys)} {
 			j := new(stringSearch)
 			j.begin(stringQueries{ask: ask, keys: batch}, len(keys))
-			s := &flow.Slot[stringBucket]{In: make([]byte, stringsIn(j.bucket))}
-			next := 0
+			s := &flow.Slot[stringBucket]{In: make([]byte, stringsIn(j.room))}
+			next, packed := 0, 0
 			for {
 				pieces, ok := j.Cut(s)
 				if !ok {
@@ -186,17 +186,22 @@ func TestStringsInBuckets(t *testing.T) {
 				}
 				b := &s.Bucket
 				n := b.hi - b.lo
-				if b.lo != next || n < 1 || n > j.bucket || 4*(n+1)+b.bytes > len(s.In) || s.Queries != n {
-					t.Fatalf("a bucket of %d strings from %d on, %d bytes", n, b.lo, b.bytes)
+				if b.lo != next || n < 1 || n > j.bucket || s.Queries != n || pieces != 1 {
+					t.Fatalf("a bucket of %d strings from %d on, in %d pieces", n, b.lo, pieces)
 				}
 				next = b.hi
-				for p := range pieces {
-					j.Fill(s, p)
+				j.Fill(s, 0)
+				if 4*(b.packed+1)+b.bytes > len(s.In) || b.packed > n {
+					t.Fatalf("%d of %d strings are packed, in %d bytes", b.packed, n, b.bytes)
 				}
+				packed += b.packed
 				j.mustHavePacked(t, s)
 			}
 			if next != len(keys) {
 				t.Fatalf("%d of %d strings are in buckets", next, len(keys))
+			}
+			if packed < len(keys)/2 {
+				t.Errorf("only %d of %d strings are packed", packed, len(keys))
 			}
 		}
 	}
@@ -207,9 +212,8 @@ func TestStringsInBuckets(t *testing.T) {
 func (j *stringSearch) mustHavePacked(t *testing.T, s *flow.Slot[stringBucket]) {
 	t.Helper()
 	b := &s.Bucket
-	n := b.hi - b.lo
-	offsets, bytes := arena.As[uint32](s.In[:4*(n+1)]), s.In[4*(n+1):]
-	for i := range n {
+	offsets, bytes := arena.As[uint32](s.In[:4*(b.packed+1)]), s.In[4*(b.packed+1):]
+	for i := range b.packed {
 		want := j.keys.at(b.lo + i)
 		got := string(bytes[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]])
 		if j.ask == rankAfter && len(want) <= longestString {

@@ -14,6 +14,7 @@
 package flow
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,7 @@ import (
 type Work[B any] interface {
 	// Cut puts the next bucket into a slot, with Queries set, and returns the
 	// number of pieces that the CPU fills it in; ok is false where no bucket is
-	// left. Only one bucket is cut at a time.
+	// left. It is called with the flow's lock held and must be quick.
 	Cut(s *Slot[B]) (pieces int, ok bool)
 	// Fill fills a piece of a bucket.
 	Fill(s *Slot[B], piece int)
@@ -44,8 +45,8 @@ type Work[B any] interface {
 	// Rest lets the CPU do all that was not cut yet.
 	Rest()
 	// Spare cuts a piece off the end for a worker that has nothing else to do,
-	// which Answer does; ok is false where the device will be done before. It is
-	// never called while a bucket is cut.
+	// which Answer does; ok is false where the device will be done before. Like
+	// Cut it must be quick.
 	Spare() (lo, hi int, ok bool)
 	Answer(lo, hi int)
 }
@@ -66,6 +67,42 @@ func (o Overlap) String() string {
 // MaxFlight is the most buckets of a batch that are under way at once.
 const MaxFlight = 4
 
+// MaxLanes is the most buckets of a batch that are filled at once.
+const MaxLanes = 16
+
+// list is buckets in the same step.
+type list[B any] struct {
+	slots [MaxLanes]*Slot[B]
+	n     int
+}
+
+func (l *list[B]) add(s *Slot[B]) {
+	l.slots[l.n] = s
+	l.n++
+}
+
+// remove takes a bucket out, and leaves the others in their order.
+func (l *list[B]) remove(s *Slot[B]) {
+	i := 0
+	for l.slots[i] != s {
+		i++
+	}
+	copy(l.slots[i:], l.slots[i+1:l.n])
+	l.n--
+}
+
+// piece returns a piece that nobody has begun, of the oldest bucket that has
+// one.
+func (l *list[B]) piece() (s *Slot[B], piece int, ok bool) {
+	for _, s := range l.slots[:l.n] {
+		if s.next < s.pieces {
+			s.next++
+			return s, s.next - 1, true
+		}
+	}
+	return nil, 0, false
+}
+
 // Flight returns the number of buckets under way at once: one that the CPU
 // fills, one that it finishes, and those in between.
 func (o Overlap) Flight() int { return [...]int{1, 3, MaxFlight}[o] }
@@ -74,6 +111,7 @@ func (o Overlap) Flight() int { return [...]int{1, 3, MaxFlight}[o] }
 type Schedule[B any] struct {
 	Slots  Pool[B]
 	Serial device.Stream // of the Pipelined overlap
+	serial sync.Mutex    // held while a bucket is sent in it
 	// Down reports whether the device is not used any more, and Fail says so.
 	Down func() bool
 	Fail func(error)
@@ -87,20 +125,19 @@ type Flow[B any] struct {
 	workers int
 	overlap Overlap
 	clock   *Clock
+	lanes   int // buckets that may be filled at once
+	most    int // slots that the batch may hold
 	in, out int // bytes that slots must have
 
 	mu        sync.Mutex
-	changes   atomic.Uint32       // changes when there may be something to do
-	idle      sync.Cond           // for those who wait long
-	waiting   int                 // workers in it
-	held      int                 // slots that the batch has
-	cutting   bool                // a bucket is being cut
-	filling   *Slot[B]            // the bucket that is being filled
-	sent      [MaxFlight]*Slot[B] // oldest first
-	nSent     int
-	awaited   bool // a worker waits for the oldest
-	finishing [MaxFlight]*Slot[B]
-	nFinish   int
+	changes   atomic.Uint32 // changes when there may be something to do
+	idle      sync.Cond     // for those who wait long
+	waiting   int           // workers in it
+	held      int           // slots that the batch has
+	filling   list[B]
+	sent      list[B] // oldest first
+	awaited   bool    // a worker waits for the oldest
+	finishing list[B]
 	allCut    bool // no bucket is left to cut
 
 	panicked any
@@ -112,17 +149,22 @@ type Batch struct {
 	Overlap Overlap
 	In, Out int    // bytes that slots must have, into the device and out of it
 	Clock   *Clock // where not nil, every step is timed
+	// Lanes is the number of buckets that may be filled at once, each of them in
+	// a slot of its own; 0 means 1, and workers share the one that is filled.
+	Lanes int
 }
 
 // Run moves all buckets of a batch.
 func (f *Flow[B]) Run(on *Schedule[B], w Work[B], b Batch) {
 	f.on, f.work, f.workers, f.overlap, f.clock, f.in, f.out = on, w, b.Workers, b.Overlap, b.Clock, b.In, b.Out
+	f.lanes = min(max(b.Lanes, 1), MaxLanes)
+	f.most = max(b.Overlap.Flight(), f.lanes)
 	f.idle.L = &f.mu
 	f.allCut, f.panicked = false, nil
 	par.Run(f.workers, f.workers, f)
 	if invariant.On {
-		invariant.Check(f.held == 0 && f.nSent == 0 && f.nFinish == 0 && f.filling == nil && !f.cutting,
-			"a batch ends with %d slots, %d sent, %d finishing", f.held, f.nSent, f.nFinish)
+		invariant.Check(f.held == 0 && f.filling.n == 0 && f.sent.n == 0 && f.finishing.n == 0,
+			"a batch ends with %d slots, %d filling, %d sent, %d finishing", f.held, f.filling.n, f.sent.n, f.finishing.n)
 	}
 	if v := f.panicked; v != nil {
 		f.work = nil
@@ -141,7 +183,7 @@ func (f *Flow[B]) Do(int) {
 	for {
 		switch {
 		case f.finishPiece() || f.fillPiece() || f.begin():
-		case f.nSent > 0 && !f.awaited:
+		case f.sent.n > 0 && !f.awaited:
 			f.await()
 		case f.held == 0: // all is done, or nothing can be done
 			f.wake()
@@ -155,18 +197,16 @@ func (f *Flow[B]) Do(int) {
 
 // help answers a piece on the CPU alone, while all buckets are the device's: so
 // a slow device never makes a batch slower than the CPU would be without it.
-func (f *Flow[B]) help() bool {
-	if f.cutting {
-		return false
-	}
+func (f *Flow[B]) help() (did bool) {
 	lo, hi, ok := f.work.Spare()
 	if !ok {
 		return false
 	}
+	did = true // also if it panics: there may be more to do
 	f.mu.Unlock()
 	defer f.relock()
 	f.work.Answer(lo, hi)
-	return true
+	return did
 }
 
 // relock takes the lock again after something that may have panicked. The
@@ -219,19 +259,15 @@ func (f *Flow[B]) wake() {
 
 // finishPiece finishes a piece of a bucket that is back, if there is one.
 func (f *Flow[B]) finishPiece() bool {
-	for i := range f.nFinish {
-		s := f.finishing[i]
-		if s.next < s.pieces {
-			piece := s.next
-			s.next++
-			f.runPiece(s, piece, true)
-			if s.left--; s.left == 0 {
-				f.done(s)
-			}
-			return true
-		}
+	s, piece, ok := f.finishing.piece()
+	if !ok {
+		return false
 	}
-	return false
+	f.runPiece(s, piece, true)
+	if s.left--; s.left == 0 {
+		f.done(s)
+	}
+	return true
 }
 
 // runPiece does a piece without the lock. One that panics counts as done, so
@@ -255,12 +291,7 @@ func (f *Flow[B]) done(s *Slot[B]) {
 	if f.clock != nil {
 		f.clock.finished(&s.times, f.workers)
 	}
-	i := 0
-	for f.finishing[i] != s {
-		i++
-	}
-	f.nFinish--
-	f.finishing[i] = f.finishing[f.nFinish]
+	f.finishing.remove(s)
 	f.giveBack(s)
 	f.wake()
 }
@@ -272,17 +303,15 @@ func (f *Flow[B]) giveBack(s *Slot[B]) {
 	f.on.Slots.put(s)
 }
 
-// fillPiece fills a piece of the bucket to be sent next, and sends it after
-// the last.
+// fillPiece fills a piece of a bucket to be sent, and sends it after the last.
 func (f *Flow[B]) fillPiece() bool {
-	s := f.filling
-	if s == nil || s.next == s.pieces {
+	s, piece, ok := f.filling.piece()
+	if !ok {
 		return false
 	}
-	piece := s.next
-	s.next++
 	f.runPiece(s, piece, false)
 	if s.left--; s.left == 0 {
+		f.filling.remove(s) // others are filled while this one is sent
 		f.send(s)
 	}
 	return true
@@ -291,7 +320,7 @@ func (f *Flow[B]) fillPiece() bool {
 // begin takes a slot for the next bucket, if there is one to be had. A batch
 // waits for a slot only if it holds none, so that none waits for another.
 func (f *Flow[B]) begin() bool {
-	if f.allCut || f.cutting || f.filling != nil || f.held == f.overlap.Flight() || f.on.Down() {
+	if f.allCut || f.filling.n == f.lanes || f.held == f.most || f.on.Down() {
 		return false
 	}
 	s, err := f.on.Slots.take(f.held == 0, f.in, f.out)
@@ -303,7 +332,7 @@ func (f *Flow[B]) begin() bool {
 	}
 	f.held++
 	if invariant.On {
-		invariant.Check(f.held <= f.overlap.Flight(), "%d buckets are under way, the most is %d", f.held, f.overlap.Flight())
+		invariant.Check(f.held <= f.most, "%d buckets are under way, the most is %d", f.held, f.most)
 	}
 	if !f.cut(s) {
 		f.allCut = true
@@ -311,20 +340,22 @@ func (f *Flow[B]) begin() bool {
 		f.wake()
 		return true
 	}
-	f.filling = s
-	if s.pieces == 0 {
+	if s.pieces == 0 { // nothing to fill
 		f.send(s)
+	} else {
+		f.filling.add(s)
 	}
 	f.wake()
 	return true
 }
 
-// cut cuts the next bucket, without the lock: strings have to be measured.
+// cut cuts the next bucket. After a panic nothing more is cut.
 func (f *Flow[B]) cut(s *Slot[B]) (ok bool) {
-	f.cutting = true
-	defer func() { f.cutting = false }()
-	f.mu.Unlock()
-	defer f.relock()
+	defer func() {
+		if v := recover(); v != nil {
+			f.panicked, ok = v, false
+		}
+	}()
 	s.begun = time.Now()
 	s.pieces, ok = f.work.Cut(s)
 	s.next, s.left, s.Err = 0, s.pieces, nil
@@ -340,24 +371,37 @@ func (f *Flow[B]) send(s *Slot[B]) {
 	if f.overlap == Pipelined {
 		s.used = f.on.Serial
 	}
-	f.filling = nil // the next one is filled while this one is sent
 	f.wake()
 	f.mu.Unlock()
-	s.Err = f.work.Send(s, s.used)
-	if s.Err == nil {
-		s.Err = s.used.Record(s.marks[3])
+	if f.overlap == Pipelined { // awaited in the order in which they are in the stream
+		f.on.serial.Lock()
+		defer f.on.serial.Unlock()
 	}
+	s.Err = f.sendOn(s)
 	s.gone = time.Now()
 	f.lock()
-	f.sent[f.nSent] = s
-	f.nSent++
+	f.sent.add(s)
 	f.wake()
+}
+
+// sendOn sends a bucket, without the lock, and notes in its stream where it
+// ends. A panic is an error: the CPU answers.
+func (f *Flow[B]) sendOn(s *Slot[B]) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("flow: sending a bucket panicked: %v", v)
+		}
+	}()
+	if err := f.work.Send(s, s.used); err != nil {
+		return err
+	}
+	return s.used.Record(s.marks[3])
 }
 
 // await waits for the oldest bucket. One that failed is marked: its answers
 // come from the CPU.
 func (f *Flow[B]) await() {
-	s := f.sent[0]
+	s := f.sent.slots[0]
 	f.awaited = true
 	f.mu.Unlock()
 	if s.Err == nil {
@@ -370,17 +414,15 @@ func (f *Flow[B]) await() {
 	}
 	f.lock()
 	f.awaited = false
-	copy(f.sent[:], f.sent[1:f.nSent])
-	f.nSent--
+	f.sent.remove(s)
 	if s.Err == nil && f.clock != nil {
 		f.clock.arrived(&s.times)
 	}
 	s.pieces = f.work.Ends(s)
 	s.next, s.left, s.back = 0, s.pieces, time.Now()
 	if invariant.On {
-		invariant.Check(s.pieces > 0 && f.nFinish < MaxFlight, "%d pieces to finish beside %d buckets", s.pieces, f.nFinish)
+		invariant.Check(s.pieces > 0 && f.finishing.n < MaxLanes, "%d pieces to finish beside %d buckets", s.pieces, f.finishing.n)
 	}
-	f.finishing[f.nFinish] = s
-	f.nFinish++
+	f.finishing.add(s)
 	f.wake()
 }

@@ -33,7 +33,8 @@ type times struct {
 	busy        atomic.Int64 // ns of all workers together, where that is timed
 }
 
-// MaxSlots lets two batches run at full flight; more share.
+// MaxSlots lets two batches run at full flight; more share. It is the number of
+// slots in most pools.
 const MaxSlots = 2 * MaxFlight
 
 // Pool is the slots of a schedule: a few, shared by all batches under way.
@@ -44,12 +45,14 @@ type Pool[B any] struct {
 	closed chan struct{}
 	mu     sync.Mutex
 	made   int
+	most   int
 }
 
-// Init makes a pool of slots on a device. favor is called for each new stream.
-func (p *Pool[B]) Init(d device.Device, favor func(device.Stream)) {
-	p.favor = favor
-	p.dev, p.free, p.closed = d, make(chan *Slot[B], MaxSlots), make(chan struct{})
+// Init makes a pool of at most as many slots on a device. favor is called for
+// each new stream.
+func (p *Pool[B]) Init(d device.Device, slots int, favor func(device.Stream)) {
+	p.favor, p.most = favor, slots
+	p.dev, p.free, p.closed = d, make(chan *Slot[B], slots), make(chan struct{})
 }
 
 // take returns a slot with room for a bucket, made now if there may be one
@@ -80,7 +83,7 @@ func (p *Pool[B]) take(wait bool, in, out int) (*Slot[B], error) {
 func (p *Pool[B]) mayMake() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.made == MaxSlots {
+	if p.made == p.most {
 		return false
 	}
 	p.made++
@@ -107,7 +110,7 @@ func (p *Pool[B]) grown(s *Slot[B], in, out int) (*Slot[B], error) {
 // put gives a slot back.
 func (p *Pool[B]) put(s *Slot[B]) {
 	if invariant.On {
-		invariant.Check(len(p.free) < MaxSlots, "more than %d slots come back", MaxSlots)
+		invariant.Check(len(p.free) < p.most, "more than %d slots come back", p.most)
 	}
 	p.free <- s
 }
@@ -117,7 +120,7 @@ func (p *Pool[B]) Close() {
 	close(p.closed)
 	p.mu.Lock()
 	made := p.made
-	p.made = MaxSlots
+	p.made = p.most
 	p.mu.Unlock()
 	for range made {
 		<-p.free

@@ -78,9 +78,8 @@ func agrees(o layout.Outline, in layout.InFile) error {
 	return nil
 }
 
-// open opens a tree of n keys over segments in a file. spoil may change the
-// block's slack.
-func (s *suite[C]) open(n int, in layout.InFile, segments [][]byte, spoil func(*layout.Outline)) (layout.Tree[C], error) {
+// open opens a tree of n keys over segments in a file.
+func (s *suite[C]) open(n int, in layout.InFile, segments [][]byte) (layout.Tree[C], error) {
 	s.Helper()
 	o, err := s.layout.Outline(n, in)
 	if err == nil {
@@ -88,9 +87,6 @@ func (s *suite[C]) open(n int, in layout.InFile, segments [][]byte, spoil func(*
 	}
 	if err != nil {
 		return nil, err
-	}
-	if spoil != nil {
-		spoil(&o)
 	}
 	block := s.mapped(segments, o.Slack)
 	tree, err := s.layout.Open(n, in, block)
@@ -129,7 +125,7 @@ func (s *suite[C]) written(h *held[C], what string) {
 	if len(in.Sections) != sections {
 		s.Fatalf("%s: %d segments, want %d", what, len(in.Sections), sections)
 	}
-	tree, err := s.open(len(h.keys), in, built.Segments(), nil)
+	tree, err := s.open(len(h.keys), in, built.Segments())
 	s.ok(err, "%s: in a file", what)
 	defer tree.Release()
 	s.ok(tree.Check(), "%s: in a file", what)
@@ -172,7 +168,7 @@ func (s *suite[C]) resized(h *held[C], in layout.InFile, segments [][]byte, i, m
 	}
 	in.Sections, segments = slices.Clone(in.Sections), slices.Clone(segments)
 	in.Sections[i], segments[i] = int64(size), append(slices.Clone(segments[i]), make([]byte, max(more, 0))...)[:size]
-	tree, err := s.open(len(h.keys), in, segments, nil)
+	tree, err := s.open(len(h.keys), in, segments)
 	if err != nil {
 		return
 	}
@@ -190,7 +186,7 @@ func (s *suite[C]) recounted(h *held[C], in layout.InFile, segments [][]byte, n 
 	if n < 0 || n == len(h.keys) {
 		return
 	}
-	tree, err := s.open(n, in, segments, nil)
+	tree, err := s.open(n, in, segments)
 	if err != nil {
 		return
 	}
@@ -208,18 +204,22 @@ func (b *base) spoils() map[string]func([]byte) {
 				seg[i] = 0xff
 			}
 		},
-		"random": func(seg []byte) {
-			for i := range seg {
-				seg[i] = byte(b.rng.Uint32())
-			}
-		},
-		"random from 64 on": func(seg []byte) {
-			for i := 64; i < len(seg); i++ {
-				seg[i] = byte(b.rng.Uint32())
-			}
+		"random":            func(seg []byte) { b.garble(seg) },
+		"random from 64 on": func(seg []byte) { b.garble(seg[min(64, len(seg)):]) },
+		"random end":        func(seg []byte) { b.garble(seg[b.rng.IntN(len(seg)+1):]) },
+		"random words": func(seg []byte) {
+			at := b.rng.IntN(len(seg)+1) &^ 7
+			b.garble(seg[at:min(at+32, len(seg))])
 		},
 		"one bit":   func(seg []byte) { b.flip(seg, 1) },
 		"some bits": func(seg []byte) { b.flip(seg, 20) },
+	}
+}
+
+// garble sets bytes at random.
+func (b *base) garble(seg []byte) {
+	for i := range seg {
+		seg[i] = byte(b.rng.Uint32())
 	}
 }
 
@@ -257,7 +257,7 @@ func (s *suite[C]) damage() {
 
 func (s *suite[C]) survives(h *held[C], in layout.InFile, segments [][]byte, what string) {
 	s.Helper()
-	tree, err := s.open(len(h.keys), in, segments, nil)
+	tree, err := s.open(len(h.keys), in, segments)
 	if err != nil {
 		return // refused, as it may be
 	}
@@ -322,5 +322,9 @@ func (s *suite[C]) another(tree layout.Tree[C], h *held[C], segment int) error {
 	if !slices.IsSorted(is) {
 		return errors.New("the keys are not in order")
 	}
-	return askKeys(tree, newHeld(is, form{}).answers(questions(s.rng, is, 200)))
+	now := newHeld(is, h.form)
+	if h.size > 0 && len(is) > 0 {
+		tree.(layout.Valued).CopyVals(now.vals, 0)
+	}
+	return askKeys(tree, now.answers(questions(s.rng, is, 200)))
 }

@@ -143,12 +143,12 @@ const dirty = -77
 
 func dirtyInts(n int) []int { return slices.Repeat([]int{dirty}, n) }
 
-// each runs one of several searches of a batch: results begin as from, nil for
-// any; nothing behind them is written.
+// each runs a search of a batch: results begin as from, nil for any. There is
+// room for one more, which is not written.
 func each[K any](run func([]K, []int), keys []K, from []int) ([]int, error) {
 	got := dirtyInts(len(keys) + 1)
 	copy(got, from)
-	run(keys, got[:len(keys)])
+	run(keys, got)
 	if got[len(keys)] != dirty {
 		return nil, errors.New("a result is written behind the last")
 	}
@@ -163,10 +163,18 @@ func asWanted[K any](what string, run func([]K, []int), keys []K, from, want []i
 	}
 	for i := range got {
 		if got[i] != want[i] {
-			return fmt.Errorf("%s of %d: %v gives %d, want %d", what, len(keys), keys[i], got[i], want[i])
+			return fmt.Errorf("%s of %d: %s gives %d, want %d", what, len(keys), shown(keys[i]), got[i], want[i])
 		}
 	}
 	return nil
+}
+
+// shown returns a key as a message shows it.
+func shown(key any) string {
+	if s, ok := key.(string); ok {
+		return fmt.Sprintf("%.60q", s)
+	}
+	return fmt.Sprint(key)
 }
 
 // batches returns the sizes of batches to try out of n queries: those of less
@@ -231,7 +239,7 @@ func checkStats(b layout.Body, kind layout.Kind) error {
 	return nil
 }
 
-// bases are what suites of numbers and of strings have in common.
+// base is what suites of numbers and of strings have in common.
 type base struct {
 	*testing.T
 	rng  *rand.Rand

@@ -264,7 +264,7 @@ func (s *suite[C]) released() {
 			h := newHeld(keysOf[C](s.rng, "clustered", n), f)
 			s.gone(s.build(h), h)
 			built := s.build(h)
-			opened, err := s.open(n, inFile(built, f), slices.Clone(built.Segments()), nil)
+			opened, err := s.open(n, inFile(built, f), built.Segments())
 			s.ok(err, "%d keys, %v", n, f)
 			built.Release()
 			s.gone(opened, h)

@@ -8,7 +8,9 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
 )
 
 // ask asks a tree everything there is to ask.
@@ -80,7 +82,7 @@ func askSteps[C layout.Code](steps layout.Stepped[C], want *answers[C]) error {
 func descend[C layout.Code](steps layout.Stepped[C], from, to int, keys []C, places []int) ([]int, error) {
 	got, err := each(func(keys []C, places []int) { steps.Descend(from, to, keys, places) }, keys, places)
 	if err != nil {
-		return nil, fmt.Errorf("Descend from level %d to %d: %w", from, to, err)
+		return nil, fmt.Errorf("down from level %d to %d: %w", from, to, err)
 	}
 	for _, p := range got {
 		if p < 0 || p%layout.NodeWords != 0 {
@@ -139,18 +141,26 @@ func askPairs[C layout.Code](tree layout.Tree[C], want *answers[C]) error {
 		part := want.part(lo, lo+size)
 		for _, found := range [][]bool{nil, slices.Repeat([]bool{true, false}, size)[:size]} {
 			vals := slices.Repeat([]C{12345}, size+1)
-			hits := pairs.GetPairs(part.asked, vals[:size], found)
+			hits := pairs.GetPairs(part.asked, vals, found)
 			if err := part.samePairs("GetPairs", vals[:size], found, hits); err != nil {
 				return err
 			}
 			if vals[size] != 12345 {
 				return errors.New("GetPairs writes a value behind the last")
 			}
-			same := slices.Clone(part.asked) // values in the place of keys
-			hits = pairs.GetPairs(same, same, found)
-			if err := part.samePairs("GetPairs in place", same, found, hits); err != nil {
-				return err
-			}
+		}
+	}
+	return inPlace(tree, want)
+}
+
+// inPlace asks for values in the place of keys, which is what a batch may do.
+func inPlace[C layout.Code](tree layout.Tree[C], want *answers[C]) error {
+	cpu := exec.NewCPU(tree, tree.Len(), 1)
+	for _, found := range [][]bool{nil, make([]bool, len(want.asked))} {
+		same := slices.Clone(want.asked)
+		hits := cpu.GetPairs(order.KeysOf(same), same, found)
+		if err := want.samePairs("GetPairs in the place of keys", same, found, hits); err != nil {
+			return err
 		}
 	}
 	return nil
