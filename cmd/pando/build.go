@@ -166,7 +166,7 @@ type build struct {
 	errs    io.Writer
 	budget  budget
 	types   typed.Types
-	rows    typed.Builder
+	rows    *typed.Builder
 	nothing *table.Column // the value that stands for null, if one was given
 	sum     summary
 }

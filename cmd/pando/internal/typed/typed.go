@@ -3,8 +3,9 @@
 // file, or guessed it from a CSV, meets Go's type parameters.
 //
 // All seven types of package table may be keys, and all seven or none may be
-// values: 56 instantiations. They are compiled here, apart from the commands,
-// because that takes a third of a minute.
+// values: 56 instantiations of package pando. They are compiled here, apart from
+// the commands, because that takes longer than anything else; what is here
+// itself is compiled for a type and not for a pair wherever that can be.
 package typed
 
 import (
@@ -76,7 +77,7 @@ func (t Types) String() string {
 // makers make what is typed for one pair of types.
 type makers struct {
 	open    func(path string, opts []pando.Option) (Index, error)
-	builder func() Builder
+	builder func() *Builder
 }
 
 // all has a maker for each pair of types.
@@ -105,11 +106,13 @@ func register[K pando.Key](m map[Types]makers, key table.Type) {
 }
 
 func makersOf[K pando.Key, V any]() makers {
-	return makers{open: openFile[K, V], builder: func() Builder { return new(builder[K, V]) }}
+	return makers{open: openFile[K, V], builder: func() *Builder {
+		return &Builder{keys: new(keyList[K]), vals: new(list[V]), freeze: freezeRows[K, V]}
+	}}
 }
 
 // NewBuilder gives a builder for an index of these types.
-func NewBuilder(t Types) Builder {
+func NewBuilder(t Types) *Builder {
 	if !t.Valued {
 		t.Value = 0
 	}
