@@ -124,13 +124,13 @@ func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 }
 
 // limited is an allocator that refuses sizes which only a damaged input can
-// ask for: more than its bytes can unpack to.
+// ask for. It panics with an *Error, which guard gives back.
 type limited struct {
 	memory.Allocator
-	in *input
+	limit limit
 }
 
-func bounded(in *input) memory.Allocator { return limited{memory.NewGoAllocator(), in} }
+func bounded(in *input) memory.Allocator { return limited{memory.NewGoAllocator(), limit{in}} }
 
 func (l limited) Allocate(size int) []byte {
 	l.check(size)
@@ -142,11 +142,8 @@ func (l limited) Reallocate(size int, b []byte) []byte {
 	return l.Allocator.Reallocate(size, b)
 }
 
-// check panics with an *Error, which guard gives back.
 func (l limited) check(size int) {
-	const least, ratio = 256 << 20, 250
-	bytes := max(l.in.total, l.in.done.Load())
-	if size < 0 || int64(size) > max(least, ratio*bytes) {
-		panic(wrong("the data asks for %d bytes at once, which cannot be right", size))
+	if err := l.limit.check(int64(size)); err != nil {
+		panic(err)
 	}
 }
