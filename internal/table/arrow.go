@@ -110,17 +110,17 @@ func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 	}
 	d, ok := a.(*array.Dictionary)
 	if !ok {
-		return c.appendArrow(a, i, j)
+		return appendArrow(c, a, i, j)
 	}
 	words := s.words[n]
 	if words.of != d.Data().Dictionary() { // not that of the batch before
 		words = dictionary{of: d.Data().Dictionary(), values: Column{Field: c.Field}}
-		if err := words.values.appendArrow(d.Dictionary(), 0, d.Dictionary().Len()); err != nil {
+		if err := appendArrow(&words.values, d.Dictionary(), 0, d.Dictionary().Len()); err != nil {
 			return err
 		}
 		s.words[n] = words
 	}
-	return c.appendDictionary(d, &words.values, i, j)
+	return appendDictionary(c, d, &words.values, i, j)
 }
 
 // limited is an allocator that refuses sizes which only a damaged input can

@@ -37,12 +37,12 @@ func arrowType(t arrow.DataType) (Type, error) {
 }
 
 // appendArrow adds values [i, j) of an array whose type is mapped to the column's.
-func (c *Column) appendArrow(a arrow.Array, i, j int) error {
+func appendArrow(c *Column, a arrow.Array, i, j int) error {
 	if i > j || j > a.Len() {
 		return wrong("a column is shorter than its record batch")
 	}
 	n := c.Len()
-	if err := c.appendArrowValues(a, i, j); err != nil {
+	if err := appendArrowValues(c, a, i, j); err != nil {
 		return err
 	}
 	if a.NullN() == 0 {
@@ -50,15 +50,15 @@ func (c *Column) appendArrow(a arrow.Array, i, j int) error {
 	}
 	for k := i; k < j; k++ {
 		if a.IsNull(k) {
-			c.setNull(n + k - i)
+			setNull(c, n+k-i)
 		}
 	}
 	return nil
 }
 
 // setNull makes a value that is there a null.
-func (c *Column) setNull(i int) {
-	c.padNull(c.Len())
+func setNull(c *Column, i int) {
+	c.PadNull(c.Len())
 	c.Null[i] = true
 	switch c.Type {
 	case Int64:
@@ -79,7 +79,7 @@ func (c *Column) setNull(i int) {
 }
 
 // appendArrowValues adds values and does not look for nulls.
-func (c *Column) appendArrowValues(a arrow.Array, i, j int) error {
+func appendArrowValues(c *Column, a arrow.Array, i, j int) error {
 	switch a := a.(type) {
 	case *array.Int64:
 		c.Int64 = append(c.Int64, a.Int64Values()[i:j]...)
@@ -118,7 +118,7 @@ func (c *Column) appendArrowValues(a arrow.Array, i, j int) error {
 			c.Float32 = append(c.Float32, v.Float32())
 		}
 	default:
-		return c.appendArrowText(a, i, j)
+		return appendArrowText(c, a, i, j)
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ type texts interface{ Value(int) []byte }
 
 // appendArrowText adds strings. They are copied: the array's memory is not
 // the column's to keep.
-func (c *Column) appendArrowText(a arrow.Array, i, j int) error {
+func appendArrowText(c *Column, a arrow.Array, i, j int) error {
 	var text slab
 	for k := i; k < j; k++ {
 		s := ""
@@ -169,7 +169,7 @@ func truth(v bool) string {
 }
 
 // appendDictionary adds the values that codes stand for.
-func (c *Column) appendDictionary(a *array.Dictionary, values *Column, i, j int) error {
+func appendDictionary(c *Column, a *array.Dictionary, values *Column, i, j int) error {
 	for k := i; k < j; k++ {
 		if a.IsNull(k) {
 			c.AppendNull()
@@ -179,14 +179,14 @@ func (c *Column) appendDictionary(a *array.Dictionary, values *Column, i, j int)
 		if code < 0 || code >= values.Len() {
 			return wrong("a dictionary code is beyond its dictionary")
 		}
-		c.appendFrom(values, code)
+		appendFrom(c, values, code)
 	}
-	c.seal()
+	c.Seal()
 	return nil
 }
 
 // appendFrom adds value i of a column of the same type.
-func (c *Column) appendFrom(from *Column, i int) {
+func appendFrom(c *Column, from *Column, i int) {
 	if from.IsNull(i) {
 		c.AppendNull()
 		return

@@ -199,12 +199,12 @@ func readOracle[T any](r interface {
 			return err
 		}
 		if n == 0 {
-			to.padNull(to.Len())
+			to.PadNull(to.Len())
 			to.Null = append(to.Null, true)
 			value[0] = *new(T)
 		}
 		add(value[0])
 	}
-	to.seal()
+	to.Seal()
 	return nil
 }

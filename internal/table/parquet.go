@@ -230,7 +230,7 @@ func (s *parquetSource) group(i int, out outlet) (err error) {
 				return &Error{Column: c.name, What: "the Parquet file is damaged", Err: err}
 			}
 		}
-		if err := b.retype(s.schema); err != nil {
+		if err := retypeBatch(b, s.schema); err != nil {
 			return err
 		}
 		left -= int64(n)

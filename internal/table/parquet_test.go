@@ -89,7 +89,7 @@ func TestParquetTypes(t *testing.T) {
 			if c.IsNull(row) {
 				s += " null"
 			} else {
-				s += " " + string(c.appendPlain(nil, row))
+				s += " " + string(appendPlain(c, nil, row))
 			}
 		}
 		got = append(got, s)
@@ -131,7 +131,7 @@ func TestParquetRefused(t *testing.T) {
 // encoding, with nulls and without, any number of workers.
 func TestParquetLarge(t *testing.T) {
 	r := seed.Rand(t)
-	schema7 := []Field{{"a", Int64}, {"g", String}}
+	schema7 := []Field{{Name: "a", Type: Int64}, {Name: "g", Type: String}}
 	var batches []*Batch
 	var want Batch
 	want.Reset(schema7)
@@ -195,7 +195,7 @@ func TestParquetOracle(t *testing.T) {
 	r := seed.Rand(t)
 	fields := slices.Clone(everyType)
 	r.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
-	fields = append(fields, Field{"with space, and a comma", String}, Field{"1", Int64}, Field{"", Float64})
+	fields = append(fields, Field{Name: "with space, and a comma", Type: String}, Field{Name: "1", Type: Int64}, Field{Name: "", Type: Float64})
 	for _, nulls := range []bool{false, true} {
 		var batches []*Batch
 		var want Batch
@@ -224,7 +224,7 @@ func TestParquetOracle(t *testing.T) {
 
 // TestParquetRowGroups: a file of more rows than a row group has.
 func TestParquetRowGroups(t *testing.T) {
-	fields := []Field{{"a", Uint32}}
+	fields := []Field{{Name: "a", Type: Uint32}}
 	b := new(Batch)
 	b.Reset(fields)
 	for i := range uint32(groupRows/4 + 1) {

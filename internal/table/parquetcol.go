@@ -36,7 +36,7 @@ func (p *parquetColumn) fill(c *Column, n int) error {
 	case p.empty:
 		c.Int32 = slices.Grow(c.Int32, n)[:n]
 		clear(c.Int32)
-		c.padNull(n)
+		c.PadNull(n)
 		for i := range c.Null {
 			c.Null[i] = true
 		}
@@ -106,7 +106,7 @@ func fillParts[T any](p *parquetColumn, c *Column, into []T, some func(into []T)
 			return err
 		}
 		if got < n {
-			c.padNull(row + n)
+			c.PadNull(row + n)
 			spread(part, c.Null[row:], p.levels, p.most, got)
 		}
 		p.at += got
@@ -116,7 +116,7 @@ func fillParts[T any](p *parquetColumn, c *Column, into []T, some func(into []T)
 		}
 		row += n
 	}
-	c.seal()
+	c.Seal()
 	return nil
 }
 

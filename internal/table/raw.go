@@ -107,7 +107,7 @@ func (r *raw) read(b *Batch) error {
 	b.Reset(r.native)
 	b.Rows = n / r.width
 	r.left -= uint64(b.Rows)
-	b.Columns[0].appendRaw(buf[:n])
+	appendRaw(&b.Columns[0], buf[:n])
 	return nil
 }
 
@@ -123,7 +123,7 @@ func readFull(r io.Reader, buf []byte) (n int, err error) {
 }
 
 // appendRaw adds little-endian values.
-func (c *Column) appendRaw(buf []byte) {
+func appendRaw(c *Column, buf []byte) {
 	le := binary.LittleEndian
 	switch c.Type {
 	case Uint64:

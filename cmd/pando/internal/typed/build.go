@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // Builder gathers rows and builds an index of them. Only the last step, freeze,
@@ -23,7 +23,7 @@ type rows interface {
 	len() int
 	room() int
 	grow(n int) // makes room for n rows in all
-	add(c *table.Column, drop []bool)
+	add(c *cols.Column, drop []bool)
 	width() int64 // bytes of a value, not counting the text of a string
 	text() int64  // bytes of the text of all strings
 	isText() bool
@@ -46,7 +46,7 @@ func (b *Builder) Len() int { return b.keys.len() }
 
 // Add takes the rows of a batch, without those marked in drop, which may
 // be nil. vals is not looked at where the index has no values.
-func (b *Builder) Add(keys, vals *table.Column, drop []bool) {
+func (b *Builder) Add(keys, vals *cols.Column, drop []bool) {
 	start := b.Len()
 	if n := start + keys.Len(); n > b.keys.room() {
 		// For as many as are expected, and at least twice as many as there
@@ -122,7 +122,7 @@ func (l *list[T]) grow(n int) {
 	}
 }
 
-func (l *list[T]) add(c *table.Column, drop []bool) {
+func (l *list[T]) add(c *cols.Column, drop []bool) {
 	if _, ok := typeOf[T](); !ok {
 		return
 	}
@@ -142,7 +142,7 @@ func (l *list[T]) add(c *table.Column, drop []bool) {
 	}
 }
 
-func isText[T any]() bool { t, ok := typeOf[T](); return ok && t == table.String }
+func isText[T any]() bool { t, ok := typeOf[T](); return ok && t == cols.String }
 
 // keyList is rows of keys.
 type keyList[K pando.Key] struct{ list[K] }

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // index is an Index of given types. Its methods are compiled once for each
@@ -22,20 +22,20 @@ func openFile[K pando.Key, V any](path string, opts []pando.Option) (Index, erro
 	return &index[K, V]{f}, nil
 }
 
-func (ix *index[K, V]) Key() table.Type           { t, _ := typeOf[K](); return t }
-func (ix *index[K, V]) Value() (table.Type, bool) { return typeOf[V]() }
-func (ix *index[K, V]) Len() int                  { return ix.f.Len() }
-func (ix *index[K, V]) Stats() pando.Stats        { return ix.f.Stats() }
-func (ix *index[K, V]) Close() error              { return ix.f.Close() }
+func (ix *index[K, V]) Key() cols.Type           { t, _ := typeOf[K](); return t }
+func (ix *index[K, V]) Value() (cols.Type, bool) { return typeOf[V]() }
+func (ix *index[K, V]) Len() int                 { return ix.f.Len() }
+func (ix *index[K, V]) Stats() pando.Stats       { return ix.f.Stats() }
+func (ix *index[K, V]) Close() error             { return ix.f.Close() }
 
 func (ix *index[K, V]) WriteTo(w io.Writer) (int64, error) { return ix.f.WriteTo(w) }
 
 // keysOf gives the keys in a column.
-func keysOf[K pando.Key](c *table.Column) []K { return *cells[K](c) }
+func keysOf[K pando.Key](c *cols.Column) []K { return *cells[K](c) }
 
 // room makes a column n long and gives its slice. Where c is nil, or T is in
 // no column, the slice is one of its own.
-func room[T any](c *table.Column, n int) []T {
+func room[T any](c *cols.Column, n int) []T {
 	t, ok := typeOf[T]()
 	if c == nil || !ok {
 		return make([]T, n)
@@ -49,7 +49,7 @@ func room[T any](c *table.Column, n int) []T {
 	return *s
 }
 
-func (ix *index[K, V]) Get(keys, vals *table.Column, found []bool) int {
+func (ix *index[K, V]) Get(keys, vals *cols.Column, found []bool) int {
 	k := keysOf[K](keys)
 	v := room[V](vals, len(k))
 	hits := ix.f.GetBatch(k, v, found)
@@ -68,7 +68,7 @@ func clearNulls[V any](vals []V, found, null []bool) (n int) {
 	return n
 }
 
-func (ix *index[K, V]) GetEach(keys *table.Column) (hits int) {
+func (ix *index[K, V]) GetEach(keys *cols.Column) (hits int) {
 	for _, k := range keysOf[K](keys) {
 		if _, ok := ix.f.Get(k); ok {
 			hits++
@@ -77,7 +77,7 @@ func (ix *index[K, V]) GetEach(keys *table.Column) (hits int) {
 	return hits
 }
 
-func (ix *index[K, V]) GetAll(keys, vals *table.Column) []int {
+func (ix *index[K, V]) GetAll(keys, vals *cols.Column) []int {
 	k := keysOf[K](keys)
 	r := ix.f.RangeBatch(k, k, 0)
 	keepValues(vals, r.Vals, r.Offsets, keys.Null)
@@ -86,7 +86,7 @@ func (ix *index[K, V]) GetAll(keys, vals *table.Column) []int {
 
 // keepValues sets a column, which may be nil, to the values of ranges, without
 // those of null keys. It makes the ranges of null keys empty.
-func keepValues[V any](c *table.Column, vals []V, offsets []int, null []bool) {
+func keepValues[V any](c *cols.Column, vals []V, offsets []int, null []bool) {
 	if null != nil {
 		vals = vals[:withoutNulls(vals, offsets, null)]
 	}
@@ -109,13 +109,13 @@ func withoutNulls[V any](vals []V, offsets []int, null []bool) (kept int) {
 	return kept
 }
 
-func (ix *index[K, V]) Ranges(lo, hi *table.Column, limit int) int {
+func (ix *index[K, V]) Ranges(lo, hi *cols.Column, limit int) int {
 	return len(ix.f.RangeBatch(keysOf[K](lo), keysOf[K](hi), limit).Keys)
 }
 
-func (ix *index[K, V]) Rank(keys *table.Column, ranks []int) { ix.f.RankBatch(keysOf[K](keys), ranks) }
+func (ix *index[K, V]) Rank(keys *cols.Column, ranks []int) { ix.f.RankBatch(keysOf[K](keys), ranks) }
 
-func (ix *index[K, V]) Span(lo, hi *table.Column) (first, end int) {
+func (ix *index[K, V]) Span(lo, hi *cols.Column) (first, end int) {
 	first, end = 0, ix.Len()
 	if lo != nil {
 		first = ix.f.Rank(keysOf[K](lo)[0])
@@ -128,19 +128,19 @@ func (ix *index[K, V]) Span(lo, hi *table.Column) (first, end int) {
 }
 
 func (ix *index[K, V]) Prefix(p string) (first, end int) {
-	key := keysOf[K](&table.Column{Field: table.Field{Type: table.String}, String: []string{p}})[0]
+	key := keysOf[K](&cols.Column{Field: cols.Field{Type: cols.String}, String: []string{p}})[0]
 	first = ix.f.Rank(key)
 	return first, first + ix.f.PrefixCount(key)
 }
 
-func (ix *index[K, V]) Entries(first, n int, keys, vals *table.Column) {
+func (ix *index[K, V]) Entries(first, n int, keys, vals *cols.Column) {
 	k, v := room[K](keys, n), room[V](vals, n)
 	for i := range n {
 		k[i], v[i] = ix.f.At(first + i)
 	}
 }
 
-func (ix *index[K, V]) Sample(ranks []int, keys *table.Column) {
+func (ix *index[K, V]) Sample(ranks []int, keys *cols.Column) {
 	k := room[K](keys, len(ranks))
 	for i, r := range ranks {
 		k[i], _ = ix.f.At(r)

@@ -2,7 +2,7 @@
 // at run time: it is the one place where a command that read "uint64" in a
 // file, or guessed it from a CSV, meets Go's type parameters.
 //
-// All seven types of package table may be keys, and all seven or none may be
+// All seven types of package cols may be keys, and all seven or none may be
 // values: 56 instantiations of package pando. They are compiled here, apart from
 // the commands, because that takes longer than anything else; what is here
 // itself is compiled for a type and not for a pair wherever that can be.
@@ -14,40 +14,40 @@ import (
 	"strings"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // Index is a Pando index that takes and gives columns. Columns of keys must
 // be of type Key(). Columns of values are set to type Value(); where there are
 // no values they may be nil. Results replace what a column held before.
 type Index interface {
-	Key() table.Type
-	Value() (t table.Type, ok bool) // false: keys alone
+	Key() cols.Type
+	Value() (t cols.Type, ok bool) // false: keys alone
 	Len() int
 	Stats() pando.Stats
 
 	// Get sets vals and found for each key, as GetBatch does. A null key is
 	// never found. vals may be nil.
-	Get(keys, vals *table.Column, found []bool) (hits int)
+	Get(keys, vals *cols.Column, found []bool) (hits int)
 	// GetEach is Get by one lookup after the other.
-	GetEach(keys *table.Column) (hits int)
+	GetEach(keys *cols.Column) (hits int)
 	// GetAll sets vals to all values of all keys: those of keys[i] are
 	// vals[offsets[i]:offsets[i+1]].
-	GetAll(keys, vals *table.Column) (offsets []int)
+	GetAll(keys, vals *cols.Column) (offsets []int)
 	// Ranges reads the entries lo[i] <= key <= hi[i], at most limit of each,
 	// and gives their number.
-	Ranges(lo, hi *table.Column, limit int) (entries int)
+	Ranges(lo, hi *cols.Column, limit int) (entries int)
 	// Rank sets ranks[i] to the number of entries below keys[i].
-	Rank(keys *table.Column, ranks []int)
+	Rank(keys *cols.Column, ranks []int)
 	// Span gives the ranks [first, end) of lo <= key <= hi. A nil bound is open.
-	Span(lo, hi *table.Column) (first, end int)
+	Span(lo, hi *cols.Column) (first, end int)
 	// Prefix gives the ranks [first, end) of the keys that start with p. Keys
 	// must be strings.
 	Prefix(p string) (first, end int)
 	// Entries sets keys and vals to entries first to first+n-1.
-	Entries(first, n int, keys, vals *table.Column)
+	Entries(first, n int, keys, vals *cols.Column)
 	// Sample sets keys to those of the given ranks.
-	Sample(ranks []int, keys *table.Column)
+	Sample(ranks []int, keys *cols.Column)
 	// Duplicates gives the number of entries whose key is also that of the
 	// entry before, and the rank of the first of them.
 	Duplicates() (n, first int)
@@ -61,8 +61,8 @@ const None = "none"
 
 // Types are the types of an index.
 type Types struct {
-	Key    table.Type
-	Value  table.Type
+	Key    cols.Type
+	Value  cols.Type
 	Valued bool // false: keys alone, and Value means nothing
 }
 
@@ -83,26 +83,26 @@ type makers struct {
 // all has a maker for each pair of types.
 var all = func() map[Types]makers {
 	m := map[Types]makers{}
-	register[int64](m, table.Int64)
-	register[uint64](m, table.Uint64)
-	register[int32](m, table.Int32)
-	register[uint32](m, table.Uint32)
-	register[float64](m, table.Float64)
-	register[float32](m, table.Float32)
-	register[string](m, table.String)
+	register[int64](m, cols.Int64)
+	register[uint64](m, cols.Uint64)
+	register[int32](m, cols.Int32)
+	register[uint32](m, cols.Uint32)
+	register[float64](m, cols.Float64)
+	register[float32](m, cols.Float32)
+	register[string](m, cols.String)
 	return m
 }()
 
 // register adds the pairs of one key type with all value types.
-func register[K pando.Key](m map[Types]makers, key table.Type) {
+func register[K pando.Key](m map[Types]makers, key cols.Type) {
 	m[Types{Key: key}] = makersOf[K, struct{}]()
-	m[Types{key, table.Int64, true}] = makersOf[K, int64]()
-	m[Types{key, table.Uint64, true}] = makersOf[K, uint64]()
-	m[Types{key, table.Int32, true}] = makersOf[K, int32]()
-	m[Types{key, table.Uint32, true}] = makersOf[K, uint32]()
-	m[Types{key, table.Float64, true}] = makersOf[K, float64]()
-	m[Types{key, table.Float32, true}] = makersOf[K, float32]()
-	m[Types{key, table.String, true}] = makersOf[K, string]()
+	m[Types{key, cols.Int64, true}] = makersOf[K, int64]()
+	m[Types{key, cols.Uint64, true}] = makersOf[K, uint64]()
+	m[Types{key, cols.Int32, true}] = makersOf[K, int32]()
+	m[Types{key, cols.Uint32, true}] = makersOf[K, uint32]()
+	m[Types{key, cols.Float64, true}] = makersOf[K, float64]()
+	m[Types{key, cols.Float32, true}] = makersOf[K, float32]()
+	m[Types{key, cols.String, true}] = makersOf[K, string]()
 }
 
 func makersOf[K pando.Key, V any]() makers {
@@ -135,14 +135,14 @@ func Open(path string, opts ...pando.Option) (Index, error) {
 // FileTypes gives the types of a file, or an error where they are none of
 // those that commands can handle: Go programs may write others.
 func FileTypes(info pando.FileInfo) (t Types, err error) {
-	if t.Key, err = table.ParseType(info.Key); err != nil {
+	if t.Key, err = cols.ParseType(info.Key); err != nil {
 		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use pando.Open", info.Path, info.Key)
 	}
 	if info.Value == None {
 		return t, nil
 	}
 	name := strings.TrimPrefix(info.Value, "encoded ")
-	if t.Value, err = table.ParseType(name); err != nil || (name != info.Value && t.Value != table.String) {
+	if t.Value, err = cols.ParseType(name); err != nil || (name != info.Value && t.Value != cols.String) {
 		return t, fmt.Errorf("%s: has values of type %s, which only a Go program can read; use pando.Open", info.Path, info.Value)
 	}
 	t.Valued = true
@@ -151,7 +151,7 @@ func FileTypes(info pando.FileInfo) (t Types, err error) {
 
 // cells gives the slice of a column that holds type T; nil for a T that is in
 // no column.
-func cells[T any](c *table.Column) *[]T {
+func cells[T any](c *cols.Column) *[]T {
 	var slot any
 	switch any((*T)(nil)).(type) {
 	case *int64:
@@ -174,22 +174,22 @@ func cells[T any](c *table.Column) *[]T {
 }
 
 // typeOf gives the column type of T, and false for none.
-func typeOf[T any]() (table.Type, bool) {
+func typeOf[T any]() (cols.Type, bool) {
 	switch any((*T)(nil)).(type) {
 	case *int64:
-		return table.Int64, true
+		return cols.Int64, true
 	case *uint64:
-		return table.Uint64, true
+		return cols.Uint64, true
 	case *int32:
-		return table.Int32, true
+		return cols.Int32, true
 	case *uint32:
-		return table.Uint32, true
+		return cols.Uint32, true
 	case *float64:
-		return table.Float64, true
+		return cols.Float64, true
 	case *float32:
-		return table.Float32, true
+		return cols.Float32, true
 	case *string:
-		return table.String, true
+		return cols.String, true
 	}
 	return 0, false
 }
