@@ -127,7 +127,7 @@ func (f *benchFlags) index(args []string, r *figures, progress io.Writer) (typed
 }
 
 // generated gathers random pairs.
-func generated(n int64, seed uint64) (typed.Builder, error) {
+func generated(n int64, seed uint64) (*typed.Builder, error) {
 	src, err := gen.New(gen.Spec{Rows: n, Dist: "uniform", Keys: "uint64", Value: "uint64", Seed: seed})
 	if err != nil {
 		return nil, err

@@ -166,8 +166,8 @@ type build struct {
 	errs    io.Writer
 	budget  budget
 	types   typed.Types
-	rows    typed.Builder
-	nothing *table.Column // the value that replaces null, if one was given
+	rows    *typed.Builder
+	nothing *table.Column // the value that stands for null, if one was given
 	sum     summary
 }
 

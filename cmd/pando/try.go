@@ -15,7 +15,7 @@ const demoLong = `Build an index of generated pairs in memory and time every kin
 a binary search of the same data. Both must give the same answers, and the
 command fails if they do not. Nothing is written to disk.`
 
-const demoExample = `  pando demo               ten million pairs: half a minute and 1 GB of memory
+const demoExample = `  pando demo               ten million pairs: ten seconds and 1 GB of memory
   pando demo -n 100M       ten times as many: binary search falls further behind
   pando demo --json        the figures for programs, in nanoseconds`
 

@@ -110,27 +110,27 @@ func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 	}
 	d, ok := a.(*array.Dictionary)
 	if !ok {
-		return c.appendArrow(a, i, j)
+		return appendArrow(c, a, i, j)
 	}
 	words := s.words[n]
 	if words.of != d.Data().Dictionary() { // not the one of the previous batch
 		words = dictionary{of: d.Data().Dictionary(), values: Column{Field: c.Field}}
-		if err := words.values.appendArrow(d.Dictionary(), 0, d.Dictionary().Len()); err != nil {
+		if err := appendArrow(&words.values, d.Dictionary(), 0, d.Dictionary().Len()); err != nil {
 			return err
 		}
 		s.words[n] = words
 	}
-	return c.appendDictionary(d, &words.values, i, j)
+	return appendDictionary(c, d, &words.values, i, j)
 }
 
-// limited is an allocator that refuses sizes that only a damaged input can
-// request: more than its bytes can unpack to.
+// limited is an allocator that refuses sizes which only a damaged input can
+// ask for. It panics with an *Error, which guard gives back.
 type limited struct {
 	memory.Allocator
-	in *input
+	limit limit
 }
 
-func bounded(in *input) memory.Allocator { return limited{memory.NewGoAllocator(), in} }
+func bounded(in *input) memory.Allocator { return limited{memory.NewGoAllocator(), limit{in}} }
 
 func (l limited) Allocate(size int) []byte {
 	l.check(size)
@@ -142,11 +142,8 @@ func (l limited) Reallocate(size int, b []byte) []byte {
 	return l.Allocator.Reallocate(size, b)
 }
 
-// check panics with an *Error, which guard turns into a returned error.
 func (l limited) check(size int) {
-	const least, ratio = 256 << 20, 250
-	bytes := max(l.in.total, l.in.done.Load())
-	if size < 0 || int64(size) > max(least, ratio*bytes) {
-		panic(wrong("the data asks for %d bytes at once, which cannot be right", size))
+	if err := l.limit.check(int64(size)); err != nil {
+		panic(err)
 	}
 }

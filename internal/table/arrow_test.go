@@ -101,8 +101,8 @@ func TestArrowTypes(t *testing.T) {
 			}
 			for i := range b.Columns {
 				c := &b.Columns[i]
-				one, two := string(c.appendPlain(nil, 0)), string(c.appendPlain(nil, 5))
-				if c.IsNull(0) || !c.IsNull(1) || !c.IsNull(4) || string(c.appendPlain(nil, 1)) != string(zeroOf(c.Type)) {
+				one, two := string(appendPlain(c, nil, 0)), string(appendPlain(c, nil, 5))
+				if c.IsNull(0) || !c.IsNull(1) || !c.IsNull(4) || string(appendPlain(c, nil, 1)) != string(zeroOf(c.Type)) {
 					t.Errorf("%s: nulls %v", c.Name, c.Null)
 				}
 				if one == "1000000" && two == "2000000" || one == "true" && two == "true" {

@@ -36,14 +36,13 @@ func arrowType(t arrow.DataType) (Type, error) {
 	return 0, fmt.Errorf("values of type %s cannot be read; turn them into numbers or strings, or leave the column out", t)
 }
 
-// appendArrow appends values [i, j) of an array whose type is mapped to the
-// column's.
-func (c *Column) appendArrow(a arrow.Array, i, j int) error {
+// appendArrow adds values [i, j) of an array whose type is mapped to the column's.
+func appendArrow(c *Column, a arrow.Array, i, j int) error {
 	if i > j || j > a.Len() {
 		return wrong("a column is shorter than its record batch")
 	}
 	n := c.Len()
-	if err := c.appendArrowValues(a, i, j); err != nil {
+	if err := appendArrowValues(c, a, i, j); err != nil {
 		return err
 	}
 	if a.NullN() == 0 {
@@ -51,15 +50,15 @@ func (c *Column) appendArrow(a arrow.Array, i, j int) error {
 	}
 	for k := i; k < j; k++ {
 		if a.IsNull(k) {
-			c.setNull(n + k - i)
+			setNull(c, n+k-i)
 		}
 	}
 	return nil
 }
 
-// setNull turns existing value i into a null.
-func (c *Column) setNull(i int) {
-	c.padNull(c.Len())
+// setNull makes a value that is there a null.
+func setNull(c *Column, i int) {
+	c.PadNull(c.Len())
 	c.Null[i] = true
 	switch c.Type {
 	case Int64:
@@ -79,8 +78,8 @@ func (c *Column) setNull(i int) {
 	}
 }
 
-// appendArrowValues appends values without checking for nulls.
-func (c *Column) appendArrowValues(a arrow.Array, i, j int) error {
+// appendArrowValues adds values and does not look for nulls.
+func appendArrowValues(c *Column, a arrow.Array, i, j int) error {
 	switch a := a.(type) {
 	case *array.Int64:
 		c.Int64 = append(c.Int64, a.Int64Values()[i:j]...)
@@ -119,7 +118,7 @@ func (c *Column) appendArrowValues(a arrow.Array, i, j int) error {
 			c.Float32 = append(c.Float32, v.Float32())
 		}
 	default:
-		return c.appendArrowText(a, i, j)
+		return appendArrowText(c, a, i, j)
 	}
 	return nil
 }
@@ -136,9 +135,9 @@ func widen[W int32 | uint32 | int64, N ~int8 | ~uint8 | ~int16 | ~uint16 | ~int3
 // texts are the arrays whose values are byte strings.
 type texts interface{ Value(int) []byte }
 
-// appendArrowText appends strings. They are copied, because the column must
-// not keep the array's memory.
-func (c *Column) appendArrowText(a arrow.Array, i, j int) error {
+// appendArrowText adds strings. They are copied: the array's memory is not
+// the column's to keep.
+func appendArrowText(c *Column, a arrow.Array, i, j int) error {
 	var text slab
 	for k := i; k < j; k++ {
 		s := ""
@@ -169,8 +168,8 @@ func truth(v bool) string {
 	return "false"
 }
 
-// appendDictionary appends the values that codes stand for.
-func (c *Column) appendDictionary(a *array.Dictionary, values *Column, i, j int) error {
+// appendDictionary adds the values that codes stand for.
+func appendDictionary(c *Column, a *array.Dictionary, values *Column, i, j int) error {
 	for k := i; k < j; k++ {
 		if a.IsNull(k) {
 			c.AppendNull()
@@ -180,14 +179,14 @@ func (c *Column) appendDictionary(a *array.Dictionary, values *Column, i, j int)
 		if code < 0 || code >= values.Len() {
 			return wrong("a dictionary code is beyond its dictionary")
 		}
-		c.appendFrom(values, code)
+		appendFrom(c, values, code)
 	}
-	c.seal()
+	c.Seal()
 	return nil
 }
 
-// appendFrom appends value i of a column of the same type.
-func (c *Column) appendFrom(from *Column, i int) {
+// appendFrom adds value i of a column of the same type.
+func appendFrom(c *Column, from *Column, i int) {
 	if from.IsNull(i) {
 		c.AppendNull()
 		return

@@ -12,7 +12,7 @@ import (
 // benchFile writes rows of two integer columns in a format.
 func benchFile(b *testing.B, format string, rows int) string {
 	r := rand.New(rand.NewPCG(1, 2))
-	schema := []Field{{"key", Int64}, {"value", Int64}}
+	schema := []Field{{Name: "key", Type: Int64}, {Name: "value", Type: Int64}}
 	var batches []*Batch
 	for ; rows > 0; rows -= batchRows {
 		batch := new(Batch)
@@ -71,7 +71,7 @@ func benchRead(b *testing.B, path string, o Options, rows int) {
 
 // BenchmarkWrite writes two integer columns.
 func BenchmarkWrite(b *testing.B) {
-	schema := []Field{{"key", Int64}, {"value", Int64}}
+	schema := []Field{{Name: "key", Type: Int64}, {Name: "value", Type: Int64}}
 	batch := new(Batch)
 	batch.Reset(schema)
 	batch.Rows = batchRows

@@ -188,14 +188,14 @@ func (p *parser) run(chunk []byte, b *Batch) error {
 		}
 		for i, from := range p.from {
 			c := &b.Columns[i]
-			if bad := c.appendText(fields[from], &text); bad != fine {
+			if bad := appendText(c, fields[from], &text); bad != fine {
 				return sp.place(bad.explain(c.Field, string(fields[from])))
 			}
 		}
 		b.Rows++
 	}
 	for i := range b.Columns {
-		b.Columns[i].seal()
+		b.Columns[i].Seal()
 	}
 	return nil
 }

@@ -182,3 +182,16 @@ func (in *input) at() (io.ReaderAt, int64, error) {
 	}
 	return tmp, n, nil
 }
+
+// limit refuses sizes which only a damaged input can ask for: more than its
+// bytes can unpack to.
+type limit struct{ in *input }
+
+func (l limit) check(size int64) error {
+	const least, ratio = 256 << 20, 250
+	bytes := max(l.in.total, l.in.done.Load())
+	if size < 0 || size > max(least, ratio*bytes) {
+		return wrong("the data asks for %d bytes at once, which cannot be right", size)
+	}
+	return nil
+}

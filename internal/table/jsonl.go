@@ -130,7 +130,7 @@ func (s *jsonSource) parse(chunk []byte, out outlet) error {
 		return err
 	}
 	for i := range b.Columns {
-		b.Columns[i].seal()
+		b.Columns[i].Seal()
 	}
 	out.send(b, bytes.Count(chunk, []byte{'\n'}))
 	s.chunks.done(chunk)
@@ -148,7 +148,7 @@ func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
 		if c.Len() > b.Rows {
 			return &Error{Column: c.Name, What: "this field is there twice"}
 		}
-		return c.appendJSONValue(value, text)
+		return appendJSONValue(c, value, text)
 	})
 	if err != nil {
 		return err
@@ -171,8 +171,8 @@ func (s *jsonSource) unknown(key []byte) error {
 	return &Error{Column: string(key), What: "the first rows do not have this field; name the columns you want, or give its type: --type " + string(key) + "=…"}
 }
 
-// appendJSONValue appends a value written as JSON.
-func (c *Column) appendJSONValue(value []byte, text *slab) error {
+// appendJSONValue adds a value given as JSON.
+func appendJSONValue(c *Column, value []byte, text *slab) error {
 	if value[0] == 'n' {
 		c.AppendNull()
 		return nil
@@ -180,7 +180,7 @@ func (c *Column) appendJSONValue(value []byte, text *slab) error {
 	if value[0] == '"' {
 		value = unquoteJSON(value)
 	}
-	if bad := c.appendText(value, text); bad != fine {
+	if bad := appendText(c, value, text); bad != fine {
 		return bad.explain(c.Field, string(value))
 	}
 	return nil

@@ -1,12 +1,19 @@
 package table
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"io"
+	"math"
+	"slices"
+	"strings"
 	"sync/atomic"
 
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/schema"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pando-index/pando/internal/par"
 )
@@ -21,12 +28,15 @@ const parquetAhead = 32
 // place.lat; lists cannot be read.
 type parquetSource struct {
 	*pipeline[int]
-	schema []Field // the types returned
-	native []Field // the types in the file
-	from   []int
-	file   *file.Reader
-	given  atomic.Int64 // rows returned
-	size   int64
+	schema  []Field // as given
+	native  []Field // as in the file
+	columns []*parquet.Column
+	chunks  []parquet.ColumnChunk // by which the pages of columns are decoded
+	meta    *format.FileMetaData
+	at      io.ReaderAt
+	limit   limit
+	given   atomic.Int64 // rows
+	size    int64
 }
 
 // Schema implements Source.Schema.
@@ -38,21 +48,21 @@ func openParquet(in *input, o Options) (src Source, err error) {
 	if err != nil {
 		return nil, err
 	}
-	props := parquet.NewReaderProperties(bounded(in))
-	props.BufferedStreamEnabled = true // otherwise a whole column of a row group is read at once
-	props.BufferSize = 256 << 10
-	props.MaxCompressedPageSize, props.MaxUncompressedPageSize = 1<<30, 1<<30
-	r, err := file.NewParquetReader(io.NewSectionReader(at, 0, size), file.WithReadProps(props))
+	meta, err := parquetFooter(at, size)
 	if err != nil {
 		return nil, caused(err, "is not a whole Parquet file")
 	}
-	s := &parquetSource{file: r, size: size}
-	if err := s.choose(r.MetaData().Schema, o); err != nil {
+	f, err := parquetStandIn(meta)
+	if err != nil {
+		return nil, caused(err, "is not a whole Parquet file")
+	}
+	s := &parquetSource{chunks: f.RowGroups()[0].ColumnChunks(), meta: meta, at: at, limit: limit{in}, size: size}
+	if err := s.choose(parquetLeaves(f.Root(), nil), o); err != nil {
 		return nil, err
 	}
 	next := 0
 	read := func() (int, error) {
-		if next == r.NumRowGroups() {
+		if next == len(meta.RowGroups) {
 			return 0, io.EOF
 		}
 		next++
@@ -62,94 +72,165 @@ func openParquet(in *input, o Options) (src Source, err error) {
 	return s, nil
 }
 
-// choose finds the wanted columns and their types.
-func (s *parquetSource) choose(sc *schema.Schema, o Options) (err error) {
-	var names []string
-	for i := range sc.NumColumns() {
-		names = append(names, sc.Column(i).Path())
+const parquetMagic = "PAR1"
+
+// parquetFooter reads the description of a file.
+func parquetFooter(at io.ReaderAt, size int64) (*format.FileMetaData, error) {
+	end := make([]byte, 8) // length of the footer, magic number
+	if size < 12 {
+		return nil, errors.New("it is too short")
 	}
-	if s.from, err = pick(names, o); err != nil {
+	if _, err := at.ReadAt(end, size-8); err != nil && err != io.EOF {
+		return nil, err
+	}
+	n := int64(binary.LittleEndian.Uint32(end))
+	switch magic := string(end[4:]); {
+	case magic == "PARE":
+		return nil, errors.New("it is encrypted")
+	case magic != parquetMagic || n > size-12:
+		return nil, errors.New("it has no footer; is it cut short?")
+	}
+	footer := make([]byte, n)
+	if _, err := at.ReadAt(footer, size-8-n); err != nil && err != io.EOF {
+		return nil, err
+	}
+	meta := new(format.FileMetaData)
+	_, err := parquetDecode(footer, meta)
+	return meta, err
+}
+
+// parquetStandIn opens a file that is described as one of the same schema with
+// one row group, not compressed. Its columns are given the pages of each row
+// group of the real file, by a parquetStream.
+func parquetStandIn(meta *format.FileMetaData) (*parquet.File, error) {
+	var group format.RowGroup
+	for i := range meta.Schema {
+		if e := &meta.Schema[i]; e.Type.Valid {
+			group.Columns = append(group.Columns, format.ColumnChunk{MetaData: format.ColumnMetaData{
+				Type: e.Type.V, DataPageOffset: parquetStart, TotalCompressedSize: math.MaxInt64 - parquetStart}})
+		}
+	}
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol),
+		&format.FileMetaData{Version: meta.Version, Schema: meta.Schema, RowGroups: []format.RowGroup{group}})
+	if err != nil {
+		return nil, err
+	}
+	file := slices.Concat([]byte(parquetMagic), footer, binary.LittleEndian.AppendUint32(nil, uint32(len(footer))), []byte(parquetMagic))
+	return parquet.OpenFile(bytes.NewReader(file), int64(len(file)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+}
+
+// parquetLeaves adds the columns that hold values: those that are no groups.
+func parquetLeaves(c *parquet.Column, leaves []*parquet.Column) []*parquet.Column {
+	if c.Leaf() {
+		return append(leaves, c)
+	}
+	for _, child := range c.Columns() {
+		leaves = parquetLeaves(child, leaves)
+	}
+	return leaves
+}
+
+// choose finds the wanted columns and their types.
+func (s *parquetSource) choose(leaves []*parquet.Column, o Options) error {
+	var names []string
+	for _, c := range leaves {
+		names = append(names, strings.Join(c.Path(), "."))
+	}
+	var elements []*format.SchemaElement // of leaves
+	for i := range s.meta.Schema {
+		if e := &s.meta.Schema[i]; e.Type.Valid {
+			elements = append(elements, e)
+		}
+	}
+	from, err := pick(names, o)
+	if err != nil {
 		return err
 	}
-	for _, i := range s.from {
-		t, err := parquetType(sc.Column(i))
-		if err != nil {
-			return err
+	for _, i := range from {
+		t, what := parquetType(leaves[i], elements[i])
+		if what != "" {
+			return &Error{Column: names[i], What: what + " cannot be read; turn them into numbers or strings, or leave the column out"}
 		}
 		s.native = append(s.native, Field{Name: names[i], Type: t})
+		s.columns = append(s.columns, leaves[i])
 	}
 	s.schema = forced(s.native, o.Types)
 	return nil
 }
 
-// parquetType returns the type that a column of a file is mapped to.
-func parquetType(c *schema.Column) (Type, error) {
-	refuse := func(what string) (Type, error) {
-		return 0, &Error{Column: c.Path(), What: what + " cannot be read; turn them into numbers or strings, or leave the column out"}
-	}
+// parquetType returns the type that a column of a file is mapped to, or what
+// it has that cannot be read.
+func parquetType(c *parquet.Column, e *format.SchemaElement) (t Type, refused string) {
 	if c.MaxRepetitionLevel() > 0 {
-		return refuse("lists")
+		return 0, "lists"
 	}
-	number := c.PhysicalType() == parquet.Types.Int32 || c.PhysicalType() == parquet.Types.Int64
-	switch l := c.LogicalType().(type) {
-	case interface{ Scale() int32 }: // a decimal
-		if l.Scale() != 0 || !number {
-			return refuse("decimals")
+	if _, ok := e.LogicalType.Value.(*format.Float16Type); ok {
+		return 0, "numbers of 16 bits"
+	}
+	if e.ConvertedType.Valid && e.ConvertedType.V == deprecated.Interval {
+		return 0, "intervals"
+	}
+	kind, unsigned := c.Type().Kind(), false
+	if l := c.Type().LogicalType(); l != nil {
+		switch l := l.Value.(type) {
+		case *format.DecimalType:
+			if l.Scale != 0 || kind != parquet.Int32 && kind != parquet.Int64 {
+				return 0, "decimals"
+			}
+		case *format.IntType:
+			unsigned = !l.IsSigned
+		case *format.NullType:
+			return Int32, "" // whatever they are stored as, there is none
 		}
-	case schema.Float16LogicalType, *schema.Float16LogicalType:
-		return refuse("numbers of 16 bits")
-	case schema.IntervalLogicalType, *schema.IntervalLogicalType:
-		return refuse("intervals")
 	}
-	unsigned := false
-	if l, ok := c.LogicalType().(interface{ IsSigned() bool }); ok {
-		unsigned = !l.IsSigned()
-	}
-	switch c.PhysicalType() {
-	case parquet.Types.Int32:
+	switch kind {
+	case parquet.Int32:
 		if unsigned {
-			return Uint32, nil
+			return Uint32, ""
 		}
-		return Int32, nil
-	case parquet.Types.Int64:
+		return Int32, ""
+	case parquet.Int64:
 		if unsigned {
-			return Uint64, nil
+			return Uint64, ""
 		}
-		return Int64, nil
-	case parquet.Types.Float:
-		return Float32, nil
-	case parquet.Types.Double:
-		return Float64, nil
-	case parquet.Types.Boolean, parquet.Types.ByteArray, parquet.Types.FixedLenByteArray:
-		return String, nil
+		return Int64, ""
+	case parquet.Float:
+		return Float32, ""
+	case parquet.Double:
+		return Float64, ""
+	case parquet.Boolean, parquet.ByteArray, parquet.FixedLenByteArray:
+		return String, ""
+	case parquet.Int96:
+		return 0, "timestamps of 96 bits"
 	}
-	return refuse("timestamps of 96 bits")
+	return 0, "values of an unknown type"
 }
 
 // group reads one row group.
 func (s *parquetSource) group(i int, out outlet) (err error) {
 	defer guard(&err, "the Parquet file")
-	g := s.file.RowGroup(i)
-	columns := make([]*parquetColumn, len(s.from))
-	for j, from := range s.from {
-		r, err := g.Column(from)
-		if err != nil {
-			return caused(err, "row group %d is damaged", i)
+	g := &s.meta.RowGroups[i]
+	columns := make([]*parquetColumn, len(s.columns))
+	for j, c := range s.columns {
+		if c.Index() >= len(g.Columns) {
+			return wrong("row group %d is damaged: it has too few columns", i)
 		}
-		defer r.Close()
-		columns[j] = &parquetColumn{name: s.native[j].Name, r: r, most: r.Descriptor().MaxDefinitionLevel()}
+		stream := newParquetStream(s.at, &g.Columns[c.Index()].MetaData, s.limit)
+		columns[j] = &parquetColumn{name: s.native[j].Name, most: byte(c.MaxDefinitionLevel()), empty: c.Type().Kind() < 0,
+			pages: s.chunks[c.Index()].(*parquet.FileColumnChunk).PagesFrom(stream)}
+		defer columns[j].close()
 	}
-	for left := g.NumRows(); left > 0; {
+	for left := g.NumRows; left > 0; {
 		n := int(min(left, batchRows))
 		b := out.empty()
 		b.Reset(s.native)
 		b.Rows = n
 		for j, c := range columns {
 			if err := c.fill(&b.Columns[j], n); err != nil {
-				return err
+				return &Error{Column: c.name, What: "the Parquet file is damaged", Err: err}
 			}
 		}
-		if err := b.retype(s.schema); err != nil {
+		if err := retypeBatch(b, s.schema); err != nil {
 			return err
 		}
 		left -= int64(n)
@@ -164,9 +245,8 @@ func (s *parquetSource) group(i int, out outlet) (err error) {
 // Progress implements Source.Progress. It estimates the bytes read from the
 // fraction of the rows returned so far.
 func (s *parquetSource) Progress() (done, total int64) {
-	rows := s.file.NumRows()
-	if rows <= 0 {
+	if s.meta.NumRows <= 0 {
 		return s.size, s.size
 	}
-	return int64(float64(s.size) * min(1, float64(s.given.Load())/float64(rows))), s.size
+	return int64(float64(s.size) * min(1, float64(s.given.Load())/float64(s.meta.NumRows))), s.size
 }

@@ -2,6 +2,8 @@ package table
 
 import (
 	"bytes"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,22 +18,30 @@ import (
 // parquetFile writes one row group with the given nodes; fill writes column i.
 func parquetFile(t testing.TB, nodes schema.FieldList, fill func(i int, w file.ColumnChunkWriter), opts ...parquet.WriterProperty) string {
 	t.Helper()
+	return parquetGroups(t, nodes, 1, func(_, i int, w file.ColumnChunkWriter) { fill(i, w) }, opts...)
+}
+
+// parquetGroups writes row groups with the given nodes; fill writes column i.
+func parquetGroups(t testing.TB, nodes schema.FieldList, groups int, fill func(group, i int, w file.ColumnChunkWriter), opts ...parquet.WriterProperty) string {
+	t.Helper()
 	var out bytes.Buffer
 	root := schema.MustGroup(schema.NewGroupNode("schema", parquet.Repetitions.Required, nodes, -1))
 	w := file.NewParquetWriter(&out, root, file.WithWriterProps(parquet.NewWriterProperties(opts...)))
-	g, err := w.AppendBufferedRowGroupChecked()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range w.NumColumns() {
-		c, err := g.Column(i)
+	for group := range groups {
+		g, err := w.AppendBufferedRowGroupChecked()
 		if err != nil {
 			t.Fatal(err)
 		}
-		fill(i, c)
-	}
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
+		for i := range w.NumColumns() {
+			c, err := g.Column(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fill(group, i, c)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -80,7 +90,7 @@ func TestParquetTypes(t *testing.T) {
 			if c.IsNull(row) {
 				s += " null"
 			} else {
-				s += " " + string(c.appendPlain(nil, row))
+				s += " " + string(appendPlain(c, nil, row))
 			}
 		}
 		got = append(got, s)
@@ -122,7 +132,7 @@ func TestParquetRefused(t *testing.T) {
 // encoding, with and without nulls, with any number of workers.
 func TestParquetLarge(t *testing.T) {
 	r := seed.Rand(t)
-	schema7 := []Field{{"a", Int64}, {"g", String}}
+	schema7 := []Field{{Name: "a", Type: Int64}, {Name: "g", Type: String}}
 	var batches []*Batch
 	var want Batch
 	want.Reset(schema7)
@@ -131,10 +141,10 @@ func TestParquetLarge(t *testing.T) {
 		batches = append(batches, b)
 		gatherAll(t, &want, b)
 	}
-	for _, codec := range []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, compress.Codecs.Brotli} {
+	for _, codec := range []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, compress.Codecs.Brotli, compress.Codecs.Lz4Raw} {
 		for _, v := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
 			for _, dictionary := range []bool{false, true} {
-				path := tempFile(t, "x.parquet", manyGroups(t, schema7, batches, parquet.WithCompression(codec),
+				path := tempFile(t, "x.parquet", oracleFile(t, schema7, batches, parquet.WithCompression(codec),
 					parquet.WithDataPageVersion(v), parquet.WithDictionaryDefault(dictionary), parquet.WithDataPageSize(10_000)))
 				got := readAll(t, path, Options{Workers: 1 + r.IntN(4)})
 				if diff := equal(got, &want); diff != "" {
@@ -145,39 +155,7 @@ func TestParquetLarge(t *testing.T) {
 	}
 }
 
-// manyGroups writes each batch as a row group.
-func manyGroups(t testing.TB, fields []Field, batches []*Batch, opts ...parquet.WriterProperty) string {
-	t.Helper()
-	var nodes schema.FieldList
-	for _, f := range fields {
-		n, err := parquetNode(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes = append(nodes, n)
-	}
-	var out bytes.Buffer
-	root := schema.MustGroup(schema.NewGroupNode("schema", parquet.Repetitions.Required, nodes, -1))
-	s := &parquetSink{w: file.NewParquetWriter(&out, root, file.WithWriterProps(parquet.NewWriterProperties(opts...)))}
-	for _, b := range batches {
-		if err := s.Write(b); err != nil {
-			t.Fatal(err)
-		}
-		if s.group == nil {
-			continue
-		}
-		if err := s.endGroup(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
-
-// TestCloseEarly tests that a source may be closed in the middle, and that
-// Next reports it.
+// TestCloseEarly: a source may be closed in the middle, and Next says so.
 func TestCloseEarly(t *testing.T) {
 	r := seed.Rand(t)
 	b := randomBatch(r, everyType, 5000, true)
@@ -208,6 +186,152 @@ func TestCloseEarly(t *testing.T) {
 		}
 		if err == nil {
 			t.Errorf("%s: reads on after Close", format)
+		}
+	}
+}
+
+// TestParquetOracle: Arrow's library reads what is written here, with the
+// columns in their order, over several pages and row groups.
+func TestParquetOracle(t *testing.T) {
+	r := seed.Rand(t)
+	fields := slices.Clone(everyType)
+	r.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
+	fields = append(fields, Field{Name: "with space, and a comma", Type: String}, Field{Name: "1", Type: Int64}, Field{Name: "", Type: Float64})
+	for _, nulls := range []bool{false, true} {
+		var batches []*Batch
+		var want Batch
+		want.Reset(fields)
+		for rows := range []int{0, 1, 2, 3} {
+			b := randomBatch(r, fields, rows*r.IntN(20_000), nulls)
+			for i := range b.Columns { // more words than a dictionary holds
+				for j, s := range b.Columns[i].String {
+					if s == "x" {
+						b.Columns[i].String[j] = strings.Repeat("x", r.IntN(200))
+					}
+				}
+			}
+			batches = append(batches, b)
+			gatherAll(t, &want, b)
+		}
+		data := write(t, "parquet", fields, batches...)
+		if diff := equal(oracleRead(t, data, fields), &want); diff != "" {
+			t.Fatal(diff)
+		}
+		if diff := equal(readAll(t, tempFile(t, "x.parquet", string(data)), Options{}), &want); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+// TestParquetRowGroups: a file of more rows than a row group has.
+func TestParquetRowGroups(t *testing.T) {
+	fields := []Field{{Name: "a", Type: Uint32}}
+	b := new(Batch)
+	b.Reset(fields)
+	for i := range uint32(groupRows/4 + 1) {
+		b.Columns[0].Uint32 = append(b.Columns[0].Uint32, i)
+	}
+	b.Rows = b.Columns[0].Len()
+	data := write(t, "parquet", fields, b, b, b, b, b)
+	f, err := file.NewParquetReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := f.NumRowGroups(); n != 2 {
+		t.Errorf("%d row groups", n)
+	}
+	got := readAll(t, tempFile(t, "x.parquet", string(data)), Options{}).Columns[0].Uint32
+	if want := slices.Repeat(b.Columns[0].Uint32, 5); !slices.Equal(got, want) {
+		t.Errorf("%d values, not the %d that were written", len(got), len(want))
+	}
+}
+
+// TestParquetEncodings: every encoding that a type can have.
+func TestParquetEncodings(t *testing.T) {
+	r := seed.Rand(t)
+	e := parquet.Encodings
+	of := map[Type][]parquet.Encoding{
+		Int64: {e.Plain, e.DeltaBinaryPacked, e.ByteStreamSplit}, Uint64: {e.Plain, e.DeltaBinaryPacked, e.ByteStreamSplit},
+		Int32: {e.Plain, e.DeltaBinaryPacked, e.ByteStreamSplit}, Uint32: {e.Plain, e.DeltaBinaryPacked, e.ByteStreamSplit},
+		Float64: {e.Plain, e.ByteStreamSplit}, Float32: {e.Plain, e.ByteStreamSplit},
+		String: {e.Plain, e.DeltaByteArray, e.DeltaLengthByteArray},
+	}
+	for _, f := range everyType {
+		for _, enc := range of[f.Type] {
+			for _, rows := range []int{1, 3, 10_000} {
+				b := randomBatch(r, []Field{f}, rows, r.IntN(2) == 0)
+				data := oracleFile(t, []Field{f}, []*Batch{b}, parquet.WithDictionaryDefault(false), parquet.WithEncoding(enc), parquet.WithDataPageSize(1000))
+				if diff := equal(readAll(t, tempFile(t, "x.parquet", data), Options{}), b); diff != "" {
+					t.Fatalf("%v as %v: %s", f.Type, enc, diff)
+				}
+			}
+		}
+	}
+}
+
+// TestParquetOldTypes: what older writers say by a converted type, columns of
+// nulls alone, and types of which only the bytes could be given.
+func TestParquetOldTypes(t *testing.T) {
+	opt := parquet.Repetitions.Optional
+	leaf := func(name string, p parquet.Type, c schema.ConvertedType, size int) schema.Node {
+		return schema.MustPrimitive(schema.NewPrimitiveNodeConverted(name, opt, p, c, size, 0, 0, -1))
+	}
+	nodes := schema.FieldList{
+		leaf("u64", parquet.Types.Int64, schema.ConvertedTypes.Uint64, -1),
+		leaf("i8", parquet.Types.Int32, schema.ConvertedTypes.Int8, -1),
+		leaf("json", parquet.Types.ByteArray, schema.ConvertedTypes.JSON, -1),
+		schema.MustPrimitive(schema.NewPrimitiveNodeLogical("nothing", opt, schema.NullLogicalType{}, parquet.Types.Int32, 0, -1)),
+		leaf("span", parquet.Types.FixedLenByteArray, schema.ConvertedTypes.Interval, 12),
+		schema.MustPrimitive(schema.NewPrimitiveNodeLogical("half", opt, schema.Float16LogicalType{}, parquet.Types.FixedLenByteArray, 2, -1)),
+		schema.MustPrimitive(schema.NewPrimitiveNodeLogical("uuid", opt, schema.UUIDLogicalType{}, parquet.Types.FixedLenByteArray, 16, -1)),
+	}
+	path := tempFile(t, "x.parquet", parquetFile(t, nodes, func(i int, w file.ColumnChunkWriter) {
+		def := []int16{0, 1}
+		switch w := w.(type) {
+		case *file.Int64ColumnChunkWriter:
+			w.WriteBatch([]int64{-1}, def, nil)
+		case *file.Int32ColumnChunkWriter:
+			if i == 3 {
+				def = []int16{0, 0}
+			}
+			w.WriteBatch([]int32{-1}[:def[1]], def, nil)
+		case *file.ByteArrayColumnChunkWriter:
+			w.WriteBatch([]parquet.ByteArray{[]byte("{}")}, def, nil)
+		case *file.FixedLenByteArrayColumnChunkWriter:
+			w.WriteBatch([]parquet.FixedLenByteArray{bytes.Repeat([]byte("u"), []int{12, 2, 16}[i-4])}, def, nil)
+		}
+	}))
+	for name, want := range map[string]string{"span": "intervals", "half": "16 bits"} {
+		if _, err := readErr(path, Options{Columns: []string{name}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b := readAll(t, path, Options{Columns: []string{"u64", "i8", "json", "nothing", "uuid"}})
+	c := b.Columns
+	if !slices.Equal(c[0].Uint64, []uint64{0, math.MaxUint64}) || !slices.Equal(c[1].Int32, []int32{0, -1}) ||
+		!slices.Equal(c[2].String, []string{"", "{}"}) || !slices.Equal(c[4].String, []string{"", strings.Repeat("u", 16)}) {
+		t.Errorf("%+v", b)
+	}
+	if c[3].Type != Int32 || !c[3].IsNull(0) || !c[3].IsNull(1) || c[0].IsNull(1) || !c[0].IsNull(0) {
+		t.Errorf("%+v", b)
+	}
+}
+
+// TestParquetDamaged: a file with a wrong byte anywhere gives rows or an error,
+// and takes no more memory than it should.
+func TestParquetDamaged(t *testing.T) {
+	r := seed.Rand(t)
+	b := randomBatch(r, everyType, 300, true)
+	for _, codec := range []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, compress.Codecs.Brotli, compress.Codecs.Lz4Raw} {
+		for _, v := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
+			whole := []byte(oracleFile(t, everyType, []*Batch{b}, parquet.WithCompression(codec), parquet.WithDataPageVersion(v)))
+			for range 300 {
+				data := slices.Clone(whole)
+				for range 1 + r.IntN(3) {
+					data[r.IntN(len(data))] = byte(r.Uint32())
+				}
+				fuzz(t, "parquet", data, Options{Workers: 1})
+			}
 		}
 	}
 }

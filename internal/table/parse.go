@@ -76,9 +76,9 @@ func wider(t Type, value string) Type {
 	return String
 }
 
-// appendText appends the value that a text stands for. In a column of numbers,
-// an empty text is a null.
-func (c *Column) appendText(b []byte, text *slab) problem {
+// appendText adds the value that a text stands for. An empty text is a null
+// where the column is one of numbers.
+func appendText(c *Column, b []byte, text *slab) problem {
 	if c.Type == String {
 		c.String = append(c.String, text.copy(b))
 		return fine
@@ -92,11 +92,11 @@ func (c *Column) appendText(b []byte, text *slab) problem {
 	if c.Null != nil {
 		c.Null = append(c.Null, false)
 	}
-	return c.appendNumber(b)
+	return appendNumber(c, b)
 }
 
-// appendNumber appends the number that a text stands for.
-func (c *Column) appendNumber(b []byte) problem {
+// appendNumber adds the number that a text stands for.
+func appendNumber(c *Column, b []byte) problem {
 	switch c.Type {
 	case Int64:
 		v, p := parseInt(b)

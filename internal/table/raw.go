@@ -106,7 +106,7 @@ func (r *raw) read(b *Batch) error {
 	b.Reset(r.native)
 	b.Rows = n / r.width
 	r.left -= uint64(b.Rows)
-	b.Columns[0].appendRaw(buf[:n])
+	appendRaw(&b.Columns[0], buf[:n])
 	return nil
 }
 
@@ -121,8 +121,8 @@ func readFull(r io.Reader, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// appendRaw appends little-endian values.
-func (c *Column) appendRaw(buf []byte) {
+// appendRaw adds little-endian values.
+func appendRaw(c *Column, buf []byte) {
 	le := binary.LittleEndian
 	switch c.Type {
 	case Uint64:

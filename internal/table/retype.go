@@ -2,15 +2,14 @@ package table
 
 import "strconv"
 
-// retype converts a column to another type, value by value. If a value does
-// not fit, it returns its row and the problem. Values are converted by way of
-// their text, so the rules are those of CSV.
-func (c *Column) retype(to Type) (row int, bad problem) {
+// retypeColumn gives a column another type, value by value. It says which value does not fit, if
+// one does not. Values go by way of their text, so the rules are those of CSV.
+func retypeColumn(c *Column, to Type) (row int, bad problem) {
 	if c.Type == to {
 		return 0, fine
 	}
 	from := *c
-	c.Type, c.Null, c.spare = to, nil, nil
+	c.SetType(to)
 	var text slab
 	var buf []byte
 	for row := range from.Len() {
@@ -18,18 +17,18 @@ func (c *Column) retype(to Type) (row int, bad problem) {
 			c.AppendNull()
 			continue
 		}
-		buf = from.appendPlain(buf[:0], row)
-		if bad := c.appendText(buf, &text); bad != fine {
+		buf = appendPlain(&from, buf[:0], row)
+		if bad := appendText(c, buf, &text); bad != fine {
 			return row, bad
 		}
 	}
-	c.seal()
-	c.drop(from.Type)
+	c.Seal()
+	dropValues(c, from.Type)
 	return 0, fine
 }
 
-// drop empties the slice of a type that the column no longer has.
-func (c *Column) drop(t Type) {
+// dropValues empties the slice of a type that the column no longer has.
+func dropValues(c *Column, t Type) {
 	switch t {
 	case Int64:
 		c.Int64 = c.Int64[:0]
@@ -49,9 +48,9 @@ func (c *Column) drop(t Type) {
 	}
 }
 
-// appendPlain appends a value's text, floats without an exponent, so that
-// whole ones can be read as integers.
-func (c *Column) appendPlain(buf []byte, row int) []byte {
+// appendPlain adds a value's text, floats without an exponent, so that whole
+// ones can be read as integers.
+func appendPlain(c *Column, buf []byte, row int) []byte {
 	switch c.Type {
 	case String:
 		return append(buf, c.String[row]...)
@@ -60,17 +59,17 @@ func (c *Column) appendPlain(buf []byte, row int) []byte {
 	case Float32:
 		return strconv.AppendFloat(buf, float64(c.Float32[row]), 'f', -1, 32)
 	}
-	return c.appendNumberText(buf, row)
+	return appendNumberText(c, buf, row)
 }
 
-// retype converts the columns of a batch to the types of a schema. The line of
-// an error is the row, from 1.
-func (b *Batch) retype(schema []Field) error {
+// retypeBatch gives the columns of a batch the types of a schema. The line of an
+// error is the row, from 1.
+func retypeBatch(b *Batch, schema []Field) error {
 	for i := range b.Columns {
 		c := &b.Columns[i]
 		native := *c
-		if row, bad := c.retype(schema[i].Type); bad != fine {
-			e := bad.explain(schema[i], string(native.appendPlain(nil, row)))
+		if row, bad := retypeColumn(c, schema[i].Type); bad != fine {
+			e := bad.explain(schema[i], string(appendPlain(&native, nil, row)))
 			e.Line = row + 1
 			return e
 		}
@@ -110,7 +109,7 @@ func (s *serial) Next(b *Batch) error {
 	}
 	err := s.fill(b)
 	if err == nil {
-		err = b.retype(s.schema)
+		err = retypeBatch(b, s.schema)
 	}
 	if err = s.in.wrap(err); err != nil {
 		if e, ok := err.(*Error); ok && e.Line > 0 {

@@ -65,9 +65,8 @@ func (s *lineSink) Close() error {
 	return err
 }
 
-// appendNumberText appends the shortest text that reads back as the same
-// number.
-func (c *Column) appendNumberText(buf []byte, row int) []byte {
+// appendNumberText adds the shortest text that reads back as the same number.
+func appendNumberText(c *Column, buf []byte, row int) []byte {
 	switch c.Type {
 	case Int64:
 		return strconv.AppendInt(buf, c.Int64[row], 10)
@@ -96,7 +95,7 @@ func textLine(buf []byte, columns []Column, row int) []byte {
 		case c.Type == String:
 			buf = appendShown(buf, c.String[row])
 		default:
-			buf = c.appendNumberText(buf, row)
+			buf = appendNumberText(c, buf, row)
 		}
 	}
 	return append(buf, '\n')
@@ -146,7 +145,7 @@ func csvLine(buf []byte, columns []Column, row int) []byte {
 		case c.Type == String:
 			buf = appendField(buf, c.String[row], alone)
 		default:
-			buf = c.appendNumberText(buf, row)
+			buf = appendNumberText(c, buf, row)
 		}
 	}
 	return append(buf, '\n')
@@ -180,7 +179,7 @@ func jsonLines(schema []Field) func([]byte, []Column, int) []byte {
 	}
 	return func(buf []byte, columns []Column, row int) []byte {
 		for i := range columns {
-			buf = columns[i].appendJSON(append(buf, names[i]...), row)
+			buf = appendJSONCell(&columns[i], append(buf, names[i]...), row)
 		}
 		if len(columns) == 0 {
 			buf = append(buf, '{')
@@ -189,17 +188,17 @@ func jsonLines(schema []Field) func([]byte, []Column, int) []byte {
 	}
 }
 
-// appendJSON appends value row as JSON.
-func (c *Column) appendJSON(buf []byte, row int) []byte {
+// appendJSONCell adds a value.
+func appendJSONCell(c *Column, buf []byte, row int) []byte {
 	switch {
 	case c.IsNull(row):
 		return append(buf, "null"...)
 	case c.Type == String:
 		return appendJSON(buf, c.String[row])
 	case c.Type == Float64 && !finite(c.Float64[row]), c.Type == Float32 && !finite(float64(c.Float32[row])):
-		return append(c.appendNumberText(append(buf, '"'), row), '"')
+		return append(appendNumberText(c, append(buf, '"'), row), '"')
 	}
-	return c.appendNumberText(buf, row)
+	return appendNumberText(c, buf, row)
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

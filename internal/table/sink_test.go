@@ -18,7 +18,7 @@ import (
 )
 
 // everyType is a schema with each type once.
-var everyType = []Field{{"a", Int64}, {"b", Uint64}, {"c", Int32}, {"d", Uint32}, {"e", Float64}, {"f", Float32}, {"g", String}}
+var everyType = []Field{{Name: "a", Type: Int64}, {Name: "b", Type: Uint64}, {Name: "c", Type: Int32}, {Name: "d", Type: Uint32}, {Name: "e", Type: Float64}, {Name: "f", Type: Float32}, {Name: "g", Type: String}}
 
 // randomBatch makes rows of a schema, some of them null.
 func randomBatch(r *rand.Rand, schema []Field, rows int, nulls bool) *Batch {
@@ -31,15 +31,15 @@ func randomBatch(r *rand.Rand, schema []Field, rows int, nulls bool) *Batch {
 				c.AppendNull()
 				continue
 			}
-			c.appendRandom(r)
+			appendRandom(c, r)
 		}
-		c.seal()
+		c.Seal()
 	}
 	b.Rows = rows
 	return b
 }
 
-func (c *Column) appendRandom(r *rand.Rand) {
+func appendRandom(c *Column, r *rand.Rand) {
 	bits := r.Uint64() >> r.IntN(64)
 	switch c.Type {
 	case Int64:
@@ -70,9 +70,9 @@ func equal(a, b *Batch) string {
 			return fmt.Sprintf("column %v, want %v", x.Field, y.Field)
 		}
 		for row := range a.Rows {
-			if x.IsNull(row) != y.IsNull(row) || string(x.appendPlain(nil, row)) != string(y.appendPlain(nil, row)) {
+			if x.IsNull(row) != y.IsNull(row) || string(appendPlain(x, nil, row)) != string(appendPlain(y, nil, row)) {
 				return fmt.Sprintf("column %s row %d: %s %v, want %s %v", x.Name, row,
-					x.appendPlain(nil, row), x.IsNull(row), y.appendPlain(nil, row), y.IsNull(row))
+					appendPlain(x, nil, row), x.IsNull(row), appendPlain(y, nil, row), y.IsNull(row))
 			}
 		}
 	}
@@ -203,7 +203,7 @@ func TestCutShort(t *testing.T) {
 
 // TestText tests the format for people and the details of the others.
 func TestText(t *testing.T) {
-	schema := []Field{{"k", Int64}, {"s", String}, {"f", Float64}}
+	schema := []Field{{Name: "k", Type: Int64}, {Name: "s", Type: String}, {Name: "f", Type: Float64}}
 	b := new(Batch)
 	b.Reset(schema)
 	b.Rows = 2
@@ -220,7 +220,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: %q, want %q", format, got, want)
 		}
 	}
-	single := []Field{{"s", String}}
+	single := []Field{{Name: "s", Type: String}}
 	b.Reset(single)
 	b.Rows, b.Columns[0].String = 2, []string{"", "x"}
 	if got := string(write(t, "csv", single, b)); got != "s\n\"\"\nx\n" {

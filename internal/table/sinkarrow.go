@@ -39,7 +39,7 @@ func newArrowSink(w io.Writer, schema []Field) Sink {
 func (s *arrowSink) Write(b *Batch) error {
 	columns := make([]arrow.Array, len(b.Columns))
 	for i := range b.Columns {
-		columns[i] = b.Columns[i].array()
+		columns[i] = arrowArray(&b.Columns[i])
 	}
 	record := array.NewRecordBatch(s.schema, columns, int64(b.Rows))
 	defer record.Release()
@@ -52,19 +52,19 @@ func (s *arrowSink) Write(b *Batch) error {
 // Close implements Sink.Close.
 func (s *arrowSink) Close() error { return s.w.Close() }
 
-// array returns the column as an Arrow array over the same memory, or over a
+// arrowArray gives the column as an Arrow array over the same memory, or over a
 // copy for strings.
-func (c *Column) array() arrow.Array {
+func arrowArray(c *Column) arrow.Array {
 	if c.Type == String {
-		return c.stringArray()
+		return stringArray(c)
 	}
-	valid, nulls := c.validity()
-	data := array.NewData(arrowTypes[c.Type], c.Len(), []*memory.Buffer{valid, memory.NewBufferBytes(c.raw())}, nil, nulls, 0)
+	valid, nulls := validity(c)
+	data := array.NewData(arrowTypes[c.Type], c.Len(), []*memory.Buffer{valid, memory.NewBufferBytes(numberBytes(c))}, nil, nulls, 0)
 	defer data.Release()
 	return array.MakeFromData(data)
 }
 
-func (c *Column) stringArray() arrow.Array {
+func stringArray(c *Column) arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	defer b.Release()
 	b.Reserve(len(c.String))
@@ -78,9 +78,9 @@ func (c *Column) stringArray() arrow.Array {
 	return b.NewArray()
 }
 
-// validity returns Arrow's bitmap of values that are not null (nil if there
-// are no nulls), and the number of nulls.
-func (c *Column) validity() (*memory.Buffer, int) {
+// validity gives Arrow's bitmap of values that are not null (nil if none is),
+// and the number of nulls.
+func validity(c *Column) (*memory.Buffer, int) {
 	if c.Null == nil {
 		return nil, 0
 	}
@@ -96,8 +96,8 @@ func (c *Column) validity() (*memory.Buffer, int) {
 	return memory.NewBufferBytes(bits), nulls
 }
 
-// raw returns the memory of the numbers.
-func (c *Column) raw() []byte {
+// numberBytes gives the memory of numbers.
+func numberBytes(c *Column) []byte {
 	switch c.Type {
 	case Int64:
 		return arena.Bytes(c.Int64)

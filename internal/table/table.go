@@ -9,175 +9,32 @@
 package table
 
 import (
-	"fmt"
 	"io"
-	"strings"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
-// Type is the type of a column's values.
-type Type uint8
+// The columns and rows of tables are those of package cols.
+type (
+	Type   = cols.Type
+	Field  = cols.Field
+	Column = cols.Column
+	Batch  = cols.Batch
+)
 
-// The types that formats are mapped to. Narrower integers widen to 32 bits,
-// dates, times and timestamps become Int32 or Int64 in their own unit,
-// booleans the strings "true" and "false", and binary values strings.
+// The types that formats are mapped to, see package cols.
 const (
-	Int64 Type = iota
-	Uint64
-	Int32
-	Uint32
-	Float64
-	Float32
-	String
+	Int64   = cols.Int64
+	Uint64  = cols.Uint64
+	Int32   = cols.Int32
+	Uint32  = cols.Uint32
+	Float64 = cols.Float64
+	Float32 = cols.Float32
+	String  = cols.String
 )
 
-var typeNames = [...]string{"int64", "uint64", "int32", "uint32", "float64", "float32", "string"}
-
-// String returns the type's name, as accepted by ParseType.
-func (t Type) String() string {
-	if int(t) < len(typeNames) {
-		return typeNames[t]
-	}
-	return fmt.Sprintf("Type(%d)", uint8(t))
-}
-
-// ParseType returns the type with a name.
-func ParseType(s string) (Type, error) {
-	for i, name := range typeNames {
-		if strings.EqualFold(s, name) {
-			return Type(i), nil
-		}
-	}
-	return 0, fmt.Errorf("%q is no type; take one of %s", s, strings.Join(typeNames[:], ", "))
-}
-
-// Field is a column's name and type.
-type Field struct {
-	Name string `json:"name"`
-	Type Type   `json:"type"`
-}
-
-// MarshalText returns the type's name, for JSON.
-func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
-
-// UnmarshalText reads a type's name.
-func (t *Type) UnmarshalText(b []byte) (err error) {
-	*t, err = ParseType(string(b))
-	return err
-}
-
-// Column holds the values of one column; only the slice of its Type is set.
-// The value of a null is the zero value.
-type Column struct {
-	Field
-	Int64   []int64
-	Uint64  []uint64
-	Int32   []int32
-	Uint32  []uint32
-	Float64 []float64
-	Float32 []float32
-	String  []string
-	Null    []bool // nil if there are no nulls
-
-	spare []bool // memory for Null while there is no null
-}
-
-// Len returns the number of values, including nulls.
-func (c *Column) Len() int {
-	switch c.Type {
-	case Int64:
-		return len(c.Int64)
-	case Uint64:
-		return len(c.Uint64)
-	case Int32:
-		return len(c.Int32)
-	case Uint32:
-		return len(c.Uint32)
-	case Float64:
-		return len(c.Float64)
-	case Float32:
-		return len(c.Float32)
-	}
-	return len(c.String)
-}
-
-// Reset removes all values and keeps the memory.
-func (c *Column) Reset() {
-	c.Int64, c.Uint64 = c.Int64[:0], c.Uint64[:0]
-	c.Int32, c.Uint32 = c.Int32[:0], c.Uint32[:0]
-	c.Float64, c.Float32 = c.Float64[:0], c.Float32[:0]
-	clear(c.String) // so that old strings can be freed
-	c.String = c.String[:0]
-	if c.Null != nil {
-		c.spare, c.Null = c.Null[:0], nil
-	}
-}
-
-// IsNull reports whether value i is null.
-func (c *Column) IsNull(i int) bool { return c.Null != nil && c.Null[i] }
-
-// AppendNull appends a null.
-func (c *Column) AppendNull() {
-	n := c.Len()
-	switch c.Type {
-	case Int64:
-		c.Int64 = append(c.Int64, 0)
-	case Uint64:
-		c.Uint64 = append(c.Uint64, 0)
-	case Int32:
-		c.Int32 = append(c.Int32, 0)
-	case Uint32:
-		c.Uint32 = append(c.Uint32, 0)
-	case Float64:
-		c.Float64 = append(c.Float64, 0)
-	case Float32:
-		c.Float32 = append(c.Float32, 0)
-	default:
-		c.String = append(c.String, "")
-	}
-	c.padNull(n)
-	c.Null = append(c.Null, true)
-}
-
-// padNull extends Null to n values if there are nulls or one is about to be
-// added.
-func (c *Column) padNull(n int) {
-	if c.Null == nil {
-		c.Null = c.spare[:0]
-		if c.Null == nil {
-			c.Null = make([]bool, 0, max(n+1, 64))
-		}
-	}
-	for len(c.Null) < n {
-		c.Null = append(c.Null, false)
-	}
-}
-
-// seal extends Null, if it is set, to the number of values: values that are
-// not null may have been added after the last null.
-func (c *Column) seal() {
-	if c.Null != nil {
-		c.padNull(c.Len())
-	}
-}
-
-// Batch is a number of rows, as columns of the same length.
-type Batch struct {
-	Columns []Column
-	Rows    int
-}
-
-// Reset removes all rows, keeps the memory, and sets the columns to the names
-// and types of a schema.
-func (b *Batch) Reset(schema []Field) {
-	if len(b.Columns) != len(schema) {
-		b.Columns = make([]Column, len(schema))
-	}
-	for i := range b.Columns {
-		b.Columns[i].Reset()
-		b.Columns[i].Field = schema[i]
-	}
-	b.Rows = 0
-}
+// ParseType returns the type of a name.
+func ParseType(s string) (Type, error) { return cols.ParseType(s) }
 
 // Source returns the rows of an input in their order.
 type Source interface {

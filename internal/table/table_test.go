@@ -74,7 +74,7 @@ func gather(all, b *Batch) error {
 			return errors.New("a column does not fit its batch")
 		}
 		if from.Null != nil {
-			to.padNull(to.Len())
+			to.PadNull(to.Len())
 		}
 		to.Int64 = append(to.Int64, from.Int64...)
 		to.Uint64 = append(to.Uint64, from.Uint64...)
@@ -86,7 +86,7 @@ func gather(all, b *Batch) error {
 		if from.Null != nil {
 			to.Null = append(to.Null, from.Null...)
 		}
-		to.seal()
+		to.Seal()
 	}
 	all.Rows += b.Rows
 	return nil

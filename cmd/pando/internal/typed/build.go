@@ -5,124 +5,154 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
-// Builder gathers rows and builds an index of them.
-type Builder interface {
-	// Expect announces approximately how many rows there will be in all. Room
-	// is made for them when it is needed next. Pages that are never written to
-	// take no memory, so it does no harm if there are fewer rows.
-	Expect(rows int)
-	// Add adds the rows of a batch, except those marked in drop, which may be
-	// nil. vals is ignored if the index has no values.
-	Add(keys, vals *table.Column, drop []bool)
-	Len() int
-	// Need estimates the peak memory in bytes of a build of the given number
-	// of rows, from the rows seen: what is gathered plus the index.
-	Need(rows int) int64
-	// Freeze builds the index. The builder is empty afterwards.
-	Freeze(opts ...pando.Option) (Index, error)
-}
-
-type builder[K pando.Key, V any] struct {
-	keys     []K
-	vals     []V
-	text     int64 // bytes in all strings
+// Builder gathers rows and builds an index of them. Only the last step, freeze,
+// is compiled for each pair of types.
+type Builder struct {
+	keys     keyRows
+	vals     rows
+	freeze   func(keys keyRows, vals rows, opts []pando.Option) (Index, error)
 	unsorted bool
 	expected int
 }
 
-func (b *builder[K, V]) Len() int { return len(b.keys) }
+// rows is a column of all rows gathered, of a type known only at run time.
+type rows interface {
+	len() int
+	room() int
+	grow(n int) // makes room for n rows in all
+	add(c *cols.Column, drop []bool)
+	width() int64 // bytes of a value, not counting the text of a string
+	text() int64  // bytes of the text of all strings
+	isText() bool
+	reset()
+}
 
-func (b *builder[K, V]) Expect(rows int) { b.expected = rows }
+// keyRows are rows that have an order.
+type keyRows interface {
+	rows
+	inOrder(from int) bool // reports whether row from and those after it are in order
+}
 
-// grow makes room for n more rows: for as many as are expected, and at least
-// twice as many as there are, because the existing ones must be copied.
-func (b *builder[K, V]) grow(n int) {
-	if n += len(b.keys); n > cap(b.keys) {
-		n = max(n, 2*len(b.keys), b.expected)
-		b.keys = append(make([]K, 0, n), b.keys...)
-		b.vals = append(make([]V, 0, n), b.vals...)
+// Expect says how many rows there will be in all, about. Room is made for
+// them when it is needed next. Pages that are never written to take no
+// memory, so that it does not matter if they are fewer.
+func (b *Builder) Expect(rows int) { b.expected = rows }
+
+// Len returns the number of rows gathered.
+func (b *Builder) Len() int { return b.keys.len() }
+
+// Add takes the rows of a batch, without those marked in drop, which may
+// be nil. vals is not looked at where the index has no values.
+func (b *Builder) Add(keys, vals *cols.Column, drop []bool) {
+	start := b.Len()
+	if n := start + keys.Len(); n > b.keys.room() {
+		// For as many as are expected, and at least twice as many as there
+		// are, because what is there must be copied.
+		n = max(n, 2*start, b.expected)
+		b.keys.grow(n)
+		b.vals.grow(n)
+	}
+	b.keys.add(keys, drop)
+	b.vals.add(vals, drop)
+	b.unsorted = b.unsorted || !b.keys.inOrder(max(0, start-1))
+}
+
+// Need estimates the bytes that a build of so many rows takes at its worst
+// moment, from the rows seen. It counts: what is gathered; the index, which is
+// the pairs and an eighth more; while unsorted rows are sorted, keys twice and
+// what moves along with them twice; strings twice; and an eighth of all that
+// for the reader.
+func (b *Builder) Need(rows int) int64 {
+	pair := b.keys.width() + b.vals.width()
+	perRow := pair + (pair + pair/8)
+	if b.keys.isText() {
+		perRow += 8 // their order
+	} else if b.unsorted {
+		perRow += 2 * (b.keys.width() + max(4, b.vals.width()))
+	}
+	text := 0.0
+	if n := b.Len(); n > 0 {
+		text = 2 * float64(b.keys.text()+b.vals.text()) / float64(n)
+	}
+	return int64(float64(rows) * (float64(perRow) + text) * 9 / 8)
+}
+
+// Freeze builds the index. The builder is empty afterwards.
+func (b *Builder) Freeze(opts ...pando.Option) (Index, error) {
+	ix, err := b.freeze(b.keys, b.vals, opts)
+	b.keys.reset()
+	b.vals.reset()
+	b.unsorted, b.expected = false, 0
+	return ix, err
+}
+
+// freezeRows builds the index of rows gathered by a list of K and a list of V.
+func freezeRows[K pando.Key, V any](keys keyRows, vals rows, opts []pando.Option) (Index, error) {
+	f, err := pando.Freeze(keys.(*keyList[K]).all, vals.(*list[V]).all, options[V](opts)...)
+	if err != nil {
+		return nil, err
+	}
+	return &index[K, V]{f}, nil
+}
+
+// list is rows of type T. One of struct{} stays empty: there are no values.
+type list[T any] struct {
+	all       []T
+	textBytes int64
+}
+
+func (l *list[T]) len() int    { return len(l.all) }
+func (l *list[T]) room() int   { return cap(l.all) }
+func (l *list[T]) text() int64 { return l.textBytes }
+func (l *list[T]) reset()      { *l = list[T]{} }
+
+func (l *list[T]) isText() bool { return isText[T]() }
+
+func (l *list[T]) width() int64 {
+	var v T
+	return int64(unsafe.Sizeof(v))
+}
+
+func (l *list[T]) grow(n int) {
+	if _, ok := typeOf[T](); ok {
+		l.all = append(make([]T, 0, n), l.all...)
 	}
 }
 
-func isText[T any]() bool { t, ok := typeOf[T](); return ok && t == table.String }
-
-func (b *builder[K, V]) Add(keys, vals *table.Column, drop []bool) {
-	b.grow(keys.Len())
-	start := len(b.keys)
-	b.keys = appendKept(b.keys, keysOf[K](keys), drop)
-	if _, ok := typeOf[V](); ok {
-		b.vals = appendKept(b.vals, *cells[V](vals), drop)
-		b.text += textBytes(b.vals[start:])
-	} else {
-		b.vals = b.vals[:0]
+func (l *list[T]) add(c *cols.Column, drop []bool) {
+	if _, ok := typeOf[T](); !ok {
+		return
 	}
-	b.text += textBytes(b.keys[start:])
-	b.unsorted = b.unsorted || !inOrder(b.keys[max(0, start-1):])
-}
-
-// appendKept appends all elements that are not to be dropped.
-func appendKept[T any](to, from []T, drop []bool) []T {
+	start, from := len(l.all), *cells[T](c)
 	if drop == nil {
-		return append(to, from...)
-	}
-	for i, v := range from {
-		if !drop[i] {
-			to = append(to, v)
+		l.all = append(l.all, from...)
+	} else {
+		for i, v := range from {
+			if !drop[i] {
+				l.all = append(l.all, v)
+			}
 		}
 	}
-	return to
-}
-
-// textBytes returns the total length of all strings; 0 if T is not a string.
-func textBytes[T any](s []T) (n int64) {
-	words, _ := any(s).([]string)
+	words, _ := any(l.all[start:]).([]string)
 	for _, w := range words {
-		n += int64(len(w))
+		l.textBytes += int64(len(w))
 	}
-	return n
 }
 
-func inOrder[K pando.Key](keys []K) bool {
+func isText[T any]() bool { t, ok := typeOf[T](); return ok && t == cols.String }
+
+// keyList is rows of keys.
+type keyList[K pando.Key] struct{ list[K] }
+
+func (l *keyList[K]) inOrder(from int) bool {
+	keys := l.all[from:]
 	for i := 1; i < len(keys); i++ {
 		if cmp.Less(keys[i], keys[i-1]) {
 			return false
 		}
 	}
 	return true
-}
-
-// Need counts: the gathered rows; the index, which is the pairs and an eighth
-// more; while unsorted rows are sorted, the keys twice and what moves along
-// with them twice; strings twice; and an eighth of all that for the reader.
-func (b *builder[K, V]) Need(rows int) int64 {
-	var k K
-	var v V
-	pair := int64(unsafe.Sizeof(k) + unsafe.Sizeof(v))
-	perRow := pair + (pair + pair/8)
-	if b.unsorted && !isText[K]() {
-		perRow += 2 * (int64(unsafe.Sizeof(k)) + max(4, int64(unsafe.Sizeof(v))))
-	} else if isText[K]() {
-		perRow += 8 // their order
-	}
-	text := 0.0
-	if b.Len() > 0 {
-		text = 2 * float64(b.text) / float64(b.Len())
-	}
-	return int64(float64(rows) * (float64(perRow) + text) * 9 / 8)
-}
-
-func (b *builder[K, V]) Freeze(opts ...pando.Option) (Index, error) {
-	var v V
-	if unsafe.Sizeof(v) == 0 {
-		b.vals = nil
-	}
-	f, err := pando.Freeze(b.keys, b.vals, options[V](opts)...)
-	*b = builder[K, V]{}
-	if err != nil {
-		return nil, err
-	}
-	return index[K, V]{f}, nil
 }

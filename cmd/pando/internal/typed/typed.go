@@ -2,9 +2,10 @@
 // at run time: it is the one place where the name of a type that a command has
 // read in a file, or inferred from a CSV, becomes a Go type parameter.
 //
-// All seven types of package table may be keys, and all seven or none may be
-// values: 56 instantiations. They are compiled here, separately from the
-// commands, because that takes a third of a minute.
+// All seven types of package cols may be keys, and all seven or none may be
+// values: 56 instantiations of package pando. They are compiled here, apart from
+// the commands, because that takes longer than anything else; what is here
+// itself is compiled for a type and not for a pair wherever that can be.
 package typed
 
 import (
@@ -13,43 +14,42 @@ import (
 	"strings"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // Index is a Pando index that takes and returns columns. Columns of keys must
 // be of type Key(). Columns of values are set to type Value(); if there are no
 // values they may be nil. Results replace what a column held before.
 type Index interface {
-	Key() table.Type
-	Value() (t table.Type, ok bool) // false: keys only
+	Key() cols.Type
+	Value() (t cols.Type, ok bool) // false: keys alone
 	Len() int
 	Stats() pando.Stats
 
 	// Get sets vals and found for each key, as GetBatch does. A null key is
 	// never found. vals may be nil.
-	Get(keys, vals *table.Column, found []bool) (hits int)
-	// GetEach is Get with one lookup after the other.
-	GetEach(keys *table.Column) (hits int)
+	Get(keys, vals *cols.Column, found []bool) (hits int)
+	// GetEach is Get by one lookup after the other.
+	GetEach(keys *cols.Column) (hits int)
 	// GetAll sets vals to all values of all keys: those of keys[i] are
 	// vals[offsets[i]:offsets[i+1]].
-	GetAll(keys, vals *table.Column) (offsets []int)
+	GetAll(keys, vals *cols.Column) (offsets []int)
 	// Ranges reads the entries lo[i] <= key <= hi[i], at most limit of each,
-	// and returns their number.
-	Ranges(lo, hi *table.Column, limit int) (entries int)
+	// and gives their number.
+	Ranges(lo, hi *cols.Column, limit int) (entries int)
 	// Rank sets ranks[i] to the number of entries below keys[i].
-	Rank(keys *table.Column, ranks []int)
-	// Span returns the ranks [first, end) of lo <= key <= hi. A nil bound is
-	// open.
-	Span(lo, hi *table.Column) (first, end int)
-	// Prefix returns the ranks [first, end) of the keys that start with p.
-	// Keys must be strings.
+	Rank(keys *cols.Column, ranks []int)
+	// Span gives the ranks [first, end) of lo <= key <= hi. A nil bound is open.
+	Span(lo, hi *cols.Column) (first, end int)
+	// Prefix gives the ranks [first, end) of the keys that start with p. Keys
+	// must be strings.
 	Prefix(p string) (first, end int)
 	// Entries sets keys and vals to entries first to first+n-1.
-	Entries(first, n int, keys, vals *table.Column)
+	Entries(first, n int, keys, vals *cols.Column)
 	// Sample sets keys to those of the given ranks.
-	Sample(ranks []int, keys *table.Column)
-	// Duplicates returns the number of entries whose key equals that of the
-	// previous entry, and the rank of the first of them.
+	Sample(ranks []int, keys *cols.Column)
+	// Duplicates gives the number of entries whose key is also that of the
+	// entry before, and the rank of the first of them.
 	Duplicates() (n, first int)
 
 	WriteTo(w io.Writer) (int64, error)
@@ -61,9 +61,9 @@ const None = "none"
 
 // Types are the types of an index.
 type Types struct {
-	Key    table.Type
-	Value  table.Type
-	Valued bool // false: keys only, and Value is meaningless
+	Key    cols.Type
+	Value  cols.Type
+	Valued bool // false: keys alone, and Value means nothing
 }
 
 // String returns the types as in "uint64 → float64".
@@ -77,40 +77,42 @@ func (t Types) String() string {
 // makers are the constructors for one pair of types.
 type makers struct {
 	open    func(path string, opts []pando.Option) (Index, error)
-	builder func() Builder
+	builder func() *Builder
 }
 
 // all holds the makers for each pair of types.
 var all = func() map[Types]makers {
 	m := map[Types]makers{}
-	register[int64](m, table.Int64)
-	register[uint64](m, table.Uint64)
-	register[int32](m, table.Int32)
-	register[uint32](m, table.Uint32)
-	register[float64](m, table.Float64)
-	register[float32](m, table.Float32)
-	register[string](m, table.String)
+	register[int64](m, cols.Int64)
+	register[uint64](m, cols.Uint64)
+	register[int32](m, cols.Int32)
+	register[uint32](m, cols.Uint32)
+	register[float64](m, cols.Float64)
+	register[float32](m, cols.Float32)
+	register[string](m, cols.String)
 	return m
 }()
 
 // register adds the pairs of one key type with all value types.
-func register[K pando.Key](m map[Types]makers, key table.Type) {
+func register[K pando.Key](m map[Types]makers, key cols.Type) {
 	m[Types{Key: key}] = makersOf[K, struct{}]()
-	m[Types{key, table.Int64, true}] = makersOf[K, int64]()
-	m[Types{key, table.Uint64, true}] = makersOf[K, uint64]()
-	m[Types{key, table.Int32, true}] = makersOf[K, int32]()
-	m[Types{key, table.Uint32, true}] = makersOf[K, uint32]()
-	m[Types{key, table.Float64, true}] = makersOf[K, float64]()
-	m[Types{key, table.Float32, true}] = makersOf[K, float32]()
-	m[Types{key, table.String, true}] = makersOf[K, string]()
+	m[Types{key, cols.Int64, true}] = makersOf[K, int64]()
+	m[Types{key, cols.Uint64, true}] = makersOf[K, uint64]()
+	m[Types{key, cols.Int32, true}] = makersOf[K, int32]()
+	m[Types{key, cols.Uint32, true}] = makersOf[K, uint32]()
+	m[Types{key, cols.Float64, true}] = makersOf[K, float64]()
+	m[Types{key, cols.Float32, true}] = makersOf[K, float32]()
+	m[Types{key, cols.String, true}] = makersOf[K, string]()
 }
 
 func makersOf[K pando.Key, V any]() makers {
-	return makers{open: openFile[K, V], builder: func() Builder { return new(builder[K, V]) }}
+	return makers{open: openFile[K, V], builder: func() *Builder {
+		return &Builder{keys: new(keyList[K]), vals: new(list[V]), freeze: freezeRows[K, V]}
+	}}
 }
 
-// NewBuilder returns a builder for an index of these types.
-func NewBuilder(t Types) Builder {
+// NewBuilder gives a builder for an index of these types.
+func NewBuilder(t Types) *Builder {
 	if !t.Valued {
 		t.Value = 0
 	}
@@ -133,23 +135,23 @@ func Open(path string, opts ...pando.Option) (Index, error) {
 // FileTypes returns the types of a file, or an error if commands cannot handle
 // them: Go programs may write others.
 func FileTypes(info pando.FileInfo) (t Types, err error) {
-	if t.Key, err = table.ParseType(info.Key); err != nil {
+	if t.Key, err = cols.ParseType(info.Key); err != nil {
 		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use pando.Open", info.Path, info.Key)
 	}
 	if info.Value == None {
 		return t, nil
 	}
 	name := strings.TrimPrefix(info.Value, "encoded ")
-	if t.Value, err = table.ParseType(name); err != nil || (name != info.Value && t.Value != table.String) {
+	if t.Value, err = cols.ParseType(name); err != nil || (name != info.Value && t.Value != cols.String) {
 		return t, fmt.Errorf("%s: has values of type %s, which only a Go program can read; use pando.Open", info.Path, info.Value)
 	}
 	t.Valued = true
 	return t, nil
 }
 
-// cells returns the slice of a column that holds type T; nil if T is not a
-// column type.
-func cells[T any](c *table.Column) *[]T {
+// cells gives the slice of a column that holds type T; nil for a T that is in
+// no column.
+func cells[T any](c *cols.Column) *[]T {
 	var slot any
 	switch any((*T)(nil)).(type) {
 	case *int64:
@@ -171,23 +173,23 @@ func cells[T any](c *table.Column) *[]T {
 	return p
 }
 
-// typeOf returns the column type of T, and false if there is none.
-func typeOf[T any]() (table.Type, bool) {
+// typeOf gives the column type of T, and false for none.
+func typeOf[T any]() (cols.Type, bool) {
 	switch any((*T)(nil)).(type) {
 	case *int64:
-		return table.Int64, true
+		return cols.Int64, true
 	case *uint64:
-		return table.Uint64, true
+		return cols.Uint64, true
 	case *int32:
-		return table.Int32, true
+		return cols.Int32, true
 	case *uint32:
-		return table.Uint32, true
+		return cols.Uint32, true
 	case *float64:
-		return table.Float64, true
+		return cols.Float64, true
 	case *float32:
-		return table.Float32, true
+		return cols.Float32, true
 	case *string:
-		return table.String, true
+		return cols.String, true
 	}
 	return 0, false
 }

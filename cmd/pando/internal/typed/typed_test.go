@@ -11,28 +11,28 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/seed"
-	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
-var allTypes = []table.Type{table.Int64, table.Uint64, table.Int32, table.Uint32, table.Float64, table.Float32, table.String}
+var allTypes = []cols.Type{cols.Int64, cols.Uint64, cols.Int32, cols.Uint32, cols.Float64, cols.Float32, cols.String}
 
 // column converts numbers to a column of a type in which they keep their
 // order: strings get leading zeros.
-func column(t table.Type, numbers []int) *table.Column {
-	c := &table.Column{Field: table.Field{Type: t}}
+func column(t cols.Type, numbers []int) *cols.Column {
+	c := &cols.Column{Field: cols.Field{Type: t}}
 	for _, n := range numbers {
 		switch t {
-		case table.Int64:
+		case cols.Int64:
 			c.Int64 = append(c.Int64, int64(n))
-		case table.Uint64:
+		case cols.Uint64:
 			c.Uint64 = append(c.Uint64, uint64(n))
-		case table.Int32:
+		case cols.Int32:
 			c.Int32 = append(c.Int32, int32(n))
-		case table.Uint32:
+		case cols.Uint32:
 			c.Uint32 = append(c.Uint32, uint32(n))
-		case table.Float64:
+		case cols.Float64:
 			c.Float64 = append(c.Float64, float64(n))
-		case table.Float32:
+		case cols.Float32:
 			c.Float32 = append(c.Float32, float32(n))
 		default:
 			c.String = append(c.String, fmt.Sprintf("%06d", n))
@@ -41,8 +41,8 @@ func column(t table.Type, numbers []int) *table.Column {
 	return c
 }
 
-// numbers is the inverse of column.
-func numbers(c *table.Column) (out []int) {
+// numbers is the way back.
+func numbers(c *cols.Column) (out []int) {
 	add := func(s string) {
 		if s == "" { // the value of a key that was not found
 			s = "0"
@@ -159,7 +159,7 @@ func compare(ix Index, types Types, rows [][2]int) error {
 		first[rows[i][0]] = i
 		times[rows[i][0]]++
 	}
-	var vals, every table.Column
+	var vals, every cols.Column
 	found, ranks := make([]bool, len(asked)), make([]int, len(asked))
 	hits := ix.Get(keys, &vals, found)
 	offsets := ix.GetAll(keys, &every)
@@ -198,7 +198,7 @@ func compare(ix Index, types Types, rows [][2]int) error {
 
 // compareOrder queries entries by their rank.
 func compareOrder(ix Index, types Types, rows [][2]int) error {
-	var keys, vals table.Column
+	var keys, vals cols.Column
 	ix.Entries(0, len(rows), &keys, &vals)
 	for i, k := range numbers(&keys) {
 		if k != rows[i][0] || types.Valued && numbers(&vals)[i] != rows[i][1] {
