@@ -26,6 +26,7 @@ func TestQuestionsAllocateNothing(t *testing.T) {
 	t.Run("uint32 blocked", allocations(facetest.Integers[uint32](), facetest.Uint32Values, pando.Blocked))
 	t.Run("int64 blocked", allocations(facetest.Integers[int64](), facetest.Uint32Values, pando.Blocked))
 	t.Run("uint32 compressed", allocations(facetest.Integers[uint32](), facetest.Uint32Values, pando.Compressed))
+	t.Run("strings", stringAllocations)
 	t.Run("int64 compressed", allocations(facetest.Integers[int64](), facetest.StringValues, pando.Compressed))
 }
 
@@ -63,6 +64,41 @@ func allocations[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V],
 
 // BenchmarkFrozen asks an index that fits the cache, to show that nothing is
 // allocated; for speed see the bench module.
+
+// Batches of strings allocate nothing either, in whatever form they come. What
+// returns keys copies them.
+func stringAllocations(t *testing.T) {
+	rng := seed.Rand(t)
+	d, v := facetest.Strings[string](), facetest.Uint64Values
+	keys, vals := facetest.ManyEntries(5000, d, v, rng)
+	asked := facetest.Probes(facetest.NewModel(keys, vals, v.Same), d, 20_000, rng)
+	var data []byte
+	offsets := []int32{0}
+	for _, k := range asked {
+		data = append(data, k...)
+		offsets = append(offsets, int32(len(data)))
+	}
+	got, found, ranks := make([]uint64, len(asked)), make([]bool, len(asked)), make([]int, len(asked))
+	for _, layout := range []pando.LayoutKind{pando.Compressed, pando.Apart} {
+		ix := facetest.MustFreeze(t, keys, vals, pando.Layout(layout), pando.Workers(2))
+		for _, c := range []facetest.Call{
+			{Name: "Get", Do: func() { ix.Get(keys[17]) }},
+			{Name: "Rank", Do: func() { ix.Rank(keys[17]) }},
+			{Name: "Count", Do: func() { ix.Count(keys[17], keys[18]) }},
+			{Name: "small GetBatch", Do: func() { ix.GetBatch(asked[:100], got, found) }},
+			{Name: "GetBatch", Do: func() { ix.GetBatch(asked, got, found) }},
+			{Name: "GetBatchBytes", Do: func() { ix.GetBatchBytes(data, offsets, got, found) }},
+			{Name: "RankBatch", Do: func() { ix.RankBatch(asked, ranks) }},
+			{Name: "CountBatch", Do: func() { ix.CountBatch(asked, asked, ranks) }},
+		} {
+			if n := testing.AllocsPerRun(50, c.Do); n > 0 {
+				t.Errorf("%v, %s: %v allocations", layout, c.Name, n)
+			}
+		}
+		ix.Close()
+	}
+}
+
 func BenchmarkFrozen(b *testing.B) {
 	ix := counted(b, 100_000)
 	defer ix.Close()

@@ -343,3 +343,27 @@ func ExampleLayout() {
 	// compressed
 	// true
 }
+
+func ExampleFrozen_GetBatchBytes() {
+	ix, err := pando.Freeze([]string{"apple", "banana", "cherry"}, []int{3, 5, 7})
+	if err != nil {
+		panic(err)
+	}
+	defer ix.Close()
+	// "cherry", "plum" and "apple", one behind the other, as Arrow has them.
+	data, offsets := []byte("cherryplumapple"), []int32{0, 6, 10, 15}
+	vals, found := make([]int, 3), make([]bool, 3)
+	hits := ix.GetBatchBytes(data, offsets, vals, found)
+	fmt.Println(hits, vals, found)
+	// Output: 2 [7 0 3] [true false true]
+}
+
+func ExampleParseDevice() {
+	d, err := pando.ParseDevice("hybrid:0")
+	fmt.Println(d == pando.Hybrid(0), err)
+	_, err = pando.ParseDevice("tpu")
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// pando: no such device: "tpu"; take auto, cpu, gpu:0 or hybrid:0
+}

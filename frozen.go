@@ -119,12 +119,8 @@ func mustSpan(data []byte, offsets []int32) int {
 	if len(offsets) == 0 {
 		panic("pando: GetBatchBytes: no offsets; there is one more than there are keys")
 	}
-	before := int32(0)
-	for i, o := range offsets {
-		if o < before || int(o) > len(data) {
-			panic(fmt.Sprintf("pando: GetBatchBytes: offset %d is %d, behind one of %d, in %d bytes of data", i, o, before, len(data)))
-		}
-		before = o
+	if i := index.BadOffset(len(data), offsets); i >= 0 {
+		panic(fmt.Sprintf("pando: GetBatchBytes: offset %d is %d; offsets ascend from 0 to the length of data, %d", i, offsets[i], len(data)))
 	}
 	return len(offsets) - 1
 }

@@ -34,25 +34,61 @@ func GetAs[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, t arrow
 		return nil, 0, fmt.Errorf("values: %w", err)
 	}
 	mem, keys = allocator(mem), plain(keys)
-	k, err := view[K](keys)
-	if err != nil {
-		return nil, 0, fmt.Errorf("keys: %w", err)
-	}
-	found := make([]bool, len(k))
+	n := keys.Len()
+	found := make([]bool, n)
 	switch c, _ := classOf[V](); c {
 	case text, boolean:
-		vals := make([]V, len(k))
-		hits := ix.GetBatch(k, vals, found) - dropNulls(keys, vals, found)
+		vals := make([]V, n)
+		hits, err := lookUp(ix, keys, vals, found)
+		if err != nil {
+			return nil, 0, err
+		}
 		out, err := build(recastAny(vals), found, t, mem)
 		return out, hits, err
 	}
 	var v V
 	buf := memory.NewResizableBuffer(mem)
 	defer buf.Release()
-	buf.Resize(len(k) * int(unsafe.Sizeof(v)))
-	vals := numbersIn[V](buf, len(k))
-	hits := ix.GetBatch(k, vals, found) - dropNulls(keys, vals, found)
-	return wrap(t, buf, found, len(k)-hits, mem), hits, nil
+	buf.Resize(n * int(unsafe.Sizeof(v)))
+	hits, err := lookUp(ix, keys, numbersIn[V](buf, n), found)
+	if err != nil {
+		return nil, 0, err
+	}
+	return wrap(t, buf, found, n-hits, mem), hits, nil
+}
+
+// lookUp sets vals and found for an array of keys, of which nulls are never
+// found, and returns the number of keys found. Strings with offsets of 32 bits
+// are looked up where they lie, without making Go strings of them.
+func lookUp[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, vals []V, found []bool) (hits int, err error) {
+	if data, offsets, ok := packed(keys); ok {
+		if err := match[K](keys.DataType()); err != nil {
+			return 0, fmt.Errorf("keys: %w", err)
+		}
+		hits = ix.GetBatchBytes(data, offsets, vals, found)
+		return hits - dropNulls(keys, vals, found), nil
+	}
+	k, err := view[K](keys)
+	if err != nil {
+		return 0, fmt.Errorf("keys: %w", err)
+	}
+	hits = ix.GetBatch(k, vals, found)
+	return hits - dropNulls(keys, vals, found), nil
+}
+
+// packed returns the bytes and offsets of an array of strings, and reports
+// whether it has such.
+func packed(keys arrow.Array) (data []byte, offsets []int32, ok bool) {
+	id := keys.DataType().ID()
+	buffers := keys.Data().Buffers()
+	if id != arrow.STRING && id != arrow.BINARY || keys.Len() == 0 || len(buffers) < 3 || buffers[1] == nil {
+		return nil, nil, false
+	}
+	first := keys.Data().Offset()
+	if buffers[2] != nil {
+		data = buffers[2].Bytes()
+	}
+	return data, arrow.Int32Traits.CastFromBytes(buffers[1].Bytes())[first : first+keys.Len()+1], true
 }
 
 // Rank returns, for each key, the number of entries with a key below it, as an

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
-	"strings"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
@@ -20,7 +18,7 @@ type place struct {
 }
 
 func (p *place) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&p.device, "device", "d", "auto", "`DEVICE` where batches run: auto, cpu, or gpu:0, which copies the index there first")
+	cmd.Flags().StringVarP(&p.device, "device", "d", "auto", "`DEVICE` where batches run: auto, cpu, gpu:0, which copies the index there first, or hybrid:0, which copies inner nodes")
 	cmd.Flags().IntVar(&p.threads, "threads", 0, "most `THREADS` to use; 0 is one for each core")
 }
 
@@ -37,19 +35,11 @@ func (p *place) options() ([]pando.Option, error) {
 }
 
 func parseDevice(s string) (pando.Device, error) {
-	switch kind, number, numbered := strings.Cut(s, ":"); {
-	case s == "auto":
-		return pando.Auto, nil
-	case s == "cpu":
-		return pando.CPU, nil
-	case s == "gpu":
-		return pando.GPU(0), nil
-	case kind == "gpu" && numbered:
-		if i, err := strconv.Atoi(number); err == nil && i >= 0 {
-			return pando.GPU(i), nil
-		}
+	d, err := pando.ParseDevice(s)
+	if err != nil {
+		return d, usagef("no device %q; take auto, cpu, gpu:0 or hybrid:0; `pando devices` lists what there is", s)
 	}
-	return pando.Device{}, usagef("no device %q; take auto, cpu or gpu:0; `pando devices` lists what there is", s)
+	return d, nil
 }
 
 // anywhere is the place for commands that make few queries.

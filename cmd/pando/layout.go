@@ -13,7 +13,7 @@ type layoutFlag pando.LayoutKind
 // layoutList returns the names of all layouts.
 func layoutList(between string) string {
 	var names []string
-	for k := pando.AutoLayout; k <= pando.Compressed; k++ {
+	for _, k := range pando.Layouts() {
 		names = append(names, k.String())
 	}
 	return strings.Join(names, between)
@@ -25,7 +25,7 @@ func (f *layoutFlag) Type() string { return "string" }
 
 // Set sets the flag to the layout with a name.
 func (f *layoutFlag) Set(s string) error {
-	for k := pando.AutoLayout; k <= pando.Compressed; k++ {
+	for _, k := range pando.Layouts() {
 		if k.String() == strings.ToLower(s) {
 			*f = layoutFlag(k)
 			return nil

@@ -2,6 +2,8 @@ package index
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/exec"
@@ -186,4 +188,53 @@ func (e *texts) release() (err error) {
 	}
 	e.tree.Release()
 	return err
+}
+
+// offsetCheck looks for an offset that cannot be, piece by piece.
+type offsetCheck struct {
+	offsets []int32
+	size    int
+	worst   atomic.Int64 // the first, counted from 1; 0 for none
+}
+
+var offsetChecks = sync.Pool{New: func() any { return new(offsetCheck) }}
+
+// BadOffset returns the first offset that is below the one before it, below 0
+// or above size, or -1 if there is none.
+func BadOffset(size int, offsets []int32) int {
+	c := offsetChecks.Get().(*offsetCheck)
+	c.offsets, c.size = offsets, size
+	c.worst.Store(0)
+	par.Run(par.Workers(0), (len(offsets)+offsetPiece-1)/offsetPiece, c)
+	c.offsets = nil // not ours to keep
+	worst := int(c.worst.Load()) - 1
+	offsetChecks.Put(c)
+	return worst
+}
+
+// offsetPiece is the number of offsets that a worker looks at: some 30 µs.
+const offsetPiece = 64 << 10
+
+// Do looks at a piece.
+func (c *offsetCheck) Do(piece int) {
+	lo, before := piece*offsetPiece, int32(0)
+	if lo > 0 {
+		before = c.offsets[lo-1]
+	}
+	for i, o := range c.offsets[lo:min(lo+offsetPiece, len(c.offsets))] {
+		if o < before || int(o) > c.size {
+			c.found(int64(lo + i + 1))
+			return
+		}
+		before = o
+	}
+}
+
+// found notes an offset, unless one before it is noted.
+func (c *offsetCheck) found(at int64) {
+	for now := c.worst.Load(); now == 0 || at < now; now = c.worst.Load() {
+		if c.worst.CompareAndSwap(now, at) {
+			return
+		}
+	}
 }
