@@ -110,7 +110,7 @@ func (b *Batcher[K, V]) Get(key K) (V, bool) {
 	return v, found
 }
 
-// join gives a key its place in the round that is open. The call that takes
+// join returns a key its place in the round that is open. The call that takes
 // the last place lets it go off.
 func (b *Batcher[K, V]) join(key K) (*round[K, V], int) {
 	for {

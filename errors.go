@@ -60,7 +60,7 @@ var causes = map[index.Cause]error{
 	index.CauseValues:   ErrValues,
 }
 
-// translate gives an error of the floors below its public name.
+// translate returns an error of the floors below its public name.
 func translate(err error) error {
 	if public := causes[index.CauseOf(err)]; public != nil {
 		return fmt.Errorf("%w: %w", public, err)

@@ -273,7 +273,7 @@ func ExampleFrozen_Stats() {
 	// 18.0 bytes an entry
 }
 
-// Close gives memory back at once. Without it, the garbage collector does so
+// Close returns memory back at once. Without it, the garbage collector does so
 // when nothing refers to the index any more.
 func ExampleFrozen_Close() {
 	ix := prices()

@@ -12,7 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/facetest"
 )
 
-// descending gives keys that must be sorted, and their like that need not.
+// descending returns keys that must be sorted, and their like that need not.
 func descending(n int) (unsorted, sorted []uint64) {
 	sorted = make([]uint64, n)
 	for i := range sorted {

@@ -36,7 +36,7 @@ var wordSets = []struct {
 // longSame is longer than what a tree looks at of a string.
 var longSame = strings.Repeat("the same for long ", 300)
 
-// near gives strings close to those of a list: cut, longer, changed.
+// near returns strings close to those of a list: cut, longer, changed.
 func near(rng *rand.Rand, words []string, n int) (out []string) {
 	out = []string{"", "\x00", "\xff", longSame, longSame + longSame}
 	for len(out) < n && len(words) > 0 {

@@ -26,7 +26,7 @@ func randomCosts(rng *rand.Rand, levels int) (c costs) {
 	return c
 }
 
-// at gives the costs at a place between levels.
+// at returns the costs at a place between levels.
 func (c costs) at(x float64) (gpu, cpu float64) {
 	l := min(int(x), len(c.gpu)-2)
 	if l < 0 {
@@ -36,7 +36,7 @@ func (c costs) at(x float64) (gpu, cpu float64) {
 	return c.gpu[l] + part*(c.gpu[l+1]-c.gpu[l]), c.cpu[l] + part*(c.cpu[l+1]-c.cpu[l])
 }
 
-// best gives the place where the slower of both is fastest.
+// best returns the place where the slower of both is fastest.
 func (c costs) best() float64 {
 	lo, hi := 0.0, float64(len(c.gpu)-1)
 	for range 60 {
@@ -206,7 +206,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Balance gives a plan that is legal and in use, and answers stay the same.
+// Balance returns a plan that is legal and in use, and answers stay the same.
 func TestBalance(t *testing.T) {
 	rng := seed.Rand(t)
 	for _, s := range []shape{{implicit.Pairs, 8, 0, 4000}, {implicit.Apart, 8, 0, 4000}, {implicit.Apart, 0, 0, 1}, {implicit.Pairs, 8, 0, 0}} {

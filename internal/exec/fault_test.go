@@ -130,7 +130,7 @@ func (r *rig[K, C]) inLocked(t *testing.T, g *GPU[C], d device.Device, what stri
 	}
 }
 
-// measures says whether the GPU reads keys where they are, and writes values
+// measures reports whether the GPU reads keys where they are, and writes values
 // where they belong.
 func (g *GPU[C]) measures(keys order.Keys, raw []byte) [2]bool {
 	j := &search[C]{gpu: g, plan: g.Plan(), batch: batch[C]{ask: getPairs, keys: keys, raw: raw}}
@@ -138,7 +138,7 @@ func (g *GPU[C]) measures(keys order.Keys, raw []byte) [2]bool {
 	return [2]bool{j.direct, j.place}
 }
 
-// catchUp gives a device enough to do in one stream that it comes to do what it
+// catchUp returns a device enough to do in one stream that it comes to do what it
 // has left in others.
 func catchUp(t *testing.T, d device.Device) {
 	t.Helper()

@@ -13,10 +13,10 @@ import (
 // No test leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hasty says whether there is time for a part of the cases only.
+// hasty reports whether there is time for a part of the cases only.
 func hasty() bool { return testing.Short() || raceDetector }
 
-// pick says whether a case is tried: all are where there is time, else one in
+// pick reports whether a case is tried: all are where there is time, else one in
 // so many.
 func pick(rng *rand.Rand, oneIn int) bool { return !hasty() || rng.IntN(oneIn) == 0 }
 

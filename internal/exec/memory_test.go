@@ -22,7 +22,7 @@ type sides struct{ keysLocked, valsLocked, same bool }
 
 var allSides = []sides{{}, {keysLocked: true}, {valsLocked: true}, {keysLocked: true, valsLocked: true}, {same: true}, {keysLocked: true, same: true}}
 
-// bytesFor gives memory for a caller, known to be page-locked if that is asked.
+// bytesFor returns memory for a caller, known to be page-locked if that is asked.
 func bytesFor(t *testing.T, d device.Device, n int, locked bool) []byte {
 	t.Helper()
 	if !locked {
@@ -137,7 +137,7 @@ func (r *rig[K, C]) sameRanks(t *testing.T, g *GPU[C], keys []K, what string) {
 	}
 }
 
-// keysIn gives memory as keys.
+// keysIn returns memory as keys.
 func keysIn[K order.Key](b []byte) []K {
 	var k K
 	return unsafe.Slice((*K)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(k)))

@@ -85,7 +85,7 @@ func nativePacked[C order.Code](d *native, params []byte, find bool) error {
 	return nil
 }
 
-// nativePage gives the rank of a key in a page, and whether it is there: by
+// nativePage returns the rank of a key in a page, and whether it is there: by
 // bisection, without a look at the groups.
 func nativePage[C order.Code](d *native, p *kernel.Packed, page uint32, key C) (rank uint32, hit bool) {
 	entry := arena.As[uint64](d.at(p.Table+device.Ptr(page)*16, 16))

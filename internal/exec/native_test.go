@@ -60,15 +60,15 @@ func (d *native) Free(p device.Ptr) error {
 	return fmt.Errorf("%w: nothing at %#x to free", errNative, uint64(p))
 }
 
-// aligned gives bytes that numbers can lie in.
+// aligned returns bytes that numbers can lie in.
 func aligned(bytes int) []byte { return arena.Bytes(make([]uint64, (bytes+7)/8))[:bytes] }
 
-// has says whether memory is part of a block.
+// has reports whether memory is part of a block.
 func (b *block) has(p device.Ptr, bytes int) bool {
 	return p >= b.at && p+device.Ptr(bytes) <= b.at+device.Ptr(len(b.memory))
 }
 
-// at gives memory of the device.
+// at returns memory of the device.
 func (d *native) at(p device.Ptr, bytes int) []byte {
 	b := d.block(p, bytes)
 	return b.memory[p-b.at:][:bytes]
@@ -226,12 +226,12 @@ func (t *nativeTree) at(p device.Ptr, bytes int) []byte {
 	return t.block.memory[p-t.block.at:][:bytes]
 }
 
-// nativeNode gives the keys of a node.
+// nativeNode returns the keys of a node.
 func nativeNode[C order.Code](t *nativeTree, node uint32) []C {
 	return arena.As[C](t.at(t.Base+device.Ptr(node)*64, 64))
 }
 
-// nativeVal gives a value of the column.
+// nativeVal returns a value of the column.
 func nativeVal[V order.Code](t *nativeTree, rank uint32) V {
 	return arena.As[V](t.at(t.Vals+device.Ptr(int(rank)*width[V]()), width[V]()))[0]
 }
@@ -302,7 +302,7 @@ func nativeResult[C order.Code](d *native, t *nativeTree, name string, a *search
 	return nativeValues[C](t, arena.As[uint32](d.at(a.out, n*4)), bits, func(rank uint32) uint32 { return nativeVal[uint32](t, rank) })
 }
 
-// nativeLeaf gives the rank of a key in its leaf, and whether it is there.
+// nativeLeaf returns the rank of a key in its leaf, and whether it is there.
 func nativeLeaf[C order.Code](t *nativeTree, key C, node uint32) (rank uint32, hit bool) {
 	leaf := nativeNode[C](t, node)[:t.LeafKeys]
 	slot := below(leaf, key)

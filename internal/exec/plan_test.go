@@ -56,7 +56,7 @@ func TestRefusedPlansWouldGoWrong(t *testing.T) {
 	}
 }
 
-// readsElsewhere says whether a search by a split reads a level that the GPU
+// readsElsewhere reports whether a search by a split reads a level that the GPU
 // does not hold: those from where it begins, for one query at least, to where
 // it ends.
 func readsElsewhere(s Split, k Keep, depth int) bool {

@@ -126,7 +126,7 @@ func (r *rig[K, C]) build(src layout.Source[C], cfg implicit.Config) error {
 	return nil
 }
 
-// randomKey gives keys close together, so that some are equal, and the ends.
+// randomKey returns keys close together, so that some are equal, and the ends.
 func (r *rig[K, C]) randomKey(rng *rand.Rand) K {
 	code := C(rng.IntN(2*r.entries+4)) + 1<<(8*width[C]()-1)
 	switch rng.IntN(16) {
@@ -138,7 +138,7 @@ func (r *rig[K, C]) randomKey(rng *rand.Rand) K {
 	return r.codec.Decode(code)
 }
 
-// questions gives n keys, about half of them held.
+// questions returns n keys, about half of them held.
 func (r *rig[K, C]) questions(rng *rand.Rand, n int) []K {
 	keys := make([]K, n)
 	for i := range keys {
@@ -178,7 +178,7 @@ type asker[C order.Code] interface {
 // runs are those that Entries copies.
 type runs struct{ first, offsets []int }
 
-// randomRuns gives runs of entries, some empty, some long.
+// randomRuns returns runs of entries, some empty, some long.
 func (r *rig[K, C]) randomRuns(rng *rand.Rand, n int) runs {
 	of := runs{offsets: []int{0}}
 	for range n {

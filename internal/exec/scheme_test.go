@@ -82,7 +82,7 @@ func (r *rig[K, C]) agree(rng *rand.Rand, n int) error {
 	return nil
 }
 
-// skewed gives questions: all sorts, or nearly all in one sub-tree, or all the
+// skewed returns questions: all sorts, or nearly all in one sub-tree, or all the
 // same, or in order.
 func (r *rig[K, C]) skewed(rng *rand.Rand, n int) []K {
 	keys := r.questions(rng, n)

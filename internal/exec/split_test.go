@@ -28,7 +28,7 @@ func keeps(depth int) (all []Keep) {
 
 var shares = []float64{0, 0.3, 0.5, 1}
 
-// splits gives every split with bounds from 0 to behind the leaves, legal or
+// splits returns every split with bounds from 0 to behind the leaves, legal or
 // not.
 func splits(depth int) (all []Split) {
 	for upper := range depth + 2 {

@@ -36,7 +36,7 @@ func OnEachPath(check func() error) error {
 	return nil
 }
 
-// probes gives keys to ask for: hits, and misses before, between and after.
+// probes returns keys to ask for: hits, and misses before, between and after.
 func Probes[K pando.Key, V any](m *Model[K, V], d Domain[K], n int, rng *rand.Rand) []K {
 	out := append([]K(nil), d.Ends...)
 	for len(out) < n {

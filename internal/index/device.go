@@ -68,7 +68,7 @@ func ParseDevice(s string) (Device, error) {
 // OpenGPU opens a GPU; tests put the interpreter in its place.
 var OpenGPU = cuda.Open
 
-// PreferCPU says whether batches that the CPU answers faster are its own.
+// PreferCPU reports whether batches that the CPU answers faster are its own.
 // Tests set it to false: the interpreter is never faster.
 var PreferCPU = true
 

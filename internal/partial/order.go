@@ -44,7 +44,7 @@ func Order(keys []string, workers int) []int {
 	return rows
 }
 
-// inOrder says whether strings are sorted.
+// inOrder reports whether strings are sorted.
 func inOrder(keys []string, workers int) bool {
 	const piece = 16 << 10
 	var no atomic.Bool

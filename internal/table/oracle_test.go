@@ -119,7 +119,7 @@ func writeColumn[T any](w columnWriter[T], values []T, null []bool, levels []int
 	return room, err
 }
 
-// asSigned gives unsigned numbers as the signed ones that Parquet stores.
+// asSigned returns unsigned numbers as the signed ones that Parquet stores.
 func asSigned[S int32 | int64, U uint32 | uint64](u []U) []S {
 	return unsafe.Slice((*S)(unsafe.Pointer(unsafe.SliceData(u))), len(u))
 }
@@ -187,7 +187,7 @@ func oracleColumn(r file.ColumnChunkReader, to *Column, rows int) (err error) {
 	return err
 }
 
-// readOracle gives the values one by one, the zero value for a null.
+// readOracle returns the values one by one, the zero value for a null.
 func readOracle[T any](r interface {
 	ReadBatch(n int64, values []T, def, rep []int16) (int64, int, error)
 }, to *Column, rows int, add func(T)) error {

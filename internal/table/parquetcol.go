@@ -166,7 +166,7 @@ func (p *parquetColumn) turn() (err error) {
 	return nil
 }
 
-// release gives the page's memory back.
+// release returns the page's memory back.
 func (p *parquetColumn) release() {
 	if p.page != nil {
 		parquet.Release(p.page)

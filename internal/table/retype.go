@@ -2,7 +2,7 @@ package table
 
 import "strconv"
 
-// retypeColumn gives a column another type, value by value. It says which value does not fit, if
+// retypeColumn returns a column another type, value by value. It says which value does not fit, if
 // one does not. Values go by way of their text, so the rules are those of CSV.
 func retypeColumn(c *Column, to Type) (row int, bad problem) {
 	if c.Type == to {
@@ -62,7 +62,7 @@ func appendPlain(c *Column, buf []byte, row int) []byte {
 	return appendNumberText(c, buf, row)
 }
 
-// retypeBatch gives the columns of a batch the types of a schema. The line of an
+// retypeBatch returns the columns of a batch the types of a schema. The line of an
 // error is the row, from 1.
 func retypeBatch(b *Batch, schema []Field) error {
 	for i := range b.Columns {

@@ -52,7 +52,7 @@ func (s *arrowSink) Write(b *Batch) error {
 // Close implements Sink.Close.
 func (s *arrowSink) Close() error { return s.w.Close() }
 
-// arrowArray gives the column as an Arrow array over the same memory, or over a
+// arrowArray returns the column as an Arrow array over the same memory, or over a
 // copy for strings.
 func arrowArray(c *Column) arrow.Array {
 	if c.Type == String {
@@ -78,7 +78,7 @@ func stringArray(c *Column) arrow.Array {
 	return b.NewArray()
 }
 
-// validity gives Arrow's bitmap of values that are not null (nil if none is),
+// validity returns Arrow's bitmap of values that are not null (nil if none is),
 // and the number of nulls.
 func validity(c *Column) (*memory.Buffer, int) {
 	if c.Null == nil {

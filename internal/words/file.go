@@ -65,7 +65,7 @@ func (t *Tree) Check() error {
 	return nil
 }
 
-// checkBytes says whether the pages' strings follow each other from the first
+// checkBytes reports whether the pages' strings follow each other from the first
 // byte to the last.
 func (t *Tree) checkBytes() error {
 	end := uint64(0)

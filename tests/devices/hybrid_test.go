@@ -92,7 +92,7 @@ func hybridValues[K pando.Key](rng *rand.Rand, key func() K) func(*testing.T) {
 	}
 }
 
-// evenKeys gives the keys 0, 2, 4 and so on, which are values, too.
+// evenKeys returns the keys 0, 2, 4 and so on, which are values, too.
 func evenKeys(n int) []uint64 {
 	keys := make([]uint64, n)
 	for i := range keys {

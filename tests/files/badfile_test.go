@@ -77,7 +77,7 @@ func refused(t *testing.T, path string, kind error, what string) {
 	}
 }
 
-// reopened gives a small file open for writing, and its bytes.
+// reopened returns a small file open for writing, and its bytes.
 func reopened(t *testing.T, n int) (*os.File, []byte) {
 	t.Helper()
 	path, data := saved(t, n)
@@ -343,7 +343,7 @@ func TestOpenOtherTypes(t *testing.T) {
 	}
 }
 
-// openError gives the error of Open.
+// openError returns the error of Open.
 func openError[K pando.Key, V any](path string, opts ...pando.Option) error {
 	ix, err := pando.Open[K, V](path, opts...)
 	if err == nil {

@@ -22,7 +22,7 @@ import (
 // own: the test binary again, with this variable set to what it shall do.
 const childTask = "PANDO_TEST_CHILD"
 
-// child gives the test binary as a command that does a task on a directory.
+// child returns the test binary as a command that does a task on a directory.
 func child(task, dir string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSaveChild$", "-test.v")
 	cmd.Env = append(os.Environ(), childTask+"="+task, "PANDO_TEST_DIR="+dir)
@@ -212,7 +212,7 @@ func mappings(t *testing.T, path string) int {
 }
 
 // Files are mapped while they are open, and not after Close; an index that is
-// forgotten gives its file back, and so does an Open that fails.
+// forgotten returns its file back, and so does an Open that fails.
 func TestOpenLeavesNoMapping(t *testing.T) {
 	facetest.NoneInUse(t)
 	path, _ := saved(t, 10_000)

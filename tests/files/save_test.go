@@ -162,7 +162,7 @@ func (l *limited) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo gives the writer's error and the number of bytes it took, wherever
+// WriteTo returns the writer's error and the number of bytes it took, wherever
 // it fails.
 func TestWriteToFailingWriter(t *testing.T) {
 	keys := []string{"c", "a", "b"}

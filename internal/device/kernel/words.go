@@ -59,7 +59,7 @@ type wordsParams struct {
 	out           device.Ptr
 }
 
-// WordsFind gives for each of n strings the first entry (u32) that is not below
+// WordsFind returns for each of n strings the first entry (u32) that is not below
 // it, as far as partial keys tell, and what is known of it. String i has the
 // bytes of keys from offsets[i] to offsets[i+1] (u32).
 func (s *Set) WordsFind(st device.Stream, p *Params, t *Words, keys, offsets device.Ptr, n int, out device.Ptr) error {

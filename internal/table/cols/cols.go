@@ -26,7 +26,7 @@ const (
 
 var typeNames = [...]string{"int64", "uint64", "int32", "uint32", "float64", "float32", "string"}
 
-// String gives the type's name, as ParseType takes it.
+// String returns the type's name, as ParseType takes it.
 func (t Type) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t]
@@ -34,7 +34,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", uint8(t))
 }
 
-// ParseType gives the type of a name.
+// ParseType returns the type of a name.
 func ParseType(s string) (Type, error) {
 	for i, name := range typeNames {
 		if strings.EqualFold(s, name) {
@@ -50,7 +50,7 @@ type Field struct {
 	Type Type   `json:"type"`
 }
 
-// MarshalText gives the type's name, so that JSON has it.
+// MarshalText returns the type's name, so that JSON has it.
 func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads a type's name.
@@ -75,7 +75,7 @@ type Column struct {
 	spare []bool // Null's memory while there is no null
 }
 
-// Len gives the number of values, nulls among them.
+// Len returns the number of values, nulls among them.
 func (c *Column) Len() int {
 	switch c.Type {
 	case Int64:
@@ -106,7 +106,7 @@ func (c *Column) Reset() {
 	}
 }
 
-// IsNull says whether value i is null.
+// IsNull reports whether value i is null.
 func (c *Column) IsNull(i int) bool { return c.Null != nil && c.Null[i] }
 
 // AppendNull adds a null.
@@ -154,7 +154,7 @@ func (c *Column) Seal() {
 	}
 }
 
-// SetType gives the column another type and takes the nulls from it, whose memory
+// SetType returns the column another type and takes the nulls from it, whose memory
 // it does not use again. Values stay in the slices they are in.
 func (c *Column) SetType(t Type) { c.Type, c.Null, c.spare = t, nil, nil }
 

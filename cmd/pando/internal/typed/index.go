@@ -30,7 +30,7 @@ func (ix *index[K, V]) Close() error             { return ix.f.Close() }
 
 func (ix *index[K, V]) WriteTo(w io.Writer) (int64, error) { return ix.f.WriteTo(w) }
 
-// keysOf gives the keys in a column.
+// keysOf returns the keys in a column.
 func keysOf[K pando.Key](c *cols.Column) []K { return *cells[K](c) }
 
 // room makes a column n long and gives its slice. Where c is nil, or T is in

@@ -35,20 +35,20 @@ type Index interface {
 	// vals[offsets[i]:offsets[i+1]].
 	GetAll(keys, vals *cols.Column) (offsets []int)
 	// Ranges reads the entries lo[i] <= key <= hi[i], at most limit of each,
-	// and gives their number.
+	// and returns their number.
 	Ranges(lo, hi *cols.Column, limit int) (entries int)
 	// Rank sets ranks[i] to the number of entries below keys[i].
 	Rank(keys *cols.Column, ranks []int)
-	// Span gives the ranks [first, end) of lo <= key <= hi. A nil bound is open.
+	// Span returns the ranks [first, end) of lo <= key <= hi. A nil bound is open.
 	Span(lo, hi *cols.Column) (first, end int)
-	// Prefix gives the ranks [first, end) of the keys that start with p. Keys
+	// Prefix returns the ranks [first, end) of the keys that start with p. Keys
 	// must be strings.
 	Prefix(p string) (first, end int)
 	// Entries sets keys and vals to entries first to first+n-1.
 	Entries(first, n int, keys, vals *cols.Column)
 	// Sample sets keys to those of the given ranks.
 	Sample(ranks []int, keys *cols.Column)
-	// Duplicates gives the number of entries whose key is also that of the
+	// Duplicates returns the number of entries whose key is also that of the
 	// entry before, and the rank of the first of them.
 	Duplicates() (n, first int)
 
@@ -111,7 +111,7 @@ func makersOf[K pando.Key, V any]() makers {
 	}}
 }
 
-// NewBuilder gives a builder for an index of these types.
+// NewBuilder returns a builder for an index of these types.
 func NewBuilder(t Types) *Builder {
 	if !t.Valued {
 		t.Value = 0
@@ -149,7 +149,7 @@ func FileTypes(info pando.FileInfo) (t Types, err error) {
 	return t, nil
 }
 
-// cells gives the slice of a column that holds type T; nil for a T that is in
+// cells returns the slice of a column that holds type T; nil for a T that is in
 // no column.
 func cells[T any](c *cols.Column) *[]T {
 	var slot any
@@ -173,7 +173,7 @@ func cells[T any](c *cols.Column) *[]T {
 	return p
 }
 
-// typeOf gives the column type of T, and false for none.
+// typeOf returns the column type of T, and false for none.
 func typeOf[T any]() (cols.Type, bool) {
 	switch any((*T)(nil)).(type) {
 	case *int64:
