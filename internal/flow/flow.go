@@ -288,7 +288,7 @@ func (f *Flow[B]) runPiece(s *Slot[B], piece int, finish bool) {
 
 // done gives the slot of a bucket back that is finished.
 func (f *Flow[B]) done(s *Slot[B]) {
-	if f.clock != nil {
+	if f.clock != nil && s.Err == nil {
 		f.clock.finished(&s.times, f.workers)
 	}
 	f.finishing.remove(s)

@@ -19,7 +19,8 @@ type Image struct {
 	Levels  []int
 	ValSize int  // bytes of a value in the tree; 0 for none
 	Pairs   bool // values lie beside their keys
-	// Resident is the copy.
+	// Resident is the copy. It knows where it lies, so that an Image serves one
+	// device: whoever needs another asks the layout again.
 	Resident Resident
 }
 

@@ -259,7 +259,7 @@ type Stats struct {
 	InnerBytes int64
 	LeafBytes  int64
 	ValueBytes int64 // column of values in the layout
-	TotalBytes int64 // all of it, with padding
+	TotalBytes int64 // all of it, with padding where the layout has one block
 	OnHeap     bool  // it lies in Go memory
 }
 

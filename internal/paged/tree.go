@@ -143,12 +143,9 @@ func (t *Tree[C]) Geometry() Geometry { return t.geo }
 // Leaves describes the leaves: where they are, and how they hold entries.
 func (t *Tree[C]) Leaves() *simd.Tree { return &t.leaves.Tree }
 
-// Steps returns the step through each level of lines, and Stairs all of them,
-// for whoever searches the tree in other ways (package experiments).
+// Steps returns the step through each level of lines, for whoever searches the
+// tree in other ways (package experiments).
 func (t *Tree[C]) Steps() []simd.Step { return t.steps }
-
-// Stairs returns the levels of lines as the searches take them.
-func (t *Tree[C]) Stairs() *simd.Stairs { return t.stairs }
 
 // Len returns the number of entries.
 func (t *Tree[C]) Len() int { return t.leaves.Len() }
