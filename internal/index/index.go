@@ -59,6 +59,8 @@ type keeper interface {
 	// entries [lo, hi) of the result. It returns false if all of it is the CPU's
 	// work.
 	CopyRuns(first, offsets []int, keys order.Keys, vals []byte, onCPU func(lo, hi int)) bool
+	// copyRuns copies runs [from, to) on the CPU.
+	copyRuns(first, offsets []int, from, to int, keys order.Keys, vals []byte)
 }
 
 // Index is keys and their values, to be read: all that an index holds until it

@@ -132,14 +132,16 @@ func (e *withValues[C]) copiesFaster() bool {
 		first[i], offsets[i+1] = i*7919%(e.n-entries+1), (i+1)*entries
 	}
 	keys, vals := order.MakeKeys(e.key, runs*entries), make([]byte, runs*entries*e.valSize)
-	copyOut := func(lo int, keys order.Keys, at int) {
-		e.CopyKeys(lo, keys)
-		e.CopyVals(vals[at*e.valSize:(at+keys.Len())*e.valSize], lo)
+	part := func(lo, hi int) {
+		copyPart(first, offsets, lo, hi, func(entry, from, to int) {
+			e.CopyKeys(entry, keys.Slice(from, to))
+			e.CopyVals(vals[from*e.valSize:to*e.valSize], entry)
+		})
 	}
-	there := exec.BestOf(func() {
-		e.gpu.Entries(first, offsets, keys, vals, func(lo, hi int) { copyPart(first, offsets, keys, lo, hi, copyOut) })
+	there := exec.BestOf(func() { e.gpu.Entries(first, offsets, keys, vals, part) })
+	here := exec.BestOf(func() {
+		eachRuns(e.cpu.Workers(), runs, func(from, to int) { e.copyRuns(first, offsets, from, to, keys, vals) })
 	})
-	here := exec.BestOf(func() { copyAll(e.cpu.Workers(), first, offsets, keys, e.Prefetch, copyOut) })
 	return there*5/4 < here
 }
 

@@ -36,11 +36,39 @@ func (e *numbers[C]) CopyKeys(lo int, keys order.Keys) {
 		e.tree.CopyKeys(order.Codes[C](keys, nil), lo)
 		return
 	}
+	e.decodeKeys(lo, keys)
+}
+
+// decodeKeys copies keys that need to be turned back from codes.
+func (e *numbers[C]) decodeKeys(lo int, keys order.Keys) {
 	var codes [window]C
 	for at := 0; at < keys.Len(); at += window {
 		n := min(keys.Len()-at, window)
 		e.tree.CopyKeys(codes[:n], lo+at)
 		order.SetKeys(keys.Slice(at, at+n), codes[:n])
+	}
+}
+
+// copyRuns copies runs [from, to) of entries: keys and values lie together.
+func (e *withValues[C]) copyRuns(first, offsets []int, from, to int, keys order.Keys, vals []byte) {
+	var codes []C // the keys themselves, where their bits are codes
+	if keys.Raw() != nil {
+		codes = order.Codes[C](keys, nil)
+	}
+	for i := from; i < to; i++ {
+		if j := i + prefetchAhead; j < to {
+			e.tree.Prefetch(first[j], offsets[j+1]-offsets[j])
+		}
+		lo, hi := offsets[i], offsets[i+1]
+		if lo == hi {
+			continue
+		}
+		if codes != nil {
+			e.tree.CopyKeys(codes[lo:hi], first[i])
+		} else {
+			e.decodeKeys(first[i], keys.Slice(lo, hi))
+		}
+		e.CopyVals(vals[lo*e.valSize:hi*e.valSize], first[i])
 	}
 }
 

@@ -56,16 +56,34 @@ func (ix *Index[V]) CountBatch(lo, hi order.Keys, counts []int) {
 // CopyRanges sets keys and vals to the entries of all ranges.
 func (ix *Index[V]) CopyRanges(r Ranges, keys order.Keys, vals []V) {
 	first := *r.First
-	copyOut := func(lo int, keys order.Keys, at int) { ix.CopyOut(lo, keys, vals[at:at+keys.Len()]) }
-	part := func(from, to int) { copyPart(first, r.Offsets, keys, from, to, copyOut) }
-	if ix.keeper != nil && ix.keeper.CopyRuns(first, r.Offsets, keys, arena.Bytes(vals), part) {
+	if ix.keeper == nil {
+		eachRuns(ix.workers, len(first), func(from, to int) { ix.copyRuns(first, r.Offsets, from, to, keys, vals) })
 		return
 	}
-	prefetch := func(int, int) {} // what a search has touched is most of it
-	if p, ok := ix.engine.(interface{ Prefetch(lo, n int) }); ok {
-		prefetch = p.Prefetch
+	raw := arena.Bytes(vals)
+	part := func(from, to int) {
+		copyPart(first, r.Offsets, from, to, func(lo, from, to int) { ix.CopyOut(lo, keys.Slice(from, to), vals[from:to]) })
 	}
-	copyAll(ix.workers, first, r.Offsets, keys, prefetch, copyOut)
+	if !ix.keeper.CopyRuns(first, r.Offsets, keys, raw, part) {
+		eachRuns(ix.workers, len(first), func(from, to int) { ix.keeper.copyRuns(first, r.Offsets, from, to, keys, raw) })
+	}
+}
+
+// prefetcher is an engine that prefetches the keys of n entries from lo on. Of
+// strings, what a search has touched is most of it.
+type prefetcher interface{ Prefetch(lo, n int) }
+
+// copyRuns copies runs [from, to) where values are not in the layout.
+func (ix *Index[V]) copyRuns(first, offsets []int, from, to int, keys order.Keys, vals []V) {
+	ahead, _ := ix.engine.(prefetcher)
+	for i := from; i < to; i++ {
+		if j := i + prefetchAhead; j < to && ahead != nil {
+			ahead.Prefetch(first[j], offsets[j+1]-offsets[j])
+		}
+		if lo, hi := offsets[i], offsets[i+1]; lo < hi {
+			ix.CopyOut(first[i], keys.Slice(lo, hi), vals[lo:hi])
+		}
+	}
 }
 
 // accumulate turns the ranks where ranges begin, and where they end (in
@@ -104,16 +122,13 @@ func accumulate(first, offsets []int, limit, workers int) (total int) {
 	return sums[pieces]
 }
 
-// copier sets keys, which belong at entry at of a result, to the entries from
-// lo on, and the values there.
-type copier func(lo int, keys order.Keys, at int)
-
-// copyPart copies entries [from, to) of a result of runs.
-func copyPart(first, offsets []int, keys order.Keys, from, to int, do copier) {
+// copyPart copies entries [from, to) of a result of runs: do copies the entries
+// from lo on to [from, to) of the result.
+func copyPart(first, offsets []int, from, to int, do func(lo, from, to int)) {
 	run := sort.SearchInts(offsets, from+1) - 1 // the last that begins at from or before
 	for ; from < to; run++ {
 		if end := min(offsets[run+1], to); end > from {
-			do(first[run]+from-offsets[run], keys.Slice(from, end), from)
+			do(first[run]+from-offsets[run], from, end)
 			from = end
 		}
 	}
@@ -126,18 +141,9 @@ const (
 	prefetchAhead = 8
 )
 
-// copyAll copies the entries of all runs.
-func copyAll(workers int, first, offsets []int, keys order.Keys, prefetch func(lo, n int), do copier) {
-	pieces := (len(first) + runsAtOnce - 1) / runsAtOnce
-	par.Run(workers, pieces, par.Func(func(p int) {
-		end := min((p+1)*runsAtOnce, len(first))
-		for i := p * runsAtOnce; i < end; i++ {
-			if j := i + prefetchAhead; j < end {
-				prefetch(first[j], offsets[j+1]-offsets[j])
-			}
-			if lo, hi := offsets[i], offsets[i+1]; lo < hi {
-				do(first[i], keys.Slice(lo, hi), lo)
-			}
-		}
+// eachRuns calls do for all of n runs, some at a time, on all workers.
+func eachRuns(workers, n int, do func(from, to int)) {
+	par.Run(workers, (n+runsAtOnce-1)/runsAtOnce, par.Func(func(p int) {
+		do(p*runsAtOnce, min((p+1)*runsAtOnce, n))
 	}))
 }

@@ -25,7 +25,7 @@ func (k Keys) Len() int { return k.n }
 // Slice returns keys [lo, hi).
 func (k Keys) Slice(lo, hi int) Keys {
 	if lo < 0 || lo > hi || hi > k.n {
-		panic(fmt.Sprintf("order: keys [%d:%d] of %d", lo, hi, k.n))
+		outside(lo, hi, k.n)
 	}
 	if lo < hi { // an empty slice may not point behind its memory
 		k.data = unsafe.Add(k.data, lo*int(k.size))
@@ -33,6 +33,9 @@ func (k Keys) Slice(lo, hi int) Keys {
 	k.n = hi - lo
 	return k
 }
+
+// outside panics; apart, so that Slice is inlined.
+func outside(lo, hi, n int) { panic(fmt.Sprintf("order: keys [%d:%d] of %d", lo, hi, n)) }
 
 // At returns where the keys lie.
 func (k Keys) At() unsafe.Pointer { return k.data }
@@ -61,8 +64,12 @@ func view[T any](k Keys) []T { return unsafe.Slice((*T)(k.data), k.n) }
 func mustHave[C Code](t Type) {
 	var c C
 	if int(unsafe.Sizeof(c))*8 != t.Bits() {
-		panic(fmt.Sprintf("order: keys with codes of %d bits have none of type %T", t.Bits(), c))
+		noSuchCode(t.Bits(), 8*int(unsafe.Sizeof(c)))
 	}
+}
+
+func noSuchCode(have, want int) {
+	panic(fmt.Sprintf("order: keys with codes of %d bits have none of %d", have, want))
 }
 
 // Codes returns the codes of keys: the keys' own memory where their bits
