@@ -38,6 +38,9 @@ type engine interface {
 	After(key order.Probe) int                   // entries up to key
 	Key(i int) order.Probe
 	CopyKeys(lo int, keys order.Keys) // sets keys to those of the entries from lo on
+	// copyKeyRuns does the same for runs [from, to): run i begins with entry
+	// first[i] and goes to keys offsets[i] to offsets[i+1].
+	copyKeyRuns(first, offsets []int, from, to int, keys order.Keys)
 	Rank(keys order.Keys, ranks []int)
 	RankAfter(keys order.Keys, ranks []int)
 	FindEach(keys order.Keys, sink exec.Sink) (hits int)

@@ -25,9 +25,6 @@ func (e *numbers[C]) After(key order.Probe) int {
 
 func (e *numbers[C]) Key(i int) order.Probe { return order.Probe{Code: uint64(e.tree.Key(i))} }
 
-// Prefetch asks for the keys of n entries from lo on.
-func (e *numbers[C]) Prefetch(lo, n int) { e.tree.Prefetch(lo, n) }
-
 // window is the number of codes that are decoded at a time.
 const window = 64
 
@@ -46,6 +43,25 @@ func (e *numbers[C]) decodeKeys(lo int, keys order.Keys) {
 		n := min(keys.Len()-at, window)
 		e.tree.CopyKeys(codes[:n], lo+at)
 		order.SetKeys(keys.Slice(at, at+n), codes[:n])
+	}
+}
+
+func (e *numbers[C]) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {
+	var codes []C // the keys themselves, where their bits are codes
+	if keys.Raw() != nil {
+		codes = order.Codes[C](keys, nil)
+	}
+	for i := from; i < to; i++ {
+		if j := i + prefetchAhead; j < to {
+			e.tree.Prefetch(first[j], offsets[j+1]-offsets[j])
+		}
+		switch lo, hi := offsets[i], offsets[i+1]; {
+		case lo == hi:
+		case codes != nil:
+			e.tree.CopyKeys(codes[lo:hi], first[i])
+		default:
+			e.decodeKeys(first[i], keys.Slice(lo, hi))
+		}
 	}
 }
 

@@ -69,19 +69,12 @@ func (ix *Index[V]) CopyRanges(r Ranges, keys order.Keys, vals []V) {
 	}
 }
 
-// prefetcher is an engine that prefetches the keys of n entries from lo on. Of
-// strings, what a search has touched is most of it.
-type prefetcher interface{ Prefetch(lo, n int) }
-
 // copyRuns copies runs [from, to) where values are not in the layout.
 func (ix *Index[V]) copyRuns(first, offsets []int, from, to int, keys order.Keys, vals []V) {
-	ahead, _ := ix.engine.(prefetcher)
+	ix.copyKeyRuns(first, offsets, from, to, keys)
 	for i := from; i < to; i++ {
-		if j := i + prefetchAhead; j < to && ahead != nil {
-			ahead.Prefetch(first[j], offsets[j+1]-offsets[j])
-		}
 		if lo, hi := offsets[i], offsets[i+1]; lo < hi {
-			ix.CopyOut(first[i], keys.Slice(lo, hi), vals[lo:hi])
+			ix.values.copyOut(vals[lo:hi], first[i])
 		}
 	}
 }

@@ -74,6 +74,15 @@ func (e *texts) CopyKeys(lo int, keys order.Keys) {
 	}
 }
 
+// copyKeyRuns prefetches nothing: what a search has touched is most of it.
+func (e *texts) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {
+	for i := from; i < to; i++ {
+		if lo, hi := offsets[i], offsets[i+1]; lo < hi {
+			e.CopyKeys(first[i], keys.Slice(lo, hi))
+		}
+	}
+}
+
 // prefix returns the entries [lo, hi) whose key begins with p.
 func (e *texts) prefix(p string) (lo, hi int) {
 	lo, _ = e.tree.Seek(p)

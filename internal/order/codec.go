@@ -87,34 +87,42 @@ type Probe struct {
 	Text string
 }
 
-// Encode returns k, which is of type t, as a Probe.
-func Encode[K Key](t Type, k K) (p Probe) {
-	at := unsafe.Pointer(&k)
-	if t.kind == none {
-		p.Text = *(*string)(at)
-		return p
+// Encode returns k, which is of type t, as a Probe. It is small enough to be
+// inlined for keys whose bits are their code.
+func Encode[K Key](t Type, k K) Probe {
+	if t.kind == unsigned {
+		return Probe{Code: rawBits(k)}
 	}
-	// The compiler knows the size of K here and keeps one case.
-	switch unsafe.Sizeof(k) {
+	return encode(t, k)
+}
+
+// rawBits returns the bits of a key of fixed width. The compiler knows the size of
+// K and keeps one case.
+func rawBits[K Key](k K) uint64 {
+	switch at := unsafe.Pointer(&k); unsafe.Sizeof(k) {
 	case 1:
-		p.Code = uint64(*(*uint8)(at))
+		return uint64(*(*uint8)(at))
 	case 2:
-		p.Code = uint64(*(*uint16)(at))
+		return uint64(*(*uint16)(at))
 	case 4:
-		if t.kind == floating {
-			p.Code = uint64(encode32(*(*float32)(at)))
-			return p
-		}
-		p.Code = uint64(*(*uint32)(at))
-	case 8:
-		if t.kind == floating {
-			p.Code = encode64(*(*float64)(at))
-			return p
-		}
-		p.Code = *(*uint64)(at)
+		return uint64(*(*uint32)(at))
+	default:
+		return *(*uint64)(at)
 	}
-	p.Code ^= t.flip()
-	return p
+}
+
+// encode is Encode for all other keys.
+func encode[K Key](t Type, k K) Probe {
+	at := unsafe.Pointer(&k)
+	switch {
+	case t.kind == none:
+		return Probe{Text: *(*string)(at)}
+	case t.kind == signed:
+		return Probe{Code: rawBits(k) ^ t.flip()}
+	case unsafe.Sizeof(k) == 4:
+		return Probe{Code: uint64(encode32(*(*float32)(at)))}
+	}
+	return Probe{Code: encode64(*(*float64)(at))}
 }
 
 // Decode returns the key of a Probe: of all equal keys always the same, 0 and

@@ -15,8 +15,11 @@ type Keys struct {
 }
 
 // KeysOf returns keys as Keys.
-func KeysOf[K Key](keys []K) Keys {
-	return Keys{TypeOf[K](), unsafe.Pointer(unsafe.SliceData(keys)), len(keys)}
+func KeysOf[K Key](keys []K) Keys { return KeysAs(TypeOf[K](), keys) }
+
+// KeysAs is KeysOf for whoever knows the type of K already.
+func KeysAs[K Key](t Type, keys []K) Keys {
+	return Keys{t, unsafe.Pointer(unsafe.SliceData(keys)), len(keys)}
 }
 
 // Len returns the number of keys.
