@@ -85,7 +85,7 @@ func (f *Frozen[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 		mustHold("GetBatch", "found", len(found), len(keys))
 		found = found[:len(keys)]
 	}
-	hits = ix.GetBatch(order.KeysOf(keys), vals, found)
+	hits = ix.GetBatch(order.KeysAs(f.key.Type, keys), vals, found)
 	f.done(ix)
 	return hits
 }
@@ -145,7 +145,7 @@ func (f *Frozen[K, V]) Rank(key K) int {
 func (f *Frozen[K, V]) RankBatch(keys []K, ranks []int) {
 	ix := f.open()
 	mustHold("RankBatch", "ranks", len(ranks), len(keys))
-	ix.Rank(order.KeysOf(keys), ranks[:len(keys)])
+	ix.Rank(order.KeysAs(f.key.Type, keys), ranks[:len(keys)])
 	f.done(ix)
 }
 
@@ -237,7 +237,7 @@ func (f *Frozen[K, V]) walk(ix *index.Index[V], i, end int, yield func(K, V) boo
 	var vals [window]V
 	for size := 8; i < end; size = min(2*size, window) {
 		n := min(size, end-i)
-		ix.CopyOut(i, order.KeysOf(keys[:n]), vals[:n])
+		ix.CopyOut(i, order.KeysAs(f.key.Type, keys[:n]), vals[:n])
 		for j := range n {
 			f.done(ix)
 			if !yield(keys[j], vals[j]) {

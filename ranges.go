@@ -32,10 +32,10 @@ func (f *Frozen[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	if len(lo) != len(hi) {
 		panic(fmt.Sprintf("pando: RangeBatch: %d lower and %d upper bounds", len(lo), len(hi)))
 	}
-	found := ix.Ranges(order.KeysOf(lo), order.KeysOf(hi), limit)
+	found := ix.Ranges(order.KeysAs(f.key.Type, lo), order.KeysAs(f.key.Type, hi), limit)
 	f.done(ix)
 	r := &Ranges[K, V]{Keys: make([]K, found.Total), Vals: make([]V, found.Total), Offsets: found.Offsets}
-	ix.CopyRanges(found, order.KeysOf(r.Keys), r.Vals)
+	ix.CopyRanges(found, order.KeysAs(f.key.Type, r.Keys), r.Vals)
 	ix.Done(found)
 	f.done(ix)
 	return r
@@ -49,6 +49,6 @@ func (f *Frozen[K, V]) CountBatch(lo, hi []K, counts []int) {
 		panic(fmt.Sprintf("pando: CountBatch: %d lower and %d upper bounds", len(lo), len(hi)))
 	}
 	mustHold("CountBatch", "counts", len(counts), len(lo))
-	ix.CountBatch(order.KeysOf(lo), order.KeysOf(hi), counts[:len(lo)])
+	ix.CountBatch(order.KeysAs(f.key.Type, lo), order.KeysAs(f.key.Type, hi), counts[:len(lo)])
 	f.done(ix)
 }

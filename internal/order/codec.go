@@ -127,31 +127,42 @@ func encode[K Key](t Type, k K) Probe {
 
 // Decode returns the key of a Probe: of all equal keys always the same, 0 and
 // never -0, and math.NaN's NaN. Bits that no key of the type uses are ignored,
-// and floating-point codes that no key has are NaN.
-func Decode[K Key](t Type, p Probe) (k K) {
-	at := unsafe.Pointer(&k)
-	if t.kind == none {
-		*(*string)(at) = p.Text
-		return k
+// and floating-point codes that no key has are NaN. Like Encode it is inlined
+// for keys whose bits are their code.
+func Decode[K Key](t Type, p Probe) K {
+	if t.kind == unsigned {
+		return fromBits[K](p.Code)
 	}
-	code := p.Code ^ t.flip()
-	switch unsafe.Sizeof(k) {
+	return decode[K](t, p)
+}
+
+// fromBits returns the key of fixed width that has some bits.
+func fromBits[K Key](code uint64) (k K) {
+	switch at := unsafe.Pointer(&k); unsafe.Sizeof(k) {
 	case 1:
 		*(*uint8)(at) = uint8(code)
 	case 2:
 		*(*uint16)(at) = uint16(code)
 	case 4:
-		if t.kind == floating {
-			*(*float32)(at) = decode32(uint32(code))
-		} else {
-			*(*uint32)(at) = uint32(code)
-		}
-	case 8:
-		if t.kind == floating {
-			*(*float64)(at) = decode64(code)
-		} else {
-			*(*uint64)(at) = code
-		}
+		*(*uint32)(at) = uint32(code)
+	default:
+		*(*uint64)(at) = code
+	}
+	return k
+}
+
+// decode is Decode for all other keys.
+func decode[K Key](t Type, p Probe) (k K) {
+	at := unsafe.Pointer(&k)
+	switch {
+	case t.kind == none:
+		*(*string)(at) = p.Text
+	case t.kind == signed:
+		return fromBits[K](p.Code ^ t.flip())
+	case unsafe.Sizeof(k) == 4:
+		*(*float32)(at) = decode32(uint32(p.Code))
+	default:
+		*(*float64)(at) = decode64(p.Code)
 	}
 	return k
 }
