@@ -131,13 +131,13 @@ func encode[K Key](t Type, k K) Probe {
 // for keys whose bits are their code.
 func Decode[K Key](t Type, p Probe) K {
 	if t.kind == unsigned {
-		return fromBits[K](p.Code)
+		return keyFrom[K](p.Code)
 	}
 	return decode[K](t, p)
 }
 
-// fromBits returns the key of fixed width that has some bits.
-func fromBits[K Key](code uint64) (k K) {
+// keyFrom returns the key of fixed width that has some bits.
+func keyFrom[K Key](code uint64) (k K) {
 	switch at := unsafe.Pointer(&k); unsafe.Sizeof(k) {
 	case 1:
 		*(*uint8)(at) = uint8(code)
@@ -158,7 +158,7 @@ func decode[K Key](t Type, p Probe) (k K) {
 	case t.kind == none:
 		*(*string)(at) = p.Text
 	case t.kind == signed:
-		return fromBits[K](p.Code ^ t.flip())
+		return keyFrom[K](p.Code ^ t.flip())
 	case unsafe.Sizeof(k) == 4:
 		*(*float32)(at) = decode32(uint32(p.Code))
 	default:
