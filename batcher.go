@@ -39,7 +39,7 @@ type round[K Key, V any] struct {
 	done   chan struct{} // closed when the answers are there
 	left   atomic.Int64  // calls that have not read their answer yet
 	*room[K, V]
-	panic any
+	failed bool // there are no answers: each call asks for itself
 }
 
 // room is for the keys and the answers of a round, kept for a later one.
@@ -98,14 +98,14 @@ func (b *Batcher[K, V]) Get(key K) (V, bool) {
 	} else {
 		<-r.done
 	}
-	if r.panic != nil {
-		panic(r.panic)
-	}
-	v, found := r.vals[i], r.found[i]
+	v, found, failed := r.vals[i], r.found[i], r.failed
 	if r.left.Add(-1) == 0 {
 		clear(r.keys) // nothing is kept of them
 		clear(r.vals)
 		b.rooms.Put(r.room)
+	}
+	if failed {
+		return b.ix.Get(key)
 	}
 	return v, found
 }
@@ -172,9 +172,11 @@ func (b *Batcher[K, V]) shut(r *round[K, V]) int {
 	return n
 }
 
-// answer asks the index. A panic is handed to everyone who waits.
+// answer asks the index. If it panics, over a value that cannot be decoded, say,
+// each call of the round asks again for itself, so that only the one whose key
+// it was learns of it.
 func (b *Batcher[K, V]) answer(r *round[K, V], n int) {
-	defer func() { r.panic = recover() }()
+	defer func() { r.failed = recover() != nil }()
 	b.ix.GetBatch(r.keys[:n], r.vals, r.found)
 }
 

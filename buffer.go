@@ -3,6 +3,7 @@ package pando
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -30,6 +31,9 @@ func NewBuffer[T any](n int) (*Buffer[T], error) {
 	b := new(Buffer[T])
 	if n == 0 {
 		return b, nil
+	}
+	if n > math.MaxInt/int(t.Size()) {
+		return nil, fmt.Errorf("%w: %d values of %d bytes are more than there are addresses", ErrMemoryLimit, n, t.Size())
 	}
 	dev, err := index.OpenGPU(0)
 	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {

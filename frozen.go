@@ -230,9 +230,11 @@ func (f *Frozen[K, V]) Backward() iter.Seq2[K, V] {
 // window is the number of entries that an iteration copies out at a time.
 const window = 64
 
-// walk yields entries [i, end). It copies them out window by window, a few at
-// first so that a short range stays cheap.
+// walk yields entries [i, end), which were computed from ix: if that was closed
+// meanwhile they may be nonsense, and none at all. It copies entries out window
+// by window, a few at first so that a short range stays cheap.
 func (f *Frozen[K, V]) walk(ix *index.Index[V], i, end int, yield func(K, V) bool) {
+	f.done(ix)
 	var keys [window]K
 	var vals [window]V
 	for size := 8; i < end; size = min(2*size, window) {

@@ -3,6 +3,7 @@ package implicit
 import (
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -58,7 +59,7 @@ func (t *Tree[C]) CopyKeys(dst []C, lo int) {
 		copyHalves(t, dst, lo, 0)
 		return
 	}
-	copy(dst, unsafe.Slice((*C)(t.place(lo)), len(dst))) // leaves are full: one array
+	par.Copy(dst, unsafe.Slice((*C)(t.place(lo)), len(dst)), 1) // leaves are full: one array
 }
 
 // CopyVals copies the values in the tree from entry lo on; len(dst) is a
@@ -68,7 +69,7 @@ func (t *Tree[C]) CopyVals(dst []byte, lo int) {
 		copyHalves(t, unsafe.Slice((*C)(unsafe.Pointer(unsafe.SliceData(dst))), len(dst)/keyBytes[C]()), lo, halfLine)
 		return
 	}
-	copy(dst, unsafe.Slice((*byte)(unsafe.Add(t.Vals, lo*t.cfg.ValSize)), len(dst)))
+	par.Copy(dst, unsafe.Slice((*byte)(unsafe.Add(t.Vals, lo*t.cfg.ValSize)), len(dst)), 1)
 }
 
 // copyHalves copies keys or values of leaves of pairs, which lie offset bytes

@@ -91,7 +91,7 @@ func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Cod
 	defer built.order.release()
 	ix.use(built.engine)
 	if ix.keeper == nil {
-		if err := ix.values.gather(vals, ix.n, &built.order); err != nil {
+		if err := ix.values.gather(vals, ix.n, &built.order, ix.workers); err != nil {
 			ix.release()
 			return nil, err
 		}

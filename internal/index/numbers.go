@@ -267,7 +267,7 @@ func encode[C order.Code](dst []C, keys order.Keys, workers int) {
 
 // sortValues builds a tree whose values move along with their keys.
 func sortValues[C, P order.Code](b *builder[C]) (layout.Tree[C], error) {
-	s, err := sortInto(b, func(dst []P) { copy(dst, unsafe.Slice((*P)(b.vals.at), len(dst))) })
+	s, err := sortInto(b, func(dst []P) { par.Copy(dst, unsafe.Slice((*P)(b.vals.at), len(dst)), b.cfg.Workers) })
 	if err != nil {
 		return nil, err
 	}

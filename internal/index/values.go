@@ -9,6 +9,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
@@ -95,7 +96,7 @@ func (r *rows) release() {
 
 // gather keeps n values in the order of their keys: those of 4 or 8 bytes
 // without pointers off the heap. vals is nil where a V takes no memory.
-func (s *Values[V]) gather(vals []V, n int, order *rows) error {
+func (s *Values[V]) gather(vals []V, n int, order *rows, workers int) error {
 	size := inlineSize[V]()
 	if size == 0 || n == 0 {
 		s.rows = make([]V, n)
@@ -115,7 +116,7 @@ func (s *Values[V]) gather(vals []V, n int, order *rows) error {
 	case order.ints != nil:
 		gatherTo(s.rows, vals, order.ints)
 	default:
-		copy(s.rows, vals)
+		par.Copy(s.rows, vals, workers)
 	}
 	return nil
 }
@@ -158,7 +159,7 @@ func (s *Values[V]) at(i int) V {
 // copyOut sets vals to those from lo on.
 func (s *Values[V]) copyOut(vals []V, lo int) {
 	if s.coded == nil {
-		copy(vals, s.rows[lo:])
+		par.Copy(vals, s.rows[lo:lo+len(vals)], 1)
 		return
 	}
 	for i := range vals {

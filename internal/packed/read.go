@@ -3,6 +3,7 @@ package packed
 import (
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -85,5 +86,5 @@ func (t *Tree[C]) CopyKeys(dst []C, lo int) {
 // CopyVals copies the values in the tree from entry lo on; len(dst) is a
 // multiple of their size.
 func (t *Tree[C]) CopyVals(dst []byte, lo int) {
-	copy(dst, unsafe.Slice((*byte)(t.Val(lo)), len(dst)))
+	par.Copy(dst, unsafe.Slice((*byte)(t.Val(lo)), len(dst)), 1)
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Task is work cut into pieces. Do is called once for each piece, from
@@ -27,8 +28,12 @@ func Workers(n int) int {
 	if n <= 0 {
 		return runtime.GOMAXPROCS(0)
 	}
-	return n
+	return min(n, mostWorkers)
 }
+
+// mostWorkers is more than any machine has cores, and so few that no product
+// with it overflows.
+const mostWorkers = 1 << 16
 
 // Run calls t.Do for every piece in [0, pieces) on at most workers goroutines,
 // including the caller's, and returns when all are done. Pieces are handed out
@@ -95,4 +100,32 @@ func (c *crew) work() {
 		}
 		c.task.Do(int(i))
 	}
+}
+
+// copyPiece is the bytes that Copy copies at a time. The scheduler cannot
+// interrupt a copy: one of 1 MiB takes some 0.1 ms, one of 1 GiB would hold up a
+// garbage collection, and with it the whole program, for as long as it takes.
+const copyPiece = 1 << 20
+
+// Copy copies src to dst, which is at least as long, piece by piece on at most
+// workers goroutines.
+func Copy[T any](dst, src []T, workers int) {
+	var t T
+	piece := max(copyPiece/max(int(unsafe.Sizeof(t)), 1), 1)
+	if len(src) <= piece {
+		copy(dst, src)
+		return
+	}
+	dst = dst[:len(src)]
+	pieces := (len(src) + piece - 1) / piece
+	if workers <= 1 {
+		for lo := 0; lo < len(src); lo += piece {
+			copy(dst[lo:], src[lo:min(lo+piece, len(src))])
+		}
+		return
+	}
+	Run(workers, pieces, Func(func(p int) {
+		lo := p * piece
+		copy(dst[lo:], src[lo:min(lo+piece, len(src))])
+	}))
 }

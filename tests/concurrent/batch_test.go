@@ -2,6 +2,7 @@ package concurrent_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -188,5 +189,19 @@ func inPlace[K int32 | uint32 | int64 | uint64](opts ...pando.Option) func(t *te
 			}
 			ix.Close()
 		}
+	}
+}
+
+// More workers than anyone has are as good as many.
+func TestEndlessWorkers(t *testing.T) {
+	keys := make([]uint64, 50_000)
+	for i := range keys {
+		keys[i] = uint64(len(keys)-i) * 3
+	}
+	ix := facetest.MustFreeze(t, keys, keys, pando.Workers(math.MaxInt))
+	defer ix.Close()
+	out := make([]uint64, len(keys))
+	if hits := ix.GetBatch(keys, out, nil); hits != len(keys) || !slices.Equal(out, keys) {
+		t.Errorf("%d of %d keys are found", hits, len(keys))
 	}
 }

@@ -1,13 +1,18 @@
 package concurrent_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/seed"
 	"go.uber.org/goleak"
 )
@@ -99,6 +104,53 @@ func TestBatcherClosed(t *testing.T) {
 		}()
 		b.Get(1)
 	})
+	wg.Wait()
+}
+
+// A value that cannot be decoded is the business of whoever asked for it, not
+// of those who shared its round.
+func TestBatcherKeepsFailuresApart(t *testing.T) {
+	const n, bad = 1000, 77
+	encode := func(dst []byte, v string) []byte { return append(dst, v...) }
+	decode := func(b []byte) (string, error) {
+		if string(b) == strconv.Itoa(bad) {
+			return "", errors.New("spoiled")
+		}
+		return string(b), nil
+	}
+	keys, vals := make([]uint64, n), make([]string, n)
+	for i := range keys {
+		keys[i], vals[i] = uint64(i), strconv.Itoa(i)
+	}
+	path := filepath.Join(t.TempDir(), "index.pando")
+	built := facetest.MustFreeze(t, keys, vals, pando.Values(encode, decode))
+	if err := built.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	built.Close()
+	ix, err := pando.Open[uint64, string](path, pando.Values(encode, decode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	b := ix.Batcher(time.Millisecond, 64)
+	defer b.Close()
+	var wg sync.WaitGroup
+	for g := range 32 {
+		wg.Go(func() {
+			for i := range 200 {
+				k := uint64(g*31+i*7) % n
+				if g == 0 && i%4 == 0 {
+					k = bad
+				}
+				var v string
+				text := facetest.PanicOf(func() { v, _ = b.Get(k) })
+				if k == bad && !strings.Contains(text, "spoiled") || k != bad && (text != "" || v != strconv.Itoa(int(k))) {
+					t.Errorf("Get(%d) = %q, panic %q", k, v, text)
+				}
+			}
+		})
+	}
 	wg.Wait()
 }
 

@@ -2,6 +2,7 @@ package concurrent_test
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
@@ -297,4 +298,58 @@ func readConcurrently[V any](v facetest.Values[V]) func(t *testing.T) {
 		}
 		wg.Wait()
 	}
+}
+
+// A range whose bounds were found before Close and is walked after it must not
+// end as if it were empty: it yields all its entries, or panics.
+func TestCloseBesideShortRanges(t *testing.T) {
+	const n = 1 << 14
+	keys, vals := make([]uint64, n), make([]uint64, n)
+	words := make([]string, n)
+	for i := range keys {
+		keys[i], vals[i], words[i] = uint64(i), uint64(i), fmt.Sprintf("%08d", i)
+	}
+	rounds := 600
+	if facetest.RaceDetector || testing.Short() {
+		rounds = 150
+	}
+	rng := seed.Rand(t)
+	for round := range rounds {
+		numbers := facetest.MustFreeze(t, keys, vals, pando.Workers(1))
+		strings := facetest.MustFreeze(t, words, vals, pando.Workers(1))
+		var wg sync.WaitGroup
+		for name, count := range map[string]func() int{
+			"Range":            func() int { return counted(numbers.Range(1000, 1003)) },
+			"Range of strings": func() int { return counted(strings.Range("00001000", "00001003")) },
+			"Prefix":           func() int { return counted(strings.Prefix("0000100")) - 6 },
+			"Count":            func() int { return numbers.Count(1000, 1003) },
+			"RangeBatch":       func() int { return len(numbers.RangeBatch([]uint64{1000}, []uint64{1003}, 0).Keys) },
+			"Range, backwards": func() int { return 4 + counted(numbers.Range(1003, 1000)) },
+			"PrefixCount":      func() int { return strings.PrefixCount("0000100") - 6 },
+		} {
+			wg.Go(func() {
+				seen := 4
+				text := facetest.PanicOf(func() {
+					for seen == 4 {
+						seen = count()
+					}
+				})
+				if seen != 4 || !facetest.ClosedText(text) {
+					t.Errorf("round %d, %s: %d entries, want 4 or a panic: %q", round, name, seen, text)
+				}
+			})
+		}
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Microsecond)
+		numbers.Close()
+		strings.Close()
+		wg.Wait()
+	}
+}
+
+// counted returns the number of entries of a sequence.
+func counted[K, V any](s iter.Seq2[K, V]) (n int) {
+	for range s {
+		n++
+	}
+	return n
 }

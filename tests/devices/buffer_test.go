@@ -1,6 +1,7 @@
 package devices_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -94,5 +95,18 @@ func TestBufferWithoutGPU(t *testing.T) {
 			}()
 			take()
 		}()
+	}
+}
+
+// A buffer of more bytes than there are addresses is refused, with a GPU and
+// without.
+func TestBufferTooLarge(t *testing.T) {
+	for _, interpreted := range []bool{false, true} {
+		if interpreted {
+			indextest.Interpreted(t, 1)
+		}
+		if b, err := pando.NewBuffer[uint64](1<<61 + 1); !errors.Is(err, pando.ErrMemoryLimit) {
+			t.Errorf("%d values, %v", len(b.Slice()), err)
+		}
 	}
 }
