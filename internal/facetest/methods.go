@@ -81,12 +81,13 @@ func Drain[K, V any](s iter.Seq2[K, V]) {
 func EveryMethod[K pando.Key, V any](ix *pando.Frozen[K, V]) []Call {
 	var k K
 	keys, vals, ranks := make([]K, 3), make([]V, 3), make([]int, 3)
+	others, counts := make([]V, 3), make([]int, 3) // calls may run at the same time
 	var more []Call
 	if CodeBytes[K]() == 0 {
 		more = []Call{
 			{"Prefix", func() { Drain(ix.Prefix(k)) }},
 			{"PrefixCount", func() { ix.PrefixCount(k) }},
-			{"GetBatchBytes", func() { ix.GetBatchBytes([]byte("abc"), []int32{0, 1, 2, 3}, vals, nil) }},
+			{"GetBatchBytes", func() { ix.GetBatchBytes([]byte("abc"), []int32{0, 1, 2, 3}, others, nil) }},
 		}
 	}
 	return append(more, []Call{
@@ -106,7 +107,7 @@ func EveryMethod[K pando.Key, V any](ix *pando.Frozen[K, V]) []Call {
 		{"Range", func() { Drain(ix.Range(k, k)) }},
 		{"Count", func() { ix.Count(k, k) }},
 		{"RangeBatch", func() { ix.RangeBatch(keys, keys, 0) }},
-		{"CountBatch", func() { ix.CountBatch(keys, keys, ranks) }},
+		{"CountBatch", func() { ix.CountBatch(keys, keys, counts) }},
 		{"WriteTo", func() { ix.WriteTo(io.Discard) }},
 		{"Stats", func() { ix.Stats() }},
 	}...)
