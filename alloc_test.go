@@ -10,7 +10,7 @@ import (
 
 // Questions allocate nothing, neither single ones nor batches.
 func TestQuestionsAllocateNothing(t *testing.T) {
-	if facetest.RaceDetector {
+	if seed.RaceDetector {
 		t.Skip("the race detector makes pools forget")
 	}
 	t.Run("uint64 pairs", allocations(facetest.Integers[uint64](), facetest.Uint64Values, pando.Pairs))

@@ -23,7 +23,7 @@ func large[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) func(
 	return func(t *testing.T) {
 		rng := seed.Rand(t)
 		n := 300_000 + rng.IntN(1000)
-		if facetest.RaceDetector || testing.Short() {
+		if seed.RaceDetector || testing.Short() {
 			n /= 4
 		}
 		keys, vals := facetest.ManyEntries(n, d, v, rng)
@@ -71,7 +71,7 @@ func oneDescent[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) 
 		for _, border := range []int{8192, 16384, 32768, 65536, 2 * 65536} {
 			places = append(places, border-1, border, border+1)
 		}
-		if facetest.RaceDetector || testing.Short() {
+		if seed.RaceDetector || testing.Short() {
 			places = []int{1, 16384, 65536, n - 1}
 		}
 		for _, at := range places {

@@ -86,7 +86,7 @@ func properties[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) 
 		for _, layout := range facetest.Layouts[K](v) {
 			for j, n := range facetest.Sizes[K](layout) {
 				for i, set := range facetest.KeySets(d, rng) {
-					if facetest.RaceDetector && (i+j)%4 > 0 || layout != facetest.Layouts[K](v)[0] && layout != pando.Apart && (i+j)%5 > 0 {
+					if seed.RaceDetector && (i+j)%4 > 0 || layout != facetest.Layouts[K](v)[0] && layout != pando.Apart && (i+j)%5 > 0 {
 						continue
 					}
 					keys := make([]K, n)

@@ -139,7 +139,7 @@ func closedBesideReaders[V any](v facetest.Values[V], in int, opts ...pando.Opti
 		const n = 8 * 9 * 9 * 9
 		keys, vals := evenKeys(n, v)
 		rounds := 40 / in
-		if facetest.RaceDetector || testing.Short() {
+		if seed.RaceDetector || testing.Short() {
 			rounds = 8
 		}
 		for round := range rounds {
@@ -198,7 +198,7 @@ func closedBesideGet[V any](v facetest.Values[V], opts ...pando.Option) func(t *
 		if len(opts) > 0 {
 			rounds = 500
 		}
-		if facetest.RaceDetector || testing.Short() {
+		if seed.RaceDetector || testing.Short() {
 			rounds = 100
 		}
 		err := facetest.OnEachPath(func() error {
@@ -310,7 +310,7 @@ func TestCloseBesideShortRanges(t *testing.T) {
 		keys[i], vals[i], words[i] = uint64(i), uint64(i), fmt.Sprintf("%08d", i)
 	}
 	rounds := 600
-	if facetest.RaceDetector || testing.Short() {
+	if seed.RaceDetector || testing.Short() {
 		rounds = 150
 	}
 	rng := seed.Rand(t)

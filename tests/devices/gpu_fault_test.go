@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/index/indextest"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // answers is all that a whole run gave.
@@ -71,6 +72,9 @@ func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
 	if testing.Short() {
 		every = 7
 	}
+	if seed.RaceDetector {
+		every = 97
+	}
 	everyFault(t, pando.GPU(0), every)
 }
 
@@ -81,6 +85,9 @@ func TestFaultsOfAHybrid(t *testing.T) {
 	every := 23
 	if testing.Short() {
 		every = 101
+	}
+	if seed.RaceDetector {
+		every = 701
 	}
 	everyFault(t, pando.Hybrid(0), every)
 	indextest.PreferCPU(t, true) // a GPU that failed is not faster

@@ -95,7 +95,10 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 	start := seed.Of(t)
 	rng := rand.New(rand.NewPCG(start, 0))
 	run := func(t *testing.T) {
-		n := 3000
+		n, ask := 3000, 5000
+		if seed.RaceDetector {
+			n, ask = 500, 200
+		}
 		ints, u32s, floats := make([]int64, n), make([]uint32, n), make([]float64, n)
 		v64, v32, rows := make([]uint64, n), make([]float32, n), make([]string, n)
 		for i := range n {
@@ -103,7 +106,6 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 			v64[i], v32[i], rows[i] = rng.Uint64(), rng.Float32(), strings.Repeat("x", i%5)
 		}
 		u32s[0], u32s[1] = 0, ^uint32(0)
-		ask := 5000
 		ai, au, af := make([]int64, ask), make([]uint32, ask), make([]float64, ask)
 		for i := range ask {
 			ai[i], au[i], af[i] = int64(rng.IntN(3*n))-int64(n), u32s[rng.IntN(n)]+uint32(rng.IntN(2)), floats[rng.IntN(n)]
@@ -192,6 +194,9 @@ func TestNoSuchGPU(t *testing.T) {
 // Auto leaves small indexes to the CPU, and large ones, too, where it measures
 // that the CPU is faster, as it always is beside an interpreter.
 func TestAutoMeasures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large index on the interpreter")
+	}
 	indextest.Interpreted(t, 1)
 	keys := make([]uint32, 1<<20)
 	for i := range keys {

@@ -34,11 +34,20 @@ func TestHybridGivesWhatTheCPUGives(t *testing.T) {
 	t.Run("float64", hybridKeys(rng, func() float64 { return rng.NormFloat64() }))
 }
 
+// few returns the size of an index and of a batch that the interpreter takes
+// little time for.
+func few() (n, ask int) {
+	if seed.RaceDetector {
+		return 200, 50
+	}
+	return 700, 300
+}
+
 // hybridKeys asks hybrid indexes over such keys, with values that lie in the
 // leaves and in a column.
 func hybridKeys[K pando.Key](rng *rand.Rand, key func() K) func(*testing.T) {
 	return func(t *testing.T) {
-		const n, ask = 700, 300
+		n, ask := few()
 		keys, asked := make([]K, n), make([]K, ask)
 		v64 := make([]uint64, n)
 		for i := range n {
@@ -71,7 +80,7 @@ func TestHybridWithEveryKindOfValue(t *testing.T) {
 
 func hybridValues[K pando.Key](rng *rand.Rand, key func() K) func(*testing.T) {
 	return func(t *testing.T) {
-		const n, ask = 700, 300
+		n, ask := few()
 		keys, asked := make([]K, n), make([]K, ask)
 		v32, rows := make([]float32, n), make([]string, n)
 		for i := range n {
