@@ -79,12 +79,7 @@ func (f *Frozen[K, V]) Get(key K) (V, bool) {
 // it otherwise.
 func (f *Frozen[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	ix := f.open()
-	mustHold("GetBatch", "vals", len(vals), len(keys))
-	vals = vals[:len(keys)]
-	if found != nil {
-		mustHold("GetBatch", "found", len(found), len(keys))
-		found = found[:len(keys)]
-	}
+	vals, found = results("GetBatch", vals, found, len(keys))
 	hits = ix.GetBatch(order.KeysAs(f.key.Type, keys), vals, found)
 	f.done(ix)
 	return hits
@@ -101,13 +96,7 @@ func (f *Frozen[K, V]) GetBatchBytes(data []byte, offsets []int32, vals []V, fou
 		panic(fmt.Sprintf("pando: GetBatchBytes: the keys of this index are %s, not strings; use GetBatch", f.key.Name))
 	}
 	ix := f.open()
-	n := mustSpan(data, offsets)
-	mustHold("GetBatchBytes", "vals", len(vals), n)
-	vals = vals[:n]
-	if found != nil {
-		mustHold("GetBatchBytes", "found", len(found), n)
-		found = found[:n]
-	}
+	vals, found = results("GetBatchBytes", vals, found, mustSpan(data, offsets, ix.Workers()))
 	hits = ix.GetPacked(data, offsets, vals, found)
 	f.done(ix)
 	return hits
@@ -115,14 +104,25 @@ func (f *Frozen[K, V]) GetBatchBytes(data []byte, offsets []int32, vals []V, fou
 
 // mustSpan returns the number of strings, and panics where they do not lie in
 // data one behind the other.
-func mustSpan(data []byte, offsets []int32) int {
+func mustSpan(data []byte, offsets []int32, workers int) int {
 	if len(offsets) == 0 {
 		panic("pando: GetBatchBytes: no offsets; there is one more than there are keys")
 	}
-	if i := index.BadOffset(len(data), offsets); i >= 0 {
+	if i := index.BadOffset(len(data), offsets, workers); i >= 0 {
 		panic(fmt.Sprintf("pando: GetBatchBytes: offset %d is %d; offsets ascend from 0 to the length of data, %d", i, offsets[i], len(data)))
 	}
 	return len(offsets) - 1
+}
+
+// results returns the slices for the results of n keys, cut to that length, and
+// panics where one is shorter. found may be nil.
+func results[V any](method string, vals []V, found []bool, n int) ([]V, []bool) {
+	mustHold(method, "vals", len(vals), n)
+	if found == nil {
+		return vals[:n], nil
+	}
+	mustHold(method, "found", len(found), n)
+	return vals[:n], found[:n]
 }
 
 // mustHold panics where a result slice is shorter than keys.

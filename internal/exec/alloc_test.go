@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // still is a layout that does nothing, so that only the schedule is measured.
@@ -20,7 +21,7 @@ func keysAndRoom(n int) ([]int64, []int, []uint64) {
 }
 
 func TestBatchesAllocateNothing(t *testing.T) {
-	if raceDetector {
+	if seed.RaceDetector {
 		t.Skip("the race detector makes pools forget")
 	}
 	var sink Sink = still{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/seed"
 	"go.uber.org/goleak"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // hasty reports whether there is time for a part of the cases only.
-func hasty() bool { return testing.Short() || raceDetector }
+func hasty() bool { return testing.Short() || seed.RaceDetector }
 
 // pick reports whether a case is tried: all are where there is time, else one in
 // so many.

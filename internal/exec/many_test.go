@@ -212,7 +212,7 @@ func panics(t *testing.T, run func()) {
 }
 
 func TestGPUBatchesAllocateNothing(t *testing.T) {
-	if raceDetector {
+	if seed.RaceDetector {
 		t.Skip("the race detector makes pools forget")
 	}
 	rng := seed.Rand(t)

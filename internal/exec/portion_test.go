@@ -308,7 +308,7 @@ func TestPartitionedRanksAreFetched(t *testing.T) {
 }
 
 func TestPartitionedAllocatesNothing(t *testing.T) {
-	if raceDetector {
+	if seed.RaceDetector {
 		t.Skip("the race detector makes pools forget")
 	}
 	rng := seed.Rand(t)

@@ -227,7 +227,7 @@ func (j *stringSearch) mustHavePacked(t *testing.T, s *flow.Slot[stringBucket]) 
 
 // A batch of strings allocates nothing, in whatever form, on CPU and GPU.
 func TestBatchesOfStringsAllocateNothing(t *testing.T) {
-	if raceDetector {
+	if seed.RaceDetector {
 		t.Skip("the race detector makes pools forget")
 	}
 	rng := seed.Rand(t)

@@ -122,6 +122,9 @@ func (ix *Index[V]) run(cfg Config) (err error) {
 // Len returns the number of entries.
 func (ix *Index[V]) Len() int { return ix.n }
 
+// Workers returns the most goroutines that a batch uses.
+func (ix *Index[V]) Workers() int { return ix.workers }
+
 // Val returns the value of entry i.
 func (ix *Index[V]) Val(i int) V {
 	if ix.keeper != nil {

@@ -47,26 +47,16 @@ func (e *numbers[C]) decodeKeys(lo int, keys order.Keys) {
 }
 
 func (e *numbers[C]) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {
-	var codes []C // the keys themselves, where their bits are codes
-	if keys.Raw() != nil {
-		codes = order.Codes[C](keys, nil)
-	}
-	for i := from; i < to; i++ {
-		if j := i + prefetchAhead; j < to {
-			e.tree.Prefetch(first[j], offsets[j+1]-offsets[j])
-		}
-		switch lo, hi := offsets[i], offsets[i+1]; {
-		case lo == hi:
-		case codes != nil:
-			e.tree.CopyKeys(codes[lo:hi], first[i])
-		default:
-			e.decodeKeys(first[i], keys.Slice(lo, hi))
-		}
-	}
+	e.copyBoth(first, offsets, from, to, keys, nil, nil)
 }
 
-// copyRuns copies runs [from, to) of entries: keys and values lie together.
 func (e *withValues[C]) copyRuns(first, offsets []int, from, to int, keys order.Keys, vals []byte) {
+	e.copyBoth(first, offsets, from, to, keys, e.Valued, vals)
+}
+
+// copyBoth copies runs [from, to) of entries: keys and, where in is not nil,
+// the values that lie in the tree beside them.
+func (e *numbers[C]) copyBoth(first, offsets []int, from, to int, keys order.Keys, in layout.Valued, vals []byte) {
 	var codes []C // the keys themselves, where their bits are codes
 	if keys.Raw() != nil {
 		codes = order.Codes[C](keys, nil)
@@ -84,7 +74,9 @@ func (e *withValues[C]) copyRuns(first, offsets []int, from, to int, keys order.
 		} else {
 			e.decodeKeys(first[i], keys.Slice(lo, hi))
 		}
-		e.CopyVals(vals[lo*e.valSize:hi*e.valSize], first[i])
+		if in != nil {
+			in.CopyVals(vals[lo*e.valSize:hi*e.valSize], first[i])
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ func TestBadOffset(t *testing.T) {
 			offsets[i] = int32(i / 2)
 		}
 		size := n / 2
-		if at := index.BadOffset(size, offsets); at != -1 {
+		if at := index.BadOffset(size, offsets, 1+rng.IntN(4)); at != -1 {
 			t.Fatalf("%d offsets: %d is bad", n, at)
 		}
 		for range 20 {
@@ -25,7 +25,7 @@ func TestBadOffset(t *testing.T) {
 			old := offsets[bad]
 			for _, v := range []int32{-1, int32(size) + 1, -1 << 31, 1<<31 - 1} {
 				offsets[bad] = v
-				if at := index.BadOffset(size, offsets); at != bad {
+				if at := index.BadOffset(size, offsets, 1+rng.IntN(4)); at != bad {
 					t.Fatalf("%d offsets, number %d is %d: found %d", n, bad, v, at)
 				}
 			}

@@ -209,12 +209,12 @@ type offsetCheck struct {
 var offsetChecks = sync.Pool{New: func() any { return new(offsetCheck) }}
 
 // BadOffset returns the first offset that is below the one before it, below 0
-// or above size, or -1 if there is none.
-func BadOffset(size int, offsets []int32) int {
+// or above size, or -1 if there is none, on at most workers goroutines.
+func BadOffset(size int, offsets []int32, workers int) int {
 	c := offsetChecks.Get().(*offsetCheck)
 	c.offsets, c.size = offsets, size
 	c.worst.Store(0)
-	par.Run(par.Workers(0), (len(offsets)+offsetPiece-1)/offsetPiece, c)
+	par.Run(workers, (len(offsets)+offsetPiece-1)/offsetPiece, c)
 	c.offsets = nil // not ours to keep
 	worst := int(c.worst.Load()) - 1
 	offsetChecks.Put(c)

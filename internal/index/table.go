@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
@@ -68,24 +69,18 @@ func settleStrings(asked layout.Kind) (layout.Strings, error) {
 
 // numbersIn returns the layout of numbers that a file is in.
 func numbersIn[C order.Code](f *snapshot.Format) layout.Numbers[C] {
-	for _, l := range layoutsOfNumbers[C]() {
-		for _, own := range l.Formats() {
-			if own == f {
-				return l
-			}
-		}
-	}
-	panic(fmt.Sprintf("index: no layout of numbers has format %v", f))
+	return withFormat(layoutsOfNumbers[C](), f)
 }
 
 // stringsIn returns the layout of strings that a file is in.
-func stringsIn(f *snapshot.Format) layout.Strings {
-	for _, l := range layoutsOfStrings() {
-		for _, own := range l.Formats() {
-			if own == f {
-				return l
-			}
+func stringsIn(f *snapshot.Format) layout.Strings { return withFormat(layoutsOfStrings(), f) }
+
+// withFormat returns the layout that has a format.
+func withFormat[L interface{ Formats() []*snapshot.Format }](layouts []L, f *snapshot.Format) L {
+	for _, l := range layouts {
+		if slices.Contains(l.Formats(), f) {
+			return l
 		}
 	}
-	panic(fmt.Sprintf("index: no layout of strings has format %v", f))
+	panic(fmt.Sprintf("index: no such layout has format %v", f))
 }

@@ -23,6 +23,7 @@ package layout
 
 import (
 	"errors"
+	"fmt"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -290,7 +291,7 @@ var (
 func (o *Outline) CheckSegments(b *arena.Block) error {
 	for i, size := range o.Sizes {
 		if got := len(b.Segment(i)); size >= 0 && got != size {
-			return &SizeError{i, got, size}
+			return fmt.Errorf("segment %d has %d bytes, want %d", i, got, size)
 		}
 	}
 	return nil

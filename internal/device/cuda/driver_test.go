@@ -10,6 +10,7 @@ import (
 
 	"github.com/ebitengine/purego"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // sentinels are all errors that an error can wrap.
@@ -216,7 +217,7 @@ func TestHotCallsDoNotAllocate(t *testing.T) {
 }
 
 func wantNoAllocs(t *testing.T, ops map[string]func() error) {
-	if raceDetector {
+	if seed.RaceDetector {
 		t.Skip("the race detector makes pools forget, so calls allocate")
 	}
 	for name, op := range ops {

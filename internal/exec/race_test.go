@@ -1,5 +1,0 @@
-//go:build race
-
-package exec
-
-const raceDetector = true
