@@ -25,3 +25,12 @@ func unreserve(*mapping) {}
 func mapFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) {
 	return readFile(f, length, slack, limit)
 }
+
+// reserveBytes bounds the addresses that a Pool reserves: here they are memory.
+const reserveBytes = 64 << 20
+
+func reserveLater(length uintptr) (*mapping, error) { return reserve(length, Small) }
+
+func commit(unsafe.Pointer, uintptr) error { return nil }
+
+func decommit(at unsafe.Pointer, length uintptr) { clear(unsafe.Slice((*byte)(at), length)) }

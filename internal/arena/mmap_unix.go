@@ -73,3 +73,24 @@ func mapFile(f *os.File, length, slack uintptr, _ int64) (*mapping, error) {
 	}
 	return m, nil
 }
+
+// reserveBytes bounds the addresses that a Pool reserves.
+const reserveBytes = reserveShare << 20
+
+// reserveLater maps length bytes that take no memory until they are written.
+func reserveLater(length uintptr) (*mapping, error) {
+	addr, err := mmap(nil, length+HugeSize, unix.PROT_READ|unix.PROT_WRITE, noReserve)
+	if err != nil {
+		return nil, err
+	}
+	return &mapping{addr: unsafe.Add(addr, -uintptr(addr)&(HugeSize-1)), length: length}, nil
+}
+
+// commit makes reserved memory usable, which it already is.
+func commit(unsafe.Pointer, uintptr) error { return nil }
+
+// decommit gives the memory at an address back; from then on it reads as zeros.
+func decommit(at unsafe.Pointer, length uintptr) {
+	// If that fails, what was written stays until it is overwritten.
+	unix.Madvise(unsafe.Slice((*byte)(at), length), unix.MADV_DONTNEED)
+}

@@ -1,0 +1,230 @@
+package bplus
+
+import "github.com/pando-index/pando/internal/simd"
+
+// Cursor reads entries of a tree one after the other, in either direction,
+// while others change it: each entry that it returns is the next one of those
+// that are there at that time.
+type Cursor[C Code] struct {
+	t       *Tree[C]
+	gen     uint64
+	from    run[C] // entries of the leaf that are still to come, the next one first
+	passed  []seen // leaves that the way led through since the last entry
+	here    seen   // leaf of the entries
+	pos     C      // the next entry is not before
+	end     bool   // there is none
+	down    bool
+	buffers run[C]
+}
+
+// seen is a leaf and its word when it was read.
+type seen struct {
+	leaf uint32
+	word uint64
+}
+
+// Ascend returns a cursor over the entries from key on.
+func (t *Tree[C]) Ascend(key C) *Cursor[C] { return &Cursor[C]{t: t, pos: key, here: seen{nothing, 0}} }
+
+// Descend returns a cursor over the entries up to key, in descending order.
+func (t *Tree[C]) Descend(key C) *Cursor[C] {
+	return &Cursor[C]{t: t, pos: key, here: seen{nothing, 0}, down: true}
+}
+
+// Next returns the next entry, and false if there is none.
+func (c *Cursor[C]) Next() (key, val C, ok bool) {
+	c.t.lockRead()
+	defer c.t.unlockRead()
+	for !c.end {
+		if len(c.from.keys) == 0 {
+			c.fill()
+			continue
+		}
+		if !c.valid() {
+			c.restart()
+			continue
+		}
+		c.passed = c.passed[:0]
+		i := 0
+		if c.down {
+			i = len(c.from.keys) - 1
+		}
+		key, val = c.from.keys[i], c.from.vals[i]
+		if c.down {
+			c.from.keys, c.from.vals = c.from.keys[:i], c.from.vals[:i]
+			c.pos, c.end = key-1, key == 0
+		} else {
+			c.from.keys, c.from.vals = c.from.keys[1:], c.from.vals[1:]
+			c.pos, c.end = key+1, key == ^C(0)
+		}
+		acquired(c.t, key)
+		return key, val, true
+	}
+	return 0, 0, false
+}
+
+// valid reports whether what was read is still so.
+func (c *Cursor[C]) valid() bool {
+	for _, p := range c.passed {
+		if c.t.leaf(p.leaf).loadWord() != p.word {
+			return false
+		}
+	}
+	return (c.here.leaf == nothing || c.t.leaf(c.here.leaf).loadWord() == c.here.word) && c.t.current(c.gen)
+}
+
+// restart begins again at the position.
+func (c *Cursor[C]) restart() {
+	c.from, c.passed, c.here = run[C]{}, c.passed[:0], seen{nothing, 0}
+}
+
+// fill reads the next leaf, or finds that there is none.
+func (c *Cursor[C]) fill() {
+	if c.t.closed.Load() {
+		c.end = true
+		return
+	}
+	pos := c.pos
+	if c.here.leaf != nothing { // the leaf has no more: on to the one beside it
+		l := c.t.leaf(c.here.leaf)
+		in, high := *l.info(), l.high()
+		if !c.valid() {
+			c.restart()
+			return
+		}
+		if c.down && in.first == 1 || !c.down && high == ^C(0) {
+			c.end = true
+			return
+		}
+		c.passed = append(c.passed, c.here)
+		if pos = high + 1; c.down {
+			pos = C(in.low)
+		}
+	} else {
+		c.gen = c.t.gen()
+	}
+	x, _, word := c.t.seek(pos)
+	c.here = seen{x, word}
+	c.buffers.clear()
+	c.t.leaf(x).unpack(&c.buffers)
+	c.cut(pos)
+	if !c.valid() {
+		c.restart()
+	}
+}
+
+// cut keeps the entries on the right side of a position.
+func (c *Cursor[C]) cut(pos C) {
+	i := below(append(c.buffers.keys, 0), pos)
+	c.from = run[C]{c.buffers.keys[i:], c.buffers.vals[i:]}
+	if c.down {
+		if i < len(c.buffers.keys) && c.buffers.keys[i] == pos {
+			i++
+		}
+		c.from = run[C]{c.buffers.keys[:i], c.buffers.vals[:i]}
+	}
+}
+
+// Pop deletes the least entry, or the greatest, and returns it.
+func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
+	t.lockWrite()
+	defer t.unlockWrite()
+	end := C(0)
+	if greatest {
+		end = ^C(0)
+	}
+	s := t.scratches.Get().(*scratch[C])
+	defer t.scratches.Put(s)
+	for try := 0; ; try++ {
+		if t.closed.Load() {
+			return 0, 0, false, ErrClosed
+		}
+		w := writing[C]{t: t, key: end}
+		w.find()
+		in := *w.l.info()
+		s.run.clear()
+		w.l.unpack(&s.run)
+		if !w.stable() || w.word&simd.WordBusy != 0 {
+			pause(try)
+			continue
+		}
+		n := len(s.run.keys)
+		if n == 0 {
+			if only := in.first == 1 && in.next == nothing; only {
+				return 0, 0, false, nil
+			}
+			t.tidy(end)
+			continue
+		}
+		w.key = s.run.keys[0]
+		if greatest {
+			w.key = s.run.keys[n-1]
+		}
+		word := w.word
+		if w.j, w.word = t.within(w.x, w.key); w.word != word {
+			continue
+		}
+		w.read()
+		released(t, w.key)
+		if done, err := w.put(0, false); done || err != nil {
+			acquired(t, w.key)
+			return w.key, w.old, err == nil, err
+		}
+	}
+}
+
+// DeleteRange deletes the entries from lo to hi, leaf by leaf, and returns how
+// many there were.
+func (t *Tree[C]) DeleteRange(lo, hi C) (deleted int, err error) {
+	t.lockWrite()
+	defer t.unlockWrite()
+	releasedAll(t)
+	s := t.scratches.Get().(*scratch[C])
+	defer t.scratches.Put(s)
+	for try := 0; lo <= hi; try++ {
+		if t.closed.Load() {
+			return deleted, ErrClosed
+		}
+		gen, epoch := t.gen(), t.epoch()
+		x, _, word := t.seek(lo)
+		l := t.leaf(x)
+		s.load(l)
+		if word&simd.WordBusy != 0 || l.loadWord() != word || !t.current(gen) {
+			pause(try)
+			continue
+		}
+		high, in := s.copy.high(), s.copy.info()
+		s.run.clear()
+		s.more.clear()
+		s.copy.unpack(&s.run)
+		for i, k := range s.run.keys {
+			if k < lo || k > hi {
+				s.more.add(k, s.run.vals[i])
+			}
+		}
+		gone := len(s.run.keys) - len(s.more.keys)
+		if gone > 0 {
+			if in.epoch != epoch || in.dirty == 0 {
+				if err := t.touch(x, word, gen, epoch); err != nil {
+					return deleted, err
+				}
+				continue
+			}
+			s.copy.pack(s.more, high)
+			if !t.commitCopy(l, s.copy, 0, lines, word, len(s.more.keys), gen, epoch) {
+				continue
+			}
+			t.count(x, -gone)
+			deleted += gone
+			if len(s.more.keys) < thin[C]() {
+				t.tidy(lo)
+			}
+		}
+		if high >= hi {
+			break
+		}
+		lo = high + 1
+	}
+	acquiredAll(t)
+	return deleted, nil
+}

@@ -1,0 +1,220 @@
+package bplus
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// Upper nodes know how many entries are below each of their children, as of the
+// last count. A leaf that is changed is noted, once; the next count adds what has
+// changed in the noted leaves to the nodes above them. So writers pay next to
+// nothing, and a count costs as much as there are leaves that have changed.
+
+// recount brings the counts of upper nodes up to date.
+func (t *Tree[C]) recount() {
+	t.structure.Lock()
+	defer t.structure.Unlock()
+	if t.closed.Load() {
+		return
+	}
+	for i := range t.dirty {
+		d := &t.dirty[i]
+		d.mu.Lock()
+		list := d.leaves
+		d.leaves = nil
+		d.mu.Unlock()
+		for _, x := range list {
+			t.recountLeaf(x)
+		}
+	}
+}
+
+// recountLeaf adds what has changed in a leaf to the nodes above it. The leaf
+// may be dead by now, or even another's.
+func (t *Tree[C]) recountLeaf(x uint32) {
+	l := t.leaf(x)
+	for try := 0; ; try++ {
+		gen, epoch, word := t.gen(), t.epoch(), l.loadWord()
+		var line [simd.LineBytes / 8]uint64
+		in := (*info)(unsafe.Pointer(&line))
+		*in = *l.info()
+		if word&simd.WordDead != 0 || in.owner != t.id {
+			return
+		}
+		if word&simd.WordBusy == 0 {
+			n := simd.Entries(word)
+			delta := int64(n) - int64(in.counted)
+			key := C(in.low) + 1
+			if in.first == 1 {
+				key = 0
+			}
+			in.counted, in.dirty = uint32(n), 0
+			c := t.changeOf(l, word, n, gen, epoch)
+			c.Dst[0], c.Src[0], c.Lines[0] = unsafe.Pointer(l.info()), unsafe.Pointer(&line), 1
+			if simd.Commit(&c) {
+				for _, s := range t.path(key) {
+					atomic.AddInt64(&t.upper(s.node).counts()[s.i], delta)
+				}
+				return
+			}
+		}
+		pause(try)
+	}
+}
+
+// Rank returns the number of entries with a key below key, or up to key where
+// after is true: exactly, if nobody writes meanwhile.
+func (t *Tree[C]) Rank(key C, after bool) int {
+	t.refresh()
+	t.lockRead()
+	defer t.unlockRead()
+	return t.rank(key, after)
+}
+
+// refresh recounts if anything has changed since.
+func (t *Tree[C]) refresh() {
+	for i := range t.dirty {
+		d := &t.dirty[i]
+		d.mu.Lock()
+		n := len(d.leaves)
+		d.mu.Unlock()
+		if n > 0 {
+			t.lockWrite()
+			t.recount()
+			t.unlockWrite()
+			return
+		}
+	}
+}
+
+// rank returns a rank by the counts as they are.
+func (t *Tree[C]) rank(key C, after bool) int {
+	for {
+		gen, n, r := t.gen(), int64(0), t.view()
+		x := uint32(r.Root)
+		for range r.Height {
+			u := t.upper(x)
+			i := below(u.seps()[:], key)
+			for _, c := range u.counts()[:i] {
+				n += c
+			}
+			x = atomic.LoadUint32(&u.refs()[i])
+		}
+		in, ok := t.rankIn(x, key, after)
+		if ok && t.current(gen) || t.closed.Load() {
+			return int(n) + in
+		}
+	}
+}
+
+// below returns the number of separators below key, at most the last's number.
+func below[C Code](seps []C, key C) int {
+	n := 0
+	for _, s := range seps[:len(seps)-1] {
+		if s < key {
+			n++
+		}
+	}
+	return n
+}
+
+// rankIn returns the number of entries below key in the leaves from x on.
+func (t *Tree[C]) rankIn(x uint32, key C, after bool) (n int, ok bool) {
+	for try := 0; ; try++ {
+		l := t.leaf(x)
+		word := l.loadWord()
+		if word&simd.WordDead != 0 {
+			return 0, false
+		}
+		if word&simd.WordLocked != 0 {
+			pause(try)
+			continue
+		}
+		high, next := l.high(), l.info().next
+		here := simd.Entries(word)
+		if high >= key {
+			here = l.rank(key, after)
+		}
+		if l.loadWord() != word {
+			continue
+		}
+		if n += here; high >= key || next == nothing {
+			return n, true
+		}
+		x = next
+	}
+}
+
+// rank returns the number of entries below key, or up to it, in a leaf.
+func (l leaf[C]) rank(key C, after bool) (n int) {
+	half := linePairs[C]()
+	for j := range lines {
+		lo, bounded, hi := l.lineRange(j)
+		ks := l.line(j)[:half]
+		m := entriesIn(ks, lo, bounded, hi)
+		if hi < key {
+			n += m
+			continue
+		}
+		for _, k := range ks[:m] {
+			if k < key || after && k == key {
+				n++
+			}
+		}
+		return n
+	}
+	return n
+}
+
+// At returns entry i in key order, by the counts: exactly, if nobody writes
+// meanwhile. It returns false if there are not so many.
+func (t *Tree[C]) At(i int) (key, val C, ok bool) {
+	t.refresh()
+	t.lockRead()
+	defer t.unlockRead()
+	for {
+		gen, left, r := t.gen(), int64(i), t.view()
+		x := uint32(r.Root)
+		for range r.Height {
+			u := t.upper(x)
+			at, last := 0, int(u.info().children)-1
+			for at < min(last, fanout-1) && left >= u.counts()[at] {
+				left -= u.counts()[at]
+				at++
+			}
+			x = atomic.LoadUint32(&u.refs()[at])
+		}
+		key, val, ok, dead := t.atIn(x, int(left))
+		if !dead && t.current(gen) || t.closed.Load() {
+			return key, val, ok
+		}
+	}
+}
+
+// atIn returns entry i of the leaves from x on, or that one of them is dead.
+func (t *Tree[C]) atIn(x uint32, i int) (key, val C, ok, dead bool) {
+	s := t.scratches.Get().(*scratch[C])
+	defer t.scratches.Put(s)
+	for try := 0; x != nothing; try++ {
+		l := t.leaf(x)
+		word := l.loadWord()
+		if word&simd.WordDead != 0 {
+			return 0, 0, false, true
+		}
+		s.run.clear()
+		l.unpack(&s.run)
+		next := l.info().next
+		if word&simd.WordLocked != 0 || l.loadWord() != word {
+			pause(try)
+			continue
+		}
+		if i < len(s.run.keys) {
+			return s.run.keys[i], s.run.vals[i], true, false
+		}
+		i -= len(s.run.keys)
+		x = next
+	}
+	return 0, 0, false, false
+}

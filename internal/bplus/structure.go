@@ -1,0 +1,427 @@
+package bplus
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// boundary says that a leaf begins right above a key.
+type boundary[C Code] struct {
+	key  C
+	leaf uint32
+}
+
+// child is an entry of an upper node.
+type child[C Code] struct {
+	sep   C
+	ref   uint32
+	count int64
+}
+
+// step is an upper node on the way to a key, and which child the way goes on
+// to.
+type step struct {
+	node uint32
+	i    int
+}
+
+// path returns the way to a key, the root first. The structure is locked.
+func (t *Tree[C]) path(key C) []step {
+	root := t.root.Load()
+	steps := make([]step, 0, 8)
+	x := uint32(root)
+	for range root >> 32 {
+		u := t.upper(x)
+		i, _ := slices.BinarySearch(u.seps()[:u.info().children], key)
+		i = min(i, int(u.info().children)-1)
+		steps = append(steps, step{x, i})
+		x = u.refs()[i]
+	}
+	return steps
+}
+
+// addBoundaries tells upper nodes of leaves that have been split off others,
+// whose side links lead there already. Where memory fails it is done later.
+func (t *Tree[C]) addBoundaries(new []boundary[C]) {
+	t.structure.Lock()
+	defer t.structure.Unlock()
+	if t.closed.Load() {
+		return
+	}
+	t.pending = append(t.pending, new...)
+	for len(t.pending) > 0 {
+		b := t.pending[len(t.pending)-1]
+		if !t.addBoundary(b) {
+			break
+		}
+		t.pending = t.pending[:len(t.pending)-1]
+	}
+	t.advance()
+}
+
+// addBoundary tells the upper nodes of one leaf. It returns false if memory
+// fails.
+func (t *Tree[C]) addBoundary(b boundary[C]) bool {
+	path := t.path(b.key)
+	if len(path) == 0 {
+		left := uint32(t.root.Load())
+		return t.replace(nil, 0, 0, []child[C]{
+			{b.key, left, t.counted(left, b.key)}, {^C(0), b.leaf, t.counted(b.leaf, ^C(0))},
+		})
+	}
+	last := path[len(path)-1]
+	u := t.upper(last.node)
+	sep, ref, count := u.seps()[last.i], u.refs()[last.i], u.counts()[last.i]
+	if sep == b.key {
+		return true
+	}
+	right := t.counted(b.leaf, sep)
+	return t.replace(path, last.i, last.i+1, []child[C]{{b.key, ref, count - right}, {sep, b.leaf, right}})
+}
+
+// counted returns how many of the entries in the leaves from x up to high the
+// upper nodes know of.
+func (t *Tree[C]) counted(x uint32, high C) (n int64) {
+	for {
+		l := t.leaf(x)
+		n += int64(l.info().counted)
+		if l.high() >= high {
+			return n
+		}
+		x = l.info().next
+	}
+}
+
+// children returns those of an upper node.
+func (t *Tree[C]) children(y uint32) []child[C] {
+	u := t.upper(y)
+	out := make([]child[C], u.info().children, fanout+2)
+	for i := range out {
+		out[i] = child[C]{u.seps()[i], u.refs()[i], u.counts()[i]}
+	}
+	return out
+}
+
+// replace replaces children [from, to) of the last node of a path by others
+// that cover the same keys. Upper nodes are not changed but replaced, up to one
+// whose reference to a child can be exchanged for another. It returns false, and
+// changes nothing, if memory fails. Without a path, the children are to be a new
+// root's.
+func (t *Tree[C]) replace(path []step, from, to int, with []child[C]) bool {
+	fresh := make([]uint32, 0, 8) // nodes made
+	var old []uint32              // nodes replaced
+	shrinks := len(with) < to-from
+	for {
+		if len(path) == 0 {
+			root, ok := t.newRoot(with, &fresh, &old)
+			if !ok {
+				return t.undo(fresh)
+			}
+			t.root.Store(root)
+			break
+		}
+		last := path[len(path)-1]
+		list := slices.Replace(t.children(last.node), from, to, with...)
+		old = append(old, last.node)
+		path = path[:len(path)-1]
+		if len(path) == 0 {
+			with, from, to = list, 0, 0
+			continue
+		}
+		above := path[len(path)-1]
+		from, to = above.i, above.i+1
+		if shrinks && len(list) < fanout/4 {
+			list, from, to, old = t.join(list, above, old)
+		}
+		nodes, ok := t.build(list, &fresh)
+		if !ok {
+			return t.undo(fresh)
+		}
+		if u := t.upper(above.node); len(nodes) == 1 && to == from+1 && nodes[0].sep == u.seps()[from] {
+			u.counts()[from] = nodes[0].count
+			atomic.StoreUint32(&u.refs()[from], nodes[0].ref)
+			break
+		}
+		with = nodes
+	}
+	for _, y := range old {
+		t.retire(y, true)
+	}
+	return true
+}
+
+// join adds the children of a neighbour to those of a node that has few. above
+// is their parent. It returns which children of the parent are replaced.
+func (t *Tree[C]) join(list []child[C], above step, old []uint32) ([]child[C], int, int, []uint32) {
+	u := t.upper(above.node)
+	switch i := above.i; {
+	case i+1 < int(u.info().children):
+		y := u.refs()[i+1]
+		return append(list, t.children(y)...), i, i + 2, append(old, y)
+	case i > 0:
+		y := u.refs()[i-1]
+		return append(t.children(y), list...), i - 1, i + 1, append(old, y)
+	}
+	return list, above.i, above.i + 1, old
+}
+
+// undo gives back nodes that nobody has seen.
+func (t *Tree[C]) undo(fresh []uint32) bool {
+	for _, y := range fresh {
+		t.uppers.give(y)
+	}
+	return false
+}
+
+// newRoot returns the root over children: one of them where it is the only one,
+// else a new node, or more with another above.
+func (t *Tree[C]) newRoot(list []child[C], fresh, old *[]uint32) (root uint64, ok bool) {
+	height := t.root.Load() >> 32
+	if len(*old) == 0 {
+		height++ // the children are leaves, and the only one so far was the root
+	}
+	for len(list) > fanout {
+		if list, ok = t.build(list, fresh); !ok {
+			return 0, false
+		}
+		height++
+	}
+	if len(list) == 1 {
+		height--
+		for x := list[0].ref; ; {
+			if height == 0 || t.upper(x).info().children > 1 || slices.Contains(*fresh, x) {
+				return height<<32 | uint64(x), true
+			}
+			*old = append(*old, x)
+			x = t.upper(x).refs()[0]
+			height--
+		}
+	}
+	nodes, ok := t.build(list, fresh)
+	if !ok {
+		return 0, false
+	}
+	return height<<32 | uint64(nodes[0].ref), true
+}
+
+// build makes upper nodes of children, in order: one if they fit, else as few as
+// do, about equally full. Where children come in ascending order the nodes left
+// behind are to be full, so the last is the one with room.
+func (t *Tree[C]) build(list []child[C], fresh *[]uint32) ([]child[C], bool) {
+	var nodes []child[C]
+	parts := (len(list) + fanout - 1) / fanout
+	ascending := parts == 2 && list[len(list)-1].sep == ^C(0)
+	for p := range parts {
+		from, to := p*len(list)/parts, (p+1)*len(list)/parts
+		if ascending {
+			from, to = p*(fanout*7/8), min((p+1)*(fanout*7/8), len(list))
+			if p == parts-1 {
+				to = len(list)
+			}
+		}
+		n, ok := t.buildNode(list[from:to])
+		if !ok {
+			return nil, false
+		}
+		*fresh = append(*fresh, n.ref)
+		nodes = append(nodes, n)
+	}
+	return nodes, true
+}
+
+// buildNode makes one upper node.
+func (t *Tree[C]) buildNode(list []child[C]) (node child[C], ok bool) {
+	if t.room(int64(t.uppers.pool.SlotBytes())) != nil {
+		return node, false
+	}
+	y, _, err := t.uppers.take(false)
+	if err != nil {
+		return node, false
+	}
+	u := t.upper(y)
+	u.info().children = uint32(len(list))
+	last := list[len(list)-1]
+	node = child[C]{sep: last.sep, ref: y}
+	for i := range fanout {
+		c := child[C]{sep: ^C(0), ref: last.ref}
+		if i < len(list) {
+			c = list[i]
+		}
+		u.seps()[i], u.counts()[i] = c.sep, c.count
+		atomic.StoreUint32(&u.refs()[i], c.ref)
+		node.count += c.count
+	}
+	setIndex[C](u.node)
+	return node, true
+}
+
+// retired is nodes that are no longer part of the tree, but may still be read.
+type retired struct{ leaves, uppers []uint32 }
+
+// retire puts a node aside until nobody can be reading it any more.
+func (t *Tree[C]) retire(x uint32, isUpper bool) {
+	r := &t.limbo[0]
+	if isUpper {
+		r.uppers = append(r.uppers, x)
+		return
+	}
+	r.leaves = append(r.leaves, x)
+}
+
+// generationTime is the least time between two generations in nanoseconds: a
+// bucket of a batch takes less, so that it hardly ever has to be repeated.
+var generationTime = int64(time.Millisecond)
+
+var start = time.Now()
+
+// advance begins a new generation, if it is time and there is something to
+// reuse: what was retired two generations ago is free. A reader who began in
+// generation g may hold nodes that were retired in g or later, and these are not
+// reused before g+2. So it looks at the number when it is done, and begins anew
+// if it has grown by 2.
+func (t *Tree[C]) advance() {
+	if len(t.limbo[0].leaves)+len(t.limbo[0].uppers)+len(t.limbo[1].leaves)+len(t.limbo[1].uppers) == 0 {
+		return
+	}
+	now := int64(time.Since(start))
+	if now-t.advanced < generationTime {
+		return
+	}
+	t.advanced = now
+	t.nextGeneration()
+}
+
+// nextGeneration makes what was retired before the last generation free.
+func (t *Tree[C]) nextGeneration() {
+	free := t.limbo[1]
+	t.limbo[1], t.limbo[0] = t.limbo[0], retired{free.leaves[:0:0], free.uppers[:0:0]}
+	atomic.AddUint64(&t.control.gen, 1)
+	for _, x := range free.leaves {
+		t.freeLeaf(x)
+	}
+	for _, y := range free.uppers {
+		t.uppers.give(y)
+	}
+}
+
+// tidy merges the leaf that key belongs to with a neighbour, if both together
+// are not too full, and so on while the result is thin.
+func (t *Tree[C]) tidy(key C) {
+	t.structure.Lock()
+	defer t.structure.Unlock()
+	for !t.closed.Load() && t.mergeAt(key) {
+	}
+	t.advance()
+}
+
+// mergeAt merges the leaf that key belongs to with a neighbour under the same
+// parent. It reports whether it did, and the leaf is still thin.
+func (t *Tree[C]) mergeAt(key C) bool {
+	path := t.path(key)
+	if len(path) == 0 {
+		return false
+	}
+	last := path[len(path)-1]
+	u := t.upper(last.node)
+	for _, i := range []int{last.i, last.i - 1} {
+		if i < 0 || i+1 >= int(u.info().children) {
+			continue
+		}
+		a, b := u.refs()[i], u.refs()[i+1]
+		if t.leaf(a).info().next != b || t.leaf(a).high() != u.seps()[i] || !mergeable[C](t.entries(a), t.entries(b)) {
+			continue
+		}
+		return t.merge(path, i, a, b)
+	}
+	return false
+}
+
+// mergeable reports whether leaves with so many entries are to be merged: one
+// of them is empty, or the result has room for more.
+func mergeable[C Code](a, b int) bool { return a == 0 || b == 0 || a+b <= capacity[C]()*3/4 }
+
+func (t *Tree[C]) entries(x uint32) int { return simd.Entries(t.leaf(x).loadWord()) }
+
+// merge makes leaf a take the entries of b, its neighbour on the right. First
+// the parent forgets b, whose entries are then reached by the side link; then b
+// is sealed, so that it can be read but not changed; then a takes over its
+// entries and its keys; then b is dead.
+func (t *Tree[C]) merge(path []step, i int, a, b uint32) (again bool) {
+	u := t.upper(path[len(path)-1].node)
+	bound := boundary[C]{u.seps()[i], b}
+	one := child[C]{u.seps()[i+1], a, u.counts()[i] + u.counts()[i+1]}
+	if !t.replace(path, i, i+2, []child[C]{one}) {
+		return false
+	}
+	t.seal(b)
+	n, ok := t.absorb(a, b)
+	if !ok {
+		t.unseal(b)
+		t.pending = append(t.pending, bound)
+		return false
+	}
+	lb := t.leaf(b)
+	atomic.StoreUint64(lb.word(), simd.NextWord(lb.loadWord(), t.entries(b))|simd.WordDead)
+	if !t.snapshots.keepDead(b, lb.info().epoch) {
+		t.retire(b, false)
+	}
+	return n < thin[C]()
+}
+
+// seal makes a leaf one that can be read but not changed.
+func (t *Tree[C]) seal(x uint32) {
+	l := t.leaf(x)
+	for try := 0; ; try++ {
+		word := l.loadWord()
+		if word&simd.WordBusy == 0 && atomic.CompareAndSwapUint64(l.word(), word, word|simd.WordSealed) {
+			return
+		}
+		pause(try)
+	}
+}
+
+func (t *Tree[C]) unseal(x uint32) {
+	l := t.leaf(x)
+	atomic.StoreUint64(l.word(), simd.NextWord(l.loadWord(), t.entries(x)))
+}
+
+// absorb adds the entries of sealed leaf b to a, which then has n. It returns
+// false if they have become too many, or memory fails.
+func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
+	s := t.scratches.Get().(*scratch[C])
+	defer t.scratches.Put(s)
+	la, lb := t.leaf(a), t.leaf(b)
+	for try := 0; ; try++ {
+		gen, epoch, word := t.gen(), t.epoch(), la.loadWord()
+		if word&simd.WordBusy != 0 {
+			pause(try)
+			continue
+		}
+		if in := la.info(); in.epoch != epoch || in.dirty == 0 {
+			if t.touch(a, word, gen, epoch) != nil {
+				return 0, false
+			}
+			continue
+		}
+		n = simd.Entries(word) + t.entries(b)
+		if n > capacity[C]() {
+			return 0, false
+		}
+		s.load(la)
+		s.run.clear()
+		s.copy.unpack(&s.run)
+		lb.unpack(&s.run)
+		if la.loadWord() != word {
+			continue
+		}
+		in := s.copy.info()
+		in.next, in.counted = lb.info().next, in.counted+lb.info().counted
+		s.copy.pack(s.run, lb.high())
+		if t.commitCopy(la, s.copy, 0, lines, word, n, gen, epoch) {
+			return n, true
+		}
+	}
+}

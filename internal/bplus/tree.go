@@ -1,0 +1,283 @@
+package bplus
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// Tree is a map from codes to codes that any number of goroutines may read and
+// change at once.
+//
+// Readers take no lock and write nothing (where optimistic is true; elsewhere a
+// plain lock guards the tree). They find their way through upper nodes that do
+// not change but for single references, and read a leaf between two looks at its
+// word. Writers compute what a leaf is to become from what they have read, and
+// commit it if the leaf's word is still the same: see simd.Commit. So nobody
+// holds a leaf while the scheduler can take its thread away.
+//
+// docs/tree.md has the protocol and the argument why it is right.
+type Tree[C Code] struct {
+	control struct {
+		epoch uint64 // number of the present epoch: one more with each snapshot
+		gen   uint64 // number of times that memory was made free for reuse
+	}
+	root   atomic.Uint64 // height and number of the root node
+	closed atomic.Bool
+	id     uint64
+	at     simd.Regular // where nodes lie
+	*memory
+	hold   *hold
+	limit  int64
+	rw     sync.RWMutex // where readers are not optimistic
+	counts [stripes]stripe
+	dirty  [stripes]dirtyList
+
+	// filling is held for reading by whoever writes to leaves that are not part
+	// of the tree yet, so that Close waits for it. It comes after structure.
+	filling sync.RWMutex
+
+	structure sync.Mutex // guards upper nodes and what follows
+	limbo     [2]retired // nodes retired in this generation, and in the one before
+	advanced  int64      // when the generation last changed
+	pending   []boundary[C]
+
+	snapshots history[C]
+	scratches sync.Pool // *scratch[C]
+}
+
+// stripes is the number of counters that writers share, each in a cache line
+// of its own.
+const stripes = 16
+
+type stripe struct {
+	entries atomic.Int64
+	_       [56]byte
+}
+
+type dirtyList struct {
+	mu     sync.Mutex
+	leaves []uint32
+	_      [32]byte
+}
+
+var (
+	// ErrLimit is the error for a change that would take more memory than
+	// allowed.
+	ErrLimit = errors.New("over the memory limit")
+	// ErrClosed is the error for the use of a tree that was closed.
+	ErrClosed = errors.New("tree is closed")
+)
+
+var trees atomic.Uint64
+
+// New returns an empty tree that takes at most limit bytes; 0 is no limit.
+func New[C Code](limit int64) (*Tree[C], error) {
+	t := &Tree[C]{id: trees.Add(1), limit: limit, memory: newMemory[C]()}
+	t.hold = newHold(t.memory)
+	t.at = simd.Regular{
+		Blocks: t.leaves.pool.Base(0), Pilots: t.leaves.pool.Base(1), Uppers: t.uppers.pool.Base(0), Distance: 16,
+	}
+	t.scratches.New = func() any { return newScratch[C]() }
+	t.control.epoch, t.control.gen = 1, 2
+	x, l, err := t.newLeaf()
+	if err != nil {
+		return nil, err
+	}
+	*l.info() = info{epoch: 1, owner: t.id, next: nothing, first: 1}
+	l.pack(run[C]{}, ^C(0))
+	t.revive(l, 0)
+	t.root.Store(uint64(x))
+	return t, nil
+}
+
+func (t *Tree[C]) leaf(x uint32) leaf[C] {
+	return leaf[C]{
+		pilot: unsafe.Add(t.at.Pilots, uintptr(x)*uintptr(simd.RegularPilot[C]())),
+		block: unsafe.Add(t.at.Blocks, uintptr(x)*simd.RegularBlock),
+	}
+}
+
+func (t *Tree[C]) upper(y uint32) upper[C] {
+	return upper[C]{unsafe.Add(t.at.Uppers, uintptr(y)*uintptr(simd.RegularUpper[C]()))}
+}
+
+// view returns the tree as searches take it.
+func (t *Tree[C]) view() simd.Regular {
+	r, root := t.at, t.root.Load()
+	r.Root, r.Height = root&nothing, root>>32
+	return r
+}
+
+func (t *Tree[C]) epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
+func (t *Tree[C]) gen() uint64   { return atomic.LoadUint64(&t.control.gen) }
+
+// current reports whether no memory that was in use in a generation has been
+// reused since: what was read meanwhile is what it seemed.
+func (t *Tree[C]) current(gen uint64) bool { return t.gen()-gen <= 1 }
+
+// newLeaf returns memory for a leaf. Nobody else has it; its word is locked,
+// so that whoever comes along by an old way leaves it alone.
+func (t *Tree[C]) newLeaf() (uint32, leaf[C], error) {
+	if err := t.room(int64(t.leaves.pool.SlotBytes())); err != nil {
+		return 0, leaf[C]{}, err
+	}
+	return t.takeLeaf(false)
+}
+
+// takeLeaf is newLeaf without a look at the limit: promised, it is one of those
+// that were promised.
+func (t *Tree[C]) takeLeaf(promised bool) (uint32, leaf[C], error) {
+	x, fresh, err := t.leaves.take(promised)
+	if err != nil {
+		return 0, leaf[C]{}, err
+	}
+	l := t.leaf(x)
+	seq := max(l.loadWord()>>simd.WordSequence, fresh) + 1
+	atomic.SwapUint64(l.word(), seq<<simd.WordSequence|simd.WordLocked|simd.WordDead)
+	return x, l, nil
+}
+
+// revive makes a leaf that newLeaf has returned one that may be read and
+// changed.
+func (t *Tree[C]) revive(l leaf[C], n int) {
+	atomic.StoreUint64(l.word(), simd.NextWord(l.loadWord(), n))
+}
+
+// freeLeaf gives back a leaf that nobody can have seen.
+func (t *Tree[C]) freeLeaf(x uint32) {
+	l := t.leaf(x)
+	atomic.StoreUint64(l.word(), simd.NextWord(l.loadWord(), 0)|simd.WordLocked|simd.WordDead)
+	t.leaves.give(x)
+}
+
+// room returns an error if bytes more are over the limit.
+func (t *Tree[C]) room(bytes int64) error {
+	if t.limit > 0 && t.Bytes()+bytes > t.limit {
+		return ErrLimit
+	}
+	return nil
+}
+
+// Bytes returns the memory that nodes take, old states that snapshots need
+// among them.
+func (t *Tree[C]) Bytes() int64 { return t.memory.bytes() }
+
+// Len returns the number of entries: exactly, if nobody writes meanwhile.
+func (t *Tree[C]) Len() int {
+	n := int64(0)
+	for i := range t.counts {
+		n += t.counts[i].entries.Load()
+	}
+	return int(max(n, 0))
+}
+
+// count adds to the number of entries.
+func (t *Tree[C]) count(x uint32, delta int) {
+	if delta != 0 {
+		t.counts[x%stripes].entries.Add(int64(delta))
+	}
+}
+
+// seek returns the leaf that holds key, if the tree has it, the line of its
+// block, and its word, which is not locked and not dead. The answer holds as
+// long as the word is the same and the generation current.
+func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
+	for try := 0; ; try++ {
+		r := t.view()
+		x, line, word = simd.SeekRegular(&r, key)
+		for line == lines && word&unread == 0 { // split: its parent does not know yet
+			l := t.leaf(x)
+			next := l.info().next
+			if l.loadWord() != word || next == nothing {
+				break
+			}
+			x = next
+			line, word = t.within(x, key)
+		}
+		if line < lines && word&unread == 0 {
+			return x, line, word
+		}
+		if t.closed.Load() {
+			return x, 0, word
+		}
+		pause(try)
+	}
+}
+
+// within returns the line of a leaf that key belongs to, and the leaf's word
+// before that.
+func (t *Tree[C]) within(x uint32, key C) (line int, word uint64) {
+	r := t.at
+	r.Root, r.Height = uint64(x), 0
+	_, line, word = simd.SeekRegular(&r, key)
+	return line, word
+}
+
+const unread = simd.WordLocked | simd.WordDead
+
+// pause waits for somebody else's change: a moment at first, then by leaving
+// the thread to others.
+func pause(try int) {
+	if try < 16 {
+		simd.Pause()
+		return
+	}
+	runtime.Gosched()
+}
+
+// lockRead and lockWrite guard the tree where readers are not optimistic.
+func (t *Tree[C]) lockRead() {
+	if !optimistic {
+		t.rw.RLock()
+	}
+}
+
+func (t *Tree[C]) unlockRead() {
+	if !optimistic {
+		t.rw.RUnlock()
+	}
+}
+
+func (t *Tree[C]) lockWrite() {
+	if !optimistic {
+		t.rw.Lock()
+	}
+}
+
+func (t *Tree[C]) unlockWrite() {
+	if !optimistic {
+		t.rw.Unlock()
+	}
+}
+
+// Get returns the value of key, and reports whether there is one.
+func (t *Tree[C]) Get(key C) (val C, ok bool) {
+	t.lockRead()
+	defer t.unlockRead()
+	for {
+		gen := t.gen()
+		x, j, word := t.seek(key)
+		l := t.leaf(x)
+		val, ok = valueIn(l.line(j), key)
+		if l.loadWord() == word && t.current(gen) || t.closed.Load() {
+			acquired(t, key)
+			return val, ok
+		}
+	}
+}
+
+// valueIn returns the value of a key in a line.
+func valueIn[C Code](line []C, key C) (C, bool) {
+	half := len(line) / 2
+	for i, k := range line[:half] {
+		if k == key {
+			return line[half+i], true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,383 @@
+package bplus
+
+import (
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// edit is what a change of one key does, decided when its old value is known.
+// It may be asked more than once.
+type edit[C Code] interface {
+	// decide returns the new value of a key, and false if the key is to be
+	// deleted, or not to be there.
+	decide(old C, had bool) (val C, keep bool)
+}
+
+type (
+	setTo[C Code]    struct{ val C }
+	remove[C Code]   struct{}
+	decideBy[C Code] struct{ f func(C, bool) (C, bool) }
+)
+
+func (e setTo[C]) decide(C, bool) (C, bool)            { return e.val, true }
+func (remove[C]) decide(C, bool) (C, bool)             { return 0, false }
+func (e decideBy[C]) decide(old C, had bool) (C, bool) { return e.f(old, had) }
+
+// Set sets the value of a key, and returns the one it had.
+func (t *Tree[C]) Set(key, val C) (old C, had bool, err error) {
+	return change(t, key, setTo[C]{val})
+}
+
+// Delete deletes a key, and returns the value it had.
+func (t *Tree[C]) Delete(key C) (old C, had bool, err error) {
+	return change(t, key, remove[C]{})
+}
+
+// Update sets the value of a key to what f makes of the old one, or deletes the
+// key where f returns false. f may be called more than once.
+func (t *Tree[C]) Update(key C, f func(old C, had bool) (val C, keep bool)) (old C, had bool, err error) {
+	return change(t, key, decideBy[C]{f})
+}
+
+// change changes one key.
+func change[C Code, E edit[C]](t *Tree[C], key C, e E) (old C, had bool, err error) {
+	t.lockWrite()
+	defer t.unlockWrite()
+	released(t, key)
+	w := writing[C]{t: t, key: key}
+	for try := 0; ; try++ {
+		if t.closed.Load() {
+			return 0, false, ErrClosed
+		}
+		w.find()
+		if w.word&simd.WordBusy != 0 {
+			pause(try)
+			continue
+		}
+		val, keep := e.decide(w.old, w.had)
+		if !w.stable() { // what was decided on may have been nonsense
+			continue
+		}
+		done, err := w.put(val, keep)
+		if err != nil {
+			return 0, false, err
+		}
+		if done {
+			acquired(t, key)
+			return w.old, w.had, nil
+		}
+	}
+}
+
+// writing is a change of one key on its way.
+type writing[C Code] struct {
+	t          *Tree[C]
+	key        C
+	gen, epoch uint64
+	x          uint32
+	l          leaf[C]
+	j          int // line
+	word       uint64
+	at         int // of the key in its line
+	old        C
+	had        bool
+	buf        [simd.LineBytes / 4]C // the line to be
+}
+
+// find finds the key's leaf and line, and reads the line.
+func (w *writing[C]) find() {
+	w.gen, w.epoch = w.t.gen(), w.t.epoch()
+	w.x, w.j, w.word = w.t.seek(w.key)
+	w.read()
+}
+
+// read reads the line, and looks for the key.
+func (w *writing[C]) read() {
+	w.l = w.t.leaf(w.x)
+	line := w.line()
+	copy(line, w.l.line(w.j))
+	w.old, w.had = 0, false
+	half := len(line) / 2
+	for i, k := range line[:half] {
+		if k == w.key {
+			w.at, w.old, w.had = i, line[half+i], true
+			return
+		}
+	}
+}
+
+func (w *writing[C]) line() []C { return w.buf[:2*linePairs[C]()] }
+
+// stable reports whether what was read is still so.
+func (w *writing[C]) stable() bool { return w.l.loadWord() == w.word && w.t.current(w.gen) }
+
+// put makes the change. It returns false if it must be begun anew.
+func (w *writing[C]) put(val C, keep bool) (done bool, err error) {
+	n, line, half := simd.Entries(w.word), w.line(), linePairs[C]()
+	switch in := w.l.info(); {
+	case !w.had && !keep || w.had && keep && line[half+w.at] == val:
+		return w.stable(), nil
+	case in.epoch != w.epoch || in.dirty == 0 && w.had != keep:
+		return false, w.t.touch(w.x, w.word, w.gen, w.epoch)
+	case w.had && keep:
+		line[half+w.at] = val
+		return w.commitLine(n), nil
+	}
+	lo, bounded, hi := w.l.lineRange(w.j)
+	m := entriesIn(line[:half], lo, bounded, hi)
+	switch {
+	case w.had:
+		removeFrom(line, m, w.at, outside(lo, bounded, hi))
+		if !w.commitLine(n - 1) {
+			return false, nil
+		}
+		w.t.count(w.x, -1)
+		if n-1 < thin[C]() && (n-1)%8 == 0 { // not each time, where the neighbours are too full
+			w.t.tidy(w.key)
+		}
+		return true, nil
+	case m == half:
+		return w.t.spill(w, val)
+	}
+	insertIn(line, m, w.key, val)
+	if !w.commitLine(n + 1) {
+		return false, nil
+	}
+	w.t.count(w.x, 1)
+	return true, nil
+}
+
+// thin returns the number of entries below which a leaf is merged with a
+// neighbour.
+func thin[C Code]() int { return capacity[C]() / 4 }
+
+// commitLine writes the line; the leaf then has n entries.
+func (w *writing[C]) commitLine(n int) bool {
+	c := w.t.changeOf(w.l, w.word, n, w.gen, w.epoch)
+	c.Dst[0], c.Src[0], c.Lines[0] = w.l.at(w.j), unsafe.Pointer(&w.buf), 1
+	return simd.Commit(&c)
+}
+
+// changeOf returns the change of a leaf that then has n entries, without any
+// lines yet.
+func (t *Tree[C]) changeOf(l leaf[C], word uint64, n int, gen, epoch uint64) simd.Change {
+	return simd.Change{
+		Word: l.word(), Was: word, Will: simd.NextWord(word, n),
+		Epoch: &t.control.epoch, EpochIs: epoch, Gen: &t.control.gen, GenIs: gen,
+	}
+}
+
+// commitCopy writes a copy's pilot, and lines [from, to) of its block, to leaf
+// l.
+func (t *Tree[C]) commitCopy(l, from leaf[C], first, last int, word uint64, n int, gen, epoch uint64) bool {
+	*from.word() = word | simd.WordLocked // the line that it is in is written while the leaf is locked
+	c := t.changeOf(l, word, n, gen, epoch)
+	c.Dst[0], c.Src[0], c.Lines[0] = l.pilot, from.pilot, simd.RegularPilot[C]()/simd.LineBytes
+	c.Dst[1], c.Src[1], c.Lines[1] = l.at(first), from.at(first), last-first
+	return simd.Commit(&c)
+}
+
+// touch prepares a leaf for changes in the present epoch: its state is kept if a
+// snapshot needs it, and it is noted that its entries are to be counted.
+func (t *Tree[C]) touch(x uint32, word, gen, epoch uint64) error {
+	l := t.leaf(x)
+	if l.info().epoch != epoch {
+		if err := t.preserve(x, word, gen); err != nil {
+			return err
+		}
+	}
+	var line [simd.LineBytes / 8]uint64
+	in := (*info)(unsafe.Pointer(&line))
+	*in = *l.info()
+	was := in.dirty
+	in.epoch, in.dirty = epoch, 1
+	c := t.changeOf(l, word, simd.Entries(word), gen, epoch)
+	c.Dst[0], c.Src[0], c.Lines[0] = unsafe.Pointer(l.info()), unsafe.Pointer(&line), 1
+	if simd.Commit(&c) && was == 0 {
+		t.noteDirty(x)
+	}
+	return nil
+}
+
+// noteDirty remembers that a leaf's entries are to be counted.
+func (t *Tree[C]) noteDirty(x uint32) {
+	d := &t.dirty[x%stripes]
+	d.mu.Lock()
+	d.leaves = append(d.leaves, x)
+	d.mu.Unlock()
+}
+
+// reach is how many lines away a full line looks for room, on either side.
+const reach = 8
+
+// spill makes the change of a key that is not there and whose line is full: it
+// moves entries to the nearest line with room, or splits the leaf.
+func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
+	s := t.scratches.Get().(*scratch[C])
+	defer t.scratches.Put(s)
+	s.load(w.l)
+	if !w.stable() {
+		return false, nil
+	}
+	n := simd.Entries(w.word)
+	if first, last, ok := s.copy.insert(w.j, w.key, val); ok {
+		if !t.commitCopy(w.l, s.copy, first, last, w.word, n+1, w.gen, w.epoch) {
+			return false, nil
+		}
+		t.count(w.x, 1)
+		return true, nil
+	}
+	s.run.clear()
+	s.copy.unpack(&s.run)
+	s.run.insert(w.key, val)
+	if n+1 <= capacity[C]()*7/8 {
+		s.copy.pack(s.run, s.copy.high())
+		if !t.commitCopy(w.l, s.copy, 0, lines, w.word, n+1, w.gen, w.epoch) {
+			return false, nil
+		}
+		t.count(w.x, 1)
+		return true, nil
+	}
+	return t.split(w, s)
+}
+
+// insert puts an entry into a leaf whose line j, its own, is full, by moving
+// others to a line with room nearby. It returns the lines that have changed, and
+// false if there is no room.
+func (l leaf[C]) insert(j int, key, val C) (first, last int, ok bool) {
+	half := linePairs[C]()
+	if j == lines-1 && key > l.line(j)[half-1] {
+		if u := l.firstUnused(); u < lines-1 { // ascending keys: the last line moves left as a whole
+			copy(l.line(u), l.line(j))
+			end := l.line(j)[half-1]
+			for i := u; i < lines-1; i++ {
+				l.seps()[i] = end
+				if i > u {
+					fillLine(l.line(i), outside(end, true, end), 0)
+				}
+			}
+			setIndex[C](l.pilot)
+			fillLine(l.line(j), key, val)
+			return u, lines, true
+		}
+	}
+	for d := 1; d <= reach; d++ {
+		if g := j - d; g >= 0 && l.hasRoom(g) {
+			l.carryLeft(j, g, key, val)
+			return g, j + 1, true
+		}
+		if g := j + d; g < lines && l.hasRoom(g) {
+			l.carryRight(j, g, key, val)
+			return j, g + 1, true
+		}
+	}
+	return 0, 0, false
+}
+
+// firstUnused returns the first of the lines before the last one that, up to
+// there, are all empty.
+func (l leaf[C]) firstUnused() int {
+	u := lines - 1
+	for u > 0 && l.entries(u-1) == 0 {
+		u--
+	}
+	return u
+}
+
+// entries returns the number of entries in line j.
+func (l leaf[C]) entries(j int) int {
+	lo, bounded, hi := l.lineRange(j)
+	return entriesIn(l.line(j)[:linePairs[C]()], lo, bounded, hi)
+}
+
+func (l leaf[C]) hasRoom(j int) bool { return l.entries(j) < linePairs[C]() }
+
+// carryLeft makes room for an entry in full line j: the first entry of each
+// line from g+1 to j moves to the end of the line before. Line g has room, those
+// between are full.
+func (l leaf[C]) carryLeft(j, g int, key, val C) {
+	half, seps, m := linePairs[C](), l.seps(), l.entries(g)
+	defer setIndex[C](l.pilot)
+	for i := g + 1; i <= j; i++ {
+		line := l.line(i)
+		k, v := line[0], line[half]
+		if i == j && key < k { // the new entry is the one that moves
+			insertIn(l.line(i-1), m, key, val)
+			seps[i-1] = key
+			return
+		}
+		insertIn(l.line(i-1), m, k, v)
+		seps[i-1] = k
+		removeFrom(line, half, 0, 0)
+		m = half - 1
+	}
+	insertIn(l.line(j), half-1, key, val)
+}
+
+// carryRight does the same with line g on the other side: the last entry of
+// each line from j to g-1 moves to the front of the next.
+func (l leaf[C]) carryRight(j, g int, key, val C) {
+	half, seps, m := linePairs[C](), l.seps(), l.entries(g)
+	defer setIndex[C](l.pilot)
+	for i := g; i > j; i-- {
+		line := l.line(i - 1)
+		k, v, end := line[half-1], line[2*half-1], line[half-2]
+		if i-1 == j && key > k {
+			insertIn(l.line(i), m, key, val)
+			seps[j] = k
+			return
+		}
+		insertIn(l.line(i), m, k, v)
+		removeFrom(line, half, half-1, 0)
+		seps[i-1] = end
+		m = half - 1
+	}
+	insertIn(l.line(j), half-1, key, val)
+	seps[j] = max(seps[j], key)
+}
+
+// split makes the change of a key that is not there and whose leaf is full: the
+// leaf's upper part moves to a new one. s.run has the leaf's entries and the new
+// one.
+func (t *Tree[C]) split(w *writing[C], s *scratch[C]) (done bool, err error) {
+	right, err := t.splitOff(w, s)
+	if err != nil || right == nothing {
+		return false, err
+	}
+	t.count(w.x, 1)
+	t.noteDirty(right)
+	t.addBoundaries([]boundary[C]{{C(t.leaf(right).info().low), right}})
+	return true, nil
+}
+
+// splitOff splits a leaf in two, and returns the new one, or nothing if the leaf
+// was changed meanwhile.
+func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
+	t.filling.RLock()
+	defer t.filling.RUnlock()
+	if t.closed.Load() {
+		return nothing, ErrClosed
+	}
+	x, right, err := t.newLeaf()
+	if err != nil {
+		return nothing, err
+	}
+	keys, vals := s.run.keys, s.run.vals
+	n, in := len(keys), s.copy.info()
+	mid, packRight := n/2, right.pack
+	if keys[n-1] == w.key && (in.next == nothing || n > capacity[C]()-linePairs[C]()) {
+		mid, packRight = n-1, right.packLeft // ascending keys leave full leaves behind
+	}
+	bound := keys[mid-1]
+	*right.info() = info{epoch: w.epoch, low: uint64(bound), owner: t.id, next: in.next, dirty: 1}
+	packRight(run[C]{keys[mid:], vals[mid:]}, s.copy.high())
+	t.revive(right, n-mid)
+	in.next = x
+	s.copy.pack(run[C]{keys[:mid], vals[:mid]}, bound)
+	if !t.commitCopy(w.l, s.copy, 0, lines, w.word, mid, w.gen, w.epoch) {
+		t.freeLeaf(x)
+		return nothing, nil
+	}
+	return x, nil
+}
