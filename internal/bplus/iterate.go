@@ -205,7 +205,7 @@ func (t *Tree[C]) DeleteRange(lo, hi C) (deleted int, err error) {
 		gone := len(s.run.keys) - len(s.more.keys)
 		if gone > 0 {
 			if in.epoch != epoch || in.dirty == 0 {
-				if err := t.touch(x, word, gen, epoch); err != nil {
+				if err := t.touch(x, word, gen, epoch, nil); err != nil {
 					return deleted, err
 				}
 				continue

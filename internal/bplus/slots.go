@@ -194,3 +194,10 @@ func newHold(m *memory) *hold {
 	runtime.AddCleanup(h, (*memory).release, m)
 	return h
 }
+
+// inUse returns the number of slots in use.
+func (s *slots) inUse() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}

@@ -74,7 +74,7 @@ func (t *Tree[C]) begin() *moment {
 
 // preserve keeps the state of a leaf, as of its word, for the newest snapshot if
 // that needs it. The leaf has not been changed in the present epoch.
-func (t *Tree[C]) preserve(x uint32, word, gen uint64) error {
+func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) error {
 	t.filling.RLock()
 	defer t.filling.RUnlock()
 	h := &t.snapshots
@@ -94,7 +94,7 @@ func (t *Tree[C]) preserve(x uint32, word, gen uint64) error {
 	if there {
 		return nil
 	}
-	y, c, err := t.newLeaf()
+	y, c, err := t.newLeaf(used)
 	if err != nil {
 		return err
 	}

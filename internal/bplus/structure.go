@@ -1,6 +1,7 @@
 package bplus
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -52,34 +53,62 @@ func (t *Tree[C]) addBoundaries(new []boundary[C]) {
 		return
 	}
 	t.pending = append(t.pending, new...)
+	slices.SortFunc(t.pending, func(a, b boundary[C]) int { return cmp.Compare(a.key, b.key) })
 	for len(t.pending) > 0 {
-		b := t.pending[len(t.pending)-1]
-		if !t.addBoundary(b) {
+		n, ok := t.addFirst(t.pending)
+		if !ok {
 			break
 		}
-		t.pending = t.pending[:len(t.pending)-1]
+		t.pending = t.pending[n:]
+	}
+	if len(t.pending) == 0 {
+		t.pending = nil
 	}
 	t.advance()
 }
 
-// addBoundary tells the upper nodes of one leaf. It returns false if memory
-// fails.
-func (t *Tree[C]) addBoundary(b boundary[C]) bool {
-	path := t.path(b.key)
+// addFirst tells the parent of the first of some leaves, which are in key order,
+// of that one and all others that belong to it. It returns how many these are,
+// and false if memory fails.
+func (t *Tree[C]) addFirst(new []boundary[C]) (n int, ok bool) {
+	path := t.path(new[0].key)
 	if len(path) == 0 {
-		left := uint32(t.root.Load())
-		return t.replace(nil, 0, 0, []child[C]{
-			{b.key, left, t.counted(left, b.key)}, {^C(0), b.leaf, t.counted(b.leaf, ^C(0))},
-		})
+		x := uint32(t.root.Load())
+		list, n := t.insertBounds(nil, child[C]{^C(0), x, t.counted(x, ^C(0))}, new)
+		return n, t.replace(nil, 0, 0, list)
 	}
 	last := path[len(path)-1]
-	u := t.upper(last.node)
-	sep, ref, count := u.seps()[last.i], u.refs()[last.i], u.counts()[last.i]
-	if sep == b.key {
-		return true
+	var list []child[C]
+	for _, c := range t.children(last.node)[last.i:] {
+		var k int
+		list, k = t.insertBounds(list, c, new[n:])
+		n += k
 	}
-	right := t.counted(b.leaf, sep)
-	return t.replace(path, last.i, last.i+1, []child[C]{{b.key, ref, count - right}, {sep, b.leaf, right}})
+	end := int(t.upper(last.node).info().children)
+	if len(list) == end-last.i { // all known already
+		return n, true
+	}
+	return n, t.replace(path, last.i, end, list)
+}
+
+// insertBounds appends a child to a list, cut at the boundaries that lie in it,
+// and returns how many of these it has dealt with.
+func (t *Tree[C]) insertBounds(list []child[C], c child[C], new []boundary[C]) ([]child[C], int) {
+	n := 0
+	for n < len(new) && new[n].key < c.sep {
+		n++
+	}
+	if n > 0 {
+		counts := t.countedBetween(new[:n], c.sep)
+		for i, b := range new[:n] {
+			list = append(list, child[C]{b.key, c.ref, c.count - counts[i]})
+			c.ref, c.count = b.leaf, counts[i]
+		}
+	}
+	for n < len(new) && new[n].key == c.sep {
+		n++
+	}
+	return append(list, c), n
 }
 
 // counted returns how many of the entries in the leaves from x up to high the
@@ -93,6 +122,28 @@ func (t *Tree[C]) counted(x uint32, high C) (n int64) {
 		}
 		x = l.info().next
 	}
+}
+
+// countedBetween returns, for each of some leaves, how many of the entries from
+// there up to high the upper nodes know of.
+func (t *Tree[C]) countedBetween(new []boundary[C], high C) []int64 {
+	counts := make([]int64, len(new))
+	i := 0
+	for x := new[0].leaf; ; {
+		if i+1 < len(new) && x == new[i+1].leaf {
+			i++
+		}
+		l := t.leaf(x)
+		counts[i] += int64(l.info().counted)
+		if l.high() >= high {
+			break
+		}
+		x = l.info().next
+	}
+	for i := len(new) - 2; i >= 0; i-- {
+		counts[i] += counts[i+1]
+	}
+	return counts
 }
 
 // children returns those of an upper node.
@@ -401,7 +452,7 @@ func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
 			continue
 		}
 		if in := la.info(); in.epoch != epoch || in.dirty == 0 {
-			if t.touch(a, word, gen, epoch) != nil {
+			if t.touch(a, word, gen, epoch, nil) != nil {
 				return 0, false
 			}
 			continue

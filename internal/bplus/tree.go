@@ -84,7 +84,7 @@ func New[C Code](limit int64) (*Tree[C], error) {
 	}
 	t.scratches.New = func() any { return newScratch[C]() }
 	t.control.epoch, t.control.gen = 1, 2
-	x, l, err := t.newLeaf()
+	x, l, err := t.newLeaf(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +121,12 @@ func (t *Tree[C]) gen() uint64   { return atomic.LoadUint64(&t.control.gen) }
 func (t *Tree[C]) current(gen uint64) bool { return t.gen()-gen <= 1 }
 
 // newLeaf returns memory for a leaf. Nobody else has it; its word is locked,
-// so that whoever comes along by an old way leaves it alone.
-func (t *Tree[C]) newLeaf() (uint32, leaf[C], error) {
+// so that whoever comes along by an old way leaves it alone. A batch has been
+// promised what it needs.
+func (t *Tree[C]) newLeaf(used *promises) (uint32, leaf[C], error) {
+	if used != nil {
+		return t.takeLeaf(used.take())
+	}
 	if err := t.room(int64(t.leaves.pool.SlotBytes())); err != nil {
 		return 0, leaf[C]{}, err
 	}

@@ -45,7 +45,14 @@ func change[C Code, E edit[C]](t *Tree[C], key C, e E) (old C, had bool, err err
 	t.lockWrite()
 	defer t.unlockWrite()
 	released(t, key)
-	w := writing[C]{t: t, key: key}
+	old, had, err = changeLocked(t, key, e, nil)
+	acquired(t, key)
+	return old, had, err
+}
+
+// changeLocked is change for whoever holds the lock, where there is one.
+func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (old C, had bool, err error) {
+	w := writing[C]{t: t, key: key, used: used}
 	for try := 0; ; try++ {
 		if t.closed.Load() {
 			return 0, false, ErrClosed
@@ -64,7 +71,6 @@ func change[C Code, E edit[C]](t *Tree[C], key C, e E) (old C, had bool, err err
 			return 0, false, err
 		}
 		if done {
-			acquired(t, key)
 			return w.old, w.had, nil
 		}
 	}
@@ -83,6 +89,7 @@ type writing[C Code] struct {
 	old        C
 	had        bool
 	buf        [simd.LineBytes / 4]C // the line to be
+	used       *promises             // memory promised to a batch; nil for none
 }
 
 // find finds the key's leaf and line, and reads the line.
@@ -119,7 +126,7 @@ func (w *writing[C]) put(val C, keep bool) (done bool, err error) {
 	case !w.had && !keep || w.had && keep && line[half+w.at] == val:
 		return w.stable(), nil
 	case in.epoch != w.epoch || in.dirty == 0 && w.had != keep:
-		return false, w.t.touch(w.x, w.word, w.gen, w.epoch)
+		return false, w.t.touch(w.x, w.word, w.gen, w.epoch, w.used)
 	case w.had && keep:
 		line[half+w.at] = val
 		return w.commitLine(n), nil
@@ -180,10 +187,10 @@ func (t *Tree[C]) commitCopy(l, from leaf[C], first, last int, word uint64, n in
 
 // touch prepares a leaf for changes in the present epoch: its state is kept if a
 // snapshot needs it, and it is noted that its entries are to be counted.
-func (t *Tree[C]) touch(x uint32, word, gen, epoch uint64) error {
+func (t *Tree[C]) touch(x uint32, word, gen, epoch uint64, used *promises) error {
 	l := t.leaf(x)
 	if l.info().epoch != epoch {
-		if err := t.preserve(x, word, gen); err != nil {
+		if err := t.preserve(x, word, gen, used); err != nil {
 			return err
 		}
 	}
@@ -359,7 +366,7 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	if t.closed.Load() {
 		return nothing, ErrClosed
 	}
-	x, right, err := t.newLeaf()
+	x, right, err := t.newLeaf(w.used)
 	if err != nil {
 		return nothing, err
 	}

@@ -1,0 +1,369 @@
+package bplus
+
+import (
+	"sync"
+
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// Kind is what an operation of a batch does.
+type Kind uint8
+
+const (
+	Get Kind = iota
+	Set
+	Delete
+)
+
+// Ops is a batch of operations in key order, those of one key in the order in
+// which they are to be done.
+type Ops[C Code] struct {
+	Keys  []C
+	Vals  []C    // what a Set sets
+	Kinds []Kind // nil where all are of one kind
+	Kind  Kind
+	// Old and Found are set to what was there just before each operation, unless
+	// they are nil.
+	Old   []C
+	Found []bool
+}
+
+func (o *Ops[C]) kind(i int) Kind {
+	if o.Kinds == nil {
+		return o.Kind
+	}
+	return o.Kinds[i]
+}
+
+// play does operations [from, to), all of one key, on the value that it has.
+func (o *Ops[C]) play(from, to int, val C, had bool) (C, bool) {
+	for i := from; i < to; i++ {
+		if o.Found != nil {
+			o.Old[i], o.Found[i] = val, had
+		}
+		switch o.kind(i) {
+		case Set:
+			val, had = o.Vals[i], true
+		case Delete:
+			val, had = 0, false
+		}
+	}
+	return val, had
+}
+
+// same returns the end of the operations that have the key of operation i.
+func (o *Ops[C]) same(i int) int {
+	end := i + 1
+	for end < len(o.Keys) && o.Keys[end] == o.Keys[i] {
+		end++
+	}
+	return end
+}
+
+// playOn is the edit that plays operations of one key.
+type playOn[C Code] struct {
+	ops      *Ops[C]
+	from, to int
+}
+
+func (p playOn[C]) decide(old C, had bool) (C, bool) { return p.ops.play(p.from, p.to, old, had) }
+
+const (
+	// pieceOps is the number of operations that a worker takes at a time.
+	pieceOps = 8192
+	// ahead is the number of operations whose leaves are looked up together.
+	ahead = 256
+	// dense is the number of operations on one leaf from which on the leaf is
+	// written anew rather than line by line.
+	dense = 12
+)
+
+// batch is a batch on its way.
+type batch[C Code] struct {
+	t    *Tree[C]
+	ops  *Ops[C]
+	once sync.Once
+	err  error
+}
+
+// Apply does all operations of a batch, or none if there is not enough memory
+// for all of them. Each key is changed at once, others may be seen between.
+func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
+	t.lockWrite()
+	defer t.unlockWrite()
+	if t.closed.Load() {
+		return ErrClosed
+	}
+	releasedAll(t)
+	need := t.need(ops, workers)
+	if err := t.room(int64(need) * int64(t.leaves.pool.SlotBytes())); t.limit > 0 && err != nil {
+		return err
+	}
+	if err := t.leaves.promise(need); err != nil {
+		return err
+	}
+	b := &batch[C]{t: t, ops: ops}
+	pieces := (len(ops.Keys) + pieceOps - 1) / pieceOps
+	used := &promises{left: need}
+	par.Run(workers, pieces, par.Func(func(p int) { b.piece(b.cut(p*pieceOps), b.cut((p+1)*pieceOps), used) }))
+	t.leaves.unpromise(max(used.left, 0))
+	acquiredAll(t)
+	return b.err
+}
+
+// promises counts what is left of the leaves promised to a batch.
+type promises struct {
+	mu   sync.Mutex
+	left int
+}
+
+// cut returns where a piece that should begin with operation i begins: with
+// the first operation of its key.
+func (b *batch[C]) cut(i int) int {
+	i = min(i, len(b.ops.Keys))
+	for i > 0 && i < len(b.ops.Keys) && b.ops.Keys[i] == b.ops.Keys[i-1] {
+		i--
+	}
+	return i
+}
+
+// need returns the number of leaves that a batch takes at most. Under a limit it
+// is worth to look closer.
+func (t *Tree[C]) need(ops *Ops[C], workers int) int {
+	n, kept := len(ops.Keys), 0
+	if t.snapshots.newest.Load() != nil { // any leaf may have to be kept as it was
+		kept = min(n, t.leaves.inUse())
+	}
+	if ops.Kinds == nil && ops.Kind != Set {
+		return kept
+	}
+	if t.limit > 0 {
+		return t.needExactly(ops) + kept
+	}
+	return min(n, t.leaves.inUse()) + n/(capacity[C]()/2) + 2*workers + kept
+}
+
+// needExactly returns the number of leaves that are split off others.
+func (t *Tree[C]) needExactly(ops *Ops[C]) (need int) {
+	for i := 0; i < len(ops.Keys); {
+		x, _, word := t.seek(ops.Keys[i])
+		high, n, from := t.leaf(x).high(), simd.Entries(word), i
+		for i < len(ops.Keys) && (ops.Keys[i] <= high || i == from) {
+			end := ops.same(i)
+			for ; i < end; i++ {
+				if ops.kind(i) == Set {
+					n++
+					i = end
+				}
+			}
+		}
+		if n > splitAt[C]() {
+			need += (n + bulk[C]() - 1) / bulk[C]()
+		}
+	}
+	return need
+}
+
+// splitAt returns the number of entries from which on a leaf may be split,
+// bulk how many a leaf gets that is filled by a batch.
+func splitAt[C Code]() int { return capacity[C]() * 7 / 8 }
+func bulk[C Code]() int    { return capacity[C]() * 7 / 8 }
+
+// piece does operations [lo, hi).
+func (b *batch[C]) piece(lo, hi int, used *promises) {
+	if lo >= hi {
+		return
+	}
+	w := &worker[C]{batch: b, used: used, s: b.t.scratches.Get().(*scratch[C])}
+	defer b.t.scratches.Put(w.s)
+	var places [ahead]uint64
+	for lo < hi {
+		n := min(hi-lo, ahead)
+		w.gen = b.t.gen()
+		r := b.t.view()
+		simd.PlaceRegular(&r, b.ops.Keys[lo:lo+n], places[:n])
+		lo = w.do(lo, hi, places[:n])
+	}
+	if len(w.bounds) > 0 {
+		b.t.addBoundaries(w.bounds)
+	}
+}
+
+// worker is what one goroutine needs for a batch.
+type worker[C Code] struct {
+	*batch[C]
+	used   *promises
+	s      *scratch[C]
+	gen    uint64
+	bounds []boundary[C]
+}
+
+// do does operations from lo on, at least those whose places are given, and
+// returns where it ended.
+func (w *worker[C]) do(lo, hi int, places []uint64) int {
+	keys, i := w.ops.Keys, lo
+	for i < hi && i < lo+len(places) {
+		x, together := places[i-lo]>>8, 1
+		for i-lo+together < len(places) && together < dense && places[i-lo+together]>>8 == x {
+			together++
+		}
+		if together == dense {
+			if end, ok := w.rewrite(uint32(x), i, hi); ok {
+				i = end
+				continue
+			}
+		}
+		end := w.ops.same(i)
+		if !w.single(uint32(x), i, end) {
+			if _, _, err := changeLocked(w.t, keys[i], playOn[C]{w.ops, i, end}, w.used); err != nil {
+				w.once.Do(func() { w.err = err })
+				return hi
+			}
+		}
+		i = end
+	}
+	return i
+}
+
+// single does operations [from, to), all of one key, whose leaf is known to be x
+// or was so. It returns false if that did not work out.
+func (w *worker[C]) single(x uint32, from, to int) bool {
+	one := writing[C]{t: w.t, key: w.ops.Keys[from], gen: w.gen, epoch: w.t.epoch(), x: x, used: w.used}
+	one.j, one.word = w.t.within(x, one.key)
+	if one.j == lines || one.word&simd.WordBusy != 0 {
+		return false
+	}
+	in := w.t.leaf(x).info()
+	if in.first == 0 && one.key <= C(in.low) {
+		return false
+	}
+	one.read()
+	val, keep := w.ops.play(from, to, one.old, one.had)
+	if !one.stable() {
+		return false
+	}
+	done, err := one.put(val, keep)
+	return done && err == nil
+}
+
+// rewrite does operations from i on that belong to leaf x, by writing the leaf
+// anew. It returns where they ended, and false if that did not work out.
+func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
+	t, s, l := w.t, w.s, w.t.leaf(x)
+	epoch, word := t.epoch(), l.loadWord()
+	if word&simd.WordBusy != 0 {
+		return 0, false
+	}
+	s.load(l)
+	if l.loadWord() != word || !t.current(w.gen) {
+		return 0, false
+	}
+	in, high := s.copy.info(), s.copy.high()
+	if w.ops.Keys[i] > high || in.first == 0 && w.ops.Keys[i] <= C(in.low) {
+		return 0, false
+	}
+	if in.epoch != epoch || in.dirty == 0 {
+		if t.touch(x, word, w.gen, epoch, w.used) != nil {
+			return 0, false
+		}
+		return w.rewrite(x, i, hi)
+	}
+	s.run.clear()
+	s.copy.unpack(&s.run)
+	end = w.merge(i, hi, high)
+	delta := len(s.more.keys) - len(s.run.keys)
+	if n := len(s.more.keys); n > splitAt[C]() && delta > 0 && n > capacity[C]() {
+		ok = w.splitMany(x, l, word, epoch)
+	} else {
+		s.copy.pack(s.more, high)
+		ok = t.commitCopy(l, s.copy, 0, lines, word, n, w.gen, epoch)
+	}
+	if !ok {
+		return 0, false
+	}
+	t.count(x, delta)
+	if delta < 0 && len(s.more.keys) < thin[C]() {
+		t.tidy(w.ops.Keys[i])
+	}
+	return end, true
+}
+
+// merge merges operations from i on, up to key high, with the entries of a leaf.
+// The result is in s.more.
+func (w *worker[C]) merge(i, hi int, high C) (end int) {
+	keys, r, out := w.ops.Keys, &w.s.run, &w.s.more
+	out.clear()
+	at := 0
+	for i < hi && keys[i] <= high {
+		key, to := keys[i], w.ops.same(i)
+		for at < len(r.keys) && r.keys[at] < key {
+			out.add(r.keys[at], r.vals[at])
+			at++
+		}
+		var old C
+		had := at < len(r.keys) && r.keys[at] == key
+		if had {
+			old = r.vals[at]
+			at++
+		}
+		if val, keep := w.ops.play(i, to, old, had); keep {
+			out.add(key, val)
+		}
+		i = to
+	}
+	out.keys, out.vals = append(out.keys, r.keys[at:]...), append(out.vals, r.vals[at:]...)
+	return i
+}
+
+// splitMany writes the entries in s.more to leaf x and as many new ones as it
+// takes.
+func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
+	t, s := w.t, w.s
+	t.filling.RLock()
+	defer t.filling.RUnlock()
+	if t.closed.Load() {
+		return false
+	}
+	n, high, in := len(s.more.keys), s.copy.high(), s.copy.info()
+	parts := (n + bulk[C]() - 1) / bulk[C]()
+	made := make([]boundary[C], 0, parts-1)
+	next := in.next
+	for p := parts - 1; p > 0; p-- {
+		from, to := p*n/parts, (p+1)*n/parts
+		y, right, err := t.newLeaf(w.used)
+		if err != nil {
+			for _, m := range made {
+				t.freeLeaf(m.leaf)
+			}
+			return false
+		}
+		bound := s.more.keys[from-1]
+		*right.info() = info{epoch: epoch, low: uint64(bound), owner: t.id, next: next, dirty: 1}
+		right.pack(run[C]{s.more.keys[from:to], s.more.vals[from:to]}, high)
+		t.revive(right, to-from)
+		made = append(made, boundary[C]{bound, y})
+		next, high = y, bound
+	}
+	in.next = next
+	s.copy.pack(run[C]{s.more.keys[:n/parts], s.more.vals[:n/parts]}, high)
+	if !t.commitCopy(l, s.copy, 0, lines, word, n/parts, w.gen, epoch) {
+		for _, m := range made {
+			t.freeLeaf(m.leaf)
+		}
+		return false
+	}
+	for _, m := range made {
+		t.noteDirty(m.leaf)
+	}
+	w.bounds = append(w.bounds, made...)
+	return true
+}
+
+// take reports whether a leaf may be taken from what is promised.
+func (p *promises) take() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left--
+	return p.left >= 0
+}

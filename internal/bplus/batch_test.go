@@ -1,0 +1,113 @@
+package bplus
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pando-index/pando/internal/seed"
+)
+
+func TestBatchAgainstMap(t *testing.T) {
+	t.Run("32", func(t *testing.T) { batchAgainstMap[uint32](t) })
+	t.Run("64", func(t *testing.T) { batchAgainstMap[uint64](t) })
+}
+
+func batchAgainstMap[C Code](t *testing.T) {
+	rng := seed.Rand(t)
+	for _, workers := range []int{1, 3} {
+		for _, space := range []uint64{1, 50, 5000, 1 << 20, 1 << 32} {
+			tree, err := New[C](0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			model := map[C]C{}
+			for _, size := range []int{0, 1, 2, 100, 8191, 8193, 20_000, 1000, 31, 50_000} {
+				applyBoth(t, tree, model, rng, size, space, workers)
+			}
+			keys := []C{}
+			for k := range model {
+				keys = append(keys, k)
+			}
+			slices.Sort(keys)
+			if err := tree.Apply(&Ops[C]{Keys: keys, Kind: Delete}, workers); err != nil {
+				t.Fatal(err)
+			}
+			clear(model)
+			checkModel(t, tree, model, rng)
+			tree.Close()
+		}
+	}
+}
+
+// applyBoth does a batch on a tree and on a map.
+func applyBoth[C Code](t *testing.T, tree *Tree[C], model map[C]C, rng *rand.Rand, size int, space uint64, workers int) {
+	t.Helper()
+	ops := &Ops[C]{Keys: make([]C, size), Vals: make([]C, size), Kinds: make([]Kind, size), Old: make([]C, size), Found: make([]bool, size)}
+	base, kinds := C(0), 3
+	if rng.IntN(3) == 0 { // a burst into one place
+		base, space = C(rng.Uint64()), min(space, uint64(size)+1)
+	}
+	if rng.IntN(2) == 0 {
+		kinds = 2
+	}
+	for i := range size {
+		ops.Keys[i], ops.Vals[i] = base+C(rng.Uint64N(space)), C(rng.Uint64())
+		ops.Kinds[i] = Kind(rng.IntN(kinds))
+	}
+	slices.Sort(ops.Keys)
+	if err := tree.Apply(ops, workers); err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range ops.Keys {
+		old, had := model[k]
+		if ops.Old[i] != old || ops.Found[i] != had {
+			t.Fatalf("operation %d of %d, key %d: was %d, %t, want %d, %t", i, size, k, ops.Old[i], ops.Found[i], old, had)
+		}
+		switch ops.Kinds[i] {
+		case Set:
+			model[k] = ops.Vals[i]
+		case Delete:
+			delete(model, k)
+		}
+	}
+	checkModel(t, tree, model, rng)
+}
+
+func TestLoad(t *testing.T) {
+	rng := seed.Rand(t)
+	for _, n := range []int{0, 1, 63, 64, 65, 252, 253, 256, 1000, 252 * 64, 252*64 + 1, 300_000} {
+		model := map[uint64]uint64{}
+		keys := make([]uint64, 0, n)
+		for len(model) < n {
+			k := rng.Uint64()
+			if len(model) == 0 {
+				k = 0
+			}
+			if len(model) == 1 {
+				k = ^uint64(0)
+			}
+			if _, ok := model[k]; !ok {
+				model[k] = rng.Uint64()
+				keys = append(keys, k)
+			}
+		}
+		slices.Sort(keys)
+		tree, err := Load(n, func(lo int, ks, vs []uint64) {
+			for i := range ks {
+				ks[i], vs[i] = keys[lo+i], model[keys[lo+i]]
+			}
+		}, 0, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkModel(t, tree, model, rng)
+		for range 1000 {
+			k := rng.Uint64()
+			tree.Set(k, 1)
+			model[k] = 1
+		}
+		checkModel(t, tree, model, rng)
+		tree.Close()
+	}
+}
