@@ -11,7 +11,7 @@ import (
 func (t *Tree[C]) Check() error {
 	t.structure.Lock()
 	defer t.structure.Unlock()
-	c := checking[C]{t: t, next: t.firstLeaf()}
+	c := checking[C]{t: t, next: t.first}
 	root := t.root.Load()
 	if err := c.node(uint32(root), int(root>>32), ^C(0), nil); err != nil {
 		return err

@@ -109,7 +109,7 @@ func (t *Tree[C]) Close() {
 // stop seals every leaf for good, so that no change is under way when memory is
 // given back: a writer that holds a leaf is waited for.
 func (t *Tree[C]) stop() {
-	for x := t.firstLeaf(); x != nothing; {
+	for x := t.first; x != nothing; {
 		l := t.leaf(x)
 		for try := 0; ; try++ {
 			word := l.loadWord()
@@ -120,14 +120,4 @@ func (t *Tree[C]) stop() {
 		}
 		x = l.info().next
 	}
-}
-
-// firstLeaf returns the leftmost leaf, which is always the same.
-func (t *Tree[C]) firstLeaf() uint32 {
-	root := t.root.Load()
-	x := uint32(root)
-	for range root >> 32 {
-		x = t.upper(x).refs()[0]
-	}
-	return x
 }

@@ -27,6 +27,7 @@ type Tree[C Code] struct {
 		gen   uint64 // number of times that memory was made free for reuse
 	}
 	root   atomic.Uint64 // height and number of the root node
+	first  uint32        // the leftmost leaf, which is always the same
 	closed atomic.Bool
 	id     uint64
 	at     simd.Regular // where nodes lie
@@ -91,6 +92,7 @@ func New[C Code](limit int64) (*Tree[C], error) {
 	*l.info() = info{epoch: 1, owner: t.id, next: nothing, first: 1}
 	l.pack(run[C]{}, ^C(0))
 	t.revive(l, 0)
+	t.first = x
 	t.root.Store(uint64(x))
 	return t, nil
 }
@@ -262,14 +264,19 @@ func (t *Tree[C]) unlockWrite() {
 // Get returns the value of key, and reports whether there is one.
 func (t *Tree[C]) Get(key C) (val C, ok bool) {
 	t.lockRead()
-	defer t.unlockRead()
+	val, ok = t.getOne(key)
+	t.unlockRead()
+	acquired(t, key)
+	return val, ok
+}
+
+func (t *Tree[C]) getOne(key C) (val C, ok bool) {
 	for {
 		gen := t.gen()
 		x, j, word := t.seek(key)
 		l := t.leaf(x)
 		val, ok = valueIn(l.line(j), key)
 		if l.loadWord() == word && t.current(gen) || t.closed.Load() {
-			acquired(t, key)
 			return val, ok
 		}
 	}

@@ -1,0 +1,61 @@
+package bplus
+
+import (
+	"sync"
+
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// bucketKeys is the number of keys that are looked up together.
+const bucketKeys = 4096
+
+// GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i], where
+// found is not nil, to whether there is one. It returns the number of keys found.
+// vals must not overlap keys.
+func (t *Tree[C]) GetBatch(keys, vals []C, found []bool, workers int) (hits int) {
+	t.lockRead()
+	defer t.unlockRead()
+	defer acquiredAll(t)
+	if len(keys) <= bucketKeys || workers <= 1 {
+		for lo := 0; lo < len(keys); lo += bucketKeys {
+			hits += t.getBucket(keys, vals, found, lo)
+		}
+		return hits
+	}
+	var mu sync.Mutex
+	par.Run(workers, (len(keys)+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
+		n := t.getBucket(keys, vals, found, p*bucketKeys)
+		mu.Lock()
+		hits += n
+		mu.Unlock()
+	}))
+	return hits
+}
+
+// getBucket looks up the keys of the bucket that begins with key lo.
+func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int) (hits int) {
+	hi := min(lo+bucketKeys, len(keys))
+	keys, vals = keys[lo:hi], vals[lo:hi]
+	if found != nil {
+		found = found[lo:hi]
+	}
+	var again [bucketKeys]int32
+	for {
+		gen, r := t.gen(), t.view()
+		hits, repeat := simd.GetRegular(&r, keys, vals, found, again[:])
+		for _, i := range again[:repeat] {
+			v, ok := t.getOne(keys[i])
+			vals[i] = v
+			if found != nil {
+				found[i] = ok
+			}
+			if ok {
+				hits++
+			}
+		}
+		if t.current(gen) || t.closed.Load() {
+			return hits
+		}
+	}
+}
