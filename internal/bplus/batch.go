@@ -339,7 +339,7 @@ func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
 			return false
 		}
 		bound := s.more.keys[from-1]
-		*right.info() = info{epoch: epoch, low: uint64(bound), owner: t.id, next: next, dirty: 1}
+		*right.info() = info{epoch: epoch, born: epoch, low: uint64(bound), owner: t.id, next: next, dirty: 1}
 		right.pack(run[C]{s.more.keys[from:to], s.more.vals[from:to]}, high)
 		t.revive(right, to-from)
 		made = append(made, boundary[C]{bound, y})

@@ -111,3 +111,11 @@ func TestLoad(t *testing.T) {
 		tree.Close()
 	}
 }
+
+func sortedKeys[C Code](set map[C]bool) (keys []C) {
+	for k := range set {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -63,13 +63,14 @@ func capacity[C Code]() int { return lines * linePairs[C]() }
 // entries: under its word.
 type info struct {
 	epoch   uint64 // in which the leaf was last changed
+	born    uint64 // in which it was made: later snapshots may refer to it
 	low     uint64 // all keys are above; meaningless in the first leaf
 	owner   uint64 // number of the tree
 	next    uint32 // leaf to the right, or nothing
 	first   uint32 // 1 in the first leaf, which has no low key
 	counted uint32 // entries that the counts above know of
 	dirty   uint32 // 1 if that may be another number than there are
-	_       [24]byte
+	_       [16]byte
 }
 
 // leaf is where a leaf lies: in the pools, or a copy of it in scratch memory.

@@ -37,10 +37,11 @@ type moment struct {
 	closed bool
 }
 
-// kept is a leaf that is kept, and the epoch in which it was last changed.
+// kept is a dead leaf that is kept, and the epoch in which it was made: it is
+// what snapshots since then refer to, even where they need an older state of it.
 type kept struct {
-	leaf  uint32
-	epoch uint64
+	leaf uint32
+	born uint64
 }
 
 // lookup returns the copy of a leaf's state.
@@ -119,14 +120,14 @@ func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) error {
 
 // keepDead keeps a leaf that is dead for the newest snapshot. It returns false
 // if that does not need it.
-func (h *history[C]) keepDead(x uint32, epoch uint64) bool {
+func (h *history[C]) keepDead(x uint32, born uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m := h.newest.Load()
-	if m == nil || epoch > m.epoch {
+	if m == nil || born > m.epoch {
 		return false
 	}
-	m.dead = append(m.dead, kept{x, epoch})
+	m.dead = append(m.dead, kept{x, born})
 	h.kept.Add(1)
 	return true
 }
@@ -154,7 +155,7 @@ func (t *Tree[C]) end(m *moment) {
 		}
 	}
 	for _, k := range m.dead {
-		if older != nil && k.epoch <= older.epoch {
+		if older != nil && k.born <= older.epoch {
 			older.dead = append(older.dead, k)
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 // Snapshots stay as they were while the tree is changed, emptied and filled
 // again, and others are taken and closed in any order.
 func TestSnapshotsStay(t *testing.T) {
+	hasty(t)
 	rng := seed.Rand(t)
 	for _, space := range []uint64{100, 20_000, 1 << 40} {
 		tree, err := New[uint64](0)

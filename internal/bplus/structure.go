@@ -416,7 +416,7 @@ func (t *Tree[C]) merge(path []step, i int, a, b uint32) (again bool) {
 	}
 	lb := t.leaf(b)
 	atomic.StoreUint64(lb.word(), simd.NextWord(lb.loadWord(), t.entries(b))|simd.WordDead)
-	if !t.snapshots.keepDead(b, lb.info().epoch) {
+	if !t.snapshots.keepDead(b, lb.info().born) {
 		t.retire(b, false)
 	}
 	return n < thin[C]()

@@ -89,7 +89,7 @@ func New[C Code](limit int64) (*Tree[C], error) {
 	if err != nil {
 		return nil, err
 	}
-	*l.info() = info{epoch: 1, owner: t.id, next: nothing, first: 1}
+	*l.info() = info{epoch: 1, born: 1, owner: t.id, next: nothing, first: 1}
 	l.pack(run[C]{}, ^C(0))
 	t.revive(l, 0)
 	t.first = x

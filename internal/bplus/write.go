@@ -134,6 +134,8 @@ func (w *writing[C]) put(val C, keep bool) (done bool, err error) {
 	lo, bounded, hi := w.l.lineRange(w.j)
 	m := entriesIn(line[:half], lo, bounded, hi)
 	switch {
+	case w.had && w.at >= m: // the separators are no longer those of the line
+		return false, nil
 	case w.had:
 		removeFrom(line, m, w.at, outside(lo, bounded, hi))
 		if !w.commitLine(n - 1) {
@@ -377,7 +379,7 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 		mid, packRight = n-1, right.packLeft // ascending keys leave full leaves behind
 	}
 	bound := keys[mid-1]
-	*right.info() = info{epoch: w.epoch, low: uint64(bound), owner: t.id, next: in.next, dirty: 1}
+	*right.info() = info{epoch: w.epoch, born: w.epoch, low: uint64(bound), owner: t.id, next: in.next, dirty: 1}
 	packRight(run[C]{keys[mid:], vals[mid:]}, s.copy.high())
 	t.revive(right, n-mid)
 	in.next = x
