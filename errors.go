@@ -42,6 +42,9 @@ var (
 	// ErrType says that a file holds keys or values of another type.
 	ErrType = errors.New("pando: other types in the file")
 
+	// ErrClosed says that a Tree was closed.
+	ErrClosed = errors.New("pando: used after Close")
+
 	// ErrValues says that values hold pointers, so that a file needs the
 	// option Values for them, or that its encode does not keep its word.
 	ErrValues = errors.New("pando: values need a codec")
@@ -58,6 +61,7 @@ var causes = map[index.Cause]error{
 	index.CauseVersion:  ErrVersion,
 	index.CauseType:     ErrType,
 	index.CauseValues:   ErrValues,
+	index.CauseClosed:   ErrClosed,
 }
 
 // translate returns an error of the floors below its public name.

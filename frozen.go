@@ -3,6 +3,7 @@ package pando
 import (
 	"fmt"
 	"iter"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/index"
@@ -23,8 +24,15 @@ type Key interface {
 // that was under way on another goroutine panics rather than return an answer
 // from memory that is gone.
 type Frozen[K Key, V any] struct {
-	live atomic.Pointer[index.Index[V]] // nil once closed
-	key  index.KeyType
+	live  atomic.Pointer[index.Index[V]] // nil once closed
+	later atomic.Pointer[unread[V]]      // a snapshot of a Tree that nobody has read yet
+	key   index.KeyType
+}
+
+// unread is a snapshot of a Tree that becomes an index when it is first read.
+type unread[V any] struct {
+	once sync.Once
+	from *index.Freezing[V]
 }
 
 // frozen makes a Frozen of an index.
@@ -46,7 +54,30 @@ func (f *Frozen[K, V]) keyAt(ix *index.Index[V], i int) K {
 func (f *Frozen[K, V]) open() *index.Index[V] {
 	ix := f.live.Load()
 	if ix == nil {
+		return f.openLater()
+	}
+	return ix
+}
+
+// openLater makes an index of a snapshot that nobody has read yet.
+func (f *Frozen[K, V]) openLater() *index.Index[V] {
+	s := f.later.Load()
+	if s == nil {
 		panic("pando: Frozen used after Close")
+	}
+	s.once.Do(func() {
+		ix, err := s.from.Open()
+		if err != nil {
+			panic("pando: cannot read the snapshot: " + err.Error())
+		}
+		f.live.Store(ix)
+		if f.later.Load() == nil { // closed meanwhile
+			f.live.Store(nil)
+		}
+	})
+	ix := f.live.Load()
+	if ix == nil {
+		panic("pando: Frozen closed while it was in use")
 	}
 	return ix
 }
@@ -291,6 +322,11 @@ func (f *Frozen[K, V]) mustHaveStrings(method string) {
 // never closed is freed when the garbage collector finds it unused. A second
 // Close does nothing.
 func (f *Frozen[K, V]) Close() error {
+	if s := f.later.Swap(nil); s != nil {
+		f.live.Store(nil)
+		s.from.Drop()
+		return nil
+	}
 	if ix := f.live.Swap(nil); ix != nil {
 		return ix.Release()
 	}

@@ -134,6 +134,9 @@ const (
 	// where they lie close together, and strings by the bits in which they
 	// differ: the smallest, and for strings the fastest.
 	Compressed
+	// BPlus is what Stats of a Tree, or of its snapshot, say: a B+-tree with room
+	// in its leaves. Freeze cannot be asked for it.
+	BPlus
 )
 
 // Layout sets how the index lies in memory. The default is AutoLayout.
@@ -219,11 +222,11 @@ func pageMode(p arena.Pages) PageMode {
 func (m PageMode) String() string { return m.arena().String() }
 
 // layoutNames are those of the layouts, as the floors below know them.
-var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed"}
+var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed", "bplus"}
 
 // Layouts lists what Layout takes.
 func Layouts() []LayoutKind {
-	kinds := make([]LayoutKind, len(layoutNames))
+	kinds := make([]LayoutKind, BPlus) // which is a Tree's
 	for i := range kinds {
 		kinds[i] = LayoutKind(i)
 	}

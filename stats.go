@@ -1,5 +1,7 @@
 package pando
 
+import "github.com/pando-index/pando/internal/index"
+
 // Stats says what an index is made of and where it runs.
 type Stats struct {
 	Len    int        // entries
@@ -18,16 +20,19 @@ type Stats struct {
 	ValueBytes  int64 // column of values, off the Go heap
 	DeviceBytes int64 // what a GPU holds of it
 	HeapBytes   int64 // what lives in Go memory: strings, values with pointers
+	KeptBytes   int64 // of a Tree: old states that snapshots need, among LeafBytes
 	TotalBytes  int64 // all of it, with padding
 }
 
 // Stats describes the index.
-func (f *Frozen[K, V]) Stats() Stats {
-	s := f.open().Stats()
+func (f *Frozen[K, V]) Stats() Stats { return stats(f.open().Stats()) }
+
+// stats returns what the floor below says under its public names.
+func stats(s index.Stats) Stats {
 	return Stats{
 		Len: s.Len, Device: Device{s.Device}, Reason: s.Reason, Path: s.Path, Layout: layoutNamed(s.Layout),
 		Levels: s.Levels, Fanout: s.Fanout, Workers: s.Workers, Pages: pageMode(s.Pages),
 		InnerBytes: s.InnerBytes, LeafBytes: s.LeafBytes, ValueBytes: s.ValueBytes,
-		DeviceBytes: s.DeviceBytes, HeapBytes: s.HeapBytes, TotalBytes: s.TotalBytes,
+		DeviceBytes: s.DeviceBytes, HeapBytes: s.HeapBytes, KeptBytes: s.KeptBytes, TotalBytes: s.TotalBytes,
 	}
 }

@@ -67,7 +67,9 @@ type playOn[C Code] struct {
 	from, to int
 }
 
-func (p playOn[C]) decide(old C, had bool) (C, bool) { return p.ops.play(p.from, p.to, old, had) }
+func (p playOn[C]) decide(old C, had bool, _ uint64) (C, bool) {
+	return p.ops.play(p.from, p.to, old, had)
+}
 
 const (
 	// pieceOps is the number of operations that a worker takes at a time.

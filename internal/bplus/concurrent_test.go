@@ -136,7 +136,7 @@ func readSome(t *testing.T, tree *Tree[uint64], rng *rand.Rand, space uint64) {
 	for i := range keys {
 		keys[i] = rng.Uint64N(space)
 	}
-	tree.GetBatch(keys, vals, found, 1)
+	tree.GetBatch(keys, vals, found, 1, nil)
 	for i, k := range keys {
 		if found[i] && vals[i]&^0xffff != tagged(k, 0) || !found[i] && vals[i] != 0 {
 			t.Errorf("GetBatch: key %d has value %d (%t), which is another's", k, vals[i], found[i])

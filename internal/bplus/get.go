@@ -12,20 +12,22 @@ const bucketKeys = 4096
 
 // GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i], where
 // found is not nil, to whether there is one. It returns the number of keys found.
-// vals must not overlap keys.
-func (t *Tree[C]) GetBatch(keys, vals []C, found []bool, workers int) (hits int) {
+// vals must not overlap keys. use, unless nil, is called with each span of values
+// while what they stand for is sure to be there; it may be called again for the
+// same span.
+func (t *Tree[C]) GetBatch(keys, vals []C, found []bool, workers int, use func(lo, hi int)) (hits int) {
 	t.lockRead()
 	defer t.unlockRead()
 	defer acquiredAll(t)
 	if len(keys) <= bucketKeys || workers <= 1 {
 		for lo := 0; lo < len(keys); lo += bucketKeys {
-			hits += t.getBucket(keys, vals, found, lo)
+			hits += t.getBucket(keys, vals, found, lo, use)
 		}
 		return hits
 	}
 	var mu sync.Mutex
 	par.Run(workers, (len(keys)+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
-		n := t.getBucket(keys, vals, found, p*bucketKeys)
+		n := t.getBucket(keys, vals, found, p*bucketKeys, use)
 		mu.Lock()
 		hits += n
 		mu.Unlock()
@@ -34,7 +36,7 @@ func (t *Tree[C]) GetBatch(keys, vals []C, found []bool, workers int) (hits int)
 }
 
 // getBucket looks up the keys of the bucket that begins with key lo.
-func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int) (hits int) {
+func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int, use func(lo, hi int)) (hits int) {
 	hi := min(lo+bucketKeys, len(keys))
 	keys, vals = keys[lo:hi], vals[lo:hi]
 	if found != nil {
@@ -53,6 +55,9 @@ func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int) (hits int) {
 			if ok {
 				hits++
 			}
+		}
+		if use != nil {
+			use(lo, hi)
 		}
 		if t.current(gen) || t.closed.Load() {
 			return hits

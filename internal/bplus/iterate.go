@@ -12,6 +12,7 @@ type Cursor[C Code] struct {
 	passed  []seen // leaves that the way led through since the last entry
 	here    seen   // leaf of the entries
 	pos     C      // the next entry is not before
+	last    C      // key returned last
 	end     bool   // there is none
 	down    bool
 	buffers run[C]
@@ -57,10 +58,18 @@ func (c *Cursor[C]) Next() (key, val C, ok bool) {
 			c.from.keys, c.from.vals = c.from.keys[1:], c.from.vals[1:]
 			c.pos, c.end = key+1, key == ^C(0)
 		}
+		c.last = key
 		acquired(c.t, key)
 		return key, val, true
 	}
 	return 0, 0, false
+}
+
+// Again makes Next return the entry that it has returned last, or what has come
+// in its place.
+func (c *Cursor[C]) Again() {
+	c.pos, c.end = c.last, false
+	c.restart()
 }
 
 // valid reports whether what was read is still so.
@@ -139,7 +148,7 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 		if t.closed.Load() {
 			return 0, 0, false, ErrClosed
 		}
-		w := writing[C]{t: t, key: end}
+		w := writing[C]{t: t, key: end, used: new(promises)}
 		w.find()
 		in := *w.l.info()
 		s.run.clear()
@@ -174,8 +183,8 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 }
 
 // DeleteRange deletes the entries from lo to hi, leaf by leaf, and returns how
-// many there were.
-func (t *Tree[C]) DeleteRange(lo, hi C) (deleted int, err error) {
+// many there were. gone gets the values, unless it is nil.
+func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err error) {
 	t.lockWrite()
 	defer t.unlockWrite()
 	releasedAll(t)
@@ -202,10 +211,10 @@ func (t *Tree[C]) DeleteRange(lo, hi C) (deleted int, err error) {
 				s.more.add(k, s.run.vals[i])
 			}
 		}
-		gone := len(s.run.keys) - len(s.more.keys)
-		if gone > 0 {
+		n := len(s.run.keys) - len(s.more.keys)
+		if n > 0 {
 			if in.epoch != epoch || in.dirty == 0 {
-				if err := t.touch(x, word, gen, epoch, nil); err != nil {
+				if err := t.touch(x, word, gen, epoch, new(promises)); err != nil {
 					return deleted, err
 				}
 				continue
@@ -214,8 +223,13 @@ func (t *Tree[C]) DeleteRange(lo, hi C) (deleted int, err error) {
 			if !t.commitCopy(l, s.copy, 0, lines, word, len(s.more.keys), gen, epoch) {
 				continue
 			}
-			t.count(x, -gone)
-			deleted += gone
+			t.count(x, -n)
+			deleted += n
+			for i, k := range s.run.keys {
+				if gone != nil && k >= lo && k <= hi {
+					gone(s.run.vals[i])
+				}
+			}
 			if len(s.more.keys) < thin[C]() {
 				t.tidy(lo)
 			}

@@ -34,6 +34,7 @@ type moment struct {
 	mu     sync.Mutex
 	saved  map[uint32]uint32 // leaf to a copy of its state
 	dead   []kept            // leaves that have died since
+	vals   []keptValue       // values that have been replaced since
 	closed bool
 }
 
@@ -43,6 +44,10 @@ type kept struct {
 	leaf uint32
 	born uint64
 }
+
+// keptValue is a value that stands for memory of the caller's, and the epoch in
+// which it was put in.
+type keptValue struct{ val, born uint64 }
 
 // lookup returns the copy of a leaf's state.
 func (m *moment) lookup(x uint32) (copy uint32, ok bool) {
@@ -161,6 +166,13 @@ func (t *Tree[C]) end(m *moment) {
 		}
 		h.kept.Add(-1)
 		t.retire(k.leaf, false)
+	}
+	for _, v := range m.vals {
+		if older != nil && v.born <= older.epoch {
+			older.vals = append(older.vals, v)
+			continue
+		}
+		t.limbo[0].vals = append(t.limbo[0].vals, v.val)
 	}
 	if older != nil {
 		older.newer.Store(m.newer.Load())

@@ -310,7 +310,32 @@ func (t *Tree[C]) buildNode(list []child[C]) (node child[C], ok bool) {
 }
 
 // retired is nodes that are no longer part of the tree, but may still be read.
-type retired struct{ leaves, uppers []uint32 }
+type retired struct {
+	leaves, uppers []uint32
+	vals           []uint64 // values that stand for memory of the caller's
+}
+
+func (r *retired) empty() bool { return len(r.leaves)+len(r.uppers)+len(r.vals) == 0 }
+
+// Retire takes values that are no longer in the tree and stand for memory of
+// the caller's. OnFree's function gets them when no reader and no snapshot can
+// need them. born is the epoch in which each was put in, or an earlier one.
+func (t *Tree[C]) Retire(vals []C, born []uint64) {
+	t.structure.Lock()
+	defer t.structure.Unlock()
+	h := &t.snapshots
+	h.mu.Lock()
+	m := h.newest.Load()
+	for i, v := range vals {
+		if m != nil && born[i] <= m.epoch {
+			m.vals = append(m.vals, keptValue{uint64(v), born[i]})
+			continue
+		}
+		t.limbo[0].vals = append(t.limbo[0].vals, uint64(v))
+	}
+	h.mu.Unlock()
+	t.advance()
+}
 
 // retire puts a node aside until nobody can be reading it any more.
 func (t *Tree[C]) retire(x uint32, isUpper bool) {
@@ -334,7 +359,7 @@ var start = time.Now()
 // reused before g+2. So it looks at the number when it is done, and begins anew
 // if it has grown by 2.
 func (t *Tree[C]) advance() {
-	if len(t.limbo[0].leaves)+len(t.limbo[0].uppers)+len(t.limbo[1].leaves)+len(t.limbo[1].uppers) == 0 {
+	if t.limbo[0].empty() && t.limbo[1].empty() {
 		return
 	}
 	now := int64(time.Since(start))
@@ -348,13 +373,20 @@ func (t *Tree[C]) advance() {
 // nextGeneration makes what was retired before the last generation free.
 func (t *Tree[C]) nextGeneration() {
 	free := t.limbo[1]
-	t.limbo[1], t.limbo[0] = t.limbo[0], retired{free.leaves[:0:0], free.uppers[:0:0]}
+	t.limbo[1], t.limbo[0] = t.limbo[0], retired{}
 	atomic.AddUint64(&t.control.gen, 1)
 	for _, x := range free.leaves {
 		t.freeLeaf(x)
 	}
 	for _, y := range free.uppers {
 		t.uppers.give(y)
+	}
+	if len(free.vals) > 0 {
+		vals := make([]C, len(free.vals))
+		for i, v := range free.vals {
+			vals[i] = C(v)
+		}
+		t.free(vals)
 	}
 }
 

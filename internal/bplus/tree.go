@@ -46,6 +46,7 @@ type Tree[C Code] struct {
 	limbo     [2]retired // nodes retired in this generation, and in the one before
 	advanced  int64      // when the generation last changed
 	pending   []boundary[C]
+	free      func(vals []C) // takes values that were retired
 
 	snapshots history[C]
 	scratches sync.Pool // *scratch[C]
@@ -117,6 +118,23 @@ func (t *Tree[C]) view() simd.Regular {
 
 func (t *Tree[C]) epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
 func (t *Tree[C]) gen() uint64   { return atomic.LoadUint64(&t.control.gen) }
+
+// Gen returns the generation, for Current.
+func (t *Tree[C]) Gen() uint64 { return t.gen() }
+
+// Current reports whether no memory, or value given to Retire, that was in use
+// in a generation has been made free for reuse since.
+func (t *Tree[C]) Current(gen uint64) bool { return t.current(gen) }
+
+// Closed reports whether the tree was closed.
+func (t *Tree[C]) Closed() bool { return t.closed.Load() }
+
+// Epoch returns the present epoch, for Retire.
+func (t *Tree[C]) Epoch() uint64 { return t.epoch() }
+
+// OnFree sets what is called with values that Retire was given when nobody can
+// see them any more.
+func (t *Tree[C]) OnFree(f func(vals []C)) { t.free = f }
 
 // current reports whether no memory that was in use in a generation has been
 // reused since: what was read meanwhile is what it seemed.

@@ -10,19 +10,22 @@ import (
 // It may be asked more than once.
 type edit[C Code] interface {
 	// decide returns the new value of a key, and false if the key is to be
-	// deleted, or not to be there.
-	decide(old C, had bool) (val C, keep bool)
+	// deleted, or not to be there. gen is the generation in which the old value
+	// was looked for.
+	decide(old C, had bool, gen uint64) (val C, keep bool)
 }
 
 type (
 	setTo[C Code]    struct{ val C }
 	remove[C Code]   struct{}
-	decideBy[C Code] struct{ f func(C, bool) (C, bool) }
+	decideBy[C Code] struct {
+		f func(C, bool, uint64) (C, bool)
+	}
 )
 
-func (e setTo[C]) decide(C, bool) (C, bool)            { return e.val, true }
-func (remove[C]) decide(C, bool) (C, bool)             { return 0, false }
-func (e decideBy[C]) decide(old C, had bool) (C, bool) { return e.f(old, had) }
+func (e setTo[C]) decide(C, bool, uint64) (C, bool)                { return e.val, true }
+func (remove[C]) decide(C, bool, uint64) (C, bool)                 { return 0, false }
+func (e decideBy[C]) decide(old C, had bool, gen uint64) (C, bool) { return e.f(old, had, gen) }
 
 // Set sets the value of a key, and returns the one it had.
 func (t *Tree[C]) Set(key, val C) (old C, had bool, err error) {
@@ -31,21 +34,28 @@ func (t *Tree[C]) Set(key, val C) (old C, had bool, err error) {
 
 // Delete deletes a key, and returns the value it had.
 func (t *Tree[C]) Delete(key C) (old C, had bool, err error) {
-	return change(t, key, remove[C]{})
+	return changeWithin(t, key, remove[C]{}, new(promises))
 }
 
 // Update sets the value of a key to what f makes of the old one, or deletes the
-// key where f returns false. f may be called more than once.
-func (t *Tree[C]) Update(key C, f func(old C, had bool) (val C, keep bool)) (old C, had bool, err error) {
+// key where f returns false. f may be called more than once; gen is for Current.
+func (t *Tree[C]) Update(key C, f func(old C, had bool, gen uint64) (val C, keep bool)) (old C, had bool, err error) {
 	return change(t, key, decideBy[C]{f})
 }
 
 // change changes one key.
 func change[C Code, E edit[C]](t *Tree[C], key C, e E) (old C, had bool, err error) {
+	return changeWithin(t, key, e, nil)
+}
+
+// changeWithin changes one key with memory that was promised. A promise of
+// nothing is one that the limit does not bind: a delete may have to keep old
+// states, and must not fail.
+func changeWithin[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (old C, had bool, err error) {
 	t.lockWrite()
 	defer t.unlockWrite()
 	released(t, key)
-	old, had, err = changeLocked(t, key, e, nil)
+	old, had, err = changeLocked(t, key, e, used)
 	acquired(t, key)
 	return old, had, err
 }
@@ -62,10 +72,10 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 			pause(try)
 			continue
 		}
-		val, keep := e.decide(w.old, w.had)
-		if !w.stable() { // what was decided on may have been nonsense
+		if !w.stable() { // what was read may be nonsense
 			continue
 		}
+		val, keep := e.decide(w.old, w.had, w.gen)
 		done, err := w.put(val, keep)
 		if err != nil {
 			return 0, false, err

@@ -22,6 +22,7 @@ const (
 	CauseVersion
 	CauseType
 	CauseValues
+	CauseClosed
 )
 
 // failure is an error with a cause.

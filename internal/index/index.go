@@ -150,6 +150,9 @@ func (ix *Index[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int)
 	if ix.keeper != nil {
 		return ix.keeper.GetValues(keys, arena.Bytes(vals), found)
 	}
+	if ix.values.moment != nil {
+		return ix.values.moment.getBatch(keys, vals, found)
+	}
 	s := ix.values.sink(ix.n, vals, found)
 	hits = ix.FindEach(keys, s)
 	ix.values.done(s)

@@ -121,6 +121,14 @@ func (f *File) valueBytes() (n int64) {
 
 // WriteTo writes the index as a file.
 func (ix *Index[V]) WriteTo(w io.Writer) (int64, error) {
+	if ix.values.moment != nil { // it shares its memory with a tree, which is no file
+		own, err := ix.Compact(Config{Device: onCPU, Layout: layout.Auto, Workers: ix.workers}, ix.codec)
+		if err != nil {
+			return 0, err
+		}
+		defer own.Release()
+		return own.WriteTo(w)
+	}
 	body := ix.body()
 	shape := body.Shape()
 	h := snapshot.Header{

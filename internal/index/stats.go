@@ -18,6 +18,8 @@ type Stats struct {
 	Pages   arena.Pages
 
 	InnerBytes, LeafBytes, ValueBytes, DeviceBytes, HeapBytes, TotalBytes int64
+
+	KeptBytes int64 // of a tree that changes: old states that snapshots need
 }
 
 // describe sets what Stats say of an index in memory.

@@ -22,7 +22,8 @@ type Values[V any] struct {
 	rows   []V
 	column *arena.Block // where rows lie, unless in Go memory or in a file
 	coded  *coded[V]
-	sinks  sync.Pool // *sink[V]
+	moment *Freezing[V] // in a tree that has changed since
+	sinks  sync.Pool    // *sink[V]
 }
 
 // Codec writes values to a file and reads them back.
@@ -153,11 +154,18 @@ func (s *Values[V]) at(i int) V {
 	if s.coded != nil {
 		return s.coded.at(i)
 	}
+	if s.moment != nil {
+		return s.moment.value(i)
+	}
 	return s.rows[i]
 }
 
 // copyOut sets vals to those from lo on.
 func (s *Values[V]) copyOut(vals []V, lo int) {
+	if s.moment != nil {
+		s.moment.copyOut(vals, lo)
+		return
+	}
 	if s.coded == nil {
 		par.Copy(vals, s.rows[lo:lo+len(vals)], 1)
 		return

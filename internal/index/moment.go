@@ -1,0 +1,260 @@
+package index
+
+import (
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/snapshot"
+)
+
+// moment is a map as it was at one moment: an engine over a snapshot of its
+// tree. The snapshot is taken at once, the directory to read it by is made when
+// it is first read.
+type moment interface {
+	engine
+	// open makes the directory, and returns the number of entries.
+	open(workers int) (n int, err error)
+	// lookup sets vals, of 8 bytes each, and found to what keys have.
+	lookup(keys order.Keys, vals []uint64, found []bool) (hits int)
+	// bits returns the values of entries from lo on, as the tree holds them.
+	bits(lo int, vals []uint64)
+}
+
+// momentOf implements moment.
+type momentOf[C order.Code] struct {
+	taken *bplus.Snapshot[C]
+	view  *bplus.View[C]
+	tree  *bplus.Tree[C]
+	work  int
+}
+
+func (t *codes[C]) freeze() (moment, error) {
+	s, err := t.Tree.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return &momentOf[C]{taken: s, tree: t.Tree, work: t.workers}, nil
+}
+
+func (e *momentOf[C]) open(workers int) (n int, err error) {
+	if e.view, err = e.taken.View(workers); err != nil {
+		return 0, err
+	}
+	return e.view.Len(), nil
+}
+
+func (e *momentOf[C]) Seek(key order.Probe) (rank int, equal bool) {
+	rank, _, equal = e.view.Seek(C(key.Code))
+	return rank, equal
+}
+
+func (e *momentOf[C]) After(key order.Probe) int {
+	rank, _, equal := e.view.Seek(C(key.Code))
+	if equal {
+		rank++
+	}
+	return rank
+}
+
+func (e *momentOf[C]) Key(i int) order.Probe {
+	var k [1]C
+	e.view.CopyOut(i, 1, k[:], nil)
+	return order.Probe{Code: uint64(k[0])}
+}
+
+func (e *momentOf[C]) CopyKeys(lo int, keys order.Keys) {
+	const piece = 4096
+	buf := make([]C, min(piece, keys.Len()))
+	for at := 0; at < keys.Len(); at += piece {
+		n := min(piece, keys.Len()-at)
+		e.view.CopyOut(lo+at, n, buf[:n], nil)
+		setKeys(keys.Slice(at, at+n), buf[:n])
+	}
+}
+
+func (e *momentOf[C]) bits(lo int, vals []uint64) {
+	const piece = 4096
+	buf := make([]C, min(piece, len(vals)))
+	for at := 0; at < len(vals); at += piece {
+		n := min(piece, len(vals)-at)
+		e.view.CopyOut(lo+at, n, nil, buf[:n])
+		for i, v := range buf[:n] {
+			vals[at+i] = uint64(v)
+		}
+	}
+}
+
+func (e *momentOf[C]) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {
+	for i := from; i < to; i++ {
+		if lo, hi := offsets[i], offsets[i+1]; lo < hi {
+			e.CopyKeys(first[i], keys.Slice(lo, hi))
+		}
+	}
+}
+
+// each calls do with the codes of spans of keys, on all workers.
+func (e *momentOf[C]) each(keys order.Keys, do func(lo int, ks []C)) {
+	const piece = 1024
+	par.Run(e.work, (keys.Len()+piece-1)/piece, par.Func(func(p int) {
+		lo, hi := p*piece, min((p+1)*piece, keys.Len())
+		ks := make([]C, hi-lo)
+		codesOf(ks, keys.Slice(lo, hi))
+		do(lo, ks)
+	}))
+}
+
+func (e *momentOf[C]) Rank(keys order.Keys, ranks []int) {
+	e.each(keys, func(lo int, ks []C) { e.view.Rank(ks, false, ranks[lo:lo+len(ks)]) })
+}
+
+func (e *momentOf[C]) RankAfter(keys order.Keys, ranks []int) {
+	e.each(keys, func(lo int, ks []C) { e.view.Rank(ks, true, ranks[lo:lo+len(ks)]) })
+}
+
+func (e *momentOf[C]) FindEach(keys order.Keys, sink exec.Sink) (hits int) {
+	ranks := make([]int, keys.Len())
+	e.each(keys, func(lo int, ks []C) {
+		for i, k := range ks {
+			rank, _, equal := e.view.Seek(k)
+			if ranks[lo+i] = rank; !equal {
+				ranks[lo+i] = -1
+			}
+		}
+	})
+	return sink.Take(0, ranks)
+}
+
+func (e *momentOf[C]) lookup(keys order.Keys, vals []uint64, found []bool) (hits int) {
+	counts := make([]int, keys.Len()/1024+1)
+	e.each(keys, func(lo int, ks []C) {
+		vs, ranks := make([]C, len(ks)), make([]int, len(ks))
+		counts[lo/1024] = e.view.Get(ks, vs, found[lo:lo+len(ks)], ranks)
+		for i, v := range vs {
+			vals[lo+i] = uint64(v)
+		}
+	})
+	for _, n := range counts {
+		hits += n
+	}
+	return hits
+}
+
+func (e *momentOf[C]) body() layout.Body { return bodyOfMoment{e.stats} }
+
+func (e *momentOf[C]) stats() layout.Stats {
+	s := layout.Stats{Kind: "bplus", Fanout: 64}
+	if e.view != nil {
+		s.InnerBytes = e.view.Bytes()
+	}
+	s.TotalBytes = s.InnerBytes
+	return s
+}
+
+func (e *momentOf[C]) attach(Config) (Device, string, error) {
+	return onCPU, "a snapshot shares the memory of its tree", nil
+}
+
+func (e *momentOf[C]) report(s *Stats) { s.KeptBytes = e.tree.Kept() }
+
+func (e *momentOf[C]) release() error {
+	if e.view != nil {
+		e.view.Release()
+		return nil
+	}
+	e.taken.Close()
+	return nil
+}
+
+// bodyOfMoment describes a moment. It is not written to files as it lies.
+type bodyOfMoment struct{ stats func() layout.Stats }
+
+func (b bodyOfMoment) Stats() layout.Stats      { return b.stats() }
+func (b bodyOfMoment) Format() *snapshot.Format { return nil }
+func (b bodyOfMoment) Shape() layout.Shape      { return layout.Shape{} }
+func (b bodyOfMoment) Segments() [][]byte       { return nil }
+func (b bodyOfMoment) Check() error             { return nil }
+func (b bodyOfMoment) Release()                 {}
+
+// Freezing is a snapshot of a map that has not been read yet.
+type Freezing[V any] struct {
+	m  *Map[V]
+	at moment
+}
+
+// Freeze takes a snapshot of the map.
+func (m *Map[V]) Freeze() (*Freezing[V], error) {
+	at, err := m.freeze()
+	if err != nil {
+		return nil, mutableError(err)
+	}
+	return &Freezing[V]{m, at}, nil
+}
+
+// Open makes an index of the snapshot. It goes once through all leaves.
+func (f *Freezing[V]) Open() (*Index[V], error) {
+	n, err := f.at.open(f.m.workers)
+	if err != nil {
+		return nil, mutableError(err)
+	}
+	ix := &Index[V]{engine: f.at, n: n, workers: f.m.workers, key: f.m.key, codec: f.m.codec}
+	ix.values.moment = f
+	ix.describe(f.m.cfg)
+	ix.stats.Device, ix.stats.Reason, _ = f.at.attach(f.m.cfg)
+	return ix, nil
+}
+
+// Drop gives up a snapshot that nobody will read.
+func (f *Freezing[V]) Drop() { f.at.release() }
+
+// value returns value i.
+func (f *Freezing[V]) value(i int) V {
+	var b [1]uint64
+	f.at.bits(i, b[:])
+	return f.m.value(b[0])
+}
+
+// copyOut sets vals to the values from lo on.
+func (f *Freezing[V]) copyOut(vals []V, lo int) {
+	const piece = 4096
+	buf := make([]uint64, min(piece, len(vals)))
+	for at := 0; at < len(vals); at += piece {
+		n := min(piece, len(vals)-at)
+		f.at.bits(lo+at, buf[:n])
+		for i, b := range buf[:n] {
+			vals[at+i] = f.m.value(b)
+		}
+	}
+}
+
+// getBatch looks keys up.
+func (f *Freezing[V]) getBatch(keys order.Keys, vals []V, found []bool) (hits int) {
+	bits := make([]uint64, keys.Len())
+	if found == nil {
+		found = make([]bool, keys.Len())
+	}
+	hits = f.at.lookup(keys, bits, found)
+	for i, b := range bits {
+		var v V
+		if found[i] {
+			v = f.m.value(b)
+		}
+		vals[i] = v
+	}
+	return hits
+}
+
+// Compact builds an index of its own from one over a snapshot.
+func (ix *Index[V]) Compact(cfg Config, codec *Codec[V]) (*Index[V], error) {
+	keys, vals := order.MakeKeys(ix.key.Type, ix.n), make([]V, ix.n)
+	const piece = 64 << 10
+	par.Run(ix.workers, (ix.n+piece-1)/piece, par.Func(func(p int) {
+		lo, hi := p*piece, min((p+1)*piece, ix.n)
+		ix.CopyOut(lo, keys.Slice(lo, hi), vals[lo:hi])
+	}))
+	if sizeOf[V]() == 0 {
+		vals = nil
+	}
+	return Build(keys, ix.key, vals, cfg, codec)
+}

@@ -1,0 +1,399 @@
+package index
+
+import (
+	"errors"
+	"math"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// Map is keys of fixed width and their values, one a key, to be read and
+// changed by any number of goroutines at once.
+type Map[V any] struct {
+	codeMap
+	boxes   *boxes[V] // nil where values lie in the tree, or take no memory
+	size    int       // bytes of a value in the tree
+	key     KeyType
+	codec   *Codec[V]
+	workers int
+	cfg     Config
+}
+
+// NewMap returns an empty map.
+func NewMap[V any](key KeyType, cfg Config, codec *Codec[V]) (*Map[V], error) {
+	return LoadMap(key, 0, nil, cfg, codec)
+}
+
+// LoadMap returns a map of n entries. span sets keys and vals to those from lo on,
+// which must ascend; several goroutines call it. keys are of the map's type.
+func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals []V), cfg Config, codec *Codec[V]) (*Map[V], error) {
+	if key.Bits() == 0 {
+		return nil, problem(CauseLayout, "a Tree cannot hold string keys yet; keep them in a Frozen, or number them")
+	}
+	m := &Map[V]{key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, size: inlineSize[V]()}
+	if m.size == 0 && sizeOf[V]() > 0 {
+		m.boxes = new(boxes[V])
+	}
+	var err error
+	if key.Bits() == 32 && m.size != 8 {
+		m.codeMap, err = loadCodes[uint32](m, n, span)
+	} else {
+		m.codeMap, err = loadCodes[uint64](m, n, span)
+	}
+	if err != nil {
+		return nil, mutableError(err)
+	}
+	if m.boxes != nil {
+		m.onFree(m.boxes.drop)
+	}
+	return m, nil
+}
+
+// loadCodes makes the tree of a map.
+func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (codeMap, error) {
+	tree, err := bplus.Load(n, func(lo int, ks, vs []C) {
+		keys, vals := order.MakeKeys(m.key.Type, len(ks)), make([]V, len(vs))
+		span(lo, keys, vals)
+		codesOf(ks, keys)
+		for i, v := range vals {
+			vs[i] = C(m.bits(v))
+		}
+	}, m.cfg.Limit, m.workers)
+	if err != nil {
+		return nil, err
+	}
+	return &codes[C]{tree, m.key.Type, m.workers}, nil
+}
+
+// mutableError gives an error of a tree a cause.
+func mutableError(err error) error {
+	if errors.Is(err, bplus.ErrLimit) {
+		return problem(CauseLimit, "the tree is as large as it may be: %w", err)
+	}
+	if errors.Is(err, bplus.ErrClosed) {
+		return problem(CauseClosed, "%w", err)
+	}
+	return err
+}
+
+// bits returns a value as the tree holds it: its own bits, or the number of the
+// box that it is put into.
+func (m *Map[V]) bits(v V) uint64 {
+	switch {
+	case m.size == 4:
+		return uint64(*(*uint32)(unsafe.Pointer(&v)))
+	case m.size == 8:
+		return *(*uint64)(unsafe.Pointer(&v))
+	case m.boxes == nil:
+		return 0
+	}
+	born := uint64(0)
+	if m.codeMap != nil { // nil while it is loaded
+		born = m.Epoch()
+	}
+	return m.boxes.put(v, born)
+}
+
+// value returns what the tree holds as a value. The number of a box may be an old
+// one; then the value is any.
+func (m *Map[V]) value(bits uint64) (v V) {
+	switch {
+	case m.size == 4:
+		*(*uint32)(unsafe.Pointer(&v)) = uint32(bits)
+	case m.size == 8:
+		*(*uint64)(unsafe.Pointer(&v)) = bits
+	case m.boxes != nil:
+		if b := m.boxes.load(bits); b != nil {
+			return b.val
+		}
+	}
+	return v
+}
+
+// gone takes what is no longer in the tree.
+func (m *Map[V]) gone(bits ...uint64) {
+	if m.boxes == nil || len(bits) == 0 {
+		return
+	}
+	born := make([]uint64, len(bits))
+	for i, s := range bits {
+		born[i] = m.boxes.at(s).Load().born
+	}
+	m.retire(bits, born)
+}
+
+// Get returns the value of a key, and reports whether there is one.
+func (m *Map[V]) Get(key order.Probe) (v V, ok bool) {
+	if m.boxes == nil {
+		bits, ok := m.get(key.Code)
+		return m.value(bits), ok
+	}
+	for {
+		gen := m.Gen()
+		bits, ok := m.get(key.Code)
+		var v V
+		if ok {
+			v = m.value(bits)
+		}
+		if m.Current(gen) || m.Closed() {
+			return v, ok
+		}
+	}
+}
+
+// Swap sets the value of a key, and returns the one it had.
+func (m *Map[V]) Swap(key order.Probe, val V) (old V, had bool, err error) {
+	bits := m.bits(val)
+	was, had, err := m.set(key.Code, bits)
+	if err != nil {
+		m.unused(bits)
+		return old, false, mutableError(err)
+	}
+	return m.taken(was, had), had, nil
+}
+
+// unused takes back the box of a value that never came into the tree.
+func (m *Map[V]) unused(bits ...uint64) {
+	if m.boxes != nil {
+		m.boxes.drop(bits)
+	}
+}
+
+// taken returns a value that was taken out of the tree by the caller: nobody
+// else frees its box.
+func (m *Map[V]) taken(bits uint64, had bool) (v V) {
+	if had {
+		v = m.value(bits)
+		m.gone(bits)
+	}
+	return v
+}
+
+// Delete deletes a key, and returns the value it had.
+func (m *Map[V]) Delete(key order.Probe) (old V, had bool, err error) {
+	was, had, err := m.remove(key.Code)
+	if err != nil {
+		return old, false, mutableError(err)
+	}
+	return m.taken(was, had), had, nil
+}
+
+// Update sets the value of a key to what f makes of the old one, or deletes it.
+func (m *Map[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) error {
+	last, boxed := uint64(0), false
+	was, had, err := m.update(key.Code, func(old uint64, had bool, gen uint64) (uint64, bool) {
+		if boxed { // of a try that failed
+			m.unused(last)
+			boxed = false
+		}
+		var v V
+		if had {
+			v = m.value(old)
+		}
+		if m.boxes != nil && !m.Current(gen) {
+			return old, had // it may be another's: the tree tries again
+		}
+		v, keep := f(v, had)
+		if !keep {
+			return 0, false
+		}
+		last, boxed = m.bits(v), true
+		return last, true
+	})
+	if err != nil {
+		if boxed {
+			m.unused(last)
+		}
+		return mutableError(err)
+	}
+	m.taken(was, had)
+	return nil
+}
+
+// Pop deletes the least entry, or the greatest, and returns it.
+func (m *Map[V]) Pop(greatest bool) (key order.Probe, val V, ok bool, err error) {
+	k, bits, ok, err := m.pop(greatest)
+	if err != nil {
+		return key, val, false, mutableError(err)
+	}
+	return order.Probe{Code: k}, m.taken(bits, ok), ok, nil
+}
+
+// DeleteRange deletes the entries from lo to hi, and returns how many there
+// were.
+func (m *Map[V]) DeleteRange(lo, hi order.Probe) (int, error) {
+	if m.boxes == nil {
+		n, err := m.deleteRange(lo.Code, hi.Code, nil)
+		return n, mutableError(err)
+	}
+	var slots []uint64
+	n, err := m.deleteRange(lo.Code, hi.Code, func(bits uint64) { slots = append(slots, bits) })
+	m.gone(slots...)
+	return n, mutableError(err)
+}
+
+// GetBatch sets vals[i] to the value of keys[i], or to zero, and found[i], where
+// found is not nil, to whether there is one. It returns the number of keys found.
+func (m *Map[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int) {
+	if m.boxes == nil {
+		return m.getBatch(keys, arena.Bytes(vals), m.size, found, nil)
+	}
+	if found == nil {
+		found = make([]bool, keys.Len())
+	}
+	slots := make([]uint64, keys.Len())
+	return m.getBatch(keys, arena.Bytes(slots), 8, found, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			var v V
+			if found[i] {
+				v = m.value(slots[i])
+			}
+			vals[i] = v
+		}
+	})
+}
+
+// Apply does a batch of operations, as if one after the other. kinds is nil
+// where all are of one kind. vals become what was there before where report is
+// true; found may be nil where it is not.
+func (m *Map[V]) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, vals []V, found []bool, report bool) error {
+	c := changes{keys: keys, kinds: kinds, kind: kind, size: m.size, found: found}
+	if m.boxes == nil {
+		if vals != nil {
+			c.vals = arena.Bytes(vals)
+		} else {
+			c.size = 0
+		}
+		if report {
+			c.old = c.vals
+		}
+		return mutableError(m.apply(&c))
+	}
+	return m.applyBoxed(&c, vals, report)
+}
+
+// applyBoxed is Apply where values are in boxes.
+func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
+	n := c.keys.Len()
+	slots, was := make([]uint64, n), make([]uint64, n)
+	var made []uint64
+	for i := range slots {
+		if k := c.kind; k == bplus.Set || c.kinds != nil && c.kinds[i] == bplus.Set {
+			slots[i] = m.bits(vals[i])
+			made = append(made, slots[i])
+		}
+	}
+	found := c.found
+	if found == nil {
+		found = make([]bool, n)
+	}
+	c.vals, c.old, c.size, c.found = arena.Bytes(slots), arena.Bytes(was), 8, found
+	if err := m.apply(c); err != nil {
+		m.unused(made...)
+		return mutableError(err)
+	}
+	var out []uint64
+	for i := range slots {
+		var v V
+		if found[i] {
+			v = m.value(was[i])
+			if k := c.kind; k != bplus.Get || c.kinds != nil && c.kinds[i] != bplus.Get {
+				out = append(out, was[i])
+			}
+		}
+		if report {
+			vals[i] = v
+		}
+	}
+	m.gone(out...)
+	return nil
+}
+
+// Rank returns the number of entries below key, or up to it.
+func (m *Map[V]) Rank(key order.Probe, after bool) int { return m.rank(key.Code, after) }
+
+// RankBatch sets ranks[i] to Rank(keys[i]).
+func (m *Map[V]) RankBatch(keys order.Keys, after bool, ranks []int) {
+	const piece = 512
+	par.Run(m.workers, (len(ranks)+piece-1)/piece, par.Func(func(p int) {
+		var ks [piece]uint64
+		lo, hi := p*piece, min((p+1)*piece, len(ranks))
+		codesOf(ks[:hi-lo], keys.Slice(lo, hi))
+		for i, k := range ks[:hi-lo] {
+			ranks[lo+i] = m.rank(k, after)
+		}
+	}))
+}
+
+// At returns entry i in key order, and false if there are not so many.
+func (m *Map[V]) At(i int) (key order.Probe, val V, ok bool) {
+	for {
+		gen := m.Gen()
+		k, bits, ok := m.at(i)
+		var v V
+		if ok {
+			v = m.value(bits)
+		}
+		if m.Current(gen) || m.Closed() {
+			return order.Probe{Code: k}, v, ok
+		}
+	}
+}
+
+// Cursor reads entries one after the other while others change the map.
+type Cursor[V any] struct {
+	m *Map[V]
+	c codeCursor
+}
+
+// Cursor returns a cursor over the entries from key on, or down from it.
+func (m *Map[V]) Cursor(key order.Probe, down bool) Cursor[V] {
+	return Cursor[V]{m, m.cursor(key.Code, down)}
+}
+
+// First is the least key, Last the greatest.
+func (m *Map[V]) First() order.Probe { return order.Probe{} }
+func (m *Map[V]) Last() order.Probe {
+	if m.key.Bits() == 32 {
+		return order.Probe{Code: math.MaxUint32}
+	}
+	return order.Probe{Code: math.MaxUint64}
+}
+
+// Next returns the next entry, and false if there is none.
+func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
+	for {
+		gen := c.m.Gen()
+		k, bits, ok := c.c.next()
+		var v V
+		if ok {
+			v = c.m.value(bits)
+		}
+		if c.m.boxes == nil || !ok || c.m.Current(gen) {
+			return order.Probe{Code: k}, v, ok
+		}
+		c.c.Again()
+	}
+}
+
+// Stats describes the map.
+func (m *Map[V]) Stats() Stats {
+	s := Stats{Len: m.Len(), Device: onCPU, Reason: "a tree that changes is on the CPU", Path: simd.Active().String(), Layout: "bplus", Workers: m.workers, Pages: m.cfg.Pages, Fanout: 64}
+	s.LeafBytes, s.KeptBytes = m.Bytes(), m.Kept()
+	if m.boxes != nil {
+		s.HeapBytes = m.boxes.held.Load() * int64(sizeOf[V]()+24)
+	}
+	s.TotalBytes = s.LeafBytes + s.HeapBytes
+	return s
+}
+
+// Workers returns the most goroutines that a batch uses.
+func (m *Map[V]) Workers() int { return m.workers }
+
+// CheckKeys returns an error if keys that were loaded do not ascend.
+func (m *Map[V]) CheckKeys() error { return m.Check() }

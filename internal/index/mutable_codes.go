@@ -1,0 +1,302 @@
+package index
+
+import (
+	"math"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+)
+
+// codeMap is a map from codes to values of at most 8 bytes: what a Map is made
+// of, for either width.
+type codeMap interface {
+	get(key uint64) (val uint64, ok bool)
+	set(key, val uint64) (old uint64, had bool, err error)
+	remove(key uint64) (old uint64, had bool, err error)
+	update(key uint64, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error)
+	pop(greatest bool) (key, val uint64, ok bool, err error)
+	deleteRange(lo, hi uint64, gone func(val uint64)) (int, error)
+	apply(b *changes) error
+	// getBatch looks keys up: vals is the memory of the results, of size bytes
+	// each. use is called with spans of them, as bplus.Tree.GetBatch has it.
+	getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int)
+	rank(key uint64, after bool) int
+	at(i int) (key, val uint64, ok bool)
+	cursor(key uint64, down bool) codeCursor
+	freeze() (moment, error)
+	onFree(f func(vals []uint64))
+
+	Len() int
+	Gen() uint64
+	Current(gen uint64) bool
+	Epoch() uint64
+	Closed() bool
+	Bytes() int64
+	Kept() int64
+	Check() error
+	Close()
+	retire(vals, born []uint64)
+}
+
+// codeCursor reads entries one after the other.
+type codeCursor interface {
+	next() (key, val uint64, ok bool)
+	Again()
+}
+
+// changes is a batch of operations as a Map takes it.
+type changes struct {
+	keys  order.Keys
+	kinds []bplus.Kind // nil where all are of one kind
+	kind  bplus.Kind
+	vals  []byte // of size bytes each
+	size  int
+	old   []byte // like vals, and may be the same memory; nil if nobody asks
+	found []bool
+}
+
+// codes implements codeMap.
+type codes[C order.Code] struct {
+	*bplus.Tree[C]
+	key     order.Type
+	workers int
+}
+
+func (t *codes[C]) get(key uint64) (uint64, bool) {
+	v, ok := t.Tree.Get(C(key))
+	return uint64(v), ok
+}
+
+func (t *codes[C]) set(key, val uint64) (uint64, bool, error) {
+	v, had, err := t.Tree.Set(C(key), C(val))
+	return uint64(v), had, err
+}
+
+func (t *codes[C]) remove(key uint64) (uint64, bool, error) {
+	v, had, err := t.Tree.Delete(C(key))
+	return uint64(v), had, err
+}
+
+func (t *codes[C]) update(key uint64, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
+	v, had, err := t.Tree.Update(C(key), func(old C, had bool, gen uint64) (C, bool) {
+		val, keep := f(uint64(old), had, gen)
+		return C(val), keep
+	})
+	return uint64(v), had, err
+}
+
+func (t *codes[C]) pop(greatest bool) (uint64, uint64, bool, error) {
+	k, v, ok, err := t.Tree.Pop(greatest)
+	return uint64(k), uint64(v), ok, err
+}
+
+func (t *codes[C]) deleteRange(lo, hi uint64, gone func(uint64)) (int, error) {
+	if gone == nil {
+		return t.Tree.DeleteRange(C(lo), C(hi), nil)
+	}
+	return t.Tree.DeleteRange(C(lo), C(hi), func(v C) { gone(uint64(v)) })
+}
+
+func (t *codes[C]) rank(key uint64, after bool) int { return t.Tree.Rank(C(key), after) }
+
+func (t *codes[C]) at(i int) (uint64, uint64, bool) {
+	k, v, ok := t.Tree.At(i)
+	return uint64(k), uint64(v), ok
+}
+
+func (t *codes[C]) onFree(f func([]uint64)) {
+	t.Tree.OnFree(func(vals []C) { f(widened(vals)) })
+}
+
+func (t *codes[C]) retire(vals, born []uint64) {
+	narrow := make([]C, len(vals))
+	for i, v := range vals {
+		narrow[i] = C(v)
+	}
+	t.Tree.Retire(narrow, born)
+}
+
+func widened[C order.Code](vals []C) []uint64 {
+	out := make([]uint64, len(vals))
+	for i, v := range vals {
+		out[i] = uint64(v)
+	}
+	return out
+}
+
+type cursor[C order.Code] struct{ *bplus.Cursor[C] }
+
+func (c cursor[C]) next() (uint64, uint64, bool) {
+	k, v, ok := c.Cursor.Next()
+	return uint64(k), uint64(v), ok
+}
+
+func (t *codes[C]) cursor(key uint64, down bool) codeCursor {
+	if down {
+		return cursor[C]{t.Tree.Descend(C(key))}
+	}
+	return cursor[C]{t.Tree.Ascend(C(key))}
+}
+
+// codesOf sets dst to the codes of keys, which may be narrower than C.
+func codesOf[C order.Code](dst []C, keys order.Keys) {
+	if keys.Bits() == codeBits[C]() {
+		order.CodesTo(dst, keys)
+		return
+	}
+	var buf [window]uint32
+	for lo := 0; lo < len(dst); lo += window {
+		hi := min(lo+window, len(dst))
+		order.CodesTo(buf[:hi-lo], keys.Slice(lo, hi))
+		for i, c := range buf[:hi-lo] {
+			dst[lo+i] = C(c)
+		}
+	}
+}
+
+// setKeys sets keys to those of codes, which may be wider.
+func setKeys[C order.Code](keys order.Keys, codes []C) {
+	if keys.Bits() == codeBits[C]() {
+		order.SetKeys(keys, codes)
+		return
+	}
+	var buf [window]uint32
+	for lo := 0; lo < len(codes); lo += window {
+		hi := min(lo+window, len(codes))
+		for i, c := range codes[lo:hi] {
+			buf[i] = uint32(c)
+		}
+		order.SetKeys(keys.Slice(lo, hi), buf[:hi-lo])
+	}
+}
+
+// loadVals sets dst to values of size bytes each.
+func loadVals[C order.Code](dst []C, vals []byte, size int) {
+	switch {
+	case size == 0:
+		clear(dst)
+	case size*8 == codeBits[C]():
+		copy(dst, arena.As[C](vals))
+	case size == 4:
+		for i, v := range arena.As[uint32](vals)[:len(dst)] {
+			dst[i] = C(v)
+		}
+	default:
+		for i, v := range arena.As[uint64](vals)[:len(dst)] {
+			dst[i] = C(v)
+		}
+	}
+}
+
+// storeVals sets values of size bytes each.
+func storeVals[C order.Code](vals []byte, size int, src []C) {
+	switch {
+	case size == 0:
+	case size*8 == codeBits[C]():
+		copy(arena.As[C](vals), src)
+	case size == 4:
+		to := arena.As[uint32](vals)
+		for i, v := range src {
+			to[i] = uint32(v)
+		}
+	default:
+		to := arena.As[uint64](vals)
+		for i, v := range src {
+			to[i] = uint64(v)
+		}
+	}
+}
+
+// getPiece is the number of keys that are converted together.
+const getPiece = 4096
+
+func (t *codes[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int) {
+	direct := keys.Raw() != nil && keys.Bits() == codeBits[C]() && size*8 == codeBits[C]() && use == nil
+	if n := keys.Len(); direct && n > 0 && &vals[0] != &keys.Raw()[0] {
+		return t.Tree.GetBatch(order.Codes[C](keys, nil), arena.As[C](vals), found, t.workers, nil)
+	}
+	pieces := (keys.Len() + getPiece - 1) / getPiece
+	counts := make([]int, pieces)
+	par.Run(t.workers, pieces, par.Func(func(p int) {
+		lo, hi := p*getPiece, min((p+1)*getPiece, keys.Len())
+		ks, vs := make([]C, hi-lo), make([]C, hi-lo)
+		codesOf(ks, keys.Slice(lo, hi))
+		var f []bool
+		if found != nil {
+			f = found[lo:hi]
+		}
+		counts[p] = t.Tree.GetBatch(ks, vs, f, 1, func(from, to int) {
+			storeVals(vals[(lo+from)*size:(lo+to)*size], size, vs[from:to])
+			if use != nil {
+				use(lo+from, lo+to)
+			}
+		})
+	}))
+	for _, n := range counts {
+		hits += n
+	}
+	return hits
+}
+
+// apply sorts a batch and hands it to the tree.
+func (t *codes[C]) apply(b *changes) error {
+	n := b.keys.Len()
+	if n > math.MaxUint32 {
+		return problem(CauseTooLarge, "%d operations in a batch; %d are the most", n, uint32(math.MaxUint32))
+	}
+	ops := &bplus.Ops[C]{Kind: b.kind}
+	ks := make([]C, n)
+	codesOf(ks, b.keys)
+	sorted := order.Sorted(ks, t.workers)
+	if b.found == nil && b.kinds == nil {
+		vs := make([]C, n)
+		loadVals(vs, b.vals, b.size)
+		if !sorted {
+			ks, vs = order.Sort(ks, make([]C, n), vs, make([]C, n), t.workers)
+		}
+		ops.Keys, ops.Vals = ks, vs
+		return t.Tree.Apply(ops, t.workers)
+	}
+	rows := make([]uint32, n)
+	for i := range rows {
+		rows[i] = uint32(i)
+	}
+	if !sorted {
+		ks, rows = order.Sort(ks, make([]C, n), rows, make([]uint32, n), t.workers)
+	}
+	ops.Keys = ks
+	return t.applyRows(b, ops, rows)
+}
+
+// applyRows applies operations that come from rows of a batch, and reports what
+// was there before.
+func (t *codes[C]) applyRows(b *changes, ops *bplus.Ops[C], rows []uint32) error {
+	n := len(rows)
+	all := make([]C, n)
+	loadVals(all, b.vals, b.size)
+	ops.Vals = make([]C, n)
+	if b.kinds != nil {
+		ops.Kinds = make([]bplus.Kind, n)
+	}
+	for i, r := range rows {
+		ops.Vals[i] = all[r]
+		if b.kinds != nil {
+			ops.Kinds[i] = b.kinds[r]
+		}
+	}
+	if b.found != nil {
+		ops.Old, ops.Found = make([]C, n), make([]bool, n)
+	}
+	if err := t.Tree.Apply(ops, t.workers); err != nil || b.found == nil {
+		return err
+	}
+	for i, r := range rows {
+		all[r], b.found[r] = ops.Old[i], ops.Found[i]
+	}
+	if b.old != nil {
+		storeVals(b.old, b.size, all)
+	}
+	return nil
+}

@@ -1,0 +1,384 @@
+package pando
+
+import (
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// Tree is a mutable ordered map: one value a key, kept in key order. Make one
+// with NewTree, TreeOf or OpenTree.
+//
+// Any method may be called from any goroutine at any time. Readers take no lock
+// and never wait for writers; writers wait only for others that change the same
+// few hundred keys, or for a short change of the tree's upper nodes. A single
+// operation is atomic: readers see it whole or not at all. Operations of a batch
+// are atomic one by one.
+//
+// Keys are of fixed width: integers and floats of any size. After Close every
+// method panics, or returns ErrClosed where it returns an error.
+type Tree[K Key, V any] struct {
+	m      *index.Map[V]
+	key    index.KeyType
+	config config
+	closed atomic.Bool
+}
+
+// NewTree returns an empty tree.
+//
+// Of the options, MemoryLimit bounds the memory of its nodes: what would take
+// more is ErrMemoryLimit, and changes nothing. Values and Workers mean what they
+// mean for Freeze.
+func NewTree[K Key, V any](opts ...Option) (*Tree[K, V], error) {
+	return newTree[K, V](0, nil, opts)
+}
+
+// TreeOf returns a tree of keys and their values, which need not be sorted; of
+// equal keys the last wins. Nothing is kept of the slices. Where V takes no
+// memory (struct{}), vals may be nil.
+func TreeOf[K Key, V any](keys []K, vals []V, opts ...Option) (*Tree[K, V], error) {
+	var v V
+	if len(keys) != len(vals) && (vals != nil || unsafe.Sizeof(v) > 0) {
+		return nil, fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
+	}
+	if ascending(keys) {
+		return newTree[K](len(keys), func(lo int, to order.Keys, out []V) { copyPart(keys, vals, lo, to, out) }, opts)
+	}
+	t, err := NewTree[K, V](opts...)
+	if err != nil {
+		return nil, err
+	}
+	if vals == nil {
+		vals = make([]V, len(keys))
+	}
+	if err := t.SetBatch(keys, vals); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// ascending reports whether keys ascend without equal ones.
+func ascending[K Key](keys []K) bool {
+	for i := 1; i < len(keys); i++ {
+		if !(keys[i-1] < keys[i]) {
+			return false
+		}
+	}
+	return len(keys) == 0 || keys[0] == keys[0] // NaN is not even equal to itself
+}
+
+// copyPart copies entries from lo on.
+func copyPart[K Key, V any](keys []K, vals []V, lo int, to order.Keys, out []V) {
+	n := to.Len()
+	copy(unsafe.Slice((*K)(to.At()), n), keys[lo:lo+n])
+	if vals != nil {
+		copy(out, vals[lo:lo+n])
+	}
+}
+
+// OpenTree returns a tree of what a file holds that a Tree, or a Frozen without
+// equal keys, has saved. It reads the whole file, and keeps nothing of it.
+func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
+	f, err := Open[K, V](path, append(opts[:len(opts):len(opts)], On(CPU), Layout(AutoLayout))...)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	ix := f.open()
+	t, err := newTree[K](ix.Len(), func(lo int, to order.Keys, out []V) { ix.CopyOut(lo, to, out) }, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.m.CheckKeys(); err != nil {
+		t.Close()
+		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
+	}
+	return t, nil
+}
+
+func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals []V), opts []Option) (*Tree[K, V], error) {
+	c, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	codec, err := codecOf[V](c)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree[K, V]{key: index.KeyTypeOf[K](), config: c}
+	if t.m, err = index.LoadMap(t.key, n, span, c.index(), codec); err != nil {
+		return nil, translate(err)
+	}
+	return t, nil
+}
+
+// open panics if the tree was closed.
+func (t *Tree[K, V]) open() *index.Map[V] {
+	if t.closed.Load() {
+		panic("pando: Tree used after Close")
+	}
+	return t.m
+}
+
+// done panics if the tree was closed while an answer was read.
+func (t *Tree[K, V]) done() {
+	if t.closed.Load() {
+		panic("pando: Tree closed while it was in use")
+	}
+}
+
+// failed returns an error under its public name.
+func (t *Tree[K, V]) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return translate(err)
+}
+
+// must panics over an error of a method that returns none: the tree was closed.
+func (t *Tree[K, V]) must(err error) {
+	if err != nil {
+		t.open()
+		panic("pando: " + err.Error())
+	}
+}
+
+func (t *Tree[K, V]) probe(key K) order.Probe { return order.Encode(t.key.Type, key) }
+
+func (t *Tree[K, V]) keyOf(p order.Probe) K { return order.Decode[K](t.key.Type, p) }
+
+// Len returns the number of entries: exactly, if nobody writes meanwhile.
+func (t *Tree[K, V]) Len() int { return t.open().Len() }
+
+// Get returns the value of key, and reports whether there is one.
+func (t *Tree[K, V]) Get(key K) (V, bool) {
+	v, ok := t.open().Get(t.probe(key))
+	t.done()
+	return v, ok
+}
+
+// Set sets the value of key.
+func (t *Tree[K, V]) Set(key K, val V) error {
+	_, _, err := t.Swap(key, val)
+	return err
+}
+
+// Swap sets the value of key, and returns the one it had.
+func (t *Tree[K, V]) Swap(key K, val V) (old V, had bool, err error) {
+	old, had, err = t.m.Swap(t.probe(key), val)
+	return old, had, t.failed(err)
+}
+
+// Update sets the value of key to what f returns, or deletes the key where f
+// returns false. f gets the value that the key has, and whether it has one.
+// Nobody else changes the key meanwhile; so f may run more than once.
+func (t *Tree[K, V]) Update(key K, f func(old V, had bool) (val V, keep bool)) error {
+	return t.failed(t.m.Update(t.probe(key), f))
+}
+
+// Delete deletes key, and returns the value it had.
+func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
+	old, had, err := t.m.Delete(t.probe(key))
+	t.must(err)
+	return old, had
+}
+
+// DeleteRange deletes the entries with lo <= key <= hi, and returns how many
+// there were. It is atomic for a few hundred keys at a time.
+func (t *Tree[K, V]) DeleteRange(lo, hi K) (deleted int) {
+	deleted, err := t.open().DeleteRange(t.probe(lo), t.probe(hi))
+	t.must(err)
+	return deleted
+}
+
+// PopMin deletes the first entry, and returns it. It returns false if the tree
+// is empty.
+func (t *Tree[K, V]) PopMin() (K, V, bool) { return t.pop(false) }
+
+// PopMax deletes the last entry, and returns it. It returns false if the tree is
+// empty.
+func (t *Tree[K, V]) PopMax() (K, V, bool) { return t.pop(true) }
+
+func (t *Tree[K, V]) pop(greatest bool) (K, V, bool) {
+	k, v, ok, err := t.m.Pop(greatest)
+	t.must(err)
+	if !ok {
+		var none K
+		return none, v, false
+	}
+	return t.keyOf(k), v, true
+}
+
+// Op is an operation of a batch.
+type Op uint8
+
+const (
+	OpGet    = Op(bplus.Get)    // reads the value of a key
+	OpSet    = Op(bplus.Set)    // sets it
+	OpDelete = Op(bplus.Delete) // deletes the key
+)
+
+// SetBatch sets the values of many keys, which is many times faster than as
+// many calls of Set. Of equal keys the last wins. It sets all, or none if it
+// returns an error.
+func (t *Tree[K, V]) SetBatch(keys []K, vals []V) error {
+	if len(keys) != len(vals) {
+		return fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
+	}
+	return t.failed(t.m.Apply(order.KeysAs(t.key.Type, keys), nil, bplus.Set, vals, nil, false))
+}
+
+// DeleteBatch deletes many keys. found[i], where found is not nil, reports
+// whether keys[i] was there. It returns the number of entries deleted. found, if
+// not nil, must be at least as long as keys.
+func (t *Tree[K, V]) DeleteBatch(keys []K, found []bool) (deleted int) {
+	t.open()
+	if found == nil {
+		found = make([]bool, len(keys))
+	}
+	mustHold("DeleteBatch", "found", len(found), len(keys))
+	found = found[:len(keys)]
+	t.must(t.m.Apply(order.KeysAs(t.key.Type, keys), nil, bplus.Delete, nil, found, false))
+	for _, f := range found {
+		if f {
+			deleted++
+		}
+	}
+	return deleted
+}
+
+// Apply does many operations, as if one after the other in their order, but
+// many times faster. Operation i is ops[i] on keys[i]; OpSet takes its new value
+// from vals[i]. Then found[i] reports whether keys[i] was there just before
+// operation i, and vals[i] becomes the value that it had then, or zero. Where
+// found is nil nothing is reported, and vals are only read. It does all
+// operations, or none if it returns an error. All slices must be of one length,
+// but for a found of nil.
+func (t *Tree[K, V]) Apply(ops []Op, keys []K, vals []V, found []bool) error {
+	if len(ops) != len(keys) || len(vals) != len(keys) || found != nil && len(found) != len(keys) {
+		return fmt.Errorf("%w: %d operations, %d keys, %d values, room for %d reports", ErrLength, len(ops), len(keys), len(vals), len(found))
+	}
+	for i, op := range ops {
+		if op > OpDelete {
+			return fmt.Errorf("%w: operation %d is Op(%d); take OpGet, OpSet or OpDelete", ErrOption, i, op)
+		}
+	}
+	kinds := unsafe.Slice((*bplus.Kind)(unsafe.Pointer(unsafe.SliceData(ops))), len(ops))
+	return t.failed(t.m.Apply(order.KeysAs(t.key.Type, keys), kinds, bplus.Get, vals, found, found != nil))
+}
+
+// Snapshot returns the tree of this moment as a Frozen, at once, whatever its
+// size. It shares memory with the tree: what the tree changes from then on is
+// kept as it was for as long as the snapshot is not closed or forgotten. It
+// outlives Close of the tree. The first method that is called on it goes once
+// through all of it, which takes some milliseconds per million entries.
+func (t *Tree[K, V]) Snapshot() *Frozen[K, V] {
+	s, err := t.m.Freeze()
+	t.must(err)
+	f := &Frozen[K, V]{key: t.key}
+	f.later.Store(&unread[V]{from: s})
+	return f
+}
+
+// Freeze returns a compact copy of this moment, while writers go on. It takes
+// all options that Freeze takes.
+func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
+	c, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	codec, err := codecOf[V](c)
+	if err != nil {
+		return nil, err
+	}
+	if codec == nil {
+		codec, _ = codecOf[V](t.config)
+	}
+	s, err := t.m.Freeze()
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	defer s.Drop()
+	ix, err := s.Open()
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	own, err := ix.Compact(c.index(), codec)
+	if err != nil {
+		return nil, t.failed(err)
+	}
+	return frozen[K](own), nil
+}
+
+// Close gives the memory of the tree back to the system, but for what its
+// snapshots need. A tree that is never closed is freed when the garbage collector
+// finds it unused. A second Close does nothing.
+func (t *Tree[K, V]) Close() error {
+	if !t.closed.Swap(true) {
+		t.m.Close()
+	}
+	return nil
+}
+
+// All iterates over all entries in key order. Others may change the tree
+// meanwhile: each key that is yielded is the least one above the last that is
+// there at that time.
+func (t *Tree[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) { t.walk(t.open().First(), t.m.Last(), false, yield) }
+}
+
+// Backward iterates over all entries in reverse key order, as All does.
+func (t *Tree[K, V]) Backward() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) { t.walk(t.open().Last(), t.m.First(), true, yield) }
+}
+
+// Range iterates over the entries with lo <= key <= hi, in key order, as All
+// does. There are none if lo is above hi.
+func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		t.open()
+		t.walk(t.probe(lo), t.probe(hi), false, yield)
+	}
+}
+
+// walk yields the entries from one key to another.
+func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool) {
+	c := t.m.Cursor(from, down)
+	for {
+		k, v, ok := c.Next()
+		t.done()
+		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(t.keyOf(k), v) {
+			return
+		}
+	}
+}
+
+// nearest returns the first entry from a key on, or down from it.
+func (t *Tree[K, V]) nearest(from order.Probe, down bool) (key K, val V, ok bool) {
+	k, v, ok := t.m.Cursor(from, down).Next()
+	t.done()
+	if !ok {
+		return key, val, false
+	}
+	return t.keyOf(k), v, true
+}
+
+// Min returns the first entry, and false if the tree is empty.
+func (t *Tree[K, V]) Min() (K, V, bool) { return t.nearest(t.open().First(), false) }
+
+// Max returns the last entry, and false if the tree is empty.
+func (t *Tree[K, V]) Max() (K, V, bool) { return t.nearest(t.open().Last(), true) }
+
+// Floor returns the entry with the greatest key up to key. It returns false if
+// all keys are above.
+func (t *Tree[K, V]) Floor(key K) (K, V, bool) { t.open(); return t.nearest(t.probe(key), true) }
+
+// Ceil returns the entry with the least key from key on. It returns false if all
+// keys are below.
+func (t *Tree[K, V]) Ceil(key K) (K, V, bool) { t.open(); return t.nearest(t.probe(key), false) }

@@ -1,0 +1,354 @@
+package pando_test
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// treeModel is a sorted slice: the simplest thing that could be right.
+type treeModel[K cmp.Ordered, V comparable] struct {
+	keys []K
+	vals []V
+}
+
+func (m *treeModel[K, V]) find(k K) (int, bool) { return slices.BinarySearch(m.keys, k) }
+
+func (m *treeModel[K, V]) get(k K) (v V, ok bool) {
+	if i, ok := m.find(k); ok {
+		return m.vals[i], true
+	}
+	return v, false
+}
+
+func (m *treeModel[K, V]) set(k K, v V) {
+	i, ok := m.find(k)
+	if ok {
+		m.vals[i] = v
+		return
+	}
+	m.keys, m.vals = slices.Insert(m.keys, i, k), slices.Insert(m.vals, i, v)
+}
+
+func (m *treeModel[K, V]) delete(k K) {
+	if i, ok := m.find(k); ok {
+		m.keys, m.vals = slices.Delete(m.keys, i, i+1), slices.Delete(m.vals, i, i+1)
+	}
+}
+
+func same[T comparable](a, b T) bool { return a == b || a != a && b != b }
+
+type named int16
+
+func TestTreeAgainstModel(t *testing.T) {
+	word := func(rng *rand.Rand) string { return string(rune('a' + rng.IntN(26))) }
+	t.Run("uint64,uint64", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, (*rand.Rand).Uint64, 0, math.MaxUint64)
+	})
+	t.Run("uint32,float32", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) uint32 { return r.Uint32N(3000) }, (*rand.Rand).Float32, 0, math.MaxUint32)
+	})
+	t.Run("int32,int64", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) int32 { return r.Int32N(3000) - 1500 }, (*rand.Rand).Int64, math.MinInt32, math.MaxInt32)
+	})
+	t.Run("int64,uint32", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) int64 { return r.Int64N(3000) - 1500 }, (*rand.Rand).Uint32, math.MinInt64, math.MaxInt64)
+	})
+	t.Run("float64,string", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) float64 { return float64(r.IntN(3000)) - 1500 }, word, math.NaN(), math.Inf(-1), math.Inf(1), math.Copysign(0, -1), 0)
+	})
+	t.Run("named,struct", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) named { return named(r.IntN(1000)) }, func(*rand.Rand) struct{} { return struct{}{} }, math.MinInt16, math.MaxInt16)
+	})
+	t.Run("uint8,[3]int", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(r *rand.Rand) [3]int { return [3]int{r.Int(), 1, 2} }, 0, 255)
+	})
+}
+
+func againstModel[K pando.Key, V comparable](t *testing.T, key func(*rand.Rand) K, val func(*rand.Rand) V, edges ...K) {
+	rng := seed.Rand(t)
+	tree, err := pando.NewTree[K, V](pando.Workers(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := &treeModel[K, V]{}
+	draw := func() K {
+		if rng.IntN(10) == 0 {
+			return edges[rng.IntN(len(edges))]
+		}
+		return key(rng)
+	}
+	for range 8000 {
+		stepBoth(t, rng, tree, model, draw, val)
+		if t.Failed() {
+			return
+		}
+	}
+	compareTree(t, rng, tree, model, draw)
+	snap := tree.Snapshot()
+	kept := &treeModel[K, V]{slices.Clone(model.keys), slices.Clone(model.vals)}
+	for range 2000 {
+		stepBoth(t, rng, tree, model, draw, val)
+	}
+	batchBoth(t, rng, tree, model, draw, val)
+	compareTree(t, rng, tree, model, draw)
+	compareTree(t, rng, snap, kept, draw)
+	frozen, err := tree.Freeze(pando.On(pando.CPU))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareTree(t, rng, frozen, model, draw)
+	tree.Close()
+	compareTree(t, rng, snap, kept, draw)
+	snap.Close()
+	if err := tree.Set(draw(), val(rng)); !errors.Is(err, pando.ErrClosed) {
+		t.Errorf("Set after Close: %v", err)
+	}
+}
+
+// stepBoth does one operation on both.
+func stepBoth[K pando.Key, V comparable](t *testing.T, rng *rand.Rand, tree *pando.Tree[K, V], model *treeModel[K, V], draw func() K, val func(*rand.Rand) V) {
+	t.Helper()
+	k, v := draw(), val(rng)
+	want, had := model.get(k)
+	check := func(name string, old V, ok bool) {
+		if !same(old, want) || ok != had {
+			t.Errorf("%s(%v): was %v, %t, want %v, %t", name, k, old, ok, want, had)
+		}
+	}
+	switch rng.IntN(12) {
+	case 0, 1, 2, 3:
+		old, ok, err := tree.Swap(k, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("Swap", old, ok)
+		model.set(k, v)
+	case 4, 5, 6:
+		if err := tree.Set(k, v); err != nil {
+			t.Fatal(err)
+		}
+		model.set(k, v)
+	case 7, 8:
+		old, ok := tree.Delete(k)
+		check("Delete", old, ok)
+		model.delete(k)
+	case 9:
+		keep := rng.IntN(2) == 0
+		if err := tree.Update(k, func(old V, ok bool) (V, bool) { check("Update", old, ok); return v, keep }); err != nil {
+			t.Fatal(err)
+		}
+		if model.delete(k); keep {
+			model.set(k, v)
+		}
+	case 10:
+		old, ok := tree.Get(k)
+		check("Get", old, ok)
+	case 11:
+		if rng.IntN(20) == 0 {
+			popBoth(t, rng, tree, model)
+		}
+		if rng.IntN(200) == 0 {
+			lo, hi := draw(), draw()
+			from, _ := model.find(lo)
+			to, ok := model.find(hi)
+			if ok {
+				to++
+			}
+			to = max(from, to)
+			if n := tree.DeleteRange(lo, hi); n != to-from {
+				t.Errorf("DeleteRange(%v, %v) = %d, want %d", lo, hi, n, to-from)
+			}
+			model.keys, model.vals = slices.Delete(model.keys, from, to), slices.Delete(model.vals, from, to)
+		}
+	}
+}
+
+func popBoth[K pando.Key, V comparable](t *testing.T, rng *rand.Rand, tree *pando.Tree[K, V], model *treeModel[K, V]) {
+	t.Helper()
+	i, pop := 0, tree.PopMin
+	if rng.IntN(2) == 0 {
+		i, pop = len(model.keys)-1, tree.PopMax
+	}
+	k, v, ok := pop()
+	if ok != (len(model.keys) > 0) || ok && (cmp.Compare(k, model.keys[i]) != 0 || !same(v, model.vals[i])) {
+		t.Errorf("popped %v → %v, %t", k, v, ok)
+	}
+	if ok {
+		model.delete(k)
+	}
+}
+
+// batchBoth does batches on both.
+func batchBoth[K pando.Key, V comparable](t *testing.T, rng *rand.Rand, tree *pando.Tree[K, V], model *treeModel[K, V], draw func() K, val func(*rand.Rand) V) {
+	t.Helper()
+	for round := range 12 {
+		n := rng.IntN(3000)
+		ops, keys, vals, found := make([]pando.Op, n), make([]K, n), make([]V, n), make([]bool, n)
+		for i := range ops {
+			ops[i], keys[i], vals[i] = pando.Op(rng.IntN(3)), draw(), val(rng)
+		}
+		given := slices.Clone(vals)
+		switch round % 3 {
+		case 0:
+			if err := tree.Apply(ops, keys, vals, found); err != nil {
+				t.Fatal(err)
+			}
+		case 1:
+			for i := range ops {
+				ops[i] = pando.OpSet
+			}
+			if err := tree.SetBatch(keys, vals); err != nil {
+				t.Fatal(err)
+			}
+		case 2:
+			for i := range ops {
+				ops[i] = pando.OpDelete
+			}
+			tree.DeleteBatch(keys, found)
+		}
+		for i, k := range keys {
+			old, had := model.get(k)
+			if round%3 != 1 && found[i] != had || round%3 == 0 && !same(vals[i], old) {
+				t.Fatalf("round %d, operation %d on %v: was %v, %t, want %v, %t", round, i, k, vals[i], found[i], old, had)
+			}
+			switch ops[i] {
+			case pando.OpSet:
+				model.set(k, given[i])
+			case pando.OpDelete:
+				model.delete(k)
+			}
+		}
+	}
+}
+
+// compareTree compares an index with the model by every method that reads.
+func compareTree[K pando.Key, V comparable](t *testing.T, rng *rand.Rand, ix pando.Index[K, V], model *treeModel[K, V], draw func() K) {
+	t.Helper()
+	if ix.Len() != len(model.keys) {
+		t.Fatalf("%d entries, want %d", ix.Len(), len(model.keys))
+	}
+	i := 0
+	for k, v := range ix.All() {
+		if cmp.Compare(k, model.keys[i]) != 0 || !same(v, model.vals[i]) {
+			t.Fatalf("entry %d is %v → %v, want %v → %v", i, k, v, model.keys[i], model.vals[i])
+		}
+		i++
+	}
+	for k := range ix.Backward() {
+		i--
+		if cmp.Compare(k, model.keys[i]) != 0 {
+			t.Fatalf("backward: entry %d is %v, want %v", i, k, model.keys[i])
+		}
+	}
+	if i != 0 {
+		t.Fatalf("backward ends with entry %d", i)
+	}
+	n := 300
+	keys, his, vals, found := make([]K, n), make([]K, n), make([]V, n), make([]bool, n)
+	ranks, counts := make([]int, n), make([]int, n)
+	for i := range keys {
+		keys[i], his[i] = draw(), draw()
+	}
+	ix.GetBatch(keys, vals, found)
+	ix.RankBatch(keys, ranks)
+	ix.CountBatch(keys, his, counts)
+	ranges := ix.RangeBatch(keys, his, 10)
+	for i, k := range keys {
+		want, had := model.get(k)
+		at, _ := model.find(k)
+		to, ok := model.find(his[i])
+		if ok {
+			to++
+		}
+		to = max(at, to)
+		got, _ := ranges.At(i)
+		if !same(vals[i], want) || found[i] != had || ranks[i] != at || ix.Rank(k) != at || counts[i] != to-at || ix.Count(k, his[i]) != to-at || len(got) != min(10, to-at) {
+			t.Fatalf("key %v: %v, %t, rank %d, count %d, range of %d; want %v, %t, %d, %d", k, vals[i], found[i], ranks[i], counts[i], len(got), want, had, at, to-at)
+		}
+		if v, ok := ix.Get(k); !same(v, want) || ok != had {
+			t.Fatalf("Get(%v) = %v, %t, want %v, %t", k, v, ok, want, had)
+		}
+		if c, _, ok := ix.Ceil(k); ok != (at < len(model.keys)) || ok && cmp.Compare(c, model.keys[at]) != 0 {
+			t.Fatalf("Ceil(%v) = %v, %t", k, c, ok)
+		}
+		if at < len(model.keys) {
+			if gk, gv := ix.At(at); cmp.Compare(gk, model.keys[at]) != 0 || !same(gv, model.vals[at]) {
+				t.Fatalf("At(%d) = %v → %v", at, gk, gv)
+			}
+		}
+	}
+}
+
+func TestTreeFile(t *testing.T) {
+	tree, err := pando.NewTree[int32, string](pando.Values(
+		func(dst []byte, v string) []byte { return append(dst, v...) },
+		func(b []byte) (string, error) { return string(b), nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(5000) {
+		tree.Set(-i, "value")
+	}
+	path := filepath.Join(t.TempDir(), "tree")
+	if err := tree.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	codec := pando.Values(
+		func(dst []byte, v string) []byte { return append(dst, v...) },
+		func(b []byte) (string, error) { return string(b), nil })
+	back, err := pando.OpenTree[int32, string](path, codec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := back.Get(-4999); back.Len() != 5000 || v != "value" || !ok {
+		t.Errorf("%d entries, Get = %q, %t", back.Len(), v, ok)
+	}
+	twice, err := pando.Freeze([]int32{1, 1}, []string{"a", "b"}, codec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := twice.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pando.OpenTree[int32, string](path, codec); !errors.Is(err, pando.ErrFile) {
+		t.Errorf("a file with equal keys: %v", err)
+	}
+}
+
+func TestTreeRefuses(t *testing.T) {
+	if _, err := pando.NewTree[string, int](); !errors.Is(err, pando.ErrLayout) {
+		t.Errorf("strings: %v", err)
+	}
+	tree, err := pando.NewTree[uint64, uint64](pando.MemoryLimit(100_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := make([]uint64, 20_000)
+	for i := range keys {
+		keys[i] = uint64(i)
+	}
+	if err := tree.SetBatch(keys, keys); !errors.Is(err, pando.ErrMemoryLimit) || tree.Len() != 0 {
+		t.Errorf("batch over the limit: %v, %d entries", err, tree.Len())
+	}
+	var n uint64
+	for err = nil; err == nil; n++ {
+		err = tree.Set(n*7919%1_000_003, n)
+	}
+	if !errors.Is(err, pando.ErrMemoryLimit) || tree.Len() != int(n-1) || n < 1000 {
+		t.Errorf("after %d of %d: %v", tree.Len(), n, err)
+	}
+	if err := tree.Apply([]pando.Op{9}, []uint64{1}, []uint64{1}, nil); !errors.Is(err, pando.ErrOption) {
+		t.Errorf("Op(9): %v", err)
+	}
+	if err := tree.SetBatch(keys, keys[1:]); !errors.Is(err, pando.ErrLength) {
+		t.Errorf("lengths: %v", err)
+	}
+}
