@@ -350,7 +350,9 @@ func everyBlocked[C simd.Code](t *testing.T, d device.Device, at uint64) (out []
 		places[i] = []uint32{uint32(i % len(k.keys)), kernel.NotFound}[rng.IntN(2)]
 	}
 	column, from := p.put(t, arena.Bytes(k.keys)), p.put(t, arena.Bytes(places))
-	run("gather", func(a, b device.Ptr) error { return p.set.Gather(p.s, &p.params, w, column, len(k.keys), n, from, a, b) })
+	run("gather", func(a, b device.Ptr) error {
+		return p.set.Gather(p.s, &p.params, w, column, len(k.keys), n, from, a, b)
+	})
 	return out
 }
 
