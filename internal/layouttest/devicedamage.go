@@ -1,6 +1,7 @@
 package layouttest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,7 +9,10 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -16,6 +20,7 @@ import (
 // device holds of it, wherever the search is cut and whatever nodes the CPU has
 // brought it to.
 func (s *suite[C]) deviceDamage() {
+	quiet(s.T)
 	m := s.machine()
 	defer m.dev.Close()
 	most := 150 // copies, which take some 10 ms each
@@ -71,7 +76,58 @@ func (s *suite[C]) damagedParts(m *machine, h *held[C], in layout.InFile, segmen
 			copies++
 		}
 	}
+	if s.rng.IntN(8) == 0 {
+		s.ok(s.batches(tree, h.form, asked), "%s", what)
+	}
 	return copies
+}
+
+// batches lets CPU and device answer batches together, by every split of the
+// levels that the device holds. A kernel that faults takes the device down,
+// though the CPU goes on.
+func (s *suite[C]) batches(tree layout.Tree[C], f form, asked []C) error {
+	im := tree.(layout.OnDevice).Image()
+	keep := exec.Keep{First: s.rng.IntN(im.Depth() + 1)}
+	keep.Last = keep.First + 1 + s.rng.IntN(im.Depth()+1-keep.First)
+	dev := ptx.New(ptx.Seed(s.rng.Uint64()), ptx.Steps(mostSteps), ptx.RaceCheck(false))
+	g, err := exec.NewGPU(exec.NewCPU[C](tree, tree.Len(), 2), dev, im, keep)
+	if err != nil {
+		return err
+	}
+	for upper := keep.First; upper <= min(keep.Last, im.Depth()); upper++ {
+		for lower := upper; lower <= keep.Last; lower++ {
+			split := exec.Split{Upper: upper, Lower: lower}
+			if upper < min(lower, im.Depth()) {
+				split.Share = 0.5
+			}
+			plan := g.Plan()
+			plan.Split = split
+			err := first(func() error { return g.Use(plan) }, func() error { return askBatches(g, tree, f, asked) }, g.Down)
+			if err != nil {
+				return errors.Join(fmt.Errorf("levels %d to %d of %d on the device, split %+v: %w", keep.First, keep.Last, im.Depth(), split, err), g.Close())
+			}
+		}
+	}
+	return g.Close()
+}
+
+// askBatches asks a schedule all it can be asked. Any answer within the tree
+// will do.
+func askBatches[C layout.Code](g *exec.GPU[C], tree layout.Tree[C], f form, asked []C) error {
+	keys, ranks, after := order.KeysOf(asked), dirtyInts(len(asked)), dirtyInts(len(asked))
+	found, vals := make([]bool, len(asked)), roomFor(8*len(asked))
+	g.Rank(keys, ranks)
+	g.RankAfter(keys, after)
+	if err := errors.Join(within(ranks, 0, tree.Len()), within(after, 0, tree.Len())); err != nil {
+		return err
+	}
+	g.FindEach(keys, &places{at: dirtyInts(len(asked))})
+	if f.pairs {
+		g.GetPairs(keys, arena.As[C](vals)[:len(asked)], found)
+	} else if f.size > 0 {
+		g.FindVals(keys, &places{at: dirtyInts(len(asked))}, vals[:f.size*len(asked)], found)
+	}
+	return nil
 }
 
 // everyCut launches searches from every level that the device holds to every
