@@ -34,7 +34,7 @@ func (s *texts) device() {
 			for _, leave := range []bool{false, true} {
 				s.ok(s.copied(tree, leave, func(g *exec.StringsGPU) error { return askDevice(g, keys, asked) }), "%s, strings left on the host: %v", what, leave)
 			}
-			s.damagedCopies(tree, asked[:20], what)
+			s.damagedCopies(tree, asked[:min(20, len(asked))], what)
 			tree.Release()
 		}
 	}

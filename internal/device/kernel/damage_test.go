@@ -1,12 +1,15 @@
 package kernel_test
 
 import (
+	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
@@ -46,6 +49,26 @@ func damagedTree[C simd.Code](t *testing.T, d device.Device, leaves implicit.Lea
 	asked := questions(keys, 64, rng)
 	p.askAll(t, asked, leaves)
 	p.downEach(t, tree, asked)
+}
+
+// Kernels count in 32 bits and cut sums to what there is: what is so large that a
+// sum would begin again at 0 is refused.
+func TestTooLargeToCount(t *testing.T) {
+	const most = math.MaxUint32 - 16
+	for _, tree := range []simd.Tree{{Len: most, Fanout: 9}, {LastLeaf: 8 * most, Fanout: 9}} {
+		if _, err := kernel.NewTree(&tree, 0, 0); !errors.Is(err, kernel.ErrTooLarge) {
+			t.Errorf("%d entries, the last leaf at %d: %v", tree.Len, tree.LastLeaf, err)
+		}
+		if tree.Len--; tree.LastLeaf > 0 {
+			tree.Len, tree.LastLeaf = 0, tree.LastLeaf-8
+		}
+		if _, err := kernel.NewTree(&tree, 0, 0); err != nil {
+			t.Errorf("%d entries, the last leaf at %d: %v", tree.Len, tree.LastLeaf, err)
+		}
+	}
+	if _, err := kernel.NewPacked(0, 0, 1<<24, 0, math.MaxUint32-simd.PackedPage); !errors.Is(err, kernel.ErrTooLarge) {
+		t.Errorf("packed pages: %v", err)
+	}
 }
 
 // askAll runs every search of a tree.
