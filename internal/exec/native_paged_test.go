@@ -109,7 +109,7 @@ func nativePage[C order.Code](d *native, p *kernel.Packed, page uint32, key C) (
 // gatherArgs are the arguments of gather.
 type gatherArgs struct {
 	column       device.Ptr
-	n, _         uint32
+	entries, n   uint32
 	places       device.Ptr
 	vals, founds device.Ptr
 }
@@ -120,7 +120,7 @@ func nativeGather[V order.Code](d *native, params []byte) error {
 	vals, bits := arena.As[V](d.at(a.vals, n*width[V]())), arena.As[uint32](d.at(a.founds, (n+31)/32*4))
 	clear(bits)
 	for q, place := range arena.As[uint32](d.at(a.places, 4*n)) {
-		if vals[q] = 0; place != kernel.NotFound {
+		if vals[q] = 0; place < a.entries {
 			vals[q] = arena.As[V](d.at(a.column+device.Ptr(int(place)*width[V]()), width[V]()))[0]
 			bits[q/32] |= 1 << (q % 32)
 		}

@@ -238,10 +238,11 @@ func nativeVal[V order.Code](t *nativeTree, rank uint32) V {
 
 // nativeDescend takes a query from a node to where the tree's levels end.
 func nativeDescend[C order.Code](t *nativeTree, level, node uint32, key C) uint32 {
+	node = min(node, t.Last[level])
 	for ; level < t.Levels; level++ {
-		node = t.Fanout*node + uint32(below(nativeNode[C](t, node), key)) + t.Next[level]
+		node = min(t.Fanout*node+t.Next[level]+uint32(below(nativeNode[C](t, node), key)), t.Last[level+1])
 	}
-	return min(node, t.Last)
+	return node
 }
 
 func below[C order.Code](keys []C, key C) (n int) {

@@ -34,18 +34,19 @@ func Numbers(t *testing.T, narrow layout.Numbers[uint32], wide layout.Numbers[ui
 
 func numbers[C layout.Code](t *testing.T, l layout.Numbers[C]) {
 	run(t, map[string]func(*testing.T){
-		"formats":  func(t *testing.T) { knownFormats(t, l.Kind(), l.Formats(), false) },
-		"search":   func(t *testing.T) { newSuite(t, l).search() },
-		"large":    func(t *testing.T) { newSuite(t, l).large() },
-		"build":    func(t *testing.T) { newSuite(t, l).sameBytes() },
-		"memory":   func(t *testing.T) { newSuite(t, l).memory() },
-		"unsorted": func(t *testing.T) { newSuite(t, l).unsorted() },
-		"files":    func(t *testing.T) { newSuite(t, l).files() },
-		"sizes":    func(t *testing.T) { newSuite(t, l).otherSizes() },
-		"damage":   func(t *testing.T) { newSuite(t, l).damage() },
-		"check":    func(t *testing.T) { newSuite(t, l).check() },
-		"release":  func(t *testing.T) { newSuite(t, l).released() },
-		"device":   func(t *testing.T) { newSuite(t, l).device() },
+		"formats":       func(t *testing.T) { knownFormats(t, l.Kind(), l.Formats(), false) },
+		"search":        func(t *testing.T) { newSuite(t, l).search() },
+		"large":         func(t *testing.T) { newSuite(t, l).large() },
+		"build":         func(t *testing.T) { newSuite(t, l).sameBytes() },
+		"memory":        func(t *testing.T) { newSuite(t, l).memory() },
+		"unsorted":      func(t *testing.T) { newSuite(t, l).unsorted() },
+		"files":         func(t *testing.T) { newSuite(t, l).files() },
+		"sizes":         func(t *testing.T) { newSuite(t, l).otherSizes() },
+		"damage":        func(t *testing.T) { newSuite(t, l).damage() },
+		"check":         func(t *testing.T) { newSuite(t, l).check() },
+		"release":       func(t *testing.T) { newSuite(t, l).released() },
+		"device":        func(t *testing.T) { newSuite(t, l).device() },
+		"device damage": func(t *testing.T) { newSuite(t, l).deviceDamage() },
 	})
 }
 

@@ -69,7 +69,7 @@ func (r *resident) Launch(l *layout.Launch) error {
 	if err != nil || l.Want == layout.WantFinds {
 		return err
 	}
-	return l.Set.Gather(l.Stream, l.Params, l.Vals, r.column, l.N, ranks, l.Out, l.Found)
+	return l.Set.Gather(l.Stream, l.Params, l.Vals, r.column, r.entries, l.N, ranks, l.Out, l.Found)
 }
 
 // enter takes queries to their pages. Those that have come there already are

@@ -33,7 +33,8 @@ const LineBytes = 64
 // place: its offset from Base in 8-byte words. The root is at place 0, the
 // leaves come last, and everything in between is readable. Thus even a search
 // that reads garbage (see arena.Block.Release) stays inside, as long as it is
-// clamped to LastLeaf at the end.
+// clamped to LastLeaf at the end. That takes the whole tree: kernels, which may
+// have some levels only, clamp on each (kernel.Tree).
 //
 // The assembly reads the fields at fixed offsets; tree_amd64_test.go checks
 // them.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -251,33 +252,46 @@ func TestVerifySwappedSections(t *testing.T) {
 	}
 }
 
+// rewritten writes a file of such bytes to path, its sections changed, with
+// checksums that are right.
+func rewritten(t *testing.T, path string, data []byte, change func(kinds []snapshot.Kind, sections [][]byte)) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := index.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Close()
+	var kinds []snapshot.Kind
+	var sections [][]byte
+	for _, s := range file.Header.Sections {
+		kinds, sections = append(kinds, s.Kind), append(sections, slices.Clone(data[s.Offset:s.Offset+s.Bytes]))
+	}
+	change(kinds, sections)
+	var parts []snapshot.Part
+	for i, kind := range kinds {
+		parts = append(parts, snapshot.Memory(kind, sections[i]))
+	}
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := snapshot.Write(out, *file.Header, parts); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Verify also looks at what checksums cannot say: a file of keys that are not
 // in order, saved with the right sums.
 func TestVerifyStructure(t *testing.T) {
 	for _, what := range []snapshot.Kind{layout.SectionInner, layout.SectionLeaves, snapshot.ValueOffsets} {
 		path, data := saved(t, 1000)
-		file, err := index.OpenFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		file.Close()
-		h := file.Header
-		var parts []snapshot.Part
-		for _, s := range h.Sections {
-			b := data[s.Offset : s.Offset+s.Bytes]
-			if s.Kind == what {
-				b[16] ^= 0x40
-			}
-			parts = append(parts, snapshot.Memory(s.Kind, b))
-		}
-		out, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := snapshot.Write(out, *h, parts); err != nil {
-			t.Fatal(err)
-		}
-		out.Close()
+		rewritten(t, path, data, func(kinds []snapshot.Kind, sections [][]byte) {
+			sections[slices.Index(kinds, what)][16] ^= 0x40
+		})
 		if err := pando.Verify(path); !errors.Is(err, pando.ErrFile) || !strings.Contains(err.Error(), "not as they must be") {
 			t.Errorf("%v damaged: Verify gives %v", what, err)
 		}

@@ -18,6 +18,7 @@ import (
 type fuzzFile struct {
 	make func(t testing.TB, n int) []byte
 	open func(path string) error
+	ask  func(path string, on pando.Device, rng *rand.Rand) (pando.Device, error) // in batches, on a device
 }
 
 var fuzzFiles = []fuzzFile{
@@ -55,6 +56,13 @@ func fileOf[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V], opts
 				return err
 			}
 			return queried(ix, d, rand.New(rand.NewPCG(1, 1)))
+		},
+		ask: func(path string, on pando.Device, rng *rand.Rand) (pando.Device, error) {
+			ix, err := pando.Open[K, V](path, append(opts, pando.On(on), pando.Workers(2))...)
+			if err != nil {
+				return on, err
+			}
+			return batched(ix, d, rng)
 		},
 	}
 }

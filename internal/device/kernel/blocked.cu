@@ -33,7 +33,7 @@ struct Blocked {
 // over all pages. Pages and children are cut to those that there are: what is
 // counted in a damaged tree stays inside.
 template <typename W, typename K> inline_device void through(const W &w, const Blocked &t, const Row &row, const K (&keys)[W::TURNS], u32 (&node)[W::TURNS]) {
-	for (int s = 0; s < W::TURNS; s++) node[s] = node[s] < row.last ? node[s] : row.last;
+	for (int s = 0; s < W::TURNS; s++) node[s] = least(node[s], row.last);
 	u32 above = 0, most = (1u << t.fan) - 1; // lines of a page above the level; greatest child
 	for (u32 shift = 0, end = row.levels * t.fan; shift < end; shift += t.fan) {
 		K v[W::TURNS][W::PART];
@@ -41,7 +41,7 @@ template <typename W, typename K> inline_device void through(const W &w, const B
 		for (int s = 0; s < W::TURNS; s++)
 			w.fetch(t, row.at + (node[s] >> shift) * row.pageLines + above + (node[s] & mask), v[s]);
 		w.below(v, keys, counts);
-		for (int s = 0; s < W::TURNS; s++) node[s] = (node[s] << t.fan) + (counts[s] < most ? counts[s] : most);
+		for (int s = 0; s < W::TURNS; s++) node[s] = (node[s] << t.fan) + least(counts[s], most);
 		above = (above << t.fan) + 1;
 	}
 }
@@ -58,7 +58,7 @@ template <typename W, typename K> inline_device void down(const Blocked &t, cons
 		if (t.to == t.rows) {
 			for (int s = 0; s < W::TURNS; s++) {
 				if (from < t.rows) node[s] += t.leaves;
-				node[s] = node[s] < t.last ? node[s] : t.last;
+				node[s] = least(node[s], t.last);
 			}
 		}
 		w.collect(node, mine);
@@ -149,7 +149,7 @@ template <typename W, typename K, typename F> inline_device void packed(const Pa
 		w.take(keys, r.first, n, d);
 		w.take(pages, r.first, n, page);
 		unrolled for (int s = 0; s < W::TURNS; s++) {
-			page[s] = page[s] < t.last ? page[s] : t.last;
+			page[s] = least(page[s], t.last);
 			u64 entry[2];
 			load16(t.table + 2 * (u64)page[s], entry);
 			bits[s] = widthOf(t, entry[1] & 0xff);
@@ -177,7 +177,7 @@ template <typename W, typename K, typename F> inline_device void packed(const Pa
 template <typename W, typename K> inline_device void packedRank(const Packed &t, const K *keys, u32 n, const u32 *pages, u32 *ranks) {
 	packed<W>(t, keys, n, pages, [&](const W &w, u64 first, u32(&rank)[W::TURNS], u32) {
 		u32 mine[W::OWN];
-		for (int s = 0; s < W::TURNS; s++) rank[s] = rank[s] < t.entries ? rank[s] : t.entries;
+		for (int s = 0; s < W::TURNS; s++) rank[s] = least(rank[s], t.entries);
 		w.collect(rank, mine);
 		w.give(mine, first, n, ranks);
 	});
@@ -192,15 +192,15 @@ template <typename W, typename K> inline_device void packedFind(const Packed &t,
 	});
 }
 
-// gather gives the values at places of a column, and a bit for each place that
-// is one.
-template <typename V> inline_device void gather(const V *column, u32 n, const u32 *places, V *vals, u32 *found) {
+// gather gives the values at places of a column of so many entries, and a bit for
+// each place that is one of them.
+template <typename V> inline_device void gather(const V *column, u32 entries, u32 n, const u32 *places, V *vals, u32 *found) {
 	typedef Warp<u32, 4, 32> W;
 	W w;
 	for (Rounds<W> r; r.first < n; r.next()) {
 		u64 q = r.first + w.lane;
 		u32 place = q < n ? places[q] : ALL;
-		u32 hit[1] = {place != ALL};
+		u32 hit[1] = {place < entries};
 		V v[1] = {0};
 		if (hit[0]) v[0] = column[place];
 		store(w, r.first, n, v, hit, vals, found);
@@ -212,7 +212,7 @@ template <typename V> inline_device void gather(const V *column, u32 n, const u3
 	KERNEL blockedDown##BITS(Blocked t, const u##BITS *keys, u32 n, u32 *nodes) { down<Warp##BITS>(t, keys, n, nodes); } \
 	KERNEL packedRank##BITS(Packed t, const u##BITS *keys, u32 n, const u32 *pages, u32 *ranks) { packedRank<Warp##BITS>(t, keys, n, pages, ranks); } \
 	KERNEL packedFind##BITS(Packed t, const u##BITS *keys, u32 n, const u32 *pages, u32 *places) { packedFind<Warp##BITS>(t, keys, n, pages, places); } \
-	KERNEL gather##BITS(const u##BITS *column, u32 n, const u32 *places, u##BITS *vals, u32 *found) { gather(column, n, places, vals, found); }
+	KERNEL gather##BITS(const u##BITS *column, u32 entries, u32 n, const u32 *places, u##BITS *vals, u32 *found) { gather(column, entries, n, places, vals, found); }
 
 // Four lanes a query, 32 queries a warp, as in search.cu.
 SEARCHES(32)

@@ -53,7 +53,7 @@ func NewBlocked(rows []Row, keyBits int, leaves *simd.Tree, base device.Ptr) (Bl
 		Fan:    uint32(bits.TrailingZeros(simd.LineBytes * 8 / uint(keyBits))),
 		Leaves: uint32(leaves.Leaves / lineWords), Last: uint32(leaves.LastLeaf / lineWords),
 	}
-	if len(rows) > MaxRows || leaves.LastLeaf/lineWords >= math.MaxUint32 {
+	if len(rows) > MaxRows || leaves.LastLeaf/lineWords >= math.MaxUint32-maxCount {
 		return d, fmt.Errorf("%w: %d rows of pages, %d entries", ErrTooLarge, len(rows), leaves.Len)
 	}
 	for i, r := range rows {
@@ -92,7 +92,7 @@ type Packed struct {
 // words of 8 bytes, and their total number of entries. Both addresses must be
 // multiples of 16.
 func NewPacked(table, words device.Ptr, pages, end, entries int) (Packed, error) {
-	if entries >= math.MaxUint32 {
+	if entries >= math.MaxUint32-simd.PackedPage { // ranks are cut to it only after they were counted
 		return Packed{}, fmt.Errorf("%w: %d entries", ErrTooLarge, entries)
 	}
 	return Packed{Table: table, Words: words, End: uint64(end), Last: uint32(max(pages, 1) - 1), Entries: uint32(entries)}, nil
@@ -119,12 +119,11 @@ type packedParams struct {
 
 // gatherParams are the arguments of Gather.
 type gatherParams struct {
-	column device.Ptr
-	n      uint32
-	_      uint32
-	places device.Ptr
-	vals   device.Ptr
-	found  device.Ptr
+	column     device.Ptr
+	entries, n uint32
+	places     device.Ptr
+	vals       device.Ptr
+	found      device.Ptr
 }
 
 // BlockedDown sets nodes (u32) to the page of row t.To that each query reaches
@@ -160,9 +159,10 @@ func (s *Set) packed(st device.Stream, name string, p *Params, t *Packed, keys d
 	return s.start(st, name, n, argsOf(&p.packed))
 }
 
-// Gather sets vals to the values of a column at places (u32), or to 0 for
-// NotFound, and found to one bit per place, set unless it is NotFound.
-func (s *Set) Gather(st device.Stream, p *Params, valBits int, column device.Ptr, n int, places, vals, found device.Ptr) error {
-	p.gather = gatherParams{column: column, n: uint32(n), places: places, vals: vals, found: found}
+// Gather sets vals to the values at places (u32) of a column of so many entries,
+// or to 0 for a place behind them, as NotFound is, and found to one bit per
+// place, set where there is a value.
+func (s *Set) Gather(st device.Stream, p *Params, valBits int, column device.Ptr, entries, n int, places, vals, found device.Ptr) error {
+	p.gather = gatherParams{column: column, entries: uint32(entries), n: uint32(n), places: places, vals: vals, found: found}
 	return s.start(st, pick(valBits, "gather32", "gather64"), n, argsOf(&p.gather))
 }

@@ -316,11 +316,13 @@ func gather[V simd.Code](t *testing.T, d device.Device, rng *rand.Rand) {
 			places[i] = uint32(rng.IntN(len(column)))
 			vals[i] = column[places[i]]
 			found[i/8] |= 1 << (i % 8)
+		} else if rng.IntN(2) > 0 { // damaged pages have entries behind the last
+			places[i] = uint32(len(column) + rng.IntN(300))
 		}
 	}
 	p.s = fewBlocks{p.s, rng.IntN(3)}
 	out, bits := p.alloc(t, len(arena.Bytes(vals))), p.alloc(t, len(found))
-	must(t, p.set.Gather(p.s, &p.params, widthOf[V](), p.put(t, arena.Bytes(column)), len(places), p.put(t, arena.Bytes(places)), out, bits))
+	must(t, p.set.Gather(p.s, &p.params, widthOf[V](), p.put(t, arena.Bytes(column)), len(column), len(places), p.put(t, arena.Bytes(places)), out, bits))
 	if !bytes.Equal(p.get(t, out, len(arena.Bytes(vals))), arena.Bytes(vals)) || !bytes.Equal(p.get(t, bits, len(found)), found) {
 		t.Fatalf("%s, %d bits: other values at %d", d.Info().Name, widthOf[V](), places)
 	}
@@ -348,7 +350,9 @@ func everyBlocked[C simd.Code](t *testing.T, d device.Device, at uint64) (out []
 		places[i] = []uint32{uint32(i % len(k.keys)), kernel.NotFound}[rng.IntN(2)]
 	}
 	column, from := p.put(t, arena.Bytes(k.keys)), p.put(t, arena.Bytes(places))
-	run("gather", func(a, b device.Ptr) error { return p.set.Gather(p.s, &p.params, w, column, n, from, a, b) })
+	run("gather", func(a, b device.Ptr) error {
+		return p.set.Gather(p.s, &p.params, w, column, len(k.keys), n, from, a, b)
+	})
 	return out
 }
 

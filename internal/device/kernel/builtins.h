@@ -17,6 +17,8 @@ typedef long long i64;
 enum { WARP = 32 };
 static const u32 ALL = 0xffffffff;
 
+inline_device u32 least(u32 a, u32 b) { return a < b ? a : b; }
+
 inline_device u32 threadIndex() { return __nvvm_read_ptx_sreg_tid_x(); }
 inline_device u32 blockIndex() { return __nvvm_read_ptx_sreg_ctaid_x(); }
 inline_device u32 blockThreads() { return __nvvm_read_ptx_sreg_ntid_x(); }

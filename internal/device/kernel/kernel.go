@@ -36,17 +36,23 @@ var search = Source{searchPTX, []string{"rank32", "rank64", "find32", "find64", 
 // Tree describes a tree in a device's memory, in the form that the kernels
 // read: struct Tree of search.cu, field by field.
 type Tree struct {
-	Base, Vals          device.Ptr
-	Next                [simd.MaxLevels + 1]uint32
-	Leaves, Last, Count uint32
-	Levels, Fanout      uint32
-	LeafKeys            uint32
-	Start               device.Ptr // nodes (u32) at which queries begin; 0: all begin at the root
-	From                uint32     // level of those nodes
-	Deep                uint32     // queries before this one, a multiple of 32, begin one level further down
+	Base, Vals     device.Ptr
+	Next           [simd.MaxLevels + 1]uint32
+	Last           [simd.MaxLevels + 1]uint32 // the last node of each level, then the last leaf: no search gets past them
+	Leaves, Count  uint32
+	Levels, Fanout uint32
+	LeafKeys       uint32
+	Start          device.Ptr // nodes (u32) at which queries begin; 0: all begin at the root
+	From           uint32     // level of those nodes
+	Deep           uint32     // queries before this one, a multiple of 32, begin one level further down
 }
 
-const lineWords = simd.LineBytes / 8
+const (
+	lineWords = simd.LineBytes / 8
+	// maxCount is the most that a kernel counts in a line, and adds before it
+	// cuts the sum to what there is: numbers end so far before 2^32.
+	maxCount = simd.LineBytes / 4
+)
 
 // ErrTooLarge is the error for a tree with more lines than kernels can number.
 var ErrTooLarge = errors.New("kernel: tree too large for a GPU")
@@ -55,12 +61,12 @@ var ErrTooLarge = errors.New("kernel: tree too large for a GPU")
 // its column of values, if any, to vals. If only a part of the tree was
 // copied, base is where the whole tree would begin.
 func NewTree(t *simd.Tree, base, vals device.Ptr) (Tree, error) {
-	if t.LastLeaf/lineWords >= math.MaxUint32 || t.Len >= math.MaxUint32 {
+	if t.LastLeaf/lineWords >= math.MaxUint32-maxCount || t.Len >= math.MaxUint32-maxCount {
 		return Tree{}, fmt.Errorf("%w: %d entries", ErrTooLarge, t.Len)
 	}
 	d := Tree{
 		Base: base, Vals: vals,
-		Leaves: uint32(t.Leaves / lineWords), Last: uint32(t.LastLeaf / lineWords), Count: uint32(t.Len),
+		Leaves: uint32(t.Leaves / lineWords), Count: uint32(t.Len),
 		Levels: uint32(t.Levels), Fanout: uint32(t.Fanout),
 	}
 	if t.LeafMask != 0 { // an empty tree has a leaf without keys
@@ -69,7 +75,18 @@ func NewTree(t *simd.Tree, base, vals device.Ptr) (Tree, error) {
 	for l, n := range t.Next {
 		d.Next[l] = uint32(n / lineWords)
 	}
+	d.setLast(t)
 	return d, nil
+}
+
+// setLast sets the last node of each level.
+func (d *Tree) setLast(t *simd.Tree) {
+	d.Last[t.Levels] = uint32(t.LastLeaf / lineWords)
+	nodes := (t.LastLeaf-t.Leaves)/lineWords + 1
+	for l := t.Levels - 1; l >= 0; l-- {
+		nodes = (nodes + t.Fanout - 1) / t.Fanout
+		d.Last[l] = uint32(t.Place(l)/lineWords + nodes - 1)
+	}
 }
 
 // Favor asks that as many upper levels of a tree as fit stay in the device's

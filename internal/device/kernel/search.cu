@@ -8,26 +8,31 @@
 //
 // A search may begin in the middle: then query q has come to node start[q] of
 // level from, or, where q is below deep (a multiple of 32), one level further.
+// The levels above may be missing then, and so may those from levels on.
 struct Tree {
 	const u8 *base;
 	const u8 *vals; // column of values, where they are apart
 	u32 next[16];   // child j of node x on level l is fanout·x + j + next[l]
-	u32 leaves, last, entries;
+	u32 last[16];   // the last node of each level; behind the inner levels, the last leaf
+	u32 leaves, entries;
 	u32 levels, fanout, leafKeys;
 	const u32 *start; // null: all queries begin at the root
 	u32 from, deep;
 };
 
-// descend takes a tile's queries from a level to that behind the last.
+// descend takes a tile's queries from a level to that behind the last. Each node
+// is cut to those that its level has: in a damaged tree a count leads past them,
+// and what is behind may be on the host. The count comes last because Hopper has
+// an instruction that adds and takes the lesser of the sum and a bound.
 template <typename W, typename K> inline_device void descend(const W &w, const Tree &t, u32 from, const K (&keys)[W::TURNS], u32 (&node)[W::TURNS]) {
+	for (int s = 0; s < W::TURNS; s++) node[s] = least(node[s], t.last[from]);
 	for (u32 l = from; l < t.levels; l++) {
 		K v[W::TURNS][W::PART];
 		u32 counts[W::TURNS];
 		for (int s = 0; s < W::TURNS; s++) w.fetch(t, node[s], v[s]);
 		w.below(v, keys, counts);
-		for (int s = 0; s < W::TURNS; s++) node[s] = t.fanout * node[s] + counts[s] + t.next[l];
+		for (int s = 0; s < W::TURNS; s++) node[s] = least(t.fanout * node[s] + t.next[l] + counts[s], t.last[l + 1]);
 	}
-	for (int s = 0; s < W::TURNS; s++) node[s] = node[s] < t.last ? node[s] : t.last;
 }
 
 // leafOf looks at a tile's leaves: the slot of each key's lower bound, a bit
@@ -75,10 +80,7 @@ template <typename W, typename K> inline_device void rank(const Tree &t, const K
 		u32 r[W::TURNS], mine[W::OWN];
 		K v[W::TURNS][W::PART];
 		leafOf(w, t, key, node, r, v);
-		for (int s = 0; s < W::TURNS; s++) {
-			r[s] += (node[s] - t.leaves) * t.leafKeys;
-			r[s] = r[s] < t.entries ? r[s] : t.entries;
-		}
+		for (int s = 0; s < W::TURNS; s++) r[s] = least(r[s] + (node[s] - t.leaves) * t.leafKeys, t.entries);
 		w.collect(r, mine);
 		w.give(mine, first, n, ranks);
 	});
@@ -120,13 +122,14 @@ template <typename W, typename K> inline_device void find(const Tree &t, const K
 	});
 }
 
-// apart looks keys up where values are in a column of their own.
+// apart looks keys up where values are in a column of their own. Behind the last
+// entry a damaged leaf may hold a key, but the column has no value.
 template <typename W, typename K, typename V> inline_device void apart(const Tree &t, const K *keys, u32 n, V *vals, u32 *found) {
 	findEach<W>(t, keys, n, [&](const W &w, u64 first, const u32(&r)[W::OWN]) {
 		V v[W::OWN];
 		u32 hit[W::OWN];
 		for (int i = 0; i < W::OWN; i++) {
-			hit[i] = r[i] != ALL;
+			hit[i] = r[i] < t.entries;
 			v[i] = hit[i] ? ((const V *)t.vals)[r[i]] : 0;
 		}
 		store(w, first, n, v, hit, vals, found);
@@ -157,7 +160,8 @@ inline_device u32 rangeOf(const u32 *offsets, u32 ranges, u32 e) {
 
 // entries copies runs of entries out of the leaves, a thread for each: run r
 // begins with entry first[r] of the tree, and with entry offsets[r] of the
-// result, which has n in all.
+// result, which has n in all. Runs end within the tree whatever is in it: they
+// are from rank to rank, and no rank is above entries.
 template <typename K, typename V> inline_device void entries(const Tree &t, const u32 *first, const u32 *offsets, u32 ranges, u32 n, K *keys, V *vals) {
 	u32 e = blockIndex() * blockThreads() + threadIndex();
 	if (e >= n) return;

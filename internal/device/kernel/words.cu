@@ -51,10 +51,10 @@ struct Words {
 	const Page *pages;
 	const u8 *bytes; // full keys; null where they are not on the device
 	u32 next[16];    // child j of node x on level l is fanout·x + j + next[l]
-	u32 levels, fanout, leaves, last;
+	u32 last[16];    // the last node of each level, then the last leaf
+	u32 levels, fanout, leaves;
 	u32 distinct, lastPage, entries, plain;
 	u32 longest; // keys above are left to the CPU
-	u32 unused;
 };
 
 // Query is a string.
@@ -104,8 +104,7 @@ template <typename K> inline_device u32 below(const K *line, K v) {
 inline_device u32 rootPlace(const Words &t, u64 w) {
 	u32 node = 0;
 	for (u32 l = 0; l < t.levels; l++)
-		node = t.fanout * node + below((const u64 *)(t.root + (u64)node * LINE), w) + t.next[l];
-	node = node < t.last ? node : t.last;
+		node = least(t.fanout * node + t.next[l] + below((const u64 *)(t.root + (u64)node * LINE), w), t.last[l + 1]);
 	u32 place = (node - t.leaves) * (LINE / 8) + below((const u64 *)(t.root + (u64)node * LINE), w);
 	return place < t.distinct ? place : t.distinct;
 }
@@ -123,8 +122,6 @@ inline_device u32 inNode(const u64 *words, u32 count, u64 w) {
 	}
 	return lo;
 }
-
-inline_device u32 least(u32 a, u32 b) { return a < b ? a : b; }
 
 // pageOf gives the page that a query belongs to.
 inline_device u32 pageOf(const Words &t, const Query &q) {

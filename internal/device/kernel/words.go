@@ -29,12 +29,11 @@ const (
 type Words struct {
 	Root, Nodes, Words, Links, Pages device.Ptr
 	Bytes                            device.Ptr // 0: full keys are not on the device
-	next                             [simd.MaxLevels + 1]uint32
-	levels, fanout, leaves, last     uint32
+	next, last                       [simd.MaxLevels + 1]uint32
+	levels, fanout, leaves           uint32
 	Distinct, LastPage, Entries      uint32
 	Plain                            uint32 // 1: the root distinguishes all pages
 	Longest                          uint32 // longer keys are not compared on the device
-	_                                uint32
 }
 
 // SetRoot describes the tree of the root's words.
@@ -46,7 +45,7 @@ func (t *Words) SetRoot(tree *simd.Tree) error {
 	if t.Entries > MaxWords {
 		return fmt.Errorf("%w: %d strings", ErrTooLarge, t.Entries)
 	}
-	t.next, t.levels, t.fanout, t.leaves, t.last = d.Next, d.Levels, d.Fanout, d.Leaves, d.Last
+	t.next, t.last, t.levels, t.fanout, t.leaves = d.Next, d.Last, d.Levels, d.Fanout, d.Leaves
 	return nil
 }
 

@@ -18,6 +18,7 @@ type Device struct {
 	streams   []*stream
 	pinned    map[*byte]pin
 	closed    bool
+	failed    error // the first of all work
 	checkOnly bool
 }
 
@@ -89,6 +90,15 @@ func (d *Device) Instructions() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.machine.total
+}
+
+// Failed returns the first error of work that ran on the device, also one that
+// its caller got over, and after Close: a test learns of a kernel that faulted
+// though the CPU answered.
+func (d *Device) Failed() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failed
 }
 
 func (d *Device) open() error {

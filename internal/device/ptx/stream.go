@@ -115,7 +115,9 @@ func (d *Device) step() bool {
 	switch {
 	case t.do != nil:
 		if s.err == nil { // after an error, later work in the stream is dropped
-			s.err = t.do()
+			if s.err = t.do(); d.failed == nil {
+				d.failed = s.err
+			}
 		}
 	case t.after != nil:
 		if s.err == nil {

@@ -137,6 +137,28 @@ func TestErrorsTravel(t *testing.T) {
 	}
 }
 
+// TestFailed tests that the device keeps the first error that work had, when
+// streams have returned it, later work has failed and the device is closed.
+func TestFailed(t *testing.T) {
+	r := newRig(t)
+	trap, add := r.load(program(0, "trap;"))("k"), r.load(program(2, addBody))("k")
+	r.must(r.s.Launch(add, one(1), pack(r.alloc32([]uint32{1}), uint64(1))))
+	r.must(r.s.Synchronize())
+	if err := r.dev.Failed(); err != nil {
+		t.Fatalf("nothing has failed: %v", err)
+	}
+	r.must(r.s.Launch(trap, one(1), nil))
+	first := r.s.Synchronize()
+	r.must(r.s.Launch(add, one(1), pack(device.Ptr(8), uint64(1))))
+	if second := r.s.Synchronize(); !isKind(first, Trap) || !isKind(second, OutOfBounds) {
+		t.Fatalf("%v, then %v", first, second)
+	}
+	r.must(r.dev.Close())
+	if err := r.dev.Failed(); err != first {
+		t.Errorf("%v, want %v", err, first)
+	}
+}
+
 // TestGoroutines tests that a device may be used from many goroutines at once.
 func TestGoroutines(t *testing.T) {
 	d := New(Seed(5))
