@@ -47,6 +47,11 @@ func GPU(i int) Device { return Device{index.Device{Kind: index.GPU, Ordinal: i}
 // Hybrid runs inner nodes on GPU i and leaves on the CPU: for an index larger
 // than the GPU's memory. The upper levels go to the CPU, too, as far as that
 // balances both, and batches that the CPU alone answers faster are its own.
+//
+// Of strings, partial keys are on the GPU and the strings themselves on the
+// host, where the CPU compares them. That pays for long keys such as URLs which
+// do not fit the GPU's memory; where they do, GPU(i) is several times as fast
+// (docs/hybrid.md).
 func Hybrid(i int) Device { return Device{index.Device{Kind: index.Hybrid, Ordinal: i}} }
 
 // String returns the device as ParseDevice takes it: "auto", "cpu", "gpu:0".
