@@ -1,16 +1,13 @@
 package index
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/partial"
 )
 
 // texts is the engine for string keys: a tree of them, with the values
@@ -22,37 +19,6 @@ type texts struct {
 	gpu   *exec.StringsGPU // nil where there is none
 	least int              // batches from this size on go to the GPU
 	asked DeviceKind       // what the GPU was asked for as
-}
-
-// buildStrings makes the engine for string keys.
-func buildStrings(keys []string, vals values, cfg Config) (built, error) {
-	lay, err := settleStrings(cfg.Layout)
-	if err != nil {
-		return built{}, err
-	}
-	// What values take off the heap is set aside before the tree may have the
-	// rest of the limit.
-	column, err := columnNeed(len(keys), vals.kept)
-	if err != nil {
-		return built{}, err
-	}
-	own := layout.Config{Pages: cfg.Pages, Workers: par.Workers(cfg.Workers)}
-	need, err := lay.Need(keys, own)
-	if err != nil {
-		return built{}, err
-	}
-	if need += column; cfg.Limit > 0 && need > cfg.Limit {
-		return built{}, fmt.Errorf("%w: needs %d bytes, the limit is %d", arena.ErrLimit, need, cfg.Limit)
-	}
-	if cfg.Limit > 0 {
-		own.Limit = cfg.Limit - column
-	}
-	sorted := partial.Order(keys, own.Workers)
-	tree, err := lay.Build(keys, sorted, own)
-	if err != nil {
-		return built{}, err
-	}
-	return built{newTexts(tree, cfg), rows{ints: sorted}}, nil
 }
 
 // newTexts makes the engine over a tree.

@@ -185,7 +185,11 @@ func TestInAnyOrder(t *testing.T) {
 	if _, err := Build(keys, nil, Config{}); err != layout.ErrUnsorted {
 		t.Errorf("unsorted strings: %v", err)
 	}
-	x, err := Build(keys, partial.Order(keys, 2), Config{})
+	order, err := partial.Order(keys, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := Build(keys, order, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
