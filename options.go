@@ -117,7 +117,9 @@ type LayoutKind uint8
 const (
 	// AutoLayout is Compressed for strings and Implicit for all other keys;
 	// but Compressed, too, where MemoryLimit leaves no room for Implicit and it
-	// is at least 1.5 times smaller.
+	// is at least 1.5 times smaller, which for keys that are not sorted shows
+	// when they are; and Apart for strings so long that Compressed cannot hold
+	// them: 64 of them, one behind the other in order, of more than 4 GiB.
 	AutoLayout LayoutKind = iota
 	// Pairs is Implicit with keys beside their values, so that a hit costs one
 	// cache miss. Keys and values must both be 4 bytes wide in the index (keys

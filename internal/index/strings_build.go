@@ -2,6 +2,7 @@ package index
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/par"
@@ -35,8 +36,11 @@ func buildStrings(keys []string, vals values, cfg Config) (built, error) {
 			return built{newTexts(tree, cfg), rows{ints: b.order}}, nil
 		}
 		if !errors.Is(err, layout.ErrTooLong) && !errors.Is(err, layout.ErrTooLarge) {
-			break
+			return built{}, err
 		}
+	}
+	if cfg.Layout != layout.Auto {
+		err = fmt.Errorf("%w; leave Layout out", err)
 	}
 	return built{}, err
 }
