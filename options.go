@@ -77,8 +77,14 @@ func Workers(n int) Option { return func(c *config) { c.workers = n } }
 
 // MemoryLimit bounds the memory that building an index takes, index and
 // scratch space for sorting together; what it holds afterwards is less. An
-// index that would need more is ErrMemoryLimit before anything is taken.
-// Values that live in a Go slice are not counted. 0, the default, is no limit.
+// index that would need more is ErrMemoryLimit, as a rule before anything is
+// taken. How large compressed keys will be shows only when they are sorted:
+// input that is not, in layout Compressed or where AutoLayout may choose it, is
+// refused early if the least that it can need is over the limit, else after it
+// has been sorted, within the limit, and that memory is given back.
+//
+// Values that live in a Go slice are not counted, nor are a build's own tables,
+// of a few bytes a key at most. 0, the default, is no limit.
 func MemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes } }
 
 // DeviceMemory bounds the GPU memory that an index takes, buffers included.
