@@ -242,7 +242,7 @@ func TestSortSmallAllocatesNothing(t *testing.T) {
 // many workers there are.
 func TestSortNeed(t *testing.T) {
 	rng := seed.Rand(t)
-	n := 20*soloMax + rng.IntN(soloMax)
+	n := 5*soloMax + rng.IntN(soloMax)
 	a, b, p, q := make([]uint64, n), make([]uint64, n), make([]uint32, n), make([]uint32, n)
 	for _, d := range distributions {
 		for _, workers := range []int{1, 3, 1000} {

@@ -94,7 +94,7 @@ func TestOrderTakesWhatItNeeds(t *testing.T) {
 			continue // compared, not sorted by partial keys
 		}
 		rng := seed.Rand(t)
-		keys := make([]string, 12*fewKeys)
+		keys := make([]string, 9*fewKeys)
 		for i := range keys {
 			keys[i] = make1(rng, i)
 		}
