@@ -42,7 +42,8 @@ func byComparing(n int) bool { return n < fewKeys || n > math.MaxUint32 }
 
 // Need returns the bytes that Order takes for n strings that are not sorted:
 // the most at a time, and what is on the heap of them, the order itself and what
-// is left to the garbage collector.
+// a round leaves to the garbage collector. Later rounds leave less, if there are
+// any.
 func Need(n, workers int) (most, heap int64, err error) {
 	heap = 8 * int64(n)
 	if byComparing(n) {
