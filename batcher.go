@@ -55,9 +55,13 @@ const (
 	DefaultBatch = 16 << 10
 )
 
+// mostBatch is the most calls that a Batcher has room for at a time.
+const mostBatch = 1 << 20
+
 // Batcher makes a Batcher over the index. A call of its Get waits at most wait
 // for a batch before its own, or until there are size of them; 0 stands for
-// DefaultWait and DefaultBatch. The index must be open as long as it is used.
+// DefaultWait and DefaultBatch. A size above a million is taken as that: there is
+// room for a batch from the start. The index must be open as long as it is used.
 func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 	if wait < 0 || size < 0 {
 		panic("pando: Batcher: neither the wait nor the size can be below 0")
@@ -69,7 +73,7 @@ func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 		size = DefaultBatch
 	}
 	f.open()
-	b := &Batcher[K, V]{ix: f, wait: wait, size: size}
+	b := &Batcher[K, V]{ix: f, wait: wait, size: min(size, mostBatch)}
 	b.open.Store(b.fresh())
 	return b
 }

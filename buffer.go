@@ -3,7 +3,6 @@ package pando
 import (
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -21,6 +20,10 @@ type Buffer[T any] struct {
 	dev  device.Device // nil where the memory is Go's
 }
 
+// mostBytes is what a program can address on 64-bit machines, which leave half
+// of 48 bits to it.
+const mostBytes = 1 << 47
+
 // NewBuffer takes memory for n values, all zero. T must not hold pointers. The
 // memory is not the garbage collector's: it is there until Close.
 func NewBuffer[T any](n int) (*Buffer[T], error) {
@@ -32,7 +35,7 @@ func NewBuffer[T any](n int) (*Buffer[T], error) {
 	if n == 0 {
 		return b, nil
 	}
-	if n > math.MaxInt/int(t.Size()) {
+	if uint64(n) > mostBytes/uint64(t.Size()) {
 		return nil, fmt.Errorf("%w: %d values of %d bytes are more than there are addresses", ErrMemoryLimit, n, t.Size())
 	}
 	dev, err := index.OpenGPU(0)

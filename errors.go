@@ -20,7 +20,8 @@ var (
 	// ErrTooLarge says that there are more keys than one index can hold.
 	ErrTooLarge = errors.New("pando: too many keys")
 
-	// ErrTooLong says that strings are too long for the layout.
+	// ErrTooLong says that strings are too long for the layout asked for.
+	// AutoLayout takes one that can hold them.
 	ErrTooLong = errors.New("pando: strings too long")
 
 	// ErrNoDevice says that the device asked for is not there.

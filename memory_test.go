@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,13 +50,14 @@ func TestMemoryLimitTooSmall(t *testing.T) {
 // The least limit that a build accepts is what Stats name afterwards, and
 // below it nothing is taken.
 func TestMemoryLimitIsExact(t *testing.T) {
-	unsorted, sorted := descending(50_000)
+	const n = 30_000 // so few are sorted in memory that is counted to the byte
+	unsorted, sorted := descending(n)
 	for _, layout := range facetest.Layouts[uint64](facetest.Uint64Values) {
 		in := pando.Layout(layout)
 		ix := facetest.MustFreeze(t, sorted, sorted, in)
 		need := ix.Stats().TotalBytes
 		ix.Close()
-		room := need + 32*50_000 + 8192 // keys and values, twice
+		room := need + 32*n + 8192 // keys and values, twice
 		leaksNothing(t, func() {
 			if err := failing(sorted, sorted, in, pando.MemoryLimit(need))(); err != nil {
 				t.Errorf("%v, limit of all that is needed: %v", layout, err)
@@ -71,10 +73,96 @@ func TestMemoryLimitIsExact(t *testing.T) {
 			}
 		})
 	}
-	words := []string{"three", "four"}
+	words := []string{"four", "three"}
 	for limit, ok := range map[int64]bool{3*8 + 9: true, 3*8 + 8: false} {
 		if err := failing(words, words, pando.MemoryLimit(limit), pando.Layout(pando.Apart))(); (err == nil) != ok {
 			t.Errorf("strings, limit of %d: %v", limit, err)
+		}
+	}
+	slices.Reverse(words) // their order takes two words
+	for limit, ok := range map[int64]bool{5*8 + 9: true, 5*8 + 8: false} {
+		if err := failing(words, words, pando.MemoryLimit(limit), pando.Layout(pando.Apart))(); (err == nil) != ok {
+			t.Errorf("strings to be sorted, limit of %d: %v", limit, err)
+		}
+	}
+}
+
+// limited is builds under limits, as long as there is an index the function
+// that closes it.
+type limited struct {
+	name  string
+	late  bool // the size shows when keys are sorted
+	build func(limit int64) (close func() error, err error)
+}
+
+// limitedKeys is the number of keys of each build.
+const limitedKeys = 60_000
+
+// limitedTo returns builds in a layout, of uint64 values.
+func limitedTo[K pando.Key](name string, keys []K, late bool, layout pando.LayoutKind) limited {
+	_, vals := descending(len(keys))
+	return limited{name + ", " + layout.String(), late, func(limit int64) (func() error, error) {
+		ix, err := pando.Freeze(keys, vals, pando.MemoryLimit(limit), pando.Layout(layout), pando.Workers(2))
+		if err != nil {
+			return nil, err
+		}
+		return ix.Close, nil
+	}}
+}
+
+// limitedBuilds lists builds of keys in no order, and of keys that need not be
+// sorted.
+func limitedBuilds() (builds []limited) {
+	unsorted, sorted := descending(limitedKeys)
+	short, urls := make([]string, limitedKeys), make([]string, limitedKeys)
+	for i := range short {
+		short[i] = strconv.Itoa(i * 7919 % limitedKeys)
+		urls[i] = "https://www.example/" + strings.Repeat("a", i%40) + "/" + short[i]
+	}
+	ordered := slices.Sorted(slices.Values(urls))
+	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed} {
+		late := l == pando.AutoLayout || l == pando.Compressed
+		builds = append(builds, limitedTo("numbers", unsorted, late, l), limitedTo("sorted numbers", sorted, false, l))
+	}
+	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Apart} {
+		late := l == pando.AutoLayout
+		builds = append(builds, limitedTo("short strings", short, late, l), limitedTo("URLs", urls, late, l), limitedTo("sorted URLs", ordered, false, l))
+	}
+	return builds
+}
+
+// A build under a limit takes no more than that, sorting included, or is
+// refused before it takes anything; where its size shows only when its keys are
+// sorted, within the limit. Tables of a few bytes a key are not counted.
+func TestMemoryLimitIsKept(t *testing.T) {
+	const tables = 4*limitedKeys + 64<<10
+	for _, b := range limitedBuilds() {
+		accepted, early := 0, 0
+		for limit := int64(100_000); accepted < 3; limit += limit / 12 {
+			var before, after runtime.MemStats
+			inUse := arena.InUse()
+			arena.MostInUse()
+			runtime.ReadMemStats(&before)
+			closeIt, err := b.build(limit)
+			runtime.ReadMemStats(&after)
+			heap, most, holds := int64(after.TotalAlloc-before.TotalAlloc), arena.MostInUse()-inUse, arena.InUse()-inUse
+			switch {
+			case err == nil:
+				accepted++
+				closeIt()
+			case !errors.Is(err, pando.ErrMemoryLimit):
+				t.Fatalf("%s, limit %d: %v", b.name, limit, err)
+			case heap <= tables && most == 0:
+				early++
+			case !b.late:
+				t.Errorf("%s, limit %d: %d bytes on the heap and %d off it are taken before it is refused", b.name, limit, heap, most)
+			}
+			if most > limit+tables || heap+holds > limit+tables {
+				t.Errorf("%s, limit %d: %d bytes on the heap, %d off it, up to %d before: %v", b.name, limit, heap, holds, most, err)
+			}
+		}
+		if early == 0 {
+			t.Errorf("%s: never refused before anything is taken", b.name)
 		}
 	}
 }

@@ -47,6 +47,11 @@ func GPU(i int) Device { return Device{index.Device{Kind: index.GPU, Ordinal: i}
 // Hybrid runs inner nodes on GPU i and leaves on the CPU: for an index larger
 // than the GPU's memory. The upper levels go to the CPU, too, as far as that
 // balances both, and batches that the CPU alone answers faster are its own.
+//
+// Of strings, partial keys are on the GPU and the strings themselves on the
+// host, where the CPU compares them. That pays for long keys such as URLs which
+// do not fit the GPU's memory; where they do, GPU(i) is several times as fast
+// (docs/hybrid.md).
 func Hybrid(i int) Device { return Device{index.Device{Kind: index.Hybrid, Ordinal: i}} }
 
 // String returns the device as ParseDevice takes it: "auto", "cpu", "gpu:0".
@@ -72,8 +77,14 @@ func Workers(n int) Option { return func(c *config) { c.workers = n } }
 
 // MemoryLimit bounds the memory that building an index takes, index and
 // scratch space for sorting together; what it holds afterwards is less. An
-// index that would need more is ErrMemoryLimit before anything is taken.
-// Values that live in a Go slice are not counted. 0, the default, is no limit.
+// index that would need more is ErrMemoryLimit, as a rule before anything is
+// taken. How large compressed keys will be shows only when they are sorted:
+// input that is not, in layout Compressed or where AutoLayout may choose it, is
+// refused early if the least that it can need is over the limit, else after it
+// has been sorted, within the limit, and that memory is given back.
+//
+// Values that live in a Go slice are not counted, nor are a build's own tables,
+// of a few bytes a key at most. 0, the default, is no limit.
 func MemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes } }
 
 // DeviceMemory bounds the GPU memory that an index takes, buffers included.
@@ -112,7 +123,9 @@ type LayoutKind uint8
 const (
 	// AutoLayout is Compressed for strings and Implicit for all other keys;
 	// but Compressed, too, where MemoryLimit leaves no room for Implicit and it
-	// is at least 1.5 times smaller.
+	// is at least 1.5 times smaller, which for keys that are not sorted shows
+	// when they are; and Apart for strings so long that Compressed cannot hold
+	// them: 64 of them, one behind the other in order, of more than 4 GiB.
 	AutoLayout LayoutKind = iota
 	// Pairs is Implicit with keys beside their values, so that a hit costs one
 	// cache miss. Keys and values must both be 4 bytes wide in the index (keys

@@ -18,7 +18,7 @@ type place struct {
 }
 
 func (p *place) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&p.device, "device", "d", "auto", "`DEVICE` where batches run: auto, cpu, gpu:0, which copies the index there first, or hybrid:0, which copies inner nodes")
+	cmd.Flags().StringVarP(&p.device, "device", "d", "auto", "`DEVICE` where batches run: auto, cpu, gpu:0, which copies the index there first, or hybrid:0, which copies inner nodes, or of strings the partial keys")
 	cmd.Flags().IntVar(&p.threads, "threads", 0, "most `THREADS` to use; 0 is one for each core")
 }
 

@@ -78,10 +78,21 @@ type mapping struct {
 	freed  atomic.Bool // already subtracted from inUse
 }
 
-var inUse atomic.Int64
+var inUse, mostInUse atomic.Int64
 
 // InUse returns the number of bytes held by all blocks not yet released.
 func InUse() int64 { return inUse.Load() }
+
+// MostInUse returns the greatest InUse since it was last called: with it, tests
+// compare what a build takes with what it said it would.
+func MostInUse() int64 { return mostInUse.Swap(inUse.Load()) }
+
+// take counts bytes as held.
+func take(bytes int64) {
+	now := inUse.Add(bytes)
+	for most := mostInUse.Load(); now > most && !mostInUse.CompareAndSwap(most, now); most = mostInUse.Load() {
+	}
+}
 
 // Need returns the number of bytes that New would count for these segments.
 func Need(sizes []int, pages Pages) (int64, error) {
@@ -106,7 +117,7 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 		return nil, fmt.Errorf("cannot take %d bytes from the system: %w", total, err)
 	}
 	m.bytes = total
-	inUse.Add(total)
+	take(total)
 	b := &Block{pages: pages, bytes: total, mem: m, memory: unsafe.Slice((*byte)(m.addr), total)}
 	for i, size := range sizes {
 		b.segments = append(b.segments, unsafe.Slice((*byte)(unsafe.Add(m.addr, offsets[i])), size))

@@ -63,6 +63,6 @@ func readFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) 
 		return nil, err
 	}
 	m.bytes = total
-	inUse.Add(total)
+	take(total)
 	return m, nil
 }

@@ -60,12 +60,13 @@ func build(keys order.Keys, vals values, cfg Config) (built, error) {
 
 // builder builds a tree of numbers.
 type builder[C order.Code] struct {
-	keys   order.Keys
-	vals   values
-	layout layout.Numbers[C]
-	cfg    layout.Config
-	auto   bool // another layout may be taken for the keys at hand
-	order  rows
+	keys    order.Keys
+	vals    values
+	layout  layout.Numbers[C]
+	cfg     layout.Config
+	auto    bool  // another layout may be taken for the keys at hand
+	scratch int64 // bytes that it takes to sort them
+	order   rows
 }
 
 func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built, error) {
@@ -139,34 +140,44 @@ const autoRatio = 1.5
 
 // plant builds the tree of sorted keys.
 func (b *builder[C]) plant(src layout.Source[C]) (layout.Tree[C], error) {
-	lay, cfg := b.layout, b.cfg
-	if smaller := b.smaller(src); smaller != nil {
-		lay, cfg.Pairs = smaller, false
+	if b.cfg.Limit == 0 {
+		return b.layout.Build(src, b.cfg)
+	}
+	lay, cfg, err := b.pick(func(lay layout.Numbers[C], cfg layout.Config) (int64, error) {
+		if s, ok := lay.(layout.Surveyed[C]); ok {
+			return s.Survey(src, cfg)
+		}
+		return lay.Need(src.Len, cfg)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return lay.Build(src, cfg)
 }
 
-// smaller returns the layout that Auto takes instead of one that breaks the
-// limit, nil for none.
-func (b *builder[C]) smaller(src layout.Source[C]) layout.Numbers[C] {
-	if !b.auto || b.cfg.Limit == 0 {
-		return nil
+// pick returns the layout to build, by the size of a tree in it: the one that is
+// settled, or, if that breaks the limit and Auto may take another, one that is
+// so many times smaller.
+func (b *builder[C]) pick(size func(layout.Numbers[C], layout.Config) (int64, error)) (layout.Numbers[C], layout.Config, error) {
+	lay, cfg := b.layout, b.cfg
+	need, err := size(lay, cfg)
+	if err != nil {
+		return nil, cfg, err
 	}
-	plain, err := b.layout.Need(src.Len, b.cfg)
-	if err != nil || plain <= b.cfg.Limit {
-		return nil
-	}
-	cfg := b.cfg
-	cfg.Pairs = false
-	for _, l := range layoutsOfNumbers[C]() {
-		if s, ok := l.(layout.Surveyed[C]); ok {
-			size, err := s.Survey(src, cfg)
-			if err == nil && float64(size)*autoRatio <= float64(plain) {
-				return l
+	if b.auto && cfg.Limit > 0 && need+b.scratch > cfg.Limit {
+		apart := cfg
+		apart.Pairs = false
+		for _, l := range layoutsOfNumbers[C]() {
+			if _, ok := l.(layout.Surveyed[C]); !ok {
+				continue
+			}
+			if n, err := size(l, apart); err == nil && float64(n)*autoRatio <= float64(need) {
+				lay, cfg, need = l, apart, n
+				break
 			}
 		}
 	}
-	return nil
+	return lay, cfg, within(cfg.Limit, need, b.scratch)
 }
 
 // sortedKeys is scratch memory for sorting: codes and what moves along, twice.
@@ -181,14 +192,12 @@ type sortedKeys[C, P order.Code] struct {
 // built from it must fit the limit together.
 func sortInto[C, P order.Code](b *builder[C], fill func([]P)) (*sortedKeys[C, P], error) {
 	n := b.keys.Len()
-	var code C
-	var p P
-	sizes := []int{n * int(unsafe.Sizeof(code)), n * int(unsafe.Sizeof(code)), 0, 0}
+	wide, also := codeBits[C]()/8, 0
 	if fill != nil {
-		sizes[2] = n * int(unsafe.Sizeof(p))
-		sizes[3] = sizes[2]
+		also = codeBits[P]() / 8
 	}
-	if err := b.fits(sizes); err != nil {
+	sizes := []int{n * wide, n * wide, n * also, n * also}
+	if err := b.fits(sizes, order.SortNeed(n, wide+also, b.cfg.Workers)); err != nil {
 		return nil, err
 	}
 	block, err := arena.New(sizes, 0, scratchPages(n), 0)
@@ -204,49 +213,37 @@ func sortInto[C, P order.Code](b *builder[C], fill func([]P)) (*sortedKeys[C, P]
 		fill(payload)
 	}
 	s.codes, s.payload = order.Sort(codes, spare, payload, payloadSpare, b.cfg.Workers)
-	if err := b.fitsSorted(s.codes, block.Bytes()); err != nil {
-		block.Release()
-		return nil, err
-	}
 	return s, nil
 }
 
-// fits checks the limit for scratch memory and tree together. How large a tree
-// is whose size depends on its keys shows later.
-func (b *builder[C]) fits(scratch []int) error {
-	tree, err := int64(0), error(nil)
-	if _, surveyed := b.layout.(layout.Surveyed[C]); !surveyed {
-		if tree, err = b.layout.Need(b.keys.Len(), b.cfg); err != nil {
-			return err
+// fits checks the limit before the keys are sorted, in scratch memory of these
+// sizes and on the heap: for what that takes, and the least that a tree of them
+// does. How large one is whose size depends on the keys shows later.
+func (b *builder[C]) fits(sizes []int, heap int64) error {
+	n := b.keys.Len()
+	block, err := arena.Need(sizes, scratchPages(n))
+	if err != nil {
+		return err
+	}
+	b.scratch = block + heap
+	_, _, err = b.pick(func(lay layout.Numbers[C], cfg layout.Config) (int64, error) {
+		if s, ok := lay.(layout.Surveyed[C]); ok {
+			return s.Least(n, cfg)
 		}
-	}
-	more, err := arena.Need(scratch, scratchPages(b.keys.Len()))
-	if err != nil {
-		return err
-	}
-	return within(b.cfg.Limit, tree, more)
-}
-
-// fitsSorted does the same for a tree whose size shows when its keys are
-// sorted, in scratch memory that is taken already.
-func (b *builder[C]) fitsSorted(codes []C, scratch int64) error {
-	s, surveyed := b.layout.(layout.Surveyed[C])
-	if !surveyed || b.cfg.Limit == 0 {
-		return nil
-	}
-	tree, err := s.Survey(layout.Source[C]{Len: len(codes), Codes: codes}, b.cfg)
-	if err != nil {
-		return err
-	}
-	return within(b.cfg.Limit, tree, scratch)
+		return lay.Need(n, cfg)
+	})
+	return err
 }
 
 // within checks a limit for a tree and what it takes to sort its keys.
 func within(limit, tree, scratch int64) error {
-	if limit > 0 && tree+scratch > limit {
-		return fmt.Errorf("%w: needs %d bytes, %d of them to sort the keys, the limit is %d; sorted input needs less", arena.ErrLimit, tree+scratch, scratch, limit)
+	if limit == 0 || tree+scratch <= limit {
+		return nil
 	}
-	return nil
+	if scratch == 0 {
+		return fmt.Errorf("%w: needs at least %d bytes, the limit is %d", arena.ErrLimit, tree, limit)
+	}
+	return fmt.Errorf("%w: needs at least %d bytes, %d of them to sort the keys, the limit is %d; sorted input needs less", arena.ErrLimit, tree+scratch, scratch, limit)
 }
 
 func scratchPages(n int) arena.Pages {

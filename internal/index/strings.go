@@ -1,16 +1,13 @@
 package index
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/partial"
 )
 
 // texts is the engine for string keys: a tree of them, with the values
@@ -21,37 +18,7 @@ type texts struct {
 	cpu   *exec.Strings
 	gpu   *exec.StringsGPU // nil where there is none
 	least int              // batches from this size on go to the GPU
-}
-
-// buildStrings makes the engine for string keys.
-func buildStrings(keys []string, vals values, cfg Config) (built, error) {
-	lay, err := settleStrings(cfg.Layout)
-	if err != nil {
-		return built{}, err
-	}
-	// What values take off the heap is set aside before the tree may have the
-	// rest of the limit.
-	column, err := columnNeed(len(keys), vals.kept)
-	if err != nil {
-		return built{}, err
-	}
-	own := layout.Config{Pages: cfg.Pages, Workers: par.Workers(cfg.Workers)}
-	need, err := lay.Need(keys, own)
-	if err != nil {
-		return built{}, err
-	}
-	if need += column; cfg.Limit > 0 && need > cfg.Limit {
-		return built{}, fmt.Errorf("%w: needs %d bytes, the limit is %d", arena.ErrLimit, need, cfg.Limit)
-	}
-	if cfg.Limit > 0 {
-		own.Limit = cfg.Limit - column
-	}
-	sorted := partial.Order(keys, own.Workers)
-	tree, err := lay.Build(keys, sorted, own)
-	if err != nil {
-		return built{}, err
-	}
-	return built{newTexts(tree, cfg), rows{ints: sorted}}, nil
+	asked DeviceKind       // what the GPU was asked for as
 }
 
 // newTexts makes the engine over a tree.
@@ -124,8 +91,9 @@ func (e *texts) findEach(keys exec.StringBatch, sink exec.Sink) (hits int) {
 	return e.on(keys.Len()).FindEach(keys, sink)
 }
 
-// attach puts a copy of the strings on a GPU if that is asked for, or if it is
-// left open and pays. It returns where batches run, and why.
+// attach puts a copy of the tree on a GPU if that is asked for, or if it is
+// left open and pays: without the strings themselves where a hybrid is asked
+// for. It returns where batches run, and why.
 func (e *texts) attach(c Config) (Device, string, error) {
 	asked := c.Device
 	_, can := e.tree.(layout.StringsOnDevice)
@@ -139,7 +107,7 @@ func (e *texts) attach(c Config) (Device, string, error) {
 	}
 	dev, free, err := openWithin(asked.Ordinal, c.Room)
 	if err == nil {
-		e.gpu, err = exec.NewStringsGPU(e.cpu, dev, free, false)
+		e.gpu, err = exec.NewStringsGPU(e.cpu, dev, free, asked.Kind == Hybrid)
 	}
 	if err != nil {
 		return withoutGPU(asked, err)
@@ -147,26 +115,36 @@ func (e *texts) attach(c Config) (Device, string, error) {
 	return e.settle(asked)
 }
 
-// settle measures from which batch size on the GPU pays, where Auto has to
-// choose.
+// settle measures from which batch size on the GPU pays: always where the work
+// is shared, and where Auto has to choose. What has its strings on the host is a
+// hybrid, asked for or not.
 func (e *texts) settle(asked Device) (Device, string, error) {
-	if asked.Kind != Auto || !PreferCPU {
-		return asked, "", nil // report says how
+	_, whole := e.gpu.Held()
+	if PreferCPU && (asked.Kind != GPU || !whole) {
+		if e.least = e.gpu.Crossover(e.sample()); e.least == 0 {
+			gpu, why := e.gpu, reasonMeasured
+			if down := gpu.Down(); down != nil {
+				why = "GPU failed: " + down.Error()
+			}
+			e.gpu = nil
+			return leaveOut(gpu, why)
+		}
 	}
+	e.asked = asked.Kind
+	if whole {
+		return Device{GPU, asked.Ordinal}, "", nil // report says how
+	}
+	return Device{Hybrid, asked.Ordinal}, "", nil
+}
+
+// sample returns strings of the index at random.
+func (e *texts) sample() []string {
 	ranks := spread(min(SampleKeys, 4*e.n), e.n)
 	sample := make([]string, len(ranks))
 	for i, r := range ranks {
 		sample[i] = e.tree.Key(r)
 	}
-	if e.least = e.gpu.Crossover(sample); e.least == 0 {
-		gpu, why := e.gpu, reasonMeasured
-		if down := gpu.Down(); down != nil {
-			why = "GPU failed: " + down.Error()
-		}
-		e.gpu = nil
-		return leaveOut(gpu, why)
-	}
-	return Device{GPU, asked.Ordinal}, "", nil
+	return sample
 }
 
 // report adds to Stats what changes while an index is in use.
@@ -178,15 +156,18 @@ func (e *texts) report(s *Stats) {
 		s.Device, s.Reason, s.DeviceBytes = onCPU, "GPU failed: "+err.Error(), 0
 		return
 	}
-	held, all := e.gpu.Held()
+	held, whole := e.gpu.Held()
 	s.DeviceBytes = held
-	if s.Reason == "" {
-		s.Reason = "partial keys and strings are in the GPU's memory"
-		if !all {
-			s.Reason = "the GPU searches by partial keys, the CPU compares the strings, for which the GPU has no room"
-		}
-		s.Reason += fromSize(e.least)
+	if s.Reason != "" {
+		return
 	}
+	switch s.Reason = "the GPU searches by partial keys, the CPU compares the strings"; {
+	case whole:
+		s.Reason = "partial keys and strings are in the GPU's memory"
+	case e.asked != Hybrid:
+		s.Reason += ", for which the GPU has no room"
+	}
+	s.Reason += fromSize(e.least)
 }
 
 // release gives memory off the heap, or a file, back; Go memory is gone when

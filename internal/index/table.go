@@ -57,12 +57,16 @@ func settleNumbers[C order.Code](asked layout.Kind, n, valSize int) (l layout.Nu
 	return nil, false, problem(CauseLayout, "numbers cannot be kept in layout %v; leave Layout out", asked)
 }
 
-// settleStrings returns the layout for strings.
-func settleStrings(asked layout.Kind) (layout.Strings, error) {
+// settleStrings returns the layouts for strings: one behind the first is for
+// strings that those before it cannot hold.
+func settleStrings(asked layout.Kind) (serve []layout.Strings, err error) {
 	for _, l := range layoutsOfStrings() {
 		if l.Serves(asked) {
-			return l, nil
+			serve = append(serve, l)
 		}
+	}
+	if serve != nil {
+		return serve, nil
 	}
 	return nil, problem(CauseLayout, "string keys cannot be kept in layout %v; leave Layout out", asked)
 }

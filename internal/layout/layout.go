@@ -57,6 +57,7 @@ type Config struct {
 	ValSize int         // bytes of a value that is kept in the layout; 0 for none
 	Pages   arena.Pages // which memory goes on huge pages
 	Limit   int64       // most bytes to take; 0 for no limit
+	Beside  int64       // of the limit, bytes that are taken already; layouts of strings heed it
 	Workers int         // goroutines that build; 0 for one per core
 }
 
@@ -202,6 +203,8 @@ type Numbers[C Code] interface {
 type Surveyed[C Code] interface {
 	// Survey returns the bytes that a tree of these sorted keys takes.
 	Survey(src Source[C], cfg Config) (int64, error)
+	// Least returns the bytes that a tree of n keys takes, whatever they are.
+	Least(n int, cfg Config) (int64, error)
 }
 
 // StringTree is a tree of a layout of strings.
@@ -220,11 +223,14 @@ type Strings interface {
 	Kind() Kind
 	Formats() []*snapshot.Format
 	Serves(asked Kind) bool
-	// Need returns the bytes that a tree of these strings takes, but for a rare
-	// surplus that only building it shows.
+	// Need returns the bytes that a tree of these strings takes at least,
+	// whatever their order. Strings that the layout cannot hold in any order are
+	// ErrTooLong or ErrTooLarge.
 	Need(keys []string, cfg Config) (int64, error)
 	// Build makes a tree of strings in the given order; nil means as they are,
-	// which must be sorted. Nothing of keys is kept.
+	// which must be sorted. Nothing of keys is kept. A tree that takes more than
+	// Need says is refused, where that breaks the limit, before anything is taken;
+	// so are strings that the layout cannot hold in this order.
 	Build(keys []string, order []int, cfg Config) (StringTree, error)
 	Outline(n int, in InFile) (Outline, error)
 	Open(n int, in InFile, b *arena.Block) (StringTree, error)

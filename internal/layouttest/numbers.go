@@ -209,6 +209,9 @@ func (s *suite[C]) limits(h *held[C], what string) {
 		if size, err := v.Survey(src, cfg); err != nil || size != taken {
 			s.Errorf("%s: takes %d bytes, Survey says %d, %v", what, taken, size, err)
 		}
+		if least, err := v.Least(src.Len, cfg); err != nil || least > taken {
+			s.Errorf("%s: takes %d bytes, Least says %d, %v", what, taken, least, err)
+		}
 	}
 	before = arena.InUse()
 	for _, limit := range []int64{1, taken - 1} {

@@ -239,9 +239,9 @@ func (s *texts) sameBytes() {
 	}
 }
 
-// A tree off the Go heap takes no more than its limit, or is not built and takes
-// nothing. What one on the Go heap takes is what Need says: whoever builds it
-// compares that with the limit.
+// A tree off the Go heap takes no more than its limit, or is refused before it
+// takes anything; a limit of what it takes is enough. What one on the Go heap
+// takes is what Need says: whoever builds it compares that with the limit.
 func (s *texts) memory() {
 	for _, kind := range []string{"urls", "prefixes", "equal"} {
 		for _, n := range []int{0, 1, 200, 3000} {
@@ -260,27 +260,33 @@ func (s *texts) memory() {
 			if heap {
 				continue
 			}
+			if need > taken {
+				s.Errorf("%s take %d bytes, Need says %d at least", what, taken, need)
+			}
 			for _, limit := range []int64{1, need - 1, need, taken - 1, taken, 2 * taken} {
-				s.limited(keys, max(limit, 1), what)
+				s.limited(keys, limit, taken, what)
 			}
 		}
 	}
 }
 
-// limited builds under a limit.
-func (s *texts) limited(keys []string, limit int64, what string) {
+// limited builds strings that take so many bytes under a limit.
+func (s *texts) limited(keys []string, limit, takes int64, what string) {
 	s.Helper()
-	before := arena.InUse()
-	tree, err := s.layout.Build(keys, nil, layout.Config{Limit: limit})
-	taken := arena.InUse() - before
+	before, beside := arena.InUse(), s.rng.Int64N(1000)
+	arena.MostInUse()
+	tree, err := s.layout.Build(keys, nil, layout.Config{Limit: limit + beside, Beside: beside})
+	most := arena.MostInUse() - before
 	switch {
 	case err == nil:
-		if taken > limit {
-			s.Errorf("%s take %d bytes, the limit is %d", what, taken, limit)
+		if most > limit || limit < takes {
+			s.Errorf("%s take %d bytes, the limit is %d", what, most, limit)
 		}
 		tree.Release()
-	case !errors.Is(err, arena.ErrLimit) || tree != nil:
-		s.Errorf("%s, limit %d: %v", what, limit, err)
+	case !errors.Is(err, arena.ErrLimit) || tree != nil || limit >= takes:
+		s.Errorf("%s, limit %d of %d: %v", what, limit, takes, err)
+	case most > 0:
+		s.Errorf("%s, limit %d of %d: %d bytes are taken before it is refused", what, limit, takes, most)
 	}
 	leavesNothing(s.T, before, what)
 }

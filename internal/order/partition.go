@@ -17,11 +17,14 @@ const (
 	splitMin   = 3
 )
 
+// splitWidth returns the bits by which n pairs are split.
+func splitWidth(n int) int { return min(max(log2(n)-bucketBits, splitMin), splitMax) }
+
 // partition moves b to the other side, sorted by the highest bits in which its
 // codes differ and stable within them, and returns the ends of the buckets.
 func (s *sorting[C, P]) partition(b bucket, differing C) (ends []int) {
 	n := b.hi - b.lo
-	width := min(max(log2(n)-bucketBits, splitMin), splitMax)
+	width := splitWidth(n)
 	p := &partition[C, P]{
 		from:  s.sides[b.side].slice(b.lo, b.hi),
 		to:    s.sides[1-b.side].slice(b.lo, b.hi),

@@ -3,6 +3,7 @@ package order
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/par"
@@ -18,7 +19,8 @@ import (
 // cache, all workers together split it by the highest bits in which its codes
 // differ. A range that is small enough is sorted by one worker, in cache. Sort
 // allocates memory for its tables and for each worker's scratch of at most
-// soloMax pairs; it sorts up to soloMax pairs without allocating.
+// soloMax pairs, SortNeed in all; it sorts up to soloMax pairs without
+// allocating.
 func Sort[C, P Code](codes, codesTmp []C, payload, payloadTmp []P, workers int) ([]C, []P) {
 	n := len(codes)
 	if len(codesTmp) != n {
@@ -34,6 +36,18 @@ func Sort[C, P Code](codes, codesTmp []C, payload, payloadTmp []P, workers int) 
 	}
 	sorted := sortPairs(pairs[C, P]{codes, payload}, pairs[C, P]{codesTmp, payloadTmp}, workers)
 	return sorted.codes, sorted.payload
+}
+
+// SortNeed returns the bytes that Sort allocates at most for n pairs of so many
+// bytes each, but for a few thousandths of what the pairs take: each worker's
+// scratch, and the tables of a split.
+func SortNeed(n, pairBytes, workers int) int64 {
+	if n <= soloMax {
+		return 0
+	}
+	workers = max(workers, 1)
+	tables := (partsOf(n, workers) + 1) << splitWidth(n)
+	return int64(min(workers*soloMax, n)*pairBytes + 8*tables)
 }
 
 // pairs is codes and their payloads, two columns of the same length. P is a
@@ -83,13 +97,14 @@ type sorting[C Code, P any] struct {
 	sides   [2]pairs[C, P] // the result must end up in sides[0]
 	workers int
 	todo    []bucket
-	largest int // size of the largest bucket in todo
 	next    atomic.Int64
 }
 
 // bucket is a range of pairs that holds the pairs of the final result, in some
 // order and on either side.
 type bucket struct{ lo, hi, side int }
+
+func (b bucket) size() int { return b.hi - b.lo }
 
 // split moves b to the other side, in buckets by the highest differing bits.
 // Buckets too large for one worker are split further, unless all their codes
@@ -111,7 +126,6 @@ func (s *sorting[C, P]) split(b bucket, differing C) {
 		if sub.lo == sub.hi {
 			continue
 		}
-		s.largest = max(s.largest, sub.hi-sub.lo)
 		s.todo = append(s.todo, sub)
 	}
 }
@@ -130,19 +144,24 @@ func (s *sorting[C, P]) deliver(b bucket) {
 	}))
 }
 
-// finish sorts the buckets in todo. Each worker has scratch of its own that
-// stays in its cache. The other side would serve as well, but is cold: that
-// costs a third more.
+// finish sorts the buckets in todo, large ones first. Each worker has scratch of
+// its own that stays in its cache: of the size of the first bucket that it takes,
+// so that all of them together are no larger than the buckets. The other side
+// would serve as well, but is cold: that costs a third more.
 func (s *sorting[C, P]) finish() {
+	slices.SortFunc(s.todo, func(a, b bucket) int { return b.size() - a.size() })
 	workers := min(s.workers, len(s.todo))
 	par.Run(workers, workers, par.Func(func(int) {
-		scratch := pairs[C, P]{make([]C, s.largest), make([]P, s.largest)}
+		var scratch pairs[C, P]
 		for {
 			i := int(s.next.Add(1) - 1)
 			if i >= len(s.todo) {
 				return
 			}
 			b := s.todo[i]
+			if scratch.codes == nil {
+				scratch = pairs[C, P]{make([]C, b.size()), make([]P, b.size())}
+			}
 			sortSolo(s.sides[0].slice(b.lo, b.hi), s.sides[b.side].slice(b.lo, b.hi), scratch)
 		}
 	}))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -234,6 +235,27 @@ func TestSortSmallAllocatesNothing(t *testing.T) {
 	}
 	if allocs := testing.AllocsPerRun(10, func() { Sort(a, b, p, q, 2) }); allocs != 0 {
 		t.Errorf("%v allocations", allocs)
+	}
+}
+
+// Sort allocates no more than SortNeed says, whatever the codes are and however
+// many workers there are.
+func TestSortNeed(t *testing.T) {
+	rng := seed.Rand(t)
+	n := 5*soloMax + rng.IntN(soloMax)
+	a, b, p, q := make([]uint64, n), make([]uint64, n), make([]uint32, n), make([]uint32, n)
+	for _, d := range distributions {
+		for _, workers := range []int{1, 3, 1000} {
+			d.fill(rng, a)
+			need := SortNeed(n, 12, workers)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			Sort(a, b, p, q, workers)
+			runtime.ReadMemStats(&after)
+			if took := int64(after.TotalAlloc - before.TotalAlloc); took > need+need/8+int64(n)*12/100+16<<10 { // Go rounds sizes up
+				t.Errorf("%s, %d workers: %d bytes, not %d", d.name, workers, took, need)
+			}
+		}
 	}
 }
 

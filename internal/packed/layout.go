@@ -44,6 +44,16 @@ func (Layout[C]) Need(n int, cfg layout.Config) (int64, error) {
 	return arena.Need(plan.Sizes, pageMode(plan.Sizes, cfg.Pages))
 }
 
+// Least returns the bytes that a tree of n keys takes if those of a page are
+// all equal.
+func (Layout[C]) Least(n int, cfg layout.Config) (int64, error) {
+	plan, err := Plan[C](n, tailBytes, implicit.ConfigOf(cfg))
+	if err != nil {
+		return 0, err
+	}
+	return arena.Need(plan.Sizes, pageMode(plan.Sizes, cfg.Pages))
+}
+
 // Survey returns the bytes that a tree of these sorted keys takes: the first
 // and the last key of each page tell.
 func (Layout[C]) Survey(src layout.Source[C], cfg layout.Config) (int64, error) {

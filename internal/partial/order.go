@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
@@ -20,32 +21,88 @@ const fewKeys = 4 << 10
 // order they come in; nil where they are sorted already. Strings are sorted by
 // partial keys, as numbers; those whose partial keys are equal again by others
 // made for them, until they are few.
-func Order(keys []string, workers int) []int {
-	if inOrder(keys, workers) {
-		return nil
+func Order(keys []string, workers int) ([]int, error) {
+	workers = par.Workers(workers)
+	if Sorted(keys, workers) {
+		return nil, nil
 	}
-	rows := make([]int, len(keys))
-	if len(keys) < fewKeys || len(keys) > math.MaxUint32 {
+	if byComparing(len(keys)) {
+		rows := make([]int, len(keys))
 		for i := range rows {
 			rows[i] = i
 		}
 		byString(keys, rows)
-		return rows
+		return rows, nil
 	}
-	small := make([]uint32, len(keys))
-	for i := range small {
-		small[i] = uint32(i)
-	}
-	s := &sorter{keys: keys, workers: par.Workers(workers)}
-	s.sort(small, 0)
-	for i, r := range small {
-		rows[i] = int(r)
-	}
-	return rows
+	return byPartials(keys, workers)
 }
 
-// inOrder reports whether strings are sorted.
-func inOrder(keys []string, workers int) bool {
+// byComparing reports whether n strings are sorted by comparing them alone.
+func byComparing(n int) bool { return n < fewKeys || n > math.MaxUint32 }
+
+// Need returns the bytes that Order takes for n strings that are not sorted:
+// the most at a time, and what is on the heap of them, the order itself and what
+// a round leaves to the garbage collector. Later rounds leave less, if there are
+// any.
+func Need(n, workers int) (most, heap int64, err error) {
+	heap = 8 * int64(n)
+	if byComparing(n) {
+		return heap, heap, nil
+	}
+	rows, err := arena.Need(rowSizes(n), scratchPages(n))
+	if err != nil {
+		return 0, 0, err
+	}
+	round, err := arena.Need(roundSizes(n), scratchPages(n))
+	sorting := order.SortNeed(n, 12, par.Workers(workers))
+	heap += sorting
+	return rows + max(round+sorting, heap), heap, err
+}
+
+// The scratch space of a sort by partial keys: the rows being sorted, and what
+// every round of it needs.
+func rowSizes(n int) []int   { return []int{4 * n} }
+func roundSizes(n int) []int { return []int{8 * n, 8 * n, 4 * n} }
+
+func scratchPages(n int) arena.Pages {
+	if n < 1<<20 {
+		return arena.Small
+	}
+	return arena.HugeAll
+}
+
+// byPartials sorts strings by partial keys. Its scratch space is off the heap,
+// so that it is given back at once, and a round's before the result is made.
+func byPartials(keys []string, workers int) ([]int, error) {
+	n := len(keys)
+	block, err := arena.New(rowSizes(n), 0, scratchPages(n), 0)
+	if err != nil {
+		return nil, err
+	}
+	defer block.Release()
+	round, err := arena.New(roundSizes(n), 0, scratchPages(n), 0)
+	if err != nil {
+		return nil, err
+	}
+	rows := arena.As[uint32](block.Segment(0))
+	for i := range rows {
+		rows[i] = uint32(i)
+	}
+	s := &sorter{
+		keys: keys, workers: workers,
+		codes: arena.As[uint64](round.Segment(0)), codesTmp: arena.As[uint64](round.Segment(1)), rowsTmp: arena.As[uint32](round.Segment(2)),
+	}
+	s.sort(rows, 0)
+	round.Release()
+	out := make([]int, n)
+	for i, r := range rows {
+		out[i] = int(r)
+	}
+	return out, nil
+}
+
+// Sorted reports whether strings are sorted.
+func Sorted(keys []string, workers int) bool {
 	const piece = 16 << 10
 	var no atomic.Bool
 	par.Run(par.Workers(workers), (len(keys)+piece-1)/piece, par.Func(func(p int) {
@@ -71,6 +128,10 @@ func byString[R int | uint32](keys []string, rows []R) {
 type sorter struct {
 	keys    []string
 	workers int
+	// The scratch space of a round, for all rows. The next round has the same:
+	// a round is done with it before another begins.
+	codes, codesTmp []uint64
+	rowsTmp         []uint32
 }
 
 // maxRounds bounds the partial keys that a string is sorted by: strings that
@@ -83,52 +144,64 @@ func (s *sorter) sort(rows []uint32, round int) {
 		byString(s.keys, rows)
 		return
 	}
-	codes := s.codes(rows)
-	if codes == nil { // equal, or NULs behind the end are all that differs
+	for _, r := range s.round(rows) {
+		s.sort(rows[r.lo:r.hi], round+1)
+	}
+}
+
+// round sorts rows by a partial key each, and by their strings where few have
+// the same one. It returns the spans in which many have.
+func (s *sorter) round(rows []uint32) (many []span) {
+	n := len(rows)
+	codes := s.codes[:n]
+	if !s.partials(codes, rows) { // equal, or NULs behind the end are all that differs
 		byString(s.keys, rows)
-		return
+		return nil
 	}
-	codes, sorted := order.Sort(codes, make([]uint64, len(rows)), slices.Clone(rows), make([]uint32, len(rows)), s.workers)
-	copy(rows, sorted)
-	var small []span
-	for lo := 0; lo < len(rows); {
-		hi := lo + 1
-		for hi < len(rows) && codes[hi] == codes[lo] {
-			hi++
-		}
-		switch {
-		case hi-lo >= fewKeys:
-			s.sort(rows[lo:hi], round+1)
-		case hi-lo > 1:
-			small = append(small, span{lo, hi})
-		}
-		lo = hi
+	codes, sorted := order.Sort(codes, s.codesTmp[:n], rows, s.rowsTmp[:n], s.workers)
+	if &sorted[0] != &rows[0] {
+		par.Copy(rows, sorted, s.workers)
 	}
-	const piece = 64
-	par.Run(s.workers, (len(small)+piece-1)/piece, par.Func(func(p int) {
-		for _, r := range small[p*piece : min((p+1)*piece, len(small))] {
-			byString(s.keys, rows[r.lo:r.hi])
+	var mu sync.Mutex
+	s.pieces(n, func(lo, hi int) {
+		for lo > 0 && lo < hi && codes[lo] == codes[lo-1] { // of the piece before
+			lo++
 		}
-	}))
+		for lo < hi {
+			end := lo + 1
+			for end < n && codes[end] == codes[lo] {
+				end++
+			}
+			switch {
+			case end-lo >= fewKeys:
+				mu.Lock()
+				many = append(many, span{lo, end})
+				mu.Unlock()
+			case end-lo > 1:
+				byString(s.keys, rows[lo:end])
+			}
+			lo = end
+		}
+	})
+	return many
 }
 
 // span is rows from lo to hi.
 type span struct{ lo, hi int }
 
-// codes returns the partial keys of rows by the first bits in which any of them
-// differs from the first; nil if there are none.
-func (s *sorter) codes(rows []uint32) []uint64 {
+// partials sets codes to the partial keys of rows by the first bits in which any
+// of them differs from the first. It returns false if there are none.
+func (s *sorter) partials(codes []uint64, rows []uint32) bool {
 	program := s.program(rows)
 	if program.Mask[0] == 0 {
-		return nil
+		return false
 	}
-	codes := make([]uint64, len(rows))
 	s.pieces(len(rows), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			codes[i] = program.Partial(s.keys[rows[i]])
 		}
 	})
-	return codes
+	return true
 }
 
 // program is that of strings which are not sorted.

@@ -3,10 +3,13 @@ package partial
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -70,13 +73,57 @@ func TestOrder(t *testing.T) {
 				want[i] = i
 			}
 			slices.SortStableFunc(want, func(a, b int) int { return strings.Compare(keys[a], keys[b]) })
-			got := Order(keys, 1+rng.IntN(3))
+			got, err := Order(keys, 1+rng.IntN(3))
+			if err != nil {
+				t.Fatal(err)
+			}
 			if got == nil && slices.IsSorted(want) {
 				continue
 			}
 			if !slices.Equal(got, want) {
 				t.Fatalf("%s, %d strings: not in order", name, n)
 			}
+		}
+	}
+}
+
+// Whatever strings are like, sorting them takes no more memory than Need says,
+// and leaves nothing but the order behind.
+func TestOrderTakesWhatItNeeds(t *testing.T) {
+	for name, make1 := range kinds {
+		if name == "past 64 KiB" || name == "past 4 KiB" {
+			continue // compared, not sorted by partial keys
+		}
+		rng := seed.Rand(t)
+		keys := make([]string, 9*fewKeys)
+		for i := range keys {
+			keys[i] = make1(rng, i)
+		}
+		rng.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		if Sorted(keys, 1) {
+			continue
+		}
+		workers := 1 + rng.IntN(3)
+		most, _, err := Need(len(keys), workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		inUse := arena.InUse()
+		arena.MostInUse()
+		runtime.ReadMemStats(&before)
+		if _, err := Order(keys, workers); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		heap := int64(after.TotalAlloc-before.TotalAlloc) - 8*int64(len(keys)) // the order, when most of the rest is given back
+		off := arena.MostInUse() - inUse
+		garbage := 2*order.SortNeed(len(keys), 12, workers) + most/100 + 16<<10 // of later rounds
+		if off > most || heap+off > most+garbage {
+			t.Errorf("%s: sorting %d strings took %d bytes on the heap and %d off it, not %d", name, len(keys), heap, off, most)
+		}
+		if now := arena.InUse(); now != inUse {
+			t.Errorf("%s: %d bytes are left", name, now-inUse)
 		}
 	}
 }

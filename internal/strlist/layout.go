@@ -24,9 +24,12 @@ func (Layout) Kind() layout.Kind { return layout.Apart }
 // Formats lists what lists can be in a file.
 func (Layout) Formats() []*snapshot.Format { return []*snapshot.Format{inFile} }
 
-// Serves reports whether the layout is asked for: by its name, or as the layout
-// that is nothing but its keys in order.
-func (Layout) Serves(asked layout.Kind) bool { return asked == layout.Apart || asked == "implicit" }
+// Serves reports whether the layout is asked for: by its name, as the layout
+// that is nothing but its keys in order, or as one that holds whatever others
+// cannot.
+func (Layout) Serves(asked layout.Kind) bool {
+	return asked == layout.Apart || asked == "implicit" || asked == layout.Auto
+}
 
 // Need returns the bytes that a list of these strings takes.
 func (Layout) Need(keys []string, _ layout.Config) (int64, error) { return Need(keys), nil }

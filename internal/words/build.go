@@ -19,12 +19,14 @@ import (
 type Config struct {
 	Pages   arena.Pages
 	Limit   int64 // most bytes to take; 0 for no limit
+	Beside  int64 // of them, those that are taken already
 	Workers int   // goroutines that build
 	Granule int   // the paper's G, for experiments; 0 for first differing bits only
 }
 
-// directoryBytes is room for a page in the directory, more than most take.
-const directoryBytes = 32
+// MostPageBytes is the most that the strings of a page can take together, since
+// offsets have 32 bits. Tests set it to less: longer strings take gigabytes.
+var MostPageBytes uint64 = math.MaxUint32
 
 // pagesFor is the number of pages for n strings.
 func pagesFor(n int) int { return (n + pageEntries - 1) / pageEntries }
@@ -48,42 +50,60 @@ func (cfg *Config) pagesFor(sizes []int) arena.Pages {
 	return cfg.Pages
 }
 
-// Need returns the bytes that a list of these strings takes, but for a rare
-// surplus of its directory.
-func Need(keys []string, cfg Config) (int64, error) {
-	sizes := sizesOf(keys)
-	need, err := arena.Need(sizes, cfg.pagesFor(sizes))
-	return need + int64(pagesFor(len(keys))*directoryBytes), err
+// Need returns the bytes that a list of these strings takes in any order, with
+// the least directory: how large that is shows only as it is built. It returns
+// layout.ErrTooLong or layout.ErrTooLarge for strings that no order makes fit.
+func Need(keys []string, cfg Config) (int64, error) { return need(sizesOf(keys), len(keys), cfg) }
+
+func need(sizes []int, n int, cfg Config) (int64, error) {
+	pages := pagesFor(n)
+	switch {
+	case pages >= linkNode:
+		return 0, fmt.Errorf("%w: %d strings", layout.ErrTooLarge, n)
+	case uint64(sizes[1]) > uint64(pages)*MostPageBytes:
+		return 0, fmt.Errorf("%w: %d of them take %d bytes", layout.ErrTooLong, n, sizes[1])
+	}
+	words := min(n, 1)
+	least := counts{Distinct: uint64(words), Nodes: 1}
+	return inAll(sizes, int(least.size()), words, cfg)
+}
+
+// inAll returns the bytes that a list takes with a directory of so many bytes
+// and words in its root.
+func inAll(sizes []int, directory, words int, cfg Config) (int64, error) {
+	pages, err := arena.Need(sizes, cfg.pagesFor(sizes))
+	if err != nil {
+		return 0, err
+	}
+	more, err := arena.Need([]int{directory}, arena.Small)
+	if err != nil {
+		return 0, err
+	}
+	root, err := implicit.Need[uint64](words, rootConfig(0))
+	return pages + more + root, err
+}
+
+// within compares the limit with what a list takes.
+func (cfg *Config) within(need int64) error {
+	if need += cfg.Beside; cfg.Limit > 0 && need > cfg.Limit {
+		return fmt.Errorf("%w: needs %d bytes, the limit is %d", arena.ErrLimit, need, cfg.Limit)
+	}
+	return nil
 }
 
 // Build makes a list of strings, in the given order; nil means as they
-// are, which must be sorted. Nothing of keys is kept.
+// are, which must be sorted. Nothing of keys is kept. A list that is refused has
+// taken nothing off the heap.
 func Build(keys []string, order []int, cfg Config) (*Tree, error) {
 	if cfg.Granule > 0 && 64%cfg.Granule != 0 {
 		return nil, fmt.Errorf("granules of %d bits do not fill a window of 64", cfg.Granule)
 	}
-	if pagesFor(len(keys)) >= linkNode {
-		return nil, fmt.Errorf("%w: %d strings", layout.ErrTooLarge, len(keys))
-	}
-	need, err := Need(keys, cfg)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Limit > 0 && need > cfg.Limit {
-		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", arena.ErrLimit, need, cfg.Limit)
-	}
-	sizes := sizesOf(keys)
-	block, err := arena.New(sizes, 0, cfg.pagesFor(sizes), 0)
-	if err != nil {
-		return nil, err
-	}
-	t := &Tree{n: len(keys), count: pagesFor(len(keys)), pages: block.Segment(0), bytes: block.Segment(1), blocks: []*arena.Block{block}}
-	b := &builder{Tree: t, keys: keys, order: order, cfg: cfg}
+	b := &builder{Tree: &Tree{n: len(keys), count: pagesFor(len(keys))}, keys: keys, order: order, sizes: sizesOf(keys), cfg: cfg}
 	if err := b.build(); err != nil {
-		t.Release()
+		b.Release()
 		return nil, err
 	}
-	return t, nil
+	return b.Tree, nil
 }
 
 // builder is a list in the making.
@@ -91,20 +111,82 @@ type builder struct {
 	*Tree
 	keys  []string
 	order []int
+	sizes []int // of pages and bytes
 	cfg   Config
 	lower []uint32 // links of words
 }
 
-func (b *builder) build() error {
+// build makes the directory from the list, whose strings lie one behind the
+// other. Under a limit it makes it first, from the keys where they are: nothing
+// may be taken before it is known how much is needed, and that depends on it.
+func (b *builder) build() (err error) {
+	if err := b.fits(); err != nil {
+		return err
+	}
+	var words []uint64
+	if b.cfg.Limit > 0 {
+		if words, err = b.directoryFirst(); err != nil {
+			return err
+		}
+	}
+	block, err := arena.New(b.sizes, 0, b.cfg.pagesFor(b.sizes), 0)
+	if err != nil {
+		return err
+	}
+	b.blocks, b.pages, b.bytes = []*arena.Block{block}, block.Segment(0), block.Segment(1)
 	if err := b.buildPages(); err != nil {
 		return err
 	}
 	b.aim()
-	words := b.buildDirectory()
-	memory := b.write(len(words))
-	if err := b.within(len(memory), len(words)); err != nil {
+	if b.cfg.Limit == 0 {
+		words = b.buildDirectory()
+	}
+	return b.keep(words)
+}
+
+// fits checks what is known before there is a directory: the least that the
+// list takes, and that the strings of no page are too long together.
+func (b *builder) fits() error {
+	least, err := need(b.sizes, b.n, b.cfg)
+	if err != nil {
 		return err
 	}
+	if err := b.cfg.within(least); err != nil {
+		return err
+	}
+	if uint64(b.sizes[1]) <= MostPageBytes {
+		return nil
+	}
+	for p := range b.count {
+		total := uint64(0)
+		for i := p * pageEntries; i < min((p+1)*pageEntries, b.n); i++ {
+			total += uint64(len(b.key(i)))
+		}
+		if total > MostPageBytes {
+			return fmt.Errorf("%w: %d of them, one behind the other in order, take %d bytes", layout.ErrTooLong, pageEntries, total)
+		}
+	}
+	return nil
+}
+
+// directoryFirst makes the directory before there is a list, and compares the
+// limit with what both will take. It returns the root's words.
+func (b *builder) directoryFirst() ([]uint64, error) {
+	if b.order == nil && !partial.Sorted(b.keys, b.cfg.Workers) {
+		return nil, layout.ErrUnsorted
+	}
+	words := b.buildDirectory()
+	c := b.counts(len(words))
+	need, err := inAll(b.sizes, int(c.size()), len(words), b.cfg)
+	if err != nil {
+		return nil, err
+	}
+	return words, b.cfg.within(need)
+}
+
+// keep moves the directory off the heap.
+func (b *builder) keep(words []uint64) error {
+	memory := b.write(len(words))
 	block, err := arena.New([]int{len(memory)}, 0, arena.Small, 0)
 	if err != nil {
 		return err
@@ -122,23 +204,6 @@ func (b *builder) build() error {
 	return nil
 }
 
-// within compares the limit with what the list takes in all, now that the size
-// of its directory is known.
-func (b *builder) within(directory, words int) error {
-	root, err := implicit.Need[uint64](words, rootConfig(0))
-	if err != nil {
-		return err
-	}
-	more, err := arena.Need([]int{directory}, arena.Small)
-	if err != nil {
-		return err
-	}
-	if need := b.blocks[0].Bytes() + root + more; b.cfg.Limit > 0 && need > b.cfg.Limit {
-		return fmt.Errorf("%w: needs %d bytes, the limit is %d", arena.ErrLimit, need, b.cfg.Limit)
-	}
-	return nil
-}
-
 // rootConfig is the tree of the root's words.
 func rootConfig(workers int) implicit.Config {
 	return implicit.Config{Leaves: implicit.Apart, Pages: arena.HugeAll, Workers: workers}
@@ -152,6 +217,15 @@ func (b *builder) key(i int) string {
 	return b.keys[i]
 }
 
+// view returns string i of the result where it lies: in the list, or among the
+// keys as long as there is none.
+func (b *builder) view(i int) string {
+	if b.pages == nil {
+		return b.key(i)
+	}
+	return b.Tree.view(i)
+}
+
 // pagesAtOnce is the pages that a worker takes at a time.
 const pagesAtOnce = 256
 
@@ -160,13 +234,13 @@ func (b *builder) buildPages() error {
 	starts := b.starts()
 	var failed atomic.Pointer[error]
 	par.Run(par.Workers(b.cfg.Workers), len(starts), par.Func(func(piece int) {
-		at := starts[piece]
+		at, room := starts[piece], new(pageRoom)
 		for p := piece * pagesAtOnce; p < min((piece+1)*pagesAtOnce, b.count) && failed.Load() == nil; p++ {
 			end, err := b.fillPage(p, at)
 			if err != nil {
 				failed.Store(&err)
 			}
-			b.finishPage(p)
+			b.finishPage(p, room)
 			at = end
 		}
 	}))
@@ -201,9 +275,6 @@ func (b *builder) fillPage(p int, at uint64) (end uint64, err error) {
 		before = b.key(first - 1)
 	}
 	for slot := range pageEntries {
-		if end-at > math.MaxUint32 {
-			return end, fmt.Errorf("%w: those of page %d take more than 4 GiB", layout.ErrTooLong, p)
-		}
 		pg.offsets[slot] = uint32(end - at)
 		if first+slot >= b.n {
 			continue
@@ -215,23 +286,24 @@ func (b *builder) fillPage(p int, at uint64) (end uint64, err error) {
 		before = k
 		end += uint64(copy(b.bytes[end:], k))
 	}
-	if end-at > math.MaxUint32 {
-		return end, fmt.Errorf("%w: those of page %d take more than 4 GiB", layout.ErrTooLong, p)
-	}
 	pg.End = uint32(end - at)
 	return end, nil
 }
 
+// pageRoom is room to finish one page after the other.
+type pageRoom struct {
+	views [pageEntries]string
+	which [pageEntries]int // page 0, for all
+}
+
 // finishPage chooses a page's program, and sets partial keys and separators.
-func (b *builder) finishPage(p int) {
+func (b *builder) finishPage(p int, room *pageRoom) {
 	pg, lo, hi := b.page(p), p*pageEntries, min((p+1)*pageEntries, b.n)
-	var views [pageEntries]string
-	var which [pageEntries]int
 	for i := range hi - lo {
-		views[i] = b.view(lo + i)
+		room.views[i] = b.view(lo + i)
 	}
-	pg.Program = partial.Chooser{Bits: pageBits, Granule: b.cfg.Granule, Workers: 1}.Program(hi-lo, func(i int) string { return views[i] })
-	simd.Extract(unsafe.Pointer(&pg.Program), 0, which[:], views[:hi-lo], pg.partials[:])
+	pg.Program = partial.Chooser{Bits: pageBits, Granule: b.cfg.Granule, Workers: 1}.Program(hi-lo, func(i int) string { return room.views[i] })
+	simd.Extract(unsafe.Pointer(&pg.Program), 0, room.which[:], room.views[:hi-lo], pg.partials[:])
 	for i := hi - lo; i < pageEntries; i++ {
 		pg.partials[i] = math.MaxUint32
 	}
@@ -259,7 +331,7 @@ func (b *builder) buildDirectory() (words []uint64) {
 	parts := make([]*builder, len(open))
 	par.Run(par.Workers(b.cfg.Workers), len(open), par.Func(func(p int) {
 		i := open[p]
-		part := &builder{Tree: b.part(), cfg: b.cfg}
+		part := &builder{Tree: b.part(), keys: b.keys, order: b.order, cfg: b.cfg}
 		d.links[i] = part.buildNode(0, d.runs[i], d.words[i], 0, b.n, 1)
 		parts[p] = part
 	}))

@@ -30,7 +30,8 @@ func (b *builder) divide(x, lo, hi int) (d divided) {
 	n := &b.nodes[x]
 	n.Program = partial.Chooser{Bits: nodeBits, Granule: b.cfg.Granule, Workers: b.cfg.Workers}.Program(hi-lo, func(i int) string { return b.view(lo + i) })
 	all := b.wordsOf(n)
-	for i, w := range all {
+	d = divided{words: all[:0], links: make([]uint32, 0, len(all)), runs: make([]run, 0, len(all))}
+	for i, w := range all { // words take the place of those that are equal
 		if last := len(d.words) - 1; last >= 0 && d.words[last] == w {
 			d.runs[last].pages++
 			continue

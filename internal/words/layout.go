@@ -32,11 +32,10 @@ func (Layout) Formats() []*snapshot.Format { return []*snapshot.Format{inFile} }
 func (Layout) Serves(asked layout.Kind) bool { return asked == Kind || asked == layout.Auto }
 
 func config(cfg layout.Config) Config {
-	return Config{Pages: cfg.Pages, Limit: cfg.Limit, Workers: cfg.Workers}
+	return Config{Pages: cfg.Pages, Limit: cfg.Limit, Beside: cfg.Beside, Workers: cfg.Workers}
 }
 
-// Need returns the bytes that a tree of these strings takes, but for a rare
-// surplus of its directory.
+// Need returns the bytes that a tree of these strings takes at least.
 func (Layout) Need(keys []string, cfg layout.Config) (int64, error) { return Need(keys, config(cfg)) }
 
 // Build makes a tree.

@@ -49,12 +49,18 @@ func (c *counts) size() uint64 {
 	return 64 + c.Nodes*64 + c.Words*8 + (c.Distinct+c.Words)*4
 }
 
-// write lays a directory out in memory.
-func (d *directory) write(distinct int) []byte {
+// counts returns how much is in a directory.
+func (d *directory) counts(distinct int) counts {
 	c := counts{Distinct: uint64(distinct), Nodes: uint64(len(d.nodes)), Words: uint64(len(d.words))}
 	if d.loose {
 		c.Loose = 1
 	}
+	return c
+}
+
+// write lays a directory out in memory.
+func (d *directory) write(distinct int) []byte {
+	c := d.counts(distinct)
 	out := make([]byte, 0, c.size())
 	out = append(out, arena.Bytes([]counts{c})...)
 	out = append(out, arena.Bytes(d.nodes)...)

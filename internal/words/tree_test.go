@@ -1,6 +1,7 @@
 package words
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/partial"
@@ -185,7 +187,11 @@ func TestInAnyOrder(t *testing.T) {
 	if _, err := Build(keys, nil, Config{}); err != layout.ErrUnsorted {
 		t.Errorf("unsorted strings: %v", err)
 	}
-	x, err := Build(keys, partial.Order(keys, 2), Config{})
+	order, err := partial.Order(keys, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := Build(keys, order, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,5 +204,30 @@ func TestInAnyOrder(t *testing.T) {
 	x.Release()
 	for _, k := range keys { // must not fault
 		x.Seek(k)
+	}
+}
+
+// Strings that are too long for a page together are refused before anything is
+// taken: 64 of 70 MiB, which share their bytes here.
+func TestStringsTooLongTakeNothing(t *testing.T) {
+	shared := strings.Repeat("x", 70<<20)
+	keys := make([]string, pageEntries)
+	for i := range keys {
+		keys[i] = shared
+	}
+	for _, more := range []int{0, 4 * pageEntries} { // the sum alone tells, or one page does
+		all := append(make([]string, more), keys...)
+		arena.MostInUse()
+		for _, limit := range []int64{0, 1 << 40} {
+			if _, err := Build(all, nil, Config{Limit: limit}); !errors.Is(err, layout.ErrTooLong) {
+				t.Errorf("%d strings: %v", len(all), err)
+			}
+		}
+		if most := arena.MostInUse(); most != arena.InUse() {
+			t.Errorf("%d strings: %d bytes were taken", len(all), most)
+		}
+	}
+	if _, err := Need(keys, Config{}); !errors.Is(err, layout.ErrTooLong) {
+		t.Errorf("Need: %v", err)
 	}
 }

@@ -75,7 +75,7 @@ func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
 	if seed.RaceDetector {
 		every = 97
 	}
-	everyFault(t, pando.GPU(0), every)
+	everyFault(t, pando.GPU(0), every, wholeRun)
 }
 
 // The same where CPU and GPU share the work, which begins with measurements.
@@ -89,13 +89,13 @@ func TestFaultsOfAHybrid(t *testing.T) {
 	if seed.RaceDetector {
 		every = 701
 	}
-	everyFault(t, pando.Hybrid(0), every)
+	everyFault(t, pando.Hybrid(0), every, wholeRun)
 	indextest.PreferCPU(t, true) // a GPU that failed is not faster
-	everyFault(t, pando.Hybrid(0), 5*every)
+	everyFault(t, pando.Hybrid(0), 5*every, wholeRun)
 }
 
-// everyFault lets one in every operations of a whole run fail.
-func everyFault(t *testing.T, on pando.Device, every int) {
+// everyFault lets one in every operations of a run fail.
+func everyFault(t *testing.T, on pando.Device, every int, run func(*testing.T, pando.Device) answers) {
 	indextest.Quiet(t)
 
 	var opened []*faulty.Device
@@ -112,17 +112,17 @@ func everyFault(t *testing.T, on pando.Device, every int) {
 	})
 	use := func(index int, p faulty.Plan) { opened, at, plan = nil, index, p }
 	use(0, faulty.Plan{})
-	want := wholeRun(t, on)
+	want := run(t, on)
 	var counts []int
 	for _, d := range opened {
 		counts = append(counts, d.Count(faulty.Any))
 	}
-	t.Logf("operations of the three indexes: %v", counts)
+	t.Logf("operations of each index: %v", counts)
 	for index, count := range counts {
 		for at := 1; at <= count; at += every {
 			for _, lose := range []bool{false, true} {
 				use(index, faulty.Plan{At: at, Lose: lose})
-				if got := wholeRun(t, on); !got.equal(want) {
+				if got := run(t, on); !got.equal(want) {
 					t.Fatalf("index %d, operation %d, lost %v: other answers", index, at, lose)
 				}
 				for i, d := range opened {
