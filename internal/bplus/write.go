@@ -227,7 +227,8 @@ func (t *Tree[C]) noteDirty(x uint32) {
 	d.mu.Unlock()
 }
 
-// reach is how many lines away a full line looks for room, on either side.
+// reach is how many lines away a full line looks for room, on either side,
+// before its leaf is packed anew; a leaf that is nearly full looks further.
 const reach = 8
 
 // spill makes the change of a key that is not there and whose line is full: it
@@ -235,73 +236,119 @@ const reach = 8
 func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	s := t.scratches.Get().(*scratch[C])
 	defer t.scratches.Put(s)
-	s.load(w.l)
+	n := simd.Entries(w.word)
+	if n >= capacity[C]() {
+		return t.unpackSplit(w, s, val)
+	}
+	s.loadPilot(w.l)
+	first, last := s.copy.lineForAppend(w.line(), w.j, w.key), lines
+	appends := first >= 0
+	if !appends {
+		if first, last = w.l.nearestRoom(w.j); first < 0 {
+			return false, nil // changed meanwhile
+		}
+		if last-first > reach && n <= packAt[C]() {
+			return t.repack(w, s, val)
+		}
+	}
+	for j := first; j < last; j++ {
+		s.loadLine(w.l, j)
+	}
 	if !w.stable() {
 		return false, nil
 	}
-	n := simd.Entries(w.word)
-	if first, last, ok := s.copy.insert(w.j, w.key, val); ok {
-		if !t.commitCopy(w.l, s.copy, first, last, w.word, n+1, w.gen, w.epoch) {
-			return false, nil
-		}
-		t.count(w.x, 1)
-		return true, nil
+	switch {
+	case appends:
+		s.copy.appendLine(first, w.key, val)
+	case first < w.j:
+		s.copy.carryLeft(w.j, first, w.key, val)
+	default:
+		s.copy.carryRight(w.j, last-1, w.key, val)
 	}
+	if !t.commitCopy(w.l, s.copy, first, last, w.word, n+1, w.gen, w.epoch) {
+		return false, nil
+	}
+	t.count(w.x, 1)
+	return true, nil
+}
+
+// packAt returns the number of entries up to which packing a leaf anew makes
+// room in every line.
+func packAt[C Code]() int { return capacity[C]() * 3 / 4 }
+
+// repack makes the change by packing the leaf anew.
+func (t *Tree[C]) repack(w *writing[C], s *scratch[C], val C) (done bool, err error) {
+	if !w.unpack(s) {
+		return false, nil
+	}
+	s.run.insert(w.key, val)
+	s.copy.pack(s.run, s.copy.high())
+	n := len(s.run.keys)
+	if !t.commitCopy(w.l, s.copy, 0, lines, w.word, n, w.gen, w.epoch) {
+		return false, nil
+	}
+	t.count(w.x, 1)
+	return true, nil
+}
+
+// unpack copies the leaf and its entries to s. It returns false if the leaf was
+// changed meanwhile.
+func (w *writing[C]) unpack(s *scratch[C]) bool {
+	s.load(w.l)
 	s.run.clear()
 	s.copy.unpack(&s.run)
-	s.run.insert(w.key, val)
-	if n+1 <= capacity[C]()*7/8 {
-		s.copy.pack(s.run, s.copy.high())
-		if !t.commitCopy(w.l, s.copy, 0, lines, w.word, n+1, w.gen, w.epoch) {
-			return false, nil
-		}
-		t.count(w.x, 1)
-		return true, nil
+	return w.stable()
+}
+
+// unpackSplit makes the change by splitting the leaf.
+func (t *Tree[C]) unpackSplit(w *writing[C], s *scratch[C], val C) (done bool, err error) {
+	if !w.unpack(s) {
+		return false, nil
 	}
+	s.run.insert(w.key, val)
 	return t.split(w, s)
 }
 
-// insert puts an entry into a leaf whose line j, its own, is full, by moving
-// others to a line with room nearby. It returns the lines that have changed, and
-// false if there is no room.
-func (l leaf[C]) insert(j int, key, val C) (first, last int, ok bool) {
-	half := linePairs[C]()
-	if j == lines-1 && key > l.line(j)[half-1] {
-		if u := l.firstUnused(); u < lines-1 { // ascending keys: the last line moves left as a whole
-			copy(l.line(u), l.line(j))
-			end := l.line(j)[half-1]
-			for i := u; i < lines-1; i++ {
-				l.seps()[i] = end
-				if i > u {
-					fillLine(l.line(i), outside(end, true, end), 0)
-				}
-			}
-			setIndex[C](l.pilot)
-			fillLine(l.line(j), key, val)
-			return u, lines, true
-		}
+// lineForAppend returns the first of the unused lines before the last, if key is
+// to be put behind all others of the leaf, whose last line is given, and there
+// are such; else -1. An unused line has a range without keys.
+func (l leaf[C]) lineForAppend(line []C, j int, key C) int {
+	if j != lines-1 || key <= line[len(line)/2-1] {
+		return -1
 	}
-	for d := 1; d <= reach; d++ {
-		if g := j - d; g >= 0 && l.hasRoom(g) {
-			l.carryLeft(j, g, key, val)
-			return g, j + 1, true
-		}
-		if g := j + d; g < lines && l.hasRoom(g) {
-			l.carryRight(j, g, key, val)
-			return j, g + 1, true
-		}
-	}
-	return 0, 0, false
-}
-
-// firstUnused returns the first of the lines before the last one that, up to
-// there, are all empty.
-func (l leaf[C]) firstUnused() int {
-	u := lines - 1
-	for u > 0 && l.entries(u-1) == 0 {
+	seps, u := l.seps(), lines-1
+	for u > 1 && seps[u-1] == seps[u-2] {
 		u--
 	}
+	if u == lines-1 {
+		return -1
+	}
 	return u
+}
+
+// nearestRoom returns the lines from line j to the nearest that has room, or -1.
+func (l leaf[C]) nearestRoom(j int) (first, last int) {
+	for d := 1; d < lines; d++ {
+		if g := j - d; g >= 0 && l.hasRoom(g) {
+			return g, j + 1
+		}
+		if g := j + d; g < lines && l.hasRoom(g) {
+			return j, g + 1
+		}
+	}
+	return -1, -1
+}
+
+// appendLine puts an entry behind all others of a leaf whose last line is full:
+// that line moves to line u, the first of those that are unused.
+func (l leaf[C]) appendLine(u int, key, val C) {
+	last, half, seps := l.line(lines-1), linePairs[C](), l.seps()
+	copy(l.line(u), last)
+	for i := u; i < lines-1; i++ {
+		seps[i] = last[half-1]
+	}
+	fillLine(last, key, val)
+	setIndex[C](l.pilot)
 }
 
 // entries returns the number of entries in line j.
