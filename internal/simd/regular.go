@@ -102,10 +102,36 @@ func regularStep[C Code](node unsafe.Pointer, key C) int {
 	return s*perLine + linear(line, key)
 }
 
+// RegularDistance is a Distance that serves trees of every size.
+const RegularDistance = 32
+
+const (
+	// regularRing is the number of queries whose state the assembly keeps.
+	regularRing = 256
+	// regularTop is the number of first levels that a query walks through
+	// without giving way to others: they have at most 65 nodes.
+	regularTop = 2
+)
+
+// distance returns the Distance for a batch of n keys: a short batch needs no
+// long staircase, and a high tree has room for a short one only.
+func (r *Regular) distance(n int) int {
+	steps := 2*max(int(r.Height)-regularTop, 0) + 3
+	return max(1, min(int(r.Distance), n, (regularRing-1)/steps))
+}
+
 // SeekRegular returns the leaf and the line of its block that key belongs to,
 // RegularFanout where the key is above the leaf; and the leaf's word as it was
 // before that.
 func SeekRegular[C Code](r *Regular, key C) (leaf uint32, line int, word uint64) {
+	if active == Go {
+		return seekRegularGo(r, key)
+	}
+	return seekRegularAsm(bytes(r), wide[C](), uint64(key))
+}
+
+// seekRegularGo is SeekRegular in plain Go.
+func seekRegularGo[C Code](r *Regular, key C) (leaf uint32, line int, word uint64) {
 	x := uint32(r.Root)
 	for range r.Height {
 		node := unsafe.Add(r.Uppers, uintptr(x)*uintptr(RegularUpper[C]()))
@@ -121,8 +147,20 @@ func SeekRegular[C Code](r *Regular, key C) (leaf uint32, line int, word uint64)
 // plus the line of its block, and prefetches that line.
 func PlaceRegular[C Code](r *Regular, keys []C, places []uint64) {
 	_ = places[:len(keys)]
+	if len(keys) == 0 {
+		return
+	}
+	if active == Go {
+		placeRegularGo(r, keys, places)
+		return
+	}
+	placeRegularAsm(bytes(r), wide[C](), bytes(&keys[0]), len(keys), &places[0], r.distance(len(keys)))
+}
+
+// placeRegularGo is PlaceRegular in plain Go.
+func placeRegularGo[C Code](r *Regular, keys []C, places []uint64) {
 	for i, key := range keys {
-		leaf, line, _ := SeekRegular(r, key)
+		leaf, line, _ := seekRegularGo(r, key)
 		places[i] = uint64(leaf)<<8 | uint64(line)
 	}
 }
@@ -133,16 +171,23 @@ func PlaceRegular[C Code](r *Regular, keys []C, places []uint64) {
 // the key are left as they are: their numbers are in again[:repeat].
 func GetRegular[C Code](r *Regular, keys, vals []C, found []bool, again []int32) (hits, repeat int) {
 	_, _ = vals[:len(keys)], again[:len(keys)]
+	if len(keys) == 0 {
+		return 0, 0
+	}
+	if found != nil {
+		_ = found[:len(keys)]
+	}
+	if active == Go {
+		return getRegularGo(r, keys, vals, found, again)
+	}
+	return getRegularAsm(bytes(r), wide[C](), bytes(&keys[0]), len(keys), bytes(&vals[0]), unsafe.SliceData(found), &again[0], r.distance(len(keys)))
+}
+
+// getRegularGo is GetRegular in plain Go.
+func getRegularGo[C Code](r *Regular, keys, vals []C, found []bool, again []int32) (hits, repeat int) {
 	for i, key := range keys {
-		leaf, line, word := SeekRegular(r, key)
-		if line == RegularFanout || word&wordUnread != 0 {
-			again[repeat] = int32(i)
-			repeat++
-			continue
-		}
-		val, ok := regularPair(unsafe.Add(r.Blocks, uintptr(leaf)*RegularBlock+uintptr(line)*LineBytes), key)
-		pilot := unsafe.Add(r.Pilots, uintptr(leaf)*uintptr(RegularPilot[C]()))
-		if atomic.LoadUint64(RegularWord(pilot)) != word {
+		val, ok, valid := getOneRegular(r, key)
+		if !valid {
 			again[repeat] = int32(i)
 			repeat++
 			continue
@@ -156,6 +201,18 @@ func GetRegular[C Code](r *Regular, keys, vals []C, found []bool, again []int32)
 		}
 	}
 	return hits, repeat
+}
+
+// getOneRegular returns the value of a key, and whether there is one; valid
+// reports whether that was so at one time.
+func getOneRegular[C Code](r *Regular, key C) (val C, ok, valid bool) {
+	leaf, line, word := seekRegularGo(r, key)
+	if line == RegularFanout || word&wordUnread != 0 {
+		return 0, false, false
+	}
+	val, ok = regularPair(unsafe.Add(r.Blocks, uintptr(leaf)*RegularBlock+uintptr(line)*LineBytes), key)
+	pilot := unsafe.Add(r.Pilots, uintptr(leaf)*uintptr(RegularPilot[C]()))
+	return val, ok, atomic.LoadUint64(RegularWord(pilot)) == word
 }
 
 // regularPair returns the value of the first key of a line that is key.
@@ -181,7 +238,7 @@ type Change struct {
 	EpochIs  uint64
 	Gen      *uint64 // a word that may be at most one above GenIs then
 	GenIs    uint64
-	Dst, Src [2]unsafe.Pointer // lines go from Src[i] to Dst[i]
+	Dst, Src [2]unsafe.Pointer // lines go from Src[i] to Dst[i], a multiple of 64
 	Lines    [2]int
 }
 
@@ -189,6 +246,14 @@ type Change struct {
 // leaf's word, the epoch or the generation is another. In assembly it is never
 // interrupted by the scheduler, so that nobody waits long for the leaf.
 func Commit(c *Change) bool {
+	if active == Go {
+		return commitGo(c)
+	}
+	return commitAsm(bytes(c))
+}
+
+// commitGo is Commit in plain Go.
+func commitGo(c *Change) bool {
 	if !atomic.CompareAndSwapUint64(c.Word, c.Was, c.Was|WordLocked) {
 		return false
 	}
