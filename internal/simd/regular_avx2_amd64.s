@@ -30,8 +30,22 @@ TEXT ·seekRegular32AVX2(SB), NOSPLIT, $40-40
 	JE           leaf
 
 walk:
-	IMUL3Q     $0x00000480, AX, AX
-	ADDQ       (SP), AX
+	IMUL3Q $0x00000480, AX, AX
+	ADDQ   (SP), AX
+	CMPQ   CX, $0x01
+	JNE    near
+
+	// The last level is the largest: fetch all that may be needed of the node.
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	PREFETCHT0 384(AX)
+	PREFETCHT0 448(AX)
+	PREFETCHT0 512(AX)
+	PREFETCHT0 576(AX)
+
+near:
 	VPXOR      (AX), X0, X2
 	VPCMPGTD   X2, X1, X2
 	VMOVMSKPS  X2, DX
@@ -589,8 +603,26 @@ TEXT ·seekRegular64AVX2(SB), NOSPLIT, $40-40
 	JE           leaf
 
 walk:
-	IMUL3Q     $0x00000580, AX, AX
-	ADDQ       (SP), AX
+	IMUL3Q $0x00000580, AX, AX
+	ADDQ   (SP), AX
+	CMPQ   CX, $0x01
+	JNE    near
+
+	// The last level is the largest: fetch all that may be needed of the node.
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	PREFETCHT0 384(AX)
+	PREFETCHT0 448(AX)
+	PREFETCHT0 512(AX)
+	PREFETCHT0 576(AX)
+	PREFETCHT0 640(AX)
+	PREFETCHT0 704(AX)
+	PREFETCHT0 768(AX)
+	PREFETCHT0 832(AX)
+
+near:
 	VPXOR      (AX), Y0, Y2
 	VPCMPGTQ   Y2, Y1, Y2
 	VMOVMSKPD  Y2, DX

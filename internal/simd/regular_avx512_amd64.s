@@ -30,8 +30,22 @@ TEXT ·seekRegular32AVX512(SB), NOSPLIT, $40-40
 	JE           leaf
 
 walk:
-	IMUL3Q     $0x00000480, AX, AX
-	ADDQ       (SP), AX
+	IMUL3Q $0x00000480, AX, AX
+	ADDQ   (SP), AX
+	CMPQ   CX, $0x01
+	JNE    near
+
+	// The last level is the largest: fetch all that may be needed of the node.
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	PREFETCHT0 384(AX)
+	PREFETCHT0 448(AX)
+	PREFETCHT0 512(AX)
+	PREFETCHT0 576(AX)
+
+near:
 	VPCMPUD    $0x06, (AX), X0, K3, K1
 	KMOVB      K1, DX
 	POPCNTL    DX, DX
@@ -510,8 +524,26 @@ TEXT ·seekRegular64AVX512(SB), NOSPLIT, $40-40
 	JE           leaf
 
 walk:
-	IMUL3Q     $0x00000580, AX, AX
-	ADDQ       (SP), AX
+	IMUL3Q $0x00000580, AX, AX
+	ADDQ   (SP), AX
+	CMPQ   CX, $0x01
+	JNE    near
+
+	// The last level is the largest: fetch all that may be needed of the node.
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	PREFETCHT0 384(AX)
+	PREFETCHT0 448(AX)
+	PREFETCHT0 512(AX)
+	PREFETCHT0 576(AX)
+	PREFETCHT0 640(AX)
+	PREFETCHT0 704(AX)
+	PREFETCHT0 768(AX)
+	PREFETCHT0 832(AX)
+
+near:
 	VPCMPUQ    $0x06, (AX), Z0, K2, K1
 	KMOVB      K1, DX
 	POPCNTL    DX, DX

@@ -146,6 +146,11 @@ func regularSeek(isa vectors, w width) {
 	Label("walk")
 	{
 		node := r.upper(x)
+		CMPQ(levels, Imm(1))
+		JNE(LabelRef("near"))
+		Comment("The last level is the largest: fetch all that may be needed of the node.")
+		fetchLines(node, offSeps, w.pilot()+4*64)
+		Label("near")
 		part := r.part(q, node)
 		PREFETCHT0(r.refs(node, part))
 		MOVQ(r.child(q, node, part), x)
@@ -155,9 +160,7 @@ func regularSeek(isa vectors, w width) {
 	Label("leaf")
 	Store(x.As32(), ReturnIndex(0))
 	pilot, word := r.pilot(x), GP64()
-	for line := 64; line < w.pilot(); line += 64 {
-		PREFETCHT0(Mem{Base: pilot, Disp: line})
-	}
+	fetchLines(pilot, 64, w.pilot())
 	MOVQ(Mem{Base: pilot, Disp: offWord}, word)
 	Store(word, ReturnIndex(2))
 	part := r.part(q, pilot)
@@ -171,6 +174,13 @@ func regularSeek(isa vectors, w width) {
 	ADDQ(r.blocks, x)
 	PREFETCHT0(Mem{Base: x})
 	finish()
+}
+
+// fetchLines prefetches the lines of a node between two offsets.
+func fetchLines(node Register, from, to int) {
+	for line := from; line < to; line += 64 {
+		PREFETCHT0(Mem{Base: node, Disp: line})
+	}
 }
 
 // commit emits the change of a leaf.
