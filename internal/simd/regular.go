@@ -96,10 +96,30 @@ func RegularUpper[C Code]() int { return regularRefs[C]() + RegularFanout*(4+8) 
 // regularStep returns the number of separators of a node that are below key.
 func regularStep[C Code](node unsafe.Pointer, key C) int {
 	perLine := LineBytes / int(unsafe.Sizeof(key))
-	s := linear(RegularIndex[C](node), key)
+	s := linearShared(RegularIndex[C](node), key)
 	s = min(s, RegularFanout/perLine-1) // always, unless the node is being reused
 	line := RegularSeps[C](node)[s*perLine : (s+1)*perLine]
-	return s*perLine + linear(line, key)
+	return s*perLine + linearShared(line, key)
+}
+
+// linearShared is linear for a line that may be changed meanwhile. A search
+// must not read the word again before it has read the lines; only atomic loads
+// keep that order on every machine.
+func linearShared[C Code](line []C, key C) int {
+	n := 0
+	for i := range line {
+		if loadShared(&line[i]) < key {
+			n++
+		}
+	}
+	return n
+}
+
+func loadShared[C Code](at *C) C {
+	if wide[C]() {
+		return C(atomic.LoadUint64((*uint64)(unsafe.Pointer(at))))
+	}
+	return C(atomic.LoadUint32((*uint32)(unsafe.Pointer(at))))
 }
 
 // RegularDistance is a Distance that serves trees of every size.
@@ -219,17 +239,18 @@ func getOneRegular[C Code](r *Regular, key C) (val C, ok, valid bool) {
 func regularPair[C Code](line unsafe.Pointer, key C) (val C, ok bool) {
 	half := LineBytes / 2 / int(unsafe.Sizeof(key))
 	pairs := unsafe.Slice((*C)(line), 2*half)
-	for i, k := range pairs[:half] {
-		if k == key {
-			return pairs[half+i], true
+	for i := range half {
+		if loadShared(&pairs[i]) == key {
+			return loadShared(&pairs[half+i]), true
 		}
 	}
 	return 0, false
 }
 
 // Change is a change of a leaf, all of it or none: whole lines that replace
-// others, while the leaf's word is locked. The assembly reads the fields at
-// fixed offsets; regular_amd64_test.go checks them.
+// others, while the leaf's word is locked. If the line that holds the word is
+// one of them, the new one must hold it as it is then: Was|WordLocked. The
+// assembly reads the fields at fixed offsets; regular_amd64_test.go checks them.
 type Change struct {
 	Word     *uint64 // the leaf's
 	Was      uint64  // what it must be
@@ -262,7 +283,10 @@ func commitGo(c *Change) bool {
 		return false
 	}
 	for i, n := range c.Lines {
-		copy(unsafe.Slice((*uint64)(c.Dst[i]), n*LineBytes/8), unsafe.Slice((*uint64)(c.Src[i]), n*LineBytes/8))
+		dst := unsafe.Slice((*uint64)(c.Dst[i]), n*LineBytes/8)
+		for j, w := range unsafe.Slice((*uint64)(c.Src[i]), n*LineBytes/8) {
+			atomic.StoreUint64(&dst[j], w)
+		}
 	}
 	atomic.StoreUint64(c.Word, c.Will)
 	return true
