@@ -125,19 +125,30 @@ func loadShared[C Code](at *C) C {
 // RegularDistance is a Distance that serves trees of every size.
 const RegularDistance = 32
 
-const (
-	// regularRing is the number of queries whose state the assembly keeps.
-	regularRing = 256
-	// regularTop is the number of first levels that a query walks through
-	// without giving way to others: they have at most 65 nodes.
-	regularTop = 2
-)
+// regularRing is the number of queries whose state the assembly keeps.
+const regularRing = 256
 
-// distance returns the Distance for a batch of n keys: a short batch needs no
-// long staircase, and a high tree has room for a short one only.
-func (r *Regular) distance(n int) int {
-	steps := 2*max(int(r.Height)-regularTop, 0) + 3
-	return max(1, min(int(r.Distance), n, (regularRing-1)/steps))
+// pace returns how a batch of n keys goes down: the number of first levels that
+// a query walks through at once, since they are in the nearest caches, and the
+// queries between two steps. A short batch needs no long staircase, and a high
+// tree has room for a short one only.
+func pace[C Code](r *Regular, n int) (top, distance int) {
+	top = nearLevels[C](r)
+	steps := 2*(int(r.Height)-top) + 3
+	return top, max(1, min(int(r.Distance), n, (regularRing-1)/steps))
+}
+
+// nearLevels returns 2, since two levels have at most 65 nodes; or 3, if the
+// root has at most 8 children, as it has in most trees.
+func nearLevels[C Code](r *Regular) int {
+	if r.Height < 3 {
+		return int(r.Height)
+	}
+	refs := RegularRefs[C](unsafe.Add(r.Uppers, uintptr(r.Root)*uintptr(RegularUpper[C]())))
+	if atomic.LoadUint32(&refs[7]) == atomic.LoadUint32(&refs[RegularFanout-1]) { // unused ones repeat the last
+		return 3
+	}
+	return 2
 }
 
 // SeekRegular returns the leaf and the line of its block that key belongs to,
@@ -174,7 +185,8 @@ func PlaceRegular[C Code](r *Regular, keys []C, places []uint64) {
 		placeRegularGo(r, keys, places)
 		return
 	}
-	placeRegularAsm(bytes(r), wide[C](), bytes(&keys[0]), len(keys), &places[0], r.distance(len(keys)))
+	top, distance := pace[C](r, len(keys))
+	placeRegularAsm(bytes(r), wide[C](), bytes(&keys[0]), len(keys), &places[0], top, distance)
 }
 
 // placeRegularGo is PlaceRegular in plain Go.
@@ -200,7 +212,8 @@ func GetRegular[C Code](r *Regular, keys, vals []C, found []bool, again []int32)
 	if active == Go {
 		return getRegularGo(r, keys, vals, found, again)
 	}
-	return getRegularAsm(bytes(r), wide[C](), bytes(&keys[0]), len(keys), bytes(&vals[0]), unsafe.SliceData(found), &again[0], r.distance(len(keys)))
+	top, distance := pace[C](r, len(keys))
+	return getRegularAsm(bytes(r), wide[C](), bytes(&keys[0]), len(keys), bytes(&vals[0]), unsafe.SliceData(found), &again[0], top, distance)
 }
 
 // getRegularGo is GetRegular in plain Go.

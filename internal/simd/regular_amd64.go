@@ -18,29 +18,29 @@ func seekRegularAsm(r *byte, wide bool, key uint64) (leaf uint32, line int, word
 	}
 }
 
-func placeRegularAsm(r *byte, wide bool, keys *byte, n int, places *uint64, distance int) {
+func placeRegularAsm(r *byte, wide bool, keys *byte, n int, places *uint64, top, distance int) {
 	switch {
 	case active == AVX512 && wide:
-		placeRegular64AVX512(r, keys, n, places, distance)
+		placeRegular64AVX512(r, keys, n, places, top, distance)
 	case active == AVX512:
-		placeRegular32AVX512(r, keys, n, places, distance)
+		placeRegular32AVX512(r, keys, n, places, top, distance)
 	case wide:
-		placeRegular64AVX2(r, keys, n, places, distance)
+		placeRegular64AVX2(r, keys, n, places, top, distance)
 	default:
-		placeRegular32AVX2(r, keys, n, places, distance)
+		placeRegular32AVX2(r, keys, n, places, top, distance)
 	}
 }
 
-func getRegularAsm(r *byte, wide bool, keys *byte, n int, vals *byte, found *bool, again *int32, distance int) (hits, repeat int) {
+func getRegularAsm(r *byte, wide bool, keys *byte, n int, vals *byte, found *bool, again *int32, top, distance int) (hits, repeat int) {
 	switch {
 	case active == AVX512 && wide:
-		return getRegular64AVX512(r, keys, n, vals, found, again, distance)
+		return getRegular64AVX512(r, keys, n, vals, found, again, top, distance)
 	case active == AVX512:
-		return getRegular32AVX512(r, keys, n, vals, found, again, distance)
+		return getRegular32AVX512(r, keys, n, vals, found, again, top, distance)
 	case wide:
-		return getRegular64AVX2(r, keys, n, vals, found, again, distance)
+		return getRegular64AVX2(r, keys, n, vals, found, again, top, distance)
 	default:
-		return getRegular32AVX2(r, keys, n, vals, found, again, distance)
+		return getRegular32AVX2(r, keys, n, vals, found, again, top, distance)
 	}
 }
 

@@ -46,7 +46,6 @@ func TestAssemblyKnowsTheRegularTree(t *testing.T) {
 		{"locked", WordLocked, 1},
 		{"locked or dead", wordUnread, 5},
 		{"the ring", regularRing, 256},
-		{"levels walked at once", regularTop, 2},
 	} {
 		if f.got != f.want {
 			t.Errorf("%s: %d, in the assembly %d", f.name, f.got, f.want)

@@ -105,9 +105,9 @@ leaf:
 	VZEROUPPER
 	RET
 
-// func placeRegular32AVX2(r *byte, keys *byte, n int, places *uint64, distance int)
-// Requires: AVX, AVX2, CMOV, MMX+, POPCNT
-TEXT ·placeRegular32AVX2(SB), $6400-40
+// func placeRegular32AVX2(r *byte, keys *byte, n int, places *uint64, top int, distance int)
+// Requires: AVX, AVX2, MMX+, POPCNT
+TEXT ·placeRegular32AVX2(SB), $6400-48
 	MOVQ     r+0(FP), AX
 	MOVQ     (AX), CX
 	MOVQ     CX, (SP)
@@ -123,11 +123,9 @@ TEXT ·placeRegular32AVX2(SB), $6400-40
 	VPSLLD   $0x1f, Y0, Y0
 	MOVQ     keys+8(FP), AX
 	MOVQ     n+16(FP), CX
-	MOVQ     distance+32(FP), DX
+	MOVQ     distance+40(FP), DX
 	MOVQ     32(SP), BX
-	MOVQ     $0x00000002, SI
-	CMPQ     BX, SI
-	CMOVQCS  BX, SI
+	MOVQ     top+32(FP), SI
 	MOVQ     SI, 6376(SP)
 	SUBQ     SI, BX
 	MOVQ     BX, 6384(SP)
@@ -318,9 +316,9 @@ leaf1Done:
 	VZEROUPPER
 	RET
 
-// func getRegular32AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, distance int) (hits int, repeat int)
-// Requires: AVX, AVX2, BMI, CMOV, MMX+, POPCNT
-TEXT ·getRegular32AVX2(SB), $6408-72
+// func getRegular32AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
+// Requires: AVX, AVX2, BMI, MMX+, POPCNT
+TEXT ·getRegular32AVX2(SB), $6408-80
 	MOVQ     r+0(FP), AX
 	MOVQ     (AX), CX
 	MOVQ     CX, (SP)
@@ -338,11 +336,9 @@ TEXT ·getRegular32AVX2(SB), $6408-72
 	MOVQ     AX, 40(SP)
 	MOVQ     keys+8(FP), CX
 	MOVQ     n+16(FP), DX
-	MOVQ     distance+48(FP), BX
+	MOVQ     distance+56(FP), BX
 	MOVQ     32(SP), SI
-	MOVQ     $0x00000002, DI
-	CMPQ     SI, DI
-	CMOVQCS  SI, DI
+	MOVQ     top+48(FP), DI
 	MOVQ     DI, 6384(SP)
 	SUBQ     DI, SI
 	MOVQ     SI, 6392(SP)
@@ -571,9 +567,9 @@ leaf2Done:
 	INCQ SI
 	CMPQ SI, 6400(SP)
 	JB   next
-	MOVQ AX, hits+56(FP)
+	MOVQ AX, hits+64(FP)
 	MOVQ 40(SP), AX
-	MOVQ AX, repeat+64(FP)
+	MOVQ AX, repeat+72(FP)
 	VZEROUPPER
 	RET
 
@@ -696,9 +692,9 @@ leaf:
 	VZEROUPPER
 	RET
 
-// func placeRegular64AVX2(r *byte, keys *byte, n int, places *uint64, distance int)
-// Requires: AVX, AVX2, CMOV, MMX+, POPCNT
-TEXT ·placeRegular64AVX2(SB), $6400-40
+// func placeRegular64AVX2(r *byte, keys *byte, n int, places *uint64, top int, distance int)
+// Requires: AVX, AVX2, MMX+, POPCNT
+TEXT ·placeRegular64AVX2(SB), $6400-48
 	MOVQ     r+0(FP), AX
 	MOVQ     (AX), CX
 	MOVQ     CX, (SP)
@@ -714,11 +710,9 @@ TEXT ·placeRegular64AVX2(SB), $6400-40
 	VPSLLQ   $0x3f, Y0, Y0
 	MOVQ     keys+8(FP), AX
 	MOVQ     n+16(FP), CX
-	MOVQ     distance+32(FP), DX
+	MOVQ     distance+40(FP), DX
 	MOVQ     32(SP), BX
-	MOVQ     $0x00000002, SI
-	CMPQ     BX, SI
-	CMOVQCS  BX, SI
+	MOVQ     top+32(FP), SI
 	MOVQ     SI, 6376(SP)
 	SUBQ     SI, BX
 	MOVQ     BX, 6384(SP)
@@ -924,9 +918,9 @@ leaf1Done:
 	VZEROUPPER
 	RET
 
-// func getRegular64AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, distance int) (hits int, repeat int)
-// Requires: AVX, AVX2, BMI, CMOV, MMX+, POPCNT
-TEXT ·getRegular64AVX2(SB), $6408-72
+// func getRegular64AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
+// Requires: AVX, AVX2, BMI, MMX+, POPCNT
+TEXT ·getRegular64AVX2(SB), $6408-80
 	MOVQ     r+0(FP), AX
 	MOVQ     (AX), CX
 	MOVQ     CX, (SP)
@@ -944,11 +938,9 @@ TEXT ·getRegular64AVX2(SB), $6408-72
 	MOVQ     AX, 40(SP)
 	MOVQ     keys+8(FP), CX
 	MOVQ     n+16(FP), DX
-	MOVQ     distance+48(FP), BX
+	MOVQ     distance+56(FP), BX
 	MOVQ     32(SP), SI
-	MOVQ     $0x00000002, DI
-	CMPQ     SI, DI
-	CMOVQCS  SI, DI
+	MOVQ     top+48(FP), DI
 	MOVQ     DI, 6384(SP)
 	SUBQ     DI, SI
 	MOVQ     SI, 6392(SP)
@@ -1192,9 +1184,9 @@ leaf2Done:
 	INCQ SI
 	CMPQ SI, 6400(SP)
 	JB   next
-	MOVQ AX, hits+56(FP)
+	MOVQ AX, hits+64(FP)
 	MOVQ 40(SP), AX
-	MOVQ AX, repeat+64(FP)
+	MOVQ AX, repeat+72(FP)
 	VZEROUPPER
 	RET
 

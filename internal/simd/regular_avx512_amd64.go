@@ -9,30 +9,30 @@ package simd
 //go:noescape
 func seekRegular32AVX512(r *byte, key uint64) (leaf uint32, line int, word uint64)
 
-// Does what placeRegularGo does; n must be at least 1, and distance fit the ring.
+// Does what placeRegularGo does; n must be at least 1, and the distance fit the ring.
 //
 //go:noescape
-func placeRegular32AVX512(r *byte, keys *byte, n int, places *uint64, distance int)
+func placeRegular32AVX512(r *byte, keys *byte, n int, places *uint64, top int, distance int)
 
 // Does what getRegularGo does; n must be at least 1, found may be nil, and distance must fit the ring.
 //
 //go:noescape
-func getRegular32AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, distance int) (hits int, repeat int)
+func getRegular32AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
 
 // Does what seekRegularGo does.
 //
 //go:noescape
 func seekRegular64AVX512(r *byte, key uint64) (leaf uint32, line int, word uint64)
 
-// Does what placeRegularGo does; n must be at least 1, and distance fit the ring.
+// Does what placeRegularGo does; n must be at least 1, and the distance fit the ring.
 //
 //go:noescape
-func placeRegular64AVX512(r *byte, keys *byte, n int, places *uint64, distance int)
+func placeRegular64AVX512(r *byte, keys *byte, n int, places *uint64, top int, distance int)
 
 // Does what getRegularGo does; n must be at least 1, found may be nil, and distance must fit the ring.
 //
 //go:noescape
-func getRegular64AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, distance int) (hits int, repeat int)
+func getRegular64AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
 
 // Does what commitGo does; the destinations must be multiples of 64.
 //

@@ -88,39 +88,37 @@ leaf:
 	VZEROUPPER
 	RET
 
-// func placeRegular32AVX512(r *byte, keys *byte, n int, places *uint64, distance int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV, MMX+, POPCNT
-TEXT ·placeRegular32AVX512(SB), $6400-40
-	MOVQ    r+0(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    CX, (SP)
-	MOVQ    8(AX), CX
-	MOVQ    CX, 8(SP)
-	MOVQ    16(AX), CX
-	MOVQ    CX, 16(SP)
-	MOVQ    24(AX), CX
-	MOVQ    CX, 24(SP)
-	MOVQ    32(AX), AX
-	MOVQ    AX, 32(SP)
-	MOVL    $0x00007fff, AX
-	KMOVW   AX, K2
-	MOVL    $0x00000007, AX
-	KMOVW   AX, K3
-	MOVQ    keys+8(FP), AX
-	MOVQ    n+16(FP), CX
-	MOVQ    distance+32(FP), DX
-	MOVQ    32(SP), BX
-	MOVQ    $0x00000002, SI
-	CMPQ    BX, SI
-	CMOVQCS BX, SI
-	MOVQ    SI, 6376(SP)
-	SUBQ    SI, BX
-	MOVQ    BX, 6384(SP)
-	LEAQ    2(BX)(BX*1), BX
-	IMULQ   DX, BX
-	ADDQ    CX, BX
-	MOVQ    BX, 6392(SP)
-	XORL    BX, BX
+// func placeRegular32AVX512(r *byte, keys *byte, n int, places *uint64, top int, distance int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, MMX+, POPCNT
+TEXT ·placeRegular32AVX512(SB), $6400-48
+	MOVQ  r+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  CX, (SP)
+	MOVQ  8(AX), CX
+	MOVQ  CX, 8(SP)
+	MOVQ  16(AX), CX
+	MOVQ  CX, 16(SP)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 24(SP)
+	MOVQ  32(AX), AX
+	MOVQ  AX, 32(SP)
+	MOVL  $0x00007fff, AX
+	KMOVW AX, K2
+	MOVL  $0x00000007, AX
+	KMOVW AX, K3
+	MOVQ  keys+8(FP), AX
+	MOVQ  n+16(FP), CX
+	MOVQ  distance+40(FP), DX
+	MOVQ  32(SP), BX
+	MOVQ  top+32(FP), SI
+	MOVQ  SI, 6376(SP)
+	SUBQ  SI, BX
+	MOVQ  BX, 6384(SP)
+	LEAQ  2(BX)(BX*1), BX
+	IMULQ DX, BX
+	ADDQ  CX, BX
+	MOVQ  BX, 6392(SP)
+	XORL  BX, BX
 
 next:
 	// A new query walks through the top levels, which are in the nearest caches.
@@ -272,41 +270,39 @@ leaf1Done:
 	VZEROUPPER
 	RET
 
-// func getRegular32AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, distance int) (hits int, repeat int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI, CMOV, MMX+, POPCNT
-TEXT ·getRegular32AVX512(SB), $6408-72
-	MOVQ    r+0(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    CX, (SP)
-	MOVQ    8(AX), CX
-	MOVQ    CX, 8(SP)
-	MOVQ    16(AX), CX
-	MOVQ    CX, 16(SP)
-	MOVQ    24(AX), CX
-	MOVQ    CX, 24(SP)
-	MOVQ    32(AX), AX
-	MOVQ    AX, 32(SP)
-	MOVL    $0x00007fff, AX
-	KMOVW   AX, K2
-	MOVL    $0x00000007, AX
-	KMOVW   AX, K3
-	XORL    AX, AX
-	MOVQ    AX, 40(SP)
-	MOVQ    keys+8(FP), CX
-	MOVQ    n+16(FP), DX
-	MOVQ    distance+48(FP), BX
-	MOVQ    32(SP), SI
-	MOVQ    $0x00000002, DI
-	CMPQ    SI, DI
-	CMOVQCS SI, DI
-	MOVQ    DI, 6384(SP)
-	SUBQ    DI, SI
-	MOVQ    SI, 6392(SP)
-	LEAQ    3(SI)(SI*1), SI
-	IMULQ   BX, SI
-	ADDQ    DX, SI
-	MOVQ    SI, 6400(SP)
-	XORL    SI, SI
+// func getRegular32AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI, MMX+, POPCNT
+TEXT ·getRegular32AVX512(SB), $6408-80
+	MOVQ  r+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  CX, (SP)
+	MOVQ  8(AX), CX
+	MOVQ  CX, 8(SP)
+	MOVQ  16(AX), CX
+	MOVQ  CX, 16(SP)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 24(SP)
+	MOVQ  32(AX), AX
+	MOVQ  AX, 32(SP)
+	MOVL  $0x00007fff, AX
+	KMOVW AX, K2
+	MOVL  $0x00000007, AX
+	KMOVW AX, K3
+	XORL  AX, AX
+	MOVQ  AX, 40(SP)
+	MOVQ  keys+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  distance+56(FP), BX
+	MOVQ  32(SP), SI
+	MOVQ  top+48(FP), DI
+	MOVQ  DI, 6384(SP)
+	SUBQ  DI, SI
+	MOVQ  SI, 6392(SP)
+	LEAQ  3(SI)(SI*1), SI
+	IMULQ BX, SI
+	ADDQ  DX, SI
+	MOVQ  SI, 6400(SP)
+	XORL  SI, SI
 
 next:
 	// A new query walks through the top levels, which are in the nearest caches.
@@ -494,9 +490,9 @@ leaf2Done:
 	INCQ SI
 	CMPQ SI, 6400(SP)
 	JB   next
-	MOVQ AX, hits+56(FP)
+	MOVQ AX, hits+64(FP)
 	MOVQ 40(SP), AX
-	MOVQ AX, repeat+64(FP)
+	MOVQ AX, repeat+72(FP)
 	VZEROUPPER
 	RET
 
@@ -590,37 +586,35 @@ leaf:
 	VZEROUPPER
 	RET
 
-// func placeRegular64AVX512(r *byte, keys *byte, n int, places *uint64, distance int)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+, POPCNT
-TEXT ·placeRegular64AVX512(SB), $6400-40
-	MOVQ    r+0(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    CX, (SP)
-	MOVQ    8(AX), CX
-	MOVQ    CX, 8(SP)
-	MOVQ    16(AX), CX
-	MOVQ    CX, 16(SP)
-	MOVQ    24(AX), CX
-	MOVQ    CX, 24(SP)
-	MOVQ    32(AX), AX
-	MOVQ    AX, 32(SP)
-	MOVL    $0x0000007f, AX
-	KMOVW   AX, K2
-	MOVQ    keys+8(FP), AX
-	MOVQ    n+16(FP), CX
-	MOVQ    distance+32(FP), DX
-	MOVQ    32(SP), BX
-	MOVQ    $0x00000002, SI
-	CMPQ    BX, SI
-	CMOVQCS BX, SI
-	MOVQ    SI, 6376(SP)
-	SUBQ    SI, BX
-	MOVQ    BX, 6384(SP)
-	LEAQ    2(BX)(BX*1), BX
-	IMULQ   DX, BX
-	ADDQ    CX, BX
-	MOVQ    BX, 6392(SP)
-	XORL    BX, BX
+// func placeRegular64AVX512(r *byte, keys *byte, n int, places *uint64, top int, distance int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+, POPCNT
+TEXT ·placeRegular64AVX512(SB), $6400-48
+	MOVQ  r+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  CX, (SP)
+	MOVQ  8(AX), CX
+	MOVQ  CX, 8(SP)
+	MOVQ  16(AX), CX
+	MOVQ  CX, 16(SP)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 24(SP)
+	MOVQ  32(AX), AX
+	MOVQ  AX, 32(SP)
+	MOVL  $0x0000007f, AX
+	KMOVW AX, K2
+	MOVQ  keys+8(FP), AX
+	MOVQ  n+16(FP), CX
+	MOVQ  distance+40(FP), DX
+	MOVQ  32(SP), BX
+	MOVQ  top+32(FP), SI
+	MOVQ  SI, 6376(SP)
+	SUBQ  SI, BX
+	MOVQ  BX, 6384(SP)
+	LEAQ  2(BX)(BX*1), BX
+	IMULQ DX, BX
+	ADDQ  CX, BX
+	MOVQ  BX, 6392(SP)
+	XORL  BX, BX
 
 next:
 	// A new query walks through the top levels, which are in the nearest caches.
@@ -772,39 +766,37 @@ leaf1Done:
 	VZEROUPPER
 	RET
 
-// func getRegular64AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, distance int) (hits int, repeat int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI, CMOV, MMX+, POPCNT
-TEXT ·getRegular64AVX512(SB), $6408-72
-	MOVQ    r+0(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    CX, (SP)
-	MOVQ    8(AX), CX
-	MOVQ    CX, 8(SP)
-	MOVQ    16(AX), CX
-	MOVQ    CX, 16(SP)
-	MOVQ    24(AX), CX
-	MOVQ    CX, 24(SP)
-	MOVQ    32(AX), AX
-	MOVQ    AX, 32(SP)
-	MOVL    $0x0000007f, AX
-	KMOVW   AX, K2
-	XORL    AX, AX
-	MOVQ    AX, 40(SP)
-	MOVQ    keys+8(FP), CX
-	MOVQ    n+16(FP), DX
-	MOVQ    distance+48(FP), BX
-	MOVQ    32(SP), SI
-	MOVQ    $0x00000002, DI
-	CMPQ    SI, DI
-	CMOVQCS SI, DI
-	MOVQ    DI, 6384(SP)
-	SUBQ    DI, SI
-	MOVQ    SI, 6392(SP)
-	LEAQ    3(SI)(SI*1), SI
-	IMULQ   BX, SI
-	ADDQ    DX, SI
-	MOVQ    SI, 6400(SP)
-	XORL    SI, SI
+// func getRegular64AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI, MMX+, POPCNT
+TEXT ·getRegular64AVX512(SB), $6408-80
+	MOVQ  r+0(FP), AX
+	MOVQ  (AX), CX
+	MOVQ  CX, (SP)
+	MOVQ  8(AX), CX
+	MOVQ  CX, 8(SP)
+	MOVQ  16(AX), CX
+	MOVQ  CX, 16(SP)
+	MOVQ  24(AX), CX
+	MOVQ  CX, 24(SP)
+	MOVQ  32(AX), AX
+	MOVQ  AX, 32(SP)
+	MOVL  $0x0000007f, AX
+	KMOVW AX, K2
+	XORL  AX, AX
+	MOVQ  AX, 40(SP)
+	MOVQ  keys+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  distance+56(FP), BX
+	MOVQ  32(SP), SI
+	MOVQ  top+48(FP), DI
+	MOVQ  DI, 6384(SP)
+	SUBQ  DI, SI
+	MOVQ  SI, 6392(SP)
+	LEAQ  3(SI)(SI*1), SI
+	IMULQ BX, SI
+	ADDQ  DX, SI
+	MOVQ  SI, 6400(SP)
+	XORL  SI, SI
 
 next:
 	// A new query walks through the top levels, which are in the nearest caches.
@@ -992,9 +984,9 @@ leaf2Done:
 	INCQ SI
 	CMPQ SI, 6400(SP)
 	JB   next
-	MOVQ AX, hits+56(FP)
+	MOVQ AX, hits+64(FP)
 	MOVQ 40(SP), AX
-	MOVQ AX, repeat+64(FP)
+	MOVQ AX, repeat+72(FP)
 	VZEROUPPER
 	RET
 

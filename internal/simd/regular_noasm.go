@@ -4,9 +4,9 @@ package simd
 
 func seekRegularAsm(*byte, bool, uint64) (uint32, int, uint64) { panic("simd: no assembly") }
 
-func placeRegularAsm(*byte, bool, *byte, int, *uint64, int) { panic("simd: no assembly") }
+func placeRegularAsm(*byte, bool, *byte, int, *uint64, int, int) { panic("simd: no assembly") }
 
-func getRegularAsm(*byte, bool, *byte, int, *byte, *bool, *int32, int) (int, int) {
+func getRegularAsm(*byte, bool, *byte, int, *byte, *bool, *int32, int, int) (int, int) {
 	panic("simd: no assembly")
 }
 

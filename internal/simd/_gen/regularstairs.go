@@ -9,10 +9,6 @@ import (
 // ringSize is the greatest number of queries under way: simd.regularRing.
 const ringSize = 256
 
-// regularTop is the number of first levels that a query walks through at once,
-// simd.regularTop: they have at most 65 nodes and are in the nearest caches.
-const regularTop = 2
-
 // ring is what is known of the queries under way, by their number modulo
 // ringSize.
 //
@@ -95,9 +91,7 @@ func (r *regular) staircase(stages ...stage) {
 func (r *regular) plan(n, distance GPVirtual, stages int, top, staged, end Mem) {
 	levels, walked := GP64(), GP64()
 	MOVQ(r.height, levels)
-	MOVQ(U32(regularTop), walked)
-	CMPQ(levels, walked)
-	CMOVQCS(levels, walked)
+	Load(Param("top"), walked)
 	MOVQ(walked, top)
 	SUBQ(walked, levels)
 	MOVQ(levels, staged)
@@ -199,7 +193,7 @@ func (r *regular) atPilotSeps(q query, at ring) (place, part, c, line GPVirtual)
 }
 
 func regularPlace(isa vectors, w width) {
-	r := beginRegular(isa, w, "place", 0, "func(r *byte, keys *byte, n int, places *uint64, distance int)", "Does what placeRegularGo does; n must be at least 1, and distance fit the ring.")
+	r := beginRegular(isa, w, "place", 0, "func(r *byte, keys *byte, n int, places *uint64, top, distance int)", "Does what placeRegularGo does; n must be at least 1, and the distance fit the ring.")
 	r.staircase(r.atPilot, func(i GPVirtual, q query, at ring) {
 		place, part, c, _ := r.atPilotSeps(q, at)
 		SUBQ(part, place)
@@ -214,7 +208,7 @@ func regularPlace(isa vectors, w width) {
 
 func regularGet(isa vectors, w width) {
 	r := beginRegular(isa, w, "get", 0,
-		"func(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, distance int) (hits, repeat int)",
+		"func(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top, distance int) (hits, repeat int)",
 		"Does what getRegularGo does; n must be at least 1, found may be nil, and distance must fit the ring.")
 	hits, repeat := GP64(), AllocLocal(8)
 	XORL(hits.As32(), hits.As32())
