@@ -98,7 +98,6 @@ func benchRegular[C Code](b *testing.B) {
 func race[C Code](b *testing.B, all spread[C], contenders []contender[C], rng *rand.Rand) {
 	const turn = 32
 	times := make([][]time.Duration, len(contenders))
-	b.ReportAllocs()
 	for b.Loop() {
 		for _, c := range rng.Perm(len(contenders)) {
 			who := contenders[c]

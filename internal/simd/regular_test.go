@@ -136,6 +136,46 @@ func TestRegularShortResultsPanic(t *testing.T) {
 	}
 }
 
+// The assembly's frame is larger than the stack of a new goroutine, which has to
+// grow and thereby move the keys and results on it.
+func TestRegularOnANewStack(t *testing.T) {
+	g := grow[uint64]([]int{2, 2, 2}, 1000, seed.Rand(t), alignedWords)
+	asks := g.asks(8)
+	want := g.answers(asks)
+	eachPath(t, func(t *testing.T) {
+		for range 100 {
+			done := make(chan error)
+			go func() { done <- onThisStack(g.Regular, asks, want) }()
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+		}
+		run := func() { _ = onThisStack(g.Regular, asks, want) }
+		if n := testing.AllocsPerRun(100, run); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
+
+// onThisStack searches with everything on the goroutine's stack.
+func onThisStack(r Regular, asks []uint64, want []regularAnswer[uint64]) error {
+	var (
+		keys, vals, places [8]uint64
+		found              [8]bool
+		again              [8]int32
+	)
+	copy(keys[:], asks)
+	PlaceRegular(&r, keys[:], places[:])
+	GetRegular(&r, keys[:], vals[:], found[:], again[:])
+	for i, w := range want {
+		leaf, line, _ := SeekRegular(&r, keys[i])
+		if place := uint64(leaf)<<8 | uint64(line); places[i] != place || leaf != w.leaf || !w.repeat && (vals[i] != w.val || found[i] != w.found) {
+			return fmt.Errorf("key %d: place %#x or %#x, value %d, found %v; want %+v", keys[i], places[i], place, vals[i], found[i], w)
+		}
+	}
+	return nil
+}
+
 // A change of one leaf, and what it touches.
 type changing struct {
 	Change
