@@ -53,16 +53,7 @@ func benchRegular[C Code](b *testing.B) {
 	tree := implicitPairs(all, take)
 	contenders := []contender[C]{
 		{"implicit", 8192, func(keys, vals []C, found []bool) int { return GetPairs(tree, keys, vals, found) }},
-		{"implicit-single", 256, func(keys, _ []C, _ []bool) (hits int) {
-			after := 0 // 0, but known only when the search before is done
-			for _, k := range keys {
-				rank, ok := Seek(tree, k+C(after))
-				if after = rank >> 62; ok {
-					hits++
-				}
-			}
-			return hits
-		}},
+		{"implicit-single", 256, func(keys, _ []C, _ []bool) int { return oneByOne(tree, keys) }},
 	}
 	again := make([]int32, 8192)
 	for _, percent := range []int{100, 70} {
@@ -75,22 +66,38 @@ func benchRegular[C Code](b *testing.B) {
 				return hits
 			}})
 		}
-		contenders = append(contenders, contender[C]{fmt.Sprintf("%d%%-full-single", percent), 256, func(keys, _ []C, _ []bool) (hits int) {
-			var after C // as above
-			for _, k := range keys {
-				leaf, line, _ := SeekRegular(full, k+after)
-				val, ok := regularPair(unsafe.Add(full.Blocks, (int(leaf)*RegularFanout+line)*LineBytes), k)
-				if after = val ^ all.val(k); ok {
-					hits++
-				}
-			}
-			return hits
-		}})
+		contenders = append(contenders, contender[C]{fmt.Sprintf("%d%%-full-single", percent), 256, func(keys, _ []C, _ []bool) int { return oneByOneRegular(full, keys, all) }})
 	}
 	race(b, all, contenders, rng)
 	for _, block := range blocks {
 		block.Release()
 	}
+}
+
+// oneByOne searches for keys, each when the search before is done: it measures
+// how long one takes, not how many overlap.
+func oneByOne[C Code](tree *Tree, keys []C) (hits int) {
+	after := 0 // 0, but that is known only then
+	for _, k := range keys {
+		rank, ok := Seek(tree, k+C(after))
+		if after = rank >> 62; ok {
+			hits++
+		}
+	}
+	return hits
+}
+
+// oneByOneRegular does the same in a regular tree.
+func oneByOneRegular[C Code](r *Regular, keys []C, all spread[C]) (hits int) {
+	var after C
+	for _, k := range keys {
+		leaf, line, _ := SeekRegular(r, k+after)
+		val, ok := regularPair(unsafe.Add(r.Blocks, (int(leaf)*RegularFanout+line)*LineBytes), k)
+		if after = val ^ all.val(k); ok {
+			hits++
+		}
+	}
+	return hits
 }
 
 // race lets contenders take turns at batches of random keys, never the same

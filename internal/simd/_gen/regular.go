@@ -183,19 +183,21 @@ func fetchLines(node Register, from, to int) {
 	}
 }
 
+// Offsets of the fields of simd.Change; Word is the first.
+const (
+	offWas     = 8
+	offWill    = 16
+	offEpoch   = 24
+	offEpochIs = 32
+	offGen     = 40
+	offGenIs   = 48
+	offDst     = 56
+	offSrc     = 72
+	offLines   = 88
+)
+
 // commit emits the change of a leaf.
 func commit(isa vectors) {
-	const (
-		offWas     = 8
-		offWill    = 16
-		offEpoch   = 24
-		offEpochIs = 32
-		offGen     = 40
-		offGenIs   = 48
-		offDst     = 56
-		offSrc     = 72
-		offLines   = 88
-	)
 	TEXT("commit"+isa.name(), NOSPLIT, "func(c *byte) bool")
 	Pragma("noescape")
 	Doc("Does what commitGo does; the destinations must be multiples of 64.")
@@ -221,20 +223,7 @@ func commit(isa vectors) {
 	JHI(LabelRef("unlock"))
 
 	for i := range 2 {
-		dst, src, lines := GP64(), GP64(), GP64()
-		line, copied := fmt.Sprint("line", i), fmt.Sprint("copied", i)
-		MOVQ(field(offLines+8*i), lines)
-		TESTQ(lines, lines)
-		JLE(LabelRef(copied))
-		MOVQ(field(offDst+8*i), dst)
-		MOVQ(field(offSrc+8*i), src)
-		Label(line)
-		isa.copyLine(Mem{Base: dst}, Mem{Base: src})
-		ADDQ(Imm(64), src)
-		ADDQ(Imm(64), dst)
-		DECQ(lines)
-		JNE(LabelRef(line))
-		Label(copied)
+		copyLines(isa, fmt.Sprint(i), field(offDst+8*i), field(offSrc+8*i), field(offLines+8*i))
 	}
 	Comment("Stores are seen in their order: whoever reads this word reads the new lines.")
 	MOVQ(field(offWill), v)
@@ -255,6 +244,23 @@ func commit(isa vectors) {
 	compareAndSwap(Mem{Base: word}, was)
 	Label("other")
 	answer(0)
+}
+
+// copyLines copies lines of 64 bytes, if there are any.
+func copyLines(isa vectors, name string, to, from, count Mem) {
+	dst, src, lines := GP64(), GP64(), GP64()
+	MOVQ(count, lines)
+	TESTQ(lines, lines)
+	JLE(LabelRef("copied" + name))
+	MOVQ(to, dst)
+	MOVQ(from, src)
+	Label("line" + name)
+	isa.copyLine(Mem{Base: dst}, Mem{Base: src})
+	ADDQ(Imm(64), src)
+	ADDQ(Imm(64), dst)
+	DECQ(lines)
+	JNE(LabelRef("line" + name))
+	Label("copied" + name)
 }
 
 // compareAndSwap sets at, if it is RAX, to a value, and the zero flag to
