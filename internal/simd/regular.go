@@ -122,9 +122,9 @@ func loadShared[C Code](at *C) C {
 	return C(atomic.LoadUint32((*uint32)(unsafe.Pointer(at))))
 }
 
-// RegularDistance is a Distance that serves trees of every size: from 16 to 48
-// they are equally fast (BenchmarkRegular).
-const RegularDistance = 32
+// RegularDistance is a Distance that serves trees of every size: 16 to 48 differ
+// by less than 3 %, and 16 is mostly ahead (BenchmarkRegular).
+const RegularDistance = 16
 
 // regularRing is the number of queries whose state the assembly keeps.
 const regularRing = 256
