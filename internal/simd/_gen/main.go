@@ -12,7 +12,7 @@ import (
 
 func main() {
 	name := flag.String("isa", "", "avx2 or avx512")
-	part := flag.String("part", "search", "which routines: search, methods, step, stairs, sse, extract or packed")
+	part := flag.String("part", "search", "which routines: search, methods, step, stairs, sse, extract, packed or regular")
 	flag.Parse()
 	var isa vectors
 	switch *name {
@@ -39,8 +39,10 @@ func main() {
 		packed(isa)
 	case "extract":
 		extracts()
+	case "regular":
+		regulars(isa)
 	default:
-		log.Fatalf("-part %q: want search, methods, step, stairs, sse, extract or packed", *part)
+		log.Fatalf("-part %q: want search, methods, step, stairs, sse, extract, packed or regular", *part)
 	}
 	Generate()
 }

@@ -19,12 +19,25 @@ type vectors interface {
 	equal(w width, c consts, q query, node Mem, dst Register)
 	// belowPart is below for the 16 bytes at part (2 or 4 keys).
 	belowPart(w width, c consts, q query, part Op, dst Register)
+
+	// What regular trees need: prepareIndex is prepare for routines that use it.
+	prepareIndex(w width) consts
+	// belowIndex is below for the separators in an index line.
+	belowIndex(w width, c consts, q query, node Mem, dst Register)
+	// belowMost is below for all keys of a node but the last.
+	belowMost(w width, c consts, q query, node Mem, dst Register)
+	// equalHalf is equal for the keys in the first half of a node.
+	equalHalf(w width, c consts, q query, node Mem, dst Register)
+	// copyLine copies 64 bytes to a multiple of 64.
+	copyLine(dst, src Mem)
 }
 
 // consts are registers that hold a constant of the routine.
 type consts struct {
 	sign VecVirtual // the top bit of every lane: AVX2 has signed comparisons only
 	mask Register   // AVX-512 scratch mask
+
+	index, most Register // AVX-512 masks of the lanes that belowIndex and belowMost look at
 }
 
 // query is a key in every lane; scalar holds it once, for Sequential.

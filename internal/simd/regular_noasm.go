@@ -1,0 +1,13 @@
+//go:build !amd64 || noasm
+
+package simd
+
+func seekRegularAsm(*byte, bool, uint64) (uint32, int, uint64) { panic("simd: no assembly") }
+
+func placeRegularAsm(*byte, bool, *byte, int, *uint64, int, int) { panic("simd: no assembly") }
+
+func getRegularAsm(*byte, bool, *byte, int, *byte, *bool, *int32, int, int) (int, int) {
+	panic("simd: no assembly")
+}
+
+func commitAsm(*byte) bool { panic("simd: no assembly") }
