@@ -288,8 +288,9 @@ func (f *Frozen[K, V]) mustHaveStrings(method string) {
 }
 
 // Close gives the memory of the index back to the system. An index that is
-// never closed is freed when the garbage collector finds it unused. A second
-// Close does nothing.
+// never closed is freed when the garbage collector finds it unused, and makes
+// it run as often as the same memory on the Go heap would. A second Close does
+// nothing.
 func (f *Frozen[K, V]) Close() error {
 	if ix := f.live.Swap(nil); ix != nil {
 		return ix.Release()
