@@ -89,11 +89,11 @@ func add(b *Block) {
 type cycle struct{ _ *cycle }
 
 // hook makes the next collection call noticed.
-func hook() { runtime.AddCleanup(new(cycle), func(struct{}) { noticed() }, struct{}{}) }
+func hook() { runtime.AddCleanup(new(cycle), noticed, 0) }
 
 // noticed is called after each collection. One that this package has begun is
 // looked after there.
-func noticed() {
+func noticed(int) {
 	if collecting.TryLock() {
 		collected()
 		begin()
@@ -173,11 +173,18 @@ type goMemory struct {
 	total   int64 // all that counts against the limit
 }
 
+// samples is room to read it in: nothing is allocated beside a collection.
+var samples struct {
+	sync.Mutex
+	all [5]metrics.Sample
+}
+
 func readGo() goMemory {
-	s := [...]metrics.Sample{
-		{Name: "/gc/gogc:percent"}, {Name: "/gc/gomemlimit:bytes"}, {Name: "/gc/heap/live:bytes"},
-		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
-	}
+	samples.Lock()
+	defer samples.Unlock()
+	s := &samples.all
+	s[0].Name, s[1].Name, s[2].Name = "/gc/gogc:percent", "/gc/gomemlimit:bytes", "/gc/heap/live:bytes"
+	s[3].Name, s[4].Name = "/memory/classes/total:bytes", "/memory/classes/heap/released:bytes"
 	metrics.Read(s[:])
 	n := func(i int) int64 { return int64(s[i].Value.Uint64()) }
 	return goMemory{percent: n(0), limit: n(1), live: n(2), total: n(3) - n(4)}

@@ -88,8 +88,10 @@ func (s *sorter) sort(rows []uint32, round int) {
 		byString(s.keys, rows)
 		return
 	}
-	codes, sorted := order.Sort(codes, make([]uint64, len(rows)), slices.Clone(rows), make([]uint32, len(rows)), s.workers)
-	copy(rows, sorted)
+	payload := make([]uint32, len(rows))
+	par.Copy(payload, rows, s.workers)
+	codes, sorted := order.Sort(codes, make([]uint64, len(rows)), payload, make([]uint32, len(rows)), s.workers)
+	par.Copy(rows, sorted, s.workers)
 	var small []span
 	for lo := 0; lo < len(rows); {
 		hi := lo + 1

@@ -4,6 +4,7 @@ import (
 	"sort"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/partial"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -30,6 +31,7 @@ func (b *builder) divide(x, lo, hi int) (d divided) {
 	n := &b.nodes[x]
 	n.Program = partial.Chooser{Bits: nodeBits, Granule: b.cfg.Granule, Workers: b.cfg.Workers}.Program(hi-lo, func(i int) string { return b.view(lo + i) })
 	all := b.wordsOf(n)
+	d.words, d.links, d.runs = make([]uint64, 0, len(all)), make([]uint32, 0, len(all)), make([]run, 0, len(all))
 	for i, w := range all {
 		if last := len(d.words) - 1; last >= 0 && d.words[last] == w {
 			d.runs[last].pages++
@@ -78,7 +80,7 @@ func (b *builder) buildNode(parent int, r run, word uint64, lo, hi, depth int) (
 	b.nodes = append(b.nodes, node{First: uint32(r.first), Pages: uint32(r.pages)})
 	d := b.divide(x, first, end)
 	b.nodes[x].Words, b.nodes[x].Count = uint32(at), uint32(len(d.words))
-	b.words, b.lower = append(b.words, d.words...), append(b.lower, d.links...)
+	b.words, b.lower = par.Append(b.words, d.words), par.Append(b.lower, d.links)
 	for i, sub := range d.runs {
 		if sub.ambiguous() {
 			b.lower[at+i] = b.buildNode(x, sub, d.words[i], first, end, depth+1)
