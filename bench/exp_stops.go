@@ -60,7 +60,7 @@ type row24 struct{ a, b, c uint64 }
 
 func stopsOfSize(s *session, n int, path string) error {
 	s.say("%s entries", sizeText(n))
-	if err := s.stop(plainGo, "a loop", n, func() error { spin(n); return nil }); err != nil {
+	if err := stopsOfGo(s, n); err != nil {
 		return err
 	}
 	keys := sortedKeys[uint64](n, s.seed)
@@ -91,6 +91,32 @@ func stopsOfSize(s *session, n int, path string) error {
 		}
 	}
 	return stopsOf(s, "strings to rows", path, texts, make([]row24, len(texts)), nil)
+}
+
+// stopsOfGo measures what the others are to be compared with: loops that can be
+// stopped anywhere. What they show is Go's own doing, and the machine's.
+func stopsOfGo(s *session, n int) error {
+	from := pointers(n)
+	for _, op := range []stopOp{
+		{"a loop", func() error { spin(n); return nil }},
+		{"numbers made and set", func() error {
+			for i, made := 0, make([]uint64, n); i < n; i++ {
+				made[i] = uint64(i)
+			}
+			return nil
+		}},
+		{"pointers made and set", func() error {
+			for i, made := 0, make([]*uint64, n); i < n; i++ {
+				made[i] = from[i]
+			}
+			return nil
+		}},
+	} {
+		if err := s.stop(plainGo, op.name, n, op.do); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // spin is work in Go that can be stopped anywhere.
