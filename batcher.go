@@ -2,9 +2,10 @@ package pando
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pando-index/pando/internal/par"
 )
 
 // Batcher gathers single calls of Get from many goroutines into batches, so
@@ -27,7 +28,7 @@ type Batcher[K Key, V any] struct {
 	open   atomic.Pointer[round[K, V]] // takes keys
 	asking atomic.Int64                // rounds being answered
 	calls  atomic.Int64                // under way
-	rooms  sync.Pool                   // *room[K, V]
+	rooms  par.Pool[room[K, V]]
 	closed atomic.Bool
 }
 
@@ -73,7 +74,7 @@ func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 		size = DefaultBatch
 	}
 	f.open()
-	b := &Batcher[K, V]{ix: f, wait: wait, size: min(size, mostBatch)}
+	b := &Batcher[K, V]{ix: f, wait: wait, size: min(size, mostBatch), rooms: par.NewPool[room[K, V]]()}
 	b.open.Store(b.fresh())
 	return b
 }
@@ -81,9 +82,9 @@ func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 // fresh returns an empty round. Only its room has been used before: a call that
 // comes late must find the round itself as it was shut.
 func (b *Batcher[K, V]) fresh() *round[K, V] {
-	space, _ := b.rooms.Get().(*room[K, V])
-	if space == nil {
-		space = &room[K, V]{make([]K, b.size), make([]V, b.size), make([]bool, b.size)}
+	space := b.rooms.Get()
+	if len(space.keys) == 0 {
+		*space = room[K, V]{make([]K, b.size), make([]V, b.size), make([]bool, b.size)}
 	}
 	return &round[K, V]{turn: make(chan struct{}, 1), done: make(chan struct{}), room: space}
 }

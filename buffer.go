@@ -8,6 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/par"
 )
 
 // Buffer is memory for the slices of batches that a GPU reads and writes by
@@ -50,7 +51,7 @@ func NewBuffer[T any](n int) (*Buffer[T], error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %d values to page-lock: %w", ErrMemoryLimit, n, err), dev.Close())
 	}
-	clear(raw)
+	par.Clear(raw)
 	device.Share(raw)
 	b.data, b.dev = arena.As[T](raw), dev
 	return b, nil

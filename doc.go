@@ -45,8 +45,9 @@
 //
 // The index is off the Go heap, so heap profiles do not show it: Stats does.
 // Close gives the memory back at once; a forgotten index is freed by the
-// garbage collector. Using an index after Close panics. Results are copies
-// and stay good.
+// garbage collector, for which it counts as if it were on the heap: GOGC and
+// the memory limit (debug.SetMemoryLimit) hold for it, too. Using an index after
+// Close panics. Results are copies and stay good.
 //
 // A batch needs result slices at least as long as its keys, and panics
 // otherwise. What the world can do wrong (a memory limit, a device that is not

@@ -17,6 +17,10 @@ var (
 	// MemoryLimit allows.
 	ErrMemoryLimit = errors.New("pando: memory limit")
 
+	// ErrOutOfMemory says that the system has no more memory, or addresses
+	// (ulimit -v), to give. All indexes that nobody uses were collected before.
+	ErrOutOfMemory = errors.New("pando: out of memory")
+
 	// ErrTooLarge says that there are more keys than one index can hold.
 	ErrTooLarge = errors.New("pando: too many keys")
 
@@ -54,6 +58,7 @@ var (
 // causes has the public name of what went wrong inside.
 var causes = map[index.Cause]error{
 	index.CauseLimit:    ErrMemoryLimit,
+	index.CauseMemory:   ErrOutOfMemory,
 	index.CauseTooLarge: ErrTooLarge,
 	index.CauseTooLong:  ErrTooLong,
 	index.CauseLayout:   ErrLayout,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 )
 
 // Freeze builds an index of keys and their values. The keys need not be
@@ -35,12 +36,18 @@ func Freeze[K Key, V any](keys []K, vals []V, opts ...Option) (*Frozen[K, V], er
 	return frozen[K](ix), nil
 }
 
+// firstPairs is the pairs that FreezeSeq has room for at first.
+const firstPairs = 64
+
 // FreezeSeq builds an index of the pairs of a sequence, which need not be
 // sorted. It gathers them in slices first: Freeze needs less memory.
 func FreezeSeq[K Key, V any](pairs iter.Seq2[K, V], opts ...Option) (*Frozen[K, V], error) {
 	var keys []K
 	var vals []V
 	for k, v := range pairs {
+		if len(keys) == cap(keys) {
+			keys, vals = par.Grow(keys, firstPairs), par.Grow(vals, firstPairs)
+		}
 		keys, vals = append(keys, k), append(vals, v)
 	}
 	return Freeze(keys, vals, opts...)

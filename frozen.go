@@ -319,8 +319,9 @@ func (f *Frozen[K, V]) mustHaveStrings(method string) {
 }
 
 // Close gives the memory of the index back to the system. An index that is
-// never closed is freed when the garbage collector finds it unused. A second
-// Close does nothing.
+// never closed is freed when the garbage collector finds it unused, and makes
+// it run as often as the same memory on the Go heap would. A second Close does
+// nothing.
 func (f *Frozen[K, V]) Close() error {
 	if s := f.later.Swap(nil); s != nil {
 		f.live.Store(nil)

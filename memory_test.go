@@ -3,14 +3,17 @@ package pando_test
 import (
 	"errors"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/facetest"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // descending returns keys that must be sorted, and their like that need not.
@@ -207,6 +210,45 @@ func TestForgottenIndexIsFreed(t *testing.T) {
 		}
 	}()
 	facetest.NoneInUse(t)
+}
+
+// One collection is enough for that, whatever was asked of the index: nothing
+// that outlives it, as what is in a sync.Pool does, refers to it.
+func TestForgottenIndexIsFreedByOneCollection(t *testing.T) {
+	t.Run("pairs", freedByOne(facetest.Integers[uint64](), facetest.Uint64Values))
+	t.Run("column", freedByOne(facetest.Integers[int32](), facetest.Uint64Values))
+	t.Run("rows", freedByOne(facetest.Float64s[float64](), facetest.StringValues))
+	t.Run("strings", freedByOne(facetest.Strings[string](), facetest.Uint64Values))
+	t.Run("blocked", freedByOne(facetest.Integers[uint64](), facetest.Uint64Values, pando.Layout(pando.Blocked)))
+	t.Run("compressed", freedByOne(facetest.Integers[int32](), facetest.Uint64Values, pando.Layout(pando.Compressed)))
+}
+
+func freedByOne[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V], opts ...pando.Option) func(t *testing.T) {
+	return func(t *testing.T) {
+		facetest.NoneInUse(t)
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		func() {
+			keys, vals := facetest.ManyEntries(20_000, d, v, seed.Rand(t))
+			ix := facetest.MustFreeze(t, keys, vals, append(opts, pando.Workers(2))...)
+			for _, m := range facetest.EveryMethod(ix) {
+				m.Do()
+			}
+			ix.GetBatch(keys, vals, make([]bool, len(keys)))
+			ix.RankBatch(keys, make([]int, len(keys)))
+			ix.Batcher(0, 0).Get(keys[0])
+			if arena.InUse() == 0 {
+				t.Error("nothing is in use")
+			}
+		}()
+		runtime.GC()
+		for range 400 { // memory goes back a little later
+			if arena.InUse() == 0 {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		t.Errorf("%d bytes are still in use", arena.InUse())
+	}
 }
 
 // Values with pointers are seen by the garbage collector, and kept.

@@ -45,10 +45,10 @@ func leftOut(e *experiment) bool {
 
 // ownSizes reports whether an experiment has rows of further sizes that follow
 // from the requested one.
-func ownSizes(e *experiment) bool { return e == keySize || e == fastBuild }
+func ownSizes(e *experiment) bool { return e == keySize || e == fastBuild || e == stopsExp }
 
 // counts reports whether an experiment counts instead of measuring time.
-func counts(e *experiment) bool { return e == memory || e == keyEntropy }
+func counts(e *experiment) bool { return e == memory || e == keyEntropy || e == stopsExp }
 
 func checkReport(t *testing.T, file string, e *experiment) {
 	t.Helper()

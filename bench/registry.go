@@ -39,7 +39,7 @@ var allExperiments = []*experiment{
 	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layoutExp,
 	gpuRankU32, gpuPointU64, gpuEndToEnd,
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
-	stringsExp, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings,
+	stringsExp, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings, stopsExp,
 }
 
 const (

@@ -324,7 +324,7 @@ func (b *build) freeze() (typed.Index, error) {
 		opts = append(opts, pando.MemoryLimit(b.budget.bytes))
 	}
 	ix, err := b.rows.Freeze(opts...)
-	if errors.Is(err, pando.ErrMemoryLimit) {
+	if errors.Is(err, pando.ErrMemoryLimit) || errors.Is(err, pando.ErrOutOfMemory) {
 		return nil, fmt.Errorf("%w; take a machine with more memory, narrower types (--type), sorted input, or fewer rows", err)
 	}
 	if errors.Is(err, pando.ErrLayout) {

@@ -14,7 +14,8 @@
 // once but keeps the addresses readable, as zeros: a reader that was in the
 // middle of the block when another goroutine closed the index reads garbage
 // and then notices, but never faults. The addresses are unmapped once the
-// Block is unreachable and the garbage collector has noticed.
+// Block is unreachable and the garbage collector has noticed, which runs in
+// time for that: see pressure.go.
 package arena
 
 import (
@@ -58,6 +59,10 @@ func (p Pages) String() string {
 // machine can address.
 var ErrLimit = errors.New("over the limit")
 
+// ErrMemory is the error for a block that the system refuses, even after all
+// blocks that nobody uses were collected.
+var ErrMemory = errors.New("the system has no more memory or addresses")
+
 // Block is memory off the Go heap. New and Map make one.
 type Block struct {
 	segments [][]byte
@@ -74,8 +79,7 @@ type mapping struct {
 	addr   unsafe.Pointer
 	length uintptr
 	huge1G bool
-	bytes  int64       // 0 once released
-	freed  atomic.Bool // already subtracted from inUse
+	bytes  atomic.Int64 // counted in inUse; below 0 once released
 }
 
 var inUse, mostInUse atomic.Int64
@@ -87,8 +91,8 @@ func InUse() int64 { return inUse.Load() }
 // compare what a build takes with what it said it would.
 func MostInUse() int64 { return mostInUse.Swap(inUse.Load()) }
 
-// take counts bytes as held.
-func take(bytes int64) {
+// count counts bytes as held.
+func count(bytes int64) {
 	now := inUse.Add(bytes)
 	for most := mostInUse.Load(); now > most && !mostInUse.CompareAndSwap(most, now); most = mostInUse.Load() {
 	}
@@ -112,12 +116,10 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	if limit > 0 && total > limit {
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
 	}
-	m, err := reserve(uintptr(total)+uintptr(slack), pages)
+	m, err := take(total, total+int64(slack), pages, 0)
 	if err != nil {
-		return nil, fmt.Errorf("cannot take %d bytes from the system: %w", total, err)
+		return nil, err
 	}
-	m.bytes = total
-	take(total)
 	b := &Block{pages: pages, bytes: total, mem: m, memory: unsafe.Slice((*byte)(m.addr), total)}
 	for i, size := range sizes {
 		b.segments = append(b.segments, unsafe.Slice((*byte)(unsafe.Add(m.addr, offsets[i])), size))
@@ -128,8 +130,61 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	case pages == HugeInner && len(sizes) > 0:
 		adviseHuge(m, uintptr(roundUp(sizes[0], HugeSize)))
 	}
-	runtime.AddCleanup(b, (*mapping).unmap, m)
+	add(b)
 	return b, nil
+}
+
+// Reserve makes a block of one segment of size bytes, which is zero and of
+// which nothing is counted yet: a range of addresses whose pages take memory
+// when they are first touched. Account counts them.
+func Reserve(size int) (*Block, error) {
+	_, total, err := place([]int{size}, Small)
+	if err != nil {
+		return nil, err
+	}
+	m, err := take(0, total, Small, noReserve)
+	if err != nil {
+		return nil, err
+	}
+	memory := unsafe.Slice((*byte)(m.addr), size)
+	b := &Block{segments: [][]byte{memory}, memory: memory, mem: m}
+	add(b)
+	return b, nil
+}
+
+// NewTally returns a block without memory of its own, for whoever takes memory
+// from a Pool: Account counts that, as long as the block is not released or
+// forgotten.
+func NewTally() *Block {
+	b := &Block{mem: new(mapping)}
+	add(b)
+	return b
+}
+
+// take maps length bytes of zeros, and counts so many bytes of them.
+func take(bytes, length int64, pages Pages, flags int) (*mapping, error) {
+	prepare(bytes, length)
+	m, err := orCollect(func() (*mapping, error) { return reserve(uintptr(length), pages, flags) })
+	if err != nil {
+		return nil, fmt.Errorf("cannot take %d bytes: %w", length, err)
+	}
+	m.bytes.Store(bytes)
+	count(bytes)
+	return m, nil
+}
+
+// Account is told that the block's user has begun to use so many bytes more, or
+// has returned so many if delta is below 0. It is cheap. What is counted at the
+// end is subtracted when the block is released or collected.
+func (b *Block) Account(delta int64) {
+	m := b.mem
+	for n := m.bytes.Load(); n >= 0; n = m.bytes.Load() {
+		if m.bytes.CompareAndSwap(n, n+delta) {
+			count(delta)
+			took()
+			return
+		}
+	}
 }
 
 // Segment returns segment i. It must not be used after the Block is gone.
@@ -147,8 +202,8 @@ func (b *Block) Offset(segment []byte) int {
 // Memory gives all segments as they lie, with what is between them.
 func (b *Block) Memory() []byte { return b.memory }
 
-// Bytes returns the memory that the block holds, padding included; for a file,
-// its size.
+// Bytes returns the memory that the block was made with, padding included; for
+// a file, its size.
 func (b *Block) Bytes() int64 { return b.bytes }
 
 // Pages returns which pages the block was asked to use.
@@ -161,22 +216,29 @@ func (b *Block) Release() {
 		return
 	}
 	b.mem.account()
-	discard(b.mem)
+	if b.mem.length > 0 {
+		discard(b.mem)
+	}
+	reckon()
 	runtime.KeepAlive(b)
 }
 
 // Released reports whether Release was called.
 func (b *Block) Released() bool { return b.released.Load() }
 
+// account stops counting the memory.
 func (m *mapping) account() {
-	if !m.freed.Swap(true) {
-		inUse.Add(-m.bytes)
+	if n := m.bytes.Swap(-1); n > 0 {
+		inUse.Add(-n)
 	}
 }
 
 func (m *mapping) unmap() {
 	m.account()
-	unreserve(m)
+	if m.length > 0 {
+		unreserve(m)
+	}
+	addresses.Add(-int64(m.length))
 }
 
 // place computes each segment's offset, and the total size.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"runtime"
 	"unsafe"
 )
 
@@ -32,7 +31,8 @@ func Map(f *os.File, length int64, parts []Part, slack int, limit int64) (*Block
 			return nil, fmt.Errorf("bytes %d to %d of a file of %d", p.Offset, p.Offset+p.Size, length)
 		}
 	}
-	m, err := mapFile(f, uintptr(length), uintptr(slack), limit)
+	prepare(0, length+int64(slack))
+	m, err := orCollect(func() (*mapping, error) { return mapFile(f, uintptr(length), uintptr(slack), limit) })
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func Map(f *os.File, length int64, parts []Part, slack int, limit int64) (*Block
 	if len(parts) > 0 {
 		b.memory = part(parts[0].Offset, int(length)-parts[0].Offset)
 	}
-	runtime.AddCleanup(b, (*mapping).unmap, m)
+	add(b)
 	return b, nil
 }
 
@@ -54,15 +54,15 @@ func readFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) 
 	if limit > 0 && total > limit {
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
 	}
-	m, err := reserve(uintptr(total)+slack, Small)
+	m, err := reserve(uintptr(total)+slack, Small, 0)
 	if err != nil {
-		return nil, fmt.Errorf("cannot take %d bytes from the system: %w", total, err)
+		return nil, fmt.Errorf("cannot take %d bytes: %w", total, err)
 	}
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(length)), unsafe.Slice((*byte)(m.addr), length)); err != nil {
 		unreserve(m)
 		return nil, err
 	}
-	m.bytes = total
-	take(total)
+	m.bytes.Store(total)
+	count(total)
 	return m, nil
 }

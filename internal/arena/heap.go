@@ -10,7 +10,12 @@ import (
 // On systems without mmap a block is plain Go memory without pointers: the
 // garbage collector frees it when the last reader is gone.
 
-func reserve(length uintptr, _ Pages) (*mapping, error) {
+const (
+	onHeap    = true
+	noReserve = 0
+)
+
+func reserve(length uintptr, _ Pages, _ int) (*mapping, error) {
 	buf := make([]byte, length+4096)
 	addr := unsafe.Pointer(unsafe.SliceData(buf))
 	return &mapping{addr: unsafe.Add(addr, -uintptr(addr)&4095), length: length}, nil
@@ -29,7 +34,7 @@ func mapFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) {
 // reserveBytes bounds the addresses that a Pool reserves: here they are memory.
 const reserveBytes = 64 << 20
 
-func reserveLater(length uintptr) (*mapping, error) { return reserve(length, Small) }
+func reserveLater(length uintptr) (*mapping, error) { return reserve(length, Small, 0) }
 
 func commit(unsafe.Pointer, uintptr) error { return nil }
 

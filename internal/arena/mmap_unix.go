@@ -3,6 +3,7 @@
 package arena
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"unsafe"
@@ -10,9 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const onHeap = false
+
 // reserve maps length bytes of zeros, aligned to HugeSize if pages requests
-// huge pages.
-func reserve(length uintptr, pages Pages) (*mapping, error) {
+// huge pages. flags may be noReserve: then the system promises no memory for
+// them, so that a range may be larger than that.
+func reserve(length uintptr, pages Pages, flags int) (*mapping, error) {
 	length = max(length, 1)
 	if pages == HugeAll {
 		if m := reserve1G(length); m != nil {
@@ -24,7 +28,7 @@ func reserve(length uintptr, pages Pages) (*mapping, error) {
 	if pages != Small {
 		extra = HugeSize
 	}
-	addr, err := mmap(nil, length+extra, unix.PROT_READ|unix.PROT_WRITE, 0)
+	addr, err := mmap(nil, length+extra, unix.PROT_READ|unix.PROT_WRITE, flags)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +47,16 @@ func reserve(length uintptr, pages Pages) (*mapping, error) {
 }
 
 func mmap(at unsafe.Pointer, length uintptr, prot, flags int) (unsafe.Pointer, error) {
-	return unix.MmapPtr(-1, 0, at, length, prot, unix.MAP_PRIVATE|unix.MAP_ANON|flags)
+	addr, err := unix.MmapPtr(-1, 0, at, length, prot, unix.MAP_PRIVATE|unix.MAP_ANON|flags)
+	return addr, named(err)
+}
+
+// named returns an error that wraps ErrMemory too where that is what it says.
+func named(err error) error {
+	if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EAGAIN) {
+		return fmt.Errorf("%w: %w", ErrMemory, err)
+	}
+	return err
 }
 
 // discard replaces the memory by untouched zero pages at the same addresses.
@@ -69,7 +82,7 @@ func mapFile(f *os.File, length, slack uintptr, _ int64) (*mapping, error) {
 	}
 	if _, err := unix.MmapPtr(int(f.Fd()), 0, addr, length, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_FIXED); err != nil {
 		unreserve(m)
-		return nil, fmt.Errorf("cannot map %d bytes: %w", length, err)
+		return nil, fmt.Errorf("cannot map %d bytes: %w", length, named(err))
 	}
 	return m, nil
 }

@@ -12,6 +12,7 @@ import (
 // process's pool, chunk by chunk.
 type slots struct {
 	pool    *arena.Pool
+	tally   *arena.Block // counts the memory in use
 	mu      sync.Mutex
 	chunks  map[int]*chunk
 	partial []*chunk // those with free slots
@@ -86,6 +87,7 @@ func (s *slots) take(promised bool) (slot uint32, fresh uint64, err error) {
 	}
 	s.used++
 	s.free--
+	s.tally.Account(int64(s.pool.SlotBytes()))
 	return slot, c.fresh, nil
 }
 
@@ -122,6 +124,7 @@ func (s *slots) give(slot uint32) {
 	c.free = append(c.free, uint16(int(slot)%s.pool.Slots()))
 	s.used--
 	s.free++
+	s.tally.Account(-int64(s.pool.SlotBytes()))
 	if len(c.free) == 1 {
 		s.list(c)
 	}
@@ -160,6 +163,7 @@ func (s *slots) release() {
 	for number := range s.chunks {
 		s.pool.Give(number)
 	}
+	s.tally.Account(-int64(s.used) * int64(s.pool.SlotBytes()))
 	s.chunks, s.partial, s.used, s.free, s.kept = nil, nil, 0, 0, 0
 }
 
@@ -176,6 +180,8 @@ type memory struct{ leaves, uppers slots }
 func newMemory[C Code]() *memory {
 	m := new(memory)
 	m.leaves.pool, m.uppers.pool = pools[C]()
+	m.leaves.tally = arena.NewTally()
+	m.uppers.tally = m.leaves.tally
 	return m
 }
 

@@ -82,7 +82,7 @@ func New[C Code](limit int64) (*Tree[C], error) {
 	t := &Tree[C]{id: trees.Add(1), limit: limit, memory: newMemory[C]()}
 	t.hold = newHold(t.memory)
 	t.at = simd.Regular{
-		Blocks: t.leaves.pool.Base(0), Pilots: t.leaves.pool.Base(1), Uppers: t.uppers.pool.Base(0), Distance: 16,
+		Blocks: t.leaves.pool.Base(0), Pilots: t.leaves.pool.Base(1), Uppers: t.uppers.pool.Base(0), Distance: simd.RegularDistance,
 	}
 	t.scratches.New = func() any { return newScratch[C]() }
 	t.control.epoch, t.control.gen = 1, 2

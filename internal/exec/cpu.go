@@ -5,7 +5,6 @@
 package exec
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/layout"
@@ -36,8 +35,8 @@ type CPU[C order.Code] struct {
 	pairs   layout.Paired[C] // nil where values do not lie beside keys
 	entries int
 	workers int
-	jobs    sync.Pool // *job[C]
-	spaces  sync.Pool // *space[C]
+	jobs    par.Pool[job[C]]
+	spaces  par.Pool[space[C]]
 	schemes schemes[C]
 }
 
@@ -50,10 +49,8 @@ type Layout[C order.Code] interface {
 // NewCPU makes a schedule of workers goroutines over a tree with a number of
 // entries.
 func NewCPU[C order.Code](tree Layout[C], entries, workers int) *CPU[C] {
-	e := &CPU[C]{layout: tree, entries: entries, workers: workers}
+	e := &CPU[C]{layout: tree, entries: entries, workers: workers, jobs: par.NewPool[job[C]](), spaces: par.NewPool[space[C]]()}
 	e.pairs, _ = tree.(layout.Paired[C])
-	e.jobs.New = func() any { return &job[C]{cpu: e} }
-	e.spaces.New = func() any { return new(space[C]) }
 	e.schemes.init(tree)
 	return e
 }
@@ -122,8 +119,8 @@ func (e *CPU[C]) run(what batch[C]) (hits int) {
 	if n == 0 {
 		return 0
 	}
-	j := e.jobs.Get().(*job[C])
-	j.batch, j.partition = what, partition{}
+	j := e.jobs.Get()
+	j.cpu, j.batch, j.partition = e, what, partition{}
 	j.hits.Store(0)
 	switch how, portion := e.choose(&what); how {
 	case Unbuffered:
@@ -134,7 +131,7 @@ func (e *CPU[C]) run(what batch[C]) (hits int) {
 		j.inPortions(portion, false)
 	}
 	hits = int(j.hits.Load())
-	j.batch = batch[C]{} // the caller's slices are not ours to keep
+	j.cpu, j.batch = nil, batch[C]{} // neither the tree nor the caller's slices are a pool's to keep
 	e.jobs.Put(j)
 	return hits
 }
@@ -161,7 +158,7 @@ func (j *job[C]) Do(piece int) {
 
 // answer answers queries [lo, hi) of a batch, at most maxBucket of them.
 func (e *CPU[C]) answer(b *batch[C], lo, hi int) (hits int) {
-	n, s := hi-lo, e.spaces.Get().(*space[C])
+	n, s := hi-lo, e.spaces.Get()
 	codes := order.Codes(b.keys.Slice(lo, hi), s.codes[:n])
 	switch b.ask {
 	case rank:

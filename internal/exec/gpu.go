@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -13,6 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/flow"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 )
 
 // GPU runs batches on a GPU that holds a copy of the tree, or of some of its
@@ -26,7 +26,7 @@ type GPU[C order.Code] struct {
 	image  layout.Image
 	keep   Keep
 	plan   atomic.Pointer[Plan]
-	jobs   sync.Pool // *search[C]
+	jobs   par.Pool[search[C]]
 	watch  watch
 	forget runtime.Cleanup
 }
@@ -47,9 +47,8 @@ type bucket struct {
 // NewGPU, closes it. The first plan leaves to the CPU only what the GPU does not
 // hold.
 func NewGPU[C order.Code](cpu *CPU[C], dev device.Device, image layout.Image, keep Keep) (*GPU[C], error) {
-	g := &GPU[C]{CPU: cpu, steps: cpu.schemes.steps, image: image, keep: keep}
+	g := &GPU[C]{CPU: cpu, steps: cpu.schemes.steps, image: image, keep: keep, jobs: par.NewPool[search[C]]()}
 	g.plan.Store(&Plan{Split: Split{Upper: keep.First, Lower: keep.Last}, Bucket: keep.bucket(&image), Overlap: flow.DoubleBuffered})
-	g.jobs.New = func() any { return &search[C]{gpu: g} }
 	g.attach(dev, flow.MaxSlots, image.Resident.Favor)
 	if err := g.prepare(); err != nil {
 		return nil, errors.Join(err, dev.Close())

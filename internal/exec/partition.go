@@ -111,7 +111,7 @@ func (v *portion[C]) answer(g cutLevel) (hits int) {
 	if v.batch.found != nil {
 		l.found = grown(l.found, v.n)
 	}
-	s := v.spaces.Get().(*space[C])
+	s := v.spaces.Get()
 	v.count(g, s)
 	l.start(g.subtrees())
 	v.move(s)

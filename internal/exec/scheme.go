@@ -82,8 +82,8 @@ type schemes[C order.Code] struct {
 	scheme atomic.Uint32
 	bound  atomic.Int64        // ns; 0 for none
 	paces  [getPairs + 1]paces // by question
-	rooms  sync.Pool           // *room[C]
-	taken  atomic.Int32        // of them
+	rooms  par.Pool[room[C]]
+	taken  atomic.Int32 // of them
 }
 
 func (s *schemes[C]) init(tree Layout[C]) {
@@ -94,7 +94,7 @@ func (s *schemes[C]) init(tree Layout[C]) {
 		size := body.Stats()
 		s.bytes = size.InnerBytes + size.LeafBytes
 	}
-	s.rooms.New = func() any { return new(room[C]) }
+	s.rooms = par.NewPool[room[C]]()
 }
 
 // SetScheme makes later batches run by a scheme, Auto for the best. Where it
@@ -208,7 +208,7 @@ func (j *job[C]) partitioned(lo, hi int) (hits int, ok bool) {
 	if int(s.taken.Add(1)) > j.cpu.workers {
 		return 0, false
 	}
-	r := s.rooms.Get().(*room[C])
+	r := s.rooms.Get()
 	p := portion[C]{j.cpu, &j.batch, r, lo, hi - lo}
 	hits = p.answer(j.partition.cut)
 	s.rooms.Put(r)

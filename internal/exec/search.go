@@ -55,15 +55,15 @@ func (g *GPU[C]) runBy(what batch[C], plan *Plan, c *flow.Clock) (hits int) {
 	if g.down.Load() != nil {
 		return g.CPU.run(what)
 	}
-	j := g.jobs.Get().(*search[C])
-	j.batch, j.plan, j.next, j.last = what, *plan, 0, n
+	j := g.jobs.Get()
+	j.gpu, j.batch, j.plan, j.next, j.last = g, what, *plan, 0, n
 	j.hits.Store(0)
 	j.measure(n)
 	j.flow.Run(&g.Schedule, j, flow.Batch{
 		Workers: j.workers(n), Overlap: j.plan.Overlap, In: j.bucket * inBytes, Out: j.bucket * outBytes, Clock: c,
 	})
 	hits = int(j.hits.Load())
-	j.batch = batch[C]{} // the caller's slices are not ours to keep
+	j.gpu, j.batch = nil, batch[C]{} // neither the tree nor the caller's slices are a pool's to keep
 	g.jobs.Put(j)
 	return hits
 }
@@ -169,7 +169,7 @@ func (j *search[C]) encode(codes []C, keys order.Keys) {
 
 // descend takes queries through the levels that are the CPU's.
 func (j *search[C]) descend(s *flow.Slot[bucket], lo, hi int, codes []C) {
-	room := j.gpu.spaces.Get().(*space[C])
+	room := j.gpu.spaces.Get()
 	places := room.ranks[:len(codes)]
 	deep := min(max(s.Bucket.deep-lo, 0), len(codes))
 	if deep > 0 { // else there may be no such level
@@ -332,7 +332,7 @@ func (j *search[C]) goOn(s *flow.Slot[bucket], lo, hi int) (hits int) {
 		}
 		return g.schemes.pairs.GetPairsFrom(from, codes, vals, found)
 	case findEach:
-		room := g.spaces.Get().(*space[C])
+		room := g.spaces.Get()
 		ranks := room.ranks[:len(codes)]
 		enter(ranks, nodes)
 		g.steps.FindFrom(from, codes, ranks)
@@ -388,7 +388,7 @@ func (j *search[C]) takeVals(s *flow.Slot[bucket], lo, hi int) (hits int) {
 func (j *search[C]) takeRanks(s *flow.Slot[bucket], lo, hi int) (hits int) {
 	places := arena.As[uint32](s.Out)[lo:hi]
 	if j.ask == findEach {
-		room := j.gpu.spaces.Get().(*space[C])
+		room := j.gpu.spaces.Get()
 		ranks := room.ranks[:len(places)]
 		for i, p := range places {
 			ranks[i] = int(p)

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -55,16 +54,13 @@ const stringPiece = 512
 type Strings struct {
 	tree    layout.StringTree
 	workers int
-	jobs    sync.Pool // *stringJob
-	spaces  sync.Pool // *stringSpace
+	jobs    par.Pool[stringJob]
+	spaces  par.Pool[stringSpace]
 }
 
 // NewStrings makes a schedule of workers goroutines over a tree of strings.
 func NewStrings(tree layout.StringTree, workers int) *Strings {
-	e := &Strings{tree: tree, workers: workers}
-	e.jobs.New = func() any { return &stringJob{cpu: e} }
-	e.spaces.New = func() any { return new(stringSpace) }
-	return e
+	return &Strings{tree: tree, workers: workers, jobs: par.NewPool[stringJob](), spaces: par.NewPool[stringSpace]()}
 }
 
 // stringSpace is room for a piece, kept for the next.
@@ -137,12 +133,12 @@ func (e *Strings) FindEach(keys StringBatch, sink Sink) (hits int) {
 }
 
 func (e *Strings) run(what stringQueries) (hits int) {
-	j := e.jobs.Get().(*stringJob)
-	j.stringQueries = what
+	j := e.jobs.Get()
+	j.cpu, j.stringQueries = e, what
 	j.hits.Store(0)
 	par.Run(e.workers, (what.keys.Len()+stringPiece-1)/stringPiece, j)
 	hits = int(j.hits.Load())
-	j.stringQueries = stringQueries{} // the caller's slices are not ours to keep
+	j.cpu, j.stringQueries = nil, stringQueries{} // neither the tree nor the caller's slices are a pool's to keep
 	e.jobs.Put(j)
 	return hits
 }
@@ -155,7 +151,7 @@ func (j *stringJob) Do(piece int) {
 
 // answer answers queries [lo, hi), at most stringPiece of them.
 func (e *Strings) answer(b *stringQueries, lo, hi int) (hits int) {
-	s := e.spaces.Get().(*stringSpace)
+	s := e.spaces.Get()
 	keys := b.keys.span(lo, hi, s.keys[:])
 	switch b.ask {
 	case rank:

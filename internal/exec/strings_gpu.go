@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"sort"
-	"sync"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -28,8 +27,8 @@ type StringsGPU struct {
 	settle  layout.StringsOnDevice
 	image   layout.StringImage
 	held    int64
-	strings bool      // the device holds them, too
-	jobs    sync.Pool // *stringSearch
+	strings bool // the device holds them, too
+	jobs    par.Pool[stringSearch]
 	forget  runtime.Cleanup
 }
 
@@ -75,8 +74,7 @@ func StringsNeed(im *layout.StringImage, withStrings bool) (need int64) {
 // room within free bytes and they are not to be left on the host. The device is
 // the schedule's from then on, also if there is an error.
 func NewStringsGPU(cpu *Strings, dev device.Device, free int64, leaveStrings bool) (*StringsGPU, error) {
-	g := &StringsGPU{Strings: cpu}
-	g.jobs.New = func() any { return &stringSearch{gpu: g} }
+	g := &StringsGPU{Strings: cpu, jobs: par.NewPool[stringSearch]()}
 	g.attach(dev, stringSlots, func(device.Stream) {})
 	if err := g.prepare(free, leaveStrings); err != nil {
 		return nil, errors.Join(err, dev.Close())
@@ -162,7 +160,8 @@ func (g *StringsGPU) run(what stringQueries) (hits int) {
 	if g.given() {
 		return g.Strings.run(what)
 	}
-	j := g.jobs.Get().(*stringSearch)
+	j := g.jobs.Get()
+	j.gpu = g
 	j.begin(what, n)
 	workers := min(max(n/minStrings, 1), g.workers)
 	j.flow.Run(&g.Schedule, j, flow.Batch{
@@ -170,7 +169,7 @@ func (g *StringsGPU) run(what stringQueries) (hits int) {
 		In: stringsIn(j.room), Out: stringsOut(j.room),
 	})
 	hits = int(j.hits.Load())
-	j.stringQueries = stringQueries{} // the caller's slices are not ours to keep
+	j.gpu, j.stringQueries = nil, stringQueries{} // neither the tree nor the caller's slices are a pool's to keep
 	g.jobs.Put(j)
 	return hits
 }
@@ -352,7 +351,7 @@ func (j *stringSearch) Finish(s *flow.Slot[stringBucket], piece int) {
 // finish settles queries [lo, hi) of a bucket, at most stringPiece of them.
 func (j *stringSearch) finish(s *flow.Slot[stringBucket], lo, hi int) {
 	b := &s.Bucket
-	room := j.gpu.spaces.Get().(*stringSpace)
+	room := j.gpu.spaces.Get()
 	ranks := room.ranks[:hi-lo]
 	if j.ask != findEach {
 		ranks = j.ranks[b.lo+lo : b.lo+hi]

@@ -89,6 +89,7 @@ func (l *list[B]) remove(s *Slot[B]) {
 	}
 	copy(l.slots[i:], l.slots[i+1:l.n])
 	l.n--
+	l.slots[l.n] = nil // a flow that waits for its next batch keeps nothing of the last
 }
 
 // piece returns a piece that nobody has begun, of the oldest bucket that has
@@ -173,7 +174,7 @@ func (f *Flow[B]) Run(on *Schedule[B], w Work[B], b Batch) {
 	if !f.allCut { // no slot to be had: the device is not used any more
 		f.work.Rest()
 	}
-	f.work, f.clock = nil, nil
+	f.on, f.work, f.clock = nil, nil, nil
 }
 
 // Do is one worker.

@@ -14,6 +14,7 @@ type Cause uint8
 const (
 	CauseUnknown Cause = iota
 	CauseLimit         // the memory limit
+	CauseMemory        // the system's memory
 	CauseTooLarge
 	CauseTooLong
 	CauseLayout
@@ -46,6 +47,8 @@ func CauseOf(err error) Cause {
 		return f.cause
 	case errors.Is(err, arena.ErrLimit):
 		return CauseLimit
+	case errors.Is(err, arena.ErrMemory):
+		return CauseMemory
 	case errors.Is(err, layout.ErrTooLarge):
 		return CauseTooLarge
 	case errors.Is(err, layout.ErrTooLong):

@@ -8,7 +8,6 @@
 package index
 
 import (
-	"sync"
 	"time"
 	"unsafe"
 
@@ -77,13 +76,13 @@ type Index[V any] struct {
 	key     KeyType
 	codec   *Codec[V]
 	stats   Stats
-	scratch sync.Pool // *[]int
+	scratch par.Pool[[]int]
 }
 
 // Build makes an index of keys and their values, in any order. vals is nil
 // where a V takes no memory.
 func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Codec[V]) (*Index[V], error) {
-	ix := &Index[V]{n: keys.Len(), workers: par.Workers(cfg.Workers), key: key, codec: codec}
+	ix := newIndex(keys.Len(), key, cfg, codec)
 	built, err := build(keys, values{at: unsafe.Pointer(unsafe.SliceData(vals)), kept: inlineSize[V](), size: int(sizeOf[V]())}, cfg)
 	if err != nil {
 		return nil, err
@@ -103,6 +102,13 @@ func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Cod
 		return nil, err
 	}
 	return ix, nil
+}
+
+// newIndex makes an index of n entries that has no engine yet.
+func newIndex[V any](n int, key KeyType, cfg Config, codec *Codec[V]) *Index[V] {
+	ix := &Index[V]{n: n, workers: par.Workers(cfg.Workers), key: key, codec: codec, scratch: par.NewPool[[]int]()}
+	ix.values.sinks = par.NewPool[sink[V]]()
+	return ix
 }
 
 // use makes an engine the index's own.

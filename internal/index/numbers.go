@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -23,7 +22,7 @@ type numbers[C order.Code] struct {
 	valSize int // bytes of a value in the tree; 0 for none
 	pairs   bool
 	cpu     *exec.CPU[C]
-	sinks   sync.Pool // *column
+	sinks   par.Pool[column]
 	onGPU[C]
 }
 
@@ -88,10 +87,9 @@ func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built
 // newNumbers makes the engine over a tree.
 func newNumbers[C order.Code](tree layout.Tree[C], key order.Type, valSize int, cfg Config) engine {
 	_, pairs := tree.(layout.Paired[C])
-	e := &numbers[C]{tree: tree, key: key, n: tree.Len(), valSize: valSize, pairs: pairs}
+	e := &numbers[C]{tree: tree, key: key, n: tree.Len(), valSize: valSize, pairs: pairs, sinks: par.NewPool[column]()}
 	e.cpu = exec.NewCPU(tree, e.n, par.Workers(cfg.Workers))
 	e.cpu.SetBound(cfg.Response)
-	e.sinks.New = func() any { return new(column) }
 	if v, ok := tree.(layout.Valued); ok && valSize > 0 {
 		return &withValues[C]{e, v}
 	}

@@ -109,7 +109,7 @@ func (e *withValues[C]) GetValues(keys order.Keys, vals []byte, found []bool) (h
 	if e.pairs {
 		return e.on(keys.Len()).GetPairs(keys, arena.As[C](vals), found)
 	}
-	s := e.sinks.Get().(*column)
+	s := e.sinks.Get()
 	*s = column{entries: e.n, size: e.valSize, first: e.Val(0), vals: vals, found: found}
 	if e.takes(keys.Len()) {
 		hits = e.gpu.FindVals(keys, s, vals, found)

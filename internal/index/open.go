@@ -7,7 +7,6 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 )
@@ -26,7 +25,7 @@ func Open[V any](f *File, key KeyType, cfg Config, codec *Codec[V]) (*Index[V], 
 	if err != nil {
 		return nil, f.fail(err)
 	}
-	ix := &Index[V]{n: int(f.Entries), workers: par.Workers(cfg.Workers), key: key, codec: codec}
+	ix := newIndex(int(f.Entries), key, cfg, codec)
 	if err := ix.open(f, block, cfg); err != nil {
 		block.Release()
 		return nil, err

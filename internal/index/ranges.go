@@ -29,9 +29,8 @@ func (ix *Index[V]) Ranges(lo, hi order.Keys, limit int) Ranges {
 
 // ranks returns room for the ranks of a batch, from a pool.
 func (ix *Index[V]) ranks(n int) *[]int {
-	s, _ := ix.scratch.Get().(*[]int)
-	if s == nil || cap(*s) < n {
-		s = new([]int)
+	s := ix.scratch.Get()
+	if cap(*s) < n {
 		*s = make([]int, n)
 	}
 	*s = (*s)[:n]

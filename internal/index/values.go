@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"sync"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -23,7 +22,7 @@ type Values[V any] struct {
 	column *arena.Block // where rows lie, unless in Go memory or in a file
 	coded  *coded[V]
 	moment *Freezing[V] // in a tree that has changed since
-	sinks  sync.Pool    // *sink[V]
+	sinks  par.Pool[sink[V]]
 }
 
 // Codec writes values to a file and reads them back.
@@ -191,10 +190,7 @@ type sink[V any] struct {
 
 // sink returns a sink for a batch, which done takes back.
 func (s *Values[V]) sink(entries int, vals []V, found []bool) *sink[V] {
-	t, _ := s.sinks.Get().(*sink[V])
-	if t == nil {
-		t = new(sink[V])
-	}
+	t := s.sinks.Get()
 	*t = sink[V]{s, entries, vals, found}
 	return t
 }

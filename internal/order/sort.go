@@ -135,13 +135,9 @@ func (s *sorting[C, P]) deliver(b bucket) {
 	if b.side == 0 {
 		return
 	}
-	n := b.hi - b.lo
-	parts := partsOf(n, s.workers)
-	par.Run(s.workers, parts, par.Func(func(i int) {
-		lo, hi := partOf(n, parts, i)
-		lo, hi = lo+b.lo, hi+b.lo
-		s.sides[0].slice(lo, hi).copyFrom(s.sides[1].slice(lo, hi))
-	}))
+	to, from := s.sides[0].slice(b.lo, b.hi), s.sides[1].slice(b.lo, b.hi)
+	par.Copy(to.codes, from.codes, s.workers)
+	par.Copy(to.payload, from.payload, s.workers)
 }
 
 // finish sorts the buckets in todo, large ones first. Each worker has scratch of

@@ -125,10 +125,10 @@ func (s *survey[C]) fill(block *arena.Block, src layout.Source[C], cfg implicit.
 		return err
 	}
 	for i, segment := range top.Segments() {
-		copy(block.Segment(i), segment)
+		par.Copy(block.Segment(i), segment, par.Workers(cfg.Workers))
 	}
 	top.Release()
-	copy(arena.As[simd.PackedEntry](block.Segment(2)), s.table)
+	par.Copy(arena.As[simd.PackedEntry](block.Segment(2)), s.table, par.Workers(cfg.Workers))
 	if src.Len == 0 {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (s *survey[C]) fill(block *arena.Block, src layout.Source[C], cfg implicit.
 		}
 		if vals != nil {
 			from, end := lo*simd.PackedPage*cfg.ValSize, min(hi*simd.PackedPage, src.Len)*cfg.ValSize
-			copy(vals[from:end], unsafe.Slice((*byte)(unsafe.Add(src.Vals, from)), end-from))
+			par.Copy(vals[from:end], unsafe.Slice((*byte)(unsafe.Add(src.Vals, from)), end-from), 1)
 		}
 	}))
 	if unsorted.Load() {

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 )
 
 // Task is work cut into pieces. Do is called once for each piece, from
@@ -100,32 +99,4 @@ func (c *crew) work() {
 		}
 		c.task.Do(int(i))
 	}
-}
-
-// copyPiece is the bytes that Copy copies at a time. The scheduler cannot
-// interrupt a copy: one of 1 MiB takes some 0.1 ms, one of 1 GiB would hold up a
-// garbage collection, and with it the whole program, for as long as it takes.
-const copyPiece = 1 << 20
-
-// Copy copies src to dst, which is at least as long, piece by piece on at most
-// workers goroutines.
-func Copy[T any](dst, src []T, workers int) {
-	var t T
-	piece := max(copyPiece/max(int(unsafe.Sizeof(t)), 1), 1)
-	if len(src) <= piece {
-		copy(dst, src)
-		return
-	}
-	dst = dst[:len(src)]
-	pieces := (len(src) + piece - 1) / piece
-	if workers <= 1 {
-		for lo := 0; lo < len(src); lo += piece {
-			copy(dst[lo:], src[lo:min(lo+piece, len(src))])
-		}
-		return
-	}
-	Run(workers, pieces, Func(func(p int) {
-		lo := p * piece
-		copy(dst[lo:], src[lo:min(lo+piece, len(src))])
-	}))
 }

@@ -2,7 +2,6 @@ package par
 
 import (
 	"math"
-	"slices"
 	"sync/atomic"
 	"testing"
 )
@@ -53,24 +52,6 @@ func TestRunAllocatesNothing(t *testing.T) {
 	if a := testing.AllocsPerRun(100, func() { Run(2, 4, c) }); a >= 1 {
 		t.Errorf("Run allocates %v times a call", a)
 	}
-}
-
-// Copy copies all of a slice, of any length, and nothing behind it.
-func TestCopy(t *testing.T) {
-	for _, n := range []int{0, 1, 1000, copyPiece/8 - 1, copyPiece / 8, copyPiece/8 + 1, copyPiece} {
-		for _, workers := range []int{1, 3} {
-			src, dst := make([]int, n), make([]int, n+1)
-			for i := range src {
-				src[i] = i + 1
-			}
-			Copy(dst, src, workers)
-			if !slices.Equal(dst[:n], src) || dst[n] != 0 {
-				t.Errorf("%d numbers on %d workers are copied otherwise", n, workers)
-			}
-		}
-	}
-	Copy(make([]struct{}, 5), make([]struct{}, 5), 2)
-	Copy([]string{""}, []string{"x"}, 1)
 }
 
 // However many workers are asked for, they can be counted with.

@@ -192,7 +192,7 @@ func (b *builder) keep(words []uint64) error {
 		return err
 	}
 	b.blocks = append(b.blocks, block)
-	copy(block.Segment(0), memory)
+	par.Copy(block.Segment(0), memory, par.Workers(b.cfg.Workers))
 	if b.root, err = implicit.Build(layout.Source[uint64]{Len: len(words), Codes: words}, rootConfig(b.cfg.Workers)); err != nil {
 		return err
 	}
@@ -338,7 +338,7 @@ func (b *builder) buildDirectory() (words []uint64) {
 	for p, i := range open {
 		d.links[i] = b.adopt(parts[p], d.links[i])
 	}
-	b.links = append(d.links, b.lower...)
+	b.links = par.Append(d.links, b.lower)
 	b.lower = nil
 	return d.words
 }
@@ -361,11 +361,12 @@ func (b *builder) adopt(part *builder, link uint32) uint32 {
 		}
 		return link
 	}
+	b.nodes, b.lower = par.Grow(b.nodes, len(part.nodes)), par.Grow(b.lower, len(part.lower))
 	for _, n := range part.nodes[1:] {
 		n.Words += words
 		b.nodes = append(b.nodes, n)
 	}
-	b.words = append(b.words, part.words...)
+	b.words = par.Append(b.words, part.words)
 	for _, l := range part.lower {
 		b.lower = append(b.lower, shift(l))
 	}

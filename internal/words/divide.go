@@ -4,6 +4,7 @@ import (
 	"sort"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/partial"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -79,7 +80,7 @@ func (b *builder) buildNode(parent int, r run, word uint64, lo, hi, depth int) (
 	b.nodes = append(b.nodes, node{First: uint32(r.first), Pages: uint32(r.pages)})
 	d := b.divide(x, first, end)
 	b.nodes[x].Words, b.nodes[x].Count = uint32(at), uint32(len(d.words))
-	b.words, b.lower = append(b.words, d.words...), append(b.lower, d.links...)
+	b.words, b.lower = par.Append(b.words, d.words), par.Append(b.lower, d.links)
 	for i, sub := range d.runs {
 		if sub.ambiguous() {
 			b.lower[at+i] = b.buildNode(x, sub, d.words[i], first, end, depth+1)

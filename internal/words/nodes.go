@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -62,10 +63,10 @@ func (d *directory) counts(distinct int) counts {
 func (d *directory) write(distinct int) []byte {
 	c := d.counts(distinct)
 	out := make([]byte, 0, c.size())
-	out = append(out, arena.Bytes([]counts{c})...)
-	out = append(out, arena.Bytes(d.nodes)...)
-	out = append(out, arena.Bytes(d.words)...)
-	return append(out, arena.Bytes(d.links)...)
+	out = par.Append(out, arena.Bytes([]counts{c}))
+	out = par.Append(out, arena.Bytes(d.nodes))
+	out = par.Append(out, arena.Bytes(d.words))
+	return par.Append(out, arena.Bytes(d.links))
 }
 
 // readDirectory finds its parts in memory; false if they are not there.

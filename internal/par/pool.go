@@ -1,0 +1,22 @@
+package par
+
+import "sync"
+
+// Pool keeps what batches use, for the batches that follow. Go refers to every
+// sync.Pool in use until two collections after its last, and so to whatever
+// the pool is a part of: an index with a pool inside would outlive its last
+// user by two collections, each later than the one before since the index
+// counts as live. So a Pool is memory of its own, and what is put into it must
+// not refer to the index either.
+type Pool[T any] struct{ pool *sync.Pool }
+
+// NewPool makes a pool of values that begin as zero.
+func NewPool[T any]() Pool[T] {
+	return Pool[T]{&sync.Pool{New: func() any { return new(T) }}}
+}
+
+// Get returns a value that was put into the pool, or a new one.
+func (p Pool[T]) Get() *T { return p.pool.Get().(*T) }
+
+// Put keeps a value for a later Get.
+func (p Pool[T]) Put(v *T) { p.pool.Put(v) }
