@@ -15,6 +15,10 @@
 // middle of the block when another goroutine closed the index reads garbage
 // and then notices, but never faults. The addresses are unmapped once the
 // Block is unreachable and the garbage collector has noticed.
+//
+// With the build tag guard each block lies directly before a page that cannot
+// be read, and behind another, so that whatever reads past the end of the
+// block and its slack faults. It is for tests: huge pages are not used then.
 package arena
 
 import (
@@ -73,6 +77,7 @@ type Block struct {
 type mapping struct {
 	addr   unsafe.Pointer
 	length uintptr
+	lead   uintptr // bytes before addr on the same page; 0 but with the tag guard
 	huge1G bool
 	bytes  int64       // 0 once released
 	freed  atomic.Bool // already subtracted from inUse
@@ -101,13 +106,18 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	if limit > 0 && total > limit {
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
 	}
-	m, err := reserve(uintptr(total)+uintptr(slack), pages)
+	length := int(total)
+	if guard > 0 && len(sizes) > 0 { // no more than what is asked for, so that the guard is next to it
+		last := len(sizes) - 1
+		length = roundUp(offsets[last]+sizes[last], Align)
+	}
+	m, err := reserve(uintptr(length)+uintptr(slack), pages)
 	if err != nil {
 		return nil, fmt.Errorf("cannot take %d bytes from the system: %w", total, err)
 	}
 	m.bytes = total
 	inUse.Add(total)
-	b := &Block{pages: pages, bytes: total, mem: m, memory: unsafe.Slice((*byte)(m.addr), total)}
+	b := &Block{pages: pages, bytes: total, mem: m, memory: unsafe.Slice((*byte)(m.addr), length)}
 	for i, size := range sizes {
 		b.segments = append(b.segments, unsafe.Slice((*byte)(unsafe.Add(m.addr, offsets[i])), size))
 	}
