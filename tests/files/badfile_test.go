@@ -343,6 +343,30 @@ func TestOpenOtherTypes(t *testing.T) {
 	}
 }
 
+// A file is opened with the layout that it was asked for, under each of its
+// names.
+func TestOpenWithTheLayoutAskedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index")
+	for _, layout := range pando.Layouts() {
+		numbers, err := pando.Freeze([]uint64{1, 2, 3}, []uint64{4, 5, 6}, pando.Layout(layout))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer numbers.Close()
+		if err := errors.Join(numbers.Save(path), openError[uint64, uint64](path, pando.Layout(layout))); err != nil {
+			t.Errorf("numbers: %v", err)
+		}
+		strings, err := pando.Freeze([]string{"a", "b", "c"}, []uint64{4, 5, 6}, pando.Layout(layout))
+		if errors.Is(err, pando.ErrLayout) {
+			continue
+		}
+		defer strings.Close()
+		if err := errors.Join(err, strings.Save(path), openError[string, uint64](path, pando.Layout(layout))); err != nil {
+			t.Errorf("strings: %v", err)
+		}
+	}
+}
+
 // openError returns the error of Open.
 func openError[K pando.Key, V any](path string, opts ...pando.Option) error {
 	ix, err := pando.Open[K, V](path, opts...)
