@@ -1,0 +1,66 @@
+package attack
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/device/faulty"
+	"github.com/pando-index/pando/internal/facetest"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// answers makes an index and compares what it answers with a sorted slice.
+func (p pair[K, V]) answers(c *testCase) error {
+	f := drawConfig(c.rng)
+	c.use()
+	return p.compare(c, f, 3+upTo(c.rng, 40))
+}
+
+// faults does the same on a device that fails at some moment, of itself or for
+// want of memory.
+func (p pair[K, V]) faults(c *testCase) error {
+	f := drawConfig(c.rng)
+	f.on = pick(c.rng, pando.GPU(0), pando.Hybrid(0))
+	c.use()
+	c.gpu.at = pick(c.rng, 0, 0, 0, 1, 2)
+	c.gpu.plan = faulty.Plan{At: 1 + upTo(c.rng, 2000), Lose: oneIn(c.rng, 2)}
+	if oneIn(c.rng, 2) {
+		c.gpu.plan.Op = pick(c.rng, faulty.Ops()...)
+		c.gpu.plan.At = 1 + upTo(c.rng, 60)
+	}
+	if oneIn(c.rng, 5) {
+		c.gpu.memory = 1 + int64(upTo(c.rng, 4<<20))
+	}
+	c.note("device %d of %d bytes fails at %v %d, lost %v", c.gpu.at, c.gpu.memory, c.gpu.plan.Op, c.gpu.plan.At, c.gpu.plan.Lose)
+	return p.compare(c, f, 3+upTo(c.rng, 15))
+}
+
+// compare makes the index of a configuration and asks it so many times.
+func (p pair[K, V]) compare(c *testCase, f config, steps int) error {
+	defer simd.Use(f.path)()
+	keys, vals := p.drawEntries(c, &f)
+	c.note("%s: %v", p.name(), f)
+	model := facetest.NewModel(slices.Clone(keys), slices.Clone(vals), p.vals.Same)
+	k := frozenKind[K, V]()
+	ix, err := p.made(c, k, f, keys, vals)
+	if err != nil || ix == nil {
+		return err
+	}
+	defer ix.Close()
+	s := &subject[K, V]{testCase: c, pair: p, kind: k, ix: ix, model: model, most: 20_000}
+	if f.interpreted() {
+		s.most = pick(c.rng, 100, 300, 300, 4200)
+		steps = min(steps, 12)
+	}
+	on := ix.Stats().Device
+	for range steps {
+		if err := s.step(); err != nil {
+			return err
+		}
+	}
+	if st := ix.Stats(); st.Device != on && c.gpu.plan.At == 0 {
+		return fmt.Errorf("%v was given up: %s", on, st.Reason)
+	}
+	return c.closed(ix)
+}
