@@ -1,8 +1,10 @@
 package attack
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/device/faulty"
@@ -53,14 +55,34 @@ func (p pair[K, V]) compare(c *testCase, f config, steps int) error {
 		s.most = pick(c.rng, 100, 300, 300, 4200)
 		steps = min(steps, 12)
 	}
-	on := ix.Stats().Device
 	for range steps {
 		if err := s.step(); err != nil {
 			return err
 		}
 	}
-	if st := ix.Stats(); st.Device != on && c.gpu.plan.At == 0 {
-		return fmt.Errorf("%v was given up: %s", on, st.Reason)
+	if c.gpu.plan.At == 0 && c.gpu.memory == plenty {
+		if err := stayed(ix.Stats(), f); err != nil {
+			return err
+		}
 	}
 	return c.closed(ix)
+}
+
+// stayed returns an error for an index that is not on the device asked for,
+// though that has not failed and has room.
+func stayed(st pando.Stats, f config) error {
+	elsewhere := f.interpreted() && f.room == 0 && st.Device != f.on
+	if elsewhere && !strings.Contains(st.Reason, "strings that are not compressed") {
+		return fmt.Errorf("on %v, not on %v: %s", st.Device, f.on, st.Reason)
+	}
+	return gaveUp(st)
+}
+
+// gaveUp returns an error for an index whose device has failed: kernels read
+// and write inside of their memory, whatever that holds.
+func gaveUp(st pando.Stats) error {
+	if strings.Contains(st.Reason, "GPU failed") {
+		return errors.New(st.Reason)
+	}
+	return nil
 }

@@ -75,7 +75,7 @@ func (p pair[K, V]) opened(c *testCase, f config, model *facetest.Model[K, V], g
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		return err
 	}
-	info, inspected := pando.Inspect(path)
+	_, inspected := pando.Inspect(path)
 	verified := pando.Verify(path)
 	for way, err := range map[string]error{"Inspect": inspected, "Verify": verified} {
 		if err != nil && !isOf(err, pando.ErrFile, pando.ErrVersion) {
@@ -91,7 +91,7 @@ func (p pair[K, V]) opened(c *testCase, f config, model *facetest.Model[K, V], g
 			continue
 		}
 		opts := append([]pando.Option{pando.On(on), pando.Workers(pick(c.rng, 1, 2))}, p.codec...)
-		if err := p.asked(c, path, model, inspected, verified, on, info.Len, opts); err != nil {
+		if err := p.asked(c, path, model, inspected, verified, opts); err != nil {
 			return fmt.Errorf("on %v: %w", on, err)
 		}
 	}
@@ -123,7 +123,7 @@ func isOf(err error, kinds ...error) bool {
 
 // asked opens a file on a device, with Verified and without, and asks what it
 // gets.
-func (p pair[K, V]) asked(c *testCase, path string, model *facetest.Model[K, V], inspected, verified error, on pando.Device, n int, opts []pando.Option) error {
+func (p pair[K, V]) asked(c *testCase, path string, model *facetest.Model[K, V], inspected, verified error, opts []pando.Option) error {
 	k := frozenKind[K, V]()
 	checked, err := k.open(path, append(opts, pando.Verified())...)
 	if err == nil {
@@ -149,7 +149,7 @@ func (p pair[K, V]) asked(c *testCase, path string, model *facetest.Model[K, V],
 	if verified == nil {
 		return p.good(s)
 	}
-	return s.damaged(on)
+	return s.damaged()
 }
 
 // good asks an index of a file that was changed and found good: it is right,
@@ -182,8 +182,7 @@ const undecodable = "cannot be decoded"
 
 // damaged asks an index of a file that is damaged: any answer will do, and the
 // panic over a value that cannot be decoded, and the device stays in use.
-func (s *subject[K, V]) damaged(on pando.Device) error {
-	before := s.ix.Stats().Device
+func (s *subject[K, V]) damaged() error {
 	for range 12 {
 		op := pick(s.rng, s.kind.operations...)
 		if op.name == "Save" {
@@ -196,8 +195,5 @@ func (s *subject[K, V]) damaged(on pando.Device) error {
 		}
 	}
 	s.compared.Add(12)
-	if st := s.ix.Stats(); st.Device != before {
-		return fmt.Errorf("%v was given up: %s", before, st.Reason)
-	}
-	return nil
+	return gaveUp(s.ix.Stats())
 }

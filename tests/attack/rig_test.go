@@ -26,6 +26,9 @@ type rig struct {
 	opened []*faulty.Device
 }
 
+// plenty is memory enough for every index.
+const plenty = 1 << 30
+
 // current is the rig of the case that runs.
 var current atomic.Pointer[rig]
 
@@ -46,7 +49,7 @@ func prepare(t *testing.T) {
 func (c *testCase) use() {
 	r := &c.gpu
 	r.seed, r.races = c.rng.Uint64(), oneIn(c.rng, 3)
-	r.memory = 1 << 30
+	r.memory = plenty
 	current.Store(r)
 }
 

@@ -66,6 +66,8 @@ type watch struct {
 	seed  uint64
 	began time.Time
 	done  map[string]tally
+	slow  string // the case that took longest
+	took  time.Duration
 }
 
 // parent starts processes that attack, prints their progress, and how to
@@ -96,6 +98,7 @@ func parent(t *testing.T, chosen []attack) {
 	wg.Wait()
 	close(stop)
 	fmt.Println(w.line(chosen))
+	fmt.Printf("the case that took longest: %s, %v\n", w.slow, w.took.Round(time.Millisecond))
 }
 
 // progress prints a line from time to time.
@@ -158,6 +161,7 @@ func (w *watch) listen(cmd *exec.Cmd, out io.Reader) (last, rest string) {
 	})
 	defer hung.Stop()
 	const most = 40 << 10
+	began := time.Now()
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -169,6 +173,8 @@ func (w *watch) listen(cmd *exec.Cmd, out io.Reader) (last, rest string) {
 			continue
 		}
 		hung.Reset(patience)
+		w.finished(last, time.Since(began))
+		began = time.Now()
 		what, text, _ := strings.Cut(text, " ")
 		if what == "case" {
 			last = text
@@ -177,6 +183,15 @@ func (w *watch) listen(cmd *exec.Cmd, out io.Reader) (last, rest string) {
 		w.add(text)
 	}
 	return last, rest
+}
+
+// finished notes how long a case took.
+func (w *watch) finished(what string, took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if took > w.took {
+		w.slow, w.took = what, took
+	}
 }
 
 // add notes what a process has done.
