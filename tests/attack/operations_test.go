@@ -161,7 +161,10 @@ func (s *subject[K, V]) entry(i int, ask func(K) (K, V, bool), k K) error {
 // sequence checks that seq yields entries [first, end), all of them or the
 // first.
 func (s *subject[K, V]) sequence(seq iter.Seq2[K, V], first, end int) error {
-	stop := 1 + upTo(s.rng, max(2*(end-first), 10))
+	stop := end - first + 1
+	if oneIn(s.rng, 2) {
+		stop = 1 + upTo(s.rng, end-first)
+	}
 	if err := s.model.Sequence(seq, first, end, stop); err != nil {
 		return fmt.Errorf(": %w", err)
 	}
@@ -172,7 +175,10 @@ func (s *subject[K, V]) sequence(seq iter.Seq2[K, V], first, end int) error {
 // backward walks from the end, all the way or a part of it.
 func (s *subject[K, V]) backward() error {
 	i := len(s.model.Keys)
-	stop := i - 1 - upTo(s.rng, 2*i+10)
+	stop := -1
+	if oneIn(s.rng, 2) {
+		stop = i - 1 - upTo(s.rng, i)
+	}
 	for k, v := range s.ix.Backward() {
 		i--
 		if i < 0 || !s.model.Is(i, k, v) {
