@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"reflect"
 	"strings"
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 )
 
 // operation is one line of a log: it draws its arguments, asks the index, and
@@ -88,6 +90,7 @@ func singles[K pando.Key, V any]() []operation[K, V] {
 			}
 			return nil
 		}},
+		{"misuse of ", (*subject[K, V]).misuse},
 		{"WriteTo", func(s *subject[K, V]) error {
 			if n, err := s.ix.WriteTo(io.Discard); err != nil || n <= 0 || n%4096 != 0 {
 				return fmt.Errorf(" wrote %d bytes, %w", n, err)
@@ -95,6 +98,36 @@ func singles[K pando.Key, V any]() []operation[K, V] {
 			return nil
 		}},
 	}
+}
+
+// misuse calls a method as nobody should: it panics with a sentence that names
+// the method.
+func (s *subject[K, V]) misuse() error {
+	one, two := make([]K, 1), make([]K, 2)
+	calls := []facetest.Call{
+		{Name: "At", Do: func() { s.ix.At(pick(s.rng, -1, math.MinInt, s.ix.Len(), math.MaxInt)) }},
+		{Name: "GetBatch", Do: func() { s.ix.GetBatch(two, make([]V, 1), nil) }},
+		{Name: "GetBatch", Do: func() { s.ix.GetBatch(two, make([]V, 2), []bool{true}) }},
+		{Name: "RankBatch", Do: func() { s.ix.RankBatch(two, make([]int, 1)) }},
+		{Name: "CountBatch", Do: func() { s.ix.CountBatch(two, two, make([]int, 1)) }},
+		{Name: "CountBatch", Do: func() { s.ix.CountBatch(one, two, make([]int, 2)) }},
+		{Name: "RangeBatch", Do: func() { s.ix.RangeBatch(two, one, 0) }},
+	}
+	if !s.isText() {
+		calls = append(calls,
+			facetest.Call{Name: "Prefix", Do: func() { s.ix.Prefix(one[0]) }},
+			facetest.Call{Name: "PrefixCount", Do: func() { s.ix.PrefixCount(one[0]) }})
+	}
+	call := pick(s.rng, calls...)
+	text := facetest.PanicOf(call.Do)
+	if closedText(text) {
+		panic(text)
+	}
+	if !strings.HasPrefix(text, "pando: "+call.Name) {
+		return fmt.Errorf("%s panics with %q", call.Name, text)
+	}
+	s.same(1)
+	return nil
 }
 
 // walks are what iterates.
