@@ -9,7 +9,6 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/facetest"
-	"github.com/pando-index/pando/internal/simd"
 )
 
 // answers makes an index and compares what it answers with a sorted slice.
@@ -40,7 +39,7 @@ func (p pair[K, V]) faults(c *testCase) error {
 
 // compare makes the index of a configuration and asks it so many times.
 func (p pair[K, V]) compare(c *testCase, f config, steps int) error {
-	defer simd.Use(f.path)()
+	defer f.force()()
 	keys, vals := p.drawEntries(c, &f)
 	c.note("%s: %v", p.name(), f)
 	model := facetest.NewModel(slices.Clone(keys), slices.Clone(vals), p.vals.Same)
@@ -52,7 +51,7 @@ func (p pair[K, V]) compare(c *testCase, f config, steps int) error {
 	defer ix.Close()
 	s := &subject[K, V]{testCase: c, pair: p, kind: k, ix: ix, model: model, most: 20_000}
 	if f.interpreted() {
-		s.most = pick(c.rng, 100, 300, 300, 4200)
+		s.most = pick(c.rng, 100, 100, 100, 300, 300, 300, 300, 300, 4200, 4200, 4200, 17_000)
 		steps = min(steps, 12)
 	}
 	for range steps {

@@ -11,7 +11,6 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/facetest"
-	"github.com/pando-index/pando/internal/simd"
 )
 
 // closing lets goroutines ask an index, each for ever, until another closes
@@ -26,7 +25,7 @@ func (p pair[K, V]) closing(c *testCase) error {
 	if f.interpreted() && oneIn(c.rng, 4) {
 		c.gpu.plan = faulty.Plan{At: 1 + upTo(c.rng, 1000), Lose: oneIn(c.rng, 2)}
 	}
-	defer simd.Use(f.path)()
+	defer f.force()()
 	keys, vals := p.drawEntries(c, &f)
 	c.note("%s: %v", p.name(), f)
 	model := facetest.NewModel(slices.Clone(keys), slices.Clone(vals), p.vals.Same)

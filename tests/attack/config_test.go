@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -27,11 +28,12 @@ type config struct {
 	response time.Duration
 	pages    pando.PageMode
 	source   string // where the index comes from
+	portion  int    // queries from which on they are partitioned by sub-trees; 0 as by default
 }
 
 func (f config) String() string {
-	return fmt.Sprintf("%d keys, %s, %s; %v, on %v, layout %v, %d workers, memory limit %d, device memory %d, response time %v, %v; %s",
-		f.n, f.set, f.order, f.path, f.on, f.layout, f.workers, f.limit, f.room, f.response, f.pages, f.source)
+	return fmt.Sprintf("%d keys, %s, %s; %v, on %v, layout %v, %d workers, memory limit %d, device memory %d, response time %v, %v; %s; partitioned from %d",
+		f.n, f.set, f.order, f.path, f.on, f.layout, f.workers, f.limit, f.room, f.response, f.pages, f.source, f.portion)
 }
 
 // options returns the options that the index is made with.
@@ -47,6 +49,16 @@ func (f config) options() []pando.Option {
 		opts = append(opts, pando.DeviceMemory(f.room))
 	}
 	return opts
+}
+
+// force makes searches run as the configuration says where no option does, and
+// returns a function that undoes it.
+func (f config) force() (undo func()) {
+	path, partition := simd.Use(f.path), func() {}
+	if f.portion > 0 {
+		partition = exec.PartitionFrom(0, f.portion)
+	}
+	return func() { path(); partition() }
 }
 
 // interpreted reports whether batches run on the interpreter.
@@ -65,6 +77,7 @@ func drawConfig(rng *rand.Rand) config {
 		response: pick(rng, 0, 0, 1, time.Microsecond, time.Millisecond, time.Hour),
 		pages:    pick(rng, pando.HugeAll, pando.HugeInner, pando.SmallPages),
 		source:   pick(rng, sources...),
+		portion:  pick(rng, 0, 0, 0, 1, 16, 1000),
 		order:    pick(rng, "as they come", "sorted", "backwards", "almost sorted", "shuffled"),
 	}
 	f.n = drawLen(rng, f.on == pando.CPU)

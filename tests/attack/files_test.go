@@ -11,7 +11,6 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/facetest"
-	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
@@ -30,7 +29,7 @@ func (p pair[K, V]) files(c *testCase) error {
 	}
 	c.use()
 	c.gpu.steps = 50_000_000
-	defer simd.Use(f.path)()
+	defer f.force()()
 	good, model, err := p.fileOf(c, &f)
 	if err != nil {
 		return err
@@ -145,7 +144,7 @@ func (p pair[K, V]) asked(c *testCase, path string, model *facetest.Model[K, V],
 		return nil
 	}
 	defer ix.Close()
-	s := &subject[K, V]{testCase: c, pair: p, kind: k, ix: ix, model: model, most: 200}
+	s := &subject[K, V]{testCase: c, pair: p, kind: k, ix: ix, model: model, most: pick(c.rng, 50, 200, 200, 3000)}
 	if verified == nil {
 		return p.good(s)
 	}
