@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/facetest"
+	core "github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -29,11 +30,13 @@ type config struct {
 	pages    pando.PageMode
 	source   string // where the index comes from
 	portion  int    // queries from which on they are partitioned by sub-trees; 0 as by default
+	prefer   bool   // the CPU where it is measured to be faster
+	sample   int    // keys to measure with
 }
 
 func (f config) String() string {
-	return fmt.Sprintf("%d keys, %s, %s; %v, on %v, layout %v, %d workers, memory limit %d, device memory %d, response time %v, %v; %s; partitioned from %d",
-		f.n, f.set, f.order, f.path, f.on, f.layout, f.workers, f.limit, f.room, f.response, f.pages, f.source, f.portion)
+	return fmt.Sprintf("%d keys, %s, %s; %v, on %v, layout %v, %d workers, memory limit %d, device memory %d, response time %v, %v; %s; partitioned from %d; prefer the CPU %v, by %d keys",
+		f.n, f.set, f.order, f.path, f.on, f.layout, f.workers, f.limit, f.room, f.response, f.pages, f.source, f.portion, f.prefer, f.sample)
 }
 
 // options returns the options that the index is made with.
@@ -54,11 +57,17 @@ func (f config) options() []pando.Option {
 // force makes searches run as the configuration says where no option does, and
 // returns a function that undoes it.
 func (f config) force() (undo func()) {
-	path, partition := simd.Use(f.path), func() {}
+	path, prefer, sample := simd.Use(f.path), core.PreferCPU, core.SampleKeys
+	core.PreferCPU, core.SampleKeys = f.prefer, f.sample
+	partition := func() {}
 	if f.portion > 0 {
 		partition = exec.PartitionFrom(0, f.portion)
 	}
-	return func() { path(); partition() }
+	return func() {
+		path()
+		partition()
+		core.PreferCPU, core.SampleKeys = prefer, sample
+	}
 }
 
 // interpreted reports whether batches run on the interpreter.
@@ -78,9 +87,11 @@ func drawConfig(rng *rand.Rand) config {
 		pages:    pick(rng, pando.HugeAll, pando.HugeInner, pando.SmallPages),
 		source:   pick(rng, sources...),
 		portion:  pick(rng, 0, 0, 0, 1, 16, 1000),
+		prefer:   oneIn(rng, 6),
+		sample:   pick(rng, 1, 64, 64, 64, 300, 1200),
 		order:    pick(rng, "as they come", "sorted", "backwards", "almost sorted", "shuffled"),
 	}
-	f.n = drawLen(rng, f.on == pando.CPU)
+	f.n = drawLen(rng, !f.interpreted())
 	if oneIn(rng, 6) { // more, less, or about as much as is needed
 		f.limit = 1 + int64(upTo(rng, 64<<10+60*f.n))
 	}
@@ -99,10 +110,10 @@ func drawLen(rng *rand.Rand, large bool) int {
 	switch {
 	case oneIn(rng, 2):
 		return pick(rng, edges...)
-	case large && oneIn(rng, 300):
+	case large && oneIn(rng, 200):
 		return pick(rng, 1<<20-1, 1<<20, 1<<20+1, 100_000+rng.IntN(900_000))
-	case large && oneIn(rng, 40):
-		return pick(rng, 65_535, 65_536, 65_537, 5000+rng.IntN(60_000))
+	case large && oneIn(rng, 8): // more than one worker sorts by itself
+		return pick(rng, 32_767, 32_768, 32_769, 65_535, 65_536, 65_537, 5000+rng.IntN(60_000))
 	}
 	return upTo(rng, 5000)
 }

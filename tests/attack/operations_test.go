@@ -44,14 +44,7 @@ func singles[K pando.Key, V any]() []operation[K, V] {
 			return nil
 		}},
 		{"Get", func(s *subject[K, V]) error { return s.get(s.ix.Get, s.key()) }},
-		{"Rank", func(s *subject[K, V]) error {
-			k := s.key()
-			if got, want := s.ix.Rank(k), s.model.Rank(k); got != want {
-				return fmt.Errorf("(%v) = %d, want %d", k, got, want)
-			}
-			s.same(1)
-			return nil
-		}},
+		{"Rank", (*subject[K, V]).rank},
 		{"At", (*subject[K, V]).at},
 		{"Min", func(s *subject[K, V]) error {
 			var k K
@@ -63,27 +56,8 @@ func singles[K pando.Key, V any]() []operation[K, V] {
 		}},
 		{"Floor", func(s *subject[K, V]) error { k := s.key(); return s.entry(s.model.After(k)-1, s.ix.Floor, k) }},
 		{"Ceil", func(s *subject[K, V]) error { k := s.key(); return s.entry(s.model.Rank(k), s.ix.Ceil, k) }},
-		{"Count", func(s *subject[K, V]) error {
-			lo, hi := s.key(), s.key()
-			first, end := s.model.Span(lo, hi, 0)
-			if n := s.ix.Count(lo, hi); n != end-first {
-				return fmt.Errorf("(%v, %v) = %d, want %d", lo, hi, n, end-first)
-			}
-			s.same(1)
-			return nil
-		}},
-		{"PrefixCount", func(s *subject[K, V]) error {
-			if !s.isText() {
-				return nil
-			}
-			p := s.prefix()
-			first, end := s.prefixed(p)
-			if n := s.ix.PrefixCount(p); n != end-first {
-				return fmt.Errorf("(%q) = %d, want %d", text(p), n, end-first)
-			}
-			s.same(1)
-			return nil
-		}},
+		{"Count", (*subject[K, V]).count},
+		{"PrefixCount", (*subject[K, V]).prefixCount},
 		{"Stats", func(s *subject[K, V]) error {
 			if st := s.ix.Stats(); st.Reason == "" || st.TotalBytes < 0 || st.Workers < 1 {
 				return fmt.Errorf("() = %+v", st)
@@ -168,7 +142,39 @@ func (s *subject[K, V]) get(get func(K) (V, bool), k K) error {
 	return nil
 }
 
-// at asks for an entry that is there, or for one that is not.
+func (s *subject[K, V]) rank() error {
+	k := s.key()
+	if got, want := s.ix.Rank(k), s.model.Rank(k); got != want {
+		return fmt.Errorf("(%v) = %d, want %d", k, got, want)
+	}
+	s.same(1)
+	return nil
+}
+
+func (s *subject[K, V]) count() error {
+	lo, hi := s.key(), s.key()
+	first, end := s.model.Span(lo, hi, 0)
+	if n := s.ix.Count(lo, hi); n != end-first {
+		return fmt.Errorf("(%v, %v) = %d, want %d", lo, hi, n, end-first)
+	}
+	s.same(1)
+	return nil
+}
+
+func (s *subject[K, V]) prefixCount() error {
+	if !s.isText() {
+		return nil
+	}
+	p := s.prefix()
+	first, end := s.prefixed(p)
+	if n := s.ix.PrefixCount(p); n != end-first {
+		return fmt.Errorf("(%q) = %d, want %d", text(p), n, end-first)
+	}
+	s.same(1)
+	return nil
+}
+
+// at asks for an entry: the first, the last, or any.
 func (s *subject[K, V]) at() error {
 	n := min(len(s.model.Keys), s.ix.Len())
 	if n == 0 {
