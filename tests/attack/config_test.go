@@ -87,7 +87,7 @@ func drawConfig(rng *rand.Rand) config {
 		pages:    pick(rng, pando.HugeAll, pando.HugeInner, pando.SmallPages),
 		source:   pick(rng, sources...),
 		portion:  pick(rng, 0, 0, 0, 1, 16, 1000),
-		prefer:   oneIn(rng, 6),
+		prefer:   oneIn(rng, 40), // to measure takes the interpreter seconds
 		sample:   pick(rng, 1, 64, 64, 64, 300, 1200),
 		order:    pick(rng, "as they come", "sorted", "backwards", "almost sorted", "shuffled"),
 	}
