@@ -158,9 +158,8 @@ type subject[K pando.Key, V any] struct {
 	kind  kind[K, V]
 	ix    index[K, V]
 	model *facetest.Model[K, V]
-	opts  []pando.Option // that it was made with
-	most  int            // keys of a batch
-	quiet bool           // no notes: there are too many goroutines
+	most  int  // keys of a batch
+	quiet bool // no notes: there are too many goroutines
 }
 
 // same counts answers as compared.
