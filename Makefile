@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race invariants tags cross vet generate fresh fuzz bench demo gpu-kit ci
+.PHONY: all test race invariants tags cross guard attack vet generate fresh fuzz bench demo gpu-kit ci
 
 all: vet test
 
@@ -21,6 +21,17 @@ race:
 # What the authors of the code knew to be true, checked as it runs.
 invariants:
 	go test -short -tags invariants ./internal/invariant ./internal/flow ./internal/exec ./tests/paths
+
+# Layouts whose memory ends at a page that cannot be read.
+guard:
+	go test -short -tags guard ./internal/arena ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/strlist
+
+# Attacks, between such pages, for as long as TIME says; ATTACK has more flags,
+# such as -attack.only=files. docs/attack.md.
+TIME = 1m
+attack:
+	go test -v -tags guard -timeout 0 -run '^TestAttack$$' ./tests/attack -attack.time=$(TIME) $(ATTACK)
+	@echo "Longest stop of the world under every operation: cd bench && go run . run stops"
 
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.

@@ -16,6 +16,10 @@
 // and then notices, but never faults. The addresses are unmapped once the
 // Block is unreachable and the garbage collector has noticed, which runs in
 // time for that: see pressure.go.
+//
+// With the build tag guard each block lies directly before a page that cannot
+// be read, and behind another, so that whatever reads past the end of the
+// block and its slack faults. It is for tests: huge pages are not used then.
 package arena
 
 import (
@@ -78,6 +82,7 @@ type Block struct {
 type mapping struct {
 	addr   unsafe.Pointer
 	length uintptr
+	lead   uintptr // bytes before addr on the same page; 0 but with the tag guard
 	huge1G bool
 	bytes  atomic.Int64 // counted in inUse; below 0 once released
 }
@@ -116,11 +121,16 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	if limit > 0 && total > limit {
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
 	}
-	m, err := take(total, total+int64(slack), pages, 0)
+	length := int(total)
+	if guard > 0 && len(sizes) > 0 { // no more than what is asked for, so that the guard is next to it
+		last := len(sizes) - 1
+		length = roundUp(offsets[last]+sizes[last], Align)
+	}
+	m, err := take(total, int64(length)+int64(slack), pages, 0)
 	if err != nil {
 		return nil, err
 	}
-	b := &Block{pages: pages, bytes: total, mem: m, memory: unsafe.Slice((*byte)(m.addr), total)}
+	b := &Block{pages: pages, bytes: total, mem: m, memory: unsafe.Slice((*byte)(m.addr), length)}
 	for i, size := range sizes {
 		b.segments = append(b.segments, unsafe.Slice((*byte)(unsafe.Add(m.addr, offsets[i])), size))
 	}

@@ -18,6 +18,9 @@ const onHeap = false
 // them, so that a range may be larger than that.
 func reserve(length uintptr, pages Pages, flags int) (*mapping, error) {
 	length = max(length, 1)
+	if guard > 0 {
+		return reserveGuarded(length)
+	}
 	if pages == HugeAll {
 		if m := reserve1G(length); m != nil {
 			return m, nil
@@ -62,17 +65,46 @@ func named(err error) error {
 // discard replaces the memory by untouched zero pages at the same addresses.
 func discard(m *mapping) {
 	// If that fails, the memory stays until unmap: late, but not lost.
-	mmap(m.addr, m.length, unix.PROT_READ, unix.MAP_FIXED|noReserve)
+	mmap(unsafe.Add(m.addr, -m.lead), m.lead+m.length, unix.PROT_READ, unix.MAP_FIXED|noReserve)
 }
 
-func unreserve(m *mapping) { unix.MunmapPtr(m.addr, m.length) }
+func unreserve(m *mapping) {
+	unix.MunmapPtr(unsafe.Add(m.addr, -m.lead-guard), guard+m.lead+m.length+guard)
+}
+
+// reserveGuarded maps length bytes of zeros that end, but for alignment, where
+// a page begins that cannot be read.
+func reserveGuarded(length uintptr) (*mapping, error) {
+	length = (length + Align - 1) &^ (Align - 1)
+	page := uintptr(os.Getpagesize())
+	pages := (length + page - 1) &^ (page - 1)
+	addr, err := mmapGuarded(pages, unix.PROT_READ|unix.PROT_WRITE)
+	if err != nil {
+		return nil, err
+	}
+	lead := pages - length
+	return &mapping{addr: unsafe.Add(addr, lead), length: length, lead: lead}, nil
+}
+
+// mmapGuarded maps whole pages of zeros between two pages that cannot be read,
+// if there is a guard.
+func mmapGuarded(length uintptr, prot int) (unsafe.Pointer, error) {
+	if guard == 0 {
+		return mmap(nil, length, prot, noReserve)
+	}
+	addr, err := mmap(nil, guard+length+guard, unix.PROT_NONE, noReserve)
+	if err != nil {
+		return nil, err
+	}
+	return mmap(unsafe.Add(addr, guard), length, prot, unix.MAP_FIXED|noReserve)
+}
 
 // mapFile maps a file over the start of zero pages, which stay readable after
 // its end.
 func mapFile(f *os.File, length, slack uintptr, _ int64) (*mapping, error) {
 	page := uintptr(os.Getpagesize())
 	total := (max(length, 1) + slack + page - 1) &^ (page - 1)
-	addr, err := mmap(nil, total, unix.PROT_READ, noReserve)
+	addr, err := mmapGuarded(total, unix.PROT_READ)
 	if err != nil {
 		return nil, fmt.Errorf("cannot map %d bytes: %w", length, err)
 	}

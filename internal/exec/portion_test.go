@@ -167,7 +167,7 @@ func TestBound(t *testing.T) {
 			how, portion := e.choose(&what)
 			takes := float64(portion) * float64(e.schemes.paces[rank].of(s)) / 1000
 			switch {
-			case how == Unbuffered && int64(bound) > 2*leastPortion*e.schemes.paces[rank].of(s)/1000:
+			case how == Unbuffered && int64(bound) > 2*int64(leastPortion)*e.schemes.paces[rank].of(s)/1000:
 				t.Errorf("%v: nothing is partitioned at %d ps a query and a bound of %v", s, pace, bound)
 			case how != Unbuffered && (takes > float64(bound) || portion < leastPortion || portion > maxPortion):
 				t.Errorf("%v: %d queries take %v ns, the bound is %v", s, portion, takes, bound)

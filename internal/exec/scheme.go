@@ -60,10 +60,19 @@ type Fetcher interface {
 // does, takes 10 ns per query where there are as many as entries, 18 where a
 // quarter, 31 where a sixteenth, against 11 for the tree at all of these. So
 // sorting is left to package experiments.
-const (
-	leastBytes   = 128 << 20 // of a tree
-	leastPortion = 64 << 10  // queries of a worker
+var (
+	leastBytes   int64 = 128 << 20 // of a tree
+	leastPortion       = 64 << 10  // queries of a worker
 )
+
+// PartitionFrom makes Auto try to partition from other sizes on, and returns a
+// function that undoes it. It is for tests, whose trees and batches are small,
+// and must not be called while searches run.
+func PartitionFrom(bytes int64, queries int) (undo func()) {
+	b, q := leastBytes, leastPortion
+	leastBytes, leastPortion = bytes, queries
+	return func() { leastBytes, leastPortion = b, q }
+}
 
 // maxPortion is the most that one worker partitions at a time. A query takes up
 // to 11 bytes on the Go heap: 11 MiB per worker, kept for the next batch until the

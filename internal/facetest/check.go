@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -289,12 +290,7 @@ func CheckRangeBatch[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V],
 
 // SameKeys compares keys as an index does.
 func SameKeys[K pando.Key](a, b []K) bool {
-	for i := range a {
-		if cmp.Compare(a[i], b[i]) != 0 {
-			return false
-		}
-	}
-	return len(a) == len(b)
+	return slices.EqualFunc(a, b, func(x, y K) bool { return cmp.Compare(x, y) == 0 })
 }
 
 // CheckPrefix compares Prefix and PrefixCount with a look at every key.

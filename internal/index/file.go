@@ -103,6 +103,12 @@ func checkNumbers[C order.Code](f *File, block *arena.Block) error {
 	if last := uint64(tree.Key(int(f.Entries) - 1)); last>>keyWidth(f.Key) != 0 {
 		return fmt.Errorf("the greatest has code %#x, too much for type %s", last, f.Key)
 	}
+	for _, g := range order.Gaps(f.Key) {
+		first, _ := tree.Seek(C(g.First))
+		if first < int(f.Entries) && uint64(tree.Key(first)) <= g.Last {
+			return fmt.Errorf("entry %d has code %#x, which no key of type %s has", first, tree.Key(first), f.Key)
+		}
+	}
 	return nil
 }
 

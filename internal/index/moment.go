@@ -198,7 +198,8 @@ func (f *Freezing[V]) Open() (*Index[V], error) {
 	if err != nil {
 		return nil, mutableError(err)
 	}
-	ix := &Index[V]{engine: f.at, n: n, workers: f.m.workers, key: f.m.key, codec: f.m.codec}
+	ix := newIndex(n, f.m.key, f.m.cfg, f.m.codec)
+	ix.engine = f.at
 	ix.values.moment = f
 	ix.describe(f.m.cfg)
 	ix.stats.Device, ix.stats.Reason, _ = f.at.attach(f.m.cfg)

@@ -53,7 +53,7 @@ func (ix *Index[V]) open(f *File, block *arena.Block, cfg Config) error {
 	if err != nil {
 		return f.fail(err)
 	}
-	if tree := e.body().Stats().Kind; cfg.Layout != layout.Auto && cfg.Layout != kind && cfg.Layout != tree {
+	if tree := e.body().Stats().Kind; cfg.Layout != layout.Auto && cfg.Layout != kind && cfg.Layout != tree && !f.servesStrings(cfg.Layout) {
 		return problem(CauseLayout, "%s has layout %v, not %v; leave Layout out", f.Path, f.Format, cfg.Layout)
 	}
 	ix.use(e)
@@ -93,6 +93,12 @@ func (f *File) engine(block *arena.Block, key KeyType, cfg Config) (engine, layo
 		return nil, "", err
 	}
 	return newTexts(tree, cfg), stringsIn(f.Format).Kind(), nil
+}
+
+// servesStrings reports whether strings of a layout that is asked for lie as
+// those of the file do: it has more than one name.
+func (f *File) servesStrings(asked layout.Kind) bool {
+	return f.Format.Strings && stringsIn(f.Format).Serves(asked)
 }
 
 // mapped makes the values those of a file: as they lie there, or by a codec. As

@@ -202,3 +202,21 @@ func decode32(c uint32) float32 {
 	}
 	return f + 0
 }
+
+// Gap is codes between others, from First to Last, that no key has.
+type Gap struct{ First, Last uint64 }
+
+// Gaps returns the codes that no key has of a type of floating-point numbers,
+// by its name: those of NaNs but the one that stands for all, and of -0. Other
+// types have none below their greatest code.
+func Gaps(name string) []Gap {
+	switch name {
+	case "float64":
+		least, zero, greatest := encode64(math.Inf(-1)), encode64(0), encode64(math.Inf(1))
+		return []Gap{{1, least - 1}, {zero - 1, zero - 1}, {greatest + 1, math.MaxUint64}}
+	case "float32":
+		least, zero, greatest := encode32(float32(math.Inf(-1))), encode32(0), encode32(float32(math.Inf(1)))
+		return []Gap{{1, uint64(least) - 1}, {uint64(zero) - 1, uint64(zero) - 1}, {uint64(greatest) + 1, math.MaxUint32}}
+	}
+	return nil
+}

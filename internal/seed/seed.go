@@ -5,11 +5,13 @@ package seed
 import (
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"testing"
 )
 
-// Of returns the seed of a test, and logs it.
+// Of returns the seed of a test, and logs it. A fault on the goroutine of the
+// test, on which Of is called, panics from then on, so that the log is printed.
 func Of(t testing.TB) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
@@ -17,6 +19,7 @@ func Of(t testing.TB) uint64 {
 		seed = s
 	}
 	t.Logf("PANDO_SEED=%d", seed)
+	debug.SetPanicOnFault(true)
 	return seed
 }
 

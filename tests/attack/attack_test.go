@@ -1,0 +1,91 @@
+// Package attack tries to break indexes for as long as it is told:
+//
+//	go test -v ./tests/attack -attack.time=1h
+//
+// It draws one case after the other: a configuration, a log of operations, and
+// a model that knows the answers, all of them from the seed of the case alone.
+// Several attacks share the time:
+//
+//	answers   every method, key type, layout, device and option against a sorted slice
+//	faults    the same on devices that fail
+//	files     files that were damaged or forged, opened in every way
+//	close     goroutines that ask while another closes the index
+//
+// A case that fails is printed with the command that runs it again. Cases run
+// in processes of their own, so that even a fault on any goroutine is told
+// with its seed. With the build tag guard, memory of indexes ends at pages that
+// cannot be read. docs/attack.md says more.
+package attack
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	flagTime  = flag.Duration("attack.time", 5*time.Second, "how long to attack, all attacks together")
+	flagOnly  = flag.String("attack.only", "", "attacks to run, by name and with commas between; all where it is empty")
+	flagSeed  = flag.Uint64("attack.seed", 0, "seed of the run, from which those of its cases follow; 0 is another one each time")
+	flagCase  = flag.Uint64("attack.case", 0, "run the case with this seed alone, of the one attack that -attack.only names")
+	flagProcs = flag.Int("attack.processes", 0, "processes to attack in; 0 is one for two cores")
+	flagChild = flag.Int("attack.child", -1, "for the processes that are started: the number of this one")
+)
+
+// attack is a way to try to break an index.
+type attack struct {
+	name string
+	unit string // what its cases are
+	run  func(c *testCase) error
+}
+
+var attacks = []attack{
+	{"answers", "cases", func(c *testCase) error { return draw(c, pairs).answers(c) }},
+	{"faults", "runs", func(c *testCase) error { return draw(c, pairs).faults(c) }},
+	{"files", "files", func(c *testCase) error { return draw(c, pairs).files(c) }},
+	{"close", "rounds", func(c *testCase) error { return draw(c, pairs).closing(c) }},
+}
+
+// TestAttack is the way in: it repeats one case, is one of the processes that
+// attack, or starts them.
+func TestAttack(t *testing.T) {
+	chosen, err := choose(*flagOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch {
+	case *flagCase != 0 && len(chosen) != 1:
+		t.Fatal("-attack.case needs -attack.only with the name of one attack")
+	case *flagCase != 0:
+		prepare(t)
+		c := newCase(*flagCase, t.TempDir())
+		if err := c.attacked(chosen[0]); err != nil {
+			t.Fatalf("%v\n%s", err, c.log())
+		}
+		t.Logf("nothing broke in %d comparisons\n%s", c.compared.Load(), c.log())
+	case *flagChild >= 0:
+		prepare(t)
+		child(t, chosen)
+	default:
+		parent(t, chosen)
+	}
+}
+
+// choose returns the attacks of a list of names.
+func choose(names string) ([]attack, error) {
+	if names == "" {
+		return attacks, nil
+	}
+	var chosen []attack
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(attacks, func(a attack) bool { return a.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no attack is called %q; there are answers, faults, files and close", name)
+		}
+		chosen = append(chosen, attacks[i])
+	}
+	return chosen, nil
+}

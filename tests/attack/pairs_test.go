@@ -1,0 +1,157 @@
+package attack
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
+)
+
+// typed is a pair of types, with what can be done to indexes of them.
+type typed interface {
+	answers(c *testCase) error
+	faults(c *testCase) error
+	files(c *testCase) error
+	closing(c *testCase) error
+}
+
+// pair is a type of keys and one of values: how keys and values come about, and
+// how values get into a file.
+type pair[K pando.Key, V any] struct {
+	keys  facetest.Domain[K]
+	vals  facetest.Values[V]
+	near  func(rng *rand.Rand, k K) K // a key next to another, or close to it
+	sets  func(rng *rand.Rand) []facetest.KeySet[K]
+	codec []pando.Option // none where values have no pointers
+}
+
+// name returns the types, for notes.
+func (p pair[K, V]) name() string {
+	return fmt.Sprintf("%v to %v", reflect.TypeFor[K](), reflect.TypeFor[V]())
+}
+
+// isText reports whether keys are strings.
+func (p pair[K, V]) isText() bool { return facetest.CodeBytes[K]() == 0 }
+
+// big is a value of many bytes without pointers.
+type big struct {
+	A uint64
+	B [40]byte
+}
+
+var (
+	bigValues = facetest.Equals(0, func(i int) big { return big{A: uint64(i), B: [40]byte{0: byte(i), 39: byte(i >> 8)}} })
+
+	stringCodec = []pando.Option{pando.Values(
+		func(dst []byte, v string) []byte { return append(dst, v...) },
+		func(b []byte) (string, error) { return string(b), nil },
+	)}
+	pointerCodec = []pando.Option{pando.Values(
+		func(dst []byte, v *int) []byte { return strconv.AppendInt(dst, int64(*v), 10) },
+		func(b []byte) (*int, error) { n, err := strconv.Atoi(string(b)); return &n, err },
+	)}
+	sliceCodec = []pando.Option{pando.Values(
+		func(dst []byte, v []byte) []byte { return append(dst, v...) },
+		func(b []byte) ([]byte, error) { return b, nil },
+	)}
+)
+
+// pairs has every type of key, some with several types of values: beside their
+// keys, in a column, in rows, in Go memory, none.
+var pairs = []typed{
+	integers[uint64](facetest.Uint64Values), integers[uint64](facetest.Uint32Values), integers[uint64](facetest.StringValues, stringCodec...),
+	integers[uint64](facetest.EmptyValues), integers[uint64](bigValues), integers[uint64](facetest.FloatValues),
+	integers[int64](facetest.BytesValues), integers[int64](facetest.PointerValues, pointerCodec...), integers[int64](facetest.Int32Values),
+	integers[uint32](facetest.Uint32Values), integers[uint32](facetest.Uint64Values), integers[uint32](facetest.SliceValues, sliceCodec...),
+	integers[int32](facetest.Int32Values), integers[int32](facetest.TriplesValues), integers[facetest.ID](facetest.EmptyValues),
+	integers[uint16](facetest.Uint32Values), integers[int16](facetest.StringValues, stringCodec...),
+	integers[uint8](facetest.Uint32Values), integers[facetest.Offset](facetest.Uint64Values), integers[int8](facetest.BoolValues),
+	integers[int](facetest.RecordValues), integers[uint](facetest.Uint64Values), integers[uintptr](facetest.Uint64Values),
+	float64s[float64](facetest.Uint64Values), float64s[facetest.Celsius](facetest.Int32Values), float64s[float64](facetest.StringValues, stringCodec...),
+	float32s[float32](facetest.Uint32Values), float32s[float32](facetest.FloatValues),
+	texts[string](facetest.Uint64Values), texts[string](facetest.StringValues, stringCodec...), texts[string](facetest.EmptyValues),
+	texts[facetest.Label](facetest.Uint32Values), texts[string](facetest.PointerValues, pointerCodec...), texts[string](bigValues),
+}
+
+func integers[K ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr, V any](v facetest.Values[V], codec ...pando.Option) typed {
+	return newPair(facetest.Integers[K](), v, codec, func(rng *rand.Rand, k K) K { return k + K(rng.IntN(7)) - 3 }, nil)
+}
+
+func float64s[K ~float64, V any](v facetest.Values[V], codec ...pando.Option) typed {
+	return newPair(facetest.Float64s[K](), v, codec, func(rng *rand.Rand, k K) K {
+		return K(math.Nextafter(float64(k), pick(rng, math.Inf(1), math.Inf(-1), 0)))
+	}, nil)
+}
+
+func float32s[K ~float32, V any](v facetest.Values[V], codec ...pando.Option) typed {
+	return newPair(facetest.Float32s[K](), v, codec, func(rng *rand.Rand, k K) K {
+		return K(math.Nextafter32(float32(k), float32(pick(rng, math.Inf(1), math.Inf(-1), 0))))
+	}, nil)
+}
+
+func texts[K ~string, V any](v facetest.Values[V], codec ...pando.Option) typed {
+	return newPair(facetest.Strings[K](), v, codec, nearText[K], textSets[K])
+}
+
+func newPair[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V], codec []pando.Option, near func(*rand.Rand, K) K,
+	more func(*rand.Rand) []facetest.KeySet[K]) typed {
+	return pair[K, V]{keys: d, vals: v, near: near, codec: codec, sets: func(rng *rand.Rand) []facetest.KeySet[K] {
+		sets := append(facetest.KeySets(d, rng), clusters(d, near, rng))
+		if more != nil {
+			sets = append(sets, more(rng)...)
+		}
+		return append(sets, mixed(sets, rng))
+	}}
+}
+
+// clusters are keys close to a few.
+func clusters[K pando.Key](d facetest.Domain[K], near func(*rand.Rand, K) K, rng *rand.Rand) facetest.KeySet[K] {
+	centres := append([]K{d.Bits(rng.Uint64()), d.Bits(rng.Uint64()), d.Num(rng.IntN(5000))}, d.Ends[rng.IntN(len(d.Ends))])
+	return facetest.KeySet[K]{Name: "clusters", Key: func(int, int) K {
+		k := pick(rng, centres...)
+		for range rng.IntN(5) {
+			k = near(rng, k)
+		}
+		return k
+	}}
+}
+
+// mixed are keys of all sets.
+func mixed[K pando.Key](sets []facetest.KeySet[K], rng *rand.Rand) facetest.KeySet[K] {
+	return facetest.KeySet[K]{Name: "mixed", Key: func(i, n int) K { return pick(rng, sets...).Key(i, n) }}
+}
+
+// nearText returns a string that is a little longer, shorter, or other.
+func nearText[K ~string](rng *rand.Rand, k K) K {
+	switch n := len(k); {
+	case n == 0 || oneIn(rng, 3):
+		return k + K(pick(rng, "\x00", "\xff", "a", "\x00\x00\x00\x00\x00\x00\x00\x00"))
+	case oneIn(rng, 2):
+		return k[:n-1]
+	default:
+		b := []byte(k)
+		b[rng.IntN(n)] += byte(1 + rng.IntN(255))
+		return K(b)
+	}
+}
+
+// textSets are strings as they come, and such that share what they begin with.
+func textSets[K ~string](rng *rand.Rand) []facetest.KeySet[K] {
+	prefix := strings.Repeat(pick(rng, "a", "\x00", "\xff", "common/"), 1+upTo(rng, 300))
+	deep := facetest.AnyBytes(rng, 40)
+	return []facetest.KeySet[K]{
+		{Name: "URLs", Key: func(i, _ int) K { return K(facetest.AURL(rng, i)) }},
+		{Name: "UUIDs", Key: func(i, _ int) K { return K(facetest.AUUID(rng, i)) }},
+		{Name: "phone numbers", Key: func(i, _ int) K { return K(facetest.APhone(rng, i)) }},
+		{Name: "long prefix", Key: func(i, _ int) K { return K(prefix + facetest.BytesOf(rng, rng.IntN(6), "\x00\x01ab\xff")) }},
+		{Name: "prefixes of each other", Key: func(i, _ int) K { return K(deep[:rng.IntN(len(deep)+1)]) }},
+		{Name: "any bytes", Key: func(i, _ int) K { return K(facetest.AnyBytes(rng, upTo(rng, 200))) }},
+		{Name: "zeros", Key: func(i, _ int) K { return K(make([]byte, rng.IntN(70))) }},
+		{Name: "decimal", Key: func(i, _ int) K { return K(fmt.Sprint(i)) }},
+	}
+}
