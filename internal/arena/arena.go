@@ -144,24 +144,6 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	return b, nil
 }
 
-// Reserve makes a block of one segment of size bytes, which is zero and of
-// which nothing is counted yet: a range of addresses whose pages take memory
-// when they are first touched. Account counts them.
-func Reserve(size int) (*Block, error) {
-	_, total, err := place([]int{size}, Small)
-	if err != nil {
-		return nil, err
-	}
-	m, err := take(0, total, Small, noReserve)
-	if err != nil {
-		return nil, err
-	}
-	memory := unsafe.Slice((*byte)(m.addr), size)
-	b := &Block{segments: [][]byte{memory}, memory: memory, mem: m}
-	add(b)
-	return b, nil
-}
-
 // NewTally returns a block without memory of its own, for whoever takes memory
 // from a Pool: Account counts that, as long as the block is not released or
 // forgotten.

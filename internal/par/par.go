@@ -21,18 +21,20 @@ type Func func(piece int)
 // Do calls f.
 func (f Func) Do(piece int) { f(piece) }
 
-// Workers returns the number of goroutines that a request for n means: n
-// itself, or one per core if n is 0 or less.
+// Workers returns the number of goroutines that a request for at most n means:
+// n itself, but no more than can be of use, or one per core if n is 0 or less.
 func Workers(n int) int {
+	cores := runtime.GOMAXPROCS(0)
 	if n <= 0 {
-		return runtime.GOMAXPROCS(0)
+		return cores
 	}
-	return min(n, mostWorkers)
+	return min(n, max(mostWorkers, 2*cores))
 }
 
-// mostWorkers is more than any machine has cores, and so few that no product
-// with it overflows.
-const mostWorkers = 1 << 16
+// mostWorkers is the number of goroutines that a small machine may be asked
+// for: with tens of thousands, those that share a GPU's buckets do nothing but
+// wait for each other.
+const mostWorkers = 64
 
 // Run calls t.Do for every piece in [0, pieces) on at most workers goroutines,
 // including the caller's, and returns when all are done. Pieces are handed out

@@ -2,6 +2,7 @@ package par
 
 import (
 	"math"
+	"runtime"
 	"sync/atomic"
 	"testing"
 )
@@ -56,7 +57,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 
 // However many workers are asked for, they can be counted with.
 func TestWorkersAreBounded(t *testing.T) {
-	if n := Workers(math.MaxInt); n < 1 || n > mostWorkers {
+	if n := Workers(math.MaxInt); n < 1 || n > max(mostWorkers, 2*runtime.GOMAXPROCS(0)) {
 		t.Errorf("%d workers", n)
 	}
 	if Workers(0) < 1 || Workers(-5) < 1 || Workers(7) != 7 {

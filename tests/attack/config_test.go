@@ -95,9 +95,6 @@ func drawConfig(rng *rand.Rand) config {
 	if oneIn(rng, 6) { // more, less, or about as much as is needed
 		f.limit = 1 + int64(upTo(rng, 64<<10+60*f.n))
 	}
-	if f.interpreted() { // TODO: with 65536 workers, as many as there can be, a batch on a GPU takes minutes
-		f.workers = min(f.workers, 64)
-	}
 	if f.interpreted() && oneIn(rng, 3) {
 		f.room = 1 + int64(upTo(rng, 1<<20+30*f.n))
 	}
