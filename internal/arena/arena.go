@@ -148,6 +148,7 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 // from a Pool: Account counts that, as long as the block is not released or
 // forgotten.
 func NewTally() *Block {
+	prepare(0, 0)
 	b := &Block{mem: new(mapping)}
 	add(b)
 	return b
