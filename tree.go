@@ -343,19 +343,22 @@ func (t *Tree[K, V]) Backward() iter.Seq2[K, V] {
 func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		t.open()
-		t.walk(t.probe(lo), t.probe(hi), false, yield)
+		if from, to := t.probe(lo), t.probe(hi); from.Code <= to.Code {
+			t.walk(from, to, false, yield)
+		}
 	}
 }
 
 // walk yields the entries from one key to another.
 func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool) {
-	c := t.m.Cursor(from, down)
-	for {
-		k, v, ok := c.Next()
+	stopped := false
+	t.m.Walk(from, to, down, func(k order.Probe, v V) bool {
 		t.done()
-		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(t.keyOf(k), v) {
-			return
-		}
+		stopped = !yield(t.keyOf(k), v)
+		return !stopped
+	})
+	if !stopped {
+		t.done() // a walk ends when the tree is closed, too
 	}
 }
 

@@ -1,6 +1,10 @@
 package bplus
 
-import "github.com/pando-index/pando/internal/simd"
+import (
+	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/simd"
+)
 
 // Cursor reads entries of a tree one after the other, in either direction,
 // while others change it: each entry that it returns is the next one of those
@@ -63,6 +67,59 @@ func (c *Cursor[C]) Next() (key, val C, ok bool) {
 		return key, val, true
 	}
 	return 0, 0, false
+}
+
+// Walk calls yield for the entries from one key to another, in either
+// direction, as a cursor returns them, until yield returns false.
+func (t *Tree[C]) Walk(from, to C, down bool, yield func(key, val C) bool) {
+	c := &Cursor[C]{t: t, pos: from, here: seen{nothing, 0}, down: down}
+	for !c.end {
+		t.lockRead()
+		if len(c.from.keys) == 0 {
+			c.fill()
+		}
+		ok := c.valid()
+		t.unlockRead()
+		switch {
+		case !ok:
+			c.restart()
+		case len(c.from.keys) > 0 && !c.walkLeaf(to, yield):
+			return
+		}
+	}
+}
+
+// walkLeaf yields what has been read of a leaf, as long as the leaf stays what
+// it was. It returns false at the end of the walk.
+func (c *Cursor[C]) walkLeaf(to C, yield func(key, val C) bool) bool {
+	t, word, n := c.t, c.t.leaf(c.here.leaf).word(), len(c.from.keys)
+	c.passed = c.passed[:0]
+	keys, vals := c.from.keys, c.from.vals
+	c.from = run[C]{}
+	for i := range n {
+		if i > 0 && (atomic.LoadUint64(word) != c.here.word || !t.current(c.gen)) {
+			c.restart()
+			return true
+		}
+		j := i
+		if c.down {
+			j = n - 1 - i
+		}
+		k := keys[j]
+		if c.down && k < to || !c.down && k > to {
+			return false
+		}
+		acquired(t, k)
+		if !yield(k, vals[j]) {
+			return false
+		}
+		if c.down {
+			c.pos, c.end = k-1, k == 0
+		} else {
+			c.pos, c.end = k+1, k == ^C(0)
+		}
+	}
+	return true
 }
 
 // Again makes Next return the entry that it has returned last, or what has come

@@ -356,6 +356,21 @@ func (m *Map[V]) Cursor(key order.Probe, down bool) Cursor[V] {
 	return Cursor[V]{m, m.cursor(key.Code, down)}
 }
 
+// Walk calls yield for the entries from one key to another, in either
+// direction, until yield returns false.
+func (m *Map[V]) Walk(from, to order.Probe, down bool, yield func(key order.Probe, val V) bool) {
+	if m.boxes == nil {
+		m.walk(from.Code, to.Code, down, func(k, bits uint64) bool { return yield(order.Probe{Code: k}, m.value(bits)) })
+		return
+	}
+	for c := m.Cursor(from, down); ; {
+		k, v, ok := c.Next()
+		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(k, v) {
+			return
+		}
+	}
+}
+
 // First is the least key, Last the greatest.
 func (m *Map[V]) First() order.Probe { return order.Probe{} }
 func (m *Map[V]) Last() order.Probe {
