@@ -231,6 +231,9 @@ func (t *Tree[C]) noteDirty(x uint32) {
 // before its leaf is packed anew; a leaf that is nearly full looks further.
 const reach = 8
 
+// near is how many lines on either side of a full one are prefetched.
+const near = 4
+
 // spill makes the change of a key that is not there and whose line is full: it
 // moves entries to the nearest line with room, or splits the leaf.
 func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
@@ -240,6 +243,8 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	if n >= capacity[C]() {
 		return t.unpackSplit(w, s, val)
 	}
+	from := max(w.j-near, 0) // room is mostly near, and looked for on both sides
+	simd.Fetch(w.l.at(from), min(w.j+near+1, lines)-from)
 	s.loadPilot(w.l)
 	first, last := s.copy.lineForAppend(w.line(), w.j, w.key), lines
 	appends := first >= 0

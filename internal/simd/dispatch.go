@@ -121,6 +121,14 @@ func (t *Tree) Prefetch(place uint64, n int) {
 	}
 }
 
+// Fetch prefetches the n cache lines from an address on. In plain Go it does
+// nothing.
+func Fetch(at unsafe.Pointer, n int) {
+	if active != Go && n > 0 {
+		prefetchAsm((*byte)(at), n)
+	}
+}
+
 // Copy copies src to dst with stores that bypass the caches. It is for memory
 // that this CPU does not read again soon, such as what a GPU fetches, or the
 // results of a large batch. A plain copy would first read the lines it
