@@ -19,6 +19,19 @@
 // Any number of goroutines may read at the same time. Batches use all cores
 // by themselves, and a GPU where there is one and it pays; On says otherwise.
 //
+// # Trees
+//
+// A Tree is an ordered map that changes: one value a key, any method from any
+// goroutine at any time, and everything that a Frozen has for readers.
+//
+//	t, err := pando.NewTree[uint64, uint64]()
+//	err = t.Set(42, 7)
+//	err = t.SetBatch(keys, vals)            // many at once
+//	s := t.Snapshot()                       // this moment, as a Frozen
+//
+// Reads never wait for writes. Snapshot takes microseconds, whatever the size;
+// Freeze makes a compact copy while writers go on.
+//
 // # Keys and values
 //
 // A key is any integer, float or string type. Every value of it is an
