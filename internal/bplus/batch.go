@@ -181,8 +181,11 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 	defer b.t.scratches.Put(w.s)
 	var places [ahead]uint64
 	for lo < hi {
-		n := min(hi-lo, ahead)
-		w.gen = b.t.gen()
+		n, ok := min(hi-lo, ahead), false
+		if w.gen, ok = b.t.enter(); !ok {
+			b.once.Do(func() { b.err = ErrClosed })
+			return
+		}
 		r := b.t.view()
 		simd.PlaceRegular(&r, b.ops.Keys[lo:lo+n], places[:n])
 		lo = w.do(lo, hi, places[:n])

@@ -202,11 +202,10 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 	s := t.scratches.Get().(*scratch[C])
 	defer t.scratches.Put(s)
 	for try := 0; ; try++ {
-		if t.closed.Load() {
+		w := writing[C]{t: t, key: end, used: new(promises)}
+		if !w.find() {
 			return 0, 0, false, ErrClosed
 		}
-		w := writing[C]{t: t, key: end, used: new(promises)}
-		w.find()
 		in := *w.l.info()
 		s.run.clear()
 		w.l.unpack(&s.run)
@@ -248,10 +247,11 @@ func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err erro
 	s := t.scratches.Get().(*scratch[C])
 	defer t.scratches.Put(s)
 	for try := 0; lo <= hi; try++ {
-		if t.closed.Load() {
+		gen, ok := t.enter()
+		if !ok {
 			return deleted, ErrClosed
 		}
-		gen, epoch := t.gen(), t.epoch()
+		epoch := t.epoch()
 		x, _, word := t.seek(lo)
 		l := t.leaf(x)
 		s.load(l)

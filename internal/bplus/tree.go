@@ -136,6 +136,15 @@ func (t *Tree[C]) Epoch() uint64 { return t.epoch() }
 // see them any more.
 func (t *Tree[C]) OnFree(f func(vals []C)) { t.free = f }
 
+// enter returns the generation for a change, and false if the tree was closed.
+// Close begins a new generation after it has said so: so a change that was begun
+// before Close fails to commit, and one after is not begun, even where the
+// memory has long been given to another tree.
+func (t *Tree[C]) enter() (gen uint64, ok bool) {
+	gen = t.gen()
+	return gen, !t.closed.Load()
+}
+
 // current reports whether no memory that was in use in a generation has been
 // reused since: what was read meanwhile is what it seemed.
 func (t *Tree[C]) current(gen uint64) bool { return t.gen()-gen <= 1 }

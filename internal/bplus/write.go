@@ -64,10 +64,9 @@ func changeWithin[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (old C, had bool, err error) {
 	w := writing[C]{t: t, key: key, used: used}
 	for try := 0; ; try++ {
-		if t.closed.Load() {
+		if !w.find() {
 			return 0, false, ErrClosed
 		}
-		w.find()
 		if w.word&simd.WordBusy != 0 {
 			pause(try)
 			continue
@@ -102,11 +101,16 @@ type writing[C Code] struct {
 	used       *promises             // memory promised to a batch; nil for none
 }
 
-// find finds the key's leaf and line, and reads the line.
-func (w *writing[C]) find() {
-	w.gen, w.epoch = w.t.gen(), w.t.epoch()
+// find finds the key's leaf and line, and reads the line. It returns false if the
+// tree was closed.
+func (w *writing[C]) find() (ok bool) {
+	if w.gen, ok = w.t.enter(); !ok {
+		return false
+	}
+	w.epoch = w.t.epoch()
 	w.x, w.j, w.word = w.t.seek(w.key)
 	w.read()
+	return true
 }
 
 // read reads the line, and looks for the key.
