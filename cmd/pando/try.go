@@ -13,14 +13,18 @@ import (
 
 const demoLong = `Build an index of generated pairs in memory and time every kind of query beside
 a binary search of the same data. Both must give the same answers, and the
-command fails if they do not. Nothing is written to disk.`
+command fails if they do not. Nothing is written to disk.
+
+With --tree the pairs go into a Tree, which is changed and asked, one key at a
+time and in batches, beside a Go map.`
 
 const demoExample = `  pando demo               ten million pairs: ten seconds and 1 GB of memory
   pando demo -n 100M       ten times as many: binary search falls further behind
+  pando demo --tree        a tree that changes
   pando demo --json        the figures for programs, in nanoseconds`
 
 func newDemo() *cobra.Command {
-	n, seed, asJSON := count(10_000_000), uint64(1), false
+	n, seed, asJSON, tree := count(10_000_000), uint64(1), false, false
 	cmd := &cobra.Command{
 		Use:     "demo [flags]",
 		Short:   "Time an index of generated pairs beside binary search",
@@ -31,21 +35,31 @@ func newDemo() *cobra.Command {
 			if n < 1000 {
 				return usagef("-n %d is too few to time; take 1000 or more", n)
 			}
+			if tree {
+				d, err := demoTree(int(n), seed, cmd.ErrOrStderr())
+				return show(cmd.OutOrStdout(), d, asJSON, err)
+			}
 			d, err := demo(int(n), seed, cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), d)
-			}
-			d.print(cmd.OutOrStdout())
-			return nil
+			return show(cmd.OutOrStdout(), d, asJSON, err)
 		},
 	}
 	cmd.Flags().VarP(&n, "n", "n", "number of pairs to generate, from 1000 up; 16M and 1G are understood")
 	cmd.Flags().Uint64Var(&seed, "seed", seed, "seed of the generated pairs: the same seed, the same pairs")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&tree, "tree", false, "fill a Tree, change it and ask it, beside a Go map")
 	return cmd
+}
+
+// show prints a result for people or for programs, unless there was an error.
+func show(out io.Writer, result interface{ print(io.Writer) }, asJSON bool, err error) error {
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeJSON(out, result)
+	}
+	result.print(out)
+	return nil
 }
 
 const devicesLong = `List what this machine has that an index can run on: the CPU with its vector
