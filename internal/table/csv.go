@@ -13,8 +13,10 @@ const sampleRows = 1000
 
 // csvSource reads CSV as encoding/csv understands it: fields may be quoted, a
 // quote inside is doubled, a line may end in \r\n, empty lines are skipped,
-// and every record has as many fields as the first. A number may have spaces
-// around it, and an empty field is a null in a column of numbers.
+// and every record has as many fields as the first. But a quoted field is what
+// is between its quotes, byte for byte, where encoding/csv turns \r\n into \n.
+// A number may have spaces around it, and an empty field is a null in a column
+// of numbers.
 type csvSource struct {
 	*pipeline[[]byte]
 	schema []Field

@@ -93,7 +93,7 @@ func (s *splitter) quoted() (more bool, err error) {
 		i, plain = i+1, false
 	}
 	field := s.data[start : i-1 : i-1]
-	if !plain || bytes.IndexByte(field, '\r') >= 0 {
+	if !plain {
 		field = s.unquote(field)
 	}
 	s.fields = append(s.fields, field)
@@ -118,19 +118,19 @@ func (s *splitter) after(i int) (more bool, err error) {
 	return more, nil
 }
 
-// unquote replaces two quotes by one, and \r\n by \n.
+// unquote replaces two quotes by one, and leaves everything else as it is: a
+// line end of Windows in a key is part of the key.
 func (s *splitter) unquote(field []byte) []byte {
 	from := len(s.clean)
-	for i := 0; i < len(field); i++ {
-		c := field[i]
-		if c == '\r' && i+1 < len(field) && field[i+1] == '\n' {
-			continue
+	for {
+		q := bytes.IndexByte(field, '"')
+		if q < 0 {
+			break
 		}
-		s.clean = append(s.clean, c)
-		if c == '"' {
-			i++ // the second one
-		}
+		s.clean = append(s.clean, field[:q+1]...)
+		field = field[q+2:] // behind the second one
 	}
+	s.clean = append(s.clean, field...)
 	return s.clean[from:len(s.clean):len(s.clean)]
 }
 
