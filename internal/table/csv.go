@@ -57,10 +57,10 @@ func openCSV(in *input, o Options, comma byte) (Source, error) {
 			return chunk, nil
 		}
 		chunk, err := s.chunks.next()
-		if _, ok := err.(*Error); err != nil && err != io.EOF && !ok {
-			err = in.readFailed(err)
+		if err != nil {
+			return nil, in.readFailed(err)
 		}
-		return chunk, err
+		return chunk, nil
 	}
 	s.pipeline = startPipeline(in, par.Workers(o.Workers), 1, read, s.parse)
 	s.pipeline.lines = head.lines

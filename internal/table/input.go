@@ -97,12 +97,27 @@ func (in *input) unpack() error {
 		in.r = bufio.NewReaderSize(z, 64<<10)
 	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		in.what = "zstd"
+		if err := in.checkWindow(); err != nil {
+			return err
+		}
 		z, err := zstd.NewReader(in.r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
 		if err != nil {
 			return caused(err, "is not a whole zstd file")
 		}
 		in.closers = append(in.closers, func() error { z.Close(); return nil })
 		in.r = bufio.NewReaderSize(z, 64<<10)
+	}
+	return nil
+}
+
+// checkWindow refuses a zstd frame that needs more memory than zstdWindow. The
+// decoder would, too, but by an error that damage has as well.
+func (in *input) checkWindow() error {
+	start, _ := in.r.Peek(zstd.HeaderMaxSize)
+	var h zstd.Header
+	if h.Decode(start) == nil && h.WindowSize > zstdWindow {
+		return wrong("the zstd data needs a window of %d MiB to unpack, and %d is the most; unpack it first: zstd -d --long=31",
+			h.WindowSize>>20, zstdWindow>>20)
 	}
 	return nil
 }
@@ -143,8 +158,13 @@ func (in *input) wrap(err error) error {
 }
 
 // readFailed returns an error that tells why reading stopped before the end.
+// What a reader refuses by a limit of its own is not damage.
 func (in *input) readFailed(err error) error {
-	if in.what != "" {
+	var refused *Error
+	switch {
+	case err == io.EOF || errors.As(err, &refused):
+		return err
+	case in.what != "":
 		return caused(err, "the %s data is damaged or cut short", in.what)
 	}
 	return caused(err, "cannot be read")

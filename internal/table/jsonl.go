@@ -60,10 +60,10 @@ func openJSON(in *input, o Options) (Source, error) {
 			return chunk, nil
 		}
 		chunk, err := s.chunks.next()
-		if _, ok := err.(*Error); err != nil && err != io.EOF && !ok {
-			err = in.readFailed(err)
+		if err != nil {
+			return nil, in.readFailed(err)
 		}
-		return chunk, err
+		return chunk, nil
 	}
 	s.pipeline = startPipeline(in, par.Workers(o.Workers), 1, read, s.parse)
 	return s, nil
