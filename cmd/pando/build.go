@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -21,7 +20,8 @@ or JSON lines (gzip and zstd too), Parquet, Arrow or raw numbers; - is stdin.
 
 Types are inferred and shown; --type sets them. Equal keys are all kept, in the
 order they came in, unless --duplicates refuse. The index is built in memory: an
-input that will not fit is refused before the machine swaps. The file appears
+input that will not fit into what is free, or what a control group, ulimit or
+GOMEMLIMIT leaves the process, is refused before the machine swaps. The file appears
 under its name only when it is whole.`
 
 const buildExample = `  pando build people.csv -o people.pando --key id --value age
@@ -65,7 +65,7 @@ func newBuild() *cobra.Command {
 	fs.BoolVar(&f.skipNulls, "skip-nulls", false, "leave out rows without a key or value, instead of failing")
 	fs.StringVar(&f.nullValue, "null-value", "", "`VALUE` for rows that have none, instead of failing")
 	fs.Var(&f.layout, "layout", "how the index lies in the file: `"+layoutList("|")+"`")
-	fs.Var(&f.memory, "memory", "most memory to use, such as 8G; 0 is what the machine has free")
+	fs.Var(&f.memory, "memory", "most memory to use, such as 8G; 0 is what the machine has free. Limits of the process (control group, ulimit, GOMEMLIMIT) hold in any case")
 	fs.BoolVar(&f.force, "force", false, "replace the output also if it is no Pando index")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show neither types nor progress")
 	fs.BoolVar(&f.json, "json", false, "print a summary as JSON")
@@ -173,11 +173,7 @@ type build struct {
 
 // all builds the index and writes it.
 func (b *build) all(ctx context.Context) error {
-	if b.budget.bytes > 0 {
-		// Near the limit, frequent garbage collection is better than running
-		// out of memory.
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(b.budget.bytes))
-	}
+	defer b.budget.hold()()
 	if err := b.begin(); err != nil {
 		return err
 	}
