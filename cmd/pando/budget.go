@@ -55,7 +55,9 @@ func (b budget) orGroups(proc, groups string) budget {
 }
 
 // orLimits returns the smaller of a budget and what `ulimit -v` and `ulimit -d`
-// leave this process. Linux alone tells them.
+// leave this process: half of it, since they count addresses, and the heap holds
+// more of those than it uses, by the arenas it grows by and by what it has freed.
+// Linux alone tells them.
 func (b budget) orLimits(proc string) budget {
 	limits, status := readText(filepath.Join(proc, "self/limits")), readText(filepath.Join(proc, "self/status"))
 	for _, l := range []struct{ name, used, flag string }{
@@ -64,7 +66,7 @@ func (b budget) orLimits(proc string) budget {
 	} {
 		limit, ok := softLimit(limits, l.name)
 		if used, known := meminfo(status, l.used); ok && known {
-			b = b.or(limit-used<<10, "ulimit "+l.flag+" leaves this process %s", "allow it more")
+			b = b.or((limit-used<<10)/2, "ulimit "+l.flag+" leaves this process %s", "allow it more")
 		}
 	}
 	return b

@@ -115,9 +115,9 @@ func TestAvailable(t *testing.T) {
 		"Max address space         unlimited            unlimited            bytes\n")
 	expect(1000 << 10)
 	write("proc/self/limits", "Max address space         204800               unlimited            bytes\n")
-	expect(100 << 10)
+	expect(50 << 10)
 	write("proc/self/limits", "Max data size             61440                unlimited            bytes\n")
-	expect(10 << 10)
+	expect(5 << 10)
 }
 
 // The limit of the process holds whatever --memory says, and is never raised.
