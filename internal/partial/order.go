@@ -25,7 +25,7 @@ func Order(keys []string, workers int) []int {
 		return nil
 	}
 	rows := make([]int, len(keys))
-	if len(keys) < fewKeys || len(keys) > math.MaxUint32 {
+	if len(keys) < fewKeys || uint64(len(keys)) > math.MaxUint32 {
 		for i := range rows {
 			rows[i] = i
 		}

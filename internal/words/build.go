@@ -62,7 +62,7 @@ func Build(keys []string, order []int, cfg Config) (*Tree, error) {
 	if cfg.Granule > 0 && 64%cfg.Granule != 0 {
 		return nil, fmt.Errorf("granules of %d bits do not fill a window of 64", cfg.Granule)
 	}
-	if pagesFor(len(keys)) >= linkNode {
+	if uint64(pagesFor(len(keys))) >= linkNode {
 		return nil, fmt.Errorf("%w: %d strings", layout.ErrTooLarge, len(keys))
 	}
 	need, err := Need(keys, cfg)

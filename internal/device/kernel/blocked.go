@@ -92,7 +92,7 @@ type Packed struct {
 // words of 8 bytes, and their total number of entries. Both addresses must be
 // multiples of 16.
 func NewPacked(table, words device.Ptr, pages, end, entries int) (Packed, error) {
-	if entries >= math.MaxUint32 {
+	if uint64(entries) >= math.MaxUint32 {
 		return Packed{}, fmt.Errorf("%w: %d entries", ErrTooLarge, entries)
 	}
 	return Packed{Table: table, Words: words, End: uint64(end), Last: uint32(max(pages, 1) - 1), Entries: uint32(entries)}, nil
