@@ -40,6 +40,7 @@ type Blocked struct {
 	Fan          uint32     // a line has 1<<Fan children
 	Leaves, Last uint32     // lines of the first leaf and of the last
 	row          [MaxRows]deviceRow
+	_            uint32 // C++ aligns 8 bytes to 8, Go on machines of 32 bits to 4
 }
 
 type deviceRow struct{ at, pageLines, levels, last uint32 }
