@@ -73,6 +73,13 @@ func cellText(c *table.Column, i int) string {
 // pick sets dst to the values of src in the given rows.
 func pick(dst, src *table.Column, rows []int) {
 	dst.Field = src.Field
+	if dst.Null = nil; src.Null != nil {
+		dst.Null = picked(nil, src.Null, rows)
+	}
+	if src.Foreign != nil {
+		dst.Foreign = src.Foreign.Pick(rows)
+		return
+	}
 	switch src.Type {
 	case table.Int64:
 		dst.Int64 = picked(dst.Int64, src.Int64, rows)
@@ -88,10 +95,6 @@ func pick(dst, src *table.Column, rows []int) {
 		dst.Float32 = picked(dst.Float32, src.Float32, rows)
 	default:
 		dst.String = picked(dst.String, src.String, rows)
-	}
-	dst.Null = nil
-	if src.Null != nil {
-		dst.Null = picked(nil, src.Null, rows)
 	}
 }
 

@@ -50,6 +50,7 @@ func openCSV(in *input, o Options, comma byte) (Source, error) {
 		return nil, err
 	}
 	s.parser.comma, s.parser.fields = comma, len(head.names)
+	s.parser.probes = o.Probe.Name != ""
 	read := func() ([]byte, error) {
 		if first != nil {
 			chunk := first[head.size:]
@@ -158,6 +159,7 @@ type parser struct {
 	comma  byte
 	fields int   // fields per record
 	from   []int // for each column of the schema, the number of its field
+	probes bool  // in the last column, what is not of the type is null
 }
 
 // parse turns one chunk into one batch.
@@ -191,6 +193,10 @@ func (p *parser) run(chunk []byte, b *Batch) error {
 		for i, from := range p.from {
 			c := &b.Columns[i]
 			if bad := appendText(c, fields[from], &text); bad != fine {
+				if p.probes && i == len(p.from)-1 {
+					setNull(c, c.Len()-1)
+					continue
+				}
 				return sp.place(bad.explain(c.Field, string(fields[from])))
 			}
 		}

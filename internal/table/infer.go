@@ -1,6 +1,7 @@
 package table
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,7 @@ type guess struct {
 	notWhole  bool // some value is not a sequence of digits
 	notFloat  bool
 	hasDigits bool // some value is a number other than a word such as inf or nan
+	notJSON   bool // some value is not written as JSON writes numbers: 007, +1, .5
 }
 
 // see takes one more value into account.
@@ -23,6 +25,7 @@ func (g *guess) see(b []byte) {
 		return
 	}
 	g.seen = true
+	g.notJSON = g.notJSON || !isNumber(b)
 	_, i := parseInt(b)
 	_, u := parseUint(b)
 	g.notInt = g.notInt || i != fine
@@ -35,6 +38,11 @@ func (g *guess) see(b []byte) {
 	_, f := parseFloat(b, 64)
 	g.notFloat = g.notFloat || f != fine
 	g.hasDigits = g.hasDigits || strings.ContainsAny(string(b), "0123456789")
+}
+
+// isNumber reports whether a text is a number in JSON.
+func isNumber(b []byte) bool {
+	return len(b) > 0 && (b[0] == '-' || b[0] >= '0' && b[0] <= '9') && json.Valid(b)
 }
 
 // text marks the column as one of strings.
@@ -68,12 +76,18 @@ func choose(names []string, guesses []guess, o Options) (schema []Field, from []
 		f := Field{Name: names[i], Type: String}
 		if t, ok := o.Types[f.Name]; ok {
 			f.Type = t
-		} else if i < len(guesses) {
+		} else if i < len(guesses) && !o.Pass {
 			f.Type = guesses[i].result()
+		} else if i < len(guesses) && guesses[i].result() != String && !guesses[i].notJSON {
+			f.Form = Number
 		}
 		schema = append(schema, f)
 	}
-	return schema, from, nil
+	if o.Probe.Name == "" {
+		return schema, from, nil
+	}
+	i, err := find(names, o.Probe.Name)
+	return append(schema, o.Probe), append(from, i), err
 }
 
 // pick finds the wanted columns among those of the input, all if none are
@@ -91,16 +105,25 @@ func pick(names []string, o Options) (from []int, err error) {
 		return from, nil
 	}
 	for _, name := range o.Columns {
-		i := slices.Index(names, name)
-		if i < 0 {
-			return nil, noColumn(name, names)
-		}
-		if slices.Contains(names[i+1:], name) {
-			return nil, &Error{Column: name, What: "there are two columns with this name; rename one"}
+		i, err := find(names, name)
+		if err != nil {
+			return nil, err
 		}
 		from = append(from, i)
 	}
 	return from, nil
+}
+
+// find returns the place of a column.
+func find(names []string, name string) (int, error) {
+	i := slices.Index(names, name)
+	if i < 0 {
+		return 0, noColumn(name, names)
+	}
+	if slices.Contains(names[i+1:], name) {
+		return 0, &Error{Column: name, What: "there are two columns with this name; rename one"}
+	}
+	return i, nil
 }
 
 func noColumn(name string, names []string) *Error {

@@ -11,7 +11,6 @@ import (
 
 // parquetColumn is a column of a row group that is being read.
 type parquetColumn struct {
-	name  string
 	pages *parquet.FilePages
 	most  byte // definition level of a value that is not null
 	empty bool // all values are null

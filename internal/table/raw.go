@@ -39,8 +39,14 @@ func openRaw(in *input, o Options, format string) (Source, error) {
 		return nil, wrong("raw values have one column, named key")
 	}
 	r.native = []Field{{Name: names[0], Type: t}}
+	if probe := o.Probe.Name; probe != "" {
+		if _, err := find(names, probe); err != nil {
+			return nil, err
+		}
+		r.native = append(r.native, r.native[0])
+	}
 	r.buf = make([]byte, batchRows*r.width)
-	r.serial = serial{in: in, schema: forced(r.native, o.Types), fill: r.read}
+	r.serial = serial{in: in, schema: forced(r.native, o), fill: r.read, probes: o.Probe.Name != ""}
 	if err := r.start(); err != nil {
 		return nil, err
 	}
@@ -106,7 +112,9 @@ func (r *raw) read(b *Batch) error {
 	b.Reset(r.native)
 	b.Rows = n / r.width
 	r.left -= uint64(b.Rows)
-	appendRaw(&b.Columns[0], buf[:n])
+	for i := range b.Columns {
+		appendRaw(&b.Columns[i], buf[:n])
+	}
 	return nil
 }
 

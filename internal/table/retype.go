@@ -62,11 +62,41 @@ func appendPlain(c *Column, buf []byte, row int) []byte {
 	return appendNumberText(c, buf, row)
 }
 
+// probeColumn gives a column another type. What does not fit is null.
+func probeColumn(c *Column, to Type) {
+	if c.Type == to {
+		return
+	}
+	from := *c
+	c.SetType(to)
+	var text slab
+	var buf []byte
+	for row := range from.Len() {
+		if from.IsNull(row) {
+			c.AppendNull()
+			continue
+		}
+		buf = appendPlain(&from, buf[:0], row)
+		if appendText(c, buf, &text) != fine {
+			setNull(c, row)
+		}
+	}
+	c.Seal()
+	dropValues(c, from.Type)
+}
+
 // retypeBatch returns the columns of a batch the types of a schema. The line of an
 // error is the row, from 1.
-func retypeBatch(b *Batch, schema []Field) error {
+func retypeBatch(b *Batch, schema []Field, probes bool) error {
 	for i := range b.Columns {
 		c := &b.Columns[i]
+		if c.Foreign != nil {
+			continue
+		}
+		if probes && i == len(b.Columns)-1 {
+			probeColumn(c, schema[i].Type)
+			continue
+		}
 		native := *c
 		if row, bad := retypeColumn(c, schema[i].Type); bad != fine {
 			e := bad.explain(schema[i], string(appendPlain(&native, nil, row)))
@@ -79,13 +109,16 @@ func retypeBatch(b *Batch, schema []Field) error {
 }
 
 // forced returns a schema with the requested types.
-func forced(native []Field, types map[string]Type) []Field {
+func forced(native []Field, o Options) []Field {
 	schema := make([]Field, len(native))
 	for i, f := range native {
-		if t, ok := types[f.Name]; ok {
+		if t, ok := o.Types[f.Name]; ok {
 			f.Type = t
 		}
 		schema[i] = f
+	}
+	if o.Probe.Name != "" {
+		schema[len(schema)-1] = o.Probe
 	}
 	return schema
 }
@@ -95,6 +128,7 @@ type serial struct {
 	in     *input
 	schema []Field
 	fill   func(b *Batch) error // reads the next rows, in their native types
+	probes bool                 // in the last column, what is not of the type is null
 	rows   int
 	err    error
 }
@@ -109,7 +143,7 @@ func (s *serial) Next(b *Batch) error {
 	}
 	err := s.fill(b)
 	if err == nil {
-		err = retypeBatch(b, s.schema)
+		err = retypeBatch(b, s.schema, s.probes)
 	}
 	if err = s.in.wrap(err); err != nil {
 		if e, ok := err.(*Error); ok && e.Line > 0 {

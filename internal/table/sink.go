@@ -93,12 +93,23 @@ func textLine(buf []byte, columns []Column, row int) []byte {
 		switch {
 		case c.IsNull(row):
 		case c.Type == String:
-			buf = appendShown(buf, c.String[row])
+			buf = appendShown(buf, textOf(c, row))
 		default:
 			buf = appendNumberText(c, buf, row)
 		}
 	}
 	return append(buf, '\n')
+}
+
+// textOf returns a value of a column of strings as text, whatever its form.
+func textOf(c *Column, row int) string {
+	switch {
+	case c.Foreign != nil:
+		return string(c.Foreign.AppendText(nil, row))
+	case c.Form == Token && c.String[row][0] == '"':
+		return string(unquoteJSON([]byte(c.String[row])))
+	}
+	return c.String[row]
 }
 
 // appendShown appends a string with control characters escaped as in Go.
@@ -143,7 +154,7 @@ func csvLine(buf []byte, columns []Column, row int) []byte {
 		case c.IsNull(row):
 			buf = appendField(buf, "", alone)
 		case c.Type == String:
-			buf = appendField(buf, c.String[row], alone)
+			buf = appendField(buf, textOf(c, row), alone)
 		default:
 			buf = appendNumberText(c, buf, row)
 		}
@@ -169,6 +180,9 @@ func appendField(buf []byte, s string, alone bool) []byte {
 
 // jsonLines returns a function that appends a row of a schema as JSON.
 func jsonLines(schema []Field) func([]byte, []Column, int) []byte {
+	if len(schema) > 0 && schema[0].Form == Object {
+		return jsonObjects(schema)
+	}
 	names := make([]string, len(schema)) // {"a": ,"b":
 	for i, f := range schema {
 		lead := byte(',')
@@ -188,10 +202,41 @@ func jsonLines(schema []Field) func([]byte, []Column, int) []byte {
 	}
 }
 
+// jsonObjects is jsonLines where the first column has whole rows, to which the
+// others are added.
+func jsonObjects(schema []Field) func([]byte, []Column, int) []byte {
+	var names []string // ,"b":
+	for _, f := range schema[1:] {
+		names = append(names, string(append(appendJSON([]byte{','}, f.Name), ':')))
+	}
+	return func(buf []byte, columns []Column, row int) []byte {
+		object := columns[0].String[row]
+		if len(names) == 0 {
+			return append(append(buf, object...), '\n')
+		}
+		object = strings.TrimRight(strings.TrimSuffix(object, "}"), " \t\r")
+		empty := strings.TrimLeft(object[1:], " \t\r") == ""
+		buf = append(buf, object...)
+		for i, name := range names {
+			if empty && i == 0 {
+				name = name[1:]
+			}
+			buf = appendJSONCell(&columns[1+i], append(buf, name...), row)
+		}
+		return append(buf, '}', '\n')
+	}
+}
+
 // appendJSONCell adds a value.
 func appendJSONCell(c *Column, buf []byte, row int) []byte {
 	switch {
 	case c.IsNull(row):
+		return append(buf, "null"...)
+	case c.Foreign != nil:
+		return c.Foreign.AppendJSON(buf, row)
+	case c.Form == Token, c.Form == Number && isNumber([]byte(c.String[row])):
+		return append(buf, c.String[row]...)
+	case c.Form == Number && c.String[row] == "":
 		return append(buf, "null"...)
 	case c.Type == String:
 		return appendJSON(buf, c.String[row])

@@ -7,8 +7,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // arrowTypes are the Arrow types of columns.
@@ -17,6 +19,57 @@ var arrowTypes = [...]arrow.DataType{
 	Int32: arrow.PrimitiveTypes.Int32, Uint32: arrow.PrimitiveTypes.Uint32,
 	Float64: arrow.PrimitiveTypes.Float64, Float32: arrow.PrimitiveTypes.Float32,
 	String: arrow.BinaryTypes.String,
+}
+
+// arrowTypeOf returns the Arrow type of a column: that which it had in an Arrow
+// file, or that of its kind.
+func arrowTypeOf(f Field) arrow.DataType {
+	switch native := f.Native.(type) {
+	case arrow.DataType:
+		return native
+	case *parquet.Column:
+		switch k := (&parquetForeign{column: native}).Kind(); k.Of {
+		case cols.Boolean:
+			return arrow.FixedWidthTypes.Boolean
+		case cols.Date:
+			return arrow.FixedWidthTypes.Date32
+		case cols.Timestamp:
+			t := &arrow.TimestampType{Unit: arrow.Nanosecond}
+			for u := arrow.Second; u <= arrow.Nanosecond; u++ {
+				if u.Multiplier() == k.Unit {
+					t.Unit = u
+				}
+			}
+			if k.UTC {
+				t.TimeZone = "UTC"
+			}
+			return t
+		}
+	}
+	return arrowTypes[f.Type]
+}
+
+// kindArray returns values of another format as an array of the type that
+// arrowTypeOf has chosen for their kind.
+func kindArray(c *Column, t arrow.DataType) arrow.Array {
+	b := array.NewBuilder(memory.DefaultAllocator, t)
+	defer b.Release()
+	for i := range c.Len() {
+		if c.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		v := c.Foreign.Int(i)
+		switch b := b.(type) {
+		case *array.BooleanBuilder:
+			b.Append(v != 0)
+		case *array.Date32Builder:
+			b.Append(arrow.Date32(v))
+		case *array.TimestampBuilder:
+			b.Append(arrow.Timestamp(v))
+		}
+	}
+	return b.NewArray()
 }
 
 // arrowSink writes an Arrow IPC stream, with one record batch per batch.
@@ -28,7 +81,7 @@ type arrowSink struct {
 func newArrowSink(w io.Writer, schema []Field) Sink {
 	var fields []arrow.Field
 	for _, f := range schema {
-		fields = append(fields, arrow.Field{Name: f.Name, Type: arrowTypes[f.Type], Nullable: true})
+		fields = append(fields, arrow.Field{Name: f.Name, Type: arrowTypeOf(f), Nullable: true})
 	}
 	s := arrow.NewSchema(fields, nil)
 	return &arrowSink{w: ipc.NewWriter(w, ipc.WithSchema(s)), schema: s}
@@ -39,7 +92,7 @@ func newArrowSink(w io.Writer, schema []Field) Sink {
 func (s *arrowSink) Write(b *Batch) error {
 	columns := make([]arrow.Array, len(b.Columns))
 	for i := range b.Columns {
-		columns[i] = arrowArray(&b.Columns[i])
+		columns[i] = arrowArray(&b.Columns[i], s.schema.Field(i).Type)
 	}
 	record := array.NewRecordBatch(s.schema, columns, int64(b.Rows))
 	defer record.Release()
@@ -54,7 +107,14 @@ func (s *arrowSink) Close() error { return s.w.Close() }
 
 // arrowArray returns the column as an Arrow array over the same memory, or over a
 // copy for strings.
-func arrowArray(c *Column) arrow.Array {
+func arrowArray(c *Column, t arrow.DataType) arrow.Array {
+	if f, ok := c.Foreign.(arrowForeign); ok {
+		f.a.Retain()
+		return f.a
+	}
+	if c.Type == String && t.ID() != arrow.STRING {
+		return kindArray(c, t)
+	}
 	if c.Type == String {
 		return stringArray(c)
 	}
@@ -67,12 +127,12 @@ func arrowArray(c *Column) arrow.Array {
 func stringArray(c *Column) arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	defer b.Release()
-	b.Reserve(len(c.String))
-	for i, s := range c.String {
+	b.Reserve(c.Len())
+	for i := range c.Len() {
 		if c.IsNull(i) {
 			b.AppendNull()
 		} else {
-			b.Append(s)
+			b.Append(textOf(c, i))
 		}
 	}
 	return b.NewArray()

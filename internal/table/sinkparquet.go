@@ -3,9 +3,13 @@ package table
 import (
 	"io"
 	"reflect"
+	"time"
 	"unsafe"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 const (
@@ -25,7 +29,7 @@ func newParquetSink(w io.Writer, fields []Field) (s Sink, err error) {
 	defer guard(&err, "the schema")
 	root := parquetRoot{Group: parquet.Group{}}
 	for _, f := range fields {
-		root.fields = append(root.fields, parquetField{parquetNode(f.Type), f.Name})
+		root.fields = append(root.fields, parquetField{parquetNodeOf(f), f.Name})
 	}
 	return &parquetSink{w: parquet.NewGenericWriter[any](w, parquet.NewSchema("schema", root),
 		parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.PageBufferSize(pageBytes),
@@ -75,10 +79,18 @@ func parquetNode(t Type) parquet.Node {
 // Write implements Sink.Write.
 func (s *parquetSink) Write(b *Batch) (err error) {
 	defer guard(&err, "the output")
-	for i, w := range s.w.ColumnWriters() {
-		if err := s.column(w, &b.Columns[i]); err != nil {
+	leaves := s.w.ColumnWriters()
+	for i := range b.Columns {
+		c, n := &b.Columns[i], 1
+		if f, ok := c.Foreign.(*parquetForeign); ok {
+			n, err = len(f.leaves), f.write(leaves)
+		} else {
+			err = s.column(leaves[0], c)
+		}
+		if err != nil {
 			return err
 		}
+		leaves = leaves[n:]
 	}
 	if s.rows += b.Rows; s.rows >= groupRows {
 		s.rows = 0
@@ -103,9 +115,80 @@ func (s *parquetSink) column(w *parquet.ColumnWriter, c *Column) error {
 	case Float32:
 		return writeValues(s, w, c, c.Float32, parquet.FloatValue)
 	}
+	if c.Foreign != nil || c.Form == Token {
+		return s.foreign(w, c)
+	}
 	return writeValues(s, w, c, c.String, func(s string) parquet.Value { // the writer copies it
 		return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(s), len(s)))
 	})
+}
+
+// foreign writes values of another format: those of a kind as numbers, the others
+// as text.
+func (s *parquetSink) foreign(w *parquet.ColumnWriter, c *Column) error {
+	kind := cols.Kind{}
+	if c.Foreign != nil {
+		kind = c.Foreign.Kind()
+	}
+	rows := make([]int, c.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	return writeValues(s, w, c, rows, func(i int) parquet.Value {
+		switch {
+		case c.IsNull(i):
+			return parquet.Value{}
+		case kind.Of == cols.Boolean:
+			return parquet.BooleanValue(c.Foreign.Int(i) != 0)
+		case kind.Of == cols.Date:
+			return parquet.Int32Value(int32(c.Foreign.Int(i)))
+		case kind.Of == cols.Timestamp && kind.Unit == time.Second:
+			return parquet.Int64Value(c.Foreign.Int(i) * 1000)
+		case kind.Of == cols.Timestamp:
+			return parquet.Int64Value(c.Foreign.Int(i))
+		}
+		return parquet.ByteArrayValue([]byte(textOf(c, i)))
+	})
+}
+
+// parquetNodeOf describes a column: as it was in a Parquet file, by its kind, or by
+// its type.
+func parquetNodeOf(f Field) parquet.Node {
+	switch native := f.Native.(type) {
+	case *parquet.Column:
+		return parquetCopy{native}
+	case arrow.DataType:
+		switch t := native.(type) {
+		case *arrow.BooleanType:
+			return parquet.Optional(parquet.Leaf(parquet.BooleanType))
+		case *arrow.Date32Type, *arrow.Date64Type:
+			return parquet.Optional(parquet.Date())
+		case *arrow.TimestampType:
+			unit := parquet.Nanosecond
+			switch t.Unit {
+			case arrow.Second, arrow.Millisecond: // Parquet has no seconds
+				unit = parquet.Millisecond
+			case arrow.Microsecond:
+				unit = parquet.Microsecond
+			}
+			return parquet.Optional(parquet.TimestampAdjusted(unit, t.TimeZone != ""))
+		}
+	}
+	return parquetNode(f.Type)
+}
+
+// write writes values as they are into the columns of their leaves.
+func (f *parquetForeign) write(leaves []*parquet.ColumnWriter) error {
+	for i, l := range f.leaves {
+		const some = 512 // rows, so that pages are cut where they should be
+		for row := 0; row < f.Len(); row += some {
+			values := l.values[l.start[row]:l.start[min(row+some, f.Len())]]
+			if _, err := leaves[i].WriteRowValues(values); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // writeValues writes values a few at a time, so that they stay in the cache:

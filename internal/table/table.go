@@ -33,6 +33,13 @@ const (
 	String  = cols.String
 )
 
+// The forms of strings, see package cols.
+const (
+	Token  = cols.Token
+	Object = cols.Object
+	Number = cols.Number
+)
+
 // ParseType returns the type of a name.
 func ParseType(s string) (Type, error) { return cols.ParseType(s) }
 
@@ -74,6 +81,18 @@ type Options struct {
 	Comma rune
 	// Workers is the number of goroutines that parse. 0 means one per core.
 	Workers int
+	// Pass is for rows that are passed on: columns without a forced type keep
+	// what they have. Text is not parsed, JSON stays JSON (cols.Token), and types
+	// that only the file's format has stay as they are (cols.Foreign).
+	Pass bool
+	// Whole makes a row of JSON, where all columns are wanted, one column that
+	// has all of it (cols.Object). It needs Pass.
+	Whole bool
+	// Taken is a name that no field of such rows may have.
+	Taken string
+	// Probe is a column that is read once more, as this type, into the last column
+	// of the schema. What is not of the type is null there. Its name may be "".
+	Probe Field
 }
 
 // Sink writes rows in some format.
