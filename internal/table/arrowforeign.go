@@ -98,6 +98,10 @@ func (f arrowForeign) AppendText(buf []byte, i int) []byte {
 		return append(buf, a.Value(i)...)
 	case *array.Dictionary:
 		return arrowForeign{a.Dictionary()}.AppendText(buf, a.GetValueIndex(i))
+	case *array.Decimal128:
+		return appendDecimal(buf, a.Value(i).BigInt(), int(a.DataType().(arrow.DecimalType).GetScale()))
+	case *array.Decimal256:
+		return appendDecimal(buf, a.Value(i).BigInt(), int(a.DataType().(arrow.DecimalType).GetScale()))
 	}
 	switch k := f.Kind(); k.Of {
 	case cols.Boolean:

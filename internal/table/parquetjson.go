@@ -66,6 +66,9 @@ func (r *parquetRow) skip(c *parquet.Column, leaf *int) {
 // body adds a value that is there: a leaf's, or a group's.
 func (r *parquetRow) body(buf []byte, c *parquet.Column, leaf *int) []byte {
 	if c.Leaf() {
+		if len(r.leaves[*leaf]) == 0 {
+			panic(wrong("the Parquet file is damaged: a list has fewer values than it says"))
+		}
 		v := r.leaves[*leaf][0]
 		r.leaves[*leaf] = r.leaves[*leaf][1:]
 		*leaf++

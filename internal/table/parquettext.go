@@ -90,6 +90,9 @@ func appendDecimal(buf []byte, n *big.Int, scale int) []byte {
 		buf = append(buf, '-')
 	}
 	digits := new(big.Int).Abs(n).Append(nil, 10)
+	for ; scale < 0; scale++ {
+		digits = append(digits, '0')
+	}
 	for len(digits) <= scale {
 		digits = append([]byte{'0'}, digits...)
 	}
