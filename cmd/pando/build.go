@@ -203,6 +203,7 @@ func (b *build) all(ctx context.Context) error {
 
 // begin determines the types.
 func (b *build) begin() error {
+	tellNotes(b.errs, b.src)
 	schema := b.src.Schema()
 	b.types = typed.Types{Key: schema[0].Type}
 	b.sum.Key, b.sum.Value = schema[0].Type.String(), typed.None

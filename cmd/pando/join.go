@@ -85,6 +85,7 @@ func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
 		return err
 	}
 	defer src.Close()
+	tellNotes(cmd.ErrOrStderr(), src)
 	if err := f.fit(p, tablePath, src); err != nil {
 		return err
 	}

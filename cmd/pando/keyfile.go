@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -13,15 +14,21 @@ import (
 // input is the flags that tell how a table is read.
 type input struct {
 	format    string
+	header    bool
 	noHeader  bool
+	noQuotes  bool
 	delimiter string
 	types     []string
+	nulls     []string
 }
 
 func (in *input) flags(cmd *cobra.Command, formatFlag string) {
 	cmd.Flags().StringVar(&in.format, formatFlag, "", "`FORMAT` of the input; else by extension, then by content (see pando help formats)")
 	cmd.Flags().BoolVar(&in.noHeader, "no-header", false, "the first line of a CSV is data; its columns are called 1, 2, ...")
-	cmd.Flags().StringVar(&in.delimiter, "delimiter", "", "`CHAR` between the fields of a CSV; else a comma, or a tab for TSV")
+	cmd.Flags().BoolVar(&in.header, "header", false, "the first line of a CSV, or of lines, has the names")
+	cmd.Flags().StringVar(&in.delimiter, "delimiter", "", "`CHAR` between the fields of a CSV; else a tab for TSV, or what its first lines have")
+	cmd.Flags().BoolVar(&in.noQuotes, "no-quotes", false, "a quote in a CSV is text like any other")
+	cmd.Flags().StringArrayVar(&in.nulls, "null", nil, "`TEXT` of a CSV that stands for nothing, such as NA, NULL or \\N; may be repeated")
 }
 
 func (in *input) typeFlag(cmd *cobra.Command) {
@@ -30,7 +37,10 @@ func (in *input) typeFlag(cmd *cobra.Command) {
 
 // tableOptions returns the flags as options of package table.
 func (in *input) tableOptions() (table.Options, error) {
-	o := table.Options{Format: in.format, NoHeader: in.noHeader, Types: map[string]table.Type{}}
+	o := table.Options{Format: in.format, NoHeader: in.noHeader, Header: in.header, NoQuotes: in.noQuotes, Nulls: in.nulls, Types: map[string]table.Type{}}
+	if in.header && in.noHeader {
+		return o, usagef("--header and --no-header contradict each other")
+	}
 	if d := in.delimiter; d != "" {
 		if d == `\t` || d == "tab" {
 			d = "\t"
@@ -55,6 +65,15 @@ func (in *input) tableOptions() (table.Options, error) {
 		o.Types[col] = t
 	}
 	return o, nil
+}
+
+// tellNotes prints what was decided about an input that a flag could change.
+func tellNotes(w io.Writer, src table.Source) {
+	if s, ok := src.(interface{ Notes() []string }); ok {
+		for _, n := range s.Notes() {
+			fmt.Fprintln(w, n)
+		}
+	}
 }
 
 // tableExt returns the extension of a path, without that of a compression.

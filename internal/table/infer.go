@@ -14,8 +14,9 @@ type guess struct {
 	notUint   bool // some value is not a uint64
 	notWhole  bool // some value is not a sequence of digits
 	notFloat  bool
-	hasDigits bool // some value is a number other than a word such as inf or nan
-	notJSON   bool // some value is not written as JSON writes numbers: 007, +1, .5
+	hasDigits bool   // some value is a number other than a word such as inf or nan
+	zeros     string // a number with leading zeros
+	notJSON   bool   // some value is not written as JSON writes numbers: 007, +1, .5
 }
 
 // see takes one more value into account.
@@ -32,6 +33,9 @@ func (g *guess) see(b []byte) {
 	g.notUint = g.notUint || u != fine
 	g.notWhole = g.notWhole || i == syntax
 	if i == fine || u == fine {
+		if len(b) > 1 && b[0] == '0' && g.zeros == "" {
+			g.zeros = string(b)
+		}
 		g.hasDigits = true
 		return
 	}
@@ -74,7 +78,7 @@ func choose(names []string, guesses []guess, o Options) (schema []Field, from []
 	}
 	for _, i := range from {
 		f := Field{Name: names[i], Type: String}
-		if t, ok := o.Types[f.Name]; ok {
+		if t, ok := typeOf(o, f.Name); ok {
 			f.Type = t
 		} else if i < len(guesses) && !o.Pass {
 			f.Type = guesses[i].result()
@@ -94,7 +98,7 @@ func choose(names []string, guesses []guess, o Options) (schema []Field, from []
 // named.
 func pick(names []string, o Options) (from []int, err error) {
 	for name := range o.Types {
-		if !slices.Contains(names, name) {
+		if find, trimmed := slices.Index(names, name), trimmedIndex(names, name); find < 0 && trimmed < 0 {
 			return nil, noColumn(name, names)
 		}
 	}
@@ -118,12 +122,29 @@ func pick(names []string, o Options) (from []int, err error) {
 func find(names []string, name string) (int, error) {
 	i := slices.Index(names, name)
 	if i < 0 {
+		i = trimmedIndex(names, name)
+	}
+	if i < 0 {
 		return 0, noColumn(name, names)
 	}
 	if slices.Contains(names[i+1:], name) {
 		return 0, &Error{Column: name, What: "there are two columns with this name; rename one"}
 	}
 	return i, nil
+}
+
+// trimmedIndex finds a name that has spaces around it in the input.
+func trimmedIndex(names []string, name string) int {
+	return slices.IndexFunc(names, func(n string) bool { return strings.TrimSpace(n) == strings.TrimSpace(name) })
+}
+
+// typeOf returns the type that was asked for a column.
+func typeOf(o Options, name string) (Type, bool) {
+	if t, ok := o.Types[name]; ok {
+		return t, true
+	}
+	t, ok := o.Types[strings.TrimSpace(name)]
+	return t, ok
 }
 
 func noColumn(name string, names []string) *Error {

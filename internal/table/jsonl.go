@@ -19,7 +19,7 @@ type jsonSource struct {
 	*pipeline[[]byte]
 	schema []Field
 	chunks *chunker
-	column map[string]int // index in the schema
+	column map[string][]int // places in the schema
 	strict bool           // all columns are wanted: an unknown one is an error
 	names  []string       // of the first rows
 	probe  string         // field of the last column, "" if there is none
@@ -37,12 +37,12 @@ func openJSON(in *input, o Options) (Source, error) {
 	if err := skipBOM(in); err != nil {
 		return nil, err
 	}
-	s := &jsonSource{chunks: &chunker{r: in.r}, column: map[string]int{}, strict: o.Columns == nil}
-	first, err := s.chunks.next()
-	if err != nil && err != io.EOF {
+	s := &jsonSource{chunks: &chunker{r: in.r}, column: map[string][]int{}, strict: o.Columns == nil}
+	first, err := s.chunks.sample(manyLines)
+	if err != nil {
 		return nil, in.readFailed(err)
 	}
-	names, guesses, err := inferJSON(first)
+	names, guesses, err := inferJSON(first.all)
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +58,7 @@ func openJSON(in *input, o Options) (Source, error) {
 		return nil, err
 	}
 	read := func() ([]byte, error) {
-		if first != nil {
-			chunk := first
-			first = nil
-			return chunk, nil
-		}
-		chunk, err := s.chunks.next()
+		chunk, err := first.next(s.chunks)
 		if err != nil {
 			return nil, in.readFailed(err)
 		}
@@ -97,7 +92,7 @@ func (s *jsonSource) choose(names []string, guesses []guess, o Options) (err err
 		if _, typed := o.Types[f.Name]; o.Pass && !typed {
 			columns[i].Form = Token
 		}
-		s.column[f.Name] = i
+		s.column[f.Name] = append(s.column[f.Name], i)
 	}
 	return nil
 }
@@ -185,15 +180,20 @@ func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
 			}
 			return nil
 		}
-		i, ok := s.column[string(key)]
+		places, ok := s.column[string(key)]
 		if !ok {
 			return s.unknown(key)
 		}
-		c := &b.Columns[i]
-		if c.Len() > b.Rows {
-			return &Error{Column: c.Name, What: "this field is there twice"}
+		for _, i := range places {
+			c := &b.Columns[i]
+			if c.Len() > b.Rows {
+				return &Error{Column: c.Name, What: "this field is there twice"}
+			}
+			if err := appendJSONValue(c, value, text); err != nil {
+				return err
+			}
 		}
-		return appendJSONValue(c, value, text)
+		return nil
 	})
 	if err != nil {
 		return err

@@ -13,13 +13,16 @@ type splitter struct {
 	start  int // where the last one started
 	fields [][]byte
 	clean  []byte // fields of the last record that had to be changed to unquote them
+
+	verbatim bool // quotes are text like any other
+	blanks   bool // an empty line is a record
 }
 
 // next returns the fields of the next record, io.EOF after the last one. They
 // are valid until the next call.
 func (s *splitter) next() ([][]byte, error) {
 	s.fields, s.clean = s.fields[:0], s.clean[:0]
-	for s.blank() {
+	for !s.blanks && s.blank() {
 	}
 	if s.start = s.at; s.at == len(s.data) {
 		return nil, io.EOF
@@ -53,18 +56,18 @@ func (s *splitter) blank() bool {
 // field takes one field, and reports whether the record has more.
 func (s *splitter) field() (more bool, err error) {
 	data, start, comma := s.data, s.at, s.comma
-	if start < len(data) && data[start] == '"' {
+	if start < len(data) && data[start] == '"' && !s.verbatim {
 		return s.quoted()
 	}
 	i := start
 	for ; i < len(data); i++ {
-		if c := data[i]; c == comma {
+		if c := data[i]; c == comma && c != noComma {
 			s.fields = append(s.fields, data[start:i:i])
 			s.at = i + 1
 			return true, nil
 		} else if c == '\n' {
 			break
-		} else if c == '"' {
+		} else if c == '"' && !s.verbatim {
 			return false, wrong(`a quote inside a field that does not start with one; write "a ""b""" for a "b"`)
 		}
 	}

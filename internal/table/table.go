@@ -61,8 +61,9 @@ type Source interface {
 // Options tell how an input is read. With the zero value everything is
 // detected.
 type Options struct {
-	// Format is csv, tsv, jsonl, parquet, arrow, sosd32, sosd64 (an 8-byte
-	// count, then values), or u32, u64, i32, i64 (raw little-endian values).
+	// Format is csv, tsv, lines (one value a line, as it stands), jsonl, parquet,
+	// arrow, sosd32, sosd64 (an 8-byte count, then values), or u32, u64, i32, i64
+	// (raw little-endian values).
 	// If it is "", the format is determined by the name's ending, or else by
 	// content. Input may be compressed with gzip or zstd, which is detected by
 	// its first bytes.
@@ -74,11 +75,18 @@ type Options struct {
 	// inferred from the first rows for text, and are the file's own for typed
 	// formats.
 	Types map[string]Type
-	// NoHeader tells that the first line of a CSV file is data.
-	NoHeader bool
+	// NoHeader tells that the first line of a CSV file is data, Header that it is
+	// not. With neither, it is data in a file of lines, or of one column of
+	// numbers.
+	NoHeader, Header bool
 	// Comma separates the fields of a CSV file: one ASCII character. 0 means a
-	// comma, or a tab in a TSV file.
+	// tab in a TSV file, and else what the first lines have: a comma, a semicolon,
+	// a tab or a bar.
 	Comma rune
+	// NoQuotes tells that a quote in a CSV file is text like any other.
+	NoQuotes bool
+	// Nulls are the fields of a CSV file that stand for nothing, such as NA.
+	Nulls []string
 	// Workers is the number of goroutines that parse. 0 means one per core.
 	Workers int
 	// Pass is for rows that are passed on: columns without a forced type keep
@@ -95,6 +103,19 @@ type Options struct {
 	Probe Field
 }
 
+// nulls returns Nulls as a set, nil if there are none. Rows that are passed on
+// keep them.
+func (o *Options) nulls() map[string]bool {
+	if len(o.Nulls) == 0 || o.Pass {
+		return nil
+	}
+	set := map[string]bool{}
+	for _, n := range o.Nulls {
+		set[n] = true
+	}
+	return set
+}
+
 // Sink writes rows in some format.
 type Sink interface {
 	// Write adds rows. The batch may be reused afterwards.
@@ -105,7 +126,7 @@ type Sink interface {
 
 // Formats returns the formats that Open reads.
 func Formats() []string {
-	return []string{"csv", "tsv", "jsonl", "parquet", "arrow", "sosd32", "sosd64", "u32", "u64", "i32", "i64"}
+	return []string{"csv", "tsv", "lines", "jsonl", "parquet", "arrow", "sosd32", "sosd64", "u32", "u64", "i32", "i64"}
 }
 
 // Open opens an input. The path "-" is stdin. Parquet and Arrow files that
