@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -90,6 +91,11 @@ func (o *output) rows(ctx context.Context, cmd *cobra.Command, schema []table.Fi
 		}
 		if err := do(sink.Write); err != nil {
 			return err
+		}
+		if w, ok := sink.(interface{ Warnings() []string }); ok {
+			for _, text := range w.Warnings() {
+				fmt.Fprintln(cmd.ErrOrStderr(), text)
+			}
 		}
 		return sink.Close()
 	})

@@ -129,7 +129,14 @@ func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 		return setArrow(c, a, i, j)
 	}
 	if x, ok := a.(array.ExtensionArray); ok {
-		return s.column(c, n, x.Storage(), i, j)
+		at := c.Len()
+		if err := s.column(c, n, x.Storage(), i, j); err != nil || x.ExtensionType().ExtensionName() != "arrow.uuid" {
+			return err
+		}
+		for k, v := range c.String[at:] {
+			c.String[at+k] = string(appendUUID(nil, []byte(v)))
+		}
+		return nil
 	}
 	d, ok := a.(*array.Dictionary)
 	if !ok {

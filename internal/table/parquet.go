@@ -262,7 +262,7 @@ func (s *parquetSource) filler(g *format.RowGroup, c *parquet.Column, f Field) p
 		return s.chunks[leaf.Index()].(*parquet.FileColumnChunk).PagesFrom(stream)
 	}
 	if f.Native == nil {
-		return &parquetColumn{most: byte(c.MaxDefinitionLevel()), empty: c.Type().Kind() < 0, pages: pages(c)}
+		return &parquetColumn{most: byte(c.MaxDefinitionLevel()), empty: c.Type().Kind() < 0, uuid: isUUID(c.Type()), pages: pages(c)}
 	}
 	nested := &parquetNested{column: c}
 	for _, leaf := range parquetLeaves(c, nil) {

@@ -104,6 +104,16 @@ func appendDecimal(buf []byte, n *big.Int, scale int) []byte {
 	return buf
 }
 
+// isUUID reports whether 16 bytes of a type are a UUID.
+func isUUID(t parquet.Type) bool {
+	l := t.LogicalType()
+	if l == nil {
+		return false
+	}
+	_, ok := l.Value.(*format.UUIDType)
+	return ok
+}
+
 // appendUUID adds 16 bytes as 8-4-4-4-12 hexadecimal digits.
 func appendUUID(buf, b []byte) []byte {
 	if len(b) != 16 {

@@ -182,3 +182,44 @@ func TestPassArrow(t *testing.T) {
 		}
 	}
 }
+
+// TestParquetBytes tests that strings which are not UTF-8 are not called so, that
+// others of the same file are, and that UUIDs are read as people write them.
+func TestParquetBytes(t *testing.T) {
+	fields := []Field{{Name: "good", Type: String}, {Name: "bad", Type: String}}
+	b := &Batch{Rows: 2, Columns: []Column{{Field: fields[0], String: []string{"é", "b"}}, {Field: fields[1], String: []string{"é", "\xff"}}}}
+	data := write(t, "parquet", fields, b)
+	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := f.Schema().String(); !strings.Contains(text, "good (STRING)") || !strings.Contains(text, "binary bad;") {
+		t.Error(text)
+	}
+	got := readAll(t, tempFile(t, "x.parquet", string(data)), Options{})
+	if got.Columns[1].String[1] != "\xff" || got.Columns[0].String[0] != "é" {
+		t.Errorf("%+v", got)
+	}
+	type row struct {
+		ID [16]byte `parquet:"id,uuid"`
+	}
+	var out bytes.Buffer
+	if err := parquet.Write(&out, []row{{[16]byte{0xab, 15: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	ids := readAll(t, tempFile(t, "id.parquet", out.String()), Options{})
+	if id := ids.Columns[0].String[0]; id != "ab000000-0000-0000-0000-000000000001" {
+		t.Errorf("%q", id)
+	}
+	var text bytes.Buffer
+	sink, err := NewSink(&text, "jsonl", fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if w := sink.(*lineSink).Warnings(); len(w) != 1 || !strings.Contains(w[0], "in 1 of them") {
+		t.Errorf("%q", w)
+	}
+}

@@ -26,7 +26,7 @@ func NewSink(w io.Writer, format string, schema []Field) (Sink, error) {
 		s.buf = csvHeader(s.buf, schema)
 		return s, nil
 	case "jsonl":
-		return &lineSink{w: w, line: jsonLines(schema)}, nil
+		return &lineSink{w: w, line: jsonLines(schema), json: true}, nil
 	case "arrow":
 		return newArrowSink(w, schema), nil
 	case "parquet":
@@ -43,10 +43,37 @@ type lineSink struct {
 	w    io.Writer
 	buf  []byte
 	line func(buf []byte, columns []Column, row int) []byte
+
+	json     bool
+	replaced int64 // strings that JSON cannot have
+}
+
+// Warnings returns what readers of the output should know.
+func (s *lineSink) Warnings() []string {
+	if s.replaced == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("JSON has no strings that are not UTF-8: in %d of them such bytes are now U+FFFD; Parquet and CSV keep them", s.replaced)}
+}
+
+// count counts the strings of a batch that JSON cannot have.
+func (s *lineSink) count(b *Batch) {
+	for i := range b.Columns {
+		if c := &b.Columns[i]; hasBytes(c) {
+			for row := range b.Rows {
+				if !c.IsNull(row) && !utf8.ValidString(textOf(c, row)) {
+					s.replaced++
+				}
+			}
+		}
+	}
 }
 
 // Write implements Sink.Write.
 func (s *lineSink) Write(b *Batch) error {
+	if s.json {
+		s.count(b)
+	}
 	for row := range b.Rows {
 		s.buf = s.line(s.buf, b.Columns, row)
 		if len(s.buf) >= sinkBuffer {

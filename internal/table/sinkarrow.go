@@ -76,6 +76,15 @@ func kindArray(c *Column, t arrow.DataType) arrow.Array {
 type arrowSink struct {
 	w      *ipc.Writer
 	schema *arrow.Schema
+	bytes  bool // some strings are not UTF-8
+}
+
+// Warnings returns what readers of the output should know.
+func (s *arrowSink) Warnings() []string {
+	if !s.bytes {
+		return nil
+	}
+	return []string{"some strings are not UTF-8, as Arrow says they are; programs that check will refuse them"}
 }
 
 func newArrowSink(w io.Writer, schema []Field) Sink {
@@ -92,6 +101,7 @@ func newArrowSink(w io.Writer, schema []Field) Sink {
 func (s *arrowSink) Write(b *Batch) error {
 	columns := make([]arrow.Array, len(b.Columns))
 	for i := range b.Columns {
+		s.bytes = s.bytes || s.schema.Field(i).Type.ID() == arrow.STRING && hasBytes(&b.Columns[i])
 		columns[i] = arrowArray(&b.Columns[i], s.schema.Field(i).Type)
 	}
 	record := array.NewRecordBatch(s.schema, columns, int64(b.Rows))

@@ -20,9 +20,11 @@ const (
 // parquetSink writes a Parquet file with Snappy compression. It holds a row
 // group in memory, already compressed.
 type parquetSink struct {
-	w    *parquet.GenericWriter[any]
-	rows int
-	room [512]parquet.Value
+	w      *parquet.GenericWriter[any]
+	tail   *parquetTail
+	binary map[int]bool // leaves whose strings are not all UTF-8
+	rows   int
+	room   [512]parquet.Value
 }
 
 func newParquetSink(w io.Writer, fields []Field) (s Sink, err error) {
@@ -31,7 +33,8 @@ func newParquetSink(w io.Writer, fields []Field) (s Sink, err error) {
 	for _, f := range fields {
 		root.fields = append(root.fields, parquetField{parquetNodeOf(f), f.Name})
 	}
-	return &parquetSink{w: parquet.NewGenericWriter[any](w, parquet.NewSchema("schema", root),
+	tail := &parquetTail{w: w}
+	return &parquetSink{tail: tail, binary: map[int]bool{}, w: parquet.NewGenericWriter[any](tail, parquet.NewSchema("schema", root),
 		parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.PageBufferSize(pageBytes),
 		parquet.DictionaryMaxBytes(pageBytes))}, nil
 }
@@ -79,18 +82,19 @@ func parquetNode(t Type) parquet.Node {
 // Write implements Sink.Write.
 func (s *parquetSink) Write(b *Batch) (err error) {
 	defer guard(&err, "the output")
-	leaves := s.w.ColumnWriters()
+	leaves, leaf := s.w.ColumnWriters(), 0
 	for i := range b.Columns {
 		c, n := &b.Columns[i], 1
 		if f, ok := c.Foreign.(*parquetForeign); ok {
-			n, err = len(f.leaves), f.write(leaves)
+			n, err = len(f.leaves), f.write(leaves[leaf:])
 		} else {
-			err = s.column(leaves[0], c)
+			err = s.column(leaves[leaf], c)
+			s.binary[leaf] = s.binary[leaf] || hasBytes(c)
 		}
 		if err != nil {
 			return err
 		}
-		leaves = leaves[n:]
+		leaf += n
 	}
 	if s.rows += b.Rows; s.rows >= groupRows {
 		s.rows = 0
@@ -214,5 +218,12 @@ func writeValues[T any](s *parquetSink, w *parquet.ColumnWriter, c *Column, valu
 // Close implements Sink.Close.
 func (s *parquetSink) Close() (err error) {
 	defer guard(&err, "the output")
-	return s.w.Close()
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	s.tail.hold = true
+	if err := s.w.Close(); err != nil {
+		return err
+	}
+	return s.tail.finish(s.binary)
 }
