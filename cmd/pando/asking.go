@@ -70,7 +70,7 @@ func explain(path string, err error) error {
 
 func looksLikeTable(path string) bool {
 	_, known := extensions[tableExt(path)]
-	return known || tableExt(path) == ".tsv"
+	return known
 }
 
 // selection is the flag --only.

@@ -10,21 +10,23 @@ import (
 )
 
 // SinkFormats returns the formats that NewSink writes.
-func SinkFormats() []string { return []string{"text", "csv", "jsonl", "arrow", "parquet"} }
+func SinkFormats() []string { return []string{"text", "csv", "tsv", "jsonl", "arrow", "parquet"} }
 
 // NewSink returns a Sink that writes rows of a schema to w as text (columns
-// separated by tabs, no header, control characters escaped), csv (with a
-// header), jsonl, arrow (an IPC stream) or parquet. A null is an empty field
+// separated by tabs, no header, control characters escaped), csv or tsv (with
+// a header), jsonl, arrow (an IPC stream) or parquet. A null is an empty field
 // in text and CSV, null elsewhere. A NaN or an infinity is a string in JSON,
 // which has no numbers for them.
 func NewSink(w io.Writer, format string, schema []Field) (Sink, error) {
 	switch format {
 	case "text":
 		return &lineSink{w: w, line: textLine}, nil
-	case "csv":
-		s := &lineSink{w: w, line: csvLine}
-		s.buf = csvHeader(s.buf, schema)
-		return s, nil
+	case "csv", "tsv":
+		comma := delimited(',')
+		if format == "tsv" {
+			comma = '\t'
+		}
+		return &lineSink{w: w, line: comma.line, buf: comma.header(nil, schema)}, nil
 	case "jsonl":
 		return &lineSink{w: w, line: jsonLines(schema), json: true}, nil
 	case "arrow":
@@ -158,30 +160,33 @@ func appendShown(buf []byte, s string) []byte {
 	return buf
 }
 
-// csvHeader appends the names of the columns.
-func csvHeader(buf []byte, schema []Field) []byte {
+// delimited is CSV with the separator that it is.
+type delimited byte
+
+// header appends the names of the columns.
+func (d delimited) header(buf []byte, schema []Field) []byte {
 	for i, f := range schema {
 		if i > 0 {
-			buf = append(buf, ',')
+			buf = append(buf, byte(d))
 		}
-		buf = appendField(buf, f.Name, len(schema) == 1)
+		buf = d.field(buf, f.Name, len(schema) == 1)
 	}
 	return append(buf, '\n')
 }
 
-// csvLine appends a row as CSV.
-func csvLine(buf []byte, columns []Column, row int) []byte {
+// line appends a row.
+func (d delimited) line(buf []byte, columns []Column, row int) []byte {
 	alone := len(columns) == 1
 	for i := range columns {
 		c := &columns[i]
 		if i > 0 {
-			buf = append(buf, ',')
+			buf = append(buf, byte(d))
 		}
 		switch {
 		case c.IsNull(row):
-			buf = appendField(buf, "", alone)
+			buf = d.field(buf, "", alone)
 		case c.Type == String:
-			buf = appendField(buf, textOf(c, row), alone)
+			buf = d.field(buf, textOf(c, row), alone)
 		default:
 			buf = appendNumberText(c, buf, row)
 		}
@@ -189,10 +194,10 @@ func csvLine(buf []byte, columns []Column, row int) []byte {
 	return append(buf, '\n')
 }
 
-// appendField appends a string, quoted if necessary. An empty field alone on
-// its line must be quoted, because readers skip empty lines.
-func appendField(buf []byte, s string, alone bool) []byte {
-	if !strings.ContainsAny(s, "\",\r\n") && !(alone && s == "") {
+// field appends a string, quoted if necessary. An empty field alone on its line
+// must be quoted, because readers skip empty lines.
+func (d delimited) field(buf []byte, s string, alone bool) []byte {
+	if !strings.ContainsAny(s, "\"\r\n") && strings.IndexByte(s, byte(d)) < 0 && !(alone && s == "") {
 		return append(buf, s...)
 	}
 	buf = append(buf, '"')
