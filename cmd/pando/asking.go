@@ -51,6 +51,7 @@ func (p *place) openIndex(path string) (typed.Index, error) {
 	if err != nil {
 		return nil, err
 	}
+	watched.add(path)
 	ix, err := typed.Open(path, opts...)
 	return ix, explain(path, err)
 }

@@ -88,6 +88,7 @@ func newVerify() *cobra.Command {
 		Args:    takes(1, 1, "an index file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			start := time.Now()
+			watched.add(args[0])
 			err := pando.Verify(args[0])
 			if asJSON {
 				return errors.Join(err, verdict(cmd.OutOrStdout(), args[0], err))
