@@ -158,3 +158,14 @@ func TestArrowErrors(t *testing.T) {
 		t.Error("nonsense was read")
 	}
 }
+
+// TestArrowJavaScript tests a file of the official JavaScript library: its schema is
+// only in the footer, and its first message a dictionary.
+func TestArrowJavaScript(t *testing.T) {
+	b := readAll(t, "testdata/javascript.arrow", Options{})
+	c := b.Columns
+	if !slices.Equal(c[0].Int32, []int32{3, 1, 2}) || !slices.Equal(c[1].String, []string{"b", "a", "b"}) ||
+		!slices.Equal(c[2].String, []string{"x", "", "z"}) || !c[2].IsNull(1) || !slices.Equal(c[3].String, []string{"q", "r", "q"}) {
+		t.Errorf("%+v", c)
+	}
+}
