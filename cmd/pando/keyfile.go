@@ -103,7 +103,25 @@ func (in *input) openKeys(path, column string, stdin io.Reader, t table.Type) (t
 		}
 	}
 	o.Columns, o.Types = []string{column}, map[string]table.Type{column: t}
-	return table.Open(path, stdin, o)
+	src, err := table.Open(path, stdin, o)
+	if err != nil {
+		return nil, err
+	}
+	return keySource{src}, nil
+}
+
+// keySource is a column of keys whose type is that of the index: to give another
+// is no advice.
+type keySource struct{ table.Source }
+
+func (s keySource) Next(b *table.Batch) error {
+	err := s.Source.Next(b)
+	if e, ok := err.(*table.Error); ok && e.Advice != "" {
+		plain := *e
+		plain.Advice = "such a key cannot be in this index, so leave its row out"
+		return &plain
+	}
+	return err
 }
 
 // onlyColumn returns the name of the only column of a table.

@@ -224,7 +224,7 @@ func (s *jsonSource) unknown(key []byte) error {
 	if !s.strict {
 		return nil
 	}
-	return &Error{Column: string(key), What: "the first rows do not have this field; name the columns you want, or give its type: --type " + string(key) + "=…"}
+	return &Error{Column: string(key), What: "the first rows do not have this field", Advice: "name the columns you want, or give its type: --type " + string(key) + "=…"}
 }
 
 // appendJSONValue adds a value given as JSON.

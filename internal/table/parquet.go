@@ -145,12 +145,12 @@ func (s *parquetSource) choose(root *parquet.Column, o Options) error {
 	}
 	from, err := pick(names, o)
 	if err != nil {
-		return err
+		return parquetGroup(root, names, o, err)
 	}
 	if o.Probe.Name != "" {
 		i, err := find(names, o.Probe.Name)
 		if err != nil {
-			return err
+			return parquetGroup(root, names, o, err)
 		}
 		from = append(from, i)
 	}
@@ -174,6 +174,30 @@ func (s *parquetSource) choose(root *parquet.Column, o Options) error {
 	}
 	s.schema, s.probes = forced(s.native, o), o.Probe.Name != ""
 	return nil
+}
+
+// parquetGroup explains that a column which was asked for is there, but has others
+// in it. For any other it returns the error.
+func parquetGroup(root *parquet.Column, names []string, o Options, err error) error {
+	asked := append(slices.Clone(o.Columns), o.Probe.Name)
+	for name := range o.Types {
+		asked = append(asked, name)
+	}
+	for _, name := range asked {
+		c := root.Column(name)
+		if c == nil || c.Leaf() || slices.Contains(names, name) {
+			continue
+		}
+		if parquetListed(c) != nil {
+			return &Error{Column: name, What: "has lists or maps, which are no keys or values", Advice: "turn them into numbers or strings"}
+		}
+		var inside []string
+		for _, leaf := range parquetLeaves(c, nil) {
+			inside = append(inside, strings.Join(leaf.Path(), "."))
+		}
+		return &Error{Column: name, What: "has columns in it", Advice: "name one of them: " + strings.Join(inside, ", ")}
+	}
+	return err
 }
 
 // parquetElements returns what a file says about its leaves.

@@ -44,18 +44,25 @@ func (p problem) explain(f Field, value string) *Error {
 	float := Float64
 	switch _, fits := parseFloat([]byte(value), 64); {
 	case p == size:
-		e.What = quoted(value) + " does not fit " + f.Type.String() + tryType(f.Name, wider(f.Type, value))
+		e.What = quoted(value) + " does not fit " + f.Type.String()
+		e.Advice = tryType(f.Name, wider(f.Type, value))
+		if t := wider(f.Type, value); f.Type == Int64 && t == Uint64 || f.Type == Uint64 && t == Int64 {
+			// No number type holds what both do.
+			e.Advice += ", or, if other values do not fit that, " + f.Name + "=" + String.String()
+		}
 	case fits != fine || f.Type == Float64 || f.Type == Float32:
-		e.What = quoted(value) + " is no number (" + f.Type.String() + ")" + tryType(f.Name, String)
+		e.What = quoted(value) + " is no number (" + f.Type.String() + ")"
+		e.Advice = tryType(f.Name, String)
 	default:
-		e.What = quoted(value) + " is no whole number (" + f.Type.String() + ")" + tryType(f.Name, float)
+		e.What = quoted(value) + " is no whole number (" + f.Type.String() + ")"
+		e.Advice = tryType(f.Name, float)
 	}
 	return e
 }
 
 // tryType names the flag that helps.
 func tryType(column string, t Type) string {
-	return "; give --type " + column + "=" + t.String()
+	return "give --type " + column + "=" + t.String()
 }
 
 // wider returns a type that holds a value which t does not.

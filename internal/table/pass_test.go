@@ -223,3 +223,25 @@ func TestParquetBytes(t *testing.T) {
 		t.Errorf("%q", w)
 	}
 }
+
+// TestParquetGroups tests that a column which is a list or a group is not said to be
+// not there.
+func TestParquetGroups(t *testing.T) {
+	type place struct {
+		Lat float64 `parquet:"lat"`
+	}
+	type row struct {
+		Tags  []string `parquet:"tags,list"`
+		Place place    `parquet:"place"`
+	}
+	var out bytes.Buffer
+	if err := parquet.Write(&out, []row{{}}); err != nil {
+		t.Fatal(err)
+	}
+	path := tempFile(t, "x.parquet", out.String())
+	for name, want := range map[string]string{"tags": "has lists or maps", "place": "name one of them: place.lat", "no": "there is no column"} {
+		if _, err := readErr(path, Options{Columns: []string{name}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (r *raw) start() error {
 		}
 		r.left = binary.LittleEndian.Uint64(head)
 		if have := (size - 8) / uint64(r.width); known && (r.left != have || size%uint64(r.width) != 0) {
-			return wrong("says it has %d values, but its size is that of %d values of %d bytes; is the format right?", r.left, have, r.width)
+			return wrong("says it has %d values of %d bytes, but has %d bytes after its count; is the format right?", r.left, r.width, size-8)
 		}
 		return nil
 	}
