@@ -131,8 +131,9 @@ const (
 	// cannot be kept in it.
 	Blocked
 	// Compressed keeps integers and floats as small differences within a page,
-	// where they lie close together, and strings by the bits in which they
-	// differ: the smallest, and for strings the fastest.
+	// where they lie close together: the smallest for them. Strings are found by
+	// the bits in which they differ: the fastest for them, at some 9 bytes beside
+	// each string, where Apart takes 8.
 	Compressed
 )
 
