@@ -138,6 +138,7 @@ func (f *getFlags) file(cmd *cobra.Command, p *probe) error {
 		return err
 	}
 	defer src.Close()
+	f.live = isLive(src)
 	if err := f.stream(cmd, src, p); err != nil {
 		return err
 	}
@@ -219,6 +220,7 @@ func (f *rankFlags) run(cmd *cobra.Command, path string, texts []string) error {
 		return err
 	}
 	defer src.Close()
+	f.live = isLive(src)
 	return f.ranks(cmd.Context(), cmd, ix, src)
 }
 

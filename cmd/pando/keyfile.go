@@ -79,7 +79,7 @@ func tellNotes(w io.Writer, src table.Source) {
 // tableExt returns the extension of a path, without that of a compression.
 func tableExt(path string) string {
 	path = strings.ToLower(path)
-	for _, z := range []string{".gz", ".gzip", ".zst", ".zstd"} {
+	for _, z := range table.Packed {
 		path = strings.TrimSuffix(path, z)
 	}
 	return filepath.Ext(path)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +22,7 @@ import (
 type output struct {
 	format, path string
 	json         bool
+	live         bool     // rows are written as soon as they are there
 	more         []string // formats beyond those of package table
 }
 
@@ -58,6 +60,9 @@ func (o *output) settle(cmd *cobra.Command) error {
 	case o.format == "":
 		o.format = "text"
 	}
+	if ext := strings.ToLower(filepath.Ext(o.path)); slices.Contains([]string{".bz2", ".xz", ".zip"}, ext) {
+		return usagef("cannot write %s; take .gz or .zst", ext)
+	}
 	known := append(slices.Clone(rowFormats), o.more...)
 	if !slices.Contains(known, o.format) {
 		return usagef("cannot write format %q; take one of %s", o.format, strings.Join(known, ", "))
@@ -89,6 +94,14 @@ func (o *output) write(ctx context.Context, cmd *cobra.Command, do func(w io.Wri
 	return w.Flush()
 }
 
+// flush writes what is buffered, where something is.
+func flush(v any) error {
+	if f, ok := v.(interface{ Flush() error }); ok {
+		return f.Flush()
+	}
+	return nil
+}
+
 // compressed calls do with a writer that compresses as the path's extension says.
 func compressed(path string, w io.Writer, do func(w io.Writer) error) error {
 	var z io.WriteCloser
@@ -117,7 +130,11 @@ func (o *output) rows(ctx context.Context, cmd *cobra.Command, schema []table.Fi
 		if err != nil {
 			return err
 		}
-		if err := do(sink.Write); err != nil {
+		put := sink.Write
+		if o.live {
+			put = func(b *table.Batch) error { return errors.Join(sink.Write(b), flush(sink), flush(w)) }
+		}
+		if err := do(put); err != nil {
 			return err
 		}
 		if w, ok := sink.(interface{ Warnings() []string }); ok {

@@ -113,9 +113,11 @@ func numbers(n int) []string {
 
 // skipBOM skips the byte order mark that some programs put before UTF-8.
 func skipBOM(in *input) error {
-	start, err := in.r.Peek(3)
-	if len(start) < 2 && err != nil && err != io.EOF {
-		return in.readFailed(err)
+	start := in.peek("\xef\xbb\xbf", "\xff\xfe", "\xfe\xff")
+	if len(start) == 0 {
+		if _, err := in.r.Peek(1); err != nil && err != io.EOF {
+			return in.readFailed(err)
+		}
 	}
 	switch {
 	case bytes.Equal(start, []byte("\xef\xbb\xbf")):

@@ -48,7 +48,10 @@ func formatOf(in *input) (string, error) {
 // ending returns the ending of a file's name, without that of a compression.
 func (in *input) ending() string {
 	name := strings.ToLower(filepath.Base(in.path))
-	for _, packed := range []string{".gz", ".gzip", ".zst", ".zstd"} {
+	if in.inner != "" {
+		name = strings.ToLower(in.inner)
+	}
+	for _, packed := range Packed {
 		name = strings.TrimSuffix(name, packed)
 	}
 	return filepath.Ext(name)

@@ -2,15 +2,11 @@ package table
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"os"
 	"sync"
 	"sync/atomic"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // input is an opened file or stdin: its bytes, decompressed, and how many of
@@ -24,14 +20,11 @@ type input struct {
 	raw   io.Reader
 	r     *bufio.Reader // decompressed
 	what  string        // compression, "" if there is none
+	inner string        // name of the file in an archive
 
 	closing sync.Once
 	closers []func() error
 }
-
-// zstdWindow is the maximum memory that a zstd frame may request: what the
-// zstd command accepts by default.
-const zstdWindow = 128 << 20
 
 func openInput(path string, stdin io.Reader) (*input, error) {
 	in := &input{path: path}
@@ -81,45 +74,6 @@ func (in *input) regular(f *os.File) {
 		return
 	}
 	in.file, in.total, in.pipe = f, info.Size(), false
-}
-
-// unpack looks at the first bytes and decompresses gzip and zstd.
-func (in *input) unpack() error {
-	in.r = bufio.NewReaderSize((*counted)(in), 64<<10)
-	magic, _ := in.r.Peek(4)
-	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		in.what = "gzip"
-		z, err := gzip.NewReader(in.r)
-		if err != nil {
-			return caused(err, "is not a whole gzip file")
-		}
-		in.r = bufio.NewReaderSize(z, 64<<10)
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		in.what = "zstd"
-		if err := in.checkWindow(); err != nil {
-			return err
-		}
-		z, err := zstd.NewReader(in.r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
-		if err != nil {
-			return caused(err, "is not a whole zstd file")
-		}
-		in.closers = append(in.closers, func() error { z.Close(); return nil })
-		in.r = bufio.NewReaderSize(z, 64<<10)
-	}
-	return nil
-}
-
-// checkWindow refuses a zstd frame that needs more memory than zstdWindow. The
-// decoder would, too, but by an error that damage has as well.
-func (in *input) checkWindow() error {
-	start, _ := in.r.Peek(zstd.HeaderMaxSize)
-	var h zstd.Header
-	if h.Decode(start) == nil && h.WindowSize > zstdWindow {
-		return wrong("the zstd data needs a window of %d MiB to unpack, and %d is the most; unpack it first: zstd -d --long=31",
-			h.WindowSize>>20, zstdWindow>>20)
-	}
-	return nil
 }
 
 // counted reads the raw bytes of an input and counts them.

@@ -20,11 +20,11 @@ type jsonSource struct {
 	schema []Field
 	chunks *chunker
 	column map[string][]int // places in the schema
-	strict bool           // all columns are wanted: an unknown one is an error
-	names  []string       // of the first rows
-	probe  string         // field of the last column, "" if there is none
-	whole  bool           // the first column has whole rows
-	taken  string         // name that no field of whole rows may have
+	strict bool             // all columns are wanted: an unknown one is an error
+	names  []string         // of the first rows
+	probe  string           // field of the last column, "" if there is none
+	whole  bool             // the first column has whole rows
+	taken  string           // name that no field of whole rows may have
 }
 
 // Names returns the fields of the first rows.

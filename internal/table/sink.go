@@ -87,6 +87,9 @@ func (s *lineSink) Write(b *Batch) error {
 	return nil
 }
 
+// Flush writes what is buffered.
+func (s *lineSink) Flush() error { return s.Close() }
+
 // Close implements Sink.Close.
 func (s *lineSink) Close() error {
 	_, err := s.w.Write(s.buf)
