@@ -113,12 +113,12 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 // print writes for people what was built.
 func (s *summary) print(w io.Writer) {
 	if s.Skipped > 0 {
-		fmt.Fprintf(w, "left out %s rows without a key or value\n", thousands(s.Skipped))
+		fmt.Fprintf(w, "left out %s without a key or value\n", many(s.Skipped, "row", "rows"))
 	}
 	if s.Duplicates > 0 {
-		fmt.Fprintf(w, "%s entries have the key of another; `get --all` gives all of them\n", thousands(int64(s.Duplicates)))
+		fmt.Fprintf(w, "%s the key of another; `get --all` gives all of them\n", many(int64(s.Duplicates), "entry has", "entries have"))
 	}
-	fmt.Fprintf(w, "%s: %s entries, %s, in %.1f s (%s rows a second)\n", s.Path, thousands(int64(s.Entries)), binary(s.Bytes),
+	fmt.Fprintf(w, "%s: %s, %s, in %.1f s (%s rows a second)\n", s.Path, many(int64(s.Entries), "entry", "entries"), binary(s.Bytes),
 		s.Seconds, thousands(int64(float64(s.Rows)/s.Seconds)))
 }
 
