@@ -18,6 +18,8 @@ const buildLong = `Read a table, build an index of one column as keys and, with 
 values, and write it to a file. Rows may come in any order. The input is CSV, TSV
 or JSON lines (gzip and zstd too), Parquet, Arrow or raw numbers; - is stdin.
 
+Several inputs, or a pattern such as 'part-*.parquet', are read as one.
+
 Types are inferred and shown; --type sets them. Equal keys are all kept, in the
 order they came in, unless --duplicates refuse. The index is built in memory: an
 input that will not fit into what is free, or what a control group, ulimit or
@@ -27,12 +29,14 @@ under its name only when it is whole.`
 const buildExample = `  pando build people.csv -o people.pando --key id --value age
   pando build prices.parquet -o prices.pando --key item --value price --type item=uint32
   zcat log.jsonl.gz | pando build - --format jsonl -o seen.pando --key ip
-  pando build osm_cellids_200M --format sosd64 -o cells.pando`
+  pando build osm_cellids_200M --format sosd64 -o cells.pando
+  pando build 'part-*.parquet' -o all.pando --key id --value name --value price`
 
 // buildFlags are the flags of build.
 type buildFlags struct {
 	input
-	path, key, value  string
+	path, key         string
+	values            []string
 	duplicates        string
 	layout            layoutFlag
 	skipNulls, force  bool
@@ -45,14 +49,14 @@ type buildFlags struct {
 func newBuild() *cobra.Command {
 	f := &buildFlags{}
 	cmd := &cobra.Command{
-		Use:     "build INPUT -o FILE --key COL [--value COL] [flags]",
+		Use:     "build INPUT... -o FILE --key COL [--value COL] [flags]",
 		Short:   "Build an index file from a table",
 		Long:    buildLong,
 		Example: buildExample,
-		Args:    takes(1, 1, "one input, a file or - for stdin"),
+		Args:    takes(1, -1, "an input: files, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.replaceNullValues = cmd.Flags().Changed("null-value")
-			return f.run(cmd, args[0])
+			return f.run(cmd, args)
 		},
 	}
 	f.input.flags(cmd, "format")
@@ -60,7 +64,7 @@ func newBuild() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVarP(&f.path, "output", "o", "", "index `FILE` to write (needed)")
 	fs.StringVarP(&f.key, "key", "k", "", "`COL` of the keys (needed, unless there is only one)")
-	fs.StringVarP(&f.value, "value", "v", "", "`COL` of the values; without, the index has keys alone")
+	fs.StringArrayVarP(&f.values, "value", "v", nil, "`COL` of the values; without, the index has keys alone. Of several, a value is a JSON object")
 	fs.StringVar(&f.duplicates, "duplicates", "keep", "equal keys: `keep|refuse`")
 	fs.BoolVar(&f.skipNulls, "skip-nulls", false, "leave out rows without a key or value, instead of failing")
 	fs.StringVar(&f.nullValue, "null-value", "", "`VALUE` for rows that have none, instead of failing")
@@ -85,12 +89,12 @@ type summary struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-func (f *buildFlags) run(cmd *cobra.Command, path string) error {
+func (f *buildFlags) run(cmd *cobra.Command, paths []string) error {
 	start := time.Now()
 	if err := f.check(); err != nil {
 		return err
 	}
-	src, err := f.openInput(path, cmd.InOrStdin())
+	src, err := f.openInput(paths, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -129,32 +133,32 @@ func (f *buildFlags) check() error {
 		return usagef("where should the index go? Add -o FILE")
 	case f.duplicates != "keep" && f.duplicates != "refuse":
 		return usagef("--duplicates %q; take keep or refuse", f.duplicates)
-	case f.replaceNullValues && f.value == "":
-		return usagef("--null-value needs --value")
+	case f.replaceNullValues && len(f.values) != 1:
+		return usagef("--null-value needs --value, and only one")
 	}
-	return mayReplace(f.path, f.force)
+	if err := mayReplace(f.path, f.force); err != nil {
+		return err
+	}
+	return canWrite(f.path)
 }
 
-// openInput opens the table with the key as its first column, and the value
-// as its second if there is one.
-func (f *buildFlags) openInput(path string, stdin io.Reader) (table.Source, error) {
+// openInput opens the tables with the key as their first column, and values as
+// those that follow.
+func (f *buildFlags) openInput(paths []string, stdin io.Reader) (table.Source, error) {
 	o, err := f.tableOptions()
 	if err != nil {
 		return nil, err
 	}
 	if f.key != "" {
-		o.Columns = []string{f.key}
-		if f.value != "" {
-			o.Columns = append(o.Columns, f.value)
-		}
+		o.Columns = append([]string{f.key}, f.values...)
 	}
-	src, err := table.Open(path, stdin, o)
+	src, err := openTables(paths, stdin, o)
 	if err != nil {
 		return nil, err
 	}
-	if schema := src.Schema(); f.key == "" && (len(schema) != 1 || f.value != "") {
+	if schema := src.Schema(); f.key == "" && (len(schema) != 1 || len(f.values) > 0) {
 		src.Close()
-		return nil, usagef("which column of %s has the keys? Add --key COL; there are %s", path, names(schema))
+		return nil, usagef("which column of %s has the keys? Add --key COL; there are %s", paths[0], names(schema))
 	}
 	return src, nil
 }
@@ -208,10 +212,18 @@ func (b *build) begin() error {
 	b.types = typed.Types{Key: schema[0].Type}
 	b.sum.Key, b.sum.Value = schema[0].Type.String(), typed.None
 	fmt.Fprintf(b.errs, "key   %s: %v\n", schema[0].Name, schema[0].Type)
+	for _, c := range schema[1:] {
+		fmt.Fprintf(b.errs, "value %s: %v\n", c.Name, c.Type)
+	}
 	if len(schema) > 1 {
 		b.types.Value, b.types.Valued = schema[1].Type, true
-		b.sum.Value = schema[1].Type.String()
-		fmt.Fprintf(b.errs, "value %s: %v\n", schema[1].Name, schema[1].Type)
+	}
+	if len(schema) > 2 {
+		b.types.Value = table.String
+		fmt.Fprintln(b.errs, "each value is a JSON object of these, as a string")
+	}
+	if b.types.Valued {
+		b.sum.Value = b.types.Value.String()
 	}
 	if b.replaceNullValues {
 		b.nothing = &table.Column{Field: table.Field{Type: b.types.Value}}
@@ -265,6 +277,9 @@ func (b *build) add(j *job) error {
 	if b.types.Valued {
 		vals = &j.in.Columns[1]
 	}
+	if len(j.in.Columns) > 2 {
+		vals = objects(j.in.Columns[1:], j.in.Rows)
+	}
 	drop, err := b.nulls(j, keys, vals)
 	if err != nil {
 		return err
@@ -272,6 +287,18 @@ func (b *build) add(j *job) error {
 	b.sum.Rows += int64(j.in.Rows)
 	b.rows.Add(keys, vals, drop)
 	return nil
+}
+
+// objects returns columns as one, of JSON objects.
+func objects(columns []table.Column, rows int) *table.Column {
+	c := &table.Column{Field: table.Field{Name: "value", Type: table.String}}
+	var buf []byte
+	add := table.JSONLine(columns)
+	for row := range rows {
+		buf = add(buf[:0], row)
+		c.String = append(c.String, string(buf))
+	}
+	return c
 }
 
 // nulls returns which rows to leave out.

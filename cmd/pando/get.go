@@ -139,6 +139,7 @@ func (f *getFlags) file(cmd *cobra.Command, p *probe) error {
 	}
 	defer src.Close()
 	f.live = isLive(src)
+	p.progress = newProgress(cmd.ErrOrStderr(), f.live || f.toStdout() && isTerminal(cmd.OutOrStdout()), "looking up")
 	if err := f.stream(cmd, src, p); err != nil {
 		return err
 	}
@@ -151,7 +152,15 @@ func (f *getFlags) file(cmd *cobra.Command, p *probe) error {
 // stream sends a source through a probe to the output.
 func (o *output) stream(cmd *cobra.Command, src table.Source, p *probe) error {
 	return o.rows(cmd.Context(), cmd, p.schema(src.Schema()), func(put func(*table.Batch) error) error {
+		if p.progress != nil {
+			defer p.progress.end()
+		}
+		read := 0
 		return pipeline(cmd.Context(), src, p.work, func(j *job) error {
+			if read += j.in.Rows; p.progress != nil {
+				done, total := src.Progress()
+				p.progress.update(done, total, read)
+			}
 			if j.out.Rows == 0 {
 				return nil
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/pando-index/pando/internal/table"
@@ -32,7 +33,7 @@ type joinFlags struct {
 	input
 	on, as, how string
 	columns     []string
-	all         bool
+	all, quiet  bool
 }
 
 func newJoin() *cobra.Command {
@@ -54,6 +55,7 @@ func newJoin() *cobra.Command {
 	cmd.Flags().StringVar(&f.as, "as", "value", "`NAME` of the column of values")
 	cmd.Flags().StringVar(&f.how, "how", "inner", "`WHICH` rows to write: inner, left, semi or anti")
 	cmd.Flags().BoolVar(&f.all, "all", false, "write a row for each of several equal keys, not only the first")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show neither progress nor how many rows were found")
 	return cmd
 }
 
@@ -85,11 +87,20 @@ func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
 		return err
 	}
 	defer src.Close()
-	tellNotes(cmd.ErrOrStderr(), src)
+	if !f.quiet {
+		tellNotes(cmd.ErrOrStderr(), src)
+	}
 	if err := f.fit(p, tablePath, src); err != nil {
 		return err
 	}
-	return f.stream(cmd, src, p)
+	p.progress = newProgress(cmd.ErrOrStderr(), f.quiet || f.toStdout() && isTerminal(cmd.OutOrStdout()), "joining")
+	if err := f.stream(cmd, src, p); err != nil {
+		return err
+	}
+	if !f.quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), p.tally())
+	}
+	return nil
 }
 
 // openTable opens the table. What is looked up is read apart, as the index's key
