@@ -103,6 +103,7 @@ func newRoot() *cobra.Command {
 			c.GroupID = group
 			c.DisableFlagsInUseLine = true
 			c.RunE = withPlainArgs(c.RunE)
+			addCompletion(c)
 			root.AddCommand(c)
 		}
 	}
