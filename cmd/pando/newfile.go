@@ -54,15 +54,6 @@ func explainWrite(path string, err error) error {
 	return err
 }
 
-// cause returns an error of the file system without the operation and path.
-func cause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
 // patient is a writer that fails once a context is done.
 type patient struct {
 	io.Writer
