@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"github.com/pando-index/pando/internal/table"
 )
 
 // watched are the index files that this command has open. They are mapped: what is
@@ -50,8 +52,8 @@ func (w *watchList) check() error {
 	return nil
 }
 
-// fault makes an error of a panic that comes from a file which changed, and raises
-// any other again.
+// fault makes an error of a panic that comes from a file which changed, or which is
+// damaged, and raises any other again.
 func (w *watchList) fault(v any) error {
 	if err := w.check(); err != nil {
 		return err
@@ -61,6 +63,9 @@ func (w *watchList) fault(v any) error {
 		Addr() uintptr
 	}); ok {
 		return fmt.Errorf("a file that is mapped cannot be read any more: %w", e)
+	}
+	if e, ok := v.(*table.Error); ok { // values that cannot be passed on
+		return e
 	}
 	panic(v)
 }

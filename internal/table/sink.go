@@ -72,7 +72,8 @@ func (s *lineSink) count(b *Batch) {
 }
 
 // Write implements Sink.Write.
-func (s *lineSink) Write(b *Batch) error {
+func (s *lineSink) Write(b *Batch) (err error) {
+	defer guard(&err, "the input") // values that are passed on are read only here
 	if s.json {
 		s.count(b)
 	}

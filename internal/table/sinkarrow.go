@@ -98,7 +98,8 @@ func newArrowSink(w io.Writer, schema []Field) Sink {
 
 // Write implements Sink.Write. Numbers are written from the batch's own
 // memory.
-func (s *arrowSink) Write(b *Batch) error {
+func (s *arrowSink) Write(b *Batch) (err error) {
+	defer guard(&err, "the input") // values that are passed on are read only here
 	columns := make([]arrow.Array, len(b.Columns))
 	for i := range b.Columns {
 		s.bytes = s.bytes || s.schema.Field(i).Type.ID() == arrow.STRING && hasBytes(&b.Columns[i])
