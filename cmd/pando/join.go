@@ -39,12 +39,12 @@ type joinFlags struct {
 func newJoin() *cobra.Command {
 	f := &joinFlags{}
 	cmd := &cobra.Command{
-		Use:     "join FILE INPUT --on COL [flags]",
+		Use:     "join FILE INPUT... --on COL [flags]",
 		Short:   "Add the values of an index to the rows of a table",
 		Long:    joinLong,
 		Example: joinExample,
-		Args:    takes(2, 2, "an index file and a table"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) },
+		Args:    takes(2, -1, "an index file and a table"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1:]) },
 	}
 	f.place.flags(cmd)
 	f.output.flags(cmd)
@@ -59,13 +59,13 @@ func newJoin() *cobra.Command {
 	return cmd
 }
 
-func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
+func (f *joinFlags) run(cmd *cobra.Command, path string, tables []string) error {
 	h := how(f.how)
 	switch {
 	case !slices.Contains([]how{inner, left, semi, anti}, h):
 		return usagef("--how %q; take inner, left, semi or anti", f.how)
 	case f.on == "":
-		return usagef("which column of %s has the keys? Add --on COL", tablePath)
+		return usagef("which column of %s has the keys? Add --on COL", tables[0])
 	}
 	if err := f.settle(cmd); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
 		}
 		p.value = &table.Field{Name: f.as, Type: t}
 	}
-	src, err := f.openTable(cmd, tablePath, p)
+	src, err := f.openTables(cmd, tables, p)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
 	if !f.quiet {
 		tellNotes(cmd.ErrOrStderr(), src)
 	}
-	if err := f.fit(p, tablePath, src); err != nil {
+	if err := f.fit(p, tables[0], src); err != nil {
 		return err
 	}
 	p.progress = newProgress(cmd.ErrOrStderr(), f.quiet || f.toStdout() && isTerminal(cmd.OutOrStdout()), "joining")
@@ -103,9 +103,9 @@ func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
 	return nil
 }
 
-// openTable opens the table. What is looked up is read apart, as the index's key
+// openTables opens the tables. What is looked up is read apart, as the index's key
 // type; all else is passed on.
-func (f *joinFlags) openTable(cmd *cobra.Command, path string, p *probe) (table.Source, error) {
+func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (table.Source, error) {
 	o, err := f.tableOptions()
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (f *joinFlags) openTable(cmd *cobra.Command, path string, p *probe) (table.
 	if p.value != nil {
 		o.Taken = f.as
 	}
-	return table.Open(path, cmd.InOrStdin(), o)
+	return openTables(paths, cmd.InOrStdin(), o)
 }
 
 // fit sets what a probe needs to know about the table: its last column is what is

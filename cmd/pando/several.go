@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,10 +36,12 @@ func openTables(paths []string, stdin io.Reader, o table.Options) (table.Source,
 		return first, err
 	}
 	s := &several{paths: paths[1:], stdin: stdin, o: o, now: first, schema: first.Schema()}
-	s.o.Columns, s.o.Types = nil, map[string]table.Type{}
-	for _, f := range s.schema {
-		s.o.Columns = append(s.o.Columns, f.Name)
-		s.o.Types[f.Name] = f.Type
+	if !o.Pass {
+		s.o.Columns, s.o.Types = nil, map[string]table.Type{}
+		for _, f := range s.schema {
+			s.o.Columns = append(s.o.Columns, f.Name)
+			s.o.Types[f.Name] = f.Type
+		}
 	}
 	for _, p := range paths {
 		fi, err := os.Stat(p)
@@ -89,8 +92,17 @@ func (s *several) Next(b *table.Batch) error {
 		if err != nil {
 			return err
 		}
+		path := s.paths[0]
 		s.now, s.paths = next, s.paths[1:]
+		if !slices.EqualFunc(s.schema, next.Schema(), alike) {
+			return fmt.Errorf("%s has other columns than the first table: %s, not %s", path, names(next.Schema()), names(s.schema))
+		}
 	}
+}
+
+// alike reports whether two columns can be written as one.
+func alike(a, b table.Field) bool {
+	return a.Name == b.Name && a.Type == b.Type && (a.Form == table.Token) == (b.Form == table.Token) && fmt.Sprint(a.Native) == fmt.Sprint(b.Native)
 }
 
 func (s *several) Progress() (done, total int64) {
