@@ -170,6 +170,7 @@ type build struct {
 	errs    io.Writer
 	budget  budget
 	types   typed.Types
+	kinds   struct{ key, value table.Kind }
 	rows    *typed.Builder
 	nothing *table.Column // the value that stands for null, if one was given
 	sum     summary
@@ -211,22 +212,24 @@ func (b *build) begin() error {
 	schema := b.src.Schema()
 	b.types = typed.Types{Key: schema[0].Type}
 	b.sum.Key, b.sum.Value = schema[0].Type.String(), typed.None
-	fmt.Fprintf(b.errs, "key   %s: %v\n", schema[0].Name, schema[0].Type)
+	fmt.Fprintf(b.errs, "key   %s: %s\n", schema[0].Name, typeName(schema[0]))
 	for _, c := range schema[1:] {
-		fmt.Fprintf(b.errs, "value %s: %v\n", c.Name, c.Type)
+		fmt.Fprintf(b.errs, "value %s: %s\n", c.Name, typeName(c))
 	}
+	b.kinds.key = schema[0].Kind
 	if len(schema) > 1 {
 		b.types.Value, b.types.Valued = schema[1].Type, true
+		b.kinds.value = schema[1].Kind
 	}
 	if len(schema) > 2 {
-		b.types.Value = table.String
+		b.types.Value, b.kinds.value = table.String, table.Kind{}
 		fmt.Fprintln(b.errs, "each value is a JSON object of these, as a string")
 	}
 	if b.types.Valued {
 		b.sum.Value = b.types.Value.String()
 	}
 	if b.replaceNullValues {
-		b.nothing = &table.Column{Field: table.Field{Type: b.types.Value}}
+		b.nothing = &table.Column{Field: table.Field{Type: b.types.Value, Kind: b.kinds.value}}
 		if err := appendText(b.nothing, b.nullValue); err != nil {
 			return usagef("--null-value: %w, but the values are", err)
 		}
@@ -343,7 +346,7 @@ func (b *build) freeze() (typed.Index, error) {
 	if !b.quiet && n > 1<<22 {
 		fmt.Fprintf(b.errs, "building an index of %s rows ...\n", thousands(int64(n)))
 	}
-	opts := []pando.Option{pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout))}
+	opts := append(noteOption(b.kinds.key, b.kinds.value), pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout)))
 	if b.budget.bytes > 0 {
 		opts = append(opts, pando.MemoryLimit(b.budget.bytes))
 	}

@@ -102,7 +102,7 @@ func (f *getFlags) run(cmd *cobra.Command, path string, keys []string) error {
 // arguments looks up keys of the command line. All keys found are written,
 // even if others are not found.
 func (f *getFlags) arguments(cmd *cobra.Command, p *probe, texts []string) error {
-	keys, err := keyColumn(p.ix.Key(), texts)
+	keys, err := keyColumn(p.ix, texts)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func missingKeys(ix typed.Index, keys *table.Column) error {
 
 // file looks up the keys of a file.
 func (f *getFlags) file(cmd *cobra.Command, p *probe) error {
-	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), p.ix.Key())
+	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), keyField(p.ix))
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (f *rankFlags) run(cmd *cobra.Command, path string, texts []string) error {
 	}
 	defer ix.Close()
 	if f.from == "" {
-		keys, err := keyColumn(ix.Key(), texts)
+		keys, err := keyColumn(ix, texts)
 		if err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (f *rankFlags) run(cmd *cobra.Command, path string, texts []string) error {
 		rankRows(ix, j)
 		return f.rows(cmd.Context(), cmd, rankSchema(ix), func(put func(*table.Batch) error) error { return put(&j.out) })
 	}
-	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), ix.Key())
+	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), keyField(ix))
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (f *rankFlags) ranks(ctx context.Context, cmd *cobra.Command, ix typed.Inde
 }
 
 func rankSchema(ix typed.Index) []table.Field {
-	return []table.Field{{Name: "key", Type: ix.Key()}, {Name: "rank", Type: table.Int64}}
+	return []table.Field{keyField(ix), {Name: "rank", Type: table.Int64}}
 }
 
 // rankRows sets j.out to keys and their ranks. The rank of a null key is null.

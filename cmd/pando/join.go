@@ -76,11 +76,12 @@ func (f *joinFlags) run(cmd *cobra.Command, path string, tables []string) error 
 	}
 	defer ix.Close()
 	p := &probe{ix: ix, how: h, all: f.all}
-	if t, ok := ix.Value(); h == inner || h == left {
+	if _, ok := ix.Value(); h == inner || h == left {
 		if !ok {
 			return usagef("%s has keys alone, so there is no value to add; take --how semi or --how anti", path)
 		}
-		p.value = &table.Field{Name: f.as, Type: t}
+		value := valueField(ix, f.as)
+		p.value = &value
 	}
 	src, err := f.openTables(cmd, tables, p)
 	if err != nil {
@@ -111,7 +112,8 @@ func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (ta
 		return nil, err
 	}
 	o.Pass, o.Whole, o.Columns = true, f.output.format == "jsonl", f.columns
-	o.Probe = table.Field{Name: f.on, Type: p.ix.Key()}
+	o.Probe = keyField(p.ix)
+	o.Probe.Name = f.on
 	if p.value != nil {
 		o.Taken = f.as
 	}

@@ -32,12 +32,12 @@ func (in *input) flags(cmd *cobra.Command, formatFlag string) {
 }
 
 func (in *input) typeFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVarP(&in.types, "type", "t", nil, "`COL=TYPE`: read this column as int64, uint64, int32, uint32, float64, float32 or string; may be repeated")
+	cmd.Flags().StringArrayVarP(&in.types, "type", "t", nil, "`COL=TYPE`: read this column as int64, uint64, int32, uint32, float64, float32, string, date, timestamp[us], decimal[2] or bool; may be repeated")
 }
 
 // tableOptions returns the flags as options of package table.
 func (in *input) tableOptions() (table.Options, error) {
-	o := table.Options{Format: in.format, NoHeader: in.noHeader, Header: in.header, NoQuotes: in.noQuotes, Nulls: in.nulls, Types: map[string]table.Type{}}
+	o := table.Options{Format: in.format, NoHeader: in.noHeader, Header: in.header, NoQuotes: in.noQuotes, Nulls: in.nulls, Types: map[string]table.Type{}, Kinds: map[string]table.Kind{}}
 	if in.header && in.noHeader {
 		return o, usagef("--header and --no-header contradict each other")
 	}
@@ -60,7 +60,11 @@ func (in *input) tableOptions() (table.Options, error) {
 		}
 		t, err := table.ParseType(name)
 		if err != nil {
-			return o, usageError{err}
+			var kind table.Kind
+			if kind, t, err = table.ParseKind(name); err != nil {
+				return o, usageError{err}
+			}
+			o.Kinds[col] = kind
 		}
 		o.Types[col] = t
 	}
@@ -87,11 +91,11 @@ func tableExt(path string) string {
 
 // openKeys opens a file of keys of a type: one per line, or a column of a
 // table.
-func (in *input) openKeys(path, column string, stdin io.Reader, t table.Type) (table.Source, error) {
+func (in *input) openKeys(path, column string, stdin io.Reader, key table.Field) (table.Source, error) {
 	ext := tableExt(path)
 	isTable := looksLikeTable(path) && ext != ".txt" || in.format != "" || column != ""
 	if in.format == "lines" || !isTable {
-		return openLines(path, stdin, t)
+		return openLines(path, stdin, key)
 	}
 	o, err := in.tableOptions()
 	if err != nil {
@@ -102,7 +106,8 @@ func (in *input) openKeys(path, column string, stdin io.Reader, t table.Type) (t
 			return nil, err
 		}
 	}
-	o.Columns, o.Types = []string{column}, map[string]table.Type{column: t}
+	o.Columns, o.Types = []string{column}, map[string]table.Type{column: key.Type}
+	o.Kinds[column] = key.Kind
 	src, err := table.Open(path, stdin, o)
 	if err != nil {
 		return nil, err

@@ -29,12 +29,12 @@ const lineRows = 64 << 10
 // cannot fill the memory.
 const longestLine = 1 << 20
 
-func openLines(path string, stdin io.Reader, t table.Type) (*lines, error) {
+func openLines(path string, stdin io.Reader, key table.Field) (*lines, error) {
 	text, err := table.OpenText(path, stdin)
 	if err != nil {
 		return nil, err
 	}
-	return &lines{path: path, text: text, r: bufio.NewReaderSize(text, longestLine), field: table.Field{Name: "key", Type: t}}, nil
+	return &lines{path: path, text: text, r: bufio.NewReaderSize(text, longestLine), field: key}, nil
 }
 
 func (l *lines) Schema() []table.Field { return []table.Field{l.field} }
@@ -99,7 +99,7 @@ func (l *lines) add(c *table.Column, line []byte) error {
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return nil
 	}
-	if n, ok := digits(line); ok && appendDigits(c, n) {
+	if n, ok := digits(line); ok && c.Kind == (table.Kind{}) && appendDigits(c, n) {
 		return nil
 	}
 	if err := appendText(c, string(line)); err != nil {

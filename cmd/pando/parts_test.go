@@ -186,7 +186,7 @@ func TestLinesThatDoNotFit(t *testing.T) {
 }
 
 func readLines(t *testing.T, text string, typ table.Type) (*table.Column, error) {
-	l, err := openLines("-", strings.NewReader(text), typ)
+	l, err := openLines("-", strings.NewReader(text), table.Field{Name: "key", Type: typ})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,14 @@ const typesText = `Keys and values are of seven types:
 
   int64, uint64, int32, uint32, float64, float32, string
 
+Numbers may also be dates, timestamps or decimals, and strings booleans:
+
+  date, timestamp[s|ms|us|ns], timestamp[us,utc], decimal[2], bool
+
+Parquet and Arrow files say which are, and --type COL=date does for text. The file
+remembers it, so that dates are asked for and written as 2020-01-31; to Go they
+are int32 (days since 1970) and int64. UUIDs are strings, as people write them.
+
 A value may also be missing altogether: build without --value makes an index
 of keys alone. Types of text are inferred from the first rows (int64, else
 uint64, float64, string) and shown; --type COL=TYPE sets one. Narrow types make

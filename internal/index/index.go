@@ -29,6 +29,7 @@ type Config struct {
 	Room     int64         // most bytes of device memory; 0 for all that is free
 	Response time.Duration // how long a query may wait for others; 0 for no bound
 	Verified bool          // a file is checked whole before it is opened
+	Note     string        // what files are to say about the index
 }
 
 // engine answers for one family of key types. Entries are told apart by their
@@ -76,6 +77,7 @@ type Index[V any] struct {
 	workers int
 	key     KeyType
 	codec   *Codec[V]
+	note    string // for files
 	stats   Stats
 	scratch sync.Pool // *[]int
 }
@@ -83,7 +85,7 @@ type Index[V any] struct {
 // Build makes an index of keys and their values, in any order. vals is nil
 // where a V takes no memory.
 func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Codec[V]) (*Index[V], error) {
-	ix := &Index[V]{n: keys.Len(), workers: par.Workers(cfg.Workers), key: key, codec: codec}
+	ix := &Index[V]{n: keys.Len(), workers: par.Workers(cfg.Workers), key: key, codec: codec, note: cfg.Note}
 	built, err := build(keys, values{at: unsafe.Pointer(unsafe.SliceData(vals)), kept: inlineSize[V](), size: int(sizeOf[V]())}, cfg)
 	if err != nil {
 		return nil, err

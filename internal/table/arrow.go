@@ -70,7 +70,7 @@ func (s *arrowSource) add(f arrow.Field) error {
 	if err != nil {
 		return &Error{Column: f.Name, What: err.Error()}
 	}
-	s.native = append(s.native, Field{Name: f.Name, Type: t})
+	s.native = append(s.native, Field{Name: f.Name, Type: t, Kind: arrowKind(f.Type)})
 	return nil
 }
 

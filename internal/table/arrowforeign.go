@@ -64,10 +64,18 @@ func (f arrowForeign) Pick(rows []int) cols.Foreign {
 }
 
 func (f arrowForeign) Kind() cols.Kind {
-	switch t := f.a.DataType().(type) {
+	if f.a.DataType().ID() == arrow.DATE64 {
+		return cols.Kind{Of: cols.Date}
+	}
+	return arrowKind(f.a.DataType())
+}
+
+// arrowKind returns what values of a type are beyond the type they are read as.
+func arrowKind(t arrow.DataType) cols.Kind {
+	switch t := t.(type) {
 	case *arrow.BooleanType:
 		return cols.Kind{Of: cols.Boolean}
-	case *arrow.Date32Type, *arrow.Date64Type:
+	case *arrow.Date32Type:
 		return cols.Kind{Of: cols.Date}
 	case *arrow.TimestampType:
 		return cols.Kind{Of: cols.Timestamp, Unit: t.Unit.Multiplier(), UTC: t.TimeZone != ""}

@@ -79,7 +79,7 @@ func choose(names []string, guesses []guess, o Options) (schema []Field, from []
 	for _, i := range from {
 		f := Field{Name: names[i], Type: String}
 		if t, ok := typeOf(o, f.Name); ok {
-			f.Type = t
+			f.Type, f.Kind = t, o.Kinds[strings.TrimSpace(f.Name)]
 		} else if i < len(guesses) && !o.Pass {
 			f.Type = guesses[i].result()
 		} else if i < len(guesses) && guesses[i].result() != String && !guesses[i].notJSON {

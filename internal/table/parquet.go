@@ -169,7 +169,7 @@ func (s *parquetSource) choose(root *parquet.Column, o Options) error {
 		if what != "" {
 			return &Error{Column: names[i], What: what + " cannot be read; turn them into numbers or strings, or leave the column out"}
 		}
-		s.native = append(s.native, Field{Name: names[i], Type: t})
+		s.native = append(s.native, Field{Name: names[i], Type: t, Kind: (&parquetForeign{column: c}).Kind()})
 		s.columns = append(s.columns, c)
 	}
 	s.schema, s.probes = forced(s.native, o), o.Probe.Name != ""
@@ -241,8 +241,8 @@ func parquetType(c *parquet.Column, e *format.SchemaElement) (t Type, refused st
 	if l := c.Type().LogicalType(); l != nil {
 		switch l := l.Value.(type) {
 		case *format.DecimalType:
-			if l.Scale != 0 || kind != parquet.Int32 && kind != parquet.Int64 {
-				return 0, "decimals"
+			if kind != parquet.Int32 && kind != parquet.Int64 {
+				return 0, "decimals of more than 18 digits"
 			}
 		case *format.IntType:
 			unsigned = !l.IsSigned

@@ -193,6 +193,10 @@ func parquetKind(t parquet.Type) cols.Kind {
 		return cols.Kind{Of: cols.Date}
 	case *format.TimestampType:
 		return cols.Kind{Of: cols.Timestamp, Unit: parquetUnit(l.Unit), UTC: l.IsAdjustedToUTC}
+	case *format.DecimalType:
+		if k := t.Kind(); l.Scale > 0 && (k == parquet.Int32 || k == parquet.Int64) {
+			return cols.Kind{Of: cols.Decimal, Scale: int(l.Scale)}
+		}
 	}
 	return cols.Kind{}
 }

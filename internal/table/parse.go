@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // slabSize is the number of bytes allocated for strings at a time. A string
@@ -33,14 +35,19 @@ func (s *slab) copy(b []byte) string {
 type problem uint8
 
 const (
-	fine   problem = iota
-	syntax         // not a number, or not a whole one
-	size           // does not fit
+	fine     problem = iota
+	syntax           // not a number, or not a whole one
+	size             // does not fit
+	kindless         // not of the column's kind
 )
 
 // explain describes the problem, and what to do about it.
 func (p problem) explain(f Field, value string) *Error {
 	e := &Error{Column: f.Name}
+	if p == kindless {
+		e.What, e.Advice = quoted(value)+" is no "+f.Kind.String(), tryType(f.Name, String)
+		return e
+	}
 	float := Float64
 	switch _, fits := parseFloat([]byte(value), 64); {
 	case p == size:
@@ -99,7 +106,24 @@ func appendText(c *Column, b []byte, text *slab) problem {
 	if c.Null != nil {
 		c.Null = append(c.Null, false)
 	}
+	if c.Kind.Of != cols.Other {
+		return appendOfKind(c, b)
+	}
 	return appendNumber(c, b)
+}
+
+// appendOfKind adds the number that a text of the column's kind stands for.
+func appendOfKind(c *Column, b []byte) problem {
+	v, err := ParseNumber(c.Kind, string(b))
+	if c.Type == Int32 {
+		c.Int32 = append(c.Int32, int32(v))
+	} else {
+		c.Int64 = append(c.Int64, v)
+	}
+	if err != nil {
+		return kindless
+	}
+	return fine
 }
 
 // appendNumber adds the number that a text stands for.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // SinkFormats returns the formats that NewSink writes.
@@ -100,6 +102,9 @@ func (s *lineSink) Close() error {
 
 // appendNumberText adds the shortest text that reads back as the same number.
 func appendNumberText(c *Column, buf []byte, row int) []byte {
+	if c.Kind.Of != cols.Other {
+		return appendKind(buf, c.Kind, kindNumber(c, row))
+	}
 	switch c.Type {
 	case Int64:
 		return strconv.AppendInt(buf, c.Int64[row], 10)
@@ -274,8 +279,12 @@ func appendJSONCell(c *Column, buf []byte, row int) []byte {
 		return append(buf, c.String[row]...)
 	case c.Form == Number && c.String[row] == "":
 		return append(buf, "null"...)
+	case c.Kind.Of == cols.Boolean && (c.String[row] == "true" || c.String[row] == "false"):
+		return append(buf, c.String[row]...)
 	case c.Type == String:
 		return appendJSON(buf, c.String[row])
+	case c.Kind.Of == cols.Date, c.Kind.Of == cols.Timestamp:
+		return append(appendNumberText(c, append(buf, '"'), row), '"')
 	case c.Type == Float64 && !finite(c.Float64[row]), c.Type == Float32 && !finite(float64(c.Float32[row])):
 		return append(appendNumberText(c, append(buf, '"'), row), '"')
 	}

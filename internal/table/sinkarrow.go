@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go"
@@ -28,25 +29,41 @@ func arrowTypeOf(f Field) arrow.DataType {
 	case arrow.DataType:
 		return native
 	case *parquet.Column:
-		switch k := (&parquetForeign{column: native}).Kind(); k.Of {
-		case cols.Boolean:
-			return arrow.FixedWidthTypes.Boolean
-		case cols.Date:
-			return arrow.FixedWidthTypes.Date32
-		case cols.Timestamp:
-			t := &arrow.TimestampType{Unit: arrow.Nanosecond}
-			for u := arrow.Second; u <= arrow.Nanosecond; u++ {
-				if u.Multiplier() == k.Unit {
-					t.Unit = u
-				}
+		f.Kind = (&parquetForeign{column: native}).Kind()
+	}
+	switch k := f.Kind; k.Of {
+	case cols.Boolean:
+		return arrow.FixedWidthTypes.Boolean
+	case cols.Date:
+		return arrow.FixedWidthTypes.Date32
+	case cols.Decimal:
+		return &arrow.Decimal128Type{Precision: 19, Scale: int32(k.Scale)}
+	case cols.Timestamp:
+		t := &arrow.TimestampType{Unit: arrow.Nanosecond}
+		for u := arrow.Second; u <= arrow.Nanosecond; u++ {
+			if u.Multiplier() == k.Unit {
+				t.Unit = u
 			}
-			if k.UTC {
-				t.TimeZone = "UTC"
-			}
-			return t
 		}
+		if k.UTC {
+			t.TimeZone = "UTC"
+		}
+		return t
 	}
 	return arrowTypes[f.Type]
+}
+
+// kindInt returns a value of a column that has a kind as a number.
+func kindInt(c *Column, i int) int64 {
+	switch {
+	case c.Foreign != nil:
+		return c.Foreign.Int(i)
+	case c.Type == String && c.String[i] == "true":
+		return 1
+	case c.Type == String:
+		return 0
+	}
+	return kindNumber(c, i)
 }
 
 // kindArray returns values of another format as an array of the type that
@@ -59,8 +76,10 @@ func kindArray(c *Column, t arrow.DataType) arrow.Array {
 			b.AppendNull()
 			continue
 		}
-		v := c.Foreign.Int(i)
+		v := kindInt(c, i)
 		switch b := b.(type) {
+		case *array.Decimal128Builder:
+			b.Append(decimal128.FromI64(v))
 		case *array.BooleanBuilder:
 			b.Append(v != 0)
 		case *array.Date32Builder:
@@ -123,7 +142,7 @@ func arrowArray(c *Column, t arrow.DataType) arrow.Array {
 		f.a.Retain()
 		return f.a
 	}
-	if c.Type == String && t.ID() != arrow.STRING {
+	if t != arrowTypes[c.Type] {
 		return kindArray(c, t)
 	}
 	if c.Type == String {

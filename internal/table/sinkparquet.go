@@ -105,6 +105,9 @@ func (s *parquetSink) Write(b *Batch) (err error) {
 
 // column writes the values of a column.
 func (s *parquetSink) column(w *parquet.ColumnWriter, c *Column) error {
+	if c.Foreign != nil || c.Form == Token || c.Kind.Of == cols.Boolean || c.Kind.Unit == time.Second {
+		return s.foreign(w, c)
+	}
 	switch c.Type {
 	case Int64:
 		return writeValues(s, w, c, c.Int64, parquet.Int64Value)
@@ -119,9 +122,6 @@ func (s *parquetSink) column(w *parquet.ColumnWriter, c *Column) error {
 	case Float32:
 		return writeValues(s, w, c, c.Float32, parquet.FloatValue)
 	}
-	if c.Foreign != nil || c.Form == Token {
-		return s.foreign(w, c)
-	}
 	return writeValues(s, w, c, c.String, func(s string) parquet.Value { // the writer copies it
 		return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(s), len(s)))
 	})
@@ -130,7 +130,7 @@ func (s *parquetSink) column(w *parquet.ColumnWriter, c *Column) error {
 // foreign writes values of another format: those of a kind as numbers, the others
 // as text.
 func (s *parquetSink) foreign(w *parquet.ColumnWriter, c *Column) error {
-	kind := cols.Kind{}
+	kind := c.Kind
 	if c.Foreign != nil {
 		kind = c.Foreign.Kind()
 	}
@@ -143,13 +143,13 @@ func (s *parquetSink) foreign(w *parquet.ColumnWriter, c *Column) error {
 		case c.IsNull(i):
 			return parquet.Value{}
 		case kind.Of == cols.Boolean:
-			return parquet.BooleanValue(c.Foreign.Int(i) != 0)
+			return parquet.BooleanValue(kindInt(c, i) != 0)
 		case kind.Of == cols.Date:
-			return parquet.Int32Value(int32(c.Foreign.Int(i)))
+			return parquet.Int32Value(int32(kindInt(c, i)))
 		case kind.Of == cols.Timestamp && kind.Unit == time.Second:
-			return parquet.Int64Value(c.Foreign.Int(i) * 1000)
+			return parquet.Int64Value(kindInt(c, i) * 1000)
 		case kind.Of == cols.Timestamp:
-			return parquet.Int64Value(c.Foreign.Int(i))
+			return parquet.Int64Value(kindInt(c, i))
 		}
 		return parquet.ByteArrayValue([]byte(textOf(c, i)))
 	})
@@ -162,21 +162,30 @@ func parquetNodeOf(f Field) parquet.Node {
 	case *parquet.Column:
 		return parquetCopy{native}
 	case arrow.DataType:
-		switch t := native.(type) {
-		case *arrow.BooleanType:
-			return parquet.Optional(parquet.Leaf(parquet.BooleanType))
-		case *arrow.Date32Type, *arrow.Date64Type:
-			return parquet.Optional(parquet.Date())
-		case *arrow.TimestampType:
-			unit := parquet.Nanosecond
-			switch t.Unit {
-			case arrow.Second, arrow.Millisecond: // Parquet has no seconds
-				unit = parquet.Millisecond
-			case arrow.Microsecond:
-				unit = parquet.Microsecond
-			}
-			return parquet.Optional(parquet.TimestampAdjusted(unit, t.TimeZone != ""))
+		f.Kind = arrowKind(native)
+		if native.ID() == arrow.DATE64 {
+			f.Kind.Of = cols.Date
 		}
+	}
+	switch k := f.Kind; k.Of {
+	case cols.Boolean:
+		return parquet.Optional(parquet.Leaf(parquet.BooleanType))
+	case cols.Date:
+		return parquet.Optional(parquet.Date())
+	case cols.Decimal:
+		if f.Type == Int32 {
+			return parquet.Optional(parquet.Decimal(k.Scale, 9, parquet.Int32Type))
+		}
+		return parquet.Optional(parquet.Decimal(k.Scale, 18, parquet.Int64Type))
+	case cols.Timestamp:
+		unit := parquet.Nanosecond
+		switch k.Unit {
+		case time.Second, time.Millisecond: // Parquet has no seconds
+			unit = parquet.Millisecond
+		case time.Microsecond:
+			unit = parquet.Microsecond
+		}
+		return parquet.Optional(parquet.TimestampAdjusted(unit, k.UTC))
 	}
 	return parquetNode(f.Type)
 }

@@ -17,6 +17,7 @@ import (
 // The columns and rows of tables are those of package cols.
 type (
 	Type   = cols.Type
+	Kind   = cols.Kind
 	Field  = cols.Field
 	Column = cols.Column
 	Batch  = cols.Batch
@@ -42,6 +43,9 @@ const (
 
 // ParseType returns the type of a name.
 func ParseType(s string) (Type, error) { return cols.ParseType(s) }
+
+// ParseKind returns the kind of a name, and the type that it is kept as.
+func ParseKind(s string) (Kind, Type, error) { return cols.ParseKind(s) }
 
 // Source returns the rows of an input in their order.
 type Source interface {
@@ -75,6 +79,8 @@ type Options struct {
 	// inferred from the first rows for text, and are the file's own for typed
 	// formats.
 	Types map[string]Type
+	// Kinds are forced kinds of columns that have a forced type.
+	Kinds map[string]Kind
 	// NoHeader tells that the first line of a CSV file is data, Header that it is
 	// not. With neither, it is data in a file of lines, or of one column of
 	// numbers.

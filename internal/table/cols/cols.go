@@ -48,6 +48,8 @@ func ParseType(s string) (Type, error) {
 type Field struct {
 	Name string `json:"name"`
 	Type Type   `json:"type"`
+	// Kind tells what the values are beyond their type: numbers that are dates.
+	Kind Kind `json:"-"`
 	// Form tells how strings are to be taken.
 	Form Form `json:"-"`
 	// Native is the type that a column of Foreign values has in its file, in the

@@ -1,7 +1,5 @@
 package cols
 
-import "time"
-
 // Form tells how the strings of a column are to be taken.
 type Form uint8
 
@@ -31,20 +29,3 @@ type Foreign interface {
 	// units of time since 1970.
 	Int(i int) int64
 }
-
-// Kind is what values are to all formats.
-type Kind struct {
-	Of   KindOf
-	Unit time.Duration // of a timestamp
-	UTC  bool          // a timestamp is a moment, not what a clock on some wall shows
-}
-
-// KindOf is a kind without its parameters.
-type KindOf uint8
-
-const (
-	Other KindOf = iota // for other formats it is text
-	Boolean
-	Date // days since 1970
-	Timestamp
-)
