@@ -40,11 +40,16 @@ tags:
 	go test -short -tags nogpu ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
-# One of them with its tests, the others without.
+# One of 64 bits and one of 32 with their tests, the others without. A Linux
+# machine on amd64 can also run the tests of 386: GOARCH=386 go test ./...
 cross:
 	GOARCH=arm64 go vet $(LIBRARY)
 	GOOS=darwin GOARCH=arm64 go build $(LIBRARY)
 	GOOS=windows go build ./...
+	GOOS=linux GOARCH=386 go vet $(LIBRARY)
+	GOOS=linux GOARCH=386 go build ./...
+	GOOS=linux GOARCH=arm go build $(LIBRARY)
+	GOOS=linux GOARCH=mipsle go build $(LIBRARY)
 
 vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }

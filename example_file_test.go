@@ -103,3 +103,17 @@ func ExampleInspect() {
 	// 2 uint32 int32 pairs
 	// <nil>
 }
+
+func ExampleNote() {
+	folder, _ := os.MkdirTemp("", "pando")
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "days.pando")
+	ix, _ := pando.Freeze([]int32{18262, 18263}, []float64{1.5, 2.5}, pando.Note("keys are days since 1970"))
+	defer ix.Close()
+	if err := ix.Save(path); err != nil {
+		fmt.Println(err)
+	}
+	info, _ := pando.Inspect(path)
+	fmt.Println(info.Note)
+	// Output: keys are days since 1970
+}

@@ -13,6 +13,7 @@ type FileInfo struct {
 	Levels   int           `json:"levels"`  // inner levels of the tree; 0 for strings
 	Fanout   int           `json:"fanout"`  // children of an inner node; 0 for strings
 	Bytes    int64         `json:"bytes"`   // size of the file
+	Note     string        `json:"note,omitempty"`
 	Sections []FileSection `json:"sections"`
 }
 
@@ -34,7 +35,7 @@ func Inspect(path string) (FileInfo, error) {
 	defer f.Close()
 	info := FileInfo{
 		Path: path, Version: int(f.Version), Key: f.Key, Value: f.Value, Len: int(f.Entries), Layout: f.Format.Name,
-		Levels: int(f.Levels), Fanout: int(f.Fanout), Bytes: f.Size,
+		Levels: int(f.Levels), Fanout: int(f.Fanout), Bytes: f.Size, Note: f.Note,
 	}
 	for _, s := range f.Sections {
 		info.Sections = append(info.Sections, FileSection{s.Kind.String(), s.Offset, s.Bytes, s.Checksum})

@@ -20,7 +20,7 @@ type Key interface {
 // or with Open from a file.
 //
 // It is safe for any number of concurrent readers. Equal keys are kept, in the
-// order they came in. After Close every method but Close panics, and a call
+// order they came in. After Close every method but Close and String panics, and a call
 // that was under way on another goroutine panics rather than return an answer
 // from memory that is gone.
 type Frozen[K Key, V any] struct {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,7 +114,7 @@ func TestTypes(t *testing.T) {
 	tryType[int16](t, p.Int16)
 	tryType[int32](t, p.Int32)
 	tryType[int64](t, p.Int64)
-	tryType[int](t, p.Int64)
+	tryType[int](t, map[int]arrow.DataType{32: p.Int32, 64: p.Int64}[strconv.IntSize])
 	tryType[myInt](t, p.Int64)
 	tryType[uint8](t, p.Uint8)
 	tryType[uint16](t, p.Uint16)

@@ -51,8 +51,17 @@ func (p *place) openIndex(path string) (typed.Index, error) {
 	if err != nil {
 		return nil, err
 	}
+	watched.add(path)
 	ix, err := typed.Open(path, opts...)
-	return ix, explain(path, err)
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	info, err := pando.Inspect(path)
+	if err != nil {
+		ix.Close()
+		return nil, explain(path, err)
+	}
+	return withKinds(ix, info.Note), nil
 }
 
 // explain adds a next step to errors of opening.
@@ -70,7 +79,7 @@ func explain(path string, err error) error {
 
 func looksLikeTable(path string) bool {
 	_, known := extensions[tableExt(path)]
-	return known || tableExt(path) == ".tsv"
+	return known
 }
 
 // selection is the flag --only.
@@ -99,11 +108,10 @@ func (s *selection) columns(ix typed.Index) (keys, vals bool, err error) {
 // entrySchema returns the columns of entries.
 func entrySchema(ix typed.Index, keys, vals bool) (schema []table.Field) {
 	if keys {
-		schema = append(schema, table.Field{Name: "key", Type: ix.Key()})
+		schema = append(schema, keyField(ix))
 	}
 	if vals {
-		t, _ := ix.Value()
-		schema = append(schema, table.Field{Name: "value", Type: t})
+		schema = append(schema, valueField(ix, "value"))
 	}
 	return schema
 }

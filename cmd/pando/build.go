@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -19,20 +18,25 @@ const buildLong = `Read a table, build an index of one column as keys and, with 
 values, and write it to a file. Rows may come in any order. The input is CSV, TSV
 or JSON lines (gzip and zstd too), Parquet, Arrow or raw numbers; - is stdin.
 
+Several inputs, or a pattern such as 'part-*.parquet', are read as one.
+
 Types are inferred and shown; --type sets them. Equal keys are all kept, in the
 order they came in, unless --duplicates refuse. The index is built in memory: an
-input that will not fit is refused before the machine swaps. The file appears
+input that will not fit into what is free, or what a control group, ulimit or
+GOMEMLIMIT leaves the process, is refused before the machine swaps. The file appears
 under its name only when it is whole.`
 
 const buildExample = `  pando build people.csv -o people.pando --key id --value age
   pando build prices.parquet -o prices.pando --key item --value price --type item=uint32
   zcat log.jsonl.gz | pando build - --format jsonl -o seen.pando --key ip
-  pando build osm_cellids_200M --format sosd64 -o cells.pando`
+  pando build osm_cellids_200M --format sosd64 -o cells.pando
+  pando build 'part-*.parquet' -o all.pando --key id --value name --value price`
 
 // buildFlags are the flags of build.
 type buildFlags struct {
 	input
-	path, key, value  string
+	path, key         string
+	values            []string
 	duplicates        string
 	layout            layoutFlag
 	skipNulls, force  bool
@@ -45,14 +49,14 @@ type buildFlags struct {
 func newBuild() *cobra.Command {
 	f := &buildFlags{}
 	cmd := &cobra.Command{
-		Use:     "build INPUT -o FILE --key COL [--value COL] [flags]",
+		Use:     "build INPUT... -o FILE --key COL [--value COL] [flags]",
 		Short:   "Build an index file from a table",
 		Long:    buildLong,
 		Example: buildExample,
-		Args:    takes(1, 1, "one input, a file or - for stdin"),
+		Args:    takes(1, -1, "an input: files, or - for stdin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.replaceNullValues = cmd.Flags().Changed("null-value")
-			return f.run(cmd, args[0])
+			return f.run(cmd, args)
 		},
 	}
 	f.input.flags(cmd, "format")
@@ -60,12 +64,12 @@ func newBuild() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVarP(&f.path, "output", "o", "", "index `FILE` to write (needed)")
 	fs.StringVarP(&f.key, "key", "k", "", "`COL` of the keys (needed, unless there is only one)")
-	fs.StringVarP(&f.value, "value", "v", "", "`COL` of the values; without, the index has keys alone")
+	fs.StringArrayVarP(&f.values, "value", "v", nil, "`COL` of the values; without, the index has keys alone. Of several, a value is a JSON object")
 	fs.StringVar(&f.duplicates, "duplicates", "keep", "equal keys: `keep|refuse`")
 	fs.BoolVar(&f.skipNulls, "skip-nulls", false, "leave out rows without a key or value, instead of failing")
 	fs.StringVar(&f.nullValue, "null-value", "", "`VALUE` for rows that have none, instead of failing")
 	fs.Var(&f.layout, "layout", "how the index lies in the file: `"+layoutList("|")+"`")
-	fs.Var(&f.memory, "memory", "most memory to use, such as 8G; 0 is what the machine has free")
+	fs.Var(&f.memory, "memory", "most memory to use, such as 8G; 0 is what the machine has free. Limits of the process (control group, ulimit, GOMEMLIMIT) hold in any case")
 	fs.BoolVar(&f.force, "force", false, "replace the output also if it is no Pando index")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show neither types nor progress")
 	fs.BoolVar(&f.json, "json", false, "print a summary as JSON")
@@ -85,12 +89,12 @@ type summary struct {
 	Seconds    float64 `json:"seconds"`
 }
 
-func (f *buildFlags) run(cmd *cobra.Command, path string) error {
+func (f *buildFlags) run(cmd *cobra.Command, paths []string) error {
 	start := time.Now()
 	if err := f.check(); err != nil {
 		return err
 	}
-	src, err := f.openInput(path, cmd.InOrStdin())
+	src, err := f.openInput(paths, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -113,12 +117,12 @@ func (f *buildFlags) run(cmd *cobra.Command, path string) error {
 // print writes for people what was built.
 func (s *summary) print(w io.Writer) {
 	if s.Skipped > 0 {
-		fmt.Fprintf(w, "left out %s rows without a key or value\n", thousands(s.Skipped))
+		fmt.Fprintf(w, "left out %s without a key or value\n", many(s.Skipped, "row", "rows"))
 	}
 	if s.Duplicates > 0 {
-		fmt.Fprintf(w, "%s entries have the key of another; `get --all` gives all of them\n", thousands(int64(s.Duplicates)))
+		fmt.Fprintf(w, "%s the key of another; `get --all` gives all of them\n", many(int64(s.Duplicates), "entry has", "entries have"))
 	}
-	fmt.Fprintf(w, "%s: %s entries, %s, in %.1f s (%s rows a second)\n", s.Path, thousands(int64(s.Entries)), binary(s.Bytes),
+	fmt.Fprintf(w, "%s: %s, %s, in %.1f s (%s rows a second)\n", s.Path, many(int64(s.Entries), "entry", "entries"), binary(s.Bytes),
 		s.Seconds, thousands(int64(float64(s.Rows)/s.Seconds)))
 }
 
@@ -129,32 +133,32 @@ func (f *buildFlags) check() error {
 		return usagef("where should the index go? Add -o FILE")
 	case f.duplicates != "keep" && f.duplicates != "refuse":
 		return usagef("--duplicates %q; take keep or refuse", f.duplicates)
-	case f.replaceNullValues && f.value == "":
-		return usagef("--null-value needs --value")
+	case f.replaceNullValues && len(f.values) != 1:
+		return usagef("--null-value needs --value, and only one")
 	}
-	return mayReplace(f.path, f.force)
+	if err := mayReplace(f.path, f.force); err != nil {
+		return err
+	}
+	return canWrite(f.path)
 }
 
-// openInput opens the table with the key as its first column, and the value
-// as its second if there is one.
-func (f *buildFlags) openInput(path string, stdin io.Reader) (table.Source, error) {
+// openInput opens the tables with the key as their first column, and values as
+// those that follow.
+func (f *buildFlags) openInput(paths []string, stdin io.Reader) (table.Source, error) {
 	o, err := f.tableOptions()
 	if err != nil {
 		return nil, err
 	}
 	if f.key != "" {
-		o.Columns = []string{f.key}
-		if f.value != "" {
-			o.Columns = append(o.Columns, f.value)
-		}
+		o.Columns = append([]string{f.key}, f.values...)
 	}
-	src, err := table.Open(path, stdin, o)
+	src, err := openTables(paths, stdin, o)
 	if err != nil {
 		return nil, err
 	}
-	if schema := src.Schema(); f.key == "" && (len(schema) != 1 || f.value != "") {
+	if schema := src.Schema(); f.key == "" && (len(schema) != 1 || len(f.values) > 0) {
 		src.Close()
-		return nil, usagef("which column of %s has the keys? Add --key COL; there are %s", path, names(schema))
+		return nil, usagef("which column of %s has the keys? Add --key COL; there are %s", paths[0], names(schema))
 	}
 	return src, nil
 }
@@ -166,6 +170,7 @@ type build struct {
 	errs    io.Writer
 	budget  budget
 	types   typed.Types
+	kinds   struct{ key, value table.Kind }
 	rows    *typed.Builder
 	nothing *table.Column // the value that stands for null, if one was given
 	sum     summary
@@ -173,11 +178,7 @@ type build struct {
 
 // all builds the index and writes it.
 func (b *build) all(ctx context.Context) error {
-	if b.budget.bytes > 0 {
-		// Near the limit, frequent garbage collection is better than running
-		// out of memory.
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(b.budget.bytes))
-	}
+	defer b.budget.hold()()
 	if err := b.begin(); err != nil {
 		return err
 	}
@@ -207,17 +208,28 @@ func (b *build) all(ctx context.Context) error {
 
 // begin determines the types.
 func (b *build) begin() error {
+	tellNotes(b.errs, b.src)
 	schema := b.src.Schema()
 	b.types = typed.Types{Key: schema[0].Type}
 	b.sum.Key, b.sum.Value = schema[0].Type.String(), typed.None
-	fmt.Fprintf(b.errs, "key   %s: %v\n", schema[0].Name, schema[0].Type)
+	fmt.Fprintf(b.errs, "key   %s: %s\n", schema[0].Name, typeName(schema[0]))
+	for _, c := range schema[1:] {
+		fmt.Fprintf(b.errs, "value %s: %s\n", c.Name, typeName(c))
+	}
+	b.kinds.key = schema[0].Kind
 	if len(schema) > 1 {
 		b.types.Value, b.types.Valued = schema[1].Type, true
-		b.sum.Value = schema[1].Type.String()
-		fmt.Fprintf(b.errs, "value %s: %v\n", schema[1].Name, schema[1].Type)
+		b.kinds.value = schema[1].Kind
+	}
+	if len(schema) > 2 {
+		b.types.Value, b.kinds.value = table.String, table.Kind{}
+		fmt.Fprintln(b.errs, "each value is a JSON object of these, as a string")
+	}
+	if b.types.Valued {
+		b.sum.Value = b.types.Value.String()
 	}
 	if b.replaceNullValues {
-		b.nothing = &table.Column{Field: table.Field{Type: b.types.Value}}
+		b.nothing = &table.Column{Field: table.Field{Type: b.types.Value, Kind: b.kinds.value}}
 		if err := appendText(b.nothing, b.nullValue); err != nil {
 			return usagef("--null-value: %w, but the values are", err)
 		}
@@ -268,6 +280,9 @@ func (b *build) add(j *job) error {
 	if b.types.Valued {
 		vals = &j.in.Columns[1]
 	}
+	if len(j.in.Columns) > 2 {
+		vals = objects(j.in.Columns[1:], j.in.Rows)
+	}
 	drop, err := b.nulls(j, keys, vals)
 	if err != nil {
 		return err
@@ -275,6 +290,18 @@ func (b *build) add(j *job) error {
 	b.sum.Rows += int64(j.in.Rows)
 	b.rows.Add(keys, vals, drop)
 	return nil
+}
+
+// objects returns columns as one, of JSON objects.
+func objects(columns []table.Column, rows int) *table.Column {
+	c := &table.Column{Field: table.Field{Name: "value", Type: table.String}}
+	var buf []byte
+	add := table.JSONLine(columns)
+	for row := range rows {
+		buf = add(buf[:0], row)
+		c.String = append(c.String, string(buf))
+	}
+	return c
 }
 
 // nulls returns which rows to leave out.
@@ -319,7 +346,7 @@ func (b *build) freeze() (typed.Index, error) {
 	if !b.quiet && n > 1<<22 {
 		fmt.Fprintf(b.errs, "building an index of %s rows ...\n", thousands(int64(n)))
 	}
-	opts := []pando.Option{pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout))}
+	opts := append(noteOption(b.kinds.key, b.kinds.value), pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout)))
 	if b.budget.bytes > 0 {
 		opts = append(opts, pando.MemoryLimit(b.budget.bytes))
 	}

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/pando-index/pando/cmd/pando/internal/typed"
 	"github.com/pando-index/pando/internal/table"
 )
 
 // appendText parses a value as the column's type and appends it.
 func appendText(c *table.Column, text string) error {
 	var err error
+	if c.Kind != (table.Kind{}) && c.Type != table.String {
+		return appendKind(c, text)
+	}
 	switch c.Type {
 	case table.Int64:
 		c.Int64, err = parsed(c.Int64, text, func() (int64, error) { return strconv.ParseInt(text, 10, 64) })
@@ -32,6 +36,20 @@ func appendText(c *table.Column, text string) error {
 	return nil
 }
 
+// appendKind parses a value as the column's kind, such as a date, and appends it.
+func appendKind(c *table.Column, text string) error {
+	v, err := table.ParseNumber(c.Kind, text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%q is no %v", text, c.Kind)
+	case c.Type == table.Int32:
+		c.Int32 = append(c.Int32, int32(v))
+	default:
+		c.Int64 = append(c.Int64, v)
+	}
+	return nil
+}
+
 func parsed[T any](s []T, text string, parse func() (T, error)) ([]T, error) {
 	v, err := parse()
 	if err != nil {
@@ -40,9 +58,9 @@ func parsed[T any](s []T, text string, parse func() (T, error)) ([]T, error) {
 	return append(s, v), nil
 }
 
-// keyColumn parses arguments as keys of a type.
-func keyColumn(t table.Type, texts []string) (*table.Column, error) {
-	c := &table.Column{Field: table.Field{Name: "key", Type: t}}
+// keyColumn parses arguments as keys of an index.
+func keyColumn(ix typed.Index, texts []string) (*table.Column, error) {
+	c := &table.Column{Field: keyField(ix)}
 	for _, s := range texts {
 		if err := appendText(c, s); err != nil {
 			return nil, usagef("%w, but the keys of this index are", err)
@@ -53,6 +71,9 @@ func keyColumn(t table.Type, texts []string) (*table.Column, error) {
 
 // cellText returns value i as text.
 func cellText(c *table.Column, i int) string {
+	if c.Kind != (table.Kind{}) {
+		return table.CellText(c, i)
+	}
 	switch c.Type {
 	case table.Int64:
 		return strconv.FormatInt(c.Int64[i], 10)
@@ -73,6 +94,13 @@ func cellText(c *table.Column, i int) string {
 // pick sets dst to the values of src in the given rows.
 func pick(dst, src *table.Column, rows []int) {
 	dst.Field = src.Field
+	if dst.Null = nil; src.Null != nil {
+		dst.Null = picked(nil, src.Null, rows)
+	}
+	if src.Foreign != nil {
+		dst.Foreign = src.Foreign.Pick(rows)
+		return
+	}
 	switch src.Type {
 	case table.Int64:
 		dst.Int64 = picked(dst.Int64, src.Int64, rows)
@@ -88,10 +116,6 @@ func pick(dst, src *table.Column, rows []int) {
 		dst.Float32 = picked(dst.Float32, src.Float32, rows)
 	default:
 		dst.String = picked(dst.String, src.String, rows)
-	}
-	dst.Null = nil
-	if src.Null != nil {
-		dst.Null = picked(nil, src.Null, rows)
 	}
 }
 

@@ -194,7 +194,12 @@ func markActive(paths []string, active string) string {
 
 // binary formats a size in GiB, or in MiB if that reads better.
 func binary(bytes int64) string {
-	if bytes < 1<<30 {
+	switch {
+	case bytes < 1<<10:
+		return fmt.Sprintf("%d bytes", bytes)
+	case bytes < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
+	case bytes < 1<<30:
 		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 	}
 	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))

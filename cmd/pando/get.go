@@ -102,7 +102,7 @@ func (f *getFlags) run(cmd *cobra.Command, path string, keys []string) error {
 // arguments looks up keys of the command line. All keys found are written,
 // even if others are not found.
 func (f *getFlags) arguments(cmd *cobra.Command, p *probe, texts []string) error {
-	keys, err := keyColumn(p.ix.Key(), texts)
+	keys, err := keyColumn(p.ix, texts)
 	if err != nil {
 		return err
 	}
@@ -133,11 +133,13 @@ func missingKeys(ix typed.Index, keys *table.Column) error {
 
 // file looks up the keys of a file.
 func (f *getFlags) file(cmd *cobra.Command, p *probe) error {
-	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), p.ix.Key())
+	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), keyField(p.ix))
 	if err != nil {
 		return err
 	}
 	defer src.Close()
+	f.live = isLive(src)
+	p.progress = newProgress(cmd.ErrOrStderr(), f.live || f.toStdout() && isTerminal(cmd.OutOrStdout()), "looking up")
 	if err := f.stream(cmd, src, p); err != nil {
 		return err
 	}
@@ -150,7 +152,15 @@ func (f *getFlags) file(cmd *cobra.Command, p *probe) error {
 // stream sends a source through a probe to the output.
 func (o *output) stream(cmd *cobra.Command, src table.Source, p *probe) error {
 	return o.rows(cmd.Context(), cmd, p.schema(src.Schema()), func(put func(*table.Batch) error) error {
+		if p.progress != nil {
+			defer p.progress.end()
+		}
+		read := 0
 		return pipeline(cmd.Context(), src, p.work, func(j *job) error {
+			if read += j.in.Rows; p.progress != nil {
+				done, total := src.Progress()
+				p.progress.update(done, total, read)
+			}
 			if j.out.Rows == 0 {
 				return nil
 			}
@@ -206,7 +216,7 @@ func (f *rankFlags) run(cmd *cobra.Command, path string, texts []string) error {
 	}
 	defer ix.Close()
 	if f.from == "" {
-		keys, err := keyColumn(ix.Key(), texts)
+		keys, err := keyColumn(ix, texts)
 		if err != nil {
 			return err
 		}
@@ -214,11 +224,12 @@ func (f *rankFlags) run(cmd *cobra.Command, path string, texts []string) error {
 		rankRows(ix, j)
 		return f.rows(cmd.Context(), cmd, rankSchema(ix), func(put func(*table.Batch) error) error { return put(&j.out) })
 	}
-	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), ix.Key())
+	src, err := f.openKeys(f.from, f.key, cmd.InOrStdin(), keyField(ix))
 	if err != nil {
 		return err
 	}
 	defer src.Close()
+	f.live = isLive(src)
 	return f.ranks(cmd.Context(), cmd, ix, src)
 }
 
@@ -231,7 +242,7 @@ func (f *rankFlags) ranks(ctx context.Context, cmd *cobra.Command, ix typed.Inde
 }
 
 func rankSchema(ix typed.Index) []table.Field {
-	return []table.Field{{Name: "key", Type: ix.Key()}, {Name: "rank", Type: table.Int64}}
+	return []table.Field{keyField(ix), {Name: "rank", Type: table.Int64}}
 }
 
 // rankRows sets j.out to keys and their ranks. The rank of a null key is null.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,8 +50,13 @@ func printInfo(out io.Writer, info pando.FileInfo) {
 	}
 	line("file", "%s, %s, format version %d", info.Path, binary(info.Bytes), info.Version)
 	line("entries", "%s", thousands(int64(info.Len)))
-	line("keys", "%s", info.Key)
-	line("values", "%s", info.Value)
+	var n note
+	_ = json.Unmarshal([]byte(info.Note), &n) // a note of another program is shown as it is
+	line("keys", "%s", with(info.Key, n.Key))
+	line("values", "%s", with(info.Value, n.Value))
+	if n == (note{}) && info.Note != "" {
+		line("note", "%q", info.Note)
+	}
 	if info.Fanout > 0 {
 		line("layout", "%s, %d inner levels of fanout %d", info.Layout, info.Levels, info.Fanout)
 	} else {
@@ -72,6 +78,14 @@ func printInfo(out io.Writer, info pando.FileInfo) {
 	}
 }
 
+// with returns a type with its kind behind it, if it has one.
+func with(name, kind string) string {
+	if kind == "" {
+		return name
+	}
+	return name + ", " + kind
+}
+
 const verifyLong = `Read a whole index file and check it: every checksum, the order of the keys and the
 structure of the tree. The exit code is 1 if anything is wrong.`
 
@@ -88,6 +102,7 @@ func newVerify() *cobra.Command {
 		Args:    takes(1, 1, "an index file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			start := time.Now()
+			watched.add(args[0])
 			err := pando.Verify(args[0])
 			if asJSON {
 				return errors.Join(err, verdict(cmd.OutOrStdout(), args[0], err))

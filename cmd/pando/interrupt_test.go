@@ -130,3 +130,44 @@ func TestStdinIsWhole(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Keys that come one by one are answered one by one: nobody waits for the next.
+func TestAnswersAsKeysCome(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "t.pando")
+	for _, args := range [][]string{{"gen", "-n", "10", "--dist", "dense", "-o", filepath.Join(folder, "t.u64")}, {"build", filepath.Join(folder, "t.u64"), "-o", path, "-q"}} {
+		if code := run(args, io.Discard, os.Stderr); code != 0 {
+			t.Fatal(args, code)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"get", "rank"} {
+		cmd := exec.Command(self, command, path, "--from", "-")
+		cmd.Env = append(os.Environ(), "PANDO_TEST_MAIN=1")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		answers := bufio.NewReader(out)
+		for range 3 {
+			fmt.Fprintln(in, 7)
+			if line, err := answers.ReadString('\n'); err != nil || line[0] != '7' {
+				t.Fatalf("%s: %q, %v", command, line, err)
+			}
+		}
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}

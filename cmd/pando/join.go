@@ -10,7 +10,8 @@ import (
 
 const joinLong = `Look up a column of a table in an index, and write the table's rows with the value
 found. The table is read, looked up and written in batches, so that it may be
-larger than memory.
+larger than memory. Its columns are written as they are: text is not parsed, and
+columns of Parquet and Arrow keep their types. --type parses one on the way.
 
   --how inner   rows whose key is in the index, with its value (the default)
   --how left    all rows; the value is null where the key is not in the index
@@ -18,7 +19,7 @@ larger than memory.
   --how anti    rows whose key is not in the index
 
 Of equal keys in the index the first is taken; --all writes a row for each, as
-SQL does. A null key is in no index.`
+SQL does. A null key is in no index, nor is one that is not of the type of its keys.`
 
 const joinExample = `  pando join prices.pando orders.csv --on item -o priced.parquet
   pando join prices.pando orders.csv --on item --how left --as price
@@ -31,37 +32,40 @@ type joinFlags struct {
 	output
 	input
 	on, as, how string
-	all         bool
+	columns     []string
+	all, quiet  bool
 }
 
 func newJoin() *cobra.Command {
 	f := &joinFlags{}
 	cmd := &cobra.Command{
-		Use:     "join FILE INPUT --on COL [flags]",
+		Use:     "join FILE INPUT... --on COL [flags]",
 		Short:   "Add the values of an index to the rows of a table",
 		Long:    joinLong,
 		Example: joinExample,
-		Args:    takes(2, 2, "an index file and a table"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) },
+		Args:    takes(2, -1, "an index file and a table"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1:]) },
 	}
 	f.place.flags(cmd)
 	f.output.flags(cmd)
 	f.input.flags(cmd, "input-format")
 	f.input.typeFlag(cmd)
 	cmd.Flags().StringVar(&f.on, "on", "", "`COL` of the table to look up (needed)")
+	cmd.Flags().StringSliceVar(&f.columns, "columns", nil, "`COL,...` of the table to write, in this order; else all")
 	cmd.Flags().StringVar(&f.as, "as", "value", "`NAME` of the column of values")
 	cmd.Flags().StringVar(&f.how, "how", "inner", "`WHICH` rows to write: inner, left, semi or anti")
 	cmd.Flags().BoolVar(&f.all, "all", false, "write a row for each of several equal keys, not only the first")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show neither progress nor how many rows were found")
 	return cmd
 }
 
-func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
+func (f *joinFlags) run(cmd *cobra.Command, path string, tables []string) error {
 	h := how(f.how)
 	switch {
 	case !slices.Contains([]how{inner, left, semi, anti}, h):
 		return usagef("--how %q; take inner, left, semi or anti", f.how)
 	case f.on == "":
-		return usagef("which column of %s has the keys? Add --on COL", tablePath)
+		return usagef("which column of %s has the keys? Add --on COL", tables[0])
 	}
 	if err := f.settle(cmd); err != nil {
 		return err
@@ -72,50 +76,69 @@ func (f *joinFlags) run(cmd *cobra.Command, path, tablePath string) error {
 	}
 	defer ix.Close()
 	p := &probe{ix: ix, how: h, all: f.all}
-	if t, ok := ix.Value(); h == inner || h == left {
+	if _, ok := ix.Value(); h == inner || h == left {
 		if !ok {
 			return usagef("%s has keys alone, so there is no value to add; take --how semi or --how anti", path)
 		}
-		p.value = &table.Field{Name: f.as, Type: t}
+		value := valueField(ix, f.as)
+		p.value = &value
 	}
-	src, err := f.openTable(cmd, tablePath, ix.Key())
+	src, err := f.openTables(cmd, tables, p)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	if err := f.fit(p, tablePath, src.Schema()); err != nil {
+	if !f.quiet {
+		tellNotes(cmd.ErrOrStderr(), src)
+	}
+	if err := f.fit(p, tables[0], src); err != nil {
 		return err
 	}
-	return f.stream(cmd, src, p)
+	p.progress = newProgress(cmd.ErrOrStderr(), f.quiet || f.toStdout() && isTerminal(cmd.OutOrStdout()), "joining")
+	if err := f.stream(cmd, src, p); err != nil {
+		return err
+	}
+	if !f.quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), p.tally())
+	}
+	return nil
 }
 
-// openTable opens the table with the key column read as the index's key type.
-func (f *joinFlags) openTable(cmd *cobra.Command, path string, key table.Type) (table.Source, error) {
+// openTables opens the tables. What is looked up is read apart, as the index's key
+// type; all else is passed on.
+func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (table.Source, error) {
 	o, err := f.tableOptions()
 	if err != nil {
 		return nil, err
 	}
-	if t, ok := o.Types[f.on]; ok && t != key {
-		return nil, usagef("--type %s=%v, but the keys of the index are %v", f.on, t, key)
+	o.Pass, o.Whole, o.Columns = true, f.output.format == "jsonl", f.columns
+	o.Probe = keyField(p.ix)
+	o.Probe.Name = f.on
+	if p.value != nil {
+		o.Taken = f.as
 	}
-	o.Types[f.on] = key
-	return table.Open(path, cmd.InOrStdin(), o)
+	return openTables(paths, cmd.InOrStdin(), o)
 }
 
-// fit sets what a probe needs to know about the table.
-func (f *joinFlags) fit(p *probe, path string, schema []table.Field) error {
-	p.on = slices.IndexFunc(schema, func(c table.Field) bool { return c.Name == f.on })
-	if p.on < 0 {
-		return usagef("%s has no column %q; there are %s", path, f.on, names(schema))
-	}
-	for i, c := range schema {
+// fit sets what a probe needs to know about the table: its last column is what is
+// looked up, and the others are what is written.
+func (f *joinFlags) fit(p *probe, path string, src table.Source) error {
+	schema := src.Schema()
+	p.on = len(schema) - 1
+	taken := p.value != nil && hasName(src, f.as) && schema[0].Form == table.Object
+	for i, c := range schema[:p.on] {
 		p.keep = append(p.keep, i)
-		if p.value != nil && c.Name == f.as {
-			return usagef("%s has a column %q already; name that of the values with --as", path, f.as)
-		}
+		taken = taken || p.value != nil && c.Name == f.as && c.Form != table.Object
 	}
-	if t := schema[p.on].Type; t != p.ix.Key() {
-		return fmt.Errorf("column %q of %s is %v, but the keys of the index are %v; build the index with --type", f.on, path, t, p.ix.Key())
+	if taken {
+		return usagef("%s has a column %q already; name that of the values with --as", path, f.as)
 	}
 	return nil
+}
+
+// hasName reports whether a source that does not tell all its columns by its schema
+// has one of a name.
+func hasName(src table.Source, name string) bool {
+	s, ok := src.(interface{ Names() []string })
+	return ok && slices.Contains(s.Names(), name)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -13,24 +14,33 @@ import (
 // input is the flags that tell how a table is read.
 type input struct {
 	format    string
+	header    bool
 	noHeader  bool
+	noQuotes  bool
 	delimiter string
 	types     []string
+	nulls     []string
 }
 
 func (in *input) flags(cmd *cobra.Command, formatFlag string) {
 	cmd.Flags().StringVar(&in.format, formatFlag, "", "`FORMAT` of the input; else by extension, then by content (see pando help formats)")
 	cmd.Flags().BoolVar(&in.noHeader, "no-header", false, "the first line of a CSV is data; its columns are called 1, 2, ...")
-	cmd.Flags().StringVar(&in.delimiter, "delimiter", "", "`CHAR` between the fields of a CSV; else a comma, or a tab for TSV")
+	cmd.Flags().BoolVar(&in.header, "header", false, "the first line of a CSV, or of lines, has the names")
+	cmd.Flags().StringVar(&in.delimiter, "delimiter", "", "`CHAR` between the fields of a CSV; else a tab for TSV, or what its first lines have")
+	cmd.Flags().BoolVar(&in.noQuotes, "no-quotes", false, "a quote in a CSV is text like any other")
+	cmd.Flags().StringArrayVar(&in.nulls, "null", nil, "`TEXT` of a CSV that stands for nothing, such as NA, NULL or \\N; may be repeated")
 }
 
 func (in *input) typeFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVarP(&in.types, "type", "t", nil, "`COL=TYPE`: read this column as int64, uint64, int32, uint32, float64, float32 or string; may be repeated")
+	cmd.Flags().StringArrayVarP(&in.types, "type", "t", nil, "`COL=TYPE`: read this column as int64, uint64, int32, uint32, float64, float32, string, date, timestamp[us], decimal[2] or bool; may be repeated")
 }
 
 // tableOptions returns the flags as options of package table.
 func (in *input) tableOptions() (table.Options, error) {
-	o := table.Options{Format: in.format, NoHeader: in.noHeader, Types: map[string]table.Type{}}
+	o := table.Options{Format: in.format, NoHeader: in.noHeader, Header: in.header, NoQuotes: in.noQuotes, Nulls: in.nulls, Types: map[string]table.Type{}, Kinds: map[string]table.Kind{}}
+	if in.header && in.noHeader {
+		return o, usagef("--header and --no-header contradict each other")
+	}
 	if d := in.delimiter; d != "" {
 		if d == `\t` || d == "tab" {
 			d = "\t"
@@ -50,17 +60,30 @@ func (in *input) tableOptions() (table.Options, error) {
 		}
 		t, err := table.ParseType(name)
 		if err != nil {
-			return o, usageError{err}
+			var kind table.Kind
+			if kind, t, err = table.ParseKind(name); err != nil {
+				return o, usageError{err}
+			}
+			o.Kinds[col] = kind
 		}
 		o.Types[col] = t
 	}
 	return o, nil
 }
 
+// tellNotes prints what was decided about an input that a flag could change.
+func tellNotes(w io.Writer, src table.Source) {
+	if s, ok := src.(interface{ Notes() []string }); ok {
+		for _, n := range s.Notes() {
+			fmt.Fprintln(w, n)
+		}
+	}
+}
+
 // tableExt returns the extension of a path, without that of a compression.
 func tableExt(path string) string {
 	path = strings.ToLower(path)
-	for _, z := range []string{".gz", ".gzip", ".zst", ".zstd"} {
+	for _, z := range table.Packed {
 		path = strings.TrimSuffix(path, z)
 	}
 	return filepath.Ext(path)
@@ -68,11 +91,11 @@ func tableExt(path string) string {
 
 // openKeys opens a file of keys of a type: one per line, or a column of a
 // table.
-func (in *input) openKeys(path, column string, stdin io.Reader, t table.Type) (table.Source, error) {
+func (in *input) openKeys(path, column string, stdin io.Reader, key table.Field) (table.Source, error) {
 	ext := tableExt(path)
 	isTable := looksLikeTable(path) && ext != ".txt" || in.format != "" || column != ""
 	if in.format == "lines" || !isTable {
-		return openLines(path, stdin, t)
+		return openLines(path, stdin, key)
 	}
 	o, err := in.tableOptions()
 	if err != nil {
@@ -83,8 +106,27 @@ func (in *input) openKeys(path, column string, stdin io.Reader, t table.Type) (t
 			return nil, err
 		}
 	}
-	o.Columns, o.Types = []string{column}, map[string]table.Type{column: t}
-	return table.Open(path, stdin, o)
+	o.Columns, o.Types = []string{column}, map[string]table.Type{column: key.Type}
+	o.Kinds[column] = key.Kind
+	src, err := table.Open(path, stdin, o)
+	if err != nil {
+		return nil, err
+	}
+	return keySource{src}, nil
+}
+
+// keySource is a column of keys whose type is that of the index: to give another
+// is no advice.
+type keySource struct{ table.Source }
+
+func (s keySource) Next(b *table.Batch) error {
+	err := s.Source.Next(b)
+	if e, ok := err.(*table.Error); ok && e.Advice != "" {
+		plain := *e
+		plain.Advice = "such a key cannot be in this index, so leave its row out"
+		return &plain
+	}
+	return err
 }
 
 // onlyColumn returns the name of the only column of a table.

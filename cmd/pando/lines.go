@@ -3,14 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"sync/atomic"
 
-	"github.com/klauspost/compress/zstd"
 	"github.com/pando-index/pando/internal/table"
 )
 
@@ -19,11 +15,9 @@ import (
 // strings if keys are strings.
 type lines struct {
 	path  string
+	text  *table.Text
 	r     *bufio.Reader
-	file  io.Closer
 	field table.Field
-	total int64
-	done  atomic.Int64
 	line  int
 }
 
@@ -35,69 +29,33 @@ const lineRows = 64 << 10
 // cannot fill the memory.
 const longestLine = 1 << 20
 
-func openLines(path string, stdin io.Reader, t table.Type) (*lines, error) {
-	l := &lines{path: path, field: table.Field{Name: "key", Type: t}}
-	in := stdin
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read %s: %w", path, cause(err))
-		}
-		if fi, err := f.Stat(); err == nil && fi.Mode().IsRegular() {
-			l.total = fi.Size()
-		}
-		in, l.file = f, f
-	}
-	r, err := decompress(bufio.NewReaderSize(counted{in, &l.done}, longestLine))
+func openLines(path string, stdin io.Reader, key table.Field) (*lines, error) {
+	text, err := table.OpenText(path, stdin)
 	if err != nil {
-		l.Close()
-		return nil, fmt.Errorf("cannot read %s: %w", path, err)
+		return nil, err
 	}
-	l.r = r
-	return l, nil
-}
-
-// counted counts the bytes that are read.
-type counted struct {
-	io.Reader
-	n *atomic.Int64
-}
-
-func (c counted) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n.Add(int64(n))
-	return n, err
-}
-
-// decompress looks at the first bytes and decompresses gzip and zstd.
-func decompress(r *bufio.Reader) (*bufio.Reader, error) {
-	magic, _ := r.Peek(4)
-	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(r)
-		return bufio.NewReaderSize(z, longestLine), err
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		z, err := zstd.NewReader(r)
-		return bufio.NewReaderSize(z, longestLine), err
-	}
-	return r, nil
+	return &lines{path: path, text: text, r: bufio.NewReaderSize(text, longestLine), field: key}, nil
 }
 
 func (l *lines) Schema() []table.Field { return []table.Field{l.field} }
 
-func (l *lines) Progress() (done, total int64) { return l.done.Load(), l.total }
+func (l *lines) Progress() (done, total int64) { return l.text.Progress() }
 
-func (l *lines) Close() error {
-	if l.file == nil {
-		return nil
-	}
-	return l.file.Close()
+// isLive reports whether keys come as others write them, so that answers should go
+// out as well.
+func isLive(src table.Source) bool {
+	l, ok := src.(*lines)
+	return ok && l.text.Live()
 }
 
+func (l *lines) Close() error { return l.text.Close() }
+
+// Next implements table.Source.Next. Where others write the lines meanwhile, it
+// returns those that are there rather than wait for more: they can be answered.
 func (l *lines) Next(b *table.Batch) error {
 	b.Reset(l.Schema())
 	c := &b.Columns[0]
-	for c.Len() < lineRows {
+	for c.Len() < lineRows && !(l.text.Live() && c.Len() > 0 && l.r.Buffered() == 0) {
 		line, err := l.r.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			return l.wrong("the line is longer than 1 MiB; is this a file of keys, one a line?")
@@ -141,7 +99,7 @@ func (l *lines) add(c *table.Column, line []byte) error {
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return nil
 	}
-	if n, ok := digits(line); ok && appendDigits(c, n) {
+	if n, ok := digits(line); ok && c.Kind == (table.Kind{}) && appendDigits(c, n) {
 		return nil
 	}
 	if err := appendText(c, string(line)); err != nil {

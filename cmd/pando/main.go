@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,7 +28,7 @@ func run(args []string, out, errs io.Writer) int {
 	root.SetErr(errs)
 	root.SetIn(stdinOf(ctx, os.Stdin))
 	root.SetArgs(guardNegatives(root, args))
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := execute(ctx, root)
 	if err == nil {
 		return exitOK
 	}
@@ -40,6 +41,22 @@ func run(args []string, out, errs io.Writer) int {
 		fmt.Fprintf(errs, "Try `%s --help`.\n", cmd.CommandPath())
 	}
 	return code
+}
+
+// execute runs a command. What an index file does that changes meanwhile is an error
+// as any other.
+func execute(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	watched.reset()
+	cmd = root
+	defer func() {
+		if v := recover(); v != nil {
+			err = watched.fault(v)
+		} else if changed := watched.check(); changed != nil {
+			err = changed
+		}
+	}()
+	return root.ExecuteContextC(ctx)
 }
 
 const rootLong = `Pando keeps millions to billions of keys in one file that opens in a
@@ -86,6 +103,7 @@ func newRoot() *cobra.Command {
 			c.GroupID = group
 			c.DisableFlagsInUseLine = true
 			c.RunE = withPlainArgs(c.RunE)
+			addCompletion(c)
 			root.AddCommand(c)
 		}
 	}

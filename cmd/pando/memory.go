@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,24 +8,17 @@ import (
 )
 
 // available estimates the bytes of memory that this process may still
-// allocate: what the system has to spare, or what its control group leaves it,
-// whichever is less. 0 means not known.
-func available() int64 { return availableIn("/proc", "/sys/fs/cgroup") }
+// allocate: what the system has to spare, or what a limit of the process leaves
+// it, whichever is less. 0 means not known.
+func available() int64 { return newBudget(0).bytes }
 
-func availableIn(proc, groups string) int64 {
-	least := int64(math.MaxInt64)
-	if kib, ok := meminfo(readText(filepath.Join(proc, "meminfo")), "MemAvailable"); ok {
-		least = min(least, kib<<10)
+// spare returns what the system can still give.
+func spare(proc string) budget {
+	kib, ok := meminfo(readText(filepath.Join(proc, "meminfo")), "MemAvailable")
+	if !ok {
+		return unlimited
 	}
-	for _, g := range controlGroups(readText(filepath.Join(proc, "self/cgroup")), groups) {
-		if left, ok := leftInGroup(g); ok {
-			least = min(least, left)
-		}
-	}
-	if least == math.MaxInt64 {
-		return 0
-	}
-	return max(least, 1)
+	return unlimited.or(kib<<10, "this machine has %s free", "take a machine with more memory")
 }
 
 func readText(path string) string {
@@ -76,8 +67,8 @@ func controlGroups(self, root string) (folders []string) {
 // not count here.
 func leftInGroup(folder string) (int64, bool) {
 	for _, v := range []struct{ limit, used, cached string }{
-		{"memory.max", "memory.current", "inactive_file"},
-		{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+		{"memory.max", "memory.current", ""},
+		{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_"},
 	} {
 		limit, err := strconv.ParseInt(strings.TrimSpace(readText(filepath.Join(folder, v.limit))), 10, 64)
 		if err != nil { // absent, or "max"
@@ -87,38 +78,10 @@ func leftInGroup(folder string) (int64, bool) {
 		if err != nil {
 			continue
 		}
-		cached, _ := meminfo(readText(filepath.Join(folder, "memory.stat")), v.cached)
-		return max(0, limit-used+cached), true
+		stat := readText(filepath.Join(folder, "memory.stat"))
+		old, _ := meminfo(stat, v.cached+"inactive_file")
+		young, _ := meminfo(stat, v.cached+"active_file")
+		return max(0, limit-used+old+young), true
 	}
 	return 0, false
-}
-
-// budget is the memory that a build may take.
-type budget struct {
-	bytes  int64 // 0: not known, and not limited
-	byUser bool  // set by --memory
-}
-
-func newBudget(limit int64) budget {
-	if limit > 0 {
-		return budget{limit, true}
-	}
-	return budget{available(), false}
-}
-
-// check returns an error if need bytes are too many for the given number of
-// rows: those read so far, or a forecast of all.
-func (b budget) check(need int64, rows int, forecast bool) error {
-	if b.bytes == 0 || need <= b.bytes {
-		return nil
-	}
-	what := fmt.Sprintf("the %s rows so far need", thousands(int64(rows)))
-	if forecast {
-		what = fmt.Sprintf("this input has about %s rows, which need", thousands(int64(rows)))
-	}
-	limit, advice := "this machine has "+binary(b.bytes)+" free", "take a machine with more memory"
-	if b.byUser {
-		limit, advice = "--memory allows "+binary(b.bytes), "allow more"
-	}
-	return fmt.Errorf("%s %s to build, and %s; %s, narrower types (--type), sorted input, or fewer rows", what, binary(need), limit, advice)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/snapshot"
@@ -53,15 +54,6 @@ func explainWrite(path string, err error) error {
 	return err
 }
 
-// cause returns an error of the file system without the operation and path.
-func cause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
 // patient is a writer that fails once a context is done.
 type patient struct {
 	io.Writer
@@ -91,4 +83,18 @@ func mayReplace(path string, force bool) error {
 		return fmt.Errorf("%s is there and is no Pando index; take another name, or --force to replace it", path)
 	}
 	return nil
+}
+
+// canWrite returns an error if no file can be made at a path: better before hours of
+// reading than after them.
+func canWrite(path string) error {
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+		return nil // a pipe or a device
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".pando-*")
+	if err != nil {
+		return explainWrite(path, err)
+	}
+	f.Close()
+	return os.Remove(f.Name())
 }

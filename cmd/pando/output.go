@@ -3,12 +3,16 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
 	"github.com/pando-index/pando/internal/table"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -18,19 +22,23 @@ import (
 type output struct {
 	format, path string
 	json         bool
+	live         bool     // rows are written as soon as they are there
 	more         []string // formats beyond those of package table
 }
 
-var rowFormats = []string{"text", "csv", "jsonl", "arrow", "parquet"}
+var rowFormats = []string{"text", "csv", "tsv", "jsonl", "arrow", "parquet"}
+
+// shownFormats are those that a terminal can show.
+var shownFormats = rowFormats[:4]
 
 func (o *output) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.format, "format", "f", "", "`FORMAT` of the output: "+strings.Join(append(rowFormats, o.more...), ", "))
-	cmd.Flags().StringVarP(&o.path, "output", "o", "", "write to this `FILE` instead of stdout; its extension tells the format")
+	cmd.Flags().StringVarP(&o.path, "output", "o", "", "write to this `FILE` instead of stdout; its extension tells the format, and .gz or .zst behind it compresses")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the same as --format jsonl")
 }
 
 var extensions = map[string]string{
-	".txt": "text", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".arrow": "arrow",
+	".txt": "text", ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".arrow": "arrow",
 	".arrows": "arrow", ".ipc": "arrow", ".parquet": "parquet", ".pq": "parquet",
 	".u32": "u32", ".u64": "u64", ".i32": "i32", ".i64": "i64", ".sosd32": "sosd32", ".sosd64": "sosd64",
 }
@@ -43,17 +51,23 @@ func (o *output) settle(cmd *cobra.Command) error {
 	case o.json:
 		o.format = "jsonl"
 	case o.format == "" && o.path != "" && o.path != "-":
-		if o.format = extensions[strings.ToLower(filepath.Ext(o.path))]; o.format == "" {
+		ext := tableExt(o.path)
+		if o.format = extensions[ext]; ext == "" {
 			o.format = "text"
+		} else if o.format == "" {
+			return usagef("cannot tell from %q in which format to write; add --format, one of %s", o.path, strings.Join(append(rowFormats, o.more...), ", "))
 		}
 	case o.format == "":
 		o.format = "text"
+	}
+	if ext := strings.ToLower(filepath.Ext(o.path)); slices.Contains([]string{".bz2", ".xz", ".zip"}, ext) {
+		return usagef("cannot write %s; take .gz or .zst", ext)
 	}
 	known := append(slices.Clone(rowFormats), o.more...)
 	if !slices.Contains(known, o.format) {
 		return usagef("cannot write format %q; take one of %s", o.format, strings.Join(known, ", "))
 	}
-	if o.toStdout() && !slices.Contains(rowFormats[:3], o.format) && isTerminal(cmd.OutOrStdout()) {
+	if o.toStdout() && !slices.Contains(shownFormats, o.format) && isTerminal(cmd.OutOrStdout()) {
 		return usagef("%s is no text for a terminal; send it to a file with -o FILE, or into a pipe", o.format)
 	}
 	return nil
@@ -70,7 +84,7 @@ func isTerminal(w any) bool {
 // if do succeeds. settle must have been called.
 func (o *output) write(ctx context.Context, cmd *cobra.Command, do func(w io.Writer) error) error {
 	if !o.toStdout() {
-		return writeFile(ctx, o.path, do)
+		return writeFile(ctx, o.path, func(w io.Writer) error { return compressed(o.path, w, do) })
 	}
 	w := bufio.NewWriterSize(cmd.OutOrStdout(), 256<<10)
 	if err := do(w); err != nil {
@@ -78,6 +92,34 @@ func (o *output) write(ctx context.Context, cmd *cobra.Command, do func(w io.Wri
 		return err
 	}
 	return w.Flush()
+}
+
+// flush writes what is buffered, where something is.
+func flush(v any) error {
+	if f, ok := v.(interface{ Flush() error }); ok {
+		return f.Flush()
+	}
+	return nil
+}
+
+// compressed calls do with a writer that compresses as the path's extension says.
+func compressed(path string, w io.Writer, do func(w io.Writer) error) error {
+	var z io.WriteCloser
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".gz", ".gzip":
+		z = gzip.NewWriter(w)
+	case ".zst", ".zstd":
+		var err error
+		if z, err = zstd.NewWriter(w); err != nil {
+			return err
+		}
+	default:
+		return do(w)
+	}
+	if err := do(z); err != nil {
+		return err
+	}
+	return z.Close()
 }
 
 // rows writes rows of a schema: do is called with a function that writes a
@@ -88,8 +130,17 @@ func (o *output) rows(ctx context.Context, cmd *cobra.Command, schema []table.Fi
 		if err != nil {
 			return err
 		}
-		if err := do(sink.Write); err != nil {
+		put := sink.Write
+		if o.live {
+			put = func(b *table.Batch) error { return errors.Join(sink.Write(b), flush(sink), flush(w)) }
+		}
+		if err := do(put); err != nil {
 			return err
+		}
+		if w, ok := sink.(interface{ Warnings() []string }); ok {
+			for _, text := range w.Warnings() {
+				fmt.Fprintln(cmd.ErrOrStderr(), text)
+			}
 		}
 		return sink.Close()
 	})

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,7 +74,8 @@ func TestParseScaled(t *testing.T) {
 	}
 }
 
-// The progress bar does not fail on an output without a terminal's size.
+// What is available is the least of what the machine, control groups and ulimit
+// leave.
 func TestAvailable(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -83,11 +86,12 @@ func TestAvailable(t *testing.T) {
 	}
 	expect := func(want int64) {
 		t.Helper()
-		if got := availableIn(filepath.Join(root, "proc"), filepath.Join(root, "groups")); got != want {
-			t.Errorf("%d bytes, want %d", got, want)
+		proc := filepath.Join(root, "proc")
+		if got := spare(proc).orGroups(proc, filepath.Join(root, "groups")).orLimits(proc); got.bytes != want {
+			t.Errorf("%+v, want %d", got, want)
 		}
 	}
-	expect(0) // not known
+	expect(math.MaxInt64) // not known
 	write("proc/meminfo", "MemTotal: 2000 kB\nMemAvailable:   1000 kB\n")
 	expect(1000 << 10)
 	write("proc/self/cgroup", "0::/a/b\n")
@@ -98,10 +102,41 @@ func TestAvailable(t *testing.T) {
 	expect(100000)
 	write("groups/a/memory.stat", "anon 5\ninactive_file 50000\n")
 	expect(150000)
+	write("groups/a/memory.stat", "anon 5\ninactive_file 50000\nactive_file 7\n")
+	expect(150007)
 	write("proc/self/cgroup", "9:cpu,memory:/x\n")
 	write("groups/memory/x/memory.limit_in_bytes", "3000")
 	write("groups/memory/x/memory.usage_in_bytes", "5000")
 	expect(1) // less than nothing
+	write("proc/self/cgroup", "")
+	write("proc/self/status", "VmSize:\t     100 kB\nVmData:\t      50 kB\n")
+	write("proc/self/limits", "Limit                     Soft Limit           Hard Limit           Units\n"+
+		"Max data size             unlimited            unlimited            bytes\n"+
+		"Max address space         unlimited            unlimited            bytes\n")
+	expect(1000 << 10)
+	write("proc/self/limits", "Max address space         204800               unlimited            bytes\n")
+	expect(50 << 10)
+	write("proc/self/limits", "Max data size             61440                unlimited            bytes\n")
+	expect(5 << 10)
+}
+
+// The limit of the process holds whatever --memory says, and is never raised.
+func TestProcessLimit(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
+	for limit, want := range map[int64]int64{0: 1 << 30, 2 << 30: 1 << 30, 1 << 20: 1 << 20} {
+		b := newBudget(limit)
+		if b.bytes > want || limit > 0 && b.bytes != want {
+			t.Errorf("--memory %d: %+v, want %d", limit, b, want)
+		}
+		undo := b.hold()
+		if held := debug.SetMemoryLimit(-1); held > 1<<30 {
+			t.Errorf("--memory %d: the limit was raised to %d", limit, held)
+		}
+		undo()
+	}
+	if debug.SetMemoryLimit(-1) != 1<<30 {
+		t.Error("the limit is not what it was")
+	}
 }
 
 // Lines are read as strconv reads them, whatever their line ends.
@@ -151,7 +186,7 @@ func TestLinesThatDoNotFit(t *testing.T) {
 }
 
 func readLines(t *testing.T, text string, typ table.Type) (*table.Column, error) {
-	l, err := openLines("-", strings.NewReader(text), typ)
+	l, err := openLines("-", strings.NewReader(text), table.Field{Name: "key", Type: typ})
 	if err != nil {
 		t.Fatal(err)
 	}

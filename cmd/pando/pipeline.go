@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime/debug"
 
 	"github.com/pando-index/pando/internal/table"
 )
@@ -64,11 +65,18 @@ func pipeline(ctx context.Context, src table.Source, work, deliver func(*job) er
 // stage takes jobs from one channel, processes them and passes them on. It
 // ends when the channel is closed, at io.EOF from do, or when the context is
 // done, and closes its own channel, so that the stages after it end as well.
-// An error cancels the context with that error as the cause.
+// An error cancels the context with that error as the cause, and so does a fault
+// of an index file that changes.
 func stage(ctx context.Context, cancel context.CancelCauseFunc, from <-chan *job, to chan<- *job, do func(*job) error) {
 	if to != nil {
 		defer close(to)
 	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			cancel(watched.fault(v))
+		}
+	}()
 	for {
 		var j *job
 		var ok bool

@@ -29,8 +29,10 @@ type probe struct {
 	keep  []int        // columns of the input that go to the output
 	value *table.Field // column of values in the output; nil: none
 
-	rows, hits int64 // counts over the input
-	picks      []int // scratch: rows kept, repeated as often as they are found
+	progress   *progress // nil for none
+	rows, hits int64     // counts over the input
+	several    int64     // rows whose key occurs several times, where all are written
+	picks      []int     // scratch: rows kept, repeated as often as they are found
 }
 
 // schema returns the columns of the output for those of an input.
@@ -42,6 +44,15 @@ func (p *probe) schema(in []table.Field) (out []table.Field) {
 		out = append(out, *p.value)
 	}
 	return out
+}
+
+// tally says how many rows were found.
+func (p *probe) tally() string {
+	text := fmt.Sprintf("%s: %s in the index, %s not", many(p.rows, "row", "rows"), thousands(p.hits), thousands(p.rows-p.hits))
+	if p.several > 0 {
+		text += fmt.Sprintf("; %s there several times", many(p.several, "key is", "keys are"))
+	}
+	return text
 }
 
 // work looks up a batch and sets j.out to the rows that are kept.
@@ -148,6 +159,9 @@ func (p *probe) allMatches(j *job, keys *table.Column) {
 		lo, hi := offsets[i], offsets[i+1]
 		for at := lo; at < hi; at++ {
 			p.picks, from = append(p.picks, i), append(from, at)
+		}
+		if hi > lo+1 {
+			p.several++
 		}
 		if hi > lo {
 			p.hits++

@@ -96,3 +96,11 @@ func thousands(n int64) string {
 	}
 	return s
 }
+
+// many returns a number of things: 1 entry, 2,000 entries.
+func many(n int64, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return thousands(n) + " " + more
+}

@@ -67,11 +67,11 @@ func entries(ix typed.Index, first, n int, withKeys, withVals bool) *table.Batch
 	var keys, vals table.Column
 	ix.Entries(first, n, &keys, &vals)
 	if withKeys {
-		keys.Name = "key"
+		keys.Field = keyField(ix)
 		b.Columns = append(b.Columns, keys)
 	}
 	if withVals {
-		vals.Name = "value"
+		vals.Field = valueField(ix, "value")
 		b.Columns = append(b.Columns, vals)
 	}
 	return b
@@ -83,7 +83,7 @@ func between(texts []string) span {
 	return func(ix typed.Index) (first, end int, err error) {
 		bounds := [2]*table.Column{}
 		for i, s := range texts {
-			if bounds[i], err = keyColumn(ix.Key(), []string{s}); err != nil {
+			if bounds[i], err = keyColumn(ix, []string{s}); err != nil {
 				return 0, 0, err
 			}
 		}

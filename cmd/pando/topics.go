@@ -19,28 +19,49 @@ const exitCodesText = `Exit codes:
 
 const formatsText = `What commands read (--format, else by extension, else by content; - is stdin):
 
-  csv, tsv       text, with a header unless --no-header; gzip and zstd too
-  jsonl          one JSON object a line; gzip and zstd too
+  csv, tsv       text in columns. What separates fields is found by looking
+                 (--delimiter sets it); the first line has the names, unless
+                 there is one column of numbers (--header, --no-header)
+  lines          one value a line, as it stands, quotes and all: what a text of
+                 one column is whose name does not end in .csv or .tsv
+  jsonl          one JSON object a line
   parquet        Apache Parquet
   arrow          Apache Arrow IPC, file or stream
   sosd32, sosd64 a count of 8 bytes, then little-endian unsigned keys, as the
                  SOSD benchmark has its data sets
   u32, u64, i32, i64
                  little-endian numbers and nothing else
-  lines          keys for get and rank: one a line, as it stands
+
+Any of them may be packed with gzip, zstd, bzip2 or xz, or be the only file in a
+zip archive. An empty field of a CSV is no number; --null NA makes other texts
+stand for nothing, too, and --no-quotes makes quotes text.
 
 What commands write (--format, else by the extension of -o; text otherwise):
 
   text           columns between tabs, for people and for cut
-  csv, jsonl     with names; missing values are empty, or null
+  csv, tsv       with names; missing values are empty
+  jsonl          with names; missing values are null
   arrow          an Arrow IPC stream
-  parquet        Apache Parquet
+  parquet        Apache Parquet; strings that are not UTF-8 are BINARY
+
+-o x.csv.gz and x.csv.zst compress. join writes the columns of its input as they
+are: text byte by byte, rows of JSON whole, and columns of Parquet and Arrow with
+their types. From one of these into the other go dates, timestamps, booleans and
+the types of keys and values; the rest becomes text there.
 
 ` + "`pando gen`" + ` also writes sosd32, sosd64, u32, u64, i32 and i64.`
 
 const typesText = `Keys and values are of seven types:
 
   int64, uint64, int32, uint32, float64, float32, string
+
+Numbers may also be dates, timestamps or decimals, and strings booleans:
+
+  date, timestamp[s|ms|us|ns], timestamp[us,utc], decimal[2], bool
+
+Parquet and Arrow files say which are, and --type COL=date does for text. The file
+remembers it, so that dates are asked for and written as 2020-01-31; to Go they
+are int32 (days since 1970) and int64. UUIDs are strings, as people write them.
 
 A value may also be missing altogether: build without --value makes an index
 of keys alone. Types of text are inferred from the first rows (int64, else

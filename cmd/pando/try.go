@@ -106,11 +106,10 @@ func (p runningPlace) String() string {
 	return fmt.Sprintf("%s, %s instructions, %d cores (%s)", p.Device, p.Instructions, p.Cores, p.Reason)
 }
 
-// writeJSON writes a value as indented JSON.
+// writeJSON writes a value as JSON on one line, as rows are written.
 func writeJSON(out io.Writer, v any) error {
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 

@@ -2,6 +2,7 @@ package arena
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestSegmentsAreAlignedApartAndZero(t *testing.T) {
 
 func TestLimitTakesNothing(t *testing.T) {
 	before := InUse()
-	for _, sizes := range [][]int{{1 << 20, 1 << 20}, {-1}, {1 << 62, 1 << 62, 1 << 62}} {
+	for _, sizes := range [][]int{{1 << 20, 1 << 20}, {-1}, {math.MaxInt / 2, math.MaxInt / 2, math.MaxInt / 2}} {
 		if _, err := New(sizes, 0, Small, 1<<20); !errors.Is(err, ErrLimit) {
 			t.Errorf("New(%v) with a limit of 1 MiB: %v", sizes, err)
 		}

@@ -3,6 +3,7 @@ package arena
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -72,7 +73,7 @@ func TestMappedFile(t *testing.T) {
 
 func TestMapRefuses(t *testing.T) {
 	f, _ := somefile(t, 8192)
-	for _, p := range []Part{{-64, 10}, {64, -1}, {1, 10}, {64, 8192}, {8256, 0}, {4096, 1 << 62}} {
+	for _, p := range []Part{{-64, 10}, {64, -1}, {1, 10}, {64, 8192}, {8256, 0}, {4096, math.MaxInt / 2}} {
 		if _, err := Map(f, 8192, []Part{p}, 0, 0); err == nil {
 			t.Errorf("%+v of 8192 bytes is mapped", p)
 		}

@@ -18,6 +18,7 @@ type blockedArgs struct {
 	to, rows         uint32
 	fan, leaves, end uint32
 	row              [kernel.MaxRows]struct{ at, pageLines, levels, last uint32 }
+	_                uint32
 	keys             device.Ptr
 	n, _             uint32
 	out              device.Ptr

@@ -156,7 +156,7 @@ func (e *CPU[C]) mayPay(b *batch[C]) bool {
 // numbered reports whether the number of an entry, and one more, fits a code:
 // answers are kept where codes were.
 func (e *CPU[C]) numbered() bool {
-	return width[C]() == 8 || e.entries < math.MaxUint32
+	return width[C]() == 8 || uint64(e.entries) < math.MaxUint32
 }
 
 // byTurn answers a batch by whichever scheme was faster so far, and times it:

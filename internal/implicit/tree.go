@@ -35,6 +35,7 @@ package implicit
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -78,11 +79,12 @@ const DefaultDistance = 32
 const maxTopBytes = 256 << 10
 
 // maxLeaves keeps the number of a node within 32 bits, which the search
-// routines rely on.
-const maxLeaves = 1 << 32
+// routines rely on, and the bytes of all leaves within what an arena can have:
+// on machines of 32 bits that is less.
+const maxLeaves = min(1<<32, math.MaxInt/4/simd.LineBytes)
 
 // maxPairs32 keeps the place of a leaf of 32-bit pairs within simd.MaxPlace.
-const maxPairs32 = simd.MaxPlace / 10 * 8
+const maxPairs32 = min(simd.MaxPlace/10*8, math.MaxInt)
 
 // PairsFit reports whether leaves of pairs can hold n entries.
 func PairsFit[C simd.Code](n int) bool { return keyBytes[C]() == 8 || n <= maxPairs32 }
@@ -142,6 +144,9 @@ func shape[C simd.Code](n int, cfg Config) (*Tree[C], error) {
 	t := &Tree[C]{cfg: cfg, leaves: max(1, (n+perLeaf-1)/perLeaf)}
 	if t.leaves > maxLeaves {
 		return nil, fmt.Errorf("%w: %d keys, the limit is %d", layout.ErrTooLarge, n, maxLeaves*perLeaf)
+	}
+	if cfg.ValSize > 0 && n > math.MaxInt/cfg.ValSize {
+		return nil, fmt.Errorf("%w: %d values of %d bytes", layout.ErrTooLarge, n, cfg.ValSize)
 	}
 	for nodes := t.leaves; nodes > 1 && cfg.Inner == 0; {
 		nodes = (nodes + cfg.Fanout - 1) / cfg.Fanout

@@ -3,6 +3,7 @@ package implicit
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -211,8 +212,10 @@ func TestBadConfigTakesNothing(t *testing.T) {
 	if _, err := Build(src, Config{Limit: 1000}); !errors.Is(err, arena.ErrLimit) {
 		t.Errorf("limit of 1000 bytes: %v", err)
 	}
-	if _, err := Need[uint64](1<<40, Config{}); !errors.Is(err, layout.ErrTooLarge) {
-		t.Errorf("2^40 keys: %v", err)
+	for _, n := range []int{min(1<<40, math.MaxInt/4), math.MaxInt / 2} {
+		if _, err := Need[uint64](n, Config{}); !errors.Is(err, layout.ErrTooLarge) {
+			t.Errorf("%d keys: %v", n, err)
+		}
 	}
 	if arena.InUse() != before {
 		t.Errorf("%d bytes leaked", arena.InUse()-before)

@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -47,6 +48,9 @@ func (f *File) readHeader() error {
 	}
 	if f.Header, err = snapshot.Read(f, info.Size(), formats); err != nil {
 		return err
+	}
+	if f.Size > math.MaxInt || f.Entries > math.MaxInt {
+		return problem(CauseTooLarge, "%d entries in %d bytes are more than this machine can address", f.Entries, f.Size)
 	}
 	if bits := keyCodeBits(f.Key); bits != int(f.KeyBits) {
 		return snapshot.Bad(fmt.Sprintf("the header is damaged: keys of type %q with codes of %d bits", f.Key, f.KeyBits))

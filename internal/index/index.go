@@ -28,6 +28,7 @@ type Config struct {
 	Room     int64         // most bytes of device memory; 0 for all that is free
 	Response time.Duration // how long a query may wait for others; 0 for no bound
 	Verified bool          // a file is checked whole before it is opened
+	Note     string        // what files are to say about the index
 }
 
 // engine answers for one family of key types. Entries are told apart by their
@@ -75,6 +76,7 @@ type Index[V any] struct {
 	workers int
 	key     KeyType
 	codec   *Codec[V]
+	note    string // for files
 	stats   Stats
 	scratch par.Pool[[]int]
 }
@@ -106,7 +108,7 @@ func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Cod
 
 // newIndex makes an index of n entries that has no engine yet.
 func newIndex[V any](n int, key KeyType, cfg Config, codec *Codec[V]) *Index[V] {
-	ix := &Index[V]{n: n, workers: par.Workers(cfg.Workers), key: key, codec: codec, scratch: par.NewPool[[]int]()}
+	ix := &Index[V]{n: n, workers: par.Workers(cfg.Workers), key: key, codec: codec, note: cfg.Note, scratch: par.NewPool[[]int]()}
 	ix.values.sinks = par.NewPool[sink[V]]()
 	return ix
 }

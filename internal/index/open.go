@@ -26,6 +26,9 @@ func Open[V any](f *File, key KeyType, cfg Config, codec *Codec[V]) (*Index[V], 
 		return nil, f.fail(err)
 	}
 	ix := newIndex(int(f.Entries), key, cfg, codec)
+	if cfg.Note == "" {
+		ix.note = f.Note
+	}
 	if err := ix.open(f, block, cfg); err != nil {
 		block.Release()
 		return nil, err
@@ -139,7 +142,7 @@ func (ix *Index[V]) WriteTo(w io.Writer) (int64, error) {
 	h := snapshot.Header{
 		Format: body.Format(), KeyBits: uint32(ix.key.Bits()), Entries: int64(ix.n),
 		Fanout: uint32(shape.Fanout), Levels: uint32(shape.Levels), PageLevels: uint32(shape.PageLevels),
-		Key: ix.key.Name, Value: valueName[V](), ValSize: valSize[V](),
+		Key: ix.key.Name, Value: valueName[V](), ValSize: valSize[V](), Note: ix.note,
 	}
 	var parts []snapshot.Part
 	kinds := append(h.Format.Sections[:len(h.Format.Sections):len(h.Format.Sections)], snapshot.Column)

@@ -32,7 +32,7 @@ func TestBadConfigTakesNothing(t *testing.T) {
 	if _, err := Build(src, Config{Config: implicit.Config{Limit: 1000}}); !errors.Is(err, arena.ErrLimit) {
 		t.Errorf("limit of 1000 bytes: %v", err)
 	}
-	for _, n := range []int{1 << 40, math.MaxInt / 2} {
+	for _, n := range []int{min(1<<40, math.MaxInt/4), math.MaxInt / 2} {
 		if _, err := Need[uint64](n, Config{}); !errors.Is(err, layout.ErrTooLarge) {
 			t.Errorf("%d keys: %v", n, err)
 		}

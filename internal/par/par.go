@@ -5,6 +5,7 @@ package par
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -39,8 +40,9 @@ const mostWorkers = 64
 // Run calls t.Do for every piece in [0, pieces) on at most workers goroutines,
 // including the caller's, and returns when all are done. Pieces are handed out
 // in order, to whichever goroutine is free. A panic in a piece stops the
-// handing out and is raised again in the caller. Run allocates nothing in
-// steady state if t holds a pointer.
+// handing out and is raised again in the caller; so is a fault, such as that of a
+// mapped file that was cut short, where debug.SetPanicOnFault makes it a panic
+// there. Run allocates nothing in steady state if t holds a pointer.
 func Run(workers, pieces int, t Task) {
 	workers = min(workers, pieces)
 	if workers <= 1 {
@@ -51,6 +53,8 @@ func Run(workers, pieces int, t Task) {
 	}
 	c := crews.Get().(*crew)
 	c.task, c.pieces = t, int64(pieces)
+	c.faults = debug.SetPanicOnFault(false)
+	debug.SetPanicOnFault(c.faults)
 	c.next.Store(0)
 	c.wg.Add(workers - 1)
 	for range workers - 1 {
@@ -73,6 +77,7 @@ type crew struct {
 	next   atomic.Int64
 	wg     sync.WaitGroup
 	failed atomic.Pointer[failure]
+	faults bool // what SetPanicOnFault says in the caller
 	helper func()
 }
 
@@ -82,6 +87,7 @@ var crews = sync.Pool{New: func() any {
 	c := new(crew)
 	c.helper = func() {
 		defer c.wg.Done()
+		debug.SetPanicOnFault(c.faults) // the goroutine ends with this
 		c.work()
 	}
 	return c

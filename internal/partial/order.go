@@ -38,7 +38,7 @@ func Order(keys []string, workers int) ([]int, error) {
 }
 
 // byComparing reports whether n strings are sorted by comparing them alone.
-func byComparing(n int) bool { return n < fewKeys || n > math.MaxUint32 }
+func byComparing(n int) bool { return n < fewKeys || uint64(n) > math.MaxUint32 }
 
 // Need returns the bytes that Order takes for n strings that are not sorted:
 // the most at a time, and what is on the heap of them, the order itself and what

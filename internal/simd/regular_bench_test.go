@@ -80,7 +80,7 @@ func oneByOne[C Code](tree *Tree, keys []C) (hits int) {
 	after := 0 // 0, but that is known only then
 	for _, k := range keys {
 		rank, ok := Seek(tree, k+C(after))
-		if after = rank >> 62; ok {
+		if after = int(uint64(rank) >> 62); ok {
 			hits++
 		}
 	}

@@ -27,9 +27,9 @@ func regularEqual[C Code](t *testing.T) {
 			g := grow[C](fans, 1+rng.IntN(5000), rng, alignedWords)
 			keys := g.asks(120)
 			want := g.answers(keys)
-			for _, distance := range []int{1, 2, 1 + rng.IntN(40), RegularDistance, 1 << 40} {
-				g.Distance = uint64(distance)
-				for n := range min(3*distance, len(keys)) + 1 {
+			for _, distance := range []uint64{1, 2, uint64(1 + rng.IntN(40)), RegularDistance, 1 << 40} {
+				g.Distance = distance
+				for n := range min(3*distance, uint64(len(keys))) + 1 {
 					if err := g.check(keys[:n], want); err != nil {
 						t.Fatalf("form %v, distance %d, batch of %d: %v", fans, distance, n, err)
 					}

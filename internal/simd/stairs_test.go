@@ -109,7 +109,7 @@ func checkStairs[C Code](t *testing.T, s *staircase[C], pairs bool, rng *rand.Ra
 			keys[i] = all[rng.IntN(len(all))] + C(rng.IntN(3)) - 1
 		}
 		for cut := range s.Levels + 1 {
-			upper, lower := s.Cut(0, cut, 1<<40), s.Cut(cut, s.Levels, 0)
+			upper, lower := s.Cut(0, cut, 1<<27), s.Cut(cut, s.Levels, 0)
 			places := make([]int, n)
 			Down(&upper, keys, places)
 			if cut == s.Levels {

@@ -25,7 +25,7 @@ func (h *Header) check() error {
 		return bad("the header is damaged: %d entries in %d bytes", uint64(h.Entries), h.Size)
 	case h.ValSize > 0 && h.Entries > h.Size/int64(h.ValSize):
 		return bad("the header is damaged: %d values of %d bytes in %d bytes", h.Entries, h.ValSize, h.Size)
-	case h.Version != h.Format.Version:
+	case h.Version != h.version():
 		return bad("the header is damaged: layout %v in a file of version %d", h.Format, h.Version)
 	case (h.PageLevels > 0) != h.Format.Paged:
 		return bad("the header is damaged: layout %v with pages of %d levels", h.Format, h.PageLevels)

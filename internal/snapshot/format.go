@@ -28,7 +28,7 @@ const Page = 4096
 // Version is the newest version of the format that this package writes and
 // reads. A file has the first that knows its layout, so that older programs
 // read what they can.
-const Version = 2
+const Version = 3
 
 // Magic starts every file. Its first byte is no ASCII, and the line end in it
 // does not survive a transfer as text.
@@ -61,6 +61,7 @@ const (
 	atTable    = 64
 	atKey      = atTable + maxSections*tableRow
 	atValue    = atKey + 64
+	atNote     = atValue + 2 + MaxValue
 
 	tableRow    = 32
 	maxSections = 8
@@ -69,6 +70,10 @@ const (
 	// types can have.
 	MaxKey   = 62
 	MaxValue = 1022
+	// MaxNote is the most bytes that a note can have.
+	MaxNote = 1022
+
+	noteVersion = 3 // the first version of the format that has notes
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -138,7 +143,17 @@ type Header struct {
 	PageLevels uint32
 	Key        string // types, in words
 	Value      string
+	Note       string // what whoever wrote the file says about it
 	Sections   []Section
+}
+
+// version returns the first version of the format that can say what the header
+// says.
+func (h *Header) version() uint32 {
+	if h.Note != "" {
+		return max(h.Format.Version, noteVersion)
+	}
+	return h.Format.Version
 }
 
 // Bad is the error for a file that is damaged or none of Pando's: what is
@@ -182,7 +197,8 @@ func (h *Header) encode() []byte {
 		le.PutUint64(row[16:], uint64(s.Bytes))
 	}
 	putText(page[atKey:atValue], h.Key)
-	putText(page[atValue:atValue+2+MaxValue], h.Value)
+	putText(page[atValue:atNote], h.Value)
+	putText(page[atNote:atNote+2+MaxNote], h.Note)
 	Seal(page)
 	return page
 }
@@ -274,10 +290,11 @@ func decode(page []byte, formats []*Format) (*Header, error) {
 	if err := h.takeTable(page); err != nil {
 		return nil, err
 	}
-	var good, also bool
+	var good, also, too bool
 	h.Key, good = takeText(page[atKey:atValue])
-	h.Value, also = takeText(page[atValue : atValue+2+MaxValue])
-	if !good || !also {
+	h.Value, also = takeText(page[atValue:atNote])
+	h.Note, too = takeText(page[atNote : atNote+2+MaxNote])
+	if !good || !also || !too {
 		return nil, Bad("the header is damaged: the description of a type is too long")
 	}
 	if err := h.check(); err != nil {

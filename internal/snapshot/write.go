@@ -39,7 +39,10 @@ func Write(w io.Writer, h Header, parts []Part) (int64, error) {
 	if len(h.Key) > MaxKey || len(h.Value) > MaxValue {
 		return 0, fmt.Errorf("the description of a type is too long: %d and %d bytes", len(h.Key), len(h.Value))
 	}
-	h.Version, h.Size, h.Sections = h.Format.Version, Page, nil
+	if len(h.Note) > MaxNote {
+		return 0, fmt.Errorf("a note of %d bytes; %d is the most", len(h.Note), MaxNote)
+	}
+	h.Version, h.Size, h.Sections = h.version(), Page, nil
 	for _, p := range parts {
 		m := meter{to: io.Discard}
 		if err := p.Write(&m); err != nil {

@@ -44,14 +44,34 @@ func openArrow(in *input, o Options) (src Source, err error) {
 	}
 	for _, i := range s.from {
 		f := schema.Field(i)
-		t, err := arrowType(f.Type)
-		if err != nil {
-			return nil, &Error{Column: f.Name, What: err.Error()}
+		if _, typed := o.Types[f.Name]; o.Pass && !typed && !arrowPlain(f.Type) {
+			s.native = append(s.native, Field{Name: f.Name, Type: String, Native: f.Type})
+		} else if err := s.add(f); err != nil {
+			return nil, err
 		}
-		s.native = append(s.native, Field{Name: f.Name, Type: t})
 	}
-	s.serial = serial{in: in, schema: forced(s.native, o.Types), fill: s.read}
+	if o.Probe.Name != "" {
+		i, err := find(names, o.Probe.Name)
+		if err != nil {
+			return nil, err
+		}
+		s.from = append(s.from, i)
+		if err := s.add(schema.Field(i)); err != nil {
+			return nil, err
+		}
+	}
+	s.serial = serial{in: in, schema: forced(s.native, o), fill: s.read, probes: o.Probe.Name != ""}
 	return s, nil
+}
+
+// add adds a column that is read as one of the types here.
+func (s *arrowSource) add(f arrow.Field) error {
+	t, err := arrowType(f.Type)
+	if err != nil {
+		return &Error{Column: f.Name, What: err.Error()}
+	}
+	s.native = append(s.native, Field{Name: f.Name, Type: t, Kind: arrowKind(f.Type)})
+	return nil
 }
 
 // start opens a file or a stream.
@@ -105,8 +125,18 @@ func (s *arrowSource) read(b *Batch) (err error) {
 
 // column appends rows [i, j) of an array to column number n.
 func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
+	if c.Native != nil {
+		return setArrow(c, a, i, j)
+	}
 	if x, ok := a.(array.ExtensionArray); ok {
-		return s.column(c, n, x.Storage(), i, j)
+		at := c.Len()
+		if err := s.column(c, n, x.Storage(), i, j); err != nil || x.ExtensionType().ExtensionName() != "arrow.uuid" {
+			return err
+		}
+		for k, v := range c.String[at:] {
+			c.String[at+k] = string(appendUUID(nil, []byte(v)))
+		}
+		return nil
 	}
 	d, ok := a.(*array.Dictionary)
 	if !ok {

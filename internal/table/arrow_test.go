@@ -101,6 +101,7 @@ func TestArrowTypes(t *testing.T) {
 			}
 			for i := range b.Columns {
 				c := &b.Columns[i]
+				c.Kind = Kind{} // the numbers
 				one, two := string(appendPlain(c, nil, 0)), string(appendPlain(c, nil, 5))
 				if c.IsNull(0) || !c.IsNull(1) || !c.IsNull(4) || string(appendPlain(c, nil, 1)) != string(zeroOf(c.Type)) {
 					t.Errorf("%s: nulls %v", c.Name, c.Null)
@@ -156,5 +157,16 @@ func TestArrowErrors(t *testing.T) {
 	}
 	if _, err := readErr(tempFile(t, "x.arrow", "ARROW1\x00\x00nonsense that is long enough"), Options{}); err == nil {
 		t.Error("nonsense was read")
+	}
+}
+
+// TestArrowJavaScript tests a file of the official JavaScript library: its schema is
+// only in the footer, and its first message a dictionary.
+func TestArrowJavaScript(t *testing.T) {
+	b := readAll(t, "testdata/javascript.arrow", Options{})
+	c := b.Columns
+	if !slices.Equal(c[0].Int32, []int32{3, 1, 2}) || !slices.Equal(c[1].String, []string{"b", "a", "b"}) ||
+		!slices.Equal(c[2].String, []string{"x", "", "z"}) || !c[2].IsNull(1) || !slices.Equal(c[3].String, []string{"q", "r", "q"}) {
+		t.Errorf("%+v", c)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
@@ -25,8 +24,9 @@ func streamMessages(in *input) *messages {
 	return &messages{in: in, next: func() (io.Reader, error) { return in.r, nil }}
 }
 
-// fileMessages reads a file, whose footer lists where its messages are. The
-// schema comes first, after the magic number.
+// fileMessages reads a file, whose footer lists where its messages are, and has
+// the schema. Most writers put the schema first, too, after the magic number, but
+// not that of JavaScript.
 func fileMessages(in *input) (*messages, error) {
 	at, size, err := in.at()
 	if err != nil {
@@ -52,8 +52,16 @@ func fileMessages(in *input) (*messages, error) {
 	if err != nil {
 		return nil, err
 	}
-	places = slices.Insert(places, 0, head)
+	schema, err := f.schemaMessage()
+	if err != nil {
+		return nil, err
+	}
 	next := func() (io.Reader, error) {
+		if schema != nil {
+			r := bytes.NewReader(schema)
+			schema = nil
+			return r, nil
+		}
 		if len(places) == 0 {
 			return nil, io.EOF
 		}

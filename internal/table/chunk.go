@@ -45,11 +45,19 @@ func (c *chunker) next() ([]byte, error) {
 			return buf[:cut], nil
 		}
 		if size >= maxRecord {
-			e := wrong("the record that starts here is longer than %d MiB; is a quote left open?", maxRecord>>20)
-			e.Line = 1
-			return nil, e
+			return nil, c.tooLong()
 		}
 	}
+}
+
+// tooLong returns the error for a record beyond maxRecord.
+func (c *chunker) tooLong() *Error {
+	e := wrong("the record that starts here is longer than %d MiB", maxRecord>>20)
+	if c.quotes {
+		e.What += "; is a quote left open?"
+	}
+	e.Line = 1
+	return e
 }
 
 // fill reads until buf has size bytes or the input ends.

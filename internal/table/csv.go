@@ -3,7 +3,9 @@ package table
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pando-index/pando/internal/par"
 )
@@ -13,8 +15,10 @@ const sampleRows = 1000
 
 // csvSource reads CSV as encoding/csv understands it: fields may be quoted, a
 // quote inside is doubled, a line may end in \r\n, empty lines are skipped,
-// and every record has as many fields as the first. A number may have spaces
-// around it, and an empty field is a null in a column of numbers.
+// and every record has as many fields as the first. But a quoted field is what
+// is between its quotes, byte for byte, where encoding/csv turns \r\n into \n.
+// A number may have spaces around it, and an empty field is a null in a column
+// of numbers.
 type csvSource struct {
 	*pipeline[[]byte]
 	schema []Field
@@ -25,21 +29,28 @@ type csvSource struct {
 // Schema implements Source.Schema.
 func (s *csvSource) Schema() []Field { return s.schema }
 
-func openCSV(in *input, o Options, comma byte) (Source, error) {
+func openCSV(in *input, o Options, comma byte, named bool) (Source, error) {
 	if err := skipBOM(in); err != nil {
 		return nil, err
 	}
-	s := &csvSource{chunks: &chunker{r: in.r, quotes: true}}
-	first, err := s.chunks.next()
-	if err != nil && err != io.EOF {
+	s := &csvSource{chunks: &chunker{r: in.r, quotes: named && !o.NoQuotes}}
+	first, err := s.chunks.sample(manyLines)
+	if err != nil {
 		return nil, in.readFailed(err)
 	}
-	head, err := readHead(first, comma, o.NoHeader)
+	s.dialect = dialectOf(first.all, o, comma, named)
+	if s.quotes != s.chunks.quotes { // cut anew
+		s.chunks = &chunker{r: in.r, quotes: s.quotes, rest: slices.Concat(first.all, s.chunks.rest), eof: s.chunks.eof}
+		if first, err = s.chunks.sample(manyLines); err != nil {
+			return nil, in.readFailed(err)
+		}
+	}
+	head, err := s.readHead(first.all, o)
 	if err != nil {
 		return nil, err
 	}
 	if len(head.names) == 0 {
-		if !o.NoHeader {
+		if s.header {
 			return nil, wrong("is empty: not even a header")
 		}
 		head.names = emptyNames(o)
@@ -47,22 +58,36 @@ func openCSV(in *input, o Options, comma byte) (Source, error) {
 	if s.schema, s.parser.from, err = choose(head.names, head.infer, o); err != nil {
 		return nil, err
 	}
-	s.parser.comma, s.parser.fields = comma, len(head.names)
+	s.zeros(head, o)
+	s.parser.fields, s.parser.nulls = len(head.names), o.nulls()
+	s.parser.probes = o.Probe.Name != ""
+	s.parser.blanks = s.plain && s.schema[0].Type == String
+	skip := head.size
 	read := func() ([]byte, error) {
-		if first != nil {
-			chunk := first[head.size:]
-			first = nil
-			return chunk, nil
+		chunk, err := first.next(s.chunks)
+		if err != nil {
+			return nil, in.readFailed(err)
 		}
-		chunk, err := s.chunks.next()
-		if _, ok := err.(*Error); err != nil && err != io.EOF && !ok {
-			err = in.readFailed(err)
-		}
-		return chunk, err
+		chunk, skip = chunk[min(skip, len(chunk)):], skip-min(skip, len(chunk))
+		return chunk, nil
 	}
 	s.pipeline = startPipeline(in, par.Workers(o.Workers), 1, read, s.parse)
 	s.pipeline.lines = head.lines
 	return s, nil
+}
+
+// Notes returns what was decided about the text.
+func (s *csvSource) Notes() []string { return s.notes }
+
+// zeros notes the columns whose leading zeros are lost by a type that was guessed.
+func (s *csvSource) zeros(h head, o Options) {
+	for i, f := range s.schema {
+		f.Name = strings.TrimSpace(f.Name)
+		_, typed := typeOf(o, f.Name)
+		if from := s.from[i]; !typed && f.Type != String && from < len(h.infer) && h.infer[from].zeros != "" {
+			s.note("column %q is %v, which loses zeros as in %s; --type %s=string keeps them", f.Name, f.Type, quoted(h.infer[from].zeros), f.Name)
+		}
+	}
 }
 
 // emptyNames returns the columns of an empty input without a header: the
@@ -88,9 +113,11 @@ func numbers(n int) []string {
 
 // skipBOM skips the byte order mark that some programs put before UTF-8.
 func skipBOM(in *input) error {
-	start, err := in.r.Peek(3)
-	if len(start) < 2 && err != nil && err != io.EOF {
-		return in.readFailed(err)
+	start := in.peek("\xef\xbb\xbf", "\xff\xfe", "\xfe\xff")
+	if len(start) == 0 {
+		if _, err := in.r.Peek(1); err != nil && err != io.EOF {
+			return in.readFailed(err)
+		}
 	}
 	switch {
 	case bytes.Equal(start, []byte("\xef\xbb\xbf")):
@@ -109,9 +136,10 @@ type head struct {
 	infer []guess
 }
 
-// readHead reads the names and infers types from the first rows of a chunk.
-func readHead(chunk []byte, comma byte, noHeader bool) (h head, err error) {
-	sp := splitter{comma: comma, data: chunk}
+// readHead reads the names and infers types from the first rows.
+func (s *csvSource) readHead(text []byte, o Options) (h head, err error) {
+	sp := s.splitter(text)
+	nulls := o.nulls()
 	for rows := 0; rows < sampleRows; {
 		fields, err := sp.next()
 		if err == io.EOF {
@@ -120,11 +148,11 @@ func readHead(chunk []byte, comma byte, noHeader bool) (h head, err error) {
 		if err != nil {
 			return h, sp.place(err)
 		}
-		if h.names == nil && !noHeader {
+		if h.names == nil && s.header {
 			for _, f := range fields {
 				h.names = append(h.names, string(f))
 			}
-			h.size, h.lines = sp.at, bytes.Count(chunk[:sp.at], []byte{'\n'})
+			h.size, h.lines = sp.at, bytes.Count(text[:sp.at], []byte{'\n'})
 			h.infer = make([]guess, len(fields))
 			continue
 		}
@@ -132,10 +160,12 @@ func readHead(chunk []byte, comma byte, noHeader bool) (h head, err error) {
 			h.names, h.infer = numbers(len(fields)), make([]guess, len(fields))
 		}
 		if len(fields) != len(h.names) {
-			return h, sp.place(ragged(len(fields), len(h.names)))
+			return h, sp.place(s.ragged(len(fields), len(h.names)))
 		}
 		for i, f := range fields {
-			h.infer[i].see(f)
+			if nulls == nil || !nulls[string(f)] {
+				h.infer[i].see(f)
+			}
 		}
 		rows++
 	}
@@ -147,15 +177,25 @@ func readHead(chunk []byte, comma byte, noHeader bool) (h head, err error) {
 	return h, nil
 }
 
-func ragged(have, want int) *Error {
-	return wrong("has %d fields, but the first line has %d; are quotes or separators missing?", have, want)
+// ragged returns the error for a record of another number of fields.
+func (d *dialect) ragged(have, want int) *Error {
+	return wrong("has %d fields, but the first line has %d; are quotes or separators missing? Fields are separated by %q, --delimiter sets another",
+		have, want, string(d.comma))
+}
+
+// splitter returns one for a text of the dialect.
+func (d *dialect) splitter(text []byte) splitter {
+	return splitter{comma: d.comma, data: text, verbatim: !d.quotes}
 }
 
 // parser turns chunks into batches.
 type parser struct {
-	comma  byte
-	fields int   // fields per record
-	from   []int // for each column of the schema, the number of its field
+	dialect
+	fields int             // fields per record
+	from   []int           // for each column of the schema, the number of its field
+	probes bool            // in the last column, what is not of the type is null
+	blanks bool            // an empty line is an empty string
+	nulls  map[string]bool // texts that stand for nothing, nil if there are none
 }
 
 // parse turns one chunk into one batch.
@@ -173,7 +213,8 @@ func (s *csvSource) parse(chunk []byte, out outlet) error {
 // run appends all records of a chunk to a batch. The line of an error counts
 // from the start of the chunk.
 func (p *parser) run(chunk []byte, b *Batch) error {
-	sp := splitter{comma: p.comma, data: chunk}
+	sp := p.splitter(chunk)
+	sp.blanks = p.blanks
 	var text slab
 	for {
 		fields, err := sp.next()
@@ -184,11 +225,19 @@ func (p *parser) run(chunk []byte, b *Batch) error {
 			return sp.place(err)
 		}
 		if len(fields) != p.fields {
-			return sp.place(ragged(len(fields), p.fields))
+			return sp.place(p.ragged(len(fields), p.fields))
 		}
 		for i, from := range p.from {
 			c := &b.Columns[i]
+			if p.nulls != nil && p.nulls[string(fields[from])] {
+				c.AppendNull()
+				continue
+			}
 			if bad := appendText(c, fields[from], &text); bad != fine {
+				if p.probes && i == len(p.from)-1 {
+					setNull(c, c.Len()-1)
+					continue
+				}
 				return sp.place(bad.explain(c.Field, string(fields[from])))
 			}
 		}

@@ -14,7 +14,8 @@ type Error struct {
 	Path   string
 	Line   int
 	Column string
-	What   string // what is wrong, and what to do
+	What   string // what is wrong
+	Advice string // what to do about it, if that is not clear
 	Err    error  // the underlying error, if any
 }
 
@@ -29,6 +30,9 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, ": column %q", e.Column)
 	}
 	b.WriteString(": " + e.What)
+	if e.Advice != "" {
+		b.WriteString("; " + e.Advice)
+	}
 	if e.Err != nil {
 		b.WriteString(": " + e.Err.Error())
 	}

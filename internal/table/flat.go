@@ -153,3 +153,38 @@ func (f *flat) footer() (places []int64, err error) {
 	}
 	return places, nil
 }
+
+// schemaMessage returns the schema in the footer of a file as a message, with the
+// length before it, as it would be in a stream: a table of its own, placed before
+// the footer's bytes, whose offset leads to the schema there.
+func (f *flat) schemaMessage() ([]byte, error) {
+	const (
+		index  = 4  // lists where the table's fields are
+		table  = 16 // offset to index, offset to the header, version, kind
+		header = 20
+		before = 32 // bytes before those of the footer
+	)
+	root := f.follow(0)
+	version, schema := f.field(root, 0), f.field(root, 1)
+	if schema == 0 || f.bad {
+		return nil, errFlat
+	}
+	at := f.follow(schema)
+	if f.schema(at); f.bad {
+		return nil, errFlat
+	}
+	le := binary.LittleEndian
+	b := make([]byte, before, before+len(f.b))
+	le.PutUint32(b, table)
+	for i, v := range []uint16{10, 12, 8, 10, header - table} { // sizes of index and table; places of version, kind and header
+		le.PutUint16(b[index+2*i:], v)
+	}
+	le.PutUint32(b[table:], table-index)
+	le.PutUint32(b[header:], uint32(before+at-header))
+	if version != 0 {
+		le.PutUint16(b[table+8:], uint16(f.u16(version)))
+	}
+	b[table+10] = 1 // the header is a schema
+	b = append(b, f.b...)
+	return append(le.AppendUint32(nil, uint32(len(b))), b...), nil
+}

@@ -31,13 +31,10 @@ var endings = map[string]string{
 // formatOf determines the format from the name's ending, or else from the
 // first bytes.
 func formatOf(in *input) (string, error) {
-	name := strings.ToLower(filepath.Base(in.path))
-	for _, packed := range []string{".gz", ".gzip", ".zst", ".zstd"} {
-		name = strings.TrimSuffix(name, packed)
-	}
-	if f, ok := endings[filepath.Ext(name)]; ok {
+	if f, ok := endings[in.ending()]; ok {
 		return f, nil
 	}
+	name := strings.ToLower(filepath.Base(in.path))
 	start, err := in.r.Peek(4096)
 	if len(start) == 0 && err != nil && err != io.EOF {
 		return "", in.readFailed(err)
@@ -46,6 +43,18 @@ func formatOf(in *input) (string, error) {
 		return f, nil
 	}
 	return contentOf(start)
+}
+
+// ending returns the ending of a file's name, without that of a compression.
+func (in *input) ending() string {
+	name := strings.ToLower(filepath.Base(in.path))
+	if in.inner != "" {
+		name = strings.ToLower(in.inner)
+	}
+	for _, packed := range Packed {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return filepath.Ext(name)
 }
 
 // sosdOf recognizes the SOSD data sets by their names, such as
@@ -67,7 +76,6 @@ func sosdOf(in *input, name string, start []byte) string {
 // contentOf determines the format from the first bytes.
 func contentOf(start []byte) (string, error) {
 	text := bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\xef\xbb\xbf")), " \t\r\n")
-	line, _, _ := bytes.Cut(text, []byte{'\n'})
 	switch {
 	case bytes.HasPrefix(start, []byte("PAR1")):
 		return "parquet", nil
@@ -79,8 +87,6 @@ func contentOf(start []byte) (string, error) {
 		return "", wrong("cannot tell what it is; give --format, one of %s", strings.Join(Formats(), ", "))
 	case bytes.HasPrefix(text, []byte("{")):
 		return "jsonl", nil
-	case bytes.Count(line, []byte{'\t'}) > bytes.Count(line, []byte{','}):
-		return "tsv", nil
 	}
 	return "csv", nil
 }
@@ -100,12 +106,9 @@ func openFormat(in *input, o Options) (Source, error) {
 		if comma == 0 {
 			comma = '\t'
 		}
-		return openCSV(in, o, comma)
-	case "csv":
-		if comma == 0 {
-			comma = ','
-		}
-		return openCSV(in, o, comma)
+		return openCSV(in, o, comma, true)
+	case "csv", "lines":
+		return openCSV(in, o, comma, o.Format == "csv" || in.ending() == ".csv")
 	case "jsonl":
 		return openJSON(in, o)
 	case "u32", "u64", "i32", "i64", "sosd32", "sosd64":

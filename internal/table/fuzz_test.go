@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime/metrics"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/parquet-go/parquet-go"
 )
 
 // fuzz reads data in a format: whatever it is, the reader must return rows or
@@ -74,7 +76,7 @@ func FuzzCSV(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := fuzz(t, "csv", data, Options{NoHeader: true, Workers: 1})
+		got, err := fuzz(t, "csv", data, Options{NoHeader: true, Comma: ',', Workers: 1})
 		want, wantErr := reference(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
 		if err != nil || wantErr != nil || packed(data) || got.Rows == 0 {
 			if err == nil && wantErr != nil && !packed(data) {
@@ -103,7 +105,36 @@ func FuzzJSONL(f *testing.F) {
 
 func FuzzParquet(f *testing.F) {
 	seeds(f, "parquet")
-	f.Fuzz(func(t *testing.T, data []byte) { fuzz(t, "parquet", data, Options{Workers: 1}) })
+	var nested bytes.Buffer
+	if err := parquet.Write(&nested, passedRows(7)); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(nested.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fuzz(t, "parquet", data, Options{Workers: 1})
+		fuzzPass(t, "parquet", data)
+	})
+}
+
+// fuzzPass passes data on into all formats: whatever it is, there must be rows or an
+// error.
+func fuzzPass(t *testing.T, format string, data []byte) {
+	for _, to := range SinkFormats() {
+		src, err := Open("-", bytes.NewReader(data), Options{Format: format, Workers: 1, Pass: true})
+		if err != nil {
+			continue
+		}
+		if sink, err := NewSink(io.Discard, to, src.Schema()); err == nil {
+			var b Batch
+			for range 5 {
+				if src.Next(&b) != nil || sink.Write(&b) != nil {
+					break
+				}
+			}
+			sink.Close()
+		}
+		src.Close()
+	}
 }
 
 func FuzzArrow(f *testing.F) {
@@ -111,7 +142,15 @@ func FuzzArrow(f *testing.F) {
 	for _, asFile := range []bool{false, true} {
 		f.Add([]byte(arrowFile(f, asFile, []arrow.RecordBatch{manyTypes(f)}, ipc.WithZstd())))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) { fuzz(t, "arrow", data, Options{}) })
+	js, err := os.ReadFile("testdata/javascript.arrow")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(js)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fuzz(t, "arrow", data, Options{})
+		fuzzPass(t, "arrow", data)
+	})
 }
 
 func FuzzRaw(f *testing.F) {

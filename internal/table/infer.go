@@ -1,6 +1,7 @@
 package table
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -13,7 +14,9 @@ type guess struct {
 	notUint   bool // some value is not a uint64
 	notWhole  bool // some value is not a sequence of digits
 	notFloat  bool
-	hasDigits bool // some value is a number other than a word such as inf or nan
+	hasDigits bool   // some value is a number other than a word such as inf or nan
+	zeros     string // a number with leading zeros
+	notJSON   bool   // some value is not written as JSON writes numbers: 007, +1, .5
 }
 
 // see takes one more value into account.
@@ -23,18 +26,27 @@ func (g *guess) see(b []byte) {
 		return
 	}
 	g.seen = true
+	g.notJSON = g.notJSON || !isNumber(b)
 	_, i := parseInt(b)
 	_, u := parseUint(b)
 	g.notInt = g.notInt || i != fine
 	g.notUint = g.notUint || u != fine
 	g.notWhole = g.notWhole || i == syntax
 	if i == fine || u == fine {
+		if len(b) > 1 && b[0] == '0' && g.zeros == "" {
+			g.zeros = string(b)
+		}
 		g.hasDigits = true
 		return
 	}
 	_, f := parseFloat(b, 64)
 	g.notFloat = g.notFloat || f != fine
 	g.hasDigits = g.hasDigits || strings.ContainsAny(string(b), "0123456789")
+}
+
+// isNumber reports whether a text is a number in JSON.
+func isNumber(b []byte) bool {
+	return len(b) > 0 && (b[0] == '-' || b[0] >= '0' && b[0] <= '9') && json.Valid(b)
 }
 
 // text marks the column as one of strings.
@@ -66,21 +78,27 @@ func choose(names []string, guesses []guess, o Options) (schema []Field, from []
 	}
 	for _, i := range from {
 		f := Field{Name: names[i], Type: String}
-		if t, ok := o.Types[f.Name]; ok {
-			f.Type = t
-		} else if i < len(guesses) {
+		if t, ok := typeOf(o, f.Name); ok {
+			f.Type, f.Kind = t, o.Kinds[strings.TrimSpace(f.Name)]
+		} else if i < len(guesses) && !o.Pass {
 			f.Type = guesses[i].result()
+		} else if i < len(guesses) && guesses[i].result() != String && !guesses[i].notJSON {
+			f.Form = Number
 		}
 		schema = append(schema, f)
 	}
-	return schema, from, nil
+	if o.Probe.Name == "" {
+		return schema, from, nil
+	}
+	i, err := find(names, o.Probe.Name)
+	return append(schema, o.Probe), append(from, i), err
 }
 
 // pick finds the wanted columns among those of the input, all if none are
 // named.
 func pick(names []string, o Options) (from []int, err error) {
 	for name := range o.Types {
-		if !slices.Contains(names, name) {
+		if find, trimmed := slices.Index(names, name), trimmedIndex(names, name); find < 0 && trimmed < 0 {
 			return nil, noColumn(name, names)
 		}
 	}
@@ -91,16 +109,42 @@ func pick(names []string, o Options) (from []int, err error) {
 		return from, nil
 	}
 	for _, name := range o.Columns {
-		i := slices.Index(names, name)
-		if i < 0 {
-			return nil, noColumn(name, names)
-		}
-		if slices.Contains(names[i+1:], name) {
-			return nil, &Error{Column: name, What: "there are two columns with this name; rename one"}
+		i, err := find(names, name)
+		if err != nil {
+			return nil, err
 		}
 		from = append(from, i)
 	}
 	return from, nil
+}
+
+// find returns the place of a column.
+func find(names []string, name string) (int, error) {
+	i := slices.Index(names, name)
+	if i < 0 {
+		i = trimmedIndex(names, name)
+	}
+	if i < 0 {
+		return 0, noColumn(name, names)
+	}
+	if slices.Contains(names[i+1:], name) {
+		return 0, &Error{Column: name, What: "there are two columns with this name; rename one"}
+	}
+	return i, nil
+}
+
+// trimmedIndex finds a name that has spaces around it in the input.
+func trimmedIndex(names []string, name string) int {
+	return slices.IndexFunc(names, func(n string) bool { return strings.TrimSpace(n) == strings.TrimSpace(name) })
+}
+
+// typeOf returns the type that was asked for a column.
+func typeOf(o Options, name string) (Type, bool) {
+	if t, ok := o.Types[name]; ok {
+		return t, true
+	}
+	t, ok := o.Types[strings.TrimSpace(name)]
+	return t, ok
 }
 
 func noColumn(name string, names []string) *Error {

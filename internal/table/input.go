@@ -2,15 +2,11 @@ package table
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"os"
 	"sync"
 	"sync/atomic"
-
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // input is an opened file or stdin: its bytes, decompressed, and how many of
@@ -24,14 +20,11 @@ type input struct {
 	raw   io.Reader
 	r     *bufio.Reader // decompressed
 	what  string        // compression, "" if there is none
+	inner string        // name of the file in an archive
 
 	closing sync.Once
 	closers []func() error
 }
-
-// zstdWindow is the maximum memory that a zstd frame may request: what the
-// zstd command accepts by default.
-const zstdWindow = 128 << 20
 
 func openInput(path string, stdin io.Reader) (*input, error) {
 	in := &input{path: path}
@@ -83,30 +76,6 @@ func (in *input) regular(f *os.File) {
 	in.file, in.total, in.pipe = f, info.Size(), false
 }
 
-// unpack looks at the first bytes and decompresses gzip and zstd.
-func (in *input) unpack() error {
-	in.r = bufio.NewReaderSize((*counted)(in), 64<<10)
-	magic, _ := in.r.Peek(4)
-	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		in.what = "gzip"
-		z, err := gzip.NewReader(in.r)
-		if err != nil {
-			return caused(err, "is not a whole gzip file")
-		}
-		in.r = bufio.NewReaderSize(z, 64<<10)
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		in.what = "zstd"
-		z, err := zstd.NewReader(in.r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
-		if err != nil {
-			return caused(err, "is not a whole zstd file")
-		}
-		in.closers = append(in.closers, func() error { z.Close(); return nil })
-		in.r = bufio.NewReaderSize(z, 64<<10)
-	}
-	return nil
-}
-
 // counted reads the raw bytes of an input and counts them.
 type counted input
 
@@ -143,8 +112,13 @@ func (in *input) wrap(err error) error {
 }
 
 // readFailed returns an error that tells why reading stopped before the end.
+// What a reader refuses by a limit of its own is not damage.
 func (in *input) readFailed(err error) error {
-	if in.what != "" {
+	var refused *Error
+	switch {
+	case err == io.EOF || errors.As(err, &refused):
+		return err
+	case in.what != "":
 		return caused(err, "the %s data is damaged or cut short", in.what)
 	}
 	return caused(err, "cannot be read")

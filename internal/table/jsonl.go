@@ -19,9 +19,16 @@ type jsonSource struct {
 	*pipeline[[]byte]
 	schema []Field
 	chunks *chunker
-	column map[string]int // index in the schema
-	strict bool           // all columns are wanted: an unknown one is an error
+	column map[string][]int // places in the schema
+	strict bool             // all columns are wanted: an unknown one is an error
+	names  []string         // of the first rows
+	probe  string           // field of the last column, "" if there is none
+	whole  bool             // the first column has whole rows
+	taken  string           // name that no field of whole rows may have
 }
+
+// Names returns the fields of the first rows.
+func (s *jsonSource) Names() []string { return s.names }
 
 // Schema implements Source.Schema.
 func (s *jsonSource) Schema() []Field { return s.schema }
@@ -30,12 +37,12 @@ func openJSON(in *input, o Options) (Source, error) {
 	if err := skipBOM(in); err != nil {
 		return nil, err
 	}
-	s := &jsonSource{chunks: &chunker{r: in.r}, column: map[string]int{}, strict: o.Columns == nil}
-	first, err := s.chunks.next()
-	if err != nil && err != io.EOF {
+	s := &jsonSource{chunks: &chunker{r: in.r}, column: map[string][]int{}, strict: o.Columns == nil}
+	first, err := s.chunks.sample(manyLines)
+	if err != nil {
 		return nil, in.readFailed(err)
 	}
-	names, guesses, err := inferJSON(first)
+	names, guesses, err := inferJSON(first.all)
 	if err != nil {
 		return nil, err
 	}
@@ -47,26 +54,47 @@ func openJSON(in *input, o Options) (Source, error) {
 			names = append(names, name)
 		}
 	}
-	if s.schema, _, err = choose(names, guesses, o); err != nil {
+	if err := s.choose(names, guesses, o); err != nil {
 		return nil, err
 	}
-	for i, f := range s.schema {
-		s.column[f.Name] = i
-	}
 	read := func() ([]byte, error) {
-		if first != nil {
-			chunk := first
-			first = nil
-			return chunk, nil
+		chunk, err := first.next(s.chunks)
+		if err != nil {
+			return nil, in.readFailed(err)
 		}
-		chunk, err := s.chunks.next()
-		if _, ok := err.(*Error); err != nil && err != io.EOF && !ok {
-			err = in.readFailed(err)
-		}
-		return chunk, err
+		return chunk, nil
 	}
 	s.pipeline = startPipeline(in, par.Workers(o.Workers), 1, read, s.parse)
 	return s, nil
+}
+
+// choose finds the wanted columns.
+func (s *jsonSource) choose(names []string, guesses []guess, o Options) (err error) {
+	s.names, s.probe, s.taken = names, o.Probe.Name, o.Taken
+	if s.probe != "" && !slices.Contains(names, s.probe) { // so that a typo does not find nothing
+		return noColumn(s.probe, names)
+	}
+	if s.whole = o.Whole && o.Pass && o.Columns == nil && len(o.Types) == 0; s.whole {
+		s.schema = []Field{{Name: "row", Type: String, Form: Object}}
+		if s.probe != "" {
+			s.schema = append(s.schema, o.Probe)
+		}
+		return nil
+	}
+	if s.schema, _, err = choose(names, guesses, o); err != nil {
+		return err
+	}
+	columns := s.schema
+	if s.probe != "" {
+		columns = columns[:len(columns)-1]
+	}
+	for i, f := range columns {
+		if _, typed := o.Types[f.Name]; o.Pass && !typed {
+			columns[i].Form = Token
+		}
+		s.column[f.Name] = append(s.column[f.Name], i)
+	}
+	return nil
 }
 
 // inferJSON finds the fields of the first rows and their possible types.
@@ -139,16 +167,33 @@ func (s *jsonSource) parse(chunk []byte, out outlet) error {
 
 // row appends one object.
 func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
+	if s.whole {
+		b.Columns[0].String = append(b.Columns[0].String, text.copy(line))
+	}
 	err := walk(line, func(key, value []byte) error {
-		i, ok := s.column[string(key)]
+		if s.probe != "" && string(key) == s.probe {
+			probeJSON(&b.Columns[len(b.Columns)-1], b.Rows, value, text)
+		}
+		if s.whole {
+			if s.taken != "" && string(key) == s.taken {
+				return &Error{Column: s.taken, What: "this name is taken; name the column of values with --as"}
+			}
+			return nil
+		}
+		places, ok := s.column[string(key)]
 		if !ok {
 			return s.unknown(key)
 		}
-		c := &b.Columns[i]
-		if c.Len() > b.Rows {
-			return &Error{Column: c.Name, What: "this field is there twice"}
+		for _, i := range places {
+			c := &b.Columns[i]
+			if c.Len() > b.Rows {
+				return &Error{Column: c.Name, What: "this field is there twice"}
+			}
+			if err := appendJSONValue(c, value, text); err != nil {
+				return err
+			}
 		}
-		return appendJSONValue(c, value, text)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -162,13 +207,24 @@ func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
 	return nil
 }
 
+// probeJSON adds the value of a row to the column that is looked up: null where it
+// is not of the type. Of several fields with the name, the first counts.
+func probeJSON(c *Column, row int, value []byte, text *slab) {
+	if c.Len() > row {
+		return
+	}
+	if appendJSONValue(c, value, text) != nil {
+		setNull(c, row)
+	}
+}
+
 // unknown returns an error for a field that the first rows do not have, if all
 // fields are wanted.
 func (s *jsonSource) unknown(key []byte) error {
 	if !s.strict {
 		return nil
 	}
-	return &Error{Column: string(key), What: "the first rows do not have this field; name the columns you want, or give its type: --type " + string(key) + "=…"}
+	return &Error{Column: string(key), What: "the first rows do not have this field", Advice: "name the columns you want, or give its type: --type " + string(key) + "=…"}
 }
 
 // appendJSONValue adds a value given as JSON.
@@ -177,7 +233,7 @@ func appendJSONValue(c *Column, value []byte, text *slab) error {
 		c.AppendNull()
 		return nil
 	}
-	if value[0] == '"' {
+	if value[0] == '"' && c.Form != Token {
 		value = unquoteJSON(value)
 	}
 	if bad := appendText(c, value, text); bad != fine {

@@ -37,6 +37,7 @@ type parquetSource struct {
 	limit   limit
 	given   atomic.Int64 // rows
 	size    int64
+	probes  bool // in the last column, what is not of the type is null
 }
 
 // Schema implements Source.Schema.
@@ -57,7 +58,7 @@ func openParquet(in *input, o Options) (src Source, err error) {
 		return nil, caused(err, "is not a whole Parquet file")
 	}
 	s := &parquetSource{chunks: f.RowGroups()[0].ColumnChunks(), meta: meta, at: at, limit: limit{in}, size: size}
-	if err := s.choose(parquetLeaves(f.Root(), nil), o); err != nil {
+	if err := s.choose(f.Root(), o); err != nil {
 		return nil, err
 	}
 	next := 0
@@ -131,31 +132,97 @@ func parquetLeaves(c *parquet.Column, leaves []*parquet.Column) []*parquet.Colum
 }
 
 // choose finds the wanted columns and their types.
-func (s *parquetSource) choose(leaves []*parquet.Column, o Options) error {
+func (s *parquetSource) choose(root *parquet.Column, o Options) error {
+	leaves := parquetLeaves(root, nil)
 	var names []string
 	for _, c := range leaves {
 		names = append(names, strings.Join(c.Path(), "."))
 	}
-	var elements []*format.SchemaElement // of leaves
-	for i := range s.meta.Schema {
-		if e := &s.meta.Schema[i]; e.Type.Valid {
-			elements = append(elements, e)
-		}
+	elements := parquetElements(s.meta)
+	columns := slices.Clone(leaves)
+	if o.Pass {
+		columns, names = parquetWholes(root, columns, names, o)
 	}
 	from, err := pick(names, o)
 	if err != nil {
-		return err
+		return parquetGroup(root, names, o, err)
 	}
-	for _, i := range from {
-		t, what := parquetType(leaves[i], elements[i])
+	if o.Probe.Name != "" {
+		i, err := find(names, o.Probe.Name)
+		if err != nil {
+			return parquetGroup(root, names, o, err)
+		}
+		from = append(from, i)
+	}
+	for k, i := range from {
+		c := columns[i]
+		_, typed := o.Types[names[i]]
+		if passed := o.Pass && !typed && (o.Probe.Name == "" || k < len(from)-1); passed && !parquetPlain(c) {
+			s.native = append(s.native, Field{Name: names[i], Type: String, Native: c})
+			s.columns = append(s.columns, c)
+			continue
+		}
+		t, what := Type(0), "groups of columns"
+		if c.Leaf() {
+			t, what = parquetType(c, elements[c.Index()])
+		}
 		if what != "" {
 			return &Error{Column: names[i], What: what + " cannot be read; turn them into numbers or strings, or leave the column out"}
 		}
-		s.native = append(s.native, Field{Name: names[i], Type: t})
-		s.columns = append(s.columns, leaves[i])
+		s.native = append(s.native, Field{Name: names[i], Type: t, Kind: (&parquetForeign{column: c}).Kind()})
+		s.columns = append(s.columns, c)
 	}
-	s.schema = forced(s.native, o.Types)
+	s.schema, s.probes = forced(s.native, o), o.Probe.Name != ""
 	return nil
+}
+
+// parquetGroup explains that a column which was asked for is there, but has others
+// in it. For any other it returns the error.
+func parquetGroup(root *parquet.Column, names []string, o Options, err error) error {
+	asked := append(slices.Clone(o.Columns), o.Probe.Name)
+	for name := range o.Types {
+		asked = append(asked, name)
+	}
+	for _, name := range asked {
+		c := root.Column(name)
+		if c == nil || c.Leaf() || slices.Contains(names, name) {
+			continue
+		}
+		if parquetListed(c) != nil {
+			return &Error{Column: name, What: "has lists or maps, which are no keys or values", Advice: "turn them into numbers or strings"}
+		}
+		var inside []string
+		for _, leaf := range parquetLeaves(c, nil) {
+			inside = append(inside, strings.Join(leaf.Path(), "."))
+		}
+		return &Error{Column: name, What: "has columns in it", Advice: "name one of them: " + strings.Join(inside, ", ")}
+	}
+	return err
+}
+
+// parquetElements returns what a file says about its leaves.
+func parquetElements(meta *format.FileMetaData) (elements []*format.SchemaElement) {
+	for i := range meta.Schema {
+		if e := &meta.Schema[i]; e.Type.Valid {
+			elements = append(elements, e)
+		}
+	}
+	return elements
+}
+
+// parquetWholes returns the columns of the first level, which are passed on whole.
+// Leaves of groups follow only where they are asked for by name.
+func parquetWholes(root *parquet.Column, leaves []*parquet.Column, names []string, o Options) (columns []*parquet.Column, all []string) {
+	for _, c := range root.Columns() {
+		columns, all = append(columns, c), append(all, c.Name())
+	}
+	for i, c := range leaves {
+		_, typed := o.Types[names[i]]
+		if len(c.Path()) > 1 && (typed || o.Probe.Name == names[i] || slices.Contains(o.Columns, names[i])) {
+			columns, all = append(columns, c), append(all, names[i])
+		}
+	}
+	return columns, all
 }
 
 // parquetType returns the type that a column of a file is mapped to, or what
@@ -174,8 +241,8 @@ func parquetType(c *parquet.Column, e *format.SchemaElement) (t Type, refused st
 	if l := c.Type().LogicalType(); l != nil {
 		switch l := l.Value.(type) {
 		case *format.DecimalType:
-			if l.Scale != 0 || kind != parquet.Int32 && kind != parquet.Int64 {
-				return 0, "decimals"
+			if kind != parquet.Int32 && kind != parquet.Int64 {
+				return 0, "decimals of more than 18 digits"
 			}
 		case *format.IntType:
 			unsigned = !l.IsSigned
@@ -206,18 +273,38 @@ func parquetType(c *parquet.Column, e *format.SchemaElement) (t Type, refused st
 	return 0, "values of an unknown type"
 }
 
+// parquetFiller reads a column of a row group.
+type parquetFiller interface {
+	fill(c *Column, n int) error // reads n values into an empty column
+	close()
+}
+
+// filler returns what reads a column of a row group.
+func (s *parquetSource) filler(g *format.RowGroup, c *parquet.Column, f Field) parquetFiller {
+	pages := func(leaf *parquet.Column) *parquet.FilePages {
+		stream := newParquetStream(s.at, &g.Columns[leaf.Index()].MetaData, s.limit)
+		return s.chunks[leaf.Index()].(*parquet.FileColumnChunk).PagesFrom(stream)
+	}
+	if f.Native == nil {
+		return &parquetColumn{most: byte(c.MaxDefinitionLevel()), empty: c.Type().Kind() < 0, uuid: isUUID(c.Type()), pages: pages(c)}
+	}
+	nested := &parquetNested{column: c}
+	for _, leaf := range parquetLeaves(c, nil) {
+		nested.leaves = append(nested.leaves, &parquetLeafReader{pages: pages(leaf)})
+	}
+	return nested
+}
+
 // group reads one row group.
 func (s *parquetSource) group(i int, out outlet) (err error) {
 	defer guard(&err, "the Parquet file")
 	g := &s.meta.RowGroups[i]
-	columns := make([]*parquetColumn, len(s.columns))
+	if len(parquetElements(s.meta)) > len(g.Columns) {
+		return wrong("row group %d is damaged: it has too few columns", i)
+	}
+	columns := make([]parquetFiller, len(s.columns))
 	for j, c := range s.columns {
-		if c.Index() >= len(g.Columns) {
-			return wrong("row group %d is damaged: it has too few columns", i)
-		}
-		stream := newParquetStream(s.at, &g.Columns[c.Index()].MetaData, s.limit)
-		columns[j] = &parquetColumn{name: s.native[j].Name, most: byte(c.MaxDefinitionLevel()), empty: c.Type().Kind() < 0,
-			pages: s.chunks[c.Index()].(*parquet.FileColumnChunk).PagesFrom(stream)}
+		columns[j] = s.filler(g, c, s.native[j])
 		defer columns[j].close()
 	}
 	for left := g.NumRows; left > 0; {
@@ -227,10 +314,10 @@ func (s *parquetSource) group(i int, out outlet) (err error) {
 		b.Rows = n
 		for j, c := range columns {
 			if err := c.fill(&b.Columns[j], n); err != nil {
-				return &Error{Column: c.name, What: "the Parquet file is damaged", Err: err}
+				return &Error{Column: s.native[j].Name, What: "the Parquet file is damaged", Err: err}
 			}
 		}
-		if err := retypeBatch(b, s.schema); err != nil {
+		if err := retypeBatch(b, s.schema, s.probes); err != nil {
 			return err
 		}
 		left -= int64(n)

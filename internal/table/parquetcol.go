@@ -11,10 +11,10 @@ import (
 
 // parquetColumn is a column of a row group that is being read.
 type parquetColumn struct {
-	name  string
 	pages *parquet.FilePages
 	most  byte // definition level of a value that is not null
 	empty bool // all values are null
+	uuid  bool // 16 bytes are a UUID
 
 	page   parquet.Page
 	left   int             // rows of the page
@@ -226,8 +226,14 @@ func (p *parquetColumn) texts(into []string, at int) error {
 		if (at+len(into))*size > len(data) {
 			return errFewer
 		}
+		var text []byte
 		for i := range into {
-			into[i] = p.text.copy(data[(at+i)*size : (at+i+1)*size])
+			value := data[(at+i)*size : (at+i+1)*size]
+			if p.uuid {
+				text = appendUUID(text[:0], value)
+				value = text
+			}
+			into[i] = p.text.copy(value)
 		}
 	case encoding.Boolean:
 		bits := p.values.Boolean()

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // slabSize is the number of bytes allocated for strings at a time. A string
@@ -33,29 +35,41 @@ func (s *slab) copy(b []byte) string {
 type problem uint8
 
 const (
-	fine   problem = iota
-	syntax         // not a number, or not a whole one
-	size           // does not fit
+	fine     problem = iota
+	syntax           // not a number, or not a whole one
+	size             // does not fit
+	kindless         // not of the column's kind
 )
 
 // explain describes the problem, and what to do about it.
 func (p problem) explain(f Field, value string) *Error {
 	e := &Error{Column: f.Name}
+	if p == kindless {
+		e.What, e.Advice = quoted(value)+" is no "+f.Kind.String(), tryType(f.Name, String)
+		return e
+	}
 	float := Float64
 	switch _, fits := parseFloat([]byte(value), 64); {
 	case p == size:
-		e.What = quoted(value) + " does not fit " + f.Type.String() + tryType(f.Name, wider(f.Type, value))
+		e.What = quoted(value) + " does not fit " + f.Type.String()
+		e.Advice = tryType(f.Name, wider(f.Type, value))
+		if t := wider(f.Type, value); f.Type == Int64 && t == Uint64 || f.Type == Uint64 && t == Int64 {
+			// No number type holds what both do.
+			e.Advice += ", or, if other values do not fit that, " + f.Name + "=" + String.String()
+		}
 	case fits != fine || f.Type == Float64 || f.Type == Float32:
-		e.What = quoted(value) + " is no number (" + f.Type.String() + ")" + tryType(f.Name, String)
+		e.What = quoted(value) + " is no number (" + f.Type.String() + ")"
+		e.Advice = tryType(f.Name, String)
 	default:
-		e.What = quoted(value) + " is no whole number (" + f.Type.String() + ")" + tryType(f.Name, float)
+		e.What = quoted(value) + " is no whole number (" + f.Type.String() + ")"
+		e.Advice = tryType(f.Name, float)
 	}
 	return e
 }
 
 // tryType names the flag that helps.
 func tryType(column string, t Type) string {
-	return "; give --type " + column + "=" + t.String()
+	return "give --type " + column + "=" + t.String()
 }
 
 // wider returns a type that holds a value which t does not.
@@ -92,7 +106,24 @@ func appendText(c *Column, b []byte, text *slab) problem {
 	if c.Null != nil {
 		c.Null = append(c.Null, false)
 	}
+	if c.Kind.Of != cols.Other {
+		return appendOfKind(c, b)
+	}
 	return appendNumber(c, b)
+}
+
+// appendOfKind adds the number that a text of the column's kind stands for.
+func appendOfKind(c *Column, b []byte) problem {
+	v, err := ParseNumber(c.Kind, string(b))
+	if c.Type == Int32 {
+		c.Int32 = append(c.Int32, int32(v))
+	} else {
+		c.Int64 = append(c.Int64, v)
+	}
+	if err != nil {
+		return kindless
+	}
+	return fine
 }
 
 // appendNumber adds the number that a text stands for.

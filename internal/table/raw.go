@@ -39,8 +39,14 @@ func openRaw(in *input, o Options, format string) (Source, error) {
 		return nil, wrong("raw values have one column, named key")
 	}
 	r.native = []Field{{Name: names[0], Type: t}}
+	if probe := o.Probe.Name; probe != "" {
+		if _, err := find(names, probe); err != nil {
+			return nil, err
+		}
+		r.native = append(r.native, r.native[0])
+	}
 	r.buf = make([]byte, batchRows*r.width)
-	r.serial = serial{in: in, schema: forced(r.native, o.Types), fill: r.read}
+	r.serial = serial{in: in, schema: forced(r.native, o), fill: r.read, probes: o.Probe.Name != ""}
 	if err := r.start(); err != nil {
 		return nil, err
 	}
@@ -67,7 +73,7 @@ func (r *raw) start() error {
 		}
 		r.left = binary.LittleEndian.Uint64(head)
 		if have := (size - 8) / uint64(r.width); known && (r.left != have || size%uint64(r.width) != 0) {
-			return wrong("says it has %d values, but its size is that of %d values of %d bytes; is the format right?", r.left, have, r.width)
+			return wrong("says it has %d values of %d bytes, but has %d bytes after its count; is the format right?", r.left, r.width, size-8)
 		}
 		return nil
 	}
@@ -106,7 +112,9 @@ func (r *raw) read(b *Batch) error {
 	b.Reset(r.native)
 	b.Rows = n / r.width
 	r.left -= uint64(b.Rows)
-	appendRaw(&b.Columns[0], buf[:n])
+	for i := range b.Columns {
+		appendRaw(&b.Columns[i], buf[:n])
+	}
 	return nil
 }
 

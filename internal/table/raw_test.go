@@ -62,10 +62,11 @@ func TestRawErrors(t *testing.T) {
 	for _, c := range []struct{ format, text, want string }{
 		{"u64", "123456789", "multiple of 8"},
 		{"sosd64", "123", "too short|ends in the middle"},
-		{"sosd64", little[uint64](3, 1), "its size is that of 1|ends in the middle"},
-		{"sosd64", little[uint64](1, 1, 1), "its size is that of 2|more values"},
-		{"sosd64", little[uint64](1<<63, 1), "its size is that of 1|ends in the middle"},
-		{"sosd32", little[uint64](1<<62) + "1234", "its size is that of 1|ends in the middle"},
+		{"sosd64", little[uint64](3, 1), "3 values of 8 bytes, but has 8 bytes|ends in the middle"},
+		{"sosd64", little[uint64](1, 1, 1), "1 values of 8 bytes, but has 16 bytes|more values"},
+		{"sosd64", little[uint64](1<<63, 1), "has 8 bytes after its count|ends in the middle"},
+		{"sosd64", little[uint64](1, 1) + "x", "1 values of 8 bytes, but has 9 bytes|more values"},
+		{"sosd32", little[uint64](1<<62) + "1234", "has 4 bytes after its count|ends in the middle"},
 	} {
 		file, pipe, both := strings.Cut(c.want, "|")
 		if _, err := readErr(tempFile(t, "x", c.text), Options{Format: c.format}); err == nil || !strings.Contains(err.Error(), file) {

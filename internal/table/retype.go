@@ -1,15 +1,28 @@
 package table
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+
+	"github.com/pando-index/pando/internal/table/cols"
+)
 
 // retypeColumn returns a column another type, value by value. It says which value does not fit, if
 // one does not. Values go by way of their text, so the rules are those of CSV.
-func retypeColumn(c *Column, to Type) (row int, bad problem) {
-	if c.Type == to {
+func retypeColumn(c *Column, to Field) (row int, bad problem) {
+	from := *c
+	if to.Kind.Of == cols.Other && to.Type != String {
+		from.Kind = Kind{} // then its numbers are wanted
+	}
+	c.Kind = to.Kind
+	if c.Type == to.Type && from.Kind == to.Kind || c.Type == String && to.Type == String {
 		return 0, fine
 	}
-	from := *c
-	c.SetType(to)
+	if c.Type == to.Type { // the values make room for their own
+		from.Int32, from.Int64, from.Null = slices.Clone(from.Int32), slices.Clone(from.Int64), slices.Clone(from.Null)
+		dropValues(c, c.Type)
+	}
+	c.SetType(to.Type)
 	var text slab
 	var buf []byte
 	for row := range from.Len() {
@@ -23,7 +36,9 @@ func retypeColumn(c *Column, to Type) (row int, bad problem) {
 		}
 	}
 	c.Seal()
-	dropValues(c, from.Type)
+	if from.Type != to.Type {
+		dropValues(c, from.Type)
+	}
 	return 0, fine
 }
 
@@ -51,6 +66,9 @@ func dropValues(c *Column, t Type) {
 // appendPlain adds a value's text, floats without an exponent, so that whole
 // ones can be read as integers.
 func appendPlain(c *Column, buf []byte, row int) []byte {
+	if c.Kind.Of != cols.Other && c.Type != String {
+		return appendKind(buf, c.Kind, kindNumber(c, row))
+	}
 	switch c.Type {
 	case String:
 		return append(buf, c.String[row]...)
@@ -62,13 +80,53 @@ func appendPlain(c *Column, buf []byte, row int) []byte {
 	return appendNumberText(c, buf, row)
 }
 
+// probeColumn gives a column another type. What does not fit is null.
+func probeColumn(c *Column, to Field) {
+	from := *c
+	if to.Kind.Of == cols.Other && to.Type != String {
+		from.Kind = Kind{}
+	}
+	c.Kind = to.Kind
+	if c.Type == to.Type && (from.Kind == to.Kind || c.Type == String) {
+		return
+	}
+	if c.Type == to.Type {
+		from.Int32, from.Int64, from.Null = slices.Clone(from.Int32), slices.Clone(from.Int64), slices.Clone(from.Null)
+		dropValues(c, c.Type)
+	}
+	c.SetType(to.Type)
+	var text slab
+	var buf []byte
+	for row := range from.Len() {
+		if from.IsNull(row) {
+			c.AppendNull()
+			continue
+		}
+		buf = appendPlain(&from, buf[:0], row)
+		if appendText(c, buf, &text) != fine {
+			setNull(c, row)
+		}
+	}
+	c.Seal()
+	if from.Type != to.Type {
+		dropValues(c, from.Type)
+	}
+}
+
 // retypeBatch returns the columns of a batch the types of a schema. The line of an
 // error is the row, from 1.
-func retypeBatch(b *Batch, schema []Field) error {
+func retypeBatch(b *Batch, schema []Field, probes bool) error {
 	for i := range b.Columns {
 		c := &b.Columns[i]
+		if c.Foreign != nil {
+			continue
+		}
+		if probes && i == len(b.Columns)-1 {
+			probeColumn(c, schema[i])
+			continue
+		}
 		native := *c
-		if row, bad := retypeColumn(c, schema[i].Type); bad != fine {
+		if row, bad := retypeColumn(c, schema[i]); bad != fine {
 			e := bad.explain(schema[i], string(appendPlain(&native, nil, row)))
 			e.Line = row + 1
 			return e
@@ -79,13 +137,16 @@ func retypeBatch(b *Batch, schema []Field) error {
 }
 
 // forced returns a schema with the requested types.
-func forced(native []Field, types map[string]Type) []Field {
+func forced(native []Field, o Options) []Field {
 	schema := make([]Field, len(native))
 	for i, f := range native {
-		if t, ok := types[f.Name]; ok {
-			f.Type = t
+		if t, ok := o.Types[f.Name]; ok {
+			f.Type, f.Kind = t, o.Kinds[f.Name]
 		}
 		schema[i] = f
+	}
+	if o.Probe.Name != "" {
+		schema[len(schema)-1] = o.Probe
 	}
 	return schema
 }
@@ -95,6 +156,7 @@ type serial struct {
 	in     *input
 	schema []Field
 	fill   func(b *Batch) error // reads the next rows, in their native types
+	probes bool                 // in the last column, what is not of the type is null
 	rows   int
 	err    error
 }
@@ -109,7 +171,7 @@ func (s *serial) Next(b *Batch) error {
 	}
 	err := s.fill(b)
 	if err == nil {
-		err = retypeBatch(b, s.schema)
+		err = retypeBatch(b, s.schema, s.probes)
 	}
 	if err = s.in.wrap(err); err != nil {
 		if e, ok := err.(*Error); ok && e.Line > 0 {

@@ -7,26 +7,30 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // SinkFormats returns the formats that NewSink writes.
-func SinkFormats() []string { return []string{"text", "csv", "jsonl", "arrow", "parquet"} }
+func SinkFormats() []string { return []string{"text", "csv", "tsv", "jsonl", "arrow", "parquet"} }
 
 // NewSink returns a Sink that writes rows of a schema to w as text (columns
-// separated by tabs, no header, control characters escaped), csv (with a
-// header), jsonl, arrow (an IPC stream) or parquet. A null is an empty field
+// separated by tabs, no header, control characters escaped), csv or tsv (with
+// a header), jsonl, arrow (an IPC stream) or parquet. A null is an empty field
 // in text and CSV, null elsewhere. A NaN or an infinity is a string in JSON,
 // which has no numbers for them.
 func NewSink(w io.Writer, format string, schema []Field) (Sink, error) {
 	switch format {
 	case "text":
 		return &lineSink{w: w, line: textLine}, nil
-	case "csv":
-		s := &lineSink{w: w, line: csvLine}
-		s.buf = csvHeader(s.buf, schema)
-		return s, nil
+	case "csv", "tsv":
+		comma := delimited(',')
+		if format == "tsv" {
+			comma = '\t'
+		}
+		return &lineSink{w: w, line: comma.line, buf: comma.header(nil, schema)}, nil
 	case "jsonl":
-		return &lineSink{w: w, line: jsonLines(schema)}, nil
+		return &lineSink{w: w, line: jsonLines(schema), json: true}, nil
 	case "arrow":
 		return newArrowSink(w, schema), nil
 	case "parquet":
@@ -43,10 +47,38 @@ type lineSink struct {
 	w    io.Writer
 	buf  []byte
 	line func(buf []byte, columns []Column, row int) []byte
+
+	json     bool
+	replaced int64 // strings that JSON cannot have
+}
+
+// Warnings returns what readers of the output should know.
+func (s *lineSink) Warnings() []string {
+	if s.replaced == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("JSON has no strings that are not UTF-8: in %d of them such bytes are now U+FFFD; Parquet and CSV keep them", s.replaced)}
+}
+
+// count counts the strings of a batch that JSON cannot have.
+func (s *lineSink) count(b *Batch) {
+	for i := range b.Columns {
+		if c := &b.Columns[i]; hasBytes(c) {
+			for row := range b.Rows {
+				if !c.IsNull(row) && !utf8.ValidString(textOf(c, row)) {
+					s.replaced++
+				}
+			}
+		}
+	}
 }
 
 // Write implements Sink.Write.
-func (s *lineSink) Write(b *Batch) error {
+func (s *lineSink) Write(b *Batch) (err error) {
+	defer guard(&err, "the input") // values that are passed on are read only here
+	if s.json {
+		s.count(b)
+	}
 	for row := range b.Rows {
 		s.buf = s.line(s.buf, b.Columns, row)
 		if len(s.buf) >= sinkBuffer {
@@ -58,6 +90,9 @@ func (s *lineSink) Write(b *Batch) error {
 	return nil
 }
 
+// Flush writes what is buffered.
+func (s *lineSink) Flush() error { return s.Close() }
+
 // Close implements Sink.Close.
 func (s *lineSink) Close() error {
 	_, err := s.w.Write(s.buf)
@@ -67,6 +102,9 @@ func (s *lineSink) Close() error {
 
 // appendNumberText adds the shortest text that reads back as the same number.
 func appendNumberText(c *Column, buf []byte, row int) []byte {
+	if c.Kind.Of != cols.Other {
+		return appendKind(buf, c.Kind, kindNumber(c, row))
+	}
 	switch c.Type {
 	case Int64:
 		return strconv.AppendInt(buf, c.Int64[row], 10)
@@ -93,12 +131,23 @@ func textLine(buf []byte, columns []Column, row int) []byte {
 		switch {
 		case c.IsNull(row):
 		case c.Type == String:
-			buf = appendShown(buf, c.String[row])
+			buf = appendShown(buf, textOf(c, row))
 		default:
 			buf = appendNumberText(c, buf, row)
 		}
 	}
 	return append(buf, '\n')
+}
+
+// textOf returns a value of a column of strings as text, whatever its form.
+func textOf(c *Column, row int) string {
+	switch {
+	case c.Foreign != nil:
+		return string(c.Foreign.AppendText(nil, row))
+	case c.Form == Token && c.String[row][0] == '"':
+		return string(unquoteJSON([]byte(c.String[row])))
+	}
+	return c.String[row]
 }
 
 // appendShown appends a string with control characters escaped as in Go.
@@ -120,30 +169,33 @@ func appendShown(buf []byte, s string) []byte {
 	return buf
 }
 
-// csvHeader appends the names of the columns.
-func csvHeader(buf []byte, schema []Field) []byte {
+// delimited is CSV with the separator that it is.
+type delimited byte
+
+// header appends the names of the columns.
+func (d delimited) header(buf []byte, schema []Field) []byte {
 	for i, f := range schema {
 		if i > 0 {
-			buf = append(buf, ',')
+			buf = append(buf, byte(d))
 		}
-		buf = appendField(buf, f.Name, len(schema) == 1)
+		buf = d.field(buf, f.Name, len(schema) == 1)
 	}
 	return append(buf, '\n')
 }
 
-// csvLine appends a row as CSV.
-func csvLine(buf []byte, columns []Column, row int) []byte {
+// line appends a row.
+func (d delimited) line(buf []byte, columns []Column, row int) []byte {
 	alone := len(columns) == 1
 	for i := range columns {
 		c := &columns[i]
 		if i > 0 {
-			buf = append(buf, ',')
+			buf = append(buf, byte(d))
 		}
 		switch {
 		case c.IsNull(row):
-			buf = appendField(buf, "", alone)
+			buf = d.field(buf, "", alone)
 		case c.Type == String:
-			buf = appendField(buf, c.String[row], alone)
+			buf = d.field(buf, textOf(c, row), alone)
 		default:
 			buf = appendNumberText(c, buf, row)
 		}
@@ -151,10 +203,10 @@ func csvLine(buf []byte, columns []Column, row int) []byte {
 	return append(buf, '\n')
 }
 
-// appendField appends a string, quoted if necessary. An empty field alone on
-// its line must be quoted, because readers skip empty lines.
-func appendField(buf []byte, s string, alone bool) []byte {
-	if !strings.ContainsAny(s, "\",\r\n") && !(alone && s == "") {
+// field appends a string, quoted if necessary. An empty field alone on its line
+// must be quoted, because readers skip empty lines.
+func (d delimited) field(buf []byte, s string, alone bool) []byte {
+	if !strings.ContainsAny(s, "\"\r\n") && strings.IndexByte(s, byte(d)) < 0 && !(alone && s == "") {
 		return append(buf, s...)
 	}
 	buf = append(buf, '"')
@@ -169,6 +221,9 @@ func appendField(buf []byte, s string, alone bool) []byte {
 
 // jsonLines returns a function that appends a row of a schema as JSON.
 func jsonLines(schema []Field) func([]byte, []Column, int) []byte {
+	if len(schema) > 0 && schema[0].Form == Object {
+		return jsonObjects(schema)
+	}
 	names := make([]string, len(schema)) // {"a": ,"b":
 	for i, f := range schema {
 		lead := byte(',')
@@ -188,13 +243,48 @@ func jsonLines(schema []Field) func([]byte, []Column, int) []byte {
 	}
 }
 
+// jsonObjects is jsonLines where the first column has whole rows, to which the
+// others are added.
+func jsonObjects(schema []Field) func([]byte, []Column, int) []byte {
+	var names []string // ,"b":
+	for _, f := range schema[1:] {
+		names = append(names, string(append(appendJSON([]byte{','}, f.Name), ':')))
+	}
+	return func(buf []byte, columns []Column, row int) []byte {
+		object := columns[0].String[row]
+		if len(names) == 0 {
+			return append(append(buf, object...), '\n')
+		}
+		object = strings.TrimRight(strings.TrimSuffix(object, "}"), " \t\r")
+		empty := strings.TrimLeft(object[1:], " \t\r") == ""
+		buf = append(buf, object...)
+		for i, name := range names {
+			if empty && i == 0 {
+				name = name[1:]
+			}
+			buf = appendJSONCell(&columns[1+i], append(buf, name...), row)
+		}
+		return append(buf, '}', '\n')
+	}
+}
+
 // appendJSONCell adds a value.
 func appendJSONCell(c *Column, buf []byte, row int) []byte {
 	switch {
 	case c.IsNull(row):
 		return append(buf, "null"...)
+	case c.Foreign != nil:
+		return c.Foreign.AppendJSON(buf, row)
+	case c.Form == Token, c.Form == Number && isNumber([]byte(c.String[row])):
+		return append(buf, c.String[row]...)
+	case c.Form == Number && c.String[row] == "":
+		return append(buf, "null"...)
+	case c.Kind.Of == cols.Boolean && (c.String[row] == "true" || c.String[row] == "false"):
+		return append(buf, c.String[row]...)
 	case c.Type == String:
 		return appendJSON(buf, c.String[row])
+	case c.Kind.Of == cols.Date, c.Kind.Of == cols.Timestamp:
+		return append(appendNumberText(c, append(buf, '"'), row), '"')
 	case c.Type == Float64 && !finite(c.Float64[row]), c.Type == Float32 && !finite(float64(c.Float32[row])):
 		return append(appendNumberText(c, append(buf, '"'), row), '"')
 	}
@@ -230,4 +320,18 @@ func appendJSON(buf []byte, s string) []byte {
 		i++
 	}
 	return append(buf, '"')
+}
+
+// JSONLine returns a function that appends a row of columns as a JSON object, without
+// a line end.
+func JSONLine(columns []Column) func(buf []byte, row int) []byte {
+	var schema []Field
+	for i := range columns {
+		schema = append(schema, columns[i].Field)
+	}
+	line := jsonLines(schema)
+	return func(buf []byte, row int) []byte {
+		buf = line(buf, columns, row)
+		return buf[:len(buf)-1]
+	}
 }

@@ -5,10 +5,13 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // arrowTypes are the Arrow types of columns.
@@ -19,16 +22,94 @@ var arrowTypes = [...]arrow.DataType{
 	String: arrow.BinaryTypes.String,
 }
 
+// arrowTypeOf returns the Arrow type of a column: that which it had in an Arrow
+// file, or that of its kind.
+func arrowTypeOf(f Field) arrow.DataType {
+	switch native := f.Native.(type) {
+	case arrow.DataType:
+		return native
+	case *parquet.Column:
+		f.Kind = (&parquetForeign{column: native}).Kind()
+	}
+	switch k := f.Kind; k.Of {
+	case cols.Boolean:
+		return arrow.FixedWidthTypes.Boolean
+	case cols.Date:
+		return arrow.FixedWidthTypes.Date32
+	case cols.Decimal:
+		return &arrow.Decimal128Type{Precision: 19, Scale: int32(k.Scale)}
+	case cols.Timestamp:
+		t := &arrow.TimestampType{Unit: arrow.Nanosecond}
+		for u := arrow.Second; u <= arrow.Nanosecond; u++ {
+			if u.Multiplier() == k.Unit {
+				t.Unit = u
+			}
+		}
+		if k.UTC {
+			t.TimeZone = "UTC"
+		}
+		return t
+	}
+	return arrowTypes[f.Type]
+}
+
+// kindInt returns a value of a column that has a kind as a number.
+func kindInt(c *Column, i int) int64 {
+	switch {
+	case c.Foreign != nil:
+		return c.Foreign.Int(i)
+	case c.Type == String && c.String[i] == "true":
+		return 1
+	case c.Type == String:
+		return 0
+	}
+	return kindNumber(c, i)
+}
+
+// kindArray returns values of another format as an array of the type that
+// arrowTypeOf has chosen for their kind.
+func kindArray(c *Column, t arrow.DataType) arrow.Array {
+	b := array.NewBuilder(memory.DefaultAllocator, t)
+	defer b.Release()
+	for i := range c.Len() {
+		if c.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		v := kindInt(c, i)
+		switch b := b.(type) {
+		case *array.Decimal128Builder:
+			b.Append(decimal128.FromI64(v))
+		case *array.BooleanBuilder:
+			b.Append(v != 0)
+		case *array.Date32Builder:
+			b.Append(arrow.Date32(v))
+		case *array.TimestampBuilder:
+			b.Append(arrow.Timestamp(v))
+		}
+	}
+	return b.NewArray()
+}
+
 // arrowSink writes an Arrow IPC stream, with one record batch per batch.
 type arrowSink struct {
 	w      *ipc.Writer
 	schema *arrow.Schema
+	bytes  bool // some strings are not UTF-8
+}
+
+// Warnings returns what readers of the output should know.
+func (s *arrowSink) Warnings() []string {
+	if !s.bytes {
+		return nil
+	}
+	return []string{"some strings are not UTF-8, as Arrow says they are; programs that check will refuse them"}
 }
 
 func newArrowSink(w io.Writer, schema []Field) Sink {
 	var fields []arrow.Field
 	for _, f := range schema {
-		fields = append(fields, arrow.Field{Name: f.Name, Type: arrowTypes[f.Type], Nullable: true})
+		fields = append(fields, arrow.Field{Name: f.Name, Type: arrowTypeOf(f), Nullable: true})
 	}
 	s := arrow.NewSchema(fields, nil)
 	return &arrowSink{w: ipc.NewWriter(w, ipc.WithSchema(s)), schema: s}
@@ -36,10 +117,12 @@ func newArrowSink(w io.Writer, schema []Field) Sink {
 
 // Write implements Sink.Write. Numbers are written from the batch's own
 // memory.
-func (s *arrowSink) Write(b *Batch) error {
+func (s *arrowSink) Write(b *Batch) (err error) {
+	defer guard(&err, "the input") // values that are passed on are read only here
 	columns := make([]arrow.Array, len(b.Columns))
 	for i := range b.Columns {
-		columns[i] = arrowArray(&b.Columns[i])
+		s.bytes = s.bytes || s.schema.Field(i).Type.ID() == arrow.STRING && hasBytes(&b.Columns[i])
+		columns[i] = arrowArray(&b.Columns[i], s.schema.Field(i).Type)
 	}
 	record := array.NewRecordBatch(s.schema, columns, int64(b.Rows))
 	defer record.Release()
@@ -54,7 +137,14 @@ func (s *arrowSink) Close() error { return s.w.Close() }
 
 // arrowArray returns the column as an Arrow array over the same memory, or over a
 // copy for strings.
-func arrowArray(c *Column) arrow.Array {
+func arrowArray(c *Column, t arrow.DataType) arrow.Array {
+	if f, ok := c.Foreign.(arrowForeign); ok {
+		f.a.Retain()
+		return f.a
+	}
+	if t != arrowTypes[c.Type] {
+		return kindArray(c, t)
+	}
 	if c.Type == String {
 		return stringArray(c)
 	}
@@ -67,12 +157,12 @@ func arrowArray(c *Column) arrow.Array {
 func stringArray(c *Column) arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	defer b.Release()
-	b.Reserve(len(c.String))
-	for i, s := range c.String {
+	b.Reserve(c.Len())
+	for i := range c.Len() {
 		if c.IsNull(i) {
 			b.AppendNull()
 		} else {
-			b.Append(s)
+			b.Append(textOf(c, i))
 		}
 	}
 	return b.NewArray()

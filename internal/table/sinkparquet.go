@@ -3,9 +3,13 @@ package table
 import (
 	"io"
 	"reflect"
+	"time"
 	"unsafe"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 const (
@@ -16,18 +20,21 @@ const (
 // parquetSink writes a Parquet file with Snappy compression. It holds a row
 // group in memory, already compressed.
 type parquetSink struct {
-	w    *parquet.GenericWriter[any]
-	rows int
-	room [512]parquet.Value
+	w      *parquet.GenericWriter[any]
+	tail   *parquetTail
+	binary map[int]bool // leaves whose strings are not all UTF-8
+	rows   int
+	room   [512]parquet.Value
 }
 
 func newParquetSink(w io.Writer, fields []Field) (s Sink, err error) {
 	defer guard(&err, "the schema")
 	root := parquetRoot{Group: parquet.Group{}}
 	for _, f := range fields {
-		root.fields = append(root.fields, parquetField{parquetNode(f.Type), f.Name})
+		root.fields = append(root.fields, parquetField{parquetNodeOf(f), f.Name})
 	}
-	return &parquetSink{w: parquet.NewGenericWriter[any](w, parquet.NewSchema("schema", root),
+	tail := &parquetTail{w: w}
+	return &parquetSink{tail: tail, binary: map[int]bool{}, w: parquet.NewGenericWriter[any](tail, parquet.NewSchema("schema", root),
 		parquet.Compression(&parquet.Snappy), parquet.DataPageVersion(1), parquet.PageBufferSize(pageBytes),
 		parquet.DictionaryMaxBytes(pageBytes))}, nil
 }
@@ -75,10 +82,19 @@ func parquetNode(t Type) parquet.Node {
 // Write implements Sink.Write.
 func (s *parquetSink) Write(b *Batch) (err error) {
 	defer guard(&err, "the output")
-	for i, w := range s.w.ColumnWriters() {
-		if err := s.column(w, &b.Columns[i]); err != nil {
+	leaves, leaf := s.w.ColumnWriters(), 0
+	for i := range b.Columns {
+		c, n := &b.Columns[i], 1
+		if f, ok := c.Foreign.(*parquetForeign); ok {
+			n, err = len(f.leaves), f.write(leaves[leaf:])
+		} else {
+			err = s.column(leaves[leaf], c)
+			s.binary[leaf] = s.binary[leaf] || hasBytes(c)
+		}
+		if err != nil {
 			return err
 		}
+		leaf += n
 	}
 	if s.rows += b.Rows; s.rows >= groupRows {
 		s.rows = 0
@@ -89,6 +105,9 @@ func (s *parquetSink) Write(b *Batch) (err error) {
 
 // column writes the values of a column.
 func (s *parquetSink) column(w *parquet.ColumnWriter, c *Column) error {
+	if c.Foreign != nil || c.Form == Token || c.Kind.Of == cols.Boolean || c.Kind.Unit == time.Second {
+		return s.foreign(w, c)
+	}
 	switch c.Type {
 	case Int64:
 		return writeValues(s, w, c, c.Int64, parquet.Int64Value)
@@ -106,6 +125,83 @@ func (s *parquetSink) column(w *parquet.ColumnWriter, c *Column) error {
 	return writeValues(s, w, c, c.String, func(s string) parquet.Value { // the writer copies it
 		return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(s), len(s)))
 	})
+}
+
+// foreign writes values of another format: those of a kind as numbers, the others
+// as text.
+func (s *parquetSink) foreign(w *parquet.ColumnWriter, c *Column) error {
+	kind := c.Kind
+	if c.Foreign != nil {
+		kind = c.Foreign.Kind()
+	}
+	rows := make([]int, c.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	return writeValues(s, w, c, rows, func(i int) parquet.Value {
+		switch {
+		case c.IsNull(i):
+			return parquet.Value{}
+		case kind.Of == cols.Boolean:
+			return parquet.BooleanValue(kindInt(c, i) != 0)
+		case kind.Of == cols.Date:
+			return parquet.Int32Value(int32(kindInt(c, i)))
+		case kind.Of == cols.Timestamp && kind.Unit == time.Second:
+			return parquet.Int64Value(kindInt(c, i) * 1000)
+		case kind.Of == cols.Timestamp:
+			return parquet.Int64Value(kindInt(c, i))
+		}
+		return parquet.ByteArrayValue([]byte(textOf(c, i)))
+	})
+}
+
+// parquetNodeOf describes a column: as it was in a Parquet file, by its kind, or by
+// its type.
+func parquetNodeOf(f Field) parquet.Node {
+	switch native := f.Native.(type) {
+	case *parquet.Column:
+		return parquetCopy{native}
+	case arrow.DataType:
+		f.Kind = arrowKind(native)
+		if native.ID() == arrow.DATE64 {
+			f.Kind.Of = cols.Date
+		}
+	}
+	switch k := f.Kind; k.Of {
+	case cols.Boolean:
+		return parquet.Optional(parquet.Leaf(parquet.BooleanType))
+	case cols.Date:
+		return parquet.Optional(parquet.Date())
+	case cols.Decimal:
+		if f.Type == Int32 {
+			return parquet.Optional(parquet.Decimal(k.Scale, 9, parquet.Int32Type))
+		}
+		return parquet.Optional(parquet.Decimal(k.Scale, 18, parquet.Int64Type))
+	case cols.Timestamp:
+		unit := parquet.Nanosecond
+		switch k.Unit {
+		case time.Second, time.Millisecond: // Parquet has no seconds
+			unit = parquet.Millisecond
+		case time.Microsecond:
+			unit = parquet.Microsecond
+		}
+		return parquet.Optional(parquet.TimestampAdjusted(unit, k.UTC))
+	}
+	return parquetNode(f.Type)
+}
+
+// write writes values as they are into the columns of their leaves.
+func (f *parquetForeign) write(leaves []*parquet.ColumnWriter) error {
+	for i, l := range f.leaves {
+		const some = 512 // rows, so that pages are cut where they should be
+		for row := 0; row < f.Len(); row += some {
+			values := l.values[l.start[row]:l.start[min(row+some, f.Len())]]
+			if _, err := leaves[i].WriteRowValues(values); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // writeValues writes values a few at a time, so that they stay in the cache:
@@ -131,5 +227,12 @@ func writeValues[T any](s *parquetSink, w *parquet.ColumnWriter, c *Column, valu
 // Close implements Sink.Close.
 func (s *parquetSink) Close() (err error) {
 	defer guard(&err, "the output")
-	return s.w.Close()
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	s.tail.hold = true
+	if err := s.w.Close(); err != nil {
+		return err
+	}
+	return s.tail.finish(s.binary)
 }

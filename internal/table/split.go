@@ -13,13 +13,16 @@ type splitter struct {
 	start  int // where the last one started
 	fields [][]byte
 	clean  []byte // fields of the last record that had to be changed to unquote them
+
+	verbatim bool // quotes are text like any other
+	blanks   bool // an empty line is a record
 }
 
 // next returns the fields of the next record, io.EOF after the last one. They
 // are valid until the next call.
 func (s *splitter) next() ([][]byte, error) {
 	s.fields, s.clean = s.fields[:0], s.clean[:0]
-	for s.blank() {
+	for !s.blanks && s.blank() {
 	}
 	if s.start = s.at; s.at == len(s.data) {
 		return nil, io.EOF
@@ -53,18 +56,18 @@ func (s *splitter) blank() bool {
 // field takes one field, and reports whether the record has more.
 func (s *splitter) field() (more bool, err error) {
 	data, start, comma := s.data, s.at, s.comma
-	if start < len(data) && data[start] == '"' {
+	if start < len(data) && data[start] == '"' && !s.verbatim {
 		return s.quoted()
 	}
 	i := start
 	for ; i < len(data); i++ {
-		if c := data[i]; c == comma {
+		if c := data[i]; c == comma && c != noComma {
 			s.fields = append(s.fields, data[start:i:i])
 			s.at = i + 1
 			return true, nil
 		} else if c == '\n' {
 			break
-		} else if c == '"' {
+		} else if c == '"' && !s.verbatim {
 			return false, wrong(`a quote inside a field that does not start with one; write "a ""b""" for a "b"`)
 		}
 	}
@@ -93,7 +96,7 @@ func (s *splitter) quoted() (more bool, err error) {
 		i, plain = i+1, false
 	}
 	field := s.data[start : i-1 : i-1]
-	if !plain || bytes.IndexByte(field, '\r') >= 0 {
+	if !plain {
 		field = s.unquote(field)
 	}
 	s.fields = append(s.fields, field)
@@ -118,19 +121,19 @@ func (s *splitter) after(i int) (more bool, err error) {
 	return more, nil
 }
 
-// unquote replaces two quotes by one, and \r\n by \n.
+// unquote replaces two quotes by one, and leaves everything else as it is: a
+// line end of Windows in a key is part of the key.
 func (s *splitter) unquote(field []byte) []byte {
 	from := len(s.clean)
-	for i := 0; i < len(field); i++ {
-		c := field[i]
-		if c == '\r' && i+1 < len(field) && field[i+1] == '\n' {
-			continue
+	for {
+		q := bytes.IndexByte(field, '"')
+		if q < 0 {
+			break
 		}
-		s.clean = append(s.clean, c)
-		if c == '"' {
-			i++ // the second one
-		}
+		s.clean = append(s.clean, field[:q+1]...)
+		field = field[q+2:] // behind the second one
 	}
+	s.clean = append(s.clean, field...)
 	return s.clean[from:len(s.clean):len(s.clean)]
 }
 

@@ -17,6 +17,7 @@ import (
 // The columns and rows of tables are those of package cols.
 type (
 	Type   = cols.Type
+	Kind   = cols.Kind
 	Field  = cols.Field
 	Column = cols.Column
 	Batch  = cols.Batch
@@ -33,8 +34,18 @@ const (
 	String  = cols.String
 )
 
+// The forms of strings, see package cols.
+const (
+	Token  = cols.Token
+	Object = cols.Object
+	Number = cols.Number
+)
+
 // ParseType returns the type of a name.
 func ParseType(s string) (Type, error) { return cols.ParseType(s) }
+
+// ParseKind returns the kind of a name, and the type that it is kept as.
+func ParseKind(s string) (Kind, Type, error) { return cols.ParseKind(s) }
 
 // Source returns the rows of an input in their order.
 type Source interface {
@@ -54,8 +65,9 @@ type Source interface {
 // Options tell how an input is read. With the zero value everything is
 // detected.
 type Options struct {
-	// Format is csv, tsv, jsonl, parquet, arrow, sosd32, sosd64 (an 8-byte
-	// count, then values), or u32, u64, i32, i64 (raw little-endian values).
+	// Format is csv, tsv, lines (one value a line, as it stands), jsonl, parquet,
+	// arrow, sosd32, sosd64 (an 8-byte count, then values), or u32, u64, i32, i64
+	// (raw little-endian values).
 	// If it is "", the format is determined by the name's ending, or else by
 	// content. Input may be compressed with gzip or zstd, which is detected by
 	// its first bytes.
@@ -67,13 +79,47 @@ type Options struct {
 	// inferred from the first rows for text, and are the file's own for typed
 	// formats.
 	Types map[string]Type
-	// NoHeader tells that the first line of a CSV file is data.
-	NoHeader bool
+	// Kinds are forced kinds of columns that have a forced type.
+	Kinds map[string]Kind
+	// NoHeader tells that the first line of a CSV file is data, Header that it is
+	// not. With neither, it is data in a file of lines, or of one column of
+	// numbers.
+	NoHeader, Header bool
 	// Comma separates the fields of a CSV file: one ASCII character. 0 means a
-	// comma, or a tab in a TSV file.
+	// tab in a TSV file, and else what the first lines have: a comma, a semicolon,
+	// a tab or a bar.
 	Comma rune
+	// NoQuotes tells that a quote in a CSV file is text like any other.
+	NoQuotes bool
+	// Nulls are the fields of a CSV file that stand for nothing, such as NA.
+	Nulls []string
 	// Workers is the number of goroutines that parse. 0 means one per core.
 	Workers int
+	// Pass is for rows that are passed on: columns without a forced type keep
+	// what they have. Text is not parsed, JSON stays JSON (cols.Token), and types
+	// that only the file's format has stay as they are (cols.Foreign).
+	Pass bool
+	// Whole makes a row of JSON, where all columns are wanted, one column that
+	// has all of it (cols.Object). It needs Pass.
+	Whole bool
+	// Taken is a name that no field of such rows may have.
+	Taken string
+	// Probe is a column that is read once more, as this type, into the last column
+	// of the schema. What is not of the type is null there. Its name may be "".
+	Probe Field
+}
+
+// nulls returns Nulls as a set, nil if there are none. Rows that are passed on
+// keep them.
+func (o *Options) nulls() map[string]bool {
+	if len(o.Nulls) == 0 || o.Pass {
+		return nil
+	}
+	set := map[string]bool{}
+	for _, n := range o.Nulls {
+		set[n] = true
+	}
+	return set
 }
 
 // Sink writes rows in some format.
@@ -86,7 +132,7 @@ type Sink interface {
 
 // Formats returns the formats that Open reads.
 func Formats() []string {
-	return []string{"csv", "tsv", "jsonl", "parquet", "arrow", "sosd32", "sosd64", "u32", "u64", "i32", "i64"}
+	return []string{"csv", "tsv", "lines", "jsonl", "parquet", "arrow", "sosd32", "sosd64", "u32", "u64", "i32", "i64"}
 }
 
 // Open opens an input. The path "-" is stdin. Parquet and Arrow files that

@@ -58,7 +58,7 @@ func Need(keys []string, cfg Config) (int64, error) { return need(sizesOf(keys),
 func need(sizes []int, n int, cfg Config) (int64, error) {
 	pages := pagesFor(n)
 	switch {
-	case pages >= linkNode:
+	case uint64(pages) >= linkNode:
 		return 0, fmt.Errorf("%w: %d strings", layout.ErrTooLarge, n)
 	case uint64(sizes[1]) > uint64(pages)*MostPageBytes:
 		return 0, fmt.Errorf("%w: %d of them take %d bytes", layout.ErrTooLong, n, sizes[1])

@@ -126,7 +126,7 @@ func rangeBatches[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]
 		lo := facetest.Probes(m, d, 6000, rng)
 		hi := slices.Clone(lo)
 		rng.Shuffle(len(hi), func(i, j int) { hi[i], hi[j] = hi[j], hi[i] })
-		for _, limit := range []int{-1, 0, 1, 3, 1 << 40} {
+		for _, limit := range []int{-1, 0, 1, 3, math.MaxInt} {
 			r := ix.RangeBatch(lo, hi, limit)
 			for i := range lo {
 				first, end := m.Span(lo[i], hi[i], limit)

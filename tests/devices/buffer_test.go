@@ -2,6 +2,7 @@ package devices_test
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -109,7 +110,7 @@ func TestBufferTooLarge(t *testing.T) {
 		if interpreted {
 			indextest.Interpreted(t, 1)
 		}
-		if b, err := pando.NewBuffer[uint64](1<<61 + 1); !errors.Is(err, pando.ErrMemoryLimit) {
+		if b, err := pando.NewBuffer[uint64](math.MaxInt/4 + 2); !errors.Is(err, pando.ErrMemoryLimit) {
 			t.Errorf("%d values, %v", len(b.Slice()), err)
 		}
 	}

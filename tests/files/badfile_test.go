@@ -181,7 +181,10 @@ func TestOpenForgedHeader(t *testing.T) {
 		kind   error
 		change func(page []byte)
 	}{
-		{"a later version", pando.ErrVersion, func(p []byte) { le.PutUint32(p[12:], 3) }},
+		{"a later version", pando.ErrVersion, func(p []byte) { le.PutUint32(p[12:], 4) }},
+		{"the version of notes without one", pando.ErrFile, func(p []byte) { le.PutUint32(p[12:], 3) }},
+		{"a note in an older version", pando.ErrFile, func(p []byte) { le.PutUint16(p[1408:], 1); p[1410] = 'x' }},
+		{"a note that is too long", pando.ErrFile, func(p []byte) { le.PutUint16(p[1408:], 1023); le.PutUint32(p[12:], 3) }},
 		{"a later version than the layout's", pando.ErrFile, func(p []byte) { le.PutUint32(p[12:], 2) }},
 		{"pages", pando.ErrFile, func(p []byte) { le.PutUint32(p[60:], 9) }},
 		{"the latest version", pando.ErrVersion, func(p []byte) { le.PutUint32(p[12:], 1<<32-1) }},

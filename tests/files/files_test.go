@@ -41,20 +41,23 @@ type reading struct {
 
 var readingValues = facetest.Equals(0, func(i int) reading { return reading{uint32(i), float32(i) / 2, [3]uint8{1, 2, byte(i)}} })
 
+// word is the width of an int on this machine, as a file says it.
+var word = strconv.Itoa(strconv.IntSize)
+
 // An index that was saved and opened answers every question as the one it was
 // made of, for every type of key.
 func TestFileEveryKeyType(t *testing.T) {
-	t.Run("int", fileKeyType64(facetest.Integers[int](), "int64"))
+	t.Run("int", fileKeyType64(facetest.Integers[int](), "int"+word))
 	t.Run("int8", fileKeyType32(facetest.Integers[int8](), "int8"))
 	t.Run("int16", fileKeyType32(facetest.Integers[int16](), "int16"))
 	t.Run("int32", fileKeyType32(facetest.Integers[int32](), "int32"))
 	t.Run("int64", fileKeyType64(facetest.Integers[int64](), "int64"))
-	t.Run("uint", fileKeyType64(facetest.Integers[uint](), "uint64"))
+	t.Run("uint", fileKeyType64(facetest.Integers[uint](), "uint"+word))
 	t.Run("uint8", fileKeyType32(facetest.Integers[uint8](), "uint8"))
 	t.Run("uint16", fileKeyType32(facetest.Integers[uint16](), "uint16"))
 	t.Run("uint32", fileKeyType32(facetest.Integers[uint32](), "uint32"))
 	t.Run("uint64", fileKeyType64(facetest.Integers[uint64](), "uint64"))
-	t.Run("uintptr", fileKeyType64(facetest.Integers[uintptr](), "uint64"))
+	t.Run("uintptr", fileKeyType64(facetest.Integers[uintptr](), "uint"+word))
 	t.Run("float32", fileKeyType32(facetest.Float32s[float32](), "float32"))
 	t.Run("float64", fileKeyType64(facetest.Float64s[float64](), "float64"))
 	t.Run("string", fileKeyType64(facetest.Strings[string](), "string"))
@@ -95,7 +98,7 @@ func fileValueTypes[K pando.Key](d facetest.Domain[K], name string) func(t *test
 		t.Run("float64", roundTrips(d, facetest.FloatValues, name, "float64", nil))
 		t.Run("array of bytes", roundTrips(d, facetest.BytesValues, name, "[8]uint8", nil))
 		t.Run("struct", roundTrips(d, facetest.RecordValues, name, "struct{int32,int32}", nil))
-		t.Run("pointer", roundTrips(d, facetest.PointerValues, name, "encoded *int64", pointerCodec))
+		t.Run("pointer", roundTrips(d, facetest.PointerValues, name, "encoded *int"+word, pointerCodec))
 		t.Run("slice", roundTrips(d, facetest.SliceValues, name, "encoded []uint8", sliceCodec))
 		t.Run("array", roundTrips(d, facetest.TriplesValues, name, "[3]uint16", nil))
 		t.Run("bool", roundTrips(d, facetest.BoolValues, name, "bool", nil))
@@ -249,7 +252,7 @@ func saved(t testing.TB, n int) (path string, data []byte) {
 // Types that are the same to a file open each other's.
 func TestOpenByKindNotByName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
-	ix := facetest.MustFreeze(t, []int{-5, 7}, []reading{{Station: 1}, {Station: 2}})
+	ix := facetest.MustFreeze(t, []int64{-5, 7}, []reading{{Station: 1}, {Station: 2}})
 	defer ix.Close()
 	if err := ix.Save(path); err != nil {
 		t.Fatal(err)

@@ -40,6 +40,7 @@ type Blocked struct {
 	Fan          uint32     // a line has 1<<Fan children
 	Leaves, Last uint32     // lines of the first leaf and of the last
 	row          [MaxRows]deviceRow
+	_            uint32 // C++ aligns 8 bytes to 8, Go on machines of 32 bits to 4
 }
 
 type deviceRow struct{ at, pageLines, levels, last uint32 }
@@ -92,7 +93,7 @@ type Packed struct {
 // words of 8 bytes, and their total number of entries. Both addresses must be
 // multiples of 16.
 func NewPacked(table, words device.Ptr, pages, end, entries int) (Packed, error) {
-	if entries >= math.MaxUint32-simd.PackedPage { // ranks are cut to it only after they were counted
+	if uint64(entries) >= math.MaxUint32-simd.PackedPage { // ranks are cut to it only after they were counted
 		return Packed{}, fmt.Errorf("%w: %d entries", ErrTooLarge, entries)
 	}
 	return Packed{Table: table, Words: words, End: uint64(end), Last: uint32(max(pages, 1) - 1), Entries: uint32(entries)}, nil

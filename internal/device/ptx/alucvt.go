@@ -108,14 +108,28 @@ func (t table) intToFloat(f, i string) {
 func keep32(v float32) float32 { return v }
 
 func intTo32(v uint64, isSigned bool, m rounding) float32 {
-	n := float32(v)
-	if isSigned {
-		n = float32(int64(v))
-	}
+	n := nearest32(v, isSigned)
 	if m == nearest {
 		return n
 	}
 	return step32(n, exactInt(v, isSigned).Cmp(exactly(float64(n))), m)
+}
+
+// nearest32 returns the number nearest to an integer. Go's own conversion rounds
+// twice on some machines of 32 bits.
+func nearest32(v uint64, isSigned bool) float32 {
+	unit := 1.0
+	if isSigned && int64(v) < 0 {
+		v, unit = -v, -1
+	}
+	if v >= 1<<53 { // take the bits that a float64 holds, the last of them set if any below was
+		below := v & (1<<11 - 1)
+		v, unit = v>>11, unit*(1<<11)
+		if below != 0 {
+			v |= 1
+		}
+	}
+	return float32(unit * float64(v))
 }
 
 func intTo64(v uint64, isSigned bool, m rounding) float64 {

@@ -172,7 +172,7 @@ func TestLaunchLimits(t *testing.T) {
 		{source, device.Grid{Blocks: 1, Threads: 0}, 8, false},
 		{source, device.Grid{Blocks: 1, Threads: 1, Shared: maxShared}, 8, true},
 		{source, device.Grid{Blocks: 1, Threads: 1, Shared: maxShared + 1}, 8, false},
-		{source, device.Grid{Blocks: 1 << 31, Threads: 1}, 8, false},
+		{source, device.Grid{Blocks: 1<<31 - 1, Threads: 1024}, 8, false},
 		{source, device.Grid{Blocks: 1, Threads: 1}, 4, false},
 		{source, device.Grid{Blocks: 1, Threads: 1}, 16, false},
 		{limited, device.Grid{Blocks: 1, Threads: 64}, 8, true},

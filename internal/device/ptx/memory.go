@@ -99,7 +99,7 @@ func (h *heap) alloc(bytes int) (*allocation, error) {
 	a := &allocation{base: h.next, data: make([]byte, bytes)}
 	noisy(a.data, h.seed+h.count)
 	gap := allocGap + mix(h.seed^h.count)%16*allocAlign // so that nothing lies at a fixed distance
-	h.next = uint64(roundUp(int(h.next+uint64(bytes)+gap), allocAlign))
+	h.next = (h.next + uint64(bytes) + gap + allocAlign - 1) &^ (allocAlign - 1)
 	h.used += int64(bytes)
 	h.live = append(h.live, a)
 	return a, nil

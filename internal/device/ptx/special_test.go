@@ -20,8 +20,8 @@ func TestSpecials(t *testing.T) {
 		"%lanemask_eq": func(_, i int) int { return 1 << (i % 32) },
 		"%lanemask_lt": func(_, i int) int { return 1<<(i%32) - 1 },
 		"%lanemask_le": func(_, i int) int { return 1<<(i%32+1) - 1 },
-		"%lanemask_gt": func(_, i int) int { return 1<<32 - 1<<(i%32+1) },
-		"%lanemask_ge": func(_, i int) int { return 1<<32 - 1<<(i%32) },
+		"%lanemask_gt": func(_, i int) int { return -1 << (i%32 + 1) },
+		"%lanemask_ge": func(_, i int) int { return -1 << (i % 32) },
 	}
 	for name, f := range want {
 		body := fmt.Sprintf("ld.param.u64 %%d0, [p0];\nmov.u32 %%r0, %s;\nmov.u32 %%r1, %%ctaid.x;\nmov.u32 %%r2, %%tid.x;\nmad.lo.u32 %%r1, %%r1, %d, %%r2;\nmad.wide.u32 %%d0, %%r1, 4, %%d0;\nst.global.u32 [%%d0], %%r0;", name, threads)
@@ -29,7 +29,7 @@ func TestSpecials(t *testing.T) {
 		p := r.alloc(make([]byte, 4*threads*blocks))
 		r.must(r.launch(r.load(program(1, body))("k"), device.Grid{Blocks: blocks, Threads: threads, Shared: dynamic}, p))
 		for j, got := range r.read32(p, threads*blocks) {
-			if w := f(j/threads, j%threads); int(got) != w {
+			if w := f(j/threads, j%threads); got != uint32(w) {
 				t.Fatalf("%s of block %d, thread %d: %d, want %d", name, j/threads, j%threads, got, w)
 			}
 		}

@@ -202,7 +202,7 @@ func (k *kernel) accepts(g device.Grid, params []byte) error {
 	switch {
 	case k.mod.gone:
 		why = "its module is unloaded"
-	case g.Blocks < 1 || g.Threads < 1 || g.Blocks > 1<<31-1 || g.Blocks > (1<<32-2)/g.Threads:
+	case g.Blocks < 1 || g.Threads < 1 || g.Blocks > 1<<31-1 || int64(g.Blocks) > (1<<32-2)/int64(g.Threads):
 		why = "the grid is empty or too large"
 	case g.Threads > most:
 		why = fmt.Sprintf("at most %d threads a block", most)

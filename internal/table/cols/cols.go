@@ -48,6 +48,13 @@ func ParseType(s string) (Type, error) {
 type Field struct {
 	Name string `json:"name"`
 	Type Type   `json:"type"`
+	// Kind tells what the values are beyond their type: numbers that are dates.
+	Kind Kind `json:"-"`
+	// Form tells how strings are to be taken.
+	Form Form `json:"-"`
+	// Native is the type that a column of Foreign values has in its file, in the
+	// words of that format's library; nil for all others, which have a Type.
+	Native any `json:"-"`
 }
 
 // MarshalText returns the type's name, so that JSON has it.
@@ -71,12 +78,16 @@ type Column struct {
 	Float32 []float32
 	String  []string
 	Null    []bool // nil where there is no null
+	Foreign Foreign
 
 	spare []bool // Null's memory while there is no null
 }
 
 // Len returns the number of values, nulls among them.
 func (c *Column) Len() int {
+	if c.Foreign != nil {
+		return c.Foreign.Len()
+	}
 	switch c.Type {
 	case Int64:
 		return len(c.Int64)
@@ -99,6 +110,7 @@ func (c *Column) Reset() {
 	c.Int64, c.Uint64 = c.Int64[:0], c.Uint64[:0]
 	c.Int32, c.Uint32 = c.Int32[:0], c.Uint32[:0]
 	c.Float64, c.Float32 = c.Float64[:0], c.Float32[:0]
+	c.Foreign = nil
 	clear(c.String) // so that old strings can be freed
 	c.String = c.String[:0]
 	if c.Null != nil {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/table"
+)
+
+// note is what the command says in a file about the keys and values of an index,
+// whose types there are those of Go: which numbers are dates.
+type note struct {
+	Key   string `json:"key,omitempty"`
+	Value string `json:"value,omitempty"`
+}
+
+// noteOption returns the option that puts kinds into a file, nil if there are none.
+func noteOption(key, value table.Kind) []pando.Option {
+	if key == (table.Kind{}) && value == (table.Kind{}) {
+		return nil
+	}
+	text, err := json.Marshal(note{key.String(), value.String()})
+	if err != nil {
+		return nil // impossible: these are strings
+	}
+	return []pando.Option{pando.Note(string(text))}
+}
+
+// kinded is an index whose file says what its keys and values are.
+type kinded struct {
+	typed.Index
+	key, value table.Kind
+}
+
+// withKinds returns an index with the kinds that its file says, where it does. A note
+// of another program is none of ours.
+func withKinds(ix typed.Index, text string) typed.Index {
+	var n note
+	if json.Unmarshal([]byte(text), &n) != nil {
+		return ix
+	}
+	value, _ := ix.Value()
+	k := kinded{ix, kindFor(n.Key, ix.Key()), kindFor(n.Value, value)}
+	if k.key == (table.Kind{}) && k.value == (table.Kind{}) {
+		return ix
+	}
+	return k
+}
+
+// kindFor returns the kind of a name, if values of a type can be of it.
+func kindFor(name string, t table.Type) table.Kind {
+	kind, kept, err := table.ParseKind(name)
+	if err != nil || kept != t && !(kept == table.Int64 && t == table.Int32) {
+		return table.Kind{}
+	}
+	return kind
+}
+
+// keyField returns the column of an index's keys.
+func keyField(ix typed.Index) table.Field {
+	f := table.Field{Name: "key", Type: ix.Key()}
+	if k, ok := ix.(kinded); ok {
+		f.Kind = k.key
+	}
+	return f
+}
+
+// valueField returns the column of an index's values.
+func valueField(ix typed.Index, name string) table.Field {
+	t, _ := ix.Value()
+	f := table.Field{Name: name, Type: t}
+	if k, ok := ix.(kinded); ok {
+		f.Kind = k.value
+	}
+	return f
+}
+
+// typeName returns what a column is, for people.
+func typeName(f table.Field) string {
+	if f.Kind != (table.Kind{}) {
+		return f.Kind.String()
+	}
+	return f.Type.String()
+}

@@ -1,0 +1,143 @@
+package table
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/pando-index/pando/internal/table/cols"
+)
+
+// arrowForeign is an Arrow array that is passed on as it is.
+type arrowForeign struct{ a arrow.Array }
+
+// arrowPlain reports whether columns of a type hold all that the type says.
+func arrowPlain(t arrow.DataType) bool {
+	switch t.ID() {
+	case arrow.INT64, arrow.UINT64, arrow.INT32, arrow.UINT32, arrow.FLOAT64, arrow.FLOAT32, arrow.STRING:
+		return true
+	}
+	return false
+}
+
+// setArrow makes rows [i, j) of an array a column's values.
+func setArrow(c *Column, a arrow.Array, i, j int) error {
+	if i > j || j > a.Len() {
+		return wrong("a column is shorter than its record batch")
+	}
+	part := array.NewSlice(a, int64(i), int64(j))
+	c.Foreign = arrowForeign{part}
+	if part.NullN() > 0 {
+		c.PadNull(j - i)
+		for k := range c.Null {
+			c.Null[k] = part.IsNull(k)
+		}
+	}
+	return nil
+}
+
+func (f arrowForeign) Len() int { return f.a.Len() }
+
+// Pick implements cols.Foreign. Rows that follow one another stay together.
+func (f arrowForeign) Pick(rows []int) cols.Foreign {
+	var parts []arrow.Array
+	for i := 0; i < len(rows); {
+		j := i + 1
+		for j < len(rows) && rows[j] == rows[j-1]+1 {
+			j++
+		}
+		parts = append(parts, array.NewSlice(f.a, int64(rows[i]), int64(rows[j-1])+1))
+		i = j
+	}
+	if len(parts) == 0 {
+		return arrowForeign{array.NewSlice(f.a, 0, 0)}
+	}
+	all, err := array.Concatenate(parts, memory.DefaultAllocator)
+	if err != nil {
+		panic(wrong("values of type %s cannot be picked: %v", f.a.DataType(), err))
+	}
+	return arrowForeign{all}
+}
+
+func (f arrowForeign) Kind() cols.Kind {
+	if f.a.DataType().ID() == arrow.DATE64 {
+		return cols.Kind{Of: cols.Date}
+	}
+	return arrowKind(f.a.DataType())
+}
+
+// arrowKind returns what values of a type are beyond the type they are read as.
+func arrowKind(t arrow.DataType) cols.Kind {
+	switch t := t.(type) {
+	case *arrow.BooleanType:
+		return cols.Kind{Of: cols.Boolean}
+	case *arrow.Date32Type:
+		return cols.Kind{Of: cols.Date}
+	case *arrow.TimestampType:
+		return cols.Kind{Of: cols.Timestamp, Unit: t.Unit.Multiplier(), UTC: t.TimeZone != ""}
+	}
+	return cols.Kind{}
+}
+
+func (f arrowForeign) Int(i int) int64 {
+	switch a := f.a.(type) {
+	case *array.Boolean:
+		if a.Value(i) {
+			return 1
+		}
+		return 0
+	case *array.Date32:
+		return int64(a.Value(i))
+	case *array.Date64:
+		return int64(a.Value(i)) / int64(24*time.Hour/time.Millisecond)
+	}
+	return int64(f.a.(*array.Timestamp).Value(i))
+}
+
+func (f arrowForeign) AppendText(buf []byte, i int) []byte {
+	switch a := f.a.(type) {
+	case interface{ Value(int) string }:
+		return append(buf, a.Value(i)...)
+	case texts: // bytes as they are
+		return append(buf, a.Value(i)...)
+	case *array.Dictionary:
+		return arrowForeign{a.Dictionary()}.AppendText(buf, a.GetValueIndex(i))
+	case *array.Decimal128:
+		return appendDecimal(buf, a.Value(i).BigInt(), int(a.DataType().(arrow.DecimalType).GetScale()))
+	case *array.Decimal256:
+		return appendDecimal(buf, a.Value(i).BigInt(), int(a.DataType().(arrow.DecimalType).GetScale()))
+	}
+	switch k := f.Kind(); k.Of {
+	case cols.Boolean:
+		return strconv.AppendBool(buf, f.Int(i) != 0)
+	case cols.Date:
+		return appendDate(buf, f.Int(i))
+	case cols.Timestamp:
+		return appendMoment(buf, f.Int(i), k.Unit, k.UTC)
+	}
+	if nested, ok := f.a.DataType().(arrow.NestedType); ok && nested.ID() != arrow.EXTENSION {
+		return f.AppendJSON(buf, i)
+	}
+	return append(buf, f.a.ValueStr(i)...)
+}
+
+func (f arrowForeign) AppendJSON(buf []byte, i int) []byte {
+	if d, ok := f.a.(*array.Dictionary); ok {
+		return arrowForeign{d.Dictionary()}.AppendJSON(buf, d.GetValueIndex(i))
+	}
+	switch f.a.DataType().ID() {
+	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.UINT8, arrow.UINT16, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256:
+		return f.AppendText(buf, i)
+	}
+	if _, nested := f.a.DataType().(arrow.NestedType); nested {
+		if text, err := json.Marshal(f.a.GetOneForMarshal(i)); err == nil {
+			return append(buf, text...)
+		}
+		return appendJSON(buf, f.a.ValueStr(i))
+	}
+	return appendJSON(buf, string(f.AppendText(nil, i)))
+}

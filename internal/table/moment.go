@@ -1,0 +1,117 @@
+package table
+
+import (
+	"bytes"
+	"errors"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/pando-index/pando/internal/table/cols"
+)
+
+// appendDate adds days since 1970 as 2020-01-31.
+func appendDate(buf []byte, days int64) []byte {
+	return time.Unix(days*24*60*60, 0).UTC().AppendFormat(buf, time.DateOnly)
+}
+
+// appendMoment adds a time since 1970 as 2020-01-31T12:00:00.5, with a Z behind it
+// if it is one of UTC and not of some wall.
+func appendMoment(buf []byte, v int64, unit time.Duration, utc bool) []byte {
+	perSecond := int64(time.Second / unit)
+	seconds, rest := v/perSecond, v%perSecond
+	if rest < 0 {
+		seconds, rest = seconds-1, rest+perSecond
+	}
+	buf = time.Unix(seconds, rest*int64(unit)).UTC().AppendFormat(buf, "2006-01-02T15:04:05.999999999")
+	if utc {
+		buf = append(buf, 'Z')
+	}
+	return buf
+}
+
+// appendClock adds a time of day as 12:00:00.5.
+func appendClock(buf []byte, v int64, unit time.Duration) []byte {
+	return time.Unix(0, v*int64(unit)).UTC().AppendFormat(buf, "15:04:05.999999999")
+}
+
+// appendKind adds a number of a kind as text.
+func appendKind(buf []byte, k cols.Kind, v int64) []byte {
+	switch k.Of {
+	case cols.Date:
+		return appendDate(buf, v)
+	case cols.Timestamp:
+		return appendMoment(buf, v, k.Unit, k.UTC)
+	case cols.Decimal:
+		return appendDecimal(buf, big.NewInt(v), k.Scale)
+	}
+	return strconv.AppendInt(buf, v, 10)
+}
+
+var errKind = errors.New("not of the kind")
+
+// timeLayouts are the ways to write a timestamp, with a zone and without.
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
+	"2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
+
+// ParseNumber returns the number that a text of a kind stands for: that of its day,
+// moment or digits. What the kind cannot hold exactly is an error.
+func ParseNumber(k cols.Kind, text string) (int64, error) {
+	switch k.Of {
+	case cols.Date:
+		t, err := time.Parse(time.DateOnly, text)
+		return t.Unix() / (24 * 60 * 60), err
+	case cols.Decimal:
+		return parseDecimal(text, k.Scale)
+	case cols.Timestamp:
+		for _, layout := range timeLayouts {
+			if t, err := time.Parse(layout, text); err == nil {
+				return sinceEpoch(t, k.Unit)
+			}
+		}
+	}
+	return 0, errKind
+}
+
+// sinceEpoch returns a time in units since 1970.
+func sinceEpoch(t time.Time, unit time.Duration) (int64, error) {
+	perSecond := int64(time.Second / unit)
+	seconds, nanos := t.Unix(), int64(t.Nanosecond())
+	n := seconds*perSecond + nanos/int64(unit)
+	if nanos%int64(unit) != 0 || perSecond > 1 && n/perSecond != seconds && n/perSecond != seconds+1 {
+		return 0, errKind
+	}
+	return n, nil
+}
+
+// parseDecimal returns the digits of a number with at most scale of them behind its
+// point.
+func parseDecimal(text string, scale int) (int64, error) {
+	whole, fraction, _ := bytes.Cut([]byte(text), []byte{'.'})
+	if len(fraction) > scale {
+		fraction = bytes.TrimRight(fraction, "0")
+	}
+	if len(whole)+len(fraction) == 0 || len(fraction) > scale || bytes.ContainsAny(fraction, "+-") {
+		return 0, errKind
+	}
+	for len(fraction) < scale {
+		fraction = append(fraction, '0')
+	}
+	return strconv.ParseInt(string(whole)+string(fraction), 10, 64)
+}
+
+// kindNumber returns value row of a column of a kind as a number.
+func kindNumber(c *Column, row int) int64 {
+	if c.Type == Int32 {
+		return int64(c.Int32[row])
+	}
+	return c.Int64[row]
+}
+
+// CellText returns a value that is not null as text.
+func CellText(c *Column, row int) string {
+	if c.Type == String {
+		return textOf(c, row)
+	}
+	return string(appendNumberText(c, nil, row))
+}
