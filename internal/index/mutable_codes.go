@@ -248,7 +248,7 @@ func (t *codes[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool
 // apply sorts a batch and hands it to the tree.
 func (t *codes[C]) apply(b *changes) error {
 	n := b.keys.Len()
-	if n > math.MaxUint32 {
+	if uint64(n) > math.MaxUint32 {
 		return problem(CauseTooLarge, "%d operations in a batch; %d are the most", n, uint32(math.MaxUint32))
 	}
 	ops := &bplus.Ops[C]{Kind: b.kind}
