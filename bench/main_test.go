@@ -48,7 +48,7 @@ func leftOut(e *experiment) bool {
 func ownSizes(e *experiment) bool { return e == keySize || e == fastBuild }
 
 // counts reports whether an experiment counts instead of measuring time.
-func counts(e *experiment) bool { return e == memory || e == keyEntropy }
+func counts(e *experiment) bool { return e == memory || e == treeMemory || e == keyEntropy }
 
 func checkReport(t *testing.T, file string, e *experiment) {
 	t.Helper()

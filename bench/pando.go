@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando"
 )
 
-// Only this file and pando_text.go use Pando's public API.
+// Only this file, pando_text.go and pando_tree.go use Pando's public API.
 
 // The names of Pando's rows.
 const (
