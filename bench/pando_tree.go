@@ -106,3 +106,23 @@ func (t *treeStore) freeze(workers int) (made[uint64], error) {
 	}
 	return made[uint64]{entries: ix.Len(), get: ix.Get, close: func() { ix.Close() }}, nil
 }
+
+// apply does operations of a workload in one batch. Only reads have a result in
+// got.
+func (t *applyStore) apply(ops []mixOp, keys, vals, got []uint64) error {
+	kinds, found := make([]pando.Op, len(ops)), make([]bool, len(ops))
+	for i, op := range ops {
+		kinds[i] = pando.OpSet
+		if op == mixRead {
+			kinds[i] = pando.OpGet
+		}
+	}
+	copy(got, vals)
+	err := t.tree.Apply(kinds, keys, got, found)
+	for i, op := range ops {
+		if op != mixRead {
+			got[i] = 0
+		}
+	}
+	return err
+}
