@@ -100,6 +100,8 @@ type writing[C Code] struct {
 	had        bool
 	buf        [simd.LineBytes / 4]C // the line to be
 	used       *promises             // memory promised to a batch; nil for none
+	inPlace    bool                  // the leaf must not be split: see SetInPlace
+	moved      bool                  // entries have moved to other lines
 }
 
 // find finds the key's leaf and line, and reads the line.
@@ -244,6 +246,7 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 		if !t.commitCopy(w.l, s.copy, first, last, w.word, n+1, w.gen, w.epoch) {
 			return false, nil
 		}
+		w.moved = true
 		t.count(w.x, 1)
 		return true, nil
 	}
@@ -255,8 +258,12 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 		if !t.commitCopy(w.l, s.copy, 0, lines, w.word, n+1, w.gen, w.epoch) {
 			return false, nil
 		}
+		w.moved = true
 		t.count(w.x, 1)
 		return true, nil
+	}
+	if w.inPlace {
+		return false, ErrStructure
 	}
 	return t.split(w, s)
 }
