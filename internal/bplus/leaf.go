@@ -213,3 +213,26 @@ func (s *scratch[C]) loadPilot(l leaf[C]) {
 
 // loadLine copies a line of a leaf.
 func (s *scratch[C]) loadLine(l leaf[C], j int) { copy(s.copy.line(j), l.line(j)) }
+
+// loadNear copies a leaf's pilot, line j, and lines on either side of it up to the
+// nearest that has room: all that an insert into full line j looks at. It returns
+// false if there is none within reach, or more has to be seen.
+func (s *scratch[C]) loadNear(l leaf[C], j int) bool {
+	if j == lines-1 {
+		return false // ascending keys may be moved further
+	}
+	s.loadPilot(l)
+	s.loadLine(l, j)
+	for d := 1; d <= reach; d++ {
+		for _, g := range [2]int{j - d, j + d} {
+			if g < 0 || g >= lines {
+				continue
+			}
+			s.loadLine(l, g)
+			if s.copy.hasRoom(g) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -237,11 +237,17 @@ const reach = 8
 func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	s := t.scratches.Get().(*scratch[C])
 	defer t.scratches.Put(s)
-	s.load(w.l)
+	near := s.loadNear(w.l, w.j)
 	if !w.stable() {
 		return false, nil
 	}
 	n := simd.Entries(w.word)
+	if !near {
+		s.load(w.l)
+		if !w.stable() {
+			return false, nil
+		}
+	}
 	if first, last, ok := s.copy.insert(w.j, w.key, val); ok {
 		if !t.commitCopy(w.l, s.copy, first, last, w.word, n+1, w.gen, w.epoch) {
 			return false, nil
