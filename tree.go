@@ -349,24 +349,28 @@ func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 
 // walk yields the entries from one key to another.
 func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool) {
-	c := t.m.Cursor(from, down)
-	for {
-		k, v, ok := c.Next()
+	on := true
+	t.m.Walk(from, to, down, func(code uint64, v V) bool {
 		t.done()
-		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(t.keyOf(k), v) {
-			return
-		}
+		on = yield(t.keyOf(order.Probe{Code: code}), v)
+		return on
+	})
+	if on { // it is the end of the entries, unless that of the tree
+		t.done()
 	}
 }
 
 // nearest returns the first entry from a key on, or down from it.
 func (t *Tree[K, V]) nearest(from order.Probe, down bool) (key K, val V, ok bool) {
-	k, v, ok := t.m.Cursor(from, down).Next()
-	t.done()
-	if !ok {
-		return key, val, false
+	to := t.m.Last()
+	if down {
+		to = t.m.First()
 	}
-	return t.keyOf(k), v, true
+	t.walk(from, to, down, func(k K, v V) bool {
+		key, val, ok = k, v, true
+		return false
+	})
+	return key, val, ok
 }
 
 // Min returns the first entry, and false if the tree is empty.

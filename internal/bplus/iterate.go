@@ -1,6 +1,10 @@
 package bplus
 
-import "github.com/pando-index/pando/internal/simd"
+import (
+	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/simd"
+)
 
 // Cursor reads entries of a tree one after the other, in either direction,
 // while others change it: each entry that it returns is the next one of those
@@ -35,7 +39,6 @@ func (t *Tree[C]) Descend(key C) *Cursor[C] {
 // Next returns the next entry, and false if there is none.
 func (c *Cursor[C]) Next() (key, val C, ok bool) {
 	c.t.lockRead()
-	defer c.t.unlockRead()
 	for !c.end {
 		if len(c.from.keys) == 0 {
 			c.fill()
@@ -59,10 +62,55 @@ func (c *Cursor[C]) Next() (key, val C, ok bool) {
 			c.pos, c.end = key+1, key == ^C(0)
 		}
 		c.last = key
+		c.t.unlockRead()
 		acquired(c.t, key)
 		return key, val, true
 	}
+	c.t.unlockRead()
 	return 0, 0, false
+}
+
+// Each calls yield with the entries that follow, up to key end or down to it,
+// until it returns false. It is Next in a loop, without what is the same for all
+// entries of a leaf.
+func (c *Cursor[C]) Each(end C, yield func(key, val C) bool) {
+	s := c.t.scratches.Get().(*scratch[C])
+	c.buffers = s.run
+	for c.eachHere(end, yield) {
+		key, val, ok := c.Next()
+		if !ok || !c.down && key > end || c.down && key < end || !yield(key, val) {
+			break
+		}
+	}
+	c.restart() // what was read is in memory that goes to others now
+	s.run, c.buffers = c.buffers, run[C]{}
+	c.t.scratches.Put(s)
+}
+
+// eachHere does so for the entries of the leaf at hand, as far as it is
+// unchanged. It returns false if there is nothing left to do.
+func (c *Cursor[C]) eachHere(end C, yield func(key, val C) bool) bool {
+	if !optimistic || c.down || len(c.passed) > 0 || c.here.leaf == nothing {
+		return true
+	}
+	word, keys, vals := c.t.leaf(c.here.leaf).word(), c.from.keys, c.from.vals
+	i := 0
+	for ; i < len(keys); i++ {
+		if atomic.LoadUint64(word) != c.here.word || !c.t.current(c.gen) {
+			break
+		}
+		key := keys[i]
+		acquired(c.t, key)
+		if key > end || !yield(key, vals[i]) {
+			return false
+		}
+	}
+	if i > 0 {
+		c.last = keys[i-1]
+		c.pos, c.end = c.last+1, c.last == ^C(0)
+		c.from = run[C]{keys[i:], vals[i:]}
+	}
+	return true
 }
 
 // Again makes Next return the entry that it has returned last, or what has come
@@ -114,6 +162,10 @@ func (c *Cursor[C]) fill() {
 	}
 	x, _, word := c.t.seek(pos)
 	c.here = seen{x, word}
+	if c.buffers.keys == nil {
+		both := make([]C, 2*(capacity[C]()+1)) // one more: cut appends to the keys
+		c.buffers = run[C]{both[: 0 : capacity[C]()+1], both[capacity[C]()+1:][:0]}
+	}
 	c.buffers.clear()
 	c.t.leaf(x).unpack(&c.buffers)
 	c.cut(pos)

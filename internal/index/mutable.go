@@ -356,6 +356,22 @@ func (m *Map[V]) Cursor(key order.Probe, down bool) Cursor[V] {
 	return Cursor[V]{m, m.cursor(key.Code, down)}
 }
 
+// Walk calls yield with the entries from one key to another, until it returns
+// false.
+func (m *Map[V]) Walk(from, to order.Probe, down bool, yield func(key uint64, val V) bool) {
+	if m.boxes == nil {
+		m.walk(from.Code, to.Code, down, func(key, bits uint64) bool { return yield(key, m.value(bits)) })
+		return
+	}
+	c := m.Cursor(from, down)
+	for {
+		k, v, ok := c.Next()
+		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(k.Code, v) {
+			return
+		}
+	}
+}
+
 // First is the least key, Last the greatest.
 func (m *Map[V]) First() order.Probe { return order.Probe{} }
 func (m *Map[V]) Last() order.Probe {

@@ -25,6 +25,8 @@ type codeMap interface {
 	rank(key uint64, after bool) int
 	at(i int) (key, val uint64, ok bool)
 	cursor(key uint64, down bool) codeCursor
+	// walk calls yield with the entries between two keys, until it returns false.
+	walk(from, to uint64, down bool, yield func(key, val uint64) bool)
 	freeze() (moment, error)
 	onFree(f func(vals []uint64))
 
@@ -138,6 +140,18 @@ func (t *codes[C]) cursor(key uint64, down bool) codeCursor {
 		return cursor[C]{t.Tree.Descend(C(key))}
 	}
 	return cursor[C]{t.Tree.Ascend(C(key))}
+}
+
+func (t *codes[C]) walk(from, to uint64, down bool, yield func(key, val uint64) bool) {
+	c := t.Tree.Ascend(C(from))
+	if down {
+		c = t.Tree.Descend(C(from))
+	}
+	if same, ok := any(yield).(func(key, val C) bool); ok {
+		c.Each(C(to), same)
+		return
+	}
+	c.Each(C(to), func(key, val C) bool { return yield(uint64(key), uint64(val)) })
 }
 
 // codesOf sets dst to the codes of keys, which may be narrower than C.
