@@ -60,7 +60,7 @@ Flags may stand before, between or after the names.
     --queries 4M       most queries that one system answers in a round; for the
                        gpu experiments 128M, and 64M for gpu-endtoend; for the
                        hybrid ones 4M to 64M, as README.md says; for
-                       fast-sizes 32M, for response-time 16M
+                       fast-sizes 32M, for response-time 16M, for mixed 1M
     --seconds 2        time aimed at for one system in one round: a slow system
                        answers fewer of the round's queries
     --systems a,b      only the systems whose name contains one of these words
@@ -81,6 +81,7 @@ Examples
     go run . run hybrid-ways hybrid-balance batcher --n 64M
     go run . run strings --n 16M                      URLs, UUIDs, phone numbers
     go run . run key-size --n 256M                    256 MiB of keys of each size
+    go run . run set-random set-batch writers --n 16M the tree that changes
 
 A table goes to standard output, progress to standard error. A system that
 does not fit into the memory now free is left out, and a line says so.

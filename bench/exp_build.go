@@ -34,6 +34,7 @@ type made[W word] struct {
 	entries int
 	get     func(W) (W, bool) // to check the result; may be nil
 	close   func()            // may be nil
+	inner   int64             // bytes of inner levels, where that is known
 }
 
 // maxBuildSeconds bounds one build, in units of --seconds: building the

@@ -48,7 +48,9 @@ func leftOut(e *experiment) bool {
 func ownSizes(e *experiment) bool { return e == keySize || e == fastBuild || e == stopsExp }
 
 // counts reports whether an experiment counts instead of measuring time.
-func counts(e *experiment) bool { return e == memory || e == keyEntropy || e == stopsExp }
+func counts(e *experiment) bool {
+	return e == memory || e == treeMemory || e == keyEntropy || e == stopsExp
+}
 
 func checkReport(t *testing.T, file string, e *experiment) {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando"
 )
 
-// Only this file and pando_text.go use Pando's public API.
+// Only this file, pando_text.go and pando_tree.go use Pando's public API.
 
 // The names of Pando's rows.
 const (
@@ -169,7 +169,7 @@ func freezeOnce[W word](d *dataset[W], threads int) (made[W], error) {
 	if err != nil {
 		return made[W]{}, err
 	}
-	return made[W]{entries: ix.Len(), get: ix.Get, close: func() { ix.Close() }}, nil
+	return made[W]{entries: ix.Len(), get: ix.Get, close: func() { ix.Close() }, inner: ix.Stats().InnerBytes}, nil
 }
 
 // freezeSet builds an index of keys without values as fast-build times it.

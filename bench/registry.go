@@ -39,6 +39,8 @@ var allExperiments = []*experiment{
 	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layoutExp,
 	gpuRankU32, gpuPointU64, gpuEndToEnd,
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
+	setRandom, setAscending, deleteExp, setBatch, treeGet, scanExp, treeMemory, writersExp, snapshotExp, mixedExp,
+	updateWays, updateBatches, rebuildExp, updateMix,
 	stringsExp, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings, stopsExp,
 }
 

@@ -99,6 +99,8 @@ type writing[C Code] struct {
 	had        bool
 	buf        [simd.LineBytes / 4]C // the line to be
 	used       *promises             // memory promised to a batch; nil for none
+	inPlace    bool                  // the leaf must not be split: see SetInPlace
+	moved      bool                  // entries have moved to other lines
 }
 
 // find finds the key's leaf and line, and reads the line. It returns false if the
@@ -277,6 +279,7 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	if !t.commitCopy(w.l, s.copy, first, last, w.word, n+1, w.gen, w.epoch) {
 		return false, nil
 	}
+	w.moved = true
 	t.count(w.x, 1)
 	return true, nil
 }
@@ -296,6 +299,7 @@ func (t *Tree[C]) repack(w *writing[C], s *scratch[C], val C) (done bool, err er
 	if !t.commitCopy(w.l, s.copy, 0, lines, w.word, n, w.gen, w.epoch) {
 		return false, nil
 	}
+	w.moved = true
 	t.count(w.x, 1)
 	return true, nil
 }
@@ -313,6 +317,9 @@ func (w *writing[C]) unpack(s *scratch[C]) bool {
 func (t *Tree[C]) unpackSplit(w *writing[C], s *scratch[C], val C) (done bool, err error) {
 	if !w.unpack(s) {
 		return false, nil
+	}
+	if w.inPlace {
+		return false, ErrStructure
 	}
 	s.run.insert(w.key, val)
 	return t.split(w, s)

@@ -2,6 +2,7 @@ package attack
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -187,7 +188,7 @@ const mostFound = 100_000
 
 func (s *subject[K, V]) rangeBatch() error {
 	lo, hi := s.bounds()
-	limit := pick(s.rng, -1, 0, 0, 1, 3, 100, 1<<40)
+	limit := pick(s.rng, -1, 0, 0, 1, 3, 100, math.MaxInt)
 	for i, total := 0, 0; i < len(lo); i++ {
 		first, end := s.model.Span(lo[i], hi[i], limit)
 		if total += end - first; total > mostFound {

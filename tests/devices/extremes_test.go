@@ -2,6 +2,7 @@ package devices_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -38,11 +39,11 @@ var extremes = []struct {
 	{pando.ResponseTime(1), nil, ""},
 	{pando.HugePages(math.MaxUint8), pando.ErrOption, "HugePages(255)"},
 	{pando.Layout(math.MaxUint8), pando.ErrLayout, "Layout(255)"},
-	{pando.On(pando.GPU(math.MaxInt)), pando.ErrNoDevice, "gpu:9223372036854775807"},
-	{pando.On(pando.GPU(1 << 32)), pando.ErrNoDevice, "gpu:4294967296"},
-	{pando.On(pando.GPU(math.MinInt)), pando.ErrNoDevice, "gpu:-9223372036854775808"},
-	{pando.On(pando.Hybrid(math.MaxInt)), pando.ErrNoDevice, "hybrid:9223372036854775807"},
-	{pando.On(pando.Hybrid(math.MinInt)), pando.ErrNoDevice, "hybrid:-9223372036854775808"},
+	{pando.On(pando.GPU(math.MaxInt)), pando.ErrNoDevice, fmt.Sprintf("gpu:%d", math.MaxInt)},
+	{pando.On(pando.GPU(math.MaxInt32)), pando.ErrNoDevice, "gpu:2147483647"},
+	{pando.On(pando.GPU(math.MinInt)), pando.ErrNoDevice, fmt.Sprintf("gpu:%d", math.MinInt)},
+	{pando.On(pando.Hybrid(math.MaxInt)), pando.ErrNoDevice, fmt.Sprintf("hybrid:%d", math.MaxInt)},
+	{pando.On(pando.Hybrid(math.MinInt)), pando.ErrNoDevice, fmt.Sprintf("hybrid:%d", math.MinInt)},
 	{pando.On(pando.Device{}), nil, ""}, // Auto
 }
 

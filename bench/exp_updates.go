@@ -1,0 +1,337 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/experiments"
+	"github.com/pando-index/pando/internal/order"
+)
+
+var updateWays = &experiment{
+	name:     "update-ways",
+	about:    "new keys by the paper's asynchronous and synchronous updates, beside Apply; a copy of all inner nodes",
+	figure:   "fig. 13 of the " + paper16 + ", CPU part",
+	per:      "one new key set; one inner node copied",
+	caseName: "what",
+	sizes:    usualSizes,
+	threads:  oneAndAll(),
+	extra:    []extraColumn{{colSpeedup, ratio}, {colMillis, plain}},
+	run:      runUpdateWays,
+}
+
+var updateBatches = &experiment{
+	name:     "update-batches",
+	about:    "batches of 8K to 1M new keys with the inner nodes copied elsewhere: asynchronous, synchronous, Apply",
+	figure:   "fig. 14 of the " + paper16 + ", CPU part",
+	per:      "one new key set",
+	caseName: "batch",
+	sizes:    []int{16 * mega},
+	threads:  []int{allCores()},
+	extra:    []extraColumn{{colMillis, plain}},
+	run:      runUpdateBatches,
+}
+
+var updateMix = &experiment{
+	name:     "update-mix",
+	about:    "searches and updates mixed: asynchronous, synchronous, Apply",
+	figure:   "fig. 21 of the " + paper16,
+	per:      "one search or update",
+	caseName: "updates",
+	sizes:    usualSizes,
+	threads:  oneAndAll(),
+	run:      runUpdateMix,
+}
+
+// colMillis is the time of the whole batch, or copy.
+const colMillis = "ms in all"
+
+// The names of the ways; Pando's own is the reference.
+const (
+	nameApply        = "Pando Apply"
+	nameAsynchronous = "asynchronous"
+	nameSynchronous  = "synchronous"
+	nameCopyInner    = ", inner nodes copied"
+)
+
+// updated is a tree that the updates of a round change in one way after the
+// other. What they add is taken out again.
+type updated struct {
+	s       *session
+	d       *dataset[uint64]
+	tree    *bplus.Tree[uint64]
+	mirror  experiments.Mirror[uint64]
+	threads int
+	batch   int // operations that are done together
+	keys    []uint64
+	vals    []uint64 // of updates what to set, of searches what must be found
+	gets    []bool   // which operations are searches
+	got     []uint64
+	hits    int
+}
+
+// newUpdated grows a tree at random.
+func newUpdated(s *session, d *dataset[uint64]) (*updated, error) {
+	tree, err := bplus.New[uint64](0)
+	if err != nil {
+		return nil, err
+	}
+	s.say("filling a tree, %s ...", sizeText(len(d.keys)))
+	u := &updated{s: s, d: d, tree: tree, threads: 1}
+	all := d.shuffled(s.seed)
+	for lo, hi := 0, max(1, len(all.keys)/16); lo < len(all.keys) && err == nil; lo, hi = hi, min(2*hi, len(all.keys)) {
+		err = u.applySorted(all.keys[lo:hi], all.vals[lo:hi], bplus.Set, allCores())
+	}
+	return u, err
+}
+
+// size sets the number of operations of a round, and of those done together.
+func (u *updated) size(ops, batch int) {
+	u.batch = batch
+	u.keys, u.vals, u.got, u.gets = make([]uint64, ops), make([]uint64, ops), make([]uint64, ops), make([]bool, ops)
+}
+
+// fresh draws new keys, and for searches keys that are there.
+func (u *updated) fresh(round, percentUpdates int) {
+	rng := u.s.roundRand(round)
+	for i := range u.keys {
+		u.keys[i], u.gets[i] = rng.Uint64(), rng.IntN(100) >= percentUpdates
+		if u.gets[i] {
+			u.keys[i] = u.d.keys[rng.IntN(len(u.d.keys))]
+		}
+		u.vals[i] = valueOf(u.keys[i])
+	}
+}
+
+// applySorted sorts operations of one kind and does them, as SetBatch and
+// DeleteBatch do.
+func (u *updated) applySorted(keys, vals []uint64, kind bplus.Kind, workers int) error {
+	n := len(keys)
+	ks, vs := append([]uint64(nil), keys...), append([]uint64(nil), vals...)
+	ks, vs = order.Sort(ks, make([]uint64, n), vs, make([]uint64, n), workers)
+	return u.tree.Apply(&bplus.Ops[uint64]{Keys: ks, Vals: vs, Kind: kind}, workers)
+}
+
+// apply does operations [lo, hi) in exact order, by Pando's own way.
+func (u *updated) apply(lo, hi int) error {
+	n := hi - lo
+	if u.updates(lo, hi) == n {
+		return u.applySorted(u.keys[lo:hi], u.vals[lo:hi], bplus.Set, u.threads)
+	}
+	ks, rows := append([]uint64(nil), u.keys[lo:hi]...), make([]uint32, n)
+	for i := range rows {
+		rows[i] = uint32(i)
+	}
+	ks, rows = order.Sort(ks, make([]uint64, n), rows, make([]uint32, n), u.threads)
+	ops := &bplus.Ops[uint64]{Keys: ks, Vals: make([]uint64, n), Kinds: make([]bplus.Kind, n), Old: make([]uint64, n), Found: make([]bool, n)}
+	for i, r := range rows {
+		ops.Vals[i] = u.vals[lo+int(r)]
+		if !u.gets[lo+int(r)] {
+			ops.Kinds[i] = bplus.Set
+		}
+	}
+	err := u.tree.Apply(ops, u.threads)
+	for i, r := range rows {
+		u.got[lo+int(r)] = ops.Old[i]
+		if ops.Found[i] {
+			u.hits++
+		}
+	}
+	return err
+}
+
+// updates returns how many of operations [lo, hi) are no searches.
+func (u *updated) updates(lo, hi int) (n int) {
+	for _, get := range u.gets[lo:hi] {
+		if !get {
+			n++
+		}
+	}
+	return n
+}
+
+// queries returns operations [lo, hi) as the paper's ways take them.
+func (u *updated) queries(lo, hi int) *experiments.Queries[uint64] {
+	q := &experiments.Queries[uint64]{Keys: u.keys[lo:hi], Vals: u.got[lo:hi], Gets: u.gets[lo:hi]}
+	copy(q.Vals, u.vals[lo:hi])
+	return q
+}
+
+func (u *updated) asynchronous(lo, hi int) error {
+	q := u.queries(lo, hi)
+	_, err := experiments.Asynchronous(u.tree, q, u.threads)
+	u.hits += q.Hits
+	return err
+}
+
+func (u *updated) synchronous(lo, hi int) error {
+	q := u.queries(lo, hi)
+	err := experiments.Synchronous(u.tree, &u.mirror, q, u.threads)
+	u.hits += q.Hits
+	return err
+}
+
+// copied does the same, and then copies all inner nodes.
+func (u *updated) copied(way func(lo, hi int) error) func(lo, hi int) error {
+	return func(lo, hi int) error {
+		if err := way(lo, hi); err != nil {
+			return err
+		}
+		u.mirror.CopyAll(u.tree)
+		return nil
+	}
+}
+
+// subject is one way to do the operations of a round, batch by batch. mirrored
+// says that the mirror must then have all inner nodes.
+func (u *updated) subject(name string, mirrored bool, way func(lo, hi int) error) *subject {
+	var took time.Duration
+	return &subject{
+		system: name, reference: name == nameApply, whole: true,
+		do: func(ops int) error {
+			u.hits = 0
+			if mirrored {
+				u.mirror.CopyAll(u.tree)
+			}
+			start := time.Now()
+			for lo := 0; lo < ops; lo += u.batch {
+				if err := way(lo, min(lo+u.batch, ops)); err != nil {
+					return err
+				}
+			}
+			took = time.Since(start)
+			return nil
+		},
+		clock: func() time.Duration { return took },
+		check: func(ops int) error { return u.check(mirrored, ops) },
+	}
+}
+
+// check looks at all answers, and takes out what was added.
+func (u *updated) check(mirrored bool, ops int) error {
+	updates := u.updates(0, ops)
+	if u.hits != ops-updates {
+		return fmt.Errorf("%d searches of %d found something", u.hits, ops-updates)
+	}
+	if mirrored && !u.mirror.Equal(u.tree) {
+		return fmt.Errorf("the inner nodes copied are not those of the tree")
+	}
+	if n := u.tree.Len(); n != len(u.d.keys)+updates {
+		return fmt.Errorf("%d entries; there should be %d", n, len(u.d.keys)+updates)
+	}
+	var added []uint64
+	for i, k := range u.keys[:ops] {
+		v := u.got[i]
+		if !u.gets[i] {
+			added = append(added, k)
+			v, _ = u.tree.Get(k)
+		}
+		if v != u.vals[i] {
+			return fmt.Errorf("key %d has %d; it should have %d", k, v, u.vals[i])
+		}
+		u.got[i] = ^uint64(0)
+	}
+	return u.applySorted(added, make([]uint64, len(added)), bplus.Delete, allCores())
+}
+
+// compete measures ways, and fills the column of whole times.
+func (u *updated) compete(label string, ops, percentUpdates int, subjects ...*subject) error {
+	c := &contest{n: len(u.d.keys), threads: u.threads, label: label, ops: ops, subjects: subjects,
+		fresh: func(round int) { u.fresh(round, percentUpdates) }}
+	if err := u.s.compete(c); err != nil {
+		return err
+	}
+	for _, r := range u.s.latest(c) {
+		r.set(colMillis, r.Median*float64(ops)/1e6)
+	}
+	return nil
+}
+
+// forUpdated calls body with a tree for each size and number of threads.
+func forUpdated(s *session, body func(u *updated) error) error {
+	return forEachSize(s, func(d *dataset[uint64]) error {
+		u, err := newUpdated(s, d)
+		if err != nil {
+			return err
+		}
+		defer u.tree.Close()
+		for _, u.threads = range s.threads {
+			if err := body(u); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func runUpdateWays(s *session) error {
+	err := forUpdated(s, func(u *updated) error {
+		ops := s.changesOf(len(u.d.keys))
+		u.size(ops, ops)
+		err := u.compete("updates", ops, 100,
+			u.subject(nameApply, false, u.apply),
+			u.subject(nameAsynchronous, false, u.asynchronous),
+			u.subject(nameSynchronous, true, u.synchronous))
+		if err != nil || u.threads != s.threads[0] {
+			return err
+		}
+		return u.competeCopy()
+	})
+	s.compareTo(colSpeedup, func(r *row) bool { return r.Threads == s.threads[0] },
+		func(a, b *row) bool { return a.System == b.System && a.N == b.N && a.Case == b.Case })
+	return err
+}
+
+// competeCopy measures a copy of all inner nodes.
+func (u *updated) competeCopy() error {
+	nodes := 0
+	u.tree.Inner(func(bplus.Node) { nodes++ })
+	return u.compete("inner nodes", nodes, 100, &subject{
+		system: "copy of all inner nodes", whole: true,
+		do: func(int) error { u.mirror.CopyAll(u.tree); return nil },
+		check: func(int) error {
+			if !u.mirror.Equal(u.tree) {
+				return fmt.Errorf("the inner nodes copied are not those of the tree")
+			}
+			return nil
+		},
+	})
+}
+
+func runUpdateBatches(s *session) error {
+	return forUpdated(s, func(u *updated) error {
+		for batch := 8 * kilo; batch <= mega; batch *= 2 {
+			if batch > 8*kilo && batch > len(u.d.keys) {
+				break
+			}
+			u.size(min(batch, s.queries), batch)
+			err := u.compete(sizeText(batch), len(u.keys), 100,
+				u.subject(nameApply, false, u.apply),
+				u.subject(nameApply+nameCopyInner, true, u.copied(u.apply)),
+				u.subject(nameAsynchronous+nameCopyInner, true, u.copied(u.asynchronous)),
+				u.subject(nameSynchronous, true, u.synchronous))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func runUpdateMix(s *session) error {
+	return forUpdated(s, func(u *updated) error {
+		ops := s.changesOf(len(u.d.keys))
+		u.size(ops, ops)
+		for _, percent := range []int{0, 5, 25, 50, 75, 100} {
+			err := u.compete(fmt.Sprintf("%d %%", percent), ops, percent,
+				u.subject(nameApply, false, u.apply),
+				u.subject(nameAsynchronous, false, u.asynchronous),
+				u.subject(nameSynchronous, true, u.synchronous))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
