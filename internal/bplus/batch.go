@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Kind is what an operation of a batch does.
@@ -185,8 +186,10 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 		w.gen = b.t.gen()
 		r := b.t.view()
 		simd.PlaceRegular(&r, b.ops.Keys[lo:lo+n], places[:n])
+		stall.At("batch: places found")
 		lo = w.do(lo, hi, places[:n])
 	}
+	stall.At("batch: parents not told")
 	if len(w.bounds) > 0 {
 		b.t.addBoundaries(w.bounds)
 	}
@@ -274,6 +277,7 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	s.run.clear()
 	s.copy.unpack(&s.run)
 	end = w.merge(i, hi, high)
+	stall.At("batch: leaf read")
 	delta := len(s.more.keys) - len(s.run.keys)
 	if n := len(s.more.keys); n > splitAt[C]() && delta > 0 && n > capacity[C]() {
 		ok = w.splitMany(x, l, word, epoch)
@@ -347,6 +351,7 @@ func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
 		made = append(made, boundary[C]{bound, y})
 		next, high = y, bound
 	}
+	stall.At("held: batch, right leaves filled")
 	in.next = next
 	s.copy.pack(run[C]{s.more.keys[:n/parts], s.more.vals[:n/parts]}, high)
 	if !t.commitCopy(l, s.copy, 0, lines, word, n/parts, w.gen, epoch) {

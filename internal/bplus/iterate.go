@@ -1,6 +1,9 @@
 package bplus
 
-import "github.com/pando-index/pando/internal/simd"
+import (
+	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
+)
 
 // Cursor reads entries of a tree one after the other, in either direction,
 // while others change it: each entry that it returns is the next one of those
@@ -45,6 +48,7 @@ func (c *Cursor[C]) Next() (key, val C, ok bool) {
 			c.restart()
 			continue
 		}
+		stall.At("cursor: entry found")
 		c.passed = c.passed[:0]
 		i := 0
 		if c.down {
@@ -113,10 +117,12 @@ func (c *Cursor[C]) fill() {
 		c.gen = c.t.gen()
 	}
 	x, _, word := c.t.seek(pos)
+	stall.At("cursor: leaf found")
 	c.here = seen{x, word}
 	c.buffers.clear()
 	c.t.leaf(x).unpack(&c.buffers)
 	c.cut(pos)
+	stall.At("cursor: leaf read")
 	if !c.valid() {
 		c.restart()
 	}
@@ -157,6 +163,7 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 			pause(try)
 			continue
 		}
+		stall.At("pop: leaf read")
 		n := len(s.run.keys)
 		if n == 0 {
 			if only := in.first == 1 && in.next == nothing; only {
@@ -219,6 +226,7 @@ func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err erro
 				}
 				continue
 			}
+			stall.At("delete range: leaf read")
 			s.copy.pack(s.more, high)
 			if !t.commitCopy(l, s.copy, 0, lines, word, len(s.more.keys), gen, epoch) {
 				continue

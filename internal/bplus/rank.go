@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Upper nodes know how many entries are below each of their children, as of the
@@ -43,6 +44,7 @@ func (t *Tree[C]) recountLeaf(x uint32) {
 		if word&simd.WordDead != 0 || in.owner != t.id {
 			return
 		}
+		stall.At("held: recount, leaf read")
 		if word&simd.WordBusy == 0 {
 			n := simd.Entries(word)
 			delta := int64(n) - int64(in.counted)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // A snapshot is the number of an epoch. Taking one begins the next epoch, and
@@ -73,6 +74,7 @@ func (t *Tree[C]) begin() *moment {
 	}
 	h.all = append(h.all, m)
 	h.newest.Store(m)
+	stall.At("held: snapshot listed")
 	atomic.AddUint64(&t.control.epoch, 1)
 	acquiredAll(t)
 	return m
@@ -107,6 +109,7 @@ func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) error {
 	s := scratch[C]{copy: c}
 	keep := c.loadWord()
 	s.load(l)
+	stall.At("held: state copied")
 	atomic.StoreUint64(c.word(), keep&^(simd.WordCountMax<<simd.WordCount)|uint64(simd.Entries(word))<<simd.WordCount)
 	if l.loadWord() != word || !t.current(gen) {
 		t.freeLeaf(y)
@@ -220,6 +223,7 @@ func (t *Tree[C]) Snapshot() (*Snapshot[C], error) {
 	if t.closed.Load() {
 		return nil, ErrClosed
 	}
+	stall.At("snapshot: tree is open")
 	s := &Snapshot[C]{tree: t, moment: t.begin()}
 	runtime.AddCleanup(s, t.endLater, s.moment)
 	return s, nil
@@ -252,8 +256,10 @@ func (s *Snapshot[C]) read(x uint32, f func(l leaf[C], entries int)) {
 			pause(try)
 			continue
 		}
+		stall.At("snapshot: word read")
 		if l.info().epoch <= s.moment.epoch {
 			f(l, simd.Entries(word))
+			stall.At("snapshot: leaf read")
 			if l.loadWord() == word || s.closed.Load() {
 				return
 			}

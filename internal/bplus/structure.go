@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // boundary says that a leaf begins right above a key.
@@ -52,6 +53,7 @@ func (t *Tree[C]) addBoundaries(new []boundary[C]) {
 	if t.closed.Load() {
 		return
 	}
+	stall.At("held: boundaries come")
 	t.pending = append(t.pending, new...)
 	slices.SortFunc(t.pending, func(a, b boundary[C]) int { return cmp.Compare(a.key, b.key) })
 	for len(t.pending) > 0 {
@@ -171,6 +173,7 @@ func (t *Tree[C]) replace(path []step, from, to int, with []child[C]) bool {
 			if !ok {
 				return t.undo(fresh)
 			}
+			stall.At("held: root built")
 			t.root.Store(root)
 			break
 		}
@@ -192,12 +195,14 @@ func (t *Tree[C]) replace(path []step, from, to int, with []child[C]) bool {
 			return t.undo(fresh)
 		}
 		if u := t.upper(above.node); len(nodes) == 1 && to == from+1 && nodes[0].sep == u.seps()[from] {
+			stall.At("held: upper node built")
 			u.counts()[from] = nodes[0].count
 			atomic.StoreUint32(&u.refs()[from], nodes[0].ref)
 			break
 		}
 		with = nodes
 	}
+	stall.At("held: upper nodes replaced")
 	for _, y := range old {
 		t.retire(y, true)
 	}
@@ -375,6 +380,7 @@ func (t *Tree[C]) nextGeneration() {
 	free := t.limbo[1]
 	t.limbo[1], t.limbo[0] = t.limbo[0], retired{}
 	atomic.AddUint64(&t.control.gen, 1)
+	stall.At("held: generation begun")
 	for _, x := range free.leaves {
 		t.freeLeaf(x)
 	}
@@ -417,6 +423,7 @@ func (t *Tree[C]) mergeAt(key C) bool {
 		if t.leaf(a).info().next != b || t.leaf(a).high() != u.seps()[i] || !mergeable[C](t.entries(a), t.entries(b)) {
 			continue
 		}
+		stall.At("held: merge chosen")
 		return t.merge(path, i, a, b)
 	}
 	return false
@@ -439,8 +446,11 @@ func (t *Tree[C]) merge(path []step, i int, a, b uint32) (again bool) {
 	if !t.replace(path, i, i+2, []child[C]{one}) {
 		return false
 	}
+	stall.At("held: merge, parent told")
 	t.seal(b)
+	stall.At("held: merge, sealed")
 	n, ok := t.absorb(a, b)
+	stall.At("held: merge, absorbed")
 	if !ok {
 		t.unseal(b)
 		t.pending = append(t.pending, bound)
@@ -448,6 +458,7 @@ func (t *Tree[C]) merge(path []step, i int, a, b uint32) (again bool) {
 	}
 	lb := t.leaf(b)
 	atomic.StoreUint64(lb.word(), simd.NextWord(lb.loadWord(), t.entries(b))|simd.WordDead)
+	stall.At("held: merge, dead")
 	if !t.snapshots.keepDead(b, lb.info().born) {
 		t.retire(b, false)
 	}
@@ -500,6 +511,7 @@ func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
 		if la.loadWord() != word {
 			continue
 		}
+		stall.At("held: merge, entries read")
 		in := s.copy.info()
 		in.next, in.counted = lb.info().next, in.counted+lb.info().counted
 		s.copy.pack(s.run, lb.high())

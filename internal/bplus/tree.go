@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Tree is a map from codes to codes that any number of goroutines may read and
@@ -217,6 +218,7 @@ func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
 		for line == lines && word&unread == 0 { // split: its parent does not know yet
 			l := t.leaf(x)
 			next := l.info().next
+			stall.At("seek: side link read")
 			if l.loadWord() != word || next == nothing {
 				break
 			}
@@ -292,8 +294,10 @@ func (t *Tree[C]) getOne(key C) (val C, ok bool) {
 	for {
 		gen := t.gen()
 		x, j, word := t.seek(key)
+		stall.At("get: leaf found")
 		l := t.leaf(x)
 		val, ok = valueIn(l.line(j), key)
+		stall.At("get: value read")
 		if l.loadWord() == word && t.current(gen) || t.closed.Load() {
 			return val, ok
 		}

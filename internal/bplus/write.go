@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // edit is what a change of one key does, decided when its old value is known.
@@ -68,6 +69,7 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 			return 0, false, ErrClosed
 		}
 		w.find()
+		stall.At("write: line read")
 		if w.word&simd.WordBusy != 0 {
 			pause(try)
 			continue
@@ -76,6 +78,7 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 			continue
 		}
 		val, keep := e.decide(w.old, w.had, w.gen)
+		stall.At("write: decided")
 		done, err := w.put(val, keep)
 		if err != nil {
 			return 0, false, err
@@ -206,6 +209,7 @@ func (t *Tree[C]) touch(x uint32, word, gen, epoch uint64, used *promises) error
 			return err
 		}
 	}
+	stall.At("touch: state kept")
 	var line [simd.LineBytes / 8]uint64
 	in := (*info)(unsafe.Pointer(&line))
 	*in = *l.info()
@@ -364,6 +368,7 @@ func (t *Tree[C]) split(w *writing[C], s *scratch[C]) (done bool, err error) {
 	if err != nil || right == nothing {
 		return false, err
 	}
+	stall.At("split: parent not told")
 	t.count(w.x, 1)
 	t.noteDirty(right)
 	t.addBoundaries([]boundary[C]{{C(t.leaf(right).info().low), right}})
@@ -392,6 +397,7 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	*right.info() = info{epoch: w.epoch, born: w.epoch, low: uint64(bound), owner: t.id, next: in.next, dirty: 1}
 	packRight(run[C]{keys[mid:], vals[mid:]}, s.copy.high())
 	t.revive(right, n-mid)
+	stall.At("split: right leaf filled")
 	in.next = x
 	s.copy.pack(run[C]{keys[:mid], vals[:mid]}, bound)
 	if !t.commitCopy(w.l, s.copy, 0, lines, w.word, mid, w.gen, w.epoch) {

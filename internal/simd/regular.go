@@ -3,6 +3,8 @@ package simd
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Regular describes a regular B+-tree, one that changes while it is searched
@@ -110,10 +112,13 @@ func SeekRegular[C Code](r *Regular, key C) (leaf uint32, line int, word uint64)
 	for range r.Height {
 		node := unsafe.Add(r.Uppers, uintptr(x)*uintptr(RegularUpper[C]()))
 		i := min(regularStep(node, key), RegularFanout-1)
+		stall.At("seek: child found")
 		x = atomic.LoadUint32(&RegularRefs[C](node)[i])
 	}
 	pilot := unsafe.Add(r.Pilots, uintptr(x)*uintptr(RegularPilot[C]()))
+	stall.At("seek: leaf found")
 	word = atomic.LoadUint64(RegularWord(pilot))
+	stall.At("seek: word read")
 	return x, regularStep(pilot, key), word
 }
 
@@ -141,6 +146,7 @@ func GetRegular[C Code](r *Regular, keys, vals []C, found []bool, again []int32)
 			continue
 		}
 		val, ok := regularPair(unsafe.Add(r.Blocks, uintptr(leaf)*RegularBlock+uintptr(line)*LineBytes), key)
+		stall.At("get batch: value read")
 		pilot := unsafe.Add(r.Pilots, uintptr(leaf)*uintptr(RegularPilot[C]()))
 		if atomic.LoadUint64(RegularWord(pilot)) != word {
 			again[repeat] = int32(i)
@@ -189,16 +195,20 @@ type Change struct {
 // leaf's word, the epoch or the generation is another. In assembly it is never
 // interrupted by the scheduler, so that nobody waits long for the leaf.
 func Commit(c *Change) bool {
+	stall.At("commit: computed")
 	if !atomic.CompareAndSwapUint64(c.Word, c.Was, c.Was|WordLocked) {
 		return false
 	}
+	stall.At("commit: locked")
 	if atomic.LoadUint64(c.Epoch) != c.EpochIs || atomic.LoadUint64(c.Gen)-c.GenIs > 1 {
 		atomic.CompareAndSwapUint64(c.Word, c.Was|WordLocked, c.Was)
 		return false
 	}
+	stall.At("commit: checked")
 	for i, n := range c.Lines {
 		copy(unsafe.Slice((*uint64)(c.Dst[i]), n*LineBytes/8), unsafe.Slice((*uint64)(c.Src[i]), n*LineBytes/8))
 	}
+	stall.At("commit: lines stored")
 	atomic.StoreUint64(c.Word, c.Will)
 	return true
 }
