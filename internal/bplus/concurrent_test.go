@@ -187,3 +187,7 @@ func snapshotSome(t *testing.T, tree *Tree[uint64], rng *rand.Rand) {
 		t.Error("a snapshot has changed")
 	}
 }
+
+// seedless returns a random generator that is always the same, for tests in
+// which only the order of events matters.
+func seedless() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }

@@ -483,7 +483,8 @@ func (t *Tree[C]) unseal(x uint32) {
 }
 
 // absorb adds the entries of sealed leaf b to a, which then has n. It returns
-// false if they have become too many, or memory fails.
+// false if they have become too many, if b is no longer next to a, or memory
+// fails.
 func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
 	s := t.scratches.Get().(*scratch[C])
 	defer t.scratches.Put(s)
@@ -513,6 +514,9 @@ func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
 		}
 		stall.At("held: merge, entries read")
 		in := s.copy.info()
+		if in.next != b { // a was split since it was chosen: what has come between would be lost
+			return 0, false
+		}
 		in.next, in.counted = lb.info().next, in.counted+lb.info().counted
 		s.copy.pack(s.run, lb.high())
 		if t.commitCopy(la, s.copy, 0, lines, word, n, gen, epoch) {
