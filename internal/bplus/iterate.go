@@ -39,6 +39,11 @@ func (t *Tree[C]) Descend(key C) *Cursor[C] {
 func (c *Cursor[C]) Next() (key, val C, ok bool) {
 	c.t.lockRead()
 	defer c.t.unlockRead()
+	if c.here.word&simd.WordSealed != 0 {
+		// Another leaf may have taken its entries since, and may have changed. It
+		// was right when it was read: to be used for that call alone.
+		c.restart()
+	}
 	for !c.end {
 		if len(c.from.keys) == 0 {
 			c.fill()
