@@ -33,7 +33,8 @@ func (t *Tree[C]) recount() {
 }
 
 // recountLeaf adds what has changed in a leaf to the nodes above it. The leaf
-// may be dead by now, or even another's.
+// may be dead by now, or even another's, or its memory may be one that a split is
+// filling.
 func (t *Tree[C]) recountLeaf(x uint32) {
 	l := t.leaf(x)
 	for try := 0; ; try++ {
@@ -45,12 +46,15 @@ func (t *Tree[C]) recountLeaf(x uint32) {
 			return
 		}
 		stall.At("held: recount, leaf read")
-		if word&simd.WordBusy == 0 {
+		if word&simd.WordBusy == 0 && l.loadWord() == word {
 			n := simd.Entries(word)
 			delta := int64(n) - int64(in.counted)
 			key := C(in.low) + 1
 			if in.first == 1 {
 				key = 0
+			}
+			if at, _, _ := t.seek(key); at != x { // not part of the tree yet: whoever makes it so notes it
+				return
 			}
 			in.counted, in.dirty = uint32(n), 0
 			c := t.changeOf(l, word, n, gen, epoch)
