@@ -63,11 +63,15 @@ func (m *moment) lookup(x uint32) (copy uint32, ok bool) {
 	return 0, false
 }
 
-// begin begins a new epoch, and returns the moment before.
+// begin begins a new epoch, and returns the moment before. Of a tree that was
+// closed, whose memory may be another's, it returns nil.
 func (t *Tree[C]) begin() *moment {
 	h := &t.snapshots
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if t.closed.Load() {
+		return nil
+	}
 	m := &moment{epoch: t.epoch(), saved: map[uint32]uint32{}}
 	if n := len(h.all); n > 0 {
 		h.all[n-1].newer.Store(m)
@@ -220,11 +224,12 @@ type Snapshot[C Code] struct {
 func (t *Tree[C]) Snapshot() (*Snapshot[C], error) {
 	t.lockWrite()
 	defer t.unlockWrite()
-	if t.closed.Load() {
+	stall.At("snapshot: tree is open")
+	m := t.begin()
+	if m == nil {
 		return nil, ErrClosed
 	}
-	stall.At("snapshot: tree is open")
-	s := &Snapshot[C]{tree: t, moment: t.begin()}
+	s := &Snapshot[C]{tree: t, moment: m}
 	runtime.AddCleanup(s, t.endLater, s.moment)
 	return s, nil
 }
