@@ -102,8 +102,16 @@ func (t *Tree[C]) Close() {
 	}
 	t.stop()
 	if len(t.snapshots.all) == 0 {
-		t.memory.release()
+		t.release()
 	}
+}
+
+// release gives all memory back. What was retired is no longer the tree's to
+// free: a writer who comes late would free what another tree has by then. The
+// structure is locked.
+func (t *Tree[C]) release() {
+	t.limbo = [2]retired{}
+	t.memory.release()
 }
 
 // stop seals every leaf for good, so that no change is under way when memory is

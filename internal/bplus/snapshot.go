@@ -191,7 +191,7 @@ func (t *Tree[C]) end(m *moment) {
 	}
 	t.advance()
 	if t.closed.Load() && len(h.all) == 0 {
-		t.memory.release()
+		t.release()
 	}
 }
 
