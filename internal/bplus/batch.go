@@ -157,9 +157,10 @@ func (t *Tree[C]) needExactly(ops *Ops[C]) (need int) {
 			for ; i < end; i++ {
 				if ops.kind(i) == Set {
 					n++
-					i = end
+					break
 				}
 			}
+			i = end
 		}
 		if n > splitAt[C]() {
 			need += (n + bulk[C]() - 1) / bulk[C]()
