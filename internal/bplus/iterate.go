@@ -175,6 +175,7 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 				return 0, 0, false, nil
 			}
 			t.tidy(end)
+			pause(try)
 			continue
 		}
 		w.key = s.run.keys[0]

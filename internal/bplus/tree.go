@@ -43,10 +43,11 @@ type Tree[C Code] struct {
 	// of the tree yet, so that Close waits for it. It comes after structure.
 	filling sync.RWMutex
 
-	structure sync.Mutex // guards upper nodes and what follows
-	limbo     [2]retired // nodes retired in this generation, and in the one before
-	advanced  int64      // when the generation last changed
-	pending   []boundary[C]
+	structure sync.Mutex     // guards upper nodes and what follows
+	limbo     [2]retired     // nodes retired in this generation, and in the one before
+	advanced  int64          // when the generation last changed
+	pending   []boundary[C]  // of leaves that no upper node knows of, for want of memory
+	tidying   bool           // leaves are being merged: what that takes is soon given back, and the limit does not bind
 	free      func(vals []C) // takes values that were retired
 
 	snapshots history[C]
