@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // A tree that was closed leaves memory alone that another tree has by now, even
@@ -191,18 +193,27 @@ func limitedBatch(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng
 	}
 }
 
-// counting makes a pool deny request number n of those that come from now on, 0
-// for none, until the test calls undo. asked returns how many came.
-func counting(pool *arena.Pool, n int) (asked func() int, undo func()) {
-	var mu sync.Mutex
-	count := 0
-	pool.Deny(func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		count++
-		return count == n
-	})
-	return func() int { mu.Lock(); defer mu.Unlock(); return count }, func() { pool.Deny(nil) }
+// denials denies requests from number n of those that come, 0 for none, until
+// somebody allows them.
+type denials struct {
+	n       int
+	count   atomic.Int64
+	allowed atomic.Bool
+}
+
+func (d *denials) deny() bool {
+	at := int(d.count.Add(1))
+	return d.n > 0 && at >= d.n && !d.allowed.Load()
+}
+
+// smallChunks makes trees take memory for few nodes at a time, until the test
+// ends, so that there are many requests.
+func smallChunks(t *testing.T) (leaves, uppers *arena.Pool) {
+	oldLeaves, oldUppers := leaves64, uppers64
+	leaves64 = arena.NewPool(32, simd.RegularBlock, simd.RegularPilot[uint64]())
+	uppers64 = arena.NewPool(32, simd.RegularUpper[uint64]())
+	t.Cleanup(func() { leaves64, uppers64 = oldLeaves, oldUppers })
+	return leaves64, uppers64
 }
 
 // deniedLog is operations on a tree that take memory.
@@ -236,47 +247,60 @@ func deniedLog(rng *rand.Rand) (log []func(tree *Tree[uint64], model map[uint64]
 	for k := range uint64(400) {
 		set(k * 1000)
 	}
-	batch(30_000, 1<<20)
-	for range 200 {
+	batch(8000, 1<<20)
+	for range 5000 {
 		set(rng.Uint64N(1 << 20))
 	}
-	batch(150_000, 1<<21) // so many leaves that the chunks of upper nodes are not enough
+	batch(10_000, 1<<21)
 	batch(300, 400)
-	for k := range uint64(2000) {
+	for k := range uint64(1000) {
 		set(1<<30 + k)
 	}
 	return log
 }
 
 // Whenever memory is denied, the operation fails whole, the tree is right, and the
-// operation succeeds when there is memory again.
+// operation succeeds when there is memory again. In builds with stalls each node
+// is denied, in others each chunk of nodes.
 func TestMemoryDenied(t *testing.T) {
 	if testing.Short() && seed.RaceDetector {
 		t.Skip("one goroutine")
 	}
 	s := seed.Of(t)
-	leaves, uppers := pools[uint64]()
+	leaves, uppers := smallChunks(t)
+	old := generationTime
+	generationTime = int64(time.Hour) // nothing is used twice: each split asks for memory
+	t.Cleanup(func() { generationTime = old })
 	for _, limit := range []int64{0, 1 << 40} {
 		for _, pool := range []*arena.Pool{leaves, uppers} {
 			n := 0
-			for denyOne(t, s, pool, n, limit) {
-				n++
+			for denyFrom(t, s, pool, n, limit) {
+				n += 1 + n/20
 			}
-			t.Logf("%d requests for %d bytes each denied in turn", n-1, pool.SlotBytes()*pool.Slots())
+			t.Logf("denied: each of %d requests, or every twentieth", n-1)
 		}
 	}
 }
 
-// denyOne denies request n of a pool, and reports whether there were as many.
-func denyOne(t *testing.T, s uint64, pool *arena.Pool, n int, limit int64) bool {
+// denyFrom denies requests of a pool from number n on, until one operation has
+// failed, and reports whether there were as many.
+func denyFrom(t *testing.T, s uint64, pool *arena.Pool, n int, limit int64) bool {
 	t.Helper()
 	tree, err := New[uint64](limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	asked, undo := counting(pool, n)
-	defer undo()
+	d := &denials{n: n}
+	switch {
+	case !stall.On:
+		pool.Deny(d.deny)
+		defer pool.Deny(nil)
+	case pool == tree.leaves.pool:
+		tree.leaves.deny = d.deny
+	default:
+		tree.uppers.deny = d.deny
+	}
 	rng := rand.New(rand.NewPCG(s, 7))
 	model := map[uint64]uint64{}
 	for i, op := range deniedLog(rng) {
@@ -293,11 +317,20 @@ func denyOne(t *testing.T, s uint64, pool *arena.Pool, n int, limit int64) bool 
 				t.Fatalf("operation %d failed, request %d denied: %v, but %d entries have become %d", i, n, err, before, tree.Len())
 			}
 			checkModel(t, tree, model, rng)
+			d.allowed.Store(true)
 			if err := op(tree, model); err != nil {
 				t.Fatalf("operation %d failed again, request %d denied: %v", i, n, err)
 			}
 		}
 	}
 	checkModel(t, tree, model, rng)
-	return asked() >= n
+	d.allowed.Store(true)
+	for k := range model {
+		if k%3 > 0 {
+			tree.Delete(k)
+			delete(model, k)
+		}
+	}
+	checkModel(t, tree, model, rng)
+	return int(d.count.Load()) >= n
 }

@@ -1,11 +1,13 @@
 package bplus
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // slots is the memory for nodes of one kind that a tree has taken from the
@@ -18,6 +20,8 @@ type slots struct {
 	used    int      // slots handed out
 	free    int      // slots that are not
 	kept    int      // of these, how many are promised
+
+	deny func() bool // for tests: whether to deny a slot, in builds with stalls
 }
 
 // chunk is the free slots of one chunk.
@@ -72,6 +76,8 @@ func (s *slots) take(promised bool) (slot uint32, fresh uint64, err error) {
 	defer s.mu.Unlock()
 	if promised && s.kept > 0 {
 		s.kept--
+	} else if stall.On && s.deny != nil && s.deny() {
+		return 0, 0, fmt.Errorf("%w: denied by a test", ErrLimit)
 	} else if s.free <= s.kept {
 		if err := s.grow(); err != nil {
 			return 0, 0, err

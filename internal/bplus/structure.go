@@ -274,7 +274,7 @@ func (t *Tree[C]) newRoot(list []child[C], fresh, old *[]uint32) (root uint64, o
 func (t *Tree[C]) build(list []child[C], fresh *[]uint32) ([]child[C], bool) {
 	var nodes []child[C]
 	parts := (len(list) + fanout - 1) / fanout
-	ascending := parts == 2 && list[len(list)-1].sep == ^C(0)
+	ascending := parts == 2 && list[len(list)-1].sep == ^C(0) && len(list) <= fanout*7/8+fanout
 	for p := range parts {
 		from, to := p*len(list)/parts, (p+1)*len(list)/parts
 		if ascending {
