@@ -28,6 +28,10 @@ type Ops[C Code] struct {
 	// they are nil.
 	Old   []C
 	Found []bool
+	// Seen, unless it is nil, is called with what a Get has found while it is in
+	// the tree, and what it stands for sure to be there. It may be called again for
+	// the same operation: the last time counts.
+	Seen func(i int, val C)
 }
 
 func (o *Ops[C]) kind(i int) Kind {
@@ -42,6 +46,9 @@ func (o *Ops[C]) play(from, to int, val C, had bool) (C, bool) {
 	for i := from; i < to; i++ {
 		if o.Found != nil {
 			o.Old[i], o.Found[i] = val, had
+		}
+		if o.Seen != nil && had && o.kind(i) == Get {
+			o.Seen(i, val)
 		}
 		switch o.kind(i) {
 		case Set:
