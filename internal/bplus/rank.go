@@ -76,6 +76,7 @@ func (t *Tree[C]) Rank(key C, after bool) int {
 	t.refresh()
 	t.lockRead()
 	defer t.unlockRead()
+	defer acquiredAll(t)
 	return t.rank(key, after)
 }
 
@@ -180,6 +181,7 @@ func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 	t.refresh()
 	t.lockRead()
 	defer t.unlockRead()
+	defer acquiredAll(t)
 	for {
 		gen, left, r := t.gen(), int64(i), t.view()
 		x := uint32(r.Root)

@@ -55,10 +55,7 @@ func change[C Code, E edit[C]](t *Tree[C], key C, e E) (old C, had bool, err err
 func changeWithin[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (old C, had bool, err error) {
 	t.lockWrite()
 	defer t.unlockWrite()
-	released(t, key)
-	old, had, err = changeLocked(t, key, e, used)
-	acquired(t, key)
-	return old, had, err
+	return changeLocked(t, key, e, used)
 }
 
 // changeLocked is change for whoever holds the lock, where there is one.
@@ -77,7 +74,9 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 		if !w.stable() { // what was read may be nonsense
 			continue
 		}
+		acquired(t, key) // the caller may read what the old value stands for, and write what the new one does
 		val, keep := e.decide(w.old, w.had, w.gen)
+		released(t, key)
 		stall.At("write: decided")
 		done, err := w.put(val, keep)
 		if err != nil {
