@@ -1,6 +1,7 @@
 package bplus
 
 import (
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -39,7 +40,7 @@ func (t *Tree[C]) Descend(key C) *Cursor[C] {
 func (c *Cursor[C]) Next() (key, val C, ok bool) {
 	c.t.lockRead()
 	defer c.t.unlockRead()
-	if c.here.word&simd.WordSealed != 0 {
+	if c.here.word&simd.WordSealed != 0 && !(mutant.On && mutant.Is("sealed leaf read again")) {
 		// Another leaf may have taken its entries since, and may have changed. It
 		// was right when it was read: to be used for that call alone.
 		c.restart()
@@ -83,6 +84,9 @@ func (c *Cursor[C]) Again() {
 
 // valid reports whether what was read is still so.
 func (c *Cursor[C]) valid() bool {
+	if mutant.On && mutant.Is("cursor's version") {
+		return true
+	}
 	for _, p := range c.passed {
 		if c.t.leaf(p.leaf).loadWord() != p.word {
 			return false

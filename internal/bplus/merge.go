@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -61,6 +62,10 @@ func (t *Tree[C]) merge(path []step, i int, a, b uint32) (again bool) {
 	u := t.upper(path[len(path)-1].node)
 	bound := boundary[C]{u.seps()[i], b}
 	one := child[C]{u.seps()[i+1], a, u.counts()[i] + u.counts()[i+1]}
+	if mutant.On && mutant.Is("parent first") {
+		again = t.mergeLeaves(a, b, bound)
+		return t.replace(path, i, i+2, []child[C]{one}) && again
+	}
 	return t.replace(path, i, i+2, []child[C]{one}) && t.mergeLeaves(a, b, bound)
 }
 
@@ -95,7 +100,9 @@ func (t *Tree[C]) mergePending(key C) bool {
 // bound is where b begins. It reports whether it did, and a is still thin.
 func (t *Tree[C]) mergeLeaves(a, b uint32, bound boundary[C]) (again bool) {
 	stall.At("held: merge, parent told")
-	t.seal(b)
+	if !mutant.On || !mutant.Is("seal") {
+		t.seal(b)
+	}
 	stall.At("held: merge, sealed")
 	n, ok := t.absorb(a, b)
 	stall.At("held: merge, absorbed")
@@ -162,7 +169,7 @@ func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
 		}
 		stall.At("held: merge, entries read")
 		in := s.copy.info()
-		if in.next != b { // a was split since it was chosen: what has come between would be lost
+		if in.next != b && !(mutant.On && mutant.Is("neighbour")) { // a was split since it was chosen: what has come between would be lost
 			return 0, false
 		}
 		in.next, in.counted = lb.info().next, in.counted+lb.info().counted

@@ -25,17 +25,29 @@ const patience = 100 * time.Millisecond
 // came there.
 func meanwhile(t *testing.T, point string, f func()) (wait func()) {
 	t.Helper()
-	return meanwhileEach(t, map[string]func(){point: f})
+	return meanwhileNth(t, point, 1, f)
 }
 
+// meanwhileNth does so when somebody comes to the point for the nth time.
+func meanwhileNth(t *testing.T, point string, nth int64, f func()) (wait func()) {
+	t.Helper()
+	return meanwhileAll(t, map[string]func(){point: f}, nth)
+}
+
+// meanwhileEach does so at several points.
 func meanwhileEach(t *testing.T, at map[string]func()) (wait func()) {
+	t.Helper()
+	return meanwhileAll(t, at, 1)
+}
+
+func meanwhileAll(t *testing.T, at map[string]func(), nth int64) (wait func()) {
 	t.Helper()
 	if !optimistic {
 		t.Skip("a lock guards the tree")
 	}
 	type event struct {
 		f    func()
-		come atomic.Bool
+		come atomic.Int64
 		done chan struct{}
 	}
 	events := map[string]*event{}
@@ -45,7 +57,7 @@ func meanwhileEach(t *testing.T, at map[string]func()) (wait func()) {
 	plain := simd.Use(simd.Go)
 	undo := stall.Use(func(point string) {
 		e := events[point]
-		if e == nil || e.come.Swap(true) {
+		if e == nil || e.come.Add(1) != nth {
 			return
 		}
 		go func() {
@@ -61,7 +73,7 @@ func meanwhileEach(t *testing.T, at map[string]func()) (wait func()) {
 	return func() {
 		t.Helper()
 		for point, e := range events {
-			if !e.come.Load() {
+			if e.come.Load() < nth {
 				t.Fatalf("nobody came to %q", point)
 			}
 			select {

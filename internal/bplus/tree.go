@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -140,7 +141,9 @@ func (t *Tree[C]) OnFree(f func(vals []C)) { t.free = f }
 
 // current reports whether no memory that was in use in a generation has been
 // reused since: what was read meanwhile is what it seemed.
-func (t *Tree[C]) current(gen uint64) bool { return t.gen()-gen <= 1 }
+func (t *Tree[C]) current(gen uint64) bool {
+	return t.gen()-gen <= 1 || mutant.On && mutant.Is("generation")
+}
 
 // newLeaf returns memory for a leaf. Nobody else has it; its word is locked,
 // so that whoever comes along by an old way leaves it alone. A batch has been
@@ -216,6 +219,9 @@ func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
 	for try := 0; ; try++ {
 		r := t.view()
 		x, line, word = simd.SeekRegular(&r, key)
+		if mutant.On && mutant.Is("high key") {
+			line = min(line, lines-1)
+		}
 		for line == lines && word&unread == 0 { // split: its parent does not know yet
 			l := t.leaf(x)
 			next := l.info().next
@@ -226,7 +232,7 @@ func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
 			x = next
 			line, word = t.within(x, key)
 		}
-		if line < lines && word&unread == 0 {
+		if line < lines && (word&unread == 0 || mutant.On && mutant.Is("dead") && word&simd.WordLocked == 0) {
 			return x, line, word
 		}
 		if t.closed.Load() {
@@ -299,7 +305,8 @@ func (t *Tree[C]) getOne(key C) (val C, ok bool) {
 		l := t.leaf(x)
 		val, ok = valueIn(l.line(j), key)
 		stall.At("get: value read")
-		if l.loadWord() == word && t.current(gen) || t.closed.Load() {
+		same := l.loadWord() == word || mutant.On && mutant.Is("version")
+		if same && t.current(gen) || t.closed.Load() {
 			return val, ok
 		}
 	}

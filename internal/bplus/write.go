@@ -3,6 +3,7 @@ package bplus
 import (
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -67,7 +68,11 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 		}
 		w.find()
 		stall.At("write: line read")
-		if w.word&simd.WordBusy != 0 {
+		busy := uint64(simd.WordBusy)
+		if mutant.On && mutant.Is("dead") {
+			busy &^= simd.WordDead
+		}
+		if w.word&busy != 0 {
 			pause(try)
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -145,10 +146,11 @@ func GetRegular[C Code](r *Regular, keys, vals []C, found []bool, again []int32)
 			repeat++
 			continue
 		}
+		stall.At("get batch: line found")
 		val, ok := regularPair(unsafe.Add(r.Blocks, uintptr(leaf)*RegularBlock+uintptr(line)*LineBytes), key)
 		stall.At("get batch: value read")
 		pilot := unsafe.Add(r.Pilots, uintptr(leaf)*uintptr(RegularPilot[C]()))
-		if atomic.LoadUint64(RegularWord(pilot)) != word {
+		if atomic.LoadUint64(RegularWord(pilot)) != word && !(mutant.On && mutant.Is("version")) {
 			again[repeat] = int32(i)
 			repeat++
 			continue
@@ -196,11 +198,16 @@ type Change struct {
 // interrupted by the scheduler, so that nobody waits long for the leaf.
 func Commit(c *Change) bool {
 	stall.At("commit: computed")
+	if mutant.On && (mutant.Is("lock") || mutant.Is("word last")) {
+		return commitWrong(c)
+	}
 	if !atomic.CompareAndSwapUint64(c.Word, c.Was, c.Was|WordLocked) {
 		return false
 	}
 	stall.At("commit: locked")
-	if atomic.LoadUint64(c.Epoch) != c.EpochIs || atomic.LoadUint64(c.Gen)-c.GenIs > 1 {
+	epoch := atomic.LoadUint64(c.Epoch) != c.EpochIs && !(mutant.On && mutant.Is("epoch"))
+	gen := atomic.LoadUint64(c.Gen)-c.GenIs > 1 && !(mutant.On && mutant.Is("generation"))
+	if epoch || gen {
 		atomic.CompareAndSwapUint64(c.Word, c.Was|WordLocked, c.Was)
 		return false
 	}
@@ -211,6 +218,27 @@ func Commit(c *Change) bool {
 	stall.At("commit: lines stored")
 	atomic.StoreUint64(c.Word, c.Will)
 	return true
+}
+
+// commitWrong is Commit with its stores in another order, for tests that must
+// notice: the leaf is not locked, or its new word is stored first.
+func commitWrong(c *Change) bool {
+	if atomic.LoadUint64(c.Epoch) != c.EpochIs || atomic.LoadUint64(c.Gen)-c.GenIs > 1 || atomic.LoadUint64(c.Word) != c.Was {
+		return false
+	}
+	if mutant.Is("word last") && !atomic.CompareAndSwapUint64(c.Word, c.Was, c.Will) {
+		return false
+	}
+	stall.At("commit: checked")
+	for i, n := range c.Lines {
+		dst := unsafe.Slice((*uint64)(c.Dst[i]), n*LineBytes/8)
+		for j, w := range unsafe.Slice((*uint64)(c.Src[i]), n*LineBytes/8) {
+			if &dst[j] != c.Word {
+				dst[j] = w
+			}
+		}
+	}
+	return mutant.Is("word last") || atomic.CompareAndSwapUint64(c.Word, c.Was, c.Will)
 }
 
 // Entries returns the number of entries of a leaf with this word.
