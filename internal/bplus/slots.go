@@ -37,6 +37,10 @@ type chunk struct {
 
 var chunksTaken atomic.Uint64
 
+// firstSequence returns the sequence number with which the slots of a chunk
+// begin. Tests let it begin near the greatest.
+var firstSequence = func(taken uint64) uint64 { return taken << 30 }
+
 // promise makes sure that n slots can be taken by takePromised. They take no
 // memory before they are used.
 func (s *slots) promise(n int) error {
@@ -102,7 +106,7 @@ func (s *slots) grow() error {
 	if err != nil {
 		return err
 	}
-	c := &chunk{number: number, fresh: chunksTaken.Add(1) << 30}
+	c := &chunk{number: number, fresh: firstSequence(chunksTaken.Add(1))}
 	for i := s.pool.Slots() - 1; i >= 0; i-- {
 		c.free = append(c.free, uint16(i))
 	}

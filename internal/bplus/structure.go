@@ -361,6 +361,10 @@ func (t *Tree[C]) retire(x uint32, isUpper bool) {
 // bucket of a batch takes less, so that it hardly ever has to be repeated.
 var generationTime = int64(time.Millisecond)
 
+// generationsAtOnce is how many generations begin together: more than one in
+// tests, which then use memory again at once.
+var generationsAtOnce = 1
+
 var start = time.Now()
 
 // advance begins a new generation, if it is time and there is something to
@@ -377,7 +381,9 @@ func (t *Tree[C]) advance() {
 		return
 	}
 	t.advanced = now
-	t.nextGeneration()
+	for range generationsAtOnce {
+		t.nextGeneration()
+	}
 }
 
 // nextGeneration makes what was retired before the last generation free.
