@@ -12,7 +12,8 @@ import (
 func fill[C Code]() int { return capacity[C]() - capacity[C]()/64 }
 
 // Load makes a tree of sorted keys without duplicates. span sets keys and vals
-// to the entries from lo on; several goroutines call it.
+// to the entries from lo on; several goroutines call it. Of each call but the one
+// from 0 on, the first value is not used: another call has it.
 func Load[C Code](n int, span func(lo int, keys, vals []C), limit int64, workers int) (*Tree[C], error) {
 	t, err := New[C](limit)
 	if err != nil || n == 0 {

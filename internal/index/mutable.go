@@ -61,7 +61,9 @@ func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys ord
 		span(lo, keys, vals)
 		codesOf(ks, keys)
 		for i, v := range vals {
-			vs[i] = C(m.bits(v))
+			if i > 0 || lo == 0 { // else another call puts it aside
+				vs[i] = C(m.bits(v))
+			}
 		}
 	}, m.cfg.Limit, m.workers)
 	if err != nil {
