@@ -9,6 +9,7 @@ import (
 )
 
 func TestBatchAgainstMap(t *testing.T) {
+	alone(t)
 	t.Run("32", func(t *testing.T) { batchAgainstMap[uint32](t) })
 	t.Run("64", func(t *testing.T) { batchAgainstMap[uint64](t) })
 }
@@ -75,6 +76,7 @@ func applyBoth[C Code](t *testing.T, tree *Tree[C], model map[C]C, rng *rand.Ran
 }
 
 func TestLoad(t *testing.T) {
+	alone(t)
 	rng := seed.Rand(t)
 	for _, n := range []int{0, 1, 63, 64, 65, 252, 253, 256, 1000, 252 * 64, 252*64 + 1, 300_000} {
 		model := map[uint64]uint64{}

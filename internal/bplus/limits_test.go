@@ -63,6 +63,7 @@ func TestClosedTreeFreesNothing(t *testing.T) {
 // A tree at its limit can be emptied by Pop from either end: to delete may not
 // need memory.
 func TestPopAtLimit(t *testing.T) {
+	alone(t)
 	rng := seed.Rand(t)
 	leaves, uppers := pools[uint64]()
 	for round := range 40 {
@@ -145,6 +146,7 @@ func TestPopWithoutUpperNodes(t *testing.T) {
 
 // A batch takes no more memory than the limit allows, whatever it changes.
 func TestBatchWithinLimit(t *testing.T) {
+	alone(t)
 	rng := seed.Rand(t)
 	leaves, _ := pools[uint64]()
 	for range 60 {
@@ -263,9 +265,7 @@ func deniedLog(rng *rand.Rand) (log []func(tree *Tree[uint64], model map[uint64]
 // operation succeeds when there is memory again. In builds with stalls each node
 // is denied, in others each chunk of nodes.
 func TestMemoryDenied(t *testing.T) {
-	if testing.Short() && seed.RaceDetector {
-		t.Skip("one goroutine")
-	}
+	alone(t)
 	s := seed.Of(t)
 	leaves, uppers := smallChunks(t)
 	old := generationTime
