@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race invariants tags cross guard attack vet generate fresh fuzz bench demo gpu-kit ci
+.PHONY: all test race invariants stalls mutants tags cross guard attack vet generate fresh fuzz bench demo gpu-kit ci
 
 all: vet test
 
@@ -8,8 +8,8 @@ all: vet test
 LIBRARY = . $(shell go list -deps . | sed -n 's|^github.com/pando-index/pando/|./|p')
 
 # Tests with several goroutines, and the packages whose own tests have some.
-CONCURRENT = ./tests/concurrent ./tests/devices ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/flow \
-	./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/exec ./internal/device/...
+CONCURRENT = ./tests/concurrent ./tests/linearizable ./tests/devices ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/flow \
+	./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/exec ./internal/device/...
 
 test:
 	go test ./...
@@ -33,10 +33,18 @@ attack:
 	go test -v -tags guard -timeout 0 -run '^TestAttack$$' ./tests/attack -attack.time=$(TIME) $(ATTACK)
 	@echo "Longest stop of the world under every operation: cd bench && go run . run stops"
 
+# Goroutines held up between the steps of the tree's protocol.
+stalls:
+	go test -short -tags stalls ./internal/bplus ./tests/concurrent ./tests/linearizable
+
+# One part of the protocol left out at a time: some test must fail for each.
+mutants:
+	go test -count=1 -v -tags mutants ./tests/mutants
+
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/exec ./tests/paths
+	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/exec ./tests/paths ./tests/linearizable
 	go test -short -tags nogpu ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 

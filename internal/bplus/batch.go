@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Kind is what an operation of a batch does.
@@ -27,6 +28,10 @@ type Ops[C Code] struct {
 	// they are nil.
 	Old   []C
 	Found []bool
+	// Seen, unless it is nil, is called with what a Get has found while it is in
+	// the tree, and what it stands for sure to be there. It may be called again for
+	// the same operation: the last time counts.
+	Seen func(i int, val C)
 }
 
 func (o *Ops[C]) kind(i int) Kind {
@@ -41,6 +46,9 @@ func (o *Ops[C]) play(from, to int, val C, had bool) (C, bool) {
 	for i := from; i < to; i++ {
 		if o.Found != nil {
 			o.Old[i], o.Found[i] = val, had
+		}
+		if o.Seen != nil && had && o.kind(i) == Get {
+			o.Seen(i, val)
 		}
 		switch o.kind(i) {
 		case Set:
@@ -156,9 +164,10 @@ func (t *Tree[C]) needExactly(ops *Ops[C]) (need int) {
 			for ; i < end; i++ {
 				if ops.kind(i) == Set {
 					n++
-					i = end
+					break
 				}
 			}
+			i = end
 		}
 		if n > splitAt[C]() {
 			need += (n + bulk[C]() - 1) / bulk[C]()
@@ -188,8 +197,10 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 		}
 		r := b.t.view()
 		simd.PlaceRegular(&r, b.ops.Keys[lo:lo+n], places[:n])
+		stall.At("batch: places found")
 		lo = w.do(lo, hi, places[:n])
 	}
+	stall.At("batch: parents not told")
 	if len(w.bounds) > 0 {
 		b.t.addBoundaries(w.bounds)
 	}
@@ -277,6 +288,7 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	s.run.clear()
 	s.copy.unpack(&s.run)
 	end = w.merge(i, hi, high)
+	stall.At("batch: leaf read")
 	delta := len(s.more.keys) - len(s.run.keys)
 	if n := len(s.more.keys); n > splitAt[C]() && delta > 0 && n > capacity[C]() {
 		ok = w.splitMany(x, l, word, epoch)
@@ -350,6 +362,7 @@ func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
 		made = append(made, boundary[C]{bound, y})
 		next, high = y, bound
 	}
+	stall.At("held: batch, right leaves filled")
 	in.next = next
 	s.copy.pack(run[C]{s.more.keys[:n/parts], s.more.vals[:n/parts]}, high)
 	if !t.commitCopy(l, s.copy, 0, lines, word, n/parts, w.gen, epoch) {

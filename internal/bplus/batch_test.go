@@ -9,6 +9,7 @@ import (
 )
 
 func TestBatchAgainstMap(t *testing.T) {
+	alone(t)
 	t.Run("32", func(t *testing.T) { batchAgainstMap[uint32](t) })
 	t.Run("64", func(t *testing.T) { batchAgainstMap[uint64](t) })
 }
@@ -75,6 +76,7 @@ func applyBoth[C Code](t *testing.T, tree *Tree[C], model map[C]C, rng *rand.Ran
 }
 
 func TestLoad(t *testing.T) {
+	alone(t)
 	rng := seed.Rand(t)
 	for _, n := range []int{0, 1, 63, 64, 65, 252, 253, 256, 1000, 252 * 64, 252*64 + 1, 300_000} {
 		model := map[uint64]uint64{}
@@ -118,4 +120,39 @@ func sortedKeys[C Code](set map[C]bool) (keys []C) {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// However many children there are, upper nodes hold them all.
+func TestBuildUpperNodes(t *testing.T) {
+	tree, err := New[uint64](0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	for n := 1; n <= 4*fanout; n++ {
+		list := make([]child[uint64], n)
+		for i := range list {
+			list[i].sep = uint64(i)
+		}
+		for _, last := range []uint64{uint64(n), ^uint64(0)} {
+			list[n-1].sep = last
+			var fresh []uint32
+			nodes, ok := tree.build(list, &fresh)
+			if !ok {
+				t.Fatal("no memory")
+			}
+			all := 0
+			for _, y := range nodes {
+				c := int(tree.upper(y.ref).info().children)
+				if c < 1 || c > fanout {
+					t.Fatalf("%d children up to %d: a node has %d", n, last, c)
+				}
+				all += c
+			}
+			if all != n {
+				t.Fatalf("%d children up to %d: %d are in nodes", n, last, all)
+			}
+			tree.undo(fresh)
+		}
+	}
 }

@@ -127,3 +127,11 @@ func pools[C Code]() (leaves, uppers *arena.Pool) {
 	}
 	return leaves64, uppers64
 }
+
+// Taken returns the number of chunks of nodes that trees have, for tests.
+func Taken() (n int) {
+	for _, p := range []*arena.Pool{leaves32, leaves64, uppers32, uppers64} {
+		n += p.Taken()
+	}
+	return n
+}

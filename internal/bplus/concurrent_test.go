@@ -28,6 +28,29 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
+// The same where memory that was retired is used again at once.
+func TestManyGoroutinesReuseAtOnce(t *testing.T) {
+	hasty(t)
+	generationsAtOnce = 2
+	t.Cleanup(func() { generationsAtOnce = 1 })
+	rng := seed.Rand(t)
+	for _, space := range []uint64{300, 20_000} {
+		stress(t, rng.Uint64(), space, 4, 500*time.Millisecond)
+	}
+}
+
+// The same where the sequence numbers of leaves begin again at 0.
+func TestManyGoroutinesSequenceWraps(t *testing.T) {
+	hasty(t)
+	old := firstSequence
+	t.Cleanup(func() { firstSequence = old })
+	rng := seed.Rand(t)
+	for _, first := range []uint64{1<<51 - 5, 1<<51 + 3, 1<<64 - 7} {
+		firstSequence = func(uint64) uint64 { return first }
+		stress(t, rng.Uint64(), 5000, 4, 300*time.Millisecond)
+	}
+}
+
 // tagged returns a value that tells which key it is of.
 func tagged(key, n uint64) uint64 { return (key*0x9e3779b97f4a7c15)&^0xffff | n&0xffff }
 
@@ -187,3 +210,7 @@ func snapshotSome(t *testing.T, tree *Tree[uint64], rng *rand.Rand) {
 		t.Error("a snapshot has changed")
 	}
 }
+
+// seedless returns a random generator that is always the same, for tests in
+// which only the order of events matters.
+func seedless() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }

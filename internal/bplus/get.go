@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // bucketKeys is the number of keys that are looked up together.
@@ -56,6 +57,7 @@ func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int, use func(lo, h
 				hits++
 			}
 		}
+		stall.At("get batch: values read")
 		if use != nil {
 			use(lo, hi)
 		}

@@ -3,7 +3,9 @@ package bplus
 import (
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Cursor reads entries of a tree one after the other, in either direction,
@@ -40,6 +42,11 @@ func (t *Tree[C]) Descend(key C) *Cursor[C] {
 func (c *Cursor[C]) Next() (key, val C, ok bool) {
 	c.t.lockRead()
 	defer c.t.unlockRead()
+	if c.here.word&simd.WordSealed != 0 && !(mutant.On && mutant.Is("sealed leaf read again")) {
+		// Another leaf may have taken its entries since, and may have changed. It
+		// was right when it was read: to be used for that call alone.
+		c.restart()
+	}
 	for !c.end {
 		if len(c.from.keys) == 0 {
 			c.fill()
@@ -49,6 +56,7 @@ func (c *Cursor[C]) Next() (key, val C, ok bool) {
 			c.restart()
 			continue
 		}
+		stall.At("cursor: entry found")
 		c.passed = c.passed[:0]
 		i := 0
 		if c.down {
@@ -131,6 +139,9 @@ func (c *Cursor[C]) Again() {
 
 // valid reports whether what was read is still so.
 func (c *Cursor[C]) valid() bool {
+	if mutant.On && mutant.Is("cursor's version") {
+		return true
+	}
 	for _, p := range c.passed {
 		if c.t.leaf(p.leaf).loadWord() != p.word {
 			return false
@@ -170,10 +181,12 @@ func (c *Cursor[C]) fill() {
 		c.gen = c.t.gen()
 	}
 	x, _, word := c.t.seek(pos)
+	stall.At("cursor: leaf found")
 	c.here = seen{x, word}
 	c.buffers.clear()
 	c.t.leaf(x).unpack(&c.buffers)
 	c.cut(pos)
+	stall.At("cursor: leaf read")
 	if !c.valid() {
 		c.restart()
 	}
@@ -213,12 +226,14 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 			pause(try)
 			continue
 		}
+		stall.At("pop: leaf read")
 		n := len(s.run.keys)
 		if n == 0 {
 			if only := in.first == 1 && in.next == nothing; only {
 				return 0, 0, false, nil
 			}
 			t.tidy(end)
+			pause(try)
 			continue
 		}
 		w.key = s.run.keys[0]
@@ -276,6 +291,7 @@ func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err erro
 				}
 				continue
 			}
+			stall.At("delete range: leaf read")
 			s.copy.pack(s.more, high)
 			if !t.commitCopy(l, s.copy, 0, lines, word, len(s.more.keys), gen, epoch) {
 				continue

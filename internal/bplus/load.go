@@ -12,7 +12,8 @@ import (
 func fill[C Code]() int { return capacity[C]() - capacity[C]()/64 }
 
 // Load makes a tree of sorted keys without duplicates. span sets keys and vals
-// to the entries from lo on; several goroutines call it.
+// to the entries from lo on; several goroutines call it. Of each call but the one
+// from 0 on, the first value is not used: another call has it.
 func Load[C Code](n int, span func(lo int, keys, vals []C), limit int64, workers int) (*Tree[C], error) {
 	t, err := New[C](limit)
 	if err != nil || n == 0 {
@@ -103,8 +104,16 @@ func (t *Tree[C]) Close() {
 	atomic.AddUint64(&t.control.gen, 2)
 	t.stop()
 	if len(t.snapshots.all) == 0 {
-		t.memory.release()
+		t.release()
 	}
+}
+
+// release gives all memory back. What was retired is no longer the tree's to
+// free: a writer who comes late would free what another tree has by then. The
+// structure is locked.
+func (t *Tree[C]) release() {
+	t.limbo = [2]retired{}
+	t.memory.release()
 }
 
 // stop seals every leaf for good, so that no change is under way when memory is

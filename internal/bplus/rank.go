@@ -4,7 +4,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Upper nodes know how many entries are below each of their children, as of the
@@ -32,7 +34,8 @@ func (t *Tree[C]) recount() {
 }
 
 // recountLeaf adds what has changed in a leaf to the nodes above it. The leaf
-// may be dead by now, or even another's.
+// may be dead by now, or even another's, or its memory may be one that a split is
+// filling.
 func (t *Tree[C]) recountLeaf(x uint32) {
 	l := t.leaf(x)
 	for try := 0; ; try++ {
@@ -43,12 +46,16 @@ func (t *Tree[C]) recountLeaf(x uint32) {
 		if word&simd.WordDead != 0 || in.owner != t.id {
 			return
 		}
-		if word&simd.WordBusy == 0 {
+		stall.At("held: recount, leaf read")
+		if word&simd.WordBusy == 0 && l.loadWord() == word {
 			n := simd.Entries(word)
 			delta := int64(n) - int64(in.counted)
 			key := C(in.low) + 1
 			if in.first == 1 {
 				key = 0
+			}
+			if at, _, _ := t.seek(key); at != x && !(mutant.On && mutant.Is("counted leaf is in the tree")) { // not part of the tree yet: whoever makes it so notes it
+				return
 			}
 			in.counted, in.dirty = uint32(n), 0
 			c := t.changeOf(l, word, n, gen, epoch)
@@ -70,6 +77,7 @@ func (t *Tree[C]) Rank(key C, after bool) int {
 	t.refresh()
 	t.lockRead()
 	defer t.unlockRead()
+	defer acquiredAll(t)
 	return t.rank(key, after)
 }
 
@@ -174,6 +182,7 @@ func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 	t.refresh()
 	t.lockRead()
 	defer t.unlockRead()
+	defer acquiredAll(t)
 	for {
 		gen, left, r := t.gen(), int64(i), t.view()
 		x := uint32(r.Root)

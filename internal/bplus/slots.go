@@ -1,11 +1,13 @@
 package bplus
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // slots is the memory for nodes of one kind that a tree has taken from the
@@ -19,6 +21,8 @@ type slots struct {
 	used    int      // slots handed out
 	free    int      // slots that are not
 	kept    int      // of these, how many are promised
+
+	deny func() bool // for tests: whether to deny a slot, in builds with stalls
 }
 
 // chunk is the free slots of one chunk.
@@ -33,6 +37,10 @@ type chunk struct {
 }
 
 var chunksTaken atomic.Uint64
+
+// firstSequence returns the sequence number with which the slots of a chunk
+// begin. Tests let it begin near the greatest.
+var firstSequence = func(taken uint64) uint64 { return taken << 30 }
 
 // promise makes sure that n slots can be taken by takePromised. They take no
 // memory before they are used.
@@ -73,6 +81,8 @@ func (s *slots) take(promised bool) (slot uint32, fresh uint64, err error) {
 	defer s.mu.Unlock()
 	if promised && s.kept > 0 {
 		s.kept--
+	} else if stall.On && s.deny != nil && s.deny() {
+		return 0, 0, fmt.Errorf("%w: denied by a test", ErrLimit)
 	} else if s.free <= s.kept {
 		if err := s.grow(); err != nil {
 			return 0, 0, err
@@ -98,7 +108,7 @@ func (s *slots) grow() error {
 	if err != nil {
 		return err
 	}
-	c := &chunk{number: number, fresh: chunksTaken.Add(1) << 30}
+	c := &chunk{number: number, fresh: firstSequence(chunksTaken.Add(1))}
 	for i := s.pool.Slots() - 1; i >= 0; i-- {
 		c.free = append(c.free, uint16(i))
 	}

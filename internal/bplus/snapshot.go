@@ -6,7 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // A snapshot is the number of an epoch. Taking one begins the next epoch, and
@@ -62,17 +64,22 @@ func (m *moment) lookup(x uint32) (copy uint32, ok bool) {
 	return 0, false
 }
 
-// begin begins a new epoch, and returns the moment before.
+// begin begins a new epoch, and returns the moment before. Of a tree that was
+// closed, whose memory may be another's, it returns nil.
 func (t *Tree[C]) begin() *moment {
 	h := &t.snapshots
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if t.closed.Load() {
+		return nil
+	}
 	m := &moment{epoch: t.epoch(), saved: map[uint32]uint32{}}
 	if n := len(h.all); n > 0 {
 		h.all[n-1].newer.Store(m)
 	}
 	h.all = append(h.all, m)
 	h.newest.Store(m)
+	stall.At("held: snapshot listed")
 	atomic.AddUint64(&t.control.epoch, 1)
 	acquiredAll(t)
 	return m
@@ -86,6 +93,9 @@ func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) error {
 	h := &t.snapshots
 	h.mu.RLock()
 	defer h.mu.RUnlock()
+	if mutant.On && mutant.Is("preserve") {
+		return nil
+	}
 	if t.closed.Load() {
 		return ErrClosed
 	}
@@ -107,6 +117,7 @@ func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) error {
 	s := scratch[C]{copy: c}
 	keep := c.loadWord()
 	s.load(l)
+	stall.At("held: state copied")
 	atomic.StoreUint64(c.word(), keep&^(simd.WordCountMax<<simd.WordCount)|uint64(simd.Entries(word))<<simd.WordCount)
 	if l.loadWord() != word || !t.current(gen) {
 		t.freeLeaf(y)
@@ -184,7 +195,7 @@ func (t *Tree[C]) end(m *moment) {
 	}
 	t.advance()
 	if t.closed.Load() && len(h.all) == 0 {
-		t.memory.release()
+		t.release()
 	}
 }
 
@@ -217,10 +228,12 @@ type Snapshot[C Code] struct {
 func (t *Tree[C]) Snapshot() (*Snapshot[C], error) {
 	t.lockWrite()
 	defer t.unlockWrite()
-	if t.closed.Load() {
+	stall.At("snapshot: tree is open")
+	m := t.begin()
+	if m == nil {
 		return nil, ErrClosed
 	}
-	s := &Snapshot[C]{tree: t, moment: t.begin()}
+	s := &Snapshot[C]{tree: t, moment: m}
 	runtime.AddCleanup(s, t.endLater, s.moment)
 	return s, nil
 }
@@ -252,8 +265,10 @@ func (s *Snapshot[C]) read(x uint32, f func(l leaf[C], entries int)) {
 			pause(try)
 			continue
 		}
+		stall.At("snapshot: word read")
 		if l.info().epoch <= s.moment.epoch {
 			f(l, simd.Entries(word))
+			stall.At("snapshot: leaf read")
 			if l.loadWord() == word || s.closed.Load() {
 				return
 			}

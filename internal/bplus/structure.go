@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // boundary says that a leaf begins right above a key.
@@ -52,7 +52,15 @@ func (t *Tree[C]) addBoundaries(new []boundary[C]) {
 	if t.closed.Load() {
 		return
 	}
+	stall.At("held: boundaries come")
 	t.pending = append(t.pending, new...)
+	t.addPending()
+	t.advance()
+}
+
+// addPending tells upper nodes of leaves that they do not know of yet, as far as
+// there is memory. The structure is locked.
+func (t *Tree[C]) addPending() {
 	slices.SortFunc(t.pending, func(a, b boundary[C]) int { return cmp.Compare(a.key, b.key) })
 	for len(t.pending) > 0 {
 		n, ok := t.addFirst(t.pending)
@@ -64,7 +72,6 @@ func (t *Tree[C]) addBoundaries(new []boundary[C]) {
 	if len(t.pending) == 0 {
 		t.pending = nil
 	}
-	t.advance()
 }
 
 // addFirst tells the parent of the first of some leaves, which are in key order,
@@ -171,6 +178,7 @@ func (t *Tree[C]) replace(path []step, from, to int, with []child[C]) bool {
 			if !ok {
 				return t.undo(fresh)
 			}
+			stall.At("held: root built")
 			t.root.Store(root)
 			break
 		}
@@ -192,12 +200,14 @@ func (t *Tree[C]) replace(path []step, from, to int, with []child[C]) bool {
 			return t.undo(fresh)
 		}
 		if u := t.upper(above.node); len(nodes) == 1 && to == from+1 && nodes[0].sep == u.seps()[from] {
+			stall.At("held: upper node built")
 			u.counts()[from] = nodes[0].count
 			atomic.StoreUint32(&u.refs()[from], nodes[0].ref)
 			break
 		}
 		with = nodes
 	}
+	stall.At("held: upper nodes replaced")
 	for _, y := range old {
 		t.retire(y, true)
 	}
@@ -264,7 +274,7 @@ func (t *Tree[C]) newRoot(list []child[C], fresh, old *[]uint32) (root uint64, o
 func (t *Tree[C]) build(list []child[C], fresh *[]uint32) ([]child[C], bool) {
 	var nodes []child[C]
 	parts := (len(list) + fanout - 1) / fanout
-	ascending := parts == 2 && list[len(list)-1].sep == ^C(0)
+	ascending := parts == 2 && list[len(list)-1].sep == ^C(0) && len(list) <= fanout*7/8+fanout
 	for p := range parts {
 		from, to := p*len(list)/parts, (p+1)*len(list)/parts
 		if ascending {
@@ -285,7 +295,7 @@ func (t *Tree[C]) build(list []child[C], fresh *[]uint32) ([]child[C], bool) {
 
 // buildNode makes one upper node.
 func (t *Tree[C]) buildNode(list []child[C]) (node child[C], ok bool) {
-	if t.room(int64(t.uppers.pool.SlotBytes())) != nil {
+	if !t.tidying && t.room(int64(t.uppers.pool.SlotBytes())) != nil {
 		return node, false
 	}
 	y, _, err := t.uppers.take(false)
@@ -351,6 +361,10 @@ func (t *Tree[C]) retire(x uint32, isUpper bool) {
 // bucket of a batch takes less, so that it hardly ever has to be repeated.
 var generationTime = int64(time.Millisecond)
 
+// generationsAtOnce is how many generations begin together: more than one in
+// tests, which then use memory again at once.
+var generationsAtOnce = 1
+
 var start = time.Now()
 
 // advance begins a new generation, if it is time and there is something to
@@ -367,7 +381,9 @@ func (t *Tree[C]) advance() {
 		return
 	}
 	t.advanced = now
-	t.nextGeneration()
+	for range generationsAtOnce {
+		t.nextGeneration()
+	}
 }
 
 // nextGeneration makes what was retired before the last generation free.
@@ -375,6 +391,7 @@ func (t *Tree[C]) nextGeneration() {
 	free := t.limbo[1]
 	t.limbo[1], t.limbo[0] = t.limbo[0], retired{}
 	atomic.AddUint64(&t.control.gen, 1)
+	stall.At("held: generation begun")
 	for _, x := range free.leaves {
 		t.freeLeaf(x)
 	}
@@ -387,124 +404,5 @@ func (t *Tree[C]) nextGeneration() {
 			vals[i] = C(v)
 		}
 		t.free(vals)
-	}
-}
-
-// tidy merges the leaf that key belongs to with a neighbour, if both together
-// are not too full, and so on while the result is thin.
-func (t *Tree[C]) tidy(key C) {
-	t.structure.Lock()
-	defer t.structure.Unlock()
-	for !t.closed.Load() && t.mergeAt(key) {
-	}
-	t.advance()
-}
-
-// mergeAt merges the leaf that key belongs to with a neighbour under the same
-// parent. It reports whether it did, and the leaf is still thin.
-func (t *Tree[C]) mergeAt(key C) bool {
-	path := t.path(key)
-	if len(path) == 0 {
-		return false
-	}
-	last := path[len(path)-1]
-	u := t.upper(last.node)
-	for _, i := range []int{last.i, last.i - 1} {
-		if i < 0 || i+1 >= int(u.info().children) {
-			continue
-		}
-		a, b := u.refs()[i], u.refs()[i+1]
-		if t.leaf(a).info().next != b || t.leaf(a).high() != u.seps()[i] || !mergeable[C](t.entries(a), t.entries(b)) {
-			continue
-		}
-		return t.merge(path, i, a, b)
-	}
-	return false
-}
-
-// mergeable reports whether leaves with so many entries are to be merged: one
-// of them is empty, or the result has room for more.
-func mergeable[C Code](a, b int) bool { return a == 0 || b == 0 || a+b <= capacity[C]()*3/4 }
-
-func (t *Tree[C]) entries(x uint32) int { return simd.Entries(t.leaf(x).loadWord()) }
-
-// merge makes leaf a take the entries of b, its neighbour on the right. First
-// the parent forgets b, whose entries are then reached by the side link; then b
-// is sealed, so that it can be read but not changed; then a takes over its
-// entries and its keys; then b is dead.
-func (t *Tree[C]) merge(path []step, i int, a, b uint32) (again bool) {
-	u := t.upper(path[len(path)-1].node)
-	bound := boundary[C]{u.seps()[i], b}
-	one := child[C]{u.seps()[i+1], a, u.counts()[i] + u.counts()[i+1]}
-	if !t.replace(path, i, i+2, []child[C]{one}) {
-		return false
-	}
-	t.seal(b)
-	n, ok := t.absorb(a, b)
-	if !ok {
-		t.unseal(b)
-		t.pending = append(t.pending, bound)
-		return false
-	}
-	lb := t.leaf(b)
-	atomic.StoreUint64(lb.word(), simd.NextWord(lb.loadWord(), t.entries(b))|simd.WordDead)
-	if !t.snapshots.keepDead(b, lb.info().born) {
-		t.retire(b, false)
-	}
-	return n < thin[C]()
-}
-
-// seal makes a leaf one that can be read but not changed.
-func (t *Tree[C]) seal(x uint32) {
-	l := t.leaf(x)
-	for try := 0; ; try++ {
-		word := l.loadWord()
-		if word&simd.WordBusy == 0 && atomic.CompareAndSwapUint64(l.word(), word, word|simd.WordSealed) {
-			return
-		}
-		pause(try)
-	}
-}
-
-func (t *Tree[C]) unseal(x uint32) {
-	l := t.leaf(x)
-	atomic.StoreUint64(l.word(), simd.NextWord(l.loadWord(), t.entries(x)))
-}
-
-// absorb adds the entries of sealed leaf b to a, which then has n. It returns
-// false if they have become too many, or memory fails.
-func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
-	s := t.scratches.Get().(*scratch[C])
-	defer t.scratches.Put(s)
-	la, lb := t.leaf(a), t.leaf(b)
-	for try := 0; ; try++ {
-		gen, epoch, word := t.gen(), t.epoch(), la.loadWord()
-		if word&simd.WordBusy != 0 {
-			pause(try)
-			continue
-		}
-		if in := la.info(); in.epoch != epoch || in.dirty == 0 {
-			if t.touch(a, word, gen, epoch, nil) != nil {
-				return 0, false
-			}
-			continue
-		}
-		n = simd.Entries(word) + t.entries(b)
-		if n > capacity[C]() {
-			return 0, false
-		}
-		s.load(la)
-		s.run.clear()
-		s.copy.unpack(&s.run)
-		lb.unpack(&s.run)
-		if la.loadWord() != word {
-			continue
-		}
-		in := s.copy.info()
-		in.next, in.counted = lb.info().next, in.counted+lb.info().counted
-		s.copy.pack(s.run, lb.high())
-		if t.commitCopy(la, s.copy, 0, lines, word, n, gen, epoch) {
-			return n, true
-		}
 	}
 }

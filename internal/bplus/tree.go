@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Tree is a map from codes to codes that any number of goroutines may read and
@@ -42,10 +44,11 @@ type Tree[C Code] struct {
 	// of the tree yet, so that Close waits for it. It comes after structure.
 	filling sync.RWMutex
 
-	structure sync.Mutex // guards upper nodes and what follows
-	limbo     [2]retired // nodes retired in this generation, and in the one before
-	advanced  int64      // when the generation last changed
-	pending   []boundary[C]
+	structure sync.Mutex     // guards upper nodes and what follows
+	limbo     [2]retired     // nodes retired in this generation, and in the one before
+	advanced  int64          // when the generation last changed
+	pending   []boundary[C]  // of leaves that no upper node knows of, for want of memory
+	tidying   bool           // leaves are being merged: what that takes is soon given back, and the limit does not bind
 	free      func(vals []C) // takes values that were retired
 
 	snapshots history[C]
@@ -147,7 +150,9 @@ func (t *Tree[C]) enter() (gen uint64, ok bool) {
 
 // current reports whether no memory that was in use in a generation has been
 // reused since: what was read meanwhile is what it seemed.
-func (t *Tree[C]) current(gen uint64) bool { return t.gen()-gen <= 1 }
+func (t *Tree[C]) current(gen uint64) bool {
+	return t.gen()-gen <= 1 || mutant.On && mutant.Is("generation")
+}
 
 // newLeaf returns memory for a leaf. Nobody else has it; its word is locked,
 // so that whoever comes along by an old way leaves it alone. A batch has been
@@ -223,16 +228,20 @@ func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
 	for try := 0; ; try++ {
 		r := t.view()
 		x, line, word = simd.SeekRegular(&r, key)
+		if mutant.On && mutant.Is("high key") {
+			line = min(line, lines-1)
+		}
 		for line == lines && word&unread == 0 { // split: its parent does not know yet
 			l := t.leaf(x)
 			next := l.info().next
+			stall.At("seek: side link read")
 			if l.loadWord() != word || next == nothing {
 				break
 			}
 			x = next
 			line, word = t.within(x, key)
 		}
-		if line < lines && word&unread == 0 {
+		if line < lines && (word&unread == 0 || mutant.On && mutant.Is("dead") && word&simd.WordLocked == 0) {
 			return x, line, word
 		}
 		if t.closed.Load() {
@@ -301,9 +310,12 @@ func (t *Tree[C]) getOne(key C) (val C, ok bool) {
 	for {
 		gen := t.gen()
 		x, j, word := t.seek(key)
+		stall.At("get: leaf found")
 		l := t.leaf(x)
 		val, ok = valueIn(l.line(j), key)
-		if l.loadWord() == word && t.current(gen) || t.closed.Load() {
+		stall.At("get: value read")
+		same := l.loadWord() == word || mutant.On && mutant.Is("version")
+		if same && t.current(gen) || t.closed.Load() {
 			return val, ok
 		}
 	}

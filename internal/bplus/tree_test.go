@@ -9,7 +9,17 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
+// alone skips a test of one goroutine where the race detector would only make it
+// slow.
+func alone(t *testing.T) {
+	t.Helper()
+	if testing.Short() && seed.RaceDetector {
+		t.Skip("one goroutine")
+	}
+}
+
 func TestAgainstMap(t *testing.T) {
+	alone(t)
 	t.Run("32", func(t *testing.T) { againstMap[uint32](t) })
 	t.Run("64", func(t *testing.T) { againstMap[uint64](t) })
 }

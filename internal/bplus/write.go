@@ -3,7 +3,9 @@ package bplus
 import (
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // edit is what a change of one key does, decided when its old value is known.
@@ -54,10 +56,7 @@ func change[C Code, E edit[C]](t *Tree[C], key C, e E) (old C, had bool, err err
 func changeWithin[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (old C, had bool, err error) {
 	t.lockWrite()
 	defer t.unlockWrite()
-	released(t, key)
-	old, had, err = changeLocked(t, key, e, used)
-	acquired(t, key)
-	return old, had, err
+	return changeLocked(t, key, e, used)
 }
 
 // changeLocked is change for whoever holds the lock, where there is one.
@@ -67,14 +66,22 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 		if !w.find() {
 			return 0, false, ErrClosed
 		}
-		if w.word&simd.WordBusy != 0 {
+		stall.At("write: line read")
+		busy := uint64(simd.WordBusy)
+		if mutant.On && mutant.Is("dead") {
+			busy &^= simd.WordDead
+		}
+		if w.word&busy != 0 {
 			pause(try)
 			continue
 		}
 		if !w.stable() { // what was read may be nonsense
 			continue
 		}
+		acquired(t, key) // the caller may read what the old value stands for, and write what the new one does
 		val, keep := e.decide(w.old, w.had, w.gen)
+		released(t, key)
+		stall.At("write: decided")
 		done, err := w.put(val, keep)
 		if err != nil {
 			return 0, false, err
@@ -212,6 +219,7 @@ func (t *Tree[C]) touch(x uint32, word, gen, epoch uint64, used *promises) error
 			return err
 		}
 	}
+	stall.At("touch: state kept")
 	var line [simd.LineBytes / 8]uint64
 	in := (*info)(unsafe.Pointer(&line))
 	*in = *l.info()
@@ -427,6 +435,7 @@ func (t *Tree[C]) split(w *writing[C], s *scratch[C]) (done bool, err error) {
 	if err != nil || right == nothing {
 		return false, err
 	}
+	stall.At("split: parent not told")
 	t.count(w.x, 1)
 	t.noteDirty(right)
 	t.addBoundaries([]boundary[C]{{C(t.leaf(right).info().low), right}})
@@ -455,6 +464,7 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	*right.info() = info{epoch: w.epoch, born: w.epoch, low: uint64(bound), owner: t.id, next: in.next, dirty: 1}
 	packRight(run[C]{keys[mid:], vals[mid:]}, s.copy.high())
 	t.revive(right, n-mid)
+	stall.At("split: right leaf filled")
 	in.next = x
 	s.copy.pack(run[C]{keys[:mid], vals[:mid]}, bound)
 	if !t.commitCopy(w.l, s.copy, 0, lines, w.word, mid, w.gen, w.epoch) {

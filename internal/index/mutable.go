@@ -61,7 +61,9 @@ func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys ord
 		span(lo, keys, vals)
 		codesOf(ks, keys)
 		for i, v := range vals {
-			vs[i] = C(m.bits(v))
+			if i > 0 || lo == 0 { // else another call puts it aside
+				vs[i] = C(m.bits(v))
+			}
 		}
 	}, m.cfg.Limit, m.workers)
 	if err != nil {
@@ -293,6 +295,11 @@ func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
 		found = make([]bool, n)
 	}
 	c.vals, c.old, c.size, c.found = arena.Bytes(slots), arena.Bytes(was), 8, found
+	var got []V // what a Get finds is others' to free, so it is read at once
+	if report && c.kinds != nil {
+		got = make([]V, n)
+		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }
+	}
 	if err := m.apply(c); err != nil {
 		m.unused(made...)
 		return mutableError(err)
@@ -300,11 +307,13 @@ func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
 	var out []uint64
 	for i := range slots {
 		var v V
-		if found[i] {
+		switch k := c.kind; {
+		case !found[i]:
+		case k != bplus.Get || c.kinds != nil && c.kinds[i] != bplus.Get:
 			v = m.value(was[i])
-			if k := c.kind; k != bplus.Get || c.kinds != nil && c.kinds[i] != bplus.Get {
-				out = append(out, was[i])
-			}
+			out = append(out, was[i])
+		case got != nil:
+			v = got[i]
 		}
 		if report {
 			vals[i] = v

@@ -56,6 +56,9 @@ type changes struct {
 	size  int
 	old   []byte // like vals, and may be the same memory; nil if nobody asks
 	found []bool
+	// seen, unless it is nil, is called with what a Get has found while it is in
+	// the tree, as bplus.Ops.Seen is; row is the operation's number.
+	seen func(row int, bits uint64)
 }
 
 // codes implements codeMap.
@@ -293,6 +296,9 @@ func (t *codes[C]) applyRows(b *changes, ops *bplus.Ops[C], rows []uint32) error
 	}
 	if b.found != nil {
 		ops.Old, ops.Found = make([]C, n), make([]bool, n)
+	}
+	if b.seen != nil {
+		ops.Seen = func(i int, val C) { b.seen(int(rows[i]), uint64(val)) }
 	}
 	if err := t.Tree.Apply(ops, t.workers); err != nil || b.found == nil {
 		return err

@@ -3,6 +3,9 @@ package simd
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Regular describes a regular B+-tree, one that changes while it is searched
@@ -40,6 +43,10 @@ type Regular struct {
 	Height   uint64         // levels of upper nodes; 0 if the root is a leaf
 	Distance uint64         // queries between two steps of one query, at least 1
 }
+
+// interrupted reports whether tests hold goroutines up between steps, or leave
+// steps out: then plain Go runs, which has such points.
+const interrupted = stall.On || mutant.On
 
 // RegularFanout is the number of children of an upper node, and of lines in
 // the block of a leaf.
@@ -157,7 +164,7 @@ func nearLevels[C Code](r *Regular) int {
 // RegularFanout where the key is above the leaf; and the leaf's word as it was
 // before that.
 func SeekRegular[C Code](r *Regular, key C) (leaf uint32, line int, word uint64) {
-	if active == Go {
+	if active == Go || interrupted {
 		return seekRegularGo(r, key)
 	}
 	return seekRegularAsm(bytes(r), wide[C](), uint64(key))
@@ -169,10 +176,13 @@ func seekRegularGo[C Code](r *Regular, key C) (leaf uint32, line int, word uint6
 	for range r.Height {
 		node := unsafe.Add(r.Uppers, uintptr(x)*uintptr(RegularUpper[C]()))
 		i := min(regularStep(node, key), RegularFanout-1)
+		stall.At("seek: child found")
 		x = atomic.LoadUint32(&RegularRefs[C](node)[i])
 	}
 	pilot := unsafe.Add(r.Pilots, uintptr(x)*uintptr(RegularPilot[C]()))
+	stall.At("seek: leaf found")
 	word = atomic.LoadUint64(RegularWord(pilot))
+	stall.At("seek: word read")
 	return x, regularStep(pilot, key), word
 }
 
@@ -183,7 +193,7 @@ func PlaceRegular[C Code](r *Regular, keys []C, places []uint64) {
 	if len(keys) == 0 {
 		return
 	}
-	if active == Go {
+	if active == Go || interrupted {
 		placeRegularGo(r, keys, places)
 		return
 	}
@@ -211,7 +221,7 @@ func GetRegular[C Code](r *Regular, keys, vals []C, found []bool, again []int32)
 	if found != nil {
 		_ = found[:len(keys)]
 	}
-	if active == Go {
+	if active == Go || interrupted {
 		return getRegularGo(r, keys, vals, found, again)
 	}
 	top, distance := pace[C](r, len(keys))
@@ -245,9 +255,11 @@ func getOneRegular[C Code](r *Regular, key C) (val C, ok, valid bool) {
 	if line == RegularFanout || word&wordUnread != 0 {
 		return 0, false, false
 	}
+	stall.At("get batch: line found")
 	val, ok = regularPair(unsafe.Add(r.Blocks, uintptr(leaf)*RegularBlock+uintptr(line)*LineBytes), key)
+	stall.At("get batch: value read")
 	pilot := unsafe.Add(r.Pilots, uintptr(leaf)*uintptr(RegularPilot[C]()))
-	return val, ok, atomic.LoadUint64(RegularWord(pilot)) == word
+	return val, ok, atomic.LoadUint64(RegularWord(pilot)) == word || mutant.On && mutant.Is("version")
 }
 
 // regularPair returns the value of the first key of a line that is key.
@@ -282,7 +294,11 @@ type Change struct {
 // leaf's word, the epoch or the generation is another. In assembly it is never
 // interrupted by the scheduler, so that nobody waits long for the leaf.
 func Commit(c *Change) bool {
-	if active == Go {
+	stall.At("commit: computed")
+	if mutant.On && (mutant.Is("lock") || mutant.Is("word last")) {
+		return commitWrong(c)
+	}
+	if active == Go || interrupted {
 		return commitGo(c)
 	}
 	return commitAsm(bytes(c))
@@ -293,18 +309,44 @@ func commitGo(c *Change) bool {
 	if !atomic.CompareAndSwapUint64(c.Word, c.Was, c.Was|WordLocked) {
 		return false
 	}
-	if atomic.LoadUint64(c.Epoch) != c.EpochIs || atomic.LoadUint64(c.Gen)-c.GenIs > 1 {
+	stall.At("commit: locked")
+	epoch := atomic.LoadUint64(c.Epoch) != c.EpochIs && !(mutant.On && mutant.Is("epoch"))
+	gen := atomic.LoadUint64(c.Gen)-c.GenIs > 1 && !(mutant.On && mutant.Is("generation"))
+	if epoch || gen {
 		atomic.CompareAndSwapUint64(c.Word, c.Was|WordLocked, c.Was)
 		return false
 	}
+	stall.At("commit: checked")
 	for i, n := range c.Lines {
 		dst := unsafe.Slice((*uint64)(c.Dst[i]), n*LineBytes/8)
 		for j, w := range unsafe.Slice((*uint64)(c.Src[i]), n*LineBytes/8) {
 			atomic.StoreUint64(&dst[j], w)
 		}
 	}
+	stall.At("commit: lines stored")
 	atomic.StoreUint64(c.Word, c.Will)
 	return true
+}
+
+// commitWrong is Commit with its stores in another order, for tests that must
+// notice: the leaf is not locked, or its new word is stored first.
+func commitWrong(c *Change) bool {
+	if atomic.LoadUint64(c.Epoch) != c.EpochIs || atomic.LoadUint64(c.Gen)-c.GenIs > 1 || atomic.LoadUint64(c.Word) != c.Was {
+		return false
+	}
+	if mutant.Is("word last") && !atomic.CompareAndSwapUint64(c.Word, c.Was, c.Will) {
+		return false
+	}
+	stall.At("commit: checked")
+	for i, n := range c.Lines {
+		dst := unsafe.Slice((*uint64)(c.Dst[i]), n*LineBytes/8)
+		for j, w := range unsafe.Slice((*uint64)(c.Src[i]), n*LineBytes/8) {
+			if &dst[j] != c.Word {
+				dst[j] = w
+			}
+		}
+	}
+	return mutant.Is("word last") || atomic.CompareAndSwapUint64(c.Word, c.Was, c.Will)
 }
 
 // Entries returns the number of entries of a leaf with this word.
