@@ -36,6 +36,7 @@ type Config struct {
 type engine interface {
 	Seek(key order.Probe) (rank int, equal bool) // entries below key; whether the one there has it
 	After(key order.Probe) int                   // entries up to key
+	endNear(rank int, key order.Probe) int       // the first entry from rank on that is above key, likely near
 	Key(i int) order.Probe
 	CopyKeys(lo int, keys order.Keys) // sets keys to those of the entries from lo on
 	// copyKeyRuns does the same for runs [from, to): run i begins with entry
@@ -117,6 +118,12 @@ func (ix *Index[V]) use(e engine) {
 func (ix *Index[V]) run(cfg Config) (err error) {
 	ix.stats.Device, ix.stats.Reason, err = ix.attach(cfg)
 	return err
+}
+
+// Span returns the entries [first, end) with lo <= key <= hi.
+func (ix *Index[V]) Span(lo, hi order.Probe) (first, end int) {
+	first, _ = ix.Seek(lo)
+	return first, ix.endNear(first, hi)
 }
 
 // Len returns the number of entries.
