@@ -354,6 +354,7 @@ func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool
 		k, v, ok := c.Next()
 		t.done()
 		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(t.keyOf(k), v) {
+			c.Done()
 			return
 		}
 	}
@@ -361,7 +362,9 @@ func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool
 
 // nearest returns the first entry from a key on, or down from it.
 func (t *Tree[K, V]) nearest(from order.Probe, down bool) (key K, val V, ok bool) {
-	k, v, ok := t.m.Cursor(from, down).Next()
+	c := t.m.Cursor(from, down)
+	k, v, ok := c.Next()
+	c.Done()
 	t.done()
 	if !ok {
 		return key, val, false

@@ -13,6 +13,7 @@ import (
 type Index[K Key, V any] interface {
 	Len() int
 	Get(key K) (V, bool)
+	Has(key K) bool
 	GetBatch(keys []K, vals []V, found []bool) (hits int)
 	Rank(key K) int
 	RankBatch(keys []K, ranks []int)
@@ -48,6 +49,13 @@ func (t *Tree[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	hits = m.GetBatch(order.KeysAs(t.key.Type, keys), vals, found)
 	t.done()
 	return hits
+}
+
+// Has reports whether there is an entry with the key.
+func (t *Tree[K, V]) Has(key K) bool {
+	ok := t.open().Has(t.probe(key))
+	t.done()
+	return ok
 }
 
 // Rank returns the number of entries with a key below key: exactly, if nobody

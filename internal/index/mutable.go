@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"math"
+	"sync"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -22,6 +23,7 @@ type Map[V any] struct {
 	codec   *Codec[V]
 	workers int
 	cfg     Config
+	cursors sync.Pool // codeCursor
 }
 
 // NewMap returns an empty map.
@@ -345,6 +347,12 @@ func (m *Map[V]) At(i int) (key order.Probe, val V, ok bool) {
 	}
 }
 
+// Has reports whether there is an entry with a key.
+func (m *Map[V]) Has(key order.Probe) bool {
+	_, ok := m.get(key.Code)
+	return ok
+}
+
 // Cursor reads entries one after the other while others change the map.
 type Cursor[V any] struct {
 	m *Map[V]
@@ -353,8 +361,18 @@ type Cursor[V any] struct {
 
 // Cursor returns a cursor over the entries from key on, or down from it.
 func (m *Map[V]) Cursor(key order.Probe, down bool) Cursor[V] {
+	if c, _ := m.cursors.Get().(codeCursor); c != nil {
+		c.move(key.Code, down)
+		return Cursor[V]{m, c}
+	}
 	return Cursor[V]{m, m.cursor(key.Code, down)}
 }
+
+// Done gives the cursor's memory to a later one. It must not be used again.
+func (c Cursor[V]) Done() { c.m.cursors.Put(c.c) }
+
+// Move makes Next return the first entry from key on, or down from it.
+func (c Cursor[V]) Move(key order.Probe, down bool) { c.c.move(key.Code, down) }
 
 // First is the least key, Last the greatest.
 func (m *Map[V]) First() order.Probe { return order.Probe{} }
