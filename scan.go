@@ -100,20 +100,23 @@ func scanOf(key index.KeyType, opts []ScanOption) (s scan) {
 //	ix.Scan(pando.HasPrefix("/books/"), pando.After(last), pando.Limit(50))
 func (f *Frozen[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
 	s := scanOf(f.key, opts)
-	return func(yield func(K, V) bool) {
-		ix := f.open()
-		first, end := ix.Within(&s.bounds)
-		switch {
-		case s.limited && s.reverse:
-			first = max(first, end-s.limit)
-		case s.limited:
-			end = min(end, first+min(s.limit, ix.Len()))
-		}
-		if s.reverse {
-			f.walkDown(ix, first, end, yield)
-		} else {
-			f.walk(ix, first, end, yield)
-		}
+	return func(yield func(K, V) bool) { f.scan(s, yield) }
+}
+
+// scan yields the entries of a scan.
+func (f *Frozen[K, V]) scan(s scan, yield func(K, V) bool) {
+	ix := f.open()
+	first, end := ix.Within(&s.bounds)
+	switch {
+	case s.limited && s.reverse:
+		first = max(first, end-s.limit)
+	case s.limited:
+		end = min(end, first+min(s.limit, ix.Len()))
+	}
+	if s.reverse {
+		f.walkDown(ix, first, end, yield)
+	} else {
+		f.walk(ix, first, end, yield)
 	}
 }
 
@@ -121,22 +124,25 @@ func (f *Frozen[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
 // All does while others change the tree.
 func (t *Tree[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
 	s := scanOf(t.key, opts)
-	return func(yield func(K, V) bool) {
-		lo, hi, some := t.open().Within(&s.bounds)
-		if !some || s.limited && s.limit == 0 {
-			return
-		}
-		if s.reverse {
-			lo, hi = hi, lo
-		}
-		if !s.limited {
-			t.walk(lo, hi, s.reverse, yield)
-			return
-		}
-		left := s.limit
-		t.walk(lo, hi, s.reverse, func(k K, v V) bool {
-			left--
-			return yield(k, v) && left > 0
-		})
+	return func(yield func(K, V) bool) { t.scan(s, yield) }
+}
+
+// scan yields the entries of a scan.
+func (t *Tree[K, V]) scan(s scan, yield func(K, V) bool) {
+	lo, hi, some := t.open().Within(&s.bounds)
+	if !some || s.limited && s.limit == 0 {
+		return
 	}
+	if s.reverse {
+		lo, hi = hi, lo
+	}
+	if !s.limited {
+		t.walk(lo, hi, s.reverse, yield)
+		return
+	}
+	left := s.limit
+	t.walk(lo, hi, s.reverse, func(k K, v V) bool {
+		left--
+		return yield(k, v) && left > 0
+	})
 }

@@ -26,6 +26,7 @@ type Index[K Key, V any] interface {
 	Backward() iter.Seq2[K, V]
 	Range(lo, hi K) iter.Seq2[K, V]
 	Scan(opts ...ScanOption) iter.Seq2[K, V]
+	Cursor() Cursor[K, V]
 	Count(lo, hi K) int
 	CountBatch(lo, hi []K, counts []int)
 	RangeBatch(lo, hi []K, limit int) *Ranges[K, V]

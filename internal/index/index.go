@@ -189,6 +189,15 @@ func (ix *Index[V]) CopyOut(lo int, keys order.Keys, vals []V) {
 // strings.
 func (ix *Index[V]) Prefix(p string) (lo, hi int) { return ix.engine.(*texts).prefix(p) }
 
+// AppendKey appends key i to dst. Keys must be strings.
+func (ix *Index[V]) AppendKey(dst []byte, i int) []byte {
+	e := ix.engine.(*texts)
+	if e.copier != nil {
+		return e.copier.AppendKey(dst, i)
+	}
+	return append(dst, e.tree.Key(i)...)
+}
+
 // Release gives everything back.
 func (ix *Index[V]) Release() error {
 	err := ix.release()
