@@ -297,7 +297,7 @@ func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	if codec == nil {
+	if c.values == nil {
 		codec, _ = codecOf[V](t.config)
 	}
 	s, err := t.m.Freeze()

@@ -35,6 +35,7 @@ type Index[K Key, V any] interface {
 	Save(path string) error
 	WriteTo(w io.Writer) (int64, error)
 	Stats() Stats
+	String() string
 	Close() error
 }
 
