@@ -17,14 +17,20 @@ func Open[V any](f *File, key KeyType, cfg Config, codec *Codec[V]) (*Index[V], 
 	if err := suits(f, key, codec); err != nil {
 		return nil, err
 	}
-	if cfg.Verified {
-		if err := snapshot.Verify(f, f.Header); err != nil {
+	if cfg.Verified && f.rest == nil {
+		if err := snapshot.Verify(f.File, f.Header); err != nil {
 			return nil, f.fail(err)
 		}
 	}
 	block, err := f.mapped(cfg.Limit)
 	if err != nil {
 		return nil, f.fail(err)
+	}
+	if cfg.Verified && f.File == nil {
+		if err := f.verifyLoaded(block); err != nil {
+			block.Release()
+			return nil, f.fail(err)
+		}
 	}
 	ix := &Index[V]{n: int(f.Entries), workers: par.Workers(cfg.Workers), key: key, codec: codec}
 	if err := ix.open(f, block, cfg); err != nil {
