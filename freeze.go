@@ -38,10 +38,16 @@ func Freeze[K Key, V any](keys []K, vals []V, opts ...Option) (*Frozen[K, V], er
 // FreezeSeq builds an index of the pairs of a sequence, which need not be
 // sorted. It gathers them in slices first: Freeze needs less memory.
 func FreezeSeq[K Key, V any](pairs iter.Seq2[K, V], opts ...Option) (*Frozen[K, V], error) {
+	c, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
 	var keys []K
 	var vals []V
 	for k, v := range pairs {
-		keys, vals = append(keys, k), append(vals, v)
+		if keys, vals = append(keys, k), append(vals, v); len(keys)%1024 == 0 && c.context != nil && c.context.Err() != nil {
+			break // Freeze says why
+		}
 	}
 	return Freeze(keys, vals, opts...)
 }

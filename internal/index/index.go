@@ -8,6 +8,8 @@
 package index
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"time"
 	"unsafe"
@@ -29,6 +31,16 @@ type Config struct {
 	Room     int64         // most bytes of device memory; 0 for all that is free
 	Response time.Duration // how long a query may wait for others; 0 for no bound
 	Verified bool          // a file is checked whole before it is opened
+
+	Context context.Context // stops a build between its steps; nil for none
+}
+
+// stopped returns an error if the build is to be stopped.
+func (c *Config) stopped() error {
+	if c.Context == nil || c.Context.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("pando: building the index was stopped: %w", c.Context.Err())
 }
 
 // engine answers for one family of key types. Entries are told apart by their
@@ -91,6 +103,10 @@ func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Cod
 	}
 	defer built.order.release()
 	ix.use(built.engine)
+	if err := cfg.stopped(); err != nil {
+		ix.release()
+		return nil, err
+	}
 	if ix.keeper == nil {
 		if err := ix.values.gather(vals, ix.n, &built.order, ix.workers); err != nil {
 			ix.release()
@@ -99,6 +115,10 @@ func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Cod
 		ix.values.fetchedBy(ix.body())
 	}
 	ix.describe(cfg)
+	if err := cfg.stopped(); err != nil {
+		ix.Release()
+		return nil, err
+	}
 	if err := ix.run(cfg); err != nil {
 		ix.Release()
 		return nil, err

@@ -48,7 +48,13 @@ func buildStrings(keys []string, vals values, cfg Config) (built, error) {
 	if cfg.Limit > 0 {
 		own.Limit = cfg.Limit - column
 	}
+	if err := cfg.stopped(); err != nil {
+		return built{}, err
+	}
 	sorted := partial.Order(keys, own.Workers)
+	if err := cfg.stopped(); err != nil {
+		return built{}, err
+	}
 	tree, err := lay.Build(keys, sorted, own)
 	if err != nil {
 		return built{}, err
