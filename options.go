@@ -140,7 +140,9 @@ const (
 	Blocked
 	// Compressed keeps integers and floats as small differences within a page,
 	// where they lie close together, and strings by the bits in which they
-	// differ: the smallest, and for strings the fastest.
+	// differ. For integers and floats it is the smallest; for strings it is the
+	// fastest, and takes about as much as Apart, somewhat more where strings are
+	// short (26.9 against 25.2 bytes an entry of a word list).
 	Compressed
 	// BPlus is what Stats of a Tree, or of its snapshot, say: a B+-tree with room
 	// in its leaves. Freeze cannot be asked for it.
