@@ -15,6 +15,14 @@
 // at once. String keys have Prefix and PrefixCount, too.
 //
 //	for k, v := range ix.Range(10, 20) { … }
+//	for k, v := range ix.Scan(pando.After(10), pando.Reverse(), pando.Limit(5)) { … }
+//
+// A Cursor goes through an index entry by entry, in both directions. Merge,
+// Intersect and Difference take two indexes. Package tuple makes ordered string
+// keys of several values.
+//
+// Tree is an ordered map that any number of goroutines read and change at once;
+// Index is what it has in common with Frozen.
 //
 // Any number of goroutines may read at the same time. Batches use all cores
 // by themselves, and a GPU where there is one and it pays; On says otherwise.
@@ -49,7 +57,9 @@
 //
 // Save writes an index to a file, whole or not at all. Open maps such a file and
 // is ready at once, whatever its size; Verify, or the option Verified, looks
-// at every byte. Values with pointers need a codec: see Values.
+// at every byte. Read, ReadAt, ReadBytes and ReadFS take what is no file of the
+// operating system. Values with pointers that are neither strings nor bytes, and
+// do not marshal themselves, need a codec: see Values.
 //
 //	err := ix.Save("prices.pando")
 //	ix, err := pando.Open[int64, float64]("prices.pando")
@@ -67,4 +77,6 @@
 // there) is an error; see the Err variables.
 //
 // An index of strings returns copies of its keys: to iterate over it allocates.
+// Keys that come one after the other may share memory, 1 KiB at most: strings.Clone
+// those that are kept for long where most are not.
 package pando

@@ -50,8 +50,9 @@ var (
 	// ErrClosed says that a Tree was closed.
 	ErrClosed = errors.New("pando: used after Close")
 
-	// ErrValues says that values hold pointers, so that a file needs the
-	// option Values for them, or that its encode does not keep its word.
+	// ErrValues says that values hold pointers and do not marshal themselves, so
+	// that a file needs the option Values for them; or that one cannot be
+	// marshaled; or that encode does not keep its word.
 	ErrValues = errors.New("pando: values need a codec")
 )
 

@@ -118,13 +118,3 @@ func ExampleRanges_Len() {
 	fmt.Println(ix.RangeBatch([]int{10, 25}, []int{20, 40}, 0).Len())
 	// Output: 2
 }
-
-func ExampleFrozen_String() {
-	ix, _ := pando.Freeze([]uint64{1, 2, 3}, []uint64{10, 20, 30}, pando.On(pando.CPU))
-	fmt.Println(ix)
-	ix.Close()
-	fmt.Println(ix)
-	// Output:
-	// pando.Frozen[uint64, uint64]: 3 entries, pairs, on cpu
-	// pando.Frozen[uint64, uint64]: closed
-}

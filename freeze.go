@@ -42,6 +42,10 @@ const firstPairs = 64
 // FreezeSeq builds an index of the pairs of a sequence, which need not be
 // sorted. It gathers them in slices first: Freeze needs less memory.
 func FreezeSeq[K Key, V any](pairs iter.Seq2[K, V], opts ...Option) (*Frozen[K, V], error) {
+	c, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
 	var keys []K
 	var vals []V
 	for k, v := range pairs {
@@ -49,6 +53,9 @@ func FreezeSeq[K Key, V any](pairs iter.Seq2[K, V], opts ...Option) (*Frozen[K, 
 			keys, vals = par.Grow(keys, firstPairs), par.Grow(vals, firstPairs)
 		}
 		keys, vals = append(keys, k), append(vals, v)
+		if len(keys)%1024 == 0 && c.context != nil && c.context.Err() != nil {
+			break // Freeze says why
+		}
 	}
 	return Freeze(keys, vals, opts...)
 }

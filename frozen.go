@@ -2,12 +2,12 @@ package pando
 
 import (
 	"fmt"
-	"iter"
 	"sync"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 )
 
 // Key is every type with an order that cmp.Compare knows.
@@ -27,6 +27,8 @@ type Frozen[K Key, V any] struct {
 	live  atomic.Pointer[index.Index[V]] // nil once closed
 	later atomic.Pointer[unread[V]]      // a snapshot of a Tree that nobody has read yet
 	key   index.KeyType
+
+	windows par.Pool[window[K, V]]
 }
 
 // unread is a snapshot of a Tree that becomes an index when it is first read.
@@ -37,9 +39,13 @@ type unread[V any] struct {
 
 // frozen makes a Frozen of an index.
 func frozen[K Key, V any](ix *index.Index[V]) *Frozen[K, V] {
-	f := &Frozen[K, V]{key: index.KeyTypeOf[K]()}
+	f := emptyFrozen[K, V](index.KeyTypeOf[K]())
 	f.live.Store(ix)
 	return f
+}
+
+func emptyFrozen[K Key, V any](key index.KeyType) *Frozen[K, V] {
+	return &Frozen[K, V]{key: key, windows: par.NewPool[window[K, V]]()}
 }
 
 // probe returns a key without its type.
@@ -163,6 +169,14 @@ func mustHold(method, slice string, have, need int) {
 	}
 }
 
+// Has reports whether there is an entry with the key.
+func (f *Frozen[K, V]) Has(key K) bool {
+	ix := f.open()
+	_, found := ix.Seek(f.probe(key))
+	f.done(ix)
+	return found
+}
+
 // Rank returns the number of entries with a key below key.
 func (f *Frozen[K, V]) Rank(key K) int {
 	ix := f.open()
@@ -226,61 +240,6 @@ func (f *Frozen[K, V]) Ceil(key K) (K, V, bool) {
 	return f.entry(ix, i)
 }
 
-// All iterates over all entries in key order.
-func (f *Frozen[K, V]) All() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		ix := f.open()
-		f.walk(ix, 0, ix.Len(), yield)
-	}
-}
-
-// Range iterates over the entries with lo <= key <= hi, in key order. There
-// are none if lo is above hi.
-func (f *Frozen[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		ix := f.open()
-		first, _ := ix.Seek(f.probe(lo))
-		f.walk(ix, first, ix.After(f.probe(hi)), yield)
-	}
-}
-
-// Backward iterates over all entries in reverse key order.
-func (f *Frozen[K, V]) Backward() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		ix := f.open()
-		for i := ix.Len() - 1; i >= 0; i-- {
-			k, v := f.keyAt(ix, i), ix.Val(i)
-			f.done(ix)
-			if !yield(k, v) {
-				return
-			}
-		}
-	}
-}
-
-// window is the number of entries that an iteration copies out at a time.
-const window = 64
-
-// walk yields entries [i, end), which were computed from ix: if that was closed
-// meanwhile they may be nonsense, and none at all. It copies entries out window
-// by window, a few at first so that a short range stays cheap.
-func (f *Frozen[K, V]) walk(ix *index.Index[V], i, end int, yield func(K, V) bool) {
-	f.done(ix)
-	var keys [window]K
-	var vals [window]V
-	for size := 8; i < end; size = min(2*size, window) {
-		n := min(size, end-i)
-		ix.CopyOut(i, order.KeysAs(f.key.Type, keys[:n]), vals[:n])
-		for j := range n {
-			f.done(ix)
-			if !yield(keys[j], vals[j]) {
-				return
-			}
-		}
-		i += n
-	}
-}
-
 // Count returns the number of entries with lo <= key <= hi.
 func (f *Frozen[K, V]) Count(lo, hi K) int {
 	ix := f.open()
@@ -288,17 +247,6 @@ func (f *Frozen[K, V]) Count(lo, hi K) int {
 	n := max(0, ix.After(f.probe(hi))-first)
 	f.done(ix)
 	return n
-}
-
-// Prefix iterates over the entries whose key starts with p, in key order: all
-// of them where p is empty. Keys must be strings: it panics if they are not.
-func (f *Frozen[K, V]) Prefix(p K) iter.Seq2[K, V] {
-	f.mustHaveStrings("Prefix")
-	return func(yield func(K, V) bool) {
-		ix := f.open()
-		lo, hi := ix.Prefix(f.probe(p).Text)
-		f.walk(ix, lo, hi, yield)
-	}
 }
 
 // PrefixCount returns the number of entries whose key starts with p, without

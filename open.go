@@ -10,7 +10,7 @@ import "github.com/pando-index/pando/internal/index"
 //
 // K and V must be the types the index was made with, by kind and width (int is
 // int64; a named type is what it is made of), or the error is ErrType. Values
-// that hold pointers need the option Values. A file that is damaged or not one
+// that hold pointers and do not marshal themselves need the option Values. A file that is damaged or not one
 // of Pando's is ErrFile, one of a later version ErrVersion.
 //
 // A file whose sections are damaged, opened without Verified, returns wrong

@@ -1,6 +1,7 @@
 package pando
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -28,6 +29,7 @@ type config struct {
 	values   any // *index.Codec[V]
 	verified bool
 	note     string
+	context  context.Context
 }
 
 // Device says where queries run: Auto, CPU, GPU(i) or Hybrid(i).
@@ -88,6 +90,12 @@ func Workers(n int) Option { return func(c *config) { c.workers = n } }
 // Values that live in a Go slice are not counted, nor are a build's own tables,
 // of a few bytes a key at most. 0, the default, is no limit.
 func MemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes } }
+
+// Context makes a build stop when ctx is done: Freeze, FreezeSeq, the functions
+// like FreezeMerge and Tree.Freeze then give all memory back and return an error
+// that wraps ctx.Err(). They look between their steps, of which sorting is the
+// longest: some 30 ns a pair. What is built is not bound to ctx.
+func Context(ctx context.Context) Option { return func(c *config) { c.context = ctx } }
 
 // DeviceMemory bounds the GPU memory that an index takes, buffers included.
 // An index that would need more keeps its upper levels there, as many as fit,
@@ -219,6 +227,7 @@ func (c *config) index() index.Config {
 	return index.Config{
 		Device: c.device.d, Workers: c.workers, Limit: c.limit, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()),
 		Room: c.room, Response: c.response, Verified: c.verified, Note: c.note,
+		Context: c.context,
 	}
 }
 

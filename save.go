@@ -14,8 +14,8 @@ import (
 // moment leaves what was there before as it was. A program that has the old
 // file open keeps being served from it.
 //
-// Values that hold pointers need the option Values, and give ErrValues
-// without. Where path is a link, the file it points to is replaced. A process
+// Values that hold pointers and do not marshal themselves need the option
+// Values, and give ErrValues without. Where path is a link, the file it points to is replaced. A process
 // that is killed may leave a hidden file (.pando-save-….tmp) behind, which the
 // next Save to the same path removes.
 func (f *Frozen[K, V]) Save(path string) error {

@@ -281,7 +281,7 @@ func (t *Tree[K, V]) Apply(ops []Op, keys []K, vals []V, found []bool) error {
 func (t *Tree[K, V]) Snapshot() *Frozen[K, V] {
 	s, err := t.m.Freeze()
 	t.must(err)
-	f := &Frozen[K, V]{key: t.key}
+	f := emptyFrozen[K, V](t.key)
 	f.later.Store(&unread[V]{from: s})
 	return f
 }
@@ -297,7 +297,7 @@ func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	if codec == nil {
+	if c.values == nil {
 		codec, _ = codecOf[V](t.config)
 	}
 	s, err := t.m.Freeze()
@@ -351,8 +351,33 @@ func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 
 // walk yields the entries from one key to another.
 func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool) {
+	c := t.m.Cursor(from, down)
+	for range shortWalk {
+		k, v, ok := c.Next()
+		t.done()
+		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(t.keyOf(k), v) {
+			c.Done()
+			return
+		}
+		from = k
+	}
+	c.Done()
+	if from != to {
+		t.walkOn(from, to, down, yield)
+	}
+}
+
+// shortWalk is the number of entries up to which a walk takes one at a time,
+// which allocates nothing; a longer one takes leaf after leaf.
+const shortWalk = 16
+
+// walkOn yields the entries behind one key up to another.
+func (t *Tree[K, V]) walkOn(behind, to order.Probe, down bool, yield func(K, V) bool) {
+	if behind.Code++; down {
+		behind.Code -= 2
+	}
 	stopped := false
-	t.m.Walk(from, to, down, func(k order.Probe, v V) bool {
+	t.m.Walk(behind, to, down, func(k order.Probe, v V) bool {
 		t.done()
 		stopped = !yield(t.keyOf(k), v)
 		return !stopped
@@ -364,7 +389,9 @@ func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool
 
 // nearest returns the first entry from a key on, or down from it.
 func (t *Tree[K, V]) nearest(from order.Probe, down bool) (key K, val V, ok bool) {
-	k, v, ok := t.m.Cursor(from, down).Next()
+	c := t.m.Cursor(from, down)
+	k, v, ok := c.Next()
+	c.Done()
 	t.done()
 	if !ok {
 		return key, val, false

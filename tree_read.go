@@ -13,6 +13,7 @@ import (
 type Index[K Key, V any] interface {
 	Len() int
 	Get(key K) (V, bool)
+	Has(key K) bool
 	GetBatch(keys []K, vals []V, found []bool) (hits int)
 	Rank(key K) int
 	RankBatch(keys []K, ranks []int)
@@ -24,6 +25,8 @@ type Index[K Key, V any] interface {
 	All() iter.Seq2[K, V]
 	Backward() iter.Seq2[K, V]
 	Range(lo, hi K) iter.Seq2[K, V]
+	Scan(opts ...ScanOption) iter.Seq2[K, V]
+	Cursor() Cursor[K, V]
 	Count(lo, hi K) int
 	CountBatch(lo, hi []K, counts []int)
 	RangeBatch(lo, hi []K, limit int) *Ranges[K, V]
@@ -32,6 +35,7 @@ type Index[K Key, V any] interface {
 	Save(path string) error
 	WriteTo(w io.Writer) (int64, error)
 	Stats() Stats
+	String() string
 	Close() error
 }
 
@@ -48,6 +52,13 @@ func (t *Tree[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	hits = m.GetBatch(order.KeysAs(t.key.Type, keys), vals, found)
 	t.done()
 	return hits
+}
+
+// Has reports whether there is an entry with the key.
+func (t *Tree[K, V]) Has(key K) bool {
+	ok := t.open().Has(t.probe(key))
+	t.done()
+	return ok
 }
 
 // Rank returns the number of entries with a key below key: exactly, if nobody

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/facetest"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -257,6 +258,13 @@ func compareTree[K pando.Key, V comparable](t *testing.T, rng *rand.Rand, ix pan
 	for i := range keys {
 		keys[i], his[i] = draw(), draw()
 	}
+	sorted := &facetest.Model[K, V]{Keys: model.keys, Vals: model.vals, Same: same[V]}
+	if err := facetest.CheckScans(ix, sorted, keys, rng); err != nil {
+		t.Fatal(err)
+	}
+	if err := facetest.CheckCursor(ix, sorted, keys, rng); err != nil {
+		t.Fatal(err)
+	}
 	ix.GetBatch(keys, vals, found)
 	ix.RankBatch(keys, ranks)
 	ix.CountBatch(keys, his, counts)
@@ -275,6 +283,9 @@ func compareTree[K pando.Key, V comparable](t *testing.T, rng *rand.Rand, ix pan
 		}
 		if v, ok := ix.Get(k); !same(v, want) || ok != had {
 			t.Fatalf("Get(%v) = %v, %t, want %v, %t", k, v, ok, want, had)
+		}
+		if ix.Has(k) != had {
+			t.Fatalf("Has(%v) = %t", k, !had)
 		}
 		if c, _, ok := ix.Ceil(k); ok != (at < len(model.keys)) || ok && cmp.Compare(c, model.keys[at]) != 0 {
 			t.Fatalf("Ceil(%v) = %v, %t", k, c, ok)

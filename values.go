@@ -7,31 +7,43 @@ import (
 	"github.com/pando-index/pando/internal/index"
 )
 
-// Values says how values are written to a file and read back. It is needed for
-// values that hold pointers (strings, slices, maps and the like), by Freeze
-// for an index that is to be saved and by Open; values without pointers are
-// written as they lie in memory, and Values is not asked.
+// Values says how values are written to a file and read back. Most need no word:
+// values without pointers are written as they lie in memory, strings and slices
+// of bytes as their bytes (so that a nil slice comes back as an empty one), and
+// values that implement encoding.BinaryAppender or BinaryMarshaler, and
+// BinaryUnmarshaler, by their own methods: time.Time, netip.Addr and *url.URL,
+// say. Values is needed for all others that hold pointers (structs with strings,
+// maps and the like), by Freeze for an index that is to be saved and by Open. It
+// goes before the type's own methods, but is not asked for values without
+// pointers.
 //
 // encode appends a value to dst and returns the result, as append does. For the
 // same value it must return the same bytes every time. decode returns the value
 // again; the bytes are its own, to keep or change. Values are decoded when they
-// are asked for, one at a time, by as many goroutines as ask. For strings:
+// are asked for, one at a time, by as many goroutines as ask. For lists of words:
 //
 //	pando.Values(
-//		func(dst []byte, v string) []byte { return append(dst, v...) },
-//		func(b []byte) (string, error) { return string(b), nil },
+//		func(dst []byte, v []string) []byte { return append(dst, strings.Join(v, " ")...) },
+//		func(b []byte) ([]string, error) { return strings.Fields(string(b)), nil },
 //	)
 //
 // A value that decode refuses makes the method that asked for it panic: the
 // file is damaged, or was written with another codec.
 func Values[V any](encode func(dst []byte, v V) []byte, decode func([]byte) (V, error)) Option {
-	return func(c *config) { c.values = &index.Codec[V]{Encode: encode, Decode: decode} }
+	return func(c *config) {
+		codec := &index.Codec[V]{Decode: decode}
+		if encode != nil {
+			codec.Encode = func(dst []byte, v V) ([]byte, error) { return encode(dst, v), nil }
+		}
+		c.values = codec
+	}
 }
 
-// codecOf returns the codec among the options; nil if there is none.
+// codecOf returns the codec among the options, or else that of the type; nil if
+// there is none.
 func codecOf[V any](c config) (*index.Codec[V], error) {
 	if c.values == nil {
-		return nil, nil
+		return index.DefaultCodec[V](), nil
 	}
 	codec, ok := c.values.(*index.Codec[V])
 	switch {

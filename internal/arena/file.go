@@ -23,19 +23,44 @@ type Part struct{ Offset, Size int }
 // On systems without mmap the file is read into memory, which then counts
 // against limit as in New.
 func Map(f *os.File, length int64, parts []Part, slack int, limit int64) (*Block, error) {
-	if length < 0 || length > math.MaxInt/4 || slack < 0 || slack > math.MaxInt/4 {
-		return nil, fmt.Errorf("%w: more than a machine can address", ErrLimit)
-	}
-	for _, p := range parts {
-		if p.Offset < 0 || p.Size < 0 || p.Offset%Align != 0 || int64(p.Offset) > length || int64(p.Size) > length-int64(p.Offset) {
-			return nil, fmt.Errorf("bytes %d to %d of a file of %d", p.Offset, p.Offset+p.Size, length)
-		}
+	if err := checkParts(length, parts, slack); err != nil {
+		return nil, err
 	}
 	prepare(0, length+int64(slack))
 	m, err := orCollect(func() (*mapping, error) { return mapFile(f, uintptr(length), uintptr(slack), limit) })
 	if err != nil {
 		return nil, err
 	}
+	return blockOf(m, length, parts), nil
+}
+
+// Load makes a block like that of Map by reading the bytes of a file from r,
+// which need not be a file. Its memory counts in InUse and against limit.
+func Load(r io.Reader, length int64, parts []Part, slack int, limit int64) (*Block, error) {
+	if err := checkParts(length, parts, slack); err != nil {
+		return nil, err
+	}
+	m, err := readAll(r, uintptr(length), uintptr(slack), limit)
+	if err != nil {
+		return nil, err
+	}
+	return blockOf(m, length, parts), nil
+}
+
+func checkParts(length int64, parts []Part, slack int) error {
+	if length < 0 || length > math.MaxInt/4 || slack < 0 || slack > math.MaxInt/4 {
+		return fmt.Errorf("%w: more than a machine can address", ErrLimit)
+	}
+	for _, p := range parts {
+		if p.Offset < 0 || p.Size < 0 || p.Offset%Align != 0 || int64(p.Offset) > length || int64(p.Size) > length-int64(p.Offset) {
+			return fmt.Errorf("bytes %d to %d of a file of %d", p.Offset, p.Offset+p.Size, length)
+		}
+	}
+	return nil
+}
+
+// blockOf makes a block of memory that holds a file.
+func blockOf(m *mapping, length int64, parts []Part) *Block {
 	b := &Block{pages: Small, bytes: length, mem: m}
 	part := func(offset, size int) []byte { return unsafe.Slice((*byte)(unsafe.Add(m.addr, offset)), size) }
 	for _, p := range parts { // an empty part has an address too
@@ -45,11 +70,16 @@ func Map(f *os.File, length int64, parts []Part, slack int, limit int64) (*Block
 		b.memory = part(parts[0].Offset, int(length)-parts[0].Offset)
 	}
 	add(b)
-	return b, nil
+	return b
 }
 
 // readFile reads a file into allocated memory, for systems that cannot map it.
 func readFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) {
+	return readAll(io.NewSectionReader(f, 0, int64(length)), length, slack, limit)
+}
+
+// readAll reads length bytes into allocated memory.
+func readAll(r io.Reader, length, slack uintptr, limit int64) (*mapping, error) {
 	total := (int64(length) + 4095) &^ 4095
 	if limit > 0 && total > limit {
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
@@ -58,7 +88,7 @@ func readFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot take %d bytes: %w", total, err)
 	}
-	if _, err := io.ReadFull(io.NewSectionReader(f, 0, int64(length)), unsafe.Slice((*byte)(m.addr), length)); err != nil {
+	if _, err := io.ReadFull(r, unsafe.Slice((*byte)(m.addr), length)); err != nil {
 		unreserve(m)
 		return nil, err
 	}

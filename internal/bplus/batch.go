@@ -186,7 +186,7 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 	if lo >= hi {
 		return
 	}
-	w := &worker[C]{batch: b, used: used, s: b.t.scratches.Get().(*scratch[C])}
+	w := &worker[C]{batch: b, used: used, s: b.t.scratches.Get().ready()}
 	defer b.t.scratches.Put(w.s)
 	var places [ahead]uint64
 	for lo < hi {

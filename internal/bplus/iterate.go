@@ -31,11 +31,23 @@ type seen struct {
 }
 
 // Ascend returns a cursor over the entries from key on.
-func (t *Tree[C]) Ascend(key C) *Cursor[C] { return &Cursor[C]{t: t, pos: key, here: seen{nothing, 0}} }
+func (t *Tree[C]) Ascend(key C) *Cursor[C] { return t.cursor(key, false) }
 
 // Descend returns a cursor over the entries up to key, in descending order.
-func (t *Tree[C]) Descend(key C) *Cursor[C] {
-	return &Cursor[C]{t: t, pos: key, here: seen{nothing, 0}, down: true}
+func (t *Tree[C]) Descend(key C) *Cursor[C] { return t.cursor(key, true) }
+
+func (t *Tree[C]) cursor(key C, down bool) *Cursor[C] {
+	c := t.cursors.Get()
+	c.t = t
+	c.Move(key, down)
+	return c
+}
+
+// Done gives the cursor's memory to a later one. It must not be used again.
+func (c *Cursor[C]) Done() {
+	t := c.t
+	c.t = nil // what is in the pool does not keep the tree
+	t.cursors.Put(c)
 }
 
 // Next returns the next entry, and false if there is none.
@@ -80,7 +92,8 @@ func (c *Cursor[C]) Next() (key, val C, ok bool) {
 // Walk calls yield for the entries from one key to another, in either
 // direction, as a cursor returns them, until yield returns false.
 func (t *Tree[C]) Walk(from, to C, down bool, yield func(key, val C) bool) {
-	c := &Cursor[C]{t: t, pos: from, here: seen{nothing, 0}, down: down}
+	c := t.cursor(from, down)
+	defer c.Done()
 	for !c.end {
 		t.lockRead()
 		if len(c.from.keys) == 0 {
@@ -105,7 +118,7 @@ func (c *Cursor[C]) walkLeaf(to C, yield func(key, val C) bool) bool {
 	keys, vals := c.from.keys, c.from.vals
 	c.from = run[C]{}
 	for i := range n {
-		if i > 0 && (atomic.LoadUint64(word) != c.here.word || !t.current(c.gen)) {
+		if i > 0 && (atomic.LoadUint64(word) != c.here.word || c.here.word&simd.WordSealed != 0 || !t.current(c.gen)) {
 			c.restart()
 			return true
 		}
@@ -212,7 +225,7 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 	if greatest {
 		end = ^C(0)
 	}
-	s := t.scratches.Get().(*scratch[C])
+	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
 	for try := 0; ; try++ {
 		w := writing[C]{t: t, key: end, used: new(promises)}
@@ -259,7 +272,7 @@ func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err erro
 	t.lockWrite()
 	defer t.unlockWrite()
 	releasedAll(t)
-	s := t.scratches.Get().(*scratch[C])
+	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
 	for try := 0; lo <= hi; try++ {
 		gen, ok := t.enter()

@@ -190,8 +190,12 @@ type scratch[C Code] struct {
 	more   run[C]
 }
 
-func newScratch[C Code]() *scratch[C] {
-	s := &scratch[C]{memory: make([]uint64, (simd.RegularBlock+simd.RegularPilot[C]()+simd.LineBytes)/8)}
+// ready makes scratch memory usable, which is done once.
+func (s *scratch[C]) ready() *scratch[C] {
+	if s.memory != nil {
+		return s
+	}
+	s.memory = make([]uint64, (simd.RegularBlock+simd.RegularPilot[C]()+simd.LineBytes)/8)
 	at := unsafe.Pointer(&s.memory[0])
 	at = unsafe.Add(at, -uintptr(at)%simd.LineBytes)
 	s.copy = leaf[C]{pilot: unsafe.Add(at, simd.RegularBlock), block: at}

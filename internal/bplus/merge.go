@@ -141,7 +141,7 @@ func (t *Tree[C]) unseal(x uint32) {
 // false if they have become too many, if b is no longer next to a, or memory
 // fails.
 func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
-	s := t.scratches.Get().(*scratch[C])
+	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
 	la, lb := t.leaf(a), t.leaf(b)
 	for try := 0; ; try++ {

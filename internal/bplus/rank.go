@@ -204,7 +204,7 @@ func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 
 // atIn returns entry i of the leaves from x on, or that one of them is dead.
 func (t *Tree[C]) atIn(x uint32, i int) (key, val C, ok, dead bool) {
-	s := t.scratches.Get().(*scratch[C])
+	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
 	for try := 0; x != nothing; try++ {
 		l := t.leaf(x)

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -52,7 +53,8 @@ type Tree[C Code] struct {
 	free      func(vals []C) // takes values that were retired
 
 	snapshots history[C]
-	scratches sync.Pool // *scratch[C]
+	scratches par.Pool[scratch[C]]
+	cursors   par.Pool[Cursor[C]]
 }
 
 // stripes is the number of counters that writers share, each in a cache line
@@ -87,7 +89,7 @@ func New[C Code](limit int64) (*Tree[C], error) {
 	t.at = simd.Regular{
 		Blocks: t.leaves.pool.Base(0), Pilots: t.leaves.pool.Base(1), Uppers: t.uppers.pool.Base(0), Distance: simd.RegularDistance,
 	}
-	t.scratches.New = func() any { return newScratch[C]() }
+	t.scratches, t.cursors = par.NewPool[scratch[C]](), par.NewPool[Cursor[C]]()
 	t.control.epoch, t.control.gen = 1, 2
 	x, l, err := t.newLeaf(nil)
 	if err != nil {

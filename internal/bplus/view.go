@@ -114,7 +114,7 @@ func (l leaf[C]) rankAt(key C, after bool) int {
 
 // CopyOut sets keys and vals to the entries from lo on. Either may be nil.
 func (v *View[C]) CopyOut(lo int, n int, keys, vals []C) {
-	s := v.tree.scratches.Get().(*scratch[C])
+	s := v.tree.scratches.Get().ready()
 	defer v.tree.scratches.Put(s)
 	at := sort.SearchInts(v.first, lo+1) - 1
 	for done := 0; done < n && at < len(v.refs); at++ {

@@ -251,7 +251,7 @@ const near = 4
 // spill makes the change of a key that is not there and whose line is full: it
 // moves entries to the nearest line with room, or splits the leaf.
 func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
-	s := t.scratches.Get().(*scratch[C])
+	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
 	n := simd.Entries(w.word)
 	if n >= capacity[C]() {

@@ -61,6 +61,13 @@ func CheckIndex[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], aske
 	if err := CheckEntries(ix, m); err != nil {
 		return err
 	}
+	rng := rand.New(rand.NewPCG(uint64(len(m.Keys)), uint64(len(asked))))
+	if err := CheckScans(ix, m, asked, rng); err != nil {
+		return err
+	}
+	if err := CheckCursor(ix, m, asked, rng); err != nil {
+		return fmt.Errorf("cursor: %w", err)
+	}
 	return OnEachPath(func() error {
 		for _, k := range asked {
 			if err := CheckKey(ix, m, k); err != nil {
@@ -81,6 +88,9 @@ func CheckKey[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], k K) e
 	wantVal, want := m.Get(k)
 	if v, found := ix.Get(k); found != want || !m.Same(v, wantVal) {
 		return fmt.Errorf("Get(%v) = %v, %v; want %v, %v", k, v, found, wantVal, want)
+	}
+	if has := ix.Has(k); has != want {
+		return fmt.Errorf("Has(%v) = %v", k, has)
 	}
 	if r := ix.Rank(k); r != m.Rank(k) {
 		return fmt.Errorf("Rank(%v) = %d, want %d", k, r, m.Rank(k))

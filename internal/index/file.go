@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 
@@ -18,7 +19,8 @@ type File struct {
 	*os.File
 	*snapshot.Header
 	Path  string
-	slack int // bytes that must be readable behind it
+	slack int       // bytes that must be readable behind it
+	rest  io.Reader // all of it, where it is not the system's to map; read once
 }
 
 // OpenFile opens a file and checks all that can be known from its header.
@@ -46,7 +48,13 @@ func (f *File) readHeader() error {
 	if err != nil {
 		return err
 	}
-	if f.Header, err = snapshot.Read(f, info.Size(), formats); err != nil {
+	return f.takeHeader(f.File, info.Size())
+}
+
+// takeHeader reads the header of a file of size bytes, below 0 where that is not
+// known.
+func (f *File) takeHeader(r io.ReaderAt, size int64) (err error) {
+	if f.Header, err = snapshot.Read(r, size, formats); err != nil {
 		return err
 	}
 	if f.Size > math.MaxInt || f.Entries > math.MaxInt {
@@ -180,11 +188,15 @@ func (f *File) index(k snapshot.Kind) int {
 	return -1
 }
 
-// mapped maps the file: each section is a segment.
+// mapped maps the file, or reads it from where it comes: each section is a
+// segment.
 func (f *File) mapped(limit int64) (*arena.Block, error) {
 	var parts []arena.Part
 	for _, s := range f.Sections {
 		parts = append(parts, arena.Part{Offset: int(s.Offset), Size: int(s.Bytes)})
+	}
+	if f.rest != nil {
+		return f.load(parts, limit)
 	}
 	return arena.Map(f.File, f.Size, parts, f.slack, limit)
 }

@@ -8,6 +8,8 @@
 package index
 
 import (
+	"context"
+	"fmt"
 	"time"
 	"unsafe"
 
@@ -29,6 +31,16 @@ type Config struct {
 	Response time.Duration // how long a query may wait for others; 0 for no bound
 	Verified bool          // a file is checked whole before it is opened
 	Note     string        // what files are to say about the index
+
+	Context context.Context // stops a build between its steps; nil for none
+}
+
+// stopped returns an error if the build is to be stopped.
+func (c *Config) stopped() error {
+	if c.Context == nil || c.Context.Err() == nil {
+		return nil
+	}
+	return fmt.Errorf("pando: building the index was stopped: %w", c.Context.Err())
 }
 
 // engine answers for one family of key types. Entries are told apart by their
@@ -36,6 +48,7 @@ type Config struct {
 type engine interface {
 	Seek(key order.Probe) (rank int, equal bool) // entries below key; whether the one there has it
 	After(key order.Probe) int                   // entries up to key
+	endNear(rank int, key order.Probe) int       // the first entry from rank on that is above key, likely near
 	Key(i int) order.Probe
 	CopyKeys(lo int, keys order.Keys) // sets keys to those of the entries from lo on
 	// copyKeyRuns does the same for runs [from, to): run i begins with entry
@@ -91,6 +104,10 @@ func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Cod
 	}
 	defer built.order.release()
 	ix.use(built.engine)
+	if err := cfg.stopped(); err != nil {
+		ix.release()
+		return nil, err
+	}
 	if ix.keeper == nil {
 		if err := ix.values.gather(vals, ix.n, &built.order, ix.workers); err != nil {
 			ix.release()
@@ -99,6 +116,10 @@ func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Cod
 		ix.values.fetchedBy(ix.body())
 	}
 	ix.describe(cfg)
+	if err := cfg.stopped(); err != nil {
+		ix.Release()
+		return nil, err
+	}
 	if err := ix.run(cfg); err != nil {
 		ix.Release()
 		return nil, err
@@ -125,6 +146,12 @@ func (ix *Index[V]) use(e engine) {
 func (ix *Index[V]) run(cfg Config) (err error) {
 	ix.stats.Device, ix.stats.Reason, err = ix.attach(cfg)
 	return err
+}
+
+// Span returns the entries [first, end) with lo <= key <= hi.
+func (ix *Index[V]) Span(lo, hi order.Probe) (first, end int) {
+	first, _ = ix.Seek(lo)
+	return first, ix.endNear(first, hi)
 }
 
 // Len returns the number of entries.
@@ -189,6 +216,15 @@ func (ix *Index[V]) CopyOut(lo int, keys order.Keys, vals []V) {
 // Prefix returns the entries [lo, hi) whose key begins with p. Keys must be
 // strings.
 func (ix *Index[V]) Prefix(p string) (lo, hi int) { return ix.engine.(*texts).prefix(p) }
+
+// AppendKey appends key i to dst. Keys must be strings.
+func (ix *Index[V]) AppendKey(dst []byte, i int) []byte {
+	e := ix.engine.(*texts)
+	if e.copier != nil {
+		return e.copier.AppendKey(dst, i)
+	}
+	return append(dst, e.tree.Key(i)...)
+}
 
 // Release gives everything back.
 func (ix *Index[V]) Release() error {

@@ -58,6 +58,8 @@ func (e *momentOf[C]) After(key order.Probe) int {
 	return rank
 }
 
+func (e *momentOf[C]) endNear(_ int, key order.Probe) int { return e.After(key) }
+
 func (e *momentOf[C]) Key(i int) order.Probe {
 	var k [1]C
 	e.view.CopyOut(i, 1, k[:], nil)

@@ -354,6 +354,12 @@ func (m *Map[V]) At(i int) (key order.Probe, val V, ok bool) {
 	}
 }
 
+// Has reports whether there is an entry with a key.
+func (m *Map[V]) Has(key order.Probe) bool {
+	_, ok := m.get(key.Code)
+	return ok
+}
+
 // Cursor reads entries one after the other while others change the map.
 type Cursor[V any] struct {
 	m *Map[V]
@@ -372,13 +378,21 @@ func (m *Map[V]) Walk(from, to order.Probe, down bool, yield func(key order.Prob
 		m.walk(from.Code, to.Code, down, func(k, bits uint64) bool { return yield(order.Probe{Code: k}, m.value(bits)) })
 		return
 	}
-	for c := m.Cursor(from, down); ; {
+	c := m.Cursor(from, down)
+	defer c.Done()
+	for {
 		k, v, ok := c.Next()
 		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(k, v) {
 			return
 		}
 	}
 }
+
+// Done gives the cursor's memory to a later one. It must not be used again.
+func (c Cursor[V]) Done() { c.c.Done() }
+
+// Move makes Next return the first entry from key on, or down from it.
+func (c Cursor[V]) Move(key order.Probe, down bool) { c.c.move(key.Code, down) }
 
 // First is the least key, Last the greatest.
 func (m *Map[V]) First() order.Probe { return order.Probe{} }

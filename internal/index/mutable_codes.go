@@ -45,6 +45,9 @@ type codeMap interface {
 type codeCursor interface {
 	next() (key, val uint64, ok bool)
 	Again()
+	// move makes next return the first entry from key on, or down from it.
+	move(key uint64, down bool)
+	Done()
 }
 
 // changes is a batch of operations as a Map takes it.
@@ -136,6 +139,8 @@ func (c cursor[C]) next() (uint64, uint64, bool) {
 	k, v, ok := c.Cursor.Next()
 	return uint64(k), uint64(v), ok
 }
+
+func (c cursor[C]) move(key uint64, down bool) { c.Cursor.Move(C(key), down) }
 
 func (t *codes[C]) cursor(key uint64, down bool) codeCursor {
 	if down {

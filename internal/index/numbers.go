@@ -66,6 +66,8 @@ type builder[C order.Code] struct {
 	auto    bool  // another layout may be taken for the keys at hand
 	scratch int64 // bytes that it takes to sort them
 	order   rows
+
+	stopped func() error // an error if the build is to be stopped
 }
 
 func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built, error) {
@@ -75,7 +77,7 @@ func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built
 	}
 	b := &builder[C]{keys: keys, vals: vals, layout: lay, auto: cfg.Layout == layout.Auto, cfg: layout.Config{
 		Pairs: pairs, ValSize: vals.kept, Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers),
-	}}
+	}, stopped: cfg.stopped}
 	tree, err := b.build()
 	if err != nil {
 		b.order.release()
@@ -138,6 +140,9 @@ const autoRatio = 1.5
 
 // plant builds the tree of sorted keys.
 func (b *builder[C]) plant(src layout.Source[C]) (layout.Tree[C], error) {
+	if err := b.stopped(); err != nil {
+		return nil, err
+	}
 	if b.cfg.Limit == 0 {
 		return b.layout.Build(src, b.cfg)
 	}
@@ -209,6 +214,10 @@ func sortInto[C, P order.Code](b *builder[C], fill func([]P)) (*sortedKeys[C, P]
 	if fill != nil {
 		payload, payloadSpare = arena.As[P](block.Segment(2)), arena.As[P](block.Segment(3))
 		fill(payload)
+	}
+	if err := b.stopped(); err != nil {
+		block.Release()
+		return nil, err
 	}
 	s.codes, s.payload = order.Sort(codes, spare, payload, payloadSpare, b.cfg.Workers)
 	return s, nil

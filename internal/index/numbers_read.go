@@ -23,6 +23,19 @@ func (e *numbers[C]) After(key order.Probe) int {
 	return rank
 }
 
+// nearKeys is the number of keys that are looked at before a search begins at
+// the root: what is read of them is what the caller reads next anyway.
+const nearKeys = 8
+
+func (e *numbers[C]) endNear(rank int, key order.Probe) int {
+	for i := rank; i < min(rank+nearKeys, e.n); i++ {
+		if e.tree.Key(i) > C(key.Code) {
+			return i
+		}
+	}
+	return e.After(key)
+}
+
 func (e *numbers[C]) Key(i int) order.Probe { return order.Probe{Code: uint64(e.tree.Key(i))} }
 
 // window is the number of codes that are decoded at a time.

@@ -16,14 +16,20 @@ func Open[V any](f *File, key KeyType, cfg Config, codec *Codec[V]) (*Index[V], 
 	if err := suits(f, key, codec); err != nil {
 		return nil, err
 	}
-	if cfg.Verified {
-		if err := snapshot.Verify(f, f.Header); err != nil {
+	if cfg.Verified && f.rest == nil {
+		if err := snapshot.Verify(f.File, f.Header); err != nil {
 			return nil, f.fail(err)
 		}
 	}
 	block, err := f.mapped(cfg.Limit)
 	if err != nil {
 		return nil, f.fail(err)
+	}
+	if cfg.Verified && f.File == nil {
+		if err := f.verifyLoaded(block); err != nil {
+			block.Release()
+			return nil, f.fail(err)
+		}
 	}
 	ix := newIndex(int(f.Entries), key, cfg, codec)
 	if cfg.Note == "" {

@@ -19,11 +19,15 @@ type texts struct {
 	gpu   *exec.StringsGPU // nil where there is none
 	least int              // batches from this size on go to the GPU
 	asked DeviceKind       // what the GPU was asked for as
+
+	copier layout.StringCopier // nil where strings need not be copied
 }
 
 // newTexts makes the engine over a tree.
 func newTexts(tree layout.StringTree, cfg Config) *texts {
-	return &texts{tree: tree, n: tree.Len(), cpu: exec.NewStrings(tree, par.Workers(cfg.Workers))}
+	e := &texts{tree: tree, n: tree.Len(), cpu: exec.NewStrings(tree, par.Workers(cfg.Workers))}
+	e.copier, _ = tree.(layout.StringCopier)
+	return e
 }
 
 func (e *texts) body() layout.Body { return e.tree }
@@ -32,10 +36,21 @@ func (e *texts) Seek(key order.Probe) (rank int, equal bool) { return e.tree.See
 
 func (e *texts) After(key order.Probe) int { return e.tree.After(key.Text) }
 
+func (e *texts) endNear(rank int, key order.Probe) int {
+	if e.copier != nil {
+		return e.copier.EndNear(rank, key.Text)
+	}
+	return e.tree.After(key.Text)
+}
+
 func (e *texts) Key(i int) order.Probe { return order.Probe{Text: e.tree.Key(i)} }
 
 func (e *texts) CopyKeys(lo int, keys order.Keys) {
 	dst := keys.Strings()
+	if e.copier != nil {
+		e.copier.CopyKeys(dst, lo)
+		return
+	}
 	for i := range dst {
 		dst[i] = e.tree.Key(lo + i)
 	}

@@ -16,6 +16,8 @@ type textBuilder struct {
 	column int64 // bytes that values take off the heap
 	sorted bool  // keys are in order,
 	order  []int // or have this one, once they are sorted
+
+	stopped func() error // an error if the build is to be stopped
 }
 
 // buildStrings makes the engine for string keys, in the first of the layouts
@@ -25,7 +27,7 @@ func buildStrings(keys []string, vals values, cfg Config) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	b := &textBuilder{keys: keys, cfg: layout.Config{Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers)}}
+	b := &textBuilder{keys: keys, cfg: layout.Config{Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers)}, stopped: cfg.stopped}
 	if b.column, err = columnNeed(len(keys), vals.kept); err != nil {
 		return built{}, err
 	}
@@ -50,11 +52,17 @@ func (b *textBuilder) build(lay layout.Strings) (layout.StringTree, error) {
 	if err := b.fits(lay); err != nil {
 		return nil, err
 	}
+	if err := b.stopped(); err != nil {
+		return nil, err
+	}
 	if !b.sorted && b.order == nil {
 		var err error
 		if b.order, err = partial.Order(b.keys, b.cfg.Workers); err != nil {
 			return nil, err
 		}
+	}
+	if err := b.stopped(); err != nil {
+		return nil, err
 	}
 	return lay.Build(b.keys, b.order, b.cfg)
 }

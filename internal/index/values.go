@@ -25,12 +25,6 @@ type Values[V any] struct {
 	sinks  par.Pool[sink[V]]
 }
 
-// Codec writes values to a file and reads them back.
-type Codec[V any] struct {
-	Encode func(dst []byte, v V) []byte
-	Decode func([]byte) (V, error)
-}
-
 func sizeOf[V any]() uintptr {
 	var v V
 	return unsafe.Sizeof(v)
@@ -263,31 +257,37 @@ func (s *Values[V]) parts(codec *Codec[V]) ([]snapshot.Part, error) {
 	case codec == nil:
 		return nil, problem(CauseValues, "%v values hold pointers; give Freeze the option Values", t)
 	}
-	return codec.parts(s.rows), nil
+	return codec.parts(s.rows)
 }
 
 // parts encodes values into sections. Where each value starts is known, and
 // kept, when all have been encoded once.
-func (c *Codec[V]) parts(rows []V) []snapshot.Part {
+func (c *Codec[V]) parts(rows []V) ([]snapshot.Part, error) {
 	offsets := make([]uint64, 1, len(rows)+1)
 	var buf []byte
-	for _, v := range rows {
-		buf = c.Encode(buf[:0], v)
+	var err error
+	for i, v := range rows {
+		if buf, err = c.encode(buf[:0], i, v); err != nil {
+			return nil, err
+		}
 		offsets = append(offsets, offsets[len(offsets)-1]+uint64(len(buf)))
 	}
 	return []snapshot.Part{
 		snapshot.Memory(snapshot.ValueOffsets, arena.Bytes(offsets)),
 		{Kind: snapshot.ValueBytes, Write: func(w io.Writer) error { return c.writeAll(w, rows, offsets) }},
-	}
+	}, nil
 }
 
 // writeAll encodes values and writes them, many at a time.
 func (c *Codec[V]) writeAll(w io.Writer, rows []V, offsets []uint64) error {
 	const enough = 64 << 10
 	buf := make([]byte, 0, 2*enough)
+	var err error
 	for i, v := range rows {
 		before := len(buf)
-		buf = c.Encode(buf, v)
+		if buf, err = c.encode(buf, i, v); err != nil {
+			return err
+		}
 		if uint64(len(buf)-before) != offsets[i+1]-offsets[i] {
 			return problem(CauseValues, "encode gave %d bytes for value %d, and %d before; it must give the same each time", len(buf)-before, i, offsets[i+1]-offsets[i])
 		}
@@ -298,6 +298,6 @@ func (c *Codec[V]) writeAll(w io.Writer, rows []V, offsets []uint64) error {
 			buf = buf[:0]
 		}
 	}
-	_, err := w.Write(buf)
+	_, err = w.Write(buf)
 	return err
 }

@@ -15,6 +15,7 @@
 //	Stepped        a search can be cut at a level
 //	SteppedPairs   both
 //	Valued         values lie in the layout
+//	StringCopier   strings are copied out
 //	ValueFetcher   searches prefetch values that lie elsewhere
 //	OnDevice       it can lie on a device (device.go)
 //	Surveyed       how large it will be depends on the keys themselves
@@ -216,6 +217,19 @@ type StringTree interface {
 	Find(keys []string, ranks []int) // the first that is keys[i], or -1
 	Rank(keys []string, ranks []int) // strings below keys[i]
 	Body
+}
+
+// StringCopier is a tree of strings that lie in memory of its own, so that they
+// are copied before they are handed out.
+type StringCopier interface {
+	// CopyKeys sets dst to the strings from lo on, several of them in one piece of
+	// memory.
+	CopyKeys(dst []string, lo int)
+	// AppendKey appends string i to dst, as append does.
+	AppendKey(dst []byte, i int) []byte
+	// EndNear returns the first string from rank on that is above key, which is
+	// likely to be near.
+	EndNear(rank int, key string) int
 }
 
 // Strings is a layout of strings.

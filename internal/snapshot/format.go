@@ -228,7 +228,7 @@ func takeText(from []byte) (string, bool) {
 }
 
 // Read reads and checks the header of a file of size bytes, which is in one of
-// the formats. Its errors are a Bad, a Newer, or what the system said.
+// the formats. A size below 0 is not known, and not compared. Its errors are a Bad, a Newer, or what the system said.
 func Read(r io.ReaderAt, size int64, formats []*Format) (*Header, error) {
 	if !littleEndian {
 		return nil, errOrder
@@ -250,6 +250,7 @@ func Read(r io.ReaderAt, size int64, formats []*Format) (*Header, error) {
 		return nil, err
 	}
 	switch {
+	case size < 0:
 	case size < h.Size:
 		return nil, bad("cut short: %d bytes, the header says %d", size, h.Size)
 	case size > h.Size:

@@ -378,8 +378,8 @@ func TestOpenOtherTypes(t *testing.T) {
 			t.Errorf("another %s: %v", what, err)
 		}
 	}
-	if err := openError[uint64, string](path); !errors.Is(err, pando.ErrValues) || !strings.Contains(err.Error(), "Values") {
-		t.Errorf("no codec: %v", err)
+	if err := openError[uint64, string](path); err != nil {
+		t.Errorf("strings need no codec: %v", err)
 	}
 	if err := openError[uint64, string](path, sliceCodec); !errors.Is(err, pando.ErrOption) {
 		t.Errorf("a codec of another type: %v", err)

@@ -125,7 +125,7 @@ func TestSaveRefused(t *testing.T) {
 		}, func(b []byte) (string, error) { return string(b), nil })
 	}
 	for what, opt := range map[string]pando.Option{
-		"no codec": pando.Workers(0), "other bytes": moody(false), "other sizes": moody(true),
+		"other bytes": moody(false), "other sizes": moody(true),
 	} {
 		ix := facetest.MustFreeze(t, []int{3, 1, 2}, []string{"a", "b", "c"}, opt)
 		if err := ix.Save(path); !errors.Is(err, pando.ErrValues) || !strings.Contains(err.Error(), path) {
@@ -135,6 +135,11 @@ func TestSaveRefused(t *testing.T) {
 			t.Errorf("%s: WriteTo: %v", what, err)
 		}
 		ix.Close()
+	}
+	lists := facetest.MustFreeze(t, []int{3, 1, 2}, [][]int{nil, {1}, {2}})
+	defer lists.Close()
+	if err := lists.Save(path); !errors.Is(err, pando.ErrValues) || !strings.Contains(err.Error(), path) {
+		t.Errorf("no codec: %v", err)
 	}
 	angry := pando.Values(func(dst []byte, v string) []byte { panic("no") }, func(b []byte) (string, error) { return "", nil })
 	ix := facetest.MustFreeze(t, []int{3, 1, 2}, []string{"a", "b", "c"}, angry)

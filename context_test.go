@@ -1,0 +1,93 @@
+package pando_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/facetest"
+)
+
+// patience is a context that is canceled when it has been asked so often.
+type patience struct {
+	context.Context
+	left int
+}
+
+func (p *patience) Err() error {
+	if p.left--; p.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A build that is stopped at any of its steps says so and leaves nothing behind;
+// one that is not stopped is an index.
+func TestFreezeStopped(t *testing.T) {
+	unsorted := make([]uint64, 3000)
+	for i := range unsorted {
+		unsorted[i] = uint64(i*7919) % 4001
+	}
+	words := make([]string, len(unsorted))
+	for i, k := range unsorted {
+		words[i] = fmt.Sprint(k)
+	}
+	t.Run("pairs", stoppedAnywhere(unsorted, unsorted))
+	t.Run("rows", stoppedAnywhere(unsorted, words))
+	t.Run("strings", stoppedAnywhere(words, unsorted))
+	t.Run("strings to strings", stoppedAnywhere(words, words))
+	t.Run("compressed", stoppedAnywhere(unsorted, unsorted, pando.Layout(pando.Compressed)))
+	t.Run("limited", stoppedAnywhere(unsorted, unsorted, pando.MemoryLimit(1<<30)))
+}
+
+func stoppedAnywhere[K pando.Key, V any](keys []K, vals []V, opts ...pando.Option) func(t *testing.T) {
+	return func(t *testing.T) {
+		before := arena.InUse()
+		steps := 0
+		for ; ; steps++ {
+			// Each step asks twice where it is stopped.
+			ctx := &patience{context.Background(), steps}
+			ix, err := pando.Freeze(keys, vals, append(opts, pando.Context(ctx))...)
+			if err == nil {
+				ix.Close()
+				break
+			}
+			if !errors.Is(err, context.Canceled) || ix != nil {
+				t.Fatalf("stopped after %d steps: %v", steps, err)
+			}
+			if now := arena.InUse(); now != before {
+				t.Fatalf("stopped after %d steps: %d bytes are left", steps, now-before)
+			}
+		}
+		if steps < 3 {
+			t.Errorf("only %d steps", steps)
+		}
+	}
+}
+
+// A sequence without end is stopped, too.
+func TestFreezeSeqStopped(t *testing.T) {
+	var forever iter.Seq2[int, int] = func(yield func(int, int) bool) {
+		for i := 0; yield(i, i); i++ {
+		}
+	}
+	if _, err := pando.FreezeSeq(forever, pando.Context(&patience{context.Background(), 10})); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	tree, err := pando.TreeOf([]int{1}, []int{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := tree.Freeze(pando.Context(done)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	ix := facetest.MustFreeze(t, []int{1}, []int{1}, pando.Context(context.Background()))
+	ix.Close()
+}

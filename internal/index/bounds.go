@@ -1,0 +1,106 @@
+package index
+
+import (
+	"github.com/pando-index/pando/internal/order"
+)
+
+// Bounds are the keys between which a scan runs. Those of numbers are codes,
+// both included; an open bound has become the next code.
+type Bounds struct {
+	lower, upper       order.Probe
+	hasLower, hasUpper bool
+	lowerOpen          bool // of strings
+	upperOpen          bool
+	none               bool // no key can be between them
+}
+
+// Bound is one end of a scan: a key of any type of the index's family.
+type Bound struct {
+	Key    order.Probe
+	Type   order.Type
+	Upper  bool
+	Open   bool // the key itself is outside
+	Prefix bool // the key is what all keys begin with
+}
+
+// Add narrows bounds to what is on the right side of another one, for keys of
+// type t. It returns false if a string is compared with a number, or a number
+// has a prefix.
+func (b *Bounds) Add(t order.Type, x Bound) bool {
+	text := t.Bits() == 0
+	if text != (x.Type.Bits() == 0) || x.Prefix && !text {
+		return false
+	}
+	switch {
+	case x.Prefix:
+		b.addString(Bound{Key: x.Key})
+		if end, ok := order.AfterPrefix(x.Key.Text); ok {
+			b.addString(Bound{Key: order.Probe{Text: end}, Upper: true, Open: true})
+		}
+	case text:
+		b.addString(x)
+	default:
+		b.addNumber(t, x)
+	}
+	return true
+}
+
+func (b *Bounds) addString(x Bound) {
+	s := x.Key.Text
+	switch {
+	case x.Upper && (!b.hasUpper || s < b.upper.Text || s == b.upper.Text && x.Open):
+		b.hasUpper, b.upper, b.upperOpen = true, x.Key, x.Open
+	case !x.Upper && (!b.hasLower || s > b.lower.Text || s == b.lower.Text && x.Open):
+		b.hasLower, b.lower, b.lowerOpen = true, x.Key, x.Open
+	}
+}
+
+func (b *Bounds) addNumber(t order.Type, x Bound) {
+	if x.Upper {
+		code, ok := order.Greatest(t, x.Key, x.Type, x.Open)
+		if b.none = b.none || !ok; !b.hasUpper || code < b.upper.Code {
+			b.hasUpper, b.upper = true, order.Probe{Code: code}
+		}
+		return
+	}
+	code, ok := order.Least(t, x.Key, x.Type, x.Open)
+	if b.none = b.none || !ok; !b.hasLower || code > b.lower.Code {
+		b.hasLower, b.lower = true, order.Probe{Code: code}
+	}
+}
+
+// Within returns the entries [first, end) between bounds.
+func (ix *Index[V]) Within(b *Bounds) (first, end int) {
+	if b.none {
+		return 0, 0
+	}
+	if b.hasLower && b.lowerOpen {
+		first = ix.After(b.lower)
+	} else if b.hasLower {
+		first, _ = ix.Seek(b.lower)
+	}
+	switch {
+	case !b.hasUpper:
+		end = ix.n
+	case b.upperOpen:
+		end, _ = ix.Seek(b.upper)
+	case b.hasLower:
+		end = ix.endNear(first, b.upper)
+	default:
+		end = ix.After(b.upper)
+	}
+	return first, max(first, end)
+}
+
+// Within returns the least and the greatest key between bounds, and false if
+// there can be none.
+func (m *Map[V]) Within(b *Bounds) (lo, hi order.Probe, some bool) {
+	lo, hi = m.First(), m.Last()
+	if b.hasLower {
+		lo = b.lower
+	}
+	if b.hasUpper {
+		hi = b.upper
+	}
+	return lo, hi, !b.none && lo.Code <= hi.Code
+}

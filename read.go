@@ -1,0 +1,72 @@
+package pando
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/pando-index/pando/internal/index"
+)
+
+// Read makes an index of what Save or WriteTo has written, from any reader: a
+// network connection, a decompressor, an archive. It reads as many bytes as the
+// index has, and none behind them.
+//
+// All that is said of Open holds, but that the index is a copy in memory of its
+// own, which MemoryLimit bounds: what it was read from may be closed or changed
+// afterwards. Errors name the source where Open's name the file.
+func Read[K Key, V any](r io.Reader, opts ...Option) (*Frozen[K, V], error) {
+	return read[K, V]("the stream", r, -1, opts)
+}
+
+// ReadAt makes an index of the size bytes of r, as Read does: of a file in an
+// object store, say, or of a part of a larger file by an io.SectionReader.
+func ReadAt[K Key, V any](r io.ReaderAt, size int64, opts ...Option) (*Frozen[K, V], error) {
+	return read[K, V]("the source", io.NewSectionReader(r, 0, size), size, opts)
+}
+
+// ReadBytes makes an index of the bytes that Save or WriteTo has written, as Read
+// does: of a file that the program has embedded, say.
+func ReadBytes[K Key, V any](b []byte, opts ...Option) (*Frozen[K, V], error) {
+	return read[K, V]("the bytes", bytes.NewReader(b), int64(len(b)), opts)
+}
+
+// ReadFS makes an index of a file in a file system, as Read does: of an embed.FS,
+// a zip archive, or any other fs.FS. For files of the operating system Open is
+// faster, since it copies nothing.
+func ReadFS[K Key, V any](fsys fs.FS, name string, opts ...Option) (*Frozen[K, V], error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("pando: cannot open the file: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("pando: cannot open the file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s: not a regular file", ErrFile, name)
+	}
+	return read[K, V](name, file, info.Size(), opts)
+}
+
+func read[K Key, V any](name string, r io.Reader, size int64, opts []Option) (*Frozen[K, V], error) {
+	c, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	codec, err := codecOf[V](c)
+	if err != nil {
+		return nil, err
+	}
+	file, err := index.ReadFile(name, r, size)
+	if err != nil {
+		return nil, translate(err)
+	}
+	ix, err := index.Open(file, index.KeyTypeOf[K](), c.index(), codec)
+	if err != nil {
+		return nil, translate(err)
+	}
+	return frozen[K](ix), nil
+}

@@ -1,0 +1,148 @@
+package pando
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// ScanOption says which entries Scan yields, and in which order. Options narrow
+// each other: what is yielded is within all of them.
+//
+// A bound may be of another type than the keys: numbers are compared by what
+// they are, without rounding. So constants need no conversion, From(10) serves an
+// index of uint64 keys as well, From(-1) is then from the first key on, and
+// After(2.5) is from 3 on. Only a string cannot bound numbers, nor a number
+// strings: then Scan panics.
+type ScanOption struct {
+	bound index.Bound
+	limit int
+	what  scanWhat
+}
+
+type scanWhat uint8
+
+const (
+	scanNothing scanWhat = iota
+	scanBound
+	scanLimit
+	scanReverse
+)
+
+func bound[K Key](key K, b index.Bound) ScanOption {
+	t := order.TypeOf[K]()
+	b.Key, b.Type = order.Encode(t, key), t
+	return ScanOption{what: scanBound, bound: b}
+}
+
+// From leaves out entries below key.
+func From[K Key](key K) ScanOption { return bound(key, index.Bound{}) }
+
+// After leaves out entries up to key.
+func After[K Key](key K) ScanOption { return bound(key, index.Bound{Open: true}) }
+
+// To leaves out entries above key.
+func To[K Key](key K) ScanOption { return bound(key, index.Bound{Upper: true}) }
+
+// Before leaves out entries from key on.
+func Before[K Key](key K) ScanOption { return bound(key, index.Bound{Upper: true, Open: true}) }
+
+// HasPrefix leaves out entries whose key does not start with p.
+func HasPrefix[K ~string](p K) ScanOption { return bound(p, index.Bound{Prefix: true}) }
+
+// Reverse makes Scan begin with the last entry and go down. Equal keys then come
+// in reverse of the order they came in.
+func Reverse() ScanOption { return ScanOption{what: scanReverse} }
+
+// Limit makes Scan stop after n entries, the last n of what is left by the other
+// options where there is Reverse. It panics if n is below 0.
+func Limit(n int) ScanOption {
+	if n < 0 {
+		panic(fmt.Sprintf("pando: Limit(%d): a scan cannot stop before it begins", n))
+	}
+	return ScanOption{what: scanLimit, limit: n}
+}
+
+// scan is what options say together.
+type scan struct {
+	bounds  index.Bounds
+	limit   int
+	limited bool
+	reverse bool
+}
+
+// scanOf gathers options for keys of a type.
+func scanOf(key index.KeyType, opts []ScanOption) (s scan) {
+	for i := range opts {
+		switch o := &opts[i]; o.what {
+		case scanBound:
+			if !s.bounds.Add(key.Type, o.bound) {
+				panic("pando: Scan: a string cannot be compared with a number; the keys of this index are " + key.Name)
+			}
+		case scanLimit:
+			if !s.limited || o.limit < s.limit {
+				s.limit, s.limited = o.limit, true
+			}
+		case scanReverse:
+			s.reverse = true
+		}
+	}
+	return s
+}
+
+// Scan iterates over the entries that options leave, all if there are none, in
+// key order or in reverse:
+//
+//	ix.Scan(pando.From(10), pando.Before(20))
+//	ix.Scan(pando.Before(now), pando.Reverse(), pando.Limit(100)) // the last 100
+//	ix.Scan(pando.HasPrefix("/books/"), pando.After(last), pando.Limit(50))
+func (f *Frozen[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
+	s := scanOf(f.key, opts)
+	return func(yield func(K, V) bool) { f.scan(s, yield) }
+}
+
+// scan yields the entries of a scan.
+func (f *Frozen[K, V]) scan(s scan, yield func(K, V) bool) {
+	ix := f.open()
+	first, end := ix.Within(&s.bounds)
+	switch {
+	case s.limited && s.reverse:
+		first = max(first, end-s.limit)
+	case s.limited:
+		end = min(end, first+min(s.limit, ix.Len()))
+	}
+	if s.reverse {
+		f.walkDown(ix, first, end, yield)
+	} else {
+		f.walk(ix, first, end, yield)
+	}
+}
+
+// Scan iterates over the entries that options leave, as Frozen.Scan does, and as
+// All does while others change the tree.
+func (t *Tree[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
+	s := scanOf(t.key, opts)
+	return func(yield func(K, V) bool) { t.scan(s, yield) }
+}
+
+// scan yields the entries of a scan.
+func (t *Tree[K, V]) scan(s scan, yield func(K, V) bool) {
+	lo, hi, some := t.open().Within(&s.bounds)
+	if !some || s.limited && s.limit == 0 {
+		return
+	}
+	if s.reverse {
+		lo, hi = hi, lo
+	}
+	if !s.limited {
+		t.walk(lo, hi, s.reverse, yield)
+		return
+	}
+	left := s.limit
+	t.walk(lo, hi, s.reverse, func(k K, v V) bool {
+		left--
+		return yield(k, v) && left > 0
+	})
+}
