@@ -369,7 +369,7 @@ func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool
 
 // shortWalk is the number of entries up to which a walk takes one at a time,
 // which allocates nothing; a longer one takes leaf after leaf.
-const shortWalk = 16
+const shortWalk = 128
 
 // walkOn yields the entries behind one key up to another.
 func (t *Tree[K, V]) walkOn(behind, to order.Probe, down bool, yield func(K, V) bool) {
