@@ -352,38 +352,13 @@ func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 // walk yields the entries from one key to another.
 func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool) {
 	c := t.m.Cursor(from, down)
-	for range shortWalk {
+	for {
 		k, v, ok := c.Next()
 		t.done()
 		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(t.keyOf(k), v) {
 			c.Done()
 			return
 		}
-		from = k
-	}
-	c.Done()
-	if from != to {
-		t.walkOn(from, to, down, yield)
-	}
-}
-
-// shortWalk is the number of entries up to which a walk takes one at a time,
-// which allocates nothing; a longer one takes leaf after leaf.
-const shortWalk = 128
-
-// walkOn yields the entries behind one key up to another.
-func (t *Tree[K, V]) walkOn(behind, to order.Probe, down bool, yield func(K, V) bool) {
-	if behind.Code++; down {
-		behind.Code -= 2
-	}
-	stopped := false
-	t.m.Walk(behind, to, down, func(k order.Probe, v V) bool {
-		t.done()
-		stopped = !yield(t.keyOf(k), v)
-		return !stopped
-	})
-	if !stopped {
-		t.done() // a walk ends when the tree is closed, too
 	}
 }
 

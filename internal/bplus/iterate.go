@@ -1,8 +1,6 @@
 package bplus
 
 import (
-	"sync/atomic"
-
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -52,6 +50,18 @@ func (c *Cursor[C]) Done() {
 
 // Next returns the next entry, and false if there is none.
 func (c *Cursor[C]) Next() (key, val C, ok bool) {
+	if len(c.from.keys) > 0 && !c.down && len(c.passed) == 0 && c.here.word&simd.WordSealed == 0 && !stall.On && !mutant.On && c.valid() {
+		key, val = c.from.keys[0], c.from.vals[0] // as nearly always: the leaf is still what it was
+		c.from.keys, c.from.vals = c.from.keys[1:], c.from.vals[1:]
+		c.pos, c.end, c.last = key+1, key == ^C(0), key
+		acquired(c.t, key)
+		return key, val, true
+	}
+	return c.next()
+}
+
+// next is Next for all cases.
+func (c *Cursor[C]) next() (key, val C, ok bool) {
 	c.t.lockRead()
 	defer c.t.unlockRead()
 	if c.here.word&simd.WordSealed != 0 && !(mutant.On && mutant.Is("sealed leaf read again")) {
@@ -87,60 +97,6 @@ func (c *Cursor[C]) Next() (key, val C, ok bool) {
 		return key, val, true
 	}
 	return 0, 0, false
-}
-
-// Walk calls yield for the entries from one key to another, in either
-// direction, as a cursor returns them, until yield returns false.
-func (t *Tree[C]) Walk(from, to C, down bool, yield func(key, val C) bool) {
-	c := t.cursor(from, down)
-	defer c.Done()
-	for !c.end {
-		t.lockRead()
-		if len(c.from.keys) == 0 {
-			c.fill()
-		}
-		ok := c.valid()
-		t.unlockRead()
-		switch {
-		case !ok:
-			c.restart()
-		case len(c.from.keys) > 0 && !c.walkLeaf(to, yield):
-			return
-		}
-	}
-}
-
-// walkLeaf yields what has been read of a leaf, as long as the leaf stays what
-// it was. It returns false at the end of the walk.
-func (c *Cursor[C]) walkLeaf(to C, yield func(key, val C) bool) bool {
-	t, word, n := c.t, c.t.leaf(c.here.leaf).word(), len(c.from.keys)
-	c.passed = c.passed[:0]
-	keys, vals := c.from.keys, c.from.vals
-	c.from = run[C]{}
-	for i := range n {
-		if i > 0 && (atomic.LoadUint64(word) != c.here.word || c.here.word&simd.WordSealed != 0 || !t.current(c.gen)) {
-			c.restart()
-			return true
-		}
-		j := i
-		if c.down {
-			j = n - 1 - i
-		}
-		k := keys[j]
-		if c.down && k < to || !c.down && k > to {
-			return false
-		}
-		acquired(t, k)
-		if !yield(k, vals[j]) {
-			return false
-		}
-		if c.down {
-			c.pos, c.end = k-1, k == 0
-		} else {
-			c.pos, c.end = k+1, k == ^C(0)
-		}
-	}
-	return true
 }
 
 // Again makes Next return the entry that it has returned last, or what has come

@@ -371,23 +371,6 @@ func (m *Map[V]) Cursor(key order.Probe, down bool) Cursor[V] {
 	return Cursor[V]{m, m.cursor(key.Code, down)}
 }
 
-// Walk calls yield for the entries from one key to another, in either
-// direction, until yield returns false.
-func (m *Map[V]) Walk(from, to order.Probe, down bool, yield func(key order.Probe, val V) bool) {
-	if m.boxes == nil {
-		m.walk(from.Code, to.Code, down, func(k, bits uint64) bool { return yield(order.Probe{Code: k}, m.value(bits)) })
-		return
-	}
-	c := m.Cursor(from, down)
-	defer c.Done()
-	for {
-		k, v, ok := c.Next()
-		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(k, v) {
-			return
-		}
-	}
-}
-
 // Done gives the cursor's memory to a later one. It must not be used again.
 func (c Cursor[V]) Done() { c.c.Done() }
 
@@ -405,6 +388,13 @@ func (m *Map[V]) Last() order.Probe {
 
 // Next returns the next entry, and false if there is none.
 func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
+	if c.m.boxes == nil {
+		k, bits, ok := c.c.next()
+		if !ok {
+			return key, val, false
+		}
+		return order.Probe{Code: k}, c.m.value(bits), true
+	}
 	for {
 		gen := c.m.Gen()
 		k, bits, ok := c.c.next()
@@ -412,7 +402,7 @@ func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 		if ok {
 			v = c.m.value(bits)
 		}
-		if c.m.boxes == nil || !ok || c.m.Current(gen) {
+		if !ok || c.m.Current(gen) {
 			return order.Probe{Code: k}, v, ok
 		}
 		c.c.Again()

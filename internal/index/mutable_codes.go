@@ -25,7 +25,6 @@ type codeMap interface {
 	rank(key uint64, after bool) int
 	at(i int) (key, val uint64, ok bool)
 	cursor(key uint64, down bool) codeCursor
-	walk(from, to uint64, down bool, yield func(key, val uint64) bool)
 	freeze() (moment, error)
 	onFree(f func(vals []uint64))
 
@@ -147,10 +146,6 @@ func (t *codes[C]) cursor(key uint64, down bool) codeCursor {
 		return cursor[C]{t.Tree.Descend(C(key))}
 	}
 	return cursor[C]{t.Tree.Ascend(C(key))}
-}
-
-func (t *codes[C]) walk(from, to uint64, down bool, yield func(key, val uint64) bool) {
-	t.Tree.Walk(C(from), C(to), down, func(k, v C) bool { return yield(uint64(k), uint64(v)) })
 }
 
 // codesOf sets dst to the codes of keys, which may be narrower than C.
