@@ -56,7 +56,7 @@ func runStops(s *session) error {
 const plainGo = "plain Go"
 
 // row24 is a value that layouts do not keep.
-type row24 struct{ a, b, c uint64 }
+type row24 [3]uint64
 
 func stopsOfSize(s *session, n int, path string) error {
 	s.say("%s entries", sizeText(n))

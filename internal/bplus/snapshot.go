@@ -1,6 +1,7 @@
 package bplus
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -282,5 +283,22 @@ func (s *Snapshot[C]) read(x uint32, f func(l leaf[C], entries int)) {
 		if s.closed.Load() {
 			return
 		}
+		if stall.On && try > 1_000_000 {
+			panic(fmt.Sprintf("leaf %d, word %#x, %+v: no state for epoch %d; %s", x, l.loadWord(), *l.info(), s.moment.epoch, t.snapshots.describe()))
+		}
+		pause(try)
 	}
+}
+
+// describe lists the snapshots, for tests.
+func (h *history[C]) describe() string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	out := ""
+	for _, m := range h.all {
+		m.mu.Lock()
+		out += fmt.Sprintf("[epoch %d, closed %t, saved %v, dead %v] ", m.epoch, m.closed, m.saved, m.dead)
+		m.mu.Unlock()
+	}
+	return out
 }
