@@ -88,32 +88,35 @@ func (t *Tree[C]) begin() *moment {
 
 // preserve keeps the state of a leaf, as of its word, for the newest snapshot if
 // that needs it. The leaf has not been changed in the present epoch.
-func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) error {
+// It returns false if the leaf's word was another meanwhile: then nothing may be
+// kept, even if the word is the same again, since a change that was given up has
+// put it back.
+func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) (ok bool, err error) {
 	t.filling.RLock()
 	defer t.filling.RUnlock()
 	h := &t.snapshots
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	if mutant.On && mutant.Is("preserve") {
-		return nil
+		return true, nil
 	}
 	if t.closed.Load() {
-		return ErrClosed
+		return false, ErrClosed
 	}
 	m, l := h.newest.Load(), t.leaf(x)
 	epoch := l.info().epoch
 	if m == nil || epoch > m.epoch {
-		return nil
+		return true, nil
 	}
 	m.mu.Lock()
 	_, there := m.saved[x]
 	m.mu.Unlock()
 	if there {
-		return nil
+		return true, nil
 	}
 	y, c, err := t.newLeaf(used)
 	if err != nil {
-		return err
+		return false, err
 	}
 	s := scratch[C]{copy: c}
 	keep := c.loadWord()
@@ -122,17 +125,17 @@ func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) error {
 	atomic.StoreUint64(c.word(), keep&^(simd.WordCountMax<<simd.WordCount)|uint64(simd.Entries(word))<<simd.WordCount)
 	if l.loadWord() != word || !t.current(gen) {
 		t.freeLeaf(y)
-		return nil
+		return false, nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, there := m.saved[x]; there {
 		t.freeLeaf(y)
-		return nil
+		return true, nil
 	}
 	m.saved[x] = y
 	h.kept.Add(1)
-	return nil
+	return true, nil
 }
 
 // keepDead keeps a leaf that is dead for the newest snapshot. It returns false

@@ -215,7 +215,7 @@ func (t *Tree[C]) commitCopy(l, from leaf[C], first, last int, word uint64, n in
 func (t *Tree[C]) touch(x uint32, word, gen, epoch uint64, used *promises) error {
 	l := t.leaf(x)
 	if l.info().epoch != epoch {
-		if err := t.preserve(x, word, gen, used); err != nil {
+		if ok, err := t.preserve(x, word, gen, used); !ok {
 			return err
 		}
 	}

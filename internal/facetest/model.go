@@ -60,7 +60,7 @@ func (m *Model[K, V]) Span(lo, hi K, limit int) (first, end int) {
 	first = m.Rank(lo)
 	end = max(first, m.After(hi))
 	if limit > 0 {
-		end = min(end, first+limit)
+		end = first + min(end-first, limit)
 	}
 	return first, end
 }
