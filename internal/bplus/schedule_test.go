@@ -240,3 +240,36 @@ func TestSnapshotBesideClose(t *testing.T) {
 		t.Errorf("Snapshot of a tree closed meanwhile: %v, %v", s, err)
 	}
 }
+
+// A change that is given up puts a leaf's word back. A state that was being kept
+// meanwhile is not kept, so the change that it is for begins anew.
+func TestStateBesideChangeGivenUp(t *testing.T) {
+	tree, model := twoLeaves(t, 130, 57)
+	s, err := tree.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _, word := tree.seek(20)
+	l := tree.leaf(x)
+	lock := func() { atomic.CompareAndSwapUint64(l.word(), word, word|simd.WordLocked) }
+	unlock := func() { atomic.CompareAndSwapUint64(l.word(), word|simd.WordLocked, word) }
+	var locked atomic.Bool
+	plain := simd.Use(simd.Go)
+	undo := stall.Use(func(point string) {
+		switch {
+		case point == "held: state copied" && !locked.Swap(true):
+			lock()
+			time.AfterFunc(patience, unlock)
+		case point == "touch: state kept":
+			unlock()
+		}
+	})
+	tree.Set(20, 2)
+	undo()
+	plain()
+	if tree.Kept() == 0 {
+		t.Fatal("nothing is kept")
+	}
+	checkView(t, s, model, seedless())
+	s.Close()
+}
