@@ -205,6 +205,10 @@ func (ix *Index[V]) GetPacked(data []byte, offsets []int32, vals []V, found []bo
 
 // CopyOut sets keys and vals to those of the entries from lo on.
 func (ix *Index[V]) CopyOut(lo int, keys order.Keys, vals []V) {
+	if ix.values.moment != nil {
+		ix.values.moment.copyEntries(lo, keys, vals)
+		return
+	}
 	ix.CopyKeys(lo, keys)
 	if ix.keeper != nil {
 		ix.keeper.CopyVals(arena.Bytes(vals), lo)

@@ -18,8 +18,10 @@ type moment interface {
 	open(workers int) (n int, err error)
 	// lookup sets vals, of 8 bytes each, and found to what keys have.
 	lookup(keys order.Keys, vals []uint64, found []bool) (hits int)
-	// bits returns the values of entries from lo on, as the tree holds them.
+	// bits returns the values of entries from lo on, as the tree holds them, and
+	// entries their keys, too.
 	bits(lo int, vals []uint64)
+	entries(lo int, keys order.Keys, vals []uint64)
 }
 
 // momentOf implements moment.
@@ -83,6 +85,19 @@ func (e *momentOf[C]) bits(lo int, vals []uint64) {
 		n := min(piece, len(vals)-at)
 		e.view.CopyOut(lo+at, n, nil, buf[:n])
 		for i, v := range buf[:n] {
+			vals[at+i] = uint64(v)
+		}
+	}
+}
+
+func (e *momentOf[C]) entries(lo int, keys order.Keys, vals []uint64) {
+	const piece = 4096
+	ks, vs := make([]C, min(piece, len(vals))), make([]C, min(piece, len(vals)))
+	for at := 0; at < len(vals); at += piece {
+		n := min(piece, len(vals)-at)
+		e.view.CopyOut(lo+at, n, ks[:n], vs[:n])
+		setKeys(keys.Slice(at, at+n), ks[:n])
+		for i, v := range vs[:n] {
 			vals[at+i] = uint64(v)
 		}
 	}
@@ -231,6 +246,19 @@ func (f *Freezing[V]) copyOut(vals []V, lo int) {
 	}
 }
 
+// copyEntries sets keys and vals to those of the entries from lo on.
+func (f *Freezing[V]) copyEntries(lo int, keys order.Keys, vals []V) {
+	const piece = 4096
+	buf := make([]uint64, min(piece, len(vals)))
+	for at := 0; at < len(vals); at += piece {
+		n := min(piece, len(vals)-at)
+		f.at.entries(lo+at, keys.Slice(at, at+n), buf[:n])
+		for i, b := range buf[:n] {
+			vals[at+i] = f.m.value(b)
+		}
+	}
+}
+
 // getBatch looks keys up.
 func (f *Freezing[V]) getBatch(keys order.Keys, vals []V, found []bool) (hits int) {
 	bits := make([]uint64, keys.Len())
@@ -252,7 +280,7 @@ func (f *Freezing[V]) getBatch(keys order.Keys, vals []V, found []bool) (hits in
 func (ix *Index[V]) Compact(cfg Config, codec *Codec[V]) (*Index[V], error) {
 	keys, vals := order.MakeKeys(ix.key.Type, ix.n), make([]V, ix.n)
 	const piece = 64 << 10
-	par.Run(ix.workers, (ix.n+piece-1)/piece, par.Func(func(p int) {
+	par.Run(par.Workers(cfg.Workers), (ix.n+piece-1)/piece, par.Func(func(p int) {
 		lo, hi := p*piece, min((p+1)*piece, ix.n)
 		ix.CopyOut(lo, keys.Slice(lo, hi), vals[lo:hi])
 	}))
