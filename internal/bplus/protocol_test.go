@@ -12,6 +12,7 @@ import (
 // A reader that has found a line, and not read it yet, finds its key even if the
 // key moves to another line.
 func TestReadWhileLinesMove(t *testing.T) {
+	unhurried(t)
 	get := func(tree *Tree[uint64], k uint64) bool { _, ok := tree.Get(k); return ok }
 	batch := func(tree *Tree[uint64], k uint64) bool {
 		return tree.GetBatch([]uint64{k}, make([]uint64, 1), nil, 1, nil) == 1
