@@ -52,7 +52,7 @@ func TestMutants(t *testing.T) {
 // try runs the tests of the protocol without a part.
 func try(t *testing.T, binary, part string) (out string, failed bool) {
 	t.Helper()
-	run := exec.Command(binary, "-test.short", "-test.timeout=30s", "-test.run", "Beside|Read|Write|Snapshot|Merge")
+	run := exec.Command(binary, "-test.short", "-test.timeout=15s", "-test.run", "Beside|Read|Write|Snapshot|Merge")
 	run.Env = append(os.Environ(), "PANDO_MUTANT="+part)
 	run.Dir = t.TempDir()
 	all, err := run.CombinedOutput()
