@@ -320,7 +320,7 @@ func TestSearchesAllocateNothing(t *testing.T) {
 	ranks, some := make([]int, 3000), make([]uint64, 100)
 	for _, path := range simd.Paths() {
 		undo := simd.Use(path)
-		n := testing.AllocsPerRun(10, func() {
+		n := testing.AllocsPerRun(50, func() {
 			tree.Rank(keys[:3000], ranks)
 			tree.Find(keys[:3000], ranks)
 			tree.Seek(keys[5])

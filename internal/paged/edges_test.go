@@ -186,7 +186,7 @@ func TestSearchesAllocateNothing(t *testing.T) {
 	ranks, vals := make([]int, len(keys)), make([]uint64, len(keys))
 	for _, path := range simd.Paths() {
 		undo := simd.Use(path)
-		if a := testing.AllocsPerRun(5, func() {
+		if a := testing.AllocsPerRun(50, func() {
 			tree.Rank(keys, ranks)
 			tree.Find(keys, ranks)
 			tree.GetPairs(keys, vals, nil)
