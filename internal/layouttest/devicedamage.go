@@ -20,11 +20,14 @@ import (
 // device holds of it, wherever the search is cut and whatever nodes the CPU has
 // brought it to.
 func (s *suite[C]) deviceDamage() {
+	if seed.RaceDetector {
+		s.T.Skip("one goroutine, and half a minute of it")
+	}
 	quiet(s.T)
 	m := s.machine()
 	defer m.dev.Close()
 	most := 150 // copies, which take some 10 ms each
-	if testing.Short() || seed.RaceDetector {
+	if testing.Short() {
 		most = 15
 	}
 	// Sizes at which the last node of a level has few children, so that a search
