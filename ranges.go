@@ -29,9 +29,7 @@ func (r *Ranges[K, V]) At(i int) ([]K, []V) {
 // be of the same length.
 func (f *Frozen[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	ix := f.open()
-	if len(lo) != len(hi) {
-		panic(fmt.Sprintf("pando: RangeBatch: %d lower and %d upper bounds", len(lo), len(hi)))
-	}
+	mustPair("RangeBatch", len(lo), len(hi))
 	found := ix.Ranges(order.KeysAs(f.key.Type, lo), order.KeysAs(f.key.Type, hi), limit)
 	f.done(ix)
 	r := &Ranges[K, V]{Keys: make([]K, found.Total), Vals: make([]V, found.Total), Offsets: found.Offsets}
@@ -45,10 +43,15 @@ func (f *Frozen[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 // same length, counts at least as long.
 func (f *Frozen[K, V]) CountBatch(lo, hi []K, counts []int) {
 	ix := f.open()
-	if len(lo) != len(hi) {
-		panic(fmt.Sprintf("pando: CountBatch: %d lower and %d upper bounds", len(lo), len(hi)))
-	}
+	mustPair("CountBatch", len(lo), len(hi))
 	mustHold("CountBatch", "counts", len(counts), len(lo))
 	ix.CountBatch(order.KeysAs(f.key.Type, lo), order.KeysAs(f.key.Type, hi), counts[:len(lo)])
 	f.done(ix)
+}
+
+// mustPair panics where ranges have more bounds on one side.
+func mustPair(method string, lo, hi int) {
+	if lo != hi {
+		panic(fmt.Sprintf("pando: %s: %d lower and %d upper bounds", method, lo, hi))
+	}
 }

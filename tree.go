@@ -95,7 +95,7 @@ func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.m.CheckKeys(); err != nil {
+	if err := t.m.Check(); err != nil {
 		t.Close()
 		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
 	}

@@ -105,9 +105,7 @@ func (t *Tree[K, V]) Count(lo, hi K) int {
 // same length, counts at least as long.
 func (t *Tree[K, V]) CountBatch(lo, hi []K, counts []int) {
 	m := t.open()
-	if len(lo) != len(hi) {
-		panic(fmt.Sprintf("pando: CountBatch: %d lower and %d upper bounds", len(lo), len(hi)))
-	}
+	mustPair("CountBatch", len(lo), len(hi))
 	mustHold("CountBatch", "counts", len(counts), len(lo))
 	first := make([]int, len(lo))
 	m.RankBatch(order.KeysAs(t.key.Type, lo), false, first)
@@ -122,9 +120,7 @@ func (t *Tree[K, V]) CountBatch(lo, hi []K, counts []int) {
 // is read as Range reads it.
 func (t *Tree[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	m := t.open()
-	if len(lo) != len(hi) {
-		panic(fmt.Sprintf("pando: RangeBatch: %d lower and %d upper bounds", len(lo), len(hi)))
-	}
+	mustPair("RangeBatch", len(lo), len(hi))
 	const piece = 64
 	parts := make([]Ranges[K, V], (len(lo)+piece-1)/piece)
 	r := &Ranges[K, V]{Offsets: make([]int, len(lo)+1)}

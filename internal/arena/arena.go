@@ -126,7 +126,7 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 		last := len(sizes) - 1
 		length = roundUp(offsets[last]+sizes[last], Align)
 	}
-	m, err := take(total, int64(length)+int64(slack), pages, 0)
+	m, err := take(total, int64(length)+int64(slack), pages)
 	if err != nil {
 		return nil, err
 	}
@@ -155,9 +155,9 @@ func NewTally() *Block {
 }
 
 // take maps length bytes of zeros, and counts so many bytes of them.
-func take(bytes, length int64, pages Pages, flags int) (*mapping, error) {
+func take(bytes, length int64, pages Pages) (*mapping, error) {
 	prepare(bytes, length)
-	m, err := orCollect(func() (*mapping, error) { return reserve(uintptr(length), pages, flags) })
+	m, err := orCollect(func() (*mapping, error) { return reserve(uintptr(length), pages) })
 	if err != nil {
 		return nil, fmt.Errorf("cannot take %d bytes: %w", length, err)
 	}

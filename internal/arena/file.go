@@ -84,7 +84,7 @@ func readAll(r io.Reader, length, slack uintptr, limit int64) (*mapping, error) 
 	if limit > 0 && total > limit {
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
 	}
-	m, err := reserve(uintptr(total)+slack, Small, 0)
+	m, err := reserve(uintptr(total)+slack, Small)
 	if err != nil {
 		return nil, fmt.Errorf("cannot take %d bytes: %w", total, err)
 	}

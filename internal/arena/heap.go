@@ -15,7 +15,7 @@ const (
 	noReserve = 0
 )
 
-func reserve(length uintptr, _ Pages, _ int) (*mapping, error) {
+func reserve(length uintptr, _ Pages) (*mapping, error) {
 	buf := make([]byte, length+4096)
 	addr := unsafe.Pointer(unsafe.SliceData(buf))
 	return &mapping{addr: unsafe.Add(addr, -uintptr(addr)&4095), length: length}, nil
@@ -34,8 +34,6 @@ func mapFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) {
 // reserveBytes bounds the addresses that a Pool reserves: here they are memory.
 const reserveBytes = 64 << 20
 
-func reserveLater(length uintptr) (*mapping, error) { return reserve(length, Small, 0) }
-
-func commit(unsafe.Pointer, uintptr) error { return nil }
+func reserveLater(length uintptr) (*mapping, error) { return reserve(length, Small) }
 
 func decommit(at unsafe.Pointer, length uintptr) { clear(unsafe.Slice((*byte)(at), length)) }

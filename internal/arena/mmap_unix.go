@@ -14,9 +14,8 @@ import (
 const onHeap = false
 
 // reserve maps length bytes of zeros, aligned to HugeSize if pages requests
-// huge pages. flags may be noReserve: then the system promises no memory for
-// them, so that a range may be larger than that.
-func reserve(length uintptr, pages Pages, flags int) (*mapping, error) {
+// huge pages.
+func reserve(length uintptr, pages Pages) (*mapping, error) {
 	length = max(length, 1)
 	if guard > 0 {
 		return reserveGuarded(length)
@@ -31,7 +30,7 @@ func reserve(length uintptr, pages Pages, flags int) (*mapping, error) {
 	if pages != Small {
 		extra = HugeSize
 	}
-	addr, err := mmap(nil, length+extra, unix.PROT_READ|unix.PROT_WRITE, flags)
+	addr, err := mmap(nil, length+extra, unix.PROT_READ|unix.PROT_WRITE, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -130,9 +129,6 @@ func reserveLater(length uintptr) (*mapping, error) {
 	}
 	return &mapping{addr: unsafe.Add(addr, -uintptr(addr)&(HugeSize-1)), length: length}, nil
 }
-
-// commit makes reserved memory usable, which it already is.
-func commit(unsafe.Pointer, uintptr) error { return nil }
 
 // decommit gives the memory at an address back; from then on it reads as zeros.
 func decommit(at unsafe.Pointer, length uintptr) {

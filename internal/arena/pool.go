@@ -131,10 +131,6 @@ func (p *Pool) Take(huge bool) (chunk int, err error) {
 	for part, size := range p.parts {
 		n := uintptr(p.slots * size)
 		at := unsafe.Add(p.bases[part], uintptr(chunk)*n)
-		if err := commit(at, n); err != nil {
-			p.free = append(p.free, chunk)
-			return 0, fmt.Errorf("cannot take %d bytes from the system: %w", n, err)
-		}
 		if huge && !p.huge[chunk] {
 			adviseHuge(&mapping{addr: at, length: n}, n)
 		}

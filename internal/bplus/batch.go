@@ -169,17 +169,15 @@ func (t *Tree[C]) needExactly(ops *Ops[C]) (need int) {
 			}
 			i = end
 		}
-		if n > splitAt[C]() {
+		if n > bulk[C]() {
 			need += (n + bulk[C]() - 1) / bulk[C]()
 		}
 	}
 	return need
 }
 
-// splitAt returns the number of entries from which on a leaf may be split,
-// bulk how many a leaf gets that is filled by a batch.
-func splitAt[C Code]() int { return capacity[C]() * 7 / 8 }
-func bulk[C Code]() int    { return capacity[C]() * 7 / 8 }
+// bulk returns the number of entries that a leaf gets which is filled by a batch.
+func bulk[C Code]() int { return capacity[C]() * 7 / 8 }
 
 // piece does operations [lo, hi).
 func (b *batch[C]) piece(lo, hi int, used *promises) {
@@ -290,7 +288,7 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	end = w.merge(i, hi, high)
 	stall.At("batch: leaf read")
 	delta := len(s.more.keys) - len(s.run.keys)
-	if n := len(s.more.keys); n > splitAt[C]() && delta > 0 && n > capacity[C]() {
+	if n := len(s.more.keys); n > capacity[C]() {
 		ok = w.splitMany(x, l, word, epoch)
 	} else {
 		s.copy.pack(s.more, high)

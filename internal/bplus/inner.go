@@ -23,10 +23,9 @@ func (t *Tree[C]) SetInPlace(key, val C) (at Node, moved bool, err error) {
 	defer acquired(t, key)
 	w := writing[C]{t: t, key: key, inPlace: true}
 	for try := 0; ; try++ {
-		if t.closed.Load() {
+		if !w.find() {
 			return at, false, ErrClosed
 		}
-		w.find()
 		if w.word&simd.WordBusy != 0 || !w.stable() {
 			pause(try)
 			continue

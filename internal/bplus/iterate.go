@@ -50,14 +50,27 @@ func (c *Cursor[C]) Done() {
 
 // Next returns the next entry, and false if there is none.
 func (c *Cursor[C]) Next() (key, val C, ok bool) {
-	if len(c.from.keys) > 0 && !c.down && len(c.passed) == 0 && c.here.word&simd.WordSealed == 0 && !stall.On && !mutant.On && c.valid() {
-		key, val = c.from.keys[0], c.from.vals[0] // as nearly always: the leaf is still what it was
-		c.from.keys, c.from.vals = c.from.keys[1:], c.from.vals[1:]
-		c.pos, c.end, c.last = key+1, key == ^C(0), key
-		acquired(c.t, key)
+	if len(c.from.keys) > 0 && len(c.passed) == 0 && c.here.word&simd.WordSealed == 0 && !stall.On && !mutant.On && c.valid() {
+		key, val = c.take() // as nearly always: the leaf is still what it was
 		return key, val, true
 	}
 	return c.next()
+}
+
+// take returns the next of the entries that were read.
+func (c *Cursor[C]) take() (key, val C) {
+	if i := len(c.from.keys) - 1; c.down {
+		key, val = c.from.keys[i], c.from.vals[i]
+		c.from.keys, c.from.vals = c.from.keys[:i], c.from.vals[:i]
+		c.pos, c.end = key-1, key == 0
+	} else {
+		key, val = c.from.keys[0], c.from.vals[0]
+		c.from.keys, c.from.vals = c.from.keys[1:], c.from.vals[1:]
+		c.pos, c.end = key+1, key == ^C(0)
+	}
+	c.last = key
+	acquired(c.t, key)
+	return key, val
 }
 
 // next is Next for all cases.
@@ -80,23 +93,17 @@ func (c *Cursor[C]) next() (key, val C, ok bool) {
 		}
 		stall.At("cursor: entry found")
 		c.passed = c.passed[:0]
-		i := 0
-		if c.down {
-			i = len(c.from.keys) - 1
-		}
-		key, val = c.from.keys[i], c.from.vals[i]
-		if c.down {
-			c.from.keys, c.from.vals = c.from.keys[:i], c.from.vals[:i]
-			c.pos, c.end = key-1, key == 0
-		} else {
-			c.from.keys, c.from.vals = c.from.keys[1:], c.from.vals[1:]
-			c.pos, c.end = key+1, key == ^C(0)
-		}
-		c.last = key
-		acquired(c.t, key)
+		key, val = c.take()
 		return key, val, true
 	}
 	return 0, 0, false
+}
+
+// Move makes Next return the first entry from key on, or down from it, whatever
+// the cursor has returned before. It allocates nothing.
+func (c *Cursor[C]) Move(key C, down bool) {
+	c.pos, c.down, c.end = key, down, false
+	c.restart()
 }
 
 // Again makes Next return the entry that it has returned last, or what has come

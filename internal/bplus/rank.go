@@ -81,6 +81,16 @@ func (t *Tree[C]) Rank(key C, after bool) int {
 	return t.rank(key, after)
 }
 
+// RankBatch sets ranks[i] to Rank(keys[i]), and counts what has changed once.
+func (t *Tree[C]) RankBatch(keys []C, after bool, ranks []int) {
+	t.refresh()
+	t.lockRead()
+	defer t.unlockRead()
+	for i, key := range keys {
+		ranks[i] = t.rank(key, after)
+	}
+}
+
 // refresh recounts if anything has changed since.
 func (t *Tree[C]) refresh() {
 	for i := range t.dirty {

@@ -3,6 +3,7 @@ package bplus
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -325,11 +326,11 @@ func (t *Tree[C]) getOne(key C) (val C, ok bool) {
 
 // valueIn returns the value of a key in a line.
 func valueIn[C Code](line []C, key C) (C, bool) {
-	half := len(line) / 2
-	for i, k := range line[:half] {
-		if k == key {
-			return line[half+i], true
-		}
+	if i := placeIn(line, key); i >= 0 {
+		return line[len(line)/2+i], true
 	}
 	return 0, false
 }
+
+// placeIn returns the first place of a key in a line, or -1.
+func placeIn[C Code](line []C, key C) int { return slices.Index(line[:len(line)/2], key) }

@@ -31,7 +31,7 @@ func (e decideBy[C]) decide(old C, had bool, gen uint64) (C, bool) { return e.f(
 
 // Set sets the value of a key, and returns the one it had.
 func (t *Tree[C]) Set(key, val C) (old C, had bool, err error) {
-	return change(t, key, setTo[C]{val})
+	return changeWithin(t, key, setTo[C]{val}, nil)
 }
 
 // Delete deletes a key, and returns the value it had.
@@ -42,24 +42,19 @@ func (t *Tree[C]) Delete(key C) (old C, had bool, err error) {
 // Update sets the value of a key to what f makes of the old one, or deletes the
 // key where f returns false. f may be called more than once; gen is for Current.
 func (t *Tree[C]) Update(key C, f func(old C, had bool, gen uint64) (val C, keep bool)) (old C, had bool, err error) {
-	return change(t, key, decideBy[C]{f})
+	return changeWithin(t, key, decideBy[C]{f}, nil)
 }
 
-// change changes one key.
-func change[C Code, E edit[C]](t *Tree[C], key C, e E) (old C, had bool, err error) {
-	return changeWithin(t, key, e, nil)
-}
-
-// changeWithin changes one key with memory that was promised. A promise of
-// nothing is one that the limit does not bind: a delete may have to keep old
-// states, and must not fail.
+// changeWithin changes one key, with memory that was promised unless used is
+// nil. A promise of nothing is one that the limit does not bind: a delete may have
+// to keep old states, and must not fail.
 func changeWithin[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (old C, had bool, err error) {
 	t.lockWrite()
 	defer t.unlockWrite()
 	return changeLocked(t, key, e, used)
 }
 
-// changeLocked is change for whoever holds the lock, where there is one.
+// changeLocked is changeWithin for whoever holds the lock, where there is one.
 func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (old C, had bool, err error) {
 	w := writing[C]{t: t, key: key, used: used}
 	for try := 0; ; try++ {
@@ -128,12 +123,8 @@ func (w *writing[C]) read() {
 	line := w.line()
 	copy(line, w.l.line(w.j))
 	w.old, w.had = 0, false
-	half := len(line) / 2
-	for i, k := range line[:half] {
-		if k == w.key {
-			w.at, w.old, w.had = i, line[half+i], true
-			return
-		}
+	if w.at = placeIn(line, w.key); w.at >= 0 {
+		w.old, w.had = line[len(line)/2+w.at], true
 	}
 }
 

@@ -18,10 +18,9 @@ type moment interface {
 	open(workers int) (n int, err error)
 	// lookup sets vals, of 8 bytes each, and found to what keys have.
 	lookup(keys order.Keys, vals []uint64, found []bool) (hits int)
-	// bits returns the values of entries from lo on, as the tree holds them, and
-	// entries their keys, too.
-	bits(lo int, vals []uint64)
-	entries(lo int, keys order.Keys, vals []uint64)
+	// entries sets keys and vals to those of n entries from lo on, values as the
+	// tree holds them. Either may be empty.
+	entries(lo, n int, keys order.Keys, vals []uint64)
 }
 
 // momentOf implements moment.
@@ -68,37 +67,27 @@ func (e *momentOf[C]) Key(i int) order.Probe {
 	return order.Probe{Code: uint64(k[0])}
 }
 
-func (e *momentOf[C]) CopyKeys(lo int, keys order.Keys) {
-	const piece = 4096
-	buf := make([]C, min(piece, keys.Len()))
-	for at := 0; at < keys.Len(); at += piece {
-		n := min(piece, keys.Len()-at)
-		e.view.CopyOut(lo+at, n, buf[:n], nil)
-		setKeys(keys.Slice(at, at+n), buf[:n])
-	}
-}
+func (e *momentOf[C]) CopyKeys(lo int, keys order.Keys) { e.entries(lo, keys.Len(), keys, nil) }
 
-func (e *momentOf[C]) bits(lo int, vals []uint64) {
-	const piece = 4096
-	buf := make([]C, min(piece, len(vals)))
-	for at := 0; at < len(vals); at += piece {
-		n := min(piece, len(vals)-at)
-		e.view.CopyOut(lo+at, n, nil, buf[:n])
-		for i, v := range buf[:n] {
-			vals[at+i] = uint64(v)
+func (e *momentOf[C]) entries(lo, n int, keys order.Keys, vals []uint64) {
+	const most = 4096
+	var ks, vs []C
+	if keys.Len() > 0 {
+		ks = make([]C, min(most, n))
+	}
+	if vals != nil {
+		vs = make([]C, min(most, n))
+	}
+	for at := 0; at < n; at += most {
+		k := min(most, n-at)
+		e.view.CopyOut(lo+at, k, ks, vs)
+		if ks != nil {
+			setKeys(keys.Slice(at, at+k), ks[:k])
 		}
-	}
-}
-
-func (e *momentOf[C]) entries(lo int, keys order.Keys, vals []uint64) {
-	const piece = 4096
-	ks, vs := make([]C, min(piece, len(vals))), make([]C, min(piece, len(vals)))
-	for at := 0; at < len(vals); at += piece {
-		n := min(piece, len(vals)-at)
-		e.view.CopyOut(lo+at, n, ks[:n], vs[:n])
-		setKeys(keys.Slice(at, at+n), ks[:n])
-		for i, v := range vs[:n] {
-			vals[at+i] = uint64(v)
+		if vs != nil {
+			for i, v := range vs[:k] {
+				vals[at+i] = uint64(v)
+			}
 		}
 	}
 }
@@ -229,30 +218,22 @@ func (f *Freezing[V]) Drop() { f.at.release() }
 // value returns value i.
 func (f *Freezing[V]) value(i int) V {
 	var b [1]uint64
-	f.at.bits(i, b[:])
+	f.at.entries(i, 1, order.Keys{}, b[:])
 	return f.m.value(b[0])
 }
 
-// copyOut sets vals to the values from lo on.
-func (f *Freezing[V]) copyOut(vals []V, lo int) {
-	const piece = 4096
-	buf := make([]uint64, min(piece, len(vals)))
-	for at := 0; at < len(vals); at += piece {
-		n := min(piece, len(vals)-at)
-		f.at.bits(lo+at, buf[:n])
-		for i, b := range buf[:n] {
-			vals[at+i] = f.m.value(b)
-		}
-	}
-}
-
-// copyEntries sets keys and vals to those of the entries from lo on.
+// copyEntries sets keys, unless there are none, and vals to those of the entries
+// from lo on.
 func (f *Freezing[V]) copyEntries(lo int, keys order.Keys, vals []V) {
 	const piece = 4096
 	buf := make([]uint64, min(piece, len(vals)))
 	for at := 0; at < len(vals); at += piece {
 		n := min(piece, len(vals)-at)
-		f.at.entries(lo+at, keys.Slice(at, at+n), buf[:n])
+		part := keys
+		if keys.Len() > 0 {
+			part = keys.Slice(at, at+n)
+		}
+		f.at.entries(lo+at, n, part, buf[:n])
 		for i, b := range buf[:n] {
 			vals[at+i] = f.m.value(b)
 		}

@@ -327,17 +327,7 @@ func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
 func (m *Map[V]) Rank(key order.Probe, after bool) int { return m.rank(key.Code, after) }
 
 // RankBatch sets ranks[i] to Rank(keys[i]).
-func (m *Map[V]) RankBatch(keys order.Keys, after bool, ranks []int) {
-	const piece = 512
-	par.Run(m.workers, (len(ranks)+piece-1)/piece, par.Func(func(p int) {
-		var ks [piece]uint64
-		lo, hi := p*piece, min((p+1)*piece, len(ranks))
-		codesOf(ks[:hi-lo], keys.Slice(lo, hi))
-		for i, k := range ks[:hi-lo] {
-			ranks[lo+i] = m.rank(k, after)
-		}
-	}))
-}
+func (m *Map[V]) RankBatch(keys order.Keys, after bool, ranks []int) { m.rankBatch(keys, after, ranks) }
 
 // At returns entry i in key order, and false if there are not so many.
 func (m *Map[V]) At(i int) (key order.Probe, val V, ok bool) {
@@ -422,6 +412,3 @@ func (m *Map[V]) Stats() Stats {
 
 // Workers returns the most goroutines that a batch uses.
 func (m *Map[V]) Workers() int { return m.workers }
-
-// CheckKeys returns an error if keys that were loaded do not ascend.
-func (m *Map[V]) CheckKeys() error { return m.Check() }

@@ -23,6 +23,7 @@ type codeMap interface {
 	// each. use is called with spans of them, as bplus.Tree.GetBatch has it.
 	getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int)
 	rank(key uint64, after bool) int
+	rankBatch(keys order.Keys, after bool, ranks []int)
 	at(i int) (key, val uint64, ok bool)
 	cursor(key uint64, down bool) codeCursor
 	freeze() (moment, error)
@@ -106,6 +107,16 @@ func (t *codes[C]) deleteRange(lo, hi uint64, gone func(uint64)) (int, error) {
 }
 
 func (t *codes[C]) rank(key uint64, after bool) int { return t.Tree.Rank(C(key), after) }
+
+func (t *codes[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
+	const piece = 512
+	par.Run(t.workers, (len(ranks)+piece-1)/piece, par.Func(func(p int) {
+		var ks [piece]C
+		lo, hi := p*piece, min((p+1)*piece, len(ranks))
+		codesOf(ks[:hi-lo], keys.Slice(lo, hi))
+		t.Tree.RankBatch(ks[:hi-lo], after, ranks[lo:hi])
+	}))
+}
 
 func (t *codes[C]) at(i int) (uint64, uint64, bool) {
 	k, v, ok := t.Tree.At(i)

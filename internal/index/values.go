@@ -8,6 +8,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/snapshot"
@@ -156,7 +157,7 @@ func (s *Values[V]) at(i int) V {
 // copyOut sets vals to those from lo on.
 func (s *Values[V]) copyOut(vals []V, lo int) {
 	if s.moment != nil {
-		s.moment.copyOut(vals, lo)
+		s.moment.copyEntries(lo, order.Keys{}, vals)
 		return
 	}
 	if s.coded == nil {

@@ -8,15 +8,34 @@ import (
 )
 
 // retypeColumn returns a column another type, value by value. It says which value does not fit, if
-// one does not. Values go by way of their text, so the rules are those of CSV.
+// one does not.
 func retypeColumn(c *Column, to Field) (row int, bad problem) {
+	convertColumn(c, to, func(at int, why problem) bool {
+		row, bad = at, why
+		return false
+	})
+	return row, bad
+}
+
+// probeColumn gives a column another type. What does not fit is null.
+func probeColumn(c *Column, to Field) {
+	convertColumn(c, to, func(row int, _ problem) bool {
+		setNull(c, row)
+		return true
+	})
+}
+
+// convertColumn gives a column another type, value by value. misfit is told of each
+// value that does not fit; where it returns false, the rest is left as it is. Values go
+// by way of their text, so the rules are those of CSV.
+func convertColumn(c *Column, to Field, misfit func(row int, bad problem) bool) {
 	from := *c
 	if to.Kind.Of == cols.Other && to.Type != String {
 		from.Kind = Kind{} // then its numbers are wanted
 	}
 	c.Kind = to.Kind
-	if c.Type == to.Type && from.Kind == to.Kind || c.Type == String && to.Type == String {
-		return 0, fine
+	if c.Type == to.Type && (from.Kind == to.Kind || c.Type == String) {
+		return
 	}
 	if c.Type == to.Type { // the values make room for their own
 		from.Int32, from.Int64, from.Null = slices.Clone(from.Int32), slices.Clone(from.Int64), slices.Clone(from.Null)
@@ -31,15 +50,14 @@ func retypeColumn(c *Column, to Field) (row int, bad problem) {
 			continue
 		}
 		buf = appendPlain(&from, buf[:0], row)
-		if bad := appendText(c, buf, &text); bad != fine {
-			return row, bad
+		if bad := appendText(c, buf, &text); bad != fine && !misfit(row, bad) {
+			return
 		}
 	}
 	c.Seal()
 	if from.Type != to.Type {
 		dropValues(c, from.Type)
 	}
-	return 0, fine
 }
 
 // dropValues empties the slice of a type that the column no longer has.
@@ -78,39 +96,6 @@ func appendPlain(c *Column, buf []byte, row int) []byte {
 		return strconv.AppendFloat(buf, float64(c.Float32[row]), 'f', -1, 32)
 	}
 	return appendNumberText(c, buf, row)
-}
-
-// probeColumn gives a column another type. What does not fit is null.
-func probeColumn(c *Column, to Field) {
-	from := *c
-	if to.Kind.Of == cols.Other && to.Type != String {
-		from.Kind = Kind{}
-	}
-	c.Kind = to.Kind
-	if c.Type == to.Type && (from.Kind == to.Kind || c.Type == String) {
-		return
-	}
-	if c.Type == to.Type {
-		from.Int32, from.Int64, from.Null = slices.Clone(from.Int32), slices.Clone(from.Int64), slices.Clone(from.Null)
-		dropValues(c, c.Type)
-	}
-	c.SetType(to.Type)
-	var text slab
-	var buf []byte
-	for row := range from.Len() {
-		if from.IsNull(row) {
-			c.AppendNull()
-			continue
-		}
-		buf = appendPlain(&from, buf[:0], row)
-		if appendText(c, buf, &text) != fine {
-			setNull(c, row)
-		}
-	}
-	c.Seal()
-	if from.Type != to.Type {
-		dropValues(c, from.Type)
-	}
 }
 
 // retypeBatch returns the columns of a batch the types of a schema. The line of an
