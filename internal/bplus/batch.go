@@ -243,7 +243,7 @@ func (w *worker[C]) do(lo, hi int, places []uint64) int {
 // single does operations [from, to), all of one key, whose leaf is known to be x
 // or was so. It returns false if that did not work out.
 func (w *worker[C]) single(x uint32, from, to int) bool {
-	one := writing[C]{t: w.t, key: w.ops.Keys[from], gen: w.gen, epoch: w.t.epoch(), x: x, used: w.used}
+	one := writing[C]{t: w.t, key: w.ops.Keys[from], gen: w.gen, epoch: w.t.Epoch(), x: x, used: w.used}
 	one.j, one.word = w.t.within(x, one.key)
 	if one.j == lines || one.word&simd.WordBusy != 0 {
 		return false
@@ -265,12 +265,12 @@ func (w *worker[C]) single(x uint32, from, to int) bool {
 // anew. It returns where they ended, and false if that did not work out.
 func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	t, s, l := w.t, w.s, w.t.leaf(x)
-	epoch, word := t.epoch(), l.loadWord()
+	epoch, word := t.Epoch(), l.loadWord()
 	if word&simd.WordBusy != 0 {
 		return 0, false
 	}
 	s.load(l)
-	if l.loadWord() != word || !t.current(w.gen) {
+	if l.loadWord() != word || !t.Current(w.gen) {
 		return 0, false
 	}
 	in, high := s.copy.info(), s.copy.high()

@@ -1,7 +1,6 @@
 package bplus
 
 import (
-	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -10,14 +9,6 @@ import (
 
 	"github.com/pando-index/pando/internal/seed"
 )
-
-// unhurried keeps memory from being reused until the test ends, so that no read
-// is repeated for that.
-func unhurried(t *testing.T) {
-	old := generationTime
-	generationTime = math.MaxInt64
-	t.Cleanup(func() { generationTime = old })
-}
 
 // hasty makes memory free for reuse as early as can be, until the test ends.
 func hasty(t *testing.T) {

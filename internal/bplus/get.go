@@ -45,7 +45,7 @@ func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int, use func(lo, h
 	}
 	var again [bucketKeys]int32
 	for {
-		gen, r := t.gen(), t.view()
+		gen, r := t.Gen(), t.view()
 		hits, repeat := simd.GetRegular(&r, keys, vals, found, again[:])
 		for _, i := range again[:repeat] {
 			v, ok := t.getOne(keys[i])
@@ -61,7 +61,7 @@ func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int, use func(lo, h
 		if use != nil {
 			use(lo, hi)
 		}
-		if t.current(gen) || t.closed.Load() {
+		if t.Current(gen) || t.closed.Load() {
 			return hits
 		}
 	}

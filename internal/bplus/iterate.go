@@ -123,7 +123,7 @@ func (c *Cursor[C]) valid() bool {
 			return false
 		}
 	}
-	return (c.here.leaf == nothing || c.t.leaf(c.here.leaf).loadWord() == c.here.word) && c.t.current(c.gen)
+	return (c.here.leaf == nothing || c.t.leaf(c.here.leaf).loadWord() == c.here.word) && c.t.Current(c.gen)
 }
 
 // restart begins again at the position.
@@ -154,7 +154,7 @@ func (c *Cursor[C]) fill() {
 			pos = C(in.low)
 		}
 	} else {
-		c.gen = c.t.gen()
+		c.gen = c.t.Gen()
 	}
 	x, _, word := c.t.seek(pos)
 	stall.At("cursor: leaf found")
@@ -242,11 +242,11 @@ func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err erro
 		if !ok {
 			return deleted, ErrClosed
 		}
-		epoch := t.epoch()
+		epoch := t.Epoch()
 		x, _, word := t.seek(lo)
 		l := t.leaf(x)
 		s.load(l)
-		if word&simd.WordBusy != 0 || l.loadWord() != word || !t.current(gen) {
+		if word&simd.WordBusy != 0 || l.loadWord() != word || !t.Current(gen) {
 			pause(try)
 			continue
 		}

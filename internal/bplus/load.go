@@ -73,7 +73,7 @@ func (t *Tree[C]) loadLeaf(list []child[C], i, n int, span func(lo int, keys, va
 	before := min(lo, 1) // one more at the front: the key that the leaf begins above
 	keys, vals := s.keys[:before+hi-lo], s.vals[:before+hi-lo]
 	span(lo-before, keys, vals)
-	in := info{epoch: t.epoch(), born: t.epoch(), owner: t.id, next: nothing, first: 1, counted: uint32(hi - lo)}
+	in := info{epoch: t.Epoch(), born: t.Epoch(), owner: t.id, next: nothing, first: 1, counted: uint32(hi - lo)}
 	if i > 0 {
 		in.first, in.low = 0, uint64(keys[0])
 	}

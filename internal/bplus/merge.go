@@ -145,7 +145,7 @@ func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
 	defer t.scratches.Put(s)
 	la, lb := t.leaf(a), t.leaf(b)
 	for try := 0; ; try++ {
-		gen, epoch, word := t.gen(), t.epoch(), la.loadWord()
+		gen, epoch, word := t.Gen(), t.Epoch(), la.loadWord()
 		if word&simd.WordBusy != 0 {
 			pause(try)
 			continue

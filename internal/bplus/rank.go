@@ -39,7 +39,7 @@ func (t *Tree[C]) recount() {
 func (t *Tree[C]) recountLeaf(x uint32) {
 	l := t.leaf(x)
 	for try := 0; ; try++ {
-		gen, epoch, word := t.gen(), t.epoch(), l.loadWord()
+		gen, epoch, word := t.Gen(), t.Epoch(), l.loadWord()
 		var line [simd.LineBytes / 8]uint64
 		in := (*info)(unsafe.Pointer(&line))
 		*in = *l.info()
@@ -110,7 +110,7 @@ func (t *Tree[C]) refresh() {
 // rank returns a rank by the counts as they are.
 func (t *Tree[C]) rank(key C, after bool) int {
 	for {
-		gen, n, r := t.gen(), int64(0), t.view()
+		gen, n, r := t.Gen(), int64(0), t.view()
 		x := uint32(r.Root)
 		for range r.Height {
 			u := t.upper(x)
@@ -121,7 +121,7 @@ func (t *Tree[C]) rank(key C, after bool) int {
 			x = atomic.LoadUint32(&u.refs()[i])
 		}
 		in, ok := t.rankIn(x, key, after)
-		if ok && t.current(gen) || t.closed.Load() {
+		if ok && t.Current(gen) || t.closed.Load() {
 			return int(n) + in
 		}
 	}
@@ -194,7 +194,7 @@ func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 	defer t.unlockRead()
 	defer acquiredAll(t)
 	for {
-		gen, left, r := t.gen(), int64(i), t.view()
+		gen, left, r := t.Gen(), int64(i), t.view()
 		x := uint32(r.Root)
 		for range r.Height {
 			u := t.upper(x)
@@ -206,7 +206,7 @@ func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 			x = atomic.LoadUint32(&u.refs()[at])
 		}
 		key, val, ok, dead := t.atIn(x, int(left))
-		if !dead && t.current(gen) || t.closed.Load() {
+		if !dead && t.Current(gen) || t.closed.Load() {
 			return key, val, ok
 		}
 	}

@@ -4,6 +4,7 @@ package bplus
 
 import (
 	"errors"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,14 @@ import (
 // patience is how long a goroutine is held up for others that may be waiting
 // for it.
 const patience = 100 * time.Millisecond
+
+// unhurried keeps memory from being reused until the test ends, so that no read
+// is repeated for that.
+func unhurried(t *testing.T) {
+	old := generationTime
+	generationTime = math.MaxInt64
+	t.Cleanup(func() { generationTime = old })
+}
 
 // meanwhile makes f run, on a goroutine of its own, when somebody first comes to
 // a point. Whoever came there goes on when f is done, or waits for something. The

@@ -74,7 +74,7 @@ func (t *Tree[C]) begin() *moment {
 	if t.closed.Load() {
 		return nil
 	}
-	m := &moment{epoch: t.epoch(), saved: map[uint32]uint32{}}
+	m := &moment{epoch: t.Epoch(), saved: map[uint32]uint32{}}
 	if n := len(h.all); n > 0 {
 		h.all[n-1].newer.Store(m)
 	}
@@ -123,7 +123,7 @@ func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) (ok bool,
 	s.load(l)
 	stall.At("held: state copied")
 	atomic.StoreUint64(c.word(), keep&^(simd.WordCountMax<<simd.WordCount)|uint64(simd.Entries(word))<<simd.WordCount)
-	if l.loadWord() != word || !t.current(gen) {
+	if l.loadWord() != word || !t.Current(gen) {
 		t.freeLeaf(y)
 		return false, nil
 	}

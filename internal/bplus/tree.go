@@ -122,21 +122,21 @@ func (t *Tree[C]) view() simd.Regular {
 	return r
 }
 
-func (t *Tree[C]) epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
-func (t *Tree[C]) gen() uint64   { return atomic.LoadUint64(&t.control.gen) }
-
 // Gen returns the generation, for Current.
-func (t *Tree[C]) Gen() uint64 { return t.gen() }
+func (t *Tree[C]) Gen() uint64 { return atomic.LoadUint64(&t.control.gen) }
 
 // Current reports whether no memory, or value given to Retire, that was in use
-// in a generation has been made free for reuse since.
-func (t *Tree[C]) Current(gen uint64) bool { return t.current(gen) }
+// in a generation has been made free for reuse since: what was read meanwhile is
+// what it seemed.
+func (t *Tree[C]) Current(gen uint64) bool {
+	return t.Gen()-gen <= 1 || mutant.On && mutant.Is("generation")
+}
 
 // Closed reports whether the tree was closed.
 func (t *Tree[C]) Closed() bool { return t.closed.Load() }
 
 // Epoch returns the present epoch, for Retire.
-func (t *Tree[C]) Epoch() uint64 { return t.epoch() }
+func (t *Tree[C]) Epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
 
 // OnFree sets what is called with values that Retire was given when nobody can
 // see them any more.
@@ -147,14 +147,8 @@ func (t *Tree[C]) OnFree(f func(vals []C)) { t.free = f }
 // before Close fails to commit, and one after is not begun, even where the
 // memory has long been given to another tree.
 func (t *Tree[C]) enter() (gen uint64, ok bool) {
-	gen = t.gen()
+	gen = t.Gen()
 	return gen, !t.closed.Load()
-}
-
-// current reports whether no memory that was in use in a generation has been
-// reused since: what was read meanwhile is what it seemed.
-func (t *Tree[C]) current(gen uint64) bool {
-	return t.gen()-gen <= 1 || mutant.On && mutant.Is("generation")
 }
 
 // newLeaf returns memory for a leaf. Nobody else has it; its word is locked,
@@ -311,14 +305,14 @@ func (t *Tree[C]) Get(key C) (val C, ok bool) {
 
 func (t *Tree[C]) getOne(key C) (val C, ok bool) {
 	for {
-		gen := t.gen()
+		gen := t.Gen()
 		x, j, word := t.seek(key)
 		stall.At("get: leaf found")
 		l := t.leaf(x)
 		val, ok = valueIn(l.line(j), key)
 		stall.At("get: value read")
 		same := l.loadWord() == word || mutant.On && mutant.Is("version")
-		if same && t.current(gen) || t.closed.Load() {
+		if same && t.Current(gen) || t.closed.Load() {
 			return val, ok
 		}
 	}

@@ -111,7 +111,7 @@ func (w *writing[C]) find() (ok bool) {
 	if w.gen, ok = w.t.enter(); !ok {
 		return false
 	}
-	w.epoch = w.t.epoch()
+	w.epoch = w.t.Epoch()
 	w.x, w.j, w.word = w.t.seek(w.key)
 	w.read()
 	return true
@@ -131,7 +131,7 @@ func (w *writing[C]) read() {
 func (w *writing[C]) line() []C { return w.buf[:2*linePairs[C]()] }
 
 // stable reports whether what was read is still so.
-func (w *writing[C]) stable() bool { return w.l.loadWord() == w.word && w.t.current(w.gen) }
+func (w *writing[C]) stable() bool { return w.l.loadWord() == w.word && w.t.Current(w.gen) }
 
 // put makes the change. It returns false if it must be begun anew.
 func (w *writing[C]) put(val C, keep bool) (done bool, err error) {
