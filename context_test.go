@@ -59,7 +59,7 @@ func stoppedAnywhere[K pando.Key, V any](keys []K, vals []V, opts ...pando.Optio
 			if !errors.Is(err, context.Canceled) || ix != nil {
 				t.Fatalf("stopped after %d steps: %v", steps, err)
 			}
-			if now := arena.InUse(); now != before {
+			if now := arena.InUse(); now > before { // less, where another test has forgotten an index
 				t.Fatalf("stopped after %d steps: %d bytes are left", steps, now-before)
 			}
 		}
