@@ -129,14 +129,20 @@ func (p *Pool) Take(huge bool) (chunk int, err error) {
 		return 0, fmt.Errorf("%w: all %d nodes that addresses are reserved for are in use", ErrLimit, p.most*p.slots)
 	}
 	for part, size := range p.parts {
-		n := uintptr(p.slots * size)
-		at := unsafe.Add(p.bases[part], uintptr(chunk)*n)
 		if huge && !p.huge[chunk] {
-			adviseHuge(&mapping{addr: at, length: n}, n)
+			from, to := hugeAround(uintptr(chunk), uintptr(p.slots*size))
+			adviseHuge(&mapping{addr: unsafe.Add(p.bases[part], from), length: to - from}, to-from)
 		}
 	}
 	p.huge[chunk] = p.huge[chunk] || huge
 	return chunk, nil
+}
+
+// hugeAround returns where the huge pages that a chunk of some bytes lies in
+// begin and end, relative to the first chunk. A chunk may be smaller than a page,
+// and the page is only a huge one if all of it was asked for before its first use.
+func hugeAround(chunk, bytes uintptr) (from, to uintptr) {
+	return chunk * bytes &^ (HugeSize - 1), ((chunk+1)*bytes + HugeSize - 1) &^ (HugeSize - 1)
 }
 
 // Give gives a chunk back. Its memory goes to the system at once.

@@ -83,6 +83,11 @@ func (l leaf[C]) high() C                 { return l.seps()[lines-1] }
 func (l leaf[C]) loadWord() uint64        { return atomic.LoadUint64(l.word()) }
 func (l leaf[C]) at(j int) unsafe.Pointer { return unsafe.Add(l.block, j*simd.LineBytes) }
 
+// sepLine returns the address of a line of separators.
+func (l leaf[C]) sepLine(i int) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(l.seps()), i*simd.LineBytes)
+}
+
 // line returns line j: keys, then as many values.
 func (l leaf[C]) line(j int) []C { return unsafe.Slice((*C)(l.at(j)), 2*linePairs[C]()) }
 
@@ -96,6 +101,17 @@ func setIndex[C Code](node unsafe.Pointer) {
 			index[i] = seps[at]
 		}
 	}
+}
+
+// setIndexOf sets what the index line of a node has of separators [from, to),
+// and reports whether that is anything.
+func setIndexOf[C Code](node unsafe.Pointer, from, to int) (any bool) {
+	perLine := simd.LineBytes / width[C]()
+	index, seps := simd.RegularIndex[C](node), simd.RegularSeps[C](node)
+	for at := from | (perLine - 1); at < min(to, lines-1); at += perLine {
+		index[at/perLine], any = seps[at], true
+	}
+	return any
 }
 
 // upper is where an upper node lies.

@@ -56,12 +56,10 @@ func insertIn[C Code](line []C, m int, key, val C) {
 		fillLine(line, key, val)
 		return
 	}
-	at := 0
-	for at < m && ks[at] < key {
-		at++
+	at := m
+	for ; at > 0 && ks[at-1] > key; at-- { // a line is too short for copy to pay
+		ks[at], vs[at] = ks[at-1], vs[at-1]
 	}
-	copy(ks[at+1:m+1], ks[at:m])
-	copy(vs[at+1:m+1], vs[at:m])
 	ks[at], vs[at] = key, val
 	pad(ks, vs, m+1)
 }
@@ -75,8 +73,9 @@ func removeFrom[C Code](line []C, m, at int, empty C) {
 		fillLine(line, empty, 0)
 		return
 	}
-	copy(ks[at:m-1], ks[at+1:m])
-	copy(vs[at:m-1], vs[at+1:m])
+	for i := at + 1; i < m; i++ {
+		ks[i-1], vs[i-1] = ks[i], vs[i]
+	}
 	pad(ks, vs, m-1)
 }
 
@@ -108,77 +107,97 @@ func outside[C Code](lo C, bounded bool, hi C) C {
 func (l leaf[C]) unpack(r *run[C]) {
 	seps, in, half := l.seps(), l.info(), linePairs[C]()
 	lo, bounded := C(in.low), in.first == 0
+	n := len(r.keys)
+	r.keys, r.vals = slices.Grow(r.keys, capacity[C]()), slices.Grow(r.vals, capacity[C]())
+	keys, vals := r.keys[:n+capacity[C]()], r.vals[:n+capacity[C]()]
 	for j := range lines {
 		hi, line := seps[j], l.line(j)
-		if k := line[0]; (!bounded || k > lo) && k <= hi {
-			r.add(k, line[half])
+		last := line[0]
+		if (!bounded || last > lo) && last <= hi {
+			keys[n], vals[n] = last, line[half]
+			n++
 			for i := 1; i < half; i++ {
-				if line[i] != line[i-1] {
-					r.add(line[i], line[half+i])
+				k := line[i]
+				if k == last { // the rest repeats it
+					break
 				}
+				keys[n], vals[n] = k, line[half+i]
+				n++
+				last = k
 			}
 		}
 		lo, bounded = hi, true
 	}
+	r.keys, r.vals = keys[:n], vals[:n]
 }
 
 // pack writes entries to a leaf, spread evenly over its lines: the line of
-// entry i is i·64/n, so that the last entry is in the last line. The leaf's info
-// is there; its high key is given.
+// entry i is i·64/n. The leaf's info is there; its high key is given.
 func (l leaf[C]) pack(r run[C], high C) {
-	n := len(r.keys)
-	l.packLines(r, high, func(j int) (from, to int) { return j * n / lines, (j + 1) * n / lines })
-}
-
-// packLeft writes entries to a leaf in full lines from the left, and what is
-// left over to the last line, so that there is room for keys above.
-func (l leaf[C]) packLeft(r run[C], high C) {
-	n, half := len(r.keys), linePairs[C]()
-	if n == 0 {
-		l.pack(r, high)
-		return
-	}
-	l.packLines(r, high, func(j int) (from, to int) {
-		if j == lines-1 {
-			return min(n/half*half, n-1, (lines-1)*half), n
-		}
-		to = min((j+1)*half, n/half*half, n-1)
-		return min(j*half, to), to
-	})
-}
-
-// packLines writes entries to a leaf; part returns those of a line. The last
-// line has at least one if there are any.
-func (l leaf[C]) packLines(r run[C], high C, part func(j int) (from, to int)) {
-	in, seps, half := l.info(), l.seps(), linePairs[C]()
-	lo, bounded := C(in.low), in.first == 0
-	if !bounded {
-		lo = 0 // the first line of a first leaf can always hold 0
-	}
-	packed := 0
-	for j := range lines {
-		from, to := part(j)
-		from = max(from, packed)
-		if !bounded && j == 0 && to == 0 && len(r.keys) > 0 && r.keys[0] == 0 {
-			to = 1 // 0 can be nowhere else
-		}
-		packed = max(to, packed)
-		line, hi := l.line(j), lo
-		if to > from {
-			copy(line[:half], r.keys[from:to])
-			copy(line[half:], r.vals[from:to])
-			pad(line[:half], line[half:], to-from)
-			hi = r.keys[to-1]
-		}
-		if j == lines-1 {
-			hi = high
-		}
-		if to <= from {
-			fillLine(line, outside(lo, bounded || j > 0, hi), 0)
-		}
-		seps[j], lo = hi, hi
+	p := l.packing(r, high)
+	for n, j := len(r.keys), 0; j < lines; j++ {
+		p.line(j, (j+1)*n/lines)
 	}
 	setIndex[C](l.pilot)
+}
+
+// packLeft writes entries to a leaf in full lines from the left, so that the
+// lines behind are free for keys above.
+func (l leaf[C]) packLeft(r run[C], high C) {
+	p := l.packing(r, high)
+	for n, j := len(r.keys), 0; j < lines; j++ {
+		p.line(j, min((j+1)*linePairs[C](), n))
+	}
+	setIndex[C](l.pilot)
+}
+
+// packing is entries on their way into the lines of a leaf.
+type packing[C Code] struct {
+	leaf[C]
+	run[C]
+	high    C // of the leaf
+	done    int
+	lo      C // keys of the next line are above
+	bounded bool
+}
+
+func (l leaf[C]) packing(r run[C], high C) packing[C] {
+	p := packing[C]{leaf: l, run: r, high: high, lo: C(l.info().low), bounded: l.info().first == 0}
+	if !p.bounded {
+		p.lo = 0 // the first line of a first leaf can always hold 0
+	}
+	return p
+}
+
+// line writes the entries up to number to. The line of the last entry, and all
+// behind it, end with the leaf's high key.
+func (p *packing[C]) line(j, to int) {
+	from, half := p.done, linePairs[C]()
+	unbounded := !p.bounded && j == 0 // ends below the maximum: see outside
+	if unbounded {
+		to = min(to, len(p.keys)-1)
+		if len(p.keys) > 0 && p.keys[0] == 0 {
+			to = max(to, 1) // 0 can be nowhere else
+		}
+	}
+	to = max(from, to)
+	hi := p.lo
+	if to == len(p.keys) && !unbounded {
+		hi = p.high
+	} else if to > from {
+		hi = p.keys[to-1]
+	}
+	line := p.leaf.line(j)
+	if to > from {
+		keys, vals := p.keys[from:to], p.vals[from:to]
+		for i := range half {
+			at := min(i, len(keys)-1)
+			line[i], line[half+i] = keys[at], vals[at]
+		}
+	} else {
+		fillLine(line, outside(p.lo, !unbounded, hi), 0)
+	}
+	p.seps()[j], p.lo, p.done = hi, hi, to
 }
 
 // scratch is what a goroutine needs to change a leaf: copies of leaves and
@@ -215,5 +234,20 @@ func (s *scratch[C]) loadPilot(l leaf[C]) {
 	copy(unsafe.Slice((*uint64)(s.copy.pilot), n), unsafe.Slice((*uint64)(l.pilot), n))
 }
 
-// loadLine copies a line of a leaf.
-func (s *scratch[C]) loadLine(l leaf[C], j int) { copy(s.copy.line(j), l.line(j)) }
+// loadPart copies lines [first, last) of a leaf, the separators around them,
+// and what else of the pilot is needed to change these.
+func (s *scratch[C]) loadPart(l leaf[C], first, last int) {
+	for j := first; j < last; j++ {
+		copy(s.copy.line(j), l.line(j))
+	}
+	perLine := simd.LineBytes / width[C]()
+	copyLine(s.copy.pilot, l.pilot)
+	copyLine(unsafe.Pointer(s.copy.info()), unsafe.Pointer(l.info()))
+	for i := max(first-1, 0) / perLine; i <= (last-1)/perLine; i++ {
+		copyLine(s.copy.sepLine(i), l.sepLine(i))
+	}
+}
+
+func copyLine(dst, src unsafe.Pointer) {
+	*(*[simd.LineBytes / 8]uint64)(dst) = *(*[simd.LineBytes / 8]uint64)(src)
+}

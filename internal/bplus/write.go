@@ -113,6 +113,9 @@ func (w *writing[C]) find() (ok bool) {
 	}
 	w.epoch = w.t.Epoch()
 	w.x, w.j, w.word = w.t.seek(w.key)
+	w.l = w.t.leaf(w.x)
+	from := max(w.j-near, 0) // if the line is full: room is mostly near
+	simd.Fetch(w.l.at(from), min(w.j+near+1, lines)-from)
 	w.read()
 	return true
 }
@@ -236,11 +239,13 @@ func (t *Tree[C]) noteDirty(x uint32) {
 // before its leaf is packed anew; a leaf that is nearly full looks further.
 const reach = 8
 
-// near is how many lines on either side of a full one are prefetched.
-const near = 4
+// near is how many lines on either side of a key's are prefetched: about every
+// second insert into a leaf that grows from half full to full finds its line full.
+const near = 2
 
 // spill makes the change of a key that is not there and whose line is full: it
-// moves entries to the nearest line with room, or splits the leaf.
+// moves entries to the nearest line with room, or splits the leaf. Only the lines
+// and separators between change, and are read.
 func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
@@ -248,39 +253,43 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	if n >= capacity[C]() {
 		return t.unpackSplit(w, s, val)
 	}
-	from := max(w.j-near, 0) // room is mostly near, and looked for on both sides
-	simd.Fetch(w.l.at(from), min(w.j+near+1, lines)-from)
-	s.loadPilot(w.l)
-	first, last := s.copy.lineForAppend(w.line(), w.j, w.key), lines
-	appends := first >= 0
-	if !appends {
-		if first, last = w.l.nearestRoom(w.j); first < 0 {
-			return false, nil // changed meanwhile
-		}
-		if last-first > reach && n <= packAt[C]() {
-			return t.repack(w, s, val)
-		}
+	first, last := w.l.nearestRoom(w.j)
+	if first < 0 {
+		return false, nil // changed meanwhile
 	}
-	for j := first; j < last; j++ {
-		s.loadLine(w.l, j)
+	if last-first > reach && n <= packAt[C]() {
+		return t.repack(w, s, val)
 	}
+	s.loadPart(w.l, first, last)
 	if !w.stable() {
 		return false, nil
 	}
-	switch {
-	case appends:
-		s.copy.appendLine(first, w.key, val)
-	case first < w.j:
+	if first < w.j {
 		s.copy.carryLeft(w.j, first, w.key, val)
-	default:
+	} else {
 		s.copy.carryRight(w.j, last-1, w.key, val)
 	}
-	if !t.commitCopy(w.l, s.copy, first, last, w.word, n+1, w.gen, w.epoch) {
+	if !t.commitPart(w, s.copy, first, last, n+1) {
 		return false, nil
 	}
 	w.moved = true
 	t.count(w.x, 1)
 	return true, nil
+}
+
+// commitPart writes lines [first, last) of a copy's block to the leaf, the
+// separators between them, and the index line if it has one of these.
+func (t *Tree[C]) commitPart(w *writing[C], from leaf[C], first, last, n int) bool {
+	perLine := simd.LineBytes / width[C]()
+	c := t.changeOf(w.l, w.word, n, w.gen, w.epoch)
+	c.Dst[0], c.Src[0], c.Lines[0] = w.l.at(first), from.at(first), last-first
+	sep, end := first/perLine, (last-2)/perLine+1 // the last line's separator stays
+	c.Dst[1], c.Src[1], c.Lines[1] = w.l.sepLine(sep), from.sepLine(sep), end-sep
+	if setIndexOf[C](from.pilot, first, last-1) {
+		*from.word() = w.word | simd.WordLocked // as it is while this line is written
+		c.Dst[2], c.Src[2], c.Lines[2] = w.l.pilot, from.pilot, 1
+	}
+	return simd.Commit(&c)
 }
 
 // packAt returns the number of entries up to which packing a leaf anew makes
@@ -324,23 +333,6 @@ func (t *Tree[C]) unpackSplit(w *writing[C], s *scratch[C], val C) (done bool, e
 	return t.split(w, s)
 }
 
-// lineForAppend returns the first of the unused lines before the last, if key is
-// to be put behind all others of the leaf, whose last line is given, and there
-// are such; else -1. An unused line has a range without keys.
-func (l leaf[C]) lineForAppend(line []C, j int, key C) int {
-	if j != lines-1 || key <= line[len(line)/2-1] {
-		return -1
-	}
-	seps, u := l.seps(), lines-1
-	for u > 1 && seps[u-1] == seps[u-2] {
-		u--
-	}
-	if u == lines-1 {
-		return -1
-	}
-	return u
-}
-
 // nearestRoom returns the lines from line j to the nearest that has room, or -1.
 func (l leaf[C]) nearestRoom(j int) (first, last int) {
 	for d := 1; d < lines; d++ {
@@ -354,18 +346,6 @@ func (l leaf[C]) nearestRoom(j int) (first, last int) {
 	return -1, -1
 }
 
-// appendLine puts an entry behind all others of a leaf whose last line is full:
-// that line moves to line u, the first of those that are unused.
-func (l leaf[C]) appendLine(u int, key, val C) {
-	last, half, seps := l.line(lines-1), linePairs[C](), l.seps()
-	copy(l.line(u), last)
-	for i := u; i < lines-1; i++ {
-		seps[i] = last[half-1]
-	}
-	fillLine(last, key, val)
-	setIndex[C](l.pilot)
-}
-
 // entries returns the number of entries in line j.
 func (l leaf[C]) entries(j int) int {
 	lo, bounded, hi := l.lineRange(j)
@@ -376,46 +356,71 @@ func (l leaf[C]) hasRoom(j int) bool { return l.entries(j) < linePairs[C]() }
 
 // carryLeft makes room for an entry in full line j: the first entry of each
 // line from g+1 to j moves to the end of the line before. Line g has room, those
-// between are full.
+// between are full. The index line is the caller's to set.
 func (l leaf[C]) carryLeft(j, g int, key, val C) {
-	half, seps, m := linePairs[C](), l.seps(), l.entries(g)
-	defer setIndex[C](l.pilot)
+	half, seps, to, m := linePairs[C](), l.seps(), l.line(g), l.entries(g)
 	for i := g + 1; i <= j; i++ {
 		line := l.line(i)
-		k, v := line[0], line[half]
-		if i == j && key < k { // the new entry is the one that moves
-			insertIn(l.line(i-1), m, key, val)
-			seps[i-1] = key
+		k, v, ends := line[0], line[half], i == j && key < line[0]
+		if ends { // the new entry is the one that moves
+			k, v = key, val
+		}
+		to[m], to[half+m] = k, v
+		pad(to[:half], to[half:], m+1)
+		if seps[i-1] = k; ends {
 			return
 		}
-		insertIn(l.line(i-1), m, k, v)
-		seps[i-1] = k
-		removeFrom(line, half, 0, 0)
-		m = half - 1
+		shiftLeft(line)
+		to, m = line, half-1
 	}
-	insertIn(l.line(j), half-1, key, val)
+	insertIn(to, half-1, key, val)
 }
 
 // carryRight does the same with line g on the other side: the last entry of
 // each line from j to g-1 moves to the front of the next.
 func (l leaf[C]) carryRight(j, g int, key, val C) {
-	half, seps, m := linePairs[C](), l.seps(), l.entries(g)
-	defer setIndex[C](l.pilot)
-	for i := g; i > j; i-- {
-		line := l.line(i - 1)
-		k, v, end := line[half-1], line[2*half-1], line[half-2]
-		if i-1 == j && key > k {
-			insertIn(l.line(i), m, key, val)
-			seps[j] = k
+	half, seps, to, m := linePairs[C](), l.seps(), l.line(g), l.entries(g)
+	for i := g - 1; i >= j; i-- {
+		line := l.line(i)
+		k, v, ends := line[half-1], line[2*half-1], i == j && key > line[half-1]
+		if ends {
+			k, v = key, val
+		}
+		if m > 0 {
+			shiftRight(to)
+		}
+		to[0], to[half] = k, v
+		if m == 0 {
+			pad(to[:half], to[half:], 1)
+		}
+		if ends {
+			seps[i] = line[half-1]
 			return
 		}
-		insertIn(l.line(i), m, k, v)
-		removeFrom(line, half, half-1, 0)
-		seps[i-1] = end
-		m = half - 1
+		seps[i] = line[half-2]
+		to, m = line, half-1
 	}
-	insertIn(l.line(j), half-1, key, val)
+	insertIn(to, half-1, key, val)
 	seps[j] = max(seps[j], key)
+}
+
+// shiftLeft drops the first entry of a full line. The last one is there twice
+// then.
+func shiftLeft[C Code](line []C) {
+	half := len(line) / 2
+	ks, vs := line[:half], line[half:]
+	for i := 1; i < len(ks) && i < len(vs); i++ {
+		ks[i-1], vs[i-1] = ks[i], vs[i]
+	}
+}
+
+// shiftRight drops the last entry of a line. The first one is there twice then.
+func shiftRight[C Code](line []C) {
+	half := len(line) / 2
+	ks, vs := line[:half], line[half:]
+	for i := len(ks) - 1; i > 0 && i < len(vs); i-- {
+		ks[i], vs[i] = ks[i-1], vs[i-1]
+	}
 }
 
 // split makes the change of a key that is not there and whose leaf is full: the

@@ -286,8 +286,8 @@ type Change struct {
 	EpochIs  uint64
 	Gen      *uint64 // a word that may be at most one above GenIs then
 	GenIs    uint64
-	Dst, Src [2]unsafe.Pointer // lines go from Src[i] to Dst[i], a multiple of 64
-	Lines    [2]int
+	Dst, Src [3]unsafe.Pointer // lines go from Src[i] to Dst[i], a multiple of 64
+	Lines    [3]int
 }
 
 // Commit makes a change. It returns false, and leaves the leaf as it is, if the

@@ -1012,11 +1012,11 @@ TEXT ·commitAVX512(SB), NOSPLIT, $0-9
 	SUBQ  48(CX), AX
 	CMPQ  AX, $0x01
 	JHI   unlock
-	MOVQ  88(CX), SI
+	MOVQ  104(CX), SI
 	TESTQ SI, SI
 	JLE   copied0
 	MOVQ  56(CX), AX
-	MOVQ  72(CX), BX
+	MOVQ  80(CX), BX
 
 line0:
 	VMOVDQU64 (BX), Z0
@@ -1027,11 +1027,11 @@ line0:
 	JNE       line0
 
 copied0:
-	MOVQ  96(CX), SI
+	MOVQ  112(CX), SI
 	TESTQ SI, SI
 	JLE   copied1
 	MOVQ  64(CX), AX
-	MOVQ  80(CX), BX
+	MOVQ  88(CX), BX
 
 line1:
 	VMOVDQU64 (BX), Z0
@@ -1042,6 +1042,21 @@ line1:
 	JNE       line1
 
 copied1:
+	MOVQ  120(CX), SI
+	TESTQ SI, SI
+	JLE   copied2
+	MOVQ  72(CX), AX
+	MOVQ  96(CX), BX
+
+line2:
+	VMOVDQU64 (BX), Z0
+	VMOVDQA64 Z0, (AX)
+	ADDQ      $0x40, BX
+	ADDQ      $0x40, AX
+	DECQ      SI
+	JNE       line2
+
+copied2:
 	// Stores are seen in their order: whoever reads this word reads the new lines.
 	MOVQ 16(CX), AX
 	MOVQ AX, (DX)

@@ -77,8 +77,8 @@ func (v *versioned[C]) write(rng *rand.Rand, duration time.Duration) error {
 			*RegularWord(pilot) = word | WordLocked // the line that is copied holds the word
 			c := Change{
 				Word: RegularWord(at), Was: word, Will: NextWord(word, len(v.keys[i])), Epoch: &epoch, Gen: &gen,
-				Dst: [2]unsafe.Pointer{at, v.block(l.number)}, Src: [2]unsafe.Pointer{pilot, block},
-				Lines: [2]int{RegularPilot[C]() / LineBytes, RegularFanout},
+				Dst: [3]unsafe.Pointer{at, v.block(l.number)}, Src: [3]unsafe.Pointer{pilot, block},
+				Lines: [3]int{RegularPilot[C]() / LineBytes, RegularFanout},
 			}
 			if !Commit(&c) {
 				return fmt.Errorf("version %d of leaf %d could not be committed", version, i)

@@ -180,11 +180,11 @@ func onThisStack(r Regular, asks []uint64, want []regularAnswer[uint64]) error {
 type changing struct {
 	Change
 	word, epoch, gen uint64
-	lines            [2][]uint64 // destinations, a word longer than the lines before and behind
-	from             [2][]uint64
+	lines            [3][]uint64 // destinations, a word longer than the lines before and behind
+	from             [3][]uint64
 }
 
-func makeChanging(lines [2]int, shift int) *changing {
+func makeChanging(lines [3]int, shift int) *changing {
 	c := &changing{word: 7 << WordSequence, epoch: 10, gen: 20}
 	c.Change = Change{Word: &c.word, Was: c.word, Will: NextWord(c.word, 5), Epoch: &c.epoch, EpochIs: 10, Gen: &c.gen, GenIs: 20, Lines: lines}
 	for i, n := range lines {
@@ -200,7 +200,7 @@ func makeChanging(lines [2]int, shift int) *changing {
 
 func TestCommitCopiesItsLines(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
-		for _, lines := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {2, 3}, {10, 64}} {
+		for _, lines := range [][3]int{{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 1}, {2, 3, 4}, {10, 64, 1}} {
 			for shift := range 8 {
 				c := makeChanging(lines, shift)
 				c.gen += uint64(shift % 2) // one above is allowed
@@ -234,7 +234,7 @@ func TestCommitFailsAsAWhole(t *testing.T) {
 			"two generations later":   func(c *changing) { c.gen += 2 },
 			"an earlier generation":   func(c *changing) { c.gen-- },
 		} {
-			c := makeChanging([2]int{2, 1}, 0)
+			c := makeChanging([3]int{2, 1, 1}, 0)
 			obstacle(c)
 			word, epoch, gen := c.word, c.epoch, c.gen
 			if Commit(&c.Change) {

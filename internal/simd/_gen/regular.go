@@ -192,8 +192,8 @@ const (
 	offGen     = 40
 	offGenIs   = 48
 	offDst     = 56
-	offSrc     = 72
-	offLines   = 88
+	offSrc     = 80
+	offLines   = 104
 )
 
 // commit emits the change of a leaf.
@@ -222,7 +222,7 @@ func commit(isa vectors) {
 	CMPQ(v, Imm(1))
 	JHI(LabelRef("unlock"))
 
-	for i := range 2 {
+	for i := range 3 {
 		copyLines(isa, fmt.Sprint(i), field(offDst+8*i), field(offSrc+8*i), field(offLines+8*i))
 	}
 	Comment("Stores are seen in their order: whoever reads this word reads the new lines.")
