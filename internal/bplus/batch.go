@@ -84,6 +84,9 @@ const (
 	pieceOps = 8192
 	// ahead is the number of operations whose leaves are looked up together.
 	ahead = 256
+	// fetchAhead is how many operations before its turn the lines that an operation
+	// changes beside its own are prefetched.
+	fetchAhead = 8
 	// dense is the number of operations on one leaf from which on the leaf is
 	// written anew rather than line by line.
 	dense = 12
@@ -185,7 +188,10 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 		return
 	}
 	w := &worker[C]{batch: b, used: used, s: b.t.scratches.Get().ready()}
-	defer b.t.scratches.Put(w.s)
+	defer func() {
+		b.t.scratches.Put(w.s)
+		b.t.count(uint32(lo), w.delta)
+	}()
 	var places [ahead]uint64
 	for lo < hi {
 		n, ok := min(hi-lo, ahead), false
@@ -210,6 +216,7 @@ type worker[C Code] struct {
 	used   *promises
 	s      *scratch[C]
 	gen    uint64
+	delta  int // entries more than before
 	bounds []boundary[C]
 }
 
@@ -218,6 +225,9 @@ type worker[C Code] struct {
 func (w *worker[C]) do(lo, hi int, places []uint64) int {
 	keys, i := w.ops.Keys, lo
 	for i < hi && i < lo+len(places) {
+		if soon := i - lo + fetchAhead; soon < len(places) {
+			w.t.leaf(uint32(places[soon] >> 8)).fetchRoom(int(places[soon] & 0xff))
+		}
 		x, together := places[i-lo]>>8, 1
 		for i-lo+together < len(places) && together < dense && places[i-lo+together]>>8 == x {
 			together++
@@ -229,7 +239,7 @@ func (w *worker[C]) do(lo, hi int, places []uint64) int {
 			}
 		}
 		end := w.ops.same(i)
-		if !w.single(uint32(x), i, end) {
+		if !w.single(places[i-lo], i, end) {
 			if _, _, err := changeLocked(w.t, keys[i], playOn[C]{w.ops, i, end}, w.used); err != nil {
 				w.once.Do(func() { w.err = err })
 				return hi
@@ -240,19 +250,21 @@ func (w *worker[C]) do(lo, hi int, places []uint64) int {
 	return i
 }
 
-// single does operations [from, to), all of one key, whose leaf is known to be x
-// or was so. It returns false if that did not work out.
-func (w *worker[C]) single(x uint32, from, to int) bool {
-	one := writing[C]{t: w.t, key: w.ops.Keys[from], gen: w.gen, epoch: w.t.Epoch(), x: x, used: w.used}
-	one.j, one.word = w.t.within(x, one.key)
-	if one.j == lines || one.word&simd.WordBusy != 0 {
+// single does operations [from, to), all of one key, whose place is known, or
+// was so. It returns false if that did not work out.
+func (w *worker[C]) single(place uint64, from, to int) bool {
+	x, j, key := uint32(place>>8), int(place&0xff), w.ops.Keys[from]
+	if j == lines {
 		return false
 	}
-	in := w.t.leaf(x).info()
-	if in.first == 0 && one.key <= C(in.low) {
+	one := writing[C]{t: w.t, key: key, gen: w.gen, epoch: w.t.Epoch(), x: x, l: w.t.leaf(x), j: j, used: w.used, delta: &w.delta}
+	one.word = one.l.loadWord()
+	lo, bounded, hi := one.l.lineRange(j)
+	if one.word&simd.WordBusy != 0 || bounded && key <= lo || key > hi {
 		return false
 	}
 	one.read()
+	stall.At("batch: line read")
 	val, keep := w.ops.play(from, to, one.old, one.had)
 	if !one.stable() {
 		return false
@@ -297,7 +309,7 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	t.count(x, delta)
+	w.delta += delta
 	if delta < 0 && len(s.more.keys) < thin[C]() {
 		t.tidy(w.ops.Keys[i])
 	}

@@ -70,7 +70,8 @@ type info struct {
 	first   uint32 // 1 in the first leaf, which has no low key
 	counted uint32 // entries that the counts above know of
 	dirty   uint32 // 1 if that may be another number than there are
-	_       [16]byte
+	full    uint64 // bit j: line j has no room
+	_       [8]byte
 }
 
 // leaf is where a leaf lies: in the pools, or a copy of it in scratch memory.

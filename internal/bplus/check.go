@@ -135,6 +135,9 @@ func (c *checking[C]) leaf(x uint32) error {
 		if err != nil {
 			return fmt.Errorf("line %d: %w", j, err)
 		}
+		if full := m == linePairs[C](); full != (in.full>>j&1 == 1) {
+			return fmt.Errorf("line %d has %d entries, full lines are %#x", j, m, in.full)
+		}
 		n += m
 	}
 	if n != simd.Entries(word) {

@@ -138,7 +138,7 @@ func (l leaf[C]) pack(r run[C], high C) {
 	for n, j := len(r.keys), 0; j < lines; j++ {
 		p.line(j, (j+1)*n/lines)
 	}
-	setIndex[C](l.pilot)
+	p.end()
 }
 
 // packLeft writes entries to a leaf in full lines from the left, so that the
@@ -148,7 +148,7 @@ func (l leaf[C]) packLeft(r run[C], high C) {
 	for n, j := len(r.keys), 0; j < lines; j++ {
 		p.line(j, min((j+1)*linePairs[C](), n))
 	}
-	setIndex[C](l.pilot)
+	p.end()
 }
 
 // packing is entries on their way into the lines of a leaf.
@@ -159,6 +159,7 @@ type packing[C Code] struct {
 	done    int
 	lo      C // keys of the next line are above
 	bounded bool
+	full    uint64
 }
 
 func (l leaf[C]) packing(r run[C], high C) packing[C] {
@@ -197,7 +198,16 @@ func (p *packing[C]) line(j, to int) {
 	} else {
 		fillLine(line, outside(p.lo, !unbounded, hi), 0)
 	}
+	if to-from == half {
+		p.full |= 1 << j
+	}
 	p.seps()[j], p.lo, p.done = hi, hi, to
+}
+
+// end writes what follows from the lines.
+func (p *packing[C]) end() {
+	p.info().full = p.full
+	setIndex[C](p.pilot)
 }
 
 // scratch is what a goroutine needs to change a leaf: copies of leaves and

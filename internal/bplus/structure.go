@@ -85,7 +85,7 @@ func (t *Tree[C]) addFirst(new []boundary[C]) (n int, ok bool) {
 		return n, t.replace(nil, 0, 0, list)
 	}
 	last := path[len(path)-1]
-	var list []child[C]
+	list := make([]child[C], 0, fanout+min(len(new), fanout))
 	for _, c := range t.children(last.node)[last.i:] {
 		var k int
 		list, k = t.insertBounds(list, c, new[n:])

@@ -1,6 +1,7 @@
 package bplus
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
@@ -103,6 +104,7 @@ type writing[C Code] struct {
 	used       *promises             // memory promised to a batch; nil for none
 	inPlace    bool                  // the leaf must not be split: see SetInPlace
 	moved      bool                  // entries have moved to other lines
+	delta      *int                  // where a batch counts entries; nil for the tree's count
 }
 
 // find finds the key's leaf and line, and reads the line. It returns false if the
@@ -114,8 +116,7 @@ func (w *writing[C]) find() (ok bool) {
 	w.epoch = w.t.Epoch()
 	w.x, w.j, w.word = w.t.seek(w.key)
 	w.l = w.t.leaf(w.x)
-	from := max(w.j-near, 0) // if the line is full: room is mostly near
-	simd.Fetch(w.l.at(from), min(w.j+near+1, lines)-from)
+	w.l.fetchRoom(w.j)
 	w.read()
 	return true
 }
@@ -139,15 +140,19 @@ func (w *writing[C]) stable() bool { return w.l.loadWord() == w.word && w.t.Curr
 // put makes the change. It returns false if it must be begun anew.
 func (w *writing[C]) put(val C, keep bool) (done bool, err error) {
 	n, line, half := simd.Entries(w.word), w.line(), linePairs[C]()
-	switch in := w.l.info(); {
+	in := w.l.info()
+	switch {
 	case !w.had && !keep || w.had && keep && line[half+w.at] == val:
 		return w.stable(), nil
 	case in.epoch != w.epoch || in.dirty == 0 && w.had != keep:
 		return false, w.t.touch(w.x, w.word, w.gen, w.epoch, w.used)
 	case w.had && keep:
 		line[half+w.at] = val
-		return w.commitLine(n), nil
+		return w.commitLine(n, in.full), nil
+	case !w.had && in.full>>w.j&1 == 1:
+		return w.t.spill(w, val)
 	}
+	full := in.full &^ (1 << w.j)
 	lo, bounded, hi := w.l.lineRange(w.j)
 	m := entriesIn(line[:half], lo, bounded, hi)
 	switch {
@@ -155,33 +160,49 @@ func (w *writing[C]) put(val C, keep bool) (done bool, err error) {
 		return false, nil
 	case w.had:
 		removeFrom(line, m, w.at, outside(lo, bounded, hi))
-		if !w.commitLine(n - 1) {
+		if !w.commitLine(n-1, full) {
 			return false, nil
 		}
-		w.t.count(w.x, -1)
+		w.count(-1)
 		if n-1 < thin[C]() && (n-1)%8 == 0 { // not each time, where the neighbours are too full
 			w.t.tidy(w.key)
 		}
 		return true, nil
-	case m == half:
-		return w.t.spill(w, val)
+	case m == half: // full since
+		return false, nil
+	case m == half-1:
+		full |= 1 << w.j
 	}
 	insertIn(line, m, w.key, val)
-	if !w.commitLine(n + 1) {
+	if !w.commitLine(n+1, full) {
 		return false, nil
 	}
-	w.t.count(w.x, 1)
+	w.count(1)
 	return true, nil
+}
+
+// count adds to the number of entries.
+func (w *writing[C]) count(delta int) {
+	if w.delta != nil {
+		*w.delta += delta
+		return
+	}
+	w.t.count(w.x, delta)
 }
 
 // thin returns the number of entries below which a leaf is merged with a
 // neighbour.
 func thin[C Code]() int { return capacity[C]() / 4 }
 
-// commitLine writes the line; the leaf then has n entries.
-func (w *writing[C]) commitLine(n int) bool {
+// commitLine writes the line; the leaf then has n entries, and these full lines.
+func (w *writing[C]) commitLine(n int, full uint64) bool {
 	c := w.t.changeOf(w.l, w.word, n, w.gen, w.epoch)
 	c.Dst[0], c.Src[0], c.Lines[0] = w.l.at(w.j), unsafe.Pointer(&w.buf), 1
+	in := *w.l.info()
+	if in.full != full {
+		in.full = full
+		c.Dst[1], c.Src[1], c.Lines[1] = unsafe.Pointer(w.l.info()), unsafe.Pointer(&in), 1
+	}
 	return simd.Commit(&c)
 }
 
@@ -239,10 +260,6 @@ func (t *Tree[C]) noteDirty(x uint32) {
 // before its leaf is packed anew; a leaf that is nearly full looks further.
 const reach = 8
 
-// near is how many lines on either side of a key's are prefetched: about every
-// second insert into a leaf that grows from half full to full finds its line full.
-const near = 2
-
 // spill makes the change of a key that is not there and whose line is full: it
 // moves entries to the nearest line with room, or splits the leaf. Only the lines
 // and separators between change, and are read.
@@ -253,8 +270,8 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	if n >= capacity[C]() {
 		return t.unpackSplit(w, s, val)
 	}
-	first, last := w.l.nearestRoom(w.j)
-	if first < 0 {
+	first, last := nearestRoom(w.l.info().full, w.j)
+	if last == first {
 		return false, nil // changed meanwhile
 	}
 	if last-first > reach && n <= packAt[C]() {
@@ -273,22 +290,24 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 		return false, nil
 	}
 	w.moved = true
-	t.count(w.x, 1)
+	w.count(1)
 	return true, nil
 }
 
 // commitPart writes lines [first, last) of a copy's block to the leaf, the
-// separators between them, and the index line if it has one of these.
+// separators between them, and what else of the pilot has changed.
 func (t *Tree[C]) commitPart(w *writing[C], from leaf[C], first, last, n int) bool {
 	perLine := simd.LineBytes / width[C]()
 	c := t.changeOf(w.l, w.word, n, w.gen, w.epoch)
 	c.Dst[0], c.Src[0], c.Lines[0] = w.l.at(first), from.at(first), last-first
 	sep, end := first/perLine, (last-2)/perLine+1 // the last line's separator stays
 	c.Dst[1], c.Src[1], c.Lines[1] = w.l.sepLine(sep), from.sepLine(sep), end-sep
+	at, k := simd.LineBytes, 1 // the line behind the index line: which lines are full
 	if setIndexOf[C](from.pilot, first, last-1) {
 		*from.word() = w.word | simd.WordLocked // as it is while this line is written
-		c.Dst[2], c.Src[2], c.Lines[2] = w.l.pilot, from.pilot, 1
+		at, k = 0, 2
 	}
+	c.Dst[2], c.Src[2], c.Lines[2] = unsafe.Add(w.l.pilot, at), unsafe.Add(from.pilot, at), k
 	return simd.Commit(&c)
 }
 
@@ -308,7 +327,7 @@ func (t *Tree[C]) repack(w *writing[C], s *scratch[C], val C) (done bool, err er
 		return false, nil
 	}
 	w.moved = true
-	t.count(w.x, 1)
+	w.count(1)
 	return true, nil
 }
 
@@ -333,17 +352,29 @@ func (t *Tree[C]) unpackSplit(w *writing[C], s *scratch[C], val C) (done bool, e
 	return t.split(w, s)
 }
 
-// nearestRoom returns the lines from line j to the nearest that has room, or -1.
-func (l leaf[C]) nearestRoom(j int) (first, last int) {
-	for d := 1; d < lines; d++ {
-		if g := j - d; g >= 0 && l.hasRoom(g) {
-			return g, j + 1
-		}
-		if g := j + d; g < lines && l.hasRoom(g) {
-			return j, g + 1
-		}
+// nearestRoom returns the lines from full line j to the nearest that has room,
+// or none.
+func nearestRoom(full uint64, j int) (first, last int) {
+	left, right := bits.LeadingZeros64(^full<<(lines-1-j)), bits.TrailingZeros64(^full>>j)
+	switch {
+	case min(left, right) == lines:
+		return j, j
+	case left <= right:
+		return j - left, j + 1
 	}
-	return -1, -1
+	return j, j + right + 1
+}
+
+// fetchRoom prefetches the lines to which entries will move if an entry comes
+// to line j: none, if it has room.
+func (l leaf[C]) fetchRoom(j int) {
+	full := l.info().full
+	if full>>j&1 == 0 {
+		return
+	}
+	if first, last := nearestRoom(full, j); last-first <= reach {
+		simd.Fetch(l.at(first), last-first)
+	}
 }
 
 // entries returns the number of entries in line j.
@@ -351,8 +382,6 @@ func (l leaf[C]) entries(j int) int {
 	lo, bounded, hi := l.lineRange(j)
 	return entriesIn(l.line(j)[:linePairs[C]()], lo, bounded, hi)
 }
-
-func (l leaf[C]) hasRoom(j int) bool { return l.entries(j) < linePairs[C]() }
 
 // carryLeft makes room for an entry in full line j: the first entry of each
 // line from g+1 to j moves to the end of the line before. Line g has room, those
@@ -367,6 +396,9 @@ func (l leaf[C]) carryLeft(j, g int, key, val C) {
 		}
 		to[m], to[half+m] = k, v
 		pad(to[:half], to[half:], m+1)
+		if i == g+1 && m == half-1 {
+			l.info().full |= 1 << g
+		}
 		if seps[i-1] = k; ends {
 			return
 		}
@@ -392,6 +424,9 @@ func (l leaf[C]) carryRight(j, g int, key, val C) {
 		to[0], to[half] = k, v
 		if m == 0 {
 			pad(to[:half], to[half:], 1)
+		}
+		if i == g-1 && m == half-1 {
+			l.info().full |= 1 << g
 		}
 		if ends {
 			seps[i] = line[half-1]
@@ -432,7 +467,7 @@ func (t *Tree[C]) split(w *writing[C], s *scratch[C]) (done bool, err error) {
 		return false, err
 	}
 	stall.At("split: parent not told")
-	t.count(w.x, 1)
+	w.count(1)
 	t.noteDirty(right)
 	t.addBoundaries([]boundary[C]{{C(t.leaf(right).info().low), right}})
 	return true, nil

@@ -186,6 +186,7 @@ walkedToLeaf:
 	ADDQ       8(SP), R8
 	MOVQ       R8, 40(SP)(SI*8)
 	PREFETCHT1 (R8)
+	PREFETCHT1 64(R8)
 	SHLQ       $0x08, DI
 	MOVQ       DI, 2152(SP)(SI*8)
 
@@ -250,6 +251,7 @@ sepsToLeaf:
 	ADDQ       8(SP), R10
 	MOVQ       R10, 40(SP)(R8*8)
 	PREFETCHT1 (R10)
+	PREFETCHT1 64(R10)
 	SHLQ       $0x08, R9
 	MOVQ       R9, 2152(SP)(R8*8)
 
@@ -778,6 +780,7 @@ walkedToLeaf:
 	ADDQ       8(SP), R8
 	MOVQ       R8, 40(SP)(SI*8)
 	PREFETCHT1 (R8)
+	PREFETCHT1 64(R8)
 	SHLQ       $0x08, DI
 	MOVQ       DI, 2152(SP)(SI*8)
 
@@ -847,6 +850,7 @@ sepsToLeaf:
 	ADDQ       8(SP), R10
 	MOVQ       R10, 40(SP)(R8*8)
 	PREFETCHT1 (R10)
+	PREFETCHT1 64(R10)
 	SHLQ       $0x08, R9
 	MOVQ       R9, 2152(SP)(R8*8)
 

@@ -161,6 +161,7 @@ walkedToLeaf:
 	ADDQ       8(SP), R8
 	MOVQ       R8, 40(SP)(SI*8)
 	PREFETCHT1 (R8)
+	PREFETCHT1 64(R8)
 	SHLQ       $0x08, DI
 	MOVQ       DI, 2152(SP)(SI*8)
 
@@ -214,6 +215,7 @@ sepsToLeaf:
 	ADDQ       8(SP), R10
 	MOVQ       R10, 40(SP)(R8*8)
 	PREFETCHT1 (R10)
+	PREFETCHT1 64(R10)
 	SHLQ       $0x08, R9
 	MOVQ       R9, 2152(SP)(R8*8)
 
@@ -657,6 +659,7 @@ walkedToLeaf:
 	ADDQ       8(SP), R8
 	MOVQ       R8, 40(SP)(SI*8)
 	PREFETCHT1 (R8)
+	PREFETCHT1 64(R8)
 	SHLQ       $0x08, DI
 	MOVQ       DI, 2152(SP)(SI*8)
 
@@ -710,6 +713,7 @@ sepsToLeaf:
 	ADDQ       8(SP), R10
 	MOVQ       R10, 40(SP)(R8*8)
 	PREFETCHT1 (R10)
+	PREFETCHT1 64(R10)
 	SHLQ       $0x08, R9
 	MOVQ       R9, 2152(SP)(R8*8)
 

@@ -48,6 +48,7 @@ type regular struct {
 	blocks Mem
 	root   Mem
 	height Mem
+	writes bool // the leaf will be changed
 }
 
 func (w width) pilot() int { return offSeps + 64*w.bytes() }         // bytes of a pilot; offset of an upper node's references

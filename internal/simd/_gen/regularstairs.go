@@ -134,6 +134,9 @@ func (r *regular) toLeaf(x GPVirtual, at ring) {
 	pilot := r.pilot(x)
 	MOVQ(pilot, at.node)
 	PREFETCHT1(Mem{Base: pilot})
+	if r.writes {
+		PREFETCHT1(Mem{Base: pilot, Disp: 64})
+	}
 	SHLQ(Imm(8), x)
 	MOVQ(x, at.place)
 }
@@ -194,6 +197,7 @@ func (r *regular) atPilotSeps(q query, at ring) (place, part, c, line GPVirtual)
 
 func regularPlace(isa vectors, w width) {
 	r := beginRegular(isa, w, "place", 0, "func(r *byte, keys *byte, n int, places *uint64, top, distance int)", "Does what placeRegularGo does; n must be at least 1, and the distance fit the ring.")
+	r.writes = true
 	r.staircase(r.atPilot, func(i GPVirtual, q query, at ring) {
 		place, part, c, _ := r.atPilotSeps(q, at)
 		SUBQ(part, place)
