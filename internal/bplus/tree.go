@@ -32,6 +32,7 @@ type Tree[C Code] struct {
 	}
 	root   atomic.Uint64 // height and number of the root node
 	first  uint32        // the leftmost leaf, which is always the same
+	tail   atomic.Pointer[tail]
 	closed atomic.Bool
 	id     uint64
 	at     simd.Regular // where nodes lie

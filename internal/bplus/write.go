@@ -114,11 +114,52 @@ func (w *writing[C]) find() (ok bool) {
 		return false
 	}
 	w.epoch = w.t.Epoch()
-	w.x, w.j, w.word = w.t.seek(w.key)
-	w.l = w.t.leaf(w.x)
+	if !w.inTail() {
+		w.x, w.j, w.word = w.t.seek(w.key)
+		w.l = w.t.leaf(w.x)
+		w.noteTail()
+	}
 	w.l.fetchRoom(w.j)
 	w.read()
 	return true
+}
+
+// tail is the last leaf of the tree, as it was in a generation. Keys that come in
+// ascending order are found there without a search.
+type tail struct {
+	leaf uint32
+	gen  uint64
+}
+
+// inTail finds the key's leaf and line if it is the last leaf. What is known
+// from an earlier generation is only good for as long as that one is current.
+func (w *writing[C]) inTail() bool {
+	last := w.t.tail.Load()
+	if last == nil || w.gen-last.gen > 1 {
+		return false
+	}
+	l := w.t.leaf(last.leaf)
+	word, in := l.loadWord(), l.info()
+	if word&simd.WordBusy != 0 || in.first == 1 || w.key <= C(in.low) || in.next != nothing {
+		return false
+	}
+	stall.At("write: last leaf")
+	j, again := w.t.within(last.leaf, w.key)
+	if again != word || j == lines {
+		return false
+	}
+	w.x, w.l, w.j, w.word, w.gen = last.leaf, l, j, word, last.gen
+	return true
+}
+
+// noteTail remembers the leaf if it is the last one.
+func (w *writing[C]) noteTail() {
+	if w.l.info().next != nothing {
+		return
+	}
+	if last := w.t.tail.Load(); last == nil || last.leaf != w.x || last.gen != w.gen {
+		w.t.tail.Store(&tail{w.x, w.gen})
+	}
 }
 
 // read reads the line, and looks for the key.
@@ -485,20 +526,22 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	if err != nil {
 		return nothing, err
 	}
+	simd.Fetch(right.block, lines)
 	keys, vals := s.run.keys, s.run.vals
-	n, in := len(keys), s.copy.info()
-	mid, packRight := n/2, right.pack
-	if keys[n-1] == w.key && (in.next == nothing || n > capacity[C]()-linePairs[C]()) {
-		mid, packRight = n-1, right.packLeft // ascending keys leave full leaves behind
+	n, in, high, next := len(keys), s.copy.info(), s.copy.high(), s.copy.info().next
+	in.next = x
+	mid, changed, packRight := n/2, lines, right.pack
+	if keys[n-1] == w.key { // ascending keys leave full leaves behind, as they are
+		mid, changed, packRight = n-1, 0, right.packLeft
+		s.copy.seps()[lines-1] = keys[mid-1]
+	} else {
+		s.copy.pack(run[C]{keys[:mid], vals[:mid]}, keys[mid-1])
 	}
-	bound := keys[mid-1]
-	*right.info() = info{epoch: w.epoch, born: w.epoch, low: uint64(bound), owner: t.id, next: in.next, dirty: 1}
-	packRight(run[C]{keys[mid:], vals[mid:]}, s.copy.high())
+	*right.info() = info{epoch: w.epoch, born: w.epoch, low: uint64(keys[mid-1]), owner: t.id, next: next, dirty: 1}
+	packRight(run[C]{keys[mid:], vals[mid:]}, high)
 	t.revive(right, n-mid)
 	stall.At("split: right leaf filled")
-	in.next = x
-	s.copy.pack(run[C]{keys[:mid], vals[:mid]}, bound)
-	if !t.commitCopy(w.l, s.copy, 0, lines, w.word, mid, w.gen, w.epoch) {
+	if !t.commitCopy(w.l, s.copy, 0, changed, w.word, mid, w.gen, w.epoch) {
 		t.freeLeaf(x)
 		return nothing, nil
 	}
