@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 )
 
 // Tree is a mutable ordered map: one value a key, kept in key order. Make one
@@ -26,6 +27,7 @@ type Tree[K Key, V any] struct {
 	m      *index.Map[V]
 	key    index.KeyType
 	config config
+	spans  par.Pool[piece[K, V]]
 	closed atomic.Bool
 }
 
@@ -111,7 +113,7 @@ func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals []V), 
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree[K, V]{key: index.KeyTypeOf[K](), config: c}
+	t := &Tree[K, V]{key: index.KeyTypeOf[K](), config: c, spans: par.NewPool[piece[K, V]]()}
 	if t.m, err = index.LoadMap(t.key, n, span, c.index(), codec); err != nil {
 		return nil, translate(err)
 	}
@@ -352,6 +354,10 @@ func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 // walk yields the entries from one key to another.
 func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool) {
 	c := t.m.Cursor(from, down)
+	if !down && c.Spans() {
+		t.walkSpans(c, to, yield)
+		return
+	}
 	for {
 		k, v, ok := c.Next()
 		t.done()
@@ -360,6 +366,40 @@ func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool
 			return
 		}
 	}
+}
+
+// piece is entries that are converted together: few at first, since most ranges
+// are short.
+type piece[K Key, V any] struct {
+	keys [128]K
+	vals [128]V
+}
+
+const firstPiece = 8
+
+// walkSpans yields the entries from a cursor up to a key.
+func (t *Tree[K, V]) walkSpans(c index.Cursor[V], to order.Probe, yield func(K, V) bool) {
+	s := t.spans.Get()
+	size, goOn := firstPiece, true
+	for goOn {
+		n, more := c.Span(order.KeysAs(t.key.Type, s.keys[:size]), s.vals[:size], to)
+		i := 0
+		for i < n && goOn && (i == 0 || c.Valid()) {
+			t.done()
+			goOn = yield(s.keys[i], s.vals[i])
+			i++
+		}
+		if i < n { // another one may come next, or nobody wants more
+			more = true
+		}
+		if goOn = goOn && more; goOn {
+			c.Skip(i)
+		}
+		size = len(s.keys)
+	}
+	t.done()
+	t.spans.Put(s)
+	c.Done()
 }
 
 // nearest returns the first entry from a key on, or down from it.

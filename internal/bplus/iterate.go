@@ -75,6 +75,41 @@ func (c *Cursor[C]) take() (key, val C) {
 
 // next is Next for all cases.
 func (c *Cursor[C]) next() (key, val C, ok bool) {
+	if !c.ready() {
+		return 0, 0, false
+	}
+	key, val = c.take()
+	return key, val, true
+}
+
+// Span returns entries that come next, at least one unless there is none. All
+// are there at this time; they are in key order, whatever the direction. Before
+// each but the first is used, Valid has to say that it still comes next, and Skip
+// says how many were.
+func (c *Cursor[C]) Span() (keys, vals []C) {
+	if !c.ready() {
+		return nil, nil
+	}
+	keys, vals = c.from.keys, c.from.vals
+	if c.here.word&simd.WordSealed != 0 { // see ready
+		keys, vals = keys[:1], vals[:1]
+	}
+	acquiredEach(c.t, keys)
+	return keys, vals
+}
+
+// Valid reports whether what is left of a span is still what comes next.
+func (c *Cursor[C]) Valid() bool { return c.valid() }
+
+// Skip goes past n entries of a span, at least one.
+func (c *Cursor[C]) Skip(n int) {
+	c.from.keys, c.from.vals = c.from.keys[n-1:], c.from.vals[n-1:]
+	c.take()
+}
+
+// ready makes sure that the next entry has been read, and is there at this time.
+// It reports whether there is one.
+func (c *Cursor[C]) ready() bool {
 	c.t.lockRead()
 	defer c.t.unlockRead()
 	if c.here.word&simd.WordSealed != 0 && !(mutant.On && mutant.Is("sealed leaf read again")) {
@@ -93,10 +128,9 @@ func (c *Cursor[C]) next() (key, val C, ok bool) {
 		}
 		stall.At("cursor: entry found")
 		c.passed = c.passed[:0]
-		key, val = c.take()
-		return key, val, true
+		return true
 	}
-	return 0, 0, false
+	return false
 }
 
 // Move makes Next return the first entry from key on, or down from it, whatever
@@ -137,8 +171,8 @@ func (c *Cursor[C]) fill() {
 		c.end = true
 		return
 	}
-	pos := c.pos
-	if c.here.leaf != nothing { // the leaf has no more: on to the one beside it
+	pos, sideways := c.pos, c.here.leaf != nothing
+	if sideways { // the leaf has no more: on to the one beside it
 		l := c.t.leaf(c.here.leaf)
 		in, high := *l.info(), l.high()
 		if !c.valid() {
@@ -160,7 +194,13 @@ func (c *Cursor[C]) fill() {
 	stall.At("cursor: leaf found")
 	c.here = seen{x, word}
 	c.buffers.clear()
-	c.t.leaf(x).unpack(&c.buffers)
+	l := c.t.leaf(x)
+	if next := l.info().next; sideways && !c.down && next != nothing { // where the entries of this leaf are read, the next one comes
+		ahead := c.t.leaf(next)
+		simd.Fetch(ahead.pilot, simd.RegularPilot[C]()/simd.LineBytes)
+		simd.Fetch(ahead.block, lines)
+	}
+	l.unpack(&c.buffers)
 	c.cut(pos)
 	stall.At("cursor: leaf read")
 	if !c.valid() {

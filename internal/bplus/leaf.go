@@ -107,22 +107,22 @@ func outside[C Code](lo C, bounded bool, hi C) C {
 func (l leaf[C]) unpack(r *run[C]) {
 	seps, in, half := l.seps(), l.info(), linePairs[C]()
 	lo, bounded := C(in.low), in.first == 0
-	n := len(r.keys)
-	r.keys, r.vals = slices.Grow(r.keys, capacity[C]()), slices.Grow(r.vals, capacity[C]())
-	keys, vals := r.keys[:n+capacity[C]()], r.vals[:n+capacity[C]()]
+	n, most := len(r.keys), len(r.keys)+capacity[C]()+1
+	r.keys, r.vals = slices.Grow(r.keys, capacity[C]()+1), slices.Grow(r.vals, capacity[C]()+1)
+	keys, vals := r.keys[:most], r.vals[:most]
 	for j := range lines {
 		hi, line := seps[j], l.line(j)
 		last := line[0]
 		if (!bounded || last > lo) && last <= hi {
 			keys[n], vals[n] = last, line[half]
 			n++
-			for i := 1; i < half; i++ {
-				k := line[i]
-				if k == last { // the rest repeats it
-					break
+			for i := 1; i < half; i++ { // a copy of the last entry is overwritten by the next
+				k, more := line[i], 0
+				if k != last {
+					more = 1
 				}
 				keys[n], vals[n] = k, line[half+i]
-				n++
+				n += more
 				last = k
 			}
 		}
@@ -228,7 +228,7 @@ func (s *scratch[C]) ready() *scratch[C] {
 	at := unsafe.Pointer(&s.memory[0])
 	at = unsafe.Add(at, -uintptr(at)%simd.LineBytes)
 	s.copy = leaf[C]{pilot: unsafe.Add(at, simd.RegularBlock), block: at}
-	s.run = run[C]{make([]C, 0, capacity[C]()+1), make([]C, 0, capacity[C]()+1)}
+	s.run = run[C]{make([]C, 0, capacity[C]()+2), make([]C, 0, capacity[C]()+2)}
 	return s
 }
 

@@ -19,6 +19,12 @@ func acquired[C Code](t *Tree[C], key C) {
 	runtime.RaceAcquire(unsafe.Pointer(&t.counts[uint64(key)%stripes]))
 }
 
+func acquiredEach[C Code](t *Tree[C], keys []C) {
+	for _, key := range keys {
+		acquired(t, key)
+	}
+}
+
 func releasedAll[C Code](t *Tree[C]) {
 	for i := range t.counts {
 		runtime.RaceReleaseMerge(unsafe.Pointer(&t.counts[i]))

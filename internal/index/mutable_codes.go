@@ -2,6 +2,7 @@ package index
 
 import (
 	"math"
+	"sort"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
@@ -45,6 +46,12 @@ type codeMap interface {
 type codeCursor interface {
 	next() (key, val uint64, ok bool)
 	Again()
+	// span sets keys and vals to entries that come next, in ascending order, up to
+	// code to, as bplus.Cursor.Span has them; vals is the memory of values of size
+	// bytes. more is false if there are none after these.
+	span(keys order.Keys, vals []byte, size int, to uint64) (n int, more bool)
+	Valid() bool
+	Skip(n int)
 	// move makes next return the first entry from key on, or down from it.
 	move(key uint64, down bool)
 	Done()
@@ -148,6 +155,20 @@ type cursor[C order.Code] struct{ *bplus.Cursor[C] }
 func (c cursor[C]) next() (uint64, uint64, bool) {
 	k, v, ok := c.Cursor.Next()
 	return uint64(k), uint64(v), ok
+}
+
+func (c cursor[C]) span(keys order.Keys, vals []byte, size int, to uint64) (n int, more bool) {
+	ks, vs := c.Span()
+	n = min(len(ks), keys.Len())
+	if n == 0 {
+		return 0, false
+	}
+	if more = uint64(ks[n-1]) < to; !more {
+		n = sort.Search(n, func(i int) bool { return uint64(ks[i]) > to })
+	}
+	setKeys(keys.Slice(0, n), ks[:n])
+	storeVals(vals, size, vs[:n])
+	return n, more
 }
 
 func (c cursor[C]) move(key uint64, down bool) { c.Cursor.Move(C(key), down) }
