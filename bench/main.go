@@ -46,6 +46,11 @@ func realMain(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "bench: %v\n", err)
 			return exitFailed
 		}
+	case verbReport:
+		if err := makeReport(cmd.report, stdout, stderr); err != nil {
+			fmt.Fprintf(stderr, "bench: %v\n", err)
+			return exitFailed
+		}
 	}
 	return exitOK
 }
