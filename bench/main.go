@@ -66,7 +66,7 @@ func runAll(cmd command, args []string, stdout, stderr io.Writer) (err error) {
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	defer func() { err = errors.Join(err, removeThrust()) }()
+	defer func() { err = errors.Join(err, removeThrust(), removeCPP()) }()
 	rep := newReport("go run . " + strings.Join(args, " "))
 	fmt.Fprintf(stdout, "%s\n", rep.Machine)
 	if cmd.cfg.rounds < defaultConfig().rounds {
