@@ -120,7 +120,7 @@ type tableView struct {
 
 // HTML returns the page.
 func (rep *Report) HTML() ([]byte, error) {
-	t, err := template.New("page").Funcs(template.FuncMap{"class": stateClass}).Parse(pageText)
+	t, err := template.New("page").Funcs(template.FuncMap{"class": stateClass, "sentence": sentence}).Parse(pageText)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +132,14 @@ func (rep *Report) HTML() ([]byte, error) {
 }
 
 func stateClass(s State) string { return strings.ReplaceAll(string(s), " ", "-") }
+
+// sentence begins a text with a capital letter.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
 
 func (rep *Report) page() *page {
 	p := &page{CSS: template.CSS(pageCSS), UplotCSS: template.CSS(uplotCSS), JS: template.JS(pageJS),
@@ -206,16 +214,16 @@ func (rep *Report) item(paper *Paper, it *Item) *itemView {
 // plots makes the plots of one experiment of an item. Only the main experiment
 // is shown as the item wants it, the others as they are.
 func (rep *Report) plots(v *itemView, name string) (out []*plotView) {
-	view := View{}
+	view, lines := View{}, []*Line(nil)
 	if name == v.By[0] {
-		view = v.Plot
+		view, lines = v.Plot, v.Item.Table.lines()
 	}
 	for i, s := range rep.Sites {
 		e := s.find(name)
 		if e == nil {
 			continue
 		}
-		for _, panel := range panels(view, e, v.ID+"-"+name+"-"+strconv.Itoa(i+1)) {
+		for _, panel := range panels(view, e, v.ID+"-"+name+"-"+strconv.Itoa(i+1), lines) {
 			plot := &plotView{Experiment: name, Panel: panel, Table: tableID(i, name)}
 			if len(rep.Sites) > 1 {
 				plot.Site = s.Name()

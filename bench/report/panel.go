@@ -29,6 +29,7 @@ type Line struct {
 	Name   string       `json:"name"`
 	Style  string       `json:"style"` // p0 to p3: Pando; q0 to q5: others; limit
 	Points [][2]float64 `json:"points"`
+	Dashed bool         `json:"dashed,omitempty"` // a limit's, or a paper's
 }
 
 // Group is bars that belong together.
@@ -44,9 +45,14 @@ type Bar struct {
 	Value float64 `json:"value"`
 }
 
+// The styles that Pando's systems and others get, in turn. They meet only
+// where there are more than ten in all.
+var (
+	pandoStyles = []string{"p0", "p1", "p2", "p3", "q5", "q4", "q3", "q2", "q1", "q0"}
+	otherStyles = []string{"q0", "q1", "q2", "q3", "q4", "q5", "p3", "p2", "p1", "p0"}
+)
+
 const (
-	pandoStyles = 4
-	otherStyles = 6
 	// fewestPoints is the number of places on an axis from which on lines show
 	// more than bars.
 	fewestPoints = 3
@@ -74,18 +80,32 @@ func (s *styles) style(r *Row, name string) string {
 	case r.Limit():
 		style = "limit"
 	case r.Pando():
-		style = "p" + strconv.Itoa(s.pandos%pandoStyles)
+		style = pandoStyles[s.pandos%len(pandoStyles)]
 		s.pandos++
 	default:
-		style = "q" + strconv.Itoa(s.others%otherStyles)
+		style = otherStyles[s.others%len(otherStyles)]
 		s.others++
 	}
 	s.of[name] = style
 	return style
 }
 
-// panels makes the plots of an experiment's rows.
-func panels(v View, e *Experiment, id string) []*Panel {
+// paper gives a line of a paper the style of the same system here, or one that
+// is free.
+func (s *styles) paper(line *Line) {
+	name := strings.TrimPrefix(line.Name, "paper: ")
+	for ours, style := range s.of {
+		if ours == name || strings.HasPrefix(ours, name+"::") {
+			line.Style = style
+			return
+		}
+	}
+	line.Style = s.style(&Row{System: line.Name}, line.Name)
+}
+
+// panels makes the plots of an experiment's rows, and puts lines of the paper
+// beside rates by size.
+func panels(v View, e *Experiment, id string, papers []*Line) []*Panel {
 	p := newPlotter(v, e)
 	if len(p.rows) == 0 {
 		return nil
@@ -96,6 +116,7 @@ func panels(v View, e *Experiment, id string) []*Panel {
 		panel := &Panel{Title: key, YLabel: p.yLabel(), XLabel: p.xLabel()}
 		if p.x != "" && len(distinct(rows, p.xText)) >= fewestPoints {
 			p.fillLines(panel, rows)
+			p.addPapers(panel, papers)
 		} else {
 			p.fillGroups(panel, rows)
 		}
@@ -242,7 +263,7 @@ func (p *plotter) fillLines(panel *Panel, rows []*Row) {
 			if p.lineName(r) != name {
 				continue
 			}
-			line.Style = p.styles.style(r, name)
+			line.Style, line.Dashed = p.styles.style(r, name), r.Limit()
 			y, _ := r.value(p.y)
 			if x, ok := p.place(r, places); ok {
 				line.Points = append(line.Points, [2]float64{x, y})
@@ -267,6 +288,30 @@ func (p *plotter) place(r *Row, places []string) (float64, bool) {
 	return x, ok && x > 0
 }
 
+// addPapers adds what a paper has measured at sizes between the least and the
+// greatest here.
+func (p *plotter) addPapers(panel *Panel, papers []*Line) {
+	if p.x != "n" || p.y != ofRate || len(panel.Lines) == 0 {
+		return
+	}
+	low, high := math.Inf(1), 0.0
+	for _, l := range panel.Lines {
+		low, high = min(low, l.Points[0][0]), max(high, l.Points[len(l.Points)-1][0])
+	}
+	for _, l := range papers {
+		line := &Line{Name: l.Name, Dashed: true}
+		for _, q := range l.Points {
+			if q[0] >= low && q[0] <= high {
+				line.Points = append(line.Points, q)
+			}
+		}
+		if len(line.Points) > 0 {
+			p.styles.paper(line)
+			panel.Lines = append(panel.Lines, line)
+		}
+	}
+}
+
 // wide reports whether values are too far apart for a linear axis.
 func wide(rows []*Row, of string) bool {
 	low, high := math.Inf(1), 0.0
@@ -286,8 +331,11 @@ func (p *plotter) fillGroups(panel *Panel, rows []*Row) {
 	}
 	for _, name := range distinct(rows, group) {
 		g := &Group{Name: name}
-		if p.x == "n" {
+		switch {
+		case p.x == "n":
 			g.Name = name + " entries"
+		case p.x == "case" && p.e.CaseName != "":
+			g.Name = p.e.CaseName + ": " + name
 		}
 		for _, r := range rows {
 			if group(r) == name {

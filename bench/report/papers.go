@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 )
 
@@ -103,6 +104,35 @@ type Base struct {
 type Table struct {
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
+	// Rates is set if rows are a number of entries as a power of two, the
+	// milliseconds of a system for as many operations, and how many times as fast
+	// others are. A cell without a number is none.
+	Rates bool `json:"rates,omitempty"`
+}
+
+// lines returns a table of rates as lines, in million operations a second.
+func (t *Table) lines() (out []*Line) {
+	if t == nil || !t.Rates {
+		return nil
+	}
+	for col := 1; col < len(t.Columns); col++ {
+		name, _, _ := strings.Cut(t.Columns[col], ",")
+		line := &Line{Name: "paper: " + name, Dashed: true}
+		for _, row := range t.Rows {
+			power, err1 := strconv.Atoi(strings.TrimPrefix(row[0], "2^"))
+			ms, err2 := strconv.ParseFloat(row[1], 64)
+			speed, err3 := 1.0, error(nil)
+			if col > 1 {
+				speed, err3 = strconv.ParseFloat(row[col], 64)
+			}
+			if err1 == nil && err2 == nil && err3 == nil {
+				n := float64(int(1) << power)
+				line.Points = append(line.Points, [2]float64{n, speed * n / ms / 1000})
+			}
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // Papers reads the papers that are part of the program.

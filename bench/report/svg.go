@@ -27,7 +27,7 @@ const (
 const svgStyle = `<style>
 text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;fill:#1c2430}
 .title{font-size:14px;font-weight:600}.soft{fill:#5b6675}.grid{stroke:#d8dee6}.axis{stroke:#8d97a5}
-.line{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}.dot,.bar{fill:var(--c)}.line.limit{stroke-dasharray:5 4}
+.line{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}.dot,.bar{fill:var(--c)}
 .p0{--c:#0a7f5a}.p1{--c:#1f6fd0}.p2{--c:#00858f}.p3{--c:#5a52c9}.q0{--c:#c9660a}.q1{--c:#b3261e}.q2{--c:#8a5a00}.q3{--c:#a626a4}.q4{--c:#64748b}.q5{--c:#c2185b}.limit{--c:#8d97a5}
 @media (prefers-color-scheme:dark){text{fill:#e6eaf0}.soft{fill:#9aa5b4}.grid{stroke:#313a46}.axis{stroke:#6d7886}
 .p0{--c:#3ecf9b}.p1{--c:#6aa8ff}.p2{--c:#36c9d6}.p3{--c:#a39bff}.q0{--c:#ff9d4d}.q1{--c:#ff7b72}.q2{--c:#d9a441}.q3{--c:#e07fdf}.q4{--c:#a3acb9}.q5{--c:#ff80ab}.limit{--c:#7d8795}}
@@ -63,20 +63,20 @@ func (c *canvas) svg(name string, alone bool) string {
 		svgWidth, num(c.height), size, html.EscapeString(name), style, c.b.String())
 }
 
-// SVG draws the panel. Alone it carries its style; otherwise the page has it.
+// SVG draws the panel, with a title if there is one to tell what it is of. Alone
+// it carries its style; otherwise the page has style and title.
 func (p *Panel) SVG(title string, alone bool) string {
-	c := &canvas{}
-	if p.Title != "" && title != "" {
-		title += ", " + p.Title
-	} else if title == "" {
-		title = p.Title
+	c, name := &canvas{}, p.Title
+	if title != "" {
+		title = strings.TrimSuffix(title+", "+p.Title, ", ")
+		name = title
 	}
 	if len(p.Lines) > 0 {
 		p.drawLines(c, title)
 	} else {
 		p.drawBars(c, title)
 	}
-	return c.svg(title+": "+p.YLabel, alone)
+	return c.svg(strings.TrimPrefix(name+": "+p.YLabel, ": "), alone)
 }
 
 // drawBars draws horizontal bars, so that names have room.
@@ -94,7 +94,7 @@ func (p *Panel) drawBars(c *canvas, title string) {
 	if title != "" {
 		y = 20
 		c.text(4, y, "title", "start", title)
-		y += 8
+		y += 14
 	}
 	for _, g := range p.Groups {
 		if g.Name != "" {
@@ -156,7 +156,11 @@ func (p *Panel) drawLines(c *canvas, title string) {
 			x, y := f.at(q[0], q[1])
 			points = append(points, num(x)+","+num(y))
 		}
-		c.add(`<polyline class="line %s" points="%s"/>`, l.Style, strings.Join(points, " "))
+		dashes := ""
+		if l.Dashed {
+			dashes = ` stroke-dasharray="5 4"`
+		}
+		c.add(`<polyline class="line %s" points="%s"%s/>`, l.Style, strings.Join(points, " "), dashes)
 		for _, q := range l.Points {
 			x, y := f.at(q[0], q[1])
 			c.add(`<circle cx="%s" cy="%s" r="3" class="dot %s"/>`, num(x), num(y), l.Style)

@@ -6,7 +6,7 @@
 
   /**
    * A plot as report/panel.go describes it.
-   * @typedef {{name: string, style: string, points: [number, number][]}} Line
+   * @typedef {{name: string, style: string, dashed?: boolean, points: [number, number][]}} Line
    * @typedef {{id: string, title: string, xLabel: string, yLabel: string, logX: boolean, logY: boolean,
    *   sizes: boolean, ticks?: string[], lines: Line[]}} Panel
    */
@@ -67,27 +67,27 @@
   const options = (p, width) => {
     const soft = variable("--soft"), rule = variable("--rule");
     const font = "12px system-ui, sans-serif";
-    const xs = columns(p)[0];
+    const xs = columns(p)[0], few = xs.length <= 16;
     return {
-      width, height: 300, cursor: { points: { size: 8 } }, legend: { live: true },
+      width, height: 300, cursor: { points: { size: 8 } }, legend: { live: true, markers: { fill: (_, i) => i > 0 ? colour(p.lines[i - 1].style) : "transparent" } },
       scales: {
-        x: { time: false, distr: p.logX ? 3 : 1, log: p.logX ? 2 : undefined,
+        x: { time: false, distr: p.logX ? 3 : 1, log: few ? 2 : 10,
           range: (_, lo, hi) => p.logX ? [lo / 1.15, hi * 1.15] : [lo - 0.2, hi + 0.2] },
         y: { distr: p.logY ? 3 : 1, range: p.logY ? undefined : (_, __, hi) => [0, hi > 0 ? hi * 1.08 : 1] },
       },
       axes: [
-        { label: p.xLabel, labelFont: font, font, stroke: soft, grid: { stroke: rule }, ticks: { stroke: rule }, labelSize: 22,
-          splits: p.ticks || p.sizes ? () => Array.from(xs) : undefined,
-          filter: p.ticks || p.sizes ? (_, splits) => splits : undefined,
+        { label: p.xLabel, labelFont: font, font, stroke: soft, grid: { stroke: rule, width: 1 }, ticks: { stroke: rule, width: 1 }, labelSize: 22,
+          splits: few ? () => Array.from(xs) : undefined,
+          filter: few ? (_, splits) => splits : undefined,
           values: (_, splits) => splits.map((x) => x === null ? "" : place(p, x)) },
-        { label: p.yLabel, labelFont: font, font, stroke: soft, grid: { stroke: rule }, ticks: { stroke: rule }, size: 56, labelSize: 22,
+        { label: p.yLabel, labelFont: font, font, stroke: soft, grid: { stroke: rule, width: 1 }, ticks: { stroke: rule, width: 1 }, size: 56, labelSize: 22,
           values: (_, splits) => splits.map((y) => y === null ? "" : digits(y)) },
       ],
       series: [
         { label: p.xLabel || "x", value: (_, x) => place(p, x) },
         ...p.lines.map((l) => ({
           label: l.name, stroke: colour(l.style), width: 2, spanGaps: true, points: { show: true, size: 6, fill: colour(l.style) },
-          dash: l.style === "limit" ? [6, 4] : undefined,
+          dash: l.dashed ? [6, 4] : undefined,
           value: (/** @type {uPlot} */ _, /** @type {number | null} */ y) => digits(y),
         })),
       ],
