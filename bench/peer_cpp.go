@@ -15,7 +15,10 @@ var cppPrograms struct {
 	sync.Mutex
 	dir   string
 	built map[string]cppProgram // by name
-	keep  bool                  // a test keeps them from run to run
+
+	// Tests keep programs from run to run, and have no time for optimization.
+	keep  bool
+	flags []string
 }
 
 type cppProgram struct {
@@ -38,7 +41,7 @@ func buildCPP(s *session, lib cpp.Library) (path string, err error) {
 		p.built = map[string]cppProgram{}
 	}
 	s.say("compiling %s ...", lib.Name)
-	path, err = lib.Build(p.dir)
+	path, err = lib.Build(p.dir, p.flags...)
 	p.built[lib.Name] = cppProgram{path, err}
 	return path, err
 }

@@ -97,16 +97,13 @@ func writePage(rep *figures.Report, path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, text, 0o666)
+	return writeInto(path, text)
 }
 
 func writePictures(rep *figures.Report, dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
 	pictures := rep.Pictures()
 	for _, name := range slices.Sorted(maps.Keys(pictures)) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(pictures[name]), 0o666); err != nil {
+		if err := writeInto(filepath.Join(dir, name), []byte(pictures[name])); err != nil {
 			return err
 		}
 	}
@@ -118,5 +115,13 @@ func writePicture(rep *figures.Report, path string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(text), 0o666)
+	return writeInto(path, []byte(text))
+}
+
+// writeInto writes a file, and makes its folder if there is none.
+func writeInto(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o666)
 }

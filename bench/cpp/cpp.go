@@ -58,9 +58,10 @@ func compiler() (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// Build compiles the peer into dir and returns the program's path. Without a
-// compiler the error wraps exec.ErrNotFound, without the library ErrNoLibrary.
-func (l Library) Build(dir string) (program string, err error) {
+// Build compiles the peer into dir and returns the program's path. More flags
+// for the compiler come last. Without a compiler the error wraps
+// exec.ErrNotFound, without the library ErrNoLibrary.
+func (l Library) Build(dir string, more ...string) (program string, err error) {
 	cxx, err := compiler()
 	if err != nil {
 		return "", err
@@ -75,7 +76,7 @@ func (l Library) Build(dir string) (program string, err error) {
 		args = append(args, "-D"+l.define)
 	}
 	args = append(args, file)
-	args = append(args, l.flags()...)
+	args = append(append(args, l.flags()...), more...)
 	said, err := exec.Command(cxx, args...).CombinedOutput()
 	if err != nil && bytes.Contains(said, []byte("PEER_LIBRARY_MISSING")) {
 		return "", ErrNoLibrary

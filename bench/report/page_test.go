@@ -151,7 +151,7 @@ func TestLookups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second := strings.Index(text, "Pando pairs"), strings.Index(text, "slices.BinarySearch")
+	first, second := strings.Index(text, "Pando, GetBatch"), strings.Index(text, "slices.BinarySearch")
 	if first < 0 || second < first || strings.Contains(text, "limit:") {
 		t.Errorf("the picture has not Pando, then the others, without limits:\n%s", text)
 	}

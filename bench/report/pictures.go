@@ -28,8 +28,8 @@ func (rep *Report) Pictures() map[string]string {
 // lookupsFrom is the experiment of the README's picture.
 const lookupsFrom = "point-u64"
 
-// Lookups draws lookups beside every peer: the largest size on one thread, of
-// the machine with the largest.
+// Lookups draws Pando's default beside every peer: the largest size on one
+// thread, of the machine with the largest.
 func (rep *Report) Lookups() (string, error) {
 	var rows []*Row
 	var site *Site
@@ -45,7 +45,9 @@ func (rep *Report) Lookups() (string, error) {
 			}
 		}
 		if len(rows) == 0 || n > rows[0].N {
-			rows = keep(e.Rows, func(r *Row) bool { return r.N == n && r.Threads == 1 && !r.Limit() && r.Median > 0 })
+			rows = keep(e.Rows, func(r *Row) bool {
+				return r.N == n && r.Threads == 1 && r.Median > 0 && !r.Limit() && (r.Reference || !r.Pando())
+			})
 			site = s
 		}
 	}
@@ -56,10 +58,10 @@ func (rep *Report) Lookups() (string, error) {
 	panel := &Panel{YLabel: "one thread; " + site.Machine.String()}
 	p.fillGroups(panel, rows)
 	bars := panel.Groups[0].Bars
-	for _, b := range bars { // Pando's and others' are all there is to tell apart
-		b.Style = b.Style[:1] + "0"
-		if b.Style == "q0" {
-			b.Style = "q4"
+	for i, b := range bars { // Pando and others are all there is to tell apart
+		b.Style = "q4"
+		if rows[i].Pando() {
+			b.Name, b.Style = "Pando, GetBatch", "p0"
 		}
 	}
 	slices.SortStableFunc(bars, func(a, b *Bar) int { return cmp.Compare(b.Value, a.Value) })

@@ -9,7 +9,7 @@ import (
 )
 
 // Sizes of a picture in its own units. Text is 12 high; a letter is taken to
-// be 6.6 wide, which is a little more than most are.
+// be 6.9 wide, which is a little more than most are.
 const (
 	svgWidth    = 720
 	plotHeight  = 260
@@ -19,7 +19,7 @@ const (
 	barHeight   = 16
 	barStep     = 22
 	groupStep   = 26
-	letterWidth = 6.6
+	letterWidth = 6.9
 )
 
 // svgStyle has both colour schemes, so that a picture fits the page that shows
@@ -88,7 +88,7 @@ func (p *Panel) drawBars(c *canvas, title string) {
 			most = max(most, b.Value)
 		}
 	}
-	left := min(widest+12, svgWidth/2)
+	left := min(widest+16, svgWidth/2)
 	right := float64(svgWidth - 84) // a bar's value stands behind it
 	y := 4.0
 	if title != "" {
@@ -178,7 +178,9 @@ func (p *Panel) frame() *frame {
 			f.ys.include(q[1])
 		}
 	}
-	if !p.LogY {
+	if p.LogY { // a little room, so that no point lies on the frame
+		f.ys.low, f.ys.high = f.ys.low/1.3, f.ys.high*1.3
+	} else {
 		f.ys.include(0)
 	}
 	return f
