@@ -193,7 +193,7 @@ func TestFillMarks(t *testing.T) {
 func TestColoursAgree(t *testing.T) {
 	rule := regexp.MustCompile(`\.([pq]\d|limit)\{--c:(#\w+)\}`)
 	inPage, inPictures := rule.FindAllString(pageCSS, -1), rule.FindAllString(svgStyle, -1)
-	if len(inPage) != 22 || strings.Join(inPage, "") != strings.Join(inPictures, "") {
+	if len(inPage) != 28 || strings.Join(inPage, "") != strings.Join(inPictures, "") {
 		t.Errorf("page: %v\npictures: %v", inPage, inPictures)
 	}
 }

@@ -27,7 +27,7 @@ type Panel struct {
 // Line is the points of one system.
 type Line struct {
 	Name   string       `json:"name"`
-	Style  string       `json:"style"` // p0 to p3: Pando; q0 to q5: others; limit
+	Style  string       `json:"style"` // p0 to p3: Pando; q0 to q8: others; limit
 	Points [][2]float64 `json:"points"`
 	Dashed bool         `json:"dashed,omitempty"` // a limit's, or a paper's
 }
@@ -46,10 +46,10 @@ type Bar struct {
 }
 
 // The styles that Pando's systems and others get, in turn. They meet only
-// where there are more than ten in all.
+// where there are more than thirteen in all.
 var (
-	pandoStyles = []string{"p0", "p1", "p2", "p3", "q5", "q4", "q3", "q2", "q1", "q0"}
-	otherStyles = []string{"q0", "q1", "q2", "q3", "q4", "q5", "p3", "p2", "p1", "p0"}
+	pandoStyles = []string{"p0", "p1", "p2", "p3", "q8", "q7", "q6", "q5", "q4", "q3", "q2", "q1", "q0"}
+	otherStyles = []string{"q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "p3", "p2", "p1", "p0"}
 )
 
 const (

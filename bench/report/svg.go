@@ -28,9 +28,9 @@ const svgStyle = `<style>
 text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;fill:#1c2430}
 .title{font-size:14px;font-weight:600}.soft{fill:#5b6675}.grid{stroke:#d8dee6}.axis{stroke:#8d97a5}
 .line{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}.dot,.bar{fill:var(--c)}
-.p0{--c:#0a7f5a}.p1{--c:#1f6fd0}.p2{--c:#00858f}.p3{--c:#5a52c9}.q0{--c:#c9660a}.q1{--c:#b3261e}.q2{--c:#8a5a00}.q3{--c:#a626a4}.q4{--c:#64748b}.q5{--c:#c2185b}.limit{--c:#8d97a5}
+.p0{--c:#0a7f5a}.p1{--c:#1f6fd0}.p2{--c:#00858f}.p3{--c:#5a52c9}.q0{--c:#c9660a}.q1{--c:#b3261e}.q2{--c:#8a5a00}.q3{--c:#a626a4}.q4{--c:#64748b}.q5{--c:#c2185b}.q6{--c:#6b8e00}.q7{--c:#374151}.q8{--c:#b0708f}.limit{--c:#8d97a5}
 @media (prefers-color-scheme:dark){text{fill:#e6eaf0}.soft{fill:#9aa5b4}.grid{stroke:#313a46}.axis{stroke:#6d7886}
-.p0{--c:#3ecf9b}.p1{--c:#6aa8ff}.p2{--c:#36c9d6}.p3{--c:#a39bff}.q0{--c:#ff9d4d}.q1{--c:#ff7b72}.q2{--c:#d9a441}.q3{--c:#e07fdf}.q4{--c:#a3acb9}.q5{--c:#ff80ab}.limit{--c:#7d8795}}
+.p0{--c:#3ecf9b}.p1{--c:#6aa8ff}.p2{--c:#36c9d6}.p3{--c:#a39bff}.q0{--c:#ff9d4d}.q1{--c:#ff7b72}.q2{--c:#d9a441}.q3{--c:#e07fdf}.q4{--c:#a3acb9}.q5{--c:#ff80ab}.q6{--c:#b5d33d}.q7{--c:#dbe2ea}.q8{--c:#e3b8cf}.limit{--c:#7d8795}}
 </style>
 `
 
