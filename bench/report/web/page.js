@@ -63,6 +63,17 @@
   /** @param {string} name */
   const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+  /** Leaves out names that would touch the one before. @param {uPlot} u @param {number[]} splits */
+  const apart = (u, splits) => {
+    let last = -Infinity;
+    return splits.map((x) => {
+      const at = u.valToPos(x, "x");
+      if (at - last < 38) return null;
+      last = at;
+      return x;
+    });
+  };
+
   /** @param {Panel} p @param {number} width @returns {uPlot.Options} */
   const options = (p, width) => {
     const soft = variable("--soft"), rule = variable("--rule");
@@ -78,7 +89,7 @@
       axes: [
         { label: p.xLabel, labelFont: font, font, stroke: soft, grid: { stroke: rule, width: 1 }, ticks: { stroke: rule, width: 1 }, labelSize: 22,
           splits: few ? () => Array.from(xs) : undefined,
-          filter: few ? (_, splits) => splits : undefined,
+          filter: few ? apart : undefined,
           values: (_, splits) => splits.map((x) => x === null ? "" : place(p, x)) },
         { label: p.yLabel, labelFont: font, font, stroke: soft, grid: { stroke: rule, width: 1 }, ticks: { stroke: rule, width: 1 }, size: 56, labelSize: 22,
           values: (_, splits) => splits.map((y) => y === null ? "" : digits(y)) },
@@ -122,9 +133,11 @@
     near.observe(box);
     resized.observe(box);
   }
+  const drawAll = () => { for (const box of document.querySelectorAll(".plot")) if (box instanceof HTMLElement) draw(box); };
+  if (location.search === "?all") drawAll(); // for pictures of the whole page
   const redraw = () => { for (const box of drawn.keys()) draw(box); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  addEventListener("beforeprint", () => { for (const box of document.querySelectorAll(".plot")) if (box instanceof HTMLElement) draw(box); });
+  addEventListener("beforeprint", drawAll);
 
   /** One button a state, above the list of figures. */
   const addFilter = () => {
