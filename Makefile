@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race invariants stalls mutants tags cross guard attack vet generate fresh fuzz bench demo gpu-kit ci
+.PHONY: all test race invariants stalls mutants tags cross guard attack vet generate fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
@@ -84,6 +84,25 @@ fuzz:
 
 bench:
 	cd bench && go run . run point-u64 rank-u32 single-get build memory --n 16M,64M
+
+# Every figure of the papers beside ours, of the results that are kept. New ones
+# join by: cd bench && go run . report FILE... --json results/NAME.json.gz
+report: pictures
+	cd bench && go run . report results --out ../docs/report.html
+
+# The pictures of README.md. The one of a tree comes from the viewer: whatever
+# makes docs/pictures/tree.png goes before this target's own line.
+pictures:
+	cd bench && go run . report results --picture ../docs/pictures/lookups.svg --readme ../README.md
+
+# Each plot as a picture for a document, several for each figure.
+figures:
+	cd bench && go run . report results --svg ../docs/figures
+
+# The types of the report's script. Needs npm, which nothing else does.
+report-script:
+	cd bench/report/web && npm install --no-package-lock --no-audit --no-fund && npm run check
+	cmp bench/report/web/node_modules/uplot/dist/uPlot.iife.min.js bench/report/web/uPlot.iife.min.js
 
 demo:
 	go run ./cmd/pando demo

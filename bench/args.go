@@ -17,6 +17,7 @@ const (
 	verbHelp verb = iota
 	verbList
 	verbRun
+	verbReport
 )
 
 // command is a parsed command line.
@@ -24,6 +25,7 @@ type command struct {
 	verb        verb
 	experiments []*experiment
 	cfg         config
+	report      reportConfig
 }
 
 // config is what the flags of run set. A nil slice leaves the choice to the
@@ -50,6 +52,7 @@ const helpText = `bench measures Pando beside other ordered structures, on this 
     go run . list                        what can be measured
     go run . run NAME... [flags]         measure; each NAME prints one table
     go run . run all                     every experiment, at its own sizes
+    go run . report FILE... [flags]      a page of result files; see below
 
 Flags may stand before, between or after the names.
 
@@ -83,6 +86,17 @@ Examples
     go run . run key-size --n 256M                    256 MiB of keys of each size
     go run . run set-random set-batch writers --n 16M the tree that changes
 
+report takes files of --json, or folders of them, from any number of machines:
+
+    --out FILE         the page: every figure of the papers, with ours beside
+    --svg DIR          each plot as a picture
+    --picture FILE     lookups beside every peer as one picture
+    --readme FILE      names the pictures between the marks in a README
+    --json FILE        all results in one file; .gz compresses it
+
+    go run . report cpu.json gpu.json --out report.html
+    go run . report cpu.json gpu.json --json results/2026-11.json.gz
+
 A table goes to standard output, progress to standard error. A system that
 does not fit into the memory now free is left out, and a line says so.
 README.md explains the columns and names the paper's figure for each name.
@@ -93,7 +107,7 @@ const seeHelp = "\n'go run . --help' shows examples, 'go run . list' the names"
 
 func parseCommand(args []string) (command, error) {
 	if len(args) == 0 {
-		return command{}, errors.New("say what to do: list, run NAME... or --help" + seeHelp)
+		return command{}, errors.New("say what to do: list, run NAME..., report FILE... or --help" + seeHelp)
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
@@ -105,8 +119,10 @@ func parseCommand(args []string) (command, error) {
 		return command{verb: verbList}, nil
 	case "run":
 		return parseRun(args[1:])
+	case "report":
+		return parseReport(args[1:])
 	}
-	return command{}, fmt.Errorf("there is no command %q: use list or run NAME..."+seeHelp, args[0])
+	return command{}, fmt.Errorf("there is no command %q: use list, run NAME... or report FILE..."+seeHelp, args[0])
 }
 
 func parseRun(args []string) (command, error) {
@@ -140,15 +156,20 @@ func parseFlags(cfg *config, args []string) (names []string, err error) {
 	fs.Func("gpu", "", one(&cfg.gpu, parseOrdinal))
 	fs.StringVar(&cfg.json, "json", "", "")
 	fs.StringVar(&cfg.cpuProfile, "cpuprofile", "", "")
+	return anywhere(fs, args)
+}
+
+// anywhere parses flags at any position and returns the other words.
+func anywhere(fs *flag.FlagSet, args []string) (words []string, err error) {
 	for {
-		// Parse stops at the first word that is not a flag: take it as a name.
+		// Parse stops at the first word that is not a flag.
 		if err := fs.Parse(args); err != nil {
 			return nil, err
 		}
 		if fs.NArg() == 0 {
-			return names, nil
+			return words, nil
 		}
-		names = append(names, fs.Arg(0))
+		words = append(words, fs.Arg(0))
 		args = fs.Args()[1:]
 	}
 }

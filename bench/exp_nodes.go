@@ -42,8 +42,12 @@ var fanout = &experiment{
 	per:      "one key looked up",
 	caseName: "keys",
 	sizes:    usualSizes,
+	extra:    []extraColumn{{colLevels, whole}},
 	run:      runFanout,
 }
+
+// colLevels is the number of levels of a tree, leaves included.
+const colLevels = "levels"
 
 // The extra columns of pipeline-length.
 const (
@@ -119,13 +123,15 @@ func fanoutContests[W word](s *session, d *dataset[W], fanouts ...int) error {
 		c := &contest{n: len(d.keys), threads: threads, label: widthName[W](), ops: len(l.q),
 			fresh: func(round int) { l.fresh(round, d.hits, allHits) }}
 		for i, t := range trees {
-			name := fmt.Sprintf("Pando, fanout %d, %d levels", fanouts[i], t.Levels+1)
-			sub := treeGets(l, t, name, threads, nil)
+			sub := treeGets(l, t, fmt.Sprintf("Pando, fanout %d", fanouts[i]), threads, nil)
 			sub.reference = i == 0
 			c.subjects = append(c.subjects, sub)
 		}
 		if err := s.compete(c); err != nil {
 			return err
+		}
+		for i, r := range s.latest(c) {
+			r.set(colLevels, float64(trees[i].Levels+1))
 		}
 	}
 	return nil

@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 var pointU64 = &experiment{
 	name:   "point-u64",
 	about:  "a batch of Get, uint64 to uint64, random hits, beside every peer",
@@ -18,7 +20,7 @@ var pointU32 = &experiment{
 	run:    runPoint[uint32],
 }
 
-// peerMakers returns every system that is not Pando.
+// peerMakers returns every system of Go that is not Pando.
 func peerMakers[W word]() []maker[W] {
 	return []maker[W]{
 		makeTidwallMap[W](), makeTidwallG[W](), makeGoogle[W](), makeART[W](),
@@ -43,7 +45,7 @@ func forEachSize[W word](s *session, body func(d *dataset[W]) error) error {
 
 func runPoint[W word](s *session) error {
 	return forEachSize(s, func(d *dataset[W]) error {
-		return pointContests(s, d, append(pandoLayouts[W](), peerMakers[W]()...))
+		return pointContests(s, d, slices.Concat(pandoLayouts[W](), peerMakers[W](), cppMakers[W](s)))
 	})
 }
 

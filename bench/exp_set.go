@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 )
 
 var setRandom = &experiment{
@@ -39,7 +41,7 @@ func (s *session) changesOf(n int) int { return max(1, min(s.queries, n/changedP
 func runSetRandom(s *session) error {
 	return forEachSize(s, func(d *dataset[uint64]) error {
 		g := newGrowth(s, d)
-		stores, err := buildStores(s, len(d.keys), append([]storeMaker{makeTreeStore(1)}, peerStores()...), g.grow)
+		stores, err := buildStores(s, len(d.keys), changeMakers(s), g.grow)
 		if err != nil {
 			return err
 		}
@@ -53,11 +55,16 @@ func runSetRandom(s *session) error {
 	})
 }
 
+// changeMakers returns Pando's tree and every peer, those of C++ too.
+func changeMakers(s *session) []storeMaker {
+	return slices.Concat([]storeMaker{makeTreeStore(1)}, peerStores(), cppStores(s))
+}
+
 // inserts is a store that takes the pairs of each round, and keeps them.
 func (p *newPairs) inserts(st store, reference bool) *subject {
 	want := st.Len()
 	return &subject{
-		system: st.Name(), reference: reference, whole: true,
+		system: st.Name(), reference: reference, whole: true, clock: clockOf(st),
 		do: func(ops int) error { return st.Set(p.keys[:ops], p.vals[:ops]) },
 		check: func(ops int) error {
 			want += ops
@@ -69,24 +76,32 @@ func (p *newPairs) inserts(st store, reference bool) *subject {
 func runSetAscending(s *session) error {
 	return forEachSize(s, func(d *dataset[uint64]) error {
 		c := &contest{n: len(d.keys), threads: 1, ops: len(d.keys)}
-		for i, m := range append([]storeMaker{makeTreeStore(1)}, peerStores()...) {
+		for i, m := range changeMakers(s) {
 			if s.fits(m.name, len(d.keys), 2*m.peak) {
-				c.subjects = append(c.subjects, ascends(s, d, m, i == 0))
+				c.subjects = append(c.subjects, fills(s, d, m, m.name, i == 0, store.Set))
 			}
 		}
 		return s.compete(c)
 	})
 }
 
-// ascends is a store that is made anew each round.
-func ascends(s *session, d *dataset[uint64], m storeMaker, reference bool) *subject {
+// fills is a store that is made anew each round.
+func fills(s *session, d *dataset[uint64], m storeMaker, name string, reference bool,
+	set func(st store, keys, vals []uint64) error) *subject {
 	var st store
+	var took time.Duration
 	return &subject{
-		system: m.name, reference: reference, whole: true,
+		system: name, reference: reference, whole: true,
 		do: func(int) (err error) {
-			st, err = makeStore(m, func(st store) error { return st.Set(d.keys, d.vals) })
+			start := time.Now()
+			st, err = makeStore(m, func(st store) error { return set(st, d.keys, d.vals) })
+			took = time.Since(start)
+			if clock := clockOf(st); err == nil && clock != nil {
+				took = clock()
+			}
 			return err
 		},
+		clock: func() time.Duration { return took },
 		check: func(int) error {
 			made := made[uint64]{entries: st.Len(), get: getOne(st)}
 			return made.check(s, d)

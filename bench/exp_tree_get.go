@@ -77,7 +77,11 @@ func (l *lookups[W]) ask(sys interface {
 	var hits int
 	return &subject{
 		system: name, bytes: bytes, reference: reference,
-		do:    func(ops int) error { hits = sys.Get(l.q[:ops], l.vals[:ops], l.found[:ops]); return nil },
+		do: func(ops int) error {
+			hits = sys.Get(l.q[:ops], l.vals[:ops], l.found[:ops])
+			return failureOf(sys)
+		},
+		clock: clockOf(sys),
 		check: func(ops int) error { return l.check(ops, hits) },
 	}
 }

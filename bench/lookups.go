@@ -62,8 +62,9 @@ func (l *lookups[W]) batches(sys system[W], threads int) (*subject, error) {
 			hits = spread(parts, ops, func(lo, hi int) int {
 				return sys.Get(l.q[lo:hi], l.vals[lo:hi], l.found[lo:hi])
 			})
-			return nil
+			return failureOf(sys)
 		},
+		clock: clockOf(sys),
 		check: func(ops int) error { return l.check(ops, hits) },
 	}, nil
 }

@@ -46,6 +46,11 @@ func realMain(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "bench: %v\n", err)
 			return exitFailed
 		}
+	case verbReport:
+		if err := makeReport(cmd.report, stdout, stderr); err != nil {
+			fmt.Fprintf(stderr, "bench: %v\n", err)
+			return exitFailed
+		}
 	}
 	return exitOK
 }
@@ -61,7 +66,7 @@ func runAll(cmd command, args []string, stdout, stderr io.Writer) (err error) {
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	defer func() { err = errors.Join(err, removeThrust()) }()
+	defer func() { err = errors.Join(err, removeThrust(), removeCPP()) }()
 	rep := newReport("go run . " + strings.Join(args, " "))
 	fmt.Fprintf(stdout, "%s\n", rep.Machine)
 	if cmd.cfg.rounds < defaultConfig().rounds {

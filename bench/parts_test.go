@@ -241,7 +241,7 @@ func TestMedian(t *testing.T) {
 }
 
 func TestTableIsAligned(t *testing.T) {
-	r := &result{Name: "x", About: "y", caseName: "input", extra: []extraColumn{{"more", ratio}}, Skipped: []string{"b: too large"},
+	r := &result{Name: "x", About: "y", CaseName: "input", extra: []extraColumn{{"more", ratio}}, Skipped: []string{"b: too large"},
 		Rows: []*row{
 			{System: "Pando", Case: "sorted", N: 1 << 20, Threads: 1, Best: 9.5, Median: 10.25, BytesPerEntry: 18, RatioMedian: 1},
 			{System: "a long name", Case: "sorted", N: 1 << 20, Threads: 1, Best: 1000, Median: 1234.5, RatioMedian: 120.44},

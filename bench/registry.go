@@ -40,6 +40,7 @@ var allExperiments = []*experiment{
 	gpuRankU32, gpuPointU64, gpuEndToEnd,
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
 	setRandom, setAscending, deleteExp, setBatch, treeGet, scanExp, treeMemory, writersExp, snapshotExp, mixedExp,
+	dictSearch, dictInsert,
 	updateWays, updateBatches, rebuildExp, updateMix,
 	stringsExp, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings, stopsExp,
 }
@@ -136,6 +137,13 @@ func (s *session) skip(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	s.skipped = append(s.skipped, line)
 	s.say("left out: %s", line)
+}
+
+// skipOnce is skip for what does not depend on the size.
+func (s *session) skipOnce(format string, args ...any) {
+	if line := fmt.Sprintf(format, args...); !slices.Contains(s.skipped, line) {
+		s.skip("%s", line)
+	}
 }
 
 // note records what a reader of the table should know, and prints it.

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	figures "github.com/pando-index/pando/bench/report"
 )
 
 // report is the JSON file: it has everything, so that a table can be made
 // again.
 type report struct {
+	Format      int       `json:"format"` // figures.Format
 	Command     string    `json:"command"`
 	Started     time.Time `json:"started"`
 	Machine     machine   `json:"machine"`
@@ -17,7 +20,7 @@ type report struct {
 }
 
 func newReport(command string) *report {
-	return &report{Command: command, Started: time.Now().UTC(), Machine: describeMachine()}
+	return &report{Format: figures.Format, Command: command, Started: time.Now().UTC(), Machine: describeMachine()}
 }
 
 // write replaces the file at path.

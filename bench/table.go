@@ -14,18 +14,18 @@ const colPerMatch = "ns/match"
 
 // result is one experiment's outcome.
 type result struct {
-	Name    string   `json:"name"`
-	About   string   `json:"about"`
-	Figure  string   `json:"figure,omitempty"`
-	PerOp   string   `json:"operation,omitempty"`
-	GPU     *gpuInfo `json:"gpu,omitempty"`
-	Rows    []*row   `json:"rows"`
-	Skipped []string `json:"left_out,omitempty"`
-	Notes   []string `json:"notes,omitempty"`
+	Name     string   `json:"name"`
+	About    string   `json:"about"`
+	Figure   string   `json:"figure,omitempty"`
+	PerOp    string   `json:"operation,omitempty"`
+	CaseName string   `json:"case_name,omitempty"`
+	GPU      *gpuInfo `json:"gpu,omitempty"`
+	Rows     []*row   `json:"rows"`
+	Skipped  []string `json:"left_out,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
 
-	caseName string
-	faster   string
-	extra    []extraColumn
+	faster string
+	extra  []extraColumn
 }
 
 // extraColumn is a column of one experiment.
@@ -37,7 +37,7 @@ type extraColumn struct {
 func (s *session) result() *result {
 	return &result{Name: s.exp.name, About: s.exp.about, Figure: s.exp.figure, PerOp: s.exp.per,
 		GPU: s.gpuInfo, Rows: append([]*row{}, s.rows...), Skipped: s.skipped, Notes: s.notes,
-		caseName: s.exp.caseName, faster: s.exp.faster, extra: s.exp.extra}
+		CaseName: s.exp.caseName, faster: s.exp.faster, extra: s.exp.extra}
 }
 
 // print writes the heading, the table and what was left out.
@@ -87,8 +87,8 @@ type column struct {
 
 func (r *result) columns() []column {
 	cols := []column{{"system", true, func(r *row) string { return r.System }}}
-	if r.caseName != "" {
-		cols = append(cols, column{r.caseName, true, func(r *row) string { return r.Case }})
+	if r.CaseName != "" {
+		cols = append(cols, column{r.CaseName, true, func(r *row) string { return r.Case }})
 	}
 	cols = append(cols,
 		column{"n", false, func(r *row) string { return sizeText(r.N) }},
