@@ -382,9 +382,9 @@ func (t *Tree[K, V]) walkSpans(c index.Cursor[V], to order.Probe, yield func(K, 
 	s := t.spans.Get()
 	size, goOn := firstPiece, true
 	for goOn {
-		n, more := c.Span(order.KeysAs(t.key.Type, s.keys[:size]), s.vals[:size], to)
+		n, more, guard := c.Span(order.KeysAs(t.key.Type, s.keys[:size]), s.vals[:size], to)
 		i := 0
-		for i < n && goOn && (i == 0 || c.Valid()) {
+		for i < n && goOn && (i == 0 || guard.Holds()) {
 			t.done()
 			goOn = yield(s.keys[i], s.vals[i])
 			i++

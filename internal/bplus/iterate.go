@@ -1,6 +1,8 @@
 package bplus
 
 import (
+	"sync/atomic"
+
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -84,22 +86,30 @@ func (c *Cursor[C]) next() (key, val C, ok bool) {
 
 // Span returns entries that come next, at least one unless there is none. All
 // are there at this time; they are in key order, whatever the direction. Before
-// each but the first is used, Valid has to say that it still comes next, and Skip
-// says how many were.
-func (c *Cursor[C]) Span() (keys, vals []C) {
+// each but the first is used, the guard has to say that it still comes next, and
+// Skip says how many were.
+func (c *Cursor[C]) Span() (keys, vals []C, g Guard) {
 	if !c.ready() {
-		return nil, nil
+		return nil, nil, g
 	}
 	keys, vals = c.from.keys, c.from.vals
 	if c.here.word&simd.WordSealed != 0 { // see ready
 		keys, vals = keys[:1], vals[:1]
 	}
 	acquiredEach(c.t, keys)
-	return keys, vals
+	return keys, vals, Guard{c.t.leaf(c.here.leaf).word(), &c.t.control.gen, c.here.word, c.gen}
 }
 
-// Valid reports whether what is left of a span is still what comes next.
-func (c *Cursor[C]) Valid() bool { return c.valid() }
+// Guard tells whether a leaf is still what it was.
+type Guard struct {
+	word, gen *uint64
+	was, at   uint64
+}
+
+// Holds reports whether what is left of a span is still what comes next.
+func (g *Guard) Holds() bool {
+	return atomic.LoadUint64(g.word) == g.was && atomic.LoadUint64(g.gen)-g.at <= 1 || mutant.On && mutant.Is("cursor's version")
+}
 
 // Skip goes past n entries of a span, at least one.
 func (c *Cursor[C]) Skip(n int) {

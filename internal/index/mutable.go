@@ -381,14 +381,11 @@ func (c Cursor[V]) Spans() bool { return c.m.boxes == nil }
 
 // Span sets keys and vals to entries that come next, in ascending order, up to
 // the key to, and returns how many. All are there at this time. Before each but
-// the first is used, Valid has to say that it still comes next, and Skip says how
-// many were. more is false if there are none after these.
-func (c Cursor[V]) Span(keys order.Keys, vals []V, to order.Probe) (n int, more bool) {
+// the first is used, the guard has to say that it still comes next, and Skip says
+// how many were. more is false if there are none after these.
+func (c Cursor[V]) Span(keys order.Keys, vals []V, to order.Probe) (n int, more bool, g bplus.Guard) {
 	return c.c.span(keys, arena.Bytes(vals), c.m.size, to.Code)
 }
-
-// Valid reports whether what is left of a span is still what comes next.
-func (c Cursor[V]) Valid() bool { return c.c.Valid() }
 
 // Skip goes past n entries of a span, at least one.
 func (c Cursor[V]) Skip(n int) { c.c.Skip(n) }

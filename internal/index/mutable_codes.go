@@ -49,8 +49,7 @@ type codeCursor interface {
 	// span sets keys and vals to entries that come next, in ascending order, up to
 	// code to, as bplus.Cursor.Span has them; vals is the memory of values of size
 	// bytes. more is false if there are none after these.
-	span(keys order.Keys, vals []byte, size int, to uint64) (n int, more bool)
-	Valid() bool
+	span(keys order.Keys, vals []byte, size int, to uint64) (n int, more bool, g bplus.Guard)
 	Skip(n int)
 	// move makes next return the first entry from key on, or down from it.
 	move(key uint64, down bool)
@@ -157,18 +156,18 @@ func (c cursor[C]) next() (uint64, uint64, bool) {
 	return uint64(k), uint64(v), ok
 }
 
-func (c cursor[C]) span(keys order.Keys, vals []byte, size int, to uint64) (n int, more bool) {
-	ks, vs := c.Span()
+func (c cursor[C]) span(keys order.Keys, vals []byte, size int, to uint64) (n int, more bool, g bplus.Guard) {
+	ks, vs, g := c.Span()
 	n = min(len(ks), keys.Len())
 	if n == 0 {
-		return 0, false
+		return 0, false, g
 	}
 	if more = uint64(ks[n-1]) < to; !more {
 		n = sort.Search(n, func(i int) bool { return uint64(ks[i]) > to })
 	}
 	setKeys(keys.Slice(0, n), ks[:n])
 	storeVals(vals, size, vs[:n])
-	return n, more
+	return n, more, g
 }
 
 func (c cursor[C]) move(key uint64, down bool) { c.Cursor.Move(C(key), down) }
