@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
 	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 	"github.com/spf13/cobra"
 )
 
@@ -95,12 +97,30 @@ func between(texts []string) span {
 // withPrefix finds the keys that start with p.
 func withPrefix(p string) span {
 	return func(ix typed.Index) (first, end int, err error) {
+		if keyField(ix).Kind.Of == cols.UUID {
+			lo, hi, err := uuidBounds(p)
+			if err != nil {
+				return 0, 0, err
+			}
+			return between([]string{lo, hi})(ix)
+		}
 		if ix.Key() != table.String {
 			return 0, 0, fmt.Errorf("only strings have prefixes, and the keys of this index are %v; ask for a range instead", ix.Key())
 		}
 		first, end = ix.Prefix(p)
 		return first, end, nil
 	}
+}
+
+// uuidBounds returns the least and the greatest UUID that starts with a text.
+func uuidBounds(p string) (lo, hi string, err error) {
+	const digits = 32
+	p = strings.ReplaceAll(p, "-", "")
+	if len(p) > digits || strings.Trim(strings.ToLower(p), "0123456789abcdef") != "" {
+		return "", "", usagef("no uuid starts with %q, but the keys of this index are such", p)
+	}
+	left := digits - len(p)
+	return p + strings.Repeat("0", left), p + strings.Repeat("f", left), nil
 }
 
 // limited cuts a span to its first entries, or its last.

@@ -323,17 +323,3 @@ func appendJSON(buf []byte, s string) []byte {
 	}
 	return append(buf, '"')
 }
-
-// JSONLine returns a function that appends a row of columns as a JSON object, without
-// a line end.
-func JSONLine(columns []Column) func(buf []byte, row int) []byte {
-	var schema []Field
-	for i := range columns {
-		schema = append(schema, columns[i].Field)
-	}
-	line := jsonLines(schema)
-	return func(buf []byte, row int) []byte {
-		buf = line(buf, columns, row)
-		return buf[:len(buf)-1]
-	}
-}

@@ -25,7 +25,7 @@ const (
 	Date                    // days since 1970, Int32
 	Timestamp               // units of time since 1970, Int64
 	Decimal                 // Int64 without the point
-	Time                    // units of time since midnight, Int64
+	Time                    // units of time since midnight, Int64, or Int32 if they are long
 	UUID                    // 16 bytes in a column of strings, in the order of their text
 	Binary                  // bytes in a column of strings that need not be text
 	Integer                 // of values that are passed on: the width they have in their file
@@ -93,7 +93,9 @@ func ParseKind(s string) (Kind, Type, error) {
 		if unit == "" {
 			unit = "us"
 		}
-		if d, ok := units[unit]; ok && name == "time" && !utc {
+		if d, ok := units[unit]; ok && name == "time" && !utc && d >= time.Millisecond {
+			return Kind{Of: Time, Unit: d}, Int32, nil // as Parquet and Arrow have them
+		} else if ok && name == "time" && !utc {
 			return Kind{Of: Time, Unit: d}, Int64, nil
 		} else if ok && name == "timestamp" {
 			return Kind{Of: Timestamp, Unit: d, UTC: utc}, Int64, nil
