@@ -14,13 +14,19 @@ import (
 type scanFlags struct {
 	output
 	selection
-	limit count
+	limit   count
+	reverse bool
 }
 
 func (f *scanFlags) flags(cmd *cobra.Command, limit string) {
 	f.output.flags(cmd)
 	f.selection.flags(cmd)
 	cmd.Flags().VarP(&f.limit, "limit", "n", limit)
+}
+
+// reverseFlag adds the flag of commands that may begin at the other end.
+func (f *scanFlags) reverseFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.reverse, "reverse", false, "begin with the greatest key; --limit then counts from there")
 }
 
 // span finds the ranks [first, end) of the entries to write.
@@ -51,10 +57,19 @@ func (f *scanFlags) run(cmd *cobra.Command, path string, find span) error {
 				return err
 			}
 			n := min(scanRows, end-first)
-			if err := put(entries(ix, first, n, withKeys, withVals)); err != nil {
+			at := first
+			if f.reverse {
+				at, end = end-n, end-n
+			} else {
+				first += n
+			}
+			b := entries(ix, at, n, withKeys, withVals)
+			if f.reverse {
+				b = reversed(b)
+			}
+			if err := put(b); err != nil {
 				return err
 			}
-			first += n
 		}
 		return nil
 	})
@@ -77,6 +92,19 @@ func entries(ix typed.Index, first, n int, withKeys, withVals bool) *table.Batch
 		b.Columns = append(b.Columns, vals)
 	}
 	return b
+}
+
+// reversed returns the rows of a batch, the last first.
+func reversed(b *table.Batch) *table.Batch {
+	rows := make([]int, b.Rows)
+	for i := range rows {
+		rows[i] = b.Rows - 1 - i
+	}
+	out := &table.Batch{Columns: make([]table.Column, len(b.Columns)), Rows: b.Rows}
+	for i := range b.Columns {
+		pick(&out.Columns[i], &b.Columns[i], rows)
+	}
+	return out
 }
 
 // between finds the entries from texts[0] to texts[1]; bounds that are not
@@ -145,6 +173,7 @@ need not be keys of the index.`
 const rangeExample = `  pando range people.pando 100 200
   pando range people.pando -5 5 --limit 10       also negative bounds
   pando range people.pando 1000 -o rest.parquet  from 1000 to the end
+  pando range people.pando 0 1000 --reverse -n 5 the last five up to 1000, the last first
   pando range people.pando --json                the whole index`
 
 func newRange() *cobra.Command {
@@ -156,10 +185,11 @@ func newRange() *cobra.Command {
 		Example: rangeExample,
 		Args:    takes(1, 3, "an index file and two bounds"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args[0], limited(between(args[1:]), &f.limit, false))
+			return f.run(cmd, args[0], limited(between(args[1:]), &f.limit, f.reverse))
 		},
 	}
 	f.flags(cmd, "write at most so many; 0 is all")
+	f.reverseFlag(cmd)
 	return cmd
 }
 
@@ -177,10 +207,11 @@ func newPrefix() *cobra.Command {
 		Example: prefixExample,
 		Args:    takes(2, 2, "an index file and a prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args[0], limited(withPrefix(args[1]), &f.limit, false))
+			return f.run(cmd, args[0], limited(withPrefix(args[1]), &f.limit, f.reverse))
 		},
 	}
 	f.flags(cmd, "write at most so many; 0 is all")
+	f.reverseFlag(cmd)
 	return cmd
 }
 
