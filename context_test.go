@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pando-index/pando"
@@ -13,13 +15,20 @@ import (
 )
 
 // patience is a context that is canceled when it has been asked so often.
+// Workers of a build ask at the same time.
 type patience struct {
 	context.Context
-	left int
+	left atomic.Int64
+}
+
+func newPatience(asked int) *patience {
+	p := &patience{Context: context.Background()}
+	p.left.Store(int64(asked))
+	return p
 }
 
 func (p *patience) Err() error {
-	if p.left--; p.left < 0 {
+	if p.left.Add(-1) < 0 {
 		return context.Canceled
 	}
 	return nil
@@ -50,7 +59,7 @@ func stoppedAnywhere[K pando.Key, V any](keys []K, vals []V, opts ...pando.Optio
 		steps := 0
 		for ; ; steps++ {
 			// Each step asks twice where it is stopped.
-			ctx := &patience{context.Background(), steps}
+			ctx := newPatience(steps)
 			ix, err := pando.Freeze(keys, vals, append(opts, pando.Context(ctx))...)
 			if err == nil {
 				ix.Close()
@@ -75,7 +84,7 @@ func TestFreezeSeqStopped(t *testing.T) {
 		for i := 0; yield(i, i); i++ {
 		}
 	}
-	if _, err := pando.FreezeSeq(forever, pando.Context(&patience{context.Background(), 10})); !errors.Is(err, context.Canceled) {
+	if _, err := pando.FreezeSeq(forever, pando.Context(newPatience(10))); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	tree, err := pando.TreeOf([]int{1}, []int{1})
@@ -90,4 +99,44 @@ func TestFreezeSeqStopped(t *testing.T) {
 	}
 	ix := facetest.MustFreeze(t, []int{1}, []int{1}, pando.Context(context.Background()))
 	ix.Close()
+}
+
+// A long build asks often enough that it stops soon, in the middle of a sort as well: no
+// more than some 64K entries are worked on between two questions.
+func TestFreezeAsksOften(t *testing.T) {
+	const n = 1 << 19
+	numbers, words := make([]uint64, n), make([]string, n/4)
+	for i := range numbers {
+		numbers[i] = uint64(i) * 0x9e3779b97f4a7c15
+	}
+	for i := range words {
+		words[i] = fmt.Sprintf("%016x", numbers[i])
+	}
+	t.Run("numbers", asksOften(numbers))
+	t.Run("strings", asksOften(words))
+}
+
+func asksOften[K pando.Key](keys []K) func(t *testing.T) {
+	return func(t *testing.T) {
+		before := arena.InUse()
+		ctx := newPatience(math.MaxInt64)
+		ix, err := pando.Freeze(keys, make([]uint64, len(keys)), pando.Context(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ix.Close()
+		asked := int(math.MaxInt64 - ctx.left.Load())
+		if asked < 2*len(keys)>>16 {
+			t.Errorf("%d entries, %d questions", len(keys), asked)
+		}
+		for i := range 8 { // wherever it is stopped, nothing is left
+			ix, err := pando.Freeze(keys, make([]uint64, len(keys)), pando.Context(newPatience(asked*i/8)))
+			if ix != nil || !errors.Is(err, context.Canceled) {
+				t.Errorf("stopped after %d of %d questions: %v", asked*i/8, asked, err)
+			}
+			if now := arena.InUse(); now != before {
+				t.Fatalf("stopped after %d of %d questions: %d bytes are left", asked*i/8, asked, now-before)
+			}
+		}
+	}
 }

@@ -93,8 +93,9 @@ func MemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes 
 
 // Context makes a build stop when ctx is done: Freeze, FreezeSeq, the functions
 // like FreezeMerge and Tree.Freeze then give all memory back and return an error
-// that wraps ctx.Err(). They look between their steps, of which sorting is the
-// longest: some 30 ns a pair. What is built is not bound to ctx.
+// that wraps ctx.Err(). They look between their steps and, in sorts and where leaves
+// are written, every few tens of thousands of entries on each worker. What is built
+// is not bound to ctx.
 func Context(ctx context.Context) Option { return func(c *config) { c.context = ctx } }
 
 // DeviceMemory bounds the GPU memory that an index takes, buffers included.

@@ -35,7 +35,7 @@ type experiment struct {
 
 // allExperiments in the order that list shows.
 var allExperiments = []*experiment{
-	pointU64, pointU32, rankU32, singleGet, rangeQueries, build, memory,
+	pointU64, pointU32, rankU32, singleGet, rangeQueries, rangeIter, build, memory,
 	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layoutExp,
 	gpuRankU32, gpuPointU64, gpuEndToEnd,
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,

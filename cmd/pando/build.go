@@ -64,7 +64,7 @@ func newBuild() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVarP(&f.path, "output", "o", "", "index `FILE` to write (needed)")
 	fs.StringVarP(&f.key, "key", "k", "", "`COL` of the keys (needed, unless there is only one)")
-	fs.StringArrayVarP(&f.values, "value", "v", nil, "`COL` of the values; without, the index has keys alone. Of several, a value is a JSON object")
+	fs.StringArrayVarP(&f.values, "value", "v", nil, "`COL` of the values; without, the index has keys alone. May be repeated: all of them are written again, by their names")
 	fs.StringVar(&f.duplicates, "duplicates", "keep", "equal keys: `keep|refuse`")
 	fs.BoolVar(&f.skipNulls, "skip-nulls", false, "leave out rows without a key or value, instead of failing")
 	fs.StringVar(&f.nullValue, "null-value", "", "`VALUE` for rows that have none, instead of failing")
@@ -133,6 +133,8 @@ func (f *buildFlags) check() error {
 		return usagef("where should the index go? Add -o FILE")
 	case f.duplicates != "keep" && f.duplicates != "refuse":
 		return usagef("--duplicates %q; take keep or refuse", f.duplicates)
+	case len(slices.Compact(slices.Sorted(slices.Values(f.values)))) < len(f.values):
+		return usagef("--value names a column twice")
 	case f.replaceNullValues && len(f.values) != 1:
 		return usagef("--null-value needs --value, and only one")
 	}
@@ -171,6 +173,7 @@ type build struct {
 	budget  budget
 	types   typed.Types
 	kinds   struct{ key, value table.Kind }
+	several []table.Field // columns of values, if they are more than one
 	rows    *typed.Builder
 	nothing *table.Column // the value that stands for null, if one was given
 	sum     summary
@@ -223,7 +226,8 @@ func (b *build) begin() error {
 	}
 	if len(schema) > 2 {
 		b.types.Value, b.kinds.value = table.String, table.Kind{}
-		fmt.Fprintln(b.errs, "each value is a JSON object of these, as a string")
+		b.several = schema[1:]
+		fmt.Fprintln(b.errs, "to Go, each value is a JSON object of these, as a string")
 	}
 	if b.types.Valued {
 		b.sum.Value = b.types.Value.String()
@@ -294,14 +298,7 @@ func (b *build) add(j *job) error {
 
 // objects returns columns as one, of JSON objects.
 func objects(columns []table.Column, rows int) *table.Column {
-	c := &table.Column{Field: table.Field{Name: "value", Type: table.String}}
-	var buf []byte
-	add := table.JSONLine(columns)
-	for row := range rows {
-		buf = add(buf[:0], row)
-		c.String = append(c.String, string(buf))
-	}
-	return c
+	return &table.Column{Field: table.Field{Name: "value", Type: table.String}, String: table.Pack(columns, rows)}
 }
 
 // nulls returns which rows to leave out.
@@ -346,7 +343,7 @@ func (b *build) freeze() (typed.Index, error) {
 	if !b.quiet && n > 1<<22 {
 		fmt.Fprintf(b.errs, "building an index of %s rows ...\n", thousands(int64(n)))
 	}
-	opts := append(noteOption(b.kinds.key, b.kinds.value), pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout)))
+	opts := append(noteOption(b.kinds.key, b.kinds.value, b.several), pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout)))
 	if b.budget.bytes > 0 {
 		opts = append(opts, pando.MemoryLimit(b.budget.bytes))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
 	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // appendText parses a value as the column's type and appends it.
@@ -13,6 +14,14 @@ func appendText(c *table.Column, text string) error {
 	var err error
 	if c.Kind != (table.Kind{}) && c.Type != table.String {
 		return appendKind(c, text)
+	}
+	if c.Kind.Of == cols.UUID {
+		id, ok := table.ParseUUID(text)
+		if !ok {
+			return fmt.Errorf("%q is no %v", text, c.Kind)
+		}
+		c.String = append(c.String, id)
+		return nil
 	}
 	switch c.Type {
 	case table.Int64:
@@ -71,7 +80,7 @@ func keyColumn(ix typed.Index, texts []string) (*table.Column, error) {
 
 // cellText returns value i as text.
 func cellText(c *table.Column, i int) string {
-	if c.Kind != (table.Kind{}) {
+	if c.Kind != (table.Kind{}) && c.Kind.Of != cols.Binary {
 		return table.CellText(c, i)
 	}
 	switch c.Type {

@@ -54,7 +54,10 @@ func printInfo(out io.Writer, info pando.FileInfo) {
 	_ = json.Unmarshal([]byte(info.Note), &n) // a note of another program is shown as it is
 	line("keys", "%s", with(info.Key, n.Key))
 	line("values", "%s", with(info.Value, n.Value))
-	if n == (note{}) && info.Note != "" {
+	for _, p := range n.Values {
+		line("", "%s: %s", p.Name, with(p.Type.String(), p.Kind))
+	}
+	if n.Key == "" && n.Value == "" && n.Values == nil && info.Note != "" {
 		line("note", "%q", info.Note)
 	}
 	if info.Fanout > 0 {

@@ -52,7 +52,7 @@ func newJoin() *cobra.Command {
 	f.input.typeFlag(cmd)
 	cmd.Flags().StringVar(&f.on, "on", "", "`COL` of the table to look up (needed)")
 	cmd.Flags().StringSliceVar(&f.columns, "columns", nil, "`COL,...` of the table to write, in this order; else all")
-	cmd.Flags().StringVar(&f.as, "as", "value", "`NAME` of the column of values")
+	cmd.Flags().StringVar(&f.as, "as", "value", "`NAME` of the column of values; where they have several, names between commas instead of their own")
 	cmd.Flags().StringVar(&f.how, "how", "inner", "`WHICH` rows to write: inner, left, semi or anti")
 	cmd.Flags().BoolVar(&f.all, "all", false, "write a row for each of several equal keys, not only the first")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show neither progress nor how many rows were found")
@@ -80,7 +80,10 @@ func (f *joinFlags) run(cmd *cobra.Command, path string, tables []string) error 
 		if !ok {
 			return usagef("%s has keys alone, so there is no value to add; take --how semi or --how anti", path)
 		}
-		value := valueField(ix, f.as)
+		value, err := namedParts(ix, f.as, cmd.Flags().Changed("as"))
+		if err != nil {
+			return err
+		}
 		p.value = &value
 	}
 	src, err := f.openTables(cmd, tables, p)
@@ -115,7 +118,7 @@ func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (ta
 	o.Probe = keyField(p.ix)
 	o.Probe.Name = f.on
 	if p.value != nil {
-		o.Taken = f.as
+		o.Taken = p.valueNames()
 	}
 	return openTables(paths, cmd.InOrStdin(), o)
 }
@@ -125,13 +128,17 @@ func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (ta
 func (f *joinFlags) fit(p *probe, path string, src table.Source) error {
 	schema := src.Schema()
 	p.on = len(schema) - 1
-	taken := p.value != nil && hasName(src, f.as) && schema[0].Form == table.Object
-	for i, c := range schema[:p.on] {
+	for i := range schema[:p.on] {
 		p.keep = append(p.keep, i)
-		taken = taken || p.value != nil && c.Name == f.as && c.Form != table.Object
 	}
-	if taken {
-		return usagef("%s has a column %q already; name that of the values with --as", path, f.as)
+	for _, name := range p.valueNames() {
+		taken := hasName(src, name) && schema[0].Form == table.Object
+		for _, c := range schema[:p.on] {
+			taken = taken || c.Name == name && c.Form != table.Object
+		}
+		if taken {
+			return usagef("%s has a column %q already; name that of the values with --as", path, name)
+		}
 	}
 	return nil
 }

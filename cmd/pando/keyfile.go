@@ -32,7 +32,7 @@ func (in *input) flags(cmd *cobra.Command, formatFlag string) {
 }
 
 func (in *input) typeFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVarP(&in.types, "type", "t", nil, "`COL=TYPE`: read this column as int64, uint64, int32, uint32, float64, float32, string, date, timestamp[us], decimal[2] or bool; may be repeated")
+	cmd.Flags().StringArrayVarP(&in.types, "type", "t", nil, "`COL=TYPE`: read this column as int64, uint64, int32, uint32, float64, float32, string, date, timestamp[us], time[us], decimal[2], bool, uuid or binary; may be repeated")
 }
 
 // tableOptions returns the flags as options of package table.

@@ -13,14 +13,17 @@ import (
 type note struct {
 	Key   string `json:"key,omitempty"`
 	Value string `json:"value,omitempty"`
+	// Values are the columns that values are JSON objects of, if there are several.
+	Values []part `json:"values,omitempty"`
 }
 
-// noteOption returns the option that puts kinds into a file, nil if there are none.
-func noteOption(key, value table.Kind) []pando.Option {
-	if key == (table.Kind{}) && value == (table.Kind{}) {
+// noteOption returns the option that puts kinds, and the columns of several values, into
+// a file; nil if there are none.
+func noteOption(key, value table.Kind, several []table.Field) []pando.Option {
+	if key == (table.Kind{}) && value == (table.Kind{}) && several == nil {
 		return nil
 	}
-	text, err := json.Marshal(note{key.String(), value.String()})
+	text, err := json.Marshal(note{key.String(), value.String(), partNotes(several)})
 	if err != nil {
 		return nil // impossible: these are strings
 	}
@@ -31,6 +34,7 @@ func noteOption(key, value table.Kind) []pando.Option {
 type kinded struct {
 	typed.Index
 	key, value table.Kind
+	parts      []table.Field // of values that are objects of several columns
 }
 
 // withKinds returns an index with the kinds that its file says, where it does. A note
@@ -41,8 +45,11 @@ func withKinds(ix typed.Index, text string) typed.Index {
 		return ix
 	}
 	value, _ := ix.Value()
-	k := kinded{ix, kindFor(n.Key, ix.Key()), kindFor(n.Value, value)}
-	if k.key == (table.Kind{}) && k.value == (table.Kind{}) {
+	k := kinded{Index: ix, key: kindFor(n.Key, ix.Key()), value: kindFor(n.Value, value)}
+	if value == table.String {
+		k.parts = partFields(n.Values)
+	}
+	if k.key == (table.Kind{}) && k.value == (table.Kind{}) && k.parts == nil {
 		return ix
 	}
 	return k
@@ -72,6 +79,9 @@ func valueField(ix typed.Index, name string) table.Field {
 	f := table.Field{Name: name, Type: t}
 	if k, ok := ix.(kinded); ok {
 		f.Kind = k.value
+		if k.parts != nil {
+			f.Native = newParts(k.parts)
+		}
 	}
 	return f
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // lines is a source of keys, one per line, each taken verbatim: no quotes, no
@@ -92,7 +93,7 @@ func trimEnd(line []byte) []byte {
 // allocating for each key; everything else, and errors, are left to
 // appendText.
 func (l *lines) add(c *table.Column, line []byte) error {
-	if c.Type == table.String {
+	if c.Type == table.String && c.Kind.Of != cols.UUID {
 		c.String = append(c.String, string(line))
 		return nil
 	}

@@ -126,13 +126,24 @@ func compressed(path string, w io.Writer, do func(w io.Writer) error) error {
 // batch.
 func (o *output) rows(ctx context.Context, cmd *cobra.Command, schema []table.Field, do func(put func(*table.Batch) error) error) error {
 	return o.write(ctx, cmd, func(w io.Writer) error {
+		schema, split := apart(schema)
 		sink, err := table.NewSink(w, o.format, schema)
 		if err != nil {
 			return err
 		}
 		put := sink.Write
+		if split != nil {
+			put = func(b *table.Batch) error {
+				wide, err := split(b)
+				if err != nil {
+					return err
+				}
+				return sink.Write(wide)
+			}
+		}
 		if o.live {
-			put = func(b *table.Batch) error { return errors.Join(sink.Write(b), flush(sink), flush(w)) }
+			write := put
+			put = func(b *table.Batch) error { return errors.Join(write(b), flush(sink), flush(w)) }
 		}
 		if err := do(put); err != nil {
 			return err

@@ -46,6 +46,17 @@ func (p *probe) schema(in []table.Field) (out []table.Field) {
 	return out
 }
 
+// valueNames returns the names of the columns of values in the output.
+func (p *probe) valueNames() (names []string) {
+	if p.value == nil {
+		return nil
+	}
+	for _, f := range partsOf(*p.value) {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // tally says how many rows were found.
 func (p *probe) tally() string {
 	text := fmt.Sprintf("%s: %s in the index, %s not", many(p.rows, "row", "rows"), thousands(p.hits), thousands(p.rows-p.hits))

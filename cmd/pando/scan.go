@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
 	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 	"github.com/spf13/cobra"
 )
 
@@ -12,13 +14,19 @@ import (
 type scanFlags struct {
 	output
 	selection
-	limit count
+	limit   count
+	reverse bool
 }
 
 func (f *scanFlags) flags(cmd *cobra.Command, limit string) {
 	f.output.flags(cmd)
 	f.selection.flags(cmd)
 	cmd.Flags().VarP(&f.limit, "limit", "n", limit)
+}
+
+// reverseFlag adds the flag of commands that may begin at the other end.
+func (f *scanFlags) reverseFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.reverse, "reverse", false, "begin with the greatest key; --limit then counts from there")
 }
 
 // span finds the ranks [first, end) of the entries to write.
@@ -49,10 +57,19 @@ func (f *scanFlags) run(cmd *cobra.Command, path string, find span) error {
 				return err
 			}
 			n := min(scanRows, end-first)
-			if err := put(entries(ix, first, n, withKeys, withVals)); err != nil {
+			at := first
+			if f.reverse {
+				at, end = end-n, end-n
+			} else {
+				first += n
+			}
+			b := entries(ix, at, n, withKeys, withVals)
+			if f.reverse {
+				b = reversed(b)
+			}
+			if err := put(b); err != nil {
 				return err
 			}
-			first += n
 		}
 		return nil
 	})
@@ -77,6 +94,19 @@ func entries(ix typed.Index, first, n int, withKeys, withVals bool) *table.Batch
 	return b
 }
 
+// reversed returns the rows of a batch, the last first.
+func reversed(b *table.Batch) *table.Batch {
+	rows := make([]int, b.Rows)
+	for i := range rows {
+		rows[i] = b.Rows - 1 - i
+	}
+	out := &table.Batch{Columns: make([]table.Column, len(b.Columns)), Rows: b.Rows}
+	for i := range b.Columns {
+		pick(&out.Columns[i], &b.Columns[i], rows)
+	}
+	return out
+}
+
 // between finds the entries from texts[0] to texts[1]; bounds that are not
 // given are open.
 func between(texts []string) span {
@@ -95,12 +125,30 @@ func between(texts []string) span {
 // withPrefix finds the keys that start with p.
 func withPrefix(p string) span {
 	return func(ix typed.Index) (first, end int, err error) {
+		if keyField(ix).Kind.Of == cols.UUID {
+			lo, hi, err := uuidBounds(p)
+			if err != nil {
+				return 0, 0, err
+			}
+			return between([]string{lo, hi})(ix)
+		}
 		if ix.Key() != table.String {
 			return 0, 0, fmt.Errorf("only strings have prefixes, and the keys of this index are %v; ask for a range instead", ix.Key())
 		}
 		first, end = ix.Prefix(p)
 		return first, end, nil
 	}
+}
+
+// uuidBounds returns the least and the greatest UUID that starts with a text.
+func uuidBounds(p string) (lo, hi string, err error) {
+	const digits = 32
+	p = strings.ReplaceAll(p, "-", "")
+	if len(p) > digits || strings.Trim(strings.ToLower(p), "0123456789abcdef") != "" {
+		return "", "", usagef("no uuid starts with %q, but the keys of this index are such", p)
+	}
+	left := digits - len(p)
+	return p + strings.Repeat("0", left), p + strings.Repeat("f", left), nil
 }
 
 // limited cuts a span to its first entries, or its last.
@@ -125,6 +173,7 @@ need not be keys of the index.`
 const rangeExample = `  pando range people.pando 100 200
   pando range people.pando -5 5 --limit 10       also negative bounds
   pando range people.pando 1000 -o rest.parquet  from 1000 to the end
+  pando range people.pando 0 1000 --reverse -n 5 the last five up to 1000, the last first
   pando range people.pando --json                the whole index`
 
 func newRange() *cobra.Command {
@@ -136,10 +185,11 @@ func newRange() *cobra.Command {
 		Example: rangeExample,
 		Args:    takes(1, 3, "an index file and two bounds"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args[0], limited(between(args[1:]), &f.limit, false))
+			return f.run(cmd, args[0], limited(between(args[1:]), &f.limit, f.reverse))
 		},
 	}
 	f.flags(cmd, "write at most so many; 0 is all")
+	f.reverseFlag(cmd)
 	return cmd
 }
 
@@ -157,10 +207,11 @@ func newPrefix() *cobra.Command {
 		Example: prefixExample,
 		Args:    takes(2, 2, "an index file and a prefix"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, args[0], limited(withPrefix(args[1]), &f.limit, false))
+			return f.run(cmd, args[0], limited(withPrefix(args[1]), &f.limit, f.reverse))
 		},
 	}
 	f.flags(cmd, "write at most so many; 0 is all")
+	f.reverseFlag(cmd)
 	return cmd
 }
 

@@ -37,10 +37,10 @@ func openTables(paths []string, stdin io.Reader, o table.Options) (table.Source,
 	}
 	s := &several{paths: paths[1:], stdin: stdin, o: o, now: first, schema: first.Schema()}
 	if !o.Pass {
-		s.o.Columns, s.o.Types = nil, map[string]table.Type{}
+		s.o.Columns, s.o.Types, s.o.Kinds = nil, map[string]table.Type{}, map[string]table.Kind{}
 		for _, f := range s.schema {
 			s.o.Columns = append(s.o.Columns, f.Name)
-			s.o.Types[f.Name] = f.Type
+			s.o.Types[f.Name], s.o.Kinds[f.Name] = f.Type, f.Kind
 		}
 	}
 	for _, p := range paths {

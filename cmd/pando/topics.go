@@ -46,8 +46,8 @@ What commands write (--format, else by the extension of -o; text otherwise):
 
 -o x.csv.gz and x.csv.zst compress. join writes the columns of its input as they
 are: text byte by byte, rows of JSON whole, and columns of Parquet and Arrow with
-their types. From one of these into the other go dates, timestamps, booleans and
-the types of keys and values; the rest becomes text there.
+their types, also from one of these into the other; lists and other nested
+columns become JSON there.
 
 ` + "`pando gen`" + ` also writes sosd32, sosd64, u32, u64, i32 and i64.`
 
@@ -55,13 +55,15 @@ const typesText = `Keys and values are of seven types:
 
   int64, uint64, int32, uint32, float64, float32, string
 
-Numbers may also be dates, timestamps or decimals, and strings booleans:
+Numbers may also be dates, times or decimals, and strings booleans, UUIDs or bytes
+that are no text:
 
-  date, timestamp[s|ms|us|ns], timestamp[us,utc], decimal[2], bool
+  date, timestamp[s|ms|us|ns], timestamp[us,utc], time[us], decimal[2]
+  bool, uuid, binary
 
 Parquet and Arrow files say which are, and --type COL=date does for text. The file
 remembers it, so that dates are asked for and written as 2020-01-31; to Go they
-are int32 (days since 1970) and int64. UUIDs are strings, as people write them.
+are int32 (days since 1970) and int64, and UUIDs strings of 16 bytes.
 
 A value may also be missing altogether: build without --value makes an index
 of keys alone. Types of text are inferred from the first rows (int64, else

@@ -24,6 +24,8 @@ const (
 // at once, and leave nothing behind; equal keys stay in the order they come
 // in. Nothing of the source is kept.
 func Build[C simd.Code](src layout.Source[C], cfg Config) (*Tree[C], error) {
+	stop := cfg.Stop
+	cfg.Stop = nil // the tree keeps the rest
 	t, err := shape[C](src.Len, cfg)
 	if err != nil {
 		return nil, err
@@ -36,8 +38,12 @@ func Build[C simd.Code](src layout.Source[C], cfg Config) (*Tree[C], error) {
 		return t, nil
 	}
 	pieces := (t.leaves + pieceLeaves - 1) / pieceLeaves
-	var unsorted atomic.Bool
+	var unsorted, stopped atomic.Bool
 	par.Run(par.Workers(cfg.Workers), pieces, par.Func(func(p int) {
+		if stopped.Load() || stop != nil && stop() {
+			stopped.Store(true)
+			return
+		}
 		end := min((p+1)*pieceLeaves, t.leaves)
 		for first := p * pieceLeaves; first < end && !unsorted.Load(); first += runLeaves {
 			if !t.buildLeaves(src, first, min(first+runLeaves, end)) {
@@ -45,7 +51,11 @@ func Build[C simd.Code](src layout.Source[C], cfg Config) (*Tree[C], error) {
 			}
 		}
 	}))
-	if unsorted.Load() {
+	switch {
+	case stopped.Load():
+		t.Release()
+		return nil, layout.ErrStopped
+	case unsorted.Load():
 		t.Release()
 		return nil, layout.ErrUnsorted
 	}

@@ -40,7 +40,7 @@ func PairsUnder[C simd.Code](n, valSize int) bool { return valSize == keyBytes[C
 
 // ConfigOf is what a layout is told, in this package's words.
 func ConfigOf(cfg layout.Config) Config {
-	c := Config{ValSize: cfg.ValSize, Pages: cfg.Pages, Limit: cfg.Limit, Workers: cfg.Workers}
+	c := Config{ValSize: cfg.ValSize, Pages: cfg.Pages, Limit: cfg.Limit, Workers: cfg.Workers, Stop: cfg.Stop}
 	if cfg.Pairs {
 		c.Leaves = Pairs
 	}

@@ -69,6 +69,8 @@ type Config struct {
 	Distance int         // queries between two steps of one query; 0 for DefaultDistance
 	Inner    int         // bytes of segment 0 to leave to another layout, which then has these leaves: the tree has no inner levels of its own
 	Slack    int         // bytes that its searches may read behind the leaves
+
+	Stop func() bool // see layout.Config
 }
 
 // DefaultDistance is the best of 1 to 128: bench experiment pipeline-length.

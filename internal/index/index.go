@@ -9,6 +9,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 	"unsafe"
@@ -18,6 +19,7 @@ import (
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/partial"
 )
 
 // Config says how an index is built and where it runs.
@@ -32,7 +34,7 @@ type Config struct {
 	Verified bool          // a file is checked whole before it is opened
 	Note     string        // what files are to say about the index
 
-	Context context.Context // stops a build between its steps; nil for none
+	Context context.Context // stops a build; nil for none
 }
 
 // stopped returns an error if the build is to be stopped.
@@ -41,6 +43,14 @@ func (c *Config) stopped() error {
 		return nil
 	}
 	return fmt.Errorf("pando: building the index was stopped: %w", c.Context.Err())
+}
+
+// stop returns what reports whether the build is to be stopped, nil if it never is.
+func (c *Config) stop() func() bool {
+	if c.Context == nil {
+		return nil
+	}
+	return func() bool { return c.Context.Err() != nil }
 }
 
 // engine answers for one family of key types. Entries are told apart by their
@@ -99,6 +109,9 @@ type Index[V any] struct {
 func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Codec[V]) (*Index[V], error) {
 	ix := newIndex(keys.Len(), key, cfg, codec)
 	built, err := build(keys, values{at: unsafe.Pointer(unsafe.SliceData(vals)), kept: inlineSize[V](), size: int(sizeOf[V]())}, cfg)
+	if errors.Is(err, layout.ErrStopped) || errors.Is(err, partial.ErrStopped) {
+		err = cfg.stopped()
+	}
 	if err != nil {
 		return nil, err
 	}

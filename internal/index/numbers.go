@@ -76,7 +76,7 @@ func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built
 		return built{}, err
 	}
 	b := &builder[C]{keys: keys, vals: vals, layout: lay, auto: cfg.Layout == layout.Auto, cfg: layout.Config{
-		Pairs: pairs, ValSize: vals.kept, Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers),
+		Pairs: pairs, ValSize: vals.kept, Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers), Stop: cfg.stop(),
 	}, stopped: cfg.stopped}
 	tree, err := b.build()
 	if err != nil {
@@ -219,7 +219,11 @@ func sortInto[C, P order.Code](b *builder[C], fill func([]P)) (*sortedKeys[C, P]
 		block.Release()
 		return nil, err
 	}
-	s.codes, s.payload = order.Sort(codes, spare, payload, payloadSpare, b.cfg.Workers)
+	s.codes, s.payload = order.SortUntil(codes, spare, payload, payloadSpare, b.cfg.Workers, b.cfg.Stop)
+	if err := b.stopped(); err != nil {
+		block.Release()
+		return nil, err
+	}
 	return s, nil
 }
 

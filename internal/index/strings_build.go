@@ -27,7 +27,7 @@ func buildStrings(keys []string, vals values, cfg Config) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	b := &textBuilder{keys: keys, cfg: layout.Config{Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers)}, stopped: cfg.stopped}
+	b := &textBuilder{keys: keys, cfg: layout.Config{Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers), Stop: cfg.stop()}, stopped: cfg.stopped}
 	if b.column, err = columnNeed(len(keys), vals.kept); err != nil {
 		return built{}, err
 	}
@@ -57,7 +57,7 @@ func (b *textBuilder) build(lay layout.Strings) (layout.StringTree, error) {
 	}
 	if !b.sorted && b.order == nil {
 		var err error
-		if b.order, err = partial.Order(b.keys, b.cfg.Workers); err != nil {
+		if b.order, err = partial.OrderUntil(b.keys, b.cfg.Workers, b.cfg.Stop); err != nil {
 			return nil, err
 		}
 	}

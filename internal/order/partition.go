@@ -33,10 +33,19 @@ func (s *sorting[C, P]) partition(b bucket, differing C) (ends []int) {
 		mask:  1<<width - 1,
 	}
 	p.next = make([]int, p.parts<<width)
-	par.Run(s.workers, p.parts, par.Func(p.count))
+	par.Run(s.workers, p.parts, s.unlessStopped(p.count))
 	ends = p.place(1<<width, b.lo)
-	par.Run(s.workers, p.parts, par.Func(p.move))
+	par.Run(s.workers, p.parts, s.unlessStopped(p.move))
 	return ends
+}
+
+// unlessStopped is the work on parts that are left out once the sort is given up.
+func (s *sorting[C, P]) unlessStopped(do func(part int)) par.Func {
+	return func(part int) {
+		if !s.stopped() {
+			do(part)
+		}
+	}
 }
 
 // partition is the state of one split. Each part of from is counted and then

@@ -22,19 +22,26 @@ import (
 // soloMax pairs, SortNeed in all; it sorts up to soloMax pairs without
 // allocating.
 func Sort[C, P Code](codes, codesTmp []C, payload, payloadTmp []P, workers int) ([]C, []P) {
+	return SortUntil(codes, codesTmp, payload, payloadTmp, workers, nil)
+}
+
+// SortUntil is Sort that gives up when stop, which is asked every few milliseconds on all
+// workers, returns true; once it does, it must go on to. The contents of all slices are
+// then undefined. A nil stop never does.
+func SortUntil[C, P Code](codes, codesTmp []C, payload, payloadTmp []P, workers int, stop func() bool) ([]C, []P) {
 	n := len(codes)
 	if len(codesTmp) != n {
 		panic(fmt.Sprintf("order: %d codes and room for %d", n, len(codesTmp)))
 	}
 	if payload == nil && payloadTmp == nil {
 		nothing := make([]struct{}, n) // takes no memory, and no time to move
-		sorted := sortPairs(pairs[C, struct{}]{codes, nothing}, pairs[C, struct{}]{codesTmp, nothing}, workers)
+		sorted := sortPairs(pairs[C, struct{}]{codes, nothing}, pairs[C, struct{}]{codesTmp, nothing}, workers, stop)
 		return sorted.codes, nil
 	}
 	if len(payload) != n || len(payloadTmp) != n {
 		panic(fmt.Sprintf("order: %d codes, %d payloads and room for %d", n, len(payload), len(payloadTmp)))
 	}
-	sorted := sortPairs(pairs[C, P]{codes, payload}, pairs[C, P]{codesTmp, payloadTmp}, workers)
+	sorted := sortPairs(pairs[C, P]{codes, payload}, pairs[C, P]{codesTmp, payloadTmp}, workers, stop)
 	return sorted.codes, sorted.payload
 }
 
@@ -73,7 +80,7 @@ const soloMax = 1 << 15
 
 // sortPairs sorts a with the help of b and returns the one that holds the
 // result.
-func sortPairs[C Code, P any](a, b pairs[C, P], workers int) pairs[C, P] {
+func sortPairs[C Code, P any](a, b pairs[C, P], workers int, stop func() bool) pairs[C, P] {
 	n := len(a.codes)
 	workers = max(workers, 1)
 	if n <= soloMax {
@@ -86,7 +93,7 @@ func sortPairs[C Code, P any](a, b pairs[C, P], workers int) pairs[C, P] {
 	}
 	// The first split moves everything to b, which is where the result must
 	// be.
-	s := &sorting[C, P]{sides: [2]pairs[C, P]{b, a}, workers: workers}
+	s := &sorting[C, P]{sides: [2]pairs[C, P]{b, a}, workers: workers, stop: stop}
 	s.split(bucket{0, n, 1}, differing)
 	s.finish()
 	return b
@@ -98,7 +105,11 @@ type sorting[C Code, P any] struct {
 	workers int
 	todo    []bucket
 	next    atomic.Int64
+	stop    func() bool // nil never stops
 }
+
+// stopped reports whether the sort is given up.
+func (s *sorting[C, P]) stopped() bool { return s.stop != nil && s.stop() }
 
 // bucket is a range of pairs that holds the pairs of the final result, in some
 // order and on either side.
@@ -115,6 +126,9 @@ func (s *sorting[C, P]) split(b bucket, differing C) {
 	for _, hi := range s.partition(b, differing) {
 		sub := bucket{lo, hi, 1 - b.side}
 		lo = hi
+		if s.stopped() {
+			return
+		}
 		if sub.hi-sub.lo > soloMax {
 			if d := differ(s.sides[sub.side].codes[sub.lo:sub.hi], s.workers); d != 0 {
 				s.split(sub, d)
@@ -151,7 +165,7 @@ func (s *sorting[C, P]) finish() {
 		var scratch pairs[C, P]
 		for {
 			i := int(s.next.Add(1) - 1)
-			if i >= len(s.todo) {
+			if i >= len(s.todo) || s.stopped() {
 				return
 			}
 			b := s.todo[i]

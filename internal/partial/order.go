@@ -1,6 +1,7 @@
 package partial
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -21,7 +22,11 @@ const fewKeys = 4 << 10
 // order they come in; nil where they are sorted already. Strings are sorted by
 // partial keys, as numbers; those whose partial keys are equal again by others
 // made for them, until they are few.
-func Order(keys []string, workers int) ([]int, error) {
+func Order(keys []string, workers int) ([]int, error) { return OrderUntil(keys, workers, nil) }
+
+// OrderUntil is Order that gives up when stop returns true, as order.SortUntil does, and
+// then returns ErrStopped.
+func OrderUntil(keys []string, workers int, stop func() bool) ([]int, error) {
 	workers = par.Workers(workers)
 	if Sorted(keys, workers) {
 		return nil, nil
@@ -34,7 +39,7 @@ func Order(keys []string, workers int) ([]int, error) {
 		byString(keys, rows)
 		return rows, nil
 	}
-	return byPartials(keys, workers)
+	return byPartials(keys, workers, stop)
 }
 
 // byComparing reports whether n strings are sorted by comparing them alone.
@@ -73,7 +78,7 @@ func scratchPages(n int) arena.Pages {
 
 // byPartials sorts strings by partial keys. Its scratch space is off the heap,
 // so that it is given back at once, and a round's before the result is made.
-func byPartials(keys []string, workers int) ([]int, error) {
+func byPartials(keys []string, workers int, stop func() bool) ([]int, error) {
 	n := len(keys)
 	block, err := arena.New(rowSizes(n), 0, scratchPages(n), 0)
 	if err != nil {
@@ -89,11 +94,14 @@ func byPartials(keys []string, workers int) ([]int, error) {
 		rows[i] = uint32(i)
 	}
 	s := &sorter{
-		keys: keys, workers: workers,
+		keys: keys, workers: workers, stop: stop,
 		codes: arena.As[uint64](round.Segment(0)), codesTmp: arena.As[uint64](round.Segment(1)), rowsTmp: arena.As[uint32](round.Segment(2)),
 	}
 	s.sort(rows, 0)
 	round.Release()
+	if s.stopped() {
+		return nil, ErrStopped
+	}
 	out := make([]int, n)
 	for i, r := range rows {
 		out[i] = int(r)
@@ -132,7 +140,15 @@ type sorter struct {
 	// a round is done with it before another begins.
 	codes, codesTmp []uint64
 	rowsTmp         []uint32
+
+	stop func() bool // nil never stops
 }
+
+// ErrStopped is the error of an order that was given up.
+var ErrStopped = errors.New("stopped")
+
+// stopped reports whether the sort is given up.
+func (s *sorter) stopped() bool { return s.stop != nil && s.stop() }
 
 // maxRounds bounds the partial keys that a string is sorted by: strings that
 // are alike for longer are compared.
@@ -145,6 +161,9 @@ func (s *sorter) sort(rows []uint32, round int) {
 		return
 	}
 	for _, r := range s.round(rows) {
+		if s.stopped() {
+			return
+		}
 		s.sort(rows[r.lo:r.hi], round+1)
 	}
 }
@@ -158,7 +177,7 @@ func (s *sorter) round(rows []uint32) (many []span) {
 		byString(s.keys, rows)
 		return nil
 	}
-	codes, sorted := order.Sort(codes, s.codesTmp[:n], rows, s.rowsTmp[:n], s.workers)
+	codes, sorted := order.SortUntil(codes, s.codesTmp[:n], rows, s.rowsTmp[:n], s.workers, s.stop)
 	if &sorted[0] != &rows[0] {
 		par.Copy(rows, sorted, s.workers)
 	}
@@ -241,5 +260,9 @@ func (s *sorter) program(rows []uint32) (p simd.Program) {
 // pieces cuts [0, n) and calls do for each piece, on all workers.
 func (s *sorter) pieces(n int, do func(lo, hi int)) {
 	const piece = 16 << 10
-	par.Run(s.workers, (n+piece-1)/piece, par.Func(func(p int) { do(p*piece, min((p+1)*piece, n)) }))
+	par.Run(s.workers, (n+piece-1)/piece, par.Func(func(p int) {
+		if !s.stopped() {
+			do(p*piece, min((p+1)*piece, n))
+		}
+	}))
 }

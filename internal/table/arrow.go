@@ -8,6 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // arrowSource reads Arrow IPC, files and streams. It holds one record batch of
@@ -45,7 +47,11 @@ func openArrow(in *input, o Options) (src Source, err error) {
 	for _, i := range s.from {
 		f := schema.Field(i)
 		if _, typed := o.Types[f.Name]; o.Pass && !typed && !arrowPlain(f.Type) {
-			s.native = append(s.native, Field{Name: f.Name, Type: String, Native: f.Type})
+			passed := Field{Name: f.Name, Type: String, Native: f.Type}
+			if isArrowUUID(f) {
+				passed.Kind.Of = cols.UUID
+			}
+			s.native = append(s.native, passed)
 		} else if err := s.add(f); err != nil {
 			return nil, err
 		}
@@ -70,7 +76,7 @@ func (s *arrowSource) add(f arrow.Field) error {
 	if err != nil {
 		return &Error{Column: f.Name, What: err.Error()}
 	}
-	s.native = append(s.native, Field{Name: f.Name, Type: t, Kind: arrowKind(f.Type)})
+	s.native = append(s.native, Field{Name: f.Name, Type: t, Kind: arrowReadKind(f)})
 	return nil
 }
 
@@ -129,14 +135,7 @@ func (s *arrowSource) column(c *Column, n int, a arrow.Array, i, j int) error {
 		return setArrow(c, a, i, j)
 	}
 	if x, ok := a.(array.ExtensionArray); ok {
-		at := c.Len()
-		if err := s.column(c, n, x.Storage(), i, j); err != nil || x.ExtensionType().ExtensionName() != "arrow.uuid" {
-			return err
-		}
-		for k, v := range c.String[at:] {
-			c.String[at+k] = string(appendUUID(nil, []byte(v)))
-		}
-		return nil
+		return s.column(c, n, x.Storage(), i, j)
 	}
 	d, ok := a.(*array.Dictionary)
 	if !ok {

@@ -142,7 +142,7 @@ func TestArrowLarge(t *testing.T) {
 // TestArrowErrors tests that errors name the types that cannot be read.
 func TestArrowErrors(t *testing.T) {
 	list := arrow.ListOf(arrow.PrimitiveTypes.Int64)
-	decimal := &arrow.Decimal128Type{Precision: 10, Scale: 2}
+	decimal := &arrow.Decimal128Type{Precision: 38, Scale: 20}
 	for _, dt := range []arrow.DataType{list, decimal} {
 		a := array.NewBuilder(memory.DefaultAllocator, dt).NewArray()
 		x := array.NewInt64Builder(memory.DefaultAllocator).NewArray()

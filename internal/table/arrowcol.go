@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -29,6 +30,10 @@ func arrowType(t arrow.DataType) (Type, error) {
 	case arrow.DICTIONARY:
 		if v := t.(*arrow.DictionaryType).ValueType; v.ID() != arrow.DICTIONARY {
 			return arrowType(v)
+		}
+	case arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256:
+		if s := t.(arrow.DecimalType).GetScale(); s >= 0 && s <= mostScale {
+			return Int64, nil
 		}
 	case arrow.EXTENSION:
 		return arrowType(t.(arrow.ExtensionType).StorageType())
@@ -117,10 +122,41 @@ func appendArrowValues(c *Column, a arrow.Array, i, j int) error {
 		for _, v := range a.Values()[i:j] {
 			c.Float32 = append(c.Float32, v.Float32())
 		}
+	case *array.Decimal128, *array.Decimal256, *array.Decimal64, *array.Decimal32:
+		return appendArrowDecimals(c, a, i, j)
 	default:
 		return appendArrowText(c, a, i, j)
 	}
 	return nil
+}
+
+// appendArrowDecimals adds decimals without their points.
+func appendArrowDecimals(c *Column, a arrow.Array, i, j int) error {
+	for k := i; k < j; k++ {
+		if a.IsNull(k) {
+			c.Int64 = append(c.Int64, 0)
+			continue
+		}
+		n := arrowUnscaled(a, k)
+		if !n.IsInt64() {
+			return &Error{Column: c.Name, What: errWide.Error(), Advice: "turn them into strings, or leave the column out"}
+		}
+		c.Int64 = append(c.Int64, n.Int64())
+	}
+	return nil
+}
+
+// arrowUnscaled returns a decimal without its point.
+func arrowUnscaled(a arrow.Array, i int) *big.Int {
+	switch a := a.(type) {
+	case *array.Decimal32:
+		return big.NewInt(int64(a.Value(i)))
+	case *array.Decimal64:
+		return big.NewInt(int64(a.Value(i)))
+	case *array.Decimal128:
+		return a.Value(i).BigInt()
+	}
+	return a.(*array.Decimal256).Value(i).BigInt()
 }
 
 // widen appends values of a narrower or equal type.

@@ -13,7 +13,10 @@ import (
 )
 
 // arrowForeign is an Arrow array that is passed on as it is.
-type arrowForeign struct{ a arrow.Array }
+type arrowForeign struct {
+	a    arrow.Array
+	uuid bool // its bytes are UUIDs
+}
 
 // arrowPlain reports whether columns of a type hold all that the type says.
 func arrowPlain(t arrow.DataType) bool {
@@ -30,7 +33,7 @@ func setArrow(c *Column, a arrow.Array, i, j int) error {
 		return wrong("a column is shorter than its record batch")
 	}
 	part := array.NewSlice(a, int64(i), int64(j))
-	c.Foreign = arrowForeign{part}
+	c.Foreign = arrowForeign{part, c.Kind.Of == cols.UUID}
 	if part.NullN() > 0 {
 		c.PadNull(j - i)
 		for k := range c.Null {
@@ -54,20 +57,49 @@ func (f arrowForeign) Pick(rows []int) cols.Foreign {
 		i = j
 	}
 	if len(parts) == 0 {
-		return arrowForeign{array.NewSlice(f.a, 0, 0)}
+		return arrowForeign{array.NewSlice(f.a, 0, 0), f.uuid}
 	}
 	all, err := array.Concatenate(parts, memory.DefaultAllocator)
 	if err != nil {
 		panic(wrong("values of type %s cannot be picked: %v", f.a.DataType(), err))
 	}
-	return arrowForeign{all}
+	return arrowForeign{all, f.uuid}
 }
 
-func (f arrowForeign) Kind() cols.Kind {
-	if f.a.DataType().ID() == arrow.DATE64 {
-		return cols.Kind{Of: cols.Date}
+func (f arrowForeign) Kind() cols.Kind { return arrowPassedKind(f.a.DataType(), f.uuid) }
+
+// arrowPassedKind returns what values of a type that are passed on are to all formats.
+func arrowPassedKind(t arrow.DataType, uuid bool) cols.Kind {
+	if uuid {
+		return cols.Kind{Of: cols.UUID}
 	}
-	return arrowKind(f.a.DataType())
+	for bits, integer := range arrowIntegers {
+		if t.ID() == integer.ID() {
+			return cols.Kind{Of: cols.Integer, Bits: bits}
+		}
+	}
+	switch t.ID() {
+	case arrow.DICTIONARY:
+		return arrowPassedKind(t.(*arrow.DictionaryType).ValueType, false)
+	case arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256:
+		if d := t.(arrow.DecimalType); d.GetPrecision() > widest || d.GetScale() < 0 {
+			return cols.Kind{}
+		} else if d.GetPrecision() > mostScale {
+			return cols.Kind{Of: cols.Wide, Scale: int(d.GetScale())}
+		}
+	}
+	return arrowKind(t)
+}
+
+// arrowReadKind returns what the values of a field are that is read.
+func arrowReadKind(f arrow.Field) cols.Kind {
+	if isArrowUUID(f) {
+		return cols.Kind{Of: cols.UUID}
+	}
+	if d, ok := f.Type.(*arrow.DictionaryType); ok {
+		return arrowKind(d.ValueType)
+	}
+	return arrowKind(f.Type)
 }
 
 // arrowKind returns what values of a type are beyond the type they are read as.
@@ -77,6 +109,18 @@ func arrowKind(t arrow.DataType) cols.Kind {
 		return cols.Kind{Of: cols.Boolean}
 	case *arrow.Date32Type:
 		return cols.Kind{Of: cols.Date}
+	case *arrow.Date64Type: // whole days they should be, but those of JavaScript are not
+		return cols.Kind{Of: cols.Timestamp, Unit: time.Millisecond}
+	case arrow.DecimalType:
+		if t.GetScale() > 0 && t.GetScale() <= mostScale {
+			return cols.Kind{Of: cols.Decimal, Scale: int(t.GetScale())}
+		}
+	case *arrow.Time32Type:
+		return cols.Kind{Of: cols.Time, Unit: t.Unit.Multiplier()}
+	case *arrow.Time64Type:
+		return cols.Kind{Of: cols.Time, Unit: t.Unit.Multiplier()}
+	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType, *arrow.FixedSizeBinaryType:
+		return cols.Kind{Of: cols.Binary}
 	case *arrow.TimestampType:
 		return cols.Kind{Of: cols.Timestamp, Unit: t.Unit.Multiplier(), UTC: t.TimeZone != ""}
 	}
@@ -93,23 +137,68 @@ func (f arrowForeign) Int(i int) int64 {
 	case *array.Date32:
 		return int64(a.Value(i))
 	case *array.Date64:
-		return int64(a.Value(i)) / int64(24*time.Hour/time.Millisecond)
+		return int64(a.Value(i))
+	case *array.Dictionary:
+		return arrowForeign{a: a.Dictionary()}.Int(a.GetValueIndex(i))
 	}
-	return int64(f.a.(*array.Timestamp).Value(i))
+	return arrowInt(f.a, i)
+}
+
+// arrowInt returns a number of an array of them.
+func arrowInt(a arrow.Array, i int) int64 {
+	switch a := a.(type) {
+	case *array.Timestamp:
+		return int64(a.Value(i))
+	case *array.Time32:
+		return int64(a.Value(i))
+	case *array.Time64:
+		return int64(a.Value(i))
+	case *array.Int8:
+		return int64(a.Value(i))
+	case *array.Int16:
+		return int64(a.Value(i))
+	case *array.Int32:
+		return int64(a.Value(i))
+	case *array.Int64:
+		return a.Value(i)
+	case *array.Uint8:
+		return int64(a.Value(i))
+	case *array.Uint16:
+		return int64(a.Value(i))
+	case *array.Uint32:
+		return int64(a.Value(i))
+	case *array.Uint64:
+		return int64(a.Value(i))
+	}
+	return arrowUnscaled(a, i).Int64()
+}
+
+// AppendBytes implements cols.Foreign.
+func (f arrowForeign) AppendBytes(buf []byte, i int) []byte {
+	switch a := f.a.(type) {
+	case array.ExtensionArray:
+		return arrowForeign{a: a.Storage()}.AppendBytes(buf, i)
+	case *array.Dictionary:
+		return arrowForeign{a: a.Dictionary()}.AppendBytes(buf, a.GetValueIndex(i))
+	case *array.Decimal128, *array.Decimal256, *array.Decimal64, *array.Decimal32:
+		return appendWide(buf, arrowUnscaled(a, i))
+	}
+	return append(buf, f.a.(texts).Value(i)...)
 }
 
 func (f arrowForeign) AppendText(buf []byte, i int) []byte {
+	if f.uuid {
+		return appendUUID(buf, string(f.AppendBytes(nil, i)))
+	}
 	switch a := f.a.(type) {
 	case interface{ Value(int) string }:
 		return append(buf, a.Value(i)...)
 	case texts: // bytes as they are
 		return append(buf, a.Value(i)...)
 	case *array.Dictionary:
-		return arrowForeign{a.Dictionary()}.AppendText(buf, a.GetValueIndex(i))
-	case *array.Decimal128:
-		return appendDecimal(buf, a.Value(i).BigInt(), int(a.DataType().(arrow.DecimalType).GetScale()))
-	case *array.Decimal256:
-		return appendDecimal(buf, a.Value(i).BigInt(), int(a.DataType().(arrow.DecimalType).GetScale()))
+		return arrowForeign{a: a.Dictionary()}.AppendText(buf, a.GetValueIndex(i))
+	case *array.Decimal128, *array.Decimal256, *array.Decimal64, *array.Decimal32:
+		return appendDecimal(buf, arrowUnscaled(a, i), int(a.DataType().(arrow.DecimalType).GetScale()))
 	}
 	switch k := f.Kind(); k.Of {
 	case cols.Boolean:
@@ -118,6 +207,8 @@ func (f arrowForeign) AppendText(buf []byte, i int) []byte {
 		return appendDate(buf, f.Int(i))
 	case cols.Timestamp:
 		return appendMoment(buf, f.Int(i), k.Unit, k.UTC)
+	case cols.Time:
+		return appendClock(buf, f.Int(i), k.Unit)
 	}
 	if nested, ok := f.a.DataType().(arrow.NestedType); ok && nested.ID() != arrow.EXTENSION {
 		return f.AppendJSON(buf, i)
@@ -127,7 +218,7 @@ func (f arrowForeign) AppendText(buf []byte, i int) []byte {
 
 func (f arrowForeign) AppendJSON(buf []byte, i int) []byte {
 	if d, ok := f.a.(*array.Dictionary); ok {
-		return arrowForeign{d.Dictionary()}.AppendJSON(buf, d.GetValueIndex(i))
+		return arrowForeign{a: d.Dictionary()}.AppendJSON(buf, d.GetValueIndex(i))
 	}
 	switch f.a.DataType().ID() {
 	case arrow.BOOL, arrow.INT8, arrow.INT16, arrow.UINT8, arrow.UINT16, arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256:

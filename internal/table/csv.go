@@ -58,6 +58,11 @@ func openCSV(in *input, o Options, comma byte, named bool) (Source, error) {
 	if s.schema, s.parser.from, err = choose(head.names, head.infer, o); err != nil {
 		return nil, err
 	}
+	if !o.Pass { // as values are; what is passed on keeps its spaces
+		for i := range s.schema {
+			s.schema[i].Name = strings.TrimSpace(s.schema[i].Name)
+		}
+	}
 	s.zeros(head, o)
 	s.parser.fields, s.parser.nulls = len(head.names), o.nulls()
 	s.parser.probes = o.Probe.Name != ""

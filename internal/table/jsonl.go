@@ -24,7 +24,7 @@ type jsonSource struct {
 	names  []string         // of the first rows
 	probe  string           // field of the last column, "" if there is none
 	whole  bool             // the first column has whole rows
-	taken  string           // name that no field of whole rows may have
+	taken  []string         // names that no field of whole rows may have
 }
 
 // Names returns the fields of the first rows.
@@ -175,8 +175,8 @@ func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
 			probeJSON(&b.Columns[len(b.Columns)-1], b.Rows, value, text)
 		}
 		if s.whole {
-			if s.taken != "" && string(key) == s.taken {
-				return &Error{Column: s.taken, What: "this name is taken; name the column of values with --as"}
+			if slices.Contains(s.taken, string(key)) {
+				return &Error{Column: string(key), What: "this name is taken; name the column of values with --as"}
 			}
 			return nil
 		}

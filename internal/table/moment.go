@@ -42,6 +42,8 @@ func appendKind(buf []byte, k cols.Kind, v int64) []byte {
 		return appendDate(buf, v)
 	case cols.Timestamp:
 		return appendMoment(buf, v, k.Unit, k.UTC)
+	case cols.Time:
+		return appendClock(buf, v, k.Unit)
 	case cols.Decimal:
 		return appendDecimal(buf, big.NewInt(v), k.Scale)
 	}
@@ -52,7 +54,7 @@ var errKind = errors.New("not of the kind")
 
 // timeLayouts are the ways to write a timestamp, with a zone and without.
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
-	"2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
+	"2006-01-02 15:04:05.999999999Z07", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
 
 // ParseNumber returns the number that a text of a kind stands for: that of its day,
 // moment or digits. What the kind cannot hold exactly is an error.
@@ -63,6 +65,8 @@ func ParseNumber(k cols.Kind, text string) (int64, error) {
 		return t.Unix() / (24 * 60 * 60), err
 	case cols.Decimal:
 		return parseDecimal(text, k.Scale)
+	case cols.Time:
+		return parseClock(text, k.Unit)
 	case cols.Timestamp:
 		for _, layout := range timeLayouts {
 			if t, err := time.Parse(layout, text); err == nil {
@@ -71,6 +75,22 @@ func ParseNumber(k cols.Kind, text string) (int64, error) {
 		}
 	}
 	return 0, errKind
+}
+
+// parseClock returns a time of day in units since midnight.
+func parseClock(text string, unit time.Duration) (int64, error) {
+	t, err := time.Parse("15:04:05.999999999", text)
+	if err != nil {
+		t, err = time.Parse("15:04", text)
+	}
+	if err != nil {
+		return 0, err
+	}
+	d := t.Sub(t.Truncate(24 * time.Hour))
+	if d%unit != 0 {
+		return 0, errKind
+	}
+	return int64(d / unit), nil
 }
 
 // sinceEpoch returns a time in units since 1970.

@@ -169,7 +169,7 @@ func (s *parquetSource) choose(root *parquet.Column, o Options) error {
 		if what != "" {
 			return &Error{Column: names[i], What: what + " cannot be read; turn them into numbers or strings, or leave the column out"}
 		}
-		s.native = append(s.native, Field{Name: names[i], Type: t, Kind: (&parquetForeign{column: c}).Kind()})
+		s.native = append(s.native, Field{Name: names[i], Type: t, Kind: parquetReadKind(c)})
 		s.columns = append(s.columns, c)
 	}
 	s.schema, s.probes = forced(s.native, o), o.Probe.Name != ""
@@ -241,8 +241,11 @@ func parquetType(c *parquet.Column, e *format.SchemaElement) (t Type, refused st
 	if l := c.Type().LogicalType(); l != nil {
 		switch l := l.Value.(type) {
 		case *format.DecimalType:
-			if kind != parquet.Int32 && kind != parquet.Int64 {
-				return 0, "decimals of more than 18 digits"
+			if l.Scale < 0 || l.Scale > mostScale {
+				return 0, "decimals of more than 18 digits behind the point"
+			}
+			if parquetDigits(c.Type()) {
+				return Int64, ""
 			}
 		case *format.IntType:
 			unsigned = !l.IsSigned
@@ -282,11 +285,11 @@ type parquetFiller interface {
 // filler returns what reads a column of a row group.
 func (s *parquetSource) filler(g *format.RowGroup, c *parquet.Column, f Field) parquetFiller {
 	pages := func(leaf *parquet.Column) *parquet.FilePages {
-		stream := newParquetStream(s.at, &g.Columns[leaf.Index()].MetaData, s.limit)
+		stream := newParquetStream(s.at, &g.Columns[leaf.Index()].MetaData, leaf, s.limit)
 		return s.chunks[leaf.Index()].(*parquet.FileColumnChunk).PagesFrom(stream)
 	}
 	if f.Native == nil {
-		return &parquetColumn{most: byte(c.MaxDefinitionLevel()), empty: c.Type().Kind() < 0, uuid: isUUID(c.Type()), pages: pages(c)}
+		return &parquetColumn{most: byte(c.MaxDefinitionLevel()), empty: c.Type().Kind() < 0, digits: parquetDigits(c.Type()), pages: pages(c)}
 	}
 	nested := &parquetNested{column: c}
 	for _, leaf := range parquetLeaves(c, nil) {
@@ -314,7 +317,7 @@ func (s *parquetSource) group(i int, out outlet) (err error) {
 		b.Rows = n
 		for j, c := range columns {
 			if err := c.fill(&b.Columns[j], n); err != nil {
-				return &Error{Column: s.native[j].Name, What: "the Parquet file is damaged", Err: err}
+				return parquetFailure(s.native[j].Name, err)
 			}
 		}
 		if err := retypeBatch(b, s.schema, s.probes); err != nil {

@@ -14,7 +14,8 @@ type parquetColumn struct {
 	pages *parquet.FilePages
 	most  byte // definition level of a value that is not null
 	empty bool // all values are null
-	uuid  bool // 16 bytes are a UUID
+
+	digits bool // decimals that are kept as bytes
 
 	page   parquet.Page
 	left   int             // rows of the page
@@ -26,6 +27,7 @@ type parquetColumn struct {
 	of     any      // dictionary of words
 	words  []string // the dictionary's values, where they are strings
 	text   slab
+	room   []string // for values that are not returned as strings
 }
 
 var errFewer = errors.New("it has fewer values than its row group says")
@@ -41,6 +43,9 @@ func (p *parquetColumn) fill(c *Column, n int) error {
 			c.Null[i] = true
 		}
 		return nil
+	case c.Type == Int64 && p.digits:
+		c.Int64 = slices.Grow(c.Int64, n)[:n]
+		return fillParts(p, c, c.Int64, p.someDecimals)
 	case c.Type == Int64:
 		c.Int64 = slices.Grow(c.Int64, n)[:n]
 		return fillNumbers(p, c, c.Int64, (*encoding.Values).Int64)
@@ -226,14 +231,8 @@ func (p *parquetColumn) texts(into []string, at int) error {
 		if (at+len(into))*size > len(data) {
 			return errFewer
 		}
-		var text []byte
 		for i := range into {
-			value := data[(at+i)*size : (at+i+1)*size]
-			if p.uuid {
-				text = appendUUID(text[:0], value)
-				value = text
-			}
-			into[i] = p.text.copy(value)
+			into[i] = p.text.copy(data[(at+i)*size : (at+i+1)*size])
 		}
 	case encoding.Boolean:
 		bits := p.values.Boolean()

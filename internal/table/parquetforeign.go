@@ -186,15 +186,32 @@ func (f *parquetForeign) Kind() cols.Kind {
 func parquetKind(t parquet.Type) cols.Kind {
 	l := t.LogicalType()
 	if l == nil {
+		if k := t.Kind(); !isInterval(t) && (k == parquet.ByteArray || k == parquet.FixedLenByteArray) {
+			return cols.Kind{Of: cols.Binary}
+		}
 		return cols.Kind{}
 	}
 	switch l := l.Value.(type) {
+	case *format.IntType:
+		if l.IsSigned {
+			return cols.Kind{Of: cols.Integer, Bits: int(l.BitWidth)}
+		}
+		return cols.Kind{Of: cols.Integer, Bits: -int(l.BitWidth)}
+	case *format.UUIDType:
+		return cols.Kind{Of: cols.UUID}
+	case *format.BsonType:
+		return cols.Kind{Of: cols.Binary}
+	case *format.TimeType:
+		return cols.Kind{Of: cols.Time, Unit: parquetUnit(l.Unit)}
 	case *format.DateType:
 		return cols.Kind{Of: cols.Date}
 	case *format.TimestampType:
 		return cols.Kind{Of: cols.Timestamp, Unit: parquetUnit(l.Unit), UTC: l.IsAdjustedToUTC}
 	case *format.DecimalType:
-		if k := t.Kind(); l.Scale > 0 && (k == parquet.Int32 || k == parquet.Int64) {
+		if l.Precision > mostScale && l.Precision <= widest && l.Scale >= 0 {
+			return cols.Kind{Of: cols.Wide, Scale: int(l.Scale)}
+		}
+		if l.Scale > 0 && l.Scale <= mostScale && l.Precision <= mostScale {
 			return cols.Kind{Of: cols.Decimal, Scale: int(l.Scale)}
 		}
 	}
@@ -222,8 +239,19 @@ func (f *parquetForeign) Int(i int) int64 {
 		return 0
 	case parquet.Int32:
 		return int64(v.Int32())
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		return parquetUnscaled(v).Int64()
 	}
 	return v.Int64()
+}
+
+// AppendBytes implements cols.Foreign.
+func (f *parquetForeign) AppendBytes(buf []byte, i int) []byte {
+	v := f.leaves[0].values[f.leaves[0].start[i]]
+	if f.Kind().Of == cols.Wide {
+		return appendWide(buf, parquetUnscaled(v))
+	}
+	return append(buf, v.ByteArray()...)
 }
 
 // AppendText implements cols.Foreign.

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
@@ -41,15 +42,16 @@ type parquetStream struct {
 	out    [][]byte // bytes to be given next
 	packed []byte   // a page as it is in the file; used again for the next
 	plain  []byte   // a page
+	deltas *parquetDeltas
 }
 
-func newParquetStream(at io.ReaderAt, meta *format.ColumnMetaData, l limit) *parquetStream {
+func newParquetStream(at io.ReaderAt, meta *format.ColumnMetaData, leaf *parquet.Column, l limit) *parquetStream {
 	start := meta.DataPageOffset
 	if d := meta.DictionaryPageOffset; d > 0 && d < start {
 		start = d
 	}
 	section := io.NewSectionReader(at, start, meta.TotalCompressedSize)
-	return &parquetStream{r: bufio.NewReaderSize(section, parquetBuffer), codec: meta.Codec, limit: l}
+	return &parquetStream{r: bufio.NewReaderSize(section, parquetBuffer), codec: meta.Codec, limit: l, deltas: newParquetDeltas(leaf)}
 }
 
 // ReadAt is io.ReaderAt.ReadAt, for a reader that begins at parquetStart and
@@ -82,6 +84,11 @@ func (p *parquetStream) page() error {
 	body, err := p.body(h)
 	if err != nil {
 		return err
+	}
+	if p.deltas != nil {
+		if body, err = p.deltas.rewrite(h, body); err != nil {
+			return err
+		}
 	}
 	h.CompressedPageSize, h.UncompressedPageSize, h.CRC = int32(len(body)), int32(len(body)), 0
 	h.DataPageHeaderV2.V.IsCompressed.Set(false)

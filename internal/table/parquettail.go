@@ -8,6 +8,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // parquetTail writes a Parquet file, but holds its end back: only when all values
@@ -68,7 +70,7 @@ func (t *parquetTail) finish(leaves map[int]bool) error {
 
 // hasBytes reports whether a column of strings has one that is not UTF-8.
 func hasBytes(c *Column) bool {
-	if c.Type != String || c.Form == Token {
+	if c.Type != String || c.Form == Token || c.Kind.Of == cols.UUID {
 		return false
 	}
 	for i := range c.Len() {

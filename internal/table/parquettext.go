@@ -1,13 +1,15 @@
 package table
 
 import (
-	"encoding/hex"
+	"encoding/binary"
+	"fmt"
 	"math/big"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pando-index/pando/internal/table/cols"
@@ -21,6 +23,9 @@ func appendParquetText(buf []byte, t parquet.Type, v parquet.Value) []byte {
 	case cols.Timestamp:
 		return appendMoment(buf, v.Int64(), k.Unit, k.UTC)
 	}
+	if isInterval(t) && len(v.ByteArray()) == 12 {
+		return appendInterval(buf, v.ByteArray())
+	}
 	var logical any
 	if l := t.LogicalType(); l != nil {
 		logical = l.Value
@@ -29,7 +34,7 @@ func appendParquetText(buf []byte, t parquet.Type, v parquet.Value) []byte {
 	case *format.DecimalType:
 		return appendDecimal(buf, parquetUnscaled(v), int(l.Scale))
 	case *format.UUIDType:
-		return appendUUID(buf, v.ByteArray())
+		return appendUUID(buf, string(v.ByteArray()))
 	case *format.TimeType:
 		if v.Kind() == parquet.Int32 {
 			return appendClock(buf, int64(v.Int32()), parquetUnit(l.Unit))
@@ -58,6 +63,18 @@ func appendParquetText(buf []byte, t parquet.Type, v parquet.Value) []byte {
 		return appendMoment(buf, days*int64(24*time.Hour)+nanos, time.Nanosecond, false)
 	}
 	return append(buf, v.ByteArray()...)
+}
+
+// isInterval reports whether 12 bytes of a type are an interval.
+func isInterval(t parquet.Type) bool {
+	c := t.ConvertedType()
+	return c != nil && *c == deprecated.Interval
+}
+
+// appendInterval adds months, days and milliseconds as ISO 8601 has them: P1M2DT0.5S.
+func appendInterval(buf, b []byte) []byte {
+	months, days, millis := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
+	return fmt.Appendf(buf, "P%dM%dDT%sS", months, days, strconv.FormatFloat(float64(millis)/1000, 'f', -1, 64))
 }
 
 // parquetInt96 returns a timestamp of the old kind: days since 1970, and
@@ -100,30 +117,6 @@ func appendDecimal(buf []byte, n *big.Int, scale int) []byte {
 	buf = append(buf, digits[:point]...)
 	if scale > 0 {
 		buf = append(append(buf, '.'), digits[point:]...)
-	}
-	return buf
-}
-
-// isUUID reports whether 16 bytes of a type are a UUID.
-func isUUID(t parquet.Type) bool {
-	l := t.LogicalType()
-	if l == nil {
-		return false
-	}
-	_, ok := l.Value.(*format.UUIDType)
-	return ok
-}
-
-// appendUUID adds 16 bytes as 8-4-4-4-12 hexadecimal digits.
-func appendUUID(buf, b []byte) []byte {
-	if len(b) != 16 {
-		return append(buf, b...)
-	}
-	for i, part := range [][]byte{b[:4], b[4:6], b[6:8], b[8:10], b[10:]} {
-		if i > 0 {
-			buf = append(buf, '-')
-		}
-		buf = hex.AppendEncode(buf, part)
 	}
 	return buf
 }

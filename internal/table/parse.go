@@ -91,9 +91,9 @@ func wider(t Type, value string) Type {
 }
 
 // appendText adds the value that a text stands for. An empty text is a null
-// where the column is one of numbers.
+// where the column is one of numbers or of UUIDs.
 func appendText(c *Column, b []byte, text *slab) problem {
-	if c.Type == String {
+	if c.Type == String && c.Kind.Of != cols.UUID {
 		c.String = append(c.String, text.copy(b))
 		return fine
 	}
@@ -105,6 +105,14 @@ func appendText(c *Column, b []byte, text *slab) problem {
 	}
 	if c.Null != nil {
 		c.Null = append(c.Null, false)
+	}
+	if c.Kind.Of == cols.UUID {
+		id, ok := parseUUID(b)
+		c.String = append(c.String, text.copy(id[:]))
+		if !ok {
+			return kindless
+		}
+		return fine
 	}
 	if c.Kind.Of != cols.Other {
 		return appendOfKind(c, b)

@@ -208,7 +208,7 @@ func TestParquetBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids := readAll(t, tempFile(t, "id.parquet", out.String()), Options{})
-	if id := ids.Columns[0].String[0]; id != "ab000000-0000-0000-0000-000000000001" {
+	if id := CellText(&ids.Columns[0], 0); id != "ab000000-0000-0000-0000-000000000001" {
 		t.Errorf("%q", id)
 	}
 	var text bytes.Buffer

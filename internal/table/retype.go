@@ -34,11 +34,11 @@ func convertColumn(c *Column, to Field, misfit func(row int, bad problem) bool) 
 		from.Kind = Kind{} // then its numbers are wanted
 	}
 	c.Kind = to.Kind
-	if c.Type == to.Type && (from.Kind == to.Kind || c.Type == String) {
+	if c.Type == to.Type && (from.Kind == to.Kind || c.Type == String && from.Kind.Of != cols.UUID && to.Kind.Of != cols.UUID) {
 		return
 	}
 	if c.Type == to.Type { // the values make room for their own
-		from.Int32, from.Int64, from.Null = slices.Clone(from.Int32), slices.Clone(from.Int64), slices.Clone(from.Null)
+		from.Int32, from.Int64, from.String, from.Null = slices.Clone(from.Int32), slices.Clone(from.Int64), slices.Clone(from.String), slices.Clone(from.Null)
 		dropValues(c, c.Type)
 	}
 	c.SetType(to.Type)
@@ -89,7 +89,7 @@ func appendPlain(c *Column, buf []byte, row int) []byte {
 	}
 	switch c.Type {
 	case String:
-		return append(buf, c.String[row]...)
+		return append(buf, textOf(c, row)...)
 	case Float64:
 		return strconv.AppendFloat(buf, c.Float64[row], 'f', -1, 64)
 	case Float32:

@@ -144,6 +144,8 @@ func textOf(c *Column, row int) string {
 	switch {
 	case c.Foreign != nil:
 		return string(c.Foreign.AppendText(nil, row))
+	case c.Kind.Of == cols.UUID:
+		return string(appendUUID(nil, c.String[row]))
 	case c.Form == Token && c.String[row][0] == '"':
 		return string(unquoteJSON([]byte(c.String[row])))
 	}
@@ -282,8 +284,8 @@ func appendJSONCell(c *Column, buf []byte, row int) []byte {
 	case c.Kind.Of == cols.Boolean && (c.String[row] == "true" || c.String[row] == "false"):
 		return append(buf, c.String[row]...)
 	case c.Type == String:
-		return appendJSON(buf, c.String[row])
-	case c.Kind.Of == cols.Date, c.Kind.Of == cols.Timestamp:
+		return appendJSON(buf, textOf(c, row))
+	case c.Kind.Of == cols.Date, c.Kind.Of == cols.Timestamp, c.Kind.Of == cols.Time:
 		return append(appendNumberText(c, append(buf, '"'), row), '"')
 	case c.Type == Float64 && !finite(c.Float64[row]), c.Type == Float32 && !finite(float64(c.Float32[row])):
 		return append(appendNumberText(c, append(buf, '"'), row), '"')
@@ -320,18 +322,4 @@ func appendJSON(buf []byte, s string) []byte {
 		i++
 	}
 	return append(buf, '"')
-}
-
-// JSONLine returns a function that appends a row of columns as a JSON object, without
-// a line end.
-func JSONLine(columns []Column) func(buf []byte, row int) []byte {
-	var schema []Field
-	for i := range columns {
-		schema = append(schema, columns[i].Field)
-	}
-	line := jsonLines(schema)
-	return func(buf []byte, row int) []byte {
-		buf = line(buf, columns, row)
-		return buf[:len(buf)-1]
-	}
 }

@@ -1,7 +1,9 @@
 package table
 
 import (
+	"encoding/binary"
 	"io"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -32,6 +34,16 @@ func arrowTypeOf(f Field) arrow.DataType {
 		f.Kind = (&parquetForeign{column: native}).Kind()
 	}
 	switch k := f.Kind; k.Of {
+	case cols.UUID:
+		return &arrow.FixedSizeBinaryType{ByteWidth: 16}
+	case cols.Binary:
+		return arrow.BinaryTypes.Binary
+	case cols.Wide:
+		return &arrow.Decimal128Type{Precision: widest, Scale: int32(k.Scale)}
+	case cols.Integer:
+		return arrowIntegers[k.Bits]
+	case cols.Time:
+		return arrowTime(k.Unit)
 	case cols.Boolean:
 		return arrow.FixedWidthTypes.Boolean
 	case cols.Date:
@@ -39,18 +51,45 @@ func arrowTypeOf(f Field) arrow.DataType {
 	case cols.Decimal:
 		return &arrow.Decimal128Type{Precision: 19, Scale: int32(k.Scale)}
 	case cols.Timestamp:
-		t := &arrow.TimestampType{Unit: arrow.Nanosecond}
-		for u := arrow.Second; u <= arrow.Nanosecond; u++ {
-			if u.Multiplier() == k.Unit {
-				t.Unit = u
-			}
-		}
+		t := &arrow.TimestampType{Unit: arrowUnit(k.Unit)}
 		if k.UTC {
 			t.TimeZone = "UTC"
 		}
 		return t
 	}
 	return arrowTypes[f.Type]
+}
+
+// arrowIntegers are the types of integers by their bits, those without a sign below 0.
+var arrowIntegers = map[int]arrow.DataType{
+	8: arrow.PrimitiveTypes.Int8, 16: arrow.PrimitiveTypes.Int16, 32: arrow.PrimitiveTypes.Int32, 64: arrow.PrimitiveTypes.Int64,
+	-8: arrow.PrimitiveTypes.Uint8, -16: arrow.PrimitiveTypes.Uint16, -32: arrow.PrimitiveTypes.Uint32, -64: arrow.PrimitiveTypes.Uint64,
+}
+
+// arrowUnit returns the unit that lasts so long.
+func arrowUnit(d time.Duration) arrow.TimeUnit {
+	for u := arrow.Second; u < arrow.Nanosecond; u++ {
+		if u.Multiplier() == d {
+			return u
+		}
+	}
+	return arrow.Nanosecond
+}
+
+// arrowTime returns the type of times of day in a unit.
+func arrowTime(unit time.Duration) arrow.DataType {
+	if unit >= time.Millisecond {
+		return &arrow.Time32Type{Unit: arrowUnit(unit)}
+	}
+	return &arrow.Time64Type{Unit: arrowUnit(unit)}
+}
+
+// kindBytes adds the bytes of a value of the kind UUID or Binary.
+func kindBytes(c *Column, buf []byte, i int) []byte {
+	if c.Foreign != nil {
+		return c.Foreign.AppendBytes(buf, i)
+	}
+	return append(buf, c.String[i]...)
 }
 
 // kindInt returns a value of a column that has a kind as a number.
@@ -76,19 +115,59 @@ func kindArray(c *Column, t arrow.DataType) arrow.Array {
 			b.AppendNull()
 			continue
 		}
-		v := kindInt(c, i)
 		switch b := b.(type) {
 		case *array.Decimal128Builder:
-			b.Append(decimal128.FromI64(v))
-		case *array.BooleanBuilder:
-			b.Append(v != 0)
-		case *array.Date32Builder:
-			b.Append(arrow.Date32(v))
-		case *array.TimestampBuilder:
-			b.Append(arrow.Timestamp(v))
+			b.Append(decimalOf(c, i))
+		case *array.FixedSizeBinaryBuilder:
+			b.Append(kindBytes(c, nil, i))
+		case *array.BinaryBuilder:
+			b.Append(kindBytes(c, nil, i))
+		default:
+			appendArrowInt(b, kindInt(c, i))
 		}
 	}
 	return b.NewArray()
+}
+
+// decimalOf returns a value of the kind Decimal or Wide.
+func decimalOf(c *Column, i int) decimal128.Num {
+	if c.Foreign == nil || c.Foreign.Kind().Of == cols.Decimal {
+		return decimal128.FromI64(kindInt(c, i))
+	}
+	b := c.Foreign.AppendBytes(nil, i)
+	return decimal128.New(int64(binary.BigEndian.Uint64(b)), binary.BigEndian.Uint64(b[8:]))
+}
+
+// appendArrowInt adds the value that a number stands for.
+func appendArrowInt(b array.Builder, v int64) {
+	switch b := b.(type) {
+	case *array.BooleanBuilder:
+		b.Append(v != 0)
+	case *array.Date32Builder:
+		b.Append(arrow.Date32(v))
+	case *array.TimestampBuilder:
+		b.Append(arrow.Timestamp(v))
+	case *array.Time32Builder:
+		b.Append(arrow.Time32(v))
+	case *array.Time64Builder:
+		b.Append(arrow.Time64(v))
+	case *array.Int8Builder:
+		b.Append(int8(v))
+	case *array.Int16Builder:
+		b.Append(int16(v))
+	case *array.Int32Builder:
+		b.Append(int32(v))
+	case *array.Int64Builder:
+		b.Append(v)
+	case *array.Uint8Builder:
+		b.Append(uint8(v))
+	case *array.Uint16Builder:
+		b.Append(uint16(v))
+	case *array.Uint32Builder:
+		b.Append(uint32(v))
+	case *array.Uint64Builder:
+		b.Append(uint64(v))
+	}
 }
 
 // arrowSink writes an Arrow IPC stream, with one record batch per batch.
@@ -109,7 +188,11 @@ func (s *arrowSink) Warnings() []string {
 func newArrowSink(w io.Writer, schema []Field) Sink {
 	var fields []arrow.Field
 	for _, f := range schema {
-		fields = append(fields, arrow.Field{Name: f.Name, Type: arrowTypeOf(f), Nullable: true})
+		field := arrow.Field{Name: f.Name, Type: arrowTypeOf(f), Nullable: true}
+		if isUUID(f) {
+			field.Metadata = arrow.NewMetadata([]string{arrowExtension, arrowMetadata}, []string{arrowUUID, ""})
+		}
+		fields = append(fields, field)
 	}
 	s := arrow.NewSchema(fields, nil)
 	return &arrowSink{w: ipc.NewWriter(w, ipc.WithSchema(s)), schema: s}
@@ -142,7 +225,7 @@ func arrowArray(c *Column, t arrow.DataType) arrow.Array {
 		f.a.Retain()
 		return f.a
 	}
-	if t != arrowTypes[c.Type] {
+	if t != arrowTypes[c.Type] || c.Foreign != nil && t.ID() != arrow.STRING {
 		return kindArray(c, t)
 	}
 	if c.Type == String {

@@ -105,7 +105,7 @@ func (s *parquetSink) Write(b *Batch) (err error) {
 
 // column writes the values of a column.
 func (s *parquetSink) column(w *parquet.ColumnWriter, c *Column) error {
-	if c.Foreign != nil || c.Form == Token || c.Kind.Of == cols.Boolean || c.Kind.Unit == time.Second {
+	if c.Foreign != nil || c.Form == Token || c.Kind.Of == cols.Boolean || c.Kind.Of == cols.Time || c.Kind.Unit == time.Second {
 		return s.foreign(w, c)
 	}
 	switch c.Type {
@@ -122,8 +122,12 @@ func (s *parquetSink) column(w *parquet.ColumnWriter, c *Column) error {
 	case Float32:
 		return writeValues(s, w, c, c.Float32, parquet.FloatValue)
 	}
+	asValue := parquet.ByteArrayValue
+	if c.Kind.Of == cols.UUID {
+		asValue = parquet.FixedLenByteArrayValue
+	}
 	return writeValues(s, w, c, c.String, func(s string) parquet.Value { // the writer copies it
-		return parquet.ByteArrayValue(unsafe.Slice(unsafe.StringData(s), len(s)))
+		return asValue(unsafe.Slice(unsafe.StringData(s), len(s)))
 	})
 }
 
@@ -139,20 +143,42 @@ func (s *parquetSink) foreign(w *parquet.ColumnWriter, c *Column) error {
 		rows[i] = i
 	}
 	return writeValues(s, w, c, rows, func(i int) parquet.Value {
-		switch {
-		case c.IsNull(i):
+		if c.IsNull(i) {
 			return parquet.Value{}
-		case kind.Of == cols.Boolean:
-			return parquet.BooleanValue(kindInt(c, i) != 0)
-		case kind.Of == cols.Date:
-			return parquet.Int32Value(int32(kindInt(c, i)))
-		case kind.Of == cols.Timestamp && kind.Unit == time.Second:
-			return parquet.Int64Value(kindInt(c, i) * 1000)
-		case kind.Of == cols.Timestamp:
+		}
+		return parquetValue(c, kind, i)
+	})
+}
+
+// parquetValue returns a value of a kind in the type that parquetNodeOf chooses.
+func parquetValue(c *Column, kind cols.Kind, i int) parquet.Value {
+	switch kind.Of {
+	case cols.Boolean:
+		return parquet.BooleanValue(kindInt(c, i) != 0)
+	case cols.Date:
+		return parquet.Int32Value(int32(kindInt(c, i)))
+	case cols.Time, cols.Timestamp:
+		v := kindInt(c, i)
+		if kind.Unit == time.Second { // Parquet has none
+			v *= 1000
+		}
+		if kind.Of == cols.Time && kind.Unit >= time.Millisecond {
+			return parquet.Int32Value(int32(v))
+		}
+		return parquet.Int64Value(v)
+	case cols.Decimal:
+		return parquet.Int64Value(kindInt(c, i))
+	case cols.Integer:
+		if kind.Bits == 64 || kind.Bits == -64 {
 			return parquet.Int64Value(kindInt(c, i))
 		}
-		return parquet.ByteArrayValue([]byte(textOf(c, i)))
-	})
+		return parquet.Int32Value(int32(kindInt(c, i)))
+	case cols.UUID, cols.Wide:
+		return parquet.FixedLenByteArrayValue(c.Foreign.AppendBytes(nil, i))
+	case cols.Binary:
+		return parquet.ByteArrayValue(c.Foreign.AppendBytes(nil, i))
+	}
+	return parquet.ByteArrayValue([]byte(textOf(c, i)))
 }
 
 // parquetNodeOf describes a column: as it was in a Parquet file, by its kind, or by
@@ -162,12 +188,23 @@ func parquetNodeOf(f Field) parquet.Node {
 	case *parquet.Column:
 		return parquetCopy{native}
 	case arrow.DataType:
-		f.Kind = arrowKind(native)
-		if native.ID() == arrow.DATE64 {
-			f.Kind.Of = cols.Date
+		f.Type, f.Kind = Int64, arrowPassedKind(native, f.Kind.Of == cols.UUID)
+		if f.Kind.Of == cols.Other {
+			f.Type = String
 		}
 	}
 	switch k := f.Kind; k.Of {
+	case cols.UUID:
+		return parquet.Optional(parquet.UUID())
+	case cols.Binary:
+		return parquet.Optional(parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.RLEDictionary))
+	case cols.Wide:
+		return parquet.Optional(parquet.Decimal(k.Scale, widest, parquet.FixedLenByteArrayType(16)))
+	case cols.Integer:
+		if k.Bits < 0 {
+			return parquet.Optional(parquet.Uint(-k.Bits))
+		}
+		return parquet.Optional(parquet.Int(k.Bits))
 	case cols.Boolean:
 		return parquet.Optional(parquet.Leaf(parquet.BooleanType))
 	case cols.Date:
@@ -177,17 +214,23 @@ func parquetNodeOf(f Field) parquet.Node {
 			return parquet.Optional(parquet.Decimal(k.Scale, 9, parquet.Int32Type))
 		}
 		return parquet.Optional(parquet.Decimal(k.Scale, 18, parquet.Int64Type))
+	case cols.Time:
+		return parquet.Optional(parquet.TimeAdjusted(parquetTimeUnit(k), false))
 	case cols.Timestamp:
-		unit := parquet.Nanosecond
-		switch k.Unit {
-		case time.Second, time.Millisecond: // Parquet has no seconds
-			unit = parquet.Millisecond
-		case time.Microsecond:
-			unit = parquet.Microsecond
-		}
-		return parquet.Optional(parquet.TimestampAdjusted(unit, k.UTC))
+		return parquet.Optional(parquet.TimestampAdjusted(parquetTimeUnit(k), k.UTC))
 	}
 	return parquetNode(f.Type)
+}
+
+// parquetTimeUnit returns the unit of a kind; Parquet has no seconds.
+func parquetTimeUnit(k cols.Kind) parquet.TimeUnit {
+	switch k.Unit {
+	case time.Second, time.Millisecond:
+		return parquet.Millisecond
+	case time.Microsecond:
+		return parquet.Microsecond
+	}
+	return parquet.Nanosecond
 }
 
 // write writes values as they are into the columns of their leaves.

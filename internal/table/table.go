@@ -102,8 +102,8 @@ type Options struct {
 	// Whole makes a row of JSON, where all columns are wanted, one column that
 	// has all of it (cols.Object). It needs Pass.
 	Whole bool
-	// Taken is a name that no field of such rows may have.
-	Taken string
+	// Taken are names that no field of such rows may have.
+	Taken []string
 	// Probe is a column that is read once more, as this type, into the last column
 	// of the schema. What is not of the type is null there. Its name may be "".
 	Probe Field

@@ -18,10 +18,11 @@ import (
 // Config says how to build a list of strings.
 type Config struct {
 	Pages   arena.Pages
-	Limit   int64 // most bytes to take; 0 for no limit
-	Beside  int64 // of them, those that are taken already
-	Workers int   // goroutines that build
-	Granule int   // the paper's G, for experiments; 0 for first differing bits only
+	Limit   int64       // most bytes to take; 0 for no limit
+	Beside  int64       // of them, those that are taken already
+	Workers int         // goroutines that build
+	Stop    func() bool // see layout.Config
+	Granule int         // the paper's G, for experiments; 0 for first differing bits only
 }
 
 // MostPageBytes is the most that the strings of a page can take together, since
@@ -235,6 +236,10 @@ func (b *builder) buildPages() error {
 	var failed atomic.Pointer[error]
 	par.Run(par.Workers(b.cfg.Workers), len(starts), par.Func(func(piece int) {
 		at, room := starts[piece], new(pageRoom)
+		if b.cfg.Stop != nil && b.cfg.Stop() {
+			err := layout.ErrStopped
+			failed.Store(&err)
+		}
 		for p := piece * pagesAtOnce; p < min((piece+1)*pagesAtOnce, b.count) && failed.Load() == nil; p++ {
 			end, err := b.fillPage(p, at)
 			if err != nil {

@@ -32,7 +32,7 @@ func (Layout) Formats() []*snapshot.Format { return []*snapshot.Format{inFile} }
 func (Layout) Serves(asked layout.Kind) bool { return asked == Kind || asked == layout.Auto }
 
 func config(cfg layout.Config) Config {
-	return Config{Pages: cfg.Pages, Limit: cfg.Limit, Beside: cfg.Beside, Workers: cfg.Workers}
+	return Config{Pages: cfg.Pages, Limit: cfg.Limit, Beside: cfg.Beside, Workers: cfg.Workers, Stop: cfg.Stop}
 }
 
 // Need returns the bytes that a tree of these strings takes at least.

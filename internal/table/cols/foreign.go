@@ -25,7 +25,10 @@ type Foreign interface {
 	AppendJSON(buf []byte, i int) []byte
 	// Kind returns what other formats have as well.
 	Kind() Kind
-	// Int returns a value of a kind but Other as a number: 1 for true, days or
-	// units of time since 1970.
+	// Int returns a value of a kind that numbers are of as a number: 1 for true, days
+	// or units of time since 1970.
 	Int(i int) int64
+	// AppendBytes adds the bytes of a value of the kind UUID or Binary, and those of a
+	// Wide one: 16, the highest first.
+	AppendBytes(buf []byte, i int) []byte
 }
