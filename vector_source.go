@@ -97,11 +97,10 @@ func (f *Frozen[K, V]) selectValues(lo, hi K, c vector.Condition) (*Ranges[K, V]
 		index.CopySelected(parts, ix.MomentValue, room)
 		return r, true
 	}
-	found := ix.Select(first, end, c)
+	found := ix.Match(first, end, c)
 	f.done(ix)
-	keys, vals := room(found.Total)
-	ix.CopyRanges(found, keys, vals)
-	ix.Done(found)
+	keys, vals := room(found.Len())
+	ix.CopyMatches(found, keys, int(unsafe.Sizeof(lo)), vals)
 	f.done(ix)
 	return r, true
 }

@@ -106,19 +106,69 @@ func (ix *Index[V]) SummarizeRanges(lo, hi order.Keys, out []vector.Summary) boo
 // rangesAtOnce is the number of ranges that a worker sums up at a time.
 const rangesAtOnce = 16
 
-// Select returns where entries [first, end) are whose value satisfies a
-// condition, for CopyRanges. Values must lie where Entries can read them, and not
-// in a snapshot.
-func (ix *Index[V]) Select(first, end int, c vector.Condition) Ranges {
+// Matches is which of the entries [first, end) satisfy a condition.
+type Matches struct {
+	first, end int
+	masks      []vector.Mask // one for each block
+	before     []int         // number of those before each piece, and of all
+}
+
+// Len returns the number of entries that satisfy it.
+func (m *Matches) Len() int { return m.before[len(m.before)-1] }
+
+// Match looks which of the entries [first, end) satisfy a condition. Values must
+// lie where Entries can read them.
+func (ix *Index[V]) Match(first, end int, c vector.Condition) *Matches {
 	src, _ := ix.Entries(first, end)
-	runs := vector.Find(src, NumberType[V](), c, ix.workers)
-	r := Ranges{First: ix.ranks(len(runs)), Offsets: make([]int, len(runs)+1)}
-	for i, run := range runs {
-		(*r.First)[i] = first + run.First
-		r.Offsets[i+1] = r.Offsets[i] + run.Len
+	m := &Matches{first: first, end: end}
+	m.masks, m.before = vector.Match(src, NumberType[V](), c, ix.workers)
+	return m
+}
+
+// CopyMatches sets keys, of keySize bytes each, and vals to the entries that
+// satisfy a condition.
+func (ix *Index[V]) CopyMatches(m *Matches, keys order.Keys, keySize int, vals []V) {
+	par.Run(ix.workers, len(m.before)-1, par.Func(func(p int) {
+		c := matchCopier[V]{ix: ix, keys: keys, keySize: keySize, vals: vals, at: m.before[p]}
+		if keys.Bits() > 0 {
+			c.someKeys, c.someVals = order.MakeKeys(keys.Type, vector.Block), make([]V, vector.Block)
+		}
+		lo := m.first + p*vector.Piece
+		for b := p * (vector.Piece / vector.Block); lo < min(m.first+(p+1)*vector.Piece, m.end); b++ {
+			c.block(lo, min(vector.Block, m.end-lo), &m.masks[b])
+			lo += vector.Block
+		}
+	}))
+}
+
+// matchCopier copies the entries of a piece.
+type matchCopier[V any] struct {
+	ix       *Index[V]
+	keys     order.Keys
+	keySize  int
+	vals     []V
+	at       int        // in keys and vals
+	someKeys order.Keys // of a block; none for strings, which are not copied in vain
+	someVals []V
+}
+
+// manyMatches is the number of matches in a block from which on all of it is
+// copied, and then what is wanted of it.
+const manyMatches = 64
+
+func (c *matchCopier[V]) block(lo, n int, mask *vector.Mask) {
+	ones := mask.Count(n)
+	if ones < manyMatches || ones == n || c.someKeys.Len() == 0 {
+		mask.Each(n, func(first, k int) {
+			c.ix.CopyOut(lo+first, c.keys.Slice(c.at, c.at+k), c.vals[c.at:c.at+k])
+			c.at += k
+		})
+		return
 	}
-	r.Total = r.Offsets[len(runs)]
-	return r
+	c.ix.CopyOut(lo, c.someKeys.Slice(0, n), c.someVals[:n])
+	mask.Compress(c.keys.Slice(c.at, c.at+ones).At(), c.someKeys.At(), c.keySize, n)
+	mask.Compress(unsafe.Pointer(&c.vals[c.at]), unsafe.Pointer(&c.someVals[0]), int(sizeOf[V]()), n)
+	c.at += ones
 }
 
 // Selected is entries that satisfy a condition, as a tree that changes has them.
@@ -139,8 +189,8 @@ func (ix *Index[V]) SelectMoment(first, end int, c vector.Condition) (out []Sele
 	return out, true
 }
 
-// CopySelected returns how many entries were selected, after it has called room
-// with that number for memory to copy them to.
+// CopySelected calls room with the number of entries that were selected, and
+// copies them to the memory that it returns.
 func CopySelected[V any](parts []Selected, value func(bits uint64) V, room func(n int) (order.Keys, []V)) {
 	n := 0
 	for _, p := range parts {

@@ -57,3 +57,24 @@ func unpackLine[C Code](line unsafe.Pointer, lo C, bounded bool, hi C, keys, val
 	}
 	return n
 }
+
+// CopyHalves copies half lines, one behind the other, to dst: 32 bytes of each
+// line, which in the first of them are at src.
+func CopyHalves(dst []byte, src unsafe.Pointer) {
+	const half, most = LineBytes / 2, 256 // lines in one go: 16 KiB, so that nobody waits for long
+	lines := len(dst) / half
+	if active == Go {
+		for ; lines > 0; lines-- {
+			*(*[half]byte)(unsafe.Pointer(unsafe.SliceData(dst))) = *(*[half]byte)(src)
+			dst, src = dst[half:], unsafe.Add(src, LineBytes)
+		}
+		return
+	}
+	for lines > 0 {
+		n := min(lines, most)
+		copyHalvesAsm(&dst[0], (*byte)(src), n)
+		if lines -= n; lines > 0 {
+			dst, src = dst[n*half:], unsafe.Add(src, n*LineBytes)
+		}
+	}
+}

@@ -87,3 +87,5 @@ func unpackLeafAsm(wide bool, seps, lines *byte, n int, keys, vals *byte) int {
 	}
 	return unpackLeaf32(seps, lines, n, keys, vals)
 }
+
+func copyHalvesAsm(dst, src *byte, n int) { copyHalves(dst, src, n) }

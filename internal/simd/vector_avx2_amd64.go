@@ -73,3 +73,8 @@ func unpackLeaf32(seps *byte, lines *byte, n int, keys *byte, vals *byte) int
 //
 //go:noescape
 func unpackLeaf64(seps *byte, lines *byte, n int, keys *byte, vals *byte) int
+
+// Copies 32 bytes of each of n lines, at least one; src is where they are in the first.
+//
+//go:noescape
+func copyHalves(dst *byte, src *byte, n int)

@@ -1086,3 +1086,21 @@ done:
 	VZEROUPPER
 	MOVQ DI, ret+40(FP)
 	RET
+
+// func copyHalves(dst *byte, src *byte, n int)
+// Requires: AVX, MMX+
+TEXT ·copyHalves(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+line:
+	PREFETCHT0 1536(CX)
+	VMOVDQU    (CX), Y0
+	VMOVDQU    Y0, (AX)
+	ADDQ       $0x40, CX
+	ADDQ       $0x20, AX
+	DECQ       DX
+	JNE        line
+	VZEROUPPER
+	RET

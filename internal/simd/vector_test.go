@@ -255,3 +255,26 @@ func unpackBoth[C Code](t *testing.T, rng *rand.Rand) {
 		}
 	}
 }
+
+func TestCopyHalves(t *testing.T) {
+	rng := seed.Rand(t)
+	for _, lines := range []int{0, 1, 2, 3, 255, 256, 257, 600} {
+		src := make([]byte, (lines+1)*LineBytes)
+		for i := range src {
+			src[i] = byte(rng.Uint32())
+		}
+		var want []byte
+		for i := range lines {
+			want = append(want, src[i*LineBytes+32:(i+1)*LineBytes]...)
+		}
+		for _, p := range Paths() {
+			undo := Use(p)
+			got := make([]byte, lines*32)
+			CopyHalves(got, unsafe.Pointer(&src[32]))
+			undo()
+			if string(got) != string(want) {
+				t.Fatalf("%v: %d half lines are not what they were", p, lines)
+			}
+		}
+	}
+}

@@ -102,53 +102,30 @@ func (c Condition) Match(k simd.Kind, at unsafe.Pointer, n int, m *Mask) {
 	simd.Within(k, at, n, c.Lo, c.Hi, m[:])
 }
 
-// Run is values that satisfy a condition and lie next to each other: the number
-// of the first, and how many they are.
-type Run struct{ First, Len int }
-
-// Find returns where the values of a source are that satisfy a condition.
-func Find(src Source, t Type, c Condition, workers int) []Run {
-	if c.Never {
-		return nil
-	}
-	parts := make([]finding, src.Pieces())
+// Match looks which values of a source satisfy a condition: it returns a mask for
+// each block, and the number of those before each piece and of all.
+func Match(src Source, t Type, c Condition, workers int) (masks []Mask, before []int) {
+	pieces := src.Pieces()
+	masks, before = make([]Mask, pieces*(Piece/Block)), make([]int, pieces+1)
 	each(src, t, workers, func(p int) sink {
-		parts[p] = finding{kind: t.Kind, cond: c, at: p * Piece}
-		return &parts[p]
+		return &matching{kind: t.Kind, cond: c, masks: masks[p*(Piece/Block):], count: &before[p+1]}
 	})
-	n := 0
-	for i := range parts {
-		n += len(parts[i].runs)
+	for p := range pieces {
+		before[p+1] += before[p]
 	}
-	runs := make([]Run, 0, n)
-	for i := range parts {
-		for _, r := range parts[i].runs {
-			runs = join(runs, r.First, r.Len)
-		}
-	}
-	return runs
+	return masks, before
 }
 
-// finding finds the values of a piece that satisfy a condition.
-type finding struct {
-	kind simd.Kind
-	cond Condition
-	at   int
-	runs []Run
-	mask Mask
+// matching matches the values of a piece.
+type matching struct {
+	kind  simd.Kind
+	cond  Condition
+	masks []Mask // of the blocks to come
+	count *int
 }
 
-func (f *finding) block(at unsafe.Pointer, n int) {
-	f.cond.Match(f.kind, at, n, &f.mask)
-	f.mask.Each(n, func(i, k int) { f.runs = join(f.runs, f.at+i, k) })
-	f.at += n
-}
-
-// join appends a run, or adds it to the last one if it comes right behind.
-func join(runs []Run, first, n int) []Run {
-	if last := len(runs) - 1; last >= 0 && runs[last].First+runs[last].Len == first {
-		runs[last].Len += n
-		return runs
-	}
-	return append(runs, Run{first, n})
+func (m *matching) block(at unsafe.Pointer, n int) {
+	m.cond.Match(m.kind, at, n, &m.masks[0])
+	*m.count += m.masks[0].Count(n)
+	m.masks = m.masks[1:]
 }

@@ -1,9 +1,13 @@
 package vector
 
 import (
+	"fmt"
 	"math"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -12,20 +16,37 @@ import (
 // number of values that are at least as great as i of the bounds. A NaN is so to
 // none.
 func Histogram(src Source, t Type, bounds []uint64, counts []int, workers int) {
-	parts := make([]bins, src.Pieces())
+	var in func() sink
+	switch {
+	case len(bounds) <= compareAll:
+		in = func() sink { return &bins{kind: t.Kind, bounds: bounds, counts: make([]int, len(bounds)+1)} }
+	case t.Bytes() == 4:
+		r := newRanked[uint32](t.Kind, bounds)
+		defer r.tree.Release()
+		in = r.sink
+	default:
+		r := newRanked[uint64](t.Kind, bounds)
+		defer r.tree.Release()
+		in = r.sink
+	}
+	parts := make([]sink, src.Pieces())
 	each(src, t, workers, func(p int) sink {
-		parts[p] = bins{kind: t.Kind, bounds: bounds, counts: make([]int, len(bounds)+1)}
-		return &parts[p]
+		parts[p] = in()
+		return parts[p]
 	})
 	clear(counts)
-	for i := range parts {
-		for j, n := range parts[i].counts {
+	for _, p := range parts {
+		for j, n := range p.(interface{ counted() []int }).counted() {
 			counts[j] += n
 		}
 	}
 }
 
-// bins counts the values of a piece.
+// compareAll is the number of bounds up to which a block is compared with each of
+// them rather than each value searched for among them: experiment histogram.
+const compareAll = 24
+
+// bins counts the values of a piece by comparing them with each bound.
 type bins struct {
 	kind   simd.Kind
 	bounds []uint64
@@ -33,15 +54,9 @@ type bins struct {
 	mask   Mask
 }
 
-// compareAll is the number of bounds up to which a block is compared with each of
-// them rather than searched for each value: experiment histogram.
-const compareAll = 48
+func (b *bins) counted() []int { return b.counts }
 
 func (b *bins) block(at unsafe.Pointer, n int) {
-	if len(b.bounds) > compareAll {
-		b.search(at, n)
-		return
-	}
 	all := Condition{Hi: simd.Unordered(b.kind, greatest(b.kind))}
 	above := n
 	for i, bound := range b.bounds {
@@ -54,41 +69,81 @@ func (b *bins) block(at unsafe.Pointer, n int) {
 	b.counts[len(b.bounds)] += above
 }
 
-// search counts by a binary search for each value.
-func (b *bins) search(at unsafe.Pointer, n int) {
-	switch b.kind {
-	case simd.Int32:
-		search(b, unsafe.Slice((*int32)(at), n), func(v uint64) int32 { return int32(v) })
-	case simd.Uint32:
-		search(b, unsafe.Slice((*uint32)(at), n), func(v uint64) uint32 { return uint32(v) })
-	case simd.Float32:
-		search(b, unsafe.Slice((*float32)(at), n), func(v uint64) float32 { return math.Float32frombits(uint32(v)) })
-	case simd.Int64:
-		search(b, unsafe.Slice((*int64)(at), n), func(v uint64) int64 { return int64(v) })
-	case simd.Uint64:
-		search(b, unsafe.Slice((*uint64)(at), n), func(v uint64) uint64 { return v })
-	case simd.Float64:
-		search(b, unsafe.Slice((*float64)(at), n), math.Float64frombits)
-	}
+// ranked is bounds as a tree: the bin of a value is its rank among them. A rank
+// counts what is below a key, and a bin has what is not above: so the tree has the
+// code before that of each bound. Bounds that no number is below have none, and
+// are counted by base.
+type ranked[C simd.Code] struct {
+	kind simd.Kind
+	tree layout.Tree[C]
+	base int
+	n    int
 }
 
-// search counts values between bounds that of makes of their bits.
-func search[T int32 | uint32 | float32 | int64 | uint64 | float64](b *bins, vals []T, of func(uint64) T) {
-	bounds := make([]T, len(b.bounds))
-	for i, v := range b.bounds {
-		bounds[i] = of(v)
-	}
-	for _, v := range vals {
-		first, n := 0, len(bounds) // the bin is at most n behind first
-		for n > 0 {
-			half := (n + 1) / 2
-			if bounds[first+half-1] <= v {
-				first += half
-				n -= half
-			} else {
-				n = half - 1
-			}
+func newRanked[C simd.Code](k simd.Kind, bounds []uint64) *ranked[C] {
+	r := &ranked[C]{kind: k, n: len(bounds)}
+	codes := make([]C, 0, len(bounds))
+	for _, b := range bounds {
+		if c := codeOf[C](k, b); c > 0 {
+			codes = append(codes, c-1)
+		} else {
+			r.base++
 		}
-		b.counts[first]++
+	}
+	tree, err := implicit.Layout[C]{}.Build(layout.Source[C]{Len: len(codes), Codes: codes}, layout.Config{Workers: 1, Pages: arena.Small})
+	if err != nil {
+		panic(fmt.Sprintf("vector: %d bounds: %v", len(bounds), err))
+	}
+	r.tree = tree
+	return r
+}
+
+func (r *ranked[C]) sink() sink { return &rankedBins[C]{ranked: r, counts: make([]int, r.n+1)} }
+
+// codeOf returns a number as an unsigned integer in the same order: that of -0 is
+// that of 0, and that of NaN is 0, below all others.
+func codeOf[C simd.Code](k simd.Kind, v uint64) C {
+	switch k {
+	case simd.Float32:
+		f := math.Float32frombits(uint32(v)) + 0
+		if f != f {
+			return 0
+		}
+		return C(uint32(simd.Ordered(k, uint64(math.Float32bits(f)))) ^ 1<<31)
+	case simd.Float64:
+		f := math.Float64frombits(v) + 0
+		if f != f {
+			return 0
+		}
+		return C(uint64(simd.Ordered(k, math.Float64bits(f))) ^ 1<<63)
+	case simd.Int32:
+		return C(uint32(v) ^ 1<<31)
+	case simd.Int64:
+		return C(v ^ 1<<63)
+	}
+	return C(v)
+}
+
+// rankedBins counts the values of a piece by their ranks.
+type rankedBins[C simd.Code] struct {
+	*ranked[C]
+	counts []int
+	codes  [Block]C
+	ranks  [Block]int
+}
+
+func (b *rankedBins[C]) counted() []int { return b.counts }
+
+func (b *rankedBins[C]) block(at unsafe.Pointer, n int) {
+	for i, v := range unsafe.Slice((*C)(at), n) {
+		b.codes[i] = codeOf[C](b.kind, uint64(v))
+	}
+	b.tree.Rank(b.codes[:n], b.ranks[:n])
+	for i, r := range b.ranks[:n] {
+		if b.kind.IsFloat() && b.codes[i] == 0 { // a NaN, which is not even at the base
+			b.counts[0]++
+			continue
+		}
+		b.counts[b.base+r]++
 	}
 }

@@ -1,6 +1,9 @@
 package vector
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // Each calls do with each run of ones among the first n bits: where it begins, and
 // how long it is. A run may come in several parts.
@@ -25,4 +28,30 @@ func (m *Mask) Count(n int) (ones int) {
 		ones += bits.OnesCount32(w)
 	}
 	return ones
+}
+
+// Compress copies those of n elements of size bytes (1, 2, 4 or 8) that have a one
+// to dst, one behind the other. dst has room for as many as there are ones.
+func (m *Mask) Compress(dst, src unsafe.Pointer, size, n int) {
+	switch size {
+	case 1:
+		compress[uint8](m, dst, src, n)
+	case 2:
+		compress[uint16](m, dst, src, n)
+	case 4:
+		compress[uint32](m, dst, src, n)
+	case 8:
+		compress[uint64](m, dst, src, n)
+	}
+}
+
+func compress[T uint8 | uint16 | uint32 | uint64](m *Mask, dst, src unsafe.Pointer, n int) {
+	from, to := unsafe.Slice((*T)(src), n), unsafe.Slice((*T)(dst), m.Count(n))
+	at := 0
+	for w := 0; w*32 < n; w++ {
+		for left := m[w]; left != 0; left &= left - 1 {
+			to[at] = from[w*32+bits.TrailingZeros32(left)]
+			at++
+		}
+	}
 }

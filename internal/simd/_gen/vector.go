@@ -48,6 +48,7 @@ func vectorOps(isa vectors) {
 	if isa.name() == "AVX2" {
 		unpackLines(32)
 		unpackLines(64)
+		halves()
 	}
 }
 
@@ -490,5 +491,28 @@ func unpackLines(w width) {
 	Label("done")
 	VZEROUPPER()
 	Store(count, ReturnIndex(0))
+	RET()
+}
+
+// fetchHalves is how far ahead of its copies the loop of halves asks for lines:
+// what a core has under way at a time, and some more.
+const fetchHalves = 24 * 64
+
+// halves emits the routine that copies half lines.
+func halves() {
+	TEXT("copyHalves", NOSPLIT, "func(dst, src *byte, n int)")
+	Pragma("noescape")
+	Doc("Copies 32 bytes of each of n lines, at least one; src is where they are in the first.")
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	Label("line")
+	v := YMM()
+	PREFETCHT0(Mem{Base: src, Disp: fetchHalves})
+	VMOVDQU(Mem{Base: src}, v)
+	VMOVDQU(v, Mem{Base: dst})
+	ADDQ(Imm(64), src)
+	ADDQ(Imm(32), dst)
+	DECQ(n)
+	JNE(LabelRef("line"))
+	VZEROUPPER()
 	RET()
 }
