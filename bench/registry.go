@@ -40,6 +40,7 @@ var allExperiments = []*experiment{
 	gpuRankU32, gpuPointU64, gpuEndToEnd,
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
 	setRandom, setAscending, deleteExp, setBatch, treeGet, scanExp, treeMemory, writersExp, snapshotExp, mixedExp,
+	aggregateExp, transformExp, histogramExp, selectExp,
 	updateWays, updateBatches, rebuildExp, updateMix,
 	stringsExp, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings, stopsExp,
 }
