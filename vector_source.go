@@ -66,12 +66,15 @@ func (f *Frozen[K, V]) values(lo, hi K, do func(src vector.Source, workers int))
 	return ok
 }
 
-// span returns the entries [first, end) with lo <= key <= hi.
+// span returns the entries [first, end) with lo <= key <= hi: some of those there
+// are, even while the index is being closed.
 func (f *Frozen[K, V]) span(ix *index.Index[V], lo, hi K) (first, end int) {
 	if cmp.Compare(lo, hi) > 0 {
 		return 0, 0
 	}
-	return ix.Span(f.probe(lo), f.probe(hi))
+	first, end = ix.Span(f.probe(lo), f.probe(hi))
+	end = min(max(end, 0), ix.Len())
+	return min(max(first, 0), end), end
 }
 
 func (f *Frozen[K, V]) aggregateBatch(lo, hi []K, out []vector.Summary) bool {

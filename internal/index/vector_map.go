@@ -92,6 +92,9 @@ func (m *Map[V]) Value(bits uint64) V { return m.value(bits) }
 // Transform changes the values of the entries from lo to hi, and returns how many
 // there were. It does nothing, and returns false, if they do not lie in the tree.
 func (m *Map[V]) Transform(lo, hi order.Probe, c *vector.Change) (changed int, inTree bool, err error) {
+	if m.Closed() {
+		return 0, true, mutableError(bplus.ErrClosed)
+	}
 	if m.boxes != nil {
 		return 0, false, nil
 	}
