@@ -35,10 +35,7 @@ func (t *Tree[C]) Transform(lo, hi C, cuts []C, entries int, f Changer, workers 
 		return 0, nil
 	}
 	releasedAll(t)
-	need := 0
-	if t.snapshots.newest.Load() != nil { // any leaf may have to be kept as it was
-		need = min(t.leaves.inUse(), entries+2)
-	}
+	need := t.keptBy(lo, hi, entries)
 	if err := t.room(int64(need) * int64(t.leaves.pool.SlotBytes())); need > 0 && err != nil {
 		return 0, err
 	}
@@ -65,6 +62,35 @@ func (t *Tree[C]) Transform(lo, hi C, cuts []C, entries int, f Changer, workers 
 	t.leaves.unpromise(max(used.left, 0))
 	acquiredAll(t)
 	return int(total.Load()), err
+}
+
+// keptBy returns the number of leaves that have to be kept for a snapshot, at
+// most, if entries from lo to hi are changed. Under a limit it is worth to look
+// closer.
+func (t *Tree[C]) keptBy(lo, hi C, entries int) (n int) {
+	m := t.snapshots.newest.Load()
+	if m == nil {
+		return 0
+	}
+	if t.limit == 0 {
+		return min(t.leaves.inUse(), entries+2)
+	}
+	for !t.closed.Load() {
+		x, _, word := t.seek(lo)
+		l := t.leaf(x)
+		high, epoch := l.high(), l.info().epoch
+		if l.loadWord() != word {
+			continue
+		}
+		if epoch <= m.epoch {
+			n++
+		}
+		if high >= hi {
+			break
+		}
+		lo = high + 1
+	}
+	return n
 }
 
 // transform is Transform for one worker.

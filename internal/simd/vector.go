@@ -65,7 +65,9 @@ func Summarize(k Kind, at unsafe.Pointer, n int) Block {
 	} else {
 		s.clear(k)
 	}
-	s.add(k, unsafe.Add(at, done*k.Bytes()), n-done)
+	if done < n { // a pointer must not point behind its memory
+		s.add(k, unsafe.Add(at, done*k.Bytes()), n-done)
+	}
 	return s.block(k, n)
 }
 
@@ -253,6 +255,9 @@ func Within(k Kind, at unsafe.Pointer, n int, lo, hi uint64, out []uint32) {
 	}
 	if groups > 0 {
 		withinAsm(k, (*byte)(at), groups, lo, hi, &out[0])
+	}
+	if n == groups*Lanes {
+		return
 	}
 	at, n, out = unsafe.Add(at, groups*Lanes*k.Bytes()), n-groups*Lanes, out[groups:]
 	switch k {

@@ -64,13 +64,12 @@ type number interface {
 // changeNumbers changes lines of values of a type.
 func changeNumbers[T number](c *Change, at unsafe.Pointer, lines, per, width int, a, b T) {
 	apart := width > int(unsafe.Sizeof(a))
-	for ; lines > 0; lines-- {
-		if apart {
-			changeApart(c.Op, unsafe.Slice((*uint64)(at), per), a, b)
+	for j := range lines {
+		if line := unsafe.Add(at, j*simd.LineBytes); apart {
+			changeApart(c.Op, unsafe.Slice((*uint64)(line), per), a, b)
 		} else {
-			changeLine(c.Op, unsafe.Slice((*T)(at), per), a, b)
+			changeLine(c.Op, unsafe.Slice((*T)(line), per), a, b)
 		}
-		at = unsafe.Add(at, simd.LineBytes)
 	}
 }
 

@@ -142,7 +142,9 @@ func (r *Reader) Take(at unsafe.Pointer, n int) {
 			copy(r.Room(k), unsafe.Slice((*byte)(at), k*size))
 			r.Took(k)
 		}
-		at, n = unsafe.Add(at, k*size), n-k
+		if n -= k; n > 0 { // a pointer must not point behind its memory
+			at = unsafe.Add(at, k*size)
+		}
 	}
 }
 
@@ -162,7 +164,9 @@ func (r *Reader) takeNarrow(at unsafe.Pointer, n int) {
 			widen(to, unsafe.Slice((*uint16)(at), k))
 		}
 		r.Took(k)
-		at, n = unsafe.Add(at, k*r.t.Size), n-k
+		if n -= k; n > 0 {
+			at = unsafe.Add(at, k*r.t.Size)
+		}
 	}
 }
 

@@ -137,13 +137,13 @@ func TestTransformOverTheLimit(t *testing.T) {
 // Sums of floats are the same bits however a tree came to have its entries.
 func TestSumsDependOnEntriesAlone(t *testing.T) {
 	rng := seed.Rand(t)
-	const n = 100_000
+	const n = 70_000
 	keys, vals := make([]uint64, n), make([]float64, n)
 	for i := range keys {
 		keys[i], vals[i] = uint64(i)*3, rng.NormFloat64()*math.Exp(rng.NormFloat64()*5)
 	}
 	want := pando.Aggregate(facetest.MustFreeze(t, keys, vals, pando.Workers(1)), 0, 3*n)
-	for workers := 1; workers <= 8; workers++ {
+	for _, workers := range []int{1, 2, 3, 8} {
 		tree, err := pando.NewTree[uint64, float64](pando.Workers(workers))
 		if err != nil {
 			t.Fatal(err)

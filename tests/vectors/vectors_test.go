@@ -421,6 +421,6 @@ func TestVectorsLarge(t *testing.T) {
 	if seed.RaceDetector {
 		t.Skip("takes long under the race detector")
 	}
-	t.Run("uint64 to float64", vectors(facetest.Integers[uint64](), floats64[float64](), 150_000))
-	t.Run("int32 to int32", vectors(facetest.Integers[int32](), whole[int32](), 140_001))
+	t.Run("uint64 to float64", vectors(facetest.Integers[uint64](), floats64[float64](), 140_000))
+	t.Run("int32 to int32", vectors(facetest.Integers[int32](), whole[int32](), 70_001))
 }
