@@ -52,14 +52,6 @@ var selectExp = &experiment{
 // values 8 bytes an entry, of pairs 16, of a Tree what its leaves take.
 const colReads = "reads GB/s"
 
-// oneAndAll are one thread, and as many as there are cores.
-func oneAndAll() []int {
-	if allCores() == 1 {
-		return []int{1}
-	}
-	return []int{1, allCores()}
-}
-
 // everyKey is the range of all keys.
 const everyKey = math.MaxUint64
 
