@@ -9,7 +9,7 @@ LIBRARY = . $(shell go list -deps . | sed -n 's|^github.com/pando-index/pando/|.
 
 # Tests with several goroutines, and the packages whose own tests have some.
 CONCURRENT = ./tests/concurrent ./tests/linearizable ./tests/devices ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/flow \
-	./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/exec ./internal/device/...
+	./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/exec ./internal/vector ./internal/device/...
 
 test:
 	go test ./...
@@ -44,7 +44,7 @@ mutants:
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/exec ./tests/paths ./tests/linearizable
+	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/vector ./internal/exec ./tests/paths ./tests/vectors ./tests/linearizable
 	go test -short -tags nogpu ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 

@@ -40,6 +40,15 @@
 // Reads never wait for writes. Snapshot takes microseconds, whatever the size;
 // Freeze makes a compact copy while writers go on.
 //
+// # Values of whole ranges
+//
+// Where values are numbers, Aggregate sums them up, Histogram counts them, Select
+// picks entries by them, and Transform changes those of a Tree: at the speed of
+// memory, on all cores, with the same bits as the result everywhere.
+//
+//	s := pando.Aggregate(ix, 10, 20)        // s.Count, s.Sum, s.Min, s.Max, s.Mean
+//	n, err := pando.Transform(t, 10, 20, pando.Multiply[uint64](2))
+//
 // # Keys and values
 //
 // A key is any integer, float or string type. Every value of it is an

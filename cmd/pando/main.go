@@ -63,7 +63,8 @@ const rootLong = `Pando keeps millions to billions of keys in one file that open
 millisecond and answers lookups, ranges and ranks by the million a second.
 
 Make an index from a table with ` + "`pando build`" + `, ask it with get, range, prefix,
-count, rank, head and tail, and add its values to other tables with join.`
+count, rank, head and tail, add its values to other tables with join, and sum them up with
+sum, stats and histogram.`
 
 const rootExample = `  pando gen -n 1M --dist dense -o people.csv
                                            a table to try things with
@@ -108,7 +109,8 @@ func newRoot() *cobra.Command {
 		}
 	}
 	add(groupFiles, newBuild(), newInfo(), newVerify())
-	add(groupAsk, newGet(), newRange(), newPrefix(), newCount(), newRank(), newHead(), newTail(), newJoin())
+	add(groupAsk, newGet(), newRange(), newPrefix(), newCount(), newRank(), newHead(), newTail(), newJoin(),
+		newSum(), newStats(), newHistogram())
 	add(groupTry, newGen(), newBench(), newDemo(), newDevices())
 	root.AddCommand(newVersion())
 	root.AddCommand(topics()...)

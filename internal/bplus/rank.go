@@ -143,7 +143,7 @@ func (t *Tree[C]) rankIn(x uint32, key C, after bool) (n int, ok bool) {
 	for try := 0; ; try++ {
 		l := t.leaf(x)
 		word := l.loadWord()
-		if word&simd.WordDead != 0 {
+		if word&simd.WordDead != 0 || t.closed.Load() { // side links of a closed tree may lead in circles
 			return 0, false
 		}
 		if word&simd.WordLocked != 0 {
@@ -219,7 +219,7 @@ func (t *Tree[C]) atIn(x uint32, i int) (key, val C, ok, dead bool) {
 	for try := 0; x != nothing; try++ {
 		l := t.leaf(x)
 		word := l.loadWord()
-		if word&simd.WordDead != 0 {
+		if word&simd.WordDead != 0 || t.closed.Load() {
 			return 0, 0, false, true
 		}
 		s.run.clear()

@@ -72,6 +72,9 @@ func (t *Tree[C]) CopyVals(dst []byte, lo int) {
 	par.Copy(dst, unsafe.Slice((*byte)(unsafe.Add(t.Vals, lo*t.cfg.ValSize)), len(dst)), 1)
 }
 
+// manyLines is the number of lines from which on a call into assembly pays.
+const manyLines = 8
+
 // copyHalves copies keys or values of leaves of pairs, which lie offset bytes
 // into each line: entry by entry to the end of the first leaf, then half lines.
 func copyHalves[C simd.Code](t *Tree[C], dst []C, lo, offset int) {
@@ -80,6 +83,11 @@ func copyHalves[C simd.Code](t *Tree[C], dst []C, lo, offset int) {
 	line := unsafe.Slice((*C)(at), per)
 	dst = dst[copy(dst, line[lo%per:]):]
 	at = unsafe.Add(at, simd.LineBytes)
+	if full := len(dst) / per; full >= manyLines {
+		simd.CopyHalves(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), full*halfLine), at)
+		at = unsafe.Add(at, full*simd.LineBytes)
+		dst = dst[full*per:]
+	}
 	for len(dst) >= per {
 		*(*[halfLine]byte)(unsafe.Pointer(unsafe.SliceData(dst))) = *(*[halfLine]byte)(at)
 		at = unsafe.Add(at, simd.LineBytes)

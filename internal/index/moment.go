@@ -7,6 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/vector"
 )
 
 // moment is a map as it was at one moment: an engine over a snapshot of its
@@ -21,6 +22,10 @@ type moment interface {
 	// entries sets keys and vals to those of n entries from lo on, values as the
 	// tree holds them. Either may be empty.
 	entries(lo, n int, keys order.Keys, vals []uint64)
+	// readValues hands n values from lo on, of size bytes, to r; selectValues
+	// selects from these entries.
+	readValues(lo, n, size int, r *vector.Reader)
+	selectValues(lo, n int, s *selecting)
 }
 
 // momentOf implements moment.

@@ -8,6 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/vector"
 )
 
 // codeMap is a map from codes to values of at most 8 bytes: what a Map is made
@@ -28,6 +29,11 @@ type codeMap interface {
 	at(i int) (key, val uint64, ok bool)
 	cursor(key uint64, down bool) codeCursor
 	freeze() (moment, error)
+	// readValues, selectValues and transform are for vector operations: over the
+	// entries from one key to another.
+	readValues(lo, hi uint64, size int, r *vector.Reader)
+	selectValues(lo, hi uint64, s *selecting)
+	transform(s *span, entries int, f bplus.Changer) (int, error)
 	onFree(f func(vals []uint64))
 
 	Len() int

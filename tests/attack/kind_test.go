@@ -59,7 +59,7 @@ func frozenKind[K pando.Key, V any]() kind[K, V] {
 		open: func(path string, opts ...pando.Option) (index[K, V], error) {
 			return orNone[K, V](pando.Open[K, V](path, opts...))
 		},
-		operations: slices.Concat(singles[K, V](), walks[K, V](), batches[K, V]()),
+		operations: slices.Concat(singles[K, V](), walks[K, V](), batches[K, V](), vectors[K, V]()),
 	}
 }
 

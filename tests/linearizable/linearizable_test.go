@@ -63,6 +63,12 @@ func step(at, in, out any) (bool, any) {
 		ok := s[i.keys[0]] == o.vals[0]
 		s[i.keys[0]] += i.vals[0]
 		return ok, s
+	case "change": // Transform, which leaves keys alone that are not there
+		had := s[i.keys[0]] != 0
+		if had {
+			s[i.keys[0]] += i.vals[0]
+		}
+		return o.vals == nil || had == (o.vals[0] == 1), s
 	case "ceil":
 		k := i.keys[0]
 		for k < most && s[k] == 0 {
@@ -151,7 +157,15 @@ func (r *recorder[V]) one() {
 	remove := input{name: "swap", keys: []int{k}, vals: []uint32{0}}
 	get := input{name: "get", keys: []int{k}}
 	was := func(v V, ok bool) output { return output{vals: []uint32{r.number(v, ok)}} }
-	switch r.rng.IntN(10) {
+	kinds := 10
+	switch {
+	case r.change == nil:
+	case r.whole: // to judge many changes of all keys at once would take years
+		kinds = 12
+	default:
+		kinds = 13
+	}
+	switch r.rng.IntN(kinds) {
 	case 0:
 		r.note(get, func() output { return was(t.Get(key)) })
 	case 1:
@@ -189,6 +203,25 @@ func (r *recorder[V]) one() {
 			defer s.Close()
 			return was(s.Get(key))
 		})
+	case 10:
+		r.note(get, func() output { return was(r.sum(t, key)) })
+	case 11:
+		r.note(input{name: "change", keys: []int{k}, vals: []uint32{n}}, func() output {
+			return output{vals: []uint32{uint32(r.change(t, key, key, n))}}
+		})
+	case 12:
+		r.changeAll(n)
+	}
+}
+
+// changeAll notes a change of all keys, each of them by itself.
+func (r *recorder[V]) changeAll(n uint32) {
+	call := int64(time.Since(start))
+	r.change(r.tree, r.key(0), r.key(most-1), n)
+	end := int64(time.Since(start))
+	for k := range most {
+		in := input{name: "change", keys: []int{k}, vals: []uint32{n}}
+		r.ops = append(r.ops, porcupine.Operation{ClientId: r.id, Input: in, Call: call, Output: output{}, Return: end})
 	}
 }
 
@@ -273,6 +306,11 @@ type setup[V any] struct {
 	far   uint64 // distance of keys
 	whole bool   // operations whose answer depends on several keys, too
 	pop   bool   // PopMin among them
+
+	// What vector operations do, nil where values are no numbers: the value of a
+	// key by Aggregate, and n added to all from lo to hi, which returns how many.
+	sum    func(t *pando.Tree[uint64, V], key uint64) (V, bool)
+	change func(t *pando.Tree[uint64, V], lo, hi uint64, n uint32) int
 }
 
 // history records what goroutines do at once.
@@ -380,7 +418,17 @@ func run[V any](t *testing.T, u setup[V], n int, key func(rng *rand.Rand) uint64
 }
 
 func numbers(base, far uint64, whole, pop bool) setup[uint64] {
-	return setup[uint64]{of: func(n uint32) uint64 { return uint64(n) }, to: func(v uint64) uint32 { return uint32(v) }, base: base, far: far, whole: whole, pop: pop}
+	return setup[uint64]{
+		of: func(n uint32) uint64 { return uint64(n) }, to: func(v uint64) uint32 { return uint32(v) }, base: base, far: far, whole: whole, pop: pop,
+		sum: func(t *pando.Tree[uint64, uint64], key uint64) (uint64, bool) {
+			s := pando.Aggregate(t, key, key)
+			return s.Sum, s.Count == 1
+		},
+		change: func(t *pando.Tree[uint64, uint64], lo, hi uint64, n uint32) int {
+			changed, _ := pando.Transform(t, lo, hi, pando.Add(uint64(n)))
+			return changed
+		},
+	}
 }
 
 func texts(base, far uint64, whole, pop bool) setup[string] {

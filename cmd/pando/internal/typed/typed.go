@@ -51,6 +51,12 @@ type Index interface {
 	// Duplicates returns the number of entries whose key is also that of the
 	// entry before, and the rank of the first of them.
 	Duplicates() (n, first int)
+	// Summarize sums up the values of lo <= key <= hi, where a nil bound is open.
+	// It returns false if they are not numbers.
+	Summarize(lo, hi *cols.Column) (s Summary, ok bool)
+	// Histogram counts these values between bounds, a column of their type, as
+	// pando.Histogram does.
+	Histogram(lo, hi, bounds *cols.Column, counts []int) (ok bool)
 
 	WriteTo(w io.Writer) (int64, error)
 	Close() error

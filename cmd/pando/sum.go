@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/table"
+	"github.com/spf13/cobra"
+)
+
+const sumLong = `Add up the values of the entries with LO <= key <= HI, on all cores. Without HI the
+range goes to the end, and without LO it is the whole index. Values must be numbers.
+
+Integers are added up exactly; a sum that does not fit their type is an error.
+Floating-point numbers are added in a fixed order, so that the same entries have the
+same sum on any machine.`
+
+const sumExample = `  pando sum sales.pando                      all
+  pando sum sales.pando 20240101 20241231    a range of keys
+  pando sum sales.pando --json`
+
+func newSum() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:     "sum FILE [LO [HI]] [flags]",
+		Short:   "Add up the values between two keys",
+		Long:    sumLong,
+		Example: sumExample,
+		Args:    takes(1, 3, "an index file and two bounds"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return summarized(args, func(ix typed.Index, s *typed.Summary) error {
+				if err := mustAdd(ix, s); err != nil {
+					return err
+				}
+				if asJSON {
+					return writeJSON(cmd.OutOrStdout(), map[string]any{"count": s.Count, "sum": jsonCell(&s.Sum)})
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), cellText(&s.Sum, 0))
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+const statsLong = `Tell count, sum, least, greatest and mean of the values of the entries with
+LO <= key <= HI, on all cores. Without HI the range goes to the end, and without LO it
+is the whole index. Values must be numbers. The least and the greatest are NaN if any
+value is. For what a file is made of, see ` + "`pando info`" + `.`
+
+const statsExample = `  pando stats sales.pando
+  pando stats sales.pando 100 200
+  pando stats sales.pando --json | jq .mean`
+
+func newStats() *cobra.Command {
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:     "stats FILE [LO [HI]] [flags]",
+		Short:   "Sum, least, greatest and mean of the values between two keys",
+		Long:    statsLong,
+		Example: statsExample,
+		Args:    takes(1, 3, "an index file and two bounds"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return summarized(args, func(ix typed.Index, s *typed.Summary) error {
+				if asJSON {
+					return writeJSON(cmd.OutOrStdout(), statsJSON(ix, s))
+				}
+				printStats(cmd.OutOrStdout(), ix, s)
+				return nil
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// summarized calls do with what the values between two bounds come to.
+func summarized(args []string, do func(ix typed.Index, s *typed.Summary) error) error {
+	ix, err := anywhere.openIndex(args[0])
+	if err != nil {
+		return err
+	}
+	defer ix.Close()
+	lo, hi, err := boundColumns(ix, args[1:])
+	if err != nil {
+		return err
+	}
+	s, ok := ix.Summarize(lo, hi)
+	if !ok {
+		return noNumbers(ix)
+	}
+	for _, c := range []*table.Column{&s.Min, &s.Max} {
+		c.Field = valueField(ix, "value")
+	}
+	return do(ix, &s)
+}
+
+// boundColumns returns bounds as columns, nil where they are not given.
+func boundColumns(ix typed.Index, texts []string) (lo, hi *table.Column, err error) {
+	bounds := [2]*table.Column{}
+	for i, s := range texts {
+		if bounds[i], err = keyColumn(ix, []string{s}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return bounds[0], bounds[1], nil
+}
+
+// noNumbers is the error for values that cannot be added up.
+func noNumbers(ix typed.Index) error {
+	if t, ok := ix.Value(); ok {
+		return fmt.Errorf("the values of this index are of type %v, and only numbers can be added up", t)
+	}
+	return fmt.Errorf("this index has no values to add up; count counts its keys")
+}
+
+// mustAdd returns an error if a sum means nothing, or does not fit.
+func mustAdd(ix typed.Index, s *typed.Summary) error {
+	if kind := valueField(ix, "value").Kind; kind != (table.Kind{}) {
+		return fmt.Errorf("the values of this index are %v, whose sum means nothing; stats tells the least, the greatest and the mean", kind)
+	}
+	if s.Wrapped {
+		return fmt.Errorf("the sum, about %.4g, does not fit %v; build the index with values of type float64", s.Mean*float64(s.Count), s.Sum.Type)
+	}
+	return nil
+}
+
+func printStats(out io.Writer, ix typed.Index, s *typed.Summary) {
+	line := func(name, text string) { fmt.Fprintf(out, "%-7s%s\n", name, text) }
+	line("count", strconv.Itoa(s.Count))
+	if s.Count == 0 {
+		return
+	}
+	if mustAdd(ix, s) == nil {
+		line("sum", cellText(&s.Sum, 0))
+	} else if s.Wrapped {
+		line("sum", fmt.Sprintf("about %.4g, more than %v holds", s.Mean*float64(s.Count), s.Sum.Type))
+	}
+	line("min", cellText(&s.Min, 0))
+	line("max", cellText(&s.Max, 0))
+	if valueField(ix, "value").Kind == (table.Kind{}) {
+		line("mean", strconv.FormatFloat(s.Mean, 'g', -1, 64))
+	}
+}
+
+// statsJSON returns what is known: a sum that means nothing or does not fit, and
+// everything but the count of no entries, is left out.
+func statsJSON(ix typed.Index, s *typed.Summary) map[string]any {
+	m := map[string]any{"count": s.Count}
+	if s.Count == 0 {
+		return m
+	}
+	if mustAdd(ix, s) == nil {
+		m["sum"] = jsonCell(&s.Sum)
+	}
+	m["min"], m["max"] = jsonCell(&s.Min), jsonCell(&s.Max)
+	if valueField(ix, "value").Kind == (table.Kind{}) {
+		m["mean"] = jsonFloat(s.Mean)
+	}
+	return m
+}
+
+// jsonCell returns the only cell of a column for JSON.
+func jsonCell(c *table.Column) any { return jsonText(cellText(c, 0), c.Kind == (table.Kind{})) }
+
+// jsonText returns a cell's text for JSON, which has no NaN and no infinities:
+// these and dates are strings.
+func jsonText(text string, number bool) any {
+	if f, err := strconv.ParseFloat(text, 64); err == nil && number && !math.IsNaN(f) && !math.IsInf(f, 0) {
+		return json.Number(text)
+	}
+	return text
+}
+
+func jsonFloat(f float64) any { return jsonText(strconv.FormatFloat(f, 'g', -1, 64), true) }

@@ -1,0 +1,211 @@
+package index
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/vector"
+)
+
+// NumberType returns how values of type V lie and are computed with. V must be a
+// number.
+func NumberType[V any]() vector.Type {
+	t, ok := vector.TypeOf(reflect.TypeFor[V]())
+	if !ok {
+		panic("index: values are no numbers")
+	}
+	return t
+}
+
+// entries is the values of entries [first, end), as a vector.Source. Where a
+// device has them as well, it may be a vector.Summarizer, too.
+type entries[V any] struct {
+	ix         *Index[V]
+	first, end int
+}
+
+func (s *entries[V]) Pieces() int { return vector.Pieces(s.end - s.first) }
+
+func (s *entries[V]) Read(piece int, r *vector.Reader) {
+	lo := s.first + piece*vector.Piece
+	s.ix.readValues(lo, min(lo+vector.Piece, s.end), r)
+}
+
+// Entries returns the values of entries [first, end), and false if these are
+// not where they can be read many at a time.
+func (ix *Index[V]) Entries(first, end int) (src vector.Source, ok bool) {
+	if m := ix.values.moment; m != nil && m.m.boxes != nil {
+		return nil, false
+	}
+	end = min(max(end, 0), ix.n) // they may be any if the index is being closed
+	return &entries[V]{ix, min(max(first, 0), end), end}, true
+}
+
+// readValues hands values [lo, hi) to r.
+func (ix *Index[V]) readValues(lo, hi int, r *vector.Reader) {
+	switch m := ix.values.moment; {
+	case m != nil:
+		m.at.readValues(lo, hi-lo, m.m.size, r)
+	case ix.keeper != nil:
+		readKept(ix.keeper, lo, hi, int(sizeOf[V]()), r)
+	default:
+		r.Take(unsafe.Pointer(&ix.values.rows[lo]), hi-lo)
+	}
+}
+
+// readKept hands values [lo, hi) to r that lie in a layout: one behind the other,
+// in ascending order of their addresses, or else with keys between.
+func readKept(k keeper, lo, hi, size int, r *vector.Reader) {
+	first, last := k.Val(lo), k.Val(hi-1)
+	if int(uintptr(last)-uintptr(first)) == (hi-1-lo)*size {
+		r.Take(first, hi-lo)
+		return
+	}
+	for lo < hi {
+		n := min(r.Left(), hi-lo)
+		k.CopyVals(r.Room(n), lo)
+		r.Took(n)
+		lo += n
+	}
+}
+
+// SummarizeRanges sums up the values of many ranges, and returns false if these
+// are not where they can be read many at a time.
+func (ix *Index[V]) SummarizeRanges(lo, hi order.Keys, out []vector.Summary) bool {
+	if _, ok := ix.Entries(0, 0); !ok {
+		return false
+	}
+	t, found := NumberType[V](), ix.Ranges(lo, hi, 0)
+	first := *found.First
+	sum := func(i, workers int) {
+		src, _ := ix.Entries(first[i], first[i]+found.Offsets[i+1]-found.Offsets[i])
+		out[i] = vector.Summarize(src, t, workers)
+	}
+	var large []int
+	for i := range out {
+		if found.Offsets[i+1]-found.Offsets[i] > vector.Piece {
+			large = append(large, i)
+		}
+	}
+	par.Run(ix.workers, (len(out)+rangesAtOnce-1)/rangesAtOnce, par.Func(func(p int) {
+		for i := p * rangesAtOnce; i < min((p+1)*rangesAtOnce, len(out)); i++ {
+			if found.Offsets[i+1]-found.Offsets[i] <= vector.Piece {
+				sum(i, 1)
+			}
+		}
+	}))
+	for _, i := range large {
+		sum(i, ix.workers)
+	}
+	ix.Done(found)
+	return true
+}
+
+// rangesAtOnce is the number of ranges that a worker sums up at a time.
+const rangesAtOnce = 16
+
+// Matches is which of the entries [first, end) satisfy a condition.
+type Matches struct {
+	first, end int
+	masks      []vector.Mask // one for each block
+	before     []int         // number of those before each piece, and of all
+}
+
+// Len returns the number of entries that satisfy it.
+func (m *Matches) Len() int { return m.before[len(m.before)-1] }
+
+// Match looks which of the entries [first, end) satisfy a condition. Values must
+// lie where Entries can read them.
+func (ix *Index[V]) Match(first, end int, c vector.Condition) *Matches {
+	src, _ := ix.Entries(first, end)
+	m := &Matches{first: first, end: end}
+	m.masks, m.before = vector.Match(src, NumberType[V](), c, ix.workers)
+	return m
+}
+
+// CopyMatches sets keys, of keySize bytes each, and vals to the entries that
+// satisfy a condition.
+func (ix *Index[V]) CopyMatches(m *Matches, keys order.Keys, keySize int, vals []V) {
+	par.Run(ix.workers, len(m.before)-1, par.Func(func(p int) {
+		c := matchCopier[V]{ix: ix, keys: keys, keySize: keySize, vals: vals, at: m.before[p]}
+		if keys.Bits() > 0 {
+			c.someKeys, c.someVals = order.MakeKeys(keys.Type, vector.Block), make([]V, vector.Block)
+		}
+		lo := m.first + p*vector.Piece
+		for b := p * (vector.Piece / vector.Block); lo < min(m.first+(p+1)*vector.Piece, m.end); b++ {
+			c.block(lo, min(vector.Block, m.end-lo), &m.masks[b])
+			lo += vector.Block
+		}
+	}))
+}
+
+// matchCopier copies the entries of a piece.
+type matchCopier[V any] struct {
+	ix       *Index[V]
+	keys     order.Keys
+	keySize  int
+	vals     []V
+	at       int        // in keys and vals
+	someKeys order.Keys // of a block; none for strings, which are not copied in vain
+	someVals []V
+}
+
+// manyMatches is the number of matches in a block from which on all of it is
+// copied, and then what is wanted of it.
+const manyMatches = 64
+
+func (c *matchCopier[V]) block(lo, n int, mask *vector.Mask) {
+	ones := mask.Count(n)
+	if ones < manyMatches || ones == n || c.someKeys.Len() == 0 {
+		mask.Each(n, func(first, k int) {
+			c.ix.CopyOut(lo+first, c.keys.Slice(c.at, c.at+k), c.vals[c.at:c.at+k])
+			c.at += k
+		})
+		return
+	}
+	c.ix.CopyOut(lo, c.someKeys.Slice(0, n), c.someVals[:n])
+	mask.Compress(c.keys.Slice(c.at, c.at+ones).At(), c.someKeys.At(), c.keySize, n)
+	mask.Compress(unsafe.Pointer(&c.vals[c.at]), unsafe.Pointer(&c.someVals[0]), int(sizeOf[V]()), n)
+	c.at += ones
+}
+
+// Selected is entries that satisfy a condition, as a tree that changes has them.
+type Selected struct{ keys, vals []uint64 }
+
+// SelectMoment selects from entries [first, end) of a snapshot. It returns false
+// for an index that is none.
+func (ix *Index[V]) SelectMoment(first, end int, c vector.Condition) (out []Selected, ok bool) {
+	m := ix.values.moment
+	if m == nil {
+		return nil, false
+	}
+	out = make([]Selected, vector.Pieces(end-first))
+	par.Run(ix.workers, len(out), par.Func(func(p int) {
+		lo := first + p*vector.Piece
+		m.at.selectValues(lo, min(vector.Piece, end-lo), &selecting{t: NumberType[V](), size: m.m.size, cond: c, to: &out[p]})
+	}))
+	return out, true
+}
+
+// CopySelected calls room with the number of entries that were selected, and
+// copies them to the memory that it returns.
+func CopySelected[V any](parts []Selected, value func(bits uint64) V, room func(n int) (order.Keys, []V)) {
+	n := 0
+	for _, p := range parts {
+		n += len(p.keys)
+	}
+	keys, vals := room(n)
+	at := 0
+	for _, p := range parts {
+		setKeys(keys.Slice(at, at+len(p.keys)), p.keys)
+		for i, b := range p.vals {
+			vals[at+i] = value(b)
+		}
+		at += len(p.keys)
+	}
+}
+
+// MomentValue returns a value of a snapshot as SelectMoment has it.
+func (ix *Index[V]) MomentValue(bits uint64) V { return ix.values.moment.m.value(bits) }

@@ -1,0 +1,172 @@
+package index
+
+import (
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/vector"
+)
+
+// span is the values of a map from one key to another, as a vector.Source. Its
+// pieces are cut at keys: if others change the map meanwhile they are not as long
+// as they should be, but no entry is in two.
+type span struct {
+	m      codeMap
+	size   int
+	lo, hi uint64
+	cuts   []uint64
+}
+
+func (s *span) Pieces() int {
+	if s.lo > s.hi {
+		return 0
+	}
+	return len(s.cuts) + 1
+}
+
+// piece returns the keys of a piece, from one to another.
+func (s *span) piece(p int) (lo, hi uint64) {
+	lo, hi = s.lo, s.hi
+	if p > 0 {
+		lo = s.cuts[p-1]
+	}
+	if p < len(s.cuts) {
+		hi = s.cuts[p] - 1
+	}
+	return lo, hi
+}
+
+func (s *span) Read(piece int, r *vector.Reader) {
+	lo, hi := s.piece(piece)
+	s.m.readValues(lo, hi, s.size, r)
+}
+
+// Entries returns the values of the entries from lo to hi, to be read by several
+// workers or by one alone. It returns false if these are not where they can be
+// read many at a time.
+func (m *Map[V]) Entries(lo, hi order.Probe, workers int) (src vector.Source, ok bool) {
+	if m.boxes != nil {
+		return nil, false
+	}
+	s, _ := m.span(lo, hi, workers)
+	return s, true
+}
+
+// span returns a range, cut into pieces where several workers are to read it, and
+// about how many entries that has.
+func (m *Map[V]) span(lo, hi order.Probe, workers int) (s *span, n int) {
+	s = &span{m: m.codeMap, size: m.size, lo: lo.Code, hi: hi.Code}
+	if workers == 1 || s.lo > s.hi {
+		return s, 0
+	}
+	first, end := m.rank(lo.Code, false), m.rank(hi.Code, true)
+	for i := first + vector.Piece; i < end; i += vector.Piece {
+		k, _, ok := m.at(i)
+		if !ok || k > s.hi {
+			break
+		}
+		if last := len(s.cuts); k > s.lo && (last == 0 || k > s.cuts[last-1]) {
+			s.cuts = append(s.cuts, k)
+		}
+	}
+	return s, max(0, end-first)
+}
+
+// Select selects from the entries from lo to hi. Values must lie in the tree.
+func (m *Map[V]) Select(lo, hi order.Probe, c vector.Condition) []Selected {
+	s, _ := m.span(lo, hi, m.workers)
+	out := make([]Selected, s.Pieces())
+	par.Run(m.workers, len(out), par.Func(func(p int) {
+		from, to := s.piece(p)
+		m.selectValues(from, to, &selecting{t: NumberType[V](), size: m.size, cond: c, to: &out[p]})
+	}))
+	return out
+}
+
+// Value returns a value as Select has it.
+func (m *Map[V]) Value(bits uint64) V { return m.value(bits) }
+
+// Transform changes the values of the entries from lo to hi, and returns how many
+// there were. It does nothing, and returns false, if they do not lie in the tree.
+func (m *Map[V]) Transform(lo, hi order.Probe, c *vector.Change) (changed int, inTree bool, err error) {
+	if m.Closed() {
+		return 0, true, mutableError(bplus.ErrClosed)
+	}
+	if m.boxes != nil {
+		return 0, false, nil
+	}
+	s, n := m.span(lo, hi, 0)
+	changed, err = m.transform(s, n, c)
+	return changed, true, mutableError(err)
+}
+
+func (t *codes[C]) transform(s *span, entries int, f bplus.Changer) (int, error) {
+	cuts := make([]C, len(s.cuts))
+	for i, k := range s.cuts {
+		cuts[i] = C(k)
+	}
+	return t.Tree.Transform(C(s.lo), C(s.hi), cuts, entries, f, t.workers)
+}
+
+func (t *codes[C]) readValues(lo, hi uint64, size int, r *vector.Reader) {
+	t.Tree.Scan(C(lo), C(hi), false, func(_, vals []C) { take(r, vals, size) })
+}
+
+func (t *codes[C]) selectValues(lo, hi uint64, s *selecting) {
+	t.Tree.Scan(C(lo), C(hi), true, func(keys, vals []C) { selectFrom(s, keys, vals) })
+}
+
+func (e *momentOf[C]) readValues(lo, n, size int, r *vector.Reader) {
+	e.view.Scan(lo, n, false, func(_, vals []C) { take(r, vals, size) })
+}
+
+func (e *momentOf[C]) selectValues(lo, n int, s *selecting) {
+	e.view.Scan(lo, n, true, func(keys, vals []C) { selectFrom(s, keys, vals) })
+}
+
+// take hands values of size bytes to r that a tree has widened to C. It
+// changes vals.
+func take[C order.Code](r *vector.Reader, vals []C, size int) {
+	r.Take(narrowed(vals, size), len(vals))
+}
+
+// narrowed makes values as wide as they are, in their own memory.
+func narrowed[C order.Code](vals []C, size int) unsafe.Pointer {
+	at := unsafe.Pointer(unsafe.SliceData(vals))
+	if size*8 < codeBits[C]() {
+		to := arena.As[uint32](arena.Bytes(vals))
+		for i, v := range vals {
+			to[i] = uint32(v)
+		}
+	}
+	return at
+}
+
+// selecting collects the entries of a piece that satisfy a condition.
+type selecting struct {
+	t    vector.Type
+	size int
+	cond vector.Condition
+	mask vector.Mask
+	to   *Selected
+}
+
+// selectFrom selects from the entries of a leaf. It changes vals.
+func selectFrom[C order.Code](s *selecting, keys, vals []C) {
+	n := len(vals)
+	at := narrowed(vals, s.size)
+	s.cond.Match(s.t.Kind, at, n, &s.mask)
+	s.mask.Each(n, func(first, k int) {
+		for i := first; i < first+k; i++ {
+			s.to.keys = append(s.to.keys, uint64(keys[i]))
+			if s.size == 4 {
+				s.to.vals = append(s.to.vals, uint64(*(*uint32)(unsafe.Add(at, 4*i))))
+			} else {
+				s.to.vals = append(s.to.vals, *(*uint64)(unsafe.Add(at, 8*i)))
+			}
+		}
+	})
+}

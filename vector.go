@@ -1,0 +1,297 @@
+package pando
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/vector"
+)
+
+// Number is the type of values that Aggregate, Histogram, Select and Transform
+// work on.
+type Number interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr |
+		~float32 | ~float64
+}
+
+// Summary is what Aggregate finds. Of no entries all of it is zero.
+type Summary[V Number] struct {
+	Count int
+	// Sum is cut to V: integers wrap, as Go's do.
+	Sum V
+	// Min and Max are those of Go's min and max: NaN if any value is, and -0 is
+	// below 0.
+	Min, Max V
+	// Mean is Sum/Count, but does not suffer from a Sum that has wrapped, or was
+	// rounded to a float32.
+	Mean float64
+}
+
+// Aggregate sums up the values of the entries with lo <= key <= hi. There are
+// none if lo is above hi.
+//
+// The sum of integers wraps. The sum of floats is taken in float64, and in an
+// order that depends on the entries of the range alone: every layout, machine,
+// device and number of workers returns the same bits (package internal/vector has
+// the order). Values of 4 or 8 bytes are read at the speed of memory, by all
+// cores; those of 1 or 2 bytes in a Tree as fast as a loop over Range does.
+//
+// Over a Tree each value is the one at some time during the call, and an entry
+// that is there all the time is counted once, whatever others do; take a Snapshot
+// to sum up one moment.
+func Aggregate[K Key, V Number](ix Index[K, V], lo, hi K) Summary[V] {
+	var sum vector.Summary
+	withValues(ix, lo, hi, func(src vector.Source, t vector.Type, workers int) {
+		sum = vector.Summarize(src, t, workers)
+	})
+	return summaryOf[V](&sum)
+}
+
+// AggregateBatch sets out[i] to Aggregate(ix, lo[i], hi[i]), for many ranges at
+// once. lo and hi must be of the same length, out at least as long.
+func AggregateBatch[K Key, V Number](ix Index[K, V], lo, hi []K, out []Summary[V]) {
+	mustPair("AggregateBatch", len(lo), len(hi))
+	mustHold("AggregateBatch", "out", len(out), len(lo))
+	if many, ok := ix.(aggregator[K]); ok {
+		sums := make([]vector.Summary, len(lo))
+		if many.aggregateBatch(lo, hi, sums) {
+			for i := range sums {
+				out[i] = summaryOf[V](&sums[i])
+			}
+			return
+		}
+	}
+	for i := range lo {
+		out[i] = Aggregate(ix, lo[i], hi[i])
+	}
+}
+
+// Histogram counts the values of the entries with lo <= key <= hi: counts[0] of
+// those below bounds[0], counts[i] of those from bounds[i-1] on and below
+// bounds[i], and the last of counts of those from the last bound on. NaNs are
+// counted as below all bounds. counts must be at least one longer than bounds,
+// which must ascend and not be NaN; what is behind is left alone. Reads are those of
+// Aggregate.
+func Histogram[K Key, V Number](ix Index[K, V], lo, hi K, bounds []V, counts []int) {
+	if len(counts) <= len(bounds) {
+		panic(fmt.Sprintf("pando: Histogram: %d bounds are for %d counts, and there are %d", len(bounds), len(bounds)+1, len(counts)))
+	}
+	raw := make([]uint64, len(bounds))
+	t := index.NumberType[V]()
+	for i, b := range bounds {
+		if b != b || i > 0 && b < bounds[i-1] {
+			panic(fmt.Sprintf("pando: Histogram: bounds must ascend, and bound %d is %v", i, b))
+		}
+		raw[i] = bitsOf(t, b)
+	}
+	withValues(ix, lo, hi, func(src vector.Source, t vector.Type, workers int) {
+		vector.Histogram(src, t, raw, counts[:len(bounds)+1], workers)
+	})
+}
+
+// Condition is what Select looks for: Below, Above, Between or Equal. No value
+// satisfies the zero Condition, and NaN satisfies none.
+type Condition[V Number] struct {
+	op   conditionOp
+	a, b V
+}
+
+type conditionOp uint8
+
+const (
+	never conditionOp = iota
+	below
+	above
+	between
+)
+
+// Below is the condition that a value is below v.
+func Below[V Number](v V) Condition[V] { return Condition[V]{op: below, a: v} }
+
+// Above is the condition that a value is above v.
+func Above[V Number](v V) Condition[V] { return Condition[V]{op: above, a: v} }
+
+// Between is the condition that a value is at least lo and at most hi. None is if
+// lo is above hi.
+func Between[V Number](lo, hi V) Condition[V] { return Condition[V]{op: between, a: lo, b: hi} }
+
+// Equal is the condition that a value equals v, as == has it.
+func Equal[V Number](v V) Condition[V] { return Between(v, v) }
+
+// raw returns the condition without its type.
+func (c Condition[V]) raw(t vector.Type) vector.Condition {
+	switch c.op {
+	case below:
+		return vector.Below(t.Kind, bitsOf(t, c.a))
+	case above:
+		return vector.Above(t.Kind, bitsOf(t, c.a))
+	case between:
+		if c.a <= c.b {
+			return vector.Between(t.Kind, bitsOf(t, c.a), bitsOf(t, c.b))
+		}
+	}
+	return vector.Condition{Never: true}
+}
+
+// holds reports whether a value satisfies the condition.
+func (c Condition[V]) holds(v V) bool {
+	switch c.op {
+	case below:
+		return v < c.a
+	case above:
+		return v > c.a
+	case between:
+		return v >= c.a && v <= c.b
+	}
+	return false
+}
+
+// Select returns the entries with lo <= key <= hi whose value satisfies a
+// condition, in key order, as one range. Reads are those of Aggregate.
+func Select[K Key, V Number](ix Index[K, V], lo, hi K, cond Condition[V]) *Ranges[K, V] {
+	if s, ok := ix.(selector[K, V]); ok {
+		if r, ok := s.selectValues(lo, hi, cond.raw(index.NumberType[V]())); ok {
+			return r
+		}
+	}
+	r := &Ranges[K, V]{}
+	for k, v := range ix.Range(lo, hi) {
+		if cond.holds(v) {
+			r.Keys, r.Vals = append(r.Keys, k), append(r.Vals, v)
+		}
+	}
+	r.Offsets = []int{0, len(r.Keys)}
+	return r
+}
+
+// Change is what Transform does to values: Add, Multiply, Clamp or SetTo. The
+// zero Change leaves them as they are.
+type Change[V Number] struct {
+	op   vector.Op
+	a, b V
+}
+
+// Add adds v. Integers wrap.
+func Add[V Number](v V) Change[V] { return Change[V]{op: vector.Add, a: v} }
+
+// Multiply multiplies by v. Integers wrap.
+func Multiply[V Number](v V) Change[V] { return Change[V]{op: vector.Multiply, a: v} }
+
+// Clamp makes values below lo that, and values above hi that, as min(max(v, lo),
+// hi) does: NaN stays. It panics if lo is above hi, or either is NaN.
+func Clamp[V Number](lo, hi V) Change[V] {
+	if !(lo <= hi) {
+		panic(fmt.Sprintf("pando: Clamp: nothing is between %v and %v", lo, hi))
+	}
+	return Change[V]{op: vector.Clamp, a: lo, b: hi}
+}
+
+// SetTo makes all values v.
+func SetTo[V Number](v V) Change[V] { return Change[V]{op: vector.Set, a: v} }
+
+// of returns what becomes of a value.
+func (c Change[V]) of(v V) V {
+	switch c.op {
+	case vector.Add:
+		return v + c.a
+	case vector.Multiply:
+		return v * c.a
+	case vector.Clamp:
+		return min(max(v, c.a), c.b)
+	case vector.Set:
+		return c.a
+	}
+	return v
+}
+
+// Transform changes the values of the entries with lo <= key <= hi, many times
+// faster than an Update of each, and returns how many there were.
+//
+// Each value is changed once, and from what it is at that moment: nothing that
+// others do to it meanwhile is lost. They may see some values changed and others not
+// yet, though the few hundred of a leaf change together; an entry that they set
+// while Transform runs may or may not be changed. Snapshots taken before keep what
+// they have, for which memory is needed as for any update: if the memory limit
+// does not allow it, the error is ErrMemoryLimit, and nothing has been changed. Values of
+// 1 or 2 bytes are changed one by one; then an error may come when some have been.
+func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
+	n := index.NumberType[V]()
+	c := vector.Change{Op: f.op, Type: n, A: bitsOf(n, f.a), B: bitsOf(n, f.b)}
+	changed, inTree, err := t.m.Transform(t.probe(lo), t.probe(hi), &c)
+	if inTree || err != nil {
+		return changed, t.failed(err)
+	}
+	return transformEach(t, lo, hi, f)
+}
+
+// transformEach is Transform for values that do not lie in the tree.
+func transformEach[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
+	c, last := t.m.Cursor(t.probe(lo), false), t.probe(hi)
+	defer c.Done()
+	for {
+		k, _, ok := c.Next()
+		if !ok || k.Code > last.Code {
+			break
+		}
+		was := false
+		err := t.m.Update(k, func(old V, had bool) (V, bool) {
+			was = had
+			return f.of(old), had
+		})
+		if err != nil {
+			return changed, t.failed(err)
+		}
+		if was {
+			changed++
+		}
+	}
+	if t.closed.Load() {
+		return changed, ErrClosed
+	}
+	return changed, nil
+}
+
+// bitsOf returns the bits of a number, as wide as it is computed with.
+func bitsOf[V Number](t vector.Type, v V) uint64 {
+	switch {
+	case !t.IsFloat() && t.Bytes() == 4:
+		return uint64(uint32(int64(v)))
+	case !t.IsFloat():
+		return uint64(int64(v))
+	case t.Bytes() == 4:
+		return uint64(math.Float32bits(float32(v)))
+	}
+	return math.Float64bits(float64(v))
+}
+
+// numberOf returns the number with these bits.
+func numberOf[V Number](t vector.Type, bits uint64) V {
+	switch {
+	case !t.IsFloat():
+		return V(bits)
+	case t.Bytes() == 4:
+		return V(math.Float32frombits(uint32(bits)))
+	}
+	return V(math.Float64frombits(bits))
+}
+
+// summaryOf returns a summary with its type.
+func summaryOf[V Number](s *vector.Summary) Summary[V] {
+	t := index.NumberType[V]()
+	out := Summary[V]{Count: s.Count, Mean: s.Mean}
+	switch {
+	case s.Count == 0:
+		return out
+	case !t.IsFloat():
+		out.Sum = V(s.Low)
+	default:
+		out.Sum = V(s.Sum)
+	}
+	if s.HasNaN {
+		out.Min, out.Max = V(math.NaN()), V(math.NaN())
+		return out
+	}
+	out.Min, out.Max = numberOf[V](t, s.Min), numberOf[V](t, s.Max)
+	return out
+}
