@@ -84,9 +84,9 @@ const (
 	pieceOps = 8192
 	// ahead is the number of operations whose leaves are looked up together.
 	ahead = 256
-	// fetchAhead is how many operations before its turn the lines that an operation
+	// roomAhead is how many operations before its turn the lines that an operation
 	// changes beside its own are prefetched.
-	fetchAhead = 8
+	roomAhead = 8
 	// dense is the number of operations on one leaf from which on the leaf is
 	// written anew rather than line by line.
 	dense = 12
@@ -225,7 +225,7 @@ type worker[C Code] struct {
 func (w *worker[C]) do(lo, hi int, places []uint64) int {
 	keys, i := w.ops.Keys, lo
 	for i < hi && i < lo+len(places) {
-		if soon := i - lo + fetchAhead; soon < len(places) {
+		if soon := i - lo + roomAhead; soon < len(places) {
 			w.t.leaf(uint32(places[soon] >> 8)).fetchRoom(int(places[soon] & 0xff))
 		}
 		x, together := places[i-lo]>>8, 1

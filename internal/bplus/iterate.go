@@ -208,7 +208,7 @@ func (c *Cursor[C]) fill() {
 	if next := l.info().next; sideways && !c.down && next != nothing { // where the entries of this leaf are read, the next one comes
 		ahead := c.t.leaf(next)
 		simd.Fetch(ahead.pilot, simd.RegularPilot[C]()/simd.LineBytes)
-		simd.Fetch(ahead.block, lines)
+		simd.Fetch(ahead.block, fetchAhead)
 	}
 	l.unpack(&c.buffers)
 	c.cut(pos)

@@ -105,29 +105,9 @@ func outside[C Code](lo C, bounded bool, hi C) C {
 // unpack appends the entries of a leaf to a run. Of a leaf that changes
 // meanwhile it makes nonsense, but not more entries than a leaf has.
 func (l leaf[C]) unpack(r *run[C]) {
-	seps, in, half := l.seps(), l.info(), linePairs[C]()
-	lo, bounded := C(in.low), in.first == 0
-	n, most := len(r.keys), len(r.keys)+capacity[C]()+1
-	r.keys, r.vals = slices.Grow(r.keys, capacity[C]()+1), slices.Grow(r.vals, capacity[C]()+1)
-	keys, vals := r.keys[:most], r.vals[:most]
-	for j := range lines {
-		hi, line := seps[j], l.line(j)
-		last := line[0]
-		if (!bounded || last > lo) && last <= hi {
-			keys[n], vals[n] = last, line[half]
-			n++
-			for i := 1; i < half; i++ { // a copy of the last entry is overwritten by the next
-				k, more := line[i], 0
-				if k != last {
-					more = 1
-				}
-				keys[n], vals[n] = k, line[half+i]
-				n += more
-				last = k
-			}
-		}
-		lo, bounded = hi, true
-	}
+	n, room, in := len(r.keys), simd.RegularRoom[C](), l.info()
+	keys, vals := slices.Grow(r.keys, room)[:n+room], slices.Grow(r.vals, room)[:n+room]
+	n += simd.UnpackRegular(l.pilot, l.block, C(in.low), in.first == 0, keys[n:], vals[n:])
 	r.keys, r.vals = keys[:n], vals[:n]
 }
 
@@ -228,7 +208,7 @@ func (s *scratch[C]) ready() *scratch[C] {
 	at := unsafe.Pointer(&s.memory[0])
 	at = unsafe.Add(at, -uintptr(at)%simd.LineBytes)
 	s.copy = leaf[C]{pilot: unsafe.Add(at, simd.RegularBlock), block: at}
-	s.run = run[C]{make([]C, 0, capacity[C]()+2), make([]C, 0, capacity[C]()+2)}
+	s.run = run[C]{make([]C, 0, simd.RegularRoom[C]()), make([]C, 0, simd.RegularRoom[C]())}
 	return s
 }
 

@@ -1,6 +1,7 @@
 package bplus
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/pando-index/pando/internal/simd"
@@ -100,10 +101,8 @@ const fetchAhead = 24
 // returns how many there are.
 func unpackTo[C Code](l leaf[C], in *info, s *scratch[C], withKeys bool) int {
 	room := simd.RegularRoom[C]()
-	if cap(s.run.keys) < room || cap(s.run.vals) < room {
-		s.run = run[C]{make([]C, 0, room), make([]C, 0, room)}
-	}
 	s.run.clear()
+	s.run.keys, s.run.vals = slices.Grow(s.run.keys, room), slices.Grow(s.run.vals, room)
 	var keys []C
 	if withKeys {
 		keys = s.run.keys[:room]
