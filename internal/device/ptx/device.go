@@ -14,6 +14,7 @@ type Device struct {
 	mu        sync.Mutex
 	heap      heap
 	machine   machine
+	modes     modes
 	rng       generator
 	streams   []*stream
 	pinned    map[*byte]pin
@@ -72,6 +73,10 @@ func New(opts ...Option) *Device {
 	Seed(1)(d)
 	for _, o := range opts {
 		o(d)
+	}
+	if d.modes.modelled() {
+		d.machine.model = newModel(d.modes, d.machine.races)
+		d.machine.races = false // the model has its own check
 	}
 	return d
 }
