@@ -139,7 +139,8 @@ func (m *machine) deadlock() {
 		lines = append(lines, t.observer.spinning(told))
 	}
 	if first == nil { // it waits for other launches
-		first = m.ready[0].any(0)
+		w := m.ready[0]
+		first = w.lanes[bits.TrailingZeros32(w.ready)]
 		lines = append(lines, fmt.Sprintf("%v waits at line %d", first.observer, m.k.code[first.pc].line))
 	}
 	const most = 8

@@ -15,6 +15,7 @@ type Device struct {
 	heap      heap
 	machine   machine
 	modes     modes
+	known     knowledge // of the host, if launches may run at once
 	rng       generator
 	streams   []*stream
 	pinned    map[*byte]pin

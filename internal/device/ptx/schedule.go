@@ -113,22 +113,26 @@ func (m *machine) choose() *thread {
 	}
 	x := m.rng.next()
 	if w := m.current; w != nil && w.ready&^w.idle != 0 && x&255 < m.plan.stay {
-		return w.any(int(x >> 8 & 31))
+		return w.any(x >> 8)
 	}
 	first := int(x >> 32 * uint64(len(m.ready)) >> 32)
 	for i := range m.ready {
 		w := m.ready[(first+i)%len(m.ready)]
 		if w.ready&^w.idle != 0 {
 			m.current = w
-			return w.any(int(x >> 8 & 31))
+			return w.any(x >> 8)
 		}
 	}
 	return nil
 }
 
-// any returns a lane that can run, the first from a given one on.
-func (w *warp) any(from int) *thread {
-	return w.lanes[(bits.TrailingZeros32(bits.RotateLeft32(w.ready&^w.idle, -from))+from)&31]
+// any returns a lane that can run, each with the same chance for x of 16 bits.
+func (w *warp) any(x uint64) *thread {
+	lanes := w.ready &^ w.idle
+	for n := x & 0xffff * uint64(bits.OnesCount32(lanes)) >> 16; n > 0; n-- {
+		lanes &= lanes - 1
+	}
+	return w.lanes[bits.TrailingZeros32(lanes)]
 }
 
 // foremost returns the thread with the highest priority.
