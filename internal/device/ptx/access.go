@@ -85,7 +85,8 @@ func (m *machine) readElement(t *thread, in *inst, l location, to []byte) {
 	binary.LittleEndian.PutUint32(to[4:], m.readWord(&a, hi))
 }
 
-// storeModel executes a store under the model.
+// storeModel executes a store under the model. It returns false if the thread's
+// turn ends.
 func (m *machine) storeModel(t *thread, in *inst) bool {
 	addr := t.regs[in.a] + in.imm
 	b := m.at(t, in, addr, true)
@@ -111,14 +112,14 @@ func (m *machine) storeModel(t *thread, in *inst) bool {
 	}
 	if in.vec == nil {
 		m.writeElement(t, in, l, t.regs[in.b])
-		return true
+		return !m.lingers(t)
 	}
 	first := m.rng.below(in.vec.n)
 	for i := range in.vec.n {
 		j := (first + i) % in.vec.n
 		m.writeElement(t, in, location{l.mem, l.off + uint64(j)*uint64(in.width), l.block, l.base}, t.regs[in.vec.slot[j]])
 	}
-	return true
+	return !m.lingers(t)
 }
 
 // writeElement is readElement for stores.
@@ -252,6 +253,10 @@ func (m *machine) copyModel(t *thread, c transfer) bool {
 			return false
 		}
 		m.readElement(t, &from, l, buf[i:])
+	}
+	if c.src&uint64(c.in.bytes-1) != 0 {
+		m.memoryFault(Misaligned, t, c.in, global, c.src, "source of cp.async")
+		return false
 	}
 	if m.at(t, &to, c.dst, true) == nil {
 		return false

@@ -3,6 +3,7 @@ package ptx
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -129,38 +130,67 @@ func (d *model) wakeAll() {
 // deadlock reports who spins on what, who wrote that last, and who holds it.
 func (m *machine) deadlock() {
 	d := m.model
+	machines := []*machine{m}
+	for _, t := range d.asleep {
+		if o := t.observer.m; !slices.Contains(machines, o) {
+			machines = append(machines, o)
+		}
+	}
 	var first *thread
 	var lines []string
 	told := map[*word]bool{}
-	for _, t := range d.asleep {
-		if first == nil && t.observer.m == m {
-			first = t
+	others := 0
+	for _, o := range machines {
+		for t := range o.spinners() {
+			if len(t.observer.spin.reads) == 0 {
+				others++ // it meets one that reads, or only computes
+				continue
+			}
+			if first == nil || o == m && first.observer.m != m {
+				first = t
+			}
+			lines = append(lines, t.observer.spinning(told))
 		}
-		lines = append(lines, t.observer.spinning(told))
 	}
-	if first == nil { // it waits for other launches
+	if first == nil {
 		w := m.ready[0]
 		first = w.lanes[bits.TrailingZeros32(w.ready)]
-		lines = append(lines, fmt.Sprintf("%v waits at line %d", first.observer, m.k.code[first.pc].line))
+		lines = append(lines, fmt.Sprintf("%v loops at line %d and reads nothing that others write", first.observer, m.k.code[first.pc].line))
 	}
-	const most = 8
+	const most = 6
 	if more := len(lines) - most; more > 0 {
-		lines = append(lines[:most], fmt.Sprintf("%d more threads", more))
+		lines, others = lines[:most], others+more
+	}
+	if others > 0 {
+		lines = append(lines, fmt.Sprintf("%d more threads loop with them", others))
 	}
 	if n := len(m.todo); n > 0 {
-		lines = append(lines, fmt.Sprintf("%d blocks have not started", n))
+		lines = append(lines, fmt.Sprintf("blocks that have not started: %d", n))
 	}
 	m.fail(Deadlock, first, &m.k.code[first.pc], "all threads that can run spin, and nothing changes memory: "+strings.Join(lines, "; "))
 }
 
+// spinners iterates over the threads that sleep, and those that wait for them in
+// their own loops.
+func (m *machine) spinners() func(yield func(*thread) bool) {
+	return func(yield func(*thread) bool) {
+		for _, b := range m.live {
+			for i := range b.threads {
+				s := &b.threads[i].observer.spin
+				if s.asleep || s.since == m.model.version+1 && !b.threads[i].observer.exited {
+					if !yield(&b.threads[i]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
 // spinning describes the loop of a thread, and each word once.
 func (o *observer) spinning(told map[*word]bool) string {
-	s := &o.spin
-	if len(s.reads) == 0 {
-		return fmt.Sprintf("%v loops at line %d and reads no shared memory", o, o.m.k.code[o.thread.pc].line)
-	}
 	var on []string
-	for _, r := range s.reads {
+	for _, r := range o.spin.reads {
 		text := fmt.Sprintf("%#x at line %d (%s)", r.w.addr, r.in.line, o.m.k.mod.line(int(r.in.line)))
 		if !told[r.w] {
 			told[r.w] = true

@@ -25,6 +25,16 @@ func (m *machine) delays(in *inst) bool {
 	return m.rng.next()&255 < m.plan.late
 }
 
+// lingers decides, after a store, whether a thread that has put loads off waits
+// for others to see the store: few instructions later it would need the loads.
+func (m *machine) lingers(t *thread) bool {
+	if len(t.observer.late) == 0 || m.rng.next()&1 == 0 {
+		return false
+	}
+	m.hold(t, 1<<m.rng.below(8))
+	return true
+}
+
 // bind executes one of the accesses that a thread has put off.
 func (m *machine) bind(t *thread, i int) {
 	o := t.observer

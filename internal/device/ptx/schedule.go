@@ -47,7 +47,9 @@ func (m *machine) startModel() {
 	m.frozen, m.points, m.lowest = m.frozen[:0], m.points[:0], 1<<62
 	m.began, m.ended, m.final = d.steps, false, knowledge{}
 	if d.pct > 0 {
-		length := 1 << (5 + m.rng.below(12)) // nobody knows how long the launch will be
+		// Nobody knows how long the launch will be: 16 to 2048 instructions a
+		// thread.
+		length := min(m.grid.Blocks*m.grid.Threads, 1<<16) << (4 + m.rng.below(8))
 		for range d.pct {
 			m.points = append(m.points, uint64(m.rng.below(length)))
 		}
@@ -95,9 +97,12 @@ func (m *machine) turn() progress {
 // length draws for how many instructions a thread runs.
 func (m *machine) length(t *thread) int {
 	n := 8
-	if m.model.pct == 0 {
+	switch {
+	case m.model.pct == 0:
 		x := m.rng.next()
 		n = 1 + int(x>>13&(1<<(x>>26&15%(m.plan.grain+1))-1))
+	case len(m.points) > 0:
+		n = int(min(8, max(1, m.points[0]-min(m.points[0], m.steps))))
 	}
 	if fuse := t.observer.turn.fuse; fuse > 0 {
 		n = min(n, fuse)
@@ -174,7 +179,14 @@ func (m *machine) afterTurn(t *thread, n int) {
 		return
 	}
 	if s.fuse = max(0, s.fuse-n); s.fuse == 0 && !o.exited {
-		s.until = m.steps + 1<<(6+m.rng.below(9))
+		m.hold(t, 1<<(6+m.rng.below(9)))
+	}
+}
+
+// hold freezes a thread for a number of instructions of others.
+func (m *machine) hold(t *thread, steps uint64) {
+	t.observer.turn.until = m.steps + steps
+	if t.warp.idle>>t.lane&1 == 0 {
 		m.frozen = append(m.frozen, t)
 		t.warp.idle |= 1 << t.lane
 	}
