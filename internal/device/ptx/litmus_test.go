@@ -67,7 +67,7 @@ var twoThreads = map[string]litmus{
 		allowed: []string{"00", "10", "11"}},
 	"LB control": {threads: []string{"ld.relaxed.gpu $0, [x]; setp.eq.u32 %p1, $0, 1; @%p1 st.relaxed.gpu [y], 1",
 		"ld.relaxed.gpu $1, [y]; setp.eq.u32 %p1, $1, 1; @%p1 st.relaxed.gpu [x], 1"}, allowed: []string{"00"}},
-	"LB address": {threads: []string{"ld.relaxed.gpu $0, [x]; mul.wide.u32 %d2, $0, 64; add.u64 %d4, %d4, %d2; st.relaxed.gpu [y+%d2], 1",
+	"LB address": {threads: []string{"ld.relaxed.gpu $0, [x]; mul.wide.u32 %d2, $0, 64; add.u64 %d4, %d4, %d2; st.relaxed.gpu [%d4], 1",
 		"ld.relaxed.gpu $1, [y]; st.relaxed.gpu [x], $1"}, allowed: []string{"00", "01"}},
 	"LB atomics": {threads: []string{"atom.relaxed.gpu.global.add.u32 $0, [x], 0; st.relaxed.gpu [y], 1",
 		"atom.relaxed.gpu.global.add.u32 $1, [y], 0; st.relaxed.gpu [x], 1"}, allowed: all(2, 2)},

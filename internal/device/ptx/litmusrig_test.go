@@ -27,7 +27,7 @@ type litmus struct {
 // wordsOf are the places of the words of a litmus test: in lines of their own,
 // though that makes no difference here.
 var wordsOf = strings.NewReplacer("[x]", "[%d1]", "[y]", "[%d1+64]", "[z]", "[%d1+128]", "[w]", "[%d1+192]",
-	"[x+4]", "[%d1+4]", "[y+%d2]", "[%d4]", "$", "%r2")
+	"[x+4]", "[%d1+4]", "$", "%r2")
 
 // expand turns the shorthand of an instruction into PTX.
 func expand(line string) string {
