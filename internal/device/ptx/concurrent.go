@@ -64,6 +64,14 @@ func (s *stream) takeOff(l *start) {
 	s.flight = m
 }
 
+// forgetPlaces makes instructions look for their memory again: some of it may be
+// gone.
+func (m *machine) forgetPlaces() {
+	for i := range m.near {
+		m.near[i] = nowhere
+	}
+}
+
 // land ends a launch.
 func (s *stream) land() {
 	d, m := s.dev, s.flight

@@ -131,3 +131,32 @@ func TestCopyBesideKernel(t *testing.T) {
 		}
 	}
 }
+
+// TestFreeBesideKernel tests that memory freed under a running kernel is a fault,
+// though the kernel has just used it.
+func TestFreeBesideKernel(t *testing.T) {
+	start := seed.Of(t)
+	found := 0
+	for s := range uint64(100) {
+		r := newRig(t, Seed(start+s), Concurrent(true))
+		busy := "ld.param.u64 %d0, [p0];\nmov.u32 %r1, 0;\nAGAIN:\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%d0], %r1;\nsetp.lt.u32 %p1, %r1, 300;\n@%p1 bra AGAIN;"
+		p := r.alloc32([]uint32{0})
+		r.must(r.s.Launch(r.load(program(1, busy))("k"), one(1), pack(p)))
+		other, err := r.dev.NewStream()
+		r.must(err)
+		for range 20 { // so that the device runs ahead
+			r.must(other.Fill(r.alloc32([]uint32{0}), 0, 4))
+		}
+		running := r.s.(*stream).flight != nil
+		r.must(r.dev.Free(p))
+		if err := r.s.Synchronize(); running && !isKind(err, Freed) {
+			t.Fatalf("seed %d: %v", start+s, err)
+		}
+		if running {
+			found++
+		}
+	}
+	if found == 0 {
+		t.Error("no seed frees under a running kernel")
+	}
+}

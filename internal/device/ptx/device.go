@@ -9,7 +9,8 @@ import (
 )
 
 // Device interprets PTX. It is a device.Device. One lock guards all of it: a
-// launch runs on one goroutine, and launches run one after another.
+// launch runs on one goroutine, and launches run one after another, or take
+// turns (Concurrent).
 type Device struct {
 	mu        sync.Mutex
 	heap      heap
@@ -142,6 +143,9 @@ func (d *Device) Free(p device.Ptr) error {
 	defer d.mu.Unlock()
 	if err := d.open(); err != nil {
 		return err
+	}
+	for _, s := range d.flights() {
+		s.flight.forgetPlaces()
 	}
 	return d.heap.free(uint64(p))
 }

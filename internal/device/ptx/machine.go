@@ -8,7 +8,8 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// machine runs launches, one at a time, each on one goroutine.
+// machine runs launches, one at a time, each on one goroutine. Launches that run
+// at once have a machine each.
 type machine struct {
 	heap     *heap
 	races    bool
