@@ -3,6 +3,7 @@ package ptx
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -294,4 +295,19 @@ func TestCrossedLatches(t *testing.T) {
 		return
 	}
 	t.Error("no seed shows the deadlock")
+}
+
+// BenchmarkLatches reports instructions per second under each mode.
+func BenchmarkLatches(b *testing.B) {
+	modes := map[string][]Option{"ordinary": nil, "weak, no races": {Weak(true), RaceCheck(false)}}
+	maps.Copy(modes, schedules)
+	for name, opts := range modes {
+		b.Run(name, func(b *testing.B) {
+			l := newLatched(b, opts...)
+			for s := range uint64(b.N) {
+				l.must(l.inserts("right", s))
+			}
+			b.ReportMetric(float64(l.dev.Instructions())/1e6/b.Elapsed().Seconds(), "Minstr/s")
+		})
+	}
 }

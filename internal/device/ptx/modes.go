@@ -1,8 +1,8 @@
 package ptx
 
 // modes are the checks that are off by default. Each of them runs launches on
-// the model of PTX's memory (model.go) instead of on plain bytes, which is some
-// ten times slower.
+// the model of PTX's memory (model.go) instead of on plain bytes, which is 3 to
+// 10 times slower (BenchmarkLatches).
 type modes struct {
 	weak   bool // reads may be old, loads late, wide accesses torn
 	strict bool // races by the letter of PTX

@@ -89,7 +89,8 @@ func (m *machine) turn() progress {
 	m.model.steps += uint64(n)
 	m.afterTurn(t, n)
 	if m.maxSteps != 0 && m.steps > m.maxSteps && m.fault == nil {
-		m.fail(Runaway, t, &m.k.code[t.pc], fmt.Sprintf("after %d instructions", m.steps))
+		m.fail(Runaway, t, &m.k.code[t.pc], fmt.Sprintf("after %d instructions; memory last changed %d instructions ago",
+			m.steps, m.model.steps-m.model.changed))
 	}
 	return moved
 }
