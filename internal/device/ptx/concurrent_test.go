@@ -139,7 +139,7 @@ func TestFreeBesideKernel(t *testing.T) {
 	found := 0
 	for s := range uint64(100) {
 		r := newRig(t, Seed(start+s), Concurrent(true))
-		busy := "ld.param.u64 %d0, [p0];\nmov.u32 %r1, 0;\nAGAIN:\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%d0], %r1;\nsetp.lt.u32 %p1, %r1, 300;\n@%p1 bra AGAIN;"
+		busy := "ld.param.u64 %d0, [p0];\nmov.u32 %r1, 0;\nAGAIN:\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%d0], %r1;\nbra AGAIN;"
 		p := r.alloc32([]uint32{0})
 		r.must(r.s.Launch(r.load(program(1, busy))("k"), one(1), pack(p)))
 		other, err := r.dev.NewStream()

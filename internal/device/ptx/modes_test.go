@@ -181,3 +181,31 @@ func TestLastBlockNeedsAcquire(t *testing.T) {
 	}
 	t.Error("no seed shows the race")
 }
+
+// TestLoopsThatMeet tests that a thread whose own registers do not change is not
+// taken to spin while another one, which it asks in each round, gets on; and
+// that both are if that one does not, either.
+func TestLoopsThatMeet(t *testing.T) {
+	body := `mov.u32 %r0, %tid.x;
+setp.eq.u32 %p3, %r0, 1;
+mov.u32 %r1, 0;
+@%p3 mov.u32 %r1, 3000;
+AGAIN:
+setp.ne.u32 %p1, %r1, 0;
+@%p1 sub.u32 %r1, %r1, STEP;
+MEET;
+@%p2 bra AGAIN;
+`
+	meets := []string{"vote.sync.any.pred %p2, %p1, 3", "barrier.red.or.pred %p2, 0, %p1"}
+	for _, meet := range meets {
+		for step, kind := range map[string]Kind{"1": harm, "0": Deadlock} {
+			for s := range uint64(20) {
+				r := newRig(t, Seed(s), Strict(true), Steps(1<<20))
+				k := r.load(program(0, strings.NewReplacer("MEET", meet, "STEP", step).Replace(body)))("k")
+				if err := r.launch(k, one(2)); kind == harm && err != nil || kind == Deadlock && !isKind(err, Deadlock) {
+					t.Fatalf("%s, step %s, seed %d: %v", meet, step, s, err)
+				}
+			}
+		}
+	}
+}
