@@ -138,7 +138,7 @@ func TestFreeBesideKernel(t *testing.T) {
 	start := seed.Of(t)
 	found := 0
 	for s := range uint64(100) {
-		r := newRig(t, Seed(start+s), Concurrent(true))
+		r := newRig(t, Seed(start+s), Concurrent(true), Steps(1<<22))
 		busy := "ld.param.u64 %d0, [p0];\nmov.u32 %r1, 0;\nAGAIN:\nadd.u32 %r1, %r1, 1;\nst.global.u32 [%d0], %r1;\nbra AGAIN;"
 		p := r.alloc32([]uint32{0})
 		r.must(r.s.Launch(r.load(program(1, busy))("k"), one(1), pack(p)))
