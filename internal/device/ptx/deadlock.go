@@ -14,11 +14,11 @@ type spin struct {
 	since  uint64 // version of memory, plus 1; 0 for none
 	pc     int
 	regs   []uint64
-	jumps  int // backward, since regs were saved
-	limit  int // regs are saved again after so many
-	again  int // times that the thread came back
-	with   uint32
-	block  bool // it met others of its block,
+	jumps  int    // backward, since regs were saved
+	limit  int    // regs are saved again after so many, twice as many each time
+	again  int    // times that the thread came back
+	with   uint32 // lanes that it met since regs were saved
+	block  bool   // it met others of its block since then
 	reads  []spinRead
 	asleep bool
 }
