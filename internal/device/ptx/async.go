@@ -35,6 +35,9 @@ func (m *machine) waitCopies(t *thread, pending int, all bool) bool {
 }
 
 func (m *machine) copyNow(t *thread, c transfer) bool {
+	if m.model != nil {
+		return m.copyModel(t, c)
+	}
 	var buf [16]byte
 	if c.valid > 0 {
 		from := *c.in

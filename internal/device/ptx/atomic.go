@@ -1,5 +1,7 @@
 package ptx
 
+import "strings"
+
 // atomicOp is a read-modify-write: it computes the new value from the old one
 // and the operands, all in the low bits.
 type atomicOp struct {
@@ -47,6 +49,10 @@ var atomics = []atomicOp{
 		return old - 1
 	}},
 }
+
+// compares reports whether the operation is a cas, which writes nothing if the
+// old value is not b.
+func (a *atomicOp) compares() bool { return strings.HasPrefix(a.name, "cas.") }
 
 func compareAndSwap(old, b, c uint64) uint64 {
 	if old == b {

@@ -14,12 +14,13 @@ type barrier struct {
 	absent  bool // someone came by bar.arrive, and does not wait
 	yes     int  // number of predicates that were true
 	pool    []uint32
+	known   *knowledge // under the model: what those who arrived knew
 }
 
 func (b *barrier) reset() {
 	clear(b.waiting)
 	b.waiting = b.waiting[:0]
-	b.arrived, b.want, b.yes, b.absent, b.pool = 0, 0, 0, false, nil
+	b.arrived, b.want, b.yes, b.absent, b.pool, b.known = 0, 0, 0, false, nil, nil
 }
 
 // arrive brings a thread to a barrier. The last one releases all of them. The
@@ -41,6 +42,9 @@ func (m *machine) arrive(t *thread, in *inst) bool {
 	}
 	if m.races && want != 0 {
 		m.joinPool(b, t)
+	}
+	if m.model != nil {
+		b.gather(t)
 	}
 	if in.what == barArrive {
 		b.absent = true
@@ -89,6 +93,10 @@ func (m *machine) tryBarrier(blk *block, b *barrier) {
 		m.orderBarrier(blk, b)
 	}
 	for _, t := range b.waiting {
+		if m.model != nil {
+			t.observer.join(b.known)
+			t.observer.spin.block = true
+		}
 		in := &m.k.code[t.pc]
 		switch in.what {
 		case barPopc:

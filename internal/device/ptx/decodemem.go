@@ -53,9 +53,19 @@ func (d *decoder) strength(m *modifiers, sem ...string) order {
 	case "volatile":
 		return strong
 	default:
-		m.must("cta", "gpu", "sys", "cluster")
-		return semantics(w)
+		return semantics(w) | scopeOf(m.must(scopes...))
 	}
+}
+
+var scopes = []string{"cta", "gpu", "sys", "cluster"}
+
+// scopeOf returns the order of a scope. Every block is a cluster of its own, and
+// there is one device.
+func scopeOf(w string) order {
+	if w == "cta" || w == "cluster" {
+		return narrow
+	}
+	return 0
 }
 
 func semantics(w string) order {
@@ -135,8 +145,11 @@ func (d *decoder) load(s *stmt, m *modifiers) {
 	in.order = d.strength(m, "relaxed", "acquire")
 	in.space = d.spaceOf(m.take("global", "shared", "shared::cta", "local", "const", "param", "param::entry", "param::func"))
 	m.take("ca", "cg", "cs", "lu", "cv")
-	if m.take("nc") != "" && (in.space != global || in.order != plain) {
-		m.unknown()
+	if m.take("nc") != "" {
+		if in.space != global || in.order != plain {
+			m.unknown()
+		}
+		in.what = 1
 	}
 	policy := d.caching(m)
 	ty := d.access(&in, s, m, policy)
@@ -230,7 +243,10 @@ func (d *decoder) atomic(s *stmt, m *modifiers, reduce bool) {
 	if w := m.take("relaxed", "acquire", "release", "acq_rel"); w != "" {
 		in.order = semantics(w)
 	}
-	m.take("cta", "gpu", "sys", "cluster")
+	in.order |= scopeOf(m.take(scopes...))
+	if reduce {
+		in.order |= reducing
+	}
 	in.space = d.spaceOf(m.take("global", "shared", "shared::cta"))
 	name := m.must("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
 	policy := m.take("L2::cache_hint") != ""

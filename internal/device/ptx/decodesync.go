@@ -37,6 +37,9 @@ const (
 	barOr
 )
 
+// bothWays is the order of every fence.
+const bothWays = strong | acquire | release
+
 // sync decodes what threads do together. It returns false if head is not such
 // an instruction.
 func (d *decoder) sync(head string, s *stmt, m *modifiers) bool {
@@ -72,16 +75,19 @@ func (d *decoder) sync(head string, s *stmt, m *modifiers) bool {
 		d.args(s, 1, 1)
 		d.emit(inst{op: opActive, d: d.dest(s.args[0], k32)})
 	case "membar":
-		m.must("cta", "gl", "sys")
+		scope := scopeOf(m.must("cta", "gl", "sys"))
 		m.end()
 		d.args(s, 0, 0)
-		d.emit(inst{op: opFence})
+		d.emit(inst{op: opFence, order: bothWays | sequential | scope})
 	case "fence":
-		m.take("sc", "acq_rel")
-		m.must("cta", "gpu", "sys", "cluster")
+		in := inst{op: opFence, order: bothWays}
+		if m.take("sc", "acq_rel") == "sc" {
+			in.order |= sequential
+		}
+		in.order |= scopeOf(m.must(scopes...))
 		m.end()
 		d.args(s, 0, 0)
-		d.emit(inst{op: opFence})
+		d.emit(in)
 	default:
 		return false
 	}

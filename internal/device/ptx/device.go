@@ -9,11 +9,14 @@ import (
 )
 
 // Device interprets PTX. It is a device.Device. One lock guards all of it: a
-// launch runs on one goroutine, and launches run one after another.
+// launch runs on one goroutine, and launches run one after another, or take
+// turns (Concurrent).
 type Device struct {
 	mu        sync.Mutex
 	heap      heap
 	machine   machine
+	modes     modes
+	known     knowledge // of the host, if launches may run at once
 	rng       generator
 	streams   []*stream
 	pinned    map[*byte]pin
@@ -72,6 +75,10 @@ func New(opts ...Option) *Device {
 	Seed(1)(d)
 	for _, o := range opts {
 		o(d)
+	}
+	if d.modes.modelled() {
+		d.machine.model = newModel(d.modes, d.machine.races)
+		d.machine.races = false // the model has its own check
 	}
 	return d
 }
@@ -136,6 +143,9 @@ func (d *Device) Free(p device.Ptr) error {
 	defer d.mu.Unlock()
 	if err := d.open(); err != nil {
 		return err
+	}
+	for _, s := range d.flights() {
+		s.flight.forgetPlaces()
 	}
 	return d.heap.free(uint64(p))
 }

@@ -57,10 +57,29 @@
 //
 // Atomics, volatile, relaxed, acquire and release accesses are atomic here;
 // they never race with each other or with plain reads. The check is lenient in
-// some ways: scopes (.cta, .gpu) are not distinguished; any atomic write
+// some ways, unless a mode below is on: scopes (.cta, .gpu) are not distinguished; any atomic write
 // passes order on; what exited threads did comes before the next bar.sync; and
 // for each word only the last plain write and the last two other accesses are
 // remembered, so a race with an older one needs another seed.
+//
+// # Memory as PTX has it
+//
+// The above is for kernels whose blocks do not talk to each other: atomics have
+// one order for all, so a missing fence never shows. For others there are
+// modes, off by default, of which each runs launches on a model of PTX's
+// memory instead (model.go):
+//
+//   - Weak: reads return any write that PTX allows, by histories of each word
+//     and what each thread knows of them; loads are late, wide accesses tear;
+//   - Strict: races by the letter, a plain read beside a strong write and scopes
+//     that are too narrow included;
+//   - Concurrent: kernels of several streams at once;
+//   - PCT and FreezeHolders: schedules that find what random ones rarely do.
+//
+// Under each of them scopes count, ld.global.nc of a word that is written in the
+// same launch is a fault, shuffles and votes order nothing, and threads that
+// spin forever are reported as a deadlock, with what they spin on, who wrote it
+// last and who holds it. docs/memory.md has the details.
 //
 // # Arithmetic
 //

@@ -21,11 +21,13 @@ const (
 	BadSync                 // a barrier or *.sync used against its rules
 	Trap                    // the kernel executed trap
 	Runaway                 // the launch passed the limit set by Steps
+	NonCoherent             // ld.global.nc of a word that is written in the same launch
 )
 
 var kindNames = [...]string{
 	"out of bounds", "use after free", "misaligned", "write to read-only memory",
 	"data race", "deadlock", "bad synchronisation", "trap", "step limit passed",
+	"non-coherent read of a word that is written",
 }
 
 func (k Kind) String() string { return kindNames[k] }

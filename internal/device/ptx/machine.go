@@ -8,7 +8,8 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// machine runs launches, one at a time, each on one goroutine.
+// machine runs launches, one at a time, each on one goroutine. Launches that run
+// at once have a machine each.
 type machine struct {
 	heap     *heap
 	races    bool
@@ -36,6 +37,16 @@ type machine struct {
 	launches uint64
 	total    uint64 // instructions executed in all launches
 	launchClock
+
+	// What follows is used under the model alone.
+	model  *model // nil for plain memory
+	given  *knowledge
+	final  knowledge // what its threads knew when they exited
+	began  uint64    // model.steps at the start
+	ended  bool
+	frozen []*thread
+	points []uint64 // steps at which a PCT schedule changes a priority
+	lowest uint64   // priority
 }
 
 // generator is the splitmix64 generator: small, and its state can be a seed.
@@ -67,6 +78,8 @@ type thread struct {
 	batch  int // group of cp.async that is now open
 
 	history // what races need
+
+	observer *observer // nil without the model
 }
 
 // warp is 32 threads, or fewer at the end of a block.
@@ -74,6 +87,7 @@ type warp struct {
 	lanes    [warpSize]*thread
 	ready    uint32 // lanes that can run
 	live     uint32 // lanes that have not exited
+	idle     uint32 // lanes that schedules under the model leave out
 	slot     int    // index in machine.ready, -1 if not there
 	meetings []meeting
 	block    *block
@@ -83,6 +97,7 @@ type warp struct {
 type block struct {
 	index    int
 	home     int // the multiprocessor it claims to run on
+	number   int // of the block in the model, from 1
 	threads  []thread
 	warps    []warp
 	live     int // threads that have not exited
@@ -105,6 +120,7 @@ type plan struct {
 	stay     uint64 // out of 256: chance to continue with the same warp
 	lockstep uint64 // out of 256: chance that lanes at the same instruction run together
 	part     uint64 // out of 256: chance that only some of them do
+	late     uint64 // out of 256: chance that a load is put off, under the model
 }
 
 // Most launches let lanes run together, for speed (BenchmarkSearch); the rest
@@ -133,6 +149,18 @@ func (m *machine) draw() {
 
 // launch runs a kernel to its end, or to its first fault.
 func (m *machine) launch(k *kernel, g device.Grid, params []byte, seed uint64) error {
+	m.begin(k, g, params, seed)
+	if m.model != nil {
+		m.model.forget()
+		m.scheduleModel()
+	} else {
+		m.schedule()
+	}
+	return m.end()
+}
+
+// begin prepares a launch.
+func (m *machine) begin(k *kernel, g device.Grid, params []byte, seed uint64) {
 	m.k, m.grid, m.params = k, g, params
 	m.fault, m.steps, m.current = nil, 0, nil
 	m.rng = generator(seed)
@@ -147,8 +175,15 @@ func (m *machine) launch(k *kernel, g device.Grid, params []byte, seed uint64) e
 		m.todo = append(m.todo, int32(i))
 	}
 	m.startRaces()
-	m.schedule()
+	if m.model != nil {
+		m.startModel()
+	}
+}
+
+// end returns the fault of a launch that has run.
+func (m *machine) end() error {
 	m.total += m.steps
+	m.ended = true
 	m.dismiss()
 	if m.fault != nil {
 		return m.fault
@@ -226,6 +261,9 @@ func (m *machine) start(index int) {
 	noisy(b.shared, m.rng.next())
 	m.startBlockRaces(b)
 	m.fillThreads(b)
+	if m.model != nil {
+		m.observe(b)
+	}
 	for i := range b.warps {
 		w := &b.warps[i]
 		w.slot = len(m.ready)

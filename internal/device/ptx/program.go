@@ -62,8 +62,9 @@ type inst struct {
 	width uint8 // bytes per element
 	bytes uint8 // total bytes, a power of two
 	order order
-	// The variant of opAtom, opWarp and opBarrier; for opLoad, mode is the
-	// number of bits to sign-extend to, 0 for zero-extension.
+	// The variant of opAtom, opWarp and opBarrier; for opLoad, what is 1 for
+	// ld.global.nc, and mode is the number of bits to sign-extend to, 0 for
+	// zero-extension.
 	what uint8
 	mode uint8
 }
@@ -78,10 +79,13 @@ type vector struct {
 type order uint8
 
 const (
-	plain   order = 0
-	strong  order = 1 << iota // volatile, relaxed, atomic
-	acquire                   // and what follows stays after it
-	release                   // and what precedes stays before it
+	plain      order = 0
+	strong     order = 1 << iota // volatile, relaxed, atomic
+	acquire                      // and what follows stays after it
+	release                      // and what precedes stays before it
+	narrow                       // the scope is the block, otherwise the device or more
+	reducing                     // red: what it reads counts for nothing
+	sequential                   // fence.sc
 )
 
 // Slots that every kernel has.

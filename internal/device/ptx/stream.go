@@ -17,13 +17,20 @@ type stream struct {
 	queue  []task
 	err    error // first error of work since the last Synchronize
 	closed bool
+
+	// If launches may run at once: the one that has begun, and what the
+	// stream's work knows of others'.
+	flight *machine
+	known  dated
 }
 
-// task is one piece of queued work. Exactly one of its fields is set.
+// task is one piece of queued work: do, after or done is set.
 type task struct {
-	do    func() error
-	after *mark // wait for it
-	done  *mark // reach it
+	do     func() error
+	launch *start // what do would launch
+	after  *mark  // wait for it
+	done   *mark  // reach it
+	told   dated  // what the host knew when it queued the task
 }
 
 // mark is one recording of an event.
@@ -31,6 +38,7 @@ type mark struct {
 	reached bool
 	at      time.Time
 	err     error
+	known   dated
 }
 
 // event is a device.Event.
@@ -65,6 +73,9 @@ func (s *stream) push(t task) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
+	if s.dev.modes.both {
+		t.told = s.dev.machine.model.date(s.dev.known)
+	}
 	s.queue = append(s.queue, t)
 	if n := s.dev.rng.below(8); n == 0 {
 		s.dev.advance(1 + s.dev.rng.below(4))
@@ -97,22 +108,42 @@ func (d *Device) advance(n int) {
 	}
 }
 
-// step runs one task of one stream, chosen by the seed; it returns false if
-// none can run.
-func (d *Device) step() bool {
+// startable returns the streams whose next task can be taken.
+func (d *Device) startable() []*stream {
 	var can []*stream
 	for _, s := range d.streams {
-		if len(s.queue) > 0 && (s.queue[0].after == nil || s.queue[0].after.reached) {
+		if s.flight == nil && len(s.queue) > 0 && (s.queue[0].after == nil || s.queue[0].after.reached) {
 			can = append(can, s)
 		}
 	}
+	return can
+}
+
+// step runs one task of one stream, chosen by the seed; it returns false if
+// none can run.
+func (d *Device) step() bool {
+	if d.modes.both {
+		return d.stepBoth()
+	}
+	can := d.startable()
 	if len(can) == 0 {
 		return false
 	}
-	s := can[d.rng.below(len(can))]
+	d.take(can[d.rng.below(len(can))])
+	return true
+}
+
+// take runs the next task of a stream, or begins it if it is a launch and
+// several may run at once.
+func (d *Device) take(s *stream) {
 	t := s.queue[0]
 	s.queue = s.queue[1:]
+	if d.modes.both {
+		d.machine.model.include(s.side(), t.told)
+	}
 	switch {
+	case t.launch != nil && s.err == nil && d.modes.both && !t.launch.k.mod.gone:
+		s.takeOff(t.launch)
 	case t.do != nil:
 		if s.err == nil { // after an error, later work in the stream is dropped
 			if s.err = t.do(); d.failed == nil {
@@ -123,16 +154,22 @@ func (d *Device) step() bool {
 		if s.err == nil {
 			s.err = t.after.err
 		}
+		if d.modes.both {
+			d.machine.model.include(s.side(), t.after.known)
+		}
 	case t.done != nil:
-		*t.done = mark{true, time.Now(), s.err}
+		*t.done = mark{reached: true, at: time.Now(), err: s.err}
+		if d.modes.both {
+			t.done.known = d.machine.model.date(*s.side())
+		}
 	}
-	return true
 }
 
 func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 	return s.enqueue(task{do: func() error {
 		b, err := s.dev.heap.at(dst, len(src))
 		copy(b, src)
+		s.hostWrites(dst, len(b))
 		return err
 	}})
 }
@@ -156,6 +193,7 @@ func (s *stream) CopyDevice(dst, src device.Ptr, bytes int) error {
 		}
 		to, err := s.dev.heap.at(dst, bytes)
 		copy(to, from)
+		s.hostWrites(dst, len(to))
 		return err
 	}})
 }
@@ -166,9 +204,10 @@ func (s *stream) Fill(dst device.Ptr, value uint32, bytes int) error {
 	}
 	return s.enqueue(task{do: func() error {
 		b, err := s.dev.heap.at(dst, bytes)
-		for ; len(b) > 0; b = b[4:] {
-			binary.LittleEndian.PutUint32(b, value)
+		for i := 0; i < len(b); i += 4 {
+			binary.LittleEndian.PutUint32(b[i:], value)
 		}
+		s.hostWrites(dst, len(b))
 		return err
 	}})
 }
@@ -184,7 +223,7 @@ func (s *stream) Launch(k device.Kernel, g device.Grid, params []byte) error {
 		return err
 	}
 	params = slices.Clone(params)
-	return s.push(task{do: func() error {
+	return s.push(task{launch: &start{own, g, params}, do: func() error {
 		if own.mod.gone {
 			return fmt.Errorf("%w: ptx: kernel %s was unloaded before it ran", device.ErrBadKernel, own.name)
 		}
@@ -256,7 +295,10 @@ func (s *stream) Synchronize() error {
 }
 
 func (s *stream) drain() error {
-	for len(s.queue) > 0 && s.dev.step() {
+	for (len(s.queue) > 0 || s.flight != nil) && s.dev.step() {
+	}
+	if s.dev.modes.both {
+		s.dev.known.join(s.side())
 	}
 	err := s.err
 	s.err = nil
@@ -285,6 +327,9 @@ func (e *event) Synchronize() error {
 		return err
 	}
 	for !e.last.reached && e.dev.step() {
+	}
+	if e.dev.modes.both {
+		e.dev.machine.model.include(&e.dev.known, e.last.known)
 	}
 	return e.last.err
 }

@@ -70,6 +70,9 @@ func (m *machine) exchange(w *warp, in *inst, mask uint32) {
 		}
 		m.order(w.block, m.party, len(m.party) == len(w.block.threads))
 	}
+	if m.model != nil {
+		w.met(in, mask)
+	}
 	switch in.what {
 	case warpShuffle:
 		m.shuffle(w, mask)
