@@ -142,6 +142,15 @@ func (c *Cursor) valid() bool {
 // step returns the next leaf, 0 if there is none.
 func (c *Cursor) step() link {
 	c.failed = false
+	l := c.place()
+	if c.failed {
+		return 0
+	}
+	return l
+}
+
+// place goes to the next leaf.
+func (c *Cursor) place() link {
 	if c.placed {
 		return c.beside()
 	}

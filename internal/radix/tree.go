@@ -150,7 +150,10 @@ func pause(try int) {
 // key returns the key of a leaf, in the memory of the tree.
 func (m *memory) key(l link) string {
 	x := l.leaf()
-	if l.kind() == leafLong {
+	switch {
+	case !l.isLeaf(): // a late reader's
+		return ""
+	case l.kind() == leafLong:
 		return m.long.get((*longLeaf)(unsafe.Pointer(x)).handle)
 	}
 	return bytesAt(unsafe.Add(unsafe.Pointer(x), unsafe.Sizeof(leaf{})), min(x.length(), leafRoom[l.kind()-firstLeaf]))
