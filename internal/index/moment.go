@@ -259,7 +259,7 @@ func (f *Freezing[V]) getBatch(keys order.Keys, vals []V, found []bool) (hits in
 
 // Compact builds an index of its own from one over a snapshot.
 func (ix *Index[V]) Compact(cfg Config, codec *Codec[V]) (*Index[V], error) {
-	keys, vals := order.MakeKeys(ix.key.Type, ix.n), make([]V, ix.n)
+	keys, vals := makeKeys(ix.key.Type, ix.n), make([]V, ix.n)
 	const piece = 64 << 10
 	par.Run(par.Workers(cfg.Workers), (ix.n+piece-1)/piece, par.Func(func(p int) {
 		lo, hi := p*piece, min((p+1)*piece, ix.n)
@@ -269,4 +269,12 @@ func (ix *Index[V]) Compact(cfg Config, codec *Codec[V]) (*Index[V], error) {
 		vals = nil
 	}
 	return Build(keys, ix.key, vals, cfg, codec)
+}
+
+// makeKeys returns n keys of a type, all zero.
+func makeKeys(t order.Type, n int) order.Keys {
+	if t.Bits() == 0 {
+		return order.KeysAs(t, make([]string, n))
+	}
+	return order.MakeKeys(t, n)
 }

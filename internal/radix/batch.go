@@ -15,20 +15,20 @@ const bucketKeys = 1024
 // underWay is how many searches of a bucket wait for memory at the same time.
 const underWay = 24
 
-// GetBatch sets vals[i] to the value of key i, or to 0, and found[i] to whether
-// there is one; key returns key i. It returns the number of keys found. use, unless
-// nil, is called with each span of values while what they stand for is sure to be
-// there; it may be called again for the same span.
-func (t *Tree) GetBatch(n int, key func(i int) string, vals []uint64, found []bool, workers int, use func(lo, hi int)) (hits int) {
+// GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i] to whether
+// there is one. It returns the number of keys found. use, unless nil, is called with
+// each span of values while what they stand for is sure to be there; it may be
+// called again for the same span.
+func (t *Tree) GetBatch(keys []string, vals []uint64, found []bool, workers int, use func(lo, hi int)) (hits int) {
 	t.lockRead()
 	defer t.unlockRead()
 	defer acquiredAll(t)
 	var sum atomic.Int64
-	par.Run(workers, (n+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
-		lo, hi := p*bucketKeys, min((p+1)*bucketKeys, n)
+	par.Run(workers, (len(keys)+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
+		lo, hi := p*bucketKeys, min((p+1)*bucketKeys, len(keys))
 		for {
 			gen := t.Gen()
-			k := t.getBucket(lo, hi, key, vals, found, nil)
+			k := t.getBucket(keys[lo:hi], vals[lo:hi], found[lo:hi], nil)
 			if use != nil {
 				use(lo, hi)
 			}
@@ -42,11 +42,11 @@ func (t *Tree) GetBatch(n int, key func(i int) string, vals []uint64, found []bo
 }
 
 // GetBatch is that of the tree at the snapshot's moment.
-func (s *Snapshot) GetBatch(n int, key func(i int) string, vals []uint64, found []bool, workers int) (hits int) {
+func (s *Snapshot) GetBatch(keys []string, vals []uint64, found []bool, workers int) (hits int) {
 	var sum atomic.Int64
-	par.Run(workers, (n+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
-		lo, hi := p*bucketKeys, min((p+1)*bucketKeys, n)
-		sum.Add(int64(s.tree.getBucket(lo, hi, key, vals, found, s)))
+	par.Run(workers, (len(keys)+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
+		lo, hi := p*bucketKeys, min((p+1)*bucketKeys, len(keys))
+		sum.Add(int64(s.tree.getBucket(keys[lo:hi], vals[lo:hi], found[lo:hi], s)))
 	}))
 	return int(sum.Load())
 }
@@ -58,17 +58,17 @@ type query struct {
 	i   int
 }
 
-// getBucket looks up the keys [lo, hi), many at a time: while the next node of one
-// is on its way from memory, the others take a step.
-func (t *Tree) getBucket(lo, hi int, key func(i int) string, vals []uint64, found []bool, s *Snapshot) (hits int) {
+// getBucket looks up keys, many at a time: while the next node of one is on its way
+// from memory, the others take a step.
+func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, s *Snapshot) (hits int) {
 	var ring [underWay]query
 	root := load(&t.top.link)
 	if s != nil {
 		root = s.moment.root
 	}
-	next, live := lo, 0
-	for live < underWay && next < hi {
-		ring[live] = query{key(next), root, next}
+	next, live := 0, 0
+	for live < underWay && next < len(keys) {
+		ring[live] = query{keys[next], root, next}
 		live++
 		next++
 	}
@@ -87,8 +87,8 @@ func (t *Tree) getBucket(lo, hi int, key func(i int) string, vals []uint64, foun
 			if ok {
 				hits++
 			}
-			if next < hi {
-				*q = query{key(next), root, next}
+			if next < len(keys) {
+				*q = query{keys[next], root, next}
 				next++
 				continue
 			}

@@ -84,7 +84,7 @@ func getBatch(t *testing.T, rng *rand.Rand, tree *Tree, m model, draw func(*rand
 		for i := range keys {
 			keys[i] = draw(rng)
 		}
-		hits := tree.GetBatch(n, func(i int) string { return keys[i] }, vals, found, 2, nil)
+		hits := tree.GetBatch(keys, vals, found, 2, nil)
 		for i, k := range keys {
 			v, ok := m[k]
 			if vals[i] != v || found[i] != ok {

@@ -97,7 +97,7 @@ func checkBatch(t *testing.T, tree *Tree, rng *rand.Rand, key func(int) string, 
 	for i := range keys {
 		keys[i] = key(2 * rng.IntN(always))
 	}
-	tree.GetBatch(len(keys), func(i int) string { return keys[i] }, vals, found, 1, nil)
+	tree.GetBatch(keys, vals, found, 1, nil)
 	for i, k := range keys {
 		if !found[i] || !strings.HasSuffix(k, fmt.Sprintf("%03d", vals[i])) {
 			t.Errorf("GetBatch: %q is %d, %t", k, vals[i], found[i])
