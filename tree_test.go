@@ -122,6 +122,7 @@ func againstModel[K pando.Key, V comparable](t *testing.T, key func(*rand.Rand) 
 		t.Fatal(err)
 	}
 	compareTree(t, rng, frozen, model, draw)
+	frozen.Close()
 	tree.Close()
 	compareTree(t, rng, snap, kept, draw)
 	snap.Close()
