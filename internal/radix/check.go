@@ -18,8 +18,8 @@ func (t *Tree) Check() error {
 	if err != nil {
 		return err
 	}
-	if n != t.entries.Load() {
-		return fmt.Errorf("radix: %d entries, and the tree says %d", n, t.entries.Load())
+	if n != entriesOf(t.top.link) {
+		return fmt.Errorf("radix: %d entries, and the tree says %d", n, entriesOf(t.top.link))
 	}
 	live := len(c.seen)
 	for _, m := range t.moments {

@@ -178,10 +178,49 @@ func (c *Cursor) push(l link, b int) {
 	c.way = append(c.way, frame{l, word, b})
 }
 
+// fetchAll asks for what the links of a small node lead to, all of which a scan
+// will come to.
+func fetchAll(l link) {
+	switch l.kind() {
+	case node4:
+		for _, to := range (*inner4)(l.at()).links[:min(l.header().children(), 4)] {
+			fetch(to, "", 0)
+		}
+	case node16:
+		for _, to := range (*inner16)(l.at()).links[:min(l.header().children(), 16)] {
+			fetch(to, "", 0)
+		}
+	}
+}
+
+// fetchAhead asks for what a large node leads to a few bytes further on. A scan has
+// asked for what comes before that in earlier steps.
+func fetchAhead(l link, b int, down bool) {
+	const ahead = 3
+	if l.kind() < node48 {
+		return
+	}
+	var to link
+	for range ahead {
+		if down {
+			b, to = atOrBefore(l, b-1)
+		} else {
+			b, to = atOrAfter(l, b+1)
+		}
+		if to == 0 {
+			return
+		}
+	}
+	fetch(to, "", 0)
+}
+
 // first returns the first leaf below a link, in the cursor's direction.
 func (c *Cursor) first(l link) link {
 	for l.isInner() && !c.failed {
 		c.push(l, 0)
+		if c.placed {
+			fetchAll(l)
+		}
 		f := &c.way[len(c.way)-1]
 		if c.down {
 			f.b, l = atOrBefore(l, 255)
@@ -206,6 +245,9 @@ func (c *Cursor) beside() link {
 			f.b, l = atOrAfter(f.node, f.b+1)
 		}
 		if l != 0 {
+			if c.placed {
+				fetchAhead(f.node, f.b, c.down)
+			}
 			return c.first(l)
 		}
 		c.passed = append(c.passed, *f)

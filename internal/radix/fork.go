@@ -6,10 +6,9 @@ import "sync/atomic"
 // copies, as if a snapshot had just been taken, and puts them in the tree's place
 // when all of it is done.
 type fork struct {
-	top     top
-	made    []link // nodes that are part of the fork alone
-	dead    []link // nodes that are not part of it, or no longer
-	entries int64
+	top  top
+	made []link // nodes that are part of the fork alone
+	dead []link // nodes that are not part of it, or no longer
 }
 
 // begin makes changes go to a fork.
@@ -24,7 +23,6 @@ func (t *Tree) begin() {
 func (t *Tree) commit() {
 	f := t.done()
 	t.relink(step{}, f.top.link)
-	t.entries.Store(t.entries.Load() + f.entries)
 	for _, l := range f.dead {
 		t.drop(l)
 	}

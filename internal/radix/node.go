@@ -303,10 +303,10 @@ func wipe(l link) {
 // count adds to the number of keys below a node, all of them below byte b.
 func count(l link, b int, delta int64) {
 	h := l.header()
-	atomic.StoreInt64(&h.entries, h.entries+delta)
+	h.entries += delta
 	if l.kind() == node256 && b >= 0 {
 		n := (*inner256)(l.at())
-		atomic.StoreInt64(&n.sums[b>>4], n.sums[b>>4]+delta)
+		n.sums[b>>4] += delta
 	}
 }
 

@@ -144,9 +144,9 @@ func (s *slots) unlist(c *chunk) {
 type memory struct {
 	slots [types]slots
 	long  longKeys
-	bytes atomic.Int64 // in use; writers hold the lock
+	used  int64        // bytes in use; the writer's
 	tally *arena.Block // counts them, about
-	told  int64        // what it knows of
+	about atomic.Int64 // what it knows of
 }
 
 func newMemory() *memory {
@@ -184,18 +184,16 @@ func (m *memory) give(l link) {
 const tallyStep = 64 << 10
 
 func (m *memory) account(delta int64) {
-	n := m.bytes.Load() + delta
-	m.bytes.Store(n)
-	if off := n - m.told; off >= tallyStep || off <= -tallyStep {
+	m.used += delta
+	if off := m.used - m.about.Load(); off >= tallyStep || off <= -tallyStep {
 		m.tell()
 	}
 }
 
 // tell tells the count of all memory what is in use.
 func (m *memory) tell() {
-	n := m.bytes.Load()
-	m.tally.Account(n - m.told)
-	m.told = n
+	m.tally.Account(m.used - m.about.Load())
+	m.about.Store(m.used)
 }
 
 // release gives everything back.
@@ -208,7 +206,7 @@ func (m *memory) release() {
 		*s = slots{pool: s.pool}
 	}
 	m.long.clear()
-	m.bytes.Store(0)
+	m.used = 0
 	m.tell()
 }
 

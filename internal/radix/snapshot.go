@@ -56,7 +56,7 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 	if t.closed.Load() {
 		return nil, ErrClosed
 	}
-	m := &moment{epoch: t.Epoch(), root: t.top.link, entries: t.entries.Load()}
+	m := &moment{epoch: t.Epoch(), root: t.top.link, entries: entriesOf(t.top.link)}
 	t.moments = append(t.moments, m)
 	atomic.AddUint64(&t.control.epoch, 1)
 	t.thaw()
@@ -154,7 +154,7 @@ func (t *Tree) drop(l link) {
 	}
 	if l.isInner() {
 		h := l.header()
-		atomic.StoreUint64(&h.word, (h.word+nextSeq)|dead)
+		setWord(&h.word, (h.word+nextSeq)|dead)
 	}
 	born := l.born()
 	if m := t.newest(); m != nil && born <= m.epoch {

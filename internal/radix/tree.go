@@ -27,9 +27,8 @@ type Tree struct {
 		epoch uint64 // number of the present epoch: one more with each snapshot
 		gen   uint64 // number of times that memory was made free for reuse
 	}
-	top     top
-	closed  atomic.Bool
-	entries atomic.Int64
+	top    top
+	closed atomic.Bool
 	*memory
 	hold  *hold
 	limit int64
@@ -103,11 +102,28 @@ func (t *Tree) Epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
 func (t *Tree) OnFree(f func(vals []uint64)) { t.dropVals = f }
 
 // Len returns the number of entries: exactly, if nobody writes meanwhile.
-func (t *Tree) Len() int { return int(t.entries.Load()) }
+func (t *Tree) Len() int {
+	for {
+		gen := t.Gen()
+		n := entriesOf(load(&t.top.link))
+		if t.closed.Load() {
+			return 0
+		}
+		if t.Current(gen) {
+			return int(n)
+		}
+	}
+}
 
 // Bytes returns the memory of nodes and long keys, of what snapshots need among
-// them.
-func (t *Tree) Bytes() int64 { return t.memory.bytes.Load() }
+// them: exactly, if nobody writes meanwhile, else about.
+func (t *Tree) Bytes() int64 {
+	if t.mu.TryLock() {
+		defer t.mu.Unlock()
+		return t.used
+	}
+	return t.about.Load()
+}
 
 // lockRead guards the tree where readers are not optimistic.
 func (t *Tree) lockRead() {

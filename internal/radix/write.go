@@ -25,31 +25,32 @@ type end struct {
 	other int // that next byte of theirs, below 0 for one that ends there
 }
 
-// slot returns where the link of a step lies.
+// slot returns where the link of a step lies that does not lead from the top.
 func (t *Tree) slot(s step) *link {
-	switch {
-	case s.node == 0:
-		return &t.work.link
-	case s.b < 0:
+	if s.b < 0 {
 		return &s.node.header().own
 	}
 	return find(s.node, byte(s.b))
 }
 
-// word returns the word that guards the link of a step.
-func (t *Tree) word(s step) *uint64 {
-	if s.node == 0 {
-		return &t.work.word
-	}
-	return &s.node.header().word
-}
+func lock(word *uint64)   { setWord(word, *word|locked) }
+func unlock(word *uint64) { setWord(word, (*word+nextSeq)&^locked) }
 
-func lock(word *uint64)   { atomic.StoreUint64(word, *word|locked) }
-func unlock(word *uint64) { atomic.StoreUint64(word, (*word+nextSeq)&^locked) }
+// setWord is a call of its own, so that no store is moved past it or left out.
+//
+//go:noinline
+func setWord(word *uint64, to uint64) { *word = to }
 
 // relink sets the link of a step.
 func (t *Tree) relink(s step, to link) {
-	word, at := t.word(s), t.slot(s)
+	if s.node == 0 { // on the Go heap
+		w := t.work
+		atomic.StoreUint64(&w.word, w.word|locked)
+		atomic.StoreUint32((*uint32)(&w.link), uint32(to))
+		atomic.StoreUint64(&w.word, (w.word+nextSeq)&^locked)
+		return
+	}
+	word, at := &s.node.header().word, t.slot(s)
 	lock(word)
 	stall.At("held: radix word locked")
 	store(at, to)
@@ -134,7 +135,7 @@ func (t *Tree) anyLeaf(l link) link {
 
 // room returns an error if bytes more are over the limit.
 func (t *Tree) room(bytes int64) error {
-	if t.limit > 0 && !t.free && !t.promised && t.Bytes()+bytes > t.limit {
+	if t.limit > 0 && !t.free && !t.promised && t.used+bytes > t.limit {
 		return ErrLimit
 	}
 	return nil
@@ -256,7 +257,7 @@ func (t *Tree) thawPath() error {
 // put sets the value of a key. The way to it has just been walked.
 func (t *Tree) put(key string, val uint64, e end) (err error) {
 	if e.leaf != 0 && e.leaf.leaf().born() > t.frozen {
-		atomic.StoreUint64(&e.leaf.leaf().value, val)
+		setWord(&e.leaf.leaf().value, val)
 		return nil
 	}
 	if err := t.thawPath(); err != nil {
@@ -353,11 +354,6 @@ func (t *Tree) countPath(delta int64) {
 	for _, s := range t.steps[1:] {
 		count(s.node, s.b, delta)
 	}
-	if t.fork != nil {
-		t.fork.entries += delta
-		return
-	}
-	t.entries.Store(t.entries.Load() + delta)
 }
 
 // cut deletes the key whose leaf the way leads to.
