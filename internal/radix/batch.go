@@ -130,10 +130,7 @@ func fetch(l link, key string, depth int) {
 			simd.PrefetchAt(unsafe.Pointer(&(*inner256)(at).links[key[depth]]), 1)
 		}
 	default:
-		simd.PrefetchAt(at, 1)
-		if size := places[kind].size; uintptr(at)&63+size > 64 {
-			simd.PrefetchAt(unsafe.Add(at, size-1), 1)
-		}
+		simd.PrefetchAt(at, int(uintptr(at)&63+places[kind].size+63)>>6)
 	}
 }
 

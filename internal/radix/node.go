@@ -67,15 +67,18 @@ func equalByte(eight uint64, b byte) int {
 }
 
 // find returns where an inner node has the link for a byte; nil if it has none.
-func find(l link, b byte) *link {
-	switch l.kind() {
+func find(l link, b byte) *link { return findIn(l.at(), l.kind(), b) }
+
+// findIn is find for whoever knows where the node lies.
+func findIn(at unsafe.Pointer, kind int, b byte) *link {
+	switch kind {
 	case node4:
-		n := (*inner4)(l.at())
+		n := (*inner4)(at)
 		if i := equalByte(uint64(binary.LittleEndian.Uint32(n.keys[:])), b); i < min(n.children(), 4) {
 			return &n.links[i]
 		}
 	case node16:
-		n := (*inner16)(l.at())
+		n := (*inner16)(at)
 		i := equalByte(binary.LittleEndian.Uint64(n.keys[:8]), b)
 		if i == 8 {
 			i += equalByte(binary.LittleEndian.Uint64(n.keys[8:]), b)
@@ -84,15 +87,14 @@ func find(l link, b byte) *link {
 			return &n.links[i]
 		}
 	case node48:
-		n := (*inner48)(l.at())
+		n := (*inner48)(at)
 		if n.bits.has(b) {
 			if i := n.bits.below(b); i < 48 {
 				return &n.links[i]
 			}
 		}
 	case node256:
-		n := (*inner256)(l.at())
-		if n.bits.has(b) {
+		if n := (*inner256)(at); n.links[b] != 0 {
 			return &n.links[b]
 		}
 	}

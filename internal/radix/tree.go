@@ -221,7 +221,7 @@ func through(l link, key string) (next link, ok bool) {
 	h := l.header()
 	word := h.load()
 	if d := int(h.depth); d < len(key) {
-		if at := find(l, key[d]); at != nil {
+		if at := findIn(unsafe.Pointer(h), l.kind(), key[d]); at != nil {
 			next = load(at)
 		}
 	} else if d == len(key) {
