@@ -135,7 +135,10 @@ func (t *Tree) anyLeaf(l link) link {
 
 // room returns an error if bytes more are over the limit.
 func (t *Tree) room(bytes int64) error {
-	if t.limit > 0 && !t.free && !t.promised && t.used+bytes > t.limit {
+	if t.limit == 0 || t.free || t.promised || t.used+bytes <= t.limit {
+		return nil
+	}
+	if t.advance(); t.used+bytes > t.limit {
 		return ErrLimit
 	}
 	return nil
