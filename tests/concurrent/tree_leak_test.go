@@ -70,17 +70,17 @@ func oneLife(t *testing.T, rng *rand.Rand) {
 	text := func(n uint64) string { return strings.Repeat("0", int(n%300)) + strconv.FormatUint(n, 10) }
 	switch rng.IntN(4) {
 	case 0:
-		lifeOf(t, rng, same, same)
+		lifeOf(t, rng, 20_000, same, same)
 	case 1:
-		lifeOf(t, rng, same, point)
+		lifeOf(t, rng, 20_000, same, point)
 	case 2:
-		lifeOf(t, rng, text, same)
+		lifeOf(t, rng, 3000, text, same)
 	case 3:
-		lifeOf(t, rng, text, point)
+		lifeOf(t, rng, 3000, text, point)
 	}
 }
 
-func lifeOf[K pando.Key, V any](t *testing.T, rng *rand.Rand, key func(uint64) K, of func(uint64) V) {
+func lifeOf[K pando.Key, V any](t *testing.T, rng *rand.Rand, most int, key func(uint64) K, of func(uint64) V) {
 	t.Helper()
 	tree, err := pando.NewTree[K, V](pando.Workers(2))
 	if err != nil {
@@ -90,7 +90,7 @@ func lifeOf[K pando.Key, V any](t *testing.T, rng *rand.Rand, key func(uint64) K
 	var snaps []*pando.Frozen[K, V]
 	var keys []K
 	for range 1 + rng.IntN(4) {
-		n := rng.IntN(20_000)
+		n := rng.IntN(most)
 		vals := make([]V, n)
 		keys = keys[:0]
 		for i := range n {

@@ -129,7 +129,7 @@ func TestTreePublishes(t *testing.T) {
 
 func TestTreeOfStringsPublishes(t *testing.T) {
 	number := func(s string) (k uint64) { fmt.Sscanf(s, "key %d", &k); return k }
-	publishAll(t, 20, func(k uint64) string { return fmt.Sprintf("key %04d", k) }, number)
+	publishAll(t, 8, func(k uint64) string { return fmt.Sprintf("key %04d", k) }, number)
 }
 
 // publishAll sends numbers and pointers by all ways, under keys that are in the
