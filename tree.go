@@ -191,7 +191,8 @@ func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
 }
 
 // DeleteRange deletes the entries with lo <= key <= hi, and returns how many
-// there were. It is atomic for a few hundred keys at a time.
+// there were. It is atomic for a few hundred keys at a time; of strings, for each
+// key.
 func (t *Tree[K, V]) DeleteRange(lo, hi K) (deleted int) {
 	deleted, err := t.open().DeleteRange(t.probe(lo), t.probe(hi))
 	t.must(err)

@@ -279,15 +279,43 @@ func removeSorted(keys []byte, links []link, b byte) {
 // copyChildren sets the children of a new node to those of another, but for that
 // of byte without, which is below 0 for none.
 func copyChildren(to, from link, without int) {
+	if without < 0 {
+		growChildren(to, from)
+		return
+	}
 	for b, l := atOrAfter(from, 0); l != 0; b, l = atOrAfter(from, b+1) {
 		if b == without {
 			continue
 		}
 		insert(to, byte(b), l)
-		if to.kind() == node256 {
-			(*inner256)(to.at()).sums[b>>4] += entriesOf(l)
+	}
+}
+
+// growChildren sets the children of a new node to those of one of the type below.
+func growChildren(to, from link) {
+	n := from.header().children()
+	switch from.kind() {
+	case node4:
+		x, y := (*inner4)(from.at()), (*inner16)(to.at())
+		copy(y.keys[:], x.keys[:n])
+		copy(y.links[:], x.links[:n])
+	case node16:
+		x, y := (*inner16)(from.at()), (*inner48)(to.at())
+		for _, b := range x.keys[:n] {
+			y.bits.set(b)
+		}
+		copy(y.links[:], x.links[:n])
+	case node48:
+		x, y := (*inner48)(from.at()), (*inner256)(to.at())
+		y.bits = x.bits
+		b := -1
+		for _, l := range x.links[:n] {
+			b = x.bits.next(b + 1)
+			y.links[b] = l
+			y.sums[b>>4] += entriesOf(l)
 		}
 	}
+	to.header().birth += uint64(n)
 }
 
 // wipe empties the children of a node that is nobody else's, and whose slot

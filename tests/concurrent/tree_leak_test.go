@@ -29,7 +29,11 @@ func TestTreesLeaveNothing(t *testing.T) {
 	settle(t, func() bool { return taken() == 0 })
 	goroutines, maps := runtime.NumGoroutine(), mappings()
 	for end := time.Now().Add(d); time.Now().Before(end) && !t.Failed(); {
-		for range 20 {
+		lives := 20
+		if seed.RaceDetector {
+			lives = 5
+		}
+		for range lives {
 			oneLife(t, rng)
 		}
 		settle(t, func() bool { return taken() == 0 && runtime.NumGoroutine() <= goroutines })
