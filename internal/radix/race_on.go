@@ -11,13 +11,18 @@ import (
 // readers of a key tell it: whoever has written something before it set a key has
 // done so before another finds the key.
 
+// edges has places that stand for keys, as few as 16.
+type edges [16]uint64
+
+func newEdges() *edges { return new(edges) }
+
 // edge returns the address that stands for a key.
 func edge(t *Tree, key string) unsafe.Pointer {
 	h := uint32(2166136261)
 	for i := range len(key) {
 		h = (h ^ uint32(key[i])) * 16777619
 	}
-	return unsafe.Pointer(&t.edges[h%stripes])
+	return unsafe.Pointer(&t.edges[h%uint32(len(t.edges))])
 }
 
 func released(t *Tree, key string) { runtime.RaceReleaseMerge(edge(t, key)) }

@@ -33,7 +33,7 @@ type Tree struct {
 	hold  *hold
 	limit int64
 	rw    sync.RWMutex // where readers are not optimistic
-	edges [stripes]uint64
+	edges *edges       // in race builds
 
 	mu       sync.Mutex // of writers, and guards what follows
 	work     *top       // what writers change: top, or that of a fork
@@ -49,9 +49,6 @@ type Tree struct {
 	moments  []*moment // the oldest first
 	keptSize atomic.Int64
 }
-
-// stripes is the number of places that tell the race detector of keys.
-const stripes = 16
 
 // top is where a tree begins: like a node with one link.
 type top struct {
@@ -76,7 +73,7 @@ var (
 
 // New returns an empty tree that takes at most limit bytes; 0 is no limit.
 func New(limit int64) *Tree {
-	t := &Tree{limit: limit, memory: newMemory()}
+	t := &Tree{limit: limit, memory: newMemory(), edges: newEdges()}
 	t.hold = newHold(t.memory)
 	t.control.epoch, t.control.gen = 1, 2
 	t.work = &t.top
