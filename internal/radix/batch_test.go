@@ -142,7 +142,11 @@ func TestSnapshots(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	rng := seed.Rand(t)
 	draw := keyMakers["one prefix"]
-	for limit := int64(200); limit < 60_000; limit += 1 + limit/7 {
+	part := int64(7)
+	if testing.Short() {
+		part = 2
+	}
+	for limit := int64(200); limit < 60_000; limit += 1 + limit/part {
 		tree, m := New(limit), model{}
 		for range 30 {
 			before := maps.Clone(m)
@@ -169,8 +173,12 @@ func TestMemoryLimit(t *testing.T) {
 // Allocation is denied at every place in turn.
 func TestAllocationFails(t *testing.T) {
 	s := seed.Of(t)
+	fails := 60
+	if testing.Short() {
+		fails = 20
+	}
 	for _, snapshot := range []bool{false, true} {
-		for fail := range 60 {
+		for fail := range fails {
 			rng := rand.New(rand.NewPCG(s, 1))
 			tree, m := New(0), model{}
 			draw := keyMakers["wide"]
