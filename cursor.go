@@ -2,7 +2,6 @@ package pando
 
 import (
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/order"
 )
 
 // Cursor goes through an index entry by entry, in both directions. Seek, First
@@ -128,14 +127,15 @@ func (c *frozenCursor[K, V]) AppendKey(dst []byte) []byte {
 // Cursor returns a new cursor.
 func (t *Tree[K, V]) Cursor() Cursor[K, V] {
 	m := t.open()
-	return &treeCursor[K, V]{t: t, c: m.Cursor(m.First(), false), side: atEitherEnd}
+	return &treeCursor[K, V]{t: t, c: m.Cursor(), side: atEitherEnd}
 }
 
-// treeCursor is at a key, or beside one: the key need not be there.
+// treeCursor is at a key, or beside one: the key need not be there. Before or
+// after no key is before the first or behind the last.
 type treeCursor[K Key, V any] struct {
 	t    *Tree[K, V]
 	c    index.Cursor[V]
-	key  order.Probe
+	at   index.Edge
 	val  V
 	side side
 	runs running
@@ -169,34 +169,36 @@ func (c *treeCursor[K, V]) step(dir running) bool {
 		c.runs = nowhere
 		return false
 	}
-	c.key, c.val, c.side, c.runs = key, val, onKey, dir
+	c.at, c.val, c.side, c.runs = index.Edge{Key: key}, val, onKey, dir
 	return true
 }
 
-// begin makes the cursor below begin at a key.
-func (c *treeCursor[K, V]) begin(code uint64, dir running) bool {
+// begin makes the cursor below begin at an edge.
+func (c *treeCursor[K, V]) begin(from index.Edge, dir running) bool {
 	c.t.open()
-	c.c.Move(order.Probe{Code: code}, dir == downwards)
+	if !c.c.Move(from, dir == downwards) {
+		c.runs = nowhere
+		return false
+	}
 	return c.step(dir)
 }
 
 func (c *treeCursor[K, V]) Seek(key K) bool {
-	c.key, c.side = c.t.probe(key), beforeKey
-	return c.begin(c.key.Code, upwards)
+	c.at, c.side = index.Edge{Key: c.t.probe(key)}, beforeKey
+	return c.begin(c.at, upwards)
 }
 
 func (c *treeCursor[K, V]) First() bool {
-	c.key, c.side = c.t.m.First(), beforeKey
-	return c.begin(c.key.Code, upwards)
+	c.at, c.side = index.NoEdge, beforeKey
+	return c.begin(c.at, upwards)
 }
 
 func (c *treeCursor[K, V]) Last() bool {
-	c.key, c.side = c.t.m.Last(), afterKey
-	return c.begin(c.key.Code, downwards)
+	c.at, c.side = index.NoEdge, afterKey
+	return c.begin(c.at, downwards)
 }
 
 func (c *treeCursor[K, V]) Next() bool {
-	code := c.key.Code
 	switch {
 	case c.side == atEitherEnd:
 		return c.First()
@@ -207,14 +209,13 @@ func (c *treeCursor[K, V]) Next() bool {
 		c.side = afterKey
 		return false
 	case c.side == beforeKey:
-		return c.begin(code, upwards)
+		return c.begin(c.at, upwards)
 	}
 	c.side = afterKey
-	return code < c.t.m.Last().Code && c.begin(code+1, upwards)
+	return !c.at.None && c.begin(index.Edge{Key: c.at.Key, Open: true}, upwards)
 }
 
 func (c *treeCursor[K, V]) Prev() bool {
-	code := c.key.Code
 	switch {
 	case c.side == atEitherEnd:
 		return c.Last()
@@ -225,17 +226,17 @@ func (c *treeCursor[K, V]) Prev() bool {
 		c.side = beforeKey
 		return false
 	case c.side == afterKey:
-		return c.begin(code, downwards)
+		return c.begin(c.at, downwards)
 	}
 	c.side = beforeKey
-	return code > 0 && c.begin(code-1, downwards)
+	return !c.at.None && c.begin(index.Edge{Key: c.at.Key, Open: true}, downwards)
 }
 
 func (c *treeCursor[K, V]) Valid() bool { return c.side == onKey }
 
 func (c *treeCursor[K, V]) Key() K {
 	mustBeOn(c.side == onKey, "Key")
-	return c.t.keyOf(c.key)
+	return c.t.keyOf(c.at.Key)
 }
 
 func (c *treeCursor[K, V]) Value() V {
@@ -243,7 +244,8 @@ func (c *treeCursor[K, V]) Value() V {
 	return c.val
 }
 
-func (c *treeCursor[K, V]) AppendKey([]byte) []byte {
+func (c *treeCursor[K, V]) AppendKey(dst []byte) []byte {
+	mustBeOn(c.side == onKey, "AppendKey")
 	c.t.mustHaveStrings("Cursor.AppendKey")
-	return nil
+	return append(dst, c.at.Key.Text...)
 }

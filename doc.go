@@ -37,7 +37,7 @@
 //	err = t.SetBatch(keys, vals)            // many at once
 //	s := t.Snapshot()                       // this moment, as a Frozen
 //
-// Reads never wait for writes. Snapshot takes microseconds, whatever the size;
+// Keys may be strings, too. Reads never wait for writes. Snapshot takes microseconds, whatever the size;
 // Freeze makes a compact copy while writers go on.
 //
 // # Values of whole ranges

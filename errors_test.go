@@ -77,7 +77,7 @@ func TestLayoutsThatCannotBe(t *testing.T) {
 	out := []string{"leave Layout out"}
 	checkBad(t, []bad{
 		{"unknown", failing(k64, k64, pando.Layout(77)), pando.ErrLayout, []string{"Layout(77)", "AutoLayout, Pairs, Apart, Implicit, Blocked or Compressed"}},
-		{"unknown, strings", failing([]string{}, k64[:0], pando.Layout(7)), pando.ErrLayout, []string{"Layout(7)"}},
+		{"unknown, strings", failing([]string{}, k64[:0], pando.Layout(8)), pando.ErrLayout, []string{"Layout(8)"}},
 		{"4 beside 8", failing(k64, make([]uint32, 4), pairs), pando.ErrLayout, append(out, "8-byte values")},
 		{"8 beside 4", failing(k32, k64, pairs), pando.ErrLayout, append(out, "4-byte values")},
 		{"8 beside 1", failing(k8, make([]int64, 4), pairs), pando.ErrLayout, append(out, "4-byte values")},

@@ -187,3 +187,40 @@ func ExampleIndex() {
 }
 
 func articles[V any](ix pando.Index[uint32, V]) int { return ix.Count(0, 9999) }
+
+// A tree of strings has prefixes.
+func ExampleTree_Prefix() {
+	t, err := pando.NewTree[string, int]()
+	if err != nil {
+		panic(err)
+	}
+	defer t.Close()
+	for i, page := range []string{"/books/go", "/books", "/news", "/books/c"} {
+		if err := t.Set(page, i); err != nil {
+			panic(err)
+		}
+	}
+	for page, i := range t.Prefix("/books/") {
+		fmt.Println(page, i)
+	}
+	fmt.Println(t.PrefixCount("/books"))
+	// Output:
+	// /books/c 3
+	// /books/go 0
+	// 3
+}
+
+// Keys that are slices of bytes are not copied to be looked up.
+func ExampleTree_GetBytes() {
+	t, err := pando.NewTree[string, int]()
+	if err != nil {
+		panic(err)
+	}
+	defer t.Close()
+	line := []byte("go 1.25")
+	if err := t.SetBytes(line[:2], 25); err != nil {
+		panic(err)
+	}
+	fmt.Println(t.GetBytes([]byte("go")))
+	// Output: 25 true
+}

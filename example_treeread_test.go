@@ -192,23 +192,11 @@ func ExampleTree_CountBatch() {
 	// Output: [1 2]
 }
 
-// Only strings have prefixes, and the keys of a tree are of fixed width: this is there
-// so that a tree is an Index, and panics.
-func ExampleTree_Prefix() {
-	t := stock()
-	defer t.Close()
-	defer func() { fmt.Println(recover() != nil) }()
-	t.Prefix(10)
-	// Output: true
-}
-
-// As Prefix, it panics.
 func ExampleTree_PrefixCount() {
-	t := stock()
+	t := pages()
 	defer t.Close()
-	defer func() { fmt.Println(recover() != nil) }()
-	t.PrefixCount(10)
-	// Output: true
+	fmt.Println(t.PrefixCount("/books"))
+	// Output: 2
 }
 
 // What is saved is the tree as it is at one moment, while others go on changing it.
@@ -269,4 +257,51 @@ func ExampleTree_Close() {
 	t := stock()
 	fmt.Println(t.Close(), errors.Is(t.Set(1, 1), pando.ErrClosed))
 	// Output: <nil> true
+}
+
+// pages returns a tree of pages and how often they were read.
+func pages() *pando.Tree[string, int] {
+	t, err := pando.TreeOf([]string{"/books", "/books/go", "/news"}, []int{1, 2, 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return t
+}
+
+// Keys that are slices of bytes are not copied to be looked up.
+func ExampleTree_HasBytes() {
+	t := pages()
+	defer t.Close()
+	line := []byte("GET /news HTTP/1.1")
+	fmt.Println(t.HasBytes(line[4:9]))
+	// Output: true
+}
+
+func ExampleTree_RankBytes() {
+	t := pages()
+	defer t.Close()
+	fmt.Println(t.RankBytes([]byte("/news")))
+	// Output: 2
+}
+
+func ExampleTree_SetBytes() {
+	t := pages()
+	defer t.Close()
+	line := []byte("GET /about HTTP/1.1")
+	if err := t.SetBytes(line[4:10], 1); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(t.Len(), t.Has("/about"))
+	// Output: 4 true
+}
+
+// Keys lie one behind the other, and offsets say where each begins, as Arrow has
+// strings.
+func ExampleTree_GetBatchBytes() {
+	t := pages()
+	defer t.Close()
+	data, offsets := []byte("/news/books/about"), []int32{0, 5, 11, 17}
+	vals, found := make([]int, 3), make([]bool, 3)
+	fmt.Println(t.GetBatchBytes(data, offsets, vals, found), vals, found)
+	// Output: 2 [3 1 0] [true true false]
 }

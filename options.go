@@ -159,9 +159,11 @@ const (
 	// the bits in which they differ: the fastest for them, at some 9 bytes beside
 	// each string, where Apart takes 8.
 	Compressed
-	// BPlus is what Stats of a Tree, or of its snapshot, say: a B+-tree with room
-	// in its leaves. Freeze cannot be asked for it.
+	// BPlus is what Stats of a Tree of numbers, or of its snapshot, say: a B+-tree
+	// with room in its leaves. Freeze cannot be asked for it.
 	BPlus
+	// Radix is the same for a Tree of strings: a radix tree.
+	Radix
 )
 
 // Note is a text of at most 1022 bytes about the index that Save and WriteTo put into
@@ -257,11 +259,11 @@ func pageMode(p arena.Pages) PageMode {
 func (m PageMode) String() string { return m.arena().String() }
 
 // layoutNames are those of the layouts, as the floors below know them.
-var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed", "bplus"}
+var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed", "bplus", "radix"}
 
 // Layouts lists what Layout takes.
 func Layouts() []LayoutKind {
-	kinds := make([]LayoutKind, BPlus) // which is a Tree's
+	kinds := make([]LayoutKind, BPlus) // which is a Tree's, as Radix is
 	for i := range kinds {
 		kinds[i] = LayoutKind(i)
 	}

@@ -16,13 +16,14 @@ import (
 // with NewTree, TreeOf or OpenTree.
 //
 // Any method may be called from any goroutine at any time. Readers take no lock
-// and never wait for writers; writers wait only for others that change the same
-// few hundred keys, or for a short change of the tree's upper nodes. A single
-// operation is atomic: readers see it whole or not at all. Operations of a batch
-// are atomic one by one.
+// and never wait for writers; writers of numbers wait only for others that change
+// the same few hundred keys, or for a short change of the tree's upper nodes, those
+// of strings for each other. A single operation is atomic: readers see it whole or
+// not at all. Operations of a batch are atomic one by one.
 //
-// Keys are of fixed width: integers and floats of any size. After Close every
-// method panics, or returns ErrClosed where it returns an error.
+// Keys are numbers of any type, kept in a B+-tree, or strings of any bytes and any
+// length, kept in a radix tree. After Close every method panics, or returns
+// ErrClosed where it returns an error.
 type Tree[K Key, V any] struct {
 	m      *index.Map[V]
 	key    index.KeyType
@@ -192,7 +193,8 @@ func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
 }
 
 // DeleteRange deletes the entries with lo <= key <= hi, and returns how many
-// there were. It is atomic for a few hundred keys at a time.
+// there were. It is atomic for a few hundred keys at a time; of strings, for each
+// key.
 func (t *Tree[K, V]) DeleteRange(lo, hi K) (deleted int) {
 	deleted, err := t.open().DeleteRange(t.probe(lo), t.probe(hi))
 	t.must(err)
@@ -332,28 +334,32 @@ func (t *Tree[K, V]) Close() error {
 // meanwhile: each key that is yielded is the least one above the last that is
 // there at that time.
 func (t *Tree[K, V]) All() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) { t.walk(t.open().First(), t.m.Last(), false, yield) }
+	return func(yield func(K, V) bool) { t.open(); t.walk(index.NoEdge, index.NoEdge, false, yield) }
 }
 
 // Backward iterates over all entries in reverse key order, as All does.
 func (t *Tree[K, V]) Backward() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) { t.walk(t.open().Last(), t.m.First(), true, yield) }
+	return func(yield func(K, V) bool) { t.open(); t.walk(index.NoEdge, index.NoEdge, true, yield) }
 }
 
 // Range iterates over the entries with lo <= key <= hi, in key order, as All
 // does. There are none if lo is above hi.
 func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		t.open()
-		if from, to := t.probe(lo), t.probe(hi); from.Code <= to.Code {
+		from, to := index.Edge{Key: t.probe(lo)}, index.Edge{Key: t.probe(hi)}
+		if !t.open().Beyond(from.Key, to, false) {
 			t.walk(from, to, false, yield)
 		}
 	}
 }
 
-// walk yields the entries from one key to another.
-func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool) {
-	c := t.m.Cursor(from, down)
+// walk yields the entries from one edge to another.
+func (t *Tree[K, V]) walk(from, to index.Edge, down bool, yield func(K, V) bool) {
+	c := t.m.Cursor()
+	defer c.Done()
+	if !c.Move(from, down) {
+		return
+	}
 	if !down && c.Spans() {
 		t.walkSpans(c, to, yield)
 		return
@@ -361,8 +367,7 @@ func (t *Tree[K, V]) walk(from, to order.Probe, down bool, yield func(K, V) bool
 	for {
 		k, v, ok := c.Next()
 		t.done()
-		if !ok || !down && k.Code > to.Code || down && k.Code < to.Code || !yield(t.keyOf(k), v) {
-			c.Done()
+		if !ok || t.m.Beyond(k, to, down) || !yield(t.keyOf(k), v) {
 			return
 		}
 	}
@@ -378,7 +383,7 @@ type piece[K Key, V any] struct {
 const firstPiece = 8
 
 // walkSpans yields the entries from a cursor up to a key.
-func (t *Tree[K, V]) walkSpans(c index.Cursor[V], to order.Probe, yield func(K, V) bool) {
+func (t *Tree[K, V]) walkSpans(c index.Cursor[V], to index.Edge, yield func(K, V) bool) {
 	s := t.spans.Get()
 	size, goOn := firstPiece, true
 	for goOn {
@@ -389,22 +394,22 @@ func (t *Tree[K, V]) walkSpans(c index.Cursor[V], to order.Probe, yield func(K, 
 			goOn = yield(s.keys[i], s.vals[i])
 			i++
 		}
-		if i < n { // another one may come next, or nobody wants more
-			more = true
+		if goOn && i == n && !more {
+			t.done()
+			break
 		}
-		if goOn = goOn && more; goOn {
+		if goOn {
 			c.Skip(i)
 		}
 		size = len(s.keys)
 	}
-	t.done()
 	t.spans.Put(s)
-	c.Done()
 }
 
-// nearest returns the first entry from a key on, or down from it.
-func (t *Tree[K, V]) nearest(from order.Probe, down bool) (key K, val V, ok bool) {
-	c := t.m.Cursor(from, down)
+// nearest returns the first entry from an edge on, or down from it.
+func (t *Tree[K, V]) nearest(from index.Edge, down bool) (key K, val V, ok bool) {
+	c := t.open().Cursor()
+	c.Move(from, down)
 	k, v, ok := c.Next()
 	c.Done()
 	t.done()
@@ -415,15 +420,19 @@ func (t *Tree[K, V]) nearest(from order.Probe, down bool) (key K, val V, ok bool
 }
 
 // Min returns the first entry, and false if the tree is empty.
-func (t *Tree[K, V]) Min() (K, V, bool) { return t.nearest(t.open().First(), false) }
+func (t *Tree[K, V]) Min() (K, V, bool) { return t.nearest(index.NoEdge, false) }
 
 // Max returns the last entry, and false if the tree is empty.
-func (t *Tree[K, V]) Max() (K, V, bool) { return t.nearest(t.open().Last(), true) }
+func (t *Tree[K, V]) Max() (K, V, bool) { return t.nearest(index.NoEdge, true) }
 
 // Floor returns the entry with the greatest key up to key. It returns false if
 // all keys are above.
-func (t *Tree[K, V]) Floor(key K) (K, V, bool) { t.open(); return t.nearest(t.probe(key), true) }
+func (t *Tree[K, V]) Floor(key K) (K, V, bool) {
+	return t.nearest(index.Edge{Key: t.probe(key)}, true)
+}
 
 // Ceil returns the entry with the least key from key on. It returns false if all
 // keys are below.
-func (t *Tree[K, V]) Ceil(key K) (K, V, bool) { t.open(); return t.nearest(t.probe(key), false) }
+func (t *Tree[K, V]) Ceil(key K) (K, V, bool) {
+	return t.nearest(index.Edge{Key: t.probe(key)}, false)
+}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 )
@@ -42,6 +43,8 @@ type Index[K Key, V any] interface {
 var (
 	_ Index[int, int] = (*Frozen[int, int])(nil)
 	_ Index[int, int] = (*Tree[int, int])(nil)
+
+	_ Index[string, int] = (*Tree[string, int])(nil)
 )
 
 // GetBatch looks up many keys at once, as Frozen.GetBatch does. Each answer was
@@ -148,23 +151,41 @@ func (t *Tree[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	return r
 }
 
-// Prefix iterates over the entries whose key starts with p. Keys must be
-// strings: it panics if they are not.
-func (t *Tree[K, V]) Prefix(K) iter.Seq2[K, V] {
+// Prefix iterates over the entries whose key starts with p, in key order, as All
+// does: over all of them where p is empty. Keys must be strings: it panics if they
+// are not.
+func (t *Tree[K, V]) Prefix(p K) iter.Seq2[K, V] {
 	t.mustHaveStrings("Prefix")
-	return nil
+	return func(yield func(K, V) bool) {
+		t.open()
+		from, to := index.Edge{Key: t.probe(p)}, index.NoEdge
+		if end, ok := order.AfterPrefix(from.Key.Text); ok {
+			to = index.Edge{Key: order.Probe{Text: end}, Open: true}
+		}
+		t.walk(from, to, false, yield)
+	}
 }
 
-// PrefixCount returns the number of entries whose key starts with p. Keys must
-// be strings: it panics if they are not.
-func (t *Tree[K, V]) PrefixCount(K) int {
+// PrefixCount returns the number of entries whose key starts with p: exactly, if
+// nobody writes meanwhile. Keys must be strings: it panics if they are not.
+func (t *Tree[K, V]) PrefixCount(p K) int {
 	t.mustHaveStrings("PrefixCount")
-	return 0
+	m := t.open()
+	first := t.probe(p)
+	n := m.Len()
+	if end, ok := order.AfterPrefix(first.Text); ok {
+		n = m.Rank(order.Probe{Text: end}, false)
+	}
+	n -= m.Rank(first, false)
+	t.done()
+	return max(0, n)
 }
 
-// mustHaveStrings panics, since no Tree has them yet.
+// mustHaveStrings panics where keys are not strings.
 func (t *Tree[K, V]) mustHaveStrings(method string) {
-	panic(fmt.Sprintf("pando: %s: only strings have prefixes, and the keys of this tree are %s; ask for a Range instead", method, t.key.Name))
+	if t.key.Bits() != 0 {
+		panic(fmt.Sprintf("pando: %s: only strings have prefixes, and the keys of this tree are %s; ask for a Range instead", method, t.key.Name))
+	}
 }
 
 // Save writes the tree as it is at this moment to a file, which Open and

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/pando-index/pando"
@@ -48,6 +50,8 @@ func same[T comparable](a, b T) bool { return a == b || a != a && b != b }
 
 type named int16
 
+type text string
+
 func TestTreeAgainstModel(t *testing.T) {
 	word := func(rng *rand.Rand) string { return string(rune('a' + rng.IntN(26))) }
 	t.Run("uint64,uint64", func(t *testing.T) {
@@ -70,6 +74,18 @@ func TestTreeAgainstModel(t *testing.T) {
 	})
 	t.Run("uint8,[3]int", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(r *rand.Rand) [3]int { return [3]int{r.Int(), 1, 2} }, 0, 255)
+	})
+	long := strings.Repeat("long", 1000)
+	path := func(r *rand.Rand) string { return "/a/" + strconv.Itoa(r.IntN(300)) + strings.Repeat("/b", r.IntN(9)) }
+	t.Run("string,uint64", func(t *testing.T) {
+		againstModel(t, path, (*rand.Rand).Uint64, "", "\x00", "\xff\xff", "/", "/a/1", long, long+"x")
+	})
+	t.Run("string,float32", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) string { return strconv.Itoa(r.IntN(3000)) }, (*rand.Rand).Float32, "", "0", long)
+	})
+	t.Run("string,string", func(t *testing.T) { againstModel(t, path, word, "", "\x00\x00", long) })
+	t.Run("named string,struct", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) text { return text([]byte{byte(r.Uint32()), byte(r.IntN(4))}) }, func(*rand.Rand) struct{} { return struct{}{} }, "", "\xff")
 	})
 }
 
@@ -106,6 +122,7 @@ func againstModel[K pando.Key, V comparable](t *testing.T, key func(*rand.Rand) 
 		t.Fatal(err)
 	}
 	compareTree(t, rng, frozen, model, draw)
+	frozen.Close()
 	tree.Close()
 	compareTree(t, rng, snap, kept, draw)
 	snap.Close()
@@ -335,8 +352,11 @@ func TestTreeFile(t *testing.T) {
 }
 
 func TestTreeRefuses(t *testing.T) {
-	if _, err := pando.NewTree[string, int](); !errors.Is(err, pando.ErrLayout) {
-		t.Errorf("strings: %v", err)
+	if _, err := pando.NewTree[string, int](pando.Layout(pando.BPlus)); !errors.Is(err, pando.ErrLayout) {
+		t.Errorf("strings in a B+-tree: %v", err)
+	}
+	if _, err := pando.NewTree[int, int](pando.Layout(pando.Radix)); !errors.Is(err, pando.ErrLayout) {
+		t.Errorf("numbers in a radix tree: %v", err)
 	}
 	tree, err := pando.NewTree[uint64, uint64](pando.MemoryLimit(100_000))
 	if err != nil {

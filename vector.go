@@ -214,7 +214,7 @@ func (c Change[V]) of(v V) V {
 // while Transform runs may or may not be changed. Snapshots taken before keep what
 // they have, for which memory is needed as for any update: if the memory limit
 // does not allow it, the error is ErrMemoryLimit, and nothing has been changed. Values of
-// 1 or 2 bytes are changed one by one; then an error may come when some have been.
+// 1 or 2 bytes, and those of strings, are changed one by one; then an error may come when some have been.
 func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
 	n := index.NumberType[V]()
 	c := vector.Change{Op: f.op, Type: n, A: bitsOf(n, f.a), B: bitsOf(n, f.b)}
@@ -227,11 +227,12 @@ func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed i
 
 // transformEach is Transform for values that do not lie in the tree.
 func transformEach[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
-	c, last := t.m.Cursor(t.probe(lo), false), t.probe(hi)
+	c, end := t.m.Cursor(), index.Edge{Key: t.probe(hi)}
 	defer c.Done()
+	c.Move(index.Edge{Key: t.probe(lo)}, false)
 	for {
 		k, _, ok := c.Next()
-		if !ok || k.Code > last.Code {
+		if !ok || t.m.Beyond(k, end, false) {
 			break
 		}
 		was := false

@@ -34,6 +34,10 @@ func mapFile(f *os.File, length, slack uintptr, limit int64) (*mapping, error) {
 // reserveBytes bounds the addresses that a Pool reserves: here they are memory.
 const reserveBytes = 64 << 20
 
+// FewAddresses reports whether addresses are dear, so that many pools must be
+// small ones.
+const FewAddresses = true
+
 func reserveLater(length uintptr) (*mapping, error) { return reserve(length, Small) }
 
 func decommit(at unsafe.Pointer, length uintptr) { clear(unsafe.Slice((*byte)(at), length)) }

@@ -121,6 +121,10 @@ func mapFile(f *os.File, length, slack uintptr, _ int64) (*mapping, error) {
 // reserveBytes bounds the addresses that a Pool reserves.
 const reserveBytes = reserveShare << 20
 
+// FewAddresses reports whether addresses are dear, so that many pools must be
+// small ones.
+const FewAddresses = unsafe.Sizeof(uintptr(0)) == 4
+
 // reserveLater maps length bytes that take no memory until they are written.
 func reserveLater(length uintptr) (*mapping, error) {
 	addr, err := mmap(nil, length+HugeSize, unix.PROT_READ|unix.PROT_WRITE, noReserve)

@@ -20,6 +20,7 @@ import (
 // given back, takes no memory and reads as zeros, so that a reader who is late
 // never faults.
 type Pool struct {
+	want  int // slots to reserve addresses for
 	slots int // of a chunk
 	parts []int
 	once  sync.Once
@@ -40,13 +41,16 @@ const mostSlots = 1 << 26
 
 // NewPool returns a pool of chunks of some slots, whose parts have these sizes.
 // A chunk of each part must be a multiple of the page size.
-func NewPool(slots int, parts ...int) *Pool {
+func NewPool(slots int, parts ...int) *Pool { return NewPoolOf(mostSlots, slots, parts...) }
+
+// NewPoolOf is NewPool for at most so many slots in all.
+func NewPoolOf(most, slots int, parts ...int) *Pool {
 	for _, size := range parts {
 		if slots*size%4096 != 0 {
 			panic(fmt.Sprintf("arena: chunks of %d slots of %d bytes are no whole pages", slots, size))
 		}
 	}
-	return &Pool{slots: slots, parts: parts}
+	return &Pool{want: most, slots: slots, parts: parts}
 }
 
 // Slots returns the number of slots of a chunk. Chunk c has the slots from
@@ -69,7 +73,7 @@ func (p *Pool) SlotBytes() (n int) {
 
 // reserve takes the addresses: as many as the system gives.
 func (p *Pool) reserve() {
-	for most := firstReserve(p.SlotBytes()) / p.slots; ; most /= 2 {
+	for most := firstReserve(p.want, p.SlotBytes()) / p.slots; ; most /= 2 {
 		if most == 0 {
 			p.err = fmt.Errorf("cannot reserve addresses for nodes: %w", p.err)
 			p.bases = make([]unsafe.Pointer, len(p.parts))
@@ -83,8 +87,7 @@ func (p *Pool) reserve() {
 }
 
 // firstReserve returns the number of slots to try first.
-func firstReserve(slotBytes int) int {
-	n := mostSlots
+func firstReserve(n, slotBytes int) int {
 	for uint64(n)*uint64(slotBytes) > reserveBytes {
 		n /= 2
 	}

@@ -304,7 +304,7 @@ func SameKeys[K pando.Key](a, b []K) bool {
 }
 
 // CheckPrefix compares Prefix and PrefixCount with a look at every key.
-func CheckPrefix[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], p K) error {
+func CheckPrefix[K pando.Key, V any](ix pando.Index[K, V], m *Model[K, V], p K) error {
 	text := func(k K) string { return reflect.ValueOf(k).String() }
 	first := m.Rank(p)
 	end := first

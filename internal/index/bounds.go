@@ -92,15 +92,15 @@ func (ix *Index[V]) Within(b *Bounds) (first, end int) {
 	return first, max(first, end)
 }
 
-// Within returns the least and the greatest key between bounds, and false if
-// there can be none.
-func (m *Map[V]) Within(b *Bounds) (lo, hi order.Probe, some bool) {
-	lo, hi = m.First(), m.Last()
+// Within returns the edges of bounds, and false if there can be no key between
+// them.
+func (m *Map[V]) Within(b *Bounds) (lo, hi Edge, some bool) {
+	lo, hi = NoEdge, NoEdge
 	if b.hasLower {
-		lo = b.lower
+		lo = Edge{Key: b.lower, Open: b.lowerOpen}
 	}
 	if b.hasUpper {
-		hi = b.upper
+		hi = Edge{Key: b.upper, Open: b.upperOpen}
 	}
-	return lo, hi, !b.none && lo.Code <= hi.Code
+	return lo, hi, !b.none && (lo.None || !m.Beyond(lo.Key, hi, false))
 }

@@ -210,10 +210,25 @@ func (ix *Index[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int)
 // GetPacked is GetBatch for strings that lie one behind the other: string i has
 // the bytes of data from offsets[i] to offsets[i+1].
 func (ix *Index[V]) GetPacked(data []byte, offsets []int32, vals []V, found []bool) (hits int) {
+	e, ok := ix.engine.(*texts)
+	if !ok { // a snapshot's
+		return ix.GetBatch(order.KeysAs(ix.key.Type, Unpacked(data, offsets)), vals, found)
+	}
 	s := ix.values.sink(ix.n, vals, found)
-	hits = ix.engine.(*texts).findEach(exec.StringBatch{Data: data, Offsets: offsets}, s)
+	hits = e.findEach(exec.StringBatch{Data: data, Offsets: offsets}, s)
 	ix.values.done(s)
 	return hits
+}
+
+// Unpacked returns strings that lie one behind the other, as GetPacked takes them,
+// where they lie.
+func Unpacked(data []byte, offsets []int32) []string {
+	keys := make([]string, len(offsets)-1)
+	for i := range keys {
+		part := data[offsets[i]:offsets[i+1]]
+		keys[i] = unsafe.String(unsafe.SliceData(part), len(part))
+	}
+	return keys
 }
 
 // CopyOut sets keys and vals to those of the entries from lo on.
@@ -230,17 +245,19 @@ func (ix *Index[V]) CopyOut(lo int, keys order.Keys, vals []V) {
 	ix.values.copyOut(vals, lo)
 }
 
+// prefixed is an engine for strings.
+type prefixed interface {
+	prefix(p string) (lo, hi int)
+	appendKey(dst []byte, i int) []byte
+}
+
 // Prefix returns the entries [lo, hi) whose key begins with p. Keys must be
 // strings.
-func (ix *Index[V]) Prefix(p string) (lo, hi int) { return ix.engine.(*texts).prefix(p) }
+func (ix *Index[V]) Prefix(p string) (lo, hi int) { return ix.engine.(prefixed).prefix(p) }
 
 // AppendKey appends key i to dst. Keys must be strings.
 func (ix *Index[V]) AppendKey(dst []byte, i int) []byte {
-	e := ix.engine.(*texts)
-	if e.copier != nil {
-		return e.copier.AppendKey(dst, i)
-	}
-	return append(dst, e.tree.Key(i)...)
+	return ix.engine.(prefixed).appendKey(dst, i)
 }
 
 // Release gives everything back.

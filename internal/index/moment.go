@@ -22,6 +22,10 @@ type moment interface {
 	// entries sets keys and vals to those of n entries from lo on, values as the
 	// tree holds them. Either may be empty.
 	entries(lo, n int, keys order.Keys, vals []uint64)
+}
+
+// valueMoment is a moment whose values can be read many at a time.
+type valueMoment interface {
 	// readValues hands n values from lo on, of size bytes, to r; selectValues
 	// selects from these entries.
 	readValues(lo, n, size int, r *vector.Reader)
@@ -264,7 +268,7 @@ func (f *Freezing[V]) getBatch(keys order.Keys, vals []V, found []bool) (hits in
 
 // Compact builds an index of its own from one over a snapshot.
 func (ix *Index[V]) Compact(cfg Config, codec *Codec[V]) (*Index[V], error) {
-	keys, vals := order.MakeKeys(ix.key.Type, ix.n), make([]V, ix.n)
+	keys, vals := makeKeys(ix.key.Type, ix.n), make([]V, ix.n)
 	const piece = 64 << 10
 	par.Run(par.Workers(cfg.Workers), (ix.n+piece-1)/piece, par.Func(func(p int) {
 		lo, hi := p*piece, min((p+1)*piece, ix.n)
@@ -274,4 +278,12 @@ func (ix *Index[V]) Compact(cfg Config, codec *Codec[V]) (*Index[V], error) {
 		vals = nil
 	}
 	return Build(keys, ix.key, vals, cfg, codec)
+}
+
+// makeKeys returns n keys of a type, all zero.
+func makeKeys(t order.Type, n int) order.Keys {
+	if t.Bits() == 0 {
+		return order.KeysAs(t, make([]string, n))
+	}
+	return order.MakeKeys(t, n)
 }

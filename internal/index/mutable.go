@@ -1,21 +1,24 @@
 package index
 
 import (
+	"cmp"
 	"errors"
-	"math"
+	"strings"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// Map is keys of fixed width and their values, one a key, to be read and
-// changed by any number of goroutines at once.
+// Map is keys and their values, one a key, to be read and changed by any number of
+// goroutines at once.
 type Map[V any] struct {
-	codeMap
+	keyMap
 	boxes   *boxes[V] // nil where values lie in the tree, or take no memory
 	size    int       // bytes of a value in the tree
 	key     KeyType
@@ -32,18 +35,21 @@ func NewMap[V any](key KeyType, cfg Config, codec *Codec[V]) (*Map[V], error) {
 // LoadMap returns a map of n entries. span sets keys and vals to those from lo on,
 // which must ascend; several goroutines call it. keys are of the map's type.
 func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals []V), cfg Config, codec *Codec[V]) (*Map[V], error) {
-	if key.Bits() == 0 {
-		return nil, problem(CauseLayout, "a Tree cannot hold string keys yet; keep them in a Frozen, or number them")
+	if err := treeLayout(key, cfg.Layout); err != nil {
+		return nil, err
 	}
 	m := &Map[V]{key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, size: inlineSize[V]()}
 	if m.size == 0 && sizeOf[V]() > 0 {
 		m.boxes = new(boxes[V])
 	}
 	var err error
-	if key.Bits() == 32 && m.size != 8 {
-		m.codeMap, err = loadCodes[uint32](m, n, span)
-	} else {
-		m.codeMap, err = loadCodes[uint64](m, n, span)
+	switch {
+	case key.Bits() == 0:
+		m.keyMap, err = loadTexts(m, n, span)
+	case key.Bits() == 32 && m.size != 8:
+		m.keyMap, err = loadCodes[uint32](m, n, span)
+	default:
+		m.keyMap, err = loadCodes[uint64](m, n, span)
 	}
 	if err != nil {
 		return nil, mutableError(err)
@@ -55,7 +61,7 @@ func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals 
 }
 
 // loadCodes makes the tree of a map.
-func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (codeMap, error) {
+func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
 	tree, err := bplus.Load(n, func(lo int, ks, vs []C) {
 		keys, vals := order.MakeKeys(m.key.Type, len(ks)), make([]V, len(vs))
 		span(lo, keys, vals)
@@ -72,12 +78,24 @@ func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys ord
 	return &codes[C]{tree, m.key.Type, m.workers}, nil
 }
 
+// treeLayout returns an error if a tree cannot be in a layout.
+func treeLayout(key KeyType, asked layout.Kind) error {
+	want, what := layout.Kind("bplus"), "numbers"
+	if key.Bits() == 0 {
+		want, what = "radix", "strings"
+	}
+	if asked == want || asked != "bplus" && asked != "radix" { // others are for what is saved, or frozen
+		return nil
+	}
+	return problem(CauseLayout, "a Tree of %s cannot be in layout %v; leave Layout out", what, asked)
+}
+
 // mutableError gives an error of a tree a cause.
 func mutableError(err error) error {
-	if errors.Is(err, bplus.ErrLimit) {
+	if errors.Is(err, bplus.ErrLimit) || errors.Is(err, radix.ErrLimit) {
 		return problem(CauseLimit, "the tree is as large as it may be: %w", err)
 	}
-	if errors.Is(err, bplus.ErrClosed) {
+	if errors.Is(err, bplus.ErrClosed) || errors.Is(err, radix.ErrClosed) {
 		return problem(CauseClosed, "%w", err)
 	}
 	return err
@@ -95,7 +113,7 @@ func (m *Map[V]) bits(v V) uint64 {
 		return 0
 	}
 	born := uint64(0)
-	if m.codeMap != nil { // nil while it is loaded
+	if m.keyMap != nil { // nil while it is loaded
 		born = m.Epoch()
 	}
 	return m.boxes.put(v, born)
@@ -132,12 +150,12 @@ func (m *Map[V]) gone(bits ...uint64) {
 // Get returns the value of a key, and reports whether there is one.
 func (m *Map[V]) Get(key order.Probe) (v V, ok bool) {
 	if m.boxes == nil {
-		bits, ok := m.get(key.Code)
+		bits, ok := m.get(key)
 		return m.value(bits), ok
 	}
 	for {
 		gen := m.Gen()
-		bits, ok := m.get(key.Code)
+		bits, ok := m.get(key)
 		var v V
 		if ok {
 			v = m.value(bits)
@@ -151,7 +169,7 @@ func (m *Map[V]) Get(key order.Probe) (v V, ok bool) {
 // Swap sets the value of a key, and returns the one it had.
 func (m *Map[V]) Swap(key order.Probe, val V) (old V, had bool, err error) {
 	bits := m.bits(val)
-	was, had, err := m.set(key.Code, bits)
+	was, had, err := m.set(key, bits)
 	if err != nil {
 		m.unused(bits)
 		return old, false, mutableError(err)
@@ -178,7 +196,7 @@ func (m *Map[V]) taken(bits uint64, had bool) (v V) {
 
 // Delete deletes a key, and returns the value it had.
 func (m *Map[V]) Delete(key order.Probe) (old V, had bool, err error) {
-	was, had, err := m.remove(key.Code)
+	was, had, err := m.remove(key)
 	if err != nil {
 		return old, false, mutableError(err)
 	}
@@ -188,7 +206,7 @@ func (m *Map[V]) Delete(key order.Probe) (old V, had bool, err error) {
 // Update sets the value of a key to what f makes of the old one, or deletes it.
 func (m *Map[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) error {
 	last, boxed := uint64(0), false
-	was, had, err := m.update(key.Code, func(old uint64, had bool, gen uint64) (uint64, bool) {
+	was, had, err := m.update(key, func(old uint64, had bool, gen uint64) (uint64, bool) {
 		if boxed { // of a try that failed
 			m.unused(last)
 			boxed = false
@@ -223,18 +241,18 @@ func (m *Map[V]) Pop(greatest bool) (key order.Probe, val V, ok bool, err error)
 	if err != nil {
 		return key, val, false, mutableError(err)
 	}
-	return order.Probe{Code: k}, m.taken(bits, ok), ok, nil
+	return k, m.taken(bits, ok), ok, nil
 }
 
 // DeleteRange deletes the entries from lo to hi, and returns how many there
 // were.
 func (m *Map[V]) DeleteRange(lo, hi order.Probe) (int, error) {
 	if m.boxes == nil {
-		n, err := m.deleteRange(lo.Code, hi.Code, nil)
+		n, err := m.deleteRange(lo, hi, nil)
 		return n, mutableError(err)
 	}
 	var slots []uint64
-	n, err := m.deleteRange(lo.Code, hi.Code, func(bits uint64) { slots = append(slots, bits) })
+	n, err := m.deleteRange(lo, hi, func(bits uint64) { slots = append(slots, bits) })
 	m.gone(slots...)
 	return n, mutableError(err)
 }
@@ -324,7 +342,7 @@ func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
 }
 
 // Rank returns the number of entries below key, or up to it.
-func (m *Map[V]) Rank(key order.Probe, after bool) int { return m.rank(key.Code, after) }
+func (m *Map[V]) Rank(key order.Probe, after bool) int { return m.rank(key, after) }
 
 // RankBatch sets ranks[i] to Rank(keys[i]).
 func (m *Map[V]) RankBatch(keys order.Keys, after bool, ranks []int) { m.rankBatch(keys, after, ranks) }
@@ -339,56 +357,80 @@ func (m *Map[V]) At(i int) (key order.Probe, val V, ok bool) {
 			v = m.value(bits)
 		}
 		if m.Current(gen) || m.Closed() {
-			return order.Probe{Code: k}, v, ok
+			return k, v, ok
 		}
 	}
 }
 
 // Has reports whether there is an entry with a key.
 func (m *Map[V]) Has(key order.Probe) bool {
-	_, ok := m.get(key.Code)
+	_, ok := m.get(key)
 	return ok
+}
+
+// Edge is where entries begin, or end: at a key, or right behind it where it is
+// open; None is no edge at all.
+type Edge struct {
+	Key        order.Probe
+	Open, None bool
+}
+
+// NoEdge leaves out nothing.
+var NoEdge = Edge{None: true}
+
+// Beyond reports whether a key is on the other side of an edge, upwards or down.
+func (m *Map[V]) Beyond(key order.Probe, e Edge, down bool) bool {
+	if e.None {
+		return false
+	}
+	c := m.compare(key, e.Key)
+	if down {
+		c = -c
+	}
+	return c > 0 || c == 0 && e.Open
+}
+
+// compare compares two keys.
+func (m *Map[V]) compare(a, b order.Probe) int {
+	if m.key.Bits() == 0 {
+		return strings.Compare(a.Text, b.Text)
+	}
+	return cmp.Compare(a.Code, b.Code)
 }
 
 // Cursor reads entries one after the other while others change the map.
 type Cursor[V any] struct {
 	m *Map[V]
-	c codeCursor
+	c keyCursor
 }
 
-// Cursor returns a cursor over the entries from key on, or down from it.
-func (m *Map[V]) Cursor(key order.Probe, down bool) Cursor[V] {
-	return Cursor[V]{m, m.cursor(key.Code, down)}
-}
+// Cursor returns a cursor. Move comes first.
+func (m *Map[V]) Cursor() Cursor[V] { return Cursor[V]{m, m.cursor()} }
 
 // Done gives the cursor's memory to a later one. It must not be used again.
 func (c Cursor[V]) Done() { c.c.Done() }
 
-// Move makes Next return the first entry from key on, or down from it.
-func (c Cursor[V]) Move(key order.Probe, down bool) { c.c.move(key.Code, down) }
+// Move makes Next return the first entry within an edge, upwards or down. It
+// returns false if there can be none: then Move comes before the next Next.
+func (c Cursor[V]) Move(from Edge, down bool) bool { return c.c.move(from, down) }
 
-// First is the least key, Last the greatest.
-func (m *Map[V]) First() order.Probe { return order.Probe{} }
-func (m *Map[V]) Last() order.Probe {
-	if m.key.Bits() == 32 {
-		return order.Probe{Code: math.MaxUint32}
-	}
-	return order.Probe{Code: math.MaxUint64}
+// Spans reports whether Span is to be had: values are not in boxes, keys no
+// strings.
+func (c Cursor[V]) Spans() bool {
+	_, ok := c.c.(spanCursor)
+	return ok && c.m.boxes == nil
 }
 
-// Spans reports whether Span is to be had: values are not in boxes.
-func (c Cursor[V]) Spans() bool { return c.m.boxes == nil }
-
 // Span sets keys and vals to entries that come next, in ascending order, up to
-// the key to, and returns how many. All are there at this time. Before each but
+// an edge, and returns how many. All are there at this time. Before each but
 // the first is used, the guard has to say that it still comes next, and Skip says
 // how many were. more is false if there are none after these.
-func (c Cursor[V]) Span(keys order.Keys, vals []V, to order.Probe) (n int, more bool, g bplus.Guard) {
-	return c.c.span(keys, arena.Bytes(vals), c.m.size, to.Code)
+func (c Cursor[V]) Span(keys order.Keys, vals []V, to Edge) (n int, more bool, g bplus.Guard) {
+	return c.c.(spanCursor).span(keys, arena.Bytes(vals), c.m.size, to)
 }
 
 // Skip goes past n entries of a span, at least one.
-func (c Cursor[V]) Skip(n int) { c.c.Skip(n) }
+func (c Cursor[V]) Skip(n int) { c.c.(spanCursor).Skip(n) }
 
 // Next returns the next entry, and false if there is none.
 func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
@@ -397,7 +439,7 @@ func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 		if !ok {
 			return key, val, false
 		}
-		return order.Probe{Code: k}, c.m.value(bits), true
+		return k, c.m.value(bits), true
 	}
 	for {
 		gen := c.m.Gen()
@@ -407,7 +449,7 @@ func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 			v = c.m.value(bits)
 		}
 		if !ok || c.m.Current(gen) {
-			return order.Probe{Code: k}, v, ok
+			return k, v, ok
 		}
 		c.c.Again()
 	}
@@ -416,6 +458,9 @@ func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 // Stats describes the map.
 func (m *Map[V]) Stats() Stats {
 	s := Stats{Len: m.Len(), Device: onCPU, Reason: "a tree that changes is on the CPU", Path: simd.Active().String(), Layout: "bplus", Workers: m.workers, Pages: m.cfg.Pages, Fanout: 64}
+	if m.key.Bits() == 0 {
+		s.Layout, s.Fanout = "radix", 256
+	}
 	s.LeafBytes, s.KeptBytes = m.Bytes(), m.Kept()
 	if m.boxes != nil {
 		s.HeapBytes = m.boxes.held.Load() * int64(sizeOf[V]()+24)

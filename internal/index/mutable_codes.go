@@ -8,32 +8,26 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/vector"
 )
 
-// codeMap is a map from codes to values of at most 8 bytes: what a Map is made
-// of, for either width.
-type codeMap interface {
-	get(key uint64) (val uint64, ok bool)
-	set(key, val uint64) (old uint64, had bool, err error)
-	remove(key uint64) (old uint64, had bool, err error)
-	update(key uint64, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error)
-	pop(greatest bool) (key, val uint64, ok bool, err error)
-	deleteRange(lo, hi uint64, gone func(val uint64)) (int, error)
+// keyMap is a map from keys to values of at most 8 bytes: what a Map is made of,
+// for either width of codes, or for strings.
+type keyMap interface {
+	get(key order.Probe) (val uint64, ok bool)
+	set(key order.Probe, val uint64) (old uint64, had bool, err error)
+	remove(key order.Probe) (old uint64, had bool, err error)
+	update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error)
+	pop(greatest bool) (key order.Probe, val uint64, ok bool, err error)
+	deleteRange(lo, hi order.Probe, gone func(val uint64)) (int, error)
 	apply(b *changes) error
 	// getBatch looks keys up: vals is the memory of the results, of size bytes
 	// each. use is called with spans of them, as bplus.Tree.GetBatch has it.
 	getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int)
-	rank(key uint64, after bool) int
+	rank(key order.Probe, after bool) int
 	rankBatch(keys order.Keys, after bool, ranks []int)
-	at(i int) (key, val uint64, ok bool)
-	cursor(key uint64, down bool) codeCursor
+	at(i int) (key order.Probe, val uint64, ok bool)
+	cursor() keyCursor
 	freeze() (moment, error)
-	// readValues, selectValues and transform are for vector operations: over the
-	// entries from one key to another.
-	readValues(lo, hi uint64, size int, r *vector.Reader)
-	selectValues(lo, hi uint64, s *selecting)
-	transform(s *span, entries int, f bplus.Changer) (int, error)
 	onFree(f func(vals []uint64))
 
 	Len() int
@@ -48,18 +42,23 @@ type codeMap interface {
 	retire(vals, born []uint64)
 }
 
-// codeCursor reads entries one after the other.
-type codeCursor interface {
-	next() (key, val uint64, ok bool)
+// keyCursor reads entries one after the other.
+type keyCursor interface {
+	next() (key order.Probe, val uint64, ok bool)
 	Again()
-	// span sets keys and vals to entries that come next, in ascending order, up to
-	// code to, as bplus.Cursor.Span has them; vals is the memory of values of size
-	// bytes. more is false if there are none after these.
-	span(keys order.Keys, vals []byte, size int, to uint64) (n int, more bool, g bplus.Guard)
-	Skip(n int)
-	// move makes next return the first entry from key on, or down from it.
-	move(key uint64, down bool)
+	// move makes next return the first entry within an edge, upwards or down. It
+	// returns false, and must not be asked for more, if there can be none.
+	move(from Edge, down bool) bool
 	Done()
+}
+
+// spanCursor is a cursor that can read many entries at a time.
+type spanCursor interface {
+	// span sets keys and vals to entries that come next, in ascending order, up to
+	// an edge, as bplus.Cursor.Span has them; vals is the memory of values of size
+	// bytes. more is false if there are none after these.
+	span(keys order.Keys, vals []byte, size int, to Edge) (n int, more bool, g bplus.Guard)
+	Skip(n int)
 }
 
 // changes is a batch of operations as a Map takes it.
@@ -76,49 +75,49 @@ type changes struct {
 	seen func(row int, bits uint64)
 }
 
-// codes implements codeMap.
+// codes implements keyMap.
 type codes[C order.Code] struct {
 	*bplus.Tree[C]
 	key     order.Type
 	workers int
 }
 
-func (t *codes[C]) get(key uint64) (uint64, bool) {
-	v, ok := t.Tree.Get(C(key))
+func (t *codes[C]) get(key order.Probe) (uint64, bool) {
+	v, ok := t.Tree.Get(C(key.Code))
 	return uint64(v), ok
 }
 
-func (t *codes[C]) set(key, val uint64) (uint64, bool, error) {
-	v, had, err := t.Tree.Set(C(key), C(val))
+func (t *codes[C]) set(key order.Probe, val uint64) (uint64, bool, error) {
+	v, had, err := t.Tree.Set(C(key.Code), C(val))
 	return uint64(v), had, err
 }
 
-func (t *codes[C]) remove(key uint64) (uint64, bool, error) {
-	v, had, err := t.Tree.Delete(C(key))
+func (t *codes[C]) remove(key order.Probe) (uint64, bool, error) {
+	v, had, err := t.Tree.Delete(C(key.Code))
 	return uint64(v), had, err
 }
 
-func (t *codes[C]) update(key uint64, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
-	v, had, err := t.Tree.Update(C(key), func(old C, had bool, gen uint64) (C, bool) {
+func (t *codes[C]) update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
+	v, had, err := t.Tree.Update(C(key.Code), func(old C, had bool, gen uint64) (C, bool) {
 		val, keep := f(uint64(old), had, gen)
 		return C(val), keep
 	})
 	return uint64(v), had, err
 }
 
-func (t *codes[C]) pop(greatest bool) (uint64, uint64, bool, error) {
+func (t *codes[C]) pop(greatest bool) (order.Probe, uint64, bool, error) {
 	k, v, ok, err := t.Tree.Pop(greatest)
-	return uint64(k), uint64(v), ok, err
+	return order.Probe{Code: uint64(k)}, uint64(v), ok, err
 }
 
-func (t *codes[C]) deleteRange(lo, hi uint64, gone func(uint64)) (int, error) {
+func (t *codes[C]) deleteRange(lo, hi order.Probe, gone func(uint64)) (int, error) {
 	if gone == nil {
-		return t.Tree.DeleteRange(C(lo), C(hi), nil)
+		return t.Tree.DeleteRange(C(lo.Code), C(hi.Code), nil)
 	}
-	return t.Tree.DeleteRange(C(lo), C(hi), func(v C) { gone(uint64(v)) })
+	return t.Tree.DeleteRange(C(lo.Code), C(hi.Code), func(v C) { gone(uint64(v)) })
 }
 
-func (t *codes[C]) rank(key uint64, after bool) int { return t.Tree.Rank(C(key), after) }
+func (t *codes[C]) rank(key order.Probe, after bool) int { return t.Tree.Rank(C(key.Code), after) }
 
 func (t *codes[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
 	const piece = 512
@@ -130,9 +129,9 @@ func (t *codes[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
 	}))
 }
 
-func (t *codes[C]) at(i int) (uint64, uint64, bool) {
+func (t *codes[C]) at(i int) (order.Probe, uint64, bool) {
 	k, v, ok := t.Tree.At(i)
-	return uint64(k), uint64(v), ok
+	return order.Probe{Code: uint64(k)}, uint64(v), ok
 }
 
 func (t *codes[C]) onFree(f func([]uint64)) {
@@ -157,33 +156,49 @@ func widened[C order.Code](vals []C) []uint64 {
 
 type cursor[C order.Code] struct{ *bplus.Cursor[C] }
 
-func (c cursor[C]) next() (uint64, uint64, bool) {
+func (c cursor[C]) next() (order.Probe, uint64, bool) {
 	k, v, ok := c.Cursor.Next()
-	return uint64(k), uint64(v), ok
+	return order.Probe{Code: uint64(k)}, uint64(v), ok
 }
 
-func (c cursor[C]) span(keys order.Keys, vals []byte, size int, to uint64) (n int, more bool, g bplus.Guard) {
+func (c cursor[C]) span(keys order.Keys, vals []byte, size int, to Edge) (n int, more bool, g bplus.Guard) {
 	ks, vs, g := c.Span()
 	n = min(len(ks), keys.Len())
 	if n == 0 {
 		return 0, false, g
 	}
-	if more = uint64(ks[n-1]) < to; !more {
-		n = sort.Search(n, func(i int) bool { return uint64(ks[i]) > to })
+	end := to.Key.Code
+	beyond := func(i int) bool { return uint64(ks[i]) > end || to.Open && uint64(ks[i]) == end }
+	if more = to.None || !beyond(n-1); !more {
+		n = sort.Search(n, beyond)
 	}
 	setKeys(keys.Slice(0, n), ks[:n])
 	storeVals(vals, size, vs[:n])
 	return n, more, g
 }
 
-func (c cursor[C]) move(key uint64, down bool) { c.Cursor.Move(C(key), down) }
-
-func (t *codes[C]) cursor(key uint64, down bool) codeCursor {
-	if down {
-		return cursor[C]{t.Tree.Descend(C(key))}
+func (c cursor[C]) move(from Edge, down bool) bool {
+	code := C(from.Key.Code)
+	switch {
+	case from.None && down:
+		code = ^C(0)
+	case from.None:
+		code = 0
+	case from.Open && down:
+		if code == 0 {
+			return false
+		}
+		code--
+	case from.Open:
+		if code++; code == 0 {
+			return false
+		}
 	}
-	return cursor[C]{t.Tree.Ascend(C(key))}
+	c.Cursor.Move(code, down)
+	return true
 }
+
+func (t *codes[C]) cursor() keyCursor { return cursor[C]{t.Tree.Ascend(0)} }
 
 // codesOf sets dst to the codes of keys, which may be narrower than C.
 func codesOf[C order.Code](dst []C, keys order.Keys) {

@@ -75,6 +75,13 @@ func (e *texts) prefix(p string) (lo, hi int) {
 	return lo, max(lo, hi) // a damaged file may be in no order
 }
 
+func (e *texts) appendKey(dst []byte, i int) []byte {
+	if e.copier != nil {
+		return e.copier.AppendKey(dst, i)
+	}
+	return append(dst, e.tree.Key(i)...)
+}
+
 // stringSchedule is a way to run batches.
 type stringSchedule interface {
 	Rank(keys exec.StringBatch, ranks []int)

@@ -36,8 +36,10 @@ func (s *entries[V]) Read(piece int, r *vector.Reader) {
 // Entries returns the values of entries [first, end), and false if these are
 // not where they can be read many at a time.
 func (ix *Index[V]) Entries(first, end int) (src vector.Source, ok bool) {
-	if m := ix.values.moment; m != nil && m.m.boxes != nil {
-		return nil, false
+	if m := ix.values.moment; m != nil {
+		if _, many := m.at.(valueMoment); !many || m.m.boxes != nil {
+			return nil, false
+		}
 	}
 	end = min(max(end, 0), ix.n) // they may be any if the index is being closed
 	return &entries[V]{ix, min(max(first, 0), end), end}, true
@@ -47,7 +49,7 @@ func (ix *Index[V]) Entries(first, end int) (src vector.Source, ok bool) {
 func (ix *Index[V]) readValues(lo, hi int, r *vector.Reader) {
 	switch m := ix.values.moment; {
 	case m != nil:
-		m.at.readValues(lo, hi-lo, m.m.size, r)
+		m.at.(valueMoment).readValues(lo, hi-lo, m.m.size, r)
 	case ix.keeper != nil:
 		readKept(ix.keeper, lo, hi, int(sizeOf[V]()), r)
 	default:
@@ -184,7 +186,7 @@ func (ix *Index[V]) SelectMoment(first, end int, c vector.Condition) (out []Sele
 	out = make([]Selected, vector.Pieces(end-first))
 	par.Run(ix.workers, len(out), par.Func(func(p int) {
 		lo := first + p*vector.Piece
-		m.at.selectValues(lo, min(vector.Piece, end-lo), &selecting{t: NumberType[V](), size: m.m.size, cond: c, to: &out[p]})
+		m.at.(valueMoment).selectValues(lo, min(vector.Piece, end-lo), &selecting{t: NumberType[V](), size: m.m.size, cond: c, to: &out[p]})
 	}))
 	return out, true
 }

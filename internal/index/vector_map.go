@@ -10,11 +10,26 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
+// valueMap is a map whose values can be read, selected and changed many at a
+// time, over the entries from one code to another.
+type valueMap interface {
+	readValues(lo, hi uint64, size int, r *vector.Reader)
+	selectValues(lo, hi uint64, s *selecting)
+	transform(s *span, entries int, f bplus.Changer) (int, error)
+}
+
+// many returns the map as one whose values lie in the tree and can be read many
+// at a time, and false if it is none.
+func (m *Map[V]) many() (valueMap, bool) {
+	v, ok := m.keyMap.(valueMap)
+	return v, ok && m.boxes == nil
+}
+
 // span is the values of a map from one key to another, as a vector.Source. Its
 // pieces are cut at keys: if others change the map meanwhile they are not as long
 // as they should be, but no entry is in two.
 type span struct {
-	m      codeMap
+	m      valueMap
 	size   int
 	lo, hi uint64
 	cuts   []uint64
@@ -48,23 +63,25 @@ func (s *span) Read(piece int, r *vector.Reader) {
 // workers or by one alone. It returns false if these are not where they can be
 // read many at a time.
 func (m *Map[V]) Entries(lo, hi order.Probe, workers int) (src vector.Source, ok bool) {
-	if m.boxes != nil {
+	v, ok := m.many()
+	if !ok {
 		return nil, false
 	}
-	s, _ := m.span(lo, hi, workers)
+	s, _ := m.span(v, lo, hi, workers)
 	return s, true
 }
 
 // span returns a range, cut into pieces where several workers are to read it, and
 // about how many entries that has.
-func (m *Map[V]) span(lo, hi order.Probe, workers int) (s *span, n int) {
-	s = &span{m: m.codeMap, size: m.size, lo: lo.Code, hi: hi.Code}
+func (m *Map[V]) span(v valueMap, lo, hi order.Probe, workers int) (s *span, n int) {
+	s = &span{m: v, size: m.size, lo: lo.Code, hi: hi.Code}
 	if workers == 1 || s.lo > s.hi {
 		return s, 0
 	}
-	first, end := m.rank(lo.Code, false), m.rank(hi.Code, true)
+	first, end := m.rank(lo, false), m.rank(hi, true)
 	for i := first + vector.Piece; i < end; i += vector.Piece {
-		k, _, ok := m.at(i)
+		key, _, ok := m.at(i)
+		k := key.Code
 		if !ok || k > s.hi {
 			break
 		}
@@ -77,11 +94,12 @@ func (m *Map[V]) span(lo, hi order.Probe, workers int) (s *span, n int) {
 
 // Select selects from the entries from lo to hi. Values must lie in the tree.
 func (m *Map[V]) Select(lo, hi order.Probe, c vector.Condition) []Selected {
-	s, _ := m.span(lo, hi, m.workers)
+	v, _ := m.many()
+	s, _ := m.span(v, lo, hi, m.workers)
 	out := make([]Selected, s.Pieces())
 	par.Run(m.workers, len(out), par.Func(func(p int) {
 		from, to := s.piece(p)
-		m.selectValues(from, to, &selecting{t: NumberType[V](), size: m.size, cond: c, to: &out[p]})
+		v.selectValues(from, to, &selecting{t: NumberType[V](), size: m.size, cond: c, to: &out[p]})
 	}))
 	return out
 }
@@ -95,11 +113,12 @@ func (m *Map[V]) Transform(lo, hi order.Probe, c *vector.Change) (changed int, i
 	if m.Closed() {
 		return 0, true, mutableError(bplus.ErrClosed)
 	}
-	if m.boxes != nil {
+	v, ok := m.many()
+	if !ok {
 		return 0, false, nil
 	}
-	s, n := m.span(lo, hi, 0)
-	changed, err = m.transform(s, n, c)
+	s, n := m.span(v, lo, hi, 0)
+	changed, err = v.transform(s, n, c)
 	return changed, true, mutableError(err)
 }
 

@@ -25,57 +25,57 @@ func (p *parcel) open(k uint64) error {
 // something. V is a pointer to a parcel, or its number: a number lies in the tree,
 // where the race detector sees nothing. val stands for a parcel that fill has yet
 // to fill.
-type way[V any] struct {
+type way[K pando.Key, V any] struct {
 	name string
-	send func(tree *pando.Tree[uint64, V], k uint64, val V, fill func())
-	take func(tree *pando.Tree[uint64, V], k uint64, open func(V)) bool
+	send func(tree *pando.Tree[K, V], k K, val V, fill func())
+	take func(tree *pando.Tree[K, V], k K, open func(V)) bool
 }
 
-func sending[V any]() []way[V] {
-	type tree = *pando.Tree[uint64, V]
-	return []way[V]{
-		{name: "Set", send: func(t tree, k uint64, v V, fill func()) { fill(); t.Set(k, v) }},
-		{name: "Swap", send: func(t tree, k uint64, v V, fill func()) { fill(); t.Swap(k, v) }},
-		{name: "Update", send: func(t tree, k uint64, v V, fill func()) {
+func sending[K pando.Key, V any]() []way[K, V] {
+	type tree = *pando.Tree[K, V]
+	return []way[K, V]{
+		{name: "Set", send: func(t tree, k K, v V, fill func()) { fill(); t.Set(k, v) }},
+		{name: "Swap", send: func(t tree, k K, v V, fill func()) { fill(); t.Swap(k, v) }},
+		{name: "Update", send: func(t tree, k K, v V, fill func()) {
 			t.Update(k, func(V, bool) (V, bool) { fill(); return v, true })
 		}},
-		{name: "SetBatch", send: func(t tree, k uint64, v V, fill func()) { fill(); t.SetBatch([]uint64{k}, []V{v}) }},
-		{name: "Apply", send: func(t tree, k uint64, v V, fill func()) {
+		{name: "SetBatch", send: func(t tree, k K, v V, fill func()) { fill(); t.SetBatch([]K{k}, []V{v}) }},
+		{name: "Apply", send: func(t tree, k K, v V, fill func()) {
 			fill()
-			t.Apply([]pando.Op{pando.OpSet}, []uint64{k}, []V{v}, nil)
+			t.Apply([]pando.Op{pando.OpSet}, []K{k}, []V{v}, nil)
 		}},
 	}
 }
 
-func taking[V any]() []way[V] {
-	type tree = *pando.Tree[uint64, V]
-	found := func(k, want uint64, v V, ok bool, open func(V)) bool {
+func taking[K pando.Key, V any](number func(K) uint64) []way[K, V] {
+	type tree = *pando.Tree[K, V]
+	found := func(k, want K, v V, ok bool, open func(V)) bool {
 		if ok = ok && k == want; ok {
 			open(v)
 		}
 		return ok
 	}
-	frozen := func(f *pando.Frozen[uint64, V], k uint64, open func(V)) bool {
+	frozen := func(f *pando.Frozen[K, V], k K, open func(V)) bool {
 		defer f.Close()
 		v, ok := f.Get(k)
 		return found(k, k, v, ok, open)
 	}
-	return []way[V]{
-		{name: "Get", take: func(t tree, k uint64, open func(V)) bool { v, ok := t.Get(k); return found(k, k, v, ok, open) }},
-		{name: "GetBatch", take: func(t tree, k uint64, open func(V)) bool {
+	return []way[K, V]{
+		{name: "Get", take: func(t tree, k K, open func(V)) bool { v, ok := t.Get(k); return found(k, k, v, ok, open) }},
+		{name: "GetBatch", take: func(t tree, k K, open func(V)) bool {
 			vals, ok := make([]V, 1), make([]bool, 1)
-			t.GetBatch([]uint64{k}, vals, ok)
+			t.GetBatch([]K{k}, vals, ok)
 			return found(k, k, vals[0], ok[0], open)
 		}},
-		{name: "Ceil", take: func(t tree, k uint64, open func(V)) bool { c, v, ok := t.Ceil(k); return found(c, k, v, ok, open) }},
-		{name: "Floor", take: func(t tree, k uint64, open func(V)) bool { c, v, ok := t.Floor(k); return found(c, k, v, ok, open) }},
-		{name: "Range", take: func(t tree, k uint64, open func(V)) bool {
+		{name: "Ceil", take: func(t tree, k K, open func(V)) bool { c, v, ok := t.Ceil(k); return found(c, k, v, ok, open) }},
+		{name: "Floor", take: func(t tree, k K, open func(V)) bool { c, v, ok := t.Floor(k); return found(c, k, v, ok, open) }},
+		{name: "Range", take: func(t tree, k K, open func(V)) bool {
 			for c, v := range t.Range(k, k) {
 				return found(c, k, v, true, open)
 			}
 			return false
 		}},
-		{name: "Backward", take: func(t tree, k uint64, open func(V)) bool {
+		{name: "Backward", take: func(t tree, k K, open func(V)) bool {
 			for c, v := range t.Backward() {
 				if found(c, k, v, true, open) {
 					return true
@@ -83,37 +83,37 @@ func taking[V any]() []way[V] {
 			}
 			return false
 		}},
-		{name: "RangeBatch", take: func(t tree, k uint64, open func(V)) bool {
-			_, vals := t.RangeBatch([]uint64{k}, []uint64{k}, 0).At(0)
+		{name: "RangeBatch", take: func(t tree, k K, open func(V)) bool {
+			_, vals := t.RangeBatch([]K{k}, []K{k}, 0).At(0)
 			return len(vals) > 0 && found(k, k, vals[0], true, open)
 		}},
-		{name: "At", take: func(t tree, k uint64, open func(V)) bool {
+		{name: "At", take: func(t tree, k K, open func(V)) bool {
 			if t.Count(k, k) == 0 { // keys come one after the other, and stay
 				return false
 			}
-			c, v := t.At(int(k))
+			c, v := t.At(int(number(k)))
 			return found(c, k, v, true, open)
 		}},
-		{name: "Swap", take: func(t tree, k uint64, open func(V)) bool {
+		{name: "Swap", take: func(t tree, k K, open func(V)) bool {
 			v, ok := t.Get(k)
 			if ok {
 				v, _, _ = t.Swap(k, v)
 			}
 			return found(k, k, v, ok, open)
 		}},
-		{name: "Update", take: func(t tree, k uint64, open func(V)) (ok bool) {
+		{name: "Update", take: func(t tree, k K, open func(V)) (ok bool) {
 			t.Update(k, func(v V, had bool) (V, bool) { ok = found(k, k, v, had, open); return v, had })
 			return ok
 		}},
-		{name: "Delete", take: func(t tree, k uint64, open func(V)) bool { v, ok := t.Delete(k); return found(k, k, v, ok, open) }},
-		{name: "PopMin", take: func(t tree, k uint64, open func(V)) bool { c, v, ok := t.PopMin(); return found(c, k, v, ok, open) }},
-		{name: "Apply", take: func(t tree, k uint64, open func(V)) bool {
+		{name: "Delete", take: func(t tree, k K, open func(V)) bool { v, ok := t.Delete(k); return found(k, k, v, ok, open) }},
+		{name: "PopMin", take: func(t tree, k K, open func(V)) bool { c, v, ok := t.PopMin(); return found(c, k, v, ok, open) }},
+		{name: "Apply", take: func(t tree, k K, open func(V)) bool {
 			vals, ok := make([]V, 1), make([]bool, 1)
-			t.Apply([]pando.Op{pando.OpGet}, []uint64{k}, vals, ok)
+			t.Apply([]pando.Op{pando.OpGet}, []K{k}, vals, ok)
 			return found(k, k, vals[0], ok[0], open)
 		}},
-		{name: "Snapshot", take: func(t tree, k uint64, open func(V)) bool { return frozen(t.Snapshot(), k, open) }},
-		{name: "Freeze", take: func(t tree, k uint64, open func(V)) bool {
+		{name: "Snapshot", take: func(t tree, k K, open func(V)) bool { return frozen(t.Snapshot(), k, open) }},
+		{name: "Freeze", take: func(t tree, k K, open func(V)) bool {
 			f, err := t.Freeze(pando.On(pando.CPU))
 			return err == nil && frozen(f, k, open)
 		}},
@@ -123,20 +123,31 @@ func taking[V any]() []way[V] {
 // A goroutine that finds what another has put into a tree finds what that one
 // had written before. Under the race detector this also shows that it knows.
 func TestTreePublishes(t *testing.T) {
-	const n = 40
-	for _, from := range sending[uint64]() {
-		for _, to := range taking[uint64]() {
+	same := func(k uint64) uint64 { return k }
+	publishAll(t, 40, same, same)
+}
+
+func TestTreeOfStringsPublishes(t *testing.T) {
+	number := func(s string) (k uint64) { fmt.Sscanf(s, "key %d", &k); return k }
+	publishAll(t, 8, func(k uint64) string { return fmt.Sprintf("key %04d", k) }, number)
+}
+
+// publishAll sends numbers and pointers by all ways, under keys that are in the
+// order of their numbers.
+func publishAll[K pando.Key](t *testing.T, n uint64, key func(uint64) K, number func(K) uint64) {
+	for _, from := range sending[K, uint64]() {
+		for _, to := range taking[K, uint64](number) {
 			t.Run(fmt.Sprint("numbers by ", from.name, " and ", to.name), func(t *testing.T) {
 				parcels := make([]parcel, n)
-				publish(t, n, from, to, func(k uint64) (uint64, *parcel) { return k, &parcels[k] },
+				publish(t, n, key, from, to, func(k uint64) (uint64, *parcel) { return k, &parcels[k] },
 					func(i uint64) *parcel { return &parcels[i] })
 			})
 		}
 	}
-	for _, from := range sending[*parcel]() {
-		for _, to := range taking[*parcel]() {
+	for _, from := range sending[K, *parcel]() {
+		for _, to := range taking[K, *parcel](number) {
 			t.Run(fmt.Sprint("pointers by ", from.name, " and ", to.name), func(t *testing.T) {
-				publish(t, n, from, to, func(uint64) (*parcel, *parcel) { p := new(parcel); return p, p },
+				publish(t, n, key, from, to, func(uint64) (*parcel, *parcel) { p := new(parcel); return p, p },
 					func(p *parcel) *parcel { return p })
 			})
 		}
@@ -144,8 +155,8 @@ func TestTreePublishes(t *testing.T) {
 }
 
 // publish sends parcels one way and receives them another.
-func publish[V any](t *testing.T, n uint64, from, to way[V], make func(uint64) (V, *parcel), at func(V) *parcel) {
-	tree, err := pando.NewTree[uint64, V](pando.Workers(1))
+func publish[K pando.Key, V any](t *testing.T, n uint64, key func(uint64) K, from, to way[K, V], make func(uint64) (V, *parcel), at func(V) *parcel) {
+	tree, err := pando.NewTree[K, V](pando.Workers(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,11 +164,11 @@ func publish[V any](t *testing.T, n uint64, from, to way[V], make func(uint64) (
 	go func() {
 		for k := range n {
 			v, p := make(k)
-			from.send(tree, k, v, func() { p.fill(k) })
+			from.send(tree, key(k), v, func() { p.fill(k) })
 		}
 	}()
 	for k := range n {
-		for !to.take(tree, k, func(v V) {
+		for !to.take(tree, key(k), func(v V) {
 			if err := at(v).open(k); err != nil {
 				t.Error(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -123,8 +124,8 @@ func model(part bool) porcupine.Model {
 }
 
 // recorder does operations for one goroutine, and notes them.
-type recorder[V any] struct {
-	*setup[V]
+type recorder[K pando.Key, V any] struct {
+	*setup[K, V]
 	id  int
 	rng *rand.Rand
 	ops []porcupine.Operation
@@ -133,16 +134,16 @@ type recorder[V any] struct {
 var start = time.Now()
 
 // note does an operation and notes it.
-func (r *recorder[V]) note(in input, do func() output) {
+func (r *recorder[K, V]) note(in input, do func() output) {
 	call := int64(time.Since(start))
 	out := do()
 	r.ops = append(r.ops, porcupine.Operation{ClientId: r.id, Input: in, Call: call, Output: out, Return: int64(time.Since(start))})
 }
 
-func (r *recorder[V]) key(k int) uint64 { return r.base + uint64(k)*r.far }
+func (r *recorder[K, V]) key(k int) K { return r.name(r.base + uint64(k)*r.far) }
 
 // number returns the value of a key that may not be there.
-func (r *recorder[V]) number(v V, ok bool) uint32 {
+func (r *recorder[K, V]) number(v V, ok bool) uint32 {
 	if !ok {
 		return 0
 	}
@@ -150,7 +151,7 @@ func (r *recorder[V]) number(v V, ok bool) uint32 {
 }
 
 // one does an operation on one key.
-func (r *recorder[V]) one() {
+func (r *recorder[K, V]) one() {
 	k, n, t := r.rng.IntN(most), 1+r.rng.Uint32N(1000), r.tree
 	key, val := r.key(k), r.of(n)
 	set := input{name: "swap", keys: []int{k}, vals: []uint32{n}}
@@ -171,7 +172,7 @@ func (r *recorder[V]) one() {
 	case 1:
 		r.note(get, func() output {
 			vals, found := make([]V, 1), make([]bool, 1)
-			t.GetBatch([]uint64{key}, vals, found)
+			t.GetBatch([]K{key}, vals, found)
 			return was(vals[0], found[0])
 		})
 	case 2:
@@ -215,7 +216,7 @@ func (r *recorder[V]) one() {
 }
 
 // changeAll notes a change of all keys, each of them by itself.
-func (r *recorder[V]) changeAll(n uint32) {
+func (r *recorder[K, V]) changeAll(n uint32) {
 	call := int64(time.Since(start))
 	r.change(r.tree, r.key(0), r.key(most-1), n)
 	end := int64(time.Since(start))
@@ -227,10 +228,10 @@ func (r *recorder[V]) changeAll(n uint32) {
 
 // apply notes two operations of one batch, on two keys: as if one after the
 // other.
-func (r *recorder[V]) apply(k int, n uint32) {
+func (r *recorder[K, V]) apply(k int, n uint32) {
 	other := (k + 1 + r.rng.IntN(most-1)) % most
 	ops := []pando.Op{pando.Op(r.rng.IntN(3)), pando.Op(r.rng.IntN(3))}
-	keys, vals, found := []uint64{r.key(k), r.key(other)}, []V{r.of(n), r.of(n + 1)}, make([]bool, 2)
+	keys, vals, found := []K{r.key(k), r.key(other)}, []V{r.of(n), r.of(n + 1)}, make([]bool, 2)
 	call := int64(time.Since(start))
 	r.tree.Apply(ops, keys, vals, found)
 	end := int64(time.Since(start))
@@ -250,11 +251,15 @@ func (r *recorder[V]) apply(k int, n uint32) {
 }
 
 // several does an operation whose answer depends on several keys.
-func (r *recorder[V]) several() {
+func (r *recorder[K, V]) several() {
 	k, t := r.rng.IntN(most), r.tree
 	last := r.key(most - 1)
-	entry := func(key uint64, v V, ok bool) output {
-		if !ok || key < r.base || key > last || (key-r.base)%r.far != 0 {
+	entry := func(name K, v V, ok bool) output {
+		if !ok || name < r.key(0) || name > last {
+			return output{}
+		}
+		key := r.key1(name)
+		if (key-r.base)%r.far != 0 {
 			return output{}
 		}
 		return output{[]int{int((key - r.base) / r.far)}, []uint32{r.to(v)}}
@@ -298,8 +303,10 @@ func histories(short int) int {
 }
 
 // setup is a tree, and how it is used.
-type setup[V any] struct {
-	tree  *pando.Tree[uint64, V]
+type setup[K pando.Key, V any] struct {
+	tree  *pando.Tree[K, V]
+	name  func(uint64) K // key of a number, in the same order
+	key1  func(K) uint64
 	of    func(uint32) V // value of a number
 	to    func(V) uint32
 	base  uint64 // key 0
@@ -309,16 +316,16 @@ type setup[V any] struct {
 
 	// What vector operations do, nil where values are no numbers: the value of a
 	// key by Aggregate, and n added to all from lo to hi, which returns how many.
-	sum    func(t *pando.Tree[uint64, V], key uint64) (V, bool)
-	change func(t *pando.Tree[uint64, V], lo, hi uint64, n uint32) int
+	sum    func(t *pando.Tree[K, V], key K) (V, bool)
+	change func(t *pando.Tree[K, V], lo, hi K, n uint32) int
 }
 
 // history records what goroutines do at once.
-func (u *setup[V]) history(s uint64, goroutines, ops int) (all []porcupine.Operation) {
+func (u *setup[K, V]) history(s uint64, goroutines, ops int) (all []porcupine.Operation) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for g := range goroutines {
-		r := &recorder[V]{setup: u, id: g, rng: rand.New(rand.NewPCG(s, uint64(g)))}
+		r := &recorder[K, V]{setup: u, id: g, rng: rand.New(rand.NewPCG(s, uint64(g)))}
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -342,17 +349,17 @@ func (u *setup[V]) history(s uint64, goroutines, ops int) (all []porcupine.Opera
 }
 
 // clear deletes the keys.
-func (u *setup[V]) clear() {
+func (u *setup[K, V]) clear() {
 	for k := range uint64(most) {
-		u.tree.Delete(u.base + k*u.far)
+		u.tree.Delete(u.name(u.base + k*u.far))
 	}
 }
 
 // crowd fills and empties the leaves around until stop is closed, so that they
 // are split and merged. key returns a key that is not one of the histories'.
-func (u *setup[V]) crowd(s uint64, stop chan struct{}, key func(rng *rand.Rand) uint64) {
+func (u *setup[K, V]) crowd(s uint64, stop chan struct{}, key func(rng *rand.Rand) uint64) {
 	rng := rand.New(rand.NewPCG(s, 99))
-	var keys []uint64
+	var keys []K
 	for {
 		for range 2000 {
 			select {
@@ -360,7 +367,7 @@ func (u *setup[V]) crowd(s uint64, stop chan struct{}, key func(rng *rand.Rand) 
 				return
 			default:
 			}
-			k := key(rng)
+			k := u.name(key(rng))
 			keys = append(keys, k)
 			u.tree.Set(k, u.of(1))
 		}
@@ -396,10 +403,10 @@ func holdUp(t *testing.T) {
 }
 
 // run takes histories of a tree and judges them.
-func run[V any](t *testing.T, u setup[V], n int, key func(rng *rand.Rand) uint64) {
+func run[K pando.Key, V any](t *testing.T, u setup[K, V], n int, key func(rng *rand.Rand) uint64) {
 	holdUp(t)
 	var err error
-	if u.tree, err = pando.NewTree[uint64, V](pando.Workers(2)); err != nil {
+	if u.tree, err = pando.NewTree[K, V](pando.Workers(2)); err != nil {
 		t.Fatal(err)
 	}
 	defer u.tree.Close()
@@ -417,9 +424,23 @@ func run[V any](t *testing.T, u setup[V], n int, key func(rng *rand.Rand) uint64
 	}
 }
 
-func numbers(base, far uint64, whole, pop bool) setup[uint64] {
-	return setup[uint64]{
-		of: func(n uint32) uint64 { return uint64(n) }, to: func(v uint64) uint32 { return uint32(v) }, base: base, far: far, whole: whole, pop: pop,
+// keys makes what has values a setup for keys.
+func keys[K pando.Key, V any](u setup[uint64, V], name func(uint64) K, number func(K) uint64) setup[K, V] {
+	return setup[K, V]{name: name, key1: number, of: u.of, to: u.to, base: u.base, far: u.far, whole: u.whole, pop: u.pop}
+}
+
+func same(n uint64) uint64 { return n }
+
+// named returns a number as a string: some are long, and have much in common.
+func named(n uint64) string { return fmt.Sprintf("a common prefix/%08d", n) }
+
+func number(s string) uint64 {
+	n, _ := strconv.ParseUint(strings.TrimPrefix(s, "a common prefix/"), 10, 64)
+	return n
+}
+
+func numbers(base, far uint64, whole, pop bool) setup[uint64, uint64] {
+	return setup[uint64, uint64]{name: same, key1: same, of: func(n uint32) uint64 { return uint64(n) }, to: func(v uint64) uint32 { return uint32(v) }, base: base, far: far, whole: whole, pop: pop,
 		sum: func(t *pando.Tree[uint64, uint64], key uint64) (uint64, bool) {
 			s := pando.Aggregate(t, key, key)
 			return s.Sum, s.Count == 1
@@ -431,9 +452,9 @@ func numbers(base, far uint64, whole, pop bool) setup[uint64] {
 	}
 }
 
-func texts(base, far uint64, whole, pop bool) setup[string] {
+func texts(base, far uint64, whole, pop bool) setup[uint64, string] {
 	to := func(v string) uint32 { n, _ := strconv.Atoi(v); return uint32(n) }
-	return setup[string]{of: func(n uint32) string { return strconv.Itoa(int(n)) }, to: to, base: base, far: far, whole: whole, pop: pop}
+	return setup[uint64, string]{name: same, key1: same, of: func(n uint32) string { return strconv.Itoa(int(n)) }, to: to, base: base, far: far, whole: whole, pop: pop}
 }
 
 // between returns keys between those of a history, which lie 1000 apart.
@@ -454,18 +475,24 @@ func TestSingleKeys(t *testing.T) {
 	n := histories(600)
 	t.Run("numbers", func(t *testing.T) { run(t, numbers(0, 1000, false, false), n, between) })
 	t.Run("texts", func(t *testing.T) { run(t, texts(0, 1000, false, false), n/2, between) })
+	t.Run("by strings", func(t *testing.T) { run(t, keys(numbers(0, 1000, false, false), named, number), n, between) })
+	t.Run("texts by strings", func(t *testing.T) { run(t, keys(texts(0, 1000, false, false), named, number), n/2, between) })
 }
 
 func TestSeveralKeys(t *testing.T) {
 	n := histories(600)
 	t.Run("numbers", func(t *testing.T) { run(t, numbers(50_000, 1, true, false), n, around) })
 	t.Run("texts", func(t *testing.T) { run(t, texts(50_000, 1, true, false), n/2, around) })
+	t.Run("by strings", func(t *testing.T) { run(t, keys(numbers(50_000, 1, true, false), named, number), n, around) })
+	t.Run("texts by strings", func(t *testing.T) { run(t, keys(texts(50_000, 1, true, false), named, number), n/2, around) })
 }
 
 func TestPop(t *testing.T) {
 	n := histories(600)
 	t.Run("numbers", func(t *testing.T) { run(t, numbers(50_000, 1, true, true), n, behind) })
 	t.Run("texts", func(t *testing.T) { run(t, texts(50_000, 1, true, true), n/2, behind) })
+	t.Run("by strings", func(t *testing.T) { run(t, keys(numbers(50_000, 1, true, true), named, number), n, behind) })
+	t.Run("texts by strings", func(t *testing.T) { run(t, keys(texts(50_000, 1, true, true), named, number), n/2, behind) })
 }
 
 // judge fails a test if a history is not linearizable.

@@ -1,0 +1,337 @@
+package radix
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// bucketKeys is the number of keys that are looked up together, and between two
+// looks at the generation.
+const bucketKeys = 1024
+
+// underWay is how many searches of a bucket wait for memory at the same time.
+const underWay = 24
+
+// GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i] to whether
+// there is one. It returns the number of keys found. use, unless nil, is called with
+// each span of values while what they stand for is sure to be there; it may be
+// called again for the same span.
+func (t *Tree) GetBatch(keys []string, vals []uint64, found []bool, workers int, use func(lo, hi int)) (hits int) {
+	t.lockRead()
+	defer t.unlockRead()
+	defer acquiredAll(t)
+	var sum atomic.Int64
+	par.Run(workers, (len(keys)+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
+		lo, hi := p*bucketKeys, min((p+1)*bucketKeys, len(keys))
+		for {
+			gen := t.Gen()
+			k := t.getBucket(keys[lo:hi], vals[lo:hi], found[lo:hi], nil)
+			if use != nil {
+				use(lo, hi)
+			}
+			if t.Current(gen) || t.closed.Load() {
+				sum.Add(int64(k))
+				return
+			}
+		}
+	}))
+	return int(sum.Load())
+}
+
+// GetBatch is that of the tree at the snapshot's moment.
+func (s *Snapshot) GetBatch(keys []string, vals []uint64, found []bool, workers int) (hits int) {
+	var sum atomic.Int64
+	par.Run(workers, (len(keys)+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
+		lo, hi := p*bucketKeys, min((p+1)*bucketKeys, len(keys))
+		sum.Add(int64(s.tree.getBucket(keys[lo:hi], vals[lo:hi], found[lo:hi], s)))
+	}))
+	return int(sum.Load())
+}
+
+// query is a search under way.
+type query struct {
+	key string
+	at  link
+	i   int
+}
+
+// getBucket looks up keys, many at a time: while the next node of one is on its way
+// from memory, the others take a step.
+func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, s *Snapshot) (hits int) {
+	var ring [underWay]query
+	root := load(&t.top.link)
+	if s != nil {
+		root = s.moment.root
+	}
+	next, live := 0, 0
+	for live < underWay && next < len(keys) {
+		ring[live] = query{keys[next], root, next}
+		live++
+		next++
+	}
+	for live > 0 {
+		for j := 0; j < live; j++ {
+			q := &ring[j]
+			if q.at.isInner() {
+				l, ok := through(q.at, q.key)
+				if ok || s != nil {
+					fetch(l, q.key, int(q.at.header().depth)+1)
+					q.at = l
+					continue
+				}
+			}
+			ok := t.answer(q, vals, found, s)
+			if ok {
+				hits++
+			}
+			if next < len(keys) {
+				*q = query{keys[next], root, next}
+				next++
+				continue
+			}
+			live--
+			*q = ring[live]
+			j--
+		}
+	}
+	return hits
+}
+
+// answer sets the result of a search that has come to a leaf, or has met a node
+// that is being changed.
+func (t *Tree) answer(q *query, vals []uint64, found []bool, s *Snapshot) (ok bool) {
+	if q.at.isInner() && s == nil {
+		vals[q.i], ok = t.getOne(q.key)
+	} else {
+		vals[q.i], ok = t.valueOf(q.at, q.key)
+	}
+	found[q.i] = ok
+	return ok
+}
+
+// fetch asks for what a step with a key through a link will read. depth is where
+// the node most likely tells keys apart.
+func fetch(l link, key string, depth int) {
+	at := l.at()
+	switch kind := l.kind(); kind {
+	case nothing:
+	case node4:
+		simd.PrefetchAt(at, 1)
+	case node16:
+		simd.PrefetchAt(at, 2)
+	case node48:
+		simd.PrefetchAt(at, 4)
+	case node256:
+		simd.PrefetchAt(at, 1)
+		if depth < len(key) {
+			simd.PrefetchAt(unsafe.Pointer(&(*inner256)(at).links[key[depth]]), 1)
+		}
+	default:
+		simd.PrefetchAt(at, int(uintptr(at)&63+places[kind].size+63)>>6)
+	}
+}
+
+// Kind is what an operation of a batch does.
+type Kind uint8
+
+const (
+	Get Kind = iota
+	Set
+	Delete
+)
+
+// Ops is a batch of operations, in the order in which they are to be done.
+type Ops struct {
+	Keys  []string
+	Kinds []Kind // nil where all are of kind Kind
+	Kind  Kind
+	Vals  []uint64 // of Set
+	Old   []uint64 // becomes what was there before; nil if nobody asks
+	Found []bool   // likewise whether there was something
+	// Seen, unless it is nil, is called with what a Get has found while it is in the
+	// tree.
+	Seen func(i int, val uint64)
+}
+
+func (o *Ops) kind(i int) Kind {
+	if o.Kinds != nil {
+		return o.Kinds[i]
+	}
+	return o.Kind
+}
+
+// Apply does the operations of a batch one after the other, all or none. Others
+// see each of them as it is done, or all at once.
+func (t *Tree) Apply(o *Ops) error {
+	releasedAll(t)
+	defer acquiredAll(t)
+	t.lockWrite()
+	defer t.unlockWrite()
+	if t.closed.Load() {
+		return ErrClosed
+	}
+	if t.frozen == 0 && t.promise(o) == nil {
+		err := t.applyAll(o)
+		t.unpromise()
+		return err
+	}
+	t.begin()
+	if err := t.applyAll(o); err != nil {
+		t.abort()
+		return err
+	}
+	t.commit()
+	return nil
+}
+
+// applyAll does the operations. It fails only where no memory was promised.
+func (t *Tree) applyAll(o *Ops) error {
+	const ahead = 16
+	t.free = o.Kinds == nil && o.Kind == Delete
+	defer func() { t.free = false }()
+	for i, key := range o.Keys {
+		if i%ahead == 0 {
+			t.warm(o.Keys[i:min(i+ahead, len(o.Keys))])
+		}
+		if err := t.applyOne(o, i, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tree) applyOne(o *Ops, i int, key string) (err error) {
+	e := t.walk(key)
+	old, had := e.value()
+	if o.Found != nil {
+		o.Found[i] = had
+	}
+	if o.Old != nil {
+		o.Old[i] = old
+	}
+	switch o.kind(i) {
+	case Get:
+		if had && o.Seen != nil {
+			o.Seen(i, old)
+		}
+	case Set:
+		err = t.put(key, o.Vals[i], e)
+	case Delete:
+		if had {
+			err = t.cut(e.leaf)
+		}
+	}
+	return err
+}
+
+// warm walks the ways to some keys at once, so that their nodes come from memory
+// together.
+func (t *Tree) warm(keys []string) {
+	var at [16]link
+	for i := range keys {
+		at[i] = t.work.link
+	}
+	for again := true; again; {
+		again = false
+		for i, key := range keys {
+			if at[i].isInner() {
+				l, _ := through(at[i], key)
+				fetch(l, key, int(at[i].header().depth)+1)
+				at[i] = l
+				again = true
+			}
+		}
+	}
+}
+
+// promise makes sure that there is memory for a batch: a leaf for each key, and
+// for each a node that is put above others or in the place of a full one. Of these
+// no more can be than there are nodes that may become full.
+func (t *Tree) promise(o *Ops) error {
+	if o.Kinds == nil && o.Kind == Delete {
+		t.promised = true
+		return nil
+	}
+	var want [types]int
+	var long int64
+	n := 0
+	for i, key := range o.Keys {
+		if o.kind(i) == Set {
+			n++
+			kind := leafKind(len(key))
+			if want[kind]++; kind == leafLong {
+				long += int64(len(key))
+			}
+		}
+	}
+	for kind := node4; kind <= node256; kind++ {
+		switch {
+		case o.Kinds != nil:
+			want[kind] = len(o.Keys) // a delete may take one, too
+		case kind == node4:
+			want[kind] = n
+		default:
+			want[kind] = min(n, t.slots[kind-1].used+n/opsToGrow[kind-1])
+		}
+	}
+	bytes := long
+	for kind := node4; kind < types; kind++ {
+		bytes += int64(want[kind]) * int64(sizeOf(kind))
+	}
+	if err := t.room(bytes); err != nil {
+		return err
+	}
+	for kind := node4; kind < types; kind++ {
+		if err := t.slots[kind].promise(want[kind]); err != nil {
+			t.unpromise()
+			return err
+		}
+	}
+	t.promised = true
+	return nil
+}
+
+// opsToGrow is how many inserts at least it takes to make a node of a type that
+// was not there, and to make it give way to a larger one.
+var opsToGrow = [...]int{node4: 4, node16: 13, node48: 33}
+
+// unpromise takes back what is left of a promise.
+func (t *Tree) unpromise() {
+	t.promised = false
+	for kind := node4; kind < types; kind++ {
+		if t.slots[kind].kept > 0 {
+			t.slots[kind].unpromise()
+		}
+	}
+}
+
+// DeleteRange deletes the entries from lo to hi, and returns how many there were.
+// gone, unless it is nil, gets their values.
+func (t *Tree) DeleteRange(lo, hi string, gone func(val uint64)) (n int, err error) {
+	releasedAll(t)
+	defer acquiredAll(t)
+	t.lockWrite()
+	defer t.unlockWrite()
+	if t.closed.Load() {
+		return 0, ErrClosed
+	}
+	c := t.Cursor()
+	c.Move(lo, false, false)
+	for {
+		key, _, ok := c.next()
+		if !ok || key > hi {
+			return n, nil
+		}
+		val, _, err := t.delete(key)
+		if err != nil {
+			return n, err
+		}
+		n++
+		if gone != nil {
+			gone(val)
+		}
+	}
+}

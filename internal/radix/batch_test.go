@@ -1,0 +1,216 @@
+package radix
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// drawOps returns a batch, and what it must report; the model is changed.
+func drawOps(rng *rand.Rand, n int, m model, draw func(*rand.Rand) string) (o *Ops, old []uint64, found []bool) {
+	o = &Ops{Keys: make([]string, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n)}
+	if rng.IntN(2) == 0 {
+		o.Kind = Kind(1 + rng.IntN(2))
+	} else {
+		o.Kinds = make([]Kind, n)
+		for i := range o.Kinds {
+			o.Kinds[i] = Kind(rng.IntN(3))
+		}
+	}
+	for i := range o.Keys {
+		k, v := draw(rng), rng.Uint64()
+		o.Keys[i], o.Vals[i] = k, v
+		was, had := m[k]
+		old, found = append(old, was), append(found, had)
+		switch o.kind(i) {
+		case Set:
+			m[k] = v
+		case Delete:
+			delete(m, k)
+		}
+	}
+	return o, old, found
+}
+
+func TestBatches(t *testing.T) {
+	for name, draw := range keyMakers {
+		t.Run(name, func(t *testing.T) {
+			rng := seed.Rand(t)
+			tree, m := New(0), model{}
+			defer tree.Close()
+			var snap *Snapshot
+			var kept model
+			for round := range 40 {
+				if round%10 == 5 { // the next batches go to a fork
+					snap, kept = mustSnapshot(t, tree), maps.Clone(m)
+				}
+				o, old, found := drawOps(rng, rng.IntN(400), m, draw)
+				if err := tree.Apply(o); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(o.Old, old) || !slices.Equal(o.Found, found) {
+					t.Fatal("a batch reports something else")
+				}
+				mustCheck(t, tree)
+				if round%10 == 9 {
+					compare(t, rng, snap, kept, draw)
+					snap.Close()
+				}
+			}
+			getBatch(t, rng, tree, m, draw)
+			compare(t, rng, tree, m, draw)
+			empty(t, tree, m)
+		})
+	}
+}
+
+func mustSnapshot(t *testing.T, tree *Tree) *Snapshot {
+	t.Helper()
+	s, err := tree.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// getBatch looks up keys by the batch.
+func getBatch(t *testing.T, rng *rand.Rand, tree *Tree, m model, draw func(*rand.Rand) string) {
+	t.Helper()
+	for _, n := range []int{0, 1, underWay - 1, underWay, underWay + 1, bucketKeys + 3, 3000} {
+		keys, vals, found := make([]string, n), make([]uint64, n), make([]bool, n)
+		for i := range keys {
+			keys[i] = draw(rng)
+		}
+		hits := tree.GetBatch(keys, vals, found, 2, nil)
+		for i, k := range keys {
+			v, ok := m[k]
+			if vals[i] != v || found[i] != ok {
+				t.Fatalf("key %q: %d, %t; want %d, %t", k, vals[i], found[i], v, ok)
+			}
+			if ok {
+				hits--
+			}
+		}
+		if hits != 0 {
+			t.Fatalf("of %d keys %d hits too many", n, hits)
+		}
+	}
+}
+
+// Snapshots that overlap keep what they have, whatever order they are closed in.
+func TestSnapshots(t *testing.T) {
+	for name, draw := range keyMakers {
+		t.Run(name, func(t *testing.T) {
+			rng := seed.Rand(t)
+			tree, m := New(0), model{}
+			var snaps []*Snapshot
+			var kept []model
+			for range 60 {
+				for range rng.IntN(120) {
+					step1(t, rng, tree, m, draw)
+				}
+				snaps, kept = append(snaps, mustSnapshot(t, tree)), append(kept, maps.Clone(m))
+				mustCheck(t, tree)
+				for len(snaps) > rng.IntN(6) {
+					i := rng.IntN(len(snaps))
+					compare(t, rng, snaps[i], kept[i], draw)
+					snaps[i].Close()
+					snaps, kept = slices.Delete(snaps, i, i+1), slices.Delete(kept, i, i+1)
+					mustCheck(t, tree)
+				}
+			}
+			for _, s := range snaps {
+				s.Close()
+			}
+			if tree.Kept() != 0 {
+				t.Errorf("%d bytes kept for no snapshot", tree.Kept())
+			}
+			empty(t, tree, m)
+			last := mustSnapshot(t, tree)
+			tree.Close()
+			compare(t, rng, last, model{}, draw)
+			last.Close()
+		})
+	}
+}
+
+// A batch over the limit changes nothing, wherever it fails; so does a single
+// operation.
+func TestMemoryLimit(t *testing.T) {
+	rng := seed.Rand(t)
+	draw := keyMakers["one prefix"]
+	part := int64(7)
+	if testing.Short() {
+		part = 2
+	}
+	for limit := int64(200); limit < 60_000; limit += 1 + limit/part {
+		tree, m := New(limit), model{}
+		for range 30 {
+			before := maps.Clone(m)
+			o, _, _ := drawOps(rng, rng.IntN(100), m, draw)
+			if err := tree.Apply(o); err != nil {
+				m = before
+			}
+			k := draw(rng)
+			if _, _, err := tree.Set(k, 1); err == nil {
+				m[k] = 1
+			}
+			if !(o.Kinds == nil && o.Kind == Delete) && tree.Bytes() > limit {
+				t.Fatalf("%d bytes, and the limit is %d", tree.Bytes(), limit)
+			}
+			settle(tree)
+		}
+		mustCheck(t, tree)
+		compare(t, rng, tree, m, draw)
+		empty(t, tree, m)
+		tree.Close()
+	}
+}
+
+// Allocation is denied at every place in turn.
+func TestAllocationFails(t *testing.T) {
+	s := seed.Of(t)
+	fails := 60
+	if testing.Short() {
+		fails = 20
+	}
+	for _, snapshot := range []bool{false, true} {
+		for fail := range fails {
+			rng := rand.New(rand.NewPCG(s, 1))
+			tree, m := New(0), model{}
+			draw := keyMakers["wide"]
+			var snap *Snapshot
+			calls := 0
+			deny := func() bool { calls++; return calls-1 == fail }
+			for kind := node4; kind < types; kind++ {
+				pools[kind].Deny(deny)
+			}
+			for round := range 60 {
+				if snapshot && round%8 == 3 {
+					snap = mustSnapshot(t, tree)
+				}
+				before := maps.Clone(m)
+				k := draw(rng)
+				if _, _, err := tree.Set(k, 5); err == nil {
+					m[k], before[k] = 5, 5
+				}
+				o, _, _ := drawOps(rng, 50, m, draw)
+				if err := tree.Apply(o); err != nil {
+					m = before
+				}
+				if snapshot && round%8 == 7 {
+					snap.Close()
+				}
+			}
+			for kind := node4; kind < types; kind++ {
+				pools[kind].Deny(nil)
+			}
+			mustCheck(t, tree)
+			compare(t, rng, tree, m, draw)
+			tree.Close()
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package radix
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// benchKeys returns n keys of a kind.
+func benchKeys(kind string, n int) []string {
+	rng := rand.New(rand.NewPCG(1, 2))
+	keys := make([]string, n)
+	for i := range keys {
+		switch kind {
+		case "8bytes":
+			keys[i] = string(binary.BigEndian.AppendUint64(nil, rng.Uint64()))
+		case "32bytes":
+			keys[i] = fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64())
+		case "url":
+			keys[i] = fmt.Sprintf("https://www.example%d.com/section/%d/item-%d.html", rng.IntN(1000), rng.IntN(100), rng.Uint32())
+		}
+	}
+	return keys
+}
+
+func BenchmarkSet(b *testing.B) {
+	for _, kind := range []string{"8bytes", "32bytes", "url"} {
+		b.Run(kind, func(b *testing.B) {
+			keys := benchKeys(kind, b.N)
+			b.ReportAllocs()
+			b.ResetTimer()
+			t := New(0)
+			for i, k := range keys {
+				t.Set(k, uint64(i))
+			}
+			b.StopTimer()
+			b.ReportMetric(float64(t.Bytes())/float64(t.Len()), "B/entry")
+			t.Close()
+		})
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	for _, kind := range []string{"8bytes", "32bytes", "url"} {
+		const n = 1 << 20
+		keys := benchKeys(kind, n)
+		t := New(0)
+		for i, k := range keys {
+			t.Set(k, uint64(i))
+		}
+		rand.Shuffle(n, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		b.Run(kind+"/one", func(b *testing.B) {
+			for i := range b.N {
+				t.Get(keys[i%n])
+			}
+		})
+		b.Run(kind+"/batch", func(b *testing.B) {
+			vals, found := make([]uint64, 65536), make([]bool, 65536)
+			b.ResetTimer()
+			for i := 0; i < b.N; i += 65536 {
+				lo := i % n
+				t.GetBatch(keys[lo:lo+65536], vals, found, 1, nil)
+			}
+		})
+		b.Run(kind+"/scan", func(b *testing.B) {
+			c := t.Cursor()
+			for range b.N {
+				if _, _, ok := c.Next(); !ok {
+					c.MoveEnd(false)
+				}
+			}
+		})
+		t.Close()
+	}
+}

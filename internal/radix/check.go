@@ -1,0 +1,161 @@
+package radix
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Check looks through the whole tree and its snapshots for anything that cannot
+// be: keys out of order, wrong counts, nodes that are lost or in two places.
+func (t *Tree) Check() error {
+	t.lockWrite()
+	defer t.unlockWrite()
+	if t.closed.Load() {
+		return ErrClosed
+	}
+	c := checker{t: t, seen: map[link]int64{}}
+	n, err := c.tree(t.top.link)
+	if err != nil {
+		return err
+	}
+	if n != entriesOf(t.top.link) {
+		return fmt.Errorf("radix: %d entries, and the tree says %d", n, entriesOf(t.top.link))
+	}
+	live := len(c.seen)
+	for _, m := range t.moments {
+		c.shared = true
+		c.last, c.some = "", false
+		if n, err = c.tree(m.root); err != nil {
+			return fmt.Errorf("snapshot of epoch %d: %w", m.epoch, err)
+		}
+		if n != m.entries {
+			return fmt.Errorf("radix: %d entries in the snapshot of epoch %d, which says %d", n, m.epoch, m.entries)
+		}
+	}
+	return c.slots(live)
+}
+
+type checker struct {
+	t      *Tree
+	seen   map[link]int64 // entries below
+	shared bool           // nodes may have been seen before
+	last   string
+	some   bool
+}
+
+func (c *checker) tree(l link) (int64, error) {
+	if l == 0 {
+		return 0, nil
+	}
+	return c.node(l, 0)
+}
+
+// node checks what a link leads to, and returns the number of entries there.
+func (c *checker) node(l link, from int) (n int64, err error) {
+	if n, ok := c.seen[l]; ok {
+		if c.shared {
+			return n, nil
+		}
+		return 0, fmt.Errorf("radix: link %#x is in two places", uint32(l))
+	}
+	if !l.isInner() {
+		n, err = 1, c.leaf(l)
+	} else {
+		n, err = c.inner(l, from)
+	}
+	c.seen[l] = n
+	return n, err
+}
+
+func (c *checker) leaf(l link) error {
+	k := c.t.key(l)
+	if !l.isLeaf() || l.kind() != leafKind(len(k)) {
+		return fmt.Errorf("radix: link %#x leads to a key of %d bytes", uint32(l), len(k))
+	}
+	if c.some && !c.shared && c.last >= k {
+		return fmt.Errorf("radix: key %.40q comes before %.40q", c.last, k)
+	}
+	c.last, c.some = k, true
+	return nil
+}
+
+func (c *checker) inner(l link, from int) (n int64, err error) {
+	h := l.header()
+	d := int(h.depth)
+	if d < from || h.word&locked != 0 || h.word&dead != 0 && !c.shared {
+		return 0, fmt.Errorf("radix: node %#x below depth %d has depth %d and word %#x", uint32(l), from, d, h.word)
+	}
+	path := c.t.key(c.t.anyLeaf(l))
+	if len(path) < d || !strings.HasSuffix(path[:d], string(tailOf(l)[tailBytes-min(d, tailBytes):])) {
+		return 0, fmt.Errorf("radix: node %#x of depth %d has tail %q above key %.40q", uint32(l), d, tailOf(l)[:], path)
+	}
+	links := 0
+	var sums [16]int64
+	for b, to := atOrAfter(l, -1); to != 0; b, to = atOrAfter(l, b+1) {
+		links++
+		k, err := c.node(to, d+1)
+		if err != nil {
+			return 0, err
+		}
+		if k := c.t.key(c.t.anyLeaf(to)); len(k) < d || k[:d] != path[:d] || byteAt(k, d) != b {
+			return 0, fmt.Errorf("radix: key %.40q is below byte %d of node %#x, of depth %d", k, b, uint32(l), d)
+		}
+		if n += k; b >= 0 {
+			sums[b>>4] += k
+		}
+	}
+	if err := c.counts(l, links, n, sums); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// counts checks what a node says of its children.
+func (c *checker) counts(l link, links int, n int64, sums [16]int64) error {
+	h := l.header()
+	have := h.children()
+	if h.own != 0 {
+		have++
+	}
+	kind := l.kind()
+	if have != links || links < 2 || h.children() > capacity(kind) {
+		return fmt.Errorf("radix: node %#x has %d links and says %d", uint32(l), links, have)
+	}
+	if n != h.entries || kind == node256 && (*inner256)(l.at()).sums != sums {
+		return fmt.Errorf("radix: node %#x has %d entries and says %d, or has wrong sums", uint32(l), n, h.entries)
+	}
+	return nil
+}
+
+// slots checks that all memory in use is accounted for.
+func (c *checker) slots(live int) error {
+	used := 0
+	for kind := node4; kind < types; kind++ {
+		s := &c.t.memory.slots[kind]
+		used += s.used
+		if s.used+s.free != len(s.chunks)*pools[kind].Slots() || s.kept != 0 {
+			return fmt.Errorf("radix: type %d: %d slots in use, %d free, %d promised, %d chunks", kind, s.used, s.free, s.kept, len(s.chunks))
+		}
+	}
+	var kept int
+	for _, m := range c.t.moments {
+		kept += len(m.dead)
+		for _, k := range m.dead {
+			if _, ok := c.seen[k.node]; !ok {
+				return fmt.Errorf("radix: node %#x is kept for a snapshot that does not have it", uint32(k.node))
+			}
+		}
+	}
+	limbo := len(c.t.limbo[0].nodes) + len(c.t.limbo[1].nodes)
+	for i := range c.t.limbo {
+		for _, l := range c.t.limbo[i].nodes {
+			if _, ok := c.seen[l]; ok {
+				return fmt.Errorf("radix: node %#x is in use, and retired", uint32(l))
+			}
+		}
+	}
+	if len(c.seen) != live+kept || used != len(c.seen)+limbo {
+		return fmt.Errorf("radix: %d slots in use; the tree has %d, snapshots %d more, %d of them noted, %d are retired", used, live, len(c.seen)-live, kept, limbo)
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package radix
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// hurry makes memory be used again as soon as may be, so that late readers meet
+// others' nodes.
+func hurry(t *testing.T) {
+	wait, look := generationTime, dropsPerLook
+	generationTime, dropsPerLook = 2000, 1
+	t.Cleanup(func() { generationTime, dropsPerLook = wait, look })
+}
+
+// Readers find what is always there, with its value, while writers change all
+// that is around it, and iterations pass it in order.
+func TestReadersBesideWriters(t *testing.T) {
+	hurry(t)
+	s := seed.Of(t)
+	tree := New(0)
+	defer tree.Close()
+	key := func(i int) string { return fmt.Sprintf("%s%03d", strings.Repeat("ab", i%7), i) }
+	const always = 200
+	for i := range always {
+		tree.Set(key(2*i), uint64(2*i))
+	}
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	start := func(n int, f func(rng *rand.Rand)) {
+		for g := range n {
+			wg.Add(1)
+			rng := rand.New(rand.NewPCG(s, uint64(g)))
+			go func() {
+				defer wg.Done()
+				for !stop.Load() && !t.Failed() {
+					f(rng)
+				}
+			}()
+		}
+	}
+	start(2, func(rng *rand.Rand) { churn(tree, rng, key, always) })
+	start(1, func(rng *rand.Rand) {
+		i := 2 * rng.IntN(always)
+		if v, ok := tree.Get(key(i)); v != uint64(i) || !ok {
+			t.Errorf("Get(%q) = %d, %t", key(i), v, ok)
+		}
+		checkBatch(t, tree, rng, key, always)
+	})
+	start(1, func(rng *rand.Rand) { checkPass(t, tree.Cursor(), rng.IntN(2) == 0, always) })
+	start(1, func(*rand.Rand) {
+		snap, err := tree.Snapshot()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		n := checkPass(t, snap.Cursor(), false, always)
+		if n != snap.Len() {
+			t.Errorf("%d entries in a snapshot of %d", n, snap.Len())
+		}
+		snap.Close()
+	})
+	time.Sleep(700 * time.Millisecond)
+	stop.Store(true)
+	wg.Wait()
+	mustCheck(t, tree)
+}
+
+// churn changes keys that are not always there.
+func churn(tree *Tree, rng *rand.Rand, key func(int) string, always int) {
+	odd := func() string { return key(2*rng.IntN(always)+1) + letters(rng, rng.IntN(3), "xyz") }
+	switch rng.IntN(6) {
+	case 0, 1, 2:
+		tree.Set(odd(), 1)
+	case 3, 4:
+		tree.Delete(odd())
+	case 5:
+		o := &Ops{Kind: Set, Keys: make([]string, 20), Vals: make([]uint64, 20)}
+		for i := range o.Keys {
+			o.Keys[i] = odd()
+		}
+		tree.Apply(o)
+		o.Kind = Delete
+		tree.Apply(o)
+	}
+}
+
+func checkBatch(t *testing.T, tree *Tree, rng *rand.Rand, key func(int) string, always int) {
+	keys, vals, found := make([]string, 60), make([]uint64, 60), make([]bool, 60)
+	for i := range keys {
+		keys[i] = key(2 * rng.IntN(always))
+	}
+	tree.GetBatch(keys, vals, found, 1, nil)
+	for i, k := range keys {
+		if !found[i] || !strings.HasSuffix(k, fmt.Sprintf("%03d", vals[i])) {
+			t.Errorf("GetBatch: %q is %d, %t", k, vals[i], found[i])
+		}
+	}
+}
+
+// checkPass goes through all entries, and counts those that are always there.
+func checkPass(t *testing.T, c *Cursor, down bool, always int) (n int) {
+	last, even := "", 0
+	c.MoveEnd(down)
+	for {
+		k, _, ok := c.Next()
+		if !ok {
+			break
+		}
+		if n > 0 && (k <= last) != down {
+			t.Errorf("%q after %q, down %t", k, last, down)
+		}
+		last = k
+		n++
+		if digits := strings.TrimLeft(k, "ab"); len(digits) == 3 && (digits[2]-'0')%2 == 0 {
+			even++
+		}
+	}
+	if even != always {
+		t.Errorf("%d of %d entries passed", even, always)
+	}
+	return n
+}
+
+// Two writers that count up together lose nothing.
+func TestUpdatesAreAtomic(t *testing.T) {
+	hurry(t)
+	tree := New(0)
+	defer tree.Close()
+	var wg sync.WaitGroup
+	const each = 2000
+	for range 3 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range each {
+				key := fmt.Sprint("counter", i%5)
+				if _, _, err := tree.Update(key, func(old uint64, _ bool, _ uint64) (uint64, bool) { return old + 1, true }); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	sum := uint64(0)
+	for i := range 5 {
+		v, _ := tree.Get(fmt.Sprint("counter", i))
+		sum += v
+	}
+	if sum != 3*each {
+		t.Errorf("%d, want %d", sum, 3*each)
+	}
+}
+
+// What a writer has written before it set a key is seen by whoever finds the key.
+func TestHappensBefore(t *testing.T) {
+	tree := New(0)
+	defer tree.Close()
+	data := make([]int, 100)
+	go func() {
+		for i := range data {
+			data[i] = i + 1
+			tree.Set(fmt.Sprint(i), uint64(i))
+		}
+	}()
+	for i := range data {
+		for {
+			if _, ok := tree.Get(fmt.Sprint(i)); ok {
+				break
+			}
+			time.Sleep(time.Microsecond)
+		}
+		if data[i] != i+1 {
+			t.Fatal("data not seen")
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package radix
+
+import (
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/stall"
+)
+
+// Cursor reads entries of a tree one after the other, in either direction, while
+// others change it: each entry that it returns is the next one of those that are
+// there at that time. That of a snapshot reads what was there then.
+//
+// It knows the nodes on the way to the entry that it has returned last, and their
+// words. As long as these are the same, the next entry is what these nodes say.
+type Cursor struct {
+	t      *Tree
+	still  *moment // the snapshot; nil for the tree as it is
+	gen    uint64
+	top    uint64  // word of the top
+	way    []frame // from the root on
+	passed []frame // nodes without a further entry that the way led through since the last
+	placed bool    // the way leads to the last entry
+	failed bool    // something was met that is being changed
+
+	pos   string // the next entry is beyond; or from there on
+	open  bool   // the position itself is outside
+	all   bool   // there is no position: from the very first, or last, on
+	down  bool
+	block []byte // memory for keys
+}
+
+// frame is an inner node, its word when the cursor came there, and which of its
+// links the way goes on by.
+type frame struct {
+	node link
+	word uint64
+	b    int
+}
+
+// Cursor returns a cursor over all entries, in ascending order until it is told
+// otherwise.
+func (t *Tree) Cursor() *Cursor { return &Cursor{t: t, all: true} }
+
+// Cursor returns a cursor over all entries of the snapshot.
+func (s *Snapshot) Cursor() *Cursor { return &Cursor{t: s.tree, still: s.moment, all: true} }
+
+// Move makes Next return the first entry from key on, or down from it; the first
+// beyond it where open is true.
+func (c *Cursor) Move(key string, open, down bool) {
+	c.pos, c.open, c.down, c.all, c.placed = key, open, down, false, false
+}
+
+// MoveEnd makes Next return the first entry, or the last where down is true.
+func (c *Cursor) MoveEnd(down bool) {
+	c.pos, c.open, c.down, c.all, c.placed = "", false, down, true, false
+}
+
+// Again makes Next return the entry that it has returned last, or what has come
+// in its place.
+func (c *Cursor) Again() { c.open, c.placed = false, false }
+
+// Next returns the next entry, and false if there is none.
+func (c *Cursor) Next() (key string, val uint64, ok bool) {
+	if c.still != nil {
+		return c.next()
+	}
+	c.t.lockRead()
+	key, val, ok = c.next()
+	c.t.unlockRead()
+	acquired(c.t, key)
+	return key, val, ok
+}
+
+// next is Next without a lock.
+func (c *Cursor) next() (key string, val uint64, ok bool) {
+	for try := 0; ; try++ {
+		gen := c.t.Gen()
+		if c.placed && !c.t.Current(c.gen) && c.still == nil {
+			c.placed = false
+		}
+		if !c.placed {
+			c.gen = gen
+		}
+		l := c.step()
+		if l != 0 {
+			val = atomic.LoadUint64(&l.leaf().value)
+			key = c.keep(c.t.key(l))
+		}
+		stall.At("radix: cursor's entry found")
+		if c.valid() {
+			c.gen, c.passed, c.placed = gen, c.passed[:0], l != 0
+			if l == 0 {
+				return "", 0, false
+			}
+			c.pos, c.open, c.all = key, true, false
+			return key, val, true
+		}
+		c.placed = false
+		if c.t.closed.Load() && c.still == nil {
+			return "", 0, false
+		}
+		pause(try)
+	}
+}
+
+// keep copies a key. Many share a piece of memory.
+func (c *Cursor) keep(key string) string {
+	if len(key) == 0 {
+		return ""
+	}
+	if len(key) > cap(c.block)-len(c.block) {
+		c.block = make([]byte, 0, max(len(key), min(2*cap(c.block), 4096)))
+	}
+	at := len(c.block)
+	c.block = append(c.block, key...)
+	return unsafe.String(&c.block[at], len(key))
+}
+
+// valid reports whether all nodes that the last step has read are what they were.
+func (c *Cursor) valid() bool {
+	if c.still != nil {
+		return true
+	}
+	if c.failed || atomic.LoadUint64(&c.t.top.word) != c.top {
+		return false
+	}
+	for _, f := range c.way {
+		if f.node.header().load() != f.word {
+			return false
+		}
+	}
+	for _, f := range c.passed {
+		if f.node.header().load() != f.word {
+			return false
+		}
+	}
+	return c.t.Current(c.gen)
+}
+
+// step returns the next leaf, 0 if there is none.
+func (c *Cursor) step() link {
+	c.failed = false
+	l := c.place()
+	if c.failed {
+		return 0
+	}
+	return l
+}
+
+// place goes to the next leaf.
+func (c *Cursor) place() link {
+	if c.placed {
+		return c.beside()
+	}
+	c.way, c.passed = c.way[:0], c.passed[:0]
+	var root link
+	if c.still != nil {
+		root = c.still.root
+	} else {
+		c.top = atomic.LoadUint64(&c.t.top.word)
+		c.failed = c.top&locked != 0
+		root = load(&c.t.top.link)
+	}
+	if c.all {
+		return c.first(root)
+	}
+	return c.seek(root)
+}
+
+// push adds a node to the way.
+func (c *Cursor) push(l link, b int) {
+	word := l.header().load()
+	if word&(locked|dead) != 0 && c.still == nil || len(c.way) > 0 && c.way[len(c.way)-1].node.header().depth >= l.header().depth {
+		c.failed = true
+	}
+	c.way = append(c.way, frame{l, word, b})
+}
+
+// fetchAll asks for what the links of a small node lead to, all of which a scan
+// will come to.
+func fetchAll(l link) {
+	switch l.kind() {
+	case node4:
+		for _, to := range (*inner4)(l.at()).links[:min(l.header().children(), 4)] {
+			fetch(to, "", 0)
+		}
+	case node16:
+		for _, to := range (*inner16)(l.at()).links[:min(l.header().children(), 16)] {
+			fetch(to, "", 0)
+		}
+	}
+}
+
+// fetchAhead asks for what a large node leads to a few bytes further on. A scan has
+// asked for what comes before that in earlier steps.
+func fetchAhead(l link, b int, down bool) {
+	const ahead = 3
+	if l.kind() < node48 {
+		return
+	}
+	var to link
+	for range ahead {
+		if down {
+			b, to = atOrBefore(l, b-1)
+		} else {
+			b, to = atOrAfter(l, b+1)
+		}
+		if to == 0 {
+			return
+		}
+	}
+	fetch(to, "", 0)
+}
+
+// first returns the first leaf below a link, in the cursor's direction.
+func (c *Cursor) first(l link) link {
+	for l.isInner() && !c.failed {
+		c.push(l, 0)
+		if c.placed {
+			fetchAll(l)
+		}
+		f := &c.way[len(c.way)-1]
+		if c.down {
+			f.b, l = atOrBefore(l, 255)
+		} else {
+			f.b, l = atOrAfter(l, -1)
+		}
+		if l == 0 {
+			c.failed = true // no node is without links
+		}
+	}
+	return l
+}
+
+// beside returns the leaf beside the end of the way, in the cursor's direction.
+func (c *Cursor) beside() link {
+	for i := len(c.way) - 1; i >= 0 && !c.failed; i-- {
+		f := &c.way[i]
+		var l link
+		if c.down && f.b >= 0 {
+			f.b, l = atOrBefore(f.node, f.b-1)
+		} else if !c.down {
+			f.b, l = atOrAfter(f.node, f.b+1)
+		}
+		if l != 0 {
+			if c.placed {
+				fetchAhead(f.node, f.b, c.down)
+			}
+			return c.first(l)
+		}
+		c.passed = append(c.passed, *f)
+		c.way = c.way[:i]
+	}
+	return 0
+}
+
+// seek returns the first leaf from the position on, in the cursor's direction.
+func (c *Cursor) seek(l link) link {
+	key, from := c.pos, 0
+	for l.isInner() && !c.failed {
+		d := int(l.header().depth)
+		if at, other := c.t.differ(l, key, from); at < d {
+			return c.beyond(l, at < len(key) && other < int(key[at]))
+		}
+		if d > len(key) { // a late reader's
+			c.failed = true
+			return 0
+		}
+		b := byteAt(key, d)
+		from = min(d+1, len(key))
+		c.push(l, b)
+		if b < 0 {
+			return c.seekOwn(l)
+		}
+		if l = child(l, b); l == 0 {
+			return c.beside()
+		}
+	}
+	if l == 0 || c.failed {
+		return 0
+	}
+	switch order := strings.Compare(c.t.key(l), key); {
+	case order == 0 && !c.open, order > 0 && !c.down, order < 0 && c.down:
+		return l
+	}
+	return c.beside()
+}
+
+// beyond returns the first leaf where all keys below a link are below the position,
+// or all above.
+func (c *Cursor) beyond(l link, below bool) link {
+	if below == c.down {
+		return c.first(l)
+	}
+	// What the node says is not needed: that its keys begin with other bytes is
+	// true for as long as its parent leads there.
+	return c.beside()
+}
+
+// seekOwn is seek at the node where the position ends.
+func (c *Cursor) seekOwn(l link) link {
+	if own := load(&l.header().own); own != 0 && !c.open {
+		return own
+	}
+	return c.beside()
+}

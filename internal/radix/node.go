@@ -1,0 +1,360 @@
+package radix
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+)
+
+// bitmap is a set of bytes.
+type bitmap [4]uint64
+
+func (m *bitmap) has(b byte) bool { return m[b>>6]>>(b&63)&1 != 0 }
+func (m *bitmap) set(b byte)      { m[b>>6] |= 1 << (b & 63) }
+func (m *bitmap) unset(b byte)    { m[b>>6] &^= 1 << (b & 63) }
+
+// below returns how many bytes below b are in the set.
+func (m *bitmap) below(b byte) (n int) {
+	for _, w := range m[:b>>6] {
+		n += bits.OnesCount64(w)
+	}
+	return n + bits.OnesCount64(m[b>>6]&(1<<(b&63)-1))
+}
+
+// next returns the least byte of the set that is at least b, and -1 if there is
+// none.
+func (m *bitmap) next(b int) int {
+	if b > 255 {
+		return -1
+	}
+	w := m[b>>6] >> (b & 63) << (b & 63)
+	for i := b >> 6; ; {
+		if w != 0 {
+			return i<<6 + bits.TrailingZeros64(w)
+		}
+		if i++; i == len(m) {
+			return -1
+		}
+		w = m[i]
+	}
+}
+
+// prev returns the greatest byte of the set that is at most b, and -1 if there is
+// none.
+func (m *bitmap) prev(b int) int {
+	if b < 0 {
+		return -1
+	}
+	w := m[b>>6] << (63 - b&63) >> (63 - b&63)
+	for i := b >> 6; ; {
+		if w != 0 {
+			return i<<6 + 63 - bits.LeadingZeros64(w)
+		}
+		if i--; i < 0 {
+			return -1
+		}
+		w = m[i]
+	}
+}
+
+// equalByte returns the place of the first byte of eight that equals b, and 8 if
+// there is none.
+func equalByte(eight uint64, b byte) int {
+	const low, high = 0x0101010101010101, 0x8080808080808080
+	x := eight ^ uint64(b)*low
+	return bits.TrailingZeros64((x-low)&^x&high) >> 3
+}
+
+// find returns where an inner node has the link for a byte; nil if it has none.
+func find(l link, b byte) *link { return findIn(l.at(), l.kind(), b) }
+
+// findIn is find for whoever knows where the node lies.
+func findIn(at unsafe.Pointer, kind int, b byte) *link {
+	switch kind {
+	case node4:
+		n := (*inner4)(at)
+		if i := equalByte(uint64(binary.LittleEndian.Uint32(n.keys[:])), b); i < min(n.children(), 4) {
+			return &n.links[i]
+		}
+	case node16:
+		n := (*inner16)(at)
+		i := equalByte(binary.LittleEndian.Uint64(n.keys[:8]), b)
+		if i == 8 {
+			i += equalByte(binary.LittleEndian.Uint64(n.keys[8:]), b)
+		}
+		if i < min(n.children(), 16) {
+			return &n.links[i]
+		}
+	case node48:
+		n := (*inner48)(at)
+		if n.bits.has(b) {
+			if i := n.bits.below(b); i < 48 {
+				return &n.links[i]
+			}
+		}
+	case node256:
+		if n := (*inner256)(at); n.links[b] != 0 {
+			return &n.links[b]
+		}
+	}
+	return nil
+}
+
+// child returns the link for a byte, or for the key that ends here where b is
+// below 0.
+func child(l link, b int) link {
+	if b < 0 {
+		return load(&l.header().own)
+	}
+	if at := find(l, byte(b)); at != nil {
+		return load(at)
+	}
+	return 0
+}
+
+// atOrAfter returns the first byte from b on that an inner node has a link for, and
+// the link; 0 if there is none. Before all bytes, as -1, comes the key that ends here.
+func atOrAfter(l link, b int) (int, link) {
+	if b < 0 {
+		if own := load(&l.header().own); own != 0 {
+			return -1, own
+		}
+		b = 0
+	}
+	switch l.kind() {
+	case node4:
+		n := (*inner4)(l.at())
+		return firstFrom(n.keys[:min(n.children(), 4)], n.links[:], b)
+	case node16:
+		n := (*inner16)(l.at())
+		return firstFrom(n.keys[:min(n.children(), 16)], n.links[:], b)
+	case node48:
+		n := (*inner48)(l.at())
+		if b = n.bits.next(b); b >= 0 {
+			return b, load(&n.links[min(n.bits.below(byte(b)), 47)])
+		}
+	case node256:
+		n := (*inner256)(l.at())
+		if b = n.bits.next(b); b >= 0 {
+			return b, load(&n.links[b])
+		}
+	}
+	return 0, 0
+}
+
+func firstFrom(keys []byte, links []link, b int) (int, link) {
+	for i, k := range keys {
+		if int(k) >= b {
+			return int(k), load(&links[i])
+		}
+	}
+	return 0, 0
+}
+
+// atOrBefore returns the last byte up to b that an inner node has a link for, and
+// the link, as atOrAfter does.
+func atOrBefore(l link, b int) (int, link) {
+	switch l.kind() {
+	case node4:
+		n := (*inner4)(l.at())
+		if k, to := lastUpTo(n.keys[:min(n.children(), 4)], n.links[:], b); to != 0 {
+			return k, to
+		}
+	case node16:
+		n := (*inner16)(l.at())
+		if k, to := lastUpTo(n.keys[:min(n.children(), 16)], n.links[:], b); to != 0 {
+			return k, to
+		}
+	case node48:
+		n := (*inner48)(l.at())
+		if k := n.bits.prev(b); k >= 0 {
+			return k, load(&n.links[min(n.bits.below(byte(k)), 47)])
+		}
+	case node256:
+		n := (*inner256)(l.at())
+		if k := n.bits.prev(b); k >= 0 {
+			return k, load(&n.links[k])
+		}
+	}
+	return -1, load(&l.header().own)
+}
+
+func lastUpTo(keys []byte, links []link, b int) (int, link) {
+	for i := len(keys) - 1; i >= 0; i-- {
+		if int(keys[i]) <= b {
+			return int(keys[i]), load(&links[i])
+		}
+	}
+	return 0, 0
+}
+
+// capacity returns the most children of a type of inner node.
+func capacity(kind int) int { return [...]int{0, 4, 16, 48, 256}[kind] }
+
+// tailOf returns the tail of an inner node.
+func tailOf(l link) *[tailBytes]byte {
+	switch l.kind() {
+	case node4:
+		return &(*inner4)(l.at()).tail
+	case node16:
+		return &(*inner16)(l.at()).tail
+	case node48:
+		return &(*inner48)(l.at()).tail
+	}
+	return &(*inner256)(l.at()).tail
+}
+
+// insert adds a link for a byte to a node that has room and none for it. The node
+// is locked, or nobody else's.
+func insert(l link, b byte, to link) {
+	h := l.header()
+	n := h.children()
+	switch l.kind() {
+	case node4:
+		x := (*inner4)(l.at())
+		insertSorted(x.keys[:n+1], x.links[:n+1], b, to)
+	case node16:
+		x := (*inner16)(l.at())
+		insertSorted(x.keys[:n+1], x.links[:n+1], b, to)
+	case node48:
+		x := (*inner48)(l.at())
+		i := x.bits.below(b)
+		copy(x.links[i+1:n+1], x.links[i:n])
+		store(&x.links[i], to)
+		x.bits.set(b)
+	case node256:
+		x := (*inner256)(l.at())
+		store(&x.links[b], to)
+		x.bits.set(b)
+	}
+	h.birth++
+}
+
+func insertSorted(keys []byte, links []link, b byte, to link) {
+	i := len(keys) - 1
+	for ; i > 0 && keys[i-1] > b; i-- {
+		keys[i] = keys[i-1]
+		store(&links[i], links[i-1])
+	}
+	keys[i] = b
+	store(&links[i], to)
+}
+
+// remove takes the link for a byte away. The node is locked, or nobody else's.
+func remove(l link, b byte) {
+	h := l.header()
+	n := h.children()
+	switch l.kind() {
+	case node4:
+		x := (*inner4)(l.at())
+		removeSorted(x.keys[:n], x.links[:n], b)
+	case node16:
+		x := (*inner16)(l.at())
+		removeSorted(x.keys[:n], x.links[:n], b)
+	case node48:
+		x := (*inner48)(l.at())
+		i := x.bits.below(b)
+		x.bits.unset(b)
+		copy(x.links[i:n-1], x.links[i+1:n])
+	case node256:
+		x := (*inner256)(l.at())
+		x.bits.unset(b)
+		store(&x.links[b], 0)
+	}
+	h.birth--
+}
+
+func removeSorted(keys []byte, links []link, b byte) {
+	i := 0
+	for keys[i] != b {
+		i++
+	}
+	for ; i+1 < len(keys); i++ {
+		keys[i] = keys[i+1]
+		store(&links[i], links[i+1])
+	}
+}
+
+// copyChildren sets the children of a new node to those of another, but for that
+// of byte without, which is below 0 for none.
+func copyChildren(to, from link, without int) {
+	if without < 0 {
+		growChildren(to, from)
+		return
+	}
+	for b, l := atOrAfter(from, 0); l != 0; b, l = atOrAfter(from, b+1) {
+		if b == without {
+			continue
+		}
+		insert(to, byte(b), l)
+	}
+}
+
+// growChildren sets the children of a new node to those of one of the type below.
+func growChildren(to, from link) {
+	n := from.header().children()
+	switch from.kind() {
+	case node4:
+		x, y := (*inner4)(from.at()), (*inner16)(to.at())
+		copy(y.keys[:], x.keys[:n])
+		copy(y.links[:], x.links[:n])
+	case node16:
+		x, y := (*inner16)(from.at()), (*inner48)(to.at())
+		for _, b := range x.keys[:n] {
+			y.bits.set(b)
+		}
+		copy(y.links[:], x.links[:n])
+	case node48:
+		x, y := (*inner48)(from.at()), (*inner256)(to.at())
+		y.bits = x.bits
+		b := -1
+		for _, l := range x.links[:n] {
+			b = x.bits.next(b + 1)
+			y.links[b] = l
+			y.sums[b>>4] += entriesOf(l)
+		}
+	}
+	to.header().birth += uint64(n)
+}
+
+// wipe empties the children of a node that is nobody else's, and whose slot
+// another has had.
+func wipe(l link) {
+	switch l.kind() {
+	case node48:
+		(*inner48)(l.at()).bits = bitmap{}
+	case node256:
+		n := (*inner256)(l.at())
+		n.bits, n.sums, n.links = bitmap{}, [16]int64{}, [256]link{}
+	}
+}
+
+// count adds to the number of keys below a node, all of them below byte b.
+func count(l link, b int, delta int64) {
+	h := l.header()
+	h.entries += delta
+	if l.kind() == node256 && b >= 0 {
+		n := (*inner256)(l.at())
+		n.sums[b>>4] += delta
+	}
+}
+
+// countBelow returns the keys below the bytes that are below b.
+func countBelow(l link, b int) (n int64) {
+	from := 0
+	if l.kind() == node256 {
+		x := (*inner256)(l.at())
+		for i := range b >> 4 {
+			n += atomic.LoadInt64(&x.sums[i])
+		}
+		from = b &^ 15
+	}
+	for k, to := atOrAfter(l, from); to != 0 && k < b; k, to = atOrAfter(l, k+1) {
+		n += entriesOf(to)
+	}
+	return n
+}
+
+// bytesAt returns memory as a string that must not outlive it.
+func bytesAt(at unsafe.Pointer, n int) string { return unsafe.String((*byte)(at), n) }

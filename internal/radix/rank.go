@@ -1,0 +1,162 @@
+package radix
+
+import "strings"
+
+// rank returns the number of entries below a link with a key below key, or up to
+// key where after is true.
+func (t *Tree) rank(l link, key string, after bool) (n int64) {
+	from := 0
+	for l.isInner() {
+		h := l.header()
+		d := int(h.depth)
+		if at, other := t.differ(l, key, from); at < d {
+			if at < len(key) && other < int(key[at]) {
+				n += entriesOf(l)
+			}
+			return n
+		}
+		own := load(&h.own) != 0
+		if d >= len(key) {
+			if own && after {
+				n++
+			}
+			return n
+		}
+		if own {
+			n++
+		}
+		b := int(key[d])
+		n += countBelow(l, b)
+		from = d + 1
+		l = child(l, b)
+	}
+	if l == 0 {
+		return n
+	}
+	if order := strings.Compare(t.key(l), key); order < 0 || order == 0 && after {
+		n++
+	}
+	return n
+}
+
+// atRank returns the leaf of entry i below a link, 0 if there are not so many.
+func atRank(l link, i int64) link {
+	for l.isInner() {
+		b := -1
+		if l.kind() == node256 && (load(&l.header().own) == 0 || i > 0) {
+			b, i = skipSums((*inner256)(l.at()), i)
+		}
+		var next link
+		for b, next = atOrAfter(l, b); next != 0; b, next = atOrAfter(l, b+1) {
+			n := entriesOf(next)
+			if i < n {
+				break
+			}
+			i -= n
+		}
+		l = next
+	}
+	if i != 0 {
+		return 0
+	}
+	return l
+}
+
+// skipSums returns the byte from which on entry i of a node is to be looked for,
+// and its number from there on.
+func skipSums(n *inner256, i int64) (int, int64) {
+	if load(&n.own) != 0 {
+		i--
+	}
+	for at, sum := range n.sums[:15] {
+		if i < sum {
+			return 16 * at, i
+		}
+		i -= sum
+	}
+	return 240, i
+}
+
+// Rank returns the number of entries with a key below key, or up to key where
+// after is true: exactly, if nobody writes meanwhile.
+func (t *Tree) Rank(key string, after bool) int {
+	t.lockRead()
+	defer t.unlockRead()
+	defer acquiredAll(t)
+	for {
+		gen := t.Gen()
+		n := t.rank(load(&t.top.link), key, after)
+		if t.Current(gen) || t.closed.Load() {
+			return int(n)
+		}
+	}
+}
+
+// At returns entry i in key order, and false if there are not so many: exactly, if
+// nobody writes meanwhile.
+func (t *Tree) At(i int) (key string, val uint64, ok bool) {
+	const tries = 8
+	for range tries {
+		if key, val, ok = t.tryAt(i); ok || i >= t.Len() {
+			return key, val, ok
+		}
+	}
+	t.lockWrite() // counts were met between two changes, each time
+	defer t.unlockWrite()
+	return t.entry(atRank(t.top.link, int64(i)))
+}
+
+func (t *Tree) tryAt(i int) (key string, val uint64, ok bool) {
+	t.lockRead()
+	defer t.unlockRead()
+	defer acquiredAll(t)
+	for {
+		gen := t.Gen()
+		key, val, ok = t.entry(atRank(load(&t.top.link), int64(i)))
+		if t.Current(gen) || t.closed.Load() {
+			return key, val, ok
+		}
+	}
+}
+
+// entry returns what a leaf has, the key copied; false for no leaf.
+func (t *Tree) entry(l link) (key string, val uint64, ok bool) {
+	if l == 0 {
+		return "", 0, false
+	}
+	val, _ = end{leaf: l}.value()
+	return strings.Clone(t.key(l)), val, true
+}
+
+// The methods of a Snapshot are those of the tree at its moment.
+
+// Len returns the number of entries.
+func (s *Snapshot) Len() int { return int(s.moment.entries) }
+
+// Rank returns the number of entries with a key below key, or up to key where
+// after is true.
+func (s *Snapshot) Rank(key string, after bool) int {
+	return int(s.tree.rank(s.moment.root, key, after))
+}
+
+// At returns entry i in key order; the key is copied.
+func (s *Snapshot) At(i int) (key string, val uint64, ok bool) {
+	return s.tree.entry(atRank(s.moment.root, int64(i)))
+}
+
+// AppendKey appends key i to dst.
+func (s *Snapshot) AppendKey(dst []byte, i int) []byte {
+	if l := atRank(s.moment.root, int64(i)); l != 0 {
+		dst = append(dst, s.tree.key(l)...)
+	}
+	return dst
+}
+
+// Get returns the value of key, and reports whether there is one.
+func (s *Snapshot) Get(key string) (val uint64, ok bool) {
+	l := s.moment.root
+	for l.isInner() {
+		l, _ = through(l, key)
+	}
+	return s.tree.valueOf(l, key)
+}

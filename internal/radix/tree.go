@@ -1,0 +1,251 @@
+package radix
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
+)
+
+// Tree is a map from strings to values of 64 bits that any number of goroutines
+// may read and change at once.
+//
+// Readers take no lock and write nothing (where optimistic is true; elsewhere a
+// plain lock guards the tree). They read each inner node between two looks at its
+// word. One writer at a time changes the tree: it locks the word of the node whose
+// links it changes for that long. A node that is replaced by another, larger or
+// smaller, is marked dead, and whoever meets it begins again at the root. Leaves do
+// not change but for their value, which is one word.
+//
+// docs/radix.md has the protocol and the argument why it is right.
+type Tree struct {
+	control struct {
+		epoch uint64 // number of the present epoch: one more with each snapshot
+		gen   uint64 // number of times that memory was made free for reuse
+	}
+	top    top
+	closed atomic.Bool
+	*memory
+	hold  *hold
+	limit int64
+	rw    sync.RWMutex // where readers are not optimistic
+	edges *edges       // in race builds
+
+	mu       sync.Mutex // of writers, and guards what follows
+	work     *top       // what writers change: top, or that of a fork
+	frozen   uint64     // nodes of this epoch and before must not be changed
+	steps    []step     // the way to the key that is being changed
+	promised bool       // memory was promised to the batch that runs
+	free     bool       // the limit does not bind
+	fork     *fork
+	limbo    [2]retired
+	advanced int64
+	dropped  int // nodes retired since the clock was looked at
+	dropVals func(vals []uint64)
+	moments  []*moment // the oldest first
+	keptSize atomic.Int64
+}
+
+// top is where a tree begins: like a node with one link.
+type top struct {
+	word uint64
+	link link
+}
+
+// Bits of a word. The sequence number is above them.
+const (
+	locked  = 1
+	dead    = 2
+	nextSeq = 4
+)
+
+var (
+	// ErrLimit is the error for a change that would take more memory than
+	// allowed.
+	ErrLimit = errors.New("over the memory limit")
+	// ErrClosed is the error for the use of a tree that was closed.
+	ErrClosed = errors.New("tree is closed")
+)
+
+// New returns an empty tree that takes at most limit bytes; 0 is no limit.
+func New(limit int64) *Tree {
+	t := &Tree{limit: limit, memory: newMemory(), edges: newEdges()}
+	t.hold = newHold(t.memory)
+	t.control.epoch, t.control.gen = 1, 2
+	t.work = &t.top
+	return t
+}
+
+// Gen returns the generation, for Current.
+func (t *Tree) Gen() uint64 { return atomic.LoadUint64(&t.control.gen) }
+
+// Current reports whether no memory, or value given to Retire, that was in use
+// in a generation has been made free for reuse since: what was read meanwhile is
+// what it seemed.
+func (t *Tree) Current(gen uint64) bool { return t.Gen()-gen <= 1 }
+
+// Closed reports whether the tree was closed.
+func (t *Tree) Closed() bool { return t.closed.Load() }
+
+// Epoch returns the present epoch, for Retire.
+func (t *Tree) Epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
+
+// OnFree sets what is called with values that Retire was given when nobody can
+// see them any more.
+func (t *Tree) OnFree(f func(vals []uint64)) { t.dropVals = f }
+
+// Len returns the number of entries: exactly, if nobody writes meanwhile.
+func (t *Tree) Len() int {
+	for {
+		gen := t.Gen()
+		n := entriesOf(load(&t.top.link))
+		if t.closed.Load() {
+			return 0
+		}
+		if t.Current(gen) {
+			return int(n)
+		}
+	}
+}
+
+// Bytes returns the memory of nodes and long keys, of what snapshots need among
+// them: exactly, if nobody writes meanwhile, else about.
+func (t *Tree) Bytes() int64 {
+	if t.mu.TryLock() {
+		defer t.mu.Unlock()
+		return t.used
+	}
+	return t.about.Load()
+}
+
+// lockRead guards the tree where readers are not optimistic.
+func (t *Tree) lockRead() {
+	if !optimistic {
+		t.rw.RLock()
+	}
+}
+
+func (t *Tree) unlockRead() {
+	if !optimistic {
+		t.rw.RUnlock()
+	}
+}
+
+// lockWrite makes the caller the writer.
+func (t *Tree) lockWrite() {
+	t.mu.Lock()
+	if !optimistic {
+		t.rw.Lock()
+	}
+}
+
+func (t *Tree) unlockWrite() {
+	if !optimistic {
+		t.rw.Unlock()
+	}
+	t.mu.Unlock()
+}
+
+// pause waits for somebody else's change: a moment at first, then by leaving
+// the thread to others.
+func pause(try int) {
+	if try < 16 {
+		simd.Pause()
+		return
+	}
+	runtime.Gosched()
+}
+
+// key returns the key of a leaf, in the memory of the tree.
+func (m *memory) key(l link) string {
+	x := l.leaf()
+	switch {
+	case !l.isLeaf(): // a late reader's
+		return ""
+	case l.kind() == leafLong:
+		return m.long.get((*longLeaf)(unsafe.Pointer(x)).handle)
+	}
+	return bytesAt(unsafe.Add(unsafe.Pointer(x), unsafe.Sizeof(leaf{})), min(x.length(), leafRoom[l.kind()-firstLeaf]))
+}
+
+// Get returns the value of key, and reports whether there is one.
+func (t *Tree) Get(key string) (val uint64, ok bool) {
+	t.lockRead()
+	val, ok = t.getOne(key)
+	t.unlockRead()
+	acquired(t, key)
+	return val, ok
+}
+
+func (t *Tree) getOne(key string) (val uint64, ok bool) {
+	for try := 0; ; try++ {
+		gen := t.Gen()
+		l, good := t.descend(key)
+		stall.At("radix: leaf found")
+		if good {
+			if val, ok = t.valueOf(l, key); t.Current(gen) {
+				return val, ok
+			}
+		}
+		if t.closed.Load() {
+			return 0, false
+		}
+		pause(try)
+	}
+}
+
+// descend returns the leaf that the bytes of a key lead to, and false if it has
+// met a node that is being changed, or is no longer part of the tree.
+func (t *Tree) descend(key string) (l link, ok bool) {
+	l = load(&t.top.link)
+	for l.isInner() {
+		next, ok := through(l, key)
+		if !ok {
+			return 0, false
+		}
+		l = next
+	}
+	return l, true
+}
+
+// through returns the link of an inner node that the bytes of a key lead to, and
+// false if the node is being changed, or is no longer part of the tree.
+func through(l link, key string) (next link, ok bool) {
+	h := l.header()
+	word := h.load()
+	if d := int(h.depth); d < len(key) {
+		if at := findIn(unsafe.Pointer(h), l.kind(), key[d]); at != nil {
+			next = load(at)
+		}
+	} else if d == len(key) {
+		next = load(&h.own)
+	}
+	stall.At("radix: link read")
+	return next, word&(locked|dead) == 0 && h.load() == word
+}
+
+// valueOf returns the value of a leaf, if it is that of a key.
+func (t *Tree) valueOf(l link, key string) (val uint64, ok bool) {
+	if !l.isLeaf() || t.key(l) != key {
+		return 0, false
+	}
+	return atomic.LoadUint64(&l.leaf().value), true
+}
+
+// Close gives the memory of the tree back, but for what its snapshots need. A
+// second Close does nothing.
+func (t *Tree) Close() {
+	t.lockWrite()
+	defer t.unlockWrite()
+	if t.closed.Swap(true) {
+		return
+	}
+	atomic.AddUint64(&t.control.gen, 2)
+	if len(t.moments) == 0 {
+		t.memory.release()
+	}
+}

@@ -1,0 +1,416 @@
+package radix
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/stall"
+)
+
+// step is a node on the way to a key, and which of its links the way goes on by:
+// that of byte b, or that of the key which ends there if b is below 0. Link 0 is
+// the top.
+type step struct {
+	node link
+	b    int
+}
+
+// end is where the way to a key ends.
+type end struct {
+	leaf link // with the key, if it is there
+	// below, unless it is 0, is a node or leaf that the way does not lead into:
+	// its keys have the first split bytes in common with the key, and not the next.
+	below link
+	split int
+	other int // that next byte of theirs, below 0 for one that ends there
+}
+
+// slot returns where the link of a step lies that does not lead from the top.
+func (t *Tree) slot(s step) *link {
+	if s.b < 0 {
+		return &s.node.header().own
+	}
+	return find(s.node, byte(s.b))
+}
+
+func lock(word *uint64)   { setWord(word, *word|locked) }
+func unlock(word *uint64) { setWord(word, (*word+nextSeq)&^locked) }
+
+// setWord is a call of its own, so that no store is moved past it or left out.
+//
+//go:noinline
+func setWord(word *uint64, to uint64) { *word = to }
+
+// relink sets the link of a step.
+func (t *Tree) relink(s step, to link) {
+	if s.node == 0 { // on the Go heap
+		w := t.work
+		atomic.StoreUint64(&w.word, w.word|locked)
+		atomic.StoreUint32((*uint32)(&w.link), uint32(to))
+		atomic.StoreUint64(&w.word, (w.word+nextSeq)&^locked)
+		return
+	}
+	word, at := &s.node.header().word, t.slot(s)
+	lock(word)
+	stall.At("held: radix word locked")
+	store(at, to)
+	unlock(word)
+}
+
+// walk goes to where a key is, or would be, and notes the way.
+func (t *Tree) walk(key string) end {
+	t.steps = append(t.steps[:0], step{})
+	l, from := t.work.link, 0
+	for l.isInner() {
+		d := int(l.header().depth)
+		if at, other := t.differ(l, key, from); at < d {
+			return end{below: l, split: at, other: other}
+		}
+		b := -1
+		if from = d; d < len(key) {
+			b = int(key[d])
+			from++
+		}
+		t.steps = append(t.steps, step{l, b})
+		l = child(l, b)
+	}
+	if l == 0 {
+		return end{}
+	}
+	k := t.key(l)
+	if k == key {
+		return end{leaf: l}
+	}
+	at := from + common(k[from:], key[from:])
+	other := -1
+	if at < len(k) {
+		other = int(k[at])
+	}
+	return end{below: l, split: at, other: other}
+}
+
+// common returns how many bytes two strings begin with alike.
+func common(a, b string) int {
+	n := min(len(a), len(b))
+	i := 0
+	for ; i < n && a[i] == b[i]; i++ {
+	}
+	return i
+}
+
+// differ returns the first place from on, before the depth of an inner node, where
+// a key differs from all keys below the node, and their byte there. If there is
+// none it returns the depth.
+func (t *Tree) differ(l link, key string, from int) (at, other int) {
+	d := int(l.header().depth)
+	n := d - from
+	if n <= 0 {
+		return d, 0
+	}
+	var path string
+	if n <= tailBytes {
+		tail := tailOf(l)
+		path = bytesAt(unsafe.Pointer(&tail[tailBytes-n]), n)
+	} else {
+		k := t.key(t.anyLeaf(l))
+		if len(k) < d { // a late reader's
+			return d, 0
+		}
+		path = k[from:d]
+	}
+	at = common(path, key[min(from, len(key)):])
+	if at == n {
+		return d, 0
+	}
+	return from + at, int(path[at])
+}
+
+// anyLeaf returns a leaf below a node. A late reader may get none.
+func (t *Tree) anyLeaf(l link) link {
+	for l.isInner() {
+		_, l = atOrAfter(l, -1)
+	}
+	return l
+}
+
+// room returns an error if bytes more are over the limit.
+func (t *Tree) room(bytes int64) error {
+	if t.limit == 0 || t.free || t.promised || t.used+bytes <= t.limit {
+		return nil
+	}
+	if t.advance(); t.used+bytes > t.limit {
+		return ErrLimit
+	}
+	return nil
+}
+
+// take returns memory for a node or leaf.
+func (t *Tree) take(kind int) (link, error) {
+	if err := t.room(int64(sizeOf(kind))); err != nil {
+		return 0, err
+	}
+	l, err := t.memory.take(kind, t.promised)
+	if err == nil && t.fork != nil {
+		t.fork.made = append(t.fork.made, l)
+	}
+	return l, err
+}
+
+// untake gives back what take has returned and nobody has seen.
+func (t *Tree) untake(l link) {
+	if t.fork != nil {
+		return // it goes with the fork, or is retired
+	}
+	t.give(l)
+}
+
+// newLeaf returns a leaf.
+func (t *Tree) newLeaf(key string, val uint64) (link, error) {
+	kind := leafKind(len(key))
+	if kind == leafLong {
+		if err := t.room(int64(len(key) + sizeOf(kind))); err != nil {
+			return 0, err
+		}
+	}
+	l, err := t.take(kind)
+	if err != nil {
+		return 0, err
+	}
+	if kind == leafLong {
+		x := (*longLeaf)(l.at())
+		x.head, x.value = t.Epoch()<<lengthBits, val
+		x.length, x.handle = uint64(len(key)), t.long.put(key)
+		t.account(int64(len(key)))
+		return l, nil
+	}
+	x := l.leaf()
+	x.head, x.value = t.Epoch()<<lengthBits|uint64(len(key)), val
+	copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(x), unsafe.Sizeof(leaf{}))), leafRoom[kind-firstLeaf]), key)
+	return l, nil
+}
+
+// newInner returns an inner node without children. The bytes of key before depth
+// are those of all keys that it will have.
+func (t *Tree) newInner(kind int, key string, depth int) (link, error) {
+	l, err := t.blank(kind)
+	if err != nil {
+		return 0, err
+	}
+	l.header().depth = uint32(depth)
+	n := min(depth, tailBytes)
+	copy(tailOf(l)[tailBytes-n:], key[depth-n:depth])
+	return l, nil
+}
+
+// blank returns an inner node without anything.
+func (t *Tree) blank(kind int) (link, error) {
+	l, err := t.take(kind)
+	if err != nil {
+		return 0, err
+	}
+	h := l.header()
+	*h = header{word: (h.word + nextSeq) &^ (locked | dead), birth: t.Epoch() << 16}
+	wipe(l)
+	return l, nil
+}
+
+// resized returns a copy of an inner node as another type, but for the child of
+// byte without, which is below 0 for none.
+func (t *Tree) resized(l link, kind, without int) (link, error) {
+	c, err := t.blank(kind)
+	if err != nil {
+		return 0, err
+	}
+	to, from := c.header(), l.header()
+	to.depth, to.own, to.entries = from.depth, from.own, from.entries
+	*tailOf(c) = *tailOf(l)
+	copyChildren(c, l, without)
+	return c, nil
+}
+
+// thawPath makes sure that all nodes of the way may be changed: those that a
+// snapshot has are replaced by copies. If memory fails for that the tree is still
+// what it was.
+func (t *Tree) thawPath() error {
+	if t.frozen == 0 {
+		return nil
+	}
+	for i := 1; i < len(t.steps); i++ {
+		l := t.steps[i].node
+		if l.header().born() > t.frozen {
+			continue
+		}
+		c, err := t.take(l.kind())
+		if err != nil {
+			return err
+		}
+		n := sizeOf(l.kind())
+		word := c.header().word
+		copy(unsafe.Slice((*byte)(c.at()), n), unsafe.Slice((*byte)(l.at()), n))
+		h := c.header()
+		h.word = (word + nextSeq) &^ (locked | dead)
+		h.birth = t.Epoch()<<16 | uint64(h.children())
+		t.relink(t.steps[i-1], c)
+		t.drop(l)
+		t.steps[i].node = c
+	}
+	return nil
+}
+
+// put sets the value of a key. The way to it has just been walked.
+func (t *Tree) put(key string, val uint64, e end) (err error) {
+	if e.leaf != 0 && e.leaf.leaf().born() > t.frozen {
+		setWord(&e.leaf.leaf().value, val)
+		return nil
+	}
+	if err := t.thawPath(); err != nil {
+		return err
+	}
+	l, err := t.newLeaf(key, val)
+	if err != nil {
+		return err
+	}
+	last := t.steps[len(t.steps)-1]
+	if e.leaf != 0 {
+		t.relink(last, l)
+		t.drop(e.leaf)
+		return nil
+	}
+	if e.below != 0 {
+		err = t.branch(key, l, e)
+	} else {
+		err = t.add(last, l)
+	}
+	if err != nil {
+		t.untake(l)
+		return err
+	}
+	t.countPath(1)
+	return nil
+}
+
+// branch puts a new node above what the way does not lead into, with a new leaf
+// beside that.
+func (t *Tree) branch(key string, l link, e end) error {
+	n, err := t.newInner(node4, key, e.split)
+	if err != nil {
+		return err
+	}
+	h := n.header()
+	h.entries = 1 + entriesOf(e.below)
+	for _, c := range []struct {
+		b  int
+		to link
+	}{{e.other, e.below}, {byteAt(key, e.split), l}} {
+		if c.b < 0 {
+			h.own = c.to
+		} else {
+			insert(n, byte(c.b), c.to)
+		}
+	}
+	t.relink(t.steps[len(t.steps)-1], n)
+	return nil
+}
+
+// byteAt returns a byte of a key, or -1 if it ends there.
+func byteAt(key string, i int) int {
+	if i < len(key) {
+		return int(key[i])
+	}
+	return -1
+}
+
+// add adds a link to the last node of the way, or to a larger one in its place.
+func (t *Tree) add(s step, to link) error {
+	if s.node == 0 || s.b < 0 {
+		t.relink(s, to)
+		return nil
+	}
+	h := s.node.header()
+	kind := s.node.kind()
+	if h.children() < capacity(kind) {
+		lock(&h.word)
+		stall.At("held: radix node locked")
+		insert(s.node, byte(s.b), to)
+		unlock(&h.word)
+		return nil
+	}
+	grown, err := t.resized(s.node, kind+1, -1)
+	if err != nil {
+		return err
+	}
+	insert(grown, byte(s.b), to)
+	t.replaceLast(grown)
+	return nil
+}
+
+// replaceLast puts another node in the place of the last one of the way.
+func (t *Tree) replaceLast(by link) {
+	i := len(t.steps) - 1
+	t.relink(t.steps[i-1], by)
+	t.drop(t.steps[i].node)
+	t.steps[i].node = by
+}
+
+// countPath adds to the counts of the way.
+func (t *Tree) countPath(delta int64) {
+	for _, s := range t.steps[1:] {
+		count(s.node, s.b, delta)
+	}
+}
+
+// cut deletes the key whose leaf the way leads to.
+func (t *Tree) cut(l link) error {
+	if err := t.thawPath(); err != nil {
+		return err
+	}
+	i := len(t.steps) - 1
+	s := t.steps[i]
+	if s.node == 0 {
+		t.relink(s, 0)
+	} else {
+		t.unlink(s)
+	}
+	t.drop(l)
+	t.countPath(-1)
+	return nil
+}
+
+// unlink takes the link of the last step away. A node with one link left gives way
+// to what that leads to, one with few to a smaller one if there is memory.
+func (t *Tree) unlink(s step) {
+	h := s.node.header()
+	n := h.children()
+	if h.own != 0 {
+		n++
+	}
+	if n == 2 {
+		b, rest := atOrAfter(s.node, -1)
+		if b == s.b {
+			_, rest = atOrAfter(s.node, b+1)
+		}
+		i := len(t.steps) - 1
+		t.relink(t.steps[i-1], rest)
+		t.drop(s.node)
+		t.steps = t.steps[:i]
+		return
+	}
+	if s.b < 0 {
+		t.relink(s, 0)
+		return
+	}
+	if kind := s.node.kind(); h.children()-1 <= few[kind] {
+		if c, err := t.resized(s.node, kind-1, s.b); err == nil {
+			t.replaceLast(c)
+			return
+		}
+	}
+	lock(&h.word)
+	remove(s.node, byte(s.b))
+	unlock(&h.word)
+}
+
+// few is with how many children a node of each type gives way to a smaller one:
+// some fewer than that one holds, so that a key that comes and goes does not make
+// nodes do so, too.
+var few = [...]int{node4: -1, node16: 3, node48: 12, node256: 36}
