@@ -84,6 +84,7 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 		if done {
 			return w.old, w.had, nil
 		}
+		t.note(StepRetry, key, w.x, nothing)
 	}
 }
 
@@ -221,6 +222,7 @@ func (t *Tree[C]) touch(x uint32, word, gen, epoch uint64, used *promises) error
 	if simd.Commit(&c) && was == 0 {
 		t.noteDirty(x)
 	}
+	t.note(StepTouch, 0, x, nothing)
 	return nil
 }
 
@@ -280,6 +282,7 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	}
 	w.moved = true
 	t.count(w.x, 1)
+	t.note(StepCarry, w.key, w.x, nothing)
 	return true, nil
 }
 
@@ -300,6 +303,7 @@ func (t *Tree[C]) repack(w *writing[C], s *scratch[C], val C) (done bool, err er
 	}
 	w.moved = true
 	t.count(w.x, 1)
+	t.note(StepPack, w.key, w.x, nothing)
 	return true, nil
 }
 
@@ -455,6 +459,7 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	*right.info() = info{epoch: w.epoch, born: w.epoch, low: uint64(bound), owner: t.id, next: in.next, dirty: 1}
 	packRight(run[C]{keys[mid:], vals[mid:]}, s.copy.high())
 	t.revive(right, n-mid)
+	t.note(StepFill, w.key, x, nothing)
 	stall.At("split: right leaf filled")
 	in.next = x
 	s.copy.pack(run[C]{keys[:mid], vals[:mid]}, bound)
@@ -462,5 +467,6 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 		t.freeLeaf(x)
 		return nothing, nil
 	}
+	t.note(StepSplit, w.key, w.x, x)
 	return x, nil
 }
