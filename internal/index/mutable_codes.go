@@ -22,6 +22,7 @@ type codeMap interface {
 	// getBatch looks keys up: vals is the memory of the results, of size bytes
 	// each. use is called with spans of them, as bplus.Tree.GetBatch has it.
 	getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int)
+	shown() any
 	rank(key uint64, after bool) int
 	rankBatch(keys order.Keys, after bool, ranks []int)
 	at(i int) (key, val uint64, ok bool)

@@ -13,6 +13,7 @@ type machine struct {
 	heap     *heap
 	races    bool
 	maxSteps uint64
+	observer Observer // nil for none
 
 	// The fields below belong to the current launch.
 	k      *kernel
@@ -147,6 +148,7 @@ func (m *machine) launch(k *kernel, g device.Grid, params []byte, seed uint64) e
 		m.todo = append(m.todo, int32(i))
 	}
 	m.startRaces()
+	m.begin()
 	m.schedule()
 	m.total += m.steps
 	m.dismiss()
@@ -172,8 +174,11 @@ func (m *machine) schedule() {
 		t := w.lanes[(bits.TrailingZeros32(bits.RotateLeft32(w.ready, -turn))+turn)&31]
 		length := 1 + int(x>>13&(1<<(x>>26&15%(m.plan.grain+1))-1))
 		if x>>40&255 < m.plan.lockstep {
-			m.steps += uint64(m.runTogether(m.together(t), length))
+			lanes := m.together(t)
+			m.turn(lanes...)
+			m.steps += uint64(m.runTogether(lanes, length))
 		} else {
+			m.turn(t)
 			m.steps += uint64(m.run(t, length))
 		}
 		if m.maxSteps != 0 && m.steps > m.maxSteps && m.fault == nil {
