@@ -107,7 +107,7 @@ func newRoot() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupFiles, newBuild(), newInfo(), newVerify())
+	add(groupFiles, newBuild(), newInfo(), newVerify(), newView())
 	add(groupAsk, newGet(), newRange(), newPrefix(), newCount(), newRank(), newHead(), newTail(), newJoin())
 	add(groupTry, newGen(), newBench(), newDemo(), newDevices())
 	root.AddCommand(newVersion())

@@ -15,6 +15,7 @@ import (
 type Inside struct {
 	Key, Value string // names of the types
 	Type       order.Type
+	Greatest   uint64 // code of numbers
 	Mutable    bool
 	Stats      func() Stats
 	// Layout returns the tree that holds the keys. What can be shown of it, it says
@@ -29,6 +30,9 @@ type Inside struct {
 	Format func(key order.Probe) string
 	Parse  func(text string) (order.Probe, error)
 }
+
+// greatest returns the greatest code of a type of fixed width.
+func (t KeyType) greatest() uint64 { return 1<<max(keyWidth(t.Name)-1, 0)<<1 - 1 }
 
 // mostValue bounds the text of a value.
 const mostValue = 1000
@@ -46,7 +50,7 @@ func text[V any](v V) string {
 // panics if it was closed.
 func (ix *Index[V]) Inside(now func() *Index[V]) *Inside {
 	return &Inside{
-		Key: ix.key.Name, Value: valueName[V](), Type: ix.key.Type,
+		Key: ix.key.Name, Value: valueName[V](), Type: ix.key.Type, Greatest: ix.key.greatest(),
 		Stats:  func() Stats { return now().Stats() },
 		Layout: func() any { return now().shown() },
 		Get: func(key order.Probe) (string, bool) {
@@ -79,7 +83,7 @@ func (e *momentOf[C]) shown() any { return e.view }
 // Inside returns what is to be shown of the map. alive panics if it was closed.
 func (m *Map[V]) Inside(alive func()) *Inside {
 	return &Inside{
-		Key: m.key.Name, Value: valueName[V](), Type: m.key.Type, Mutable: true,
+		Key: m.key.Name, Value: valueName[V](), Type: m.key.Type, Greatest: m.key.greatest(), Mutable: true,
 		Stats:  func() Stats { alive(); return m.Stats() },
 		Layout: func() any { alive(); return m.shown() },
 		Get: func(key order.Probe) (string, bool) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/table/cols"
+	"github.com/pando-index/pando/pandoview"
 )
 
 // Index is a Pando index that takes and returns columns. Columns of keys must
@@ -51,6 +52,9 @@ type Index interface {
 	// Duplicates returns the number of entries whose key is also that of the
 	// entry before, and the rank of the first of them.
 	Duplicates() (n, first int)
+
+	// Index is what package pandoview shows.
+	pandoview.Index
 
 	WriteTo(w io.Writer) (int64, error)
 	Close() error
