@@ -64,18 +64,34 @@ func (h *handler) describe(query) (any, error) {
 	for _, l := range lk.Levels() {
 		d.Levels = append(d.Levels, level(l))
 	}
-	for _, p := range []part{
-		{"inner nodes", s.InnerBytes}, {"leaves", s.LeafBytes - s.KeptBytes}, {"old states for snapshots", s.KeptBytes},
-		{"values", s.ValueBytes}, {"Go memory", s.HeapBytes}, {"on the device", s.DeviceBytes},
-	} {
-		if p.Bytes > 0 {
-			d.Memory = append(d.Memory, p)
+	d.Memory = memory(s, lk.Levels(), in.Mutable)
+	return d, nil
+}
+
+// memory returns what takes memory, part by part. What a tree that changes takes
+// is told by its levels; the rest are nodes that wait to be used again.
+func memory(s index.Stats, levels []layout.Level, mutable bool) (out []part) {
+	rest := "padding"
+	if mutable {
+		rest = "nodes to be reused"
+		s.LeafBytes = int64(levels[len(levels)-1].Nodes) * int64(levels[len(levels)-1].Bytes)
+		for _, l := range levels[:len(levels)-1] {
+			s.InnerBytes += int64(l.Nodes) * int64(l.Bytes)
 		}
 	}
-	if rest := s.TotalBytes - s.InnerBytes - s.LeafBytes - s.ValueBytes - s.HeapBytes; rest > 0 && !in.Mutable {
-		d.Memory = append(d.Memory, part{"padding", rest})
+	sum := s.InnerBytes + s.LeafBytes + s.ValueBytes + s.HeapBytes
+	if mutable {
+		sum += s.KeptBytes
 	}
-	return d, nil
+	for _, p := range []part{
+		{"inner nodes", s.InnerBytes}, {"leaves", s.LeafBytes}, {"values", s.ValueBytes}, {"old states for snapshots", s.KeptBytes},
+		{"Go memory", s.HeapBytes}, {"on the device", s.DeviceBytes}, {rest, s.TotalBytes - sum},
+	} {
+		if p.Bytes > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // viewed is a stretch of an index: for each level the nodes that stand over it, or

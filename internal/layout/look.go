@@ -134,7 +134,11 @@ type stack struct {
 	below Look
 }
 
-func (s *stack) Levels() []Level { return append(s.top.Levels(), s.below.Levels()...) }
+func (s *stack) Levels() []Level {
+	levels := s.top.Levels()
+	levels[len(levels)-1].Name = "over " + s.below.Levels()[0].Name // what are leaves there lead on here
+	return append(levels, s.below.Levels()...)
+}
 
 func (s *stack) height() int { return len(s.top.Levels()) }
 

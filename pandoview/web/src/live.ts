@@ -69,7 +69,7 @@ export class Live {
     const r = this.rates[this.rates.length - 1];
     const locked = p.sample.filter(s => s[3] === 1).length, sealed = p.sample.filter(s => s[3] === 2).length;
     const cards: [string, string, string, number[]?][] = [
-      ["changes of leaves a second", r ? short(r.changes) : "…", "from the versions of sampled leaves", this.rates.map(x => x.changes)],
+      ["changes a second", r ? short(r.changes) : "…", "by versions of sampled leaves", this.rates.map(x => x.changes)],
       ["entries", count(p.entries), r ? `${r.entries >= 0 ? "+" : "−"}${short(Math.abs(r.entries))} a second` : "", this.pulses.map(x => x.entries)],
       ["memory", bytes(p.bytes), p.kept ? `${bytes(p.kept)} of it for snapshots` : "", this.pulses.map(x => x.bytes)],
       ["leaves", count(p.leaves), `${plural(p.uppers, "upper node")}, height ${p.height}`, this.pulses.map(x => x.leaves)],
@@ -109,7 +109,8 @@ export class Live {
       const counts = new Map<string, number>();
       for (const e of rec.events) counts.set(e.step, (counts.get(e.step) ?? 0) + 1);
       const head = el("li", {}, el("span"), el("span", {}, "in all"), el("span", {}, [...counts].map(([k, n]) => `${k} ${count(n)}`).join(", ") || "nothing but lines written"));
-      byID("watched").replaceChildren(head, ...rec.events.slice(0, 200).map((e, i) =>
+      const rare = rec.events.filter(e => e.step !== "carry" && e.step !== "touch" && e.step !== "retry");
+      byID("watched").replaceChildren(head, ...(rare.length ? rare : rec.events).slice(0, 200).map((e, i) =>
         el("li", {}, el("span", { class: "muted" }, String(i + 1)), el("span", {}, e.step), el("span", { title: sentence(e) }, sentence(e)))));
       trouble(null);
     } catch (e) {

@@ -62,7 +62,7 @@ export class Player {
     if (this.timer) { this.pause(); return; }
     if (this.at >= this.length - 1) this.go(0);
     this.timer = window.setInterval(() => this.go(this.at + 1), Number(byID<HTMLSelectElement>("speed").value));
-    this.play.textContent = "⏸";
+    this.play.textContent = "▮▮";
     this.play.setAttribute("aria-label", "Pause");
   }
 

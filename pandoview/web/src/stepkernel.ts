@@ -82,12 +82,12 @@ export class KernelStage implements Stage {
   private draw(): void {
     const { c, w, h } = pen(this.canvas);
     if (w === 0) return;
-    const left = 84, strip = 34;
+    const left = 124, strip = 34;
     const rows = Math.max(1, this.warps.length), cell = Math.min((w - left - 12) / 32, 44);
     const high = Math.max(14, Math.min(34, (h * 0.45) / rows - 10));
     c.fillStyle = colour("muted");
     c.textAlign = "left";
-    c.fillText("lanes, by the level they are at; the number is the node", left, 12);
+    c.fillText("lanes: the darker the deeper; the number is the node of a tile; a stroke: waits", left, 12);
     this.warps.forEach((id, r) => this.warpRow(c, id, left, 26 + r * (high + 12), cell, high));
     const y = 26 + rows * (high + 12) + 16;
     this.treeRows(c, left, y, w - left - 12, h - y - strip - 34);
@@ -125,18 +125,12 @@ export class KernelStage implements Stage {
         box(c, px, y, wide, h);
         c.stroke();
       }
-      if (l && l.node >= 0 && cell > 22) {
-        c.textAlign = "center";
-        c.font = "10px system-ui, sans-serif";
-        c.fillStyle = l.level / Math.max(1, this.rec.levels.length - 1) > 0.6 ? colour("node-ink-full") : colour("node-ink");
-        c.fillText(fitted(c, String(l.node), wide - 2), px + wide / 2, y + h / 2);
-        c.font = "12px system-ui, sans-serif";
-      }
     }
-    this.tiles(c, row, x, y + h + 4, cell);
+    this.tiles(c, row, x, y, h, cell);
   }
 
-  private tiles(c: CanvasRenderingContext2D, row: Lane[], x: number, y: number, cell: number): void {
+  /** tiles draws a line below lanes that are at one node, and the node's number. */
+  private tiles(c: CanvasRenderingContext2D, row: Lane[], x: number, y: number, h: number, cell: number): void {
     c.strokeStyle = colour("muted");
     c.lineWidth = 1.5;
     for (let i = 0; i < 32;) {
@@ -145,9 +139,13 @@ export class KernelStage implements Stage {
       while (at && at.node >= 0 && end < 32 && row[end]?.node === at.node && row[end]?.level === at.level) end++;
       if (at && at.node >= 0) {
         c.beginPath();
-        c.moveTo(x + i * cell + 2, y);
-        c.lineTo(x + end * cell - 4, y);
+        c.moveTo(x + i * cell + 2, y + h + 4);
+        c.lineTo(x + end * cell - 4, y + h + 4);
         c.stroke();
+        c.textAlign = "center";
+        c.fillStyle = at.level >= this.rec.levels.length / 2 ? colour("node-ink-full") : colour("node-ink");
+        const text = count(at.node), wide = (end - i) * cell - 4;
+        if (c.measureText(text).width < wide) c.fillText(text, x + (i + end) / 2 * cell - 1, y + h / 2);
       }
       i = end;
     }
@@ -157,11 +155,11 @@ export class KernelStage implements Stage {
 
   /** treeRows draws the levels of the tree, and a mark wherever a lane is. */
   private treeRows(c: CanvasRenderingContext2D, x: number, y: number, w: number, h: number): void {
-    const n = this.rec.levels.length, each = Math.min(40, h / n);
+    const n = this.rec.levels.length, each = Math.min(64, h / n);
     if (each < 8) return;
     const s = this.rec.steps[this.at];
     this.rec.levels.forEach((l, level) => {
-      const top = y + level * each, high = Math.min(16, each - 4);
+      const top = y + level * each, high = Math.min(28, each - 6);
       c.textAlign = "left";
       c.fillStyle = colour("muted");
       c.fillText(fitted(c, `${l.name} · ${count(l.nodes)}`, x - 12), 8, top + high / 2);

@@ -32,7 +32,8 @@ const name = (id: string): string => (id[0] === "U" ? "upper node " : "leaf ") +
 
 /** sentence says what an event is. */
 export function sentence(e: TreeEvent): string {
-  return (said[e.step] ?? e.step).replace("{key}", e.key ?? "the first key").replace("{at}", e.at.map(name).join(" and ") || "a node");
+  const text = (said[e.step] ?? e.step).replace("{key}", e.key ?? "the first key").replace("{at}", e.at.map(name).join(" and ") || "a node");
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 export class TreeStage implements Stage {
@@ -100,27 +101,48 @@ export class TreeStage implements Stage {
     const e = this.rec.events[this.at];
     if (!e || w === 0) return;
     const { rows, loose } = this.rows(e.root);
-    const top = 26, bottom = loose.length ? 96 : 30, each = (h - top - bottom) / rows.length;
-    const high = Math.min(74, each * 0.6);
+    const top = 26, bottom = h > 300 ? 150 : 20, each = (h - top - bottom) / rows.length;
+    const high = Math.min(90, each * 0.6);
     const place = new Map<string, { x: number; y: number; w: number; h: number }>();
     rows.forEach((row, level) => {
       const wide = (w - 32) / Math.max(row.length, 1), y = top + level * each;
       const last = level === rows.length - 1;
-      c.fillStyle = colour("muted");
-      c.textAlign = "left";
-      c.fillText(last ? `leaves · ${row.length}` : level === 0 ? "root" : `upper · ${row.length}`, 16, y - 12);
       const each1 = Math.min(wide, last ? 90 : 360), from = (w - each1 * row.length) / 2;
       row.forEach((n, i) => place.set(n.id, { x: from + i * each1 + Math.min(2, each1 * 0.1), y, w: Math.max(1.5, each1 - Math.min(4, each1 * 0.25)), h: high }));
     });
-    loose.forEach((n, i) => place.set(n.id, { x: w / 2 - loose.length * 60 + i * 120, y: h - 66, w: 100, h: 44 }));
     this.edges(c, rows, place);
-    for (const row of rows) for (const n of row) this.node(c, n, place.get(n.id)!, e);
-    for (const n of loose) {
-      this.node(c, n, place.get(n.id)!, e);
-      c.fillStyle = colour("warn");
+    rows.forEach((row, level) => {
+      for (const n of row) this.node(c, n, place.get(n.id)!, e);
+      this.title(c, level === rows.length - 1 ? `leaves · ${row.length}` : level === 0 ? "root" : `upper nodes · ${row.length}`, 16, top + level * each - 12);
+    });
+    if (bottom > 100) this.closeUp(c, e, loose, w, h - bottom + 34, bottom - 52);
+  }
+
+  /** title writes what a row is, over whatever lines there are. */
+  private title(c: CanvasRenderingContext2D, text: string, x: number, y: number): void {
+    c.textAlign = "left";
+    c.fillStyle = colour("bg");
+    c.fillRect(x - 3, y - 8, c.measureText(text).width + 6, 16);
+    c.fillStyle = colour("muted");
+    c.fillText(text, x, y);
+  }
+
+  /** closeUp draws the leaves that a step is about as large as there is room, with their lines and bounds. */
+  private closeUp(c: CanvasRenderingContext2D, e: TreeEvent, loose: Stated[], w: number, y: number, h: number): void {
+    const ids = [...new Set([...e.at, ...loose.map(n => n.id)])].slice(0, 4);
+    const near = ids.map(id => this.nodes.get(id)).filter((n): n is Stated => n !== undefined);
+    if (near.length === 0) return;
+    this.title(c, "from near", 16, y - 12);
+    const wide = Math.min(420, (w - 32) / near.length - 16), from = (w - (wide + 16) * near.length + 16) / 2;
+    near.forEach((n, i) => {
+      const p = { x: from + i * (wide + 16), y, w: wide, h: h - 20 };
+      this.node(c, n, p, e);
       c.textAlign = "center";
-      c.fillText("nobody can see it yet", place.get(n.id)!.x + 50, h - 76);
-    }
+      c.fillStyle = n.level === 0 && !n.told ? colour("warn") : colour("muted");
+      const bounds = n.level > 0 ? `up to ${n.high}` : `keys ${n.low ? `above ${n.low} ` : ""}up to ${n.high}`;
+      const seen = loose.includes(n) ? " · nobody can see it yet" : n.level === 0 && !n.told ? " · no parent knows of it" : "";
+      c.fillText(fitted(c, bounds + seen, wide + 12), p.x + wide / 2, y + h - 8);
+    });
   }
 
   /** edges draws references from parents to children, and side links. */
@@ -178,8 +200,15 @@ export class TreeStage implements Stage {
     c.setLineDash([]);
     if (p.w > 30) {
       c.textAlign = "center";
-      c.fillStyle = fill > 0.55 ? colour("node-ink-full") : colour("node-ink");
-      c.fillText(fitted(c, p.w > 90 ? `${name(n.id)} · ${n.used} of ${n.room}` : `${n.used}`, p.w - 4), p.x + p.w / 2, p.y + p.h / 2);
+      const text = fitted(c, p.w > 90 ? `${name(n.id)} · ${n.used} of ${n.room}` : `${n.used}`, p.w - 8);
+      const size = c.measureText(text).width + 8;
+      c.fillStyle = colour("bg");
+      c.globalAlpha = 0.82;
+      box(c, p.x + (p.w - size) / 2, p.y + p.h / 2 - 9, size, 18);
+      c.fill();
+      c.globalAlpha = 1;
+      c.fillStyle = colour("ink");
+      c.fillText(text, p.x + p.w / 2, p.y + p.h / 2);
     }
   }
 }

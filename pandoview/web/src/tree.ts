@@ -20,6 +20,7 @@ export class TreeView {
   private picked?: { level: number; node: number };
   private found?: Found;
   private drawn = false;
+  private whole = true; // all of it is to be on the screen, also when it grows
 
   constructor(private ix: Description) {
     this.last = Math.max(1, ix.levels[ix.levels.length - 1]!.nodes);
@@ -37,12 +38,17 @@ export class TreeView {
 
   /** update takes new counts of a tree that changes. */
   update(ix: Description): void {
-    const whole = this.lo === 0 && this.hi === this.last;
     this.ix = ix;
-    this.last = Math.max(1, ix.levels[ix.levels.length - 1]!.nodes);
-    if (whole || this.hi > this.last) this.hi = this.last;
+    this.resize(ix.levels[ix.levels.length - 1]!.nodes);
     this.asked = "";
     this.fetch();
+  }
+
+  /** resize takes note of how many nodes the last level has now. */
+  private resize(last: number): void {
+    this.last = Math.max(1, last);
+    if (this.whole || this.hi > this.last) this.hi = this.last;
+    this.lo = this.whole ? 0 : Math.min(this.lo, this.hi - 1);
   }
 
   // --- what is on the screen
@@ -52,6 +58,7 @@ export class TreeView {
     if (this.last <= 1) span = this.last;
     this.lo = Math.max(0, Math.min(lo, this.last - span));
     this.hi = this.lo + span;
+    this.whole = this.lo === 0 && this.hi === this.last;
     this.draw();
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.fetch(), 60);
@@ -83,7 +90,7 @@ export class TreeView {
     const abort = this.abort = new AbortController();
     try {
       this.data = await ask<Viewed>("view", { lo, hi, max }, abort.signal);
-      this.last = Math.max(1, this.data.last);
+      this.resize(this.data.last);
       trouble(null);
       this.draw();
     } catch (e) {
@@ -95,7 +102,7 @@ export class TreeView {
 
   private band(level: number, height: number): { y: number; h: number } {
     const n = this.ix.levels.length;
-    const each = Math.min(120, (height - margin) / n);
+    const each = Math.min(240, (height - margin) / n);
     return { y: margin + level * each + gap - 6, h: Math.max(8, each - gap) };
   }
 
@@ -113,7 +120,7 @@ export class TreeView {
       c.fillStyle = colour("muted");
       c.textAlign = "left";
       const shown = s.step > 1 ? `, in groups of ${count(s.step)}` : "";
-      c.fillText(`${l?.name ?? ""} · ${plural(s.nodes, "node")}${shown}`, margin, y - 11);
+      c.fillText(`level ${level} · ${l?.name ?? ""} · ${plural(s.nodes, "node")}${shown}`, margin, y - 11);
       c.save();
       c.beginPath();
       c.rect(margin - 3, y - 3, w - 2 * margin + 6, high + 6);
@@ -134,13 +141,15 @@ export class TreeView {
     box(c, x, y, w, h);
     c.fillStyle = colour("low");
     c.fill();
+    const named = w > 34 && s.step === 1 && h >= 16;
     c.save();
     c.clip();
     c.fillStyle = between("low", "high", 0.35 + 0.65 * fill);
-    c.fillRect(x, y + h * (1 - fill), w, h * fill);
+    if (named) c.fillRect(x, y + h - 7, w * fill, 7); // a strip leaves the ground for the keys alone
+    else c.fillRect(x, y + h * (1 - fill), w, h * fill);
     c.restore();
     this.marks(c, g, s.from + i * s.step, s, level, x, y, w, h);
-    if (w > 34 && s.step === 1) this.label(c, s, i, x, y, w, h, fill);
+    if (named) this.label(c, s, i, x, y, w, h - 8);
   }
 
   /** marks draws what is special about a node: states, side links, the choice. */
@@ -160,7 +169,7 @@ export class TreeView {
     if (this.ix.mutable && level === this.ix.levels.length - 1 && s.step === 1 && w > 20 && node + 1 < s.nodes) {
       c.strokeStyle = colour("muted"); // the side link
       c.lineWidth = 1.25;
-      const at = y + h - 6, end = x + w + 2;
+      const at = y + h - 13, end = x + w + 2;
       c.beginPath();
       c.moveTo(end - 9, at);
       c.lineTo(end, at);
@@ -177,14 +186,13 @@ export class TreeView {
     }
   }
 
-  private label(c: CanvasRenderingContext2D, s: Strip, i: number, x: number, y: number, w: number, h: number, fill: number): void {
+  private label(c: CanvasRenderingContext2D, s: Strip, i: number, x: number, y: number, w: number, h: number): void {
     const keys = s.keys?.[i];
     const left = Math.max(x, margin) + 5, right = Math.min(x + w, this.canvas.clientWidth - margin) - 5;
     if (right - left < 24) return;
-    const over = (part: number): string => fill >= 1 - part ? colour("node-ink-full") : colour("node-ink");
     c.textAlign = "left";
-    if (!keys || keys.length === 0 || h < 16) {
-      c.fillStyle = over(0.5);
+    c.fillStyle = colour("node-ink");
+    if (!keys || keys.length === 0) {
       c.fillText(fitted(c, count(s.from + i), right - left), left, y + h / 2);
       return;
     }
@@ -196,12 +204,10 @@ export class TreeView {
     keys.slice(0, more ? room - 1 : room).forEach((k, n) => {
       const row = n % rows, column = Math.floor(n / rows);
       const at = y + 11 + row * 15;
-      c.fillStyle = over((at - y + 4) / h);
       c.fillText(fitted(c, k, Math.min(each - 8, right - left - column * each)), left + column * each, at);
     });
     if (more && room > 1) {
       const at = y + 11 + (rows - 1) * 15;
-      c.fillStyle = over((at - y + 4) / h);
       c.fillText("…", left + (columns - 1) * each, at);
     }
   }
