@@ -9,7 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +37,36 @@ func browser(t *testing.T) string {
 	return ""
 }
 
+// started returns the browser that all tests share; each has a tab of it.
+func started(path string) context.Context {
+	shared.Do(func() {
+		opts := append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1400, 900))
+		alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
+		// What this version of chromedp does not know of is not worth a line.
+		ctx, end := chromedp.NewContext(alloc, chromedp.WithErrorf(func(string, ...any) {}))
+		shared.ctx, shared.stop = ctx, func() { end(); stop() }
+		if err := chromedp.Run(ctx); err != nil {
+			panic(err)
+		}
+	})
+	return shared.ctx
+}
+
+var shared struct {
+	sync.Once
+	ctx  context.Context
+	stop func()
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	os.Exit(code)
+}
+
 // page is a page in a browser. Nothing that it writes to the console is left
 // unseen.
 type page struct {
@@ -47,11 +80,7 @@ func open(t *testing.T, ix pandoview.Index, name string) *page {
 	path := browser(t)
 	server := httptest.NewServer(pandoview.Handler(ix, pandoview.Name(name)))
 	t.Cleanup(server.Close)
-	opts := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1400, 900))
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
-	t.Cleanup(stop)
-	ctx, stop := chromedp.NewContext(alloc)
+	ctx, stop := chromedp.NewContext(started(path)) // a tab of its own
 	t.Cleanup(stop)
 	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(stop)
@@ -334,8 +363,71 @@ func TestLive(t *testing.T) {
 	p.press(kb.Escape)
 	p.do(chromedp.Click("#tab-live"))
 	p.until("document.querySelectorAll('.card').length == 8 && document.querySelector('.card strong').textContent != '…' && document.querySelector('.card strong').textContent != '0'")
-	p.do(chromedp.Click("#watch"), chromedp.Sleep(time.Second))
+	p.do(chromedp.Click("#watch"))
 	p.until("document.querySelectorAll('#watched li').length > 1")
-	p.do(chromedp.Sleep(4 * time.Second))
+	if os.Getenv("PANDO_SHOTS") != "" {
+		p.do(chromedp.Sleep(4 * time.Second)) // so that there are lines to see
+	}
 	p.shot("live")
 }
+
+// A file is on the screen soon, whatever its size, and zooming through it is smooth.
+// PANDO_VIEW_ENTRIES=64M asks for so many, and for bounds on the times.
+func TestLargeFile(t *testing.T) {
+	browser(t)
+	n, bounded := 1_000_000, false
+	if text := os.Getenv("PANDO_VIEW_ENTRIES"); text != "" {
+		m, err := strconv.Atoi(strings.Replace(text, "M", "000000", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, bounded = m, true
+	}
+	path := filepath.Join(t.TempDir(), "large.pando")
+	func() {
+		ix := frozen(t, n)
+		if err := ix.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		ix.Close()
+	}()
+	started(browser(t))
+	start := time.Now()
+	ix, err := pando.Open[uint64, uint64](path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ix.Close() })
+	p := open(t, ix, filepath.Base(path))
+	took := time.Since(start)
+	drawn, _ := strconv.ParseFloat(p.eval("performance.getEntriesByName('pando-drawn')[0].startTime"), 64)
+	t.Logf("%d entries: %v from Open to the screen, a new tab included; %.0f ms of it in the page", n, took.Round(time.Millisecond), drawn)
+	if bounded && took > 2*time.Second {
+		t.Errorf("%v until %d entries are on the screen", took, n)
+	}
+	var frames []float64
+	p.do(chromedp.Evaluate(zooming, &frames, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+	slices.Sort(frames)
+	t.Logf("frames while zooming: %.1f ms in the middle, %.1f at the 95th percentile, %.1f at most", frames[len(frames)/2], frames[len(frames)*95/100], frames[len(frames)-1])
+	if bounded && frames[len(frames)/2] > 34 {
+		t.Errorf("half of the frames take %.1f ms and more", frames[len(frames)/2])
+	}
+	p.until(span + " < 100")
+	p.shot("large")
+}
+
+// zooming zooms in, a bit each frame, and returns how long each took in
+// milliseconds.
+const zooming = `new Promise(done => {
+	const frames = [];
+	let last = performance.now();
+	const next = now => {
+		frames.push(now - last);
+		last = now;
+		if (frames.length == 150) return done(frames);
+		const r = tree.getBoundingClientRect();
+		tree.dispatchEvent(new WheelEvent("wheel", {deltaY: -30, clientX: r.left + r.width * 0.37, clientY: r.top + 50, bubbles: true, cancelable: true}));
+		requestAnimationFrame(next);
+	};
+	requestAnimationFrame(next);
+})`
