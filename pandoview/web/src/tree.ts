@@ -197,8 +197,10 @@ export class TreeView {
       return;
     }
     const rows = Math.max(1, Math.floor((h - 6) / 15));
-    const each = Math.min(140, Math.max(46, Math.max(...keys.slice(0, 8).map(k => c.measureText(k).width)) + 14));
-    const columns = keys.length === 1 ? 1 : Math.max(1, Math.floor((right - left) / each));
+    const least = Math.min(140, Math.max(46, Math.max(...keys.slice(0, 8).map(k => c.measureText(k).width)) + 14));
+    const columns = keys.length === 1 ? 1 : Math.max(1, Math.floor((right - left) / least));
+    const used = Math.min(columns, Math.ceil(keys.length / rows));
+    const each = Math.max(least, Math.min(260, (right - left) / used)); // as wide as there is room for
     const room = rows * columns;
     const more = keys.length > room;
     keys.slice(0, more ? room - 1 : room).forEach((k, n) => {
@@ -208,7 +210,7 @@ export class TreeView {
     });
     if (more && room > 1) {
       const at = y + 11 + (rows - 1) * 15;
-      c.fillText("…", left + (columns - 1) * each, at);
+      c.fillText("…", left + (used - 1) * each, at);
     }
   }
 
