@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pando-index/pando"
@@ -181,7 +182,7 @@ func TestView(t *testing.T) {
 			}
 		}
 		last := get[view](t, h, "/api/view").Last
-		for range 40 {
+		for range 15 {
 			lo := rng.IntN(last)
 			hi := lo + 1 + rng.IntN(last-lo)
 			most := 1 + rng.IntN(300)
@@ -205,7 +206,7 @@ func indexes(t testing.TB) map[string]pandoview.Index {
 	t.Helper()
 	out := map[string]pandoview.Index{}
 	for _, kind := range []pando.LayoutKind{pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed} {
-		out[kind.String()] = numbers(t, 30_000, pando.Layout(kind))
+		out[kind.String()] = numbers(t, 10_000, pando.Layout(kind))
 	}
 	var keys []string
 	for i := range 5000 {
@@ -219,9 +220,9 @@ func indexes(t testing.TB) map[string]pandoview.Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	floats := make([]float32, 20_000)
+	floats := make([]float32, 8_000)
 	for i := range floats {
-		floats[i] = float32(i) - 10_000.5
+		floats[i] = float32(i) - 4000.5
 	}
 	tree, err := pando.TreeOf(floats, make([]string, len(floats)))
 	if err != nil {
@@ -246,7 +247,7 @@ func TestSearch(t *testing.T) {
 		h := pandoview.Handler(ix)
 		keys, ok := asked[name]
 		if !ok {
-			keys = [2]string{"123450", "123451"}
+			keys = [2]string{"12340", "12341"}
 		}
 		type found struct {
 			Found bool
@@ -326,7 +327,7 @@ func TestDamagedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
+	for range 6 {
 		data := bytes.Clone(whole)
 		for range 200 {
 			data[4096+rng.IntN(len(data)-4096)] = byte(rng.Uint32())
@@ -452,4 +453,40 @@ func TestFileCutShort(t *testing.T) {
 	if status, _ := ask(t, h, "/", nil); status != http.StatusOK {
 		t.Errorf("the page itself: %d", status)
 	}
+}
+
+// Several who look at once, at a tree that others change, are all answered, or told
+// to come again.
+func TestManyLook(t *testing.T) {
+	tree, err := pando.NewTree[uint64, uint64]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := uint64(0); ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = tree.Set(i*2654435761%1_000_000, i)
+			}
+		}
+	}()
+	h := pandoview.Handler(tree)
+	var lookers sync.WaitGroup
+	for range 4 {
+		lookers.Go(func() {
+			for _, target := range []string{"/api/index", "/api/view", "/api/node", "/api/search?key=77", "/api/live", "/api/steps?op=insert&n=5", "/api/steps?op=watch&ms=2"} {
+				if status, body := ask(t, h, target, nil); status != http.StatusOK && status != http.StatusServiceUnavailable {
+					t.Errorf("%s: %d %s", target, status, body)
+				}
+			}
+		})
+	}
+	lookers.Wait()
+	close(stop)
+	<-done
 }

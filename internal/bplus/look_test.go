@@ -14,7 +14,7 @@ import (
 // leaves, and every way ends at its key.
 func TestLookShowsTheTree(t *testing.T) {
 	rng := seed.Rand(t)
-	for _, n := range []int{0, 1, 300, 70_000} {
+	for _, n := range []int{0, 1, 300, 40_000} {
 		tree, err := New[uint64](0)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +107,7 @@ func TestLookBesideWriters(t *testing.T) {
 		})
 	}
 	last := uint64(0)
-	for range 200 {
+	for range 60 {
 		look := tree.Look()
 		levels := look.Levels()
 		leaves := levels[len(levels)-1].Nodes
@@ -149,7 +149,7 @@ func TestRecordedSplit(t *testing.T) {
 	r := NewRecorder(10_000, true)
 	tree.Record(r)
 	tree.Note(StepStart, 0)
-	for i := range 900 {
+	for i := range 300 {
 		k := uint64(n)*8 + uint64(i)
 		tree.NoteSearch(k)
 		tree.Set(k, 2)
