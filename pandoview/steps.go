@@ -47,8 +47,8 @@ type stated struct {
 // steps answers /api/steps: ?op= is insert, batch, kernel or watch.
 func (h *handler) steps(q query) (any, error) {
 	in := h.ix.Inside()
-	if in.Type.Bits() == 0 {
-		return nil, problemf(http.StatusNotImplemented, "changes and kernels are shown for numbers only; a search of strings is shown by its way")
+	if in.Type.Bits() == 0 && q.Get("op") != "kernel" {
+		return nil, problemf(http.StatusNotImplemented, "changes are shown for numbers only: there is no tree of strings that changes")
 	}
 	select {
 	case h.busy <- struct{}{}:
@@ -246,6 +246,9 @@ func (h *handler) kernel(in *index.Inside, q query) (any, error) {
 		return nil, err
 	}
 	bits := in.Type.Bits()
+	if bits == 0 {
+		return kernelOfStrings(in, key, n, uint64(seed))
+	}
 	tree, note, release, err := kernelTree(in, bits, key)
 	if err != nil {
 		return nil, err
@@ -265,7 +268,44 @@ func (h *handler) kernel(in *index.Inside, q query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kernelOf(in, rec, lk, asked, note), nil
+	out := kernelOf(rec, lk, note)
+	for _, c := range asked {
+		out.Keys = append(out.Keys, show(in, order.Probe{Code: c}))
+	}
+	return out, nil
+}
+
+// kernelOfStrings records a search for strings.
+func kernelOfStrings(in *index.Inside, key order.Probe, n int, seed uint64) (any, error) {
+	tree, note := in.Layout(), "The index's own strings."
+	s := in.Stats()
+	if s.TotalBytes > steps.MostImage {
+		texts := in.Texts(key, 20_000)
+		t, err := index.SampleStrings(layout.Kind(s.Layout), texts)
+		if err != nil {
+			return nil, err
+		}
+		defer t.Release()
+		tree, note = t, fmt.Sprintf("A list of %d strings of the index.", len(texts))
+	}
+	on, can := tree.(layout.StringsOnDevice)
+	if !can {
+		return nil, problemf(http.StatusNotImplemented, "no kernel searches strings that are not compressed")
+	}
+	asked := in.Texts(key, n)
+	if len(asked) == 0 {
+		return nil, problemf(http.StatusNotFound, "the index is empty: there is nothing to search for")
+	}
+	lk := tree.(layout.Shown).Look()
+	rec, err := steps.SearchStrings(on, lk.(layout.LocatedParts), asked, seed)
+	if err != nil {
+		return nil, err
+	}
+	out := kernelOf(rec, lk, note)
+	for _, t := range asked {
+		out.Keys = append(out.Keys, show(in, order.Probe{Text: t}))
+	}
+	return out, nil
 }
 
 // kernelTree returns a tree to search on the interpreter: the index's own where it
@@ -285,16 +325,13 @@ func kernelTree(in *index.Inside, bits int, key order.Probe) (tree any, note str
 	return t, fmt.Sprintf("A %s tree of %d keys of the index.", t.Stats().Kind, len(codes)), t.Release, nil
 }
 
-func kernelOf(in *index.Inside, rec *steps.Kernel, lk layout.Look, asked []uint64, note string) kernelSteps {
+func kernelOf(rec *steps.Kernel, lk layout.Look, note string) kernelSteps {
 	out := kernelSteps{
 		Seed: rec.Seed, Note: note, Blocks: rec.Blocks, Threads: rec.Threads, Work: rec.Work, Dropped: rec.Dropped,
 		Ranks: rec.Ranks, Turns: [][4]uint32{}, Steps: []kernelStep{},
 	}
 	for _, n := range rec.Names {
 		out.Names = append(out.Names, strings.TrimPrefix(n, "pando_"))
-	}
-	for _, c := range asked {
-		out.Keys = append(out.Keys, show(in, order.Probe{Code: c}))
 	}
 	for _, l := range lk.Levels() {
 		out.Levels = append(out.Levels, level(l))

@@ -52,20 +52,28 @@ func look(in *index.Inside) (layout.Look, any, error) {
 // describe answers /api/index.
 func (h *handler) describe(query) (any, error) {
 	in := h.ix.Inside()
-	lk, _, err := look(in)
+	lk, tree, err := look(in)
 	if err != nil {
 		return nil, err
 	}
 	s := in.Stats()
 	d := description{
 		Name: h.name, Key: in.Key, Value: in.Value, Entries: s.Len, Layout: s.Layout, Device: s.Device.String(), Path: s.Path,
-		Mutable: in.Mutable, Kernel: in.Type.Bits() > 0, Changes: in.Type.Bits() > 0, Total: s.TotalBytes,
+		Mutable: in.Mutable, Kernel: searched(tree), Changes: in.Type.Bits() > 0, Total: s.TotalBytes,
 	}
 	for _, l := range lk.Levels() {
 		d.Levels = append(d.Levels, level(l))
 	}
 	d.Memory = memory(s, lk.Levels(), in.Mutable)
 	return d, nil
+}
+
+// searched reports whether kernels search a layout, or one that stands in for it:
+// there is none for lists of strings.
+func searched(tree any) bool {
+	_, strings := tree.(layout.StringTree)
+	_, can := tree.(layout.StringsOnDevice)
+	return !strings || can
 }
 
 // memory returns what takes memory, part by part. What a tree that changes takes

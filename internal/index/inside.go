@@ -26,6 +26,8 @@ type Inside struct {
 	// Codes returns the codes of at most n entries around a key, in order and
 	// without equal ones. Keys must not be strings.
 	Codes func(around order.Probe, n int) []uint64
+	// Texts does the same for keys that are strings, up to mostTexts bytes of them.
+	Texts func(around order.Probe, n int) []string
 	// Format and Parse make text of a key, and a key of text.
 	Format func(key order.Probe) string
 	Parse  func(text string) (order.Probe, error)
@@ -67,7 +69,23 @@ func (ix *Index[V]) Inside(now func() *Index[V]) *Inside {
 			}
 			return slices.Compact(out)
 		},
+		Texts: func(around order.Probe, n int) []string { return now().textsAround(around, n) },
 	}
+}
+
+// mostTexts bounds the bytes of strings that are copied to be shown.
+const mostTexts = 4 << 20
+
+// textsAround returns at most n strings around a key.
+func (ix *Index[V]) textsAround(around order.Probe, n int) (out []string) {
+	at, _ := ix.Seek(around)
+	lo, size := max(0, min(at-n/2, ix.n-n)), 0
+	for i := lo; i < min(lo+n, ix.n) && size < mostTexts; i++ {
+		s := ix.Key(i).Text
+		size += len(s)
+		out = append(out, s)
+	}
+	return slices.Compact(out)
 }
 
 // shown returns the tree of the index, that of its moment where it is a snapshot.
@@ -137,6 +155,15 @@ func Sample(bits int, kind layout.Kind, codes []uint64) (layout.Body, error) {
 		return sample(kind, narrow)
 	}
 	return sample(kind, codes)
+}
+
+// SampleStrings does the same for strings in order.
+func SampleStrings(kind layout.Kind, texts []string) (layout.StringTree, error) {
+	layouts, err := settleStrings(kind)
+	if err != nil {
+		return nil, err
+	}
+	return layouts[0].Build(texts, nil, layout.Config{Workers: 1})
 }
 
 func sample[C order.Code](kind layout.Kind, codes []C) (layout.Body, error) {

@@ -37,6 +37,11 @@ type Located interface {
 	Locate(offset int) (level, node int, ok bool)
 }
 
+// LocatedParts is Located for a layout of strings, whose image has parts.
+type LocatedParts interface {
+	LocatePart(part, offset int) (level, node int, ok bool)
+}
+
 // Level is the nodes at one distance from the root.
 type Level struct {
 	Name  string // what its nodes are: "inner", "leaves", "pages"

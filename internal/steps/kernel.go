@@ -48,6 +48,7 @@ const (
 	Node    What = "node"    // reads a node of the tree
 	Places  What = "places"  // reads or writes where queries have come to
 	Answers What = "answers" // writes answers
+	Strings What = "strings" // compares whole strings
 	Other   What = "other"
 )
 
@@ -71,13 +72,14 @@ type region struct {
 	base device.Ptr
 	size int
 	each int // bytes of a query
+
+	locate func(offset int) (level, node int, ok bool) // of a Node
 }
 
 // watch is the observer of a recorded launch.
 type watch struct {
 	rec     *Kernel
 	regions []region
-	locate  func(offset int) (level, node int, ok bool)
 	seen    map[[3]int]int // last node of a lane: by block, warp and lane
 }
 
@@ -123,7 +125,7 @@ func (w *watch) place(a ptx.Access) (LaneAt, What) {
 			at.Query = offset / r.each
 			return at, r.what
 		}
-		level, node, ok := w.locate(offset)
+		level, node, ok := r.locate(offset)
 		if !ok {
 			return at, Other
 		}
@@ -145,7 +147,7 @@ func Search(tree layout.OnDevice, look layout.Located, bits int, codes []uint64,
 	}
 	codes = codes[:min(len(codes), MostQueries)]
 	rec = &Kernel{Seed: seed}
-	w := &watch{rec: rec, locate: look.Locate, seen: map[[3]int]int{}}
+	w := &watch{rec: rec, seen: map[[3]int]int{}}
 	dev := ptx.New(ptx.Seed(seed), ptx.Memory(4*MostImage), ptx.Steps(mostSteps), ptx.Observe(w))
 	defer dev.Close()
 	set, err := kernel.Load(dev, im.Resident.Kernels()...)
@@ -174,7 +176,7 @@ func Search(tree layout.OnDevice, look layout.Located, bits int, codes []uint64,
 		at *device.Ptr
 		region
 	}{
-		{&base, region{what: Node, size: len(im.Memory)}},
+		{&base, region{what: Node, size: len(im.Memory), locate: look.Locate}},
 		{&l.Keys, region{what: Queries, size: len(keys), each: bits / 8}},
 		{&l.Nodes, region{what: Places, size: 4 * n, each: 4}},
 		{&l.Out, region{what: Answers, size: 8 * n, each: 4}},

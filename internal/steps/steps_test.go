@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -77,8 +78,8 @@ func TestBatch(t *testing.T) {
 // A kernel's lanes come down level by level to the leaf of their query, in every
 // layout, and a seed repeats the schedule.
 func TestKernel(t *testing.T) {
-	codes := every(3, 5000)
-	asked := codes[1000:1064]
+	codes := every(3, 2500)
+	asked := codes[1000:1032]
 	for _, bits := range []int{32, 64} {
 		for _, kind := range []layout.Kind{"implicit", layout.Pairs, "blocked", "compressed"} {
 			tree, err := index.Sample(bits, kind, codes)
@@ -120,6 +121,40 @@ func TestKernel(t *testing.T) {
 				}
 			}
 			tree.Release()
+		}
+	}
+}
+
+// A kernel finds strings by partial keys, level by level.
+func TestKernelOfStrings(t *testing.T) {
+	var texts []string
+	for i := range 4000 {
+		texts = append(texts, fmt.Sprintf("https://example.org/%05d", i))
+	}
+	tree, err := index.SampleStrings("compressed", texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Release()
+	look := tree.(layout.Shown).Look()
+	rec, err := steps.SearchStrings(tree.(layout.StringsOnDevice), look.(layout.LocatedParts), texts[500:540], 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := map[int]bool{}
+	for _, s := range rec.Steps {
+		for _, l := range s.Lanes {
+			if s.What == steps.Node {
+				levels[l.Level] = true
+			}
+		}
+	}
+	if len(levels) != len(look.Levels()) {
+		t.Errorf("lanes were on levels %v of %d", levels, len(look.Levels()))
+	}
+	for i, r := range rec.Ranks {
+		if int(r) != 500+i {
+			t.Fatalf("query %d has rank %d", i, r)
 		}
 	}
 }

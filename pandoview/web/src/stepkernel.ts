@@ -12,6 +12,7 @@ const doing: Record<string, string> = {
   node: "read a node",
   places: "read or write where their queries have come to",
   answers: "write answers",
+  strings: "compare whole strings",
   other: "access other memory",
 };
 
