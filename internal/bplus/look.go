@@ -107,9 +107,28 @@ func (k *look[C]) leaf(n *layout.Node, x uint32, i int) {
 		right, n.Link = leaves[i+1], i+1
 	}
 	const most = 16 // more are hardly ever on their way to the parent
-	for at := l.info().next; at != right && at != nothing && n.Hops < most; n.Hops++ {
+	at := l.info().next
+	for hops := 0; at != right && at != nothing && hops < most; hops++ {
+		if !k.t.told(at) { // a leaf that came since the look is most often known by now
+			n.Hops++
+		}
 		at = k.t.leaf(at).info().next
 	}
+}
+
+// told reports whether upper nodes lead to leaf x.
+func (t *Tree[C]) told(x uint32) bool {
+	in := t.leaf(x).info()
+	if in.first == 1 {
+		return true
+	}
+	root := t.root.Load()
+	at, key := uint32(root), C(in.low)+1
+	for range root >> 32 {
+		u := t.upper(at)
+		at = atomic.LoadUint32(&u.refs()[below(u.seps()[:], key)])
+	}
+	return at == x
 }
 
 func stateOf(word uint64) layout.State {

@@ -201,6 +201,29 @@ func TestRecordedSplit(t *testing.T) {
 	}
 }
 
+// A look that is older than a split shows the leaf that came since as one that its
+// parent knows of.
+func TestOldLook(t *testing.T) {
+	tree, err := New[uint64](0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	for k := range uint64(1000) {
+		tree.Set(k*8, k)
+	}
+	look := tree.Look()
+	for k := range uint64(8000) {
+		tree.Set(k, k)
+	}
+	levels := look.Levels()
+	for i := range levels[len(levels)-1].Nodes {
+		if n := look.Node(len(levels)-1, i); n.Hops != 0 {
+			t.Errorf("leaf %d: %d leaves are said to be unknown to their parents", i, n.Hops)
+		}
+	}
+}
+
 // A recorder takes no more than it has room for.
 func TestRecorderIsBounded(t *testing.T) {
 	tree, err := New[uint32](0)

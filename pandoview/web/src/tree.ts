@@ -89,7 +89,8 @@ export class TreeView {
     this.abort?.abort();
     const abort = this.abort = new AbortController();
     try {
-      this.data = await ask<Viewed>("view", { lo, hi, max }, abort.signal);
+      // All of a tree that grows is as much as there is when the server looks.
+      this.data = await ask<Viewed>("view", this.whole ? { max } : { lo, hi, max }, abort.signal);
       this.resize(this.data.last);
       trouble(null);
       this.draw();
@@ -125,14 +126,17 @@ export class TreeView {
       c.beginPath();
       c.rect(margin - 3, y - 3, w - 2 * margin + 6, high + 6);
       c.clip();
-      s.groups.forEach((g, i) => this.drawGroup(c, s, g, i, level, y, high, w));
+      const first = s.groups[0], end = s.groups[s.groups.length - 1];
+      const mean = first && end ? (this.x(end[1], w) - this.x(first[0], w)) / s.groups.length : 0;
+      const named = mean > 44 && s.step === 1 && high >= 16; // all of a level alike
+      s.groups.forEach((g, i) => this.drawGroup(c, s, g, i, level, y, high, w, named));
       this.drawWay(c, level, y, high, w);
       c.restore();
     });
     this.note();
   }
 
-  private drawGroup(c: CanvasRenderingContext2D, s: Strip, g: Group, i: number, level: number, y: number, h: number, width: number): void {
+  private drawGroup(c: CanvasRenderingContext2D, s: Strip, g: Group, i: number, level: number, y: number, h: number, width: number, named: boolean): void {
     const x0 = this.x(g[0], width), x1 = this.x(g[1], width);
     if (x1 < 0 || x0 > width) return;
     const space = x1 - x0 > 6 ? 1.5 : x1 - x0 > 3 ? 0.5 : 0;
@@ -141,7 +145,6 @@ export class TreeView {
     box(c, x, y, w, h);
     c.fillStyle = colour("low");
     c.fill();
-    const named = w > 34 && s.step === 1 && h >= 16;
     c.save();
     c.clip();
     c.fillStyle = between("low", "high", 0.35 + 0.65 * fill);
