@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race invariants stalls mutants tags cross guard attack vet generate fresh fuzz bench report pictures figures report-script demo gpu-kit ci
+.PHONY: all test race invariants stalls mutants tags cross guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
@@ -9,7 +9,7 @@ LIBRARY = . $(shell go list -deps . | sed -n 's|^github.com/pando-index/pando/|.
 
 # Tests with several goroutines, and the packages whose own tests have some.
 CONCURRENT = ./tests/concurrent ./tests/linearizable ./tests/devices ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/flow \
-	./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/exec ./internal/vector ./internal/device/...
+	./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/exec ./internal/vector ./internal/radix ./internal/device/... ./pandoview
 
 test:
 	go test ./...
@@ -59,16 +59,28 @@ cross:
 	GOOS=linux GOARCH=arm go build $(LIBRARY)
 	GOOS=linux GOARCH=mipsle go build $(LIBRARY)
 
+# The page of package pandoview in a real browser, if there is one (Debian:
+# apt-get install chromium). SHOTS=folder keeps pictures, PANDO_VIEW_ENTRIES=64M
+# opens an index of that size and wants it on the screen within two seconds.
+browser:
+	cd tests/browser && PANDO_SHOTS=$(abspath $(SHOTS)) go test -count=1 ./...
+
 vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
 	cd bench && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
+	cd tests/browser && go vet ./... && go tool -modfile=../../go.mod staticcheck ./...
 
 # Everything that is made from something else.
 generate:
 	go generate ./...
 	cd bench && go generate ./...
+
+# The page of package pandoview, from its TypeScript. Needs npm; `make generate`
+# does it too, and leaves the page as it is where there is none.
+web:
+	bash pandoview/web/build.sh
 
 # Generated files are as their generators write them.
 fresh: generate

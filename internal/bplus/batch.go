@@ -116,6 +116,7 @@ func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
 	if err := t.leaves.promise(need); err != nil {
 		return err
 	}
+	t.Note(StepPromise, 0)
 	b := &batch[C]{t: t, ops: ops}
 	pieces := (len(ops.Keys) + pieceOps - 1) / pieceOps
 	used := &promises{left: need}
@@ -202,10 +203,13 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 		r := b.t.view()
 		simd.PlaceRegular(&r, b.ops.Keys[lo:lo+n], places[:n])
 		stall.At("batch: places found")
+		b.t.note(StepPlaces, b.ops.Keys[lo], uint32(places[0]>>8), nothing)
 		lo = w.do(lo, hi, places[:n])
+		b.t.note(StepPiece, b.ops.Keys[lo-1], nothing, nothing)
 	}
 	stall.At("batch: parents not told")
 	if len(w.bounds) > 0 {
+		b.t.note(StepTell, w.bounds[0].key, w.bounds[0].leaf, nothing)
 		b.t.addBoundaries(w.bounds)
 	}
 }
@@ -310,6 +314,7 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 		return 0, false
 	}
 	w.delta += delta
+	t.note(StepRewrite, w.ops.Keys[i], x, nothing)
 	if delta < 0 && len(s.more.keys) < thin[C]() {
 		t.tidy(w.ops.Keys[i])
 	}
@@ -369,6 +374,7 @@ func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
 		*right.info() = info{epoch: epoch, born: epoch, low: uint64(bound), owner: t.id, next: next, dirty: 1}
 		right.pack(run[C]{s.more.keys[from:to], s.more.vals[from:to]}, high)
 		t.revive(right, to-from)
+		t.note(StepFill, bound, y, nothing)
 		made = append(made, boundary[C]{bound, y})
 		next, high = y, bound
 	}
@@ -385,6 +391,7 @@ func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
 		t.noteDirty(m.leaf)
 	}
 	w.bounds = append(w.bounds, made...)
+	t.note(StepSplit, made[0].key, x, made[0].leaf)
 	return true
 }
 

@@ -104,6 +104,7 @@ func (t *Tree[C]) mergeLeaves(a, b uint32, bound boundary[C]) (again bool) {
 		t.seal(b)
 	}
 	stall.At("held: merge, sealed")
+	t.note(StepSeal, bound.key, b, nothing)
 	n, ok := t.absorb(a, b)
 	stall.At("held: merge, absorbed")
 	if !ok {
@@ -111,9 +112,11 @@ func (t *Tree[C]) mergeLeaves(a, b uint32, bound boundary[C]) (again bool) {
 		t.pending = append(t.pending, bound)
 		return false
 	}
+	t.note(StepAbsorb, bound.key, a, b)
 	lb := t.leaf(b)
 	atomic.StoreUint64(lb.word(), simd.NextWord(lb.loadWord(), t.entries(b))|simd.WordDead)
 	stall.At("held: merge, dead")
+	t.note(StepDead, bound.key, b, nothing)
 	if !t.snapshots.keepDead(b, lb.info().born) {
 		t.retire(b, false)
 	}

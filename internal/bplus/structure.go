@@ -208,6 +208,7 @@ func (t *Tree[C]) replace(path []step, from, to int, with []child[C]) bool {
 		with = nodes
 	}
 	stall.At("held: upper nodes replaced")
+	t.noteUppers(fresh)
 	for _, y := range old {
 		t.retire(y, true)
 	}

@@ -85,6 +85,7 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 		if done {
 			return w.old, w.had, nil
 		}
+		t.note(StepRetry, key, w.x, nothing)
 	}
 }
 
@@ -286,6 +287,7 @@ func (t *Tree[C]) touch(x uint32, word, gen, epoch uint64, used *promises) error
 	if simd.Commit(&c) && was == 0 {
 		t.noteDirty(x)
 	}
+	t.note(StepTouch, 0, x, nothing)
 	return nil
 }
 
@@ -332,6 +334,7 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	}
 	w.moved = true
 	w.count(1)
+	t.note(StepCarry, w.key, w.x, nothing)
 	return true, nil
 }
 
@@ -369,6 +372,7 @@ func (t *Tree[C]) repack(w *writing[C], s *scratch[C], val C) (done bool, err er
 	}
 	w.moved = true
 	w.count(1)
+	t.note(StepPack, w.key, w.x, nothing)
 	return true, nil
 }
 
@@ -540,10 +544,12 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	*right.info() = info{epoch: w.epoch, born: w.epoch, low: uint64(keys[mid-1]), owner: t.id, next: next, dirty: 1}
 	packRight(run[C]{keys[mid:], vals[mid:]}, high)
 	t.revive(right, n-mid)
+	t.note(StepFill, w.key, x, nothing)
 	stall.At("split: right leaf filled")
 	if !t.commitCopy(w.l, s.copy, 0, changed, w.word, mid, w.gen, w.epoch) {
 		t.freeLeaf(x)
 		return nothing, nil
 	}
+	t.note(StepSplit, w.key, w.x, x)
 	return x, nil
 }

@@ -112,6 +112,9 @@ func (s *suite[C]) whole(h *held[C], most int, what string) {
 	s.ok(s.ownStats(tree, h), "%s", what)
 	s.ok(onPaths(func() error { return ask(tree, want) }), "%s", what)
 	s.ok(onPaths(func() error { return prefetched(tree, want) }), "%s", what)
+	if len(h.keys) <= 6000 {
+		s.ok(looksLike(tree, probes(h.keys), probes(want.asked[:min(len(want.asked), 200)])), "%s", what)
+	}
 }
 
 // ownStats compares statistics with what was built.

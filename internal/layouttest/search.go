@@ -264,6 +264,7 @@ func inside[C layout.Code](tree layout.Tree[C], asked []C) error {
 	tree.Prefetch(0, n)
 	tree.CopyKeys(make([]C, n), 0)
 	tree.Stats()
+	lookAround(tree, probes(asked[:min(len(asked), 50)]))
 	_ = tree.Check()
 	return nil
 }

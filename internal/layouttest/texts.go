@@ -169,6 +169,9 @@ func (s *texts) whole(keys []string, most int, what string) {
 	s.ok(checkStats(tree, s.kind), "%s", what)
 	s.ok(holds(tree, keys), "%s", what)
 	s.ok(onPaths(func() error { return askTexts(tree, keys, asked) }), "%s", what)
+	if len(keys) <= 6000 {
+		s.ok(looksLike(tree, textProbes(keys), textProbes(asked[:min(len(asked), 200)])), "%s", what)
+	}
 }
 
 // holds returns an error unless a tree has just these strings.
@@ -430,6 +433,7 @@ func insideTexts(tree layout.StringTree, asked []string) error {
 		tree.Key(i)
 	}
 	tree.Stats()
+	lookAround(tree, textProbes(asked[:min(len(asked), 50)]))
 	_ = tree.Check()
 	return nil
 }

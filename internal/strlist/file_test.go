@@ -72,7 +72,7 @@ func TestOpenedListAgainstSortedSlice(t *testing.T) {
 func TestOpenedGarbage(t *testing.T) {
 	rng := seed.Rand(t)
 	keys := randomStrings(500, rng)
-	built := Build(keys, order(keys))
+	built := Build(keys, rows(keys))
 	for _, fill := range []func() byte{
 		func() byte { return 0 }, func() byte { return 0xff }, func() byte { return byte(rng.Uint32()) },
 		func() byte { return byte(rng.IntN(2)) * 3 },

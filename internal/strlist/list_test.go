@@ -37,7 +37,7 @@ func randomStrings(n int, rng *rand.Rand) []string {
 }
 
 // order returns the order in which strings are sorted.
-func order(keys []string) []int {
+func rows(keys []string) []int {
 	rows := make([]int, len(keys))
 	for i := range rows {
 		rows[i] = i
@@ -51,7 +51,7 @@ func TestListAgainstSortedSlice(t *testing.T) {
 	for n := range 200 {
 		keys := randomStrings(n, rng)
 		given := slices.Clone(keys)
-		l := Build(keys, order(keys))
+		l := Build(keys, rows(keys))
 		if !slices.Equal(keys, given) {
 			t.Fatal("Build has changed its input")
 		}
@@ -107,7 +107,7 @@ func TestNeedIsWhatAListTakes(t *testing.T) {
 	rng := seed.Rand(t)
 	for _, n := range []int{0, 1, 2, 100, 3000} {
 		keys := randomStrings(n, rng)
-		l := Build(keys, order(keys))
+		l := Build(keys, rows(keys))
 		if got := int64(len(l.data) + 8*len(l.offsets)); got != Need(keys) {
 			t.Errorf("%d keys hold %d bytes, Need says %d", n, got, Need(keys))
 		}
@@ -124,7 +124,7 @@ func TestListKeepsNothingOfItsInput(t *testing.T) {
 	for i := range 3 {
 		keys = append(keys, unsafe.String(&buf[3*i], 3))
 	}
-	l := Build(keys, order(keys))
+	l := Build(keys, rows(keys))
 	clear(buf)
 	clear(keys)
 	if l.Key(0) != "one" || l.Key(1) != "six" || l.Key(2) != "two" {
@@ -134,7 +134,7 @@ func TestListKeepsNothingOfItsInput(t *testing.T) {
 
 func TestSearchAllocatesNothing(t *testing.T) {
 	keys := randomStrings(1000, seed.Rand(t))
-	l := Build(keys, order(keys))
+	l := Build(keys, rows(keys))
 	n := testing.AllocsPerRun(100, func() {
 		for _, k := range awkward {
 			l.Seek(k)

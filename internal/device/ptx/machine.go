@@ -14,6 +14,7 @@ type machine struct {
 	heap     *heap
 	races    bool
 	maxSteps uint64
+	observer Observer // nil for none
 
 	// The fields below belong to the current launch.
 	k      *kernel
@@ -178,6 +179,7 @@ func (m *machine) begin(k *kernel, g device.Grid, params []byte, seed uint64) {
 	if m.model != nil {
 		m.startModel()
 	}
+	m.sawLaunch()
 }
 
 // end returns the fault of a launch that has run.
@@ -207,8 +209,11 @@ func (m *machine) schedule() {
 		t := w.lanes[(bits.TrailingZeros32(bits.RotateLeft32(w.ready, -turn))+turn)&31]
 		length := 1 + int(x>>13&(1<<(x>>26&15%(m.plan.grain+1))-1))
 		if x>>40&255 < m.plan.lockstep {
-			m.steps += uint64(m.runTogether(m.together(t), length))
+			lanes := m.together(t)
+			m.sawTurn(lanes...)
+			m.steps += uint64(m.runTogether(lanes, length))
 		} else {
+			m.sawTurn(t)
 			m.steps += uint64(m.run(t, length))
 		}
 		if m.maxSteps != 0 && m.steps > m.maxSteps && m.fault == nil {

@@ -255,6 +255,9 @@ func (m *machine) globalAt(t *thread, in *inst, addr, n uint64, write bool) []by
 	if m.races && !m.touch(t, in, &a.shadow, off, n, write) {
 		return nil
 	}
+	if m.observer != nil {
+		m.saw(t, in, addr, n, write)
+	}
 	return a.data[off : off+n]
 }
 

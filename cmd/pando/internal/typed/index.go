@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/pando-index/pando"
+	shown "github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/table/cols"
 )
 
@@ -13,6 +14,9 @@ import (
 // values alone is in functions of one type. Pando's index is a field with a
 // name, because each method of an embedded one would be compiled here again.
 type index[K pando.Key, V any] struct{ f *pando.Frozen[K, V] }
+
+// inside is what an index shows.
+type inside = shown.Inside
 
 func openFile[K pando.Key, V any](path string, opts []pando.Option) (Index, error) {
 	f, err := pando.Open[K, V](path, options[V](opts)...)
@@ -27,6 +31,7 @@ func (ix *index[K, V]) Value() (cols.Type, bool) { return typeOf[V]() }
 func (ix *index[K, V]) Len() int                 { return ix.f.Len() }
 func (ix *index[K, V]) Stats() pando.Stats       { return ix.f.Stats() }
 func (ix *index[K, V]) Close() error             { return ix.f.Close() }
+func (ix *index[K, V]) Inside() *inside          { return ix.f.Inside() }
 
 func (ix *index[K, V]) WriteTo(w io.Writer) (int64, error) { return ix.f.WriteTo(w) }
 

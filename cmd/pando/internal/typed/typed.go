@@ -15,6 +15,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/table/cols"
+	"github.com/pando-index/pando/pandoview"
 )
 
 // Index is a Pando index that takes and returns columns. Columns of keys must
@@ -57,6 +58,9 @@ type Index interface {
 	// Histogram counts these values between bounds, a column of their type, as
 	// pando.Histogram does.
 	Histogram(lo, hi, bounds *cols.Column, counts []int) (ok bool)
+
+	// Index is what package pandoview shows.
+	pandoview.Index
 
 	WriteTo(w io.Writer) (int64, error)
 	Close() error

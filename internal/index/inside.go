@@ -1,0 +1,201 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// Inside is an index without its types, as package pandoview shows it. Its
+// functions panic where the methods of the index do: after Close.
+type Inside struct {
+	Key, Value string // names of the types
+	Type       order.Type
+	Greatest   uint64 // code of numbers
+	Mutable    bool
+	Stats      func() Stats
+	// Layout returns the tree that holds the keys. What can be shown of it, it says
+	// by the interfaces of package layout.
+	Layout func() any
+	// Get returns the value of a key as text, and reports whether there is one.
+	Get func(key order.Probe) (val string, ok bool)
+	// Codes returns the codes of at most n entries around a key, in order and
+	// without equal ones. Keys must not be strings.
+	Codes func(around order.Probe, n int) []uint64
+	// Texts does the same for keys that are strings, up to mostTexts bytes of them.
+	Texts func(around order.Probe, n int) []string
+	// Format and Parse make text of a key, and a key of text.
+	Format func(key order.Probe) string
+	Parse  func(text string) (order.Probe, error)
+}
+
+// greatest returns the greatest code of a type of fixed width.
+func (t KeyType) greatest() uint64 { return 1<<max(keyWidth(t.Name)-1, 0)<<1 - 1 }
+
+// mostValue bounds the text of a value.
+const mostValue = 1000
+
+// text returns a value as people read it.
+func text[V any](v V) string {
+	s := fmt.Sprintf("%+v", v)
+	if len(s) > mostValue {
+		s = s[:mostValue] + "…"
+	}
+	return s
+}
+
+// Inside returns what is to be shown of the index. now returns the index, or
+// panics if it was closed.
+func (ix *Index[V]) Inside(now func() *Index[V]) *Inside {
+	return &Inside{
+		Key: ix.key.Name, Value: valueName[V](), Type: ix.key.Type, Greatest: ix.key.greatest(),
+		Stats:  func() Stats { return now().Stats() },
+		Layout: func() any { return now().shown() },
+		Get: func(key order.Probe) (string, bool) {
+			v, ok := now().Get(key)
+			return text(v), ok
+		},
+		Codes: func(around order.Probe, n int) []uint64 {
+			ix := now()
+			at, _ := ix.Seek(around)
+			lo := max(0, min(at-n/2, ix.n-n))
+			var out []uint64
+			for i := lo; i < min(lo+n, ix.n); i++ {
+				out = append(out, ix.Key(i).Code)
+			}
+			return slices.Compact(out)
+		},
+		Texts: func(around order.Probe, n int) []string { return now().textsAround(around, n) },
+	}
+}
+
+// mostTexts bounds the bytes of strings that are copied to be shown.
+const mostTexts = 4 << 20
+
+// textsAround returns at most n strings around a key.
+func (ix *Index[V]) textsAround(around order.Probe, n int) (out []string) {
+	at, _ := ix.Seek(around)
+	lo, size := max(0, min(at-n/2, ix.n-n)), 0
+	for i := lo; i < min(lo+n, ix.n) && size < mostTexts; i++ {
+		s := ix.Key(i).Text
+		size += len(s)
+		out = append(out, s)
+	}
+	return slices.Compact(out)
+}
+
+// shown returns the tree of the index, that of its moment where it is a snapshot.
+func (ix *Index[V]) shown() any {
+	if m, ok := ix.engine.(interface{ shown() any }); ok {
+		return m.shown()
+	}
+	return ix.body()
+}
+
+func (e *momentOf[C]) shown() any { return e.view }
+
+// Inside returns what is to be shown of the map. alive panics if it was closed.
+func (m *Map[V]) Inside(alive func()) *Inside {
+	return &Inside{
+		Key: m.key.Name, Value: valueName[V](), Type: m.key.Type, Greatest: m.key.greatest(), Mutable: true,
+		Stats:  func() Stats { alive(); return m.Stats() },
+		Layout: func() any { alive(); return m.shown() },
+		Get: func(key order.Probe) (string, bool) {
+			alive()
+			v, ok := m.Get(key)
+			return text(v), ok
+		},
+		Codes: func(around order.Probe, n int) (out []uint64) {
+			alive()
+			for _, k := range m.around(around, n) {
+				out = append(out, k.Code)
+			}
+			slices.Sort(out) // others may write meanwhile
+			return slices.Compact(out)
+		},
+		Texts: func(around order.Probe, n int) (out []string) {
+			alive()
+			for _, k := range m.around(around, n) {
+				out = append(out, k.Text)
+			}
+			slices.Sort(out)
+			return slices.Compact(out)
+		},
+	}
+}
+
+// around returns the keys of at most n entries around a key, up to mostTexts
+// bytes of strings.
+func (m *Map[V]) around(key order.Probe, n int) (out []order.Probe) {
+	c := m.cursor()
+	defer c.Done()
+	size := 0
+	read := func(down bool, most int) {
+		if !c.move(Edge{Key: key}, down) {
+			return
+		}
+		for len(out) < most && size < mostTexts {
+			k, _, ok := c.next()
+			if !ok {
+				return
+			}
+			k.Text = strings.Clone(k.Text) // the cursor's memory may be used again
+			size += len(k.Text)
+			out = append(out, k)
+		}
+	}
+	read(true, n/2)
+	read(false, n)
+	return out
+}
+
+func (t *textMap) shown() any { return t.Tree }
+
+func (t *codes[C]) shown() any { return t.Tree }
+
+// Recorded is a tree that records what happens to it.
+type Recorded interface{ Record(r *bplus.Recorder) }
+
+// Sample builds a tree of codes in order, in the layout of a given name where
+// that serves numbers, else in the best: a small stand-in for an index, to try
+// things with. bits is the width of a code.
+func Sample(bits int, kind layout.Kind, codes []uint64) (layout.Body, error) {
+	if bits == 32 {
+		narrow := make([]uint32, len(codes))
+		for i, c := range codes {
+			narrow[i] = uint32(c)
+		}
+		return sample(kind, narrow)
+	}
+	return sample(kind, codes)
+}
+
+// SampleStrings does the same for strings in order.
+func SampleStrings(kind layout.Kind, texts []string) (layout.StringTree, error) {
+	layouts, err := settleStrings(kind)
+	if err != nil {
+		return nil, err
+	}
+	return layouts[0].Build(texts, nil, layout.Config{Workers: 1})
+}
+
+func sample[C order.Code](kind layout.Kind, codes []C) (layout.Body, error) {
+	cfg, size := layout.Config{Workers: 1}, int(unsafe.Sizeof(C(0)))
+	lay, pairs, err := settleNumbers[C](kind, len(codes), size)
+	if err != nil {
+		lay, pairs, err = settleNumbers[C](layout.Auto, len(codes), size)
+	}
+	if err != nil {
+		return nil, err
+	}
+	src := layout.Source[C]{Len: len(codes), Codes: codes}
+	if pairs {
+		cfg.Pairs, cfg.ValSize, src.Vals = true, size, unsafe.Pointer(unsafe.SliceData(codes))
+	}
+	return lay.Build(src, cfg)
+}

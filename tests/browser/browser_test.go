@@ -1,0 +1,433 @@
+// Package browser_test tries package pandoview in a real browser: Debian's
+// chromium, headless. Where there is none the tests are skipped.
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/pandoview"
+)
+
+// browser returns the path of a browser, or skips the test.
+func browser(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("PANDO_BROWSER"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	t.Skip("there is no chromium; apt-get install chromium, or PANDO_BROWSER")
+	return ""
+}
+
+// started returns the browser that all tests share; each has a tab of it.
+func started(path string) context.Context {
+	shared.Do(func() {
+		opts := append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1400, 900))
+		alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
+		// What this version of chromedp does not know of is not worth a line.
+		ctx, end := chromedp.NewContext(alloc, chromedp.WithErrorf(func(string, ...any) {}))
+		shared.ctx, shared.stop = ctx, func() { end(); stop() }
+		if err := chromedp.Run(ctx); err != nil {
+			panic(err)
+		}
+	})
+	return shared.ctx
+}
+
+var shared struct {
+	sync.Once
+	ctx  context.Context
+	stop func()
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	os.Exit(code)
+}
+
+// page is a page in a browser. Nothing that it writes to the console is left
+// unseen.
+type page struct {
+	*testing.T
+	ctx context.Context
+}
+
+// open shows an index in a browser.
+func open(t *testing.T, ix pandoview.Index, name string) *page {
+	t.Helper()
+	path := browser(t)
+	server := httptest.NewServer(pandoview.Handler(ix, pandoview.Name(name)))
+	t.Cleanup(server.Close)
+	ctx, stop := chromedp.NewContext(started(path)) // a tab of its own
+	t.Cleanup(stop)
+	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(stop)
+	p := &page{t, ctx}
+	chromedp.ListenTarget(ctx, func(e any) {
+		switch e := e.(type) {
+		case *runtime.EventExceptionThrown:
+			t.Errorf("the page fails: %v", e.ExceptionDetails)
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+				t.Errorf("the page complains: %s", e.Args[0].Value)
+			}
+		}
+	})
+	p.do(chromedp.EmulateViewport(1400, 900), chromedp.Navigate(server.URL), chromedp.WaitVisible("#tree[data-drawn]"))
+	return p
+}
+
+func (p *page) do(actions ...chromedp.Action) {
+	p.Helper()
+	if err := chromedp.Run(p.ctx, actions...); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// eval returns what an expression of the page is, as text.
+func (p *page) eval(js string) (out string) {
+	p.Helper()
+	p.do(chromedp.Evaluate("String("+js+")", &out))
+	return out
+}
+
+// until waits for an expression of the page to be true.
+func (p *page) until(js string) {
+	p.Helper()
+	if err := chromedp.Run(p.ctx, chromedp.Poll("("+js+") ? 1 : 0", nil, chromedp.WithPollingTimeout(20*time.Second))); err != nil {
+		p.Fatalf("waiting for %s: %v; the page says %q", js, err, p.eval("document.getElementById('trouble').textContent"))
+	}
+}
+
+// press sends keys to the page.
+func (p *page) press(keys string) {
+	p.Helper()
+	p.do(chromedp.KeyEvent(keys))
+}
+
+// fill types into a field.
+func (p *page) fill(sel, text string) {
+	p.Helper()
+	p.do(chromedp.SetValue(sel, text, chromedp.ByQuery))
+}
+
+// shot keeps a picture of the page where PANDO_SHOTS says, in both schemes.
+func (p *page) shot(name string) {
+	p.Helper()
+	dir := os.Getenv("PANDO_SHOTS")
+	if dir == "" {
+		return
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		var picture []byte
+		p.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
+			chromedp.Sleep(150*time.Millisecond), chromedp.CaptureScreenshot(&picture))
+		if err := os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), picture, 0o644); err != nil {
+			p.Fatal(err)
+		}
+	}
+	p.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}))
+}
+
+// frozen returns an index of n numbers, each so far from the next.
+func frozen(t *testing.T, n int, opts ...pando.Option) *pando.Frozen[uint64, uint64] {
+	t.Helper()
+	keys, vals := make([]uint64, n), make([]uint64, n)
+	for i := range keys {
+		keys[i], vals[i] = uint64(i)*10, uint64(i)
+	}
+	ix, err := pando.Freeze(keys, vals, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ix.Close() })
+	return ix
+}
+
+const span = "(Number(tree.dataset.hi) - Number(tree.dataset.lo))"
+
+// The page draws an index, zooms by mouse, buttons and keys, and finds a key.
+func TestTree(t *testing.T) {
+	p := open(t, frozen(t, 1_000_000), "a million")
+	if got := p.eval("document.getElementById('summary').textContent"); !strings.Contains(got, "1,000,000 entries, uint64 → uint64") {
+		t.Errorf("the page says %q", got)
+	}
+	if p.eval("tree.dataset.hi") != "250000" {
+		t.Errorf("it shows leaves up to %s", p.eval("tree.dataset.hi"))
+	}
+	p.shot("frozen")
+	p.do(chromedp.Click("#zoom-in"))
+	p.until(span + " == 125000")
+	p.do(chromedp.Focus("#tree"))
+	p.press("+++")
+	p.until(span + " < 16000")
+	p.press("-")
+	p.until(span + " > 30000")
+	p.press("0")
+	p.until(span + " == 250000")
+	p.do(chromedp.Evaluate(`tree.dispatchEvent(new WheelEvent("wheel", {deltaY: -2000, clientX: 700, clientY: 300, bubbles: true, cancelable: true}))`, nil))
+	p.until(span + " < 100000")
+	p.search("5000000")
+	p.until("document.getElementById('result').textContent.includes('500000')")
+	if got := p.eval("document.getElementById('result').textContent"); !strings.Contains(got, "foundyes") {
+		t.Errorf("the search says %q", got)
+	}
+	p.until("tree.dataset.picked && document.getElementById('details').textContent.includes('5000000')")
+	p.until(span + " < 1000")
+	p.shot("search")
+	p.search("5000001")
+	p.until("document.getElementById('result').textContent.includes('foundno')")
+	p.search("nonsense")
+	p.until("document.getElementById('trouble').textContent.includes('no key of type uint64')")
+}
+
+// search types a key into the search field.
+func (p *page) search(key string) {
+	p.Helper()
+	p.do(chromedp.Focus("#tree"))
+	p.press("/")
+	p.until("document.activeElement.id == 'key'")
+	p.fill("#key", key)
+	p.press(kb.Enter)
+}
+
+// All of it can be reached by keys: nodes, levels, tabs, help.
+func TestKeyboard(t *testing.T) {
+	p := open(t, frozen(t, 100_000), "keys")
+	p.do(chromedp.Focus("#tree"))
+	p.press(kb.ArrowDown)
+	p.until("tree.dataset.picked == '0 0'")
+	p.press(kb.ArrowDown)
+	p.until("tree.dataset.picked == '1 0'")
+	p.press(kb.ArrowRight)
+	p.until("tree.dataset.picked == '1 1'")
+	p.press(kb.ArrowUp)
+	p.until("tree.dataset.picked == '0 0'")
+	p.press(kb.Enter)
+	p.press("?")
+	p.until("document.getElementById('keys').open")
+	p.press(kb.Escape)
+	p.until("!document.getElementById('keys').open")
+	p.press("s")
+	p.until("!document.getElementById('steps-panel').hidden")
+	p.press("t")
+	p.until("!document.getElementById('tree-panel').hidden")
+	if p.eval("document.getElementById('tab-live').hidden") != "true" {
+		t.Error("an index that never changes has a live view")
+	}
+}
+
+// record records an operation in the steps view.
+func (p *page) record(op string, count int) {
+	p.Helper()
+	p.do(chromedp.Click("#tab-steps"))
+	p.do(chromedp.Evaluate(fmt.Sprintf("op.value = %q; op.onchange(); document.getElementById('count').value = %d; delete document.getElementById('steps-panel').dataset.recorded", op, count), nil))
+	p.do(chromedp.Click("#record-go"))
+	p.until(fmt.Sprintf("document.getElementById('steps-panel').dataset.recorded == %q", op))
+}
+
+const (
+	step = "document.querySelector('#stages section').dataset.step"
+	says = "document.querySelector('.says').textContent"
+)
+
+// Inserts are stepped through: to the split, its side link, and the parent that
+// learns of it; back again; and played.
+func TestSplit(t *testing.T) {
+	p := open(t, frozen(t, 200_000), "inserts")
+	p.record("insert", 60)
+	if p.eval(step) != "start" {
+		t.Errorf("the first step is %s", p.eval(step))
+	}
+	p.do(chromedp.Focus("#next-split"))
+	p.press("n")
+	p.until(step + " == 'split'")
+	p.shot("split")
+	p.press(kb.ArrowLeft)
+	p.until(step + " == 'fill'")
+	p.shot("fill")
+	p.press(kb.ArrowRight)
+	p.press(kb.ArrowRight)
+	p.until(step + " == 'parent'")
+	p.press(kb.End)
+	p.until(step + " == 'finished'")
+	p.press(kb.Home)
+	p.until(step + " == 'start'")
+	p.do(chromedp.SetValue("#speed", "80", chromedp.ByQuery), chromedp.Click("#play"))
+	p.until("Number(document.getElementById('steps-panel').dataset.step) > 3")
+	p.do(chromedp.Click("#play"))
+	at := p.eval("document.getElementById('steps-panel').dataset.step")
+	p.do(chromedp.Sleep(300 * time.Millisecond))
+	if now := p.eval("document.getElementById('steps-panel').dataset.step"); now != at {
+		t.Errorf("it goes on after pause: %s, then %s", at, now)
+	}
+	p.record("batch", 3000)
+	p.do(chromedp.Click("#next-split"))
+	p.until(step + " == 'split'")
+	p.shot("batch")
+	p.record("search", 0)
+	p.do(chromedp.Click("#last"))
+	p.until(says + ".startsWith('Found')")
+	p.do(chromedp.Click("#back"))
+	p.shot("search-steps")
+}
+
+// Two seeds are shown side by side, and differ.
+func TestSeedsSideBySide(t *testing.T) {
+	p := open(t, frozen(t, 50_000), "kernels")
+	p.record("kernel", 64)
+	p.until("document.querySelectorAll('#stages section').length == 2")
+	if a, b := p.eval("document.querySelector('[data-seed=\"1\"]').textContent"), p.eval("document.querySelector('[data-seed=\"2\"]').textContent"); a == b {
+		t.Error("both seeds say the same")
+	}
+	p.do(chromedp.Evaluate("position.value = 60; position.oninput()", nil))
+	p.until(step + " == 'node'")
+	p.shot("kernel")
+	p.do(chromedp.Click("#forth"))
+	p.until("document.getElementById('steps-panel').dataset.step == '61'")
+}
+
+// Strings show the bits that a page compares.
+func TestStrings(t *testing.T) {
+	var keys []string
+	for i := range 20_000 {
+		keys = append(keys, fmt.Sprintf("https://www.example.org/%c/%06d", 'a'+i%7, i))
+	}
+	ix, err := pando.Freeze(keys, make([]uint32, len(keys)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ix.Close() })
+	p := open(t, ix, "addresses")
+	p.search(keys[777])
+	p.until("document.querySelectorAll('#details .bits span').length > 0")
+	p.until("document.getElementById('result').textContent.includes('foundyes')")
+	p.shot("strings")
+}
+
+// A tree that others change shows what they do.
+func TestLive(t *testing.T) {
+	tree, err := pando.NewTree[uint64, uint64]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	keys := make([]uint64, 300_000)
+	for i := range keys {
+		keys[i] = uint64(i) * 2654435761 % 1_000_000_007
+	}
+	if err := tree.SetBatch(keys, keys); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := uint64(0); ctx.Err() == nil; i++ {
+			if err := tree.Set(i*7919%1_000_000_007, i); err != nil {
+				t.Error(err)
+				return
+			}
+			if i%200 == 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	t.Cleanup(func() { stop(); <-done })
+	p := open(t, tree, "live")
+	p.shot("tree")
+	p.search("999")
+	p.until("document.getElementById('result').textContent.includes('nodes read')")
+	p.press(kb.Escape)
+	p.do(chromedp.Click("#tab-live"))
+	p.until("document.querySelectorAll('.card').length == 8 && document.querySelector('.card strong').textContent != '…' && document.querySelector('.card strong').textContent != '0'")
+	p.do(chromedp.Click("#watch"))
+	p.until("document.querySelectorAll('#watched li').length > 1")
+	if os.Getenv("PANDO_SHOTS") != "" {
+		p.do(chromedp.Sleep(4 * time.Second)) // so that there are lines to see
+	}
+	p.shot("live")
+}
+
+// A file is on the screen soon, whatever its size, and zooming through it is smooth.
+// PANDO_VIEW_ENTRIES=64M asks for so many, and for bounds on the times.
+func TestLargeFile(t *testing.T) {
+	browser(t)
+	n, bounded := 1_000_000, false
+	if text := os.Getenv("PANDO_VIEW_ENTRIES"); text != "" {
+		m, err := strconv.Atoi(strings.Replace(text, "M", "000000", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, bounded = m, true
+	}
+	path := filepath.Join(t.TempDir(), "large.pando")
+	func() {
+		ix := frozen(t, n)
+		if err := ix.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		ix.Close()
+	}()
+	started(browser(t))
+	start := time.Now()
+	ix, err := pando.Open[uint64, uint64](path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ix.Close() })
+	p := open(t, ix, filepath.Base(path))
+	took := time.Since(start)
+	drawn, _ := strconv.ParseFloat(p.eval("performance.getEntriesByName('pando-drawn')[0].startTime"), 64)
+	t.Logf("%d entries: %v from Open to the screen, a new tab included; %.0f ms of it in the page", n, took.Round(time.Millisecond), drawn)
+	if bounded && took > 2*time.Second {
+		t.Errorf("%v until %d entries are on the screen", took, n)
+	}
+	var frames []float64
+	p.do(chromedp.Evaluate(zooming, &frames, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+	slices.Sort(frames)
+	t.Logf("frames while zooming: %.1f ms in the middle, %.1f at the 95th percentile, %.1f at most", frames[len(frames)/2], frames[len(frames)*95/100], frames[len(frames)-1])
+	if bounded && frames[len(frames)/2] > 34 {
+		t.Errorf("half of the frames take %.1f ms and more", frames[len(frames)/2])
+	}
+	p.until(span + " < 100")
+	p.shot("large")
+}
+
+// zooming zooms in, a bit each frame, and returns how long each took in
+// milliseconds.
+const zooming = `new Promise(done => {
+	const frames = [];
+	let last = performance.now();
+	const next = now => {
+		frames.push(now - last);
+		last = now;
+		if (frames.length == 150) return done(frames);
+		const r = tree.getBoundingClientRect();
+		tree.dispatchEvent(new WheelEvent("wheel", {deltaY: -30, clientX: r.left + r.width * 0.37, clientY: r.top + 50, bubbles: true, cancelable: true}));
+		requestAnimationFrame(next);
+	};
+	requestAnimationFrame(next);
+})`
