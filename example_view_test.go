@@ -27,3 +27,18 @@ func ExampleFrozen_Inside() {
 	// 200 text/html; charset=utf-8
 	// int64 3
 }
+
+// A tree is shown while others change it.
+func ExampleTree_Inside() {
+	t, err := pando.TreeOf([]int64{1, 2, 3}, []string{"one", "two", "three"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer t.Close()
+	in := t.Inside()
+	if err := t.Set(4, "four"); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(in.Mutable, in.Stats().Len)
+	// Output: true 4
+}
