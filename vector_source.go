@@ -77,6 +77,7 @@ func (f *Frozen[K, V]) span(ix *index.Index[V], lo, hi K) (first, end int) {
 	return min(max(first, 0), end), end
 }
 
+//lint:ignore U1000 AggregateBatch asks for it as an aggregator.
 func (f *Frozen[K, V]) aggregateBatch(lo, hi []K, out []vector.Summary) bool {
 	ix := f.open()
 	ok := ix.SummarizeRanges(order.KeysAs(f.key.Type, lo), order.KeysAs(f.key.Type, hi), out)
@@ -84,6 +85,7 @@ func (f *Frozen[K, V]) aggregateBatch(lo, hi []K, out []vector.Summary) bool {
 	return ok
 }
 
+//lint:ignore U1000 Select asks for it as a selector.
 func (f *Frozen[K, V]) selectValues(lo, hi K, c vector.Condition) (*Ranges[K, V], bool) {
 	ix := f.open()
 	first, end := f.span(ix, lo, hi)
@@ -118,6 +120,7 @@ func (t *Tree[K, V]) values(lo, hi K, do func(src vector.Source, workers int)) b
 	return ok
 }
 
+//lint:ignore U1000 AggregateBatch asks for it as an aggregator.
 func (t *Tree[K, V]) aggregateBatch(lo, hi []K, out []vector.Summary) bool {
 	m := t.open()
 	if len(lo) < m.Workers() { // better one after the other, each on all workers
@@ -135,6 +138,7 @@ func (t *Tree[K, V]) aggregateBatch(lo, hi []K, out []vector.Summary) bool {
 	return true
 }
 
+//lint:ignore U1000 Select asks for it as a selector.
 func (t *Tree[K, V]) selectValues(lo, hi K, c vector.Condition) (*Ranges[K, V], bool) {
 	m := t.open()
 	if _, ok := m.Entries(t.probe(lo), t.probe(hi), 1); !ok {

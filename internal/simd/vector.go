@@ -29,8 +29,6 @@ func (k Kind) Bytes() int {
 // IsFloat reports whether values are floating-point numbers.
 func (k Kind) IsFloat() bool { return k == Float32 || k == Float64 }
 
-func (k Kind) isSigned() bool { return k != Uint32 && k != Uint64 }
-
 const (
 	// BlockValues is the most values that Summarize takes.
 	BlockValues = 1024
