@@ -119,7 +119,7 @@ func TestFreezeAsksOften(t *testing.T) {
 func asksOften[K pando.Key](keys []K) func(t *testing.T) {
 	return func(t *testing.T) {
 		before := arena.InUse()
-		ctx := newPatience(math.MaxInt64)
+		ctx := newPatience(math.MaxInt)
 		ix, err := pando.Freeze(keys, make([]uint64, len(keys)), pando.Context(ctx))
 		if err != nil {
 			t.Fatal(err)
