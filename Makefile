@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race invariants stalls mutants tags cross guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
+.PHONY: all test race race-all invariants stalls mutants tags cross guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
@@ -8,15 +8,21 @@ all: vet test
 LIBRARY = . $(shell go list -deps . | sed -n 's|^github.com/pando-index/pando/|./|p')
 
 # Tests with several goroutines, and the packages whose own tests have some.
-CONCURRENT = ./tests/concurrent ./tests/linearizable ./tests/devices ./internal/par ./internal/arena ./internal/order ./internal/snapshot ./internal/flow \
-	./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/exec ./internal/vector ./internal/radix ./internal/device/... ./pandoview
+CONCURRENT = ./tests/concurrent ./tests/linearizable ./tests/devices ./internal/par ./internal/arena ./internal/snapshot ./internal/flow \
+	./internal/bplus ./internal/exec ./internal/vector ./internal/radix ./internal/device/... ./pandoview
 
 test:
 	go test ./...
 
+# Packages that use goroutines only to build and to sort.
+BUILDING = ./internal/order ./internal/implicit ./internal/paged ./internal/packed ./internal/words
+
 # Everything that runs on several goroutines, under the race detector.
 race:
 	go test -race -short $(CONCURRENT)
+
+race-all: race
+	go test -race -short $(BUILDING)
 
 # What the authors of the code knew to be true, checked as it runs.
 invariants:
@@ -44,7 +50,7 @@ mutants:
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -short -tags noasm . ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/vector ./internal/exec ./tests/paths ./tests/vectors ./tests/linearizable
+	go test -short -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/vector ./tests/paths ./tests/vectors ./tests/linearizable
 	go test -short -tags nogpu ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 

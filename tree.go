@@ -394,7 +394,7 @@ func (t *Tree[K, V]) walkSpans(c index.Cursor[V], to index.Edge, yield func(K, V
 			goOn = yield(s.keys[i], s.vals[i])
 			i++
 		}
-		if goOn && i == n && !more {
+		if goOn && i == n && !more && (n == 0 || guard.Holds()) { // still none after the last
 			t.done()
 			break
 		}

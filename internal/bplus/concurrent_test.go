@@ -13,8 +13,8 @@ import (
 // hasty makes memory free for reuse as early as can be, until the test ends.
 func hasty(t *testing.T) {
 	old := generationTime
-	generationTime = 0
-	t.Cleanup(func() { generationTime = old })
+	atomic.StoreInt64(&generationTime, 0)
+	t.Cleanup(func() { atomic.StoreInt64(&generationTime, old) })
 }
 
 // Writers that own keys of their own find these as they have left them, readers
@@ -31,8 +31,8 @@ func TestManyGoroutines(t *testing.T) {
 // The same where memory that was retired is used again at once.
 func TestManyGoroutinesReuseAtOnce(t *testing.T) {
 	hasty(t)
-	generationsAtOnce = 2
-	t.Cleanup(func() { generationsAtOnce = 1 })
+	atomic.StoreInt64(&generationsAtOnce, 2)
+	t.Cleanup(func() { atomic.StoreInt64(&generationsAtOnce, 1) })
 	rng := seed.Rand(t)
 	for _, space := range []uint64{300, 20_000} {
 		stress(t, rng.Uint64(), space, 4, 500*time.Millisecond)

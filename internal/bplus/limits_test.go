@@ -33,11 +33,11 @@ func TestClosedTreeFreesNothing(t *testing.T) {
 		for k := range uint64(5000) {
 			a.Set(k, k)
 		}
-		generationTime = int64(time.Hour) // what is retired stays retired
+		atomic.StoreInt64(&generationTime, int64(time.Hour)) // what is retired stays retired
 		for k := range uint64(4000) {
 			a.Delete(k)
 		}
-		generationTime = 0
+		atomic.StoreInt64(&generationTime, 0)
 		a.Close()
 		b, err := New[uint64](0)
 		if err != nil {
@@ -269,8 +269,8 @@ func TestMemoryDenied(t *testing.T) {
 	s := seed.Of(t)
 	leaves, uppers := smallChunks(t)
 	old := generationTime
-	generationTime = int64(time.Hour) // nothing is used twice: each split asks for memory
-	t.Cleanup(func() { generationTime = old })
+	atomic.StoreInt64(&generationTime, int64(time.Hour)) // nothing is used twice: each split asks for memory
+	t.Cleanup(func() { atomic.StoreInt64(&generationTime, old) })
 	for _, limit := range []int64{0, 1 << 40} {
 		for _, pool := range []*arena.Pool{leaves, uppers} {
 			n := 0

@@ -24,8 +24,8 @@ const patience = 100 * time.Millisecond
 // is repeated for that.
 func unhurried(t *testing.T) {
 	old := generationTime
-	generationTime = math.MaxInt64
-	t.Cleanup(func() { generationTime = old })
+	atomic.StoreInt64(&generationTime, math.MaxInt64)
+	t.Cleanup(func() { atomic.StoreInt64(&generationTime, old) })
 }
 
 // meanwhile makes f run, on a goroutine of its own, when somebody first comes to

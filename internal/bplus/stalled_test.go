@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,8 +37,8 @@ func TestManyGoroutinesStalled(t *testing.T) {
 	}
 	rng := seed.Rand(t)
 	for round, end := 0, time.Now().Add(d); time.Now().Before(end) && !t.Failed(); round++ {
-		generationsAtOnce = 1 + round%2
+		atomic.StoreInt64(&generationsAtOnce, int64(1+round%2))
 		stress(t, rng.Uint64(), []uint64{300, 3000, 1 << 40}[round%3], 4, 300*time.Millisecond)
 	}
-	generationsAtOnce = 1
+	atomic.StoreInt64(&generationsAtOnce, 1)
 }

@@ -364,7 +364,7 @@ var generationTime = int64(time.Millisecond)
 
 // generationsAtOnce is how many generations begin together: more than one in
 // tests, which then use memory again at once.
-var generationsAtOnce = 1
+var generationsAtOnce = int64(1)
 
 var start = time.Now()
 
@@ -378,11 +378,11 @@ func (t *Tree[C]) advance() {
 		return
 	}
 	now := int64(time.Since(start))
-	if now-t.advanced < generationTime {
+	if now-t.advanced < atomic.LoadInt64(&generationTime) {
 		return
 	}
 	t.advanced = now
-	for range generationsAtOnce {
+	for range atomic.LoadInt64(&generationsAtOnce) {
 		t.nextGeneration()
 	}
 }

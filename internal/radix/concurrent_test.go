@@ -16,8 +16,12 @@ import (
 // others' nodes.
 func hurry(t *testing.T) {
 	wait, look := generationTime, dropsPerLook
-	generationTime, dropsPerLook = 2000, 1
-	t.Cleanup(func() { generationTime, dropsPerLook = wait, look })
+	set := func(time, drops int64) { // forgotten trees end beside the test
+		atomic.StoreInt64(&generationTime, time)
+		atomic.StoreInt64(&dropsPerLook, drops)
+	}
+	set(2000, 1)
+	t.Cleanup(func() { set(wait, look) })
 }
 
 // Readers find what is always there, with its value, while writers change all

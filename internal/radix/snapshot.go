@@ -163,7 +163,7 @@ func (t *Tree) drop(l link) {
 		return
 	}
 	t.limbo[0].nodes = append(t.limbo[0].nodes, l)
-	if t.dropped++; t.dropped >= dropsPerLook {
+	if t.dropped++; t.dropped >= int(atomic.LoadInt64(&dropsPerLook)) {
 		t.dropped = 0
 		t.advance()
 	}
@@ -174,7 +174,7 @@ func (t *Tree) drop(l link) {
 var generationTime = int64(time.Millisecond)
 
 // dropsPerLook is how many nodes are retired between two looks at the clock.
-var dropsPerLook = 64
+var dropsPerLook = int64(64)
 
 var start = time.Now()
 
@@ -188,7 +188,7 @@ func (t *Tree) advance() {
 		return
 	}
 	now := int64(time.Since(start))
-	if now-t.advanced < generationTime {
+	if now-t.advanced < atomic.LoadInt64(&generationTime) {
 		return
 	}
 	t.advanced = now
