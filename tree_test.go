@@ -3,6 +3,7 @@ package pando_test
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -381,5 +382,37 @@ func TestTreeRefuses(t *testing.T) {
 	}
 	if err := tree.SetBatch(keys, keys[1:]); !errors.Is(err, pando.ErrLength) {
 		t.Errorf("lengths: %v", err)
+	}
+}
+
+// What is set while an iteration is at the last entry comes next.
+func TestIterationGoesOn(t *testing.T) {
+	for name, iterate := range map[string]func(*pando.Tree[uint64, uint64]) iter.Seq2[uint64, uint64]{
+		"All":   func(tree *pando.Tree[uint64, uint64]) iter.Seq2[uint64, uint64] { return tree.All() },
+		"Range": func(tree *pando.Tree[uint64, uint64]) iter.Seq2[uint64, uint64] { return tree.Range(0, 1000) },
+		"Scan": func(tree *pando.Tree[uint64, uint64]) iter.Seq2[uint64, uint64] {
+			return tree.Scan(pando.Before(uint64(1001)))
+		},
+	} {
+		tree, err := pando.TreeOf([]uint64{0}, []uint64{0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "All" {
+			tree.Set(5000, 0) // beyond the end
+		}
+		want := uint64(0)
+		for k := range iterate(tree) {
+			if k != want {
+				t.Fatalf("%s: key %d, want %d", name, k, want)
+			}
+			if want++; want <= 1000 {
+				tree.Set(want, 0)
+			}
+		}
+		if want != 1001 {
+			t.Errorf("%s: ends after key %d", name, want-1)
+		}
+		tree.Close()
 	}
 }
