@@ -63,11 +63,7 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 			return 0, false, ErrClosed
 		}
 		stall.At("write: line read")
-		busy := uint64(simd.WordBusy)
-		if mutant.On && mutant.Is("dead") {
-			busy &^= simd.WordDead
-		}
-		if w.word&busy != 0 {
+		if w.word&busy() != 0 {
 			pause(try)
 			continue
 		}
@@ -87,6 +83,14 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 		}
 		t.note(StepRetry, key, w.x, nothing)
 	}
+}
+
+// busy returns the bits of a word that keep writers off its leaf.
+func busy() uint64 {
+	if mutant.On && mutant.Is("dead") {
+		return simd.WordBusy &^ simd.WordDead
+	}
+	return simd.WordBusy
 }
 
 // writing is a change of one key on its way.
@@ -141,7 +145,7 @@ func (w *writing[C]) inTail() bool {
 	}
 	l := w.t.leaf(last.leaf)
 	word, in := l.loadWord(), l.info()
-	if word&simd.WordBusy != 0 || in.first == 1 || w.key <= C(in.low) || in.next != nothing {
+	if word&busy() != 0 || in.first == 1 || w.key <= C(in.low) || in.next != nothing {
 		return false
 	}
 	stall.At("write: last leaf")
