@@ -206,9 +206,7 @@ func (c *Cursor[C]) fill() {
 	c.buffers.clear()
 	l := c.t.leaf(x)
 	if next := l.info().next; sideways && !c.down && next != nothing { // where the entries of this leaf are read, the next one comes
-		ahead := c.t.leaf(next)
-		simd.Fetch(ahead.pilot, simd.RegularPilot[C]()/simd.LineBytes)
-		simd.Fetch(ahead.block, fetchAhead)
+		c.t.leaf(next).fetch()
 	}
 	l.unpack(&c.buffers)
 	c.cut(pos)

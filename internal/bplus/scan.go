@@ -72,9 +72,7 @@ func (sc *scanning[C]) leaf(s *scratch[C], withKeys bool) (high C, n int, ok boo
 		return 0, 0, false
 	}
 	if in.next != nothing {
-		next := t.leaf(in.next) // it is read soon
-		simd.Fetch(next.pilot, simd.RegularPilot[C]()/simd.LineBytes)
-		simd.Fetch(next.block, fetchAhead)
+		t.leaf(in.next).fetch() // it is read soon
 	}
 	// Where the leaf reaches beyond the range, keys tell which entries are in it.
 	whole := high <= sc.hi && (in.first == 1 && sc.pos == 0 || in.first == 0 && C(in.low) == sc.pos-1)
@@ -96,6 +94,12 @@ func (sc *scanning[C]) leaf(s *scratch[C], withKeys bool) (high C, n int, ok boo
 // fetchAhead is the number of lines of the next leaf's block that a scan asks
 // for; the hardware sees by itself what follows. Experiment aggregate.
 const fetchAhead = 24
+
+// fetch prefetches a leaf that will be read as a whole.
+func (l leaf[C]) fetch() {
+	simd.Fetch(l.pilot, simd.RegularPilot[C]()/simd.LineBytes)
+	simd.Fetch(l.block, fetchAhead)
+}
 
 // unpackTo copies a leaf's entries to s.run, keys only where they are wanted, and
 // returns how many there are.
@@ -119,9 +123,7 @@ func (v *View[C]) Scan(lo, n int, withKeys bool, each func(keys, vals []C)) {
 	at := sort.SearchInts(v.first, lo+1) - 1
 	for end := lo + n; lo < end && at < len(v.refs); at++ {
 		if at+1 < len(v.refs) {
-			next := v.tree.leaf(v.refs[at+1])
-			simd.Fetch(next.pilot, simd.RegularPilot[C]()/simd.LineBytes)
-			simd.Fetch(next.block, fetchAhead)
+			v.tree.leaf(v.refs[at+1]).fetch()
 		}
 		entries := 0
 		v.read(v.refs[at], func(l leaf[C], _ int) {

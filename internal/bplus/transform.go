@@ -143,9 +143,7 @@ type transforming[C Code] struct {
 func (t *Tree[C]) transformLeaf(w *transforming[C], s *scratch[C], f Changer) (n int, done bool, err error) {
 	in, high := s.copy.info(), s.copy.high()
 	if in.next != nothing {
-		next := t.leaf(in.next)
-		simd.Fetch(next.pilot, simd.RegularPilot[C]()/simd.LineBytes)
-		simd.Fetch(next.block, fetchAhead)
+		t.leaf(in.next).fetch()
 	}
 	entries := simd.Entries(w.word)
 	if high <= w.hi && (in.first == 1 && w.pos == 0 || in.first == 0 && C(in.low) == w.pos-1) {
