@@ -125,8 +125,9 @@ func writeSome(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng *r
 	if old != want || ok != had {
 		t.Errorf("key %d was %d, %t, want %d, %t", k, old, ok, want, had)
 	}
-	if got, ok := tree.Get(k); got != model[k] || ok != (model[k] != 0) {
-		t.Errorf("key %d is %d, %t, want %d", k, got, ok, model[k])
+	want, had = model[k]
+	if got, ok := tree.Get(k); got != want || ok != had {
+		t.Errorf("key %d is %d, %t, want %d, %t", k, got, ok, want, had)
 	}
 }
 

@@ -205,6 +205,10 @@ func insideOf[C Code](l leaf[C]) layout.Inside {
 	return in
 }
 
+// mostHops is the most side links that are followed where nobody looks at the
+// generation: links of memory that is used again may lead in circles.
+const mostHops = 1 << 16
+
 func (k *look[C]) Way(key order.Probe) []layout.Visit {
 	var way []layout.Visit
 	c, at := C(key.Code), 0
@@ -217,7 +221,7 @@ func (k *look[C]) Way(key order.Probe) []layout.Visit {
 	}
 	v := layout.Visit{Level: k.height(), Node: at}
 	x := k.refs[k.height()][at]
-	for high := k.t.leaf(x).high(); high < c; high = k.t.leaf(x).high() {
+	for hops := 0; k.t.leaf(x).high() < c && hops < mostHops; hops++ {
 		next := k.t.leaf(x).info().next
 		if next == nothing {
 			break

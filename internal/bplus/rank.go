@@ -120,7 +120,8 @@ func (t *Tree[C]) rank(key C, after bool) int {
 			}
 			x = atomic.LoadUint32(&u.refs()[i])
 		}
-		in, ok := t.rankIn(x, key, after)
+		stall.At("rank: leaf found")
+		in, ok := t.rankIn(x, key, after, gen)
 		if ok && t.Current(gen) || t.closed.Load() {
 			return int(n) + in
 		}
@@ -138,12 +139,13 @@ func below[C Code](seps []C, key C) int {
 	return n
 }
 
-// rankIn returns the number of entries below key in the leaves from x on.
-func (t *Tree[C]) rankIn(x uint32, key C, after bool) (n int, ok bool) {
+// rankIn returns the number of entries below key in the leaves from x on, which
+// was found in generation gen. It returns false if that is too long ago.
+func (t *Tree[C]) rankIn(x uint32, key C, after bool, gen uint64) (n int, ok bool) {
 	for try := 0; ; try++ {
 		l := t.leaf(x)
 		word := l.loadWord()
-		if word&simd.WordDead != 0 || t.closed.Load() { // side links of a closed tree may lead in circles
+		if word&simd.WordDead != 0 || !t.Current(gen) || t.closed.Load() { // links of memory that is used again may lead in circles
 			return 0, false
 		}
 		if word&simd.WordLocked != 0 {
@@ -205,21 +207,23 @@ func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 			}
 			x = atomic.LoadUint32(&u.refs()[at])
 		}
-		key, val, ok, dead := t.atIn(x, int(left))
+		stall.At("rank: leaf found")
+		key, val, ok, dead := t.atIn(x, int(left), gen)
 		if !dead && t.Current(gen) || t.closed.Load() {
 			return key, val, ok
 		}
 	}
 }
 
-// atIn returns entry i of the leaves from x on, or that one of them is dead.
-func (t *Tree[C]) atIn(x uint32, i int) (key, val C, ok, dead bool) {
+// atIn returns entry i of the leaves from x on, which was found in generation
+// gen; or that one of them is dead, or the generation too long ago.
+func (t *Tree[C]) atIn(x uint32, i int, gen uint64) (key, val C, ok, dead bool) {
 	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
 	for try := 0; x != nothing; try++ {
 		l := t.leaf(x)
 		word := l.loadWord()
-		if word&simd.WordDead != 0 || t.closed.Load() {
+		if word&simd.WordDead != 0 || !t.Current(gen) || t.closed.Load() {
 			return 0, 0, false, true
 		}
 		s.run.clear()

@@ -117,7 +117,7 @@ func (t *Tree[C]) NoteSearch(key C) {
 	}
 	x := k.refs[k.height()][at]
 	t.record(r, StepSearch, key, NodeID{Number: x})
-	for t.leaf(x).high() < key && t.leaf(x).info().next != nothing {
+	for hops := 0; t.leaf(x).high() < key && t.leaf(x).info().next != nothing && hops < mostHops; hops++ {
 		x = t.leaf(x).info().next
 		t.record(r, StepSearch, key, NodeID{Number: x})
 	}
@@ -180,7 +180,7 @@ func (t *Tree[C]) changed(r *Recorder, e *Event) {
 			now[id] = n
 		}
 	}
-	for x := t.first; x != nothing && len(now) < 1<<16; x = t.leaf(x).info().next {
+	for x, hops := t.first, 0; x != nothing && hops < mostHops; x, hops = t.leaf(x).info().next, hops+1 {
 		if id := (NodeID{Number: x}); !now[id].Told {
 			now[id] = t.recorded(id, 0)
 		}

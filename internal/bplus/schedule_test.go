@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -202,6 +203,55 @@ func TestCursorBesideMerge(t *testing.T) {
 			t.Errorf("down %t: the cursor returns %d → %d, which is %d", down, k, v, model[k])
 		}
 		check(t, tree, model)
+	}
+}
+
+// A search that comes late to memory that was used again, where side links may
+// lead in circles, begins anew.
+func TestSearchBesideReuse(t *testing.T) {
+	for _, read := range []struct {
+		name string
+		do   func(tree *Tree[uint64], key uint64)
+	}{
+		{"Get", func(tree *Tree[uint64], key uint64) { tree.Get(key) }},
+		{"Rank", func(tree *Tree[uint64], key uint64) { tree.rank(key, false) }},
+		{"At", func(tree *Tree[uint64], _ uint64) { tree.At(185) }},
+	} {
+		t.Run(read.name, func(t *testing.T) {
+			hasty(t)
+			tree, model := twoLeaves(t, 130, 57)
+			tree.Rank(0, false)
+			last := lastOf(model)
+			x, _, _ := tree.seek(last)
+			point := "seek: leaf found"
+			if read.name != "Get" {
+				point = "rank: leaf found"
+			}
+			wait := meanwhile(t, point, func() {
+				tree.Delete(last)
+				delete(model, last)
+				tree.tidy(0)
+				tree.tidy(0)
+				l := tree.leaf(x)
+				if l.loadWord()&unread != unread {
+					t.Errorf("leaf %d is in use", x)
+				}
+				clear(unsafe.Slice((*byte)(l.pilot), simd.RegularPilot[uint64]())) // as if given back to the system, where that is leaf 0
+				l.info().next = x
+			})
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				read.do(tree, last)
+			}()
+			select {
+			case <-done:
+			case <-time.After(20 * time.Second):
+				t.Fatal("the search does not end")
+			}
+			wait()
+			check(t, tree, model)
+		})
 	}
 }
 

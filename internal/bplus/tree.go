@@ -226,7 +226,7 @@ func (t *Tree[C]) count(x uint32, delta int) {
 // long as the word is the same and the generation current.
 func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
 	for try := 0; ; try++ {
-		r := t.view()
+		gen, r := t.Gen(), t.view()
 		x, line, word = simd.SeekRegular(&r, key)
 		if mutant.On && mutant.Is("high key") {
 			line = min(line, lines-1)
@@ -235,7 +235,7 @@ func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
 			l := t.leaf(x)
 			next := l.info().next
 			stall.At("seek: side link read")
-			if l.loadWord() != word || next == nothing {
+			if l.loadWord() != word || next == nothing || !t.Current(gen) { // links of memory that is used again may lead in circles
 				break
 			}
 			x = next
