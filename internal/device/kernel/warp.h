@@ -9,12 +9,12 @@
 
 enum { LINE = 64 };
 
-// Warp is 32 lanes that work on QUERIES queries, LANES lanes to each at a time.
-// Trees are numbered in lines of 64 bytes from t.base.
-template <typename K, int LANES, int QUERIES> struct Warp {
+// Warp is 32 lanes that work on QUERIES queries, LANES lanes to each at a time. A
+// line has KEYS keys. Trees are numbered in lines of 64 bytes from t.base.
+template <typename K, int LANES, int QUERIES, int KEYS = LINE / sizeof(K)> struct Warp {
 	enum {
 		TILES = WARP / LANES,            // groups of lanes that share a query
-		PART = LINE / sizeof(K) / LANES, // keys of a line that a lane holds
+		PART = KEYS / LANES,             // keys of a line that a lane holds
 		TURNS = QUERIES / TILES,         // queries that a tile has on their way at once
 		OWN = QUERIES / WARP,            // queries whose input and output a lane moves
 	};

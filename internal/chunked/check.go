@@ -1,0 +1,222 @@
+package chunked
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// leaf and chunk are the bytes of one, as chunked.h has them.
+type leaf[C order.Code] struct{ keys, vals [kernel.LeafEntries]C }
+
+type chunk[C order.Code] struct {
+	pivots [kernel.ChunkLeaves / kernel.ChunkGroup]C
+	seps   [kernel.ChunkLeaves]C
+	refs   [kernel.ChunkLeaves]uint32
+	first  [kernel.ChunkLeaves]uint16
+	counts [kernel.ChunkLeaves]uint8
+}
+
+// checking is a tree that is being looked at, in copies of its memory.
+type checking[C order.Code] struct {
+	t      *Tree[C]
+	b      *table
+	leaves []leaf[C]
+	chunks []chunk[C]
+	slots  map[uint32]bool // leaves seen
+	keys   []C
+	vals   []C
+	low    C // the next key is above
+	any    bool
+}
+
+// Check looks at all of the newest version, and returns an error if something is
+// not as it must be. It copies the tree to host memory.
+func (t *Tree[C]) Check() error {
+	_, _, err := t.read(t.now)
+	return err
+}
+
+// read returns all entries of a version, and looks at everything on the way.
+func (t *Tree[C]) read(b *table) (keys, vals []C, err error) {
+	c := &checking[C]{t: t, b: b, slots: map[uint32]bool{}}
+	c.leaves, c.chunks = make([]leaf[C], t.leaves.next), make([]chunk[C], t.chunks.next)
+	if err := t.copyOut(arena.Bytes(c.leaves), t.leaves.base); err != nil {
+		return nil, nil, err
+	}
+	if err := t.copyOut(arena.Bytes(c.chunks), t.chunks.base); err != nil {
+		return nil, nil, err
+	}
+	if err := c.tables(); err != nil {
+		return nil, nil, err
+	}
+	if len(c.keys) != b.entries {
+		return nil, nil, fmt.Errorf("chunked: %d entries, %d are known", len(c.keys), b.entries)
+	}
+	if len(c.slots) != b.leaves {
+		return nil, nil, fmt.Errorf("chunked: %d leaves, %d are known", len(c.slots), b.leaves)
+	}
+	return c.keys, c.vals, c.free(&t.leaves, c.slots)
+}
+
+func (t *Tree[C]) copyOut(to []byte, from device.Ptr) error {
+	if len(to) == 0 {
+		return nil
+	}
+	if err := t.run.Stream.CopyOut(to, from); err != nil {
+		return err
+	}
+	return t.run.Stream.Synchronize()
+}
+
+// words reads n numbers.
+func (c *checking[C]) words(at device.Ptr, n int) ([]uint32, error) {
+	out := make([]uint32, n)
+	return out, c.t.copyOut(arena.Bytes(out), at)
+}
+
+// tables looks at the table, and at all chunks.
+func (c *checking[C]) tables() error {
+	v := &c.b.version
+	n := int(v.Count)
+	slots, err := c.words(v.Slots, n)
+	if err != nil {
+		return err
+	}
+	used, err := c.words(v.Used, n)
+	if err != nil {
+		return err
+	}
+	first, err := c.words(v.First, n+1)
+	if err != nil {
+		return err
+	}
+	seps, err := c.levels()
+	if err != nil {
+		return err
+	}
+	seen := map[uint32]bool{}
+	for i := range n {
+		if int(first[i]) != len(c.keys) {
+			return fmt.Errorf("chunked: chunk %d begins with entry %d, not %d", i, first[i], len(c.keys))
+		}
+		if int(slots[i]) >= len(c.chunks) || seen[slots[i]] {
+			return fmt.Errorf("chunked: chunk %d is in slot %d of %d, or another is", i, slots[i], len(c.chunks))
+		}
+		seen[slots[i]] = true
+		if err := c.chunk(&c.chunks[slots[i]], int(used[i]), seps[i]); err != nil {
+			return fmt.Errorf("chunked: chunk %d: %w", i, err)
+		}
+	}
+	if int(first[n]) != len(c.keys) || seps[n-1] != ^C(0) {
+		return fmt.Errorf("chunked: the table ends with entry %d and separator %d", first[n], seps[n-1])
+	}
+	return c.free(&c.t.chunks, seen)
+}
+
+// levels looks at the levels of separators, and returns the lowest.
+func (c *checking[C]) levels() (seps []C, err error) {
+	v := &c.b.version
+	var above []C
+	for l, n := range kernel.SepLevels(int(v.Count)) {
+		room := (n + kernel.ChunkGroup - 1) / kernel.ChunkGroup * kernel.ChunkGroup
+		seps = make([]C, room)
+		if err := c.t.copyOut(arena.Bytes(seps), v.Seps[l]); err != nil {
+			return nil, err
+		}
+		for i, s := range seps {
+			if i >= n && s != ^C(0) || i > 0 && i < n && s <= seps[i-1] {
+				return nil, fmt.Errorf("chunked: separator %d of level %d is %d", i, l, s)
+			}
+		}
+		for i := range above {
+			if want := seps[min(i*kernel.ChunkGroup+kernel.ChunkGroup-1, n-1)]; above[i] != want {
+				return nil, fmt.Errorf("chunked: separator %d of level %d is %d, not %d", i, l-1, above[i], want)
+			}
+		}
+		above = seps[:n]
+	}
+	return above, nil
+}
+
+// chunk looks at a chunk of so many leaves, and at these.
+func (c *checking[C]) chunk(k *chunk[C], used int, sep C) error {
+	if used < 1 || used > kernel.ChunkLeaves || k.seps[used-1] != sep {
+		return fmt.Errorf("%d leaves, up to key %d", used, sep)
+	}
+	before := 0
+	for e := range kernel.ChunkLeaves {
+		if e%kernel.ChunkGroup == kernel.ChunkGroup-1 && k.pivots[e/kernel.ChunkGroup] != k.seps[e] {
+			return fmt.Errorf("pivot %d is %d, not %d", e/kernel.ChunkGroup, k.pivots[e/kernel.ChunkGroup], k.seps[e])
+		}
+		if e >= used {
+			if k.seps[e] != ^C(0) || k.counts[e] != 0 {
+				return fmt.Errorf("leaf %d, behind the last, has separator %d and %d entries", e, k.seps[e], k.counts[e])
+			}
+			continue
+		}
+		if int(k.first[e]) != before&math.MaxUint16 {
+			return fmt.Errorf("leaf %d begins with entry %d, not %d", e, k.first[e], before)
+		}
+		before += int(k.counts[e])
+		if err := c.leaf(k.refs[e], int(k.counts[e]), k.seps[e]); err != nil {
+			return fmt.Errorf("leaf %d: %w", e, err)
+		}
+	}
+	return nil
+}
+
+// leaf looks at a leaf of so many entries, whose keys are up to high.
+func (c *checking[C]) leaf(ref uint32, count int, high C) error {
+	if int(ref) >= len(c.leaves) || c.slots[ref] {
+		return fmt.Errorf("in slot %d of %d, or another is", ref, len(c.leaves))
+	}
+	c.slots[ref] = true
+	last := high == ^C(0) && c.b.leaves == len(c.slots)
+	if count > kernel.LeafEntries || count == 0 && !last {
+		return fmt.Errorf("slot %d: %d entries", ref, count)
+	}
+	l := &c.leaves[ref]
+	for i, k := range l.keys[:count] {
+		if c.any && k <= c.low || k > high {
+			return fmt.Errorf("slot %d: key %d is %d, after %d, up to %d", ref, i, k, c.low, high)
+		}
+		c.low, c.any = k, true
+		c.keys, c.vals = append(c.keys, k), append(c.vals, l.vals[i])
+	}
+	if c.any && c.low > high {
+		return fmt.Errorf("slot %d ends with %d, before %d", ref, high, c.low)
+	}
+	return nil
+}
+
+// free looks at the list of free slots: with those in use, and those that
+// snapshots need, they are all.
+func (c *checking[C]) free(s *space, used map[uint32]bool) error {
+	list, err := c.words(s.list, s.free)
+	if err != nil {
+		return err
+	}
+	seen := map[uint32]bool{}
+	for _, x := range list {
+		if int(x) >= s.next || used[x] || seen[x] {
+			return fmt.Errorf("chunked: slot %d is free, and in use, or free twice, or was never used", x)
+		}
+		seen[x] = true
+	}
+	if len(c.t.held) == 0 && len(c.t.limbo) == 0 && c.b == c.t.now && len(used)+len(seen) != s.next {
+		return fmt.Errorf("chunked: %d slots are in use, %d free, of %d", len(used), len(seen), s.next)
+	}
+	return nil
+}
+
+// The sizes that kernels know are those of these types.
+var (
+	_ [unsafe.Sizeof(chunk[uint64]{})]byte = [(16+256)*8 + 256*7]byte{}
+	_ [unsafe.Sizeof(chunk[uint32]{})]byte = [(16+256)*4 + 256*7]byte{}
+)

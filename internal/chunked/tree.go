@@ -1,0 +1,267 @@
+// Package chunked is the mutable layout of a GPU: an ordered map in its memory
+// that takes batches of operations, each batch as a chain of kernels.
+//
+//	leaf    32 keys, 32 values; entries in order, no gaps          a slot of leaves
+//	chunk   pivots, separators, references, counts of 256 leaves   a slot of chunks
+//	table   the chunks in order, separators above, first ranks     a version of the tree
+//
+// A separator is the greatest key that may be below it, so the number of
+// separators below a key is the child to go on to. Kernels are in
+// device/kernel/chunked.cu; docs/updates.md says how a batch runs.
+//
+// The host knows sizes and which slots were never used. It looks at what a batch
+// needs before anything of the tree is written, so a batch that does not fit
+// leaves the tree as it was.
+package chunked
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// ErrLimit is the error for a batch that would take more memory than allowed.
+var ErrLimit = errors.New("over the memory limit")
+
+// Tree is a map from codes to codes in a device's memory. Its methods must not
+// be called at the same time.
+type Tree[C order.Code] struct {
+	dev            device.Device
+	run            kernel.Chunked
+	leaves, chunks space
+	tables         []*table // not in use
+	now            *table
+	entries        int // of the newest version
+	held           map[*table]int
+	limbo          []limbo
+	work           work
+	results        []byte // page-locked
+	limit          int64
+	flat           int // operations, per leaf times 16, from which on a batch is merged with everything
+}
+
+// table is a version of the tree, in one piece of device memory.
+type table struct {
+	at      device.Ptr
+	room    int // chunks that it has room for
+	version kernel.Version
+	seq     int // number of the version
+	entries int
+	leaves  int
+}
+
+// limbo is slots that older versions, which snapshots have, still need.
+type limbo struct {
+	seq                   int        // the last version that has them
+	leaves, chunks        device.Ptr // lists of them, in one piece of memory
+	leafCount, chunkCount int
+}
+
+// Options are the settings of a tree.
+type Options struct {
+	// Room is the most memory that leaves and chunks may take; 0 is what the
+	// device has.
+	Room int64
+	// Flat is the number of operations per sixteen leaves from which on a batch is
+	// merged with everything instead of leaf by leaf; 0 is a default, below 0 never.
+	Flat int
+}
+
+// New returns an empty tree on a device. The device stays the caller's.
+func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) {
+	t = &Tree[C]{dev: dev, held: map[*table]int{}, flat: opts.Flat, limit: opts.Room}
+	if t.flat == 0 {
+		t.flat = flatFrom
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	t.run.Bits = codeBits[C]()
+	if t.run.Set, err = kernel.LoadOnly(dev, kernel.ChunkedSource); err != nil {
+		return t, err
+	}
+	if t.run.Stream, err = dev.NewStream(); err != nil {
+		return t, err
+	}
+	if t.results, err = dev.HostAlloc(resultBytes); err != nil {
+		return t, err
+	}
+	if err := t.leaves.open(dev, kernel.LeafBytes(t.run.Bits), opts.Room); err != nil {
+		return t, err
+	}
+	if err := t.chunks.open(dev, kernel.ChunkBytes(t.run.Bits), opts.Room); err != nil {
+		return t, err
+	}
+	return t, t.clear()
+}
+
+// flatFrom is the default of Options.Flat.
+const flatFrom = 16
+
+func codeBits[C order.Code]() int {
+	if uint64(^C(0)) == math.MaxUint32 {
+		return 32
+	}
+	return 64
+}
+
+// clear makes the first version: one chunk with one leaf, without entries.
+func (t *Tree[C]) clear() error {
+	if err := t.leaves.reserve(1); err != nil {
+		return err
+	}
+	if err := t.chunks.reserve(1); err != nil {
+		return err
+	}
+	next, err := t.newTable(1)
+	if err != nil {
+		return err
+	}
+	f := kernel.Flat{Leaves: 1}
+	to := next.next()
+	if err := t.work.ensure(t.dev, 4096+t.primitiveBytes(1)); err != nil {
+		return err
+	}
+	to.Totals = t.work.words(1)
+	if err := t.pad(next); err != nil {
+		return err
+	}
+	if err := t.run.FlatChunks(&next.version, 1, &f, t.leaves.slots(), t.chunks.slots(), &to); err != nil {
+		return err
+	}
+	if err := t.raise(next, to.Totals); err != nil {
+		return err
+	}
+	t.leaves.took(1)
+	t.chunks.took(1)
+	if err := t.run.Stream.Synchronize(); err != nil {
+		return err
+	}
+	next.leaves = 1
+	t.now = next
+	return nil
+}
+
+// newTable returns a table for so many chunks, which are not there yet.
+func (t *Tree[C]) newTable(chunks int) (*table, error) {
+	for i, b := range t.tables {
+		if b.room >= chunks {
+			t.tables = append(t.tables[:i], t.tables[i+1:]...)
+			t.layOut(b, chunks)
+			return b, nil
+		}
+	}
+	if n := len(t.tables); n > 0 { // too small from now on
+		old := t.tables[n-1]
+		t.tables = t.tables[:n-1]
+		if err := t.dev.Free(old.at); err != nil {
+			return nil, err
+		}
+	}
+	b := &table{room: chunks + chunks/4 + 16}
+	var err error
+	if b.at, err = t.dev.Alloc(tableBytes(b.room, t.run.Bits)); err != nil {
+		return nil, err
+	}
+	t.layOut(b, chunks)
+	return b, nil
+}
+
+// tableBytes returns the memory of a table for so many chunks.
+func tableBytes(chunks, bits int) (bytes int) {
+	for _, n := range kernel.SepLevels(chunks) {
+		bytes += sepBytes(n, bits)
+	}
+	return bytes + 3*aligned(4*(chunks+1))
+}
+
+func sepBytes(n, bits int) int {
+	return aligned((n + kernel.ChunkGroup - 1) / kernel.ChunkGroup * kernel.ChunkGroup * bits / 8)
+}
+
+// aligned returns the next multiple of 256.
+func aligned(bytes int) int { return (bytes + 255) &^ 255 }
+
+// layOut says where in its memory a table of so many chunks has what.
+func (t *Tree[C]) layOut(b *table, chunks int) {
+	at := b.at
+	take := func(bytes int) (p device.Ptr) {
+		p, at = at, at+device.Ptr(aligned(bytes))
+		return p
+	}
+	v := kernel.Version{Leaves: t.leaves.base, Chunks: t.chunks.base, Count: uint32(chunks)}
+	sizes := kernel.SepLevels(chunks)
+	v.Levels = uint32(len(sizes))
+	for l, n := range sizes {
+		v.Seps[l] = take(sepBytes(n, t.run.Bits))
+	}
+	v.Slots, v.Used, v.First = take(4*chunks), take(4*chunks), take(4*(chunks+1))
+	b.version = v
+}
+
+// next returns the table as kernels fill it.
+func (b *table) next() kernel.Next {
+	v := &b.version
+	return kernel.Next{Seps: v.Seps[v.Levels-1], Slots: v.Slots, Used: v.Used}
+}
+
+// raise completes a table whose chunks are there.
+func (t *Tree[C]) raise(b *table, totals device.Ptr) error {
+	v := &b.version
+	sizes := kernel.SepLevels(int(v.Count))
+	for l := len(sizes) - 1; l > 0; l-- {
+		if err := t.run.Raise(v.Seps[l], sizes[l], v.Seps[l-1]); err != nil {
+			return err
+		}
+	}
+	return t.sum(totals, v.First, int(v.Count))
+}
+
+// pad sets the separators of a table to the greatest key, so that those behind
+// the last are.
+func (t *Tree[C]) pad(b *table) error {
+	v := &b.version
+	end := v.Slots
+	return t.run.Stream.Fill(v.Seps[0], math.MaxUint32, int(end-v.Seps[0]))
+}
+
+// Len returns the number of entries.
+func (t *Tree[C]) Len() int { return t.entries }
+
+// Bytes returns the device memory that leaves and chunks take.
+func (t *Tree[C]) Bytes() int64 { return t.leaves.bytes() + t.chunks.bytes() }
+
+// Close gives all memory back.
+func (t *Tree[C]) Close() (err error) {
+	if t.run.Stream != nil {
+		err = errors.Join(err, t.run.Stream.Close())
+	}
+	for b := range t.held {
+		if b != t.now {
+			t.tables = append(t.tables, b)
+		}
+	}
+	for _, l := range t.limbo {
+		err = errors.Join(err, t.dev.Free(l.leaves))
+	}
+	for _, b := range append(t.tables, t.now) {
+		if b != nil {
+			err = errors.Join(err, t.dev.Free(b.at))
+		}
+	}
+	if t.results != nil {
+		err = errors.Join(err, t.dev.HostFree(t.results))
+	}
+	if t.run.Set != nil {
+		err = errors.Join(err, t.run.Set.Unload())
+	}
+	return errors.Join(err, t.leaves.close(), t.chunks.close(), t.work.close())
+}
+
+var errTooLarge = fmt.Errorf("%w: a tree on a GPU has at most %d entries", kernel.ErrTooLarge, math.MaxUint32-1)
