@@ -21,6 +21,16 @@ type Ops struct {
 	Old, Had device.Ptr
 	// Sorted says that keys ascend.
 	Sorted bool
+	// Effects asks for what the batch comes to: the last change of each key, in
+	// key order.
+	Effects *Effects
+}
+
+// Effects is the changes that a batch comes to, each key once, in key order, in
+// device memory. Each array has room for all operations.
+type Effects struct {
+	Keys, Vals, Kinds device.Ptr
+	N                 int // set by Apply
 }
 
 // Kinds of operations.
@@ -48,6 +58,11 @@ func (t *Tree[C]) Apply(ops *Ops) error {
 	a, err := t.begin(ops)
 	if err != nil {
 		return err
+	}
+	if ops.Effects != nil {
+		if err := t.effects(a, ops.Effects); err != nil {
+			return err
+		}
 	}
 	if t.flat >= 0 && ops.N*16 >= t.now.leaves*t.flat && t.flatFits(ops.N) {
 		return t.merge(a)
@@ -104,6 +119,25 @@ func (t *Tree[C]) begin(ops *Ops) (*applying, error) {
 	}
 	a.homes, a.acts = w.words(n), w.words(n)
 	return a, t.run.Probe(&t.now.version, &a.Batch, a.homes, a.acts)
+}
+
+// effects lists what a batch comes to.
+func (t *Tree[C]) effects(a *applying, e *Effects) error {
+	n := int(a.N)
+	if err := t.run.IsEffect(a.acts, n, a.spare[0]); err != nil {
+		return err
+	}
+	if err := t.sum(a.spare[0], a.spare[1], n); err != nil {
+		return err
+	}
+	if err := t.run.Effects(&a.Batch, a.acts, a.spare[1], e.Keys, e.Vals, e.Kinds); err != nil {
+		return err
+	}
+	got, err := t.told(a.spare[1] + device.Ptr(4*n))
+	if err == nil {
+		e.N = got[0]
+	}
+	return err
 }
 
 // told copies numbers from the device, and waits for them.

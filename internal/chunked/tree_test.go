@@ -60,7 +60,10 @@ func (r *rig[C]) apply(keys, vals []C, kinds []uint8) {
 	}
 	old, had := make([]C, n), make([]uint8, n)
 	ops.Old, ops.Had = r.put(arena.Bytes(old)), r.put(had)
+	e := &Effects{Keys: r.put(arena.Bytes(keys)), Vals: r.put(arena.Bytes(vals)), Kinds: r.put(kinds)}
+	ops.Effects = e
 	must(r.t, r.tree.Apply(ops))
+	before := maps.Clone(r.model)
 	must(r.t, r.tree.copyOut(arena.Bytes(old), ops.Old))
 	must(r.t, r.tree.copyOut(had, ops.Had))
 	for i, k := range keys {
@@ -75,12 +78,36 @@ func (r *rig[C]) apply(keys, vals []C, kinds []uint8) {
 			delete(r.model, k)
 		}
 	}
-	for _, p := range []device.Ptr{ops.Keys, ops.Vals, ops.Kinds, ops.Old, ops.Had} {
+	r.effects(e, before)
+	for _, p := range []device.Ptr{ops.Keys, ops.Vals, ops.Kinds, ops.Old, ops.Had, e.Keys, e.Vals, e.Kinds} {
 		if p != 0 {
 			must(r.t, r.dev.Free(p))
 		}
 	}
 	r.check()
+}
+
+// effects makes of what was there before, by what the batch comes to, what is
+// there now.
+func (r *rig[C]) effects(e *Effects, before map[C]C) {
+	r.t.Helper()
+	keys, vals, kinds := make([]C, e.N), make([]C, e.N), make([]uint8, e.N)
+	must(r.t, r.tree.copyOut(arena.Bytes(keys), e.Keys))
+	must(r.t, r.tree.copyOut(arena.Bytes(vals), e.Vals))
+	must(r.t, r.tree.copyOut(kinds, e.Kinds))
+	for i, k := range keys {
+		if i > 0 && k <= keys[i-1] {
+			r.t.Fatalf("effect %d is on key %d, after %d", i, k, keys[i-1])
+		}
+		if kinds[i] == Set {
+			before[k] = vals[i]
+		} else {
+			delete(before, k)
+		}
+	}
+	if !maps.Equal(before, r.model) {
+		r.t.Fatal("the effects of a batch are not what it does")
+	}
 }
 
 // check compares the tree with the model.

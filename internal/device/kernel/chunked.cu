@@ -117,6 +117,23 @@ inline_device void markAll(const u32 *homes, const u32 *acts, u32 n, u32 *heads,
 	if (removes) removes[i] = acts[i] % 4 == REMOVE;
 }
 
+// isEffect sets a flag for each operation that does something.
+inline_device void isEffectOf(const u32 *acts, u32 n, u32 *flags) {
+	u32 i = thread();
+	if (i < n) flags[i] = acts[i] % 4 != NOTHING;
+}
+
+// effects lists these operations, in key order: what the batch comes to.
+template <typename K> inline_device void effects(const Batch<K> &b, const u32 *acts, const u32 *before, K *keys, K *vals, u8 *kinds) {
+	u32 i = thread();
+	if (i >= b.n || acts[i] % 4 == NOTHING) return;
+	u32 at = before[i];
+	bool set = acts[i] % 4 != REMOVE;
+	keys[at] = b.keys[i];
+	vals[at] = set ? b.vals[b.places[i]] : 0;
+	kinds[at] = set ? SET : DELETE;
+}
+
 // Owned is kernel.Owned in Go: what a batch does, leaf by leaf. Leaf t of those
 // that it touches, in order, is home[t], and has operations from begin[t] on.
 struct Owned {
@@ -534,6 +551,7 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 	KERNEL isChange##BITS(Batch<K##BITS> b, u32 *flags) { isChange(b, flags); } \
 	KERNEL listChanges##BITS(Batch<K##BITS> b, u32 *change) { listChanges(b, change); } \
 	KERNEL probe##BITS(Version v, Batch<K##BITS> b, u32 *homes, u32 *acts) { probe(v, b, homes, acts); } \
+	KERNEL effects##BITS(Batch<K##BITS> b, const u32 *acts, const u32 *before, K##BITS *keys, K##BITS *vals, u8 *kinds) { effects(b, acts, before, keys, vals, kinds); } \
 	KERNEL plan##BITS(Version v, Owned o) { plan<K##BITS>(v, o); } \
 	KERNEL move##BITS(Version v, Owned o, const K##BITS *keys, Slots leaves) { move(v, o, keys, leaves); } \
 	KERNEL store##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves) { store(v, b, o, leaves); } \
@@ -549,5 +567,6 @@ CHUNKED(32)
 CHUNKED(64)
 
 KERNEL mark(const u32 *homes, const u32 *acts, u32 n, u32 *heads, u32 *inserts, u32 *removes) { markAll(homes, acts, n, heads, inserts, removes); }
+KERNEL isEffect(const u32 *acts, u32 n, u32 *flags) { isEffectOf(acts, n, flags); }
 KERNEL touch(Owned o) { touchAll(o); }
 KERNEL planChunks(Version v, Owned o, u32 *become, u32 *fresh) { planAll(v, o, become, fresh); }

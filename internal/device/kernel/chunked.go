@@ -13,11 +13,11 @@ var chunkedPTX string
 
 // ChunkedSource is the kernels of chunked.cu.
 var ChunkedSource = Source{chunkedPTX, []string{
-	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "isChange32", "listChanges32", "probe32", "plan32", "move32", "store32",
+	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "isChange32", "listChanges32", "probe32", "effects32", "plan32", "move32", "store32",
 	"give32", "rechunk32", "raise32", "flatMove32", "flatStore32", "flatChunks32", "giveAll32",
-	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "isChange64", "listChanges64", "probe64", "plan64", "move64", "store64",
+	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "isChange64", "listChanges64", "probe64", "effects64", "plan64", "move64", "store64",
 	"give64", "rechunk64", "raise64", "flatMove64", "flatStore64", "flatChunks64", "giveAll64",
-	"mark", "touch", "planChunks",
+	"mark", "touch", "planChunks", "isEffect",
 }}
 
 // What the chunked layout is made of, as chunked.h has it.
@@ -165,6 +165,23 @@ func (c *Chunked) Probe(v *Version, b *Batch, homes, acts device.Ptr) error {
 		b           Batch
 		homes, acts device.Ptr
 	}{*v, *b, homes, acts})
+}
+
+// IsEffect sets a flag (u32) for each of n operations that does something.
+func (c *Chunked) IsEffect(acts device.Ptr, n int, flags device.Ptr) error {
+	return run(c, "isEffect", "isEffect", n, struct {
+		acts  device.Ptr
+		n     uint64
+		flags device.Ptr
+	}{acts, uint64(n), flags})
+}
+
+// Effects lists these operations in key order, by their sums.
+func (c *Chunked) Effects(b *Batch, acts, before, keys, vals, kinds device.Ptr) error {
+	return run(c, "effects32", "effects64", int(b.N), struct {
+		b                               Batch
+		acts, before, keys, vals, kinds device.Ptr
+	}{*b, acts, before, keys, vals, kinds})
 }
 
 // Mark sets flags of operations: the first of their leaf, those that insert,
