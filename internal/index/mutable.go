@@ -25,6 +25,8 @@ type Map[V any] struct {
 	codec   *Codec[V]
 	workers int
 	cfg     Config
+	where   Device // where batches run
+	why     string
 }
 
 // NewMap returns an empty map.
@@ -57,7 +59,26 @@ func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals 
 	if m.boxes != nil {
 		m.onFree(m.boxes.drop)
 	}
-	return m, nil
+	return m, m.attach()
+}
+
+// attach gives the map a GPU, if that is asked for. Only numbers with values in
+// the tree have one.
+func (m *Map[V]) attach() (err error) {
+	m.where, m.why = onCPU, "a tree of strings, or of large values, is on the CPU"
+	if m.boxes != nil {
+		return nil
+	}
+	switch c := m.keyMap.(type) {
+	case *codes[uint32]:
+		m.keyMap, m.where, m.why, err = attachCodes(c, m.cfg)
+	case *codes[uint64]:
+		m.keyMap, m.where, m.why, err = attachCodes(c, m.cfg)
+	}
+	if err != nil {
+		m.keyMap.Close()
+	}
+	return err
 }
 
 // loadCodes makes the tree of a map.
@@ -457,7 +478,7 @@ func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 
 // Stats describes the map.
 func (m *Map[V]) Stats() Stats {
-	s := Stats{Len: m.Len(), Device: onCPU, Reason: "a tree that changes is on the CPU", Path: simd.Active().String(), Layout: "bplus", Workers: m.workers, Pages: m.cfg.Pages, Fanout: 64}
+	s := Stats{Len: m.Len(), Device: m.where, Reason: m.why, Path: simd.Active().String(), Layout: "bplus", Workers: m.workers, Pages: m.cfg.Pages, Fanout: 64}
 	if m.key.Bits() == 0 {
 		s.Layout, s.Fanout = "radix", 256
 	}
@@ -466,6 +487,12 @@ func (m *Map[V]) Stats() Stats {
 		s.HeapBytes = m.boxes.held.Load() * int64(sizeOf[V]()+24)
 	}
 	s.TotalBytes = s.LeafBytes + s.HeapBytes
+	if d, ok := m.keyMap.(onGPUMap); ok {
+		s.DeviceBytes = d.deviceBytes()
+		if err := d.down(); err != nil {
+			s.Device, s.Reason = onCPU, "GPU failed: "+err.Error()
+		}
+	}
 	return s
 }
 

@@ -1,0 +1,285 @@
+// Package twin keeps a tree in host memory and its twin on a GPU the same.
+//
+// Large batches run on the GPU. What they come to, each key once and in order,
+// is copied back to page-locked memory, the log; with that the batch is accepted,
+// whatever becomes of the GPU. In the background the log is folded into the tree
+// in host memory. Single operations and small batches run there; the keys that
+// they have changed are noted, and reach the GPU with its next batch.
+//
+// Order is kept by few rules:
+//
+//   - Who changes the tree in host memory holds the stripe of its key, or all
+//     stripes. While the log is not empty it holds all stripes, so nothing comes
+//     between a batch and its fold.
+//   - A search for one key looks at the log, newest run first, before the tree.
+//     Everything else that reads the tree in host memory waits until the log is
+//     empty.
+//   - A batch on the GPU begins by bringing the GPU up to date, with all stripes
+//     held: so whoever was seen by others has been noted.
+package twin
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/chunked"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// Twin is a tree in host memory and its twin on a GPU.
+type Twin[C order.Code] struct {
+	cpu     *bplus.Tree[C]
+	workers int
+	opts    Options
+
+	stripes [stripes]stripe[C]
+	dirty   atomic.Int64 // keys that are noted, or about to be
+	waiting atomic.Int64 // goroutines that wait for a stripe
+
+	gpu  onDevice[C] // has a lock of its own, which comes before all others
+	down atomic.Pointer[error]
+
+	log log[C]
+}
+
+// Options are the settings of a twin.
+type Options struct {
+	Workers int
+	// Least is the number of operations from which on a batch goes to the GPU.
+	Least int
+	// Changes says that the GPU takes batches that change something. Else they run
+	// in host memory, which may be limited, and the GPU only answers.
+	Changes bool
+	// Log is the most operations that the log holds; 0 is a default.
+	Log int
+	// Room is the most device memory that the twin may take; 0 is what there is.
+	Room int64
+	// Flat is chunked.Options.Flat.
+	Flat int
+}
+
+// stripes is the number of parts that keys are divided into, for writers of
+// single keys.
+const stripes = 64
+
+// stripe is the keys that have changed since the GPU was up to date.
+type stripe[C order.Code] struct {
+	sync.Mutex
+	keys []C
+	_    [24]byte
+}
+
+func (t *Twin[C]) stripe(key C) *stripe[C] {
+	return &t.stripes[uint64(key)*0x9e3779b97f4a7c15>>58]
+}
+
+// defaultLog is the most operations that the log holds: 1.1 GB of 64 bits.
+const defaultLog = 64 << 20
+
+// New returns the twin of a tree. The device is the twin's from then on, also if
+// there is an error.
+func New[C order.Code](cpu *bplus.Tree[C], dev device.Device, opts Options) (*Twin[C], error) {
+	t := &Twin[C]{cpu: cpu, workers: max(1, opts.Workers), opts: opts}
+	if t.opts.Log == 0 {
+		t.opts.Log = defaultLog
+	}
+	t.log.init(t)
+	t.gpu.dev = dev
+	tree, err := chunked.New[C](dev, chunked.Options{Room: opts.Room, Flat: opts.Flat})
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	t.gpu.tree = tree
+	if err := t.load(); err != nil {
+		return nil, errors.Join(err, t.gpu.close())
+	}
+	return t, nil
+}
+
+// load copies what the tree in host memory has to the GPU.
+func (t *Twin[C]) load() error {
+	c := t.cpu.Ascend(0)
+	defer c.Done()
+	keys, vals := make([]C, 0, loadPiece), make([]C, 0, loadPiece)
+	for {
+		k, v, ok := c.Next()
+		if ok {
+			keys, vals = append(keys, k), append(vals, v)
+		}
+		if len(keys) == loadPiece || !ok && len(keys) > 0 {
+			b := &batch[C]{n: len(keys), kind: bplus.Set, fill: func(lo int, ks, vs []C, _ []uint8) {
+				copy(ks, keys[lo:])
+				copy(vs, vals[lo:])
+			}}
+			if err := t.gpu.apply(b); err != nil {
+				return err
+			}
+			keys, vals = keys[:0], vals[:0]
+		}
+		if !ok {
+			return nil
+		}
+	}
+}
+
+// loadPiece is the number of entries that are loaded at a time.
+const loadPiece = 4 << 20
+
+// Down returns the reason why the GPU is no longer used, or nil.
+func (t *Twin[C]) Down() error {
+	if e := t.down.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// fail gives the GPU up, and says so the first time.
+func (t *Twin[C]) fail(err error) {
+	if t.down.CompareAndSwap(nil, &err) {
+		slog.Warn("pando: the GPU failed, the CPU does everything from now on", "device", t.gpu.dev.Info().Name, "error", err)
+	}
+}
+
+// Takes reports whether a batch of n searches goes to the GPU.
+func (t *Twin[C]) Takes(n int) bool { return n >= t.opts.Least && n > 0 && t.down.Load() == nil }
+
+// Single runs f, which changes one key of the tree in host memory and reports
+// whether it has.
+func (t *Twin[C]) Single(key C, f func() (changed bool)) {
+	s := t.stripe(key)
+	t.enter(s)
+	defer s.Unlock()
+	t.dirty.Add(1) // before others can see the change
+	if f() && t.down.Load() == nil {
+		s.keys = append(s.keys, key)
+	} else {
+		t.dirty.Add(-1)
+	}
+}
+
+// enter locks a stripe, and counts as waiting for that time, so that batches
+// let it through.
+func (t *Twin[C]) enter(s *stripe[C]) {
+	if s.TryLock() {
+		return
+	}
+	t.waiting.Add(1)
+	s.Lock()
+	t.waiting.Add(-1)
+}
+
+// Alone runs f, which changes any keys of the tree in host memory and returns
+// which. Nobody else changes it meanwhile.
+func (t *Twin[C]) Alone(f func() (changed []C)) {
+	t.waiting.Add(1)
+	t.lockAll()
+	t.waiting.Add(-1)
+	defer t.unlockAll()
+	t.dirty.Add(1) // before others can see the change
+	changed := f()
+	t.dirty.Add(-1)
+	if t.down.Load() != nil {
+		return
+	}
+	t.dirty.Add(int64(len(changed)))
+	for _, k := range changed {
+		s := t.stripe(k)
+		s.keys = append(s.keys, k)
+	}
+}
+
+func (t *Twin[C]) lockAll() {
+	for i := range t.stripes {
+		t.stripes[i].Lock()
+	}
+}
+
+func (t *Twin[C]) unlockAll() {
+	for i := range t.stripes {
+		t.stripes[i].Unlock()
+	}
+}
+
+// Get returns the value of key, and reports whether there is one.
+func (t *Twin[C]) Get(key C) (val C, ok bool) {
+	if val, ok, known := t.log.get(key); known {
+		return val, ok
+	}
+	return t.cpu.Get(key)
+}
+
+// Wait waits until everything that was accepted is in the tree in host memory.
+func (t *Twin[C]) Wait() { t.log.wait() }
+
+// Pending reports whether there is something that is not.
+func (t *Twin[C]) Pending() bool { return t.log.pending() }
+
+// Len returns the number of entries: exactly, if nobody writes meanwhile.
+func (t *Twin[C]) Len() int {
+	if n, known := t.log.entries(); known {
+		return n
+	}
+	return t.cpu.Len()
+}
+
+// DeviceBytes returns the device memory in use.
+func (t *Twin[C]) DeviceBytes() int64 {
+	t.gpu.Lock()
+	defer t.gpu.Unlock()
+	if t.down.Load() != nil {
+		return 0
+	}
+	return t.gpu.tree.Bytes()
+}
+
+// catchUp brings the GPU up to date. All stripes are held, the log is empty.
+func (t *Twin[C]) catchUp() error {
+	if t.dirty.Load() == 0 {
+		return nil
+	}
+	var keys []C
+	for i := range t.stripes {
+		keys = append(keys, t.stripes[i].keys...)
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	if len(keys) == 0 {
+		return nil
+	}
+	vals, found := make([]C, len(keys)), make([]bool, len(keys))
+	t.cpu.GetBatch(keys, vals, found, t.workers, nil)
+	b := &batch[C]{n: len(keys), kinds: true, sorted: true, fill: func(lo int, ks, vs []C, kinds []uint8) {
+		copy(ks, keys[lo:])
+		copy(vs, vals[lo:])
+		for i := range kinds {
+			kinds[i] = uint8(bplus.Delete)
+			if found[lo+i] {
+				kinds[i] = uint8(bplus.Set)
+			}
+		}
+	}}
+	if err := t.gpu.apply(b); err != nil {
+		return err
+	}
+	for i := range t.stripes {
+		t.stripes[i].keys = t.stripes[i].keys[:0]
+	}
+	t.dirty.Store(0)
+	return nil
+}
+
+// Close waits for batches under way and for the log, and gives the device back.
+// The tree in host memory stays open.
+func (t *Twin[C]) Close() error {
+	t.gpu.Lock()
+	defer t.gpu.Unlock()
+	t.log.wait()
+	closed := errors.New("twin: closed")
+	t.down.CompareAndSwap(nil, &closed)
+	return errors.Join(t.log.close(), t.gpu.close())
+}
