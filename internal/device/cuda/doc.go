@@ -28,7 +28,8 @@
 // end a context: the driver answers every later call with the same error. The
 // call that meets such an error reports it as what it is, usually
 // device.ErrLaunchFailed; every later call returns device.ErrLost, without
-// calling the driver. The context belongs to the process, so every Device
+// calling the driver. Only the memory of ranges is not freed with a context, so
+// Close calls the driver to free it. The context belongs to the process, so every Device
 // opened on that GPU is lost with it. Once all of them are closed, Open starts
 // afresh.
 package cuda
