@@ -183,14 +183,20 @@ func (r *growRange) Close() error {
 	}
 	r.freed = true
 	defer r.gpu.held.removeObject(r)
-	c := r.gpu.context
-	errs := []error{c.synchronize()}
-	at := uintptr(r.base)
+	return errors.Join(r.gpu.context.synchronize(), r.unmap())
+}
+
+// unmap frees the memory, and the addresses once nothing is mapped to them.
+func (r *growRange) unmap() error {
+	var errs []error
+	c, at := r.gpu.context, uintptr(r.base)
 	for _, n := range r.pieces {
 		errs = append(errs, c.clean(cuMemUnmap, at, uintptr(n)))
 		at += uintptr(n)
 	}
 	r.pieces, r.length = nil, 0
-	errs = append(errs, c.clean(cuMemAddressFree, uintptr(r.base), uintptr(r.room)))
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return c.clean(cuMemAddressFree, uintptr(r.base), uintptr(r.room))
 }
