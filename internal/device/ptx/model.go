@@ -122,8 +122,8 @@ func (d *model) observer(known *knowledge) *observer {
 type location struct {
 	mem   *[]byte // a pointer: memory that grows may move on the host
 	off   uint64  // in mem
-	block int    // 0 for global memory, otherwise the number of the block
-	base  uint64 // generic address of mem
+	block int     // 0 for global memory, otherwise the number of the block
+	base  uint64  // generic address of mem
 }
 
 // locate returns the location of an access that m.at has accepted, and false
