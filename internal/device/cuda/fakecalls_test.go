@@ -36,7 +36,7 @@ func fakeFunctions() [entryCount]any {
 		cuStreamDestroy: destroy(cuStreamDestroy), cuEventDestroy: destroy(cuEventDestroy),
 		cuGraphDestroy: destroy(cuGraphDestroy), cuGraphExecDestroy: destroy(cuGraphExecDestroy),
 	}
-	for _, add := range []func(*[entryCount]any){addGlobal, addContext, addMemory, addCopies, addCode, addLaunch, addStreams, addRanges, addMapping, addGraphs} {
+	for _, add := range []func(*[entryCount]any){addGlobal, addContext, addMemory, addCopies, addCode, addLaunch, addStreams, addRanges, addPhysical, addMapping, addGraphs} {
 		add(&all)
 	}
 	return all

@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// fakeGranule is the granularity of the fake's mapped memory.
-const fakeGranule = 2 << 20
+// fakeGranule is the granularity of the fake's mapped memory; that of GPUs is 2
+// MiB.
+const fakeGranule = 64 << 10
 
 // mapper is the virtual memory of the fake.
 type mapper struct {
@@ -41,7 +42,7 @@ type physical struct {
 }
 
 func newMapper() mapper {
-	return mapper{able: 1, limit: 64 << 20, ranges: map[uintptr]*addresses{}, made: map[uintptr]*physical{}}
+	return mapper{able: 1, limit: 1024 * fakeGranule, ranges: map[uintptr]*addresses{}, made: map[uintptr]*physical{}}
 }
 
 // within returns the range that holds n bytes at p, and the offset in it.
@@ -139,6 +140,9 @@ func addRanges(all *[entryCount]any) {
 			return 0
 		})
 	}
+}
+
+func addPhysical(all *[entryCount]any) {
 	all[cuMemCreate] = func(out *uintptr, size uintptr, prop *[32]byte, flags uintptr) uintptr {
 		return serveIn(cuMemCreate, func(f *fake, c uintptr) result {
 			f.checkProp(prop, c)

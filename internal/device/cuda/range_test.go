@@ -93,7 +93,7 @@ func TestGrow(t *testing.T) {
 	f, d := newFake(t, 1)
 	g := open(t, d, 0)
 	before := must[int64](t)(g.FreeBytes())
-	testGrow(t, g, rng, steps(rng, 20, 20<<20))
+	testGrow(t, g, rng, steps(rng, 20, 20*fakeGranule))
 	if after := must[int64](t)(g.FreeBytes()); after != before {
 		t.Errorf("%d bytes were free before, %d after", before, after)
 	}
@@ -109,6 +109,7 @@ func TestGrowSteps(t *testing.T) {
 	f, d := newFake(t, 1)
 	g := open(t, d, 0)
 	const granule = fakeGranule
+	f.mapper.limit = 32 * granule
 	r := must[device.Range](t)(g.Reserve(40*granule - 1))
 	for _, step := range []struct{ ask, length, pieces int64 }{
 		{0, 0, 0}, {-1, 0, 0}, {1, 1, 1}, {granule, 1, 1}, {granule + 1, 2, 2}, {16 * granule, 16, 3},

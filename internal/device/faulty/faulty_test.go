@@ -177,6 +177,15 @@ func mustNot(t *testing.T, err error) {
 	}
 }
 
+// got returns what a device returned without an error.
+func got[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		mustNot(t, err)
+		return v
+	}
+}
+
 // each runs test with every plan whose fault a job meets.
 func each(t *testing.T, lose bool, test func(t *testing.T, p faulty.Plan)) {
 	t.Helper()
@@ -263,20 +272,13 @@ func TestLostAtEveryOperation(t *testing.T) {
 // After a loss no operation reaches the wrapped device, and none succeeds.
 func TestNothingWorksAfterLoss(t *testing.T) {
 	d := faulty.New(ptx.New(), faulty.Plan{Op: faulty.FreeBytes, At: 1, Lose: true})
-	m, err := d.Load(addPTX)
-	mustNot(t, err)
-	k, err := m.Kernel("add")
-	mustNot(t, err)
-	s, err := d.NewStream()
-	mustNot(t, err)
-	e, err := d.NewEvent()
-	mustNot(t, err)
-	p, err := d.Alloc(64)
-	mustNot(t, err)
-	r, err := d.Reserve(1 << 20)
-	mustNot(t, err)
-	g, err := d.NewGraph(func(s device.Stream) error { return s.Fill(p, 1, 64) })
-	mustNot(t, err)
+	m := got[device.Module](t)(d.Load(addPTX))
+	k := got[device.Kernel](t)(m.Kernel("add"))
+	s := got[device.Stream](t)(d.NewStream())
+	e := got[device.Event](t)(d.NewEvent())
+	p := got[device.Ptr](t)(d.Alloc(64))
+	r := got[device.Range](t)(d.Reserve(1 << 20))
+	g := got[device.Graph](t)(d.NewGraph(func(s device.Stream) error { return s.Fill(p, 1, 64) }))
 	host := make([]byte, 64)
 	mustNot(t, s.Record(e))
 	mustNot(t, s.Synchronize())
