@@ -14,6 +14,15 @@
 // this happens in context.enter, and nowhere else. Any goroutine may use
 // anything at any time.
 //
+// # Graphs
+//
+// A chain is first written down in Go (device.Record), without the driver.
+// Then a stream of its own is captured while the chain is replayed into it: in
+// the relaxed mode, the only one that neither ties a capture to a thread nor
+// makes calls of others fail, and under a lock (context.capture) that keeps
+// anyone from waiting for the whole context, which the driver still refuses
+// while a capture is under way. No code of the caller runs under that lock.
+//
 // # Lifetimes
 //
 // Streams, events and modules wait for the calls that are using them before

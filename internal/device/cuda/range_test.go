@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"unsafe"
@@ -216,6 +217,30 @@ func TestLostRange(t *testing.T) {
 	check(t, g.Close())
 	if _, live := f.state(); live != 0 || f.mapper.used != 0 {
 		t.Errorf("%d things and %d bytes are left", live, f.mapper.used)
+	}
+}
+
+// Close ends graphs before their kernels, and streams before the memory that
+// their work uses, which it waits for.
+func TestCloseOrder(t *testing.T) {
+	for range 20 { // objects are kept in a map, so each time in another order
+		f, d := newFake(t, 1)
+		g := open(t, d, 0)
+		var a all
+		check(t, a.make(g))
+		var calls []entry
+		f.failWith(func(e entry, _ int) result {
+			if e != cuCtxSetCurrent {
+				calls = append(calls, e)
+			}
+			return 0
+		})
+		check(t, g.Close())
+		at := func(e entry) int { return slices.Index(calls, e) }
+		if at(cuGraphExecDestroy) < 0 || at(cuGraphExecDestroy) > at(cuModuleUnload) || at(cuMemUnmap) < at(cuStreamDestroy) ||
+			calls[at(cuMemUnmap)-1] != cuCtxSynchronize || at(cuMemAddressFree) != at(cuMemUnmap)+1 {
+			t.Fatal(calls)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 type graph struct {
 	dev    *Device
 	tasks  []task
+	host   [][]byte // what they copy from and to
 	closed bool
 }
 
@@ -22,24 +23,24 @@ func (d *Device) NewGraph(chain func(device.Stream) error) (device.Graph, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.checkPinned(r.Host); err != nil {
-		return nil, err
-	}
 	s := &stream{dev: d, recording: true} // not among the device's: nothing runs
 	if err := r.Replay(s); err != nil {
 		return nil, err
 	}
-	return &graph{dev: d, tasks: s.queue}, nil
-}
-
-// checkPinned returns an error if some of the host memory is not page-locked by
-// this device or shared with all.
-func (d *Device) checkPinned(host [][]byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.open(); err != nil {
-		return err
+		return nil, err
 	}
+	if err := d.allPinned(r.Host); err != nil {
+		return nil, err
+	}
+	return &graph{dev: d, tasks: s.queue, host: r.Host}, nil
+}
+
+// allPinned returns an error if some host memory of a graph is not page-locked
+// by this device or shared with all.
+func (d *Device) allPinned(host [][]byte) error {
 	for _, b := range host {
 		if len(b) > 0 && !d.isPinned(b) && !device.Shared(b) {
 			return fmt.Errorf("%w: ptx: a graph copies %d bytes of host memory that is not page-locked", device.ErrLaunchFailed, len(b))
@@ -59,7 +60,8 @@ func (d *Device) isPinned(b []byte) bool {
 	return false
 }
 
-// Start queues nothing if a kernel of the graph has been unloaded.
+// Start queues nothing if a kernel of the graph has been unloaded, or host
+// memory of it freed.
 func (s *stream) Start(g device.Graph) error {
 	own, ok := g.(*graph)
 	if !ok || own.dev != s.dev {
@@ -75,6 +77,9 @@ func (s *stream) Start(g device.Graph) error {
 	}
 	if i := slices.IndexFunc(own.tasks, func(t task) bool { return t.launch != nil && t.launch.k.mod.gone }); i >= 0 {
 		return fmt.Errorf("%w: ptx: kernel %s of a graph is unloaded", device.ErrLaunchFailed, own.tasks[i].launch.k.name)
+	}
+	if err := s.dev.allPinned(own.host); err != nil {
+		return err
 	}
 	for _, t := range own.tasks {
 		if err := s.push(t); err != nil {

@@ -99,6 +99,13 @@ func TestGraphRules(t *testing.T) {
 	}
 	r.must(r.s.Start(g))
 	r.must(r.s.Synchronize())
+	freed, err := r.dev.HostAlloc(4)
+	r.must(err)
+	stale := r.graph(func(s device.Stream) error { return s.CopyOut(freed, p) })
+	r.must(r.dev.HostFree(freed))
+	if r.s.Start(stale) == nil {
+		t.Error("a graph was started whose host memory is freed")
+	}
 	r.must(m.Unload())
 	if r.s.Start(g) == nil || len(r.s.(*stream).queue) != 0 {
 		t.Error("a graph was started whose kernel is unloaded")
