@@ -2,10 +2,7 @@
 
 package cuda
 
-import (
-	"encoding/binary"
-	"unsafe"
-)
+import "encoding/binary"
 
 // fakeGranule is the granularity of the fake's mapped memory; that of GPUs is 2
 // MiB.
@@ -231,11 +228,3 @@ func addMapping(all *[entryCount]any) {
 		})
 	}
 }
-
-// The sizes of both structures are those of cuda.h.
-const (
-	_ = uint(unsafe.Sizeof(memProp{}) - 32)
-	_ = uint(32 - unsafe.Sizeof(memProp{}))
-	_ = uint(unsafe.Sizeof(memAccess{}) - 12)
-	_ = uint(12 - unsafe.Sizeof(memAccess{}))
-)
