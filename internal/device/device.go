@@ -15,6 +15,7 @@ var (
 	ErrLaunchFailed = errors.New("device: kernel failed")
 	ErrLost         = errors.New("device: GPU lost")
 	ErrBadKernel    = errors.New("device: kernel code not accepted")
+	ErrUnsupported  = errors.New("device: not supported by this GPU or its driver")
 )
 
 // Ptr is an address in a device's memory. 0 is no address.
@@ -42,6 +43,11 @@ type Device interface {
 	// content.
 	Alloc(bytes int) (Ptr, error)
 	Free(Ptr) error
+	// Reserve returns addresses for at most bytes of memory. None of it is
+	// there yet: Range.Grow adds it. Where the GPU or its driver cannot do that,
+	// the error wraps ErrUnsupported; the caller then takes what it needs at
+	// most by Alloc.
+	Reserve(bytes int64) (Range, error)
 
 	// HostAlloc returns page-locked host memory, which is the fastest to copy
 	// from and to.
@@ -57,8 +63,39 @@ type Device interface {
 	Load(ptx string) (Module, error)
 	NewStream() (Stream, error)
 	NewEvent() (Event, error)
+	// NewGraph records a chain of operations, which Stream.Start then starts by
+	// one call, as often as needed. It calls chain once, with a Stream that
+	// takes launches, fills and copies and carries none of them out; anything
+	// else is an error there. Host memory in the chain must be page-locked, and
+	// all memory must stay where it is until the graph is closed: what is in it
+	// may change between starts. Where the driver has no graphs, the error wraps
+	// ErrUnsupported; the caller then calls chain with its stream each time.
+	NewGraph(chain func(Stream) error) (Graph, error)
 
 	// Close frees everything the device still holds for this process.
+	Close() error
+}
+
+// Range is memory that grows in place: its address never changes, so pointers
+// into it, and kernels that are reading it, stay valid. Memory beyond Len must
+// not be touched.
+type Range interface {
+	// Base returns the first address, aligned to 256 bytes.
+	Base() Ptr
+	// Len returns how many bytes are there.
+	Len() int64
+	// Grow makes at least so many bytes be there. The content of those that
+	// are new is undefined; the others keep theirs. Beyond what was reserved,
+	// the error wraps ErrOutOfMemory as it does if the device has no more. An
+	// error leaves the range as it was.
+	Grow(bytes int64) error
+	// Free returns the memory and the addresses.
+	Free() error
+}
+
+// Graph is a chain of launches, fills and copies that Device.NewGraph has
+// recorded.
+type Graph interface {
 	Close() error
 }
 
@@ -92,6 +129,10 @@ type Stream interface {
 	// as in PTX: each parameter at its natural alignment. It is read before
 	// Launch returns.
 	Launch(k Kernel, g Grid, params []byte) error
+	// Start queues all operations of a graph, in their order. What Persist was
+	// told does not hold for its kernels. Starts of the same graph in several
+	// streams may wait for each other.
+	Start(Graph) error
 	Record(Event) error
 	// Wait makes later work in this stream wait for the event.
 	Wait(Event) error

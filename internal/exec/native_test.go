@@ -96,6 +96,11 @@ func (d *native) Kernel(name string) (device.Kernel, error) { return &nativeKern
 func (d *native) NewStream() (device.Stream, error)         { return &nativeStream{d}, nil }
 func (d *native) NewEvent() (device.Event, error)           { return &nativeEvent{d: d}, nil }
 
+func (d *native) Reserve(int64) (device.Range, error) { return nil, device.ErrUnsupported }
+func (d *native) NewGraph(func(device.Stream) error) (device.Graph, error) {
+	return nil, device.ErrUnsupported
+}
+
 func (d *native) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,9 +165,10 @@ func (s *nativeStream) Fill(dst device.Ptr, value uint32, bytes int) (err error)
 	return nil
 }
 
-func (s *nativeStream) Wait(device.Event) error { return errNative }
-func (s *nativeStream) Synchronize() error      { return nil }
-func (s *nativeStream) Close() error            { return nil }
+func (s *nativeStream) Wait(device.Event) error  { return errNative }
+func (s *nativeStream) Start(device.Graph) error { return errNative }
+func (s *nativeStream) Synchronize() error       { return nil }
+func (s *nativeStream) Close() error             { return nil }
 
 func (s *nativeStream) Record(e device.Event) error {
 	e.(*nativeEvent).at = time.Now()

@@ -35,6 +35,11 @@ func (t *Throttled) NewStream() (device.Stream, error) {
 	return s, nil
 }
 
+// NewGraph makes a graph whose launches keep to the limit of this moment.
+func (t *Throttled) NewGraph(chain func(device.Stream) error) (device.Graph, error) {
+	return t.Device.NewGraph(func(s device.Stream) error { return chain(throttledStream{s, t}) })
+}
+
 type throttledStream struct {
 	device.Stream
 	of *Throttled

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -82,6 +83,39 @@ func TestThrottledAnswers(t *testing.T) {
 		if below.most == 0 || limit > 0 && below.most != limit || limit == 0 && below.most <= 3 {
 			t.Errorf("at most %d blocks: there were %d", limit, below.most)
 		}
+	}
+}
+
+func (d *spy) NewGraph(chain func(device.Stream) error) (device.Graph, error) {
+	return d.Device.NewGraph(func(s device.Stream) error { return chain(spyStream{s, d}) })
+}
+
+// The launches of a graph keep to the limit, too.
+func TestThrottledGraphs(t *testing.T) {
+	const nothing = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n"
+	below := &spy{Device: ptx.New()}
+	dev := Throttle(below)
+	m, err := dev.Load(nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := m.Kernel("nothing")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dev.Limit(3)
+	g, err := dev.NewGraph(func(s device.Stream) error {
+		return s.Launch(k, device.Grid{Blocks: 10, Threads: 32}, nil)
+	})
+	if err != nil || below.most != 3 {
+		t.Fatalf("%d blocks, %v", below.most, err)
+	}
+	s, err := dev.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Start(g), s.Synchronize(), g.Close(), dev.Close()); err != nil {
+		t.Error(err)
 	}
 }
 

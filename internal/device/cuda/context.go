@@ -23,6 +23,10 @@ type context struct {
 	users   int        // guarded by driver.mu
 
 	lost atomic.Pointer[error] // the error of every call once the context is dead
+
+	// capture is held while a stream is captured, and for reading by those
+	// who wait for the whole context, which the driver refuses meanwhile.
+	capture sync.RWMutex
 }
 
 // retain returns the context of a GPU, creating it if nobody holds it yet.
@@ -112,6 +116,25 @@ func (c *context) enter(e entry, args []uintptr) (entry, result) {
 		return cuCtxSetCurrent, r
 	}
 	return e, c.driver.raw(e, args)
+}
+
+// synchronize waits for all work in the context.
+func (c *context) synchronize() error {
+	c.capture.RLock()
+	defer c.capture.RUnlock()
+	return c.call(cuCtxSynchronize)
+}
+
+// clean calls a function that gives back memory of the process rather than of
+// the context: on a lost device, too, where whatever it returns is ignored.
+//
+//go:uintptrescapes
+func (c *context) clean(e entry, args ...uintptr) error {
+	if c.lost.Load() != nil {
+		c.driver.raw(e, args)
+		return nil
+	}
+	return c.do(e, args)
 }
 
 // fail returns the error of a call, and marks the context dead if it is.

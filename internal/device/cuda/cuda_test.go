@@ -376,7 +376,8 @@ func TestHotCallsDoNotAllocateOnGPU(t *testing.T) {
 	e := must[device.Event](t)(b.d.NewEvent())
 	p := must[device.Ptr](t)(b.d.Alloc(1 << 10))
 	host := must[[]byte](t)(b.d.HostAlloc(64))
-	wantNoAllocs(t, hotOps(b.s, e, b.kernel(t, "test_add"), p, host, params(uint64(p), uint64(p), uint32(16), uint32(1))))
+	chain := must[device.Graph](t)(b.d.NewGraph(func(s device.Stream) error { return s.Fill(p, 1, 64) }))
+	wantNoAllocs(t, hotOps(b.s, e, b.kernel(t, "test_add"), chain, p, host, params(uint64(p), uint64(p), uint32(16), uint32(1))))
 	check(t, b.s.Synchronize())
 }
 

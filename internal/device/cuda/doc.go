@@ -14,6 +14,15 @@
 // this happens in context.enter, and nowhere else. Any goroutine may use
 // anything at any time.
 //
+// # Graphs
+//
+// A chain is first written down in Go (device.Record), without the driver.
+// Then a stream of its own is captured while the chain is replayed into it: in
+// the relaxed mode, the only one that neither ties a capture to a thread nor
+// makes calls of others fail, and under a lock (context.capture) that keeps
+// anyone from waiting for the whole context, which the driver still refuses
+// while a capture is under way. No code of the caller runs under that lock.
+//
 // # Lifetimes
 //
 // Streams, events and modules wait for the calls that are using them before
@@ -28,7 +37,8 @@
 // end a context: the driver answers every later call with the same error. The
 // call that meets such an error reports it as what it is, usually
 // device.ErrLaunchFailed; every later call returns device.ErrLost, without
-// calling the driver. The context belongs to the process, so every Device
+// calling the driver. Only the memory of ranges is not freed with a context, so
+// Close calls the driver to free it. The context belongs to the process, so every Device
 // opened on that GPU is lost with it. Once all of them are closed, Open starts
 // afresh.
 package cuda

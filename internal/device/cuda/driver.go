@@ -64,11 +64,34 @@ const (
 	cuEventSynchronize
 	cuEventElapsedTime
 
+	// The following may be missing, see optional.
+
+	cuMemAddressReserve
+	cuMemAddressFree
+	cuMemCreate
+	cuMemRelease
+	cuMemMap
+	cuMemUnmap
+	cuMemSetAccess
+	cuMemGetAllocationGranularity
+
+	cuStreamBeginCapture
+	cuStreamEndCapture
+	cuGraphInstantiate
+	cuGraphLaunch
+	cuGraphDestroy
+	cuGraphExecDestroy
+
 	entryCount
 )
 
+// optional reports whether a driver without this function is good enough for
+// everything else. has tells whether it is there.
+func (e entry) optional() bool { return e >= cuMemAddressReserve }
+
 // symbols are the names in the library, in the versions of CUDA 11.0, the
-// first that accepts the PTX we generate. Later drivers still export them.
+// first that accepts the PTX we generate, unless something else is said. Later
+// drivers still export them.
 var symbols = [entryCount]string{
 	cuInit:             "cuInit",
 	cuDriverGetVersion: "cuDriverGetVersion",
@@ -119,6 +142,22 @@ var symbols = [entryCount]string{
 	cuEventRecord:      "cuEventRecord",
 	cuEventSynchronize: "cuEventSynchronize",
 	cuEventElapsedTime: "cuEventElapsedTime",
+
+	cuMemAddressReserve:           "cuMemAddressReserve",
+	cuMemAddressFree:              "cuMemAddressFree",
+	cuMemCreate:                   "cuMemCreate",
+	cuMemRelease:                  "cuMemRelease",
+	cuMemMap:                      "cuMemMap",
+	cuMemUnmap:                    "cuMemUnmap",
+	cuMemSetAccess:                "cuMemSetAccess",
+	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
+
+	cuStreamBeginCapture: "cuStreamBeginCapture_v2",
+	cuStreamEndCapture:   "cuStreamEndCapture",
+	cuGraphInstantiate:   "cuGraphInstantiateWithFlags", // of CUDA 11.4
+	cuGraphLaunch:        "cuGraphLaunch",
+	cuGraphDestroy:       "cuGraphDestroy",
+	cuGraphExecDestroy:   "cuGraphExecDestroy",
 }
 
 func (e entry) String() string { return symbols[e] }
@@ -143,11 +182,22 @@ func load(name string) (*driver, error) {
 	}
 	d := &driver{contexts: map[int]*context{}}
 	for e := range entryCount {
-		if d.address[e], err = purego.Dlsym(lib, symbols[e]); err != nil {
+		if d.address[e], err = purego.Dlsym(lib, symbols[e]); err != nil && !e.optional() {
 			return nil, fmt.Errorf("%w: %s is too old (CUDA 11.0 is the least): %v", device.ErrNoDriver, name, err)
 		}
 	}
 	return d, d.init()
+}
+
+// has returns an error that wraps device.ErrUnsupported if one of the optional
+// functions from first to last is missing.
+func (d *driver) has(first, last entry) error {
+	for e := first; e <= last; e++ {
+		if d.address[e] == 0 {
+			return fmt.Errorf("%w: the driver is too old, it has no %v", device.ErrUnsupported, e)
+		}
+	}
+	return nil
 }
 
 // init initializes the driver. If it fails, the machine has no GPU or its

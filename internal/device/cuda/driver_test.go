@@ -15,7 +15,7 @@ import (
 
 // sentinels are all errors that an error can wrap.
 var sentinels = []error{device.ErrNoDriver, device.ErrNoDevice, device.ErrOutOfMemory,
-	device.ErrLaunchFailed, device.ErrLost, device.ErrBadKernel}
+	device.ErrLaunchFailed, device.ErrLost, device.ErrBadKernel, device.ErrUnsupported}
 
 // wantKind checks that an error wraps this sentinel and no other.
 func wantKind(t *testing.T, err, want error) {
@@ -109,7 +109,7 @@ func TestResults(t *testing.T) {
 		222: device.ErrBadKernel, 223: device.ErrBadKernel, 400: nil, 600: nil, 700: device.ErrLaunchFailed,
 		701: device.ErrLaunchFailed, 702: device.ErrLaunchFailed, 709: device.ErrLost, 710: device.ErrLaunchFailed,
 		712: nil, 714: device.ErrLaunchFailed, 715: device.ErrLaunchFailed, 716: device.ErrLaunchFailed,
-		717: device.ErrLaunchFailed, 718: device.ErrLaunchFailed, 719: device.ErrLaunchFailed, 801: nil,
+		717: device.ErrLaunchFailed, 718: device.ErrLaunchFailed, 719: device.ErrLaunchFailed, 801: device.ErrUnsupported,
 		802: device.ErrLost, 999: device.ErrLost, 12345: nil,
 	}
 	harmless := []result{1, 2, 3, 100, 101, 200, 209, 218, 222, 223, 400, 600, 701, 712, 801, 12345}
@@ -195,11 +195,14 @@ func hot(t testing.TB) map[string]func() error {
 	s.value, e.value, m.value = 1, 1, 1
 	s.launch.init()
 	k := &kernel{module: m, function: 1}
-	return hotOps(s, e, k, 1<<20, make([]byte, 64), make([]byte, 64))
+	chain := &graph{gpu: g, modules: []*module{m}}
+	chain.value = 1
+	return hotOps(s, e, k, chain, 1<<20, make([]byte, 64), make([]byte, 64))
 }
 
-func hotOps(s device.Stream, e device.Event, k device.Kernel, p device.Ptr, host, params []byte) map[string]func() error {
+func hotOps(s device.Stream, e device.Event, k device.Kernel, g device.Graph, p device.Ptr, host, params []byte) map[string]func() error {
 	return map[string]func() error{
+		"Start":             func() error { return s.Start(g) },
 		"Launch":            func() error { return s.Launch(k, device.Grid{Blocks: 2, Threads: 32}, params) },
 		"CopyIn":            func() error { return s.CopyIn(p, host) },
 		"CopyOut":           func() error { return s.CopyOut(host, p) },

@@ -27,7 +27,10 @@ type fake struct {
 	dead     map[uintptr]result // contexts that a sticky error has ended
 	live     map[uintptr]thing  // what has to be freed
 	shared   map[uintptr]int    // dynamic shared memory granted to a function
+	mapper   mapper
+	capturer capturer
 	last     launched
+	launches int
 	calls    [entryCount]int
 	total    int
 	misuse   []string
@@ -60,6 +63,7 @@ func newFake(t testing.TB, gpus int) (*fake, *driver) {
 		gpus: gpus, next: 1 << 40,
 		current: map[int]uintptr{}, users: map[int]int{}, contexts: map[int]uintptr{},
 		dead: map[uintptr]result{}, live: map[uintptr]thing{}, shared: map[uintptr]int{},
+		mapper: newMapper(), capturer: newCapturer(),
 	}
 	active.Store(f)
 	t.Cleanup(func() {
@@ -147,6 +151,7 @@ func destroy(e entry) func(uintptr) uintptr {
 				return 400
 			}
 			delete(f.live, h)
+			f.capturer.forget(h)
 			return 0
 		})
 	}
@@ -159,7 +164,7 @@ func (f *fake) memory(p, n uintptr) []byte {
 			return x.bytes[p-base : p-base+n]
 		}
 	}
-	return nil
+	return f.mapper.memory(p, n)
 }
 
 func (f *fake) copy(dst, src []byte) result {

@@ -34,8 +34,9 @@ func fakeFunctions() [entryCount]any {
 		cuMemFree: destroy(cuMemFree), cuMemFreeHost: destroy(cuMemFreeHost),
 		cuMemHostUnregister: destroy(cuMemHostUnregister), cuModuleUnload: destroy(cuModuleUnload),
 		cuStreamDestroy: destroy(cuStreamDestroy), cuEventDestroy: destroy(cuEventDestroy),
+		cuGraphDestroy: destroy(cuGraphDestroy), cuGraphExecDestroy: destroy(cuGraphExecDestroy),
 	}
-	for _, add := range []func(*[entryCount]any){addGlobal, addContext, addMemory, addCopies, addCode, addLaunch, addStreams} {
+	for _, add := range []func(*[entryCount]any){addGlobal, addContext, addMemory, addCopies, addCode, addLaunch, addStreams, addRanges, addPhysical, addMapping, addGraphs} {
 		add(&all)
 	}
 	return all
@@ -83,8 +84,8 @@ func addGlobal(all *[entryCount]any) {
 		return serve(cuDeviceTotalMem, func(*fake) result { *total = 1 << 30; return 0 })
 	}
 	all[cuDeviceGetAttribute] = func(v *int32, attribute uintptr, gpu int32) uintptr {
-		return serve(cuDeviceGetAttribute, func(*fake) result {
-			*v = map[uintptr]int32{attrMajor: 9, attrMinor: 0, attrProcessors: 132, attrL2Bytes: 50 << 20,
+		return serve(cuDeviceGetAttribute, func(f *fake) result {
+			*v = map[uintptr]int32{attrVirtualMemory: f.mapper.able, attrMajor: 9, attrMinor: 0, attrProcessors: 132, attrL2Bytes: 50 << 20,
 				attrPersistingL2Bytes: 30 << 20, attrAccessWindowBytes: 128 << 20}[attribute]
 			return 0
 		})
@@ -108,7 +109,15 @@ func addContext(all *[entryCount]any) {
 		})
 	}
 	all[cuCtxSynchronize] = func() uintptr {
-		return serveIn(cuCtxSynchronize, func(*fake, uintptr) result { return 0 })
+		return serveIn(cuCtxSynchronize, func(f *fake, c uintptr) result {
+			for stream := range f.capturer.streams {
+				if f.live[stream].context == c {
+					f.wrong("the context is waited for during a capture")
+					return 900
+				}
+			}
+			return 0
+		})
 	}
 	all[cuCtxSetLimit] = func(limit, v uintptr) uintptr {
 		return serveIn(cuCtxSetLimit, func(f *fake, _ uintptr) result {
@@ -125,7 +134,10 @@ func addContext(all *[entryCount]any) {
 
 func addMemory(all *[entryCount]any) {
 	all[cuMemGetInfo] = func(free, total *uint64) uintptr {
-		return serveIn(cuMemGetInfo, func(*fake, uintptr) result { *free, *total = 1<<29, 1<<30; return 0 })
+		return serveIn(cuMemGetInfo, func(f *fake, _ uintptr) result {
+			*free, *total = 1<<29-uint64(f.mapper.used), 1<<30
+			return 0
+		})
 	}
 	all[cuMemAlloc] = func(out *uintptr, n uintptr) uintptr {
 		return serveIn(cuMemAlloc, func(f *fake, c uintptr) result {
@@ -159,26 +171,26 @@ func addCopies(all *[entryCount]any) {
 	all[cuMemcpyHtoDAsync] = func(dst uintptr, src *byte, n, stream uintptr) uintptr {
 		return serveIn(cuMemcpyHtoDAsync, func(f *fake, c uintptr) result {
 			f.own(stream, cuStreamDestroy, c)
-			return f.copy(f.memory(dst, n), unsafe.Slice(src, n))
+			return f.queue(stream, func() result { return f.copy(f.memory(dst, n), unsafe.Slice(src, n)) })
 		})
 	}
 	all[cuMemcpyDtoHAsync] = func(dst *byte, src, n, stream uintptr) uintptr {
 		return serveIn(cuMemcpyDtoHAsync, func(f *fake, c uintptr) result {
 			f.own(stream, cuStreamDestroy, c)
-			return f.copy(unsafe.Slice(dst, n), f.memory(src, n))
+			return f.queue(stream, func() result { return f.copy(unsafe.Slice(dst, n), f.memory(src, n)) })
 		})
 	}
 	all[cuMemcpyDtoDAsync] = func(dst, src, n, stream uintptr) uintptr {
 		return serveIn(cuMemcpyDtoDAsync, func(f *fake, c uintptr) result {
 			f.own(stream, cuStreamDestroy, c)
-			return f.copy(f.memory(dst, n), f.memory(src, n))
+			return f.queue(stream, func() result { return f.copy(f.memory(dst, n), f.memory(src, n)) })
 		})
 	}
 	all[cuMemsetD32Async] = func(dst uintptr, v uint32, n, stream uintptr) uintptr {
 		return serveIn(cuMemsetD32Async, func(f *fake, c uintptr) result {
 			f.own(stream, cuStreamDestroy, c)
 			word := []byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24)}
-			return f.copy(f.memory(dst, 4*n), bytes.Repeat(word, int(n)))
+			return f.queue(stream, func() result { return f.copy(f.memory(dst, 4*n), bytes.Repeat(word, int(n))) })
 		})
 	}
 }
@@ -255,15 +267,19 @@ func addLaunch(all *[entryCount]any) {
 			if int(shared)+fakeStaticShared > plainShared && int(shared) > f.shared[function] {
 				return 1
 			}
-			f.last = launched{function, stream, device.Grid{Blocks: int(gx), Threads: int(bx), Shared: int(shared)}, nil}
-			if extra == nil {
+			l := launched{function, stream, device.Grid{Blocks: int(gx), Threads: int(bx), Shared: int(shared)}, nil}
+			if extra != nil {
+				if extra.tag1 != 1 || extra.tag2 != 2 || extra.end != 0 {
+					f.wrong("launch tags %+v", *extra)
+				}
+				l.params = bytes.Clone(unsafe.Slice(extra.params, *extra.bytes))
+			}
+			return f.queue(stream, func() result {
+				f.own(function&^0xff, cuModuleUnload, c)
+				f.last = l
+				f.launches++
 				return 0
-			}
-			if extra.tag1 != 1 || extra.tag2 != 2 || extra.end != 0 {
-				f.wrong("launch tags %+v", *extra)
-			}
-			f.last.params = bytes.Clone(unsafe.Slice(extra.params, *extra.bytes))
-			return 0
+			})
 		})
 	}
 }
@@ -324,13 +340,22 @@ func wait(e, freedBy entry) func(uintptr) uintptr {
 			if !f.own(h, freedBy, c) {
 				return 400
 			}
-			f.mu.Unlock()
-			for range 10 {
-				runtime.Gosched()
+			if f.capturer.streams[h] != nil {
+				f.wrong("a stream is waited for during its capture")
+				return 900
 			}
-			f.mu.Lock()
+			f.yield()
 			f.own(h, freedBy, c)
 			return 0
 		})
 	}
+}
+
+// yield lets others run, and call the fake.
+func (f *fake) yield() {
+	f.mu.Unlock()
+	for range 10 {
+		runtime.Gosched()
+	}
+	f.mu.Lock()
 }

@@ -59,12 +59,15 @@ func testFatal(t *testing.T, name string, args []byte) {
 	e := must[device.Event](t)(d.NewEvent())
 	pinned := must[[]byte](t)(d.HostAlloc(64))
 	k := b.kernel(t, name)
+	chain := must[device.Graph](t)(d.NewGraph(func(s device.Stream) error { return s.Fill(p, 1, 100) }))
+	grown := must[device.Range](t)(d.Reserve(1 << 30))
+	check(t, grown.Grow(1<<20))
 
 	check(t, b.s.Launch(k, device.Grid{Blocks: 1, Threads: 32}, args))
 	err := b.s.Synchronize()
 	t.Log(err)
 	wantKind(t, err, device.ErrLaunchFailed)
-	for name, op := range hotOps(b.s, e, k, p, pinned, args) {
+	for name, op := range hotOps(b.s, e, k, chain, p, pinned, args) {
 		err := op()
 		if !errors.Is(err, device.ErrLost) {
 			t.Errorf("%s afterwards: %v", name, err)
@@ -73,6 +76,9 @@ func testFatal(t *testing.T, name string, args []byte) {
 	_, err = twin.Alloc(100)
 	wantKind(t, err, device.ErrLost)
 	wantKind(t, d.Free(p), device.ErrLost)
+	wantKind(t, grown.Grow(1<<25), device.ErrLost)
+	wantKind(t, grown.Free(), device.ErrLost)
+	wantKind(t, chain.Close(), device.ErrLost)
 	check(t, d.Close())
 	check(t, twin.Close())
 

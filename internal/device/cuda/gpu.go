@@ -5,7 +5,9 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -77,6 +79,7 @@ const (
 	attrL2Bytes           = 38
 	attrMajor             = 75
 	attrMinor             = 76
+	attrVirtualMemory     = 102
 	attrPersistingL2Bytes = 108
 	attrAccessWindowBytes = 109
 )
@@ -150,19 +153,33 @@ func (g *gpu) Close() error {
 	})
 }
 
-// freeAll closes the streams first, so that no new work can use the memory,
-// and waits for the queued work before it frees the memory.
+// freeAll closes the streams before it frees memory, so that no new work can
+// use it, and waits for the queued work.
 func (g *gpu) freeAll() error {
 	objects, blocks := g.held.all()
+	slices.SortFunc(objects, func(a, b io.Closer) int { return closing(a) - closing(b) })
 	var errs []error
 	for _, o := range objects {
 		errs = append(errs, unlessLost(o.Close()))
 	}
-	errs = append(errs, unlessLost(g.context.call(cuCtxSynchronize)))
+	errs = append(errs, unlessLost(g.context.synchronize()))
 	for _, b := range blocks {
 		errs = append(errs, unlessLost(g.context.call(b.freedBy, b.address)))
 	}
 	return errors.Join(errs...)
+}
+
+// closing returns the place of an object in the order in which Close closes:
+// graphs before the modules of their kernels, ranges after the streams whose
+// work uses them.
+func closing(o io.Closer) int {
+	switch o.(type) {
+	case *graph:
+		return 0
+	case *growRange:
+		return 2
+	}
+	return 1
 }
 
 func unlessLost(err error) error {

@@ -53,8 +53,8 @@ type block struct {
 // ledger records what a device has to free. The zero ledger is empty.
 type ledger struct {
 	mu      sync.Mutex
-	objects map[io.Closer]struct{} // streams, events, modules: they remove themselves
-	blocks  map[block]struct{}
+	objects map[io.Closer]struct{} // streams, events, modules, ranges, graphs: they remove themselves
+	blocks  map[block]int          // with their sizes in bytes
 }
 
 func (l *ledger) addObject(o io.Closer) {
@@ -72,13 +72,26 @@ func (l *ledger) removeObject(o io.Closer) {
 	delete(l.objects, o)
 }
 
-func (l *ledger) addBlock(b block) {
+func (l *ledger) addBlock(b block, bytes int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.blocks == nil {
-		l.blocks = map[block]struct{}{}
+		l.blocks = map[block]int{}
 	}
-	l.blocks[b] = struct{}{}
+	l.blocks[b] = bytes
+}
+
+// pinned reports whether all of b is page-locked host memory of the ledger.
+func (l *ledger) pinned(b []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	from := start(b)
+	for block, bytes := range l.blocks {
+		if block.freedBy != cuMemFree && block.address <= from && from+uintptr(len(b)) <= block.address+uintptr(bytes) {
+			return true
+		}
+	}
+	return false
 }
 
 // takeBlock removes a block and reports whether it was there. Whoever takes a

@@ -18,17 +18,17 @@ func (g *gpu) FreeBytes() (int64, error) {
 	return int64(free), err
 }
 
-// acquire calls a function that returns a block to be freed later, and records
-// it. The device is held throughout, so that Close finds either nothing or all
+// acquire calls a function that returns a block of so many bytes to be freed
+// later, and records it. The device is held throughout, so that Close finds either nothing or all
 // of it.
-func (g *gpu) acquire(call func() (block, error)) error {
+func (g *gpu) acquire(bytes int, call func() (block, error)) error {
 	if _, err := g.open.hold(); err != nil {
 		return err
 	}
 	defer g.open.release()
 	b, err := call()
 	if err == nil {
-		g.held.addBlock(b)
+		g.held.addBlock(b, bytes)
 	}
 	return err
 }
@@ -51,7 +51,7 @@ func (g *gpu) Alloc(bytes int) (device.Ptr, error) {
 		return 0, fmt.Errorf("cuda: cannot allocate %d bytes", bytes)
 	}
 	var address uint64
-	err := g.acquire(func() (block, error) {
+	err := g.acquire(bytes, func() (block, error) {
 		err := g.context.call(cuMemAlloc, uintptr(unsafe.Pointer(&address)), uintptr(bytes))
 		return block{cuMemFree, uintptr(address)}, err
 	})
@@ -73,7 +73,7 @@ func (g *gpu) HostAlloc(bytes int) ([]byte, error) {
 		return nil, fmt.Errorf("cuda: cannot allocate %d bytes", bytes)
 	}
 	var address *byte
-	err := g.acquire(func() (block, error) {
+	err := g.acquire(bytes, func() (block, error) {
 		err := g.context.call(cuMemHostAlloc, uintptr(unsafe.Pointer(&address)), uintptr(bytes), hostPortable)
 		return block{cuMemFreeHost, uintptr(unsafe.Pointer(address))}, err
 	})
@@ -98,7 +98,7 @@ func (g *gpu) Register(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	return g.acquire(func() (block, error) {
+	return g.acquire(len(b), func() (block, error) {
 		err := g.context.call(cuMemHostRegister, start(b), uintptr(len(b)), hostPortable)
 		return block{cuMemHostUnregister, start(b)}, err
 	})

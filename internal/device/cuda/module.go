@@ -145,7 +145,7 @@ func (m *module) Unload() error {
 	return m.destroy(func(h uintptr) error {
 		defer m.gpu.held.removeObject(m)
 		c := m.gpu.context
-		work, unload := c.call(cuCtxSynchronize), c.call(cuModuleUnload, h)
+		work, unload := c.synchronize(), c.call(cuModuleUnload, h)
 		if work != nil {
 			return work
 		}

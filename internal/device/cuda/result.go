@@ -41,6 +41,8 @@ func (r result) meaning() (kind error, dead bool) {
 		221, 222, 223, // JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED
 		225, 300: // UNSUPPORTED_DEVSIDE_SYNC, INVALID_SOURCE
 		return device.ErrBadKernel, false
+	case 801: // NOT_SUPPORTED
+		return device.ErrUnsupported, false
 	case 701, 720: // LAUNCH_OUT_OF_RESOURCES, COOPERATIVE_LAUNCH_TOO_LARGE
 		return device.ErrLaunchFailed, false
 	case 700, 702, 710, // ILLEGAL_ADDRESS, LAUNCH_TIMEOUT, ASSERT
@@ -56,7 +58,7 @@ func (r result) meaning() (kind error, dead bool) {
 // no meaning of its own, such as INVALID_VALUE, or nil if there is none.
 func (e entry) blame() error {
 	switch e {
-	case cuLaunchKernel, cuFuncSetAttribute:
+	case cuLaunchKernel, cuFuncSetAttribute, cuStreamBeginCapture, cuStreamEndCapture, cuGraphInstantiate, cuGraphLaunch:
 		return device.ErrLaunchFailed
 	case cuModuleLoadDataEx, cuModuleGetFunction:
 		return device.ErrBadKernel

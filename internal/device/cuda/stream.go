@@ -46,17 +46,26 @@ func (l *launch) init() {
 // NewStream returns a stream that does not wait for the driver's default
 // stream.
 func (g *gpu) NewStream() (device.Stream, error) {
-	const nonBlocking = 1
 	if _, err := g.open.hold(); err != nil {
 		return nil, err
 	}
 	defer g.open.release()
+	s, err := g.makeStream()
+	if err != nil {
+		return nil, err
+	}
+	g.held.addObject(s)
+	return s, nil
+}
+
+// makeStream returns a stream that is not in the ledger.
+func (g *gpu) makeStream() (*stream, error) {
+	const nonBlocking = 1
 	s := &stream{gpu: g}
 	if err := g.context.call(cuStreamCreate, uintptr(unsafe.Pointer(&s.value)), nonBlocking); err != nil {
 		return nil, err
 	}
 	s.launch.init()
-	g.held.addObject(s)
 	return s, nil
 }
 

@@ -9,8 +9,9 @@
 //	}
 //
 // A failing operation is not carried out. Its output on the host is spoiled:
-// the target of a failed CopyOut, and after a failed Synchronize the target of
-// every copy that it should have waited for. So a caller that overlooks the
+// the target of a failed CopyOut, those of a graph that failed to start, and
+// after a failed Synchronize the target of every copy that it should have
+// waited for. So a caller that overlooks the
 // error gets wrong answers, never right ones by luck. After Synchronize has
 // failed, none of that work is still running.
 package faulty
@@ -44,11 +45,16 @@ const (
 	Wait        // a stream waits for an event
 	Synchronize // of a stream or an event; Since waits too and counts as one
 	FreeBytes
+	Reserve
+	Grow     // of a range
+	NewGraph // once its chain is recorded; the operations of the chain count, too
+	Start    // of a graph, whatever is in it
 	opCount
 )
 
 var opNames = [opCount]string{"any operation", "Alloc", "HostAlloc", "Register", "Load", "Kernel", "NewStream", "NewEvent",
-	"CopyIn", "CopyOut", "CopyDevice", "Fill", "Launch", "Record", "Wait", "Synchronize", "FreeBytes"}
+	"CopyIn", "CopyOut", "CopyDevice", "Fill", "Launch", "Record", "Wait", "Synchronize", "FreeBytes",
+	"Reserve", "Grow", "NewGraph", "Start"}
 
 func (op Op) String() string {
 	if op >= opCount {
@@ -69,7 +75,7 @@ func Ops() []Op {
 // kind returns the error that an operation fails with if the plan names none.
 func (op Op) kind() error {
 	switch op {
-	case Alloc, HostAlloc, Register, NewStream, NewEvent:
+	case Alloc, HostAlloc, Register, NewStream, NewEvent, Reserve, Grow, NewGraph:
 		return device.ErrOutOfMemory
 	case Load, Kernel:
 		return device.ErrBadKernel
@@ -108,7 +114,7 @@ type Device struct {
 	mu     sync.Mutex // guards the following, and all outputs
 	counts [opCount]int
 	lost   bool
-	live   map[any]struct{} // block, *stream, *event, *module
+	live   map[any]struct{} // block, *stream, *event, *module, *growRange, *graph
 }
 
 var _ device.Device = (*Device)(nil)
@@ -126,8 +132,9 @@ func (d *Device) Count(op Op) int {
 	return d.counts[op]
 }
 
-// Live returns how many allocations, page-locked pieces of host memory,
-// streams, events and modules have not been freed. Close frees them all.
+// Live returns how many allocations, ranges, page-locked pieces of host memory,
+// streams, events, graphs and modules have not been freed. Close frees them
+// all.
 func (d *Device) Live() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

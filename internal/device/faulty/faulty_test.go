@@ -83,7 +83,7 @@ func (j *job) add() error {
 	if err != nil {
 		return err
 	}
-	p, err1 := taken(j, d.Free)(d.Alloc(4 * words))
+	p, err1 := j.grown(4 * words)
 	q, err2 := taken(j, d.Free)(d.Alloc(4 * words))
 	in, err3 := taken(j, d.HostFree)(d.HostAlloc(4 * words))
 	out := make([]byte, 4*words)
@@ -105,6 +105,21 @@ func (j *job) add() error {
 	return nil
 }
 
+// grown returns memory of a range that has grown twice.
+func (j *job) grown(bytes int64) (device.Ptr, error) {
+	r, err := taken(j, device.Range.Free)(j.d.Reserve(1 << 30))
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(r.Grow(bytes/2), r.Grow(bytes)); err != nil {
+		return 0, err
+	}
+	if r.Len() < bytes {
+		return 0, fmt.Errorf("%d bytes are there", r.Len())
+	}
+	return r.Base(), nil
+}
+
 // flow is the part of a job that uses streams. It waits for them before it
 // returns, as the memory they use is freed then.
 func (j *job) flow(add device.Kernel, p, q device.Ptr, in, out []byte) error {
@@ -119,11 +134,23 @@ func (j *job) flow(add device.Kernel, p, q device.Ptr, in, out []byte) error {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}
+	chain, err := taken(j, device.Graph.Close)(j.d.NewGraph(func(s device.Stream) error {
+		for _, v := range []uint32{1, 1} {
+			if err := s.Launch(add, device.Grid{Blocks: 1, Threads: words}, params(p, v)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
 	for _, step := range []func() error{
 		func() error { return first.Record(begin) },
 		func() error { return first.Fill(q, 7, 4*words) },
 		func() error { return first.CopyIn(p, in) },
-		func() error { return first.Launch(add, device.Grid{Blocks: 1, Threads: words}, params(p, 5)) },
+		func() error { return first.Start(chain) },
+		func() error { return first.Launch(add, device.Grid{Blocks: 1, Threads: words}, params(p, 3)) },
 		func() error { return first.Record(end) },
 		func() error { return second.Wait(end) },
 		func() error { return second.CopyDevice(q, p, 4*words) },
@@ -147,6 +174,15 @@ func mustNot(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// got returns what a device returned without an error.
+func got[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		mustNot(t, err)
+		return v
 	}
 }
 
@@ -174,6 +210,8 @@ var wanted = map[faulty.Op]error{
 	faulty.CopyIn: device.ErrLaunchFailed, faulty.CopyOut: device.ErrLaunchFailed, faulty.CopyDevice: device.ErrLaunchFailed,
 	faulty.Fill: device.ErrLaunchFailed, faulty.Launch: device.ErrLaunchFailed, faulty.Record: device.ErrLaunchFailed,
 	faulty.Wait: device.ErrLaunchFailed, faulty.Synchronize: device.ErrLaunchFailed, faulty.FreeBytes: device.ErrLaunchFailed,
+	faulty.Reserve: device.ErrOutOfMemory, faulty.Grow: device.ErrOutOfMemory, faulty.NewGraph: device.ErrOutOfMemory,
+	faulty.Start: device.ErrLaunchFailed,
 }
 
 // Each operation of a job fails once, with its kind of error; the job frees
@@ -234,16 +272,13 @@ func TestLostAtEveryOperation(t *testing.T) {
 // After a loss no operation reaches the wrapped device, and none succeeds.
 func TestNothingWorksAfterLoss(t *testing.T) {
 	d := faulty.New(ptx.New(), faulty.Plan{Op: faulty.FreeBytes, At: 1, Lose: true})
-	m, err := d.Load(addPTX)
-	mustNot(t, err)
-	k, err := m.Kernel("add")
-	mustNot(t, err)
-	s, err := d.NewStream()
-	mustNot(t, err)
-	e, err := d.NewEvent()
-	mustNot(t, err)
-	p, err := d.Alloc(64)
-	mustNot(t, err)
+	m := got[device.Module](t)(d.Load(addPTX))
+	k := got[device.Kernel](t)(m.Kernel("add"))
+	s := got[device.Stream](t)(d.NewStream())
+	e := got[device.Event](t)(d.NewEvent())
+	p := got[device.Ptr](t)(d.Alloc(64))
+	r := got[device.Range](t)(d.Reserve(1 << 20))
+	g := got[device.Graph](t)(d.NewGraph(func(s device.Stream) error { return s.Fill(p, 1, 64) }))
 	host := make([]byte, 64)
 	mustNot(t, s.Record(e))
 	mustNot(t, s.Synchronize())
@@ -264,6 +299,10 @@ func TestNothingWorksAfterLoss(t *testing.T) {
 		faulty.Record:      {func() error { return s.Record(e) }},
 		faulty.Wait:        {func() error { return s.Wait(e) }},
 		faulty.Synchronize: {s.Synchronize, e.Synchronize, func() error { _, err := e.Since(e); return err }},
+		faulty.Reserve:     {func() error { _, err := d.Reserve(1); return err }},
+		faulty.Grow:        {func() error { return r.Grow(1) }},
+		faulty.NewGraph:    {func() error { _, err := d.NewGraph(func(device.Stream) error { return nil }); return err }},
+		faulty.Start:       {func() error { return s.Start(g) }},
 	}
 	for _, op := range append([]faulty.Op{faulty.FreeBytes}, faulty.Ops()...) {
 		if len(ops[op]) == 0 {
@@ -279,8 +318,8 @@ func TestNothingWorksAfterLoss(t *testing.T) {
 			}
 		}
 	}
-	if d.Live() != 4 {
-		t.Errorf("%d live", d.Live())
+	if d.Live() != 6 || r.Len() != 0 {
+		t.Errorf("%d live, %d bytes", d.Live(), r.Len())
 	}
 	if d.Close(); d.Live() != 0 {
 		t.Errorf("%d live after Close", d.Live())

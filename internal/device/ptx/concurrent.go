@@ -142,7 +142,7 @@ func (s *stream) hostWrites(p device.Ptr, n int) {
 			o = d.observer(s.side())
 		}
 		x := &write{access: access{by: o, in: new(inst), stamp: o.clock[o.id], size: 4, mask: 15, write: true}}
-		for i, b := range w.back {
+		for i, b := range w.back() {
 			x.bits |= uint32(b) << (8 * i)
 		}
 		w.insert(len(w.writes)-1, x)

@@ -46,7 +46,7 @@ func Seed(seed uint64) Option {
 	}
 }
 
-// Memory limits the total memory that Alloc returns. The default is 1 GiB.
+// Memory limits the total memory that Alloc and Grow return. The default is 1 GiB.
 func Memory(bytes int64) Option {
 	return func(d *Device) { d.heap.limit = bytes }
 }

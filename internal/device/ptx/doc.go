@@ -16,7 +16,8 @@
 //
 // No space has anything at address 0. Global addresses are never reused and
 // allocations have gaps between them, so a freed or stray pointer is always
-// detected. Shared and local memory are checked as a whole, not variable by
+// detected. Of a range that grows, only the bytes that are there yet can be
+// accessed. Shared and local memory are checked as a whole, not variable by
 // variable. Whatever is undefined at the start (allocations, shared and local
 // memory, registers) is noise that depends on the seed. Constant and parameter
 // memory cannot be written.
@@ -38,7 +39,8 @@
 // Streams queue their work. It runs when someone waits, and now and then
 // before, in an order between streams that only events constrain: a missing
 // Wait, a host buffer used too early, a Free too soon, all show under some
-// seed. A failed launch drops what follows in its stream until Synchronize has
+// seed. A graph's operations are queued one by one when it is started, so work
+// of other streams comes in between. A failed launch drops what follows in its stream until Synchronize has
 // reported it.
 //
 // # Races

@@ -63,6 +63,7 @@ func window(addr uint64) (space, uint64) {
 type allocation struct {
 	base   uint64
 	data   []byte
+	room   uint64 // addresses of a range, which data may grow to; 0 if it cannot
 	shadow shadow
 }
 
@@ -95,29 +96,43 @@ func (h *heap) alloc(bytes int) (*allocation, error) {
 	if int64(bytes) > h.limit-h.used {
 		return nil, fmt.Errorf("%w: %d bytes asked for, %d of %d left", device.ErrOutOfMemory, bytes, h.limit-h.used, h.limit)
 	}
-	h.count++
-	a := &allocation{base: h.next, data: make([]byte, bytes)}
+	a := h.place(uint64(bytes))
+	a.data = make([]byte, bytes)
 	noisy(a.data, h.seed+h.count)
-	gap := allocGap + mix(h.seed^h.count)%16*allocAlign // so that nothing lies at a fixed distance
-	h.next = (h.next + uint64(bytes) + gap + allocAlign - 1) &^ (allocAlign - 1)
 	h.used += int64(bytes)
-	h.live = append(h.live, a)
 	return a, nil
 }
 
+// place returns a new allocation, without its data, at addresses for so many
+// bytes.
+func (h *heap) place(bytes uint64) *allocation {
+	h.count++
+	a := &allocation{base: h.next}
+	gap := allocGap + mix(h.seed^h.count)%16*allocAlign // so that nothing lies at a fixed distance
+	h.next = (h.next + bytes + gap + allocAlign - 1) &^ (allocAlign - 1)
+	h.live = append(h.live, a)
+	return a
+}
+
+// free ends what alloc returned. A range has its own way to be freed.
 func (h *heap) free(base uint64) error {
 	i := sort.Search(len(h.live), func(i int) bool { return h.live[i].base >= base })
-	if i == len(h.live) || h.live[i].base != base {
+	if i == len(h.live) || h.live[i].base != base || h.live[i].room != 0 {
 		return fmt.Errorf("%w: free of %#x, which is no live allocation", device.ErrLaunchFailed, base)
 	}
-	size := len(h.live[i].data)
+	h.remove(h.live[i])
+	return nil
+}
+
+// remove ends a live allocation, or a range.
+func (h *heap) remove(a *allocation) {
+	i := sort.Search(len(h.live), func(i int) bool { return h.live[i].base >= a.base })
 	h.live = append(h.live[:i], h.live[i+1:]...)
-	h.used -= int64(size)
-	h.freed = append(h.freed, span{base, uint64(size)})
+	h.used -= int64(len(a.data))
+	h.freed = append(h.freed, span{a.base, max(uint64(len(a.data)), a.room)})
 	if len(h.freed) > keepFreed {
 		h.freed = h.freed[1:]
 	}
-	return nil
 }
 
 // find returns the allocation that holds all n bytes at addr, or nil.
@@ -156,6 +171,8 @@ func (h *heap) at(p device.Ptr, n int) ([]byte, error) {
 	why := "outside every allocation"
 	if h.wasFreed(addr) {
 		why = "freed before"
+	} else if r := h.reserved(addr, uint64(n)); r != nil {
+		why = r.short()
 	}
 	return nil, fmt.Errorf("%w: copy of %d bytes at %#x: %s", device.ErrLaunchFailed, n, addr, why)
 }
@@ -264,6 +281,10 @@ func (m *machine) globalAt(t *thread, in *inst, addr, n uint64, write bool) []by
 func (m *machine) lostFault(t *thread, in *inst, addr uint64) {
 	if m.heap.wasFreed(addr) {
 		m.memoryFault(Freed, t, in, global, addr, "")
+		return
+	}
+	if r := m.heap.reserved(addr, uint64(in.bytes)); r != nil {
+		m.memoryFault(OutOfBounds, t, in, global, addr, r.short())
 		return
 	}
 	m.memoryFault(OutOfBounds, t, in, global, addr, "outside every allocation"+m.heap.nearest(addr))

@@ -28,7 +28,8 @@ type model struct {
 type word struct {
 	writes   []*write // in coherence order; the first is known to everyone
 	accesses []access // for races
-	back     []byte   // where the latest values are, up to 4 bytes
+	mem      *[]byte  // the memory that it is part of
+	off      uint64   // in mem
 	addr     uint64   // generic
 	wrote    uint64   // steps at the latest write, plus 1; 0 for none
 	readOnly *access  // the latest ld.global.nc
@@ -119,10 +120,10 @@ func (d *model) observer(known *knowledge) *observer {
 
 // location is where an access goes: bytes of global or shared memory.
 type location struct {
-	mem   []byte
-	off   uint64 // in mem
-	block int    // 0 for global memory, otherwise the number of the block
-	base  uint64 // generic address of mem
+	mem   *[]byte // a pointer: memory that grows may move on the host
+	off   uint64  // in mem
+	block int     // 0 for global memory, otherwise the number of the block
+	base  uint64  // generic address of mem
 }
 
 // locate returns the location of an access that m.at has accepted, and false
@@ -135,9 +136,9 @@ func (m *machine) locate(t *thread, in *inst, addr uint64) (location, bool) {
 	switch sp {
 	case global:
 		a := m.near[in.site]
-		return location{mem: a.data, off: addr - a.base, base: a.base}, true
+		return location{mem: &a.data, off: addr - a.base, base: a.base}, true
 	case shared:
-		return location{mem: t.block.shared, off: addr - sharedBase, block: t.block.number, base: sharedBase + windows[shared]}, true
+		return location{mem: &t.block.shared, off: addr - sharedBase, block: t.block.number, base: sharedBase + windows[shared]}, true
 	}
 	return location{}, false
 }
@@ -149,14 +150,19 @@ func (d *model) word(l location, off uint64) *word {
 	if w := d.words[key]; w != nil {
 		return w
 	}
-	w := &word{back: l.mem[off:min(off+4, uint64(len(l.mem)))], addr: l.base + off}
+	w := &word{mem: l.mem, off: off, addr: l.base + off}
 	first := &write{access: access{by: nobody, in: new(inst), mask: 15}}
-	for i, b := range w.back {
+	for i, b := range w.back() {
 		first.bits |= uint32(b) << (8 * i)
 	}
 	w.writes = append(w.writes, first)
 	d.words[key] = w
 	return w
+}
+
+// back returns where the latest values are, up to 4 bytes.
+func (w *word) back() []byte {
+	return (*w.mem)[w.off:min(w.off+4, uint64(len(*w.mem)))]
 }
 
 // scalar describes one scalar access of a thread: all of it, for one word.

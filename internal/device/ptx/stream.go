@@ -18,15 +18,19 @@ type stream struct {
 	err    error // first error of work since the last Synchronize
 	closed bool
 
+	// recording is set while a graph is made: tasks are queued, and stay.
+	recording bool
+
 	// If launches may run at once: the one that has begun, and what the
 	// stream's work knows of others'.
 	flight *machine
 	known  dated
 }
 
-// task is one piece of queued work: do, after or done is set.
+// task is one piece of queued work: do, after or done is set. do gets the
+// stream that it runs in, so that a graph's tasks can be queued in any.
 type task struct {
-	do     func() error
+	do     func(*stream) error
 	launch *start // what do would launch
 	after  *mark  // wait for it
 	done   *mark  // reach it
@@ -72,6 +76,10 @@ func (d *Device) NewEvent() (device.Event, error) {
 func (s *stream) push(t task) error {
 	if err := s.usable(); err != nil {
 		return err
+	}
+	if s.recording {
+		s.queue = append(s.queue, t)
+		return nil
 	}
 	if s.dev.modes.both {
 		t.told = s.dev.machine.model.date(s.dev.known)
@@ -146,7 +154,7 @@ func (d *Device) take(s *stream) {
 		s.takeOff(t.launch)
 	case t.do != nil:
 		if s.err == nil { // after an error, later work in the stream is dropped
-			if s.err = t.do(); d.failed == nil {
+			if s.err = t.do(s); d.failed == nil {
 				d.failed = s.err
 			}
 		}
@@ -166,7 +174,7 @@ func (d *Device) take(s *stream) {
 }
 
 func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
-	return s.enqueue(task{do: func() error {
+	return s.enqueue(task{do: func(s *stream) error {
 		b, err := s.dev.heap.at(dst, len(src))
 		copy(b, src)
 		s.hostWrites(dst, len(b))
@@ -175,7 +183,7 @@ func (s *stream) CopyIn(dst device.Ptr, src []byte) error {
 }
 
 func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
-	return s.enqueue(task{do: func() error {
+	return s.enqueue(task{do: func(s *stream) error {
 		b, err := s.dev.heap.at(src, len(dst))
 		copy(dst, b)
 		return err
@@ -186,7 +194,7 @@ func (s *stream) CopyDevice(dst, src device.Ptr, bytes int) error {
 	if bytes < 0 {
 		return fmt.Errorf("%w: ptx: copy of %d bytes", device.ErrLaunchFailed, bytes)
 	}
-	return s.enqueue(task{do: func() error {
+	return s.enqueue(task{do: func(s *stream) error {
 		from, err := s.dev.heap.at(src, bytes)
 		if err != nil {
 			return err
@@ -202,7 +210,7 @@ func (s *stream) Fill(dst device.Ptr, value uint32, bytes int) error {
 	if bytes < 0 || bytes%4 != 0 || dst%4 != 0 {
 		return fmt.Errorf("%w: ptx: fill of %d bytes at %#x", device.ErrLaunchFailed, bytes, uint64(dst))
 	}
-	return s.enqueue(task{do: func() error {
+	return s.enqueue(task{do: func(s *stream) error {
 		b, err := s.dev.heap.at(dst, bytes)
 		for i := 0; i < len(b); i += 4 {
 			binary.LittleEndian.PutUint32(b[i:], value)
@@ -223,7 +231,7 @@ func (s *stream) Launch(k device.Kernel, g device.Grid, params []byte) error {
 		return err
 	}
 	params = slices.Clone(params)
-	return s.push(task{launch: &start{own, g, params}, do: func() error {
+	return s.push(task{launch: &start{own, g, params}, do: func(s *stream) error {
 		if own.mod.gone {
 			return fmt.Errorf("%w: ptx: kernel %s was unloaded before it ran", device.ErrBadKernel, own.name)
 		}

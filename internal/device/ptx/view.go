@@ -113,11 +113,11 @@ func (m *machine) put(a access, w *word, at int, bits uint32, read *write) *writ
 func (d *model) settled(w *word) {
 	v := w.value(len(w.writes) - 1)
 	w.wrote = d.steps + 1
-	same := true
-	for i := range w.back {
+	same, back := true, w.back()
+	for i := range back {
 		b := byte(v >> (8 * i))
-		same = same && w.back[i] == b
-		w.back[i] = b
+		same = same && back[i] == b
+		back[i] = b
 	}
 	if !same {
 		d.version++
