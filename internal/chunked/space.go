@@ -2,6 +2,7 @@ package chunked
 
 import (
 	"errors"
+	"math"
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
@@ -11,7 +12,8 @@ import (
 // device; the host knows how many there are, and which were never used.
 type space struct {
 	dev      device.Device
-	memory   growing
+	memory   device.Range
+	budget   *budget
 	base     device.Ptr
 	slot     int // bytes of a slot
 	room     int // slots that there is memory for
@@ -22,31 +24,16 @@ type space struct {
 	free     int // length of the list
 }
 
-// growing is memory at a fixed address that grows.
-type growing interface {
-	Base() device.Ptr
-	Grow(bytes int64) error
-	Free() error
-}
-
-// open prepares slots, of which there is none yet, for at most so many bytes;
-// 0 is what the device has.
-func (s *space) open(dev device.Device, slot int, room int64) error {
-	s.dev, s.slot = dev, slot
-	if room == 0 {
-		free, err := dev.FreeBytes()
-		if err != nil {
-			return err
-		}
-		room = free
+// open prepares slots, of which there is none yet, within a budget. share is the
+// part of it, in tenths, that they take at once where memory cannot grow.
+func (s *space) open(dev device.Device, slot int, b *budget, share int64) (err error) {
+	s.dev, s.slot, s.budget = dev, slot, b
+	s.most = min(int(b.left/int64(slot)), math.MaxUint32)
+	s.memory, err = reserve(dev, int64(s.most)*int64(slot), b.left*share/10)
+	if err == nil {
+		s.base = s.memory.Base()
 	}
-	s.most = min(int(room/int64(slot)), 1<<32-1)
-	var err error
-	if s.memory, err = reserve(dev, int64(s.most)*int64(slot)); err != nil {
-		return err
-	}
-	s.base = s.memory.Base()
-	return nil
+	return err
 }
 
 // bytes returns the memory of slots in use.
@@ -64,23 +51,18 @@ func (s *space) reserve(n int) error {
 	if need <= s.room {
 		return nil
 	}
-	if need > s.most {
+	bytes := int64(need-s.room) * int64(s.slot)
+	if need > s.most || bytes > s.budget.left {
 		return ErrLimit
 	}
-	room := min(max(need, s.room+s.room/8), s.most)
-	if err := s.growList(room); err != nil {
+	if err := s.growList(need); err != nil {
 		return err
 	}
-	if err := s.memory.Grow(int64(room) * int64(s.slot)); err != nil {
-		if room == need {
-			return err
-		}
-		if err := s.memory.Grow(int64(need) * int64(s.slot)); err != nil {
-			return err
-		}
-		room = need
+	if err := s.memory.Grow(int64(need) * int64(s.slot)); err != nil {
+		return err
 	}
-	s.room = room
+	s.room = need
+	s.budget.left -= bytes
 	return nil
 }
 
@@ -149,6 +131,9 @@ func (s *space) close() (err error) {
 	return err
 }
 
+// budget is the memory that leaves and chunks may take together.
+type budget struct{ left int64 }
+
 // fixed is memory of one size, for devices whose memory cannot grow.
 type fixed struct {
 	dev  device.Device
@@ -157,6 +142,8 @@ type fixed struct {
 }
 
 func (f *fixed) Base() device.Ptr { return f.at }
+func (f *fixed) Len() int64       { return f.room }
+func (f *fixed) Free() error      { return f.dev.Free(f.at) }
 
 func (f *fixed) Grow(bytes int64) error {
 	if bytes > f.room {
@@ -165,15 +152,18 @@ func (f *fixed) Grow(bytes int64) error {
 	return nil
 }
 
-func (f *fixed) Free() error { return f.dev.Free(f.at) }
-
-// reserve returns memory for at most so many bytes.
-func reserve(dev device.Device, bytes int64) (growing, error) {
-	at, err := dev.Alloc(int(bytes))
+// reserve returns memory for at most so many bytes. Where a device's memory
+// cannot grow, it is a part of that, taken at once.
+func reserve(dev device.Device, bytes, part int64) (device.Range, error) {
+	r, err := dev.Reserve(bytes)
+	if !errors.Is(err, device.ErrUnsupported) {
+		return r, err
+	}
+	at, err := dev.Alloc(int(part))
 	if err != nil {
 		return nil, err
 	}
-	return &fixed{dev, at, bytes}, nil
+	return &fixed{dev, at, part}, nil
 }
 
 // work is device memory for what is needed while a batch runs.

@@ -40,7 +40,7 @@ type Tree[C order.Code] struct {
 	limbo          []limbo
 	work           work
 	results        []byte // page-locked
-	limit          int64
+	budget         budget
 	flat           int // operations, per leaf times 16, from which on a batch is merged with everything
 }
 
@@ -73,7 +73,7 @@ type Options struct {
 
 // New returns an empty tree on a device. The device stays the caller's.
 func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) {
-	t = &Tree[C]{dev: dev, held: map[*table]int{}, flat: opts.Flat, limit: opts.Room}
+	t = &Tree[C]{dev: dev, held: map[*table]int{}, flat: opts.Flat, budget: budget{opts.Room}}
 	if t.flat == 0 {
 		t.flat = flatFrom
 	}
@@ -92,10 +92,15 @@ func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) 
 	if t.results, err = dev.HostAlloc(resultBytes); err != nil {
 		return t, err
 	}
-	if err := t.leaves.open(dev, kernel.LeafBytes(t.run.Bits), opts.Room); err != nil {
+	if opts.Room == 0 {
+		if t.budget.left, err = dev.FreeBytes(); err != nil {
+			return t, err
+		}
+	}
+	if err := t.leaves.open(dev, kernel.LeafBytes(t.run.Bits), &t.budget, 6); err != nil {
 		return t, err
 	}
-	if err := t.chunks.open(dev, kernel.ChunkBytes(t.run.Bits), opts.Room); err != nil {
+	if err := t.chunks.open(dev, kernel.ChunkBytes(t.run.Bits), &t.budget, 1); err != nil {
 		return t, err
 	}
 	return t, t.clear()
