@@ -19,6 +19,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -313,6 +314,7 @@ type setup[K pando.Key, V any] struct {
 	far   uint64 // distance of keys
 	whole bool   // operations whose answer depends on several keys, too
 	pop   bool   // PopMin among them
+	opts  []pando.Option
 
 	// What vector operations do, nil where values are no numbers: the value of a
 	// key by Aggregate, and n added to all from lo to hi, which returns how many.
@@ -406,7 +408,7 @@ func holdUp(t *testing.T) {
 func run[K pando.Key, V any](t *testing.T, u setup[K, V], n int, key func(rng *rand.Rand) uint64) {
 	holdUp(t)
 	var err error
-	if u.tree, err = pando.NewTree[K, V](pando.Workers(2)); err != nil {
+	if u.tree, err = pando.NewTree[K, V](append(u.opts, pando.Workers(2))...); err != nil {
 		t.Fatal(err)
 	}
 	defer u.tree.Close()
@@ -493,6 +495,20 @@ func TestPop(t *testing.T) {
 	t.Run("texts", func(t *testing.T) { run(t, texts(50_000, 1, true, true), n/2, behind) })
 	t.Run("by strings", func(t *testing.T) { run(t, keys(numbers(50_000, 1, true, true), named, number), n, behind) })
 	t.Run("texts by strings", func(t *testing.T) { run(t, keys(texts(50_000, 1, true, true), named, number), n/2, behind) })
+}
+
+// The same where each batch, however small, goes to the interpreter in the place
+// of a GPU.
+func TestOnGPU(t *testing.T) {
+	onGPU := func(t *testing.T, u setup[uint64, uint64], n int, key func(rng *rand.Rand) uint64) {
+		indextest.Interpreted(t, 1)
+		u.opts = []pando.Option{pando.On(pando.GPU(0))}
+		run(t, u, n, key)
+	}
+	n := histories(10)
+	t.Run("single keys", func(t *testing.T) { onGPU(t, numbers(0, 1000, false, false), n, between) })
+	t.Run("several keys", func(t *testing.T) { onGPU(t, numbers(50_000, 1, true, false), n, around) })
+	t.Run("pop", func(t *testing.T) { onGPU(t, numbers(50_000, 1, true, true), n, behind) })
 }
 
 // judge fails a test if a history is not linearizable.
