@@ -1,6 +1,10 @@
 package kernel
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/pando-index/pando/internal/device"
+)
 
 // UseTiles lets a job use small tiles, or large ones, whatever its size is. The
 // result is the number of keys in a tile.
@@ -32,4 +36,26 @@ func (s Source) With(ptx string) Source { return Source{ptx, s.names} }
 func Part(ptx, kernel string) (from, to int) {
 	from = strings.Index(ptx, ".entry "+kernel+"(")
 	return from, from + strings.Index(ptx[from:], "\n}\n")
+}
+
+// Where reports begin in temporary memory.
+const (
+	SortHead = sortHead
+	SumHead  = sumHead
+)
+
+// OwnReport is what a tile reports of its own count.
+func OwnReport[T uint32 | uint64](count T) T { return count + 1 }
+
+// ReportUpTo is what a tile reports of its count and that of all before it.
+func ReportUpTo[T uint32 | uint64](count T) T { return count | ^(^T(0) >> 1) }
+
+// LastSortTile runs one block of the first pass on temporary memory as it is.
+func (s *Set) LastSortTile(one device.Stream, p *Params, job *SortJob) error {
+	return s.sortPass(one, p, job, 0, digitBits)
+}
+
+// LastSumTile runs one block of Sum on temporary memory as it is.
+func (s *Set) LastSumTile(one device.Stream, p *Params, in device.Ptr, n int, out, temp device.Ptr) error {
+	return s.sum(one, p, 64, in, n, out, temp)
 }

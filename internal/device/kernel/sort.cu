@@ -148,7 +148,7 @@ template <typename K, u32 ITEMS, u32 LOOK> struct Tile {
 				at = *next;
 				*next = at + __builtin_popcount(same);
 			}
-			syncWarp(ALL);
+			if (i + 1 < ITEMS) syncWarp(ALL); // the next item's first may be another lane
 			rank[i] = shuffle(at, __builtin_ctz(same)) + __builtin_popcount(same & lower);
 			room.keys[rank[i]] = key[i];
 		}

@@ -25,7 +25,10 @@ func seeds(daily int) int {
 	if n, err := strconv.Atoi(os.Getenv("PANDO_SEEDS")); err == nil {
 		return n
 	}
-	if testing.Short() || seed.RaceDetector {
+	if seed.RaceDetector {
+		return max(1, daily/20)
+	}
+	if testing.Short() {
 		return max(1, daily/4)
 	}
 	return daily
@@ -217,12 +220,9 @@ func randomSort[C simd.Code](rng *rand.Rand, large bool, tiles, passes int) *sor
 	return c
 }
 
-// sortEither draws a sort of keys of either width and runs it.
-func sortEither(p *primitive, rng *rand.Rand, large bool, tiles, passes int) error {
-	if rng.IntN(2) == 0 {
-		return randomSort[uint32](rng, large, tiles, passes).check(p)
-	}
-	return randomSort[uint64](rng, large, tiles, passes).check(p)
+// sortBoth draws a sort of keys of each width and runs it.
+func sortBoth(p *primitive, rng *rand.Rand, large bool, tiles, passes int) error {
+	return errors.Join(randomSort[uint32](rng, large, tiles, passes).check(p), randomSort[uint64](rng, large, tiles, passes).check(p))
 }
 
 // ordinary is the interpreter without a model of memory.
@@ -236,17 +236,39 @@ var hard = map[string][]ptx.Option{
 }
 
 func TestSort(t *testing.T) {
-	onPrimitive(t, kernel.Sorting, ordinary, 40, func(p *primitive, rng *rand.Rand) error {
-		return sortEither(p, rng, rng.IntN(8) == 0, 6, 8)
+	onPrimitive(t, kernel.Sorting, ordinary, 20, func(p *primitive, rng *rand.Rand) error {
+		return sortBoth(p, rng, false, 3+rng.IntN(4)*rng.IntN(6), 8)
 	})
+}
+
+func TestSortLargeTiles(t *testing.T) {
+	onPrimitive(t, kernel.Sorting, ordinary, 8, func(p *primitive, rng *rand.Rand) error { return sortBoth(p, rng, true, 4, 3) })
 }
 
 // Blocks of a pass wait for each other: so it is run in the modes that show what
 // memory may do, with several tiles.
 func TestSortHard(t *testing.T) {
-	onPrimitive(t, kernel.Sorting, hard, 9, func(p *primitive, rng *rand.Rand) error {
-		return sortEither(p, rng, false, 4, 2)
+	onPrimitive(t, kernel.Sorting, hard, 6, func(p *primitive, rng *rand.Rand) error {
+		return sortBoth(p, rng, os.Getenv("PANDO_SEEDS") != "" && rng.IntN(4) == 0, 4, 2)
 	})
+}
+
+// On a GPU, hundreds of tiles run at once.
+func TestSortMany(t *testing.T) {
+	d, err := cuda.Open(0)
+	if err != nil {
+		t.Skip("no GPU: ", err)
+	}
+	defer d.Close()
+	rng := seed.Rand(t)
+	p := newPrimitive(t, d, kernel.Sorting)
+	for range seeds(8) {
+		c, e := randomSort[uint32](rng, rng.IntN(2) == 0, 1, 4), randomSort[uint64](rng, rng.IntN(2) == 0, 1, 8)
+		c.fill(rng.IntN(4<<20), rng)
+		e.fill(rng.IntN(4<<20), rng)
+		must(t, errors.Join(c.check(p), e.check(p), p.free()))
+	}
+	p.close(t)
 }
 
 func TestSortRefuses(t *testing.T) {
