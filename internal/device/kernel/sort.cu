@@ -39,16 +39,18 @@ template <typename K> inline_device void count(const K *keys, u32 *counts, quad 
 		if (found[i]) reduceRelaxed(counts + i, found[i]);
 }
 
-// matching gives the lanes with the same digit. Ballots over its bits take the
-// same time whatever the digits are; match.any takes longer the more there are.
-inline_device u32 matching(u32 digit) {
-	u32 same = ALL;
-	unrolled for (u32 bit = 1; bit < DIGITS; bit *= 2) {
-		bool set = (digit & bit) != 0;
-		u32 lanes = ballot(set);
-		same &= set ? lanes : ~lanes;
-	}
-	return same;
+// like gives the lanes whose digit has the same bit as this lane's.
+template <u32 BIT> inline_device u32 like(u32 digit) {
+	u32 lanes;
+	asm volatile("{ .reg .pred p; and.b32 %0, %1, %2; setp.ne.u32 p, %0, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; @!p not.b32 %0, %0; }"
+		     : "=&r"(lanes) : "r"(digit), "n"(BIT));
+	return lanes;
+}
+
+// matching gives the lanes with the same digit. Votes on its bits take the same
+// time whatever the digits are; match.any takes longer the more there are.
+inline_device u32 matching(u32 d) {
+	return like<1>(d) & like<2>(d) & like<4>(d) & like<8>(d) & like<16>(d) & like<32>(d) & like<64>(d) & like<128>(d);
 }
 
 // Pass is what a pass reads and writes.
@@ -89,22 +91,30 @@ template <typename K, u32 ITEMS, u32 LOOK> struct Tile {
 
 	inlined Tile(const Pass<K> &p, Room<K, ITEMS> &room) : p(p), room(room), tile(room.tile), first(room.tile * TILE) {}
 
+	// full says whether there is a key for every item. Then nothing is compared
+	// on the way, so that loads and stores overlap.
+	inlined bool full() const { return p.n - first >= TILE; }
+
 	inlined u32 item(u32 i) const { return first + (warpIndex() * ITEMS + i) * WARP + laneIndex(); }
 
 	// take loads the keys. Behind the last there are ones: as they are the last
 	// of the last tile and have the highest digit, they come behind all others.
 	inlined void take(K (&key)[ITEMS]) const {
-		unrolled for (u32 i = 0; i < ITEMS; i++) key[i] = p.keys[least(item(i), p.n - 1)];
-		unrolled for (u32 i = 0; i < ITEMS; i++)
-			if (item(i) >= p.n) key[i] = ~(K)0;
+		if (full()) {
+			unrolled for (u32 i = 0; i < ITEMS; i++) key[i] = p.keys[item(i)];
+			return;
+		}
+		unrolled for (u32 i = 0; i < ITEMS; i++) key[i] = item(i) < p.n ? p.keys[item(i)] : ~(K)0;
 	}
 
 	inlined void takePlaces(u32 (&place)[ITEMS]) const {
-		if (p.places) {
-			unrolled for (u32 i = 0; i < ITEMS; i++) place[i] = p.places[least(item(i), p.n - 1)];
-			return;
+		if (!p.places) {
+			unrolled for (u32 i = 0; i < ITEMS; i++) place[i] = item(i);
+		} else if (full()) {
+			unrolled for (u32 i = 0; i < ITEMS; i++) place[i] = p.places[item(i)];
+		} else {
+			unrolled for (u32 i = 0; i < ITEMS; i++) place[i] = item(i) < p.n ? p.places[item(i)] : 0;
 		}
-		unrolled for (u32 i = 0; i < ITEMS; i++) place[i] = item(i);
 	}
 
 	// countDigits gives how many keys of the tile have this thread's digit, and
@@ -178,14 +188,18 @@ template <typename K, u32 ITEMS, u32 LOOK> struct Tile {
 
 	// give writes the sorted tile: keys of a digit stand side by side there, too.
 	inlined void give() const {
-		unrolled for (u32 i = 0; i < ITEMS; i++) {
-			u32 at = i * THREADS + threadIndex();
-			if (at >= p.n - first) break;
-			K key = room.keys[at];
-			u32 to = at + room.shift[p.digit(key)];
-			p.keysTo[to] = key;
-			p.placesTo[to] = room.places[at];
+		if (full()) {
+			unrolled for (u32 i = 0; i < ITEMS; i++) put(i * THREADS + threadIndex());
+			return;
 		}
+		for (u32 at = threadIndex(); at < p.n - first; at += THREADS) put(at);
+	}
+
+	inlined void put(u32 at) const {
+		K key = room.keys[at];
+		u32 to = at + room.shift[p.digit(key)];
+		p.keysTo[to] = key;
+		p.placesTo[to] = room.places[at];
 	}
 };
 
@@ -212,7 +226,8 @@ template <typename K, u32 ITEMS, u32 LOOK> inline_device void pass(const Pass<K>
 	t.give();
 }
 
-#define KERNEL extern "C" __global__ launch_bounds(256) void
+// At least 4 blocks fit on a multiprocessor: at most 64 registers a thread.
+#define KERNEL extern "C" __global__ launch_bounds(256, 4) void
 
 #define COUNT(BITS) \
 	KERNEL sortCount##BITS(const u##BITS *keys, u32 *counts, quad *reports, u32 n, u32 quads, u32 from, u32 to, u32 width, u32 passes) { \
