@@ -88,6 +88,9 @@ func onPrimitive(t *testing.T, src kernel.Source, modes map[string][]ptx.Option,
 	first := seed.Of(t)
 	each := (seeds(daily) + len(modes) - 1) / len(modes)
 	for name, opts := range modes {
+		if seed.RaceDetector && len(modes) > 1 && name != "weak" {
+			continue // ten times slower, and a launch runs on one goroutine
+		}
 		t.Run(name, func(t *testing.T) {
 			d := ptx.New(append([]ptx.Option{ptx.Memory(64 << 20), ptx.Steps(1 << 28)}, opts...)...)
 			p := newPrimitive(t, d, src)
@@ -242,6 +245,9 @@ func TestSort(t *testing.T) {
 }
 
 func TestSortLargeTiles(t *testing.T) {
+	if seed.RaceDetector {
+		t.Skip("nothing here runs on several goroutines")
+	}
 	onPrimitive(t, kernel.Sorting, ordinary, 8, func(p *primitive, rng *rand.Rand) error { return sortBoth(p, rng, true, 4, 3) })
 }
 
@@ -262,7 +268,7 @@ func TestSortMany(t *testing.T) {
 	defer d.Close()
 	rng := seed.Rand(t)
 	p := newPrimitive(t, d, kernel.Sorting)
-	for range seeds(8) {
+	for range seeds(4) {
 		c, e := randomSort[uint32](rng, rng.IntN(2) == 0, 1, 4), randomSort[uint64](rng, rng.IntN(2) == 0, 1, 8)
 		c.fill(rng.IntN(4<<20), rng)
 		e.fill(rng.IntN(4<<20), rng)
