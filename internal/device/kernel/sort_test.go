@@ -88,9 +88,6 @@ func onPrimitive(t *testing.T, src kernel.Source, modes map[string][]ptx.Option,
 	first := seed.Of(t)
 	each := (seeds(daily) + len(modes) - 1) / len(modes)
 	for name, opts := range modes {
-		if seed.RaceDetector && len(modes) > 1 && name != "weak" {
-			continue // ten times slower, and a launch runs on one goroutine
-		}
 		t.Run(name, func(t *testing.T) {
 			d := ptx.New(append([]ptx.Option{ptx.Memory(64 << 20), ptx.Steps(1 << 28)}, opts...)...)
 			p := newPrimitive(t, d, src)
@@ -254,6 +251,9 @@ func TestSortLargeTiles(t *testing.T) {
 // Blocks of a pass wait for each other: so it is run in the modes that show what
 // memory may do, with several tiles.
 func TestSortHard(t *testing.T) {
+	if seed.RaceDetector {
+		t.Skip("nothing here runs on several goroutines")
+	}
 	onPrimitive(t, kernel.Sorting, hard, 6, func(p *primitive, rng *rand.Rand) error {
 		return sortBoth(p, rng, os.Getenv("PANDO_SEEDS") != "" && rng.IntN(4) == 0, 4, 2)
 	})
