@@ -7,7 +7,7 @@
 #define inlined __device__ __attribute__((always_inline)) inline
 #define inline_device static inlined
 #define unrolled _Pragma("unroll")
-#define launch_bounds(threads) __attribute__((launch_bounds(threads)))
+#define launch_bounds(...) __attribute__((launch_bounds(__VA_ARGS__)))
 
 typedef unsigned char u8;
 typedef unsigned int u32;

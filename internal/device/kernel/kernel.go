@@ -167,6 +167,10 @@ type Params struct {
 	packed  packedParams
 	gather  gatherParams
 	words   wordsParams
+
+	sortCount sortCountParams
+	sortPass  sortPassParams
+	sum       sumParams
 }
 
 // searchParams are the arguments of a search in an implicit tree.
