@@ -12,7 +12,7 @@ import (
 // to be done.
 type Ops struct {
 	N     int
-	Keys  device.Ptr
+	Keys  device.Ptr // Apply changes them
 	Vals  device.Ptr // what is to be set; 0 where nothing is
 	Kinds device.Ptr // kinds (u8), as package bplus numbers them; 0 where all are of one kind
 	Kind  uint32
@@ -52,7 +52,7 @@ func (t *Tree[C]) Apply(ops *Ops) error {
 	if ops.N >= math.MaxInt32 || uint64(t.entries)+uint64(ops.N) >= math.MaxUint32 {
 		return errTooLarge
 	}
-	if err := t.work.ensure(t.dev, t.workBytes(ops.N)); err != nil {
+	if err := t.ensure(t.workBytes(ops.N), ops.N+int(t.now.version.Count)); err != nil {
 		return err
 	}
 	a, err := t.begin(ops)
@@ -82,7 +82,7 @@ func (t *Tree[C]) workBytes(n int) int {
 	chunks := int(t.now.version.Count) + 1
 	perOp := 2*aligned(n*t.run.Bits/8) + 17*aligned(4*(n+2))
 	perChunk := 10*aligned(4*(chunks+2)) + aligned(4*(chunks+n/(kernel.ChunkFill*kernel.LeafFill)+n+2))
-	return perOp + perChunk + aligned(4*t.now.leaves) + 4096 + t.primitiveBytes(n+chunks)
+	return perOp + perChunk + aligned(4*t.now.leaves) + 4096 + t.primitiveBytes(n, 2*n+chunks)
 }
 
 // applying is a batch on its way.

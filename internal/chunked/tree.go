@@ -39,6 +39,8 @@ type Tree[C order.Code] struct {
 	held           map[*table]int
 	limbo          []limbo
 	work           work
+	sums           device.Ptr // temporary memory
+	params         kernel.Params
 	results        []byte // page-locked
 	budget         budget
 	flat           int // operations, per leaf times 16, from which on a batch is merged with everything
@@ -83,7 +85,7 @@ func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) 
 		}
 	}()
 	t.run.Bits = codeBits[C]()
-	if t.run.Set, err = kernel.LoadOnly(dev, kernel.ChunkedSource); err != nil {
+	if t.run.Set, err = kernel.LoadOnly(dev, kernel.ChunkedSource, kernel.Sorting, kernel.Summing); err != nil {
 		return t, err
 	}
 	if t.run.Stream, err = dev.NewStream(); err != nil {
@@ -130,7 +132,7 @@ func (t *Tree[C]) clear() error {
 	}
 	f := kernel.Flat{Leaves: 1}
 	to := next.next()
-	if err := t.work.ensure(t.dev, 4096+t.primitiveBytes(1)); err != nil {
+	if err := t.ensure(4096+t.primitiveBytes(1, 1), 1); err != nil {
 		return err
 	}
 	to.Totals = t.work.words(1)
@@ -150,6 +152,15 @@ func (t *Tree[C]) clear() error {
 	}
 	next.leaves = 1
 	t.now = next
+	return nil
+}
+
+// ensure makes memory for a batch available; sums are of so many numbers at most.
+func (t *Tree[C]) ensure(bytes, sums int) error {
+	if err := t.work.ensure(t.dev, bytes); err != nil {
+		return err
+	}
+	t.sums = t.work.bytes(kernel.SumTemp(sums))
 	return nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -256,10 +258,13 @@ func testModel[C order.Code](t *testing.T, opts Options, rounds int) {
 	rng := rand.New(rand.NewPCG(first, 1))
 	var snap *Snapshot[C]
 	var was map[C]C
-	sizes := []int{1, 2, 31, 32, 33, 100, 1000, 3000, 20000}
+	sizes := []int{1, 2, 31, 32, 33, 100, 300, 1000, 3000}
 	for i := range rounds {
 		s := shapes[rng.IntN(len(shapes))]
 		n := sizes[rng.IntN(len(sizes))]
+		if i == 0 {
+			n = 8193 // so that there are several chunks
+		}
 		wide, kinds := s.draw(rng, n)
 		keys, vals := make([]C, n), make([]C, n)
 		for j := range keys {
@@ -274,7 +279,7 @@ func testModel[C order.Code](t *testing.T, opts Options, rounds int) {
 			s.name, n = "delete all", len(keys)
 		}
 		if testing.Verbose() {
-			fmt.Println(i, s.name, n, "on", len(r.model))
+			fmt.Println(i, s.name, n, "on", len(r.model)) // long runs show where they are
 		}
 		r.apply(keys, vals, kinds)
 		r.look(rng)
@@ -294,8 +299,21 @@ func testModel[C order.Code](t *testing.T, opts Options, rounds int) {
 	must(t, dev.Failed())
 }
 
+// rounds returns how many batches a test applies: more with PANDO_SEEDS.
+func rounds(t *testing.T) int {
+	n, err := strconv.Atoi(os.Getenv("PANDO_SEEDS"))
+	switch {
+	case err == nil:
+		return max(n, 8)
+	case testing.Short():
+		return 5
+	}
+	return 8
+}
+
 func TestModel(t *testing.T) {
-	t.Run("owned 64", func(t *testing.T) { testModel[uint64](t, Options{Flat: -1}, 20) })
-	t.Run("flat 64", func(t *testing.T) { testModel[uint64](t, Options{Flat: 1}, 20) })
-	t.Run("owned 32", func(t *testing.T) { testModel[uint32](t, Options{Flat: -1}, 20) })
+	for name, flat := range map[string]int{"leaf by leaf": -1, "flat": 1, "by size": 0} {
+		t.Run(name+", 64 bits", func(t *testing.T) { testModel[uint64](t, Options{Flat: flat}, rounds(t)) })
+		t.Run(name+", 32 bits", func(t *testing.T) { testModel[uint32](t, Options{Flat: flat}, rounds(t)) })
+	}
 }

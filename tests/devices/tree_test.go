@@ -3,6 +3,7 @@ package devices_test
 import (
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -224,13 +225,17 @@ func (m *treeModel) read() {
 // A tree on a GPU answers like a map, whatever is done to it.
 func TestTreeOnGPU(t *testing.T) {
 	first := seed.Of(t)
-	for i := range uint64(6) {
+	seeds, steps := uint64(3), 40
+	if testing.Short() {
+		seeds, steps = 1, 25
+	}
+	for i := range seeds {
 		indextest.Interpreted(t, first+i)
 		m := newTreeModel(t, rand.New(rand.NewPCG(first+i, 1)))
 		if s := m.tree.Stats(); s.Device != pando.GPU(0) {
 			t.Fatalf("on %v: %s", s.Device, s.Reason)
 		}
-		for range 60 {
+		for range steps {
 			m.step()
 		}
 		m.read()
@@ -242,7 +247,7 @@ func TestTreeOnGPU(t *testing.T) {
 }
 
 // Whatever operation of the device fails, the CPU goes on, and nothing that was
-// accepted is missing.
+// accepted is missing. PANDO_ALL_FAULTS=1 lets each of them fail in turn.
 func TestTreeSurvivesItsGPU(t *testing.T) {
 	indextest.Quiet(t)
 	first := seed.Of(t)
@@ -250,7 +255,7 @@ func TestTreeSurvivesItsGPU(t *testing.T) {
 		indextest.PreferCPU(t, false)
 		indextest.UseGPU(t, func(int) (device.Device, error) { return dev, nil })
 		m := newTreeModel(t, rand.New(rand.NewPCG(first, 2)))
-		for range 12 {
+		for range 8 {
 			m.step()
 		}
 		m.read()
@@ -259,11 +264,11 @@ func TestTreeSurvivesItsGPU(t *testing.T) {
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	work(count)
 	all := count.Count(faulty.Any)
-	step := 1
-	if testing.Short() {
-		step = 1 + all/60
+	step := 1 + all/40
+	if os.Getenv("PANDO_ALL_FAULTS") != "" {
+		step = 1
 	}
-	for n := 1; n <= all; n += step {
+	for n := 1 + rand.IntN(step); n <= all; n += step {
 		for _, lose := range []bool{false, true} {
 			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: n, Lose: lose})
 			work(dev)

@@ -66,8 +66,13 @@ func (s *Set) WordsFind(st device.Stream, p *Params, t *Words, keys, offsets dev
 	return st.Launch(s.kernels["wordsFind"], gridOf(n), argsOf(&p.words))
 }
 
-// LoadOnly loads the kernels of one source, without those of search.cu.
-func LoadOnly(d device.Device, src Source) (*Set, error) {
+// LoadOnly loads the kernels of some sources, without those of search.cu.
+func LoadOnly(d device.Device, sources ...Source) (*Set, error) {
 	s := &Set{kernels: map[string]device.Kernel{}}
-	return s, s.add(d, src)
+	for _, src := range sources {
+		if err := s.add(d, src); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
