@@ -31,6 +31,10 @@ var (
 	// ErrNoDevice says that the device asked for is not there.
 	ErrNoDevice = errors.New("pando: no such device")
 
+	// ErrDeviceLost says that a GPU was lost that alone held a Tree: see
+	// DeviceOnly.
+	ErrDeviceLost = errors.New("pando: GPU lost")
+
 	// ErrLayout says that the layout asked for is not known, or cannot hold
 	// keys and values of these types.
 	ErrLayout = errors.New("pando: no such layout")
@@ -69,6 +73,7 @@ var causes = map[index.Cause]error{
 	index.CauseType:     ErrType,
 	index.CauseValues:   ErrValues,
 	index.CauseClosed:   ErrClosed,
+	index.CauseLost:     ErrDeviceLost,
 }
 
 // translate returns an error of the floors below its public name.

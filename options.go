@@ -20,6 +20,7 @@ type Option func(*config)
 
 type config struct {
 	device   Device
+	solo     bool
 	workers  int
 	limit    int64
 	pages    PageMode
@@ -102,6 +103,14 @@ func Context(ctx context.Context) Option { return func(c *config) { c.context = 
 // An index that would need more keeps its upper levels there, as many as fit,
 // and the CPU goes on below. 0, the default, is all that is free.
 func DeviceMemory(bytes int64) Option { return func(c *config) { c.room = bytes } }
+
+// DeviceOnly makes a Tree on a GPU, On(GPU(0)), live there alone, without a copy
+// in host memory: batches of changes are several times as fast then, and a GPU
+// that is lost takes the tree along. After that, methods that return an error
+// return ErrDeviceLost, and the others panic. Single operations cost a trip to
+// the GPU each, some tens of microseconds. It is for numbers with values of up to
+// 8 bytes; a Frozen, which is in host memory anyway, does not look at it.
+func DeviceOnly() Option { return func(c *config) { c.solo = true } }
 
 // ResponseTime bounds how long a query of a batch may wait inside the index
 // for others. A large batch over a large index is answered faster if its queries
@@ -228,7 +237,7 @@ func (c *config) pickDevice() error {
 // index returns the options as the floor below takes them.
 func (c *config) index() index.Config {
 	return index.Config{
-		Device: c.device.d, Workers: c.workers, Limit: c.limit, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()),
+		Device: c.device.d, DeviceOnly: c.solo, Workers: c.workers, Limit: c.limit, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()),
 		Room: c.room, Response: c.response, Verified: c.verified, Note: c.note,
 		Context: c.context,
 	}

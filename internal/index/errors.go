@@ -24,6 +24,7 @@ const (
 	CauseType
 	CauseValues
 	CauseClosed
+	CauseLost // a GPU that alone held something
 )
 
 // failure is an error with a cause.

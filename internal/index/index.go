@@ -24,15 +24,16 @@ import (
 
 // Config says how an index is built and where it runs.
 type Config struct {
-	Device   Device
-	Workers  int           // most goroutines; 0 for one per core
-	Limit    int64         // most bytes to take; 0 for no limit
-	Pages    arena.Pages   // which memory goes on huge pages
-	Layout   layout.Kind   // layout.Auto for the best
-	Room     int64         // most bytes of device memory; 0 for all that is free
-	Response time.Duration // how long a query may wait for others; 0 for no bound
-	Verified bool          // a file is checked whole before it is opened
-	Note     string        // what files are to say about the index
+	Device     Device
+	DeviceOnly bool          // a map on a GPU has no copy in host memory
+	Workers    int           // most goroutines; 0 for one per core
+	Limit      int64         // most bytes to take; 0 for no limit
+	Pages      arena.Pages   // which memory goes on huge pages
+	Layout     layout.Kind   // layout.Auto for the best
+	Room       int64         // most bytes of device memory; 0 for all that is free
+	Response   time.Duration // how long a query may wait for others; 0 for no bound
+	Verified   bool          // a file is checked whole before it is opened
+	Note       string        // what files are to say about the index
 
 	Context context.Context // stops a build; nil for none
 }

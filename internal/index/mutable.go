@@ -46,6 +46,10 @@ func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals 
 	}
 	var err error
 	switch {
+	case cfg.DeviceOnly && key.Bits() == 32 && m.size != 8:
+		m.keyMap, err = loadSolo[uint32](m, n, span)
+	case cfg.DeviceOnly:
+		m.keyMap, err = loadSolo[uint64](m, n, span)
 	case key.Bits() == 0:
 		m.keyMap, err = loadTexts(m, n, span)
 	case key.Bits() == 32 && m.size != 8:
@@ -65,8 +69,8 @@ func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals 
 // attach gives the map a GPU, if that is asked for. Only numbers with values in
 // the tree have one.
 func (m *Map[V]) attach() (err error) {
-	m.where, m.why = onCPU, "a tree of strings, or of large values, is on the CPU"
-	if m.boxes != nil {
+	if m.boxes != nil || m.key.Bits() == 0 {
+		m.where, m.why = onCPU, "a tree of strings, or of large values, is on the CPU"
 		return nil
 	}
 	switch c := m.keyMap.(type) {

@@ -179,24 +179,28 @@ func (c cursor[C]) span(keys order.Keys, vals []byte, size int, to Edge) (n int,
 }
 
 func (c cursor[C]) move(from Edge, down bool) bool {
-	code := C(from.Key.Code)
+	code, ok := edgeCode[C](from, down)
+	if ok {
+		c.Cursor.Move(code, down)
+	}
+	return ok
+}
+
+// edgeCode returns the first code within an edge, upwards or down, and false if
+// there is none.
+func edgeCode[C order.Code](from Edge, down bool) (code C, ok bool) {
+	code = C(from.Key.Code)
 	switch {
 	case from.None && down:
-		code = ^C(0)
+		return ^C(0), true
 	case from.None:
-		code = 0
+		return 0, true
 	case from.Open && down:
-		if code == 0 {
-			return false
-		}
-		code--
+		return code - 1, code != 0
 	case from.Open:
-		if code++; code == 0 {
-			return false
-		}
+		return code + 1, code != ^C(0)
 	}
-	c.Cursor.Move(code, down)
-	return true
+	return code, true
 }
 
 func (t *codes[C]) cursor() keyCursor { return cursor[C]{t.Tree.Ascend(0)} }

@@ -128,6 +128,18 @@ func (t *twinned[C]) keysIn(lo, hi C) (keys []C) {
 }
 
 func (t *twinned[C]) apply(b *changes) error {
+	batch := twinBatch[C](b)
+	batch.CPU = func(lo, hi int) (keys []C, err error) {
+		c := b.slice(lo, hi)
+		keys = make([]C, hi-lo)
+		codesOf(keys, c.keys)
+		return keys, t.codes.apply(c)
+	}
+	return t.twin.Apply(batch)
+}
+
+// twinBatch returns a batch as a GPU takes it.
+func twinBatch[C order.Code](b *changes) *twin.Batch[C] {
 	batch := &twin.Batch[C]{N: b.keys.Len(), Kinds: b.kinds != nil, Kind: b.kind}
 	batch.Fill = func(lo int, keys, vals []C, kinds []uint8) {
 		hi := lo + len(keys)
@@ -147,13 +159,7 @@ func (t *twinned[C]) apply(b *changes) error {
 			}
 		}
 	}
-	batch.CPU = func(lo, hi int) (keys []C, err error) {
-		c := b.slice(lo, hi)
-		keys = make([]C, hi-lo)
-		codesOf(keys, c.keys)
-		return keys, t.codes.apply(c)
-	}
-	return t.twin.Apply(batch)
+	return batch
 }
 
 // part returns the memory of values [lo, hi).
@@ -180,32 +186,51 @@ func (b *changes) slice(lo, hi int) *changes {
 	return &c
 }
 
-func (t *twinned[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int) {
-	n := keys.Len()
-	if n == 0 || !t.twin.Takes(n) && !t.twin.Pending() {
+func (t *twinned[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
+	g := newGathering[C](keys, vals, size, found)
+	if g.n == 0 || !t.twin.Takes(g.n) && !t.twin.Pending() {
 		return t.codes.getBatch(keys, vals, size, found, use)
 	}
-	counts := make([]int, (n+getPiece-1)/getPiece)
-	ok := t.twin.Find(n, func(lo int, ks []C) { codesOf(ks, keys.Slice(lo, lo+len(ks))) }, func(lo int, vs []C, had []uint8) {
-		for from := 0; from < len(vs); from += getPiece {
-			to := min(from+getPiece, len(vs))
-			storeVals(part(vals, size, lo+from, lo+to), size, vs[from:to])
-			for i, h := range had[from:to] {
-				if found != nil {
-					found[lo+from+i] = h != 0
-				}
-				counts[(lo+from)/getPiece] += int(h)
-			}
-		}
-	})
-	if !ok {
+	if !t.twin.Find(g.n, g.fill, g.answer) {
 		t.twin.Wait()
 		return t.codes.getBatch(keys, vals, size, found, use)
 	}
-	for _, c := range counts {
-		hits += c
+	return g.hits()
+}
+
+// gathering is a batch of searches on a GPU, and where their answers go.
+type gathering[C order.Code] struct {
+	keys   order.Keys
+	vals   []byte
+	size   int
+	found  []bool
+	n      int
+	counts []int // hits of each piece
+}
+
+func newGathering[C order.Code](keys order.Keys, vals []byte, size int, found []bool) *gathering[C] {
+	n := keys.Len()
+	return &gathering[C]{keys, vals, size, found, n, make([]int, (n+getPiece-1)/getPiece)}
+}
+
+func (g *gathering[C]) fill(lo int, keys []C) { codesOf(keys, g.keys.Slice(lo, lo+len(keys))) }
+
+// answer stores what keys from lo on, a multiple of a piece, have.
+func (g *gathering[C]) answer(lo int, vals []C, had []uint8) {
+	storeVals(part(g.vals, g.size, lo, lo+len(vals)), g.size, vals)
+	for i, h := range had {
+		if g.found != nil {
+			g.found[lo+i] = h != 0
+		}
+		g.counts[(lo+i)/getPiece] += int(h)
 	}
-	return hits
+}
+
+func (g *gathering[C]) hits() (n int) {
+	for _, c := range g.counts {
+		n += c
+	}
+	return n
 }
 
 func (t *twinned[C]) rank(key order.Probe, after bool) int {

@@ -223,7 +223,12 @@ func (m *treeModel) read() {
 }
 
 // A tree on a GPU answers like a map, whatever is done to it.
-func TestTreeOnGPU(t *testing.T) {
+func TestTreeOnGPU(t *testing.T) { testTreeOnGPU(t) }
+
+// So does one on a GPU alone.
+func TestTreeOnGPUAlone(t *testing.T) { testTreeOnGPU(t, pando.DeviceOnly()) }
+
+func testTreeOnGPU(t *testing.T, opts ...pando.Option) {
 	first := seed.Of(t)
 	seeds, steps := uint64(3), 40
 	if testing.Short() {
@@ -231,7 +236,7 @@ func TestTreeOnGPU(t *testing.T) {
 	}
 	for i := range seeds {
 		indextest.Interpreted(t, first+i)
-		m := newTreeModel(t, rand.New(rand.NewPCG(first+i, 1)))
+		m := newTreeModel(t, rand.New(rand.NewPCG(first+i, 1)), opts...)
 		if s := m.tree.Stats(); s.Device != pando.GPU(0) {
 			t.Fatalf("on %v: %s", s.Device, s.Reason)
 		}

@@ -1,0 +1,325 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/chunked"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/twin"
+)
+
+// solo is a keyMap that is on a GPU alone. What returns an error returns the
+// GPU's; other methods panic when the GPU is lost, since they have no right
+// answer.
+type solo[C order.Code] struct {
+	*twin.Solo[C]
+	key     order.Type
+	workers int
+}
+
+// loadSolo makes a map on a GPU alone, of n entries.
+func loadSolo[C order.Code, V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
+	if m.boxes != nil || m.key.Bits() == 0 || m.cfg.Device.Kind != GPU {
+		return nil, problem(CauseDevice, "DeviceOnly is for numbers with values of up to 8 bytes, and On(GPU(0))")
+	}
+	dev, free, err := openWithin(m.cfg.Device.Ordinal, m.cfg.Room)
+	if err != nil {
+		return nil, problem(CauseDevice, "DeviceOnly: %w; leave it out to have the tree in host memory", err)
+	}
+	t, err := twin.NewSolo[C](dev, twin.Options{Workers: m.workers, Room: free})
+	if err != nil {
+		return nil, problem(CauseDevice, "DeviceOnly: %w", err)
+	}
+	s := &solo[C]{t, m.key.Type, m.workers}
+	const piece = 4 << 20
+	for lo := 0; lo < n; lo += piece {
+		hi := min(lo+piece, n)
+		keys, vals := order.MakeKeys(m.key.Type, hi-lo), make([]V, hi-lo)
+		span(lo, keys, vals)
+		bits := make([]uint64, hi-lo)
+		for i, v := range vals {
+			bits[i] = m.bits(v)
+		}
+		err := t.Apply(&twin.Batch[C]{N: hi - lo, Kind: bplus.Set, Fill: func(at int, ks, vs []C, _ []uint8) {
+			codesOf(ks, keys.Slice(at, at+len(ks)))
+			for i := range vs {
+				vs[i] = C(bits[at+i])
+			}
+		}})
+		if err != nil {
+			t.Close()
+			return nil, soloError(err)
+		}
+	}
+	m.where, m.why = m.cfg.Device, "asked for, without a copy in host memory"
+	return s, nil
+}
+
+// soloError gives an error of a tree on a GPU alone a cause.
+func soloError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, chunked.ErrLimit) || errors.Is(err, device.ErrOutOfMemory):
+		return problem(CauseMemory, "the GPU has no memory for this batch, and nothing of it was done: %w", err)
+	case err == twin.ErrClosed:
+		return problem(CauseClosed, "%w", err)
+	}
+	return problem(CauseLost, "the GPU that alone held this tree is lost, and the tree with it: %w", err)
+}
+
+// must panics if a method without an error has no answer.
+func (t *solo[C]) must(err error) {
+	if err != nil && err != twin.ErrClosed { // of a closed tree the caller knows
+		panic(fmt.Sprintf("pando: %v", soloError(err)))
+	}
+}
+
+func (t *solo[C]) down() error        { return t.Lost() }
+func (t *solo[C]) deviceBytes() int64 { return t.Solo.Bytes() }
+
+func (t *solo[C]) get(key order.Probe) (uint64, bool) {
+	v, ok, err := t.Solo.Get(C(key.Code))
+	t.must(err)
+	return uint64(v), ok
+}
+
+func (t *solo[C]) single(kind bplus.Kind, key order.Probe, val uint64) (uint64, bool, error) {
+	old, had, err := t.Single(kind, C(key.Code), C(val))
+	return uint64(old), had, soloError(err)
+}
+
+func (t *solo[C]) set(key order.Probe, val uint64) (uint64, bool, error) {
+	return t.single(bplus.Set, key, val)
+}
+
+func (t *solo[C]) remove(key order.Probe) (uint64, bool, error) {
+	return t.single(bplus.Delete, key, 0)
+}
+
+// update makes a change if nothing has changed since f was asked.
+func (t *solo[C]) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (uint64, bool, error) {
+	for {
+		seq := t.Seq()
+		old, had, err := t.Solo.Get(C(key.Code))
+		if err != nil {
+			return 0, false, soloError(err)
+		}
+		val, keep := f(uint64(old), had, 0)
+		if !keep && !had {
+			return 0, false, nil
+		}
+		kind := bplus.Delete
+		if keep {
+			kind = bplus.Set
+		}
+		if done, err := t.SingleIf(seq, kind, C(key.Code), C(val)); done || err != nil {
+			return uint64(old), had, soloError(err)
+		}
+	}
+}
+
+func (t *solo[C]) pop(greatest bool) (order.Probe, uint64, bool, error) {
+	for {
+		seq, at := t.Seq(), 0
+		if greatest {
+			at = max(0, t.Len()-1)
+		}
+		var k, v [1]C
+		n, err := t.Entries(at, k[:], v[:])
+		if err != nil || n == 0 && t.Seq() == seq {
+			return order.Probe{}, 0, false, soloError(err)
+		}
+		if done, err := t.SingleIf(seq, bplus.Delete, k[0], 0); done || err != nil {
+			return order.Probe{Code: uint64(k[0])}, uint64(v[0]), done, soloError(err)
+		}
+	}
+}
+
+func (t *solo[C]) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
+	const piece = 1 << 20
+	for next, end := C(lo.Code), C(hi.Code); next <= end; {
+		var from [1]int
+		if err := t.Rank([]C{next}, false, from[:]); err != nil {
+			return n, soloError(err)
+		}
+		keys, vals := make([]C, piece), make([]C, piece)
+		k, err := t.Entries(from[0], keys, vals)
+		if err != nil {
+			return n, soloError(err)
+		}
+		last := k == 0
+		for i, key := range keys[:k] {
+			if key > end {
+				k, last = i, true
+				break
+			}
+		}
+		found := make([]bool, k)
+		if err := t.deleteKeys(keys[:k], found); err != nil {
+			return n, soloError(err)
+		}
+		for i := range found {
+			if found[i] {
+				n++
+				if gone != nil {
+					gone(uint64(vals[i]))
+				}
+			}
+		}
+		if last || keys[k-1] == ^C(0) {
+			break
+		}
+		next = keys[k-1] + 1
+	}
+	return n, nil
+}
+
+func (t *solo[C]) deleteKeys(keys []C, found []bool) error {
+	return t.Apply(&twin.Batch[C]{N: len(keys), Kind: bplus.Delete,
+		Fill: func(lo int, ks, _ []C, _ []uint8) { copy(ks, keys[lo:]) },
+		Answer: func(lo int, _ []C, had []uint8) {
+			for i, h := range had {
+				found[lo+i] = h != 0
+			}
+		},
+	})
+}
+
+func (t *solo[C]) apply(b *changes) error { return soloError(t.Solo.Apply(twinBatch[C](b))) }
+
+func (t *solo[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, _ func(lo, hi int)) int {
+	g := newGathering[C](keys, vals, size, found)
+	if g.n > 0 {
+		t.must(t.Find(g.n, g.fill, g.answer))
+	}
+	return g.hits()
+}
+
+func (t *solo[C]) rank(key order.Probe, after bool) int {
+	var r [1]int
+	t.must(t.Rank([]C{C(key.Code)}, after, r[:]))
+	return r[0]
+}
+
+func (t *solo[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
+	ks := make([]C, len(ranks))
+	codesOf(ks, keys.Slice(0, len(ranks)))
+	t.must(t.Rank(ks, after, ranks))
+}
+
+func (t *solo[C]) at(i int) (order.Probe, uint64, bool) {
+	var k, v [1]C
+	n, err := t.Entries(i, k[:], v[:])
+	t.must(err)
+	return order.Probe{Code: uint64(k[0])}, uint64(v[0]), n == 1
+}
+
+// freeze copies everything to host memory.
+func (t *solo[C]) freeze() (moment, error) {
+	for {
+		seq := t.Seq()
+		keys, vals := make([]C, t.Len()), make([]C, t.Len())
+		n, err := t.Entries(0, keys, vals)
+		if err != nil {
+			return nil, soloError(err)
+		}
+		if t.Seq() != seq || n != len(keys) {
+			continue
+		}
+		tree, err := bplus.Load(n, func(lo int, ks, vs []C) {
+			copy(ks, keys[lo:])
+			copy(vs, vals[lo:])
+		}, 0, t.workers)
+		if err != nil {
+			return nil, err
+		}
+		defer tree.Close() // the snapshot outlives it
+		return (&codes[C]{tree, t.key, t.workers}).freeze()
+	}
+}
+
+// soloCursor reads some entries at a time, which are good for as long as nothing
+// has changed.
+type soloCursor[C order.Code] struct {
+	t          *solo[C]
+	pos        C
+	down, end  bool
+	keys, vals []C
+	seq        uint64
+	last       C
+}
+
+func (t *solo[C]) cursor() keyCursor { return &soloCursor[C]{t: t} }
+
+func (c *soloCursor[C]) next() (order.Probe, uint64, bool) {
+	for !c.end {
+		if len(c.keys) == 0 || c.seq != c.t.Seq() {
+			if !c.fill() {
+				break
+			}
+			continue
+		}
+		i := 0
+		if c.down {
+			i = len(c.keys) - 1
+		}
+		key, val := c.keys[i], c.vals[i]
+		if c.down {
+			c.keys, c.vals = c.keys[:i], c.vals[:i]
+			c.pos, c.end = key-1, key == 0
+		} else {
+			c.keys, c.vals = c.keys[1:], c.vals[1:]
+			c.pos, c.end = key+1, key == ^C(0)
+		}
+		c.last = key
+		return order.Probe{Code: uint64(key)}, uint64(val), true
+	}
+	return order.Probe{}, 0, false
+}
+
+// fill reads entries from the position on, and reports whether there are any.
+func (c *soloCursor[C]) fill() bool {
+	const piece = 4096
+	for {
+		c.seq = c.t.Seq()
+		var r [1]int
+		c.t.must(c.t.Rank([]C{c.pos}, c.down, r[:]))
+		lo, n := r[0], piece
+		if c.down {
+			lo = max(0, r[0]-piece)
+			n = r[0] - lo
+		}
+		keys, vals := make([]C, n), make([]C, n)
+		n, err := c.t.Entries(lo, keys, vals)
+		c.t.must(err)
+		if c.t.Seq() == c.seq {
+			c.keys, c.vals = keys[:n], vals[:n]
+			return n > 0
+		}
+	}
+}
+
+func (c *soloCursor[C]) Again() { c.pos, c.end, c.keys = c.last, false, nil }
+func (c *soloCursor[C]) Done()  {}
+
+func (c *soloCursor[C]) move(from Edge, down bool) bool {
+	code, ok := edgeCode[C](from, down)
+	c.pos, c.down, c.end, c.keys = code, down, false, nil
+	return ok
+}
+
+func (t *solo[C]) shown() any                 { return t.Solo }
+func (t *solo[C]) onFree(func([]uint64))      {}
+func (t *solo[C]) retire(vals, born []uint64) {}
+func (t *solo[C]) Gen() uint64                { return 0 }
+func (t *solo[C]) Current(uint64) bool        { return true }
+func (t *solo[C]) Epoch() uint64              { return 0 }
+func (t *solo[C]) Bytes() int64               { return 0 } // of host memory
+func (t *solo[C]) Kept() int64                { return 0 }
+func (t *solo[C]) Close()                     { t.Solo.Close() } // what a GPU says that is given back is of no interest
+
+var _ keyMap = (*solo[uint64])(nil)

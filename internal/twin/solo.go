@@ -1,0 +1,267 @@
+package twin
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/chunked"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// Solo is a tree on a GPU alone, without a twin in host memory: a GPU that is
+// lost takes it along. Its methods may be called from any goroutine, and wait for
+// each other.
+type Solo[C order.Code] struct {
+	gpu     onDevice[C]
+	workers int
+	seq     atomic.Uint64 // number of batches that may have changed something
+	entries atomic.Int64
+	lost    error
+	closed  bool
+}
+
+// ErrClosed is the error for the use of a tree that was closed.
+var ErrClosed = errors.New("tree is closed")
+
+// NewSolo returns an empty tree. The device is the tree's from then on, also if
+// there is an error.
+func NewSolo[C order.Code](dev device.Device, opts Options) (*Solo[C], error) {
+	s := &Solo[C]{workers: max(1, opts.Workers)}
+	s.gpu.dev = dev
+	tree, err := chunked.New[C](dev, chunked.Options{Room: opts.Room, Flat: opts.Flat})
+	if err != nil {
+		return nil, errors.Join(err, dev.Close())
+	}
+	s.gpu.tree = tree
+	return s, nil
+}
+
+// use runs f with the device to itself. A device that has failed is not used
+// again, unless it was only short of memory: then everything is as it was.
+func (s *Solo[C]) use(f func() error) error {
+	s.gpu.Lock()
+	defer s.gpu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if s.lost != nil {
+		return s.lost
+	}
+	err := f()
+	if err != nil && !errors.Is(err, chunked.ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
+		s.lost = err
+	}
+	return err
+}
+
+// Lost returns what has happened to the device, or nil.
+func (s *Solo[C]) Lost() error {
+	s.gpu.Lock()
+	defer s.gpu.Unlock()
+	return s.lost
+}
+
+// Seq returns a number that is the same for as long as nothing has changed.
+func (s *Solo[C]) Seq() uint64 { return s.seq.Load() }
+
+// Len returns the number of entries.
+func (s *Solo[C]) Len() int { return int(s.entries.Load()) }
+
+// Bytes returns the device memory in use.
+func (s *Solo[C]) Bytes() int64 {
+	s.gpu.Lock()
+	defer s.gpu.Unlock()
+	if s.closed {
+		return 0
+	}
+	return s.gpu.tree.Bytes()
+}
+
+// Apply does a batch, all of it or, if there is an error, nothing. Answers are
+// handed out when it is done.
+func (s *Solo[C]) Apply(b *Batch[C]) error {
+	if b.N == 0 {
+		return nil
+	}
+	return s.use(func() error {
+		s.seq.Add(1)
+		err := s.gpu.apply(&batch[C]{n: b.N, kinds: b.Kinds, kind: b.Kind, fill: b.Fill, answer: b.Answer, workers: s.workers})
+		s.entries.Store(int64(s.gpu.tree.Len()))
+		return err
+	})
+}
+
+// Single does one operation, and returns what was there before.
+func (s *Solo[C]) Single(kind bplus.Kind, key, val C) (old C, had bool, err error) {
+	err = s.Apply(&Batch[C]{
+		N: 1, Kinds: true,
+		Fill: func(_ int, keys, vals []C, kinds []uint8) { keys[0], vals[0], kinds[0] = key, val, uint8(kind) },
+		Answer: func(_ int, o []C, h []uint8) {
+			old, had = o[0], h[0] != 0
+		},
+	})
+	return old, had, err
+}
+
+// SingleIf does one operation if nothing has changed since Seq was seq, and
+// reports whether it did.
+func (s *Solo[C]) SingleIf(seq uint64, kind bplus.Kind, key, val C) (done bool, err error) {
+	err = s.use(func() error {
+		if s.seq.Load() != seq {
+			return nil
+		}
+		done = true
+		s.seq.Add(1)
+		err := s.gpu.apply(&batch[C]{n: 1, kind: kind, fill: func(_ int, keys, vals []C, _ []uint8) { keys[0], vals[0] = key, val }})
+		s.entries.Store(int64(s.gpu.tree.Len()))
+		return err
+	})
+	return done && err == nil, err
+}
+
+// Find looks n keys up: see Twin.Find.
+func (s *Solo[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []uint8)) error {
+	return s.use(func() error {
+		b := &batch[C]{n: n, workers: s.workers, answer: answer}
+		b.fill = func(lo int, keys, _ []C, _ []uint8) { fill(lo, keys) }
+		return s.gpu.find(b)
+	})
+}
+
+// Get returns the value of key, and reports whether there is one.
+func (s *Solo[C]) Get(key C) (val C, ok bool, err error) {
+	err = s.Find(1, func(_ int, keys []C) { keys[0] = key }, func(_ int, vals []C, found []uint8) { val, ok = vals[0], found[0] != 0 })
+	return val, ok, err
+}
+
+// Rank sets ranks to the number of entries below each key, or up to it where
+// after is true.
+func (s *Solo[C]) Rank(keys []C, after bool, ranks []int) error {
+	return s.use(func() error {
+		for lo := 0; lo < len(keys); lo += stageOps {
+			hi := min(lo+stageOps, len(keys))
+			if err := s.gpu.ranks(keys[lo:hi], after, ranks[lo:hi]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ranks is Rank for few keys.
+func (g *onDevice[C]) ranks(keys []C, after bool, ranks []int) error {
+	in, err := g.buffer(keysBuffer, stageOps*sizeOf[C]())
+	if err != nil {
+		return err
+	}
+	out, err := g.buffer(valsBuffer, stageOps*sizeOf[C]())
+	if err != nil {
+		return err
+	}
+	stage, err := g.stage(0)
+	if err != nil {
+		return err
+	}
+	n, st := len(keys), g.tree.Stream()
+	copy(stage.keys, keys)
+	if err := st.CopyIn(in, arena.Bytes(stage.keys[:n])); err != nil {
+		return err
+	}
+	if err := g.tree.Rank(in, n, after, out); err != nil {
+		return err
+	}
+	got := arena.Bytes(stage.vals)[:4*n]
+	if err := st.CopyOut(got, out); err != nil {
+		return err
+	}
+	if err := st.Synchronize(); err != nil {
+		return err
+	}
+	for i := range ranks {
+		ranks[i] = int(binary.LittleEndian.Uint32(got[4*i:]))
+	}
+	return nil
+}
+
+// Entries sets keys and vals to those of the entries from lo on, as many as there
+// are and fit, and returns how many.
+func (s *Solo[C]) Entries(lo int, keys, vals []C) (n int, err error) {
+	err = s.use(func() error {
+		n = max(0, min(len(keys), s.gpu.tree.Len()-lo))
+		for at := 0; at < n; at += stageOps {
+			m := min(stageOps, n-at)
+			if err := s.gpu.entries(lo+at, keys[at:at+m], vals[at:at+m]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// entries is Entries for few of them, which are there.
+func (g *onDevice[C]) entries(lo int, keys, vals []C) error {
+	ks, err := g.buffer(keysBuffer, stageOps*sizeOf[C]())
+	if err != nil {
+		return err
+	}
+	vs, err := g.buffer(valsBuffer, stageOps*sizeOf[C]())
+	if err != nil {
+		return err
+	}
+	runs, err := g.buffer(hadBuffer, stageOps)
+	if err != nil {
+		return err
+	}
+	stage, err := g.stage(0)
+	if err != nil {
+		return err
+	}
+	n, st := len(keys), g.tree.Stream()
+	first := arena.Bytes(stage.kinds)[:8] // one run: its first entry, and where it goes to
+	binary.LittleEndian.PutUint64(first, uint64(lo))
+	if err := st.CopyIn(runs, first); err != nil {
+		return err
+	}
+	if err := g.tree.Entries(runs, runs+4, 1, n, ks, vs); err != nil {
+		return err
+	}
+	if err := st.CopyOut(arena.Bytes(stage.keys[:n]), ks); err != nil {
+		return err
+	}
+	if err := st.CopyOut(arena.Bytes(stage.vals[:n]), vs); err != nil {
+		return err
+	}
+	if err := st.Synchronize(); err != nil {
+		return err
+	}
+	copy(keys, stage.keys)
+	copy(vals, stage.vals)
+	return nil
+}
+
+// Check looks at all of the tree.
+func (s *Solo[C]) Check() error { return s.use(s.gpu.tree.Check) }
+
+// Close gives the device back. A second Close does nothing.
+func (s *Solo[C]) Close() error {
+	s.gpu.Lock()
+	defer s.gpu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.seq.Add(1)
+	return s.gpu.close()
+}
+
+// Closed reports whether the tree was closed.
+func (s *Solo[C]) Closed() bool {
+	s.gpu.Lock()
+	defer s.gpu.Unlock()
+	return s.closed
+}
