@@ -1,0 +1,122 @@
+package chunked
+
+import (
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/faulty"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// set sets n random keys, and returns Apply's error.
+func (r *rig[C]) set(rng *rand.Rand, n int) error {
+	r.t.Helper()
+	keys, vals := make([]C, n), make([]C, n)
+	for i := range keys {
+		keys[i], vals[i] = C(rng.Uint64()), C(rng.Uint64())
+	}
+	ks, vs := r.put(arena.Bytes(keys)), r.put(arena.Bytes(vals))
+	err := r.tree.Apply(&Ops{N: n, Keys: ks, Vals: vs, Kind: Set})
+	if err == nil {
+		for i, k := range keys {
+			r.model[k] = vals[i]
+		}
+	}
+	must(r.t, r.dev.Free(ks))
+	must(r.t, r.dev.Free(vs))
+	return err
+}
+
+// Wherever memory fails, the tree is as it was, and the same batch succeeds the
+// next time.
+func TestMemoryFails(t *testing.T) {
+	first := seed.Of(t)
+	for _, flat := range []int{-1, 1} {
+		for _, snapshot := range []bool{false, true} {
+			for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow} {
+				for at := 1; ; at++ {
+					if !failOnce(t, first, flat, snapshot, op, at) {
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// failOnce makes one operation fail while batches run, and reports whether it
+// came to that.
+func failOnce(t *testing.T, first uint64, flat int, snapshot bool, op faulty.Op, at int) (failed bool) {
+	t.Helper()
+	inner := ptx.New(ptx.Seed(first))
+	dev := faulty.New(inner, faulty.Plan{Op: op, At: at})
+	tree, err := New[uint64](dev, Options{Flat: flat, Room: 32 << 20})
+	if err != nil { // it failed before there was a tree
+		must(t, dev.Close())
+		return true
+	}
+	r := &rig[uint64]{t, inner, tree, map[uint64]uint64{}} // what the batch itself takes does not count
+	rng := rand.New(rand.NewPCG(first, 3))
+	var was map[uint64]uint64
+	var snap *Snapshot[uint64]
+	for _, n := range []int{30, 300} {
+		if snapshot {
+			snap, was = tree.Snapshot(), maps.Clone(r.model)
+		}
+		state := rng.Uint64()
+		again := func() error { return r.set(rand.New(rand.NewPCG(state, 0)), n) }
+		err := again()
+		if err != nil {
+			failed = true
+			r.check()
+			err = again()
+		}
+		must(t, err)
+		r.check()
+		if snap != nil {
+			checkVersion(t, tree, snap.b, was)
+			must(t, snap.Release())
+		}
+	}
+	must(t, tree.Close())
+	must(t, dev.Close())
+	return failed
+}
+
+// A tree that has reached its limit says so, answers, and takes a batch for which
+// there is room.
+func TestLimit(t *testing.T) {
+	first := seed.Of(t)
+	for _, flat := range []int{-1, 0} {
+		dev := ptx.New(ptx.Seed(first))
+		r := newRig[uint64](t, dev, Options{Flat: flat, Room: 64 << 10})
+		rng := rand.New(rand.NewPCG(first, 4))
+		var err error
+		for err == nil {
+			err = r.set(rng, 150)
+			r.check()
+		}
+		if !errors.Is(err, ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
+			t.Fatalf("over the limit: %v", err)
+		}
+		if len(r.model) < 1000 {
+			t.Errorf("64 KiB are full with %d entries", len(r.model))
+		}
+		var keys []uint64
+		var kinds []uint8
+		for k := range r.model {
+			if keys, kinds = append(keys, k), append(kinds, Delete); len(keys) == 800 {
+				break
+			}
+		}
+		r.apply(keys, make([]uint64, len(keys)), kinds)
+		must(t, r.set(rng, 100))
+		r.check()
+		must(t, r.tree.Close())
+	}
+}
