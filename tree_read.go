@@ -120,13 +120,20 @@ func (t *Tree[K, V]) CountBatch(lo, hi []K, counts []int) {
 }
 
 // RangeBatch answers many ranges at once, as Frozen.RangeBatch does. Each range
-// is read as Range reads it.
+// is read as Range reads it; a GPU reads all of them at one moment.
 func (t *Tree[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	m := t.open()
 	mustPair("RangeBatch", len(lo), len(hi))
+	r := &Ranges[K, V]{Offsets: make([]int, len(lo)+1)}
+	if m.RangeBatch(order.KeysAs(t.key.Type, lo), order.KeysAs(t.key.Type, hi), limit, r.Offsets, func(n int) (order.Keys, []V) {
+		r.Keys, r.Vals = make([]K, n), make([]V, n)
+		return order.KeysAs(t.key.Type, r.Keys), r.Vals
+	}) {
+		t.done()
+		return r
+	}
 	const piece = 64
 	parts := make([]Ranges[K, V], (len(lo)+piece-1)/piece)
-	r := &Ranges[K, V]{Offsets: make([]int, len(lo)+1)}
 	par.Run(m.Workers(), len(parts), par.Func(func(p int) {
 		part := &parts[p]
 		for i := p * piece; i < min((p+1)*piece, len(lo)); i++ {

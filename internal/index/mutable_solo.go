@@ -206,9 +206,14 @@ func (t *solo[C]) rank(key order.Probe, after bool) int {
 }
 
 func (t *solo[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
-	ks := make([]C, len(ranks))
-	codesOf(ks, keys.Slice(0, len(ranks)))
-	t.must(t.Rank(ks, after, ranks))
+	t.must(t.Rank(codesIn[C](keys, len(ranks)), after, ranks))
+}
+
+func (t *solo[C]) ranges(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []byte), size int) bool {
+	r := &gatheredRanges[C]{room: room, size: size}
+	t.must(t.Ranges(codesIn[C](lo, lo.Len()), codesIn[C](hi, lo.Len()), limit, offsets, r.take))
+	r.give()
+	return true
 }
 
 func (t *solo[C]) at(i int) (order.Probe, uint64, bool) {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/twin"
@@ -239,8 +240,69 @@ func (t *twinned[C]) rank(key order.Probe, after bool) int {
 }
 
 func (t *twinned[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
+	if n := len(ranks); t.twin.Takes(n) && t.twin.Rank(codesIn[C](keys, n), after, ranks) {
+		return
+	}
 	t.twin.Wait()
 	t.codes.rankBatch(keys, after, ranks)
+}
+
+// codesIn returns the codes of the first n keys.
+func codesIn[C order.Code](keys order.Keys, n int) []C {
+	out := make([]C, n)
+	codesOf(out, keys.Slice(0, n))
+	return out
+}
+
+// rangeMap is a map that can read many ranges at once.
+type rangeMap interface {
+	// ranges sets offsets, asks for memory, and sets it to the entries from lo[i]
+	// to hi[i] for each i, limit of them at most where that is above 0. It returns
+	// false if it has done nothing.
+	ranges(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []byte), size int) bool
+}
+
+// RangeBatch reads many ranges at once, all at one moment: see rangeMap. It
+// returns false where they are better read one by one.
+func (m *Map[V]) RangeBatch(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []V)) bool {
+	r, ok := m.keyMap.(rangeMap)
+	return ok && r.ranges(lo, hi, limit, offsets, func(n int) (order.Keys, []byte) {
+		keys, vals := room(n)
+		return keys, arena.Bytes(vals)
+	}, m.size)
+}
+
+func (t *twinned[C]) ranges(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []byte), size int) bool {
+	n := lo.Len()
+	if !t.twin.Takes(n) {
+		return false
+	}
+	r := &gatheredRanges[C]{room: room, size: size}
+	if !t.twin.Ranges(codesIn[C](lo, n), codesIn[C](hi, n), limit, offsets, r.take) {
+		return false
+	}
+	r.give()
+	return true
+}
+
+// gatheredRanges is entries on their way from a GPU to the caller.
+type gatheredRanges[C order.Code] struct {
+	room       func(n int) (order.Keys, []byte)
+	size       int
+	keys, vals []C
+}
+
+// take makes memory for n entries.
+func (r *gatheredRanges[C]) take(n int) (keys, vals []C) {
+	r.keys, r.vals = make([]C, n), make([]C, n)
+	return r.keys, r.vals
+}
+
+// give hands them to the caller.
+func (r *gatheredRanges[C]) give() {
+	keys, vals := r.room(len(r.keys))
+	setKeys(keys, r.keys)
+	storeVals(vals, r.size, r.vals)
 }
 
 func (t *twinned[C]) at(i int) (order.Probe, uint64, bool) {

@@ -127,25 +127,9 @@ func (t *Twin[C]) fetchInto(r *run[C], e *chunked.Effects) error {
 // Find looks n keys up on the GPU, and reports whether it could: fill sets keys
 // from lo on, answer gets their values. Several goroutines call both.
 func (t *Twin[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []uint8)) bool {
-	if t.down.Load() != nil {
-		return false
-	}
-	t.gpu.Lock()
-	defer t.gpu.Unlock()
-	if t.down.Load() != nil {
-		return false
-	}
-	if err := t.refresh(); err != nil {
-		t.fail(err)
-		return false
-	}
 	b := &batch[C]{n: n, workers: t.workers, answer: answer}
 	b.fill = func(lo int, keys, _ []C, _ []uint8) { fill(lo, keys) }
-	if err := t.gpu.find(b); err != nil {
-		t.fail(err)
-		return false
-	}
-	return true
+	return t.read(func() error { return t.gpu.find(b) })
 }
 
 // refresh brings the GPU up to date for a search.

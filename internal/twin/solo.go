@@ -1,11 +1,9 @@
 package twin
 
 import (
-	"encoding/binary"
 	"errors"
 	"sync/atomic"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
@@ -141,50 +139,12 @@ func (s *Solo[C]) Get(key C) (val C, ok bool, err error) {
 // Rank sets ranks to the number of entries below each key, or up to it where
 // after is true.
 func (s *Solo[C]) Rank(keys []C, after bool, ranks []int) error {
-	return s.use(func() error {
-		for lo := 0; lo < len(keys); lo += stageOps {
-			hi := min(lo+stageOps, len(keys))
-			if err := s.gpu.ranks(keys[lo:hi], after, ranks[lo:hi]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.use(func() error { return s.gpu.ranks(keys, after, ranks) })
 }
 
-// ranks is Rank for few keys.
-func (g *onDevice[C]) ranks(keys []C, after bool, ranks []int) error {
-	in, err := g.buffer(keysBuffer, stageOps*sizeOf[C]())
-	if err != nil {
-		return err
-	}
-	out, err := g.buffer(valsBuffer, stageOps*sizeOf[C]())
-	if err != nil {
-		return err
-	}
-	stage, err := g.stage(0)
-	if err != nil {
-		return err
-	}
-	n, st := len(keys), g.tree.Stream()
-	copy(stage.keys, keys)
-	if err := st.CopyIn(in, arena.Bytes(stage.keys[:n])); err != nil {
-		return err
-	}
-	if err := g.tree.Rank(in, n, after, out); err != nil {
-		return err
-	}
-	got := arena.Bytes(stage.vals)[:4*n]
-	if err := st.CopyOut(got, out); err != nil {
-		return err
-	}
-	if err := st.Synchronize(); err != nil {
-		return err
-	}
-	for i := range ranks {
-		ranks[i] = int(binary.LittleEndian.Uint32(got[4*i:]))
-	}
-	return nil
+// Ranges reads many ranges: see Twin.Ranges.
+func (s *Solo[C]) Ranges(lo, hi []C, limit int, offsets []int, room func(n int) (keys, vals []C)) error {
+	return s.use(func() error { return s.gpu.ranges(lo, hi, limit, offsets, room) })
 }
 
 // Entries sets keys and vals to those of the entries from lo on, as many as there
@@ -192,56 +152,9 @@ func (g *onDevice[C]) ranks(keys []C, after bool, ranks []int) error {
 func (s *Solo[C]) Entries(lo int, keys, vals []C) (n int, err error) {
 	err = s.use(func() error {
 		n = max(0, min(len(keys), s.gpu.tree.Len()-lo))
-		for at := 0; at < n; at += stageOps {
-			m := min(stageOps, n-at)
-			if err := s.gpu.entries(lo+at, keys[at:at+m], vals[at:at+m]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.gpu.runs([]int{lo}, []int{0, n}, keys[:n], vals[:n])
 	})
 	return n, err
-}
-
-// entries is Entries for few of them, which are there.
-func (g *onDevice[C]) entries(lo int, keys, vals []C) error {
-	ks, err := g.buffer(keysBuffer, stageOps*sizeOf[C]())
-	if err != nil {
-		return err
-	}
-	vs, err := g.buffer(valsBuffer, stageOps*sizeOf[C]())
-	if err != nil {
-		return err
-	}
-	runs, err := g.buffer(hadBuffer, stageOps)
-	if err != nil {
-		return err
-	}
-	stage, err := g.stage(0)
-	if err != nil {
-		return err
-	}
-	n, st := len(keys), g.tree.Stream()
-	first := arena.Bytes(stage.kinds)[:8] // one run: its first entry, and where it goes to
-	binary.LittleEndian.PutUint64(first, uint64(lo))
-	if err := st.CopyIn(runs, first); err != nil {
-		return err
-	}
-	if err := g.tree.Entries(runs, runs+4, 1, n, ks, vs); err != nil {
-		return err
-	}
-	if err := st.CopyOut(arena.Bytes(stage.keys[:n]), ks); err != nil {
-		return err
-	}
-	if err := st.CopyOut(arena.Bytes(stage.vals[:n]), vs); err != nil {
-		return err
-	}
-	if err := st.Synchronize(); err != nil {
-		return err
-	}
-	copy(keys, stage.keys)
-	copy(vals, stage.vals)
-	return nil
 }
 
 // Check looks at all of the tree.

@@ -217,8 +217,47 @@ func (m *treeModel) read() {
 		}
 		i++
 	}
+	m.readRanges(all)
 	if i != len(all) || m.tree.Len() != len(all) {
 		m.t.Fatalf("%d entries, Len %d, want %d", i, m.tree.Len(), len(all))
+	}
+}
+
+// readRanges compares ranks, counts and ranges.
+func (m *treeModel) readRanges(all []uint64) {
+	m.t.Helper()
+	n := m.size()
+	lo, hi := make([]uint64, n), make([]uint64, n)
+	for i := range lo {
+		lo[i] = m.key()
+		hi[i] = lo[i] + m.rng.Uint64N(30)*0x123456789 - 1
+	}
+	ranks, counts := make([]int, n), make([]int, n)
+	m.tree.RankBatch(lo, ranks)
+	m.tree.CountBatch(lo, hi, counts)
+	limit := m.rng.IntN(5)
+	r := m.tree.RangeBatch(lo, hi, limit)
+	for i := range lo {
+		first, _ := slices.BinarySearch(all, lo[i])
+		end, there := slices.BinarySearch(all, hi[i])
+		if there {
+			end++
+		}
+		end = max(first, end)
+		if ranks[i] != first || counts[i] != end-first {
+			m.t.Fatalf("rank %d, count %d from %d to %d, want %d, %d", ranks[i], counts[i], lo[i], hi[i], first, end-first)
+		}
+		if limit > 0 {
+			end = min(end, first+limit)
+		}
+		if got := r.Keys[r.Offsets[i]:r.Offsets[i+1]]; !slices.Equal(got, all[first:end]) {
+			m.t.Fatalf("range %d to %d is %d, want %d", lo[i], hi[i], got, all[first:end])
+		}
+		for j, k := range all[first:end] {
+			if v := r.Vals[r.Offsets[i]+j]; v != m.has[k] {
+				m.t.Fatalf("range: key %d has %d, want %d", k, v, m.has[k])
+			}
+		}
 	}
 }
 
