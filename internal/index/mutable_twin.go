@@ -1,6 +1,10 @@
 package index
 
 import (
+	"math"
+	"slices"
+	"time"
+
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
@@ -25,14 +29,16 @@ type onGPUMap interface {
 // leastOps is the number of operations from which on a batch goes to the GPU.
 const leastOps = 32 << 10
 
-// attachCodes gives a tree a twin on a GPU, if that is asked for. It returns where
-// batches run, and why.
+// attachCodes gives a tree a twin on a GPU, if that is asked for, or if it is left
+// open and pays. It returns where batches run, and why.
 func attachCodes[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string, error) {
 	asked := cfg.Device
-	switch asked.Kind {
-	case CPU, Auto:
-		return c, onCPU, "a tree that changes is on the CPU unless a GPU is asked for", nil
-	case Hybrid:
+	switch {
+	case asked.Kind == CPU:
+		return c, asked, reasonAsked, nil
+	case asked.Kind == Auto && c.Len() < autoEntries:
+		return c, onCPU, reasonSmall, nil
+	case asked.Kind == Hybrid:
 		return c, onCPU, "a tree that changes is on the CPU, or all of it on a GPU: On(GPU(0))", nil
 	}
 	dev, free, err := openWithin(asked.Ordinal, cfg.Room)
@@ -40,16 +46,86 @@ func attachCodes[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string,
 		where, why, err := withoutGPU(asked, err)
 		return c, where, why, err
 	}
-	opts := twin.Options{Workers: c.workers, Least: leastOps, Room: free, Changes: cfg.Limit == 0}
+	opts := twin.Options{Workers: c.workers, Least: leastOps, Changes: leastOps, Room: free}
 	if !PreferCPU {
-		opts.Least = 1
+		opts.Least, opts.Changes = 1, 1
+	}
+	if cfg.Limit > 0 {
+		opts.Changes = 0 // host memory knows the limit
 	}
 	t, err := twin.New(c.Tree, dev, opts)
 	if err != nil {
 		where, why, err := withoutGPU(asked, err)
 		return c, where, why, err
 	}
-	return &twinned[C]{c, t}, asked, reasonAsked, nil
+	m := &twinned[C]{c, t}
+	if asked.Kind == GPU || !PreferCPU {
+		return m, Device{GPU, asked.Ordinal}, reasonAsked, nil
+	}
+	if !m.settle(cfg.Limit == 0) {
+		where, why, err := leaveOut(t, reasonMeasured)
+		return c, where, why, err
+	}
+	return m, Device{GPU, asked.Ordinal}, "measured: large batches are faster there", nil
+}
+
+// settle measures from which size on batches are faster on the GPU, and reports
+// whether there is one.
+func (t *twinned[C]) settle(changes bool) bool {
+	t.twin.Share(1, 1)
+	n := min(SampleKeys, t.codes.Len())
+	keys, vals := make([]C, n), make([]C, n)
+	for i, at := range spread(n, t.codes.Len()) {
+		keys[i], vals[i], _ = t.Tree.At(at)
+	}
+	least := t.crossover(n, func(k int) {
+		t.Tree.GetBatch(keys[:k], make([]C, k), nil, t.workers, nil)
+	}, func(k int) {
+		t.twin.Find(k, func(lo int, ks []C) { copy(ks, keys[lo:]) }, func(int, []C, []uint8) {})
+	})
+	most := 0
+	if changes { // each key is set to what it has
+		most = t.crossover(n, func(k int) {
+			ks, vs := order.Sort(slices.Clone(keys[:k]), make([]C, k), slices.Clone(vals[:k]), make([]C, k), t.workers)
+			t.Tree.Apply(&bplus.Ops[C]{Keys: ks, Vals: vs, Kind: bplus.Set}, t.workers)
+		}, func(k int) {
+			fill := func(lo int, ks, vs []C, _ []uint8) {
+				copy(ks, keys[lo:])
+				copy(vs, vals[lo:])
+			}
+			none := func(int, int) ([]C, error) { return nil, nil } // the tree has these values
+			t.twin.Apply(&twin.Batch[C]{N: k, Kind: bplus.Set, Fill: fill, CPU: none})
+			t.twin.Wait()
+		})
+	}
+	if least == 0 && most == 0 || t.twin.Down() != nil {
+		return false
+	}
+	if least == 0 {
+		least = math.MaxInt
+	}
+	t.twin.Share(least, most)
+	return true
+}
+
+// crossover returns the least number of operations, up to n, for which the GPU
+// takes less time than the CPU; 0 if there is none.
+func (t *twinned[C]) crossover(n int, cpu, gpu func(k int)) int {
+	took := func(f func(int), k int) time.Duration {
+		best := time.Duration(math.MaxInt64)
+		for range 3 {
+			start := time.Now()
+			f(k)
+			best = min(best, time.Since(start))
+		}
+		return best
+	}
+	for k := 4096; k <= n; k *= 4 {
+		if took(gpu, k) < took(cpu, k) {
+			return k
+		}
+	}
+	return 0
 }
 
 func (t *twinned[C]) down() error        { return t.twin.Down() }

@@ -27,7 +27,7 @@ type Batch[C order.Code] struct {
 // Apply does a batch: on the GPU, if it takes it. What the GPU has not done the
 // CPU does.
 func (t *Twin[C]) Apply(b *Batch[C]) (err error) {
-	if !t.opts.Changes || !t.Takes(b.N) {
+	if t.opts.Changes == 0 || b.N < t.opts.Changes || t.down.Load() != nil {
 		t.Alone(func() (changed []C) {
 			changed, err = b.CPU(0, b.N)
 			return changed

@@ -50,11 +50,12 @@ type Twin[C order.Code] struct {
 // Options are the settings of a twin.
 type Options struct {
 	Workers int
-	// Least is the number of operations from which on a batch goes to the GPU.
+	// Least is the number of searches from which on a batch goes to the GPU.
 	Least int
-	// Changes says that the GPU takes batches that change something. Else they run
-	// in host memory, which may be limited, and the GPU only answers.
-	Changes bool
+	// Changes is the number of operations from which on a batch that changes
+	// something does; 0 is none: they run in host memory, which may be limited, and
+	// the GPU only answers.
+	Changes int
 	// Log is the most operations that the log holds; 0 is a default.
 	Log int
 	// Room is the most device memory that the twin may take; 0 is what there is.
@@ -101,31 +102,30 @@ func New[C order.Code](cpu *bplus.Tree[C], dev device.Device, opts Options) (*Tw
 	return t, nil
 }
 
-// load copies what the tree in host memory has to the GPU.
-func (t *Twin[C]) load() error {
-	c := t.cpu.Ascend(0)
-	defer c.Done()
+// load copies what the tree in host memory has to the GPU. Nobody else uses it.
+func (t *Twin[C]) load() (err error) {
 	keys, vals := make([]C, 0, loadPiece), make([]C, 0, loadPiece)
-	for {
-		k, v, ok := c.Next()
-		if ok {
-			keys, vals = append(keys, k), append(vals, v)
+	send := func() {
+		if len(keys) == 0 || err != nil {
+			return
 		}
-		if len(keys) == loadPiece || !ok && len(keys) > 0 {
-			b := &batch[C]{n: len(keys), kind: bplus.Set, fill: func(lo int, ks, vs []C, _ []uint8) {
-				copy(ks, keys[lo:])
-				copy(vs, vals[lo:])
-			}}
-			if err := t.gpu.apply(b); err != nil {
-				return err
-			}
-			keys, vals = keys[:0], vals[:0]
-		}
-		if !ok {
-			return nil
-		}
+		err = t.gpu.apply(&batch[C]{n: len(keys), kind: bplus.Set, sorted: true, workers: t.workers, fill: func(lo int, ks, vs []C, _ []uint8) {
+			copy(ks, keys[lo:])
+			copy(vs, vals[lo:])
+		}})
+		keys, vals = keys[:0], vals[:0]
 	}
+	t.cpu.Scan(0, ^C(0), true, func(ks, vs []C) {
+		if keys, vals = append(keys, ks...), append(vals, vs...); len(keys) >= loadPiece-maxLeaf {
+			send()
+		}
+	})
+	send()
+	return err
 }
+
+// maxLeaf is the most entries that Scan hands over at a time.
+const maxLeaf = 512
 
 // loadPiece is the number of entries that are loaded at a time.
 const loadPiece = 4 << 20
@@ -147,6 +147,10 @@ func (t *Twin[C]) fail(err error) {
 
 // Takes reports whether a batch of n searches goes to the GPU.
 func (t *Twin[C]) Takes(n int) bool { return n >= t.opts.Least && n > 0 && t.down.Load() == nil }
+
+// Share sets from which size on batches go to the GPU: see Options. Nobody else
+// may use the twin meanwhile.
+func (t *Twin[C]) Share(least, changes int) { t.opts.Least, t.opts.Changes = least, changes }
 
 // Single runs f, which changes one key of the tree in host memory and reports
 // whether it has.

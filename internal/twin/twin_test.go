@@ -149,7 +149,7 @@ func TestWritersAtOnce(t *testing.T) {
 		cpu, err := bplus.New[uint64](0)
 		must(t, err)
 		dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: fail, Lose: true})
-		tw, err := New(cpu, dev, Options{Workers: 2, Least: 100, Changes: true, Log: 150})
+		tw, err := New(cpu, dev, Options{Workers: 2, Least: 50, Changes: 100, Log: 150})
 		must(t, err)
 		var wg sync.WaitGroup
 		writers := make([]*writer, 4)
@@ -198,7 +198,7 @@ func TestCloseAmidBatches(t *testing.T) {
 	first := seed.Of(t)
 	cpu, err := bplus.New[uint64](0)
 	must(t, err)
-	tw, err := New(cpu, ptx.New(ptx.Seed(first)), Options{Workers: 1, Least: 1, Changes: true})
+	tw, err := New(cpu, ptx.New(ptx.Seed(first)), Options{Workers: 1, Least: 1, Changes: 1})
 	must(t, err)
 	var wg sync.WaitGroup
 	var stop atomic.Bool
