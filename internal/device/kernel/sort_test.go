@@ -236,7 +236,7 @@ var hard = map[string][]ptx.Option{
 }
 
 func TestSort(t *testing.T) {
-	onPrimitive(t, kernel.Sorting, ordinary, 20, func(p *primitive, rng *rand.Rand) error {
+	onPrimitive(t, kernel.Sorting, ordinary, 12, func(p *primitive, rng *rand.Rand) error {
 		return sortBoth(p, rng, false, 3+rng.IntN(4)*rng.IntN(6), 8)
 	})
 }
@@ -254,7 +254,7 @@ func TestSortHard(t *testing.T) {
 	if seed.RaceDetector {
 		t.Skip("nothing here runs on several goroutines")
 	}
-	onPrimitive(t, kernel.Sorting, hard, 6, func(p *primitive, rng *rand.Rand) error {
+	onPrimitive(t, kernel.Sorting, hard, 3, func(p *primitive, rng *rand.Rand) error {
 		return sortBoth(p, rng, os.Getenv("PANDO_SEEDS") != "" && rng.IntN(4) == 0, 4, 2)
 	})
 }
