@@ -140,19 +140,22 @@ func (t *Tree[C]) effects(a *applying, e *Effects) error {
 	return err
 }
 
-// told copies numbers from the device, and waits for them.
+// told returns numbers of the device, when all before is done.
 func (t *Tree[C]) told(at ...device.Ptr) ([]int, error) {
-	for i, p := range at {
-		if err := t.run.Stream.CopyOut(t.results[4*i:4*i+4], p); err != nil {
-			return nil, err
-		}
+	to := t.work.words(len(at))
+	if err := t.run.Tell(at, to); err != nil {
+		return nil, err
+	}
+	bytes := t.results[:4*len(at)]
+	if err := t.run.Stream.CopyOut(bytes, to); err != nil {
+		return nil, err
 	}
 	if err := t.run.Stream.Synchronize(); err != nil {
 		return nil, err
 	}
 	out := make([]int, len(at))
 	for i := range at {
-		out[i] = int(binary.LittleEndian.Uint32(t.results[4*i:]))
+		out[i] = int(binary.LittleEndian.Uint32(bytes[4*i:]))
 	}
 	return out, nil
 }

@@ -543,6 +543,11 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 	if (vals) vals[i] = leaf->vals[left - chunk->first[e]];
 }
 
+// Numbers is kernel.Numbers in Go: where numbers are that the host wants to know.
+struct Numbers {
+	const u32 *at[8];
+};
+
 #define CHUNKED(BITS) \
 	typedef u##BITS K##BITS; \
 	KERNEL chunkedFind##BITS(Version v, const K##BITS *keys, u32 n, K##BITS *vals, u32 *found) { find(v, keys, n, vals, found); } \
@@ -570,3 +575,11 @@ KERNEL mark(const u32 *homes, const u32 *acts, u32 n, u32 *heads, u32 *inserts, 
 KERNEL isEffect(const u32 *acts, u32 n, u32 *flags) { isEffectOf(acts, n, flags); }
 KERNEL touch(Owned o) { touchAll(o); }
 KERNEL planChunks(Version v, Owned o, u32 *become, u32 *fresh) { planAll(v, o, become, fresh); }
+
+// tell puts n numbers, of 8 at most, side by side.
+KERNEL tell(Numbers from, u32 n, u32 *to) {
+	u32 i = threadIndex();
+	unrolled for (int j = 0; j < 8; j++) {
+		if (i == j && i < n) to[i] = *from.at[j];
+	}
+}

@@ -17,7 +17,7 @@ var ChunkedSource = Source{chunkedPTX, []string{
 	"give32", "rechunk32", "raise32", "flatMove32", "flatStore32", "flatChunks32", "giveAll32",
 	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "isChange64", "listChanges64", "probe64", "effects64", "plan64", "move64", "store64",
 	"give64", "rechunk64", "raise64", "flatMove64", "flatStore64", "flatChunks64", "giveAll64",
-	"mark", "touch", "planChunks", "isEffect",
+	"mark", "touch", "planChunks", "isEffect", "tell",
 }}
 
 // What the chunked layout is made of, as chunked.h has it.
@@ -301,6 +301,17 @@ func (c *Chunked) GiveAll(v *Version, freed *Freed) error {
 		v     Version
 		freed Freed
 	}{*v, *freed})
+}
+
+// Tell puts a few numbers (u32), at most 8, side by side.
+func (c *Chunked) Tell(from []device.Ptr, to device.Ptr) error {
+	p := struct {
+		from [8]device.Ptr
+		n    uint64
+		to   device.Ptr
+	}{n: uint64(len(from)), to: to}
+	copy(p.from[:], from)
+	return c.Stream.Launch(c.Set.kernels["tell"], device.Grid{Blocks: 1, Threads: 32}, argsOf(&p))
 }
 
 // SepLevels returns the number of separators on each level above n chunks, the
