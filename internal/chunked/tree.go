@@ -39,7 +39,9 @@ type Tree[C order.Code] struct {
 	held           map[*table]int
 	limbo          []limbo
 	work           work
-	sums           device.Ptr // temporary memory
+	sums           device.Ptr // temporary memory of sums,
+	sumBytes       int        // so much for each,
+	sumCount       int        // and so many have been used
 	params         kernel.Params
 	results        []byte // page-locked
 	budget         budget
@@ -152,15 +154,6 @@ func (t *Tree[C]) clear() error {
 	}
 	next.leaves = 1
 	t.now = next
-	return nil
-}
-
-// ensure makes memory for a batch available; sums are of so many numbers at most.
-func (t *Tree[C]) ensure(bytes, sums int) error {
-	if err := t.work.ensure(t.dev, bytes); err != nil {
-		return err
-	}
-	t.sums = t.work.bytes(kernel.SumTemp(sums))
 	return nil
 }
 

@@ -54,11 +54,11 @@ func (s *Set) Sum(st device.Stream, p *Params, sumBits int, in device.Ptr, n int
 	if err := st.Fill(temp, 0, SumTemp(n)); err != nil {
 		return err
 	}
-	return s.sum(st, p, sumBits, in, n, out, temp)
+	return s.SumCleared(st, p, sumBits, in, n, out, temp)
 }
 
-// sum is Sum with temporary memory as it is.
-func (s *Set) sum(st device.Stream, p *Params, sumBits int, in device.Ptr, n int, out, temp device.Ptr) error {
+// SumCleared is Sum with temporary memory that is 0 already.
+func (s *Set) SumCleared(st device.Stream, p *Params, sumBits int, in device.Ptr, n int, out, temp device.Ptr) error {
 	p.sum = sumParams{in: in, out: out, ticket: temp, reports: temp + sumHead, n: uint32(n)}
 	return st.Launch(s.kernels[pick(sumBits, "sum32", "sum64")], device.Grid{Blocks: sumTiles(n), Threads: blockThreads}, argsOf(&p.sum))
 }
