@@ -167,6 +167,10 @@ type Params struct {
 	packed  packedParams
 	gather  gatherParams
 	words   wordsParams
+
+	blink      blinkParams
+	blinkRange blinkRangeParams
+	blinkBuild blinkBuildParams
 }
 
 // searchParams are the arguments of a search in an implicit tree.
