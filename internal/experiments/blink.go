@@ -156,7 +156,17 @@ func (b *Blink[C]) Image() (*BlinkImage[C], error) {
 	if err != nil {
 		return nil, err
 	}
-	im := &BlinkImage[C]{Order: b.Shape.Order, Used: int(min(state[0], b.Tree.Capacity)), NoRoom: state[1] != 0}
+	im := newBlinkImage[C](b.Shape.Order, state, b.Tree.Capacity)
 	im.Memory = make([]byte, im.Used*b.Shape.NodeBytes())
 	return im, errors.Join(b.st.CopyOut(im.Memory, b.Tree.Nodes), b.st.Synchronize())
+}
+
+// newBlinkImage returns an image that has no memory yet. A root that grows asks
+// for two nodes at once, so that one may be lost when only one is left.
+func newBlinkImage[C simd.Code](order int, state []uint32, capacity uint32) *BlinkImage[C] {
+	im := &BlinkImage[C]{Order: order, Used: int(min(state[0], capacity)), NoRoom: state[1] != 0}
+	if state[0] > capacity {
+		im.Lost = 1
+	}
+	return im
 }

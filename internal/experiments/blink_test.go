@@ -52,15 +52,19 @@ type blinkBatch[C simd.Code] struct {
 }
 
 // drawBlink draws n operations on keys below a bound, which decides how often
-// they meet; hot of a hundred are on one key. Values are never used twice.
+// they meet; hot of a hundred are on one key. One to four of five are gets or
+// deletes, the others sets. Values are never used twice.
 func drawBlink[C simd.Code](rng *rand.Rand, n int, below uint64, hot int) (b blinkBatch[C]) {
 	one := C(rng.Uint64N(below))
+	kinds := []kernel.BlinkOp{kernel.BlinkGet, kernel.BlinkGet, kernel.BlinkDelete, kernel.BlinkGet, kernel.BlinkSet, kernel.BlinkSet, kernel.BlinkSet, kernel.BlinkSet}
+	first := rng.IntN(4)
+	kinds = kinds[first : first+5]
 	for i := range n {
 		k := C(rng.Uint64N(below))
 		if rng.IntN(100) < hot {
 			k = one
 		}
-		b.ops = append(b.ops, []kernel.BlinkOp{kernel.BlinkGet, kernel.BlinkSet, kernel.BlinkSet, kernel.BlinkSet, kernel.BlinkDelete}[rng.IntN(5)])
+		b.ops = append(b.ops, kinds[rng.IntN(5)])
 		b.keys, b.vals = append(b.keys, k), append(b.vals, C(rng.Uint32()<<8)|C(i))
 	}
 	return b

@@ -62,7 +62,6 @@ enum Part {
 	GIVE_MEET,     // the latch is given back after all have written
 	GIVE_RELEASE,  // and to someone who sees that
 	GIVE_VERSION,  // with another version
-	UNDO_RELEASE,  // a latch given back for nothing passes on what was written before
 };
 
 // Whole is the protocol with all its parts.
@@ -167,11 +166,11 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 		if (leads()) won = casRelaxed(word(at), was, was | LATCH) == was;
 		return from(won, 0);
 	}
-	// undo gives a latch back under which nothing was written.
+	// undo gives a latch back under which nothing was written. Whoever reads this
+	// word must see what was written before it, and does: read has acquired that,
+	// and its fence makes a release of the store.
 	inlined void undo(u32 at, u64 was) const {
-		if (!leads()) return;
-		if (parts.has(UNDO_RELEASE)) storeRelease(word(at), was);
-		else storeRelaxed(word(at), was);
+		if (leads()) storeRelaxed(word(at), was);
 	}
 	// open begins the writes under latches, close ends them.
 	inlined void open() const {
