@@ -4,7 +4,7 @@
 #include "../../device/kernel/blink.h"
 #include "../../device/kernel/warp.h"
 
-enum { LANES = 4 };
+enum { LANES = 2, PER = 2 };
 
 struct Without {
 	u32 part;
@@ -12,7 +12,7 @@ struct Without {
 };
 
 KERNEL blinkParts(Blink tree, const u8 *kinds, const u32 *keys, u32 *vals, u32 n, u8 *outcomes, u32 part) {
-	Tile<u32, LANES, 1, Without> tile(tree, Without{part});
+	Tile<u32, LANES, PER, Without> tile(tree, Without{part});
 	tile.each(n, [&](u32 mine, u32 count) {
 		bool there = mine < n;
 		u32 key = there ? keys[mine] : 0, val = there ? vals[mine] : 0, kind = there ? kinds[mine] : 0, outcome = 0;
