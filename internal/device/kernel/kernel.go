@@ -171,6 +171,8 @@ type Params struct {
 	blink      blinkParams
 	blinkRange blinkRangeParams
 	blinkBuild blinkBuildParams
+	pages      pagesParams
+	pagesAll   pagesAllParams
 }
 
 // searchParams are the arguments of a search in an implicit tree.
