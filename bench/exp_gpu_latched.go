@@ -76,11 +76,11 @@ var latchedShapes = []latchedShape{
 
 // latchedTree is a latched tree with its keys, values and answers on the GPU.
 type latchedTree[W word] struct {
-	g                *gpuRig
-	shape            latchedShape
-	tree             *experiments.Blink[W]
-	keys, vals, want []W
-	at               struct{ keys, vals, fresh, out device.Ptr }
+	g          *gpuRig
+	shape      latchedShape
+	tree       *experiments.Blink[W]
+	keys, want []W
+	at         struct{ keys, vals, fresh, out device.Ptr }
 }
 
 // latchedNodes returns how many nodes n inserts take at most, one at a time: a

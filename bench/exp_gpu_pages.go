@@ -51,10 +51,10 @@ var (
 
 // pagedTree is Kaczmarek's tree with keys, values and outcomes on the GPU.
 type pagedTree struct {
-	g                *gpuRig
-	tree             *experiments.Pages[uint64]
-	keys, vals, want []uint64
-	at               struct{ keys, vals, fresh, out device.Ptr }
+	g          *gpuRig
+	tree       *experiments.Pages[uint64]
+	keys, vals []uint64
+	at         struct{ keys, vals, fresh, out device.Ptr }
 }
 
 // newPagedTree returns an empty tree for these keys.

@@ -182,6 +182,9 @@ func blinkRanges[C simd.Code](t *testing.T, b *Blink[C], keys, vals []C, rng *ra
 // schedule: shapes that split nodes and grow the tree, and such that all meet in
 // one leaf, or on one key.
 func TestBlink(t *testing.T) {
+	if seed.RaceDetector {
+		t.Skip("the interpreter runs on one goroutine, slowly")
+	}
 	for _, s := range latchSchedules {
 		t.Run(s.name, func(t *testing.T) {
 			t.Run("32x16", func(t *testing.T) { blinkSeeds[uint32](t, 16, 1, s.opts) })
@@ -243,11 +246,14 @@ func TestBlinkGrows(t *testing.T) {
 // TestBlinkFull tests that a tree without memory says so and stays what it is:
 // keys that are there can still be set, and others deleted.
 func TestBlinkFull(t *testing.T) {
+	if seed.RaceDetector {
+		t.Skip("the interpreter runs on one goroutine, slowly")
+	}
 	start := seed.Of(t)
 	for i, s := range latchSchedules {
 		d, b := newBlink[uint32](t, 16, 7, s.opts...)
 		b.Shape.Block = 32
-		for j := range uint64(latchSeeds(2)) {
+		for j := range uint64(latchSeeds(1)) {
 			ptx.Seed(start + j)(d)
 			rng := rand.New(rand.NewPCG(start+j, uint64(i)))
 			keys, vals := ascending[uint32](2*16, 3)
