@@ -77,8 +77,12 @@ func gaussian(rng *rand.Rand, n int) []uint64 {
 
 // eachSequence calls body with a dataset in the order of insertion.
 func eachSequence(s *session, body func(name string, d *dataset[uint64]) error) error {
+	return eachOf(s, sequences, body)
+}
+
+func eachOf(s *session, all []sequence, body func(name string, d *dataset[uint64]) error) error {
 	for _, n := range s.sizes {
-		for _, q := range sequences {
+		for _, q := range all {
 			if !s.room(q.name+" keys", n, 64, "use a smaller --n") {
 				continue
 			}

@@ -7,4 +7,6 @@
 //	sorted.go    batches that are sorted before they are answered (figure 11)
 //	predict.go   the cost model of the HB+-tree paper (section 5.4)
 //	throttle.go  a GPU that runs few blocks at a time (figure 18)
+//	blink.go     the latched trees of Duong's thesis on a GPU (docs/latches.md)
+//	pages.go     Kaczmarek's tree of large pages on a GPU
 package experiments

@@ -171,6 +171,12 @@ type Params struct {
 	sortCount sortCountParams
 	sortPass  sortPassParams
 	sum       sumParams
+
+	blink      blinkParams
+	blinkRange blinkRangeParams
+	blinkBuild blinkBuildParams
+	pages      pagesParams
+	pagesAll   pagesAllParams
 }
 
 // searchParams are the arguments of a search in an implicit tree.

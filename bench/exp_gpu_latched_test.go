@@ -1,0 +1,43 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/ptx"
+)
+
+// Runs the experiments of the latched trees and of the trees of large pages on
+// the interpreter: their own checks look at every answer.
+func TestLatchedExperimentsOnTheInterpreter(t *testing.T) {
+	defer func(sizes, threads []int) { pageSizes, pageThreads = sizes, threads }(pageSizes, pageThreads)
+	pageSizes, pageThreads = []int{8, 64}, []int{32}
+	for e, cases := range map[*experiment][]string{
+		gpuDictInsert:   {"shuffled", "ascending", "Gaussian", "mesh-like"},
+		gpuDictSearch:   {"shuffled", "ascending", "Gaussian", "mesh-like"},
+		gpuLatchedHot:   {"1"},
+		gpuSingleInsert: {""},
+		gpuPageSize:     {"8", "64"},
+		gpuVisit:        {"8", "64"},
+	} {
+		s := interpreted(t, e, 60, 60)
+		seed := s.seed
+		s.openGPU = func() (device.Device, error) { return ptx.New(ptx.Seed(seed), ptx.RaceCheck(false)), nil }
+		if err := e.run(s); err != nil {
+			t.Fatalf("%s: %v", e.name, err)
+		}
+		var got []string
+		for _, r := range s.rows {
+			if !slices.Contains(got, r.Case) {
+				got = append(got, r.Case)
+			}
+			if len(r.Rounds) != 2 || r.Best <= 0 || r.N != 60 {
+				t.Errorf("%s: %+v", e.name, r)
+			}
+		}
+		if !slices.Equal(got, cases) {
+			t.Errorf("%s: cases %q, want %q; left out: %q", e.name, got, cases, s.skipped)
+		}
+	}
+}

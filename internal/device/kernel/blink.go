@@ -1,0 +1,169 @@
+package kernel
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/pando-index/pando/internal/device"
+)
+
+//go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -S blink.cu -o blink.ptx
+
+//go:embed blink.ptx
+var blinkPTX string
+
+// BlinkSource is the kernels of blink.cu.
+var BlinkSource = Source{blinkPTX, blinkNames()}
+
+// blinkNames returns the names of the kernels: an operation, the bits of a key,
+// and the pairs of a node.
+func blinkNames() (names []string) {
+	for _, op := range []string{"Get", "Set", "Mixed", "Range", "Build"} {
+		for _, shape := range []string{"32x16", "32x32", "64x16", "64x32"} {
+			names = append(names, "blink"+op+shape)
+		}
+	}
+	return names
+}
+
+// BlinkTile is the number of lanes that share an operation on a latched tree.
+const BlinkTile = 16
+
+// Blink is a latched tree in a device's memory, as the kernels take it: struct
+// Blink of blink.h, field by field.
+type Blink struct {
+	Nodes    device.Ptr
+	State    device.Ptr // u32: nodes in use, then 1 if one was missing
+	Capacity uint32     // nodes
+	Links    uint32     // 0: a B+-tree, whose searches begin again where they meet a latch
+}
+
+// BlinkOp is what an operation of a mixed batch does.
+type BlinkOp uint8
+
+// The operations. Each leaves the value that it found where its own was.
+const (
+	BlinkGet BlinkOp = iota
+	BlinkSet
+	BlinkDelete
+)
+
+// BlinkOutcome is what became of an operation.
+type BlinkOutcome uint8
+
+// The outcomes. An operation without room has changed nothing.
+const (
+	BlinkAbsent BlinkOutcome = iota // the key was not there
+	BlinkFound
+	BlinkNoRoom // the key was not there, and there is no memory for it
+)
+
+// BlinkShape is what kernels of a latched tree are chosen by.
+type BlinkShape struct {
+	Bits  int // of keys, and of values: 32 or 64
+	Order int // pairs of a node: 16 or 32
+	Block int // threads per block, a multiple of 32; 0 for 256
+}
+
+// NodeBytes returns the size of a node.
+func (s BlinkShape) NodeBytes() int { return 32 + 2*s.Order*s.Bits/8 }
+
+// grid returns a grid of n threads.
+func (s BlinkShape) grid(n int) device.Grid {
+	if s.Block == 0 {
+		return gridOf(n)
+	}
+	return device.Grid{Blocks: (n + s.Block - 1) / s.Block, Threads: s.Block}
+}
+
+func (s BlinkShape) name(op string) string { return fmt.Sprintf("blink%s%dx%d", op, s.Bits, s.Order) }
+
+// blinkParams are the arguments of a batch.
+type blinkParams struct {
+	tree              Blink
+	kinds, keys, vals device.Ptr
+	n                 uint32
+	_                 uint32
+	outcomes          device.Ptr
+}
+
+// blinkRangeParams are the arguments of BlinkRange.
+type blinkRangeParams struct {
+	tree       Blink
+	low, high  device.Ptr
+	n, limit   uint32
+	keys, vals device.Ptr
+	counts     device.Ptr
+}
+
+// blinkBuildParams are the arguments of BlinkBuild.
+type blinkBuildParams struct {
+	tree                  Blink
+	keys, vals            device.Ptr
+	n, fill, level, first uint32
+	below                 uint32
+	_                     uint32
+}
+
+// BlinkBatch carries out n operations at once, in no order but that of 16 that
+// stand side by side: gets if get is true, sets if kinds is 0, otherwise what
+// kinds (BlinkOp) say. vals has the values to set, and gets those that were
+// there; outcomes gets a BlinkOutcome for each.
+func (s *Set) BlinkBatch(st device.Stream, p *Params, t *Blink, shape BlinkShape, get bool, kinds, keys, vals device.Ptr, n int, outcomes device.Ptr) error {
+	p.blink = blinkParams{tree: *t, kinds: kinds, keys: keys, vals: vals, n: uint32(n), outcomes: outcomes}
+	op := "Mixed"
+	switch {
+	case get:
+		op = "Get"
+	case kinds == 0:
+		op = "Set"
+	}
+	return st.Launch(s.kernels[shape.name(op)], shape.grid(n), argsOf(&p.blink))
+}
+
+// BlinkOne is BlinkBatch for at most 16 operations, by one tile: Kaczmarek's
+// single operation in one launch.
+func (s *Set) BlinkOne(st device.Stream, p *Params, t *Blink, shape BlinkShape, kinds, keys, vals device.Ptr, n int, outcomes device.Ptr) error {
+	p.blink = blinkParams{tree: *t, kinds: kinds, keys: keys, vals: vals, n: uint32(min(n, BlinkTile)), outcomes: outcomes}
+	return st.Launch(s.kernels[shape.name("Mixed")], device.Grid{Blocks: 1, Threads: BlinkTile}, argsOf(&p.blink))
+}
+
+// BlinkRange copies the entries between each of n pairs of bounds, at most limit
+// of each, to keys and vals: those of range i begin at i*limit. counts (u32) gets
+// their numbers. The bounds are inclusive.
+func (s *Set) BlinkRange(st device.Stream, p *Params, t *Blink, shape BlinkShape, low, high device.Ptr, n, limit int, keys, vals, counts device.Ptr) error {
+	p.blinkRange = blinkRangeParams{tree: *t, low: low, high: high, n: uint32(n), limit: uint32(limit), keys: keys, vals: vals, counts: counts}
+	return st.Launch(s.kernels[shape.name("Range")], shape.grid(n), argsOf(&p.blinkRange))
+}
+
+// BlinkBuild makes a tree of n ascending, distinct keys, with fill of them a
+// node, level by level (the thesis' bulk insert), and returns how many nodes it
+// has. Nodes of a level stand side by side, the leaves first; the root is node 0.
+func (s *Set) BlinkBuild(st device.Stream, p *Params, t *Blink, shape BlinkShape, keys, vals device.Ptr, n, fill int) (nodes int, err error) {
+	if fill < 2 || fill > shape.Order {
+		return 0, fmt.Errorf("kernel: %d pairs in a node of %d", fill, shape.Order)
+	}
+	levels := []int{n}
+	for n := n; n > fill; n = levels[len(levels)-1] {
+		levels = append(levels, (n-1)/fill+1)
+		nodes += levels[len(levels)-1]
+	}
+	if nodes++; nodes > int(t.Capacity) {
+		return 0, fmt.Errorf("%w: %d nodes, room for %d", device.ErrOutOfMemory, nodes, t.Capacity)
+	}
+	first, below := 1, 0
+	for level, n := range levels {
+		count := max(1, (n-1)/fill+1)
+		if level == len(levels)-1 {
+			first = 0
+		}
+		p.blinkBuild = blinkBuildParams{tree: *t, keys: keys, vals: vals, n: uint32(n), fill: uint32(fill),
+			level: uint32(level), first: uint32(first), below: uint32(below)}
+		if err := st.Launch(s.kernels[shape.name("Build")], shape.grid(count*BlinkTile), argsOf(&p.blinkBuild)); err != nil {
+			return 0, err
+		}
+		first, below = first+count, first
+	}
+	return nodes, errors.Join(st.Fill(t.State, uint32(nodes), 4), st.Fill(t.State+4, 0, 4))
+}
