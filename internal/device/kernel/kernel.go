@@ -171,6 +171,9 @@ type Params struct {
 	sortCount sortCountParams
 	sortPass  sortPassParams
 	sum       sumParams
+
+	mirror  mirrorParams
+	scatter scatterParams
 }
 
 // searchParams are the arguments of a search in an implicit tree.
