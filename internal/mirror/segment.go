@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"time"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -100,6 +101,9 @@ func (s *segment[C]) reserve() error {
 	s.leaves = chunks{leafSlots, leaves + leaves/4 + 2, map[uint32]uint32{}}
 	upperBytes := s.uppers.slots() * bplus.UpperImage[C]()
 	bytes := upperBytes + s.leaves.slots()*bplus.PilotImage[C]()
+	if uint64(bytes/simd.LineBytes) > math.MaxUint32 { // kernels number lines
+		return kernel.ErrTooLarge
+	}
 	if bytes > s.bytes {
 		if s.at != 0 {
 			if err := s.dev.Free(s.at); err != nil {
@@ -115,9 +119,6 @@ func (s *segment[C]) reserve() error {
 			return err
 		}
 		s.at, s.bytes = at, bytes
-	}
-	if bytes/simd.LineBytes >= 1<<32 {
-		return kernel.ErrTooLarge
 	}
 	s.on = kernel.Mirror{
 		Uppers: s.at, Pilots: s.at + device.Ptr(upperBytes),
