@@ -88,7 +88,10 @@ func TestHybridTreeSurvivesItsGPU(t *testing.T) {
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	work(count)
 	all := count.Count(faulty.Any)
-	step := 1 + all/40
+	step := 1 + all/30
+	if testing.Short() {
+		step = 1 + all/8
+	}
 	if os.Getenv("PANDO_ALL_FAULTS") != "" {
 		step = 1
 	}
