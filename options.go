@@ -57,6 +57,9 @@ func GPU(i int) Device { return Device{index.Device{Kind: index.GPU, Ordinal: i}
 // host, where the CPU compares them. That pays for long keys such as URLs which
 // do not fit the GPU's memory; where they do, GPU(i) is several times as fast
 // (docs/hybrid.md).
+//
+// Of a Tree of numbers, inner nodes are mirrored on the GPU, which takes large
+// batches of GetBatch down to the leaves; everything else is the CPU's.
 func Hybrid(i int) Device { return Device{index.Device{Kind: index.Hybrid, Ordinal: i}} }
 
 // String returns the device as ParseDevice takes it: "auto", "cpu", "gpu:0".

@@ -332,3 +332,34 @@ func TestStateBesideChangeGivenUp(t *testing.T) {
 	checkView(t, s, model, seedless())
 	s.Close()
 }
+
+// A leaf is split between the two looks of a search that a mirror has brought
+// there: the key has gone to another leaf, and is found there.
+func TestSplitWhilePlacedReads(t *testing.T) {
+	for _, point := range []string{"get placed: word read", "get placed: value read"} {
+		t.Run(point, func(t *testing.T) {
+			tree, err := New[uint64](0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tree.Close()
+			const n = 256
+			for i := range uint64(n) {
+				tree.Set(10*i, i)
+			}
+			key := uint64(10 * (n - 20))
+			x, line, word := tree.seek(key)
+			wait := meanwhile(t, point, func() {
+				for i := range uint64(n) {
+					tree.Set(10*i+5, i)
+				}
+			})
+			vals, found := make([]uint64, 1), make([]bool, 1)
+			hits, stale := tree.GetPlaced([]uint64{key}, []uint64{uint64(x)<<8 | uint64(line)}, []uint64{word}, vals, found)
+			wait()
+			if hits != 1 || stale != 1 || !found[0] || vals[0] != key/10 {
+				t.Fatalf("key %d is %d, %t; %d hits, %d repeated", key, vals[0], found[0], hits, stale)
+			}
+		})
+	}
+}

@@ -28,7 +28,7 @@ type space struct {
 // part of it, in tenths, that they take at once where memory cannot grow.
 func (s *space) open(dev device.Device, slot int, b *budget, share int64) (err error) {
 	s.dev, s.slot, s.budget = dev, slot, b
-	s.most = min(int(b.left/int64(slot)), math.MaxUint32)
+	s.most = int(min(b.left/int64(slot), math.MaxUint32, math.MaxInt))
 	s.memory, err = reserve(dev, int64(s.most)*int64(slot), b.left*share/10)
 	if err == nil {
 		s.base = s.memory.Base()

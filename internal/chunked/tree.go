@@ -273,4 +273,4 @@ func (t *Tree[C]) Close() (err error) {
 	return errors.Join(err, t.leaves.close(), t.chunks.close(), t.work.close())
 }
 
-var errTooLarge = fmt.Errorf("%w: a tree on a GPU has at most %d entries", kernel.ErrTooLarge, math.MaxUint32-1)
+var errTooLarge = fmt.Errorf("%w: a tree on a GPU has at most %d entries", kernel.ErrTooLarge, uint32(math.MaxUint32-1))

@@ -39,7 +39,7 @@ func attachCodes[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string,
 	case asked.Kind == Auto && c.Len() < autoEntries:
 		return c, onCPU, reasonSmall, nil
 	case asked.Kind == Hybrid:
-		return c, onCPU, "a tree that changes is on the CPU, or all of it on a GPU: On(GPU(0))", nil
+		return attachMirror(c, cfg)
 	}
 	dev, free, err := openWithin(asked.Ordinal, cfg.Room)
 	if err != nil {

@@ -2,6 +2,7 @@ package twin
 
 import (
 	"errors"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/bplus"
@@ -20,6 +21,7 @@ type Solo[C order.Code] struct {
 	entries atomic.Int64
 	lost    error
 	closed  bool
+	forget  runtime.Cleanup
 }
 
 // ErrClosed is the error for the use of a tree that was closed.
@@ -35,6 +37,7 @@ func NewSolo[C order.Code](dev device.Device, opts Options) (*Solo[C], error) {
 		return nil, errors.Join(err, dev.Close())
 	}
 	s.gpu.tree = tree
+	s.forget = runtime.AddCleanup(s, func(d device.Device) { d.Close() }, dev)
 	return s, nil
 }
 
@@ -168,6 +171,7 @@ func (s *Solo[C]) Close() error {
 		return nil
 	}
 	s.closed = true
+	s.forget.Stop()
 	s.seq.Add(1)
 	return s.gpu.close()
 }

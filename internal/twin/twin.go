@@ -21,6 +21,7 @@ package twin
 import (
 	"errors"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,7 +45,8 @@ type Twin[C order.Code] struct {
 	gpu  onDevice[C] // has a lock of its own, which comes before all others
 	down atomic.Pointer[error]
 
-	log log[C]
+	log    log[C]
+	forget runtime.Cleanup
 }
 
 // Options are the settings of a twin.
@@ -99,6 +101,7 @@ func New[C order.Code](cpu *bplus.Tree[C], dev device.Device, opts Options) (*Tw
 	if err := t.load(); err != nil {
 		return nil, errors.Join(err, t.gpu.close())
 	}
+	t.forget = runtime.AddCleanup(t, func(d device.Device) { d.Close() }, dev)
 	return t, nil
 }
 
@@ -283,6 +286,7 @@ func (t *Twin[C]) Close() error {
 	t.gpu.Lock()
 	defer t.gpu.Unlock()
 	t.log.wait()
+	t.forget.Stop()
 	closed := errors.New("twin: closed")
 	t.down.CompareAndSwap(nil, &closed)
 	return errors.Join(t.log.close(), t.gpu.close())

@@ -499,16 +499,21 @@ func TestPop(t *testing.T) {
 
 // The same where each batch, however small, goes to the interpreter in the place
 // of a GPU.
-func TestOnGPU(t *testing.T) {
-	onGPU := func(t *testing.T, u setup[uint64, uint64], n int, key func(rng *rand.Rand) uint64) {
+func TestOnGPU(t *testing.T) { onDevice(t, pando.GPU(0)) }
+
+// The same where inner nodes are mirrored there, which the tree leaves behind.
+func TestOnHybrid(t *testing.T) { onDevice(t, pando.Hybrid(0)) }
+
+func onDevice(t *testing.T, dev pando.Device) {
+	on := func(t *testing.T, u setup[uint64, uint64], n int, key func(rng *rand.Rand) uint64) {
 		indextest.Interpreted(t, 1)
-		u.opts = []pando.Option{pando.On(pando.GPU(0))}
+		u.opts = []pando.Option{pando.On(dev)}
 		run(t, u, n, key)
 	}
 	n := histories(10)
-	t.Run("single keys", func(t *testing.T) { onGPU(t, numbers(0, 1000, false, false), n, between) })
-	t.Run("several keys", func(t *testing.T) { onGPU(t, numbers(50_000, 1, true, false), n, around) })
-	t.Run("pop", func(t *testing.T) { onGPU(t, numbers(50_000, 1, true, true), n, behind) })
+	t.Run("single keys", func(t *testing.T) { on(t, numbers(0, 1000, false, false), n, between) })
+	t.Run("several keys", func(t *testing.T) { on(t, numbers(50_000, 1, true, false), n, around) })
+	t.Run("pop", func(t *testing.T) { on(t, numbers(50_000, 1, true, true), n, behind) })
 }
 
 // judge fails a test if a history is not linearizable.
