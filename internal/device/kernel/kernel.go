@@ -177,8 +177,8 @@ type Params struct {
 	blinkBuild blinkBuildParams
 	pages      pagesParams
 	pagesAll   pagesAllParams
-	mirror  mirrorParams
-	scatter scatterParams
+	mirror     mirrorParams
+	scatter    scatterParams
 }
 
 // searchParams are the arguments of a search in an implicit tree.
