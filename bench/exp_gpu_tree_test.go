@@ -23,7 +23,7 @@ var gpuTreeRows = map[*experiment][]string{
 // checks look at every answer.
 func TestGPUTreeExperimentsOnTheInterpreter(t *testing.T) {
 	for e, want := range gpuTreeRows {
-		for _, size := range [][2]int{{1, 1}, {100, 40}} {
+		for _, size := range [][2]int{{40, 33}} {
 			s := interpreted(t, e, size[0], size[1])
 			indextest.Interpreted(t, s.seed)
 			s.threads, s.rounds = []int{2}, 1

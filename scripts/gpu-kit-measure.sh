@@ -25,7 +25,7 @@ quick=()
 # the command. JSON stands for the step's result file.
 steps() {
 	cat <<-TEXT
-		tests       chunked-test     120  PANDO_SEEDS=40 ./run.sh test internal/chunked -test.v -test.short
+		tests       chunked-test     120  PANDO_SEEDS=40 ./run.sh test internal/chunked -test.v -test.run OnGPU|Watched
 		tests       tree-test        120  ./run.sh test tests/devices -test.v -test.run Tree
 		tests       sort-test        120  ./run.sh test internal/device/kernel -test.v -test.short -test.run Sort|Sum|GPU
 		tests       cuda-test        120  ./run.sh test internal/device/cuda -test.v -test.short
