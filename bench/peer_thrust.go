@@ -56,6 +56,11 @@ func removeThrust() error {
 // withThrust calls body with the peer's subject for n keys or, if it cannot
 // run, prints a line with the reason and calls body with nil.
 func withThrust(s *session, name, mode string, n int, bytes float64, body func(*subject) error) error {
+	return withThrustOf(s, name, mode, n, s.queries, bytes, body)
+}
+
+// withThrustOf is withThrust for a number of queries.
+func withThrustOf(s *session, name, mode string, n, queries int, bytes float64, body func(*subject) error) error {
 	if !s.wanted(name) {
 		return body(nil)
 	}
@@ -66,7 +71,7 @@ func withThrust(s *session, name, mode string, n int, bytes float64, body func(*
 	}
 	var t *gpu.Thrust
 	if err == nil {
-		t, err = gpu.StartThrust(path, mode, n, s.queries, s.seed, s.warmUp)
+		t, err = gpu.StartThrust(path, mode, n, queries, s.seed, s.warmUp)
 	}
 	if err != nil {
 		s.skip("%s at n %s: %v", name, sizeText(n), err)

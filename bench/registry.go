@@ -38,6 +38,7 @@ var allExperiments = []*experiment{
 	pointU64, pointU32, rankU32, singleGet, rangeQueries, rangeIter, build, memory,
 	nodeSearch, pipelineLength, fanout, pages, skew, threadsExp, layoutExp,
 	gpuRankU32, gpuPointU64, gpuEndToEnd,
+	gpuUpdate, gpuUpdateShapes, gpuTreeFind, gpuTreeU32, gpuTreeEndToEnd,
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
 	setRandom, setAscending, deleteExp, setBatch, treeGet, scanExp, treeMemory, writersExp, snapshotExp, mixedExp,
 	dictSearch, dictInsert, gpuDictSearch, gpuDictInsert, gpuLatchedHot, gpuSingleInsert, gpuPageSize, gpuVisit,

@@ -13,8 +13,11 @@ usage() {
 		                               -test.short or -test.run=NAME
 		./run.sh test PACKAGE FLAG...  one package, with its output; PACKAGE is a
 		                               folder of the kit, or . for the root
-		./run.sh sanitize [PACKAGE...] the tests of kernels and driver under the tools
-		                               of NVIDIA's compute-sanitizer
+		./run.sh sanitize [PACKAGE...] [FLAG...]
+		                               the tests of kernels and driver under the tools
+		                               of NVIDIA's compute-sanitizer, with flags for
+		                               them; SANITIZE_TOOLS=memcheck,racecheck takes
+		                               only these tools
 		./run.sh bench ARG...          the benchmark; `./run.sh bench list` names the
 		                               experiments
 		./run.sh devices               what this machine has to run on
@@ -119,22 +122,27 @@ sanitizer() {
 # Tests ask for errors on purpose, so only what kernels do is a finding. Those
 # that end a context do so in a process of their own, which is left alone.
 sanitize() {
-	local program package tool tools
+	local program package tool tools packages=()
+	while [ $# -gt 0 ] && [ "${1#-}" = "$1" ]; do
+		packages+=("$1")
+		shift
+	done
 	if ! program=$(sanitizer); then
 		echo "run.sh: no compute-sanitizer on this machine, so nothing was checked." >&2
 		echo "It is part of the CUDA toolkit. COMPUTE_SANITIZER may give its path." >&2
 		exit 1
 	fi
-	[ $# = 0 ] && set -- internal/device/kernel internal/device/cuda
-	for package; do
+	[ ${#packages[@]} = 0 ] && packages=(internal/device/kernel internal/device/cuda)
+	for package in "${packages[@]}"; do
 		checked "$package"
 		tools="memcheck racecheck initcheck synccheck"
 		# The driver's test kernels share nothing and wait on purpose, which the
 		# other tools make last for ever.
 		[ "$package" = internal/device/cuda ] && tools=memcheck
+		[ -n "${SANITIZE_TOOLS:-}" ] && tools=${SANITIZE_TOOLS//,/ }
 		for tool in $tools; do
 			tally "$tool $package" within "$package" "$program" --tool "$tool" --error-exitcode 99 \
-				--target-processes application-only --report-api-errors no TEST -test.timeout=60m
+				--target-processes application-only --report-api-errors no TEST -test.timeout=60m "$@"
 		done
 	done
 	finish

@@ -2,11 +2,14 @@
 # Builds every test, the benchmark and the pando command into one folder that
 # works on a Linux machine (amd64) with a GPU and its driver: no Go, no toolkit.
 #
-#   scripts/gpu-kit.sh [FOLDER]    by default kit, in the root of the repository
+#   scripts/gpu-kit.sh [FOLDER [PACKAGE...]]
 #
+# FOLDER is by default kit, in the root of the repository. With packages, such as
+# ./internal/chunked, the kit has the tests of these alone, and is soon built.
 # Copy the folder there and start run.sh in it; `run.sh help` says what it does.
+# measure.sh tests and measures the tree on the GPU.
 #
-#   run.sh, ABOUT                  what to start; which source this is
+#   run.sh, measure.sh, ABOUT      what to start; which source this is
 #   bin/pando.xz, bin/bench.xz
 #   PACKAGE/NAME.test.xz           where the package is in the repository, as
 #   PACKAGE/testdata               tests look for their data beside them
@@ -18,6 +21,7 @@ case ${1:-} in
 "" | /*) kit=${1:-kit} ;;
 *) kit=$PWD/$1 ;;
 esac
+shift $(($# > 0))
 cd "$(dirname "$0")/.."
 limit=60000000 # bytes, packed
 
@@ -30,7 +34,8 @@ rm -rf "$kit"
 mkdir -p "$kit/bin"
 kit=$(cd "$kit" && pwd)
 cp scripts/gpu-kit-run.sh "$kit/run.sh"
-chmod +x "$kit/run.sh"
+cp scripts/gpu-kit-measure.sh "$kit/measure.sh"
+chmod +x "$kit/run.sh" "$kit/measure.sh"
 echo "Pando $(git describe --always --dirty 2>/dev/null || echo 'of unknown version'), built by $(go env GOVERSION)" >"$kit/ABOUT"
 
 export CGO_ENABLED=0 GOOS=linux GOARCH=amd64
@@ -51,7 +56,7 @@ pack "$kit/bin/pando"
 pack "$kit/bin/bench"
 
 module=$(go list -m)
-packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...)
+packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' "${@:-./...}")
 for package in $packages; do
 	path=${package#"$module"}
 	path=.$path # . for the root

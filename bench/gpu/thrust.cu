@@ -1,12 +1,15 @@
 // A peer: thrust::lower_bound of the CUDA toolkit over a sorted array, all
-// queries in one call, and for pairs a gather of the values found. The
+// queries in one call, and for pairs a gather of the values found; and what a
+// batch of updates costs at least if an array is merged with all of it, by the
+// toolkit's own sort and merge. The
 // benchmark compiles this with nvcc and starts it as
 //
-//	thrust rank32|point64 KEYS QUERIES SEED WARM_UP_SECONDS
+//	thrust rank32|point64|update64 KEYS QUERIES SEED WARM_UP_SECONDS
 //
 // It makes its data on the GPU, says "ready", and then plays one round for
 // every line of standard input, which holds a number of queries. The answer is
 // the milliseconds that the GPU took, and how many results were wrong.
+#include <cub/device/device_radix_sort.cuh>
 #include <thrust/binary_search.h>
 #include <thrust/count.h>
 #include <thrust/device_vector.h>
@@ -14,6 +17,7 @@
 #include <thrust/fill.h>
 #include <thrust/gather.h>
 #include <thrust/iterator/counting_iterator.h>
+#include <thrust/merge.h>
 #include <thrust/sort.h>
 #include <thrust/tabulate.h>
 #include <thrust/transform.h>
@@ -74,6 +78,13 @@ template <typename K> struct WrongValue {
 	__host__ __device__ bool operator()(u64 i) const { return found[i] != ValueOf<K>()(queries[i]); }
 };
 
+// WrongPair says whether pair i is not behind the one before, or has another
+// key's value.
+struct WrongPair {
+	const u64 *keys, *vals;
+	__host__ __device__ bool operator()(u64 i) const { return (i > 0 && keys[i - 1] > keys[i]) || vals[i] != ValueOf<u64>()(keys[i]); }
+};
+
 template <typename T> const T *raw(const thrust::device_vector<T> &v) { return thrust::raw_pointer_cast(v.data()); }
 
 // Peer is n sorted keys and the queries. Keys are random and so almost all
@@ -124,6 +135,57 @@ struct Points : Peer<u64> {
 	}
 };
 
+// Kept hands the same memory out again and again, so that no merge waits for an
+// allocation.
+struct Kept {
+	typedef char value_type;
+	thrust::device_vector<char> block;
+	char *allocate(std::ptrdiff_t bytes) {
+		if (block.size() < (std::size_t)bytes) block = thrust::device_vector<char>(bytes);
+		return thrust::raw_pointer_cast(block.data());
+	}
+	void deallocate(char *, std::size_t) {}
+};
+
+// Updates sorts a batch of pairs and merges it with sorted ones. One in two of
+// its keys is there already, and is then there twice.
+struct Updates {
+	thrust::device_vector<u64> keys, vals, newKeys, newVals, sortedKeys, sortedVals, outKeys, outVals;
+	thrust::device_vector<char> temp;
+	Kept kept;
+
+	Updates(u64 n, u64 most, u64 seed)
+		: keys(n), vals(n), newKeys(most), newVals(most), sortedKeys(most), sortedVals(most), outKeys(n + most), outVals(n + most) {
+		thrust::tabulate(thrust::device, keys.begin(), keys.end(), RandomKey<u64>{2 * seed});
+		thrust::sort(thrust::device, keys.begin(), keys.end());
+		thrust::transform(thrust::device, keys.begin(), keys.end(), vals.begin(), ValueOf<u64>());
+		thrust::tabulate(thrust::device, newKeys.begin(), newKeys.begin() + most / 2, RandomHit<u64>{2 * seed + 1, n, raw(keys)});
+		thrust::tabulate(thrust::device, newKeys.begin() + most / 2, newKeys.end(), RandomKey<u64>{2 * seed + 3});
+		thrust::transform(thrust::device, newKeys.begin(), newKeys.end(), newVals.begin(), ValueOf<u64>());
+		std::size_t bytes = 0;
+		must(sort(nullptr, bytes, most));
+		temp = thrust::device_vector<char>(bytes);
+	}
+
+	// The first half of a batch is there, the second is new: a part is taken from the middle.
+	cudaError_t sort(void *room, std::size_t &bytes, u64 ops) {
+		u64 from = (newKeys.size() - ops) / 2;
+		return cub::DeviceRadixSort::SortPairs(room, bytes, raw(newKeys) + from, thrust::raw_pointer_cast(sortedKeys.data()),
+			raw(newVals) + from, thrust::raw_pointer_cast(sortedVals.data()), (int)ops);
+	}
+	void wipe(u64 ops) { thrust::fill(thrust::device, outKeys.begin(), outKeys.begin() + keys.size() + ops, (u64)0); }
+	void work(u64 ops) {
+		std::size_t bytes = temp.size();
+		must(sort(thrust::raw_pointer_cast(temp.data()), bytes, ops));
+		thrust::merge_by_key(thrust::cuda::par(kept), keys.begin(), keys.end(), sortedKeys.begin(), sortedKeys.begin() + ops,
+			vals.begin(), sortedVals.begin(), outKeys.begin(), outVals.begin());
+	}
+	u64 wrong(u64 ops) {
+		thrust::counting_iterator<u64> first(0);
+		return thrust::count_if(thrust::device, first, first + keys.size() + ops, WrongPair{raw(outKeys), raw(outVals)});
+	}
+};
+
 // busy works untimed, so that the GPU's clocks are up when time counts.
 template <typename P> void busy(P &peer, u64 ops, double seconds) {
 	std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -165,6 +227,7 @@ int main(int argc, char **argv) try {
 	if (n >= ~0u || most >= ~0u) throw std::runtime_error("too many keys or queries for 32-bit results");
 	if (!std::strcmp(argv[1], "rank32")) return play<Ranks>(n, most, seed, warmUp);
 	if (!std::strcmp(argv[1], "point64")) return play<Points>(n, most, seed, warmUp);
+	if (!std::strcmp(argv[1], "update64")) return play<Updates>(n, most, seed, warmUp);
 	throw std::runtime_error(std::string("no mode ") + argv[1]);
 } catch (const std::exception &e) {
 	std::fprintf(stderr, "thrust: %s\n", e.what());

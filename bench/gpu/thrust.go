@@ -22,6 +22,9 @@ var thrustSource []byte
 const (
 	Rank32  = "rank32"  // ranks of random numbers among uint32 keys
 	Point64 = "point64" // values of random uint64 keys
+	// Update64 sorts random uint64 pairs and merges them with sorted ones; those
+	// that are equal stay.
+	Update64 = "update64"
 )
 
 // BuildThrust compiles the peer into dir and returns the program's path.

@@ -59,8 +59,14 @@ func (t *Tree[C]) Apply(ops *Ops) error {
 	if err != nil {
 		return err
 	}
+	if err := t.queued(StepProbe); err != nil {
+		return err
+	}
 	if ops.Effects != nil {
 		if err := t.effects(a, ops.Effects); err != nil {
+			return err
+		}
+		if err := t.queued(StepEffects); err != nil {
 			return err
 		}
 	}
@@ -100,6 +106,9 @@ func (t *Tree[C]) begin(ops *Ops) (*applying, error) {
 	}}
 	var err error
 	if a.Keys, a.Places, err = t.sort(ops); err != nil {
+		return nil, err
+	}
+	if err := t.queued(StepSort); err != nil {
 		return nil, err
 	}
 	for i := range a.spare {
@@ -170,6 +179,9 @@ func (t *Tree[C]) own(a *applying) error {
 	end := func(p device.Ptr, n int) device.Ptr { return p + device.Ptr(4*n) }
 	got, err := t.told(end(o.Heads, n), end(o.Inserts, n), end(o.Need, n), end(next.Become, chunks), end(next.Fresh, chunks))
 	if err != nil {
+		return err
+	}
+	if err := t.queued(StepPlan); err != nil {
 		return err
 	}
 	touched, leaves, become, fresh := got[0], got[2], got[3], got[4]
@@ -254,6 +266,9 @@ func (t *Tree[C]) write(a *applying, o *kernel.Owned, touched int, next *kernel.
 	if err := t.run.Store(v, &a.Batch, o, leaves); err != nil {
 		return err
 	}
+	if err := t.queued(StepWrite); err != nil {
+		return err
+	}
 	if err := t.pad(b); err != nil {
 		return err
 	}
@@ -281,6 +296,9 @@ func (t *Tree[C]) newFreed(leaves, chunks int) (*kernel.Freed, error) {
 
 // publish makes a table the newest version.
 func (t *Tree[C]) publish(b *table, next *kernel.Next, freed *kernel.Freed, leaves, chunks int) error {
+	if err := t.queued(StepTable); err != nil {
+		return err
+	}
 	count := int(b.version.Count)
 	got, err := t.told(b.version.First+device.Ptr(4*count), freed.Counts, freed.Counts+4)
 	if err != nil {
@@ -323,6 +341,9 @@ func (t *Tree[C]) merge(a *applying) error {
 	if err != nil {
 		return err
 	}
+	if err := t.queued(StepPlan); err != nil {
+		return err
+	}
 	entries := t.entries + got[0] - got[1]
 	leaves := max(1, (entries+kernel.LeafFill-1)/kernel.LeafFill)
 	chunks := (leaves + kernel.ChunkFill - 1) / kernel.ChunkFill
@@ -355,6 +376,9 @@ func (t *Tree[C]) writeFlat(a *applying, f *kernel.Flat, next *kernel.Next, b *t
 		return err
 	}
 	if err := t.run.FlatStore(v, &a.Batch, f, leaves); err != nil {
+		return err
+	}
+	if err := t.queued(StepWrite); err != nil {
 		return err
 	}
 	if err := t.pad(b); err != nil {

@@ -46,6 +46,7 @@ type Tree[C order.Code] struct {
 	results        []byte // page-locked
 	budget         budget
 	flat           int // operations, per leaf times 16, from which on a batch is merged with everything
+	watch          func(Step) error
 }
 
 // table is a version of the tree, in one piece of device memory.

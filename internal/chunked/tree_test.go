@@ -253,6 +253,12 @@ var shapes = []shape{
 func testModel[C order.Code](t *testing.T, opts Options, rounds int) {
 	first := seed.Of(t)
 	dev := ptx.New(ptx.Seed(first), ptx.Memory(256<<20))
+	testModelOn[C](t, dev, first, opts, rounds)
+	must(t, dev.Failed())
+}
+
+// testModelOn changes a tree on a device, and compares it with a map.
+func testModelOn[C order.Code](t *testing.T, dev device.Device, first uint64, opts Options, rounds int) {
 	opts.Room = 16 << 20
 	r := newRig[C](t, dev, opts)
 	rng := rand.New(rand.NewPCG(first, 1))
@@ -296,7 +302,6 @@ func testModel[C order.Code](t *testing.T, opts Options, rounds int) {
 		}
 	}
 	must(t, r.tree.Close())
-	must(t, dev.Failed())
 }
 
 // rounds returns how many batches a test applies: more with PANDO_SEEDS.

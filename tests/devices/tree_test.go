@@ -290,6 +290,24 @@ func testTreeOnGPU(t *testing.T, opts ...pando.Option) {
 	}
 }
 
+// The same on a real GPU, if there is one.
+func TestTreeOnRealGPU(t *testing.T) {
+	first := seed.Of(t)
+	indextest.PreferCPU(t, false)
+	m := newTreeModel(t, rand.New(rand.NewPCG(first, 1)))
+	defer m.tree.Close()
+	if s := m.tree.Stats(); s.Device != pando.GPU(0) {
+		t.Skip("no GPU: ", s.Reason)
+	}
+	for range 200 {
+		m.step()
+	}
+	m.read()
+	if s := m.tree.Stats(); s.Device != pando.GPU(0) {
+		t.Errorf("on %v: %s", s.Device, s.Reason)
+	}
+}
+
 // Whatever operation of the device fails, the CPU goes on, and nothing that was
 // accepted is missing. PANDO_ALL_FAULTS=1 lets each of them fail in turn.
 func TestTreeSurvivesItsGPU(t *testing.T) {

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pando-index/pando"
+)
+
+var gpuTreeEndToEnd = &experiment{
+	name:     "gpu-tree-endtoend",
+	about:    "SetBatch, GetBatch and Apply of a pando.Tree on the GPU, from host slices and back, beside the tree on the CPU",
+	per:      "one operation, of batches done one after the other",
+	caseName: "batch",
+	sizes:    []int{64 * mega},
+	queries:  64 * mega,
+	threads:  []int{allCores()},
+	extra:    append(gigaColumns[:2:2], extraColumn{colBatchMicros, number}),
+	run:      runGPUTreeEndToEnd,
+}
+
+// colBatchMicros is the median time of one batch.
+const colBatchMicros = "µs a batch"
+
+// faceWay is a tree of Pando's face in one place. Another way to be on the GPU
+// is one more of them.
+type faceWay struct {
+	name string
+	opts []pando.Option
+	gpu  bool
+}
+
+func faceWays(s *session) []faceWay {
+	return []faceWay{
+		{namePandoGPUTree, []pando.Option{pando.On(pando.GPU(s.gpu))}, true},
+		{namePandoTree + ", CPU", []pando.Option{pando.On(pando.CPU)}, false},
+	}
+}
+
+// faceTree is a tree of Pando's face with the entries of a dataset.
+type faceTree struct {
+	faceWay
+	tree *pando.Tree[uint64, uint64]
+}
+
+// openFace returns nil, and prints a line with the reason, if the tree is not
+// where it should be.
+func openFace(s *session, d *dataset[uint64], w faceWay, threads int) (*faceTree, error) {
+	s.say("filling %s, %s ...", w.name, sizeText(len(d.keys)))
+	tree, err := pando.TreeOf(d.keys, d.vals, append(w.opts[:len(w.opts):len(w.opts)], pando.Workers(threads))...)
+	if err != nil {
+		return nil, err
+	}
+	if st := tree.Stats(); w.gpu && st.Device != pando.GPU(s.gpu) {
+		tree.Close()
+		s.skipOnce("%s: the tree is on %v: %s", w.name, st.Device, st.Reason)
+		return nil, nil
+	}
+	return &faceTree{w, tree}, nil
+}
+
+// wait waits until everything is in host memory: what reads ranks does.
+func (t *faceTree) wait() { t.tree.Rank(0) }
+
+// strayed returns an error if the GPU has been given up.
+func (t *faceTree) strayed() error {
+	if st := t.tree.Stats(); t.gpu && st.Device.String() == pando.CPU.String() {
+		return errors.New(st.Reason)
+	}
+	return nil
+}
+
+func runGPUTreeEndToEnd(s *session) error {
+	err := forEachSize(s, func(d *dataset[uint64]) error {
+		for _, threads := range s.threads {
+			if err := faceContests(s, d, threads); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	s.setGigas()
+	return err
+}
+
+func faceContests(s *session, d *dataset[uint64], threads int) error {
+	var trees []*faceTree
+	defer func() {
+		for _, t := range trees {
+			t.tree.Close()
+		}
+	}()
+	for _, w := range faceWays(s) {
+		t, err := openFace(s, d, w, threads)
+		if err != nil {
+			return err
+		}
+		if t == nil {
+			return nil // without a GPU there is set-batch
+		}
+		trees = append(trees, t)
+	}
+	for _, batch := range s.upTo(gpuBatches) {
+		const several, most = 16, 16 * mega
+		f := newFaceBatch(s, d, batch, max(batch, min(several*batch, most, s.queries)))
+		for _, k := range []struct {
+			name string
+			do   func(f *faceBatch, t *pando.Tree[uint64, uint64], lo, hi int) error
+		}{{"SetBatch", (*faceBatch).set}, {"GetBatch", (*faceBatch).get}, {"Apply", (*faceBatch).apply}} {
+			if err := f.compete(k.name, threads, trees, k.do); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// faceBatch is operations that are done in batches, one after the other: half of
+// the keys are new. For Apply every other operation is a lookup of a key that is
+// there.
+type faceBatch struct {
+	s     *session
+	d     *dataset[uint64]
+	batch int
+	b     *treeBatch[uint64]
+	added []uint64
+	there []uint64 // keys, and what they have before
+	were  []uint64
+	ops   []pando.Op
+	asked []uint64 // keys of lookups
+	keys  []uint64 // of Apply
+	got   []uint64
+	found []bool
+}
+
+func newFaceBatch(s *session, d *dataset[uint64], batch, ops int) *faceBatch {
+	f := &faceBatch{s: s, d: d, batch: batch, b: drawUpserts(s.seed, d, ops),
+		ops: make([]pando.Op, ops), asked: make([]uint64, ops), keys: make([]uint64, ops), got: make([]uint64, ops), found: make([]bool, ops)}
+	step := strideOf(len(d.keys))
+	for i, k := range f.b.keys {
+		f.asked[i] = d.keys[(i+7)*step%len(d.keys)]
+		if f.keys[i], f.ops[i] = k, pando.OpSet; i%4 >= 2 {
+			f.keys[i], f.ops[i] = f.asked[i], pando.OpGet
+		}
+		if f.b.fresh[i] {
+			f.added = append(f.added, k)
+		} else {
+			f.there, f.were = append(f.there, k), append(f.were, before(k))
+		}
+	}
+	return f
+}
+
+func (f *faceBatch) set(t *pando.Tree[uint64, uint64], lo, hi int) error {
+	return t.SetBatch(f.b.keys[lo:hi], f.b.vals[lo:hi])
+}
+
+func (f *faceBatch) get(t *pando.Tree[uint64, uint64], lo, hi int) error {
+	if hits := t.GetBatch(f.asked[lo:hi], f.got[lo:hi], f.found[lo:hi]); hits != hi-lo {
+		return fmt.Errorf("%d hits where there should be %d", hits, hi-lo)
+	}
+	return nil
+}
+
+func (f *faceBatch) apply(t *pando.Tree[uint64, uint64], lo, hi int) error {
+	return t.Apply(f.ops[lo:hi], f.keys[lo:hi], f.got[lo:hi], f.found[lo:hi])
+}
+
+// compete measures one kind of batch on all trees: for those on the GPU until
+// each batch has returned, with nothing of earlier ones under way, and in a row,
+// until everything is in host memory.
+func (f *faceBatch) compete(kind string, threads int, trees []*faceTree, do func(*faceBatch, *pando.Tree[uint64, uint64], int, int) error) error {
+	c := &contest{n: len(f.d.keys), threads: threads, label: kind + ", " + sizeText(f.batch), ops: len(f.b.keys)}
+	for _, t := range trees {
+		work := func(lo, hi int) error { return do(f, t.tree, lo, hi) }
+		if !t.gpu || kind == "GetBatch" {
+			c.subjects = append(c.subjects, f.subject(t, t.name, kind, false, work))
+			continue
+		}
+		c.subjects = append(c.subjects, f.subject(t, t.name+", until it returns", kind, true, work),
+			f.subject(t, t.name+", until in host memory", kind, false, work))
+	}
+	c.subjects[0].reference = true
+	if err := f.s.compete(c); err != nil {
+		return err
+	}
+	for _, r := range f.s.latest(c) {
+		r.set(colBatchMicros, r.Median*float64(min(f.batch, len(f.b.keys)))/1e3)
+	}
+	return nil
+}
+
+// subject does all batches. apart says that each begins when the one before is
+// in host memory, and that this is not timed.
+func (f *faceBatch) subject(t *faceTree, name, kind string, apart bool, work func(lo, hi int) error) *subject {
+	var took time.Duration
+	return &subject{
+		system: name, whole: true,
+		do: func(ops int) error {
+			copy(f.got, f.b.vals)
+			took = 0
+			for lo := 0; lo < ops; lo += f.batch {
+				start := time.Now()
+				if err := work(lo, min(lo+f.batch, ops)); err != nil {
+					return err
+				}
+				took += time.Since(start)
+				if apart {
+					t.wait()
+				}
+			}
+			start := time.Now()
+			t.wait()
+			if !apart {
+				took += time.Since(start)
+			}
+			return t.strayed()
+		},
+		clock: func() time.Duration { return took },
+		check: func(ops int) error { return errors.Join(f.check(t, kind, ops), f.undo(t)) },
+	}
+}
+
+// check looks at all keys that were set, and at all lookups.
+func (f *faceBatch) check(t *faceTree, kind string, ops int) error {
+	if kind != "SetBatch" {
+		if err := f.checkLookups(kind, ops); err != nil {
+			return err
+		}
+	}
+	sets, want := f.b.keys[:ops], f.b.added
+	switch kind {
+	case "GetBatch":
+		return nil
+	case "Apply":
+		sets, want = nil, 0
+		for i, op := range f.ops[:ops] {
+			if op == pando.OpSet {
+				sets = append(sets, f.keys[i])
+				if f.b.fresh[i] {
+					want++
+				}
+			}
+		}
+	}
+	if got := t.tree.Len(); got != len(f.d.keys)+want {
+		return fmt.Errorf("%d entries; there should be %d", got, len(f.d.keys)+want)
+	}
+	hits := t.tree.GetBatch(sets, f.got[:len(sets)], f.found[:len(sets)])
+	if hits != len(sets) {
+		return fmt.Errorf("%d of %d keys are there", hits, len(sets))
+	}
+	for i, k := range sets {
+		if f.got[i] != valueOf(k) {
+			return fmt.Errorf("key %d has %d; it should have %d", k, f.got[i], valueOf(k))
+		}
+	}
+	return nil
+}
+
+// checkLookups looks at what lookups found: a key may have been set meanwhile.
+func (f *faceBatch) checkLookups(kind string, ops int) error {
+	for i := range ops {
+		k := f.asked[i]
+		if kind == "Apply" && f.ops[i] == pando.OpSet {
+			continue
+		}
+		if v := f.got[i]; !f.found[i] || v != valueOf(k) && v != before(k) {
+			return fmt.Errorf("wrong answer for key %d: value %d, found %v", k, v, f.found[i])
+		}
+		f.got[i], f.found[i] = 0, false
+	}
+	return nil
+}
+
+// undo takes out what was added, and gives the others other values.
+func (f *faceBatch) undo(t *faceTree) error {
+	t.tree.DeleteBatch(f.added, nil)
+	err := t.tree.SetBatch(f.there, f.were)
+	t.wait()
+	if n := t.tree.Len(); n != len(f.d.keys) {
+		err = errors.Join(err, fmt.Errorf("%d entries after the batch was undone; there should be %d", n, len(f.d.keys)))
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Tests and measures the tree on a GPU, step by step, each within a time limit.
+# It is part of a kit that `make gpu-kit` builds, and works in that folder only.
+#
+#   ./measure.sh OUT           everything
+#   ./measure.sh OUT STEP...   some steps, or groups of them
+#   ./measure.sh list          what there is, with limits in seconds
+#
+# OUT gets a text file of what each step wrote, for benchmarks a JSON file, and
+# summary.txt with a line a step. A step that fails or takes too long does not
+# stop the others. Without a GPU everything is skipped by itself.
+#
+#   PANDO_MVGPUBTREE=FOLDER    sources of MVGpuBTree (github.com/owensgroup),
+#                              a peer that nvcc then compiles
+#   PANDO_N=64M                entries, for all benchmarks but those of a billion
+#   PANDO_QUERIES=1M           operations of a batch at most, for a quick look
+set -u
+start=$PWD
+cd "$(dirname "$0")" || exit 1
+n=${PANDO_N:-64M}
+quick=()
+[ -n "${PANDO_QUERIES:-}" ] && quick=(--queries "$PANDO_QUERIES")
+
+# The steps in the order of what matters most: group, name, limit in seconds, and
+# the command. JSON stands for the step's result file.
+steps() {
+	cat <<-TEXT
+		tests       chunked-test     120  PANDO_SEEDS=40 ./run.sh test internal/chunked -test.v -test.run OnGPU|Watched
+		tests       tree-test        120  ./run.sh test tests/devices -test.v -test.run Tree
+		tests       sort-test        120  ./run.sh test internal/device/kernel -test.v -test.short -test.run Sort|Sum|GPU
+		tests       cuda-test        120  ./run.sh test internal/device/cuda -test.v -test.short
+		update      update           150  ./run.sh bench run gpu-update --n $n --rounds 5 --json JSON
+		update      shapes            90  ./run.sh bench run gpu-update-shapes --n $n --rounds 5 --json JSON
+		update      find             120  ./run.sh bench run gpu-tree-find --n $n --rounds 5 --json JSON
+		update      u32              180  ./run.sh bench run gpu-tree-u32 --rounds 3 --json JSON
+		endtoend    endtoend         300  ./run.sh bench run gpu-tree-endtoend --n $n --rounds 3 --json JSON
+		primitives  chunked-bench     60  ./run.sh test internal/chunked -test.run ^$ -test.bench Chunked -test.benchtime 20x
+		primitives  sort-bench        90  ./run.sh test internal/device/kernel -test.run ^$ -test.bench Sort|Sum -test.benchtime 20x
+		primitives  driver-bench      60  ./run.sh test internal/device/cuda -test.run ^$ -test.bench Grow|Graph
+		papers      hb-ways          120  ./run.sh bench run update-ways --n $n --rounds 3 --json JSON
+		papers      hb-batches       120  ./run.sh bench run update-batches --n $n --rounds 3 --json JSON
+		papers      hb-rebuild       120  ./run.sh bench run rebuild --n $n --rounds 3 --json JSON
+		papers      hb-mix           120  ./run.sh bench run update-mix --n $n --rounds 3 --json JSON
+		billion     update-1g        240  ./run.sh bench run gpu-update --n ${PANDO_N:-1G} --rounds 3 --json JSON
+		sanitize    sanitize-chunked 300  SANITIZE_TOOLS=memcheck,racecheck ./run.sh sanitize internal/chunked -test.short -test.run OnGPU
+		sanitize    sanitize-sort    300  SANITIZE_TOOLS=memcheck,racecheck ./run.sh sanitize internal/device/kernel -test.short -test.run Sort$|Sum$
+	TEXT
+}
+
+# run_step NAME LIMIT COMMAND... runs one step, and adds a line to the summary.
+run_step() {
+	local name=$1 limit=$2 began=$SECONDS rc words=() word variables=()
+	shift 2
+	for word; do
+		case $word in
+		JSON) words+=("$out/$name.json") ;;
+		[A-Z]*=*) [ ${#words[@]} = 0 ] && variables+=("$word") || words+=("$word") ;;
+		*) words+=("$word") ;;
+		esac
+	done
+	[ "${words[1]}" = bench ] && words+=(${quick[@]+"${quick[@]}"})
+	echo "== $name (at most $limit s): ${words[*]}"
+	env ${variables[@]+"${variables[@]}"} timeout --kill-after=10 "$limit" "${words[@]}" >"$out/$name.txt" 2>"$out/$name.log"
+	rc=$?
+	local how=ok
+	case $rc in
+	0) grep -qs 'it needs a GPU\|the tree is on cpu\|no GPU: ' "$out/$name.txt" "$out/$name.log" && how="ok, without a GPU" ;;
+	124 | 137) how="TOO LONG" ;;
+	*) how="FAILED ($rc)" failed=1 ;;
+	esac
+	printf '%-18s %4d s  %s\n' "$name" $((SECONDS - began)) "$how" | tee -a "$out/summary.txt"
+	[ $rc = 0 ] || tail -n 5 "$out/$name.txt" "$out/$name.log"
+}
+
+if [ "${1:-}" = list ]; then
+	steps
+	exit
+fi
+if [ $# = 0 ]; then
+	sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+fi
+case $1 in
+/*) out=$1 ;;
+*) out=$start/$1 ;;
+esac
+shift
+mkdir -p "$out" || exit 1
+[ $# = 0 ] && set -- tests update endtoend primitives papers billion sanitize
+for wanted; do
+	steps | awk -v w="$wanted" '$1 == w || $2 == w { hit = 1 } END { exit !hit }' && continue
+	echo "measure.sh: there is no step or group $wanted; ./measure.sh list shows them" >&2
+	exit 2
+done
+failed=0
+{
+	cat ABOUT
+	date -u
+	nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv 2>/dev/null
+	nvcc --version 2>/dev/null | tail -n 2
+	./run.sh devices
+} >"$out/machine.txt" 2>&1
+while read -r group name limit command; do
+	for wanted; do
+		if [ "$wanted" = "$group" ] || [ "$wanted" = "$name" ]; then
+			set -f # no word of a command is a pattern
+			# shellcheck disable=SC2086
+			run_step "$name" "$limit" $command </dev/null
+			set +f
+			break
+		fi
+	done
+done < <(steps)
+exit $failed
