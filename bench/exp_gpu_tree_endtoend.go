@@ -34,6 +34,7 @@ type faceWay struct {
 func faceWays(s *session) []faceWay {
 	return []faceWay{
 		{namePandoGPUTree, []pando.Option{pando.On(pando.GPU(s.gpu))}, true},
+		{namePandoGPUTree + ", DeviceOnly", []pando.Option{pando.On(pando.GPU(s.gpu)), pando.DeviceOnly()}, true},
 		{namePandoTree + ", CPU", []pando.Option{pando.On(pando.CPU)}, false},
 	}
 }

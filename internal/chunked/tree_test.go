@@ -242,6 +242,20 @@ var shapes = []shape{
 		k := rng.Uint64N(1<<30) + 1<<30
 		return random(n, func(i int) uint64 { return k - uint64(i) }, sets)
 	}},
+	{"almost sorted", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+		return random(n, func(i int) uint64 { return (uint64(i) + rng.Uint64N(4)) * 0x1000001 }, sets)
+	}},
+	{"into one leaf", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+		k := rng.Uint64N(100) * 0x1000001
+		return random(n, func(int) uint64 { return k + rng.Uint64N(uint64(2*n)) }, sets)
+	}},
+	{"into one chunk", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+		k := rng.Uint64N(4000) * 0x1000001
+		return random(n, func(int) uint64 { return k + rng.Uint64N(0x1000001*3000) }, func(int) uint8 { return uint8(rng.IntN(3)) })
+	}},
+	{"into the last leaf", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+		return random(n, func(int) uint64 { return ^uint64(0) - rng.Uint64N(uint64(2*n)) }, func(int) uint8 { return uint8(1 + rng.IntN(8)/7) })
+	}},
 	{"the ends", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
 		return random(n, func(i int) uint64 { return uint64(i%5) - 2 }, func(int) uint8 { return uint8(rng.IntN(3)) })
 	}},
@@ -265,6 +279,9 @@ func testModelOn[C order.Code](t *testing.T, dev device.Device, first uint64, op
 	var snap *Snapshot[C]
 	var was map[C]C
 	sizes := []int{1, 2, 31, 32, 33, 100, 300, 1000, 3000}
+	if rounds > 8 {
+		sizes = append(sizes, 8191, 8192, 8193, 20_000)
+	}
 	for i := range rounds {
 		s := shapes[rng.IntN(len(shapes))]
 		n := sizes[rng.IntN(len(sizes))]

@@ -327,6 +327,9 @@ func TestTreeSurvivesItsGPU(t *testing.T) {
 	work(count)
 	all := count.Count(faulty.Any)
 	step := 1 + all/40
+	if testing.Short() {
+		step = 1 + all/10
+	}
 	if os.Getenv("PANDO_ALL_FAULTS") != "" {
 		step = 1
 	}
