@@ -77,6 +77,17 @@ func withGPU(s *session, perQuery int, body func(*gpuRig) error) (err error) {
 	return body(g)
 }
 
+// hasGPU reports whether there is a GPU, for an experiment that uses it through
+// Pando's face alone; if not, it prints a line that says so.
+func (s *session) hasGPU() (bool, error) {
+	there := false
+	err := withGPU(s, 0, func(*gpuRig) error {
+		there = true
+		return nil
+	})
+	return there, err
+}
+
 func (g *gpuRig) prepare() (err error) {
 	if g.stream, err = g.dev.NewStream(); err != nil {
 		return err

@@ -172,8 +172,8 @@ func latchedSubject[W word](g *gpuRig, shape latchedShape, d *dataset[uint64], w
 
 // runLatched measures every shape on every sequence.
 func runLatched(s *session, insert bool) error {
-	stores := slices.DeleteFunc(cppStores(s), func(m storeMaker) bool { return m.name != "std::map" })
 	err := withGPU(s, 0, func(g *gpuRig) error {
+		stores := slices.DeleteFunc(cppStores(s), func(m storeMaker) bool { return m.name != "std::map" })
 		return eachOf(s, append(slices.Clip(sequences), sequence{"mesh-like", mesh}), func(name string, d *dataset[uint64]) error {
 			return g.clear(len(d.keys), latchedContest(g, name, d, insert, stores))
 		})

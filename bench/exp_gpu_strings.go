@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/index"
 )
 
@@ -22,16 +21,7 @@ var gpuStrings = &experiment{
 }
 
 func runGPUStrings(s *session) error {
-	dev, err := s.openGPU()
-	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
-		s.skip("all of %s: it needs a GPU, and there is none to use here: %v", s.exp.name, err)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.gpuInfo = infoOf(dev)
-	if err := dev.Close(); err != nil {
+	if there, err := s.hasGPU(); !there {
 		return err
 	}
 	for _, n := range s.sizes {

@@ -29,13 +29,14 @@ type faceWay struct {
 	name string
 	opts []pando.Option
 	gpu  bool
+	twin bool // there is a tree in host memory, too, that follows
 }
 
 func faceWays(s *session) []faceWay {
 	return []faceWay{
-		{namePandoGPUTree, []pando.Option{pando.On(pando.GPU(s.gpu))}, true},
-		{namePandoGPUTree + ", DeviceOnly", []pando.Option{pando.On(pando.GPU(s.gpu)), pando.DeviceOnly()}, true},
-		{namePandoTree + ", CPU", []pando.Option{pando.On(pando.CPU)}, false},
+		{namePandoGPUTree, []pando.Option{pando.On(pando.GPU(s.gpu))}, true, true},
+		{namePandoGPUTree + ", DeviceOnly", []pando.Option{pando.On(pando.GPU(s.gpu)), pando.DeviceOnly()}, true, false},
+		{namePandoTree + ", CPU", []pando.Option{pando.On(pando.CPU)}, false, false},
 	}
 }
 
@@ -73,6 +74,9 @@ func (t *faceTree) strayed() error {
 }
 
 func runGPUTreeEndToEnd(s *session) error {
+	if there, err := s.hasGPU(); !there {
+		return err
+	}
 	err := forEachSize(s, func(d *dataset[uint64]) error {
 		for _, threads := range s.threads {
 			if err := faceContests(s, d, threads); err != nil {
@@ -175,7 +179,7 @@ func (f *faceBatch) compete(kind string, threads int, trees []*faceTree, do func
 	c := &contest{n: len(f.d.keys), threads: threads, label: kind + ", " + sizeText(f.batch), ops: len(f.b.keys)}
 	for _, t := range trees {
 		work := func(lo, hi int) error { return do(f, t.tree, lo, hi) }
-		if !t.gpu || kind == "GetBatch" {
+		if !t.twin || kind == "GetBatch" {
 			c.subjects = append(c.subjects, f.subject(t, t.name, kind, false, work))
 			continue
 		}

@@ -16,7 +16,7 @@ var gpuTreeRows = map[*experiment][]string{
 	gpuUpdateShapes: {namePandoGPUTree, nameByLeaf, nameFlat},
 	gpuTreeFind:     {namePandoGPUTree + ", loaded", namePandoGPUTree + ", after random inserts", namePandoGPUPairs},
 	gpuTreeU32:      {namePandoGPUTree + ", one batch"},
-	gpuTreeEndToEnd: {namePandoGPUTree + ", until it returns", namePandoGPUTree + ", until in host memory", namePandoTree + ", CPU"},
+	gpuTreeEndToEnd: {namePandoGPUTree + ", until it returns", namePandoGPUTree + ", until in host memory", namePandoGPUTree + ", DeviceOnly", namePandoTree + ", CPU"},
 }
 
 // Experiments on the GPU's mutable tree run whole on the interpreter: their own
