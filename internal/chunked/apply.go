@@ -87,7 +87,7 @@ func (t *Tree[C]) flatFits(n int) bool {
 func (t *Tree[C]) workBytes(n int) int {
 	chunks := int(t.now.version.Count) + 1
 	perOp := 2*aligned(n*t.run.Bits/8) + 17*aligned(4*(n+2))
-	perChunk := 10*aligned(4*(chunks+2)) + aligned(4*(chunks+n/(kernel.ChunkFill*kernel.LeafFill)+n+2))
+	perChunk := 10*aligned(4*(chunks+2)) + aligned(4*(chunks+n+2))
 	return perOp + perChunk + aligned(4*t.now.leaves) + 4096 + t.primitiveBytes(n, 2*n+chunks)
 }
 
@@ -177,14 +177,14 @@ func (t *Tree[C]) own(a *applying) error {
 	}
 	n, chunks := int(a.N), int(t.now.version.Count)
 	end := func(p device.Ptr, n int) device.Ptr { return p + device.Ptr(4*n) }
-	got, err := t.told(end(o.Heads, n), end(o.Inserts, n), end(o.Need, n), end(next.Become, chunks), end(next.Fresh, chunks))
+	got, err := t.told(end(o.Heads, n), end(o.Need, n), end(next.Become, chunks), end(next.Fresh, chunks))
 	if err != nil {
 		return err
 	}
 	if err := t.queued(StepPlan); err != nil {
 		return err
 	}
-	touched, leaves, become, fresh := got[0], got[2], got[3], got[4]
+	touched, leaves, become, fresh := got[0], got[1], got[2], got[3]
 	// From here on it is known what is needed; nothing has been written.
 	if err := t.leaves.reserve(leaves); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (t *Tree[C]) own(a *applying) error {
 	if err := t.write(a, o, touched, &to, b, freed); err != nil {
 		return err
 	}
-	return t.publish(b, &to, freed, leaves, fresh)
+	return t.publish(b, freed, leaves, fresh)
 }
 
 // plan finds out what a batch needs, leaf by leaf and chunk by chunk.
@@ -295,7 +295,7 @@ func (t *Tree[C]) newFreed(leaves, chunks int) (*kernel.Freed, error) {
 }
 
 // publish makes a table the newest version.
-func (t *Tree[C]) publish(b *table, next *kernel.Next, freed *kernel.Freed, leaves, chunks int) error {
+func (t *Tree[C]) publish(b *table, freed *kernel.Freed, leaves, chunks int) error {
 	if err := t.queued(StepTable); err != nil {
 		return err
 	}
@@ -367,7 +367,7 @@ func (t *Tree[C]) merge(a *applying) error {
 	if err := t.writeFlat(a, f, &to, b, freed, chunks); err != nil {
 		return err
 	}
-	return t.publish(b, &to, freed, leaves, chunks)
+	return t.publish(b, freed, leaves, chunks)
 }
 
 func (t *Tree[C]) writeFlat(a *applying, f *kernel.Flat, next *kernel.Next, b *table, freed *kernel.Freed, count int) error {

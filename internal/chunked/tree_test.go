@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -323,9 +321,9 @@ func testModelOn[C order.Code](t *testing.T, dev device.Device, first uint64, op
 
 // rounds returns how many batches a test applies: more with PANDO_SEEDS.
 func rounds(t *testing.T) int {
-	n, err := strconv.Atoi(os.Getenv("PANDO_SEEDS"))
+	n, ok := seed.Asked()
 	switch {
-	case err == nil:
+	case ok:
 		return max(n, 8)
 	case testing.Short():
 		return 5

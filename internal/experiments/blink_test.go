@@ -3,9 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/pando-index/pando/internal/device/kernel"
@@ -29,7 +27,7 @@ var latchSchedules = []struct {
 // latchSeeds returns how many seeds a test tries: a number for every day, or
 // what PANDO_SEEDS says.
 func latchSeeds(daily int) int {
-	if n, err := strconv.Atoi(os.Getenv("PANDO_SEEDS")); err == nil {
+	if n, ok := seed.Asked(); ok {
 		return n
 	}
 	if seed.RaceDetector || testing.Short() {

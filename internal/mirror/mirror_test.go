@@ -5,9 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,7 +136,7 @@ func find[C order.Code](m *mirror.Mirror[C], keys, vals []C, found []bool) (hits
 
 // seeds returns the number of seeds to try: PANDO_SEEDS, or a few.
 func seeds(few int) uint64 {
-	if n, err := strconv.Atoi(os.Getenv("PANDO_SEEDS")); err == nil {
+	if n, ok := seed.Asked(); ok {
 		return uint64(n)
 	}
 	if testing.Short() {

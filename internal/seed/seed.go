@@ -28,3 +28,25 @@ func Rand(t testing.TB) *rand.Rand {
 	t.Helper()
 	return rand.New(rand.NewPCG(Of(t), 1))
 }
+
+// Asked returns how many seeds a long run is to try, by PANDO_SEEDS, and false on
+// an ordinary day.
+func Asked() (n int, ok bool) {
+	n, err := strconv.Atoi(os.Getenv("PANDO_SEEDS"))
+	return n, err == nil
+}
+
+// Count returns how many seeds a test tries: as many as are asked for, or a number
+// for every day, and fewer in short runs and under the race detector.
+func Count(daily int) int {
+	n, ok := Asked()
+	switch {
+	case ok:
+		return n
+	case RaceDetector:
+		return max(1, daily/20)
+	case testing.Short():
+		return max(1, daily/4)
+	}
+	return daily
+}

@@ -2,13 +2,10 @@ package devices_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/device/faulty"
-	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/seed"
 )
@@ -85,26 +82,9 @@ func TestHybridTreeSurvivesItsGPU(t *testing.T) {
 		m.read()
 		return m.tree.Stats()
 	}
-	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
-	work(count)
-	all := count.Count(faulty.Any)
-	step := 1 + all/30
-	if testing.Short() {
-		step = 1 + all/8
-	}
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
-	for n := 1 + rand.IntN(step); n <= all; n += step {
-		for _, lose := range []bool{false, true} {
-			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: n, Lose: lose})
-			s := work(dev)
-			if lose && n < all/2 && s.Device != pando.CPU {
-				t.Errorf("the device is lost at operation %d: still on %v", n, s.Device)
-			}
-			if live := dev.Live(); live != 0 {
-				t.Errorf("operation %d failed (lost %t): %d things of the device are left", n, lose, live)
-			}
+	eachFault(t, first, 30, 8, func(dev device.Device, at, all int, lose bool) {
+		if s := work(dev); lose && at < all/2 && s.Device != pando.CPU {
+			t.Errorf("the device is lost at operation %d: still on %v", at, s.Device)
 		}
-	}
+	})
 }

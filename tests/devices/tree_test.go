@@ -323,12 +323,21 @@ func TestTreeSurvivesItsGPU(t *testing.T) {
 		m.read()
 		m.tree.Close()
 	}
+	eachFault(t, first, 40, 10, func(dev device.Device, _, _ int, _ bool) { work(dev) })
+}
+
+// eachFault calls work with devices of which one operation fails, or is the last
+// before the device is lost: at of all that work does. It tries about so many of
+// them, fewer in short runs, and all with PANDO_ALL_FAULTS=1. Nothing may be left on
+// the device afterwards.
+func eachFault(t *testing.T, first uint64, daily, short int, work func(dev device.Device, at, all int, lose bool)) {
+	t.Helper()
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
-	work(count)
+	work(count, 0, 0, false)
 	all := count.Count(faulty.Any)
-	step := 1 + all/40
+	step := 1 + all/daily
 	if testing.Short() {
-		step = 1 + all/10
+		step = 1 + all/short
 	}
 	if os.Getenv("PANDO_ALL_FAULTS") != "" {
 		step = 1
@@ -336,7 +345,7 @@ func TestTreeSurvivesItsGPU(t *testing.T) {
 	for n := 1 + rand.IntN(step); n <= all; n += step {
 		for _, lose := range []bool{false, true} {
 			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: n, Lose: lose})
-			work(dev)
+			work(dev, n, all, lose)
 			if live := dev.Live(); live != 0 {
 				t.Errorf("operation %d failed (lost %t): %d things of the device are left", n, lose, live)
 			}

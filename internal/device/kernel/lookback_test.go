@@ -8,6 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // The interpreter runs at most 8 blocks at a time, so that no tile there looks
@@ -16,7 +17,7 @@ import (
 // added up all before them, the others know their own counts only.
 
 func TestSortLooksFarBack(t *testing.T) {
-	onEach(t, seeds(4), func(t *testing.T, d device.Device, rng *rand.Rand) {
+	onEach(t, seed.Count(4), func(t *testing.T, d device.Device, rng *rand.Rand) {
 		p := newPrimitive(t, d, kernel.Sorting)
 		c := &sortCase[uint32]{job: kernel.SortJob{KeyBits: 32, To: 8}}
 		tile := c.job.UseTiles(rng.IntN(2) == 0)
@@ -82,7 +83,7 @@ func (c *sortCase[C]) lastTile(t *testing.T, p *primitive, last int, reports []u
 }
 
 func TestSumLooksFarBack(t *testing.T) {
-	onEach(t, seeds(8), func(t *testing.T, d device.Device, rng *rand.Rand) {
+	onEach(t, seed.Count(8), func(t *testing.T, d device.Device, rng *rand.Rand) {
 		p := newPrimitive(t, d, kernel.Summing)
 		last := 20 + rng.IntN(100)
 		known := rng.IntN(last)

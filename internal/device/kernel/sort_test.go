@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -18,21 +16,6 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
-
-// seeds returns how many seeds a test tries: a number for every day, or what
-// PANDO_SEEDS says.
-func seeds(daily int) int {
-	if n, err := strconv.Atoi(os.Getenv("PANDO_SEEDS")); err == nil {
-		return n
-	}
-	if seed.RaceDetector {
-		return max(1, daily/20)
-	}
-	if testing.Short() {
-		return max(1, daily/4)
-	}
-	return daily
-}
 
 // primitive is a device with kernels that work on arrays, to be used with many
 // seeds.
@@ -86,7 +69,7 @@ func (p *primitive) close(t testing.TB) {
 // all, and on a GPU if there is one.
 func onPrimitive(t *testing.T, src kernel.Source, modes map[string][]ptx.Option, daily int, test func(p *primitive, rng *rand.Rand) error) {
 	first := seed.Of(t)
-	each := (seeds(daily) + len(modes) - 1) / len(modes)
+	each := (seed.Count(daily) + len(modes) - 1) / len(modes)
 	for name, opts := range modes {
 		t.Run(name, func(t *testing.T) {
 			d := ptx.New(append([]ptx.Option{ptx.Memory(64 << 20), ptx.Steps(1 << 28)}, opts...)...)
@@ -255,7 +238,8 @@ func TestSortHard(t *testing.T) {
 		t.Skip("nothing here runs on several goroutines")
 	}
 	onPrimitive(t, kernel.Sorting, hard, 3, func(p *primitive, rng *rand.Rand) error {
-		return sortBoth(p, rng, os.Getenv("PANDO_SEEDS") != "" && rng.IntN(4) == 0, 4, 2)
+		_, long := seed.Asked()
+		return sortBoth(p, rng, long && rng.IntN(4) == 0, 4, 2)
 	})
 }
 
@@ -268,7 +252,7 @@ func TestSortMany(t *testing.T) {
 	defer d.Close()
 	rng := seed.Rand(t)
 	p := newPrimitive(t, d, kernel.Sorting)
-	for range seeds(4) {
+	for range seed.Count(4) {
 		c, e := randomSort[uint32](rng, rng.IntN(2) == 0, 1, 4), randomSort[uint64](rng, rng.IntN(2) == 0, 1, 8)
 		c.fill(rng.IntN(4<<20), rng)
 		e.fill(rng.IntN(4<<20), rng)

@@ -15,7 +15,7 @@ import (
 func TestAxioms(t *testing.T) {
 	start := seed.Of(t)
 	allowed, seen, programs := 0, 0, 0
-	for s := range uint64(seeds(100)) {
+	for s := range uint64(seed.Count(100)) {
 		p := drawProgram(rand.New(rand.NewPCG(start+s, 2)))
 		want := outcomes(p.events, p.regs)
 		got := p.draws(t, start+s, 300)

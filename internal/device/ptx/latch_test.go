@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -75,21 +74,6 @@ var schedules = map[string][]Option{
 	"PCT 12":           {Strict(true), PCT(12)},
 	"holders freeze":   {Weak(true), Strict(true), FreezeHolders(true)},
 	"freeze, not weak": {Strict(true), FreezeHolders(true)},
-}
-
-// seeds returns how many seeds a test tries: a number for every day, or what
-// PANDO_SEEDS says.
-func seeds(daily int) int {
-	if n, err := strconv.Atoi(os.Getenv("PANDO_SEEDS")); err == nil {
-		return n
-	}
-	if seed.RaceDetector {
-		return max(1, daily/20)
-	}
-	if testing.Short() {
-		return max(1, daily/4)
-	}
-	return daily
 }
 
 // list is the memory of the kernels inserts_*.
@@ -211,7 +195,7 @@ func TestLatches(t *testing.T) {
 	for name, opts := range schedules {
 		t.Run(name, func(t *testing.T) {
 			l := newLatched(t, opts...)
-			for i := range uint64(seeds(200)) {
+			for i := range uint64(seed.Count(200)) {
 				s := start + i
 				for _, err := range []error{l.inserts("right", s), l.counts("right", s), l.tiles("right", s)} {
 					if err != nil {

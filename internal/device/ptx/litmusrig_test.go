@@ -116,7 +116,7 @@ func (l *litmus) outcome(r *rig, memory, out device.Ptr, count int) string {
 // check runs a litmus test and demands that all that is allowed is seen.
 func (l *litmus) check(t *testing.T, opts ...Option) {
 	t.Helper()
-	seen := l.run(t, seeds(600), 40000, opts...)
+	seen := l.run(t, seed.Count(600), 40000, opts...)
 	for _, want := range l.allowed {
 		if seen[want] == 0 {
 			t.Errorf("outcome %s is allowed and was never drawn: %v", want, seen)
