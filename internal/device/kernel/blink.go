@@ -103,7 +103,6 @@ type blinkBuildParams struct {
 	keys, vals            device.Ptr
 	n, fill, level, first uint32
 	below                 uint32
-	_                     uint32
 }
 
 // BlinkBatch carries out n operations at once, in no order but that of 16 that

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"sync"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/device"
@@ -217,8 +219,21 @@ func (s *Set) start(st device.Stream, name string, n int, args []byte) error {
 	return st.Launch(s.kernels[name], gridOf(n), args)
 }
 
-// argsOf returns the memory of the arguments.
-func argsOf[P any](p *P) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(p)), unsafe.Sizeof(*p)) }
+// argsOf returns the memory of a kernel's arguments, the fields of P, up to the
+// end of the last: the driver refuses a launch (error 701) with even the padding
+// that Go has behind it.
+func argsOf[P any](p *P) []byte {
+	size, ok := argBytes.Load(reflect.TypeFor[P]())
+	if !ok {
+		t := reflect.TypeFor[P]()
+		last := t.Field(t.NumField() - 1)
+		size = last.Offset + last.Type.Size()
+		argBytes.Store(t, size)
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(p)), size.(uintptr))
+}
+
+var argBytes sync.Map // of arguments, by the type that has them
 
 // gridOf returns a grid with n threads.
 func gridOf(n int) device.Grid {

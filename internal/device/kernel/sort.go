@@ -125,7 +125,6 @@ type sortPassParams struct {
 	keys, places, keysTo, placesTo device.Ptr
 	ticket, counts, reports, clear device.Ptr
 	n, at, mask                    uint32
-	_                              uint32
 }
 
 // Sort sorts keys and their places by some of the keys' bits. Equal ones stay in

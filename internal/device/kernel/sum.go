@@ -34,7 +34,6 @@ func SumTemp(n int) int { return sumHead + 8*sumTiles(n) }
 type sumParams struct {
 	in, out, ticket, reports device.Ptr
 	n                        uint32
-	_                        uint32
 }
 
 // Sum sets out[i] to the sum of the numbers (u32) in[0] to in[i-1], for i from 0

@@ -159,6 +159,7 @@ func TestLaunchLimits(t *testing.T) {
 	source := program(1, "ld.param.u64 %d0, [p0];")
 	limited := strings.Replace(source, ")\n{", ")\n.maxntid 64, 1, 1\n{", 1)
 	exact := strings.Replace(source, ")\n{", ")\n.reqntid 32, 2\n{", 1)
+	odd := strings.Replace(source, ".param .u64 p0", ".param .u64 p0, .param .u32 last", 1)
 	r := newRig(t)
 	for _, c := range []struct {
 		source string
@@ -175,6 +176,8 @@ func TestLaunchLimits(t *testing.T) {
 		{source, device.Grid{Blocks: 1<<31 - 1, Threads: 1024}, 8, false},
 		{source, device.Grid{Blocks: 1, Threads: 1}, 4, false},
 		{source, device.Grid{Blocks: 1, Threads: 1}, 16, false},
+		{odd, device.Grid{Blocks: 1, Threads: 1}, 12, true},
+		{odd, device.Grid{Blocks: 1, Threads: 1}, 16, false}, // padding, which CUDA refuses
 		{limited, device.Grid{Blocks: 1, Threads: 64}, 8, true},
 		{limited, device.Grid{Blocks: 1, Threads: 65}, 8, false},
 		{exact, device.Grid{Blocks: 1, Threads: 64}, 8, true},

@@ -257,7 +257,7 @@ func (k *kernel) accepts(g device.Grid, params []byte) error {
 		why = fmt.Sprintf("needs %d threads a block", k.reqThreads)
 	case g.Shared < 0 || g.Shared > maxShared-(k.dynBase-sharedBase):
 		why = fmt.Sprintf("%d bytes of dynamic shared memory", g.Shared)
-	case len(params) < k.paramBytes || len(params) > roundUp(k.paramBytes, 8):
+	case len(params) != k.paramBytes:
 		why = fmt.Sprintf("%d bytes of parameters, not %d", len(params), k.paramBytes)
 	default:
 		return nil
