@@ -157,7 +157,7 @@ func (c *sortCase[C]) String() string {
 
 // fill draws the keys, and mostly places.
 func (c *sortCase[C]) fill(n int, rng *rand.Rand) {
-	c.job.N, c.keys = n, make([]C, n)
+	c.job.N, c.keys, c.places = n, make([]C, n), nil
 	kind, digit := rng.IntN(6), 8*rng.IntN(widthOf[C]()/8)
 	for i := range c.keys {
 		switch kind {
