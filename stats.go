@@ -20,7 +20,7 @@ type Stats struct {
 	ValueBytes  int64 // column of values, off the Go heap
 	DeviceBytes int64 // what a GPU holds of it
 	HeapBytes   int64 // what lives in Go memory: strings, values with pointers
-	KeptBytes   int64 // of a Tree: old states that snapshots need, among LeafBytes
+	KeptBytes   int64 // of a Tree: old states that snapshots need, among LeafBytes, or DeviceBytes with DeviceOnly
 	TotalBytes  int64 // all of it, with padding
 }
 

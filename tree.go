@@ -281,7 +281,9 @@ func (t *Tree[K, V]) Apply(ops []Op, keys []K, vals []V, found []bool) error {
 // size. It shares memory with the tree: what the tree changes from then on is
 // kept as it was for as long as the snapshot is not closed or forgotten. It
 // outlives Close of the tree. The first method that is called on it goes once
-// through all of it, which takes some milliseconds per million entries.
+// through all of it, which takes some milliseconds per million entries. With
+// DeviceOnly it stays on the GPU, which answers all of its methods, and is lost
+// with the GPU.
 func (t *Tree[K, V]) Snapshot() *Frozen[K, V] {
 	s, err := t.m.Freeze()
 	t.must(err)

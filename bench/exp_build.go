@@ -35,7 +35,19 @@ type made[W word] struct {
 	get     func(W) (W, bool) // to check the result; may be nil
 	close   func()            // may be nil
 	inner   int64             // bytes of inner levels, where that is known
+	all     getter[W]         // get for many keys, where there is one
+	levels  []byte            // the inner levels, where they can be had
 }
+
+// getter looks many keys up, and returns how many are there.
+type getter[W word] interface {
+	Get(keys, vals []W, found []bool) (hits int)
+}
+
+// getsBy is a function as a getter.
+type getsBy[W word] func(keys, vals []W, found []bool) (hits int)
+
+func (f getsBy[W]) Get(keys, vals []W, found []bool) (hits int) { return f(keys, vals, found) }
 
 // maxBuildSeconds bounds one build, in units of --seconds: building the
 // slowest peer from sorted input stays below that at 64M, random insertion

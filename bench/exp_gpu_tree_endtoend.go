@@ -73,6 +73,41 @@ func (t *faceTree) strayed() error {
 	return nil
 }
 
+// batches does operations in batches, one after the other, and returns what they
+// took. apart says that each begins when the one before is in host memory, and
+// that this is not timed.
+func (t *faceTree) batches(ops, batch int, apart bool, work func(lo, hi int) error) (took time.Duration, err error) {
+	for lo := 0; lo < ops; lo += batch {
+		start := time.Now()
+		if err := work(lo, min(lo+batch, ops)); err != nil {
+			return 0, err
+		}
+		took += time.Since(start)
+		if apart {
+			t.wait()
+		}
+	}
+	start := time.Now()
+	t.wait()
+	if !apart {
+		took += time.Since(start)
+	}
+	return took, t.strayed()
+}
+
+// faceRow is a row of a tree where it is changed; for apart see batches.
+type faceRow struct {
+	name  string
+	apart bool
+}
+
+func (t *faceTree) rows() []faceRow {
+	if !t.twin {
+		return []faceRow{{t.name, false}}
+	}
+	return []faceRow{{t.name + ", until it returns", true}, {t.name + ", until in host memory", false}}
+}
+
 func runGPUTreeEndToEnd(s *session) error {
 	if there, err := s.hasGPU(); !there {
 		return err
@@ -179,12 +214,13 @@ func (f *faceBatch) compete(kind string, threads int, trees []*faceTree, do func
 	c := &contest{n: len(f.d.keys), threads: threads, label: kind + ", " + sizeText(f.batch), ops: len(f.b.keys)}
 	for _, t := range trees {
 		work := func(lo, hi int) error { return do(f, t.tree, lo, hi) }
-		if !t.twin || kind == "GetBatch" {
-			c.subjects = append(c.subjects, f.subject(t, t.name, kind, false, work))
-			continue
+		rows := t.rows()
+		if kind == "GetBatch" {
+			rows = []faceRow{{t.name, false}}
 		}
-		c.subjects = append(c.subjects, f.subject(t, t.name+", until it returns", kind, true, work),
-			f.subject(t, t.name+", until in host memory", kind, false, work))
+		for _, r := range rows {
+			c.subjects = append(c.subjects, f.subject(t, r, kind, work))
+		}
 	}
 	c.subjects[0].reference = true
 	if err := f.s.compete(c); err != nil {
@@ -196,31 +232,15 @@ func (f *faceBatch) compete(kind string, threads int, trees []*faceTree, do func
 	return nil
 }
 
-// subject does all batches. apart says that each begins when the one before is
-// in host memory, and that this is not timed.
-func (f *faceBatch) subject(t *faceTree, name, kind string, apart bool, work func(lo, hi int) error) *subject {
+// subject does all batches; see faceTree.batches.
+func (f *faceBatch) subject(t *faceTree, r faceRow, kind string, work func(lo, hi int) error) *subject {
 	var took time.Duration
 	return &subject{
-		system: name, whole: true,
-		do: func(ops int) error {
+		system: r.name, whole: true,
+		do: func(ops int) (err error) {
 			copy(f.got, f.b.vals)
-			took = 0
-			for lo := 0; lo < ops; lo += f.batch {
-				start := time.Now()
-				if err := work(lo, min(lo+f.batch, ops)); err != nil {
-					return err
-				}
-				took += time.Since(start)
-				if apart {
-					t.wait()
-				}
-			}
-			start := time.Now()
-			t.wait()
-			if !apart {
-				took += time.Since(start)
-			}
-			return t.strayed()
+			took, err = t.batches(ops, f.batch, r.apart, work)
+			return err
 		},
 		clock: func() time.Duration { return took },
 		check: func(ops int) error { return errors.Join(f.check(t, kind, ops), f.undo(t)) },

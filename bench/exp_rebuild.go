@@ -10,8 +10,8 @@ import (
 
 var rebuildExp = &experiment{
 	name:     "rebuild",
-	about:    "a batch of new keys by building a Frozen anew, step by step, beside SetBatch",
-	figure:   "fig. 15 of the " + paper16 + ", CPU part",
+	about:    "a batch of new keys by building a Frozen anew, step by step, beside SetBatch, with the GPU and without",
+	figure:   "fig. 15 of the " + paper16,
 	per:      "one new key",
 	caseName: "batch",
 	sizes:    []int{16 * mega},
@@ -29,9 +29,13 @@ const (
 )
 
 func runRebuild(s *session) error {
+	there, err := s.lookForGPU()
+	if err != nil {
+		return err
+	}
 	return forEachSize(s, func(d *dataset[uint64]) error {
 		for _, threads := range s.threads {
-			if err := rebuildContests(s, d, threads); err != nil {
+			if err := withRebuildGPU(s, d, there, threads, func(g *rebuildGPU) error { return rebuildContests(s, d, g, threads) }); err != nil {
 				return err
 			}
 		}
@@ -39,7 +43,8 @@ func runRebuild(s *session) error {
 	})
 }
 
-func rebuildContests(s *session, d *dataset[uint64], threads int) error {
+// rebuildContests measures batches of several sizes; g is nil without a GPU.
+func rebuildContests(s *session, d *dataset[uint64], g *rebuildGPU, threads int) error {
 	tree, err := newTreeStore(threads)
 	if err != nil {
 		return err
@@ -50,20 +55,27 @@ func rebuildContests(s *session, d *dataset[uint64], threads int) error {
 	}
 	for _, part := range []int{1024, 64, 16, 4} {
 		pairs := newNewPairs(s, max(1, len(d.keys)/part))
-		re := &rebuilding{d: d, pairs: pairs, threads: threads}
 		set := pairs.sets(tree)
 		set.system, set.reference, set.whole = namePandoSetBatch, true, true
 		set.do = func(ops int) error { return tree.SetBatch(pairs.keys[:ops], pairs.vals[:ops]) }
 		c := &contest{n: len(d.keys), threads: threads, label: fmt.Sprintf("1/%d", part), ops: len(pairs.keys), fresh: pairs.fresh,
-			subjects: []*subject{set, re.subject(s)}}
+			subjects: []*subject{set}}
+		var made []*rebuilding
+		for _, to := range g.targets() {
+			re := &rebuilding{d: d, pairs: pairs, threads: threads, gpu: to}
+			made = append(made, re)
+			c.subjects = append(c.subjects, re.subject(s))
+		}
+		c.subjects = append(c.subjects, g.sets(pairs, len(d.keys))...)
 		if err := s.compete(c); err != nil {
 			return err
 		}
-		for i, r := range s.latest(c) {
+		rows := s.latest(c)
+		for _, r := range rows {
 			r.set(colMillis, r.Median*float64(c.ops)/1e6)
-			if i == 1 {
-				re.columns(r)
-			}
+		}
+		for i, re := range made {
+			re.columns(rows[1+i])
 		}
 	}
 	return nil
@@ -74,6 +86,7 @@ type rebuilding struct {
 	d          *dataset[uint64]
 	pairs      *newPairs
 	threads    int
+	gpu        *rebuildGPU // where inner levels go, in the time that counts; nil: to other host memory, beside it
 	made       made[uint64]
 	keys, vals []uint64
 
@@ -81,18 +94,14 @@ type rebuilding struct {
 }
 
 func (r *rebuilding) subject(s *session) *subject {
+	name := "Pando Freeze anew"
+	if r.gpu != nil {
+		name += nameOnGPU
+	}
 	return &subject{
-		system: "Pando Freeze anew", whole: true,
-		do: func(ops int) error { return r.do(ops) },
-		check: func(ops int) error {
-			for i, k := range r.pairs.keys[:ops] {
-				if v, ok := r.made.get(k); !ok || v != r.pairs.vals[i] {
-					return fmt.Errorf("wrong answer for key %d: value %d, found %v", k, v, ok)
-				}
-			}
-			r.copyInner()
-			return r.made.check(s, &dataset[uint64]{r.keys, r.vals})
-		},
+		system: name, whole: true,
+		do:    func(ops int) error { return r.do(ops) },
+		check: func(ops int) error { return r.check(s, ops) },
 		reset: func() {
 			if r.made.close != nil {
 				r.made.close()
@@ -102,16 +111,39 @@ func (r *rebuilding) subject(s *session) *subject {
 	}
 }
 
-// do merges and builds.
+// do merges and builds, and copies to the GPU.
 func (r *rebuilding) do(ops int) (err error) {
 	start := time.Now()
 	ks, vs := slices.Clone(r.pairs.keys[:ops]), slices.Clone(r.pairs.vals[:ops])
 	ks, vs = order.Sort(ks, make([]uint64, ops), vs, make([]uint64, ops), r.threads)
 	r.keys, r.vals = mergePairs(r.d, &dataset[uint64]{ks, vs})
 	merged := time.Now()
-	r.made, err = freezeOnce(&dataset[uint64]{r.keys, r.vals}, r.threads)
-	r.merge, r.build = append(r.merge, millis(merged.Sub(start))), append(r.build, millis(time.Since(merged)))
+	build := freezeOnce[uint64]
+	if r.gpu != nil {
+		build = buildInner
+	}
+	r.made, err = build(&dataset[uint64]{r.keys, r.vals}, r.threads)
+	built := time.Now()
+	r.merge, r.build = append(r.merge, millis(merged.Sub(start))), append(r.build, millis(built.Sub(merged)))
+	if err != nil || r.gpu == nil {
+		return err
+	}
+	err = r.gpu.copyInner(r.made.levels)
+	r.inner = append(r.inner, millis(time.Since(built)))
 	return err
+}
+
+// check looks all new keys up, and some others.
+func (r *rebuilding) check(s *session, ops int) error {
+	if err := r.pairs.check(r.made.all, ops, true); err != nil {
+		return err
+	}
+	if r.gpu == nil {
+		r.copyInner()
+	} else if err := r.gpu.checkInner(r.made.levels); err != nil {
+		return err
+	}
+	return r.made.check(s, &dataset[uint64]{r.keys, r.vals})
 }
 
 // copyInner copies as many bytes as the inner levels have, to memory that is

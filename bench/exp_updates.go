@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pando-index/pando/internal/bplus"
@@ -11,8 +12,8 @@ import (
 
 var updateWays = &experiment{
 	name:     "update-ways",
-	about:    "new keys by the paper's asynchronous and synchronous updates, beside Apply; a copy of all inner nodes",
-	figure:   "fig. 13 of the " + paper16 + ", CPU part",
+	about:    "new keys by the paper's asynchronous and synchronous updates, beside Apply and trees on the GPU; a copy of all inner nodes",
+	figure:   "fig. 13 of the " + paper16,
 	per:      "one new key set; one inner node copied",
 	caseName: "what",
 	sizes:    usualSizes,
@@ -23,8 +24,8 @@ var updateWays = &experiment{
 
 var updateBatches = &experiment{
 	name:     "update-batches",
-	about:    "batches of 8K to 1M new keys with the inner nodes copied elsewhere: asynchronous, synchronous, Apply",
-	figure:   "fig. 14 of the " + paper16 + ", CPU part",
+	about:    "batches of 8K to 1M new keys with the inner nodes copied elsewhere, or to the GPU: asynchronous, synchronous, Apply",
+	figure:   "fig. 14 of the " + paper16,
 	per:      "one new key set",
 	caseName: "batch",
 	sizes:    []int{16 * mega},
@@ -35,7 +36,7 @@ var updateBatches = &experiment{
 
 var updateMix = &experiment{
 	name:     "update-mix",
-	about:    "searches and updates mixed: asynchronous, synchronous, Apply",
+	about:    "searches and updates mixed: asynchronous, synchronous, Apply, with the GPU and without",
 	figure:   "fig. 21 of the " + paper16,
 	per:      "one search or update",
 	caseName: "updates",
@@ -67,6 +68,8 @@ type updated struct {
 	keys    []uint64
 	vals    []uint64 // of updates what to set, of searches what must be found
 	gets    []bool   // which operations are searches
+	apart   apart
+	gpu     *updatedGPU // nil without a GPU
 	got     []uint64
 	hits    int
 }
@@ -102,6 +105,7 @@ func (u *updated) fresh(round, percentUpdates int) {
 		}
 		u.vals[i] = valueOf(u.keys[i])
 	}
+	u.split()
 }
 
 // applySorted sorts operations of one kind and does them, as SetBatch and
@@ -220,23 +224,25 @@ func (u *updated) check(mirrored bool, ops int) error {
 	if n := u.tree.Len(); n != len(u.d.keys)+updates {
 		return fmt.Errorf("%d entries; there should be %d", n, len(u.d.keys)+updates)
 	}
-	var added []uint64
+	now := make([]uint64, ops)
+	u.tree.GetBatch(u.keys[:ops], now, nil, allCores(), nil)
 	for i, k := range u.keys[:ops] {
-		v := u.got[i]
-		if !u.gets[i] {
-			added = append(added, k)
-			v, _ = u.tree.Get(k)
+		v := now[i]
+		if u.gets[i] {
+			v = u.got[i]
 		}
 		if v != u.vals[i] {
 			return fmt.Errorf("key %d has %d; it should have %d", k, v, u.vals[i])
 		}
 		u.got[i] = ^uint64(0)
 	}
+	added := u.apart.keys
 	return u.applySorted(added, make([]uint64, len(added)), bplus.Delete, allCores())
 }
 
 // compete measures ways, and fills the column of whole times.
 func (u *updated) compete(label string, ops, percentUpdates int, subjects ...*subject) error {
+	subjects = slices.DeleteFunc(subjects, func(sub *subject) bool { return !u.s.wanted(sub.system) })
 	c := &contest{n: len(u.d.keys), threads: u.threads, label: label, ops: ops, subjects: subjects,
 		fresh: func(round int) { u.fresh(round, percentUpdates) }}
 	if err := u.s.compete(c); err != nil {
@@ -250,6 +256,10 @@ func (u *updated) compete(label string, ops, percentUpdates int, subjects ...*su
 
 // forUpdated calls body with a tree for each size and number of threads.
 func forUpdated(s *session, body func(u *updated) error) error {
+	there, err := s.lookForGPU()
+	if err != nil {
+		return err
+	}
 	return forEachSize(s, func(d *dataset[uint64]) error {
 		u, err := newUpdated(s, d)
 		if err != nil {
@@ -257,7 +267,8 @@ func forUpdated(s *session, body func(u *updated) error) error {
 		}
 		defer u.tree.Close()
 		for _, u.threads = range s.threads {
-			if err := body(u); err != nil {
+			err := u.withGPU(there, u.threads == s.threads[len(s.threads)-1], func() error { return body(u) })
+			if err != nil {
 				return err
 			}
 		}
@@ -265,14 +276,20 @@ func forUpdated(s *session, body func(u *updated) error) error {
 	})
 }
 
+// ways returns every way, on the CPU and with the GPU.
+func (u *updated) ways() []*subject {
+	return append([]*subject{
+		u.subject(nameApply, false, u.apply),
+		u.subject(nameAsynchronous, false, u.asynchronous),
+		u.subject(nameSynchronous, true, u.synchronous),
+	}, u.onGPU()...)
+}
+
 func runUpdateWays(s *session) error {
 	err := forUpdated(s, func(u *updated) error {
 		ops := s.changesOf(len(u.d.keys))
 		u.size(ops, ops)
-		err := u.compete("updates", ops, 100,
-			u.subject(nameApply, false, u.apply),
-			u.subject(nameAsynchronous, false, u.asynchronous),
-			u.subject(nameSynchronous, true, u.synchronous))
+		err := u.compete("updates", ops, 100, u.ways()...)
 		if err != nil || u.threads != s.threads[0] {
 			return err
 		}
@@ -283,11 +300,11 @@ func runUpdateWays(s *session) error {
 	return err
 }
 
-// competeCopy measures a copy of all inner nodes.
+// competeCopy measures a copy of all inner nodes, in host memory and to the GPU.
 func (u *updated) competeCopy() error {
 	nodes := 0
 	u.tree.Inner(func(bplus.Node) { nodes++ })
-	return u.compete("inner nodes", nodes, 100, &subject{
+	subjects := []*subject{{
 		system: "copy of all inner nodes", whole: true,
 		do: func(int) error { u.mirror.CopyAll(u.tree); return nil },
 		check: func(int) error {
@@ -296,7 +313,11 @@ func (u *updated) competeCopy() error {
 			}
 			return nil
 		},
-	})
+	}}
+	if u.gpu != nil {
+		subjects = append(subjects, u.copyToGPU())
+	}
+	return u.compete("inner nodes", nodes, 100, subjects...)
 }
 
 func runUpdateBatches(s *session) error {
@@ -306,11 +327,11 @@ func runUpdateBatches(s *session) error {
 				break
 			}
 			u.size(min(batch, s.queries), batch)
-			err := u.compete(sizeText(batch), len(u.keys), 100,
+			err := u.compete(sizeText(batch), len(u.keys), 100, append([]*subject{
 				u.subject(nameApply, false, u.apply),
 				u.subject(nameApply+nameCopyInner, true, u.copied(u.apply)),
 				u.subject(nameAsynchronous+nameCopyInner, true, u.copied(u.asynchronous)),
-				u.subject(nameSynchronous, true, u.synchronous))
+				u.subject(nameSynchronous, true, u.synchronous)}, u.onGPU()...)...)
 			if err != nil {
 				return err
 			}
@@ -324,11 +345,7 @@ func runUpdateMix(s *session) error {
 		ops := s.changesOf(len(u.d.keys))
 		u.size(ops, ops)
 		for _, percent := range []int{0, 5, 25, 50, 75, 100} {
-			err := u.compete(fmt.Sprintf("%d %%", percent), ops, percent,
-				u.subject(nameApply, false, u.apply),
-				u.subject(nameAsynchronous, false, u.asynchronous),
-				u.subject(nameSynchronous, true, u.synchronous))
-			if err != nil {
+			if err := u.compete(fmt.Sprintf("%d %%", percent), ops, percent, u.ways()...); err != nil {
 				return err
 			}
 		}

@@ -169,7 +169,7 @@ func freezeOnce[W word](d *dataset[W], threads int) (made[W], error) {
 	if err != nil {
 		return made[W]{}, err
 	}
-	return made[W]{entries: ix.Len(), get: ix.Get, close: func() { ix.Close() }, inner: ix.Stats().InnerBytes}, nil
+	return made[W]{entries: ix.Len(), get: ix.Get, close: func() { ix.Close() }, inner: ix.Stats().InnerBytes, all: getsBy[W](ix.GetBatch)}, nil
 }
 
 // freezeSet builds an index of keys without values as fast-build times it.

@@ -179,7 +179,7 @@ func (p *newPairs) fresh(round int) {
 }
 
 // check looks whether the first ops keys have their values, or are all missing.
-func (p *newPairs) check(st store, ops int, there bool) error {
+func (p *newPairs) check(st getter[uint64], ops int, there bool) error {
 	hits := st.Get(p.keys[:ops], p.got[:ops], p.found[:ops])
 	want := 0
 	if there {

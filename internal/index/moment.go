@@ -32,6 +32,12 @@ type valueMoment interface {
 	selectValues(lo, n int, s *selecting)
 }
 
+// runMoment is a moment that copies many runs of entries at once: run i begins
+// with entry first[i] and goes to offsets[i] to offsets[i+1].
+type runMoment interface {
+	runs(first, offsets []int, keys order.Keys, vals []uint64)
+}
+
 // momentOf implements moment.
 type momentOf[C order.Code] struct {
 	taken *bplus.Snapshot[C]
@@ -247,6 +253,21 @@ func (f *Freezing[V]) copyEntries(lo int, keys order.Keys, vals []V) {
 			vals[at+i] = f.m.value(b)
 		}
 	}
+}
+
+// copyRuns copies runs of entries, and reports whether the moment has a way to copy
+// many at once.
+func (f *Freezing[V]) copyRuns(first, offsets []int, keys order.Keys, vals []V) bool {
+	at, ok := f.at.(runMoment)
+	if !ok {
+		return false
+	}
+	bits := make([]uint64, len(vals))
+	at.runs(first, offsets, keys, bits)
+	for i, b := range bits {
+		vals[i] = f.m.value(b)
+	}
+	return true
 }
 
 // getBatch looks keys up.

@@ -18,6 +18,7 @@ type solo[C order.Code] struct {
 	*twin.Solo[C]
 	key     order.Type
 	workers int
+	where   Device
 }
 
 // loadSolo makes a map on a GPU alone, of n entries.
@@ -33,7 +34,7 @@ func loadSolo[C order.Code, V any](m *Map[V], n int, span func(lo int, keys orde
 	if err != nil {
 		return nil, problem(CauseDevice, "DeviceOnly: %w", err)
 	}
-	s := &solo[C]{t, m.key.Type, m.workers}
+	s := &solo[C]{t, m.key.Type, m.workers, m.cfg.Device}
 	const piece = 4 << 20
 	for lo := 0; lo < n; lo += piece {
 		hi := min(lo+piece, n)
@@ -72,7 +73,9 @@ func soloError(err error) error {
 }
 
 // must panics if a method without an error has no answer.
-func (t *solo[C]) must(err error) {
+func (t *solo[C]) must(err error) { mustSolo(err) }
+
+func mustSolo(err error) {
 	if err != nil && err != twin.ErrClosed { // of a closed tree the caller knows
 		panic(fmt.Sprintf("pando: %v", soloError(err)))
 	}
@@ -223,30 +226,6 @@ func (t *solo[C]) at(i int) (order.Probe, uint64, bool) {
 	return order.Probe{Code: uint64(k[0])}, uint64(v[0]), n == 1
 }
 
-// freeze copies everything to host memory.
-func (t *solo[C]) freeze() (moment, error) {
-	for {
-		seq := t.Seq()
-		keys, vals := make([]C, t.Len()), make([]C, t.Len())
-		n, err := t.Entries(0, keys, vals)
-		if err != nil {
-			return nil, soloError(err)
-		}
-		if t.Seq() != seq || n != len(keys) {
-			continue
-		}
-		tree, err := bplus.Load(n, func(lo int, ks, vs []C) {
-			copy(ks, keys[lo:])
-			copy(vs, vals[lo:])
-		}, 0, t.workers)
-		if err != nil {
-			return nil, err
-		}
-		defer tree.Close() // the snapshot outlives it
-		return (&codes[C]{tree, t.key, t.workers}).freeze()
-	}
-}
-
 // soloCursor reads some entries at a time, which are good for as long as nothing
 // has changed.
 type soloCursor[C order.Code] struct {
@@ -323,8 +302,7 @@ func (t *solo[C]) retire(vals, born []uint64) {}
 func (t *solo[C]) Gen() uint64                { return 0 }
 func (t *solo[C]) Current(uint64) bool        { return true }
 func (t *solo[C]) Epoch() uint64              { return 0 }
-func (t *solo[C]) Bytes() int64               { return 0 } // of host memory
-func (t *solo[C]) Kept() int64                { return 0 }
+func (t *solo[C]) Bytes() int64               { return 0 }       // of host memory
 func (t *solo[C]) Close()                     { t.Solo.Close() } // what a GPU says that is given back is of no interest
 
 var _ keyMap = (*solo[uint64])(nil)

@@ -55,6 +55,9 @@ func (ix *Index[V]) CountBatch(lo, hi order.Keys, counts []int) {
 // CopyRanges sets keys and vals to the entries of all ranges.
 func (ix *Index[V]) CopyRanges(r Ranges, keys order.Keys, vals []V) {
 	first := *r.First
+	if m := ix.values.moment; m != nil && m.copyRuns(first, r.Offsets, keys, vals) {
+		return
+	}
 	if ix.keeper == nil {
 		eachRuns(ix.workers, len(first), func(from, to int) { ix.copyRuns(first, r.Offsets, from, to, keys, vals) })
 		return

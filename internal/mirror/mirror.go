@@ -154,6 +154,13 @@ func (m *Mirror[C]) Updates() (synchronous, asynchronous int) {
 	return m.updates[0], m.updates[1]
 }
 
+// Stale returns the share of the last batch that had to be repeated on the CPU.
+func (m *Mirror[C]) Stale() float64 {
+	m.updating.Lock()
+	defer m.updating.Unlock()
+	return m.stale
+}
+
 // Update brings the mirror up to date now, in one way or the other.
 func (m *Mirror[C]) Update(way Way) error {
 	m.using.Lock()

@@ -129,7 +129,7 @@ func (t *Twin[C]) fetchInto(r *run[C], e *chunked.Effects) error {
 func (t *Twin[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []uint8)) bool {
 	b := &batch[C]{n: n, workers: t.workers, answer: answer}
 	b.fill = func(lo int, keys, _ []C, _ []uint8) { fill(lo, keys) }
-	return t.read(func() error { return t.gpu.find(b) })
+	return t.read(func() error { return t.gpu.find(t.gpu.tree, b) })
 }
 
 // refresh brings the GPU up to date for a search.

@@ -240,8 +240,16 @@ func (b *batch[C]) answerAll(s *segment[C], lo, n int) {
 	}))
 }
 
+// version is a tree on the GPU that can be read: the newest, or as it was.
+type version interface {
+	Len() int
+	Find(keys device.Ptr, n int, vals, found device.Ptr) error
+	Rank(keys device.Ptr, n int, after bool, ranks device.Ptr) error
+	Entries(first, offsets device.Ptr, ranges, n int, keys, vals device.Ptr) error
+}
+
 // find looks keys up.
-func (g *onDevice[C]) find(b *batch[C]) error {
+func (g *onDevice[C]) find(v version, b *batch[C]) error {
 	width, st := sizeOf[C](), g.tree.Stream()
 	keys, err := g.buffer(keysBuffer, stageOps*width)
 	if err != nil {
@@ -270,7 +278,7 @@ func (g *onDevice[C]) find(b *batch[C]) error {
 		if err := st.CopyIn(keys, arena.Bytes(s.keys[:n])); err != nil {
 			return err
 		}
-		if err := g.tree.Find(keys, n, vals, found); err != nil {
+		if err := v.Find(keys, n, vals, found); err != nil {
 			return err
 		}
 		if err := st.CopyOut(arena.Bytes(s.vals[:n]), vals); err != nil {

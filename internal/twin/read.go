@@ -11,7 +11,7 @@ import (
 // Rank sets ranks to the number of entries below each key, or up to it where
 // after is true, and reports whether the GPU could.
 func (t *Twin[C]) Rank(keys []C, after bool, ranks []int) bool {
-	return t.read(func() error { return t.gpu.ranks(keys, after, ranks) })
+	return t.read(func() error { return t.gpu.ranks(t.gpu.tree, keys, after, ranks) })
 }
 
 // Ranges reads the entries from lo[i] to hi[i] for each i, limit of them at most
@@ -19,7 +19,7 @@ func (t *Twin[C]) Rank(keys []C, after bool, ranks []int) bool {
 // for memory for all entries, fills it, and reports whether the GPU could. All
 // ranges are read at one moment.
 func (t *Twin[C]) Ranges(lo, hi []C, limit int, offsets []int, room func(n int) (keys, vals []C)) bool {
-	return t.read(func() error { return t.gpu.ranges(lo, hi, limit, offsets, room) })
+	return t.read(func() error { return t.gpu.ranges(t.gpu.tree, lo, hi, limit, offsets, room) })
 }
 
 // read runs f with the GPU up to date, and reports whether it could.
@@ -44,10 +44,10 @@ func (t *Twin[C]) read(f func() error) bool {
 
 // ranks sets ranks to the number of entries below each key, or up to it where
 // after is true.
-func (g *onDevice[C]) ranks(keys []C, after bool, ranks []int) error {
+func (g *onDevice[C]) ranks(v version, keys []C, after bool, ranks []int) error {
 	for lo := 0; lo < len(keys); lo += stageOps {
 		hi := min(lo+stageOps, len(keys))
-		if err := g.ranksOf(keys[lo:hi], after, ranks[lo:hi]); err != nil {
+		if err := g.ranksOf(v, keys[lo:hi], after, ranks[lo:hi]); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (g *onDevice[C]) ranks(keys []C, after bool, ranks []int) error {
 }
 
 // ranksOf is ranks for few keys.
-func (g *onDevice[C]) ranksOf(keys []C, after bool, ranks []int) error {
+func (g *onDevice[C]) ranksOf(v version, keys []C, after bool, ranks []int) error {
 	in, err := g.buffer(keysBuffer, stageOps*sizeOf[C]())
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (g *onDevice[C]) ranksOf(keys []C, after bool, ranks []int) error {
 	if err := st.CopyIn(in, arena.Bytes(stage.keys[:n])); err != nil {
 		return err
 	}
-	if err := g.tree.Rank(in, n, after, out); err != nil {
+	if err := v.Rank(in, n, after, out); err != nil {
 		return err
 	}
 	got := arena.Bytes(stage.vals)[:4*n]
@@ -90,12 +90,12 @@ func (g *onDevice[C]) ranksOf(keys []C, after bool, ranks []int) error {
 }
 
 // ranges reads many ranges: see Twin.Ranges.
-func (g *onDevice[C]) ranges(lo, hi []C, limit int, offsets []int, room func(n int) (keys, vals []C)) error {
+func (g *onDevice[C]) ranges(v version, lo, hi []C, limit int, offsets []int, room func(n int) (keys, vals []C)) error {
 	first, end := make([]int, len(lo)), make([]int, len(lo))
-	if err := g.ranks(lo, false, first); err != nil {
+	if err := g.ranks(v, lo, false, first); err != nil {
 		return err
 	}
-	if err := g.ranks(hi, true, end); err != nil {
+	if err := g.ranks(v, hi, true, end); err != nil {
 		return err
 	}
 	offsets[0] = 0
@@ -107,12 +107,12 @@ func (g *onDevice[C]) ranges(lo, hi []C, limit int, offsets []int, room func(n i
 		offsets[i+1] = offsets[i] + n
 	}
 	keys, vals := room(offsets[len(lo)])
-	return g.runs(first, offsets, keys, vals)
+	return g.runs(v, first, offsets, keys, vals)
 }
 
 // runs copies runs of entries out: run r begins with entry first[r], and goes to
 // keys and vals from offsets[r] on, up to the next.
-func (g *onDevice[C]) runs(first, offsets []int, keys, vals []C) error {
+func (g *onDevice[C]) runs(v version, first, offsets []int, keys, vals []C) error {
 	for at := 0; at < len(keys); {
 		// As many entries as travel at a time: of the run that at is in, and of those
 		// that follow.
@@ -121,7 +121,7 @@ func (g *onDevice[C]) runs(first, offsets []int, keys, vals []C) error {
 		last := sort.SearchInts(offsets, at+n) // behind the last run
 		last = min(last, r+runsAtOnce)
 		n = min(n, offsets[last]-at)
-		if err := g.someRuns(first[r:last], offsets[r:last], at, keys[at:at+n], vals[at:at+n]); err != nil {
+		if err := g.someRuns(v, first[r:last], offsets[r:last], at, keys[at:at+n], vals[at:at+n]); err != nil {
 			return err
 		}
 		at += n
@@ -133,7 +133,7 @@ func (g *onDevice[C]) runs(first, offsets []int, keys, vals []C) error {
 const runsAtOnce = stageOps / 8
 
 // someRuns copies entries of a few runs: those from number at on.
-func (g *onDevice[C]) someRuns(first, offsets []int, at int, keys, vals []C) error {
+func (g *onDevice[C]) someRuns(v version, first, offsets []int, at int, keys, vals []C) error {
 	ks, err := g.buffer(keysBuffer, stageOps*sizeOf[C]())
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (g *onDevice[C]) someRuns(first, offsets []int, at int, keys, vals []C) err
 	if err := st.CopyIn(runs, lists); err != nil {
 		return err
 	}
-	if err := g.tree.Entries(runs, runs+device.Ptr(4*m), m, n, ks, vs); err != nil {
+	if err := v.Entries(runs, runs+device.Ptr(4*m), m, n, ks, vs); err != nil {
 		return err
 	}
 	if err := st.CopyOut(arena.Bytes(stage.keys[:n]), ks); err != nil {

@@ -3,6 +3,7 @@ package twin
 import (
 	"errors"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/bplus"
@@ -21,7 +22,13 @@ type Solo[C order.Code] struct {
 	entries atomic.Int64
 	lost    error
 	closed  bool
+	taken   int // snapshots that have not been released
 	forget  runtime.Cleanup
+
+	dropped struct { // snapshots that the garbage collector found
+		sync.Mutex
+		all []*chunked.Snapshot[C]
+	}
 }
 
 // ErrClosed is the error for the use of a tree that was closed.
@@ -41,18 +48,26 @@ func NewSolo[C order.Code](dev device.Device, opts Options) (*Solo[C], error) {
 	return s, nil
 }
 
-// use runs f with the device to itself. A device that has failed is not used
-// again, unless it was only short of memory: then everything is as it was.
+// use runs f with the device to itself.
 func (s *Solo[C]) use(f func() error) error {
 	s.gpu.Lock()
 	defer s.gpu.Unlock()
 	if s.closed {
 		return ErrClosed
 	}
+	return s.run(f)
+}
+
+// run runs f, for who has the device to itself. A device that has failed is not
+// used again, unless it was only short of memory: then everything is as it was.
+func (s *Solo[C]) run(f func() error) error {
 	if s.lost != nil {
 		return s.lost
 	}
-	err := f()
+	err := s.releaseDropped()
+	if err == nil {
+		err = f()
+	}
 	if err != nil && !errors.Is(err, chunked.ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
 		s.lost = err
 	}
@@ -126,11 +141,13 @@ func (s *Solo[C]) SingleIf(seq uint64, kind bplus.Kind, key, val C) (done bool, 
 
 // Find looks n keys up: see Twin.Find.
 func (s *Solo[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []uint8)) error {
-	return s.use(func() error {
-		b := &batch[C]{n: n, workers: s.workers, answer: answer}
-		b.fill = func(lo int, keys, _ []C, _ []uint8) { fill(lo, keys) }
-		return s.gpu.find(b)
-	})
+	return s.use(func() error { return s.find(s.gpu.tree, n, fill, answer) })
+}
+
+func (s *Solo[C]) find(v version, n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []uint8)) error {
+	b := &batch[C]{n: n, workers: s.workers, answer: answer}
+	b.fill = func(lo int, keys, _ []C, _ []uint8) { fill(lo, keys) }
+	return s.gpu.find(v, b)
 }
 
 // Get returns the value of key, and reports whether there is one.
@@ -142,12 +159,12 @@ func (s *Solo[C]) Get(key C) (val C, ok bool, err error) {
 // Rank sets ranks to the number of entries below each key, or up to it where
 // after is true.
 func (s *Solo[C]) Rank(keys []C, after bool, ranks []int) error {
-	return s.use(func() error { return s.gpu.ranks(keys, after, ranks) })
+	return s.use(func() error { return s.gpu.ranks(s.gpu.tree, keys, after, ranks) })
 }
 
 // Ranges reads many ranges: see Twin.Ranges.
 func (s *Solo[C]) Ranges(lo, hi []C, limit int, offsets []int, room func(n int) (keys, vals []C)) error {
-	return s.use(func() error { return s.gpu.ranges(lo, hi, limit, offsets, room) })
+	return s.use(func() error { return s.gpu.ranges(s.gpu.tree, lo, hi, limit, offsets, room) })
 }
 
 // Entries sets keys and vals to those of the entries from lo on, as many as there
@@ -155,7 +172,7 @@ func (s *Solo[C]) Ranges(lo, hi []C, limit int, offsets []int, room func(n int) 
 func (s *Solo[C]) Entries(lo int, keys, vals []C) (n int, err error) {
 	err = s.use(func() error {
 		n = max(0, min(len(keys), s.gpu.tree.Len()-lo))
-		return s.gpu.runs([]int{lo}, []int{0, n}, keys[:n], vals[:n])
+		return s.gpu.runs(s.gpu.tree, []int{lo}, []int{0, n}, keys[:n], vals[:n])
 	})
 	return n, err
 }
@@ -163,7 +180,8 @@ func (s *Solo[C]) Entries(lo int, keys, vals []C) (n int, err error) {
 // Check looks at all of the tree.
 func (s *Solo[C]) Check() error { return s.use(s.gpu.tree.Check) }
 
-// Close gives the device back. A second Close does nothing.
+// Close gives the device back, or leaves that to the last snapshot. A second Close
+// does nothing.
 func (s *Solo[C]) Close() error {
 	s.gpu.Lock()
 	defer s.gpu.Unlock()
@@ -171,8 +189,17 @@ func (s *Solo[C]) Close() error {
 		return nil
 	}
 	s.closed = true
-	s.forget.Stop()
 	s.seq.Add(1)
+	err := s.releaseDropped()
+	return errors.Join(err, s.giveBack())
+}
+
+// giveBack gives the device back when nobody needs it any more.
+func (s *Solo[C]) giveBack() error {
+	if !s.closed || s.taken > 0 {
+		return nil
+	}
+	s.forget.Stop()
 	return s.gpu.close()
 }
 

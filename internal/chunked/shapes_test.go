@@ -1,0 +1,228 @@
+package chunked
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// What kernels do with a leaf or a chunk depends on how full it is, so these
+// cases know where each leaf of a tree that was merged flat begins: leaf i has
+// entries i*LeafFill and on, and entry i has key (i+1)*gap.
+const gap = 1000
+
+func keyOf(entry int) uint64 { return uint64(entry+1) * gap }
+
+// shapeCase is a batch, or several, onto a tree of that many entries.
+type shapeCase struct {
+	name    string
+	entries int
+	batches func(rng *rand.Rand, n int) [][]uint64 // keys to be set; in the end all of them are deleted
+	// leaves and chunks are the numbers after each batch that is taken leaf by
+	// leaf; nil where they do not matter.
+	leaves, chunks []int
+}
+
+// twoChunks is the number of entries of a tree with a full chunk and another.
+const twoChunks = kernel.ChunkFill*kernel.LeafFill + 3*kernel.LeafFill
+
+// inLeaf returns n keys that belong into one leaf of a tree.
+func inLeaf(leaf, n int) (keys []uint64) {
+	first := keyOf(leaf*kernel.LeafFill) + 1
+	for i := range n {
+		keys = append(keys, first+uint64(i*7%(5*gap)))
+	}
+	return keys
+}
+
+// shuffled returns the same keys in another order.
+func shuffled(rng *rand.Rand, keys []uint64) []uint64 {
+	rng.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	return keys
+}
+
+// between returns a key for each entry of [lo, hi), behind it.
+func between(lo, hi, behind int) (keys []uint64) {
+	for i := lo; i < hi; i++ {
+		keys = append(keys, keyOf(i)+uint64(behind))
+	}
+	return keys
+}
+
+var shapeCases = []shapeCase{
+	{"almost sorted", 600, func(rng *rand.Rand, n int) [][]uint64 {
+		keys := between(0, n, 1)
+		for i := 0; i+1 < n; i += 2 + rng.IntN(9) {
+			keys[i], keys[i+1] = keys[i+1], keys[i]
+		}
+		keys[0], keys[n-1] = keys[n-1], keys[0]
+		return [][]uint64{keys}
+	}, nil, nil},
+	{"a burst into one leaf", 600, func(rng *rand.Rand, n int) [][]uint64 {
+		return [][]uint64{shuffled(rng, inLeaf(7, 700))}
+	}, nil, nil},
+	{"a burst into the first leaf", 600, func(rng *rand.Rand, n int) [][]uint64 {
+		keys := []uint64{}
+		for k := range uint64(300) {
+			keys = append(keys, k)
+		}
+		return [][]uint64{shuffled(rng, keys)}
+	}, nil, nil},
+	{"a burst into the last leaf", 600, func(rng *rand.Rand, n int) [][]uint64 {
+		keys := []uint64{^uint64(0), 1<<32 - 1}
+		for i := range 400 {
+			keys = append(keys, keyOf(n-1)+uint64(i))
+		}
+		return [][]uint64{shuffled(rng, keys)}
+	}, nil, nil},
+	{"a burst into one chunk", twoChunks, func(rng *rand.Rand, n int) [][]uint64 {
+		return [][]uint64{shuffled(rng, between(0, kernel.ChunkFill*kernel.LeafFill, 1)[:3000])}
+	}, nil, nil},
+	{"a burst into the last chunk", twoChunks, func(rng *rand.Rand, n int) [][]uint64 {
+		return [][]uint64{shuffled(rng, append(between(n-60, n, 1), inLeaf(n/kernel.LeafFill-1, 500)...))}
+	}, nil, nil},
+	{"full leaves and one more", 40 * kernel.LeafFill, func(_ *rand.Rand, n int) [][]uint64 {
+		var full, more []uint64
+		for leaf := range n / kernel.LeafFill {
+			first := leaf * kernel.LeafFill
+			full = append(full, between(first, first+kernel.LeafEntries-kernel.LeafFill, 1)...)
+			more = append(more, keyOf(first)+2)
+		}
+		return [][]uint64{full, more[:1], more[1:2], more[2:]}
+	}, []int{40, 41, 42, 80}, nil},
+	{"a full chunk and one more leaf", kernel.ChunkFill * kernel.LeafFill, func(rng *rand.Rand, n int) [][]uint64 {
+		var batches [][]uint64
+		left := kernel.ChunkLeaves - kernel.ChunkFill // so many leaves are split, and then one more
+		for _, leaves := range [][2]int{{0, left}, {left, left + 1}} {
+			var keys []uint64
+			for leaf := leaves[0]; leaf < leaves[1]; leaf++ {
+				keys = append(keys, inLeaf(leaf, kernel.LeafEntries-kernel.LeafFill+1)...)
+			}
+			batches = append(batches, keys)
+		}
+		return batches
+	}, []int{256, 257}, []int{1, 2}},
+	{"larger than the tree", 100, func(rng *rand.Rand, n int) [][]uint64 {
+		return [][]uint64{shuffled(rng, between(0, 20*n, 1))}
+	}, nil, nil},
+	{"onto an empty tree", 0, func(rng *rand.Rand, n int) [][]uint64 {
+		return [][]uint64{shuffled(rng, between(0, 40, 0)), {}, {0}, {^uint64(0)}}
+	}, nil, nil},
+}
+
+// ways are the two ways to take a batch, forced.
+var ways = map[string]int{"leaf by leaf": -1, "flat": 0}
+
+// loaded returns a tree with entries at equal distances.
+func loaded[C order.Code](t *testing.T, dev device.Device, entries int) *rig[C] {
+	r := newRig[C](t, dev, Options{Room: 32 << 20})
+	r.tree.SetFlat(0)
+	r.all(between(0, entries, 0), Set)
+	return r
+}
+
+// all applies a batch of one kind, and checks everything.
+func (r *rig[C]) all(keys []uint64, kind uint8) {
+	r.t.Helper()
+	ks, vs, kinds := make([]C, len(keys)), make([]C, len(keys)), make([]uint8, len(keys))
+	for i, k := range keys {
+		ks[i], vs[i], kinds[i] = C(k), C(k)*3+C(i), kind
+	}
+	r.apply(ks, vs, kinds)
+}
+
+func testShape[C order.Code](t *testing.T, dev device.Device, rng *rand.Rand, c *shapeCase, way int) {
+	r := loaded[C](t, dev, c.entries)
+	batches := c.batches(rng, c.entries)
+	for i, keys := range batches {
+		r.tree.SetFlat(way)
+		r.all(keys, Set)
+		if got := r.tree.now.leaves; way < 0 && c.leaves != nil && got != c.leaves[i] {
+			t.Errorf("%d leaves after batch %d, want %d", got, i, c.leaves[i])
+		}
+		if got := int(r.tree.now.version.Count); way < 0 && c.chunks != nil && got != c.chunks[i] {
+			t.Errorf("%d chunks after batch %d, want %d", got, i, c.chunks[i])
+		}
+	}
+	r.look(rng)
+	r.all(slices.Concat(batches...), Delete)
+	r.look(rng)
+	must(t, r.tree.Close())
+}
+
+// testShapes tries all cases on devices; narrow keys too, if asked.
+func testShapes(t *testing.T, narrow bool, open func(seed uint64) device.Device) {
+	first := seed.Of(t)
+	for i := range shapeCases {
+		c := &shapeCases[i]
+		for name, way := range ways {
+			if testing.Short() && way >= 0 && c.entries > 2000 {
+				continue
+			}
+			t.Run(c.name+", "+name, func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(first, 8))
+				testShape[uint64](t, open(first), rng, c, way)
+				if narrow {
+					testShape[uint32](t, open(first), rng, c, way)
+				}
+			})
+		}
+	}
+}
+
+// interpreter returns a device with a little memory.
+func interpreter(seed uint64) device.Device {
+	return ptx.New(ptx.Seed(seed), ptx.Memory(256<<20))
+}
+
+// Each shape of a batch that has ends, alone, onto a tree whose leaves are known.
+// PANDO_SEEDS adds narrow keys.
+func TestShapes(t *testing.T) {
+	_, narrow := seed.Asked()
+	testShapes(t, narrow, interpreter)
+}
+
+func TestShapesOnGPU(t *testing.T) {
+	dev := onGPU(t)
+	testShapes(t, true, func(uint64) device.Device { return dev })
+}
+
+// testSizes applies batches of sizes around a warp, and around what a block
+// sorts.
+func testSizes(t *testing.T, sizes []int, open func(seed uint64) device.Device) {
+	first := seed.Of(t)
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(first, 9))
+			r := loaded[uint64](t, open(first), 300)
+			for _, n := range sizes {
+				keys, kinds := make([]uint64, n), make([]uint8, n)
+				for i := range keys {
+					keys[i], kinds[i] = rng.Uint64N(20*gap)*50, uint8(rng.IntN(3))
+				}
+				r.tree.SetFlat(way)
+				r.apply(keys, make([]uint64, n), kinds)
+			}
+			must(t, r.tree.Close())
+		})
+	}
+}
+
+func TestBatchSizes(t *testing.T) {
+	sizes := []int{0, 1, 31, 32, 33}
+	if !testing.Short() {
+		sizes = append(sizes, 8191, 8192, 8193)
+	}
+	testSizes(t, sizes, interpreter)
+}
+
+func TestBatchSizesOnGPU(t *testing.T) {
+	dev := onGPU(t)
+	testSizes(t, []int{0, 1, 31, 32, 33, 255, 256, 257, 8191, 8192, 8193, 65535, 65536, 65537, 1_000_003}, func(uint64) device.Device { return dev })
+}

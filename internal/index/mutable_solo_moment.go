@@ -1,0 +1,153 @@
+package index
+
+import (
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/twin"
+	"github.com/pando-index/pando/internal/vector"
+)
+
+// soloMoment is a map on a GPU alone as it was at one moment: an engine over a
+// version of its tree there. All of it is answered by the GPU; a batch is one
+// call, and so is a single key. It panics when the GPU is lost, as solo does.
+type soloMoment[C order.Code] struct {
+	at    *twin.SoloSnapshot[C]
+	where Device
+}
+
+func (t *solo[C]) freeze() (moment, error) {
+	s, err := t.Solo.Snapshot()
+	if err != nil {
+		return nil, soloError(err)
+	}
+	return &soloMoment[C]{s, t.where}, nil
+}
+
+func (e *soloMoment[C]) open(int) (n int, err error) { return e.at.Len(), nil }
+
+// rank returns the number of entries below key, or up to it.
+func (e *soloMoment[C]) rank(key order.Probe, after bool) int {
+	var r [1]int
+	mustSolo(e.at.Rank([]C{C(key.Code)}, after, r[:]))
+	return r[0]
+}
+
+func (e *soloMoment[C]) Seek(key order.Probe) (rank int, equal bool) {
+	rank = e.rank(key, false)
+	if rank < e.at.Len() {
+		equal = e.Key(rank).Code == key.Code
+	}
+	return rank, equal
+}
+
+func (e *soloMoment[C]) After(key order.Probe) int              { return e.rank(key, true) }
+func (e *soloMoment[C]) endNear(_ int, key order.Probe) int     { return e.After(key) }
+func (e *soloMoment[C]) Rank(keys order.Keys, ranks []int)      { e.ranks(keys, false, ranks) }
+func (e *soloMoment[C]) RankAfter(keys order.Keys, ranks []int) { e.ranks(keys, true, ranks) }
+func (e *soloMoment[C]) CopyKeys(lo int, keys order.Keys)       { e.entries(lo, keys.Len(), keys, nil) }
+
+func (e *soloMoment[C]) ranks(keys order.Keys, after bool, ranks []int) {
+	if keys.Len() > 0 {
+		mustSolo(e.at.Rank(codesIn[C](keys, keys.Len()), after, ranks[:keys.Len()]))
+	}
+}
+
+func (e *soloMoment[C]) Key(i int) order.Probe {
+	ks, _ := e.read(i, 1)
+	return order.Probe{Code: uint64(ks[0])}
+}
+
+// read returns n entries from lo on.
+func (e *soloMoment[C]) read(lo, n int) (keys, vals []C) {
+	return e.readRuns([]int{lo}, []int{0, n})
+}
+
+func (e *soloMoment[C]) readRuns(first, offsets []int) (keys, vals []C) {
+	n := offsets[len(first)]
+	keys, vals = make([]C, n), make([]C, n)
+	if n > 0 {
+		mustSolo(e.at.Runs(first, offsets, keys, vals))
+	}
+	return keys, vals
+}
+
+func (e *soloMoment[C]) entries(lo, n int, keys order.Keys, vals []uint64) {
+	e.runs([]int{lo}, []int{0, n}, keys, vals)
+}
+
+func (e *soloMoment[C]) runs(first, offsets []int, keys order.Keys, vals []uint64) {
+	ks, vs := e.readRuns(first, offsets)
+	if keys.Len() > 0 {
+		setKeys(keys, ks)
+	}
+	if vals != nil {
+		for i, v := range vs {
+			vals[i] = uint64(v)
+		}
+	}
+}
+
+func (e *soloMoment[C]) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {
+	lo := offsets[from]
+	at := make([]int, 0, to-from+1)
+	for _, o := range offsets[from : to+1] {
+		at = append(at, o-lo)
+	}
+	if hi := offsets[to]; lo < hi {
+		e.runs(first[from:to], at, keys.Slice(lo, hi), nil)
+	}
+}
+
+func (e *soloMoment[C]) FindEach(keys order.Keys, sink exec.Sink) (hits int) {
+	n := keys.Len()
+	ranks, found := make([]int, n), make([]bool, n)
+	e.Rank(keys, ranks)
+	e.lookup(keys, make([]uint64, n), found)
+	for i, ok := range found {
+		if !ok {
+			ranks[i] = -1
+		}
+	}
+	return sink.Take(0, ranks)
+}
+
+func (e *soloMoment[C]) lookup(keys order.Keys, vals []uint64, found []bool) (hits int) {
+	g := newGathering[C](keys, arena.Bytes(vals), 8, found)
+	if g.n > 0 {
+		mustSolo(e.at.Find(g.n, g.fill, g.answer))
+	}
+	return g.hits()
+}
+
+func (e *soloMoment[C]) readValues(lo, n, size int, r *vector.Reader) {
+	_, vals := e.read(lo, n)
+	take(r, vals, size)
+}
+
+func (e *soloMoment[C]) selectValues(lo, n int, s *selecting) {
+	keys, vals := e.read(lo, n)
+	for at := 0; at < n; at += vector.Block {
+		to := min(at+vector.Block, n)
+		selectFrom(s, keys[at:to], vals[at:to])
+	}
+}
+
+func (e *soloMoment[C]) body() layout.Body {
+	return bodyOfMoment{func() layout.Stats { return layout.Stats{Kind: "chunked", Fanout: 256} }}
+}
+
+func (e *soloMoment[C]) attach(Config) (Device, string, error) {
+	return e.where, "a snapshot shares the memory of its tree", nil
+}
+
+func (e *soloMoment[C]) shown() any      { return e.at }
+func (e *soloMoment[C]) report(s *Stats) { s.KeptBytes = e.at.Kept() }
+func (e *soloMoment[C]) release() error  { return e.at.Release() }
+
+var (
+	_ moment      = (*soloMoment[uint64])(nil)
+	_ valueMoment = (*soloMoment[uint64])(nil)
+	_ runMoment   = (*soloMoment[uint64])(nil)
+)
