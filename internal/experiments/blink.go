@@ -108,13 +108,49 @@ func (b *Blink[C]) Load(keys, vals []C, fill int) error {
 // Apply carries out operations at once, in no order but that of 16 that stand
 // side by side. vals has the values to set, and gets those that were there.
 func (b *Blink[C]) Apply(ops []kernel.BlinkOp, keys, vals []C) ([]kernel.BlinkOutcome, error) {
-	outcomes := make([]kernel.BlinkOutcome, len(ops))
-	kinds, err := lend(b, ops)
+	return b.batch(false, ops, keys, vals)
+}
+
+// Put sets values, by the kernel that does nothing else.
+func (b *Blink[C]) Put(keys, vals []C) ([]kernel.BlinkOutcome, error) {
+	return b.batch(false, nil, keys, vals)
+}
+
+// Get sets vals to the values of keys, by the kernel that does nothing else.
+func (b *Blink[C]) Get(keys, vals []C) ([]kernel.BlinkOutcome, error) {
+	return b.batch(true, nil, keys, vals)
+}
+
+// One carries out one operation by one tile, in one launch, and returns the value
+// that was there.
+func (b *Blink[C]) One(op kernel.BlinkOp, key, val C) (was C, outcome kernel.BlinkOutcome, err error) {
+	vals, outcomes := []C{val}, []kernel.BlinkOutcome{0}
+	kinds, err := lend(b, []kernel.BlinkOp{op})
+	k, errk := lend(b, []C{key})
+	v, errv := lend(b, vals)
+	o, erro := lend(b, outcomes)
+	if err = errors.Join(err, errk, errv, erro); err == nil {
+		err = errors.Join(b.Set.BlinkOne(b.st, &b.params, &b.Tree, b.Shape, kinds, k, v, 1, o),
+			b.st.CopyOut(arena.Bytes(vals), v), b.st.CopyOut(arena.Bytes(outcomes), o))
+	}
+	err = b.end(err)
+	return vals[0], outcomes[0], err
+}
+
+// batch launches the kernel of gets, of sets if there are no ops, or of what
+// these say.
+func (b *Blink[C]) batch(get bool, ops []kernel.BlinkOp, keys, vals []C) ([]kernel.BlinkOutcome, error) {
+	outcomes := make([]kernel.BlinkOutcome, len(keys))
+	var kinds device.Ptr
+	var err error
+	if ops != nil {
+		kinds, err = lend(b, ops)
+	}
 	k, errk := lend(b, keys)
 	v, errv := lend(b, vals)
 	o, erro := lend(b, outcomes)
 	if err = errors.Join(err, errk, errv, erro); err == nil {
-		err = errors.Join(b.Set.BlinkBatch(b.st, &b.params, &b.Tree, b.Shape, false, kinds, k, v, len(ops), o),
+		err = errors.Join(b.Set.BlinkBatch(b.st, &b.params, &b.Tree, b.Shape, get, kinds, k, v, len(keys), o),
 			b.st.CopyOut(arena.Bytes(vals), v), b.st.CopyOut(arena.Bytes(outcomes), o))
 	}
 	return outcomes, b.end(err)

@@ -129,7 +129,12 @@ func TestBlinkLoad(t *testing.T) {
 
 func blinkLoad[C simd.Code](t *testing.T, order int) {
 	_, b := newBlink[C](t, order, 256)
-	rng := seed.Rand(t)
+	blinkLoads(t, b)
+}
+
+func blinkLoads[C simd.Code](t *testing.T, b *Blink[C]) {
+	t.Helper()
+	order, rng := b.Shape.Order, seed.Rand(t)
 	for _, fill := range []int{2, order/2 + 1, order} {
 		for _, n := range []int{0, 1, fill, fill + 1, fill*fill + 1, 90} {
 			if n > 100*fill {

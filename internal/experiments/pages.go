@@ -91,6 +91,17 @@ func (p *Pages[C]) end(err error) error {
 	return err
 }
 
+// Load replaces what is in the tree by ascending, distinct keys, with fill of
+// them a page.
+func (p *Pages[C]) Load(keys, vals []C, fill int) error {
+	k, err := p.lend(arena.Bytes(keys))
+	v, errv := p.lend(arena.Bytes(vals))
+	if err = errors.Join(err, errv); err == nil {
+		err = p.Set.PagesBuild(p.st, &p.params, &p.Tree, p.Bits, p.Blocks, p.Threads, k, v, len(keys), fill)
+	}
+	return p.end(err)
+}
+
 // Insert inserts pairs one after the other, in one launch. vals gets the values
 // that were there.
 func (p *Pages[C]) Insert(keys, vals []C) ([]kernel.BlinkOutcome, error) {
