@@ -53,8 +53,12 @@ var gpuLatchedHot = &experiment{
 // names such keys, and measures none.
 func mesh(_ *rand.Rand, n int) []uint64 {
 	const side = 64
-	keys := countUp(n)
-	slices.SortStableFunc(keys, func(a, b uint64) int { return int(a%side) - int(b%side) })
+	keys := make([]uint64, 0, n)
+	for row := range side {
+		for k := row; k < n; k += side {
+			keys = append(keys, uint64(k))
+		}
+	}
 	return keys
 }
 
@@ -88,10 +92,12 @@ type latchedTree[W word] struct {
 func latchedNodes(n, order int) int { return n*2/order*5/4 + 64 }
 
 func newLatchedTree[W word](g *gpuRig, shape latchedShape, d *dataset[uint64]) (*latchedTree[W], error) {
-	l := &latchedTree[W]{g: g, shape: shape}
-	for _, k := range d.keys {
-		l.keys, l.want = append(l.keys, W(k)), append(l.want, valueOf(W(k)))
-	}
+	l := &latchedTree[W]{g: g, shape: shape, keys: make([]W, len(d.keys)), want: make([]W, len(d.keys))}
+	forPieces(len(d.keys), func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			l.keys[i], l.want[i] = W(d.keys[i]), valueOf(W(d.keys[i]))
+		}
+	})
 	var err, errs error
 	if l.tree, err = experiments.NewBlink[W](g.dev, shape.order, latchedNodes(len(d.keys), shape.order)); err != nil {
 		return nil, err
@@ -149,11 +155,11 @@ func latchedSearch[W word](l *latchedTree[W]) (*subject, error) {
 	if err := errors.Join(l.clear(), l.batch(false, len(l.keys)), l.g.stream.Synchronize()); err != nil {
 		return nil, err
 	}
-	im, err := l.tree.Image()
+	nodes, err := l.tree.Nodes()
 	if err != nil {
 		return nil, err
 	}
-	bytes := float64(len(im.Memory)) / float64(len(l.keys))
+	bytes := float64(nodes*l.tree.Shape.NodeBytes()) / float64(len(l.keys))
 	sub := l.g.subject(l.shape.name, bytes, func(n int) error { return l.batch(true, n) },
 		func(n int) error { return l.g.stream.Fill(l.at.vals, 0, n*l.shape.bits/8) }, l.check)
 	sub.whole = true

@@ -13,13 +13,16 @@ import (
 func TestLatchedExperimentsOnTheInterpreter(t *testing.T) {
 	defer func(sizes, threads []int) { pageSizes, pageThreads = sizes, threads }(pageSizes, pageThreads)
 	pageSizes, pageThreads = []int{8, 64}, []int{32}
+	defer func(sizes []int) { singlePages = sizes }(singlePages)
+	singlePages = []int{16}
 	for e, cases := range map[*experiment][]string{
-		gpuDictInsert:   {"shuffled", "ascending", "Gaussian", "mesh-like"},
-		gpuDictSearch:   {"shuffled", "ascending", "Gaussian", "mesh-like"},
-		gpuLatchedHot:   {"1"},
-		gpuSingleInsert: {""},
-		gpuPageSize:     {"8", "64"},
-		gpuVisit:        {"8", "64"},
+		gpuDictInsert:    {"shuffled", "ascending", "Gaussian", "mesh-like"},
+		gpuDictSearch:    {"shuffled", "ascending", "Gaussian", "mesh-like"},
+		gpuLatchedInsert: {"insert", "set", "get"},
+		gpuLatchedHot:    {"1"},
+		gpuSingleInsert:  {""},
+		gpuPageSize:      {"8", "64"},
+		gpuVisit:         {"8", "64"},
 	} {
 		s := interpreted(t, e, 60, 60)
 		seed := s.seed

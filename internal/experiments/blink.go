@@ -185,10 +185,21 @@ func (b *Blink[C]) Ranges(of []BlinkRange[C], limit int) (keys, vals [][]C, err 
 	return keys, vals, nil
 }
 
+// state returns how many nodes were asked for, and whether one was missing.
+func (b *Blink[C]) state() ([]uint32, error) {
+	state := make([]uint32, 2)
+	return state, errors.Join(b.st.CopyOut(arena.Bytes(state), b.Tree.State), b.st.Synchronize())
+}
+
+// Nodes returns how many nodes are in use.
+func (b *Blink[C]) Nodes() (int, error) {
+	state, err := b.state()
+	return int(min(state[0], b.Tree.Capacity)), err
+}
+
 // Image returns a copy of the tree.
 func (b *Blink[C]) Image() (*BlinkImage[C], error) {
-	state := make([]uint32, 2)
-	err := errors.Join(b.st.CopyOut(arena.Bytes(state), b.Tree.State), b.st.Synchronize())
+	state, err := b.state()
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,9 @@ func (r *blinkRounds) round(start uint64, i, ops int) (string, func() error) {
 	rng := rand.New(rand.NewPCG(start+uint64(i), 6))
 	m := blinkMeetings[i%len(blinkMeetings)]
 	tree := i / len(blinkMeetings) % 6
+	if m.fixed {
+		ops = min(ops/4, 4096) // they wait for one another, and take much longer
+	}
 	ops = max(1, ops/2+rng.IntN(ops))
 	what := fmt.Sprintf("round %d, seed %d: %s, %d operations, tree %d", i, start+uint64(i), m.name, ops, tree)
 	if tree < 3 {
