@@ -102,7 +102,7 @@ func newLatchedTree[W word](g *gpuRig, shape latchedShape, d *dataset[uint64]) (
 	if l.tree, err = experiments.NewBlink[W](g.dev, shape.order, latchedNodes(len(d.keys), shape.order)); err != nil {
 		return nil, err
 	}
-	l.tree.Tree.Links = shape.links
+	l.tree.Tree.How = shape.links
 	for _, p := range []*device.Ptr{&l.at.vals, &l.at.fresh} {
 		*p, err = put(g, l.want)
 		errs = errors.Join(errs, err)

@@ -85,7 +85,7 @@ func latchedResidentSubject[W word](g *gpuRig, shape latchedShape, n int, op str
 	if err != nil {
 		return nil, nil, err
 	}
-	tree.Tree.Links = shape.links
+	tree.Tree.How = shape.links
 	r := &latchedResident[W]{g: g, shape: shape, n: n, tree: tree}
 	mix := func(i int) uint64 { // SplitMix64
 		x := (g.s.seed<<40 + uint64(i) + 1) * 0x9e3779b97f4a7c15

@@ -31,7 +31,7 @@ type Blink[C simd.Code] struct {
 func NewBlink[C simd.Code](d device.Device, order, nodes int) (*Blink[C], error) {
 	var c C
 	b := &Blink[C]{d: d, Shape: kernel.BlinkShape{Bits: 8 * int(unsafe.Sizeof(c)), Order: order}}
-	b.Tree.Capacity, b.Tree.Links = uint32(nodes), 1
+	b.Tree.Capacity, b.Tree.How = uint32(nodes), kernel.BlinkLinks
 	err := b.open()
 	if err == nil {
 		err = b.Load(nil, nil, order)

@@ -52,7 +52,7 @@ func newBlinkRounds(t testing.TB, d device.Device, nodes int) *blinkRounds {
 		n, err := NewBlink[uint32](d, order, nodes)
 		must(t, err)
 		if i == 2 {
-			w.Tree.Links, n.Tree.Links = 0, 0
+			w.Tree.How, n.Tree.How = 0, 0
 		}
 		r.wide, r.narrow = append(r.wide, w), append(r.narrow, n)
 	}
@@ -94,6 +94,7 @@ func meetAs[C simd.Code](b *Blink[C], rng *rand.Rand, m blinkMeeting, ops, kind 
 	all := b.Tree.Capacity
 	defer func() { b.Tree.Capacity = all }()
 	b.Shape.Block = []int{32, 64, 256}[rng.IntN(3)]
+	b.Tree.How = b.Tree.How&kernel.BlinkLinks | uint32(rng.IntN(2))*kernel.BlinkPeeks
 	below := m.keys
 	if !m.fixed {
 		below *= uint64(ops)

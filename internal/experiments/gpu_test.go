@@ -60,14 +60,16 @@ func TestBlinkOnGPU(t *testing.T) {
 	t.Run("64x32", func(t *testing.T) { blinkOnGPU[uint64](t, d, 32, 1) })
 	t.Run("32x16 B+", func(t *testing.T) { blinkOnGPU[uint32](t, d, 16, 0) })
 	t.Run("64x16 B+", func(t *testing.T) { blinkOnGPU[uint64](t, d, 16, 0) })
+	t.Run("32x32 peeks", func(t *testing.T) { blinkOnGPU[uint32](t, d, 32, 1|kernel.BlinkPeeks) })
+	t.Run("64x16 peeks", func(t *testing.T) { blinkOnGPU[uint64](t, d, 16, 1|kernel.BlinkPeeks) })
 }
 
-func blinkOnGPU[C simd.Code](t *testing.T, d device.Device, order int, links uint32) {
+func blinkOnGPU[C simd.Code](t *testing.T, d device.Device, order int, how uint32) {
 	start := seed.Of(t)
 	b, err := NewBlink[C](d, order, 1024)
 	must(t, err)
 	defer b.Close()
-	b.Tree.Links, b.Shape.Block = links, 32
+	b.Tree.How, b.Shape.Block = how, 32
 	for s := range uint64(latchSeeds(100)) {
 		err := within(fmt.Sprintf("%s, seed %d", t.Name(), start+s), func() error { return blinkSeed(b, start+s) })
 		if err != nil {

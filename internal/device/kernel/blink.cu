@@ -14,7 +14,7 @@ template <typename K, int PER, int KIND> inline_device void batch(const Blink &t
 		u32 kind = KIND != MIXED ? KIND : there ? kinds[mine] : 0, outcome = 0;
 		for (u32 i = 0; i < count; i++) {
 			K v = tile.from(val, i);
-			Outcome o = tile.run((Kind)tile.from(kind, i), tile.from(key, i), v);
+			Outcome o = tile.run((Kind)(KIND != MIXED ? KIND : tile.from(kind, i)), tile.from(key, i), v);
 			if (tile.lane == i) val = v, outcome = o;
 		}
 		if (!there) return;
@@ -55,7 +55,10 @@ template <typename K, int PER> inline_device void build(const Blink &tree, const
 	K high = 0;
 	for (int j = 0; j < PER; j++) {
 		u32 s = tile.slot(j);
-		if (s >= count) continue;
+		if (s >= count) {
+			*tile.val(at, s) = ROOT;
+			continue;
+		}
 		u32 child = below + (u32)from + s;
 		K key = level ? *tile.high(child) : keys[from + s];
 		*tile.key(at, s) = key;
@@ -65,6 +68,8 @@ template <typename K, int PER> inline_device void build(const Blink &tree, const
 	bool last = id == nodes - 1;
 	if (count) high = tile.from(high, (count - 1) % TILE);
 	if (!tile.leads()) return;
+	// The least key of the first child, or one more than the last key before.
+	*tile.low(at) = !id ? 0 : level ? *tile.low(below + (u32)from) : keys[from - 1] + 1;
 	*tile.high(at) = last ? ~(K)0 : high;
 	*tile.next(at) = last ? 0 : at + 1;
 	*tile.word(at) = wordOf(level, count);

@@ -36,8 +36,14 @@ type Blink struct {
 	Nodes    device.Ptr
 	State    device.Ptr // u32: nodes in use, then 1 if one was missing
 	Capacity uint32     // nodes
-	Links    uint32     // 0: a B+-tree, whose searches begin again where they meet a latch
+	How      uint32     // BlinkLinks and the like
 }
+
+// What a latched tree does, as bits.
+const (
+	BlinkLinks = 1 << iota // it follows side links; without, a B+-tree begins again at the root where it meets a latch
+	BlinkPeeks             // inner nodes below the root are read once, and not looked at again
+)
 
 // BlinkOp is what an operation of a mixed batch does.
 type BlinkOp uint8
