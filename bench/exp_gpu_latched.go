@@ -8,6 +8,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/experiments"
 )
 
@@ -66,16 +67,42 @@ func mesh(_ *rand.Rand, n int) []uint64 {
 type latchedShape struct {
 	name        string
 	bits, order int
-	links       uint32
+	how         uint32
+	tile        int // lanes; 0 for 16
 }
 
+// What the trees do: quick ones copy the root once a block, and read inner nodes
+// once.
+const (
+	linked = kernel.BlinkLinks
+	peeks  = kernel.BlinkLinks | kernel.BlinkPeeks
+	quick  = kernel.BlinkLinks | kernel.BlinkPeeks | kernel.BlinkTops
+)
+
 var latchedShapes = []latchedShape{
-	{"B-link, 64 bits, nodes of 16", 64, 16, 1},
-	{"B-link, 64 bits, nodes of 32", 64, 32, 1},
-	{"B+, 64 bits, nodes of 16", 64, 16, 0},
-	{"B-link, 32 bits, nodes of 16", 32, 16, 1},
-	{"B-link, 32 bits, nodes of 32", 32, 32, 1},
-	{"B+, 32 bits, nodes of 16", 32, 16, 0},
+	{"B-link, 64 bits, nodes of 16", 64, 16, linked, 0},
+	{"B-link, 64 bits, nodes of 32", 64, 32, linked, 0},
+	{"B-link, 64 bits, nodes of 16, quick", 64, 16, quick, 0},
+	{"B+, 64 bits, nodes of 16", 64, 16, 0, 0},
+	{"B-link, 32 bits, nodes of 16", 32, 16, linked, 0},
+	{"B-link, 32 bits, nodes of 32", 32, 32, linked, 0},
+	{"B-link, 32 bits, nodes of 16, quick", 32, 16, quick, 0},
+	{"B+, 32 bits, nodes of 16", 32, 16, 0, 0},
+}
+
+// latchedWays are ways to go down a tree, one after the other, for
+// gpu-latched-insert.
+var latchedWays = []latchedShape{
+	latchedShapes[0],
+	{"B-link, 64 bits, nodes of 16, peeks", 64, 16, peeks, 0},
+	{"B-link, 64 bits, nodes of 16, quick", 64, 16, quick, 0},
+	{"B-link, 64 bits, nodes of 16, quick, tiles of 8", 64, 16, quick, 8},
+	latchedShapes[1],
+	{"B-link, 64 bits, nodes of 32, quick", 64, 32, quick, 0},
+	latchedShapes[4],
+	{"B-link, 32 bits, nodes of 16, quick", 32, 16, quick, 0},
+	{"B-link, 32 bits, nodes of 16, quick, tiles of 8", 32, 16, quick, 8},
+	{"B-link, 32 bits, nodes of 32, quick", 32, 32, quick, 0},
 }
 
 // latchedTree is a latched tree with its keys, values and answers on the GPU.
@@ -102,7 +129,7 @@ func newLatchedTree[W word](g *gpuRig, shape latchedShape, d *dataset[uint64]) (
 	if l.tree, err = experiments.NewBlink[W](g.dev, shape.order, latchedNodes(len(d.keys), shape.order)); err != nil {
 		return nil, err
 	}
-	l.tree.Tree.How = shape.links
+	l.tree.Tree.How, l.tree.Shape.Tile = shape.how, shape.tile
 	for _, p := range []*device.Ptr{&l.at.vals, &l.at.fresh} {
 		*p, err = put(g, l.want)
 		errs = errors.Join(errs, err)

@@ -43,7 +43,7 @@ func runLatchedInsert(s *session) error {
 
 func latchedInserts(g *gpuRig, n int, op string) (err error) {
 	c := &contest{n: n, threads: 1, label: op, ops: g.s.queries}
-	for _, shape := range latchedShapes {
+	for _, shape := range latchedWays {
 		var sub *subject
 		var done func() error
 		var e error
@@ -85,7 +85,7 @@ func latchedResidentSubject[W word](g *gpuRig, shape latchedShape, n int, op str
 	if err != nil {
 		return nil, nil, err
 	}
-	tree.Tree.How = shape.links
+	tree.Tree.How, tree.Shape.Tile = shape.how, shape.tile
 	r := &latchedResident[W]{g: g, shape: shape, n: n, tree: tree}
 	mix := func(i int) uint64 { // SplitMix64
 		x := (g.s.seed<<40 + uint64(i) + 1) * 0x9e3779b97f4a7c15

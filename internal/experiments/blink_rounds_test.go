@@ -94,7 +94,10 @@ func meetAs[C simd.Code](b *Blink[C], rng *rand.Rand, m blinkMeeting, ops, kind 
 	all := b.Tree.Capacity
 	defer func() { b.Tree.Capacity = all }()
 	b.Shape.Block = []int{32, 64, 256}[rng.IntN(3)]
-	b.Tree.How = b.Tree.How&kernel.BlinkLinks | uint32(rng.IntN(2))*kernel.BlinkPeeks
+	b.Tree.How = b.Tree.How&kernel.BlinkLinks | uint32(rng.IntN(4))*kernel.BlinkPeeks // and BlinkTops
+	if b.Shape.Tile = 0; b.Shape.Order == 16 {
+		b.Shape.Tile = 8 * rng.IntN(2)
+	}
 	below := m.keys
 	if !m.fixed {
 		below *= uint64(ops)

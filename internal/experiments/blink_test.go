@@ -196,7 +196,7 @@ func TestBlink(t *testing.T) {
 			t.Run("64x32", func(t *testing.T) { blinkSeeds[uint64](t, 32, 1, s.opts) })
 			t.Run("64x16 B+", func(t *testing.T) { blinkSeeds[uint64](t, 16, 0, s.opts) })
 			t.Run("32x32 peeks", func(t *testing.T) { blinkSeeds[uint32](t, 32, 1|kernel.BlinkPeeks, s.opts) })
-			t.Run("64x16 peeks", func(t *testing.T) { blinkSeeds[uint64](t, 16, 1|kernel.BlinkPeeks, s.opts) })
+			t.Run("64x16 peeks, tops", func(t *testing.T) { blinkSeeds[uint64](t, 16, 1|kernel.BlinkPeeks|kernel.BlinkTops, s.opts) })
 			t.Run("64x16 B+ peeks", func(t *testing.T) { blinkSeeds[uint64](t, 16, kernel.BlinkPeeks, s.opts) })
 		})
 	}

@@ -61,7 +61,7 @@ func TestBlinkOnGPU(t *testing.T) {
 	t.Run("32x16 B+", func(t *testing.T) { blinkOnGPU[uint32](t, d, 16, 0) })
 	t.Run("64x16 B+", func(t *testing.T) { blinkOnGPU[uint64](t, d, 16, 0) })
 	t.Run("32x32 peeks", func(t *testing.T) { blinkOnGPU[uint32](t, d, 32, 1|kernel.BlinkPeeks) })
-	t.Run("64x16 peeks", func(t *testing.T) { blinkOnGPU[uint64](t, d, 16, 1|kernel.BlinkPeeks) })
+	t.Run("64x16 peeks, tops", func(t *testing.T) { blinkOnGPU[uint64](t, d, 16, 1|kernel.BlinkPeeks|kernel.BlinkTops) })
 }
 
 func blinkOnGPU[C simd.Code](t *testing.T, d device.Device, order int, how uint32) {

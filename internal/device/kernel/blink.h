@@ -31,6 +31,7 @@ enum { HEAD = 32, ROOT = 0 };
 enum How {
 	LINKS = 1, // side links are followed; without, a B+-tree begins again at the root where it meets a latch or would follow one
 	PEEKS = 2, // inner nodes below the root are read once, and not looked at again
+	TOPS = 4,  // a block copies the root once, when it begins
 };
 static const u64 LATCH = 1, VERSION = 1 << 16;
 
@@ -75,6 +76,13 @@ enum Part {
 	NEW_MEET,      // the number is written after what all lanes have written there
 	NEW_FENCE,     // and not seen before
 	NEW_CLEAR,     // slots without a pair have the number of no other node
+};
+
+// Top is a root with children, as it once was. Its children never go away, and
+// what has moved from them since is further right.
+template <typename K, int ORDER> struct Top {
+	K key[ORDER];
+	u32 val[ORDER], count, level;
 };
 
 // Whole is the protocol with all its parts.
@@ -365,12 +373,35 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 		return true;
 	}
 
-	// run carries out an operation. v is the value to set, and becomes the one
+	// keep copies the root. It takes one tile of a block, and the others wait.
+	inlined void keep(Top<K, ORDER> &top) const {
+		Node n;
+		while (!read(ROOT, n)) {}
+		for (int j = 0; j < PER; j++) {
+			top.key[slot(j)] = n.key[j];
+			top.val[slot(j)] = (u32)n.val[j];
+		}
+		if (!leads()) return;
+		top.count = countOf(n.word);
+		top.level = levelOf(n.word);
+	}
+	// start returns the node in which a search begins, and sets its level.
+	inlined u32 start(const Top<K, ORDER> &top, K k, u32 &level) const {
+		level = 0;
+		if (!(t.how & TOPS) || !top.level) return ROOT;
+		u32 c = 0;
+		for (int j = 0; j < PER; j++) c += __builtin_popcount(votes(slot(j) < top.count && top.key[slot(j)] < k));
+		level = top.level - 1;
+		return top.val[c % ORDER];
+	}
+
+	// run carries out an operation. It begins at the root, or at a node that start
+	// has returned, with its level. v is the value to set, and becomes the one
 	// that was there. There is one loop for everything that can fail, and each
 	// round of it gives back what latches it took: a tile that goes round never
 	// keeps another one of its warp from going on.
-	inlined Outcome run(Kind kind, K k, K &v) const {
-		u32 at = ROOT, parent = ROOT, level = 0; // of at, if that is not the root
+	inlined Outcome run(Kind kind, K k, K &v, u32 at = ROOT, u32 level = 0) const {
+		u32 parent = ROOT;
 		bool room = true;
 		for (;;) {
 			if ((t.how & PEEKS) && level && at != ROOT) {
