@@ -50,7 +50,8 @@ type gpuRig struct {
 	memory     []device.Ptr // allocated for the size being measured
 	window     []byte       // page-locked, for results copied back
 	took       time.Duration
-	favored    any // the tree whose upper levels are kept in the cache
+	latches    *kernel.Set // the kernels of latched trees, if they were needed
+	favored    any         // the tree whose upper levels are kept in the cache
 }
 
 // windowBytes bounds the bytes copied back at a time.
@@ -103,6 +104,16 @@ func (g *gpuRig) prepare() (err error) {
 	}
 	g.kernels, err = kernel.Load(g.dev, kernel.BlockedSource)
 	return err
+}
+
+// latched returns the kernels of latched trees and of those of large pages, which
+// are loaded once.
+func (g *gpuRig) latched() (*kernel.Set, error) {
+	var err error
+	if g.latches == nil {
+		g.latches, err = kernel.LoadOnly(g.dev, kernel.BlinkSource, kernel.PagesSource)
+	}
+	return g.latches, err
 }
 
 // alloc allocates device memory that clear frees.

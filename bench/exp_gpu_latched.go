@@ -125,8 +125,12 @@ func newLatchedTree[W word](g *gpuRig, shape latchedShape, d *dataset[uint64]) (
 			l.keys[i], l.want[i] = W(d.keys[i]), valueOf(W(d.keys[i]))
 		}
 	})
-	var err, errs error
-	if l.tree, err = experiments.NewBlink[W](g.dev, shape.order, latchedNodes(len(d.keys), shape.order)); err != nil {
+	set, err := g.latched()
+	if err != nil {
+		return nil, err
+	}
+	var errs error
+	if l.tree, err = experiments.NewBlinkOf[W](g.dev, set, shape.order, latchedNodes(len(d.keys), shape.order)); err != nil {
 		return nil, err
 	}
 	l.tree.Tree.How, l.tree.Shape.Tile = shape.how, shape.tile

@@ -81,7 +81,11 @@ func latchedResidentSubject[W word](g *gpuRig, shape latchedShape, n int, op str
 		odd = 1
 	}
 	nodes := loadedNodes(n, shape.order*fullPercent/100) + latchedNodes(ops, shape.order)
-	tree, err := experiments.NewBlink[W](g.dev, shape.order, nodes)
+	set, err := g.latched()
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := experiments.NewBlinkOf[W](g.dev, set, shape.order, nodes)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,7 +24,7 @@ func TestLatchedExperimentsOnTheInterpreter(t *testing.T) {
 		gpuPageSize:      {"8", "64"},
 		gpuVisit:         {"8", "64"},
 	} {
-		s := interpreted(t, e, 60, 60)
+		s := interpreted(t, e, 30, 30)
 		seed := s.seed
 		s.openGPU = func() (device.Device, error) { return ptx.New(ptx.Seed(seed), ptx.RaceCheck(false)), nil }
 		if err := e.run(s); err != nil {
@@ -35,7 +35,7 @@ func TestLatchedExperimentsOnTheInterpreter(t *testing.T) {
 			if !slices.Contains(got, r.Case) {
 				got = append(got, r.Case)
 			}
-			if len(r.Rounds) != 2 || r.Best <= 0 || r.N != 60 {
+			if len(r.Rounds) != 2 || r.Best <= 0 || r.N != 30 {
 				t.Errorf("%s: %+v", e.name, r)
 			}
 		}

@@ -64,8 +64,12 @@ func newPagedTree(g *gpuRig, keys []uint64, order, threads int) (*pagedTree, err
 	for i, k := range keys {
 		p.vals[i] = valueOf(k)
 	}
-	var err, errs error
-	if p.tree, err = experiments.NewPages[uint64](g.dev, order, len(keys)*2/order*9/8+8, threads); err != nil {
+	set, err := g.latched()
+	if err != nil {
+		return nil, err
+	}
+	var errs error
+	if p.tree, err = experiments.NewPagesOf[uint64](g.dev, set, order, len(keys)*2/order*9/8+8, threads); err != nil {
 		return nil, err
 	}
 	for _, at := range []*device.Ptr{&p.at.vals, &p.at.fresh} {

@@ -44,6 +44,10 @@ func singleContest(g *gpuRig, n int) (err error) {
 	if err := w.prepare(); err != nil {
 		return err
 	}
+	set, err := g.latched()
+	if err != nil {
+		return err
+	}
 	c := &contest{n: n, threads: 1, ops: singleInserts}
 	var trees []interface{ Close() error }
 	defer func() {
@@ -52,7 +56,7 @@ func singleContest(g *gpuRig, n int) (err error) {
 		}
 	}()
 	for _, shape := range latchedShapes[:2] {
-		tree, err := experiments.NewBlink[uint64](g.dev, shape.order, loadedNodes(n, shape.order*3/4)+64)
+		tree, err := experiments.NewBlinkOf[uint64](g.dev, set, shape.order, loadedNodes(n, shape.order*3/4)+64)
 		if err != nil {
 			return err
 		}
@@ -64,7 +68,7 @@ func singleContest(g *gpuRig, n int) (err error) {
 		c.subjects = append(c.subjects, sub)
 	}
 	for _, order := range singlePages {
-		tree, err := experiments.NewPages[uint64](g.dev, order, loadedNodes(n, order*3/4)+64, 256)
+		tree, err := experiments.NewPagesOf[uint64](g.dev, set, order, loadedNodes(n, order*3/4)+64, 256)
 		if err != nil {
 			return err
 		}

@@ -24,13 +24,30 @@ type Blink[C simd.Code] struct {
 	st     device.Stream
 	params kernel.Params
 	lent   []device.Ptr // for the batch under way
+	own    bool         // the kernels
 }
 
 // NewBlink returns an empty tree with nodes of order pairs, 16 or 32, and memory
-// for so many nodes.
+// for so many nodes. It loads the kernels, which takes a driver seconds, and
+// unloads them at the end.
 func NewBlink[C simd.Code](d device.Device, order, nodes int) (*Blink[C], error) {
+	set, err := kernel.LoadOnly(d, kernel.BlinkSource)
+	if err != nil {
+		return nil, err
+	}
+	b, err := NewBlinkOf[C](d, set, order, nodes)
+	if err != nil {
+		return nil, errors.Join(err, set.Unload())
+	}
+	b.own = true
+	return b, nil
+}
+
+// NewBlinkOf is NewBlink with kernels that are loaded (kernel.BlinkSource), and
+// stay so.
+func NewBlinkOf[C simd.Code](d device.Device, set *kernel.Set, order, nodes int) (*Blink[C], error) {
 	var c C
-	b := &Blink[C]{d: d, Shape: kernel.BlinkShape{Bits: 8 * int(unsafe.Sizeof(c)), Order: order}}
+	b := &Blink[C]{d: d, Set: set, Shape: kernel.BlinkShape{Bits: 8 * int(unsafe.Sizeof(c)), Order: order}}
 	b.Tree.Capacity, b.Tree.How = uint32(nodes), kernel.BlinkLinks
 	err := b.open()
 	if err == nil {
@@ -44,9 +61,6 @@ func NewBlink[C simd.Code](d device.Device, order, nodes int) (*Blink[C], error)
 
 func (b *Blink[C]) open() (err error) {
 	if b.st, err = b.d.NewStream(); err != nil {
-		return err
-	}
-	if b.Set, err = kernel.LoadOnly(b.d, kernel.BlinkSource); err != nil {
 		return err
 	}
 	if b.Tree.Nodes, err = b.d.Alloc(int(b.Tree.Capacity) * b.Shape.NodeBytes()); err != nil {
@@ -63,7 +77,7 @@ func (b *Blink[C]) Close() (err error) {
 			err = errors.Join(err, b.d.Free(p))
 		}
 	}
-	if b.Set != nil {
+	if b.own {
 		err = errors.Join(err, b.Set.Unload())
 	}
 	if b.st != nil {

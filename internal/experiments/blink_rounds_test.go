@@ -45,11 +45,13 @@ type blinkRounds struct {
 // with side links there is a B+-tree of each width.
 func newBlinkRounds(t testing.TB, d device.Device, nodes int) *blinkRounds {
 	t.Helper()
+	set, err := kernel.LoadOnly(d, kernel.BlinkSource)
+	must(t, err)
 	r := &blinkRounds{}
 	for i, order := range []int{16, 32, 16} {
-		w, err := NewBlink[uint64](d, order, nodes)
+		w, err := NewBlinkOf[uint64](d, set, order, nodes)
 		must(t, err)
-		n, err := NewBlink[uint32](d, order, nodes)
+		n, err := NewBlinkOf[uint32](d, set, order, nodes)
 		must(t, err)
 		if i == 2 {
 			w.Tree.How, n.Tree.How = 0, 0
@@ -61,6 +63,9 @@ func newBlinkRounds(t testing.TB, d device.Device, nodes int) *blinkRounds {
 			if err := errors.Join(r.wide[i].Close(), r.narrow[i].Close()); err != nil {
 				t.Error(err)
 			}
+		}
+		if err := set.Unload(); err != nil {
+			t.Error(err)
 		}
 	})
 	return r

@@ -49,24 +49,33 @@ func within(what string, do func() error) error {
 	return do()
 }
 
+// blinkSet loads the kernels of a test, once: that takes a driver seconds.
+func blinkSet(t testing.TB, d device.Device) *kernel.Set {
+	t.Helper()
+	set, err := kernel.LoadOnly(d, kernel.BlinkSource)
+	must(t, err)
+	return set
+}
+
 // TestBlinkOnGPU tests batches of mixed operations on each kernel as TestBlink
 // does: for each key, an order of its operations must explain every answer.
 // PANDO_SEEDS says how many batches of each shape.
 func TestBlinkOnGPU(t *testing.T) {
 	d := onGPU(t)
-	t.Run("32x16", func(t *testing.T) { blinkOnGPU[uint32](t, d, 16, 1) })
-	t.Run("32x32", func(t *testing.T) { blinkOnGPU[uint32](t, d, 32, 1) })
-	t.Run("64x16", func(t *testing.T) { blinkOnGPU[uint64](t, d, 16, 1) })
-	t.Run("64x32", func(t *testing.T) { blinkOnGPU[uint64](t, d, 32, 1) })
-	t.Run("32x16 B+", func(t *testing.T) { blinkOnGPU[uint32](t, d, 16, 0) })
-	t.Run("64x16 B+", func(t *testing.T) { blinkOnGPU[uint64](t, d, 16, 0) })
-	t.Run("32x32 peeks", func(t *testing.T) { blinkOnGPU[uint32](t, d, 32, 1|kernel.BlinkPeeks) })
-	t.Run("64x16 peeks, tops", func(t *testing.T) { blinkOnGPU[uint64](t, d, 16, 1|kernel.BlinkPeeks|kernel.BlinkTops) })
+	set := blinkSet(t, d)
+	t.Run("32x16", func(t *testing.T) { blinkOnGPU[uint32](t, d, set, 16, 1) })
+	t.Run("32x32", func(t *testing.T) { blinkOnGPU[uint32](t, d, set, 32, 1) })
+	t.Run("64x16", func(t *testing.T) { blinkOnGPU[uint64](t, d, set, 16, 1) })
+	t.Run("64x32", func(t *testing.T) { blinkOnGPU[uint64](t, d, set, 32, 1) })
+	t.Run("32x16 B+", func(t *testing.T) { blinkOnGPU[uint32](t, d, set, 16, 0) })
+	t.Run("64x16 B+", func(t *testing.T) { blinkOnGPU[uint64](t, d, set, 16, 0) })
+	t.Run("32x32 peeks", func(t *testing.T) { blinkOnGPU[uint32](t, d, set, 32, 1|kernel.BlinkPeeks) })
+	t.Run("64x16 peeks, tops", func(t *testing.T) { blinkOnGPU[uint64](t, d, set, 16, 1|kernel.BlinkPeeks|kernel.BlinkTops) })
 }
 
-func blinkOnGPU[C simd.Code](t *testing.T, d device.Device, order int, how uint32) {
+func blinkOnGPU[C simd.Code](t *testing.T, d device.Device, set *kernel.Set, order int, how uint32) {
 	start := seed.Of(t)
-	b, err := NewBlink[C](d, order, 1024)
+	b, err := NewBlinkOf[C](d, set, order, 1024)
 	must(t, err)
 	defer b.Close()
 	b.Tree.How, b.Shape.Block = how, 32
@@ -81,12 +90,13 @@ func blinkOnGPU[C simd.Code](t *testing.T, d device.Device, order int, how uint3
 // TestBlinkLoadOnGPU tests the bulk insert, lookups and ranges.
 func TestBlinkLoadOnGPU(t *testing.T) {
 	d := onGPU(t)
+	set := blinkSet(t, d)
 	for _, order := range []int{16, 32} {
-		n, err := NewBlink[uint32](d, order, 256)
+		n, err := NewBlinkOf[uint32](d, set, order, 256)
 		must(t, err)
 		blinkLoads(t, n)
 		must(t, n.Close())
-		w, err := NewBlink[uint64](d, order, 256)
+		w, err := NewBlinkOf[uint64](d, set, order, 256)
 		must(t, err)
 		blinkLoads(t, w)
 		must(t, w.Close())
@@ -176,10 +186,12 @@ func TestPagesOnGPU(t *testing.T) {
 }
 
 func pagesOnGPU[C simd.Code](t *testing.T, d device.Device) {
+	set, err := kernel.LoadOnly(d, kernel.PagesSource)
+	must(t, err)
 	start := seed.Of(t)
 	for _, shape := range []struct{ order, threads int }{{3, 32}, {4, 96}, {7, 64}, {100, 32}, {64, 512}, {16, 1024}} {
 		for s := range uint64(latchSeeds(10)) {
-			p, err := NewPages[C](d, shape.order, 512, shape.threads)
+			p, err := NewPagesOf[C](d, set, shape.order, 512, shape.threads)
 			must(t, err)
 			pagesRounds(t, p, start+s)
 			pagesLoads(t, p)
