@@ -64,12 +64,21 @@ func countUp(n int) []uint64 {
 // gaussian draws distinct whole numbers around 2^31, with a deviation of 2^28 that
 // leaves room for the most keys.
 func gaussian(rng *rand.Rand, n int) []uint64 {
-	seen := make(map[uint64]bool, n)
+	type bits [512]uint64
+	seen := map[uint64]*bits{} // pieces of a bitmap, which is quicker than a map of keys
 	keys := make([]uint64, 0, n)
 	for len(keys) < n {
-		if x := rng.NormFloat64()*(1<<28) + 1<<31; x >= 0 && !seen[uint64(x)] {
-			seen[uint64(x)] = true
-			keys = append(keys, uint64(x))
+		x := rng.NormFloat64()*(1<<28) + 1<<31
+		if x < 0 {
+			continue
+		}
+		k := uint64(x)
+		if seen[k>>15] == nil {
+			seen[k>>15] = new(bits)
+		}
+		if word, bit := &seen[k>>15][k>>6&511], uint64(1)<<(k&63); *word&bit == 0 {
+			*word |= bit
+			keys = append(keys, k)
 		}
 	}
 	return keys

@@ -50,7 +50,8 @@ type gpuRig struct {
 	memory     []device.Ptr // allocated for the size being measured
 	window     []byte       // page-locked, for results copied back
 	took       time.Duration
-	favored    any // the tree whose upper levels are kept in the cache
+	latches    *kernel.Set // the kernels of latched trees, if they were needed
+	favored    any         // the tree whose upper levels are kept in the cache
 }
 
 // windowBytes bounds the bytes copied back at a time.
@@ -105,6 +106,16 @@ func (g *gpuRig) prepare() (err error) {
 	return err
 }
 
+// latched returns the kernels of latched trees and of those of large pages, which
+// are loaded once.
+func (g *gpuRig) latched() (*kernel.Set, error) {
+	var err error
+	if g.latches == nil {
+		g.latches, err = kernel.LoadOnly(g.dev, kernel.BlinkSource, kernel.PagesSource)
+	}
+	return g.latches, err
+}
+
 // alloc allocates device memory that clear frees.
 func (g *gpuRig) alloc(bytes int) (device.Ptr, error) {
 	p, err := g.dev.Alloc(max(bytes, 4))
@@ -140,7 +151,15 @@ func (g *gpuRig) time(work, wipe func() error) error {
 			break
 		}
 	}
-	if err := errors.Join(wipe(), g.stream.Record(g.begin), work(), g.stream.Record(g.end), g.stream.Synchronize()); err != nil {
+	if err := wipe(); err != nil {
+		return err
+	}
+	return g.timeOnce(work)
+}
+
+// timeOnce does the work between two events and records the time between them.
+func (g *gpuRig) timeOnce(work func() error) error {
+	if err := errors.Join(g.stream.Record(g.begin), work(), g.stream.Record(g.end), g.stream.Synchronize()); err != nil {
 		return err
 	}
 	ms, err := g.end.Since(g.begin)
@@ -167,6 +186,30 @@ func put[T any](g *gpuRig, s []T) (device.Ptr, error) {
 		return 0, err
 	}
 	return p, errors.Join(g.stream.CopyIn(p, arena.Bytes(s)), g.stream.Synchronize())
+}
+
+// putAll allocates device memory for n values and fills it, part by part, on all
+// cores: no more of them are on the host than fit into the window.
+func putAll[T word](g *gpuRig, n int, value func(i int) T) (device.Ptr, error) {
+	var v T
+	size := int(unsafe.Sizeof(v))
+	at, err := g.alloc(n * size)
+	if err != nil {
+		return 0, err
+	}
+	window := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(g.window))), len(g.window)/size)
+	for first := 0; first < n; first += len(window) {
+		part := window[:min(len(window), n-first)]
+		forPieces(len(part), func(_, lo, hi int) {
+			for i := lo; i < hi; i++ {
+				part[i] = value(first + i)
+			}
+		})
+		if err := errors.Join(g.stream.CopyIn(at+device.Ptr(first*size), arena.Bytes(part)), g.stream.Synchronize()); err != nil {
+			return 0, err
+		}
+	}
+	return at, nil
 }
 
 // readBack copies n values from device memory, part by part, and calls check

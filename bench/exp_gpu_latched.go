@@ -8,6 +8,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/experiments"
 )
 
@@ -53,8 +54,12 @@ var gpuLatchedHot = &experiment{
 // names such keys, and measures none.
 func mesh(_ *rand.Rand, n int) []uint64 {
 	const side = 64
-	keys := countUp(n)
-	slices.SortStableFunc(keys, func(a, b uint64) int { return int(a%side) - int(b%side) })
+	keys := make([]uint64, 0, n)
+	for row := range side {
+		for k := row; k < n; k += side {
+			keys = append(keys, uint64(k))
+		}
+	}
 	return keys
 }
 
@@ -62,16 +67,42 @@ func mesh(_ *rand.Rand, n int) []uint64 {
 type latchedShape struct {
 	name        string
 	bits, order int
-	links       uint32
+	how         uint32
+	tile        int // lanes; 0 for 16
 }
 
+// What the trees do: quick ones copy the root once a block, and read inner nodes
+// once.
+const (
+	linked = kernel.BlinkLinks
+	peeks  = kernel.BlinkLinks | kernel.BlinkPeeks
+	quick  = kernel.BlinkLinks | kernel.BlinkPeeks | kernel.BlinkTops
+)
+
 var latchedShapes = []latchedShape{
-	{"B-link, 64 bits, nodes of 16", 64, 16, 1},
-	{"B-link, 64 bits, nodes of 32", 64, 32, 1},
-	{"B+, 64 bits, nodes of 16", 64, 16, 0},
-	{"B-link, 32 bits, nodes of 16", 32, 16, 1},
-	{"B-link, 32 bits, nodes of 32", 32, 32, 1},
-	{"B+, 32 bits, nodes of 16", 32, 16, 0},
+	{"B-link, 64 bits, nodes of 16", 64, 16, linked, 0},
+	{"B-link, 64 bits, nodes of 32", 64, 32, linked, 0},
+	{"B-link, 64 bits, nodes of 16, quick", 64, 16, quick, 0},
+	{"B+, 64 bits, nodes of 16", 64, 16, 0, 0},
+	{"B-link, 32 bits, nodes of 16", 32, 16, linked, 0},
+	{"B-link, 32 bits, nodes of 32", 32, 32, linked, 0},
+	{"B-link, 32 bits, nodes of 16, quick", 32, 16, quick, 0},
+	{"B+, 32 bits, nodes of 16", 32, 16, 0, 0},
+}
+
+// latchedWays are ways to go down a tree, one after the other, for
+// gpu-latched-insert.
+var latchedWays = []latchedShape{
+	latchedShapes[0],
+	{"B-link, 64 bits, nodes of 16, peeks", 64, 16, peeks, 0},
+	{"B-link, 64 bits, nodes of 16, quick", 64, 16, quick, 0},
+	{"B-link, 64 bits, nodes of 16, quick, tiles of 8", 64, 16, quick, 8},
+	latchedShapes[1],
+	{"B-link, 64 bits, nodes of 32, quick", 64, 32, quick, 0},
+	latchedShapes[4],
+	{"B-link, 32 bits, nodes of 16, quick", 32, 16, quick, 0},
+	{"B-link, 32 bits, nodes of 16, quick, tiles of 8", 32, 16, quick, 8},
+	{"B-link, 32 bits, nodes of 32, quick", 32, 32, quick, 0},
 }
 
 // latchedTree is a latched tree with its keys, values and answers on the GPU.
@@ -88,15 +119,21 @@ type latchedTree[W word] struct {
 func latchedNodes(n, order int) int { return n*2/order*5/4 + 64 }
 
 func newLatchedTree[W word](g *gpuRig, shape latchedShape, d *dataset[uint64]) (*latchedTree[W], error) {
-	l := &latchedTree[W]{g: g, shape: shape}
-	for _, k := range d.keys {
-		l.keys, l.want = append(l.keys, W(k)), append(l.want, valueOf(W(k)))
-	}
-	var err, errs error
-	if l.tree, err = experiments.NewBlink[W](g.dev, shape.order, latchedNodes(len(d.keys), shape.order)); err != nil {
+	l := &latchedTree[W]{g: g, shape: shape, keys: make([]W, len(d.keys)), want: make([]W, len(d.keys))}
+	forPieces(len(d.keys), func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			l.keys[i], l.want[i] = W(d.keys[i]), valueOf(W(d.keys[i]))
+		}
+	})
+	set, err := g.latched()
+	if err != nil {
 		return nil, err
 	}
-	l.tree.Tree.Links = shape.links
+	var errs error
+	if l.tree, err = experiments.NewBlinkOf[W](g.dev, set, shape.order, latchedNodes(len(d.keys), shape.order)); err != nil {
+		return nil, err
+	}
+	l.tree.Tree.How, l.tree.Shape.Tile = shape.how, shape.tile
 	for _, p := range []*device.Ptr{&l.at.vals, &l.at.fresh} {
 		*p, err = put(g, l.want)
 		errs = errors.Join(errs, err)
@@ -149,11 +186,11 @@ func latchedSearch[W word](l *latchedTree[W]) (*subject, error) {
 	if err := errors.Join(l.clear(), l.batch(false, len(l.keys)), l.g.stream.Synchronize()); err != nil {
 		return nil, err
 	}
-	im, err := l.tree.Image()
+	nodes, err := l.tree.Nodes()
 	if err != nil {
 		return nil, err
 	}
-	bytes := float64(len(im.Memory)) / float64(len(l.keys))
+	bytes := float64(nodes*l.tree.Shape.NodeBytes()) / float64(len(l.keys))
 	sub := l.g.subject(l.shape.name, bytes, func(n int) error { return l.batch(true, n) },
 		func(n int) error { return l.g.stream.Fill(l.at.vals, 0, n*l.shape.bits/8) }, l.check)
 	sub.whole = true

@@ -13,15 +13,18 @@ import (
 func TestLatchedExperimentsOnTheInterpreter(t *testing.T) {
 	defer func(sizes, threads []int) { pageSizes, pageThreads = sizes, threads }(pageSizes, pageThreads)
 	pageSizes, pageThreads = []int{8, 64}, []int{32}
+	defer func(sizes []int) { singlePages = sizes }(singlePages)
+	singlePages = []int{16}
 	for e, cases := range map[*experiment][]string{
-		gpuDictInsert:   {"shuffled", "ascending", "Gaussian", "mesh-like"},
-		gpuDictSearch:   {"shuffled", "ascending", "Gaussian", "mesh-like"},
-		gpuLatchedHot:   {"1"},
-		gpuSingleInsert: {""},
-		gpuPageSize:     {"8", "64"},
-		gpuVisit:        {"8", "64"},
+		gpuDictInsert:    {"shuffled", "ascending", "Gaussian", "mesh-like"},
+		gpuDictSearch:    {"shuffled", "ascending", "Gaussian", "mesh-like"},
+		gpuLatchedInsert: {"insert", "set", "get"},
+		gpuLatchedHot:    {"1"},
+		gpuSingleInsert:  {""},
+		gpuPageSize:      {"8", "64"},
+		gpuVisit:         {"8", "64"},
 	} {
-		s := interpreted(t, e, 60, 60)
+		s := interpreted(t, e, 30, 30)
 		seed := s.seed
 		s.openGPU = func() (device.Device, error) { return ptx.New(ptx.Seed(seed), ptx.RaceCheck(false)), nil }
 		if err := e.run(s); err != nil {
@@ -32,7 +35,7 @@ func TestLatchedExperimentsOnTheInterpreter(t *testing.T) {
 			if !slices.Contains(got, r.Case) {
 				got = append(got, r.Case)
 			}
-			if len(r.Rounds) != 2 || r.Best <= 0 || r.N != 60 {
+			if len(r.Rounds) != 2 || r.Best <= 0 || r.N != 30 {
 				t.Errorf("%s: %+v", e.name, r)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pando-index/pando/bench/gpu"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/experiments"
 )
@@ -28,13 +29,13 @@ var gpuPageSize = &experiment{
 	figure:   "fig. 2 of " + kaczmarek,
 	per:      "one insert",
 	caseName: "page",
-	sizes:    []int{5 * kilo, 30 * kilo, 100 * kilo, mega},
+	sizes:    []int{5 * kilo, 30 * kilo, 100 * kilo},
 	run:      runPageSize,
 }
 
 var gpuVisit = &experiment{
 	name:     "gpu-visit",
-	about:    "the sum of all values of a tree of large pages on the GPU",
+	about:    "all values of a tree of large pages on the GPU added up, or changed; cub and thrust over a flat array beside",
 	figure:   "fig. 4 (right) of " + kaczmarek,
 	per:      "one value",
 	caseName: "page",
@@ -63,8 +64,12 @@ func newPagedTree(g *gpuRig, keys []uint64, order, threads int) (*pagedTree, err
 	for i, k := range keys {
 		p.vals[i] = valueOf(k)
 	}
-	var err, errs error
-	if p.tree, err = experiments.NewPages[uint64](g.dev, order, len(keys)*2/order*9/8+8, threads); err != nil {
+	set, err := g.latched()
+	if err != nil {
+		return nil, err
+	}
+	var errs error
+	if p.tree, err = experiments.NewPagesOf[uint64](g.dev, set, order, len(keys)*2/order*9/8+8, threads); err != nil {
 		return nil, err
 	}
 	for _, at := range []*device.Ptr{&p.at.vals, &p.at.fresh} {
@@ -107,12 +112,15 @@ func (p *pagedTree) check() error {
 	return nil
 }
 
-// subject times the whole tree, made by single inserts.
+// subject times the whole tree, made by single inserts. It takes so long that the
+// GPU is warm for most of the time.
 func (p *pagedTree) subject() *subject {
-	sub := p.g.subject(fmt.Sprintf("%d threads", p.tree.Threads), 0, func(n int) error { return p.insert(0, n) },
-		func(int) error { return p.clear() }, func(int) error { return p.check() })
-	sub.whole = true
-	return sub
+	return &subject{system: fmt.Sprintf("%d threads", p.tree.Threads), onGPU: true, whole: true, clock: p.g.clock,
+		do: func(n int) error {
+			return errors.Join(p.clear(), p.g.timeOnce(func() error { return p.insert(0, n) }))
+		},
+		check: func(int) error { return p.check() },
+	}
 }
 
 // shuffledKeys returns 0 to n-1 in random order.
@@ -152,10 +160,13 @@ func pageContest(g *gpuRig, keys []uint64, order int) (err error) {
 func runVisit(s *session) error {
 	err := withGPU(s, 0, func(g *gpuRig) error {
 		for _, n := range s.sizes {
-			for _, order := range pageSizes {
-				if err := g.clear(n, visitContest(g, n, order)); err != nil {
-					return err
+			if err := withFlat(s, n, func(flat []*subject) (err error) {
+				for _, order := range pageSizes {
+					err = errors.Join(err, g.clear(n, visitContest(g, n, order, flat)))
 				}
+				return err
+			}); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -164,36 +175,93 @@ func runVisit(s *session) error {
 	return err
 }
 
-// visitContest sums values up in a tree of random inserts.
-func visitContest(g *gpuRig, n, order int) (err error) {
-	p, err := newPagedTree(g, shuffledKeys(g.s, n), order, 256)
+// withFlat calls body with those that visit the values of an array, where they
+// can run.
+func withFlat(s *session, n int, body func(flat []*subject) error) error {
+	return withThrustOf(s, nameFlatSum, gpu.Sum64, n, n, 8, func(sum *subject) error {
+		return withThrustOf(s, nameFlatAdd, gpu.Add64, n, n, 8, func(add *subject) error {
+			var flat []*subject
+			for _, sub := range []*subject{sum, add} {
+				if sub != nil {
+					sub.whole = true
+					flat = append(flat, sub)
+				}
+			}
+			return body(flat)
+		})
+	})
+}
+
+// visited is a tree whose values are visited.
+type visited struct {
+	*pagedTree
+	sum   device.Ptr
+	total uint64 // of all values at first
+	added uint64 // to each value since
+}
+
+// visitContest visits the values of a tree that is as full as random inserts
+// leave it, and those of an array, if flat has them.
+func visitContest(g *gpuRig, n, order int, flat []*subject) (err error) {
+	p, err := newPagedTree(g, countUp(n), order, 256)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.tree.Close()) }()
-	if err := errors.Join(p.clear(), p.insert(0, n), g.stream.Synchronize()); err != nil {
+	v := &visited{pagedTree: p}
+	for _, x := range p.vals {
+		v.total += x
+	}
+	if v.sum, err = put(g, []uint64{0}); err != nil {
 		return err
 	}
-	want, got := uint64(0), []uint64{0}
-	for _, v := range p.vals {
-		want += v
-	}
-	sum, err := put(g, got)
-	if err != nil {
+	err = p.tree.Set.PagesBuild(g.stream, &g.params, &p.tree.Tree, 64, p.tree.Blocks, p.tree.Threads, p.at.keys, p.at.vals, n, order*fullPercent/100)
+	if err = errors.Join(err, g.stream.Synchronize()); err != nil {
 		return err
 	}
-	sub := g.subject(nameVisit, 0, func(int) error {
-		return p.tree.Set.PagesSum(g.stream, &g.params, &p.tree.Tree, 64, p.tree.Blocks, p.tree.Threads, sum)
-	}, func(int) error { return g.stream.Fill(sum, 0, 8) }, func(int) error {
-		return readBack(g, sum, 1, func(_ int, part []uint64) error {
-			if part[0] != want {
-				return fmt.Errorf("the sum is %d, not %d", part[0], want)
-			}
-			return nil
-		})
-	})
-	sub.whole, sub.reference = true, true
-	return g.s.compete(&contest{n: n, threads: 1, label: fmt.Sprint(order), ops: n, subjects: []*subject{sub}})
+	return g.s.compete(&contest{n: n, threads: 1, label: fmt.Sprint(order), ops: n, subjects: append([]*subject{v.sums(), v.adds()}, flat...)})
 }
 
-const nameVisit = "pages, 256 threads a block"
+// fullPercent is how full random inserts leave nodes: the logarithm of 2.
+const fullPercent = 69
+
+const (
+	nameVisit    = "pages, 256 threads a block"
+	nameVisitAdd = "pages, 256 threads a block, each changed"
+	nameFlatSum  = "cub::DeviceReduce::Sum, an array"
+	nameFlatAdd  = "thrust::transform, an array, each changed"
+)
+
+// sums adds all values up.
+func (v *visited) sums() *subject {
+	sub := v.g.subject(nameVisit, 0, func(int) error { return v.addUp() }, func(int) error { return v.g.stream.Fill(v.sum, 0, 8) },
+		func(int) error { return v.check() })
+	sub.whole, sub.reference = true, true
+	return sub
+}
+
+// adds adds 1 to each value.
+func (v *visited) adds() *subject {
+	sub := v.g.subject(nameVisitAdd, 0, func(int) error {
+		v.added++
+		return v.tree.Set.PagesAdd(v.g.stream, &v.g.params, &v.tree.Tree, 64, v.tree.Blocks, v.tree.Threads, 1)
+	}, func(int) error { return nil }, func(int) error {
+		return errors.Join(v.g.stream.Fill(v.sum, 0, 8), v.addUp(), v.check())
+	})
+	sub.whole = true
+	return sub
+}
+
+func (v *visited) addUp() error {
+	return v.tree.Set.PagesSum(v.g.stream, &v.g.params, &v.tree.Tree, 64, v.tree.Blocks, v.tree.Threads, v.sum)
+}
+
+func (v *visited) check() error {
+	want := v.total + v.added*uint64(len(v.vals))
+	return readBack(v.g, v.sum, 1, func(_ int, part []uint64) error {
+		if part[0] != want {
+			return fmt.Errorf("the sum is %d, not %d", part[0], want)
+		}
+		return nil
+	})
+}

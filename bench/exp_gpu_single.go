@@ -2,12 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/experiments"
 )
 
-// runSingleInsert times launches of one insert each, in trees that are loaded by
-// bulk insert, of nodes of 16 and 32.
+// runSingleInsert times launches of one insert each: in latched trees of nodes of
+// 16 and 32, by a tile, and in trees of large pages, by a block.
 func runSingleInsert(s *session) error {
 	return withGPU(s, 0, func(g *gpuRig) error {
 		for _, n := range s.sizes {
@@ -22,76 +25,143 @@ func runSingleInsert(s *session) error {
 // singleInserts is how many launches are timed together.
 const singleInserts = 64
 
+// singlePages are the pages of the trees of large pages.
+var singlePages = []int{2048, 16384}
+
+// singles are inserts of odd keys into a tree of even ones. The tree is loaded
+// again before each round, so that all of them are new. All trees are loaded from
+// the same keys, which are their values, too: a billion take 8 GB.
+type singles struct {
+	g               *gpuRig
+	n               int
+	asked           []uint64
+	loaded          device.Ptr // n even keys
+	keys, vals, out device.Ptr // of the inserts
+}
+
 func singleContest(g *gpuRig, n int) (err error) {
+	w := &singles{g: g, n: n, asked: make([]uint64, singleInserts)}
+	if err := w.prepare(); err != nil {
+		return err
+	}
+	set, err := g.latched()
+	if err != nil {
+		return err
+	}
 	c := &contest{n: n, threads: 1, ops: singleInserts}
-	for i, shape := range latchedShapes[:2] {
-		l, e := newLatchedTree[uint64](g, shape, &dataset[uint64]{keys: evens(n)})
-		if e != nil {
-			return e
+	var trees []interface{ Close() error }
+	defer func() {
+		for _, t := range trees {
+			err = errors.Join(err, t.Close())
 		}
-		defer func() { err = errors.Join(err, l.tree.Close()) }()
-		sub, e := l.singles(n)
-		if e != nil {
-			return e
+	}()
+	for _, shape := range latchedShapes[:2] {
+		tree, err := experiments.NewBlinkOf[uint64](g.dev, set, shape.order, loadedNodes(n, shape.order*3/4)+64)
+		if err != nil {
+			return err
 		}
-		sub.reference = i == 0
+		trees = append(trees, tree)
+		sub, err := w.latched(shape, tree)
+		if err != nil {
+			return err
+		}
 		c.subjects = append(c.subjects, sub)
 	}
+	for _, order := range singlePages {
+		tree, err := experiments.NewPagesOf[uint64](g.dev, set, order, loadedNodes(n, order*3/4)+64, 256)
+		if err != nil {
+			return err
+		}
+		trees = append(trees, tree)
+		c.subjects = append(c.subjects, w.paged(order, tree))
+	}
+	c.subjects[0].reference = true
 	return g.s.compete(c)
 }
 
-// evens returns 0, 2, 4 ...
-func evens(n int) []uint64 {
-	keys := countUp(n)
-	for i := range keys {
-		keys[i] *= 2
+// loadedNodes returns how many nodes a tree of n entries has, fill of them a node.
+func loadedNodes(n, fill int) int {
+	nodes := 1
+	for n > fill {
+		n = (n-1)/fill + 1
+		nodes += n
 	}
-	return keys
+	return nodes
 }
 
-// singles inserts odd keys, one a launch. The tree is loaded again before each
-// round, so that all of them are new.
-func (l *latchedTree[W]) singles(n int) (*subject, error) {
-	g, rng := l.g, newRand(l.g.s.seed, streamQueries)
-	asked, ops := make([]W, singleInserts), make([]uint8, singleInserts)
-	for i := range asked {
-		asked[i], ops[i] = W(2*rng.IntN(n)+1), 1 // BlinkSet
+func (w *singles) prepare() (err error) {
+	rng := newRand(w.g.s.seed, streamQueries)
+	for i := range w.asked {
+		w.asked[i] = uint64(2*rng.IntN(w.n) + 1)
 	}
-	keys, err := put(g, asked)
-	vals, errv := put(g, asked)
-	kinds, errk := put(g, ops)
-	out, erro := g.alloc(singleInserts)
-	if err = errors.Join(err, errv, errk, erro); err != nil {
-		return nil, err
+	if w.loaded, err = putAll(w.g, w.n, func(i int) uint64 { return uint64(2 * i) }); err != nil {
+		return err
 	}
-	load := func(int) error {
-		_, err := l.tree.Set.BlinkBuild(g.stream, &g.params, &l.tree.Tree, l.tree.Shape, l.at.keys, l.at.fresh, n, l.shape.order*3/4)
-		return errors.Join(err, g.stream.CopyDevice(vals, keys, singleInserts*l.shape.bits/8))
-	}
-	work := func(count int) error {
-		for i := range count {
-			at := device.Ptr(i * l.shape.bits / 8)
-			if err := l.tree.Set.BlinkOne(g.stream, &g.params, &l.tree.Tree, l.tree.Shape, kinds, keys+at, vals+at, 1, out); err != nil {
+	var errk, errv error
+	w.keys, errk = put(w.g, w.asked)
+	w.vals, errv = put(w.g, w.asked)
+	w.out, err = w.g.alloc(singleInserts)
+	return errors.Join(err, errk, errv)
+}
+
+// subject returns one that loads a tree, inserts a key, and looks keys up.
+func (w *singles) subject(name string, load func() error, insert func(at device.Ptr) error, get func(n int) error) *subject {
+	refresh := func() error { return w.g.stream.CopyDevice(w.vals, w.keys, 8*singleInserts) }
+	begin := func(int) error { return errors.Join(load(), refresh()) }
+	work := func(n int) error {
+		for i := range n {
+			if err := insert(device.Ptr(8 * i)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	check := func(count int) error {
-		return errors.Join(l.tree.Set.BlinkBatch(g.stream, &g.params, &l.tree.Tree, l.tree.Shape, true, 0, keys, vals, count, out),
-			readBack(g, vals, count, func(first int, part []W) error {
-				for i, v := range part {
-					if v != asked[first+i] {
-						return errors.New("an inserted key is not there")
-					}
-				}
-				return nil
-			}))
+	check := func(n int) error {
+		got := make([]uint64, n)
+		err := errors.Join(w.g.stream.Fill(w.vals, 0, 8*n), get(n), w.g.stream.CopyOut(arena.Bytes(got), w.vals), w.g.stream.Synchronize())
+		for i, v := range got {
+			if v != w.asked[i] && err == nil {
+				err = fmt.Errorf("key %d was inserted and has the value %d", w.asked[i], v)
+			}
+		}
+		return err
 	}
-	if err := load(0); err != nil {
+	sub := w.g.subject(name, 0, work, begin, check)
+	sub.whole = true
+	return sub
+}
+
+// latched inserts into a latched tree, one tile a launch.
+func (w *singles) latched(shape latchedShape, tree *experiments.Blink[uint64]) (*subject, error) {
+	g := w.g
+	kinds, err := put(g, []uint8{1}) // BlinkSet
+	if err != nil {
 		return nil, err
 	}
-	sub := g.subject(l.shape.name, 0, work, load, check)
-	sub.whole = true
-	return sub, nil
+	load := func() error {
+		_, err := tree.Set.BlinkBuild(g.stream, &g.params, &tree.Tree, tree.Shape, w.loaded, w.loaded, w.n, shape.order*3/4)
+		return err
+	}
+	insert := func(at device.Ptr) error {
+		return tree.Set.BlinkOne(g.stream, &g.params, &tree.Tree, tree.Shape, kinds, w.keys+at, w.vals+at, 1, w.out)
+	}
+	get := func(n int) error {
+		return tree.Set.BlinkBatch(g.stream, &g.params, &tree.Tree, tree.Shape, true, 0, w.keys, w.vals, n, w.out)
+	}
+	return w.subject(shape.name, load, insert, get), load()
+}
+
+// paged inserts into a tree of large pages, one block a launch.
+func (w *singles) paged(order int, tree *experiments.Pages[uint64]) *subject {
+	g := w.g
+	load := func() error {
+		return tree.Set.PagesBuild(g.stream, &g.params, &tree.Tree, 64, tree.Blocks, tree.Threads, w.loaded, w.loaded, w.n, order*3/4)
+	}
+	insert := func(at device.Ptr) error {
+		return tree.Set.PagesInsert(g.stream, &g.params, &tree.Tree, 64, tree.Threads, w.keys+at, w.vals+at, 1, w.out)
+	}
+	get := func(n int) error {
+		return tree.Set.PagesGet(g.stream, &g.params, &tree.Tree, 64, tree.Threads, w.keys, w.vals, n, w.out)
+	}
+	return w.subject(fmt.Sprintf("pages of %d, 256 threads", order), load, insert, get)
 }

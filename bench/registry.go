@@ -41,7 +41,7 @@ var allExperiments = []*experiment{
 	gpuUpdate, gpuUpdateShapes, gpuTreeFind, gpuTreeU32, gpuTreeEndToEnd,
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
 	setRandom, setAscending, deleteExp, setBatch, treeGet, scanExp, treeMemory, writersExp, snapshotExp, mixedExp,
-	dictSearch, dictInsert, gpuDictSearch, gpuDictInsert, gpuLatchedHot, gpuSingleInsert, gpuPageSize, gpuVisit,
+	dictSearch, dictInsert, gpuDictSearch, gpuDictInsert, gpuLatchedInsert, gpuLatchedHot, gpuSingleInsert, gpuPageSize, gpuVisit,
 	aggregateExp, transformExp, histogramExp, selectExp,
 	updateWays, updateBatches, rebuildExp, updateMix,
 	stringsExp, stringsTree, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings, stopsExp,

@@ -43,7 +43,18 @@ steps() {
 		papers      hb-mix           120  ./run.sh bench run update-mix --n $n --threads $(nproc) --rounds 3 --json JSON
 		billion     update-1g        240  ./run.sh bench run gpu-update --n ${PANDO_N:-1G} --rounds 3 --json JSON
 		sanitize    sanitize-chunked 300  SANITIZE_TOOLS=memcheck,racecheck ./run.sh sanitize internal/chunked -test.short -test.run OnGPU
+		latches     latch-test        90  PANDO_SEEDS=50 ./run.sh test internal/experiments -test.v -test.run (Blink|BlinkLoad|BlinkLarge|BlinkOne|Pages)OnGPU$
+		latches     latch-rounds     200  PANDO_ROUNDS=10000 ./run.sh test internal/experiments -test.v -test.run BlinkRoundsOnGPU
+		latches     latch-insert     120  ./run.sh bench run gpu-latched-insert --n $n --rounds 3 --json JSON
+		latches     latch-hot         60  ./run.sh bench run gpu-latched-hot --n $n --rounds 3 --seconds 0.3 --json JSON
+		latches     latch-single      90  ./run.sh bench run gpu-single-insert --rounds 3 --json JSON
+		latches     latch-dict        90  ./run.sh bench run gpu-dict-insert gpu-dict-search --n 1k,32k,1M --rounds 2 --systems std::map --json JSON
+		latches     latch-dict-32m   120  ./run.sh bench run gpu-dict-insert gpu-dict-search --n 32M --rounds 2 --systems none --json JSON
+		latches     page-visit       120  ./run.sh bench run gpu-visit --n 1M,32M --rounds 3 --json JSON
+		latches     page-size         60  ./run.sh bench run gpu-page-size --n 5k,30k --rounds 1 --json JSON
+		latches     page-size-100k    90  ./run.sh bench run gpu-page-size --n 100k --rounds 1 --json JSON
 		sanitize    sanitize-sort    300  SANITIZE_TOOLS=memcheck,racecheck ./run.sh sanitize internal/device/kernel -test.short -test.run Sort$|Sum$
+		sanitize-latches sanitize-latch 300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=2 PANDO_ROUNDS=16 ./run.sh sanitize internal/experiments -test.short -test.run OnGPU
 	TEXT
 }
 
@@ -86,7 +97,7 @@ case $1 in
 esac
 shift
 mkdir -p "$out" || exit 1
-[ $# = 0 ] && set -- tests update endtoend primitives papers billion sanitize
+[ $# = 0 ] && set -- tests update endtoend primitives papers billion latches sanitize sanitize-latches
 for wanted; do
 	steps | awk -v w="$wanted" '$1 == w || $2 == w { hit = 1 } END { exit !hit }' && continue
 	echo "measure.sh: there is no step or group $wanted; ./measure.sh list shows them" >&2

@@ -1,26 +1,29 @@
 // A peer: thrust::lower_bound of the CUDA toolkit over a sorted array, all
 // queries in one call, and for pairs a gather of the values found; and what a
 // batch of updates costs at least if an array is merged with all of it, by the
-// toolkit's own sort and merge. The
-// benchmark compiles this with nvcc and starts it as
+// toolkit's own sort and merge; and the values of an array added up, or changed.
+// The benchmark compiles this with nvcc and starts it as
 //
-//	thrust rank32|point64|update64 KEYS QUERIES SEED WARM_UP_SECONDS
+//	thrust rank32|point64|update64|sum64|add64 KEYS QUERIES SEED WARM_UP_SECONDS
 //
 // It makes its data on the GPU, says "ready", and then plays one round for
 // every line of standard input, which holds a number of queries. The answer is
 // the milliseconds that the GPU took, and how many results were wrong.
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <thrust/binary_search.h>
 #include <thrust/count.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/fill.h>
+#include <thrust/functional.h>
 #include <thrust/gather.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/merge.h>
 #include <thrust/sort.h>
 #include <thrust/tabulate.h>
 #include <thrust/transform.h>
+#include <thrust/transform_reduce.h>
 
 #include <chrono>
 #include <cstdint>
@@ -186,6 +189,63 @@ struct Updates {
 	}
 };
 
+// Sums adds up the first of n values.
+struct Sums {
+	thrust::device_vector<u64> vals, sum;
+	thrust::device_vector<char> temp;
+	u64 stream;
+
+	Sums(u64 n, u64 most, u64 seed) : vals(n), sum(1), stream(seed) {
+		if (most > n) throw std::runtime_error("more values than there are");
+		thrust::tabulate(thrust::device, vals.begin(), vals.end(), RandomKey<u64>{stream});
+		std::size_t bytes = 0;
+		must(add(nullptr, bytes, n));
+		temp = thrust::device_vector<char>(bytes);
+	}
+	cudaError_t add(void *room, std::size_t &bytes, u64 ops) {
+		return cub::DeviceReduce::Sum(room, bytes, raw(vals), thrust::raw_pointer_cast(sum.data()), (int)ops);
+	}
+	void wipe(u64) { sum[0] = 0; }
+	void work(u64 ops) {
+		std::size_t bytes = temp.size();
+		must(add(thrust::raw_pointer_cast(temp.data()), bytes, ops));
+	}
+	u64 wrong(u64 ops) {
+		thrust::counting_iterator<u64> first(0);
+		u64 want = thrust::transform_reduce(thrust::device, first, first + ops, RandomKey<u64>{stream}, (u64)0, thrust::plus<u64>());
+		u64 got = sum[0];
+		return got != want;
+	}
+};
+
+struct AddOne {
+	__host__ __device__ u64 operator()(u64 v) const { return v + 1; }
+};
+
+// NotOneMore says whether value i is not the one that was drawn, and 1.
+struct NotOneMore {
+	const u64 *vals;
+	u64 stream;
+	__host__ __device__ bool operator()(u64 i) const { return vals[i] != RandomKey<u64>{stream}(i) + 1; }
+};
+
+// Adds adds 1 to the first of n values.
+struct Adds {
+	thrust::device_vector<u64> vals;
+	u64 stream;
+
+	Adds(u64 n, u64 most, u64 seed) : vals(n), stream(seed) {
+		if (most > n) throw std::runtime_error("more values than there are");
+		wipe(n);
+	}
+	void wipe(u64) { thrust::tabulate(thrust::device, vals.begin(), vals.end(), RandomKey<u64>{stream}); }
+	void work(u64 ops) { thrust::transform(thrust::device, vals.begin(), vals.begin() + ops, vals.begin(), AddOne()); }
+	u64 wrong(u64 ops) {
+		thrust::counting_iterator<u64> first(0);
+		return thrust::count_if(thrust::device, first, first + ops, NotOneMore{raw(vals), stream});
+	}
+};
+
 // busy works untimed, so that the GPU's clocks are up when time counts.
 template <typename P> void busy(P &peer, u64 ops, double seconds) {
 	std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -228,6 +288,8 @@ int main(int argc, char **argv) try {
 	if (!std::strcmp(argv[1], "rank32")) return play<Ranks>(n, most, seed, warmUp);
 	if (!std::strcmp(argv[1], "point64")) return play<Points>(n, most, seed, warmUp);
 	if (!std::strcmp(argv[1], "update64")) return play<Updates>(n, most, seed, warmUp);
+	if (!std::strcmp(argv[1], "sum64")) return play<Sums>(n, most, seed, warmUp);
+	if (!std::strcmp(argv[1], "add64")) return play<Adds>(n, most, seed, warmUp);
 	throw std::runtime_error(std::string("no mode ") + argv[1]);
 } catch (const std::exception &e) {
 	std::fprintf(stderr, "thrust: %s\n", e.what());

@@ -24,14 +24,31 @@ type Blink[C simd.Code] struct {
 	st     device.Stream
 	params kernel.Params
 	lent   []device.Ptr // for the batch under way
+	own    bool         // the kernels
 }
 
 // NewBlink returns an empty tree with nodes of order pairs, 16 or 32, and memory
-// for so many nodes.
+// for so many nodes. It loads the kernels, which takes a driver seconds, and
+// unloads them at the end.
 func NewBlink[C simd.Code](d device.Device, order, nodes int) (*Blink[C], error) {
+	set, err := kernel.LoadOnly(d, kernel.BlinkSource)
+	if err != nil {
+		return nil, err
+	}
+	b, err := NewBlinkOf[C](d, set, order, nodes)
+	if err != nil {
+		return nil, errors.Join(err, set.Unload())
+	}
+	b.own = true
+	return b, nil
+}
+
+// NewBlinkOf is NewBlink with kernels that are loaded (kernel.BlinkSource), and
+// stay so.
+func NewBlinkOf[C simd.Code](d device.Device, set *kernel.Set, order, nodes int) (*Blink[C], error) {
 	var c C
-	b := &Blink[C]{d: d, Shape: kernel.BlinkShape{Bits: 8 * int(unsafe.Sizeof(c)), Order: order}}
-	b.Tree.Capacity, b.Tree.Links = uint32(nodes), 1
+	b := &Blink[C]{d: d, Set: set, Shape: kernel.BlinkShape{Bits: 8 * int(unsafe.Sizeof(c)), Order: order}}
+	b.Tree.Capacity, b.Tree.How = uint32(nodes), kernel.BlinkLinks
 	err := b.open()
 	if err == nil {
 		err = b.Load(nil, nil, order)
@@ -44,9 +61,6 @@ func NewBlink[C simd.Code](d device.Device, order, nodes int) (*Blink[C], error)
 
 func (b *Blink[C]) open() (err error) {
 	if b.st, err = b.d.NewStream(); err != nil {
-		return err
-	}
-	if b.Set, err = kernel.LoadOnly(b.d, kernel.BlinkSource); err != nil {
 		return err
 	}
 	if b.Tree.Nodes, err = b.d.Alloc(int(b.Tree.Capacity) * b.Shape.NodeBytes()); err != nil {
@@ -63,7 +77,7 @@ func (b *Blink[C]) Close() (err error) {
 			err = errors.Join(err, b.d.Free(p))
 		}
 	}
-	if b.Set != nil {
+	if b.own {
 		err = errors.Join(err, b.Set.Unload())
 	}
 	if b.st != nil {
@@ -108,13 +122,49 @@ func (b *Blink[C]) Load(keys, vals []C, fill int) error {
 // Apply carries out operations at once, in no order but that of 16 that stand
 // side by side. vals has the values to set, and gets those that were there.
 func (b *Blink[C]) Apply(ops []kernel.BlinkOp, keys, vals []C) ([]kernel.BlinkOutcome, error) {
-	outcomes := make([]kernel.BlinkOutcome, len(ops))
-	kinds, err := lend(b, ops)
+	return b.batch(false, ops, keys, vals)
+}
+
+// Put sets values, by the kernel that does nothing else.
+func (b *Blink[C]) Put(keys, vals []C) ([]kernel.BlinkOutcome, error) {
+	return b.batch(false, nil, keys, vals)
+}
+
+// Get sets vals to the values of keys, by the kernel that does nothing else.
+func (b *Blink[C]) Get(keys, vals []C) ([]kernel.BlinkOutcome, error) {
+	return b.batch(true, nil, keys, vals)
+}
+
+// One carries out one operation by one tile, in one launch, and returns the value
+// that was there.
+func (b *Blink[C]) One(op kernel.BlinkOp, key, val C) (was C, outcome kernel.BlinkOutcome, err error) {
+	vals, outcomes := []C{val}, []kernel.BlinkOutcome{0}
+	kinds, err := lend(b, []kernel.BlinkOp{op})
+	k, errk := lend(b, []C{key})
+	v, errv := lend(b, vals)
+	o, erro := lend(b, outcomes)
+	if err = errors.Join(err, errk, errv, erro); err == nil {
+		err = errors.Join(b.Set.BlinkOne(b.st, &b.params, &b.Tree, b.Shape, kinds, k, v, 1, o),
+			b.st.CopyOut(arena.Bytes(vals), v), b.st.CopyOut(arena.Bytes(outcomes), o))
+	}
+	err = b.end(err)
+	return vals[0], outcomes[0], err
+}
+
+// batch launches the kernel of gets, of sets if there are no ops, or of what
+// these say.
+func (b *Blink[C]) batch(get bool, ops []kernel.BlinkOp, keys, vals []C) ([]kernel.BlinkOutcome, error) {
+	outcomes := make([]kernel.BlinkOutcome, len(keys))
+	var kinds device.Ptr
+	var err error
+	if ops != nil {
+		kinds, err = lend(b, ops)
+	}
 	k, errk := lend(b, keys)
 	v, errv := lend(b, vals)
 	o, erro := lend(b, outcomes)
 	if err = errors.Join(err, errk, errv, erro); err == nil {
-		err = errors.Join(b.Set.BlinkBatch(b.st, &b.params, &b.Tree, b.Shape, false, kinds, k, v, len(ops), o),
+		err = errors.Join(b.Set.BlinkBatch(b.st, &b.params, &b.Tree, b.Shape, get, kinds, k, v, len(keys), o),
 			b.st.CopyOut(arena.Bytes(vals), v), b.st.CopyOut(arena.Bytes(outcomes), o))
 	}
 	return outcomes, b.end(err)
@@ -149,10 +199,21 @@ func (b *Blink[C]) Ranges(of []BlinkRange[C], limit int) (keys, vals [][]C, err 
 	return keys, vals, nil
 }
 
+// state returns how many nodes were asked for, and whether one was missing.
+func (b *Blink[C]) state() ([]uint32, error) {
+	state := make([]uint32, 2)
+	return state, errors.Join(b.st.CopyOut(arena.Bytes(state), b.Tree.State), b.st.Synchronize())
+}
+
+// Nodes returns how many nodes are in use.
+func (b *Blink[C]) Nodes() (int, error) {
+	state, err := b.state()
+	return int(min(state[0], b.Tree.Capacity)), err
+}
+
 // Image returns a copy of the tree.
 func (b *Blink[C]) Image() (*BlinkImage[C], error) {
-	state := make([]uint32, 2)
-	err := errors.Join(b.st.CopyOut(arena.Bytes(state), b.Tree.State), b.st.Synchronize())
+	state, err := b.state()
 	if err != nil {
 		return nil, err
 	}

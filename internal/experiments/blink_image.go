@@ -22,7 +22,7 @@ type blinkNode[C simd.Code] struct {
 	latch     bool
 	level     int
 	count     int
-	high      C
+	low, high C
 	next      int
 	keys, val []C
 }
@@ -49,7 +49,7 @@ func (im *BlinkImage[C]) node(at int) (n blinkNode[C], err error) {
 		}
 		return C(binary.LittleEndian.Uint64(m[at:]))
 	}
-	n.high, n.next = read(8), int(binary.LittleEndian.Uint32(m[16:]))
+	n.low, n.high, n.next = read(24), read(8), int(binary.LittleEndian.Uint32(m[16:]))
 	for i := range n.count {
 		n.keys = append(n.keys, read(blinkHead+i*size))
 		n.val = append(n.val, read(blinkHead+(im.Order+i)*size))
@@ -78,7 +78,7 @@ func (im *BlinkImage[C]) Check() (keys, vals []C, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := w.visit(0, root.level, ^C(0)); err != nil {
+	if err := w.visit(0, root.level, 0, ^C(0)); err != nil {
 		return nil, nil, err
 	}
 	for level, at := range w.due {
@@ -93,7 +93,7 @@ func (im *BlinkImage[C]) Check() (keys, vals []C, err error) {
 }
 
 // visit walks over a node and what is below it.
-func (w *blinkWalk[C]) visit(at, level int, high C) error {
+func (w *blinkWalk[C]) visit(at, level int, low, high C) error {
 	n, err := w.im.node(at)
 	if err != nil {
 		return err
@@ -103,8 +103,8 @@ func (w *blinkWalk[C]) visit(at, level int, high C) error {
 	}
 	w.met++
 	w.seen[level], w.due[level] = true, n.next
-	if n.level != level || n.high != high {
-		return fmt.Errorf("node %d: level %d and high key %d, want %d and %d", at, n.level, n.high, level, high)
+	if n.level != level || n.low != low || n.high != high {
+		return fmt.Errorf("node %d: level %d, keys from %d to %d, want %d, %d and %d", at, n.level, n.low, n.high, level, low, high)
 	}
 	if level == 0 {
 		return w.leaf(at, n)
@@ -116,9 +116,10 @@ func (w *blinkWalk[C]) visit(at, level int, high C) error {
 		if i > 0 && n.keys[i] <= n.keys[i-1] {
 			return fmt.Errorf("node %d: separators %v", at, n.keys)
 		}
-		if err := w.visit(int(child), level-1, n.keys[i]); err != nil {
+		if err := w.visit(int(child), level-1, low, n.keys[i]); err != nil {
 			return err
 		}
+		low = n.keys[i] + 1
 	}
 	return nil
 }

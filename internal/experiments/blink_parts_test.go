@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -62,7 +63,7 @@ func newBlinkParts(t testing.TB, opts ...ptx.Option) *blinkParts {
 		*of.at, err = b.dev.Alloc(of.bytes)
 		must(t, err)
 	}
-	b.tree.Capacity, b.tree.Links = partsNodes, 1
+	b.tree.Capacity, b.tree.How = partsNodes, kernel.BlinkLinks
 	t.Cleanup(func() { b.dev.Close() })
 	return b
 }
@@ -71,20 +72,25 @@ func newBlinkParts(t testing.TB, opts ...ptx.Option) *blinkParts {
 // inner nodes full, as the bulk insert makes it, and its state.
 func loadedParts(n, fill int) (nodes []byte, state []uint32) {
 	nodes = make([]byte, partsNodes*partsBytes)
+	for at := 0; at < len(nodes); at += partsBytes { // where nothing was written yet, there are no numbers of nodes
+		copy(nodes[at+32+4*partsOrder:at+partsBytes], bytes.Repeat([]byte{0xee}, 4*partsOrder))
+	}
 	var level []uint32 // the nodes of the level below
 	var highs []uint32
-	write := func(at, depth int, keys, vals []uint32, high uint32, next int) {
+	write := func(at, depth int, keys, vals []uint32, low, high uint32, next int) {
 		m := nodes[at*partsBytes:]
+		binary.LittleEndian.PutUint32(m[24:], low)
 		binary.LittleEndian.PutUint64(m, 1<<16|uint64(len(keys))<<6|uint64(depth)<<1)
 		binary.LittleEndian.PutUint32(m[8:], high)
 		binary.LittleEndian.PutUint32(m[16:], uint32(next))
 		copy(m[32:], arena.Bytes(keys))
-		copy(m[32+4*partsOrder:], arena.Bytes(vals))
+		copy(m[32+4*partsOrder:], arena.Bytes(append(slices.Clone(vals), make([]uint32, partsOrder-len(vals))...)))
 	}
 	keys, vals := ascending[uint32](n, 3)
 	for used, depth := 1, 0; ; depth++ {
 		count := max(1, (len(keys)+fill-1)/fill)
 		level, highs = nil, nil
+		low := uint32(0)
 		for i := range count {
 			part, of := keys[min(len(keys), i*fill):min(len(keys), (i+1)*fill)], vals[min(len(keys), i*fill):min(len(keys), (i+1)*fill)]
 			at, next, high := used, used+1, uint32(1<<32-1)
@@ -98,7 +104,8 @@ func loadedParts(n, fill int) (nodes []byte, state []uint32) {
 			} else {
 				used++
 			}
-			write(at, depth, part, of, high, next)
+			write(at, depth, part, of, low, high, next)
+			low = high + 1
 			level, highs = append(level, uint32(at)), append(highs, high)
 		}
 		if count == 1 {
@@ -196,6 +203,7 @@ type partCase struct {
 	try  func(b *blinkParts, part uint32, s uint64) error
 	opts []ptx.Option
 	seed uint64 // one that fails; where the kernel has changed, another is looked for
+	how  uint32 // beside kernel.BlinkLinks
 }
 
 var (
@@ -206,21 +214,27 @@ var (
 )
 
 var partCases = []partCase{
-	{"READ_ACQUIRE", twoTiles, byChance, 0},
-	{"READ_LATCH", someTiles, byChance, 0},
-	{"READ_FENCE", twoTiles, byPCT, 123},
-	{"READ_AGAIN", twoTiles, byPCT, 321},
-	{"READ_AGREE", twoTiles, byPCT, 500},
-	{"HIGH_KEY", someTiles, byChance, 1},
-	{"LEAF_LATCH", someTiles, byChance, 1},
-	{"CHILD_LATCH", someTiles, byChance, 1},
-	{"PARENT_LATCH", someTiles, byChance, 7},
-	{"PARENT_LOOK", someTiles, byChance, 1},
-	{"WRITE_MEET", twoTiles, byPCT, 26619},
-	{"WRITE_FENCE", twoTiles, byPCT, 9683},
-	{"GIVE_MEET", someTiles, byChance, 1},
-	{"GIVE_RELEASE", someTiles, byChance, 1},
-	{"GIVE_VERSION", someTiles, byChance, 2},
+	{"READ_ACQUIRE", twoTiles, byChance, 1, 0},
+	{"READ_LATCH", someTiles, byChance, 0, 0},
+	{"READ_FENCE", twoTiles, byPCT, 154, 0},
+	{"READ_AGAIN", twoTiles, byPCT, 793, 0},
+	{"READ_AGREE", twoTiles, byPCT, 658, 0},
+	{"HIGH_KEY", someTiles, byChance, 1, 0},
+	{"LEAF_LATCH", someTiles, byChance, 1, 0},
+	{"CHILD_LATCH", someTiles, byChance, 1, 0},
+	{"PARENT_LATCH", someTiles, byChance, 10, 0},
+	{"PARENT_LOOK", someTiles, byChance, 1, 0},
+	{"WRITE_MEET", twoTiles, byPCT, 36022, 0},
+	{"WRITE_FENCE", twoTiles, byPCT, 25743, 0},
+	{"GIVE_MEET", someTiles, byChance, 1, 0},
+	{"GIVE_RELEASE", someTiles, byChance, 1, 0},
+	{"GIVE_VERSION", someTiles, byChance, 3, 0},
+	{"LOW_KEY", someTiles, byChance, 30, kernel.BlinkPeeks},
+	{"PEEK_ACQUIRE", someTiles, byChance, 20, kernel.BlinkPeeks},
+	{"PEEK_MEET", someTiles, byChance, 30, kernel.BlinkPeeks},
+	{"NEW_MEET", someTiles, byChance, 77, kernel.BlinkPeeks},
+	{"NEW_FENCE", someTiles, byChance, 30, kernel.BlinkPeeks},
+	{"NEW_CLEAR", someTiles, byChance, 20, kernel.BlinkPeeks},
 }
 
 // TestBlinkParts tests that each part of the protocol is needed: left out, a
@@ -228,6 +242,7 @@ var partCases = []partCase{
 func TestBlinkParts(t *testing.T) {
 	for i, c := range partCases {
 		b := newBlinkParts(t, c.opts...)
+		b.tree.How |= c.how
 		s, err := c.seed, error(nil)
 		for range 100_000 {
 			if err = c.try(b, uint32(i+1), s); err != nil {
@@ -251,6 +266,7 @@ func TestBlinkWhole(t *testing.T) {
 	for _, m := range latchSchedules {
 		b := newBlinkParts(t, m.opts...)
 		for i := range uint64(latchSeeds(20)) {
+			b.tree.How ^= kernel.BlinkPeeks
 			for _, try := range []func(*blinkParts, uint32, uint64) error{someTiles, twoTiles} {
 				if err := try(b, 0, start+i); err != nil {
 					t.Fatalf("%s, seed %d: %v", m.name, start+i, err)

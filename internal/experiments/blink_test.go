@@ -129,7 +129,12 @@ func TestBlinkLoad(t *testing.T) {
 
 func blinkLoad[C simd.Code](t *testing.T, order int) {
 	_, b := newBlink[C](t, order, 256)
-	rng := seed.Rand(t)
+	blinkLoads(t, b)
+}
+
+func blinkLoads[C simd.Code](t *testing.T, b *Blink[C]) {
+	t.Helper()
+	order, rng := b.Shape.Order, seed.Rand(t)
 	for _, fill := range []int{2, order/2 + 1, order} {
 		for _, n := range []int{0, 1, fill, fill + 1, fill*fill + 1, 90} {
 			if n > 100*fill {
@@ -190,14 +195,17 @@ func TestBlink(t *testing.T) {
 			t.Run("64x16", func(t *testing.T) { blinkSeeds[uint64](t, 16, 1, s.opts) })
 			t.Run("64x32", func(t *testing.T) { blinkSeeds[uint64](t, 32, 1, s.opts) })
 			t.Run("64x16 B+", func(t *testing.T) { blinkSeeds[uint64](t, 16, 0, s.opts) })
+			t.Run("32x32 peeks", func(t *testing.T) { blinkSeeds[uint32](t, 32, 1|kernel.BlinkPeeks, s.opts) })
+			t.Run("64x16 peeks, tops", func(t *testing.T) { blinkSeeds[uint64](t, 16, 1|kernel.BlinkPeeks|kernel.BlinkTops, s.opts) })
+			t.Run("64x16 B+ peeks", func(t *testing.T) { blinkSeeds[uint64](t, 16, kernel.BlinkPeeks, s.opts) })
 		})
 	}
 }
 
-func blinkSeeds[C simd.Code](t *testing.T, order int, links uint32, opts []ptx.Option) {
+func blinkSeeds[C simd.Code](t *testing.T, order int, how uint32, opts []ptx.Option) {
 	start := seed.Of(t)
 	d, b := newBlink[C](t, order, 128, opts...)
-	b.Tree.Links, b.Shape.Block = links, 32
+	b.Tree.How, b.Shape.Block = how, 32
 	for i := range uint64(latchSeeds(2)) {
 		ptx.Seed(start + i)(d)
 		if err := blinkSeed(b, start+i); err != nil {

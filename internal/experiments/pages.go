@@ -25,13 +25,29 @@ type Pages[C simd.Code] struct {
 	st     device.Stream
 	params kernel.Params
 	lent   []device.Ptr
+	own    bool // the kernels
 }
 
 // NewPages returns an empty tree with pages of order pairs, and memory for so
-// many pages.
+// many pages. It loads the kernels, and unloads them at the end.
 func NewPages[C simd.Code](d device.Device, order, pages, threads int) (*Pages[C], error) {
+	set, err := kernel.LoadOnly(d, kernel.PagesSource)
+	if err != nil {
+		return nil, err
+	}
+	p, err := NewPagesOf[C](d, set, order, pages, threads)
+	if err != nil {
+		return nil, errors.Join(err, set.Unload())
+	}
+	p.own = true
+	return p, nil
+}
+
+// NewPagesOf is NewPages with kernels that are loaded (kernel.PagesSource), and
+// stay so.
+func NewPagesOf[C simd.Code](d device.Device, set *kernel.Set, order, pages, threads int) (*Pages[C], error) {
 	var c C
-	p := &Pages[C]{d: d, Bits: 8 * int(unsafe.Sizeof(c)), Threads: threads, Blocks: 1024}
+	p := &Pages[C]{d: d, Set: set, Bits: 8 * int(unsafe.Sizeof(c)), Threads: threads, Blocks: 1024}
 	p.Tree.Capacity, p.Tree.Order = uint32(pages), uint32(order)
 	err := p.open()
 	if err == nil {
@@ -45,9 +61,6 @@ func NewPages[C simd.Code](d device.Device, order, pages, threads int) (*Pages[C
 
 func (p *Pages[C]) open() (err error) {
 	if p.st, err = p.d.NewStream(); err != nil {
-		return err
-	}
-	if p.Set, err = kernel.LoadOnly(p.d, kernel.PagesSource); err != nil {
 		return err
 	}
 	if p.Tree.Memory, err = p.d.Alloc(int(p.Tree.Capacity) * kernel.PageBytes(p.Bits, int(p.Tree.Order))); err != nil {
@@ -64,7 +77,7 @@ func (p *Pages[C]) Close() (err error) {
 			err = errors.Join(err, p.d.Free(at))
 		}
 	}
-	if p.Set != nil {
+	if p.own {
 		err = errors.Join(err, p.Set.Unload())
 	}
 	if p.st != nil {
@@ -89,6 +102,17 @@ func (p *Pages[C]) end(err error) error {
 	}
 	p.lent = nil
 	return err
+}
+
+// Load replaces what is in the tree by ascending, distinct keys, with fill of
+// them a page.
+func (p *Pages[C]) Load(keys, vals []C, fill int) error {
+	k, err := p.lend(arena.Bytes(keys))
+	v, errv := p.lend(arena.Bytes(vals))
+	if err = errors.Join(err, errv); err == nil {
+		err = p.Set.PagesBuild(p.st, &p.params, &p.Tree, p.Bits, p.Blocks, p.Threads, k, v, len(keys), fill)
+	}
+	return p.end(err)
 }
 
 // Insert inserts pairs one after the other, in one launch. vals gets the values

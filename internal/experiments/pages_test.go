@@ -26,6 +26,7 @@ func pages[C simd.Code](t *testing.T) {
 			must(t, err)
 			p.Blocks = 3
 			pagesRounds(t, p, start+j)
+			pagesLoads(t, p)
 			must(t, p.Close())
 			must(t, d.Close())
 		}
@@ -59,6 +60,30 @@ func pagesRounds[C simd.Code](t *testing.T, p *Pages[C], s uint64) {
 		}
 	}
 	pagesLookups(t, p, want)
+}
+
+// pagesLoads loads trees of sizes around the borders of pages, and inserts into
+// them.
+func pagesLoads[C simd.Code](t *testing.T, p *Pages[C]) {
+	t.Helper()
+	for _, fill := range []int{max(2, int(p.Tree.Order)*3/4), int(p.Tree.Order)} {
+		for _, n := range []int{0, 1, fill, fill + 1, 3*fill - 1, min(150, fill*fill+1)} {
+			keys, vals := ascending[C](n, 3)
+			must(t, p.Load(keys, vals, fill))
+			want := map[C]C{}
+			for i, k := range keys {
+				want[k] = vals[i]
+			}
+			pagesCompare(t, p, want)
+			more := []C{^C(0), 1, C(3*n) + 1, C(n)}
+			_, err := p.Insert(more, []C{1, 2, 3, 4})
+			must(t, err)
+			for i, k := range more {
+				want[k] = C(i) + 1
+			}
+			pagesCompare(t, p, want)
+		}
+	}
 }
 
 // pagesCompare compares all entries, and their sum.

@@ -6,15 +6,21 @@
 enum { TILE = 16, MIXED = 3 };
 
 // batch runs operations of one kind, or of the kinds that an array has.
-template <typename K, int PER, int KIND> inline_device void batch(const Blink &tree, const u8 *kinds, const K *keys, K *vals, u32 n, u8 *outcomes) {
-	Tile<K, TILE, PER, Whole> tile(tree, Whole());
+template <typename K, int LANES, int PER, int KIND> inline_device void batch(const Blink &tree, const u8 *kinds, const K *keys, K *vals, u32 n, u8 *outcomes) {
+	Tile<K, LANES, PER, Whole> tile(tree, Whole());
+	__shared__ Top<K, LANES * PER> top;
+	if (tree.how & TOPS) {
+		if (threadIndex() < LANES) tile.keep(top);
+		__syncthreads();
+	}
 	tile.each(n, [&](u32 mine, u32 count) {
 		bool there = mine < n;
 		K key = there ? keys[mine] : 0, val = there && KIND != GET && KIND != DELETE ? vals[mine] : 0;
 		u32 kind = KIND != MIXED ? KIND : there ? kinds[mine] : 0, outcome = 0;
 		for (u32 i = 0; i < count; i++) {
-			K v = tile.from(val, i);
-			Outcome o = tile.run((Kind)tile.from(kind, i), tile.from(key, i), v);
+			K k = tile.from(key, i), v = tile.from(val, i);
+			u32 level, at = tile.start(top, k, level);
+			Outcome o = tile.run((Kind)(KIND != MIXED ? KIND : tile.from(kind, i)), k, v, at, level);
 			if (tile.lane == i) val = v, outcome = o;
 		}
 		if (!there) return;
@@ -55,7 +61,10 @@ template <typename K, int PER> inline_device void build(const Blink &tree, const
 	K high = 0;
 	for (int j = 0; j < PER; j++) {
 		u32 s = tile.slot(j);
-		if (s >= count) continue;
+		if (s >= count) {
+			*tile.val(at, s) = ROOT;
+			continue;
+		}
 		u32 child = below + (u32)from + s;
 		K key = level ? *tile.high(child) : keys[from + s];
 		*tile.key(at, s) = key;
@@ -65,19 +74,29 @@ template <typename K, int PER> inline_device void build(const Blink &tree, const
 	bool last = id == nodes - 1;
 	if (count) high = tile.from(high, (count - 1) % TILE);
 	if (!tile.leads()) return;
+	// The least key of the first child, or one more than the last key before.
+	*tile.low(at) = !id ? 0 : level ? *tile.low(below + (u32)from) : keys[from - 1] + 1;
 	*tile.high(at) = last ? ~(K)0 : high;
 	*tile.next(at) = last ? 0 : at + 1;
 	*tile.word(at) = wordOf(level, count);
 }
 
-#define BATCHES(K, PER, NAME)                                                                                                         \
-	KERNEL blinkGet##NAME(Blink t, const u8 *kinds, const K *keys, K *vals, u32 n, u8 *outcomes) { batch<K, PER, GET>(t, kinds, keys, vals, n, outcomes); }     \
-	KERNEL blinkSet##NAME(Blink t, const u8 *kinds, const K *keys, K *vals, u32 n, u8 *outcomes) { batch<K, PER, SET>(t, kinds, keys, vals, n, outcomes); }     \
-	KERNEL blinkMixed##NAME(Blink t, const u8 *kinds, const K *keys, K *vals, u32 n, u8 *outcomes) { batch<K, PER, MIXED>(t, kinds, keys, vals, n, outcomes); } \
+#define BATCH(OP, KIND, K, LANES, PER, NAME)                                                                                          \
+	KERNEL blink##OP##NAME(Blink t, const u8 *kinds, const K *keys, K *vals, u32 n, u8 *outcomes) { batch<K, LANES, PER, KIND>(t, kinds, keys, vals, n, outcomes); }
+#define BATCHES(K, LANES, PER, NAME)        \
+	BATCH(Get, GET, K, LANES, PER, NAME) \
+	BATCH(Set, SET, K, LANES, PER, NAME) \
+	BATCH(Mixed, MIXED, K, LANES, PER, NAME)
+#define TREE(K, PER, NAME)           \
+	BATCHES(K, TILE, PER, NAME)   \
 	KERNEL blinkRange##NAME(Blink t, const K *lows, const K *highs, u32 n, u32 limit, K *keys, K *vals, u32 *counts) { ranges<K, PER>(t, lows, highs, n, limit, keys, vals, counts); } \
 	KERNEL blinkBuild##NAME(Blink t, const K *keys, const K *vals, u32 n, u32 fill, u32 level, u32 first, u32 below) { build<K, PER>(t, keys, vals, n, fill, level, first, below); }
 
-BATCHES(u32, 1, 32x16)
-BATCHES(u32, 2, 32x32)
-BATCHES(u64, 1, 64x16)
-BATCHES(u64, 2, 64x32)
+TREE(u32, 1, 32x16)
+TREE(u32, 2, 32x32)
+TREE(u64, 1, 64x16)
+TREE(u64, 2, 64x32)
+
+// Tiles of 8 lanes have twice as many operations under way.
+BATCHES(u32, 8, 2, 32x16by8)
+BATCHES(u64, 8, 2, 64x16by8)

@@ -24,6 +24,9 @@ func blinkNames() (names []string) {
 			names = append(names, "blink"+op+shape)
 		}
 	}
+	for _, op := range []string{"Get", "Set", "Mixed"} {
+		names = append(names, "blink"+op+"32x16by8", "blink"+op+"64x16by8")
+	}
 	return names
 }
 
@@ -36,8 +39,15 @@ type Blink struct {
 	Nodes    device.Ptr
 	State    device.Ptr // u32: nodes in use, then 1 if one was missing
 	Capacity uint32     // nodes
-	Links    uint32     // 0: a B+-tree, whose searches begin again where they meet a latch
+	How      uint32     // BlinkLinks and the like
 }
+
+// What a latched tree does, as bits.
+const (
+	BlinkLinks = 1 << iota // it follows side links; without, a B+-tree begins again at the root where it meets a latch
+	BlinkPeeks             // inner nodes below the root are read once, and not looked at again
+	BlinkTops              // a block copies the root once, when it begins
+)
 
 // BlinkOp is what an operation of a mixed batch does.
 type BlinkOp uint8
@@ -64,6 +74,7 @@ type BlinkShape struct {
 	Bits  int // of keys, and of values: 32 or 64
 	Order int // pairs of a node: 16 or 32
 	Block int // threads per block, a multiple of 32; 0 for 256
+	Tile  int // lanes that share an operation of a batch: 0 for BlinkTile, or 8 for nodes of 16
 }
 
 // NodeBytes returns the size of a node.
@@ -105,8 +116,8 @@ type blinkBuildParams struct {
 	below                 uint32
 }
 
-// BlinkBatch carries out n operations at once, in no order but that of 16 that
-// stand side by side: gets if get is true, sets if kinds is 0, otherwise what
+// BlinkBatch carries out n operations at once, in no order but that of as many
+// that stand side by side as a tile has lanes: gets if get is true, sets if kinds is 0, otherwise what
 // kinds (BlinkOp) say. vals has the values to set, and gets those that were
 // there; outcomes gets a BlinkOutcome for each.
 func (s *Set) BlinkBatch(st device.Stream, p *Params, t *Blink, shape BlinkShape, get bool, kinds, keys, vals device.Ptr, n int, outcomes device.Ptr) error {
@@ -118,7 +129,11 @@ func (s *Set) BlinkBatch(st device.Stream, p *Params, t *Blink, shape BlinkShape
 	case kinds == 0:
 		op = "Set"
 	}
-	return st.Launch(s.kernels[shape.name(op)], shape.grid(n), argsOf(&p.blink))
+	name := shape.name(op)
+	if shape.Tile != 0 && shape.Tile != BlinkTile {
+		name = fmt.Sprintf("%sby%d", name, shape.Tile)
+	}
+	return st.Launch(s.kernels[name], shape.grid(n), argsOf(&p.blink))
 }
 
 // BlinkOne is BlinkBatch for at most 16 operations, by one tile: Kaczmarek's

@@ -8,6 +8,7 @@
 //	  0  word  u64   latch 1 | level 5 | count 10 | version 48 bits
 //	  8  high        the greatest key that may be here, or below
 //	 16  next  u32   the node of greater keys on the same level; 0 for none
+//	 24  low         the least key that may be here, or below; it never changes
 //	 32  keys        ORDER of them, ascending, count in use
 //	     vals        ORDER of them: values, or numbers of nodes
 //
@@ -25,6 +26,13 @@
 #include "ordered.h"
 
 enum { HEAD = 32, ROOT = 0 };
+
+// What a tree does, as bits of Blink.how.
+enum How {
+	LINKS = 1, // side links are followed; without, a B+-tree begins again at the root where it meets a latch or would follow one
+	PEEKS = 2, // inner nodes below the root are read once, and not looked at again
+	TOPS = 4,  // a block copies the root once, when it begins
+};
 static const u64 LATCH = 1, VERSION = 1 << 16;
 
 inline_device u32 levelOf(u64 word) { return (u32)(word >> 1) & 31; }
@@ -36,7 +44,7 @@ struct Blink {
 	u8 *nodes;
 	u32 *state;   // nodes in use, then whether one was missing
 	u32 capacity; // nodes
-	u32 links;    // 0: a B+-tree, which begins again at the root where it meets a latch or would follow a side link
+	u32 how;      // How
 };
 
 // What an operation does, and what becomes of it.
@@ -62,6 +70,19 @@ enum Part {
 	GIVE_MEET,     // the latch is given back after all have written
 	GIVE_RELEASE,  // and to someone who sees that
 	GIVE_VERSION,  // with another version
+	LOW_KEY,       // a key below the low key is further left
+	PEEK_ACQUIRE,  // who reads the number of a node also reads what it had first
+	PEEK_MEET,     // and so do the other lanes
+	NEW_MEET,      // the number is written after what all lanes have written there
+	NEW_FENCE,     // and not seen before
+	NEW_CLEAR,     // slots without a pair have the number of no other node
+};
+
+// Top is a root with children, as it once was. Its children never go away, and
+// what has moved from them since is further right.
+template <typename K, int ORDER> struct Top {
+	K key[ORDER];
+	u32 val[ORDER], count, level;
 };
 
 // Whole is the protocol with all its parts.
@@ -87,7 +108,7 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 	// Node is what was read of one: this lane's pairs, slots lane, lane+LANES...
 	struct Node {
 		u64 word;
-		K high;
+		K high, low;
 		u32 next;
 		K key[PER], val[PER];
 	};
@@ -95,6 +116,7 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 	inlined u64 *word(u32 n) const { return (u64 *)(t.nodes + (u64)n * BYTES); }
 	inlined K *high(u32 n) const { return (K *)(t.nodes + (u64)n * BYTES + 8); }
 	inlined u32 *next(u32 n) const { return (u32 *)(t.nodes + (u64)n * BYTES + 16); }
+	inlined K *low(u32 n) const { return (K *)(t.nodes + (u64)n * BYTES + 24); }
 	inlined K *key(u32 n, u32 slot) const { return (K *)(t.nodes + (u64)n * BYTES + HEAD) + slot; }
 	inlined K *val(u32 n, u32 slot) const { return key(n, ORDER + slot); }
 	inlined u32 slot(int j) const { return j * LANES + lane; }
@@ -146,6 +168,7 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 	inlined bool read(u32 at, Node &n) const {
 		n.word = parts.has(READ_ACQUIRE) ? loadAcquire(word(at)) : loadRelaxed(word(at));
 		n.high = loadRelaxed(high(at));
+		n.low = loadRelaxed(low(at));
 		n.next = loadRelaxed(next(at));
 		for (int j = 0; j < PER; j++) {
 			n.key[j] = loadRelaxed(key(at, slot(j)));
@@ -157,6 +180,25 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 		u64 first = from(n.word, 0);
 		if (!parts.has(READ_AGREE)) n.word = first;
 		return votes(good && n.word == first) == mask;
+	}
+
+	// peek finds the node to go on with below or beside an inner one, which is not
+	// the root, in one round of loads that need no order: what it reads may be of
+	// several states. All of them have numbers of nodes of the level below, which
+	// never go away, and whoever comes too far to the left follows side links, too
+	// far to the right sees so by the low key of the leaf. It reports whether the
+	// node seemed to be full, and sets down to whether it went down.
+	inlined bool peek(u32 at, K k, u32 &to, bool &down) const {
+		Node n;
+		n.word = loadRelaxed(word(at));
+		n.high = loadRelaxed(high(at));
+		for (int j = 0; j < PER; j++) n.key[j] = loadRelaxed(key(at, slot(j)));
+		for (int j = 0; j < PER; j++) n.val[j] = parts.has(PEEK_ACQUIRE) ? loadAcquire(val(at, slot(j))) : loadRelaxed(val(at, slot(j)));
+		down = votes(k > n.high) == 0;
+		if (!down) n.val[0] = parts.has(PEEK_ACQUIRE) ? loadAcquire(next(at)) : loadRelaxed(next(at));
+		to = (u32)pick(n.val, down ? below(n, k) % ORDER : 0);
+		if (parts.has(PEEK_MEET)) syncWarp(mask);
+		return votes(countOf(n.word) == ORDER) != 0;
 	}
 
 	// take tries to latch a node that has this word. It never waits: a tile that
@@ -176,6 +218,12 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 	inlined void open() const {
 		if (parts.has(WRITE_MEET)) syncWarp(mask);
 		if (parts.has(WRITE_FENCE)) fence();
+	}
+	// show begins the writes that lead others to a new node.
+	inlined void show() const {
+		if (!(t.how & PEEKS)) return;
+		if (parts.has(NEW_MEET)) syncWarp(mask);
+		if (parts.has(NEW_FENCE)) fence();
 	}
 	inlined void close() const {
 		if (parts.has(GIVE_MEET)) syncWarp(mask);
@@ -224,14 +272,15 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 		}
 		return from(at, 0);
 	}
-	// fill writes a new node of half the pairs: v, from slot 0 on.
-	inlined void fill(u32 at, u32 level, K up, u32 right, const K (&keys)[PER], const K (&vals)[PER]) const {
+	// fill writes a new node of half the pairs, from slot 0 on.
+	inlined void fill(u32 at, u32 level, K down, K up, u32 right, const K (&keys)[PER], const K (&vals)[PER]) const {
 		for (int j = 0; j < PER; j++) {
-			if (slot(j) >= HALF) continue;
-			storeKey(at, j, keys[j]);
-			storeVal(at, j, vals[j]);
+			bool there = slot(j) < HALF;
+			if (there) storeKey(at, j, keys[j]);
+			if (there || parts.has(NEW_CLEAR)) storeVal(at, j, there ? vals[j] : ROOT);
 		}
 		if (!leads()) return;
+		storeRelaxed(low(at), down);
 		storeRelaxed(high(at), up);
 		storeRelaxed(next(at), right);
 		storeRelaxed(word(at), wordOf(level, HALF));
@@ -250,8 +299,8 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 		upper(n.key, keys);
 		upper(n.val, vals);
 		open();
-		fill(left, level, middle, left + 1, n.key, n.val);
-		fill(left + 1, level, n.high, 0, keys, vals);
+		fill(left, level, 0, middle, left + 1, n.key, n.val);
+		fill(left + 1, level, middle + 1, n.high, 0, keys, vals);
 		if (slot(0) < 2) {
 			storeKey(ROOT, 0, lane == 0 ? middle : n.high);
 			storeVal(ROOT, 0, left + lane);
@@ -289,7 +338,8 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 		upper(n.key, keys);
 		upper(n.val, vals);
 		open();
-		fill(right, level, n.high, n.next, keys, vals);
+		fill(right, level, middle + 1, n.high, n.next, keys, vals);
+		show();
 		if (leads()) {
 			storeRelaxed(high(child), middle);
 			storeRelaxed(next(child), right);
@@ -323,24 +373,62 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 		return true;
 	}
 
-	// run carries out an operation. v is the value to set, and becomes the one
+	// keep copies the root. It takes one tile of a block, and the others wait.
+	inlined void keep(Top<K, ORDER> &top) const {
+		Node n;
+		while (!read(ROOT, n)) {}
+		for (int j = 0; j < PER; j++) {
+			top.key[slot(j)] = n.key[j];
+			top.val[slot(j)] = (u32)n.val[j];
+		}
+		if (!leads()) return;
+		top.count = countOf(n.word);
+		top.level = levelOf(n.word);
+	}
+	// start returns the node in which a search begins, and sets its level.
+	inlined u32 start(const Top<K, ORDER> &top, K k, u32 &level) const {
+		level = 0;
+		if (!(t.how & TOPS) || !top.level) return ROOT;
+		u32 c = 0;
+		for (int j = 0; j < PER; j++) c += __builtin_popcount(votes(slot(j) < top.count && top.key[slot(j)] < k));
+		level = top.level - 1;
+		return top.val[c % ORDER];
+	}
+
+	// run carries out an operation. It begins at the root, or at a node that start
+	// has returned, with its level. v is the value to set, and becomes the one
 	// that was there. There is one loop for everything that can fail, and each
 	// round of it gives back what latches it took: a tile that goes round never
 	// keeps another one of its warp from going on.
-	inlined Outcome run(Kind kind, K k, K &v) const {
-		u32 at = ROOT, parent = ROOT;
+	inlined Outcome run(Kind kind, K k, K &v, u32 at = ROOT, u32 level = 0) const {
+		u32 parent = ROOT;
 		bool room = true;
 		for (;;) {
+			if ((t.how & PEEKS) && level && at != ROOT) {
+				bool down;
+				u32 to;
+				bool full = peek(at, k, to, down);
+				if (!full || kind != SET || !room || !down) {
+					if (down) parent = at, level--;
+					at = down || (t.how & LINKS) ? to : ROOT;
+					continue;
+				}
+			}
 			Node n;
 			if (!read(at, n)) {
-				if (!t.links) at = ROOT;
+				if (!(t.how & LINKS)) at = ROOT;
 				continue;
 			}
+			level = levelOf(n.word);
 			if (parts.has(HIGH_KEY) && k > n.high) {
-				at = t.links ? n.next : ROOT;
+				at = t.how & LINKS ? n.next : ROOT;
 				continue;
 			}
-			u32 p = below(n, k), level = levelOf(n.word);
+			if (parts.has(LOW_KEY) && k < n.low) {
+				at = ROOT;
+				continue;
+			}
+			u32 p = below(n, k);
 			bool full = countOf(n.word) == ORDER, there = !level && holds(n, k);
 			if (kind == SET && full && !there && room) {
 				room = at == ROOT ? grow(n) : split(at, parent, n, k);
@@ -349,6 +437,7 @@ template <typename K, int LANES, int PER, typename P> struct Tile {
 			if (level) {
 				parent = at;
 				at = (u32)pick(n.val, p % ORDER);
+				level--;
 				continue;
 			}
 			K was = there ? pick(n.val, p) : 0;

@@ -179,6 +179,7 @@ type Params struct {
 	blinkBuild blinkBuildParams
 	pages      pagesParams
 	pagesAll   pagesAllParams
+	pagesBuild pagesBuildParams
 	mirror     mirrorParams
 	scatter    scatterParams
 }

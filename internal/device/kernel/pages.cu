@@ -21,7 +21,7 @@ struct Pages {
 	u32 capacity, order;  // pages, pairs of a page
 };
 
-enum { PAGE_HEAD = 16 };
+enum { PAGE_HEAD = 16, AT_ONCE = 8 };
 enum Outcome { ABSENT, FOUND, NO_ROOM };
 
 // meet is a barrier of the block that returns how many threads say yes.
@@ -56,14 +56,16 @@ template <typename K> struct Block {
 		return low;
 	}
 
-	// shift makes room at a place, from the end on, as many at a time as there are
-	// threads.
+	// shift makes room at a place, from the end on, AT_ONCE for each thread at a
+	// time: what takes the time is to wait for loads and for the others.
 	inlined void shift(K *of, u32 place, u32 n) const {
 		for (u32 end = n; end > place;) {
-			u32 begin = end - least(end - place, threads), at = begin + me;
-			K v = at < end ? of[at] : 0;
+			u32 begin = end - least(end - place, AT_ONCE * threads);
+			K v[AT_ONCE];
+			for (u32 i = 0, at = begin + me; i < AT_ONCE; i++, at += threads) v[i] = at < end ? of[at] : 0;
 			__syncthreads();
-			if (at < end) of[at + 1] = v;
+			for (u32 i = 0, at = begin + me; i < AT_ONCE; i++, at += threads)
+				if (at < end) of[at + 1] = v[i];
 			end = begin;
 		}
 		__syncthreads();
@@ -222,12 +224,35 @@ template <typename K> inline_device void addAll(const Pages &t, K x) {
 	each<K>(t, [&](K &v) { v += x; });
 }
 
+// build makes the pages of one level of a tree of n sorted pairs, fill of them a
+// page, a block for each in turn. Above the leaves the pairs are the pages below,
+// which begin at below, and have span of the n pairs each.
+template <typename K> inline_device void build(const Pages &t, const K *keys, const K *vals, u32 n, u32 fill, u32 level, u32 first, u32 below, u64 span) {
+	Block<K> b(t);
+	u32 children = level ? (u32)((n - 1) / span + 1) : n, pages = children ? (children - 1) / fill + 1 : 1;
+	for (u32 i = blockIndex(); i < pages; i += gridBlocks()) {
+		u32 at = first + i, from = i * fill, count = least(fill, children - from);
+		for (u32 j = b.me; j < count; j += b.threads) {
+			u32 child = from + j;
+			b.keys(at)[j] = !level ? keys[child] : child == children - 1 ? ~(K)0 : keys[(child + 1) * span - 1];
+			b.vals(at)[j] = level ? below + child : vals[child];
+		}
+		if (!b.first()) continue;
+		b.count(at) = count;
+		b.level(at) = level;
+		b.next(at) = level || i == pages - 1 ? 0 : at + 1;
+	}
+}
+
 #define PAGE_KERNEL extern "C" __global__ launch_bounds(1024) void
 #define PAGES(K, BITS)                                                                                                              \
 	PAGE_KERNEL pagesInsert##BITS(Pages t, const K *keys, K *vals, u32 n, u8 *outcomes) { insertAll<K>(t, keys, vals, n, outcomes); } \
 	PAGE_KERNEL pagesGet##BITS(Pages t, const K *keys, K *vals, u32 n, u8 *outcomes) { getAll<K>(t, keys, vals, n, outcomes); }      \
 	PAGE_KERNEL pagesSum##BITS(Pages t, u64 *sum) { sumAll<K>(t, sum); }                                                            \
-	PAGE_KERNEL pagesAdd##BITS(Pages t, K x) { addAll<K>(t, x); }
+	PAGE_KERNEL pagesAdd##BITS(Pages t, K x) { addAll<K>(t, x); }                                                                   \
+	PAGE_KERNEL pagesBuild##BITS(Pages t, const K *keys, const K *vals, u32 n, u32 fill, u32 level, u32 first, u32 below, u64 span) { \
+		build<K>(t, keys, vals, n, fill, level, first, below, span);                                                            \
+	}
 
 PAGES(u32, 32)
 PAGES(u64, 64)

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 
 	"github.com/pando-index/pando/internal/device"
@@ -14,7 +15,7 @@ var pagesPTX string
 
 // PagesSource is the kernels of pages.cu.
 var PagesSource = Source{pagesPTX, []string{"pagesInsert32", "pagesInsert64", "pagesGet32", "pagesGet64",
-	"pagesSum32", "pagesSum64", "pagesAdd32", "pagesAdd64"}}
+	"pagesSum32", "pagesSum64", "pagesAdd32", "pagesAdd64", "pagesBuild32", "pagesBuild64"}}
 
 // Pages is Kaczmarek's tree in a device's memory, as the kernels take it: struct
 // Pages of pages.cu, field by field.
@@ -44,6 +45,48 @@ type pagesParams struct {
 type pagesAllParams struct {
 	tree Pages
 	with uint64 // an address, or a number of the width of a value
+}
+
+// pagesBuildParams are the arguments of PagesBuild.
+type pagesBuildParams struct {
+	tree                  Pages
+	keys, vals            device.Ptr
+	n, fill, level, first uint32
+	below, _              uint32
+	span                  uint64
+}
+
+// PagesBuild makes a tree of n ascending, distinct keys, with fill of them a page,
+// level by level, by blocks that take pages in turn. Pages of a level stand side
+// by side, the leaves first; the root is page 0. Whole trees are made by single
+// inserts in the paper, which takes minutes where this takes milliseconds.
+func (s *Set) PagesBuild(st device.Stream, p *Params, t *Pages, bits, blocks, threads int, keys, vals device.Ptr, n, fill int) error {
+	if fill < 2 || fill > int(t.Order) {
+		return fmt.Errorf("kernel: %d pairs in a page of %d", fill, t.Order)
+	}
+	levels, used := []int{n}, 1
+	for n := n; n > fill; n = levels[len(levels)-1] {
+		levels = append(levels, (n-1)/fill+1)
+		used += levels[len(levels)-1]
+	}
+	if used > int(t.Capacity) {
+		return fmt.Errorf("%w: %d pages, room for %d", device.ErrOutOfMemory, used, t.Capacity)
+	}
+	first, below, span := 1, 0, uint64(1)
+	for level, children := range levels {
+		count := max(1, (children-1)/fill+1)
+		if level == len(levels)-1 {
+			first = 0
+		}
+		p.pagesBuild = pagesBuildParams{tree: *t, keys: keys, vals: vals, n: uint32(n), fill: uint32(fill),
+			level: uint32(level), first: uint32(first), below: uint32(below), span: span}
+		grid := device.Grid{Blocks: min(count, blocks), Threads: threads}
+		if err := st.Launch(s.kernels[pick(bits, "pagesBuild32", "pagesBuild64")], grid, argsOf(&p.pagesBuild)); err != nil {
+			return err
+		}
+		first, below, span = first+count, first, span*uint64(fill)
+	}
+	return errors.Join(st.Fill(t.State, uint32(used), 4), st.Fill(t.State+4, 0, 4))
 }
 
 // PagesClear makes a tree empty. Pages need room for three pairs: a root that has
