@@ -1,7 +1,6 @@
 package chunked
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/pando-index/pando/internal/device"
@@ -40,7 +39,7 @@ const (
 	Delete
 )
 
-// resultBytes is the size of what kernels tell the host.
+// resultBytes is the size of what kernels tell the host at once.
 const resultBytes = 64
 
 // Apply does all operations of a batch, as if one after the other, or none if
@@ -52,219 +51,222 @@ func (t *Tree[C]) Apply(ops *Ops) error {
 	if ops.N >= math.MaxInt32 || uint64(t.entries)+uint64(ops.N) >= math.MaxUint32 {
 		return errTooLarge
 	}
-	if err := t.ensure(t.workBytes(ops.N), ops.N+int(t.now.version.Count)); err != nil {
-		return err
-	}
-	a, err := t.begin(ops)
+	flat := t.wantsFlat(ops.N)
+	a, err := t.begin(ops, flat)
 	if err != nil {
 		return err
 	}
-	if err := t.queued(StepProbe); err != nil {
-		return err
-	}
-	if ops.Effects != nil {
-		if err := t.effects(a, ops.Effects); err != nil {
-			return err
-		}
-		if err := t.queued(StepEffects); err != nil {
+	if flat {
+		if flat, err = t.cut(a); err != nil {
 			return err
 		}
 	}
-	if t.flat >= 0 && ops.N*16 >= t.now.leaves*t.flat && t.flatFits(ops.N) {
+	if flat {
 		return t.merge(a)
 	}
 	return t.own(a)
 }
 
-// flatFits reports whether all of the tree can be written anew beside what there
-// is.
-func (t *Tree[C]) flatFits(n int) bool {
+// wantsFlat reports whether all of the tree is written anew for a batch of n
+// operations: since there are many, or since leaves have become thin. There must
+// be room for all of it beside what there is.
+func (t *Tree[C]) wantsFlat(n int) bool {
+	if t.flat < 0 || n*16 < t.now.leaves*t.flat && !t.thin() {
+		return false
+	}
 	leaves := (t.entries + n + kernel.LeafFill - 1) / kernel.LeafFill
 	return leaves <= t.leaves.free+t.leaves.most-t.leaves.next
 }
 
+// thin reports whether leaves, or chunks, have become so empty that they are
+// better written anew: a quarter full. That costs as much as reading and writing
+// all entries, and comes only after three times as many were deleted.
+func (t *Tree[C]) thin() bool {
+	leaves, chunks := t.now.leaves, int(t.now.version.Count)
+	return leaves > thinLeaves && t.entries < leaves*kernel.LeafEntries/4 || chunks > thinChunks && leaves < chunks*kernel.ChunkLeaves/4
+}
+
+// Few leaves, or chunks, may be as thin as they are.
+const thinLeaves, thinChunks = 64, 4
+
 // workBytes returns the memory that a batch of n operations takes at most.
 func (t *Tree[C]) workBytes(n int) int {
 	chunks := int(t.now.version.Count) + 1
-	perOp := 2*aligned(n*t.run.Bits/8) + 17*aligned(4*(n+2))
-	perChunk := 10*aligned(4*(chunks+2)) + aligned(4*(chunks+n+2))
-	return perOp + perChunk + aligned(4*t.now.leaves) + 4096 + t.primitiveBytes(n, 2*n+chunks)
+	perOp := 2*aligned(n*t.run.Bits/8) + 13*aligned(4*(n+2))
+	perChunk := 10*aligned(4*(chunks+2)) + aligned(4*(chunks+n+2)) + aligned(4*chunks*kernel.ChunkLeaves)
+	return perOp + perChunk + aligned(4*t.now.leaves) + 4096 + aligned(kernel.SortTemp(n, t.run.Bits)) + scanBytes(t.longest(n))
 }
+
+// longest returns the most numbers that a batch of n operations adds up at once.
+func (t *Tree[C]) longest(n int) int { return 2*n + int(t.now.version.Count) + 1 }
 
 // applying is a batch on its way.
 type applying struct {
 	kernel.Batch
-	homes, acts device.Ptr
-	spare       [3]device.Ptr // n numbers each, for flags
+	effects *Effects
+	acts    device.Ptr
+	owned   *kernel.Owned // where memory for it has been cleared
+	cuts    device.Ptr    // where it may become a flat merge
+	freed   device.Ptr    // counts of what is freed, 0
 }
 
-// begin sorts a batch, answers its operations, and finds out what they do.
-func (t *Tree[C]) begin(ops *Ops) (*applying, error) {
+// begin sorts a batch.
+func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 	w, n := &t.work, ops.N
-	a := &applying{Batch: kernel.Batch{
+	if err := t.start(t.workBytes(n), t.longest(n)); err != nil {
+		return nil, err
+	}
+	a := &applying{effects: ops.Effects, freed: w.words(2), Batch: kernel.Batch{
 		Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, N: uint32(n), Kind: ops.Kind,
 	}}
+	if !flat {
+		t.newOwned(a)
+	}
+	temp := w.bytes(kernel.SortTemp(n, t.run.Bits))
+	if err := t.run.Stream.Fill(w.at, 0, int(temp-w.at)+kernel.SortHead); err != nil {
+		return nil, err
+	}
 	var err error
-	if a.Keys, a.Places, err = t.sort(ops); err != nil {
+	if a.Keys, a.Places, err = t.sort(ops, temp); err != nil {
 		return nil, err
 	}
 	if err := t.queued(StepSort); err != nil {
 		return nil, err
 	}
-	for i := range a.spare {
-		a.spare[i] = w.words(n + 1)
+	a.acts = w.words(n)
+	if ops.Kinds == 0 {
+		return a, nil
 	}
-	if ops.Kinds != 0 {
-		a.Changes, a.Change = w.words(n+1), w.words(n)
-		if err := t.run.IsChange(&a.Batch, a.spare[0]); err != nil {
-			return nil, err
-		}
-		if err := t.sum(a.spare[0], a.Changes, n); err != nil {
-			return nil, err
-		}
-		if err := t.run.ListChanges(&a.Batch, a.Change); err != nil {
-			return nil, err
-		}
-	}
-	a.homes, a.acts = w.words(n), w.words(n)
-	return a, t.run.Probe(&t.now.version, &a.Batch, a.homes, a.acts)
+	a.Changes, a.Change = w.words(n+1), w.words(n)
+	return a, t.run.Changes(&a.Batch, t.scans.next(n))
 }
 
-// effects lists what a batch comes to.
-func (t *Tree[C]) effects(a *applying, e *Effects) error {
-	n := int(a.N)
-	if err := t.run.IsEffect(a.acts, n, a.spare[0]); err != nil {
-		return err
-	}
-	if err := t.sum(a.spare[0], a.spare[1], n); err != nil {
-		return err
-	}
-	if err := t.run.Effects(&a.Batch, a.acts, a.spare[1], e.Keys, e.Vals, e.Kinds); err != nil {
-		return err
-	}
-	got, err := t.told(a.spare[1] + device.Ptr(4*n))
-	if err == nil {
-		e.N = got[0]
-	}
-	return err
+// newOwned takes memory for what must be 0 before a batch is done leaf by leaf.
+func (t *Tree[C]) newOwned(a *applying) {
+	w, count := &t.work, int(t.now.version.Count)
+	a.owned = &kernel.Owned{Told: t.told, Removed: w.words(int(a.N)), N: a.N}
+	o := a.owned
+	o.ChunkBegin, o.ChunkEnd, o.Grow, o.Changed = w.words(count), w.words(count), w.words(count), w.words(count)
 }
 
-// told returns numbers of the device, when all before is done.
-func (t *Tree[C]) told(at ...device.Ptr) ([]int, error) {
-	to := t.work.words(len(at))
-	if err := t.run.Tell(at, to); err != nil {
-		return nil, err
+// listEffects lists what a batch comes to, if somebody asks.
+func (t *Tree[C]) listEffects(a *applying) error {
+	if err := t.queued(StepProbe); err != nil || a.effects == nil {
+		return err
 	}
-	bytes := t.results[:4*len(at)]
-	if err := t.run.Stream.CopyOut(bytes, to); err != nil {
-		return nil, err
+	e := a.effects
+	if err := t.run.Effects(&a.Batch, a.acts, e.Keys, e.Vals, e.Kinds, t.told+4*toldEffects, t.scans.next(int(a.N))); err != nil {
+		return err
 	}
-	if err := t.run.Stream.Synchronize(); err != nil {
-		return nil, err
-	}
-	out := make([]int, len(at))
-	for i := range at {
-		out[i] = int(binary.LittleEndian.Uint32(bytes[4*i:]))
-	}
-	return out, nil
+	return t.queued(StepEffects)
 }
 
 // own makes the changes leaf by leaf.
 func (t *Tree[C]) own(a *applying) error {
-	o, next, err := t.plan(a)
+	next, err := t.plan(a)
 	if err != nil {
 		return err
 	}
-	n, chunks := int(a.N), int(t.now.version.Count)
-	end := func(p device.Ptr, n int) device.Ptr { return p + device.Ptr(4*n) }
-	got, err := t.told(end(o.Heads, n), end(o.Need, n), end(next.Become, chunks), end(next.Fresh, chunks))
+	told, err := t.ask(0, toldEffects+1)
 	if err != nil {
 		return err
 	}
 	if err := t.queued(StepPlan); err != nil {
 		return err
 	}
-	touched, leaves, become, fresh := got[0], got[1], got[2], got[3]
+	if a.effects != nil {
+		a.effects.N = told[toldEffects]
+	}
+	leaves, chunks := told[kernel.ToldLeaves], told[kernel.ToldNewChunks]
 	// From here on it is known what is needed; nothing has been written.
-	if err := t.leaves.reserve(leaves); err != nil {
+	if err := t.reserve(leaves, chunks); err != nil {
 		return err
 	}
-	if err := t.chunks.reserve(fresh); err != nil {
-		return err
-	}
-	b, err := t.newTable(become)
+	b, freed, err := t.newVersion(a, told[kernel.ToldChunks], told[kernel.ToldTouched], int(t.now.version.Count))
 	if err != nil {
 		return err
 	}
 	to := b.next()
-	to.Become, to.Fresh, to.Totals = next.Become, next.Fresh, t.work.words(become+1)
-	freed, err := t.newFreed(touched, chunks)
-	if err != nil {
+	to.Become, to.Fresh, to.Totals = next.Become, next.Fresh, t.work.words(int(b.version.Count)+1)
+	if err := t.write(a, told, &to, b, freed); err != nil {
 		return err
 	}
-	if err := t.write(a, o, touched, &to, b, freed); err != nil {
-		return err
-	}
-	return t.publish(b, freed, leaves, fresh)
+	return t.publish(b, to.Totals, freed, leaves, chunks)
 }
 
-// plan finds out what a batch needs, leaf by leaf and chunk by chunk.
-func (t *Tree[C]) plan(a *applying) (*kernel.Owned, *kernel.Next, error) {
+// reserve makes sure that so many new leaves and chunks can be taken.
+func (t *Tree[C]) reserve(leaves, chunks int) error {
+	if err := t.leaves.reserve(leaves); err != nil {
+		return err
+	}
+	return t.chunks.reserve(chunks)
+}
+
+// newVersion returns a table of so many chunks, and room for what is freed: at
+// most so many leaves, and so many chunks.
+func (t *Tree[C]) newVersion(a *applying, count, leaves, chunks int) (*table, *kernel.Freed, error) {
+	b, err := t.newTable(count)
+	if err != nil {
+		return nil, nil, err
+	}
+	freed, err := t.newFreed(a, leaves, chunks)
+	if err != nil {
+		t.tables = append(t.tables, b)
+		return nil, nil, err
+	}
+	return b, freed, nil
+}
+
+// plan answers a batch, and finds out what it needs, leaf by leaf and chunk by
+// chunk.
+func (t *Tree[C]) plan(a *applying) (*kernel.Next, error) {
 	w, n, v := &t.work, int(a.N), &t.now.version
-	o := &kernel.Owned{Homes: a.homes, Acts: a.acts, Heads: w.words(n + 1), Inserts: w.words(n + 1), N: a.N}
+	if a.owned == nil { // it was to be a flat merge
+		from := w.used
+		t.newOwned(a)
+		if err := t.clearWork(from); err != nil {
+			return nil, err
+		}
+	}
+	o := a.owned
+	o.Homes, o.Acts = w.words(n), a.acts
+	if err := t.run.Probe(v, &a.Batch, o.Homes, a.acts); err != nil {
+		return nil, err
+	}
+	if err := t.listEffects(a); err != nil {
+		return nil, err
+	}
 	if len(t.held) > 0 {
 		o.Copy = 1
 	}
-	if err := t.run.Mark(a.homes, a.acts, n, a.spare[0], a.spare[1], 0); err != nil {
-		return nil, nil, err
+	o.Heads, o.Inserts, o.Home, o.Begin = w.words(n+1), w.words(n+1), w.words(n), w.words(n+1)
+	if err := t.run.Owns(o, t.scans.next(n)); err != nil {
+		return nil, err
 	}
-	if err := t.sum(a.spare[0], o.Heads, n); err != nil {
-		return nil, nil, err
+	o.Size, o.Need = w.words(n), w.words(n)
+	if err := t.run.Plan(v, o, t.scans.next(n)); err != nil {
+		return nil, err
 	}
-	if err := t.sum(a.spare[1], o.Inserts, n); err != nil {
-		return nil, nil, err
-	}
-	o.Home, o.Size, o.Begin, o.Need = a.spare[0], a.spare[1], w.words(n+1), w.words(n+1)
 	count := int(v.Count)
-	zero := w.used
-	o.Removed = w.words(n)
-	o.ChunkBegin, o.ChunkEnd, o.Grow, o.Changed = w.words(count), w.words(count), w.words(count), w.words(count)
-	if err := t.run.Stream.Fill(w.at+device.Ptr(zero), 0, w.used-zero); err != nil {
-		return nil, nil, err
-	}
-	if err := t.run.Touch(o); err != nil {
-		return nil, nil, err
-	}
-	needs := *o
-	needs.Need = a.spare[2]
-	if err := t.run.Plan(v, &needs); err != nil {
-		return nil, nil, err
-	}
-	if err := t.sum(a.spare[2], o.Need, n); err != nil {
-		return nil, nil, err
-	}
 	next := &kernel.Next{Become: w.words(count + 1), Fresh: w.words(count + 1)}
-	become, fresh := w.words(count), w.words(count)
-	if err := t.run.PlanChunks(v, o, become, fresh); err != nil {
-		return nil, nil, err
-	}
-	if err := t.sum(become, next.Become, count); err != nil {
-		return nil, nil, err
-	}
-	return o, next, t.sum(fresh, next.Fresh, count)
+	return next, t.run.PlanChunks(v, o, next, t.scans.next(count))
 }
 
 // write writes what was planned.
-func (t *Tree[C]) write(a *applying, o *kernel.Owned, touched int, next *kernel.Next, b *table, freed *kernel.Freed) error {
-	v, leaves, chunks := &t.now.version, t.leaves.slots(), t.chunks.slots()
-	if err := t.run.Give(v, o, touched, next, freed); err != nil {
+func (t *Tree[C]) write(a *applying, told []int, next *kernel.Next, b *table, freed *kernel.Freed) error {
+	v, o, leaves, chunks := &t.now.version, a.owned, t.leaves.slots(), t.chunks.slots()
+	if told[kernel.ToldFreed] != 0 {
+		if err := t.run.Give(v, o, told[kernel.ToldTouched], next, freed); err != nil {
+			return err
+		}
+	}
+	if err := t.run.Write(v, &a.Batch, o, told[kernel.ToldTouched], leaves); err != nil {
 		return err
 	}
-	if err := t.run.Move(v, o, touched, a.Keys, leaves); err != nil {
-		return err
-	}
-	if err := t.run.Store(v, &a.Batch, o, leaves); err != nil {
-		return err
+	if told[kernel.ToldLong] != 0 {
+		if err := t.run.Store(v, &a.Batch, o, leaves); err != nil {
+			return err
+		}
 	}
 	if err := t.queued(StepWrite); err != nil {
 		return err
@@ -272,19 +274,13 @@ func (t *Tree[C]) write(a *applying, o *kernel.Owned, touched int, next *kernel.
 	if err := t.pad(b); err != nil {
 		return err
 	}
-	if err := t.run.Rechunk(v, o, leaves, chunks, next); err != nil {
-		return err
-	}
-	return t.raise(b, next.Totals)
+	return t.run.Rechunk(v, o, leaves, chunks, next)
 }
 
 // newFreed returns room for what a batch frees. Where a snapshot may need it, it
 // is memory of its own.
-func (t *Tree[C]) newFreed(leaves, chunks int) (*kernel.Freed, error) {
-	f := &kernel.Freed{Counts: t.work.words(2)}
-	if err := t.run.Stream.Fill(f.Counts, 0, 8); err != nil {
-		return nil, err
-	}
+func (t *Tree[C]) newFreed(a *applying, leaves, chunks int) (*kernel.Freed, error) {
+	f := &kernel.Freed{Counts: a.freed}
 	if len(t.held) == 0 {
 		f.Leaves, f.Chunks = t.work.words(leaves), t.work.words(chunks)
 		return f, nil
@@ -294,13 +290,16 @@ func (t *Tree[C]) newFreed(leaves, chunks int) (*kernel.Freed, error) {
 	return f, err
 }
 
-// publish makes a table the newest version.
-func (t *Tree[C]) publish(b *table, freed *kernel.Freed, leaves, chunks int) error {
+// publish completes a table, whose chunks have so many entries each, and makes it
+// the newest version.
+func (t *Tree[C]) publish(b *table, totals device.Ptr, freed *kernel.Freed, leaves, chunks int) error {
+	if err := t.run.Finish(&b.version, totals, freed.Counts, t.told+4*toldEntries, t.scans.next(int(b.version.Count))); err != nil {
+		return err
+	}
 	if err := t.queued(StepTable); err != nil {
 		return err
 	}
-	count := int(b.version.Count)
-	got, err := t.told(b.version.First+device.Ptr(4*count), freed.Counts, freed.Counts+4)
+	got, err := t.ask(toldEntries, 3)
 	if err != nil {
 		return err
 	}
@@ -321,74 +320,4 @@ func (t *Tree[C]) publish(b *table, freed *kernel.Freed, leaves, chunks int) err
 		return err
 	}
 	return t.chunks.give(t.run.Stream, freed.Chunks, got[2])
-}
-
-// merge makes the changes by writing all of the tree anew.
-func (t *Tree[C]) merge(a *applying) error {
-	w, n, v := &t.work, int(a.N), &t.now.version
-	f := &kernel.Flat{Homes: a.homes, Acts: a.acts, Inserts: w.words(n + 1), Removes: w.words(n + 1)}
-	if err := t.run.Mark(a.homes, a.acts, n, 0, a.spare[0], a.spare[1]); err != nil {
-		return err
-	}
-	if err := t.sum(a.spare[0], f.Inserts, n); err != nil {
-		return err
-	}
-	if err := t.sum(a.spare[1], f.Removes, n); err != nil {
-		return err
-	}
-	end := device.Ptr(4 * n)
-	got, err := t.told(f.Inserts+end, f.Removes+end)
-	if err != nil {
-		return err
-	}
-	if err := t.queued(StepPlan); err != nil {
-		return err
-	}
-	entries := t.entries + got[0] - got[1]
-	leaves := max(1, (entries+kernel.LeafFill-1)/kernel.LeafFill)
-	chunks := (leaves + kernel.ChunkFill - 1) / kernel.ChunkFill
-	f.Leaves, f.Entries = uint32(leaves), uint32(entries)
-	if err := t.leaves.reserve(leaves); err != nil {
-		return err
-	}
-	if err := t.chunks.reserve(chunks); err != nil {
-		return err
-	}
-	b, err := t.newTable(chunks)
-	if err != nil {
-		return err
-	}
-	to := b.next()
-	to.Totals = w.words(chunks)
-	freed, err := t.newFreed(t.now.leaves, int(v.Count))
-	if err != nil {
-		return err
-	}
-	if err := t.writeFlat(a, f, &to, b, freed, chunks); err != nil {
-		return err
-	}
-	return t.publish(b, freed, leaves, chunks)
-}
-
-func (t *Tree[C]) writeFlat(a *applying, f *kernel.Flat, next *kernel.Next, b *table, freed *kernel.Freed, count int) error {
-	v, leaves, chunks := &t.now.version, t.leaves.slots(), t.chunks.slots()
-	if err := t.run.FlatMove(v, &a.Batch, f, leaves); err != nil {
-		return err
-	}
-	if err := t.run.FlatStore(v, &a.Batch, f, leaves); err != nil {
-		return err
-	}
-	if err := t.queued(StepWrite); err != nil {
-		return err
-	}
-	if err := t.pad(b); err != nil {
-		return err
-	}
-	if err := t.run.FlatChunks(v, count, f, leaves, chunks, next); err != nil {
-		return err
-	}
-	if err := t.run.GiveAll(v, freed); err != nil {
-		return err
-	}
-	return t.raise(b, next.Totals)
 }

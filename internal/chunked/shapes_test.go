@@ -226,3 +226,28 @@ func TestBatchSizesOnGPU(t *testing.T) {
 	dev := onGPU(t)
 	testSizes(t, []int{0, 1, 31, 32, 33, 255, 256, 257, 8191, 8192, 8193, 65535, 65536, 65537, 1_000_003}, func(uint64) device.Device { return dev })
 }
+
+// Leaves and chunks that have become thin are written anew, so that a tree takes
+// memory for what it has, not for what it had.
+func TestThinLeavesAreMerged(t *testing.T) {
+	rng := seed.Rand(t)
+	r := newRig[uint64](t, ptx.New(ptx.Seed(rng.Uint64()), ptx.Memory(64<<20)), Options{Room: 16 << 20})
+	keys := make([]uint64, 40_000)
+	for i := range keys {
+		keys[i] = rng.Uint64()
+	}
+	r.apply(keys, keys, repeated(Set, len(keys)))
+	gone := keys[:len(keys)*9/10]
+	for len(gone) > 0 {
+		n := min(1000, len(gone))
+		r.apply(gone[:n], gone[:n], repeated(Delete, n))
+		gone = gone[n:]
+	}
+	r.check()
+	if most := 4*r.tree.entries/kernel.LeafEntries + thinLeaves; r.tree.now.leaves > most {
+		t.Errorf("%d entries have %d leaves, want at most %d", r.tree.entries, r.tree.now.leaves, most)
+	}
+	must(t, r.tree.Close())
+}
+
+func repeated(kind uint8, n int) []uint8 { return slices.Repeat([]uint8{kind}, n) }

@@ -39,13 +39,14 @@ type Tree[C order.Code] struct {
 	held           map[*table]int
 	limbo          []limbo
 	work           work
-	sums           device.Ptr // temporary memory of sums,
-	sumBytes       int        // so much for each,
-	sumCount       int        // and so many have been used
+	scans          scans      // of the batch that is on its way
+	told           device.Ptr // what kernels tell the host of it
 	params         kernel.Params
 	results        []byte // page-locked
 	budget         budget
 	flat           int // operations, per leaf times 16, from which on a batch is merged with everything
+	shortcut       int // operations from which on it is tried to sort by a part of the key
+	crowded        int // operations on a chunk from which on there is no flat merge
 	watch          func(Step) error
 }
 
@@ -78,7 +79,7 @@ type Options struct {
 
 // New returns an empty tree on a device. The device stays the caller's.
 func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) {
-	t = &Tree[C]{dev: dev, held: map[*table]int{}, flat: opts.Flat, budget: budget{opts.Room}}
+	t = &Tree[C]{dev: dev, held: map[*table]int{}, flat: opts.Flat, shortcut: shortcutFrom, crowded: crowdedFrom, budget: budget{opts.Room}}
 	if t.flat == 0 {
 		t.flat = flatFrom
 	}
@@ -88,7 +89,7 @@ func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) 
 		}
 	}()
 	t.run.Bits = codeBits[C]()
-	if t.run.Set, err = kernel.LoadOnly(dev, kernel.ChunkedSource, kernel.Sorting, kernel.Summing); err != nil {
+	if t.run.Set, err = kernel.LoadOnly(dev, kernel.ChunkedSource, kernel.Sorting); err != nil {
 		return t, err
 	}
 	if t.run.Stream, err = dev.NewStream(); err != nil {
@@ -135,7 +136,11 @@ func (t *Tree[C]) clear() error {
 	}
 	f := kernel.Flat{Leaves: 1}
 	to := next.next()
-	if err := t.ensure(4096+t.primitiveBytes(1, 1), 1); err != nil {
+	if err := t.start(4096+scanBytes(1), 1); err != nil {
+		return err
+	}
+	freed := t.work.words(2)
+	if err := t.clearWork(0); err != nil {
 		return err
 	}
 	to.Totals = t.work.words(1)
@@ -145,7 +150,7 @@ func (t *Tree[C]) clear() error {
 	if err := t.run.FlatChunks(&next.version, 1, &f, t.leaves.slots(), t.chunks.slots(), &to); err != nil {
 		return err
 	}
-	if err := t.raise(next, to.Totals); err != nil {
+	if err := t.run.Finish(&next.version, to.Totals, freed, t.told+4*toldEntries, t.scans.next(1)); err != nil {
 		return err
 	}
 	t.leaves.took(1)
@@ -219,18 +224,6 @@ func (t *Tree[C]) layOut(b *table, chunks int) {
 func (b *table) next() kernel.Next {
 	v := &b.version
 	return kernel.Next{Seps: v.Seps[v.Levels-1], Slots: v.Slots, Used: v.Used}
-}
-
-// raise completes a table whose chunks are there.
-func (t *Tree[C]) raise(b *table, totals device.Ptr) error {
-	v := &b.version
-	sizes := kernel.SepLevels(int(v.Count))
-	for l := len(sizes) - 1; l > 0; l-- {
-		if err := t.run.Raise(v.Seps[l], sizes[l], v.Seps[l-1]); err != nil {
-			return err
-		}
-	}
-	return t.sum(totals, v.First, int(v.Count))
 }
 
 // pad sets the separators of a table to the greatest key, so that those behind

@@ -5,6 +5,7 @@
 // what it has goes: see store. Nothing of the tree is written before the host
 // has seen how much memory that takes.
 #include "chunked.h"
+#include "scan.h"
 
 enum { GET, SET, DELETE };            // kinds of operations, as package bplus has them
 enum { NOTHING, REPLACE, INSERT, REMOVE }; // what an operation does to the tree
@@ -71,81 +72,95 @@ template <typename K> struct Batch {
 	}
 };
 
-// isChange sets a flag for each operation that changes something.
-template <typename K> inline_device void isChange(const Batch<K> &b, u32 *flags) {
-	u32 i = thread();
-	if (i < b.n) flags[i] = b.kindOf(i) != GET;
+// Changes lists the operations that change something.
+struct Changes {
+	const u32 *places;
+	const u8 *kinds;
+	u32 *changes, *change;
+	u32 n;
+
+	inlined void take(u32 at, u32 (&v)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) v[i] = at + i < n && kinds[places[at + i]] != GET;
+	}
+
+	inlined void give(u32 at, u32 sum, const u32 (&v)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) {
+			if (at + i < n) changes[at + i] = sum;
+			if (v[i]) change[sum] = at + i;
+			sum += v[i];
+		}
+	}
+
+	inlined void end(u32 all) const { changes[n] = all; }
+};
+
+// answer answers an operation as if those before it had been done, and gives what
+// it does to the tree: NOTHING, unless it is the key's last change. pos entries of
+// its leaf are below its key; hit says whether the next one has it.
+template <typename K> inline_device u32 answer(const Batch<K> &b, u32 i, const Leaf<K> *leaf, u32 pos, bool hit) {
+	u32 kind = b.kindOf(i);
+	if (b.old) {
+		u32 j = b.before(i);
+		bool had = j == NONE ? hit : b.kindOf(j) == SET;
+		K old = 0;
+		if (had) old = j == NONE ? leaf->vals[pos] : b.vals[b.places[j]];
+		b.old[b.places[i]] = old;
+		b.had[b.places[i]] = had;
+	}
+	if (kind == GET || !b.last(i)) return NOTHING;
+	if (kind == SET) return hit ? REPLACE : INSERT;
+	return hit ? REMOVE : NOTHING;
 }
 
-// listChanges lists them.
-template <typename K> inline_device void listChanges(const Batch<K> &b, u32 *change) {
-	u32 i = thread();
-	if (i < b.n && b.changes[i + 1] > b.changes[i]) change[b.changes[i]] = i;
-}
-
-// probe answers each operation as if those before it had been done, and gives
-// its home, and what it does there: NOTHING, unless it is the key's last change.
-// Acts have the place in the leaf, times 4.
+// probe answers all operations, and gives the home of each, and what it does
+// there. Acts have the place in the leaf, times 4.
 template <typename K> inline_device void probe(const Version &v, const Batch<K> &b, u32 *homes, u32 *acts) {
 	eachPlace<Four<K>>(v, b.keys, b.n, [&](u64 q, u32 home, u32 ref, u32 pos, u32 hit) {
 		if (q >= b.n) return;
-		u32 i = q, kind = b.kindOf(i), act = NOTHING;
-		if (b.old) {
-			u32 j = b.before(i);
-			bool had = j == NONE ? hit : b.kindOf(j) == SET;
-			K old = 0;
-			if (had) old = j == NONE ? leafAt<K>(v, ref)->vals[pos] : b.vals[b.places[j]];
-			b.old[b.places[i]] = old;
-			b.had[b.places[i]] = had;
-		}
-		if (kind != GET && b.last(i)) {
-			if (kind == SET) act = hit ? REPLACE : INSERT;
-			if (kind == DELETE && hit) act = REMOVE;
-		}
-		homes[i] = home;
-		acts[i] = pos * 4 + act;
+		homes[q] = home;
+		acts[q] = pos * 4 + answer(b, q, leafAt<K>(v, ref), pos, hit);
 	});
 }
 
-// markAll sets flags: of operations that are the first of their leaf, that insert,
-// and that remove.
-inline_device void markAll(const u32 *homes, const u32 *acts, u32 n, u32 *heads, u32 *inserts, u32 *removes) {
-	u32 i = thread();
-	if (i >= n) return;
-	if (heads) heads[i] = i == 0 || homes[i] != homes[i - 1];
-	inserts[i] = acts[i] % 4 == INSERT;
-	if (removes) removes[i] = acts[i] % 4 == REMOVE;
-}
+// Effects lists the operations that do something, in key order: what the batch
+// comes to.
+template <typename K> struct Effects {
+	const Batch<K> &b;
+	const u32 *acts;
+	K *keys, *vals;
+	u8 *kinds;
+	u32 *told;
 
-// isEffect sets a flag for each operation that does something.
-inline_device void isEffectOf(const u32 *acts, u32 n, u32 *flags) {
-	u32 i = thread();
-	if (i < n) flags[i] = acts[i] % 4 != NOTHING;
-}
+	inlined void take(u32 at, u32 (&v)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) v[i] = at + i < b.n && acts[at + i] % 4 != NOTHING;
+	}
 
-// effects lists these operations, in key order: what the batch comes to.
-template <typename K> inline_device void effects(const Batch<K> &b, const u32 *acts, const u32 *before, K *keys, K *vals, u8 *kinds) {
-	u32 i = thread();
-	if (i >= b.n || acts[i] % 4 == NOTHING) return;
-	u32 at = before[i];
-	bool set = acts[i] % 4 != REMOVE;
-	keys[at] = b.keys[i];
-	vals[at] = set ? b.vals[b.places[i]] : 0;
-	kinds[at] = set ? SET : DELETE;
-}
+	inlined void give(u32 at, u32 sum, const u32 (&v)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) {
+			if (!v[i]) continue;
+			bool set = acts[at + i] % 4 != REMOVE;
+			keys[sum] = b.keys[at + i];
+			vals[sum] = set ? b.vals[b.places[at + i]] : 0;
+			kinds[sum++] = set ? SET : DELETE;
+		}
+	}
+
+	inlined void end(u32 all) const { *told = all; }
+};
 
 // Owned is kernel.Owned in Go: what a batch does, leaf by leaf. Leaf t of those
 // that it touches, in order, is home[t], and has operations from begin[t] on.
 struct Owned {
-	const u32 *homes, *acts;   // of operations
-	const u32 *heads, *inserts; // leaves, and entries inserted, before each operation
+	const u32 *homes, *acts; // of operations
+	u32 *heads, *inserts;    // leaves, and entries inserted, before each operation
 	u32 *home, *begin;
 	u32 *removed; // a bit for each entry of the leaf that goes
 	u32 *size;    // entries that it will have
-	u32 *need;    // new leaves that it takes; then those that others before it take
+	u32 *need;    // new leaves that those before it take
 	u32 *chunkBegin, *chunkEnd; // of each chunk, its leaves among those touched; both 0 where there are none
 	u32 *grow;                  // leaves that each chunk gets more, as a signed number
 	u32 *changed;               // whether a chunk's list of leaves changes
+	u32 *told;                  // what the host is told, see Told
 	u32 n;                      // operations
 	u32 copy;                   // 1: what is there must stay as it is, since a snapshot has it
 
@@ -160,6 +175,13 @@ struct Owned {
 	}
 };
 
+// What the host is told before anything is written, and behind it what counts.
+enum Told { TOUCHED, LEAVES, CHUNKS, NEW_CHUNKS, LONG_LEAVES, FREED };
+
+// A leaf with more operations than LONG is long: they are stored by a kernel with
+// a thread for each, others by the warp that moves the leaf's entries.
+enum { LONG = 256 };
+
 // pieces gives the number of leaves that so many entries take.
 inline_device u32 pieces(u32 size) { return size <= LEAF ? (size > 0) : (size + LEAF_FILL - 1) / LEAF_FILL; }
 
@@ -172,50 +194,125 @@ inline_device u32 piecesOf(const Version &v, const Owned &o, u32 t) {
 	return p == 0 && last ? 1 : p;
 }
 
-// touchAll lists the leaves that operations fall on, and what they lose.
-inline_device void touchAll(const Owned &o) {
-	u32 i = thread();
-	if (i >= o.n) return;
-	u32 t = o.leafOf(i);
-	if (o.heads[i] == t) {
-		o.home[t] = o.homes[i];
-		o.begin[t] = i;
-	}
-	if (i == o.n - 1) o.begin[t + 1] = o.n;
-	if (o.acts[i] % 4 == REMOVE) asm volatile("red.relaxed.gpu.global.or.b32 [%0], %1;" ::"l"(o.removed + t), "r"(1u << o.acts[i] / 4) : "memory");
+// quadAt loads four numbers, of n; what is behind the last is garbage.
+inline_device quad quadAt(const u32 *of, u32 at, u32 n) {
+	if (at + PART <= n) return *(const quad *)(of + at);
+	quad v = 0;
+	unrolled for (u32 i = 0; i < PART; i++)
+		if (at + i < n) v[i] = of[at + i];
+	return v;
 }
 
-// plan says what each leaf that is touched, and each chunk, needs.
-template <typename K> inline_device void plan(const Version &v, const Owned &o) {
-	u32 t = thread();
-	if (t >= o.n) return;
-	u32 m = o.touched();
-	if (t >= m) {
-		o.need[t] = 0;
-		return;
+// Owns adds up leaves and inserts before each operation, and lists the leaves
+// that operations fall on, and what they lose.
+struct Owns {
+	const Owned &o;
+
+	inlined void take(u32 at, u64 (&v)[PART]) const {
+		quad home = quadAt(o.homes, at, o.n), act = quadAt(o.acts, at, o.n);
+		u32 left = at > 0 && at < o.n ? o.homes[at - 1] : NONE;
+		unrolled for (u32 i = 0; i < PART; i++) {
+			bool head = home[i] != (i ? home[i - 1] : left), insert = act[i] % 4 == INSERT;
+			v[i] = at + i < o.n ? (u64)head << 32 | insert : 0;
+		}
 	}
-	u32 home = o.home[t], c = chunkOf(home);
-	u32 count = chunkOfHome<K>(v, home)->counts[home % CHUNK];
-	o.size[t] = count - ones(o.removed[t]) + o.inserts[o.begin[t + 1]] - o.inserts[o.begin[t]];
-	u32 p = piecesOf(v, o, t);
-	o.need[t] = o.copy ? p : p > 0 ? p - 1 : 0;
-	if (p != 1) reduceRelaxed(o.grow + c, p - 1);
-	if (p != 1 || o.copy) storeRelaxed(o.changed + c, (u32)1);
-	if (t == 0 || chunkOf(o.home[t - 1]) != c) o.chunkBegin[c] = t;
-	if (t == m - 1 || chunkOf(o.home[t + 1]) != c) o.chunkEnd[c] = t + 1;
-}
+
+	inlined void give(u32 at, u64 sum, const u64 (&v)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) {
+			if (at + i >= o.n) return;
+			u32 before = sum >> 32;
+			o.heads[at + i] = before;
+			o.inserts[at + i] = sum;
+			if (v[i] >> 32) {
+				o.home[before] = o.homes[at + i];
+				o.begin[before] = at + i;
+			}
+			sum += v[i];
+			u32 act = o.acts[at + i];
+			if (act % 4 == REMOVE) asm volatile("red.relaxed.gpu.global.or.b32 [%0], %1;" ::"l"(o.removed + ((sum >> 32) - 1)), "r"(1u << act / 4) : "memory");
+		}
+	}
+
+	inlined void end(u64 all) const {
+		o.heads[o.n] = all >> 32;
+		o.inserts[o.n] = all;
+		o.begin[all >> 32] = o.n;
+	}
+};
+
+// Plan says what each leaf that is touched, and each chunk, needs.
+template <typename K> struct Plan {
+	const Version &v;
+	const Owned &o;
+
+	inlined u32 need(u32 t, u32 touched) const {
+		if (t >= touched) return 0;
+		u32 home = o.home[t], c = chunkOf(home), begin = o.begin[t], end = o.begin[t + 1];
+		u32 count = chunkOfHome<K>(v, home)->counts[home % CHUNK];
+		o.size[t] = count - ones(o.removed[t]) + o.inserts[end] - o.inserts[begin];
+		u32 p = piecesOf(v, o, t);
+		if (p != 1) reduceRelaxed(o.grow + c, p - 1);
+		if (p != 1 || o.copy) storeRelaxed(o.changed + c, (u32)1);
+		if (t == 0 || chunkOf(o.home[t - 1]) != c) o.chunkBegin[c] = t;
+		if (t == touched - 1 || chunkOf(o.home[t + 1]) != c) o.chunkEnd[c] = t + 1;
+		if (end - begin > LONG) reduceRelaxed(o.told + LONG_LEAVES, (u32)1);
+		if (p == 0 || o.copy) storeRelaxed(o.told + FREED, (u32)1);
+		return o.copy ? p : p > 0 ? p - 1 : 0;
+	}
+
+	inlined void take(u32 at, u32 (&n)[PART]) const {
+		u32 touched = o.touched();
+		unrolled for (u32 i = 0; i < PART; i++) n[i] = need(at + i, touched);
+	}
+
+	inlined void give(u32 at, u32 sum, const u32 (&n)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) {
+			if (at + i < o.n) o.need[at + i] = sum;
+			sum += n[i];
+		}
+	}
+
+	inlined void end(u32 all) const {
+		o.told[TOUCHED] = o.touched();
+		o.told[LEAVES] = all;
+	}
+};
 
 inline_device u32 chunkPieces(u32 used) { return used <= CHUNK ? (used > 0) : (used + CHUNK_FILL - 1) / CHUNK_FILL; }
 
-// planAll gives the number of chunks that each becomes, and how many of them
-// are new.
-inline_device void planAll(const Version &v, const Owned &o, u32 *become, u32 *fresh) {
-	u32 c = thread();
-	if (c >= v.count) return;
-	u32 q = o.changed[c] ? chunkPieces(v.used[c] + o.grow[c]) : 1;
-	become[c] = q;
-	fresh[c] = !o.changed[c] ? 0 : o.copy ? q : q > 0 ? q - 1 : 0;
-}
+// PlanChunks adds up the chunks that those before each become, and the new ones
+// among them.
+struct PlanChunks {
+	const Version &v;
+	const Owned &o;
+	u32 *become, *fresh;
+
+	inlined void take(u32 at, u64 (&n)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) {
+			u32 c = at + i;
+			n[i] = 0;
+			if (c >= v.count) continue;
+			bool changed = o.changed[c];
+			u32 q = changed ? chunkPieces(v.used[c] + o.grow[c]) : 1;
+			n[i] = (u64)q << 32 | (!changed ? 0 : o.copy ? q : q > 0 ? q - 1 : 0);
+			if (changed && (q == 0 || o.copy)) storeRelaxed(o.told + FREED, (u32)1);
+		}
+	}
+
+	inlined void give(u32 at, u64 sum, const u64 (&n)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) {
+			if (at + i >= v.count) return;
+			become[at + i] = sum >> 32;
+			fresh[at + i] = sum;
+			sum += n[i];
+		}
+	}
+
+	inlined void end(u64 all) const {
+		o.told[CHUNKS] = become[v.count] = all >> 32;
+		o.told[NEW_CHUNKS] = fresh[v.count] = all;
+	}
+};
 
 // Slots is kernel.Slots in Go: where new leaves, or chunks, go. The free ones
 // are taken from the end of the list; then those that were never used.
@@ -233,23 +330,37 @@ inline_device u32 slotOf(const Owned &o, const Slots &leaves, u32 t, u32 ref, u3
 	return piece == 0 ? ref : leaves.take(o.need[t] + piece - 1);
 }
 
-// move moves entries of the leaves that are touched to where they will be, a
-// warp a leaf. A warp has read its leaf before it writes to it.
-template <typename K> inline_device void move(const Version &v, const Owned &o, const K *keys, const Slots &leaves) {
-	u32 t = thread() / WARP, s = thread() % WARP;
-	if (t >= o.touched()) return;
-	u32 home = o.home[t], begin = o.begin[t], end = o.begin[t + 1];
-	bool same = o.inserts[end] == o.inserts[begin] && o.removed[t] == 0;
-	if (same && !o.copy) return;
-	const Chunk<K> *chunk = chunkOfHome<K>(v, home);
-	u32 ref = chunk->refs[home % CHUNK], count = chunk->counts[home % CHUNK];
-	const Leaf<K> *leaf = leafAt<K>(v, ref);
-	bool stays = s < count && !(o.removed[t] >> s & 1);
-	K key = stays ? leaf->keys[s] : 0, val = stays ? leaf->vals[s] : 0;
-	syncWarp(ALL);
-	if (!stays) return;
-	u32 first = begin; // the first operation that is not below the key
-	for (u32 span = end - begin; span > 0;) {
+// Shifts is how far the entries of a leaf move up, as a warp counts it.
+struct Shifts {
+	u32 by[LEAF + 1]; // entries from there on; then the sum of these
+
+	inlined void clear(u32 s) {
+		by[s] = 0;
+		syncWarp(ALL);
+	}
+
+	// add counts so many for the entries from pos on. Any lane may call it.
+	inlined void add(u32 pos, u32 n) { __atomic_fetch_add(&by[pos], n, __ATOMIC_RELAXED); }
+
+	// at gives what was counted for entry s, lane s's own.
+	inlined u32 at(u32 s) {
+		syncWarp(ALL);
+		u32 sum = upTo(by[s]);
+		syncWarp(ALL);
+		return sum;
+	}
+};
+
+// place gives where entry number at of leaf t will be.
+template <typename K> inline_device Leaf<K> *place(const Version &v, const Owned &o, const Slots &leaves, u32 t, u32 ref, u32 &at) {
+	u32 n = o.size[t], p = pieces(n), piece = p == 1 ? 0 : partOf(at, n, p);
+	if (piece) at -= firstOf(piece, n, p);
+	return leafAt<K>(v, slotOf(o, leaves, t, ref, piece));
+}
+
+// below gives the first of the operations from first on that is not below a key.
+template <typename K> inline_device u32 below(const K *keys, u32 first, u32 end, K key) {
+	for (u32 span = end - first; span > 0;) {
 		u32 half = span / 2;
 		if (keys[first + half] < key) {
 			first += half + 1;
@@ -258,26 +369,66 @@ template <typename K> inline_device void move(const Version &v, const Owned &o, 
 			span = half;
 		}
 	}
-	u32 at = o.at(t, s, o.inserts[first]), n = o.size[t], p = pieces(n), piece = partOf(at, n, p);
-	Leaf<K> *to = leafAt<K>(v, slotOf(o, leaves, t, ref, piece));
-	at -= firstOf(piece, n, p);
-	to->keys[at] = key;
-	to->vals[at] = val;
+	return first;
 }
 
-// store stores what operations set, a thread each. The operations are in key
-// order: so those before it that insert are those whose entries come before.
+// put stores what an operation on leaf t sets. The operations are in key order:
+// so those before it that insert are those whose entries come before.
+template <typename K> inline_device void put(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves, u32 t, u32 ref, u32 i) {
+	u32 act = o.acts[i] % 4;
+	if (act != INSERT && act != REPLACE) return;
+	u32 at = o.at(t, o.acts[i] / 4, o.inserts[i]);
+	Leaf<K> *to = place<K>(v, o, leaves, t, ref, at);
+	if (act == INSERT) to->keys[at] = b.keys[i];
+	to->vals[at] = b.vals[b.places[i]];
+}
+
+// write moves the entries of the leaves that are touched to where they will be,
+// a warp a leaf, and stores what operations set there, unless there are many. A
+// warp has read its leaf before it writes to it.
+template <typename K> inline_device void write(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves) {
+	static __shared__ Shifts shifts[WARPS];
+	u32 t = thread() / WARP, s = laneIndex();
+	if (t >= o.touched()) return;
+	u32 home = o.home[t], begin = o.begin[t], end = o.begin[t + 1], removed = o.removed[t];
+	u32 inserts = o.inserts[end] - o.inserts[begin];
+	const Chunk<K> *chunk = chunkOfHome<K>(v, home);
+	u32 ref = chunk->refs[home % CHUNK], count = chunk->counts[home % CHUNK];
+	bool many = end - begin > LONG;
+	if (inserts || removed || o.copy) {
+		const Leaf<K> *leaf = leafAt<K>(v, ref);
+		bool stays = s < count && !(removed >> s & 1);
+		K key = stays ? leaf->keys[s] : 0, val = stays ? leaf->vals[s] : 0;
+		Shifts &shift = shifts[warpIndex()];
+		u32 by = 0;
+		if (inserts && many) {
+			if (stays) by = o.inserts[below(b.keys, begin, end, key)] - o.inserts[begin];
+			syncWarp(ALL);
+		} else {
+			shift.clear(s);
+			for (u32 i = begin + s; inserts && i < end; i += WARP)
+				if (o.acts[i] % 4 == INSERT) shift.add(o.acts[i] / 4, 1);
+			by = shift.at(s);
+		}
+		u32 at = s - ones(removed & bits(s)) + by;
+		if (stays) {
+			Leaf<K> *to = place<K>(v, o, leaves, t, ref, at);
+			if (to != leaf || at != s) {
+				to->keys[at] = key;
+				to->vals[at] = val;
+			}
+		}
+		syncWarp(ALL);
+	}
+	for (u32 i = begin + s; !many && i < end; i += WARP) put(v, b, o, leaves, t, ref, i);
+}
+
+// store stores what operations on long leaves set, a thread each.
 template <typename K> inline_device void store(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves) {
 	u32 i = thread();
 	if (i >= o.n) return;
-	u32 act = o.acts[i] % 4, t = o.leafOf(i);
-	if (act != INSERT && act != REPLACE) return;
-	u32 home = o.home[t], n = o.size[t], p = pieces(n);
-	u32 at = o.at(t, o.acts[i] / 4, o.inserts[i]), piece = partOf(at, n, p);
-	Leaf<K> *to = leafAt<K>(v, slotOf(o, leaves, t, chunkOfHome<K>(v, home)->refs[home % CHUNK], piece));
-	at -= firstOf(piece, n, p);
-	if (act == INSERT) to->keys[at] = b.keys[i];
-	to->vals[at] = b.vals[b.places[i]];
+	u32 t = o.leafOf(i), home = o.home[t];
+	if (o.begin[t + 1] - o.begin[t] > LONG) put(v, b, o, leaves, t, chunkOfHome<K>(v, home)->refs[home % CHUNK], i);
 }
 
 // Next is kernel.Next in Go: the version to be, as far as rechunk writes it.
@@ -291,22 +442,12 @@ struct Next {
 // sumBlock gives each of 256 threads the sum of what those before it have, and
 // the sum of all. All have to have read what they have before.
 inline_device u32 sumBlock(u32 mine, u32 *all) {
-	static __shared__ u32 warps[CHUNK / WARP];
-	u32 lane = threadIndex() % WARP, sum = mine;
-	for (u32 by = 1; by < WARP; by *= 2) {
-		u32 left = shuffle(sum, lane - by);
-		if (lane >= by) sum += left;
-	}
+	static __shared__ u32 sums[WARPS];
 	__syncthreads();
-	if (lane == WARP - 1) warps[threadIndex() / WARP] = sum;
-	__syncthreads();
-	u32 before = 0;
+	u32 sum = before(mine, sums);
 	*all = 0;
-	for (u32 i = 0; i < CHUNK / WARP; i++) {
-		if (i == threadIndex() / WARP) before = *all;
-		*all += warps[i];
-	}
-	return before + sum - mine;
+	unrolled for (u32 w = 0; w < WARPS; w++) *all += sums[w];
+	return sum;
 }
 
 // List is a chunk on its way to what it becomes.
@@ -399,10 +540,40 @@ template <typename K> inline_device void rechunk(const Version &v, const Owned &
 	}
 }
 
-// raise makes a level of separators of the one below, which has n.
-template <typename K> inline_device void raise(const K *from, u32 n, K *to) {
-	u32 i = thread();
-	if (i < (n + GROUP - 1) / GROUP) to[i] = from[least(i * GROUP + GROUP - 1, n - 1)];
+// Finish completes a version whose chunks are there: it adds up their entries,
+// totals, and tells how many entries there are, and how much was freed.
+struct Finish {
+	const u32 *totals, *freed;
+	u32 *first, *told;
+	u32 n;
+
+	inlined void take(u32 at, u32 (&v)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) v[i] = at + i < n ? totals[at + i] : 0;
+	}
+
+	inlined void give(u32 at, u32 sum, const u32 (&v)[PART]) const {
+		unrolled for (u32 i = 0; i < PART; i++) {
+			if (at + i < n) first[at + i] = sum;
+			sum += v[i];
+		}
+	}
+
+	inlined void end(u32 all) const {
+		told[0] = first[n] = all;
+		told[1] = freed[0];
+		told[2] = freed[1];
+	}
+};
+
+// raise makes the upper levels of separators of the lowest.
+template <typename K> inline_device void raise(const Version &v) {
+	const K *from = (const K *)v.seps[v.levels - 1];
+	u32 each = 1;
+	for (u32 l = v.levels - 1; l > 0; l--) {
+		each *= GROUP;
+		u32 n = (v.count + each - 1) / each;
+		for (u32 i = thread(); i < n; i += gridBlocks() * THREADS) ((K *)v.seps[l - 1])[i] = from[least(i * each + each - 1, v.count - 1)];
+	}
 }
 
 // push gives each lane that says so a place in a list, whose length is counted
@@ -447,46 +618,128 @@ template <typename K> inline_device u32 above(const K *keys, u32 first, u32 span
 	return first;
 }
 
-// Flat is kernel.Flat in Go: entries that operations insert and remove, before
-// each.
+// cut gives, for each chunk, the operations up to those that fall on it, and
+// counts the chunks with more than most.
+template <typename K> inline_device void cut(const Version &v, const K *keys, u32 n, u32 *cuts, u32 most, u32 *over) {
+	u32 c = thread();
+	if (c >= v.count) return;
+	const K *seps = (const K *)v.seps[v.levels - 1];
+	u32 end = c == v.count - 1 ? n : above(keys, 0, n, seps[c]), begin = c == 0 ? 0 : above(keys, 0, n, seps[c - 1]);
+	cuts[c] = end;
+	if (end - begin > most) reduceRelaxed(over, (u32)1);
+}
+
+// Flat is kernel.Flat in Go: what a flat merge knows of operations.
 struct Flat {
-	const u32 *homes, *acts, *inserts, *removes;
+	const u32 *cuts; // of chunks
+	u32 *ends;       // of leaves, 256 a chunk: the operations up to those on it
+	u32 *acts;       // of operations
+	u32 *shifts;     // entries inserted before each, less those removed
 	u32 leaves, entries; // of the result
+
+	inlined u32 cutBefore(u32 c) const { return c == 0 ? 0 : cuts[c - 1]; }
 };
 
-// flatMove moves the entries of a chunk, a block a chunk.
-template <typename K> inline_device void flatMove(const Version &v, const Batch<K> &b, const Flat &f, const Slots &leaves) {
-	static __shared__ u32 ops[CHUNK + 1]; // operations up to those of each leaf
-	u32 c = blockIndex(), e = threadIndex(), used = v.used[c];
+// find gives the number of the leaf's count keys below q, of which lane s has
+// number s, and whether q is there. The lanes of a warp call it together.
+template <typename K> inline_device u32 findIn(K key, u32 count, K q, bool *hit) {
+	u32 pos = 0;
+	unrolled for (u32 by = LEAF / 2; by > 0; by /= 2) {
+		K k = shuffle(key, pos + by - 1);
+		if (pos + by <= count && k < q) pos += by;
+	}
+	K k = shuffle(key, pos); // at most the last
+	if (pos < count && k < q) pos++;
+	k = shuffle(key, least(pos, LEAF - 1));
+	*hit = pos < count && k == q;
+	return pos;
+}
+
+// weigh is probe where most leaves have operations: a block a chunk, a warp a
+// leaf.
+template <typename K> inline_device void weigh(const Version &v, const Batch<K> &b, const Flat &f) {
+	static __shared__ u32 ends[CHUNK];
+	u32 c = blockIndex(), e = threadIndex(), s = laneIndex(), used = v.used[c], from = f.cutBefore(c), to = f.cuts[c];
 	const Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
-	if (e < used) ops[e + 1] = above(b.keys, 0, b.n, chunk->seps[e]);
-	if (e == 0) ops[0] = c == 0 ? 0 : above(b.keys, 0, b.n, ((const K *)v.seps[v.levels - 1])[c - 1]);
+	if (e < used) f.ends[c * CHUNK + e] = ends[e] = e == used - 1 ? to : above(b.keys, from, to - from, chunk->seps[e]);
 	__syncthreads();
-	u32 s = e % WARP;
-	for (e /= WARP; e < used; e += CHUNK / WARP) {
-		if (s >= chunk->counts[e]) continue;
+	for (e = warpIndex(); e < used; e += WARPS) {
+		u32 begin = e ? ends[e - 1] : from, end = ends[e], count = chunk->counts[e];
+		if (begin == end) continue;
 		const Leaf<K> *leaf = leafAt<K>(v, chunk->refs[e]);
-		K key = leaf->keys[s];
-		u32 end = above(b.keys, ops[e], ops[e + 1] - ops[e], key), begin = end;
-		if (end > ops[e] && b.keys[end - 1] == key) begin = key == 0 ? 0 : above(b.keys, ops[e], end - ops[e], (K)(key - 1));
-		if (f.removes[end] != f.removes[begin]) continue;
-		u32 at = v.first[c] + chunk->first[e] + s + f.inserts[begin] - f.removes[begin];
-		Leaf<K> *to = leafAt<K>(v, leaves.take(at / LEAF_FILL));
-		to->keys[at % LEAF_FILL] = key;
-		to->vals[at % LEAF_FILL] = leaf->vals[s];
+		K key = s < count ? leaf->keys[s] : 0;
+		for (u32 i = begin; i < end; i += WARP) {
+			bool there = i + s < end, hit;
+			u32 pos = findIn(key, count, there ? b.keys[i + s] : 0, &hit);
+			if (there) f.acts[i + s] = pos * 4 + answer(b, i + s, leaf, pos, hit);
+		}
 	}
 }
 
-// flatStore stores what operations set.
-template <typename K> inline_device void flatStore(const Version &v, const Batch<K> &b, const Flat &f, const Slots &leaves) {
-	u32 i = thread();
-	if (i >= b.n) return;
-	u32 act = f.acts[i] % 4, home = f.homes[i];
-	if (act != INSERT && act != REPLACE) return;
-	u32 at = v.first[chunkOf(home)] + chunkOfHome<K>(v, home)->first[home % CHUNK] + f.acts[i] / 4 + f.inserts[i] - f.removes[i];
-	Leaf<K> *to = leafAt<K>(v, leaves.take(at / LEAF_FILL));
-	if (act == INSERT) to->keys[at % LEAF_FILL] = b.keys[i];
-	to->vals[at % LEAF_FILL] = b.vals[b.places[i]];
+// Deltas adds up how much longer operations make the tree.
+struct Deltas {
+	const u32 *acts;
+	u32 *shifts, *told;
+	u32 n;
+
+	inlined void take(u32 at, u32 (&v)[PART]) const {
+		quad act = quadAt(acts, at, n);
+		unrolled for (u32 i = 0; i < PART; i++) v[i] = at + i < n ? (act[i] % 4 == INSERT) - (act[i] % 4 == REMOVE) : 0;
+	}
+
+	inlined void give(u32 at, u32 sum, const u32 (&v)[PART]) const {
+		if (at + PART <= n) {
+			*(quad *)(shifts + at) = quad{sum, sum + v[0], sum + v[0] + v[1], sum + v[0] + v[1] + v[2]};
+			return;
+		}
+		unrolled for (u32 i = 0; i < PART; i++) {
+			if (at + i < n) shifts[at + i] = sum;
+			sum += v[i];
+		}
+	}
+
+	inlined void end(u32 all) const { *told = shifts[n] = all; }
+};
+
+// flatWrite writes what the entries and operations of a chunk come to, a block a
+// chunk, a warp a leaf.
+template <typename K> inline_device void flatWrite(const Version &v, const Batch<K> &b, const Flat &f, const Slots &leaves) {
+	static __shared__ Shifts shifts[WARPS];
+	u32 c = blockIndex(), s = laneIndex(), used = v.used[c];
+	const Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
+	const u32 *ends = f.ends + c * CHUNK;
+	Shifts &shift = shifts[warpIndex()];
+	for (u32 e = warpIndex(); e < used; e += WARPS) {
+		u32 begin = e ? ends[e - 1] : f.cutBefore(c), end = ends[e], count = chunk->counts[e];
+		u32 first = v.first[c] + chunk->first[e];
+		const Leaf<K> *leaf = leafAt<K>(v, chunk->refs[e]);
+		K key = s < count ? leaf->keys[s] : 0, val = s < count ? leaf->vals[s] : 0;
+		u32 removed = 0;
+		shift.clear(s);
+		for (u32 i = begin; i < end; i += WARP) {
+			u32 act = i + s < end ? f.acts[i + s] : NOTHING, pos = act / 4;
+			if (act % 4 == INSERT) shift.add(pos, 1);
+			if (act % 4 == REMOVE) shift.add(pos + 1, ~(u32)0);
+			removed |= act % 4 == REMOVE ? 1u << pos : 0;
+		}
+		u32 by = shift.at(s);
+		if (begin < end) unrolled for (u32 x = 1; x < WARP; x *= 2) removed |= shuffleXor(removed, x);
+		if (s < count && !(removed >> s & 1)) {
+			u32 at = first + f.shifts[begin] + s + by;
+			Leaf<K> *to = leafAt<K>(v, leaves.take(at / LEAF_FILL));
+			to->keys[at % LEAF_FILL] = key;
+			to->vals[at % LEAF_FILL] = val;
+		}
+		syncWarp(ALL);
+		for (u32 i = begin + s; i < end; i += WARP) {
+			u32 act = f.acts[i] % 4;
+			if (act != INSERT && act != REPLACE) continue;
+			u32 at = first + f.acts[i] / 4 + f.shifts[i];
+			Leaf<K> *to = leafAt<K>(v, leaves.take(at / LEAF_FILL));
+			if (act == INSERT) to->keys[at % LEAF_FILL] = b.keys[i];
+			to->vals[at % LEAF_FILL] = b.vals[b.places[i]];
+		}
+	}
 }
 
 // flatChunks writes the chunks above, a block a chunk.
@@ -506,12 +759,14 @@ template <typename K> inline_device void flatChunks(const Version &v, const Flat
 
 // giveAll lists all leaves and chunks of a version, a block a chunk.
 template <typename K> inline_device void giveAll(const Version &v, const Freed &freed) {
-	u32 c = blockIndex(), e = threadIndex();
-	bool leaf = e < v.used[c];
-	u32 at = push(freed.counts, leaf);
-	if (leaf) freed.leaves[at] = chunkAt<K>(v, v.slots[c])->refs[e];
-	at = push(freed.counts + 1, e == 0);
-	if (e == 0) freed.chunks[at] = v.slots[c];
+	static __shared__ u32 first;
+	u32 c = blockIndex(), e = threadIndex(), used = v.used[c];
+	if (e == 0) {
+		first = addRelaxed(freed.counts, used);
+		freed.chunks[addRelaxed(freed.counts + 1, (u32)1)] = v.slots[c];
+	}
+	__syncthreads();
+	if (e < used) freed.leaves[first + e] = chunkAt<K>(v, v.slots[c])->refs[e];
 }
 
 // entries copies runs of entries out: see search.cu. A thread an entry finds its
@@ -543,43 +798,32 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 	if (vals) vals[i] = leaf->vals[left - chunk->first[e]];
 }
 
-// Numbers is kernel.Numbers in Go: where numbers are that the host wants to know.
-struct Numbers {
-	const u32 *at[8];
-};
-
 #define CHUNKED(BITS) \
 	typedef u##BITS K##BITS; \
 	KERNEL chunkedFind##BITS(Version v, const K##BITS *keys, u32 n, K##BITS *vals, u32 *found) { find(v, keys, n, vals, found); } \
 	KERNEL chunkedRank##BITS(Version v, const K##BITS *keys, u32 n, u32 after, u32 *ranks) { rank(v, keys, n, after, ranks); } \
 	KERNEL chunkedEntries##BITS(Version v, const u32 *first, const u32 *offsets, u32 ranges, u32 n, K##BITS *keys, K##BITS *vals) { entries(v, first, offsets, ranges, n, keys, vals); } \
-	KERNEL isChange##BITS(Batch<K##BITS> b, u32 *flags) { isChange(b, flags); } \
-	KERNEL listChanges##BITS(Batch<K##BITS> b, u32 *change) { listChanges(b, change); } \
 	KERNEL probe##BITS(Version v, Batch<K##BITS> b, u32 *homes, u32 *acts) { probe(v, b, homes, acts); } \
-	KERNEL effects##BITS(Batch<K##BITS> b, const u32 *acts, const u32 *before, K##BITS *keys, K##BITS *vals, u8 *kinds) { effects(b, acts, before, keys, vals, kinds); } \
-	KERNEL plan##BITS(Version v, Owned o) { plan<K##BITS>(v, o); } \
-	KERNEL move##BITS(Version v, Owned o, const K##BITS *keys, Slots leaves) { move(v, o, keys, leaves); } \
+	KERNEL effects##BITS(Batch<K##BITS> b, const u32 *acts, K##BITS *keys, K##BITS *vals, u8 *kinds, u32 *told, u32 *ticket, u64 *reports) { scan<u32>(Effects<K##BITS>{b, acts, keys, vals, kinds, told}, ticket, reports); } \
+	KERNEL plan##BITS(Version v, Owned o, u32 *ticket, u64 *reports) { scan<u32>(Plan<K##BITS>{v, o}, ticket, reports); } \
+	KERNEL write##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves) { write(v, b, o, leaves); } \
 	KERNEL store##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves) { store(v, b, o, leaves); } \
 	KERNEL give##BITS(Version v, Owned o, Next next, Freed freed) { give<K##BITS>(v, o, next, freed); } \
 	KERNEL rechunk##BITS(Version v, Owned o, Slots leaves, Slots chunks, Next next) { rechunk<K##BITS>(v, o, leaves, chunks, next); } \
-	KERNEL raise##BITS(const K##BITS *from, u32 n, K##BITS *to) { raise(from, n, to); } \
-	KERNEL flatMove##BITS(Version v, Batch<K##BITS> b, Flat f, Slots leaves) { flatMove(v, b, f, leaves); } \
-	KERNEL flatStore##BITS(Version v, Batch<K##BITS> b, Flat f, Slots leaves) { flatStore(v, b, f, leaves); } \
+	KERNEL finish##BITS(Version v, const u32 *totals, const u32 *freed, u32 *told, u32 *ticket, u64 *reports) { \
+		raise<K##BITS>(v); \
+		scan<u32>(Finish{totals, freed, (u32 *)v.first, told, v.count}, ticket, reports); \
+	} \
+	KERNEL cut##BITS(Version v, const K##BITS *keys, u32 *cuts, u32 *over, u32 n, u32 most) { cut(v, keys, n, cuts, most, over); } \
+	KERNEL weigh##BITS(Version v, Batch<K##BITS> b, Flat f) { weigh(v, b, f); } \
+	KERNEL flatWrite##BITS(Version v, Batch<K##BITS> b, Flat f, Slots leaves) { flatWrite(v, b, f, leaves); } \
 	KERNEL flatChunks##BITS(Version v, Flat f, Slots leaves, Slots chunks, Next next) { flatChunks<K##BITS>(v, f, leaves, chunks, next); } \
 	KERNEL giveAll##BITS(Version v, Freed freed) { giveAll<K##BITS>(v, freed); }
 
 CHUNKED(32)
 CHUNKED(64)
 
-KERNEL mark(const u32 *homes, const u32 *acts, u32 n, u32 *heads, u32 *inserts, u32 *removes) { markAll(homes, acts, n, heads, inserts, removes); }
-KERNEL isEffect(const u32 *acts, u32 n, u32 *flags) { isEffectOf(acts, n, flags); }
-KERNEL touch(Owned o) { touchAll(o); }
-KERNEL planChunks(Version v, Owned o, u32 *become, u32 *fresh) { planAll(v, o, become, fresh); }
-
-// tell puts n numbers, of 8 at most, side by side.
-KERNEL tell(Numbers from, u32 n, u32 *to) {
-	u32 i = threadIndex();
-	unrolled for (int j = 0; j < 8; j++) {
-		if (i == j && i < n) to[i] = *from.at[j];
-	}
-}
+KERNEL changes(const u32 *places, const u8 *kinds, u32 *sums, u32 *list, u32 *ticket, u64 *reports, u32 n) { scan<u32>(Changes{places, kinds, sums, list, n}, ticket, reports); }
+KERNEL owns(Owned o, u32 *ticket, u64 *reports) { scan<u64>(Owns{o}, ticket, reports); }
+KERNEL planChunks(Version v, Owned o, u32 *become, u32 *fresh, u32 *ticket, u64 *reports) { scan<u64>(PlanChunks{v, o, become, fresh}, ticket, reports); }
+KERNEL deltas(const u32 *acts, u32 *shifts, u32 *told, u32 *ticket, u64 *reports, u32 n) { scan<u32>(Deltas{acts, shifts, told, n}, ticket, reports); }

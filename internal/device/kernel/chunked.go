@@ -13,11 +13,11 @@ var chunkedPTX string
 
 // ChunkedSource is the kernels of chunked.cu.
 var ChunkedSource = Source{chunkedPTX, []string{
-	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "isChange32", "listChanges32", "probe32", "effects32", "plan32", "move32", "store32",
-	"give32", "rechunk32", "raise32", "flatMove32", "flatStore32", "flatChunks32", "giveAll32",
-	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "isChange64", "listChanges64", "probe64", "effects64", "plan64", "move64", "store64",
-	"give64", "rechunk64", "raise64", "flatMove64", "flatStore64", "flatChunks64", "giveAll64",
-	"mark", "touch", "planChunks", "isEffect", "tell",
+	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "probe32", "effects32", "plan32", "write32", "store32", "give32", "rechunk32", "finish32",
+	"cut32", "weigh32", "flatWrite32", "flatChunks32", "giveAll32",
+	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "probe64", "effects64", "plan64", "write64", "store64", "give64", "rechunk64", "finish64",
+	"cut64", "weigh64", "flatWrite64", "flatChunks64", "giveAll64",
+	"changes", "owns", "planChunks", "deltas",
 }}
 
 // What the chunked layout is made of, as chunked.h has it.
@@ -62,8 +62,21 @@ type Owned struct {
 	Homes, Acts, Heads, Inserts         device.Ptr // of operations
 	Home, Begin, Removed, Size, Need    device.Ptr // of leaves that are touched
 	ChunkBegin, ChunkEnd, Grow, Changed device.Ptr // of chunks
+	Told                                device.Ptr // OwnedTold numbers
 	N, Copy                             uint32
 }
+
+// What kernels tell of a batch that is done leaf by leaf, before anything is
+// written: numbers (u32) at Owned.Told. Told of chunked.cu.
+const (
+	ToldTouched   = iota // leaves that are touched
+	ToldLeaves           // new leaves that are needed
+	ToldChunks           // chunks that there will be
+	ToldNewChunks        // new ones that are needed
+	ToldLong             // leaves with so many operations that Store has to store them
+	ToldFreed            // whether there is something for Give
+	OwnedTold            // their number
+)
 
 // Slots is where new leaves, or chunks, go: struct Slots of chunked.cu.
 type Slots struct {
@@ -86,9 +99,16 @@ type Freed struct {
 
 // Flat is what a flat merge knows of operations: struct Flat of chunked.cu.
 type Flat struct {
-	Homes, Acts, Inserts, Removes device.Ptr
-	Leaves, Entries               uint32 // of the result
+	Cuts, Ends      device.Ptr // operations up to those of each chunk; of each leaf, 256 a chunk
+	Acts, Shifts    device.Ptr // of operations
+	Leaves, Entries uint32     // of the result
 }
+
+// Scan is temporary memory for sums: SumTemp bytes, which are 0.
+type Scan device.Ptr
+
+func (s Scan) ticket() device.Ptr  { return device.Ptr(s) }
+func (s Scan) reports() device.Ptr { return device.Ptr(s) + sumHead }
 
 // Chunked launches the kernels of chunked.cu, for keys of so many bits.
 type Chunked struct {
@@ -100,6 +120,11 @@ type Chunked struct {
 // run starts a kernel with at least n threads.
 func run[P any](c *Chunked, narrow, wide string, n int, params P) error {
 	return c.Stream.Launch(c.Set.kernels[pick(c.Bits, narrow, wide)], gridOf(n), argsOf(&params))
+}
+
+// scan starts a kernel that adds up n numbers.
+func scan[P any](c *Chunked, narrow, wide string, n int, params P) error {
+	return c.Stream.Launch(c.Set.kernels[pick(c.Bits, narrow, wide)], device.Grid{Blocks: sumTiles(n), Threads: blockThreads}, argsOf(&params))
 }
 
 // blocks starts a kernel with a block for each of n things.
@@ -142,20 +167,12 @@ func (c *Chunked) Entries(v *Version, first, offsets device.Ptr, ranges, n int, 
 	}{*v, first, offsets, uint32(ranges), uint32(n), keys, vals})
 }
 
-// IsChange sets a flag (u32) for each operation that changes something.
-func (c *Chunked) IsChange(b *Batch, flags device.Ptr) error {
-	return run(c, "isChange32", "isChange64", int(b.N), struct {
-		b     Batch
-		flags device.Ptr
-	}{*b, flags})
-}
-
-// ListChanges lists these operations, by their sums.
-func (c *Chunked) ListChanges(b *Batch, list device.Ptr) error {
-	return run(c, "listChanges32", "listChanges64", int(b.N), struct {
-		b    Batch
-		list device.Ptr
-	}{*b, list})
+// Changes lists the operations that change something, and counts them before each.
+func (c *Chunked) Changes(b *Batch, at Scan) error {
+	return scan(c, "changes", "changes", int(b.N), struct {
+		places, kinds, sums, list, ticket, reports device.Ptr
+		n                                          uint32
+	}{b.Places, b.Kinds, b.Changes, b.Change, at.ticket(), at.reports(), b.N})
 }
 
 // Probe answers operations, and says what each does to which leaf.
@@ -167,66 +184,56 @@ func (c *Chunked) Probe(v *Version, b *Batch, homes, acts device.Ptr) error {
 	}{*v, *b, homes, acts})
 }
 
-// IsEffect sets a flag (u32) for each of n operations that does something.
-func (c *Chunked) IsEffect(acts device.Ptr, n int, flags device.Ptr) error {
-	return run(c, "isEffect", "isEffect", n, struct {
-		acts  device.Ptr
-		n     uint64
-		flags device.Ptr
-	}{acts, uint64(n), flags})
+// Effects lists the operations that do something in key order, and tells how many
+// there are.
+func (c *Chunked) Effects(b *Batch, acts, keys, vals, kinds, told device.Ptr, at Scan) error {
+	return scan(c, "effects32", "effects64", int(b.N), struct {
+		b                                              Batch
+		acts, keys, vals, kinds, told, ticket, reports device.Ptr
+	}{*b, acts, keys, vals, kinds, told, at.ticket(), at.reports()})
 }
 
-// Effects lists these operations in key order, by their sums.
-func (c *Chunked) Effects(b *Batch, acts, before, keys, vals, kinds device.Ptr) error {
-	return run(c, "effects32", "effects64", int(b.N), struct {
-		b                               Batch
-		acts, before, keys, vals, kinds device.Ptr
-	}{*b, acts, before, keys, vals, kinds})
+// Owns lists the leaves that operations fall on. Removed must be 0.
+func (c *Chunked) Owns(o *Owned, at Scan) error {
+	return scan(c, "owns", "owns", int(o.N), struct {
+		o               Owned
+		ticket, reports device.Ptr
+	}{*o, at.ticket(), at.reports()})
 }
 
-// Mark sets flags of operations: the first of their leaf, those that insert,
-// those that remove. Heads and removes may be 0.
-func (c *Chunked) Mark(homes, acts device.Ptr, n int, heads, inserts, removes device.Ptr) error {
-	return run(c, "mark", "mark", n, struct {
-		homes, acts             device.Ptr
-		n                       uint64
-		heads, inserts, removes device.Ptr
-	}{homes, acts, uint64(n), heads, inserts, removes})
+// Plan says what each leaf that is touched needs. What o has of chunks, and Told,
+// must be 0.
+func (c *Chunked) Plan(v *Version, o *Owned, at Scan) error {
+	return scan(c, "plan32", "plan64", int(o.N), struct {
+		v               Version
+		o               Owned
+		ticket, reports device.Ptr
+	}{*v, *o, at.ticket(), at.reports()})
 }
 
-// Touch lists the leaves that operations fall on. Removed must be 0.
-func (c *Chunked) Touch(o *Owned) error { return run(c, "touch", "touch", int(o.N), *o) }
-
-// Plan says what each leaf that is touched needs. What o has of chunks must be 0.
-func (c *Chunked) Plan(v *Version, o *Owned) error {
-	return run(c, "plan32", "plan64", int(o.N), struct {
-		v Version
-		o Owned
-	}{*v, *o})
+// PlanChunks adds up the chunks that those before each become, and the new ones
+// among them.
+func (c *Chunked) PlanChunks(v *Version, o *Owned, next *Next, at Scan) error {
+	return scan(c, "planChunks", "planChunks", int(v.Count), struct {
+		v                              Version
+		o                              Owned
+		become, fresh, ticket, reports device.Ptr
+	}{*v, *o, next.Become, next.Fresh, at.ticket(), at.reports()})
 }
 
-// PlanChunks gives the number of chunks that each becomes, and of new ones that
-// it takes.
-func (c *Chunked) PlanChunks(v *Version, o *Owned, become, fresh device.Ptr) error {
-	return run(c, "planChunks", "planChunks", int(v.Count), struct {
-		v             Version
-		o             Owned
-		become, fresh device.Ptr
-	}{*v, *o, become, fresh})
-}
-
-// Move moves the entries of so many leaves that are touched.
-func (c *Chunked) Move(v *Version, o *Owned, touched int, keys device.Ptr, leaves *Slots) error {
+// Write moves the entries of so many leaves that are touched, and stores what
+// operations set there, but for long ones.
+func (c *Chunked) Write(v *Version, b *Batch, o *Owned, touched int, leaves *Slots) error {
 	const warp = 32
-	return run(c, "move32", "move64", touched*warp, struct {
+	return run(c, "write32", "write64", touched*warp, struct {
 		v      Version
+		b      Batch
 		o      Owned
-		keys   device.Ptr
 		leaves Slots
-	}{*v, *o, keys, *leaves})
+	}{*v, *b, *o, *leaves})
 }
 
-// Store stores what operations set.
+// Store stores what operations on long leaves set.
 func (c *Chunked) Store(v *Version, b *Batch, o *Owned, leaves *Slots) error {
 	return run(c, "store32", "store64", int(b.N), struct {
 		v      Version
@@ -256,28 +263,45 @@ func (c *Chunked) Rechunk(v *Version, o *Owned, leaves, chunks *Slots, next *Nex
 	}{*v, *o, *leaves, *chunks, *next})
 }
 
-// Raise makes a level of separators of the one below, which has n.
-func (c *Chunked) Raise(from device.Ptr, n int, to device.Ptr) error {
-	return run(c, "raise32", "raise64", (n+ChunkGroup-1)/ChunkGroup, struct {
-		from device.Ptr
-		n    uint64
-		to   device.Ptr
-	}{from, uint64(n), to})
+// Finish completes a version whose chunks are there, with so many entries each
+// (totals), and tells their number, and what was freed.
+func (c *Chunked) Finish(v *Version, totals, freed, told device.Ptr, at Scan) error {
+	return scan(c, "finish32", "finish64", int(v.Count), struct {
+		v                                    Version
+		totals, freed, told, ticket, reports device.Ptr
+	}{*v, totals, freed, told, at.ticket(), at.reports()})
 }
 
-// FlatMove moves all entries to where a flat merge wants them.
-func (c *Chunked) FlatMove(v *Version, b *Batch, f *Flat, leaves *Slots) error {
-	return blocks(c, "flatMove32", "flatMove64", int(v.Count), struct {
-		v      Version
-		b      Batch
-		f      Flat
-		leaves Slots
-	}{*v, *b, *f, *leaves})
+// Cut gives the operations up to those on each chunk, and adds to over, which is
+// 0, the chunks with more than most.
+func (c *Chunked) Cut(v *Version, b *Batch, cuts, over device.Ptr, most int) error {
+	return run(c, "cut32", "cut64", int(v.Count), struct {
+		v                Version
+		keys, cuts, over device.Ptr
+		n, most          uint32
+	}{*v, b.Keys, cuts, over, b.N, uint32(most)})
 }
 
-// FlatStore stores what operations set.
-func (c *Chunked) FlatStore(v *Version, b *Batch, f *Flat, leaves *Slots) error {
-	return run(c, "flatStore32", "flatStore64", int(b.N), struct {
+// Weigh answers operations, and says what each does, where most leaves have some.
+func (c *Chunked) Weigh(v *Version, b *Batch, f *Flat) error {
+	return blocks(c, "weigh32", "weigh64", int(v.Count), struct {
+		v Version
+		b Batch
+		f Flat
+	}{*v, *b, *f})
+}
+
+// Deltas adds up how much longer operations make the tree, and tells the sum.
+func (c *Chunked) Deltas(f *Flat, n int, told device.Ptr, at Scan) error {
+	return scan(c, "deltas", "deltas", n, struct {
+		acts, shifts, told, ticket, reports device.Ptr
+		n                                   uint32
+	}{f.Acts, f.Shifts, told, at.ticket(), at.reports(), uint32(n)})
+}
+
+// FlatWrite writes all leaves anew.
+func (c *Chunked) FlatWrite(v *Version, b *Batch, f *Flat, leaves *Slots) error {
+	return blocks(c, "flatWrite32", "flatWrite64", int(v.Count), struct {
 		v      Version
 		b      Batch
 		f      Flat
@@ -301,17 +325,6 @@ func (c *Chunked) GiveAll(v *Version, freed *Freed) error {
 		v     Version
 		freed Freed
 	}{*v, *freed})
-}
-
-// Tell puts a few numbers (u32), at most 8, side by side.
-func (c *Chunked) Tell(from []device.Ptr, to device.Ptr) error {
-	p := struct {
-		from [8]device.Ptr
-		n    uint64
-		to   device.Ptr
-	}{n: uint64(len(from)), to: to}
-	copy(p.from[:], from)
-	return c.Stream.Launch(c.Set.kernels["tell"], device.Grid{Blocks: 1, Threads: 32}, argsOf(&p))
 }
 
 // SepLevels returns the number of separators on each level above n chunks, the

@@ -21,7 +21,7 @@ func (s *SortJob) UseTiles(large bool) int {
 }
 
 // TempBytes is SortTemp for the tiles in use.
-func (s *SortJob) TempBytes() int { return sortHead + 2*s.tiles()*tileReport }
+func (s *SortJob) TempBytes() int { return SortHead + 2*s.tiles()*tileReport }
 
 // SumTile is the number of numbers in a tile of Sum.
 const SumTile = sumTile
@@ -38,11 +38,8 @@ func Part(ptx, kernel string) (from, to int) {
 	return from, from + strings.Index(ptx[from:], "\n}\n")
 }
 
-// Where reports begin in temporary memory.
-const (
-	SortHead = sortHead
-	SumHead  = sumHead
-)
+// SumHead is where reports begin in temporary memory.
+const SumHead = sumHead
 
 // OwnReport is what a tile reports of its own count.
 func OwnReport[T uint32 | uint64](count T) T { return count + 1 }

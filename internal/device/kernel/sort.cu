@@ -226,6 +226,41 @@ template <typename K, u32 ITEMS, u32 LOOK> inline_device void pass(const Pass<K>
 	t.give();
 }
 
+// spread sets the bits of both words that keys differ in, from the first key: the
+// lower half of a key and the upper one.
+inline_device void spread(const u64 *keys, u32 n, u32 *bits) {
+	u64 first = keys[0], mine = 0;
+	u32 at = blockIndex() * THREADS + threadIndex(), all = gridBlocks() * THREADS;
+	for (; at + 3 * (u64)all < n; at += 4 * all) mine |= keys[at] ^ first | keys[at + all] ^ first | keys[at + 2 * all] ^ first | keys[at + 3 * all] ^ first;
+	for (; at < n; at += all) mine |= keys[at] ^ first;
+	unrolled for (u32 by = 1; by < WARP; by *= 2) mine |= shuffleXor(mine, by);
+	if (laneIndex()) return;
+	unrolled for (u32 half = 0; half < 2; half++)
+		asm volatile("red.relaxed.gpu.global.or.b32 [%0], %1;" ::"l"(bits + half), "r"((u32)(mine >> 32 * half)) : "memory");
+}
+
+enum { MENDED = 32 }; // keys that mend orders at most
+
+// mend completes a sort of keys that are in the order of their bits from some bit
+// on: it orders those side by side that have the same ones, stably. More than
+// MENDED of them stay as they are, and where they were not in order, failed is
+// set.
+inline_device void mend(const u64 *keys, const u32 *places, u64 *keysTo, u32 *placesTo, u32 *failed, u32 n, u32 from) {
+	u32 i = blockIndex() * THREADS + threadIndex(), begin = i, end = i + 1, at = i;
+	if (i >= n) return;
+	u64 key = keys[i], part = key >> from;
+	while (begin > 0 && i - begin < MENDED && keys[begin - 1] >> from == part) begin--;
+	while (end < n && end - begin <= MENDED && keys[end] >> from == part) end++;
+	if (end - begin > MENDED) {
+		if (i > begin && keys[i - 1] > key) storeRelaxed(failed, (u32)1);
+	} else {
+		at = begin;
+		for (u32 j = begin; j < end; j++) at += keys[j] < key || (keys[j] == key && j < i);
+	}
+	keysTo[at] = key;
+	placesTo[at] = places[i];
+}
+
 // At least 4 blocks fit on a multiprocessor: at most 64 registers a thread.
 #define KERNEL extern "C" __global__ launch_bounds(256, 4) void
 
@@ -248,3 +283,6 @@ PASS(sortFew32, 32, 4, 16)
 PASS(sortFew64, 64, 4, 16)
 PASS(sortMany32, 32, 16, 8)
 PASS(sortMany64, 64, 12, 8)
+
+KERNEL sortSpread64(const u64 *keys, u32 *bits, u32 n) { spread(keys, n, bits); }
+KERNEL sortMend64(const u64 *keys, const u32 *places, u64 *keysTo, u32 *placesTo, u32 *failed, u32 n, u32 from) { mend(keys, places, keysTo, placesTo, failed, n, from); }

@@ -15,7 +15,7 @@ import (
 var sortPTX string
 
 // Sorting is the kernels of sort.cu.
-var Sorting = Source{sortPTX, []string{"sortCount32", "sortCount64", "sortFew32", "sortFew64", "sortMany32", "sortMany64"}}
+var Sorting = Source{sortPTX, []string{"sortCount32", "sortCount64", "sortFew32", "sortFew64", "sortMany32", "sortMany64", "sortSpread64", "sortMend64"}}
 
 // MaxSort is the most keys that Sort takes: counts of keys leave one bit of a
 // word free.
@@ -43,8 +43,8 @@ const (
 	// for each pass, which must be 0 at the start. Two arrays of reports follow:
 	// each pass clears what the next one needs.
 	sortCounts = 4 * 16
-	sortHead   = sortCounts + 4*digits*maxPasses
-	tileReport = 4 * digits // bytes of the reports of a tile
+	SortHead   = sortCounts + 4*digits*maxPasses // see SortJob.Cleared
+	tileReport = 4 * digits                      // bytes of the reports of a tile
 )
 
 // SortJob describes a stable sort of N keys with their places (u32). It moves
@@ -60,6 +60,7 @@ type SortJob struct {
 	// not read then, though it may be written.
 	Implicit bool
 	Temp     device.Ptr // SortTemp bytes
+	Cleared  bool       // the first SortHead bytes of Temp are 0 already
 
 	tile int // keys per tile, for tests; 0: by N
 }
@@ -68,7 +69,7 @@ type SortJob struct {
 // needs.
 func SortTemp(n, keyBits int) int {
 	s := SortJob{N: n, KeyBits: keyBits}
-	return sortHead + 2*s.tiles()*tileReport
+	return SortHead + 2*s.tiles()*tileReport
 }
 
 // Passes returns how often the keys are moved. It is at least 1, even if no bit
@@ -128,17 +129,20 @@ type sortPassParams struct {
 }
 
 // Sort sorts keys and their places by some of the keys' bits. Equal ones stay in
-// their order. It queues a fill and one launch more than there are passes.
+// their order. It queues a fill, unless memory is cleared already, and one launch
+// more than there are passes.
 func (s *Set) Sort(st device.Stream, p *Params, job *SortJob) error {
 	if err := job.check(); err != nil || job.N == 0 {
 		return err
 	}
 	passes := job.Passes()
 	width := (job.To - job.From + passes - 1) / passes
-	if err := st.Fill(job.Temp, 0, sortCounts+4*digits*passes); err != nil {
-		return err
+	if !job.Cleared {
+		if err := st.Fill(job.Temp, 0, sortCounts+4*digits*passes); err != nil {
+			return err
+		}
 	}
-	reports := job.Temp + sortHead
+	reports := job.Temp + SortHead
 	p.sortCount = sortCountParams{
 		keys: job.Keys, counts: job.Temp + sortCounts, reports: reports,
 		n: uint32(job.N), quads: uint32(job.tiles() * tileReport / 16),
@@ -164,7 +168,7 @@ func (s *Set) sortPass(st device.Stream, p *Params, job *SortJob, i, width int) 
 	*a = sortPassParams{
 		keys: job.Keys, places: job.Places, keysTo: job.Keys2, placesTo: job.Places2,
 		ticket: job.Temp + device.Ptr(4*i), counts: job.Temp + device.Ptr(sortCounts+4*digits*i),
-		reports: job.Temp + sortHead, clear: job.Temp + device.Ptr(sortHead+tiles*tileReport),
+		reports: job.Temp + SortHead, clear: job.Temp + device.Ptr(SortHead+tiles*tileReport),
 		n: uint32(job.N), at: uint32(at), mask: 1<<min(width, job.To-at) - 1,
 	}
 	if i%2 == 1 {
@@ -182,4 +186,27 @@ func (s *Set) sortPass(st device.Stream, p *Params, job *SortJob, i, width int) 
 		name = pick(job.KeyBits, "sortFew32", "sortFew64")
 	}
 	return st.Launch(s.kernels[name], device.Grid{Blocks: tiles, Threads: blockThreads}, argsOf(a))
+}
+
+// SortSpread sets the bits (u64, which is 0) in which keys of 64 bits differ from
+// the first.
+func (s *Set) SortSpread(st device.Stream, keys device.Ptr, n int, bits device.Ptr) error {
+	p := struct {
+		keys, bits device.Ptr
+		n          uint32
+	}{keys, bits, uint32(n)}
+	blocks := min((n+countThreads-1)/countThreads, maxCounters)
+	return st.Launch(s.kernels["sortSpread64"], device.Grid{Blocks: blocks, Threads: blockThreads}, argsOf(&p))
+}
+
+// SortMend completes a sort of keys of 64 bits by their bits from bit From on:
+// it puts those with the same ones in order, and everything into the other arrays.
+// Where more than 32 of these were not in order, it sets failed (u32) to 1.
+func (s *Set) SortMend(st device.Stream, job *SortJob, failed device.Ptr) error {
+	keys, places := job.Sorted()
+	p := struct {
+		keys, places, keysTo, placesTo, failed device.Ptr
+		n, from                                uint32
+	}{keys, places, job.Keys + job.Keys2 - keys, job.Places + job.Places2 - places, failed, uint32(job.N), uint32(job.From)}
+	return st.Launch(s.kernels["sortMend64"], gridOf(job.N), argsOf(&p))
 }
