@@ -75,10 +75,19 @@ template <typename W, typename K> struct Places {
 	u32 pos[W::TURNS];  // entries of the leaf that are below the key
 	u32 hits;           // a bit for each key that is there
 
+	// spread loads this lane's share of N*LANES keys, in pieces of 16 bytes: the
+	// lanes of a tile take pieces side by side, so that each load is of whole
+	// sectors. Key i of the share is number placeOf(i).
+	enum { LANES = WARP / W::TILES, EACH = 16 / sizeof(K) };
+	template <int N> inlined void spread(const W &w, const K *keys, K (&v)[N]) {
+		unrolled for (int i = 0; i < N; i += EACH) load16(keys + (i * LANES + w.part * EACH), v + i);
+	}
+	static inlined u32 placeOf(const W &w, u32 i) { return i / EACH * EACH * LANES + w.part * EACH + i % EACH; }
+
 	// child gives the number of separators of a group that are below each key.
 	inlined void child(const W &w, const K *const (&group)[W::TURNS], const K (&keys)[W::TURNS], u32 (&counts)[W::TURNS]) {
 		K v[W::TURNS][W::PART];
-		unrolled for (int s = 0; s < W::TURNS; s++) load(group[s] + w.part * W::PART, v[s]);
+		unrolled for (int s = 0; s < W::TURNS; s++) spread(w, group[s], v[s]);
 		w.below(v, keys, counts);
 	}
 
@@ -112,15 +121,15 @@ template <typename W, typename K> struct Places {
 
 	// inLeaf looks at the leaves, of so many entries.
 	inlined void inLeaf(const W &w, const Version &v, const K (&keys)[W::TURNS], const u32 (&count)[W::TURNS]) {
-		enum { LANES = WARP / W::TILES, MINE = LEAF / LANES };
+		enum { MINE = LEAF / LANES };
 		K k[W::TURNS][MINE];
 		hits = 0;
-		unrolled for (int s = 0; s < W::TURNS; s++) load(leafAt<K>(v, ref[s])->keys + w.part * MINE, k[s]);
+		unrolled for (int s = 0; s < W::TURNS; s++) spread(w, leafAt<K>(v, ref[s])->keys, k[s]);
 		unrolled for (int s = 0; s < W::TURNS; s++) {
 			bool same = false;
 			pos[s] = 0;
 			unrolled for (int i = 0; i < MINE; i++) {
-				bool there = w.part * MINE + i < count[s];
+				bool there = placeOf(w, i) < count[s];
 				pos[s] += there && k[s][i] < keys[s];
 				same |= there && k[s][i] == keys[s];
 			}
