@@ -92,7 +92,7 @@ const thinLeaves, thinChunks = 64, 4
 // workBytes returns the memory that a batch of n operations takes at most.
 func (t *Tree[C]) workBytes(n int) int {
 	chunks := int(t.now.version.Count) + 1
-	perOp := 2*aligned(n*t.run.Bits/8) + 13*aligned(4*(n+2))
+	perOp := 2*aligned(n*t.run.Bits/8) + 15*aligned(4*(n+2))
 	perChunk := 10*aligned(4*(chunks+2)) + aligned(4*(chunks+n+2)) + aligned(4*chunks*kernel.ChunkLeaves)
 	return perOp + perChunk + aligned(4*t.now.leaves) + 4096 + aligned(kernel.SortTemp(n, t.run.Bits)) + scanBytes(t.longest(n))
 }
@@ -243,13 +243,13 @@ func (t *Tree[C]) plan(a *applying) (*kernel.Next, error) {
 	if err := t.run.Owns(o, t.scans.next(n)); err != nil {
 		return nil, err
 	}
-	o.Size, o.Need = w.words(n), w.words(n)
-	if err := t.run.Plan(v, o, t.scans.next(n)); err != nil {
+	o.Refs, o.Counts, o.Size, o.Need = w.words(n), w.words(n), w.words(n), w.words(n)
+	if err := t.run.Plan(v, o); err != nil {
 		return nil, err
 	}
 	count := int(v.Count)
 	next := &kernel.Next{Become: w.words(count + 1), Fresh: w.words(count + 1)}
-	return next, t.run.PlanChunks(v, o, next, t.scans.next(count))
+	return next, t.run.Sums(v, o, next, t.scans.next(n), t.scans.next(count))
 }
 
 // write writes what was planned.

@@ -154,6 +154,7 @@ struct Owned {
 	const u32 *homes, *acts; // of operations
 	u32 *heads, *inserts;    // leaves, and entries inserted, before each operation
 	u32 *home, *begin;
+	u32 *refs, *counts; // its slot, and the entries that it has
 	u32 *removed; // a bit for each entry of the leaf that goes
 	u32 *size;    // entries that it will have
 	u32 *need;    // new leaves that those before it take
@@ -185,16 +186,15 @@ enum { LONG = 256 };
 // pieces gives the number of leaves that so many entries take.
 inline_device u32 pieces(u32 size) { return size <= LEAF ? (size > 0) : (size + LEAF_FILL - 1) / LEAF_FILL; }
 
-// piecesOf is pieces for a leaf that is touched. The last leaf of the tree stays,
-// so that every key belongs to one.
+// The last leaf of the tree stays, so that every key belongs to one.
+inline_device u32 piecesOf(u32 size, bool last) { return size == 0 && last ? 1 : pieces(size); }
+
 inline_device u32 piecesOf(const Version &v, const Owned &o, u32 t) {
 	u32 home = o.home[t], c = chunkOf(home);
-	bool last = c == v.count - 1 && home % CHUNK == v.used[c] - 1;
-	u32 p = pieces(o.size[t]);
-	return p == 0 && last ? 1 : p;
+	return piecesOf(o.size[t], c == v.count - 1 && home % CHUNK == v.used[c] - 1);
 }
 
-// quadAt loads four numbers, of n; what is behind the last is garbage.
+// quadAt loads four numbers, of n; behind the last there are zeros.
 inline_device quad quadAt(const u32 *of, u32 at, u32 n) {
 	if (at + PART <= n) return *(const quad *)(of + at);
 	quad v = 0;
@@ -218,18 +218,19 @@ struct Owns {
 	}
 
 	inlined void give(u32 at, u64 sum, const u64 (&v)[PART]) const {
+		if (at >= o.n) return;
+		u64 a = sum + v[0], b = a + v[1], c = b + v[2];
+		put(o.heads, at, o.n, sum >> 32, a >> 32, b >> 32, c >> 32);
+		put(o.inserts, at, o.n, sum, a, b, c);
+		quad home = quadAt(o.homes, at, o.n), act = quadAt(o.acts, at, o.n);
 		unrolled for (u32 i = 0; i < PART; i++) {
-			if (at + i >= o.n) return;
 			u32 before = sum >> 32;
-			o.heads[at + i] = before;
-			o.inserts[at + i] = sum;
 			if (v[i] >> 32) {
-				o.home[before] = o.homes[at + i];
+				o.home[before] = home[i];
 				o.begin[before] = at + i;
 			}
 			sum += v[i];
-			u32 act = o.acts[at + i];
-			if (act % 4 == REMOVE) asm volatile("red.relaxed.gpu.global.or.b32 [%0], %1;" ::"l"(o.removed + ((sum >> 32) - 1)), "r"(1u << act / 4) : "memory");
+			if (act[i] % 4 == REMOVE) asm volatile("red.relaxed.gpu.global.or.b32 [%0], %1;" ::"l"(o.removed + ((sum >> 32) - 1)), "r"(1u << act[i] / 4) : "memory");
 		}
 	}
 
@@ -240,40 +241,44 @@ struct Owns {
 	}
 };
 
-// Plan says what each leaf that is touched, and each chunk, needs.
-template <typename K> struct Plan {
-	const Version &v;
-	const Owned &o;
+// plan says what each leaf that is touched, and each chunk, needs.
+template <typename K> inline_device void plan(const Version &v, const Owned &o) {
+	u32 t = thread(), touched = o.touched();
+	if (t >= touched) return;
+	u32 home = o.home[t], c = chunkOf(home), begin = o.begin[t], end = o.begin[t + 1], removed = o.removed[t];
+	u32 left = t > 0 ? chunkOf(o.home[t - 1]) : NONE, right = t < touched - 1 ? chunkOf(o.home[t + 1]) : NONE;
+	const Chunk<K> *chunk = chunkOfHome<K>(v, home);
+	u32 added = o.inserts[end] - o.inserts[begin], count = chunk->counts[home % CHUNK], size = count - ones(removed) + added;
+	bool last = c == v.count - 1 && home % CHUNK == v.used[c] - 1;
+	u32 p = piecesOf(size, last);
+	o.refs[t] = chunk->refs[home % CHUNK];
+	o.counts[t] = count;
+	o.size[t] = size;
+	o.need[t] = o.copy ? p : p > 0 ? p - 1 : 0;
+	if (left != c) o.chunkBegin[c] = t;
+	if (right != c) o.chunkEnd[c] = t + 1;
+	if (p != 1) reduceRelaxed(o.grow + c, p - 1);
+	if (p != 1 || o.copy) storeRelaxed(o.changed + c, (u32)1);
+	if (end - begin > LONG) reduceRelaxed(o.told + LONG_LEAVES, (u32)1);
+	if (p == 0 || o.copy) storeRelaxed(o.told + FREED, (u32)1);
+}
 
-	inlined u32 need(u32 t, u32 touched) const {
-		if (t >= touched) return 0;
-		u32 home = o.home[t], c = chunkOf(home), begin = o.begin[t], end = o.begin[t + 1];
-		u32 count = chunkOfHome<K>(v, home)->counts[home % CHUNK];
-		o.size[t] = count - ones(o.removed[t]) + o.inserts[end] - o.inserts[begin];
-		u32 p = piecesOf(v, o, t);
-		if (p != 1) reduceRelaxed(o.grow + c, p - 1);
-		if (p != 1 || o.copy) storeRelaxed(o.changed + c, (u32)1);
-		if (t == 0 || chunkOf(o.home[t - 1]) != c) o.chunkBegin[c] = t;
-		if (t == touched - 1 || chunkOf(o.home[t + 1]) != c) o.chunkEnd[c] = t + 1;
-		if (end - begin > LONG) reduceRelaxed(o.told + LONG_LEAVES, (u32)1);
-		if (p == 0 || o.copy) storeRelaxed(o.told + FREED, (u32)1);
-		return o.copy ? p : p > 0 ? p - 1 : 0;
-	}
+// Needs adds up the new leaves that those before each take.
+struct Needs {
+	const Owned &o;
+	u32 touched;
 
 	inlined void take(u32 at, u32 (&n)[PART]) const {
-		u32 touched = o.touched();
-		unrolled for (u32 i = 0; i < PART; i++) n[i] = need(at + i, touched);
+		quad need = quadAt(o.need, at, touched);
+		unrolled for (u32 i = 0; i < PART; i++) n[i] = need[i];
 	}
 
 	inlined void give(u32 at, u32 sum, const u32 (&n)[PART]) const {
-		unrolled for (u32 i = 0; i < PART; i++) {
-			if (at + i < o.n) o.need[at + i] = sum;
-			sum += n[i];
-		}
+		put(o.need, at, touched, sum, sum + n[0], sum + n[0] + n[1], sum + n[0] + n[1] + n[2]);
 	}
 
 	inlined void end(u32 all) const {
-		o.told[TOUCHED] = o.touched();
+		o.told[TOUCHED] = touched;
 		o.told[LEAVES] = all;
 	}
 };
@@ -384,51 +389,64 @@ template <typename K> inline_device void put(const Version &v, const Batch<K> &b
 }
 
 // write moves the entries of the leaves that are touched to where they will be,
-// a warp a leaf, and stores what operations set there, unless there are many. A
-// warp has read its leaf before it writes to it.
-template <typename K> inline_device void write(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves) {
+// and stores what operations set there, unless there are many. A warp does each
+// leaves, one after the other, and has the next one's entries on their way. It has
+// read a leaf before it writes to it.
+template <typename K> inline_device void write(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves, u32 each) {
 	static __shared__ Shifts shifts[WARPS];
-	u32 t = thread() / WARP, s = laneIndex();
-	if (t >= o.touched()) return;
-	u32 home = o.home[t], begin = o.begin[t], end = o.begin[t + 1], removed = o.removed[t];
-	u32 inserts = o.inserts[end] - o.inserts[begin];
-	const Chunk<K> *chunk = chunkOfHome<K>(v, home);
-	u32 ref = chunk->refs[home % CHUNK], count = chunk->counts[home % CHUNK];
-	bool many = end - begin > LONG;
-	if (inserts || removed || o.copy) {
-		const Leaf<K> *leaf = leafAt<K>(v, ref);
-		bool stays = s < count && !(removed >> s & 1);
-		K key = stays ? leaf->keys[s] : 0, val = stays ? leaf->vals[s] : 0;
-		Shifts &shift = shifts[warpIndex()];
-		u32 by = 0;
-		if (inserts && many) {
-			if (stays) by = o.inserts[below(b.keys, begin, end, key)] - o.inserts[begin];
-			syncWarp(ALL);
-		} else {
-			shift.clear(s);
-			for (u32 i = begin + s; inserts && i < end; i += WARP)
-				if (o.acts[i] % 4 == INSERT) shift.add(o.acts[i] / 4, 1);
-			by = shift.at(s);
-		}
-		u32 at = s - ones(removed & bits(s)) + by;
-		if (stays) {
-			Leaf<K> *to = place<K>(v, o, leaves, t, ref, at);
-			if (to != leaf || at != s) {
-				to->keys[at] = key;
-				to->vals[at] = val;
+	Shifts &shift = shifts[warpIndex()];
+	u32 first = thread() / WARP * each, s = laneIndex(), touched = o.touched();
+	if (first >= touched) return;
+	u32 n = least(each, touched - first), mine = first + least(s, n - 1); // each lane has the numbers of a leaf
+	u32 myBegin = o.begin[mine], myEnd = o.begin[mine + 1], myRemoved = o.removed[mine], myRef = o.refs[mine], myCount = o.counts[mine];
+	u32 myAdded = o.size[mine] + ones(myRemoved) - myCount;
+	bool moves = myAdded || myRemoved || o.copy;
+	K nextKey = 0, nextVal = 0;
+	auto fetch = [&](u32 j) { // the entries of leaf j, as far as they may move
+		u32 count = shuffle(myCount, j), removed = shuffle(myRemoved, j), ref = shuffle(myRef, j);
+		if (!(ballot(moves) >> j & 1) || s >= count || removed >> s & 1) return;
+		nextKey = leafAt<K>(v, ref)->keys[s];
+		nextVal = leafAt<K>(v, ref)->vals[s];
+	};
+	fetch(0);
+	for (u32 j = 0; j < n; j++) {
+		u32 t = first + j, begin = shuffle(myBegin, j), end = shuffle(myEnd, j), removed = shuffle(myRemoved, j);
+		u32 ref = shuffle(myRef, j), count = shuffle(myCount, j), added = shuffle(myAdded, j);
+		bool many = end - begin > LONG;
+		K key = nextKey, val = nextVal;
+		if (j + 1 < n) fetch(j + 1);
+		if (ballot(moves) >> j & 1) {
+			bool stays = s < count && !(removed >> s & 1);
+			u32 by = 0;
+			if (added && many) {
+				if (stays) by = o.inserts[below(b.keys, begin, end, key)] - o.inserts[begin];
+			} else if (added) {
+				shift.clear(s);
+				for (u32 i = begin + s; i < end; i += WARP)
+					if (o.acts[i] % 4 == INSERT) shift.add(o.acts[i] / 4, 1);
+				by = shift.at(s);
 			}
+			syncWarp(ALL); // all have read
+			u32 at = s - ones(removed & bits(s)) + by;
+			if (stays) {
+				Leaf<K> *to = place<K>(v, o, leaves, t, ref, at);
+				if (to != leafAt<K>(v, ref) || at != s) {
+					to->keys[at] = key;
+					to->vals[at] = val;
+				}
+			}
+			syncWarp(ALL);
 		}
-		syncWarp(ALL);
+		for (u32 i = begin + s; !many && i < end; i += WARP) put(v, b, o, leaves, t, ref, i);
 	}
-	for (u32 i = begin + s; !many && i < end; i += WARP) put(v, b, o, leaves, t, ref, i);
 }
 
 // store stores what operations on long leaves set, a thread each.
 template <typename K> inline_device void store(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves) {
 	u32 i = thread();
 	if (i >= o.n) return;
-	u32 t = o.leafOf(i), home = o.home[t];
-	if (o.begin[t + 1] - o.begin[t] > LONG) put(v, b, o, leaves, t, chunkOfHome<K>(v, home)->refs[home % CHUNK], i);
+	u32 t = o.leafOf(i);
+	if (o.begin[t + 1] - o.begin[t] > LONG) put(v, b, o, leaves, t, o.refs[t], i);
 }
 
 // Next is kernel.Next in Go: the version to be, as far as rechunk writes it.
@@ -798,15 +816,19 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 	if (vals) vals[i] = leaf->vals[left - chunk->first[e]];
 }
 
+// Searches wait for memory: four blocks fit on a multiprocessor, with at most 64
+// registers a thread.
+#define SEARCH extern "C" __global__ launch_bounds(256, 4) void
+
 #define CHUNKED(BITS) \
 	typedef u##BITS K##BITS; \
-	KERNEL chunkedFind##BITS(Version v, const K##BITS *keys, u32 n, K##BITS *vals, u32 *found) { find(v, keys, n, vals, found); } \
-	KERNEL chunkedRank##BITS(Version v, const K##BITS *keys, u32 n, u32 after, u32 *ranks) { rank(v, keys, n, after, ranks); } \
+	SEARCH chunkedFind##BITS(Version v, const K##BITS *keys, u32 n, K##BITS *vals, u32 *found) { find(v, keys, n, vals, found); } \
+	SEARCH chunkedRank##BITS(Version v, const K##BITS *keys, u32 n, u32 after, u32 *ranks) { rank(v, keys, n, after, ranks); } \
 	KERNEL chunkedEntries##BITS(Version v, const u32 *first, const u32 *offsets, u32 ranges, u32 n, K##BITS *keys, K##BITS *vals) { entries(v, first, offsets, ranges, n, keys, vals); } \
-	KERNEL probe##BITS(Version v, Batch<K##BITS> b, u32 *homes, u32 *acts) { probe(v, b, homes, acts); } \
+	SEARCH probe##BITS(Version v, Batch<K##BITS> b, u32 *homes, u32 *acts) { probe(v, b, homes, acts); } \
 	KERNEL effects##BITS(Batch<K##BITS> b, const u32 *acts, K##BITS *keys, K##BITS *vals, u8 *kinds, u32 *told, u32 *ticket, u64 *reports) { scan<u32>(Effects<K##BITS>{b, acts, keys, vals, kinds, told}, ticket, reports); } \
-	KERNEL plan##BITS(Version v, Owned o, u32 *ticket, u64 *reports) { scan<u32>(Plan<K##BITS>{v, o}, ticket, reports); } \
-	KERNEL write##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves) { write(v, b, o, leaves); } \
+	KERNEL plan##BITS(Version v, Owned o) { plan<K##BITS>(v, o); } \
+	KERNEL write##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves, u32 each) { write(v, b, o, leaves, each); } \
 	KERNEL store##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves) { store(v, b, o, leaves); } \
 	KERNEL give##BITS(Version v, Owned o, Next next, Freed freed) { give<K##BITS>(v, o, next, freed); } \
 	KERNEL rechunk##BITS(Version v, Owned o, Slots leaves, Slots chunks, Next next) { rechunk<K##BITS>(v, o, leaves, chunks, next); } \
@@ -825,5 +847,12 @@ CHUNKED(64)
 
 KERNEL changes(const u32 *places, const u8 *kinds, u32 *sums, u32 *list, u32 *ticket, u64 *reports, u32 n) { scan<u32>(Changes{places, kinds, sums, list, n}, ticket, reports); }
 KERNEL owns(Owned o, u32 *ticket, u64 *reports) { scan<u64>(Owns{o}, ticket, reports); }
-KERNEL planChunks(Version v, Owned o, u32 *become, u32 *fresh, u32 *ticket, u64 *reports) { scan<u64>(PlanChunks{v, o, become, fresh}, ticket, reports); }
+
+// sums adds up what plan found: the first tiles blocks for leaves, the others for
+// chunks.
+KERNEL sums(Version v, Owned o, u32 *become, u32 *fresh, u32 *ticket, u64 *reports, u32 *ticket2, u64 *reports2, u32 tiles) {
+	if (blockIndex() < tiles) scan<u32>(Needs{o, o.touched()}, ticket, reports, tiles);
+	else scan<u64>(PlanChunks{v, o, become, fresh}, ticket2, reports2, gridBlocks() - tiles);
+}
+
 KERNEL deltas(const u32 *acts, u32 *shifts, u32 *told, u32 *ticket, u64 *reports, u32 n) { scan<u32>(Deltas{acts, shifts, told, n}, ticket, reports); }

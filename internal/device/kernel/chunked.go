@@ -17,7 +17,7 @@ var ChunkedSource = Source{chunkedPTX, []string{
 	"cut32", "weigh32", "flatWrite32", "flatChunks32", "giveAll32",
 	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "probe64", "effects64", "plan64", "write64", "store64", "give64", "rechunk64", "finish64",
 	"cut64", "weigh64", "flatWrite64", "flatChunks64", "giveAll64",
-	"changes", "owns", "planChunks", "deltas",
+	"changes", "owns", "sums", "deltas",
 }}
 
 // What the chunked layout is made of, as chunked.h has it.
@@ -60,7 +60,8 @@ type Batch struct {
 // Owned is what a batch does, leaf by leaf: struct Owned of chunked.cu.
 type Owned struct {
 	Homes, Acts, Heads, Inserts         device.Ptr // of operations
-	Home, Begin, Removed, Size, Need    device.Ptr // of leaves that are touched
+	Home, Begin, Refs, Counts           device.Ptr // of leaves that are touched
+	Removed, Size, Need                 device.Ptr
 	ChunkBegin, ChunkEnd, Grow, Changed device.Ptr // of chunks
 	Told                                device.Ptr // OwnedTold numbers
 	N, Copy                             uint32
@@ -203,35 +204,43 @@ func (c *Chunked) Owns(o *Owned, at Scan) error {
 
 // Plan says what each leaf that is touched needs. What o has of chunks, and Told,
 // must be 0.
-func (c *Chunked) Plan(v *Version, o *Owned, at Scan) error {
-	return scan(c, "plan32", "plan64", int(o.N), struct {
-		v               Version
-		o               Owned
-		ticket, reports device.Ptr
-	}{*v, *o, at.ticket(), at.reports()})
+func (c *Chunked) Plan(v *Version, o *Owned) error {
+	return run(c, "plan32", "plan64", int(o.N), struct {
+		v Version
+		o Owned
+	}{*v, *o})
 }
 
-// PlanChunks adds up the chunks that those before each become, and the new ones
-// among them.
-func (c *Chunked) PlanChunks(v *Version, o *Owned, next *Next, at Scan) error {
-	return scan(c, "planChunks", "planChunks", int(v.Count), struct {
-		v                              Version
-		o                              Owned
-		become, fresh, ticket, reports device.Ptr
-	}{*v, *o, next.Become, next.Fresh, at.ticket(), at.reports()})
+// Sums adds up what Plan found: new leaves that those before each take, chunks
+// that those before each become, and the new ones among them.
+func (c *Chunked) Sums(v *Version, o *Owned, next *Next, leaves, chunks Scan) error {
+	p := struct {
+		v                                                 Version
+		o                                                 Owned
+		become, fresh, ticket, reports, ticket2, reports2 device.Ptr
+		tiles                                             uint32
+	}{*v, *o, next.Become, next.Fresh, leaves.ticket(), leaves.reports(), chunks.ticket(), chunks.reports(), uint32(sumTiles(int(o.N)))}
+	blocks := int(p.tiles) + sumTiles(int(v.Count))
+	return c.Stream.Launch(c.Set.kernels["sums"], device.Grid{Blocks: blocks, Threads: blockThreads}, argsOf(&p))
 }
 
 // Write moves the entries of so many leaves that are touched, and stores what
 // operations set there, but for long ones.
 func (c *Chunked) Write(v *Version, b *Batch, o *Owned, touched int, leaves *Slots) error {
 	const warp = 32
-	return run(c, "write32", "write64", touched*warp, struct {
+	each := min(max(touched/writers, 1), warp)
+	return run(c, "write32", "write64", (touched+each-1)/each*warp, struct {
 		v      Version
 		b      Batch
 		o      Owned
 		leaves Slots
-	}{*v, *b, *o, *leaves})
+		each   uint32
+	}{*v, *b, *o, *leaves, uint32(each)})
 }
+
+// writers is the number of warps that write at once: 32 for each multiprocessor
+// of an H200.
+const writers = 132 * 32
 
 // Store stores what operations on long leaves set.
 func (c *Chunked) Store(v *Version, b *Batch, o *Owned, leaves *Slots) error {

@@ -13,6 +13,17 @@ enum {
 
 typedef u32 quad __attribute__((ext_vector_type(4)));
 
+// put stores four numbers, of n.
+inline_device void put(u32 *to, u32 at, u32 n, u32 a, u32 b, u32 c, u32 d) {
+	if (at + PART <= n) {
+		*(quad *)(to + at) = quad{a, b, c, d};
+		return;
+	}
+	u32 v[PART] = {a, b, c, d};
+	unrolled for (u32 i = 0; i < PART; i++)
+		if (at + i < n) to[at + i] = v[i];
+}
+
 // lookBack gives the sum of all tiles before this one. A warp does it, with 32
 // reports at a time.
 inline_device u64 lookBack(const u64 *reports, u32 tile) {
@@ -34,8 +45,8 @@ inline_device u64 lookBack(const u64 *reports, u32 tile) {
 // the last, where they are 0; f.give(at, sum, v) gets the sum of all before each
 // four; f.end(sum) gets the sum of all, once. T is u32, or u64 with sums below
 // 2^63. Sums of u32 are modulo 2^32: those of a tile, too, which are what it
-// reports then. Ticket and reports must be 0.
-template <typename T, typename F> inline_device void scan(F f, u32 *ticket, u64 *reports) {
+// reports then. tiles blocks call it. Ticket and reports must be 0.
+template <typename T, typename F> inline_device void scan(F f, u32 *ticket, u64 *reports, u32 tiles) {
 	typedef Report<u64> R;
 	__shared__ T sums[WARPS];
 	__shared__ T start; // sum of the tiles before
@@ -63,9 +74,11 @@ template <typename T, typename F> inline_device void scan(F f, u32 *ticket, u64 
 		if (laneIndex() == 0) {
 			storeRelaxed(reports + tile, R::upTo((T)(all + own)));
 			start = all;
-			if (tile == gridBlocks() - 1) f.end(all + own);
+			if (tile == tiles - 1) f.end(all + own);
 		}
 	}
 	syncBlock();
 	unrolled for (u32 r = 0; r < ROWS; r++) f.give(first + r * ROW, start + mine + sum[r], v[r]);
 }
+
+template <typename T, typename F> inline_device void scan(F f, u32 *ticket, u64 *reports) { scan<T>(f, ticket, reports, gridBlocks()); }
