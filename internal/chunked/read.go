@@ -2,7 +2,9 @@ package chunked
 
 import (
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // Snapshot is the tree as it was when the snapshot was taken. Its methods must
@@ -76,6 +78,13 @@ func (t *Tree[C]) Rank(keys device.Ptr, n int, after bool, ranks device.Ptr) err
 // the tree, and with entry offsets[r] of the result, which has n in all (u32).
 func (t *Tree[C]) Entries(first, offsets device.Ptr, ranges, n int, keys, vals device.Ptr) error {
 	return t.run.Entries(&t.now.version, first, offsets, ranges, n, keys, vals)
+}
+
+// Sum queues the summing of units of the tree's values, by kernels of
+// kernel.ChunkedVectors: see kernel.Units.
+func (t *Tree[C]) Sum(set *kernel.Set, k simd.Kind, u *kernel.Units, to kernel.Parts) error {
+	run := kernel.Chunked{Set: set, Stream: t.run.Stream, Bits: t.run.Bits}
+	return run.Sum(&t.now.version, k, u, to)
 }
 
 // Stream returns the stream in which all of the tree's work is done.

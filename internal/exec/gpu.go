@@ -28,6 +28,7 @@ type GPU[C order.Code] struct {
 	plan   atomic.Pointer[Plan]
 	jobs   par.Pool[search[C]]
 	watch  watch
+	sums   sums
 	forget runtime.Cleanup
 }
 
@@ -149,5 +150,6 @@ func (g *GPU[C]) Close() error {
 	return g.close(func() {
 		g.forget.Stop()
 		g.watch.close()
+		g.sums.close()
 	})
 }

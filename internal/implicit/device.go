@@ -63,6 +63,14 @@ func (c *Copy) CopyEntries(e *layout.EntryCopy) error {
 	return e.Set.Entries(e.Stream, e.Params, &c.Tree, e.Bits, e.ValBits, e.First, e.Offsets, e.Runs, e.N, e.Keys, e.Vals)
 }
 
+// SumValues sums up values in the column, or beside their keys.
+func (c *Copy) SumValues(s *layout.ValueSum) error {
+	if c.vals > 0 {
+		return s.Set.SumColumn(s.Stream, s.Params, s.Kind, c.Vals, s.Units, s.To)
+	}
+	return s.Set.SumPairs(s.Stream, s.Params, s.Kind, &c.Tree, s.Units, s.To)
+}
+
 // resident is a tree on a device: one kernel goes through all levels.
 type resident struct{ Copy }
 

@@ -171,6 +171,8 @@ type Params struct {
 	sortCount sortCountParams
 	sortPass  sortPassParams
 	sum       sumParams
+	sumFlat   sumFlatParams
+	join      joinParams
 
 	blink      blinkParams
 	blinkRange blinkRangeParams
