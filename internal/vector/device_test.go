@@ -246,7 +246,7 @@ var holdings = []struct {
 	hold func(device.Device, simd.Kind, []uint64, *rand.Rand) (*holding, error)
 }{{"a column", inColumn}, {"pairs", inPairs}, {"a chunked tree", inChunks}}
 
-var deviceSizes = []int{0, 1, 2, 27, 28, 29, 31, 32, 33, 63, 65, 300, 1023, 1024, 1025, 2100, 4096, 5000}
+var deviceSizes = []int{0, 1, 2, 27, 28, 29, 31, 32, 33, 63, 65, 300, 1023, 1024, 1025, 2100, 4096, 5000, 8000, 20_000}
 
 // A device comes to the same bits as the CPU, whatever the layout, kind and range.
 // PANDO_SEEDS says how many cases are tried.
