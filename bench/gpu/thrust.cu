@@ -1,15 +1,16 @@
 // A peer: thrust::lower_bound of the CUDA toolkit over a sorted array, all
 // queries in one call, and for pairs a gather of the values found; and what a
 // batch of updates costs at least if an array is merged with all of it, by the
-// toolkit's own sort and merge. The
-// benchmark compiles this with nvcc and starts it as
+// toolkit's own sort and merge; and the sum of an array, by the toolkit's own
+// reduction. The benchmark compiles this with nvcc and starts it as
 //
-//	thrust rank32|point64|update64 KEYS QUERIES SEED WARM_UP_SECONDS
+//	thrust rank32|point64|update64|sum64 KEYS QUERIES SEED WARM_UP_SECONDS
 //
 // It makes its data on the GPU, says "ready", and then plays one round for
 // every line of standard input, which holds a number of queries. The answer is
 // the milliseconds that the GPU took, and how many results were wrong.
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <thrust/binary_search.h>
 #include <thrust/count.h>
 #include <thrust/device_vector.h>
@@ -18,6 +19,7 @@
 #include <thrust/gather.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/merge.h>
+#include <thrust/reduce.h>
 #include <thrust/sort.h>
 #include <thrust/tabulate.h>
 #include <thrust/transform.h>
@@ -186,6 +188,28 @@ struct Updates {
 	}
 };
 
+// Sums adds up the first of n values.
+struct Sums {
+	thrust::device_vector<u64> vals, sum;
+	thrust::device_vector<char> temp;
+
+	Sums(u64 n, u64, u64 seed) : vals(n), sum(1) {
+		thrust::tabulate(thrust::device, vals.begin(), vals.end(), RandomKey<u64>{2 * seed});
+		std::size_t bytes = 0;
+		must(add(nullptr, bytes, n));
+		temp = thrust::device_vector<char>(bytes);
+	}
+	cudaError_t add(void *room, std::size_t &bytes, u64 ops) {
+		return cub::DeviceReduce::Sum(room, bytes, raw(vals), thrust::raw_pointer_cast(sum.data()), (int)ops);
+	}
+	void wipe(u64) { sum[0] = 0x5555; }
+	void work(u64 ops) {
+		std::size_t bytes = temp.size();
+		must(add(thrust::raw_pointer_cast(temp.data()), bytes, ops));
+	}
+	u64 wrong(u64 ops) { return sum[0] != thrust::reduce(thrust::device, vals.begin(), vals.begin() + ops, (u64)0); }
+};
+
 // busy works untimed, so that the GPU's clocks are up when time counts.
 template <typename P> void busy(P &peer, u64 ops, double seconds) {
 	std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -228,6 +252,7 @@ int main(int argc, char **argv) try {
 	if (!std::strcmp(argv[1], "rank32")) return play<Ranks>(n, most, seed, warmUp);
 	if (!std::strcmp(argv[1], "point64")) return play<Points>(n, most, seed, warmUp);
 	if (!std::strcmp(argv[1], "update64")) return play<Updates>(n, most, seed, warmUp);
+	if (!std::strcmp(argv[1], "sum64")) return play<Sums>(n, most, seed, warmUp);
 	throw std::runtime_error(std::string("no mode ") + argv[1]);
 } catch (const std::exception &e) {
 	std::fprintf(stderr, "thrust: %s\n", e.what());

@@ -25,6 +25,7 @@ const (
 	// Update64 sorts random uint64 pairs and merges them with sorted ones; those
 	// that are equal stay.
 	Update64 = "update64"
+	Sum64    = "sum64" // the sum of uint64s
 )
 
 // BuildThrust compiles the peer into dir and returns the program's path.
