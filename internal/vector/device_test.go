@@ -145,7 +145,7 @@ func inChunks(d device.Device, k simd.Kind, bits []uint64, rng *rand.Rand) (*hol
 // chunksOf loads a tree, or fills it in several batches, so that its leaves have
 // any number of entries, and removes some others again.
 func chunksOf[C simd.Code](d device.Device, bits []uint64, rng *rand.Rand) (*holding, error) {
-	t, err := chunked.New[C](d, chunked.Options{Room: 16 << 20})
+	t, err := chunked.New[C](d, chunked.Options{Room: 16<<20 + 128*int64(len(bits))})
 	if err != nil {
 		return nil, err
 	}

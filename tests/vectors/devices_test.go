@@ -58,7 +58,9 @@ func deviceIndexes[K pando.Key, V pando.Number](t *testing.T, keys []K, vals []V
 func onDevices[K pando.Key, V pando.Number](d facetest.Domain[K], num numbers[V], sizes ...int) func(t *testing.T) {
 	return func(t *testing.T) {
 		rng := seed.Rand(t)
-		onInterpreter(t, rng)
+		if !realGPU {
+			onInterpreter(t, rng)
+		}
 		for _, n := range sizes {
 			keys := slices.Clone(d.Ends)
 			for i := 0; len(keys) < n; i++ {
@@ -92,6 +94,29 @@ func onDevices[K pando.Key, V pando.Number](d facetest.Domain[K], num numbers[V]
 			}
 		}
 	}
+}
+
+// realGPU makes onDevices take the machine's GPU.
+var realGPU bool
+
+// The same on a real GPU, if there is one, and with so many entries that a sum
+// takes several rounds.
+func TestOnRealGPU(t *testing.T) {
+	indextest.Hasty(t, 64)
+	f := facetest.MustFreeze(t, []uint64{1}, []uint64{2}, pando.On(pando.GPU(0)))
+	defer f.Close()
+	if s := f.Stats(); s.Device != pando.GPU(0) {
+		t.Skip("no GPU: ", s.Reason)
+	}
+	realGPU = true
+	defer func() { realGPU = false }()
+	t.Run("uint64 to uint64", onDevices(facetest.Integers[uint64](), whole[uint64](), 0, 1, 33, 5000))
+	t.Run("int64 to float64", onDevices(facetest.Integers[int64](), floats64[float64](), 1025, 1_500_000))
+	t.Run("uint32 to int32", onDevices(facetest.Integers[uint32](), whole[int32](), 1200, 100_000))
+	t.Run("int32 to float32", onDevices(facetest.Integers[int32](), floats32[float32](), 1500))
+	t.Run("uint64 to uint32", onDevices(facetest.Integers[uint64](), whole[uint32](), 9000))
+	t.Run("uint32 to int64", onDevices(facetest.Integers[uint32](), whole[int64](), 9000))
+	t.Run("uint64 to float32", onDevices(facetest.Integers[uint64](), floats32[float32](), 9000))
 }
 
 // An index on a GPU, or shared with one, is asked as any other.
