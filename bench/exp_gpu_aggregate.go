@@ -86,8 +86,8 @@ func gpuSums(g *gpuRig, d *dataset[uint64], kind simd.Kind) (err error) {
 	}
 	for i, t := range trees {
 		name := namePandoGPUTree + []string{", loaded", ", after random inserts"}[i]
-		subjects = append(subjects, r.subjects(name, t.tree.Stream(), live, func(u *kernel.Units, to kernel.Parts) error {
-			return t.tree.Sum(live, kind, u, to)
+		subjects = append(subjects, r.subjects(name, t.tree.Stream(), live, func(v *kernel.Vectors) error {
+			return t.tree.Vectors(live, v)
 		})...)
 	}
 	apart, err := upload(g, d, implicit.Apart, 8)
@@ -98,11 +98,11 @@ func gpuSums(g *gpuRig, d *dataset[uint64], kind simd.Kind) (err error) {
 	if err != nil {
 		return err
 	}
-	subjects = append(subjects, r.subjects(namePandoGPUApart, g.stream, frozen, func(u *kernel.Units, to kernel.Parts) error {
-		return frozen.SumColumn(g.stream, &g.params, kind, apart.Vals, u, to)
+	subjects = append(subjects, r.subjects(namePandoGPUApart, g.stream, frozen, func(v *kernel.Vectors) error {
+		return frozen.Column(g.stream, &g.params, v, apart.Vals)
 	})...)
-	subjects = append(subjects, r.subjects(namePandoGPUPairs, g.stream, frozen, func(u *kernel.Units, to kernel.Parts) error {
-		return frozen.SumPairs(g.stream, &g.params, kind, &pairs.Tree, u, to)
+	subjects = append(subjects, r.subjects(namePandoGPUPairs, g.stream, frozen, func(v *kernel.Vectors) error {
+		return frozen.PairValues(g.stream, &g.params, v, &pairs.Tree)
 	})[0])
 	return r.withFace(subjects, r.compete)
 }
@@ -152,7 +152,7 @@ func (r *residentSums) add(a, b uint64) uint64 {
 
 // subjects returns ways to sum up what a launch does: as an index does first, then
 // with units of other sizes.
-func (r *residentSums) subjects(name string, st device.Stream, set *kernel.Set, launch func(u *kernel.Units, to kernel.Parts) error) (all []*subject) {
+func (r *residentSums) subjects(name string, st device.Stream, set *kernel.Set, launch func(v *kernel.Vectors) error) (all []*subject) {
 	sizes := sumUnits
 	if r.kind.IsFloat() {
 		sizes = sumUnits[:1]
@@ -168,7 +168,7 @@ func (r *residentSums) subjects(name string, st device.Stream, set *kernel.Set, 
 }
 
 // subject sums up units of one size, and joins them where they are many.
-func (r *residentSums) subject(name string, st device.Stream, set *kernel.Set, size int, launch func(u *kernel.Units, to kernel.Parts) error) *subject {
+func (r *residentSums) subject(name string, st device.Stream, set *kernel.Set, size int, launch func(v *kernel.Vectors) error) *subject {
 	g, u := r.g, kernel.OneRange(0, len(r.d.vals), size)
 	parts := kernel.Parts{Base: r.parts, Room: uint64(u.Units)}
 	join, got := kernel.Units{}, parts
@@ -183,7 +183,7 @@ func (r *residentSums) subject(name string, st device.Stream, set *kernel.Set, s
 		return f()
 	}
 	work := func() error {
-		if err := launch(&u, parts); err != nil || join.Units == 0 {
+		if err := launch(&kernel.Vectors{Kind: r.kind, Units: u, Parts: parts}); err != nil || join.Units == 0 {
 			return err
 		}
 		return set.JoinParts(st, &g.params, r.kind.IsFloat(), parts, &join, got)

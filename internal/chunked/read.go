@@ -4,7 +4,6 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/simd"
 )
 
 // Snapshot is the tree as it was when the snapshot was taken. Its methods must
@@ -80,11 +79,10 @@ func (t *Tree[C]) Entries(first, offsets device.Ptr, ranges, n int, keys, vals d
 	return t.run.Entries(&t.now.version, first, offsets, ranges, n, keys, vals)
 }
 
-// Sum queues the summing of units of the tree's values, by kernels of
-// kernel.ChunkedVectors: see kernel.Units.
-func (t *Tree[C]) Sum(set *kernel.Set, k simd.Kind, u *kernel.Units, to kernel.Parts) error {
-	run := kernel.Chunked{Set: set, Stream: t.run.Stream, Bits: t.run.Bits}
-	return run.Sum(&t.now.version, k, u, to)
+// Vectors queues work on the tree's values, by kernels of a set that has them: see
+// kernel.Vectors.
+func (t *Tree[C]) Vectors(set *kernel.Set, v *kernel.Vectors) error {
+	return t.run.Values(set, &t.now.version, v)
 }
 
 // Stream returns the stream in which all of the tree's work is done.

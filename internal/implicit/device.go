@@ -63,12 +63,12 @@ func (c *Copy) CopyEntries(e *layout.EntryCopy) error {
 	return e.Set.Entries(e.Stream, e.Params, &c.Tree, e.Bits, e.ValBits, e.First, e.Offsets, e.Runs, e.N, e.Keys, e.Vals)
 }
 
-// SumValues sums up values in the column, or beside their keys.
-func (c *Copy) SumValues(s *layout.ValueSum) error {
+// Vectors works on the values in the column, or beside their keys.
+func (c *Copy) Vectors(v *layout.VectorLaunch) error {
 	if c.vals > 0 {
-		return s.Set.SumColumn(s.Stream, s.Params, s.Kind, c.Vals, s.Units, s.To)
+		return v.Set.Column(v.Stream, v.Params, v.Vectors, c.Vals)
 	}
-	return s.Set.SumPairs(s.Stream, s.Params, s.Kind, &c.Tree, s.Units, s.To)
+	return v.Set.PairValues(v.Stream, v.Params, v.Vectors, &c.Tree)
 }
 
 // resident is a tree on a device: one kernel goes through all levels.

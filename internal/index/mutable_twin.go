@@ -396,38 +396,6 @@ func (t *twinned[C]) selectValues(lo, hi uint64, s *selecting) {
 	t.codes.selectValues(lo, hi, s)
 }
 
-// summarize sums up where there are many values, or the tree in host memory has
-// not all of them yet.
-func (t *twinned[C]) summarize(typ vector.Type, lo, hi []uint64, out []vector.Summary) bool {
-	if t.twin.Down() != nil || PreferCPU && !t.twin.Pending() && !t.summed(lo, hi) {
-		return false
-	}
-	return t.twin.Summarize(typ, codesTo[C](lo), codesTo[C](hi), out)
-}
-
-// summed reports whether ranges have as many values as pay on the GPU.
-func (t *twinned[C]) summed(lo, hi []uint64) bool {
-	if t.codes.Len() < leastSummed/len(lo) {
-		return false
-	}
-	n := 0
-	for i := range lo {
-		if n += t.codes.rank(order.Probe{Code: hi[i]}, true) - t.codes.rank(order.Probe{Code: lo[i]}, false); n >= leastSummed {
-			return true
-		}
-	}
-	return false
-}
-
-// codesTo returns codes as wide as they are in the tree.
-func codesTo[C order.Code](wide []uint64) []C {
-	out := make([]C, len(wide))
-	for i, c := range wide {
-		out[i] = C(c)
-	}
-	return out
-}
-
 func (t *twinned[C]) transform(s *span, entries int, f bplus.Changer) (n int, err error) {
 	t.twin.Alone(func() []C {
 		n, err = t.codes.transform(s, entries, f)

@@ -174,6 +174,11 @@ func (e *withValues[C]) summarize(t vector.Type, ranges []vector.Range, out []ve
 	return (!PreferCPU || n >= leastSummed) && e.gpu.Summarize(t, ranges, out)
 }
 
+// histogram counts values on a GPU that holds them, and reports whether it has.
+func (e *withValues[C]) histogram(t vector.Type, r vector.Range, bounds []uint64, counts []int) bool {
+	return e.gpu != nil && (!PreferCPU || r.N >= leastSummed) && e.gpu.Histogram(t, r, bounds, counts)
+}
+
 // report adds to Stats what changes while an index is in use.
 func (e *numbers[C]) report(s *Stats) {
 	if e.gpu == nil {

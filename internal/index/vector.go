@@ -19,14 +19,15 @@ func NumberType[V any]() vector.Type {
 	return t
 }
 
-// summer is an engine that may have values on a device, which then sums up ranges
-// of them. It reports whether it has.
-type summer interface {
+// vectored is an engine that may have values on a device, which then sums up
+// ranges of them, or counts them between bounds. It reports whether it has.
+type vectored interface {
 	summarize(t vector.Type, ranges []vector.Range, out []vector.Summary) bool
+	histogram(t vector.Type, r vector.Range, bounds []uint64, counts []int) bool
 }
 
 // entries is the values of entries [first, end), as a vector.Source, and as a
-// vector.Summarizer where a device has them as well.
+// vector.Summarizer and Counter where a device has them as well.
 type entries[V any] struct {
 	ix         *Index[V]
 	first, end int
@@ -41,13 +42,19 @@ func (s *entries[V]) Read(piece int, r *vector.Reader) {
 
 // Summarize asks the device, if there is one.
 func (s *entries[V]) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
-	e, can := s.ix.engine.(summer)
+	e, can := s.ix.engine.(vectored)
 	if !can {
 		return sum, false
 	}
 	out := make([]vector.Summary, 1)
 	ok = e.summarize(t, []vector.Range{{First: s.first, N: s.end - s.first}}, out)
 	return out[0], ok
+}
+
+// Histogram asks the device, if there is one.
+func (s *entries[V]) Histogram(t vector.Type, bounds []uint64, counts []int) bool {
+	e, can := s.ix.engine.(vectored)
+	return can && e.histogram(t, vector.Range{First: s.first, N: s.end - s.first}, bounds, counts)
 }
 
 // Entries returns the values of entries [first, end), and false if these are
@@ -98,7 +105,7 @@ func (ix *Index[V]) SummarizeRanges(lo, hi order.Keys, out []vector.Summary) boo
 	}
 	t, found := NumberType[V](), ix.Ranges(lo, hi, 0)
 	first := *found.First
-	if e, can := ix.engine.(summer); can && e.summarize(t, found.spans(ix.n), out) {
+	if e, can := ix.engine.(vectored); can && e.summarize(t, found.spans(ix.n), out) {
 		ix.Done(found)
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/vector"
@@ -29,7 +30,7 @@ func (m *Map[V]) many() (valueMap, bool) {
 // pieces are cut at keys: if others change the map meanwhile they are not as long
 // as they should be, but no entry is in two.
 //
-// Where a device has the values as well it is a vector.Summarizer, too.
+// Where a device has the values as well it is a vector.Summarizer and Counter, too.
 type span struct {
 	m      valueMap
 	size   int
@@ -69,15 +70,17 @@ func (s *span) Read(piece int, r *vector.Reader) {
 	s.m.readValues(lo, hi, s.size, r)
 }
 
-// summedMap is a map that may have values on a device, which then sums up those
-// from lo[i] to hi[i] for each i. It reports whether it has.
-type summedMap interface {
+// vectoredMap is a map that may have values on a device, which then sums up those
+// from lo[i] to hi[i] for each i, or counts those from lo to hi between at most
+// kernel.MaxBounds bounds. It reports whether it has.
+type vectoredMap interface {
 	summarize(t vector.Type, lo, hi []uint64, out []vector.Summary) bool
+	histogram(t vector.Type, lo, hi uint64, bounds []uint64, counts []int) bool
 }
 
 // Summarize asks the device, if there is one.
 func (s *span) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
-	m, can := s.m.(summedMap)
+	m, can := s.m.(vectoredMap)
 	if !can || s.lo > s.hi {
 		return sum, false
 	}
@@ -86,10 +89,16 @@ func (s *span) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
 	return out[0], ok
 }
 
+// Histogram asks the device, if there is one.
+func (s *span) Histogram(t vector.Type, bounds []uint64, counts []int) bool {
+	m, can := s.m.(vectoredMap)
+	return can && s.lo <= s.hi && len(bounds) <= kernel.MaxBounds && m.histogram(t, s.lo, s.hi, bounds, counts)
+}
+
 // SummarizeRanges sums up the values of n ranges, of keys from one to another, at
 // one moment and on a device. It returns false if that is the CPU's work.
 func (m *Map[V]) SummarizeRanges(n int, keys func(i int) (lo, hi order.Probe), out []vector.Summary) bool {
-	s, ok := m.keyMap.(summedMap)
+	s, ok := m.keyMap.(vectoredMap)
 	if _, many := m.many(); !many || !ok || n == 0 {
 		return false
 	}

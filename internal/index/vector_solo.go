@@ -10,10 +10,19 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
-// summarize sums up on the GPU. One that is short of memory for that leaves it to
-// the CPU, which reads the values.
+// summarize sums up on the GPU.
 func (t *solo[C]) summarize(typ vector.Type, lo, hi []uint64, out []vector.Summary) bool {
-	err := t.Summarize(typ, codesTo[C](lo), codesTo[C](hi), out)
+	return t.could(t.Summarize(typ, codesTo[C](lo), codesTo[C](hi), out))
+}
+
+// histogram counts values on the GPU.
+func (t *solo[C]) histogram(typ vector.Type, lo, hi uint64, bounds []uint64, counts []int) bool {
+	return t.could(t.Histogram(typ, C(lo), C(hi), bounds, counts))
+}
+
+// could reports whether the GPU had the memory for what it was to do; else the CPU
+// reads the values.
+func (t *solo[C]) could(err error) bool {
 	if errors.Is(err, chunked.ErrLimit) || errors.Is(err, device.ErrOutOfMemory) {
 		return false
 	}

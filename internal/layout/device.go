@@ -3,7 +3,6 @@ package layout
 import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
-	"github.com/pando-index/pando/internal/simd"
 )
 
 // OnDevice is a layout that a device can hold and search.
@@ -56,20 +55,18 @@ type EntryCopier interface {
 	CopyEntries(c *EntryCopy) error
 }
 
-// ValueAdder is a Resident that sums up values of a tree of which the device holds
-// everything.
-type ValueAdder interface {
-	SumValues(s *ValueSum) error
+// Vectored is a Resident that works on the values of a tree of which the device
+// holds everything.
+type Vectored interface {
+	Vectors(v *VectorLaunch) error
 }
 
-// ValueSum is units of values to be summed up on a device: see kernel.Units.
-type ValueSum struct {
-	Set    *kernel.Set // with kernel.FrozenVectors
+// VectorLaunch is what is to be done with values on a device.
+type VectorLaunch struct {
+	*kernel.Vectors
+	Set    *kernel.Set // with the kernels for it
 	Stream device.Stream
 	Params *kernel.Params
-	Kind   simd.Kind
-	Units  *kernel.Units
-	To     kernel.Parts
 }
 
 // Launch is a bucket of queries on a device, and what is to be done with it.

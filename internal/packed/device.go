@@ -72,9 +72,9 @@ func (r *resident) Launch(l *layout.Launch) error {
 	return l.Set.Gather(l.Stream, l.Params, l.Vals, r.column, r.entries, l.N, ranks, l.Out, l.Found)
 }
 
-// SumValues sums up values in the column.
-func (r *resident) SumValues(s *layout.ValueSum) error {
-	return s.Set.SumColumn(s.Stream, s.Params, s.Kind, r.column, s.Units, s.To)
+// Vectors works on the values in the column.
+func (r *resident) Vectors(v *layout.VectorLaunch) error {
+	return v.Set.Column(v.Stream, v.Params, v.Vectors, r.column)
 }
 
 // enter takes queries to their pages. Those that have come there already are

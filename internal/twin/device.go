@@ -22,7 +22,7 @@ type onDevice[C order.Code] struct {
 	buffers [bufferCount]buffer
 	staging [2]*segment[C]
 	bits    []byte // page-locked, for what a search has found
-	sums    vector.OnDevice
+	values  vector.OnDevice
 }
 
 // buffer is device memory that grows.
@@ -307,7 +307,7 @@ func (g *onDevice[C]) close() (err error) {
 			err = errors.Join(err, g.dev.Free(b.at))
 		}
 	}
-	err = errors.Join(err, g.sums.Close())
+	err = errors.Join(err, g.values.Close())
 	if g.tree != nil {
 		err = errors.Join(err, g.tree.Close())
 	}

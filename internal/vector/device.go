@@ -14,20 +14,20 @@ import (
 // Range is N entries, the first of them First in key order.
 type Range struct{ First, N int }
 
-// OnDevice sums up ranges of values that lie on a device, to the same bits that
-// Summarize does. It takes memory there when it is first used. Its methods must
-// not be called at the same time.
+// OnDevice sums up, and counts, ranges of values that lie on a device, to the same
+// bits that Summarize and Histogram do. It takes memory there when it is first
+// used. Its methods must not be called at the same time.
 //
 // Each warp sums up a unit of a range, of which parts come back; where there are
 // many parts of one range, as many of them as a block has are joined first.
 type OnDevice struct {
-	// Device has the values; Stream is where all work is queued, and Source has the
-	// kernels.
+	// Device has the values; Stream is where all work is queued.
 	Device device.Device
 	Stream device.Stream
-	Source kernel.Source
+	// Sums and Histograms have the kernels, which are loaded when they are needed.
+	Sums, Histograms kernel.Source
 
-	set                  *kernel.Set
+	set, bins            *kernel.Set
 	room                 int // units of a launch
 	parts, joined, lists device.Ptr
 	host                 []byte // page-locked: lists on their way in, parts on theirs out
@@ -35,14 +35,16 @@ type OnDevice struct {
 	most                 int // units of a launch at most; 0 is mostUnits
 }
 
-// Launch queues a kernel that sums up units.
-type Launch func(set *kernel.Set, k simd.Kind, u *kernel.Units, to kernel.Parts) error
+// Launch queues a kernel of a set that works on units.
+type Launch func(set *kernel.Set, v *kernel.Vectors) error
 
 const (
 	// mostUnits is the most units of a launch: two megabytes of parts.
 	mostUnits = 64 << 10
 	// leastUnits is the least room for units, which then doubles as needed.
 	leastUnits = 256
+	// binBytes is the memory of a histogram: bounds and counts.
+	binBytes = (kernel.MaxBounds + 1) * 16
 	// fullUnit is the number of integers in a unit where there are many: experiment
 	// gpu-aggregate. Of floats it is Block, since that is how they are added.
 	fullUnit = 4 * Block
@@ -59,7 +61,7 @@ func unitOf(k simd.Kind, n int) int {
 
 // Sum sets out to what each of some ranges comes to, by launches of a kernel.
 func (d *OnDevice) Sum(t Type, ranges []Range, launch Launch, out []Summary) error {
-	if err := d.load(); err != nil {
+	if err := d.load(&d.set, d.Sums); err != nil {
 		return err
 	}
 	if len(ranges) == 1 && ranges[0].N > 0 {
@@ -80,7 +82,7 @@ func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error 
 		n := min(r.N-at, d.room*unit)
 		u := kernel.OneRange(r.First+at, n, unit)
 		got, per := kernel.Parts{Base: d.parts, Room: uint64(u.Units)}, unit
-		if err := launch(d.set, k, &u, got); err != nil {
+		if err := launch(d.set, &kernel.Vectors{Kind: k, Units: u, Parts: got}); err != nil {
 			return err
 		}
 		if units > Block { // the same for all of a range: it is a level of its sum
@@ -171,7 +173,7 @@ func (b *unitBatch) send() error {
 	}
 	u := kernel.Units{First: d.lists, Count: d.lists + device.Ptr(4*n), Units: uint32(n)}
 	to := kernel.Parts{Base: d.parts, Room: uint64(n)}
-	if err := b.launch(d.set, b.kind, &u, to); err != nil {
+	if err := b.launch(d.set, &kernel.Vectors{Kind: b.kind, Units: u, Parts: to}); err != nil {
 		return err
 	}
 	if err := d.fetch(to); err != nil {
@@ -203,6 +205,57 @@ func (b *unitBatch) end() error {
 	return nil
 }
 
+// Histogram counts the values of a range between bounds, of which there are at most
+// kernel.MaxBounds: see the function of that name.
+func (d *OnDevice) Histogram(t Type, r Range, bounds []uint64, launch Launch, counts []int) error {
+	clear(counts)
+	if r.N == 0 {
+		return nil
+	}
+	if err := d.load(&d.bins, d.Histograms); err != nil {
+		return err
+	}
+	n := len(bounds)
+	if err := d.grow(1); err != nil {
+		return err
+	}
+	codes := arena.As[int64](d.host[:8*n])
+	for i, b := range bounds {
+		codes[i] = orderedBound(t.Kind, b)
+	}
+	bins := &kernel.Bins{Bounds: d.parts, Counts: d.parts + device.Ptr(8*n), Count: uint64(n)}
+	if n > 0 {
+		if err := d.Stream.CopyIn(bins.Bounds, d.host[:8*n]); err != nil {
+			return err
+		}
+	}
+	if err := d.Stream.Fill(bins.Counts, 0, 8*(n+1)); err != nil {
+		return err
+	}
+	const unit = 8 * Block // so that adding up the bins of a block is little beside
+	if err := launch(d.bins, &kernel.Vectors{Kind: t.Kind, Units: kernel.OneRange(r.First, r.N, unit), Bins: bins}); err != nil {
+		return err
+	}
+	if err := d.Stream.CopyOut(d.host[:8*(n+1)], bins.Counts); err != nil {
+		return err
+	}
+	if err := d.Stream.Synchronize(); err != nil {
+		return err
+	}
+	for i, c := range arena.As[uint64](d.host[:8*(n+1)]) {
+		counts[i] = int(c)
+	}
+	return nil
+}
+
+// orderedBound returns a bound as kernel.Bins has it.
+func orderedBound(k simd.Kind, v uint64) int64 {
+	if v == zero(k, true) { // -0
+		v = 0
+	}
+	return simd.Ordered(k, v)
+}
+
 // part takes part i of room, which is of n values, as kernel.Parts has it.
 func (t *tally) part(parts []byte, i, room, n int) {
 	p := arena.As[uint64](parts)
@@ -216,10 +269,10 @@ func (t *tally) part(parts []byte, i, room, n int) {
 	t.addInteger(sum, simd.UpperWord(t.kind, sum, high, n))
 }
 
-// load makes the kernels ready.
-func (d *OnDevice) load() (err error) {
-	if d.set == nil {
-		d.set, err = kernel.LoadOnly(d.Device, d.Source)
+// load makes kernels ready.
+func (d *OnDevice) load(set **kernel.Set, src kernel.Source) (err error) {
+	if *set == nil {
+		*set, err = kernel.LoadOnly(d.Device, src)
 	}
 	return err
 }
@@ -239,7 +292,8 @@ func (d *OnDevice) grow(units int) (err error) {
 	for room < units {
 		room *= 2
 	}
-	if d.parts, err = d.Device.Alloc(room * kernel.PartBytes); err != nil {
+	bytes := max(room*kernel.PartBytes, binBytes)
+	if d.parts, err = d.Device.Alloc(bytes); err != nil {
 		return err
 	}
 	if d.joined, err = d.Device.Alloc((room/Block + 1) * kernel.PartBytes); err != nil {
@@ -248,7 +302,7 @@ func (d *OnDevice) grow(units int) (err error) {
 	if d.lists, err = d.Device.Alloc(room * 8); err != nil {
 		return err
 	}
-	if d.host, err = d.Device.HostAlloc(room * kernel.PartBytes); err != nil {
+	if d.host, err = d.Device.HostAlloc(bytes); err != nil {
 		return err
 	}
 	d.room = room
@@ -273,9 +327,11 @@ func (d *OnDevice) free() (err error) {
 
 // Close gives everything back. What was never used has nothing.
 func (d *OnDevice) Close() (err error) {
-	if d.set != nil {
-		err = d.set.Unload()
-		d.set = nil
+	for _, set := range []**kernel.Set{&d.set, &d.bins} {
+		if *set != nil {
+			err = errors.Join(err, (*set).Unload())
+			*set = nil
+		}
 	}
 	return errors.Join(err, d.free())
 }

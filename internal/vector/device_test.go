@@ -1,10 +1,12 @@
 package vector
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -70,10 +72,10 @@ func bytesOf(bits []uint64, width int) []byte {
 
 // holding is values on a device in some layout.
 type holding struct {
-	source kernel.Source
-	stream device.Stream
-	launch Launch
-	close  func() error
+	sums, bins kernel.Source
+	stream     device.Stream
+	launch     Launch
+	close      func() error
 }
 
 // put copies bytes to a device.
@@ -93,8 +95,8 @@ func inColumn(d device.Device, k simd.Kind, bits []uint64, _ *rand.Rand) (*holdi
 	}
 	at, err := put(d, st, bytesOf(bits, k.Bytes()))
 	params := &kernel.Params{}
-	return &holding{kernel.FrozenVectors, st, func(set *kernel.Set, k simd.Kind, u *kernel.Units, to kernel.Parts) error {
-		return set.SumColumn(st, params, k, at, u, to)
+	return &holding{kernel.FrozenVectors, kernel.FrozenHistograms, st, func(set *kernel.Set, v *kernel.Vectors) error {
+		return set.Column(st, params, v, at)
 	}, func() error { return errors.Join(d.Free(at), st.Close()) }}, err
 }
 
@@ -129,8 +131,8 @@ func pairsOf[C simd.Code](d device.Device, bits []uint64) (*holding, error) {
 	}
 	there, err := kernel.NewTree(&tree.Tree, at, 0)
 	params := &kernel.Params{}
-	return &holding{kernel.FrozenVectors, st, func(set *kernel.Set, k simd.Kind, u *kernel.Units, to kernel.Parts) error {
-		return set.SumPairs(st, params, k, &there, u, to)
+	return &holding{kernel.FrozenVectors, kernel.FrozenHistograms, st, func(set *kernel.Set, v *kernel.Vectors) error {
+		return set.PairValues(st, params, v, &there)
 	}, func() error { return errors.Join(d.Free(at), st.Close()) }}, err
 }
 
@@ -188,7 +190,7 @@ func chunksOf[C simd.Code](d device.Device, bits []uint64, rng *rand.Rand) (*hol
 	if t.Len() != len(bits) {
 		return nil, fmt.Errorf("a tree of %d entries, want %d", t.Len(), len(bits))
 	}
-	return &holding{kernel.ChunkedVectors, t.Stream(), t.Sum, t.Close}, nil
+	return &holding{kernel.ChunkedVectors, kernel.ChunkedHistograms, t.Stream(), t.Vectors, t.Close}, nil
 }
 
 // drawRanges returns ranges of n entries, and all of them first.
@@ -210,7 +212,7 @@ func sumsOn(d device.Device, k simd.Kind, name string, hold func(device.Device, 
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	on := &OnDevice{Device: d, Stream: h.stream, Source: h.source, most: []int{0, 1, 2, 5}[rng.IntN(4)]}
+	on := &OnDevice{Device: d, Stream: h.stream, Sums: h.sums, Histograms: h.bins, most: []int{0, 1, 2, 5}[rng.IntN(4)]}
 	defer func() { err = errors.Join(err, on.Close()) }()
 	ranges := drawRanges(rng, n)
 	t := Type{k, k.Bytes()}
@@ -230,6 +232,29 @@ func sumsOn(d device.Device, k simd.Kind, name string, hold func(device.Device, 
 		if !sameSummaries(one[0], want) {
 			return fmt.Errorf("%s, kind %d, %d of %d entries from %d on by themselves, %d units: %+v, want %+v", name, k, r.N, n, r.First, on.most, one[0], want)
 		}
+	}
+	return binsOn(on, t, name, bits, h.launch, ranges[rng.IntN(len(ranges))], rng)
+}
+
+// binsOn compares a histogram.
+func binsOn(on *OnDevice, t Type, name string, bits []uint64, launch Launch, r Range, rng *rand.Rand) error {
+	var bounds []uint64
+	for _, b := range draw(t.Kind, rng, []int{0, 1, 2, 7, 40, kernel.MaxBounds}[rng.IntN(6)]) {
+		if len(bits) > 0 && rng.IntN(2) == 0 {
+			b = bits[rng.IntN(len(bits))]
+		}
+		if !isNaN(t.Kind, b) {
+			bounds = append(bounds, b)
+		}
+	}
+	slices.SortFunc(bounds, func(a, b uint64) int { return cmp.Compare(simd.Ordered(t.Kind, a), simd.Ordered(t.Kind, b)) })
+	got, want := make([]int, len(bounds)+1), make([]int, len(bounds)+1)
+	if err := on.Histogram(t, r, bounds, launch, got); err != nil {
+		return err
+	}
+	Histogram(bitsOfValues{t.Kind, bits[r.First : r.First+r.N]}, t, bounds, want, 1)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("%s, kind %d, %d entries from %d on, %d bounds: %v, want %v", name, t.Kind, r.N, r.First, len(bounds), got, want)
 	}
 	return nil
 }
@@ -300,7 +325,7 @@ func TestManyUnitsOnDevice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		on := &OnDevice{Device: d, Stream: h.stream, Source: h.source, most: 1024}
+		on := &OnDevice{Device: d, Stream: h.stream, Sums: h.sums, Histograms: h.bins, most: 1024}
 		out, typ := make([]Summary, 1), Type{k, k.Bytes()}
 		if err := on.Sum(typ, []Range{{0, n}}, h.launch, out); err != nil {
 			t.Fatal(err)

@@ -92,6 +92,12 @@ type Summarizer interface {
 	Summarize(t Type) (s Summary, ok bool)
 }
 
+// Counter is a source that may be able to count its values between bounds where
+// they lie: see Histogram. It reports whether it has.
+type Counter interface {
+	Histogram(t Type, bounds []uint64, counts []int) bool
+}
+
 // sink takes the values of a piece, Block at a time but for the last. at is valid
 // during the call alone.
 type sink interface {

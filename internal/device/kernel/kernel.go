@@ -171,7 +171,8 @@ type Params struct {
 	sortCount sortCountParams
 	sortPass  sortPassParams
 	sum       sumParams
-	sumFlat   sumFlatParams
+	flat      flatParams
+	bin       binParams
 	join      joinParams
 
 	blink      blinkParams

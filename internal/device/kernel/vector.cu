@@ -1,35 +1,10 @@
-// Sums of values in a column, and in leaves of pairs: see vector.h.
-#include "vector.h"
-#include "warp.h"
-
-// Column is values one behind the other.
-template <typename V> struct Column {
-	typedef V Place;
-	const V *at;
-	inlined const V *of(u32 entry) const { return at + entry; }
-};
-
-// Pairs is leaves of keys and as many values of the same width.
-template <typename V> struct Pairs {
-	typedef V Place;
-	enum { HALF = LINE / sizeof(V) / 2 };
-	const u8 *leaves;
-	inlined const V *of(u32 entry) const { return (const V *)(leaves + (u64)(entry / HALF) * LINE) + HALF + entry % HALF; }
-};
-
-// read adds the values of a unit to a tally, value i in lane i mod 32.
-template <typename S, typename T> inline_device void read(const S &from, u32 begin, u32 n, T &tally) {
-	enum { TURNS = FLIGHT / sizeof(typename S::Place) };
-	for (u32 i = laneIndex(); i - laneIndex() < n; i += TURNS * WARP) {
-		typename S::Place v[TURNS];
-		unrolled for (u32 s = 0; s < TURNS; s++) v[s] = loadIf(from.of(begin + i + s * WARP), i + s * WARP < n);
-		unrolled for (u32 s = 0; s < TURNS; s++) tally.add(i + s * WARP < n, v[s]);
-	}
-}
+// Sums of values in a column, and in leaves of pairs.
+#include "tally.h"
+#include "vectorflat.h"
 
 #define OF_KIND(NAME, KIND, V) \
-	SUMS sumColumn##NAME(const V *column, Units units, Parts to) { sum<KIND>(Column<V>{column}, units, to); } \
-	SUMS sumPairs##NAME(const u8 *leaves, Units units, Parts to) { sum<KIND>(Pairs<V>{leaves}, units, to); }
+	VECTORS sumColumn##NAME(const V *column, Units units, Parts to) { sum<KIND>(Column<V>{column}, units, to); } \
+	VECTORS sumPairs##NAME(const u8 *leaves, Units units, Parts to) { sum<KIND>(Pairs<V>{leaves}, units, to); }
 
 OF_KIND(I32, INT32, u32)
 OF_KIND(U32, UINT32, u32)

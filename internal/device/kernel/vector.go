@@ -11,11 +11,20 @@ import (
 //go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -S vector.cu -o vector.ptx
 //go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -S vectorchunked.cu -o vectorchunked.ptx
 
+//go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -S histogram.cu -o histogram.ptx
+//go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -S histogramchunked.cu -o histogramchunked.ptx
+
 //go:embed vector.ptx
 var vectorPTX string
 
 //go:embed vectorchunked.ptx
 var vectorChunkedPTX string
+
+//go:embed histogram.ptx
+var histogramPTX string
+
+//go:embed histogramchunked.ptx
+var histogramChunkedPTX string
 
 // FrozenVectors is the kernels of vector.cu: sums of what does not change.
 var FrozenVectors = Source{vectorPTX, []string{
@@ -31,7 +40,19 @@ var ChunkedVectors = Source{vectorChunkedPTX, []string{
 	"joinIntegers", "joinFloats",
 }}
 
-// Units is the parts of ranges that are summed up, each by a warp: struct Units of
+// FrozenHistograms is the kernels of histogram.cu.
+var FrozenHistograms = Source{histogramPTX, []string{
+	"binColumnI32", "binColumnU32", "binColumnF32", "binColumnI64", "binColumnU64", "binColumnF64",
+	"binPairsI32", "binPairsU32", "binPairsF32", "binPairsI64", "binPairsU64", "binPairsF64",
+}}
+
+// ChunkedHistograms is the kernels of histogramchunked.cu.
+var ChunkedHistograms = Source{histogramChunkedPTX, []string{
+	"binChunked32I32", "binChunked32U32", "binChunked32F32",
+	"binChunked64I32", "binChunked64U32", "binChunked64F32", "binChunked64I64", "binChunked64U64", "binChunked64F64",
+}}
+
+// Units is the parts of ranges that are worked on, each by a warp: struct Units of
 // vector.h, field by field. Unit u is the Count[u] entries from First[u] on (both
 // u32). Where First is 0, they are one range of N entries, Size in each but the
 // last. None is empty.
@@ -48,7 +69,7 @@ func OneRange(from, n, size int) Units {
 // MaxUnit is the most entries of a unit.
 const MaxUnit = 1 << 24
 
-// Parts is what units come to: struct Parts of vector.h. Base has four arrays of
+// Parts is what units come to: struct Parts of tally.h. Base has four arrays of
 // Room numbers of 64 bits, one behind the other: sums, bits of a float64 or
 // modulo 2^64; of integers of 64 bits the sums of upper halves, as
 // simd.UpperWord takes them; least and greatest as simd.Ordered has them.
@@ -60,13 +81,49 @@ type Parts struct {
 // PartBytes is the size of a part.
 const PartBytes = 32
 
+// Bins is a histogram: struct Histogram of bins.h. Bounds (i64) ascend, as
+// simd.Ordered has them but with -0 as 0; Counts (u64), of which there is one more,
+// are added to.
+type Bins struct {
+	Bounds, Counts device.Ptr
+	Count          uint64 // of bounds, at most MaxBounds
+}
+
+// MaxBounds is the most bounds of a histogram.
+const MaxBounds = 1023
+
+// Vectors is what is to be done with units of values: they are summed up by kernels
+// of FrozenVectors or ChunkedVectors, or counted by those of FrozenHistograms or
+// ChunkedHistograms.
+type Vectors struct {
+	Kind  simd.Kind
+	Units Units
+	Parts Parts // what units come to,
+	Bins  *Bins // unless they are counted
+}
+
+// name returns the kernel for values in a layout.
+func (v *Vectors) name(layout string) string {
+	if v.Bins != nil {
+		return "bin" + layout + kindNames[v.Kind]
+	}
+	return "sum" + layout + kindNames[v.Kind]
+}
+
 var kindNames = [...]string{simd.Int32: "I32", simd.Uint32: "U32", simd.Float32: "F32", simd.Int64: "I64", simd.Uint64: "U64", simd.Float64: "F64"}
 
-// sumFlatParams are the arguments of sumColumn and sumPairs.
-type sumFlatParams struct {
+// flatParams are the arguments of kernels for columns and pairs, where parts are
+// the result, and binParams where a histogram is.
+type flatParams struct {
 	at    device.Ptr
 	units Units
 	to    Parts
+}
+
+type binParams struct {
+	at    device.Ptr
+	units Units
+	to    Bins
 }
 
 // joinParams are the arguments of joinIntegers and joinFloats.
@@ -76,16 +133,45 @@ type joinParams struct {
 	to    Parts
 }
 
-// SumColumn sums up values that lie one behind the other.
-func (s *Set) SumColumn(st device.Stream, p *Params, k simd.Kind, column device.Ptr, u *Units, to Parts) error {
-	p.sumFlat = sumFlatParams{column, *u, to}
-	return s.sumUnits(st, "sumColumn"+kindNames[k], u, argsOf(&p.sumFlat))
+// Column works on values that lie one behind the other.
+func (s *Set) Column(st device.Stream, p *Params, v *Vectors, column device.Ptr) error {
+	return s.flat(st, p, v, v.name("Column"), column)
 }
 
-// SumPairs sums up the values of a tree whose leaves hold pairs.
-func (s *Set) SumPairs(st device.Stream, p *Params, k simd.Kind, t *Tree, u *Units, to Parts) error {
-	p.sumFlat = sumFlatParams{t.Base + device.Ptr(t.Leaves)*simd.LineBytes, *u, to}
-	return s.sumUnits(st, "sumPairs"+kindNames[k], u, argsOf(&p.sumFlat))
+// PairValues works on the values of a tree whose leaves hold pairs.
+func (s *Set) PairValues(st device.Stream, p *Params, v *Vectors, t *Tree) error {
+	return s.flat(st, p, v, v.name("Pairs"), t.Base+device.Ptr(t.Leaves)*simd.LineBytes)
+}
+
+func (s *Set) flat(st device.Stream, p *Params, v *Vectors, name string, at device.Ptr) error {
+	if v.Bins != nil {
+		p.bin = binParams{at, v.Units, *v.Bins}
+		return s.units(st, name, &v.Units, v.Bins, argsOf(&p.bin))
+	}
+	p.flat = flatParams{at, v.Units, v.Parts}
+	return s.units(st, name, &v.Units, nil, argsOf(&p.flat))
+}
+
+// Values works on values of the tree, with kernels of another set.
+func (c *Chunked) Values(set *Set, t *Version, v *Vectors) error {
+	if v.Kind.Bytes()*8 > c.Bits {
+		return fmt.Errorf("%w: values of %d bytes in a tree of %d bits", ErrBadJob, v.Kind.Bytes(), c.Bits)
+	}
+	name := v.name(pick(c.Bits, "Chunked32", "Chunked64"))
+	if v.Bins != nil {
+		p := struct {
+			v     Version
+			units Units
+			to    Bins
+		}{*t, v.Units, *v.Bins}
+		return set.units(c.Stream, name, &v.Units, v.Bins, argsOf(&p))
+	}
+	p := struct {
+		v     Version
+		units Units
+		to    Parts
+	}{*t, v.Units, v.Parts}
+	return set.units(c.Stream, name, &v.Units, nil, argsOf(&p))
 }
 
 // JoinParts sums up units of parts.
@@ -95,27 +181,17 @@ func (s *Set) JoinParts(st device.Stream, p *Params, floats bool, from Parts, u 
 		name = "joinFloats"
 	}
 	p.join = joinParams{from, *u, to}
-	return s.sumUnits(st, name, u, argsOf(&p.join))
+	return s.units(st, name, u, nil, argsOf(&p.join))
 }
 
-// Sum sums up values of the tree, with kernels of ChunkedVectors.
-func (c *Chunked) Sum(v *Version, k simd.Kind, u *Units, to Parts) error {
-	if k.Bytes()*8 > c.Bits {
-		return fmt.Errorf("%w: values of %d bytes in a tree of %d bits", ErrBadJob, k.Bytes(), c.Bits)
-	}
-	p := struct {
-		v     Version
-		units Units
-		to    Parts
-	}{*v, *u, to}
-	return c.Set.sumUnits(c.Stream, pick(c.Bits, "sumChunked32", "sumChunked64")+kindNames[k], u, argsOf(&p))
-}
-
-// sumUnits starts a kernel with a warp for each unit.
-func (s *Set) sumUnits(st device.Stream, name string, u *Units, args []byte) error {
+// units starts a kernel with a warp for each unit.
+func (s *Set) units(st device.Stream, name string, u *Units, b *Bins, args []byte) error {
 	const warp = 32
-	if u.Units == 0 || u.Size > MaxUnit {
+	switch {
+	case u.Units == 0 || u.Size > MaxUnit:
 		return fmt.Errorf("%w: %d units of %d entries", ErrBadJob, u.Units, u.Size)
+	case b != nil && b.Count > MaxBounds:
+		return fmt.Errorf("%w: %d bounds", ErrBadJob, b.Count)
 	}
 	return st.Launch(s.kernels[name], gridOf(int(u.Units)*warp), args)
 }

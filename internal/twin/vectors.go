@@ -3,7 +3,6 @@ package twin
 import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device/kernel"
-	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/vector"
 )
 
@@ -18,17 +17,40 @@ func (s *Solo[C]) Summarize(typ vector.Type, lo, hi []C, out []vector.Summary) e
 	return s.use(func() error { return s.gpu.summarize(typ, lo, hi, out) })
 }
 
+// Histogram counts the values from lo to hi between bounds, and reports whether
+// the GPU could: see vector.Histogram.
+func (t *Twin[C]) Histogram(typ vector.Type, lo, hi C, bounds []uint64, counts []int) bool {
+	return t.read(func() error { return t.gpu.histogram(typ, lo, hi, bounds, counts) })
+}
+
+// Histogram counts values: see Twin.Histogram.
+func (s *Solo[C]) Histogram(typ vector.Type, lo, hi C, bounds []uint64, counts []int) error {
+	return s.use(func() error { return s.gpu.histogram(typ, lo, hi, bounds, counts) })
+}
+
 func (g *onDevice[C]) summarize(typ vector.Type, lo, hi []C, out []vector.Summary) error {
 	ranges, err := g.spans(lo, hi)
 	if err != nil {
 		return err
 	}
-	if g.sums.Stream == nil {
-		g.sums.Device, g.sums.Stream, g.sums.Source = g.dev, g.tree.Stream(), kernel.ChunkedVectors
+	return g.vectors().Sum(typ, ranges, g.tree.Vectors, out)
+}
+
+func (g *onDevice[C]) histogram(typ vector.Type, lo, hi C, bounds []uint64, counts []int) error {
+	ranges, err := g.spans([]C{lo}, []C{hi})
+	if err != nil {
+		return err
 	}
-	return g.sums.Sum(typ, ranges, func(set *kernel.Set, k simd.Kind, u *kernel.Units, to kernel.Parts) error {
-		return g.tree.Sum(set, k, u, to)
-	}, out)
+	return g.vectors().Histogram(typ, ranges[0], bounds, g.tree.Vectors, counts)
+}
+
+// vectors returns what works on values.
+func (g *onDevice[C]) vectors() *vector.OnDevice {
+	if g.values.Stream == nil {
+		g.values.Device, g.values.Stream = g.dev, g.tree.Stream()
+		g.values.Sums, g.values.Histograms = kernel.ChunkedVectors, kernel.ChunkedHistograms
+	}
+	return &g.values
 }
 
 // spans returns which entries have keys from lo[i] to hi[i].
