@@ -21,9 +21,9 @@
 //
 // Every addition is one of float64s, rounded to nearest even, without flushing
 // small numbers to 0 and without fusing. A warp of a GPU is a block's 32 lanes,
-// reads 32 values next to each other at a time, and adds the lanes up by shuffles;
-// a thousand times as many values as there are blocks are summed in as many
-// launches as rule 3 has rounds, three for 2^30.
+// reads 32 values next to each other at a time, and adds the lanes up by shuffles
+// (device/kernel/tally.h). The sums of many blocks are joined by a second launch;
+// what then is left of them is little, and the CPU's (OnDevice).
 //
 // Integers have no such trouble: their sum is exact, and cut to their type at the
 // end, as if each addition had wrapped.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/faulty"
+	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/seed"
 )
@@ -88,5 +90,42 @@ func TestSumsSurviveTheirGPU(t *testing.T) {
 				t.Fatalf("%v, operation %d of %d, lost %v: %+v, want %+v", l, at, all, lose, got, want)
 			}
 		})
+	}
+}
+
+// A GPU that alone has a tree, and has no memory for sums, hands the values over.
+func TestSumsWithoutMemory(t *testing.T) {
+	indextest.Quiet(t)
+	indextest.Hasty(t, 64)
+	first := seed.Of(t)
+	keys, vals := make([]uint64, 3000), make([]uint64, 3000)
+	has := map[uint64]uint64{}
+	for i := range keys {
+		keys[i], vals[i] = uint64(i)*2, uint64(i*i)
+		has[keys[i]] = vals[i]
+	}
+	load := func(dev device.Device) *pando.Tree[uint64, uint64] {
+		indextest.UseGPU(t, func(int) (device.Device, error) { return dev, nil })
+		tree, err := pando.TreeOf(keys, vals, pando.On(pando.GPU(0)), pando.DeviceOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.GetBatch(keys, make([]uint64, len(keys)), nil) // takes what searches need
+		return tree
+	}
+	for _, op := range []faulty.Op{faulty.Alloc, faulty.HostAlloc} {
+		count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+		load(count).Close()
+		dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{Op: op, At: count.Count(op) + 1})
+		tree := load(dev)
+		for range 2 { // first without memory
+			if got, want := pando.Aggregate(tree, 5, 4001), sumOf(has, 5, 4001); !sameSum(got, want) {
+				t.Errorf("%v fails: %+v, want %+v", op, got, want)
+			}
+		}
+		if dev.Count(op) <= count.Count(op) {
+			t.Errorf("no %v has failed", op)
+		}
+		tree.Close()
 	}
 }
