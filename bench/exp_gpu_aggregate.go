@@ -12,6 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/vector"
 )
 
 var gpuAggregate = &experiment{
@@ -130,7 +131,7 @@ func (r *residentSums) prepare() (err error) {
 	if r.parts, err = r.g.alloc(units * kernel.PartBytes); err != nil {
 		return err
 	}
-	if r.joined, err = r.g.alloc((units/sumUnits[0] + 1) * kernel.PartBytes); err != nil {
+	if r.joined, err = r.g.alloc((units/vector.JoinedParts(simd.Uint64) + 1) * kernel.PartBytes); err != nil {
 		return err
 	}
 	r.want = simd.Block{Min: math.MaxInt64, Max: math.MinInt64}
@@ -172,8 +173,8 @@ func (r *residentSums) subject(name string, st device.Stream, set *kernel.Set, s
 	g, u := r.g, kernel.OneRange(0, len(r.d.vals), size)
 	parts := kernel.Parts{Base: r.parts, Room: uint64(u.Units)}
 	join, got := kernel.Units{}, parts
-	if u.Units > simd.BlockValues {
-		join = kernel.OneRange(0, int(u.Units), simd.BlockValues)
+	if u.Units > vector.Block {
+		join = kernel.OneRange(0, int(u.Units), vector.JoinedParts(r.kind))
 		got = kernel.Parts{Base: r.joined, Room: uint64(join.Units)}
 	}
 	in := func(f func() error) error {

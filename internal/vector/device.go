@@ -19,7 +19,7 @@ type Range struct{ First, N int }
 // used. Its methods must not be called at the same time.
 //
 // Each warp sums up a unit of a range, of which parts come back; where there are
-// many parts of one range, as many of them as a block has are joined first.
+// many parts of one range, they are joined first.
 type OnDevice struct {
 	// Device has the values; Stream is where all work is queued.
 	Device device.Device
@@ -59,6 +59,18 @@ func unitOf(k simd.Kind, n int) int {
 	return min(max(Block, 1<<bits.Len(uint(n/manyUnits))/2), fullUnit)
 }
 
+// JoinedParts returns how many parts of a range are joined to one: of floats as many
+// as a block has, since that is how they are added; of integers fewer, so that more
+// warps do it at once.
+func JoinedParts(k simd.Kind) int {
+	if k.IsFloat() {
+		return Block
+	}
+	return fewParts
+}
+
+const fewParts = Block / 4
+
 // Sum sets out to what each of some ranges comes to, by launches of a kernel.
 func (d *OnDevice) Sum(t Type, ranges []Range, launch Launch, out []Summary) error {
 	if err := d.load(&d.set, d.Sums); err != nil {
@@ -86,12 +98,12 @@ func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error 
 			return err
 		}
 		if units > Block { // the same for all of a range: it is a level of its sum
-			join := kernel.OneRange(0, int(u.Units), Block)
+			join := kernel.OneRange(0, int(u.Units), JoinedParts(k))
 			to := kernel.Parts{Base: d.joined, Room: uint64(join.Units)}
 			if err := d.set.JoinParts(d.Stream, &d.params, k.IsFloat(), got, &join, to); err != nil {
 				return err
 			}
-			got, per = to, per*Block
+			got, per = to, per*JoinedParts(k)
 		}
 		if err := d.fetch(got); err != nil {
 			return err
@@ -296,7 +308,7 @@ func (d *OnDevice) grow(units int) (err error) {
 	if d.parts, err = d.Device.Alloc(bytes); err != nil {
 		return err
 	}
-	if d.joined, err = d.Device.Alloc((room/Block + 1) * kernel.PartBytes); err != nil {
+	if d.joined, err = d.Device.Alloc((room/fewParts + 1) * kernel.PartBytes); err != nil {
 		return err
 	}
 	if d.lists, err = d.Device.Alloc(room * 8); err != nil {
