@@ -35,7 +35,8 @@ type Summary[V Number] struct {
 // order that depends on the entries of the range alone: every layout, machine,
 // device and number of workers returns the same bits (package internal/vector has
 // the order). Values of 4 or 8 bytes are read at the speed of memory, by all
-// cores; those of 1 or 2 bytes in a Tree as fast as a loop over Range does.
+// cores, or where there are many by a GPU that has them; those of 1 or 2 bytes in a
+// Tree as fast as a loop over Range does.
 //
 // Over a Tree each value is the one at some time during the call, and an entry
 // that is there all the time is counted once, whatever others do; take a Snapshot
@@ -214,7 +215,8 @@ func (c Change[V]) of(v V) V {
 // while Transform runs may or may not be changed. Snapshots taken before keep what
 // they have, for which memory is needed as for any update: if the memory limit
 // does not allow it, the error is ErrMemoryLimit, and nothing has been changed. Values of
-// 1 or 2 bytes, and those of strings, are changed one by one; then an error may come when some have been.
+// 1 or 2 bytes, and those of strings, are changed one by one, and those of a DeviceOnly
+// tree some thousands at a time; then an error may come when some have been.
 func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
 	n := index.NumberType[V]()
 	c := vector.Change{Op: f.op, Type: n, A: bitsOf(n, f.a), B: bitsOf(n, f.b)}

@@ -123,6 +123,10 @@ func (t *Tree[K, V]) values(lo, hi K, do func(src vector.Source, workers int)) b
 //lint:ignore U1000 AggregateBatch asks for it as an aggregator.
 func (t *Tree[K, V]) aggregateBatch(lo, hi []K, out []vector.Summary) bool {
 	m := t.open()
+	if m.SummarizeRanges(len(lo), func(i int) (from, to order.Probe) { return t.probe(lo[i]), t.probe(hi[i]) }, out) {
+		t.done()
+		return true
+	}
 	if len(lo) < m.Workers() { // better one after the other, each on all workers
 		return false
 	}

@@ -15,6 +15,7 @@ var gpuTreeRows = map[*experiment][]string{
 	gpuUpdate:       {namePandoGPUTree, nameByLeaf, nameFlat},
 	gpuUpdateShapes: {namePandoGPUTree, nameByLeaf, nameFlat},
 	gpuTreeFind:     {namePandoGPUTree + ", loaded", namePandoGPUTree + ", after random inserts", namePandoGPUPairs},
+	gpuAggregate:    {namePandoGPUTree + ", loaded, units of 1k", namePandoGPUTree + ", loaded, units of 2k"},
 	gpuTreeU32:      {namePandoGPUTree + ", one batch"},
 	gpuTreeEndToEnd: {namePandoGPUTree + ", until it returns", namePandoGPUTree + ", until in host memory", namePandoGPUTree + ", DeviceOnly", namePandoTree + ", CPU"},
 }

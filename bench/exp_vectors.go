@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/arena"
 )
 
 var aggregateExp = &experiment{
@@ -15,7 +16,7 @@ var aggregateExp = &experiment{
 	caseName: "values",
 	sizes:    []int{1 * mega, 16 * mega, 64 * mega},
 	threads:  oneAndAll(),
-	extra:    []extraColumn{{colReads, plain}},
+	extra:    []extraColumn{{colReads, plain}, {colOfPlain, plain}},
 	run:      runAggregate,
 }
 
@@ -51,6 +52,10 @@ var selectExp = &experiment{
 // colReads is gigabytes of memory that a row reads in a second: of a column of
 // values 8 bytes an entry, of pairs 16, of a Tree what its leaves take.
 const colReads = "reads GB/s"
+
+// colOfPlain is that in parts of what plain Go reads at best in the same run from
+// flat arrays, of 8 and of 16 bytes an entry.
+const colOfPlain = "of a plain read"
 
 // everyKey is the range of all keys.
 const everyKey = math.MaxUint64
@@ -128,7 +133,19 @@ func aggregateContest[V pando.Number](s *session, label string, keys []uint64, v
 	row("Pando Frozen", 16, aggregate(ix.pairs))
 	row("Pando Frozen, apart", 8, aggregate(ix.apart))
 	row(namePandoTree+", loaded", float64(ix.tree.Stats().LeafBytes)/float64(n), aggregate(ix.tree))
-	row("values read by plain Go", 8, func() (int, V) { return n, readAll(vals, threads) })
+	flat, err := arena.New([]int{8 * n, 8 * n}, 0, arena.HugeAll, 0) // on huge pages, as an index is
+	if err != nil {
+		return err
+	}
+	defer flat.Release()
+	flatKeys, flatVals := arena.As[uint64](flat.Segment(0))[:n], arena.As[V](flat.Segment(1))[:n]
+	copy(flatKeys, keys)
+	copy(flatVals, vals)
+	row(namePlain, 8, func() (int, V) { return n, readAll(flatVals, threads) })
+	row(namePlainPairs, 16, func() (int, V) {
+		keptKeys = readAll(flatKeys, threads)
+		return n, readAll(flatVals, threads)
+	})
 	if threads == 1 {
 		row("slice, a loop", 8, func() (int, V) { return n, loopSum(vals) })
 		row("loop over All, Frozen", 16, func() (int, V) { return sumAll(ix.pairs) })
@@ -137,12 +154,34 @@ func aggregateContest[V pando.Number](s *session, label string, keys []uint64, v
 	if err := s.compete(c); err != nil {
 		return err
 	}
-	for i, r := range s.rows[len(s.rows)-len(reads):] {
+	setReads(s.rows[len(s.rows)-len(reads):], reads)
+	return nil
+}
+
+const (
+	namePlain      = "values read by plain Go"
+	namePlainPairs = "keys and values read by plain Go"
+)
+
+// keptKeys is what a sum nobody asks for goes to, so that it is computed.
+var keptKeys uint64
+
+// setReads fills the columns of rows that read so many bytes an entry.
+func setReads(rows []*row, reads []float64) {
+	most := 0.0
+	for i, r := range rows {
 		if r.Best > 0 && reads[i] > 0 {
 			r.set(colReads, reads[i]/r.Best)
+			if r.System == namePlain || r.System == namePlainPairs {
+				most = max(most, reads[i]/r.Best)
+			}
 		}
 	}
-	return nil
+	for _, r := range rows {
+		if gb, ok := r.Extra[colReads]; ok && most > 0 {
+			r.set(colOfPlain, gb/most)
+		}
+	}
 }
 
 // checkSum compares a sum with that of a plain loop: floats, which are added in

@@ -42,7 +42,7 @@ var allExperiments = []*experiment{
 	hybridWays, hybridBuckets, hybridSkew, hybridSizes, hybridRanges, hybridBalance, hybridCapped, batcherExp,
 	setRandom, setAscending, deleteExp, setBatch, treeGet, scanExp, treeMemory, writersExp, snapshotExp, mixedExp,
 	dictSearch, dictInsert, gpuDictSearch, gpuDictInsert, gpuLatchedInsert, gpuLatchedHot, gpuSingleInsert, gpuPageSize, gpuVisit,
-	aggregateExp, transformExp, histogramExp, selectExp,
+	gpuAggregate, aggregateExp, transformExp, histogramExp, selectExp,
 	updateWays, updateBatches, rebuildExp, updateMix,
 	stringsExp, stringsTree, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings, stopsExp,
 }

@@ -34,6 +34,9 @@ steps() {
 		update      find             120  ./run.sh bench run gpu-tree-find --n $n --rounds 5 --json JSON
 		update      u32              180  ./run.sh bench run gpu-tree-u32 --rounds 3 --json JSON
 		endtoend    endtoend         300  ./run.sh bench run gpu-tree-endtoend --n $n --rounds 3 --json JSON
+		vectors     vector-test       60  PANDO_SEEDS=150 ./run.sh test internal/vector -test.v -test.run OnGPU
+		vectors     vector-faces      60  ./run.sh test tests/vectors -test.v -test.run OnRealGPU
+		vectors     aggregate        110  ./run.sh bench run gpu-aggregate --n $n --rounds 5 --json JSON
 		primitives  chunked-bench     60  ./run.sh test internal/chunked -test.run ^$ -test.bench Chunked -test.benchtime 20x
 		primitives  sort-bench        90  ./run.sh test internal/device/kernel -test.run ^$ -test.bench Sort|Sum -test.benchtime 20x
 		primitives  driver-bench      60  ./run.sh test internal/device/cuda -test.run ^$ -test.bench Grow|Graph
@@ -97,7 +100,7 @@ case $1 in
 esac
 shift
 mkdir -p "$out" || exit 1
-[ $# = 0 ] && set -- tests update endtoend primitives papers billion latches sanitize sanitize-latches
+[ $# = 0 ] && set -- tests update endtoend vectors primitives papers billion latches sanitize sanitize-latches
 for wanted; do
 	steps | awk -v w="$wanted" '$1 == w || $2 == w { hit = 1 } END { exit !hit }' && continue
 	echo "measure.sh: there is no step or group $wanted; ./measure.sh list shows them" >&2

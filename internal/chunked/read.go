@@ -2,6 +2,7 @@ package chunked
 
 import (
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -76,6 +77,12 @@ func (t *Tree[C]) Rank(keys device.Ptr, n int, after bool, ranks device.Ptr) err
 // the tree, and with entry offsets[r] of the result, which has n in all (u32).
 func (t *Tree[C]) Entries(first, offsets device.Ptr, ranges, n int, keys, vals device.Ptr) error {
 	return t.run.Entries(&t.now.version, first, offsets, ranges, n, keys, vals)
+}
+
+// Vectors queues work on the tree's values, by kernels of a set that has them: see
+// kernel.Vectors.
+func (t *Tree[C]) Vectors(set *kernel.Set, v *kernel.Vectors) error {
+	return t.run.Values(set, &t.now.version, v)
 }
 
 // Stream returns the stream in which all of the tree's work is done.

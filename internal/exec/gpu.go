@@ -22,13 +22,14 @@ import (
 type GPU[C order.Code] struct {
 	*CPU[C]
 	attached[bucket]
-	steps  layout.Stepped[C]
-	image  layout.Image
-	keep   Keep
-	plan   atomic.Pointer[Plan]
-	jobs   par.Pool[search[C]]
-	watch  watch
-	forget runtime.Cleanup
+	steps   layout.Stepped[C]
+	image   layout.Image
+	keep    Keep
+	plan    atomic.Pointer[Plan]
+	jobs    par.Pool[search[C]]
+	watch   watch
+	vectors vectors
+	forget  runtime.Cleanup
 }
 
 // bucket is queries under way on a GPU.
@@ -149,5 +150,6 @@ func (g *GPU[C]) Close() error {
 	return g.close(func() {
 		g.forget.Stop()
 		g.watch.close()
+		g.vectors.close()
 	})
 }

@@ -63,6 +63,14 @@ func (c *Copy) CopyEntries(e *layout.EntryCopy) error {
 	return e.Set.Entries(e.Stream, e.Params, &c.Tree, e.Bits, e.ValBits, e.First, e.Offsets, e.Runs, e.N, e.Keys, e.Vals)
 }
 
+// Vectors works on the values in the column, or beside their keys.
+func (c *Copy) Vectors(v *layout.VectorLaunch) error {
+	if c.vals > 0 {
+		return v.Set.Column(v.Stream, v.Params, v.Vectors, c.Vals)
+	}
+	return v.Set.PairValues(v.Stream, v.Params, v.Vectors, &c.Tree)
+}
+
 // resident is a tree on a device: one kernel goes through all levels.
 type resident struct{ Copy }
 

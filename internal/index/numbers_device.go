@@ -8,6 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/vector"
 )
 
 // onGPU is the GPU's part of an engine for numbers.
@@ -153,6 +154,29 @@ func (e *withValues[C]) CopyRuns(first, offsets []int, keys order.Keys, vals []b
 	}
 	e.gpu.Entries(first, offsets, keys, vals, onCPU)
 	return true
+}
+
+// leastSummed is the number of values from which on a GPU sums them up: fewer are
+// in the CPU's caches, or read by its cores before a kernel has been started and
+// waited for.
+const leastSummed = 256 << 10
+
+// summarize sums up ranges of values on a GPU that holds them, and reports
+// whether it has.
+func (e *withValues[C]) summarize(t vector.Type, ranges []vector.Range, out []vector.Summary) bool {
+	if e.gpu == nil {
+		return false
+	}
+	n := 0
+	for _, r := range ranges {
+		n += r.N
+	}
+	return (!PreferCPU || n >= leastSummed) && e.gpu.Summarize(t, ranges, out)
+}
+
+// histogram counts values on a GPU that holds them, and reports whether it has.
+func (e *withValues[C]) histogram(t vector.Type, r vector.Range, bounds []uint64, counts []int) bool {
+	return e.gpu != nil && (!PreferCPU || r.N >= leastSummed) && e.gpu.Histogram(t, r, bounds, counts)
 }
 
 // report adds to Stats what changes while an index is in use.

@@ -19,8 +19,15 @@ func NumberType[V any]() vector.Type {
 	return t
 }
 
-// entries is the values of entries [first, end), as a vector.Source. Where a
-// device has them as well, it may be a vector.Summarizer, too.
+// vectored is an engine that may have values on a device, which then sums up
+// ranges of them, or counts them between bounds. It reports whether it has.
+type vectored interface {
+	summarize(t vector.Type, ranges []vector.Range, out []vector.Summary) bool
+	histogram(t vector.Type, r vector.Range, bounds []uint64, counts []int) bool
+}
+
+// entries is the values of entries [first, end), as a vector.Source, and as a
+// vector.Summarizer and Counter where a device has them as well.
 type entries[V any] struct {
 	ix         *Index[V]
 	first, end int
@@ -31,6 +38,23 @@ func (s *entries[V]) Pieces() int { return vector.Pieces(s.end - s.first) }
 func (s *entries[V]) Read(piece int, r *vector.Reader) {
 	lo := s.first + piece*vector.Piece
 	s.ix.readValues(lo, min(lo+vector.Piece, s.end), r)
+}
+
+// Summarize asks the device, if there is one.
+func (s *entries[V]) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
+	e, can := s.ix.engine.(vectored)
+	if !can {
+		return sum, false
+	}
+	out := make([]vector.Summary, 1)
+	ok = e.summarize(t, []vector.Range{{First: s.first, N: s.end - s.first}}, out)
+	return out[0], ok
+}
+
+// Histogram asks the device, if there is one.
+func (s *entries[V]) Histogram(t vector.Type, bounds []uint64, counts []int) bool {
+	e, can := s.ix.engine.(vectored)
+	return can && e.histogram(t, vector.Range{First: s.first, N: s.end - s.first}, bounds, counts)
 }
 
 // Entries returns the values of entries [first, end), and false if these are
@@ -81,6 +105,10 @@ func (ix *Index[V]) SummarizeRanges(lo, hi order.Keys, out []vector.Summary) boo
 	}
 	t, found := NumberType[V](), ix.Ranges(lo, hi, 0)
 	first := *found.First
+	if e, can := ix.engine.(vectored); can && e.summarize(t, found.spans(ix.n), out) {
+		ix.Done(found)
+		return true
+	}
 	sum := func(i, workers int) {
 		src, _ := ix.Entries(first[i], first[i]+found.Offsets[i+1]-found.Offsets[i])
 		out[i] = vector.Summarize(src, t, workers)
@@ -103,6 +131,17 @@ func (ix *Index[V]) SummarizeRanges(lo, hi order.Keys, out []vector.Summary) boo
 	}
 	ix.Done(found)
 	return true
+}
+
+// spans returns which entries ranges have: of n, whatever ranks are while the
+// index is being closed.
+func (r *Ranges) spans(n int) []vector.Range {
+	spans := make([]vector.Range, len(*r.First))
+	for i, first := range *r.First {
+		first = min(max(first, 0), n)
+		spans[i] = vector.Range{First: first, N: min(max(r.Offsets[i+1]-r.Offsets[i], 0), n-first)}
+	}
+	return spans
 }
 
 // rangesAtOnce is the number of ranges that a worker sums up at a time.

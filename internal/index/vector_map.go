@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/vector"
@@ -28,16 +29,26 @@ func (m *Map[V]) many() (valueMap, bool) {
 // span is the values of a map from one key to another, as a vector.Source. Its
 // pieces are cut at keys: if others change the map meanwhile they are not as long
 // as they should be, but no entry is in two.
+//
+// Where a device has the values as well it is a vector.Summarizer and Counter, too.
 type span struct {
 	m      valueMap
 	size   int
 	lo, hi uint64
 	cuts   []uint64
+	cutter cutter // makes cuts when they are needed; nil when it has
 }
+
+// cutter cuts a span into pieces, and returns about how many entries it has.
+type cutter interface{ cut(s *span) int }
 
 func (s *span) Pieces() int {
 	if s.lo > s.hi {
 		return 0
+	}
+	if s.cutter != nil {
+		s.cutter.cut(s)
+		s.cutter = nil
 	}
 	return len(s.cuts) + 1
 }
@@ -59,6 +70,46 @@ func (s *span) Read(piece int, r *vector.Reader) {
 	s.m.readValues(lo, hi, s.size, r)
 }
 
+// vectoredMap is a map that may have values on a device, which then sums up those
+// from lo[i] to hi[i] for each i, or counts those from lo to hi between at most
+// kernel.MaxBounds bounds. It reports whether it has.
+type vectoredMap interface {
+	summarize(t vector.Type, lo, hi []uint64, out []vector.Summary) bool
+	histogram(t vector.Type, lo, hi uint64, bounds []uint64, counts []int) bool
+}
+
+// Summarize asks the device, if there is one.
+func (s *span) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
+	m, can := s.m.(vectoredMap)
+	if !can || s.lo > s.hi {
+		return sum, false
+	}
+	out := make([]vector.Summary, 1)
+	ok = m.summarize(t, []uint64{s.lo}, []uint64{s.hi}, out)
+	return out[0], ok
+}
+
+// Histogram asks the device, if there is one.
+func (s *span) Histogram(t vector.Type, bounds []uint64, counts []int) bool {
+	m, can := s.m.(vectoredMap)
+	return can && s.lo <= s.hi && len(bounds) <= kernel.MaxBounds && m.histogram(t, s.lo, s.hi, bounds, counts)
+}
+
+// SummarizeRanges sums up the values of n ranges, of keys from one to another, at
+// one moment and on a device. It returns false if that is the CPU's work.
+func (m *Map[V]) SummarizeRanges(n int, keys func(i int) (lo, hi order.Probe), out []vector.Summary) bool {
+	s, ok := m.keyMap.(vectoredMap)
+	if _, many := m.many(); !many || !ok || n == 0 {
+		return false
+	}
+	lo, hi := make([]uint64, n), make([]uint64, n)
+	for i := range lo {
+		from, to := keys(i)
+		lo[i], hi[i] = from.Code, to.Code
+	}
+	return s.summarize(NumberType[V](), lo, hi, out)
+}
+
 // Entries returns the values of the entries from lo to hi, to be read by several
 // workers or by one alone. It returns false if these are not where they can be
 // read many at a time.
@@ -67,18 +118,25 @@ func (m *Map[V]) Entries(lo, hi order.Probe, workers int) (src vector.Source, ok
 	if !ok {
 		return nil, false
 	}
-	s, _ := m.span(v, lo, hi, workers)
+	s := &span{m: v, size: m.size, lo: lo.Code, hi: hi.Code}
+	if workers != 1 {
+		s.cutter = m
+	}
 	return s, true
 }
 
-// span returns a range, cut into pieces where several workers are to read it, and
-// about how many entries that has.
-func (m *Map[V]) span(v valueMap, lo, hi order.Probe, workers int) (s *span, n int) {
+// span returns a range, cut into pieces, and about how many entries that has.
+func (m *Map[V]) span(v valueMap, lo, hi order.Probe) (s *span, n int) {
 	s = &span{m: v, size: m.size, lo: lo.Code, hi: hi.Code}
-	if workers == 1 || s.lo > s.hi {
-		return s, 0
+	return s, m.cut(s)
+}
+
+// cut cuts a range into pieces.
+func (m *Map[V]) cut(s *span) (n int) {
+	if s.lo > s.hi {
+		return 0
 	}
-	first, end := m.rank(lo, false), m.rank(hi, true)
+	first, end := m.rank(order.Probe{Code: s.lo}, false), m.rank(order.Probe{Code: s.hi}, true)
 	for i := first + vector.Piece; i < end; i += vector.Piece {
 		key, _, ok := m.at(i)
 		k := key.Code
@@ -89,13 +147,13 @@ func (m *Map[V]) span(v valueMap, lo, hi order.Probe, workers int) (s *span, n i
 			s.cuts = append(s.cuts, k)
 		}
 	}
-	return s, max(0, end-first)
+	return max(0, end-first)
 }
 
 // Select selects from the entries from lo to hi. Values must lie in the tree.
 func (m *Map[V]) Select(lo, hi order.Probe, c vector.Condition) []Selected {
 	v, _ := m.many()
-	s, _ := m.span(v, lo, hi, m.workers)
+	s, _ := m.span(v, lo, hi)
 	out := make([]Selected, s.Pieces())
 	par.Run(m.workers, len(out), par.Func(func(p int) {
 		from, to := s.piece(p)
@@ -117,7 +175,7 @@ func (m *Map[V]) Transform(lo, hi order.Probe, c *vector.Change) (changed int, i
 	if !ok {
 		return 0, false, nil
 	}
-	s, n := m.span(v, lo, hi, 0)
+	s, n := m.span(v, lo, hi)
 	changed, err = v.transform(s, n, c)
 	return changed, true, mutableError(err)
 }

@@ -55,6 +55,20 @@ type EntryCopier interface {
 	CopyEntries(c *EntryCopy) error
 }
 
+// Vectored is a Resident that works on the values of a tree of which the device
+// holds everything.
+type Vectored interface {
+	Vectors(v *VectorLaunch) error
+}
+
+// VectorLaunch is what is to be done with values on a device.
+type VectorLaunch struct {
+	*kernel.Vectors
+	Set    *kernel.Set // with the kernels for it
+	Stream device.Stream
+	Params *kernel.Params
+}
+
 // Launch is a bucket of queries on a device, and what is to be done with it.
 type Launch struct {
 	Set    *kernel.Set

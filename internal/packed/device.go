@@ -72,6 +72,11 @@ func (r *resident) Launch(l *layout.Launch) error {
 	return l.Set.Gather(l.Stream, l.Params, l.Vals, r.column, r.entries, l.N, ranks, l.Out, l.Found)
 }
 
+// Vectors works on the values in the column.
+func (r *resident) Vectors(v *layout.VectorLaunch) error {
+	return v.Set.Column(v.Stream, v.Params, v.Vectors, r.column)
+}
+
 // enter takes queries to their pages. Those that have come there already are
 // the first of the launch, or all.
 func (r *resident) enter(l *layout.Launch, pages device.Ptr) error {

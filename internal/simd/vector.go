@@ -170,20 +170,20 @@ func (s *lanes) block(k Kind, n int) Block {
 		sum += s.sum[i]
 		high += s.high[i]
 	}
-	b.Low = sum
-	if b.High = uint64(int64(sum) >> 63); k == Uint32 {
-		b.High = 0
-	}
-	if k.Bytes() == 8 {
-		b.High = upperWord(k, sum, high, n)
-	}
+	b.Low, b.High = sum, UpperWord(k, sum, high, n)
 	return b
 }
 
-// upperWord returns the upper 64 bits of the sum of n integers of 64 bits, by its
-// lower ones and the sum of their upper halves.
-func upperWord(k Kind, sum, high uint64, n int) uint64 {
-	if k == Int64 { // each was counted 2^63 too much
+// UpperWord returns the upper 64 bits of the sum of n integers, less than 2^32, by
+// its lower ones, and for integers of 64 bits by the sum of their upper halves,
+// counted from the least integer.
+func UpperWord(k Kind, sum, high uint64, n int) uint64 {
+	switch k {
+	case Uint32:
+		return 0
+	case Int32:
+		return uint64(int64(sum) >> 63)
+	case Int64: // each was counted 2^63 too much
 		sum += uint64(n) << 63
 	}
 	lower := sum - high<<32 // the sum of lower halves, which has less than 64 bits

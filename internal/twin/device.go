@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/vector"
 )
 
 // onDevice is the twin on the GPU, and the memory through which it is spoken to.
@@ -21,6 +22,7 @@ type onDevice[C order.Code] struct {
 	buffers [bufferCount]buffer
 	staging [2]*segment[C]
 	bits    []byte // page-locked, for what a search has found
+	values  vector.OnDevice
 }
 
 // buffer is device memory that grows.
@@ -313,6 +315,7 @@ func (g *onDevice[C]) close() (err error) {
 			err = errors.Join(err, g.dev.Free(b.at))
 		}
 	}
+	err = errors.Join(err, g.values.Close())
 	if g.tree != nil {
 		err = errors.Join(err, g.tree.Close())
 	}

@@ -16,6 +16,9 @@ import (
 // number of values that are at least as great as i of the bounds. A NaN is so to
 // none.
 func Histogram(src Source, t Type, bounds []uint64, counts []int, workers int) {
+	if d, ok := src.(Counter); ok && d.Histogram(t, bounds, counts) {
+		return
+	}
 	var in func() sink
 	switch {
 	case len(bounds) <= compareAll:

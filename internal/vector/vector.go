@@ -21,9 +21,9 @@
 //
 // Every addition is one of float64s, rounded to nearest even, without flushing
 // small numbers to 0 and without fusing. A warp of a GPU is a block's 32 lanes,
-// reads 32 values next to each other at a time, and adds the lanes up by shuffles;
-// a thousand times as many values as there are blocks are summed in as many
-// launches as rule 3 has rounds, three for 2^30.
+// reads 32 values next to each other at a time, and adds the lanes up by shuffles
+// (device/kernel/tally.h). The sums of many blocks are joined by a second launch;
+// what then is left of them is little, and the CPU's (OnDevice).
 //
 // Integers have no such trouble: their sum is exact, and cut to their type at the
 // end, as if each addition had wrapped.
@@ -90,6 +90,12 @@ type Source interface {
 // CPU's work after all.
 type Summarizer interface {
 	Summarize(t Type) (s Summary, ok bool)
+}
+
+// Counter is a source that may be able to count its values between bounds where
+// they lie: see Histogram. It reports whether it has.
+type Counter interface {
+	Histogram(t Type, bounds []uint64, counts []int) bool
 }
 
 // sink takes the values of a piece, Block at a time but for the last. at is valid

@@ -37,7 +37,7 @@ func (m *treeModel) key() uint64 { return m.rng.Uint64N(4000) * 0x123456789 }
 // step does something to the tree and to the model, and compares.
 func (m *treeModel) step() {
 	m.t.Helper()
-	switch m.rng.IntN(9) {
+	switch m.rng.IntN(10) {
 	case 0, 1:
 		m.setBatch()
 	case 2:
@@ -54,6 +54,8 @@ func (m *treeModel) step() {
 		m.read()
 	case 7:
 		m.pop()
+	case 9:
+		m.sums()
 	case 8:
 		lo := m.key()
 		hi := lo + 50*0x123456789

@@ -7,10 +7,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/facetest"
-	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -27,23 +24,6 @@ func panics(f func()) (text string) {
 	defer func() { text, _ = recover().(string) }()
 	f()
 	return ""
-}
-
-// An index on a GPU, or shared with one, is asked as any other.
-func TestOnDevices(t *testing.T) {
-	indextest.Quiet(t)
-	rng := seed.Rand(t)
-	indextest.UseGPU(t, func(int) (device.Device, error) { return ptx.New(ptx.Seed(rng.Uint64()), ptx.RaceCheck(false)), nil })
-	indextest.Hasty(t, 64)
-	keys, vals := squares(1500)
-	m := facetest.NewModel(keys, vals, sameBits[uint64])
-	for _, on := range []pando.Device{pando.GPU(0), pando.Hybrid(0)} {
-		ix := facetest.MustFreeze(t, keys, vals, pando.On(on))
-		if err := checkVectors(ix, m, whole[uint64](), [][2]uint64{{0, 1499}, {3, 700}, {9, 2}}, rng); err != nil {
-			t.Errorf("on %v: %v", on, err)
-		}
-		ix.Close()
-	}
 }
 
 // A closed index panics, but for Transform, which has an error to return.

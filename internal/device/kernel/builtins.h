@@ -46,6 +46,11 @@ inline_device u64 loadIf(const u64 *p, bool there) {
 	asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.u64 %0, 0; @p ld.global.nc.u64 %0, [%1]; }" : "=&l"(v) : "l"(p), "r"((u32)there));
 	return v;
 }
+inline_device u32 loadIf(const u32 *p, bool there) {
+	u32 v;
+	asm("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.u32 %0, 0; @p ld.global.nc.u32 %0, [%1]; }" : "=&r"(v) : "l"(p), "r"((u32)there));
+	return v;
+}
 inline_device void load16(const u32 *p, u32 *v) {
 	asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "l"(p));
 }

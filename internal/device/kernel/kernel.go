@@ -173,6 +173,9 @@ type Params struct {
 	sortCount sortCountParams
 	sortPass  sortPassParams
 	sum       sumParams
+	flat      flatParams
+	bin       binParams
+	join      joinParams
 
 	blink      blinkParams
 	blinkRange blinkRangeParams

@@ -1,0 +1,16 @@
+// Histograms of values in the leaves of a chunked tree.
+#include "bins.h"
+#include "vectorchunked.h"
+
+#define OF_KIND(BITS, NAME, KIND) \
+	VECTORS binChunked##BITS##NAME(Version v, Units units, Histogram to) { countAll<KIND>(Chunks<u##BITS>{v}, units, to); }
+
+OF_KIND(32, I32, INT32)
+OF_KIND(32, U32, UINT32)
+OF_KIND(32, F32, FLOAT32)
+OF_KIND(64, I32, INT32)
+OF_KIND(64, U32, UINT32)
+OF_KIND(64, F32, FLOAT32)
+OF_KIND(64, I64, INT64)
+OF_KIND(64, U64, UINT64)
+OF_KIND(64, F64, FLOAT64)
