@@ -1,6 +1,7 @@
 package chunked
 
 import (
+	"errors"
 	"math"
 
 	"github.com/pando-index/pando/internal/device"
@@ -56,6 +57,30 @@ func (t *Tree[C]) Apply(ops *Ops) error {
 	if err != nil {
 		return err
 	}
+	err = t.carryOut(a, flat)
+	if errors.Is(err, errUnsorted) {
+		if err = t.sortAgain(a); err != nil {
+			return err
+		}
+		err = t.carryOut(a, flat)
+	}
+	return err
+}
+
+// errUnsorted is the error for a batch that is not in order, of which nothing has
+// been done.
+var errUnsorted = errors.New("chunked: the batch is not sorted")
+
+// carryOut does a batch that is sorted.
+func (t *Tree[C]) carryOut(a *applying, flat bool) (err error) {
+	w, n := &t.work, int(a.N)
+	a.acts = w.words(n)
+	if a.Kinds != 0 {
+		a.Changes, a.Change = w.words(n+1), w.words(n)
+		if err := t.run.Changes(&a.Batch, t.scans.next(n)); err != nil {
+			return err
+		}
+	}
 	if flat {
 		if flat, err = t.cut(a); err != nil {
 			return err
@@ -108,6 +133,9 @@ type applying struct {
 	owned   *kernel.Owned // where memory for it has been cleared
 	cuts    device.Ptr    // where it may become a flat merge
 	freed   device.Ptr    // counts of what is freed, 0
+	job     kernel.SortJob
+	cleared int // bytes of the work memory that had to be 0 at first
+	used    int // and bytes of it that were in use when the batch was sorted
 }
 
 // begin sorts a batch.
@@ -120,33 +148,30 @@ func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 		Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, N: uint32(n), Kind: ops.Kind,
 	}}
 	if !flat {
-		t.newOwned(a)
+		a.owned = t.newOwned(a)
 	}
 	temp := w.bytes(kernel.SortTemp(n, t.run.Bits))
-	if err := t.run.Stream.Fill(w.at, 0, int(temp-w.at)+kernel.SortHead); err != nil {
+	a.cleared = int(temp-w.at) + kernel.SortHead
+	if err := t.run.Stream.Fill(w.at, 0, a.cleared); err != nil {
 		return nil, err
 	}
-	var err error
-	if a.Keys, a.Places, err = t.sort(ops, temp); err != nil {
+	a.job = kernel.SortJob{
+		KeyBits: t.run.Bits, To: t.run.Bits, N: n, Implicit: true, Cleared: true, Temp: temp,
+		Keys: ops.Keys, Keys2: w.bytes(n * t.run.Bits / 8), Places: w.words(n), Places2: w.words(n),
+	}
+	a.used = w.used
+	if err := t.sort(a, ops.Sorted); err != nil {
 		return nil, err
 	}
-	if err := t.queued(StepSort); err != nil {
-		return nil, err
-	}
-	a.acts = w.words(n)
-	if ops.Kinds == 0 {
-		return a, nil
-	}
-	a.Changes, a.Change = w.words(n+1), w.words(n)
-	return a, t.run.Changes(&a.Batch, t.scans.next(n))
+	return a, t.queued(StepSort)
 }
 
 // newOwned takes memory for what must be 0 before a batch is done leaf by leaf.
-func (t *Tree[C]) newOwned(a *applying) {
+func (t *Tree[C]) newOwned(a *applying) *kernel.Owned {
 	w, count := &t.work, int(t.now.version.Count)
-	a.owned = &kernel.Owned{Told: t.told, Removed: w.words(int(a.N)), N: a.N}
-	o := a.owned
+	o := &kernel.Owned{Told: t.told, Removed: w.words(int(a.N)), N: a.N}
 	o.ChunkBegin, o.ChunkEnd, o.Grow, o.Changed = w.words(count), w.words(count), w.words(count), w.words(count)
+	return o
 }
 
 // listEffects lists what a batch comes to, if somebody asks.
@@ -167,9 +192,12 @@ func (t *Tree[C]) own(a *applying) error {
 	if err != nil {
 		return err
 	}
-	told, err := t.ask(0, toldEffects+1)
+	told, err := t.ask(0, toldFailed+1)
 	if err != nil {
 		return err
+	}
+	if told[toldFailed] != 0 {
+		return errUnsorted
 	}
 	if err := t.queued(StepPlan); err != nil {
 		return err
@@ -221,14 +249,15 @@ func (t *Tree[C]) newVersion(a *applying, count, leaves, chunks int) (*table, *k
 // chunk.
 func (t *Tree[C]) plan(a *applying) (*kernel.Next, error) {
 	w, n, v := &t.work, int(a.N), &t.now.version
-	if a.owned == nil { // it was to be a flat merge
+	o := a.owned
+	if o == nil { // it was to be a flat merge
 		from := w.used
-		t.newOwned(a)
+		o = t.newOwned(a)
+		a.owned = o
 		if err := t.clearWork(from); err != nil {
 			return nil, err
 		}
 	}
-	o := a.owned
 	o.Homes, o.Acts = w.words(n), a.acts
 	if err := t.run.Probe(v, &a.Batch, o.Homes, a.acts); err != nil {
 		return nil, err

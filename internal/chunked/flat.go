@@ -15,8 +15,11 @@ func (t *Tree[C]) cut(a *applying) (bool, error) {
 	if err := t.run.Cut(&t.now.version, &a.Batch, a.cuts, t.told+4*toldOver, t.crowded); err != nil {
 		return false, err
 	}
-	over, err := t.ask(toldOver, 1)
-	return err == nil && over[0] == 0, err
+	told, err := t.ask(toldFailed, 2)
+	if err == nil && told[0] != 0 {
+		err = errUnsorted
+	}
+	return err == nil && told[toldOver-toldFailed] == 0, err
 }
 
 // merge makes the changes by writing all of the tree anew.

@@ -17,6 +17,7 @@ const toldWords = kernel.OwnedTold + 9
 // What kernels tell, behind what they tell of a batch that is done leaf by leaf.
 const (
 	toldEffects = kernel.OwnedTold + iota
+	toldFailed  // whether keys are not in order
 	toldOver    // chunks with too many operations for a flat merge
 	toldGrowth  // how much longer a flat merge makes the tree
 	toldEntries // how many entries there are then,
@@ -24,7 +25,6 @@ const (
 	_           // and chunks
 	toldSpread  // the bits in which keys differ, in two words
 	_
-	toldFailed // whether keys are not in order yet
 )
 
 // scans is temporary memory for the sums of a batch.
@@ -62,68 +62,94 @@ func (t *Tree[C]) clearWork(from int) error {
 	return t.run.Stream.Fill(t.work.at+device.Ptr(from), 0, t.work.used-from)
 }
 
-// sort sorts the keys of a batch, and returns them, and where in the batch each
-// was. What begins at temp has been cleared.
-func (t *Tree[C]) sort(ops *Ops, temp device.Ptr) (keys, places device.Ptr, err error) {
-	w := &t.work
-	job := &kernel.SortJob{
-		KeyBits: t.run.Bits, To: t.run.Bits, N: ops.N, Implicit: true, Cleared: true, Temp: temp,
-		Keys: ops.Keys, Keys2: w.bytes(ops.N * t.run.Bits / 8), Places: w.words(ops.N), Places2: w.words(ops.N),
-	}
-	if ops.Sorted {
+// sort sorts the keys of a batch. The beginning of job.Temp has been cleared.
+func (t *Tree[C]) sort(a *applying, sorted bool) error {
+	job := &a.job
+	switch {
+	case sorted:
 		job.To = 0 // places alone
-	} else if ops.N >= t.shortcut && t.run.Bits == 64 {
-		return t.sortShort(job)
-	}
-	err = t.run.Set.Sort(t.run.Stream, &t.params, job)
-	keys, places = job.Sorted()
-	return keys, places, err
-}
-
-// Many keys mostly differ in their upper bits already: in so many more of them
-// than it takes to number the keys. So it is tried to sort by these alone, and to
-// mend the rest.
-const (
-	shortcutFrom = 512 << 10
-	shortcutBits = 6
-)
-
-// sortShort sorts by as few bits as can be.
-func (t *Tree[C]) sortShort(job *kernel.SortJob) (keys, places device.Ptr, err error) {
-	if err := t.run.Set.SortSpread(t.run.Stream, job.Keys, job.N, t.told+4*toldSpread); err != nil {
-		return 0, 0, err
-	}
-	got, err := t.ask(toldSpread, 2)
-	if err != nil {
-		return 0, 0, err
-	}
-	job.To = bits.Len64(uint64(got[1])<<32 | uint64(got[0]))
-	full := *job
-	few := (bits.Len(uint(job.N)) + shortcutBits + 7) &^ 7
-	if job.From = max(0, job.To-few); job.Passes()+1 >= full.Passes() {
-		job = &full
+	case a.N < uint32(t.shortcut) || t.run.Bits != 64:
+	default:
+		if err := t.shorten(job); err != nil {
+			return err
+		}
 	}
 	if err := t.run.Set.Sort(t.run.Stream, &t.params, job); err != nil {
-		return 0, 0, err
+		return err
 	}
-	keys, places = job.Sorted()
+	a.Keys, a.Places = job.Sorted()
 	if job.From == 0 {
-		return keys, places, nil
+		return nil
 	}
-	if err := t.run.Set.SortMend(t.run.Stream, job, t.told+4*toldFailed); err != nil {
-		return 0, 0, err
+	if err := t.run.Set.SortMend(t.run.Stream, job); err != nil {
+		return err
 	}
-	got, err = t.ask(toldFailed, 1)
-	other := job.Keys + job.Keys2 - keys
-	if err != nil || got[0] == 0 {
-		return other, job.Places + job.Places2 - places, err
-	}
-	full.Keys, full.Keys2, full.Places, full.Places2 = keys, other, places, job.Places+job.Places2-places
-	full.Implicit, full.Cleared = false, false
-	err = t.run.Set.Sort(t.run.Stream, &t.params, &full)
-	keys, places = full.Sorted()
-	return keys, places, err
+	a.Keys, a.Places = job.Keys+job.Keys2-a.Keys, job.Places+job.Places2-a.Places
+	return nil
 }
+
+// shorten makes a sort of many keys one by as few bits as can be. Keys mostly
+// differ in the same bits as those of the batch before; and of these in the
+// uppermost already, up to a few neighbours that are put in order later. Where
+// that is not so, the batch has to be sorted again.
+func (t *Tree[C]) shorten(job *kernel.SortJob) error {
+	if t.sortTo == 0 {
+		if err := t.askSpread(job.Keys, job.N); err != nil {
+			return err
+		}
+	}
+	job.To, job.Failed = t.sortTo, t.told+4*toldFailed
+	if t.patience > 0 {
+		t.patience--
+		return nil
+	}
+	short := *job
+	short.From = max(0, job.To-(bits.Len(uint(job.N))+4)&^7) // four keys have the same bits, at random
+	if short.Passes()+1 < job.Passes() {
+		*job = short
+	}
+	return nil
+}
+
+// askSpread finds out up to which bit keys differ.
+func (t *Tree[C]) askSpread(keys device.Ptr, n int) error {
+	if err := t.run.Set.SortSpread(t.run.Stream, keys, n, t.told+4*toldSpread); err != nil {
+		return err
+	}
+	got, err := t.ask(toldSpread, 2)
+	if err == nil {
+		t.sortTo = max(1, bits.Len64(uint64(got[1])<<32|uint64(got[0])))
+	}
+	return err
+}
+
+// sortAgain sorts a batch whose shortened sort has failed, and makes everything
+// ready for it as begin does.
+func (t *Tree[C]) sortAgain(a *applying) error {
+	t.scans.used, t.work.used = 0, a.used
+	if err := t.run.Stream.Fill(t.work.at, 0, a.cleared); err != nil {
+		return err
+	}
+	if err := t.askSpread(a.Keys, int(a.N)); err != nil {
+		return err
+	}
+	t.patience = patience
+	job := &a.job
+	job.Keys, job.Keys2 = a.Keys, job.Keys+job.Keys2-a.Keys
+	job.Places, job.Places2 = a.Places, job.Places+job.Places2-a.Places
+	job.From, job.To, job.Implicit, job.Failed = 0, t.sortTo, false, 0
+	err := t.run.Set.Sort(t.run.Stream, &t.params, job)
+	a.Keys, a.Places = job.Sorted()
+	return err
+}
+
+const (
+	// shortcutFrom is the number of operations from which on it is tried to sort
+	// by a part of the key.
+	shortcutFrom = 8 << 10
+	// patience is the number of batches for which it is not tried after it failed.
+	patience = 8
+)
 
 // ask returns n of the numbers that kernels tell, from one on, when all before is
 // done.

@@ -18,16 +18,20 @@ template <typename K> inline_device u32 digitOf(K key, u32 at, u32 mask) { retur
 inline_device void increment(u32 *shared) { __atomic_fetch_add(shared, 1u, __ATOMIC_RELAXED); }
 
 // count adds how often each digit occurs, in each pass, to counts, and clears the
-// reports of the first pass: quads of 4 words.
-template <typename K> inline_device void count(const K *keys, u32 *counts, quad *reports, u32 n, u32 quads, u32 from, u32 to, u32 width, u32 passes) {
+// reports of the first pass: quads of 4 words. Where keys differ in bits from to
+// on, it sets failed, if there is one.
+template <typename K> inline_device void count(const K *keys, u32 *counts, quad *reports, u32 *failed, u32 n, u32 quads, u32 from, u32 to, u32 width, u32 passes) {
 	__shared__ u32 found[MAX_PASSES * DIGITS];
 	for (u32 i = threadIndex(); i < passes * DIGITS; i += THREADS) found[i] = 0;
 	for (u32 i = blockIndex() * THREADS + threadIndex(); i < quads; i += gridBlocks() * THREADS) reports[i] = 0;
 	syncBlock();
+	K above = to < 8 * sizeof(K) ? keys[0] >> to : 0;
+	bool same = true;
 	for (u32 first = blockIndex() * THREADS * COUNT_EACH; first < n; first += gridBlocks() * THREADS * COUNT_EACH) {
 		K key[COUNT_EACH];
 		u32 mine = first + threadIndex();
 		unrolled for (u32 i = 0; i < COUNT_EACH; i++) key[i] = keys[least(mine + i * THREADS, n - 1)];
+		if (to < 8 * sizeof(K)) unrolled for (u32 i = 0; i < COUNT_EACH; i++) same &= key[i] >> to == above;
 		for (u32 p = 0, at = from; p < passes; p++, at += width) {
 			u32 mask = (1u << least(width, to - at)) - 1;
 			unrolled for (u32 i = 0; i < COUNT_EACH; i++)
@@ -35,6 +39,7 @@ template <typename K> inline_device void count(const K *keys, u32 *counts, quad 
 		}
 	}
 	syncBlock();
+	if (failed && !same) storeRelaxed(failed, (u32)1);
 	for (u32 i = threadIndex(); i < passes * DIGITS; i += THREADS)
 		if (found[i]) reduceRelaxed(counts + i, found[i]);
 }
@@ -265,8 +270,8 @@ inline_device void mend(const u64 *keys, const u32 *places, u64 *keysTo, u32 *pl
 #define KERNEL extern "C" __global__ launch_bounds(256, 4) void
 
 #define COUNT(BITS) \
-	KERNEL sortCount##BITS(const u##BITS *keys, u32 *counts, quad *reports, u32 n, u32 quads, u32 from, u32 to, u32 width, u32 passes) { \
-		count(keys, counts, reports, n, quads, from, to, width, passes); \
+	KERNEL sortCount##BITS(const u##BITS *keys, u32 *counts, quad *reports, u32 *failed, u32 n, u32 quads, u32 from, u32 to, u32 width, u32 passes) { \
+		count(keys, counts, reports, failed, n, quads, from, to, width, passes); \
 	}
 
 #define PASS(NAME, BITS, ITEMS, LOOK) \

@@ -61,6 +61,9 @@ type SortJob struct {
 	Implicit bool
 	Temp     device.Ptr // SortTemp bytes
 	Cleared  bool       // the first SortHead bytes of Temp are 0 already
+	// Failed (u32) is set to 1 where keys differ in bits from To on, which are not
+	// looked at otherwise; 0 where nobody asks.
+	Failed device.Ptr
 
 	tile int // keys per tile, for tests; 0: by N
 }
@@ -116,7 +119,8 @@ func (s *SortJob) check() error {
 
 // sortCountParams are the arguments of sortCount32 and sortCount64.
 type sortCountParams struct {
-	keys, counts, reports  device.Ptr
+	keys, counts           device.Ptr
+	reports, failed        device.Ptr
 	n, quads               uint32
 	from, to, width, turns uint32
 }
@@ -144,7 +148,7 @@ func (s *Set) Sort(st device.Stream, p *Params, job *SortJob) error {
 	}
 	reports := job.Temp + SortHead
 	p.sortCount = sortCountParams{
-		keys: job.Keys, counts: job.Temp + sortCounts, reports: reports,
+		keys: job.Keys, counts: job.Temp + sortCounts, reports: reports, failed: job.Failed,
 		n: uint32(job.N), quads: uint32(job.tiles() * tileReport / 16),
 		from: uint32(job.From), to: uint32(job.To), width: uint32(width), turns: uint32(passes),
 	}
@@ -201,12 +205,12 @@ func (s *Set) SortSpread(st device.Stream, keys device.Ptr, n int, bits device.P
 
 // SortMend completes a sort of keys of 64 bits by their bits from bit From on:
 // it puts those with the same ones in order, and everything into the other arrays.
-// Where more than 32 of these were not in order, it sets failed (u32) to 1.
-func (s *Set) SortMend(st device.Stream, job *SortJob, failed device.Ptr) error {
+// Where more than 32 of these were not in order, it sets Failed.
+func (s *Set) SortMend(st device.Stream, job *SortJob) error {
 	keys, places := job.Sorted()
 	p := struct {
 		keys, places, keysTo, placesTo, failed device.Ptr
 		n, from                                uint32
-	}{keys, places, job.Keys + job.Keys2 - keys, job.Places + job.Places2 - places, failed, uint32(job.N), uint32(job.From)}
+	}{keys, places, job.Keys + job.Keys2 - keys, job.Places + job.Places2 - places, job.Failed, uint32(job.N), uint32(job.From)}
 	return st.Launch(s.kernels["sortMend64"], gridOf(job.N), argsOf(&p))
 }
