@@ -14,7 +14,7 @@ inline_device u32 thread() { return blockIndex() * blockThreads() + threadIndex(
 
 // find looks keys up.
 template <typename K> inline_device void find(const Version &v, const K *keys, u32 n, K *vals, u32 *found) {
-	eachPlace<Four<K>>(v, keys, n, [&](u64 q, u32, u32 ref, u32 pos, u32 hit) {
+	eachPlace<Four<K>, true>(v, keys, n, [&](u64 q, u32, u32 ref, u32 pos, u32 hit) {
 		bool yes = hit && q < n;
 		K val = yes ? leafAt<K>(v, ref)->vals[pos] : 0;
 		if (q < n) vals[q] = val;
@@ -26,7 +26,7 @@ template <typename K> inline_device void find(const Version &v, const K *keys, u
 // rank gives the number of entries below each key, or, where after is 1, up to
 // it.
 template <typename K> inline_device void rank(const Version &v, const K *keys, u32 n, u32 after, u32 *ranks) {
-	eachPlace<Four<K>>(v, keys, n, [&](u64 q, u32 home, u32, u32 pos, u32 hit) {
+	eachPlace<Four<K>, true>(v, keys, n, [&](u64 q, u32 home, u32, u32 pos, u32 hit) {
 		if (q >= n) return;
 		ranks[q] = v.first[chunkOf(home)] + chunkOfHome<K>(v, home)->first[home % CHUNK] + pos + (hit && after);
 	});
@@ -115,7 +115,7 @@ template <typename K> inline_device u32 answer(const Batch<K> &b, u32 i, const L
 // probe answers all operations, and gives the home of each, and what it does
 // there. Acts have the place in the leaf, times 4.
 template <typename K> inline_device void probe(const Version &v, const Batch<K> &b, u32 *homes, u32 *acts) {
-	eachPlace<Four<K>>(v, b.keys, b.n, [&](u64 q, u32 home, u32 ref, u32 pos, u32 hit) {
+	eachPlace<Four<K>, false>(v, b.keys, b.n, [&](u64 q, u32 home, u32 ref, u32 pos, u32 hit) {
 		if (q >= b.n) return;
 		homes[q] = home;
 		acts[q] = pos * 4 + answer(b, q, leafAt<K>(v, ref), pos, hit);

@@ -68,8 +68,38 @@ inline_device u32 ones(u32 v) { return __builtin_popcount(v); }
 inline_device u32 firstOf(u32 part, u32 n, u32 parts) { return (u64)part * n / parts; }
 inline_device u32 partOf(u32 thing, u32 n, u32 parts) { return ((u64)(thing + 1) * parts - 1) / n; }
 
-// Places is where keys are in the tree: found by a tile for its queries.
-template <typename W, typename K> struct Places {
+// Top is the upper levels of a version, as many as fit, in shared memory.
+template <typename K> struct Top {
+	enum { KEYS = 1024 };
+	K keys[KEYS];
+
+	// fill fills it, and gives the number of levels that are there. All threads of
+	// a block call it.
+	inlined u32 fill(const Version &v) {
+		u32 at = 0, l = 0;
+		for (; l < v.levels; l++) {
+			u32 n = room(v, l);
+			if (at + n > KEYS) break;
+			for (u32 i = threadIndex(); i < n; i += blockThreads()) keys[at + i] = ((const K *)v.seps[l])[i];
+			at += n;
+		}
+		__syncthreads();
+		return l;
+	}
+
+	// room gives the separators of a level, with those behind the last up to the
+	// end of a group.
+	static inlined u32 room(const Version &v, u32 l) {
+		u32 by = 4 * (v.levels - 1 - l); // 16 to the power of the levels below
+		u32 n = (v.count + (1u << by) - 1) >> by;
+		return (n + GROUP - 1) / GROUP * GROUP;
+	}
+};
+
+// Places is where keys are in the tree: found by a tile for its queries. BLOCKS
+// says how a leaf is read: block by block, which are fewer bytes, or at once,
+// which is sooner done.
+template <typename W, typename K, bool BLOCKS> struct Places {
 	u32 home[W::TURNS]; // the leaf that the key belongs to
 	u32 ref[W::TURNS];  // its slot
 	u32 pos[W::TURNS];  // entries of the leaf that are below the key
@@ -91,11 +121,19 @@ template <typename W, typename K> struct Places {
 		w.below(v, keys, counts);
 	}
 
-	inlined Places(const W &w, const Version &v, const K (&keys)[W::TURNS]) {
+	inlined Places(const W &w, const Version &v, const Top<K> &top, u32 levels, const K (&keys)[W::TURNS]) {
 		const K *group[W::TURNS];
 		u32 node[W::TURNS], count[W::TURNS];
 		unrolled for (int s = 0; s < W::TURNS; s++) node[s] = 0;
-		for (u32 l = 0; l < v.levels; l++) {
+		for (u32 l = 0, first = 0; l < levels; first += top.room(v, l++)) {
+			K k[W::TURNS][W::PART];
+			unrolled for (int s = 0; s < W::TURNS; s++) {
+				unrolled for (int i = 0; i < W::PART; i++) k[s][i] = top.keys[first + node[s] * GROUP + placeOf(w, i)];
+			}
+			w.below(k, keys, count);
+			unrolled for (int s = 0; s < W::TURNS; s++) node[s] = node[s] * GROUP + count[s];
+		}
+		for (u32 l = levels; l < v.levels; l++) {
 			unrolled for (int s = 0; s < W::TURNS; s++) group[s] = (const K *)v.seps[l] + node[s] * GROUP;
 			child(w, group, keys, count);
 			unrolled for (int s = 0; s < W::TURNS; s++) node[s] = node[s] * GROUP + count[s];
@@ -116,7 +154,43 @@ template <typename W, typename K> struct Places {
 			ref[s] = chunk[s]->refs[at[s]];
 			count[s] = chunk[s]->counts[at[s]];
 		}
-		inLeaf(w, v, keys, count);
+		if (BLOCKS) inBlocks(w, v, keys, count);
+		else inLeaf(w, v, keys, count);
+	}
+
+	// inBlocks looks at the leaves, of so many entries, block by block, from the
+	// second of four on, or the first of two.
+	inlined void inBlocks(const W &w, const Version &v, const K (&keys)[W::TURNS], const u32 (&count)[W::TURNS]) {
+		enum { BLOCK = LANES * EACH, ALL_BLOCKS = LEAF / BLOCK, START = (ALL_BLOCKS - 1) / 2 };
+		u32 block[W::TURNS], open = (1u << W::TURNS) - 1; // which are still open
+		hits = 0;
+		unrolled for (int s = 0; s < W::TURNS; s++) block[s] = START, pos[s] = 0;
+		for (int step = 0; step < ALL_BLOCKS - START && ballot(open != 0); step++) {
+			K k[W::TURNS][EACH];
+			u32 below[W::TURNS];
+			unrolled for (int s = 0; s < W::TURNS; s++) {
+				if (open >> s & 1) load16(leafAt<K>(v, ref[s])->keys + (block[s] * BLOCK + w.part * EACH), k[s]);
+			}
+			unrolled for (int s = 0; s < W::TURNS; s++) {
+				bool same = false;
+				below[s] = 0;
+				unrolled for (int i = 0; i < EACH; i++) {
+					bool there = open >> s & 1 && block[s] * BLOCK + w.part * EACH + i < count[s];
+					below[s] += there && k[s][i] < keys[s];
+					same |= there && k[s][i] == keys[s];
+				}
+				hits |= (u32)w.any(same) << s;
+			}
+			w.total(below);
+			unrolled for (int s = 0; s < W::TURNS; s++) {
+				if (!(open >> s & 1)) continue;
+				pos[s] = block[s] * BLOCK + below[s];
+				bool left = below[s] == 0 && step == 0 && block[s] > 0, right = below[s] == BLOCK && block[s] + 1 < ALL_BLOCKS;
+				if (left) block[s]--;
+				else if (right) block[s]++;
+				if (!left && (!right || (step > 0 && block[s] <= START))) open &= ~(1u << s);
+			}
+		}
 	}
 
 	// inLeaf looks at the leaves, of so many entries.
@@ -152,12 +226,14 @@ template <typename W, typename K> struct Places {
 // eachPlace runs over all keys, and calls at for each with its number, its
 // home, the slot of its leaf, its place there and whether it is there; the lanes
 // of a warp call it together, with numbers that may be n and more.
-template <typename W, typename K, typename F> inline_device void eachPlace(const Version &v, const K *keys, u32 n, F at) {
+template <typename W, bool BLOCKS, typename K, typename F> inline_device void eachPlace(const Version &v, const K *keys, u32 n, F at) {
+	static __shared__ Top<K> top;
+	u32 levels = top.fill(v);
 	W w;
 	for (Rounds<W> r; r.first < n; r.next()) {
 		K key[W::TURNS];
 		w.take(keys, r.first, n, key);
-		Places<W, K> places(w, v, key);
+		Places<W, K, BLOCKS> places(w, v, top, levels, key);
 		u32 home[W::OWN], ref[W::OWN], pos[W::OWN], hit[W::OWN];
 		places.own(w, home, ref, pos, hit);
 		unrolled for (int i = 0; i < W::OWN; i++) at(r.first + i * WARP + w.lane, home[i], ref[i], pos[i], hit[i]);
