@@ -129,7 +129,7 @@ func (r *soloRig) snapshot() (taken, error) {
 func (r *soloRig) lifeWithSnapshots() {
 	r.t.Helper()
 	var all []taken
-	for range 4 {
+	for range 3 {
 		r.note(r.set(1 + r.rng.IntN(60)))
 		if s, err := r.snapshot(); r.note(err) {
 			all = append(all, s)
@@ -137,7 +137,7 @@ func (r *soloRig) lifeWithSnapshots() {
 		for _, s := range all {
 			r.note(r.check(s.v, s.has))
 		}
-		if len(all) == 3 { // any but the last
+		if len(all) == 2 {
 			i := r.rng.IntN(2)
 			r.note(all[i].v.Release())
 			all = slices.Delete(all, i, i+1)
@@ -187,6 +187,9 @@ func TestSoloSnapshotsSurviveOrSaySo(t *testing.T) {
 	}
 	for at := 1 + rand.IntN(step); at <= all; at += step {
 		for _, lose := range []bool{false, true} {
+			if testing.Short() && lose == (at%2 == 0) {
+				continue // one of them
+			}
 			dev, errs := work(faulty.Plan{At: at, Lose: lose})
 			if len(errs) == 0 {
 				t.Errorf("operation %d failed (lost %t), and nobody was told", at, lose)
@@ -292,7 +295,7 @@ func TestSoloSnapshotsInAnyOrder(t *testing.T) {
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 9))}
 	var all []taken
-	for range 6 {
+	for range 4 {
 		must(t, r.set(r.rng.IntN(80)))
 		for range r.rng.IntN(3) { // some versions have none, some two
 			v, err := r.snapshot()
@@ -302,9 +305,9 @@ func TestSoloSnapshotsInAnyOrder(t *testing.T) {
 	}
 	r.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for i := range all {
-		for _, v := range all[i:] {
-			must(t, r.check(v.v, v.has))
-		}
+		must(t, r.check(all[i].v, all[i].has))
+		last := all[len(all)-1]
+		must(t, r.check(last.v, last.has))
 		must(t, all[i].v.Release())
 		must(t, r.set(20))
 		must(t, s.Check())
@@ -370,14 +373,14 @@ func TestSoloForgotten(t *testing.T) {
 // of memory.
 func TestSoloFullOfForgotten(t *testing.T) {
 	first := seed.Of(t)
-	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first)), Options{Room: 128 << 10})
+	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first)), Options{Room: 88 << 10})
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 12))}
-	must(t, r.set(600))
-	for range 12 { // each keeps more than a tenth of all room
+	must(t, r.set(200))
+	for range 8 { // each keeps more than an eighth of all room
 		_, err := s.Snapshot()
 		must(t, err)
-		must(t, r.set(600))
+		must(t, r.set(200))
 	}
 	must(t, r.check(s, r.has))
 	must(t, s.Close())
