@@ -63,6 +63,13 @@ func (p *Pool) Base(part int) unsafe.Pointer {
 	return p.bases[part]
 }
 
+// Most returns the number of slots that addresses are reserved for: what is
+// behind must not be read.
+func (p *Pool) Most() int {
+	p.once.Do(p.reserve)
+	return p.most * p.slots
+}
+
 // SlotBytes returns the size of a slot, all parts together.
 func (p *Pool) SlotBytes() (n int) {
 	for _, size := range p.parts {

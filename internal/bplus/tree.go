@@ -92,6 +92,7 @@ func New[C Code](limit int64) (*Tree[C], error) {
 	t.hold = newHold(t.memory)
 	t.at = simd.Regular{
 		Blocks: t.leaves.pool.Base(0), Pilots: t.leaves.pool.Base(1), Uppers: t.uppers.pool.Base(0), Distance: simd.RegularDistance,
+		Leaves: uint64(t.leaves.pool.Most()),
 	}
 	t.scratches, t.cursors = par.NewPool[scratch[C]](), par.NewPool[Cursor[C]]()
 	t.control.epoch, t.control.gen = 1, 2

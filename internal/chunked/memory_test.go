@@ -33,14 +33,14 @@ func (r *rig[C]) set(rng *rand.Rand, n int) error {
 }
 
 // Wherever memory fails, the tree is as it was, and the same batch succeeds the
-// next time.
+// next time; Close gives everything back.
 func TestMemoryFails(t *testing.T) {
 	first := seed.Of(t)
 	for _, flat := range []int{-1, 1} {
 		for _, snapshot := range []bool{false, true} {
 			for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow} {
 				for at := 1; ; at++ {
-					if !failOnce(t, first, flat, snapshot, op, at) {
+					if !failOnce(t, first, flat, snapshot, op, at) || t.Failed() {
 						break
 					}
 				}
@@ -57,7 +57,7 @@ func failOnce(t *testing.T, first uint64, flat int, snapshot bool, op faulty.Op,
 	dev := faulty.New(inner, faulty.Plan{Op: op, At: at})
 	tree, err := New[uint64](dev, Options{Flat: flat, Room: 32 << 20})
 	if err != nil { // it failed before there was a tree
-		must(t, dev.Close())
+		nothingLeft(t, inner, dev)
 		return true
 	}
 	r := &rig[uint64]{t, inner, tree, map[uint64]uint64{}} // what the batch itself takes does not count
@@ -84,8 +84,19 @@ func failOnce(t *testing.T, first uint64, flat int, snapshot bool, op faulty.Op,
 		}
 	}
 	must(t, tree.Close())
-	must(t, dev.Close())
+	nothingLeft(t, inner, dev)
 	return failed
+}
+
+// nothingLeft looks whether a device has all of its memory back, and closes it.
+func nothingLeft(t *testing.T, inner device.Device, dev *faulty.Device) {
+	t.Helper()
+	free, err := inner.FreeBytes()
+	must(t, err)
+	if live := dev.Live(); live != 0 || free != inner.Info().TotalBytes {
+		t.Errorf("%d things are left on the device, %d bytes of %d are free", live, free, inner.Info().TotalBytes)
+	}
+	dev.Close()
 }
 
 // A tree that has reached its limit says so, answers, and takes a batch for which

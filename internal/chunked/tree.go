@@ -35,7 +35,8 @@ type Tree[C order.Code] struct {
 	leaves, chunks space
 	tables         []*table // not in use
 	now            *table
-	entries        int // of the newest version
+	making         *table // the last one that newTable returned: what a batch that failed leaves behind
+	entries        int    // of the newest version
 	held           map[*table]int
 	limbo          []limbo
 	work           work
@@ -165,12 +166,22 @@ func (t *Tree[C]) clear() error {
 	return nil
 }
 
+// unmade takes back the table of a batch that failed.
+func (t *Tree[C]) unmade() {
+	if t.making != nil && t.making != t.now {
+		t.tables = append(t.tables, t.making)
+	}
+	t.making = nil
+}
+
 // newTable returns a table for so many chunks, which are not there yet.
 func (t *Tree[C]) newTable(chunks int) (*table, error) {
+	t.unmade()
 	for i, b := range t.tables {
 		if b.room >= chunks {
 			t.tables = append(t.tables[:i], t.tables[i+1:]...)
 			t.layOut(b, chunks)
+			t.making = b
 			return b, nil
 		}
 	}
@@ -187,6 +198,7 @@ func (t *Tree[C]) newTable(chunks int) (*table, error) {
 		return nil, err
 	}
 	t.layOut(b, chunks)
+	t.making = b
 	return b, nil
 }
 
@@ -247,6 +259,7 @@ func (t *Tree[C]) Close() (err error) {
 	if t.run.Stream != nil {
 		err = errors.Join(err, t.run.Stream.Close())
 	}
+	t.unmade()
 	for b := range t.held {
 		if b != t.now {
 			t.tables = append(t.tables, b)

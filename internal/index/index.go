@@ -235,7 +235,7 @@ func Unpacked(data []byte, offsets []int32) []string {
 // CopyOut sets keys and vals to those of the entries from lo on.
 func (ix *Index[V]) CopyOut(lo int, keys order.Keys, vals []V) {
 	if ix.values.moment != nil {
-		ix.values.moment.copyEntries(lo, keys, vals)
+		mustSolo(ix.values.moment.copyEntries(lo, keys, vals))
 		return
 	}
 	ix.CopyKeys(lo, keys)

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"cmp"
+
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
@@ -20,8 +22,9 @@ type moment interface {
 	// lookup sets vals, of 8 bytes each, and found to what keys have.
 	lookup(keys order.Keys, vals []uint64, found []bool) (hits int)
 	// entries sets keys and vals to those of n entries from lo on, values as the
-	// tree holds them. Either may be empty.
-	entries(lo, n int, keys order.Keys, vals []uint64)
+	// tree holds them. Either may be empty. An error is that of a GPU that alone
+	// has them.
+	entries(lo, n int, keys order.Keys, vals []uint64) error
 }
 
 // valueMoment is a moment whose values can be read many at a time.
@@ -84,7 +87,7 @@ func (e *momentOf[C]) Key(i int) order.Probe {
 
 func (e *momentOf[C]) CopyKeys(lo int, keys order.Keys) { e.entries(lo, keys.Len(), keys, nil) }
 
-func (e *momentOf[C]) entries(lo, n int, keys order.Keys, vals []uint64) {
+func (e *momentOf[C]) entries(lo, n int, keys order.Keys, vals []uint64) error {
 	const most = 4096
 	var ks, vs []C
 	if keys.Len() > 0 {
@@ -105,6 +108,7 @@ func (e *momentOf[C]) entries(lo, n int, keys order.Keys, vals []uint64) {
 			}
 		}
 	}
+	return nil
 }
 
 func (e *momentOf[C]) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {
@@ -233,13 +237,13 @@ func (f *Freezing[V]) Drop() { f.at.release() }
 // value returns value i.
 func (f *Freezing[V]) value(i int) V {
 	var b [1]uint64
-	f.at.entries(i, 1, order.Keys{}, b[:])
+	mustSolo(f.at.entries(i, 1, order.Keys{}, b[:]))
 	return f.m.value(b[0])
 }
 
 // copyEntries sets keys, unless there are none, and vals to those of the entries
-// from lo on.
-func (f *Freezing[V]) copyEntries(lo int, keys order.Keys, vals []V) {
+// from lo on. An error is that of a GPU that alone has them.
+func (f *Freezing[V]) copyEntries(lo int, keys order.Keys, vals []V) error {
 	const piece = 4096
 	buf := make([]uint64, min(piece, len(vals)))
 	for at := 0; at < len(vals); at += piece {
@@ -248,11 +252,14 @@ func (f *Freezing[V]) copyEntries(lo int, keys order.Keys, vals []V) {
 		if keys.Len() > 0 {
 			part = keys.Slice(at, at+n)
 		}
-		f.at.entries(lo+at, n, part, buf[:n])
+		if err := f.at.entries(lo+at, n, part, buf[:n]); err != nil {
+			return err
+		}
 		for i, b := range buf[:n] {
 			vals[at+i] = f.m.value(b)
 		}
 	}
+	return nil
 }
 
 // copyRuns copies runs of entries, and reports whether the moment has a way to copy
@@ -291,10 +298,14 @@ func (f *Freezing[V]) getBatch(keys order.Keys, vals []V, found []bool) (hits in
 func (ix *Index[V]) Compact(cfg Config, codec *Codec[V]) (*Index[V], error) {
 	keys, vals := makeKeys(ix.key.Type, ix.n), make([]V, ix.n)
 	const piece = 64 << 10
-	par.Run(par.Workers(cfg.Workers), (ix.n+piece-1)/piece, par.Func(func(p int) {
+	failed := make([]error, (ix.n+piece-1)/piece)
+	par.Run(par.Workers(cfg.Workers), len(failed), par.Func(func(p int) {
 		lo, hi := p*piece, min((p+1)*piece, ix.n)
-		ix.CopyOut(lo, keys.Slice(lo, hi), vals[lo:hi])
+		failed[p] = ix.values.moment.copyEntries(lo, keys.Slice(lo, hi), vals[lo:hi])
 	}))
+	if err := cmp.Or(failed...); err != nil {
+		return nil, soloError(err)
+	}
 	if sizeOf[V]() == 0 {
 		vals = nil
 	}

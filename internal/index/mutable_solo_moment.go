@@ -46,7 +46,9 @@ func (e *soloMoment[C]) After(key order.Probe) int              { return e.rank(
 func (e *soloMoment[C]) endNear(_ int, key order.Probe) int     { return e.After(key) }
 func (e *soloMoment[C]) Rank(keys order.Keys, ranks []int)      { e.ranks(keys, false, ranks) }
 func (e *soloMoment[C]) RankAfter(keys order.Keys, ranks []int) { e.ranks(keys, true, ranks) }
-func (e *soloMoment[C]) CopyKeys(lo int, keys order.Keys)       { e.entries(lo, keys.Len(), keys, nil) }
+func (e *soloMoment[C]) CopyKeys(lo int, keys order.Keys) {
+	mustSolo(e.entries(lo, keys.Len(), keys, nil))
+}
 
 func (e *soloMoment[C]) ranks(keys order.Keys, after bool, ranks []int) {
 	if keys.Len() > 0 {
@@ -65,20 +67,36 @@ func (e *soloMoment[C]) read(lo, n int) (keys, vals []C) {
 }
 
 func (e *soloMoment[C]) readRuns(first, offsets []int) (keys, vals []C) {
-	n := offsets[len(first)]
-	keys, vals = make([]C, n), make([]C, n)
-	if n > 0 {
-		mustSolo(e.at.Runs(first, offsets, keys, vals))
-	}
+	keys, vals, err := e.tryRuns(first, offsets)
+	mustSolo(err)
 	return keys, vals
 }
 
-func (e *soloMoment[C]) entries(lo, n int, keys order.Keys, vals []uint64) {
-	e.runs([]int{lo}, []int{0, n}, keys, vals)
+// tryRuns returns runs of entries, or the GPU's error.
+func (e *soloMoment[C]) tryRuns(first, offsets []int) (keys, vals []C, err error) {
+	n := offsets[len(first)]
+	keys, vals = make([]C, n), make([]C, n)
+	if n > 0 {
+		err = e.at.Runs(first, offsets, keys, vals)
+	}
+	return keys, vals, err
+}
+
+func (e *soloMoment[C]) entries(lo, n int, keys order.Keys, vals []uint64) error {
+	ks, vs, err := e.tryRuns([]int{lo}, []int{0, n})
+	if err == nil {
+		setEntries(keys, vals, ks, vs)
+	}
+	return err
 }
 
 func (e *soloMoment[C]) runs(first, offsets []int, keys order.Keys, vals []uint64) {
 	ks, vs := e.readRuns(first, offsets)
+	setEntries(keys, vals, ks, vs)
+}
+
+// setEntries sets keys and vals, where they are asked for, to what was read.
+func setEntries[C order.Code](keys order.Keys, vals []uint64, ks, vs []C) {
 	if keys.Len() > 0 {
 		setKeys(keys, ks)
 	}

@@ -198,17 +198,17 @@ func (e *textMoment) Key(i int) order.Probe {
 
 func (e *textMoment) CopyKeys(lo int, keys order.Keys) { e.entries(lo, keys.Len(), keys, nil) }
 
-func (e *textMoment) entries(lo, n int, keys order.Keys, vals []uint64) {
+func (e *textMoment) entries(lo, n int, keys order.Keys, vals []uint64) error {
 	var ks []string
 	if keys.Len() > 0 {
 		ks = keys.Strings()
 	}
 	if n == 0 {
-		return
+		return nil
 	}
 	if n == 1 && ks == nil {
 		_, vals[0], _ = e.Snapshot.At(lo)
-		return
+		return nil
 	}
 	first, _, _ := e.Snapshot.At(lo)
 	c := e.Snapshot.Cursor()
@@ -222,6 +222,7 @@ func (e *textMoment) entries(lo, n int, keys order.Keys, vals []uint64) {
 			vals[i] = v
 		}
 	}
+	return nil
 }
 
 func (e *textMoment) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {

@@ -157,7 +157,7 @@ func (s *Values[V]) at(i int) V {
 // copyOut sets vals to those from lo on.
 func (s *Values[V]) copyOut(vals []V, lo int) {
 	if s.moment != nil {
-		s.moment.copyEntries(lo, order.Keys{}, vals)
+		mustSolo(s.moment.copyEntries(lo, order.Keys{}, vals))
 		return
 	}
 	if s.coded == nil {

@@ -293,6 +293,37 @@ func TestMirrorSurvivesItsGPU(t *testing.T) {
 	}
 }
 
+// A GPU that reports success, but whose kernels do not run or whose answers are
+// nonsense, from some operation on: the CPU answers instead.
+func TestMirrorOfALyingGPU(t *testing.T) {
+	first := seed.Of(t)
+	work := func(plan faulty.Plan, way mirror.Way) (launches, copies int) {
+		rng := rand.New(rand.NewPCG(first, 6))
+		dev := faulty.New(ptx.New(ptx.Seed(first), ptx.Memory(64<<20)), plan)
+		r := newRig[uint64](t, dev, rng, 3000, way)
+		for i := range 5 {
+			r.find(150)
+			if i%2 == 1 { // else what the GPU has found before would do for other keys
+				r.change(300)
+			}
+		}
+		r.close()
+		return dev.Count(faulty.Launch), dev.Count(faulty.CopyOut)
+	}
+	ways, step := []mirror.Way{mirror.Synchronous, mirror.Asynchronous, mirror.Never}, 1
+	if testing.Short() {
+		ways, step = ways[:1], 3
+	}
+	for _, way := range ways {
+		launches, copies := work(faulty.Plan{}, way)
+		for op, all := range map[faulty.Op]int{faulty.Launch: launches, faulty.CopyOut: copies} {
+			for at := 1 + rand.IntN(step); at <= all; at += step {
+				work(faulty.Plan{Op: op, At: at, Lie: true}, way)
+			}
+		}
+	}
+}
+
 // quiet keeps warnings out of the test's output.
 func quiet(t testing.TB) {
 	log := slog.Default()

@@ -112,6 +112,11 @@ func (j *search[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 		return err
 	}
 	words := s.DevOut + device.Ptr(8*n)
+	// No word may be read unless the kernel has written it: those of the last bucket
+	// are good for other keys.
+	if err := st.Fill(words, ^uint32(0), 8*n); err != nil {
+		return err
+	}
 	if err := j.m.seg.set.MirrorFind(st, &s.Bucket.params, &j.m.seg.on, 8*w, s.DevIn, n, s.DevOut, words); err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ const placedAhead = 16
 // has that word nothing of it has changed; so an answer is one of the tree's
 // whatever the age of the place. The numbers of queries whose leaf has another
 // word by now, or whose word says that it may not be read, are in
-// again[:repeat].
+// again[:repeat]; and so are those of places that are none, as of a GPU whose
+// kernel did not run.
 func GetPlaced[C Code](r *Regular, keys []C, places, words []uint64, vals []C, found []bool, again []int32) (hits, repeat int) {
 	_, _, _, _ = places[:len(keys)], words[:len(keys)], vals[:len(keys)], again[:len(keys)]
 	for i := range min(placedAhead, len(keys)) {
@@ -51,9 +52,15 @@ func placed[C Code](r *Regular, place uint64) (pilot, line unsafe.Pointer) {
 	return pilot, unsafe.Add(r.Blocks, leaf*RegularBlock+uintptr(place&(RegularFanout-1))*LineBytes)
 }
 
+// follows reports whether a place may be followed. A word of 0 is that of memory
+// that no leaf was ever in.
+func follows(r *Regular, place, word uint64) bool {
+	return word&WordBusy == 0 && word != 0 && place>>8 < r.Leaves
+}
+
 // fetchPlaced prefetches what a query reads.
 func fetchPlaced[C Code](r *Regular, place, word uint64) {
-	if word&WordBusy != 0 {
+	if !follows(r, place, word) {
 		return
 	}
 	pilot, line := placed[C](r, place)
@@ -63,7 +70,7 @@ func fetchPlaced[C Code](r *Regular, place, word uint64) {
 
 // getPlaced answers one query of GetPlaced.
 func getPlaced[C Code](r *Regular, key C, place, word uint64) (val C, ok, valid bool) {
-	if word&WordBusy != 0 { // nothing is known: the place may be anything
+	if !follows(r, place, word) { // nothing is known: the place may be anything
 		return 0, false, false
 	}
 	pilot, line := placed[C](r, place)

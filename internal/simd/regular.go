@@ -42,6 +42,7 @@ type Regular struct {
 	Root     uint64         // number of the root
 	Height   uint64         // levels of upper nodes; 0 if the root is a leaf
 	Distance uint64         // queries between two steps of one query, at least 1
+	Leaves   uint64         // numbers of leaves are below this: for places that somebody else has found
 }
 
 // interrupted reports whether tests hold goroutines up between steps, or leave

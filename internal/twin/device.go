@@ -45,23 +45,55 @@ const (
 )
 
 // buffer returns device memory of at least so many bytes. What it held is gone.
+// Where there is not so much memory, the buffer stays, for what is smaller.
 func (g *onDevice[C]) buffer(which, bytes int) (device.Ptr, error) {
 	b := &g.buffers[which]
 	if bytes <= b.room {
 		return b.at, nil
 	}
-	if b.at != 0 {
-		if err := g.dev.Free(b.at); err != nil {
+	old := *b
+	if *b = (buffer{}); old.at != 0 {
+		if err := g.dev.Free(old.at); err != nil {
 			return 0, err
 		}
-		*b = buffer{}
 	}
 	at, err := g.dev.Alloc(bytes)
-	if err != nil {
+	if err == nil {
+		*b = buffer{at, bytes}
+		return at, nil
+	}
+	if old.at == 0 {
 		return 0, err
 	}
-	*b = buffer{at, bytes}
-	return at, nil
+	again, lost := g.dev.Alloc(old.room)
+	if lost == nil {
+		*b = buffer{again, old.room}
+	}
+	return 0, errors.Join(err, lost)
+}
+
+// prepare takes all that reading takes, so that reading never lacks memory.
+func (g *onDevice[C]) prepare() error {
+	for _, which := range []int{keysBuffer, valsBuffer} {
+		if _, err := g.buffer(which, stageOps*sizeOf[C]()); err != nil {
+			return err
+		}
+	}
+	if _, err := g.buffer(hadBuffer, stageOps); err != nil {
+		return err
+	}
+	if _, err := g.stage(0); err != nil {
+		return err
+	}
+	return g.foundBits()
+}
+
+// foundBits makes sure that there is memory for what a search has found.
+func (g *onDevice[C]) foundBits() (err error) {
+	if g.bits == nil {
+		g.bits, err = g.dev.HostAlloc(stageOps / 8)
+	}
+	return err
 }
 
 // batch is operations on their way to the GPU.
@@ -265,10 +297,8 @@ func (g *onDevice[C]) find(v version, b *batch[C]) error {
 	if err != nil {
 		return err
 	}
-	if g.bits == nil {
-		if g.bits, err = g.dev.HostAlloc(stageOps / 8); err != nil {
-			return err
-		}
+	if err := g.foundBits(); err != nil {
+		return err
 	}
 	for lo := 0; lo < b.n; lo += stageOps {
 		s, err := g.stage(0)

@@ -3,8 +3,8 @@ package twin
 import (
 	"errors"
 	"runtime"
-	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
@@ -22,13 +22,8 @@ type Solo[C order.Code] struct {
 	entries atomic.Int64
 	lost    error
 	closed  bool
-	taken   int // snapshots that have not been released
+	taken   map[*chunked.Snapshot[C]]weak.Pointer[SoloSnapshot[C]] // snapshots that have not been released, and who has them
 	forget  runtime.Cleanup
-
-	dropped struct { // snapshots that the garbage collector found
-		sync.Mutex
-		all []*chunked.Snapshot[C]
-	}
 }
 
 // ErrClosed is the error for the use of a tree that was closed.
@@ -37,13 +32,16 @@ var ErrClosed = errors.New("tree is closed")
 // NewSolo returns an empty tree. The device is the tree's from then on, also if
 // there is an error.
 func NewSolo[C order.Code](dev device.Device, opts Options) (*Solo[C], error) {
-	s := &Solo[C]{workers: max(1, opts.Workers)}
+	s := &Solo[C]{workers: max(1, opts.Workers), taken: map[*chunked.Snapshot[C]]weak.Pointer[SoloSnapshot[C]]{}}
 	s.gpu.dev = dev
 	tree, err := chunked.New[C](dev, chunked.Options{Room: opts.Room, Flat: opts.Flat})
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
 	s.gpu.tree = tree
+	if err := s.gpu.prepare(); err != nil {
+		return nil, errors.Join(err, s.gpu.close())
+	}
 	s.forget = runtime.AddCleanup(s, func(d device.Device) { d.Close() }, dev)
 	return s, nil
 }
@@ -64,15 +62,43 @@ func (s *Solo[C]) run(f func() error) error {
 	if s.lost != nil {
 		return s.lost
 	}
-	err := s.releaseDropped()
+	_, err := s.releaseForgotten()
 	if err == nil {
 		err = f()
 	}
-	if err != nil && !errors.Is(err, chunked.ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
+	if err != nil && !short(err) {
 		s.lost = err
 	}
 	return err
 }
+
+// short reports whether an error is that memory was short.
+func short(err error) bool {
+	return errors.Is(err, chunked.ErrLimit) || errors.Is(err, device.ErrOutOfMemory)
+}
+
+// change runs f, which changes the tree or leaves it as it was. Before memory is
+// called short, the garbage collector looks for snapshots that keep some of it for
+// nobody.
+func (s *Solo[C]) change(f func() error) error {
+	return s.use(func() error {
+		err := f()
+		for i := 0; i < collections && err != nil && short(err) && len(s.taken) > 0; i++ {
+			runtime.GC()
+			n, lost := s.releaseForgotten()
+			if lost != nil {
+				return lost
+			}
+			if n > 0 {
+				err = f()
+			}
+		}
+		return err
+	})
+}
+
+// collections is how often the collector looks for snapshots, as in package arena.
+const collections = 3
 
 // Lost returns what has happened to the device, or nil.
 func (s *Solo[C]) Lost() error {
@@ -103,12 +129,18 @@ func (s *Solo[C]) Apply(b *Batch[C]) error {
 	if b.N == 0 {
 		return nil
 	}
-	return s.use(func() error {
+	return s.change(func() error {
 		s.seq.Add(1)
-		err := s.gpu.apply(&batch[C]{n: b.N, kinds: b.Kinds, kind: b.Kind, fill: b.Fill, answer: b.Answer, workers: s.workers})
-		s.entries.Store(int64(s.gpu.tree.Len()))
-		return err
+		return s.counted(s.gpu.apply(&batch[C]{n: b.N, kinds: b.Kinds, kind: b.Kind, fill: b.Fill, answer: b.Answer, workers: s.workers}))
 	})
+}
+
+// counted notes the number of entries after a change, unless that has failed.
+func (s *Solo[C]) counted(err error) error {
+	if err == nil {
+		s.entries.Store(int64(s.gpu.tree.Len()))
+	}
+	return err
 }
 
 // Single does one operation, and returns what was there before.
@@ -126,15 +158,13 @@ func (s *Solo[C]) Single(kind bplus.Kind, key, val C) (old C, had bool, err erro
 // SingleIf does one operation if nothing has changed since Seq was seq, and
 // reports whether it did.
 func (s *Solo[C]) SingleIf(seq uint64, kind bplus.Kind, key, val C) (done bool, err error) {
-	err = s.use(func() error {
-		if s.seq.Load() != seq {
+	err = s.change(func() error {
+		if !done && s.seq.Load() != seq {
 			return nil
 		}
 		done = true
 		s.seq.Add(1)
-		err := s.gpu.apply(&batch[C]{n: 1, kind: kind, fill: func(_ int, keys, vals []C, _ []uint8) { keys[0], vals[0] = key, val }})
-		s.entries.Store(int64(s.gpu.tree.Len()))
-		return err
+		return s.counted(s.gpu.apply(&batch[C]{n: 1, kind: kind, fill: func(_ int, keys, vals []C, _ []uint8) { keys[0], vals[0] = key, val }}))
 	})
 	return done && err == nil, err
 }
@@ -190,13 +220,13 @@ func (s *Solo[C]) Close() error {
 	}
 	s.closed = true
 	s.seq.Add(1)
-	err := s.releaseDropped()
+	_, err := s.releaseForgotten()
 	return errors.Join(err, s.giveBack())
 }
 
 // giveBack gives the device back when nobody needs it any more.
 func (s *Solo[C]) giveBack() error {
-	if !s.closed || s.taken > 0 {
+	if !s.closed || len(s.taken) > 0 {
 		return nil
 	}
 	s.forget.Stop()

@@ -1,7 +1,9 @@
 package twin
 
 import (
+	"errors"
 	"runtime"
+	"weak"
 
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/order"
@@ -19,47 +21,52 @@ type SoloSnapshot[C order.Code] struct {
 }
 
 // Snapshot returns the tree as it is. It costs nothing now; from then on leaves
-// that change are copied, until Release. A forgotten one is released with the
-// next batch after the garbage collector has found it.
+// that change are copied, until Release. A forgotten one is released when the
+// garbage collector has found it.
 func (s *Solo[C]) Snapshot() (*SoloSnapshot[C], error) {
 	var v *SoloSnapshot[C]
 	err := s.use(func() error {
 		at := s.gpu.tree.Snapshot()
-		s.taken++
 		v = &SoloSnapshot[C]{s: s, at: at, n: at.Len()}
-		v.forget = runtime.AddCleanup(v, s.drop, at)
+		s.taken[at] = weak.Make(v)
+		v.forget = runtime.AddCleanup(v, func(s *Solo[C]) { go s.sweep() }, s) // a cleanup must not wait
 		return nil
 	})
 	return v, err
 }
 
-// drop notes a snapshot that nobody has any more. It waits for nobody.
-func (s *Solo[C]) drop(at *chunked.Snapshot[C]) {
-	s.dropped.Lock()
-	defer s.dropped.Unlock()
-	s.dropped.all = append(s.dropped.all, at)
+// sweep releases what was forgotten, and gives the device of a closed tree back
+// with the last.
+func (s *Solo[C]) sweep() {
+	s.gpu.Lock()
+	defer s.gpu.Unlock()
+	if s.closed {
+		// What a GPU says that is given back is of no interest.
+		s.releaseForgotten()
+		s.giveBack()
+		return
+	}
+	s.run(func() error { return nil }) // an error is noted: the next method returns it
 }
 
-// releaseDropped releases what the garbage collector has found.
-func (s *Solo[C]) releaseDropped() error {
-	s.dropped.Lock()
-	all := s.dropped.all
-	s.dropped.all = nil
-	s.dropped.Unlock()
-	s.taken -= len(all)
-	for _, at := range all {
-		if err := at.Release(); err != nil {
-			return err
+// releaseForgotten releases the snapshots that nobody has any more, and returns
+// how many.
+func (s *Solo[C]) releaseForgotten() (n int, err error) {
+	for at, v := range s.taken {
+		if v.Value() == nil {
+			n++
+			delete(s.taken, at)
+			err = errors.Join(err, at.Release())
 		}
 	}
-	return nil
+	return n, err
 }
 
 // Kept returns the device memory that only snapshots need.
 func (s *Solo[C]) Kept() int64 {
 	s.gpu.Lock()
 	defer s.gpu.Unlock()
-	if s.closed && s.taken == 0 {
+	if s.closed && len(s.taken) == 0 {
 		return 0
 	}
 	return s.gpu.tree.Kept()
@@ -109,8 +116,8 @@ func (v *SoloSnapshot[C]) Release() error {
 	v.forget.Stop()
 	at := v.at
 	v.at = nil
-	s.taken--
-	if s.closed && s.taken == 0 {
+	delete(s.taken, at)
+	if s.closed && len(s.taken) == 0 {
 		return s.giveBack() // and everything on it
 	}
 	return s.run(at.Release)

@@ -14,9 +14,12 @@
 // waited for. So a caller that overlooks the
 // error gets wrong answers, never right ones by luck. After Synchronize has
 // failed, none of that work is still running.
+//
+// A device can also lie (Plan.Lie): it reports success and has done nothing.
 package faulty
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -98,6 +101,10 @@ type Plan struct {
 	// Operations that free something still do so, but return device.ErrLost
 	// too.
 	Lose bool
+	// Lie makes launches and copies to the host, of kind Op and from number At on,
+	// report success all the same: kernels do not run, and what is copied is
+	// nonsense, the same for the same operations. Other operations work.
+	Lie bool
 }
 
 // Device is a device that fails as planned. The faults are injected; the
@@ -150,6 +157,9 @@ func (d *Device) do(op Op, act func() error, spoil func()) error {
 		defer d.running.RUnlock()
 		return act()
 	}
+	if err == errLie {
+		err = nil
+	}
 	if spoil != nil {
 		spoil()
 	}
@@ -169,6 +179,9 @@ func (d *Device) decide(op Op) (lost bool, err error) {
 	if d.lost {
 		return true, errLost(op)
 	}
+	if d.plan.Lie {
+		return false, d.lie(op)
+	}
 	if p := d.plan; p.Op != Any && p.Op != op || p.At != d.counts[p.Op] {
 		return false, nil
 	}
@@ -182,6 +195,19 @@ func (d *Device) decide(op Op) (lost bool, err error) {
 		kind = op.kind()
 	}
 	return d.lost, fmt.Errorf("%w: faulty: %v number %d, as planned", kind, op, d.counts[op])
+}
+
+// errLie stands for an operation that is not carried out, and reports success.
+var errLie = errors.New("faulty: a lie")
+
+// lie returns errLie for an operation that the plan says is one. The device's
+// lock is held.
+func (d *Device) lie(op Op) error {
+	p := d.plan
+	if op != Launch && op != CopyOut || p.Op != Any && p.Op != op || p.At == 0 || d.counts[p.Op] < p.At {
+		return nil
+	}
+	return errLie
 }
 
 func errLost(what any) error {

@@ -1,6 +1,7 @@
 package faulty
 
 import (
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"unsafe"
@@ -79,6 +80,19 @@ func spoil(b []byte) {
 	const nonsense = 0xa5
 	for i := range b {
 		b[i] = nonsense
+	}
+}
+
+// spoilOne spoils the target of a copy that was not carried out. That of a lie
+// looks like anything, so that no pattern in it helps who reads it.
+func (d *Device) spoilOne(b []byte) {
+	if !d.plan.Lie {
+		spoil(b)
+		return
+	}
+	rng := rand.New(rand.NewPCG(uint64(d.Count(Any)), 0))
+	for i := range b {
+		b[i] = byte(rng.Uint32())
 	}
 }
 

@@ -226,3 +226,33 @@ func together(t *testing.T, n int, d *faulty.Device) (failed int) {
 	}
 	return failed
 }
+
+// A device that lies reports success from the planned operation on, and has done
+// nothing: kernels have not run, and copies are nonsense, the same each time.
+func TestLies(t *testing.T) {
+	work := func(p faulty.Plan) []byte {
+		d := faulty.New(ptx.New(), p)
+		m := got[device.Module](t)(d.Load(addPTX))
+		add := got[device.Kernel](t)(m.Kernel("add"))
+		at := got[device.Ptr](t)(d.Alloc(4 * words))
+		s := got[device.Stream](t)(d.NewStream())
+		out := make([]byte, 4*words)
+		mustNot(t, s.Fill(at, 0x03030303, 4*words))
+		for range 2 {
+			mustNot(t, s.Launch(add, device.Grid{Blocks: 1, Threads: words}, params(at, 0x03030303)))
+		}
+		mustNot(t, s.CopyOut(out, at))
+		mustNot(t, s.Synchronize())
+		mustNot(t, d.Close())
+		return out
+	}
+	for at, want := range []byte{9, 3, 6} { // 0: nothing is a lie
+		if out := work(faulty.Plan{Op: faulty.Launch, At: at, Lie: true}); !bytes.Equal(out, bytes.Repeat([]byte{want}, 4*words)) {
+			t.Errorf("kernels from number %d on do not run: %v", at, out)
+		}
+	}
+	lie := faulty.Plan{Op: faulty.CopyOut, At: 1, Lie: true}
+	if out := work(lie); bytes.Equal(out, bytes.Repeat([]byte{9}, 4*words)) || !bytes.Equal(out, work(lie)) {
+		t.Errorf("a lie of a copy is %v", out)
+	}
+}

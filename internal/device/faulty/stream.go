@@ -68,7 +68,7 @@ func (s *stream) CopyOut(dst []byte, src device.Ptr) error {
 			s.settle([]*output{o})
 		}
 		return err
-	}, func() { spoil(dst) })
+	}, func() { s.d.spoilOne(dst) })
 }
 
 func (s *stream) CopyDevice(dst, src device.Ptr, bytes int) error {
