@@ -238,11 +238,7 @@ func (t *Tree[C]) newVersion(a *applying, count, leaves, chunks int) (*table, *k
 		return nil, nil, err
 	}
 	freed, err := t.newFreed(a, leaves, chunks)
-	if err != nil {
-		t.tables = append(t.tables, b)
-		return nil, nil, err
-	}
-	return b, freed, nil
+	return b, freed, err
 }
 
 // plan answers a batch, and finds out what it needs, leaf by leaf and chunk by
@@ -315,8 +311,12 @@ func (t *Tree[C]) newFreed(a *applying, leaves, chunks int) (*kernel.Freed, erro
 		return f, nil
 	}
 	at, err := t.dev.Alloc(aligned(4*leaves) + aligned(4*chunks))
+	if err != nil {
+		return nil, err
+	}
+	t.freeing = at
 	f.Leaves, f.Chunks = at, at+device.Ptr(aligned(4*leaves))
-	return f, err
+	return f, nil
 }
 
 // publish completes a table, whose chunks have so many entries each, and makes it
@@ -339,6 +339,7 @@ func (t *Tree[C]) publish(b *table, totals device.Ptr, freed *kernel.Freed, leav
 	t.now, t.entries = b, got[0]
 	if len(t.held) > 0 {
 		t.limbo = append(t.limbo, limbo{old.seq, freed.Leaves, freed.Chunks, got[1], got[2]})
+		t.freeing = 0
 		if t.held[old] == 0 {
 			t.tables = append(t.tables, old)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -129,5 +130,48 @@ func TestLimit(t *testing.T) {
 		must(t, r.set(rng, 100))
 		r.check()
 		must(t, r.tree.Close())
+	}
+}
+
+// A device that is lost while a snapshot is held, at any operation, has nothing
+// of the tree left when that is closed. PANDO_ALL_FAULTS=1 tries all of them.
+func TestLostWithASnapshot(t *testing.T) {
+	first := seed.Of(t)
+	work := func(dev *faulty.Device) error {
+		tree, err := New[uint64](dev, Options{Flat: -1, Room: 32 << 20})
+		if err != nil {
+			return err
+		}
+		defer tree.Close()
+		for n := range 3 {
+			keys, err := dev.Alloc(8 * 40)
+			if err != nil {
+				return err
+			}
+			defer dev.Free(keys)
+			if err := tree.run.Stream.Fill(keys, uint32(n), 8*40); err != nil {
+				return err
+			}
+			if err := tree.Apply(&Ops{N: 40, Keys: keys, Vals: keys, Kind: Set}); err != nil {
+				return err
+			}
+			tree.Snapshot() // each version has one
+		}
+		return nil
+	}
+	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	must(t, work(count))
+	all := count.Count(faulty.Any)
+	step := 1 + all/20
+	if os.Getenv("PANDO_ALL_FAULTS") != "" {
+		step = 1
+	}
+	for at := 1 + rand.IntN(step); at <= all; at += step {
+		inner := ptx.New(ptx.Seed(first))
+		dev := faulty.New(inner, faulty.Plan{At: at, Lose: true})
+		if work(dev) == nil {
+			t.Errorf("operation %d failed, and nobody was told", at)
+		}
+		nothingLeft(t, inner, dev)
 	}
 }

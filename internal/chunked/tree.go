@@ -35,8 +35,9 @@ type Tree[C order.Code] struct {
 	leaves, chunks space
 	tables         []*table // not in use
 	now            *table
-	making         *table // the last one that newTable returned: what a batch that failed leaves behind
-	entries        int    // of the newest version
+	making         *table     // the last one that newTable returned: what a batch that failed leaves behind
+	freeing        device.Ptr // a list of what a batch frees, in memory of its own, until it is in limbo
+	entries        int        // of the newest version
 	held           map[*table]int
 	limbo          []limbo
 	work           work
@@ -166,17 +167,25 @@ func (t *Tree[C]) clear() error {
 	return nil
 }
 
-// unmade takes back the table of a batch that failed.
-func (t *Tree[C]) unmade() {
+// unmade takes back what a batch that failed had: its table, and its list of what
+// it frees.
+func (t *Tree[C]) unmade() error {
 	if t.making != nil && t.making != t.now {
 		t.tables = append(t.tables, t.making)
 	}
-	t.making = nil
+	list := t.freeing
+	t.making, t.freeing = nil, 0
+	if list == 0 {
+		return nil
+	}
+	return t.dev.Free(list)
 }
 
 // newTable returns a table for so many chunks, which are not there yet.
 func (t *Tree[C]) newTable(chunks int) (*table, error) {
-	t.unmade()
+	if err := t.unmade(); err != nil {
+		return nil, err
+	}
 	for i, b := range t.tables {
 		if b.room >= chunks {
 			t.tables = append(t.tables[:i], t.tables[i+1:]...)
@@ -259,7 +268,7 @@ func (t *Tree[C]) Close() (err error) {
 	if t.run.Stream != nil {
 		err = errors.Join(err, t.run.Stream.Close())
 	}
-	t.unmade()
+	err = errors.Join(err, t.unmade())
 	for b := range t.held {
 		if b != t.now {
 			t.tables = append(t.tables, b)
