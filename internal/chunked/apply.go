@@ -117,7 +117,7 @@ const thinLeaves, thinChunks = 64, 4
 // workBytes returns the memory that a batch of n operations takes at most.
 func (t *Tree[C]) workBytes(n int) int {
 	chunks := int(t.now.version.Count) + 1
-	perOp := 2*aligned(n*t.run.Bits/8) + 15*aligned(4*(n+2))
+	perOp := 2*aligned(n*t.run.Bits/8) + 16*aligned(4*(n+2))
 	perChunk := 10*aligned(4*(chunks+2)) + aligned(4*(chunks+n+2)) + aligned(4*chunks*kernel.ChunkLeaves)
 	return perOp + perChunk + aligned(4*t.now.leaves) + 4096 + aligned(kernel.SortTemp(n, t.run.Bits)) + scanBytes(t.longest(n))
 }
@@ -268,7 +268,7 @@ func (t *Tree[C]) plan(a *applying) (*kernel.Next, error) {
 	if err := t.run.Owns(o, t.scans.next(n)); err != nil {
 		return nil, err
 	}
-	o.Refs, o.Counts, o.Size, o.Need = w.words(n), w.words(n), w.words(n), w.words(n)
+	o.Refs, o.Counts, o.Base, o.Size, o.Need = w.words(n), w.words(n), w.words(n), w.words(n), w.words(n)
 	if err := t.run.Plan(v, o); err != nil {
 		return nil, err
 	}
@@ -285,13 +285,11 @@ func (t *Tree[C]) write(a *applying, told []int, next *kernel.Next, b *table, fr
 			return err
 		}
 	}
-	if err := t.run.Write(v, &a.Batch, o, told[kernel.ToldTouched], leaves); err != nil {
+	if err := t.run.Move(v, &a.Batch, o, told[kernel.ToldTouched], leaves); err != nil {
 		return err
 	}
-	if told[kernel.ToldLong] != 0 {
-		if err := t.run.Store(v, &a.Batch, o, leaves); err != nil {
-			return err
-		}
+	if err := t.run.Store(v, &a.Batch, o, leaves); err != nil {
+		return err
 	}
 	if err := t.queued(StepWrite); err != nil {
 		return err

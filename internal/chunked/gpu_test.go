@@ -57,13 +57,13 @@ func TestWatchedSteps(t *testing.T) {
 	}
 }
 
-// BenchmarkChunked times batches of random sets onto 16M pairs, and searches, on
+// BenchmarkChunked times batches of random sets onto 64M pairs, and searches, on
 // a GPU: Gops/s is billions of operations a second, best of all rounds.
 //
 //	./run.sh test internal/chunked -test.run '^$' -test.bench Chunked
 func BenchmarkChunked(b *testing.B) {
 	dev := onGPU(b)
-	const entries = 16 << 20
+	const entries = 64 << 20
 	tree, err := New[uint64](dev, Options{})
 	ok(b, err)
 	defer tree.Close()
@@ -84,7 +84,7 @@ func BenchmarkChunked(b *testing.B) {
 		return tree.Apply(&Ops{N: n, Keys: scratch, Vals: vals, Kind: Set})
 	}
 	ok(b, errors.Join(st.CopyDevice(scratch, fresh, 8*entries), set(entries)))
-	for _, n := range []int{1 << 10, 64 << 10, 1 << 20, entries} {
+	for _, n := range []int{1 << 10, 64 << 10, 1 << 20, 16 << 20, entries} {
 		for name, flat := range map[string]int{"leaf by leaf": -1, "flat": 0} {
 			b.Run(fmt.Sprintf("Apply/%dK/%s", n>>10, name), func(b *testing.B) {
 				tree.SetFlat(flat)

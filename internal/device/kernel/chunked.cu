@@ -155,6 +155,7 @@ struct Owned {
 	u32 *heads, *inserts;    // leaves, and entries inserted, before each operation
 	u32 *home, *begin;
 	u32 *refs, *counts; // its slot, and the entries that it has
+	u32 *base;          // entries inserted before it
 	u32 *removed; // a bit for each entry of the leaf that goes
 	u32 *size;    // entries that it will have
 	u32 *need;    // new leaves that those before it take
@@ -172,16 +173,16 @@ struct Owned {
 	// leaf will have: pos entries are before it now, and so many of the batch's
 	// inserts.
 	inlined u32 at(u32 t, u32 pos, u32 insertsBefore) const {
-		return pos - ones(removed[t] & bits(pos)) + insertsBefore - inserts[begin[t]];
+		return pos - ones(removed[t] & bits(pos)) + insertsBefore - base[t];
 	}
 };
 
 // What the host is told before anything is written, and behind it what counts.
-enum Told { TOUCHED, LEAVES, CHUNKS, NEW_CHUNKS, LONG_LEAVES, FREED };
+enum Told { TOUCHED, LEAVES, CHUNKS, NEW_CHUNKS, FREED };
 
-// A leaf with more operations than LONG is long: they are stored by a kernel with
-// a thread for each, others by the warp that moves the leaf's entries.
-enum { LONG = 256 };
+// In a leaf with more operations than MANY it is searched for what comes before an
+// entry, where else it is counted.
+enum { MANY = 256 };
 
 // pieces gives the number of leaves that so many entries take.
 inline_device u32 pieces(u32 size) { return size <= LEAF ? (size > 0) : (size + LEAF_FILL - 1) / LEAF_FILL; }
@@ -248,18 +249,18 @@ template <typename K> inline_device void plan(const Version &v, const Owned &o) 
 	u32 home = o.home[t], c = chunkOf(home), begin = o.begin[t], end = o.begin[t + 1], removed = o.removed[t];
 	u32 left = t > 0 ? chunkOf(o.home[t - 1]) : NONE, right = t < touched - 1 ? chunkOf(o.home[t + 1]) : NONE;
 	const Chunk<K> *chunk = chunkOfHome<K>(v, home);
-	u32 added = o.inserts[end] - o.inserts[begin], count = chunk->counts[home % CHUNK], size = count - ones(removed) + added;
+	u32 base = o.inserts[begin], added = o.inserts[end] - base, count = chunk->counts[home % CHUNK], size = count - ones(removed) + added;
 	bool last = c == v.count - 1 && home % CHUNK == v.used[c] - 1;
 	u32 p = piecesOf(size, last);
 	o.refs[t] = chunk->refs[home % CHUNK];
 	o.counts[t] = count;
+	o.base[t] = base;
 	o.size[t] = size;
 	o.need[t] = o.copy ? p : p > 0 ? p - 1 : 0;
 	if (left != c) o.chunkBegin[c] = t;
 	if (right != c) o.chunkEnd[c] = t + 1;
 	if (p != 1) reduceRelaxed(o.grow + c, p - 1);
 	if (p != 1 || o.copy) storeRelaxed(o.changed + c, (u32)1);
-	if (end - begin > LONG) reduceRelaxed(o.told + LONG_LEAVES, (u32)1);
 	if (p == 0 || o.copy) storeRelaxed(o.told + FREED, (u32)1);
 }
 
@@ -377,22 +378,10 @@ template <typename K> inline_device u32 below(const K *keys, u32 first, u32 end,
 	return first;
 }
 
-// put stores what an operation on leaf t sets. The operations are in key order:
-// so those before it that insert are those whose entries come before.
-template <typename K> inline_device void put(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves, u32 t, u32 ref, u32 i) {
-	u32 act = o.acts[i] % 4;
-	if (act != INSERT && act != REPLACE) return;
-	u32 at = o.at(t, o.acts[i] / 4, o.inserts[i]);
-	Leaf<K> *to = place<K>(v, o, leaves, t, ref, at);
-	if (act == INSERT) to->keys[at] = b.keys[i];
-	to->vals[at] = b.vals[b.places[i]];
-}
-
-// write moves the entries of the leaves that are touched to where they will be,
-// and stores what operations set there, unless there are many. A warp does each
-// leaves, one after the other, and has the next one's entries on their way. It has
-// read a leaf before it writes to it.
-template <typename K> inline_device void write(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves, u32 each) {
+// move moves the entries of the leaves that are touched to where they will be. A
+// warp does each leaves, one after the other, and has all that it needs of the
+// next one on its way. It has read a leaf before it writes to it.
+template <typename K> inline_device void move(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves, u32 each) {
 	static __shared__ Shifts shifts[WARPS];
 	Shifts &shift = shifts[warpIndex()];
 	u32 first = thread() / WARP * each, s = laneIndex(), touched = o.touched();
@@ -400,53 +389,55 @@ template <typename K> inline_device void write(const Version &v, const Batch<K> 
 	u32 n = least(each, touched - first), mine = first + least(s, n - 1); // each lane has the numbers of a leaf
 	u32 myBegin = o.begin[mine], myEnd = o.begin[mine + 1], myRemoved = o.removed[mine], myRef = o.refs[mine], myCount = o.counts[mine];
 	u32 myAdded = o.size[mine] + ones(myRemoved) - myCount;
-	bool moves = myAdded || myRemoved || o.copy;
+	u32 moves = ballot(s < n && (myAdded || myRemoved || o.copy)); // a bit for each leaf whose entries move
 	K nextKey = 0, nextVal = 0;
-	auto fetch = [&](u32 j) { // the entries of leaf j, as far as they may move
-		u32 count = shuffle(myCount, j), removed = shuffle(myRemoved, j), ref = shuffle(myRef, j);
-		if (!(ballot(moves) >> j & 1) || s >= count || removed >> s & 1) return;
+	u32 nextAct = NOTHING;
+	auto fetch = [&](u32 j) {
+		u32 count = shuffle(myCount, j), ref = shuffle(myRef, j), i = shuffle(myBegin, j) + s, end = shuffle(myEnd, j);
+		nextAct = i < end ? o.acts[i] : NOTHING;
+		if (s >= count) return;
 		nextKey = leafAt<K>(v, ref)->keys[s];
 		nextVal = leafAt<K>(v, ref)->vals[s];
 	};
-	fetch(0);
-	for (u32 j = 0; j < n; j++) {
-		u32 t = first + j, begin = shuffle(myBegin, j), end = shuffle(myEnd, j), removed = shuffle(myRemoved, j);
-		u32 ref = shuffle(myRef, j), count = shuffle(myCount, j), added = shuffle(myAdded, j);
-		bool many = end - begin > LONG;
+	if (moves) fetch(__builtin_ctz(moves));
+	while (moves) {
+		u32 j = __builtin_ctz(moves), t = first + j, begin = shuffle(myBegin, j), end = shuffle(myEnd, j), removed = shuffle(myRemoved, j);
+		u32 ref = shuffle(myRef, j), count = shuffle(myCount, j), added = shuffle(myAdded, j), by = 0, act = nextAct;
 		K key = nextKey, val = nextVal;
-		if (j + 1 < n) fetch(j + 1);
-		if (ballot(moves) >> j & 1) {
-			bool stays = s < count && !(removed >> s & 1);
-			u32 by = 0;
-			if (added && many) {
-				if (stays) by = o.inserts[below(b.keys, begin, end, key)] - o.inserts[begin];
-			} else if (added) {
-				shift.clear(s);
-				for (u32 i = begin + s; i < end; i += WARP)
-					if (o.acts[i] % 4 == INSERT) shift.add(o.acts[i] / 4, 1);
-				by = shift.at(s);
+		bool stays = s < count && !(removed >> s & 1);
+		moves &= moves - 1;
+		if (moves) fetch(__builtin_ctz(moves));
+		if (added && end - begin > MANY) {
+			if (stays) by = o.inserts[below(b.keys, begin, end, key)] - o.inserts[begin];
+		} else if (added) {
+			shift.clear(s);
+			for (u32 i = begin + s; i < end; i += WARP) {
+				if (i >= begin + WARP) act = o.acts[i];
+				if (act % 4 == INSERT) shift.add(act / 4, 1);
 			}
-			syncWarp(ALL); // all have read
-			u32 at = s - ones(removed & bits(s)) + by;
-			if (stays) {
-				Leaf<K> *to = place<K>(v, o, leaves, t, ref, at);
-				if (to != leafAt<K>(v, ref) || at != s) {
-					to->keys[at] = key;
-					to->vals[at] = val;
-				}
-			}
-			syncWarp(ALL);
+			by = shift.at(s);
 		}
-		for (u32 i = begin + s; !many && i < end; i += WARP) put(v, b, o, leaves, t, ref, i);
+		syncWarp(ALL); // all have read
+		if (!stays) continue;
+		u32 at = s - ones(removed & bits(s)) + by;
+		Leaf<K> *to = place<K>(v, o, leaves, t, ref, at);
+		if (to == leafAt<K>(v, ref) && at == s) continue;
+		to->keys[at] = key;
+		to->vals[at] = val;
 	}
 }
 
-// store stores what operations on long leaves set, a thread each.
+// store stores what operations set, a thread each. The operations are in key
+// order: so those before it that insert are those whose entries come before.
 template <typename K> inline_device void store(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves) {
 	u32 i = thread();
 	if (i >= o.n) return;
-	u32 t = o.leafOf(i);
-	if (o.begin[t + 1] - o.begin[t] > LONG) put(v, b, o, leaves, t, o.refs[t], i);
+	u32 act = o.acts[i] % 4, t = o.leafOf(i);
+	if (act != INSERT && act != REPLACE) return;
+	u32 at = o.at(t, o.acts[i] / 4, o.inserts[i]);
+	Leaf<K> *to = place<K>(v, o, leaves, t, o.refs[t], at);
+	if (act == INSERT) to->keys[at] = b.keys[i];
+	to->vals[at] = b.vals[b.places[i]];
 }
 
 // Next is kernel.Next in Go: the version to be, as far as rechunk writes it.
@@ -828,7 +819,7 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 	SEARCH probe##BITS(Version v, Batch<K##BITS> b, u32 *homes, u32 *acts) { probe(v, b, homes, acts); } \
 	KERNEL effects##BITS(Batch<K##BITS> b, const u32 *acts, K##BITS *keys, K##BITS *vals, u8 *kinds, u32 *told, u32 *ticket, u64 *reports) { scan<u32>(Effects<K##BITS>{b, acts, keys, vals, kinds, told}, ticket, reports); } \
 	KERNEL plan##BITS(Version v, Owned o) { plan<K##BITS>(v, o); } \
-	KERNEL write##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves, u32 each) { write(v, b, o, leaves, each); } \
+	KERNEL move##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves, u32 each) { move(v, b, o, leaves, each); } \
 	KERNEL store##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves) { store(v, b, o, leaves); } \
 	KERNEL give##BITS(Version v, Owned o, Next next, Freed freed) { give<K##BITS>(v, o, next, freed); } \
 	KERNEL rechunk##BITS(Version v, Owned o, Slots leaves, Slots chunks, Next next) { rechunk<K##BITS>(v, o, leaves, chunks, next); } \

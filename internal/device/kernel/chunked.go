@@ -13,9 +13,9 @@ var chunkedPTX string
 
 // ChunkedSource is the kernels of chunked.cu.
 var ChunkedSource = Source{chunkedPTX, []string{
-	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "probe32", "effects32", "plan32", "write32", "store32", "give32", "rechunk32", "finish32",
+	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "probe32", "effects32", "plan32", "move32", "store32", "give32", "rechunk32", "finish32",
 	"cut32", "weigh32", "flatWrite32", "flatChunks32", "giveAll32",
-	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "probe64", "effects64", "plan64", "write64", "store64", "give64", "rechunk64", "finish64",
+	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "probe64", "effects64", "plan64", "move64", "store64", "give64", "rechunk64", "finish64",
 	"cut64", "weigh64", "flatWrite64", "flatChunks64", "giveAll64",
 	"changes", "owns", "sums", "deltas",
 }}
@@ -60,7 +60,7 @@ type Batch struct {
 // Owned is what a batch does, leaf by leaf: struct Owned of chunked.cu.
 type Owned struct {
 	Homes, Acts, Heads, Inserts         device.Ptr // of operations
-	Home, Begin, Refs, Counts           device.Ptr // of leaves that are touched
+	Home, Begin, Refs, Counts, Base     device.Ptr // of leaves that are touched
 	Removed, Size, Need                 device.Ptr
 	ChunkBegin, ChunkEnd, Grow, Changed device.Ptr // of chunks
 	Told                                device.Ptr // OwnedTold numbers
@@ -74,7 +74,6 @@ const (
 	ToldLeaves           // new leaves that are needed
 	ToldChunks           // chunks that there will be
 	ToldNewChunks        // new ones that are needed
-	ToldLong             // leaves with so many operations that Store has to store them
 	ToldFreed            // whether there is something for Give
 	OwnedTold            // their number
 )
@@ -224,12 +223,11 @@ func (c *Chunked) Sums(v *Version, o *Owned, next *Next, leaves, chunks Scan) er
 	return c.Stream.Launch(c.Set.kernels["sums"], device.Grid{Blocks: blocks, Threads: blockThreads}, argsOf(&p))
 }
 
-// Write moves the entries of so many leaves that are touched, and stores what
-// operations set there, but for long ones.
-func (c *Chunked) Write(v *Version, b *Batch, o *Owned, touched int, leaves *Slots) error {
+// Move moves the entries of so many leaves that are touched.
+func (c *Chunked) Move(v *Version, b *Batch, o *Owned, touched int, leaves *Slots) error {
 	const warp = 32
-	each := min(max(touched/writers, 1), warp)
-	return run(c, "write32", "write64", (touched+each-1)/each*warp, struct {
+	each := min(max(touched/movers, 1), warp)
+	return run(c, "move32", "move64", (touched+each-1)/each*warp, struct {
 		v      Version
 		b      Batch
 		o      Owned
@@ -238,11 +236,11 @@ func (c *Chunked) Write(v *Version, b *Batch, o *Owned, touched int, leaves *Slo
 	}{*v, *b, *o, *leaves, uint32(each)})
 }
 
-// writers is the number of warps that write at once: 32 for each multiprocessor
-// of an H200.
-const writers = 132 * 32
+// movers is the number of warps that move at once: 32 for each multiprocessor of
+// an H200.
+const movers = 132 * 32
 
-// Store stores what operations on long leaves set.
+// Store stores what operations set.
 func (c *Chunked) Store(v *Version, b *Batch, o *Owned, leaves *Slots) error {
 	return run(c, "store32", "store64", int(b.N), struct {
 		v      Version
