@@ -494,20 +494,36 @@ template <typename K> inline_device Entry<K> entryAt(const Version &v, const Own
 
 // writeChunk writes a chunk of size leaves, each thread one, and its entry in the
 // table.
-template <typename K> inline_device void writeChunk(Chunk<K> *to, const Entry<K> &x, u32 size, bool counts, const Next &next, u32 place) {
+template <typename K> inline_device void writeChunk(Chunk<K> *to, const Entry<K> &x, u32 size, const Next &next, u32 place) {
 	u32 e = threadIndex(), total, before = sumBlock(x.count, &total);
 	to->counts[e] = x.count;
 	to->first[e] = before;
-	if (!counts) {
-		to->seps[e] = x.sep;
-		to->refs[e] = x.ref;
-		if (e % GROUP == GROUP - 1) to->pivots[e / GROUP] = x.sep;
-	}
+	to->seps[e] = x.sep;
+	to->refs[e] = x.ref;
+	if (e % GROUP == GROUP - 1) to->pivots[e / GROUP] = x.sep;
 	if (e == size - 1) {
 		((K *)next.seps)[place] = x.sep;
 		next.used[place] = size;
 		next.totals[place] = total;
 	}
+}
+
+// recount writes the counts of a chunk whose leaves stay the same, a block a chunk.
+template <typename K> inline_device void recount(const Version &v, const Owned &o, List<K> &list, const Next &next, u32 c) {
+	u32 e = threadIndex(), place = next.become[c], used = v.used[c], total;
+	Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
+	list.start[e] = chunk->counts[e];
+	__syncthreads();
+	for (u32 t = o.chunkBegin[c] + e; t < o.chunkEnd[c]; t += CHUNK) list.start[o.home[t] % CHUNK] = o.size[t];
+	__syncthreads();
+	u32 count = list.start[e], before = sumBlock(count, &total);
+	chunk->counts[e] = count;
+	chunk->first[e] = before;
+	if (e > 0) return;
+	((K *)next.seps)[place] = chunk->seps[used - 1];
+	next.slots[place] = v.slots[c];
+	next.used[place] = used;
+	next.totals[place] = total;
 }
 
 // rechunk writes what a chunk becomes, a block a chunk.
@@ -525,6 +541,10 @@ template <typename K> inline_device void rechunk(const Version &v, const Owned &
 		}
 		return;
 	}
+	if (!o.changed[c]) {
+		recount(v, o, list, next, c);
+		return;
+	}
 	list.seps[e] = chunk->seps[e];
 	list.refs[e] = chunk->refs[e];
 	list.counts[e] = chunk->counts[e];
@@ -536,16 +556,16 @@ template <typename K> inline_device void rechunk(const Version &v, const Owned &
 	u32 mine = e >= used ? 0 : t == NONE ? 1 : piecesOf(v, o, t);
 	list.start[e] = sumBlock(mine, &all);
 	__syncthreads();
-	u32 q = o.changed[c] ? chunkPieces(all) : 1, fresh = next.fresh[c];
+	u32 q = chunkPieces(all), fresh = next.fresh[c];
 	for (u32 i = 0; i < q; i++) {
 		u32 to = slot;
-		if (o.copy && o.changed[c]) to = chunks.take(fresh + i);
+		if (o.copy) to = chunks.take(fresh + i);
 		else if (i > 0) to = chunks.take(fresh + i - 1);
 		if (e == 0) next.slots[place + i] = to;
 		u32 first = firstOf(i, all, q), size = firstOf(i + 1, all, q) - first;
 		Entry<K> x = {most<K>(), 0, 0};
 		if (e < size) x = entryAt(v, o, leaves, list, first + e);
-		writeChunk(chunkAt<K>(v, to), x, size, !o.changed[c], next, place + i);
+		writeChunk(chunkAt<K>(v, to), x, size, next, place + i);
 	}
 }
 
@@ -763,7 +783,7 @@ template <typename K> inline_device void flatChunks(const Version &v, const Flat
 	}
 	u32 slot = chunks.take(c);
 	if (e == 0) next.slots[c] = slot;
-	writeChunk(chunkAt<K>(v, slot), entry, size, false, next, c);
+	writeChunk(chunkAt<K>(v, slot), entry, size, next, c);
 }
 
 // giveAll lists all leaves and chunks of a version, a block a chunk.
