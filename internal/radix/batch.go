@@ -115,22 +115,22 @@ func (t *Tree) answer(q *query, vals []uint64, found []bool, s *Snapshot) (ok bo
 // fetch asks for what a step with a key through a link will read. depth is where
 // the node most likely tells keys apart.
 func fetch(l link, key string, depth int) {
+	if l.isLeaf() {
+		simd.PrefetchAt(unsafe.Pointer(l.leaf()), 1+(headBytes+len(key))>>6)
+		return
+	}
 	at := l.at()
 	switch kind := l.kind(); kind {
 	case nothing:
-	case node4:
-		simd.PrefetchAt(at, 1)
-	case node16:
-		simd.PrefetchAt(at, 2)
-	case node48:
-		simd.PrefetchAt(at, 4)
 	case node256:
 		simd.PrefetchAt(at, 1)
 		if depth < len(key) {
 			simd.PrefetchAt(unsafe.Pointer(&(*inner256)(at).links[key[depth]]), 1)
 		}
+	case node48:
+		simd.PrefetchAt(at, 4)
 	default:
-		simd.PrefetchAt(at, int(uintptr(at)&63+places[kind].size+63)>>6)
+		simd.PrefetchAt(at, int(uintptr(at)&63+small[kind].size+63)>>6)
 	}
 }
 
@@ -255,37 +255,39 @@ func (t *Tree) promise(o *Ops) error {
 		t.promised = true
 		return nil
 	}
-	var want [types]int
+	var want [classes]int
 	var long int64
 	n := 0
 	for i, key := range o.Keys {
 		if o.kind(i) == Set {
 			n++
-			kind := leafKind(len(key))
-			if want[kind]++; kind == leafLong {
+			if want[leafClass(len(key))]++; len(key) > mostShort {
 				long += int64(len(key))
 			}
 		}
 	}
-	for kind := node4; kind <= node256; kind++ {
+	for kind := node2; kind <= node256; kind++ {
 		switch {
 		case o.Kinds != nil:
 			want[kind] = len(o.Keys) // a delete may take one, too
-		case kind == node4:
+		case kind == node2:
 			want[kind] = n
 		default:
-			want[kind] = min(n, t.slots[kind-1].used+n/opsToGrow[kind-1])
+			want[kind] = min(n, t.slots[kind-1].Used()+n/opsToGrow[kind-1])
 		}
 	}
 	bytes := long
-	for kind := node4; kind < types; kind++ {
-		bytes += int64(want[kind]) * int64(sizeOf(kind))
+	for class := node2; class < classes; class++ {
+		bytes += int64(want[class]) * int64(sizeOf(class))
 	}
 	if err := t.room(bytes); err != nil {
 		return err
 	}
-	for kind := node4; kind < types; kind++ {
-		if err := t.slots[kind].promise(want[kind]); err != nil {
+	for class := node2; class < classes; class++ {
+		if want[class] == 0 {
+			continue
+		}
+		if err := t.slots[class].Promise(want[class]); err != nil {
 			t.unpromise()
 			return err
 		}
@@ -296,14 +298,14 @@ func (t *Tree) promise(o *Ops) error {
 
 // opsToGrow is how many inserts at least it takes to make a node of a type that
 // was not there, and to make it give way to a larger one.
-var opsToGrow = [...]int{node4: 4, node16: 13, node48: 33}
+var opsToGrow = [...]int{node2: 2, node5: 4, node12: 8, node21: 10, node48: 28}
 
 // unpromise takes back what is left of a promise.
 func (t *Tree) unpromise() {
 	t.promised = false
-	for kind := node4; kind < types; kind++ {
-		if t.slots[kind].kept > 0 {
-			t.slots[kind].unpromise()
+	for class := range t.slots {
+		if n := t.slots[class].Promised(); n > 0 {
+			t.slots[class].Unpromise(n)
 		}
 	}
 }

@@ -1,7 +1,5 @@
 package radix
 
-import "sync/atomic"
-
 // fork is a tree beside the tree: a batch that may run out of memory changes
 // copies, as if a snapshot had just been taken, and puts them in the tree's place
 // when all of it is done.
@@ -15,8 +13,7 @@ type fork struct {
 func (t *Tree) begin() {
 	t.fork = &fork{top: t.top}
 	t.work = &t.fork.top
-	t.frozen = t.Epoch()
-	atomic.AddUint64(&t.control.epoch, 1)
+	t.frozen = t.nextAge()
 }
 
 // commit puts the fork in the tree's place, abort forgets it.

@@ -37,7 +37,8 @@ type Tree struct {
 
 	mu       sync.Mutex // of writers, and guards what follows
 	work     *top       // what writers change: top, or that of a fork
-	frozen   uint64     // nodes of this epoch and before must not be changed
+	age      uint32     // of what is made now
+	frozen   uint32     // what has this age or less must not be changed
 	steps    []step     // the way to the key that is being changed
 	promised bool       // memory was promised to the batch that runs
 	free     bool       // the limit does not bind
@@ -75,7 +76,7 @@ var (
 func New(limit int64) *Tree {
 	t := &Tree{limit: limit, memory: newMemory(), edges: newEdges()}
 	t.hold = newHold(t.memory)
-	t.control.epoch, t.control.gen = 1, 2
+	t.control.epoch, t.control.gen, t.age = 1, 2, 1
 	t.work = &t.top
 	return t
 }
@@ -162,14 +163,15 @@ func pause(try int) {
 
 // key returns the key of a leaf, in the memory of the tree.
 func (m *memory) key(l link) string {
-	x := l.leaf()
-	switch {
-	case !l.isLeaf(): // a late reader's
+	if !l.isLeaf() { // a late reader's
 		return ""
-	case l.kind() == leafLong:
+	}
+	x := l.leaf()
+	n := x.length()
+	if n == longLength {
 		return m.long.get((*longLeaf)(unsafe.Pointer(x)).handle)
 	}
-	return bytesAt(unsafe.Add(unsafe.Pointer(x), unsafe.Sizeof(leaf{})), min(x.length(), leafRoom[l.kind()-firstLeaf]))
+	return bytesAt(unsafe.Add(unsafe.Pointer(x), headBytes), n)
 }
 
 // Get returns the value of key, and reports whether there is one.

@@ -1,6 +1,7 @@
 package radix
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -33,13 +34,18 @@ func (t *Tree) slot(s step) *link {
 	return find(s.node, byte(s.b))
 }
 
-func lock(word *uint64)   { setWord(word, *word|locked) }
-func unlock(word *uint64) { setWord(word, (*word+nextSeq)&^locked) }
+func lock(word *uint32)   { setWord(word, *word|locked) }
+func unlock(word *uint32) { setWord(word, (*word+nextSeq)&^locked) }
 
 // setWord is a call of its own, so that no store is moved past it or left out.
 //
 //go:noinline
-func setWord(word *uint64, to uint64) { *word = to }
+func setWord(word *uint32, to uint32) { *word = to }
+
+// setValue is setWord for a value.
+//
+//go:noinline
+func setValue(val *uint64, to uint64) { *val = to }
 
 // relink sets the link of a step.
 func (t *Tree) relink(s step, to link) {
@@ -57,72 +63,70 @@ func (t *Tree) relink(s step, to link) {
 	unlock(word)
 }
 
-// walk goes to where a key is, or would be, and notes the way.
+// walk goes to where a key is, or would be, and notes the way. It skips compressed
+// paths, as a lookup does; what the key has in common with them shows in a leaf.
 func (t *Tree) walk(key string) end {
 	t.steps = append(t.steps[:0], step{})
-	l, from := t.work.link, 0
+	l, from, sure := t.work.link, 0, true
 	for l.isInner() {
-		d := int(l.header().depth)
-		if at, other := t.differ(l, key, from); at < d {
-			return end{below: l, split: at, other: other}
+		h := l.header()
+		d := int(h.depth)
+		sure = sure && d == from
+		if d > len(key) {
+			break
 		}
-		b := -1
-		if from = d; d < len(key) {
-			b = int(key[d])
-			from++
-		}
+		b := byteAt(key, d)
 		t.steps = append(t.steps, step{l, b})
+		from = d + 1
 		l = child(l, b)
+	}
+	if l == 0 && sure {
+		return end{}
+	}
+	return t.diverge(key, l)
+}
+
+// diverge returns where a way ends that has led to a link, which may be 0, past bytes
+// that were not looked at.
+func (t *Tree) diverge(key string, l link) end {
+	below := l
+	if l == 0 {
+		below = t.steps[len(t.steps)-1].node
+	}
+	k := t.key(t.anyLeaf(below))
+	if l.isLeaf() && k == key {
+		return end{leaf: l}
+	}
+	at := common(k, key)
+	for i, s := range t.steps[1:] {
+		if int(s.node.header().depth) > at {
+			t.steps = t.steps[:i+1]
+			return end{below: s.node, split: at, other: byteAt(k, at)}
+		}
 	}
 	if l == 0 {
 		return end{}
 	}
-	k := t.key(l)
-	if k == key {
-		return end{leaf: l}
-	}
-	at := from + common(k[from:], key[from:])
-	other := -1
-	if at < len(k) {
-		other = int(k[at])
-	}
-	return end{below: l, split: at, other: other}
+	return end{below: l, split: at, other: byteAt(k, at)}
 }
 
 // common returns how many bytes two strings begin with alike.
 func common(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0
+	for ; i+8 <= n; i += 8 {
+		if x := eightOf(a, i) ^ eightOf(b, i); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
 	for ; i < n && a[i] == b[i]; i++ {
 	}
 	return i
 }
 
-// differ returns the first place from on, before the depth of an inner node, where
-// a key differs from all keys below the node, and their byte there. If there is
-// none it returns the depth.
-func (t *Tree) differ(l link, key string, from int) (at, other int) {
-	d := int(l.header().depth)
-	n := d - from
-	if n <= 0 {
-		return d, 0
-	}
-	var path string
-	if n <= tailBytes {
-		tail := tailOf(l)
-		path = bytesAt(unsafe.Pointer(&tail[tailBytes-n]), n)
-	} else {
-		k := t.key(t.anyLeaf(l))
-		if len(k) < d { // a late reader's
-			return d, 0
-		}
-		path = k[from:d]
-	}
-	at = common(path, key[min(from, len(key)):])
-	if at == n {
-		return d, 0
-	}
-	return from + at, int(path[at])
+// eightOf returns eight bytes of a string.
+func eightOf(s string, i int) uint64 {
+	return eightAt(unsafe.Pointer(unsafe.StringData(s)), uintptr(i))
 }
 
 // anyLeaf returns a leaf below a node. A late reader may get none.
@@ -145,11 +149,11 @@ func (t *Tree) room(bytes int64) error {
 }
 
 // take returns memory for a node or leaf.
-func (t *Tree) take(kind int) (link, error) {
-	if err := t.room(int64(sizeOf(kind))); err != nil {
+func (t *Tree) take(class int) (link, error) {
+	if err := t.room(int64(sizeOf(class))); err != nil {
 		return 0, err
 	}
-	l, err := t.memory.take(kind, t.promised)
+	l, err := t.memory.take(class, t.promised)
 	if err == nil && t.fork != nil {
 		t.fork.made = append(t.fork.made, l)
 	}
@@ -166,39 +170,32 @@ func (t *Tree) untake(l link) {
 
 // newLeaf returns a leaf.
 func (t *Tree) newLeaf(key string, val uint64) (link, error) {
-	kind := leafKind(len(key))
-	if kind == leafLong {
-		if err := t.room(int64(len(key) + sizeOf(kind))); err != nil {
-			return 0, err
-		}
+	class := leafClass(len(key))
+	if len(key) > mostShort {
+		return t.newLongLeaf(key, val)
 	}
-	l, err := t.take(kind)
+	l, err := t.take(class)
 	if err != nil {
 		return 0, err
 	}
-	if kind == leafLong {
-		x := (*longLeaf)(l.at())
-		x.head, x.value = t.Epoch()<<lengthBits, val
-		x.length, x.handle = uint64(len(key)), t.long.put(key)
-		t.account(int64(len(key)))
-		return l, nil
-	}
 	x := l.leaf()
-	x.head, x.value = t.Epoch()<<lengthBits|uint64(len(key)), val
-	copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(x), unsafe.Sizeof(leaf{}))), leafRoom[kind-firstLeaf]), key)
+	x.head, x.value = t.age<<lengthBits|uint32(len(key)), val
+	copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(x), headBytes)), len(key)), key)
 	return l, nil
 }
 
-// newInner returns an inner node without children. The bytes of key before depth
-// are those of all keys that it will have.
-func (t *Tree) newInner(kind int, key string, depth int) (link, error) {
-	l, err := t.blank(kind)
+func (t *Tree) newLongLeaf(key string, val uint64) (link, error) {
+	if err := t.room(int64(len(key) + sizeOf(longClass))); err != nil {
+		return 0, err
+	}
+	l, err := t.take(longClass)
 	if err != nil {
 		return 0, err
 	}
-	l.header().depth = uint32(depth)
-	n := min(depth, tailBytes)
-	copy(tailOf(l)[tailBytes-n:], key[depth-n:depth])
+	x := (*longLeaf)(unsafe.Pointer(l.leaf()))
+	x.head, x.value = t.age<<lengthBits|longLength, val
+	x.length, x.handle = uint64(len(key)), t.long.put(key)
+	t.account(int64(len(key)))
 	return l, nil
 }
 
@@ -209,7 +206,7 @@ func (t *Tree) blank(kind int) (link, error) {
 		return 0, err
 	}
 	h := l.header()
-	*h = header{word: (h.word + nextSeq) &^ (locked | dead), birth: t.Epoch() << 16}
+	*h = header{word: (h.word + nextSeq) &^ (locked | dead), meta: t.age << lengthBits}
 	wipe(l)
 	return l, nil
 }
@@ -223,7 +220,6 @@ func (t *Tree) resized(l link, kind, without int) (link, error) {
 	}
 	to, from := c.header(), l.header()
 	to.depth, to.own, to.entries = from.depth, from.own, from.entries
-	*tailOf(c) = *tailOf(l)
 	copyChildren(c, l, without)
 	return c, nil
 }
@@ -237,7 +233,7 @@ func (t *Tree) thawPath() error {
 	}
 	for i := 1; i < len(t.steps); i++ {
 		l := t.steps[i].node
-		if l.header().born() > t.frozen {
+		if l.header().age() > t.frozen {
 			continue
 		}
 		c, err := t.take(l.kind())
@@ -249,7 +245,7 @@ func (t *Tree) thawPath() error {
 		copy(unsafe.Slice((*byte)(c.at()), n), unsafe.Slice((*byte)(l.at()), n))
 		h := c.header()
 		h.word = (word + nextSeq) &^ (locked | dead)
-		h.birth = t.Epoch()<<16 | uint64(h.children())
+		h.meta = t.age<<lengthBits | h.meta&lengthMax
 		t.relink(t.steps[i-1], c)
 		t.drop(l)
 		t.steps[i].node = c
@@ -259,8 +255,8 @@ func (t *Tree) thawPath() error {
 
 // put sets the value of a key. The way to it has just been walked.
 func (t *Tree) put(key string, val uint64, e end) (err error) {
-	if e.leaf != 0 && e.leaf.leaf().born() > t.frozen {
-		setWord(&e.leaf.leaf().value, val)
+	if e.leaf != 0 && e.leaf.leaf().age() > t.frozen {
+		setValue(&e.leaf.leaf().value, val)
 		return nil
 	}
 	if err := t.thawPath(); err != nil {
@@ -292,12 +288,12 @@ func (t *Tree) put(key string, val uint64, e end) (err error) {
 // branch puts a new node above what the way does not lead into, with a new leaf
 // beside that.
 func (t *Tree) branch(key string, l link, e end) error {
-	n, err := t.newInner(node4, key, e.split)
+	n, err := t.blank(node2)
 	if err != nil {
 		return err
 	}
 	h := n.header()
-	h.entries = 1 + entriesOf(e.below)
+	h.depth, h.entries = uint32(e.split), 1+uint32(entriesOf(e.below))
 	for _, c := range []struct {
 		b  int
 		to link
@@ -413,4 +409,4 @@ func (t *Tree) unlink(s step) {
 // few is with how many children a node of each type gives way to a smaller one:
 // some fewer than that one holds, so that a key that comes and goes does not make
 // nodes do so, too.
-var few = [...]int{node4: -1, node16: 3, node48: 12, node256: 36}
+var few = [...]int{node2: -1, node5: 1, node12: 4, node21: 9, node48: 17, node256: 36}
