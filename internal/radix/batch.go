@@ -1,6 +1,7 @@
 package radix
 
 import (
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -53,43 +54,87 @@ func (s *Snapshot) GetBatch(keys []string, vals []uint64, found []bool, workers 
 
 // query is a search under way.
 type query struct {
-	key string
-	at  link
-	i   int
+	key   string
+	at    link
+	i     int32
+	short bool // it has begun at a shortcut
+}
+
+// entrances is where the searches of a bucket begin.
+type entrances struct {
+	lines [bucketKeys]int
+	tags  [bucketKeys]uint16
+	links [bucketKeys]link
+}
+
+var entrancePool = sync.Pool{New: func() any { return new(entrances) }}
+
+// find finds where searches begin: at shortcuts, or 0.
+func (e *entrances) find(s *shortcuts, keys []string) {
+	simd.FetchStrings(keys)
+	if s == nil {
+		clear(e.links[:len(keys)])
+		return
+	}
+	for i, key := range keys {
+		if e.tags[i] = 0; len(key) >= s.depth {
+			e.lines[i], e.tags[i] = s.spread(s.hash(key))
+		}
+	}
+	simd.FetchEach(unsafe.Pointer(&s.lines[0]), e.lines[:len(keys)], int(unsafe.Sizeof(s.lines[0])))
+	for i, tag := range e.tags[:len(keys)] {
+		if e.links[i] = 0; tag != 0 {
+			l := s.lines[e.lines[i]].get(tag)
+			fetch(l, keys[i], s.depth)
+			e.links[i] = l
+		}
+	}
 }
 
 // getBucket looks up keys, many at a time: while the next node of one is on its way
 // from memory, the others take a step.
-func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, s *Snapshot) (hits int) {
-	var ring [underWay]query
-	root := load(&t.top.link)
-	if s != nil {
-		root = s.moment.root
+func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, snap *Snapshot) (hits int) {
+	e := entrancePool.Get().(*entrances)
+	defer entrancePool.Put(e)
+	s, root := t.short.Load(), load(&t.top.link)
+	if snap != nil {
+		s, root = nil, snap.moment.root
 	}
+	e.find(s, keys)
+	var ring [underWay]query
 	next, live := 0, 0
-	for live < underWay && next < len(keys) {
-		ring[live] = query{keys[next], root, next}
-		live++
+	begin := func(q *query) {
+		*q = query{keys[next], e.links[next], int32(next), true}
+		if q.at == 0 {
+			q.at, q.short = root, false
+		}
 		next++
+	}
+	for live < underWay && next < len(keys) {
+		begin(&ring[live])
+		live++
 	}
 	for live > 0 {
 		for j := 0; j < live; j++ {
 			q := &ring[j]
 			if q.at.isInner() {
 				l, ok := through(q.at, q.key)
-				if ok || s != nil {
+				if ok || snap != nil {
 					fetch(l, q.key, int(q.at.header().depth)+1)
 					q.at = l
 					continue
 				}
 			}
-			ok := t.answer(q, vals, found, s)
+			ok, sure := t.answer(q, s, vals, found, snap)
+			if !sure && q.short {
+				q.at, q.short = root, false
+				continue
+			}
 			if ok {
 				hits++
 			}
 			if next < len(keys) {
-				*q = query{keys[next], root, next}
-				next++
+				begin(q)
 				continue
 			}
 			live--
@@ -101,15 +146,20 @@ func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, s *Snapshot
 }
 
 // answer sets the result of a search that has come to a leaf, or has met a node
-// that is being changed.
-func (t *Tree) answer(q *query, vals []uint64, found []bool, s *Snapshot) (ok bool) {
-	if q.at.isInner() && s == nil {
-		vals[q.i], ok = t.getOne(q.key)
-	} else {
+// that is being changed. sure is false for one that has to begin at the root.
+func (t *Tree) answer(q *query, s *shortcuts, vals []uint64, found []bool, snap *Snapshot) (ok, sure bool) {
+	switch {
+	case q.short:
+		if vals[q.i], ok, sure = t.valueBy(s, q.at, q.key); !sure {
+			return false, false
+		}
+	case snap == nil && q.at.isInner():
+		vals[q.i], ok = t.getFromRoot(q.key)
+	default:
 		vals[q.i], ok = t.valueOf(q.at, q.key)
 	}
 	found[q.i] = ok
-	return ok
+	return ok, true
 }
 
 // fetch asks for what a step with a key through a link will read. depth is where
@@ -176,6 +226,7 @@ func (t *Tree) Apply(o *Ops) error {
 	if t.frozen == 0 && t.promise(o) == nil {
 		err := t.applyAll(o)
 		t.unpromise()
+		t.resizeShort()
 		return err
 	}
 	t.begin()
@@ -183,7 +234,7 @@ func (t *Tree) Apply(o *Ops) error {
 		t.abort()
 		return err
 	}
-	t.commit()
+	t.commit(o.Keys)
 	return nil
 }
 

@@ -21,6 +21,9 @@ func (t *Tree) Check() error {
 		return fmt.Errorf("radix: %d entries, and the tree says %d", n, entriesOf(t.top.link))
 	}
 	live := len(c.seen)
+	if err := c.shortcuts(); err != nil {
+		return err
+	}
 	for _, m := range t.moments {
 		c.shared = true
 		c.last, c.some = "", false
@@ -125,6 +128,36 @@ func (c *checker) counts(l link, links int, n int64, sums [16]uint32) error {
 	}
 	if n != int64(h.entries) || kind == node256 && (*inner256)(l.at()).sums != sums {
 		return fmt.Errorf("radix: node %#x has %d entries and says %d, or has wrong sums", uint32(l), n, h.entries)
+	}
+	return nil
+}
+
+// shortcuts checks that each one is the top of the keys below it.
+func (c *checker) shortcuts() error {
+	s := c.t.short.Load()
+	if s == nil {
+		return nil
+	}
+	for i := range s.lines {
+		for j, l := range s.lines[i].links {
+			if err := c.shortcut(s, &s.lines[i], link(l)); err != nil {
+				return fmt.Errorf("radix: shortcut %d of line %d: %w", j, i, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checker) shortcut(s *shortcuts, line *shortLine, l link) error {
+	if l == 0 {
+		return nil
+	}
+	if _, ok := c.seen[l]; !ok {
+		return fmt.Errorf("it leads to %#x, which is not in the tree", uint32(l))
+	}
+	key := c.t.key(c.t.anyLeaf(l))
+	if at, _ := s.place(key); at != line || c.t.topOf(s, key) != l {
+		return fmt.Errorf("it leads to %#x, which is not the top of %.40q", uint32(l), key)
 	}
 	return nil
 }

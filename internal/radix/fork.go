@@ -16,13 +16,24 @@ func (t *Tree) begin() {
 	t.frozen = t.nextAge()
 }
 
-// commit puts the fork in the tree's place, abort forgets it.
-func (t *Tree) commit() {
+// commit puts the fork in the tree's place, abort forgets it. All that the fork has
+// changed is on the way to one of keys.
+func (t *Tree) commit(keys []string) {
 	f := t.done()
+	s := t.short.Load()
+	for i := 0; s != nil && i < len(keys); i++ {
+		if x, tag := s.place(keys[i]); x != nil {
+			x.remove(x.get(tag))
+		}
+	}
 	t.relink(step{}, f.top.link)
 	for _, l := range f.dead {
 		t.drop(l)
 	}
+	for i := 0; s != nil && i < len(keys); i++ {
+		t.hintWay(s, keys[i])
+	}
+	t.resizeShort()
 }
 
 func (t *Tree) abort() {

@@ -29,6 +29,7 @@ type Tree struct {
 	}
 	top    top
 	closed atomic.Bool
+	short  atomic.Pointer[shortcuts]
 	*memory
 	hold  *hold
 	limit int64
@@ -42,6 +43,7 @@ type Tree struct {
 	steps    []step     // the way to the key that is being changed
 	promised bool       // memory was promised to the batch that runs
 	free     bool       // the limit does not bind
+	bare     bool       // it leaves no memory for shortcuts
 	fork     *fork
 	limbo    [2]retired
 	advanced int64
@@ -184,9 +186,35 @@ func (t *Tree) Get(key string) (val uint64, ok bool) {
 }
 
 func (t *Tree) getOne(key string) (val uint64, ok bool) {
+	gen := t.Gen()
+	s := t.short.Load()
+	if l, entered := s.enter(key); entered {
+		l, good := descend(l, key)
+		stall.At("radix: leaf found by a shortcut")
+		if val, ok, sure := t.valueBy(s, l, key); good && sure && t.Current(gen) {
+			return val, ok
+		}
+	}
+	return t.getFromRoot(key)
+}
+
+// valueBy is valueOf for a leaf that a shortcut has led to. sure reports whether
+// that is the answer.
+func (t *Tree) valueBy(s *shortcuts, l link, key string) (val uint64, ok, sure bool) {
+	if !l.isLeaf() {
+		return 0, false, false
+	}
+	other := t.key(l)
+	if other == key {
+		return atomic.LoadUint64(&l.leaf().value), true, true
+	}
+	return 0, false, s.proves(key, other)
+}
+
+func (t *Tree) getFromRoot(key string) (val uint64, ok bool) {
 	for try := 0; ; try++ {
 		gen := t.Gen()
-		l, good := t.descend(key)
+		l, good := descend(load(&t.top.link), key)
 		stall.At("radix: leaf found")
 		if good {
 			if val, ok = t.valueOf(l, key); t.Current(gen) {
@@ -200,10 +228,9 @@ func (t *Tree) getOne(key string) (val uint64, ok bool) {
 	}
 }
 
-// descend returns the leaf that the bytes of a key lead to, and false if it has
-// met a node that is being changed, or is no longer part of the tree.
-func (t *Tree) descend(key string) (l link, ok bool) {
-	l = load(&t.top.link)
+// descend returns the leaf that the bytes of a key lead to from a link on, and false
+// if it has met a node that is being changed, or is no longer part of the tree.
+func descend(l link, key string) (leaf link, ok bool) {
 	for l.isInner() {
 		next, ok := through(l, key)
 		if !ok {
@@ -247,6 +274,7 @@ func (t *Tree) Close() {
 		return
 	}
 	atomic.AddUint64(&t.control.gen, 2)
+	t.setShort(nil)
 	if len(t.moments) == 0 {
 		t.memory.release()
 	}

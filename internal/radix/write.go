@@ -142,7 +142,11 @@ func (t *Tree) room(bytes int64) error {
 	if t.limit == 0 || t.free || t.promised || t.used+bytes <= t.limit {
 		return nil
 	}
-	if t.advance(); t.used+bytes > t.limit {
+	if t.advance(); t.used+bytes > t.limit && t.short.Load() != nil {
+		t.bare = true
+		t.setShort(nil)
+	}
+	if t.used+bytes > t.limit {
 		return ErrLimit
 	}
 	return nil
@@ -227,7 +231,7 @@ func (t *Tree) resized(l link, kind, without int) (link, error) {
 // thawPath makes sure that all nodes of the way may be changed: those that a
 // snapshot has are replaced by copies. If memory fails for that the tree is still
 // what it was.
-func (t *Tree) thawPath() error {
+func (t *Tree) thawPath(key string) error {
 	if t.frozen == 0 {
 		return nil
 	}
@@ -246,9 +250,7 @@ func (t *Tree) thawPath() error {
 		h := c.header()
 		h.word = (word + nextSeq) &^ (locked | dead)
 		h.meta = t.age<<lengthBits | h.meta&lengthMax
-		t.relink(t.steps[i-1], c)
-		t.drop(l)
-		t.steps[i].node = c
+		t.replace(key, i, c)
 	}
 	return nil
 }
@@ -259,7 +261,7 @@ func (t *Tree) put(key string, val uint64, e end) (err error) {
 		setValue(&e.leaf.leaf().value, val)
 		return nil
 	}
-	if err := t.thawPath(); err != nil {
+	if err := t.thawPath(key); err != nil {
 		return err
 	}
 	l, err := t.newLeaf(key, val)
@@ -267,21 +269,24 @@ func (t *Tree) put(key string, val uint64, e end) (err error) {
 		return err
 	}
 	last := t.steps[len(t.steps)-1]
-	if e.leaf != 0 {
+	switch {
+	case e.leaf != 0:
+		t.unhint(key, e.leaf)
 		t.relink(last, l)
 		t.drop(e.leaf)
+		t.hint(key, last.node, l)
 		return nil
-	}
-	if e.below != 0 {
+	case e.below != 0:
 		err = t.branch(key, l, e)
-	} else {
-		err = t.add(last, l)
+	default:
+		err = t.add(key, last, l)
 	}
 	if err != nil {
 		t.untake(l)
 		return err
 	}
 	t.countPath(1)
+	t.resizeShort()
 	return nil
 }
 
@@ -304,7 +309,11 @@ func (t *Tree) branch(key string, l link, e end) error {
 			insert(n, byte(c.b), c.to)
 		}
 	}
-	t.relink(t.steps[len(t.steps)-1], n)
+	last := t.steps[len(t.steps)-1]
+	t.unhint(key, e.below)
+	t.relink(last, n)
+	t.hint(key, last.node, n)
+	t.hint(key, n, l)
 	return nil
 }
 
@@ -317,7 +326,7 @@ func byteAt(key string, i int) int {
 }
 
 // add adds a link to the last node of the way, or to a larger one in its place.
-func (t *Tree) add(s step, to link) error {
+func (t *Tree) add(key string, s step, to link) error {
 	if s.node == 0 || s.b < 0 {
 		t.relink(s, to)
 		return nil
@@ -329,6 +338,7 @@ func (t *Tree) add(s step, to link) error {
 		stall.At("held: radix node locked")
 		insert(s.node, byte(s.b), to)
 		unlock(&h.word)
+		t.hint(key, s.node, to)
 		return nil
 	}
 	grown, err := t.resized(s.node, kind+1, -1)
@@ -336,15 +346,18 @@ func (t *Tree) add(s step, to link) error {
 		return err
 	}
 	insert(grown, byte(s.b), to)
-	t.replaceLast(grown)
+	t.replace(key, len(t.steps)-1, grown)
+	t.hint(key, grown, to)
 	return nil
 }
 
-// replaceLast puts another node in the place of the last one of the way.
-func (t *Tree) replaceLast(by link) {
-	i := len(t.steps) - 1
-	t.relink(t.steps[i-1], by)
-	t.drop(t.steps[i].node)
+// replace puts another node in the place of one of the way to a key.
+func (t *Tree) replace(key string, i int, by link) {
+	old, above := t.steps[i].node, t.steps[i-1]
+	t.unhint(key, old)
+	t.relink(above, by)
+	t.drop(old)
+	t.hint(key, above.node, by)
 	t.steps[i].node = by
 }
 
@@ -357,24 +370,27 @@ func (t *Tree) countPath(delta int64) {
 
 // cut deletes the key whose leaf the way leads to.
 func (t *Tree) cut(l link) error {
-	if err := t.thawPath(); err != nil {
+	key := t.key(l)
+	if err := t.thawPath(key); err != nil {
 		return err
 	}
+	t.unhint(key, l)
 	i := len(t.steps) - 1
 	s := t.steps[i]
 	if s.node == 0 {
 		t.relink(s, 0)
 	} else {
-		t.unlink(s)
+		t.unlink(key, s)
 	}
 	t.drop(l)
 	t.countPath(-1)
+	t.resizeShort()
 	return nil
 }
 
 // unlink takes the link of the last step away. A node with one link left gives way
 // to what that leads to, one with few to a smaller one if there is memory.
-func (t *Tree) unlink(s step) {
+func (t *Tree) unlink(key string, s step) {
 	h := s.node.header()
 	n := h.children()
 	if h.own != 0 {
@@ -386,8 +402,12 @@ func (t *Tree) unlink(s step) {
 			_, rest = atOrAfter(s.node, b+1)
 		}
 		i := len(t.steps) - 1
+		t.unhint(key, s.node)
 		t.relink(t.steps[i-1], rest)
 		t.drop(s.node)
+		if x := t.short.Load(); x != nil && int(h.depth) >= x.depth { // else rest has another slot
+			t.hint(key, t.steps[i-1].node, rest)
+		}
 		t.steps = t.steps[:i]
 		return
 	}
@@ -397,7 +417,7 @@ func (t *Tree) unlink(s step) {
 	}
 	if kind := s.node.kind(); h.children()-1 <= few[kind] {
 		if c, err := t.resized(s.node, kind-1, s.b); err == nil {
-			t.replaceLast(c)
+			t.replace(key, len(t.steps)-1, c)
 			return
 		}
 	}
