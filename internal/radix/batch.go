@@ -1,6 +1,7 @@
 package radix
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -89,6 +90,7 @@ func (e *entrances) find(s *shortcuts, keys []string) {
 			e.links[i] = l
 		}
 	}
+	runtime.KeepAlive(s)
 }
 
 // getBucket looks up keys, many at a time: while the next node of one is on its way
@@ -240,12 +242,11 @@ func (t *Tree) Apply(o *Ops) error {
 
 // applyAll does the operations. It fails only where no memory was promised.
 func (t *Tree) applyAll(o *Ops) error {
-	const ahead = 16
 	t.free = o.Kinds == nil && o.Kind == Delete
 	defer func() { t.free = false }()
 	for i, key := range o.Keys {
-		if i%ahead == 0 {
-			t.warm(o.Keys[i:min(i+ahead, len(o.Keys))])
+		if i%warmKeys == 0 {
+			t.warm(o.Keys[i:min(i+warmKeys, len(o.Keys))])
 		}
 		if err := t.applyOne(o, i, key); err != nil {
 			return err
@@ -278,12 +279,24 @@ func (t *Tree) applyOne(o *Ops, i int, key string) (err error) {
 	return err
 }
 
+// warmKeys is how many keys of a batch have their nodes fetched together.
+const warmKeys = 64
+
 // warm walks the ways to some keys at once, so that their nodes come from memory
-// together.
+// together. What is above shortcuts is near.
 func (t *Tree) warm(keys []string) {
-	var at [16]link
-	for i := range keys {
-		at[i] = t.work.link
+	e := entrancePool.Get().(*entrances)
+	defer entrancePool.Put(e)
+	var s *shortcuts
+	if t.fork == nil {
+		s = t.short.Load()
+	}
+	e.find(s, keys)
+	at := e.links[:len(keys)]
+	for i := range at {
+		if at[i] == 0 {
+			at[i] = t.work.link
+		}
 	}
 	for again := true; again; {
 		again = false

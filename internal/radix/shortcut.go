@@ -2,8 +2,11 @@ package radix
 
 import (
 	"math/bits"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
 )
 
 // Shortcuts are the root table: for the first bytes of a key it has the link that
@@ -27,7 +30,8 @@ type shortcuts struct {
 	depth int // bytes that lead to a top
 	skip  int // of these, the ones that all keys had in common
 	lines []shortLine
-	built int64 // entries of the tree when it was made
+	block *arena.Block // has them
+	built int64        // entries of the tree when it was made
 }
 
 // shortLine is the shortcuts that have a cache line in common.
@@ -142,6 +146,7 @@ func (s *shortcuts) enter(key string) (l link, ok bool) {
 		return 0, false
 	}
 	l = x.get(tag)
+	runtime.KeepAlive(s)
 	return l, l != 0
 }
 
@@ -150,7 +155,20 @@ func (s *shortcuts) bytes() int64 {
 	if s == nil {
 		return 0
 	}
-	return int64(len(s.lines)) * int64(unsafe.Sizeof(s.lines[0]))
+	return s.block.Bytes()
+}
+
+// newShortcuts returns a table for some tops, or an error for a lack of memory.
+func newShortcuts(tops int, limit int64) (*shortcuts, error) {
+	size, pages := (1+tops/lineFill)*int(unsafe.Sizeof(shortLine{})), arena.Small
+	if size >= arena.HugeSize {
+		pages = arena.HugeAll
+	}
+	block, err := arena.New([]int{size}, 0, pages, limit)
+	if err != nil {
+		return nil, err
+	}
+	return &shortcuts{block: block, lines: arena.As[shortLine](block.Segment(0))}, nil
 }
 
 // proves reports whether a search for a key that has come from a shortcut to a leaf of
@@ -218,23 +236,29 @@ func (t *Tree) resizeShort() {
 	}
 }
 
+// setShort exchanges the shortcuts. Who still reads the old ones finds none there.
 func (t *Tree) setShort(s *shortcuts) {
-	t.account(s.bytes() - t.short.Load().bytes())
-	t.short.Store(s)
+	if old := t.short.Swap(s); old != nil {
+		old.block.Release()
+	}
 }
 
-// makeShort makes shortcuts for all that the tree has.
+// makeShort makes shortcuts for all that the tree has, if there is memory for them.
 func (t *Tree) makeShort() {
 	tops, depth := t.topsOf(int(min(t.entries()/perTop, mostTops)))
-	s := &shortcuts{depth: depth, built: t.entries()}
+	t.setShort(nil)
+	room := int64(0)
+	if t.limit > 0 {
+		room = max(t.limit-t.used, 1)
+	}
+	s, err := newShortcuts(len(tops), room)
+	if err != nil {
+		t.bare = true
+		return
+	}
+	s.depth, s.built = depth, t.entries()
 	if l := t.top.link; l.isInner() {
 		s.skip = min(int(l.header().depth), depth)
-	}
-	s.lines = make([]shortLine, 1+len(tops)/lineFill)
-	if t.limit != 0 && t.used-t.short.Load().bytes()+s.bytes() > t.limit {
-		t.bare = true
-		t.setShort(nil)
-		return
 	}
 	for i, l := range tops {
 		if i+fillAhead < len(tops) {
@@ -280,4 +304,14 @@ func (t *Tree) topsOf(most int) (tops []link, depth int) {
 		tops = next
 	}
 	return tops, depth
+}
+
+// fetchTop asks for the memory of the top that a key's shortcut leads to: a writer
+// comes there only after the nodes above it.
+func (t *Tree) fetchTop(key string) {
+	if s := t.short.Load(); s != nil {
+		if l, ok := s.enter(key); ok {
+			fetch(l, key, s.depth)
+		}
+	}
 }

@@ -115,14 +115,14 @@ func (t *Tree) Len() int {
 	}
 }
 
-// Bytes returns the memory of nodes and long keys, of what snapshots need among
+// Bytes returns the memory of nodes, shortcuts and long keys, of what snapshots need among
 // them: exactly, if nobody writes meanwhile, else about.
 func (t *Tree) Bytes() int64 {
 	if t.mu.TryLock() {
 		defer t.mu.Unlock()
-		return t.used
+		return t.used + t.short.Load().bytes()
 	}
-	return t.about.Load()
+	return t.about.Load() + t.short.Load().bytes()
 }
 
 // lockRead guards the tree where readers are not optimistic.

@@ -129,28 +129,48 @@ func eightOf(s string, i int) uint64 {
 	return eightAt(unsafe.Pointer(unsafe.StringData(s)), uintptr(i))
 }
 
-// anyLeaf returns a leaf below a node. A late reader may get none.
+// anyLeaf returns a leaf below a node, a near one if it has some: each further node
+// has to come from memory. A late reader may get none.
 func (t *Tree) anyLeaf(l link) link {
 	for l.isInner() {
+		if l.kind() < node48 {
+			if _, links := sorted(l); len(links) > 0 {
+				l = someLeaf(links)
+				continue
+			}
+		}
 		_, l = atOrAfter(l, -1)
+	}
+	return l
+}
+
+// someLeaf returns the first link that leads to a leaf, or the last one.
+func someLeaf(links []link) (l link) {
+	for i := range links {
+		if l = load(&links[i]); l.isLeaf() {
+			break
+		}
 	}
 	return l
 }
 
 // room returns an error if bytes more are over the limit.
 func (t *Tree) room(bytes int64) error {
-	if t.limit == 0 || t.free || t.promised || t.used+bytes <= t.limit {
+	if t.limit == 0 || t.free || t.promised || t.fits(bytes) {
 		return nil
 	}
-	if t.advance(); t.used+bytes > t.limit && t.short.Load() != nil {
+	if t.advance(); !t.fits(bytes) && t.short.Load() != nil {
 		t.bare = true
 		t.setShort(nil)
 	}
-	if t.used+bytes > t.limit {
+	if !t.fits(bytes) {
 		return ErrLimit
 	}
 	return nil
 }
+
+// fits reports whether bytes more are not over the limit.
+func (t *Tree) fits(bytes int64) bool { return t.used+t.short.Load().bytes()+bytes <= t.limit }
 
 // take returns memory for a node or leaf.
 func (t *Tree) take(class int) (link, error) {
