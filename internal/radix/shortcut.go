@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Shortcuts are the root table: for the first bytes of a key it has the link that
@@ -46,13 +47,15 @@ const (
 	lineFill = 7 // tops for each line when the table is made
 )
 
-// Variables for tests.
-var (
-	// leastShort is from how many entries on there are shortcuts.
-	leastShort = int64(4096)
-	// perTop is how many entries there are at least for each top.
-	perTop = int64(8)
-)
+// leastShort is from how many entries on there are shortcuts, perTop how many entries
+// there are at least for each top. They are variables for tests; in builds with stalls,
+// whose histories have few keys, there are shortcuts at once.
+var leastShort, perTop = func() (int64, int64) {
+	if stall.On {
+		return 2, 2
+	}
+	return 4096, 8
+}()
 
 const (
 	// mostTops limits how long a writer takes to make the table: some 50 ms.
@@ -146,6 +149,7 @@ func (s *shortcuts) enter(key string) (l link, ok bool) {
 		return 0, false
 	}
 	l = x.get(tag)
+	stall.At("radix: shortcut read")
 	runtime.KeepAlive(s)
 	return l, l != 0
 }

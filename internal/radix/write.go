@@ -332,6 +332,7 @@ func (t *Tree) branch(key string, l link, e end) error {
 	last := t.steps[len(t.steps)-1]
 	t.unhint(key, e.below)
 	t.relink(last, n)
+	stall.At("held: radix node put above")
 	t.hint(key, last.node, n)
 	t.hint(key, n, l)
 	return nil
@@ -376,6 +377,7 @@ func (t *Tree) replace(key string, i int, by link) {
 	old, above := t.steps[i].node, t.steps[i-1]
 	t.unhint(key, old)
 	t.relink(above, by)
+	stall.At("held: radix node exchanged")
 	t.drop(old)
 	t.hint(key, above.node, by)
 	t.steps[i].node = by
