@@ -20,13 +20,17 @@ func fewAges(t *testing.T) {
 // are dealt out anew.
 func TestAgesEnd(t *testing.T) {
 	fewAges(t)
+	rounds := 200
+	if testing.Short() {
+		rounds = 40
+	}
 	for name, draw := range keyMakers {
 		t.Run(name, func(t *testing.T) {
 			rng := seed.Rand(t)
 			tree, m := New(0), model{}
 			var snaps []*Snapshot
 			var kept []model
-			for range 200 {
+			for range rounds {
 				for range rng.IntN(20) {
 					step1(t, rng, tree, m, draw)
 				}

@@ -12,10 +12,10 @@ import (
 
 // bucketKeys is the number of keys that are looked up together, and between two
 // looks at the generation.
-const bucketKeys = 1024
+const bucketKeys = 256
 
 // underWay is how many searches of a bucket wait for memory at the same time.
-const underWay = 24
+const underWay = 32
 
 // GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i] to whether
 // there is one. It returns the number of keys found. use, unless nil, is called with

@@ -114,6 +114,8 @@ func (t *Tree) diverge(key string, l link) end {
 func common(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0
+	for ; i+blockBytes <= n && a[i:i+blockBytes] == b[i:i+blockBytes]; i += blockBytes {
+	}
 	for ; i+8 <= n; i += 8 {
 		if x := eightOf(a, i) ^ eightOf(b, i); x != 0 {
 			return i + bits.TrailingZeros64(x)/8
@@ -123,6 +125,9 @@ func common(a, b string) int {
 	}
 	return i
 }
+
+// blockBytes is how many bytes of long keys are compared at a time.
+const blockBytes = 256
 
 // eightOf returns eight bytes of a string.
 func eightOf(s string, i int) uint64 {
