@@ -17,7 +17,7 @@ func TestTextPages(t *testing.T) {
 	for i := range 20_000 {
 		k := fmt.Sprintf("https://%c/%d", 'a'+rng.IntN(5), rng.IntN(9000))
 		if rng.IntN(4) == 0 {
-			k = fmt.Sprint(rng.IntN(300))[:1+rng.IntN(1)]
+			k = fmt.Sprint(rng.IntN(300))
 		}
 		if asked = append(asked, k, k+"x"); rng.IntN(50) == 0 {
 			k = ""
