@@ -86,10 +86,6 @@ func (m *Map[V]) attach() (err error) {
 	return err
 }
 
-// inRadix reports whether the tree is a radix tree: that of strings is, and that of
-// numbers where it is asked for.
-func (m *Map[V]) inRadix() bool { return m.key.Bits() == 0 || m.cfg.Layout == "radix" }
-
 // loadCodes makes the tree of a map.
 func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
 	tree, err := bplus.Load(n, func(lo int, ks, vs []C) {
@@ -106,18 +102,6 @@ func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys ord
 		return nil, err
 	}
 	return &codes[C]{tree, m.key.Type, m.workers}, nil
-}
-
-// treeLayout returns an error if a tree cannot be in a layout. Others than those of
-// trees are for what is saved, or frozen.
-func treeLayout(key KeyType, cfg Config) error {
-	switch {
-	case cfg.Layout == "bplus" && key.Bits() == 0:
-		return problem(CauseLayout, "a Tree of strings cannot be in layout %v; leave Layout out", cfg.Layout)
-	case cfg.Layout == "radix" && cfg.DeviceOnly:
-		return problem(CauseLayout, "a Tree on a GPU alone cannot be in layout %v; leave Layout out", cfg.Layout)
-	}
-	return nil
 }
 
 // mutableError gives an error of a tree a cause.

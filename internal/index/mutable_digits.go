@@ -57,6 +57,22 @@ func (d digits) texts(keys order.Keys) order.Keys {
 
 func (d digits) codes(dst []uint64, keys order.Keys) { codesOf(dst, keys) }
 
+// treeLayout returns an error if a tree cannot be in a layout. Others than those of
+// trees are for what is saved, or frozen.
+func treeLayout(key KeyType, cfg Config) error {
+	switch {
+	case cfg.Layout == "bplus" && key.Bits() == 0:
+		return problem(CauseLayout, "a Tree of strings cannot be in layout %v; leave Layout out", cfg.Layout)
+	case cfg.Layout == "radix" && cfg.DeviceOnly:
+		return problem(CauseLayout, "a Tree on a GPU alone cannot be in layout %v; leave Layout out", cfg.Layout)
+	}
+	return nil
+}
+
+// inRadix reports whether the tree is a radix tree: that of strings is, and that of
+// numbers where it is asked for.
+func (m *Map[V]) inRadix() bool { return m.key.Bits() == 0 || m.cfg.Layout == "radix" }
+
 // loadDigits makes the tree of a map of numbers.
 func loadDigits[V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
 	d := digitsOf(m.key.Type)
