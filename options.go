@@ -175,8 +175,7 @@ const (
 	// with room in its leaves. Freeze cannot be asked for it.
 	BPlus
 	// Radix is a radix tree: what a Tree of strings is, and a Tree of numbers that is
-	// asked for it. Random numbers take 34 bytes an entry in it; the B+-tree is faster
-	// for them. Freeze cannot be asked for it.
+	// asked for it. Freeze cannot be asked for it.
 	Radix
 )
 
