@@ -174,7 +174,8 @@ const (
 	// BPlus is what Stats of a Tree of numbers, or of its snapshot, say: a B+-tree
 	// with room in its leaves. Freeze cannot be asked for it.
 	BPlus
-	// Radix is the same for a Tree of strings: a radix tree.
+	// Radix is a radix tree: what a Tree of strings is, and a Tree of numbers that is
+	// asked for it. Freeze cannot be asked for it.
 	Radix
 )
 

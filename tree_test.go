@@ -90,9 +90,36 @@ func TestTreeAgainstModel(t *testing.T) {
 	})
 }
 
+// Numbers in a radix tree, where that is asked for.
+func TestRadixTreeOfNumbers(t *testing.T) {
+	word := func(rng *rand.Rand) string { return string(rune('a' + rng.IntN(26))) }
+	radix := pando.Layout(pando.Radix)
+	t.Run("uint64,uint64", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, (*rand.Rand).Uint64, 0, math.MaxUint64)
+	})
+	t.Run("int32,float32", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) int32 { return r.Int32N(3000) - 1500 }, (*rand.Rand).Float32, math.MinInt32, math.MaxInt32)
+	})
+	t.Run("float64,string", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) float64 { return float64(r.IntN(3000)) - 1500 }, word, math.NaN(), math.Inf(-1), math.Inf(1), math.Copysign(0, -1), 0)
+	})
+	t.Run("uint8,struct", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, 255)
+	})
+	tree, err := pando.NewTree[int16, int](radix)
+	if err != nil || tree.Stats().Layout != pando.Radix {
+		t.Fatalf("layout %v, %v", tree.Stats().Layout, err)
+	}
+	tree.Close()
+}
+
 func againstModel[K pando.Key, V comparable](t *testing.T, key func(*rand.Rand) K, val func(*rand.Rand) V, edges ...K) {
+	againstModelIn(t, pando.Layout(pando.AutoLayout), key, val, edges...)
+}
+
+func againstModelIn[K pando.Key, V comparable](t *testing.T, in pando.Option, key func(*rand.Rand) K, val func(*rand.Rand) V, edges ...K) {
 	rng := seed.Rand(t)
-	tree, err := pando.NewTree[K, V](pando.Workers(2))
+	tree, err := pando.NewTree[K, V](pando.Workers(2), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,9 +382,6 @@ func TestTreeFile(t *testing.T) {
 func TestTreeRefuses(t *testing.T) {
 	if _, err := pando.NewTree[string, int](pando.Layout(pando.BPlus)); !errors.Is(err, pando.ErrLayout) {
 		t.Errorf("strings in a B+-tree: %v", err)
-	}
-	if _, err := pando.NewTree[int, int](pando.Layout(pando.Radix)); !errors.Is(err, pando.ErrLayout) {
-		t.Errorf("numbers in a radix tree: %v", err)
 	}
 	tree, err := pando.NewTree[uint64, uint64](pando.MemoryLimit(100_000))
 	if err != nil {

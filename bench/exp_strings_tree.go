@@ -127,7 +127,7 @@ func readTextStores(s *session, t *texts, frozen *frozenText, stores []textStore
 		if i < len(stores) {
 			one.subjects = append(one.subjects, l.subject(each{st}))
 		}
-		if i == 0 || i == len(stores) {
+		if i == 0 || i == len(stores) || st.Name() == nameTextPages {
 			batch.subjects = append(batch.subjects, l.subject(st))
 		}
 		if st.Name() != nameGoMap {

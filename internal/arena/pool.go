@@ -39,6 +39,10 @@ type Pool struct {
 // 2^26 leaves of a tree of 64-bit pairs are 17 billion entries.
 const mostSlots = 1 << 26
 
+// spareBytes is how much of a range lies behind its last slot: a late reader may
+// take a slot for a longer one.
+const spareBytes = 4096
+
 // NewPool returns a pool of chunks of some slots, whose parts have these sizes.
 // A chunk of each part must be a multiple of the page size.
 func NewPool(slots int, parts ...int) *Pool { return NewPoolOf(mostSlots, slots, parts...) }
@@ -104,7 +108,7 @@ func firstReserve(n, slotBytes int) int {
 func (p *Pool) reserveRanges(chunks int) (bases []unsafe.Pointer, err error) {
 	var done []*mapping
 	for _, size := range p.parts {
-		m, err := reserveLater(uintptr(chunks) * uintptr(p.slots) * uintptr(size))
+		m, err := reserveLater(uintptr(chunks)*uintptr(p.slots)*uintptr(size) + spareBytes)
 		if err != nil {
 			for _, m := range done {
 				unreserve(m)

@@ -197,11 +197,11 @@ func (c *checking[C]) memory() error {
 		limbo += len(t.limbo[i].leaves)
 		limboUppers += len(t.limbo[i].uppers)
 	}
-	if kept := int(t.snapshots.kept.Load()); c.leaves+limbo+kept != t.leaves.used {
-		return fmt.Errorf("%d leaves in the tree, %d retired, %d kept for snapshots, %d in use", c.leaves, limbo, kept, t.leaves.used)
+	if kept := int(t.snapshots.kept.Load()); c.leaves+limbo+kept != t.leaves.inUse() {
+		return fmt.Errorf("%d leaves in the tree, %d retired, %d kept for snapshots, %d in use", c.leaves, limbo, kept, t.leaves.inUse())
 	}
-	if c.uppers+limboUppers != t.uppers.used {
-		return fmt.Errorf("%d upper nodes in the tree, %d retired, %d in use", c.uppers, limboUppers, t.uppers.used)
+	if c.uppers+limboUppers != t.uppers.inUse() {
+		return fmt.Errorf("%d upper nodes in the tree, %d retired, %d in use", c.uppers, limboUppers, t.uppers.inUse())
 	}
 	return nil
 }

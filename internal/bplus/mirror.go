@@ -41,12 +41,7 @@ func (t *Tree[C]) Root() (number, height uint32) {
 // NodesInUse returns the number of chunks of upper nodes and of leaves that the
 // tree has, and the number of leaves.
 func (t *Tree[C]) NodesInUse() (upperChunks, leafChunks, leaves int) {
-	t.uppers.mu.Lock()
-	upperChunks = len(t.uppers.chunks)
-	t.uppers.mu.Unlock()
-	t.leaves.mu.Lock()
-	defer t.leaves.mu.Unlock()
-	return upperChunks, len(t.leaves.chunks), t.leaves.used
+	return t.uppers.chunks(), t.leaves.chunks(), t.leaves.inUse()
 }
 
 // ChunkNodes returns the number of upper nodes, and of leaves, in a chunk: their

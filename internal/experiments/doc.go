@@ -9,4 +9,5 @@
 //	throttle.go  a GPU that runs few blocks at a time (figure 18)
 //	blink.go     the latched trees of Duong's thesis on a GPU (docs/latches.md)
 //	pages.go     Kaczmarek's tree of large pages on a GPU
+//	textpages.go pages of strings by partial keys under a B+-tree, which change
 package experiments

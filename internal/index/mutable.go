@@ -8,7 +8,6 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
-	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/radix"
@@ -37,7 +36,7 @@ func NewMap[V any](key KeyType, cfg Config, codec *Codec[V]) (*Map[V], error) {
 // LoadMap returns a map of n entries. span sets keys and vals to those from lo on,
 // which must ascend; several goroutines call it. keys are of the map's type.
 func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals []V), cfg Config, codec *Codec[V]) (*Map[V], error) {
-	if err := treeLayout(key, cfg.Layout); err != nil {
+	if err := treeLayout(key, cfg); err != nil {
 		return nil, err
 	}
 	m := &Map[V]{key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, size: inlineSize[V]()}
@@ -52,6 +51,8 @@ func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals 
 		m.keyMap, err = loadSolo[uint64](m, n, span)
 	case key.Bits() == 0:
 		m.keyMap, err = loadTexts(m, n, span)
+	case cfg.Layout == "radix":
+		m.keyMap, err = loadDigits(m, n, span)
 	case key.Bits() == 32 && m.size != 8:
 		m.keyMap, err = loadCodes[uint32](m, n, span)
 	default:
@@ -69,8 +70,8 @@ func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals 
 // attach gives the map a GPU, if that is asked for. Only numbers with values in
 // the tree have one.
 func (m *Map[V]) attach() (err error) {
-	if m.boxes != nil || m.key.Bits() == 0 {
-		m.where, m.why = onCPU, "a tree of strings, or of large values, is on the CPU"
+	if m.boxes != nil || m.inRadix() {
+		m.where, m.why = onCPU, "a radix tree, or a tree of large values, is on the CPU"
 		return nil
 	}
 	switch c := m.keyMap.(type) {
@@ -101,18 +102,6 @@ func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys ord
 		return nil, err
 	}
 	return &codes[C]{tree, m.key.Type, m.workers}, nil
-}
-
-// treeLayout returns an error if a tree cannot be in a layout.
-func treeLayout(key KeyType, asked layout.Kind) error {
-	want, what := layout.Kind("bplus"), "numbers"
-	if key.Bits() == 0 {
-		want, what = "radix", "strings"
-	}
-	if asked == want || asked != "bplus" && asked != "radix" { // others are for what is saved, or frozen
-		return nil
-	}
-	return problem(CauseLayout, "a Tree of %s cannot be in layout %v; leave Layout out", what, asked)
 }
 
 // mutableError gives an error of a tree a cause.
@@ -483,7 +472,7 @@ func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 // Stats describes the map.
 func (m *Map[V]) Stats() Stats {
 	s := Stats{Len: m.Len(), Device: m.where, Reason: m.why, Path: simd.Active().String(), Layout: "bplus", Workers: m.workers, Pages: m.cfg.Pages, Fanout: 64}
-	if m.key.Bits() == 0 {
+	if m.inRadix() {
 		s.Layout, s.Fanout = "radix", 256
 	}
 	s.LeafBytes, s.KeptBytes = m.Bytes(), m.Kept()

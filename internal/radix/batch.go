@@ -1,6 +1,8 @@
 package radix
 
 import (
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -10,10 +12,10 @@ import (
 
 // bucketKeys is the number of keys that are looked up together, and between two
 // looks at the generation.
-const bucketKeys = 1024
+const bucketKeys = 256
 
 // underWay is how many searches of a bucket wait for memory at the same time.
-const underWay = 24
+const underWay = 32
 
 // GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i] to whether
 // there is one. It returns the number of keys found. use, unless nil, is called with
@@ -53,43 +55,88 @@ func (s *Snapshot) GetBatch(keys []string, vals []uint64, found []bool, workers 
 
 // query is a search under way.
 type query struct {
-	key string
-	at  link
-	i   int
+	key   string
+	at    link
+	i     int32
+	short bool // it has begun at a shortcut
+}
+
+// entrances is where the searches of a bucket begin.
+type entrances struct {
+	lines [bucketKeys]int
+	tags  [bucketKeys]uint16
+	links [bucketKeys]link
+}
+
+var entrancePool = sync.Pool{New: func() any { return new(entrances) }}
+
+// find finds where searches begin: at shortcuts, or 0.
+func (e *entrances) find(s *shortcuts, keys []string) {
+	simd.FetchStrings(keys)
+	if s == nil {
+		clear(e.links[:len(keys)])
+		return
+	}
+	for i, key := range keys {
+		if e.tags[i] = 0; len(key) >= s.depth {
+			e.lines[i], e.tags[i] = s.spread(s.hash(key))
+		}
+	}
+	simd.FetchEach(unsafe.Pointer(&s.lines[0]), e.lines[:len(keys)], int(unsafe.Sizeof(s.lines[0])))
+	for i, tag := range e.tags[:len(keys)] {
+		if e.links[i] = 0; tag != 0 {
+			l := s.lines[e.lines[i]].get(tag)
+			fetch(l, keys[i], s.depth)
+			e.links[i] = l
+		}
+	}
+	runtime.KeepAlive(s)
 }
 
 // getBucket looks up keys, many at a time: while the next node of one is on its way
 // from memory, the others take a step.
-func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, s *Snapshot) (hits int) {
-	var ring [underWay]query
-	root := load(&t.top.link)
-	if s != nil {
-		root = s.moment.root
+func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, snap *Snapshot) (hits int) {
+	e := entrancePool.Get().(*entrances)
+	defer entrancePool.Put(e)
+	s, root := t.short.Load(), load(&t.top.link)
+	if snap != nil {
+		s, root = nil, snap.moment.root
 	}
+	e.find(s, keys)
+	var ring [underWay]query
 	next, live := 0, 0
-	for live < underWay && next < len(keys) {
-		ring[live] = query{keys[next], root, next}
-		live++
+	begin := func(q *query) {
+		*q = query{keys[next], e.links[next], int32(next), true}
+		if q.at == 0 {
+			q.at, q.short = root, false
+		}
 		next++
+	}
+	for live < underWay && next < len(keys) {
+		begin(&ring[live])
+		live++
 	}
 	for live > 0 {
 		for j := 0; j < live; j++ {
 			q := &ring[j]
 			if q.at.isInner() {
 				l, ok := through(q.at, q.key)
-				if ok || s != nil {
+				if ok || snap != nil {
 					fetch(l, q.key, int(q.at.header().depth)+1)
 					q.at = l
 					continue
 				}
 			}
-			ok := t.answer(q, vals, found, s)
+			ok, sure := t.answer(q, s, vals, found, snap)
+			if !sure && q.short {
+				q.at, q.short = root, false
+				continue
+			}
 			if ok {
 				hits++
 			}
 			if next < len(keys) {
-				*q = query{keys[next], root, next}
-				next++
+				begin(q)
 				continue
 			}
 			live--
@@ -101,36 +148,41 @@ func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, s *Snapshot
 }
 
 // answer sets the result of a search that has come to a leaf, or has met a node
-// that is being changed.
-func (t *Tree) answer(q *query, vals []uint64, found []bool, s *Snapshot) (ok bool) {
-	if q.at.isInner() && s == nil {
-		vals[q.i], ok = t.getOne(q.key)
-	} else {
+// that is being changed. sure is false for one that has to begin at the root.
+func (t *Tree) answer(q *query, s *shortcuts, vals []uint64, found []bool, snap *Snapshot) (ok, sure bool) {
+	switch {
+	case q.short:
+		if vals[q.i], ok, sure = t.valueBy(s, q.at, q.key); !sure {
+			return false, false
+		}
+	case snap == nil && q.at.isInner():
+		vals[q.i], ok = t.getFromRoot(q.key)
+	default:
 		vals[q.i], ok = t.valueOf(q.at, q.key)
 	}
 	found[q.i] = ok
-	return ok
+	return ok, true
 }
 
 // fetch asks for what a step with a key through a link will read. depth is where
 // the node most likely tells keys apart.
 func fetch(l link, key string, depth int) {
+	if l.isLeaf() {
+		simd.PrefetchAt(unsafe.Pointer(l.leaf()), 1+(headBytes+len(key))>>6)
+		return
+	}
 	at := l.at()
 	switch kind := l.kind(); kind {
 	case nothing:
-	case node4:
-		simd.PrefetchAt(at, 1)
-	case node16:
-		simd.PrefetchAt(at, 2)
-	case node48:
-		simd.PrefetchAt(at, 4)
 	case node256:
 		simd.PrefetchAt(at, 1)
 		if depth < len(key) {
 			simd.PrefetchAt(unsafe.Pointer(&(*inner256)(at).links[key[depth]]), 1)
 		}
+	case node48:
+		simd.PrefetchAt(at, 4)
 	default:
-		simd.PrefetchAt(at, int(uintptr(at)&63+places[kind].size+63)>>6)
+		simd.PrefetchAt(at, int(uintptr(at)&63+small[kind].size+63)>>6)
 	}
 }
 
@@ -176,6 +228,7 @@ func (t *Tree) Apply(o *Ops) error {
 	if t.frozen == 0 && t.promise(o) == nil {
 		err := t.applyAll(o)
 		t.unpromise()
+		t.resizeShort()
 		return err
 	}
 	t.begin()
@@ -183,18 +236,17 @@ func (t *Tree) Apply(o *Ops) error {
 		t.abort()
 		return err
 	}
-	t.commit()
+	t.commit(o.Keys)
 	return nil
 }
 
 // applyAll does the operations. It fails only where no memory was promised.
 func (t *Tree) applyAll(o *Ops) error {
-	const ahead = 16
 	t.free = o.Kinds == nil && o.Kind == Delete
 	defer func() { t.free = false }()
 	for i, key := range o.Keys {
-		if i%ahead == 0 {
-			t.warm(o.Keys[i:min(i+ahead, len(o.Keys))])
+		if i%warmKeys == 0 {
+			t.warm(o.Keys[i:min(i+warmKeys, len(o.Keys))])
 		}
 		if err := t.applyOne(o, i, key); err != nil {
 			return err
@@ -227,12 +279,24 @@ func (t *Tree) applyOne(o *Ops, i int, key string) (err error) {
 	return err
 }
 
+// warmKeys is how many keys of a batch have their nodes fetched together.
+const warmKeys = 64
+
 // warm walks the ways to some keys at once, so that their nodes come from memory
-// together.
+// together. What is above shortcuts is near.
 func (t *Tree) warm(keys []string) {
-	var at [16]link
-	for i := range keys {
-		at[i] = t.work.link
+	e := entrancePool.Get().(*entrances)
+	defer entrancePool.Put(e)
+	var s *shortcuts
+	if t.fork == nil {
+		s = t.short.Load()
+	}
+	e.find(s, keys)
+	at := e.links[:len(keys)]
+	for i := range at {
+		if at[i] == 0 {
+			at[i] = t.work.link
+		}
 	}
 	for again := true; again; {
 		again = false
@@ -255,37 +319,39 @@ func (t *Tree) promise(o *Ops) error {
 		t.promised = true
 		return nil
 	}
-	var want [types]int
+	var want [classes]int
 	var long int64
 	n := 0
 	for i, key := range o.Keys {
 		if o.kind(i) == Set {
 			n++
-			kind := leafKind(len(key))
-			if want[kind]++; kind == leafLong {
+			if want[leafClass(len(key))]++; len(key) > mostShort {
 				long += int64(len(key))
 			}
 		}
 	}
-	for kind := node4; kind <= node256; kind++ {
+	for kind := node2; kind <= node256; kind++ {
 		switch {
 		case o.Kinds != nil:
 			want[kind] = len(o.Keys) // a delete may take one, too
-		case kind == node4:
+		case kind == node2:
 			want[kind] = n
 		default:
-			want[kind] = min(n, t.slots[kind-1].used+n/opsToGrow[kind-1])
+			want[kind] = min(n, t.slots[kind-1].Used()+n/opsToGrow[kind-1])
 		}
 	}
 	bytes := long
-	for kind := node4; kind < types; kind++ {
-		bytes += int64(want[kind]) * int64(sizeOf(kind))
+	for class := node2; class < classes; class++ {
+		bytes += int64(want[class]) * int64(sizeOf(class))
 	}
 	if err := t.room(bytes); err != nil {
 		return err
 	}
-	for kind := node4; kind < types; kind++ {
-		if err := t.slots[kind].promise(want[kind]); err != nil {
+	for class := node2; class < classes; class++ {
+		if want[class] == 0 {
+			continue
+		}
+		if err := t.slots[class].Promise(want[class]); err != nil {
 			t.unpromise()
 			return err
 		}
@@ -296,14 +362,14 @@ func (t *Tree) promise(o *Ops) error {
 
 // opsToGrow is how many inserts at least it takes to make a node of a type that
 // was not there, and to make it give way to a larger one.
-var opsToGrow = [...]int{node4: 4, node16: 13, node48: 33}
+var opsToGrow = [...]int{node2: 2, node5: 4, node12: 8, node21: 10, node48: 28}
 
 // unpromise takes back what is left of a promise.
 func (t *Tree) unpromise() {
 	t.promised = false
-	for kind := node4; kind < types; kind++ {
-		if t.slots[kind].kept > 0 {
-			t.slots[kind].unpromise()
+	for class := range t.slots {
+		if n := t.slots[class].Promised(); n > 0 {
+			t.slots[class].Unpromise(n)
 		}
 	}
 }

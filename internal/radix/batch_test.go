@@ -185,8 +185,8 @@ func TestAllocationFails(t *testing.T) {
 			var snap *Snapshot
 			calls := 0
 			deny := func() bool { calls++; return calls-1 == fail }
-			for kind := node4; kind < types; kind++ {
-				pools[kind].Deny(deny)
+			for _, p := range pools[node2:] {
+				p.Deny(deny)
 			}
 			for round := range 60 {
 				if snapshot && round%8 == 3 {
@@ -205,8 +205,8 @@ func TestAllocationFails(t *testing.T) {
 					snap.Close()
 				}
 			}
-			for kind := node4; kind < types; kind++ {
-				pools[kind].Deny(nil)
+			for _, p := range pools[node2:] {
+				p.Deny(nil)
 			}
 			mustCheck(t, tree)
 			compare(t, rng, tree, m, draw)

@@ -2,42 +2,50 @@
 // memory for each type of node, so that it can be read and changed by many
 // goroutines at once. It maps strings of any bytes to values of 64 bits.
 //
-// A link is 32 bits: the type of what it leads to, and its number in the pool of
-// that type. 0 leads nowhere.
+// A link is 32 bits: a leaf and where it lies, or the type of an inner node and its
+// number in the pool of that type. 0 leads nowhere.
 //
-//	31  28 27                          0
-//	│ type │ number                    │
+//	31 30                              0
+//	│1│ place in units of 8 bytes       │   leaf
+//	│0│ type │ number                   │   inner node
+//	31 30  28 27                       0
 //
-// Inner nodes begin with a header of half a cache line:
+// Inner nodes begin with a header of 20 bytes:
 //
 //	 0  word       locked | dead | sequence number
-//	 8  birth      epoch in which the node was made (48 bits) | children (16 bits)
-//	16  entries    keys below
-//	24  depth      bytes that all keys below begin with: the next one tells them apart
-//	28  own        link to the key that ends here, which has no next byte
+//	 4  meta       age (23 bits) | children (9 bits)
+//	 8  entries    keys below
+//	12  depth      bytes that all keys below begin with: the next one tells them apart
+//	16  own        link to the key that ends here, which has no next byte
 //
-//	node 4    64 bytes   32 keys[4]    36 tail[12]   48 links[4]
-//	node 16  128 bytes   32 keys[16]   48 tail[12]   64 links[16]
-//	node 48  320 bytes   32 bits[256]  64 links[48]                       256 tail[12]
-//	node 256 1280 bytes  32 bits[256]  64 links[256]  1088 sums[16]      1216 tail[12]
+//	node 2     32 bytes  20 keys[2]     24 links[2]
+//	node 5     48 bytes  20 keys[5]     28 links[5]
+//	node 12    80 bytes  20 keys[12]    32 links[12]
+//	node 21   128 bytes  20 keys[21]    44 links[21]
+//	node 48   256 bytes  32 bits[256]   64 links[48]
+//	node 256 1152 bytes  32 bits[256]   64 links[256]  1088 sums[16]
 //
-// Keys of a node 4 or 16 ascend. A node 48 has a bit for each byte that it has a
+// The paper has nodes of 4, 16, 48 and 256 children. Three in four nodes have two or
+// three, and those of 64 bytes took most of the memory of inner nodes (docs/radix.md).
+//
+// Keys of the first four types ascend. A node 48 has a bit for each byte that it has a
 // link for, and the links in order of their bytes: half of what the paper's table
 // of 256 places takes. sums[i] of a node 256 is the keys below bytes 16·i to 16·i+15.
 //
 // The paper has the compressed path of a node as the bytes since its parent. Here
-// depth is counted from the key's first byte, and tail is the last bytes before it,
-// as many as there are up to 12: neither changes when a node is put above or taken
-// away. What does not fit the tail is found in any leaf below.
+// depth is counted from the key's first byte: it does not change when a node is put
+// above or taken away. The bytes themselves are found in any leaf below.
 //
-// Leaves are of eleven types, each for keys up to a length:
+// Leaves are as long as their keys ask for, in units of 8 bytes:
 //
-//	 0  head       epoch in which the leaf was made (55 bits) | length of the key (9 bits)
-//	 8  value
-//	16  key        8, 16, 24, 32, 40, 56, 72, 88, 120 or 248 bytes
+//	 0  value
+//	 8  head       age (23 bits) | length of the key (9 bits)
+//	12  key        up to 244 bytes
 //
 // Longer keys are on the Go heap, and their leaf has their length and the number
 // under which a table has them.
+//
+// Ages are small numbers of epochs; age.go has how they are used again.
 package radix
 
 import (
@@ -48,26 +56,33 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 )
 
-// Types of links.
+// Types of inner nodes.
 const (
 	nothing = iota
-	node4
-	node16
+	node2
+	node5
+	node12
+	node21
 	node48
 	node256
-	firstLeaf // of keys up to 8 bytes
-	lastShort = firstLeaf + 9
-	leafLong  = lastShort + 1
-	types     = leafLong + 1
+	inners // how many types there are, and nothing
+)
+
+// Classes are what memory is taken for: types of inner nodes, and behind them leaves
+// by their units.
+const (
+	leafUnit  = 8
+	headBytes = 12 // of a leaf, before its key
+	mostShort = 244
+	leafUnits = (headBytes + mostShort) / leafUnit // of the longest
+	classes   = inners + leafUnits + 1
 )
 
 const (
 	typeShift = 28
 	numberMax = 1<<typeShift - 1
+	leafBit   = 1 << 31
 )
-
-// leafRoom is the longest key of each type of short leaf.
-var leafRoom = [...]int{8, 16, 24, 32, 40, 56, 72, 88, 120, 248}
 
 // link is a typed reference.
 type link uint32
@@ -75,117 +90,113 @@ type link uint32
 func (l link) kind() int     { return int(l >> typeShift) }
 func (l link) number() int   { return int(l & numberMax) }
 func (l link) isInner() bool { return l-1<<typeShift < node256<<typeShift }
-func (l link) isLeaf() bool  { return l >= firstLeaf<<typeShift }
+func (l link) isLeaf() bool  { return l >= leafBit }
 
 func linkTo(kind, number int) link { return link(kind<<typeShift | number) }
 
-// tailBytes is the bytes of the path before its depth that a node has.
-const tailBytes = 12
-
 type header struct {
-	word    uint64
-	birth   uint64
-	entries int64
+	word    uint32
+	meta    uint32
+	entries uint32
 	depth   uint32
 	own     link
 }
 
 type (
-	inner4 struct {
-		header
-		keys  [4]byte
-		tail  [tailBytes]byte
-		links [4]link
-	}
-	inner16 struct {
-		header
-		keys  [16]byte
-		tail  [tailBytes]byte
-		_     [4]byte
-		links [16]link
-	}
 	inner48 struct {
 		header
+		_     [12]byte
 		bits  bitmap
 		links [48]link
-		tail  [tailBytes]byte
-		_     [52]byte
 	}
 	inner256 struct {
 		header
+		_     [12]byte
 		bits  bitmap
 		links [256]link
-		sums  [16]int64
-		tail  [tailBytes]byte
-		_     [52]byte
+		sums  [16]uint32
 	}
 )
 
+// small is where the keys and links of nodes with sorted keys lie.
+var small = [...]struct{ cap, links, size uintptr }{
+	node2:  {2, 24, 32},
+	node5:  {5, 28, 48},
+	node12: {12, 32, 80},
+	node21: {21, 44, 128},
+}
+
+const smallKeys = unsafe.Sizeof(header{})
+
 // leaf is a leaf; its key is behind it.
 type leaf struct {
-	head  uint64
 	value uint64
+	head  uint32
 }
 
 // longLeaf is a leaf whose key is on the heap.
 type longLeaf struct {
-	leaf
+	value  uint64
+	head   uint32
+	handle uint32
 	length uint64
-	handle uint64
 }
 
-const lengthBits = 9
+const (
+	lengthBits = 9
+	lengthMax  = 1<<lengthBits - 1
+	longLength = lengthMax // stands for a longer key
+)
 
-func (h *header) children() int { return int(h.birth & (1<<16 - 1)) }
-func (h *header) born() uint64  { return h.birth >> 16 }
-func (h *header) load() uint64  { return atomic.LoadUint64(&h.word) }
-func (l *leaf) born() uint64    { return l.head >> lengthBits }
-func (l *leaf) length() int     { return int(l.head & (1<<lengthBits - 1)) }
+func (h *header) children() int { return int(h.meta & lengthMax) }
+func (h *header) age() uint32   { return h.meta >> lengthBits }
+func (h *header) load() uint32  { return atomic.LoadUint32(&h.word) }
+func (l *leaf) age() uint32     { return l.head >> lengthBits }
+func (l *leaf) length() int     { return int(l.head & lengthMax) }
 
-// sizeOf returns the bytes of a slot of a type.
-func sizeOf(kind int) int {
+// class returns what memory a link leads to.
+func (l link) class() int {
+	if !l.isLeaf() {
+		return l.kind()
+	}
+	n := l.leaf().length()
+	if n == longLength {
+		return longClass
+	}
+	return leafClass(n)
+}
+
+// leafClass returns the class of leaves for a key of a length.
+func leafClass(length int) int {
+	if length > mostShort {
+		return longClass
+	}
+	return inners + (headBytes+length+leafUnit-1)/leafUnit
+}
+
+const longClass = inners + int(unsafe.Sizeof(longLeaf{}))/leafUnit
+
+// sizeOf returns the bytes of a slot of a class.
+func sizeOf(class int) int {
 	switch {
-	case kind == node4:
-		return int(unsafe.Sizeof(inner4{}))
-	case kind == node16:
-		return int(unsafe.Sizeof(inner16{}))
-	case kind == node48:
+	case class >= inners:
+		return (class - inners) * leafUnit
+	case class == node48:
 		return int(unsafe.Sizeof(inner48{}))
-	case kind == node256:
+	case class == node256:
 		return int(unsafe.Sizeof(inner256{}))
-	case kind == leafLong:
-		return int(unsafe.Sizeof(longLeaf{}))
 	}
-	return int(unsafe.Sizeof(leaf{})) + leafRoom[kind-firstLeaf]
-}
-
-// leafKinds has the types of leaves by the length of the key, in units of 8 bytes.
-var leafKinds = func() (kinds [32]uint8) {
-	i := 0
-	for n := range kinds {
-		if 8*n > leafRoom[i] {
-			i++
-		}
-		kinds[n] = uint8(firstLeaf + i)
-	}
-	return kinds
-}()
-
-// leafKind returns the type of leaf for a key of a length.
-func leafKind(length int) int {
-	if n := (length + 7) / 8; n < len(leafKinds) {
-		return int(leafKinds[n])
-	}
-	return leafLong
+	return int(small[class].size)
 }
 
 // chunkBytes is about the memory of a chunk: a huge page.
 const chunkBytes = 2 << 20
 
-// The memory of all trees, and where it lies.
+// The memory of all trees, and where it lies. That of leaves is one pool.
 var (
-	pools  [types]*arena.Pool
-	places [types]place
+	pools    [inners + 1]*arena.Pool
+	places   [2 * inners]place // by the upper bits of a link
+	leafBase unsafe.Pointer
 )
 
 type place struct {
@@ -193,46 +204,52 @@ type place struct {
 	size uintptr
 }
 
-// reserve reserves addresses for all types of nodes.
+// reserve reserves addresses for all classes.
 var reserve = sync.OnceFunc(func() {
-	for kind := node4; kind < types; kind++ {
-		size := sizeOf(kind)
-		slots := chunkBytes / size / 512 * 512 // whole pages
-		most := 1 << typeShift
-		if arena.FewAddresses {
-			most = max(16<<20/size, slots)
-		}
-		pools[kind] = arena.NewPoolOf(most, slots, size)
-		places[kind] = place{pools[kind].Base(0), uintptr(size)}
+	for kind := node2; kind < inners; kind++ {
+		pools[kind] = newPool(sizeOf(kind), 1<<typeShift)
+		places[kind] = place{pools[kind].Base(0), uintptr(sizeOf(kind))}
 	}
-	// What a late reader takes for a link of type 0 is read as a node, too.
-	places[nothing] = places[node4]
+	pools[inners] = newPool(leafUnit, leafBit-1)
+	leafBase = pools[inners].Base(0)
+	// What a late reader takes for a link of type 0 or 7 is read as a node, too.
+	places[nothing], places[inners] = places[node2], places[node2]
 })
+
+func newPool(size, most int) *arena.Pool {
+	slots := chunkBytes / size / 512 * 512 // whole pages
+	if arena.FewAddresses {
+		most = max(16<<20/size, slots)
+	}
+	return arena.NewPoolOf(most, slots, size)
+}
 
 // Taken returns the number of chunks of nodes that trees have, for tests.
 func Taken() (n int) {
 	reserve()
-	for _, p := range pools[node4:] {
+	for _, p := range pools[node2:] {
 		n += p.Taken()
 	}
 	return n
 }
 
-// at returns where what a link leads to lies.
+// at returns where the inner node that a link leads to lies.
 func (l link) at() unsafe.Pointer {
-	p := &places[l>>typeShift]
+	p := &places[l>>typeShift&7]
 	return unsafe.Add(p.base, uintptr(l&numberMax)*p.size)
 }
 
 func (l link) header() *header { return (*header)(l.at()) }
-func (l link) leaf() *leaf     { return (*leaf)(l.at()) }
+func (l link) leaf() *leaf {
+	return (*leaf)(unsafe.Add(leafBase, uintptr(l&^leafBit)*leafUnit))
+}
 
-// born returns the epoch in which a node or leaf was made.
-func (l link) born() uint64 {
+// age returns the age of a node or leaf.
+func (l link) age() uint32 {
 	if l.isInner() {
-		return l.header().born()
+		return l.header().age()
 	}
-	return l.leaf().born()
+	return l.leaf().age()
 }
 
 // load reads a link that others may be changing.
@@ -249,7 +266,7 @@ func store(at *link, to link) { *at = to }
 func entriesOf(l link) int64 {
 	switch {
 	case l.isInner():
-		return atomic.LoadInt64(&l.header().entries)
+		return int64(atomic.LoadUint32(&l.header().entries))
 	case l.isLeaf():
 		return 1
 	}

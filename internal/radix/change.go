@@ -10,6 +10,7 @@ func (t *Tree) Set(key string, val uint64) (old uint64, had bool, err error) {
 	if t.closed.Load() {
 		return 0, false, ErrClosed
 	}
+	t.fetchTop(key)
 	e := t.walk(key)
 	old, had = e.value()
 	if err := t.put(key, val, e); err != nil {

@@ -2,7 +2,6 @@ package radix
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Check looks through the whole tree and its snapshots for anything that cannot
@@ -22,6 +21,9 @@ func (t *Tree) Check() error {
 		return fmt.Errorf("radix: %d entries, and the tree says %d", n, entriesOf(t.top.link))
 	}
 	live := len(c.seen)
+	if err := c.shortcuts(); err != nil {
+		return err
+	}
 	for _, m := range t.moments {
 		c.shared = true
 		c.last, c.some = "", false
@@ -69,7 +71,7 @@ func (c *checker) node(l link, from int) (n int64, err error) {
 
 func (c *checker) leaf(l link) error {
 	k := c.t.key(l)
-	if !l.isLeaf() || l.kind() != leafKind(len(k)) {
+	if x := l.leaf(); !l.isLeaf() || x.length() != min(len(k), longLength) && len(k) <= mostShort || len(k) > mostShort && x.length() != longLength {
 		return fmt.Errorf("radix: link %#x leads to a key of %d bytes", uint32(l), len(k))
 	}
 	if c.some && !c.shared && c.last >= k {
@@ -86,11 +88,14 @@ func (c *checker) inner(l link, from int) (n int64, err error) {
 		return 0, fmt.Errorf("radix: node %#x below depth %d has depth %d and word %#x", uint32(l), from, d, h.word)
 	}
 	path := c.t.key(c.t.anyLeaf(l))
-	if len(path) < d || !strings.HasSuffix(path[:d], string(tailOf(l)[tailBytes-min(d, tailBytes):])) {
-		return 0, fmt.Errorf("radix: node %#x of depth %d has tail %q above key %.40q", uint32(l), d, tailOf(l)[:], path)
+	if len(path) < d {
+		return 0, fmt.Errorf("radix: node %#x of depth %d is above key %.40q", uint32(l), d, path)
+	}
+	if h.age() > c.t.age || h.age() < ageHalf != (c.t.age < ageHalf) {
+		return 0, fmt.Errorf("radix: node %#x has age %d, and the tree %d", uint32(l), h.age(), c.t.age)
 	}
 	links := 0
-	var sums [16]int64
+	var sums [16]uint32
 	for b, to := atOrAfter(l, -1); to != 0; b, to = atOrAfter(l, b+1) {
 		links++
 		k, err := c.node(to, d+1)
@@ -101,7 +106,7 @@ func (c *checker) inner(l link, from int) (n int64, err error) {
 			return 0, fmt.Errorf("radix: key %.40q is below byte %d of node %#x, of depth %d", k, b, uint32(l), d)
 		}
 		if n += k; b >= 0 {
-			sums[b>>4] += k
+			sums[b>>4] += uint32(k)
 		}
 	}
 	if err := c.counts(l, links, n, sums); err != nil {
@@ -111,7 +116,7 @@ func (c *checker) inner(l link, from int) (n int64, err error) {
 }
 
 // counts checks what a node says of its children.
-func (c *checker) counts(l link, links int, n int64, sums [16]int64) error {
+func (c *checker) counts(l link, links int, n int64, sums [16]uint32) error {
 	h := l.header()
 	have := h.children()
 	if h.own != 0 {
@@ -121,8 +126,38 @@ func (c *checker) counts(l link, links int, n int64, sums [16]int64) error {
 	if have != links || links < 2 || h.children() > capacity(kind) {
 		return fmt.Errorf("radix: node %#x has %d links and says %d", uint32(l), links, have)
 	}
-	if n != h.entries || kind == node256 && (*inner256)(l.at()).sums != sums {
+	if n != int64(h.entries) || kind == node256 && (*inner256)(l.at()).sums != sums {
 		return fmt.Errorf("radix: node %#x has %d entries and says %d, or has wrong sums", uint32(l), n, h.entries)
+	}
+	return nil
+}
+
+// shortcuts checks that each one is the top of the keys below it.
+func (c *checker) shortcuts() error {
+	s := c.t.short.Load()
+	if s == nil {
+		return nil
+	}
+	for i := range s.lines {
+		for j, l := range s.lines[i].links {
+			if err := c.shortcut(s, &s.lines[i], link(l)); err != nil {
+				return fmt.Errorf("radix: shortcut %d of line %d: %w", j, i, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (c *checker) shortcut(s *shortcuts, line *shortLine, l link) error {
+	if l == 0 {
+		return nil
+	}
+	if _, ok := c.seen[l]; !ok {
+		return fmt.Errorf("it leads to %#x, which is not in the tree", uint32(l))
+	}
+	key := c.t.key(c.t.anyLeaf(l))
+	if at, _ := s.place(key); at != line || c.t.topOf(s, key) != l {
+		return fmt.Errorf("it leads to %#x, which is not the top of %.40q", uint32(l), key)
 	}
 	return nil
 }
@@ -130,11 +165,11 @@ func (c *checker) counts(l link, links int, n int64, sums [16]int64) error {
 // slots checks that all memory in use is accounted for.
 func (c *checker) slots(live int) error {
 	used := 0
-	for kind := node4; kind < types; kind++ {
-		s := &c.t.memory.slots[kind]
-		used += s.used
-		if s.used+s.free != len(s.chunks)*pools[kind].Slots() || s.kept != 0 {
-			return fmt.Errorf("radix: type %d: %d slots in use, %d free, %d promised, %d chunks", kind, s.used, s.free, s.kept, len(s.chunks))
+	for class := node2; class < classes; class++ {
+		s := &c.t.memory.slots[class]
+		used += s.Used()
+		if !s.Balanced() || s.Promised() != 0 {
+			return fmt.Errorf("radix: class %d: %d slots in use, %d promised, %d chunks", class, s.Used(), s.Promised(), s.Chunks())
 		}
 	}
 	var kept int

@@ -35,7 +35,7 @@ type Cursor struct {
 // links the way goes on by.
 type frame struct {
 	node link
-	word uint64
+	word uint32
 	b    int
 }
 
@@ -181,13 +181,9 @@ func (c *Cursor) push(l link, b int) {
 // fetchAll asks for what the links of a small node lead to, all of which a scan
 // will come to.
 func fetchAll(l link) {
-	switch l.kind() {
-	case node4:
-		for _, to := range (*inner4)(l.at()).links[:min(l.header().children(), 4)] {
-			fetch(to, "", 0)
-		}
-	case node16:
-		for _, to := range (*inner16)(l.at()).links[:min(l.header().children(), 16)] {
+	if l.kind() < node48 {
+		_, links := sorted(l)
+		for _, to := range links {
 			fetch(to, "", 0)
 		}
 	}
@@ -256,53 +252,72 @@ func (c *Cursor) beside() link {
 	return 0
 }
 
-// seek returns the first leaf from the position on, in the cursor's direction.
+// seek returns the first leaf from the position on, in the cursor's direction. It
+// skips compressed paths at first; what the position has in common with them shows in
+// a leaf.
 func (c *Cursor) seek(l link) link {
-	key, from := c.pos, 0
+	key := c.pos
 	for l.isInner() && !c.failed {
 		d := int(l.header().depth)
-		if at, other := c.t.differ(l, key, from); at < d {
-			return c.beyond(l, at < len(key) && other < int(key[at]))
-		}
-		if d > len(key) { // a late reader's
-			c.failed = true
-			return 0
+		if d > len(key) {
+			break
 		}
 		b := byteAt(key, d)
-		from = min(d+1, len(key))
 		c.push(l, b)
-		if b < 0 {
-			return c.seekOwn(l)
-		}
-		if l = child(l, b); l == 0 {
-			return c.beside()
-		}
+		l = child(l, b)
 	}
-	if l == 0 || c.failed {
+	if c.failed {
 		return 0
 	}
-	switch order := strings.Compare(c.t.key(l), key); {
+	return c.settle(l)
+}
+
+// settle returns the first leaf from the position on, where the way has led to a link,
+// which may be 0.
+func (c *Cursor) settle(l link) link {
+	below := l
+	if n := len(c.way); l == 0 && n > 0 {
+		below = c.way[n-1].node
+	}
+	if below == 0 {
+		return 0
+	}
+	some := c.t.anyLeaf(below)
+	if some == 0 { // met between two stores of a change
+		c.failed = true
+		return 0
+	}
+	k := c.t.key(some)
+	at := common(k, c.pos)
+	for i, f := range c.way {
+		if int(f.node.header().depth) > at {
+			// The leaf was found below these.
+			c.passed = append(c.passed, c.way[i:]...)
+			c.way = c.way[:i]
+			return c.beyond(f.node, k, at)
+		}
+	}
+	if l == 0 {
+		return c.beside()
+	}
+	if l.isInner() {
+		return c.beyond(l, k, at)
+	}
+	switch order := strings.Compare(k, c.pos); {
 	case order == 0 && !c.open, order > 0 && !c.down, order < 0 && c.down:
 		return l
 	}
 	return c.beside()
 }
 
-// beyond returns the first leaf where all keys below a link are below the position,
-// or all above.
-func (c *Cursor) beyond(l link, below bool) link {
-	if below == c.down {
+// beyond returns the first leaf where the keys below a link have the first bytes in
+// common with the position, and not the next: all are below it, or all above. k is
+// one of them.
+func (c *Cursor) beyond(l link, k string, at int) link {
+	if byteAt(k, at) < byteAt(c.pos, at) == c.down {
 		return c.first(l)
 	}
 	// What the node says is not needed: that its keys begin with other bytes is
 	// true for as long as its parent leads there.
-	return c.beside()
-}
-
-// seekOwn is seek at the node where the position ends.
-func (c *Cursor) seekOwn(l link) link {
-	if own := load(&l.header().own); own != 0 && !c.open {
-		return own
-	}
 	return c.beside()
 }

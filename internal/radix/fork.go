@@ -1,7 +1,5 @@
 package radix
 
-import "sync/atomic"
-
 // fork is a tree beside the tree: a batch that may run out of memory changes
 // copies, as if a snapshot had just been taken, and puts them in the tree's place
 // when all of it is done.
@@ -15,17 +13,27 @@ type fork struct {
 func (t *Tree) begin() {
 	t.fork = &fork{top: t.top}
 	t.work = &t.fork.top
-	t.frozen = t.Epoch()
-	atomic.AddUint64(&t.control.epoch, 1)
+	t.frozen = t.nextAge()
 }
 
-// commit puts the fork in the tree's place, abort forgets it.
-func (t *Tree) commit() {
+// commit puts the fork in the tree's place, abort forgets it. All that the fork has
+// changed is on the way to one of keys.
+func (t *Tree) commit(keys []string) {
 	f := t.done()
+	s := t.short.Load()
+	for i := 0; s != nil && i < len(keys); i++ {
+		if x, tag := s.place(keys[i]); x != nil {
+			x.remove(x.get(tag))
+		}
+	}
 	t.relink(step{}, f.top.link)
 	for _, l := range f.dead {
 		t.drop(l)
 	}
+	for i := 0; s != nil && i < len(keys); i++ {
+		t.hintWay(s, keys[i])
+	}
+	t.resizeShort()
 }
 
 func (t *Tree) abort() {

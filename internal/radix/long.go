@@ -9,8 +9,8 @@ import (
 // has an old number finds nothing, or another key.
 type longKeys struct {
 	mu    sync.Mutex
-	free  []uint64
-	next  uint64
+	free  []uint32
+	next  uint32
 	slabs atomic.Pointer[[]*longSlab]
 	bytes atomic.Int64
 }
@@ -20,7 +20,7 @@ const slabKeys = 256
 type longSlab [slabKeys]atomic.Pointer[string]
 
 // put returns the number of a new key, which is copied.
-func (k *longKeys) put(key string) (handle uint64) {
+func (k *longKeys) put(key string) (handle uint32) {
 	own := string(append([]byte(nil), key...))
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -44,16 +44,16 @@ func (k *longKeys) put(key string) (handle uint64) {
 }
 
 // at returns where the key with a number lies; nil if there cannot be one.
-func (k *longKeys) at(handle uint64) *atomic.Pointer[string] {
+func (k *longKeys) at(handle uint32) *atomic.Pointer[string] {
 	all := k.slabs.Load()
-	if all == nil || handle/slabKeys >= uint64(len(*all)) {
+	if all == nil || handle/slabKeys >= uint32(len(*all)) {
 		return nil
 	}
 	return &(*all)[handle/slabKeys][handle%slabKeys]
 }
 
 // get returns the key with a number.
-func (k *longKeys) get(handle uint64) string {
+func (k *longKeys) get(handle uint32) string {
 	if at := k.at(handle); at != nil {
 		if s := at.Load(); s != nil {
 			return *s
@@ -63,7 +63,7 @@ func (k *longKeys) get(handle uint64) string {
 }
 
 // drop forgets a key.
-func (k *longKeys) drop(handle uint64) {
+func (k *longKeys) drop(handle uint32) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s := k.at(handle).Swap(nil); s != nil {

@@ -66,25 +66,54 @@ func equalByte(eight uint64, b byte) int {
 	return bits.TrailingZeros64((x-low)&^x&high) >> 3
 }
 
+// keysOf returns the keys of a node with sorted keys, those that it has room for.
+func keysOf(at unsafe.Pointer, kind int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Add(at, smallKeys)), small[kind].cap)
+}
+
+// linksOf returns the links of a node with sorted keys.
+func linksOf(at unsafe.Pointer, kind int) []link {
+	return unsafe.Slice((*link)(unsafe.Add(at, small[kind].links)), small[kind].cap)
+}
+
+// sorted returns the keys and links that a node with sorted keys has. A late reader
+// may find any number of children in a node.
+func sorted(l link) ([]byte, []link) {
+	at, kind := l.at(), l.kind()
+	n := min((*header)(at).children(), int(small[kind].cap))
+	return keysOf(at, kind)[:n], linksOf(at, kind)[:n]
+}
+
+// eightAt returns eight bytes of a node.
+func eightAt(at unsafe.Pointer, offset uintptr) uint64 {
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(at, offset))[:])
+}
+
 // find returns where an inner node has the link for a byte; nil if it has none.
 func find(l link, b byte) *link { return findIn(l.at(), l.kind(), b) }
 
 // findIn is find for whoever knows where the node lies.
 func findIn(at unsafe.Pointer, kind int, b byte) *link {
+	var i int
 	switch kind {
-	case node4:
-		n := (*inner4)(at)
-		if i := equalByte(uint64(binary.LittleEndian.Uint32(n.keys[:])), b); i < min(n.children(), 4) {
-			return &n.links[i]
+	case node2:
+		keys := (*[2]byte)(unsafe.Add(at, smallKeys))
+		if i = 2; keys[0] == b {
+			i = 0
+		} else if keys[1] == b {
+			i = 1
 		}
-	case node16:
-		n := (*inner16)(at)
-		i := equalByte(binary.LittleEndian.Uint64(n.keys[:8]), b)
-		if i == 8 {
-			i += equalByte(binary.LittleEndian.Uint64(n.keys[8:]), b)
+	case node5:
+		i = equalByte(eightAt(at, smallKeys), b)
+	case node12:
+		if i = equalByte(eightAt(at, smallKeys), b); i == 8 {
+			i += equalByte(eightAt(at, smallKeys+8), b)
 		}
-		if i < min(n.children(), 16) {
-			return &n.links[i]
+	case node21:
+		if i = equalByte(eightAt(at, smallKeys), b); i == 8 {
+			if i += equalByte(eightAt(at, smallKeys+8), b); i == 16 {
+				i += equalByte(eightAt(at, smallKeys+16), b)
+			}
 		}
 	case node48:
 		n := (*inner48)(at)
@@ -93,10 +122,17 @@ func findIn(at unsafe.Pointer, kind int, b byte) *link {
 				return &n.links[i]
 			}
 		}
+		return nil
 	case node256:
 		if n := (*inner256)(at); n.links[b] != 0 {
 			return &n.links[b]
 		}
+		return nil
+	default:
+		return nil
+	}
+	if x := &small[kind]; i < min((*header)(at).children(), int(x.cap)) {
+		return (*link)(unsafe.Add(at, x.links+uintptr(i)*4))
 	}
 	return nil
 }
@@ -123,12 +159,6 @@ func atOrAfter(l link, b int) (int, link) {
 		b = 0
 	}
 	switch l.kind() {
-	case node4:
-		n := (*inner4)(l.at())
-		return firstFrom(n.keys[:min(n.children(), 4)], n.links[:], b)
-	case node16:
-		n := (*inner16)(l.at())
-		return firstFrom(n.keys[:min(n.children(), 16)], n.links[:], b)
 	case node48:
 		n := (*inner48)(l.at())
 		if b = n.bits.next(b); b >= 0 {
@@ -139,14 +169,12 @@ func atOrAfter(l link, b int) (int, link) {
 		if b = n.bits.next(b); b >= 0 {
 			return b, load(&n.links[b])
 		}
-	}
-	return 0, 0
-}
-
-func firstFrom(keys []byte, links []link, b int) (int, link) {
-	for i, k := range keys {
-		if int(k) >= b {
-			return int(k), load(&links[i])
+	default:
+		keys, links := sorted(l)
+		for i, k := range keys {
+			if int(k) >= b {
+				return int(k), load(&links[i])
+			}
 		}
 	}
 	return 0, 0
@@ -156,16 +184,6 @@ func firstFrom(keys []byte, links []link, b int) (int, link) {
 // the link, as atOrAfter does.
 func atOrBefore(l link, b int) (int, link) {
 	switch l.kind() {
-	case node4:
-		n := (*inner4)(l.at())
-		if k, to := lastUpTo(n.keys[:min(n.children(), 4)], n.links[:], b); to != 0 {
-			return k, to
-		}
-	case node16:
-		n := (*inner16)(l.at())
-		if k, to := lastUpTo(n.keys[:min(n.children(), 16)], n.links[:], b); to != 0 {
-			return k, to
-		}
 	case node48:
 		n := (*inner48)(l.at())
 		if k := n.bits.prev(b); k >= 0 {
@@ -176,34 +194,19 @@ func atOrBefore(l link, b int) (int, link) {
 		if k := n.bits.prev(b); k >= 0 {
 			return k, load(&n.links[k])
 		}
+	default:
+		keys, links := sorted(l)
+		for i := len(keys) - 1; i >= 0; i-- {
+			if int(keys[i]) <= b {
+				return int(keys[i]), load(&links[i])
+			}
+		}
 	}
 	return -1, load(&l.header().own)
 }
 
-func lastUpTo(keys []byte, links []link, b int) (int, link) {
-	for i := len(keys) - 1; i >= 0; i-- {
-		if int(keys[i]) <= b {
-			return int(keys[i]), load(&links[i])
-		}
-	}
-	return 0, 0
-}
-
 // capacity returns the most children of a type of inner node.
-func capacity(kind int) int { return [...]int{0, 4, 16, 48, 256}[kind] }
-
-// tailOf returns the tail of an inner node.
-func tailOf(l link) *[tailBytes]byte {
-	switch l.kind() {
-	case node4:
-		return &(*inner4)(l.at()).tail
-	case node16:
-		return &(*inner16)(l.at()).tail
-	case node48:
-		return &(*inner48)(l.at()).tail
-	}
-	return &(*inner256)(l.at()).tail
-}
+func capacity(kind int) int { return [...]int{0, 2, 5, 12, 21, 48, 256}[kind] }
 
 // insert adds a link for a byte to a node that has room and none for it. The node
 // is locked, or nobody else's.
@@ -211,12 +214,6 @@ func insert(l link, b byte, to link) {
 	h := l.header()
 	n := h.children()
 	switch l.kind() {
-	case node4:
-		x := (*inner4)(l.at())
-		insertSorted(x.keys[:n+1], x.links[:n+1], b, to)
-	case node16:
-		x := (*inner16)(l.at())
-		insertSorted(x.keys[:n+1], x.links[:n+1], b, to)
 	case node48:
 		x := (*inner48)(l.at())
 		i := x.bits.below(b)
@@ -227,8 +224,10 @@ func insert(l link, b byte, to link) {
 		x := (*inner256)(l.at())
 		store(&x.links[b], to)
 		x.bits.set(b)
+	default:
+		insertSorted(keysOf(l.at(), l.kind())[:n+1], linksOf(l.at(), l.kind())[:n+1], b, to)
 	}
-	h.birth++
+	h.meta++
 }
 
 func insertSorted(keys []byte, links []link, b byte, to link) {
@@ -246,12 +245,6 @@ func remove(l link, b byte) {
 	h := l.header()
 	n := h.children()
 	switch l.kind() {
-	case node4:
-		x := (*inner4)(l.at())
-		removeSorted(x.keys[:n], x.links[:n], b)
-	case node16:
-		x := (*inner16)(l.at())
-		removeSorted(x.keys[:n], x.links[:n], b)
 	case node48:
 		x := (*inner48)(l.at())
 		i := x.bits.below(b)
@@ -261,8 +254,11 @@ func remove(l link, b byte) {
 		x := (*inner256)(l.at())
 		x.bits.unset(b)
 		store(&x.links[b], 0)
+	default:
+		keys, links := sorted(l)
+		removeSorted(keys, links, b)
 	}
-	h.birth--
+	h.meta--
 }
 
 func removeSorted(keys []byte, links []link, b byte) {
@@ -288,6 +284,9 @@ func copyChildren(to, from link, without int) {
 			continue
 		}
 		insert(to, byte(b), l)
+		if to.kind() == node256 {
+			(*inner256)(to.at()).sums[b>>4] += uint32(entriesOf(l))
+		}
 	}
 }
 
@@ -295,16 +294,6 @@ func copyChildren(to, from link, without int) {
 func growChildren(to, from link) {
 	n := from.header().children()
 	switch from.kind() {
-	case node4:
-		x, y := (*inner4)(from.at()), (*inner16)(to.at())
-		copy(y.keys[:], x.keys[:n])
-		copy(y.links[:], x.links[:n])
-	case node16:
-		x, y := (*inner16)(from.at()), (*inner48)(to.at())
-		for _, b := range x.keys[:n] {
-			y.bits.set(b)
-		}
-		copy(y.links[:], x.links[:n])
 	case node48:
 		x, y := (*inner48)(from.at()), (*inner256)(to.at())
 		y.bits = x.bits
@@ -312,10 +301,21 @@ func growChildren(to, from link) {
 		for _, l := range x.links[:n] {
 			b = x.bits.next(b + 1)
 			y.links[b] = l
-			y.sums[b>>4] += entriesOf(l)
+			y.sums[b>>4] += uint32(entriesOf(l))
 		}
+	case node21:
+		keys, links := sorted(from)
+		y := (*inner48)(to.at())
+		for _, b := range keys {
+			y.bits.set(b)
+		}
+		copy(y.links[:], links)
+	default:
+		keys, links := sorted(from)
+		copy(keysOf(to.at(), to.kind()), keys)
+		copy(linksOf(to.at(), to.kind()), links)
 	}
-	to.header().birth += uint64(n)
+	to.header().meta += uint32(n)
 }
 
 // wipe empties the children of a node that is nobody else's, and whose slot
@@ -326,17 +326,17 @@ func wipe(l link) {
 		(*inner48)(l.at()).bits = bitmap{}
 	case node256:
 		n := (*inner256)(l.at())
-		n.bits, n.sums, n.links = bitmap{}, [16]int64{}, [256]link{}
+		n.bits, n.sums, n.links = bitmap{}, [16]uint32{}, [256]link{}
 	}
 }
 
 // count adds to the number of keys below a node, all of them below byte b.
 func count(l link, b int, delta int64) {
 	h := l.header()
-	h.entries += delta
+	h.entries += uint32(delta)
 	if l.kind() == node256 && b >= 0 {
 		n := (*inner256)(l.at())
-		n.sums[b>>4] += delta
+		n.sums[b>>4] += uint32(delta)
 	}
 }
 
@@ -346,7 +346,7 @@ func countBelow(l link, b int) (n int64) {
 	if l.kind() == node256 {
 		x := (*inner256)(l.at())
 		for i := range b >> 4 {
-			n += atomic.LoadInt64(&x.sums[i])
+			n += int64(atomic.LoadUint32(&x.sums[i]))
 		}
 		from = b &^ 15
 	}

@@ -4,13 +4,16 @@ import "strings"
 
 // rank returns the number of entries below a link with a key below key, or up to
 // key where after is true.
-func (t *Tree) rank(l link, key string, after bool) (n int64) {
-	from := 0
+func (t *Tree) rank(root link, key string, after bool) (n int64) {
+	// What the key has in common with compressed paths shows in a leaf.
+	k := t.key(t.near(root, key))
+	at := common(k, key)
+	l := root
 	for l.isInner() {
 		h := l.header()
 		d := int(h.depth)
-		if at, other := t.differ(l, key, from); at < d {
-			if at < len(key) && other < int(key[at]) {
+		if d > at {
+			if byteAt(k, at) < byteAt(key, at) {
 				n += entriesOf(l)
 			}
 			return n
@@ -27,7 +30,6 @@ func (t *Tree) rank(l link, key string, after bool) (n int64) {
 		}
 		b := int(key[d])
 		n += countBelow(l, b)
-		from = d + 1
 		l = child(l, b)
 	}
 	if l == 0 {
@@ -37,6 +39,19 @@ func (t *Tree) rank(l link, key string, after bool) (n int64) {
 		n++
 	}
 	return n
+}
+
+// near returns a leaf below a link that has as many bytes in common with a key as any,
+// if it is one of those that the key's own bytes lead to.
+func (t *Tree) near(l link, key string) link {
+	for l.isInner() && int(l.header().depth) <= len(key) {
+		next := child(l, byteAt(key, int(l.header().depth)))
+		if next == 0 {
+			break
+		}
+		l = next
+	}
+	return t.anyLeaf(l)
 }
 
 // atRank returns the leaf of entry i below a link, 0 if there are not so many.
@@ -69,10 +84,10 @@ func skipSums(n *inner256, i int64) (int, int64) {
 		i--
 	}
 	for at, sum := range n.sums[:15] {
-		if i < sum {
+		if i < int64(sum) {
 			return 16 * at, i
 		}
-		i -= sum
+		i -= int64(sum)
 	}
 	return 240, i
 }

@@ -1,6 +1,7 @@
 package radix
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 // moment is the state of a tree at the end of an epoch.
 type moment struct {
 	epoch   uint64
+	age     uint32 // what has it or less was there
 	root    link
 	entries int64
 	dead    []keptNode  // no longer part of the tree
@@ -24,10 +26,10 @@ type moment struct {
 	closed  bool
 }
 
-// keptNode is a node, and the epoch in which it was made.
+// keptNode is a node and its age.
 type keptNode struct {
 	node link
-	born uint64
+	age  uint32
 }
 
 // keptValue is a value that stands for memory of the caller's, and the epoch in
@@ -56,9 +58,12 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 	if t.closed.Load() {
 		return nil, ErrClosed
 	}
-	m := &moment{epoch: t.Epoch(), root: t.top.link, entries: entriesOf(t.top.link)}
+	if len(t.moments) >= int(ageHalf/2) {
+		return nil, fmt.Errorf("%w: %d snapshots are open", ErrLimit, len(t.moments))
+	}
+	m := &moment{epoch: t.Epoch(), age: t.age, root: t.top.link, entries: entriesOf(t.top.link)}
 	t.moments = append(t.moments, m)
-	atomic.AddUint64(&t.control.epoch, 1)
+	t.nextAge()
 	t.thaw()
 	acquiredAll(t)
 	s := &Snapshot{tree: t, hold: t.hold, moment: m}
@@ -70,7 +75,7 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 func (t *Tree) thaw() {
 	t.frozen = 0
 	if m := t.newest(); m != nil {
-		t.frozen = m.epoch
+		t.frozen = m.age
 	}
 }
 
@@ -105,11 +110,11 @@ func (t *Tree) end(m *moment) {
 	}
 	t.thaw()
 	for _, k := range m.dead {
-		if older != nil && k.born <= older.epoch {
+		if older != nil && k.age <= older.age {
 			older.dead = append(older.dead, k)
 			continue
 		}
-		t.keptSize.Add(-int64(sizeOf(k.node.kind())))
+		t.keptSize.Add(-int64(sizeOf(k.node.class())))
 		t.limbo[0].nodes = append(t.limbo[0].nodes, k.node)
 	}
 	for _, v := range m.vals {
@@ -156,10 +161,10 @@ func (t *Tree) drop(l link) {
 		h := l.header()
 		setWord(&h.word, (h.word+nextSeq)|dead)
 	}
-	born := l.born()
-	if m := t.newest(); m != nil && born <= m.epoch {
-		m.dead = append(m.dead, keptNode{l, born})
-		t.keptSize.Add(int64(sizeOf(l.kind())))
+	age := l.age()
+	if m := t.newest(); m != nil && age <= m.age {
+		m.dead = append(m.dead, keptNode{l, age})
+		t.keptSize.Add(int64(sizeOf(l.class())))
 		return
 	}
 	t.limbo[0].nodes = append(t.limbo[0].nodes, l)

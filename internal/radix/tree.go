@@ -29,6 +29,7 @@ type Tree struct {
 	}
 	top    top
 	closed atomic.Bool
+	short  atomic.Pointer[shortcuts]
 	*memory
 	hold  *hold
 	limit int64
@@ -37,10 +38,12 @@ type Tree struct {
 
 	mu       sync.Mutex // of writers, and guards what follows
 	work     *top       // what writers change: top, or that of a fork
-	frozen   uint64     // nodes of this epoch and before must not be changed
+	age      uint32     // of what is made now
+	frozen   uint32     // what has this age or less must not be changed
 	steps    []step     // the way to the key that is being changed
 	promised bool       // memory was promised to the batch that runs
 	free     bool       // the limit does not bind
+	bare     bool       // it leaves no memory for shortcuts
 	fork     *fork
 	limbo    [2]retired
 	advanced int64
@@ -75,7 +78,7 @@ var (
 func New(limit int64) *Tree {
 	t := &Tree{limit: limit, memory: newMemory(), edges: newEdges()}
 	t.hold = newHold(t.memory)
-	t.control.epoch, t.control.gen = 1, 2
+	t.control.epoch, t.control.gen, t.age = 1, 2, 1
 	t.work = &t.top
 	return t
 }
@@ -112,14 +115,14 @@ func (t *Tree) Len() int {
 	}
 }
 
-// Bytes returns the memory of nodes and long keys, of what snapshots need among
+// Bytes returns the memory of nodes, shortcuts and long keys, of what snapshots need among
 // them: exactly, if nobody writes meanwhile, else about.
 func (t *Tree) Bytes() int64 {
 	if t.mu.TryLock() {
 		defer t.mu.Unlock()
-		return t.used
+		return t.used + t.short.Load().bytes()
 	}
-	return t.about.Load()
+	return t.about.Load() + t.short.Load().bytes()
 }
 
 // lockRead guards the tree where readers are not optimistic.
@@ -162,14 +165,15 @@ func pause(try int) {
 
 // key returns the key of a leaf, in the memory of the tree.
 func (m *memory) key(l link) string {
-	x := l.leaf()
-	switch {
-	case !l.isLeaf(): // a late reader's
+	if !l.isLeaf() { // a late reader's
 		return ""
-	case l.kind() == leafLong:
+	}
+	x := l.leaf()
+	n := x.length()
+	if n == longLength {
 		return m.long.get((*longLeaf)(unsafe.Pointer(x)).handle)
 	}
-	return bytesAt(unsafe.Add(unsafe.Pointer(x), unsafe.Sizeof(leaf{})), min(x.length(), leafRoom[l.kind()-firstLeaf]))
+	return bytesAt(unsafe.Add(unsafe.Pointer(x), headBytes), n)
 }
 
 // Get returns the value of key, and reports whether there is one.
@@ -182,9 +186,35 @@ func (t *Tree) Get(key string) (val uint64, ok bool) {
 }
 
 func (t *Tree) getOne(key string) (val uint64, ok bool) {
+	gen := t.Gen()
+	s := t.short.Load()
+	if l, entered := s.enter(key); entered {
+		l, good := descend(l, key)
+		stall.At("radix: leaf found by a shortcut")
+		if val, ok, sure := t.valueBy(s, l, key); good && sure && t.Current(gen) {
+			return val, ok
+		}
+	}
+	return t.getFromRoot(key)
+}
+
+// valueBy is valueOf for a leaf that a shortcut has led to. sure reports whether
+// that is the answer.
+func (t *Tree) valueBy(s *shortcuts, l link, key string) (val uint64, ok, sure bool) {
+	if !l.isLeaf() {
+		return 0, false, false
+	}
+	other := t.key(l)
+	if other == key {
+		return atomic.LoadUint64(&l.leaf().value), true, true
+	}
+	return 0, false, s.proves(key, other)
+}
+
+func (t *Tree) getFromRoot(key string) (val uint64, ok bool) {
 	for try := 0; ; try++ {
 		gen := t.Gen()
-		l, good := t.descend(key)
+		l, good := descend(load(&t.top.link), key)
 		stall.At("radix: leaf found")
 		if good {
 			if val, ok = t.valueOf(l, key); t.Current(gen) {
@@ -198,10 +228,9 @@ func (t *Tree) getOne(key string) (val uint64, ok bool) {
 	}
 }
 
-// descend returns the leaf that the bytes of a key lead to, and false if it has
-// met a node that is being changed, or is no longer part of the tree.
-func (t *Tree) descend(key string) (l link, ok bool) {
-	l = load(&t.top.link)
+// descend returns the leaf that the bytes of a key lead to from a link on, and false
+// if it has met a node that is being changed, or is no longer part of the tree.
+func descend(l link, key string) (leaf link, ok bool) {
 	for l.isInner() {
 		next, ok := through(l, key)
 		if !ok {
@@ -245,6 +274,7 @@ func (t *Tree) Close() {
 		return
 	}
 	atomic.AddUint64(&t.control.gen, 2)
+	t.setShort(nil)
 	if len(t.moments) == 0 {
 		t.memory.release()
 	}

@@ -21,7 +21,7 @@ var keyMakers = map[string]func(rng *rand.Rand) string{
 	"few letters": func(rng *rand.Rand) string { return letters(rng, rng.IntN(8), "ab") },
 	"edges":       func(rng *rand.Rand) string { return letters(rng, rng.IntN(6), "\x00\x01\x7f\xfe\xff") },
 	"lengths": func(rng *rand.Rand) string {
-		n := []int{0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 97, 127, 129, 191, 193, 383, 384, 385, 500}
+		n := []int{0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 97, 127, 129, 191, 193, 243, 244, 245, 383, 384, 385, 500}
 		return strings.Repeat("x", n[rng.IntN(len(n))]) + letters(rng, rng.IntN(3), "ay")
 	},
 	"wide": func(rng *rand.Rand) string { return string([]byte{byte(rng.IntN(3)), byte(rng.IntN(256))}) },
@@ -238,7 +238,7 @@ func settle(tree *Tree) {
 // Nodes with as many children as each type holds, one more and one less, on the
 // way up and down.
 func TestNodeSizes(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 4, 5, 15, 16, 17, 47, 48, 49, 255, 256} {
+	for _, n := range []int{1, 2, 3, 4, 5, 6, 11, 12, 13, 15, 16, 17, 20, 21, 22, 47, 48, 49, 255, 256} {
 		for _, prefix := range []string{"", "a", "a prefix of more than twelve bytes", strings.Repeat("p", 400)} {
 			for _, own := range []bool{false, true} {
 				tree, m := New(0), model{}

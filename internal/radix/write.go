@@ -1,6 +1,7 @@
 package radix
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -33,13 +34,18 @@ func (t *Tree) slot(s step) *link {
 	return find(s.node, byte(s.b))
 }
 
-func lock(word *uint64)   { setWord(word, *word|locked) }
-func unlock(word *uint64) { setWord(word, (*word+nextSeq)&^locked) }
+func lock(word *uint32)   { setWord(word, *word|locked) }
+func unlock(word *uint32) { setWord(word, (*word+nextSeq)&^locked) }
 
 // setWord is a call of its own, so that no store is moved past it or left out.
 //
 //go:noinline
-func setWord(word *uint64, to uint64) { *word = to }
+func setWord(word *uint32, to uint32) { *word = to }
+
+// setValue is setWord for a value.
+//
+//go:noinline
+func setValue(val *uint64, to uint64) { *val = to }
 
 // relink sets the link of a step.
 func (t *Tree) relink(s step, to link) {
@@ -57,99 +63,126 @@ func (t *Tree) relink(s step, to link) {
 	unlock(word)
 }
 
-// walk goes to where a key is, or would be, and notes the way.
+// walk goes to where a key is, or would be, and notes the way. It skips compressed
+// paths, as a lookup does; what the key has in common with them shows in a leaf.
 func (t *Tree) walk(key string) end {
 	t.steps = append(t.steps[:0], step{})
-	l, from := t.work.link, 0
+	l, from, sure := t.work.link, 0, true
 	for l.isInner() {
-		d := int(l.header().depth)
-		if at, other := t.differ(l, key, from); at < d {
-			return end{below: l, split: at, other: other}
+		h := l.header()
+		d := int(h.depth)
+		sure = sure && d == from
+		if d > len(key) {
+			break
 		}
-		b := -1
-		if from = d; d < len(key) {
-			b = int(key[d])
-			from++
-		}
+		b := byteAt(key, d)
 		t.steps = append(t.steps, step{l, b})
+		from = d + 1
 		l = child(l, b)
+	}
+	if l == 0 && sure {
+		return end{}
+	}
+	return t.diverge(key, l)
+}
+
+// diverge returns where a way ends that has led to a link, which may be 0, past bytes
+// that were not looked at.
+func (t *Tree) diverge(key string, l link) end {
+	below := l
+	if l == 0 {
+		below = t.steps[len(t.steps)-1].node
+	}
+	k := t.key(t.anyLeaf(below))
+	if l.isLeaf() && k == key {
+		return end{leaf: l}
+	}
+	at := common(k, key)
+	for i, s := range t.steps[1:] {
+		if int(s.node.header().depth) > at {
+			t.steps = t.steps[:i+1]
+			return end{below: s.node, split: at, other: byteAt(k, at)}
+		}
 	}
 	if l == 0 {
 		return end{}
 	}
-	k := t.key(l)
-	if k == key {
-		return end{leaf: l}
-	}
-	at := from + common(k[from:], key[from:])
-	other := -1
-	if at < len(k) {
-		other = int(k[at])
-	}
-	return end{below: l, split: at, other: other}
+	return end{below: l, split: at, other: byteAt(k, at)}
 }
 
 // common returns how many bytes two strings begin with alike.
 func common(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0
+	for ; i+blockBytes <= n && a[i:i+blockBytes] == b[i:i+blockBytes]; i += blockBytes {
+	}
+	for ; i+8 <= n; i += 8 {
+		if x := eightOf(a, i) ^ eightOf(b, i); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
 	for ; i < n && a[i] == b[i]; i++ {
 	}
 	return i
 }
 
-// differ returns the first place from on, before the depth of an inner node, where
-// a key differs from all keys below the node, and their byte there. If there is
-// none it returns the depth.
-func (t *Tree) differ(l link, key string, from int) (at, other int) {
-	d := int(l.header().depth)
-	n := d - from
-	if n <= 0 {
-		return d, 0
-	}
-	var path string
-	if n <= tailBytes {
-		tail := tailOf(l)
-		path = bytesAt(unsafe.Pointer(&tail[tailBytes-n]), n)
-	} else {
-		k := t.key(t.anyLeaf(l))
-		if len(k) < d { // a late reader's
-			return d, 0
-		}
-		path = k[from:d]
-	}
-	at = common(path, key[min(from, len(key)):])
-	if at == n {
-		return d, 0
-	}
-	return from + at, int(path[at])
+// blockBytes is how many bytes of long keys are compared at a time.
+const blockBytes = 256
+
+// eightOf returns eight bytes of a string.
+func eightOf(s string, i int) uint64 {
+	return eightAt(unsafe.Pointer(unsafe.StringData(s)), uintptr(i))
 }
 
-// anyLeaf returns a leaf below a node. A late reader may get none.
+// anyLeaf returns a leaf below a node, a near one if it has some: each further node
+// has to come from memory. A late reader may get none.
 func (t *Tree) anyLeaf(l link) link {
 	for l.isInner() {
+		if l.kind() < node48 {
+			if _, links := sorted(l); len(links) > 0 {
+				l = someLeaf(links)
+				continue
+			}
+		}
 		_, l = atOrAfter(l, -1)
+	}
+	return l
+}
+
+// someLeaf returns the first link that leads to a leaf, or the last one.
+func someLeaf(links []link) (l link) {
+	for i := range links {
+		if l = load(&links[i]); l.isLeaf() {
+			break
+		}
 	}
 	return l
 }
 
 // room returns an error if bytes more are over the limit.
 func (t *Tree) room(bytes int64) error {
-	if t.limit == 0 || t.free || t.promised || t.used+bytes <= t.limit {
+	if t.limit == 0 || t.free || t.promised || t.fits(bytes) {
 		return nil
 	}
-	if t.advance(); t.used+bytes > t.limit {
+	if t.advance(); !t.fits(bytes) && t.short.Load() != nil {
+		t.bare = true
+		t.setShort(nil)
+	}
+	if !t.fits(bytes) {
 		return ErrLimit
 	}
 	return nil
 }
 
+// fits reports whether bytes more are not over the limit.
+func (t *Tree) fits(bytes int64) bool { return t.used+t.short.Load().bytes()+bytes <= t.limit }
+
 // take returns memory for a node or leaf.
-func (t *Tree) take(kind int) (link, error) {
-	if err := t.room(int64(sizeOf(kind))); err != nil {
+func (t *Tree) take(class int) (link, error) {
+	if err := t.room(int64(sizeOf(class))); err != nil {
 		return 0, err
 	}
-	l, err := t.memory.take(kind, t.promised)
+	l, err := t.memory.take(class, t.promised)
 	if err == nil && t.fork != nil {
 		t.fork.made = append(t.fork.made, l)
 	}
@@ -166,39 +199,32 @@ func (t *Tree) untake(l link) {
 
 // newLeaf returns a leaf.
 func (t *Tree) newLeaf(key string, val uint64) (link, error) {
-	kind := leafKind(len(key))
-	if kind == leafLong {
-		if err := t.room(int64(len(key) + sizeOf(kind))); err != nil {
-			return 0, err
-		}
+	class := leafClass(len(key))
+	if len(key) > mostShort {
+		return t.newLongLeaf(key, val)
 	}
-	l, err := t.take(kind)
+	l, err := t.take(class)
 	if err != nil {
 		return 0, err
 	}
-	if kind == leafLong {
-		x := (*longLeaf)(l.at())
-		x.head, x.value = t.Epoch()<<lengthBits, val
-		x.length, x.handle = uint64(len(key)), t.long.put(key)
-		t.account(int64(len(key)))
-		return l, nil
-	}
 	x := l.leaf()
-	x.head, x.value = t.Epoch()<<lengthBits|uint64(len(key)), val
-	copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(x), unsafe.Sizeof(leaf{}))), leafRoom[kind-firstLeaf]), key)
+	x.head, x.value = t.age<<lengthBits|uint32(len(key)), val
+	copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(x), headBytes)), len(key)), key)
 	return l, nil
 }
 
-// newInner returns an inner node without children. The bytes of key before depth
-// are those of all keys that it will have.
-func (t *Tree) newInner(kind int, key string, depth int) (link, error) {
-	l, err := t.blank(kind)
+func (t *Tree) newLongLeaf(key string, val uint64) (link, error) {
+	if err := t.room(int64(len(key) + sizeOf(longClass))); err != nil {
+		return 0, err
+	}
+	l, err := t.take(longClass)
 	if err != nil {
 		return 0, err
 	}
-	l.header().depth = uint32(depth)
-	n := min(depth, tailBytes)
-	copy(tailOf(l)[tailBytes-n:], key[depth-n:depth])
+	x := (*longLeaf)(unsafe.Pointer(l.leaf()))
+	x.head, x.value = t.age<<lengthBits|longLength, val
+	x.length, x.handle = uint64(len(key)), t.long.put(key)
+	t.account(int64(len(key)))
 	return l, nil
 }
 
@@ -209,7 +235,7 @@ func (t *Tree) blank(kind int) (link, error) {
 		return 0, err
 	}
 	h := l.header()
-	*h = header{word: (h.word + nextSeq) &^ (locked | dead), birth: t.Epoch() << 16}
+	*h = header{word: (h.word + nextSeq) &^ (locked | dead), meta: t.age << lengthBits}
 	wipe(l)
 	return l, nil
 }
@@ -223,7 +249,6 @@ func (t *Tree) resized(l link, kind, without int) (link, error) {
 	}
 	to, from := c.header(), l.header()
 	to.depth, to.own, to.entries = from.depth, from.own, from.entries
-	*tailOf(c) = *tailOf(l)
 	copyChildren(c, l, without)
 	return c, nil
 }
@@ -231,13 +256,13 @@ func (t *Tree) resized(l link, kind, without int) (link, error) {
 // thawPath makes sure that all nodes of the way may be changed: those that a
 // snapshot has are replaced by copies. If memory fails for that the tree is still
 // what it was.
-func (t *Tree) thawPath() error {
+func (t *Tree) thawPath(key string) error {
 	if t.frozen == 0 {
 		return nil
 	}
 	for i := 1; i < len(t.steps); i++ {
 		l := t.steps[i].node
-		if l.header().born() > t.frozen {
+		if l.header().age() > t.frozen {
 			continue
 		}
 		c, err := t.take(l.kind())
@@ -249,21 +274,19 @@ func (t *Tree) thawPath() error {
 		copy(unsafe.Slice((*byte)(c.at()), n), unsafe.Slice((*byte)(l.at()), n))
 		h := c.header()
 		h.word = (word + nextSeq) &^ (locked | dead)
-		h.birth = t.Epoch()<<16 | uint64(h.children())
-		t.relink(t.steps[i-1], c)
-		t.drop(l)
-		t.steps[i].node = c
+		h.meta = t.age<<lengthBits | h.meta&lengthMax
+		t.replace(key, i, c)
 	}
 	return nil
 }
 
 // put sets the value of a key. The way to it has just been walked.
 func (t *Tree) put(key string, val uint64, e end) (err error) {
-	if e.leaf != 0 && e.leaf.leaf().born() > t.frozen {
-		setWord(&e.leaf.leaf().value, val)
+	if e.leaf != 0 && e.leaf.leaf().age() > t.frozen {
+		setValue(&e.leaf.leaf().value, val)
 		return nil
 	}
-	if err := t.thawPath(); err != nil {
+	if err := t.thawPath(key); err != nil {
 		return err
 	}
 	l, err := t.newLeaf(key, val)
@@ -271,33 +294,36 @@ func (t *Tree) put(key string, val uint64, e end) (err error) {
 		return err
 	}
 	last := t.steps[len(t.steps)-1]
-	if e.leaf != 0 {
+	switch {
+	case e.leaf != 0:
+		t.unhint(key, e.leaf)
 		t.relink(last, l)
 		t.drop(e.leaf)
+		t.hint(key, last.node, l)
 		return nil
-	}
-	if e.below != 0 {
+	case e.below != 0:
 		err = t.branch(key, l, e)
-	} else {
-		err = t.add(last, l)
+	default:
+		err = t.add(key, last, l)
 	}
 	if err != nil {
 		t.untake(l)
 		return err
 	}
 	t.countPath(1)
+	t.resizeShort()
 	return nil
 }
 
 // branch puts a new node above what the way does not lead into, with a new leaf
 // beside that.
 func (t *Tree) branch(key string, l link, e end) error {
-	n, err := t.newInner(node4, key, e.split)
+	n, err := t.blank(node2)
 	if err != nil {
 		return err
 	}
 	h := n.header()
-	h.entries = 1 + entriesOf(e.below)
+	h.depth, h.entries = uint32(e.split), 1+uint32(entriesOf(e.below))
 	for _, c := range []struct {
 		b  int
 		to link
@@ -308,7 +334,12 @@ func (t *Tree) branch(key string, l link, e end) error {
 			insert(n, byte(c.b), c.to)
 		}
 	}
-	t.relink(t.steps[len(t.steps)-1], n)
+	last := t.steps[len(t.steps)-1]
+	t.unhint(key, e.below)
+	t.relink(last, n)
+	stall.At("held: radix node put above")
+	t.hint(key, last.node, n)
+	t.hint(key, n, l)
 	return nil
 }
 
@@ -321,7 +352,7 @@ func byteAt(key string, i int) int {
 }
 
 // add adds a link to the last node of the way, or to a larger one in its place.
-func (t *Tree) add(s step, to link) error {
+func (t *Tree) add(key string, s step, to link) error {
 	if s.node == 0 || s.b < 0 {
 		t.relink(s, to)
 		return nil
@@ -333,6 +364,7 @@ func (t *Tree) add(s step, to link) error {
 		stall.At("held: radix node locked")
 		insert(s.node, byte(s.b), to)
 		unlock(&h.word)
+		t.hint(key, s.node, to)
 		return nil
 	}
 	grown, err := t.resized(s.node, kind+1, -1)
@@ -340,15 +372,19 @@ func (t *Tree) add(s step, to link) error {
 		return err
 	}
 	insert(grown, byte(s.b), to)
-	t.replaceLast(grown)
+	t.replace(key, len(t.steps)-1, grown)
+	t.hint(key, grown, to)
 	return nil
 }
 
-// replaceLast puts another node in the place of the last one of the way.
-func (t *Tree) replaceLast(by link) {
-	i := len(t.steps) - 1
-	t.relink(t.steps[i-1], by)
-	t.drop(t.steps[i].node)
+// replace puts another node in the place of one of the way to a key.
+func (t *Tree) replace(key string, i int, by link) {
+	old, above := t.steps[i].node, t.steps[i-1]
+	t.unhint(key, old)
+	t.relink(above, by)
+	stall.At("held: radix node exchanged")
+	t.drop(old)
+	t.hint(key, above.node, by)
 	t.steps[i].node = by
 }
 
@@ -361,24 +397,27 @@ func (t *Tree) countPath(delta int64) {
 
 // cut deletes the key whose leaf the way leads to.
 func (t *Tree) cut(l link) error {
-	if err := t.thawPath(); err != nil {
+	key := t.key(l)
+	if err := t.thawPath(key); err != nil {
 		return err
 	}
+	t.unhint(key, l)
 	i := len(t.steps) - 1
 	s := t.steps[i]
 	if s.node == 0 {
 		t.relink(s, 0)
 	} else {
-		t.unlink(s)
+		t.unlink(key, s)
 	}
 	t.drop(l)
 	t.countPath(-1)
+	t.resizeShort()
 	return nil
 }
 
 // unlink takes the link of the last step away. A node with one link left gives way
 // to what that leads to, one with few to a smaller one if there is memory.
-func (t *Tree) unlink(s step) {
+func (t *Tree) unlink(key string, s step) {
 	h := s.node.header()
 	n := h.children()
 	if h.own != 0 {
@@ -390,8 +429,12 @@ func (t *Tree) unlink(s step) {
 			_, rest = atOrAfter(s.node, b+1)
 		}
 		i := len(t.steps) - 1
+		t.unhint(key, s.node)
 		t.relink(t.steps[i-1], rest)
 		t.drop(s.node)
+		if x := t.short.Load(); x != nil && int(h.depth) >= x.depth { // else rest has another slot
+			t.hint(key, t.steps[i-1].node, rest)
+		}
 		t.steps = t.steps[:i]
 		return
 	}
@@ -401,7 +444,7 @@ func (t *Tree) unlink(s step) {
 	}
 	if kind := s.node.kind(); h.children()-1 <= few[kind] {
 		if c, err := t.resized(s.node, kind-1, s.b); err == nil {
-			t.replaceLast(c)
+			t.replace(key, len(t.steps)-1, c)
 			return
 		}
 	}
@@ -413,4 +456,4 @@ func (t *Tree) unlink(s step) {
 // few is with how many children a node of each type gives way to a smaller one:
 // some fewer than that one holds, so that a key that comes and goes does not make
 // nodes do so, too.
-var few = [...]int{node4: -1, node16: 3, node48: 12, node256: 36}
+var few = [...]int{node2: -1, node5: 1, node12: 4, node21: 9, node48: 17, node256: 36}

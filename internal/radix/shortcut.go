@@ -1,0 +1,321 @@
+package radix
+
+import (
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/stall"
+)
+
+// Shortcuts are the root table: for the first bytes of a key it has the link that
+// these lead to, so that a search begins there and not at the root. All keys with the
+// same first depth bytes are below one link, which is called their top: that of the
+// first node on their way that has at least so many bytes in common, or a leaf.
+//
+// The paper indexes its table by the first three bytes, which a common prefix makes
+// useless, and so does an alphabet of few letters. Here the bytes behind the common
+// prefix are hashed, as many of them as there is room for tops in the table.
+//
+// An entry is a hint: it has a top that is part of the tree. Where a line is full, one
+// drives out another. A search that has found its key by a shortcut has found it; one
+// that has not, and has no leaf to prove that it was in the right place, begins again
+// at the root. So the 16 bits of the hash that an entry has may be those of others.
+//
+// Writers keep that true: before a top is taken out of the tree, or another node
+// put above it, it is taken out of the table; so whoever looks there after a link was
+// exchanged finds the new one, or none. docs/radix.md has the whole argument.
+type shortcuts struct {
+	depth int // bytes that lead to a top
+	skip  int // of these, the ones that all keys had in common
+	lines []shortLine
+	block *arena.Block // has them
+	built int64        // entries of the tree when it was made
+}
+
+// shortLine is the shortcuts that have a cache line in common.
+type shortLine struct {
+	tags  [lineTops]uint16
+	_     [4]byte
+	links [lineTops]uint32
+}
+
+const (
+	lineTops = 10
+	lineFill = 7 // tops for each line when the table is made
+)
+
+// leastShort is from how many entries on there are shortcuts, perTop how many entries
+// there are at least for each top. They are variables for tests; in builds with stalls,
+// whose histories have few keys, there are shortcuts at once.
+var leastShort, perTop = func() (int64, int64) {
+	if stall.On {
+		return 2, 2
+	}
+	return 4096, 8
+}()
+
+const (
+	// mostTops limits how long a writer takes to make the table: some 50 ms.
+	mostTops = 1 << 20
+	// deepest is the most bytes behind the common prefix that are hashed.
+	deepest = 64
+)
+
+// place returns the line for a key and its tag; nil if the key is too short.
+func (s *shortcuts) place(key string) (line *shortLine, tag uint16) {
+	if len(key) < s.depth {
+		return nil, 0
+	}
+	at, tag := s.spread(s.hash(key))
+	return &s.lines[at], tag
+}
+
+// spread returns the number of the line for a hash, and the tag.
+func (s *shortcuts) spread(h uint64) (line int, tag uint16) {
+	hi, lo := bits.Mul64(h, uint64(len(s.lines)))
+	return int(hi), uint16(lo>>48) | 1
+}
+
+// get returns the link with a tag, 0 if there is none.
+func (x *shortLine) get(tag uint16) link {
+	for i := range x.tags {
+		if x.tags[i] == tag {
+			return link(atomic.LoadUint32(&x.links[i]))
+		}
+	}
+	return 0
+}
+
+// put puts a link with a tag into the line.
+func (x *shortLine) put(tag uint16, l link) {
+	at := int(tag>>1) % lineTops // if there is no better place
+	for i := range x.tags {
+		if x.tags[i] == tag {
+			at = i
+			break
+		}
+		if x.links[i] == 0 {
+			at = i
+		}
+	}
+	atomic.StoreUint32(&x.links[at], 0)
+	x.tags[at] = tag
+	atomic.StoreUint32(&x.links[at], uint32(l))
+}
+
+// remove takes a link out.
+func (x *shortLine) remove(l link) {
+	for i := range x.links {
+		if x.links[i] == uint32(l) {
+			atomic.StoreUint32(&x.links[i], 0)
+		}
+	}
+}
+
+// hash returns the hash of the first bytes of a key that is long enough.
+func (s *shortcuts) hash(key string) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	var h uint64
+	i := s.skip
+	for ; i+8 <= s.depth; i += 8 {
+		h = (h ^ eightOf(key, i)) * odd
+		h ^= h >> 32
+	}
+	if rest := s.depth - i; rest > 0 {
+		var w uint64
+		if i+8 <= len(key) {
+			w = eightOf(key, i) << (64 - 8*uint(rest))
+		} else {
+			for j := range rest {
+				w = w>>8 | uint64(key[i+j])<<56
+			}
+		}
+		h = (h ^ bits.ReverseBytes64(w)) * odd
+	}
+	return h
+}
+
+// enter returns the link to begin a search with, and reports whether it is a
+// shortcut.
+func (s *shortcuts) enter(key string) (l link, ok bool) {
+	if s == nil {
+		return 0, false
+	}
+	x, tag := s.place(key)
+	if x == nil {
+		return 0, false
+	}
+	l = x.get(tag)
+	stall.At("radix: shortcut read")
+	runtime.KeepAlive(s)
+	return l, l != 0
+}
+
+// bytes returns the memory of the table.
+func (s *shortcuts) bytes() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.block.Bytes()
+}
+
+// newShortcuts returns a table for some tops, or an error for a lack of memory.
+func newShortcuts(tops int, limit int64) (*shortcuts, error) {
+	size, pages := (1+tops/lineFill)*int(unsafe.Sizeof(shortLine{})), arena.Small
+	if size >= arena.HugeSize {
+		pages = arena.HugeAll
+	}
+	block, err := arena.New([]int{size}, 0, pages, limit)
+	if err != nil {
+		return nil, err
+	}
+	return &shortcuts{block: block, lines: arena.As[shortLine](block.Segment(0))}, nil
+}
+
+// proves reports whether a search for a key that has come from a shortcut to a leaf of
+// another key has come to where the key would be.
+func (s *shortcuts) proves(key, other string) bool {
+	return len(other) >= s.depth && len(key) >= s.depth && key[:s.depth] == other[:s.depth]
+}
+
+// unhint takes a link out of the table, where a key's is, before it is taken out of the tree or
+// something is put above it.
+func (t *Tree) unhint(key string, l link) {
+	if s := t.short.Load(); s != nil && t.fork == nil {
+		if x, _ := s.place(key); x != nil {
+			x.remove(l)
+		}
+	}
+}
+
+// hint puts a link into the table that is a key's top: parent is the node above it.
+func (t *Tree) hint(key string, parent, l link) {
+	s := t.short.Load()
+	if s == nil || t.fork != nil || parent != 0 && int(parent.header().depth) >= s.depth || l.isInner() && int(l.header().depth) < s.depth {
+		return
+	}
+	if x, tag := s.place(key); x != nil {
+		x.put(tag, l)
+	}
+}
+
+// hintWay puts the top on the way to a key into the table.
+func (t *Tree) hintWay(s *shortcuts, key string) {
+	if x, tag := s.place(key); x != nil {
+		if l := t.topOf(s, key); l != 0 && s.proves(key, t.key(t.anyLeaf(l))) {
+			x.put(tag, l)
+		}
+	}
+}
+
+// topOf returns the top of a key that is long enough, 0 if no key like it is there.
+func (t *Tree) topOf(s *shortcuts, key string) link {
+	l := t.top.link
+	for l.isInner() {
+		d := int(l.header().depth)
+		if d >= s.depth {
+			break
+		}
+		l = child(l, int(key[d]))
+	}
+	return l
+}
+
+// resizeShort makes new shortcuts where there are many more entries than when the
+// old ones were made, or many fewer.
+func (t *Tree) resizeShort() {
+	n, s := entriesOf(t.work.link), t.short.Load()
+	switch {
+	case t.fork != nil || t.promised || t.bare:
+	case s == nil && n >= leastShort, s != nil && n >= 2*s.built:
+		t.makeShort()
+	case s != nil && (n < s.built/4 || n == 0):
+		t.setShort(nil)
+		if n >= leastShort {
+			t.makeShort()
+		}
+	}
+}
+
+// setShort exchanges the shortcuts. Who still reads the old ones finds none there.
+func (t *Tree) setShort(s *shortcuts) {
+	if old := t.short.Swap(s); old != nil {
+		old.block.Release()
+	}
+}
+
+// makeShort makes shortcuts for all that the tree has, if there is memory for them.
+func (t *Tree) makeShort() {
+	tops, depth := t.topsOf(int(min(t.entries()/perTop, mostTops)))
+	t.setShort(nil)
+	room := int64(0)
+	if t.limit > 0 {
+		room = max(t.limit-t.used, 1)
+	}
+	s, err := newShortcuts(len(tops), room)
+	if err != nil {
+		t.bare = true
+		return
+	}
+	s.depth, s.built = depth, t.entries()
+	if l := t.top.link; l.isInner() {
+		s.skip = min(int(l.header().depth), depth)
+	}
+	for i, l := range tops {
+		if i+fillAhead < len(tops) {
+			fetch(tops[i+fillAhead], "", 0)
+		}
+		if x, tag := s.place(t.key(t.anyLeaf(l))); x != nil {
+			x.put(tag, l)
+		}
+	}
+	t.setShort(s)
+}
+
+// fillAhead is how many tops ahead memory is asked for.
+const fillAhead = 16
+
+// entries returns the number of entries, to the writer.
+func (t *Tree) entries() int64 { return entriesOf(t.top.link) }
+
+// topsOf returns the tops for the greatest depth at which there are at most so many,
+// and the depth.
+func (t *Tree) topsOf(most int) (tops []link, depth int) {
+	tops, depth = []link{t.top.link}, 0
+	if l := t.top.link; l.isInner() {
+		depth = int(l.header().depth)
+	}
+	for last := depth + deepest; depth < last; depth++ {
+		next := make([]link, 0, 2*len(tops))
+		for i, l := range tops {
+			if i+fillAhead < len(tops) {
+				fetch(tops[i+fillAhead], "", 0)
+			}
+			if !l.isInner() || int(l.header().depth) > depth {
+				next = append(next, l)
+				continue
+			}
+			for b, to := atOrAfter(l, 0); to != 0; b, to = atOrAfter(l, b+1) {
+				next = append(next, to)
+			}
+		}
+		if len(next) > most {
+			break
+		}
+		tops = next
+	}
+	return tops, depth
+}
+
+// fetchTop asks for the memory of the top that a key's shortcut leads to: a writer
+// comes there only after the nodes above it.
+func (t *Tree) fetchTop(key string) {
+	if s := t.short.Load(); s != nil {
+		if l, ok := s.enter(key); ok {
+			fetch(l, key, s.depth)
+		}
+	}
+}
