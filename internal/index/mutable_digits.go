@@ -176,18 +176,20 @@ func (e *digitMoment) Key(i int) order.Probe { return e.digits.code(e.moment.Key
 
 func (e *digitMoment) CopyKeys(lo int, keys order.Keys) { e.entries(lo, keys.Len(), keys, nil) }
 
-func (e *digitMoment) entries(lo, n int, keys order.Keys, vals []uint64) {
+func (e *digitMoment) entries(lo, n int, keys order.Keys, vals []uint64) error {
 	if keys.Len() == 0 {
-		e.moment.entries(lo, n, keys, vals)
-		return
+		return e.moment.entries(lo, n, keys, vals)
 	}
 	texts := make([]string, n)
-	e.moment.entries(lo, n, order.KeysOf(texts), vals)
+	if err := e.moment.entries(lo, n, order.KeysOf(texts), vals); err != nil {
+		return err
+	}
 	codes := make([]uint64, n)
 	for i, s := range texts {
 		codes[i] = e.digits.code(order.Probe{Text: s}).Code
 	}
 	setKeys(keys, codes)
+	return nil
 }
 
 func (e *digitMoment) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {

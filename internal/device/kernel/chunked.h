@@ -162,6 +162,7 @@ template <typename W, typename K, bool BLOCKS> struct Places {
 	// second of four on, or the first of two.
 	inlined void inBlocks(const W &w, const Version &v, const K (&keys)[W::TURNS], const u32 (&count)[W::TURNS]) {
 		enum { BLOCK = LANES * EACH, ALL_BLOCKS = LEAF / BLOCK, START = (ALL_BLOCKS - 1) / 2 };
+		static_assert(START <= 1, "there is more than one block before the first that is looked at");
 		u32 block[W::TURNS], open = (1u << W::TURNS) - 1; // which are still open
 		hits = 0;
 		unrolled for (int s = 0; s < W::TURNS; s++) block[s] = START, pos[s] = 0;
