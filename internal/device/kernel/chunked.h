@@ -154,7 +154,7 @@ template <typename W, typename K, bool BLOCKS> struct Places {
 			ref[s] = chunk[s]->refs[at[s]];
 			count[s] = chunk[s]->counts[at[s]];
 		}
-		if (BLOCKS) inBlocks(w, v, keys, count);
+		if constexpr (BLOCKS) inBlocks(w, v, keys, count);
 		else inLeaf(w, v, keys, count);
 	}
 
