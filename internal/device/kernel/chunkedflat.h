@@ -1,0 +1,171 @@
+// Batches that are done by a flat merge.
+#pragma once
+#include "chunkedbatch.h"
+
+// A flat merge writes all of the tree anew: entry i of the result is in leaf
+// i / LEAF_FILL.
+
+// above gives the number of keys among [first, first+span) that are up to a key.
+template <typename K> inline_device u32 above(const K *keys, u32 first, u32 span, K key) {
+	while (span > 0) {
+		u32 half = span / 2;
+		if (keys[first + half] <= key) {
+			first += half + 1;
+			span -= half + 1;
+		} else {
+			span = half;
+		}
+	}
+	return first;
+}
+
+// cut gives, for each chunk, the operations up to those that fall on it, and
+// counts the chunks with more than most.
+template <typename K> inline_device void cut(const Version &v, const K *keys, u32 n, u32 *cuts, u32 most, u32 *over) {
+	u32 c = thread();
+	if (c >= v.count) return;
+	const K *seps = (const K *)v.seps[v.levels - 1];
+	u32 end = c == v.count - 1 ? n : above(keys, 0, n, seps[c]), begin = c == 0 ? 0 : above(keys, 0, n, seps[c - 1]);
+	cuts[c] = end;
+	if (end - begin > most) reduceRelaxed(over, (u32)1);
+}
+
+// Flat is kernel.Flat in Go: what a flat merge knows of operations.
+struct Flat {
+	const u32 *cuts; // of chunks
+	u32 *ends;       // of leaves, 256 a chunk: the operations up to those on it
+	u32 *acts;       // of operations
+	u32 *shifts;     // entries inserted before each, less those removed
+	u32 leaves, entries; // of the result
+
+	inlined u32 cutBefore(u32 c) const { return c == 0 ? 0 : cuts[c - 1]; }
+};
+
+// find gives the number of the leaf's count keys below q, of which lane s has
+// number s, and whether q is there. The lanes of a warp call it together.
+template <typename K> inline_device u32 findIn(K key, u32 count, K q, bool *hit) {
+	u32 pos = 0;
+	unrolled for (u32 by = LEAF / 2; by > 0; by /= 2) {
+		K k = shuffle(key, pos + by - 1);
+		if (pos + by <= count && k < q) pos += by;
+	}
+	K k = shuffle(key, pos); // at most the last
+	if (pos < count && k < q) pos++;
+	k = shuffle(key, least(pos, LEAF - 1));
+	*hit = pos < count && k == q;
+	return pos;
+}
+
+// weigh is probe where most leaves have operations: a block a chunk, a warp a
+// leaf.
+template <typename K> inline_device void weigh(const Version &v, const Batch<K> &b, const Flat &f) {
+	static __shared__ u32 ends[CHUNK];
+	u32 c = blockIndex(), e = threadIndex(), s = laneIndex(), used = v.used[c], from = f.cutBefore(c), to = f.cuts[c];
+	const Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
+	if (e < used) f.ends[c * CHUNK + e] = ends[e] = e == used - 1 ? to : above(b.keys, from, to - from, chunk->seps[e]);
+	__syncthreads();
+	for (e = warpIndex(); e < used; e += WARPS) {
+		u32 begin = e ? ends[e - 1] : from, end = ends[e], count = chunk->counts[e];
+		if (begin == end) continue;
+		const Leaf<K> *leaf = leafAt<K>(v, chunk->refs[e]);
+		K key = s < count ? leaf->keys[s] : 0;
+		for (u32 i = begin; i < end; i += WARP) {
+			bool there = i + s < end, hit;
+			u32 pos = findIn(key, count, there ? b.keys[i + s] : 0, &hit);
+			if (there) f.acts[i + s] = pos * 4 + answer(b, i + s, leaf, pos, hit);
+		}
+	}
+}
+
+// Deltas adds up how much longer operations make the tree.
+struct Deltas {
+	const u32 *acts;
+	u32 *shifts, *told;
+	u32 n;
+
+	inlined void take(u32 at, u32 (&v)[PART]) const {
+		quad act = quadAt(acts, at, n);
+		unrolled for (u32 i = 0; i < PART; i++) v[i] = at + i < n ? (act[i] % 4 == INSERT) - (act[i] % 4 == REMOVE) : 0;
+	}
+
+	inlined void give(u32 at, u32 sum, const u32 (&v)[PART]) const {
+		if (at + PART <= n) {
+			*(quad *)(shifts + at) = quad{sum, sum + v[0], sum + v[0] + v[1], sum + v[0] + v[1] + v[2]};
+			return;
+		}
+		unrolled for (u32 i = 0; i < PART; i++) {
+			if (at + i < n) shifts[at + i] = sum;
+			sum += v[i];
+		}
+	}
+
+	inlined void end(u32 all) const { *told = shifts[n] = all; }
+};
+
+// flatWrite writes what the entries and operations of a chunk come to, a block a
+// chunk, a warp a leaf.
+template <typename K> inline_device void flatWrite(const Version &v, const Batch<K> &b, const Flat &f, const Slots &leaves) {
+	static __shared__ Shifts shifts[WARPS];
+	u32 c = blockIndex(), s = laneIndex(), used = v.used[c];
+	const Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
+	const u32 *ends = f.ends + c * CHUNK;
+	Shifts &shift = shifts[warpIndex()];
+	for (u32 e = warpIndex(); e < used; e += WARPS) {
+		u32 begin = e ? ends[e - 1] : f.cutBefore(c), end = ends[e], count = chunk->counts[e];
+		u32 first = v.first[c] + chunk->first[e];
+		const Leaf<K> *leaf = leafAt<K>(v, chunk->refs[e]);
+		K key = s < count ? leaf->keys[s] : 0, val = s < count ? leaf->vals[s] : 0;
+		u32 removed = 0;
+		shift.clear(s);
+		for (u32 i = begin; i < end; i += WARP) {
+			u32 act = i + s < end ? f.acts[i + s] : NOTHING, pos = act / 4;
+			if (act % 4 == INSERT) shift.add(pos, 1);
+			if (act % 4 == REMOVE) shift.add(pos + 1, ~(u32)0);
+			removed |= act % 4 == REMOVE ? 1u << pos : 0;
+		}
+		u32 by = shift.at(s);
+		if (begin < end) unrolled for (u32 x = 1; x < WARP; x *= 2) removed |= shuffleXor(removed, x);
+		if (s < count && !(removed >> s & 1)) {
+			u32 at = first + f.shifts[begin] + s + by;
+			Leaf<K> *to = leafAt<K>(v, leaves.take(at / LEAF_FILL));
+			to->keys[at % LEAF_FILL] = key;
+			to->vals[at % LEAF_FILL] = val;
+		}
+		syncWarp(ALL);
+		for (u32 i = begin + s; i < end; i += WARP) {
+			u32 act = f.acts[i] % 4;
+			if (act != INSERT && act != REPLACE) continue;
+			u32 at = first + f.acts[i] / 4 + f.shifts[i];
+			Leaf<K> *to = leafAt<K>(v, leaves.take(at / LEAF_FILL));
+			if (act == INSERT) to->keys[at % LEAF_FILL] = b.keys[i];
+			to->vals[at % LEAF_FILL] = b.vals[b.places[i]];
+		}
+	}
+}
+
+// flatChunks writes the chunks above, a block a chunk.
+template <typename K> inline_device void flatChunks(const Version &v, const Flat &f, const Slots &leaves, const Slots &chunks, const Next &next) {
+	u32 c = blockIndex(), e = threadIndex(), x = c * CHUNK_FILL + e, size = least(f.leaves - c * CHUNK_FILL, CHUNK_FILL);
+	Entry<K> entry = {most<K>(), 0, 0};
+	if (e < size) {
+		bool last = x == f.leaves - 1;
+		entry.ref = leaves.take(x);
+		entry.count = last ? f.entries - x * LEAF_FILL : LEAF_FILL;
+		if (!last) entry.sep = leafAt<K>(v, entry.ref)->keys[LEAF_FILL - 1];
+	}
+	u32 slot = chunks.take(c);
+	if (e == 0) next.slots[c] = slot;
+	writeChunk(chunkAt<K>(v, slot), entry, size, next, c);
+}
+
+// giveAll lists all leaves and chunks of a version, a block a chunk.
+template <typename K> inline_device void giveAll(const Version &v, const Freed &freed) {
+	static __shared__ u32 first;
+	u32 c = blockIndex(), e = threadIndex(), used = v.used[c];
+	if (e == 0) {
+		first = addRelaxed(freed.counts, used);
+		freed.chunks[addRelaxed(freed.counts + 1, (u32)1)] = v.slots[c];
+	}
+	__syncthreads();
+	if (e < used) freed.leaves[first + e] = chunkAt<K>(v, v.slots[c])->refs[e];
+}
