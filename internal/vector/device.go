@@ -97,7 +97,7 @@ func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error 
 		if err := launch(d.set, &kernel.Vectors{Kind: k, Units: u, Parts: got}); err != nil {
 			return err
 		}
-		if units > Block { // the same for all of a range: it is a level of its sum
+		if d.joins(k, units) {
 			join := kernel.OneRange(0, int(u.Units), JoinedParts(k))
 			to := kernel.Parts{Base: d.joined, Room: uint64(join.Units)}
 			if err := d.set.JoinParts(d.Stream, &d.params, k.IsFloat(), got, &join, to); err != nil {
@@ -114,6 +114,15 @@ func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error 
 	}
 	*out = all.summary()
 	return nil
+}
+
+// joins reports whether the parts of a range of so many units are joined before they
+// come back: the same for all of its launches, since it is a level of its sum. Each
+// launch but the last must then have as many units as whole joined parts have; with
+// less room a joined part would end with the launch, and floats be added in another
+// order.
+func (d *OnDevice) joins(k simd.Kind, units int) bool {
+	return units > Block && d.room%JoinedParts(k) == 0
 }
 
 // fetch copies parts to host memory.
