@@ -90,10 +90,8 @@ func JoinedParts(k simd.Kind) int {
 	if k.IsFloat() {
 		return Block
 	}
-	return fewParts
+	return Block / 4
 }
-
-const fewParts = Block / 4
 
 // Sum sets out to what each of some ranges comes to, by launches of a kernel.
 func (d *OnDevice) Sum(t Type, ranges []Range, launch Launch, out []Summary) error {
@@ -114,27 +112,12 @@ func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error 
 		return err
 	}
 	all := newTally(k)
-	for at := 0; at < r.N; at += d.room * unit {
-		n := min(r.N-at, d.room*unit)
-		u := kernel.OneRange(r.First+at, n, unit)
-		got, per := kernel.Parts{Base: d.parts, Room: uint64(u.Units)}, unit
-		if err := launch(d.set, &kernel.Vectors{Kind: k, Units: u, Parts: got}); err != nil {
-			return err
-		}
-		if d.joins(k, units) {
-			join := kernel.OneRange(0, int(u.Units), JoinedParts(k))
-			to := kernel.Parts{Base: d.joined, Room: uint64(join.Units)}
-			if err := d.set.JoinParts(d.Stream, &d.params, k.IsFloat(), got, &join, to); err != nil {
-				return err
-			}
-			got, per = to, per*JoinedParts(k)
-		}
-		if err := d.fetch(got); err != nil {
-			return err
-		}
-		for i := range int(got.Room) {
-			all.part(d.host, i, int(got.Room), min(per, n-i*per))
-		}
+	sum := d.apart
+	if d.joins(k, units) {
+		sum = d.together
+	}
+	if err := sum(&all, r, unit, launch); err != nil {
+		return err
 	}
 	*out = all.summary()
 	return nil
@@ -146,7 +129,50 @@ func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error 
 // less room a joined part would end with the launch, and floats be added in another
 // order.
 func (d *OnDevice) joins(k simd.Kind, units int) bool {
-	return units > Block && d.room%JoinedParts(k) == 0
+	per := JoinedParts(k)
+	return units > Block && d.room%per == 0 && units <= d.room*per
+}
+
+// apart adds the units of a range to a tally, a launch at a time.
+func (d *OnDevice) apart(all *tally, r Range, unit int, launch Launch) error {
+	for at := 0; at < r.N; at += d.room * unit {
+		n := min(r.N-at, d.room*unit)
+		u := kernel.OneRange(r.First+at, n, unit)
+		got := kernel.Parts{Base: d.parts, Room: uint64(u.Units)}
+		if err := launch(d.set, &kernel.Vectors{Kind: all.kind, Units: u, Parts: got}); err != nil {
+			return err
+		}
+		if err := d.fetch(got); err != nil {
+			return err
+		}
+		all.parts(d.host, int(got.Room), unit, n)
+	}
+	return nil
+}
+
+// together adds the units of a range to a tally, whose parts it joins. All launches are
+// queued at once, and what they come to is copied out when all are done.
+func (d *OnDevice) together(all *tally, r Range, unit int, launch Launch) error {
+	per := JoinedParts(all.kind)
+	whole := unit * per // values of a joined part
+	got := kernel.Parts{Base: d.joined, Room: uint64((r.N + whole - 1) / whole)}
+	for at := 0; at < r.N; at += d.room * unit {
+		u := kernel.OneRange(r.First+at, min(r.N-at, d.room*unit), unit)
+		parts := kernel.Parts{Base: d.parts, Room: uint64(u.Units)}
+		if err := launch(d.set, &kernel.Vectors{Kind: all.kind, Units: u, Parts: parts}); err != nil {
+			return err
+		}
+		join := kernel.OneRange(0, int(u.Units), per)
+		to := kernel.Parts{Base: got.Base + device.Ptr(8*(at/whole)), Room: got.Room}
+		if err := d.set.JoinParts(d.Stream, &d.params, all.kind.IsFloat(), parts, &join, to); err != nil {
+			return err
+		}
+	}
+	if err := d.fetch(got); err != nil {
+		return err
+	}
+	all.parts(d.host, int(got.Room), whole, r.N)
+	return nil
 }
 
 // fetch copies parts to host memory.
@@ -301,9 +327,16 @@ func orderedBound(k simd.Kind, v uint64) int64 {
 	return simd.Ordered(k, v)
 }
 
+// parts takes parts of n values, per of them in each but the last.
+func (t *tally) parts(from []byte, room, per, n int) {
+	for i := range room {
+		t.part(from, i, room, min(per, n-i*per))
+	}
+}
+
 // part takes part i of room, which is of n values, as kernel.Parts has it.
-func (t *tally) part(parts []byte, i, room, n int) {
-	p := arena.As[uint64](parts)
+func (t *tally) part(from []byte, i, room, n int) {
+	p := arena.As[uint64](from)
 	sum, high := p[i], p[room+i]
 	t.count += n
 	t.min, t.max = min(t.min, int64(p[2*room+i])), max(t.max, int64(p[3*room+i]))
@@ -341,7 +374,7 @@ func (d *OnDevice) grow(units int) (err error) {
 	if d.parts, err = d.Device.Alloc(bytes); err != nil {
 		return err
 	}
-	if d.joined, err = d.Device.Alloc((room/fewParts + 1) * kernel.PartBytes); err != nil {
+	if d.joined, err = d.Device.Alloc(room * kernel.PartBytes); err != nil {
 		return err
 	}
 	if d.lists, err = d.Device.Alloc(room * 8); err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/seed"
@@ -17,7 +18,7 @@ import (
 // drawn, so that a range may have as many as billions of values do.
 func TestPartsAreAddedInTheirOrder(t *testing.T) {
 	rng := seed.Rand(t)
-	d := ptx.New(ptx.Seed(rng.Uint64()), ptx.RaceCheck(false))
+	d := faulty.New(ptx.New(ptx.Seed(rng.Uint64()), ptx.RaceCheck(false)), faulty.Plan{})
 	defer d.Close()
 	st, err := d.NewStream()
 	if err != nil {
@@ -39,12 +40,16 @@ func TestPartsAreAddedInTheirOrder(t *testing.T) {
 				}
 				return st.Synchronize()
 			}
-			out := make([]Summary, 1)
+			out, copies := make([]Summary, 1), d.Count(faulty.CopyOut)
 			if err := on.Sum(Type{simd.Float64, 8}, []Range{{0, units * Block}}, launch, out); err != nil {
 				t.Fatal(err)
 			}
 			if want := addBlocks(sums); math.Float64bits(out[0].Sum) != math.Float64bits(want) {
 				t.Errorf("%d units, at most %d at a time: %v, want %v", units, most, out[0].Sum, want)
+			}
+			// Launches whose parts are joined are not waited for one by one.
+			if copies = d.Count(faulty.CopyOut) - copies; copies > 1 && on.room >= Block {
+				t.Errorf("%d units, at most %d at a time: %d copies to the host, want 1", units, most, copies)
 			}
 		}
 		if err := on.free(); err != nil {
