@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/bench/gpu"
@@ -238,11 +239,10 @@ func floatsOf(bits []uint64) []float64 {
 func withFaces[V pando.Number](r *residentSums, vals []V, subjects []*subject, body func([]*subject) error) error {
 	n, sum := len(vals), loopSum(vals)
 	add := func(name string, ix pando.Index[uint64, V]) {
-		var got pando.Summary[V]
-		subjects = append(subjects, &subject{system: name, whole: true,
-			do:    func(int) error { got = pando.Aggregate(ix, 0, everyKey); return nil },
-			check: func(int) error { return checkSum(got.Count, n, got.Sum, sum) },
-		})
+		subjects = append(subjects, warmSum(r.g.s, name, n, sum, func() (int, V) {
+			got := pando.Aggregate(ix, 0, everyKey)
+			return got.Count, got.Sum
+		}))
 	}
 	tree, err := pando.TreeOf(r.d.keys, vals, pando.On(pando.GPU(r.g.s.gpu)), pando.DeviceOnly())
 	if err != nil {
@@ -262,7 +262,35 @@ func withFaces[V pando.Number](r *residentSums, vals []V, subjects []*subject, b
 		}
 		add(fmt.Sprintf("Pando Aggregate, Frozen, apart, %v", on), f)
 	}
+	flat, err := arena.New([]int{8 * n}, 0, arena.HugeAll, 0) // on huge pages, as an index is
+	if err != nil {
+		return err
+	}
+	defer flat.Release()
+	column := arena.As[V](flat.Segment(0))[:n]
+	copy(column, vals)
+	subjects = append(subjects, warmSum(r.g.s, namePlain, n, sum, func() (int, V) { return n, readAll(column, allCores()) }))
 	return body(subjects)
+}
+
+// warmSum returns a sum as a subject. It is repeated for as long as kernels are before
+// they are timed, so that neither has a GPU that was idle.
+func warmSum[V pando.Number](s *session, name string, n int, want V, do func() (count int, sum V)) *subject {
+	var took time.Duration
+	count, got := 0, V(0)
+	return &subject{system: name, whole: true,
+		do: func(int) error {
+			for start := time.Now(); time.Since(start) < s.warmUp; {
+				do()
+			}
+			start := time.Now()
+			count, got = do()
+			took = time.Since(start)
+			return nil
+		},
+		clock: func() time.Duration { return took },
+		check: func(int) error { return checkSum(count, n, got, want) },
+	}
 }
 
 // compete runs the contest with cub, and fills the columns.

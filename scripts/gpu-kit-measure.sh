@@ -37,6 +37,7 @@ steps() {
 		vectors     vector-test       60  PANDO_SEEDS=150 ./run.sh test internal/vector -test.v -test.run OnGPU
 		vectors     vector-faces      60  ./run.sh test tests/vectors -test.v -test.run OnRealGPU
 		vectors     aggregate        110  ./run.sh bench run gpu-aggregate --n $n --rounds 5 --json JSON
+		vectors     cpu-aggregate     60  ./run.sh bench run aggregate --n $n --threads $(nproc) --rounds 5 --json JSON
 		primitives  chunked-bench     60  ./run.sh test internal/chunked -test.run ^$ -test.bench Chunked -test.benchtime 20x
 		primitives  sort-bench        90  ./run.sh test internal/device/kernel -test.run ^$ -test.bench Sort|Sum -test.benchtime 20x
 		primitives  driver-bench      60  ./run.sh test internal/device/cuda -test.run ^$ -test.bench Grow|Graph

@@ -49,6 +49,7 @@ func (g *onDevice[C]) vectors() *vector.OnDevice {
 	if g.values.Stream == nil {
 		g.values.Device, g.values.Stream = g.dev, g.tree.Stream()
 		g.values.Sums, g.values.Histograms = kernel.ChunkedVectors, kernel.ChunkedHistograms
+		g.values.InLeaves = true
 	}
 	return &g.values
 }

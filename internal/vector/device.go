@@ -26,13 +26,18 @@ type OnDevice struct {
 	Stream device.Stream
 	// Sums and Histograms have the kernels, which are loaded when they are needed.
 	Sums, Histograms kernel.Source
+	// InLeaves says that values lie in leaves of a mutable tree: it takes larger
+	// units then.
+	InLeaves bool
 
 	set, bins            *kernel.Set
 	room                 int // units of a launch
 	parts, joined, lists device.Ptr
 	host                 []byte // page-locked: lists on their way in, parts on theirs out
 	params               kernel.Params
-	most                 int // units of a launch at most; 0 is mostUnits
+
+	most int // units of a launch at most; 0 is mostUnits
+	unit int // integers of a unit; 0 is what there should be
 }
 
 // Launch queues a kernel of a set that works on units.
@@ -45,18 +50,37 @@ const (
 	leastUnits = 256
 	// binBytes is the memory of a histogram: bounds and counts.
 	binBytes = (kernel.MaxBounds + 1) * 16
-	// fullUnit is the number of integers in a unit where there are many: experiment
-	// gpu-aggregate. Of floats it is Block, since that is how they are added.
-	fullUnit = 4 * Block
+	// fullUnit is the most integers of a unit, and fullLeafUnit that in leaves, where a
+	// unit must find its first leaf. Measured on an H200 with 64M values, experiment
+	// gpu-aggregate: a column has 0.94 of cub's speed with units of 4k, 0.79 and 0.83
+	// with 8k and 16k; a tree 0.74, 0.76 and 0.77. Of floats it is Block, since that is
+	// how they are added.
+	fullUnit     = 4 * Block
+	fullLeafUnit = 16 * Block
 )
 
 // unitOf returns the number of values of a unit, in a range of n.
-func unitOf(k simd.Kind, n int) int {
+func (d *OnDevice) unitOf(k simd.Kind, n int) int {
 	const manyUnits = 16 << 10 // several for each warp that a GPU has at once
-	if k.IsFloat() {
+	switch {
+	case k.IsFloat():
 		return Block
+	case d.unit != 0:
+		return d.unit
+	case d.InLeaves:
+		return leafUnit(n, d.Device.Info().Processors)
 	}
 	return min(max(Block, 1<<bits.Len(uint(n/manyUnits))/2), fullUnit)
+}
+
+// leafUnit returns the number of integers of a unit in leaves: the warps that a GPU
+// has at once get one each, or where there are many values, as many as each other, so
+// that no few of them are left for the end.
+func leafUnit(n, processors int) int {
+	const warps = 32 // of a multiprocessor at once, as VECTORS of vector.h has it
+	slots := max(1, processors) * warps
+	turns := max(1, (n+slots*fullLeafUnit-1)/(slots*fullLeafUnit))
+	return max(Block, (n+slots*turns-1)/(slots*turns))
 }
 
 // JoinedParts returns how many parts of a range are joined to one: of floats as many
@@ -66,10 +90,8 @@ func JoinedParts(k simd.Kind) int {
 	if k.IsFloat() {
 		return Block
 	}
-	return fewParts
+	return Block / 4
 }
-
-const fewParts = Block / 4
 
 // Sum sets out to what each of some ranges comes to, by launches of a kernel.
 func (d *OnDevice) Sum(t Type, ranges []Range, launch Launch, out []Summary) error {
@@ -84,35 +106,72 @@ func (d *OnDevice) Sum(t Type, ranges []Range, launch Launch, out []Summary) err
 
 // one sums up one range.
 func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error {
-	unit := unitOf(k, r.N)
+	unit := d.unitOf(k, r.N)
 	units := (r.N + unit - 1) / unit
 	if err := d.grow(units); err != nil {
 		return err
 	}
 	all := newTally(k)
+	sum := d.apart
+	if d.joins(k, units) {
+		sum = d.together
+	}
+	if err := sum(&all, r, unit, launch); err != nil {
+		return err
+	}
+	*out = all.summary()
+	return nil
+}
+
+// joins reports whether the parts of a range of so many units are joined before they
+// come back: the same for all of its launches, since it is a level of its sum. Each
+// launch but the last must then have as many units as whole joined parts have; with
+// less room a joined part would end with the launch, and floats be added in another
+// order.
+func (d *OnDevice) joins(k simd.Kind, units int) bool {
+	per := JoinedParts(k)
+	return units > Block && d.room%per == 0 && units <= d.room*per
+}
+
+// apart adds the units of a range to a tally, a launch at a time.
+func (d *OnDevice) apart(all *tally, r Range, unit int, launch Launch) error {
 	for at := 0; at < r.N; at += d.room * unit {
 		n := min(r.N-at, d.room*unit)
 		u := kernel.OneRange(r.First+at, n, unit)
-		got, per := kernel.Parts{Base: d.parts, Room: uint64(u.Units)}, unit
-		if err := launch(d.set, &kernel.Vectors{Kind: k, Units: u, Parts: got}); err != nil {
+		got := kernel.Parts{Base: d.parts, Room: uint64(u.Units)}
+		if err := launch(d.set, &kernel.Vectors{Kind: all.kind, Units: u, Parts: got}); err != nil {
 			return err
-		}
-		if units > Block { // the same for all of a range: it is a level of its sum
-			join := kernel.OneRange(0, int(u.Units), JoinedParts(k))
-			to := kernel.Parts{Base: d.joined, Room: uint64(join.Units)}
-			if err := d.set.JoinParts(d.Stream, &d.params, k.IsFloat(), got, &join, to); err != nil {
-				return err
-			}
-			got, per = to, per*JoinedParts(k)
 		}
 		if err := d.fetch(got); err != nil {
 			return err
 		}
-		for i := range int(got.Room) {
-			all.part(d.host, i, int(got.Room), min(per, n-i*per))
+		all.parts(d.host, int(got.Room), unit, n)
+	}
+	return nil
+}
+
+// together adds the units of a range to a tally, whose parts it joins. All launches are
+// queued at once, and what they come to is copied out when all are done.
+func (d *OnDevice) together(all *tally, r Range, unit int, launch Launch) error {
+	per := JoinedParts(all.kind)
+	whole := unit * per // values of a joined part
+	got := kernel.Parts{Base: d.joined, Room: uint64((r.N + whole - 1) / whole)}
+	for at := 0; at < r.N; at += d.room * unit {
+		u := kernel.OneRange(r.First+at, min(r.N-at, d.room*unit), unit)
+		parts := kernel.Parts{Base: d.parts, Room: uint64(u.Units)}
+		if err := launch(d.set, &kernel.Vectors{Kind: all.kind, Units: u, Parts: parts}); err != nil {
+			return err
+		}
+		join := kernel.OneRange(0, int(u.Units), per)
+		to := kernel.Parts{Base: got.Base + device.Ptr(8*(at/whole)), Room: got.Room}
+		if err := d.set.JoinParts(d.Stream, &d.params, all.kind.IsFloat(), parts, &join, to); err != nil {
+			return err
 		}
 	}
-	*out = all.summary()
+	if err := d.fetch(got); err != nil {
+		return err
+	}
+	all.parts(d.host, int(got.Room), whole, r.N)
 	return nil
 }
 
@@ -128,7 +187,7 @@ func (d *OnDevice) fetch(p kernel.Parts) error {
 func (d *OnDevice) many(k simd.Kind, ranges []Range, launch Launch, out []Summary) error {
 	units := 0
 	for _, r := range ranges {
-		unit := unitOf(k, r.N)
+		unit := d.unitOf(k, r.N)
 		units += (r.N + unit - 1) / unit
 	}
 	if err := d.grow(units); err != nil {
@@ -136,7 +195,7 @@ func (d *OnDevice) many(k simd.Kind, ranges []Range, launch Launch, out []Summar
 	}
 	b := unitBatch{d: d, kind: k, launch: launch, out: out}
 	for i, r := range ranges {
-		unit := unitOf(k, r.N)
+		unit := d.unitOf(k, r.N)
 		for at := 0; at < r.N; at += unit {
 			if err := b.add(i, Range{r.First + at, min(unit, r.N-at)}); err != nil {
 				return err
@@ -268,9 +327,16 @@ func orderedBound(k simd.Kind, v uint64) int64 {
 	return simd.Ordered(k, v)
 }
 
+// parts takes parts of n values, per of them in each but the last.
+func (t *tally) parts(from []byte, room, per, n int) {
+	for i := range room {
+		t.part(from, i, room, min(per, n-i*per))
+	}
+}
+
 // part takes part i of room, which is of n values, as kernel.Parts has it.
-func (t *tally) part(parts []byte, i, room, n int) {
-	p := arena.As[uint64](parts)
+func (t *tally) part(from []byte, i, room, n int) {
+	p := arena.As[uint64](from)
 	sum, high := p[i], p[room+i]
 	t.count += n
 	t.min, t.max = min(t.min, int64(p[2*room+i])), max(t.max, int64(p[3*room+i]))
@@ -308,7 +374,7 @@ func (d *OnDevice) grow(units int) (err error) {
 	if d.parts, err = d.Device.Alloc(bytes); err != nil {
 		return err
 	}
-	if d.joined, err = d.Device.Alloc((room/fewParts + 1) * kernel.PartBytes); err != nil {
+	if d.joined, err = d.Device.Alloc(room * kernel.PartBytes); err != nil {
 		return err
 	}
 	if d.lists, err = d.Device.Alloc(room * 8); err != nil {

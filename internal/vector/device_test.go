@@ -212,7 +212,11 @@ func sumsOn(d device.Device, k simd.Kind, name string, hold func(device.Device, 
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
-	on := &OnDevice{Device: d, Stream: h.stream, Sums: h.sums, Histograms: h.bins, most: []int{0, 1, 2, 5}[rng.IntN(4)]}
+	on := &OnDevice{Device: d, Stream: h.stream, Sums: h.sums, Histograms: h.bins, InLeaves: rng.IntN(2) == 0,
+		most: []int{0, 1, 2, 5, Block}[rng.IntN(5)], unit: []int{0, Block + 3, 3 * Block}[rng.IntN(3)]}
+	if n <= 20_000 && rng.IntN(4) == 0 { // many units of few integers, which are joined
+		on.most, on.unit = 0, 7
+	}
 	defer func() { err = errors.Join(err, on.Close()) }()
 	ranges := drawRanges(rng, n)
 	t := Type{k, k.Bytes()}
@@ -223,14 +227,14 @@ func sumsOn(d device.Device, k simd.Kind, name string, hold func(device.Device, 
 	for i, r := range ranges {
 		want := Summarize(bitsOfValues{k, bits[r.First : r.First+r.N]}, t, 1)
 		if !sameSummaries(out[i], want) {
-			return fmt.Errorf("%s, kind %d, %d of %d entries from %d on, %d units: %+v, want %+v", name, k, r.N, n, r.First, on.most, out[i], want)
+			return fmt.Errorf("%s, kind %d, %d of %d entries from %d on, %d units of %d: %+v, want %+v", name, k, r.N, n, r.First, on.most, on.unit, out[i], want)
 		}
 		one := make([]Summary, 1)
 		if err := on.Sum(t, ranges[i:i+1], h.launch, one); err != nil {
 			return err
 		}
 		if !sameSummaries(one[0], want) {
-			return fmt.Errorf("%s, kind %d, %d of %d entries from %d on by themselves, %d units: %+v, want %+v", name, k, r.N, n, r.First, on.most, one[0], want)
+			return fmt.Errorf("%s, kind %d, %d of %d entries from %d on by themselves, %d units of %d: %+v, want %+v", name, k, r.N, n, r.First, on.most, on.unit, one[0], want)
 		}
 	}
 	return binsOn(on, t, name, bits, h.launch, ranges[rng.IntN(len(ranges))], rng)
@@ -302,7 +306,7 @@ func TestSumsOnGPU(t *testing.T) {
 		rng := rand.New(rand.NewPCG(first+i, 2))
 		h, k := holdings[int(i)%3], simd.Kind(i/3%6)
 		n := deviceSizes[rng.IntN(len(deviceSizes))]
-		if i%6 == 0 {
+		if i%5 == 0 { // in turn each layout and kind
 			n = 1<<20 + rng.IntN(1<<19)
 		}
 		if err := sumsOn(d, k, h.name, h.hold, n, rng); err != nil {
@@ -334,5 +338,24 @@ func TestManyUnitsOnDevice(t *testing.T) {
 			t.Errorf("kind %d: %+v, want %+v", k, out[0], want)
 		}
 		d.Close()
+	}
+}
+
+// Units in leaves are as many as warps can be at once, or a multiple of it, so that
+// all of them end at about one time; none is too large or too small.
+func TestLeafUnits(t *testing.T) {
+	rng := seed.Rand(t)
+	for range 1000 {
+		n, processors := rng.IntN(1<<(1+rng.IntN(30))), rng.IntN(200)
+		slots, unit := 32*max(1, processors), leafUnit(n, processors)
+		units := (n + unit - 1) / unit
+		turns := (units + slots - 1) / slots
+		even := unit == Block || turns == 1 || units > slots*turns-slots/8-turns*32
+		if unit < Block || unit > fullLeafUnit || !even {
+			t.Errorf("%d values, %d processors: %d units of %d, in %d turns", n, processors, units, unit, turns)
+		}
+	}
+	if got := leafUnit(64<<20, 132); got < 15<<10 || got > 16<<10 {
+		t.Errorf("64M values on an H200: units of %d", got)
 	}
 }

@@ -57,8 +57,8 @@ func sameSum(a, b pando.Summary[uint64]) bool {
 	return a == b
 }
 
-// Whatever operation fails, or loses the device, sums of an index that does not
-// change are the same, and nothing is left on the device. PANDO_ALL_FAULTS=1 lets
+// Whatever operation fails, or loses the device, sums and histograms of an index that
+// does not change are the same, and nothing is left on the device. PANDO_ALL_FAULTS=1 lets
 // each operation fail in turn.
 func TestSumsSurviveTheirGPU(t *testing.T) {
 	indextest.Quiet(t)
@@ -70,17 +70,22 @@ func TestSumsSurviveTheirGPU(t *testing.T) {
 		keys[i], vals[i] = uint64(i)*2, rng.NormFloat64()
 	}
 	lo, hi := []uint64{0, 1, 700, 9}, []uint64{math.MaxUint64, 1, 2901, 3}
+	type answers struct {
+		sums   [8]pando.Summary[float64]
+		counts [4][3]int // of histograms
+	}
 	for _, l := range []pando.LayoutKind{pando.Pairs, pando.Compressed} {
-		ask := func(on pando.Device) (out [8]pando.Summary[float64]) {
+		ask := func(on pando.Device) (out answers) {
 			f, err := pando.Freeze(keys, vals, pando.Layout(l), pando.On(on))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer f.Close()
 			for i := range lo {
-				out[i] = pando.Aggregate(f, lo[i], hi[i])
+				out.sums[i] = pando.Aggregate(f, lo[i], hi[i])
+				pando.Histogram(f, lo[i], hi[i], []float64{-0.5, 0.25}, out.counts[i][:])
 			}
-			pando.AggregateBatch(f, lo, hi, out[4:])
+			pando.AggregateBatch(f, lo, hi, out.sums[4:])
 			return out
 		}
 		want := ask(pando.CPU)

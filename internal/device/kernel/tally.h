@@ -20,6 +20,11 @@ inline_device u64 bitsOf(double v) { return __builtin_bit_cast(u64, v); }
 inline_device void setBits(u64 &v, u64 bits) { v = bits; }
 inline_device void setBits(double &v, u64 bits) { v = __builtin_bit_cast(double, bits); }
 
+// plus adds. PTX without a rounding may be fused with a multiplication, so that floats
+// have one.
+inline_device u64 plus(u64 a, u64 b) { return a + b; }
+inline_device double plus(double a, double b) { return __nvvm_add_rn_d(a, b); }
+
 inline_device int shuffleXor(int v, u32 mask) { return (int)shuffleXor((u32)v, mask); }
 inline_device i64 shuffleXor(i64 v, u32 mask) { return (i64)shuffleXor((u64)v, mask); }
 inline_device double shuffleXor(double v, u32 mask) { return __builtin_bit_cast(double, shuffleXor(bitsOf(v), mask)); }
@@ -61,7 +66,7 @@ template <Kind KIND> struct Tally {
 	// add takes a value into account, if it is there; else it is 0. The sum of no
 	// values is 0 and not -0, so that nothing is lost if 0 is added.
 	inlined void add(bool there, Raw v) {
-		sum += numberOf(v);
+		sum = plus(sum, numberOf(v));
 		if (WIDE) high += there ? (v ^ (KIND == INT64 ? (u64)1 << 63 : 0)) >> 32 : 0;
 		ends.add(there, ordered<KIND>(v));
 	}
@@ -69,7 +74,7 @@ template <Kind KIND> struct Tally {
 	// give adds up the lanes and writes them as part u.
 	inlined void give(const Parts &to, u32 u) {
 		unrolled for (u32 by = WARP / 2; by > 0; by /= 2) {
-			sum += shuffleXor(sum, by);
+			sum = plus(sum, shuffleXor(sum, by));
 			if (WIDE) high += shuffleXor(high, by);
 			Code least = shuffleXor(ends.least, by), greatest = shuffleXor(ends.greatest, by);
 			ends.least = least < ends.least ? least : ends.least;
@@ -113,7 +118,7 @@ template <Kind KIND> inline_device void join(const Parts &from, const Units &uni
 		}
 		unrolled for (u32 s = 0; s < TURNS; s++) {
 			bool there = i + s * WARP < n;
-			tally.sum += Tally<KIND>::numberOf(sum[s]);
+			tally.sum = plus(tally.sum, Tally<KIND>::numberOf(sum[s]));
 			tally.high += high[s];
 			tally.ends.add(there, (i64)low[s]);
 			tally.ends.add(there, (i64)top[s]);

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"errors"
+	"regexp"
 	"testing"
 
 	"github.com/pando-index/pando/internal/device/kernel"
@@ -27,4 +28,26 @@ func TestVectorsRefuse(t *testing.T) {
 		t.Errorf("values of 8 bytes in a tree of 32 bits: %v", err)
 	}
 	p.close(t)
+}
+
+// Every operation of floats names its rounding: PTX lets the driver fuse an addition
+// with a multiplication where neither does, and a sum would then have other bits.
+func TestFloatsNameTheirRounding(t *testing.T) {
+	arithmetic := regexp.MustCompile(`\b(add|sub|mul|fma|mad|div)(\.\w+)*\.f(32|64)\b`)
+	for _, src := range []kernel.Source{kernel.FrozenVectors, kernel.ChunkedVectors} {
+		found := arithmetic.FindAllString(src.Text(), -1)
+		if len(found) == 0 {
+			t.Error("no floats are added")
+		}
+		for _, op := range found {
+			if op != "add.rn.f64" {
+				t.Fatalf("%s, want add.rn.f64 only", op)
+			}
+		}
+	}
+	for _, src := range []kernel.Source{kernel.FrozenHistograms, kernel.ChunkedHistograms} {
+		if op := arithmetic.FindString(src.Text()); op != "" {
+			t.Errorf("%s in a kernel that only compares", op)
+		}
+	}
 }
