@@ -90,9 +90,10 @@ func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 // handOut hands out what operations from lo on have found. That may go where values
 // came from, which the CPU needed until now.
 func (t *Twin[C]) handOut(b *Batch[C], lo int, answers *run[C]) {
+	piece := t.gpu.staging.piece
 	for _, s := range answers.parts {
-		par.Run(t.workers, (s.n+fillPiece-1)/fillPiece, par.Func(func(p int) {
-			from, to := p*fillPiece, min((p+1)*fillPiece, s.n)
+		par.Run(t.workers, (s.n+piece-1)/piece, par.Func(func(p int) {
+			from, to := p*piece, min((p+1)*piece, s.n)
 			b.Answer(lo+from, s.vals[from:to], arena.As[uint8](arena.Bytes(s.kinds[from:to])))
 		}))
 		lo += s.n

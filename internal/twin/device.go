@@ -170,10 +170,6 @@ func (g *onDevice[C]) placeEffects(ops *chunked.Ops) (err error) {
 	return nil
 }
 
-// bringFrom is the number of operations from which on values travel behind the
-// keys, while these are sorted.
-const bringFrom = 256 << 10
-
 // apply does a batch on the GPU: all of it, or nothing if there was no memory for
 // it. All memory is there before anything is done.
 func (g *onDevice[C]) apply(b *batch[C]) error {
@@ -191,15 +187,15 @@ func (g *onDevice[C]) apply(b *batch[C]) error {
 		ops.Fetch = func() error { return b.fetch(ops) }
 	} else if b.answer != nil {
 		ops.Fetch = func() error {
-			return g.staging.run(&receiving[C]{newCourse(b.n), b.answer, ops.Old, ops.Had}, b.n, b.workers)
+			return g.staging.run(&receiving[C]{g.staging.course(b.n), b.answer, ops.Old, ops.Had}, b.n, b.workers)
 		}
 	}
-	first := &sending[C]{course: newCourse(b.n), fill: b.fill, keys: ops.Keys}
-	if b.n < bringFrom {
+	first := &sending[C]{course: g.staging.course(b.n), fill: b.fill, keys: ops.Keys}
+	if b.n < g.staging.bring {
 		first.vals, first.kinds, first.whole = ops.Vals, ops.Kinds, b.n <= first.size
 	} else if b.sets() {
 		ops.Bring = func() error {
-			rest := &sending[C]{course: newCourse(b.n), fill: b.fill, vals: ops.Vals, kinds: ops.Kinds}
+			rest := &sending[C]{course: g.staging.course(b.n), fill: b.fill, vals: ops.Vals, kinds: ops.Kinds}
 			return g.staging.run(rest, b.n, b.workers)
 		}
 	}
@@ -222,7 +218,7 @@ func (g *onDevice[C]) find(v version, n, workers int, fill func(lo int, keys []C
 	if err := g.staging.ensure(n, sizeOf[C]()); err != nil {
 		return err
 	}
-	return g.staging.run(&finding[C]{newCourse(n), v, fill, answer}, n, workers)
+	return g.staging.run(&finding[C]{g.staging.course(n), v, fill, answer}, n, workers)
 }
 
 // close gives the device back, with what the staging has of it.

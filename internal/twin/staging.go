@@ -20,24 +20,32 @@ type staging struct {
 	slots   int // that are there,
 	in, out int // with so many bytes each
 	failed  atomic.Pointer[error]
+	sizes
 }
+
+// sizes are numbers of operations.
+type sizes struct {
+	few    int // up to so many travel all together,
+	bucket int // and at most so many do
+	piece  int // that a goroutine fills, or hands out, at a time: a multiple of 32
+	bring  int // from so many on values travel behind the keys, while these are sorted
+}
+
+// usual are the sizes outside of tests. Copies and launches of a bucket cost some
+// 20 µs (experiment gpu-endtoend), a piece takes a core some 10 µs.
+var usual = sizes{few: 16 << 10, bucket: 256 << 10, piece: 8 << 10, bring: 256 << 10}
 
 // bucket is operations [lo, lo+n) of a batch.
 type bucket struct{ lo, n int }
 
-// bucketOps is the most operations that travel together, and fewOps the number up
-// to which they travel all together: copies and launches of a bucket cost some 20
-// µs (experiment gpu-endtoend).
-const bucketOps, fewOps = 256 << 10, 16 << 10
-
-// bucketSize returns the operations of a bucket, for a batch of n: a power of two,
-// so that memory for it is seldom too small, and a small part of the batch, since
-// the first and the last bucket overlap with no other.
-func bucketSize(n int) int {
-	if n <= fewOps {
+// of returns the operations of a bucket, for a batch of n: a power of two, so that
+// memory for it is seldom too small, and a small part of the batch, since the
+// first and the last bucket overlap with no other.
+func (z *sizes) of(n int) int {
+	if n <= z.few {
 		return 1 << bits.Len(uint(max(n, 1024)-1))
 	}
-	return min(max(1<<bits.Len(uint(n/8-1)), fewOps), bucketOps)
+	return min(max(1<<bits.Len(uint(n/8-1)), z.few), z.bucket)
 }
 
 // aligned returns the next multiple of 256.
@@ -45,6 +53,7 @@ func aligned(bytes int) int { return (bytes + 255) &^ 255 }
 
 // open makes the staging of a device, which has no memory yet.
 func (g *staging) open(dev device.Device) {
+	g.sizes = usual
 	g.Slots.Init(dev, flow.MaxFlight, func(device.Stream) {})
 	g.Down = func() bool { return g.failed.Load() != nil }
 	g.Fail = func(err error) { g.failed.CompareAndSwap(nil, &err) }
@@ -53,7 +62,7 @@ func (g *staging) open(dev device.Device) {
 // ensure makes room for the buckets of a batch of n operations, of codes of so many
 // bytes. Until the next batch there is no more need of memory.
 func (g *staging) ensure(n, width int) error {
-	size := bucketSize(n)
+	size := g.of(n)
 	slots := min((n+size-1)/size, flow.MaxFlight)
 	in := max(g.in, 2*aligned(size*width)+aligned(size))
 	out := max(g.out, aligned(size*width)+aligned(size))
@@ -73,7 +82,7 @@ func (g *staging) ensure(n, width int) error {
 func (g *staging) run(w flow.Work[bucket], n, workers int) error {
 	g.failed.Store(nil)
 	g.flow.Run(&g.Schedule, w, flow.Batch{
-		Workers: min(max(n/fewOps, 1), max(workers, 1)), Overlap: flow.DoubleBuffered, In: g.in, Out: g.out,
+		Workers: min(max(n/g.few, 1), max(workers, 1)), Overlap: flow.DoubleBuffered, In: g.in, Out: g.out,
 	})
 	if err := g.failed.Load(); err != nil {
 		return *err
@@ -85,13 +94,11 @@ func (g *staging) run(w flow.Work[bucket], n, workers int) error {
 // what a way does.
 type course struct {
 	n, next int // operations, and those that are in buckets already
-	size    int // of a bucket
+	size    int // of a bucket,
+	piece   int // and of a piece of it
 }
 
-func newCourse(n int) course { return course{n: n, size: bucketSize(n)} }
-
-// fillPiece is the most operations that a goroutine takes at a time.
-const fillPiece = 8 << 10
+func (g *staging) course(n int) course { return course{n: n, size: g.of(n), piece: g.piece} }
 
 // cut returns the number of pieces of the next bucket.
 func (c *course) cut(s *flow.Slot[bucket]) (pieces int, ok bool) {
@@ -101,11 +108,11 @@ func (c *course) cut(s *flow.Slot[bucket]) (pieces int, ok bool) {
 	return c.pieces(s), s.Bucket.n > 0
 }
 
-func (c *course) pieces(s *flow.Slot[bucket]) int { return (s.Bucket.n + fillPiece - 1) / fillPiece }
+func (c *course) pieces(s *flow.Slot[bucket]) int { return (s.Bucket.n + c.piece - 1) / c.piece }
 
 // span returns the operations of a piece, within their bucket.
 func (c *course) span(s *flow.Slot[bucket], piece int) (from, to int) {
-	return piece * fillPiece, min((piece+1)*fillPiece, s.Bucket.n)
+	return piece * c.piece, min((piece+1)*c.piece, s.Bucket.n)
 }
 
 func (c *course) Cut(s *flow.Slot[bucket]) (pieces int, ok bool) { return c.cut(s) }
