@@ -173,9 +173,6 @@ func (g *onDevice[C]) placeEffects(ops *chunked.Ops) (err error) {
 // apply does a batch on the GPU: all of it, or nothing if there was no memory for
 // it. All memory is there before anything is done.
 func (g *onDevice[C]) apply(b *batch[C]) error {
-	if err := g.staging.ensure(b.n, sizeOf[C]()); err != nil {
-		return err
-	}
 	ops, err := g.place(b)
 	if err != nil {
 		return err
@@ -185,14 +182,26 @@ func (g *onDevice[C]) apply(b *batch[C]) error {
 			return err
 		}
 		ops.Fetch = func() error { return b.fetch(ops) }
-	} else if b.answer != nil {
+	}
+	if b.n <= g.staging.few {
+		return g.applyFew(b, ops)
+	}
+	return g.applyMany(b, ops)
+}
+
+// applyMany does a batch that travels in buckets.
+func (g *onDevice[C]) applyMany(b *batch[C], ops *chunked.Ops) error {
+	if err := g.staging.ensure(b.n, sizeOf[C]()); err != nil {
+		return err
+	}
+	if b.answer != nil {
 		ops.Fetch = func() error {
 			return g.staging.run(&receiving[C]{g.staging.course(b.n), b.answer, ops.Old, ops.Had}, b.n, b.workers)
 		}
 	}
 	first := &sending[C]{course: g.staging.course(b.n), fill: b.fill, keys: ops.Keys}
 	if b.n < g.staging.bring {
-		first.vals, first.kinds, first.whole = ops.Vals, ops.Kinds, b.n <= first.size
+		first.vals, first.kinds = ops.Vals, ops.Kinds
 	} else if b.sets() {
 		ops.Bring = func() error {
 			rest := &sending[C]{course: g.staging.course(b.n), fill: b.fill, vals: ops.Vals, kinds: ops.Kinds}
@@ -203,6 +212,43 @@ func (g *onDevice[C]) apply(b *batch[C]) error {
 		return err
 	}
 	return g.tree.Apply(ops)
+}
+
+// applyFew does a batch that travels in one piece, in the tree's own stream: so
+// nobody waits for a copy alone.
+func (g *onDevice[C]) applyFew(b *batch[C], ops *chunked.Ops) error {
+	s, err := g.stage()
+	if err != nil {
+		return err
+	}
+	n, column, st := b.n, aligned(b.n*sizeOf[C]()), g.tree.Stream()
+	bytes, out := n*sizeOf[C](), s.memory[3*column:][:column+n]
+	var vals []C
+	var kinds []uint8
+	if ops.Vals != 0 {
+		vals = arena.As[C](s.memory[column : 2*column])[:n]
+		bytes += column
+	}
+	if ops.Kinds != 0 {
+		kinds = s.memory[2*column:][:n]
+		bytes = 2*column + n
+	}
+	b.fill(0, arena.As[C](s.memory[:column])[:n], vals, kinds)
+	if b.answer != nil { // there when the tree's own last words are
+		ops.Fetch = func() error { return st.CopyOut(out, ops.Old) }
+	}
+	err = st.CopyIn(ops.Keys, s.memory[:bytes])
+	if err == nil {
+		err = g.tree.Apply(ops)
+	}
+	if err != nil {
+		st.Synchronize() // nothing may be under way when the memory is used again
+		return err
+	}
+	if b.answer != nil {
+		b.answer(0, arena.As[C](out[:column])[:n], out[column:])
+	}
+	return nil
 }
 
 // version is a tree on the GPU that can be read: the newest, or as it was.

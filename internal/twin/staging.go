@@ -129,7 +129,6 @@ type sending[C order.Code] struct {
 	course
 	fill              func(lo int, keys, vals []C, kinds []uint8)
 	keys, vals, kinds device.Ptr
-	whole             bool // all of it is one after the other, there as here
 }
 
 // columns returns where keys, vals and kinds of a bucket are in its slot; nil for
@@ -165,16 +164,6 @@ func part[T any](s []T, from, to int) []T {
 func (j *sending[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 	keys, vals, kinds := j.columns(s)
 	lo, width := s.Bucket.lo, sizeOf[C]()
-	if j.whole {
-		bytes := width * len(keys)
-		if vals != nil {
-			bytes = aligned(bytes) + width*len(vals)
-		}
-		if kinds != nil {
-			bytes = 2*aligned(width*len(keys)) + len(kinds)
-		}
-		return st.CopyIn(j.keys, s.In[:bytes])
-	}
 	if err := copyIn(st, j.keys+device.Ptr(lo*width), keys); err != nil {
 		return err
 	}
@@ -196,7 +185,7 @@ func copyIn[T uint8 | uint32 | uint64](st device.Stream, dst device.Ptr, src []T
 type receiving[C order.Code] struct {
 	course
 	answer   func(lo int, old []C, had []uint8)
-	old, had device.Ptr // had is where old ends, rounded up
+	old, had device.Ptr
 }
 
 func (j *receiving[C]) Cut(s *flow.Slot[bucket]) (pieces int, ok bool) {
@@ -206,9 +195,6 @@ func (j *receiving[C]) Cut(s *flow.Slot[bucket]) (pieces int, ok bool) {
 
 func (j *receiving[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 	lo, n, width := s.Bucket.lo, s.Bucket.n, sizeOf[C]()
-	if n == j.n {
-		return st.CopyOut(s.Out[:aligned(n*width)+n], j.old)
-	}
 	if err := st.CopyOut(s.Out[:n*width], j.old+device.Ptr(lo*width)); err != nil {
 		return err
 	}
