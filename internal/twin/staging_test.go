@@ -147,7 +147,7 @@ func TestBuckets(t *testing.T) {
 	case os.Getenv("PANDO_ALL_FAULTS") != "":
 		step = 1
 	case testing.Short():
-		step = total / 12
+		step = total / 6
 	}
 	for at := 1 + int(first%uint64(step)); at <= total; at += step {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
