@@ -268,13 +268,30 @@ func (t *Tree[K, V]) Apply(ops []Op, keys []K, vals []V, found []bool) error {
 	if len(ops) != len(keys) || len(vals) != len(keys) || found != nil && len(found) != len(keys) {
 		return fmt.Errorf("%w: %d operations, %d keys, %d values, room for %d reports", ErrLength, len(ops), len(keys), len(vals), len(found))
 	}
-	for i, op := range ops {
-		if op > OpDelete {
-			return fmt.Errorf("%w: operation %d is Op(%d); take OpGet, OpSet or OpDelete", ErrOption, i, op)
-		}
+	if i := unknownOp(ops); i >= 0 {
+		return fmt.Errorf("%w: operation %d is Op(%d); take OpGet, OpSet or OpDelete", ErrOption, i, ops[i])
 	}
 	kinds := unsafe.Slice((*bplus.Kind)(unsafe.Pointer(unsafe.SliceData(ops))), len(ops))
 	return t.failed(t.m.Apply(order.KeysAs(t.key.Type, keys), kinds, bplus.Get, vals, found, found != nil))
+}
+
+// unknownOp returns the first operation that is none of the three, or -1. It looks
+// at eight at a time: one by one they take as long as a GPU takes to do them.
+func unknownOp(ops []Op) int {
+	const each = 0x0101010101010101
+	i := 0
+	for ; i+8 <= len(ops); i += 8 {
+		w := *(*uint64)(unsafe.Pointer(&ops[i]))
+		if w&(0xfc*each)|w&(w>>1)&each != 0 { // above 3, or 3
+			break
+		}
+	}
+	for ; i < len(ops); i++ {
+		if ops[i] > OpDelete {
+			return i
+		}
+	}
+	return -1
 }
 
 // Snapshot returns the tree of this moment as a Frozen, at once, whatever its

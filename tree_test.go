@@ -3,6 +3,7 @@ package pando_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -406,6 +407,32 @@ func TestTreeRefuses(t *testing.T) {
 	}
 	if err := tree.SetBatch(keys, keys[1:]); !errors.Is(err, pando.ErrLength) {
 		t.Errorf("lengths: %v", err)
+	}
+}
+
+// Apply names the first operation that there is none of, wherever it is, and does
+// nothing.
+func TestUnknownOps(t *testing.T) {
+	tree, err := pando.NewTree[uint64, uint64]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	ops, keys := make([]pando.Op, 21), make([]uint64, 21)
+	for at := range ops {
+		for bad := 3; bad < 256; bad++ {
+			for i := range ops {
+				ops[i] = pando.Op(i % 3)
+			}
+			ops[at], ops[len(ops)-1] = pando.Op(bad), pando.Op(bad)
+			err := tree.Apply(ops, keys, keys, nil)
+			if want := fmt.Sprintf("operation %d is Op(%d)", at, bad); !errors.Is(err, pando.ErrOption) || !strings.Contains(err.Error(), want) {
+				t.Fatalf("%v, want %q", err, want)
+			}
+		}
+	}
+	if tree.Len() != 0 {
+		t.Errorf("%d entries", tree.Len())
 	}
 }
 

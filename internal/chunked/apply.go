@@ -24,6 +24,13 @@ type Ops struct {
 	// Effects asks for what the batch comes to: the last change of each key, in
 	// key order.
 	Effects *Effects
+	// Bring, unless nil, brings Vals and Kinds, and returns when they are there. It
+	// is called while keys are sorted, which needs neither.
+	Bring func() error
+	// Fetch, unless nil, is called when Old, Had and Effects are there, while the
+	// tree is being written. The batch is done also where it returns an error,
+	// which then Apply returns.
+	Fetch func() error
 }
 
 // Effects is the changes that a batch comes to, each key once, in key order, in
@@ -57,6 +64,9 @@ func (t *Tree[C]) Apply(ops *Ops) error {
 	if err != nil {
 		return err
 	}
+	if err := t.bring(ops); err != nil {
+		return err
+	}
 	err = t.carryOut(a, flat)
 	if errors.Is(err, errUnsorted) {
 		if err = t.sortAgain(a); err != nil {
@@ -64,6 +74,23 @@ func (t *Tree[C]) Apply(ops *Ops) error {
 		}
 		err = t.carryOut(a, flat)
 	}
+	return err
+}
+
+// bring waits for values and kinds. Where they do not come, nothing of the batch is
+// under way when it returns.
+func (t *Tree[C]) bring(ops *Ops) (err error) {
+	if ops.Bring == nil {
+		return nil
+	}
+	there := false
+	defer func() { // also where it panics
+		if !there {
+			err = errors.Join(err, t.run.Stream.Synchronize())
+		}
+	}()
+	err = ops.Bring()
+	there = err == nil
 	return err
 }
 
@@ -129,6 +156,7 @@ func (t *Tree[C]) longest(n int) int { return 2*n + int(t.now.version.Count) + 1
 type applying struct {
 	kernel.Batch
 	effects *Effects
+	fetch   func() error
 	acts    device.Ptr
 	owned   *kernel.Owned // where memory for it has been cleared
 	cuts    device.Ptr    // where it may become a flat merge
@@ -144,7 +172,7 @@ func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 	if err := t.start(t.workBytes(n), t.longest(n)); err != nil {
 		return nil, err
 	}
-	a := &applying{effects: ops.Effects, freed: w.words(2), Batch: kernel.Batch{
+	a := &applying{effects: ops.Effects, fetch: ops.Fetch, freed: w.words(2), Batch: kernel.Batch{
 		Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, N: uint32(n), Kind: ops.Kind,
 	}}
 	if !flat {
@@ -219,7 +247,7 @@ func (t *Tree[C]) own(a *applying) error {
 	if err := t.write(a, told, &to, b, freed); err != nil {
 		return err
 	}
-	return t.publish(b, to.Totals, freed, leaves, chunks)
+	return t.publish(a, b, to.Totals, freed, leaves, chunks)
 }
 
 // reserve makes sure that so many new leaves and chunks can be taken.
@@ -318,14 +346,24 @@ func (t *Tree[C]) newFreed(a *applying, leaves, chunks int) (*kernel.Freed, erro
 }
 
 // publish completes a table, whose chunks have so many entries each, and makes it
-// the newest version.
-func (t *Tree[C]) publish(b *table, totals device.Ptr, freed *kernel.Freed, leaves, chunks int) error {
+// the newest version. What the batch has found is fetched meanwhile; leaves have
+// been written, so that the version is published also if that fails, or panics.
+func (t *Tree[C]) publish(a *applying, b *table, totals device.Ptr, freed *kernel.Freed, leaves, chunks int) (err error) {
 	if err := t.run.Finish(&b.version, totals, freed.Counts, t.told+4*toldEntries, t.scans.next(int(b.version.Count))); err != nil {
 		return err
 	}
 	if err := t.queued(StepTable); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(t.replace(b, freed, leaves, chunks), err) }()
+	if a.fetch != nil {
+		return a.fetch()
+	}
+	return nil
+}
+
+// replace makes a table the newest version, when it is there.
+func (t *Tree[C]) replace(b *table, freed *kernel.Freed, leaves, chunks int) error {
 	got, err := t.ask(toldEntries, 3)
 	if err != nil {
 		return err

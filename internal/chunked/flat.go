@@ -61,7 +61,7 @@ func (t *Tree[C]) merge(a *applying) error {
 	if err := t.writeFlat(a, f, &to, b, freed); err != nil {
 		return err
 	}
-	return t.publish(b, to.Totals, freed, leaves, chunks)
+	return t.publish(a, b, to.Totals, freed, leaves, chunks)
 }
 
 func (t *Tree[C]) writeFlat(a *applying, f *kernel.Flat, next *kernel.Next, b *table, freed *kernel.Freed) error {

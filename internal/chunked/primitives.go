@@ -49,7 +49,7 @@ func (s *scans) next(n int) kernel.Scan {
 // start makes memory for a batch available, of which so much has been reckoned,
 // with sums of n numbers at most.
 func (t *Tree[C]) start(bytes, n int) error {
-	if err := t.work.ensure(t.dev, bytes); err != nil {
+	if err := t.work.ensure(t.dev, t.run.Stream, bytes); err != nil {
 		return err
 	}
 	t.scans = scans{at: t.work.bytes(scanBytes(n)), each: aligned(kernel.SumTemp(n))}

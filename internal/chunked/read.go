@@ -67,6 +67,26 @@ func (t *Tree[C]) Find(keys device.Ptr, n int, vals, found device.Ptr) error {
 	return t.run.Find(&t.now.version, keys, n, vals, found)
 }
 
+// FindIn is Find in another stream than the tree's. Nothing may change the tree
+// until it is done.
+func (t *Tree[C]) FindIn(st device.Stream, keys device.Ptr, n int, vals, found device.Ptr) error {
+	return t.findIn(st, t.now, keys, n, vals, found)
+}
+
+// FindIn is Find in another stream than the tree's. Nothing may change the tree
+// until it is done.
+func (s *Snapshot[C]) FindIn(st device.Stream, keys device.Ptr, n int, vals, found device.Ptr) error {
+	return s.t.findIn(st, s.b, keys, n, vals, found)
+}
+
+// findIn is FindIn of a version. The host has seen its table complete: there is
+// nothing that the stream must wait for.
+func (t *Tree[C]) findIn(st device.Stream, b *table, keys device.Ptr, n int, vals, found device.Ptr) error {
+	run := t.run
+	run.Stream = st
+	return run.Find(&b.version, keys, n, vals, found)
+}
+
 // Rank queues the search for the ranks (u32) of n keys: the number of entries
 // below each, or up to it where after is true.
 func (t *Tree[C]) Rank(keys device.Ptr, n int, after bool, ranks device.Ptr) error {
@@ -85,5 +105,6 @@ func (t *Tree[C]) Vectors(set *kernel.Set, v *kernel.Vectors) error {
 	return t.run.Values(set, &t.now.version, v)
 }
 
-// Stream returns the stream in which all of the tree's work is done.
+// Stream returns the stream in which all of the tree's work is done, but for
+// FindIn.
 func (t *Tree[C]) Stream() device.Stream { return t.run.Stream }

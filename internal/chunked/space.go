@@ -174,13 +174,17 @@ type work struct {
 	used int
 }
 
-// ensure makes at least so many bytes available, and all of them unused.
-func (w *work) ensure(dev device.Device, bytes int) error {
+// ensure makes at least so many bytes available, and all of them unused. What the
+// stream still has to do may need the old ones: lists of what is free.
+func (w *work) ensure(dev device.Device, st device.Stream, bytes int) error {
 	w.dev, w.used = dev, 0
 	if bytes <= w.room {
 		return nil
 	}
 	if w.at != 0 {
+		if err := st.Synchronize(); err != nil {
+			return err
+		}
 		if err := dev.Free(w.at); err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ func countBits(b []byte) (n int) {
 	return n
 }
 
-// spreadBits sets a bool for each bit, eight at a time, and counts them.
-func spreadBits(dst []bool, b []byte) (n int) {
+// SpreadBits sets a bool for each bit, eight at a time, and counts them.
+func SpreadBits(dst []bool, b []byte) (n int) {
 	for len(dst) >= 8 {
 		*(*uint64)(unsafe.Pointer(unsafe.SliceData(dst))) = spread[b[0]]
 		n += bits.OnesCount8(b[0])

@@ -381,7 +381,7 @@ func (j *search[C]) takeVals(s *flow.Slot[bucket], lo, hi int) (hits int) {
 	if j.found == nil {
 		return countBits(bits)
 	}
-	return spreadBits(j.found[s.Bucket.lo+lo:s.Bucket.lo+hi], bits)
+	return SpreadBits(j.found[s.Bucket.lo+lo:s.Bucket.lo+hi], bits)
 }
 
 // takeRanks hands ranks on.

@@ -107,6 +107,25 @@ func (p *Pool[B]) grown(s *Slot[B], in, out int) (*Slot[B], error) {
 	return s, nil
 }
 
+// Ensure makes so many slots, if there may be so many, and gives these and all that
+// there are room for buckets: a batch that needs no more does not fail for want of
+// memory. Nobody else may use the pool meanwhile.
+func (p *Pool[B]) Ensure(slots, in, out int) (err error) {
+	slots = max(p.made, min(slots, p.most))
+	var held []*Slot[B]
+	for len(held) < slots {
+		var s *Slot[B]
+		if s, err = p.take(false, in, out); s == nil {
+			break
+		}
+		held = append(held, s)
+	}
+	for _, s := range held {
+		p.put(s)
+	}
+	return err
+}
+
 // put gives a slot back.
 func (p *Pool[B]) put(s *Slot[B]) {
 	if invariant.On {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
@@ -81,7 +82,7 @@ func (t *twinned[C]) settle(changes bool) bool {
 	least := t.crossover(n, func(k int) {
 		t.Tree.GetBatch(keys[:k], make([]C, k), nil, t.workers, nil)
 	}, func(k int) {
-		t.twin.Find(k, func(lo int, ks []C) { copy(ks, keys[lo:]) }, func(int, []C, []uint8) {})
+		t.twin.Find(k, func(lo int, ks []C) { copy(ks, keys[lo:]) }, func(int, []C, []byte) {})
 	})
 	most := 0
 	if changes { // each key is set to what it has
@@ -215,30 +216,6 @@ func (t *twinned[C]) apply(b *changes) error {
 	return t.twin.Apply(batch)
 }
 
-// twinBatch returns a batch as a GPU takes it.
-func twinBatch[C order.Code](b *changes) *twin.Batch[C] {
-	batch := &twin.Batch[C]{N: b.keys.Len(), Kinds: b.kinds != nil, Kind: b.kind}
-	batch.Fill = func(lo int, keys, vals []C, kinds []uint8) {
-		hi := lo + len(keys)
-		codesOf(keys, b.keys.Slice(lo, hi))
-		loadVals(vals, part(b.vals, b.size, lo, hi), b.size)
-		for i := range kinds {
-			kinds[i] = uint8(b.kinds[lo+i])
-		}
-	}
-	if b.found != nil {
-		batch.Answer = func(lo int, old []C, had []uint8) {
-			for i, h := range had {
-				b.found[lo+i] = h != 0
-			}
-			if b.old != nil {
-				storeVals(part(b.old, b.size, lo, lo+len(old)), b.size, old)
-			}
-		}
-	}
-	return batch
-}
-
 // part returns the memory of values [lo, hi).
 func part(vals []byte, size, lo, hi int) []byte {
 	if vals == nil {
@@ -268,46 +245,16 @@ func (t *twinned[C]) getBatch(keys order.Keys, vals []byte, size int, found []bo
 	if g.n == 0 || !t.twin.Takes(g.n) && !t.twin.Pending() {
 		return t.codes.getBatch(keys, vals, size, found, use)
 	}
+	if unsafe.Pointer(unsafe.SliceData(vals)) == keys.At() { // the CPU may need them when some have been answered
+		keys = order.MakeKeys(keys.Type, g.n)
+		setKeys(keys, codesIn[C](g.keys, g.n))
+		g.keys = keys
+	}
 	if !t.twin.Find(g.n, g.fill, g.answer) {
 		t.twin.Wait()
 		return t.codes.getBatch(keys, vals, size, found, use)
 	}
 	return g.hits()
-}
-
-// gathering is a batch of searches on a GPU, and where their answers go.
-type gathering[C order.Code] struct {
-	keys   order.Keys
-	vals   []byte
-	size   int
-	found  []bool
-	n      int
-	counts []int // hits of each piece
-}
-
-func newGathering[C order.Code](keys order.Keys, vals []byte, size int, found []bool) *gathering[C] {
-	n := keys.Len()
-	return &gathering[C]{keys, vals, size, found, n, make([]int, (n+getPiece-1)/getPiece)}
-}
-
-func (g *gathering[C]) fill(lo int, keys []C) { codesOf(keys, g.keys.Slice(lo, lo+len(keys))) }
-
-// answer stores what keys from lo on, a multiple of a piece, have.
-func (g *gathering[C]) answer(lo int, vals []C, had []uint8) {
-	storeVals(part(g.vals, g.size, lo, lo+len(vals)), g.size, vals)
-	for i, h := range had {
-		if g.found != nil {
-			g.found[lo+i] = h != 0
-		}
-		g.counts[(lo+i)/getPiece] += int(h)
-	}
-}
-
-func (g *gathering[C]) hits() (n int) {
-	for _, c := range g.counts {
-		n += c
-	}
-	return n
 }
 
 func (t *twinned[C]) rank(key order.Probe, after bool) int {

@@ -3,7 +3,9 @@ package index
 import (
 	"testing"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/twin"
@@ -41,4 +43,49 @@ func TestTwinSettles(t *testing.T) {
 		}
 	}
 	m.Close()
+}
+
+// A batch of lookups whose values go where the keys were has the right answers also
+// if the GPU fails when it has given some.
+func TestValuesOverKeysOfLostGPU(t *testing.T) {
+	const n, asked = 1000, 70_000
+	lookups := func(plan faulty.Plan) (copies int, down error) {
+		tree, err := bplus.Load(n, func(lo int, keys, vals []uint64) {
+			for i := range keys {
+				keys[i], vals[i] = uint64(lo+i)*2, uint64(lo+i)+1e6
+			}
+		}, 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dev := faulty.New(ptx.New(), plan)
+		tw, err := twin.New(tree, dev, twin.Options{Workers: 1, Least: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &twinned[uint64]{&codes[uint64]{tree, order.TypeOf[uint64](), 1}, tw}
+		defer m.Close()
+		keys, found := make([]uint64, asked), make([]bool, asked)
+		for i := range keys {
+			keys[i] = uint64(i % (2 * n))
+		}
+		hits := m.getBatch(order.KeysOf(keys), arena.Bytes(keys), 8, found, nil)
+		if hits != asked/2 {
+			t.Errorf("%d hits, want %d", hits, asked/2)
+		}
+		for i, v := range keys {
+			k := i % (2 * n)
+			if want := uint64(k/2) + 1e6; found[i] != (k%2 == 0) || found[i] && v != want {
+				t.Fatalf("lookup %d of key %d has found %d, %t", i, k, v, found[i])
+			}
+		}
+		return dev.Count(faulty.CopyOut), tw.Down()
+	}
+	copies, down := lookups(faulty.Plan{})
+	if down != nil {
+		t.Fatal(down)
+	}
+	if _, down = lookups(faulty.Plan{Op: faulty.CopyOut, At: copies}); down == nil {
+		t.Error("no copy has failed")
+	}
 }

@@ -1,11 +1,14 @@
 package twin
 
 import (
+	"errors"
+
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
 )
 
 // Batch is operations as the caller has them, and where their answers go.
@@ -13,11 +16,12 @@ type Batch[C order.Code] struct {
 	N     int
 	Kinds bool // there are several kinds
 	Kind  bplus.Kind
-	// Fill sets keys, vals and kinds (nil where there is one kind) to those of
-	// operations from lo on. Several goroutines call it, and it may be asked again.
+	// Fill sets keys, vals and kinds to those of operations from lo on. Any of them
+	// is nil where it is not asked for: keys and vals may be asked for apart. Several
+	// goroutines call it, and it may be asked again.
 	Fill func(lo int, keys, vals []C, kinds []uint8)
-	// Answer, unless nil, gets what operations from lo on have found, when all is
-	// done.
+	// Answer, unless nil, gets what operations from lo on have found, when Fill will
+	// not be asked again. Several goroutines call it.
 	Answer func(lo int, old []C, had []uint8)
 	// CPU does all operations from lo to hi on the tree in host memory, and returns
 	// their keys. It is called where the GPU cannot.
@@ -70,66 +74,75 @@ func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 	if err := t.catchUp(); err != nil {
 		return nil, err
 	}
-	part := &batch[C]{n: hi - lo, kinds: b.Kinds, kind: b.Kind, effects: new(chunked.Effects), workers: t.workers}
+	r, answers := new(run[C]), new(run[C])
+	part := &batch[C]{n: hi - lo, kinds: b.Kinds, kind: b.Kind, asks: b.Answer != nil, workers: t.workers}
 	part.fill = func(at int, keys, vals []C, kinds []uint8) { b.Fill(lo+at, keys, vals, kinds) }
-	var old []C
-	var had []uint8
-	if b.Answer != nil { // handed out at the end: they may go where values came from, and the CPU may still need those
-		old, had = make([]C, hi-lo), make([]uint8, hi-lo)
-		part.answer = func(at int, o []C, h []uint8) {
-			copy(old[at:], o)
-			copy(had[at:], h)
-		}
-	}
+	part.fetch = func(ops *chunked.Ops) error { return t.fetch(ops, r, answers) }
 	if err := t.gpu.apply(part); err != nil {
+		t.log.back(r.parts)
+		t.log.back(answers.parts)
 		return nil, err
 	}
-	r, err := t.fetch(part.effects)
-	if err == nil && b.Answer != nil {
-		b.Answer(lo, old, had)
-	}
-	return r, err
+	t.handOut(b, lo, answers)
+	return r, nil
 }
 
-// fetch copies what a batch comes to into the log's memory.
-func (t *Twin[C]) fetch(e *chunked.Effects) (*run[C], error) {
-	r := &run[C]{n: e.N}
-	err := t.fetchInto(r, e)
-	if err != nil {
-		t.log.back(r.parts)
+// handOut hands out what operations from lo on have found. That may go where values
+// came from, which the CPU needed until now.
+func (t *Twin[C]) handOut(b *Batch[C], lo int, answers *run[C]) {
+	piece := t.gpu.staging.piece
+	for _, s := range answers.parts {
+		par.Run(t.workers, (s.n+piece-1)/piece, par.Func(func(p int) {
+			from, to := p*piece, min((p+1)*piece, s.n)
+			b.Answer(lo+from, s.vals[from:to], arena.As[uint8](arena.Bytes(s.kinds[from:to])))
+		}))
+		lo += s.n
 	}
-	return r, err
+	t.log.back(answers.parts)
 }
 
-func (t *Twin[C]) fetchInto(r *run[C], e *chunked.Effects) error {
-	st, width := t.gpu.tree.Stream(), sizeOf[C]()
-	for lo := 0; lo < e.N; {
+// fetch copies what a batch comes to into the log's memory, and what it has found
+// if that was asked for. Nothing is under way when it returns.
+func (t *Twin[C]) fetch(ops *chunked.Ops, r, answers *run[C]) error {
+	err := t.fetchRun(r, ops.Effects.N, ops.Effects.Keys, ops.Effects.Vals, ops.Effects.Kinds)
+	if err == nil && ops.Old != 0 {
+		err = t.fetchRun(answers, ops.N, 0, ops.Old, ops.Had)
+	}
+	return errors.Join(err, t.gpu.out.Synchronize())
+}
+
+// fetchRun queues copies of n keys, unless that is 0, vals and kinds.
+func (t *Twin[C]) fetchRun(r *run[C], n int, keys, vals, kinds device.Ptr) error {
+	st, width := t.gpu.out, sizeOf[C]()
+	r.n = n
+	for lo := 0; lo < n; {
 		s, err := t.log.segment()
 		if err != nil {
 			return err
 		}
 		r.parts = append(r.parts, s)
-		s.n = min(len(s.keys), e.N-lo)
-		if err := st.CopyOut(arena.Bytes(s.keys[:s.n]), e.Keys+device.Ptr(lo*width)); err != nil {
+		s.n = min(len(s.keys), n-lo)
+		if keys != 0 {
+			if err := st.CopyOut(arena.Bytes(s.keys[:s.n]), keys+device.Ptr(lo*width)); err != nil {
+				return err
+			}
+		}
+		if err := st.CopyOut(arena.Bytes(s.vals[:s.n]), vals+device.Ptr(lo*width)); err != nil {
 			return err
 		}
-		if err := st.CopyOut(arena.Bytes(s.vals[:s.n]), e.Vals+device.Ptr(lo*width)); err != nil {
-			return err
-		}
-		if err := st.CopyOut(arena.Bytes(s.kinds[:s.n]), e.Kinds+device.Ptr(lo)); err != nil {
+		if err := st.CopyOut(arena.Bytes(s.kinds[:s.n]), kinds+device.Ptr(lo)); err != nil {
 			return err
 		}
 		lo += s.n
 	}
-	return st.Synchronize()
+	return nil
 }
 
 // Find looks n keys up on the GPU, and reports whether it could: fill sets keys
-// from lo on, answer gets their values. Several goroutines call both.
-func (t *Twin[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []uint8)) bool {
-	b := &batch[C]{n: n, workers: t.workers, answer: answer}
-	b.fill = func(lo int, keys, _ []C, _ []uint8) { fill(lo, keys) }
-	return t.read(func() error { return t.gpu.find(t.gpu.tree, b) })
+// from lo on, answer gets their values, and whether they were found, a bit each and
+// the lowest first. Several goroutines call both; lo is a multiple of 8.
+func (t *Twin[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []byte)) bool {
+	return t.read(func() error { return t.gpu.find(t.gpu.tree, n, t.workers, fill, answer) })
 }
 
 // refresh brings the GPU up to date for a search.

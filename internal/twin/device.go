@@ -10,7 +10,6 @@ import (
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/vector"
 )
 
@@ -20,8 +19,9 @@ type onDevice[C order.Code] struct {
 	dev     device.Device
 	tree    *chunked.Tree[C]
 	buffers [bufferCount]buffer
-	staging [2]*segment[C]
-	bits    []byte // page-locked, for what a search has found
+	staging staging
+	desk    *segment[C]   // page-locked, for what does not travel in buckets
+	out     device.Stream // in which runs of the log come back
 	values  vector.OnDevice
 }
 
@@ -33,11 +33,11 @@ type buffer struct {
 
 // What buffers hold.
 const (
-	keysBuffer = iota
+	opsBuffer  = iota // keys, vals and kinds of a batch, one behind the other
+	oldBuffer         // what it has found: old, then had
+	keysBuffer        // for ranks and ranges
 	valsBuffer
-	kindsBuffer
-	oldBuffer
-	hadBuffer
+	runsBuffer
 	effectKeys
 	effectVals
 	effectKinds
@@ -79,21 +79,13 @@ func (g *onDevice[C]) prepare() error {
 			return err
 		}
 	}
-	if _, err := g.buffer(hadBuffer, stageOps); err != nil {
+	if _, err := g.buffer(runsBuffer, stageOps); err != nil {
 		return err
 	}
-	if _, err := g.stage(0); err != nil {
+	if _, err := g.stage(); err != nil {
 		return err
 	}
-	return g.foundBits()
-}
-
-// foundBits makes sure that there is memory for what a search has found.
-func (g *onDevice[C]) foundBits() (err error) {
-	if g.bits == nil {
-		g.bits, err = g.dev.HostAlloc(stageOps / 8)
-	}
-	return err
+	return g.staging.ensure(8*g.staging.bucket, sizeOf[C]()) // all slots, as large as they become
 }
 
 // batch is operations on their way to the GPU.
@@ -102,16 +94,21 @@ type batch[C order.Code] struct {
 	kinds  bool // there are several kinds
 	kind   bplus.Kind
 	sorted bool
-	// fill sets keys, vals and kinds to those of operations from lo on. Several
-	// goroutines call it.
+	// fill sets keys, vals and kinds to those of operations from lo on, where they
+	// are not nil. Several goroutines call it.
 	fill func(lo int, keys, vals []C, kinds []uint8)
 	// answer, unless nil, gets what operations from lo on have found. Several
 	// goroutines call it.
 	answer func(lo int, old []C, had []uint8)
-	// effects asks for what the batch comes to: see segments.
-	effects *chunked.Effects
+	// fetch, unless nil, fetches what the batch comes to, and what it has found if
+	// asks is true, instead of answer: see chunked.Ops.
+	fetch   func(ops *chunked.Ops) error
+	asks    bool
 	workers int
 }
+
+// sets reports whether there may be values among the operations.
+func (b *batch[C]) sets() bool { return b.kinds || b.kind == bplus.Set }
 
 // sizeOf returns the bytes of a code.
 func sizeOf[C order.Code]() int {
@@ -135,210 +132,172 @@ func newSegment[C order.Code](dev device.Device, ops int) (*segment[C], error) {
 }
 
 // stage returns page-locked memory of which nothing is under way.
-func (g *onDevice[C]) stage(i int) (*segment[C], error) {
-	s := &g.staging[i%len(g.staging)]
-	if *s == nil {
-		var err error
-		if *s, err = newSegment[C](g.dev, stageOps); err != nil {
-			return nil, err
-		}
-	} else if i >= len(g.staging) {
-		if err := g.tree.Stream().Synchronize(); err != nil {
-			return nil, err
-		}
+func (g *onDevice[C]) stage() (_ *segment[C], err error) {
+	if g.desk == nil {
+		g.desk, err = newSegment[C](g.dev, stageOps)
 	}
-	return *s, nil
+	return g.desk, err
 }
 
-// stageOps is the number of operations that travel at a time.
+// stageOps is the number of keys or entries that travel at a time where they do not
+// in buckets.
 const stageOps = 256 << 10
 
-// send copies a batch to the GPU.
-func (g *onDevice[C]) send(b *batch[C]) (*chunked.Ops, error) {
-	width := sizeOf[C]()
+// place returns a batch with device memory for it, and for what it finds.
+func (g *onDevice[C]) place(b *batch[C]) (*chunked.Ops, error) {
+	column := aligned(b.n * sizeOf[C]())
 	ops := &chunked.Ops{N: b.n, Kind: uint32(b.kind), Sorted: b.sorted}
-	var err error
-	if ops.Keys, err = g.buffer(keysBuffer, b.n*width); err != nil {
-		return nil, err
-	}
-	if ops.Vals, err = g.buffer(valsBuffer, b.n*width); err != nil {
-		return nil, err
+	bytes := column
+	if b.sets() {
+		bytes += column
 	}
 	if b.kinds {
-		if ops.Kinds, err = g.buffer(kindsBuffer, b.n); err != nil {
-			return nil, err
-		}
+		bytes += b.n
 	}
-	st := g.tree.Stream()
-	for i, lo := 0, 0; lo < b.n; i, lo = i+1, lo+stageOps {
-		s, err := g.stage(i)
-		if err != nil {
-			return nil, err
-		}
-		n := min(stageOps, b.n-lo)
-		b.fillAll(s, lo, n)
-		if err := st.CopyIn(ops.Keys+device.Ptr(lo*width), arena.Bytes(s.keys[:n])); err != nil {
-			return nil, err
-		}
-		if err := st.CopyIn(ops.Vals+device.Ptr(lo*width), arena.Bytes(s.vals[:n])); err != nil {
-			return nil, err
-		}
-		if b.kinds {
-			if err := st.CopyIn(ops.Kinds+device.Ptr(lo), arena.Bytes(s.kinds[:n])); err != nil {
-				return nil, err
-			}
-		}
+	var err error
+	if ops.Keys, err = g.buffer(opsBuffer, bytes); err != nil {
+		return nil, err
 	}
-	return ops, st.Synchronize()
+	if b.sets() {
+		ops.Vals = ops.Keys + device.Ptr(column)
+	}
+	if b.kinds {
+		ops.Kinds = ops.Vals + device.Ptr(column)
+	}
+	if b.answer != nil || b.asks {
+		if ops.Old, err = g.buffer(oldBuffer, column+b.n); err != nil {
+			return nil, err
+		}
+		ops.Had = ops.Old + device.Ptr(column)
+	}
+	return ops, nil
 }
 
-// fillPiece is the number of operations that a goroutine fills in at a time.
-const fillPiece = 16 << 10
-
-// fillAll fills n operations from lo on in.
-func (b *batch[C]) fillAll(s *segment[C], lo, n int) {
-	par.Run(max(1, b.workers), (n+fillPiece-1)/fillPiece, par.Func(func(p int) {
-		from, to := p*fillPiece, min((p+1)*fillPiece, n)
-		var kinds []uint8
-		if b.kinds {
-			kinds = arena.As[uint8](arena.Bytes(s.kinds[from:to]))
-		}
-		b.fill(lo+from, s.keys[from:to], s.vals[from:to], kinds)
-	}))
-}
-
-// apply does a batch on the GPU.
-func (g *onDevice[C]) apply(b *batch[C]) error {
-	ops, err := g.send(b)
-	if err != nil {
+// placeEffects takes device memory for what a batch comes to.
+func (g *onDevice[C]) placeEffects(ops *chunked.Ops) (err error) {
+	e, column := new(chunked.Effects), ops.N*sizeOf[C]()
+	if e.Keys, err = g.buffer(effectKeys, column); err != nil {
 		return err
 	}
-	width := sizeOf[C]()
-	if b.answer != nil {
-		if ops.Old, err = g.buffer(oldBuffer, b.n*width); err != nil {
-			return err
-		}
-		if ops.Had, err = g.buffer(hadBuffer, b.n); err != nil {
-			return err
-		}
-	}
-	if e := b.effects; e != nil {
-		if e.Keys, err = g.buffer(effectKeys, b.n*width); err != nil {
-			return err
-		}
-		if e.Vals, err = g.buffer(effectVals, b.n*width); err != nil {
-			return err
-		}
-		if e.Kinds, err = g.buffer(effectKinds, b.n); err != nil {
-			return err
-		}
-		ops.Effects = e
-	}
-	if err := g.tree.Apply(ops); err != nil {
+	if e.Vals, err = g.buffer(effectVals, column); err != nil {
 		return err
 	}
-	if b.answer == nil {
-		return nil
+	if e.Kinds, err = g.buffer(effectKinds, ops.N); err != nil {
+		return err
 	}
-	return g.receive(b, ops.Old, ops.Had)
-}
-
-// receive hands out what a batch has found.
-func (g *onDevice[C]) receive(b *batch[C], old, had device.Ptr) error {
-	width, st := sizeOf[C](), g.tree.Stream()
-	for lo := 0; lo < b.n; lo += stageOps {
-		s, err := g.stage(0)
-		if err != nil {
+	if g.out == nil {
+		if g.out, err = g.dev.NewStream(); err != nil {
 			return err
 		}
-		n := min(stageOps, b.n-lo)
-		if err := st.CopyOut(arena.Bytes(s.vals[:n]), old+device.Ptr(lo*width)); err != nil {
-			return err
-		}
-		if err := st.CopyOut(arena.Bytes(s.kinds[:n]), had+device.Ptr(lo)); err != nil {
-			return err
-		}
-		if err := st.Synchronize(); err != nil {
-			return err
-		}
-		b.answerAll(s, lo, n)
 	}
+	ops.Effects = e
 	return nil
 }
 
-// answerAll hands out what n operations from lo on have found.
-func (b *batch[C]) answerAll(s *segment[C], lo, n int) {
-	par.Run(max(1, b.workers), (n+fillPiece-1)/fillPiece, par.Func(func(p int) {
-		from, to := p*fillPiece, min((p+1)*fillPiece, n)
-		b.answer(lo+from, s.vals[from:to], arena.As[uint8](arena.Bytes(s.kinds[from:to])))
-	}))
+// apply does a batch on the GPU: all of it, or nothing if there was no memory for
+// it. All memory is there before anything is done.
+func (g *onDevice[C]) apply(b *batch[C]) error {
+	ops, err := g.place(b)
+	if err != nil {
+		return err
+	}
+	if b.fetch != nil {
+		if err := g.placeEffects(ops); err != nil {
+			return err
+		}
+		ops.Fetch = func() error { return b.fetch(ops) }
+	}
+	if b.n <= g.staging.few {
+		return g.applyFew(b, ops)
+	}
+	return g.applyMany(b, ops)
+}
+
+// applyMany does a batch that travels in buckets.
+func (g *onDevice[C]) applyMany(b *batch[C], ops *chunked.Ops) error {
+	if err := g.staging.ensure(b.n, sizeOf[C]()); err != nil {
+		return err
+	}
+	if b.answer != nil {
+		ops.Fetch = func() error {
+			return g.staging.run(&receiving[C]{g.staging.course(b.n), b.answer, ops.Old, ops.Had}, b.n, b.workers)
+		}
+	}
+	first := &sending[C]{course: g.staging.course(b.n), fill: b.fill, keys: ops.Keys}
+	if b.n < g.staging.bring {
+		first.vals, first.kinds = ops.Vals, ops.Kinds
+	} else if b.sets() {
+		ops.Bring = func() error {
+			rest := &sending[C]{course: g.staging.course(b.n), fill: b.fill, vals: ops.Vals, kinds: ops.Kinds}
+			return g.staging.run(rest, b.n, b.workers)
+		}
+	}
+	if err := g.staging.run(first, b.n, b.workers); err != nil {
+		return err
+	}
+	return g.tree.Apply(ops)
+}
+
+// applyFew does a batch that travels in one piece, in the tree's own stream: so
+// nobody waits for a copy alone.
+func (g *onDevice[C]) applyFew(b *batch[C], ops *chunked.Ops) error {
+	s, err := g.stage()
+	if err != nil {
+		return err
+	}
+	n, column, st := b.n, aligned(b.n*sizeOf[C]()), g.tree.Stream()
+	bytes, out := n*sizeOf[C](), s.memory[3*column:][:column+n]
+	var vals []C
+	var kinds []uint8
+	if ops.Vals != 0 {
+		vals = arena.As[C](s.memory[column : 2*column])[:n]
+		bytes += column
+	}
+	if ops.Kinds != 0 {
+		kinds = s.memory[2*column:][:n]
+		bytes = 2*column + n
+	}
+	b.fill(0, arena.As[C](s.memory[:column])[:n], vals, kinds)
+	if b.answer != nil { // there when the tree's own last words are
+		ops.Fetch = func() error { return st.CopyOut(out, ops.Old) }
+	}
+	err = st.CopyIn(ops.Keys, s.memory[:bytes])
+	if err == nil {
+		err = g.tree.Apply(ops)
+	}
+	if err != nil {
+		st.Synchronize() // nothing may be under way when the memory is used again
+		return err
+	}
+	if b.answer != nil {
+		b.answer(0, arena.As[C](out[:column])[:n], out[column:])
+	}
+	return nil
 }
 
 // version is a tree on the GPU that can be read: the newest, or as it was.
 type version interface {
 	Len() int
-	Find(keys device.Ptr, n int, vals, found device.Ptr) error
+	FindIn(st device.Stream, keys device.Ptr, n int, vals, found device.Ptr) error
 	Rank(keys device.Ptr, n int, after bool, ranks device.Ptr) error
 	Entries(first, offsets device.Ptr, ranges, n int, keys, vals device.Ptr) error
 }
 
-// find looks keys up.
-func (g *onDevice[C]) find(v version, b *batch[C]) error {
-	width, st := sizeOf[C](), g.tree.Stream()
-	keys, err := g.buffer(keysBuffer, stageOps*width)
-	if err != nil {
+// find looks n keys up: see Twin.Find.
+func (g *onDevice[C]) find(v version, n, workers int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []byte)) error {
+	if err := g.staging.ensure(n, sizeOf[C]()); err != nil {
 		return err
 	}
-	vals, err := g.buffer(valsBuffer, stageOps*width)
-	if err != nil {
-		return err
-	}
-	found, err := g.buffer(hadBuffer, stageOps)
-	if err != nil {
-		return err
-	}
-	if err := g.foundBits(); err != nil {
-		return err
-	}
-	for lo := 0; lo < b.n; lo += stageOps {
-		s, err := g.stage(0)
-		if err != nil {
-			return err
-		}
-		n := min(stageOps, b.n-lo)
-		b.fillAll(s, lo, n)
-		if err := st.CopyIn(keys, arena.Bytes(s.keys[:n])); err != nil {
-			return err
-		}
-		if err := v.Find(keys, n, vals, found); err != nil {
-			return err
-		}
-		if err := st.CopyOut(arena.Bytes(s.vals[:n]), vals); err != nil {
-			return err
-		}
-		if err := st.CopyOut(g.bits[:(n+31)/32*4], found); err != nil {
-			return err
-		}
-		if err := st.Synchronize(); err != nil {
-			return err
-		}
-		for i := range n {
-			s.kinds[i] = bplus.Kind(g.bits[i/8] >> (i % 8) & 1)
-		}
-		b.answerAll(s, lo, n)
-	}
-	return nil
+	return g.staging.run(&finding[C]{g.staging.course(n), v, fill, answer}, n, workers)
 }
 
-// close gives the device back.
+// close gives the device back, with what the staging has of it.
 func (g *onDevice[C]) close() (err error) {
-	for _, s := range g.staging {
-		if s != nil {
-			err = errors.Join(err, g.dev.HostFree(s.memory))
-		}
+	if g.desk != nil {
+		err = errors.Join(err, g.dev.HostFree(g.desk.memory))
 	}
-	if g.bits != nil {
-		err = errors.Join(err, g.dev.HostFree(g.bits))
+	if g.out != nil {
+		err = errors.Join(err, g.out.Close())
 	}
 	for _, b := range g.buffers {
 		if b.at != 0 {

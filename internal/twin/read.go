@@ -64,7 +64,7 @@ func (g *onDevice[C]) ranksOf(v version, keys []C, after bool, ranks []int) erro
 	if err != nil {
 		return err
 	}
-	stage, err := g.stage(0)
+	stage, err := g.stage()
 	if err != nil {
 		return err
 	}
@@ -142,11 +142,11 @@ func (g *onDevice[C]) someRuns(v version, first, offsets []int, at int, keys, va
 	if err != nil {
 		return err
 	}
-	runs, err := g.buffer(hadBuffer, stageOps)
+	runs, err := g.buffer(runsBuffer, stageOps)
 	if err != nil {
 		return err
 	}
-	stage, err := g.stage(0)
+	stage, err := g.stage()
 	if err != nil {
 		return err
 	}

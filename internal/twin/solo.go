@@ -39,6 +39,7 @@ func NewSolo[C order.Code](dev device.Device, opts Options) (*Solo[C], error) {
 		return nil, errors.Join(err, dev.Close())
 	}
 	s.gpu.tree = tree
+	s.gpu.staging.open(dev)
 	if err := s.gpu.prepare(); err != nil {
 		return nil, errors.Join(err, s.gpu.close())
 	}
@@ -123,8 +124,9 @@ func (s *Solo[C]) Bytes() int64 {
 	return s.gpu.tree.Bytes()
 }
 
-// Apply does a batch, all of it or, if there is an error, nothing. Answers are
-// handed out when it is done.
+// Apply does a batch, all of it or, if there is an error and the device is not
+// lost, nothing. Answers are handed out while the tree is written: some may be
+// there also where the device is lost meanwhile.
 func (s *Solo[C]) Apply(b *Batch[C]) error {
 	if b.N == 0 {
 		return nil
@@ -164,25 +166,22 @@ func (s *Solo[C]) SingleIf(seq uint64, kind bplus.Kind, key, val C) (done bool, 
 		}
 		done = true
 		s.seq.Add(1)
-		return s.counted(s.gpu.apply(&batch[C]{n: 1, kind: kind, fill: func(_ int, keys, vals []C, _ []uint8) { keys[0], vals[0] = key, val }}))
+		return s.counted(s.gpu.apply(&batch[C]{n: 1, kind: kind, fill: func(_ int, keys, vals []C, _ []uint8) {
+			copy(keys, []C{key})
+			copy(vals, []C{val})
+		}}))
 	})
 	return done && err == nil, err
 }
 
 // Find looks n keys up: see Twin.Find.
-func (s *Solo[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []uint8)) error {
-	return s.use(func() error { return s.find(s.gpu.tree, n, fill, answer) })
-}
-
-func (s *Solo[C]) find(v version, n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []uint8)) error {
-	b := &batch[C]{n: n, workers: s.workers, answer: answer}
-	b.fill = func(lo int, keys, _ []C, _ []uint8) { fill(lo, keys) }
-	return s.gpu.find(v, b)
+func (s *Solo[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []byte)) error {
+	return s.use(func() error { return s.gpu.find(s.gpu.tree, n, s.workers, fill, answer) })
 }
 
 // Get returns the value of key, and reports whether there is one.
 func (s *Solo[C]) Get(key C) (val C, ok bool, err error) {
-	err = s.Find(1, func(_ int, keys []C) { keys[0] = key }, func(_ int, vals []C, found []uint8) { val, ok = vals[0], found[0] != 0 })
+	err = s.Find(1, func(_ int, keys []C) { keys[0] = key }, func(_ int, vals []C, found []byte) { val, ok = vals[0], found[0]&1 != 0 })
 	return val, ok, err
 }
 

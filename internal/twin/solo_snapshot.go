@@ -89,8 +89,8 @@ func (v *SoloSnapshot[C]) Len() int { return v.n }
 func (v *SoloSnapshot[C]) Kept() int64 { return v.s.Kept() }
 
 // Find looks n keys up: see Twin.Find.
-func (v *SoloSnapshot[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []uint8)) error {
-	return v.use(func() error { return v.s.find(v.at, n, fill, answer) })
+func (v *SoloSnapshot[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []byte)) error {
+	return v.use(func() error { return v.s.gpu.find(v.at, n, v.s.workers, fill, answer) })
 }
 
 // Rank sets ranks to the number of entries below each key, or up to it where

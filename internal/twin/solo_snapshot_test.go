@@ -72,8 +72,9 @@ func (r *soloRig) check(v soloReader, has map[uint64]uint64) error {
 	}
 	err := v.Find(len(keys), func(lo int, ks []uint64) { copy(ks, keys[lo:]) }, func(lo int, vals []uint64, found []uint8) {
 		for i, got := range vals {
-			if want, ok := has[keys[lo+i]]; got != want || found[i] != 0 != ok {
-				r.t.Errorf("key %d is %d, %d, want %d, %t", keys[lo+i], got, found[i], want, ok)
+			there := found[i/8]>>(i%8)&1 != 0
+			if want, ok := has[keys[lo+i]]; got != want || there != ok {
+				r.t.Errorf("key %d is %d, %t, want %d, %t", keys[lo+i], got, there, want, ok)
 			}
 		}
 	})

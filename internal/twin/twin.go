@@ -98,6 +98,7 @@ func New[C order.Code](cpu *bplus.Tree[C], dev device.Device, opts Options) (*Tw
 		return nil, errors.Join(err, dev.Close())
 	}
 	t.gpu.tree = tree
+	t.gpu.staging.open(dev)
 	if err := t.load(); err != nil {
 		return nil, errors.Join(err, t.gpu.close())
 	}

@@ -125,11 +125,11 @@ func (w *writer) find(n int) {
 	for i := range keys {
 		keys[i] = w.key()
 	}
-	w.twin.Find(n, func(lo int, ks []uint64) { copy(ks, keys[lo:]) }, func(lo int, vals []uint64, found []uint8) {
+	w.twin.Find(n, func(lo int, ks []uint64) { copy(ks, keys[lo:]) }, func(lo int, vals []uint64, found []byte) {
 		for i := range vals {
 			want, ok := w.has[keys[lo+i]]
-			if vals[i] != want || found[i] != 0 != ok {
-				w.t.Errorf("writer %d: key %d is %d, %d on the GPU, want %d, %t", w.id, keys[lo+i], vals[i], found[i], want, ok)
+			if there := found[i/8]>>(i%8)&1 != 0; vals[i] != want || there != ok {
+				w.t.Errorf("writer %d: key %d is %d, %t on the GPU, want %d, %t", w.id, keys[lo+i], vals[i], there, want, ok)
 			}
 		}
 	})
@@ -145,12 +145,13 @@ func TestWritersAtOnce(t *testing.T) {
 	if testing.Short() {
 		steps = 15
 	}
-	for _, fail := range []int{0, 300, 600} {
+	for _, fail := range []int{0, 200, 400} {
 		cpu, err := bplus.New[uint64](0)
 		must(t, err)
 		dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: fail, Lose: true})
 		tw, err := New(cpu, dev, Options{Workers: 2, Least: 50, Changes: 100, Log: 150})
 		must(t, err)
+		tw.gpu.staging.sizes = sizes{few: 32, bucket: 64, piece: 256, bring: 64}
 		var wg sync.WaitGroup
 		writers := make([]*writer, 4)
 		for i := range writers {
