@@ -56,16 +56,18 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 	if (vals) vals[i] = leaf->vals[left - chunk->first[e]];
 }
 
-// Searches wait for memory: four blocks fit on a multiprocessor, with at most 64
-// registers a thread.
-#define SEARCH extern "C" __global__ launch_bounds(256, 4) void
+// Searches wait for memory, so several blocks are to fit on a multiprocessor, as
+// many as leave registers enough: three where a leaf is read block by block, four
+// where it is read at once (measured on an H200).
+#define SEARCH extern "C" __global__ launch_bounds(256, 3) void
+#define PROBE extern "C" __global__ launch_bounds(256, 4) void
 
 #define CHUNKED(BITS) \
 	typedef u##BITS K##BITS; \
 	SEARCH chunkedFind##BITS(Version v, const K##BITS *keys, u32 n, K##BITS *vals, u32 *found) { find(v, keys, n, vals, found); } \
 	SEARCH chunkedRank##BITS(Version v, const K##BITS *keys, u32 n, u32 after, u32 *ranks) { rank(v, keys, n, after, ranks); } \
 	KERNEL chunkedEntries##BITS(Version v, const u32 *first, const u32 *offsets, u32 ranges, u32 n, K##BITS *keys, K##BITS *vals) { entries(v, first, offsets, ranges, n, keys, vals); } \
-	SEARCH probe##BITS(Version v, Batch<K##BITS> b, u32 *homes, u32 *acts) { probe(v, b, homes, acts); } \
+	PROBE probe##BITS(Version v, Batch<K##BITS> b, u32 *homes, u32 *acts) { probe(v, b, homes, acts); } \
 	KERNEL effects##BITS(Batch<K##BITS> b, const u32 *acts, K##BITS *keys, K##BITS *vals, u8 *kinds, u32 *told, u32 *ticket, u64 *reports) { scan<u32>(Effects<K##BITS>{b, acts, keys, vals, kinds, told}, ticket, reports); } \
 	KERNEL plan##BITS(Version v, Owned o) { plan<K##BITS>(v, o); } \
 	KERNEL move##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves, u32 each) { move(v, b, o, leaves, each); } \
