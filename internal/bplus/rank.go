@@ -21,6 +21,8 @@ func (t *Tree[C]) recount() {
 	if t.closed.Load() {
 		return
 	}
+	t.counting.Store(true) // before the lists look as if all were counted
+	defer t.counting.Store(false)
 	for i := range t.dirty {
 		d := &t.dirty[i]
 		d.mu.Lock()
@@ -91,20 +93,27 @@ func (t *Tree[C]) RankBatch(keys []C, after bool, ranks []int) {
 	}
 }
 
-// refresh recounts if anything has changed since.
+// refresh recounts if anything has changed since, or waits for who does.
 func (t *Tree[C]) refresh() {
+	if t.isDirty() || t.counting.Load() {
+		t.lockWrite()
+		t.recount()
+		t.unlockWrite()
+	}
+}
+
+// isDirty reports whether leaves are noted.
+func (t *Tree[C]) isDirty() bool {
 	for i := range t.dirty {
 		d := &t.dirty[i]
 		d.mu.Lock()
 		n := len(d.leaves)
 		d.mu.Unlock()
 		if n > 0 {
-			t.lockWrite()
-			t.recount()
-			t.unlockWrite()
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // rank returns a rank by the counts as they are.

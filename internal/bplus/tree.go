@@ -37,11 +37,12 @@ type Tree[C Code] struct {
 	id     uint64
 	at     simd.Regular // where nodes lie
 	*memory
-	hold   *hold
-	limit  int64
-	rw     sync.RWMutex // where readers are not optimistic
-	counts [stripes]stripe
-	dirty  [stripes]dirtyList
+	hold     *hold
+	limit    int64
+	rw       sync.RWMutex // where readers are not optimistic
+	counts   [stripes]stripe
+	dirty    [stripes]dirtyList
+	counting atomic.Bool // leaves that were noted are being counted
 
 	// filling is held for reading by whoever writes to leaves that are not part
 	// of the tree yet, so that Close waits for it. It comes after structure.
