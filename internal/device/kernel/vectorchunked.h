@@ -75,3 +75,16 @@ template <typename K, typename T> inline_device void read(Chunks<K> from, u32 be
 		from.leaf += some;
 	}
 }
+
+// CHUNKED_KINDS calls a macro for all kinds of values that trees of 32 and 64 bits
+// have. A tree of 64 bits has values of 32 in places of 64, with 0 in the rest.
+#define CHUNKED_KINDS(OF_KIND) \
+	OF_KIND(32, I32, INT32) \
+	OF_KIND(32, U32, UINT32) \
+	OF_KIND(32, F32, FLOAT32) \
+	OF_KIND(64, I32, INT32) \
+	OF_KIND(64, U32, UINT32) \
+	OF_KIND(64, F32, FLOAT32) \
+	OF_KIND(64, I64, INT64) \
+	OF_KIND(64, U64, UINT64) \
+	OF_KIND(64, F64, FLOAT64)

@@ -27,3 +27,12 @@ template <typename S, typename T> inline_device void read(const S &from, u32 beg
 		unrolled for (u32 s = 0; s < TURNS; s++) to.add(i + s * WARP < n, v[s]);
 	}
 }
+
+// FLAT_KINDS calls a macro for all kinds of values.
+#define FLAT_KINDS(OF_KIND) \
+	OF_KIND(I32, INT32, u32) \
+	OF_KIND(U32, UINT32, u32) \
+	OF_KIND(F32, FLOAT32, u32) \
+	OF_KIND(I64, INT64, u64) \
+	OF_KIND(U64, UINT64, u64) \
+	OF_KIND(F64, FLOAT64, u64)
