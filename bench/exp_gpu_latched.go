@@ -219,31 +219,47 @@ func runLatched(s *session, insert bool) error {
 	return err
 }
 
-func latchedContest(g *gpuRig, name string, d *dataset[uint64], insert bool, yardsticks []storeMaker) (err error) {
-	c := &contest{n: len(d.keys), threads: 1, label: name, ops: len(d.keys)}
-	for _, shape := range latchedShapes {
-		var sub *subject
-		var done func() error
-		var e error
-		switch {
-		case shape.bits == 32 && insert:
-			sub, done, e = latchedSubject(g, shape, d, latchedInsert[uint32])
-		case shape.bits == 32:
-			sub, done, e = latchedSubject(g, shape, d, latchedSearch[uint32])
-		case insert:
-			sub, done, e = latchedSubject(g, shape, d, latchedInsert[uint64])
-		default:
-			sub, done, e = latchedSubject(g, shape, d, latchedSearch[uint64])
+// addLatched adds a latched tree of each shape to a contest, the first as what the
+// others are compared with. done gives back what was made, also after an error.
+func addLatched(c *contest, shapes []latchedShape, subjectOf func(latchedShape) (*subject, func() error, error)) (done func() error, err error) {
+	var all []func() error
+	done = func() (err error) {
+		for _, d := range slices.Backward(all) {
+			err = errors.Join(err, d())
 		}
-		if done != nil {
-			defer func() { err = errors.Join(err, done()) }()
+		return err
+	}
+	for _, shape := range shapes {
+		sub, d, err := subjectOf(shape)
+		if d != nil {
+			all = append(all, d)
 		}
-		if e != nil {
-			return e
+		if err != nil {
+			return done, err
 		}
 		c.subjects = append(c.subjects, sub)
 	}
 	c.subjects[0].reference = true
+	return done, nil
+}
+
+func latchedContest(g *gpuRig, name string, d *dataset[uint64], insert bool, yardsticks []storeMaker) (err error) {
+	c := &contest{n: len(d.keys), threads: 1, label: name, ops: len(d.keys)}
+	done, err := addLatched(c, latchedShapes, func(shape latchedShape) (*subject, func() error, error) {
+		switch {
+		case shape.bits == 32 && insert:
+			return latchedSubject(g, shape, d, latchedInsert[uint32])
+		case shape.bits == 32:
+			return latchedSubject(g, shape, d, latchedSearch[uint32])
+		case insert:
+			return latchedSubject(g, shape, d, latchedInsert[uint64])
+		}
+		return latchedSubject(g, shape, d, latchedSearch[uint64])
+	})
+	defer func() { err = errors.Join(err, done()) }()
+	if err != nil {
+		return err
+	}
 	if !insert {
 		return yardstickSearch(g.s, c, d, yardsticks)
 	}

@@ -43,24 +43,16 @@ func runLatchedInsert(s *session) error {
 
 func latchedInserts(g *gpuRig, n int, op string) (err error) {
 	c := &contest{n: n, threads: 1, label: op, ops: g.s.queries}
-	for _, shape := range latchedWays {
-		var sub *subject
-		var done func() error
-		var e error
+	done, err := addLatched(c, latchedWays, func(shape latchedShape) (*subject, func() error, error) {
 		if shape.bits == 32 {
-			sub, done, e = latchedResidentSubject[uint32](g, shape, n, op)
-		} else {
-			sub, done, e = latchedResidentSubject[uint64](g, shape, n, op)
+			return latchedResidentSubject[uint32](g, shape, n, op)
 		}
-		if done != nil {
-			defer func() { err = errors.Join(err, done()) }()
-		}
-		if e != nil {
-			return e
-		}
-		c.subjects = append(c.subjects, sub)
+		return latchedResidentSubject[uint64](g, shape, n, op)
+	})
+	defer func() { err = errors.Join(err, done()) }()
+	if err != nil {
+		return err
 	}
-	c.subjects[0].reference = true
 	return g.s.compete(c)
 }
 
