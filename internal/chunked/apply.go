@@ -144,9 +144,9 @@ const thinLeaves, thinChunks = 64, 4
 // workBytes returns the memory that a batch of n operations takes at most.
 func (t *Tree[C]) workBytes(n int) int {
 	chunks := int(t.now.version.Count) + 1
-	perOp := 2*aligned(n*t.run.Bits/8) + 16*aligned(4*(n+2))
-	perChunk := 10*aligned(4*(chunks+2)) + aligned(4*(chunks+n+2)) + aligned(4*chunks*kernel.ChunkLeaves)
-	return perOp + perChunk + aligned(4*t.now.leaves) + 4096 + aligned(kernel.SortTemp(n, t.run.Bits)) + scanBytes(t.longest(n))
+	perOp := 2*device.Aligned(n*t.run.Bits/8) + 16*device.Aligned(4*(n+2))
+	perChunk := 10*device.Aligned(4*(chunks+2)) + device.Aligned(4*(chunks+n+2)) + device.Aligned(4*chunks*kernel.ChunkLeaves)
+	return perOp + perChunk + device.Aligned(4*t.now.leaves) + 4096 + device.Aligned(kernel.SortTemp(n, t.run.Bits)) + scanBytes(t.longest(n))
 }
 
 // longest returns the most numbers that a batch of n operations adds up at once.
@@ -336,12 +336,12 @@ func (t *Tree[C]) newFreed(a *applying, leaves, chunks int) (*kernel.Freed, erro
 		f.Leaves, f.Chunks = t.work.words(leaves), t.work.words(chunks)
 		return f, nil
 	}
-	at, err := t.dev.Alloc(aligned(4*leaves) + aligned(4*chunks))
+	at, err := t.dev.Alloc(device.Aligned(4*leaves) + device.Aligned(4*chunks))
 	if err != nil {
 		return nil, err
 	}
 	t.freeing = at
-	f.Leaves, f.Chunks = at, at+device.Ptr(aligned(4*leaves))
+	f.Leaves, f.Chunks = at, at+device.Ptr(device.Aligned(4*leaves))
 	return f, nil
 }
 

@@ -36,7 +36,7 @@ type scans struct {
 
 // scanBytes returns the temporary memory of all sums of a batch, each of n
 // numbers at most.
-func scanBytes(n int) int { return maxScans * aligned(kernel.SumTemp(n)) }
+func scanBytes(n int) int { return maxScans * device.Aligned(kernel.SumTemp(n)) }
 
 func (s *scans) next(n int) kernel.Scan {
 	at := s.at + device.Ptr(s.used*s.each)
@@ -52,7 +52,7 @@ func (t *Tree[C]) start(bytes, n int) error {
 	if err := t.work.ensure(t.dev, t.run.Stream, bytes); err != nil {
 		return err
 	}
-	t.scans = scans{at: t.work.bytes(scanBytes(n)), each: aligned(kernel.SumTemp(n))}
+	t.scans = scans{at: t.work.bytes(scanBytes(n)), each: device.Aligned(kernel.SumTemp(n))}
 	t.told = t.work.words(toldWords)
 	return nil
 }

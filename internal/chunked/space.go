@@ -203,7 +203,7 @@ func (w *work) words(n int) device.Ptr { return w.bytes(4 * n) }
 
 func (w *work) bytes(n int) device.Ptr {
 	at := w.at + device.Ptr(w.used)
-	if w.used += aligned(n); w.used > w.room {
+	if w.used += device.Aligned(n); w.used > w.room {
 		panic("chunked: a batch takes more memory than was thought") // a mistake in workBytes
 	}
 	return at

@@ -216,21 +216,18 @@ func tableBytes(chunks, bits int) (bytes int) {
 	for _, n := range kernel.SepLevels(chunks) {
 		bytes += sepBytes(n, bits)
 	}
-	return bytes + 3*aligned(4*(chunks+1))
+	return bytes + 3*device.Aligned(4*(chunks+1))
 }
 
 func sepBytes(n, bits int) int {
-	return aligned((n + kernel.ChunkGroup - 1) / kernel.ChunkGroup * kernel.ChunkGroup * bits / 8)
+	return device.Aligned((n + kernel.ChunkGroup - 1) / kernel.ChunkGroup * kernel.ChunkGroup * bits / 8)
 }
-
-// aligned returns the next multiple of 256.
-func aligned(bytes int) int { return (bytes + 255) &^ 255 }
 
 // layOut says where in its memory a table of so many chunks has what.
 func (t *Tree[C]) layOut(b *table, chunks int) {
 	at := b.at
 	take := func(bytes int) (p device.Ptr) {
-		p, at = at, at+device.Ptr(aligned(bytes))
+		p, at = at, at+device.Ptr(device.Aligned(bytes))
 		return p
 	}
 	v := kernel.Version{Leaves: t.leaves.base, Chunks: t.chunks.base, Count: uint32(chunks)}

@@ -21,6 +21,10 @@ var (
 // Ptr is an address in a device's memory. 0 is no address.
 type Ptr uint64
 
+// Aligned returns the next multiple of 256, so that arrays one behind the other in
+// one piece of memory begin as those that Alloc returns.
+func Aligned(bytes int) int { return (bytes + 255) &^ 255 }
+
 // Info describes a device.
 type Info struct {
 	Name       string // "NVIDIA H200", "PTX interpreter"

@@ -145,7 +145,7 @@ const stageOps = 256 << 10
 
 // place returns a batch with device memory for it, and for what it finds.
 func (g *onDevice[C]) place(b *batch[C]) (*chunked.Ops, error) {
-	column := aligned(b.n * sizeOf[C]())
+	column := device.Aligned(b.n * sizeOf[C]())
 	ops := &chunked.Ops{N: b.n, Kind: uint32(b.kind), Sorted: b.sorted}
 	bytes := column
 	if b.sets() {
@@ -245,7 +245,7 @@ func (g *onDevice[C]) applyFew(b *batch[C], ops *chunked.Ops) error {
 	if err != nil {
 		return err
 	}
-	n, column, st := b.n, aligned(b.n*sizeOf[C]()), g.tree.Stream()
+	n, column, st := b.n, device.Aligned(b.n*sizeOf[C]()), g.tree.Stream()
 	bytes, out := n*sizeOf[C](), s.memory[3*column:][:column+n]
 	var vals []C
 	var kinds []uint8

@@ -48,9 +48,6 @@ func (z *sizes) of(n int) int {
 	return min(max(1<<bits.Len(uint(n/8-1)), z.few), z.bucket)
 }
 
-// aligned returns the next multiple of 256.
-func aligned(bytes int) int { return (bytes + 255) &^ 255 }
-
 // open makes the staging of a device, which has no memory yet.
 func (g *staging) open(dev device.Device) {
 	g.sizes = usual
@@ -64,8 +61,8 @@ func (g *staging) open(dev device.Device) {
 func (g *staging) ensure(n, width int) error {
 	size := g.of(n)
 	slots := min((n+size-1)/size, flow.MaxFlight)
-	in := max(g.in, 2*aligned(size*width)+aligned(size))
-	out := max(g.out, aligned(size*width)+aligned(size))
+	in := max(g.in, 2*device.Aligned(size*width)+device.Aligned(size))
+	out := max(g.out, device.Aligned(size*width)+device.Aligned(size))
 	if slots <= g.slots && in == g.in && out == g.out {
 		return nil
 	}
@@ -134,7 +131,7 @@ type sending[C order.Code] struct {
 // columns returns where keys, vals and kinds of a bucket are in its slot; nil for
 // what does not travel.
 func (j *sending[C]) columns(s *flow.Slot[bucket]) (keys, vals []C, kinds []uint8) {
-	n, part := s.Bucket.n, aligned(s.Bucket.n*sizeOf[C]())
+	n, part := s.Bucket.n, device.Aligned(s.Bucket.n*sizeOf[C]())
 	if j.keys != 0 {
 		keys = arena.As[C](s.In[:part])[:n]
 	}
@@ -198,7 +195,7 @@ func (j *receiving[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 	if err := st.CopyOut(s.Out[:n*width], j.old+device.Ptr(lo*width)); err != nil {
 		return err
 	}
-	return st.CopyOut(s.Out[aligned(n*width):][:n], j.had+device.Ptr(lo))
+	return st.CopyOut(s.Out[device.Aligned(n*width):][:n], j.had+device.Ptr(lo))
 }
 
 func (j *receiving[C]) Ends(s *flow.Slot[bucket]) int { return j.pieces(s) }
@@ -208,7 +205,7 @@ func (j *receiving[C]) Finish(s *flow.Slot[bucket], piece int) {
 		return
 	}
 	from, to := j.span(s, piece)
-	old, had := arena.As[C](s.Out[:s.Bucket.n*sizeOf[C]()]), s.Out[aligned(s.Bucket.n*sizeOf[C]()):]
+	old, had := arena.As[C](s.Out[:s.Bucket.n*sizeOf[C]()]), s.Out[device.Aligned(s.Bucket.n*sizeOf[C]()):]
 	j.answer(s.Bucket.lo+from, old[from:to], had[from:to])
 }
 
@@ -227,7 +224,9 @@ func (j *finding[C]) Fill(s *flow.Slot[bucket], piece int) {
 
 // bitsAt returns where the found bits of a bucket begin: behind its values, so that
 // both come back in one copy.
-func (j *finding[C]) bitsAt(s *flow.Slot[bucket]) int { return aligned(s.Bucket.n * sizeOf[C]()) }
+func (j *finding[C]) bitsAt(s *flow.Slot[bucket]) int {
+	return device.Aligned(s.Bucket.n * sizeOf[C]())
+}
 
 func (j *finding[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 	n, at := s.Bucket.n, j.bitsAt(s)
