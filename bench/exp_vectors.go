@@ -75,7 +75,7 @@ func openVectors[V pando.Number](keys []uint64, vals []V, threads int) (ix vecto
 	if ix.apart, err = pando.Freeze(keys, vals, append(on, pando.Layout(pando.Apart))...); err != nil {
 		return ix, err
 	}
-	ix.tree, err = pando.TreeOf(keys, vals, pando.Workers(threads))
+	ix.tree, err = pando.TreeOf(keys, vals, pando.On(pando.CPU), pando.Workers(threads))
 	return ix, err
 }
 
@@ -265,7 +265,7 @@ func transformContest(s *session, d *dataset[uint64], threads int) error {
 		if way == "Update" && threads > 1 {
 			continue
 		}
-		t, err := pando.TreeOf(d.keys, d.vals, pando.Workers(threads))
+		t, err := pando.TreeOf(d.keys, d.vals, pando.On(pando.CPU), pando.Workers(threads))
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func makeTreeStore(workers int) storeMaker {
 }
 
 func newTreeStore(workers int) (*treeStore, error) {
-	t, err := pando.NewTree[uint64, uint64](pando.Workers(workers))
+	t, err := pando.NewTree[uint64, uint64](pando.On(pando.CPU), pando.Workers(workers))
 	return &treeStore{namePandoTree, workers, t}, err
 }
 
@@ -36,7 +36,7 @@ func (t *treeStore) Shared()      {}
 func (t *treeStore) Load(keys, vals []uint64) error {
 	t.tree.Close()
 	var err error
-	t.tree, err = pando.TreeOf(keys, vals, pando.Workers(t.workers))
+	t.tree, err = pando.TreeOf(keys, vals, pando.On(pando.CPU), pando.Workers(t.workers))
 	return err
 }
 

@@ -16,7 +16,7 @@ func iterateNumbers(s *session, t *iterated[uint64]) error {
 		return err
 	}
 	defer ix.Close()
-	tree, err := pando.TreeOf(t.keys, t.vals)
+	tree, err := pando.TreeOf(t.keys, t.vals, pando.On(pando.CPU))
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type treeText struct {
 }
 
 func newTreeText() textStore {
-	t, err := pando.NewTree[string, uint64](pando.Workers(1))
+	t, err := pando.NewTree[string, uint64](pando.On(pando.CPU), pando.Workers(1))
 	if err != nil {
 		panic(err)
 	}
