@@ -2,7 +2,6 @@ package chunked
 
 import (
 	"fmt"
-	"math"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -11,15 +10,33 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// leaf and chunk are the bytes of one, as chunked.h has them.
+// leaf is the bytes of one, as chunked.h has them.
 type leaf[C order.Code] struct{ keys, vals [kernel.LeafEntries]C }
 
+// chunk is the parts of one, as chunked.h has them: their sizes depend on the keys.
 type chunk[C order.Code] struct {
-	pivots [kernel.ChunkLeaves / kernel.ChunkGroup]C
-	seps   [kernel.ChunkLeaves]C
-	refs   [kernel.ChunkLeaves]uint32
-	first  [kernel.ChunkLeaves]uint16
-	counts [kernel.ChunkLeaves]uint8
+	seps, pivots []C
+	items        []item
+}
+
+// item is what a chunk has of a leaf, beside its separator.
+type item struct {
+	ref          uint32
+	first, count uint16
+}
+
+// chunkOf returns the chunk in a slot.
+func chunkOf[C order.Code](bytes []byte) *chunk[C] {
+	var k chunk[C]
+	take := func(n int) (v []C) {
+		v = unsafe.Slice((*C)(unsafe.Pointer(&bytes[0])), n)
+		bytes = bytes[n*int(unsafe.Sizeof(C(0))):]
+		return v
+	}
+	k.seps = take(kernel.ChunkLeaves)
+	k.pivots = take(kernel.ChunkLeaves / kernel.ChunkGroup(codeBits[C]()))
+	k.items = unsafe.Slice((*item)(unsafe.Pointer(&bytes[0])), kernel.ChunkLeaves)
+	return &k
 }
 
 // checking is a tree that is being looked at, in copies of its memory.
@@ -27,7 +44,7 @@ type checking[C order.Code] struct {
 	t      *Tree[C]
 	b      *table
 	leaves []leaf[C]
-	chunks []chunk[C]
+	chunks []byte          // slots
 	slots  map[uint32]bool // leaves seen
 	keys   []C
 	vals   []C
@@ -45,11 +62,11 @@ func (t *Tree[C]) Check() error {
 // read returns all entries of a version, and looks at everything on the way.
 func (t *Tree[C]) read(b *table) (keys, vals []C, err error) {
 	c := &checking[C]{t: t, b: b, slots: map[uint32]bool{}}
-	c.leaves, c.chunks = make([]leaf[C], t.leaves.next), make([]chunk[C], t.chunks.next)
+	c.leaves, c.chunks = make([]leaf[C], t.leaves.next), make([]byte, t.chunks.next*kernel.ChunkBytes(t.run.Bits))
 	if err := t.copyOut(arena.Bytes(c.leaves), t.leaves.base); err != nil {
 		return nil, nil, err
 	}
-	if err := t.copyOut(arena.Bytes(c.chunks), t.chunks.base); err != nil {
+	if err := t.copyOut(c.chunks, t.chunks.base); err != nil {
 		return nil, nil, err
 	}
 	if err := c.tables(); err != nil {
@@ -96,20 +113,34 @@ func (c *checking[C]) tables() error {
 	if err != nil {
 		return err
 	}
+	heads := make([]C, n*kernel.HeadKeys)
+	if err := c.t.copyOut(arena.Bytes(heads), v.Heads); err != nil {
+		return err
+	}
 	seps, err := c.levels()
 	if err != nil {
 		return err
 	}
-	seen := map[uint32]bool{}
+	seen, size := map[uint32]bool{}, kernel.ChunkBytes(c.t.run.Bits)
 	for i := range n {
 		if int(first[i]) != len(c.keys) {
 			return fmt.Errorf("chunked: chunk %d begins with entry %d, not %d", i, first[i], len(c.keys))
 		}
-		if int(slots[i]) >= len(c.chunks) || seen[slots[i]] {
-			return fmt.Errorf("chunked: chunk %d is in slot %d of %d, or another is", i, slots[i], len(c.chunks))
+		if int(slots[i]) >= c.t.chunks.next || seen[slots[i]] {
+			return fmt.Errorf("chunked: chunk %d is in slot %d of %d, or another is", i, slots[i], c.t.chunks.next)
 		}
 		seen[slots[i]] = true
-		if err := c.chunk(&c.chunks[slots[i]], int(used[i]), seps[i]); err != nil {
+		k := chunkOf[C](c.chunks[int(slots[i])*size:])
+		for q, have := range heads[i*kernel.HeadKeys:][:kernel.HeadKeys] {
+			want := C(slots[i])
+			if q < kernel.HeadKeys-1 {
+				want = k.seps[(q+1)*kernel.ChunkLeaves/kernel.HeadKeys-1]
+			}
+			if have != want {
+				return fmt.Errorf("chunked: chunk %d: key %d of its head is %d, not %d", i, q, have, want)
+			}
+		}
+		if err := c.chunk(k, int(used[i]), seps[i]); err != nil {
 			return fmt.Errorf("chunked: chunk %d: %w", i, err)
 		}
 	}
@@ -121,10 +152,10 @@ func (c *checking[C]) tables() error {
 
 // levels looks at the levels of separators, and returns the lowest.
 func (c *checking[C]) levels() (seps []C, err error) {
-	v := &c.b.version
+	v, group := &c.b.version, kernel.ChunkGroup(c.t.run.Bits)
 	var above []C
-	for l, n := range kernel.SepLevels(int(v.Count)) {
-		room := (n + kernel.ChunkGroup - 1) / kernel.ChunkGroup * kernel.ChunkGroup
+	for l, n := range kernel.SepLevels(int(v.Count), c.t.run.Bits) {
+		room := (n + group - 1) / group * group
 		seps = make([]C, room)
 		if err := c.t.copyOut(arena.Bytes(seps), v.Seps[l]); err != nil {
 			return nil, err
@@ -135,7 +166,7 @@ func (c *checking[C]) levels() (seps []C, err error) {
 			}
 		}
 		for i := range above {
-			if want := seps[min(i*kernel.ChunkGroup+kernel.ChunkGroup-1, n-1)]; above[i] != want {
+			if want := seps[min(i*group+group-1, n-1)]; above[i] != want {
 				return nil, fmt.Errorf("chunked: separator %d of level %d is %d, not %d", i, l-1, above[i], want)
 			}
 		}
@@ -149,22 +180,24 @@ func (c *checking[C]) chunk(k *chunk[C], used int, sep C) error {
 	if used < 1 || used > kernel.ChunkLeaves || k.seps[used-1] != sep {
 		return fmt.Errorf("%d leaves, up to key %d", used, sep)
 	}
-	before := 0
-	for e := range kernel.ChunkLeaves {
-		if e%kernel.ChunkGroup == kernel.ChunkGroup-1 && k.pivots[e/kernel.ChunkGroup] != k.seps[e] {
-			return fmt.Errorf("pivot %d is %d, not %d", e/kernel.ChunkGroup, k.pivots[e/kernel.ChunkGroup], k.seps[e])
+	for i, p := range k.pivots {
+		if want := k.seps[(i+1)*kernel.ChunkLeaves/len(k.pivots)-1]; p != want {
+			return fmt.Errorf("pivot %d is %d, not %d", i, p, want)
 		}
+	}
+	before := 0
+	for e, x := range k.items {
 		if e >= used {
-			if k.seps[e] != ^C(0) || k.counts[e] != 0 {
-				return fmt.Errorf("leaf %d, behind the last, has separator %d and %d entries", e, k.seps[e], k.counts[e])
+			if k.seps[e] != ^C(0) || x.count != 0 {
+				return fmt.Errorf("leaf %d, behind the last, has separator %d and %d entries", e, k.seps[e], x.count)
 			}
 			continue
 		}
-		if int(k.first[e]) != before&math.MaxUint16 {
-			return fmt.Errorf("leaf %d begins with entry %d, not %d", e, k.first[e], before)
+		if int(x.first) != before {
+			return fmt.Errorf("leaf %d begins with entry %d, not %d", e, x.first, before)
 		}
-		before += int(k.counts[e])
-		if err := c.leaf(k.refs[e], int(k.counts[e]), k.seps[e]); err != nil {
+		before += int(x.count)
+		if err := c.leaf(x.ref, int(x.count), k.seps[e]); err != nil {
 			return fmt.Errorf("leaf %d: %w", e, err)
 		}
 	}
@@ -214,9 +247,3 @@ func (c *checking[C]) free(s *space, used map[uint32]bool) error {
 	}
 	return nil
 }
-
-// The sizes that kernels know are those of these types.
-var (
-	_ [unsafe.Sizeof(chunk[uint64]{})]byte = [(16+256)*8 + 256*7]byte{}
-	_ [unsafe.Sizeof(chunk[uint32]{})]byte = [(16+256)*4 + 256*7]byte{}
-)

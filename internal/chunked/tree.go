@@ -213,14 +213,18 @@ func (t *Tree[C]) newTable(chunks int) (*table, error) {
 
 // tableBytes returns the memory of a table for so many chunks.
 func tableBytes(chunks, bits int) (bytes int) {
-	for _, n := range kernel.SepLevels(chunks) {
+	for _, n := range kernel.SepLevels(chunks, bits) {
 		bytes += sepBytes(n, bits)
 	}
-	return bytes + 3*device.Aligned(4*(chunks+1))
+	return device.Aligned(bytes) + device.Aligned(headBytes(chunks, bits)) + 3*device.Aligned(4*(chunks+1))
 }
 
+func headBytes(n, bits int) int { return n * kernel.HeadKeys * bits / 8 }
+
+// sepBytes returns the memory of a level. Levels lie one behind the other.
 func sepBytes(n, bits int) int {
-	return device.Aligned((n + kernel.ChunkGroup - 1) / kernel.ChunkGroup * kernel.ChunkGroup * bits / 8)
+	group := kernel.ChunkGroup(bits)
+	return (n + group - 1) / group * group * bits / 8
 }
 
 // layOut says where in its memory a table of so many chunks has what.
@@ -231,11 +235,14 @@ func (t *Tree[C]) layOut(b *table, chunks int) {
 		return p
 	}
 	v := kernel.Version{Leaves: t.leaves.base, Chunks: t.chunks.base, Count: uint32(chunks)}
-	sizes := kernel.SepLevels(chunks)
+	sizes := kernel.SepLevels(chunks, t.run.Bits)
 	v.Levels = uint32(len(sizes))
 	for l, n := range sizes {
-		v.Seps[l] = take(sepBytes(n, t.run.Bits))
+		v.Seps[l] = at
+		at += device.Ptr(sepBytes(n, t.run.Bits))
 	}
+	at = b.at + device.Ptr(device.Aligned(int(at-b.at)))
+	v.Heads = take(headBytes(chunks, t.run.Bits))
 	v.Slots, v.Used, v.First = take(4*chunks), take(4*chunks), take(4*(chunks+1))
 	b.version = v
 }
@@ -243,15 +250,14 @@ func (t *Tree[C]) layOut(b *table, chunks int) {
 // next returns the table as kernels fill it.
 func (b *table) next() kernel.Next {
 	v := &b.version
-	return kernel.Next{Seps: v.Seps[v.Levels-1], Slots: v.Slots, Used: v.Used}
+	return kernel.Next{Seps: v.Seps[v.Levels-1], Heads: v.Heads, Slots: v.Slots, Used: v.Used}
 }
 
 // pad sets the separators of a table to the greatest key, so that those behind
 // the last are.
 func (t *Tree[C]) pad(b *table) error {
 	v := &b.version
-	end := v.Slots
-	return t.run.Stream.Fill(v.Seps[0], math.MaxUint32, int(end-v.Seps[0]))
+	return t.run.Stream.Fill(v.Seps[0], math.MaxUint32, int(v.Heads-v.Seps[0]))
 }
 
 // Len returns the number of entries.

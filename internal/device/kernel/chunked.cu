@@ -23,7 +23,7 @@ template <typename K> inline_device void find(const Version &v, const K *keys, u
 template <typename K> inline_device void rank(const Version &v, const K *keys, u32 n, u32 after, u32 *ranks) {
 	eachPlace<Four<K>, true>(v, keys, n, [&](u64 q, u32 home, u32, u32 pos, u32 hit) {
 		if (q >= n) return;
-		ranks[q] = v.first[chunkOf(home)] + chunkOfHome<K>(v, home)->first[home % CHUNK] + pos + (hit && after);
+		ranks[q] = v.first[chunkOf(home)] + chunkOfHome<K>(v, home)->items[home % CHUNK].first + pos + (hit && after);
 	});
 }
 
@@ -48,12 +48,13 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 	u32 left = rank - v.first[c], e = 0;
 	for (u32 span = v.used[c]; span > 1;) {
 		u32 half = span / 2;
-		if (chunk->first[e + half] <= left) e += half;
+		if (chunk->items[e + half].first <= left) e += half;
 		span -= half;
 	}
-	const Leaf<K> *leaf = leafAt<K>(v, chunk->refs[e]);
-	keys[i] = leaf->keys[left - chunk->first[e]];
-	if (vals) vals[i] = leaf->vals[left - chunk->first[e]];
+	Item item = chunk->at(e);
+	const Leaf<K> *leaf = leafAt<K>(v, item.ref);
+	keys[i] = leaf->keys[left - item.first];
+	if (vals) vals[i] = leaf->vals[left - item.first];
 }
 
 // Searches wait for memory, so several blocks are to fit on a multiprocessor, as

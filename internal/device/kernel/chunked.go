@@ -22,21 +22,25 @@ var ChunkedSource = Source{chunkedPTX, []string{
 
 // What the chunked layout is made of, as chunked.h has it.
 const (
-	LeafEntries  = 32  // entries of a leaf at most
-	ChunkLeaves  = 256 // leaves of a chunk at most
-	LeafFill     = 28  // entries of a leaf after a flat merge
-	ChunkFill    = 224 // leaves of a chunk after a flat merge
-	ChunkGroup   = 16  // separators that are looked at together
-	ChunkLevels  = 7   // levels of separators above the chunks at most
-	chunkLeafRef = 4 + 2 + 1
+	LeafEntries = 32  // entries of a leaf at most
+	ChunkLeaves = 256 // leaves of a chunk at most
+	LeafFill    = 28  // entries of a leaf after a flat merge
+	ChunkFill   = 224 // leaves of a chunk after a flat merge
+	ChunkLevels = 8   // levels of separators above the chunks at most
+	HeadKeys    = 4   // keys that the table has of a chunk for searches: where three quarters end, and its slot
+	chunkItem   = 8   // bytes of what a chunk has of a leaf, beside its separator
 )
 
 // LeafBytes returns the size of a leaf's slot, for keys of so many bits.
 func LeafBytes(keyBits int) int { return LeafEntries * 2 * keyBits / 8 }
 
-// ChunkBytes returns the size of a chunk's slot.
+// ChunkGroup returns the number of separators that are looked at together: a line.
+func ChunkGroup(keyBits int) int { return 512 / keyBits }
+
+// ChunkBytes returns the size of a chunk's slot, whole lines of 128 bytes.
 func ChunkBytes(keyBits int) int {
-	return (ChunkLeaves/ChunkGroup+ChunkLeaves)*keyBits/8 + ChunkLeaves*chunkLeafRef
+	seps := ChunkLeaves + ChunkLeaves/ChunkGroup(keyBits)
+	return (seps*keyBits/8 + ChunkLeaves*chunkItem + 127) &^ 127
 }
 
 // Version is a chunked tree at one time: struct Version of chunked.h, field by
@@ -44,6 +48,7 @@ func ChunkBytes(keyBits int) int {
 type Version struct {
 	Leaves, Chunks     device.Ptr
 	Seps               [ChunkLevels]device.Ptr // of each level, the root's first
+	Heads              device.Ptr              // of each chunk, HeadKeys
 	Slots, Used, First device.Ptr              // of each chunk (u32); First has one more
 	Levels, Count      uint32                  // Count chunks
 }
@@ -86,8 +91,8 @@ type Slots struct {
 
 // Next is the version to be: struct Next of chunked.cu.
 type Next struct {
-	Become, Fresh             device.Ptr
-	Seps, Slots, Used, Totals device.Ptr
+	Become, Fresh                    device.Ptr
+	Seps, Heads, Slots, Used, Totals device.Ptr
 }
 
 // Freed is slots that the next version has no use for: struct Freed of
@@ -122,6 +127,18 @@ func run[P any](c *Chunked, narrow, wide string, n int, params P) error {
 	return c.Stream.Launch(c.Set.kernels[pick(c.Bits, narrow, wide)], gridOf(n), argsOf(&params))
 }
 
+// searchBlocks is the most blocks that search: 12 for each multiprocessor of an
+// H200, of which three or four run at a time. Each of them copies the upper levels
+// of the tree first, so it has to have many queries.
+const searchBlocks = 1584
+
+// descend starts a kernel that looks n keys up.
+func descend[P any](c *Chunked, narrow, wide string, n int, params P) error {
+	grid := gridOf(n)
+	grid.Blocks = min(grid.Blocks, searchBlocks)
+	return c.Stream.Launch(c.Set.kernels[pick(c.Bits, narrow, wide)], grid, argsOf(&params))
+}
+
 // scan starts a kernel that adds up n numbers.
 func scan[P any](c *Chunked, narrow, wide string, n int, params P) error {
 	return c.Stream.Launch(c.Set.kernels[pick(c.Bits, narrow, wide)], device.Grid{Blocks: sumTiles(n), Threads: blockThreads}, argsOf(&params))
@@ -134,7 +151,7 @@ func blocks[P any](c *Chunked, narrow, wide string, n int, params P) error {
 
 // Find looks n keys up. found gets one bit per key.
 func (c *Chunked) Find(v *Version, keys device.Ptr, n int, vals, found device.Ptr) error {
-	return run(c, "chunkedFind32", "chunkedFind64", n, struct {
+	return descend(c, "chunkedFind32", "chunkedFind64", n, struct {
 		v           Version
 		keys        device.Ptr
 		n           uint64
@@ -154,7 +171,7 @@ func (c *Chunked) Rank(v *Version, keys device.Ptr, n int, after bool, ranks dev
 	if after {
 		p.after = 1
 	}
-	return run(c, "chunkedRank32", "chunkedRank64", n, p)
+	return descend(c, "chunkedRank32", "chunkedRank64", n, p)
 }
 
 // Entries copies runs of entries out: see Set.Entries.
@@ -177,7 +194,7 @@ func (c *Chunked) Changes(b *Batch, at Scan) error {
 
 // Probe answers operations, and says what each does to which leaf.
 func (c *Chunked) Probe(v *Version, b *Batch, homes, acts device.Ptr) error {
-	return run(c, "probe32", "probe64", int(b.N), struct {
+	return descend(c, "probe32", "probe64", int(b.N), struct {
 		v           Version
 		b           Batch
 		homes, acts device.Ptr
@@ -260,9 +277,13 @@ func (c *Chunked) Give(v *Version, o *Owned, touched int, next *Next, freed *Fre
 	}{*v, *o, *next, *freed})
 }
 
+// rechunkBlocks is the most blocks that rechunk takes: eight for each
+// multiprocessor of an H200.
+const rechunkBlocks = 1056
+
 // Rechunk writes what chunks become.
 func (c *Chunked) Rechunk(v *Version, o *Owned, leaves, chunks *Slots, next *Next) error {
-	return blocks(c, "rechunk32", "rechunk64", int(v.Count), struct {
+	return blocks(c, "rechunk32", "rechunk64", min(int(v.Count), rechunkBlocks), struct {
 		v              Version
 		o              Owned
 		leaves, chunks Slots
@@ -335,13 +356,12 @@ func (c *Chunked) GiveAll(v *Version, freed *Freed) error {
 }
 
 // SepLevels returns the number of separators on each level above n chunks, the
-// root's first. Each level has room for a multiple of ChunkGroup.
-func SepLevels(n int) (sizes []int) {
-	for {
+// root's first. Each level has room for a multiple of a group.
+func SepLevels(n, keyBits int) (sizes []int) {
+	for group := ChunkGroup(keyBits); ; n = (n + group - 1) / group {
 		sizes = append([]int{n}, sizes...)
-		if n <= ChunkGroup {
+		if n <= group {
 			return sizes
 		}
-		n = (n + ChunkGroup - 1) / ChunkGroup
 	}
 }

@@ -9,7 +9,7 @@
 // one is the greatest key there is. So the number of separators below a key is
 // the child to go on to, as in the other layouts.
 #pragma once
-#include "ordered.h"
+#include "block.h"
 #include "warp.h"
 
 typedef unsigned short u16;
@@ -17,23 +17,43 @@ typedef unsigned short u16;
 enum {
 	LEAF = 32,        // entries of a leaf
 	CHUNK = 256,      // leaves of a chunk
-	GROUP = 16,       // separators that are looked at together
-	LEVELS = 7,       // of the tree above the chunks
+	QUARTERS = 4,     // of a chunk
+	LEVELS = 8,       // of the tree above the chunks
 	LEAF_FILL = 28,   // entries of a leaf, where many are written anew
 	CHUNK_FILL = 224, // leaves of a chunk, where many are written anew
 };
 static const u32 NONE = 0xffffffff;
 
+// GROUP is the number of separators that are looked at together: a line.
+template <typename K> constexpr u32 GROUP = LINE / sizeof(K);
+
 template <typename K> struct Leaf {
 	K keys[LEAF], vals[LEAF];
 };
 
-template <typename K> struct Chunk {
-	K pivots[CHUNK / GROUP]; // the last separator of each group
-	K seps[CHUNK];           // the greatest key there is behind the last leaf
-	u32 refs[CHUNK];         // slots of the leaves
-	u16 first[CHUNK];        // entries of the chunk before each leaf
-	u8 counts[CHUNK];        // entries of each leaf
+// Item is what a chunk has of a leaf, beside its separator.
+struct alignas(8) Item {
+	u32 ref;   // its slot
+	u16 first; // entries of the chunk before it
+	u16 count; // and its own
+};
+
+template <typename K> struct alignas(128) Chunk {
+	K seps[CHUNK];              // the greatest key there is behind the last leaf
+	K pivots[CHUNK / GROUP<K>]; // the last separator of each group
+	Item items[CHUNK];
+
+	// at gives an item, by one load.
+	inlined Item at(u32 e) const { return __builtin_bit_cast(Item, *(const u64 *)(items + e)); }
+	inlined void put(u32 e, Item x) { *(u64 *)(items + e) = __builtin_bit_cast(u64, x); }
+};
+
+static_assert(sizeof(Chunk<u32>) == 3200 && sizeof(Chunk<u64>) == 4352, "kernel.ChunkBytes in Go");
+
+// Head is what the table has of a chunk for those who search: its slot, and the
+// last separators of all its quarters but the last.
+template <typename K> struct alignas(4 * sizeof(K)) Head {
+	K tops[QUARTERS - 1], slot;
 };
 
 // Version is kernel.Version in Go: the tree at one time. Chunk c of the tree's
@@ -41,7 +61,8 @@ template <typename K> struct Chunk {
 // entries.
 struct Version {
 	u8 *leaves, *chunks;
-	const u8 *seps[LEVELS]; // of each level, the root's first; 16 and 16 belong together
+	const u8 *seps[LEVELS]; // of each level, the root's first, in groups
+	const u8 *heads;
 	const u32 *slots, *used, *first;
 	u32 levels, count; // count chunks
 };
@@ -68,31 +89,36 @@ inline_device u32 ones(u32 v) { return __builtin_popcount(v); }
 inline_device u32 firstOf(u32 part, u32 n, u32 parts) { return (u64)part * n / parts; }
 inline_device u32 partOf(u32 thing, u32 n, u32 parts) { return ((u64)(thing + 1) * parts - 1) / n; }
 
-// Top is the upper levels of a version, as many as fit, in shared memory.
+// Top is the upper levels of a version, as many as fit, in shared memory. They lie
+// one behind the other, there as in the table.
 template <typename K> struct Top {
-	enum { KEYS = 1024 };
-	K keys[KEYS];
+	enum { KEYS = 2048, EACH = 16 / sizeof(K) };
+	alignas(16) K keys[KEYS];
+
+	// before gives the separators of all levels above one, or of all there are.
+	static inlined u32 before(const Version &v, u32 l) {
+		bool all = l == v.levels;
+		u32 n = (v.seps[l - all] - v.seps[0]) / sizeof(K);
+		return all ? n + (v.count + GROUP<K> - 1) / GROUP<K> * GROUP<K> : n;
+	}
 
 	// fill fills it, and gives the number of levels that are there. All threads of
 	// a block call it.
 	inlined u32 fill(const Version &v) {
-		u32 at = 0, l = 0;
-		for (; l < v.levels; l++) {
-			u32 n = room(v, l);
-			if (at + n > KEYS) break;
-			for (u32 i = threadIndex(); i < n; i += blockThreads()) keys[at + i] = ((const K *)v.seps[l])[i];
-			at += n;
+		u32 l = 0;
+		while (l < v.levels && before(v, l + 1) <= KEYS) l++;
+		u32 n = l ? before(v, l) : 0;
+		K part[KEYS / THREADS];
+		unrolled for (u32 j = 0; j < KEYS / THREADS; j += EACH) {
+			u32 i = j * THREADS + threadIndex() * EACH;
+			if (i < n) load16((const K *)v.seps[0] + i, part + j);
+		}
+		unrolled for (u32 j = 0; j < KEYS / THREADS; j += EACH) {
+			u32 i = j * THREADS + threadIndex() * EACH;
+			if (i < n) unrolled for (u32 k = 0; k < EACH; k++) keys[i + k] = part[j + k];
 		}
 		__syncthreads();
 		return l;
-	}
-
-	// room gives the separators of a level, with those behind the last up to the
-	// end of a group.
-	static inlined u32 room(const Version &v, u32 l) {
-		u32 by = 4 * (v.levels - 1 - l); // 16 to the power of the levels below
-		u32 n = (v.count + (1u << by) - 1) >> by;
-		return (n + GROUP - 1) / GROUP * GROUP;
 	}
 };
 
@@ -125,48 +151,76 @@ template <typename W, typename K, bool BLOCKS> struct Places {
 		const K *group[W::TURNS];
 		u32 node[W::TURNS], count[W::TURNS];
 		unrolled for (int s = 0; s < W::TURNS; s++) node[s] = 0;
-		for (u32 l = 0, first = 0; l < levels; first += top.room(v, l++)) {
+		for (u32 l = 0; l < levels; l++) {
+			u32 first = top.before(v, l);
 			K k[W::TURNS][W::PART];
 			unrolled for (int s = 0; s < W::TURNS; s++) {
-				unrolled for (int i = 0; i < W::PART; i++) k[s][i] = top.keys[first + node[s] * GROUP + placeOf(w, i)];
+				unrolled for (int i = 0; i < W::PART; i++) k[s][i] = top.keys[first + node[s] * GROUP<K> + placeOf(w, i)];
 			}
 			w.below(k, keys, count);
-			unrolled for (int s = 0; s < W::TURNS; s++) node[s] = node[s] * GROUP + count[s];
+			unrolled for (int s = 0; s < W::TURNS; s++) node[s] = node[s] * GROUP<K> + count[s];
 		}
 		for (u32 l = levels; l < v.levels; l++) {
-			unrolled for (int s = 0; s < W::TURNS; s++) group[s] = (const K *)v.seps[l] + node[s] * GROUP;
+			unrolled for (int s = 0; s < W::TURNS; s++) group[s] = (const K *)v.seps[l] + node[s] * GROUP<K>;
 			child(w, group, keys, count);
-			unrolled for (int s = 0; s < W::TURNS; s++) node[s] = node[s] * GROUP + count[s];
+			unrolled for (int s = 0; s < W::TURNS; s++) node[s] = node[s] * GROUP<K> + count[s];
 		}
 		const Chunk<K> *chunk[W::TURNS];
-		unrolled for (int s = 0; s < W::TURNS; s++) {
-			node[s] = least(node[s], v.count - 1);
-			chunk[s] = chunkAt<K>(v, v.slots[node[s]]);
-			group[s] = chunk[s]->pivots;
-		}
 		u32 at[W::TURNS];
-		child(w, group, keys, at);
-		unrolled for (int s = 0; s < W::TURNS; s++) group[s] = chunk[s]->seps + (at[s] = least(at[s], CHUNK / GROUP - 1) * GROUP);
+		unrolled for (int s = 0; s < W::TURNS; s++) node[s] = least(node[s], v.count - 1);
+		quarter(w, v, node, keys, chunk, at);
+		unrolled for (int s = 0; s < W::TURNS; s++) group[s] = chunk[s]->pivots + (at[s] *= CHUNK / GROUP<K> / QUARTERS);
+		child(w, group, keys, count);
+		unrolled for (int s = 0; s < W::TURNS; s++) {
+			at[s] = least(at[s] + count[s], CHUNK / GROUP<K> - 1) * GROUP<K>;
+			group[s] = chunk[s]->seps + at[s];
+		}
 		child(w, group, keys, count);
 		unrolled for (int s = 0; s < W::TURNS; s++) {
 			at[s] = least(at[s] + count[s], CHUNK - 1);
 			home[s] = node[s] * CHUNK + at[s];
-			ref[s] = chunk[s]->refs[at[s]];
-			count[s] = chunk[s]->counts[at[s]];
+			Item item = chunk[s]->at(at[s]);
+			ref[s] = item.ref;
+			count[s] = item.count;
 		}
-		if constexpr (BLOCKS) inBlocks(w, v, keys, count);
-		else inLeaf(w, v, keys, count);
+		if constexpr (BLOCKS) {
+			unrolled for (int s = 0; s < W::TURNS; s++) pos[s] = guess(*chunk[s], at[s], count[s], keys[s]);
+			inBlocks(w, v, keys, count);
+		} else {
+			inLeaf(w, v, keys, count);
+		}
+	}
+
+	// quarter gives chunks, and the quarter of each that a key is in. Where all pivots
+	// of a chunk are one group, that does not matter.
+	inlined void quarter(const W &w, const Version &v, const u32 (&node)[W::TURNS], const K (&keys)[W::TURNS], const Chunk<K> *(&chunk)[W::TURNS], u32 (&counts)[W::TURNS]) {
+		static_assert(LANES == QUARTERS, "a lane has one part of a head");
+		enum { ONE = CHUNK / GROUP<K> <= GROUP<K> };
+		K part[W::TURNS];
+		unrolled for (int s = 0; s < W::TURNS; s++) part[s] = ((const K *)((const Head<K> *)v.heads + node[s]))[w.part];
+		unrolled for (int s = 0; s < W::TURNS; s++) {
+			counts[s] = !ONE && w.part < QUARTERS - 1 && part[s] < keys[s];
+			chunk[s] = chunkAt<K>(v, shuffle((u32)part[s], w.tile * LANES + QUARTERS - 1));
+		}
+		if (!ONE) w.total(counts);
+	}
+
+	// guess gives where in leaf e, of so many entries, a key is if keys lie evenly
+	// between the separators.
+	static inlined u32 guess(const Chunk<K> &chunk, u32 e, u32 count, K key) {
+		K low = chunk.seps[e ? e - 1 : 0], span = chunk.seps[e] - low;
+		if (span == 0) return count / 2; // the chunk's first leaf
+		return (u32)((float)(key - low) / (float)span * (float)count);
 	}
 
 	// inBlocks looks at the leaves, of so many entries, block by block, from the
-	// second of four on, or the first of two.
+	// one on that has the entry at pos.
 	inlined void inBlocks(const W &w, const Version &v, const K (&keys)[W::TURNS], const u32 (&count)[W::TURNS]) {
-		enum { BLOCK = LANES * EACH, ALL_BLOCKS = LEAF / BLOCK, START = (ALL_BLOCKS - 1) / 2 };
-		static_assert(START <= 1, "there is more than one block before the first that is looked at");
-		u32 block[W::TURNS], open = (1u << W::TURNS) - 1; // which are still open
+		enum { BLOCK = LANES * EACH };
+		u32 block[W::TURNS], open = (1u << W::TURNS) - 1, left = open, right = open; // which are still open, and may go left, or right
 		hits = 0;
-		unrolled for (int s = 0; s < W::TURNS; s++) block[s] = START, pos[s] = 0;
-		for (int step = 0; step < ALL_BLOCKS - START && ballot(open != 0); step++) {
+		unrolled for (int s = 0; s < W::TURNS; s++) block[s] = least(pos[s], count[s] - (count[s] > 0)) / BLOCK;
+		while (ballot(open != 0)) {
 			K k[W::TURNS][EACH];
 			u32 below[W::TURNS];
 			unrolled for (int s = 0; s < W::TURNS; s++) {
@@ -186,10 +240,15 @@ template <typename W, typename K, bool BLOCKS> struct Places {
 			unrolled for (int s = 0; s < W::TURNS; s++) {
 				if (!(open >> s & 1)) continue;
 				pos[s] = block[s] * BLOCK + below[s];
-				bool left = below[s] == 0 && step == 0 && block[s] > 0, right = below[s] == BLOCK && block[s] + 1 < ALL_BLOCKS;
-				if (left) block[s]--;
-				else if (right) block[s]++;
-				if (!left && (!right || (step > 0 && block[s] <= START))) open &= ~(1u << s);
+				if (below[s] == BLOCK && pos[s] < count[s] && right >> s & 1) {
+					block[s]++;
+					left &= ~(1u << s);
+				} else if (below[s] == 0 && block[s] > 0 && left >> s & 1) {
+					block[s]--;
+					right &= ~(1u << s);
+				} else {
+					open &= ~(1u << s);
+				}
 			}
 		}
 	}
@@ -241,4 +300,4 @@ template <typename W, bool BLOCKS, typename K, typename F> inline_device void ea
 	}
 }
 
-template <typename K> using Four = Warp<K, 4, 32, GROUP>; // four lanes a query
+template <typename K> using Four = Warp<K, 4, 32>; // four lanes a query

@@ -168,7 +168,7 @@ struct Shifts {
 struct Next {
 	const u32 *become; // chunks before those that each chunk becomes
 	const u32 *fresh;  // new chunks before those that it takes
-	u8 *seps;
+	u8 *seps, *heads;
 	u32 *slots, *used, *totals;
 };
 
@@ -189,17 +189,20 @@ template <typename K> struct Entry {
 	u32 ref, count;
 };
 
-// writeChunk writes a chunk of size leaves, each thread one, and its entry in the
-// table.
-template <typename K> inline_device void writeChunk(Chunk<K> *to, const Entry<K> &x, u32 size, const Next &next, u32 place) {
+// writeChunk writes a chunk of size leaves to a slot, each thread one, and its
+// entry in the table.
+template <typename K> inline_device void writeChunk(const Version &v, u32 slot, const Entry<K> &x, u32 size, const Next &next, u32 place) {
 	u32 e = threadIndex(), total, before = sumBlock(x.count, &total);
-	to->counts[e] = x.count;
-	to->first[e] = before;
+	Chunk<K> *to = chunkAt<K>(v, slot);
+	K *head = (K *)((Head<K> *)next.heads + place);
+	to->put(e, {x.ref, (u16)before, (u16)x.count});
 	to->seps[e] = x.sep;
-	to->refs[e] = x.ref;
-	if (e % GROUP == GROUP - 1) to->pivots[e / GROUP] = x.sep;
+	if (e % GROUP<K> == GROUP<K> - 1) to->pivots[e / GROUP<K>] = x.sep;
+	enum { QUARTER = CHUNK / QUARTERS };
+	if (e % QUARTER == QUARTER - 1) head[e / QUARTER] = e < CHUNK - 1 ? x.sep : (K)slot;
 	if (e == size - 1) {
 		((K *)next.seps)[place] = x.sep;
+		next.slots[place] = slot;
 		next.used[place] = size;
 		next.totals[place] = total;
 	}
@@ -235,7 +238,7 @@ template <typename K> inline_device void raise(const Version &v) {
 	const K *from = (const K *)v.seps[v.levels - 1];
 	u32 each = 1;
 	for (u32 l = v.levels - 1; l > 0; l--) {
-		each *= GROUP;
+		each *= GROUP<K>;
 		u32 n = (v.count + each - 1) / each;
 		for (u32 i = thread(); i < n; i += gridBlocks() * THREADS) ((K *)v.seps[l - 1])[i] = from[least(i * each + each - 1, v.count - 1)];
 	}

@@ -65,9 +65,11 @@ template <typename K> inline_device void weigh(const Version &v, const Batch<K> 
 	if (e < used) f.ends[c * CHUNK + e] = ends[e] = e == used - 1 ? to : above(b.keys, from, to - from, chunk->seps[e]);
 	__syncthreads();
 	for (e = warpIndex(); e < used; e += WARPS) {
-		u32 begin = e ? ends[e - 1] : from, end = ends[e], count = chunk->counts[e];
+		u32 begin = e ? ends[e - 1] : from, end = ends[e];
 		if (begin == end) continue;
-		const Leaf<K> *leaf = leafAt<K>(v, chunk->refs[e]);
+		Item item = chunk->at(e);
+		u32 count = item.count;
+		const Leaf<K> *leaf = leafAt<K>(v, item.ref);
 		K key = s < count ? leaf->keys[s] : 0;
 		for (u32 i = begin; i < end; i += WARP) {
 			bool there = i + s < end, hit;
@@ -111,9 +113,9 @@ template <typename K> inline_device void flatWrite(const Version &v, const Batch
 	const u32 *ends = f.ends + c * CHUNK;
 	Shifts &shift = shifts[warpIndex()];
 	for (u32 e = warpIndex(); e < used; e += WARPS) {
-		u32 begin = e ? ends[e - 1] : f.cutBefore(c), end = ends[e], count = chunk->counts[e];
-		u32 first = v.first[c] + chunk->first[e];
-		const Leaf<K> *leaf = leafAt<K>(v, chunk->refs[e]);
+		Item item = chunk->at(e);
+		u32 begin = e ? ends[e - 1] : f.cutBefore(c), end = ends[e], count = item.count, first = v.first[c] + item.first;
+		const Leaf<K> *leaf = leafAt<K>(v, item.ref);
 		K key = s < count ? leaf->keys[s] : 0, val = s < count ? leaf->vals[s] : 0;
 		u32 removed = 0;
 		shift.clear(s);
@@ -153,9 +155,7 @@ template <typename K> inline_device void flatChunks(const Version &v, const Flat
 		entry.count = last ? f.entries - x * LEAF_FILL : LEAF_FILL;
 		if (!last) entry.sep = leafAt<K>(v, entry.ref)->keys[LEAF_FILL - 1];
 	}
-	u32 slot = chunks.take(c);
-	if (e == 0) next.slots[c] = slot;
-	writeChunk(chunkAt<K>(v, slot), entry, size, next, c);
+	writeChunk(v, chunks.take(c), entry, size, next, c);
 }
 
 // giveAll lists all leaves and chunks of a version, a block a chunk.
@@ -167,5 +167,5 @@ template <typename K> inline_device void giveAll(const Version &v, const Freed &
 		freed.chunks[addRelaxed(freed.counts + 1, (u32)1)] = v.slots[c];
 	}
 	__syncthreads();
-	if (e < used) freed.leaves[first + e] = chunkAt<K>(v, v.slots[c])->refs[e];
+	if (e < used) freed.leaves[first + e] = chunkAt<K>(v, v.slots[c])->items[e].ref;
 }

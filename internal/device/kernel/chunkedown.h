@@ -94,11 +94,11 @@ template <typename K> inline_device void plan(const Version &v, const Owned &o) 
 	if (t >= touched) return;
 	u32 home = o.home[t], c = chunkOf(home), begin = o.begin[t], end = o.begin[t + 1], removed = o.removed[t];
 	u32 left = t > 0 ? chunkOf(o.home[t - 1]) : NONE, right = t < touched - 1 ? chunkOf(o.home[t + 1]) : NONE;
-	const Chunk<K> *chunk = chunkOfHome<K>(v, home);
-	u32 base = o.inserts[begin], added = o.inserts[end] - base, count = chunk->counts[home % CHUNK], size = count - ones(removed) + added;
+	Item item = chunkOfHome<K>(v, home)->at(home % CHUNK);
+	u32 base = o.inserts[begin], added = o.inserts[end] - base, count = item.count, size = count - ones(removed) + added;
 	bool last = c == v.count - 1 && home % CHUNK == v.used[c] - 1;
 	u32 p = piecesOf(size, last);
-	o.refs[t] = chunk->refs[home % CHUNK];
+	o.refs[t] = item.ref;
 	o.counts[t] = count;
 	o.base[t] = base;
 	o.size[t] = size;
@@ -283,46 +283,39 @@ template <typename K> inline_device Entry<K> entryAt(const Version &v, const Own
 	return out;
 }
 
+// keepChunk lists a chunk whose leaves stay the same, with so many entries.
+template <typename K> inline_device void keepChunk(const Version &v, const Next &next, u32 c, u32 total) {
+	u32 place = next.become[c];
+	((K *)next.seps)[place] = ((const K *)v.seps[v.levels - 1])[c];
+	((Head<K> *)next.heads)[place] = ((const Head<K> *)v.heads)[c];
+	next.slots[place] = v.slots[c];
+	next.used[place] = v.used[c];
+	next.totals[place] = total;
+}
+
 // recount writes the counts of a chunk whose leaves stay the same, a block a chunk.
 template <typename K> inline_device void recount(const Version &v, const Owned &o, List<K> &list, const Next &next, u32 c) {
-	u32 e = threadIndex(), place = next.become[c], used = v.used[c], total;
+	u32 e = threadIndex(), total;
 	Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
-	list.start[e] = chunk->counts[e];
+	Item item = chunk->at(e);
+	list.start[e] = item.count;
 	__syncthreads();
 	for (u32 t = o.chunkBegin[c] + e; t < o.chunkEnd[c]; t += CHUNK) list.start[o.home[t] % CHUNK] = o.size[t];
 	__syncthreads();
 	u32 count = list.start[e], before = sumBlock(count, &total);
-	chunk->counts[e] = count;
-	chunk->first[e] = before;
-	if (e > 0) return;
-	((K *)next.seps)[place] = chunk->seps[used - 1];
-	next.slots[place] = v.slots[c];
-	next.used[place] = used;
-	next.totals[place] = total;
+	chunk->put(e, {item.ref, (u16)before, (u16)count});
+	if (e == 0) keepChunk<K>(v, next, c, total);
 }
 
-// rechunk writes what a chunk becomes, a block a chunk.
-template <typename K> inline_device void rechunk(const Version &v, const Owned &o, const Slots &leaves, const Slots &chunks, const Next &next) {
-	static __shared__ List<K> list;
-	u32 c = blockIndex(), e = threadIndex(), place = next.become[c], slot = v.slots[c];
+// relist writes what a chunk becomes whose leaves change, a block a chunk.
+template <typename K> inline_device void relist(const Version &v, const Owned &o, const Slots &leaves, const Slots &chunks, List<K> &list, const Next &next, u32 c) {
+	u32 e = threadIndex(), place = next.become[c], slot = v.slots[c];
 	Chunk<K> *chunk = chunkAt<K>(v, slot);
 	u32 used = v.used[c], begin = o.chunkBegin[c], end = o.chunkEnd[c];
-	if (begin == end) { // as it was
-		if (e == 0) {
-			((K *)next.seps)[place] = chunk->seps[used - 1];
-			next.slots[place] = slot;
-			next.used[place] = used;
-			next.totals[place] = v.first[c + 1] - v.first[c];
-		}
-		return;
-	}
-	if (!o.changed[c]) {
-		recount(v, o, list, next, c);
-		return;
-	}
 	list.seps[e] = chunk->seps[e];
-	list.refs[e] = chunk->refs[e];
-	list.counts[e] = chunk->counts[e];
+	Item item = chunk->at(e);
+	list.refs[e] = item.ref;
+	list.counts[e] = item.count;
 	list.touched[e] = NONE;
 	__syncthreads();
 	for (u32 t = begin + e; t < end; t += CHUNK) list.touched[o.home[t] % CHUNK] = t;
@@ -336,11 +329,24 @@ template <typename K> inline_device void rechunk(const Version &v, const Owned &
 		u32 to = slot;
 		if (o.copy) to = chunks.take(fresh + i);
 		else if (i > 0) to = chunks.take(fresh + i - 1);
-		if (e == 0) next.slots[place + i] = to;
 		u32 first = firstOf(i, all, q), size = firstOf(i + 1, all, q) - first;
 		Entry<K> x = {most<K>(), 0, 0};
 		if (e < size) x = entryAt(v, o, leaves, list, first + e);
-		writeChunk(chunkAt<K>(v, to), x, size, next, place + i);
+		writeChunk(v, to, x, size, next, place + i);
+	}
+}
+
+// rechunk writes what all chunks become: those that nothing falls on a thread
+// each, the others a block each.
+template <typename K> inline_device void rechunk(const Version &v, const Owned &o, const Slots &leaves, const Slots &chunks, const Next &next) {
+	static __shared__ List<K> list;
+	for (u32 c = thread(); c < v.count; c += gridBlocks() * THREADS)
+		if (o.chunkBegin[c] == o.chunkEnd[c]) keepChunk<K>(v, next, c, v.first[c + 1] - v.first[c]);
+	for (u32 c = blockIndex(); c < v.count; c += gridBlocks()) {
+		if (o.chunkBegin[c] == o.chunkEnd[c]) continue;
+		__syncthreads(); // all are done with the one before
+		if (o.changed[c]) relist(v, o, leaves, chunks, list, next, c);
+		else recount(v, o, list, next, c);
 	}
 }
 
@@ -349,7 +355,7 @@ template <typename K> inline_device void give(const Version &v, const Owned &o, 
 	u32 i = thread();
 	bool leaf = i < o.n && i < o.touched() && (o.copy || piecesOf(v, o, i) == 0);
 	u32 at = push(freed.counts, leaf);
-	if (leaf) freed.leaves[at] = chunkOfHome<K>(v, o.home[i])->refs[o.home[i] % CHUNK];
+	if (leaf) freed.leaves[at] = chunkOfHome<K>(v, o.home[i])->items[o.home[i] % CHUNK].ref;
 	bool chunk = i < v.count && o.changed[i] && (o.copy || next.become[i + 1] == next.become[i]);
 	at = push(freed.counts + 1, chunk);
 	if (chunk) freed.chunks[at] = v.slots[i];

@@ -2,7 +2,7 @@
 // "Onesweep" (2022): one kernel counts the digits of all passes, then each pass
 // reads and writes everything once. A pass is cut into tiles, one a block. A tile
 // learns how many keys of each digit are in the tiles before it by looking back
-// at their reports while they are still at work.
+// at their reports while they are still at work. A few keys are sorted by one block.
 #include "block.h"
 
 enum {
@@ -266,6 +266,49 @@ inline_device void mend(const u64 *keys, const u32 *places, u64 *keysTo, u32 *pl
 	placesTo[at] = places[i];
 }
 
+// few sorts up to FEW keys, by all of their bits, in one block, to where they are:
+// a bitonic sort of pairs, each of a key and its number, so that equal keys stay
+// in their order.
+enum { FEW = 2048 };
+
+template <typename K> inline_device void few(K *keys, const u32 *places, u32 *placesTo, u32 n) {
+	__shared__ K key[FEW];
+	__shared__ u32 number[FEW];
+	u32 all = 1;
+	while (all < n) all *= 2;
+	for (u32 i = threadIndex(); i < all; i += THREADS) {
+		key[i] = i < n ? keys[i] : ~(K)0;
+		number[i] = i;
+	}
+	for (u32 run = 2; run <= all; run *= 2) {
+		for (u32 by = run / 2; by > 0; by /= 2) {
+			syncBlock();
+			for (u32 i = threadIndex(); i < all / 2; i += THREADS) {
+				u32 a = 2 * i - (i & (by - 1)), b = a + by;
+				K x = key[a], y = key[b];
+				u32 p = number[a], q = number[b];
+				bool above = x > y || (x == y && p > q), down = a & run;
+				if (above == down) continue;
+				key[a] = y, key[b] = x;
+				number[a] = q, number[b] = p;
+			}
+		}
+	}
+	syncBlock();
+	u32 mine[FEW / THREADS];
+	unrolled for (u32 j = 0; j < FEW / THREADS; j++) {
+		u32 i = threadIndex() + j * THREADS;
+		if (i < n) mine[j] = places ? places[number[i]] : number[i];
+	}
+	syncBlock(); // all have read their places
+	unrolled for (u32 j = 0; j < FEW / THREADS; j++) {
+		u32 i = threadIndex() + j * THREADS;
+		if (i >= n) continue;
+		keys[i] = key[i];
+		placesTo[i] = mine[j];
+	}
+}
+
 // At least 4 blocks fit on a multiprocessor: at most 64 registers a thread.
 #define KERNEL extern "C" __global__ launch_bounds(256, 4) void
 
@@ -288,6 +331,9 @@ PASS(sortFew32, 32, 4, 16)
 PASS(sortFew64, 64, 4, 16)
 PASS(sortMany32, 32, 16, 8)
 PASS(sortMany64, 64, 12, 8)
+
+KERNEL sortOnce32(u32 *keys, const u32 *places, u32 *placesTo, u32 n) { few(keys, places, placesTo, n); }
+KERNEL sortOnce64(u64 *keys, const u32 *places, u32 *placesTo, u32 n) { few(keys, places, placesTo, n); }
 
 KERNEL sortSpread64(const u64 *keys, u32 *bits, u32 n) { spread(keys, n, bits); }
 KERNEL sortMend64(const u64 *keys, const u32 *places, u64 *keysTo, u32 *placesTo, u32 *failed, u32 n, u32 from) { mend(keys, places, keysTo, placesTo, failed, n, from); }

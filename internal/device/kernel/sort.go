@@ -15,7 +15,7 @@ import (
 var sortPTX string
 
 // Sorting is the kernels of sort.cu.
-var Sorting = Source{sortPTX, []string{"sortCount32", "sortCount64", "sortFew32", "sortFew64", "sortMany32", "sortMany64", "sortSpread64", "sortMend64"}}
+var Sorting = Source{sortPTX, []string{"sortCount32", "sortCount64", "sortFew32", "sortFew64", "sortMany32", "sortMany64", "sortOnce32", "sortOnce64", "sortSpread64", "sortMend64"}}
 
 // MaxSort is the most keys that Sort takes: counts of keys leave one bit of a
 // word free.
@@ -37,6 +37,7 @@ const (
 	// each multiprocessor of an H200. A guess, to be measured (BenchmarkSort).
 	sortFew = 512 << 10
 	few     = 4 * blockThreads  // keys in a small tile
+	once    = 8 * blockThreads  // keys that one block sorts, in one launch
 	many32  = 16 * blockThreads // in a large one of 32-bit keys,
 	many64  = 12 * blockThreads // and of 64-bit keys
 	// Temporary memory begins with a ticket counter and the counts of digits
@@ -134,10 +135,13 @@ type sortPassParams struct {
 
 // Sort sorts keys and their places by some of the keys' bits. Equal ones stay in
 // their order. It queues a fill, unless memory is cleared already, and one launch
-// more than there are passes.
+// more than there are passes; for a few keys, by all their bits, one launch alone.
 func (s *Set) Sort(st device.Stream, p *Params, job *SortJob) error {
 	if err := job.check(); err != nil || job.N == 0 {
 		return err
+	}
+	if job.N <= once && job.From == 0 && job.To == job.KeyBits && job.tile == 0 {
+		return s.sortOnce(st, job)
 	}
 	passes := job.Passes()
 	width := (job.To - job.From + passes - 1) / passes
@@ -162,6 +166,19 @@ func (s *Set) Sort(st device.Stream, p *Params, job *SortJob) error {
 		}
 	}
 	return nil
+}
+
+// sortOnce sorts a few keys by all their bits. They stay where they are: the
+// number of passes would be even.
+func (s *Set) sortOnce(st device.Stream, job *SortJob) error {
+	p := struct {
+		keys, places, placesTo device.Ptr
+		n                      uint32
+	}{job.Keys, job.Places, job.Places, uint32(job.N)}
+	if job.Implicit {
+		p.places = 0
+	}
+	return st.Launch(s.kernels[pick(job.KeyBits, "sortOnce32", "sortOnce64")], device.Grid{Blocks: 1, Threads: blockThreads}, argsOf(&p))
 }
 
 // sortPass moves all keys and places by digit i, of width bits.

@@ -4,13 +4,13 @@
 #include "chunked.h"
 
 // lastNotAbove gives the last of n numbers, which ascend, that is not above x; the
-// first is not. The lanes of a warp look together.
-template <typename N> inline_device u32 lastNotAbove(const N *of, u32 n, u32 x) {
+// first is not. of gives a number. The lanes of a warp look together.
+template <typename F> inline_device u32 lastNotAbove(u32 n, u32 x, F of) {
 	u32 at = 0;
 	while (n > 1) {
 		u32 step = (n + WARP - 1) / WARP, i = laneIndex() * step;
 		bool below = i < n;
-		if (below) below = of[at + i] <= x;
+		if (below) below = of(at + i) <= x;
 		u32 skip = (ones(ballot(below)) - 1) * step;
 		at += skip;
 		n = least(step, n - skip);
@@ -36,10 +36,10 @@ template <typename K> struct Chunks {
 	// find goes to the leaf that has an entry, and gives the number of entries of
 	// the leaf before it.
 	inlined u32 find(u32 entry) {
-		open(lastNotAbove(v.first, v.count, entry));
+		open(lastNotAbove(v.count, entry, [&](u32 c) { return v.first[c]; }));
 		u32 left = entry - v.first[chunk];
-		leaf = lastNotAbove(at->first, used, left);
-		return left - at->first[leaf];
+		leaf = lastNotAbove(used, left, [&](u32 e) { return at->items[e].first; });
+		return left - at->items[leaf].first;
 	}
 };
 
@@ -57,7 +57,8 @@ template <typename K, typename T> inline_device void read(Chunks<K> from, u32 be
 			continue;
 		}
 		u32 some = least(WARP, from.used - from.leaf), e = from.leaf + least(lane, some - 1);
-		u32 ref = from.at->refs[e], first = from.at->first[e], count = lane < some ? from.at->counts[e] : 0;
+		Item item = from.at->at(e);
+		u32 ref = item.ref, first = item.first, count = lane < some ? item.count : 0;
 		int start = pos + (int)(first - shuffle(first, 0)); // in the unit
 		u32 mask = start < (int)n ? bits(least(count, n - start)) : 0; // of entries in the unit
 		if (start < 0) mask &= ~bits(-start);
