@@ -277,9 +277,9 @@ func (c *Chunked) Give(v *Version, o *Owned, touched int, next *Next, freed *Fre
 	}{*v, *o, *next, *freed})
 }
 
-// rechunkBlocks is the most blocks that rechunk takes: eight for each
+// rechunkBlocks is the most blocks that rechunk takes: twelve for each
 // multiprocessor of an H200.
-const rechunkBlocks = 1056
+const rechunkBlocks = 1584
 
 // Rechunk writes what chunks become.
 func (c *Chunked) Rechunk(v *Version, o *Owned, leaves, chunks *Slots, next *Next) error {

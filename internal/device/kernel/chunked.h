@@ -210,7 +210,9 @@ template <typename W, typename K, bool BLOCKS> struct Places {
 	static inlined u32 guess(const Chunk<K> &chunk, u32 e, u32 count, K key) {
 		K low = chunk.seps[e ? e - 1 : 0], span = chunk.seps[e] - low;
 		if (span == 0) return count / 2; // the chunk's first leaf
-		return (u32)((float)(key - low) / (float)span * (float)count);
+		float part;
+		asm("div.approx.f32 %0, %1, %2;" : "=f"(part) : "f"((float)(key - low)), "f"((float)span));
+		return (u32)(part * (float)count);
 	}
 
 	// inBlocks looks at the leaves, of so many entries, block by block, from the

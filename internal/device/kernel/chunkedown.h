@@ -103,8 +103,10 @@ template <typename K> inline_device void plan(const Version &v, const Owned &o) 
 	o.base[t] = base;
 	o.size[t] = size;
 	o.need[t] = o.copy ? p : p > 0 ? p - 1 : 0;
-	if (left != c) o.chunkBegin[c] = t;
-	if (right != c) o.chunkEnd[c] = t + 1;
+	// In a batch whose sort has failed, of which nothing will be written, several
+	// threads may come here for one chunk.
+	if (left != c) storeRelaxed(o.chunkBegin + c, t);
+	if (right != c) storeRelaxed(o.chunkEnd + c, t + 1);
 	if (p != 1) reduceRelaxed(o.grow + c, p - 1);
 	if (p != 1 || o.copy) storeRelaxed(o.changed + c, (u32)1);
 	if (p == 0 || o.copy) storeRelaxed(o.told + FREED, (u32)1);
@@ -293,18 +295,25 @@ template <typename K> inline_device void keepChunk(const Version &v, const Next 
 	next.totals[place] = total;
 }
 
-// recount writes the counts of a chunk whose leaves stay the same, a block a chunk.
-template <typename K> inline_device void recount(const Version &v, const Owned &o, List<K> &list, const Next &next, u32 c) {
-	u32 e = threadIndex(), total;
+// recount writes the counts of a chunk whose leaves stay the same, a warp a chunk,
+// with room for them in shared memory.
+template <typename K> inline_device void recount(const Version &v, const Owned &o, u16 (&counts)[CHUNK], const Next &next, u32 c) {
+	enum { EACH = CHUNK / WARP };
+	u32 s = laneIndex(), total = 0;
 	Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
-	Item item = chunk->at(e);
-	list.start[e] = item.count;
-	__syncthreads();
-	for (u32 t = o.chunkBegin[c] + e; t < o.chunkEnd[c]; t += CHUNK) list.start[o.home[t] % CHUNK] = o.size[t];
-	__syncthreads();
-	u32 count = list.start[e], before = sumBlock(count, &total);
-	chunk->put(e, {item.ref, (u16)before, (u16)count});
-	if (e == 0) keepChunk<K>(v, next, c, total);
+	Item items[EACH];
+	unrolled for (u32 i = 0; i < EACH; i++) items[i] = chunk->at(i * WARP + s);
+	unrolled for (u32 i = 0; i < EACH; i++) counts[i * WARP + s] = items[i].count;
+	syncWarp(ALL);
+	for (u32 t = o.chunkBegin[c] + s; t < o.chunkEnd[c]; t += WARP) counts[o.home[t] % CHUNK] = o.size[t];
+	syncWarp(ALL);
+	unrolled for (u32 i = 0; i < EACH; i++) {
+		u32 n = counts[i * WARP + s], to = upTo(n);
+		chunk->put(i * WARP + s, {items[i].ref, (u16)(total + to - n), (u16)n});
+		total += shuffle(to, WARP - 1);
+	}
+	syncWarp(ALL); // all have read their counts
+	if (s == 0) keepChunk<K>(v, next, c, total);
 }
 
 // relist writes what a chunk becomes whose leaves change, a block a chunk.
@@ -337,16 +346,18 @@ template <typename K> inline_device void relist(const Version &v, const Owned &o
 }
 
 // rechunk writes what all chunks become: those that nothing falls on a thread
-// each, the others a block each.
+// each, those whose leaves stay the same a warp each, the others a block each.
 template <typename K> inline_device void rechunk(const Version &v, const Owned &o, const Slots &leaves, const Slots &chunks, const Next &next) {
 	static __shared__ List<K> list;
+	static __shared__ u16 counts[WARPS][CHUNK];
 	for (u32 c = thread(); c < v.count; c += gridBlocks() * THREADS)
 		if (o.chunkBegin[c] == o.chunkEnd[c]) keepChunk<K>(v, next, c, v.first[c + 1] - v.first[c]);
+	for (u32 c = thread() / WARP; c < v.count; c += gridBlocks() * WARPS)
+		if (o.chunkBegin[c] != o.chunkEnd[c] && !o.changed[c]) recount<K>(v, o, counts[warpIndex()], next, c);
 	for (u32 c = blockIndex(); c < v.count; c += gridBlocks()) {
-		if (o.chunkBegin[c] == o.chunkEnd[c]) continue;
+		if (!o.changed[c]) continue;
 		__syncthreads(); // all are done with the one before
-		if (o.changed[c]) relist(v, o, leaves, chunks, list, next, c);
-		else recount(v, o, list, next, c);
+		relist(v, o, leaves, chunks, list, next, c);
 	}
 }
 
