@@ -57,9 +57,9 @@ func (g *onDevice[C]) buffer(which, bytes int) (device.Ptr, error) {
 			return 0, err
 		}
 	}
-	at, err := g.dev.Alloc(bytes)
+	at, room, err := device.AllocMore(g.dev, bytes)
 	if err == nil {
-		*b = buffer{at, bytes}
+		*b = buffer{at, room}
 		return at, nil
 	}
 	if old.at == 0 {

@@ -151,7 +151,7 @@ func TestBuckets(t *testing.T) {
 	}
 	for at := 1 + int(first%uint64(step)); at <= total; at += step {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at})
+			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 2})
 			a, err := newAlone(t, first, dev)
 			if err == nil {
 				if errs := a.work(); errs == 0 && dev.Count(faulty.Any) >= at {
