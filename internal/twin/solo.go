@@ -133,7 +133,7 @@ func (s *Solo[C]) Apply(b *Batch[C]) error {
 	}
 	return s.change(func() error {
 		s.seq.Add(1)
-		return s.counted(s.gpu.apply(&batch[C]{n: b.N, kinds: b.Kinds, kind: b.Kind, fill: b.Fill, answer: b.Answer, workers: s.workers}))
+		return s.counted(s.gpu.apply(&batch[C]{n: b.N, kinds: b.Kinds, kind: b.Kind, fill: b.Fill, own: b.Own, answer: b.Answer, workers: s.workers}))
 	})
 }
 

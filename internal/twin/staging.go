@@ -25,15 +25,16 @@ type staging struct {
 
 // sizes are numbers of operations.
 type sizes struct {
-	few    int // up to so many travel all together,
-	bucket int // and at most so many do
-	piece  int // that a goroutine fills, or hands out, at a time: a multiple of 32
-	bring  int // from so many on values travel behind the keys, while these are sorted
+	few      int // so many are a goroutine's work
+	together int // changes, up to so many travel all together: see stageOps
+	bucket   int // at most so many are in a bucket
+	piece    int // that a goroutine fills, or hands out, at a time: a multiple of 32
+	bring    int // from so many on values travel in buckets behind the keys, while these are sorted
 }
 
 // usual are the sizes outside of tests. Copies and launches of a bucket cost some
 // 20 µs (experiment gpu-endtoend), a piece takes a core some 10 µs.
-var usual = sizes{few: 16 << 10, bucket: 256 << 10, piece: 8 << 10, bring: 256 << 10}
+var usual = sizes{few: 16 << 10, together: stageOps / 2, bucket: 256 << 10, piece: 8 << 10, bring: 256 << 10}
 
 // bucket is operations [lo, lo+n) of a batch.
 type bucket struct{ lo, n int }

@@ -17,7 +17,7 @@ import (
 )
 
 // fewer makes batches of some hundred operations travel in many buckets.
-var fewer = sizes{few: 32, bucket: 64, piece: 32, bring: 128}
+var fewer = sizes{few: 32, together: 66, bucket: 64, piece: 32, bring: 128}
 
 // alone is a tree on a GPU alone, and what it should have.
 type alone struct {

@@ -151,7 +151,7 @@ func TestWritersAtOnce(t *testing.T) {
 		dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: fail, Lose: true})
 		tw, err := New(cpu, dev, Options{Workers: 2, Least: 50, Changes: 100, Log: 150})
 		must(t, err)
-		tw.gpu.staging.sizes = sizes{few: 32, bucket: 64, piece: 256, bring: 64}
+		tw.gpu.staging.sizes = sizes{few: 32, together: 100, bucket: 64, piece: 256, bring: 64}
 		var wg sync.WaitGroup
 		writers := make([]*writer, 4)
 		for i := range writers {
