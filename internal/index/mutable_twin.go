@@ -205,15 +205,27 @@ func (t *twinned[C]) keysIn(lo, hi C) (keys []C) {
 	return keys
 }
 
+func (t *twinned[C]) countsDeleted() {}
+
 func (t *twinned[C]) apply(b *changes) error {
 	batch := twinBatch[C](b)
 	batch.CPU = func(lo, hi int) (keys []C, err error) {
 		c := b.slice(lo, hi)
 		keys = make([]C, hi-lo)
 		codesOf(keys, c.keys)
-		return keys, t.codes.apply(c)
+		return keys, t.onCPU(c)
 	}
 	return t.twin.Apply(batch)
+}
+
+// onCPU does a batch in host memory. Nobody else changes it meanwhile.
+func (t *twinned[C]) onCPU(b *changes) error {
+	before := t.Tree.Len()
+	err := t.codes.apply(b)
+	if err == nil && b.deleted != nil {
+		*b.deleted += before - t.Tree.Len()
+	}
+	return err
 }
 
 // part returns the memory of values [lo, hi).

@@ -97,9 +97,10 @@ type batch[C order.Code] struct {
 	fill func(lo int, keys, vals []C, kinds []uint8)
 	// own is operations in page-locked memory of the caller: those of them that are.
 	own Columns[C]
-	// answer, unless nil, gets what operations from lo on have found. Several
-	// goroutines call it.
+	// answer, unless nil, gets what operations from lo on have found: had alone where
+	// old is false. Several goroutines call it.
 	answer func(lo int, old []C, had []uint8)
+	old    bool
 	// fetch, unless nil, fetches what the batch comes to, and what it has found if
 	// asks is true, instead of answer: see chunked.Ops.
 	fetch   func(ops *chunked.Ops) error

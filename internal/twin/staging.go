@@ -183,7 +183,7 @@ func copyIn[T uint8 | uint32 | uint64](st device.Stream, dst device.Ptr, src []T
 type receiving[C order.Code] struct {
 	course
 	answer   func(lo int, old []C, had []uint8)
-	old, had device.Ptr
+	old, had device.Ptr // old is 0 where nobody asks
 }
 
 func (j *receiving[C]) Cut(s *flow.Slot[bucket]) (pieces int, ok bool) {
@@ -193,8 +193,10 @@ func (j *receiving[C]) Cut(s *flow.Slot[bucket]) (pieces int, ok bool) {
 
 func (j *receiving[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 	lo, n, width := s.Bucket.lo, s.Bucket.n, sizeOf[C]()
-	if err := st.CopyOut(s.Out[:n*width], j.old+device.Ptr(lo*width)); err != nil {
-		return err
+	if j.old != 0 {
+		if err := st.CopyOut(s.Out[:n*width], j.old+device.Ptr(lo*width)); err != nil {
+			return err
+		}
 	}
 	return st.CopyOut(s.Out[device.Aligned(n*width):][:n], j.had+device.Ptr(lo))
 }
@@ -206,8 +208,12 @@ func (j *receiving[C]) Finish(s *flow.Slot[bucket], piece int) {
 		return
 	}
 	from, to := j.span(s, piece)
-	old, had := arena.As[C](s.Out[:s.Bucket.n*sizeOf[C]()]), s.Out[device.Aligned(s.Bucket.n*sizeOf[C]()):]
-	j.answer(s.Bucket.lo+from, old[from:to], had[from:to])
+	var old []C
+	if j.old != 0 {
+		old = arena.As[C](s.Out[:s.Bucket.n*sizeOf[C]()])
+	}
+	had := s.Out[device.Aligned(s.Bucket.n*sizeOf[C]()):]
+	j.answer(s.Bucket.lo+from, part(old, from, to), had[from:to])
 }
 
 // finding looks keys up.

@@ -45,7 +45,7 @@ func (a *alone) batch(n int, kinds bool) error {
 			delete(next, keys[i])
 		}
 	}
-	b := &Batch[uint64]{N: n, Kinds: kinds, Kind: bplus.Set, Fill: func(lo int, ks, vs []uint64, kd []uint8) {
+	b := &Batch[uint64]{N: n, Kinds: kinds, Old: kinds, Kind: bplus.Set, Fill: func(lo int, ks, vs []uint64, kd []uint8) {
 		copy(ks, keys[lo:])
 		copy(vs, vals[lo:])
 		copy(kd, kind[lo:])

@@ -50,7 +50,11 @@ func (g *onDevice[C]) applyMany(b *batch[C], ops *chunked.Ops) error {
 func (g *onDevice[C]) answerMany(b *batch[C], ops *chunked.Ops) {
 	if b.answer != nil {
 		ops.Fetch = func() error {
-			return g.staging.run(&receiving[C]{g.staging.course(b.n), b.answer, ops.Old, ops.Had}, b.n, b.workers)
+			j := &receiving[C]{course: g.staging.course(b.n), answer: b.answer, had: ops.Had}
+			if b.old {
+				j.old = ops.Old
+			}
+			return g.staging.run(j, b.n, b.workers)
 		}
 	}
 }
@@ -105,7 +109,12 @@ func (j *together[C]) open() (err error) {
 	}
 	if j.stage, err = g.stage(); err == nil && b.answer != nil {
 		// There when the tree's own last words are.
-		j.ops.Fetch = func() error { return j.st.CopyOut(j.found(), j.ops.Old) }
+		j.ops.Fetch = func() error {
+			if !b.old {
+				return j.st.CopyOut(j.found()[j.column:], j.ops.Had)
+			}
+			return j.st.CopyOut(j.found(), j.ops.Old)
+		}
 	}
 	return err
 }
@@ -118,8 +127,12 @@ func (j *together[C]) handOut() {
 	if j.b.answer == nil || j.stage == nil {
 		return
 	}
-	old, had := arena.As[C](j.found()[:j.column]), j.found()[j.column:]
-	j.pieces(func(from, to int) { j.b.answer(from, old[from:to], had[from:to]) })
+	var old []C
+	if j.b.old {
+		old = arena.As[C](j.found()[:j.column])
+	}
+	had := j.found()[j.column:]
+	j.pieces(func(from, to int) { j.b.answer(from, part(old, from, to), had[from:to]) })
 }
 
 // pieces runs f for all operations, on several goroutines where they are many.

@@ -49,7 +49,7 @@ func (w *writer) batch(n int) {
 		keys[i], vals[i], kinds[i] = w.key(), w.rng.Uint64(), uint8(w.rng.IntN(3))
 	}
 	err := w.twin.Apply(&Batch[uint64]{
-		N: n, Kinds: true,
+		N: n, Kinds: true, Old: true,
 		Fill: func(lo int, ks, vs []uint64, kd []uint8) {
 			copy(ks, keys[lo:])
 			copy(vs, vals[lo:])
