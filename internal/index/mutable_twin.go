@@ -27,8 +27,10 @@ type onGPUMap interface {
 	deviceBytes() int64
 }
 
-// leastOps is the number of operations from which on a batch goes to the GPU.
-const leastOps = 32 << 10
+// leastSearches and leastChanges are the numbers of operations from which on a
+// batch goes to the GPU. A CPU's tree waits for memory with each change: 1K take it
+// three times as long as a GPU (experiment gpu-tree-endtoend).
+const leastSearches, leastChanges = 32 << 10, 1 << 10
 
 // attachCodes gives a tree a twin on a GPU, if that is asked for, or if it is left
 // open and pays. It returns where batches run, and why.
@@ -47,7 +49,7 @@ func attachCodes[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string,
 		where, why, err := withoutGPU(asked, err)
 		return c, where, why, err
 	}
-	opts := twin.Options{Workers: c.workers, Least: leastOps, Changes: leastOps, Room: free}
+	opts := twin.Options{Workers: c.workers, Least: leastSearches, Changes: leastChanges, Room: free}
 	if !PreferCPU {
 		opts.Least, opts.Changes = 1, 1
 	}
