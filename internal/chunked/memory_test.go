@@ -132,6 +132,37 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// A batch for which there is just room succeeds; with room for one leaf, or chunk,
+// less it is refused, and the tree is as it was.
+func TestOneSlotShort(t *testing.T) {
+	first := seed.Of(t)
+	for _, flat := range []int{-1, 1} {
+		work := func(room int64) (need int64, err error) {
+			r := newRig[uint64](t, ptx.New(ptx.Seed(first)), Options{Flat: flat, Room: room})
+			defer r.dev.Close()
+			rng := rand.New(rand.NewPCG(first, 5))
+			for _, n := range []int{100, 400} {
+				if err = r.set(rng, n); err != nil {
+					break
+				}
+			}
+			r.check()
+			t := r.tree
+			need = int64(t.leaves.room)*int64(t.leaves.slot) + int64(t.chunks.room)*int64(t.chunks.slot)
+			must(r.t, t.Close())
+			return need, err
+		}
+		need, err := work(32 << 20)
+		must(t, err)
+		if _, err := work(need); err != nil {
+			t.Errorf("flat %d: %d bytes are needed, and with these there is %v", flat, need, err)
+		}
+		if _, err := work(need - 1); !errors.Is(err, ErrLimit) {
+			t.Errorf("flat %d: %d bytes are needed, and with one less there is %v", flat, need, err)
+		}
+	}
+}
+
 // A device that is lost while a snapshot is held, at any operation, has nothing
 // of the tree left when that is closed. PANDO_ALL_FAULTS=1 tries all of them.
 func TestLostWithASnapshot(t *testing.T) {

@@ -50,6 +50,9 @@ func (a *alone) batch(n int, kinds bool) error {
 		copy(vs, vals[lo:])
 		copy(kd, kind[lo:])
 	}}
+	if a.rng.IntN(2) == 0 { // as if they were page-locked
+		b.Own = Columns[uint64]{keys, vals, kind}
+	}
 	old, had := make([]uint64, n), make([]uint8, n)
 	if kinds {
 		b.Answer = func(lo int, o []uint64, h []uint8) {

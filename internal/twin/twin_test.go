@@ -48,8 +48,12 @@ func (w *writer) batch(n int) {
 	for i := range keys {
 		keys[i], vals[i], kinds[i] = w.key(), w.rng.Uint64(), uint8(w.rng.IntN(3))
 	}
+	var own Columns[uint64]
+	if w.rng.IntN(2) == 0 { // as if they were page-locked
+		own = Columns[uint64]{keys, vals, kinds}
+	}
 	err := w.twin.Apply(&Batch[uint64]{
-		N: n, Kinds: true, Old: true,
+		N: n, Kinds: true, Old: true, Own: own,
 		Fill: func(lo int, ks, vs []uint64, kd []uint8) {
 			copy(ks, keys[lo:])
 			copy(vs, vals[lo:])
