@@ -66,9 +66,10 @@ func (t *Tree[C]) clearWork(from int) error {
 func (t *Tree[C]) sort(a *applying, sorted bool) error {
 	job := &a.job
 	switch {
-	case sorted || a.N == 1:
+	case a.N < uint32(t.shortcut): // the fewest in one launch
+	case sorted:
 		job.To = 0 // places alone
-	case a.N < uint32(t.shortcut) || t.run.Bits != 64:
+	case t.run.Bits != 64:
 	default:
 		if err := t.shorten(job); err != nil {
 			return err
@@ -101,7 +102,7 @@ func (t *Tree[C]) shorten(job *kernel.SortJob) error {
 	job.To, job.Failed = t.sortTo, t.told+4*toldFailed
 	short := *job
 	short.From = max(0, job.To-(bits.Len(uint(job.N))+4)&^7) // four keys have the same bits, at random
-	if short.Passes()+1 < job.Passes() && t.luck(job.N).tries() {
+	if short.Passes()+1 < job.Passes() && t.luck.tries() {
 		*job = short
 	}
 	return nil
@@ -130,15 +131,6 @@ func (l *luck) failed() {
 	l.wait, l.trial = l.next, false
 }
 
-// luck returns that of batches of about n operations: what few keys are like says
-// little of many.
-func (t *Tree[C]) luck(n int) *luck {
-	if n < manyKeys {
-		return &t.lucks[0]
-	}
-	return &t.lucks[1]
-}
-
 // askSpread finds out up to which bit keys differ.
 func (t *Tree[C]) askSpread(keys device.Ptr, n int) error {
 	if err := t.run.Set.SortSpread(t.run.Stream, keys, n, t.told+4*toldSpread); err != nil {
@@ -148,10 +140,7 @@ func (t *Tree[C]) askSpread(keys device.Ptr, n int) error {
 	if err != nil {
 		return err
 	}
-	to := max(1, bits.Len64(uint64(got[1])<<32|uint64(got[0])))
-	if n >= manyKeys || to > t.sortTo { // few keys may well be close to each other
-		t.sortTo = to
-	}
+	t.sortTo = max(1, bits.Len64(uint64(got[1])<<32|uint64(got[0])))
 	return nil
 }
 
@@ -165,7 +154,7 @@ func (t *Tree[C]) sortAgain(a *applying) error {
 	if err := t.askSpread(a.Keys, int(a.N)); err != nil {
 		return err
 	}
-	t.luck(int(a.N)).failed()
+	t.luck.failed()
 	job := &a.job
 	job.Keys, job.Keys2 = a.Keys, job.Keys+job.Keys2-a.Keys
 	job.Places, job.Places2 = a.Places, job.Places+job.Places2-a.Places
@@ -177,10 +166,8 @@ func (t *Tree[C]) sortAgain(a *applying) error {
 
 const (
 	// shortcutFrom is the number of operations from which on it is tried to sort
-	// by a part of the key: of few, too, whose launches take longer than they run.
-	shortcutFrom = 2
-	// manyKeys is the number of keys from which on these say what others are like.
-	manyKeys = 8 << 10
+	// by a part of the key. Fewer are sorted in one launch.
+	shortcutFrom = 2<<10 + 1
 	// patience is the number of batches for which it is not tried after it failed.
 	patience = 8
 )
