@@ -243,17 +243,12 @@ func (t *Tree[K, V]) SetBatch(keys []K, vals []V) error {
 // not nil, must be at least as long as keys.
 func (t *Tree[K, V]) DeleteBatch(keys []K, found []bool) (deleted int) {
 	t.open()
-	if found == nil {
-		found = make([]bool, len(keys))
+	if found != nil {
+		mustHold("DeleteBatch", "found", len(found), len(keys))
+		found = found[:len(keys)]
 	}
-	mustHold("DeleteBatch", "found", len(found), len(keys))
-	found = found[:len(keys)]
-	t.must(t.m.Apply(order.KeysAs(t.key.Type, keys), nil, bplus.Delete, nil, found, false))
-	for _, f := range found {
-		if f {
-			deleted++
-		}
-	}
+	deleted, err := t.m.DeleteBatch(order.KeysAs(t.key.Type, keys), found)
+	t.must(err)
 	return deleted
 }
 

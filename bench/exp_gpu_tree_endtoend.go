@@ -141,20 +141,39 @@ func faceContests(s *session, d *dataset[uint64], threads int) error {
 		}
 		trees = append(trees, t)
 	}
-	for _, batch := range s.upTo(gpuBatches) {
-		const several, most = 16, 16 * mega
-		f := newFaceBatch(s, d, batch, max(batch, min(several*batch, most, s.queries)))
-		for _, k := range []struct {
-			name string
-			do   func(f *faceBatch, t *pando.Tree[uint64, uint64], lo, hi int) error
-		}{{"SetBatch", (*faceBatch).set}, {"GetBatch", (*faceBatch).get}, {"Apply", (*faceBatch).apply}} {
-			if err := f.compete(k.name, threads, trees, k.do); err != nil {
-				return err
-			}
+	for _, batch := range s.upTo(faceBatches) {
+		if err := faceBatchContests(s, d, batch, threads, trees); err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// faceBatches are the operations of a batch: few enough that a tree on the CPU may
+// be faster, too.
+var faceBatches = append([]int{kilo, 4 * kilo, 16 * kilo}, gpuBatches[1:]...)
+
+func faceBatchContests(s *session, d *dataset[uint64], batch, threads int, trees []*faceTree) error {
+	const several, most = 16, 16 * mega
+	f, err := newFaceBatch(s, d, batch, max(batch, min(several*batch, most, s.queries)))
+	if err != nil {
+		return err
+	}
+	defer f.locked.Close()
+	for _, k := range []struct {
+		name string
+		do   faceWork
+		own  faceWork // from page-locked memory; nil for none
+	}{{"SetBatch", (*faceBatch).set, (*faceBatch).setLocked}, {"GetBatch", (*faceBatch).get, nil}, {"Apply", (*faceBatch).apply, nil}} {
+		if err := f.compete(k.name, threads, trees, k.do, k.own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// faceWork does operations [lo, hi) in one batch.
+type faceWork func(f *faceBatch, t *pando.Tree[uint64, uint64], lo, hi int) error
 
 // faceBatch is operations that are done in batches, one after the other: half of
 // the keys are new. For Apply every other operation is a lookup of a key that is
@@ -172,9 +191,11 @@ type faceBatch struct {
 	keys  []uint64 // of Apply
 	got   []uint64
 	found []bool
+
+	locked *pando.Buffer[uint64] // keys, and values behind them
 }
 
-func newFaceBatch(s *session, d *dataset[uint64], batch, ops int) *faceBatch {
+func newFaceBatch(s *session, d *dataset[uint64], batch, ops int) (_ *faceBatch, err error) {
 	f := &faceBatch{s: s, d: d, batch: batch, b: drawUpserts(s.seed, d, ops),
 		ops: make([]pando.Op, ops), asked: make([]uint64, ops), keys: make([]uint64, ops), got: make([]uint64, ops), found: make([]bool, ops)}
 	step := strideOf(len(d.keys))
@@ -189,11 +210,22 @@ func newFaceBatch(s *session, d *dataset[uint64], batch, ops int) *faceBatch {
 			f.there, f.were = append(f.there, k), append(f.were, before(k))
 		}
 	}
-	return f
+	if f.locked, err = pando.NewBuffer[uint64](2 * ops); err != nil {
+		return nil, err
+	}
+	copy(f.locked.Slice(), f.b.keys)
+	copy(f.locked.Slice()[ops:], f.b.vals)
+	return f, nil
 }
 
 func (f *faceBatch) set(t *pando.Tree[uint64, uint64], lo, hi int) error {
 	return t.SetBatch(f.b.keys[lo:hi], f.b.vals[lo:hi])
+}
+
+// setLocked is set from page-locked memory.
+func (f *faceBatch) setLocked(t *pando.Tree[uint64, uint64], lo, hi int) error {
+	keys, vals := f.locked.Slice()[:len(f.b.keys)], f.locked.Slice()[len(f.b.keys):]
+	return t.SetBatch(keys[lo:hi], vals[lo:hi])
 }
 
 func (f *faceBatch) get(t *pando.Tree[uint64, uint64], lo, hi int) error {
@@ -209,8 +241,9 @@ func (f *faceBatch) apply(t *pando.Tree[uint64, uint64], lo, hi int) error {
 
 // compete measures one kind of batch on all trees: for those on the GPU until
 // each batch has returned, with nothing of earlier ones under way, and in a row,
-// until everything is in host memory.
-func (f *faceBatch) compete(kind string, threads int, trees []*faceTree, do func(*faceBatch, *pando.Tree[uint64, uint64], int, int) error) error {
+// until everything is in host memory. Each is done once before: what memory takes
+// that is there from then on is not timed.
+func (f *faceBatch) compete(kind string, threads int, trees []*faceTree, do, own faceWork) error {
 	c := &contest{n: len(f.d.keys), threads: threads, label: kind + ", " + sizeText(f.batch), ops: len(f.b.keys)}
 	for _, t := range trees {
 		work := func(lo, hi int) error { return do(f, t.tree, lo, hi) }
@@ -221,8 +254,17 @@ func (f *faceBatch) compete(kind string, threads int, trees []*faceTree, do func
 		for _, r := range rows {
 			c.subjects = append(c.subjects, f.subject(t, r, kind, work))
 		}
+		if t.gpu && own != nil {
+			r := faceRow{rows[0].name + ", from a Buffer", rows[0].apart}
+			c.subjects = append(c.subjects, f.subject(t, r, kind, func(lo, hi int) error { return own(f, t.tree, lo, hi) }))
+		}
 	}
 	c.subjects[0].reference = true
+	for _, sub := range c.subjects {
+		if err := errors.Join(sub.do(c.ops), sub.check(c.ops)); err != nil {
+			return c.wrong(sub, err)
+		}
+	}
 	if err := f.s.compete(c); err != nil {
 		return err
 	}

@@ -17,7 +17,8 @@ var gpuTreeRows = map[*experiment][]string{
 	gpuTreeFind:     {namePandoGPUTree + ", loaded", namePandoGPUTree + ", after random inserts", namePandoGPUPairs},
 	gpuAggregate:    {namePandoGPUTree + ", loaded, units of 1k", namePandoGPUTree + ", loaded, units of 2k"},
 	gpuTreeU32:      {namePandoGPUTree + ", one batch"},
-	gpuTreeEndToEnd: {namePandoGPUTree + ", until it returns", namePandoGPUTree + ", until in host memory", namePandoGPUTree + ", DeviceOnly", namePandoTree + ", CPU"},
+	gpuTreeEndToEnd: {namePandoGPUTree + ", until it returns", namePandoGPUTree + ", until in host memory", namePandoGPUTree + ", until it returns, from a Buffer",
+		namePandoGPUTree + ", DeviceOnly", namePandoGPUTree + ", DeviceOnly, from a Buffer", namePandoTree + ", CPU"},
 }
 
 // Experiments on the GPU's mutable tree run whole on the interpreter: their own

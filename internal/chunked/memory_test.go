@@ -33,16 +33,15 @@ func (r *rig[C]) set(rng *rand.Rand, n int) error {
 	return err
 }
 
-// Wherever memory fails, the tree is as it was, and the same batch succeeds the
-// next time; Close gives everything back.
+// Wherever memory fails, once or so often that nobody gets by with less, the tree is
+// as it was, and the same batch succeeds a little later; Close gives everything back.
 func TestMemoryFails(t *testing.T) {
 	first := seed.Of(t)
 	for _, flat := range []int{-1, 1} {
 		for _, snapshot := range []bool{false, true} {
 			for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow} {
-				for at := 1; ; at++ {
-					if !failOnce(t, first, flat, snapshot, op, at) || t.Failed() {
-						break
+				for _, times := range []int{1, 2} {
+					for at := 1; failing(t, first, flat, snapshot, faulty.Plan{Op: op, At: at, Times: times}) && !t.Failed(); at++ {
 					}
 				}
 			}
@@ -50,12 +49,12 @@ func TestMemoryFails(t *testing.T) {
 	}
 }
 
-// failOnce makes one operation fail while batches run, and reports whether it
-// came to that.
-func failOnce(t *testing.T, first uint64, flat int, snapshot bool, op faulty.Op, at int) (failed bool) {
+// failing makes operations fail while batches run, and reports whether it came to
+// that.
+func failing(t *testing.T, first uint64, flat int, snapshot bool, plan faulty.Plan) bool {
 	t.Helper()
 	inner := ptx.New(ptx.Seed(first))
-	dev := faulty.New(inner, faulty.Plan{Op: op, At: at})
+	dev := faulty.New(inner, plan)
 	tree, err := New[uint64](dev, Options{Flat: flat, Room: 32 << 20})
 	if err != nil { // it failed before there was a tree
 		nothingLeft(t, inner, dev)
@@ -72,8 +71,7 @@ func failOnce(t *testing.T, first uint64, flat int, snapshot bool, op faulty.Op,
 		state := rng.Uint64()
 		again := func() error { return r.set(rand.New(rand.NewPCG(state, 0)), n) }
 		err := again()
-		if err != nil {
-			failed = true
+		for i := 0; i < plan.Times && err != nil; i++ {
 			r.check()
 			err = again()
 		}
@@ -84,9 +82,10 @@ func failOnce(t *testing.T, first uint64, flat int, snapshot bool, op faulty.Op,
 			must(t, snap.Release())
 		}
 	}
+	came := dev.Count(plan.Op) >= plan.At
 	must(t, tree.Close())
 	nothingLeft(t, inner, dev)
-	return failed
+	return came
 }
 
 // nothingLeft looks whether a device has all of its memory back, and closes it.
@@ -130,6 +129,37 @@ func TestLimit(t *testing.T) {
 		must(t, r.set(rng, 100))
 		r.check()
 		must(t, r.tree.Close())
+	}
+}
+
+// A batch for which there is just room succeeds; with room for one leaf, or chunk,
+// less it is refused, and the tree is as it was.
+func TestOneSlotShort(t *testing.T) {
+	first := seed.Of(t)
+	for _, flat := range []int{-1, 1} {
+		work := func(room int64) (need int64, err error) {
+			r := newRig[uint64](t, ptx.New(ptx.Seed(first)), Options{Flat: flat, Room: room})
+			defer r.dev.Close()
+			rng := rand.New(rand.NewPCG(first, 5))
+			for _, n := range []int{100, 400} {
+				if err = r.set(rng, n); err != nil {
+					break
+				}
+			}
+			r.check()
+			t := r.tree
+			need = int64(t.leaves.room)*int64(t.leaves.slot) + int64(t.chunks.room)*int64(t.chunks.slot)
+			must(r.t, t.Close())
+			return need, err
+		}
+		need, err := work(32 << 20)
+		must(t, err)
+		if _, err := work(need); err != nil {
+			t.Errorf("flat %d: %d bytes are needed, and with these there is %v", flat, need, err)
+		}
+		if _, err := work(need - 1); !errors.Is(err, ErrLimit) {
+			t.Errorf("flat %d: %d bytes are needed, and with one less there is %v", flat, need, err)
+		}
 	}
 }
 

@@ -66,9 +66,10 @@ func (t *Tree[C]) clearWork(from int) error {
 func (t *Tree[C]) sort(a *applying, sorted bool) error {
 	job := &a.job
 	switch {
+	case a.N < uint32(t.shortcut): // the fewest in one launch
 	case sorted:
 		job.To = 0 // places alone
-	case a.N < uint32(t.shortcut) || t.run.Bits != 64:
+	case t.run.Bits != 64:
 	default:
 		if err := t.shorten(job); err != nil {
 			return err
@@ -88,10 +89,10 @@ func (t *Tree[C]) sort(a *applying, sorted bool) error {
 	return nil
 }
 
-// shorten makes a sort of many keys one by as few bits as can be. Keys mostly
-// differ in the same bits as those of the batch before; and of these in the
-// uppermost already, up to a few neighbours that are put in order later. Where
-// that is not so, the batch has to be sorted again.
+// shorten makes a sort of keys one by as few bits as can be. Keys mostly differ in
+// the same bits as those of the batch before; and of these in the uppermost
+// already, up to a few neighbours that are put in order later. Where that is not
+// so, the batch has to be sorted again.
 func (t *Tree[C]) shorten(job *kernel.SortJob) error {
 	if t.sortTo == 0 {
 		if err := t.askSpread(job.Keys, job.N); err != nil {
@@ -99,16 +100,35 @@ func (t *Tree[C]) shorten(job *kernel.SortJob) error {
 		}
 	}
 	job.To, job.Failed = t.sortTo, t.told+4*toldFailed
-	if t.patience > 0 {
-		t.patience--
-		return nil
-	}
 	short := *job
 	short.From = max(0, job.To-(bits.Len(uint(job.N))+4)&^7) // four keys have the same bits, at random
-	if short.Passes()+1 < job.Passes() {
+	if short.Passes()+1 < job.Passes() && t.luck.tries() {
 		*job = short
 	}
 	return nil
+}
+
+// luck is how sorts by a part of the key have gone.
+type luck struct {
+	wait  int  // batches for which it is not tried
+	next  int  // for how many it will not be after the next time that it fails
+	trial bool // the last one has not failed, as far as is known
+}
+
+// tries reports whether it is tried now.
+func (l *luck) tries() bool {
+	if l.trial {
+		l.next = 0
+	}
+	l.trial = l.wait == 0
+	l.wait = max(0, l.wait-1)
+	return l.trial
+}
+
+// failed notes that it has failed: each time in a row it is tried half as often.
+func (l *luck) failed() {
+	l.next = min(max(2*l.next, patience), 128*patience)
+	l.wait, l.trial = l.next, false
 }
 
 // askSpread finds out up to which bit keys differ.
@@ -117,10 +137,11 @@ func (t *Tree[C]) askSpread(keys device.Ptr, n int) error {
 		return err
 	}
 	got, err := t.ask(toldSpread, 2)
-	if err == nil {
-		t.sortTo = max(1, bits.Len64(uint64(got[1])<<32|uint64(got[0])))
+	if err != nil {
+		return err
 	}
-	return err
+	t.sortTo = max(1, bits.Len64(uint64(got[1])<<32|uint64(got[0])))
+	return nil
 }
 
 // sortAgain sorts a batch whose shortened sort has failed, and makes everything
@@ -133,7 +154,7 @@ func (t *Tree[C]) sortAgain(a *applying) error {
 	if err := t.askSpread(a.Keys, int(a.N)); err != nil {
 		return err
 	}
-	t.patience = patience
+	t.luck.failed()
 	job := &a.job
 	job.Keys, job.Keys2 = a.Keys, job.Keys+job.Keys2-a.Keys
 	job.Places, job.Places2 = a.Places, job.Places+job.Places2-a.Places
@@ -145,8 +166,8 @@ func (t *Tree[C]) sortAgain(a *applying) error {
 
 const (
 	// shortcutFrom is the number of operations from which on it is tried to sort
-	// by a part of the key.
-	shortcutFrom = 8 << 10
+	// by a part of the key. Fewer are sorted in one launch.
+	shortcutFrom = 2<<10 + 1
 	// patience is the number of batches for which it is not tried after it failed.
 	patience = 8
 )

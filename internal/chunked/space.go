@@ -190,12 +190,11 @@ func (w *work) ensure(dev device.Device, st device.Stream, bytes int) error {
 		}
 		w.at, w.room = 0, 0
 	}
-	at, err := dev.Alloc(bytes)
-	if err != nil {
-		return err
+	at, room, err := device.AllocMore(dev, bytes)
+	if err == nil {
+		w.at, w.room = at, room
 	}
-	w.at, w.room = at, bytes
-	return nil
+	return err
 }
 
 // words takes memory for n numbers of 32 bits.

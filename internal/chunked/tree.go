@@ -46,11 +46,11 @@ type Tree[C order.Code] struct {
 	params         kernel.Params
 	results        []byte // page-locked
 	budget         budget
-	flat           int // operations, per leaf times 16, from which on a batch is merged with everything
-	shortcut       int // operations from which on it is tried to sort by a part of the key
-	sortTo         int // bit below which keys differ, as far as is known; 0 is not at all
-	patience       int // batches for which it is not tried
-	crowded        int // operations on a chunk from which on there is no flat merge
+	flat           int  // operations, per leaf times 16, from which on a batch is merged with everything
+	shortcut       int  // operations from which on it is tried to sort by a part of the key
+	sortTo         int  // bit below which keys differ, as far as is known; 0 is not at all
+	luck           luck // with that
+	crowded        int  // operations on a chunk from which on there is no flat merge
 	watch          func(Step) error
 }
 

@@ -302,7 +302,7 @@ func testModelOn[C order.Code](t *testing.T, dev device.Device, first uint64, op
 		if testing.Verbose() {
 			fmt.Println(i, s.name, n, "on", len(r.model)) // long runs show where they are
 		}
-		r.tree.shortcut, r.tree.crowded = 1+rng.IntN(2)*shortcutFrom, 64+rng.IntN(2)*crowdedFrom
+		r.tree.shortcut, r.tree.crowded = 1+rng.IntN(2)*4*shortcutFrom, 64+rng.IntN(2)*crowdedFrom
 		r.apply(keys, vals, kinds)
 		r.look(rng)
 		if snap == nil && rng.IntN(4) == 0 {

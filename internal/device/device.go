@@ -25,6 +25,19 @@ type Ptr uint64
 // one piece of memory begin as those that Alloc returns.
 func Aligned(bytes int) int { return (bytes + 255) &^ 255 }
 
+// AllocMore returns device memory, and its size: a quarter more than so many
+// bytes, so that what grows little by little is seldom allocated anew, which takes
+// longer than a small batch; or just as many, where there is no more.
+func AllocMore(d Device, bytes int) (at Ptr, room int, err error) {
+	room = Aligned(bytes + bytes/4)
+	at, err = d.Alloc(room)
+	if errors.Is(err, ErrOutOfMemory) {
+		room = bytes
+		at, err = d.Alloc(bytes)
+	}
+	return at, room, err
+}
+
 // Info describes a device.
 type Info struct {
 	Name       string // "NVIDIA H200", "PTX interpreter"

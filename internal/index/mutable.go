@@ -311,6 +311,25 @@ func (m *Map[V]) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, val
 	return m.applyBoxed(&c, vals, report)
 }
 
+// DeleteBatch deletes keys, and returns how many were there. found, unless it is
+// nil, says which.
+func (m *Map[V]) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
+	if _, counts := m.keyMap.(deleteCounter); counts && found == nil && m.boxes == nil {
+		err = m.apply(&changes{keys: keys, kind: bplus.Delete, deleted: &deleted})
+		return deleted, mutableError(err)
+	}
+	if found == nil {
+		found = make([]bool, keys.Len())
+	}
+	err = m.Apply(keys, nil, bplus.Delete, nil, found, false)
+	for _, f := range found {
+		if f {
+			deleted++
+		}
+	}
+	return deleted, err
+}
+
 // applyBoxed is Apply where values are in boxes.
 func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
 	n := c.keys.Len()

@@ -71,10 +71,17 @@ type changes struct {
 	size  int
 	old   []byte // like vals, and may be the same memory; nil if nobody asks
 	found []bool
+	// deleted, of a deleteCounter and unless it is nil, gets the number of entries
+	// that were deleted. All operations delete, and found is nil.
+	deleted *int
 	// seen, unless it is nil, is called with what a Get has found while it is in
 	// the tree, as bplus.Ops.Seen is; row is the operation's number.
 	seen func(row int, bits uint64)
 }
+
+// deleteCounter is a keyMap that counts what a batch deletes, which costs it less
+// than to say it key by key.
+type deleteCounter interface{ countsDeleted() }
 
 // codes implements keyMap.
 type codes[C order.Code] struct {

@@ -192,6 +192,8 @@ func (t *solo[C]) deleteKeys(keys []C, found []bool) error {
 	})
 }
 
+func (t *solo[C]) countsDeleted() {}
+
 func (t *solo[C]) apply(b *changes) error { return soloError(t.Solo.Apply(twinBatch[C](b))) }
 
 func (t *solo[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, _ func(lo, hi int)) int {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/simd"
@@ -14,7 +15,7 @@ import (
 // twinBatch returns a batch as a GPU takes it.
 func twinBatch[C order.Code](b *changes) *twin.Batch[C] {
 	past := b.keys.Len() >= pastCaches
-	batch := &twin.Batch[C]{N: b.keys.Len(), Kinds: b.kinds != nil, Kind: b.kind}
+	batch := &twin.Batch[C]{N: b.keys.Len(), Kinds: b.kinds != nil, Kind: b.kind, Old: b.old != nil, Deleted: b.deleted, Own: ownColumns[C](b)}
 	batch.Fill = func(lo int, keys, vals []C, kinds []uint8) {
 		if keys != nil {
 			sendCodes(keys, b.keys.Slice(lo, lo+len(keys)), past)
@@ -38,6 +39,20 @@ func twinBatch[C order.Code](b *changes) *twin.Batch[C] {
 		}
 	}
 	return batch
+}
+
+// ownColumns returns what of a batch is in page-locked memory, as a GPU takes it.
+func ownColumns[C order.Code](b *changes) (own twin.Columns[C]) {
+	if raw := b.keys.Raw(); raw != nil && b.keys.Bits() == codeBits[C]() && device.Shared(raw) {
+		own.Keys = arena.As[C](raw)
+	}
+	if b.size*8 == codeBits[C]() && device.Shared(b.vals) {
+		own.Vals = arena.As[C](b.vals)
+	}
+	if kinds := arena.Bytes(b.kinds); device.Shared(kinds) {
+		own.Kinds = kinds
+	}
+	return own
 }
 
 // pastCaches is the batch from which on copies from and to a GPU's page-locked

@@ -27,8 +27,10 @@ type onGPUMap interface {
 	deviceBytes() int64
 }
 
-// leastOps is the number of operations from which on a batch goes to the GPU.
-const leastOps = 32 << 10
+// leastSearches and leastChanges are the numbers of operations from which on a
+// batch goes to the GPU. A CPU's tree waits for memory with each change: 1K take it
+// three times as long as a GPU (experiment gpu-tree-endtoend).
+const leastSearches, leastChanges = 32 << 10, 1 << 10
 
 // attachCodes gives a tree a twin on a GPU, if that is asked for, or if it is left
 // open and pays. It returns where batches run, and why.
@@ -47,7 +49,7 @@ func attachCodes[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string,
 		where, why, err := withoutGPU(asked, err)
 		return c, where, why, err
 	}
-	opts := twin.Options{Workers: c.workers, Least: leastOps, Changes: leastOps, Room: free}
+	opts := twin.Options{Workers: c.workers, Least: leastSearches, Changes: leastChanges, Room: free}
 	if !PreferCPU {
 		opts.Least, opts.Changes = 1, 1
 	}
@@ -205,15 +207,27 @@ func (t *twinned[C]) keysIn(lo, hi C) (keys []C) {
 	return keys
 }
 
+func (t *twinned[C]) countsDeleted() {}
+
 func (t *twinned[C]) apply(b *changes) error {
 	batch := twinBatch[C](b)
 	batch.CPU = func(lo, hi int) (keys []C, err error) {
 		c := b.slice(lo, hi)
 		keys = make([]C, hi-lo)
 		codesOf(keys, c.keys)
-		return keys, t.codes.apply(c)
+		return keys, t.onCPU(c)
 	}
 	return t.twin.Apply(batch)
+}
+
+// onCPU does a batch in host memory. Nobody else changes it meanwhile.
+func (t *twinned[C]) onCPU(b *changes) error {
+	before := t.Tree.Len()
+	err := t.codes.apply(b)
+	if err == nil && b.deleted != nil {
+		*b.deleted += before - t.Tree.Len()
+	}
+	return err
 }
 
 // part returns the memory of values [lo, hi).

@@ -20,12 +20,26 @@ type Batch[C order.Code] struct {
 	// is nil where it is not asked for: keys and vals may be asked for apart. Several
 	// goroutines call it, and it may be asked again.
 	Fill func(lo int, keys, vals []C, kinds []uint8)
+	// Own is operations that are in page-locked memory just as Fill would set them:
+	// they may travel from there. What is not is nil.
+	Own Columns[C]
 	// Answer, unless nil, gets what operations from lo on have found, when Fill will
-	// not be asked again. Several goroutines call it.
+	// not be asked again: had alone where Old is false. Several goroutines call it.
 	Answer func(lo int, old []C, had []uint8)
+	Old    bool
+	// Deleted, unless nil, is increased by the number of entries that there are less
+	// after the batch.
+	Deleted *int
 	// CPU does all operations from lo to hi on the tree in host memory, and returns
 	// their keys. It is called where the GPU cannot.
 	CPU func(lo, hi int) (changed []C, err error)
+}
+
+// less notes how many entries there are less than before.
+func (b *Batch[C]) less(before, now int) {
+	if b.Deleted != nil {
+		*b.Deleted += before - now
+	}
 }
 
 // Apply does a batch: on the GPU, if it takes it. What the GPU has not done the
@@ -74,16 +88,19 @@ func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 	if err := t.catchUp(); err != nil {
 		return nil, err
 	}
+	before := t.gpu.tree.Len()
 	r, answers := new(run[C]), new(run[C])
 	part := &batch[C]{n: hi - lo, kinds: b.Kinds, kind: b.Kind, asks: b.Answer != nil, workers: t.workers}
+	part.own = b.Own.slice(lo, hi)
 	part.fill = func(at int, keys, vals []C, kinds []uint8) { b.Fill(lo+at, keys, vals, kinds) }
-	part.fetch = func(ops *chunked.Ops) error { return t.fetch(ops, r, answers) }
+	part.fetch = func(ops *chunked.Ops) error { return t.fetch(ops, b.Old, r, answers) }
 	if err := t.gpu.apply(part); err != nil {
 		t.log.back(r.parts)
 		t.log.back(answers.parts)
 		return nil, err
 	}
 	t.handOut(b, lo, answers)
+	b.less(before, t.gpu.tree.Len())
 	return r, nil
 }
 
@@ -94,7 +111,7 @@ func (t *Twin[C]) handOut(b *Batch[C], lo int, answers *run[C]) {
 	for _, s := range answers.parts {
 		par.Run(t.workers, (s.n+piece-1)/piece, par.Func(func(p int) {
 			from, to := p*piece, min((p+1)*piece, s.n)
-			b.Answer(lo+from, s.vals[from:to], arena.As[uint8](arena.Bytes(s.kinds[from:to])))
+			b.Answer(lo+from, part(s.vals, from, to), arena.As[uint8](arena.Bytes(s.kinds[from:to])))
 		}))
 		lo += s.n
 	}
@@ -102,32 +119,56 @@ func (t *Twin[C]) handOut(b *Batch[C], lo int, answers *run[C]) {
 }
 
 // fetch copies what a batch comes to into the log's memory, and what it has found
-// if that was asked for. Nothing is under way when it returns.
-func (t *Twin[C]) fetch(ops *chunked.Ops, r, answers *run[C]) error {
-	err := t.fetchRun(r, ops.Effects.N, ops.Effects.Keys, ops.Effects.Vals, ops.Effects.Kinds)
-	if err == nil && ops.Old != 0 {
-		err = t.fetchRun(answers, ops.N, 0, ops.Old, ops.Had)
+// if that was asked for. All is there when it returns, or, of a batch that travels
+// all together, when the tree is written.
+func (t *Twin[C]) fetch(ops *chunked.Ops, asksOld bool, r, answers *run[C]) error {
+	e, st, whole := ops.Effects, t.gpu.side, ops.N <= t.gpu.staging.together
+	if whole {
+		st = t.gpu.tree.Stream()
 	}
-	return errors.Join(err, t.gpu.out.Synchronize())
+	err := t.fetchRun(st, whole, r, ops.N, e.N, e.Keys, e.Vals, e.Kinds)
+	if err == nil && ops.Old != 0 {
+		old := ops.Old
+		if !asksOld {
+			old = 0
+		}
+		err = t.fetchRun(st, whole, answers, ops.N, ops.N, 0, old, ops.Had)
+	}
+	if whole {
+		return err
+	}
+	return errors.Join(err, st.Synchronize())
 }
 
-// fetchRun queues copies of n keys, unless that is 0, vals and kinds.
-func (t *Twin[C]) fetchRun(r *run[C], n int, keys, vals, kinds device.Ptr) error {
-	st, width := t.gpu.out, sizeOf[C]()
+// fetchRun queues copies of n keys and vals, unless these are 0, and kinds, of a
+// batch of so many operations: one copy where all lie one behind the other and are
+// to be so, too.
+func (t *Twin[C]) fetchRun(st device.Stream, whole bool, r *run[C], ops, n int, keys, vals, kinds device.Ptr) error {
+	width := sizeOf[C]()
 	r.n = n
 	for lo := 0; lo < n; {
-		s, err := t.log.segment()
+		s, err := t.log.segment(n - lo)
 		if err != nil {
 			return err
 		}
 		r.parts = append(r.parts, s)
-		s.n = min(len(s.keys), n-lo)
+		s.n = min(s.room, n-lo)
+		if column := device.Aligned(ops * width); whole && vals != 0 && s.lay(ops, column, keys != 0) {
+			at, bytes := vals, column+n
+			if keys != 0 {
+				at, bytes = keys, 2*column+n
+			}
+			return st.CopyOut(s.memory[:bytes], at)
+		}
+		s.lay(s.room, s.room*width, true)
 		if keys != 0 {
 			if err := st.CopyOut(arena.Bytes(s.keys[:s.n]), keys+device.Ptr(lo*width)); err != nil {
 				return err
 			}
 		}
-		if err := st.CopyOut(arena.Bytes(s.vals[:s.n]), vals+device.Ptr(lo*width)); err != nil {
+		if vals == 0 {
+			s.vals = nil
+		} else if err := st.CopyOut(arena.Bytes(s.vals[:s.n]), vals+device.Ptr(lo*width)); err != nil {
 			return err
 		}
 		if err := st.CopyOut(arena.Bytes(s.kinds[:s.n]), kinds+device.Ptr(lo)); err != nil {

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
@@ -20,8 +19,9 @@ type onDevice[C order.Code] struct {
 	tree    *chunked.Tree[C]
 	buffers [bufferCount]buffer
 	staging staging
-	desk    *segment[C]   // page-locked, for what does not travel in buckets
-	out     device.Stream // in which runs of the log come back
+	desk    []byte        // page-locked, for what does not travel in buckets
+	side    device.Stream // in which values of a large batch come, and runs of the log go back
+	brought device.Event  // that values are there
 	values  vector.OnDevice
 }
 
@@ -38,9 +38,7 @@ const (
 	keysBuffer        // for ranks and ranges
 	valsBuffer
 	runsBuffer
-	effectKeys
-	effectVals
-	effectKinds
+	effectBuffer // what it comes to: keys, vals and kinds
 	bufferCount
 )
 
@@ -57,9 +55,9 @@ func (g *onDevice[C]) buffer(which, bytes int) (device.Ptr, error) {
 			return 0, err
 		}
 	}
-	at, err := g.dev.Alloc(bytes)
+	at, room, err := device.AllocMore(g.dev, bytes)
 	if err == nil {
-		*b = buffer{at, bytes}
+		*b = buffer{at, room}
 		return at, nil
 	}
 	if old.at == 0 {
@@ -97,9 +95,12 @@ type batch[C order.Code] struct {
 	// fill sets keys, vals and kinds to those of operations from lo on, where they
 	// are not nil. Several goroutines call it.
 	fill func(lo int, keys, vals []C, kinds []uint8)
-	// answer, unless nil, gets what operations from lo on have found. Several
-	// goroutines call it.
+	// own is operations in page-locked memory of the caller: those of them that are.
+	own Columns[C]
+	// answer, unless nil, gets what operations from lo on have found: had alone where
+	// old is false. Several goroutines call it.
 	answer func(lo int, old []C, had []uint8)
+	old    bool
 	// fetch, unless nil, fetches what the batch comes to, and what it has found if
 	// asks is true, instead of answer: see chunked.Ops.
 	fetch   func(ops *chunked.Ops) error
@@ -110,37 +111,28 @@ type batch[C order.Code] struct {
 // sets reports whether there may be values among the operations.
 func (b *batch[C]) sets() bool { return b.kinds || b.kind == bplus.Set }
 
+// direct reports whether all operations travel from the caller's own memory.
+func (b *batch[C]) direct() bool {
+	return b.own.Keys != nil && (!b.sets() || b.own.Vals != nil) && (!b.kinds || b.own.Kinds != nil)
+}
+
 // sizeOf returns the bytes of a code.
 func sizeOf[C order.Code]() int {
 	var c C
 	return int(unsafe.Sizeof(c))
 }
 
-// newSegment returns page-locked memory for so many operations.
-func newSegment[C order.Code](dev device.Device, ops int) (*segment[C], error) {
-	width := sizeOf[C]()
-	memory, err := dev.HostAlloc(ops * (2*width + 1))
-	if err != nil {
-		return nil, err
-	}
-	return &segment[C]{
-		memory: memory,
-		keys:   arena.As[C](memory[:ops*width]),
-		vals:   arena.As[C](memory[ops*width : 2*ops*width]),
-		kinds:  arena.As[bplus.Kind](memory[2*ops*width:]),
-	}, nil
-}
-
-// stage returns page-locked memory of which nothing is under way.
-func (g *onDevice[C]) stage() (_ *segment[C], err error) {
+// stage returns page-locked memory of which nothing is under way: for keys, vals
+// and kinds of stageOps operations.
+func (g *onDevice[C]) stage() (_ []byte, err error) {
 	if g.desk == nil {
-		g.desk, err = newSegment[C](g.dev, stageOps)
+		g.desk, err = g.dev.HostAlloc(stageOps * (2*sizeOf[C]() + 1))
 	}
 	return g.desk, err
 }
 
 // stageOps is the number of keys or entries that travel at a time where they do not
-// in buckets.
+// in buckets; or half as many operations, with what they find.
 const stageOps = 256 << 10
 
 // place returns a batch with device memory for it, and for what it finds.
@@ -175,23 +167,26 @@ func (g *onDevice[C]) place(b *batch[C]) (*chunked.Ops, error) {
 
 // placeEffects takes device memory for what a batch comes to.
 func (g *onDevice[C]) placeEffects(ops *chunked.Ops) (err error) {
-	e, column := new(chunked.Effects), ops.N*sizeOf[C]()
-	if e.Keys, err = g.buffer(effectKeys, column); err != nil {
+	column := device.Ptr(device.Aligned(ops.N * sizeOf[C]()))
+	at, err := g.buffer(effectBuffer, 2*int(column)+ops.N)
+	if err != nil {
 		return err
 	}
-	if e.Vals, err = g.buffer(effectVals, column); err != nil {
-		return err
-	}
-	if e.Kinds, err = g.buffer(effectKinds, ops.N); err != nil {
-		return err
-	}
-	if g.out == nil {
-		if g.out, err = g.dev.NewStream(); err != nil {
+	ops.Effects = &chunked.Effects{Keys: at, Vals: at + column, Kinds: at + 2*column}
+	return g.openSide()
+}
+
+// openSide makes the stream beside the tree's.
+func (g *onDevice[C]) openSide() (err error) {
+	if g.side == nil {
+		if g.side, err = g.dev.NewStream(); err != nil {
 			return err
 		}
 	}
-	ops.Effects = e
-	return nil
+	if g.brought == nil {
+		g.brought, err = g.dev.NewEvent()
+	}
+	return err
 }
 
 // apply does a batch on the GPU: all of it, or nothing if there was no memory for
@@ -207,72 +202,10 @@ func (g *onDevice[C]) apply(b *batch[C]) error {
 		}
 		ops.Fetch = func() error { return b.fetch(ops) }
 	}
-	if b.n <= g.staging.few {
-		return g.applyFew(b, ops)
+	if b.n <= g.staging.together || b.direct() {
+		return g.applyTogether(b, ops)
 	}
 	return g.applyMany(b, ops)
-}
-
-// applyMany does a batch that travels in buckets.
-func (g *onDevice[C]) applyMany(b *batch[C], ops *chunked.Ops) error {
-	if err := g.staging.ensure(b.n, sizeOf[C]()); err != nil {
-		return err
-	}
-	if b.answer != nil {
-		ops.Fetch = func() error {
-			return g.staging.run(&receiving[C]{g.staging.course(b.n), b.answer, ops.Old, ops.Had}, b.n, b.workers)
-		}
-	}
-	first := &sending[C]{course: g.staging.course(b.n), fill: b.fill, keys: ops.Keys}
-	if b.n < g.staging.bring {
-		first.vals, first.kinds = ops.Vals, ops.Kinds
-	} else if b.sets() {
-		ops.Bring = func() error {
-			rest := &sending[C]{course: g.staging.course(b.n), fill: b.fill, vals: ops.Vals, kinds: ops.Kinds}
-			return g.staging.run(rest, b.n, b.workers)
-		}
-	}
-	if err := g.staging.run(first, b.n, b.workers); err != nil {
-		return err
-	}
-	return g.tree.Apply(ops)
-}
-
-// applyFew does a batch that travels in one piece, in the tree's own stream: so
-// nobody waits for a copy alone.
-func (g *onDevice[C]) applyFew(b *batch[C], ops *chunked.Ops) error {
-	s, err := g.stage()
-	if err != nil {
-		return err
-	}
-	n, column, st := b.n, device.Aligned(b.n*sizeOf[C]()), g.tree.Stream()
-	bytes, out := n*sizeOf[C](), s.memory[3*column:][:column+n]
-	var vals []C
-	var kinds []uint8
-	if ops.Vals != 0 {
-		vals = arena.As[C](s.memory[column : 2*column])[:n]
-		bytes += column
-	}
-	if ops.Kinds != 0 {
-		kinds = s.memory[2*column:][:n]
-		bytes = 2*column + n
-	}
-	b.fill(0, arena.As[C](s.memory[:column])[:n], vals, kinds)
-	if b.answer != nil { // there when the tree's own last words are
-		ops.Fetch = func() error { return st.CopyOut(out, ops.Old) }
-	}
-	err = st.CopyIn(ops.Keys, s.memory[:bytes])
-	if err == nil {
-		err = g.tree.Apply(ops)
-	}
-	if err != nil {
-		st.Synchronize() // nothing may be under way when the memory is used again
-		return err
-	}
-	if b.answer != nil {
-		b.answer(0, arena.As[C](out[:column])[:n], out[column:])
-	}
-	return nil
 }
 
 // version is a tree on the GPU that can be read: the newest, or as it was.
@@ -294,10 +227,13 @@ func (g *onDevice[C]) find(v version, n, workers int, fill func(lo int, keys []C
 // close gives the device back, with what the staging has of it.
 func (g *onDevice[C]) close() (err error) {
 	if g.desk != nil {
-		err = errors.Join(err, g.dev.HostFree(g.desk.memory))
+		err = errors.Join(err, g.dev.HostFree(g.desk))
 	}
-	if g.out != nil {
-		err = errors.Join(err, g.out.Close())
+	if g.brought != nil {
+		err = errors.Join(err, g.brought.Close())
+	}
+	if g.side != nil {
+		err = errors.Join(err, g.side.Close())
 	}
 	for _, b := range g.buffers {
 		if b.at != 0 {

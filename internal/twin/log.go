@@ -1,13 +1,16 @@
 package twin
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -25,7 +28,7 @@ type log[C order.Code] struct {
 	have    int                       // entries of the tree with all runs folded
 	coming  bool                      // a batch is on its way
 	folding bool
-	spare   []*segment[C]
+	spare   [segmentSizes][]*segment[C]
 }
 
 // run is what one batch comes to, in segments.
@@ -37,9 +40,37 @@ type run[C order.Code] struct {
 // segment is changes in page-locked memory.
 type segment[C order.Code] struct {
 	memory     []byte
+	room       int // operations that it is made for
 	keys, vals []C
 	kinds      []bplus.Kind
 	n          int
+}
+
+// newSegment returns page-locked memory for so many operations.
+func newSegment[C order.Code](dev device.Device, ops int) (*segment[C], error) {
+	memory, err := dev.HostAlloc(2*device.Aligned(ops*sizeOf[C]()) + ops)
+	if err != nil {
+		return nil, err
+	}
+	return &segment[C]{memory: memory, room: ops}, nil
+}
+
+// lay says that a segment has n keys, unless keys is false, vals and kinds one
+// behind the other, at a distance of so many bytes, and reports whether it has room
+// for that.
+func (s *segment[C]) lay(n, column int, keys bool) bool {
+	at, bytes := s.memory, n*sizeOf[C]()
+	if s.keys = nil; keys {
+		if len(at) < column {
+			return false
+		}
+		s.keys, at = arena.As[C](at[:bytes]), at[column:]
+	}
+	if len(at) < column+n {
+		return false
+	}
+	s.vals, s.kinds = arena.As[C](at[:bytes]), arena.As[bplus.Kind](at[column:][:n])
+	return true
 }
 
 // get returns what the log says of a key, if it says something.
@@ -114,7 +145,7 @@ func (g *log[C]) empty() {
 // may have begun.
 func (g *log[C]) begin(n int) {
 	g.mu.Lock()
-	for g.runs.Load() != nil && g.ops+n > g.t.opts.Log {
+	for runs := g.runs.Load(); runs != nil && (g.ops+n > g.t.opts.Log || len(*runs) >= mostRuns); runs = g.runs.Load() {
 		g.less.Wait()
 	}
 	if g.t.waiting.Load() > 0 {
@@ -205,7 +236,7 @@ func (g *log[C]) done(r *run[C]) (empty bool) {
 		g.runs.Store(&runs)
 	}
 	g.read.Unlock()
-	g.spare = append(g.spare, r.parts...)
+	g.keep(r.parts)
 	if empty && !g.coming {
 		g.t.unlockAll()
 	}
@@ -213,39 +244,60 @@ func (g *log[C]) done(r *run[C]) (empty bool) {
 	return empty
 }
 
-// segmentOps is the number of operations in a segment.
-const segmentOps = 1 << 20
+// mostRuns is the most runs in the log: a search for one key looks at all of them.
+const mostRuns = 64
 
-// segment returns memory for a part of a run, of at most segmentOps operations.
-func (g *log[C]) segment() (*segment[C], error) {
+// Segments are of a few sizes: a small batch does not take the memory of a large
+// one.
+const (
+	segmentOps   = 1 << 20 // operations in the largest,
+	segmentStep  = 8       // which has so many times those of the next,
+	segmentSizes = 3       // and so on
+)
+
+// segment returns memory for a run of n operations, or for a part of it.
+func (g *log[C]) segment(n int) (*segment[C], error) {
+	size, ops := 0, segmentOps
+	for ; size+1 < segmentSizes && n <= ops/segmentStep; size++ {
+		ops /= segmentStep
+	}
 	g.mu.Lock()
-	if n := len(g.spare); n > 0 {
-		s := g.spare[n-1]
-		g.spare = g.spare[:n-1]
-		g.mu.Unlock()
-		s.n = 0
+	defer g.mu.Unlock()
+	if k := len(g.spare[size]); k > 0 {
+		s := g.spare[size][k-1]
+		g.spare[size] = g.spare[size][:k-1]
 		return s, nil
 	}
-	g.mu.Unlock()
-	return newSegment[C](g.t.gpu.dev, min(segmentOps, g.t.opts.Log))
+	return newSegment[C](g.t.gpu.dev, ops)
 }
 
 // back takes segments that are not needed.
 func (g *log[C]) back(parts []*segment[C]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.spare = append(g.spare, parts...)
+	g.keep(parts)
+}
+
+// keep keeps segments for later, for who holds the lock.
+func (g *log[C]) keep(parts []*segment[C]) {
+	for _, s := range parts {
+		size := 0
+		for ops := segmentOps; ops > s.room; size++ {
+			ops /= segmentStep
+		}
+		g.spare[size] = append(g.spare[size], s)
+	}
 }
 
 // close frees all segments. The log is empty.
 func (g *log[C]) close() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, s := range g.spare {
-		if e := g.t.gpu.dev.HostFree(s.memory); e != nil {
-			err = e
+	for size, spare := range g.spare {
+		for _, s := range spare {
+			err = errors.Join(err, g.t.gpu.dev.HostFree(s.memory))
 		}
+		g.spare[size] = nil
 	}
-	g.spare = nil
 	return err
 }

@@ -69,14 +69,14 @@ func (g *onDevice[C]) ranksOf(v version, keys []C, after bool, ranks []int) erro
 		return err
 	}
 	n, st := len(keys), g.tree.Stream()
-	copy(stage.keys, keys)
-	if err := st.CopyIn(in, arena.Bytes(stage.keys[:n])); err != nil {
+	copy(arena.As[C](stage[:n*sizeOf[C]()]), keys)
+	if err := st.CopyIn(in, stage[:n*sizeOf[C]()]); err != nil {
 		return err
 	}
 	if err := v.Rank(in, n, after, out); err != nil {
 		return err
 	}
-	got := arena.Bytes(stage.vals)[:4*n]
+	got := stage[stageOps*sizeOf[C]():][:4*n]
 	if err := st.CopyOut(got, out); err != nil {
 		return err
 	}
@@ -151,7 +151,8 @@ func (g *onDevice[C]) someRuns(v version, first, offsets []int, at int, keys, va
 		return err
 	}
 	n, m, st := len(keys), len(first), g.tree.Stream()
-	lists := arena.Bytes(stage.kinds)[:8*m]
+	bytes := n * sizeOf[C]()
+	lists, rest := stage[:8*m], stage[stageOps:]
 	for i := range first { // the first run may have begun before
 		skip := max(0, at-offsets[i])
 		binary.LittleEndian.PutUint32(lists[4*i:], uint32(first[i]+skip))
@@ -163,16 +164,16 @@ func (g *onDevice[C]) someRuns(v version, first, offsets []int, at int, keys, va
 	if err := v.Entries(runs, runs+device.Ptr(4*m), m, n, ks, vs); err != nil {
 		return err
 	}
-	if err := st.CopyOut(arena.Bytes(stage.keys[:n]), ks); err != nil {
+	if err := st.CopyOut(rest[:bytes], ks); err != nil {
 		return err
 	}
-	if err := st.CopyOut(arena.Bytes(stage.vals[:n]), vs); err != nil {
+	if err := st.CopyOut(rest[bytes:2*bytes], vs); err != nil {
 		return err
 	}
 	if err := st.Synchronize(); err != nil {
 		return err
 	}
-	copy(keys, stage.keys)
-	copy(vals, stage.vals)
+	copy(keys, arena.As[C](rest[:bytes]))
+	copy(vals, arena.As[C](rest[bytes:2*bytes]))
 	return nil
 }

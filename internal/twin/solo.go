@@ -133,7 +133,14 @@ func (s *Solo[C]) Apply(b *Batch[C]) error {
 	}
 	return s.change(func() error {
 		s.seq.Add(1)
-		return s.counted(s.gpu.apply(&batch[C]{n: b.N, kinds: b.Kinds, kind: b.Kind, fill: b.Fill, answer: b.Answer, workers: s.workers}))
+		before := s.gpu.tree.Len()
+		err := s.counted(s.gpu.apply(&batch[C]{
+			n: b.N, kinds: b.Kinds, kind: b.Kind, fill: b.Fill, own: b.Own, answer: b.Answer, old: b.Old, workers: s.workers,
+		}))
+		if err == nil {
+			b.less(before, s.gpu.tree.Len())
+		}
+		return err
 	})
 }
 
@@ -148,7 +155,7 @@ func (s *Solo[C]) counted(err error) error {
 // Single does one operation, and returns what was there before.
 func (s *Solo[C]) Single(kind bplus.Kind, key, val C) (old C, had bool, err error) {
 	err = s.Apply(&Batch[C]{
-		N: 1, Kinds: true,
+		N: 1, Kinds: true, Old: true,
 		Fill: func(_ int, keys, vals []C, kinds []uint8) { keys[0], vals[0], kinds[0] = key, val, uint8(kind) },
 		Answer: func(_ int, o []C, h []uint8) {
 			old, had = o[0], h[0] != 0

@@ -191,7 +191,7 @@ func TestSoloSnapshotsSurviveOrSaySo(t *testing.T) {
 			if testing.Short() && lose == (at%2 == 0) {
 				continue // one of them
 			}
-			dev, errs := work(faulty.Plan{At: at, Lose: lose})
+			dev, errs := work(faulty.Plan{At: at, Times: 2, Lose: lose})
 			if len(errs) == 0 {
 				t.Errorf("operation %d failed (lost %t), and nobody was told", at, lose)
 			}

@@ -25,15 +25,16 @@ type staging struct {
 
 // sizes are numbers of operations.
 type sizes struct {
-	few    int // up to so many travel all together,
-	bucket int // and at most so many do
-	piece  int // that a goroutine fills, or hands out, at a time: a multiple of 32
-	bring  int // from so many on values travel behind the keys, while these are sorted
+	few      int // so many are a goroutine's work
+	together int // changes, up to so many travel all together: see stageOps
+	bucket   int // at most so many are in a bucket
+	piece    int // that a goroutine fills, or hands out, at a time: a multiple of 32
+	bring    int // from so many on values travel in buckets behind the keys, while these are sorted
 }
 
 // usual are the sizes outside of tests. Copies and launches of a bucket cost some
 // 20 µs (experiment gpu-endtoend), a piece takes a core some 10 µs.
-var usual = sizes{few: 16 << 10, bucket: 256 << 10, piece: 8 << 10, bring: 256 << 10}
+var usual = sizes{few: 16 << 10, together: stageOps / 2, bucket: 256 << 10, piece: 8 << 10, bring: 256 << 10}
 
 // bucket is operations [lo, lo+n) of a batch.
 type bucket struct{ lo, n int }
@@ -182,7 +183,7 @@ func copyIn[T uint8 | uint32 | uint64](st device.Stream, dst device.Ptr, src []T
 type receiving[C order.Code] struct {
 	course
 	answer   func(lo int, old []C, had []uint8)
-	old, had device.Ptr
+	old, had device.Ptr // old is 0 where nobody asks
 }
 
 func (j *receiving[C]) Cut(s *flow.Slot[bucket]) (pieces int, ok bool) {
@@ -192,8 +193,10 @@ func (j *receiving[C]) Cut(s *flow.Slot[bucket]) (pieces int, ok bool) {
 
 func (j *receiving[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 	lo, n, width := s.Bucket.lo, s.Bucket.n, sizeOf[C]()
-	if err := st.CopyOut(s.Out[:n*width], j.old+device.Ptr(lo*width)); err != nil {
-		return err
+	if j.old != 0 {
+		if err := st.CopyOut(s.Out[:n*width], j.old+device.Ptr(lo*width)); err != nil {
+			return err
+		}
 	}
 	return st.CopyOut(s.Out[device.Aligned(n*width):][:n], j.had+device.Ptr(lo))
 }
@@ -205,8 +208,12 @@ func (j *receiving[C]) Finish(s *flow.Slot[bucket], piece int) {
 		return
 	}
 	from, to := j.span(s, piece)
-	old, had := arena.As[C](s.Out[:s.Bucket.n*sizeOf[C]()]), s.Out[device.Aligned(s.Bucket.n*sizeOf[C]()):]
-	j.answer(s.Bucket.lo+from, old[from:to], had[from:to])
+	var old []C
+	if j.old != 0 {
+		old = arena.As[C](s.Out[:s.Bucket.n*sizeOf[C]()])
+	}
+	had := s.Out[device.Aligned(s.Bucket.n*sizeOf[C]()):]
+	j.answer(s.Bucket.lo+from, part(old, from, to), had[from:to])
 }
 
 // finding looks keys up.

@@ -17,7 +17,7 @@ import (
 )
 
 // fewer makes batches of some hundred operations travel in many buckets.
-var fewer = sizes{few: 32, bucket: 64, piece: 32, bring: 128}
+var fewer = sizes{few: 32, together: 66, bucket: 64, piece: 32, bring: 128}
 
 // alone is a tree on a GPU alone, and what it should have.
 type alone struct {
@@ -45,11 +45,14 @@ func (a *alone) batch(n int, kinds bool) error {
 			delete(next, keys[i])
 		}
 	}
-	b := &Batch[uint64]{N: n, Kinds: kinds, Kind: bplus.Set, Fill: func(lo int, ks, vs []uint64, kd []uint8) {
+	b := &Batch[uint64]{N: n, Kinds: kinds, Old: kinds, Kind: bplus.Set, Fill: func(lo int, ks, vs []uint64, kd []uint8) {
 		copy(ks, keys[lo:])
 		copy(vs, vals[lo:])
 		copy(kd, kind[lo:])
 	}}
+	if a.rng.IntN(2) == 0 { // as if they were page-locked
+		b.Own = Columns[uint64]{keys, vals, kind}
+	}
 	old, had := make([]uint64, n), make([]uint8, n)
 	if kinds {
 		b.Answer = func(lo int, o []uint64, h []uint8) {
@@ -151,7 +154,7 @@ func TestBuckets(t *testing.T) {
 	}
 	for at := 1 + int(first%uint64(step)); at <= total; at += step {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at})
+			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 2})
 			a, err := newAlone(t, first, dev)
 			if err == nil {
 				if errs := a.work(); errs == 0 && dev.Count(faulty.Any) >= at {

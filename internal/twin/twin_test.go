@@ -48,8 +48,12 @@ func (w *writer) batch(n int) {
 	for i := range keys {
 		keys[i], vals[i], kinds[i] = w.key(), w.rng.Uint64(), uint8(w.rng.IntN(3))
 	}
+	var own Columns[uint64]
+	if w.rng.IntN(2) == 0 { // as if they were page-locked
+		own = Columns[uint64]{keys, vals, kinds}
+	}
 	err := w.twin.Apply(&Batch[uint64]{
-		N: n, Kinds: true,
+		N: n, Kinds: true, Old: true, Own: own,
 		Fill: func(lo int, ks, vs []uint64, kd []uint8) {
 			copy(ks, keys[lo:])
 			copy(vs, vals[lo:])
@@ -151,7 +155,7 @@ func TestWritersAtOnce(t *testing.T) {
 		dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: fail, Lose: true})
 		tw, err := New(cpu, dev, Options{Workers: 2, Least: 50, Changes: 100, Log: 150})
 		must(t, err)
-		tw.gpu.staging.sizes = sizes{few: 32, bucket: 64, piece: 256, bring: 64}
+		tw.gpu.staging.sizes = sizes{few: 32, together: 100, bucket: 64, piece: 256, bring: 64}
 		var wg sync.WaitGroup
 		writers := make([]*writer, 4)
 		for i := range writers {

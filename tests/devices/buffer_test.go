@@ -59,6 +59,78 @@ func TestBatchesInBuffers(t *testing.T) {
 	}
 }
 
+// Trees take batches from buffers, whole or in part, and answer into them, as they
+// do from ordinary memory.
+func TestTreeBatchesInBuffers(t *testing.T) {
+	start := seed.Of(t)
+	indextest.Interpreted(t, start)
+	indextest.PreferCPU(t, false)
+	rng := rand.New(rand.NewPCG(start, 1))
+	const n = 17_000 // values travel apart
+	keys, vals, ops := buffer[uint64](t, n), buffer[uint64](t, n), buffer[pando.Op](t, n)
+	ways := [][]pando.Option{{pando.DeviceOnly()}, nil}
+	if testing.Short() || seed.RaceDetector {
+		ways = ways[start%2:][:1]
+	}
+	for _, opts := range ways {
+		tree, err := pando.NewTree[uint64, uint64](append(opts, pando.On(pando.GPU(0)))...)
+		succeed(t, err)
+		want := map[uint64]uint64{}
+		for _, from := range []int{3, n - 100} {
+			for i := range keys {
+				keys[i], vals[i] = rng.Uint64N(4*n), rng.Uint64()
+			}
+			for i, k := range keys[from:] {
+				want[k] = vals[from+i]
+			}
+			succeed(t, tree.SetBatch(keys[from:], vals[from:]))
+		}
+		found, wantVals, wantFound := make([]bool, n), make([]uint64, n), make([]bool, n)
+		for i := range keys {
+			keys[i], vals[i], ops[i] = rng.Uint64N(4*n), rng.Uint64(), pando.Op(rng.IntN(3))
+			wantVals[i], wantFound[i] = want[keys[i]]
+			switch ops[i] {
+			case pando.OpSet:
+				want[keys[i]] = vals[i]
+			case pando.OpDelete:
+				delete(want, keys[i])
+			}
+		}
+		succeed(t, tree.Apply(ops, keys, vals, found))
+		if !slices.Equal(vals, wantVals) || !slices.Equal(found, wantFound) {
+			t.Error("Apply: other answers than there should be")
+		}
+		if tree.Len() != len(want) || tree.DeleteBatch(keys, nil) != deleteAll(want, keys) || tree.Len() != len(want) {
+			t.Errorf("%d entries, want %d", tree.Len(), len(want))
+		}
+		for k, v := range tree.All() {
+			if want[k] != v {
+				t.Fatalf("key %d has %d, want %d", k, v, want[k])
+			}
+		}
+		if s := tree.Stats(); s.Device != pando.GPU(0) {
+			t.Errorf("the GPU was given up: %s", s.Reason)
+		}
+		succeed(t, tree.Close())
+	}
+}
+
+func succeed(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deleteAll deletes keys from a map, and returns how many were there.
+func deleteAll(m map[uint64]uint64, keys []uint64) (n int) {
+	n = len(m)
+	for _, k := range keys {
+		delete(m, k)
+	}
+	return n - len(m)
+}
+
 // buffer gives the memory of a buffer that the test closes.
 func buffer[T any](t *testing.T, n int) []T {
 	t.Helper()

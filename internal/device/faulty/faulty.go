@@ -93,6 +93,9 @@ type Plan struct {
 	// operations of kind Op, on whatever stream, event or module. 0 means
 	// none.
 	At int
+	// Times is how many fail, one after the other, from number At on: for those who
+	// try again with less. 0 means one.
+	Times int
 	// Err is what the error wraps; nil means the usual one for the operation.
 	Err error
 	// Lose makes the device lost with that operation: it and every later
@@ -182,7 +185,7 @@ func (d *Device) decide(op Op) (lost bool, err error) {
 	if d.plan.Lie {
 		return false, d.lie(op)
 	}
-	if p := d.plan; p.Op != Any && p.Op != op || p.At != d.counts[p.Op] {
+	if p, n := d.plan, d.counts[d.plan.Op]; p.At == 0 || p.Op != Any && p.Op != op || n < p.At || n >= p.At+max(1, p.Times) {
 		return false, nil
 	}
 	d.lost = d.plan.Lose

@@ -53,6 +53,6 @@ func (s *Set) LastSortTile(one device.Stream, p *Params, job *SortJob) error {
 }
 
 // LastSumTile runs one block of Sum on temporary memory as it is.
-func (s *Set) LastSumTile(one device.Stream, p *Params, in device.Ptr, n int, out, temp device.Ptr) error {
-	return s.SumCleared(one, p, 64, in, n, out, temp)
+func (s *Set) LastSumTile(one device.Stream, in device.Ptr, n int, out, temp device.Ptr) error {
+	return s.SumCleared(one, 64, in, n, out, temp)
 }

@@ -172,7 +172,6 @@ type Params struct {
 
 	sortCount sortCountParams
 	sortPass  sortPassParams
-	sum       sumParams
 	flat      flatParams
 	bin       binParams
 	join      joinParams

@@ -19,7 +19,7 @@ func (c *counter) Fill(device.Ptr, uint32, int) error { c.fills++; return nil }
 func (c *counter) Launch(device.Kernel, device.Grid, []byte) error { c.launches++; return nil }
 
 // Each launch costs 3 to 4 µs, a small batch's sort little more.
-func TestSortAndSumLaunchFewKernels(t *testing.T) {
+func TestSortLaunchesFewKernels(t *testing.T) {
 	d := ptx.New()
 	defer d.Close()
 	set, err := kernel.LoadOnly(d, kernel.Sorting)
@@ -35,13 +35,5 @@ func TestSortAndSumLaunchFewKernels(t *testing.T) {
 	must(t, set.Sort(st, &p, &job))
 	if c.fills != 1 || c.launches != 4 {
 		t.Errorf("a sort by 22 bits queues %d fills and %d launches, want 1 and 4", c.fills, c.launches)
-	}
-	if allocs := testing.AllocsPerRun(10, func() { must(t, set.Sum(st, &p, 32, 0, 64<<10, 0, 0)) }); allocs > 0 {
-		t.Errorf("sums allocate %v times", allocs)
-	}
-	*c = counter{}
-	must(t, set.Sum(st, &p, 32, 0, 64<<10, 0, 0))
-	if c.fills != 1 || c.launches != 1 {
-		t.Errorf("sums queue %d fills and %d launches, want 1 of each", c.fills, c.launches)
 	}
 }

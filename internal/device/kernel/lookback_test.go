@@ -112,7 +112,7 @@ func TestSumLooksFarBack(t *testing.T) {
 		out := make([]uint64, len(in)+1)
 		must(t, errors.Join(p.s.CopyIn(from, arena.Bytes(in)), p.s.CopyIn(temp, arena.Bytes([]uint32{uint32(last)})),
 			p.s.CopyIn(temp+kernel.SumHead, arena.Bytes(reports)),
-			p.set.LastSumTile(fewBlocks{p.s, 1}, &p.params, from, len(in), to, temp),
+			p.set.LastSumTile(fewBlocks{p.s, 1}, from, len(in), to, temp),
 			p.s.CopyOut(arena.Bytes(out), to), p.s.Synchronize()))
 		for i := last * kernel.SumTile; i < len(in); i++ {
 			if out[i] != sum {

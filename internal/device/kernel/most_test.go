@@ -35,7 +35,7 @@ func TestMost(t *testing.T) {
 
 	sum := newPrimitive(t, d, kernel.Summing)
 	defer sum.close(t)
-	must(t, errors.Join(p.s.Synchronize(), sum.set.Sum(sum.s, &sum.params, 32, job.Keys, n, job.Keys2, job.Temp)))
+	must(t, errors.Join(p.s.Synchronize(), sum.set.Sum(sum.s, 32, job.Keys, n, job.Keys2, job.Temp)))
 	counted(t, sum, "sums of ones", job.Keys2, n+1)
 }
 

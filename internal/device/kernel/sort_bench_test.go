@@ -82,7 +82,7 @@ func timeSum(b *testing.B, d device.Device, n, bits int) {
 	temp, err := p.room(kernel.SumTemp(n))
 	ok(b, err)
 	p.time(b, n, "Gsums/s", func() error { return p.s.Fill(in, 3, 4*n) },
-		func() error { return p.set.Sum(p.s, &p.params, bits, in, n, out, temp) })
+		func() error { return p.set.Sum(p.s, bits, in, n, out, temp) })
 }
 
 // time reports the best of all rounds. What prepare queues is not timed.

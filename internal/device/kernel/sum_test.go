@@ -33,7 +33,7 @@ func sums[C simd.Code](p *primitive, in []uint32, inPlace bool) ([]C, error) {
 	}
 	out := make([]C, n+1)
 	err = errors.Join(p.s.CopyIn(from, arena.Bytes(in)),
-		p.set.Sum(p.s, &p.params, w, from, n, to, temp),
+		p.set.Sum(p.s, w, from, n, to, temp),
 		p.s.CopyOut(arena.Bytes(out), to),
 		p.s.Synchronize())
 	return out, err
@@ -99,7 +99,7 @@ func TestSumRefuses(t *testing.T) {
 		bits, n int
 		in      device.Ptr
 	}{{16, 1, 0}, {32, -1, 0}, {64, 1, 4}} {
-		if err := p.set.Sum(p.s, &p.params, c.bits, c.in, c.n, 0, 0); !errors.Is(err, kernel.ErrBadJob) {
+		if err := p.set.Sum(p.s, c.bits, c.in, c.n, 0, 0); !errors.Is(err, kernel.ErrBadJob) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -1,0 +1,139 @@
+package twin
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/device/faulty"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// Whichever operation of the device fails, twice in a row or for ever, all answers
+// of a twin are right, nothing that was accepted is missing, and nothing of the
+// device is left. The log holds less than a batch. PANDO_ALL_FAULTS=1 lets each of
+// them fail in turn.
+func TestTwinLosesItsGPU(t *testing.T) {
+	quiet(t)
+	first := seed.Of(t)
+	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	loseTwin(t, first, count)
+	all := count.Count(faulty.Any)
+	step := 1 + all/30
+	switch {
+	case os.Getenv("PANDO_ALL_FAULTS") != "":
+		step = 1
+	case testing.Short():
+		step = 1 + all/6
+	}
+	for at := 1 + int(first%uint64(step)); at <= all && !t.Failed(); at += step {
+		for _, lose := range []bool{false, true} {
+			t.Run(fmt.Sprint(at, lose), func(t *testing.T) {
+				dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 2, Lose: lose})
+				loseTwin(t, first, dev)
+				if live := dev.Live(); live != 0 {
+					t.Errorf("%d things of the device are left", live)
+				}
+			})
+		}
+	}
+}
+
+// loseTwin does operations of all kinds on a twin.
+func loseTwin(t *testing.T, first uint64, dev *faulty.Device) {
+	cpu, err := bplus.New[uint64](0)
+	must(t, err)
+	defer cpu.Close()
+	tw, err := New(cpu, dev, Options{Workers: 2, Least: 50, Changes: 20, Log: 150})
+	if err != nil {
+		return // before there was a twin
+	}
+	tw.gpu.staging.sizes = fewer
+	tw.gpu.staging.piece = 512 // answers come in order
+	w := &writer{t, tw, cpu, 1, rand.New(rand.NewPCG(first, 2)), map[uint64]uint64{}}
+	for _, n := range []int{10, 30, 60, 200, 400} {
+		w.batch(n)
+		w.step()
+	}
+	tw.Wait()
+	for k, want := range w.has {
+		if got, ok := cpu.Get(k); got != want || !ok {
+			t.Errorf("key %d is %d, %t, want %d", k, got, ok, want)
+		}
+	}
+	if cpu.Len() != len(w.has) {
+		t.Errorf("%d entries, want %d", cpu.Len(), len(w.has))
+	}
+	tw.Close() // of a lost device it is an error
+}
+
+// Close amid batches of a tree on a GPU alone waits for the one under way; others
+// are refused.
+func TestSoloCloseAmidBatches(t *testing.T) {
+	first := seed.Of(t)
+	dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	s, err := NewSolo[uint64](dev, Options{Workers: 2})
+	must(t, err)
+	var wg sync.WaitGroup
+	for id := range uint64(3) {
+		wg.Go(func() {
+			var err error
+			for i := uint64(0); err == nil; i++ {
+				_, _, err = s.Single(bplus.Set, i*3+id, i)
+			}
+			if !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	must(t, s.Close())
+	wg.Wait()
+	if live := dev.Live(); live != 0 {
+		t.Errorf("%d things of the device are left", live)
+	}
+}
+
+// A log that is full of small runs makes batches wait: their number is bounded, and
+// so is the memory that they take.
+func TestLogOfSmallRuns(t *testing.T) {
+	g := &log[uint64]{t: &Twin[uint64]{opts: Options{Log: 1 << 20}}}
+	g.init(g.t)
+	runs := make([]*run[uint64], mostRuns)
+	for i := range runs {
+		runs[i] = &run[uint64]{n: 1}
+	}
+	g.runs.Store(&runs)
+	g.ops = mostRuns
+	begun := make(chan struct{})
+	go func() {
+		g.begin(1)
+		close(begun)
+	}()
+	select {
+	case <-begun:
+		t.Error("a batch begins though the log has its most runs")
+	case <-time.After(20 * time.Millisecond):
+	}
+	g.done(runs[0])
+	<-begun
+	for _, n := range []int{1, segmentOps / 64, segmentOps/64 + 1, segmentOps / 8, segmentOps/8 + 1, 5 * segmentOps} {
+		g.t.gpu.dev = ptx.New()
+		s, err := g.segment(n)
+		must(t, err)
+		if s.room < min(n, segmentOps) || n > segmentOps/64 && s.room >= segmentStep*n {
+			t.Errorf("a segment of %d operations for %d", s.room, n)
+		}
+		g.back([]*segment[uint64]{s})
+		if again, err := g.segment(n); again != s || err != nil {
+			t.Errorf("a segment for %d operations is not used again: %v", n, err)
+		}
+		must(t, g.t.gpu.dev.Close())
+	}
+}
