@@ -134,7 +134,7 @@ func (t *digitMap) apply(b *changes) error {
 	return t.textMap.apply(&c)
 }
 
-func (t *digitMap) shown() any { return shownDigits{t.Tree, t.digits} }
+func (t *digitMap) shown() any { return livingDigits{shownDigits{t.Tree, t.digits}, t.Tree} }
 
 func (e *digitMoment) shown() any {
 	return shownDigits{e.moment.(interface{ shown() any }).shown().(layout.Shown), e.digits}
@@ -142,18 +142,17 @@ func (e *digitMoment) shown() any {
 
 // shownDigits shows a radix tree with its strings as numbers.
 type shownDigits struct {
-	layout.Shown
+	tree   layout.Shown
 	digits digits
 }
 
-func (s shownDigits) Look() layout.Look { return digitLook{s.Shown.Look(), s.digits} }
-
-func (s shownDigits) Pulse(sample int) layout.Pulse {
-	if t, ok := s.Shown.(layout.Living); ok {
-		return t.Pulse(sample)
-	}
-	return layout.Pulse{} // of a moment
+// livingDigits is one that changes.
+type livingDigits struct {
+	shownDigits
+	layout.Living
 }
+
+func (s shownDigits) Look() layout.Look { return digitLook{s.tree.Look(), s.digits} }
 
 type digitLook struct {
 	layout.Look
