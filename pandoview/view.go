@@ -100,7 +100,7 @@ func memoryByType(s index.Stats, types []kind) (out []part) {
 		out = append(out, part{t.Name, t.Bytes})
 		rest -= t.Bytes
 	}
-	for _, p := range []part{{"leaves, shortcuts, what is to be reused", rest}, {"old states for snapshots", s.KeptBytes}} {
+	for _, p := range []part{{"leaves and the rest", rest}, {"old states for snapshots", s.KeptBytes}} {
 		if p.Bytes > 0 {
 			out = append(out, p)
 		}

@@ -46,6 +46,7 @@ steps() {
 		cpu    15  set-random         --n 1M
 		cpu    15  scan               --n 4M --systems tidwall
 		cpu    15  set-ascending      --n 1M
+		cpu    30  strings-tree       --n 256k --systems ART
 		gpu    70  gpu-point-u64      --n 64M
 		gpu    45  gpu-dict-search    --n 1M,1k,32k,32M --systems std::map
 		gpu    45  gpu-dict-insert    --n 1M,1k,32k,32M --systems std::map

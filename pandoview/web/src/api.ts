@@ -48,7 +48,10 @@ export async function ask<T>(what: string, params: Record<string, string | numbe
     if (signal?.aborted) throw e;
     throw new Error("The server does not answer any more: is the program still running?");
   }
-  const body: unknown = await answer.json().catch(() => ({}));
+  const body: unknown = await answer.json().catch((e: unknown) => {
+    if (signal?.aborted || answer.ok) throw e; // no answer, or half of one
+    return {};
+  });
   if (!answer.ok) throw new Error((body as { error?: string }).error ?? `The server answers with ${answer.status}.`);
   return body as T;
 }

@@ -20,6 +20,7 @@ export class TreeView {
   private picked?: { level: number; node: number };
   private found?: Found;
   private drawn = false;
+  private mouse?: MouseEvent; // where it was last, over the picture
   private whole = true; // all of it is to be on the screen, also when it grows
 
   constructor(private ix: Description) {
@@ -94,6 +95,7 @@ export class TreeView {
       this.resize(this.data.last);
       trouble(null);
       this.draw();
+      this.hover(this.mouse);
     } catch (e) {
       if (!abort.signal.aborted) trouble(e);
     }
@@ -211,7 +213,7 @@ export class TreeView {
     keys.slice(0, more ? room - 1 : room).forEach((k, n) => {
       const row = n % rows, column = Math.floor(n / rows);
       const at = y + 11 + row * 15;
-      c.fillText(fitted(c, k, Math.min(each - 8, right - left - column * each)), left + column * each, at);
+      c.fillText(fitted(c, k, Math.min(each - 8, right - left - column * each), this.ix.key === "string"), left + column * each, at);
     });
     if (more && room > 1) {
       const at = y + 11 + (rows - 1) * 15;
@@ -319,6 +321,7 @@ export class TreeView {
 
   /** hover says in a line what is under the mouse; nothing needs to be asked for that. */
   private hover(e?: MouseEvent): void {
+    this.mouse = e;
     const tip = byID("hover"), hit = e && this.at(e);
     tip.hidden = !hit;
     if (!e || !hit) return;
