@@ -108,9 +108,10 @@ bench:
 report: pictures
 	cd bench && go run . report results --out ../docs/report.html
 
-# The pictures of README.md. The one of a tree comes from the viewer: whatever
-# makes docs/pictures/tree.png goes before this target's own line.
+# The pictures of README.md: a tree in the viewer, which stays as it is where there is
+# no chromium, and lookups beside every peer, by the results that are kept.
 pictures:
+	cd tests/browser && PANDO_PICTURE=$(abspath docs/pictures/tree.png) go test -count=1 -run '^TestPicture$$' ./...
 	cd bench && go run . report results --picture ../docs/pictures/lookups.svg --readme ../README.md
 
 # Each plot as a picture for a document, several for each figure.

@@ -39,6 +39,7 @@ type config struct {
 	systems    []string
 	seed       uint64
 	gpu        int // number of the GPU
+	cores      int // of the machine; 0: as many as the process may use
 	json       string
 	cpuProfile string
 }
@@ -70,6 +71,8 @@ Flags may stand before, between or after the names.
                        (Pando, the reference, always runs)
     --seed 1           seed of keys and queries
     --gpu 0            number of the GPU
+    --cores 16         cores of the machine, for a run that is tied to some of
+                       them (taskset): its results join those of the others
     --json FILE        everything measured, every round, and the machine
     --cpuprofile FILE  a profile for go tool pprof
 
@@ -154,6 +157,7 @@ func parseFlags(cfg *config, args []string) (names []string, err error) {
 	fs.Func("systems", "", listOf(&cfg.systems, parseWord))
 	fs.Uint64Var(&cfg.seed, "seed", cfg.seed, "")
 	fs.Func("gpu", "", one(&cfg.gpu, parseOrdinal))
+	fs.Func("cores", "", one(&cfg.cores, parsePositive))
 	fs.StringVar(&cfg.json, "json", "", "")
 	fs.StringVar(&cfg.cpuProfile, "cpuprofile", "", "")
 	return anywhere(fs, args)

@@ -91,7 +91,10 @@ func (s *session) compete(c *contest) error {
 	summarize(c, rows)
 	s.contests++
 	s.rows = append(s.rows, rows...)
-	return nil
+	if s.measured == nil {
+		return nil
+	}
+	return s.measured()
 }
 
 func (c *contest) wrong(sub *subject, err error) error {

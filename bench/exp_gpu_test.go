@@ -22,7 +22,7 @@ var gpuExperiments = []*experiment{gpuRankU32, gpuPointU64, gpuEndToEnd, gpuLayo
 func interpreted(t *testing.T, e *experiment, n, queries int) *session {
 	t.Helper()
 	t.Setenv("PATH", t.TempDir())
-	t.Cleanup(func() { removeThrust() })
+	t.Cleanup(func() { gpuPrograms.remove() })
 	seed := rand.Uint64N(1 << 32)
 	t.Logf("%s, n %d, %d queries, seed %d", e.name, n, queries, seed)
 	cfg := defaultConfig()
@@ -254,7 +254,7 @@ func TestPiecesAreTheSameOnAnyCores(t *testing.T) {
 // fakeNVCC puts a compiler on the PATH whose program is a script.
 func fakeNVCC(t *testing.T, program string) {
 	t.Helper()
-	removeThrust()
+	gpuPrograms.remove()
 	dir := t.TempDir()
 	script := "#!/bin/sh\ngrep -q thrust::lower_bound \"$5\" || exit 1\ncat > \"$4\" <<'END'\n#!/bin/sh\n" + program + "\nEND\nchmod +x \"$4\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "nvcc"), []byte(script), 0o777); err != nil {
@@ -318,8 +318,8 @@ func TestThrustWithoutACompiler(t *testing.T) {
 	if len(s.skipped) != 1 || !strings.Contains(s.skipped[0], "no nvcc on the PATH") {
 		t.Errorf("left out: %q", s.skipped)
 	}
-	dir := thrustProgram.dir
-	if err := removeThrust(); err != nil || dir == "" {
+	dir := gpuPrograms.dir
+	if err := gpuPrograms.remove(); err != nil || dir == "" {
 		t.Fatal(dir, err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {

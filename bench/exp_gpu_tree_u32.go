@@ -60,12 +60,7 @@ func withMVGpuBTree(s *session, what string, n int, body func(*subject) error) e
 		s.skipOnce("%s: its sources are not part of this repository; %s=FOLDER says where they are", nameMVGpuBTree, peerFolder)
 		return body(nil)
 	}
-	dir, err := os.MkdirTemp("", "pando-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	program, err := gpu.BuildMVGpuBTree(dir, folder)
+	program, err := gpuPrograms.build(s, nameMVGpuBTree, func(dir string) (string, error) { return gpu.BuildMVGpuBTree(dir, folder) })
 	var peer *gpu.Thrust
 	if err == nil {
 		peer, err = gpu.StartThrust(program, what, n, n, s.seed, s.warmUp)

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"runtime/pprof"
+	"slices"
 	"strings"
 )
 
@@ -56,8 +57,8 @@ func realMain(args []string, stdout, stderr io.Writer) int {
 }
 
 // runAll runs the named experiments in the given order. The JSON file is
-// rewritten after each of them, so that an aborted run keeps its results so
-// far.
+// rewritten after each set of rows, so that a run that is aborted, or takes too
+// long, keeps its results so far.
 func runAll(cmd command, args []string, stdout, stderr io.Writer) (err error) {
 	if cmd.cfg.cpuProfile != "" {
 		stop, err := startProfile(cmd.cfg.cpuProfile)
@@ -66,24 +67,27 @@ func runAll(cmd command, args []string, stdout, stderr io.Writer) (err error) {
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	defer func() { err = errors.Join(err, removeThrust(), removeCPP()) }()
-	rep := newReport("go run . " + strings.Join(args, " "))
+	defer func() { err = errors.Join(err, gpuPrograms.remove(), cppPrograms.remove()) }()
+	rep := newReport("go run . "+strings.Join(args, " "), cmd.cfg.cores)
 	fmt.Fprintf(stdout, "%s\n", rep.Machine)
 	if cmd.cfg.rounds < defaultConfig().rounds {
 		fmt.Fprintf(stderr, "rounds: %d, fewer than %d: take the figures as a first look\n", cmd.cfg.rounds, defaultConfig().rounds)
 	}
 	for _, e := range cmd.experiments {
 		s := newSession(cmd.cfg, e, stderr)
+		s.measured = func() error {
+			res := s.result()
+			res.Notes = append(slices.Clone(res.Notes), cutShort)
+			return rep.with(res).write(cmd.cfg.json)
+		}
 		if err := e.run(s); err != nil {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
 		res := s.result()
 		res.print(stdout)
-		rep.Experiments = append(rep.Experiments, res)
-		if cmd.cfg.json != "" {
-			if err := rep.write(cmd.cfg.json); err != nil {
-				return err
-			}
+		rep = rep.with(res)
+		if err := rep.write(cmd.cfg.json); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -2,62 +2,11 @@ package main
 
 import (
 	"errors"
-	"os"
 	"os/exec"
-	"sync"
 	"time"
 
 	"github.com/pando-index/pando/bench/cpp"
 )
-
-// cppPrograms are the C++ peers, each compiled once per run: that takes seconds.
-var cppPrograms struct {
-	sync.Mutex
-	dir   string
-	built map[string]cppProgram // by name
-
-	// Tests keep programs from run to run, and have no time for optimization.
-	keep  bool
-	flags []string
-}
-
-type cppProgram struct {
-	path string
-	err  error
-}
-
-// buildCPP compiles a library's program, or returns what came of it earlier.
-func buildCPP(s *session, lib cpp.Library) (path string, err error) {
-	p := &cppPrograms
-	p.Lock()
-	defer p.Unlock()
-	if known, ok := p.built[lib.Name]; ok {
-		return known.path, known.err
-	}
-	if p.dir == "" {
-		if p.dir, err = os.MkdirTemp("", "pando-bench-"); err != nil {
-			return "", err
-		}
-		p.built = map[string]cppProgram{}
-	}
-	s.say("compiling %s ...", lib.Name)
-	path, err = lib.Build(p.dir, p.flags...)
-	p.built[lib.Name] = cppProgram{path, err}
-	return path, err
-}
-
-// removeCPP deletes the programs at the end of a run.
-func removeCPP() error {
-	p := &cppPrograms
-	p.Lock()
-	defer p.Unlock()
-	if p.keep || p.dir == "" {
-		return nil
-	}
-	dir := p.dir
-	p.dir, p.built = "", nil
-	return os.RemoveAll(dir)
-}
 
 // eachCPP calls body for every C++ peer that is wanted and can be compiled here.
 // For each of the others it prints a line with the reason.
@@ -66,7 +15,7 @@ func eachCPP(s *session, body func(lib cpp.Library, program string)) {
 		if !s.wanted(lib.Name) {
 			continue
 		}
-		path, err := buildCPP(s, lib)
+		path, err := cppPrograms.build(s, lib.Name, func(dir string) (string, error) { return lib.Build(dir, cppPrograms.flags...) })
 		switch {
 		case err == nil:
 			body(lib, path)

@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"os"
 	"os/exec"
-	"sync"
 	"time"
 
 	"github.com/pando-index/pando/bench/gpu"
@@ -14,44 +12,6 @@ const (
 	nameThrust       = "thrust::lower_bound"
 	nameThrustGather = "thrust::lower_bound and gather"
 )
-
-// thrustProgram is the peer, compiled once per run: that takes half a minute.
-var thrustProgram struct {
-	sync.Mutex
-	built bool
-	dir   string
-	path  string
-	err   error
-}
-
-func buildThrust(s *session) (path string, err error) {
-	p := &thrustProgram
-	p.Lock()
-	defer p.Unlock()
-	if p.built {
-		return p.path, p.err
-	}
-	p.built = true
-	if p.dir, p.err = os.MkdirTemp("", "pando-bench-"); p.err != nil {
-		return "", p.err
-	}
-	s.say("compiling %s ...", nameThrust)
-	p.path, p.err = gpu.BuildThrust(p.dir)
-	return p.path, p.err
-}
-
-// removeThrust deletes the program at the end of a run.
-func removeThrust() error {
-	p := &thrustProgram
-	p.Lock()
-	defer p.Unlock()
-	dir := p.dir
-	p.built, p.dir, p.path, p.err = false, "", "", nil
-	if dir == "" {
-		return nil
-	}
-	return os.RemoveAll(dir)
-}
 
 // withThrust calls body with the peer's subject for n keys or, if it cannot
 // run, prints a line with the reason and calls body with nil.
@@ -64,7 +24,7 @@ func withThrustOf(s *session, name, mode string, n, queries int, bytes float64, 
 	if !s.wanted(name) {
 		return body(nil)
 	}
-	path, err := buildThrust(s)
+	path, err := gpuPrograms.build(s, nameThrust, gpu.BuildThrust)
 	if errors.Is(err, exec.ErrNotFound) {
 		s.skip("%s: it is compiled here and now, and there is no nvcc on the PATH", name)
 		return body(nil)

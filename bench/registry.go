@@ -91,8 +91,9 @@ type session struct {
 	progress io.Writer
 	rows     []*row
 	skipped  []string
-	notes    []string // what a system reports about itself
-	contests int      // measured so far
+	notes    []string     // what a system reports about itself
+	contests int          // measured so far
+	measured func() error // called after each contest; nil: nothing is
 
 	// What GPU experiments run on: the machine's GPU, unless a test puts
 	// another device here; how long it is kept busy before it is timed; and

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	figures "github.com/pando-index/pando/bench/report"
@@ -19,15 +21,36 @@ type report struct {
 	Experiments []*result `json:"experiments"`
 }
 
-func newReport(command string) *report {
-	return &report{Format: figures.Format, Command: command, Started: time.Now().UTC(), Machine: describeMachine()}
+// cutShort is the note of an experiment that has not come to its end.
+const cutShort = "cut short: it did not come to its end, and what is missing was not measured"
+
+// newReport returns an empty report. cores is the machine's number; 0: as many
+// as the process may use.
+func newReport(command string, cores int) *report {
+	r := &report{Format: figures.Format, Command: command, Started: time.Now().UTC(), Machine: describeMachine()}
+	if cores != 0 {
+		r.Machine.Cores = cores
+	}
+	return r
 }
 
-// write replaces the file at path.
+// with returns the report with one more experiment.
+func (r *report) with(res *result) *report {
+	more := *r
+	more.Experiments = append(slices.Clone(r.Experiments), res)
+	return &more
+}
+
+// write replaces the file at path; an empty path is none.
 func (r *report) write(path string) error {
+	if path == "" {
+		return nil
+	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("results as JSON: %w", err)
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o666)
+	// Whoever ends this process may do so at any time.
+	part := path + ".part"
+	return errors.Join(os.WriteFile(part, append(text, '\n'), 0o666), os.Rename(part, path))
 }

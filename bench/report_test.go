@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func TestMain(m *testing.M) {
 	cppPrograms.keep, cppPrograms.flags = true, []string{"-O0"}
 	code := m.Run()
 	cppPrograms.keep = false
-	removeCPP() // a temporary folder: nothing is lost if it stays
+	cppPrograms.remove() // a temporary folder: nothing is lost if it stays
 	os.Exit(code)
 }
 
@@ -60,6 +61,70 @@ func TestFiguresNameExperiments(t *testing.T) {
 		if e.figure != "" && !named[e.name] {
 			t.Errorf("%s redoes %s, and no figure names it", e.name, e.figure)
 		}
+	}
+}
+
+// The kit's script measures every experiment that a figure names, by flags that
+// can be understood.
+func TestKitMeasuresEveryFigure(t *testing.T) {
+	text, err := os.ReadFile("../scripts/gpu-kit-figures.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := map[string]bool{}
+	for _, step := range regexp.MustCompile(`(?m)^\t\t(?:cpu|gpu|alone) +\d+ +(\S+ .*)$`).FindAllStringSubmatch(string(text), -1) {
+		args := strings.Fields(strings.ReplaceAll(step[1], "$all", "2"))
+		measured[args[0]] = true
+		if _, err := parseCommand(append([]string{"run"}, args...)); err != nil {
+			t.Errorf("%s: %v", step[1], err)
+		}
+	}
+	papers, err := figures.Papers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range papers {
+		for _, it := range p.Items {
+			for _, name := range it.By {
+				if !measured[name] {
+					t.Errorf("%s, %s: the script does not measure %s", p.Short, it.Name(), name)
+				}
+			}
+		}
+	}
+}
+
+// A run that is ended before its time leaves what it has measured until then.
+func TestResultsSoFar(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	var soFar []string
+	probe := &experiment{name: "fanout", sizes: []int{1000}, run: func(s *session) error {
+		for _, n := range []int{1, 2} {
+			c := &contest{n: n, ops: 1, subjects: []*subject{{system: "Pando", do: func(int) error { return nil }, check: func(int) error { return nil }}}}
+			if err := s.compete(c); err != nil {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			soFar = append(soFar, string(text))
+		}
+		return nil
+	}}
+	cfg := defaultConfig()
+	cfg.json, cfg.cores = path, 5
+	var out, errs bytes.Buffer
+	if err := runAll(command{experiments: []*experiment{probe}, cfg: cfg}, nil, &out, &errs); err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range soFar {
+		if got := strings.Count(text, `"system"`); got != i+1 || !strings.Contains(text, cutShort) || !strings.Contains(text, `"cores": 5`) {
+			t.Errorf("after set %d: %d rows, in %s", i+1, got, text)
+		}
+	}
+	if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), cutShort) {
+		t.Errorf("%v: an experiment that came to its end counts as cut short: %s", err, text)
 	}
 }
 

@@ -47,8 +47,14 @@ type stated struct {
 // steps answers /api/steps: ?op= is insert, batch, kernel or watch.
 func (h *handler) steps(q query) (any, error) {
 	in := h.ix.Inside()
-	if in.Type.Bits() == 0 && q.Get("op") != "kernel" {
-		return nil, problemf(http.StatusNotImplemented, "changes are shown for numbers only: there is no tree of strings that changes")
+	lk, _, err := look(in)
+	switch {
+	case err != nil:
+		return nil, err
+	case inRadix(lk):
+		return nil, problemf(http.StatusNotImplemented, "a radix tree records no steps, and no kernel searches it: the way of a key is shown by a search")
+	case in.Type.Bits() == 0 && q.Get("op") != "kernel":
+		return nil, problemf(http.StatusNotImplemented, "changes are shown for numbers only: a tree of strings records none")
 	}
 	select {
 	case h.busy <- struct{}{}:

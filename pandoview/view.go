@@ -22,8 +22,18 @@ type description struct {
 	Kernel  bool    `json:"kernel"` // a search can be shown on the interpreter
 	Changes bool    `json:"changes"`
 	Levels  []level `json:"levels"`
+	Types   []kind  `json:"types,omitempty"` // of nodes, where there are several
 	Memory  []part  `json:"memory"`
 	Total   int64   `json:"total"`
+}
+
+// kind is all nodes of a type.
+type kind struct {
+	Name  string `json:"name"`
+	Nodes int    `json:"nodes"`
+	Bytes int64  `json:"bytes"`
+	Used  int    `json:"used"`
+	Room  int    `json:"room"`
 }
 
 type level struct {
@@ -59,13 +69,43 @@ func (h *handler) describe(query) (any, error) {
 	s := in.Stats()
 	d := description{
 		Name: h.name, Key: in.Key, Value: in.Value, Entries: s.Len, Layout: s.Layout, Device: s.Device.String(), Path: s.Path,
-		Mutable: in.Mutable, Kernel: searched(tree), Changes: in.Type.Bits() > 0, Total: s.TotalBytes,
+		Mutable: in.Mutable, Kernel: searched(tree) && !inRadix(lk), Changes: in.Type.Bits() > 0 && !inRadix(lk), Total: s.TotalBytes,
 	}
 	for _, l := range lk.Levels() {
 		d.Levels = append(d.Levels, level(l))
 	}
+	if t, ok := lk.(layout.Typed); ok {
+		for _, x := range t.Types() {
+			d.Types = append(d.Types, kind(x))
+		}
+		d.Memory = memoryByType(s, d.Types)
+		return d, nil
+	}
 	d.Memory = memory(s, lk.Levels(), in.Mutable)
 	return d, nil
+}
+
+// inRadix reports whether a look is one at a radix tree: no kernel searches it, and
+// none of its changes are recorded.
+func inRadix(lk layout.Look) bool {
+	_, typed := lk.(layout.Typed)
+	return typed
+}
+
+// memoryByType returns what takes memory where inner nodes are of several types.
+// Leaves are as long as their keys.
+func memoryByType(s index.Stats, types []kind) (out []part) {
+	rest := s.TotalBytes - s.KeptBytes
+	for _, t := range types {
+		out = append(out, part{t.Name, t.Bytes})
+		rest -= t.Bytes
+	}
+	for _, p := range []part{{"leaves and the rest", rest}, {"old states for snapshots", s.KeptBytes}} {
+		if p.Bytes > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // searched reports whether kernels search a layout, or one that stands in for it:

@@ -7,9 +7,11 @@
 # FOLDER is by default kit, in the root of the repository. With packages, such as
 # ./internal/chunked, the kit has the tests of these alone, and is soon built.
 # Copy the folder there and start run.sh in it; `run.sh help` says what it does.
-# measure.sh tests and measures the tree on the GPU.
+# measure.sh tests and measures the tree on the GPU, figures.sh every figure of
+# the papers.
 #
-#   run.sh, measure.sh, ABOUT      what to start; which source this is
+#   run.sh, measure.sh, figures.sh what to start
+#   ABOUT                          which source this is
 #   bin/pando.xz, bin/bench.xz
 #   PACKAGE/NAME.test.xz           where the package is in the repository, as
 #   PACKAGE/testdata               tests look for their data beside them
@@ -35,7 +37,8 @@ mkdir -p "$kit/bin"
 kit=$(cd "$kit" && pwd)
 cp scripts/gpu-kit-run.sh "$kit/run.sh"
 cp scripts/gpu-kit-measure.sh "$kit/measure.sh"
-chmod +x "$kit/run.sh" "$kit/measure.sh"
+cp scripts/gpu-kit-figures.sh "$kit/figures.sh"
+chmod +x "$kit/run.sh" "$kit/measure.sh" "$kit/figures.sh"
 echo "Pando $(git describe --always --dirty 2>/dev/null || echo 'of unknown version'), built by $(go env GOVERSION)" >"$kit/ABOUT"
 
 export CGO_ENABLED=0 GOOS=linux GOARCH=amd64

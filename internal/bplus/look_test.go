@@ -245,24 +245,64 @@ func TestRecorderIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkRecorder compares random inserts without a recorder, which is what
-// everybody has, with those of one that is full.
+// BenchmarkRecorder measures random inserts, single ones and batches, without a
+// recorder, which is what everybody has. Beside one that is full it counts the places
+// where it is looked for, per key; place/off is what one of them costs where there is
+// none. The product of both is what the recorder costs when it is off.
 func BenchmarkRecorder(b *testing.B) {
 	for _, name := range []string{"off", "full"} {
-		b.Run(name, func(b *testing.B) {
+		var r *Recorder
+		with := func(b *testing.B) *Tree[uint64] {
 			tree, err := New[uint64](0)
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer tree.Close()
+			b.Cleanup(tree.Close)
 			if name == "full" {
-				tree.Record(NewRecorder(0, false))
+				r = NewRecorder(0, false)
+				tree.Record(r)
 			}
-			rng := seed.Rand(b)
 			b.ReportAllocs()
+			return tree
+		}
+		report := func(b *testing.B, keys int) {
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*keys), "ns/key")
+			if r != nil {
+				_, places := r.Events()
+				b.ReportMetric(float64(places)/float64(b.N*keys), "places/key")
+			}
+		}
+		b.Run("set/"+name, func(b *testing.B) {
+			tree, rng := with(b), seed.Rand(b)
 			for b.Loop() {
 				tree.Set(rng.Uint64N(1<<20), 1)
 			}
+			report(b, 1)
+		})
+		b.Run("batch/"+name, func(b *testing.B) {
+			tree, rng := with(b), seed.Rand(b)
+			const batch = 4096
+			ops := &Ops[uint64]{Kind: Set, Keys: make([]uint64, batch), Vals: make([]uint64, batch)}
+			for b.Loop() {
+				for i := range ops.Keys {
+					ops.Keys[i] = rng.Uint64N(1 << 20)
+				}
+				slices.Sort(ops.Keys)
+				if err := tree.Apply(ops, 1); err != nil {
+					b.Fatal(err)
+				}
+			}
+			report(b, batch)
 		})
 	}
+	b.Run("place/off", func(b *testing.B) {
+		tree, err := New[uint64](0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer tree.Close()
+		for b.Loop() {
+			tree.Note(StepPiece, 0)
+		}
+	})
 }

@@ -156,6 +156,8 @@ func (m *Map[V]) around(key order.Probe, n int) (out []order.Probe) {
 
 func (t *textMap) shown() any { return t.Tree }
 
+func (e *textMoment) shown() any { return e.Snapshot }
+
 func (t *codes[C]) shown() any { return t.Tree }
 
 // Recorded is a tree that records what happens to it.

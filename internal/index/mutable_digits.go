@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -132,6 +133,43 @@ func (t *digitMap) apply(b *changes) error {
 	c.keys = t.digits.texts(b.keys)
 	return t.textMap.apply(&c)
 }
+
+func (t *digitMap) shown() any { return livingDigits{shownDigits{t.Tree, t.digits}, t.Tree} }
+
+func (e *digitMoment) shown() any {
+	return shownDigits{e.moment.(interface{ shown() any }).shown().(layout.Shown), e.digits}
+}
+
+// shownDigits shows a radix tree with its strings as numbers.
+type shownDigits struct {
+	tree   layout.Shown
+	digits digits
+}
+
+// livingDigits is one that changes.
+type livingDigits struct {
+	shownDigits
+	layout.Living
+}
+
+func (s shownDigits) Look() layout.Look { return digitLook{s.tree.Look(), s.digits} }
+
+type digitLook struct {
+	layout.Look
+	digits digits
+}
+
+func (k digitLook) Inside(level, i int) layout.Inside {
+	in := k.Look.Inside(level, i)
+	for j, p := range in.Keys {
+		in.Keys[j] = k.digits.code(p)
+	}
+	return in
+}
+
+func (k digitLook) Way(key order.Probe) []layout.Visit { return k.Look.Way(k.digits.text(key)) }
+
+func (k digitLook) Types() []layout.Type { return k.Look.(layout.Typed).Types() }
 
 type digitCursor struct {
 	keyCursor

@@ -42,6 +42,19 @@ type LocatedParts interface {
 	LocatePart(part, offset int) (level, node int, ok bool)
 }
 
+// Typed is a Look at a layout whose nodes are of several types.
+type Typed interface {
+	Types() []Type
+}
+
+// Type is all nodes of a type.
+type Type struct {
+	Name       string
+	Nodes      int
+	Bytes      int64 // of all of them
+	Used, Room int   // links in them, and links that fit
+}
+
 // Level is the nodes at one distance from the root.
 type Level struct {
 	Name  string // what its nodes are: "inner", "leaves", "pages"

@@ -5,6 +5,7 @@ package browser_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -201,6 +203,148 @@ func TestTree(t *testing.T) {
 	p.until("document.getElementById('result').textContent.includes('foundno')")
 	p.search("nonsense")
 	p.until("document.getElementById('trouble').textContent.includes('no key of type uint64')")
+}
+
+// What is under the mouse is named, the wheel zooms to it, and a double click goes to
+// a node; what is at the mouse stays there.
+func TestHoverAndZoom(t *testing.T) {
+	p := open(t, frozen(t, 1_000_000), "a million")
+	at := func(part string) float64 {
+		x, err := strconv.ParseFloat(p.eval(part), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	box := "tree.getBoundingClientRect()"
+	x, y := at(box+".left + "+box+".width * 0.25"), at(box+".bottom - 40")
+	const tip = "document.getElementById('hover')"
+	p.do(input.DispatchMouseEvent(input.MouseMoved, x, y))
+	p.until("!" + tip + ".hidden && " + tip + ".textContent.includes('in a group of')")
+	p.shot("hover")
+	before := at("Number(tree.dataset.lo) + " + span + " * 0.25")
+	for range 12 {
+		p.do(input.DispatchMouseEvent(input.MouseWheel, x, y).WithDeltaX(0).WithDeltaY(-240))
+	}
+	p.until(span + " < 200")
+	if after := at("Number(tree.dataset.lo) + " + span + " * 0.25"); math.Abs(after-before) > 5000 {
+		t.Errorf("leaf %.0f was under the mouse, and now it is %.0f", before, after)
+	}
+	p.do(input.DispatchMouseEvent(input.MouseMoved, x+1, y))
+	p.until(tip + ".textContent.includes('leaves · node ')")
+	p.do(input.DispatchMouseEvent(input.MouseMoved, 5, 5))
+	p.until(tip + ".hidden")
+	was := p.eval(span)
+	p.do(chromedp.MouseClickXY(x, y, chromedp.ClickCount(2)))
+	p.until(span + " < " + was + " && tree.dataset.picked")
+	lo := at("tree.dataset.lo")
+	p.do(input.DispatchMouseEvent(input.MousePressed, x, y).WithButton(input.Left).WithClickCount(1),
+		input.DispatchMouseEvent(input.MouseMoved, x-300, y).WithButton(input.Left),
+		input.DispatchMouseEvent(input.MouseReleased, x-300, y).WithButton(input.Left).WithClickCount(1))
+	p.until(fmt.Sprintf("Number(tree.dataset.lo) >= %v && "+tip+".hidden", lo))
+}
+
+// A radix tree shows its types of nodes, the way of a key, and what others do.
+func TestRadixTree(t *testing.T) {
+	tree, err := pando.NewTree[string, uint64]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	for i := range uint64(30_000) {
+		if err := tree.Set(fmt.Sprintf("https://www.example.org/%c/%05d", 'a'+i%7, i*7919%100_000), i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := open(t, tree, "addresses")
+	p.until("document.querySelectorAll('#types tr').length > 2")
+	p.shot("radix")
+	p.search("https://www.example.org/d/07919")
+	p.until("document.getElementById('result').textContent.includes('found')")
+	p.search(fmt.Sprintf("https://www.example.org/%c/%05d", 'a'+777%7, 777*7919%100_000))
+	p.until("document.getElementById('result').textContent.includes('foundyes')")
+	p.shot("radix-search")
+	if p.eval("document.querySelectorAll('#op option').length") != "1" {
+		t.Error("a radix tree has steps that nothing records")
+	}
+	p.press(kb.Escape)
+	p.do(chromedp.Click("#tab-live"))
+	p.until("document.querySelectorAll('.card').length == 5")
+	p.shot("radix-live")
+}
+
+// The report's plots say what is under the mouse, and zoom by dragging. Which of them
+// there are depends on what was measured.
+func TestReport(t *testing.T) {
+	path, err := filepath.Abs("../../docs/report.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("there is no docs/report.html; make report")
+	}
+	ctx, stop := chromedp.NewContext(started(browser(t)))
+	t.Cleanup(stop)
+	ctx, stop = context.WithTimeout(ctx, 2*time.Minute)
+	t.Cleanup(stop)
+	p := &page{t, ctx}
+	p.do(chromedp.EmulateViewport(1400, 900), chromedp.Navigate("file://"+path), chromedp.WaitReady("body"))
+	p.shot("report")
+	const over = "document.querySelector('.u-over')"
+	if p.eval(over+" === null") == "true" {
+		t.Skip("the report has no plot of lines")
+	}
+	p.do(chromedp.Evaluate(over+".scrollIntoView({block: 'center'})", nil), chromedp.Sleep(200*time.Millisecond))
+	p.shot("report-plot")
+	at := func(part string) float64 {
+		x, _ := strconv.ParseFloat(p.eval(over+".getBoundingClientRect()."+part), 64)
+		return x
+	}
+	x, y, w := at("left"), at("top")+at("height")/2, at("width")
+	p.do(input.DispatchMouseEvent(input.MouseMoved, x+w*0.9, y))
+	const values = "[...document.querySelector('.u-legend').querySelectorAll('.u-value')].map(e => e.textContent).join(' ')"
+	p.until("/[0-9]/.test(" + values + ")")
+	p.shot("report-hover")
+	const ticks = "document.querySelector('.uplot').querySelector('.u-select').style.width"
+	p.do(input.DispatchMouseEvent(input.MousePressed, x+w*0.2, y).WithButton(input.Left).WithClickCount(1),
+		input.DispatchMouseEvent(input.MouseMoved, x+w*0.4, y).WithButton(input.Left),
+		input.DispatchMouseEvent(input.MouseMoved, x+w*0.6, y).WithButton(input.Left))
+	p.until("parseFloat(" + ticks + ") > 0")
+	p.do(input.DispatchMouseEvent(input.MouseReleased, x+w*0.6, y).WithButton(input.Left).WithClickCount(1), chromedp.Sleep(200*time.Millisecond))
+	p.shot("report-zoom")
+}
+
+// The README's picture: a tree that has grown, and the way of a search. PANDO_PICTURE
+// says where it goes.
+func TestPicture(t *testing.T) {
+	path := os.Getenv("PANDO_PICTURE")
+	if path == "" {
+		t.Skip("PANDO_PICTURE says where the picture is to go; make pictures")
+	}
+	tree, err := pando.NewTree[uint64, uint64]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tree.Close() })
+	for i := range uint64(60_000) {
+		if err := tree.Set(i*2654435761%1_000_003, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := open(t, tree, "orders")
+	p.do(chromedp.EmulateViewport(1200, 640))
+	p.search(fmt.Sprint(30_000 * 2654435761 % 1_000_003))
+	p.until("document.getElementById('result').textContent.includes('foundyes')")
+	p.do(chromedp.Focus("#tree"))
+	p.press("---")
+	var picture []byte
+	p.do(chromedp.Sleep(500*time.Millisecond), chromedp.CaptureScreenshot(&picture))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, picture, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // search types a key into the search field.

@@ -1,10 +1,12 @@
 // What the server says, and how it is asked. Names are those of package pandoview.
 
 export interface Level { name: string; nodes: number; bytes: number; room: number }
+/** all nodes of a type */
+export interface Kind { name: string; nodes: number; bytes: number; used: number; room: number }
 export interface Part { name: string; bytes: number }
 export interface Description {
   name: string; key: string; value: string; entries: number; layout: string; device: string; path: string;
-  mutable: boolean; kernel: boolean; changes: boolean; levels: Level[]; memory: Part[]; total: number;
+  mutable: boolean; kernel: boolean; changes: boolean; levels: Level[]; types?: Kind[]; memory: Part[]; total: number;
 }
 /** first, end, used, room, state, hops */
 export type Group = [number, number, number, number, number, number];
@@ -46,7 +48,10 @@ export async function ask<T>(what: string, params: Record<string, string | numbe
     if (signal?.aborted) throw e;
     throw new Error("The server does not answer any more: is the program still running?");
   }
-  const body: unknown = await answer.json().catch(() => ({}));
+  const body: unknown = await answer.json().catch((e: unknown) => {
+    if (signal?.aborted || answer.ok) throw e; // no answer, or half of one
+    return {};
+  });
   if (!answer.ok) throw new Error((body as { error?: string }).error ?? `The server answers with ${answer.status}.`);
   return body as T;
 }

@@ -9,7 +9,7 @@ export function showNode(n: Node, ix: Description, found: Found | undefined, go:
   const of = ix.levels[n.level];
   const rows: [string, string][] = [["node", `${count(n.node)} of ${count(of?.nodes ?? 0)}`]];
   if (n.name) rows.push(["is", n.name]);
-  rows.push([n.holds ? "entries" : "separators", `${count(n.used)} of ${count(n.room)}`]);
+  rows.push([n.holds ? "entries" : ix.types ? "links" : "separators", `${count(n.used)} of ${count(n.room)}`]);
   if (n.bytes) rows.push(["bytes", count(n.bytes)]);
   if (n.entry >= 0) rows.push(["first entry", count(n.entry)]);
   if (!n.holds && n.entries >= 0) rows.push(["entries below", count(n.entries)]);
@@ -73,7 +73,22 @@ function keys(n: Node, found: Found | undefined): HTMLElement {
   return box;
 }
 
-const shades = ["w0", "w3", "w1", "w2", "w5", "w6"];
+/** showTypes shows how many nodes there are of each type, and how full they are. */
+export function showTypes(ix: Description): void {
+  const panel = byID("types");
+  panel.hidden = !ix.types?.length;
+  if (!ix.types) return;
+  const table = el("table", {}, el("tr", {}, ...["type", "nodes", "bytes", "full"].map(h => el("th", { scope: "col" }, h))));
+  for (const t of ix.types) {
+    const part = `${Math.round(100 * t.used / Math.max(1, t.room))}%`;
+    const bar = el("div", { class: "fill", role: "img", "aria-label": `${part} full`, title: part }, el("i"));
+    (bar.firstElementChild as HTMLElement).style.width = part;
+    table.append(el("tr", {}, el("td", {}, t.name), el("td", {}, count(t.nodes)), el("td", {}, bytes(t.bytes)), el("td", {}, bar)));
+  }
+  panel.replaceChildren(el("h2", {}, "Inner nodes by type"), table);
+}
+
+const shades = ["w0", "w3", "w1", "w2", "w5", "w6", "w4", "w7"];
 
 /** showMemory shows what the index takes, part by part. */
 export function showMemory(ix: Description): void {

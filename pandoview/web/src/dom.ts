@@ -98,15 +98,16 @@ export function pen(canvas: HTMLCanvasElement): { c: CanvasRenderingContext2D; w
   return { c, w, h };
 }
 
-/** fitted returns text cut to a width. */
-export function fitted(c: CanvasRenderingContext2D, text: string, width: number): string {
+/** fitted returns text cut to a width, at its end or, for what begins alike, at its beginning. */
+export function fitted(c: CanvasRenderingContext2D, text: string, width: number, keepEnd = false): string {
   if (c.measureText(text).width <= width) return text;
+  const part = (n: number): string => keepEnd ? "…" + text.slice(text.length - n) : text.slice(0, n) + "…";
   let lo = 0, hi = text.length;
   while (lo < hi) {
     const mid = (lo + hi + 1) >> 1;
-    if (c.measureText(text.slice(0, mid) + "…").width <= width) lo = mid; else hi = mid - 1;
+    if (c.measureText(part(mid)).width <= width) lo = mid; else hi = mid - 1;
   }
-  return lo === 0 ? "" : text.slice(0, lo) + "…";
+  return lo === 0 ? "" : part(lo);
 }
 
 /** box draws a rectangle with round corners where there is room for them. */

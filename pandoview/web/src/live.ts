@@ -15,10 +15,13 @@ export class Live {
   private rates: Rates[] = [];
   private heat: number[] = [];
 
-  constructor(private room: number, private changed: () => void) {
+  /** typed: a radix tree, of which inner nodes are sampled, not leaves */
+  constructor(private room: number, private typed: boolean, private changed: () => void) {
     byID("watch").onclick = () => void this.watch();
     onScheme(() => this.draw());
   }
+
+  private get nodes(): string { return this.typed ? "inner nodes" : "leaves"; }
 
   start(): void {
     if (!this.timer) {
@@ -59,7 +62,7 @@ export class Live {
       both++;
       return s[1] - v;
     });
-    const changes = both ? sum * b.leaves / both / seconds : 0;
+    const changes = both ? sum * (this.typed ? b.uppers : b.leaves) / both / seconds : 0;
     this.rates = [...this.rates.slice(-kept), { changes, entries: (b.entries - a.entries) / seconds, bytes: (b.bytes - a.bytes) / seconds }];
   }
 
@@ -69,15 +72,17 @@ export class Live {
     const r = this.rates[this.rates.length - 1];
     const locked = p.sample.filter(s => s[3] === 1).length, sealed = p.sample.filter(s => s[3] === 2).length;
     const cards: [string, string, string, number[]?][] = [
-      ["changes a second", r ? short(r.changes) : "…", "by versions of sampled leaves", this.rates.map(x => x.changes)],
+      [this.typed ? "changes of links a second" : "changes a second", r ? short(r.changes) : "…", `by versions of sampled ${this.nodes}`, this.rates.map(x => x.changes)],
       ["entries", count(p.entries), r ? `${r.entries >= 0 ? "+" : "−"}${short(Math.abs(r.entries))} a second` : "", this.pulses.map(x => x.entries)],
       ["memory", bytes(p.bytes), p.kept ? `${bytes(p.kept)} of it for snapshots` : "", this.pulses.map(x => x.bytes)],
-      ["leaves", count(p.leaves), `${plural(p.uppers, "upper node")}, height ${p.height}`, this.pulses.map(x => x.leaves)],
-      ["held at this moment", `${locked} + ${sealed}`, `locked and sealed, of ${count(p.sample.length)} leaves`],
+      ["leaves", count(p.leaves), `${plural(p.uppers, this.typed ? "inner node" : "upper node")}, height ${p.height}`, this.pulses.map(x => x.leaves)],
+      ["held at this moment", this.typed ? String(locked) : `${locked} + ${sealed}`, `${this.typed ? "locked" : "locked and sealed"}, of ${count(p.sample.length)} ${this.nodes}`],
+    ];
+    if (!this.typed) cards.push(
       ["not in their parent yet", count(p.pending), "leaves that wait for memory above"],
       ["waiting to be reused", count(p.retired), `nodes; generation ${count(p.generation)}`],
       ["to be counted", count(p.dirty), `leaves; epoch ${count(p.epoch)}`],
-    ];
+    );
     byID("cards").replaceChildren(...cards.map(([name, value, more, line]) => {
       const card = el("div", { class: "card" }, el("span", { class: "muted" }, name), el("strong", {}, value), el("span", { class: "muted" }, more || "\u00a0"));
       if (line) card.append(el("canvas", { role: "img", "aria-label": `${name}, over time` }));
@@ -89,16 +94,18 @@ export class Live {
 
   private drawHeat(p: Pulse): void {
     const { c, w, h } = pen(byID<HTMLCanvasElement>("heat"));
+    byID("sampled-of").textContent = this.typed ? "Inner nodes" : "Leaves";
+    const room = this.typed ? Math.max(1, ...p.sample.map(s => s[2])) : this.room;
     const n = p.sample.length, most = Math.max(1, ...this.heat), each = (w - 16) / Math.max(1, n);
-    byID("sampled").textContent = `${count(n)} of ${count(p.leaves)}, in key order: height is fill, colour is changes since the last look`;
+    byID("sampled").textContent = `${count(n)} of ${count(this.typed ? p.uppers : p.leaves)}, in key order: height is ${this.typed ? "links" : "fill"}, colour is changes since the last look`;
     p.sample.forEach((s, i) => {
-      const fill = Math.min(1, s[2] / this.room);
+      const fill = Math.min(1, s[2] / room);
       const hot = this.heat[i] ?? 0;
       c.fillStyle = s[3] ? colour("bad") : between("low", "w1", hot <= 0 ? 0.08 : 0.25 + 0.75 * hot / most);
       c.fillRect(8 + i * each, 8 + (h - 16) * (1 - fill), Math.max(0.8, each - (each > 4 ? 1 : 0)), (h - 16) * fill);
     });
     const changed = this.heat.filter(x => x > 0).length;
-    byID("heat-text").textContent = this.heat.length ? `${plural(changed, "sampled leaf has", "sampled leaves have")} changed since the last look; the busiest ${plural(most, "time")}. Readers leave no trace.` : "";
+    byID("heat-text").textContent = this.heat.length ? `${this.typed ? plural(changed, "sampled node has", "sampled nodes have") : plural(changed, "sampled leaf has", "sampled leaves have")} changed since the last look; the busiest ${plural(most, "time")}. Readers leave no trace.` : "";
   }
 
   private async watch(): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { ask, type Description, type Found } from "./api";
 import { byID, bytes, el, list, plural, trouble } from "./dom";
-import { showMemory } from "./details";
+import { showMemory, showTypes } from "./details";
 import { Live } from "./live";
 import { Steps } from "./steps";
 import { TreeView } from "./tree";
@@ -14,7 +14,7 @@ async function start(): Promise<void> {
   describe(ix);
   const tree = new TreeView(ix);
   const steps = new Steps(ix);
-  const live = new Live(ix.levels[ix.levels.length - 1]!.room, () => void ask<Description>("index").then(now => { describe(now); tree.update(now); }, trouble));
+  const live = new Live(ix.levels[ix.levels.length - 1]!.room, !!ix.types, () => void ask<Description>("index").then(now => { describe(now); tree.update(now); }, trouble));
   let tab: Tab = "tree";
   const show = (to: Tab): void => {
     if (to === "live" && !ix.mutable) return;
@@ -28,6 +28,7 @@ async function start(): Promise<void> {
     if (to === "live") live.start(); else live.stop();
   };
   byID("tab-live").hidden = !ix.mutable;
+  byID("watching").parentElement!.hidden = !ix.changes; // nothing records the others' changes
   for (const t of ["tree", "steps", "live"] as const) byID(`tab-${t}`).onclick = () => show(t);
   search(tree);
   keys(k => tab === "tree" ? tree.key(k) : tab === "steps" ? steps.key(k) : false, show);
@@ -42,6 +43,7 @@ function describe(ix: Description): void {
   document.title = `${ix.name || "index"} · Pando`;
   byID("summary").textContent = `${plural(ix.entries, "entry", "entries")}, ${ix.key} → ${ix.value} · ${ix.layout} · ${plural(ix.levels.length, "level")} · ${bytes(ix.total)} · ${ix.device}, ${ix.path}`;
   showMemory(ix);
+  showTypes(ix);
 }
 
 function search(tree: TreeView): void {

@@ -88,7 +88,7 @@ export class KernelStage implements Stage {
     const high = Math.max(14, Math.min(34, (h * 0.45) / rows - 10));
     c.fillStyle = colour("muted");
     c.textAlign = "left";
-    c.fillText("lanes: the darker the deeper; the number is the node of a tile; a stroke: waits", left, 12);
+    c.fillText("lanes: the stronger the colour the deeper; the number is the node of a tile; a stroke: waits", left, 12);
     this.warps.forEach((id, r) => this.warpRow(c, id, left, 26 + r * (high + 12), cell, high));
     const y = 26 + rows * (high + 12) + 16;
     this.treeRows(c, left, y, w - left - 12, h - y - strip - 34);
@@ -144,9 +144,15 @@ export class KernelStage implements Stage {
         c.lineTo(x + end * cell - 4, y + h + 4);
         c.stroke();
         c.textAlign = "center";
-        c.fillStyle = at.level >= this.rec.levels.length / 2 ? colour("node-ink-full") : colour("node-ink");
-        const text = count(at.node), wide = (end - i) * cell - 4;
-        if (c.measureText(text).width < wide) c.fillText(text, x + (i + end) / 2 * cell - 1, y + h / 2);
+        const text = count(at.node), wide = c.measureText(text).width, mid = x + (i + end) / 2 * cell - 1;
+        if (wide < (end - i) * cell - 4) {
+          if (end - i > 1) { // over the gaps between lanes
+            c.fillStyle = this.shade(at.level);
+            c.fillRect(mid - wide / 2 - 3, y + 3, wide + 6, h - 6);
+          }
+          c.fillStyle = at.level >= this.rec.levels.length / 2 ? colour("node-ink-full") : colour("node-ink");
+          c.fillText(text, mid, y + h / 2);
+        }
       }
       i = end;
     }

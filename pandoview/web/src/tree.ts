@@ -20,6 +20,7 @@ export class TreeView {
   private picked?: { level: number; node: number };
   private found?: Found;
   private drawn = false;
+  private mouse?: MouseEvent; // where it was last, over the picture
   private whole = true; // all of it is to be on the screen, also when it grows
 
   constructor(private ix: Description) {
@@ -33,7 +34,7 @@ export class TreeView {
 
   private legend(): void {
     byID("legend").innerHTML = `<span><i class="ramp"></i>empty to full</span><span><i class="path"></i>way of the search</span>` +
-      `<span><i class="picked"></i>chosen</span>` + (this.ix.mutable ? `<span><i class="untold"></i>split, parent not told yet</span>` : "");
+      `<span><i class="picked"></i>chosen</span>` + (this.ix.mutable && !this.ix.types ? `<span><i class="untold"></i>split, parent not told yet</span>` : "");
   }
 
   /** update takes new counts of a tree that changes. */
@@ -94,6 +95,7 @@ export class TreeView {
       this.resize(this.data.last);
       trouble(null);
       this.draw();
+      this.hover(this.mouse);
     } catch (e) {
       if (!abort.signal.aborted) trouble(e);
     }
@@ -104,7 +106,8 @@ export class TreeView {
   private band(level: number, height: number): { y: number; h: number } {
     const n = this.ix.levels.length;
     const each = Math.min(240, (height - margin) / n);
-    return { y: margin + level * each + gap - 6, h: Math.max(8, each - gap) };
+    const above = each < 2 * gap ? Math.min(gap, each / 2) : gap; // many levels share the room
+    return { y: margin + level * each + above - 6, h: Math.max(2, each - above) };
   }
 
   private x(at: number, width: number): number {
@@ -117,11 +120,10 @@ export class TreeView {
     if (!d) return;
     d.levels.forEach((s, level) => {
       const { y, h: high } = this.band(level, h);
-      const l = this.ix.levels[level];
       c.fillStyle = colour("muted");
       c.textAlign = "left";
       const shown = s.step > 1 ? `, in groups of ${count(s.step)}` : "";
-      c.fillText(`level ${level} · ${l?.name ?? ""} · ${plural(s.nodes, "node")}${shown}`, margin, y - 11);
+      c.fillText(`${this.title(level)} · ${plural(s.nodes, "node")}${shown}`, margin, y - Math.min(11, high / 2 + 2));
       c.save();
       c.beginPath();
       c.rect(margin - 3, y - 3, w - 2 * margin + 6, high + 6);
@@ -135,6 +137,8 @@ export class TreeView {
     });
     this.note();
   }
+
+  private title(level: number): string { return `level ${level} · ${this.ix.levels[level]?.name ?? ""}`; }
 
   private drawGroup(c: CanvasRenderingContext2D, s: Strip, g: Group, i: number, level: number, y: number, h: number, width: number, named: boolean): void {
     const x0 = this.x(g[0], width), x1 = this.x(g[1], width);
@@ -169,7 +173,7 @@ export class TreeView {
       c.strokeRect(x + 1, y + 1, Math.max(1, w - 2), h - 2);
       c.setLineDash([]);
     }
-    if (this.ix.mutable && level === this.ix.levels.length - 1 && s.step === 1 && w > 20 && node + 1 < s.nodes) {
+    if (this.ix.mutable && !this.ix.types && level === this.ix.levels.length - 1 && s.step === 1 && w > 20 && node + 1 < s.nodes) {
       c.strokeStyle = colour("muted"); // the side link
       c.lineWidth = 1.25;
       const at = y + h - 13, end = x + w + 2;
@@ -209,7 +213,7 @@ export class TreeView {
     keys.slice(0, more ? room - 1 : room).forEach((k, n) => {
       const row = n % rows, column = Math.floor(n / rows);
       const at = y + 11 + row * 15;
-      c.fillText(fitted(c, k, Math.min(each - 8, right - left - column * each)), left + column * each, at);
+      c.fillText(fitted(c, k, Math.min(each - 8, right - left - column * each), this.ix.key === "string"), left + column * each, at);
     });
     if (more && room > 1) {
       const at = y + 11 + (rows - 1) * 15;
@@ -315,6 +319,21 @@ export class TreeView {
     return undefined;
   }
 
+  /** hover says in a line what is under the mouse; nothing needs to be asked for that. */
+  private hover(e?: MouseEvent): void {
+    this.mouse = e;
+    const tip = byID("hover"), hit = e && this.at(e);
+    tip.hidden = !hit;
+    if (!e || !hit) return;
+    const s = this.data!.levels[hit.level]!, i = Math.floor((hit.node - s.from) / s.step), g = s.groups[i]!;
+    const full = g[3] ? `, ${Math.round(100 * g[2] / g[3])}% full` : "";
+    const what = s.step > 1 ? `about node ${count(hit.node)}, in a group of ${count(s.step)}` : `node ${count(hit.node)}`;
+    const key = s.keys?.[i]?.[0];
+    tip.textContent = `${this.title(hit.level)} · ${what}${full}${key === undefined ? "" : ` · from ${key}`}`;
+    tip.style.left = `${Math.min(e.clientX + 12, window.innerWidth - tip.offsetWidth - 8)}px`;
+    tip.style.top = `${e.clientY + 18}px`;
+  }
+
   private listen(): void {
     const canvas = this.canvas;
     let from: { x: number; lo: number; hi: number; moved: boolean } | undefined;
@@ -322,8 +341,10 @@ export class TreeView {
       canvas.setPointerCapture(e.pointerId);
       from = { x: e.clientX, lo: this.lo, hi: this.hi, moved: false };
     });
+    canvas.addEventListener("pointerleave", () => this.hover());
     canvas.addEventListener("pointermove", e => {
-      if (!from) return;
+      if (!from) { this.hover(e); return; }
+      this.hover();
       const by = (from.x - e.clientX) / (canvas.clientWidth - 2 * margin) * (from.hi - from.lo);
       if (Math.abs(e.clientX - from.x) > 3) from.moved = true;
       if (from.moved) this.go(from.lo + by, from.hi + by);
