@@ -289,7 +289,9 @@ func (t *NumberTree[C]) Prefetch(lo, n int) {
 }
 
 // Val returns the address of entry i's value in the column.
-func (t *NumberTree[C]) Val(i int) unsafe.Pointer { return unsafe.Pointer(&t.column[i*t.colSize]) }
+func (t *NumberTree[C]) Val(i int) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.column)), i*t.colSize)
+}
 
 // CopyVals copies the values from entry lo on.
 func (t *NumberTree[C]) CopyVals(dst []byte, lo int) {

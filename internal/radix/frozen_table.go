@@ -40,10 +40,14 @@ func (g *growth) tableOf(t Table) (bytes, lines int) {
 		return 0, 0
 	}
 	bytes = min(t.Bytes, deepest)
-	if t.Bytes == 0 {
+	if t.Bytes == 0 { // as few as lead to the most tops: keys that are shorter have none
 		most := min(g.n/int(perTop), mostTrieTops)
-		for bytes < deepest && g.tops(bytes+1) <= most {
-			bytes++
+		for b, tops := 1, 1; b <= deepest; b++ {
+			if n := g.tops(b); n > most {
+				break
+			} else if n > tops {
+				bytes, tops = b, n
+			}
 		}
 	}
 	return bytes, g.linesFor(bytes)
