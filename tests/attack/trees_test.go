@@ -24,7 +24,7 @@ func treeKind[K pando.Key, V any]() kind[K, V] {
 	}
 	reads := k.operations
 	for range 3 { // so that a third of all operations change something
-		k.operations = slices.Concat(k.operations, changes[K, V]())
+		k.operations = slices.Concat(k.operations, edits[K, V]())
 	}
 	k.operations = slices.Concat(k.operations, reads)
 	return k
@@ -120,8 +120,8 @@ func (s *subject[K, V]) refusal(err error) bool {
 	return s.tight && errors.Is(err, pando.ErrMemoryLimit)
 }
 
-// change is an operation of a Tree; on anything else it does nothing.
-func change[K pando.Key, V any](name string, do func(s *subject[K, V], t *pando.Tree[K, V]) error) operation[K, V] {
+// edit is an operation of a Tree; on anything else it does nothing.
+func edit[K pando.Key, V any](name string, do func(s *subject[K, V], t *pando.Tree[K, V]) error) operation[K, V] {
 	return operation[K, V]{name, func(s *subject[K, V]) error {
 		t, ok := s.ix.(*pando.Tree[K, V])
 		if !ok {
@@ -132,13 +132,13 @@ func change[K pando.Key, V any](name string, do func(s *subject[K, V], t *pando.
 	}}
 }
 
-// changes are what changes a Tree, and what is made of it.
-func changes[K pando.Key, V any]() []operation[K, V] {
+// edits are what changes a Tree, and what is made of it.
+func edits[K pando.Key, V any]() []operation[K, V] {
 	return []operation[K, V]{
-		change("Set", (*subject[K, V]).set),
-		change("Swap", (*subject[K, V]).swap),
-		change("Update", (*subject[K, V]).update),
-		change("Delete", func(s *subject[K, V], t *pando.Tree[K, V]) error {
+		edit("Set", (*subject[K, V]).set),
+		edit("Swap", (*subject[K, V]).swap),
+		edit("Update", (*subject[K, V]).update),
+		edit("Delete", func(s *subject[K, V], t *pando.Tree[K, V]) error {
 			k := s.key()
 			want, has := s.drop(k)
 			if v, had := t.Delete(k); had != has || !s.model.Same(v, want) {
@@ -146,15 +146,15 @@ func changes[K pando.Key, V any]() []operation[K, V] {
 			}
 			return nil
 		}),
-		change("DeleteRange", (*subject[K, V]).deleteRange),
-		change("PopMin", func(s *subject[K, V], t *pando.Tree[K, V]) error { return s.pop(t.PopMin, 0) }),
-		change("PopMax", func(s *subject[K, V], t *pando.Tree[K, V]) error { return s.pop(t.PopMax, len(s.model.Keys)-1) }),
-		change("SetBatch", (*subject[K, V]).setBatch),
-		change("DeleteBatch", (*subject[K, V]).deleteBatch),
-		change("Apply", (*subject[K, V]).apply),
-		change("Snapshot", (*subject[K, V]).snapshot),
-		change("Freeze", (*subject[K, V]).freeze),
-		change("OpenTree", (*subject[K, V]).openTree),
+		edit("DeleteRange", (*subject[K, V]).deleteRange),
+		edit("PopMin", func(s *subject[K, V], t *pando.Tree[K, V]) error { return s.pop(t.PopMin, 0) }),
+		edit("PopMax", func(s *subject[K, V], t *pando.Tree[K, V]) error { return s.pop(t.PopMax, len(s.model.Keys)-1) }),
+		edit("SetBatch", (*subject[K, V]).setBatch),
+		edit("DeleteBatch", (*subject[K, V]).deleteBatch),
+		edit("Apply", (*subject[K, V]).apply),
+		edit("Snapshot", (*subject[K, V]).snapshot),
+		edit("Freeze", (*subject[K, V]).freeze),
+		edit("OpenTree", (*subject[K, V]).openTree),
 	}
 }
 
