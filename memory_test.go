@@ -123,11 +123,11 @@ func limitedBuilds() (builds []limited) {
 		urls[i] = "https://www.example/" + strings.Repeat("a", i%40) + "/" + short[i]
 	}
 	ordered := slices.Sorted(slices.Values(urls))
-	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed} {
+	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix} {
 		late := l == pando.AutoLayout || l == pando.Compressed
 		builds = append(builds, limitedTo("numbers", unsorted, late, l), limitedTo("sorted numbers", sorted, false, l))
 	}
-	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Apart} {
+	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Apart, pando.Radix} {
 		late := l == pando.AutoLayout
 		builds = append(builds, limitedTo("short strings", short, late, l), limitedTo("URLs", urls, late, l), limitedTo("sorted URLs", ordered, false, l))
 	}

@@ -107,11 +107,29 @@ func TestRadixTreeOfNumbers(t *testing.T) {
 	t.Run("uint8,struct", func(t *testing.T) {
 		againstModelIn(t, radix, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, 255)
 	})
-	tree, err := pando.NewTree[int16, int](radix)
-	if err != nil || tree.Stats().Layout != pando.Radix {
-		t.Fatalf("layout %v, %v", tree.Stats().Layout, err)
+	tree, err := pando.TreeOf([]int16{3, -7, 3, 0}, []int{1, 2, 3, 4}, radix)
+	if err != nil {
+		t.Fatal(err)
 	}
-	tree.Close()
+	defer tree.Close()
+	path := filepath.Join(t.TempDir(), "tree.pando")
+	if err := tree.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := pando.OpenTree[int16, int](path, radix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	for _, tree := range []*pando.Tree[int16, int]{tree, opened} {
+		var got []int
+		for k, v := range tree.All() {
+			got = append(got, int(k), v)
+		}
+		if want := []int{-7, 2, 0, 4, 3, 3}; tree.Stats().Layout != pando.Radix || !slices.Equal(got, want) {
+			t.Errorf("layout %v, %v; want %v", tree.Stats().Layout, got, want)
+		}
+	}
 }
 
 func againstModel[K pando.Key, V comparable](t *testing.T, key func(*rand.Rand) K, val func(*rand.Rand) V, edges ...K) {

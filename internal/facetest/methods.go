@@ -34,13 +34,13 @@ func Layouts[K pando.Key, V any](v Values[V]) []pando.LayoutKind {
 	switch width := CodeBytes[K](); {
 	case width == 0:
 		if autoStrings() == pando.Compressed {
-			return []pando.LayoutKind{pando.Compressed, pando.Apart}
+			return []pando.LayoutKind{pando.Compressed, pando.Apart, pando.Radix}
 		}
-		return []pando.LayoutKind{pando.Apart, pando.Compressed}
+		return []pando.LayoutKind{pando.Apart, pando.Compressed, pando.Radix}
 	case v.Inline == width:
-		return []pando.LayoutKind{pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed}
+		return []pando.LayoutKind{pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix}
 	}
-	return []pando.LayoutKind{pando.Apart, pando.Blocked, pando.Compressed}
+	return []pando.LayoutKind{pando.Apart, pando.Blocked, pando.Compressed, pando.Radix}
 }
 
 // autoStrings is what AutoLayout is for string keys.

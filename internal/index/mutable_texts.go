@@ -28,7 +28,7 @@ func loadTexts[V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals 
 	for lo := 0; lo < n; lo += piece {
 		k := min(piece, n-lo)
 		keys, vals, bits := make([]string, k), make([]V, k), make([]uint64, k)
-		span(lo, order.KeysAs(m.key.Type, keys), vals)
+		span(lo, order.KeysOf(keys), vals)
 		for i, v := range vals {
 			if lo+i > 0 && last >= keys[i] && t.bad == nil {
 				t.bad = fmt.Errorf("entry %d does not ascend", lo+i)

@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packed"
 	"github.com/pando-index/pando/internal/paged"
+	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 	"github.com/pando-index/pando/internal/words"
@@ -22,6 +23,7 @@ func layoutsOfNumbers[C order.Code]() []layout.Numbers[C] {
 		implicit.Layout[C]{},
 		paged.Layout[C]{},
 		packed.Layout[C]{},
+		radix.Numbers[C]{},
 	}
 }
 
@@ -29,6 +31,7 @@ func layoutsOfStrings() []layout.Strings {
 	return []layout.Strings{
 		words.Layout{},
 		strlist.Layout{},
+		radix.Strings{},
 	}
 }
 

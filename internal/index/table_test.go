@@ -11,19 +11,19 @@ import (
 )
 
 // asked is every layout that can be asked for by name.
-var asked = []layout.Kind{layout.Auto, "pairs", "apart", "implicit", "blocked", "compressed"}
+var asked = []layout.Kind{layout.Auto, "pairs", "apart", "implicit", "blocked", "compressed", "radix"}
 
 // A layout that is asked for by name is the one that Stats names, or there is an
 // error that says so, for numbers of either width, with values of either, and
 // for strings.
 func TestLayoutsByName(t *testing.T) {
 	equal := map[layout.Kind]string{
-		layout.Auto: "pairs", "pairs": "pairs", "apart": "apart", "implicit": "pairs", "blocked": "blocked", "compressed": "compressed",
+		layout.Auto: "pairs", "pairs": "pairs", "apart": "apart", "implicit": "pairs", "blocked": "blocked", "compressed": "compressed", "radix": "radix",
 	}
 	other := map[layout.Kind]string{
-		layout.Auto: "apart", "apart": "apart", "implicit": "apart", "blocked": "blocked", "compressed": "compressed",
+		layout.Auto: "apart", "apart": "apart", "implicit": "apart", "blocked": "blocked", "compressed": "compressed", "radix": "radix",
 	}
-	text := map[layout.Kind]string{layout.Auto: "compressed", "apart": "apart", "implicit": "apart", "compressed": "compressed"}
+	text := map[layout.Kind]string{layout.Auto: "compressed", "apart": "apart", "implicit": "apart", "compressed": "compressed", "radix": "radix"}
 	byName[uint32, uint32](t, equal)
 	byName[uint32, uint64](t, other)
 	byName[uint32, struct{}](t, other)

@@ -70,8 +70,9 @@ type entrances struct {
 
 var entrancePool = sync.Pool{New: func() any { return new(entrances) }}
 
-// find finds where searches begin: at shortcuts, or 0.
-func (e *entrances) find(s *shortcuts, keys []string) {
+// find finds where searches begin: at shortcuts, or 0. ask asks for what the first step
+// of search i from a link will read.
+func (e *entrances) find(s *shortcuts, keys []string, ask func(l link, i int)) {
 	simd.FetchStrings(keys)
 	if s == nil {
 		clear(e.links[:len(keys)])
@@ -86,7 +87,7 @@ func (e *entrances) find(s *shortcuts, keys []string) {
 	for i, tag := range e.tags[:len(keys)] {
 		if e.links[i] = 0; tag != 0 {
 			l := s.lines[e.lines[i]].get(tag)
-			fetch(l, keys[i], s.depth)
+			ask(l, i)
 			e.links[i] = l
 		}
 	}
@@ -102,7 +103,7 @@ func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, snap *Snaps
 	if snap != nil {
 		s, root = nil, snap.moment.root
 	}
-	e.find(s, keys)
+	e.find(s, keys, func(l link, i int) { fetch(l, keys[i], s.depth) })
 	var ring [underWay]query
 	next, live := 0, 0
 	begin := func(q *query) {
@@ -291,7 +292,7 @@ func (t *Tree) warm(keys []string) {
 	if t.fork == nil {
 		s = t.short.Load()
 	}
-	e.find(s, keys)
+	e.find(s, keys, func(l link, i int) { fetch(l, keys[i], s.depth) })
 	at := e.links[:len(keys)]
 	for i := range at {
 		if at[i] == 0 {

@@ -35,7 +35,7 @@ func (l *List) Check(sorted bool) error {
 		if lo, hi := l.offsets[i], l.offsets[i+1]; lo > hi || hi > uint64(len(l.data)) {
 			return fmt.Errorf("string %d has bytes %d to %d of %d", i, lo, hi, len(l.data))
 		}
-		if sorted && i > 0 && l.view(i-1) > l.view(i) {
+		if sorted && i > 0 && l.View(i-1) > l.View(i) {
 			return fmt.Errorf("strings %d and %d are out of order", i-1, i)
 		}
 	}

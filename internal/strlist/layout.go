@@ -10,9 +10,10 @@ import (
 var (
 	inFile = &snapshot.Format{
 		Number: 3, Name: "text", Version: 1, Strings: true,
-		Sections: []snapshot.Kind{keyOffsets, layout.SectionKeyBytes},
+		Sections: []snapshot.Kind{SectionOffsets, layout.SectionKeyBytes},
 	}
-	keyOffsets = snapshot.Kind{Number: 5, Name: "key offsets"} // where each string begins, and where the last ends
+	// SectionOffsets is where each string begins, and where the last ends.
+	SectionOffsets = snapshot.Kind{Number: 5, Name: "key offsets"}
 )
 
 // Layout is the sorted list as a layout of strings.

@@ -59,21 +59,21 @@ func (l *List) Bytes() int64 { return int64(cap(l.data) + 8*cap(l.offsets)) }
 // Key returns string i.
 func (l *List) Key(i int) string {
 	if l.mem != nil {
-		return strings.Clone(l.view(i))
+		return strings.Clone(l.View(i))
 	}
-	return l.view(i)
+	return l.View(i)
 }
 
-// view returns string i where it lies. In a file the offsets may be any numbers:
+// View returns string i where it lies. In a file the offsets may be any numbers:
 // they are cut to what there is.
-func (l *List) view(i int) string {
+func (l *List) View(i int) string {
 	hi := min(l.offsets[i+1], uint64(len(l.data)))
 	lo := min(l.offsets[i], hi)
 	return unsafe.String(unsafe.SliceData(l.data[lo:hi]), int(hi-lo))
 }
 
 // Copy returns a copy of string i as bytes.
-func (l *List) Copy(i int) []byte { return []byte(l.view(i)) }
+func (l *List) Copy(i int) []byte { return []byte(l.View(i)) }
 
 // Release gives the memory of a file back; strings that are being read turn
 // into zeros or nothing. Go memory is gone when nothing points to it.
@@ -92,13 +92,13 @@ func (l *List) Seek(key string) (rank int, equal bool) {
 	lo, hi := 0, l.Len()
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
-		if l.view(mid) < key {
+		if l.View(mid) < key {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	return lo, lo < l.Len() && l.view(lo) == key
+	return lo, lo < l.Len() && l.View(lo) == key
 }
 
 // After returns the number of strings up to key.
@@ -106,7 +106,7 @@ func (l *List) After(key string) int {
 	lo, hi := 0, l.Len()
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
-		if l.view(mid) <= key {
+		if l.View(mid) <= key {
 			lo = mid + 1
 		} else {
 			hi = mid

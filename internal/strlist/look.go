@@ -34,7 +34,7 @@ func (k look) Inside(_, i int) layout.Inside {
 	n := k.Node(0, i)
 	in := layout.Inside{Entries: true, PerLine: shownStrings, Notes: []string{"The list is searched by halving; it has no nodes, and is shown in parts."}}
 	for s := range n.Used {
-		text := k.view(n.Entry + s)
+		text := k.View(n.Entry + s)
 		in.Keys = append(in.Keys, order.Probe{Text: string([]byte(text[:min(len(text), mostShown)]))})
 	}
 	return in

@@ -10,6 +10,8 @@
 //	faults    the same on devices that fail
 //	files     files that were damaged or forged, opened in every way
 //	close     goroutines that ask while another closes the index
+//	trees     a Tree that changes, under a memory limit too, beside a model that changes with it
+//	writers   goroutines that change a Tree at the same time
 //
 // A case that fails is printed with the command that runs it again. Cases run
 // in processes of their own, so that even a fault on any goroutine is told
@@ -47,6 +49,8 @@ var attacks = []attack{
 	{"faults", "runs", func(c *testCase) error { return draw(c, pairs).faults(c) }},
 	{"files", "files", func(c *testCase) error { return draw(c, pairs).files(c) }},
 	{"close", "rounds", func(c *testCase) error { return draw(c, pairs).closing(c) }},
+	{"trees", "trees", func(c *testCase) error { return draw(c, pairs).trees(c) }},
+	{"writers", "runs", func(c *testCase) error { return draw(c, pairs).writers(c) }},
 }
 
 // TestAttack is the way in: it repeats one case, is one of the processes that
@@ -83,7 +87,7 @@ func choose(names string) ([]attack, error) {
 	for name := range strings.SplitSeq(names, ",") {
 		i := slices.IndexFunc(attacks, func(a attack) bool { return a.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no attack is called %q; there are answers, faults, files and close", name)
+			return nil, fmt.Errorf("no attack is called %q; there are answers, faults, files, close, trees and writers", name)
 		}
 		chosen = append(chosen, attacks[i])
 	}

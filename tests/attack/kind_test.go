@@ -159,6 +159,7 @@ type subject[K pando.Key, V any] struct {
 	ix    index[K, V]
 	model *facetest.Model[K, V]
 	most  int  // keys of a batch
+	tight bool // a memory limit may refuse a change
 	quiet bool // no notes: there are too many goroutines
 }
 

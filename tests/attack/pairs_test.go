@@ -18,6 +18,8 @@ type typed interface {
 	faults(c *testCase) error
 	files(c *testCase) error
 	closing(c *testCase) error
+	trees(c *testCase) error
+	writers(c *testCase) error
 }
 
 // pair is a type of keys and one of values: how keys and values come about, and

@@ -128,6 +128,7 @@ func TestCloseBesideReaders(t *testing.T) {
 			t.Run("rows", closedBesideReaders(facetest.StringValues, 1))
 			t.Run("blocked", closedBesideReaders(facetest.Uint64Values, 4, pando.Layout(pando.Blocked)))
 			t.Run("compressed", closedBesideReaders(facetest.Uint64Values, 4, pando.Layout(pando.Compressed)))
+			t.Run("radix", closedBesideReaders(facetest.Uint64Values, 4, pando.Layout(pando.Radix)))
 		})
 	}
 }
@@ -188,6 +189,7 @@ func TestCloseBesideGetOfTheLast(t *testing.T) {
 	t.Run("rows", closedBesideGet(facetest.StringValues))
 	t.Run("blocked", closedBesideGet(facetest.Uint64Values, pando.Layout(pando.Blocked)))
 	t.Run("compressed", closedBesideGet(facetest.Uint32Values, pando.Layout(pando.Compressed)))
+	t.Run("radix", closedBesideGet(facetest.Uint32Values, pando.Layout(pando.Radix)))
 }
 
 func closedBesideGet[V any](v facetest.Values[V], opts ...pando.Option) func(t *testing.T) {

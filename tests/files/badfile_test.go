@@ -386,7 +386,7 @@ func TestOpenOtherTypes(t *testing.T) {
 	}
 	for layout, ok := range map[pando.LayoutKind]bool{
 		pando.AutoLayout: true, pando.Apart: true, pando.Implicit: true,
-		pando.Pairs: false, pando.Blocked: false, pando.Compressed: false,
+		pando.Pairs: false, pando.Blocked: false, pando.Compressed: false, pando.Radix: false,
 	} {
 		err := openError[uint64, string](path, stringCodec, pando.Layout(layout))
 		if ok && err != nil || !ok && !errors.Is(err, pando.ErrLayout) {

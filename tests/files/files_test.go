@@ -199,6 +199,10 @@ func described(path, key, value string, layout pando.LayoutKind, n int) error {
 		version = 2
 	}
 	switch {
+	case layout == pando.Radix:
+		if version = 3; key != "string" {
+			wantLayout = "radix-numbers"
+		}
 	case key == "string" && layout == pando.Compressed:
 		wantLayout = "words"
 	case key == "string":

@@ -38,27 +38,27 @@ var gpus = []struct {
 const entries, questions = 1500, 220
 
 func TestUint64(t *testing.T) {
-	everyPath(t, facetest.Integers[uint64](), facetest.Uint64Values, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed)
+	everyPath(t, facetest.Integers[uint64](), facetest.Uint64Values, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix)
 }
 
 func TestFloat64ToUint32(t *testing.T) {
-	everyPath(t, facetest.Float64s[float64](), facetest.Uint32Values, pando.Apart, pando.Blocked, pando.Compressed)
+	everyPath(t, facetest.Float64s[float64](), facetest.Uint32Values, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix)
 }
 
 func TestInt32(t *testing.T) {
-	everyPath(t, facetest.Integers[int32](), facetest.Uint32Values, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed)
+	everyPath(t, facetest.Integers[int32](), facetest.Uint32Values, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix)
 }
 
 func TestInt16ToString(t *testing.T) {
-	everyPath(t, facetest.Integers[int16](), facetest.StringValues, pando.Apart, pando.Blocked, pando.Compressed)
+	everyPath(t, facetest.Integers[int16](), facetest.StringValues, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix)
 }
 
 func TestStrings(t *testing.T) {
-	everyPath(t, facetest.Strings[string](), facetest.Uint64Values, pando.Compressed, pando.Apart)
+	everyPath(t, facetest.Strings[string](), facetest.Uint64Values, pando.Compressed, pando.Apart, pando.Radix)
 }
 
 func TestStringsToStrings(t *testing.T) {
-	everyPath(t, facetest.Strings[facetest.Label](), facetest.StringValues, pando.Compressed)
+	everyPath(t, facetest.Strings[facetest.Label](), facetest.StringValues, pando.Compressed, pando.Radix)
 }
 
 // everyPath runs the log over each layout on each device. The CPU's paths are
@@ -108,7 +108,7 @@ func log[K pando.Key, V any](t *testing.T, on pando.Device, keys []K, vals []V, 
 		t.Fatal(err)
 	}
 	defer ix.Close()
-	if got := ix.Stats(); got.Device != on && !stringsApart[K](got) {
+	if got := ix.Stats(); got.Device != on && !onCPUAlone[K](got) {
 		t.Fatalf("on %v, not on %v: %s", got.Device, on, got.Reason)
 	}
 	before := ix.Stats().Device
@@ -139,10 +139,10 @@ func log[K pando.Key, V any](t *testing.T, on pando.Device, keys []K, vals []V, 
 	}
 }
 
-// stringsApart reports whether an index is one of strings in order, which are
-// searched on the CPU wherever they are asked for.
-func stringsApart[K pando.Key](s pando.Stats) bool {
-	return facetest.CodeBytes[K]() == 0 && s.Layout == pando.Apart && s.Device == pando.CPU
+// onCPUAlone reports whether an index is a radix tree, or one of strings in order:
+// these are searched on the CPU wherever they are asked for.
+func onCPUAlone[K pando.Key](s pando.Stats) bool {
+	return s.Device == pando.CPU && (s.Layout == pando.Radix || facetest.CodeBytes[K]() == 0 && s.Layout == pando.Apart)
 }
 
 // codec returns the option for values of type V, which matters for strings

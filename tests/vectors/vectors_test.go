@@ -140,7 +140,7 @@ func vectorIndexes[K pando.Key, V pando.Number](t *testing.T, m *facetest.Model[
 	for i := 1; i < len(m.Keys); i++ {
 		unique = unique && cmp.Compare(m.Keys[i-1], m.Keys[i]) != 0
 	}
-	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Apart, pando.Pairs, pando.Blocked, pando.Compressed} {
+	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Apart, pando.Pairs, pando.Blocked, pando.Compressed, pando.Radix} {
 		f, err := pando.Freeze(m.Keys, m.Vals, pando.Layout(l), pando.Workers(1+rng.IntN(8)))
 		if errors.Is(err, pando.ErrOption) || errors.Is(err, pando.ErrLayout) {
 			continue

@@ -1,0 +1,252 @@
+package radix
+
+import (
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// visit is a search of a trie under way.
+type visit struct {
+	key   string
+	at    link
+	depth int64 // of the last node; the next must be deeper, whatever the bytes of a file are
+	i     int32
+	stage int8
+	short bool // it has begun at a shortcut
+	miss  bool // no link leads on: the leaf is another key's
+}
+
+// step goes through an inner node. Where no link leads on, it goes to the first key
+// below, to be compared.
+func (t *trie) step(v *visit) {
+	h := t.at(v.at)
+	d := h.depth
+	next := link(0)
+	if int64(d) > v.depth {
+		if uint(d) < uint(len(v.key)) {
+			next = h.find(v.at.kind(), v.key[d])
+		} else if uint(d) == uint(len(v.key)) && h.own != 0 {
+			next = leafBit | link(h.first)
+		}
+	}
+	v.depth = int64(d)
+	if next == 0 {
+		next, v.miss = leafBit|link(h.first), true
+	}
+	v.at = next
+	if next.isLeaf() {
+		t.fetchKey(v)
+		return
+	}
+	t.fetch(next, v.key, uint(d)+1)
+}
+
+// fetch asks for what a step through an inner node will read. depth is where the node
+// most likely tells keys apart.
+func (t *trie) fetch(l link, key string, depth uint) {
+	at := unsafe.Pointer(t.at(l))
+	switch kind := l.kind(); kind {
+	case trie256:
+		simd.PrefetchAt(at, 1)
+		if depth < uint(len(key)) {
+			simd.PrefetchAt(unsafe.Add(at, 64+4*int(key[depth])), 1)
+		}
+	case trie23:
+		simd.PrefetchAt(at, 2)
+	case trie48:
+		simd.PrefetchAt(at, 4)
+	default:
+		simd.PrefetchAt(at, 1)
+	}
+}
+
+// fetchKey asks for what the next look at a leaf will read.
+func (t *trie) fetchKey(v *visit) {
+	if rank := int(v.at &^ leafBit); rank < t.n {
+		if t.keys.fetch(rank, int(v.stage)); v.stage == 0 && t.vals != nil && !v.miss {
+			simd.PrefetchAt(unsafe.Add(t.vals, rank*t.valSize), 1)
+		}
+	}
+	v.stage++
+}
+
+// search sets ranks[i] to the first entry that is keys[i], or to -1; or to the number
+// of entries below, where below is true. Many are under way at a time: while one waits
+// for memory, the others take a step.
+func (t *trie) search(keys []string, ranks []int, below bool) {
+	for len(keys) > 0 {
+		n := min(len(keys), bucketKeys)
+		t.searchBucket(keys[:n], ranks[:n], below)
+		keys, ranks = keys[n:], ranks[n:]
+	}
+	runtime.KeepAlive(t)
+}
+
+var visits = sync.Pool{New: func() any { return new([underWay]visit) }}
+
+func (t *trie) searchBucket(keys []string, ranks []int, below bool) {
+	e, ring := entrancePool.Get().(*entrances), visits.Get().(*[underWay]visit)
+	e.find(t.short, keys, func(l link, i int) {
+		if l.isInner() {
+			t.fetch(l, keys[i], uint(t.short.depth))
+		}
+	})
+	stages := int8(t.keys.stages())
+	next, live := 0, min(underWay, len(keys))
+	for ; next < live; next++ {
+		t.enter(&ring[next], keys[next], next, e.links[next])
+	}
+	for live > 0 {
+		for j := 0; j < live; j++ {
+			v := &ring[j]
+			if v.at.isInner() {
+				t.step(v)
+				continue
+			}
+			if v.stage < stages && (below || v.short || !v.miss) {
+				t.fetchKey(v)
+				continue
+			}
+			if !t.answer(v, ranks, below) {
+				t.enter(v, v.key, int(v.i), 0)
+				continue
+			}
+			if next < len(keys) {
+				t.enter(v, keys[next], next, e.links[next])
+				next++
+				continue
+			}
+			live--
+			*v = ring[live]
+			j--
+		}
+	}
+	clear(ring[:]) // the caller's keys are not a pool's to keep
+	visits.Put(ring)
+	entrancePool.Put(e)
+}
+
+// enter begins a search, at a shortcut unless that is 0.
+func (t *trie) enter(v *visit, key string, i int, at link) {
+	*v = visit{key: key, at: at, depth: -1, i: int32(i), short: at != 0}
+	if at == 0 {
+		v.at = t.root
+	}
+	if v.at.isLeaf() {
+		t.fetchKey(v)
+	}
+}
+
+// answer sets the result of a search that has come to a leaf. It returns false for
+// one that has come there by a shortcut that was another's.
+func (t *trie) answer(v *visit, ranks []int, below bool) bool {
+	rank := int(v.at &^ leafBit)
+	switch {
+	case !v.at.isLeaf() || rank >= t.n: // it is empty, or damaged
+		if v.short {
+			return false
+		}
+		if ranks[v.i] = -1; below {
+			ranks[v.i] = 0
+		}
+		return true
+	case v.miss && !v.short && !below:
+		ranks[v.i] = -1
+		return true
+	}
+	alike, order := t.keys.compare(rank, v.key)
+	if order != 0 && v.short && alike < t.short.depth {
+		return false
+	}
+	switch {
+	case order == 0:
+		ranks[v.i] = rank
+	case below:
+		ranks[v.i] = t.resolve(v.key, alike, order, false)
+	default:
+		ranks[v.i] = -1
+	}
+	return true
+}
+
+// seek returns the number of keys below key, or up to it where after is true, and
+// reports whether there is such a key.
+func (t *trie) seek(key string, after bool) (rank int, equal bool) {
+	var v visit
+	l, _ := t.short.enter(key)
+	for {
+		for t.enter(&v, key, 0, l); v.at.isInner(); {
+			t.step(&v)
+		}
+		rank = int(v.at &^ leafBit)
+		if v.at.isLeaf() && rank < t.n {
+			break
+		}
+		if !v.short {
+			return 0, false
+		}
+		l = 0
+	}
+	alike, order := t.keys.compare(rank, key)
+	if order != 0 && v.short && alike < t.short.depth {
+		return t.seekFromRoot(key, after)
+	}
+	if order != 0 || after {
+		rank = t.resolve(key, alike, order, after)
+	}
+	return rank, order == 0
+}
+
+// seekFromRoot is seek for a key whose shortcut was another's.
+func (t *trie) seekFromRoot(key string, after bool) (rank int, equal bool) {
+	plain := *t
+	plain.short = nil
+	return plain.seek(key, after)
+}
+
+// resolve returns the number of keys below key, or up to it where after is true. The
+// way of the key has led to one that it has its first bytes in common with, and no key
+// is more like it; order is that of the two.
+func (t *trie) resolve(key string, alike, order int, after bool) int {
+	l, right := t.root, link(0) // what follows the sub-tree
+	for depth := int64(-1); l.isInner(); {
+		h := t.at(l)
+		d := int64(h.depth)
+		if d <= depth || d > int64(alike) {
+			break
+		}
+		depth = d
+		if int(d) == len(key) {
+			if h.own == 0 || !after {
+				return t.below(l)
+			}
+			_, first, _ := h.from(l.kind(), 0)
+			return t.below(first)
+		}
+		b, to, next := h.from(l.kind(), int(key[d]))
+		switch {
+		case to == 0:
+			return t.end(right)
+		case b > int(key[d]):
+			return t.below(to)
+		}
+		if l = to; next != 0 {
+			right = next
+		}
+	}
+	if order < 0 || order == 0 && !after {
+		return t.below(l)
+	}
+	return t.end(right)
+}
+
+// end returns the rank at which the keys before a link end; 0 stands for the end of all.
+func (t *trie) end(right link) int {
+	if right == 0 {
+		return t.n
+	}
+	return t.below(right)
+}

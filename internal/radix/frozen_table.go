@@ -1,0 +1,156 @@
+package radix
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/layout"
+)
+
+// Table says what the root table of a trie is like. The zero Table is the best that is
+// known; others are for experiments (cuart-root).
+type Table struct {
+	Off   bool // there is none
+	Bytes int  // behind the common prefix that lead to a top; 0 for as many as leave 8 entries for each
+}
+
+// mostTrieTops is how many tops a table of a trie has at most. It is made once, so it
+// may be larger than that of a tree that changes.
+const mostTrieTops = 1 << 24
+
+// tops returns how many tops there are for so many bytes behind the common prefix, at
+// most: keys that are shorter have none.
+func (g *growth) tops(bytes int) int {
+	n := 1
+	for i := range g.spans {
+		for _, k := range g.spans[i].alike[:bytes] {
+			n += int(k)
+		}
+	}
+	return n
+}
+
+// tableOf returns how many bytes lead to a top, and the lines of the table.
+func (g *growth) tableOf(t Table) (bytes, lines int) {
+	if t.Off || t.Bytes == 0 && int64(g.n) < leastShort || g.n == 0 {
+		return 0, 0
+	}
+	bytes = min(t.Bytes, deepest)
+	if t.Bytes == 0 { // as few as lead to the most tops: keys that are shorter have none
+		most := min(g.n/int(perTop), mostTrieTops)
+		for b, tops := 1, 1; b <= deepest; b++ {
+			if n := g.tops(b); n > most {
+				break
+			} else if n > tops {
+				bytes, tops = b, n
+			}
+		}
+	}
+	return bytes, g.linesFor(bytes)
+}
+
+// linesFor returns the lines of a table for so many bytes behind the common prefix.
+func (g *growth) linesFor(bytes int) int { return 1 + g.tops(bytes)/lineFill }
+
+// plan settles the root table, and returns the sizes of the segments of nodes and of
+// the table.
+func (g *growth) plan(t Table) (nodes, table int, err error) {
+	behind, lines := g.tableOf(t)
+	if lines > 0 && int64(g.common)+deepest <= math.MaxInt32 {
+		g.head.skip, g.head.depth, g.head.lines = uint32(g.common), uint32(g.common+behind), uint32(lines)
+		table = lines * int(unsafe.Sizeof(shortLine{}))
+	}
+	size := g.head.sizeOfNodes()
+	if size != int64(int(size)) {
+		return 0, 0, layout.ErrTooLarge
+	}
+	return int(size), table, nil
+}
+
+// fill writes nodes and table into the first two segments of a block, and returns
+// the trie. The keys are there already.
+func (g *growth) fill(keys trieKeys, b *arena.Block) (*trie, error) {
+	head := (*trieHead)(unsafe.Pointer(&b.Segment(0)[0]))
+	*head = g.head // with the counts, by which it is opened
+	t, err := openTrie(g.n, keys, b)
+	if err != nil {
+		return nil, err
+	}
+	err = g.grow(func(kind int, number uint32, node []byte) {
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(t.at(linkTo(kind, int(number))))), len(node)), node)
+	})
+	if err != nil {
+		return nil, err
+	}
+	*head, t.root = g.head, g.head.root
+	if t.short != nil {
+		t.fillTable(t.short, t.root)
+	}
+	return t, nil
+}
+
+// fillTable puts the tops below a link into the root table, in key order.
+func (t *trie) fillTable(s *shortcuts, l link) {
+	var buf [8]byte
+	if h := t.at(l); l.isInner() && int(h.depth) < s.depth {
+		for b, to, _ := h.from(l.kind(), 0); to != 0; b, to, _ = h.from(l.kind(), b+1) {
+			t.fillTable(s, to)
+		}
+		return
+	}
+	if first := t.below(l); l != 0 && first < t.n {
+		if x, tag := s.place(t.keys.text(first, &buf)); x != nil {
+			x.put(tag, l)
+		}
+	}
+}
+
+// checkTrie returns an error for the first thing that is not as it grows from the keys.
+func (t *trie) checkTrie(keys keySpans) error {
+	g, err := survey(t.n, keys, 0, nil)
+	if err != nil {
+		return err
+	}
+	head := *t.head
+	if g.head.counts != head.counts || head.sizeOfNodes() != int64(len(t.nodes)) {
+		return fmt.Errorf("radix: %d nodes by type, want %d", head.counts, g.head.counts)
+	}
+	wrong := make([]error, len(g.spans)+1)
+	err = g.grow(func(kind int, number uint32, node []byte) {
+		if l := linkTo(kind, int(number)); !bytes.Equal(unsafe.Slice((*byte)(unsafe.Pointer(t.at(l))), len(node)), node) {
+			// All writers of an entry find the same: that some node is wrong.
+			first := (*trieNode)(unsafe.Pointer(&node[0])).first
+			wrong[first/spanKeys] = fmt.Errorf("radix: node %#x is not what its keys make", uint32(l))
+		}
+	})
+	if err := errors.Join(append(wrong, err)...); err != nil {
+		return err
+	}
+	g.head.skip, g.head.depth, g.head.lines = head.skip, head.depth, head.lines
+	if head != g.head || t.root != head.root {
+		return fmt.Errorf("radix: head %+v, want %+v", head, g.head)
+	}
+	return t.checkTable(g)
+}
+
+// checkTable returns an error for a root table that is not what nodes and keys make.
+func (t *trie) checkTable(g *growth) error {
+	s := shortcuts{depth: int(t.head.depth), skip: int(t.head.skip)}
+	lines, behind := len(t.table)/int(unsafe.Sizeof(shortLine{})), s.depth-s.skip
+	switch {
+	case t.head.lines == 0 && s.skip == 0 && s.depth == 0 && lines == 0:
+		return nil
+	case int64(t.head.lines) != int64(lines) || s.skip != g.common || behind < 0 || behind > deepest || lines != g.linesFor(behind):
+		return fmt.Errorf("radix: a root table of %d bytes for bytes %d to %d of a key", len(t.table), s.skip, s.depth)
+	}
+	s.lines = make([]shortLine, lines)
+	t.fillTable(&s, t.root)
+	if !bytes.Equal(arena.Bytes(s.lines), t.table) {
+		return errors.New("radix: the root table is not what the nodes make")
+	}
+	return nil
+}
