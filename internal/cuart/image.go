@@ -19,6 +19,7 @@ type image struct {
 	n48      []inner48
 	n256     []inner256
 	units    []uint64 // of leaves
+	entries  int
 }
 
 // bytes returns the memory of the nodes of each type.
@@ -33,7 +34,7 @@ func (im *image) nodes() [nodeTypes]int {
 
 // build lays out keys, which ascend, with their values.
 func build(keys []string, vals []uint64, valBytes int, p place) (*image, error) {
-	im := &image{place: p, valBytes: valBytes, table: make([]link, 1<<p.bits)}
+	im := &image{place: p, valBytes: valBytes, table: make([]link, 1<<p.bits), entries: len(keys)}
 	slots, starts := make([]uint32, len(keys)), make([]uint32, 1<<p.bits+1)
 	for i, k := range keys {
 		if len(k) > MaxKey {
