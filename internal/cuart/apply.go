@@ -111,7 +111,7 @@ func (t *Tree) begin(ops *Ops) (*applying, error) {
 	if err := t.copyOut(arena.Bytes(b.counts[:]), counts); err != nil {
 		return nil, err
 	}
-	if long := b.counts[2*classes]; long > 0 {
+	if long := b.counts[2*classes]; long > 0 && !t.lenient {
 		return nil, fmt.Errorf("%w: %d of %d", ErrKeyTooLong, long, n)
 	}
 	a.need = t.needOf(b.counts[:classes], b.counts[classes:2*classes])
@@ -190,14 +190,14 @@ func (t *Tree) promise(n *need) error {
 			return err
 		}
 	}
-	units := t.leaves.next
+	units := int64(t.leaves.next)
 	for c := nodeTypes; c < classes; c++ {
-		units += n.unlisted(t, c) * unitsOf(c)
+		units += int64(n.unlisted(t, c)) * int64(unitsOf(c))
 	}
 	if units >= leafBit {
 		return errTooLarge
 	}
-	if err := t.grow(&t.leaves, units); err != nil {
+	if err := t.grow(&t.leaves, int(units)); err != nil {
 		return err
 	}
 	return t.listRoom(n)

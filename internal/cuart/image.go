@@ -139,7 +139,7 @@ func (b *builder) leaf(key string, val uint64) link {
 	}
 	*(*uint32)(unsafe.Pointer(&x[b.valBytes])) = uint32(len(key))
 	copy(x[b.valBytes+4:], key)
-	return link(leafBit | at)
+	return leafBit | link(at)
 }
 
 // child is a link of an inner node, and its byte; -1 for the key that ends there.

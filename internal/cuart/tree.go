@@ -33,6 +33,8 @@ type Tree struct {
 	lists    [classes]room.List
 	entries  int
 	perSlot  int
+	longest  int   // longer keys are not there,
+	lenient  bool  // and it is no error to set them
 	left     int64 // bytes that pools may still take
 	work     room.Work
 	freed    room.Work // what a batch frees
@@ -68,6 +70,9 @@ type Options struct {
 	Direct bool
 	// Seed is that of the hash; 0 is any.
 	Seed uint64
+	// Longest leaves longer keys out: what is done to them does nothing. 0 is MaxKey,
+	// and an error for longer ones.
+	Longest int
 }
 
 const (
@@ -89,6 +94,10 @@ func New(dev device.Device, opts Options) (t *Tree, err error) {
 		}
 	}()
 	t.place = place{seed: opts.Seed, skip: opts.Skip, direct: opts.Direct, bits: bitsFor(opts.Entries)}
+	t.longest, t.lenient = MaxKey, opts.Longest > 0
+	if t.lenient {
+		t.longest = min(opts.Longest, MaxKey)
+	}
 	for t.place.seed == 0 {
 		t.place.seed = rand.Uint64()
 	}
@@ -179,6 +188,7 @@ func (t *Tree) radix() *kernel.Radix {
 	r := &kernel.Radix{
 		Leaves: t.leaves.memory.Base(), Table: t.table,
 		Seed: t.place.seed, Skip: uint32(t.place.skip), Shift: uint32(32 - t.place.bits),
+		Longest: uint32(t.longest),
 	}
 	for kind := range t.nodes {
 		r.Nodes[kind] = t.nodes[kind].memory.Base()
@@ -213,7 +223,7 @@ func (t *Tree) Load(keys []string, vals []uint64) error {
 
 // upload copies an image into an empty tree.
 func (t *Tree) upload(im *image) error {
-	if len(im.units) >= leafBit {
+	if int64(len(im.units)) >= leafBit {
 		return errTooLarge
 	}
 	for kind, n := range im.nodes() {

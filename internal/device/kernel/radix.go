@@ -37,7 +37,7 @@ type Radix struct {
 	Seed          uint64
 	Skip, Direct  uint32
 	Shift         uint32 // 32 less the bits of a slot's number, below 32
-	_             uint32
+	Longest       uint32 // keys above are not there, whatever is done to them
 }
 
 // StringKeys is strings in device memory: struct Keys of radix.h. Key i has the bytes

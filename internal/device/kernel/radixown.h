@@ -44,7 +44,7 @@ template <typename V> inline_device u32 classOf(u32 length, u32 &units) {
 }
 
 // slots gives the slot of each key, and adds up by class how many leaves operations
-// may need, and how many they may free; and how many keys are too long.
+// may need, and how many they may free; and how many keys to be set are too long.
 template <typename V> inline_device void slots_(const Radix &t, const Keys &k, const u8 *kinds, u32 *slots, u32 *counts, u32 kind) {
 	enum { ALL_COUNTS = 2 * CLASSES + 1 };
 	__shared__ u32 sums[ALL_COUNTS];
@@ -55,7 +55,7 @@ template <typename V> inline_device void slots_(const Radix &t, const Keys &k, c
 		Query q = k.at(i);
 		slots[i] = slotOf(t, Tile<1>(), q);
 		u32 what = kinds ? kinds[i] : kind, units;
-		if (q.length > MAX_KEY) {
+		if (q.length > t.longest) {
 			if (what == SET) __atomic_fetch_add(sums + 2 * CLASSES, 1u, __ATOMIC_RELAXED);
 		} else if (what != GET)
 			__atomic_fetch_add(sums + (what == SET ? 0 : CLASSES) + classOf<V>(q.length, units), 1u, __ATOMIC_RELAXED);
@@ -353,7 +353,8 @@ template <typename V> inline_device void own(const Radix &t, const Changes &c, c
 	do {
 		u32 at = c.places[i], kind = c.kinds ? c.kinds[at] : c.kind;
 		V old = 0;
-		bool had = owner.apply(c.keys.at(at), kind, kind == SET ? ((const V *)c.vals)[at] : 0, old);
+		Query q = c.keys.at(at);
+		bool had = q.length <= t.longest && owner.apply(q, kind, kind == SET ? ((const V *)c.vals)[at] : 0, old);
 		if (c.old) {
 			((V *)c.old)[at] = old;
 			c.had[at] = had;
