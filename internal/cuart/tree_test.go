@@ -9,7 +9,6 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/seed"
@@ -213,8 +212,7 @@ func (r *rig) check() {
 	}
 }
 
-// onEach runs a test on the interpreter under several seeds, and on a GPU if there is
-// one.
+// onEach runs a test on the interpreter under several seeds.
 func onEach(t *testing.T, seeds int, test func(t *testing.T, dev device.Device, rng *rand.Rand)) {
 	first := seed.Of(t)
 	for i := range uint64(seeds) {
@@ -225,14 +223,6 @@ func onEach(t *testing.T, seeds int, test func(t *testing.T, dev device.Device, 
 			t.Fatalf("PANDO_SEED=%d", first+i)
 		}
 	}
-	gpu, err := cuda.Open(0)
-	if err != nil {
-		return
-	}
-	defer gpu.Close()
-	for i := range uint64(seeds) {
-		test(t, gpu, rand.New(rand.NewPCG(first+i, 0)))
-	}
 }
 
 func randomOptions(rng *rand.Rand) Options {
@@ -240,14 +230,14 @@ func randomOptions(rng *rand.Rand) Options {
 }
 
 // Searches find what was loaded, and nothing else.
-func TestFind(t *testing.T) {
-	onEach(t, seed.Count(60), func(t *testing.T, dev device.Device, rng *rand.Rand) {
-		r := newRig(t, dev, randomOptions(rng))
-		r.tree.place.bits = 1 + rng.IntN(8)
-		r.load(randomKeys(rng, []int{0, 1, 2, 17, 49, 300}[rng.IntN(6)]), rng)
-		r.look(rng)
-		must(t, r.tree.Close())
-	})
+func TestFind(t *testing.T) { onEach(t, seed.Count(60), findOnce) }
+
+func findOnce(t *testing.T, dev device.Device, rng *rand.Rand) {
+	r := newRig(t, dev, randomOptions(rng))
+	r.tree.place.bits = 1 + rng.IntN(8)
+	r.load(randomKeys(rng, []int{0, 1, 2, 17, 49, 300}[rng.IntN(6)]), rng)
+	r.look(rng)
+	must(t, r.tree.Close())
 }
 
 // batch returns random operations: on keys of one kind or several, often the same
@@ -273,24 +263,24 @@ func (r *rig) batch(rng *rand.Rand, n int) (keys []string, vals []uint64, kinds 
 }
 
 // Batches of any operations answer as the model does, and leave what it has.
-func TestApply(t *testing.T) {
-	onEach(t, seed.Count(40), func(t *testing.T, dev device.Device, rng *rand.Rand) {
-		r := newRig(t, dev, randomOptions(rng))
-		if rng.IntN(2) == 0 { // few slots, so that owners have much to do
-			r.shrinkTable(1 + rng.IntN(3))
-		}
-		if rng.IntN(2) == 0 {
-			r.load(randomKeys(rng, 200), rng)
-		}
-		r.tree.perSlot, r.tree.portion = 1+rng.IntN(64), 1+rng.IntN(100)
-		for range 5 {
-			keys, vals, kinds := r.batch(rng, []int{1, 5, 60, 200}[rng.IntN(4)])
-			r.apply(keys, vals, kinds, rng.IntN(5))
-			r.look(rng)
-		}
-		r.empty()
-		must(t, r.tree.Close())
-	})
+func TestApply(t *testing.T) { onEach(t, seed.Count(40), applyOnce) }
+
+func applyOnce(t *testing.T, dev device.Device, rng *rand.Rand) {
+	r := newRig(t, dev, randomOptions(rng))
+	if rng.IntN(2) == 0 { // few slots, so that owners have much to do
+		r.shrinkTable(1 + rng.IntN(3))
+	}
+	if rng.IntN(2) == 0 {
+		r.load(randomKeys(rng, 200), rng)
+	}
+	r.tree.perSlot, r.tree.portion = 1+rng.IntN(64), 1+rng.IntN(100)
+	for range 5 {
+		keys, vals, kinds := r.batch(rng, []int{1, 5, 60, 200}[rng.IntN(4)])
+		r.apply(keys, vals, kinds, rng.IntN(5))
+		r.look(rng)
+	}
+	r.empty()
+	must(t, r.tree.Close())
 }
 
 // shrinkTable gives an empty tree a table of few slots.
@@ -320,41 +310,41 @@ func (r *rig) empty() {
 
 // A node grows and shrinks through all types as its children come and go, one at a
 // time and all at once.
-func TestNodesGrowAndShrink(t *testing.T) {
-	onEach(t, seed.Count(8), func(t *testing.T, dev device.Device, rng *rand.Rand) {
-		r := newRig(t, dev, Options{Room: 64 << 20, Direct: true, Seed: 1})
-		r.shrinkTable(1)
-		key := func(i int) string { return "common" + string([]byte{byte(i)}) + "rest"[:i%3] }
-		order := rng.Perm(256)
-		add := func(kind uint8, some []int) {
-			var keys []string
-			var vals []uint64
-			var kinds []uint8
-			for _, i := range some {
-				keys, vals, kinds = append(keys, key(i)), append(vals, uint64(i)), append(kinds, kind)
-			}
-			r.apply(keys, vals, kinds, 0)
+func TestNodesGrowAndShrink(t *testing.T) { onEach(t, seed.Count(8), growOnce) }
+
+func growOnce(t *testing.T, dev device.Device, rng *rand.Rand) {
+	r := newRig(t, dev, Options{Room: 64 << 20, Direct: true, Seed: 1})
+	r.shrinkTable(1)
+	key := func(i int) string { return "common" + string([]byte{byte(i)}) + "rest"[:i%3] }
+	order := rng.Perm(256)
+	add := func(kind uint8, some []int) {
+		var keys []string
+		var vals []uint64
+		var kinds []uint8
+		for _, i := range some {
+			keys, vals, kinds = append(keys, key(i)), append(vals, uint64(i)), append(kinds, kind)
 		}
-		steps := []int{1, 2, 4, 5, 6, 16, 17, 18, 48, 49, 50, 256}
-		if rng.IntN(2) == 0 {
-			r.apply([]string{"common"}, []uint64{7}, []uint8{Set}, 0)
+		r.apply(keys, vals, kinds, 0)
+	}
+	steps := []int{1, 2, 4, 5, 6, 16, 17, 18, 48, 49, 50, 256}
+	if rng.IntN(2) == 0 {
+		r.apply([]string{"common"}, []uint64{7}, []uint8{Set}, 0)
+	}
+	done := 0
+	for i, n := range steps {
+		add(Set, order[done:n])
+		done = n
+		if live := r.tree.live(node256); n == 256 && live != 1 {
+			t.Fatalf("step %d: %d nodes 256", i, live)
 		}
-		done := 0
-		for i, n := range steps {
-			add(Set, order[done:n])
-			done = n
-			if live := r.tree.live(node256); n == 256 && live != 1 {
-				t.Fatalf("step %d: %d nodes 256", i, live)
-			}
-			r.look(rng)
-		}
-		down := []int{256, 37, 36, 35, 13, 12, 11, 4, 3, 2, 1, 0}
-		for i := 1; i < len(down); i++ {
-			add(Delete, order[down[i]:down[i-1]])
-			r.look(rng)
-		}
-		must(t, r.tree.Close())
-	})
+		r.look(rng)
+	}
+	down := []int{256, 37, 36, 35, 13, 12, 11, 4, 3, 2, 1, 0}
+	for i := 1; i < len(down); i++ {
+		add(Delete, order[down[i]:down[i-1]])
+		r.look(rng)
+	}
+	must(t, r.tree.Close())
 }
 
 // Keys that are too long are refused before anything is done.

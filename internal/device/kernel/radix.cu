@@ -1,5 +1,5 @@
 // Kernels of the radix tree of package cuart, for values of 32 and 64 bits.
-#include "radixown.h"
+#include "radixwiden.h"
 
 #define KERNEL extern "C" __global__ launch_bounds(256) void
 
@@ -7,7 +7,7 @@
 	KERNEL radixFind##BITS(Radix t, Keys k, u##BITS *vals, u32 *found) { find<u##BITS, 1>(t, k, vals, found); }                        \
 	KERNEL radixTile##BITS(Radix t, Keys k, u##BITS *vals, u32 *found) { find<u##BITS, 4>(t, k, vals, found); }                        \
 	KERNEL radixSlots##BITS(Radix t, Keys k, const u8 *kinds, u32 *slots, u32 *counts, u32 kind) {                                     \
-		slots_<u##BITS>(t, k, kinds, slots, counts, kind);                                                                         \
+		findSlots<u##BITS>(t, k, kinds, slots, counts, kind);                                                                         \
 	}                                                                                                                                  \
 	KERNEL radixOwn##BITS(Radix t, Changes c, Pools p) { own<u##BITS>(t, c, p); }                                                      \
 	KERNEL radixLeafSlots##BITS(Radix t, const u32 *leaves, u32 *slots, u32 n) { leafSlots<u##BITS>(t, leaves, slots, n); }            \
