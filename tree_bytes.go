@@ -1,7 +1,6 @@
 package pando
 
 import (
-	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -49,7 +48,7 @@ func (t *Tree[K, V]) GetBatchBytes(data []byte, offsets []int32, vals []V, found
 	t.mustTakeBytes("GetBatchBytes")
 	m := t.open()
 	vals, found = results("GetBatchBytes", vals, found, mustSpan(data, offsets, m.Workers()))
-	hits = m.GetBatch(order.KeysAs(t.key.Type, index.Unpacked(data, offsets)), vals, found)
+	hits = m.GetPacked(data, offsets, vals, found)
 	t.done()
 	return hits
 }

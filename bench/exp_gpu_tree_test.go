@@ -16,6 +16,7 @@ var gpuTreeRows = map[*experiment][]string{
 	gpuUpdateShapes: {namePandoGPUTree, nameByLeaf, nameFlat},
 	gpuTreeFind:     {namePandoGPUTree + ", loaded", namePandoGPUTree + ", after random inserts", namePandoGPUPairs},
 	gpuAggregate:    {namePandoGPUTree + ", loaded, units of 1k", namePandoGPUTree + ", loaded, units of 2k"},
+	gpuRadix:        {rowThread, rowTile, rowHost, rowHostTile, rowWidth, rowDirect, rowResident, rowHost},
 	gpuTreeU32:      {namePandoGPUTree + ", one batch"},
 	gpuTreeEndToEnd: {namePandoGPUTree + ", until it returns", namePandoGPUTree + ", until in host memory", namePandoGPUTree + ", until it returns, from a Buffer",
 		namePandoGPUTree + ", DeviceOnly", namePandoGPUTree + ", DeviceOnly, from a Buffer", namePandoTree + ", CPU"},
@@ -25,23 +26,27 @@ var gpuTreeRows = map[*experiment][]string{
 // checks look at every answer.
 func TestGPUTreeExperimentsOnTheInterpreter(t *testing.T) {
 	for e, want := range gpuTreeRows {
-		for _, size := range [][2]int{{40, 33}} {
-			s := interpreted(t, e, size[0], size[1])
-			indextest.Interpreted(t, s.seed)
-			s.threads, s.rounds = []int{2}, 1
-			s.openGPU = func() (device.Device, error) { return ptx.New(ptx.Seed(s.seed), ptx.Memory(256<<20)), nil }
-			if err := e.run(s); err != nil {
-				t.Fatalf("%s, n %d, %d operations: %v", e.name, size[0], size[1], err)
-			}
-			got := names(s.rows)
-			if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
-				t.Errorf("%s: rows %q, want %q first; left out: %q", e.name, got, want, s.skipped)
-			}
-			for _, r := range s.rows {
-				if r.Best <= 0 || r.Extra[colGiga] <= 0 {
-					t.Errorf("%s: %+v", e.name, r)
-				}
-			}
+		t.Run(e.name, func(t *testing.T) { runInterpreted(t, e, want, 40, 33) })
+	}
+}
+
+// runInterpreted runs an experiment, whose first rows are to be some.
+func runInterpreted(t *testing.T, e *experiment, want []string, n, ops int) {
+	t.Helper()
+	s := interpreted(t, e, n, ops)
+	indextest.Interpreted(t, s.seed)
+	s.threads, s.rounds = []int{2}, 1
+	s.openGPU = func() (device.Device, error) { return ptx.New(ptx.Seed(s.seed), ptx.Memory(256<<20)), nil }
+	if err := e.run(s); err != nil {
+		t.Fatalf("%s, n %d, %d operations: %v", e.name, n, ops, err)
+	}
+	got := names(s.rows)
+	if len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+		t.Errorf("%s: rows %q, want %q first; left out: %q", e.name, got, want, s.skipped)
+	}
+	for _, r := range s.rows {
+		if r.Best <= 0 || r.Extra[colGiga] <= 0 {
+			t.Errorf("%s: %+v", e.name, r)
 		}
 	}
 }

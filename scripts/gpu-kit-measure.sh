@@ -26,6 +26,7 @@ quick=()
 steps() {
 	cat <<-TEXT
 		tests       chunked-test     120  PANDO_SEEDS=40 ./run.sh test internal/chunked -test.v -test.run OnGPU|Watched
+		tests       cuart-test       120  PANDO_SEEDS=40 ./run.sh test internal/cuart -test.v -test.run OnGPU
 		tests       tree-test        120  ./run.sh test tests/devices -test.v -test.run Tree
 		tests       sort-test        120  ./run.sh test internal/device/kernel -test.v -test.short -test.run Sort|Sum|GPU
 		tests       cuda-test        120  ./run.sh test internal/device/cuda -test.v -test.short
@@ -34,6 +35,7 @@ steps() {
 		update      find             120  ./run.sh bench run gpu-tree-find --n $n --rounds 5 --json JSON
 		update      u32              180  ./run.sh bench run gpu-tree-u32 --rounds 3 --json JSON
 		endtoend    endtoend         300  ./run.sh bench run gpu-tree-endtoend --n $n --rounds 3 --json JSON
+		strings     radix            300  ./run.sh bench run gpu-radix --n $n --rounds 3 --json JSON
 		vectors     vector-test       60  PANDO_SEEDS=150 ./run.sh test internal/vector -test.v -test.run OnGPU
 		vectors     vector-faces      60  ./run.sh test tests/vectors -test.v -test.run OnRealGPU
 		vectors     aggregate        110  ./run.sh bench run gpu-aggregate --n $n --rounds 5 --json JSON
@@ -57,6 +59,7 @@ steps() {
 		latches     page-visit       120  ./run.sh bench run gpu-visit --n 1M,32M --rounds 3 --json JSON
 		latches     page-size         60  ./run.sh bench run gpu-page-size --n 5k,30k --rounds 1 --json JSON
 		latches     page-size-100k    90  ./run.sh bench run gpu-page-size --n 100k --rounds 1 --json JSON
+		sanitize    sanitize-cuart   300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=3 ./run.sh sanitize internal/cuart -test.short -test.run (Find|Apply|Nodes)OnGPU
 		sanitize    sanitize-sort    300  SANITIZE_TOOLS=memcheck,racecheck ./run.sh sanitize internal/device/kernel -test.short -test.run Sort$|Sum$
 		sanitize-latches sanitize-latch 300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=2 PANDO_ROUNDS=16 ./run.sh sanitize internal/experiments -test.short -test.run OnGPU
 	TEXT

@@ -101,9 +101,9 @@ var errUnsorted = errors.New("chunked: the batch is not sorted")
 // carryOut does a batch that is sorted.
 func (t *Tree[C]) carryOut(a *applying, flat bool) (err error) {
 	w, n := &t.work, int(a.N)
-	a.acts = w.words(n)
+	a.acts = w.Words(n)
 	if a.Kinds != 0 {
-		a.Changes, a.Change = w.words(n+1), w.words(n)
+		a.Changes, a.Change = w.Words(n+1), w.Words(n)
 		if err := t.run.Changes(&a.Batch, t.scans.next(n)); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (t *Tree[C]) wantsFlat(n int) bool {
 		return false
 	}
 	leaves := (t.entries + n + kernel.LeafFill - 1) / kernel.LeafFill
-	return leaves <= t.leaves.free+t.leaves.most-t.leaves.next
+	return leaves <= t.leaves.list.N+t.leaves.most-t.leaves.next
 }
 
 // thin reports whether leaves, or chunks, have become so empty that they are
@@ -172,22 +172,22 @@ func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 	if err := t.start(t.workBytes(n), t.longest(n)); err != nil {
 		return nil, err
 	}
-	a := &applying{effects: ops.Effects, fetch: ops.Fetch, freed: w.words(2), Batch: kernel.Batch{
+	a := &applying{effects: ops.Effects, fetch: ops.Fetch, freed: w.Words(2), Batch: kernel.Batch{
 		Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, N: uint32(n), Kind: ops.Kind,
 	}}
 	if !flat {
 		a.owned = t.newOwned(a)
 	}
-	temp := w.bytes(kernel.SortTemp(n, t.run.Bits))
-	a.cleared = int(temp-w.at) + kernel.SortHead
-	if err := t.run.Stream.Fill(w.at, 0, a.cleared); err != nil {
+	temp := w.Bytes(kernel.SortTemp(n, t.run.Bits))
+	a.cleared = int(temp-w.At) + kernel.SortHead
+	if err := t.run.Stream.Fill(w.At, 0, a.cleared); err != nil {
 		return nil, err
 	}
 	a.job = kernel.SortJob{
 		KeyBits: t.run.Bits, To: t.run.Bits, N: n, Implicit: true, Cleared: true, Temp: temp,
-		Keys: ops.Keys, Keys2: w.bytes(n * t.run.Bits / 8), Places: w.words(n), Places2: w.words(n),
+		Keys: ops.Keys, Keys2: w.Bytes(n * t.run.Bits / 8), Places: w.Words(n), Places2: w.Words(n),
 	}
-	a.used = w.used
+	a.used = w.Used
 	if err := t.sort(a, ops.Sorted); err != nil {
 		return nil, err
 	}
@@ -197,8 +197,8 @@ func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 // newOwned takes memory for what must be 0 before a batch is done leaf by leaf.
 func (t *Tree[C]) newOwned(a *applying) *kernel.Owned {
 	w, count := &t.work, int(t.now.version.Count)
-	o := &kernel.Owned{Told: t.told, Removed: w.words(int(a.N)), N: a.N}
-	o.ChunkBegin, o.ChunkEnd, o.Grow, o.Changed = w.words(count), w.words(count), w.words(count), w.words(count)
+	o := &kernel.Owned{Told: t.told, Removed: w.Words(int(a.N)), N: a.N}
+	o.ChunkBegin, o.ChunkEnd, o.Grow, o.Changed = w.Words(count), w.Words(count), w.Words(count), w.Words(count)
 	return o
 }
 
@@ -243,7 +243,7 @@ func (t *Tree[C]) own(a *applying) error {
 		return err
 	}
 	to := b.next()
-	to.Become, to.Fresh, to.Totals = next.Become, next.Fresh, t.work.words(int(b.version.Count)+1)
+	to.Become, to.Fresh, to.Totals = next.Become, next.Fresh, t.work.Words(int(b.version.Count)+1)
 	if err := t.write(a, told, &to, b, freed); err != nil {
 		return err
 	}
@@ -275,14 +275,14 @@ func (t *Tree[C]) plan(a *applying) (*kernel.Next, error) {
 	w, n, v := &t.work, int(a.N), &t.now.version
 	o := a.owned
 	if o == nil { // it was to be a flat merge
-		from := w.used
+		from := w.Used
 		o = t.newOwned(a)
 		a.owned = o
 		if err := t.clearWork(from); err != nil {
 			return nil, err
 		}
 	}
-	o.Homes, o.Acts = w.words(n), a.acts
+	o.Homes, o.Acts = w.Words(n), a.acts
 	if err := t.run.Probe(v, &a.Batch, o.Homes, a.acts); err != nil {
 		return nil, err
 	}
@@ -292,16 +292,16 @@ func (t *Tree[C]) plan(a *applying) (*kernel.Next, error) {
 	if len(t.held) > 0 {
 		o.Copy = 1
 	}
-	o.Heads, o.Inserts, o.Home, o.Begin = w.words(n+1), w.words(n+1), w.words(n), w.words(n+1)
+	o.Heads, o.Inserts, o.Home, o.Begin = w.Words(n+1), w.Words(n+1), w.Words(n), w.Words(n+1)
 	if err := t.run.Owns(o, t.scans.next(n)); err != nil {
 		return nil, err
 	}
-	o.Refs, o.Counts, o.Base, o.Size, o.Need = w.words(n), w.words(n), w.words(n), w.words(n), w.words(n)
+	o.Refs, o.Counts, o.Base, o.Size, o.Need = w.Words(n), w.Words(n), w.Words(n), w.Words(n), w.Words(n)
 	if err := t.run.Plan(v, o); err != nil {
 		return nil, err
 	}
 	count := int(v.Count)
-	next := &kernel.Next{Become: w.words(count + 1), Fresh: w.words(count + 1)}
+	next := &kernel.Next{Become: w.Words(count + 1), Fresh: w.Words(count + 1)}
 	return next, t.run.Sums(v, o, next, t.scans.next(n), t.scans.next(count))
 }
 
@@ -333,7 +333,7 @@ func (t *Tree[C]) write(a *applying, told []int, next *kernel.Next, b *table, fr
 func (t *Tree[C]) newFreed(a *applying, leaves, chunks int) (*kernel.Freed, error) {
 	f := &kernel.Freed{Counts: a.freed}
 	if len(t.held) == 0 {
-		f.Leaves, f.Chunks = t.work.words(leaves), t.work.words(chunks)
+		f.Leaves, f.Chunks = t.work.Words(leaves), t.work.Words(chunks)
 		return f, nil
 	}
 	at, err := t.dev.Alloc(device.Aligned(4*leaves) + device.Aligned(4*chunks))

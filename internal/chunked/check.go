@@ -231,7 +231,7 @@ func (c *checking[C]) leaf(ref uint32, count int, high C) error {
 // free looks at the list of free slots: with those in use, and those that
 // snapshots need, they are all.
 func (c *checking[C]) free(s *space, used map[uint32]bool) error {
-	list, err := c.words(s.list, s.free)
+	list, err := c.words(s.list.At, s.list.N)
 	if err != nil {
 		return err
 	}

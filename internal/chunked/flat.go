@@ -11,7 +11,7 @@ const crowdedFrom = 32 << 10
 // cut gives each chunk its operations, and reports whether none has too many for
 // a flat merge.
 func (t *Tree[C]) cut(a *applying) (bool, error) {
-	a.cuts = t.work.words(int(t.now.version.Count))
+	a.cuts = t.work.Words(int(t.now.version.Count))
 	if err := t.run.Cut(&t.now.version, &a.Batch, a.cuts, t.told+4*toldOver, t.crowded); err != nil {
 		return false, err
 	}
@@ -25,7 +25,7 @@ func (t *Tree[C]) cut(a *applying) (bool, error) {
 // merge makes the changes by writing all of the tree anew.
 func (t *Tree[C]) merge(a *applying) error {
 	w, n, v := &t.work, int(a.N), &t.now.version
-	f := &kernel.Flat{Cuts: a.cuts, Ends: w.words(int(v.Count) * kernel.ChunkLeaves), Acts: a.acts, Shifts: w.words(n + 1)}
+	f := &kernel.Flat{Cuts: a.cuts, Ends: w.Words(int(v.Count) * kernel.ChunkLeaves), Acts: a.acts, Shifts: w.Words(n + 1)}
 	if err := t.run.Weigh(v, &a.Batch, f); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (t *Tree[C]) merge(a *applying) error {
 		return err
 	}
 	to := b.next()
-	to.Totals = w.words(chunks)
+	to.Totals = w.Words(chunks)
 	if err := t.writeFlat(a, f, &to, b, freed); err != nil {
 		return err
 	}

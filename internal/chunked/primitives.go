@@ -49,17 +49,17 @@ func (s *scans) next(n int) kernel.Scan {
 // start makes memory for a batch available, of which so much has been reckoned,
 // with sums of n numbers at most.
 func (t *Tree[C]) start(bytes, n int) error {
-	if err := t.work.ensure(t.dev, t.run.Stream, bytes); err != nil {
+	if err := t.work.Ensure(t.dev, t.run.Stream, bytes); err != nil {
 		return err
 	}
-	t.scans = scans{at: t.work.bytes(scanBytes(n)), each: device.Aligned(kernel.SumTemp(n))}
-	t.told = t.work.words(toldWords)
+	t.scans = scans{at: t.work.Bytes(scanBytes(n)), each: device.Aligned(kernel.SumTemp(n))}
+	t.told = t.work.Words(toldWords)
 	return nil
 }
 
 // clearWork clears the memory taken so far, from a place on.
 func (t *Tree[C]) clearWork(from int) error {
-	return t.run.Stream.Fill(t.work.at+device.Ptr(from), 0, t.work.used-from)
+	return t.run.Stream.Fill(t.work.At+device.Ptr(from), 0, t.work.Used-from)
 }
 
 // sort sorts the keys of a batch. The beginning of job.Temp has been cleared.
@@ -147,8 +147,8 @@ func (t *Tree[C]) askSpread(keys device.Ptr, n int) error {
 // sortAgain sorts a batch whose shortened sort has failed, and makes everything
 // ready for it as begin does.
 func (t *Tree[C]) sortAgain(a *applying) error {
-	t.scans.used, t.work.used = 0, a.used
-	if err := t.run.Stream.Fill(t.work.at, 0, a.cleared); err != nil {
+	t.scans.used, t.work.Used = 0, a.used
+	if err := t.run.Stream.Fill(t.work.At, 0, a.cleared); err != nil {
 		return err
 	}
 	if err := t.askSpread(a.Keys, int(a.N)); err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/device/room"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -40,7 +41,7 @@ type Tree[C order.Code] struct {
 	entries        int        // of the newest version
 	held           map[*table]int
 	limbo          []limbo
-	work           work
+	work           room.Work
 	scans          scans      // of the batch that is on its way
 	told           device.Ptr // what kernels tell the host of it
 	params         kernel.Params
@@ -143,11 +144,11 @@ func (t *Tree[C]) clear() error {
 	if err := t.start(4096+scanBytes(1), 1); err != nil {
 		return err
 	}
-	freed := t.work.words(2)
+	freed := t.work.Words(2)
 	if err := t.clearWork(0); err != nil {
 		return err
 	}
-	to.Totals = t.work.words(1)
+	to.Totals = t.work.Words(1)
 	if err := t.pad(next); err != nil {
 		return err
 	}
@@ -291,7 +292,7 @@ func (t *Tree[C]) Close() (err error) {
 	if t.run.Set != nil {
 		err = errors.Join(err, t.run.Set.Unload())
 	}
-	return errors.Join(err, t.leaves.close(), t.chunks.close(), t.work.close())
+	return errors.Join(err, t.leaves.close(), t.chunks.close(), t.work.Free())
 }
 
 var errTooLarge = fmt.Errorf("%w: a tree on a GPU has at most %d entries", kernel.ErrTooLarge, uint32(math.MaxUint32-1))

@@ -5,46 +5,12 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/par"
 )
 
-// StringBatch is strings to look for: Keys, or, where Offsets is not nil, one
-// behind the other as Arrow has them: string i has the bytes of Data from
-// Offsets[i] to Offsets[i+1].
-type StringBatch struct {
-	Keys    []string
-	Data    []byte
-	Offsets []int32
-}
-
-// Len returns the number of strings.
-func (b *StringBatch) Len() int {
-	if b.Offsets == nil {
-		return len(b.Keys)
-	}
-	return len(b.Offsets) - 1
-}
-
-// at returns string i where it lies.
-func (b *StringBatch) at(i int) string {
-	if b.Offsets == nil {
-		return b.Keys[i]
-	}
-	part := b.Data[b.Offsets[i]:b.Offsets[i+1]]
-	return unsafe.String(unsafe.SliceData(part), len(part))
-}
-
-// span returns strings [lo, hi) where they lie, in dst or in Keys.
-func (b *StringBatch) span(lo, hi int, dst []string) []string {
-	if b.Offsets == nil {
-		return b.Keys[lo:hi]
-	}
-	dst = dst[:hi-lo]
-	for i := range dst {
-		dst[i] = b.at(lo + i)
-	}
-	return dst
-}
+// StringBatch is strings to look for.
+type StringBatch = packing.Strings
 
 // stringPiece is the most strings that a worker takes at a time.
 const stringPiece = 512
@@ -152,7 +118,7 @@ func (j *stringJob) Do(piece int) {
 // answer answers queries [lo, hi), at most stringPiece of them.
 func (e *Strings) answer(b *stringQueries, lo, hi int) (hits int) {
 	s := e.spaces.Get()
-	keys := b.keys.span(lo, hi, s.keys[:])
+	keys := b.keys.Span(lo, hi, s.keys[:])
 	switch b.ask {
 	case rank:
 		e.tree.Rank(keys, b.ranks[lo:hi])

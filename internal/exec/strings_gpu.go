@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sort"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -12,15 +11,12 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/flow"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/par"
 )
 
 // StringsGPU runs batches of strings on a GPU that holds a copy of the tree.
-// Strings travel to it packed, a bucket at a time:
-//
-//	offsets, u32: n+1 │ bytes of all strings, one behind the other
-//
-// What the GPU cannot do, for whatever reason, the CPU does.
+// Strings travel to it packed, a bucket at a time. What the GPU cannot do, for whatever reason, the CPU does.
 type StringsGPU struct {
 	*Strings
 	attached[stringBucket]
@@ -32,30 +28,15 @@ type StringsGPU struct {
 	forget  runtime.Cleanup
 }
 
-// A bucket of strings is filled by one worker, as most of them fill buckets at
-// the same time: to gather Go strings is what takes longest. It has room for
-// stringBytes per string; how many are put into it depends on how long they are.
-// Strings longer than longestString stay with the CPU, as few as there are of
-// them.
-const (
-	maxStrings    = 32 << 10
-	minStrings    = 4 << 10
-	stringSlots   = flow.MaxLanes
-	stringBytes   = 64
-	longestString = 1 << 10
-)
+const stringSlots = flow.MaxLanes
 
-// stringBucket is strings under way on a GPU. Only the first of them are packed
-// where they have not all found room.
+// stringBucket is strings under way on a GPU.
 type stringBucket struct {
-	lo, hi int
-	packed int
-	bytes  int
+	packing.Bucket
 	params kernel.Params
 }
 
-// Bytes that a bucket of n strings takes in a slot.
-func stringsIn(n int) int  { return 4*(n+1) + n*stringBytes }
+// stringsOut returns the bytes that the results of n strings take in a slot.
 func stringsOut(n int) int { return 4 * n }
 
 // StringsNeed returns the device memory for a tree of strings: all of it, or
@@ -67,7 +48,7 @@ func StringsNeed(im *layout.StringImage, withStrings bool) (need int64) {
 	if withStrings {
 		need += int64(len(im.Strings))
 	}
-	return need + stringSlots*int64(stringsIn(maxStrings)+stringsOut(maxStrings))
+	return need + stringSlots*int64(packing.In(packing.MaxStrings)+stringsOut(packing.MaxStrings))
 }
 
 // NewStringsGPU copies the tree of cpu to a GPU, its strings too where there is
@@ -118,7 +99,7 @@ func (g *StringsGPU) upload() error {
 			return err
 		}
 	}
-	return g.image.Resident.Place(parts, at, longestString)
+	return g.image.Resident.Place(parts, at, packing.Longest)
 }
 
 // put copies a part.
@@ -162,14 +143,14 @@ func (g *StringsGPU) run(what stringQueries) (hits int) {
 	}
 	j := g.jobs.Get()
 	j.gpu = g
-	j.begin(what, n)
-	workers := min(max(n/minStrings, 1), g.workers)
+	j.begin(what)
+	workers := min(max(n/packing.MinStrings, 1), g.workers)
 	j.flow.Run(&g.Schedule, j, flow.Batch{
 		Workers: workers, Overlap: flow.DoubleBuffered, Lanes: workers,
-		In: stringsIn(j.room), Out: stringsOut(j.room),
+		In: packing.In(j.pack.Room), Out: stringsOut(j.pack.Room),
 	})
 	hits = int(j.hits.Load())
-	j.gpu, j.stringQueries = nil, stringQueries{} // neither the tree nor the caller's slices are a pool's to keep
+	j.gpu, j.stringQueries, j.pack = nil, stringQueries{}, packing.Packer{} // neither the tree nor the caller's slices are a pool's to keep
 	g.jobs.Put(j)
 	return hits
 }
@@ -177,146 +158,47 @@ func (g *StringsGPU) run(what stringQueries) (hits int) {
 // stringSearch is a batch of strings under way on CPU and GPU.
 type stringSearch struct {
 	stringQueries
-	gpu    *StringsGPU
-	flow   flow.Flow[stringBucket]
-	next   int  // first query that is in no bucket yet,
-	last   int  // and the last: what is behind is the CPU's
-	room   int  // strings that a slot has room for, if they are not too long
-	bucket int  // strings that are put into a bucket
-	packed bool // strings are copied as they lie, one behind the other,
-	direct bool // and the GPU reads them where they are
-	hits   atomic.Int64
+	gpu  *StringsGPU
+	flow flow.Flow[stringBucket]
+	pack packing.Packer
+	hits atomic.Int64
 }
 
-// begin makes a search ready for a batch of n strings.
-func (j *stringSearch) begin(what stringQueries, n int) {
-	j.stringQueries, j.next, j.last = what, 0, n
+// begin makes a search ready for a batch. To rank what comes next is to rank the
+// string and a zero byte.
+func (j *stringSearch) begin(what stringQueries) {
+	j.stringQueries = what
 	j.hits.Store(0)
-	j.room = min(max(roundUp(n, flow.MaxFlight)/flow.MaxFlight, minStrings), maxStrings)
-	j.bucket = j.fitting(n)
-	j.packed = what.keys.Offsets != nil && what.ask != rankAfter
-	j.direct = j.packed && device.Shared(what.keys.Data) && device.Shared(arena.Bytes(what.keys.Offsets))
-}
-
-// fitting returns how many strings of the batch are put into a bucket: with
-// some of them measured, about as many as find room.
-func (j *stringSearch) fitting(n int) int {
-	const some = 256
-	total, count := 0, min(n, some)
-	for i := range count {
-		total += min(len(j.keys.at(i*n/count)), longestString)
-	}
-	mean := total/count + 1
-	return min(j.room, max(j.room*stringBytes*7/8/mean, 32))
+	j.pack.Begin(what.keys, what.ask == rankAfter, packing.MaxStrings)
 }
 
 // Cut takes the next strings.
 func (j *stringSearch) Cut(s *flow.Slot[stringBucket]) (pieces int, ok bool) {
-	if j.next >= j.last {
-		return 0, false
-	}
-	b := &s.Bucket
-	b.lo, b.hi = j.next, min(j.next+j.bucket, j.last)
-	j.next = b.hi
-	s.Queries = b.hi - b.lo
-	if j.direct {
-		j.measurePacked(b)
-		return 0, true
-	}
-	return 1, true
-}
-
-// measurePacked sees how many strings that lie one behind the other find room.
-func (j *stringSearch) measurePacked(b *stringBucket) {
-	offsets := j.keys.Offsets[b.lo : b.hi+1]
-	from, most := offsets[0], int32(j.room*stringBytes)
-	b.packed = len(offsets) - 1
-	if offsets[b.packed]-from > most {
-		b.packed = sort.Search(b.packed, func(i int) bool { return offsets[i+1]-from > most })
-	}
-	b.bytes = int(offsets[b.packed] - from)
-}
-
-// packs returns the bytes that a string takes in a bucket. To rank what comes
-// next is to rank the string and a zero byte.
-func (j *stringSearch) packs(key string) int {
-	switch {
-	case len(key) > longestString:
-		return 0
-	case j.ask == rankAfter:
-		return len(key) + 1
-	}
-	return len(key)
+	pieces, ok = j.pack.Cut(&s.Bucket.Bucket)
+	s.Queries = s.Bucket.Hi - s.Bucket.Lo
+	return pieces, ok
 }
 
 // Fill packs the strings of a bucket.
 func (j *stringSearch) Fill(s *flow.Slot[stringBucket], _ int) {
-	b := &s.Bucket
-	if j.packed {
-		j.measurePacked(b)
-		from := j.keys.Offsets[b.lo:]
-		copy(arena.As[int32](s.In), from[:b.packed+1])
-		copy(s.In[4*(b.packed+1):], j.keys.Data[from[0]:][:b.bytes])
-		return
-	}
-	j.gather(b, s.In)
-}
-
-// gather packs strings, as many as find room. Of those that are too long
-// nothing is packed. Behind room for offsets of the whole bucket bytes have no
-// gap: where not all are packed they are moved.
-func (j *stringSearch) gather(b *stringBucket, in []byte) {
-	n := b.hi - b.lo
-	offsets, bytes := arena.As[uint32](in[:4*(n+1)]), in[4*(n+1):]
-	at, most := 0, j.room*stringBytes
-	b.packed = n
-	for i := range n {
-		key := j.keys.at(b.lo + i)
-		size := j.packs(key)
-		if at+size > most {
-			b.packed = i
-			break
-		}
-		offsets[i] = uint32(at)
-		if copy(bytes[at:at+size], key) < size {
-			bytes[at+size-1] = 0
-		}
-		at += size
-	}
-	offsets[b.packed] = uint32(at)
-	b.bytes = at
-	if b.packed < n {
-		copy(in[4*(b.packed+1):], bytes[:at])
-	}
+	j.pack.Pack(&s.Bucket.Bucket, s.In)
 }
 
 // Send copies strings in, lets the GPU search, and copies results out.
 func (j *stringSearch) Send(s *flow.Slot[stringBucket], st device.Stream) error {
 	b := &s.Bucket
-	if b.packed == 0 {
+	if b.Packed == 0 {
 		return nil
 	}
-	head := 4 * (b.packed + 1)
-	keys := s.DevIn + device.Ptr(head)
-	if j.direct {
-		offsets := j.keys.Offsets[b.lo : b.lo+b.packed+1]
-		if err := st.CopyIn(s.DevIn, arena.Bytes(offsets)); err != nil {
-			return err
-		}
-		if err := st.CopyIn(keys, j.keys.Data[offsets[0]:][:b.bytes]); err != nil {
-			return err
-		}
-	} else if err := st.CopyIn(s.DevIn, s.In[:head+b.bytes]); err != nil {
+	keys, err := j.pack.CopyIn(&b.Bucket, st, s.DevIn, s.In)
+	if err != nil {
 		return err
-	}
-	if j.packed { // offsets count from the first string of the batch
-		keys -= device.Ptr(j.keys.Offsets[b.lo])
 	}
 	g := j.gpu
-	if err := g.image.Resident.Search(g.set, st, &b.params, keys, s.DevIn, b.packed, s.DevOut); err != nil {
+	if err := g.image.Resident.Search(g.set, st, &b.params, keys, s.DevIn, b.Packed, s.DevOut); err != nil {
 		return err
 	}
-	return st.CopyOut(s.Out[:4*b.packed], s.DevOut)
+	return st.CopyOut(s.Out[:4*b.Packed], s.DevOut)
 }
 
 // settlePiece is the number of queries that a worker finishes at a time.
@@ -331,7 +213,7 @@ func (j *stringSearch) Ends(s *flow.Slot[stringBucket]) int {
 // goes on, and where there are none it begins.
 func (j *stringSearch) Finish(s *flow.Slot[stringBucket], piece int) {
 	b := &s.Bucket
-	known := b.packed
+	known := b.Packed
 	if s.Err != nil {
 		known = 0
 	}
@@ -342,7 +224,7 @@ func (j *stringSearch) Finish(s *flow.Slot[stringBucket], piece int) {
 			hi = min(hi, known)
 			j.finish(s, lo, hi)
 		} else {
-			j.Answer(b.lo+lo, b.lo+hi)
+			j.Answer(b.Lo+lo, b.Lo+hi)
 		}
 		lo = hi
 	}
@@ -354,14 +236,14 @@ func (j *stringSearch) finish(s *flow.Slot[stringBucket], lo, hi int) {
 	room := j.gpu.spaces.Get()
 	ranks := room.ranks[:hi-lo]
 	if j.ask != findEach {
-		ranks = j.ranks[b.lo+lo : b.lo+hi]
+		ranks = j.ranks[b.Lo+lo : b.Lo+hi]
 	}
-	j.settle(room, arena.As[uint32](s.Out)[lo:hi], b.lo+lo, ranks)
+	j.settle(room, arena.As[uint32](s.Out)[lo:hi], b.Lo+lo, ranks)
 	if j.ask == findEach {
 		if f, ok := j.sink.(Fetcher); ok {
 			f.Fetch(ranks)
 		}
-		j.hits.Add(int64(j.sink.Take(b.lo+lo, ranks)))
+		j.hits.Add(int64(j.sink.Take(b.Lo+lo, ranks)))
 	}
 	j.gpu.give(room, hi-lo)
 }
@@ -373,8 +255,8 @@ func (j *stringSearch) settle(room *stringSpace, known []uint32, first int, rank
 	sure := find && !j.gpu.settle.Loose()
 	for i, v := range known {
 		at := int(v &^ (kernel.WordsEqual | kernel.WordsUnsure))
-		key := j.keys.at(first + i)
-		long := len(key) > longestString
+		key := j.keys.At(first + i)
+		long := len(key) > packing.Longest
 		switch {
 		case v&kernel.WordsEqual != 0 && !long:
 			ranks[i] = at
@@ -424,24 +306,24 @@ func (j *stringSearch) Done(*flow.Slot[stringBucket]) {}
 
 // Rest lets the CPU answer all that was not cut yet.
 func (j *stringSearch) Rest() {
-	first, n := j.next, j.last-j.next
+	first, n := j.pack.Next, j.pack.Last-j.pack.Next
 	par.Run(j.gpu.workers, (n+stringPiece-1)/stringPiece, par.Func(func(p int) {
 		lo := first + p*stringPiece
-		j.Answer(lo, min(lo+stringPiece, j.last))
+		j.Answer(lo, min(lo+stringPiece, j.pack.Last))
 	}))
-	j.next = j.last
+	j.pack.Next = j.pack.Last
 }
 
 // Spare returns some of the last queries while there is more than a bucket
 // left, where strings are compared on the CPU anyway. A GPU that does all of it
 // waits for strings to be packed.
 func (j *stringSearch) Spare() (lo, hi int, ok bool) {
-	if j.gpu.strings || j.last-j.next < j.bucket+stringPiece {
+	if j.gpu.strings || j.pack.Last-j.pack.Next < j.pack.Bucket+stringPiece {
 		return 0, 0, false
 	}
-	hi = j.last
-	j.last -= stringPiece
-	return j.last, hi, true
+	hi = j.pack.Last
+	j.pack.Last -= stringPiece
+	return j.pack.Last, hi, true
 }
 
 // Answer answers queries on the CPU.

@@ -13,7 +13,7 @@ import (
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
-	"github.com/pando-index/pando/internal/flow"
+	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/words"
 )
@@ -50,7 +50,7 @@ func newList(t *testing.T, rng *rand.Rand, kind string, n, asked int) (x *words.
 		t.Fatal(err)
 	}
 	t.Cleanup(x.Release)
-	questions = []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff", strings.Repeat("x", longestString+1)}
+	questions = []string{"", "\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff", strings.Repeat("x", packing.Longest+1)}
 	for n > 0 && len(questions) < asked {
 		b := []byte(keys[rng.IntN(n)])
 		if rng.IntN(3) == 0 {
@@ -164,63 +164,6 @@ func TestStringsOnGPU(t *testing.T) {
 					}
 				}
 			})
-		}
-	}
-}
-
-// More strings than a bucket holds, and more bytes; strings that are longer
-// than any bucket. What is packed is what was asked.
-func TestStringsInBuckets(t *testing.T) {
-	keys := slices.Repeat([]string{strings.Repeat("k", longestString), "", strings.Repeat("l", longestString+1), "short"}, 3000)
-	keys = append(keys, strings.Repeat("m", minStrings*stringBytes+1), "last", "")
-	for _, ask := range []question{findEach, rankAfter} {
-		for _, batch := range []StringBatch{{Keys: keys}, packedAs(keys)} {
-			j := new(stringSearch)
-			j.begin(stringQueries{ask: ask, keys: batch}, len(keys))
-			s := &flow.Slot[stringBucket]{In: make([]byte, stringsIn(j.room))}
-			next, packed := 0, 0
-			for {
-				pieces, ok := j.Cut(s)
-				if !ok {
-					break
-				}
-				b := &s.Bucket
-				n := b.hi - b.lo
-				if b.lo != next || n < 1 || n > j.bucket || s.Queries != n || pieces != 1 {
-					t.Fatalf("a bucket of %d strings from %d on, in %d pieces", n, b.lo, pieces)
-				}
-				next = b.hi
-				j.Fill(s, 0)
-				if 4*(b.packed+1)+b.bytes > len(s.In) || b.packed > n {
-					t.Fatalf("%d of %d strings are packed, in %d bytes", b.packed, n, b.bytes)
-				}
-				packed += b.packed
-				j.mustHavePacked(t, s)
-			}
-			if next != len(keys) {
-				t.Fatalf("%d of %d strings are in buckets", next, len(keys))
-			}
-			if packed < len(keys)/2 {
-				t.Errorf("only %d of %d strings are packed", packed, len(keys))
-			}
-		}
-	}
-}
-
-// mustHavePacked compares what is in a bucket with what was asked. Strings that
-// are too long may be empty.
-func (j *stringSearch) mustHavePacked(t *testing.T, s *flow.Slot[stringBucket]) {
-	t.Helper()
-	b := &s.Bucket
-	offsets, bytes := arena.As[uint32](s.In[:4*(b.packed+1)]), s.In[4*(b.packed+1):]
-	for i := range b.packed {
-		want := j.keys.at(b.lo + i)
-		got := string(bytes[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]])
-		if j.ask == rankAfter && len(want) <= longestString {
-			want += "\x00"
-		}
-		if got != want && (len(want) <= longestString || got != "") {
-			t.Fatalf("%.20q is packed as %.20q", want, got)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/simd"
@@ -67,14 +68,16 @@ func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals 
 	return m, m.attach()
 }
 
-// attach gives the map a GPU, if that is asked for. Only numbers with values in
-// the tree have one.
+// attach gives the map a GPU, if that is asked for. Only maps with values in the tree
+// have one.
 func (m *Map[V]) attach() (err error) {
-	if m.boxes != nil || m.inRadix() {
-		m.where, m.why = onCPU, "a radix tree, or a tree of large values, is on the CPU"
+	if m.boxes != nil || m.inRadix() && m.key.Bits() != 0 {
+		m.where, m.why = onCPU, "numbers in a radix tree, and a tree of large values, are on the CPU"
 		return nil
 	}
 	switch c := m.keyMap.(type) {
+	case *textMap:
+		m.keyMap, m.where, m.why, err = attachTexts(c, m.size, m.cfg)
 	case *codes[uint32]:
 		m.keyMap, m.where, m.why, err = attachCodes(c, m.cfg)
 	case *codes[uint64]:
@@ -290,6 +293,16 @@ func (m *Map[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int) {
 			vals[i] = v
 		}
 	})
+}
+
+// GetPacked is GetBatch for strings that lie one behind the other, as Arrow has them.
+func (m *Map[V]) GetPacked(data []byte, offsets []int32, vals []V, found []bool) (hits int) {
+	if p, ok := m.keyMap.(packedMap); ok && m.boxes == nil {
+		if hits, ok := p.getPacked(packing.Strings{Data: data, Offsets: offsets}, arena.Bytes(vals), m.size, found); ok {
+			return hits
+		}
+	}
+	return m.GetBatch(order.KeysAs(m.key.Type, Unpacked(data, offsets)), vals, found)
 }
 
 // Apply does a batch of operations, as if one after the other. kinds is nil

@@ -7,9 +7,8 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// shownKeys is how many keys of a trie are shown together, mostShown the most bytes of
-// one that a look copies.
-const shownKeys, mostShown = 64, 256
+// shownKeys is how many keys of a trie are shown together.
+const shownKeys = 64
 
 // trieLook shows the keys of a trie in parts, and which nodes a search goes through.
 // The nodes themselves have no levels that stand over all keys, which is what a look

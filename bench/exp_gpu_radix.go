@@ -1,0 +1,382 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/cuart"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/packing"
+)
+
+var gpuRadix = &experiment{
+	name:     "gpu-radix",
+	about:    "the GPU's radix tree of strings: lookups and upserts, in the GPU's memory and from page-locked host memory and back",
+	per:      "one key; lookups in the GPU's memory are timed by events, all else by the host's clock",
+	caseName: "keys, work",
+	sizes:    []int{16 * mega},
+	queries:  16 * mega,
+	extra:    gigaColumns,
+	run:      runGPURadix,
+}
+
+// Names of its rows.
+const (
+	nameRadixGPU = "Pando GPU radix"
+	rowThread    = nameRadixGPU + ", a thread a key"
+	rowTile      = nameRadixGPU + ", a tile of 4 a key"
+	rowWidth     = nameRadixGPU + ", a thread a key, no offsets"
+	rowDirect    = nameRadixGPU + ", the paper's table, a thread a key"
+	rowHost      = nameRadixGPU + ", host to host"
+	rowHostTile  = nameRadixGPU + ", host to host, tile"
+	rowResident  = nameRadixGPU + ", in the GPU's memory"
+)
+
+// radixKinds are the keys.
+var radixKinds = []textKind{treeTextKinds[3], treeTextKinds[4], treeTextKinds[0]}
+
+// radixBatches are the operations of a batch of upserts.
+var radixBatches = []int{64 * kilo, mega, 4 * mega, 16 * mega}
+
+func runGPURadix(s *session) error {
+	err := withGPU(s, 0, func(g *gpuRig) error {
+		for _, n := range s.sizes {
+			for _, kind := range radixKinds {
+				debug.FreeOSMemory() // frees the memory of the previous ones
+				perEntry := kind.bytes + stringHeader + textValue
+				if !s.room(kind.label, n, 2*perEntry+float64(s.queries)/float64(n)*(perEntry+32), "use a smaller --n") {
+					continue
+				}
+				if err := g.clearTree(n, radixContests(g, kind, n)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	s.setGigas()
+	return err
+}
+
+// radixRig is a tree of strings on the GPU, and strings that it has or is to get.
+type radixRig struct {
+	g     *gpuRig
+	label string
+	keys  []string // all, of which every step-th is not in the tree at first
+	step  int
+	mean  float64
+	tree  *cuart.Tree
+	desk  *cuart.Desk
+	took  time.Duration
+	batch radixBatch
+}
+
+// radixBatch is strings in page-locked memory and in the GPU's, and what is to be
+// found.
+type radixBatch struct {
+	at          []uint32 // which of all
+	host        packing.Strings
+	vals        []uint64 // page-locked: what is set, or found
+	found       []bool
+	on          kernel.StringKeys
+	onVals, out device.Ptr
+	bits        device.Ptr
+	fresh       kernel.StringKeys // those that were not in the tree
+	locked      [][]byte
+}
+
+func radixContests(g *gpuRig, kind textKind, n int) (err error) {
+	s := g.s
+	s.say("making %s %s ...", sizeText(n), kind.label)
+	const step = 8 // of eight keys one comes with the batches
+	r := &radixRig{g: g, label: kind.label, keys: kind.keys(n+n/(step-1), s.seed), step: step}
+	if r.tree, err = r.open(false); err != nil {
+		return err
+	}
+	r.desk = cuart.NewDesk(r.tree, allCores())
+	defer func() { err = errors.Join(err, r.desk.Close(), r.tree.Close()) }()
+	if err := r.lookups(n); err != nil {
+		return err
+	}
+	most := len(r.keys) / step * 2 // half of them new
+	for _, size := range s.upTo(radixBatches) {
+		if err := r.upserts(n, min(size, most)); err != nil {
+			return err
+		}
+		if size >= most {
+			break
+		}
+	}
+	return nil
+}
+
+// open loads a tree with all keys but every step-th.
+func (r *radixRig) open(direct bool) (*cuart.Tree, error) {
+	skip, last := 0, r.keys[len(r.keys)-1]
+	for skip < len(last) && skip < len(r.keys[0]) && r.keys[0][skip] == last[skip] {
+		skip++
+	}
+	t, err := cuart.New(r.g.dev, cuart.Options{Entries: len(r.keys), Skip: skip, Direct: direct, Seed: r.g.s.seed | 1})
+	if err != nil {
+		return nil, err
+	}
+	desk := cuart.NewDesk(t, allCores())
+	defer desk.Close()
+	var keys []string
+	var vals []uint64
+	total := 0
+	for i, k := range r.keys {
+		total += len(k)
+		if i%r.step != 0 {
+			keys, vals = append(keys, k), append(vals, valueOf(uint64(i)))
+		}
+		if len(keys) == 4*mega || i == len(r.keys)-1 && len(keys) > 0 {
+			if err := desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kind: cuart.Set}); err != nil {
+				return nil, errors.Join(err, t.Close())
+			}
+			keys, vals = keys[:0], vals[:0]
+		}
+	}
+	r.mean = float64(total) / float64(len(r.keys))
+	return t, nil
+}
+
+// lock returns page-locked memory that a GPU may read.
+func (r *radixRig) lock(bytes int) ([]byte, error) {
+	b, err := r.g.dev.HostAlloc(max(bytes, 8))
+	if err == nil {
+		device.Share(b)
+		r.batch.locked = append(r.batch.locked, b)
+	}
+	return b, err
+}
+
+// unlock frees what a batch has.
+func (r *radixRig) unlock() (err error) {
+	for _, b := range r.batch.locked {
+		device.Unshare(b)
+		err = errors.Join(err, r.g.dev.HostFree(b))
+	}
+	r.batch = radixBatch{}
+	return err
+}
+
+// draw makes a batch of n strings: random ones that are there, or half of them new.
+func (r *radixRig) draw(n int, half bool) error {
+	b, rng := &r.batch, newRand(r.g.s.seed, streamTexts-7)
+	b.at, b.found = make([]uint32, n), make([]bool, n)
+	bytes := 0
+	for i := range b.at {
+		at := rng.IntN(len(r.keys))
+		switch is := at%r.step == 0; {
+		case half && i%2 == 0: // each but once
+			at = i / 2 * r.step % len(r.keys)
+		case is:
+			at = min(at+1, len(r.keys)-1)
+			if at%r.step == 0 {
+				at--
+			}
+		}
+		b.at[i] = uint32(at)
+		bytes += len(r.keys[at])
+	}
+	if bytes > math.MaxInt32 {
+		return fmt.Errorf("%d bytes of keys do not fit into one batch: use fewer --queries", bytes)
+	}
+	data, err := r.lock(bytes + 8)
+	if err != nil {
+		return err
+	}
+	offsets, err := r.lock(4 * (n + 1))
+	if err != nil {
+		return err
+	}
+	vals, err := r.lock(8 * n)
+	if err != nil {
+		return err
+	}
+	b.host, b.vals = packing.Strings{Data: data, Offsets: arena.As[int32](offsets)[:n+1]}, arena.As[uint64](vals)[:n]
+	at := 0
+	for i, k := range b.at {
+		b.host.Offsets[i] = int32(at)
+		at += copy(data[at:], r.keys[k])
+		b.vals[i] = valueOf(uint64(k)) + 1
+	}
+	b.host.Offsets[n] = int32(at)
+	return r.upload(n, half)
+}
+
+// upload copies a batch to the GPU.
+func (r *radixRig) upload(n int, half bool) error {
+	b, p := &r.batch, placing{g: r.g}
+	b.on = kernel.StringKeys{Bytes: place(&p, b.host.Data), Offsets: place(&p, b.host.Offsets), N: uint32(n)}
+	b.onVals, b.out, b.bits = place(&p, b.vals), p.room(8*n), p.room(bitBytes(n))
+	if half { // the new ones alone, to be taken out again
+		var data []byte
+		offsets := []uint32{0}
+		for _, at := range b.at {
+			if int(at)%r.step == 0 {
+				data = append(data, r.keys[at]...)
+				offsets = append(offsets, uint32(len(data)))
+			}
+		}
+		b.fresh = kernel.StringKeys{Bytes: place(&p, append(data, make([]byte, 8)...)), Offsets: place(&p, offsets), N: uint32(len(offsets) - 1)}
+	}
+	r.g.memory = append(r.g.memory, p.memory...)
+	return p.err
+}
+
+// finish frees a batch.
+func (r *radixRig) finish(n int, err error) error {
+	return errors.Join(r.g.clearTree(n, err), r.unlock())
+}
+
+func (r *radixRig) bytes(t *cuart.Tree) float64 { return float64(t.Bytes()) / float64(max(1, t.Len())) }
+
+// lookups measures searches.
+func (r *radixRig) lookups(n int) (err error) {
+	defer func() { err = r.finish(n, err) }()
+	s := r.g.s
+	if err := r.draw(s.queries, false); err != nil {
+		return err
+	}
+	c := &contest{n: n, threads: allCores(), label: r.label + ", lookups", ops: s.queries}
+	c.subjects = []*subject{
+		r.resident(rowThread, r.tree, r.batch.on, false), r.resident(rowTile, r.tree, r.batch.on, true),
+		r.hostToHost(rowHost, false), r.hostToHost(rowHostTile, true),
+	}
+	c.subjects[0].reference = true
+	if width := int(r.mean); float64(width) == r.mean {
+		keys := r.batch.on
+		keys.Offsets, keys.Width = 0, uint32(width)
+		c.subjects = append(c.subjects, r.resident(rowWidth, r.tree, keys, false))
+	}
+	direct, err := r.open(true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, direct.Close()) }()
+	c.subjects = append(c.subjects, r.resident(rowDirect, direct, r.batch.on, false))
+	return s.compete(c)
+}
+
+// resident looks keys up that are in the GPU's memory.
+func (r *radixRig) resident(name string, t *cuart.Tree, keys kernel.StringKeys, tile bool) *subject {
+	g, b := r.g, &r.batch
+	work := func(ops int) error {
+		some := keys
+		some.N = uint32(ops)
+		return t.Find(g.stream, some, tile, b.out, b.bits)
+	}
+	wipe := func(ops int) error {
+		return errors.Join(g.stream.Fill(b.out, math.MaxUint32, 8*ops), g.stream.Fill(b.bits, 0x55555555, bitBytes(ops)))
+	}
+	return g.subject(name, r.bytes(t), work, wipe, func(ops int) error { return r.found(ops, 0) })
+}
+
+// found looks at what the GPU has found: values, which are so much more than at first.
+func (r *radixRig) found(ops int, more uint64) error {
+	b := &r.batch
+	err := readBack(r.g, b.out, ops, func(first int, part []uint64) error {
+		for i, v := range part {
+			if want := valueOf(uint64(b.at[first+i])) + more; v != want {
+				return fmt.Errorf("wrong answer for key %q: value %d; it should be %d", r.keys[b.at[first+i]], v, want)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return readBack(r.g, b.bits, bitBytes(ops)/4, func(first int, part []uint32) error { return allSet(first, part, ops) })
+}
+
+// hostToHost looks keys up that are in page-locked host memory.
+func (r *radixRig) hostToHost(name string, tile bool) *subject {
+	b := &r.batch
+	var left atomic.Int64
+	return &subject{
+		system: name, bytes: r.bytes(r.tree),
+		do: func(ops int) error {
+			r.desk.Tile = tile
+			left.Store(0)
+			keys := packing.Strings{Data: b.host.Data, Offsets: b.host.Offsets[:ops+1]}
+			r.desk.Find(cuart.Queries{Keys: keys, Into: arena.Bytes(b.vals),
+				Take: func(lo int, vals, bits []byte) {
+					for i := range len(vals) / 8 {
+						b.found[lo+i] = bits[i/8]>>(i%8)&1 == 1
+					}
+				},
+				CPU: func(lo, hi int) { left.Add(int64(hi - lo)) }})
+			return r.desk.Down()
+		},
+		check: func(ops int) error {
+			if n := left.Load(); n > 0 {
+				return fmt.Errorf("%d of %d keys were left to the CPU", n, ops)
+			}
+			for i, at := range b.at[:ops] {
+				if want := valueOf(uint64(at)); !b.found[i] || b.vals[i] != want {
+					return fmt.Errorf("wrong answer for key %q: value %d, found %t; it should be %d", r.keys[at], b.vals[i], b.found[i], want)
+				}
+				b.vals[i], b.found[i] = 0, false
+			}
+			return nil
+		},
+	}
+}
+
+// upserts measures batches of so many, half of them new keys.
+func (r *radixRig) upserts(n, size int) (err error) {
+	defer func() { err = r.finish(n, err) }()
+	if err := r.draw(size, true); err != nil {
+		return err
+	}
+	b := &r.batch
+	c := &contest{n: n, threads: allCores(), label: fmt.Sprintf("%s, upserts, %s", r.label, sizeText(size)), ops: size}
+	resident := func() error {
+		return r.tree.Apply(&cuart.Ops{Keys: b.on, Vals: b.onVals, Kind: cuart.Set})
+	}
+	host := func() error {
+		return r.desk.Apply(&cuart.Changes{Keys: b.host, Vals: arena.Bytes(b.vals), Kind: cuart.Set})
+	}
+	c.subjects = []*subject{r.upsert(rowResident, resident), r.upsert(rowHost, host)}
+	c.subjects[0].reference = true
+	return r.g.s.compete(c)
+}
+
+// upsert is a batch done in one way. Before it new keys are taken out.
+func (r *radixRig) upsert(name string, apply func() error) *subject {
+	b, st := &r.batch, r.tree.Stream()
+	undo := func() error {
+		return errors.Join(r.tree.Apply(&cuart.Ops{Keys: b.fresh, Kind: cuart.Delete}), st.Synchronize())
+	}
+	return &subject{
+		system: name, bytes: r.bytes(r.tree), onGPU: true, whole: true,
+		clock: func() time.Duration { return r.took },
+		do: func(int) error {
+			for start := time.Now(); ; { // warm
+				if err := errors.Join(apply(), undo()); err != nil {
+					return err
+				}
+				if time.Since(start) >= r.g.s.warmUp {
+					break
+				}
+			}
+			start := time.Now()
+			err := errors.Join(apply(), st.Synchronize())
+			r.took = time.Since(start)
+			return err
+		},
+		check: func(ops int) error {
+			g := r.g
+			err := errors.Join(g.stream.Fill(b.bits, 0x55555555, bitBytes(ops)), r.tree.Find(g.stream, b.on, false, b.out, b.bits), g.stream.Synchronize())
+			return errors.Join(err, r.found(ops, 1), undo())
+		},
+	}
+}

@@ -1,0 +1,253 @@
+package cuart
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device/faulty"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/packing"
+	"github.com/pando-index/pando/internal/radix"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// following is a tree with a follower, and what it should have.
+type following struct {
+	t     *testing.T
+	cpu   *radix.Tree
+	f     *Follower
+	model map[string]uint64
+}
+
+// packed returns strings one behind the other, from some byte on.
+func packed(keys []string) packing.Strings {
+	b := packing.Strings{Data: []byte("in front"), Offsets: []int32{8}}
+	for _, k := range keys {
+		b.Data = append(b.Data, k...)
+		b.Offsets = append(b.Offsets, int32(len(b.Data)))
+	}
+	return b
+}
+
+// find looks strings up, by the follower or else by the tree, and compares.
+func (x *following) find(keys packing.Strings) {
+	x.t.Helper()
+	n := keys.Len()
+	vals, found := make([]uint64, n), make([]bool, n)
+	var mu sync.Mutex
+	width := x.f.tree.run.Bits / 8
+	cpu := func(lo, hi int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for i := lo; i < hi; i++ {
+			vals[i], found[i] = x.cpu.Get(keys.At(i))
+		}
+	}
+	take := func(lo int, column, bits []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if lo%8 != 0 {
+			x.t.Errorf("answers from %d on", lo)
+		}
+		for i := range len(column) / width {
+			vals[lo+i], found[lo+i] = arena.As[uint64](column)[i], bits[i/8]>>(i%8)&1 == 1
+		}
+	}
+	q := Queries{Keys: keys, Take: take, CPU: cpu}
+	if n%2 == 0 {
+		q.Into = arena.Bytes(make([]uint64, n))
+	}
+	if !x.f.Find(q) {
+		cpu(0, n)
+	}
+	for i := range n {
+		k := keys.At(i)
+		if want, ok := x.model[k]; vals[i] != want || found[i] != ok {
+			x.t.Fatalf("string %d of %d, %.40q, has %d, %t; want %d, %t", i, n, k, vals[i], found[i], want, ok)
+		}
+	}
+}
+
+// someKey returns any key, now and then one that is too long for the GPU.
+func someKey(rng *rand.Rand) string {
+	if rng.IntN(40) == 0 {
+		return strings.Repeat("long", packing.Longest/4+rng.IntN(2)) + fmt.Sprint(rng.IntN(3))
+	}
+	return randomKey(rng, rng.IntN(7))
+}
+
+// step does something to the tree: single changes, a batch, searches.
+func (x *following) step(rng *rand.Rand) {
+	x.t.Helper()
+	switch rng.IntN(4) {
+	case 0:
+		for range 1 + rng.IntN(5) {
+			k, v := someKey(rng), rng.Uint64()
+			x.f.Change(func() []string {
+				if rng.IntN(3) == 0 {
+					x.cpu.Delete(k)
+					delete(x.model, k)
+				} else {
+					x.cpu.Set(k, v)
+					x.model[k] = v
+				}
+				return []string{k}
+			})
+		}
+	case 1, 2:
+		n := 1 + rng.IntN(60)
+		keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
+		for i := range keys {
+			keys[i], vals[i], kinds[i] = someKey(rng), rng.Uint64(), uint8(rng.IntN(3))
+		}
+		c := &Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kinds: kinds}
+		if rng.IntN(2) == 0 {
+			c.Keys = packed(keys)
+		}
+		x.f.Apply(c, func() bool {
+			for i, k := range keys {
+				switch kinds[i] {
+				case Set:
+					x.cpu.Set(k, vals[i])
+					x.model[k] = vals[i]
+				case Delete:
+					x.cpu.Delete(k)
+					delete(x.model, k)
+				}
+			}
+			return true
+		})
+	default:
+		asked := make([]string, 1+rng.IntN(80))
+		for i := range asked {
+			asked[i] = someKey(rng)
+		}
+		if rng.IntN(2) == 0 {
+			x.find(packed(asked))
+		} else {
+			x.find(packing.Strings{Keys: asked})
+		}
+	}
+}
+
+// history lets a follower live, on a device that may fail unless it is sound.
+func history(t *testing.T, dev *faulty.Device, rng *rand.Rand, sound bool) (down error) {
+	t.Helper()
+	x := &following{t: t, cpu: radix.New(0), model: map[string]uint64{}}
+	defer x.cpu.Close()
+	for range rng.IntN(50) {
+		k, v := someKey(rng), rng.Uint64()
+		x.cpu.Set(k, v)
+		x.model[k] = v
+	}
+	var err error
+	x.f, err = Follow(x.cpu, dev, FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 1 + rng.IntN(20)})
+	if err != nil {
+		return err
+	}
+	for range 8 {
+		x.step(rng)
+	}
+	if err := x.f.Check(); err != nil && sound {
+		t.Error(err)
+	}
+	must(t, x.cpu.Check())
+	down = x.f.Down()
+	x.f.Close()
+	return down
+}
+
+// A follower has what its tree has, at any time.
+func TestFollow(t *testing.T) {
+	first := seed.Of(t)
+	for i := range uint64(seed.Count(20)) {
+		inner := ptx.New(ptx.Seed(first + i))
+		if down := history(t, faulty.New(inner, faulty.Plan{}), rand.New(rand.NewPCG(first+i, 0)), true); down != nil {
+			t.Fatalf("PANDO_SEED=%d: %v", first+i, down)
+		}
+	}
+}
+
+// A device that fails at any operation, or is lost there, costs no answer.
+// PANDO_ALL_FAULTS=1 tries all of them.
+func TestFollowerOfFailingDevice(t *testing.T) {
+	first := seed.Of(t)
+	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	must(t, history(t, count, rand.New(rand.NewPCG(first, 0)), true))
+	all := count.Count(faulty.Any)
+	step := 1 + all/25
+	if os.Getenv("PANDO_ALL_FAULTS") != "" {
+		step = 1
+	}
+	rng := rand.New(rand.NewPCG(first, 1))
+	for at := 1 + rng.IntN(step); at <= all; at += step {
+		dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Lose: rng.IntN(2) == 0})
+		history(t, dev, rand.New(rand.NewPCG(first, 0)), false)
+		if t.Failed() {
+			t.Fatalf("operation %d of %d", at, all)
+		}
+		if live := dev.Live(); live != 0 {
+			t.Fatalf("operation %d of %d fails: %d things are left on the device", at, all, live)
+		}
+	}
+}
+
+// Searches, single changes and batches of several goroutines: each finds at least what
+// was there when it began.
+func TestFollowConcurrently(t *testing.T) {
+	rng := seed.Rand(t)
+	cpu := radix.New(0)
+	defer cpu.Close()
+	const n = 40
+	key := func(i int) string { return fmt.Sprintf("key%03d", i) }
+	for i := range n {
+		cpu.Set(key(i), 0)
+	}
+	f, err := Follow(cpu, ptx.New(ptx.Seed(rng.Uint64())), FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 7})
+	must(t, err)
+	asked := make([]string, n)
+	for i := range asked {
+		asked[i] = key(i)
+	}
+	var wg sync.WaitGroup
+	rounds := seed.Count(12)
+	for w := range 2 { // each has half of the keys, whose values only grow
+		wg.Go(func() {
+			for v := range uint64(rounds) {
+				for i := w; i < n; i += 2 * (1 + int(v)%3) {
+					f.Change(func() []string { cpu.Set(key(i), v+1); return []string{key(i)} })
+				}
+			}
+		})
+	}
+	for range 2 {
+		wg.Go(func() {
+			var mu sync.Mutex
+			last := make([]uint64, n)
+			for range rounds {
+				least := make([]uint64, n)
+				for i := range least { // what a search that begins now must find
+					least[i], _ = cpu.Get(key(i))
+				}
+				f.Find(Queries{Keys: packing.Strings{Keys: asked}, CPU: func(int, int) {}, Take: func(lo int, vals, found []byte) {
+					mu.Lock()
+					defer mu.Unlock()
+					for i, v := range arena.As[uint64](vals) {
+						if v < least[lo+i] || v < last[lo+i] {
+							t.Errorf("%s has %d, and had %d, %d before", key(lo+i), v, least[lo+i], last[lo+i])
+						}
+						last[lo+i] = v
+					}
+				}})
+			}
+		})
+	}
+	wg.Wait()
+	must(t, f.Check())
+	must(t, f.Close())
+}

@@ -1,0 +1,116 @@
+package cuart
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/faulty"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// Wherever memory fails, the tree is as it was, and the same batch succeeds the next
+// time, on a table that may not have grown; Close gives everything back.
+func TestMemoryFails(t *testing.T) {
+	first := seed.Of(t)
+	for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow} {
+		for at := 1; ; at++ {
+			if !failOnce(t, first, op, at) || t.Failed() {
+				break
+			}
+		}
+	}
+}
+
+// failOnce makes one operation fail while batches run, and reports whether it came to
+// that.
+func failOnce(t *testing.T, first uint64, op faulty.Op, at int) bool {
+	t.Helper()
+	inner := ptx.New(ptx.Seed(first))
+	dev := faulty.New(inner, faulty.Plan{Op: op, At: at})
+	tree, err := New(dev, Options{Room: 32 << 20, Seed: 1})
+	if err == nil {
+		r := &rig{t: t, dev: inner, tree: tree, model: map[string]uint64{}} // what the batch itself takes does not count
+		r.tree.perSlot, r.tree.portion = 1, 100
+		if table, err := tree.newTable(1); err == nil { // so that it grows
+			must(t, tree.run.Stream.Synchronize())
+			must(t, dev.Free(tree.table))
+			tree.table, tree.place.bits = table, 1
+		}
+		rng := rand.New(rand.NewPCG(first, 3))
+		for _, n := range []int{30, 300} {
+			keys, vals, kinds := r.batch(rng, n)
+			if err := r.try(keys, vals, kinds, 0); err != nil {
+				r.check()
+				must(t, r.try(keys, vals, kinds, 0))
+			}
+			r.check()
+		}
+		must(t, tree.Close())
+	}
+	free, err := inner.FreeBytes()
+	must(t, err)
+	if live := dev.Live(); live != 0 || free != inner.Info().TotalBytes {
+		t.Errorf("%v %d fails: %d things are left on the device, %d bytes of %d are free", op, at, live, free, inner.Info().TotalBytes)
+	}
+	failed := dev.Count(op) >= at
+	dev.Close()
+	return failed
+}
+
+// A tree that has reached its limit says so, answers, and takes a batch for which
+// there is room.
+func TestLimit(t *testing.T) {
+	first := seed.Of(t)
+	dev := ptx.New(ptx.Seed(first))
+	r := newRig(t, dev, Options{Room: 256 << 10, Seed: 1})
+	rng := rand.New(rand.NewPCG(first, 4))
+	set := func(n int) error {
+		keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
+		for i := range keys {
+			keys[i], vals[i], kinds[i] = fmt.Sprintf("%x", rng.Uint64()), rng.Uint64(), Set
+		}
+		return r.try(keys, vals, kinds, 0)
+	}
+	var err error
+	for err == nil {
+		err = set(100)
+		r.check()
+	}
+	if !errors.Is(err, ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
+		t.Fatalf("over the limit: %v", err)
+	}
+	if len(r.model) < 1000 {
+		t.Errorf("256 KiB are full with %d entries", len(r.model))
+	}
+	some := slices.Sorted(maps.Keys(r.model))[:600]
+	r.apply(some, make([]uint64, len(some)), []byte(strings.Repeat(string(rune(Delete)), len(some))), 0)
+	must(t, set(50))
+	r.check()
+	must(t, r.tree.Close())
+	must(t, dev.Close())
+}
+
+// A device that cannot let memory grow has pools of one size.
+func TestMemoryOfOneSize(t *testing.T) {
+	first := seed.Of(t)
+	inner := ptx.New(ptx.Seed(first), ptx.Memory(64<<20))
+	r := newRig(t, fixedMemory{inner}, Options{Room: 8 << 20, Seed: 1})
+	rng := rand.New(rand.NewPCG(first, 5))
+	for range 3 {
+		keys, vals, kinds := r.batch(rng, 100)
+		r.apply(keys, vals, kinds, 0)
+	}
+	must(t, r.tree.Close())
+	must(t, inner.Close())
+}
+
+type fixedMemory struct{ device.Device }
+
+func (fixedMemory) Reserve(int64) (device.Range, error) { return nil, device.ErrUnsupported }

@@ -1,0 +1,214 @@
+package index
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/cuart"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/packing"
+)
+
+// followed is a keyMap of strings with a copy on a GPU that follows the tree in host
+// memory. Large batches of searches run there; all else reads host memory, which has
+// everything at any time.
+type followed struct {
+	*textMap
+	copy *cuart.Follower
+}
+
+// attachTexts gives a tree of strings, with values of some bytes, a copy on a GPU if
+// that is asked for. It returns where batches run, and why.
+func attachTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, error) {
+	asked := cfg.Device
+	switch asked.Kind {
+	case CPU:
+		return t, asked, reasonAsked, nil
+	case Auto:
+		return t, onCPU, "a tree of strings is on the CPU unless a GPU is asked for", nil
+	case Hybrid:
+		return t, onCPU, "a tree of strings is on the CPU, or all of it on a GPU as well", nil
+	}
+	dev, free, err := openWithin(asked.Ordinal, cfg.Room)
+	if err != nil {
+		where, why, err := withoutGPU(asked, err)
+		return t, where, why, err
+	}
+	opts := cuart.FollowOptions{Workers: t.workers, Least: leastOps, Room: free, ValBits: 64}
+	if size <= 4 {
+		opts.ValBits = 32
+	}
+	if !PreferCPU {
+		opts.Least = 1
+	}
+	c, err := cuart.Follow(t.Tree, dev, opts)
+	if err != nil {
+		where, why, err := withoutGPU(asked, err)
+		return t, where, why, err
+	}
+	return &followed{t, c}, Device{GPU, asked.Ordinal}, reasonAsked, nil
+}
+
+func (t *followed) down() error        { return t.copy.Down() }
+func (t *followed) deviceBytes() int64 { return t.copy.DeviceBytes() }
+
+// one runs f, which changes a key.
+func (t *followed) one(key order.Probe, f func()) {
+	t.copy.Change(func() []string {
+		f()
+		return []string{key.Text}
+	})
+}
+
+func (t *followed) set(key order.Probe, val uint64) (old uint64, had bool, err error) {
+	t.one(key, func() { old, had, err = t.textMap.set(key, val) })
+	return old, had, err
+}
+
+func (t *followed) remove(key order.Probe) (old uint64, had bool, err error) {
+	t.one(key, func() { old, had, err = t.textMap.remove(key) })
+	return old, had, err
+}
+
+// update asks f without holding anything, since f may use the tree; the change is made
+// if the value is still the same.
+func (t *followed) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
+	for done := false; !done && err == nil; {
+		old, had = t.get(key)
+		val, keep := f(old, had, t.Gen())
+		t.one(key, func() {
+			now, there := t.get(key)
+			switch done = now == old && there == had; {
+			case done && keep:
+				_, _, err = t.textMap.set(key, val)
+			case done && had:
+				_, _, err = t.textMap.remove(key)
+			}
+		})
+	}
+	return old, had, err
+}
+
+func (t *followed) pop(greatest bool) (key order.Probe, val uint64, ok bool, err error) {
+	t.copy.Change(func() []string {
+		key, val, ok, err = t.textMap.pop(greatest)
+		return []string{key.Text}
+	})
+	return key, val, ok, err
+}
+
+func (t *followed) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
+	t.copy.Change(func() (keys []string) {
+		c := t.Tree.Cursor()
+		c.Move(lo.Text, false, false)
+		for k, _, ok := c.Next(); ok && k <= hi.Text; k, _, ok = c.Next() {
+			keys = append(keys, strings.Clone(k))
+		}
+		n, err = t.textMap.deleteRange(lo, hi, gone)
+		return keys
+	})
+	return n, err
+}
+
+func (t *followed) apply(b *changes) (err error) {
+	if !t.copy.Takes(b.keys.Len()) {
+		t.copy.Change(func() []string {
+			err = t.textMap.apply(b)
+			return b.keys.Strings()
+		})
+		return err
+	}
+	c := &cuart.Changes{Keys: packing.Strings{Keys: b.keys.Strings()}, Kind: uint32(b.kind)}
+	if b.kinds != nil {
+		c.Kinds = arena.As[uint8](arena.Bytes(b.kinds))
+	}
+	if b.kinds != nil || b.kind == bplus.Set {
+		c.Vals = t.column(b) // before what was there takes its place
+	}
+	t.copy.Apply(c, func() bool {
+		err = t.textMap.apply(b)
+		return err == nil
+	})
+	return err
+}
+
+// column returns a copy of the values of a batch, as the GPU has them.
+func (t *followed) column(b *changes) []byte {
+	out := make([]byte, b.keys.Len()*t.copy.ValBytes())
+	copy(out, b.vals) // there may be none, or each is nothing
+	return out
+}
+
+func (t *followed) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
+	all := keys.Strings()
+	if use == nil {
+		if hits, ok := t.getPacked(packing.Strings{Keys: all}, vals, size, found); ok {
+			return hits
+		}
+	}
+	return t.textMap.getBatch(keys, vals, size, found, use)
+}
+
+// packedMap is a keyMap that takes strings one behind the other.
+type packedMap interface {
+	// getPacked looks strings up, and reports whether it has.
+	getPacked(keys packing.Strings, vals []byte, size int, found []bool) (hits int, ok bool)
+}
+
+func (t *followed) getPacked(keys packing.Strings, vals []byte, size int, found []bool) (hits int, ok bool) {
+	n := keys.Len()
+	if !t.copy.Takes(n) || size != 0 && size != t.copy.ValBytes() {
+		return 0, false
+	}
+	if found == nil {
+		found = make([]bool, n)
+	}
+	var sum atomic.Int64
+	var into []byte
+	if size > 0 && device.Shared(vals) {
+		into = vals
+	}
+	ok = t.copy.Find(cuart.Queries{
+		Keys: keys, Into: into,
+		Take: func(lo int, column, bits []byte) {
+			k := len(column) / t.copy.ValBytes()
+			if into == nil {
+				copy(part(vals, size, lo, lo+k), column)
+			}
+			sum.Add(int64(exec.SpreadBits(found[lo:lo+k], bits)))
+		},
+		CPU: func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				v, there := t.Tree.Get(keys.At(i))
+				if storeVals(part(vals, size, i, i+1), size, []uint64{v}); there {
+					sum.Add(1)
+				}
+				found[i] = there
+			}
+		},
+	})
+	return int(sum.Load()), ok
+}
+
+// Check looks at the tree in host memory, and at its copy.
+func (t *followed) Check() error {
+	if err := t.textMap.Check(); err != nil {
+		return err
+	}
+	return t.copy.Check()
+}
+
+// Close waits for what is under way.
+func (t *followed) Close() {
+	t.copy.Close() // what a GPU says that is given back is of no interest
+	t.textMap.Close()
+}
+
+var (
+	_ keyMap    = (*followed)(nil)
+	_ packedMap = (*followed)(nil)
+)
