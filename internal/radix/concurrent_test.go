@@ -2,7 +2,9 @@ package radix
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -184,5 +186,118 @@ func TestHappensBefore(t *testing.T) {
 		if data[i] != i+1 {
 			t.Fatal("data not seen")
 		}
+	}
+}
+
+// writerOps is what each of several writers does to its keys, which lie between those
+// of the others, and to keys that all share.
+func writerOps(t *testing.T, tree *Tree, rng *rand.Rand, me, writers int, m model) {
+	own := func() string {
+		return fmt.Sprintf("%s%02d", letters(rng, rng.IntN(4), "ab"), rng.IntN(8)*writers+me)
+	}
+	switch rng.IntN(12) {
+	case 0, 1, 2, 3:
+		k, v := own(), rng.Uint64()
+		old, had, err := tree.Set(k, v)
+		if was, there := m[k]; old != was || had != there || err != nil {
+			t.Errorf("Set(%q) was %d, %t, %v; want %d, %t", k, old, had, err, was, there)
+		}
+		m[k] = v
+	case 4, 5, 6:
+		k := own()
+		old, had, err := tree.Delete(k)
+		if was, there := m[k]; old != was || had != there || err != nil {
+			t.Errorf("Delete(%q) was %d, %t, %v; want %d, %t", k, old, had, err, was, there)
+		}
+		delete(m, k)
+	case 7:
+		tree.Set(letters(rng, rng.IntN(3), "abc"), 1)
+	case 8:
+		tree.Delete(letters(rng, rng.IntN(3), "abc"))
+	case 9:
+		k := own()
+		v, ok := tree.Get(k)
+		if was, there := m[k]; v != was || ok != there {
+			t.Errorf("Get(%q) = %d, %t; want %d, %t", k, v, ok, was, there)
+		}
+	case 10:
+		o, old, found := drawOps(rng, 1+rng.IntN(40), m, func(*rand.Rand) string { return own() })
+		if err := tree.Apply(o); err != nil || !slices.Equal(o.Old, old) || !slices.Equal(o.Found, found) {
+			t.Errorf("a batch of %d reports something else: %v", len(o.Keys), err)
+		}
+	case 11:
+		tree.Rank(own(), rng.IntN(2) == 0)
+		tree.At(rng.IntN(20))
+	}
+}
+
+// Writers that change the same nodes at once lose nothing: each finds what it has
+// left, beside others who take snapshots.
+func TestWritersBesideWriters(t *testing.T) {
+	for _, snapshots := range []bool{false, true} {
+		t.Run(fmt.Sprintf("snapshots=%t", snapshots), func(t *testing.T) { writersBeside(t, snapshots) })
+	}
+}
+
+func writersBeside(t *testing.T, snapshots bool) {
+	hurry(t)
+	s := seed.Of(t)
+	tree := New(0)
+	defer tree.Close()
+	const writers = 4
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	models := make([]model, writers)
+	for g := range writers {
+		models[g] = model{}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			rng := rand.New(rand.NewPCG(s, uint64(g)))
+			for !stop.Load() && !t.Failed() {
+				writerOps(t, tree, rng, g, writers, models[g])
+			}
+		}()
+	}
+	for end := time.Now().Add(700 * time.Millisecond); time.Now().Before(end) && !t.Failed(); {
+		if snapshots {
+			snap := mustSnapshot(t, tree)
+			checkRanks(t, snap)
+			snap.Close()
+		}
+		time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond)
+		mustCheck(t, tree)
+	}
+	stop.Store(true)
+	wg.Wait()
+	mustCheck(t, tree)
+	for _, k := range []string{"", "a", "b", "c"} {
+		for _, x := range []string{"", "a", "b", "c"} {
+			tree.Delete(k + x)
+		}
+	}
+	all := model{}
+	for _, m := range models {
+		maps.Copy(all, m)
+	}
+	rng := rand.New(rand.NewPCG(s, 99))
+	compare(t, rng, tree, all, func(rng *rand.Rand) string { return letters(rng, rng.IntN(4), "ab") + fmt.Sprint(rng.IntN(32)) })
+	empty(t, tree, all)
+}
+
+// checkRanks compares what a snapshot counts with what it has.
+func checkRanks(t *testing.T, snap *Snapshot) {
+	t.Helper()
+	c, n := snap.Cursor(), 0
+	for key, _, ok := c.Next(); ok; key, _, ok = c.Next() {
+		if n%7 == 0 {
+			if r := snap.Rank(key, false); r != n {
+				t.Errorf("%q has rank %d, want %d", key, r, n)
+			}
+		}
+		n++
+	}
+	if n != snap.Len() || snap.Rank("\xff", true) != n {
+		t.Errorf("%d entries in a snapshot of %d, of which %d are counted", n, snap.Len(), snap.Rank("\xff", true))
 	}
 }
