@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -120,8 +121,8 @@ func (c *Cursor) keep(key string) string {
 
 // valid reports whether all nodes that the last step has read are what they were.
 func (c *Cursor) valid() bool {
-	if c.still != nil {
-		return true
+	if c.still != nil || mutant.On && mutant.Is("radix: cursor's version") {
+		return !c.failed
 	}
 	if c.failed || atomic.LoadUint32(&c.t.top.word) != c.top {
 		return false

@@ -37,6 +37,7 @@ type writer struct {
 	dead    []keptNode  // no longer part of the tree, but of the newest snapshot
 	vals    []keptValue // likewise
 	fork    ownFork
+	late    []func() // what mutants do too late
 }
 
 // mostDesks returns how many desks a tree has at most: a writer that the scheduler

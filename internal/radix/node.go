@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // bitmap is a set of bytes.
@@ -233,6 +235,7 @@ func insertSorted(keys []byte, links []link, b byte, to link) {
 	i := len(keys) - 1
 	for ; i > 0 && keys[i-1] > b; i-- {
 		keys[i] = keys[i-1]
+		stall.At("held: radix key moved")
 		store(&links[i], links[i-1])
 	}
 	keys[i] = b

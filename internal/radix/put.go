@@ -240,13 +240,11 @@ func (w *writer) exchange(key string, i int, by, more link) {
 
 // bury unlocks a node that is no longer part of the tree.
 func (w *writer) bury(s *step) {
-	if w.t.forked { // the tree has it still
+	if w.t.forked || mutant.On && mutant.Is("radix: dead") { // the tree has it still
 		w.release(s)
 		return
 	}
-	if !(mutant.On && mutant.Is("radix: dead")) {
-		setWord(&s.node.header().word, (s.word+nextSeq)|dead)
-	}
+	setWord(&s.node.header().word, (s.word+nextSeq)|dead)
 }
 
 // thawPath makes sure that all nodes of the way may be changed: those that a

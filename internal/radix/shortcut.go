@@ -199,8 +199,13 @@ func (s *shortcuts) proves(key, other string) bool {
 // something is put above it.
 func (w *writer) unhint(key string, l link) {
 	if mutant.On && mutant.Is("radix: shortcut out first") {
+		w.late = append(w.late, func() { w.unhintNow(key, l) })
 		return
 	}
+	w.unhintNow(key, l)
+}
+
+func (w *writer) unhintNow(key string, l link) {
 	if s := w.t.short.Load(); s != nil && !w.t.forked {
 		if x, _ := s.place(key); x != nil {
 			x.remove(l)
@@ -210,6 +215,14 @@ func (w *writer) unhint(key string, l link) {
 
 // hint puts a link into the table that is a key's top: parent is the node above it.
 func (w *writer) hint(key string, parent, l link) {
+	if mutant.On && mutant.Is("radix: shortcut put in under lock") {
+		w.late = append(w.late, func() { w.hintNow(key, parent, l) })
+		return
+	}
+	w.hintNow(key, parent, l)
+}
+
+func (w *writer) hintNow(key string, parent, l link) {
 	s := w.t.short.Load()
 	if s == nil || w.t.forked || parent != 0 && int(parent.header().depth) >= s.depth || l.isInner() && int(l.header().depth) < s.depth {
 		return

@@ -79,6 +79,13 @@ func (w *writer) release(s *step) { w.setWord(s) }
 func (w *writer) unlock(s *step) {
 	s.word += nextSeq
 	w.setWord(s)
+	if mutant.On {
+		stall.At("radix: node unlocked")
+		for _, f := range w.late {
+			f()
+		}
+		w.late = nil
+	}
 }
 
 func (w *writer) setWord(s *step) {
@@ -135,7 +142,7 @@ func (w *writer) walk(key string) (e end, ok bool) {
 		b := byteAt(key, d)
 		next := child(l, b)
 		stall.At("radix: writer has read a link")
-		if word&(locked|dead) != 0 || h.load() != word {
+		if (word&(locked|dead) != 0 || h.load() != word) && !(mutant.On && mutant.Is("radix: writer's version")) {
 			return end{}, false
 		}
 		w.steps = append(w.steps, step{l, word, int32(b)})
@@ -159,6 +166,7 @@ func (w *writer) diverge(key string, l link) (e end, ok bool) {
 	if !some.isLeaf() { // met between two stores of a change
 		return end{}, below == 0
 	}
+	stall.At("radix: writer has found a leaf")
 	k := w.t.key(some)
 	if l.isLeaf() && k == key {
 		return end{leaf: l}, true
