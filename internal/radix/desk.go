@@ -69,7 +69,9 @@ func (t *Tree) enter() *desk {
 	if !optimistic {
 		t.rw.Lock()
 	}
-	p.began.Store(t.Gen())
+	if gen := t.Gen(); p.began.Load() != gen {
+		p.began.Store(gen)
+	}
 	return p
 }
 

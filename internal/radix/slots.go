@@ -129,29 +129,36 @@ func (m *memory) release() {
 	m.tell()
 }
 
-// stockSlots is how many slots a writer takes at a time where there are several: the
-// memory of all has one lock.
-const stockSlots = 16
+// stockSlots is how many slots a writer takes at a time: the memory of all has one
+// lock. In a small tree that only one has changed so far it takes one.
+const (
+	stockSlots = 16
+	leastStock = 4096 // entries
+)
 
 // take returns memory for a node or leaf.
 func (w *writer) take(class int) (l link, err error) {
 	if s := w.stock; s != nil && len(s[class]) > 0 {
 		n := len(s[class]) - 1
 		l, s[class] = s[class][n], s[class][:n]
-	} else if l, err = w.restock(class); errors.Is(err, ErrLimit) && w.alone && w.t.makeRoom(w, int64(sizeOf(class))) {
-		l, err = w.restock(class)
+	} else if l, err = w.restock(class); err != nil {
+		if !errors.Is(err, ErrLimit) || !w.alone || !w.t.makeRoom(w, int64(sizeOf(class))) {
+			return 0, err
+		}
+		if l, err = w.restock(class); err != nil {
+			return 0, err
+		}
 	}
-	if err == nil && w.t.forked {
+	if w.t.forked {
 		w.fork.made = append(w.fork.made, l)
 	}
-	return l, err
+	return l, nil
 }
 
-// restock returns memory of a class, and where there are several writers takes some to
-// have at hand.
+// restock returns memory of a class, and takes some more to have at hand.
 func (w *writer) restock(class int) (link, error) {
 	t := w.t
-	if t.limit > 0 || len(*t.desks.Load()) == 1 {
+	if t.limit > 0 || len(*t.desks.Load()) == 1 && w.entries.Load() < leastStock {
 		var one [1]link
 		_, err := t.memory.take(one[:0], class, 1, w.prepaid, w.bound())
 		return one[0], err
@@ -208,7 +215,7 @@ func (t *Tree) unstock() {
 
 // tryUnstock is unstock if no writer is there.
 func (t *Tree) tryUnstock() {
-	if len(*t.desks.Load()) == 1 || !t.mu.TryLock() {
+	if !t.mu.TryLock() {
 		return
 	}
 	defer t.mu.Unlock()

@@ -126,7 +126,7 @@ func (w *writer) last() *step { return &w.steps[len(w.steps)-1] }
 func (w *writer) walk(key string) (e end, ok bool) {
 	top := w.t.work
 	word := atomic.LoadUint32(&top.word)
-	w.steps = append(w.steps[:0], step{word: word})
+	steps := append(w.steps[:0], step{word: word})
 	l, from, sure := load(&top.link), 0, true
 	if word&locked != 0 {
 		return end{}, false
@@ -145,10 +145,11 @@ func (w *writer) walk(key string) (e end, ok bool) {
 		if (word&(locked|dead) != 0 || h.load() != word) && !(mutant.On && mutant.Is("radix: writer's version")) {
 			return end{}, false
 		}
-		w.steps = append(w.steps, step{l, word, int32(b)})
+		steps = append(steps, step{l, word, int32(b)})
 		from = d + 1
 		l = next
 	}
+	w.steps = steps
 	if l == 0 && sure {
 		return end{}, true
 	}
