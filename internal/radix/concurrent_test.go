@@ -301,7 +301,9 @@ func writersBeside(t *testing.T, snapshots bool) {
 		maps.Copy(all, m)
 	}
 	rng := rand.New(rand.NewPCG(s, 99))
-	compare(t, rng, tree, all, func(rng *rand.Rand) string { return letters(rng, rng.IntN(3), "ab") + letters(rng, rng.IntN(2), "ABCKXZ") })
+	compare(t, rng, tree, all, func(rng *rand.Rand) string {
+		return letters(rng, rng.IntN(3), "ab") + letters(rng, rng.IntN(2), "ABCKXZ")
+	})
 	empty(t, tree, all)
 }
 
