@@ -59,8 +59,8 @@ func (t *Tree) Apply(o *Ops) error {
 
 // hasSnapshots reports whether nodes may have to be copied.
 func (t *Tree) hasSnapshots() bool {
-	p := t.enter()
-	defer t.leave(p)
+	d := t.enter()
+	defer t.leave(d)
 	return t.frozen != 0
 }
 
@@ -73,12 +73,7 @@ func (t *Tree) applyBeside(o *Ops) error {
 		b.run(func(part []int32) error {
 			for len(part) > 0 && !b.failed() {
 				n := min(len(part), warmKeys)
-				p := t.enter()
-				p.prepaid = true
-				err := p.apply(o, part[:n])
-				p.prepaid = false
-				t.leave(p)
-				if err != nil {
+				if err := t.applyRows(o, part[:n]); err != nil {
 					return err
 				}
 				part = part[n:]
@@ -91,6 +86,15 @@ func (t *Tree) applyBeside(o *Ops) error {
 		lo = hi
 	}
 	return nil
+}
+
+// applyRows does a few operations beside other writers, for which memory was promised.
+func (t *Tree) applyRows(o *Ops, rows []int32) error {
+	d := t.enter()
+	defer t.leave(d)
+	d.prepaid = true
+	defer func() { d.prepaid = false }()
+	return d.apply(o, rows)
 }
 
 // leastRound is how many operations at least have their keys parted together.

@@ -8,23 +8,32 @@ import (
 
 // one does a change of a single key.
 func (t *Tree) one(c *change) error {
-	p := t.enter()
+	err := t.oneBeside(c)
+	if err != nil && errors.Is(err, ErrLimit) {
+		return t.oneAlone(c) // who is alone can make room
+	}
+	return err
+}
+
+// oneBeside is one beside other writers.
+func (t *Tree) oneBeside(c *change) error {
+	d := t.enter()
+	defer t.leave(d)
 	if t.closed.Load() {
-		t.leave(p)
 		return ErrClosed
 	}
-	p.free = c.kind == Delete
-	err := p.do(c)
-	p.free = false
-	t.leave(p)
-	if !errors.Is(err, ErrLimit) {
-		return err
-	}
-	w := t.lockWrite() // who is alone can make room
+	d.free = c.kind == Delete
+	return d.do(c)
+}
+
+// oneAlone is one while nobody else writes.
+func (t *Tree) oneAlone(c *change) error {
+	w := t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {
 		return ErrClosed
 	}
+	w.free = c.kind == Delete
 	return w.do(c)
 }
 
@@ -104,7 +113,6 @@ func (w *writer) removeAlone(key string) (val uint64, err error) {
 	w.free = true
 	c := change{key: key, kind: Delete}
 	err = w.do(&c)
-	w.free = false
 	w.rest()
 	acquired(w.t, key)
 	return c.old, err

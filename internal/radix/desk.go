@@ -59,24 +59,24 @@ func home(n int) int {
 // enter makes the caller a writer.
 func (t *Tree) enter() *desk {
 	all := *t.desks.Load()
-	p := all[0]
+	d := all[0]
 	if len(all) > 1 {
-		p = all[home(len(all))]
+		d = all[home(len(all))]
 	}
-	if !p.mu.TryLock() {
-		p = t.enterBusy(p)
+	if !d.mu.TryLock() {
+		d = t.enterBusy(d)
 	}
 	if !optimistic {
 		t.rw.Lock()
 	}
-	if gen := t.Gen(); p.began.Load() != gen {
-		p.began.Store(gen)
+	if gen := t.Gen(); d.began.Load() != gen {
+		d.began.Store(gen)
 	}
-	return p
+	return d
 }
 
 // enterBusy is enter where somebody works at a desk.
-func (t *Tree) enterBusy(p *desk) *desk {
+func (t *Tree) enterBusy(d *desk) *desk {
 	all := *t.desks.Load()
 	for _, other := range all {
 		if other.mu.TryLock() {
@@ -84,38 +84,37 @@ func (t *Tree) enterBusy(p *desk) *desk {
 		}
 	}
 	if len(all) < mostDesks() && t.mu.TryLock() {
-		more := t.addDesk()
-		t.mu.Unlock()
-		return more
+		defer t.mu.Unlock()
+		return t.addDesk()
 	}
-	p.mu.Lock()
-	return p
+	d.mu.Lock()
+	return d
 }
 
 // addDesk adds a desk, which is the caller's. The caller has the lock of desks.
 func (t *Tree) addDesk() *desk {
-	p := &desk{writer: writer{t: t}}
-	p.mu.Lock()
+	d := &desk{writer: writer{t: t}}
+	d.mu.Lock()
 	var all []*desk
 	if old := t.desks.Load(); old != nil {
 		all = *old
 	}
-	all = append(all[:len(all):len(all)], p)
+	all = append(all[:len(all):len(all)], d)
 	t.desks.Store(&all)
-	return p
+	return d
 }
 
 // leave ends what enter has begun.
-func (t *Tree) leave(p *desk) {
-	p.rest()
+func (t *Tree) leave(d *desk) {
+	d.rest()
 	due := false
-	if p.look <= 0 {
-		p.look, due = t.untilShort()
+	if d.look <= 0 {
+		d.look, due = t.untilShort()
 	}
 	if !optimistic {
 		t.rw.Unlock()
 	}
-	p.mu.Unlock()
+	d.mu.Unlock()
 	if due {
 		t.lockWrite()
 		t.resizeShort()
@@ -127,10 +126,10 @@ func (t *Tree) leave(p *desk) {
 func (t *Tree) lockWrite() *writer {
 	t.mu.Lock()
 	all := *t.desks.Load()
-	for _, p := range all {
-		p.mu.Lock()
-		p.alone = true
-		p.began.Store(t.Gen())
+	for _, d := range all {
+		d.mu.Lock()
+		d.alone = true
+		d.began.Store(t.Gen())
 	}
 	if !optimistic {
 		t.rw.Lock()
@@ -143,9 +142,9 @@ func (t *Tree) unlockWrite() {
 	if !optimistic {
 		t.rw.Unlock()
 	}
-	for _, p := range *t.desks.Load() {
-		p.alone = false
-		p.mu.Unlock()
+	for _, d := range *t.desks.Load() {
+		d.alone = false
+		d.mu.Unlock()
 	}
 	t.mu.Unlock()
 }
@@ -153,10 +152,10 @@ func (t *Tree) unlockWrite() {
 // gatherKept notes with the newest snapshot what writers have noted for it.
 func (t *Tree) gatherKept() {
 	m := t.newest()
-	for _, p := range *t.desks.Load() {
+	for _, d := range *t.desks.Load() {
 		if m != nil {
-			m.dead, m.vals = append(m.dead, p.dead...), append(m.vals, p.vals...)
-			p.dead, p.vals = p.dead[:0], p.vals[:0]
+			m.dead, m.vals = append(m.dead, d.dead...), append(m.vals, d.vals...)
+			d.dead, d.vals = d.dead[:0], d.vals[:0]
 		}
 	}
 }
@@ -164,14 +163,14 @@ func (t *Tree) gatherKept() {
 // writers returns n writers to whoever has all desks.
 func (t *Tree) writers(n int) []*writer {
 	for len(*t.desks.Load()) < min(n, mostDesks()) {
-		p := t.addDesk()
-		p.alone = true
-		p.began.Store(t.Gen())
+		d := t.addDesk()
+		d.alone = true
+		d.began.Store(t.Gen())
 	}
 	var ws []*writer
-	for _, p := range *t.desks.Load() {
+	for _, d := range *t.desks.Load() {
 		if len(ws) < n {
-			ws = append(ws, &p.writer)
+			ws = append(ws, &d.writer)
 		}
 	}
 	return ws
@@ -187,8 +186,8 @@ func (t *Tree) Len() int {
 
 // entries adds up what writers have added.
 func (t *Tree) entries() (n int64) {
-	for _, p := range *t.desks.Load() {
-		n += p.entries.Load()
+	for _, d := range *t.desks.Load() {
+		n += d.entries.Load()
 	}
 	return n
 }

@@ -34,16 +34,16 @@ func (t *Tree) commit(w *writer, keys []string) {
 	w.lock(&at)
 	w.relink(&at, root)
 	w.unlock(&at)
-	for _, p := range *t.desks.Load() {
-		for _, l := range p.fork.dead {
+	for _, d := range *t.desks.Load() {
+		for _, l := range d.fork.dead {
 			if l.isInner() {
 				h := l.header()
 				setWord(&h.word, (h.word+nextSeq)|dead)
 			}
 			w.drop(l)
 		}
-		w.counted(p.fork.entries)
-		p.fork = ownFork{}
+		w.counted(d.fork.entries)
+		d.fork = ownFork{}
 	}
 	for i := 0; s != nil && i < len(keys); i++ {
 		t.hintWay(s, keys[i])
@@ -54,9 +54,9 @@ func (t *Tree) commit(w *writer, keys []string) {
 // abort forgets the fork.
 func (t *Tree) abort() {
 	t.done()
-	for _, p := range *t.desks.Load() {
-		t.memory.give(p.fork.made...)
-		p.fork = ownFork{}
+	for _, d := range *t.desks.Load() {
+		t.memory.give(d.fork.made...)
+		d.fork = ownFork{}
 	}
 }
 

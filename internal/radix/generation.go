@@ -100,8 +100,8 @@ func (t *Tree) advance(w *writer) {
 		w.reap(t.Gen())
 		return
 	}
-	for _, p := range *t.desks.Load() {
-		p.reap(gen)
+	for _, d := range *t.desks.Load() {
+		d.reap(gen)
 	}
 }
 
@@ -111,14 +111,14 @@ func (t *Tree) allBegan(but *writer, gen uint64) bool {
 	if mutant.On && mutant.Is("radix: writers have begun") {
 		return true
 	}
-	for _, p := range *t.desks.Load() {
-		if &p.writer == but || p.began.Load() == gen {
+	for _, d := range *t.desks.Load() {
+		if &d.writer == but || d.began.Load() == gen {
 			continue
 		}
-		if !p.mu.TryLock() {
+		if !d.mu.TryLock() {
 			return false
 		}
-		p.mu.Unlock()
+		d.mu.Unlock()
 	}
 	return true
 }

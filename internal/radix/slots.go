@@ -197,10 +197,10 @@ func (w *writer) untake(l link) {
 
 // unstock gives back what writers have at hand. The caller has all desks.
 func (t *Tree) unstock() {
-	for _, p := range *t.desks.Load() {
-		for class := node2; p.stock != nil && class < classes; class++ {
+	for _, d := range *t.desks.Load() {
+		for class := node2; d.stock != nil && class < classes; class++ {
 			t.memory.mu.Lock()
-			for _, l := range p.stock[class] {
+			for _, l := range d.stock[class] {
 				slot := l.number()
 				if l.isLeaf() {
 					slot = int(l &^ leafBit)
@@ -209,7 +209,7 @@ func (t *Tree) unstock() {
 			}
 			t.memory.mu.Unlock()
 		}
-		p.stock = nil
+		d.stock = nil
 	}
 }
 
@@ -220,12 +220,12 @@ func (t *Tree) tryUnstock() {
 	}
 	defer t.mu.Unlock()
 	all := *t.desks.Load()
-	for i, p := range all {
-		if !p.mu.TryLock() {
+	for i, d := range all {
+		if !d.mu.TryLock() {
 			all = all[:i]
 			break
 		}
-		defer p.mu.Unlock()
+		defer d.mu.Unlock()
 	}
 	if len(all) == len(*t.desks.Load()) {
 		t.unstock()
@@ -236,8 +236,8 @@ func (t *Tree) tryUnstock() {
 // caller has all desks.
 func (t *Tree) releaseIfOver() {
 	if t.closed.Load() && len(t.moments) == 0 {
-		for _, p := range *t.desks.Load() {
-			p.stock, p.limbo = nil, [2]retired{}
+		for _, d := range *t.desks.Load() {
+			d.stock, d.limbo = nil, [2]retired{}
 		}
 		t.memory.release()
 	}

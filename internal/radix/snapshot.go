@@ -132,17 +132,17 @@ func (t *Tree) Kept() int64 { return t.keptSize.Load() }
 // caller's. OnFree's function gets them when no reader and no snapshot can need
 // them. born is the epoch in which each was put in, or an earlier one.
 func (t *Tree) Retire(vals, born []uint64) {
-	p := t.enter()
-	defer t.leave(p)
+	d := t.enter()
+	defer t.leave(d)
 	m := t.newest()
-	p.retag()
+	d.retag()
 	for i, v := range vals {
 		if m != nil && born[i] <= m.epoch {
-			p.vals = append(p.vals, keptValue{v, born[i]})
+			d.vals = append(d.vals, keptValue{v, born[i]})
 			continue
 		}
-		p.limbo[0].vals = append(p.limbo[0].vals, v)
-		p.dropped++
+		d.limbo[0].vals = append(d.limbo[0].vals, v)
+		d.dropped++
 	}
 }
 
