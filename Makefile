@@ -42,7 +42,7 @@ attack:
 
 # Goroutines held up between the steps of the tree's protocol.
 stalls:
-	go test -short -tags stalls ./internal/bplus ./tests/concurrent ./tests/linearizable
+	go test -short -tags stalls ./internal/bplus ./internal/radix ./tests/concurrent ./tests/linearizable
 
 # One part of the protocol left out at a time: some test must fail for each.
 mutants:

@@ -23,7 +23,7 @@ type textMap struct {
 // loadTexts makes the tree of a map.
 func loadTexts[V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
 	t := &textMap{Tree: radix.New(m.cfg.Limit), workers: m.workers}
-	const piece = 4096
+	const piece = 1 << 14
 	last := ""
 	for lo := 0; lo < n; lo += piece {
 		k := min(piece, n-lo)
@@ -35,7 +35,7 @@ func loadTexts[V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals 
 			}
 			last, bits[i] = keys[i], m.bits(v)
 		}
-		if err := t.Tree.Apply(&radix.Ops{Kind: radix.Set, Keys: keys, Vals: bits}); err != nil {
+		if err := t.Tree.Apply(&radix.Ops{Kind: radix.Set, Keys: keys, Vals: bits, Workers: m.workers}); err != nil {
 			t.Tree.Close()
 			return nil, err
 		}
@@ -143,7 +143,7 @@ func getTexts(keys []string, vals []byte, size int, found []bool, use func(lo, h
 
 func (t *textMap) apply(b *changes) error {
 	n := b.keys.Len()
-	o := &radix.Ops{Keys: b.keys.Strings(), Kind: radix.Kind(b.kind), Found: b.found, Seen: b.seen}
+	o := &radix.Ops{Keys: b.keys.Strings(), Kind: radix.Kind(b.kind), Found: b.found, Seen: b.seen, Workers: t.workers}
 	o.Kinds = unsafe.Slice((*radix.Kind)(unsafe.Pointer(unsafe.SliceData(b.kinds))), len(b.kinds))
 	if b.kinds == nil {
 		o.Kinds = nil

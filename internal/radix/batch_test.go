@@ -11,7 +11,7 @@ import (
 
 // drawOps returns a batch, and what it must report; the model is changed.
 func drawOps(rng *rand.Rand, n int, m model, draw func(*rand.Rand) string) (o *Ops, old []uint64, found []bool) {
-	o = &Ops{Keys: make([]string, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n)}
+	o = &Ops{Keys: make([]string, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n), Workers: 1 + rng.IntN(4)}
 	if rng.IntN(2) == 0 {
 		o.Kind = Kind(1 + rng.IntN(2))
 	} else {
@@ -47,7 +47,7 @@ func TestBatches(t *testing.T) {
 				if round%10 == 5 { // the next batches go to a fork
 					snap, kept = mustSnapshot(t, tree), maps.Clone(m)
 				}
-				o, old, found := drawOps(rng, rng.IntN(400), m, draw)
+				o, old, found := drawOps(rng, rng.IntN(1200), m, draw)
 				if err := tree.Apply(o); err != nil {
 					t.Fatal(err)
 				}

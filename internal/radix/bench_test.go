@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync"
 	"testing"
 )
 
@@ -72,5 +74,51 @@ func BenchmarkGet(b *testing.B) {
 			}
 		})
 		t.Close()
+	}
+}
+
+// BenchmarkWorkers is batches on one worker and on several.
+func BenchmarkWorkers(b *testing.B) {
+	const n = 1 << 16
+	for _, kind := range []string{"8bytes", "32bytes", "url"} {
+		for workers := 1; workers <= runtime.GOMAXPROCS(0); workers *= 2 {
+			b.Run(fmt.Sprintf("%s/%d", kind, workers), func(b *testing.B) {
+				keys := benchKeys(kind, (b.N+n-1)/n*n)
+				vals := make([]uint64, n)
+				b.ResetTimer()
+				t := New(0)
+				for lo := 0; lo < len(keys); lo += n {
+					t.Apply(&Ops{Kind: Set, Keys: keys[lo : lo+n], Vals: vals, Workers: workers})
+				}
+				b.StopTimer()
+				t.Close()
+			})
+		}
+	}
+}
+
+// BenchmarkWriters is single operations of one goroutine and of several.
+func BenchmarkWriters(b *testing.B) {
+	for _, kind := range []string{"8bytes", "32bytes", "url"} {
+		for writers := 1; writers <= runtime.GOMAXPROCS(0); writers *= 2 {
+			b.Run(fmt.Sprintf("%s/%d", kind, writers), func(b *testing.B) {
+				keys := benchKeys(kind, b.N)
+				b.ResetTimer()
+				t := New(0)
+				var wg sync.WaitGroup
+				for g := range writers {
+					wg.Add(1)
+					go func() {
+						defer wg.Done()
+						for i := g; i < len(keys); i += writers {
+							t.Set(keys[i], 1)
+						}
+					}()
+				}
+				wg.Wait()
+				b.StopTimer()
+				t.Close()
+			})
+		}
 	}
 }

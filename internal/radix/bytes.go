@@ -14,7 +14,7 @@
 //
 //	 0  word       locked | dead | sequence number
 //	 4  meta       age (23 bits) | children (9 bits)
-//	 8  entries    keys below
+//	 8  entries    keys below, as of the last count; 0 if they have changed since
 //	12  depth      bytes that all keys below begin with: the next one tells them apart
 //	16  own        link to the key that ends here, which has no next byte
 //
@@ -30,7 +30,8 @@
 //
 // Keys of the first four types ascend. A node 48 has a bit for each byte that it has a
 // link for, and the links in order of their bytes: half of what the paper's table
-// of 256 places takes. sums[i] of a node 256 is the keys below bytes 16·i to 16·i+15.
+// of 256 places takes. sums[i] of a node 256 is the keys below bytes 16·i to 16·i+15,
+// as of the last count, or all ones.
 //
 // The paper has the compressed path of a node as the bytes since its parent. Here
 // depth is counted from the key's first byte: it does not change when a node is put
@@ -256,19 +257,8 @@ func (l link) age() uint32 {
 func load(at *link) link { return link(atomic.LoadUint32((*uint32)(at))) }
 
 // store writes a link that others may be reading, into a node whose word is locked
-// or that nobody has seen yet. Stores to nodes are plain ones: the writer is alone,
-// readers of words of 32 and 64 bits see them whole, and where readers take no lock
-// the machine keeps stores in order. An atomic store would empty the store buffer
-// each time, which took a fifth of an insert.
+// or that nobody has seen yet. Stores to nodes are plain ones: the writer has the
+// node's lock, readers of words of 32 and 64 bits see them whole, and where readers take
+// no lock the machine keeps stores in order. An atomic store would empty the store
+// buffer each time, which took a fifth of an insert.
 func store(at *link, to link) { *at = to }
-
-// entriesOf returns the keys below a link.
-func entriesOf(l link) int64 {
-	switch {
-	case l.isInner():
-		return int64(atomic.LoadUint32(&l.header().entries))
-	case l.isLeaf():
-		return 1
-	}
-	return 0
-}

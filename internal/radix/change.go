@@ -1,57 +1,64 @@
 package radix
 
-import "sync/atomic"
+import (
+	"errors"
+
+	"github.com/pando-index/pando/internal/stall"
+)
+
+// one does a change of a single key.
+func (t *Tree) one(c *change) error {
+	err := t.oneBeside(c)
+	if err != nil && errors.Is(err, ErrLimit) {
+		return t.oneAlone(c) // who is alone can make room
+	}
+	return err
+}
+
+// oneBeside is one beside other writers.
+func (t *Tree) oneBeside(c *change) error {
+	d := t.enter()
+	defer t.leave(d)
+	if t.closed.Load() {
+		return ErrClosed
+	}
+	d.free = c.kind == Delete
+	return d.do(c)
+}
+
+// oneAlone is one while nobody else writes.
+func (t *Tree) oneAlone(c *change) error {
+	w := t.lockWrite()
+	defer t.unlockWrite()
+	if t.closed.Load() {
+		return ErrClosed
+	}
+	w.free = c.kind == Delete
+	return w.do(c)
+}
 
 // Set sets the value of a key, and returns the one it had.
 func (t *Tree) Set(key string, val uint64) (old uint64, had bool, err error) {
 	released(t, key)
-	t.lockWrite()
-	defer t.unlockWrite()
-	if t.closed.Load() {
-		return 0, false, ErrClosed
-	}
 	t.fetchTop(key)
-	e := t.walk(key)
-	old, had = e.value()
-	if err := t.put(key, val, e); err != nil {
+	c := change{key: key, kind: Set, val: val}
+	if err := t.one(&c); err != nil {
 		return 0, false, err
 	}
 	acquired(t, key)
-	return old, had, nil
-}
-
-// value returns the value at the end of a way.
-func (e end) value() (val uint64, ok bool) {
-	if e.leaf == 0 {
-		return 0, false
-	}
-	return atomic.LoadUint64(&e.leaf.leaf().value), true
+	return c.old, c.had, nil
 }
 
 // Delete deletes a key, and returns the value it had. A limit of memory does not
 // bind it.
 func (t *Tree) Delete(key string) (old uint64, had bool, err error) {
 	released(t, key)
-	t.lockWrite()
-	defer t.unlockWrite()
-	if t.closed.Load() {
-		return 0, false, ErrClosed
+	c := change{key: key, kind: Delete}
+	if err := t.one(&c); err != nil {
+		return 0, false, err
 	}
-	return t.delete(key)
-}
-
-// delete is Delete for the writer.
-func (t *Tree) delete(key string) (old uint64, had bool, err error) {
-	t.free = true
-	defer func() { t.free = false }()
-	e := t.walk(key)
-	if old, had = e.value(); had {
-		if err := t.cut(e.leaf); err != nil {
-			return 0, false, err
-		}
-		acquired(t, key)
-	}
-	return old, had, nil
+	acquired(t, key)
+	return c.old, c.had, nil
 }
 
 // Update sets the value of a key to what f makes of the old one, or deletes the
@@ -65,39 +72,22 @@ func (t *Tree) Update(key string, f func(old uint64, had bool, gen uint64) (val 
 		}
 		old, had = t.Get(key)
 		val, keep := f(old, had, gen)
+		stall.At("radix: update computed")
 		released(t, key)
-		done, err := t.exchange(key, old, had, gen, val, keep)
-		if done || err != nil {
+		c := change{key: key, kind: Delete, only: &state{old, had, gen}}
+		if keep {
+			c.kind, c.val = Set, val
+		}
+		if err := t.one(&c); err != nil || !c.missed {
 			return old, had, err
 		}
 	}
 }
 
-// exchange sets the value of a key, or deletes it, if it is still what it was in a
-// generation.
-func (t *Tree) exchange(key string, old uint64, had bool, gen, val uint64, keep bool) (done bool, err error) {
-	t.lockWrite()
-	defer t.unlockWrite()
-	if t.closed.Load() {
-		return false, ErrClosed
-	}
-	e := t.walk(key)
-	if now, there := e.value(); now != old || there != had || !t.Current(gen) {
-		return false, nil
-	}
-	switch {
-	case keep:
-		err = t.put(key, val, e)
-	case had:
-		_, _, err = t.delete(key)
-	}
-	return err == nil, err
-}
-
 // Pop deletes the least entry, or the greatest, and returns it.
 func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 	releasedAll(t)
-	t.lockWrite()
+	w := t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {
 		return "", 0, false, ErrClosed
@@ -114,6 +104,45 @@ func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 		return "", 0, false, nil
 	}
 	key = string(append([]byte(nil), t.key(l)...))
-	val, _, err = t.delete(key)
+	val, err = w.removeAlone(key)
 	return key, val, err == nil, err
+}
+
+// removeAlone deletes a key where nobody else writes.
+func (w *writer) removeAlone(key string) (val uint64, err error) {
+	w.free = true
+	c := change{key: key, kind: Delete}
+	err = w.do(&c)
+	w.rest()
+	acquired(w.t, key)
+	return c.old, err
+}
+
+// DeleteRange deletes the entries from lo to hi, and returns how many there were.
+// gone, unless it is nil, gets their values.
+func (t *Tree) DeleteRange(lo, hi string, gone func(val uint64)) (n int, err error) {
+	releasedAll(t)
+	defer acquiredAll(t)
+	w := t.lockWrite()
+	defer t.unlockWrite()
+	defer t.resizeShort()
+	if t.closed.Load() {
+		return 0, ErrClosed
+	}
+	c := t.Cursor()
+	c.Move(lo, false, false)
+	for {
+		key, _, ok := c.next()
+		if !ok || key > hi {
+			return n, nil
+		}
+		val, err := w.removeAlone(key)
+		if err != nil {
+			return n, err
+		}
+		n++
+		if gone != nil {
+			gone(val)
+		}
+	}
 }

@@ -2,13 +2,18 @@ package radix
 
 import (
 	"fmt"
+	"slices"
+	"sync/atomic"
 )
 
 // Check looks through the whole tree and its snapshots for anything that cannot
 // be: keys out of order, wrong counts, nodes that are lost or in two places.
 func (t *Tree) Check() error {
+	t.batch.Lock()
+	defer t.batch.Unlock()
 	t.lockWrite()
 	defer t.unlockWrite()
+	t.unstock()
 	if t.closed.Load() {
 		return ErrClosed
 	}
@@ -17,8 +22,8 @@ func (t *Tree) Check() error {
 	if err != nil {
 		return err
 	}
-	if n != entriesOf(t.top.link) {
-		return fmt.Errorf("radix: %d entries, and the tree says %d", n, entriesOf(t.top.link))
+	if n != t.entries() {
+		return fmt.Errorf("radix: %d entries, and the tree says %d", n, t.entries())
 	}
 	live := len(c.seen)
 	if err := c.shortcuts(); err != nil {
@@ -87,36 +92,50 @@ func (c *checker) inner(l link, from int) (n int64, err error) {
 	if d < from || h.word&locked != 0 || h.word&dead != 0 && !c.shared {
 		return 0, fmt.Errorf("radix: node %#x below depth %d has depth %d and word %#x", uint32(l), from, d, h.word)
 	}
-	path := c.t.key(c.t.anyLeaf(l))
+	path := c.t.key(anyLeaf(l))
 	if len(path) < d {
 		return 0, fmt.Errorf("radix: node %#x of depth %d is above key %.40q", uint32(l), d, path)
 	}
 	if h.age() > c.t.age || h.age() < ageHalf != (c.t.age < ageHalf) {
 		return 0, fmt.Errorf("radix: node %#x has age %d, and the tree %d", uint32(l), h.age(), c.t.age)
 	}
+	// A snapshot may be counted meanwhile, from below.
+	counts := counted{entries: atomic.LoadUint32(&h.entries)}
+	if l.kind() == node256 {
+		counts.sums = (*inner256)(l.at()).sums
+	}
 	links := 0
-	var sums [16]uint32
+	var found [16]uint32
 	for b, to := atOrAfter(l, -1); to != 0; b, to = atOrAfter(l, b+1) {
 		links++
 		k, err := c.node(to, d+1)
 		if err != nil {
 			return 0, err
 		}
-		if k := c.t.key(c.t.anyLeaf(to)); len(k) < d || k[:d] != path[:d] || byteAt(k, d) != b {
+		if k := c.t.key(anyLeaf(to)); len(k) < d || k[:d] != path[:d] || byteAt(k, d) != b {
 			return 0, fmt.Errorf("radix: key %.40q is below byte %d of node %#x, of depth %d", k, b, uint32(l), d)
 		}
 		if n += k; b >= 0 {
-			sums[b>>4] += uint32(k)
+			found[b>>4] += uint32(k)
+		}
+		if _, ok := entriesOf(to); !ok && (counts.entries != 0 || l.kind() == node256 && counts.sums[b>>4] != unknown) {
+			return 0, fmt.Errorf("radix: node %#x is counted, and %#x below it is not", uint32(l), uint32(to))
 		}
 	}
-	if err := c.counts(l, links, n, sums); err != nil {
+	if err := c.counts(l, links, n, counts, found); err != nil {
 		return 0, err
 	}
 	return n, nil
 }
 
+// counted is the counts of a node.
+type counted struct {
+	entries uint32
+	sums    [16]uint32
+}
+
 // counts checks what a node says of its children.
-func (c *checker) counts(l link, links int, n int64, sums [16]uint32) error {
+func (c *checker) counts(l link, links int, n int64, counts counted, sums [16]uint32) error {
 	h := l.header()
 	have := h.children()
 	if h.own != 0 {
@@ -126,8 +145,13 @@ func (c *checker) counts(l link, links int, n int64, sums [16]uint32) error {
 	if have != links || links < 2 || h.children() > capacity(kind) {
 		return fmt.Errorf("radix: node %#x has %d links and says %d", uint32(l), links, have)
 	}
-	if n != int64(h.entries) || kind == node256 && (*inner256)(l.at()).sums != sums {
-		return fmt.Errorf("radix: node %#x has %d entries and says %d, or has wrong sums", uint32(l), n, h.entries)
+	if counts.entries != 0 && n != int64(counts.entries) {
+		return fmt.Errorf("radix: node %#x has %d entries and says %d", uint32(l), n, counts.entries)
+	}
+	for i, sum := range counts.sums {
+		if kind == node256 && sum != sums[i] && (sum != unknown || counts.entries != 0) {
+			return fmt.Errorf("radix: node %#x has %d entries below bytes %d to %d, and says %d", uint32(l), sums[i], 16*i, 16*i+15, sum)
+		}
 	}
 	return nil
 }
@@ -155,7 +179,7 @@ func (c *checker) shortcut(s *shortcuts, line *shortLine, l link) error {
 	if _, ok := c.seen[l]; !ok {
 		return fmt.Errorf("it leads to %#x, which is not in the tree", uint32(l))
 	}
-	key := c.t.key(c.t.anyLeaf(l))
+	key := c.t.key(anyLeaf(l))
 	if at, _ := s.place(key); at != line || c.t.topOf(s, key) != l {
 		return fmt.Errorf("it leads to %#x, which is not the top of %.40q", uint32(l), key)
 	}
@@ -181,9 +205,10 @@ func (c *checker) slots(live int) error {
 			}
 		}
 	}
-	limbo := len(c.t.limbo[0].nodes) + len(c.t.limbo[1].nodes)
-	for i := range c.t.limbo {
-		for _, l := range c.t.limbo[i].nodes {
+	limbo := 0
+	for _, d := range *c.t.desks.Load() {
+		for _, l := range slices.Concat(d.limbo[0].nodes, d.limbo[1].nodes) {
+			limbo++
 			if _, ok := c.seen[l]; ok {
 				return fmt.Errorf("radix: node %#x is in use, and retired", uint32(l))
 			}

@@ -2,7 +2,10 @@ package radix
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // hurry makes memory be used again as soon as may be, so that late readers meet
@@ -21,7 +25,15 @@ func hurry(t *testing.T) {
 		atomic.StoreInt64(&dropsPerLook, drops)
 	}
 	set(2000, 1)
-	t.Cleanup(func() { set(wait, look) })
+	undo := stall.Use(func(string) { // in builds with stalls
+		switch n := rand.IntN(2000); {
+		case n == 0:
+			time.Sleep(time.Duration(rand.IntN(100)) * time.Microsecond)
+		case n < 200:
+			runtime.Gosched()
+		}
+	})
+	t.Cleanup(func() { set(wait, look); undo() })
 }
 
 // Readers find what is always there, with its value, while writers change all
@@ -185,4 +197,207 @@ func TestHappensBefore(t *testing.T) {
 			t.Fatal("data not seen")
 		}
 	}
+}
+
+// writerOps is what each of several writers does to its keys, which lie between those
+// of the others, and to keys that all share.
+func writerOps(t *testing.T, tree *Tree, rng *rand.Rand, me, writers int, m model) {
+	own := func() string {
+		return letters(rng, rng.IntN(3), "ab") + string(rune('A'+rng.IntN(6)*writers+me)) + letters(rng, rng.IntN(5)/4, "x")
+	}
+	switch n := rng.IntN(100); {
+	case n < 36:
+		k, v := own(), rng.Uint64()
+		old, had, err := tree.Set(k, v)
+		if was, there := m[k]; old != was || had != there || err != nil {
+			t.Errorf("Set(%q) was %d, %t, %v; want %d, %t", k, old, had, err, was, there)
+		}
+		m[k] = v
+	case n < 68:
+		k := own()
+		old, had, err := tree.Delete(k)
+		if was, there := m[k]; old != was || had != there || err != nil {
+			t.Errorf("Delete(%q) was %d, %t, %v; want %d, %t", k, old, had, err, was, there)
+		}
+		delete(m, k)
+	case n < 75:
+		tree.Set(letters(rng, rng.IntN(3), "abc"), 1)
+	case n < 83:
+		tree.Delete(letters(rng, rng.IntN(3), "abc"))
+	case n < 96:
+		k := own()
+		v, ok := tree.Get(k)
+		if was, there := m[k]; v != was || ok != there {
+			t.Errorf("Get(%q) = %d, %t; want %d, %t", k, v, ok, was, there)
+		}
+	case n < 98:
+		o, old, found := drawOps(rng, 1+rng.IntN(40), m, func(*rand.Rand) string { return own() })
+		if err := tree.Apply(o); err != nil || !slices.Equal(o.Old, old) || !slices.Equal(o.Found, found) {
+			t.Errorf("a batch of %d reports something else: %v", len(o.Keys), err)
+		}
+	default:
+		tree.Rank(own(), rng.IntN(2) == 0)
+		tree.At(rng.IntN(20))
+	}
+}
+
+// besideTime is how long goroutines work beside each other.
+var besideTime = func() time.Duration {
+	if stall.On {
+		return 1500 * time.Millisecond
+	}
+	return 700 * time.Millisecond
+}()
+
+// Writers that change the same nodes at once lose nothing: each finds what it has
+// left, beside others who take snapshots.
+func TestWritersBesideWriters(t *testing.T) {
+	for _, snapshots := range []bool{false, true} {
+		t.Run(fmt.Sprintf("snapshots=%t", snapshots), func(t *testing.T) { writersBeside(t, snapshots) })
+	}
+}
+
+func writersBeside(t *testing.T, snapshots bool) {
+	hurry(t)
+	s := seed.Of(t)
+	tree := New(0)
+	defer tree.Close()
+	const writers = 4
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	models := make([]model, writers)
+	for g := range writers {
+		models[g] = model{}
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			rng := rand.New(rand.NewPCG(s, uint64(g)))
+			for !stop.Load() && !t.Failed() {
+				writerOps(t, tree, rng, g, writers, models[g])
+			}
+		}()
+	}
+	for end := time.Now().Add(besideTime); time.Now().Before(end) && !t.Failed(); {
+		if snapshots {
+			snap := mustSnapshot(t, tree)
+			checkRanks(t, snap)
+			snap.Close()
+		}
+		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+		if err := tree.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+	mustCheck(t, tree)
+	for _, k := range []string{"", "a", "b", "c"} {
+		for _, x := range []string{"", "a", "b", "c"} {
+			tree.Delete(k + x)
+		}
+	}
+	all := model{}
+	for _, m := range models {
+		maps.Copy(all, m)
+	}
+	rng := rand.New(rand.NewPCG(s, 99))
+	compare(t, rng, tree, all, func(rng *rand.Rand) string {
+		return letters(rng, rng.IntN(3), "ab") + letters(rng, rng.IntN(2), "ABCKXZ")
+	})
+	empty(t, tree, all)
+}
+
+// checkRanks compares what a snapshot counts with what it has.
+func checkRanks(t *testing.T, snap *Snapshot) {
+	t.Helper()
+	c, n := snap.Cursor(), 0
+	for key, _, ok := c.Next(); ok; key, _, ok = c.Next() {
+		if n%7 == 0 {
+			if r := snap.Rank(key, false); r != n {
+				t.Errorf("%q has rank %d, want %d", key, r, n)
+			}
+		}
+		n++
+	}
+	if n != snap.Len() || snap.Rank("\xff", true) != n {
+		t.Errorf("%d entries in a snapshot of %d, of which %d are counted", n, snap.Len(), snap.Rank("\xff", true))
+	}
+}
+
+// What a reader finds by a shortcut is what it finds from the root: a value that has
+// gone does not come back. Each value is set once.
+func TestShortcutsBesideWriters(t *testing.T) {
+	hurry(t)
+	s := seed.Of(t)
+	tree := New(0)
+	defer tree.Close()
+	const keys = 12
+	key := func(i int) string { return fmt.Sprintf("common/%x%02d", i%3, i) }
+	var stop atomic.Bool
+	var count atomic.Uint64
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for rng := rand.New(rand.NewPCG(s, uint64(g))); !stop.Load() && !t.Failed(); {
+				k := key(rng.IntN(keys))
+				switch {
+				case g < 2:
+					first, had := tree.Get(k)
+					c := tree.Cursor()
+					c.Move(k, false, false)
+					now, val, there := c.Next()
+					there = there && now == k && val == first
+					if second, ok := tree.Get(k); had && ok && !there && second == first {
+						t.Errorf("%q is %d, and then not, and then it is again", k, first)
+					}
+				case rng.IntN(5) < 3:
+					tree.Set(k, count.Add(1))
+				default:
+					tree.Delete(k)
+				}
+			}
+		}()
+	}
+	time.Sleep(besideTime)
+	stop.Store(true)
+	wg.Wait()
+	mustCheck(t, tree)
+}
+
+// While a writer is held up on its way, no memory is used again that it may have met.
+func TestGenerationsBesideWriters(t *testing.T) {
+	if !stall.On {
+		t.Skip("needs a build with stalls")
+	}
+	hurry(t)
+	tree := New(0)
+	defer tree.Close()
+	for i := range 50 {
+		tree.Set(fmt.Sprint("key", i), 1)
+	}
+	var held atomic.Bool
+	met, goOn := make(chan struct{}), make(chan struct{})
+	undo := stall.Use(func(point string) {
+		if point == "radix: writer has found a leaf" && held.CompareAndSwap(false, true) {
+			close(met)
+			<-goOn
+		}
+	})
+	defer undo()
+	done := make(chan struct{})
+	go func() { tree.Set("key25", 2); close(done) }()
+	<-met
+	gen := tree.Gen()
+	for i := range 20_000 {
+		tree.Delete(fmt.Sprint("key", i%50))
+		tree.Set(fmt.Sprint("key", i%50), 1)
+	}
+	if now := tree.Gen(); now > gen+1 {
+		t.Errorf("generation %d while a writer of generation %d is there", now, gen)
+	}
+	close(goOn)
+	<-done
+	mustCheck(t, tree)
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -18,7 +19,7 @@ type Cursor struct {
 	t      *Tree
 	still  *moment // the snapshot; nil for the tree as it is
 	gen    uint64
-	top    uint64  // word of the top
+	top    uint32  // word of the top
 	way    []frame // from the root on
 	passed []frame // nodes without a further entry that the way led through since the last
 	placed bool    // the way leads to the last entry
@@ -120,10 +121,10 @@ func (c *Cursor) keep(key string) string {
 
 // valid reports whether all nodes that the last step has read are what they were.
 func (c *Cursor) valid() bool {
-	if c.still != nil {
-		return true
+	if c.still != nil || mutant.On && mutant.Is("radix: cursor's version") {
+		return !c.failed
 	}
-	if c.failed || atomic.LoadUint64(&c.t.top.word) != c.top {
+	if c.failed || atomic.LoadUint32(&c.t.top.word) != c.top {
 		return false
 	}
 	for _, f := range c.way {
@@ -159,7 +160,7 @@ func (c *Cursor) place() link {
 	if c.still != nil {
 		root = c.still.root
 	} else {
-		c.top = atomic.LoadUint64(&c.t.top.word)
+		c.top = atomic.LoadUint32(&c.t.top.word)
 		c.failed = c.top&locked != 0
 		root = load(&c.t.top.link)
 	}
@@ -282,7 +283,7 @@ func (c *Cursor) settle(l link) link {
 	if below == 0 {
 		return 0
 	}
-	some := c.t.anyLeaf(below)
+	some := anyLeaf(below)
 	if some == 0 { // met between two stores of a change
 		c.failed = true
 		return 0

@@ -25,12 +25,13 @@ const (
 // milliseconds per million entries. Nobody waits for it: it is repeated where nodes
 // were reused meanwhile. Beside writers it need not be of one moment.
 func (t *Tree) Look() layout.Look {
+	t.whenCounted(func(link) {})
 	t.lockRead()
 	defer t.unlockRead()
 	defer acquiredAll(t)
 	for try := 0; ; try++ {
 		gen := t.Gen()
-		k := lookFrom(t, load(&t.top.link))
+		k := lookFrom(t, load(&t.top.link), t.Len())
 		if k.live = true; t.Current(gen) || try == lookTries || t.closed.Load() {
 			return k
 		}
@@ -38,7 +39,7 @@ func (t *Tree) Look() layout.Look {
 }
 
 // Look returns the snapshot, level by level.
-func (s *Snapshot) Look() layout.Look { return lookFrom(s.tree, s.moment.root) }
+func (s *Snapshot) Look() layout.Look { return lookFrom(s.tree, s.counted(), s.Len()) }
 
 // look is the inner nodes of a tree, level by level and in order.
 type look struct {
@@ -58,8 +59,9 @@ type placed struct {
 	first, entries, child uint32
 }
 
-func lookFrom(t *Tree, root link) *look {
-	k := &look{t: t, root: root, n: int(entriesOf(root))}
+// lookFrom looks at all below a link, n entries.
+func lookFrom(t *Tree, root link, n int) *look {
+	k := &look{t: t, root: root, n: n}
 	var here []placed
 	if root.isInner() {
 		here = []placed{{node: root, entries: uint32(k.n)}}
@@ -89,7 +91,7 @@ func (k *look) below(here []placed, most int) (out []placed) {
 		}
 		first, end := p.first, p.first+p.entries
 		k.t.children(p.node, func(_ int, to link) bool {
-			n := uint32(entriesOf(to))
+			n := uint32(known(to))
 			if to.isInner() && first < end {
 				out = append(out, placed{node: to, first: first, entries: min(n, end-first)})
 			}
@@ -98,6 +100,13 @@ func (k *look) below(here []placed, most int) (out []placed) {
 		})
 	}
 	return out
+}
+
+// known returns the entries below a link, as far as they are counted: what writers
+// have changed meanwhile is not.
+func known(l link) int64 {
+	n, _ := entriesOf(l)
+	return n
 }
 
 // children calls f with each link of an inner node and its byte, -1 for the key that
@@ -182,7 +191,7 @@ func (k *look) Inside(level, i int) layout.Inside {
 	defer k.t.unlockRead()
 	l := k.levels[level][i].node
 	depth := int(l.header().depth)
-	path := k.t.key(k.t.anyLeaf(l))
+	path := k.t.key(anyLeaf(l))
 	path = strings.Clone(path[:min(len(path), depth)])
 	in := layout.Inside{Notes: []string{
 		fmt.Sprintf("A %s of %d bytes. The keys below it have their first %d bytes in common, and the next one tells them apart.", typeName(l.kind()), sizeOf(l.kind()), depth),
@@ -214,10 +223,11 @@ func (k *look) insideLeaf(i int) layout.Inside {
 	k.t.lockRead()
 	defer k.t.unlockRead()
 	in := layout.Inside{Entries: true}
-	l := atRank(k.root, int64(i))
+	root := k.root
 	if k.live {
-		l = atRank(load(&k.t.top.link), int64(i))
+		root = load(&k.t.top.link)
 	}
+	l, _ := atRank(root, int64(i))
 	if !l.isLeaf() || i < 0 || i >= k.n { // fewer entries than there were
 		return in
 	}
@@ -256,8 +266,10 @@ func (k *look) Way(key order.Probe) (way []layout.Visit) {
 			last.Note += ", …"
 		}
 	}
-	last.Node = max(0, min(int(k.t.rank(k.root, key.Text, false)), k.n-1))
-	if found := k.t.key(atRank(k.root, int64(last.Node))); found == key.Text {
+	rank, _ := k.t.rank(k.root, key.Text, false)
+	last.Node = max(0, min(int(rank), k.n-1))
+	leaf, _ := atRank(k.root, int64(last.Node))
+	if found := k.t.key(leaf); found == key.Text {
 		last.Found = true
 	} else if found < key.Text {
 		last.Slot = 1
@@ -323,7 +335,7 @@ func lastInner(l link, i int64) (last link) {
 		last = l
 		b, next := -1, link(0)
 		for b, next = atOrAfter(l, b); next != 0; b, next = atOrAfter(l, b+1) {
-			n := entriesOf(next)
+			n := known(next)
 			if i < n {
 				break
 			}

@@ -3,8 +3,9 @@ package radix
 import (
 	"encoding/binary"
 	"math/bits"
-	"sync/atomic"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // bitmap is a set of bytes.
@@ -234,6 +235,7 @@ func insertSorted(keys []byte, links []link, b byte, to link) {
 	i := len(keys) - 1
 	for ; i > 0 && keys[i-1] > b; i-- {
 		keys[i] = keys[i-1]
+		stall.At("held: radix key moved")
 		store(&links[i], links[i-1])
 	}
 	keys[i] = b
@@ -284,9 +286,6 @@ func copyChildren(to, from link, without int) {
 			continue
 		}
 		insert(to, byte(b), l)
-		if to.kind() == node256 {
-			(*inner256)(to.at()).sums[b>>4] += uint32(entriesOf(l))
-		}
 	}
 }
 
@@ -301,7 +300,6 @@ func growChildren(to, from link) {
 		for _, l := range x.links[:n] {
 			b = x.bits.next(b + 1)
 			y.links[b] = l
-			y.sums[b>>4] += uint32(entriesOf(l))
 		}
 	case node21:
 		keys, links := sorted(from)
@@ -326,34 +324,8 @@ func wipe(l link) {
 		(*inner48)(l.at()).bits = bitmap{}
 	case node256:
 		n := (*inner256)(l.at())
-		n.bits, n.sums, n.links = bitmap{}, [16]uint32{}, [256]link{}
+		n.bits, n.sums, n.links = bitmap{}, unknownSums, [256]link{}
 	}
-}
-
-// count adds to the number of keys below a node, all of them below byte b.
-func count(l link, b int, delta int64) {
-	h := l.header()
-	h.entries += uint32(delta)
-	if l.kind() == node256 && b >= 0 {
-		n := (*inner256)(l.at())
-		n.sums[b>>4] += uint32(delta)
-	}
-}
-
-// countBelow returns the keys below the bytes that are below b.
-func countBelow(l link, b int) (n int64) {
-	from := 0
-	if l.kind() == node256 {
-		x := (*inner256)(l.at())
-		for i := range b >> 4 {
-			n += int64(atomic.LoadUint32(&x.sums[i]))
-		}
-		from = b &^ 15
-	}
-	for k, to := atOrAfter(l, from); to != 0 && k < b; k, to = atOrAfter(l, k+1) {
-		n += entriesOf(to)
-	}
-	return n
 }
 
 // bytesAt returns memory as a string that must not outlive it.

@@ -1,10 +1,14 @@
 package radix
 
-import "strings"
+import (
+	"math"
+	"strings"
+	"sync/atomic"
+)
 
 // rank returns the number of entries below a link with a key below key, or up to
-// key where after is true.
-func (t *Tree) rank(root link, key string, after bool) (n int64) {
+// key where after is true, and false if it has met what is not counted.
+func (t *Tree) rank(root link, key string, after bool) (n int64, ok bool) {
 	// What the key has in common with compressed paths shows in a leaf.
 	k := t.key(t.near(root, key))
 	at := common(k, key)
@@ -14,31 +18,36 @@ func (t *Tree) rank(root link, key string, after bool) (n int64) {
 		d := int(h.depth)
 		if d > at {
 			if byteAt(k, at) < byteAt(key, at) {
-				n += entriesOf(l)
+				all, ok := entriesOf(l)
+				return n + all, ok
 			}
-			return n
+			return n, true
 		}
 		own := load(&h.own) != 0
 		if d >= len(key) {
 			if own && after {
 				n++
 			}
-			return n
+			return n, true
 		}
 		if own {
 			n++
 		}
 		b := int(key[d])
-		n += countBelow(l, b)
+		before, ok := countBelow(l, b)
+		if !ok {
+			return 0, false
+		}
+		n += before
 		l = child(l, b)
 	}
 	if l == 0 {
-		return n
+		return n, true
 	}
 	if order := strings.Compare(t.key(l), key); order < 0 || order == 0 && after {
 		n++
 	}
-	return n
+	return n, true
 }
 
 // near returns a leaf below a link that has as many bytes in common with a key as any,
@@ -51,19 +60,25 @@ func (t *Tree) near(l link, key string) link {
 		}
 		l = next
 	}
-	return t.anyLeaf(l)
+	return anyLeaf(l)
 }
 
-// atRank returns the leaf of entry i below a link, 0 if there are not so many.
-func atRank(l link, i int64) link {
+// atRank returns the leaf of entry i below a link, 0 if there are not so many. It
+// returns false if it has met what is not counted.
+func atRank(l link, i int64) (leaf link, ok bool) {
 	for l.isInner() {
 		b := -1
 		if l.kind() == node256 && (load(&l.header().own) == 0 || i > 0) {
-			b, i = skipSums((*inner256)(l.at()), i)
+			if b, i, ok = skipSums((*inner256)(l.at()), i); !ok {
+				return 0, false
+			}
 		}
 		var next link
 		for b, next = atOrAfter(l, b); next != 0; b, next = atOrAfter(l, b+1) {
-			n := entriesOf(next)
+			n, ok := entriesOf(next)
+			if !ok {
+				return 0, false
+			}
 			if i < n {
 				break
 			}
@@ -72,37 +87,50 @@ func atRank(l link, i int64) link {
 		l = next
 	}
 	if i != 0 {
-		return 0
+		return 0, true
 	}
-	return l
+	return l, true
 }
 
 // skipSums returns the byte from which on entry i of a node is to be looked for,
 // and its number from there on.
-func skipSums(n *inner256, i int64) (int, int64) {
-	if load(&n.own) != 0 {
+func skipSums(x *inner256, i int64) (b int, rest int64, ok bool) {
+	if load(&x.own) != 0 {
 		i--
 	}
-	for at, sum := range n.sums[:15] {
-		if i < int64(sum) {
-			return 16 * at, i
+	for group := range 15 {
+		sum, ok := sumOf(x, group)
+		if !ok {
+			return 0, 0, false
 		}
-		i -= int64(sum)
+		if i < sum {
+			return 16 * group, i, true
+		}
+		i -= sum
 	}
-	return 240, i
+	return 240, i, true
 }
 
 // Rank returns the number of entries with a key below key, or up to key where
 // after is true: exactly, if nobody writes meanwhile.
 func (t *Tree) Rank(key string, after bool) int {
+	defer acquiredAll(t)
+	n, ok := t.tryRank(key, after)
+	if !ok {
+		t.whenCounted(func(root link) { n, _ = t.rank(root, key, after) })
+	}
+	return int(n)
+}
+
+// tryRank is Rank by the counts as they are.
+func (t *Tree) tryRank(key string, after bool) (n int64, ok bool) {
 	t.lockRead()
 	defer t.unlockRead()
-	defer acquiredAll(t)
 	for {
 		gen := t.Gen()
-		n := t.rank(load(&t.top.link), key, after)
+		n, ok = t.rank(load(&t.top.link), key, after)
 		if t.Current(gen) || t.closed.Load() {
-			return int(n)
+			return n, ok
 		}
 	}
 }
@@ -110,26 +138,27 @@ func (t *Tree) Rank(key string, after bool) int {
 // At returns entry i in key order, and false if there are not so many: exactly, if
 // nobody writes meanwhile.
 func (t *Tree) At(i int) (key string, val uint64, ok bool) {
-	const tries = 8
-	for range tries {
-		if key, val, ok = t.tryAt(i); ok || i >= t.Len() {
-			return key, val, ok
-		}
+	defer acquiredAll(t)
+	key, val, ok, sure := t.tryAt(i)
+	if !sure {
+		t.whenCounted(func(root link) {
+			l, _ := atRank(root, int64(i))
+			key, val, ok = t.entry(l)
+		})
 	}
-	t.lockWrite() // counts were met between two changes, each time
-	defer t.unlockWrite()
-	return t.entry(atRank(t.top.link, int64(i)))
+	return key, val, ok
 }
 
-func (t *Tree) tryAt(i int) (key string, val uint64, ok bool) {
+// tryAt is At by the counts as they are. sure is false if these do not say.
+func (t *Tree) tryAt(i int) (key string, val uint64, ok, sure bool) {
 	t.lockRead()
 	defer t.unlockRead()
-	defer acquiredAll(t)
 	for {
 		gen := t.Gen()
-		key, val, ok = t.entry(atRank(load(&t.top.link), int64(i)))
+		l, counted := atRank(load(&t.top.link), int64(i))
+		key, val, ok = t.entry(l)
 		if t.Current(gen) || t.closed.Load() {
-			return key, val, ok
+			return key, val, ok, counted && (ok || i >= t.Len() || t.closed.Load())
 		}
 	}
 }
@@ -139,8 +168,7 @@ func (t *Tree) entry(l link) (key string, val uint64, ok bool) {
 	if l == 0 {
 		return "", 0, false
 	}
-	val, _ = end{leaf: l}.value()
-	return strings.Clone(t.key(l)), val, true
+	return strings.Clone(t.key(l)), atomic.LoadUint64(&l.leaf().value), true
 }
 
 // The methods of a Snapshot are those of the tree at its moment.
@@ -151,17 +179,32 @@ func (s *Snapshot) Len() int { return int(s.moment.entries) }
 // Rank returns the number of entries with a key below key, or up to key where
 // after is true.
 func (s *Snapshot) Rank(key string, after bool) int {
-	return int(s.tree.rank(s.moment.root, key, after))
+	n, _ := s.tree.rank(s.counted(), key, after)
+	return int(n)
+}
+
+// counted returns the root, below which all is counted.
+func (s *Snapshot) counted() link {
+	m := s.moment
+	if _, ok := entriesOf(m.root); !ok {
+		c := counter{math.MaxInt}
+		c.count(m.root)
+	}
+	return m.root
+}
+
+// leafAt returns the leaf of entry i, 0 if there are not so many.
+func (s *Snapshot) leafAt(i int) link {
+	l, _ := atRank(s.counted(), int64(i))
+	return l
 }
 
 // At returns entry i in key order; the key is copied.
-func (s *Snapshot) At(i int) (key string, val uint64, ok bool) {
-	return s.tree.entry(atRank(s.moment.root, int64(i)))
-}
+func (s *Snapshot) At(i int) (key string, val uint64, ok bool) { return s.tree.entry(s.leafAt(i)) }
 
 // AppendKey appends key i to dst.
 func (s *Snapshot) AppendKey(dst []byte, i int) []byte {
-	if l := atRank(s.moment.root, int64(i)); l != 0 {
+	if l := s.leafAt(i); l != 0 {
 		dst = append(dst, s.tree.key(l)...)
 	}
 	return dst

@@ -1,12 +1,14 @@
 package radix
 
 import (
+	"math"
 	"math/bits"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -26,7 +28,8 @@ import (
 //
 // Writers keep that true: before a top is taken out of the tree, or another node
 // put above it, it is taken out of the table; so whoever looks there after a link was
-// exchanged finds the new one, or none. docs/radix.md has the whole argument.
+// exchanged finds the new one, or none. All of that is done while the node that has the
+// link to the top is locked. docs/radix.md has the whole argument.
 type shortcuts struct {
 	depth int // bytes that lead to a top
 	skip  int // of these, the ones that all keys had in common
@@ -38,7 +41,7 @@ type shortcuts struct {
 // shortLine is the shortcuts that have a cache line in common.
 type shortLine struct {
 	tags  [lineTops]uint16
-	_     [4]byte
+	lock  uint32 // of who puts something in
 	links [lineTops]uint32
 }
 
@@ -89,8 +92,19 @@ func (x *shortLine) get(tag uint16) link {
 	return 0
 }
 
+// change locks the line, for some nanoseconds.
+func (x *shortLine) change() {
+	for try := 0; !atomic.CompareAndSwapUint32(&x.lock, 0, 1); try++ {
+		pause(try)
+	}
+}
+
+func (x *shortLine) changed() { atomic.StoreUint32(&x.lock, 0) }
+
 // put puts a link with a tag into the line.
 func (x *shortLine) put(tag uint16, l link) {
+	x.change()
+	defer x.changed()
 	at := int(tag>>1) % lineTops // if there is no better place
 	for i := range x.tags {
 		if x.tags[i] == tag {
@@ -109,8 +123,8 @@ func (x *shortLine) put(tag uint16, l link) {
 // remove takes a link out.
 func (x *shortLine) remove(l link) {
 	for i := range x.links {
-		if x.links[i] == uint32(l) {
-			atomic.StoreUint32(&x.links[i], 0)
+		if atomic.LoadUint32(&x.links[i]) == uint32(l) { // it may be driven out now, but nobody else puts it in
+			atomic.CompareAndSwapUint32(&x.links[i], uint32(l), 0)
 		}
 	}
 }
@@ -183,8 +197,16 @@ func (s *shortcuts) proves(key, other string) bool {
 
 // unhint takes a link out of the table, where a key's is, before it is taken out of the tree or
 // something is put above it.
-func (t *Tree) unhint(key string, l link) {
-	if s := t.short.Load(); s != nil && t.fork == nil {
+func (w *writer) unhint(key string, l link) {
+	if mutant.On && mutant.Is("radix: shortcut out first") {
+		w.late = append(w.late, func() { w.unhintNow(key, l) })
+		return
+	}
+	w.unhintNow(key, l)
+}
+
+func (w *writer) unhintNow(key string, l link) {
+	if s := w.t.short.Load(); s != nil && !w.t.forked {
 		if x, _ := s.place(key); x != nil {
 			x.remove(l)
 		}
@@ -192,9 +214,17 @@ func (t *Tree) unhint(key string, l link) {
 }
 
 // hint puts a link into the table that is a key's top: parent is the node above it.
-func (t *Tree) hint(key string, parent, l link) {
-	s := t.short.Load()
-	if s == nil || t.fork != nil || parent != 0 && int(parent.header().depth) >= s.depth || l.isInner() && int(l.header().depth) < s.depth {
+func (w *writer) hint(key string, parent, l link) {
+	if mutant.On && mutant.Is("radix: shortcut put in under lock") {
+		w.late = append(w.late, func() { w.hintNow(key, parent, l) })
+		return
+	}
+	w.hintNow(key, parent, l)
+}
+
+func (w *writer) hintNow(key string, parent, l link) {
+	s := w.t.short.Load()
+	if s == nil || w.t.forked || parent != 0 && int(parent.header().depth) >= s.depth || l.isInner() && int(l.header().depth) < s.depth {
 		return
 	}
 	if x, tag := s.place(key); x != nil {
@@ -205,7 +235,7 @@ func (t *Tree) hint(key string, parent, l link) {
 // hintWay puts the top on the way to a key into the table.
 func (t *Tree) hintWay(s *shortcuts, key string) {
 	if x, tag := s.place(key); x != nil {
-		if l := t.topOf(s, key); l != 0 && s.proves(key, t.key(t.anyLeaf(l))) {
+		if l := t.topOf(s, key); l != 0 && s.proves(key, t.key(anyLeaf(l))) {
 			x.put(tag, l)
 		}
 	}
@@ -224,12 +254,27 @@ func (t *Tree) topOf(s *shortcuts, key string) link {
 	return l
 }
 
-// resizeShort makes new shortcuts where there are many more entries than when the
-// old ones were made, or many fewer.
-func (t *Tree) resizeShort() {
-	n, s := entriesOf(t.work.link), t.short.Load()
+// untilShort returns how many changes a writer may make before it asks again, and
+// reports whether other shortcuts are due.
+func (t *Tree) untilShort() (changes int64, due bool) {
+	n, s := t.entries(), t.short.Load()
 	switch {
-	case t.fork != nil || t.promised || t.bare:
+	case t.bare:
+		return math.MaxInt64, false
+	case s == nil:
+		changes = leastShort - n
+	default:
+		changes = min(2*s.built-n, n-max(s.built/4-1, 0))
+	}
+	return max(changes/int64(len(*t.desks.Load())), 1), changes <= 0
+}
+
+// resizeShort makes new shortcuts where there are many more entries than when the
+// old ones were made, or many fewer. The caller has all desks.
+func (t *Tree) resizeShort() {
+	n, s := t.entries(), t.short.Load()
+	switch {
+	case t.bare || t.closed.Load():
 	case s == nil && n >= leastShort, s != nil && n >= 2*s.built:
 		t.makeShort()
 	case s != nil && (n < s.built/4 || n == 0):
@@ -240,8 +285,12 @@ func (t *Tree) resizeShort() {
 	}
 }
 
-// setShort exchanges the shortcuts. Who still reads the old ones finds none there.
+// setShort exchanges the shortcuts. Who still reads the old ones finds none there. The
+// caller has all desks.
 func (t *Tree) setShort(s *shortcuts) {
+	for _, d := range *t.desks.Load() {
+		d.look = 0
+	}
 	if old := t.short.Swap(s); old != nil {
 		old.block.Release()
 	}
@@ -253,7 +302,7 @@ func (t *Tree) makeShort() {
 	t.setShort(nil)
 	room := int64(0)
 	if t.limit > 0 {
-		room = max(t.limit-t.used, 1)
+		room = max(t.limit-t.inUse(), 1)
 	}
 	s, err := newShortcuts(len(tops), room)
 	if err != nil {
@@ -268,7 +317,7 @@ func (t *Tree) makeShort() {
 		if i+fillAhead < len(tops) {
 			fetch(tops[i+fillAhead], "", 0)
 		}
-		if x, tag := s.place(t.key(t.anyLeaf(l))); x != nil {
+		if x, tag := s.place(t.key(anyLeaf(l))); x != nil {
 			x.put(tag, l)
 		}
 	}
@@ -277,9 +326,6 @@ func (t *Tree) makeShort() {
 
 // fillAhead is how many tops ahead memory is asked for.
 const fillAhead = 16
-
-// entries returns the number of entries, to the writer.
-func (t *Tree) entries() int64 { return entriesOf(t.top.link) }
 
 // topsOf returns the tops for the greatest depth at which there are at most so many,
 // and the depth.

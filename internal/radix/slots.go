@@ -1,19 +1,22 @@
 package radix
 
 import (
+	"errors"
 	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
 )
 
-// memory is what a tree has taken from the pools. Its snapshots share it. Writers
-// hold the tree's lock.
+// memory is what a tree has taken from the pools. Its snapshots share it.
 type memory struct {
+	mu    sync.Mutex // guards slots, used and tally
 	slots [classes]arena.Slots
 	long  longKeys
-	used  int64        // bytes in use; the writer's
+	used  int64        // bytes in use, and at hand
 	tally *arena.Block // counts them, about
 	about atomic.Int64 // what it knows of
 }
@@ -28,31 +31,73 @@ func newMemory() *memory {
 	return m
 }
 
-// take returns a slot of a class.
-func (m *memory) take(class int, promised bool) (link, error) {
-	slot, _, err := m.slots[class].Take(promised)
-	if err != nil {
-		return 0, err
+// take appends slots of a class to dst, up to n and one at least. They are not over a
+// limit, unless that is 0.
+func (m *memory) take(dst []link, class, n int, promised bool, limit int64) ([]link, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	size := int64(sizeOf(class))
+	if limit > 0 && m.used+size > limit {
+		return dst, ErrLimit
 	}
-	m.account(int64(sizeOf(class)))
-	if class >= inners {
-		return link(leafBit | uint32(slot)), nil
-	}
-	return linkTo(class, slot), nil
-}
-
-// give takes a slot back that nobody can be reading.
-func (m *memory) give(l link) {
-	class, slot := l.class(), l.number()
-	if l.isLeaf() {
-		if slot = int(l &^ leafBit); l.leaf().length() == longLength {
-			x := (*longLeaf)(unsafe.Pointer(l.leaf()))
-			m.long.drop(x.handle)
-			m.account(-int64(x.length))
+	for i := range n {
+		slot, _, err := m.slots[class].Take(promised)
+		if err != nil {
+			if i == 0 {
+				return dst, err
+			}
+			break
+		}
+		m.account(size)
+		if class >= inners {
+			dst = append(dst, link(leafBit|uint32(slot)))
+		} else {
+			dst = append(dst, linkTo(class, slot))
 		}
 	}
+	return dst, nil
+}
+
+// claim adds bytes to what is in use, with room for some more, or returns an error if
+// that is over a limit, which is not 0.
+func (m *memory) claim(bytes, more, limit int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if limit > 0 && m.used+bytes+more > limit {
+		return ErrLimit
+	}
+	m.account(bytes)
+	return nil
+}
+
+// give takes slots back that nobody can be reading.
+func (m *memory) give(ls ...link) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range ls {
+		class, slot := l.class(), l.number()
+		if l.isLeaf() {
+			if slot = int(l &^ leafBit); l.leaf().length() == longLength {
+				x := (*longLeaf)(unsafe.Pointer(l.leaf()))
+				m.long.drop(x.handle)
+				m.account(-int64(x.length))
+			}
+		}
+		m.giveSlot(class, slot)
+	}
+}
+
+// giveSlot takes one slot back.
+func (m *memory) giveSlot(class, slot int) {
 	m.slots[class].Give(slot)
 	m.account(-int64(sizeOf(class)))
+}
+
+// inUse returns the bytes in use.
+func (m *memory) inUse() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used
 }
 
 // tallyStep is by how many bytes the count of all memory may be wrong: to tell it
@@ -74,12 +119,143 @@ func (m *memory) tell() {
 
 // release gives everything back.
 func (m *memory) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for class := node2; class < classes; class++ {
 		m.slots[class].Release()
 	}
 	m.long.clear()
 	m.used = 0
 	m.tell()
+}
+
+// stockSlots is how many slots a writer takes at a time: the memory of all has one
+// lock. In a small tree that only one has changed so far it takes one.
+const (
+	stockSlots = 16
+	leastStock = 4096 // entries
+)
+
+// take returns memory for a node or leaf.
+func (w *writer) take(class int) (l link, err error) {
+	if s := w.stock; s != nil && len(s[class]) > 0 {
+		n := len(s[class]) - 1
+		l, s[class] = s[class][n], s[class][:n]
+	} else if l, err = w.restock(class); err != nil {
+		if !errors.Is(err, ErrLimit) || !w.alone || !w.t.makeRoom(w, int64(sizeOf(class))) {
+			return 0, err
+		}
+		if l, err = w.restock(class); err != nil {
+			return 0, err
+		}
+	}
+	if w.t.forked {
+		w.fork.made = append(w.fork.made, l)
+	}
+	return l, nil
+}
+
+// restock returns memory of a class, and takes some more to have at hand.
+func (w *writer) restock(class int) (link, error) {
+	t := w.t
+	if t.limit > 0 || len(*t.desks.Load()) == 1 && w.entries.Load() < leastStock {
+		var one [1]link
+		_, err := t.memory.take(one[:0], class, 1, w.prepaid, w.bound())
+		return one[0], err
+	}
+	if w.stock == nil {
+		w.stock = new([classes][]link)
+	}
+	all, err := t.memory.take(w.stock[class], class, stockSlots, w.prepaid, 0)
+	if err != nil {
+		return 0, err
+	}
+	w.stock[class] = all[:len(all)-1]
+	return all[len(all)-1], nil
+}
+
+// bound returns the limit for memory of nodes; 0 if there is none.
+func (w *writer) bound() int64 {
+	t := w.t
+	if t.limit == 0 || w.free || w.prepaid {
+		return 0
+	}
+	return max(t.limit-t.short.Load().bytes(), 1)
+}
+
+// untake gives back what take has returned and nobody has seen.
+func (w *writer) untake(l link) {
+	if made := w.fork.made; w.t.forked {
+		i := len(made) - 1
+		for made[i] != l {
+			i--
+		}
+		w.fork.made = slices.Delete(made, i, i+1)
+	}
+	w.t.memory.give(l)
+}
+
+// unstock gives back what writers have at hand. The caller has all desks.
+func (t *Tree) unstock() {
+	for _, d := range *t.desks.Load() {
+		for class := node2; d.stock != nil && class < classes; class++ {
+			t.memory.mu.Lock()
+			for _, l := range d.stock[class] {
+				slot := l.number()
+				if l.isLeaf() {
+					slot = int(l &^ leafBit)
+				}
+				t.memory.giveSlot(class, slot)
+			}
+			t.memory.mu.Unlock()
+		}
+		d.stock = nil
+	}
+}
+
+// tryUnstock is unstock if no writer is there.
+func (t *Tree) tryUnstock() {
+	if !t.mu.TryLock() {
+		return
+	}
+	defer t.mu.Unlock()
+	all := *t.desks.Load()
+	for i, d := range all {
+		if !d.mu.TryLock() {
+			all = all[:i]
+			break
+		}
+		defer d.mu.Unlock()
+	}
+	if len(all) == len(*t.desks.Load()) {
+		t.unstock()
+	}
+}
+
+// releaseIfOver gives everything back if the tree is closed, and all its snapshots. The
+// caller has all desks.
+func (t *Tree) releaseIfOver() {
+	if t.closed.Load() && len(t.moments) == 0 {
+		for _, d := range *t.desks.Load() {
+			d.stock, d.limbo = nil, [2]retired{}
+		}
+		t.memory.release()
+	}
+}
+
+// makeRoom makes room for bytes more, if it can: it waits for nothing. The caller has
+// all desks.
+func (t *Tree) makeRoom(w *writer, bytes int64) bool {
+	if t.advance(w); !t.fits(bytes) && t.short.Load() != nil {
+		t.bare = true
+		t.setShort(nil)
+	}
+	return t.fits(bytes)
+}
+
+// fits reports whether bytes more are not over the limit.
+func (t *Tree) fits(bytes int64) bool {
+	return t.limit == 0 || t.inUse()+t.short.Load().bytes()+bytes <= t.limit
 }
 
 // hold keeps memory from being given back: a tree and its snapshots have it.

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
-	"time"
 )
 
 // A snapshot is the root of the tree at the end of an epoch; taking one begins the
@@ -36,12 +35,6 @@ type keptNode struct {
 // which it was put in.
 type keptValue struct{ val, born uint64 }
 
-// retired is what is no longer part of the tree, but may still be read.
-type retired struct {
-	nodes []link
-	vals  []uint64
-}
-
 // Snapshot is a tree as it was at one moment. It is closed when nobody needs it
 // any more, by hand or by the garbage collector.
 type Snapshot struct {
@@ -53,6 +46,8 @@ type Snapshot struct {
 
 // Snapshot returns the tree of this moment.
 func (t *Tree) Snapshot() (*Snapshot, error) {
+	t.batch.Lock()
+	defer t.batch.Unlock()
 	t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {
@@ -61,7 +56,7 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 	if len(t.moments) >= int(ageHalf/2) {
 		return nil, fmt.Errorf("%w: %d snapshots are open", ErrLimit, len(t.moments))
 	}
-	m := &moment{epoch: t.Epoch(), age: t.age, root: t.top.link, entries: entriesOf(t.top.link)}
+	m := &moment{epoch: t.Epoch(), age: t.age, root: t.top.link, entries: t.entries()}
 	t.moments = append(t.moments, m)
 	t.nextAge()
 	t.thaw()
@@ -96,7 +91,7 @@ func (s *Snapshot) Close() {
 
 // end closes a snapshot: what it has goes to the next older one, or is free.
 func (t *Tree) end(m *moment) {
-	t.lockWrite()
+	w := t.lockWrite()
 	defer t.unlockWrite()
 	if m.closed {
 		return
@@ -109,26 +104,25 @@ func (t *Tree) end(m *moment) {
 		older = t.moments[i-1]
 	}
 	t.thaw()
+	w.retag()
 	for _, k := range m.dead {
 		if older != nil && k.age <= older.age {
 			older.dead = append(older.dead, k)
 			continue
 		}
 		t.keptSize.Add(-int64(sizeOf(k.node.class())))
-		t.limbo[0].nodes = append(t.limbo[0].nodes, k.node)
+		w.limbo[0].nodes = append(w.limbo[0].nodes, k.node)
 	}
 	for _, v := range m.vals {
 		if older != nil && v.born <= older.epoch {
 			older.vals = append(older.vals, v)
 			continue
 		}
-		t.limbo[0].vals = append(t.limbo[0].vals, v.val)
+		w.limbo[0].vals = append(w.limbo[0].vals, v.val)
 	}
 	m.dead, m.vals = nil, nil
-	t.advance()
-	if t.closed.Load() && len(t.moments) == 0 {
-		t.memory.release()
-	}
+	t.advance(w)
+	t.releaseIfOver()
 }
 
 // Kept returns the bytes that are kept for snapshots alone.
@@ -138,75 +132,31 @@ func (t *Tree) Kept() int64 { return t.keptSize.Load() }
 // caller's. OnFree's function gets them when no reader and no snapshot can need
 // them. born is the epoch in which each was put in, or an earlier one.
 func (t *Tree) Retire(vals, born []uint64) {
-	t.lockWrite()
-	defer t.unlockWrite()
+	d := t.enter()
+	defer t.leave(d)
 	m := t.newest()
+	d.retag()
 	for i, v := range vals {
 		if m != nil && born[i] <= m.epoch {
-			m.vals = append(m.vals, keptValue{v, born[i]})
+			d.vals = append(d.vals, keptValue{v, born[i]})
 			continue
 		}
-		t.limbo[0].vals = append(t.limbo[0].vals, v)
+		d.limbo[0].vals = append(d.limbo[0].vals, v)
+		d.dropped++
 	}
-	t.advance()
 }
 
 // drop takes what is no longer part of the tree.
-func (t *Tree) drop(l link) {
-	if t.fork != nil {
-		t.fork.dead = append(t.fork.dead, l)
+func (w *writer) drop(l link) {
+	if w.t.forked {
+		w.fork.dead = append(w.fork.dead, l)
 		return
-	}
-	if l.isInner() {
-		h := l.header()
-		setWord(&h.word, (h.word+nextSeq)|dead)
 	}
 	age := l.age()
-	if m := t.newest(); m != nil && age <= m.age {
-		m.dead = append(m.dead, keptNode{l, age})
-		t.keptSize.Add(int64(sizeOf(l.class())))
+	if m := w.t.newest(); m != nil && age <= m.age {
+		w.dead = append(w.dead, keptNode{l, age})
+		w.t.keptSize.Add(int64(sizeOf(l.class())))
 		return
 	}
-	t.limbo[0].nodes = append(t.limbo[0].nodes, l)
-	if t.dropped++; t.dropped >= int(atomic.LoadInt64(&dropsPerLook)) {
-		t.dropped = 0
-		t.advance()
-	}
-}
-
-// generationTime is the least time between two generations in nanoseconds: a
-// bucket of a batch takes less, so that it hardly ever has to be repeated.
-var generationTime = int64(time.Millisecond)
-
-// dropsPerLook is how many nodes are retired between two looks at the clock.
-var dropsPerLook = int64(64)
-
-var start = time.Now()
-
-// advance begins a new generation, if it is time and there is something to reuse:
-// what was retired two generations ago is free. A reader who began in generation g
-// may hold nodes that were retired in g or later, and these are not reused before
-// g+2. So it looks at the number when it is done, and begins anew if it has grown
-// by 2.
-func (t *Tree) advance() {
-	if len(t.limbo[0].nodes)+len(t.limbo[0].vals)+len(t.limbo[1].nodes)+len(t.limbo[1].vals) == 0 || t.fork != nil {
-		return
-	}
-	now := int64(time.Since(start))
-	if now-t.advanced < atomic.LoadInt64(&generationTime) {
-		return
-	}
-	t.advanced = now
-	freed := t.limbo[1]
-	t.limbo[1], t.limbo[0] = t.limbo[0], retired{}
-	atomic.AddUint64(&t.control.gen, 1)
-	if t.closed.Load() && len(t.moments) == 0 {
-		freed.nodes = nil // all memory is given back
-	}
-	for _, l := range freed.nodes {
-		t.give(l)
-	}
-	if len(freed.vals) > 0 {
-		t.dropVals(freed.vals)
-	}
+	w.retire(l)
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -16,10 +17,11 @@ import (
 //
 // Readers take no lock and write nothing (where optimistic is true; elsewhere a
 // plain lock guards the tree). They read each inner node between two looks at its
-// word. One writer at a time changes the tree: it locks the word of the node whose
-// links it changes for that long. A node that is replaced by another, larger or
-// smaller, is marked dead, and whoever meets it begins again at the root. Leaves do
-// not change but for their value, which is one word.
+// word. A writer finds the nodes that it is to change as a reader does, and locks
+// their words if they are still what they were; so writers wait only for those who
+// change the same node. A node that is replaced by another, larger or smaller, is marked
+// dead, and whoever meets it begins again at the root. Leaves do not change but for
+// their value, which is one word.
 //
 // docs/radix.md has the protocol and the argument why it is right.
 type Tree struct {
@@ -36,26 +38,26 @@ type Tree struct {
 	rw    sync.RWMutex // where readers are not optimistic
 	edges *edges       // in race builds
 
-	mu       sync.Mutex // of writers, and guards what follows
-	work     *top       // what writers change: top, or that of a fork
-	age      uint32     // of what is made now
-	frozen   uint32     // what has this age or less must not be changed
-	steps    []step     // the way to the key that is being changed
-	promised bool       // memory was promised to the batch that runs
-	free     bool       // the limit does not bind
-	bare     bool       // it leaves no memory for shortcuts
-	fork     *fork
-	limbo    [2]retired
-	advanced int64
-	dropped  int // nodes retired since the clock was looked at
-	dropVals func(vals []uint64)
-	moments  []*moment // the oldest first
+	advanced atomic.Int64 // when the last generation ended
 	keptSize atomic.Int64
+	dropVals func(vals []uint64)
+
+	batch sync.Mutex // of who applies a batch, or must not come in the middle of one
+	mu    sync.Mutex // of who takes all desks, or adds one
+	desks atomic.Pointer[[]*desk]
+
+	// What follows changes only while all desks are taken.
+	work    *top      // what writers change: top, or that of a fork
+	forked  bool      // it is that of a fork
+	age     uint32    // of what is made now
+	frozen  uint32    // what has this age or less must not be changed
+	bare    bool      // the limit leaves no memory for shortcuts
+	moments []*moment // the oldest first
 }
 
 // top is where a tree begins: like a node with one link.
 type top struct {
-	word uint64
+	word uint32
 	link link
 }
 
@@ -80,6 +82,8 @@ func New(limit int64) *Tree {
 	t.hold = newHold(t.memory)
 	t.control.epoch, t.control.gen, t.age = 1, 2, 1
 	t.work = &t.top
+	t.advanced.Store(-1 << 62)
+	t.addDesk().mu.Unlock()
 	return t
 }
 
@@ -89,7 +93,9 @@ func (t *Tree) Gen() uint64 { return atomic.LoadUint64(&t.control.gen) }
 // Current reports whether no memory, or value given to Retire, that was in use
 // in a generation has been made free for reuse since: what was read meanwhile is
 // what it seemed.
-func (t *Tree) Current(gen uint64) bool { return t.Gen()-gen <= 1 }
+func (t *Tree) Current(gen uint64) bool {
+	return t.Gen()-gen <= 1 || mutant.On && mutant.Is("radix: generation")
+}
 
 // Closed reports whether the tree was closed.
 func (t *Tree) Closed() bool { return t.closed.Load() }
@@ -101,28 +107,11 @@ func (t *Tree) Epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
 // see them any more.
 func (t *Tree) OnFree(f func(vals []uint64)) { t.dropVals = f }
 
-// Len returns the number of entries: exactly, if nobody writes meanwhile.
-func (t *Tree) Len() int {
-	for {
-		gen := t.Gen()
-		n := entriesOf(load(&t.top.link))
-		if t.closed.Load() {
-			return 0
-		}
-		if t.Current(gen) {
-			return int(n)
-		}
-	}
-}
-
 // Bytes returns the memory of nodes, shortcuts and long keys, of what snapshots need among
-// them: exactly, if nobody writes meanwhile, else about.
+// them: exactly, if nobody writes meanwhile, else with what writers have at hand.
 func (t *Tree) Bytes() int64 {
-	if t.mu.TryLock() {
-		defer t.mu.Unlock()
-		return t.used + t.short.Load().bytes()
-	}
-	return t.about.Load() + t.short.Load().bytes()
+	t.tryUnstock()
+	return t.inUse() + t.short.Load().bytes()
 }
 
 // lockRead guards the tree where readers are not optimistic.
@@ -136,21 +125,6 @@ func (t *Tree) unlockRead() {
 	if !optimistic {
 		t.rw.RUnlock()
 	}
-}
-
-// lockWrite makes the caller the writer.
-func (t *Tree) lockWrite() {
-	t.mu.Lock()
-	if !optimistic {
-		t.rw.Lock()
-	}
-}
-
-func (t *Tree) unlockWrite() {
-	if !optimistic {
-		t.rw.Unlock()
-	}
-	t.mu.Unlock()
 }
 
 // pause waits for somebody else's change: a moment at first, then by leaving
@@ -254,6 +228,9 @@ func through(l link, key string) (next link, ok bool) {
 		next = load(&h.own)
 	}
 	stall.At("radix: link read")
+	if mutant.On && mutant.Is("radix: version") {
+		return next, true
+	}
 	return next, word&(locked|dead) == 0 && h.load() == word
 }
 
@@ -268,6 +245,8 @@ func (t *Tree) valueOf(l link, key string) (val uint64, ok bool) {
 // Close gives the memory of the tree back, but for what its snapshots need. A
 // second Close does nothing.
 func (t *Tree) Close() {
+	t.batch.Lock()
+	defer t.batch.Unlock()
 	t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Swap(true) {
@@ -275,7 +254,5 @@ func (t *Tree) Close() {
 	}
 	atomic.AddUint64(&t.control.gen, 2)
 	t.setShort(nil)
-	if len(t.moments) == 0 {
-		t.memory.release()
-	}
+	t.releaseIfOver()
 }

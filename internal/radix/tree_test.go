@@ -227,11 +227,11 @@ func empty(t *testing.T, tree *Tree, m model) {
 
 // settle makes what was retired free.
 func settle(tree *Tree) {
-	tree.lockWrite()
+	w := tree.lockWrite()
 	defer tree.unlockWrite()
 	for range 3 {
-		tree.advanced = -1 << 62
-		tree.advance()
+		tree.advanced.Store(-1 << 62)
+		tree.advance(w)
 	}
 }
 

@@ -1,0 +1,225 @@
+package radix
+
+// Kind is what an operation of a batch does.
+type Kind uint8
+
+const (
+	Get Kind = iota
+	Set
+	Delete
+)
+
+// Ops is a batch of operations. Those with one key are done in their order.
+type Ops struct {
+	Keys  []string
+	Kinds []Kind // nil where all are of kind Kind
+	Kind  Kind
+	Vals  []uint64 // of Set
+	Old   []uint64 // becomes what was there before; nil if nobody asks
+	Found []bool   // likewise whether there was something
+	// Seen, unless it is nil, is called with what a Get has found while it is in the
+	// tree.
+	Seen func(i int, val uint64)
+	// Workers is how many goroutines do it at most; 0 is one. Seen is called from all
+	// of them.
+	Workers int
+}
+
+func (o *Ops) kind(i int) Kind {
+	if o.Kinds != nil {
+		return o.Kinds[i]
+	}
+	return o.Kind
+}
+
+// Apply does the operations of a batch, all or none. Others see each of them as it is
+// done, or all at once.
+//
+// Memory is promised before the first change. Then a batch is many single writers, each
+// of whom has the keys of some sub-trees, and other writers work beside it. Where memory
+// is limited or a snapshot makes copies necessary, the batch has the tree to itself;
+// and where memory cannot be promised it changes a fork.
+func (t *Tree) Apply(o *Ops) error {
+	releasedAll(t)
+	defer acquiredAll(t)
+	t.batch.Lock() // from here on no snapshot is taken
+	defer t.batch.Unlock()
+	if t.limit == 0 && optimistic && !t.hasSnapshots() {
+		if t.closed.Load() {
+			return ErrClosed
+		}
+		if t.promise(nil, o) == nil {
+			err := t.applyBeside(o)
+			t.unpromise()
+			return err
+		}
+	}
+	return t.applyAlone(o)
+}
+
+// hasSnapshots reports whether nodes may have to be copied.
+func (t *Tree) hasSnapshots() bool {
+	d := t.enter()
+	defer t.leave(d)
+	return t.frozen != 0
+}
+
+// applyBeside does a batch beside other writers.
+func (t *Tree) applyBeside(o *Ops) error {
+	for lo := 0; lo < len(o.Keys); {
+		// What a small tree grows to has other shortcuts, by which keys are parted.
+		hi := min(lo+max(leastRound, 2*t.Len()), len(o.Keys))
+		b := newBatch(o, lo, hi, t.short.Load())
+		b.run(func(part []int32) error {
+			for len(part) > 0 && !b.failed() {
+				n := min(len(part), warmKeys)
+				if err := t.applyRows(o, part[:n]); err != nil {
+					return err
+				}
+				part = part[n:]
+			}
+			return nil
+		})
+		if err := b.error(); err != nil {
+			return err
+		}
+		lo = hi
+	}
+	return nil
+}
+
+// applyRows does a few operations beside other writers, for which memory was promised.
+func (t *Tree) applyRows(o *Ops, rows []int32) error {
+	d := t.enter()
+	defer t.leave(d)
+	d.prepaid = true
+	defer func() { d.prepaid = false }()
+	return d.apply(o, rows)
+}
+
+// leastRound is how many operations at least have their keys parted together.
+const leastRound = 1 << 14
+
+// applyAlone does a batch while nobody else writes.
+func (t *Tree) applyAlone(o *Ops) error {
+	w := t.lockWrite()
+	defer t.unlockWrite()
+	if t.closed.Load() {
+		return ErrClosed
+	}
+	if t.frozen == 0 && t.promise(w, o) == nil {
+		err := t.applyAll(o, true)
+		t.unpromise()
+		t.resizeShort()
+		return err
+	}
+	t.begin()
+	if err := t.applyAll(o, false); err != nil {
+		t.abort()
+		return err
+	}
+	t.commit(w, o.Keys)
+	return nil
+}
+
+// applyAll does the operations. It fails only where no memory was promised.
+func (t *Tree) applyAll(o *Ops, promised bool) error {
+	workers := max(o.Workers, 1)
+	if t.limit > 0 && !promised {
+		workers = 1 // who makes room for itself must be alone
+	}
+	ws := t.writers(workers)
+	idle := make(chan *writer, len(ws))
+	for _, w := range ws {
+		w.prepaid, w.free = promised, o.Kinds == nil && o.Kind == Delete
+		idle <- w
+	}
+	defer func() {
+		for _, w := range ws {
+			w.prepaid, w.free = false, false
+		}
+	}()
+	b := newBatch(o, 0, len(o.Keys), t.short.Load())
+	b.workers = min(b.workers, len(ws))
+	b.run(func(part []int32) error {
+		w := <-idle
+		defer func() { idle <- w }()
+		for len(part) > 0 && !b.failed() {
+			n := min(len(part), warmKeys)
+			if err := w.apply(o, part[:n]); err != nil {
+				return err
+			}
+			part = part[n:]
+		}
+		return nil
+	})
+	ws[0].rest()
+	return b.error()
+}
+
+// apply does a few operations.
+func (w *writer) apply(o *Ops, rows []int32) error {
+	var keys [warmKeys]string
+	for i, row := range rows {
+		keys[i] = o.Keys[row]
+	}
+	w.t.warm(keys[:len(rows)])
+	for _, row := range rows {
+		if err := w.applyOne(o, int(row)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) applyOne(o *Ops, i int) error {
+	c := change{key: o.Keys[i], kind: o.kind(i)}
+	if c.kind == Set {
+		c.val = o.Vals[i]
+	}
+	if err := w.do(&c); err != nil {
+		return err
+	}
+	if o.Found != nil {
+		o.Found[i] = c.had
+	}
+	if o.Old != nil {
+		o.Old[i] = c.old
+	}
+	if c.kind == Get && c.had && o.Seen != nil {
+		o.Seen(i, c.old)
+	}
+	return nil
+}
+
+// warmKeys is how many keys of a batch have their nodes fetched together.
+const warmKeys = 64
+
+// warm walks the ways to some keys at once, so that their nodes come from memory
+// together. What is above shortcuts is near.
+func (t *Tree) warm(keys []string) {
+	e := entrancePool.Get().(*entrances)
+	defer entrancePool.Put(e)
+	var s *shortcuts
+	if !t.forked {
+		s = t.short.Load()
+	}
+	e.find(s, keys, func(l link, i int) { fetch(l, keys[i], s.depth) })
+	at := e.links[:len(keys)]
+	for i := range at {
+		if at[i] == 0 {
+			at[i] = load(&t.work.link)
+		}
+	}
+	for again := true; again; {
+		again = false
+		for i, key := range keys {
+			if at[i].isInner() {
+				l, _ := through(at[i], key)
+				fetch(l, key, int(at[i].header().depth)+1)
+				at[i] = l
+				again = true
+			}
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package radix
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// A writer works at a desk, and there are as many as writers that have met: each has
+// what a writer needs at hand, so that those at different desks share nothing but the
+// nodes that they change. Whoever needs the tree without any writer takes all desks.
+
+// desk is where one writer at a time works.
+type desk struct {
+	mu sync.Mutex
+	writer
+	_ [64]byte // of its own cache lines
+}
+
+// writer is what a writer has to itself.
+type writer struct {
+	t       *Tree
+	began   atomic.Uint64 // generation in which it has come: what it can meet is not reused before it goes
+	entries atomic.Int64  // keys that it has added, less those that it has deleted
+	look    int64         // changes until it looks whether shortcuts are due
+	steps   []step        // the way to the key that is being changed
+	alone   bool          // all desks are the caller's
+	free    bool          // the limit does not bind
+	prepaid bool          // memory was promised
+
+	stock *[classes][]link // memory at hand
+
+	tag     uint64 // generation in which limbo[0] was retired; limbo[1] was before
+	limbo   [2]retired
+	dropped int         // nodes retired since the clock was looked at
+	dead    []keptNode  // no longer part of the tree, but of the newest snapshot
+	vals    []keptValue // likewise
+	fork    ownFork
+	late    []func() // what mutants do too late
+}
+
+// mostDesks returns how many desks a tree has at most: a writer that the scheduler
+// has stopped keeps its desk.
+func mostDesks() int {
+	if !optimistic {
+		return 1
+	}
+	return 2 * runtime.GOMAXPROCS(0)
+}
+
+// home returns the number of the desk where a goroutine looks first, of n.
+func home(n int) int {
+	var here byte
+	at := uint64(uintptr(unsafe.Pointer(&here))) >> 11 // stacks have 2 KiB at least
+	return int(at * 0x9e3779b97f4a7c15 >> 32 % uint64(n))
+}
+
+// enter makes the caller a writer.
+func (t *Tree) enter() *desk {
+	all := *t.desks.Load()
+	d := all[0]
+	if len(all) > 1 {
+		d = all[home(len(all))]
+	}
+	if !d.mu.TryLock() {
+		d = t.enterBusy(d)
+	}
+	if !optimistic {
+		t.rw.Lock()
+	}
+	if gen := t.Gen(); d.began.Load() != gen {
+		d.began.Store(gen)
+	}
+	return d
+}
+
+// enterBusy is enter where somebody works at a desk.
+func (t *Tree) enterBusy(d *desk) *desk {
+	all := *t.desks.Load()
+	for _, other := range all {
+		if other.mu.TryLock() {
+			return other
+		}
+	}
+	if len(all) < mostDesks() && t.mu.TryLock() {
+		defer t.mu.Unlock()
+		return t.addDesk()
+	}
+	d.mu.Lock()
+	return d
+}
+
+// addDesk adds a desk, which is the caller's. The caller has the lock of desks.
+func (t *Tree) addDesk() *desk {
+	d := &desk{writer: writer{t: t}}
+	d.mu.Lock()
+	var all []*desk
+	if old := t.desks.Load(); old != nil {
+		all = *old
+	}
+	all = append(all[:len(all):len(all)], d)
+	t.desks.Store(&all)
+	return d
+}
+
+// leave ends what enter has begun.
+func (t *Tree) leave(d *desk) {
+	d.rest()
+	due := false
+	if d.look <= 0 {
+		d.look, due = t.untilShort()
+	}
+	if !optimistic {
+		t.rw.Unlock()
+	}
+	d.mu.Unlock()
+	if due {
+		t.lockWrite()
+		t.resizeShort()
+		t.unlockWrite()
+	}
+}
+
+// lockWrite takes all desks. The writer that it returns is the only one.
+func (t *Tree) lockWrite() *writer {
+	t.mu.Lock()
+	all := *t.desks.Load()
+	for _, d := range all {
+		d.mu.Lock()
+		d.alone = true
+		d.began.Store(t.Gen())
+	}
+	if !optimistic {
+		t.rw.Lock()
+	}
+	t.gatherKept()
+	return &all[0].writer
+}
+
+func (t *Tree) unlockWrite() {
+	if !optimistic {
+		t.rw.Unlock()
+	}
+	for _, d := range *t.desks.Load() {
+		d.alone = false
+		d.mu.Unlock()
+	}
+	t.mu.Unlock()
+}
+
+// gatherKept notes with the newest snapshot what writers have noted for it.
+func (t *Tree) gatherKept() {
+	m := t.newest()
+	for _, d := range *t.desks.Load() {
+		if m != nil {
+			m.dead, m.vals = append(m.dead, d.dead...), append(m.vals, d.vals...)
+			d.dead, d.vals = d.dead[:0], d.vals[:0]
+		}
+	}
+}
+
+// writers returns n writers to whoever has all desks.
+func (t *Tree) writers(n int) []*writer {
+	for len(*t.desks.Load()) < min(n, mostDesks()) {
+		d := t.addDesk()
+		d.alone = true
+		d.began.Store(t.Gen())
+	}
+	var ws []*writer
+	for _, d := range *t.desks.Load() {
+		if len(ws) < n {
+			ws = append(ws, &d.writer)
+		}
+	}
+	return ws
+}
+
+// Len returns the number of entries: exactly, if nobody writes meanwhile.
+func (t *Tree) Len() int {
+	if t.closed.Load() {
+		return 0
+	}
+	return int(max(t.entries(), 0))
+}
+
+// entries adds up what writers have added.
+func (t *Tree) entries() (n int64) {
+	for _, d := range *t.desks.Load() {
+		n += d.entries.Load()
+	}
+	return n
+}
+
+// counted notes that keys were added.
+func (w *writer) counted(delta int64) {
+	if w.t.forked {
+		w.fork.entries += delta
+		return
+	}
+	w.entries.Add(delta)
+	w.look -= max(delta, -delta)
+}

@@ -1,0 +1,83 @@
+package radix
+
+// promise makes sure that there is memory for a batch: a leaf for each key, and
+// for each a node that is put above others or in the place of a full one. Of these
+// no more can be than there are nodes that may become full, unless others write beside
+// it: w is nil then.
+func (t *Tree) promise(w *writer, o *Ops) error {
+	if o.Kinds == nil && o.Kind == Delete {
+		return nil
+	}
+	want, bytes := t.wanted(o, w == nil)
+	if !t.fits(bytes) && (w == nil || !t.makeRoom(w, bytes)) {
+		return ErrLimit
+	}
+	m := t.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for class := node2; class < classes; class++ {
+		if want[class] == 0 {
+			continue
+		}
+		if err := m.slots[class].Promise(want[class]); err != nil {
+			m.unpromise()
+			return err
+		}
+	}
+	return nil
+}
+
+// wanted returns how many slots a batch may take, and how many bytes with its long keys.
+func (t *Tree) wanted(o *Ops, beside bool) (want [classes]int, bytes int64) {
+	n := 0
+	for i, key := range o.Keys {
+		if o.kind(i) == Set {
+			n++
+			if want[leafClass(len(key))]++; len(key) > mostShort {
+				bytes += int64(len(key))
+			}
+		}
+	}
+	for kind := node2; kind <= node256; kind++ {
+		switch {
+		case o.Kinds != nil:
+			want[kind] = len(o.Keys) // a delete may take one, too
+		case kind == node2 || beside:
+			want[kind] = n
+		default:
+			want[kind] = min(n, t.usedOf(kind-1)+n/opsToGrow[kind-1])
+		}
+	}
+	for class := node2; class < classes; class++ {
+		if want[class] > 0 && t.limit == 0 {
+			want[class] += stockSlots * mostDesks() // that writers may have at hand
+		}
+		bytes += int64(want[class]) * int64(sizeOf(class))
+	}
+	return want, bytes
+}
+
+func (m *memory) usedOf(class int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.slots[class].Used()
+}
+
+// opsToGrow is how many inserts at least it takes to make a node of a type that
+// was not there, and to make it give way to a larger one.
+var opsToGrow = [...]int{node2: 2, node5: 4, node12: 8, node21: 10, node48: 28}
+
+// unpromise takes back what is left of a promise.
+func (t *Tree) unpromise() {
+	t.memory.mu.Lock()
+	defer t.memory.mu.Unlock()
+	t.memory.unpromise()
+}
+
+func (m *memory) unpromise() {
+	for class := range m.slots {
+		if n := m.slots[class].Promised(); n > 0 {
+			m.slots[class].Unpromise(n)
+		}
+	}
+}
