@@ -214,3 +214,26 @@ func TestAllocationFails(t *testing.T) {
 		}
 	}
 }
+
+// Workers that change the same nodes of a fork lose nothing.
+func TestForksBesideWorkers(t *testing.T) {
+	hurry(t)
+	rng := seed.Rand(t)
+	draw := keyMakers["tree of prefixes"]
+	tree, m := New(0), model{}
+	defer tree.Close()
+	for range 60 {
+		snap := mustSnapshot(t, tree)
+		o, old, found := drawOps(rng, 1200, m, draw)
+		o.Workers = 4
+		if err := tree.Apply(o); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(o.Old, old) || !slices.Equal(o.Found, found) {
+			t.Fatal("a batch reports something else")
+		}
+		snap.Close()
+	}
+	mustCheck(t, tree)
+	compare(t, rng, tree, m, draw)
+}

@@ -240,7 +240,9 @@ func (w *writer) exchange(key string, i int, by, more link) {
 
 // bury unlocks a node that is no longer part of the tree.
 func (w *writer) bury(s *step) {
-	if w.t.forked || mutant.On && mutant.Is("radix: dead") { // the tree has it still
+	// What a fork has copied is still part of the tree; nobody locks it but to copy it, and
+	// with the node above it, which is another by now.
+	if w.t.forked && s.node.header().age() <= w.t.frozen || mutant.On && mutant.Is("radix: dead") {
 		w.release(s)
 		return
 	}
