@@ -413,9 +413,13 @@ func run[K pando.Key, V any](t *testing.T, u setup[K, V], n int, key func(rng *r
 	}
 	defer u.tree.Close()
 	s := seed.Of(t)
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() { defer close(done); u.crowd(s, stop, key) }()
-	defer func() { close(stop); <-done }()
+	stop := make(chan struct{})
+	var crowds sync.WaitGroup
+	for i := range 2 { // nodes are changed by several besides those of the history
+		crowds.Add(1)
+		go func() { defer crowds.Done(); u.crowd(s+uint64(i), stop, key) }()
+	}
+	defer func() { close(stop); crowds.Wait() }()
 	goroutines, ops := 5, 12
 	if u.whole {
 		goroutines, ops = 4, 6
