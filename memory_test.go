@@ -124,11 +124,11 @@ func limitedBuilds() (builds []limited) {
 	}
 	ordered := slices.Sorted(slices.Values(urls))
 	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix} {
-		late := l == pando.AutoLayout || l == pando.Compressed
+		late := l == pando.AutoLayout || l == pando.Compressed || l == pando.Radix
 		builds = append(builds, limitedTo("numbers", unsorted, late, l), limitedTo("sorted numbers", sorted, false, l))
 	}
 	for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.Apart, pando.Radix} {
-		late := l == pando.AutoLayout
+		late := l != pando.Apart
 		builds = append(builds, limitedTo("short strings", short, late, l), limitedTo("URLs", urls, late, l), limitedTo("sorted URLs", ordered, false, l))
 	}
 	return builds
