@@ -119,7 +119,7 @@ func (p *page) eval(js string) (out string) {
 func (p *page) until(js string) {
 	p.Helper()
 	if err := chromedp.Run(p.ctx, chromedp.Poll("("+js+") ? 1 : 0", nil, chromedp.WithPollingTimeout(20*time.Second))); err != nil {
-		p.Fatalf("waiting for %s: %v; the page says %q", js, err, p.eval("document.getElementById('trouble').textContent"))
+		p.Fatalf("waiting for %s: %v; the page says %q", js, err, p.eval("document.getElementById('trouble')?.textContent"))
 	}
 }
 
@@ -290,12 +290,13 @@ func TestReport(t *testing.T) {
 	p := &page{t, ctx}
 	p.do(chromedp.EmulateViewport(1400, 900), chromedp.Navigate("file://"+path), chromedp.WaitReady("body"))
 	p.shot("report")
-	const over = "document.querySelector('.u-over')"
-	if p.eval(over+" === null") == "true" {
+	const plot, over = "document.querySelector('.plot[data-panel]')", "document.querySelector('.u-over')"
+	if p.eval(plot+" === null") == "true" {
 		t.Skip("the report has no plot of lines")
 	}
-	p.do(chromedp.Evaluate(over+".scrollIntoView({block: 'center'})", nil), chromedp.Sleep(200*time.Millisecond))
-	p.shot("report-plot")
+	p.do(chromedp.Evaluate(plot+".scrollIntoView({block: 'center'})", nil)) // it is drawn when it comes near
+	p.until(over + " !== null")
+	p.do(chromedp.Evaluate(plot+".scrollIntoView({block: 'center'})", nil), chromedp.Sleep(300*time.Millisecond))
 	at := func(part string) float64 {
 		x, _ := strconv.ParseFloat(p.eval(over+".getBoundingClientRect()."+part), 64)
 		return x
@@ -304,11 +305,10 @@ func TestReport(t *testing.T) {
 	p.do(input.DispatchMouseEvent(input.MouseMoved, x+w*0.9, y))
 	const values = "[...document.querySelector('.u-legend').querySelectorAll('.u-value')].map(e => e.textContent).join(' ')"
 	p.until("/[0-9]/.test(" + values + ")")
-	p.shot("report-hover")
 	const ticks = "document.querySelector('.uplot').querySelector('.u-select').style.width"
-	p.do(input.DispatchMouseEvent(input.MousePressed, x+w*0.2, y).WithButton(input.Left).WithClickCount(1),
-		input.DispatchMouseEvent(input.MouseMoved, x+w*0.4, y).WithButton(input.Left),
-		input.DispatchMouseEvent(input.MouseMoved, x+w*0.6, y).WithButton(input.Left))
+	p.do(input.DispatchMouseEvent(input.MousePressed, x+w*0.2, y).WithButton(input.Left).WithButtons(1).WithClickCount(1),
+		input.DispatchMouseEvent(input.MouseMoved, x+w*0.4, y).WithButton(input.Left).WithButtons(1),
+		input.DispatchMouseEvent(input.MouseMoved, x+w*0.6, y).WithButton(input.Left).WithButtons(1))
 	p.until("parseFloat(" + ticks + ") > 0")
 	p.do(input.DispatchMouseEvent(input.MouseReleased, x+w*0.6, y).WithButton(input.Left).WithClickCount(1), chromedp.Sleep(200*time.Millisecond))
 	p.shot("report-zoom")
