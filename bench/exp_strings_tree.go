@@ -12,7 +12,6 @@ import (
 var stringsTree = &experiment{
 	name:     "strings-tree",
 	about:    "strings in maps that can be changed: Set from an empty map on, Get, GetBatch, all in order, bytes an entry",
-	figure:   "fig. 7 of the CuART paper (ICPP 2021): ART and a tree of its kind on the CPU",
 	per:      "one key",
 	caseName: "keys, work",
 	sizes:    []int{mega},

@@ -46,7 +46,6 @@ steps() {
 		cpu    15  set-random         --n 1M
 		cpu    15  scan               --n 4M --systems tidwall
 		cpu    15  set-ascending      --n 1M
-		cpu    30  strings-tree       --n 256k --systems ART
 		gpu    70  gpu-point-u64      --n 64M
 		gpu    45  gpu-dict-search    --n 1M,1k,32k,32M --systems std::map
 		gpu    45  gpu-dict-insert    --n 1M,1k,32k,32M --systems std::map
@@ -67,9 +66,17 @@ steps() {
 		alone  25  update-batches     --n 16M
 		alone  25  fast-sizes         --n 64M,64k,1M,16M --queries 16M
 		alone  20  gpu-endtoend       --n 64M --queries 32M
+		alone  15  cuart-layout       --n 1M
+		alone  15  cuart-sizes        --n 1M,64k,4M
+		alone  15  cuart-updates      --n 1M
 		alone  20  response-time      --n 64M
 		alone  15  fast-build         --n 64M
 		alone  20  build              --n 16M --threads $all --systems slices
+		alone  15  cuart-keys         --n 1M
+		alone  15  cuart-batch        --n 1M
+		alone  15  cuart-threads      --n 1M
+		alone  15  cuart-long         --n 1M
+		alone  15  cuart-real         --n 1M
 	TEXT
 }
 
