@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	figures "github.com/pando-index/pando/bench/report"
 )
 
 // subject is one system in a contest, with the work of one round.
@@ -35,21 +37,7 @@ type contest struct {
 
 // row is one line of a table and one object of the JSON.
 type row struct {
-	System        string             `json:"system"`
-	Case          string             `json:"case,omitempty"`
-	N             int                `json:"n"`
-	Threads       int                `json:"threads,omitempty"`
-	Ops           int                `json:"operations_per_round,omitempty"`
-	Rounds        []float64          `json:"ns_per_op_rounds,omitempty"`
-	Best          float64            `json:"ns_per_op_best,omitempty"`
-	Median        float64            `json:"ns_per_op_median,omitempty"`
-	AllocsPerOp   float64            `json:"allocations_per_op"`
-	BytesPerEntry float64            `json:"bytes_per_entry,omitempty"`
-	RatioMedian   float64            `json:"ratio_to_pando_median,omitempty"`
-	RatioBest     float64            `json:"ratio_to_pando_best,omitempty"`
-	Extra         map[string]float64 `json:"extra,omitempty"`
-	Reference     bool               `json:"reference,omitempty"`
-
+	figures.Row
 	group int // the same for all rows of one contest
 }
 
@@ -117,8 +105,8 @@ func (s *session) calibrate(c *contest) ([]*row, error) {
 	}
 	rows := make([]*row, len(c.subjects))
 	for i, sub := range c.subjects {
-		rows[i] = &row{System: sub.system, Case: c.label, N: c.n, Threads: c.threads, Ops: c.ops,
-			BytesPerEntry: sub.bytes, Reference: sub.reference, group: s.contests}
+		rows[i] = &row{group: s.contests, Row: figures.Row{System: sub.system, Case: c.label, N: c.n, Threads: c.threads, Ops: c.ops,
+			BytesPerEntry: sub.bytes, Reference: sub.reference}}
 		if sub.onGPU {
 			rows[i].Threads = 0
 		}

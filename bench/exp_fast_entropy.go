@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"strconv"
 
+	figures "github.com/pando-index/pando/bench/report"
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/words"
 )
@@ -100,7 +101,7 @@ func pandoWork(keys []string, at []int, granule int) (*row, error) {
 	for i, p := range at {
 		queries[i] = keys[p]
 	}
-	r := &row{System: namePando, N: len(keys), Ops: len(at), BytesPerEntry: float64(t.Stats().TotalBytes) / float64(len(keys))}
+	r := &row{Row: figures.Row{System: namePando, N: len(keys), Ops: len(at), BytesPerEntry: float64(t.Stats().TotalBytes) / float64(len(keys))}}
 	if granule > 0 {
 		r.System = fmt.Sprintf("%s, G = %d", namePando, granule)
 	}
@@ -273,7 +274,7 @@ func (m *partialModel) row(scheme partialScheme, at []int) *row {
 		c, w := m.find(m.keys[p], masks)
 		compared, walked = compared+c, walked+w
 	}
-	r := &row{System: scheme.name, N: len(m.keys), Ops: len(at)}
+	r := &row{Row: figures.Row{System: scheme.name, N: len(m.keys), Ops: len(at)}}
 	r.setWork(float64(compared)/float64(len(at)), float64(walked)/float64(len(at)))
 	return r
 }

@@ -1,5 +1,7 @@
 package main
 
+import figures "github.com/pando-index/pando/bench/report"
+
 import "runtime/debug"
 
 var memory = &experiment{
@@ -53,7 +55,7 @@ func memoryRows[W word](s *session, label string) error {
 }
 
 func memoryRow[W word](d *dataset[W], sys system[W], label string) *row {
-	r := &row{System: sys.Name(), Case: label, N: len(d.keys), BytesPerEntry: sys.BytesPerEntry()}
+	r := &row{Row: figures.Row{System: sys.Name(), Case: label, N: len(d.keys), BytesPerEntry: sys.BytesPerEntry()}}
 	r.set(colBeyond, 100*(r.BytesPerEntry/pairBytes[W]()-1))
 	if f, ok := sys.(frozenMap[W]); ok {
 		st := f.ix.Stats()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	figures "github.com/pando-index/pando/bench/report"
 )
 
 var stopsExp = &experiment{
@@ -170,7 +171,7 @@ func (s *session) stop(system, operation string, n int, do func() error) error {
 		}
 		least = stopTime{min(least.wall, t.wall), min(least.busy, t.busy), least.stop + t.stop}
 	}
-	r := &row{System: system, Case: operation, N: n, group: s.contests, Reference: system == plainGo}
+	r := &row{group: s.contests, Row: figures.Row{System: system, Case: operation, N: n, Reference: system == plainGo}}
 	r.set(colStop, least.busy.Seconds()*1000)
 	r.set(colStopWall, least.wall.Seconds()*1000)
 	r.set(colStops, float64(least.stop))

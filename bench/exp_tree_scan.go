@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+
+	figures "github.com/pando-index/pando/bench/report"
 )
 
 var scanExp = &experiment{
@@ -134,7 +136,7 @@ func treeMemoryRows(s *session, d *dataset[uint64], way string, fill func(store)
 		if n != len(d.keys) {
 			return fmt.Errorf("%s has %d entries of %d", m.name, n, len(d.keys))
 		}
-		r := &row{System: m.name, Case: way, N: n, BytesPerEntry: perEntry, Reference: first == 0}
+		r := &row{Row: figures.Row{System: m.name, Case: way, N: n, BytesPerEntry: perEntry, Reference: first == 0}}
 		if first == 0 {
 			first = perEntry
 		}

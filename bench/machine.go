@@ -6,22 +6,13 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	figures "github.com/pando-index/pando/bench/report"
 )
 
-// machine describes what the figures were measured on. It does not name the
-// host.
-type machine struct {
-	CPU       string `json:"cpu"`
-	Cores     int    `json:"cores"`
-	MaxProcs  int    `json:"gomaxprocs"`
-	Memory    int64  `json:"memory_bytes,omitempty"`
-	Go        string `json:"go"`
-	OS        string `json:"os"`
-	HugePages string `json:"huge_pages"`
-}
-
-func describeMachine() machine {
-	return machine{
+// describeMachine returns what figures are measured on. It does not name the host.
+func describeMachine() figures.Machine {
+	return figures.Machine{
 		CPU:       cpuModel(),
 		Cores:     runtime.NumCPU(),
 		MaxProcs:  runtime.GOMAXPROCS(0),
@@ -32,12 +23,9 @@ func describeMachine() machine {
 	}
 }
 
-func (m machine) String() string {
-	text := fmt.Sprintf("%s, %d cores", m.CPU, m.Cores)
-	if m.Memory > 0 {
-		text += fmt.Sprintf(", %.0f GiB", float64(m.Memory)/(1<<30))
-	}
-	return fmt.Sprintf("%s; %s, %s; huge pages: %s", text, m.Go, m.OS, m.HugePages)
+// machineText returns a machine in a line, with the system it runs.
+func machineText(m figures.Machine) string {
+	return fmt.Sprintf("%s; %s, %s; huge pages: %s", m, m.Go, m.OS, m.HugePages)
 }
 
 // cpuModel returns the name that Linux reports; elsewhere, or if there is

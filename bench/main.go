@@ -69,7 +69,7 @@ func runAll(cmd command, args []string, stdout, stderr io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, gpuPrograms.remove(), cppPrograms.remove()) }()
 	rep := newReport("go run . "+strings.Join(args, " "), cmd.cfg.cores)
-	fmt.Fprintf(stdout, "%s\n", rep.Machine)
+	fmt.Fprintln(stdout, machineText(rep.Machine))
 	if cmd.cfg.rounds < defaultConfig().rounds {
 		fmt.Fprintf(stderr, "rounds: %d, fewer than %d: take the figures as a first look\n", cmd.cfg.rounds, defaultConfig().rounds)
 	}

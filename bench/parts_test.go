@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	figures "github.com/pando-index/pando/bench/report"
 )
 
 func testSession(t *testing.T, seed uint64) *session {
@@ -243,9 +245,9 @@ func TestMedian(t *testing.T) {
 func TestTableIsAligned(t *testing.T) {
 	r := &result{Name: "x", About: "y", CaseName: "input", extra: []extraColumn{{"more", ratio}}, Skipped: []string{"b: too large"},
 		Rows: []*row{
-			{System: "Pando", Case: "sorted", N: 1 << 20, Threads: 1, Best: 9.5, Median: 10.25, BytesPerEntry: 18, RatioMedian: 1},
-			{System: "a long name", Case: "sorted", N: 1 << 20, Threads: 1, Best: 1000, Median: 1234.5, RatioMedian: 120.44},
-			{System: "Pando", Case: "unsorted", N: 1500, Threads: 2, Best: 0.5, Median: 100, RatioMedian: 1},
+			{Row: figures.Row{System: "Pando", Case: "sorted", N: 1 << 20, Threads: 1, Best: 9.5, Median: 10.25, BytesPerEntry: 18, RatioMedian: 1}},
+			{Row: figures.Row{System: "a long name", Case: "sorted", N: 1 << 20, Threads: 1, Best: 1000, Median: 1234.5, RatioMedian: 120.44}},
+			{Row: figures.Row{System: "Pando", Case: "unsorted", N: 1500, Threads: 2, Best: 0.5, Median: 100, RatioMedian: 1}},
 		}}
 	var out bytes.Buffer
 	r.print(&out)

@@ -14,11 +14,11 @@ import (
 // report is the JSON file: it has everything, so that a table can be made
 // again.
 type report struct {
-	Format      int       `json:"format"` // figures.Format
-	Command     string    `json:"command"`
-	Started     time.Time `json:"started"`
-	Machine     machine   `json:"machine"`
-	Experiments []*result `json:"experiments"`
+	Format      int             `json:"format"` // figures.Format
+	Command     string          `json:"command"`
+	Started     time.Time       `json:"started"`
+	Machine     figures.Machine `json:"machine"`
+	Experiments []*result       `json:"experiments"`
 }
 
 // cutShort is the note of an experiment that has not come to its end.
