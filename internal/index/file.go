@@ -166,7 +166,11 @@ func (f *File) checkShape() (err error) {
 
 // openNumbers makes a tree of what the file holds.
 func openNumbers[C order.Code](f *File, block *arena.Block) (layout.Tree[C], error) {
-	return numbersIn[C](f.Format).Open(int(f.Entries), f.tree(), block)
+	tree, err := numbersIn[C](f.Format).Open(int(f.Entries), f.tree(), block)
+	if err != nil {
+		return nil, snapshot.Bad(err.Error())
+	}
+	return tree, nil
 }
 
 // openStrings makes a tree of the strings that the file holds.

@@ -157,8 +157,8 @@ func openTrie(n int, keys trieKeys, b *arena.Block) (*trie, error) {
 	}
 	t.head = (*trieHead)(unsafe.Pointer(&t.nodes[0]))
 	h := *t.head
-	if size := h.sizeOfNodes(); h.counts[nothing] != 0 || size != int64(len(t.nodes)) {
-		return nil, fmt.Errorf("nodes for %d bytes have %d", size, len(t.nodes))
+	if h.counts[nothing] != 0 || h.sizeOfNodes() != int64(len(t.nodes)) {
+		return nil, fmt.Errorf("%d nodes by type in %d bytes", h.counts, len(t.nodes))
 	}
 	t.root = h.root
 	at := line
