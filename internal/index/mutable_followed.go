@@ -38,7 +38,7 @@ func attachTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, erro
 		where, why, err := withoutGPU(asked, err)
 		return t, where, why, err
 	}
-	opts := cuart.FollowOptions{Workers: t.workers, Least: leastSearches, Room: free, ValBits: 64}
+	opts := cuart.FollowOptions{Workers: t.workers, Least: leastElsewhere, Room: free, ValBits: 64}
 	if size <= 4 {
 		opts.ValBits = 32
 	}

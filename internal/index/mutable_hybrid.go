@@ -22,7 +22,7 @@ func attachMirror[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string
 		where, why, err := withoutGPU(asked, err)
 		return c, where, why, err
 	}
-	opts := mirror.Options{Workers: c.workers, Least: leastSearches, Room: free}
+	opts := mirror.Options{Workers: c.workers, Least: leastElsewhere, Room: free}
 	if !PreferCPU {
 		opts.Least = 1
 	}

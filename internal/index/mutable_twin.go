@@ -28,9 +28,14 @@ type onGPUMap interface {
 }
 
 // leastSearches and leastChanges are the numbers of operations from which on a
-// batch goes to the GPU. A CPU's tree waits for memory with each change: 1K take it
-// three times as long as a GPU (experiment gpu-tree-endtoend).
-const leastSearches, leastChanges = 32 << 10, 1 << 10
+// batch goes to the GPU: 4K lookups take a CPU's tree of 64M entries four times as
+// long as a GPU, and 1K changes five times (experiment gpu-tree-endtoend). A smaller
+// tree is nearer to the CPU, so lookups have a reserve.
+const leastSearches, leastChanges = 4 << 10, 1 << 10
+
+// leastElsewhere is the same for searches of which a GPU does a part, or for which
+// strings have to be gathered.
+const leastElsewhere = 32 << 10
 
 // attachCodes gives a tree a twin on a GPU, if that is asked for, or if it is left
 // open and pays. It returns where batches run, and why.
