@@ -155,8 +155,7 @@ func (c *checking[C]) levels() (seps []C, err error) {
 	v, group := &c.b.version, kernel.ChunkGroup(c.t.run.Bits)
 	var above []C
 	for l, n := range kernel.SepLevels(int(v.Count), c.t.run.Bits) {
-		room := (n + group - 1) / group * group
-		seps = make([]C, room)
+		seps = make([]C, kernel.SepRoom(n, c.t.run.Bits))
 		if err := c.t.copyOut(arena.Bytes(seps), v.Seps[l]); err != nil {
 			return nil, err
 		}

@@ -223,10 +223,7 @@ func tableBytes(chunks, bits int) (bytes int) {
 func headBytes(n, bits int) int { return n * kernel.HeadKeys * bits / 8 }
 
 // sepBytes returns the memory of a level. Levels lie one behind the other.
-func sepBytes(n, bits int) int {
-	group := kernel.ChunkGroup(bits)
-	return (n + group - 1) / group * group * bits / 8
-}
+func sepBytes(n, bits int) int { return kernel.SepRoom(n, bits) * bits / 8 }
 
 // layOut says where in its memory a table of so many chunks has what.
 func (t *Tree[C]) layOut(b *table, chunks int) {

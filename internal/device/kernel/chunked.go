@@ -37,6 +37,13 @@ func LeafBytes(keyBits int) int { return LeafEntries * 2 * keyBits / 8 }
 // ChunkGroup returns the number of separators that are looked at together: a line.
 func ChunkGroup(keyBits int) int { return 512 / keyBits }
 
+// SepRoom returns the room that a level of n separators takes, in separators: whole
+// groups.
+func SepRoom(n, keyBits int) int {
+	group := ChunkGroup(keyBits)
+	return (n + group - 1) / group * group
+}
+
 // ChunkBytes returns the size of a chunk's slot, whole lines of 128 bytes.
 func ChunkBytes(keyBits int) int {
 	seps := ChunkLeaves + ChunkLeaves/ChunkGroup(keyBits)
@@ -116,37 +123,34 @@ func (s Scan) ticket() device.Ptr  { return device.Ptr(s) }
 func (s Scan) reports() device.Ptr { return device.Ptr(s) + sumHead }
 
 // Chunked launches the kernels of chunked.cu, for keys of so many bits.
-type Chunked struct {
-	Set    *Set
-	Stream device.Stream
-	Bits   int
-}
+type Chunked Runner
+
+// manyBlocks is the most blocks of a kernel whose blocks go on to further work when
+// they are done: twelve for each multiprocessor of an H200, of which three or more
+// run at a time.
+const manyBlocks = 1584
 
 // run starts a kernel with at least n threads.
 func run[P any](c *Chunked, narrow, wide string, n int, params P) error {
-	return c.Stream.Launch(c.Set.kernels[pick(c.Bits, narrow, wide)], gridOf(n), argsOf(&params))
+	return start((*Runner)(c), narrow, wide, gridOf(n), params)
 }
 
-// searchBlocks is the most blocks that search: 12 for each multiprocessor of an
-// H200, of which three or four run at a time. Each of them copies the upper levels
-// of the tree first, so it has to have many queries.
-const searchBlocks = 1584
-
-// descend starts a kernel that looks n keys up.
+// descend starts a kernel that looks n keys up. Each of its blocks copies the upper
+// levels of the tree first, so it has to have many keys.
 func descend[P any](c *Chunked, narrow, wide string, n int, params P) error {
 	grid := gridOf(n)
-	grid.Blocks = min(grid.Blocks, searchBlocks)
-	return c.Stream.Launch(c.Set.kernels[pick(c.Bits, narrow, wide)], grid, argsOf(&params))
+	grid.Blocks = min(grid.Blocks, manyBlocks)
+	return start((*Runner)(c), narrow, wide, grid, params)
 }
 
 // scan starts a kernel that adds up n numbers.
 func scan[P any](c *Chunked, narrow, wide string, n int, params P) error {
-	return c.Stream.Launch(c.Set.kernels[pick(c.Bits, narrow, wide)], device.Grid{Blocks: sumTiles(n), Threads: blockThreads}, argsOf(&params))
+	return start((*Runner)(c), narrow, wide, device.Grid{Blocks: sumTiles(n), Threads: blockThreads}, params)
 }
 
 // blocks starts a kernel with a block for each of n things.
 func blocks[P any](c *Chunked, narrow, wide string, n int, params P) error {
-	return c.Stream.Launch(c.Set.kernels[pick(c.Bits, narrow, wide)], device.Grid{Blocks: n, Threads: ChunkLeaves}, argsOf(&params))
+	return start((*Runner)(c), narrow, wide, device.Grid{Blocks: n, Threads: ChunkLeaves}, params)
 }
 
 // Find looks n keys up. found gets one bit per key.
@@ -277,13 +281,9 @@ func (c *Chunked) Give(v *Version, o *Owned, touched int, next *Next, freed *Fre
 	}{*v, *o, *next, *freed})
 }
 
-// rechunkBlocks is the most blocks that rechunk takes: twelve for each
-// multiprocessor of an H200.
-const rechunkBlocks = 1584
-
 // Rechunk writes what chunks become.
 func (c *Chunked) Rechunk(v *Version, o *Owned, leaves, chunks *Slots, next *Next) error {
-	return blocks(c, "rechunk32", "rechunk64", min(int(v.Count), rechunkBlocks), struct {
+	return blocks(c, "rechunk32", "rechunk64", min(int(v.Count), manyBlocks), struct {
 		v              Version
 		o              Owned
 		leaves, chunks Slots
@@ -356,7 +356,7 @@ func (c *Chunked) GiveAll(v *Version, freed *Freed) error {
 }
 
 // SepLevels returns the number of separators on each level above n chunks, the
-// root's first. Each level has room for a multiple of a group.
+// root's first. SepRoom says how much room each takes.
 func SepLevels(n, keyBits int) (sizes []int) {
 	for group := ChunkGroup(keyBits); ; n = (n + group - 1) / group {
 		sizes = append([]int{n}, sizes...)

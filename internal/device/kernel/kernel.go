@@ -238,6 +238,18 @@ func argsOf[P any](p *P) []byte {
 
 var argBytes sync.Map // of arguments, by the type that has them
 
+// Runner launches kernels, of which there is one for 32 and one for 64 bits each.
+type Runner struct {
+	Set    *Set
+	Stream device.Stream
+	Bits   int // of keys, or of values
+}
+
+// start starts the kernel for the runner's bits.
+func start[P any](r *Runner, narrow, wide string, grid device.Grid, params P) error {
+	return r.Stream.Launch(r.Set.kernels[pick(r.Bits, narrow, wide)], grid, argsOf(&params))
+}
+
 // gridOf returns a grid with n threads.
 func gridOf(n int) device.Grid {
 	return device.Grid{Blocks: (n + blockThreads - 1) / blockThreads, Threads: blockThreads}

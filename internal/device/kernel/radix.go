@@ -69,14 +69,10 @@ type RadixChanges struct {
 }
 
 // RadixRun launches the kernels of radix.cu, for values of so many bits.
-type RadixRun struct {
-	Set    *Set
-	Stream device.Stream
-	Bits   int
-}
+type RadixRun Runner
 
 func startRadix[P any](r *RadixRun, narrow, wide string, n int, params P) error {
-	return r.Stream.Launch(r.Set.kernels[pick(r.Bits, narrow, wide)], gridOf(n), argsOf(&params))
+	return start((*Runner)(r), narrow, wide, gridOf(n), params)
 }
 
 // Find looks keys up: vals get their values, or 0, and found a bit each. A tile of
