@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/bench/duckdb"
 	"github.com/pando-index/pando/internal/arena"
 )
 
@@ -152,6 +153,21 @@ func aggregateContest[V pando.Number](s *session, label string, keys []uint64, v
 		row("loop over All, Frozen", 16, func() (int, V) { return sumAll(ix.pairs) })
 		row("loop over All, Tree", 0, func() (int, V) { return sumAll(ix.tree) })
 	}
+	if s.wanted(nameDuckDB) {
+		column, err := duckdb.Load(vals, threads)
+		if err != nil {
+			s.skipOnce("%s: %v", nameDuckDB, err)
+		} else {
+			defer column.Close()
+			row(nameDuckDB, 8, func() (int, V) {
+				n, sum, err := column.Aggregate()
+				if err != nil {
+					s.say("%s: %v", nameDuckDB, err)
+				}
+				return n, sum
+			})
+		}
+	}
 	if err := s.compete(c); err != nil {
 		return err
 	}
@@ -160,6 +176,7 @@ func aggregateContest[V pando.Number](s *session, label string, keys []uint64, v
 }
 
 const (
+	nameDuckDB     = "DuckDB, a column in memory"
 	namePlain      = "values read by plain Go"
 	namePlainPairs = "keys and values read by plain Go"
 )

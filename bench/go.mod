@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/dgraph-io/ristretto/v2 v2.4.2
+	github.com/ebitengine/purego v0.11.2
 	github.com/google/btree v1.1.3
 	github.com/pando-index/pando v0.0.0
 	github.com/plar/go-adaptive-radix-tree/v2 v2.0.3
@@ -14,7 +15,6 @@ require (
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
-	github.com/ebitengine/purego v0.11.2 // indirect
 	github.com/zhangyunhao116/fastrand v0.3.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 )
