@@ -18,8 +18,14 @@ const (
 
 // peerStores returns the peers that one goroutine changes.
 func peerStores() []storeMaker {
-	return []storeMaker{makeTidwallStore(), makeGoogleStore(), makeZStore(), makeSkipStore()}
+	return append([]storeMaker{makeTidwallStore(), makeGoogleStore(), makeZStore(), makeSkipStore()}, moreStores...)
 }
+
+// Peers that a build tag adds.
+var (
+	moreStores     []storeMaker
+	moreTextStores []textStoreMaker
+)
 
 func makeTidwallStore() storeMaker {
 	return storeMaker{nameTidwallMap, 64, func() (store, error) { return &tidwallStore{new(tidwall.Map[uint64, uint64])}, nil }}

@@ -10,14 +10,14 @@ import (
 
 // textStores returns the maps of strings that can be changed, Pando's first.
 func textStores() []textStoreMaker {
-	return []textStoreMaker{
+	return append([]textStoreMaker{
 		{namePandoTree, newTreeText},
 		{nameTextPages, func() textStore { return &pagesText{experiments.NewTextPages()} }},
 		{nameART, func() textStore { return &artText{textART{tree: art.New()}} }},
 		{nameTidwallMap, func() textStore { return &tidwallText{textTidwall{tree: new(btree.Map[string, uint64])}} }},
 		{nameTidwallG, newTidwallGText},
 		{nameGoMap, func() textStore { return &mapText{textMap{m: map[string]uint64{}}} }},
-	}
+	}, moreTextStores...)
 }
 
 // weigh notes what an entry takes.
