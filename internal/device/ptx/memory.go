@@ -273,7 +273,7 @@ func (m *machine) globalAt(t *thread, in *inst, addr, n uint64, write bool) []by
 		return nil
 	}
 	if m.observer != nil {
-		m.saw(t, in, addr, n, write)
+		m.saw(t, in, addr, a.data[off:off+n], write)
 	}
 	return a.data[off : off+n]
 }

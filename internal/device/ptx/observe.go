@@ -21,6 +21,9 @@ type Access struct {
 	Addr              uint64
 	Bytes             int
 	Write, Atomic     bool
+	// Value is what a store of one element, or an atomic, leaves there. Under weak
+	// memory, others may go on reading what was there before.
+	Value uint64
 }
 
 // Observe makes an observer see all launches.
@@ -45,10 +48,17 @@ func (m *machine) sawTurn(lanes ...*thread) {
 	m.observer.Turn(w.block.index, lanes[0].index/warpSize, mask, w.live&^w.ready)
 }
 
-// saw tells the observer of an access.
-func (m *machine) saw(t *thread, in *inst, addr, n uint64, write bool) {
-	m.observer.Access(Access{
-		Block: t.block.index, Warp: t.index / warpSize, Lane: int(t.lane), Line: int(in.line), Addr: addr, Bytes: int(n),
+// saw tells the observer of an access to memory b, before it happens.
+func (m *machine) saw(t *thread, in *inst, addr uint64, b []byte, write bool) {
+	a := Access{
+		Block: t.block.index, Warp: t.index / warpSize, Lane: int(t.lane), Line: int(in.line), Addr: addr, Bytes: len(b),
 		Write: write, Atomic: in.op == opAtom,
-	})
+	}
+	switch {
+	case in.op == opAtom:
+		a.Value = atomics[in.what].next(element(b, in), t.regs[in.b], t.regs[in.c])
+	case in.op == opStore && in.vec == nil:
+		a.Value = t.regs[in.b] & (1<<(8*in.width) - 1)
+	}
+	m.observer.Access(a)
 }

@@ -54,12 +54,46 @@ func TestObserver(t *testing.T) {
 	for _, x := range a.accesses {
 		if x.Write {
 			writes++
+			if x.Value != 42 {
+				t.Errorf("a store leaves %d", x.Value)
+			}
 		}
 	}
 	if writes != 64 {
 		t.Errorf("%d writes, want 64", writes)
 	}
 }
+
+// An observer sees what atomics leave, also under the model, and its turns.
+func TestObserverOfAtomics(t *testing.T) {
+	for _, opts := range [][]Option{nil, {FreezeHolders(true)}, {Strict(true), PCT(3)}} {
+		var w watcher
+		r := newRig(t, append(opts, Observe(&w))...)
+		k := r.load(program(1, counting))("k")
+		p := r.alloc32([]uint32{7})
+		r.must(r.launch(k, device.Grid{Blocks: 2, Threads: 32}, uint64(p)))
+		var left []uint64
+		for _, x := range w.accesses {
+			if !x.Atomic || !x.Write {
+				t.Fatalf("%+v is no atomic", x)
+			}
+			left = append(left, x.Value)
+		}
+		for i, v := range left {
+			if v != uint64(8+i) {
+				t.Fatalf("atomic %d leaves %d", i, v)
+			}
+		}
+		if len(left) != 64 || w.turns == 0 {
+			t.Errorf("%d atomics in %d turns", len(left), w.turns)
+		}
+		r.dev.Close()
+	}
+}
+
+// counting adds one to a word, in each thread.
+const counting = `ld.param.u64 %d1, [p0];
+atom.global.add.u32 %r1, [%d1], 1;`
 
 // doubling doubles the word of each thread.
 const doubling = `ld.param.u64 %d1, [p0];

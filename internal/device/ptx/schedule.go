@@ -84,6 +84,7 @@ func (m *machine) turn() progress {
 	if t == nil {
 		return waits
 	}
+	m.sawTurn(t)
 	n := m.runModel(t, m.length(t))
 	m.steps += uint64(n)
 	m.model.steps += uint64(n)
