@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -112,6 +113,10 @@ func TestRefusals(t *testing.T) {
 		{"/api/steps?op=insert&n=1000000000", nil, 400, "n is"},
 		{"/api/steps?op=kernel&seed=x", nil, 400, "seed is"},
 		{"/api/steps?op=watch", nil, 501, "never changed"},
+		{"/api/steps?op=latched&schedule=fair", nil, 400, "schedule is"},
+		{"/api/steps?op=latched&n=257", nil, 400, "n is"},
+		{"/api/steps?op=latched&seed=-1", nil, 400, "seed is"},
+		{"/api/steps?op=delete", nil, 501, "in layout radix only"},
 		{"/api/live", nil, 501, "never changes"},
 	} {
 		status, body := ask(t, h, c.target, c.change)
@@ -268,24 +273,71 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Steps of every kind are recorded from every index of numbers, and change none.
+// Steps of every kind are recorded from every index that has them, and change none.
 func TestSteps(t *testing.T) {
 	for name, ix := range indexes(t) {
 		h := pandoview.Handler(ix)
 		before := ix.Inside().Stats().Len
-		for _, op := range []string{"insert&n=50", "batch&n=500", "kernel&n=40&seed=3"} {
+		texts := name == "words" || name == "list"
+		radix := texts || ix.Inside().Stats().Layout == "radix"
+		for op, want := range map[string]bool{
+			"insert&n=50": true, "batch&n=200": true, "delete&n=50": radix, "beside&n=50": radix,
+			"kernel&n=40&seed=3": name != "list", "latched&n=20&seed=3&schedule=frozen": !texts,
+		} {
 			status, body := ask(t, h, "/api/steps?op="+op, nil)
-			want := http.StatusOK
-			if name == "words" && op[0] != 'k' || name == "list" {
-				want = http.StatusNotImplemented
-			}
-			if status != want {
+			if want && status != http.StatusOK || !want && status != http.StatusNotImplemented {
 				t.Errorf("%s, %s: %d %.200s", name, op, status, body)
 			}
 		}
 		if now := ix.Inside().Stats().Len; now != before {
 			t.Errorf("%s: %d entries, then %d", name, before, now)
 		}
+	}
+}
+
+// A batch on the latched tree is told with the index's own keys, tile by tile.
+func TestLatched(t *testing.T) {
+	tree, err := pando.TreeOf([]int64{-30, -20, -10, 0, 10, 20, 30}, make([]int, 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	type recording struct {
+		Seed               uint64
+		Schedule, Name     string
+		Tiles, Room, Turns int
+		Ops                []struct{ Kind, Key string }
+		Steps              []struct {
+			Step            string
+			Tile, Op, Other int
+			Ran             []int
+			Nodes           []struct {
+				ID, Holder int
+				Low, High  string
+			}
+		}
+	}
+	a := get[recording](t, pandoview.Handler(tree), "/api/steps?op=latched&n=40&seed=5&key=0")
+	if a.Seed != 5 || a.Schedule != "random" || a.Name != "blinkMixed64x16" || a.Tiles != 3 || a.Room != 16 || len(a.Ops) != 40 {
+		t.Fatalf("%+v", a)
+	}
+	first, last := a.Steps[0], a.Steps[len(a.Steps)-1]
+	if first.Step != "start" || len(first.Nodes) != 1 || first.Nodes[0].High != "∞" || last.Step != "finished" {
+		t.Errorf("it begins with %+v, and ends with %+v", first, last)
+	}
+	for i, o := range a.Ops {
+		if k, err := strconv.Atoi(o.Key); err != nil || k%10 != 0 || k < -30 || k > 30 || (o.Kind == "set") != (k/10%2 == 0) {
+			t.Errorf("operation %d: %+v", i, o)
+		}
+	}
+	ran := 0
+	for _, s := range a.Steps {
+		for _, n := range s.Ran {
+			ran += n
+		}
+	}
+	if ran < a.Turns { // a turn may be of both tiles of a warp
+		t.Errorf("%d turns of tiles, %d in all", ran, a.Turns)
 	}
 }
 
@@ -308,7 +360,7 @@ func TestEmpty(t *testing.T) {
 				t.Errorf("%s: %d %s", target, status, body)
 			}
 		}
-		for _, target := range []string{"/api/node", "/api/steps?op=insert", "/api/steps?op=kernel", "/api/live"} {
+		for _, target := range []string{"/api/node", "/api/steps?op=insert", "/api/steps?op=batch", "/api/steps?op=delete", "/api/steps?op=kernel", "/api/steps?op=latched", "/api/live"} {
 			if status, body := ask(t, h, target, nil); status >= 500 && status != http.StatusNotImplemented {
 				t.Errorf("%s: %d %s", target, status, body)
 			}
@@ -341,7 +393,7 @@ func TestDamagedFile(t *testing.T) {
 			continue
 		}
 		h := pandoview.Handler(ix)
-		for _, target := range []string{"/api/index", "/api/view", "/api/view?lo=3&hi=9", "/api/node?level=1&node=0", "/api/search?key=77", "/api/steps?op=insert&n=5", "/api/steps?op=kernel"} {
+		for _, target := range []string{"/api/index", "/api/view", "/api/view?lo=3&hi=9", "/api/node?level=1&node=0", "/api/search?key=77", "/api/steps?op=insert&n=5", "/api/steps?op=kernel", "/api/steps?op=latched&n=9"} {
 			if status, body := ask(t, h, target, nil); status != http.StatusOK && !json.Valid(body) {
 				t.Errorf("%s: %d %s", target, status, body)
 			}

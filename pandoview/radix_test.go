@@ -11,7 +11,7 @@ import (
 )
 
 // A radix tree shows its inner nodes by level and by type, and the way of a key,
-// whether its keys are strings or numbers; it records no steps, and says so.
+// whether its keys are strings or numbers; its changes are shown on a small tree.
 func TestRadix(t *testing.T) {
 	texts, err := pando.NewTree[string, uint64]()
 	if err != nil {
@@ -47,6 +47,7 @@ func TestRadix(t *testing.T) {
 		d := get[struct {
 			Entries         int
 			Kernel, Changes bool
+			Radix, Latched  bool
 			Levels          []struct{ Nodes int }
 			Types           []struct {
 				Name              string
@@ -54,7 +55,7 @@ func TestRadix(t *testing.T) {
 			}
 			Memory []struct{ Bytes int64 }
 		}](t, h, "/api/index")
-		if d.Entries != n || d.Kernel || d.Changes || len(d.Types) < 2 || len(d.Levels) < 3 || len(d.Memory) < 2 || d.Levels[len(d.Levels)-1].Nodes != n {
+		if d.Entries != n || d.Kernel || d.Changes || !d.Radix || d.Latched != (c.name != "strings") || len(d.Types) < 2 || len(d.Levels) < 3 || len(d.Memory) < 2 || d.Levels[len(d.Levels)-1].Nodes != n {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 		f := get[struct {
@@ -81,10 +82,64 @@ func TestRadix(t *testing.T) {
 		if status, _ := ask(t, h, "/api/live", nil); status != c.live {
 			t.Errorf("%s: live answers %d", c.name, status)
 		}
-		for _, op := range []string{"insert", "kernel", "watch"} {
-			if status, body := ask(t, h, "/api/steps?op="+op, nil); status != http.StatusNotImplemented || !strings.Contains(string(body), "radix tree records no steps") {
+		for op, says := range map[string]string{"kernel": "no kernel searches", "watch": ""} {
+			if status, body := ask(t, h, "/api/steps?op="+op, nil); status != http.StatusNotImplemented || !strings.Contains(string(body), says) {
 				t.Errorf("%s, %s: %d %s", c.name, op, status, body)
 			}
+		}
+		for op, want := range map[string][]string{
+			"insert": {"way", "link", "grow"}, "delete": {"way", "unlink", "collapse"}, "beside": {"snapshot", "copy", "leaf"}, "batch": {"promise", "together", "link"},
+		} {
+			radixEvents(t, h, fmt.Sprintf("/api/steps?op=%s&n=200&key=%s", op, c.key), want)
+		}
+		for _, bad := range []string{"op=insert&n=301", "op=delete&n=0", "op=batch&seed=x"} {
+			if status, body := ask(t, h, "/api/steps?"+bad, nil); status != http.StatusBadRequest {
+				t.Errorf("%s, %s: %d %s", c.name, bad, status, body)
+			}
+		}
+	}
+}
+
+// radixEvents asks for a recording and looks for steps in it.
+func radixEvents(t *testing.T, h http.Handler, target string, want []string) {
+	t.Helper()
+	rec := get[struct {
+		Events []struct {
+			Step, Key, Byte string
+			At              []uint32
+			Nodes           []struct {
+				ID     uint32
+				Type   string
+				Depth  int
+				Prefix string
+				Links  []struct {
+					Byte string
+					Leaf bool
+				}
+			}
+		}
+	}](t, h, target)
+	met, known := map[string]bool{}, map[uint32]bool{}
+	for _, e := range rec.Events {
+		met[e.Step] = true
+		for _, n := range e.Nodes {
+			known[n.ID] = true
+			if !strings.HasPrefix(n.Type, "node ") || len(n.Links) < 2 {
+				t.Errorf("%s: %+v", target, n)
+			}
+		}
+		for _, id := range e.At {
+			if !known[id] {
+				t.Errorf("%s: %s is about a node that was never seen", target, e.Step)
+			}
+		}
+		if e.Step == "way" && e.Key == "" {
+			t.Errorf("%s: the way of no key", target)
+		}
+	}
+	for _, step := range append(want, "start", "finished") {
+		if !met[step] {
+			t.Errorf("%s: no step %q among %v", target, step, met)
 		}
 	}
 }

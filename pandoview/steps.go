@@ -44,17 +44,13 @@ type stated struct {
 	Told     bool     `json:"told"`
 }
 
-// steps answers /api/steps: ?op= is insert, batch, kernel or watch.
+// steps answers /api/steps: ?op= is insert, batch, delete, beside, kernel, latched or
+// watch.
 func (h *handler) steps(q query) (any, error) {
 	in := h.ix.Inside()
 	lk, _, err := look(in)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case inRadix(lk):
-		return nil, problemf(http.StatusNotImplemented, "a radix tree records no steps, and no kernel searches it: the way of a key is shown by a search")
-	case in.Type.Bits() == 0 && q.Get("op") != "kernel":
-		return nil, problemf(http.StatusNotImplemented, "changes are shown for numbers only: a tree of strings records none")
 	}
 	select {
 	case h.busy <- struct{}{}:
@@ -63,17 +59,36 @@ func (h *handler) steps(q query) (any, error) {
 		return nil, problemf(http.StatusServiceUnavailable, "%d recordings are under way; try again in a second", mostRecordings)
 	}
 	switch op := q.Get("op"); op {
-	case "insert":
-		return h.insert(in, q)
-	case "batch":
-		return h.batch(in, q)
+	case "insert", "batch", "delete", "beside":
+		return h.change(in, op, q)
+	case "latched":
+		return h.latched(in, q)
 	case "kernel":
+		if inRadix(lk) {
+			return nil, problemf(http.StatusNotImplemented, "no kernel searches a radix tree that changes: the way of a key is shown by a search")
+		}
 		return h.kernel(in, q)
 	case "watch":
+		if in.Mutable && radixed(in) {
+			return nil, problemf(http.StatusNotImplemented, "a radix tree records nothing of what others do")
+		}
 		return h.watchTree(in, q)
 	default:
-		return nil, problemf(http.StatusBadRequest, "op is %q; it must be insert, batch, kernel or watch", clip(op))
+		return nil, problemf(http.StatusBadRequest, "op is %q; it must be insert, batch, delete, beside, kernel, latched or watch", clip(op))
 	}
+}
+
+// change records changes of a tree of the kind that a Tree of such keys is.
+func (h *handler) change(in *index.Inside, op string, q query) (any, error) {
+	switch {
+	case radixed(in):
+		return h.radix(in, q)
+	case op == "insert":
+		return h.insert(in, q)
+	case op == "batch":
+		return h.batch(in, q)
+	}
+	return nil, notRadix(op)
 }
 
 // keyOf returns the key that is asked for, or one in the middle of the index.

@@ -19,8 +19,10 @@ type description struct {
 	Device  string  `json:"device"`
 	Path    string  `json:"path"`
 	Mutable bool    `json:"mutable"`
-	Kernel  bool    `json:"kernel"` // a search can be shown on the interpreter
-	Changes bool    `json:"changes"`
+	Kernel  bool    `json:"kernel"`  // a search can be shown on the interpreter
+	Changes bool    `json:"changes"` // of a B+-tree are recorded
+	Radix   bool    `json:"radix"`   // changes are shown on a radix tree
+	Latched bool    `json:"latched"` // a batch can be shown on the latched tree
 	Levels  []level `json:"levels"`
 	Types   []kind  `json:"types,omitempty"` // of nodes, where there are several
 	Memory  []part  `json:"memory"`
@@ -69,7 +71,7 @@ func (h *handler) describe(query) (any, error) {
 	s := in.Stats()
 	d := description{
 		Name: h.name, Key: in.Key, Value: in.Value, Entries: s.Len, Layout: s.Layout, Device: s.Device.String(), Path: s.Path,
-		Mutable: in.Mutable, Kernel: searched(tree) && !inRadix(lk), Changes: in.Type.Bits() > 0 && !inRadix(lk), Total: s.TotalBytes,
+		Mutable: in.Mutable, Kernel: searched(tree) && !inRadix(lk), Changes: !radixed(in), Radix: radixed(in), Latched: in.Type.Bits() > 0, Total: s.TotalBytes,
 	}
 	for _, l := range lk.Levels() {
 		d.Levels = append(d.Levels, level(l))
@@ -85,8 +87,8 @@ func (h *handler) describe(query) (any, error) {
 	return d, nil
 }
 
-// inRadix reports whether a look is one at a radix tree: no kernel searches it, and
-// none of its changes are recorded.
+// inRadix reports whether a look is one at a radix tree that changes: no kernel
+// searches it, and none of its changes are recorded.
 func inRadix(lk layout.Look) bool {
 	_, typed := lk.(layout.Typed)
 	return typed

@@ -124,6 +124,7 @@ func Latch(bits int, codes []uint64, n int, seed uint64, how Schedule) (*Latched
 	if len(codes) == 0 {
 		return nil, fmt.Errorf("there are no keys")
 	}
+	codes = slices.Compact(slices.Sorted(slices.Values(codes))) // those of a damaged file are in any order
 	in, ops := latchedBatch(codes[:min(len(codes), LatchedCodes)], min(n, MostLatched))
 	w := newLatchWatch(bits, ops)
 	w.rec.Seed, w.rec.Schedule, w.rec.Keys = seed, how, len(in)

@@ -83,6 +83,8 @@ type radixScratch struct {
 func newRadixScratch(keys []string) (*radixScratch, error) {
 	s := &radixScratch{Tree: radix.New(0), nodes: map[uint32]radix.Seen{}}
 	keys = slices.DeleteFunc(slices.Clone(keys[:min(len(keys), RadixKeys)]), func(k string) bool { return len(k) > longestRadix })
+	slices.Sort(keys) // those of a damaged file are in any order
+	keys = slices.Compact(keys)
 	for i, k := range keys {
 		if i%2 == 1 {
 			s.out = append(s.out, k)

@@ -6,7 +6,7 @@ export interface Kind { name: string; nodes: number; bytes: number; used: number
 export interface Part { name: string; bytes: number }
 export interface Description {
   name: string; key: string; value: string; entries: number; layout: string; device: string; path: string;
-  mutable: boolean; kernel: boolean; changes: boolean; levels: Level[]; types?: Kind[]; memory: Part[]; total: number;
+  mutable: boolean; kernel: boolean; changes: boolean; radix: boolean; latched: boolean; levels: Level[]; types?: Kind[]; memory: Part[]; total: number;
 }
 /** first, end, used, room, state, hops */
 export type Group = [number, number, number, number, number, number];
@@ -32,6 +32,24 @@ export interface KernelSteps {
   seed: number; note: string; names: string[]; blocks: number; threads: number; work: number; dropped: number;
   keys: string[]; ranks: number[]; levels: Level[]; turns: [number, number, number, number][]; steps: KernelStep[];
 }
+export interface LatchedNode {
+  id: number; level: number; used: number; low: string; high: string; next: number; children?: number[]; holder: number; told: boolean;
+}
+/** other is a node or a tile, ran the turns of each tile since the step before */
+export interface LatchedStep {
+  step: string; tile: number; op: number; node: number; other: number; turn: number; ran: number[]; retry?: boolean; nodes: LatchedNode[];
+}
+export interface LatchedSteps {
+  seed: number; schedule: string; note: string; name: string; tiles: number; room: number; turns: number; work: number; dropped: number;
+  ops: { kind: string; key: string; found: boolean }[]; steps: LatchedStep[];
+}
+export interface RadixNode {
+  id: number; type: string; room: number; depth: number; prefix: string; links: { byte: string; to: number; leaf: boolean }[];
+}
+export interface RadixEvent {
+  step: string; key?: string; at: number[]; byte?: string; was?: string; nodes: RadixNode[]; gone?: number[]; root: number;
+}
+export interface RadixSteps { note: string; dropped: number; events: RadixEvent[] }
 export interface Pulse {
   at: number; entries: number; bytes: number; kept: number; leaves: number; uppers: number; retired: number; pending: number;
   dirty: number; height: number; epoch: number; generation: number; sample: [number, number, number, number][];

@@ -110,6 +110,15 @@ export function fitted(c: CanvasRenderingContext2D, text: string, width: number,
   return lo === 0 ? "" : part(lo);
 }
 
+/** title writes what a part of a picture is, over whatever lines there are. */
+export function title(c: CanvasRenderingContext2D, text: string, x: number, y: number): void {
+  c.textAlign = "left";
+  c.fillStyle = colour("bg");
+  c.fillRect(x - 3, y - 8, c.measureText(text).width + 6, 16);
+  c.fillStyle = colour("muted");
+  c.fillText(text, x, y);
+}
+
 /** box draws a rectangle with round corners where there is room for them. */
 export function box(c: CanvasRenderingContext2D, x: number, y: number, w: number, h: number): void {
   c.beginPath();

@@ -30,11 +30,13 @@ export class Player {
 
   private get length(): number { return Math.max(1, ...this.stages.map(s => s.length)); }
 
-  load(stages: Stage[], splits: boolean): void {
+  /** load shows recordings; next is what the button says that goes to the next split, none if there is none. */
+  load(stages: Stage[], next?: string): void {
     this.pause();
     this.stages = stages;
     byID("player").hidden = stages.length === 0;
-    byID("next-split").hidden = !splits;
+    byID("next-split").hidden = next === undefined;
+    byID("next-split").textContent = next ?? "";
     this.slider.max = String(this.length - 1);
     this.go(0);
   }

@@ -1,29 +1,40 @@
 // Steps: what to record, and the recordings on the screen.
 
-import { ask, type Description, type Found, type KernelSteps, type TreeSteps } from "./api";
+import { ask, type Description, type Found, type KernelSteps, type LatchedSteps, type RadixSteps, type TreeSteps } from "./api";
 import { byID, el, onScheme, trouble } from "./dom";
 import { Player, type Stage } from "./player";
 import { KernelStage } from "./stepkernel";
+import { LatchedStage } from "./steplatched";
+import { RadixStage } from "./stepradix";
 import { SearchStage } from "./stepsearch";
 import { TreeStage } from "./steptree";
 
-interface Op { id: string; text: string; count?: number; seed: boolean; seeds: boolean }
+/** Op is what can be recorded. next is what the button says that goes to the next split. */
+interface Op { id: string; text: string; count?: number; seed?: boolean; seeds?: boolean; schedule?: boolean; next?: string }
 
 export class Steps {
   private player = new Player();
   private op = byID<HTMLSelectElement>("op");
   private ops: Op[] = [];
 
-  constructor(ix: Description) {
-    this.ops.push({ id: "search", text: "a search", seed: false, seeds: false });
+  constructor(private ix: Description) {
+    const next = ix.radix ? "Next new node" : "Next split";
+    this.ops.push({ id: "search", text: "a search" });
     if (ix.changes) {
-      this.ops.push({ id: "insert", text: "inserts and their splits", count: 40, seed: false, seeds: false });
-      this.ops.push({ id: "batch", text: "a batch update and its phases", count: 2000, seed: true, seeds: false });
+      this.ops.push({ id: "insert", text: "inserts and their splits", count: 40, next });
+      this.ops.push({ id: "batch", text: "a batch update and its phases", count: 2000, seed: true, next });
+    }
+    if (ix.radix) {
+      this.ops.push({ id: "insert", text: "inserts into a radix tree", count: 40, next });
+      this.ops.push({ id: "delete", text: "deletes from a radix tree", count: 40, next });
+      this.ops.push({ id: "beside", text: "values set beside a snapshot", count: 20, next });
+      this.ops.push({ id: "batch", text: "a batch update of a radix tree", count: 100, seed: true, next });
     }
     if (ix.kernel) this.ops.push({ id: "kernel", text: "a kernel under two seeds", count: 32, seed: true, seeds: true });
+    if (ix.latched) this.ops.push({ id: "latched", text: "latches on a GPU under two seeds", count: 64, seed: true, seeds: true, schedule: true, next: "Next split" });
     for (const o of this.ops) this.op.append(el("option", { value: o.id }, o.text));
     this.op.onchange = () => this.choose();
-    this.op.value = ix.changes ? "insert" : "search";
+    this.op.value = ix.changes || ix.radix ? "insert" : "search";
     this.choose();
     byID<HTMLFormElement>("record").onsubmit = e => { e.preventDefault(); void this.record(); };
     onScheme(() => this.player.again());
@@ -36,7 +47,7 @@ export class Steps {
     const o = this.now;
     for (const e of document.querySelectorAll<HTMLElement>("[data-for]")) {
       const what = e.dataset.for;
-      e.hidden = what === "count" ? o.count === undefined : what === "seed" ? !o.seed : !o.seeds;
+      e.hidden = what === "count" ? o.count === undefined : !o[what as "seed" | "seeds" | "schedule"];
     }
     if (o.count) byID<HTMLInputElement>("count").value = String(o.count);
   }
@@ -54,16 +65,17 @@ export class Steps {
       let stages: (Stage & { element: HTMLElement })[];
       if (o.id === "search") {
         stages = [new SearchStage(await ask<Found>("search", key ? { key } : { middle: 1 }))];
-      } else if (o.id === "kernel") {
+      } else if (o.seeds) {
+        if (o.schedule) ps.schedule = byID<HTMLSelectElement>("schedule").value;
         const seeds = ["seed-a", "seed-b"].map(id => byID<HTMLInputElement>(id).value).filter(s => s !== "");
-        const recs = await Promise.all(seeds.map(seed => ask<KernelSteps>("steps", { ...ps, seed })));
-        stages = recs.map(r => new KernelStage(r, go));
+        const each = <T>(): Promise<T[]> => Promise.all(seeds.map(seed => ask<T>("steps", { ...ps, seed })));
+        stages = o.id === "kernel" ? (await each<KernelSteps>()).map(r => new KernelStage(r, go)) : (await each<LatchedSteps>()).map(r => new LatchedStage(r, go));
       } else {
         if (o.seed) ps.seed = byID<HTMLInputElement>("seed-a").value;
-        stages = [new TreeStage(await ask<TreeSteps>("steps", ps), go)];
+        stages = [this.ix.radix ? new RadixStage(await ask<RadixSteps>("steps", ps), go) : new TreeStage(await ask<TreeSteps>("steps", ps), go)];
       }
       byID("stages").replaceChildren(...stages.map(s => s.element));
-      this.player.load(stages, o.id === "insert" || o.id === "batch");
+      this.player.load(stages, o.next);
       byID("steps-panel").dataset.recorded = o.id;
       trouble(null);
     } catch (e) {

@@ -2,7 +2,7 @@
 // links, as they were after each step.
 
 import type { Stated, TreeEvent, TreeSteps } from "./api";
-import { between, box, colour, count, el, fitted, pen } from "./dom";
+import { between, box, colour, count, el, fitted, pen, title } from "./dom";
 import { events, type Stage } from "./player";
 
 const said: Record<string, string> = {
@@ -113,18 +113,9 @@ export class TreeStage implements Stage {
     this.edges(c, rows, place);
     rows.forEach((row, level) => {
       for (const n of row) this.node(c, n, place.get(n.id)!, e);
-      this.title(c, level === rows.length - 1 ? `leaves · ${row.length}` : level === 0 ? "root" : `upper nodes · ${row.length}`, 16, top + level * each - 12);
+      title(c, level === rows.length - 1 ? `leaves · ${row.length}` : level === 0 ? "root" : `upper nodes · ${row.length}`, 16, top + level * each - 12);
     });
     if (bottom > 100) this.closeUp(c, e, loose, w, h - bottom + 34, bottom - 52);
-  }
-
-  /** title writes what a row is, over whatever lines there are. */
-  private title(c: CanvasRenderingContext2D, text: string, x: number, y: number): void {
-    c.textAlign = "left";
-    c.fillStyle = colour("bg");
-    c.fillRect(x - 3, y - 8, c.measureText(text).width + 6, 16);
-    c.fillStyle = colour("muted");
-    c.fillText(text, x, y);
   }
 
   /** closeUp draws the leaves that a step is about as large as there is room, with their lines and bounds. */
@@ -132,7 +123,7 @@ export class TreeStage implements Stage {
     const ids = [...new Set([...e.at, ...loose.map(n => n.id)])].slice(0, 4);
     const near = ids.map(id => this.nodes.get(id)).filter((n): n is Stated => n !== undefined);
     if (near.length === 0) return;
-    this.title(c, "from near", 16, y - 12);
+    title(c, "from near", 16, y - 12);
     const wide = Math.min(420, (w - 32) / near.length - 16), from = (w - (wide + 16) * near.length + 16) / 2;
     near.forEach((n, i) => {
       const p = { x: from + i * (wide + 16), y, w: wide, h: h - 20 };
