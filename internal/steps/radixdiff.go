@@ -80,9 +80,13 @@ func byteOf(key string, at int) int {
 	return noByte
 }
 
-// way keeps the way of a key.
+// way keeps the way of a key, and the byte that decides in its last node.
 func (s *radixScratch) way(key string) {
-	s.note(RadixEvent{Step: RadixWay, Key: key, At: s.ways([]string{key}), Byte: noByte})
+	e := RadixEvent{Step: RadixWay, Key: key, At: s.ways([]string{key}), Byte: noByte}
+	if n := len(e.At); n > 0 {
+		e.Byte = byteOf(key, len(s.nodes[e.At[n-1]].Prefix))
+	}
+	s.note(e)
 }
 
 // did keeps what the change of a key has done.

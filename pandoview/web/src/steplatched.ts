@@ -10,7 +10,7 @@ interface Place { x: number; y: number; w: number; h: number }
 
 const said: Record<string, string> = {
   start: "The tree before the first turn. Every tile has up to 16 operations, which it carries out one after the other.",
-  read: "{tile} reads {node}: its word, its pairs, and then the word again. It takes no latch for that.",
+  read: "{tile} reads {node}{keys}: its word, its pairs, and then the word again. It takes no latch for that.",
   held: "{tile} has read {node}, which {other} holds: what it read may be half of a change. It reads again.",
   changed: "{tile} has read {node}, and the word was another the second time. It reads again.",
   missed: "{tile} did not get the latch of {node}: its word has changed since it was read{by}. It holds nothing and tries again.",
@@ -90,12 +90,11 @@ export class LatchedStage implements Stage {
   }
 
   private sentence(s: LatchedStep): string {
-    const o = this.rec.ops[s.op];
-    const text = (said[s.step] ?? s.step)
+    const o = this.rec.ops[s.op], n = this.nodes.get(s.node);
+    return (said[s.step] ?? s.step)
       .replace("{tile}", `Tile ${s.tile}`).replace("{node}", this.name(s.node)).replace("{new}", this.name(s.other))
       .replace("{other}", s.other === s.tile ? "it itself" : `tile ${s.other}`).replace("{by}", s.other >= 0 ? `, and tile ${s.other} holds it` : "")
-      .replace("{op}", o ? `Its ${o.kind} of ${o.key}` : "");
-    return text;
+      .replace("{keys}", n && n.id ? `, keys ${n.low} to ${n.high}` : "").replace("{op}", o ? `Its ${o.kind} of ${o.key}` : "");
   }
 
   private line(i: number): [string, string] {
@@ -137,11 +136,12 @@ export class LatchedStage implements Stage {
   private draw(s: LatchedStep): void {
     const { c, w, h } = pen(this.canvas);
     if (w === 0) return;
-    const strip = 40, line = Math.max(13, Math.min(20, h * 0.3 / this.rec.tiles));
-    this.table(c, s, w, line);
-    const top = 14 + this.rec.tiles * line + 26, bottom = h - strip - 12;
+    const columns = this.rec.tiles > 8 ? 2 : 1, lines = Math.ceil(this.rec.tiles / columns);
+    const strip = 40, line = Math.max(16, Math.min(20, h * 0.3 / lines));
+    this.tiles.forEach((_, i) => this.entry(c, s, i, { x: Math.floor(i / lines) * w / columns, y: 15 + i % lines * line, w: w / columns, h: line }));
+    const top = 15 + lines * line + 30, bottom = h - strip - 12;
     const { rows, loose } = this.rows();
-    const each = (bottom - top) / rows.length, high = Math.max(10, Math.min(56, each - 42));
+    const each = (bottom - top + 22) / rows.length, high = Math.max(16, Math.min(60, each - 44));
     const place = new Map<number, Place>();
     rows.forEach((row, r) => {
       const all = [...row, ...loose.filter(n => n.level === row[0]!.level)];
@@ -155,35 +155,40 @@ export class LatchedStage implements Stage {
     this.schedule(c, 62, h - strip, w - 74, strip - 8);
   }
 
-  /** table writes what each tile does. */
-  private table(c: CanvasRenderingContext2D, s: LatchedStep, w: number, line: number): void {
+  /** entry writes what a tile does. */
+  private entry(c: CanvasRenderingContext2D, s: LatchedStep, i: number, p: Place): void {
+    const t = this.tiles[i]!, now = s.tile === i;
+    this.dot(c, i, p.x + 16, p.y, now ? colour("path") : undefined);
+    const held = [...this.nodes.values()].filter(n => n.holder === i).map(n => n.id === 0 ? "the root" : String(n.id));
+    const at = t.node < 0 ? "" : ` · at ${this.name(t.node)}`;
+    c.textAlign = "right";
+    c.fillStyle = colour("muted");
+    const again = t.retries ? plural(t.retries, "retry", "retries") : "", right = p.x + p.w - 12;
+    c.fillText(again, right, p.y);
+    const holds = held.length ? `holds ${held.join(" and ")}` : "";
+    c.fillStyle = this.hue(i);
+    c.fillText(holds, right - 76, p.y);
     c.textAlign = "left";
-    this.tiles.forEach((t, i) => {
-      const y = 14 + i * line, now = s.tile === i;
-      c.fillStyle = this.hue(i);
-      c.beginPath();
-      c.arc(16, y, Math.min(6, line / 2 - 1), 0, 7);
-      c.fill();
-      if (now) {
-        c.strokeStyle = colour("path");
-        c.lineWidth = 2;
-        c.beginPath();
-        c.arc(16, y, Math.min(8, line / 2 + 1), 0, 7);
-        c.stroke();
-      }
-      const held = [...this.nodes.values()].filter(n => n.holder === i).map(n => n.id === 0 ? "the root" : String(n.id));
-      const at = t.node < 0 ? "" : ` · at ${this.name(t.node)}`, holds = held.length ? ` · holds ${held.join(" and ")}` : "";
-      c.fillStyle = now ? colour("ink") : colour("muted");
-      c.fillText(fitted(c, `tile ${i} · ${this.operation(t.op)} (${t.op % 16 + 1} of ${Math.min(16, this.rec.ops.length - i * 16)})${at}`, w * 0.62), 30, y);
-      if (holds) {
-        c.fillStyle = this.hue(i);
-        c.fillText(holds.slice(3), 30 + w * 0.62 + 8, y);
-      }
-      c.textAlign = "right";
-      c.fillStyle = colour("muted");
-      if (t.retries) c.fillText(plural(t.retries, "retry", "retries"), w - 12, y);
-      c.textAlign = "left";
-    });
+    c.fillStyle = now ? colour("ink") : colour("muted");
+    const room = p.w - 54 - 76 - (holds ? c.measureText(holds).width + 8 : 0);
+    c.fillText(fitted(c, `tile ${i} · ${this.operation(t.op)} (${t.op % 16 + 1} of ${Math.min(16, this.rec.ops.length - i * 16)})${at}`, room), p.x + 30, p.y);
+  }
+
+  /** dot draws a tile, in a ring where it is its turn. */
+  private dot(c: CanvasRenderingContext2D, tile: number, x: number, y: number, ring?: string): void {
+    c.beginPath();
+    c.arc(x, y, 7, 0, 7);
+    c.fillStyle = this.hue(tile);
+    c.fill();
+    c.lineWidth = ring ? 2.5 : 1;
+    c.strokeStyle = ring ?? colour("bg");
+    c.stroke();
+    const font = c.font;
+    c.font = "bold 9px system-ui, sans-serif";
+    c.textAlign = "center";
+    c.fillStyle = colour("bg");
+    c.fillText(String(tile), x, y + 0.5);
+    c.font = font;
   }
 
   private hue(tile: number): string { return colour(`w${tile % 8}`); }
@@ -259,15 +264,8 @@ export class LatchedStage implements Stage {
       if (!p) return;
       const nth = there.get(t.node) ?? 0;
       there.set(t.node, nth + 1);
-      const of = this.tiles.filter(x => x.node === t.node).length, gap = Math.min(14, Math.max(p.w, 20) / of);
-      const x = p.x + p.w / 2 + (nth - (of - 1) / 2) * gap, y = p.y - 8;
-      c.beginPath();
-      c.arc(x, y, 5, 0, 7);
-      c.fillStyle = this.hue(i);
-      c.fill();
-      c.lineWidth = s.tile === i ? 2.5 : 1.5;
-      c.strokeStyle = s.tile === i ? s.retry ? colour("bad") : colour("path") : colour("bg");
-      c.stroke();
+      const of = this.tiles.filter(x => x.node === t.node).length, gap = Math.min(16, Math.max(p.w, 24) / of);
+      this.dot(c, i, p.x + p.w / 2 + (nth - (of - 1) / 2) * gap, p.y - 10, s.tile === i ? colour(s.retry ? "bad" : "path") : undefined);
     });
   }
 

@@ -9,13 +9,13 @@ const said: Record<string, string> = {
   start: "The tree before the first change.",
   way: "The way of {key}: each node says which byte tells its keys apart, and the link of that byte leads on.",
   link: "A link to the leaf of {key} was added to {at}, which had room.",
-  grow: "{was} was full: {at} has all its links, that of {key} too, and took its place by one link above.",
-  branch: "A path was split: {key} leaves it before the next node. {at} is new there, and leads to what was there and to the leaf of {key}.",
+  grow: "A {was} was full: {at} has all its links, that of {key} too, and took its place by one link above.",
+  branch: "A path was split: {key} leaves it before the next node. So there is {at}, a new one, that leads to what was there and to the leaf of {key}.",
   value: "The value of {key} was set in its leaf.",
   leaf: "The snapshot has the leaf of {key}, so that a new leaf was linked in its place.",
   copy: "The snapshot has the nodes on the way of {key}: {copies} took their place, and what is changed from now on is no longer the snapshot's.",
   unlink: "The link to the leaf of {key} was taken out of {at}.",
-  shrink: "{was} had few links left without {key}: {at}, which is smaller, took its place.",
+  shrink: "A {was} had few links left without {key}: {at}, which is smaller, took its place.",
   collapse: "Without {key} a {was} had one link left: what that led to is in its place, and the path is longer.",
   snapshot: "A snapshot was taken. It shares all nodes; none that it has is changed any more.",
   promise: "Memory for all that the batch may need was promised: it is done whole or not at all.",
@@ -85,11 +85,10 @@ export class RadixStage implements Stage {
       return;
     }
     const leaves = new Map<number, number>(), levels = this.measure(root, leaves);
-    const near = h > 260 ? Math.min(h * 0.52, 260) : 0;
-    const top = 30, each = Math.min(48, (h - near - top - 12) / (levels + 1));
+    const near = h > 260 ? this.near(c, e, w, h, h * 0.5) : 0;
+    const top = 30, each = Math.min(64, (h - near - top - 12) / (levels + 1));
     title(c, `all nodes, from the root down, as wide as the keys below are many · ${count(this.nodes.size)} nodes, ${count(leaves.get(root.id)!)} keys`, 10, 14);
     this.far(c, root, { x: 10, y: top, w: w - 20, h: each }, leaves, e);
-    if (near) this.near(c, e, w, h - near + 24, near - 32);
   }
 
   /** measure counts the keys below each node, and returns how many levels there are. */
@@ -134,40 +133,38 @@ export class RadixStage implements Stage {
     }
   }
 
-  /** near draws the nodes that a step is about with a cell for each link. */
-  private near(c: CanvasRenderingContext2D, e: RadixEvent, w: number, y: number, h: number): void {
-    const ids = e.at.length ? e.at : [e.root], most = Math.max(1, Math.floor(w / 190));
-    const shown = (ids.length > most ? ids.slice(ids.length - most) : ids).map(id => this.nodes.get(id)).filter((n): n is RadixNode => n !== undefined);
-    const left = ids.length - shown.length;
-    title(c, `from near${left > 0 ? ` · the last ${shown.length} of ${ids.length} nodes` : ""} · a cell is a link: green to a node, plain to a leaf, dotted where there is room`, 10, y - 12);
-    if (shown.length === 0) return;
-    const wide = Math.min(460, (w - 20) / shown.length - 14), from = (w - (wide + 14) * shown.length + 14) / 2;
+  /** near draws the nodes that a step is about with a cell for each link, from the bottom up, and returns how high that is. */
+  private near(c: CanvasRenderingContext2D, e: RadixEvent, w: number, bottom: number, most: number): number {
+    const ids = e.at.length ? e.at : [e.root], fit = Math.max(1, Math.floor(w / 190));
+    const shown = ids.slice(Math.max(0, ids.length - fit)).map(id => this.nodes.get(id)).filter((n): n is RadixNode => n !== undefined);
+    if (shown.length === 0) return 0;
+    const wide = Math.min(shown.length > 1 ? 460 : 760, (w - 20) / shown.length - 14), from = (w - (wide + 14) * shown.length + 14) / 2;
+    const grids = shown.map(n => grid(Math.max(n.room, n.links.length), wide - 16, most - 82));
+    const high = 52 + Math.max(...grids.map(g => g.h * g.rows)), y = bottom - high - 10;
+    title(c, `from near${ids.length > shown.length ? ` · the last ${shown.length} of ${ids.length} nodes` : ""} · a cell is a link: green to a node, plain to a leaf, dotted where there is room`, 10, y - 14);
     shown.forEach((n, i) => {
-      const next = shown[i + 1];
-      this.card(c, n, { x: from + i * (wide + 14), y, w: wide, h }, e, e.step === "way" && next ? n.links.find(l => l.to === next.id)?.byte : e.at.includes(n.id) ? e.byte : undefined);
+      const next = shown[i + 1], on = e.step === "way" && next ? n.links.find(l => l.to === next.id)?.byte : e.byte;
+      this.card(c, n, { x: from + i * (wide + 14), y, w: wide, h: high }, grids[i]!, e.at.includes(n.id), on);
     });
+    return high + 30;
   }
 
-  private card(c: CanvasRenderingContext2D, n: RadixNode, p: Place, e: RadixEvent, hit: string | undefined): void {
+  private card(c: CanvasRenderingContext2D, n: RadixNode, p: Place, g: Grid, focus: boolean, hit: string | undefined): void {
     box(c, p.x, p.y, p.w, p.h);
     c.fillStyle = colour("panel");
     c.fill();
-    c.lineWidth = e.at.includes(n.id) ? 2 : 1;
-    c.strokeStyle = e.at.includes(n.id) ? colour("path") : colour("line");
+    c.lineWidth = focus ? 2 : 1;
+    c.strokeStyle = focus ? colour("path") : colour("line");
     c.stroke();
     c.textAlign = "left";
     c.fillStyle = colour("ink");
     c.fillText(fitted(c, `${n.type} · ${n.links.length} links · byte ${n.depth + 1} decides`, p.w - 16), p.x + 8, p.y + 13);
     c.fillStyle = colour("muted");
     c.fillText(fitted(c, n.depth ? `below: ${n.prefix}` : "below: all keys", p.w - 16, true), p.x + 8, p.y + 30);
-    const cells = Math.max(n.room, n.links.length), area = { x: p.x + 8, y: p.y + 42, w: p.w - 16, h: p.h - 50 };
-    let columns = Math.ceil(Math.sqrt(cells * area.w / Math.max(1, area.h)));
-    columns = Math.max(1, Math.min(cells, columns));
-    const cw = Math.min(34, area.w / columns), ch = Math.min(26, area.h / Math.ceil(cells / columns));
-    for (let i = 0; i < cells; i++) {
-      const l = n.links[i], x = area.x + (i % columns) * cw, y = area.y + Math.floor(i / columns) * ch;
-      box(c, x, y, cw - 2, ch - 2);
+    for (let i = 0; i < Math.max(n.room, n.links.length); i++) {
+      const l = n.links[i], x = p.x + 8 + (i % g.columns) * g.w, y = p.y + 43 + Math.floor(i / g.columns) * g.h;
       const at = l !== undefined && l.byte === hit;
+      box(c, x, y, g.w - 2, g.h - 2);
       c.fillStyle = at ? colour("path") : l && !l.leaf ? colour("high") : colour("bg");
       c.fill();
       c.lineWidth = 1;
@@ -175,10 +172,20 @@ export class RadixStage implements Stage {
       if (!l) c.setLineDash([2, 2]);
       c.stroke();
       c.setLineDash([]);
-      if (!l || cw < 15 || ch < 12) continue;
+      if (!l || g.w < 15 || g.h < 12) continue;
       c.textAlign = "center";
       c.fillStyle = at ? colour("bg") : l.leaf ? colour("ink") : colour("node-ink-full");
-      c.fillText(fitted(c, l.byte, cw - 3), x + cw / 2 - 1, y + ch / 2 - 1);
+      c.fillText(fitted(c, l.byte, g.w - 3), x + g.w / 2 - 1, y + g.h / 2 - 1);
     }
+  }
+}
+
+interface Grid { columns: number; rows: number; w: number; h: number }
+
+/** grid returns how cells are laid out in a width, as large as a height allows. */
+function grid(cells: number, wide: number, most: number): Grid {
+  for (let w = 40; ; w--) {
+    const columns = Math.max(1, Math.floor(wide / w)), rows = Math.ceil(cells / columns), h = Math.min(28, w * 0.8);
+    if (rows * h <= most || w <= 6) return { columns, rows, w, h: Math.min(h, most / rows) };
   }
 }

@@ -31,7 +31,7 @@ export class Steps {
       this.ops.push({ id: "batch", text: "a batch update of a radix tree", count: 100, seed: true, next });
     }
     if (ix.kernel) this.ops.push({ id: "kernel", text: "a kernel under two seeds", count: 32, seed: true, seeds: true });
-    if (ix.latched) this.ops.push({ id: "latched", text: "latches on a GPU under two seeds", count: 64, seed: true, seeds: true, schedule: true, next: "Next split" });
+    if (ix.latched) this.ops.push({ id: "latched", text: "latches under two seeds", count: 64, seed: true, seeds: true, schedule: true, next: "Next split" });
     for (const o of this.ops) this.op.append(el("option", { value: o.id }, o.text));
     this.op.onchange = () => this.choose();
     this.op.value = ix.changes || ix.radix ? "insert" : "search";
