@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/steps"
 )
 
@@ -56,15 +57,18 @@ func entriesIn(nodes map[int]steps.LatchedNode, id int) (n int) {
 // of them, and retries; every operation ends with the outcome that the kernel says,
 // under both schedules, and a seed repeats all of it.
 func TestLatched(t *testing.T) {
+	if seed.RaceDetector {
+		t.Skip("the interpreter runs on one goroutine, slowly")
+	}
 	met := map[steps.LatchedWhat]int{}
 	for _, bits := range []int{32, 64} {
 		for _, how := range []steps.Schedule{steps.Random, steps.Frozen} {
-			for seed := range uint64(2) {
-				rec, err := steps.Latch(bits, every(7, steps.LatchedCodes), 64, seed, how)
+			for number := range uint64(2) {
+				rec, err := steps.Latch(bits, every(7, steps.LatchedCodes), 64, number, how)
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Logf("%d bits, %s, seed %d: %d steps, %d turns, %d instructions", bits, how, seed, len(rec.Steps), rec.Turns, rec.Work)
+				t.Logf("%d bits, %s, seed %d: %d steps, %d turns, %d instructions", bits, how, number, len(rec.Steps), rec.Turns, rec.Work)
 				if rec.Dropped > 0 {
 					t.Fatalf("%d steps were dropped", rec.Dropped)
 				}
@@ -90,7 +94,7 @@ func TestLatched(t *testing.T) {
 				for _, s := range rec.Steps {
 					met[s.What]++
 				}
-				again, err := steps.Latch(bits, every(7, steps.LatchedCodes), 64, seed, how)
+				again, err := steps.Latch(bits, every(7, steps.LatchedCodes), 64, number, how)
 				if err != nil || !reflect.DeepEqual(rec, again) {
 					t.Errorf("a seed does not repeat a recording: %v", err)
 				}
@@ -109,6 +113,9 @@ func TestLatched(t *testing.T) {
 
 // Whatever the number of keys and operations, a recording ends and is whole.
 func TestLatchedSizes(t *testing.T) {
+	if seed.RaceDetector {
+		t.Skip("the interpreter runs on one goroutine, slowly")
+	}
 	for _, c := range [][2]int{{1, 1}, {1, 17}, {2, 16}, {3, 40}, {30, 60}, {5000, steps.MostLatched + 1}} {
 		keys, n := c[0], c[1]
 		rec, err := steps.Latch(64, every(1, keys), n, 1, steps.Random)
