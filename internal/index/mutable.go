@@ -8,6 +8,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/par"
@@ -232,7 +233,8 @@ func (m *Map[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) erro
 		if had {
 			v = m.value(old)
 		}
-		if m.boxes != nil && !m.Current(gen) {
+		// What is not there is in no box, and a tree need not try again.
+		if m.boxes != nil && (had || mutant.On && mutant.Is("index: box read")) && !m.Current(gen) {
 			return old, had // it may be another's: the tree tries again
 		}
 		v, keep := f(v, had)

@@ -62,7 +62,7 @@ func step(at, in, out any) (bool, any) {
 		s[i.keys[0]] = i.vals[0]
 		return ok, s
 	case "add":
-		ok := s[i.keys[0]] == o.vals[0]
+		ok := o.vals != nil && s[i.keys[0]] == o.vals[0] // it was asked what it makes of it
 		s[i.keys[0]] += i.vals[0]
 		return ok, s
 	case "change": // Transform, which leaves keys alone that are not there

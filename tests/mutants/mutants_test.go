@@ -51,6 +51,9 @@ var packages = []struct {
 		{"radix: shortcut out first", "to take a shortcut out before the store that makes it wrong"},
 		{"radix: shortcut put in under lock", "to put a shortcut in while the node above is locked"},
 	}},
+	{"index", "Update", []part{
+		{"index: box read", "to doubt what an update was told only where it has read a box"},
+	}},
 }
 
 func TestMutants(t *testing.T) {
