@@ -18,8 +18,8 @@ import (
 // Any method may be called from any goroutine at any time. Readers take no lock
 // and never wait for writers; writers of numbers wait only for others that change
 // the same few hundred keys, or for a short change of the tree's upper nodes, those
-// of strings for each other. A single operation is atomic: readers see it whole or
-// not at all. Operations of a batch are atomic one by one.
+// of strings for others that change the same node. A single operation is atomic:
+// readers see it whole or not at all. Operations of a batch are atomic one by one.
 //
 // Keys are numbers of any type, kept in a B+-tree, or strings of any bytes and any
 // length, kept in a radix tree. After Close every method panics, or returns
