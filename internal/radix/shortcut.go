@@ -328,8 +328,9 @@ func (t *Tree) makeShort() {
 const fillAhead = 16
 
 // topsOf returns the tops for the greatest depth at which there are at most so many,
-// and the depth.
+// together with keys that end above them, and the depth.
 func (t *Tree) topsOf(most int) (tops []link, depth int) {
+	ended := 0 // keys above the tops
 	tops, depth = []link{t.top.link}, 0
 	if l := t.top.link; l.isInner() {
 		depth = int(l.header().depth)
@@ -344,11 +345,14 @@ func (t *Tree) topsOf(most int) (tops []link, depth int) {
 				next = append(next, l)
 				continue
 			}
+			if l.header().own != 0 {
+				ended++
+			}
 			for b, to := atOrAfter(l, 0); to != 0; b, to = atOrAfter(l, b+1) {
 				next = append(next, to)
 			}
 		}
-		if len(next) > most {
+		if len(next)+ended > most {
 			break
 		}
 		tops = next

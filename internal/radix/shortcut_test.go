@@ -2,6 +2,7 @@ package radix
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -44,5 +45,30 @@ func TestShortcuts(t *testing.T) {
 	}
 	if tree.short.Load() != nil {
 		t.Error("an empty tree has shortcuts")
+	}
+}
+
+// Where most keys are prefixes of others, shortcuts are not so deep that these are too
+// short for them.
+func TestShortcutsOfPrefixes(t *testing.T) {
+	for _, chains := range []int{1, 10, 300} {
+		tree, m := New(0), model{}
+		for i := range chains * 40 {
+			k := fmt.Sprintf("r%03d%s", i%chains, strings.Repeat("x", i/chains))
+			m[k] = uint64(i)
+			tree.Set(k, uint64(i))
+		}
+		mustCheck(t, tree)
+		_, depth := tree.topsOf(len(m) / 8)
+		long := 0
+		for k := range m {
+			if len(k) >= depth {
+				long++
+			}
+		}
+		if long < len(m)/2 {
+			t.Errorf("%d chains: %d keys of %d have at least the %d bytes of shortcuts", chains, long, len(m), depth)
+		}
+		tree.Close()
 	}
 }
