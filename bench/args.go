@@ -64,7 +64,8 @@ Flags may stand before, between or after the names.
     --queries 4M       most queries that one system answers in a round; for the
                        gpu experiments 128M, and 64M for gpu-endtoend; for the
                        hybrid ones 4M to 64M, as README.md says; for
-                       fast-sizes 32M, for response-time 16M, for mixed 1M
+                       fast-sizes 32M, for response-time 16M, for mixed 1M;
+                       for gpu-tree-endtoend the one size of its batches
     --seconds 2        time aimed at for one system in one round: a slow system
                        answers fewer of the round's queries
     --systems a,b      only the systems whose name contains one of these words

@@ -131,7 +131,10 @@ func faceContests(s *session, d *dataset[uint64], threads int) error {
 			t.tree.Close()
 		}
 	}()
-	for _, w := range faceWays(s) {
+	for i, w := range faceWays(s) {
+		if i > 0 && !s.named(w.name) {
+			continue
+		}
 		t, err := openFace(s, d, w, threads)
 		if err != nil {
 			return err
@@ -141,7 +144,11 @@ func faceContests(s *session, d *dataset[uint64], threads int) error {
 		}
 		trees = append(trees, t)
 	}
-	for _, batch := range s.upTo(faceBatches) {
+	batches := s.upTo(faceBatches)
+	if s.asked { // one size, for a machine that is there for a minute
+		batches = []int{s.queries}
+	}
+	for _, batch := range batches {
 		if err := faceBatchContests(s, d, batch, threads, trees); err != nil {
 			return err
 		}
@@ -154,8 +161,12 @@ func faceContests(s *session, d *dataset[uint64], threads int) error {
 var faceBatches = append([]int{kilo, 4 * kilo, 16 * kilo}, gpuBatches[1:]...)
 
 func faceBatchContests(s *session, d *dataset[uint64], batch, threads int, trees []*faceTree) error {
-	const several, most = 16, 16 * mega
-	f, err := newFaceBatch(s, d, batch, max(batch, min(several*batch, most, s.queries)))
+	const several, most = 16, 8 * mega
+	ops := min(several*batch, most)
+	if !s.asked {
+		ops = min(ops, s.queries)
+	}
+	f, err := newFaceBatch(s, d, batch, max(batch, ops))
 	if err != nil {
 		return err
 	}
@@ -199,11 +210,16 @@ func newFaceBatch(s *session, d *dataset[uint64], batch, ops int) (_ *faceBatch,
 	f := &faceBatch{s: s, d: d, batch: batch, b: drawUpserts(s.seed, d, ops),
 		ops: make([]pando.Op, ops), asked: make([]uint64, ops), keys: make([]uint64, ops), got: make([]uint64, ops), found: make([]bool, ops)}
 	step := strideOf(len(d.keys))
-	for i, k := range f.b.keys {
-		f.asked[i] = d.keys[(i+7)*step%len(d.keys)]
-		if f.keys[i], f.ops[i] = k, pando.OpSet; i%4 >= 2 {
-			f.keys[i], f.ops[i] = f.asked[i], pando.OpGet
+	spread(allCores(), ops, func(lo, hi int) int {
+		for i := lo; i < hi; i++ {
+			f.asked[i] = d.keys[(i+7)*step%len(d.keys)]
+			if f.keys[i], f.ops[i] = f.b.keys[i], pando.OpSet; i%4 >= 2 {
+				f.keys[i], f.ops[i] = f.asked[i], pando.OpGet
+			}
 		}
+		return 0
+	})
+	for i, k := range f.b.keys {
 		if f.b.fresh[i] {
 			f.added = append(f.added, k)
 		} else {

@@ -89,6 +89,7 @@ func printList(w io.Writer) {
 type session struct {
 	config
 	exp      *experiment
+	asked    bool // --queries was given
 	progress io.Writer
 	rows     []*row
 	skipped  []string
@@ -118,14 +119,15 @@ func newSession(cfg config, e *experiment, progress io.Writer) *session {
 	if cfg.threads == nil {
 		cfg.threads = []int{1}
 	}
-	if cfg.queries == 0 {
+	asked := cfg.queries != 0
+	if !asked {
 		cfg.queries = e.queries
 	}
 	if cfg.queries == 0 {
 		cfg.queries = usualQueries
 	}
 	return &session{
-		config: cfg, exp: e, progress: progress,
+		config: cfg, exp: e, asked: asked, progress: progress,
 		openGPU: func() (device.Device, error) { return cuda.Open(cfg.gpu) },
 		warmUp:  gpuWarmUp,
 	}

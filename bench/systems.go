@@ -79,11 +79,11 @@ const (
 func isPando(name string) bool { return strings.HasPrefix(name, namePando) }
 
 // wanted reports whether --systems includes a system. Pando always is.
-func (s *session) wanted(name string) bool {
-	if len(s.systems) == 0 || isPando(name) {
-		return true
-	}
-	return slices.ContainsFunc(s.systems, func(word string) bool {
+func (s *session) wanted(name string) bool { return isPando(name) || s.named(name) }
+
+// named reports whether --systems includes a system by its name, or is not given.
+func (s *session) named(name string) bool {
+	return len(s.systems) == 0 || slices.ContainsFunc(s.systems, func(word string) bool {
 		return strings.Contains(strings.ToLower(name), word)
 	})
 }

@@ -38,17 +38,8 @@ func loadSolo[C order.Code, V any](m *Map[V], n int, span func(lo int, keys orde
 	const piece = 4 << 20
 	for lo := 0; lo < n; lo += piece {
 		hi := min(lo+piece, n)
-		keys, vals := order.MakeKeys(m.key.Type, hi-lo), make([]V, hi-lo)
-		span(lo, keys, vals)
-		bits := make([]uint64, hi-lo)
-		for i, v := range vals {
-			bits[i] = m.bits(v)
-		}
 		err := t.Apply(&twin.Batch[C]{N: hi - lo, Kind: bplus.Set, Fill: func(at int, ks, vs []C, _ []uint8) {
-			codesOf(ks, keys.Slice(at, at+len(ks)))
-			for i := range vs {
-				vs[i] = C(bits[at+i])
-			}
+			loadPart(m, lo+at, ks, vs, span)
 		}})
 		if err != nil {
 			t.Close()
@@ -57,6 +48,27 @@ func loadSolo[C order.Code, V any](m *Map[V], n int, span func(lo int, keys orde
 	}
 	m.where, m.why = m.cfg.Device, "asked for, without a copy in host memory"
 	return s, nil
+}
+
+// loadPart sets codes of keys and values, unless they are nil, to those of entries
+// from lo on. Several goroutines call it.
+func loadPart[C order.Code, V any](m *Map[V], lo int, ks, vs []C, span func(lo int, keys order.Keys, vals []V)) {
+	const few = 4 << 10 // these stay in a core's cache
+	n := max(len(ks), len(vs))
+	keys, vals := order.MakeKeys(m.key.Type, min(n, few)), make([]V, min(n, few))
+	for at := 0; at < n; at += few {
+		end := min(at+few, n)
+		some := keys.Slice(0, end-at)
+		span(lo+at, some, vals[:end-at])
+		if ks != nil {
+			codesOf(ks[at:end], some)
+		}
+		if vs != nil {
+			for i, v := range vals[:end-at] {
+				vs[at+i] = C(m.bits(v))
+			}
+		}
+	}
 }
 
 // soloError gives an error of a tree on a GPU alone a cause.
