@@ -75,7 +75,7 @@ func (t *liveTree[W]) set(keys, vals []W, sorted bool) error {
 	p := placing{g: t.g}
 	ops := &chunked.Ops{N: len(keys), Keys: place(&p, keys), Vals: place(&p, vals), Kind: chunked.Set, Sorted: sorted}
 	if p.err == nil {
-		p.err = t.tree.Apply(ops)
+		p.err = errors.Join(t.tree.Apply(ops), t.tree.Wait())
 	}
 	return errors.Join(p.err, p.free())
 }

@@ -22,7 +22,7 @@ func (r *rig[C]) apart(keys, vals []C, bring, fetch func() error) (err error) {
 		return errors.Join(st.CopyIn(ops.Vals, arena.Bytes(vals)), st.Synchronize())
 	}
 	defer func() { // also where it panics
-		must(r.t, errors.Join(r.dev.Free(ops.Keys), r.dev.Free(ops.Vals), st.Close()))
+		must(r.t, errors.Join(r.tree.Wait(), r.dev.Free(ops.Keys), r.dev.Free(ops.Vals), st.Close()))
 	}()
 	return r.tree.Apply(ops)
 }

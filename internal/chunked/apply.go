@@ -27,6 +27,12 @@ type Ops struct {
 	// Bring, unless nil, brings Vals and Kinds, and returns when they are there. It
 	// is called while keys are sorted, which needs neither.
 	Bring func() error
+	// Early, unless nil, is called when the kernels that set Old, Had and Effects are
+	// queued: what it copies in the tree's stream is there when Apply returns. The
+	// number of effects is not known then. It may be called again, and what it copied
+	// first counts for nothing. Where it returns an error, so does Apply, and nothing
+	// has been done.
+	Early func() error
 	// Fetch, unless nil, is called when Old, Had and Effects are there, while the
 	// tree is being written. The batch is done also where it returns an error,
 	// which then Apply returns.
@@ -51,7 +57,10 @@ const (
 const resultBytes = 64
 
 // Apply does all operations of a batch, as if one after the other, or none if
-// there is an error. It returns when the answers are there.
+// there is an error. It returns when the answers are there, and it is certain that
+// there is room for everything: what is to be written may still be queued in the
+// tree's stream. Until Wait, or until the next batch has returned, Ops stays as it is.
+// A device that fails meanwhile says so to whoever uses it next.
 func (t *Tree[C]) Apply(ops *Ops) error {
 	if ops.N == 0 {
 		return nil
@@ -156,6 +165,7 @@ func (t *Tree[C]) longest(n int) int { return 2*n + int(t.now.version.Count) + 1
 type applying struct {
 	kernel.Batch
 	effects *Effects
+	early   func() error
 	fetch   func() error
 	acts    device.Ptr
 	owned   *kernel.Owned // where memory for it has been cleared
@@ -172,7 +182,7 @@ func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 	if err := t.start(t.workBytes(n), t.longest(n)); err != nil {
 		return nil, err
 	}
-	a := &applying{effects: ops.Effects, fetch: ops.Fetch, freed: w.Words(2), Batch: kernel.Batch{
+	a := &applying{effects: ops.Effects, early: ops.Early, fetch: ops.Fetch, freed: w.Words(2), Batch: kernel.Batch{
 		Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, N: uint32(n), Kind: ops.Kind,
 	}}
 	if !flat {
@@ -214,10 +224,22 @@ func (t *Tree[C]) listEffects(a *applying) error {
 	return t.queued(StepEffects)
 }
 
+// answered lets whoever asks copy what the batch has found, and comes to. All
+// kernels for it are queued.
+func (t *Tree[C]) answered(a *applying) error {
+	if a.early == nil {
+		return nil
+	}
+	return a.early()
+}
+
 // own makes the changes leaf by leaf.
 func (t *Tree[C]) own(a *applying) error {
 	next, err := t.plan(a)
 	if err != nil {
+		return err
+	}
+	if err := t.answered(a); err != nil {
 		return err
 	}
 	told, err := t.ask(0, toldFailed+1)
@@ -247,7 +269,11 @@ func (t *Tree[C]) own(a *applying) error {
 	if err := t.write(a, told, &to, b, freed); err != nil {
 		return err
 	}
-	return t.publish(a, b, to.Totals, freed, leaves, chunks)
+	var known *outcome
+	if told[kernel.ToldFreed] == 0 {
+		known = &outcome{entries: t.entries + int(int32(told[kernel.ToldGrowth]))}
+	}
+	return t.publish(a, b, to.Totals, freed, leaves, chunks, known)
 }
 
 // reserve makes sure that so many new leaves and chunks can be taken.
@@ -322,9 +348,6 @@ func (t *Tree[C]) write(a *applying, told []int, next *kernel.Next, b *table, fr
 	if err := t.queued(StepWrite); err != nil {
 		return err
 	}
-	if err := t.pad(b); err != nil {
-		return err
-	}
 	return t.run.Rechunk(v, o, leaves, chunks, next)
 }
 
@@ -345,36 +368,45 @@ func (t *Tree[C]) newFreed(a *applying, leaves, chunks int) (*kernel.Freed, erro
 	return f, nil
 }
 
+// outcome is what there is after a batch: entries, and leaves and chunks that it has
+// freed.
+type outcome struct{ entries, leaves, chunks int }
+
 // publish completes a table, whose chunks have so many entries each, and makes it
 // the newest version. What the batch has found is fetched meanwhile; leaves have
 // been written, so that the version is published also if that fails, or panics.
-func (t *Tree[C]) publish(a *applying, b *table, totals device.Ptr, freed *kernel.Freed, leaves, chunks int) (err error) {
+// Where the outcome is not known before, it waits for it.
+func (t *Tree[C]) publish(a *applying, b *table, totals device.Ptr, freed *kernel.Freed, leaves, chunks int, known *outcome) (err error) {
 	if err := t.run.Finish(&b.version, totals, freed.Counts, t.told+4*toldEntries, t.scans.next(int(b.version.Count))); err != nil {
 		return err
 	}
 	if err := t.queued(StepTable); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(t.replace(b, freed, leaves, chunks), err) }()
+	t.queuing = true
+	defer func() { err = errors.Join(t.replace(b, freed, leaves, chunks, known), err) }()
 	if a.fetch != nil {
 		return a.fetch()
 	}
 	return nil
 }
 
-// replace makes a table the newest version, when it is there.
-func (t *Tree[C]) replace(b *table, freed *kernel.Freed, leaves, chunks int) error {
-	got, err := t.ask(toldEntries, 3)
-	if err != nil {
-		return err
+// replace makes a table the newest version.
+func (t *Tree[C]) replace(b *table, freed *kernel.Freed, leaves, chunks int, now *outcome) error {
+	if now == nil {
+		got, err := t.ask(toldEntries, 3)
+		if err != nil {
+			return err
+		}
+		now = &outcome{got[0], got[1], got[2]}
 	}
 	t.leaves.took(leaves)
 	t.chunks.took(chunks)
 	old := t.now
-	b.entries, b.leaves, b.seq = got[0], old.leaves+leaves-got[1], old.seq+1
-	t.now, t.entries = b, got[0]
+	b.entries, b.leaves, b.seq = now.entries, old.leaves+leaves-now.leaves, old.seq+1
+	t.now, t.entries = b, now.entries
 	if len(t.held) > 0 {
-		t.limbo = append(t.limbo, limbo{old.seq, freed.Leaves, freed.Chunks, got[1], got[2]})
+		t.limbo = append(t.limbo, limbo{old.seq, freed.Leaves, freed.Chunks, now.leaves, now.chunks})
 		t.freeing = 0
 		if t.held[old] == 0 {
 			t.tables = append(t.tables, old)
@@ -382,8 +414,8 @@ func (t *Tree[C]) replace(b *table, freed *kernel.Freed, leaves, chunks int) err
 		return nil
 	}
 	t.tables = append(t.tables, old)
-	if err := t.leaves.give(t.run.Stream, freed.Leaves, got[1]); err != nil {
+	if err := t.leaves.give(t.run.Stream, freed.Leaves, now.leaves); err != nil {
 		return err
 	}
-	return t.chunks.give(t.run.Stream, freed.Chunks, got[2])
+	return t.chunks.give(t.run.Stream, freed.Chunks, now.chunks)
 }

@@ -35,6 +35,9 @@ func (t *Tree[C]) merge(a *applying) error {
 	if err := t.run.Deltas(f, n, t.told+4*toldGrowth, t.scans.next(n)); err != nil {
 		return err
 	}
+	if err := t.answered(a); err != nil {
+		return err
+	}
 	told, err := t.ask(toldEffects, toldGrowth-toldEffects+1)
 	if err != nil {
 		return err
@@ -61,7 +64,7 @@ func (t *Tree[C]) merge(a *applying) error {
 	if err := t.writeFlat(a, f, &to, b, freed); err != nil {
 		return err
 	}
-	return t.publish(a, b, to.Totals, freed, leaves, chunks)
+	return t.publish(a, b, to.Totals, freed, leaves, chunks, &outcome{entries, t.now.leaves, int(v.Count)})
 }
 
 func (t *Tree[C]) writeFlat(a *applying, f *kernel.Flat, next *kernel.Next, b *table, freed *kernel.Freed) error {
@@ -70,9 +73,6 @@ func (t *Tree[C]) writeFlat(a *applying, f *kernel.Flat, next *kernel.Next, b *t
 		return err
 	}
 	if err := t.queued(StepWrite); err != nil {
-		return err
-	}
-	if err := t.pad(b); err != nil {
 		return err
 	}
 	if err := t.run.FlatChunks(v, int(b.version.Count), f, leaves, chunks, next); err != nil {

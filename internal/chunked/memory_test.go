@@ -28,6 +28,7 @@ func (r *rig[C]) set(rng *rand.Rand, n int) error {
 			r.model[k] = vals[i]
 		}
 	}
+	must(r.t, r.tree.Wait())
 	must(r.t, r.dev.Free(ks))
 	must(r.t, r.dev.Free(vs))
 	return err

@@ -182,6 +182,7 @@ func (t *Tree[C]) ask(from, n int) ([]int, error) {
 	if err := t.run.Stream.Synchronize(); err != nil {
 		return nil, err
 	}
+	t.queuing = false
 	out := make([]int, n)
 	for i := range out {
 		out[i] = int(binary.LittleEndian.Uint32(bytes[4*i:]))

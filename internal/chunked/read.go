@@ -67,14 +67,14 @@ func (t *Tree[C]) Find(keys device.Ptr, n int, vals, found device.Ptr) error {
 	return t.run.Find(&t.now.version, keys, n, vals, found)
 }
 
-// FindIn is Find in another stream than the tree's. Nothing may change the tree
-// until it is done.
+// FindIn is Find in another stream than the tree's, after Wait. Nothing may change
+// the tree until it is done.
 func (t *Tree[C]) FindIn(st device.Stream, keys device.Ptr, n int, vals, found device.Ptr) error {
 	return t.findIn(st, t.now, keys, n, vals, found)
 }
 
-// FindIn is Find in another stream than the tree's. Nothing may change the tree
-// until it is done.
+// FindIn is Find in another stream than the tree's, after Wait. Nothing may change
+// the tree until it is done.
 func (s *Snapshot[C]) FindIn(st device.Stream, keys device.Ptr, n int, vals, found device.Ptr) error {
 	return s.t.findIn(st, s.b, keys, n, vals, found)
 }

@@ -52,6 +52,7 @@ type Tree[C order.Code] struct {
 	sortTo         int  // bit below which keys differ, as far as is known; 0 is not at all
 	luck           luck // with that
 	crowded        int  // operations on a chunk from which on there is no flat merge
+	queuing        bool // what the last batch writes is queued, as far as the host knows
 	watch          func(Step) error
 }
 
@@ -149,9 +150,6 @@ func (t *Tree[C]) clear() error {
 		return err
 	}
 	to.Totals = t.work.Words(1)
-	if err := t.pad(next); err != nil {
-		return err
-	}
 	if err := t.run.FlatChunks(&next.version, 1, &f, t.leaves.slots(), t.chunks.slots(), &to); err != nil {
 		return err
 	}
@@ -251,23 +249,25 @@ func (b *table) next() kernel.Next {
 	return kernel.Next{Seps: v.Seps[v.Levels-1], Heads: v.Heads, Slots: v.Slots, Used: v.Used}
 }
 
-// pad sets the separators of a table to the greatest key, so that those behind
-// the last are.
-func (t *Tree[C]) pad(b *table) error {
-	v := &b.version
-	return t.run.Stream.Fill(v.Seps[0], math.MaxUint32, int(v.Heads-v.Seps[0]))
-}
-
 // Len returns the number of entries.
 func (t *Tree[C]) Len() int { return t.entries }
 
 // Bytes returns the device memory that leaves and chunks take.
 func (t *Tree[C]) Bytes() int64 { return t.leaves.bytes() + t.chunks.bytes() }
 
+// Wait waits until all that Apply has queued is done.
+func (t *Tree[C]) Wait() error {
+	if !t.queuing {
+		return nil
+	}
+	t.queuing = false
+	return t.run.Stream.Synchronize()
+}
+
 // Close gives all memory back.
 func (t *Tree[C]) Close() (err error) {
 	if t.run.Stream != nil {
-		err = errors.Join(err, t.run.Stream.Close())
+		err = errors.Join(t.Wait(), t.run.Stream.Close())
 	}
 	err = errors.Join(err, t.unmade())
 	for b := range t.held {

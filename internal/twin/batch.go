@@ -90,15 +90,20 @@ func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 	}
 	before := t.gpu.tree.Len()
 	r, answers := new(run[C]), new(run[C])
+	var effects *chunked.Effects
 	part := &batch[C]{n: hi - lo, kinds: b.Kinds, kind: b.Kind, asks: b.Answer != nil, workers: t.workers}
 	part.own = b.Own.slice(lo, hi)
 	part.fill = func(at int, keys, vals []C, kinds []uint8) { b.Fill(lo+at, keys, vals, kinds) }
-	part.fetch = func(ops *chunked.Ops) error { return t.fetch(ops, b.Old, r, answers) }
+	part.fetch = func(ops *chunked.Ops) error {
+		effects = ops.Effects
+		return t.fetch(ops, b.Old, r, answers)
+	}
 	if err := t.gpu.apply(part); err != nil {
 		t.log.back(r.parts)
 		t.log.back(answers.parts)
 		return nil, err
 	}
+	t.log.back(r.cut(effects.N))
 	t.handOut(b, lo, answers)
 	b.less(before, t.gpu.tree.Len())
 	return r, nil
@@ -119,14 +124,19 @@ func (t *Twin[C]) handOut(b *Batch[C], lo int, answers *run[C]) {
 }
 
 // fetch copies what a batch comes to into the log's memory, and what it has found
-// if that was asked for. All is there when it returns, or, of a batch that travels
-// all together, when the tree is written.
+// if that was asked for. All is there when it returns. A batch that travels all
+// together does not wait for that, and does not know yet how many changes it comes
+// to: it copies as many as there may be.
 func (t *Twin[C]) fetch(ops *chunked.Ops, asksOld bool, r, answers *run[C]) error {
 	e, st, whole := ops.Effects, t.gpu.side, ops.N <= t.gpu.staging.together
+	n := e.N
 	if whole {
-		st = t.gpu.tree.Stream()
+		st, n = t.gpu.tree.Stream(), ops.N
+		t.log.back(r.parts) // of the first time, if it is asked again
+		t.log.back(answers.parts)
+		r.parts, answers.parts = nil, nil
 	}
-	err := t.fetchRun(st, whole, r, ops.N, e.N, e.Keys, e.Vals, e.Kinds)
+	err := t.fetchRun(st, whole, r, ops.N, n, e.Keys, e.Vals, e.Kinds)
 	if err == nil && ops.Old != 0 {
 		old := ops.Old
 		if !asksOld {

@@ -18,6 +18,7 @@ type onDevice[C order.Code] struct {
 	dev     device.Device
 	tree    *chunked.Tree[C]
 	buffers [bufferCount]buffer
+	latest  int // the buffer whose operations the tree may still be writing
 	staging staging
 	desk    []byte        // page-locked, for what does not travel in buckets
 	side    device.Stream // in which values of a large batch come, and runs of the log go back
@@ -34,6 +35,7 @@ type buffer struct {
 // What buffers hold.
 const (
 	opsBuffer  = iota // keys, vals and kinds of a batch, one behind the other
+	nextBuffer        // the same, of a large batch that comes while the one before is written
 	oldBuffer         // what it has found: old, then had
 	keysBuffer        // for ranks and ranges
 	valsBuffer
@@ -51,7 +53,7 @@ func (g *onDevice[C]) buffer(which, bytes int) (device.Ptr, error) {
 	}
 	old := *b
 	if *b = (buffer{}); old.at != 0 {
-		if err := g.dev.Free(old.at); err != nil {
+		if err := errors.Join(g.tree.Wait(), g.dev.Free(old.at)); err != nil {
 			return 0, err
 		}
 	}
@@ -106,6 +108,7 @@ type batch[C order.Code] struct {
 	fetch   func(ops *chunked.Ops) error
 	asks    bool
 	workers int
+	in      int // the buffer that it is in on the GPU
 }
 
 // sets reports whether there may be values among the operations.
@@ -147,7 +150,7 @@ func (g *onDevice[C]) place(b *batch[C]) (*chunked.Ops, error) {
 		bytes += b.n
 	}
 	var err error
-	if ops.Keys, err = g.buffer(opsBuffer, bytes); err != nil {
+	if ops.Keys, err = g.opsBuffer(b, bytes); err != nil {
 		return nil, err
 	}
 	if b.sets() {
@@ -163,6 +166,27 @@ func (g *onDevice[C]) place(b *batch[C]) (*chunked.Ops, error) {
 		ops.Had = ops.Old + device.Ptr(column)
 	}
 	return ops, nil
+}
+
+// opsBuffer returns device memory for the operations of a batch. Few travel in the
+// tree's stream, behind what it has to do. Others come in other streams while the
+// batch before is being written, and must leave that alone: where there is memory
+// for both.
+func (g *onDevice[C]) opsBuffer(b *batch[C], bytes int) (device.Ptr, error) {
+	which := opsBuffer
+	if b.n > g.staging.together && g.latest == opsBuffer {
+		which = nextBuffer
+	}
+	at, err := g.buffer(which, bytes)
+	if err != nil && short(err) && which == nextBuffer {
+		if err := g.tree.Wait(); err != nil {
+			return 0, err
+		}
+		which = opsBuffer
+		at, err = g.buffer(which, bytes)
+	}
+	b.in = which
+	return at, err
 }
 
 // placeEffects takes device memory for what a batch comes to.
@@ -200,12 +224,22 @@ func (g *onDevice[C]) apply(b *batch[C]) error {
 		if err := g.placeEffects(ops); err != nil {
 			return err
 		}
-		ops.Fetch = func() error { return b.fetch(ops) }
+		fetch := func() error { return b.fetch(ops) }
+		if b.n <= g.staging.together {
+			ops.Early = fetch
+		} else {
+			ops.Fetch = fetch
+		}
 	}
 	if b.n <= g.staging.together || b.direct() {
-		return g.applyTogether(b, ops)
+		err = g.applyTogether(b, ops)
+	} else {
+		err = g.applyMany(b, ops)
 	}
-	return g.applyMany(b, ops)
+	if err == nil {
+		g.latest = b.in
+	}
+	return err
 }
 
 // version is a tree on the GPU that can be read: the newest, or as it was.
@@ -218,7 +252,7 @@ type version interface {
 
 // find looks n keys up: see Twin.Find.
 func (g *onDevice[C]) find(v version, n, workers int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []byte)) error {
-	if err := g.staging.ensure(n, sizeOf[C]()); err != nil {
+	if err := errors.Join(g.tree.Wait(), g.staging.ensure(n, sizeOf[C]())); err != nil {
 		return err
 	}
 	return g.staging.run(&finding[C]{g.staging.course(n), v, fill, answer}, n, workers)
@@ -226,6 +260,9 @@ func (g *onDevice[C]) find(v version, n, workers int, fill func(lo int, keys []C
 
 // close gives the device back, with what the staging has of it.
 func (g *onDevice[C]) close() (err error) {
+	if g.tree != nil {
+		err = g.tree.Wait()
+	}
 	if g.desk != nil {
 		err = errors.Join(err, g.dev.HostFree(g.desk))
 	}

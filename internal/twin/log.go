@@ -37,6 +37,21 @@ type run[C order.Code] struct {
 	n     int
 }
 
+// cut leaves the first n changes of a run, and returns the segments that it has no
+// use for.
+func (r *run[C]) cut(n int) (rest []*segment[C]) {
+	r.n = n
+	for i, s := range r.parts {
+		if n == 0 {
+			r.parts, rest = r.parts[:i], r.parts[i:]
+			return rest
+		}
+		s.n = min(s.n, n)
+		n -= s.n
+	}
+	return nil
+}
+
 // segment is changes in page-locked memory.
 type segment[C order.Code] struct {
 	memory     []byte

@@ -72,7 +72,7 @@ func (g *onDevice[C]) applyTogether(b *batch[C], ops *chunked.Ops) error {
 	}
 	if err != nil { // nothing may be under way when the memory is used again
 		j.st.Synchronize()
-		if j.aside {
+		if j.stage == nil {
 			g.side.Synchronize()
 		}
 		return err
@@ -88,18 +88,15 @@ type together[C order.Code] struct {
 	ops    *chunked.Ops
 	st     device.Stream
 	column int    // bytes of keys, and of vals, up to where the next begin
-	stage  []byte // keys, vals, kinds, and behind them what was found: old, had
-	aside  bool   // values come in a stream of their own
+	stage  []byte // keys, vals, kinds, and behind them what was found: old, had; nil where they come from the caller's memory
 }
 
 // open takes all memory, and says how answers come back.
 func (j *together[C]) open() (err error) {
 	g, b := j.g, j.b
 	if b.n > g.staging.together {
-		if j.aside = b.sets(); j.aside {
-			if err := g.openSide(); err != nil {
-				return err
-			}
+		if err := g.openSide(); err != nil {
+			return err
 		}
 		if b.answer != nil {
 			g.answerMany(b, j.ops)
@@ -108,8 +105,7 @@ func (j *together[C]) open() (err error) {
 		return nil
 	}
 	if j.stage, err = g.stage(); err == nil && b.answer != nil {
-		// There when the tree's own last words are.
-		j.ops.Fetch = func() error {
+		j.ops.Early = func() error {
 			if !b.old {
 				return j.st.CopyOut(j.found()[j.column:], j.ops.Had)
 			}
@@ -156,6 +152,9 @@ func (j *together[C]) send() error {
 	if b.sets() {
 		j.ops.Bring = j.bring
 	}
+	if j.stage == nil {
+		return j.beside(func(side device.Stream) error { return side.CopyIn(j.ops.Keys, arena.Bytes(b.own.Keys)) })
+	}
 	if b.own.Keys != nil {
 		return j.st.CopyIn(j.ops.Keys, arena.Bytes(b.own.Keys))
 	}
@@ -186,21 +185,27 @@ func (j *together[C]) fill(first, rest bool) (end int) {
 // bring brings what is not keys. The tree's stream waits for it.
 func (j *together[C]) bring() error {
 	b, ops := j.b, j.ops
-	if !j.aside {
+	if j.stage != nil {
 		end := j.fill(false, true)
 		return j.st.CopyIn(ops.Vals, j.stage[j.column:end])
 	}
-	side := j.g.side
-	if err := side.CopyIn(ops.Vals, arena.Bytes(b.own.Vals)); err != nil {
-		return err
-	}
-	if b.kinds {
-		if err := side.CopyIn(ops.Kinds, b.own.Kinds); err != nil {
+	return j.beside(func(side device.Stream) error {
+		if err := side.CopyIn(ops.Vals, arena.Bytes(b.own.Vals)); err != nil || !b.kinds {
 			return err
 		}
-	}
-	if err := side.Record(j.g.brought); err != nil {
+		return side.CopyIn(ops.Kinds, b.own.Kinds)
+	})
+}
+
+// beside runs f, which copies in the stream beside the tree's, and lets that wait
+// for it: keys come while the batch before is written, values while keys are sorted.
+func (j *together[C]) beside(f func(device.Stream) error) error {
+	g := j.g
+	if err := f(g.side); err != nil {
 		return err
 	}
-	return j.st.Wait(j.g.brought)
+	if err := g.side.Record(g.brought); err != nil {
+		return err
+	}
+	return j.st.Wait(g.brought)
 }

@@ -173,7 +173,7 @@ func chunksOf[C simd.Code](d device.Device, bits []uint64, rng *rand.Rand) (*hol
 		if err != nil {
 			return err
 		}
-		return errors.Join(t.Apply(&chunked.Ops{N: len(keys), Keys: ks, Vals: vs, Kind: kind, Sorted: true}), d.Free(ks), d.Free(vs))
+		return errors.Join(t.Apply(&chunked.Ops{N: len(keys), Keys: ks, Vals: vs, Kind: kind, Sorted: true}), t.Wait(), d.Free(ks), d.Free(vs))
 	}
 	for _, b := range batches {
 		var keys, vals, gone []C

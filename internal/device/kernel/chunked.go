@@ -87,6 +87,7 @@ const (
 	ToldChunks           // chunks that there will be
 	ToldNewChunks        // new ones that are needed
 	ToldFreed            // whether there is something for Give
+	ToldGrowth           // entries that there will be more, as a signed number
 	OwnedTold            // their number
 )
 

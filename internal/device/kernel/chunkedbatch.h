@@ -216,15 +216,11 @@ struct Finish {
 	u32 n;
 
 	inlined void take(u32 at, u32 (&v)[PART]) const {
-		unrolled for (u32 i = 0; i < PART; i++) v[i] = at + i < n ? totals[at + i] : 0;
+		quad t = quadAt(totals, at, n);
+		unrolled for (u32 i = 0; i < PART; i++) v[i] = t[i];
 	}
 
-	inlined void give(u32 at, u32 sum, const u32 (&v)[PART]) const {
-		unrolled for (u32 i = 0; i < PART; i++) {
-			if (at + i < n) first[at + i] = sum;
-			sum += v[i];
-		}
-	}
+	inlined void give(u32 at, u32 sum, const u32 (&v)[PART]) const { put(first, at, n, sum, sum + v[0], sum + v[0] + v[1], sum + v[0] + v[1] + v[2]); }
 
 	inlined void end(u32 all) const {
 		told[0] = first[n] = all;
@@ -233,14 +229,18 @@ struct Finish {
 	}
 };
 
-// raise makes the upper levels of separators of the lowest.
+// raise makes the upper levels of separators of the lowest. Behind the last of a
+// level, up to the end of its group, there is the greatest key.
 template <typename K> inline_device void raise(const Version &v) {
-	const K *from = (const K *)v.seps[v.levels - 1];
-	u32 each = 1;
-	for (u32 l = v.levels - 1; l > 0; l--) {
+	K *last = (K *)v.seps[v.levels - 1];
+	u32 each = 1, n = v.count;
+	for (u32 l = v.levels - 1;; l--) {
+		u32 room = (n + GROUP<K> - 1) / GROUP<K> * GROUP<K>;
+		for (u32 i = l < v.levels - 1 ? thread() : n + thread(); i < room; i += gridBlocks() * THREADS)
+			((K *)v.seps[l])[i] = i < n ? last[least(i * each + each - 1, v.count - 1)] : most<K>();
+		if (l == 0) return;
 		each *= GROUP<K>;
-		u32 n = (v.count + each - 1) / each;
-		for (u32 i = thread(); i < n; i += gridBlocks() * THREADS) ((K *)v.seps[l - 1])[i] = from[least(i * each + each - 1, v.count - 1)];
+		n = (v.count + each - 1) / each;
 	}
 }
 

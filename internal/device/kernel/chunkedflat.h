@@ -90,16 +90,7 @@ struct Deltas {
 		unrolled for (u32 i = 0; i < PART; i++) v[i] = at + i < n ? (act[i] % 4 == INSERT) - (act[i] % 4 == REMOVE) : 0;
 	}
 
-	inlined void give(u32 at, u32 sum, const u32 (&v)[PART]) const {
-		if (at + PART <= n) {
-			*(quad *)(shifts + at) = quad{sum, sum + v[0], sum + v[0] + v[1], sum + v[0] + v[1] + v[2]};
-			return;
-		}
-		unrolled for (u32 i = 0; i < PART; i++) {
-			if (at + i < n) shifts[at + i] = sum;
-			sum += v[i];
-		}
-	}
+	inlined void give(u32 at, u32 sum, const u32 (&v)[PART]) const { put(shifts, at, n, sum, sum + v[0], sum + v[0] + v[1], sum + v[0] + v[1] + v[2]); }
 
 	inlined void end(u32 all) const { *told = shifts[n] = all; }
 };

@@ -33,7 +33,7 @@ struct Owned {
 };
 
 // What the host is told before anything is written, and behind it what counts.
-enum Told { TOUCHED, LEAVES, CHUNKS, NEW_CHUNKS, FREED };
+enum Told { TOUCHED, LEAVES, CHUNKS, NEW_CHUNKS, FREED, GROWTH };
 
 // In a leaf with more operations than MANY it is searched for what comes before an
 // entry, where else it is counted.
@@ -88,28 +88,53 @@ struct Owns {
 	}
 };
 
-// plan says what each leaf that is touched, and each chunk, needs.
+// Planned is a leaf that is touched, on its way to what it needs. What it loads comes
+// in two steps, so that several of them may wait for memory together.
+template <typename K> struct Planned {
+	const Version &v;
+	const Owned &o;
+	u32 t, touched;
+	u32 home, begin, end, removed, left, right;
+
+	inlined Planned(const Version &v, const Owned &o, u32 t, u32 touched) : v(v), o(o), t(t), touched(touched) {
+		if (t >= touched) return;
+		home = o.home[t], begin = o.begin[t], end = o.begin[t + 1], removed = o.removed[t];
+		left = t > 0 ? o.home[t - 1] : NONE, right = t < touched - 1 ? o.home[t + 1] : NONE;
+	}
+
+	// item loads what the chunk has of the leaf.
+	inlined Item item() const { return t < touched ? chunkOfHome<K>(v, home)->at(home % CHUNK) : Item{0, 0, 0}; }
+
+	// plan says what the leaf and its chunk need, and gives the entries that there
+	// are more, as a signed number.
+	inlined u32 plan(Item item) const {
+		if (t >= touched) return 0;
+		u32 c = chunkOf(home), base = o.inserts[begin], added = o.inserts[end] - base, count = item.count, size = count - ones(removed) + added;
+		bool last = c == v.count - 1 && home % CHUNK == v.used[c] - 1;
+		u32 p = piecesOf(size, last);
+		o.refs[t] = item.ref;
+		o.counts[t] = count;
+		o.base[t] = base;
+		o.size[t] = size;
+		o.need[t] = o.copy ? p : p > 0 ? p - 1 : 0;
+		// In a batch whose sort has failed, of which nothing will be written, several
+		// threads may come here for one chunk.
+		if (left == NONE || chunkOf(left) != c) storeRelaxed(o.chunkBegin + c, t);
+		if (right == NONE || chunkOf(right) != c) storeRelaxed(o.chunkEnd + c, t + 1);
+		if (p != 1) reduceRelaxed(o.grow + c, p - 1);
+		if (p != 1 || o.copy) storeRelaxed(o.changed + c, (u32)1);
+		if (p == 0 || o.copy) storeRelaxed(o.told + FREED, (u32)1);
+		return size - count;
+	}
+};
+
+// plan says what each leaf that is touched, and each chunk, needs, and how many
+// entries there will be more.
 template <typename K> inline_device void plan(const Version &v, const Owned &o) {
-	u32 t = thread(), touched = o.touched();
-	if (t >= touched) return;
-	u32 home = o.home[t], c = chunkOf(home), begin = o.begin[t], end = o.begin[t + 1], removed = o.removed[t];
-	u32 left = t > 0 ? chunkOf(o.home[t - 1]) : NONE, right = t < touched - 1 ? chunkOf(o.home[t + 1]) : NONE;
-	Item item = chunkOfHome<K>(v, home)->at(home % CHUNK);
-	u32 base = o.inserts[begin], added = o.inserts[end] - base, count = item.count, size = count - ones(removed) + added;
-	bool last = c == v.count - 1 && home % CHUNK == v.used[c] - 1;
-	u32 p = piecesOf(size, last);
-	o.refs[t] = item.ref;
-	o.counts[t] = count;
-	o.base[t] = base;
-	o.size[t] = size;
-	o.need[t] = o.copy ? p : p > 0 ? p - 1 : 0;
-	// In a batch whose sort has failed, of which nothing will be written, several
-	// threads may come here for one chunk.
-	if (left != c) storeRelaxed(o.chunkBegin + c, t);
-	if (right != c) storeRelaxed(o.chunkEnd + c, t + 1);
-	if (p != 1) reduceRelaxed(o.grow + c, p - 1);
-	if (p != 1 || o.copy) storeRelaxed(o.changed + c, (u32)1);
-	if (p == 0 || o.copy) storeRelaxed(o.told + FREED, (u32)1);
+	Planned<K> leaf(v, o, thread(), o.touched());
+	u32 all;
+	sumBlock(leaf.plan(leaf.item()), &all);
+	if (threadIndex() == 0 && all) reduceRelaxed(o.told + GROWTH, all);
 }
 
 // Needs adds up the new leaves that those before each take.
