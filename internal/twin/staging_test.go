@@ -154,7 +154,7 @@ func TestBuckets(t *testing.T) {
 	}
 	for at := 1 + int(first%uint64(step)); at <= total; at += step {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 2})
+			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 3}) // more than there are other ways
 			a, err := newAlone(t, first, dev)
 			if err == nil {
 				if errs := a.work(); errs == 0 && dev.Count(faulty.Any) >= at {
@@ -166,5 +166,39 @@ func TestBuckets(t *testing.T) {
 				t.Errorf("%d things of the device are left", live)
 			}
 		})
+	}
+}
+
+// Batches that nobody reads between come to the GPU while those before are being
+// written, and leave them alone; where there is no memory for both, they wait.
+func TestBatchesInARow(t *testing.T) {
+	first := seed.Of(t)
+	row := func(plan faulty.Plan) (came bool) {
+		dev := faulty.New(ptx.New(ptx.Seed(first)), plan)
+		a, err := newAlone(t, first, dev)
+		if err != nil {
+			return true // before there was a tree
+		}
+		refused := 0
+		for i, n := range []int{300, 100, 20, 290, 80, 310, 70, 300, 10, 200} {
+			if err := a.batch(n, i%3 == 2); err != nil && short(err) {
+				refused++
+			} else {
+				must(t, err)
+			}
+		}
+		must(t, a.find(300))
+		if refused == 0 && a.s.gpu.buffers[nextBuffer].room == 0 && plan.At == 0 {
+			t.Error("no batch came while another was written")
+		}
+		must(t, a.s.Check())
+		must(t, a.s.Close())
+		if live := dev.Live(); live != 0 {
+			t.Errorf("%d things of the device are left", live)
+		}
+		return dev.Count(faulty.Alloc) >= plan.At
+	}
+	row(faulty.Plan{})
+	for at := 1; row(faulty.Plan{Op: faulty.Alloc, At: at, Times: 2}) && !t.Failed(); at++ {
 	}
 }
