@@ -190,11 +190,8 @@ func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 	}
 	temp := w.Bytes(kernel.SortTemp(n, t.run.Bits))
 	a.cleared = int(temp-w.At) + kernel.SortHead
-	if err := t.run.Stream.Fill(w.At, 0, a.cleared); err != nil {
-		return nil, err
-	}
 	a.job = kernel.SortJob{
-		KeyBits: t.run.Bits, To: t.run.Bits, N: n, Implicit: true, Cleared: true, Temp: temp,
+		KeyBits: t.run.Bits, To: t.run.Bits, N: n, Implicit: true, Cleared: true, Temp: temp, Clear: w.At, ClearBytes: a.cleared,
 		Keys: ops.Keys, Keys2: w.Bytes(n * t.run.Bits / 8), Places: w.Words(n), Places2: w.Words(n),
 	}
 	a.used = w.Used
@@ -312,23 +309,41 @@ func (t *Tree[C]) plan(a *applying) (*kernel.Next, error) {
 	if err := t.run.Probe(v, &a.Batch, o.Homes, a.acts); err != nil {
 		return nil, err
 	}
-	if err := t.listEffects(a); err != nil {
-		return nil, err
-	}
 	if len(t.held) > 0 {
 		o.Copy = 1
 	}
 	o.Heads, o.Inserts, o.Home, o.Begin = w.Words(n+1), w.Words(n+1), w.Words(n), w.Words(n+1)
+	o.Refs, o.Counts, o.Base, o.Size, o.Need = w.Words(n), w.Words(n), w.Words(n), w.Words(n), w.Words(n)
+	next := &kernel.Next{Become: w.Words(int(v.Count) + 1), Fresh: w.Words(int(v.Count) + 1)}
+	if n <= t.few {
+		return next, t.planFew(a, next)
+	}
+	if err := t.listEffects(a); err != nil {
+		return nil, err
+	}
 	if err := t.run.Owns(o, t.scans.next(n)); err != nil {
 		return nil, err
 	}
-	o.Refs, o.Counts, o.Base, o.Size, o.Need = w.Words(n), w.Words(n), w.Words(n), w.Words(n), w.Words(n)
 	if err := t.run.Plan(v, o); err != nil {
 		return nil, err
 	}
-	count := int(v.Count)
-	next := &kernel.Next{Become: w.Words(count + 1), Fresh: w.Words(count + 1)}
-	return next, t.run.Sums(v, o, next, t.scans.next(n), t.scans.next(count))
+	return next, t.run.Sums(v, o, next, t.scans.next(n), t.scans.next(int(v.Count)))
+}
+
+// planFew is the rest of plan for a few operations, with what they come to.
+func (t *Tree[C]) planFew(a *applying, next *kernel.Next) error {
+	if err := t.queued(StepProbe); err != nil {
+		return err
+	}
+	e, v := a.effects, &t.now.version
+	if e == nil {
+		e = &Effects{}
+	}
+	err := t.run.PlanFew(v, &a.Batch, a.owned, next, e.Keys, e.Vals, e.Kinds, t.told+4*toldEffects, t.scans.next(int(a.N)), t.scans.next(int(v.Count)))
+	if err != nil || a.effects == nil {
+		return err
+	}
+	return t.queued(StepEffects)
 }
 
 // write writes what was planned.
@@ -339,16 +354,25 @@ func (t *Tree[C]) write(a *applying, told []int, next *kernel.Next, b *table, fr
 			return err
 		}
 	}
-	if err := t.run.Move(v, &a.Batch, o, told[kernel.ToldTouched], leaves); err != nil {
-		return err
-	}
-	if err := t.run.Store(v, &a.Batch, o, leaves); err != nil {
+	if err := t.move(a, told[kernel.ToldTouched], leaves); err != nil {
 		return err
 	}
 	if err := t.queued(StepWrite); err != nil {
 		return err
 	}
 	return t.run.Rechunk(v, o, leaves, chunks, next)
+}
+
+// move writes the leaves that are touched.
+func (t *Tree[C]) move(a *applying, touched int, leaves *kernel.Slots) error {
+	v, o := &t.now.version, a.owned
+	if int(a.N) <= t.few {
+		return t.run.MoveFew(v, &a.Batch, o, touched, leaves)
+	}
+	if err := t.run.Move(v, &a.Batch, o, touched, leaves); err != nil {
+		return err
+	}
+	return t.run.Store(v, &a.Batch, o, leaves)
 }
 
 // newFreed returns room for what a batch frees. Where a snapshot may need it, it

@@ -62,11 +62,17 @@ func (t *Tree[C]) clearWork(from int) error {
 	return t.run.Stream.Fill(t.work.At+device.Ptr(from), 0, t.work.Used-from)
 }
 
-// sort sorts the keys of a batch. The beginning of job.Temp has been cleared.
+// sort sorts the keys of a batch, and clears what is to be 0.
 func (t *Tree[C]) sort(a *applying, sorted bool) error {
 	job := &a.job
+	if int(a.N) >= t.shortcut { // others are sorted and cleared in one launch
+		if err := t.run.Stream.Fill(job.Clear, 0, job.ClearBytes); err != nil {
+			return err
+		}
+		job.Clear, job.ClearBytes = 0, 0
+	}
 	switch {
-	case a.N < uint32(t.shortcut): // the fewest in one launch
+	case int(a.N) < t.shortcut:
 	case sorted:
 		job.To = 0 // places alone
 	case t.run.Bits != 64:

@@ -51,6 +51,7 @@ type Tree[C order.Code] struct {
 	shortcut       int  // operations from which on it is tried to sort by a part of the key
 	sortTo         int  // bit below which keys differ, as far as is known; 0 is not at all
 	luck           luck // with that
+	few            int  // operations up to which kernels are launched together
 	crowded        int  // operations on a chunk from which on there is no flat merge
 	queuing        bool // what the last batch writes is queued, as far as the host knows
 	watch          func(Step) error
@@ -85,7 +86,7 @@ type Options struct {
 
 // New returns an empty tree on a device. The device stays the caller's.
 func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) {
-	t = &Tree[C]{dev: dev, held: map[*table]int{}, flat: opts.Flat, shortcut: shortcutFrom, crowded: crowdedFrom, budget: budget{opts.Room}}
+	t = &Tree[C]{dev: dev, held: map[*table]int{}, flat: opts.Flat, shortcut: shortcutFrom, few: kernel.FewOps, crowded: crowdedFrom, budget: budget{opts.Room}}
 	if t.flat == 0 {
 		t.flat = flatFrom
 	}

@@ -4,8 +4,8 @@
 // key, lie side by side. From then on a thread knows by prefix sums alone where
 // what it has goes. Nothing of the tree is written before the host has seen how
 // much memory that takes.
+#include "chunkedfew.h"
 #include "chunkedflat.h"
-#include "chunkedown.h"
 
 // find looks keys up.
 template <typename K> inline_device void find(const Version &v, const K *keys, u32 n, K *vals, u32 *found) {
@@ -71,7 +71,11 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 	PROBE probe##BITS(Version v, Batch<K##BITS> b, u32 *homes, u32 *acts) { probe(v, b, homes, acts); } \
 	KERNEL effects##BITS(Batch<K##BITS> b, const u32 *acts, K##BITS *keys, K##BITS *vals, u8 *kinds, u32 *told, u32 *ticket, u64 *reports) { scan<u32>(Effects<K##BITS>{b, acts, keys, vals, kinds, told}, ticket, reports); } \
 	KERNEL plan##BITS(Version v, Owned o) { plan<K##BITS>(v, o); } \
-	KERNEL move##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves, u32 each) { move(v, b, o, leaves, each); } \
+	KERNEL move##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves, u32 each) { move<K##BITS, false>(v, b, o, leaves, each); } \
+	KERNEL moveFew##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves, u32 each) { move<K##BITS, true>(v, b, o, leaves, each); } \
+	KERNEL planFew##BITS(Version v, Batch<K##BITS> b, Owned o, u32 *become, u32 *fresh, K##BITS *keys, K##BITS *vals, u8 *kinds, u32 *effects, u32 *begun, u32 *told, u32 *ticket, u64 *reports) { \
+		planFew(v, o, Effects<K##BITS>{b, o.acts, keys, vals, kinds, effects}, PlanChunks{v, o, become, fresh}, begun, told, ticket, reports); \
+	} \
 	KERNEL store##BITS(Version v, Batch<K##BITS> b, Owned o, Slots leaves) { store(v, b, o, leaves); } \
 	KERNEL give##BITS(Version v, Owned o, Next next, Freed freed) { give<K##BITS>(v, o, next, freed); } \
 	KERNEL rechunk##BITS(Version v, Owned o, Slots leaves, Slots chunks, Next next) { rechunk<K##BITS>(v, o, leaves, chunks, next); } \

@@ -13,9 +13,9 @@ var chunkedPTX string
 
 // ChunkedSource is the kernels of chunked.cu.
 var ChunkedSource = Source{chunkedPTX, []string{
-	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "probe32", "effects32", "plan32", "move32", "store32", "give32", "rechunk32", "finish32",
+	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "probe32", "effects32", "plan32", "planFew32", "move32", "moveFew32", "store32", "give32", "rechunk32", "finish32",
 	"cut32", "weigh32", "flatWrite32", "flatChunks32", "giveAll32",
-	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "probe64", "effects64", "plan64", "move64", "store64", "give64", "rechunk64", "finish64",
+	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "probe64", "effects64", "plan64", "planFew64", "move64", "moveFew64", "store64", "give64", "rechunk64", "finish64",
 	"cut64", "weigh64", "flatWrite64", "flatChunks64", "giveAll64",
 	"changes", "owns", "sums", "deltas",
 }}
@@ -247,9 +247,13 @@ func (c *Chunked) Sums(v *Version, o *Owned, next *Next, leaves, chunks Scan) er
 
 // Move moves the entries of so many leaves that are touched.
 func (c *Chunked) Move(v *Version, b *Batch, o *Owned, touched int, leaves *Slots) error {
+	return c.moveBy("move32", "move64", v, b, o, touched, leaves)
+}
+
+func (c *Chunked) moveBy(narrow, wide string, v *Version, b *Batch, o *Owned, touched int, leaves *Slots) error {
 	const warp = 32
 	each := min(max(touched/movers, 1), warp)
-	return run(c, "move32", "move64", (touched+each-1)/each*warp, struct {
+	return run(c, narrow, wide, (touched+each-1)/each*warp, struct {
 		v      Version
 		b      Batch
 		o      Owned

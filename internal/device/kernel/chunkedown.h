@@ -221,10 +221,22 @@ template <typename K> inline_device u32 below(const K *keys, u32 first, u32 end,
 	return first;
 }
 
+// storeOne stores what operation i sets in leaf t. The operations are in key order:
+// so those before it that insert are those whose entries come before.
+template <typename K> inline_device void storeOne(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves, u32 i, u32 t) {
+	u32 act = o.acts[i] % 4;
+	if (act != INSERT && act != REPLACE) return;
+	u32 at = o.at(t, o.acts[i] / 4, o.inserts[i]);
+	Leaf<K> *to = place<K>(v, o, leaves, t, o.refs[t], at);
+	if (act == INSERT) to->keys[at] = b.keys[i];
+	to->vals[at] = b.vals[b.places[i]];
+}
+
 // move moves the entries of the leaves that are touched to where they will be. A
 // warp does each leaves, one after the other, and has all that it needs of the
-// next one on its way. It has read a leaf before it writes to it.
-template <typename K> inline_device void move(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves, u32 each) {
+// next one on its way. It has read a leaf before it writes to it. Where STORES says
+// so, it also stores what the leaves' operations set.
+template <typename K, bool STORES> inline_device void move(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves, u32 each) {
 	static __shared__ Shifts shifts[WARPS];
 	Shifts &shift = shifts[warpIndex()];
 	u32 first = thread() / WARP * each, s = laneIndex(), touched = o.touched();
@@ -268,19 +280,19 @@ template <typename K> inline_device void move(const Version &v, const Batch<K> &
 		to->keys[at] = key;
 		to->vals[at] = val;
 	}
+	if constexpr (STORES) {
+		syncWarp(ALL); // all have moved what operations replace
+		for (u32 j = 0; j < n; j++) {
+			u32 end = shuffle(myEnd, j);
+			for (u32 i = shuffle(myBegin, j) + s; i < end; i += WARP) storeOne(v, b, o, leaves, i, first + j);
+		}
+	}
 }
 
-// store stores what operations set, a thread each. The operations are in key
-// order: so those before it that insert are those whose entries come before.
+// store stores what operations set, a thread each.
 template <typename K> inline_device void store(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves) {
 	u32 i = thread();
-	if (i >= o.n) return;
-	u32 act = o.acts[i] % 4, t = o.leafOf(i);
-	if (act != INSERT && act != REPLACE) return;
-	u32 at = o.at(t, o.acts[i] / 4, o.inserts[i]);
-	Leaf<K> *to = place<K>(v, o, leaves, t, o.refs[t], at);
-	if (act == INSERT) to->keys[at] = b.keys[i];
-	to->vals[at] = b.vals[b.places[i]];
+	if (i < o.n) storeOne(v, b, o, leaves, i, o.leafOf(i));
 }
 
 // List is a chunk on its way to what it becomes.

@@ -45,15 +45,16 @@ inline_device u64 lookBack(const u64 *reports, u32 tile) {
 // the last, where they are 0; f.give(at, sum, v) gets the sum of all before each
 // four; f.end(sum) gets the sum of all, once. T is u32, or u64 with sums below
 // 2^63. Sums of u32 are modulo 2^32: those of a tile, too, which are what it
-// reports then. tiles blocks call it. Ticket and reports must be 0.
+// reports then. tiles blocks call it. Ticket and reports must be 0; where a single
+// block does all, there may be none.
 template <typename T, typename F> inline_device void scan(F f, u32 *ticket, u64 *reports, u32 tiles) {
 	typedef Report<u64> R;
 	__shared__ T sums[WARPS];
 	__shared__ T start; // sum of the tiles before
 	__shared__ u32 number;
-	takeTicket(ticket, number);
+	if (tiles > 1) takeTicket(ticket, number);
 	syncBlock();
-	u32 tile = number, first = tile * TILE + warpIndex() * ROWS * ROW + laneIndex() * PART;
+	u32 tile = tiles > 1 ? number : 0, first = tile * TILE + warpIndex() * ROWS * ROW + laneIndex() * PART;
 	T v[ROWS][PART];
 	unrolled for (u32 r = 0; r < ROWS; r++) f.take(first + r * ROW, v[r]);
 	T sum[ROWS], warp = 0, own = 0, mine = 0;
@@ -72,7 +73,7 @@ template <typename T, typename F> inline_device void scan(F f, u32 *ticket, u64 
 		if (tile && laneIndex() == 0) storeRelaxed(reports + tile, R::own(own));
 		T all = tile ? (T)lookBack(reports, tile) : 0;
 		if (laneIndex() == 0) {
-			storeRelaxed(reports + tile, R::upTo((T)(all + own)));
+			if (tiles > 1) storeRelaxed(reports + tile, R::upTo((T)(all + own)));
 			start = all;
 			if (tile == tiles - 1) f.end(all + own);
 		}

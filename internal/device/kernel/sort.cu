@@ -268,12 +268,16 @@ inline_device void mend(const u64 *keys, const u32 *places, u64 *keysTo, u32 *pl
 
 // few sorts up to FEW keys, by all of their bits, in one block, to where they are:
 // a bitonic sort of pairs, each of a key and its number, so that equal keys stay
-// in their order.
+// in their order. Other blocks, if there are any, clear quads of 4 words meanwhile.
 enum { FEW = 2048 };
 
-template <typename K> inline_device void few(K *keys, const u32 *places, u32 *placesTo, u32 n) {
+template <typename K> inline_device void few(K *keys, const u32 *places, u32 *placesTo, quad *clear, u32 n, u32 quads) {
 	__shared__ K key[FEW];
 	__shared__ u32 number[FEW];
+	if (blockIndex() > 0) {
+		for (u32 i = (blockIndex() - 1) * THREADS + threadIndex(); i < quads; i += (gridBlocks() - 1) * THREADS) clear[i] = 0;
+		return;
+	}
 	u32 all = 1;
 	while (all < n) all *= 2;
 	for (u32 i = threadIndex(); i < all; i += THREADS) {
@@ -332,8 +336,8 @@ PASS(sortFew64, 64, 4, 16)
 PASS(sortMany32, 32, 16, 8)
 PASS(sortMany64, 64, 12, 8)
 
-KERNEL sortOnce32(u32 *keys, const u32 *places, u32 *placesTo, u32 n) { few(keys, places, placesTo, n); }
-KERNEL sortOnce64(u64 *keys, const u32 *places, u32 *placesTo, u32 n) { few(keys, places, placesTo, n); }
+KERNEL sortOnce32(u32 *keys, const u32 *places, u32 *placesTo, quad *clear, u32 n, u32 quads) { few(keys, places, placesTo, clear, n, quads); }
+KERNEL sortOnce64(u64 *keys, const u32 *places, u32 *placesTo, quad *clear, u32 n, u32 quads) { few(keys, places, placesTo, clear, n, quads); }
 
 KERNEL sortSpread64(const u64 *keys, u32 *bits, u32 n) { spread(keys, n, bits); }
 KERNEL sortMend64(const u64 *keys, const u32 *places, u64 *keysTo, u32 *placesTo, u32 *failed, u32 n, u32 from) { mend(keys, places, keysTo, placesTo, failed, n, from); }

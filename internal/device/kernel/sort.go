@@ -37,7 +37,7 @@ const (
 	// each multiprocessor of an H200. A guess, to be measured (BenchmarkSort).
 	sortFew = 512 << 10
 	few     = 4 * blockThreads  // keys in a small tile
-	once    = 8 * blockThreads  // keys that one block sorts, in one launch
+	Once    = 8 * blockThreads  // keys that one block sorts, in one launch
 	many32  = 16 * blockThreads // in a large one of 32-bit keys,
 	many64  = 12 * blockThreads // and of 64-bit keys
 	// Temporary memory begins with a ticket counter and the counts of digits
@@ -61,7 +61,11 @@ type SortJob struct {
 	// not read then, though it may be written.
 	Implicit bool
 	Temp     device.Ptr // SortTemp bytes
-	Cleared  bool       // the first SortHead bytes of Temp are 0 already
+	Cleared  bool       // the first SortHead bytes of Temp are 0 already, or will be by Clear
+	// Clear is memory that is to be 0 after the sort, or before it if that needs it:
+	// ClearBytes, a multiple of 16.
+	Clear      device.Ptr
+	ClearBytes int
 	// Failed (u32) is set to 1 where keys differ in bits from To on, which are not
 	// looked at otherwise; 0 where nobody asks.
 	Failed device.Ptr
@@ -112,7 +116,7 @@ func (s *SortJob) check() error {
 		return fmt.Errorf("%w: bits %d to %d of %d", ErrBadJob, s.From, s.To, s.KeyBits)
 	case s.N < 0 || s.N > MaxSort:
 		return fmt.Errorf("%w: %d keys", ErrBadJob, s.N)
-	case (s.Keys|s.Keys2|s.Places|s.Places2|s.Temp)%16 != 0:
+	case (s.Keys|s.Keys2|s.Places|s.Places2|s.Temp|s.Clear|device.Ptr(s.ClearBytes))%16 != 0:
 		return fmt.Errorf("%w: arrays are not aligned to 16 bytes", ErrBadJob)
 	}
 	return nil
@@ -140,8 +144,13 @@ func (s *Set) Sort(st device.Stream, p *Params, job *SortJob) error {
 	if err := job.check(); err != nil || job.N == 0 {
 		return err
 	}
-	if job.N <= once && job.From == 0 && job.To == job.KeyBits && job.tile == 0 {
+	if job.N <= Once && job.From == 0 && job.To == job.KeyBits && job.tile == 0 {
 		return s.sortOnce(st, job)
+	}
+	if job.ClearBytes > 0 {
+		if err := st.Fill(job.Clear, 0, job.ClearBytes); err != nil {
+			return err
+		}
 	}
 	passes := job.Passes()
 	width := (job.To - job.From + passes - 1) / passes
@@ -172,13 +181,14 @@ func (s *Set) Sort(st device.Stream, p *Params, job *SortJob) error {
 // number of passes would be even.
 func (s *Set) sortOnce(st device.Stream, job *SortJob) error {
 	p := struct {
-		keys, places, placesTo device.Ptr
-		n                      uint32
-	}{job.Keys, job.Places, job.Places, uint32(job.N)}
+		keys, places, placesTo, clear device.Ptr
+		n, quads                      uint32
+	}{job.Keys, job.Places, job.Places, job.Clear, uint32(job.N), uint32(job.ClearBytes / 16)}
 	if job.Implicit {
 		p.places = 0
 	}
-	return st.Launch(s.kernels[pick(job.KeyBits, "sortOnce32", "sortOnce64")], device.Grid{Blocks: 1, Threads: blockThreads}, argsOf(&p))
+	clearing := min((int(p.quads)+4*blockThreads-1)/(4*blockThreads), maxCounters)
+	return st.Launch(s.kernels[pick(job.KeyBits, "sortOnce32", "sortOnce64")], device.Grid{Blocks: 1 + clearing, Threads: blockThreads}, argsOf(&p))
 }
 
 // sortPass moves all keys and places by digit i, of width bits.
