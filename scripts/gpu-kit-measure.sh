@@ -48,7 +48,8 @@ steps() {
 		papers      hb-rebuild       120  ./run.sh bench run rebuild --n $n --rounds 3 --json JSON
 		papers      hb-mix           120  ./run.sh bench run update-mix --n $n --threads $(nproc) --rounds 3 --json JSON
 		billion     update-1g        240  ./run.sh bench run gpu-update --n ${PANDO_N:-1G} --rounds 3 --json JSON
-		sanitize    sanitize-chunked 300  SANITIZE_TOOLS=memcheck,racecheck ./run.sh sanitize internal/chunked -test.short -test.run OnGPU
+		sanitize    sanitize-chunked 300  SANITIZE_TOOLS=memcheck ./run.sh sanitize internal/chunked -test.short -test.run OnGPU
+		sanitize    race-chunked     120  SANITIZE_TOOLS=racecheck ./run.sh sanitize internal/chunked -test.run WaysOnGPU
 		latches     latch-test        90  PANDO_SEEDS=50 ./run.sh test internal/experiments -test.v -test.run (Blink|BlinkLoad|BlinkLarge|BlinkOne|Pages)OnGPU$
 		latches     latch-rounds     200  PANDO_ROUNDS=10000 ./run.sh test internal/experiments -test.v -test.run BlinkRoundsOnGPU
 		latches     latch-insert     120  ./run.sh bench run gpu-latched-insert --n $n --rounds 3 --json JSON

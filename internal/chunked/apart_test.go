@@ -31,11 +31,15 @@ func (r *rig[C]) apart(keys, vals []C, bring, fetch func() error) (err error) {
 // from has. A panic on the way is no different.
 func TestApart(t *testing.T) {
 	first := seed.Of(t)
-	for _, flat := range []int{-1, 1} {
+	for i := range 4 {
+		flat := i%2*2 - 1
 		r := newRig[uint64](t, ptx.New(ptx.Seed(first)), Options{Flat: flat})
 		keys, vals := make([]uint64, 500), make([]uint64, 500)
 		for i := range keys {
 			keys[i] = uint64(i) * 7919 % 1009
+		}
+		if i >= 2 { // to be sorted again, when it is known that a part of the key is not enough
+			r.tree.shortcut, keys[0] = 1, 1<<63
 		}
 		failed := errors.New("failed")
 		fine := func() error { return nil }
@@ -67,6 +71,9 @@ func TestApart(t *testing.T) {
 			}
 			r.check()
 			must(t, r.tree.Check())
+		}
+		if i >= 2 && r.tree.luck == (luck{}) {
+			t.Error("no batch was sorted by a part of the key")
 		}
 		must(t, r.tree.Close())
 	}

@@ -24,8 +24,9 @@ type Ops struct {
 	// Effects asks for what the batch comes to: the last change of each key, in
 	// key order.
 	Effects *Effects
-	// Bring, unless nil, brings Vals and Kinds, and returns when they are there. It
-	// is called while keys are sorted, which needs neither.
+	// Bring, unless nil, brings Vals and Kinds, and returns when they are there, or
+	// when the tree's stream will wait for them. It is called while keys are sorted,
+	// and, where nobody needs either before, while it is found out what each does.
 	Bring func() error
 	// Early, unless nil, is called when the kernels that set Old, Had and Effects are
 	// queued: what it copies in the tree's stream is there when Apply returns. The
@@ -73,8 +74,10 @@ func (t *Tree[C]) Apply(ops *Ops) error {
 	if err != nil {
 		return err
 	}
-	if err := t.bring(ops); err != nil {
-		return err
+	if ops.Kinds != 0 || ops.Old != 0 || ops.Effects != nil {
+		if err := t.bring(a); err != nil {
+			return err
+		}
 	}
 	err = t.carryOut(a, flat)
 	if errors.Is(err, errUnsorted) {
@@ -86,10 +89,11 @@ func (t *Tree[C]) Apply(ops *Ops) error {
 	return err
 }
 
-// bring waits for values and kinds. Where they do not come, nothing of the batch is
-// under way when it returns.
-func (t *Tree[C]) bring(ops *Ops) (err error) {
-	if ops.Bring == nil {
+// bring waits for values and kinds, unless they are there. Where they do not come,
+// nothing of the batch is under way when it returns.
+func (t *Tree[C]) bring(a *applying) (err error) {
+	bring := a.bring
+	if a.bring = nil; bring == nil {
 		return nil
 	}
 	there := false
@@ -98,7 +102,7 @@ func (t *Tree[C]) bring(ops *Ops) (err error) {
 			err = errors.Join(err, t.run.Stream.Synchronize())
 		}
 	}()
-	err = ops.Bring()
+	err = bring()
 	there = err == nil
 	return err
 }
@@ -108,7 +112,7 @@ func (t *Tree[C]) bring(ops *Ops) (err error) {
 var errUnsorted = errors.New("chunked: the batch is not sorted")
 
 // carryOut does a batch that is sorted.
-func (t *Tree[C]) carryOut(a *applying, flat bool) (err error) {
+func (t *Tree[C]) carryOut(a *applying, flat bool) error {
 	w, n := &t.work, int(a.N)
 	a.acts = w.Words(n)
 	if a.Kinds != 0 {
@@ -118,12 +122,11 @@ func (t *Tree[C]) carryOut(a *applying, flat bool) (err error) {
 		}
 	}
 	if flat {
-		if flat, err = t.cut(a); err != nil {
+		used := w.Used
+		if err := t.merge(a); !errors.Is(err, errCrowded) {
 			return err
 		}
-	}
-	if flat {
-		return t.merge(a)
+		w.Used = used // the stream is done with it
 	}
 	return t.own(a)
 }
@@ -165,11 +168,11 @@ func (t *Tree[C]) longest(n int) int { return 2*n + int(t.now.version.Count) + 1
 type applying struct {
 	kernel.Batch
 	effects *Effects
+	bring   func() error // nil when it was called
 	early   func() error
 	fetch   func() error
 	acts    device.Ptr
 	owned   *kernel.Owned // where memory for it has been cleared
-	cuts    device.Ptr    // where it may become a flat merge
 	freed   device.Ptr    // counts of what is freed, 0
 	job     kernel.SortJob
 	cleared int // bytes of the work memory that had to be 0 at first
@@ -182,7 +185,7 @@ func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 	if err := t.start(t.workBytes(n), t.longest(n)); err != nil {
 		return nil, err
 	}
-	a := &applying{effects: ops.Effects, early: ops.Early, fetch: ops.Fetch, freed: w.Words(2), Batch: kernel.Batch{
+	a := &applying{effects: ops.Effects, bring: ops.Bring, early: ops.Early, fetch: ops.Fetch, freed: w.Words(2), Batch: kernel.Batch{
 		Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, N: uint32(n), Kind: ops.Kind,
 	}}
 	if !flat {
@@ -221,13 +224,29 @@ func (t *Tree[C]) listEffects(a *applying) error {
 	return t.queued(StepEffects)
 }
 
-// answered lets whoever asks copy what the batch has found, and comes to. All
-// kernels for it are queued.
-func (t *Tree[C]) answered(a *applying) error {
-	if a.early == nil {
-		return nil
+// decide returns n of the numbers that kernels tell, from one on, among them what
+// is needed to decide about the batch. Values come until then, and whoever asks may
+// copy what the batch has found: all kernels for that are queued.
+func (t *Tree[C]) decide(a *applying, from, n int) ([]int, error) {
+	if err := t.bring(a); err != nil {
+		return nil, err
 	}
-	return a.early()
+	if a.early != nil {
+		if err := a.early(); err != nil {
+			return nil, err
+		}
+	}
+	told, err := t.ask(from, n)
+	if err != nil {
+		return nil, err
+	}
+	if told[toldFailed-from] != 0 {
+		return nil, errUnsorted
+	}
+	if a.effects != nil {
+		a.effects.N = told[toldEffects-from]
+	}
+	return told, nil
 }
 
 // own makes the changes leaf by leaf.
@@ -236,21 +255,12 @@ func (t *Tree[C]) own(a *applying) error {
 	if err != nil {
 		return err
 	}
-	if err := t.answered(a); err != nil {
-		return err
-	}
-	told, err := t.ask(0, toldFailed+1)
+	told, err := t.decide(a, 0, toldFailed+1)
 	if err != nil {
 		return err
 	}
-	if told[toldFailed] != 0 {
-		return errUnsorted
-	}
 	if err := t.queued(StepPlan); err != nil {
 		return err
-	}
-	if a.effects != nil {
-		a.effects.N = told[toldEffects]
 	}
 	leaves, chunks := told[kernel.ToldLeaves], told[kernel.ToldNewChunks]
 	// From here on it is known what is needed; nothing has been written.

@@ -1,6 +1,8 @@
 package chunked
 
 import (
+	"errors"
+
 	"github.com/pando-index/pando/internal/device/kernel"
 )
 
@@ -8,25 +10,18 @@ import (
 // where a block does them all, takes too long.
 const crowdedFrom = 32 << 10
 
-// cut gives each chunk its operations, and reports whether none has too many for
-// a flat merge.
-func (t *Tree[C]) cut(a *applying) (bool, error) {
-	a.cuts = t.work.Words(int(t.now.version.Count))
-	if err := t.run.Cut(&t.now.version, &a.Batch, a.cuts, t.told+4*toldOver, t.crowded); err != nil {
-		return false, err
-	}
-	told, err := t.ask(toldFailed, 2)
-	if err == nil && told[0] != 0 {
-		err = errUnsorted
-	}
-	return err == nil && told[toldOver-toldFailed] == 0, err
-}
+// errCrowded is the error for a batch with too many operations on a chunk for a flat
+// merge, of which nothing has been done.
+var errCrowded = errors.New("chunked: a chunk has too many operations")
 
 // merge makes the changes by writing all of the tree anew.
 func (t *Tree[C]) merge(a *applying) error {
 	w, n, v := &t.work, int(a.N), &t.now.version
-	f := &kernel.Flat{Cuts: a.cuts, Ends: w.Words(int(v.Count) * kernel.ChunkLeaves), Acts: a.acts, Shifts: w.Words(n + 1)}
-	if err := t.run.Weigh(v, &a.Batch, f); err != nil {
+	f := &kernel.Flat{Cuts: w.Words(int(v.Count)), Ends: w.Words(int(v.Count) * kernel.ChunkLeaves), Acts: a.acts, Shifts: w.Words(n + 1)}
+	if err := t.run.Cut(v, &a.Batch, f.Cuts, t.told+4*toldOver, t.crowded); err != nil {
+		return err
+	}
+	if err := t.run.Weigh(v, &a.Batch, f, t.told+4*toldFailed); err != nil {
 		return err
 	}
 	if err := t.listEffects(a); err != nil {
@@ -35,18 +30,15 @@ func (t *Tree[C]) merge(a *applying) error {
 	if err := t.run.Deltas(f, n, t.told+4*toldGrowth, t.scans.next(n)); err != nil {
 		return err
 	}
-	if err := t.answered(a); err != nil {
-		return err
-	}
-	told, err := t.ask(toldEffects, toldGrowth-toldEffects+1)
+	told, err := t.decide(a, toldEffects, toldGrowth-toldEffects+1)
 	if err != nil {
 		return err
 	}
+	if told[toldOver-toldEffects] != 0 {
+		return errCrowded
+	}
 	if err := t.queued(StepPlan); err != nil {
 		return err
-	}
-	if a.effects != nil {
-		a.effects.N = told[0]
 	}
 	entries := t.entries + int(int32(told[toldGrowth-toldEffects]))
 	leaves := max(1, (entries+kernel.LeafFill-1)/kernel.LeafFill)

@@ -9,7 +9,7 @@ import (
 )
 
 // maxScans is the most sums that a batch takes.
-const maxScans = 6
+const maxScans = 8
 
 // toldWords is the room for what kernels tell the host in the course of a batch.
 const toldWords = kernel.OwnedTold + 9

@@ -251,3 +251,34 @@ func TestThinLeavesAreMerged(t *testing.T) {
 }
 
 func repeated(kind uint8, n int) []uint8 { return slices.Repeat([]uint8{kind}, n) }
+
+// ways takes a batch in each way that there is, once: NVIDIA's compute-sanitizer
+// takes a minute for what a GPU does in a millisecond.
+func ways[C order.Code](t *testing.T, dev device.Device) {
+	r := newRig[C](t, dev, Options{Room: 16 << 20, Flat: -1})
+	rng := seed.Rand(t)
+	batch := func(n int) {
+		keys, vals, kinds := make([]C, n), make([]C, n), make([]uint8, n)
+		for i := range keys {
+			keys[i], vals[i], kinds[i] = C(rng.Uint64()), C(rng.Uint64()), uint8(rng.IntN(3))
+		}
+		r.apply(keys, vals, kinds)
+	}
+	batch(kernel.FewOps + 1000) // leaf by leaf, sorted by a part of the key
+	batch(1500)                 // the same in few launches
+	snap := r.tree.Snapshot()
+	batch(500) // with copies
+	must(t, snap.Release())
+	r.tree.SetFlat(0)
+	batch(2000) // merged with everything
+	r.tree.crowded = 1
+	batch(200) // that cannot be
+	must(t, r.tree.Close())
+}
+
+func TestWays(t *testing.T) {
+	ways[uint32](t, ptx.New(ptx.Seed(seed.Of(t))))
+	ways[uint64](t, ptx.New(ptx.Seed(seed.Of(t))))
+}
+
+func TestWaysOnGPU(t *testing.T) { ways[uint64](t, onGPU(t)) }

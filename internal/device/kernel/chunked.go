@@ -316,12 +316,14 @@ func (c *Chunked) Cut(v *Version, b *Batch, cuts, over device.Ptr, most int) err
 }
 
 // Weigh answers operations, and says what each does, where most leaves have some.
-func (c *Chunked) Weigh(v *Version, b *Batch, f *Flat) error {
+// It does nothing if one of two words, wrong, is not 0.
+func (c *Chunked) Weigh(v *Version, b *Batch, f *Flat, wrong device.Ptr) error {
 	return blocks(c, "weigh32", "weigh64", int(v.Count), struct {
-		v Version
-		b Batch
-		f Flat
-	}{*v, *b, *f})
+		v     Version
+		b     Batch
+		f     Flat
+		wrong device.Ptr
+	}{*v, *b, *f, wrong})
 }
 
 // Deltas adds up how much longer operations make the tree, and tells the sum.

@@ -57,9 +57,11 @@ template <typename K> inline_device u32 findIn(K key, u32 count, K q, bool *hit)
 }
 
 // weigh is probe where most leaves have operations: a block a chunk, a warp a
-// leaf.
-template <typename K> inline_device void weigh(const Version &v, const Batch<K> &b, const Flat &f) {
+// leaf. It does nothing where keys are not in order, or a chunk has too many, of
+// which wrong tells: the host sees that later, too.
+template <typename K> inline_device void weigh(const Version &v, const Batch<K> &b, const Flat &f, const u32 *wrong) {
 	static __shared__ u32 ends[CHUNK];
+	if (wrong[0] || wrong[1]) return;
 	u32 c = blockIndex(), e = threadIndex(), s = laneIndex(), used = v.used[c], from = f.cutBefore(c), to = f.cuts[c];
 	const Chunk<K> *chunk = chunkAt<K>(v, v.slots[c]);
 	if (e < used) f.ends[c * CHUNK + e] = ends[e] = e == used - 1 ? to : above(b.keys, from, to - from, chunk->seps[e]);
