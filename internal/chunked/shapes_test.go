@@ -252,9 +252,9 @@ func TestThinLeavesAreMerged(t *testing.T) {
 
 func repeated(kind uint8, n int) []uint8 { return slices.Repeat([]uint8{kind}, n) }
 
-// ways takes a batch in each way that there is, once: NVIDIA's compute-sanitizer
+// eachWay takes a batch in each way that there is, once: NVIDIA's compute-sanitizer
 // takes a minute for what a GPU does in a millisecond.
-func ways[C order.Code](t *testing.T, dev device.Device) {
+func eachWay[C order.Code](t *testing.T, dev device.Device) {
 	r := newRig[C](t, dev, Options{Room: 16 << 20, Flat: -1})
 	rng := seed.Rand(t)
 	batch := func(n int) {
@@ -277,8 +277,8 @@ func ways[C order.Code](t *testing.T, dev device.Device) {
 }
 
 func TestWays(t *testing.T) {
-	ways[uint32](t, ptx.New(ptx.Seed(seed.Of(t))))
-	ways[uint64](t, ptx.New(ptx.Seed(seed.Of(t))))
+	eachWay[uint32](t, ptx.New(ptx.Seed(seed.Of(t))))
+	eachWay[uint64](t, ptx.New(ptx.Seed(seed.Of(t))))
 }
 
-func TestWaysOnGPU(t *testing.T) { ways[uint64](t, onGPU(t)) }
+func TestWaysOnGPU(t *testing.T) { eachWay[uint64](t, onGPU(t)) }
