@@ -115,16 +115,24 @@ func (c *sortCase[C]) run(p *primitive) (keys []C, places []uint32, err error) {
 			return nil, nil, err
 		}
 	}
-	job.Implicit = c.places == nil
+	job.Implicit, job.ClearBytes = c.places == nil, 16*(n%700)
+	if job.Clear, err = p.room(job.ClearBytes); err != nil {
+		return nil, nil, err
+	}
+	cleared := make([]byte, job.ClearBytes)
 	keys, places = make([]C, n), make([]uint32, n)
 	keysAt, placesAt := job.Sorted()
 	err = errors.Join(
 		p.s.CopyIn(job.Keys, arena.Bytes(c.keys)), p.s.CopyIn(job.Places, arena.Bytes(c.places)),
 		p.set.Sort(p.s, &p.params, &job))
 	if err == nil && n > 0 {
-		err = errors.Join(p.s.CopyOut(arena.Bytes(keys), keysAt), p.s.CopyOut(arena.Bytes(places), placesAt))
+		err = errors.Join(p.s.CopyOut(arena.Bytes(keys), keysAt), p.s.CopyOut(arena.Bytes(places), placesAt), p.s.CopyOut(cleared, job.Clear))
 	}
-	return keys, places, errors.Join(err, p.s.Synchronize())
+	err = errors.Join(err, p.s.Synchronize())
+	if err == nil && slices.ContainsFunc(cleared, func(b byte) bool { return b != 0 }) {
+		err = errors.New("memory that was to be 0 is not")
+	}
+	return keys, places, err
 }
 
 // check sorts on the device and compares with a stable sort in Go.
@@ -221,6 +229,17 @@ var hard = map[string][]ptx.Option{
 func TestSort(t *testing.T) {
 	onPrimitive(t, kernel.Sorting, ordinary, 12, func(p *primitive, rng *rand.Rand) error {
 		return sortBoth(p, rng, false, 3+rng.IntN(4)*rng.IntN(6), 8)
+	})
+}
+
+// The fewest keys are sorted by all their bits in one launch.
+func TestSortOnce(t *testing.T) {
+	sizes := []int{1, 2, 3, 33, 255, 257, 701, kernel.Once - 1, kernel.Once}
+	onPrimitive(t, kernel.Sorting, map[string][]ptx.Option{"ordinary": nil, "weak": hard["weak"]}, 12, func(p *primitive, rng *rand.Rand) error {
+		c, e := &sortCase[uint32]{job: kernel.SortJob{KeyBits: 32, To: 32}}, &sortCase[uint64]{job: kernel.SortJob{KeyBits: 64, To: 64}}
+		c.fill(sizes[rng.IntN(len(sizes))], rng)
+		e.fill(sizes[rng.IntN(len(sizes))], rng)
+		return errors.Join(c.check(p), e.check(p))
 	})
 }
 
