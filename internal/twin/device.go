@@ -116,7 +116,12 @@ func (b *batch[C]) sets() bool { return b.kinds || b.kind == bplus.Set }
 
 // direct reports whether all operations travel from the caller's own memory.
 func (b *batch[C]) direct() bool {
-	return b.own.Keys != nil && (!b.sets() || b.own.Vals != nil) && (!b.kinds || b.own.Kinds != nil)
+	return b.own.Keys != nil && b.ownRest()
+}
+
+// ownRest reports whether all but keys does.
+func (b *batch[C]) ownRest() bool {
+	return (!b.sets() || b.own.Vals != nil) && (!b.kinds || b.own.Kinds != nil)
 }
 
 // sizeOf returns the bytes of a code.

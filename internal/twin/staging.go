@@ -26,6 +26,7 @@ type staging struct {
 // sizes are numbers of operations.
 type sizes struct {
 	few      int // so many are a goroutine's work
+	direct   int // from so many on operations in the caller's page-locked memory travel from there
 	together int // changes, up to so many travel all together: see stageOps
 	bucket   int // at most so many are in a bucket
 	piece    int // that a goroutine fills, or hands out, at a time: a multiple of 32
@@ -33,8 +34,9 @@ type sizes struct {
 }
 
 // usual are the sizes outside of tests. Copies and launches of a bucket cost some
-// 20 µs (experiment gpu-endtoend), a piece takes a core some 10 µs.
-var usual = sizes{few: 16 << 10, together: stageOps / 2, bucket: 256 << 10, piece: 8 << 10, bring: 256 << 10}
+// 20 µs (experiment gpu-endtoend), a piece takes a core some 10 µs; a copy more takes
+// as long as a core for the bytes of 3K operations.
+var usual = sizes{few: 16 << 10, direct: 4 << 10, together: stageOps / 2, bucket: 256 << 10, piece: 8 << 10, bring: 256 << 10}
 
 // bucket is operations [lo, lo+n) of a batch.
 type bucket struct{ lo, n int }

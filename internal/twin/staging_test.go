@@ -17,7 +17,7 @@ import (
 )
 
 // fewer makes batches of some hundred operations travel in many buckets.
-var fewer = sizes{few: 32, together: 66, bucket: 64, piece: 32, bring: 128}
+var fewer = sizes{few: 32, direct: 16, together: 66, bucket: 64, piece: 32, bring: 128}
 
 // alone is a tree on a GPU alone, and what it should have.
 type alone struct {
@@ -52,6 +52,12 @@ func (a *alone) batch(n int, kinds bool) error {
 	}}
 	if a.rng.IntN(2) == 0 { // as if they were page-locked
 		b.Own = Columns[uint64]{keys, vals, kind}
+		switch a.rng.IntN(4) { // or some of them
+		case 0:
+			b.Own.Keys = nil
+		case 1:
+			b.Own.Kinds = nil
+		}
 	}
 	old, had := make([]uint64, n), make([]uint8, n)
 	if kinds {

@@ -63,6 +63,9 @@ func (g *onDevice[C]) answerMany(b *batch[C], ops *chunked.Ops) {
 // values and kinds while these are sorted.
 func (g *onDevice[C]) applyTogether(b *batch[C], ops *chunked.Ops) error {
 	j := &together[C]{g: g, b: b, ops: ops, st: g.tree.Stream(), column: device.Aligned(b.n * sizeOf[C]())}
+	if b.n >= g.staging.direct && (b.n > g.staging.few || b.direct()) {
+		j.ownKeys, j.ownRest = b.own.Keys != nil, b.ownRest()
+	}
 	if err := j.open(); err != nil {
 		return err
 	}
@@ -88,7 +91,9 @@ type together[C order.Code] struct {
 	ops    *chunked.Ops
 	st     device.Stream
 	column int    // bytes of keys, and of vals, up to where the next begin
-	stage  []byte // keys, vals, kinds, and behind them what was found: old, had; nil where they come from the caller's memory
+	stage  []byte // keys, vals, kinds, and behind them what was found: old, had; nil where they are too many for it
+	// What comes from the caller's memory: keys, and the rest.
+	ownKeys, ownRest bool
 }
 
 // open takes all memory, and says how answers come back.
@@ -144,23 +149,26 @@ func (j *together[C]) pieces(f func(from, to int)) {
 // send puts operations on their way: all of them if they are few, or keys alone.
 func (j *together[C]) send() error {
 	b := j.b
-	if b.n <= j.g.staging.few {
+	if b.n <= j.g.staging.few && !j.ownKeys {
 		end := j.fill(true, true)
-		j.ops.Sorted = j.ops.Sorted || slices.IsSorted(arena.As[C](j.stage[:b.n*sizeOf[C]()])) // often they are
+		j.looksSorted(arena.As[C](j.stage[:b.n*sizeOf[C]()]))
 		return j.st.CopyIn(j.ops.Keys, j.stage[:end])
 	}
 	if b.sets() {
 		j.ops.Bring = j.bring
 	}
-	if j.stage == nil {
-		return j.beside(func(side device.Stream) error { return side.CopyIn(j.ops.Keys, arena.Bytes(b.own.Keys)) })
+	if !j.ownKeys {
+		end := j.fill(true, false)
+		return j.st.CopyIn(j.ops.Keys, j.stage[:end])
 	}
-	if b.own.Keys != nil {
-		return j.st.CopyIn(j.ops.Keys, arena.Bytes(b.own.Keys))
+	if b.n <= j.g.staging.few {
+		j.looksSorted(b.own.Keys)
 	}
-	end := j.fill(true, false)
-	return j.st.CopyIn(j.ops.Keys, j.stage[:end])
+	return j.beside(func(st device.Stream) error { return st.CopyIn(j.ops.Keys, arena.Bytes(b.own.Keys)) })
 }
+
+// looksSorted notes whether keys ascend: a few of them often do.
+func (j *together[C]) looksSorted(keys []C) { j.ops.Sorted = j.ops.Sorted || slices.IsSorted(keys) }
 
 // fill sets the stage to keys, or what else there is, or both, and returns where
 // they end.
@@ -185,22 +193,26 @@ func (j *together[C]) fill(first, rest bool) (end int) {
 // bring brings what is not keys. The tree's stream waits for it.
 func (j *together[C]) bring() error {
 	b, ops := j.b, j.ops
-	if j.stage != nil {
+	if !j.ownRest {
 		end := j.fill(false, true)
 		return j.st.CopyIn(ops.Vals, j.stage[j.column:end])
 	}
-	return j.beside(func(side device.Stream) error {
-		if err := side.CopyIn(ops.Vals, arena.Bytes(b.own.Vals)); err != nil || !b.kinds {
+	return j.beside(func(st device.Stream) error {
+		if err := st.CopyIn(ops.Vals, arena.Bytes(b.own.Vals)); err != nil || !b.kinds {
 			return err
 		}
-		return side.CopyIn(ops.Kinds, b.own.Kinds)
+		return st.CopyIn(ops.Kinds, b.own.Kinds)
 	})
 }
 
-// beside runs f, which copies in the stream beside the tree's, and lets that wait
-// for it: keys come while the batch before is written, values while keys are sorted.
+// beside runs f, which copies what the caller has: in the tree's stream where that
+// does not take long, or in the one beside it, and lets the tree's wait for it. So
+// keys come while the batch before is written, values while keys are sorted.
 func (j *together[C]) beside(f func(device.Stream) error) error {
 	g := j.g
+	if j.stage != nil {
+		return f(j.st)
+	}
 	if err := f(g.side); err != nil {
 		return err
 	}
