@@ -35,6 +35,11 @@ steps() {
 		update      find             120  ./run.sh bench run gpu-tree-find --n $n --rounds 5 --json JSON
 		update      u32              180  ./run.sh bench run gpu-tree-u32 --rounds 3 --json JSON
 		endtoend    endtoend         300  ./run.sh bench run gpu-tree-endtoend --n $n --rounds 3 --json JSON
+		endtoend-one endtoend-1k     60  ./run.sh bench run gpu-tree-endtoend --n $n --queries 1k --systems deviceonly --rounds 3 --json JSON
+		endtoend-one endtoend-64k    60  ./run.sh bench run gpu-tree-endtoend --n $n --queries 64k --systems deviceonly --rounds 3 --json JSON
+		endtoend-one endtoend-1m     60  ./run.sh bench run gpu-tree-endtoend --n $n --queries 1M --systems deviceonly --rounds 3 --json JSON
+		endtoend-one endtoend-4m     60  ./run.sh bench run gpu-tree-endtoend --n $n --queries 4M --systems deviceonly --rounds 3 --json JSON
+		endtoend-one endtoend-16m    60  ./run.sh bench run gpu-tree-endtoend --n $n --queries 16M --systems deviceonly --rounds 3 --json JSON
 		strings     radix            300  ./run.sh bench run gpu-radix --n $n --rounds 3 --json JSON
 		vectors     vector-test       60  PANDO_SEEDS=150 ./run.sh test internal/vector -test.v -test.run OnGPU
 		vectors     vector-faces      60  ./run.sh test tests/vectors -test.v -test.run OnRealGPU
