@@ -226,8 +226,9 @@ func (t *Tree[C]) listEffects(a *applying) error {
 
 // decide returns n of the numbers that kernels tell, from one on, among them what
 // is needed to decide about the batch. Values come until then, and whoever asks may
-// copy what the batch has found: all kernels for that are queued.
-func (t *Tree[C]) decide(a *applying, from, n int) ([]int, error) {
+// copy what the batch has found: all kernels for that are queued. For after see
+// askAnd.
+func (t *Tree[C]) decide(a *applying, from, n int, after func() error) ([]int, error) {
 	if err := t.bring(a); err != nil {
 		return nil, err
 	}
@@ -236,7 +237,7 @@ func (t *Tree[C]) decide(a *applying, from, n int) ([]int, error) {
 			return nil, err
 		}
 	}
-	told, err := t.ask(from, n)
+	told, err := t.askAnd(from, n, after)
 	if err != nil {
 		return nil, err
 	}
@@ -249,20 +250,32 @@ func (t *Tree[C]) decide(a *applying, from, n int) ([]int, error) {
 	return told, nil
 }
 
-// own makes the changes leaf by leaf.
+// own makes the changes leaf by leaf. What is written is queued at once where there
+// seems to be room for it, and is not written where there is not: so the GPU has no
+// pause until the host knows.
 func (t *Tree[C]) own(a *applying) error {
 	next, err := t.plan(a)
 	if err != nil {
 		return err
 	}
-	told, err := t.decide(a, 0, toldFailed+1)
+	ahead, err := t.ahead(a, next)
 	if err != nil {
 		return err
+	}
+	told, err := t.decide(a, 0, toldEffects+1, ahead)
+	if err != nil {
+		return err
+	}
+	leaves, chunks := told[kernel.ToldLeaves], told[kernel.ToldNewChunks]
+	known := &outcome{entries: t.entries + int(int32(told[kernel.ToldGrowth]))}
+	if ahead != nil && a.owned.Goes(told) {
+		b := t.making
+		b.version.Count = uint32(told[kernel.ToldChunks])
+		return t.publish(a, b, &kernel.Freed{}, leaves, chunks, known)
 	}
 	if err := t.queued(StepPlan); err != nil {
 		return err
 	}
-	leaves, chunks := told[kernel.ToldLeaves], told[kernel.ToldNewChunks]
 	// From here on it is known what is needed; nothing has been written.
 	if err := t.reserve(leaves, chunks); err != nil {
 		return err
@@ -271,16 +284,41 @@ func (t *Tree[C]) own(a *applying) error {
 	if err != nil {
 		return err
 	}
-	to := b.next()
-	to.Become, to.Fresh, to.Totals = next.Become, next.Fresh, t.work.Words(int(b.version.Count)+1)
-	if err := t.write(a, told, &to, b, freed); err != nil {
+	if told[kernel.ToldFreed] != 0 {
+		known = nil
+		if err := t.run.Give(&t.now.version, a.owned, told[kernel.ToldTouched], next, freed); err != nil {
+			return err
+		}
+	}
+	a.owned.Certain = 1
+	if err := t.write(a, told[kernel.ToldTouched], next, b); err != nil {
 		return err
 	}
-	var known *outcome
-	if told[kernel.ToldFreed] == 0 {
-		known = &outcome{entries: t.entries + int(int32(told[kernel.ToldGrowth]))}
+	return t.publish(a, b, freed, leaves, chunks, known)
+}
+
+// ahead returns what queues all that writes the batch, before it is known what it
+// needs; nil where it would hardly be written, or where something must be known.
+func (t *Tree[C]) ahead(a *applying, next *kernel.Next) (func() error, error) {
+	n, count, o := int(a.N), int(t.now.version.Count), a.owned
+	o.Leaves, o.Chunks, o.Room = uint32(t.leaves.free()), uint32(t.chunks.free()), uint32(count+count/64+8)
+	likely := n/16 + 4 // new leaves: half of a leaf's entries are new before it splits
+	if t.careful || o.Copy != 0 || int(o.Leaves) < likely || int(o.Chunks) < likely/64+2 {
+		return nil, nil
 	}
-	return t.publish(a, b, to.Totals, freed, leaves, chunks, known)
+	b, err := t.newTable(int(o.Room))
+	if short := errors.Is(err, device.ErrOutOfMemory); err != nil {
+		if short {
+			err = nil // for what is needed there may be room
+		}
+		return nil, err
+	}
+	return func() error {
+		if err := t.queued(StepPlan); err != nil {
+			return err
+		}
+		return t.write(a, min(n, t.now.leaves), next, b)
+	}, nil
 }
 
 // reserve makes sure that so many new leaves and chunks can be taken.
@@ -356,21 +394,22 @@ func (t *Tree[C]) planFew(a *applying, next *kernel.Next) error {
 	return t.queued(StepEffects)
 }
 
-// write writes what was planned.
-func (t *Tree[C]) write(a *applying, told []int, next *kernel.Next, b *table, freed *kernel.Freed) error {
+// write writes what was planned, of so many leaves that are touched at most, and a
+// table.
+func (t *Tree[C]) write(a *applying, touched int, next *kernel.Next, b *table) error {
 	v, o, leaves, chunks := &t.now.version, a.owned, t.leaves.slots(), t.chunks.slots()
-	if told[kernel.ToldFreed] != 0 {
-		if err := t.run.Give(v, o, told[kernel.ToldTouched], next, freed); err != nil {
-			return err
-		}
-	}
-	if err := t.move(a, told[kernel.ToldTouched], leaves); err != nil {
+	to := b.next()
+	to.Become, to.Fresh, to.Totals = next.Become, next.Fresh, t.work.Words(int(b.version.Count)+1)
+	if err := t.move(a, touched, leaves); err != nil {
 		return err
 	}
 	if err := t.queued(StepWrite); err != nil {
 		return err
 	}
-	return t.run.Rechunk(v, o, leaves, chunks, next)
+	if err := t.run.Rechunk(v, o, leaves, chunks, &to); err != nil {
+		return err
+	}
+	return t.run.FinishOwn(&b.version, o, to.Totals, a.freed, t.told+4*toldEntries, t.scans.next(int(b.version.Count)))
 }
 
 // move writes the leaves that are touched.
@@ -406,14 +445,11 @@ func (t *Tree[C]) newFreed(a *applying, leaves, chunks int) (*kernel.Freed, erro
 // freed.
 type outcome struct{ entries, leaves, chunks int }
 
-// publish completes a table, whose chunks have so many entries each, and makes it
-// the newest version. What the batch has found is fetched meanwhile; leaves have
-// been written, so that the version is published also if that fails, or panics.
-// Where the outcome is not known before, it waits for it.
-func (t *Tree[C]) publish(a *applying, b *table, totals device.Ptr, freed *kernel.Freed, leaves, chunks int, known *outcome) (err error) {
-	if err := t.run.Finish(&b.version, totals, freed.Counts, t.told+4*toldEntries, t.scans.next(int(b.version.Count))); err != nil {
-		return err
-	}
+// publish makes a table, of which everything is queued, the newest version. What
+// the batch has found is fetched meanwhile; leaves have been written, so that the
+// version is published also if that fails, or panics. Where the outcome is not known
+// before, it waits for it.
+func (t *Tree[C]) publish(a *applying, b *table, freed *kernel.Freed, leaves, chunks int, known *outcome) (err error) {
 	if err := t.queued(StepTable); err != nil {
 		return err
 	}

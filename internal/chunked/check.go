@@ -2,6 +2,7 @@ package chunked
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -154,7 +155,11 @@ func (c *checking[C]) tables() error {
 func (c *checking[C]) levels() (seps []C, err error) {
 	v, group := &c.b.version, kernel.ChunkGroup(c.t.run.Bits)
 	var above []C
-	for l, n := range kernel.SepLevels(int(v.Count), c.t.run.Bits) {
+	sizes := []int{int(v.Count)}
+	for range v.Levels - 1 { // there may be more than are needed
+		sizes = slices.Insert(sizes, 0, (sizes[0]+group-1)/group)
+	}
+	for l, n := range sizes {
 		seps = make([]C, kernel.SepRoom(n, c.t.run.Bits))
 		if err := c.t.copyOut(arena.Bytes(seps), v.Seps[l]); err != nil {
 			return nil, err

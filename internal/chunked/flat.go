@@ -30,17 +30,17 @@ func (t *Tree[C]) merge(a *applying) error {
 	if err := t.run.Deltas(f, n, t.told+4*toldGrowth, t.scans.next(n)); err != nil {
 		return err
 	}
-	told, err := t.decide(a, toldEffects, toldGrowth-toldEffects+1)
+	told, err := t.decide(a, toldFailed, toldGrowth-toldFailed+1, nil)
 	if err != nil {
 		return err
 	}
-	if told[toldOver-toldEffects] != 0 {
+	if told[toldOver-toldFailed] != 0 {
 		return errCrowded
 	}
 	if err := t.queued(StepPlan); err != nil {
 		return err
 	}
-	entries := t.entries + int(int32(told[toldGrowth-toldEffects]))
+	entries := t.entries + int(int32(told[toldGrowth-toldFailed]))
 	leaves := max(1, (entries+kernel.LeafFill-1)/kernel.LeafFill)
 	chunks := (leaves + kernel.ChunkFill - 1) / kernel.ChunkFill
 	f.Leaves, f.Entries = uint32(leaves), uint32(entries)
@@ -56,7 +56,10 @@ func (t *Tree[C]) merge(a *applying) error {
 	if err := t.writeFlat(a, f, &to, b, freed); err != nil {
 		return err
 	}
-	return t.publish(a, b, to.Totals, freed, leaves, chunks, &outcome{entries, t.now.leaves, int(v.Count)})
+	if err := t.run.Finish(&b.version, to.Totals, freed.Counts, t.told+4*toldEntries, t.scans.next(chunks)); err != nil {
+		return err
+	}
+	return t.publish(a, b, freed, leaves, chunks, &outcome{entries, t.now.leaves, int(v.Count)})
 }
 
 func (t *Tree[C]) writeFlat(a *applying, f *kernel.Flat, next *kernel.Next, b *table, freed *kernel.Freed) error {

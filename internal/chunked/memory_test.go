@@ -149,7 +149,7 @@ func TestOneSlotShort(t *testing.T) {
 			}
 			r.check()
 			t := r.tree
-			need = int64(t.leaves.room)*int64(t.leaves.slot) + int64(t.chunks.room)*int64(t.chunks.slot)
+			need = int64(t.leaves.next)*int64(t.leaves.slot) + int64(t.chunks.next)*int64(t.chunks.slot)
 			must(r.t, t.Close())
 			return need, err
 		}

@@ -9,23 +9,25 @@ import (
 )
 
 // maxScans is the most sums that a batch takes.
-const maxScans = 8
+const maxScans = 9
 
 // toldWords is the room for what kernels tell the host in the course of a batch.
-const toldWords = kernel.OwnedTold + 9
+const toldWords = kernel.OwnedTold + 8
 
 // What kernels tell, behind what they tell of a batch that is done leaf by leaf.
 const (
-	toldEffects = kernel.OwnedTold + iota
-	toldFailed  // whether keys are not in order
-	toldOver    // chunks with too many operations for a flat merge
-	toldGrowth  // how much longer a flat merge makes the tree
-	toldEntries // how many entries there are then,
-	_           // leaves that were freed,
-	_           // and chunks
-	toldSpread  // the bits in which keys differ, in two words
+	toldOver    = kernel.OwnedTold + iota // chunks with too many operations for a flat merge; behind toldFailed
+	toldEffects                           // changes that the batch comes to
+	toldGrowth                            // how much longer a flat merge makes the tree
+	toldEntries                           // how many entries there are then,
+	_                                     // leaves that were freed,
+	_                                     // and chunks
+	toldSpread                            // the bits in which keys differ, in two words
 	_
 )
+
+// toldFailed is whether keys are not in order.
+const toldFailed = kernel.ToldFailed
 
 // scans is temporary memory for the sums of a batch.
 type scans struct {
@@ -180,15 +182,28 @@ const (
 
 // ask returns n of the numbers that kernels tell, from one on, when all before is
 // done.
-func (t *Tree[C]) ask(from, n int) ([]int, error) {
+func (t *Tree[C]) ask(from, n int) ([]int, error) { return t.askAnd(from, n, nil) }
+
+// askAnd is ask that first queues what is to be done after it, unless that is nil.
+func (t *Tree[C]) askAnd(from, n int, after func() error) ([]int, error) {
 	bytes := t.results[:4*n]
 	if err := t.run.Stream.CopyOut(bytes, t.told+device.Ptr(4*from)); err != nil {
 		return nil, err
 	}
-	if err := t.run.Stream.Synchronize(); err != nil {
+	t.queuing = after != nil
+	wait := t.run.Stream.Synchronize
+	if after != nil {
+		if err := t.run.Stream.Record(t.decided); err != nil {
+			return nil, err
+		}
+		if err := after(); err != nil {
+			return nil, err
+		}
+		wait = t.decided.Synchronize
+	}
+	if err := wait(); err != nil {
 		return nil, err
 	}
-	t.queuing = false
 	out := make([]int, n)
 	for i := range out {
 		out[i] = int(binary.LittleEndian.Uint32(bytes[4*i:]))

@@ -50,20 +50,32 @@ func (s *space) reserve(n int) error {
 	if need <= s.room {
 		return nil
 	}
-	bytes := int64(need-s.room) * int64(s.slot)
-	if need > s.most || bytes > s.budget.left {
+	if need > s.most || int64(need-s.room)*int64(s.slot) > s.budget.left {
 		return ErrLimit
 	}
-	if err := s.list.Grow(s.dev, need, s.most); err != nil {
+	// Some more, for batches that are queued before it is known what they need, as
+	// long as there is plenty.
+	if more := min(need+need/32+64, s.most); int64(more-s.room)*int64(s.slot) < s.budget.left/16 && s.grow(more) == nil {
+		return nil
+	}
+	return s.grow(need)
+}
+
+// grow makes room for so many slots in all.
+func (s *space) grow(slots int) error {
+	if err := s.list.Grow(s.dev, slots, s.most); err != nil {
 		return err
 	}
-	if err := s.memory.Grow(int64(need) * int64(s.slot)); err != nil {
+	if err := s.memory.Grow(int64(slots) * int64(s.slot)); err != nil {
 		return err
 	}
-	s.room = need
-	s.budget.left -= bytes
+	s.budget.left -= int64(slots-s.room) * int64(s.slot)
+	s.room = slots
 	return nil
 }
+
+// free returns the number of slots that can be taken as it is.
+func (s *space) free() int { return s.list.N + s.room - s.next }
 
 // took says that n slots were taken: free ones first.
 func (s *space) took(n int) {

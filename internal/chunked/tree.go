@@ -45,7 +45,8 @@ type Tree[C order.Code] struct {
 	scans          scans      // of the batch that is on its way
 	told           device.Ptr // what kernels tell the host of it
 	params         kernel.Params
-	results        []byte // page-locked
+	results        []byte       // page-locked
+	decided        device.Event // that they are there
 	budget         budget
 	flat           int  // operations, per leaf times 16, from which on a batch is merged with everything
 	shortcut       int  // operations from which on it is tried to sort by a part of the key
@@ -53,6 +54,7 @@ type Tree[C order.Code] struct {
 	luck           luck // with that
 	few            int  // operations up to which kernels are launched together
 	crowded        int  // operations on a chunk from which on there is no flat merge
+	careful        bool // tests: nothing is queued before it is known what it needs
 	queuing        bool // what the last batch writes is queued, as far as the host knows
 	watch          func(Step) error
 }
@@ -103,6 +105,9 @@ func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) 
 		return t, err
 	}
 	if t.results, err = dev.HostAlloc(resultBytes); err != nil {
+		return t, err
+	}
+	if t.decided, err = dev.NewEvent(); err != nil {
 		return t, err
 	}
 	if opts.Room == 0 {
@@ -197,7 +202,7 @@ func (t *Tree[C]) newTable(chunks int) (*table, error) {
 	if n := len(t.tables); n > 0 { // too small from now on
 		old := t.tables[n-1]
 		t.tables = t.tables[:n-1]
-		if err := t.dev.Free(old.at); err != nil {
+		if err := errors.Join(t.Wait(), t.dev.Free(old.at)); err != nil {
 			return nil, err
 		}
 	}
@@ -283,6 +288,9 @@ func (t *Tree[C]) Close() (err error) {
 		if b != nil {
 			err = errors.Join(err, t.dev.Free(b.at))
 		}
+	}
+	if t.decided != nil {
+		err = errors.Join(err, t.decided.Close())
 	}
 	if t.results != nil {
 		err = errors.Join(err, t.dev.HostFree(t.results))

@@ -304,6 +304,7 @@ func testModelOn[C order.Code](t *testing.T, dev device.Device, first uint64, op
 			fmt.Println(i, s.name, n, "on", len(r.model)) // long runs show where they are
 		}
 		r.tree.shortcut, r.tree.crowded = 1+rng.IntN(2)*4*shortcutFrom, 64+rng.IntN(2)*crowdedFrom
+		r.tree.careful = rng.IntN(3) == 0
 		r.tree.few = rng.IntN(2) * kernel.FewOps
 		r.apply(keys, vals, kinds)
 		r.look(rng)

@@ -24,7 +24,7 @@ var costs = []struct {
 	{faulty.Synchronize, 1, 1}, // for these
 	{faulty.CopyDevice, 0, 0},
 	{faulty.Alloc, 0, 0}, {faulty.HostAlloc, 0, 0}, {faulty.NewStream, 0, 0}, {faulty.NewEvent, 0, 0},
-	{faulty.Grow, 0, 0}, {faulty.Record, 0, 0}, {faulty.Wait, 0, 0},
+	{faulty.Grow, 0, 0}, {faulty.Record, 1, 1}, {faulty.Wait, 0, 0}, // that it is known what is needed
 }
 
 // A small batch of changes asks no more of the device than it must, and nothing of

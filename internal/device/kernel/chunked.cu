@@ -83,6 +83,12 @@ template <typename K> inline_device void entries(const Version &v, const u32 *fi
 		raise<K##BITS>(v); \
 		scan<u32>(Finish{totals, freed, (u32 *)v.first, told, v.count}, ticket, reports); \
 	} \
+	KERNEL finishOwn##BITS(Version v, Owned o, const u32 *totals, const u32 *freed, u32 *told, u32 *ticket, u64 *reports) { \
+		if (!o.goes()) return; \
+		v.count = o.told[CHUNKS]; \
+		raise<K##BITS>(v); \
+		scan<u32>(Finish{totals, freed, (u32 *)v.first, told, v.count}, ticket, reports); \
+	} \
 	KERNEL cut##BITS(Version v, const K##BITS *keys, u32 *cuts, u32 *over, u32 n, u32 most) { cut(v, keys, n, cuts, most, over); } \
 	KERNEL weigh##BITS(Version v, Batch<K##BITS> b, Flat f, const u32 *wrong) { weigh(v, b, f, wrong); } \
 	KERNEL flatWrite##BITS(Version v, Batch<K##BITS> b, Flat f, Slots leaves) { flatWrite(v, b, f, leaves); } \

@@ -13,9 +13,9 @@ var chunkedPTX string
 
 // ChunkedSource is the kernels of chunked.cu.
 var ChunkedSource = Source{chunkedPTX, []string{
-	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "probe32", "effects32", "plan32", "planFew32", "move32", "moveFew32", "store32", "give32", "rechunk32", "finish32",
+	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "probe32", "effects32", "plan32", "planFew32", "move32", "moveFew32", "store32", "give32", "rechunk32", "finish32", "finishOwn32",
 	"cut32", "weigh32", "flatWrite32", "flatChunks32", "giveAll32",
-	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "probe64", "effects64", "plan64", "planFew64", "move64", "moveFew64", "store64", "give64", "rechunk64", "finish64",
+	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "probe64", "effects64", "plan64", "planFew64", "move64", "moveFew64", "store64", "give64", "rechunk64", "finish64", "finishOwn64",
 	"cut64", "weigh64", "flatWrite64", "flatChunks64", "giveAll64",
 	"changes", "owns", "sums", "deltas",
 }}
@@ -77,6 +77,15 @@ type Owned struct {
 	ChunkBegin, ChunkEnd, Grow, Changed device.Ptr // of chunks
 	Told                                device.Ptr // OwnedTold numbers
 	N, Copy                             uint32
+	// Kernels that write do so if Certain is 1, or if there is room for what is needed:
+	// new leaves and chunks, and chunks in the next table, and nothing is freed.
+	Leaves, Chunks, Room, Certain uint32
+}
+
+// Goes reports whether kernels that were told so write.
+func (o *Owned) Goes(told []int) bool {
+	return told[ToldLeaves] <= int(o.Leaves) && told[ToldNewChunks] <= int(o.Chunks) && told[ToldChunks] <= int(o.Room) &&
+		told[ToldFreed] == 0 && told[ToldFailed] == 0
 }
 
 // What kernels tell of a batch that is done leaf by leaf, before anything is
@@ -88,6 +97,7 @@ const (
 	ToldNewChunks        // new ones that are needed
 	ToldFreed            // whether there is something for Give
 	ToldGrowth           // entries that there will be more, as a signed number
+	ToldFailed           // whether keys are not in order: nothing is written then
 	OwnedTold            // their number
 )
 
@@ -303,6 +313,16 @@ func (c *Chunked) Finish(v *Version, totals, freed, told device.Ptr, at Scan) er
 		v                                    Version
 		totals, freed, told, ticket, reports device.Ptr
 	}{*v, totals, freed, told, at.ticket(), at.reports()})
+}
+
+// FinishOwn is Finish after Rechunk: the number of chunks is what kernels have told,
+// at most those that v has.
+func (c *Chunked) FinishOwn(v *Version, o *Owned, totals, freed, told device.Ptr, at Scan) error {
+	return scan(c, "finishOwn32", "finishOwn64", int(v.Count), struct {
+		v                                    Version
+		o                                    Owned
+		totals, freed, told, ticket, reports device.Ptr
+	}{*v, *o, totals, freed, told, at.ticket(), at.reports()})
 }
 
 // Cut gives the operations up to those on each chunk, and adds to over, which is

@@ -20,9 +20,15 @@ struct Owned {
 	u32 *told;                  // what the host is told, see Told
 	u32 n;                      // operations
 	u32 copy;                   // 1: what is there must stay as it is, since a snapshot has it
+	u32 leaves, chunks, room;   // new leaves and chunks that there is room for, and chunks in the next table
+	u32 certain;                // 1: the host has seen that there is room
 
 	inlined u32 leafOf(u32 i) const { return heads[i + 1] - 1; }
 	inlined u32 touched() const { return heads[n]; }
+
+	// goes says whether the batch is to be written: kernels that write may be queued
+	// before the host knows what is needed.
+	inlined bool goes() const;
 
 	// at gives the place of something in a leaf that is touched, among what the
 	// leaf will have: pos entries are before it now, and so many of the batch's
@@ -33,7 +39,11 @@ struct Owned {
 };
 
 // What the host is told before anything is written, and behind it what counts.
-enum Told { TOUCHED, LEAVES, CHUNKS, NEW_CHUNKS, FREED, GROWTH };
+enum Told { TOUCHED, LEAVES, CHUNKS, NEW_CHUNKS, FREED, GROWTH, FAILED };
+
+inlined bool Owned::goes() const {
+	return certain || (told[LEAVES] <= leaves && told[NEW_CHUNKS] <= chunks && told[CHUNKS] <= room && !told[FREED] && !told[FAILED]);
+}
 
 // In a leaf with more operations than MANY it is searched for what comes before an
 // entry, where else it is counted.
@@ -240,7 +250,7 @@ template <typename K, bool STORES> inline_device void move(const Version &v, con
 	static __shared__ Shifts shifts[WARPS];
 	Shifts &shift = shifts[warpIndex()];
 	u32 first = thread() / WARP * each, s = laneIndex(), touched = o.touched();
-	if (first >= touched) return;
+	if (first >= touched || !o.goes()) return;
 	u32 n = least(each, touched - first), mine = first + least(s, n - 1); // each lane has the numbers of a leaf
 	u32 myBegin = o.begin[mine], myEnd = o.begin[mine + 1], myRemoved = o.removed[mine], myRef = o.refs[mine], myCount = o.counts[mine];
 	u32 myAdded = o.size[mine] + ones(myRemoved) - myCount;
@@ -292,7 +302,7 @@ template <typename K, bool STORES> inline_device void move(const Version &v, con
 // store stores what operations set, a thread each.
 template <typename K> inline_device void store(const Version &v, const Batch<K> &b, const Owned &o, const Slots &leaves) {
 	u32 i = thread();
-	if (i < o.n) storeOne(v, b, o, leaves, i, o.leafOf(i));
+	if (i < o.n && o.goes()) storeOne(v, b, o, leaves, i, o.leafOf(i));
 }
 
 // List is a chunk on its way to what it becomes.
@@ -387,6 +397,7 @@ template <typename K> inline_device void relist(const Version &v, const Owned &o
 template <typename K> inline_device void rechunk(const Version &v, const Owned &o, const Slots &leaves, const Slots &chunks, const Next &next) {
 	static __shared__ List<K> list;
 	static __shared__ u16 counts[WARPS][CHUNK];
+	if (!o.goes()) return;
 	for (u32 c = thread(); c < v.count; c += gridBlocks() * THREADS)
 		if (o.chunkBegin[c] == o.chunkEnd[c]) keepChunk<K>(v, next, c, v.first[c + 1] - v.first[c]);
 	for (u32 c = thread() / WARP; c < v.count; c += gridBlocks() * WARPS)
