@@ -3,11 +3,13 @@ package chunked
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/seed"
 )
@@ -84,6 +86,50 @@ func TestFewLeftOut(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("no seed shows that %s is missing", part)
+		}
+	}
+}
+
+// What writes a batch is queued before it is known what it needs; where that was in
+// vain, since there is not enough room or something is freed, it is queued again.
+func TestAhead(t *testing.T) {
+	const leaves = 20
+	for _, c := range []struct {
+		name  string
+		room  int // leaves that are free; each of them gets one more
+		entry int // of a leaf that is deleted, not split; 0 for none
+		plans int // how often it is queued
+	}{{"plenty", leaves, 0, 1}, {"one short", leaves - 1, 0, 2}, {"hardly any", 1, 0, 1}, {"freed", leaves, 1, 2}} {
+		for _, few := range []int{0, kernel.FewOps} {
+			r := newRig[uint64](t, ptx.New(ptx.Seed(seed.Of(t))), Options{Room: 16 << 20})
+			r.tree.SetFlat(0)
+			first := between(0, 2*leaves*kernel.LeafFill, 0)
+			r.apply(first, first, slices.Repeat([]uint8{Set}, len(first)))
+			r.tree.SetFlat(-1)
+			r.tree.leaves.room = r.tree.leaves.next - r.tree.leaves.list.N + c.room
+			r.tree.few = few
+			var keys []uint64
+			var kinds []uint8
+			for l := range leaves {
+				for e := range 5 {
+					keys, kinds = append(keys, keyOf(l*kernel.LeafFill+e)+1), append(kinds, Set)
+				}
+			}
+			for e := range kernel.LeafFill * c.entry {
+				keys, kinds = append(keys, keyOf(leaves*kernel.LeafFill+e)), append(kinds, Delete)
+			}
+			plans := 0
+			r.tree.Watch(func(s Step) error {
+				if s == StepPlan {
+					plans++
+				}
+				return nil
+			})
+			r.apply(keys, keys, kinds)
+			if plans != c.plans {
+				t.Errorf("%s: planned %d times, want %d", c.name, plans, c.plans)
+			}
+			must(t, r.tree.Close())
 		}
 	}
 }
