@@ -65,6 +65,9 @@ type Device interface {
 	// the error wraps ErrUnsupported; the caller then takes what it needs at
 	// most by Alloc.
 	Reserve(bytes int64) (Range, error)
+	// ReserveHost is Reserve for page-locked host memory, which kernels read and
+	// write where it is, over the bus. It takes none of the GPU's memory.
+	ReserveHost(bytes int64) (HostRange, error)
 
 	// HostAlloc returns page-locked host memory, which is the fastest to copy
 	// from and to.
@@ -108,6 +111,14 @@ type Range interface {
 	Grow(bytes int64) error
 	// Free returns the memory and the addresses.
 	Free() error
+}
+
+// HostRange is a Range of host memory. Its addresses are for kernels: the host copies
+// from and to Bytes.
+type HostRange interface {
+	Range
+	// Bytes returns all that is there as the host sees it, until Grow is called.
+	Bytes() []byte
 }
 
 // Graph is a chain of launches, fills and copies that Device.NewGraph has

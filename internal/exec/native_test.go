@@ -97,6 +97,9 @@ func (d *native) NewStream() (device.Stream, error)         { return &nativeStre
 func (d *native) NewEvent() (device.Event, error)           { return &nativeEvent{d: d}, nil }
 
 func (d *native) Reserve(int64) (device.Range, error) { return nil, device.ErrUnsupported }
+func (d *native) ReserveHost(int64) (device.HostRange, error) {
+	return nil, device.ErrUnsupported
+}
 func (d *native) NewGraph(func(device.Stream) error) (device.Graph, error) {
 	return nil, device.ErrUnsupported
 }

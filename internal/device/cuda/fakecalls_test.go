@@ -85,7 +85,7 @@ func addGlobal(all *[entryCount]any) {
 	}
 	all[cuDeviceGetAttribute] = func(v *int32, attribute uintptr, gpu int32) uintptr {
 		return serve(cuDeviceGetAttribute, func(f *fake) result {
-			*v = map[uintptr]int32{attrVirtualMemory: f.mapper.able, attrMajor: 9, attrMinor: 0, attrProcessors: 132, attrL2Bytes: 50 << 20,
+			*v = map[uintptr]int32{attrVirtualMemory: f.mapper.able, attrSameAddresses: f.mapper.able, attrMajor: 9, attrMinor: 0, attrProcessors: 132, attrL2Bytes: 50 << 20,
 				attrPersistingL2Bytes: 30 << 20, attrAccessWindowBytes: 128 << 20}[attribute]
 			return 0
 		})

@@ -79,6 +79,7 @@ const (
 	attrL2Bytes           = 38
 	attrMajor             = 75
 	attrMinor             = 76
+	attrSameAddresses     = 91 // kernels use registered host memory by its own addresses
 	attrVirtualMemory     = 102
 	attrPersistingL2Bytes = 108
 	attrAccessWindowBytes = 109
@@ -176,7 +177,7 @@ func closing(o io.Closer) int {
 	switch o.(type) {
 	case *graph:
 		return 0
-	case *growRange:
+	case *growRange, *hostRange:
 		return 2
 	}
 	return 1

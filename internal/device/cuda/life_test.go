@@ -27,12 +27,13 @@ type all struct {
 	s      device.Stream
 	e, e2  device.Event
 	r      device.Range
+	h      device.HostRange
 	g      device.Graph
 }
 
 // make makes all of them, and collects the errors.
 func (a *all) make(d device.Device) error {
-	var err [11]error
+	var err [13]error
 	a.d, a.arena = d, make([]byte, 100)
 	a.p, err[0] = d.Alloc(1000)
 	a.pinned, err[1] = d.HostAlloc(1000)
@@ -47,6 +48,9 @@ func (a *all) make(d device.Device) error {
 		err[9] = a.r.Grow(1)
 	}
 	a.g, err[10] = d.NewGraph(a.chain)
+	if a.h, err[11] = d.ReserveHost(16 * hostGranule); err[11] == nil {
+		err[12] = a.h.Grow(1)
+	}
 	return errors.Join(err[:]...)
 }
 
@@ -63,7 +67,7 @@ func (a *all) chain(s device.Stream) error {
 
 // again reports whether a method of undo may be called twice.
 func again(name string) bool {
-	return slices.Contains([]string{"Unload", "Stream.Close", "Event.Close", "Range.Free", "Graph.Close"}, name)
+	return slices.Contains([]string{"Unload", "Stream.Close", "Event.Close", "Range.Free", "HostRange.Free", "Graph.Close"}, name)
 }
 
 // methods returns every method that calls the driver, on all objects. Those
@@ -90,16 +94,19 @@ func (a *all) methods() (use, undo map[string]func() error) {
 	use["no Persist"] = func() error { return a.s.(device.Persister).Persist(0, 0) }
 	use["Reserve"] = func() error { _, err := a.d.Reserve(1); return err }
 	use["Grow"] = func() error { return a.r.Grow(a.r.Len() + 1) }
+	use["ReserveHost"] = func() error { _, err := a.d.ReserveHost(1); return err }
+	use["Grow on the host"] = func() error { return a.h.Grow(a.h.Len() + 1) }
 	use["NewGraph"] = func() error { _, err := a.d.NewGraph(a.chain); return err }
 	undo = map[string]func() error{
-		"Free":         func() error { return a.d.Free(a.p) },
-		"HostFree":     func() error { return a.d.HostFree(a.pinned) },
-		"Unregister":   func() error { return a.d.Unregister(a.arena) },
-		"Unload":       a.m.Unload,
-		"Stream.Close": a.s.Close,
-		"Event.Close":  a.e.Close,
-		"Range.Free":   a.r.Free,
-		"Graph.Close":  a.g.Close,
+		"Free":           func() error { return a.d.Free(a.p) },
+		"HostFree":       func() error { return a.d.HostFree(a.pinned) },
+		"Unregister":     func() error { return a.d.Unregister(a.arena) },
+		"Unload":         a.m.Unload,
+		"Stream.Close":   a.s.Close,
+		"Event.Close":    a.e.Close,
+		"Range.Free":     a.r.Free,
+		"HostRange.Free": a.h.Free,
+		"Graph.Close":    a.g.Close,
 	}
 	return use, undo
 }

@@ -9,8 +9,12 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// hostPortable makes memory page-locked for every context of the process.
-const hostPortable = 1
+// hostPortable makes memory page-locked for every context of the process, hostMapped
+// lets kernels of the context use it.
+const (
+	hostPortable = 1
+	hostMapped   = 2
+)
 
 func (g *gpu) FreeBytes() (int64, error) {
 	var free, total uint64

@@ -52,12 +52,13 @@ const (
 	Grow     // of a range
 	NewGraph // once its chain is recorded; the operations of the chain count, too
 	Start    // of a graph, whatever is in it
+	ReserveHost
 	opCount
 )
 
 var opNames = [opCount]string{"any operation", "Alloc", "HostAlloc", "Register", "Load", "Kernel", "NewStream", "NewEvent",
 	"CopyIn", "CopyOut", "CopyDevice", "Fill", "Launch", "Record", "Wait", "Synchronize", "FreeBytes",
-	"Reserve", "Grow", "NewGraph", "Start"}
+	"Reserve", "Grow", "NewGraph", "Start", "ReserveHost"}
 
 func (op Op) String() string {
 	if op >= opCount {
@@ -78,7 +79,7 @@ func Ops() []Op {
 // kind returns the error that an operation fails with if the plan names none.
 func (op Op) kind() error {
 	switch op {
-	case Alloc, HostAlloc, Register, NewStream, NewEvent, Reserve, Grow, NewGraph:
+	case Alloc, HostAlloc, Register, NewStream, NewEvent, Reserve, Grow, NewGraph, ReserveHost:
 		return device.ErrOutOfMemory
 	case Load, Kernel:
 		return device.ErrBadKernel

@@ -117,6 +117,13 @@ func (j *job) grown(bytes int64) (device.Ptr, error) {
 	if r.Len() < bytes {
 		return 0, fmt.Errorf("%d bytes are there", r.Len())
 	}
+	h, err := taken(j, device.HostRange.Free)(j.d.ReserveHost(1 << 30))
+	if err != nil {
+		return 0, err
+	}
+	if err := h.Grow(bytes); err != nil || int64(len(h.Bytes())) < bytes {
+		return 0, errors.Join(err, errors.New("not all bytes are there"))
+	}
 	return r.Base(), nil
 }
 
@@ -211,7 +218,7 @@ var wanted = map[faulty.Op]error{
 	faulty.Fill: device.ErrLaunchFailed, faulty.Launch: device.ErrLaunchFailed, faulty.Record: device.ErrLaunchFailed,
 	faulty.Wait: device.ErrLaunchFailed, faulty.Synchronize: device.ErrLaunchFailed, faulty.FreeBytes: device.ErrLaunchFailed,
 	faulty.Reserve: device.ErrOutOfMemory, faulty.Grow: device.ErrOutOfMemory, faulty.NewGraph: device.ErrOutOfMemory,
-	faulty.Start: device.ErrLaunchFailed,
+	faulty.Start: device.ErrLaunchFailed, faulty.ReserveHost: device.ErrOutOfMemory,
 }
 
 // Each operation of a job fails once, with its kind of error; the job frees
@@ -303,6 +310,7 @@ func TestNothingWorksAfterLoss(t *testing.T) {
 		faulty.Grow:        {func() error { return r.Grow(1) }},
 		faulty.NewGraph:    {func() error { _, err := d.NewGraph(func(device.Stream) error { return nil }); return err }},
 		faulty.Start:       {func() error { return s.Start(g) }},
+		faulty.ReserveHost: {func() error { _, err := d.ReserveHost(1); return err }},
 	}
 	for _, op := range append([]faulty.Op{faulty.FreeBytes}, faulty.Ops()...) {
 		if len(ops[op]) == 0 {

@@ -64,6 +64,7 @@ type allocation struct {
 	base   uint64
 	data   []byte
 	room   uint64 // addresses of a range, which data may grow to; 0 if it cannot
+	onHost bool   // memory of the host that kernels use
 	shadow shadow
 }
 
@@ -128,7 +129,9 @@ func (h *heap) free(base uint64) error {
 func (h *heap) remove(a *allocation) {
 	i := sort.Search(len(h.live), func(i int) bool { return h.live[i].base >= a.base })
 	h.live = append(h.live[:i], h.live[i+1:]...)
-	h.used -= int64(len(a.data))
+	if !a.onHost {
+		h.used -= int64(len(a.data))
+	}
 	h.freed = append(h.freed, span{a.base, max(uint64(len(a.data)), a.room)})
 	if len(h.freed) > keepFreed {
 		h.freed = h.freed[1:]

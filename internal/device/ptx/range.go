@@ -24,6 +24,25 @@ const mostRoom = 1 << 46
 // Reserve returns addresses that are never used for anything else. An access
 // to what is not there yet is a fault, or an error of the copy.
 func (d *Device) Reserve(bytes int64) (device.Range, error) {
+	r, err := d.reserve(bytes)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// ReserveHost returns memory at addresses of its own, as Reserve does. The limit of
+// the device's memory is not that of the host's.
+func (d *Device) ReserveHost(bytes int64) (device.HostRange, error) {
+	r, err := d.reserve(bytes)
+	if err != nil {
+		return nil, err
+	}
+	r.at.onHost = true
+	return r, nil
+}
+
+func (d *Device) reserve(bytes int64) (*growRange, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.open(); err != nil {
@@ -42,10 +61,12 @@ func (d *Device) Reserve(bytes int64) (device.Range, error) {
 
 func (r *growRange) Base() device.Ptr { return r.base }
 
-func (r *growRange) Len() int64 {
+func (r *growRange) Len() int64 { return int64(len(r.Bytes())) }
+
+func (r *growRange) Bytes() []byte {
 	r.dev.mu.Lock()
 	defer r.dev.mu.Unlock()
-	return int64(len(r.at.data))
+	return r.at.data
 }
 
 // Grow adds no more than it is asked for, to the next multiple of 4 bytes.
@@ -64,14 +85,16 @@ func (r *growRange) Grow(bytes int64) error {
 	if more <= 0 {
 		return nil
 	}
-	if more > h.limit-h.used {
+	if !a.onHost && more > h.limit-h.used {
 		return fmt.Errorf("%w: ptx: %d more bytes asked for, %d of %d left", device.ErrOutOfMemory, more, h.limit-h.used, h.limit)
 	}
 	h.count++
 	old := len(a.data)
 	a.data = slices.Grow(a.data, int(more))[:bytes]
 	noisy(a.data[old:], h.seed+h.count)
-	h.used += more
+	if !a.onHost {
+		h.used += more
+	}
 	return nil
 }
 

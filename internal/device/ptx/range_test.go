@@ -187,3 +187,30 @@ func TestRangeGrowsBesideKernel(t *testing.T) {
 		t.Error("the range grew only", grown, "times")
 	}
 }
+
+// TestHostRange tests that memory of the host takes none of the device's, is at one
+// address, and is the same for both sides.
+func TestHostRange(t *testing.T) {
+	r := newRig(t, Memory(1<<10))
+	g, err := r.dev.ReserveHost(1 << 40)
+	r.must(err)
+	r.must(g.Grow(1 << 16))
+	if len(g.Bytes()) != 1<<16 || r.free() != 1<<10 {
+		t.Fatalf("%d bytes are there, %d of the device are free", len(g.Bytes()), r.free())
+	}
+	base := g.Base()
+	copy(g.Bytes(), "from the host")
+	r.must(g.Grow(1 << 20))
+	if got := r.read(g.Base(), 13); string(got) != "from the host" || g.Base() != base {
+		t.Errorf("the device reads %q", got)
+	}
+	r.must(r.s.CopyIn(base+1<<19, []byte("from the device")))
+	r.must(r.s.Synchronize())
+	if got := g.Bytes()[1<<19:][:15]; string(got) != "from the device" {
+		t.Errorf("the host reads %q", got)
+	}
+	r.must(g.Free())
+	if r.free() != 1<<10 || len(g.Bytes()) != 0 {
+		t.Error("not freed")
+	}
+}
