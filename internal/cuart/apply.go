@@ -36,7 +36,7 @@ type briefing struct {
 	pools  [classes]kernel.RadixPool
 	taken  [classes]uint32
 	given  [classes]uint32
-	units  uint32
+	units  [2]uint32
 	counts [kernel.RadixCounts]uint32
 }
 
@@ -47,13 +47,17 @@ func (t *Tree) briefing() *briefing { return (*briefing)(unsafe.Pointer(unsafe.S
 // Apply does all operations of a batch, as if one after the other, or none if there is
 // an error. It returns when the answers are there.
 func (t *Tree) Apply(ops *Ops) error {
-	n := int(ops.Keys.N)
-	if t.broken != nil || n == 0 {
+	if t.broken != nil || ops.Keys.N == 0 {
 		return t.broken
 	}
-	if n >= math.MaxInt32 {
+	if ops.Keys.N >= math.MaxInt32 {
 		return errTooLarge
 	}
+	return t.orMoved(func() error { return t.apply(ops) })
+}
+
+func (t *Tree) apply(ops *Ops) error {
+	n := int(ops.Keys.N)
 	if ops.Kinds != 0 || ops.Kind == Set {
 		if err := t.widen(t.entries + n); err != nil {
 			return err
@@ -190,14 +194,22 @@ func (t *Tree) promise(n *need) error {
 			return err
 		}
 	}
-	units := int64(t.leaves.next)
+	near, far := int64(t.leaves.next), int64(t.far.next)
 	for c := nodeTypes; c < classes; c++ {
-		units += int64(n.unlisted(t, c)) * int64(unitsOf(c))
+		units := int64(n.unlisted(t, c)) * int64(unitsOf(c))
+		if c < t.far.class {
+			near += units
+		} else {
+			far += units
+		}
 	}
-	if units >= leafBit {
+	if near > int64(t.far.split) || far > int64(mostUnits-t.far.split) {
 		return errTooLarge
 	}
-	if err := t.grow(&t.leaves, int(units)); err != nil {
+	if err := t.grow(&t.leaves, int(near)); err != nil {
+		return err
+	}
+	if err := t.grow(&t.far.pool, int(far)); err != nil {
 		return err
 	}
 	return t.listRoom(n)
@@ -218,7 +230,7 @@ func (t *Tree) listRoom(n *need) error {
 // brief tells kernels where there is memory.
 func (t *Tree) brief(at device.Ptr, n *need) error {
 	b := t.briefing()
-	*b = briefing{units: uint32(t.leaves.next)}
+	*b = briefing{units: [2]uint32{uint32(t.leaves.next), uint32(t.far.split + t.far.next)}}
 	for c := range b.pools {
 		p := &b.pools[c]
 		p.Free, p.Count = t.lists[c].At, uint32(n.listed(t, c, t.lists[c].N))
@@ -233,11 +245,12 @@ func (t *Tree) brief(at device.Ptr, n *need) error {
 }
 
 // poolsAt returns memory as kernels take it.
-func poolsAt(at device.Ptr) *kernel.RadixPools {
+func (t *Tree) poolsAt(at device.Ptr) *kernel.RadixPools {
 	var b briefing
 	return &kernel.RadixPools{
 		Of: at + device.Ptr(unsafe.Offsetof(b.pools)), Taken: at + device.Ptr(unsafe.Offsetof(b.taken)),
 		Given: at + device.Ptr(unsafe.Offsetof(b.given)), Units: at + device.Ptr(unsafe.Offsetof(b.units)),
+		FarClass: uint32(t.far.class),
 	}
 }
 
@@ -246,7 +259,7 @@ func (t *Tree) carryOut(a *applying) error {
 	if err := t.brief(a.at, &a.need); err != nil {
 		return err
 	}
-	if err := t.run.Own(t.radix(), &a.changes, poolsAt(a.at)); err != nil {
+	if err := t.run.Own(t.radix(), &a.changes, t.poolsAt(a.at)); err != nil {
 		return err
 	}
 	freed := t.freedLists()
@@ -283,7 +296,7 @@ func (t *Tree) settle(at device.Ptr, n *need) error {
 			t.entries += taken - given
 		}
 	}
-	t.leaves.next = int(b.units)
+	t.leaves.next, t.far.next = int(b.units[0]), int(b.units[1])-t.far.split
 	return nil
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"unsafe"
-
-	"github.com/pando-index/pando/internal/arena"
 )
 
 // entry is a key with its value.
@@ -93,14 +91,14 @@ func (c *checking) node(l link, depth int, all []child) error {
 
 // leaf looks at a leaf.
 func (c *checking) leaf(l link) error {
-	at, v := l.place(), c.valBytes
-	memory := arena.Bytes(c.units)
-	if at+v+4 > len(memory) {
-		return fmt.Errorf("cuart: leaf %x is outside of %d bytes", l, len(memory))
+	v := c.valBytes
+	x, far := c.leafAt(l)
+	if v+4 > len(x) {
+		return fmt.Errorf("cuart: leaf %x is outside of memory", l)
 	}
-	x := memory[at:]
 	length := int(*(*uint32)(unsafe.Pointer(&x[v])))
-	if length > MaxKey || at+unitsOf(leafClass(length, v))*unit > len(memory) {
+	class := leafClass(min(length, MaxKey), v)
+	if length > MaxKey || unitsOf(class)*unit > len(x) || far != (class >= c.farClass) {
 		return fmt.Errorf("cuart: leaf %x has a key of %d bytes", l, length)
 	}
 	for _, b := range x[v+4+length : v+4+(length+3)&^3] {
@@ -113,7 +111,7 @@ func (c *checking) leaf(l link) error {
 		val = *(*uint64)(unsafe.Pointer(&x[0]))
 	}
 	c.entries = append(c.entries, entry{string(x[v+4:][:length]), val})
-	return c.take(at/unit, unitsOf(leafClass(length, v)))
+	return c.take(int(l&^leafBit), unitsOf(class))
 }
 
 // take notes units that are a leaf, or free.
@@ -150,15 +148,24 @@ func (c *checking) free(free *[classes][]uint32) error {
 		starts = append(starts, at)
 	}
 	slices.Sort(starts)
-	end := 0
+	near, _ := slices.BinarySearch(starts, c.split)
+	if err := c.dense(starts[:near], 0, len(c.units)); err != nil {
+		return err
+	}
+	return c.dense(starts[near:], c.split, c.split+len(c.far))
+}
+
+// dense looks whether leaves, by where they begin, are all units from first to last.
+func (c *checking) dense(starts []int, first, last int) error {
+	end := first
 	for _, at := range starts {
 		if at != end {
 			return fmt.Errorf("cuart: a leaf at unit %d, where the one before ends at %d", at, end)
 		}
 		end += c.leaves[at]
 	}
-	if end != len(c.units) {
-		return fmt.Errorf("cuart: leaves end at unit %d of %d", end, len(c.units))
+	if end != last {
+		return fmt.Errorf("cuart: leaves end at unit %d of %d", end, last)
 	}
 	return nil
 }

@@ -18,7 +18,10 @@ type image struct {
 	n16      []inner16
 	n48      []inner48
 	n256     []inner256
-	units    []uint64 // of leaves
+	units    []uint64 // of leaves,
+	far      []uint64 // and those from split on: leaves of farClass and above
+	split    int
+	farClass int
 	entries  int
 }
 
@@ -33,8 +36,8 @@ func (im *image) nodes() [nodeTypes]int {
 }
 
 // build lays out keys, which ascend, with their values.
-func build(keys []string, vals []uint64, valBytes int, p place) (*image, error) {
-	im := &image{place: p, valBytes: valBytes, table: make([]link, 1<<p.bits), entries: len(keys)}
+func build(keys []string, vals []uint64, valBytes int, p place, split, farClass int) (*image, error) {
+	im := &image{place: p, valBytes: valBytes, table: make([]link, 1<<p.bits), entries: len(keys), split: split, farClass: farClass}
 	slots, starts := make([]uint32, len(keys)), make([]uint32, 1<<p.bits+1)
 	for i, k := range keys {
 		if len(k) > MaxKey {
@@ -129,9 +132,13 @@ func (b *builder) node(h header, bytes []uint8, links []link) link {
 
 // leaf adds a leaf.
 func (b *builder) leaf(key string, val uint64) link {
-	at := len(b.units)
-	b.units = append(b.units, make([]uint64, unitsOf(leafClass(len(key), b.valBytes)))...)
-	x := arena.Bytes(b.units[at:])
+	to, first, class := &b.units, 0, leafClass(len(key), b.valBytes)
+	if class >= b.farClass {
+		to, first = &b.far, b.split
+	}
+	at := len(*to)
+	*to = append(*to, make([]uint64, unitsOf(class))...)
+	x := arena.Bytes((*to)[at:])
 	if b.valBytes == 8 {
 		*(*uint64)(unsafe.Pointer(&x[0])) = val
 	} else {
@@ -139,7 +146,17 @@ func (b *builder) leaf(key string, val uint64) link {
 	}
 	*(*uint32)(unsafe.Pointer(&x[b.valBytes])) = uint32(len(key))
 	copy(x[b.valBytes+4:], key)
-	return leafBit | link(at)
+	return leafBit | link(first+at)
+}
+
+// leafAt returns the memory from a leaf on to the end of its pool, and reports whether
+// that is far.
+func (im *image) leafAt(l link) (memory []byte, far bool) {
+	units, at := im.units, int(l&^leafBit)
+	if far = at >= im.split; far {
+		units, at = im.far, at-im.split
+	}
+	return arena.Bytes(units[min(at, len(units)):]), far
 }
 
 // child is a link of an inner node, and its byte; -1 for the key that ends there.

@@ -78,7 +78,7 @@ func TestBuild(t *testing.T) {
 			vals[i] = rng.Uint64N(1 << 32)
 			want[keys[i]] = vals[i]
 		}
-		im, err := build(keys, vals, 4+4*rng.IntN(2), randomPlace(rng))
+		im, err := build(keys, vals, 4+4*rng.IntN(2), randomPlace(rng), mostUnits, classes)
 		must(t, err)
 		got, err := im.check(new([classes][]uint32))
 		must(t, err)
@@ -100,7 +100,7 @@ func TestNodeTypes(t *testing.T) {
 		for i := range keys {
 			keys[i] = "k" + string([]byte{byte(i)})
 		}
-		im, err := build(keys, make([]uint64, n), 8, place{bits: 1, direct: true})
+		im, err := build(keys, make([]uint64, n), 8, place{bits: 1, direct: true}, mostUnits, classes)
 		must(t, err)
 		if got := im.nodes(); got[want] != 1 {
 			t.Errorf("%d children: nodes %v", n, got)
@@ -126,7 +126,7 @@ func TestCheckFinds(t *testing.T) {
 		"a node to spare":       func(im *image) { im.n16 = append(im.n16, inner16{}) },
 		"another slot":          func(im *image) { im.table[0], im.table[1] = im.table[1], im.table[0] },
 	} {
-		im, err := build([]string{"key", "key1x", "key2"}, []uint64{1, 2, 3}, 8, place{bits: 1, direct: true})
+		im, err := build([]string{"key", "key1x", "key2"}, []uint64{1, 2, 3}, 8, place{bits: 1, direct: true}, mostUnits, classes)
 		must(t, err)
 		_, err = im.check(new([classes][]uint32))
 		must(t, err)

@@ -78,7 +78,6 @@ func (l link) isLeaf() bool  { return l&leafBit != 0 }
 func (l link) isInner() bool { return l != 0 && l&leafBit == 0 }
 func (l link) kind() int     { return int(l>>typeShift) - 1 }
 func (l link) number() int   { return int(l & numberMax) }
-func (l link) place() int    { return int(l&^leafBit) * unit }
 
 func linkTo(kind, number int) link { return link((kind+1)<<typeShift | number) }
 

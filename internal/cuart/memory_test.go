@@ -69,7 +69,7 @@ func failOnce(t *testing.T, first uint64, op faulty.Op, at int) bool {
 func TestLimit(t *testing.T) {
 	first := seed.Of(t)
 	dev := ptx.New(ptx.Seed(first))
-	r := newRig(t, dev, Options{Room: 256 << 10, Seed: 1})
+	r := newRig(t, dev, Options{Room: 256 << 10, HostRoom: -1, Seed: 1})
 	rng := rand.New(rand.NewPCG(first, 4))
 	set := func(n int) error {
 		keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)

@@ -30,12 +30,14 @@ type Tree struct {
 	table    device.Ptr
 	nodes    [nodeTypes]pool
 	leaves   pool // of units
+	far      far  // those of long keys
 	lists    [classes]room.List
 	entries  int
 	perSlot  int
 	longest  int   // longer keys are not there,
 	lenient  bool  // and it is no error to set them
-	left     int64 // bytes that pools may still take
+	left     int64 // bytes of the device that pools may still take,
+	hostLeft int64 // and of the host
 	work     room.Work
 	freed    room.Work // what a batch frees
 	params   kernel.Params
@@ -52,6 +54,7 @@ type pool struct {
 	room   int // slots that there is memory for
 	most   int // slots that there may be
 	next   int // the first that was never used
+	host   bool
 }
 
 // Options are the settings of a tree.
@@ -70,9 +73,16 @@ type Options struct {
 	Direct bool
 	// Seed is that of the hash; 0 is any.
 	Seed uint64
-	// Longest leaves longer keys out: what is done to them does nothing. 0 is MaxKey,
-	// and an error for longer ones.
+	// Longest is the length from which on keys are long; 0 is MaxKey, and an error for
+	// longer ones.
 	Longest int
+	// Long is what becomes of long keys. Those that are left out, or are above MaxKey,
+	// are not there, and what is done to them does nothing.
+	Long Long
+	// HostRoom is the most host memory that leaves may take: those of long keys where
+	// Long is LongHost, and all where the device is full. 0 is as much as Room, and
+	// below 0 is none.
+	HostRoom int64
 }
 
 const (
@@ -95,7 +105,7 @@ func New(dev device.Device, opts Options) (t *Tree, err error) {
 	}()
 	t.place = place{seed: opts.Seed, skip: opts.Skip, direct: opts.Direct, bits: bitsFor(opts.Entries)}
 	t.longest, t.lenient = MaxKey, opts.Longest > 0
-	if t.lenient {
+	if t.lenient && opts.Long == LongLeft {
 		t.longest = min(opts.Longest, MaxKey)
 	}
 	for t.place.seed == 0 {
@@ -122,7 +132,10 @@ func New(dev device.Device, opts Options) (t *Tree, err error) {
 			return t, err
 		}
 	}
-	if err := t.openPools(); err != nil {
+	if t.hostLeft = max(opts.HostRoom, 0); opts.HostRoom == 0 {
+		t.hostLeft = t.left
+	}
+	if err := t.openPools(&opts); err != nil {
 		return t, err
 	}
 	t.table, err = t.newTable(t.place.bits)
@@ -136,15 +149,14 @@ func bitsFor(entries int) int {
 
 // openPools reserves addresses for all pools. shares are the parts of all memory, in
 // twentieths, that they take at once where memory cannot grow.
-func (t *Tree) openPools() (err error) {
+func (t *Tree) openPools(opts *Options) (err error) {
 	shares := [nodeTypes]int64{3, 3, 1, 1}
 	for kind := range t.nodes {
 		if t.nodes[kind], err = openPool(t.dev, nodeSize[kind], numberMax, t.left, shares[kind]); err != nil {
 			return err
 		}
 	}
-	t.leaves, err = openPool(t.dev, unit, leafBit-1, t.left, 9)
-	return err
+	return t.openLeaves(opts, 9)
 }
 
 func openPool(dev device.Device, slot, most int, bytes, share int64) (p pool, err error) {
@@ -171,15 +183,19 @@ func (t *Tree) grow(p *pool, slots int) error {
 	if slots <= p.room {
 		return nil
 	}
+	left := &t.left
+	if p.host {
+		left = &t.hostLeft
+	}
 	bytes := int64(slots-p.room) * int64(p.slot)
-	if slots > p.most || bytes > t.left {
+	if slots > p.most || bytes > *left {
 		return ErrLimit
 	}
 	if err := p.memory.Grow(int64(slots) * int64(p.slot)); err != nil {
 		return err
 	}
 	p.room = slots
-	t.left -= bytes
+	*left -= bytes
 	return nil
 }
 
@@ -188,7 +204,10 @@ func (t *Tree) radix() *kernel.Radix {
 	r := &kernel.Radix{
 		Leaves: t.leaves.memory.Base(), Table: t.table,
 		Seed: t.place.seed, Skip: uint32(t.place.skip), Shift: uint32(32 - t.place.bits),
-		Longest: uint32(t.longest),
+		Longest: uint32(t.longest), Split: uint32(t.far.split),
+	}
+	if t.far.memory != nil {
+		r.Far = t.far.memory.Base() - device.Ptr(t.far.split*unit)
 	}
 	for kind := range t.nodes {
 		r.Nodes[kind] = t.nodes[kind].memory.Base()
@@ -214,16 +233,16 @@ func (t *Tree) Load(keys []string, vals []uint64) error {
 	if n := len(keys); n > 0 && p.skip == 0 {
 		p.skip = common(keys[0], keys[n-1])
 	}
-	im, err := build(keys, vals, t.run.Bits/8, p)
+	im, err := build(keys, vals, t.run.Bits/8, p, t.far.split, t.far.class)
 	if err != nil {
 		return err
 	}
-	return t.upload(im)
+	return t.orMoved(func() error { return t.upload(im) })
 }
 
 // upload copies an image into an empty tree.
 func (t *Tree) upload(im *image) error {
-	if int64(len(im.units)) >= leafBit {
+	if len(im.units) > t.far.split || len(im.far) > mostUnits-t.far.split {
 		return errTooLarge
 	}
 	for kind, n := range im.nodes() {
@@ -234,6 +253,9 @@ func (t *Tree) upload(im *image) error {
 	if err := t.grow(&t.leaves, len(im.units)); err != nil {
 		return err
 	}
+	if err := t.grow(&t.far.pool, len(im.far)); err != nil {
+		return err
+	}
 	table, err := t.newTable(im.place.bits)
 	if err != nil {
 		return err
@@ -242,14 +264,14 @@ func (t *Tree) upload(im *image) error {
 	for kind, b := range im.bytes() {
 		err = errors.Join(err, t.copyIn(t.nodes[kind].memory.Base(), b))
 	}
-	err = errors.Join(err, t.copyIn(t.leaves.memory.Base(), arena.Bytes(im.units)), t.run.Stream.Synchronize())
+	err = errors.Join(err, t.writeUnits(&t.leaves, im.units), t.writeUnits(&t.far.pool, im.far), t.run.Stream.Synchronize())
 	if err != nil { // nothing of the tree was there
 		return errors.Join(err, t.dev.Free(table))
 	}
 	for kind, n := range im.nodes() {
 		t.nodes[kind].next = n
 	}
-	t.leaves.next, t.entries, t.place = len(im.units), im.entries, im.place
+	t.leaves.next, t.far.next, t.entries, t.place = len(im.units), len(im.far), im.entries, im.place
 	old := t.table
 	t.table = table
 	return t.dev.Free(old)
@@ -292,11 +314,15 @@ func (t *Tree) Len() int { return t.entries }
 
 // Bytes returns the device memory that table, nodes and leaves take.
 func (t *Tree) Bytes() int64 {
-	n := 4<<t.place.bits + int64(t.leaves.next)*unit
+	n := int64(4) << t.place.bits
 	for kind := range t.nodes {
 		n += int64(t.live(kind)) * int64(nodeSize[kind])
 	}
-	for class := nodeTypes; class < classes; class++ {
+	if t.leaves.host {
+		return n
+	}
+	n += int64(t.leaves.next) * unit
+	for class := nodeTypes; class < t.far.class; class++ {
 		n -= int64(t.lists[class].N) * int64(unitsOf(class)) * unit
 	}
 	return n
@@ -318,11 +344,15 @@ func (t *Tree) read() ([]entry, error) {
 		return nil, t.broken
 	}
 	im := &image{
-		place: t.place, valBytes: t.run.Bits / 8, table: make([]link, 1<<t.place.bits), units: make([]uint64, t.leaves.next),
+		place: t.place, valBytes: t.run.Bits / 8, table: make([]link, 1<<t.place.bits), split: t.far.split, farClass: t.far.class,
 		n4: make([]inner4, t.nodes[node4].next), n16: make([]inner16, t.nodes[node16].next),
 		n48: make([]inner48, t.nodes[node48].next), n256: make([]inner256, t.nodes[node256].next),
 	}
-	if err := errors.Join(t.copyOut(arena.Bytes(im.table), t.table), t.copyOut(arena.Bytes(im.units), t.leaves.memory.Base())); err != nil {
+	var errs [3]error
+	errs[0] = t.copyOut(arena.Bytes(im.table), t.table)
+	im.units, errs[1] = t.readUnits(&t.leaves)
+	im.far, errs[2] = t.readUnits(&t.far.pool)
+	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
 	for kind, b := range im.bytes() {
@@ -358,7 +388,7 @@ func (t *Tree) Close() (err error) {
 	if t.table != 0 {
 		err = errors.Join(err, t.dev.Free(t.table))
 	}
-	for _, p := range append(t.nodes[:], t.leaves) {
+	for _, p := range append(t.nodes[:], t.leaves, t.far.pool) {
 		if p.memory != nil {
 			err = errors.Join(err, p.memory.Free())
 		}

@@ -32,7 +32,7 @@ func (t *Tree) widen(entries int) error {
 	if table != 0 {
 		err = errors.Join(err, t.run.Stream.Synchronize(), t.dev.Free(table))
 	}
-	if errors.Is(err, device.ErrOutOfMemory) || errors.Is(err, ErrLimit) {
+	if isShort(err) {
 		return nil
 	}
 	return err
@@ -123,7 +123,7 @@ func (t *Tree) listLeaves(leaves, at device.Ptr, freed [classes]device.Ptr, inne
 		if err := t.run.Stream.Fill(counts, 0, 4); err != nil {
 			return err
 		}
-		if err := t.run.Expand(t.radix(), links, n, inner, leaves, counts, poolsAt(at)); err != nil {
+		if err := t.run.Expand(t.radix(), links, n, inner, leaves, counts, t.poolsAt(at)); err != nil {
 			return err
 		}
 		if err := t.copyOut(t.told, at); err != nil {
@@ -162,7 +162,7 @@ func (t *Tree) adopt(to *kernel.Radix, bits int, leaves device.Ptr, n int) error
 	if err := t.brief(at, &need); err != nil {
 		return err
 	}
-	if err := t.run.Adopt(to, slots, places, leaves, n, poolsAt(at)); err != nil {
+	if err := t.run.Adopt(to, slots, places, leaves, n, t.poolsAt(at)); err != nil {
 		return err
 	}
 	freed := t.freedLists()

@@ -33,11 +33,13 @@ const (
 // Radix is a radix tree: struct Radix of radix.h, field by field.
 type Radix struct {
 	Nodes         [RadixNodes]device.Ptr
-	Leaves, Table device.Ptr
+	Leaves, Far   device.Ptr // units from Split on are in Far, which is where unit 0 would be
+	Table         device.Ptr
 	Seed          uint64
 	Skip, Direct  uint32
 	Shift         uint32 // 32 less the bits of a slot's number, below 32
 	Longest       uint32 // keys above are not there, whatever is done to them
+	Split, _      uint32
 }
 
 // StringKeys is strings in device memory: struct Keys of radix.h. Key i has the bytes
@@ -55,8 +57,12 @@ type RadixPool struct {
 }
 
 // RadixPools is struct Pools of radixown.h: a RadixPool for each class, and what is
-// counted (u32): those taken and given of each class, and the first unit never used.
-type RadixPools struct{ Of, Taken, Given, Units device.Ptr }
+// counted (u32): those taken and given of each class, and the first units never used,
+// of leaves and of those of FarClass and above.
+type RadixPools struct {
+	Of, Taken, Given, Units device.Ptr
+	FarClass, _             uint32
+}
 
 // RadixChanges is operations in the order of their slots: struct Changes of
 // radixown.h.

@@ -46,11 +46,12 @@ struct Radix {
 	Node16 *n16;
 	Node48 *n48;
 	Node256 *n256;
-	u8 *leaves;
+	u8 *leaves, *far; // units from split on are in far, which is where unit 0 would be
 	u32 *table;
 	u64 seed;
 	u32 skip, direct, shift; // slot = upper half of the place >> shift
 	u32 longest;             // keys above are not there, whatever is done to them
+	u32 split, unused;
 };
 
 // Query is a string.
@@ -221,7 +222,10 @@ inline_device u32 next(const Radix &t, u32 link, const Query &q) {
 template <typename V> struct Leaf {
 	u8 *at;
 
-	inlined Leaf(const Radix &t, u32 link) : at(t.leaves + (u64)(link & ~LEAF) * UNIT) {}
+	inlined Leaf(const Radix &t, u32 link) {
+		u32 place = link & ~LEAF;
+		at = (place < t.split ? t.leaves : t.far) + (u64)place * UNIT;
+	}
 	inlined V &value() const { return *(V *)at; }
 	inlined u32 &length() const { return *(u32 *)(at + sizeof(V)); }
 	inlined u32 *words() const { return (u32 *)(at + sizeof(V) + 4); }

@@ -20,13 +20,15 @@ struct Pool {
 struct Pools {
 	const Pool *of;
 	u32 *taken, *given; // of each class
-	u32 *units;         // the first of leaves that was never used
+	u32 *units;         // the first unit that was never used of leaves, and of those that are far
+	u32 farClass;       // the first class of leaves that are far
+	u32 unused;
 
 	inlined u32 take(u32 c, u32 size) const {
 		u32 i = addRelaxed(taken + c, 1u);
 		const Pool &x = of[c];
 		if (i < x.count) return x.free[x.count - 1 - i];
-		return c < NODE_TYPES ? x.next + (i - x.count) : addRelaxed(units, size);
+		return c < NODE_TYPES ? x.next + (i - x.count) : addRelaxed(units + (c >= farClass), size);
 	}
 	inlined void give(u32 c, u32 number) const { of[c].freed[addRelaxed(given + c, 1u)] = number; }
 	inlined u32 takeNode(u32 type) const { return type << TYPE_SHIFT | take(type - 1, 0); }

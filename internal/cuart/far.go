@@ -1,0 +1,145 @@
+package cuart
+
+import (
+	"errors"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device"
+)
+
+// Leaves may lie in page-locked host memory, where kernels read and write them over
+// the bus:
+//
+//	units 0 to split-1     leaves   the device's memory; host memory once that is full
+//	units from split on    far      host memory: leaves of long keys, where Long says so
+//
+// A link is the same wherever its leaf lies. So leaves that the device has no room for
+// any more are copied as they are, all at once, and no node knows. Nodes and the table stay
+// on the device, and get what leaves have left.
+
+// Long is what becomes of keys above Options.Longest, the three ways of the CuART
+// paper.
+type Long uint8
+
+const (
+	LongLeft   Long = iota // they are left out: others have them
+	LongHost               // their leaves are in host memory
+	LongDevice             // their leaves are on the device, as others are
+)
+
+// far is leaves of long keys, if they are in host memory.
+type far struct {
+	pool
+	split int // the first of its units
+	class int // the first class of leaves that are there
+}
+
+// mostUnits is how many units leaves may have: the places that a link can have.
+const mostUnits = leafBit - 1
+
+// openLeaves reserves addresses for leaves: share is that of openPools.
+func (t *Tree) openLeaves(opts *Options, share int64) (err error) {
+	t.far = far{split: mostUnits, class: classes}
+	if opts.Long == LongHost && opts.Longest > 0 && opts.Longest < MaxKey {
+		t.far.split, t.far.class = mostUnits/2, leafClass(opts.Longest+1, t.run.Bits/8)
+		if t.far.pool, err = t.openHost(mostUnits - t.far.split); err != nil {
+			return err
+		}
+	}
+	t.leaves, err = openPool(t.dev, unit, t.far.split, t.left, share)
+	return err
+}
+
+// openHost reserves host memory for at most so many units.
+func (t *Tree) openHost(most int) (pool, error) {
+	most = int(min(int64(most), t.hostLeft/unit))
+	if most <= 0 {
+		return pool{}, ErrLimit
+	}
+	memory, err := t.dev.ReserveHost(int64(most) * unit)
+	return pool{memory: memory, slot: unit, most: most, host: true}, err
+}
+
+// isShort reports whether an error says that there is no memory left.
+func isShort(err error) bool {
+	return errors.Is(err, ErrLimit) || errors.Is(err, device.ErrOutOfMemory)
+}
+
+// orMoved does something that needs device memory, and does it again with the leaves in
+// host memory if there is none left. What fails for want of memory has changed
+// nothing.
+func (t *Tree) orMoved(do func() error) error {
+	err := do()
+	if t.broken != nil || !isShort(err) || t.leaves.host {
+		return err
+	}
+	if other := t.moveLeaves(); other != nil {
+		return errors.Join(err, other)
+	}
+	return do()
+}
+
+// moveLeaves moves leaves to host memory. An error leaves everything as it was.
+func (t *Tree) moveLeaves() error {
+	used := int64(t.leaves.next) * unit
+	if used > t.hostLeft {
+		return ErrLimit
+	}
+	to, err := t.openHost(t.far.split)
+	if err != nil {
+		return err
+	}
+	if err = t.grow(&to, t.leaves.next); err == nil {
+		err = t.copyOut(to.bytes(t.leaves.next), t.leaves.memory.Base())
+	}
+	if err != nil {
+		t.hostLeft += int64(to.room) * unit
+		return errors.Join(err, to.memory.Free())
+	}
+	old := t.leaves
+	to.next = old.next
+	t.leaves = to
+	t.left += int64(old.room) * unit
+	return old.memory.Free()
+}
+
+// bytes returns the first slots of a pool in host memory.
+func (p *pool) bytes(slots int) []byte {
+	return p.memory.(device.HostRange).Bytes()[:slots*p.slot]
+}
+
+// writeUnits puts leaves into a pool.
+func (t *Tree) writeUnits(p *pool, units []uint64) error {
+	if len(units) == 0 {
+		return nil
+	}
+	if p.host {
+		copy(p.bytes(len(units)), arena.Bytes(units))
+		return nil
+	}
+	return t.copyIn(p.memory.Base(), arena.Bytes(units))
+}
+
+// readUnits returns all leaves of a pool.
+func (t *Tree) readUnits(p *pool) ([]uint64, error) {
+	units := make([]uint64, p.next)
+	if p.next == 0 {
+		return units, nil
+	}
+	if !p.host {
+		return units, t.copyOut(arena.Bytes(units), p.memory.Base())
+	}
+	err := t.run.Stream.Synchronize()
+	copy(arena.Bytes(units), p.bytes(p.next))
+	return units, err
+}
+
+// HostBytes returns the host memory that leaves take.
+func (t *Tree) HostBytes() (n int64) {
+	for _, p := range []*pool{&t.leaves, &t.far.pool} {
+		if p.host {
+			n += int64(p.room) * unit
+		}
+	}
+	return n
+}
