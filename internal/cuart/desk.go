@@ -20,6 +20,9 @@ type Desk struct {
 	workers int
 	// Tile lets a tile of four lanes take a key, or else a thread.
 	Tile bool
+	// Bucket is the most strings that travel together of those that a device reads
+	// where they are; 0 is a default. For experiments.
+	Bucket int
 	flow.Schedule[bucket]
 	jobs par.Pool[finding]
 	down atomic.Pointer[error]
@@ -30,9 +33,14 @@ type Desk struct {
 // bucket is strings under way.
 type bucket struct{ packing.Bucket }
 
-// sharedStrings is how many strings travel together that a device reads where they
-// are: nobody has to gather them.
-const sharedStrings = 4 * packing.MaxStrings
+// Strings that a device reads where they are travel up to sharedStrings together, and
+// sharedBytes: nobody has to gather them, and a bucket costs some 20 to 50 µs in the
+// driver, whatever its size (docs/gpu.md). There are so many slots for them.
+const (
+	sharedStrings = 1 << 20
+	sharedBytes   = 16 << 20
+	sharedLanes   = 2 * flow.MaxFlight
+)
 
 // NewDesk returns a desk before a tree, with so many workers.
 func NewDesk(t *Tree, workers int) *Desk {
@@ -75,16 +83,21 @@ func (d *Desk) Find(q Queries) {
 	}
 	j := d.jobs.Get()
 	j.Queries, j.desk = q, d
-	most := packing.MaxStrings
-	if q.Keys.Shared() {
-		most = sharedStrings
-	}
-	j.pack.Begin(q.Keys, false, most)
-	j.pack.Bucket = max(j.pack.Bucket&^7, 8) // answers are whole bytes of bits
 	workers := min(max(n/packing.MinStrings, 1), d.workers)
+	limits, lanes := packing.Gathered, workers
+	if q.Keys.Shared() {
+		limits = packing.Limits{Strings: sharedStrings, Bytes: sharedBytes}
+		if d.Bucket > 0 {
+			limits.Strings = d.Bucket
+		}
+		lanes = min(lanes, sharedLanes)
+	}
+	limits.Longest = d.tree.longest
+	j.pack.Begin(q.Keys, false, limits)
+	j.pack.Even = true
 	j.flow.Run(&d.Schedule, j, flow.Batch{
-		Workers: workers, Overlap: flow.DoubleBuffered, Lanes: workers,
-		In: packing.In(j.pack.Room), Out: d.bitsAt(j.pack.Room) + (j.pack.Room+31)/32*4,
+		Workers: workers, Overlap: flow.DoubleBuffered, Lanes: lanes,
+		In: j.pack.In(), Out: d.bitsAt(j.pack.Room) + (j.pack.Room+31)/32*4,
 	})
 	j.Queries, j.desk, j.pack = Queries{}, nil, packing.Packer{} // the caller's slices are not a pool's to keep
 	d.jobs.Put(j)
@@ -120,6 +133,9 @@ func (j *finding) Send(s *flow.Slot[bucket], st device.Stream) error {
 	}
 	n, bits := b.Packed, d.bitsAt(b.Packed)
 	keys := kernel.StringKeys{Bytes: at, Offsets: s.DevIn, N: uint32(n)}
+	if b.Width > 0 {
+		keys.Offsets, keys.Width = 0, uint32(b.Width)
+	}
 	if err := d.tree.Find(st, keys, d.Tile, s.DevOut, s.DevOut+device.Ptr(bits)); err != nil {
 		return err
 	}
@@ -143,7 +159,7 @@ func (j *finding) column(s *flow.Slot[bucket], lo, hi int) []byte {
 }
 
 // endPiece is the number of answers that a worker hands out at a time.
-const endPiece = 8 << 10
+const endPiece = 16 << 10
 
 func (j *finding) Ends(s *flow.Slot[bucket]) int { return (s.Queries + endPiece - 1) / endPiece }
 
@@ -173,7 +189,10 @@ func (j *finding) Finish(s *flow.Slot[bucket], piece int) {
 
 // long returns which strings of a bucket are too long.
 func (j *finding) long(b *bucket, lo, hi int) (all []int) {
-	longest := j.desk.longest()
+	longest := j.desk.tree.longest
+	if b.Longest <= longest {
+		return nil
+	}
 	for i := lo; i < hi; i++ {
 		if len(j.Keys.At(b.Lo+i)) > longest {
 			all = append(all, i)
@@ -181,9 +200,6 @@ func (j *finding) long(b *bucket, lo, hi int) (all []int) {
 	}
 	return all
 }
-
-// longest returns the length up to which the tree has keys, and buckets take them.
-func (d *Desk) longest() int { return min(d.tree.longest, packing.Longest) }
 
 func (j *finding) Done(*flow.Slot[bucket])      {}
 func (j *finding) Rest()                        { j.CPU(j.pack.Next, j.pack.Last) }

@@ -64,7 +64,7 @@ func Follow(cpu *radix.Tree, dev device.Device, opts FollowOptions) (f *Follower
 	if f.opts.Notes == 0 {
 		f.opts.Notes = mostNotes
 	}
-	f.tree, err = New(dev, Options{Room: opts.Room, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest})
+	f.tree, err = New(dev, Options{Room: opts.Room, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest, Long: longKeys})
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}

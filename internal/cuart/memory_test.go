@@ -19,10 +19,16 @@ import (
 // time, on a table that may not have grown; Close gives everything back.
 func TestMemoryFails(t *testing.T) {
 	first := seed.Of(t)
-	for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow} {
-		for at := 1; ; at++ {
-			if !failOnce(t, first, op, at) || t.Failed() {
-				break
+	for _, opts := range []Options{
+		{Room: 32 << 20, Seed: 1, HostRoom: -1},
+		{Room: 32 << 20, Seed: 1, Longest: 40, Long: LongHost},
+		{Room: 48 << 10, Seed: 1, HostRoom: 1 << 20}, // leaves move to the host
+	} {
+		for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow, faulty.ReserveHost} {
+			for at := 1; ; at++ {
+				if !failOnce(t, first, op, at, opts) || t.Failed() {
+					break
+				}
 			}
 		}
 	}
@@ -30,11 +36,11 @@ func TestMemoryFails(t *testing.T) {
 
 // failOnce makes one operation fail while batches run, and reports whether it came to
 // that.
-func failOnce(t *testing.T, first uint64, op faulty.Op, at int) bool {
+func failOnce(t *testing.T, first uint64, op faulty.Op, at int, opts Options) bool {
 	t.Helper()
 	inner := ptx.New(ptx.Seed(first))
 	dev := faulty.New(inner, faulty.Plan{Op: op, At: at})
-	tree, err := New(dev, Options{Room: 32 << 20, Seed: 1})
+	tree, err := New(dev, opts)
 	if err == nil {
 		r := &rig{t: t, dev: inner, tree: tree, model: map[string]uint64{}} // what the batch itself takes does not count
 		r.tree.perSlot, r.tree.portion = 1, 100

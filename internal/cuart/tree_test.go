@@ -226,7 +226,9 @@ func onEach(t *testing.T, seeds int, test func(t *testing.T, dev device.Device, 
 }
 
 func randomOptions(rng *rand.Rand) Options {
-	return Options{Room: 64 << 20, ValBits: 32 + 32*rng.IntN(2), Skip: []int{0, 0, 8, 90}[rng.IntN(4)], Direct: rng.IntN(3) == 0, Seed: rng.Uint64()}
+	return Options{
+		Long: LongHost + Long(rng.IntN(2)), Longest: []int{0, 0, 1, 8, 32, 200, 255, 1000}[rng.IntN(8)], HostRoom: 64 << 20,
+		Room: 64 << 20, ValBits: 32 + 32*rng.IntN(2), Skip: []int{0, 0, 8, 90}[rng.IntN(4)], Direct: rng.IntN(3) == 0, Seed: rng.Uint64()}
 }
 
 // Searches find what was loaded, and nothing else.
@@ -277,6 +279,10 @@ func applyOnce(t *testing.T, dev device.Device, rng *rand.Rand) {
 	for range 5 {
 		keys, vals, kinds := r.batch(rng, []int{1, 5, 60, 200}[rng.IntN(4)])
 		r.apply(keys, vals, kinds, rng.IntN(5))
+		if rng.IntN(8) == 0 && !r.tree.leaves.host {
+			must(t, r.tree.moveLeaves())
+			r.check()
+		}
 		r.look(rng)
 	}
 	r.empty()

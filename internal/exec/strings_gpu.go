@@ -147,7 +147,7 @@ func (g *StringsGPU) run(what stringQueries) (hits int) {
 	workers := min(max(n/packing.MinStrings, 1), g.workers)
 	j.flow.Run(&g.Schedule, j, flow.Batch{
 		Workers: workers, Overlap: flow.DoubleBuffered, Lanes: workers,
-		In: packing.In(j.pack.Room), Out: stringsOut(j.pack.Room),
+		In: j.pack.In(), Out: stringsOut(j.pack.Room),
 	})
 	hits = int(j.hits.Load())
 	j.gpu, j.stringQueries, j.pack = nil, stringQueries{}, packing.Packer{} // neither the tree nor the caller's slices are a pool's to keep
@@ -169,7 +169,7 @@ type stringSearch struct {
 func (j *stringSearch) begin(what stringQueries) {
 	j.stringQueries = what
 	j.hits.Store(0)
-	j.pack.Begin(what.keys, what.ask == rankAfter, packing.MaxStrings)
+	j.pack.Begin(what.keys, what.ask == rankAfter, packing.Gathered)
 }
 
 // Cut takes the next strings.

@@ -26,8 +26,8 @@ func TestStringsInBuckets(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for _, batch := range []Strings{{Keys: keys}, packedAs(keys)} {
 			var p Packer
-			p.Begin(batch, after, MaxStrings)
-			in := make([]byte, In(p.Room))
+			p.Begin(batch, after, Gathered)
+			in := make([]byte, p.In())
 			next, packed := 0, 0
 			for {
 				var b Bucket
@@ -41,7 +41,7 @@ func TestStringsInBuckets(t *testing.T) {
 				}
 				next = b.Hi
 				p.Pack(&b, in)
-				if 4*(b.Packed+1)+b.bytes > len(in) || b.Packed > n {
+				if head(b.Packed)+b.bytes > len(in) || b.Packed > n {
 					t.Fatalf("%d of %d strings are packed, in %d bytes", b.Packed, n, b.bytes)
 				}
 				packed += b.Packed
@@ -61,7 +61,7 @@ func TestStringsInBuckets(t *testing.T) {
 // are too long may be empty.
 func (p *Packer) mustHavePacked(t *testing.T, b *Bucket, in []byte) {
 	t.Helper()
-	offsets, bytes := arena.As[uint32](in[:4*(b.Packed+1)]), in[4*(b.Packed+1):]
+	offsets, bytes := arena.As[uint32](in[:4*(b.Packed+1)]), in[head(b.Packed):]
 	for i := range b.Packed {
 		want := p.Keys.At(b.Lo + i)
 		got := string(bytes[offsets[i]-offsets[0] : offsets[i+1]-offsets[0]])
@@ -70,6 +70,56 @@ func (p *Packer) mustHavePacked(t *testing.T, b *Bucket, in []byte) {
 		}
 		if got != want && (len(want) <= Longest || got != "") {
 			t.Fatalf("%.20q is packed as %.20q", want, got)
+		}
+	}
+}
+
+// Strings of one length have no offsets where nobody needs them, and strings that lie
+// one behind the other are cut so that all find room.
+func TestEven(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		widths []int
+		width  int
+	}{
+		{"eight", []int{8}, 8}, {"none", []int{0}, 0}, {"two", []int{8, 9}, 0}, {"as long on average", []int{8, 7, 9}, 0},
+		{"the last is longer", append(slices.Repeat([]int{5}, 8*1000-1), 6), 0}, {"too long", []int{Longest + 1}, 0},
+	} {
+		keys := make([]string, 8*1000)
+		for i := range keys {
+			keys[i] = strings.Repeat("w", c.widths[i%len(c.widths)])
+		}
+		for _, batch := range []Strings{{Keys: keys}, packedAs(keys)} {
+			var p Packer
+			p.Begin(batch, false, Gathered)
+			p.Even = true
+			in := make([]byte, p.In())
+			var b Bucket
+			packed, even := 0, true
+			for {
+				if _, ok := p.Cut(&b); !ok {
+					break
+				}
+				p.Pack(&b, in)
+				packed += b.Packed
+				even = even && b.Width > 0
+				if b.Width == 0 {
+					p.mustHavePacked(t, &b, in)
+				} else if got := string(in[head(b.Packed):][:b.bytes]); got != strings.Repeat("w", b.Packed*b.Width) {
+					t.Fatalf("%s: %.40q is packed", c.name, got)
+				}
+				for i := range b.Packed {
+					if n := len(batch.At(b.Lo + i)); n > b.Longest {
+						t.Fatalf("%s: a string of %d bytes, of %d at most", c.name, n, b.Longest)
+					}
+				}
+			}
+			if packed != len(keys) {
+				t.Errorf("%s: %d of %d strings are packed", c.name, packed, len(keys))
+			}
+			if want := c.width; want > 0 && (!even || b.Width != want) || want == 0 && b.Width != 0 && batch.Offsets == nil {
+				t.Errorf("%s: strings of width %d", c.name, b.Width)
+			}
 		}
 	}
 }

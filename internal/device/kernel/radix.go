@@ -32,14 +32,14 @@ const (
 
 // Radix is a radix tree: struct Radix of radix.h, field by field.
 type Radix struct {
-	Nodes         [RadixNodes]device.Ptr
-	Leaves, Far   device.Ptr // units from Split on are in Far, which is where unit 0 would be
-	Table         device.Ptr
-	Seed          uint64
-	Skip, Direct  uint32
-	Shift         uint32 // 32 less the bits of a slot's number, below 32
-	Longest       uint32 // keys above are not there, whatever is done to them
-	Split, _      uint32
+	Nodes        [RadixNodes]device.Ptr
+	Leaves, Far  device.Ptr // units from Split on are in Far, which is where unit 0 would be
+	Table        device.Ptr
+	Seed         uint64
+	Skip, Direct uint32
+	Shift        uint32 // 32 less the bits of a slot's number, below 32
+	Longest      uint32 // keys above are not there, whatever is done to them
+	Split, _     uint32
 }
 
 // StringKeys is strings in device memory: struct Keys of radix.h. Key i has the bytes

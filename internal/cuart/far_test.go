@@ -1,0 +1,295 @@
+package cuart
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/faulty"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/packing"
+	"github.com/pando-index/pando/internal/radix"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// counter is a desk, what its tree should have, and who answers.
+type counter struct {
+	t     *testing.T
+	dev   device.Device
+	desk  *Desk
+	model map[string]uint64
+	byCPU int // strings of the last search that the CPU has answered
+}
+
+// shared returns strings in memory that a device reads where it is; done gives it
+// back.
+func (x *counter) shared(keys []string) (s packing.Strings, done func()) {
+	x.t.Helper()
+	from := packed(keys)
+	data, err := x.dev.HostAlloc(len(from.Data))
+	must(x.t, err)
+	offsets, err := x.dev.HostAlloc(4 * len(from.Offsets))
+	must(x.t, err)
+	copy(data, from.Data)
+	copy(offsets, arena.Bytes(from.Offsets))
+	device.Share(data)
+	device.Share(offsets)
+	return packing.Strings{Data: data, Offsets: arena.As[int32](offsets)}, func() {
+		device.Unshare(data)
+		device.Unshare(offsets)
+		must(x.t, errors.Join(x.dev.HostFree(data), x.dev.HostFree(offsets)))
+	}
+}
+
+// find looks strings up, and compares.
+func (x *counter) find(keys packing.Strings) {
+	x.t.Helper()
+	n := keys.Len()
+	vals, found := make([]uint64, n), make([]bool, n)
+	var mu sync.Mutex
+	x.byCPU = 0
+	x.desk.Find(Queries{
+		Keys: keys,
+		Take: func(lo int, column, bits []byte) {
+			for i := range len(column) / 8 {
+				vals[lo+i], found[lo+i] = arena.As[uint64](column)[i], bits[i/8]>>(i%8)&1 == 1
+			}
+		},
+		CPU: func(lo, hi int) {
+			mu.Lock()
+			defer mu.Unlock()
+			x.byCPU += hi - lo
+			for i := lo; i < hi; i++ {
+				vals[i], found[i] = x.model[keys.At(i)], false
+				_, found[i] = x.model[keys.At(i)]
+			}
+		},
+	})
+	must(x.t, x.desk.Down())
+	for i := range n {
+		k := keys.At(i)
+		if want, ok := x.model[k]; found[i] != ok || ok && vals[i] != want {
+			x.t.Fatalf("string %d of %d, %.20q of %d bytes, has %d, %t; want %d, %t", i, n, k, len(k), vals[i], found[i], want, ok)
+		}
+	}
+}
+
+// findAll looks strings up in all forms.
+func (x *counter) findAll(keys []string) {
+	x.t.Helper()
+	for _, x.desk.Tile = range []bool{false, true} {
+		x.find(packed(keys))
+		x.find(packing.Strings{Keys: keys})
+		s, done := x.shared(keys)
+		x.find(s)
+		done()
+	}
+}
+
+// apply does operations, and looks at the tree.
+func (x *counter) apply(keys []string, kind uint32, val uint64) {
+	x.t.Helper()
+	vals := make([]uint64, len(keys))
+	for i, k := range keys {
+		vals[i] = val + uint64(i)
+		if x.model[k] = vals[i]; kind == Delete {
+			delete(x.model, k)
+		}
+	}
+	must(x.t, x.desk.Apply(&Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kind: kind}))
+	all, err := x.desk.tree.read()
+	must(x.t, err)
+	there := 0
+	for _, e := range all {
+		if want, ok := x.model[e.key]; !ok || want != e.val {
+			x.t.Fatalf("%.20q of %d bytes has %d, want %d, %t", e.key, len(e.key), e.val, want, ok)
+		}
+	}
+	for k := range x.model {
+		if len(k) <= x.desk.tree.longest {
+			there++
+		}
+	}
+	if there != len(all) {
+		x.t.Fatalf("%d entries, want %d", len(all), there)
+	}
+}
+
+// Keys of all lengths, in each of the three ways: those that the tree does not have
+// the CPU answers, and no others.
+func TestLongKeys(t *testing.T) {
+	first := seed.Of(t)
+	var all []string
+	for _, n := range []int{7, 8, 9, 15, 16, 17, 31, 32, 33, 1023, 1024, 1025, MaxKey, MaxKey + 1, 1 << 20} {
+		all = append(all, strings.Repeat("k", n), strings.Repeat("k", n-1)+"l")
+	}
+	for i, opts := range []Options{
+		{Longest: 1024}, {Longest: 1024, Long: LongHost}, {Longest: 32, Long: LongHost}, {Longest: 1024, Long: LongDevice},
+	} {
+		dev := ptx.New(ptx.Seed(first+uint64(i)), ptx.RaceCheck(false))
+		opts.Room, opts.Seed, opts.HostRoom = 64<<20, 1, 8<<20
+		tree, err := New(dev, opts)
+		must(t, err)
+		x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
+		x.apply(all[:20], Set, 1)
+		x.apply(all, Set, 100)
+		left := 0
+		for _, k := range all {
+			if len(k) > tree.longest {
+				left++
+			}
+		}
+		x.findAll(all)
+		if x.byCPU != left || (left > 4) != (opts.Long == LongLeft) {
+			t.Errorf("%+v: the CPU has answered %d of %d", opts, x.byCPU, left)
+		}
+		if far := tree.HostBytes() > 0; far != (opts.Long == LongHost) {
+			t.Errorf("%+v: %d bytes in host memory", opts, tree.HostBytes())
+		}
+		x.apply(all[10:], Delete, 0)
+		x.findAll(all)
+		x.apply(all[20:24], Set, 5)
+		x.findAll(all)
+		must(t, errors.Join(x.desk.Close(), tree.Close(), dev.Close()))
+	}
+}
+
+// Strings of one length travel without offsets, others with them, and all are found.
+func TestEvenStrings(t *testing.T) {
+	rng := seed.Rand(t)
+	dev := ptx.New(ptx.Seed(rng.Uint64()), ptx.RaceCheck(false))
+	tree, err := New(dev, Options{Room: 64 << 20})
+	must(t, err)
+	x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
+	for _, width := range []int{1, 3, 7, 8, 9, 16, 32, 33} {
+		keys := make([]string, 40)
+		for i := range keys {
+			keys[i] = strings.Repeat("e", width-1) + string([]byte{byte(rng.Uint32())})
+		}
+		x.apply(keys[:30], Set, uint64(width)<<8)
+		for range 3 {
+			x.findAll(keys[rng.IntN(20):])
+		}
+		odd := append(slices.Clone(keys), keys[0]+"e", keys[1][1:])
+		rng.Shuffle(len(odd), func(i, j int) { odd[i], odd[j] = odd[j], odd[i] })
+		x.findAll(odd)
+	}
+	if x.byCPU != 0 {
+		t.Errorf("the CPU has answered %d", x.byCPU)
+	}
+	must(t, errors.Join(x.desk.Close(), tree.Close(), dev.Close()))
+}
+
+// A tree that the device has no room for any more has its leaves in host memory, and
+// takes as many more as there is room for nodes.
+func TestOutgrowsDevice(t *testing.T) {
+	first := seed.Of(t)
+	entries := map[int64]int{}
+	for _, hostRoom := range []int64{-1, 1 << 20} {
+		dev := ptx.New(ptx.Seed(first))
+		r := newRig(t, dev, Options{Room: 128 << 10, HostRoom: hostRoom, Seed: 1})
+		rng := rand.New(rand.NewPCG(first, 4))
+		set := func(n int) error {
+			keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
+			for i := range keys {
+				keys[i], vals[i], kinds[i] = fmt.Sprintf("%048x", rng.Uint64()), rng.Uint64(), Set
+			}
+			return r.try(keys, vals, kinds, 0)
+		}
+		var err error
+		for err == nil {
+			err = set(100)
+			r.check()
+		}
+		if !isShort(err) {
+			t.Fatalf("over the limit: %v", err)
+		}
+		entries[hostRoom] = len(r.model)
+		if n := r.tree.HostBytes(); r.tree.leaves.host != (hostRoom > 0) || n > max(hostRoom, 0) {
+			t.Errorf("%d bytes of %d in host memory", n, hostRoom)
+		}
+		some := slices.Sorted(maps.Keys(r.model))[:300]
+		r.apply(some, make([]uint64, len(some)), []byte(strings.Repeat(string(rune(Delete)), len(some))), 0)
+		must(t, set(50))
+		r.check()
+		r.look(rng)
+		must(t, r.tree.Close())
+		must(t, dev.Close())
+	}
+	if entries[1<<20] < 2*entries[-1] {
+		t.Errorf("%d entries with leaves in host memory, %d without", entries[1<<20], entries[-1])
+	}
+}
+
+// What is loaded, and does not fit, has its leaves in host memory.
+func TestLoadOutgrowsDevice(t *testing.T) {
+	onEach(t, seed.Count(5), func(t *testing.T, dev device.Device, rng *rand.Rand) {
+		r := newRig(t, dev, Options{Room: 100 << 10, HostRoom: 1 << 20, Seed: 1, Long: Long(rng.IntN(3))})
+		keys := make([]string, 1000)
+		for i := range keys {
+			keys[i] = fmt.Sprintf("%0100d", i)
+		}
+		r.load(keys, rng)
+		if !r.tree.leaves.host {
+			t.Error("100 KiB have room for 1000 keys of 100 bytes")
+		}
+		r.look(rng)
+		must(t, r.tree.Close())
+	})
+}
+
+// crowdedHistory lets a follower live on a device that soon is full and may fail
+// unless it is sound. It returns whether its leaves are in host memory.
+func crowdedHistory(t *testing.T, dev *faulty.Device, first uint64, sound bool) (moved bool) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(first, 0))
+	x := &following{t: t, cpu: radix.New(0), model: map[string]uint64{}}
+	defer x.cpu.Close()
+	var err error
+	if x.f, err = Follow(x.cpu, dev, FollowOptions{Workers: 2, ValBits: 64, Room: 40 << 10, Notes: 5}); err != nil {
+		return false
+	}
+	for range 14 {
+		x.step(rng)
+	}
+	if err := x.f.Check(); err != nil && sound {
+		t.Error(err)
+	}
+	if down := x.f.Down(); down != nil && sound {
+		t.Error(down)
+	}
+	moved = x.f.tree.leaves.host
+	x.f.Close()
+	return moved
+}
+
+// A device that is full, and fails at any operation or is lost there, costs no answer.
+// PANDO_ALL_FAULTS=1 tries all of them.
+func TestFollowerOfFullDevice(t *testing.T) {
+	first := seed.Of(t)
+	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	if !crowdedHistory(t, count, first, true) {
+		t.Logf("PANDO_SEED=%d: all has found room on the device", first)
+	}
+	all := count.Count(faulty.Any)
+	step := 1 + all/25
+	if os.Getenv("PANDO_ALL_FAULTS") != "" {
+		step = 1
+	}
+	rng := rand.New(rand.NewPCG(first, 1))
+	for at := 1 + rng.IntN(step); at <= all; at += step {
+		dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Lose: rng.IntN(2) == 0})
+		crowdedHistory(t, dev, first, false)
+		if live := dev.Live(); live != 0 || t.Failed() {
+			t.Fatalf("operation %d of %d fails: %d things are left on the device", at, all, live)
+		}
+	}
+}
