@@ -19,17 +19,16 @@ import (
 // time, on a table that may not have grown; Close gives everything back.
 func TestMemoryFails(t *testing.T) {
 	first := seed.Of(t)
-	for _, opts := range []Options{
-		{Room: 32 << 20, Seed: 1, HostRoom: -1},
-		{Room: 32 << 20, Seed: 1, Longest: 40, Long: LongHost},
-		{Room: 48 << 10, Seed: 1, HostRoom: 1 << 20}, // leaves move to the host
+	plain := Options{Room: 32 << 20, Seed: 1, HostRoom: -1}
+	long := Options{Room: 32 << 20, Seed: 1, Longest: 40, Long: LongHost}
+	small := Options{Room: 48 << 10, Seed: 1, HostRoom: 1 << 20} // leaves move to the host
+	for _, c := range []struct {
+		op   faulty.Op
+		opts Options
+	}{
+		{faulty.Alloc, plain}, {faulty.Grow, plain}, {faulty.ReserveHost, long}, {faulty.ReserveHost, small}, {faulty.Grow, small},
 	} {
-		for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow, faulty.ReserveHost} {
-			for at := 1; ; at++ {
-				if !failOnce(t, first, op, at, opts) || t.Failed() {
-					break
-				}
-			}
+		for at := 1; failOnce(t, first, c.op, at, c.opts) && !t.Failed(); at++ {
 		}
 	}
 }
