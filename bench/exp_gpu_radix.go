@@ -12,7 +12,9 @@ import (
 	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/packing"
+	"github.com/pando-index/pando/internal/radix"
 )
 
 var gpuRadix = &experiment{
@@ -96,7 +98,7 @@ func radixContests(g *gpuRig, kind textKind, n int) (err error) {
 	s.say("making %s %s ...", sizeText(n), kind.label)
 	const step = 8 // of eight keys one comes with the batches
 	r := &radixRig{g: g, label: kind.label, keys: kind.keys(n+n/(step-1), s.seed), step: step}
-	if r.tree, err = r.open(false); err != nil {
+	if r.tree, err = r.open(cuart.Options{}); err != nil {
 		return err
 	}
 	r.desk = cuart.NewDesk(r.tree, allCores())
@@ -117,12 +119,13 @@ func radixContests(g *gpuRig, kind textKind, n int) (err error) {
 }
 
 // open loads a tree with all keys but every step-th.
-func (r *radixRig) open(direct bool) (*cuart.Tree, error) {
+func (r *radixRig) open(opts cuart.Options) (*cuart.Tree, error) {
 	skip, last := 0, r.keys[len(r.keys)-1]
 	for skip < len(last) && skip < len(r.keys[0]) && r.keys[0][skip] == last[skip] {
 		skip++
 	}
-	t, err := cuart.New(r.g.dev, cuart.Options{Entries: len(r.keys), Skip: skip, Direct: direct, Seed: r.g.s.seed | 1})
+	opts.Entries, opts.Skip, opts.Seed = len(r.keys), skip, r.g.s.seed|1
+	t, err := cuart.New(r.g.dev, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +252,7 @@ func (r *radixRig) lookups(n int) (err error) {
 	c := &contest{n: n, threads: allCores(), label: r.label + ", lookups", ops: s.queries}
 	c.subjects = []*subject{
 		r.resident(rowThread, r.tree, r.batch.on, false), r.resident(rowTile, r.tree, r.batch.on, true),
-		r.hostToHost(rowHost, false), r.hostToHost(rowHostTile, true),
+		r.hostToHost(rowHost, r.desk, false, 0, nil), r.hostToHost(rowHostTile, r.desk, true, 0, nil),
 	}
 	c.subjects[0].reference = true
 	if width := int(r.mean); float64(width) == r.mean {
@@ -257,7 +260,7 @@ func (r *radixRig) lookups(n int) (err error) {
 		keys.Offsets, keys.Width = 0, uint32(width)
 		c.subjects = append(c.subjects, r.resident(rowWidth, r.tree, keys, false))
 	}
-	direct, err := r.open(true)
+	direct, err := r.open(cuart.Options{Direct: true})
 	if err != nil {
 		return err
 	}
@@ -297,24 +300,30 @@ func (r *radixRig) found(ops int, more uint64) error {
 	return readBack(r.g, b.bits, bitBytes(ops)/4, func(first int, part []uint32) error { return allSet(first, part, ops) })
 }
 
-// hostToHost looks keys up that are in page-locked host memory.
-func (r *radixRig) hostToHost(name string, tile bool) *subject {
+// hostToHost looks keys up that are in page-locked host memory, in buckets of some
+// strings where that is not 0. cpu, if there is one, has the keys that the tree leaves
+// out.
+func (r *radixRig) hostToHost(name string, desk *cuart.Desk, tile bool, bucket int, cpu *radix.Tree) *subject {
 	b := &r.batch
 	var left atomic.Int64
 	return &subject{
-		system: name, bytes: r.bytes(r.tree),
+		system: name,
 		do: func(ops int) error {
-			r.desk.Tile = tile
+			desk.Tile, desk.Bucket = tile, bucket
 			left.Store(0)
 			keys := packing.Strings{Data: b.host.Data, Offsets: b.host.Offsets[:ops+1]}
-			r.desk.Find(cuart.Queries{Keys: keys, Into: arena.Bytes(b.vals),
-				Take: func(lo int, vals, bits []byte) {
-					for i := range len(vals) / 8 {
-						b.found[lo+i] = bits[i/8]>>(i%8)&1 == 1
+			desk.Find(cuart.Queries{Keys: keys, Into: arena.Bytes(b.vals),
+				Take: func(lo int, vals, bits []byte) { exec.SpreadBits(b.found[lo:lo+len(vals)/8], bits) },
+				CPU: func(lo, hi int) {
+					if cpu == nil {
+						left.Add(int64(hi - lo))
+						return
 					}
-				},
-				CPU: func(lo, hi int) { left.Add(int64(hi - lo)) }})
-			return r.desk.Down()
+					for i := lo; i < hi; i++ {
+						b.vals[i], b.found[i] = cpu.Get(keys.At(i))
+					}
+				}})
+			return desk.Down()
 		},
 		check: func(ops int) error {
 			if n := left.Load(); n > 0 {

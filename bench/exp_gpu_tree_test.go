@@ -17,7 +17,10 @@ var gpuTreeRows = map[*experiment][]string{
 	gpuTreeFind:     {namePandoGPUTree + ", loaded", namePandoGPUTree + ", after random inserts", namePandoGPUPairs},
 	gpuAggregate:    {namePandoGPUTree + ", loaded, units of 1k", namePandoGPUTree + ", loaded, units of 2k"},
 	gpuRadix:        {rowThread, rowTile, rowHost, rowHostTile, rowWidth, rowDirect, rowResident, rowHost},
-	gpuTreeU32:      {namePandoGPUTree + ", one batch"},
+	gpuRadixHost: {rowHost, rowHostTile, rowHost + ", buckets of 128k", rowHost + ", buckets of 256k", rowHost + ", buckets of 512k", rowThread,
+		rowFarResident, rowFarHost, nameCopyLimit},
+	gpuRadixLong: {rowLongLeft, rowLongHost, rowLongDevice},
+	gpuTreeU32:   {namePandoGPUTree + ", one batch"},
 	gpuTreeEndToEnd: {namePandoGPUTree + ", until it returns", namePandoGPUTree + ", until in host memory", namePandoGPUTree + ", until it returns, from a Buffer",
 		namePandoGPUTree + ", DeviceOnly", namePandoGPUTree + ", DeviceOnly, from a Buffer", namePandoTree + ", CPU"},
 }

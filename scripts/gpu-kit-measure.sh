@@ -41,6 +41,8 @@ steps() {
 		endtoend-one endtoend-4m     60  ./run.sh bench run gpu-tree-endtoend --n $n --queries 4M --systems deviceonly --rounds 3 --json JSON
 		endtoend-one endtoend-16m    60  ./run.sh bench run gpu-tree-endtoend --n $n --queries 16M --systems deviceonly --rounds 3 --json JSON
 		strings     radix            300  ./run.sh bench run gpu-radix --n $n --rounds 3 --json JSON
+		strings     radix-host       120  ./run.sh bench run gpu-radix-host --n 4M --rounds 3 --json JSON
+		strings     radix-long       120  ./run.sh bench run gpu-radix-long --rounds 2 --json JSON
 		vectors     vector-test       60  PANDO_SEEDS=150 ./run.sh test internal/vector -test.v -test.run OnGPU
 		vectors     vector-faces      60  ./run.sh test tests/vectors -test.v -test.run OnRealGPU
 		vectors     aggregate        110  ./run.sh bench run gpu-aggregate --n $n --rounds 5 --json JSON
