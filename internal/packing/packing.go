@@ -195,20 +195,30 @@ func (p *Packer) measure(b *Bucket) {
 // not 0, and else 0, and the largest.
 func spacing(offsets []int32) (width, largest int) {
 	n := len(offsets) - 1
-	first, differs := offsets[1]-offsets[0], int32(0)
-	if int(first)*n == int(offsets[n])-int(offsets[0]) {
-		for i, o := range offsets[1:] {
-			differs |= o - offsets[i] ^ first
-		}
-		if differs == 0 {
-			return int(first), int(first)
-		}
+	if first := int(offsets[1] - offsets[0]); first*n == int(offsets[n])-int(offsets[0]) && spaced(offsets, uint64(first)) {
+		return first, first
 	}
 	most := int32(0)
 	for i, o := range offsets[1:] {
 		most = max(most, o-offsets[i])
 	}
 	return 0, int(most)
+}
+
+// spaced reports whether offsets are so far apart. It looks at two at a time: where
+// the first two are, each is twice as far from the one before the last.
+func spaced(offsets []int32, by uint64) bool {
+	pairs := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(offsets))), len(offsets)/2)
+	var differs uint64
+	if len(pairs) > 1 {
+		before := pairs[0]
+		for _, p := range pairs[1:] {
+			differs |= p - before ^ (by<<33 + by<<1)
+			before = p
+		}
+	}
+	n := len(offsets)
+	return differs == 0 && uint64(offsets[1]-offsets[0]) == by && uint64(offsets[n-1]-offsets[n-2]) == by
 }
 
 // takes returns the bytes that a string takes in a bucket.

@@ -123,3 +123,38 @@ func TestEven(t *testing.T) {
 		}
 	}
 }
+
+// spaced is true of what is spaced, and of nothing else, wherever one offset is another.
+func TestSpaced(t *testing.T) {
+	for n := 2; n < 20; n++ {
+		for _, by := range []int32{0, 1, 8, 1 << 20} {
+			offsets := make([]int32, n)
+			for i := range offsets {
+				offsets[i] = 5 + int32(i)*by
+			}
+			if !spaced(offsets, uint64(by)) || spaced(offsets, uint64(by)+1) {
+				t.Fatalf("%v are %d apart", offsets, by)
+			}
+			for i := range offsets {
+				for _, more := range []int32{-1, 1, 7, 1 << 19} {
+					offsets[i] += more
+					if spaced(offsets, uint64(by)) {
+						t.Fatalf("%v are not %d apart", offsets, by)
+					}
+					offsets[i] -= more
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkSpacing(b *testing.B) {
+	offsets := make([]int32, 1<<20+1)
+	for i := range offsets {
+		offsets[i] = int32(8 * i)
+	}
+	for b.Loop() {
+		spacing(offsets)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(1<<20), "ns/string")
+}
