@@ -46,6 +46,8 @@ type FollowOptions struct {
 	Least int
 	// Room is the most device memory that the copy may take; 0 is what there is.
 	Room int64
+	// HostRoom is the most host memory that its leaves may take, as in Options.
+	HostRoom int64
 	// ValBits is the size of values, 32 or 64.
 	ValBits int
 	// Notes is how many keys are noted at most; 0 is a default.
@@ -64,7 +66,7 @@ func Follow(cpu *radix.Tree, dev device.Device, opts FollowOptions) (f *Follower
 	if f.opts.Notes == 0 {
 		f.opts.Notes = mostNotes
 	}
-	f.tree, err = New(dev, Options{Room: opts.Room, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest, Long: longKeys})
+	f.tree, err = New(dev, Options{Room: opts.Room, HostRoom: opts.HostRoom, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest, Long: longKeys})
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}

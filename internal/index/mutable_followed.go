@@ -42,6 +42,9 @@ func attachTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, erro
 	if size <= 4 {
 		opts.ValBits = 32
 	}
+	if cfg.Limit > 0 { // which counts no page-locked memory
+		opts.HostRoom = -1
+	}
 	if !PreferCPU {
 		opts.Least = 1
 	}
