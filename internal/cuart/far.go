@@ -40,6 +40,11 @@ type far struct {
 // mostUnits is how many units leaves may have: the places that a link can have.
 const mostUnits = leafBit - 1
 
+// forPools returns how much of a device's memory nodes and leaves may take. The rest is
+// for what batches need, and the table: a device that has none left for these would be
+// of no use.
+func forPools(room int64) int64 { return room - min(room/4, 1<<30) }
+
 // openLeaves reserves addresses for leaves: share is that of openPools.
 func (t *Tree) openLeaves(opts *Options, share int64) (err error) {
 	t.far = far{split: mostUnits, class: classes}
@@ -92,7 +97,7 @@ func (t *Tree) moveLeaves() error {
 	if err != nil {
 		return err
 	}
-	if err = t.grow(&to, t.leaves.next); err == nil {
+	if err = t.grow(&to, t.leaves.next); err == nil { // in one piece: a copy must not cross two
 		err = t.copyOut(to.bytes(t.leaves.next), t.leaves.memory.Base())
 	}
 	if err != nil {

@@ -162,6 +162,30 @@ func TestLongKeys(t *testing.T) {
 	}
 }
 
+// Check finds leaves that are in the wrong memory, or are not all of it.
+func TestCheckFindsFar(t *testing.T) {
+	for what, spoil := range map[string]func(im *image){
+		"nothing":                func(*image) {},
+		"another border":         func(im *image) { im.farClass++ },
+		"none is far":            func(im *image) { im.farClass = classes },
+		"units to spare":         func(im *image) { im.far = append(im.far, 0) },
+		"a unit less":            func(im *image) { im.far = im.far[:len(im.far)-1] },
+		"they begin elsewhere":   func(im *image) { im.split-- },
+		"a short key there, too": func(im *image) { im.far[1] = im.far[1]>>32<<32 | 1 },
+	} {
+		keys := []string{"a", "b", "c long", "d longer"}
+		im, err := build(keys, make([]uint64, len(keys)), 8, place{bits: 1, direct: true}, 1000, leafClass(5, 8))
+		must(t, err)
+		if len(im.units) != 4 || len(im.far) != 6 {
+			t.Fatalf("%d units, and %d far", len(im.units), len(im.far))
+		}
+		spoil(im)
+		if _, err = im.check(new([classes][]uint32)); (err == nil) != (what == "nothing") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // Strings of one length travel without offsets, others with them, and all are found.
 func TestEvenStrings(t *testing.T) {
 	rng := seed.Rand(t)
@@ -230,20 +254,20 @@ func TestOutgrowsDevice(t *testing.T) {
 }
 
 // What is loaded, and does not fit, has its leaves in host memory.
-func TestLoadOutgrowsDevice(t *testing.T) {
-	onEach(t, seed.Count(5), func(t *testing.T, dev device.Device, rng *rand.Rand) {
-		r := newRig(t, dev, Options{Room: 100 << 10, HostRoom: 1 << 20, Seed: 1, Long: Long(rng.IntN(3))})
-		keys := make([]string, 1000)
-		for i := range keys {
-			keys[i] = fmt.Sprintf("%0100d", i)
-		}
-		r.load(keys, rng)
-		if !r.tree.leaves.host {
-			t.Error("100 KiB have room for 1000 keys of 100 bytes")
-		}
-		r.look(rng)
-		must(t, r.tree.Close())
-	})
+func TestLoadOutgrowsDevice(t *testing.T) { onEach(t, seed.Count(5), loadFull) }
+
+func loadFull(t *testing.T, dev device.Device, rng *rand.Rand) {
+	r := newRig(t, dev, Options{Room: 100 << 10, HostRoom: 1 << 20, Seed: 1, Long: Long(rng.IntN(3))})
+	keys := make([]string, 1000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%0100d", i)
+	}
+	r.load(keys, rng)
+	if !r.tree.leaves.host {
+		t.Error("100 KiB have room for 1000 keys of 100 bytes")
+	}
+	r.look(rng)
+	must(t, r.tree.Close())
 }
 
 // crowdedHistory lets a follower live on a device with little room, which may fail

@@ -66,7 +66,7 @@ func Follow(cpu *radix.Tree, dev device.Device, opts FollowOptions) (f *Follower
 	if f.opts.Notes == 0 {
 		f.opts.Notes = mostNotes
 	}
-	f.tree, err = New(dev, Options{Room: opts.Room, HostRoom: opts.HostRoom, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest, Long: longKeys})
+	f.tree, err = New(dev, Options{Room: forPools(opts.Room), HostRoom: opts.HostRoom, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest, Long: longKeys})
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}

@@ -25,12 +25,17 @@ func onGPU(t *testing.T, seeds int, test func(t *testing.T, dev device.Device, r
 
 func TestFindOnGPU(t *testing.T)  { onGPU(t, seed.Count(60), findOnce) }
 func TestApplyOnGPU(t *testing.T) { onGPU(t, seed.Count(60), applyOnce) }
+func TestLoadOnGPU(t *testing.T)  { onGPU(t, seed.Count(5), loadFull) }
 func TestNodesOnGPU(t *testing.T) { onGPU(t, seed.Count(8), growOnce) }
 
 // Large batches, on a table that grows under them, and with slots that many fall on.
 func TestLargeOnGPU(t *testing.T) {
 	onGPU(t, 4, func(t *testing.T, dev device.Device, rng *rand.Rand) {
-		r := newRig(t, dev, Options{ValBits: 32 + 32*rng.IntN(2), Room: 2 << 30, Direct: rng.IntN(4) == 0})
+		opts := Options{ValBits: 32 + 32*rng.IntN(2), Room: 2 << 30, Direct: rng.IntN(4) == 0}
+		if rng.IntN(2) == 0 {
+			opts.Longest, opts.Long = 20, LongHost
+		}
+		r := newRig(t, dev, opts)
 		for _, n := range []int{1000, 200_000, 400_000, 100} {
 			keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
 			for i := range keys {
@@ -38,6 +43,9 @@ func TestLargeOnGPU(t *testing.T) {
 			}
 			r.apply(keys, vals, kinds, rng.IntN(5))
 			r.look(rng)
+			if rng.IntN(3) == 0 && !r.tree.leaves.host {
+				must(t, r.tree.moveLeaves())
+			}
 		}
 		must(t, r.tree.Close())
 	})

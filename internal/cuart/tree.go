@@ -59,8 +59,8 @@ type pool struct {
 
 // Options are the settings of a tree.
 type Options struct {
-	// Room is the most memory that nodes and leaves may take; 0 is what the device
-	// has.
+	// Room is the most memory that nodes and leaves may take; 0 is most of what the
+	// device has.
 	Room int64
 	// ValBits is the size of values, 32 or 64; 0 is 64.
 	ValBits int
@@ -128,9 +128,11 @@ func New(dev device.Device, opts Options) (t *Tree, err error) {
 		return t, err
 	}
 	if opts.Room == 0 {
-		if t.left, err = dev.FreeBytes(); err != nil {
+		free, err := dev.FreeBytes()
+		if err != nil {
 			return t, err
 		}
+		t.left = forPools(free)
 	}
 	if t.hostLeft = max(opts.HostRoom, 0); opts.HostRoom == 0 {
 		t.hostLeft = t.left

@@ -117,7 +117,8 @@ type Range interface {
 // from and to Bytes.
 type HostRange interface {
 	Range
-	// Bytes returns all that is there as the host sees it, until Grow is called.
+	// Bytes returns all that is there as the host sees it, until Grow is called. What a
+	// stream copies from or to it must lie within what one Grow has added.
 	Bytes() []byte
 }
 
