@@ -66,15 +66,15 @@ func (t *Twin[C]) Apply(b *Batch[C]) (err error) {
 
 // applyPart does operations [lo, hi).
 func (t *Twin[C]) applyPart(b *Batch[C], lo, hi int) error {
-	t.log.begin(hi - lo)
+	t.log.Begin(hi - lo)
 	r, err := t.onGPU(b, lo, hi)
 	if err == nil {
-		t.log.accept(r, t.gpu.tree.Len())
+		t.log.Accept(r, t.gpu.tree.Len())
 		return nil
 	}
 	t.fail(err)
-	t.log.alone()
-	defer t.log.end()
+	t.log.Alone()
+	defer t.log.End()
 	_, err = b.CPU(lo, hi)
 	return err
 }
@@ -89,7 +89,7 @@ func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 		return nil, err
 	}
 	before := t.gpu.tree.Len()
-	r, answers := new(run[C]), new(run[C])
+	r, answers := &run[C]{t: t}, new(run[C])
 	var effects *chunked.Effects
 	part := &batch[C]{n: hi - lo, kinds: b.Kinds, kind: b.Kind, asks: b.Answer != nil, workers: t.workers}
 	part.own = b.Own.slice(lo, hi)
@@ -99,11 +99,11 @@ func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 		return t.fetch(ops, b.Old, r, answers)
 	}
 	if err := t.gpu.apply(part); err != nil {
-		t.log.back(r.parts)
-		t.log.back(answers.parts)
+		t.spare.keep(r.parts)
+		t.spare.keep(answers.parts)
 		return nil, err
 	}
-	t.log.back(r.cut(effects.N))
+	t.spare.keep(r.cut(effects.N))
 	t.handOut(b, lo, answers)
 	b.less(before, t.gpu.tree.Len())
 	return r, nil
@@ -120,7 +120,7 @@ func (t *Twin[C]) handOut(b *Batch[C], lo int, answers *run[C]) {
 		}))
 		lo += s.n
 	}
-	t.log.back(answers.parts)
+	t.spare.keep(answers.parts)
 }
 
 // fetch copies what a batch comes to into the log's memory, and what it has found
@@ -132,8 +132,8 @@ func (t *Twin[C]) fetch(ops *chunked.Ops, asksOld bool, r, answers *run[C]) erro
 	n := e.N
 	if whole {
 		st, n = t.gpu.tree.Stream(), ops.N
-		t.log.back(r.parts) // of the first time, if it is asked again
-		t.log.back(answers.parts)
+		t.spare.keep(r.parts) // of the first time, if it is asked again
+		t.spare.keep(answers.parts)
 		r.parts, answers.parts = nil, nil
 	}
 	err := t.fetchRun(st, whole, r, ops.N, n, e.Keys, e.Vals, e.Kinds)
@@ -157,7 +157,7 @@ func (t *Twin[C]) fetchRun(st device.Stream, whole bool, r *run[C], ops, n int, 
 	width := sizeOf[C]()
 	r.n = n
 	for lo := 0; lo < n; {
-		s, err := t.log.segment(n - lo)
+		s, err := t.spare.segment(n - lo)
 		if err != nil {
 			return err
 		}
@@ -198,11 +198,11 @@ func (t *Twin[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, v
 
 // refresh brings the GPU up to date for a search.
 func (t *Twin[C]) refresh() error {
-	if t.dirty.Load() == 0 {
+	if t.stripes.Dirty() == 0 {
 		return nil
 	}
-	t.log.begin(0)
-	defer t.log.end()
+	t.log.Begin(0)
+	defer t.log.End()
 	if t.Pending() { // the stripes are held since before: nothing was noted
 		return nil
 	}

@@ -100,40 +100,20 @@ func TestSoloCloseAmidBatches(t *testing.T) {
 	}
 }
 
-// A log that is full of small runs makes batches wait: their number is bounded, and
-// so is the memory that they take.
-func TestLogOfSmallRuns(t *testing.T) {
-	g := &log[uint64]{t: &Twin[uint64]{opts: Options{Log: 1 << 20}}}
-	g.init(g.t)
-	runs := make([]*run[uint64], mostRuns)
-	for i := range runs {
-		runs[i] = &run[uint64]{n: 1}
-	}
-	g.runs.Store(&runs)
-	g.ops = mostRuns
-	begun := make(chan struct{})
-	go func() {
-		g.begin(1)
-		close(begun)
-	}()
-	select {
-	case <-begun:
-		t.Error("a batch begins though the log has its most runs")
-	case <-time.After(20 * time.Millisecond):
-	}
-	g.done(runs[0])
-	<-begun
+// Segments for few operations take little memory, and are used again.
+func TestSegments(t *testing.T) {
+	dev := ptx.New()
+	g := &spareSegments[uint64]{dev: dev}
 	for _, n := range []int{1, segmentOps / 64, segmentOps/64 + 1, segmentOps / 8, segmentOps/8 + 1, 5 * segmentOps} {
-		g.t.gpu.dev = ptx.New()
 		s, err := g.segment(n)
 		must(t, err)
 		if s.room < min(n, segmentOps) || n > segmentOps/64 && s.room >= segmentStep*n {
 			t.Errorf("a segment of %d operations for %d", s.room, n)
 		}
-		g.back([]*segment[uint64]{s})
+		g.keep([]*segment[uint64]{s})
 		if again, err := g.segment(n); again != s || err != nil {
 			t.Errorf("a segment for %d operations is not used again: %v", n, err)
 		}
-		must(t, g.t.gpu.dev.Close())
 	}
+	must(t, dev.Close())
 }

@@ -6,16 +6,7 @@
 // in host memory. Single operations and small batches run there; the keys that
 // they have changed are noted, and reach the GPU with its next batch.
 //
-// Order is kept by few rules:
-//
-//   - Who changes the tree in host memory holds the stripe of its key, or all
-//     stripes. While the log is not empty it holds all stripes, so nothing comes
-//     between a batch and its fold.
-//   - A search for one key looks at the log, newest run first, before the tree.
-//     Everything else that reads the tree in host memory waits until the log is
-//     empty.
-//   - A batch on the GPU begins by bringing the GPU up to date, with all stripes
-//     held: so whoever was seen by others has been noted.
+// What keeps the order is in package backlog.
 package twin
 
 import (
@@ -23,9 +14,9 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/backlog"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
@@ -38,14 +29,13 @@ type Twin[C order.Code] struct {
 	workers int
 	opts    Options
 
-	stripes [stripes]stripe[C]
-	dirty   atomic.Int64 // keys that are noted, or about to be
-	waiting atomic.Int64 // goroutines that wait for a stripe
+	stripes backlog.Stripes[C]
 
 	gpu  onDevice[C] // has a lock of its own, which comes before all others
 	down atomic.Pointer[error]
 
-	log    log[C]
+	log    backlog.Log[C, C]
+	spare  spareSegments[C]
 	forget runtime.Cleanup
 }
 
@@ -66,21 +56,6 @@ type Options struct {
 	Flat int
 }
 
-// stripes is the number of parts that keys are divided into, for writers of
-// single keys.
-const stripes = 64
-
-// stripe is the keys that have changed since the GPU was up to date.
-type stripe[C order.Code] struct {
-	sync.Mutex
-	keys []C
-	_    [24]byte
-}
-
-func (t *Twin[C]) stripe(key C) *stripe[C] {
-	return &t.stripes[uint64(key)*0x9e3779b97f4a7c15>>58]
-}
-
 // defaultLog is the most operations that the log holds: 1.1 GB of 64 bits.
 const defaultLog = 64 << 20
 
@@ -91,8 +66,8 @@ func New[C order.Code](cpu *bplus.Tree[C], dev device.Device, opts Options) (*Tw
 	if t.opts.Log == 0 {
 		t.opts.Log = defaultLog
 	}
-	t.log.init(t)
-	t.gpu.dev = dev
+	t.log.Init(&t.stripes, t.opts.Log)
+	t.gpu.dev, t.spare.dev = dev, dev
 	tree, err := chunked.New[C](dev, chunked.Options{Room: opts.Room, Flat: opts.Flat})
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
@@ -159,77 +134,38 @@ func (t *Twin[C]) Share(least, changes int) { t.opts.Least, t.opts.Changes = lea
 // Single runs f, which changes one key of the tree in host memory and reports
 // whether it has.
 func (t *Twin[C]) Single(key C, f func() (changed bool)) {
-	s := t.stripe(key)
-	t.enter(s)
-	defer s.Unlock()
-	t.dirty.Add(1) // before others can see the change
-	if f() && t.down.Load() == nil {
-		s.keys = append(s.keys, key)
-	} else {
-		t.dirty.Add(-1)
-	}
-}
-
-// enter locks a stripe, and counts as waiting for that time, so that batches
-// let it through.
-func (t *Twin[C]) enter(s *stripe[C]) {
-	if s.TryLock() {
-		return
-	}
-	t.waiting.Add(1)
-	s.Lock()
-	t.waiting.Add(-1)
+	t.stripes.One(uint64(key), func() (C, bool) { return key, f() && t.down.Load() == nil })
 }
 
 // Alone runs f, which changes any keys of the tree in host memory and returns
 // which. Nobody else changes it meanwhile.
 func (t *Twin[C]) Alone(f func() (changed []C)) {
-	t.waiting.Add(1)
-	t.lockAll()
-	t.waiting.Add(-1)
-	defer t.unlockAll()
-	t.dirty.Add(1) // before others can see the change
-	changed := f()
-	t.dirty.Add(-1)
-	if t.down.Load() != nil {
-		return
-	}
-	t.dirty.Add(int64(len(changed)))
-	for _, k := range changed {
-		s := t.stripe(k)
-		s.keys = append(s.keys, k)
-	}
-}
-
-func (t *Twin[C]) lockAll() {
-	for i := range t.stripes {
-		t.stripes[i].Lock()
-	}
-}
-
-func (t *Twin[C]) unlockAll() {
-	for i := range t.stripes {
-		t.stripes[i].Unlock()
-	}
+	t.stripes.All(func() []C {
+		changed := f()
+		if t.down.Load() != nil {
+			return nil
+		}
+		return changed
+	})
 }
 
 // Get returns the value of key, and reports whether there is one.
 func (t *Twin[C]) Get(key C) (val C, ok bool) {
-	if val, ok, known := t.log.get(key); known {
+	if val, ok, known := t.log.Get(key); known {
 		return val, ok
 	}
 	return t.cpu.Get(key)
 }
 
 // Wait waits until everything that was accepted is in the tree in host memory.
-func (t *Twin[C]) Wait() { t.log.wait() }
+func (t *Twin[C]) Wait() { t.log.Wait() }
 
 // Pending reports whether there is something that is not.
-func (t *Twin[C]) Pending() bool { return t.log.pending() }
+func (t *Twin[C]) Pending() bool { return t.log.Pending() }
 
 // Len returns the number of entries: exactly, if nobody writes meanwhile.
 func (t *Twin[C]) Len() int {
-	if n, known := t.log.entries(); known {
+	if n, known := t.log.Entries(); known {
 		return n
 	}
 	return t.cpu.Len()
@@ -247,13 +183,7 @@ func (t *Twin[C]) DeviceBytes() int64 {
 
 // catchUp brings the GPU up to date. All stripes are held, the log is empty.
 func (t *Twin[C]) catchUp() error {
-	if t.dirty.Load() == 0 {
-		return nil
-	}
-	var keys []C
-	for i := range t.stripes {
-		keys = append(keys, t.stripes[i].keys...)
-	}
+	keys := t.stripes.Noted()
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
 	if len(keys) == 0 {
@@ -274,10 +204,7 @@ func (t *Twin[C]) catchUp() error {
 	if err := t.gpu.apply(b); err != nil {
 		return err
 	}
-	for i := range t.stripes {
-		t.stripes[i].keys = t.stripes[i].keys[:0]
-	}
-	t.dirty.Store(0)
+	t.stripes.Clear()
 	return nil
 }
 
@@ -286,9 +213,9 @@ func (t *Twin[C]) catchUp() error {
 func (t *Twin[C]) Close() error {
 	t.gpu.Lock()
 	defer t.gpu.Unlock()
-	t.log.wait()
+	t.log.Wait()
 	t.forget.Stop()
 	closed := errors.New("twin: closed")
 	t.down.CompareAndSwap(nil, &closed)
-	return errors.Join(t.log.close(), t.gpu.close())
+	return errors.Join(t.spare.close(), t.gpu.close())
 }

@@ -1,0 +1,214 @@
+// Package backlog is what a tree on a GPU has accepted and its twin in host memory
+// does not have yet: a log of runs, one a batch, which are folded into the tree in
+// host memory in the background, and notes of what single operations have changed
+// there and the GPU does not have yet.
+//
+// Order is kept by few rules:
+//
+//   - Who changes the tree in host memory holds the stripe of its key, or all
+//     stripes. While the log is not empty it holds all stripes, so nothing comes
+//     between a batch and its fold.
+//   - A search for one key looks at the log, newest run first, before the tree.
+//     Everything else that reads the tree in host memory waits until the log is
+//     empty.
+//   - A batch on the GPU begins by bringing the GPU up to date, with all stripes
+//     held: so whoever was seen by others has been noted.
+//
+// Packages twin and cuart keep numbers and strings by these rules.
+package backlog
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Run is what one batch comes to, in memory of its own.
+type Run[K, V any] interface {
+	// Get returns what the run says of a key, if it says something.
+	Get(key K) (val V, ok, known bool)
+	// Fold folds the run into the tree in host memory.
+	Fold()
+	// Free takes the memory: nobody reads it any more.
+	Free()
+	// Size is what counts against the bound of the log.
+	Size() int
+}
+
+// Log is runs that were accepted and are not in the tree in host memory yet. While it
+// is not empty, or a batch is on its way to it, all stripes are held for it.
+type Log[K, V any] struct {
+	stripes *Stripes[K]
+	most    int
+	mu      sync.Mutex
+	less    sync.Cond // a run was folded
+
+	runs    atomic.Pointer[[]Run[K, V]] // oldest first; nil for none
+	read    sync.RWMutex                // held by who reads runs, so that their memory stays
+	size    int                         // of all runs
+	have    int                         // entries of the tree with all runs folded
+	coming  bool                        // a batch is on its way
+	folding bool
+}
+
+// MostRuns is the most runs in a log: a search for one key looks at all of them.
+const MostRuns = 64
+
+// Init makes a log ready, whose runs have a size of most all together, or are one.
+func (g *Log[K, V]) Init(s *Stripes[K], most int) {
+	g.stripes, g.most = s, most
+	g.less.L = &g.mu
+}
+
+// Pending reports whether there is a run.
+func (g *Log[K, V]) Pending() bool { return g.runs.Load() != nil }
+
+// Get returns what the log says of a key, if it says something.
+func (g *Log[K, V]) Get(key K) (val V, ok, known bool) {
+	if g.runs.Load() == nil {
+		return val, false, false
+	}
+	g.read.RLock()
+	defer g.read.RUnlock()
+	runs := g.runs.Load()
+	if runs == nil {
+		return val, false, false
+	}
+	for _, r := range slices.Backward(*runs) {
+		if val, ok, known = r.Get(key); known {
+			return val, ok, true
+		}
+	}
+	return val, false, false
+}
+
+// Entries returns the number of entries of the tree, if the log knows it.
+func (g *Log[K, V]) Entries() (n int, known bool) {
+	if g.runs.Load() == nil {
+		return 0, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.have, g.runs.Load() != nil
+}
+
+// Wait waits until the log is empty.
+func (g *Log[K, V]) Wait() {
+	if g.runs.Load() == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.empty()
+}
+
+// empty is Wait for who holds the lock.
+func (g *Log[K, V]) empty() {
+	for g.runs.Load() != nil {
+		g.less.Wait()
+	}
+}
+
+// Begin makes room for a batch whose run has a size: it waits until the log is short
+// enough, and, where somebody waits for a stripe, until it is empty. Then all
+// stripes are held for the batch, until Accept or End. One goroutine at a time
+// may have begun.
+func (g *Log[K, V]) Begin(size int) {
+	g.mu.Lock()
+	for runs := g.runs.Load(); runs != nil && (g.size+size > g.most || len(*runs) >= MostRuns); runs = g.runs.Load() {
+		g.less.Wait()
+	}
+	if g.stripes.waiting.Load() > 0 {
+		g.empty()
+	}
+	g.coming = true
+	held := g.runs.Load() != nil
+	g.mu.Unlock()
+	if !held {
+		g.stripes.lock()
+	}
+}
+
+// Accept adds what the batch comes to. entries is what the tree has with it.
+func (g *Log[K, V]) Accept(r Run[K, V], entries int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var runs []Run[K, V]
+	if old := g.runs.Load(); old != nil {
+		runs = slices.Clone(*old)
+	}
+	runs = append(runs, r)
+	g.runs.Store(&runs)
+	g.size, g.have, g.coming = g.size+r.Size(), entries, false
+	if !g.folding {
+		g.folding = true
+		go g.fold()
+	}
+}
+
+// Alone waits until the log is empty. The stripes are still held for the batch,
+// which may change the tree in host memory.
+func (g *Log[K, V]) Alone() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.empty()
+}
+
+// End ends a batch without a run.
+func (g *Log[K, V]) End() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.coming = false
+	if g.runs.Load() == nil {
+		g.stripes.unlock()
+	}
+}
+
+// fold folds runs into the tree until there is none.
+func (g *Log[K, V]) fold() {
+	for {
+		r := (*g.runs.Load())[0]
+		r.Fold()
+		if g.done(r) {
+			return
+		}
+	}
+}
+
+// done takes the oldest run out of the log, and reports whether there is no
+// other. Then the stripes are let go, unless a batch is on its way.
+func (g *Log[K, V]) done(r Run[K, V]) (empty bool) {
+	g.read.Lock() // nobody reads it any more
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	runs := slices.Clone((*g.runs.Load())[1:])
+	g.size -= r.Size()
+	if empty = len(runs) == 0; empty {
+		g.runs.Store(nil)
+		g.folding = false
+	} else {
+		g.runs.Store(&runs)
+	}
+	g.read.Unlock()
+	r.Free()
+	if empty && !g.coming {
+		g.stripes.unlock()
+	}
+	g.less.Broadcast()
+	return empty
+}
+
+// Insist does what must not be lost, until it succeeds: where the system has no
+// memory for what was accepted, it is tried again.
+func Insist(do func() error) {
+	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := do()
+		if err == nil {
+			return
+		}
+		slog.Error("pando: a batch that the GPU has done does not fit into host memory yet; trying again", "error", err)
+		time.Sleep(pause)
+	}
+}
