@@ -21,6 +21,10 @@ type Ops struct {
 	// Old and Had (u8) get what was there just before each operation; 0 where nobody
 	// asks.
 	Old, Had device.Ptr
+	// Fetch, unless nil, queues copies of what the batch leaves behind in the tree's
+	// stream: answers, and its order, slots and the operations that go to them (u32).
+	// All is there when Apply returns.
+	Fetch func(slots, places device.Ptr) error
 }
 
 // Kinds of operations, as package bplus numbers them.
@@ -67,6 +71,7 @@ func (t *Tree) apply(ops *Ops) error {
 	if err != nil {
 		return err
 	}
+	a.fetch = ops.Fetch
 	if err := t.promise(&a.need); err != nil {
 		return err
 	}
@@ -83,6 +88,7 @@ type applying struct {
 	changes kernel.RadixChanges
 	at      device.Ptr // the briefing
 	need    need
+	fetch   func(slots, places device.Ptr) error
 }
 
 // workBytes returns the memory that n slots take while they are sorted.
@@ -261,6 +267,11 @@ func (t *Tree) carryOut(a *applying) error {
 	}
 	if err := t.run.Own(t.radix(), &a.changes, t.poolsAt(a.at)); err != nil {
 		return err
+	}
+	if a.fetch != nil {
+		if err := a.fetch(a.changes.Slots, a.changes.Places); err != nil {
+			return err
+		}
 	}
 	freed := t.freedLists()
 	if err := t.settle(a.at, &a.need); err != nil {

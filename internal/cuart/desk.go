@@ -28,6 +28,7 @@ type Desk struct {
 	down atomic.Pointer[error]
 
 	bytes, offsets, vals, kinds span // of a batch of changes
+	old, had                    span // what they have found
 }
 
 // bucket is strings under way.
@@ -374,7 +375,7 @@ func (d *Desk) send(s *span, from []byte) (device.Ptr, error) {
 // Close gives the desk's memory back, but for slots, which are the device's.
 func (d *Desk) Close() (err error) {
 	d.Slots.Close()
-	for _, s := range []*span{&d.bytes, &d.offsets, &d.vals, &d.kinds} {
+	for _, s := range []*span{&d.bytes, &d.offsets, &d.vals, &d.kinds, &d.old, &d.had} {
 		err = errors.Join(err, s.free(d.tree.dev))
 	}
 	return err

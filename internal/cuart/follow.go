@@ -2,6 +2,7 @@ package cuart
 
 import (
 	"errors"
+	"hash/maphash"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -9,18 +10,24 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/backlog"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/radix"
 )
 
-// Follower is a copy of a radix.Tree on a GPU that follows it: the tree in host memory
-// is changed first, and has everything at any time. Large batches of changes are done
-// to the copy as well before they return; the keys of single changes are noted, and
-// their values sent before the next search. Large batches of searches run on the GPU.
+// Follower is a copy of a radix.Tree on a GPU, kept the same.
 //
-// Who changes the tree holds a lock for that, and has noted what before it lets go: so
-// a search that begins later finds it.
+// Large batches run on the GPU. Their operations are packed into page-locked memory, a
+// run of the log; when the GPU has done them, the batch is accepted, whatever becomes
+// of the GPU, and in the background the run is folded into the tree in host memory.
+// Single operations and small batches run there; the keys that they have changed are
+// noted, and their values sent before the next search or batch. What keeps the order is
+// in package backlog.
+//
+// Keys that are too long for the GPU are in host memory alone, and never in the log: a
+// batch does its operations on them there, at once. No other operation of the batch is
+// on the same keys.
 type Follower struct {
 	cpu  *radix.Tree
 	opts FollowOptions
@@ -29,21 +36,31 @@ type Follower struct {
 	desk *Desk
 	down atomic.Pointer[error]
 
-	writing sync.Mutex // held by who changes the tree in host memory
-	noted   []string   // keys that the copy may have otherwise
-	dirty   atomic.Bool
-	busy    atomic.Bool // a large batch of changes is under way: the CPU answers
+	stripes backlog.Stripes[string]
+	log     backlog.Log[string, uint64]
+	locked  locked      // memory of runs
+	piece   int         // operations that a worker packs at a time
+	long    int         // keys that are in host memory alone, while the log is not empty
+	busy    atomic.Bool // a large batch changes the tree in host memory: the CPU answers
 
-	using  sync.RWMutex // held for reading by searches, for writing by who changes the copy; comes after writing
-	forget runtime.Cleanup
-	closed bool
+	changing sync.Mutex   // of who changes the copy by way of the log; comes before stripes
+	using    sync.RWMutex // held for reading by searches, for writing by who changes the copy; comes after stripes
+	forget   runtime.Cleanup
+	closed   bool
 }
 
 // FollowOptions are the settings of a follower.
 type FollowOptions struct {
 	Workers int
-	// Least is the number of keys from which on a batch goes to the GPU.
+	// Least is the number of keys from which on a batch of searches goes to the GPU.
 	Least int
+	// Changes is the number of operations from which on a batch that changes something
+	// does; 0 is none: host memory, which may be limited, is changed first, and the copy
+	// then.
+	Changes int
+	// Log is about the most bytes of page-locked memory that the log takes; 0 is a
+	// default.
+	Log int
 	// Room is the most device memory that the copy may take; 0 is what there is.
 	Room int64
 	// HostRoom is the most host memory that its leaves may take, as in Options.
@@ -55,17 +72,24 @@ type FollowOptions struct {
 }
 
 const (
-	mostNotes = 64 << 10
-	loadPiece = 256 << 10 // entries that are loaded at a time
+	mostNotes  = 64 << 10
+	defaultLog = 1 << 30
+	loadPiece  = 256 << 10 // entries that are loaded at a time
 )
 
-// Follow returns a copy of a tree that follows it. The device is the follower's from
-// then on, also if there is an error. Nobody changes the tree meanwhile.
+// Follow returns a copy of a tree. The device is the follower's from then on, also if
+// there is an error. Nobody changes the tree meanwhile.
 func Follow(cpu *radix.Tree, dev device.Device, opts FollowOptions) (f *Follower, err error) {
-	f = &Follower{cpu: cpu, dev: dev, opts: opts}
+	f = &Follower{cpu: cpu, dev: dev, opts: opts, piece: packPiece}
+	f.opts.Workers = max(1, opts.Workers)
 	if f.opts.Notes == 0 {
 		f.opts.Notes = mostNotes
 	}
+	if f.opts.Log == 0 {
+		f.opts.Log = defaultLog
+	}
+	f.log.Init(&f.stripes, f.opts.Log)
+	f.locked.dev, f.locked.most = dev, f.opts.Log
 	f.tree, err = New(dev, Options{Room: forPools(opts.Room), HostRoom: opts.HostRoom, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest, Long: longKeys})
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
@@ -127,59 +151,83 @@ func (f *Follower) fail(err error) {
 	}
 }
 
-// Takes reports whether a batch of n strings goes to the GPU.
+// Takes reports whether a batch of n searches goes to the GPU.
 func (f *Follower) Takes(n int) bool { return n > 0 && n >= f.opts.Least && f.down.Load() == nil }
 
 // ValBytes returns the size of a value in the copy.
 func (f *Follower) ValBytes() int { return f.tree.run.Bits / 8 }
 
-// Change runs change, which changes the tree in host memory, and returns the keys that
-// it may have changed.
-func (f *Follower) Change(change func() (keys []string)) {
-	f.writing.Lock()
-	defer f.writing.Unlock()
-	f.dirty.Store(true) // before others can see the change
-	keys := change()
-	if f.down.Load() != nil {
-		f.noted = nil
-		return
-	}
-	for _, k := range keys {
-		f.noted = append(f.noted, strings.Clone(k))
-	}
-	if len(f.noted) >= f.opts.Notes {
-		f.catchUp()
+var stripeSeed = maphash.MakeSeed()
+
+// Single runs change, which changes one key of the tree in host memory and reports
+// whether it has.
+func (f *Follower) Single(key string, change func() (changed bool)) {
+	f.stripes.One(maphash.String(stripeSeed, key), func() (string, bool) {
+		if !change() || f.down.Load() != nil {
+			return "", false
+		}
+		return strings.Clone(key), true
+	})
+	f.bound()
+}
+
+// Alone runs change, which changes any keys of the tree in host memory and returns
+// which. Nobody else changes it meanwhile.
+func (f *Follower) Alone(change func() (keys []string)) {
+	f.stripes.All(func() []string {
+		keys := change()
+		if f.down.Load() != nil {
+			return nil
+		}
+		own := make([]string, len(keys))
+		for i, k := range keys {
+			own[i] = strings.Clone(k)
+		}
+		return own
+	})
+	f.bound()
+}
+
+// bound sends what is noted if that is much.
+func (f *Follower) bound() {
+	if f.stripes.Dirty() >= f.opts.Notes {
+		f.refresh()
 	}
 }
 
-// Apply runs change, which does operations to the tree in host memory and reports
-// whether it could, and does them to the copy.
-func (f *Follower) Apply(c *Changes, change func() bool) {
-	f.writing.Lock()
-	defer f.writing.Unlock()
-	f.busy.Store(true)
-	defer f.busy.Store(false)
-	f.dirty.Store(true)
-	if !change() || f.down.Load() != nil {
+// refresh brings the copy up to date.
+func (f *Follower) refresh() {
+	if f.stripes.Dirty() == 0 || f.down.Load() != nil {
 		return
 	}
-	f.using.Lock()
-	defer f.using.Unlock()
-	if err := f.desk.Apply(c); err != nil {
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	f.log.Begin(0)
+	defer f.log.End()
+	if f.log.Pending() { // the stripes are held since before: nothing was noted
+		return
+	}
+	if err := f.catchUp(); err != nil {
 		f.fail(err)
 	}
 }
 
-// catchUp sends the values of noted keys. The caller holds the lock of writers.
-func (f *Follower) catchUp() {
-	f.using.Lock()
-	defer f.using.Unlock()
-	keys := f.noted
-	f.noted = f.noted[:0]
-	f.dirty.Store(false)
-	if len(keys) == 0 || f.down.Load() != nil {
-		return
+// catchUp sends the values of noted keys. All stripes are held, the log is empty or
+// nothing is noted.
+func (f *Follower) catchUp() error {
+	keys := f.stripes.Noted()
+	if len(keys) == 0 {
+		return nil
 	}
+	if err := f.sendValues(keys); err != nil {
+		return err
+	}
+	f.stripes.Clear()
+	return nil
+}
+
+// sendValues sets keys of the copy to what the tree in host memory has.
+func (f *Follower) sendValues(keys []string) error {
 	vals, found, kinds := make([]uint64, len(keys)), make([]bool, len(keys)), make([]uint8, len(keys))
 	f.cpu.GetBatch(keys, vals, found, f.opts.Workers, nil)
 	for i, there := range found {
@@ -187,24 +235,43 @@ func (f *Follower) catchUp() {
 			kinds[i] = Set
 		}
 	}
-	err := f.desk.Apply(&Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kinds: kinds})
-	clear(keys) // their strings are nobody's
-	if err != nil {
-		f.fail(err)
+	f.using.Lock()
+	defer f.using.Unlock()
+	if err := f.Down(); err != nil {
+		return err
 	}
+	return f.desk.Apply(&Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kinds: kinds})
+}
+
+// Get returns the value of a key, and reports whether there is one.
+func (f *Follower) Get(key string) (val uint64, ok bool) {
+	if val, ok, known := f.log.Get(key); known {
+		return val, ok
+	}
+	return f.cpu.Get(key)
+}
+
+// Wait waits until everything that was accepted is in the tree in host memory.
+func (f *Follower) Wait() { f.log.Wait() }
+
+// Pending reports whether there is something that is not.
+func (f *Follower) Pending() bool { return f.log.Pending() }
+
+// Len returns the number of entries: exactly, if nobody writes meanwhile.
+func (f *Follower) Len() int {
+	if n, known := f.log.Entries(); known {
+		return n
+	}
+	return f.cpu.Len()
 }
 
 // Find looks strings up, as Desk.Find does, and reports whether the GPU could. Those
 // that it could not the CPU has answered.
 func (f *Follower) Find(q Queries) bool {
-	if f.busy.Load() {
+	if f.busy.Load() && !f.Pending() {
 		return false
 	}
-	if f.dirty.Load() {
-		f.writing.Lock()
-		f.catchUp()
-		f.writing.Unlock()
-	}
+	f.refresh()
 	f.using.RLock()
 	defer f.using.RUnlock()
 	if f.down.Load() != nil || f.closed {
@@ -230,9 +297,8 @@ func (f *Follower) DeviceBytes() int64 {
 // Check looks at the copy, and compares it with the tree in host memory. Nobody changes that
 // meanwhile.
 func (f *Follower) Check() error {
-	f.writing.Lock()
-	f.catchUp()
-	f.writing.Unlock()
+	f.Wait()
+	f.refresh()
 	if f.down.Load() != nil || f.closed {
 		return nil
 	}
@@ -258,10 +324,12 @@ func (f *Follower) Check() error {
 	return nil
 }
 
-// Close waits for what is under way, and gives the device back.
+// Close waits for batches under way and for the log, and gives the device back. The
+// tree in host memory stays open.
 func (f *Follower) Close() error {
-	f.writing.Lock()
-	defer f.writing.Unlock()
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	f.log.Wait()
 	f.using.Lock()
 	defer f.using.Unlock()
 	if f.closed {
@@ -271,5 +339,5 @@ func (f *Follower) Close() error {
 	f.forget.Stop()
 	done := errors.New("cuart: closed")
 	f.down.CompareAndSwap(nil, &done)
-	return errors.Join(f.desk.Close(), f.tree.Close(), f.dev.Close())
+	return errors.Join(f.locked.close(), f.desk.Close(), f.tree.Close(), f.dev.Close())
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,7 +46,7 @@ func (x *following) find(keys packing.Strings) {
 		mu.Lock()
 		defer mu.Unlock()
 		for i := lo; i < hi; i++ {
-			vals[i], found[i] = x.cpu.Get(keys.At(i))
+			vals[i], found[i] = x.f.Get(keys.At(i))
 		}
 	}
 	take := func(lo int, column, bits []byte) {
@@ -81,47 +82,82 @@ func someKey(rng *rand.Rand) string {
 	return randomKey(rng, rng.IntN(7))
 }
 
+// single changes a key.
+func (x *following) single(rng *rand.Rand) {
+	k, v := someKey(rng), rng.Uint64()
+	x.f.Single(k, func() bool {
+		if rng.IntN(3) == 0 {
+			_, had, _ := x.cpu.Delete(k)
+			delete(x.model, k)
+			return had
+		}
+		x.cpu.Set(k, v)
+		x.model[k] = v
+		return true
+	})
+}
+
+// batch does operations of some kinds, and compares what they have found.
+func (x *following) batch(rng *rand.Rand, n int) {
+	x.t.Helper()
+	keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
+	for i := range keys {
+		keys[i], vals[i], kinds[i] = someKey(rng), rng.Uint64(), uint8(rng.IntN(3))
+	}
+	deleted, before := 0, len(x.model)
+	b := &Batch{Keys: keys, Vals: arena.Bytes(vals), Kinds: kinds}
+	switch kind := uint8(rng.IntN(4)); kind {
+	case Set, Delete: // all alike
+		for i := range kinds {
+			kinds[i] = kind
+		}
+		b.Kind, b.Kinds = uint32(kind), nil
+		if kind == Delete {
+			b.Vals, b.Deleted = nil, &deleted
+		}
+	default:
+		b.Found = make([]bool, n)
+		if b.Old = b.Vals; kind == 0 {
+			b.Old = arena.Bytes(make([]uint64, n))
+		}
+	}
+	set := slices.Clone(vals)
+	must(x.t, x.f.Apply(b))
+	for i, k := range keys {
+		want, had := x.model[k]
+		if b.Found != nil && (b.Found[i] != had || arena.As[uint64](b.Old)[i] != want) {
+			x.t.Fatalf("operation %d of %d, on %.40q, has found %d, %t; want %d, %t", i, n, k, arena.As[uint64](b.Old)[i], b.Found[i], want, had)
+		}
+		switch kinds[i] {
+		case Set:
+			x.model[k] = set[i]
+		case Delete:
+			delete(x.model, k)
+		}
+	}
+	if b.Deleted != nil && deleted != before-len(x.model) {
+		x.t.Fatalf("%d were deleted, want %d", deleted, before-len(x.model))
+	}
+	for i := range keys { // nothing of the caller's is kept
+		keys[i], vals[i], kinds[i] = "", 0, 77
+	}
+}
+
 // step does something to the tree: single changes, a batch, searches.
 func (x *following) step(rng *rand.Rand) {
 	x.t.Helper()
-	switch rng.IntN(4) {
+	switch rng.IntN(6) {
 	case 0:
 		for range 1 + rng.IntN(5) {
-			k, v := someKey(rng), rng.Uint64()
-			x.f.Change(func() []string {
-				if rng.IntN(3) == 0 {
-					x.cpu.Delete(k)
-					delete(x.model, k)
-				} else {
-					x.cpu.Set(k, v)
-					x.model[k] = v
-				}
-				return []string{k}
-			})
+			x.single(rng)
 		}
-	case 1, 2:
-		n := 1 + rng.IntN(60)
-		keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
-		for i := range keys {
-			keys[i], vals[i], kinds[i] = someKey(rng), rng.Uint64(), uint8(rng.IntN(3))
+	case 1, 2, 3:
+		for range 1 + rng.IntN(3) { // so that there is something in the log
+			x.batch(rng, 1+rng.IntN(120))
 		}
-		c := &Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kinds: kinds}
-		if rng.IntN(2) == 0 {
-			c.Keys = packed(keys)
-		}
-		x.f.Apply(c, func() bool {
-			for i, k := range keys {
-				switch kinds[i] {
-				case Set:
-					x.cpu.Set(k, vals[i])
-					x.model[k] = vals[i]
-				case Delete:
-					x.cpu.Delete(k)
-					delete(x.model, k)
-				}
-			}
-			return true
-		})
+		x.gets(rng)
+	case 4:
+		x.gets(rng)
 	default:
 		asked := make([]string, 1+rng.IntN(80))
 		for i := range asked {
@@ -132,6 +168,21 @@ func (x *following) step(rng *rand.Rand) {
 		} else {
 			x.find(packing.Strings{Keys: asked})
 		}
+	}
+}
+
+// gets looks single keys up.
+func (x *following) gets(rng *rand.Rand) {
+	x.t.Helper()
+	for range 10 {
+		k := someKey(rng)
+		want, had := x.model[k]
+		if v, ok := x.f.Get(k); v != want || ok != had {
+			x.t.Fatalf("%.40q has %d, %t; want %d, %t", k, v, ok, want, had)
+		}
+	}
+	if n := x.f.Len(); n != len(x.model) {
+		x.t.Fatalf("%d entries, want %d", n, len(x.model))
 	}
 }
 
@@ -146,12 +197,26 @@ func history(t *testing.T, dev *faulty.Device, rng *rand.Rand, sound bool) (down
 		x.model[k] = v
 	}
 	var err error
-	x.f, err = Follow(x.cpu, dev, FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 1 + rng.IntN(20)})
+	opts := FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 1 + rng.IntN(20), Changes: rng.IntN(30)}
+	if rng.IntN(2) == 0 {
+		opts.Log = 3 * leastLocked // of so many runs
+	}
+	x.f, err = Follow(x.cpu, dev, opts)
 	if err != nil {
 		return err
 	}
+	x.f.piece = 1 + rng.IntN(3)
 	for range 8 {
 		x.step(rng)
+	}
+	x.f.Wait()
+	for k, want := range x.model {
+		if v, ok := x.cpu.Get(k); v != want || !ok {
+			t.Fatalf("%.40q has %d, %t in host memory; want %d", k, v, ok, want)
+		}
+	}
+	if n := x.cpu.Len(); n != len(x.model) {
+		t.Fatalf("%d entries in host memory, want %d", n, len(x.model))
 	}
 	if err := x.f.Check(); err != nil && sound {
 		t.Error(err)
@@ -220,7 +285,7 @@ func TestFollowConcurrently(t *testing.T) {
 		wg.Go(func() {
 			for v := range uint64(rounds) {
 				for i := w; i < n; i += 2 * (1 + int(v)%3) {
-					f.Change(func() []string { cpu.Set(key(i), v+1); return []string{key(i)} })
+					f.Single(key(i), func() bool { cpu.Set(key(i), v+1); return true })
 				}
 			}
 		})

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/exec"
@@ -13,13 +12,16 @@ import (
 	"github.com/pando-index/pando/internal/packing"
 )
 
-// followed is a keyMap of strings with a copy on a GPU that follows the tree in host
-// memory. Large batches of searches run there; all else reads host memory, which has
-// everything at any time.
+// followed is a keyMap of strings with a copy on a GPU, where large batches run. What
+// reads the tree in host memory waits until everything that was accepted is there.
 type followed struct {
 	*textMap
 	copy *cuart.Follower
 }
+
+// leastTextChanges is leastChanges for strings, which have to be gathered, and which the
+// CPU folds one by one.
+const leastTextChanges = 4 << 10
 
 // attachTexts gives a tree of strings, with values of some bytes, a copy on a GPU if
 // that is asked for. It returns where batches run, and why.
@@ -38,7 +40,7 @@ func attachTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, erro
 		where, why, err := withoutGPU(asked, err)
 		return t, where, why, err
 	}
-	opts := cuart.FollowOptions{Workers: t.workers, Least: leastElsewhere, Room: free, ValBits: 64}
+	opts := cuart.FollowOptions{Workers: t.workers, Least: leastElsewhere, Changes: leastTextChanges, Room: free, ValBits: 64}
 	if size <= 4 {
 		opts.ValBits = 32
 	}
@@ -46,7 +48,10 @@ func attachTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, erro
 		opts.HostRoom = -1
 	}
 	if !PreferCPU {
-		opts.Least = 1
+		opts.Least, opts.Changes = 1, 1
+	}
+	if cfg.Limit > 0 {
+		opts.Changes = 0 // host memory knows the limit
 	}
 	c, err := cuart.Follow(t.Tree, dev, opts)
 	if err != nil {
@@ -59,21 +64,21 @@ func attachTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, erro
 func (t *followed) down() error        { return t.copy.Down() }
 func (t *followed) deviceBytes() int64 { return t.copy.DeviceBytes() }
 
-// one runs f, which changes a key.
-func (t *followed) one(key order.Probe, f func()) {
-	t.copy.Change(func() []string {
-		f()
-		return []string{key.Text}
-	})
-}
+func (t *followed) get(key order.Probe) (uint64, bool) { return t.copy.Get(key.Text) }
 
 func (t *followed) set(key order.Probe, val uint64) (old uint64, had bool, err error) {
-	t.one(key, func() { old, had, err = t.textMap.set(key, val) })
+	t.copy.Single(key.Text, func() bool {
+		old, had, err = t.textMap.set(key, val)
+		return err == nil
+	})
 	return old, had, err
 }
 
 func (t *followed) remove(key order.Probe) (old uint64, had bool, err error) {
-	t.one(key, func() { old, had, err = t.textMap.remove(key) })
+	t.copy.Single(key.Text, func() bool {
+		old, had, err = t.textMap.remove(key)
+		return err == nil && had
+	})
 	return old, had, err
 }
 
@@ -83,29 +88,35 @@ func (t *followed) update(key order.Probe, f func(old uint64, had bool, gen uint
 	for done := false; !done && err == nil; {
 		old, had = t.get(key)
 		val, keep := f(old, had, t.Gen())
-		t.one(key, func() {
-			now, there := t.get(key)
-			switch done = now == old && there == had; {
-			case done && keep:
+		t.copy.Single(key.Text, func() (changed bool) {
+			now, there := t.textMap.get(key)
+			if done = now == old && there == had; !done {
+				return false
+			}
+			switch {
+			case keep:
 				_, _, err = t.textMap.set(key, val)
-			case done && had:
+			case had:
 				_, _, err = t.textMap.remove(key)
 			}
+			return err == nil && (keep || had)
 		})
 	}
 	return old, had, err
 }
 
 func (t *followed) pop(greatest bool) (key order.Probe, val uint64, ok bool, err error) {
-	t.copy.Change(func() []string {
-		key, val, ok, err = t.textMap.pop(greatest)
+	t.copy.Alone(func() []string {
+		if key, val, ok, err = t.textMap.pop(greatest); !ok || err != nil {
+			return nil
+		}
 		return []string{key.Text}
 	})
 	return key, val, ok, err
 }
 
 func (t *followed) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
-	t.copy.Change(func() (keys []string) {
+	t.copy.Alone(func() (keys []string) {
 		c := t.Tree.Cursor()
 		c.Move(lo.Text, false, false)
 		for k, _, ok := c.Next(); ok && k <= hi.Text; k, _, ok = c.Next() {
@@ -117,42 +128,22 @@ func (t *followed) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, er
 	return n, err
 }
 
-func (t *followed) apply(b *changes) (err error) {
-	if !t.copy.Takes(b.keys.Len()) {
-		t.copy.Change(func() []string {
-			err = t.textMap.apply(b)
-			return b.keys.Strings()
-		})
-		return err
-	}
-	c := &cuart.Changes{Keys: packing.Strings{Keys: b.keys.Strings()}, Kind: uint32(b.kind)}
-	if b.kinds != nil {
-		c.Kinds = arena.As[uint8](arena.Bytes(b.kinds))
-	}
-	if b.kinds != nil || b.kind == bplus.Set {
-		c.Vals = t.column(b) // before what was there takes its place
-	}
-	t.copy.Apply(c, func() bool {
-		err = t.textMap.apply(b)
-		return err == nil
-	})
-	return err
-}
+func (t *followed) countsDeleted() {}
 
-// column returns a copy of the values of a batch, as the GPU has them.
-func (t *followed) column(b *changes) []byte {
-	out := make([]byte, b.keys.Len()*t.copy.ValBytes())
-	copy(out, b.vals) // there may be none, or each is nothing
-	return out
+func (t *followed) apply(b *changes) error {
+	return t.copy.Apply(&cuart.Batch{
+		Keys: b.keys.Strings(), Vals: b.vals, Kinds: arena.As[uint8](arena.Bytes(b.kinds)), Kind: uint32(b.kind),
+		Old: b.old, Found: b.found, Deleted: b.deleted,
+	})
 }
 
 func (t *followed) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
-	all := keys.Strings()
 	if use == nil {
-		if hits, ok := t.getPacked(packing.Strings{Keys: all}, vals, size, found); ok {
+		if hits, ok := t.getPacked(packing.Strings{Keys: keys.Strings()}, vals, size, found); ok {
 			return hits
 		}
 	}
+	t.copy.Wait()
 	return t.textMap.getBatch(keys, vals, size, found, use)
 }
 
@@ -164,7 +155,7 @@ type packedMap interface {
 
 func (t *followed) getPacked(keys packing.Strings, vals []byte, size int, found []bool) (hits int, ok bool) {
 	n := keys.Len()
-	if !t.copy.Takes(n) || size != 0 && size != t.copy.ValBytes() {
+	if n == 0 || !t.copy.Takes(n) && !t.copy.Pending() {
 		return 0, false
 	}
 	if found == nil {
@@ -186,7 +177,7 @@ func (t *followed) getPacked(keys packing.Strings, vals []byte, size int, found 
 		},
 		CPU: func(lo, hi int) {
 			for i := lo; i < hi; i++ {
-				v, there := t.Tree.Get(keys.At(i))
+				v, there := t.copy.Get(keys.At(i))
 				if storeVals(part(vals, size, i, i+1), size, []uint64{v}); there {
 					sum.Add(1)
 				}
@@ -195,6 +186,34 @@ func (t *followed) getPacked(keys packing.Strings, vals []byte, size int, found 
 		},
 	})
 	return int(sum.Load()), ok
+}
+
+func (t *followed) rank(key order.Probe, after bool) int {
+	t.copy.Wait()
+	return t.textMap.rank(key, after)
+}
+
+func (t *followed) rankBatch(keys order.Keys, after bool, ranks []int) {
+	t.copy.Wait()
+	t.textMap.rankBatch(keys, after, ranks)
+}
+
+func (t *followed) at(i int) (order.Probe, uint64, bool) {
+	t.copy.Wait()
+	return t.textMap.at(i)
+}
+
+func (t *followed) cursor() keyCursor {
+	t.copy.Wait()
+	return waitingCursor{t.textMap.cursor(), t.copy.Wait}
+}
+
+// Len returns the number of entries.
+func (t *followed) Len() int { return t.copy.Len() }
+
+func (t *followed) freeze() (moment, error) {
+	t.copy.Wait()
+	return t.textMap.freeze()
 }
 
 // Check looks at the tree in host memory, and at its copy.

@@ -392,23 +392,19 @@ func (t *twinned[C]) Close() {
 
 // waitingCursor reads one entry at a time, each after everything that was
 // accepted before.
-type waitingCursor[C order.Code] struct {
-	c    cursor[C]
-	twin *twin.Twin[C]
+type waitingCursor struct {
+	keyCursor
+	wait func()
+}
+
+func (c waitingCursor) next() (order.Probe, uint64, bool) {
+	c.wait()
+	return c.keyCursor.next()
 }
 
 func (t *twinned[C]) cursor() keyCursor {
 	t.twin.Wait()
-	return waitingCursor[C]{cursor[C]{t.Tree.Ascend(0)}, t.twin}
+	return waitingCursor{cursor[C]{t.Tree.Ascend(0)}, t.twin.Wait}
 }
-
-func (c waitingCursor[C]) next() (order.Probe, uint64, bool) {
-	c.twin.Wait()
-	return c.c.next()
-}
-
-func (c waitingCursor[C]) Again()                         { c.c.Again() }
-func (c waitingCursor[C]) move(from Edge, down bool) bool { return c.c.move(from, down) }
-func (c waitingCursor[C]) Done()                          { c.c.Done() }
 
 var _ keyMap = (*twinned[uint64])(nil)

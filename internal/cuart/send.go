@@ -1,0 +1,226 @@
+package cuart
+
+import (
+	"errors"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/par"
+)
+
+// Batch is operations as the caller has them, and where their answers go.
+type Batch struct {
+	Keys []string
+	// Vals is what is to be set, each as wide as the copy's values; nothing where
+	// values take no memory, or nothing is set.
+	Vals  []byte
+	Kinds []uint8 // nil where all are of one kind
+	Kind  uint32
+	// Old and Found get what was there before each operation, unless they are nil. Old
+	// may be the memory of Vals, and needs Found.
+	Old   []byte
+	Found []bool
+	// Deleted, unless nil, is increased by the number of entries that were deleted; all
+	// operations delete then.
+	Deleted *int
+}
+
+// sets reports whether there may be values among the operations.
+func (b *Batch) sets() bool { return b.Kinds != nil || b.Kind == Set }
+
+func (b *Batch) kind(i int) uint32 {
+	if b.Kinds != nil {
+		return uint32(b.Kinds[i])
+	}
+	return b.Kind
+}
+
+// column returns the memory of values [lo, hi).
+func column(vals []byte, width, lo, hi int) []byte {
+	if len(vals) == 0 {
+		return nil
+	}
+	return vals[lo*width : hi*width]
+}
+
+// sendPieces is how many pieces of a batch are packed before they travel, while the
+// next ones are packed: 256K operations.
+const sendPieces = 32
+
+// packPiece is how many operations a worker packs at a time, usually.
+const packPiece = 8 << 10
+
+// measured is the keys of a batch, a piece at a time.
+type measured struct {
+	bytes []int // that travel
+	long  []int // keys that are too long
+}
+
+// measure sees how long keys are.
+func (f *Follower) measure(b *Batch) *measured {
+	n := (len(b.Keys) + f.piece - 1) / f.piece
+	m := &measured{make([]int, n), make([]int, n)}
+	par.Run(f.opts.Workers, n, par.Func(func(p int) {
+		bytes, long := 0, 0
+		for _, k := range b.Keys[p*f.piece : min((p+1)*f.piece, len(b.Keys))] {
+			bytes += f.desk.takes(k)
+			if len(k) > f.tree.longest {
+				long++
+			}
+		}
+		m.bytes[p], m.long[p] = bytes, long
+	}))
+	return m
+}
+
+// part is operations [lo, hi) of a batch: so many as are one run.
+type part struct {
+	lo, hi int
+	pieces []int // bytes of each
+	bytes  int   // of all
+	long   int
+	layout runLayout
+}
+
+// cut returns the next part of a batch, from operation lo on, which begins a piece:
+// a quarter of the log at most, but for a single piece.
+func (f *Follower) cut(b *Batch, m *measured, lo int) *part {
+	width := 0
+	if b.sets() {
+		width = f.ValBytes()
+	}
+	p, first := &part{lo: lo, hi: lo}, lo/f.piece
+	for i := first; i < len(m.bytes); i++ {
+		hi, bytes := min((i+1)*f.piece, len(b.Keys)), p.bytes+m.bytes[i]
+		l := layOut(hi-lo, width, b.Kinds != nil, bytes)
+		if i > first && (hi-lo > mostChanges || bytes > mostBytes || lockedBytes(l.end) > f.opts.Log/4) {
+			break
+		}
+		p.hi, p.bytes, p.layout = hi, bytes, l
+		p.long += m.long[i]
+		p.pieces = m.bytes[first : i+1]
+	}
+	return p
+}
+
+// pack sets a run to operations of a batch, and queues copies of them to the device,
+// some while others are packed.
+func (f *Follower) pack(b *Batch, p *part, r *run) (*Ops, error) {
+	d := f.desk
+	if err := d.bytes.ensure(f.dev, p.layout.slots, false); err != nil {
+		return nil, err
+	}
+	starts, at := make([]uint32, len(p.pieces)+1), uint32(0)
+	for i, bytes := range p.pieces {
+		starts[i] = at
+		at += uint32(bytes)
+	}
+	starts[len(p.pieces)] = at
+	r.offsets[r.n] = at
+	for first := 0; first < len(p.pieces); first += sendPieces {
+		last := min(first+sendPieces, len(p.pieces))
+		par.Run(f.opts.Workers, last-first, par.Func(func(i int) { f.packPiece(b, p, r, first+i, starts[first+i]) }))
+		if err := f.copyPieces(p, r, first, last, starts); err != nil {
+			return nil, err
+		}
+	}
+	ops := &Ops{Kind: b.Kind, Keys: kernel.StringKeys{Bytes: d.bytes.at + device.Ptr(p.layout.bytes), Offsets: d.bytes.at, N: uint32(r.n)}}
+	if r.vals != nil {
+		ops.Vals = d.bytes.at + device.Ptr(p.layout.vals)
+	}
+	if r.kinds != nil {
+		ops.Kinds = d.bytes.at + device.Ptr(p.layout.kinds)
+	}
+	return ops, nil
+}
+
+// packPiece packs a piece of a part, whose bytes begin at start.
+func (f *Follower) packPiece(b *Batch, p *part, r *run, piece int, start uint32) {
+	lo := piece * f.piece
+	hi, width := min(lo+f.piece, r.n), f.ValBytes()
+	for i := lo; i < hi; i++ {
+		key := b.Keys[p.lo+i]
+		r.offsets[i] = start
+		start += uint32(copy(r.bytes[start:], key[:f.desk.takes(key)]))
+	}
+	if r.vals != nil {
+		if to := r.vals[lo*width : hi*width]; len(b.Vals) > 0 {
+			copy(to, column(b.Vals, width, p.lo+lo, p.lo+hi))
+		} else {
+			clear(to)
+		}
+	}
+	if r.kinds != nil {
+		copy(r.kinds[lo:hi], b.Kinds[p.lo+lo:])
+	}
+}
+
+// copyPieces queues copies of pieces [first, last): one where that is all there is.
+func (f *Follower) copyPieces(p *part, r *run, first, last int, starts []uint32) error {
+	st, to := f.tree.run.Stream, f.desk.bytes.at
+	if first == 0 && last == len(p.pieces) {
+		return st.CopyIn(to, r.memory[:p.layout.bytes+p.bytes])
+	}
+	lo, hi, width := first*f.piece, min(last*f.piece, r.n), f.ValBytes()
+	spans := [][2]int{{4 * lo, 4 * (hi + 1)}, {p.layout.bytes + int(starts[first]), p.layout.bytes + int(starts[last])}}
+	if last < len(p.pieces) { // the offset behind the last is packed with the next
+		spans[0][1] -= 4
+	}
+	if r.vals != nil {
+		spans = append(spans, [2]int{p.layout.vals + lo*width, p.layout.vals + hi*width})
+	}
+	if r.kinds != nil {
+		spans = append(spans, [2]int{p.layout.kinds + lo, p.layout.kinds + hi})
+	}
+	for _, s := range spans {
+		if s[0] == s[1] { // all keys are empty
+			continue
+		}
+		if err := st.CopyIn(to+device.Ptr(s[0]), r.memory[s[0]:s[1]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// done does operations that are on the device, and fetches what they have found, if
+// that is asked for, and their order.
+func (f *Follower) done(b *Batch, r *run, ops *Ops) error {
+	d, width := f.desk, f.ValBytes()
+	if b.Found != nil {
+		if err := errors.Join(d.old.ensure(f.dev, r.n*width, true), d.had.ensure(f.dev, r.n, true)); err != nil {
+			return err
+		}
+		ops.Old, ops.Had = d.old.at, d.had.at
+	}
+	ops.Fetch = func(slots, places device.Ptr) error {
+		st := f.tree.run.Stream
+		err := errors.Join(st.CopyOut(arena.Bytes(r.slots), slots), st.CopyOut(arena.Bytes(r.ops), places))
+		if b.Found != nil {
+			err = errors.Join(err, st.CopyOut(d.had.host[:r.n], d.had.at))
+		}
+		if b.Old != nil {
+			err = errors.Join(err, st.CopyOut(d.old.host[:r.n*width], d.old.at))
+		}
+		return err
+	}
+	if err := f.tree.Apply(ops); err != nil {
+		return err
+	}
+	r.place = f.tree.place
+	return nil
+}
+
+// handOut hands out what operations of a part have found.
+func (f *Follower) handOut(b *Batch, p *part) {
+	if b.Found == nil {
+		return
+	}
+	n, width, found := p.hi-p.lo, f.ValBytes(), arena.Bytes(b.Found)
+	par.Run(f.opts.Workers, len(p.pieces), par.Func(func(i int) {
+		lo, hi := i*f.piece, min((i+1)*f.piece, n)
+		copy(found[p.lo+lo:p.lo+hi], f.desk.had.host[lo:hi])
+		copy(column(b.Old, width, p.lo+lo, p.lo+hi), f.desk.old.host[lo*width:])
+	}))
+}
