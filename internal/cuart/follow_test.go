@@ -2,12 +2,16 @@ package cuart
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device/faulty"
@@ -152,6 +156,9 @@ func (x *following) step(rng *rand.Rand) {
 			x.single(rng)
 		}
 	case 1, 2, 3:
+		if x.f.opts.Changes > 0 && x.f.opts.Log == defaultLog && x.f.Down() == nil {
+			defer x.holdUp()()
+		}
 		for range 1 + rng.IntN(3) { // so that there is something in the log
 			x.batch(rng, 1+rng.IntN(120))
 		}
@@ -171,6 +178,36 @@ func (x *following) step(rng *rand.Rand) {
 	}
 }
 
+// blocker is a run without changes whose fold takes until it is told to end, or some
+// time: where the GPU has failed a batch waits for it.
+type blocker struct{ end chan struct{} }
+
+func (b *blocker) Get(string) (uint64, bool, bool) { return 0, false, false }
+func (b *blocker) Free()                           {}
+func (b *blocker) Size() int                       { return 0 }
+func (b *blocker) Fold() {
+	select {
+	case <-b.end:
+	case <-time.After(100 * time.Millisecond):
+	}
+}
+
+// holdUp keeps what is accepted in the log until the function that it returns is called.
+func (x *following) holdUp() (goOn func()) {
+	b := &blocker{make(chan struct{})}
+	x.f.changing.Lock()
+	x.f.log.Begin(0)
+	if err := x.f.catchUp(); err != nil {
+		x.f.fail(err)
+	}
+	if !x.f.Pending() {
+		x.f.long = x.cpu.Len() - x.f.tree.Len()
+	}
+	x.f.log.Accept(b, x.f.Len())
+	x.f.changing.Unlock()
+	return func() { close(b.end) }
+}
+
 // gets looks single keys up.
 func (x *following) gets(rng *rand.Rand) {
 	x.t.Helper()
@@ -184,6 +221,13 @@ func (x *following) gets(rng *rand.Rand) {
 	if n := x.f.Len(); n != len(x.model) {
 		x.t.Fatalf("%d entries, want %d", n, len(x.model))
 	}
+}
+
+// quiet drops what is logged until the test ends.
+func quiet(t testing.TB) {
+	log := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	t.Cleanup(func() { slog.SetDefault(log) })
 }
 
 // history lets a follower live, on a device that may fail unless it is sound.
@@ -241,6 +285,7 @@ func TestFollow(t *testing.T) {
 // A device that fails at any operation, or is lost there, costs no answer.
 // PANDO_ALL_FAULTS=1 tries all of them.
 func TestFollowerOfFailingDevice(t *testing.T) {
+	quiet(t)
 	first := seed.Of(t)
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	must(t, history(t, count, rand.New(rand.NewPCG(first, 0)), true))
@@ -262,6 +307,130 @@ func TestFollowerOfFailingDevice(t *testing.T) {
 	}
 }
 
+// A batch that is larger than the log is done in parts, and those that come while it is
+// full wait. What is locked is not more than the log, and given back.
+func TestFollowLog(t *testing.T) {
+	rng := seed.Rand(t)
+	cpu := radix.New(0)
+	defer cpu.Close()
+	dev := faulty.New(ptx.New(ptx.Seed(rng.Uint64())), faulty.Plan{})
+	f, err := Follow(cpu, dev, FollowOptions{Workers: 2, ValBits: 32, Room: 64 << 20, Changes: 1, Log: 8 * leastLocked})
+	must(t, err)
+	f.piece = 64
+	const n = 1500
+	keys, vals := make([]string, n), make([]uint32, n)
+	for round := range 3 {
+		for i := range keys {
+			keys[i], vals[i] = strings.Repeat("k", i%300)+fmt.Sprint(i), uint32(round+i)
+		}
+		must(t, f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}))
+		if f.locked.total > f.opts.Log {
+			t.Errorf("%d bytes are locked", f.locked.total)
+		}
+		for range 100 {
+			i := rng.IntN(n)
+			if v, ok := f.Get(keys[i]); v != uint64(vals[i]) || !ok {
+				t.Fatalf("%q has %d, %t, want %d", keys[i], v, ok, vals[i])
+			}
+		}
+	}
+	f.Wait()
+	if cpu.Len() != n || f.Len() != n || f.Pending() {
+		t.Errorf("%d entries, want %d", cpu.Len(), n)
+	}
+	must(t, f.Check())
+	must(t, f.Close())
+	if live := dev.Live(); live != 0 {
+		t.Errorf("%d things are left on the device", live)
+	}
+}
+
+// Pieces of locked memory are used again where they fit, and given back where there
+// would be too many.
+func TestLocked(t *testing.T) {
+	dev := ptx.New()
+	l := locked{dev: dev, most: 1 << 20}
+	for bytes := 1; bytes < 100<<20; bytes += bytes/7 + 1 {
+		if size := lockedBytes(bytes); size < bytes || size < leastLocked || size > max(leastLocked, bytes+bytes/4+1) {
+			t.Fatalf("%d bytes for %d", size, bytes)
+		}
+	}
+	a, err := l.take(100 << 10)
+	must(t, err)
+	b, err := l.take(200 << 10)
+	must(t, err)
+	l.give(b)
+	l.give(a)
+	again, err := l.take(90 << 10)
+	must(t, err)
+	if &again[0] != &a[0] {
+		t.Error("a piece that fits is not used")
+	}
+	l.give(again)
+	c, err := l.take(900 << 10)
+	must(t, err)
+	if l.total > l.most || len(l.spare) != 0 {
+		t.Errorf("%d bytes are there", l.total)
+	}
+	l.give(c)
+	if d, err := l.take(1); err != nil || len(d) != leastLocked {
+		t.Errorf("one byte has a piece of %d: %v", len(d), err)
+	} else {
+		l.give(d)
+	}
+	must(t, l.close())
+	must(t, dev.Close())
+	if l.total != 0 {
+		t.Errorf("%d bytes are left", l.total)
+	}
+}
+
+// Close amid batches waits for them. What comes later is done by the CPU, and nothing
+// that was accepted is missing.
+func TestFollowCloseAmidBatches(t *testing.T) {
+	first := seed.Of(t)
+	cpu := radix.New(0)
+	defer cpu.Close()
+	dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	f, err := Follow(cpu, dev, FollowOptions{Workers: 1, ValBits: 64, Room: 64 << 20, Changes: 1})
+	must(t, err)
+	var wg sync.WaitGroup
+	var stop atomic.Bool
+	models := make([]map[string]uint64, 3)
+	for w := range models {
+		models[w] = map[string]uint64{}
+		rng := rand.New(rand.NewPCG(first, uint64(w)))
+		wg.Go(func() {
+			for !stop.Load() {
+				keys, vals := make([]string, 20), make([]uint64, 20)
+				for i := range keys {
+					keys[i], vals[i] = fmt.Sprintf("%d of %d", rng.IntN(50), w), rng.Uint64()
+				}
+				if err := f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}); err != nil {
+					t.Error(err)
+				}
+				for i, k := range keys {
+					models[w][k] = vals[i]
+				}
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	must(t, f.Close())
+	stop.Store(true)
+	wg.Wait()
+	for _, m := range models {
+		for k, want := range m {
+			if v, ok := cpu.Get(k); v != want || !ok {
+				t.Errorf("%q has %d, %t, want %d", k, v, ok, want)
+			}
+		}
+	}
+	if live := dev.Live(); live != 0 {
+		t.Errorf("%d things are left on the device", live)
+	}
+}
+
 // Searches, single changes and batches of several goroutines: each finds at least what
 // was there when it began.
 func TestFollowConcurrently(t *testing.T) {
@@ -273,7 +442,7 @@ func TestFollowConcurrently(t *testing.T) {
 	for i := range n {
 		cpu.Set(key(i), 0)
 	}
-	f, err := Follow(cpu, ptx.New(ptx.Seed(rng.Uint64())), FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 7})
+	f, err := Follow(cpu, ptx.New(ptx.Seed(rng.Uint64())), FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 7, Changes: 10})
 	must(t, err)
 	asked := make([]string, n)
 	for i := range asked {
@@ -284,7 +453,19 @@ func TestFollowConcurrently(t *testing.T) {
 	for w := range 2 { // each has half of the keys, whose values only grow
 		wg.Go(func() {
 			for v := range uint64(rounds) {
-				for i := w; i < n; i += 2 * (1 + int(v)%3) {
+				step := 2 * (1 + int(v)%3)
+				if v%2 == 0 {
+					var keys []string
+					for i := w; i < n; i += step {
+						keys = append(keys, key(i))
+					}
+					vals := slices.Repeat([]uint64{v + 1}, len(keys))
+					if err := f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				for i := w; i < n; i += step {
 					f.Single(key(i), func() bool { cpu.Set(key(i), v+1); return true })
 				}
 			}
@@ -297,8 +478,11 @@ func TestFollowConcurrently(t *testing.T) {
 			for range rounds {
 				least := make([]uint64, n)
 				for i := range least { // what a search that begins now must find
-					least[i], _ = cpu.Get(key(i))
+					least[i], _ = f.Get(key(i))
 				}
+				s, err := cpu.Snapshot() // beside folds
+				must(t, err)
+				s.Close()
 				f.Find(Queries{Keys: packing.Strings{Keys: asked}, CPU: func(int, int) {}, Take: func(lo int, vals, found []byte) {
 					mu.Lock()
 					defer mu.Unlock()
