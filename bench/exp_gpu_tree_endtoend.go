@@ -41,16 +41,16 @@ func faceWays(s *session) []faceWay {
 }
 
 // faceTree is a tree of Pando's face with the entries of a dataset.
-type faceTree struct {
+type faceTree[K pando.Key] struct {
 	faceWay
-	tree *pando.Tree[uint64, uint64]
+	tree *pando.Tree[K, uint64]
 }
 
 // openFace returns nil, and prints a line with the reason, if the tree is not
 // where it should be.
-func openFace(s *session, d *dataset[uint64], w faceWay, threads int) (*faceTree, error) {
-	s.say("filling %s, %s ...", w.name, sizeText(len(d.keys)))
-	tree, err := pando.TreeOf(d.keys, d.vals, append(w.opts[:len(w.opts):len(w.opts)], pando.Workers(threads))...)
+func openFace[K pando.Key](s *session, keys []K, vals []uint64, w faceWay, threads int) (*faceTree[K], error) {
+	s.say("filling %s, %s ...", w.name, sizeText(len(keys)))
+	tree, err := pando.TreeOf(keys, vals, append(w.opts[:len(w.opts):len(w.opts)], pando.Workers(threads))...)
 	if err != nil {
 		return nil, err
 	}
@@ -59,14 +59,14 @@ func openFace(s *session, d *dataset[uint64], w faceWay, threads int) (*faceTree
 		s.skipOnce("%s: the tree is on %v: %s", w.name, st.Device, st.Reason)
 		return nil, nil
 	}
-	return &faceTree{w, tree}, nil
+	return &faceTree[K]{w, tree}, nil
 }
 
-// wait waits until everything is in host memory: what reads ranks does.
-func (t *faceTree) wait() { t.tree.Rank(0) }
+// wait waits until everything is in host memory: what reads in order does.
+func (t *faceTree[K]) wait() { t.tree.Min() }
 
 // strayed returns an error if the GPU has been given up.
-func (t *faceTree) strayed() error {
+func (t *faceTree[K]) strayed() error {
 	if st := t.tree.Stats(); t.gpu && st.Device.String() == pando.CPU.String() {
 		return errors.New(st.Reason)
 	}
@@ -76,7 +76,7 @@ func (t *faceTree) strayed() error {
 // batches does operations in batches, one after the other, and returns what they
 // took. apart says that each begins when the one before is in host memory, and
 // that this is not timed.
-func (t *faceTree) batches(ops, batch int, apart bool, work func(lo, hi int) error) (took time.Duration, err error) {
+func (t *faceTree[K]) batches(ops, batch int, apart bool, work func(lo, hi int) error) (took time.Duration, err error) {
 	for lo := 0; lo < ops; lo += batch {
 		start := time.Now()
 		if err := work(lo, min(lo+batch, ops)); err != nil {
@@ -101,7 +101,7 @@ type faceRow struct {
 	apart bool
 }
 
-func (t *faceTree) rows() []faceRow {
+func (t *faceTree[K]) rows() []faceRow {
 	if !t.twin {
 		return []faceRow{{t.name, false}}
 	}
@@ -125,7 +125,7 @@ func runGPUTreeEndToEnd(s *session) error {
 }
 
 func faceContests(s *session, d *dataset[uint64], threads int) error {
-	var trees []*faceTree
+	var trees []*faceTree[uint64]
 	defer func() {
 		for _, t := range trees {
 			t.tree.Close()
@@ -135,7 +135,7 @@ func faceContests(s *session, d *dataset[uint64], threads int) error {
 		if i > 0 && !s.named(w.name) {
 			continue
 		}
-		t, err := openFace(s, d, w, threads)
+		t, err := openFace(s, d.keys, d.vals, w, threads)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func faceContests(s *session, d *dataset[uint64], threads int) error {
 // be faster, too.
 var faceBatches = append([]int{kilo, 4 * kilo, 16 * kilo}, gpuBatches[1:]...)
 
-func faceBatchContests(s *session, d *dataset[uint64], batch, threads int, trees []*faceTree) error {
+func faceBatchContests(s *session, d *dataset[uint64], batch, threads int, trees []*faceTree[uint64]) error {
 	const several, most = 16, 8 * mega
 	ops := min(several*batch, most)
 	if !s.asked {
@@ -259,7 +259,7 @@ func (f *faceBatch) apply(t *pando.Tree[uint64, uint64], lo, hi int) error {
 // each batch has returned, with nothing of earlier ones under way, and in a row,
 // until everything is in host memory. Each is done once before: what memory takes
 // that is there from then on is not timed.
-func (f *faceBatch) compete(kind string, threads int, trees []*faceTree, do, own faceWork) error {
+func (f *faceBatch) compete(kind string, threads int, trees []*faceTree[uint64], do, own faceWork) error {
 	c := &contest{n: len(f.d.keys), threads: threads, label: kind + ", " + sizeText(f.batch), ops: len(f.b.keys)}
 	for _, t := range trees {
 		work := func(lo, hi int) error { return do(f, t.tree, lo, hi) }
@@ -291,7 +291,7 @@ func (f *faceBatch) compete(kind string, threads int, trees []*faceTree, do, own
 }
 
 // subject does all batches; see faceTree.batches.
-func (f *faceBatch) subject(t *faceTree, r faceRow, kind string, work func(lo, hi int) error) *subject {
+func (f *faceBatch) subject(t *faceTree[uint64], r faceRow, kind string, work func(lo, hi int) error) *subject {
 	var took time.Duration
 	return &subject{
 		system: r.name, whole: true,
@@ -306,7 +306,7 @@ func (f *faceBatch) subject(t *faceTree, r faceRow, kind string, work func(lo, h
 }
 
 // check looks at all keys that were set, and at all lookups.
-func (f *faceBatch) check(t *faceTree, kind string, ops int) error {
+func (f *faceBatch) check(t *faceTree[uint64], kind string, ops int) error {
 	if kind != "SetBatch" {
 		if err := f.checkLookups(kind, ops); err != nil {
 			return err
@@ -358,7 +358,7 @@ func (f *faceBatch) checkLookups(kind string, ops int) error {
 }
 
 // undo takes out what was added, and gives the others other values.
-func (f *faceBatch) undo(t *faceTree) error {
+func (f *faceBatch) undo(t *faceTree[uint64]) error {
 	t.tree.DeleteBatch(f.added, nil)
 	err := t.tree.SetBatch(f.there, f.were)
 	t.wait()

@@ -21,6 +21,8 @@ var gpuTreeRows = map[*experiment][]string{
 		rowFarResident, rowFarHost, nameCopyLimit},
 	gpuRadixLong: {rowLongLeft, rowLongHost, rowLongDevice},
 	gpuTreeU32:   {namePandoGPUTree + ", one batch"},
+	gpuRadixEndToEnd: {namePandoGPUTree + ", until it returns", namePandoGPUTree + ", until in host memory", namePandoTree + ", CPU",
+		namePandoGPUTree + ", until it returns"},
 	gpuTreeEndToEnd: {namePandoGPUTree + ", until it returns", namePandoGPUTree + ", until in host memory", namePandoGPUTree + ", until it returns, from a Buffer",
 		namePandoGPUTree + ", DeviceOnly", namePandoGPUTree + ", DeviceOnly, from a Buffer", namePandoTree + ", CPU"},
 }

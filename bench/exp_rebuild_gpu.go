@@ -18,7 +18,7 @@ type rebuildGPU struct {
 	stream device.Stream
 	at     device.Ptr
 	bytes  int
-	trees  []*faceTree
+	trees  []*faceTree[uint64]
 }
 
 // withRebuildGPU calls body with a GPU, or with nil if there is none.
@@ -69,7 +69,7 @@ func (g *rebuildGPU) sets(p *newPairs, n int) (out []*subject) {
 					return err
 				},
 				clock: func() time.Duration { return took },
-				check: func(int) error { return t.takeOut(p, n) },
+				check: func(int) error { return takeOut(t, p, n) },
 			})
 		}
 	}

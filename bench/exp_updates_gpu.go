@@ -22,7 +22,7 @@ const (
 // updatedGPU is what the GPU has beside an updated tree.
 type updatedGPU struct {
 	mirror *mirror.Mirror[uint64]
-	trees  []*faceTree
+	trees  []*faceTree[uint64]
 	ops    []pando.Op
 	found  []bool
 }
@@ -94,12 +94,12 @@ func (u *updated) withGPU(there, trees bool, body func() error) (err error) {
 }
 
 // openFaces opens Pando's trees on the GPU, as far as they get there.
-func openFaces(s *session, d *dataset[uint64], threads int) (trees []*faceTree, err error) {
+func openFaces(s *session, d *dataset[uint64], threads int) (trees []*faceTree[uint64], err error) {
 	for _, w := range faceWays(s) {
 		if !w.gpu {
 			continue
 		}
-		t, err := openFace(s, d, w, threads)
+		t, err := openFace(s, d.keys, d.vals, w, threads)
 		if errors.Is(err, pando.ErrOutOfMemory) || errors.Is(err, pando.ErrNoDevice) {
 			s.skip("%s at n %s: %v", w.name, sizeText(len(d.keys)), err)
 			continue
@@ -228,7 +228,7 @@ func (u *updated) upToDate() error {
 
 // face is one of Pando's trees on the GPU, by SetBatch, or by Apply where there
 // are searches.
-func (u *updated) face(t *faceTree, r faceRow) *subject {
+func (u *updated) face(t *faceTree[uint64], r faceRow) *subject {
 	var took time.Duration
 	return &subject{
 		system: r.name, whole: true,
@@ -253,7 +253,7 @@ func (u *updated) face(t *faceTree, r faceRow) *subject {
 }
 
 // checkFace looks at all answers, and takes out what was added.
-func (u *updated) checkFace(t *faceTree, ops int) error {
+func (u *updated) checkFace(t *faceTree[uint64], ops int) error {
 	for _, i := range u.apart.asked {
 		if u.got[i] != u.vals[i] || !u.gpu.found[i] {
 			return fmt.Errorf("key %d was found with %d, %v; it should have %d", u.keys[i], u.got[i], u.gpu.found[i], u.vals[i])
@@ -261,12 +261,12 @@ func (u *updated) checkFace(t *faceTree, ops int) error {
 		u.got[i], u.gpu.found[i] = ^uint64(0), false
 	}
 	p := &newPairs{u.s, u.apart.keys, u.apart.vals, make([]uint64, len(u.apart.keys)), make([]bool, len(u.apart.keys))}
-	return t.takeOut(p, len(u.d.keys))
+	return takeOut(t, p, len(u.d.keys))
 }
 
 // takeOut looks whether a tree of n entries has got all pairs, and takes them out
 // again.
-func (t *faceTree) takeOut(p *newPairs, n int) error {
+func takeOut(t *faceTree[uint64], p *newPairs, n int) error {
 	st, ops := &treeStore{name: t.name, tree: t.tree}, len(p.keys)
 	err := errors.Join(checkLen(st, n+ops), p.check(st, ops, true))
 	if err != nil {

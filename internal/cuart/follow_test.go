@@ -160,7 +160,7 @@ func (x *following) step(rng *rand.Rand) {
 			defer x.holdUp()()
 		}
 		for range 1 + rng.IntN(3) { // so that there is something in the log
-			x.batch(rng, 1+rng.IntN(120))
+			x.batch(rng, 1+rng.IntN(80))
 		}
 		x.gets(rng)
 	case 4:
@@ -242,7 +242,7 @@ func history(t *testing.T, dev *faulty.Device, rng *rand.Rand, sound bool) (down
 	}
 	var err error
 	opts := FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 1 + rng.IntN(20), Changes: rng.IntN(30)}
-	if rng.IntN(2) == 0 {
+	if rng.IntN(5) == 0 {
 		opts.Log = 3 * leastLocked // of so many runs
 	}
 	x.f, err = Follow(x.cpu, dev, opts)
