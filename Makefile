@@ -9,7 +9,7 @@ LIBRARY = . $(shell go list -deps . | sed -n 's|^github.com/pando-index/pando/|.
 
 # Tests with several goroutines, and the packages whose own tests have some.
 CONCURRENT = ./tests/concurrent ./tests/linearizable ./tests/devices ./internal/par ./internal/arena ./internal/snapshot ./internal/flow \
-	./internal/bplus ./internal/twin ./internal/mirror ./internal/exec ./internal/vector ./internal/radix \
+	./internal/bplus ./internal/twin ./internal/backlog ./internal/cuart ./internal/mirror ./internal/exec ./internal/vector ./internal/radix \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx ./pandoview
 
 test:
