@@ -89,6 +89,7 @@ type applying struct {
 	at      device.Ptr // the briefing
 	need    need
 	fetch   func(slots, places device.Ptr) error
+	runs    *kernel.RadixRuns // nil where no slot has many operations
 }
 
 // workBytes returns the memory that n slots take while they are sorted.
@@ -117,6 +118,9 @@ func (t *Tree) begin(ops *Ops) (*applying, error) {
 	if a.changes.Slots, a.changes.Places, err = t.sort(slots, n, t.place.bits); err != nil {
 		return nil, err
 	}
+	if err := t.run.Hot(a.changes.Slots, n, counts+device.Ptr(4*(kernel.RadixCounts-1))); err != nil {
+		return nil, err
+	}
 	b := t.briefing()
 	if err := t.copyOut(arena.Bytes(b.counts[:]), counts); err != nil {
 		return nil, err
@@ -125,7 +129,22 @@ func (t *Tree) begin(ops *Ops) (*applying, error) {
 		return nil, fmt.Errorf("%w: %d of %d", ErrKeyTooLong, long, n)
 	}
 	a.need = t.needOf(b.counts[:classes], b.counts[classes:2*classes])
-	return a, nil
+	if b.counts[kernel.RadixCounts-1] != 0 {
+		a.runs, err = t.runsRoom(n)
+	}
+	return a, err
+}
+
+// runsRoom takes memory for runs of n operations.
+func (t *Tree) runsRoom(n int) (*kernel.RadixRuns, error) {
+	w, blocks := &t.hot, kernel.RadixRunBlocks(n)
+	if err := w.Ensure(t.dev, t.run.Stream, 4*device.Aligned(4*n)+2*device.Aligned(4*blocks)); err != nil {
+		return nil, err
+	}
+	t.runs++
+	return &kernel.RadixRuns{
+		Heads: w.Words(n), Changes: w.Words(n), Next: w.Words(n), Last: w.Words(n), BlockHeads: w.Words(blocks), BlockChanges: w.Words(blocks),
+	}, nil
 }
 
 // sort queues a stable sort by slot, whose numbers have so many bits.
@@ -265,7 +284,13 @@ func (t *Tree) carryOut(a *applying) error {
 	if err := t.brief(a.at, &a.need); err != nil {
 		return err
 	}
-	if err := t.run.Own(t.radix(), &a.changes, t.poolsAt(a.at)); err != nil {
+	var err error
+	if a.runs != nil {
+		err = t.run.OwnRuns(t.radix(), &a.changes, a.runs, t.poolsAt(a.at))
+	} else {
+		err = t.run.Own(t.radix(), &a.changes, t.poolsAt(a.at))
+	}
+	if err != nil {
 		return err
 	}
 	if a.fetch != nil {

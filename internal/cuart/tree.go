@@ -40,11 +40,13 @@ type Tree struct {
 	hostLeft int64 // and of the host
 	work     room.Work
 	freed    room.Work // what a batch frees
+	hot      room.Work // runs of a batch
 	params   kernel.Params
 	told     []byte // page-locked: what kernels are told of memory, and what they tell
 	portion  int    // leaves that are put into a new table at a time
 	broken   error
 	rebuilds int
+	runs     int // batches that were done by runs
 }
 
 // pool is slots of one size, nodes of a type or units of leaves, in memory that grows.
@@ -398,7 +400,7 @@ func (t *Tree) Close() (err error) {
 	for c := range t.lists {
 		err = errors.Join(err, t.lists[c].Free(t.dev))
 	}
-	return errors.Join(err, t.work.Free(), t.freed.Free())
+	return errors.Join(err, t.work.Free(), t.freed.Free(), t.hot.Free())
 }
 
 var errTooLarge = fmt.Errorf("%w: strings on a GPU take at most 16 GiB, and a batch has at most %d operations", kernel.ErrTooLarge, math.MaxInt32-1)

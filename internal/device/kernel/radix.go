@@ -13,9 +13,9 @@ var radixPTX string
 
 // RadixSource is the kernels of radix.cu.
 var RadixSource = Source{radixPTX, []string{
-	"radixFind32", "radixTile32", "radixSlots32", "radixOwn32", "radixLeafSlots32", "radixAdopt32",
-	"radixFind64", "radixTile64", "radixSlots64", "radixOwn64", "radixLeafSlots64", "radixAdopt64",
-	"radixExpand",
+	"radixFind32", "radixTile32", "radixSlots32", "radixOwn32", "radixOwnRuns32", "radixAnswerRuns32", "radixLeafSlots32", "radixAdopt32",
+	"radixFind64", "radixTile64", "radixSlots64", "radixOwn64", "radixOwnRuns64", "radixAnswerRuns64", "radixLeafSlots64", "radixAdopt64",
+	"radixExpand", "radixHot", "radixRuns", "radixEndRuns",
 }}
 
 // What the radix tree is made of, as radix.h has it.
@@ -26,8 +26,9 @@ const (
 	RadixClasses = 4 + 32 + 1 + 8 // types of inner nodes, and sizes of leaves
 	RadixMaxKey  = 65536 - 12     // bytes of the longest key
 	// RadixCounts is how many numbers RadixSlots adds up: leaves that may be needed by
-	// class, those that may be freed, and keys that are too long.
-	RadixCounts = 2*RadixClasses + 1
+	// class, those that may be freed, and keys that are too long; behind them is what
+	// Hot says.
+	RadixCounts = 2*RadixClasses + 2
 )
 
 // Radix is a radix tree: struct Radix of radix.h, field by field.
@@ -113,6 +114,57 @@ func (r *RadixRun) Own(t *Radix, c *RadixChanges, p *RadixPools) error {
 		c RadixChanges
 		p RadixPools
 	}{*t, *c, *p})
+}
+
+// RadixRuns is operations in runs of one key: struct Runs of radixhot.h. All but the
+// last two have a number (u32) for each operation, these one for each block.
+type RadixRuns struct {
+	Heads, Changes, Next, Last, BlockHeads, BlockChanges device.Ptr
+}
+
+// RadixRunBlocks returns for how many blocks n operations have numbers.
+func RadixRunBlocks(n int) int { return gridOf(n).Blocks }
+
+// Hot sets a number (u32) to 1 if one of n sorted slots has so many operations that
+// these had better be made runs.
+func (r *RadixRun) Hot(slots device.Ptr, n int, hot device.Ptr) error {
+	return startRadix(r, "radixHot", "radixHot", n, struct {
+		slots, hot device.Ptr
+		n          uint32
+	}{slots, hot, uint32(n)})
+}
+
+// OwnRuns is Own by runs, for which there is room.
+func (r *RadixRun) OwnRuns(t *Radix, c *RadixChanges, runs *RadixRuns, p *RadixPools) error {
+	n := int(c.Keys.N)
+	err := startRadix(r, "radixRuns", "radixRuns", n, struct {
+		c       RadixChanges
+		runs    RadixRuns
+		longest uint32
+	}{*c, *runs, t.Longest})
+	if err != nil {
+		return err
+	}
+	err = startRadix(r, "radixEndRuns", "radixEndRuns", n, struct {
+		runs RadixRuns
+		n    uint32
+	}{*runs, c.Keys.N})
+	if err != nil {
+		return err
+	}
+	err = startRadix(r, "radixOwnRuns32", "radixOwnRuns64", n, struct {
+		t    Radix
+		c    RadixChanges
+		runs RadixRuns
+		p    RadixPools
+	}{*t, *c, *runs, *p})
+	if err != nil || c.Old == 0 {
+		return err
+	}
+	return startRadix(r, "radixAnswerRuns32", "radixAnswerRuns64", n, struct {
+		c    RadixChanges
+		runs RadixRuns
+	}{*c, *runs})
 }
 
 // LeafSlots gives the slots of n leaves.
