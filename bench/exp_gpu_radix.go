@@ -76,6 +76,7 @@ type radixRig struct {
 	tree  *cuart.Tree
 	desk  *cuart.Desk
 	took  time.Duration
+	one   bool // all operations of a batch are on one key
 	batch radixBatch
 }
 
@@ -115,7 +116,8 @@ func radixContests(g *gpuRig, kind textKind, n int) (err error) {
 			break
 		}
 	}
-	return nil
+	r.one = true
+	return r.upserts(n, min(mega, s.queries, most))
 }
 
 // open loads a tree with all keys but every step-th.
@@ -178,6 +180,8 @@ func (r *radixRig) draw(n int, half bool) error {
 	for i := range b.at {
 		at := rng.IntN(len(r.keys))
 		switch is := at%r.step == 0; {
+		case r.one:
+			at = 1
 		case half && i%2 == 0: // each but once
 			at = i / 2 * r.step % len(r.keys)
 		case is:
@@ -348,6 +352,9 @@ func (r *radixRig) upserts(n, size int) (err error) {
 	}
 	b := &r.batch
 	c := &contest{n: n, threads: allCores(), label: fmt.Sprintf("%s, upserts, %s", r.label, sizeText(size)), ops: size}
+	if r.one {
+		c.label += ", one key"
+	}
 	resident := func() error {
 		return r.tree.Apply(&cuart.Ops{Keys: b.on, Vals: b.onVals, Kind: cuart.Set})
 	}
