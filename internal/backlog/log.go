@@ -94,11 +94,13 @@ func (g *Log[K, V]) Entries() (n int, known bool) {
 	return g.have, g.runs.Load() != nil
 }
 
-// Wait waits until the log is empty.
+// Wait waits until the log is empty. Batches let it become so.
 func (g *Log[K, V]) Wait() {
 	if g.runs.Load() == nil {
 		return
 	}
+	g.stripes.waiting.Add(1)
+	defer g.stripes.waiting.Add(-1)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.empty()
@@ -112,7 +114,7 @@ func (g *Log[K, V]) empty() {
 }
 
 // Begin makes room for a batch whose run has a size: it waits until the log is short
-// enough, and, where somebody waits for a stripe, until it is empty. Then all
+// enough, and, where somebody waits for that or for a stripe, until it is empty. Then all
 // stripes are held for the batch, until Accept or End. One goroutine at a time
 // may have begun.
 func (g *Log[K, V]) Begin(size int) {

@@ -135,6 +135,37 @@ func TestOrderOfSingles(t *testing.T) {
 	}
 }
 
+// Batches that come faster than they are folded do not keep others waiting.
+func TestWaitEnds(t *testing.T) {
+	r := newRig(10)
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 1; !stop.Load(); i++ {
+			hold := make(chan struct{})
+			time.AfterFunc(time.Millisecond, func() { close(hold) })
+			r.log.Begin(1)
+			r.log.Accept(&change{tree: &r.tree, key: 1, val: i, size: 1, hold: hold, freed: &r.freed}, 1)
+		}
+	})
+	waited := make(chan struct{})
+	go func() {
+		for range 20 {
+			r.log.Wait()
+			time.Sleep(time.Millisecond)
+		}
+		close(waited)
+	}()
+	select {
+	case <-waited:
+	case <-time.After(20 * time.Second):
+		t.Error("the log is never empty for who waits")
+	}
+	stop.Store(true)
+	wg.Wait()
+	r.log.Wait()
+}
+
 // Who waits for the log to be empty gets there though batches come and go.
 func TestManyGoroutines(t *testing.T) {
 	r := newRig(3)

@@ -14,7 +14,7 @@ const stripes = 64
 type Stripes[K any] struct {
 	stripes [stripes]stripe[K]
 	dirty   atomic.Int64 // keys that are noted, or about to be
-	waiting atomic.Int64 // goroutines that wait for a stripe
+	waiting atomic.Int64 // goroutines that wait for a stripe, or until the log is empty
 }
 
 type stripe[K any] struct {

@@ -94,6 +94,9 @@ func (r *run) val(i int) uint64 {
 // Get returns what the run says of a key, if it says something: what its last
 // operation on it does.
 func (r *run) Get(key string) (val uint64, ok, known bool) {
+	if len(key) > r.f.tree.longest { // host memory has it
+		return 0, false, false
+	}
 	slot := uint32(r.place.slot(key))
 	end := sort.Search(r.n, func(i int) bool { return r.slots[i] > slot })
 	for i := end - 1; i >= 0 && r.slots[i] == slot; i-- {

@@ -37,8 +37,12 @@ func newTextModel[V comparable](t testing.TB, rng *rand.Rand, value func(uint64)
 	for i, k := range keys {
 		vals[i] = m.has[k]
 	}
+	opts := []pando.Option{pando.On(pando.GPU(0))}
+	if rng.IntN(4) == 0 {
+		opts = append(opts, pando.MemoryLimit(1<<30)) // host memory is changed first
+	}
 	var err error
-	if m.tree, err = pando.TreeOf(keys, vals, pando.On(pando.GPU(0))); err != nil {
+	if m.tree, err = pando.TreeOf(keys, vals, opts...); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -70,7 +74,9 @@ func (m *textModel[V]) keys(n int) []string {
 func (m *textModel[V]) step() {
 	m.t.Helper()
 	n := []int{1, 20, 200}[m.rng.IntN(3)]
-	switch m.rng.IntN(6) {
+	switch m.rng.IntN(7) {
+	case 6:
+		m.ordered()
 	case 0:
 		keys, vals := m.keys(n), make([]V, n)
 		for i := range vals {
@@ -85,7 +91,17 @@ func (m *textModel[V]) step() {
 	case 1:
 		m.apply(m.keys(n))
 	case 2:
-		keys, found := m.keys(n), make([]bool, n)
+		keys, found, before := m.keys(n), make([]bool, n), len(m.has)
+		if m.rng.IntN(2) == 0 { // only their number
+			deleted := m.tree.DeleteBatch(keys, nil)
+			for _, k := range keys {
+				delete(m.has, k)
+			}
+			if deleted != before-len(m.has) {
+				m.t.Fatalf("DeleteBatch: %d, want %d", deleted, before-len(m.has))
+			}
+			break
+		}
 		m.tree.DeleteBatch(keys, found)
 		for i, k := range keys {
 			if _, had := m.has[k]; had != found[i] {
@@ -99,6 +115,39 @@ func (m *textModel[V]) step() {
 		}
 	default:
 		m.get(m.keys(n))
+	}
+}
+
+// ordered reads what only host memory has: it has to have everything by then.
+func (m *textModel[V]) ordered() {
+	m.t.Helper()
+	all := slices.Sorted(maps.Keys(m.has))
+	k := m.key()
+	if want, _ := slices.BinarySearch(all, k); m.tree.Rank(k) != want {
+		m.t.Fatalf("rank of %.30q is %d, want %d", k, m.tree.Rank(k), want)
+	}
+	if v, ok := m.tree.Get(k); ok != m.tree.Has(k) || v != m.has[k] {
+		m.t.Fatalf("%.30q has %v, %t, want %v", k, v, ok, m.has[k])
+	}
+	s := m.tree.Snapshot()
+	defer s.Close()
+	m.apply(m.keys(100)) // beside the snapshot
+	i := 0
+	for k := range s.All() {
+		if i >= len(all) || k != all[i] {
+			m.t.Fatalf("entry %d of a snapshot is %.30q", i, k)
+		}
+		i++
+	}
+	if i != len(all) || m.tree.Len() != len(m.has) {
+		m.t.Fatalf("%d entries of a snapshot, want %d; %d in the tree, want %d", i, len(all), m.tree.Len(), len(m.has))
+	}
+	i, all = 0, slices.Sorted(maps.Keys(m.has))
+	for k, v := range m.tree.All() {
+		if k != all[i] || v != m.has[k] {
+			m.t.Fatalf("entry %d is %.30q, %v", i, k, v)
+		}
+		i++
 	}
 }
 
