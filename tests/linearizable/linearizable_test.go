@@ -503,7 +503,18 @@ func TestPop(t *testing.T) {
 
 // The same where each batch, however small, goes to the interpreter in the place
 // of a GPU.
-func TestOnGPU(t *testing.T) { onDevice(t, pando.GPU(0)) }
+func TestOnGPU(t *testing.T) {
+	onDevice(t, pando.GPU(0))
+	on := func(t *testing.T, u setup[string, uint64], n int, key func(rng *rand.Rand) uint64) {
+		indextest.Interpreted(t, 1)
+		u.opts = []pando.Option{pando.On(pando.GPU(0))}
+		run(t, u, n, key)
+	}
+	n := histories(10)
+	t.Run("single strings", func(t *testing.T) { on(t, keys(numbers(0, 1000, false, false), named, number), n, between) })
+	t.Run("several strings", func(t *testing.T) { on(t, keys(numbers(50_000, 1, true, false), named, number), n, around) })
+	t.Run("pop of strings", func(t *testing.T) { on(t, keys(numbers(50_000, 1, true, true), named, number), n, behind) })
+}
 
 // The same where inner nodes are mirrored there, which the tree leaves behind.
 func TestOnHybrid(t *testing.T) { onDevice(t, pando.Hybrid(0)) }
