@@ -113,7 +113,7 @@ func (f *Follower) accept(b *Batch, r *run, ops *Ops) error {
 	f.using.Lock()
 	defer f.using.Unlock()
 	before := f.tree.Len()
-	if err := f.done(b, r, ops); err != nil {
+	if err := f.do(b, r, ops); err != nil {
 		f.fail(err) // before others search
 		return err
 	}

@@ -184,9 +184,9 @@ func (f *Follower) copyPieces(p *part, r *run, first, last int, starts []uint32)
 	return nil
 }
 
-// done does operations that are on the device, and fetches what they have found, if
+// do does operations that are on the device, and fetches what they have found, if
 // that is asked for, and their order.
-func (f *Follower) done(b *Batch, r *run, ops *Ops) error {
+func (f *Follower) do(b *Batch, r *run, ops *Ops) error {
 	d, width := f.desk, f.ValBytes()
 	if b.Found != nil {
 		if err := errors.Join(d.old.ensure(f.dev, r.n*width, true), d.had.ensure(f.dev, r.n, true)); err != nil {
