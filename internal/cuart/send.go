@@ -29,13 +29,6 @@ type Batch struct {
 // sets reports whether there may be values among the operations.
 func (b *Batch) sets() bool { return b.Kinds != nil || b.Kind == Set }
 
-func (b *Batch) kind(i int) uint32 {
-	if b.Kinds != nil {
-		return uint32(b.Kinds[i])
-	}
-	return b.Kind
-}
-
 // column returns the memory of values [lo, hi).
 func column(vals []byte, width, lo, hi int) []byte {
 	if len(vals) == 0 {
