@@ -105,10 +105,16 @@ func outside[C Code](lo C, bounded bool, hi C) C {
 // unpack appends the entries of a leaf to a run. Of a leaf that changes
 // meanwhile it makes nonsense, but not more entries than a leaf has.
 func (l leaf[C]) unpack(r *run[C]) {
-	n, room, in := len(r.keys), simd.RegularRoom[C](), l.info()
+	n, room := len(r.keys), simd.RegularRoom[C]()
 	keys, vals := slices.Grow(r.keys, room)[:n+room], slices.Grow(r.vals, room)[:n+room]
-	n += simd.UnpackRegular(l.pilot, l.block, C(in.low), in.first == 0, keys[n:], vals[n:])
+	n += l.unpackInto(keys[n:], vals[n:])
 	r.keys, r.vals = keys[:n], vals[:n]
+}
+
+// unpackInto is unpack to slices with room for a leaf; keys may be nil.
+func (l leaf[C]) unpackInto(keys, vals []C) int {
+	in := l.info()
+	return simd.UnpackRegular(l.pilot, l.block, C(in.low), in.first == 0, keys, vals)
 }
 
 // pack writes entries to a leaf, spread evenly over its lines: the line of

@@ -21,19 +21,23 @@ type View[C Code] struct {
 
 // View returns a view of the snapshot.
 func (s *Snapshot[C]) View(workers int) (*View[C], error) {
-	v := &View[C]{Snapshot: s, first: []int{0}}
-	var highs []C
-	for x := s.tree.first; x != nothing; {
-		var n int
-		var high C
-		var next uint32
-		s.read(x, func(l leaf[C], entries int) { n, high, next = entries, l.high(), l.info().next })
-		if s.closed.Load() {
-			return nil, ErrClosed
+	v := &View[C]{Snapshot: s}
+	chains, ok := s.walk(workers)
+	if !ok {
+		return nil, ErrClosed
+	}
+	leaves := 0
+	for i := range chains {
+		leaves += len(chains[i].refs)
+	}
+	highs := make([]C, 0, leaves)
+	v.refs, v.first = make([]uint32, 0, leaves), make([]int, 1, leaves+1)
+	for i := range chains {
+		c := &chains[i]
+		v.refs, highs = append(v.refs, c.refs...), append(highs, c.highs...)
+		for _, n := range c.sizes {
+			v.first = append(v.first, v.first[len(v.first)-1]+n)
 		}
-		v.refs, highs = append(v.refs, x), append(highs, high)
-		v.first = append(v.first, v.first[len(v.first)-1]+n)
-		x = next
 	}
 	dir, err := implicit.Layout[C]{}.Build(layout.Source[C]{Len: len(highs), Codes: highs}, layout.Config{Workers: workers, Pages: arena.Small})
 	if err != nil {
@@ -112,23 +116,33 @@ func (l leaf[C]) rankAt(key C, after bool) int {
 	return l.rank(key, after)
 }
 
-// CopyOut sets keys and vals to the entries from lo on. Either may be nil.
+// CopyOut sets keys and vals to the entries from lo on. Either may be nil. Leaves
+// are unpacked where their entries are to be, if they are all wanted and there is
+// room.
 func (v *View[C]) CopyOut(lo int, n int, keys, vals []C) {
 	s := v.tree.scratches.Get().ready()
 	defer v.tree.scratches.Put(s)
-	at := sort.SearchInts(v.first, lo+1) - 1
-	for done := 0; done < n && at < len(v.refs); at++ {
-		v.read(v.refs[at], func(l leaf[C], _ int) {
-			s.run.clear()
-			l.unpack(&s.run)
-		})
-		from := min(max(lo+done-v.first[at], 0), len(s.run.keys))
-		k := min(len(s.run.keys)-from, n-done)
-		if keys != nil {
-			copy(keys[done:done+k], s.run.keys[from:])
+	room, done := simd.RegularRoom[C](), 0
+	for at := sort.SearchInts(v.first, lo+1) - 1; done < n && at < len(v.refs); at++ {
+		if at+1 < len(v.refs) && n-done > room {
+			v.tree.leaf(v.refs[at+1]).fetch()
 		}
-		if vals != nil {
-			copy(vals[done:done+k], s.run.vals[from:])
+		from := lo + done - v.first[at]
+		k := min(v.first[at+1]-v.first[at]-from, n-done)
+		if from == 0 && n-done >= room && vals != nil {
+			var ks []C
+			if keys != nil {
+				ks = keys[done : done+room]
+			}
+			v.read(v.refs[at], func(l leaf[C], _ int) { l.unpackInto(ks, vals[done:done+room]) })
+		} else {
+			v.read(v.refs[at], func(l leaf[C], _ int) { l.unpackInto(s.run.keys[:room], s.run.vals[:room]) })
+			if keys != nil {
+				copy(keys[done:done+k], s.run.keys[from:room])
+			}
+			if vals != nil {
+				copy(vals[done:done+k], s.run.vals[from:room])
+			}
 		}
 		done += k
 	}

@@ -14,10 +14,13 @@ import (
 // zeroes when it is first touched, so that no two workers wait for the same
 // one and its lines are still in the cache when they are written. It goes
 // through a piece in runs that stay in its first-level cache, since their keys
-// are read three times: to see their order, to copy, to separate.
+// are read three times: to see their order, to copy, to separate. Where entries
+// are read from elsewhere a run is what stays in the second-level cache, since
+// each begins with a search.
 const (
 	pieceLeaves = 32 << 10
 	runLeaves   = 512
+	readLeaves  = 2048
 )
 
 // Build makes a tree. Keys that are not in order give layout.ErrUnsorted, most often
@@ -37,7 +40,10 @@ func Build[C simd.Code](src layout.Source[C], cfg Config) (*Tree[C], error) {
 	if src.Len == 0 {
 		return t, nil
 	}
-	pieces := (t.leaves + pieceLeaves - 1) / pieceLeaves
+	pieces, step := (t.leaves+pieceLeaves-1)/pieceLeaves, runLeaves
+	if src.Both != nil {
+		step = readLeaves
+	}
 	var unsorted, stopped atomic.Bool
 	par.Run(par.Workers(cfg.Workers), pieces, par.Func(func(p int) {
 		if stopped.Load() || stop != nil && stop() {
@@ -45,8 +51,9 @@ func Build[C simd.Code](src layout.Source[C], cfg Config) (*Tree[C], error) {
 			return
 		}
 		end := min((p+1)*pieceLeaves, t.leaves)
-		for first := p * pieceLeaves; first < end && !unsorted.Load(); first += runLeaves {
-			if !t.buildLeaves(src, first, min(first+runLeaves, end)) {
+		r := reader[C]{src: src}
+		for first := p * pieceLeaves; first < end && !unsorted.Load(); first += step {
+			if !t.buildLeaves(&r, first, min(first+step, end)) {
 				unsorted.Store(true)
 			}
 		}
@@ -84,21 +91,48 @@ func fill[C simd.Code](s []C, v C) {
 	}
 }
 
+// reader reads the entries of a source one run after the other: where they lie,
+// or in memory that it uses again.
+type reader[C simd.Code] struct {
+	src  layout.Source[C]
+	keys []C
+	vals []uint64
+}
+
+// read returns keys [lo, hi) and where their values of size bytes lie.
+func (r *reader[C]) read(lo, hi, size int) (keys []C, vals unsafe.Pointer) {
+	if r.src.Codes == nil && cap(r.keys) < hi-lo {
+		r.keys = make([]C, hi-lo)
+	}
+	if r.src.Both == nil || size == 0 {
+		if r.src.Vals != nil {
+			vals = unsafe.Add(r.src.Vals, lo*size)
+		}
+		return r.src.Span(lo, hi, r.keys), vals
+	}
+	if words := ((hi-lo)*size + 7) / 8; len(r.vals) < words {
+		r.vals = make([]uint64, words)
+	}
+	keys, vals = r.keys[:hi-lo], unsafe.Pointer(&r.vals[0])
+	r.src.Both(keys, unsafe.Slice((*byte)(vals), (hi-lo)*size), lo)
+	return keys, vals
+}
+
 // buildLeaves writes leaves [first, end) and the separators behind them. It
 // returns false if it finds their keys, the one before included, out of order.
-func (t *Tree[C]) buildLeaves(src layout.Source[C], first, end int) bool {
-	per := t.perLeaf()
-	lo, hi := first*per, min(end*per, src.Len)
+func (t *Tree[C]) buildLeaves(r *reader[C], first, end int) bool {
+	per, size := t.perLeaf(), t.cfg.ValSize
+	lo, hi := first*per, min(end*per, r.src.Len)
 	before := min(lo, 1)
-	keys := src.Span(lo-before, hi, nil)
+	keys, vals := r.read(lo-before, hi, size)
 	if !order.Sorted(keys, 1) {
 		return false
 	}
-	keys = keys[before:]
+	keys, vals = keys[before:], unsafe.Add(vals, before*size)
 	if t.cfg.Leaves == Pairs {
-		t.writePairs(keys, unsafe.Add(src.Vals, lo*t.cfg.ValSize), first)
+		t.writePairs(keys, vals, first)
 	} else {
-		t.writeApart(keys, src.Vals, first)
+		t.writeApart(keys, vals, first)
 	}
 	if hi < end*per {
 		t.padLeaf(keys[len(keys)-1], hi-(end-1)*per)
@@ -161,7 +195,7 @@ func (t *Tree[C]) writeApart(keys []C, vals unsafe.Pointer, first int) {
 		return
 	}
 	lo, n := first*t.perLeaf()*t.cfg.ValSize, len(keys)*t.cfg.ValSize
-	copy(unsafe.Slice((*byte)(unsafe.Add(t.Vals, lo)), n), unsafe.Slice((*byte)(unsafe.Add(vals, lo)), n))
+	copy(unsafe.Slice((*byte)(unsafe.Add(t.Vals, lo)), n), unsafe.Slice((*byte)(vals), n))
 }
 
 // padLeaf fills the last leaf, which holds n keys, with its greatest.

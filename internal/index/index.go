@@ -108,8 +108,13 @@ type Index[V any] struct {
 // Build makes an index of keys and their values, in any order. vals is nil
 // where a V takes no memory.
 func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Codec[V]) (*Index[V], error) {
-	ix := newIndex(keys.Len(), key, cfg, codec)
-	built, err := build(keys, values{at: unsafe.Pointer(unsafe.SliceData(vals)), kept: inlineSize[V](), size: int(sizeOf[V]())}, cfg)
+	b, err := build(keys, values{at: unsafe.Pointer(unsafe.SliceData(vals)), kept: inlineSize[V](), size: int(sizeOf[V]())}, cfg)
+	return complete(newIndex(keys.Len(), key, cfg, codec), b, err, vals, cfg)
+}
+
+// complete makes an index of an engine that was built, or of the error why it was
+// not. vals are those that it does not hold.
+func complete[V any](ix *Index[V], built built, err error, vals []V, cfg Config) (*Index[V], error) {
 	if errors.Is(err, layout.ErrStopped) || errors.Is(err, partial.ErrStopped) {
 		err = cfg.stopped()
 	}

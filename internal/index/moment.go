@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
@@ -39,6 +40,12 @@ type valueMoment interface {
 // with entry first[i] and goes to offsets[i] to offsets[i+1].
 type runMoment interface {
 	runs(first, offsets []int, keys order.Keys, vals []uint64)
+}
+
+// compactMoment is a moment that an engine can be built from without a copy of
+// all entries. size is that of a value, 0 where it takes no memory.
+type compactMoment interface {
+	compact(key order.Type, size int, cfg Config) (b built, ok bool, err error)
 }
 
 // momentOf implements moment.
@@ -109,6 +116,31 @@ func (e *momentOf[C]) entries(lo, n int, keys order.Keys, vals []uint64) error {
 		}
 	}
 	return nil
+}
+
+// compact builds an engine, unless its codes are narrower than the tree's.
+func (e *momentOf[C]) compact(key order.Type, size int, cfg Config) (b built, ok bool, err error) {
+	if key.Bits() != codeBits[C]() {
+		return b, false, nil
+	}
+	src := layout.Source[C]{Len: e.view.Len(), Encode: func(dst []C, lo int) { e.view.CopyOut(lo, len(dst), dst, nil) }}
+	if size > 0 {
+		src.Both = func(keys []C, vals []byte, lo int) { e.both(keys, vals, lo, size) }
+	}
+	b, err = buildSorted(src, key, size, cfg)
+	return b, true, err
+}
+
+// both sets keys, unless that is nil, and vals of size bytes to the entries from lo on.
+func (e *momentOf[C]) both(keys []C, vals []byte, lo, size int) {
+	n := len(vals) / size
+	if size*8 == codeBits[C]() {
+		e.view.CopyOut(lo, n, keys, arena.As[C](vals))
+		return
+	}
+	vs := make([]C, n)
+	e.view.CopyOut(lo, n, keys, vs)
+	storeVals(vals, size, vs)
 }
 
 func (e *momentOf[C]) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {
@@ -294,8 +326,15 @@ func (f *Freezing[V]) getBatch(keys order.Keys, vals []V, found []bool) (hits in
 	return hits
 }
 
-// Compact builds an index of its own from one over a snapshot.
+// Compact builds an index of its own from one over a snapshot: from the
+// snapshot's leaves at once, where they hold codes as the index will, else from a
+// copy of all entries.
 func (ix *Index[V]) Compact(cfg Config, codec *Codec[V]) (*Index[V], error) {
+	if at, ok := ix.engine.(compactMoment); ok && ix.values.moment.m.boxes == nil {
+		if built, ok, err := at.compact(ix.key.Type, inlineSize[V](), cfg); ok {
+			return complete(newIndex(ix.n, ix.key, cfg, codec), built, err, nil, cfg)
+		}
+	}
 	keys, vals := makeKeys(ix.key.Type, ix.n), make([]V, ix.n)
 	const piece = 64 << 10
 	failed := make([]error, (ix.n+piece-1)/piece)

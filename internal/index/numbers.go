@@ -70,14 +70,36 @@ type builder[C order.Code] struct {
 	stopped func() error // an error if the build is to be stopped
 }
 
-func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built, error) {
-	lay, pairs, err := settleNumbers[C](cfg.Layout, keys.Len(), vals.kept)
+// newBuilder settles the layout of n numbers with values of size bytes.
+func newBuilder[C order.Code](n, size int, cfg Config) (*builder[C], error) {
+	lay, pairs, err := settleNumbers[C](cfg.Layout, n, size)
+	if err != nil {
+		return nil, err
+	}
+	return &builder[C]{layout: lay, auto: cfg.Layout == layout.Auto, cfg: layout.Config{
+		Pairs: pairs, ValSize: size, Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers), Stop: cfg.stop(),
+	}, stopped: cfg.stopped}, nil
+}
+
+// buildSorted makes an engine of entries that are in order.
+func buildSorted[C order.Code](src layout.Source[C], key order.Type, size int, cfg Config) (built, error) {
+	b, err := newBuilder[C](src.Len, size, cfg)
 	if err != nil {
 		return built{}, err
 	}
-	b := &builder[C]{keys: keys, vals: vals, layout: lay, auto: cfg.Layout == layout.Auto, cfg: layout.Config{
-		Pairs: pairs, ValSize: vals.kept, Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers), Stop: cfg.stop(),
-	}, stopped: cfg.stopped}
+	tree, err := b.plant(src)
+	if err != nil {
+		return built{}, err
+	}
+	return built{engine: newNumbers(tree, key, size, cfg)}, nil
+}
+
+func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built, error) {
+	b, err := newBuilder[C](keys.Len(), vals.kept, cfg)
+	if err != nil {
+		return built{}, err
+	}
+	b.keys, b.vals = keys, vals
 	tree, err := b.build()
 	if err != nil {
 		b.order.release()

@@ -28,6 +28,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
@@ -77,8 +78,12 @@ type Source[C Code] struct {
 	// called from several goroutines.
 	Encode func(dst []C, lo int)
 	// Vals points at the values in key order, of Config.ValSize each; nil where
-	// that is 0.
+	// that is 0, or where Both is set.
 	Vals unsafe.Pointer
+	// Both, where Codes and Vals are nil, sets keys to what Encode sets them to,
+	// and vals, of Config.ValSize each, to their values, in one pass. keys may be
+	// nil. It is called from several goroutines.
+	Both func(keys []C, vals []byte, lo int)
 }
 
 // Span returns keys [lo, hi) as codes: its own, or encoded into buf, which is
@@ -93,6 +98,15 @@ func (src *Source[C]) Span(lo, hi int, buf []C) []C {
 	buf = buf[:hi-lo]
 	src.Encode(buf, lo)
 	return buf
+}
+
+// CopyVals sets dst to the values from entry lo on, of size bytes each.
+func (src *Source[C]) CopyVals(dst []byte, lo, size int) {
+	if src.Both != nil {
+		src.Both(nil, dst, lo)
+		return
+	}
+	par.Copy(dst, unsafe.Slice((*byte)(unsafe.Add(src.Vals, lo*size)), len(dst)), 1)
 }
 
 // Searcher finds keys.

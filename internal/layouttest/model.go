@@ -66,16 +66,30 @@ func (h *held[C]) find(key C) int {
 	return i
 }
 
+// The ways to hand over what a tree is built from.
+const (
+	inMemory = iota // keys and values where they lie
+	encoded         // keys by a function
+	both            // keys and values by one
+	waysIn
+)
+
 // source is what a tree is built from, in memory of its own: spoil overwrites
 // it.
-func (h *held[C]) source(encoded bool) (src layout.Source[C], spoil func()) {
+func (h *held[C]) source(way int) (src layout.Source[C], spoil func()) {
 	keys, vals := slices.Clone(h.keys), roomFor(len(h.vals))
 	copy(vals, h.vals)
 	src = layout.Source[C]{Len: len(keys), Codes: keys}
-	if encoded {
+	if way != inMemory {
 		src.Codes, src.Encode = nil, func(dst []C, lo int) { copy(dst, keys[lo:lo+len(dst)]) }
 	}
-	if h.size > 0 {
+	switch {
+	case h.size > 0 && way == both:
+		src.Both = func(ks []C, vs []byte, lo int) {
+			copy(ks, keys[lo:lo+len(vs)/h.size])
+			copy(vs, vals[lo*h.size:])
+		}
+	case h.size > 0:
 		src.Vals = unsafe.Pointer(unsafe.SliceData(vals))
 	}
 	return src, func() {

@@ -44,7 +44,7 @@ func (s *suite[C]) forms() (out []form) {
 // of what it is built from is left when it is asked.
 func (s *suite[C]) build(h *held[C]) layout.Tree[C] {
 	s.Helper()
-	src, spoil := h.source(s.rng.IntN(2) == 0)
+	src, spoil := h.source(s.rng.IntN(waysIn))
 	cfg := h.config()
 	cfg.Workers = s.rng.IntN(4)
 	cfg.Pages = []arena.Pages{arena.Small, arena.HugeInner, arena.HugeAll}[s.rng.IntN(3)]
@@ -159,7 +159,7 @@ func (s *suite[C]) sameBytes() {
 			h := newHeld(keysOf[C](s.rng, "clustered", n), f)
 			var trees []layout.Tree[C]
 			for i, workers := range []int{1, 1, 2, 5} {
-				src, _ := h.source(i%2 == 1)
+				src, _ := h.source(i % waysIn)
 				cfg := h.config()
 				cfg.Workers = workers
 				tree, err := s.layout.Build(src, cfg)
@@ -193,7 +193,7 @@ func (s *suite[C]) memory() {
 
 func (s *suite[C]) limits(h *held[C], what string) {
 	s.Helper()
-	src, _ := h.source(s.rng.IntN(2) == 0)
+	src, _ := h.source(s.rng.IntN(waysIn))
 	cfg := h.config()
 	need, err := s.layout.Need(src.Len, cfg)
 	s.ok(err, "%s: Need", what)
@@ -251,7 +251,7 @@ func (s *suite[C]) swapped(n int, f form) {
 	}
 	at := []int{1, n - 1, 1 + s.rng.IntN(n-1), min(n-1, 1<<s.rng.IntN(12))}[s.rng.IntN(4)]
 	keys[at-1], keys[at] = keys[at], keys[at-1]
-	src, _ := newHeld(keys, f).source(s.rng.IntN(2) == 0)
+	src, _ := newHeld(keys, f).source(s.rng.IntN(waysIn))
 	before := arena.InUse()
 	tree, err := s.layout.Build(src, layout.Config{Pairs: f.pairs, ValSize: f.size, Workers: 1 + s.rng.IntN(3)})
 	if !errors.Is(err, layout.ErrUnsorted) || tree != nil {

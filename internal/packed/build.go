@@ -3,7 +3,6 @@ package packed
 import (
 	"encoding/binary"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/implicit"
@@ -149,7 +148,7 @@ func (s *survey[C]) fill(block *arena.Block, src layout.Source[C], cfg implicit.
 		}
 		if vals != nil {
 			from, end := lo*simd.PackedPage*cfg.ValSize, min(hi*simd.PackedPage, src.Len)*cfg.ValSize
-			par.Copy(vals[from:end], unsafe.Slice((*byte)(unsafe.Add(src.Vals, from)), end-from), 1)
+			src.CopyVals(vals[from:end], lo*simd.PackedPage, cfg.ValSize)
 		}
 	}))
 	if unsorted.Load() {

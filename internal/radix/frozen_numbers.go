@@ -96,7 +96,7 @@ func (l Numbers[C]) Build(src layout.Source[C], cfg layout.Config) (layout.Tree[
 			src.Encode(t.codes[lo:hi], lo)
 		}
 		if s := cfg.ValSize; s > 0 {
-			par.Copy(t.column[lo*s:hi*s], unsafe.Slice((*byte)(unsafe.Add(src.Vals, lo*s)), (hi-lo)*s), 1)
+			src.CopyVals(t.column[lo*s:hi*s], lo, s)
 		}
 	}))
 	g.keys = t.codes
