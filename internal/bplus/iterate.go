@@ -218,6 +218,10 @@ func (c *Cursor[C]) fill() {
 
 // cut keeps the entries on the right side of a position.
 func (c *Cursor[C]) cut(pos C) {
+	if !c.down && len(c.buffers.keys) > 0 && c.buffers.keys[0] >= pos { // all of them, as nearly always
+		c.from = c.buffers
+		return
+	}
 	i := below(append(c.buffers.keys, 0), pos)
 	c.from = run[C]{c.buffers.keys[i:], c.buffers.vals[i:]}
 	if c.down {

@@ -9,6 +9,11 @@ package simd
 //go:noescape
 func rank32HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
 
+// Does what getRegularGo does; n must be at least 1, found may be nil, and distance must fit the ring.
+//
+//go:noescape
+func getAloneRegular32AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
+
 // Does what rankGo does; n must be at least 1.
 //
 //go:noescape
@@ -18,6 +23,11 @@ func rank32SequentialAVX2(t *byte, keys *byte, n int, out *int)
 //
 //go:noescape
 func rank64HierarchicalAVX2(t *byte, keys *byte, n int, out *int)
+
+// Does what getRegularGo does; n must be at least 1, found may be nil, and distance must fit the ring.
+//
+//go:noescape
+func getAloneRegular64AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
 
 // Does what rankGo does; n must be at least 1.
 //

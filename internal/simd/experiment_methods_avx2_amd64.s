@@ -154,6 +154,243 @@ done:
 	VZEROUPPER
 	RET
 
+// func getAloneRegular32AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
+// Requires: AVX, AVX2, BMI, MMX+, POPCNT
+TEXT ·getAloneRegular32AVX2(SB), $6408-80
+	MOVQ     r+0(FP), AX
+	MOVQ     (AX), CX
+	MOVQ     CX, (SP)
+	MOVQ     8(AX), CX
+	MOVQ     CX, 8(SP)
+	MOVQ     16(AX), CX
+	MOVQ     CX, 16(SP)
+	MOVQ     24(AX), CX
+	MOVQ     CX, 24(SP)
+	MOVQ     32(AX), AX
+	MOVQ     AX, 32(SP)
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLD   $0x1f, Y0, Y0
+	XORL     AX, AX
+	MOVQ     AX, 40(SP)
+	MOVQ     keys+8(FP), CX
+	MOVQ     n+16(FP), DX
+	MOVQ     distance+56(FP), BX
+	MOVQ     32(SP), SI
+	MOVQ     top+48(FP), DI
+	MOVQ     DI, 6384(SP)
+	SUBQ     DI, SI
+	MOVQ     SI, 6392(SP)
+	LEAQ     3(SI)(SI*1), SI
+	IMULQ    BX, SI
+	ADDQ     DX, SI
+	MOVQ     SI, 6400(SP)
+	XORL     SI, SI
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         SI, DX
+	JAE          older
+	VPBROADCASTD (CX)(SI*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         SI, DI
+	ANDL         $0x000000ff, DI
+	MOVQ         24(SP), R8
+	MOVQ         6384(SP), R9
+	TESTQ        R9, R9
+	JE           walked
+
+walk:
+	IMUL3Q    $0x00000480, R8, R8
+	ADDQ      (SP), R8
+	VPXOR     (R8), X0, X2
+	VPCMPGTD  X2, X1, X2
+	VMOVMSKPS X2, R10
+	ANDL      $0x00000007, R10
+	POPCNTL   R10, R10
+	SHLL      $0x06, R10
+	VPXOR     128(R8)(R10*1), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R11
+	VPXOR     160(R8)(R10*1), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R12
+	SHLL      $0x08, R12
+	ORL       R12, R11
+	ANDL      $0x00007fff, R11
+	LEAQ      384(R8)(R10*1), R8
+	POPCNTL   R11, R11
+	MOVL      (R8)(R11*4), R8
+	DECQ      R9
+	JNE       walk
+
+walked:
+	CMPQ       6392(SP), $0x00
+	JE         walkedToLeaf
+	IMUL3Q     $0x00000480, R8, R8
+	ADDQ       (SP), R8
+	MOVQ       R8, 48(SP)(DI*8)
+	PREFETCHT1 (R8)
+	JMP        older
+
+walkedToLeaf:
+	IMUL3Q     $0x00000180, R8, R9
+	ADDQ       8(SP), R9
+	MOVQ       R9, 48(SP)(DI*8)
+	PREFETCHT1 (R9)
+	SHLQ       $0x08, R8
+	MOVQ       R8, 2160(SP)(DI*8)
+
+older:
+	// Older queries take one step each.
+	MOVQ  SI, DI
+	SUBQ  BX, DI
+	MOVQ  6392(SP), R8
+	TESTQ R8, R8
+	JE    leaf0
+
+index:
+	CMPQ         DI, DX
+	JAE          indexDone
+	VPBROADCASTD (CX)(DI*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R9
+	ANDL         $0x000000ff, R9
+	MOVQ         48(SP)(R9*8), R10
+	VPXOR        (R10), X0, X2
+	VPCMPGTD     X2, X1, X2
+	VMOVMSKPS    X2, R11
+	ANDL         $0x00000007, R11
+	POPCNTL      R11, R11
+	SHLL         $0x06, R11
+	MOVQ         R11, 2160(SP)(R9*8)
+	PREFETCHT1   128(R10)(R11*1)
+	PREFETCHT1   384(R10)(R11*1)
+
+indexDone:
+	SUBQ         BX, DI
+	CMPQ         DI, DX
+	JAE          sepsDone
+	VPBROADCASTD (CX)(DI*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R9
+	ANDL         $0x000000ff, R9
+	MOVQ         48(SP)(R9*8), R10
+	MOVQ         2160(SP)(R9*8), R11
+	VPXOR        128(R10)(R11*1), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R12
+	VPXOR        160(R10)(R11*1), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R13
+	SHLL         $0x08, R13
+	ORL          R13, R12
+	ANDL         $0x00007fff, R12
+	LEAQ         384(R10)(R11*1), R10
+	POPCNTL      R12, R12
+	MOVL         (R10)(R12*4), R10
+	CMPQ         R8, $0x01
+	JE           sepsToLeaf
+	IMUL3Q       $0x00000480, R10, R10
+	ADDQ         (SP), R10
+	MOVQ         R10, 48(SP)(R9*8)
+	PREFETCHT1   (R10)
+	JMP          sepsDone
+
+sepsToLeaf:
+	IMUL3Q     $0x00000180, R10, R11
+	ADDQ       8(SP), R11
+	MOVQ       R11, 48(SP)(R9*8)
+	PREFETCHT1 (R11)
+	SHLQ       $0x08, R10
+	MOVQ       R10, 2160(SP)(R9*8)
+
+sepsDone:
+	SUBQ BX, DI
+	DECQ R8
+	JNE  index
+
+leaf0:
+	CMPQ         DI, DX
+	JAE          leaf0Done
+	VPBROADCASTD (CX)(DI*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R8
+	ANDL         $0x000000ff, R8
+	MOVQ         48(SP)(R8*8), R9
+	VPXOR        (R9), X0, X2
+	VPCMPGTD     X2, X1, X2
+	VMOVMSKPS    X2, R10
+	ANDL         $0x00000007, R10
+	POPCNTL      R10, R10
+	SHLL         $0x06, R10
+	ORQ          R10, 2160(SP)(R8*8)
+	PREFETCHT1   128(R9)(R10*1)
+
+leaf0Done:
+	SUBQ         BX, DI
+	CMPQ         DI, DX
+	JAE          leaf1Done
+	VPBROADCASTD (CX)(DI*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R8
+	ANDL         $0x000000ff, R8
+	MOVQ         48(SP)(R8*8), R9
+	MOVQ         2160(SP)(R8*8), R10
+	MOVBLZX      R10, R11
+	VPXOR        128(R9)(R11*1), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R12
+	VPXOR        160(R9)(R11*1), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R9
+	SHLL         $0x08, R9
+	ORL          R9, R12
+	POPCNTL      R12, R12
+	LEAQ         (R10)(R12*4), R9
+	SHLQ         $0x04, R9
+	ADDQ         16(SP), R9
+	PREFETCHT1   (R9)
+	MOVQ         R9, 2160(SP)(R8*8)
+
+leaf1Done:
+	SUBQ         BX, DI
+	CMPQ         DI, DX
+	JAE          leaf2Done
+	VPBROADCASTD (CX)(DI*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R8
+	ANDL         $0x000000ff, R8
+	MOVQ         2160(SP)(R8*8), R8
+	VPXOR        (R8), Y0, Y2
+	VPCMPEQD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R9
+	TZCNTL       R9, R9
+	SETCC        R10
+	MOVBLZX      R10, R10
+	ANDL         $0x07, R9
+	MOVL         32(R8)(R9*4), R8
+	MOVQ         R10, R9
+	NEGQ         R9
+	ANDQ         R9, R8
+	MOVQ         vals+24(FP), R9
+	MOVL         R8, (R9)(DI*4)
+	ADDQ         R10, AX
+	MOVQ         found+32(FP), R8
+	TESTQ        R8, R8
+	JE           leaf2Done
+	MOVB         R10, (R8)(DI*1)
+
+leaf2Done:
+	SUBQ BX, DI
+	INCQ SI
+	CMPQ SI, 6400(SP)
+	JB   next
+	MOVQ AX, hits+64(FP)
+	MOVQ 40(SP), AX
+	MOVQ AX, repeat+72(FP)
+	VZEROUPPER
+	RET
+
 // func rank32SequentialAVX2(t *byte, keys *byte, n int, out *int)
 // Requires: AVX, AVX2, BMI2, CMOV, MMX+, POPCNT
 TEXT ·rank32SequentialAVX2(SB), NOSPLIT, $24-32
@@ -441,6 +678,258 @@ done:
 	INCQ R9
 	CMPQ R9, (SP)
 	JB   next
+	VZEROUPPER
+	RET
+
+// func getAloneRegular64AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
+// Requires: AVX, AVX2, BMI, MMX+, POPCNT
+TEXT ·getAloneRegular64AVX2(SB), $6408-80
+	MOVQ     r+0(FP), AX
+	MOVQ     (AX), CX
+	MOVQ     CX, (SP)
+	MOVQ     8(AX), CX
+	MOVQ     CX, 8(SP)
+	MOVQ     16(AX), CX
+	MOVQ     CX, 16(SP)
+	MOVQ     24(AX), CX
+	MOVQ     CX, 24(SP)
+	MOVQ     32(AX), AX
+	MOVQ     AX, 32(SP)
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLQ   $0x3f, Y0, Y0
+	XORL     AX, AX
+	MOVQ     AX, 40(SP)
+	MOVQ     keys+8(FP), CX
+	MOVQ     n+16(FP), DX
+	MOVQ     distance+56(FP), BX
+	MOVQ     32(SP), SI
+	MOVQ     top+48(FP), DI
+	MOVQ     DI, 6384(SP)
+	SUBQ     DI, SI
+	MOVQ     SI, 6392(SP)
+	LEAQ     3(SI)(SI*1), SI
+	IMULQ    BX, SI
+	ADDQ     DX, SI
+	MOVQ     SI, 6400(SP)
+	XORL     SI, SI
+
+next:
+	// A new query walks through the top levels, which are in the nearest caches.
+	CMPQ         SI, DX
+	JAE          older
+	VPBROADCASTQ (CX)(SI*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         SI, DI
+	ANDL         $0x000000ff, DI
+	MOVQ         24(SP), R8
+	MOVQ         6384(SP), R9
+	TESTQ        R9, R9
+	JE           walked
+
+walk:
+	IMUL3Q    $0x00000580, R8, R8
+	ADDQ      (SP), R8
+	VPXOR     (R8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R10
+	VPXOR     32(R8), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R11
+	SHLL      $0x04, R11
+	ORL       R11, R10
+	ANDL      $0x0000007f, R10
+	POPCNTL   R10, R10
+	SHLL      $0x05, R10
+	VPXOR     128(R8)(R10*2), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R11
+	VPXOR     160(R8)(R10*2), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R12
+	SHLL      $0x04, R12
+	ORL       R12, R11
+	ANDL      $0x0000007f, R11
+	LEAQ      640(R8)(R10*1), R8
+	POPCNTL   R11, R11
+	MOVL      (R8)(R11*4), R8
+	DECQ      R9
+	JNE       walk
+
+walked:
+	CMPQ       6392(SP), $0x00
+	JE         walkedToLeaf
+	IMUL3Q     $0x00000580, R8, R8
+	ADDQ       (SP), R8
+	MOVQ       R8, 48(SP)(DI*8)
+	PREFETCHT1 (R8)
+	JMP        older
+
+walkedToLeaf:
+	IMUL3Q     $0x00000280, R8, R9
+	ADDQ       8(SP), R9
+	MOVQ       R9, 48(SP)(DI*8)
+	PREFETCHT1 (R9)
+	SHLQ       $0x08, R8
+	MOVQ       R8, 2160(SP)(DI*8)
+
+older:
+	// Older queries take one step each.
+	MOVQ  SI, DI
+	SUBQ  BX, DI
+	MOVQ  6392(SP), R8
+	TESTQ R8, R8
+	JE    leaf0
+
+index:
+	CMPQ         DI, DX
+	JAE          indexDone
+	VPBROADCASTQ (CX)(DI*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R9
+	ANDL         $0x000000ff, R9
+	MOVQ         48(SP)(R9*8), R10
+	VPXOR        (R10), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R11
+	VPXOR        32(R10), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R12
+	SHLL         $0x04, R12
+	ORL          R12, R11
+	ANDL         $0x0000007f, R11
+	POPCNTL      R11, R11
+	SHLL         $0x05, R11
+	MOVQ         R11, 2160(SP)(R9*8)
+	PREFETCHT1   128(R10)(R11*2)
+	PREFETCHT1   640(R10)(R11*1)
+
+indexDone:
+	SUBQ         BX, DI
+	CMPQ         DI, DX
+	JAE          sepsDone
+	VPBROADCASTQ (CX)(DI*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R9
+	ANDL         $0x000000ff, R9
+	MOVQ         48(SP)(R9*8), R10
+	MOVQ         2160(SP)(R9*8), R11
+	VPXOR        128(R10)(R11*2), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R12
+	VPXOR        160(R10)(R11*2), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R13
+	SHLL         $0x04, R13
+	ORL          R13, R12
+	ANDL         $0x0000007f, R12
+	LEAQ         640(R10)(R11*1), R10
+	POPCNTL      R12, R12
+	MOVL         (R10)(R12*4), R10
+	CMPQ         R8, $0x01
+	JE           sepsToLeaf
+	IMUL3Q       $0x00000580, R10, R10
+	ADDQ         (SP), R10
+	MOVQ         R10, 48(SP)(R9*8)
+	PREFETCHT1   (R10)
+	JMP          sepsDone
+
+sepsToLeaf:
+	IMUL3Q     $0x00000280, R10, R11
+	ADDQ       8(SP), R11
+	MOVQ       R11, 48(SP)(R9*8)
+	PREFETCHT1 (R11)
+	SHLQ       $0x08, R10
+	MOVQ       R10, 2160(SP)(R9*8)
+
+sepsDone:
+	SUBQ BX, DI
+	DECQ R8
+	JNE  index
+
+leaf0:
+	CMPQ         DI, DX
+	JAE          leaf0Done
+	VPBROADCASTQ (CX)(DI*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R8
+	ANDL         $0x000000ff, R8
+	MOVQ         48(SP)(R8*8), R9
+	VPXOR        (R9), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R10
+	VPXOR        32(R9), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R11
+	SHLL         $0x04, R11
+	ORL          R11, R10
+	ANDL         $0x0000007f, R10
+	POPCNTL      R10, R10
+	SHLL         $0x05, R10
+	ORQ          R10, 2160(SP)(R8*8)
+	PREFETCHT1   128(R9)(R10*2)
+
+leaf0Done:
+	SUBQ         BX, DI
+	CMPQ         DI, DX
+	JAE          leaf1Done
+	VPBROADCASTQ (CX)(DI*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R8
+	ANDL         $0x000000ff, R8
+	MOVQ         48(SP)(R8*8), R9
+	MOVQ         2160(SP)(R8*8), R10
+	MOVBLZX      R10, R11
+	VPXOR        128(R9)(R11*2), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R12
+	VPXOR        160(R9)(R11*2), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R9
+	SHLL         $0x04, R9
+	ORL          R9, R12
+	POPCNTL      R12, R12
+	LEAQ         (R10)(R12*4), R9
+	SHLQ         $0x04, R9
+	ADDQ         16(SP), R9
+	PREFETCHT1   (R9)
+	MOVQ         R9, 2160(SP)(R8*8)
+
+leaf1Done:
+	SUBQ         BX, DI
+	CMPQ         DI, DX
+	JAE          leaf2Done
+	VPBROADCASTQ (CX)(DI*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         DI, R8
+	ANDL         $0x000000ff, R8
+	MOVQ         2160(SP)(R8*8), R8
+	VPXOR        (R8), Y0, Y2
+	VPCMPEQQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R9
+	TZCNTL       R9, R9
+	SETCC        R10
+	MOVBLZX      R10, R10
+	ANDL         $0x03, R9
+	MOVQ         32(R8)(R9*8), R8
+	MOVQ         R10, R9
+	NEGQ         R9
+	ANDQ         R9, R8
+	MOVQ         vals+24(FP), R9
+	MOVQ         R8, (R9)(DI*8)
+	ADDQ         R10, AX
+	MOVQ         found+32(FP), R8
+	TESTQ        R8, R8
+	JE           leaf2Done
+	MOVB         R10, (R8)(DI*1)
+
+leaf2Done:
+	SUBQ BX, DI
+	INCQ SI
+	CMPQ SI, 6400(SP)
+	JB   next
+	MOVQ AX, hits+64(FP)
+	MOVQ 40(SP), AX
+	MOVQ AX, repeat+72(FP)
 	VZEROUPPER
 	RET
 

@@ -9,7 +9,17 @@ package simd
 //go:noescape
 func rank32HierarchicalAVX512(t *byte, keys *byte, n int, out *int)
 
+// Does what getRegularGo does; n must be at least 1, found may be nil, and distance must fit the ring.
+//
+//go:noescape
+func getAloneRegular32AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
+
 // Does what rankGo does; n must be at least 1.
 //
 //go:noescape
 func rank64HierarchicalAVX512(t *byte, keys *byte, n int, out *int)
+
+// Does what getRegularGo does; n must be at least 1, found may be nil, and distance must fit the ring.
+//
+//go:noescape
+func getAloneRegular64AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)

@@ -70,6 +70,7 @@ func search(isa vectors) {
 func methods(isa vectors) {
 	for _, w := range []width{32, 64} {
 		rank(places{}, isa, w, hierarchical)
+		regularGet(isa, w, "getAlone")
 		if isa.name() == "AVX2" {
 			rank(places{}, isa, w, sequential) // scalar code: one copy serves both
 		}
