@@ -13,8 +13,12 @@ import (
 // to change with what the tree had: codes that the index holds as the tree does,
 // narrower ones, and values of all sizes.
 func TestTreeFreezeIsFreezeOfItsPairs(t *testing.T) {
-	t.Run("uint64 uint64", func(t *testing.T) { freezeLive(t, func(i uint64) uint64 { return i }, func(i uint64) uint64 { return i }) })
-	t.Run("uint64 uint32", func(t *testing.T) { freezeLive(t, func(i uint64) uint64 { return i }, func(i uint64) uint32 { return uint32(i) }) })
+	t.Run("uint64 uint64", func(t *testing.T) {
+		freezeLive(t, func(i uint64) uint64 { return i }, func(i uint64) uint64 { return i })
+	})
+	t.Run("uint64 uint32", func(t *testing.T) {
+		freezeLive(t, func(i uint64) uint64 { return i }, func(i uint64) uint32 { return uint32(i) })
+	})
 	t.Run("uint64 none", func(t *testing.T) {
 		freezeLive(t, func(i uint64) uint64 { return i }, func(uint64) struct{} { return struct{}{} })
 	})
