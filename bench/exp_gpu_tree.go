@@ -23,7 +23,7 @@ const (
 const (
 	flatNever  = -1
 	flatAlways = 0
-	flatBySize = 16 // the default
+	flatBySize = chunked.FlatFrom
 )
 
 // liveTree is a mutable tree in the GPU's memory, with the entries of a

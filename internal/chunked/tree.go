@@ -90,7 +90,7 @@ type Options struct {
 func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) {
 	t = &Tree[C]{dev: dev, held: map[*table]int{}, flat: opts.Flat, shortcut: shortcutFrom, few: kernel.FewOps, crowded: crowdedFrom, budget: budget{opts.Room}}
 	if t.flat == 0 {
-		t.flat = flatFrom
+		t.flat = FlatFrom
 	}
 	defer func() {
 		if err != nil {
@@ -124,8 +124,10 @@ func New[C order.Code](dev device.Device, opts Options) (t *Tree[C], err error) 
 	return t, t.clear()
 }
 
-// flatFrom is the default of Options.Flat.
-const flatFrom = 16
+// FlatFrom is the default of Options.Flat: nine operations for four leaves. On an
+// H200 leaf by leaf takes 0.9 times as long at seven for four, whether the tree has
+// 64M or 1G entries, and 1.4 times as long at seven a leaf.
+const FlatFrom = 36
 
 func codeBits[C order.Code]() int {
 	if uint64(^C(0)) == math.MaxUint32 {
