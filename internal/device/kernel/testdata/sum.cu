@@ -37,7 +37,10 @@ template <typename T> struct Prefixes {
 	inlined void end(T all) const { out[n] = all; }
 };
 
+// tilesOf is the number of blocks for n numbers. A test runs the last one alone.
+inline_device u32 tilesOf(u32 n) { return n <= TILE ? 1 : (n + TILE - 1) / TILE; }
+
 #define KERNEL extern "C" __global__ launch_bounds(256) void
 
-KERNEL sum32(const u32 *in, u32 *out, u32 *ticket, u64 *reports, u32 n) { scan<u32>(Prefixes<u32>{in, out, n}, ticket, reports); }
-KERNEL sum64(const u32 *in, u64 *out, u32 *ticket, u64 *reports, u32 n) { scan<u64>(Prefixes<u64>{in, out, n}, ticket, reports); }
+KERNEL sum32(const u32 *in, u32 *out, u32 *ticket, u64 *reports, u32 n) { scan<u32>(Prefixes<u32>{in, out, n}, ticket, reports, tilesOf(n)); }
+KERNEL sum64(const u32 *in, u64 *out, u32 *ticket, u64 *reports, u32 n) { scan<u64>(Prefixes<u64>{in, out, n}, ticket, reports, tilesOf(n)); }
