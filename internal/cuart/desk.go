@@ -36,9 +36,10 @@ type bucket struct{ packing.Bucket }
 
 // Strings that a device reads where they are travel up to sharedStrings together, and
 // sharedBytes: nobody has to gather them, and a bucket costs some 20 to 50 µs in the
-// driver, whatever its size (docs/gpu.md). There are so many slots for them.
+// driver, whatever its size (docs/gpu.md). On an H200 256K of 8 bytes are faster than
+// more of them and fewer. There are so many slots for them.
 const (
-	sharedStrings = 1 << 20
+	sharedStrings = 256 << 10
 	sharedBytes   = 16 << 20
 	sharedLanes   = 2 * flow.MaxFlight
 )

@@ -27,8 +27,9 @@ const (
 	LongDevice             // their leaves are on the device, as others are
 )
 
-// longKeys is what becomes of those of a Follower: experiment gpu-radix-long compares.
-const longKeys = LongLeft
+// longKeys is what becomes of those of a Follower: what experiment gpu-radix-long
+// finds fastest on an H200, whatever their share is.
+const longKeys = LongDevice
 
 // far is leaves of long keys, if they are in host memory.
 type far struct {
