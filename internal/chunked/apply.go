@@ -162,7 +162,7 @@ func (t *Tree[C]) workBytes(n int) int {
 }
 
 // longest returns the most numbers that a batch of n operations adds up at once.
-func (t *Tree[C]) longest(n int) int { return 2*n + int(t.now.version.Count) + 1 }
+func (t *Tree[C]) longest(n int) int { return 2*n + t.roomAhead() }
 
 // applying is a batch on its way.
 type applying struct {

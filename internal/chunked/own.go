@@ -57,8 +57,8 @@ func (t *Tree[C]) own(a *applying) error {
 // ahead returns what queues all that writes the batch, before it is known what it
 // needs; nil where it would hardly be written, or where something must be known.
 func (t *Tree[C]) ahead(a *applying, next *kernel.Next) (func() error, error) {
-	n, count, o := int(a.N), int(t.now.version.Count), a.owned
-	o.Leaves, o.Chunks, o.Room = uint32(t.leaves.free()), uint32(t.chunks.free()), uint32(count+count/64+8)
+	n, o := int(a.N), a.owned
+	o.Leaves, o.Chunks, o.Room = uint32(t.leaves.free()), uint32(t.chunks.free()), uint32(t.roomAhead())
 	likely := n/16 + 4 // new leaves: half of a leaf's entries are new before it splits
 	if t.careful || o.Copy != 0 || int(o.Leaves) < likely || int(o.Chunks) < likely/64+2 {
 		return nil, nil
@@ -76,6 +76,12 @@ func (t *Tree[C]) ahead(a *applying, next *kernel.Next) (func() error, error) {
 		}
 		return t.write(a, min(n, t.now.leaves), next, b)
 	}, nil
+}
+
+// roomAhead returns the chunks that a table has room for which is queued ahead.
+func (t *Tree[C]) roomAhead() int {
+	count := int(t.now.version.Count)
+	return count + count/64 + 8
 }
 
 // plan answers a batch, and finds out what it needs, leaf by leaf and chunk by
