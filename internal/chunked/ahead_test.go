@@ -1,10 +1,15 @@
 package chunked
 
 import (
+	"errors"
+	"slices"
 	"testing"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // Whatever the size of a tree, there is memory for the sum over a table that is queued
@@ -19,4 +24,24 @@ func TestSumsAhead(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A batch of deletes has no values, and nobody looks for any where a flat merge was
+// in vain: then nothing is known of what operations do.
+func TestCrowdedDeletes(t *testing.T) {
+	dev := ptx.New(ptx.Seed(seed.Of(t)))
+	r := newRig[uint64](t, dev, Options{Room: 16 << 20})
+	r.tree.SetFlat(0)
+	keys := between(0, 1000, 0)
+	for range 2 { // the second finds what the first has left in the memory for batches
+		r.apply(keys, keys, slices.Repeat([]uint8{Set}, len(keys)))
+	}
+	r.tree.crowded = 1
+	n := len(keys)
+	e := &Effects{Keys: r.put(arena.Bytes(keys)), Vals: r.put(arena.Bytes(keys)), Kinds: r.put(make([]uint8, n))}
+	must(t, r.tree.Apply(&Ops{N: n, Keys: r.put(arena.Bytes(keys)), Kind: Delete, Effects: e}))
+	if r.tree.Len() != 0 || e.N != n {
+		t.Errorf("%d entries after %d deletes of %d", r.tree.Len(), e.N, n)
+	}
+	must(t, errors.Join(r.tree.Check(), dev.Failed(), r.tree.Close()))
 }

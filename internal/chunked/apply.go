@@ -209,8 +209,11 @@ func (t *Tree[C]) listEffects(a *applying) error {
 	if err := t.queued(StepProbe); err != nil || a.effects == nil {
 		return err
 	}
-	e := a.effects
-	if err := t.run.Effects(&a.Batch, a.acts, e.Keys, e.Vals, e.Kinds, t.told+4*toldEffects, t.scans.next(int(a.N))); err != nil {
+	e, b := a.effects, a.Batch
+	if b.Vals == 0 {
+		b.Vals = b.Keys // acts may be anything, also sets, where a flat merge is in vain
+	}
+	if err := t.run.Effects(&b, a.acts, e.Keys, e.Vals, e.Kinds, t.told+4*toldEffects, t.scans.next(int(a.N))); err != nil {
 		return err
 	}
 	return t.queued(StepEffects)
