@@ -70,7 +70,8 @@ func (a *alone) batch(n int, kinds bool) error {
 		return err
 	}
 	a.has = next
-	for i := range keys {
+	for i := range keys { // the caller's again, though the tree may still be written
+		keys[i], vals[i], kind[i] = ^keys[i], ^vals[i], kind[i]^1
 		if kinds && (old[i] != want[i] || had[i] != 0 != there[i]) {
 			a.t.Errorf("operation %d of %d has found %d, %d, want %d, %t", i, n, old[i], had[i], want[i], there[i])
 		}
