@@ -187,6 +187,7 @@ func (g *Log[K, V]) done(r Run[K, V]) (empty bool) {
 	defer g.mu.Unlock()
 	runs := slices.Clone((*g.runs.Load())[1:])
 	g.size -= r.Size()
+	r.Free() // before the log may be seen to be empty: then all memory may be given back
 	if empty = len(runs) == 0; empty {
 		g.runs.Store(nil)
 		g.folding = false
@@ -194,7 +195,6 @@ func (g *Log[K, V]) done(r Run[K, V]) (empty bool) {
 		g.runs.Store(&runs)
 	}
 	g.read.Unlock()
-	r.Free()
 	if empty && !g.coming {
 		g.stripes.unlock()
 	}

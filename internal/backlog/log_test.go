@@ -13,12 +13,18 @@ type change struct {
 	key, val int
 	size     int
 	hold     chan struct{} // unless nil, Fold waits for it
+	keep     chan struct{} // unless nil, Free does
 	freed    *atomic.Int64
 }
 
 func (c *change) Get(key int) (int, bool, bool) { return c.val, true, key == c.key }
-func (c *change) Free()                         { c.freed.Add(1) }
 func (c *change) Size() int                     { return c.size }
+func (c *change) Free() {
+	if c.keep != nil {
+		<-c.keep
+	}
+	c.freed.Add(1)
+}
 func (c *change) Fold() {
 	if c.hold != nil {
 		<-c.hold
@@ -90,6 +96,28 @@ func TestLogIsBounded(t *testing.T) {
 		if n := r.freed.Load(); n != int64(c.runs) {
 			t.Errorf("%d of %d runs were freed", n, c.runs)
 		}
+	}
+}
+
+// A log is empty when the memory of its last run is free: who has waited for that may
+// give all memory back.
+func TestEmptyIsFree(t *testing.T) {
+	r, keep := newRig(10), make(chan struct{})
+	r.log.Begin(1)
+	r.log.Accept(&change{tree: &r.tree, key: 1, val: 2, size: 1, keep: keep, freed: &r.freed}, 1)
+	waited := make(chan int64)
+	for _, done := r.tree.Load(1); !done; _, done = r.tree.Load(1) {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond) // it is being freed
+	go func() {
+		r.log.Wait()
+		waited <- r.freed.Load()
+	}()
+	time.Sleep(20 * time.Millisecond)
+	close(keep)
+	if <-waited != 1 {
+		t.Error("the log is empty, and its last run has memory")
 	}
 }
 
