@@ -32,6 +32,15 @@ type buffer struct {
 	room int
 }
 
+// free gives its memory back, which nobody uses.
+func (b *buffer) free(dev device.Device) error {
+	at := b.at
+	if *b = (buffer{}); at == 0 {
+		return nil
+	}
+	return dev.Free(at)
+}
+
 // What buffers hold.
 const (
 	opsBuffer  = iota // keys, vals and kinds of a batch, one behind the other
@@ -52,8 +61,8 @@ func (g *onDevice[C]) buffer(which, bytes int) (device.Ptr, error) {
 		return b.at, nil
 	}
 	old := *b
-	if *b = (buffer{}); old.at != 0 {
-		if err := errors.Join(g.tree.Wait(), g.dev.Free(old.at)); err != nil {
+	if old.at != 0 {
+		if err := errors.Join(g.tree.Wait(), b.free(g.dev)); err != nil {
 			return 0, err
 		}
 	}
@@ -176,15 +185,15 @@ func (g *onDevice[C]) place(b *batch[C]) (*chunked.Ops, error) {
 // opsBuffer returns device memory for the operations of a batch. Few travel in the
 // tree's stream, behind what it has to do. Others come in other streams while the
 // batch before is being written, and must leave that alone: where there is memory
-// for both.
+// for both. Where there is not, one of them has all that there is.
 func (g *onDevice[C]) opsBuffer(b *batch[C], bytes int) (device.Ptr, error) {
 	which := opsBuffer
 	if b.n > g.staging.together && g.latest == opsBuffer {
 		which = nextBuffer
 	}
 	at, err := g.buffer(which, bytes)
-	if err != nil && short(err) && which == nextBuffer {
-		if err := g.tree.Wait(); err != nil {
+	if next := &g.buffers[nextBuffer]; err != nil && short(err) && (which == nextBuffer || next.at != 0) {
+		if err := errors.Join(g.tree.Wait(), next.free(g.dev)); err != nil {
 			return 0, err
 		}
 		which = opsBuffer
@@ -277,10 +286,8 @@ func (g *onDevice[C]) close() (err error) {
 	if g.side != nil {
 		err = errors.Join(err, g.side.Close())
 	}
-	for _, b := range g.buffers {
-		if b.at != 0 {
-			err = errors.Join(err, g.dev.Free(b.at))
-		}
+	for i := range g.buffers {
+		err = errors.Join(err, g.buffers[i].free(g.dev))
 	}
 	err = errors.Join(err, g.values.Close())
 	if g.tree != nil {

@@ -209,3 +209,25 @@ func TestBatchesInARow(t *testing.T) {
 	for at := 1; row(faulty.Plan{Op: faulty.Alloc, At: at, Times: 2}) && !t.Failed(); at++ {
 	}
 }
+
+// A batch for whose operations there is memory is not refused since the memory of two
+// smaller ones is kept.
+func TestMemoryOfOneForTwo(t *testing.T) {
+	for latest := range 2 { // the buffer of the batch before
+		dev := ptx.New(ptx.Seed(seed.Of(t)), ptx.Memory(64<<20))
+		s, err := NewSolo[uint64](dev, Options{Workers: 1, Room: 1 << 20})
+		must(t, err)
+		free, err := dev.FreeBytes()
+		must(t, err)
+		large := &batch[uint64]{n: s.gpu.staging.together + 1}
+		for _, s.gpu.latest = range []int{nextBuffer, opsBuffer} {
+			_, err := s.gpu.opsBuffer(large, int(free*3/10))
+			must(t, err)
+		}
+		s.gpu.latest = latest
+		_, err = s.gpu.opsBuffer(large, int(free*7/10))
+		must(t, err)
+		must(t, s.Close())
+		must(t, dev.Failed())
+	}
+}
