@@ -2,6 +2,7 @@ package chunked
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/pando-index/pando/internal/device"
@@ -291,14 +292,23 @@ type outcome struct{ entries, leaves, chunks int }
 // before, it waits for it.
 func (t *Tree[C]) publish(a *applying, b *table, freed *kernel.Freed, leaves, chunks int, known *outcome) (err error) {
 	if err := t.queued(StepTable); err != nil {
-		return err
+		return begun(err)
 	}
 	t.queuing = true
-	defer func() { err = errors.Join(t.replace(b, freed, leaves, chunks, known), err) }()
+	defer func() { err = begun(errors.Join(t.replace(b, freed, leaves, chunks, known), err)) }()
 	if a.fetch != nil {
 		return a.fetch()
 	}
 	return nil
+}
+
+// begun returns the error of a batch that is being written: whatever it is, it is not
+// one after which the tree is as it was.
+func begun(err error) error {
+	if errors.Is(err, device.ErrOutOfMemory) {
+		return fmt.Errorf("%w: a batch is half done: %v", device.ErrLaunchFailed, err)
+	}
+	return err
 }
 
 // replace makes a table the newest version.

@@ -145,15 +145,15 @@ func (t *Tree[C]) write(a *applying, touched int, next *kernel.Next, b *table) e
 	to := b.next()
 	to.Become, to.Fresh, to.Totals = next.Become, next.Fresh, t.work.Words(int(b.version.Count)+1)
 	if err := t.move(a, touched, leaves); err != nil {
-		return err
+		return begun(err)
 	}
 	if err := t.queued(StepWrite); err != nil {
-		return err
+		return begun(err)
 	}
 	if err := t.run.Rechunk(v, o, leaves, chunks, &to); err != nil {
-		return err
+		return begun(err)
 	}
-	return t.run.FinishOwn(&b.version, o, to.Totals, a.freed, t.told+4*toldEntries, t.scans.next(int(b.version.Count)))
+	return begun(t.run.FinishOwn(&b.version, o, to.Totals, a.freed, t.told+4*toldEntries, t.scans.next(int(b.version.Count))))
 }
 
 // move writes the leaves that are touched.
