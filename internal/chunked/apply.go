@@ -162,8 +162,10 @@ func (t *Tree[C]) workBytes(n int) int {
 	return perOp + perChunk + device.Aligned(4*t.now.leaves) + 4096 + device.Aligned(kernel.SortTemp(n, t.run.Bits)) + scanBytes(t.longest(n))
 }
 
-// longest returns the most numbers that a batch of n operations adds up at once.
-func (t *Tree[C]) longest(n int) int { return 2*n + t.roomAhead() }
+// longest returns the most numbers that a batch of n operations adds up at once: a
+// table ahead has room for some more chunks, and a flat merge makes four of three that
+// were full.
+func (t *Tree[C]) longest(n int) int { return 2*n + t.roomAhead() + int(t.now.version.Count)/2 }
 
 // applying is a batch on its way.
 type applying struct {
