@@ -142,8 +142,10 @@ func New(dev device.Device, opts Options) (t *Tree, err error) {
 	if err := t.openPools(&opts); err != nil {
 		return t, err
 	}
-	t.table, err = t.newTable(t.place.bits)
-	return t, err
+	if t.table, err = t.newTable(t.place.bits); err != nil {
+		return t, err
+	}
+	return t, t.run.Stream.Synchronize() // searches come in other streams
 }
 
 // bitsFor returns the bits of a slot's number, for so many entries.
