@@ -95,6 +95,9 @@ func (t *Tree) rebuild(table device.Ptr, bits int) error {
 			return err
 		}
 	}
+	if err := t.run.Stream.Synchronize(); err != nil { // lists may be under way
+		return err
+	}
 	for kind, n := range old {
 		if err := t.lists[kind].Grow(t.dev, t.lists[kind].N+n, numberMax); err != nil {
 			return err
