@@ -27,7 +27,8 @@ type besides struct {
 
 func (x *besides) key() string {
 	if x.rng.IntN(15) == 0 {
-		return x.name + strings.Repeat("long", packing.Longest/4+x.rng.IntN(2)) + fmt.Sprint(x.rng.IntN(3))
+		most := []int{packing.Longest, MaxKey}[x.rng.IntN(2)] // the first are on the GPU, the others in host memory alone
+		return x.name + strings.Repeat("long", most/4+x.rng.IntN(2)) + fmt.Sprint(x.rng.IntN(3))
 	}
 	return x.name + fmt.Sprint(x.rng.IntN(60))
 }
