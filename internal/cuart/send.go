@@ -39,10 +39,13 @@ func column(vals []byte, width, lo, hi int) []byte {
 
 // sendPieces is how many pieces of a batch are packed before they travel, while the
 // next ones are packed: 256K operations.
-const sendPieces = 32
+const sendPieces = 128
 
-// packPiece is how many operations a worker packs at a time, usually.
-const packPiece = 8 << 10
+// packPiece is how many operations a worker packs at a time, usually. A run has at least
+// one piece: also with the longest keys it has to be within mostBytes.
+const packPiece = 2 << 10
+
+const _ = uint(mostBytes - packPiece*(MaxKey+1))
 
 // measured is the keys of a batch, a piece at a time.
 type measured struct {
