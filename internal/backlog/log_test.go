@@ -229,31 +229,3 @@ func TestManyGoroutines(t *testing.T) {
 		t.Error("the log is not folded")
 	}
 }
-
-// slow is a run that is long in giving its memory back.
-type slow struct {
-	change
-	done atomic.Bool
-}
-
-func (s *slow) Free() {
-	time.Sleep(20 * time.Millisecond)
-	s.done.Store(true)
-}
-
-// When the log is empty nobody has the memory of a run any more: whoever waits for that
-// may close what it came from.
-func TestWaitIsForMemory(t *testing.T) {
-	r := newRig(1)
-	for range 3 {
-		s := &slow{change: change{tree: &r.tree}}
-		r.log.Begin(1)
-		r.log.Accept(s, 1)
-		for r.log.Pending() {
-			time.Sleep(time.Millisecond)
-		}
-		if r.log.Wait(); !s.done.Load() {
-			t.Fatal("the log is empty, and a run has still its memory")
-		}
-	}
-}
