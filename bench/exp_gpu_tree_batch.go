@@ -102,10 +102,14 @@ func keysBy(n int, key func(i int) uint64) ([]uint64, []uint8) {
 	return keys, nil
 }
 
-// batchShapes are the shapes; ratios are relative to the first.
+// batchShapes are the shapes; ratios are relative to the first. After keys by Zipf's law
+// the tree sorts by all bits for up to a thousand batches, so they are the last.
 var batchShapes = []batchShape{
 	{"uniform", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
 		return drawUpserts(s.seed, d, n).keys, nil
+	}},
+	{"half lookups", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+		return halfGets(s, drawUpserts(s.seed, d, n).keys, func(rng *rand.Rand) uint64 { return d.keys[rng.IntN(len(d.keys))] })
 	}},
 	{"one key", func(_ *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
 		return keysBy(n, func(int) uint64 { return d.keys[len(d.keys)/2] })
@@ -123,17 +127,14 @@ var batchShapes = []batchShape{
 		room := int(min(^last, uint64(n))) + 1
 		return keysBy(n, func(i int) uint64 { return last + uint64((i+1)%room) })
 	}},
-	{"Zipf 0.99", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
-		rng, z, step := newRand(s.seed, streamShuffle), newZipf(len(d.keys), 0.99), strideOf(len(d.keys))
-		return keysBy(n, func(int) uint64 { return d.keys[z.draw(rng)*step%len(d.keys)] })
-	}},
-	{"half lookups", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
-		return halfGets(s, drawUpserts(s.seed, d, n).keys, func(rng *rand.Rand) uint64 { return d.keys[rng.IntN(len(d.keys))] })
-	}},
 	{"half lookups, one key", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
 		k := d.keys[len(d.keys)/2]
 		keys, _ := keysBy(n, func(int) uint64 { return k })
 		return halfGets(s, keys, func(*rand.Rand) uint64 { return k })
+	}},
+	{"Zipf 0.99", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+		rng, z, step := newRand(s.seed, streamShuffle), newZipf(len(d.keys), 0.99), strideOf(len(d.keys))
+		return keysBy(n, func(int) uint64 { return d.keys[z.draw(rng)*step%len(d.keys)] })
 	}},
 }
 
