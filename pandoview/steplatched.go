@@ -59,15 +59,7 @@ var latchedKinds = map[kernel.BlinkOp]string{kernel.BlinkGet: "get", kernel.Blin
 
 // latched records a batch on the latched tree.
 func (h *handler) latched(in *index.Inside, q query) (any, error) {
-	key, err := keyOf(in, q)
-	if err != nil {
-		return nil, err
-	}
-	n, err := q.number("n", 1, steps.MostLatched, 64)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := q.number("seed", 0, maxInt, 1)
+	key, n, seed, err := drawn(in, q, steps.MostLatched, 64)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +79,7 @@ func (h *handler) latched(in *index.Inside, q query) (any, error) {
 	if len(codes) == 0 {
 		return nil, problemf(http.StatusNotFound, "the index is empty: there is nothing to make a tree of")
 	}
-	rec, err := steps.Latch(bits, codes, n, uint64(seed), how)
+	rec, err := steps.Latch(bits, codes, n, seed, how)
 	if err != nil {
 		return nil, err
 	}

@@ -47,15 +47,7 @@ type radixLink struct {
 
 // radix records changes of a radix tree of keys around one.
 func (h *handler) radix(in *index.Inside, q query) (any, error) {
-	key, err := keyOf(in, q)
-	if err != nil {
-		return nil, err
-	}
-	n, err := q.number("n", 1, steps.MostRadix, 40)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := q.number("seed", 0, maxInt, 1)
+	key, n, seed, err := drawn(in, q, steps.MostRadix, 40)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +68,7 @@ func (h *handler) radix(in *index.Inside, q query) (any, error) {
 	case "beside":
 		rec, err = steps.RadixBeside(keys, key.Text, n)
 	default:
-		rec, err = steps.RadixBatch(keys, n, uint64(seed))
+		rec, err = steps.RadixBatch(keys, n, seed)
 	}
 	if err != nil {
 		return nil, err

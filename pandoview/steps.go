@@ -110,6 +110,19 @@ func keyOf(in *index.Inside, q query) (order.Probe, error) {
 	return key, nil
 }
 
+// drawn returns what a request for operations that are drawn at random, or run in a
+// random order, says: the key that they are around, how many, and the seed.
+func drawn(in *index.Inside, q query, most, usual int) (key order.Probe, n int, seed uint64, err error) {
+	if key, err = keyOf(in, q); err != nil {
+		return key, 0, 0, err
+	}
+	if n, err = q.number("n", 1, most, usual); err != nil {
+		return key, 0, 0, err
+	}
+	number, err := q.number("seed", 0, maxInt, 1)
+	return key, n, uint64(number), err
+}
+
 func (h *handler) insert(in *index.Inside, q query) (any, error) {
 	key, err := keyOf(in, q)
 	if err != nil {
@@ -128,20 +141,12 @@ func (h *handler) insert(in *index.Inside, q query) (any, error) {
 }
 
 func (h *handler) batch(in *index.Inside, q query) (any, error) {
-	key, err := keyOf(in, q)
-	if err != nil {
-		return nil, err
-	}
-	n, err := q.number("n", 1, steps.MostBatch, 2000)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := q.number("seed", 0, maxInt, 1)
+	key, n, seed, err := drawn(in, q, steps.MostBatch, 2000)
 	if err != nil {
 		return nil, err
 	}
 	bits := in.Type.Bits()
-	rec, err := steps.Batch(bits, in.Codes(key, steps.ScratchEntries(bits)), in.Greatest, n, uint64(seed))
+	rec, err := steps.Batch(bits, in.Codes(key, steps.ScratchEntries(bits)), in.Greatest, n, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -254,21 +259,13 @@ type kernelStep struct {
 }
 
 func (h *handler) kernel(in *index.Inside, q query) (any, error) {
-	key, err := keyOf(in, q)
-	if err != nil {
-		return nil, err
-	}
-	n, err := q.number("n", 1, steps.MostQueries, 32)
-	if err != nil {
-		return nil, err
-	}
-	seed, err := q.number("seed", 0, maxInt, 1)
+	key, n, seed, err := drawn(in, q, steps.MostQueries, 32)
 	if err != nil {
 		return nil, err
 	}
 	bits := in.Type.Bits()
 	if bits == 0 {
-		return kernelOfStrings(in, key, n, uint64(seed))
+		return kernelOfStrings(in, key, n, seed)
 	}
 	tree, note, release, err := kernelTree(in, bits, key)
 	if err != nil {
@@ -285,7 +282,7 @@ func (h *handler) kernel(in *index.Inside, q query) (any, error) {
 	if len(asked) == 0 {
 		return nil, problemf(http.StatusNotFound, "the index is empty: there is nothing to search for")
 	}
-	rec, err := steps.Search(on, where, bits, asked, uint64(seed))
+	rec, err := steps.Search(on, where, bits, asked, seed)
 	if err != nil {
 		return nil, err
 	}
