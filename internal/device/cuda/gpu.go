@@ -177,7 +177,7 @@ func closing(o io.Closer) int {
 	switch o.(type) {
 	case *graph:
 		return 0
-	case *growRange, *hostRange:
+	case *piecewise:
 		return 2
 	}
 	return 1

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/device"
@@ -52,15 +51,8 @@ func (c *context) prop() memProp {
 // piece by piece. Its memory belongs to the process rather than to the context,
 // so it has to be freed on a lost device, too.
 type growRange struct {
-	gpu     *gpu
-	base    uint64
-	room    int64 // reserved bytes, a multiple of granule
-	granule int64 // bytes that the driver maps at least, usually 2 MiB
-
-	mu     sync.Mutex
-	length int64
-	pieces []int64 // bytes of each mapping: each has to be unmapped as a whole
-	freed  bool
+	piecewise
+	base uint64
 }
 
 // Reserve returns an error unless bytes is above 0. It needs a GPU and a driver
@@ -80,11 +72,12 @@ func (g *gpu) Reserve(bytes int64) (device.Range, error) {
 	if bytes > math.MaxInt64-granule {
 		return nil, fmt.Errorf("%w: no addresses for %d bytes", device.ErrOutOfMemory, bytes)
 	}
-	r := &growRange{gpu: g, granule: granule, room: roundUp(bytes, granule)}
+	r := &growRange{piecewise: piecewise{gpu: g, granule: granule, room: roundUp(bytes, granule)}}
+	r.add, r.release = r.mapMore, r.unmap
 	if err := g.context.call(cuMemAddressReserve, uintptr(unsafe.Pointer(&r.base)), uintptr(r.room), 0, 0, 0); err != nil {
 		return nil, err
 	}
-	g.held.addObject(r)
+	g.held.addObject(&r.piecewise)
 	return r, nil
 }
 
@@ -109,40 +102,10 @@ func (c *context) granule() (int64, error) {
 	return int64(n), err
 }
 
-func roundUp(n, granule int64) int64 { return (n + granule - 1) / granule * granule }
-
 func (r *growRange) Base() device.Ptr { return device.Ptr(r.base) }
 
-func (r *growRange) Len() int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.length
-}
-
-// Grow adds at least an eighth of what is there, so that a range that grows
-// often has few pieces; less if the GPU has no room for that.
-func (r *growRange) Grow(bytes int64) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.freed:
-		return errClosed
-	case bytes <= r.length:
-		return nil
-	case bytes > r.room:
-		return fmt.Errorf("%w: %d bytes asked for of a range of %d", device.ErrOutOfMemory, bytes, r.room)
-	}
-	least := roundUp(bytes, r.granule) - r.length
-	step := min(max(least, roundUp(r.length/8, r.granule)), r.room-r.length)
-	err := r.add(step)
-	if step > least && errors.Is(err, device.ErrOutOfMemory) {
-		err = r.add(least)
-	}
-	return err
-}
-
-// add maps one more piece. The lock must be held.
-func (r *growRange) add(bytes int64) error {
+// mapMore maps one more piece.
+func (r *growRange) mapMore(bytes int64) error {
 	const readWrite = 3
 	c, at, n := r.gpu.context, uintptr(r.base)+uintptr(r.length), uintptr(bytes)
 	prop, access := c.prop(), memAccess{c.location(), readWrite}
@@ -160,30 +123,7 @@ func (r *growRange) add(bytes int64) error {
 	if err != nil {
 		return errors.Join(err, c.clean(cuMemUnmap, at, n))
 	}
-	r.pieces = append(r.pieces, bytes)
-	r.length += bytes
 	return nil
-}
-
-// Free waits for the work on the device, which may be using the memory, and
-// returns an error of that work. Freeing again does nothing.
-func (r *growRange) Free() error {
-	if lost := r.gpu.context.lost.Load(); lost != nil {
-		return *lost // Close of the device frees it
-	}
-	return r.Close()
-}
-
-// Close is Free, for the ledger, on a lost device too.
-func (r *growRange) Close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.freed {
-		return nil
-	}
-	r.freed = true
-	defer r.gpu.held.removeObject(r)
-	return errors.Join(r.gpu.context.synchronize(), r.unmap())
 }
 
 // unmap frees the memory, and the addresses once nothing is mapped to them.
@@ -194,7 +134,6 @@ func (r *growRange) unmap() error {
 		errs = append(errs, c.clean(cuMemUnmap, at, uintptr(n)))
 		at += uintptr(n)
 	}
-	r.pieces, r.length = nil, 0
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
