@@ -189,6 +189,7 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 		return
 	}
 	w := &worker[C]{batch: b, used: used, s: b.t.scratches.Get().ready()}
+	w.quick = b.ops.Kinds == nil && b.ops.Kind == Set && b.ops.Found == nil && b.t.quick()
 	defer func() {
 		b.t.scratches.Put(w.s)
 		b.t.count(uint32(lo), w.delta)
@@ -220,7 +221,8 @@ type worker[C Code] struct {
 	used   *promises
 	s      *scratch[C]
 	gen    uint64
-	delta  int // entries more than before
+	quick  bool // the batch only sets values, and nobody asks for old ones or wants to see steps
+	delta  int  // entries more than before
 	bounds []boundary[C]
 }
 
@@ -229,6 +231,12 @@ type worker[C Code] struct {
 func (w *worker[C]) do(lo, hi int, places []uint64) int {
 	keys, i := w.ops.Keys, lo
 	for i < hi && i < lo+len(places) {
+		if w.quick {
+			i += w.put(i, places[i-lo:])
+			if i == lo+len(places) {
+				break
+			}
+		}
 		if soon := i - lo + roomAhead; soon < len(places) {
 			w.t.leaf(uint32(places[soon] >> 8)).fetchRoom(int(places[soon] & 0xff))
 		}

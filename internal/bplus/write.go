@@ -32,6 +32,9 @@ func (e decideBy[C]) decide(old C, had bool, gen uint64) (C, bool) { return e.f(
 
 // Set sets the value of a key, and returns the one it had.
 func (t *Tree[C]) Set(key, val C) (old C, had bool, err error) {
+	if old, had, ok := t.quickSet(key, val); ok {
+		return old, had, nil
+	}
 	return changeWithin(t, key, setTo[C]{val}, nil)
 }
 
@@ -134,18 +137,19 @@ func (w *writing[C]) find() (ok bool) {
 type tail struct {
 	leaf uint32
 	gen  uint64
+	low  uint64 // all keys of the leaf are above
 }
 
 // inTail finds the key's leaf and line if it is the last leaf. What is known
 // from an earlier generation is only good for as long as that one is current.
 func (w *writing[C]) inTail() bool {
 	last := w.t.tail.Load()
-	if last == nil || w.gen-last.gen > 1 {
+	if last == nil || w.gen-last.gen > 1 || uint64(w.key) <= last.low {
 		return false
 	}
 	l := w.t.leaf(last.leaf)
 	word, in := l.loadWord(), l.info()
-	if word&busy() != 0 || in.first == 1 || w.key <= C(in.low) || in.next != nothing {
+	if word&busy() != 0 || in.next != nothing {
 		return false
 	}
 	stall.At("write: last leaf")
@@ -157,13 +161,17 @@ func (w *writing[C]) inTail() bool {
 	return true
 }
 
-// noteTail remembers the leaf if it is the last one.
+// noteTail remembers the leaf if it is the last one, and not the only one: a
+// leaf's low key is the same for as long as it lives, and the first has none.
 func (w *writing[C]) noteTail() {
-	if w.l.info().next != nothing {
+	in := w.l.info()
+	if in.next != nothing || in.first == 1 {
 		return
 	}
 	if last := w.t.tail.Load(); last == nil || last.leaf != w.x || last.gen != w.gen {
-		w.t.tail.Store(&tail{w.x, w.gen})
+		if low := in.low; w.stable() {
+			w.t.tail.Store(&tail{w.x, w.gen, low})
+		}
 	}
 }
 

@@ -50,3 +50,18 @@ func commitAsm(c *byte) bool {
 	}
 	return commitAVX2(c)
 }
+
+const puts = true
+
+func putRegularAsm(r *byte, wide bool, p *byte) {
+	switch {
+	case active == AVX512 && wide:
+		putRegular64AVX512(r, p)
+	case active == AVX512:
+		putRegular32AVX512(r, p)
+	case wide:
+		putRegular64AVX2(r, p)
+	default:
+		putRegular32AVX2(r, p)
+	}
+}

@@ -14,6 +14,7 @@ func TestAssemblyKnowsTheRegularTree(t *testing.T) {
 	var (
 		r Regular
 		c Change
+		p Puts
 	)
 	for _, f := range []struct {
 		name      string
@@ -34,6 +35,21 @@ func TestAssemblyKnowsTheRegularTree(t *testing.T) {
 		{"Dst", unsafe.Offsetof(c.Dst), 56},
 		{"Src", unsafe.Offsetof(c.Src), 80},
 		{"Lines", unsafe.Offsetof(c.Lines), 104},
+		{"Epoch of Puts", unsafe.Offsetof(p.Epoch), 0},
+		{"EpochIs of Puts", unsafe.Offsetof(p.EpochIs), 8},
+		{"Gen of Puts", unsafe.Offsetof(p.Gen), 16},
+		{"GenIs of Puts", unsafe.Offsetof(p.GenIs), 24},
+		{"Keys", unsafe.Offsetof(p.Keys), 32},
+		{"Vals", unsafe.Offsetof(p.Vals), 40},
+		{"Places", unsafe.Offsetof(p.Places), 48},
+		{"N", unsafe.Offsetof(p.N), 56},
+		{"Done", unsafe.Offsetof(p.Done), 64},
+		{"Added", unsafe.Offsetof(p.Added), 72},
+		{"Old", unsafe.Offsetof(p.Old), 80},
+		{"Had", unsafe.Offsetof(p.Had), 88},
+		{"Leaf", unsafe.Offsetof(p.Leaf), 96},
+		{"Dirty", unsafe.Offsetof(p.Dirty), 104},
+		{"Dirtied", unsafe.Offsetof(p.Dirtied), 112},
 		{"a node's word", regularWord, 56},
 		{"separators", regularSeps, 128},
 		{"references, 32 bits", uintptr(regularRefs[uint32]()), 384},

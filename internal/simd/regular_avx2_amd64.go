@@ -19,6 +19,11 @@ func placeRegular32AVX2(r *byte, keys *byte, n int, places *uint64, top int, dis
 //go:noescape
 func getRegular32AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
 
+// Does operations until one takes more than a change of a few lines of its leaf.
+//
+//go:noescape
+func putRegular32AVX2(r *byte, p *byte)
+
 // Does what seekRegularGo does.
 //
 //go:noescape
@@ -33,6 +38,11 @@ func placeRegular64AVX2(r *byte, keys *byte, n int, places *uint64, top int, dis
 //
 //go:noescape
 func getRegular64AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again *int32, top int, distance int) (hits int, repeat int)
+
+// Does operations until one takes more than a change of a few lines of its leaf.
+//
+//go:noescape
+func putRegular64AVX2(r *byte, p *byte)
 
 // Does what commitGo does; the destinations must be multiples of 64.
 //

@@ -27,7 +27,7 @@ TEXT ·seekRegular32AVX2(SB), NOSPLIT, $40-40
 	MOVQ         24(SP), AX
 	MOVQ         32(SP), CX
 	TESTQ        CX, CX
-	JE           leaf
+	JE           down
 
 walk:
 	IMUL3Q $0x00000480, AX, AX
@@ -68,7 +68,7 @@ near:
 	DECQ       CX
 	JNE        walk
 
-leaf:
+down:
 	MOVL       AX, leaf+16(FP)
 	IMUL3Q     $0x00000180, AX, CX
 	ADDQ       8(SP), CX
@@ -575,6 +575,731 @@ leaf2Done:
 	VZEROUPPER
 	RET
 
+DATA slideAVX232<>+0(SB)/8, $0x0000000000000000
+DATA slideAVX232<>+8(SB)/8, $0x0000000000000000
+DATA slideAVX232<>+16(SB)/8, $0x0000000000000000
+DATA slideAVX232<>+24(SB)/8, $0x0000000000000000
+DATA slideAVX232<>+32(SB)/8, $0xffffffffffffffff
+DATA slideAVX232<>+40(SB)/8, $0xffffffffffffffff
+DATA slideAVX232<>+48(SB)/8, $0xffffffffffffffff
+DATA slideAVX232<>+56(SB)/8, $0xffffffffffffffff
+GLOBL slideAVX232<>(SB), RODATA|NOPTR, $64
+
+DATA iotaAVX232<>+0(SB)/4, $0x00000000
+DATA iotaAVX232<>+4(SB)/4, $0x00000001
+DATA iotaAVX232<>+8(SB)/4, $0x00000002
+DATA iotaAVX232<>+12(SB)/4, $0x00000003
+DATA iotaAVX232<>+16(SB)/4, $0x00000004
+DATA iotaAVX232<>+20(SB)/4, $0x00000005
+DATA iotaAVX232<>+24(SB)/4, $0x00000006
+DATA iotaAVX232<>+28(SB)/4, $0x00000007
+GLOBL iotaAVX232<>(SB), RODATA|NOPTR, $32
+
+// func putRegular32AVX2(r *byte, p *byte)
+// Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
+TEXT ·putRegular32AVX2(SB), NOSPLIT, $80-16
+	MOVQ     r+0(FP), AX
+	MOVQ     (AX), CX
+	MOVQ     CX, (SP)
+	MOVQ     8(AX), CX
+	MOVQ     CX, 8(SP)
+	MOVQ     16(AX), CX
+	MOVQ     CX, 16(SP)
+	MOVQ     24(AX), CX
+	MOVQ     CX, 24(SP)
+	MOVQ     32(AX), AX
+	MOVQ     AX, 32(SP)
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLD   $0x1f, Y0, Y0
+	MOVQ     p+8(FP), CX
+
+next:
+	MOVQ         64(CX), AX
+	CMPQ         AX, 56(CX)
+	JAE          slow
+	MOVQ         32(CX), DX
+	VPBROADCASTD (DX)(AX*4), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVL         (DX)(AX*4), BX
+	LEAQ         1(AX), SI
+	CMPQ         SI, 56(CX)
+	JAE          last
+	CMPL         BX, 4(DX)(AX*4)
+	JE           overwritten
+
+last:
+	MOVQ       BX, 40(SP)
+	MOVQ       40(CX), DX
+	MOVL       (DX)(AX*4), SI
+	MOVQ       SI, 48(SP)
+	MOVQ       48(CX), DX
+	TESTQ      DX, DX
+	JE         root
+	LEAQ       8(AX), BX
+	CMPQ       BX, 56(CX)
+	JAE        fetched
+	MOVQ       (DX)(BX*8), BX
+	MOVQ       BX, DI
+	SHRQ       $0x08, BX
+	IMUL3Q     $0x00000180, BX, SI
+	ADDQ       8(SP), SI
+	MOVQ       112(SI), SI
+	BTQ        DI, SI
+	JCC        fetched
+	SHLQ       $0x06, BX
+	MOVBLZX    DI, DI
+	ADDQ       DI, BX
+	SHLQ       $0x06, BX
+	ADDQ       16(SP), BX
+	PREFETCHT0 -64(BX)
+	PREFETCHT0 64(BX)
+
+fetched:
+	MOVQ (DX)(AX*8), DX
+	SHRQ $0x08, DX
+	JMP  leaf
+
+root:
+	MOVQ  24(SP), DX
+	MOVQ  32(SP), AX
+	TESTQ AX, AX
+	JE    down
+
+walk:
+	IMUL3Q $0x00000480, DX, DX
+	ADDQ   (SP), DX
+	CMPQ   AX, $0x01
+	JNE    near
+
+	// The last level is the largest: fetch all that may be needed of the node.
+	PREFETCHT0 128(DX)
+	PREFETCHT0 192(DX)
+	PREFETCHT0 256(DX)
+	PREFETCHT0 320(DX)
+	PREFETCHT0 384(DX)
+	PREFETCHT0 448(DX)
+	PREFETCHT0 512(DX)
+	PREFETCHT0 576(DX)
+
+near:
+	VPXOR      (DX), X0, X2
+	VPCMPGTD   X2, X1, X2
+	VMOVMSKPS  X2, BX
+	ANDL       $0x00000007, BX
+	POPCNTL    BX, BX
+	SHLL       $0x06, BX
+	PREFETCHT0 384(DX)(BX*1)
+	VPXOR      128(DX)(BX*1), Y0, Y2
+	VPCMPGTD   Y2, Y1, Y2
+	VMOVMSKPS  Y2, SI
+	VPXOR      160(DX)(BX*1), Y0, Y2
+	VPCMPGTD   Y2, Y1, Y2
+	VMOVMSKPS  Y2, DI
+	SHLL       $0x08, DI
+	ORL        DI, SI
+	ANDL       $0x00007fff, SI
+	LEAQ       384(DX)(BX*1), DX
+	POPCNTL    SI, SI
+	MOVL       (DX)(SI*4), DX
+	DECQ       AX
+	JNE        walk
+
+down:
+	IMUL3Q     $0x00000180, DX, AX
+	ADDQ       8(SP), AX
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+
+leaf:
+	MOVQ      DX, 96(CX)
+	IMUL3Q    $0x00000180, DX, BX
+	ADDQ      8(SP), BX
+	MOVQ      56(BX), SI
+	TESTL     $0x00000007, SI
+	JNE       slow
+	VPXOR     (BX), X0, X2
+	VPCMPGTD  X2, X1, X2
+	VMOVMSKPS X2, AX
+	ANDL      $0x00000007, AX
+	POPCNTL   AX, AX
+	SHLL      $0x06, AX
+	VPXOR     128(BX)(AX*1), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, DI
+	VPXOR     160(BX)(AX*1), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R8
+	SHLL      $0x08, R8
+	ORL       R8, DI
+	POPCNTL   DI, DI
+	SHRL      $0x02, AX
+	ADDQ      AX, DI
+	CMPQ      DI, $0x40
+	JAE       slow
+	SHLQ      $0x06, DX
+	ADDQ      DI, DX
+	SHLQ      $0x06, DX
+	ADDQ      16(SP), DX
+	MOVQ      64(BX), AX
+	CMPQ      AX, 8(CX)
+	JNE       slow
+	VPXOR     (DX), Y0, Y2
+	VPCMPEQD  Y2, Y1, Y2
+	VMOVMSKPS Y2, R8
+	TESTL     R8, R8
+	JE        absent
+
+	// The key is there: its value is exchanged.
+	TZCNTL   R8, R8
+	MOVL     32(DX)(R8*4), AX
+	MOVQ     AX, 80(CX)
+	MOVQ     $0x00000001, 88(CX)
+	MOVQ     48(SP), DI
+	CMPL     AX, DI
+	JE       same
+	MOVQ     SI, AX
+	MOVQ     SI, R9
+	ORQ      $0x01, R9
+	LOCK
+	CMPXCHGQ R9, 56(BX)
+	JNE      slow
+	MOVQ     (CX), AX
+	MOVQ     (AX), AX
+	CMPQ     AX, 8(CX)
+	JNE      unlock
+	MOVQ     16(CX), AX
+	MOVQ     (AX), AX
+	SUBQ     24(CX), AX
+	CMPQ     AX, $0x01
+	JHI      unlock
+	MOVL     DI, 32(DX)(R8*4)
+	ADDQ     $0x00002000, SI
+	MOVQ     SI, 56(BX)
+	JMP      done
+
+same:
+	CMPQ SI, 56(BX)
+	JNE  slow
+	MOVQ 16(CX), AX
+	MOVQ (AX), AX
+	SUBQ 24(CX), AX
+	CMPQ AX, $0x01
+	JHI  slow
+	JMP  done
+
+absent:
+	MOVQ  $0x00000000, 88(CX)
+	MOVQ  112(BX), AX
+	BTQ   DI, AX
+	JCS   carry
+	MOVL  (DX), AX
+	CMPL  AX, 128(BX)(DI*4)
+	JHI   emptyA
+	TESTQ DI, DI
+	JNE   boundedB
+	CMPL  100(BX), $0x00
+	JNE   someC
+	MOVL  80(BX), R8
+	CMPL  AX, R8
+	JHI   someC
+	JMP   emptyA
+
+boundedB:
+	CMPL AX, 124(BX)(DI*4)
+	JHI  someC
+
+emptyA:
+	XORL R8, R8
+	JMP  endD
+
+someC:
+	// Places that are equal to the one before them are none.
+	VMOVDQU   (DX), Y2
+	VPCMPEQD  4(DX), Y2, Y2
+	VMOVMSKPS Y2, AX
+	ANDL      $0x0000007f, AX
+	POPCNTL   AX, AX
+	MOVL      $0x00000008, R8
+	SUBL      AX, R8
+
+endD:
+	XORL      AX, AX
+	MOVL      $0x00000008, R9
+	TESTL     R8, R8
+	JE        placed
+	CMPL      R8, $0x08
+	JE        slow
+	VPXOR     (DX), Y0, Y2
+	VPCMPGTD  Y2, Y1, Y2
+	VMOVMSKPS Y2, AX
+	POPCNTL   AX, AX
+	MOVL      $0x00000008, R10
+	LEAQ      1(AX), R9
+	CMPL      AX, R10
+	CMOVQEQ   R8, AX
+	CMOVQEQ   R10, R9
+
+placed:
+	LEAQ         slideAVX232<>+0(SB), R10
+	MOVQ         $0x00000008, R11
+	SUBQ         AX, R11
+	VMOVDQU      (R10)(R11*4), Y2
+	MOVQ         $0x00000008, AX
+	SUBQ         R9, AX
+	VMOVDQU      (R10)(AX*4), Y3
+	VPADDD       iotaAVX232<>+0(SB), Y2, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTD 40(SP), Y4
+	VPERMD       (DX), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTD 48(SP), Y4
+	VPERMD       32(DX), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	MOVQ         SI, AX
+	MOVQ         SI, R9
+	ORQ          $0x01, R9
+	LOCK
+	CMPXCHGQ     R9, 56(BX)
+	JNE          slow
+	MOVQ         (CX), AX
+	MOVQ         (AX), AX
+	CMPQ         AX, 8(CX)
+	JNE          unlock
+	MOVQ         16(CX), AX
+	MOVQ         (AX), AX
+	SUBQ         24(CX), AX
+	CMPQ         AX, $0x01
+	JHI          unlock
+	VMOVDQA      Y3, (DX)
+	VMOVDQA      Y1, 32(DX)
+	CMPL         R8, $0x07
+	JNE          filledE
+	MOVQ         112(BX), AX
+	BTSQ         DI, AX
+	MOVQ         AX, 112(BX)
+
+filledE:
+	JMP added
+
+carry:
+	MOVQ   SI, AX
+	SHRQ   $0x03, AX
+	ANDL   $0x000003ff, AX
+	CMPL   AX, $0x00000200
+	JAE    slow
+	MOVQ   112(BX), R9
+	NOTQ   R9
+	BZHIQ  DI, R9, R8
+	XORQ   R8, R9
+	BSRQ   R8, R8
+	JE     noneBefore
+	MOVQ   DI, R10
+	SUBQ   R8, R10
+	TZCNTQ R9, R9
+	JCS    leftward
+	SUBQ   DI, R9
+	CMPQ   R10, R9
+	JLE    leftward
+	JMP    rightward
+
+noneBefore:
+	TZCNTQ R9, R9
+	JCS    slow
+	SUBQ   DI, R9
+
+rightward:
+	CMPQ R9, $0x08
+	JB   nearF
+	CMPL AX, $0x00000180
+	JLE  slow
+
+nearF:
+	ADDQ DI, R9
+	MOVQ R9, 56(SP)
+	MOVQ 56(SP), AX
+	MOVQ AX, R8
+	SUBQ DI, R8
+	SHLQ $0x06, R8
+	ADDQ DX, R8
+
+touchG:
+	MOVQ  (R8), R9
+	ADDQ  $-64, R8
+	CMPQ  R8, DX
+	JNE   touchG
+	MOVQ  AX, R8
+	SUBQ  DI, R8
+	SHLQ  $0x06, R8
+	ADDQ  DX, R8
+	MOVL  (R8), R9
+	CMPL  R9, 128(BX)(AX*4)
+	JHI   emptyH
+	TESTQ AX, AX
+	JNE   boundedI
+	CMPL  100(BX), $0x00
+	JNE   someJ
+	MOVL  80(BX), AX
+	CMPL  R9, AX
+	JHI   someJ
+	JMP   emptyH
+
+boundedI:
+	CMPL R9, 124(BX)(AX*4)
+	JHI  someJ
+
+emptyH:
+	XORL AX, AX
+	JMP  endK
+
+someJ:
+	// Places that are equal to the one before them are none.
+	VMOVDQU   (R8), Y2
+	VPCMPEQD  4(R8), Y2, Y2
+	VMOVMSKPS Y2, R9
+	ANDL      $0x0000007f, R9
+	POPCNTL   R9, R9
+	MOVL      $0x00000008, AX
+	SUBL      R9, AX
+
+endK:
+	MOVQ         AX, 64(SP)
+	MOVQ         SI, AX
+	MOVQ         SI, R8
+	ORQ          $0x01, R8
+	LOCK
+	CMPXCHGQ     R8, 56(BX)
+	JNE          slow
+	MOVQ         (CX), AX
+	MOVQ         (AX), AX
+	CMPQ         AX, 8(CX)
+	JNE          unlock
+	MOVQ         16(CX), AX
+	MOVQ         (AX), AX
+	SUBQ         24(CX), AX
+	CMPQ         AX, $0x01
+	JHI          unlock
+	MOVQ         DI, AX
+	MOVQ         DX, R8
+	VPXOR        (R8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R9
+	POPCNTL      R9, R9
+	CMPL         R9, $0x08
+	JE           rightSelf
+	MOVL         28(R8), DX
+	MOVL         60(R8), DI
+	LEAQ         1(R9), R10
+	LEAQ         slideAVX232<>+0(SB), R11
+	MOVQ         $0x00000008, R12
+	SUBQ         R9, R12
+	VMOVDQU      (R11)(R12*4), Y2
+	MOVQ         $0x00000008, R9
+	SUBQ         R10, R9
+	VMOVDQU      (R11)(R9*4), Y3
+	VPADDD       iotaAVX232<>+0(SB), Y2, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTD 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTD 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	MOVQ         DX, 40(SP)
+	MOVQ         DI, 48(SP)
+
+rightSelf:
+	MOVL  28(R8), DX
+	MOVL  DX, 128(BX)(AX*4)
+	LEAQ  1(AX), DI
+	TESTL $0x0000000f, DI
+	JNE   sepL
+	SHRQ  $0x04, DI
+	MOVL  DX, -4(BX)(DI*4)
+
+sepL:
+rightNext:
+	INCQ         AX
+	ADDQ         $0x40, R8
+	XORL         R9, R9
+	CMPQ         AX, 56(SP)
+	JE           rightGoal
+	MOVL         28(R8), DX
+	MOVL         60(R8), DI
+	MOVL         $0x00000001, R10
+	LEAQ         slideAVX232<>+0(SB), R11
+	MOVQ         $0x00000008, R12
+	SUBQ         R9, R12
+	VMOVDQU      (R11)(R12*4), Y2
+	MOVQ         $0x00000008, R9
+	SUBQ         R10, R9
+	VMOVDQU      (R11)(R9*4), Y3
+	VPADDD       iotaAVX232<>+0(SB), Y2, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTD 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTD 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	MOVQ         DX, 40(SP)
+	MOVQ         DI, 48(SP)
+	MOVL         28(R8), DX
+	MOVL         DX, 128(BX)(AX*4)
+	LEAQ         1(AX), DI
+	TESTL        $0x0000000f, DI
+	JNE          sepM
+	SHRQ         $0x04, DI
+	MOVL         DX, -4(BX)(DI*4)
+
+sepM:
+	JMP rightNext
+
+rightGoal:
+	MOVL  $0x00000001, R10
+	MOVQ  64(SP), DX
+	TESTL DX, DX
+	JNE   rightSome
+	MOVL  $0x00000008, R10
+
+rightSome:
+	LEAQ         slideAVX232<>+0(SB), DI
+	MOVQ         $0x00000008, R11
+	SUBQ         R9, R11
+	VMOVDQU      (DI)(R11*4), Y2
+	MOVQ         $0x00000008, R9
+	SUBQ         R10, R9
+	VMOVDQU      (DI)(R9*4), Y3
+	VPADDD       iotaAVX232<>+0(SB), Y2, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTD 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTD 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	CMPL         DX, $0x07
+	JNE          filledN
+	MOVQ         112(BX), DX
+	BTSQ         AX, DX
+	MOVQ         DX, 112(BX)
+
+filledN:
+	JMP added
+
+leftward:
+	CMPQ R10, $0x08
+	JB   nearO
+	CMPL AX, $0x00000180
+	JLE  slow
+
+nearO:
+	MOVQ R8, 56(SP)
+	MOVQ 56(SP), AX
+	MOVQ AX, R8
+	SUBQ DI, R8
+	SHLQ $0x06, R8
+	ADDQ DX, R8
+
+touchP:
+	MOVQ  (R8), R9
+	ADDQ  $+64, R8
+	CMPQ  R8, DX
+	JNE   touchP
+	MOVQ  AX, R8
+	SUBQ  DI, R8
+	SHLQ  $0x06, R8
+	ADDQ  DX, R8
+	MOVL  (R8), R9
+	CMPL  R9, 128(BX)(AX*4)
+	JHI   emptyQ
+	TESTQ AX, AX
+	JNE   boundedR
+	CMPL  100(BX), $0x00
+	JNE   someS
+	MOVL  80(BX), AX
+	CMPL  R9, AX
+	JHI   someS
+	JMP   emptyQ
+
+boundedR:
+	CMPL R9, 124(BX)(AX*4)
+	JHI  someS
+
+emptyQ:
+	XORL AX, AX
+	JMP  endT
+
+someS:
+	// Places that are equal to the one before them are none.
+	VMOVDQU   (R8), Y2
+	VPCMPEQD  4(R8), Y2, Y2
+	VMOVMSKPS Y2, R9
+	ANDL      $0x0000007f, R9
+	POPCNTL   R9, R9
+	MOVL      $0x00000008, AX
+	SUBL      R9, AX
+
+endT:
+	MOVQ         AX, 72(SP)
+	MOVQ         SI, AX
+	MOVQ         SI, R8
+	ORQ          $0x01, R8
+	LOCK
+	CMPXCHGQ     R8, 56(BX)
+	JNE          slow
+	MOVQ         (CX), AX
+	MOVQ         (AX), AX
+	CMPQ         AX, 8(CX)
+	JNE          unlock
+	MOVQ         16(CX), AX
+	MOVQ         (AX), AX
+	SUBQ         24(CX), AX
+	CMPQ         AX, $0x01
+	JHI          unlock
+	MOVQ         DI, AX
+	MOVQ         DX, R8
+	VPXOR        (R8), Y0, Y2
+	VPCMPGTD     Y2, Y1, Y2
+	VMOVMSKPS    Y2, R9
+	POPCNTL      R9, R9
+	DECQ         R9
+	JMI          leftNext
+	MOVL         (R8), DX
+	MOVL         32(R8), DI
+	LEAQ         slideAVX232<>+0(SB), R10
+	LEAQ         1(R9), R11
+	MOVQ         $0x00000008, R12
+	SUBQ         R9, R12
+	VMOVDQU      (R10)(R12*4), Y2
+	MOVQ         $0x00000008, R9
+	SUBQ         R11, R9
+	VMOVDQU      (R10)(R9*4), Y3
+	VPCMPEQD     Y4, Y4, Y4
+	VPANDN       Y4, Y2, Y4
+	VMOVDQU      iotaAVX232<>+0(SB), Y1
+	VPSUBD       Y4, Y1, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTD 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTD 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	MOVQ         DX, 40(SP)
+	MOVQ         DI, 48(SP)
+
+leftNext:
+	DECQ  AX
+	SUBQ  $0x40, R8
+	MOVQ  40(SP), DX
+	MOVL  DX, 128(BX)(AX*4)
+	LEAQ  1(AX), DI
+	TESTL $0x0000000f, DI
+	JNE   sepU
+	SHRQ  $0x04, DI
+	MOVL  DX, -4(BX)(DI*4)
+
+sepU:
+	CMPQ         AX, 56(SP)
+	JE           leftGoal
+	MOVL         (R8), DX
+	MOVL         32(R8), DI
+	MOVL         $0x00000007, R9
+	LEAQ         slideAVX232<>+0(SB), R10
+	LEAQ         1(R9), R11
+	MOVQ         $0x00000008, R12
+	SUBQ         R9, R12
+	VMOVDQU      (R10)(R12*4), Y2
+	MOVQ         $0x00000008, R9
+	SUBQ         R11, R9
+	VMOVDQU      (R10)(R9*4), Y3
+	VPCMPEQD     Y4, Y4, Y4
+	VPANDN       Y4, Y2, Y4
+	VMOVDQU      iotaAVX232<>+0(SB), Y1
+	VPSUBD       Y4, Y1, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTD 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTD 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	MOVQ         DX, 40(SP)
+	MOVQ         DI, 48(SP)
+	JMP          leftNext
+
+leftGoal:
+	MOVQ         72(SP), R9
+	MOVL         $0x00000008, DX
+	LEAQ         slideAVX232<>+0(SB), DI
+	MOVQ         $0x00000008, R10
+	SUBQ         R9, R10
+	VMOVDQU      (DI)(R10*4), Y2
+	MOVQ         $0x00000008, R10
+	SUBQ         DX, R10
+	VMOVDQU      (DI)(R10*4), Y3
+	VPADDD       iotaAVX232<>+0(SB), Y2, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTD 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTD 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	CMPL         R9, $0x07
+	JNE          filledV
+	MOVQ         112(BX), DX
+	BTSQ         AX, DX
+	MOVQ         DX, 112(BX)
+
+filledV:
+added:
+	INCQ 72(CX)
+	CMPL 108(BX), $0x00
+	JNE  dirty
+	MOVL $0x00000001, 108(BX)
+	MOVQ 104(CX), AX
+	MOVQ 112(CX), DX
+	MOVQ 96(CX), DI
+	MOVL DI, (AX)(DX*4)
+	INCQ 112(CX)
+
+dirty:
+	ADDQ $0x00002008, SI
+	MOVQ SI, 56(BX)
+
+overwritten:
+	// The next operation has the same key.
+done:
+	INCQ 64(CX)
+	JMP  next
+
+unlock:
+	MOVQ     SI, CX
+	MOVQ     SI, AX
+	ORQ      $0x01, AX
+	LOCK
+	CMPXCHGQ CX, 56(BX)
+
+slow:
+	VZEROUPPER
+	RET
+
 // func seekRegular64AVX2(r *byte, key uint64) (leaf uint32, line int, word uint64)
 // Requires: AVX, AVX2, MMX+, POPCNT
 TEXT ·seekRegular64AVX2(SB), NOSPLIT, $40-40
@@ -598,7 +1323,7 @@ TEXT ·seekRegular64AVX2(SB), NOSPLIT, $40-40
 	MOVQ         24(SP), AX
 	MOVQ         32(SP), CX
 	TESTQ        CX, CX
-	JE           leaf
+	JE           down
 
 walk:
 	IMUL3Q $0x00000580, AX, AX
@@ -648,7 +1373,7 @@ near:
 	DECQ       CX
 	JNE        walk
 
-leaf:
+down:
 	MOVL       AX, leaf+16(FP)
 	IMUL3Q     $0x00000280, AX, CX
 	ADDQ       8(SP), CX
@@ -1191,6 +1916,756 @@ leaf2Done:
 	MOVQ AX, hits+64(FP)
 	MOVQ 40(SP), AX
 	MOVQ AX, repeat+72(FP)
+	VZEROUPPER
+	RET
+
+DATA slideAVX264<>+0(SB)/8, $0x0000000000000000
+DATA slideAVX264<>+8(SB)/8, $0x0000000000000000
+DATA slideAVX264<>+16(SB)/8, $0x0000000000000000
+DATA slideAVX264<>+24(SB)/8, $0x0000000000000000
+DATA slideAVX264<>+32(SB)/8, $0xffffffffffffffff
+DATA slideAVX264<>+40(SB)/8, $0xffffffffffffffff
+DATA slideAVX264<>+48(SB)/8, $0xffffffffffffffff
+DATA slideAVX264<>+56(SB)/8, $0xffffffffffffffff
+GLOBL slideAVX264<>(SB), RODATA|NOPTR, $64
+
+DATA iotaAVX264<>+0(SB)/4, $0x00000000
+DATA iotaAVX264<>+4(SB)/4, $0x00000001
+DATA iotaAVX264<>+8(SB)/4, $0x00000002
+DATA iotaAVX264<>+12(SB)/4, $0x00000003
+DATA iotaAVX264<>+16(SB)/4, $0x00000004
+DATA iotaAVX264<>+20(SB)/4, $0x00000005
+DATA iotaAVX264<>+24(SB)/4, $0x00000006
+DATA iotaAVX264<>+28(SB)/4, $0x00000007
+GLOBL iotaAVX264<>(SB), RODATA|NOPTR, $32
+
+// func putRegular64AVX2(r *byte, p *byte)
+// Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
+TEXT ·putRegular64AVX2(SB), NOSPLIT, $80-16
+	MOVQ     r+0(FP), AX
+	MOVQ     (AX), CX
+	MOVQ     CX, (SP)
+	MOVQ     8(AX), CX
+	MOVQ     CX, 8(SP)
+	MOVQ     16(AX), CX
+	MOVQ     CX, 16(SP)
+	MOVQ     24(AX), CX
+	MOVQ     CX, 24(SP)
+	MOVQ     32(AX), AX
+	MOVQ     AX, 32(SP)
+	VPCMPEQD Y0, Y0, Y0
+	VPSLLQ   $0x3f, Y0, Y0
+	MOVQ     p+8(FP), CX
+
+next:
+	MOVQ         64(CX), AX
+	CMPQ         AX, 56(CX)
+	JAE          slow
+	MOVQ         32(CX), DX
+	VPBROADCASTQ (DX)(AX*8), Y1
+	VPXOR        Y0, Y1, Y1
+	MOVQ         (DX)(AX*8), BX
+	LEAQ         1(AX), SI
+	CMPQ         SI, 56(CX)
+	JAE          last
+	CMPQ         BX, 8(DX)(AX*8)
+	JE           overwritten
+
+last:
+	MOVQ       BX, 40(SP)
+	MOVQ       40(CX), DX
+	MOVQ       (DX)(AX*8), SI
+	MOVQ       SI, 48(SP)
+	MOVQ       48(CX), DX
+	TESTQ      DX, DX
+	JE         root
+	LEAQ       8(AX), BX
+	CMPQ       BX, 56(CX)
+	JAE        fetched
+	MOVQ       (DX)(BX*8), BX
+	MOVQ       BX, DI
+	SHRQ       $0x08, BX
+	IMUL3Q     $0x00000280, BX, SI
+	ADDQ       8(SP), SI
+	MOVQ       112(SI), SI
+	BTQ        DI, SI
+	JCC        fetched
+	SHLQ       $0x06, BX
+	MOVBLZX    DI, DI
+	ADDQ       DI, BX
+	SHLQ       $0x06, BX
+	ADDQ       16(SP), BX
+	PREFETCHT0 -64(BX)
+	PREFETCHT0 64(BX)
+
+fetched:
+	MOVQ (DX)(AX*8), DX
+	SHRQ $0x08, DX
+	JMP  leaf
+
+root:
+	MOVQ  24(SP), DX
+	MOVQ  32(SP), AX
+	TESTQ AX, AX
+	JE    down
+
+walk:
+	IMUL3Q $0x00000580, DX, DX
+	ADDQ   (SP), DX
+	CMPQ   AX, $0x01
+	JNE    near
+
+	// The last level is the largest: fetch all that may be needed of the node.
+	PREFETCHT0 128(DX)
+	PREFETCHT0 192(DX)
+	PREFETCHT0 256(DX)
+	PREFETCHT0 320(DX)
+	PREFETCHT0 384(DX)
+	PREFETCHT0 448(DX)
+	PREFETCHT0 512(DX)
+	PREFETCHT0 576(DX)
+	PREFETCHT0 640(DX)
+	PREFETCHT0 704(DX)
+	PREFETCHT0 768(DX)
+	PREFETCHT0 832(DX)
+
+near:
+	VPXOR      (DX), Y0, Y2
+	VPCMPGTQ   Y2, Y1, Y2
+	VMOVMSKPD  Y2, BX
+	VPXOR      32(DX), Y0, Y2
+	VPCMPGTQ   Y2, Y1, Y2
+	VMOVMSKPD  Y2, SI
+	SHLL       $0x04, SI
+	ORL        SI, BX
+	ANDL       $0x0000007f, BX
+	POPCNTL    BX, BX
+	SHLL       $0x05, BX
+	PREFETCHT0 640(DX)(BX*1)
+	VPXOR      128(DX)(BX*2), Y0, Y2
+	VPCMPGTQ   Y2, Y1, Y2
+	VMOVMSKPD  Y2, SI
+	VPXOR      160(DX)(BX*2), Y0, Y2
+	VPCMPGTQ   Y2, Y1, Y2
+	VMOVMSKPD  Y2, DI
+	SHLL       $0x04, DI
+	ORL        DI, SI
+	ANDL       $0x0000007f, SI
+	LEAQ       640(DX)(BX*1), DX
+	POPCNTL    SI, SI
+	MOVL       (DX)(SI*4), DX
+	DECQ       AX
+	JNE        walk
+
+down:
+	IMUL3Q     $0x00000280, DX, AX
+	ADDQ       8(SP), AX
+	PREFETCHT0 64(AX)
+	PREFETCHT0 128(AX)
+	PREFETCHT0 192(AX)
+	PREFETCHT0 256(AX)
+	PREFETCHT0 320(AX)
+	PREFETCHT0 384(AX)
+	PREFETCHT0 448(AX)
+	PREFETCHT0 512(AX)
+	PREFETCHT0 576(AX)
+
+leaf:
+	MOVQ      DX, 96(CX)
+	IMUL3Q    $0x00000280, DX, BX
+	ADDQ      8(SP), BX
+	MOVQ      56(BX), SI
+	TESTL     $0x00000007, SI
+	JNE       slow
+	VPXOR     (BX), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, AX
+	VPXOR     32(BX), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, DI
+	SHLL      $0x04, DI
+	ORL       DI, AX
+	ANDL      $0x0000007f, AX
+	POPCNTL   AX, AX
+	SHLL      $0x05, AX
+	VPXOR     128(BX)(AX*2), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, DI
+	VPXOR     160(BX)(AX*2), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R8
+	SHLL      $0x04, R8
+	ORL       R8, DI
+	POPCNTL   DI, DI
+	SHRL      $0x02, AX
+	ADDQ      AX, DI
+	CMPQ      DI, $0x40
+	JAE       slow
+	SHLQ      $0x06, DX
+	ADDQ      DI, DX
+	SHLQ      $0x06, DX
+	ADDQ      16(SP), DX
+	MOVQ      64(BX), AX
+	CMPQ      AX, 8(CX)
+	JNE       slow
+	VPXOR     (DX), Y0, Y2
+	VPCMPEQQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, R8
+	TESTL     R8, R8
+	JE        absent
+
+	// The key is there: its value is exchanged.
+	TZCNTL   R8, R8
+	MOVQ     32(DX)(R8*8), AX
+	MOVQ     AX, 80(CX)
+	MOVQ     $0x00000001, 88(CX)
+	MOVQ     48(SP), DI
+	CMPQ     AX, DI
+	JE       same
+	MOVQ     SI, AX
+	MOVQ     SI, R9
+	ORQ      $0x01, R9
+	LOCK
+	CMPXCHGQ R9, 56(BX)
+	JNE      slow
+	MOVQ     (CX), AX
+	MOVQ     (AX), AX
+	CMPQ     AX, 8(CX)
+	JNE      unlock
+	MOVQ     16(CX), AX
+	MOVQ     (AX), AX
+	SUBQ     24(CX), AX
+	CMPQ     AX, $0x01
+	JHI      unlock
+	MOVQ     DI, 32(DX)(R8*8)
+	ADDQ     $0x00002000, SI
+	MOVQ     SI, 56(BX)
+	JMP      done
+
+same:
+	CMPQ SI, 56(BX)
+	JNE  slow
+	MOVQ 16(CX), AX
+	MOVQ (AX), AX
+	SUBQ 24(CX), AX
+	CMPQ AX, $0x01
+	JHI  slow
+	JMP  done
+
+absent:
+	MOVQ  $0x00000000, 88(CX)
+	MOVQ  112(BX), AX
+	BTQ   DI, AX
+	JCS   carry
+	MOVQ  (DX), AX
+	CMPQ  AX, 128(BX)(DI*8)
+	JHI   emptyA
+	TESTQ DI, DI
+	JNE   boundedB
+	CMPL  100(BX), $0x00
+	JNE   someC
+	MOVQ  80(BX), R8
+	CMPQ  AX, R8
+	JHI   someC
+	JMP   emptyA
+
+boundedB:
+	CMPQ AX, 120(BX)(DI*8)
+	JHI  someC
+
+emptyA:
+	XORL R8, R8
+	JMP  endD
+
+someC:
+	// Places that are equal to the one before them are none.
+	VMOVDQU   (DX), Y2
+	VPCMPEQQ  8(DX), Y2, Y2
+	VMOVMSKPD Y2, AX
+	ANDL      $0x00000007, AX
+	POPCNTL   AX, AX
+	MOVL      $0x00000004, R8
+	SUBL      AX, R8
+
+endD:
+	XORL      AX, AX
+	MOVL      $0x00000004, R9
+	TESTL     R8, R8
+	JE        placed
+	CMPL      R8, $0x04
+	JE        slow
+	VPXOR     (DX), Y0, Y2
+	VPCMPGTQ  Y2, Y1, Y2
+	VMOVMSKPD Y2, AX
+	POPCNTL   AX, AX
+	MOVL      $0x00000004, R10
+	LEAQ      1(AX), R9
+	CMPL      AX, R10
+	CMOVQEQ   R8, AX
+	CMOVQEQ   R10, R9
+
+placed:
+	LEAQ         slideAVX264<>+0(SB), R10
+	MOVQ         $0x00000004, R11
+	SUBQ         AX, R11
+	VMOVDQU      (R10)(R11*8), Y2
+	MOVQ         $0x00000004, AX
+	SUBQ         R9, AX
+	VMOVDQU      (R10)(AX*8), Y3
+	VPADDD       iotaAVX264<>+0(SB), Y2, Y1
+	VPADDD       Y2, Y1, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTQ 40(SP), Y4
+	VPERMD       (DX), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTQ 48(SP), Y4
+	VPERMD       32(DX), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	MOVQ         SI, AX
+	MOVQ         SI, R9
+	ORQ          $0x01, R9
+	LOCK
+	CMPXCHGQ     R9, 56(BX)
+	JNE          slow
+	MOVQ         (CX), AX
+	MOVQ         (AX), AX
+	CMPQ         AX, 8(CX)
+	JNE          unlock
+	MOVQ         16(CX), AX
+	MOVQ         (AX), AX
+	SUBQ         24(CX), AX
+	CMPQ         AX, $0x01
+	JHI          unlock
+	VMOVDQA      Y3, (DX)
+	VMOVDQA      Y1, 32(DX)
+	CMPL         R8, $0x03
+	JNE          filledE
+	MOVQ         112(BX), AX
+	BTSQ         DI, AX
+	MOVQ         AX, 112(BX)
+
+filledE:
+	JMP added
+
+carry:
+	MOVQ   SI, AX
+	SHRQ   $0x03, AX
+	ANDL   $0x000003ff, AX
+	CMPL   AX, $0x00000100
+	JAE    slow
+	MOVQ   112(BX), R9
+	NOTQ   R9
+	BZHIQ  DI, R9, R8
+	XORQ   R8, R9
+	BSRQ   R8, R8
+	JE     noneBefore
+	MOVQ   DI, R10
+	SUBQ   R8, R10
+	TZCNTQ R9, R9
+	JCS    leftward
+	SUBQ   DI, R9
+	CMPQ   R10, R9
+	JLE    leftward
+	JMP    rightward
+
+noneBefore:
+	TZCNTQ R9, R9
+	JCS    slow
+	SUBQ   DI, R9
+
+rightward:
+	CMPQ R9, $0x08
+	JB   nearF
+	CMPL AX, $0x000000c0
+	JLE  slow
+
+nearF:
+	ADDQ DI, R9
+	MOVQ R9, 56(SP)
+	MOVQ 56(SP), AX
+	MOVQ AX, R8
+	SUBQ DI, R8
+	SHLQ $0x06, R8
+	ADDQ DX, R8
+
+touchG:
+	MOVQ  (R8), R9
+	ADDQ  $-64, R8
+	CMPQ  R8, DX
+	JNE   touchG
+	MOVQ  AX, R8
+	SUBQ  DI, R8
+	SHLQ  $0x06, R8
+	ADDQ  DX, R8
+	MOVQ  (R8), R9
+	CMPQ  R9, 128(BX)(AX*8)
+	JHI   emptyH
+	TESTQ AX, AX
+	JNE   boundedI
+	CMPL  100(BX), $0x00
+	JNE   someJ
+	MOVQ  80(BX), AX
+	CMPQ  R9, AX
+	JHI   someJ
+	JMP   emptyH
+
+boundedI:
+	CMPQ R9, 120(BX)(AX*8)
+	JHI  someJ
+
+emptyH:
+	XORL AX, AX
+	JMP  endK
+
+someJ:
+	// Places that are equal to the one before them are none.
+	VMOVDQU   (R8), Y2
+	VPCMPEQQ  8(R8), Y2, Y2
+	VMOVMSKPD Y2, R9
+	ANDL      $0x00000007, R9
+	POPCNTL   R9, R9
+	MOVL      $0x00000004, AX
+	SUBL      R9, AX
+
+endK:
+	MOVQ         AX, 64(SP)
+	MOVQ         SI, AX
+	MOVQ         SI, R8
+	ORQ          $0x01, R8
+	LOCK
+	CMPXCHGQ     R8, 56(BX)
+	JNE          slow
+	MOVQ         (CX), AX
+	MOVQ         (AX), AX
+	CMPQ         AX, 8(CX)
+	JNE          unlock
+	MOVQ         16(CX), AX
+	MOVQ         (AX), AX
+	SUBQ         24(CX), AX
+	CMPQ         AX, $0x01
+	JHI          unlock
+	MOVQ         DI, AX
+	MOVQ         DX, R8
+	VPXOR        (R8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R9
+	POPCNTL      R9, R9
+	CMPL         R9, $0x04
+	JE           rightSelf
+	MOVQ         24(R8), DX
+	MOVQ         56(R8), DI
+	LEAQ         1(R9), R10
+	LEAQ         slideAVX264<>+0(SB), R11
+	MOVQ         $0x00000004, R12
+	SUBQ         R9, R12
+	VMOVDQU      (R11)(R12*8), Y2
+	MOVQ         $0x00000004, R9
+	SUBQ         R10, R9
+	VMOVDQU      (R11)(R9*8), Y3
+	VPADDD       iotaAVX264<>+0(SB), Y2, Y1
+	VPADDD       Y2, Y1, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTQ 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTQ 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	MOVQ         DX, 40(SP)
+	MOVQ         DI, 48(SP)
+
+rightSelf:
+	MOVQ  24(R8), DX
+	MOVQ  DX, 128(BX)(AX*8)
+	LEAQ  1(AX), DI
+	TESTL $0x00000007, DI
+	JNE   sepL
+	SHRQ  $0x03, DI
+	MOVQ  DX, -8(BX)(DI*8)
+
+sepL:
+rightNext:
+	INCQ         AX
+	ADDQ         $0x40, R8
+	XORL         R9, R9
+	CMPQ         AX, 56(SP)
+	JE           rightGoal
+	MOVQ         24(R8), DX
+	MOVQ         56(R8), DI
+	MOVL         $0x00000001, R10
+	LEAQ         slideAVX264<>+0(SB), R11
+	MOVQ         $0x00000004, R12
+	SUBQ         R9, R12
+	VMOVDQU      (R11)(R12*8), Y2
+	MOVQ         $0x00000004, R9
+	SUBQ         R10, R9
+	VMOVDQU      (R11)(R9*8), Y3
+	VPADDD       iotaAVX264<>+0(SB), Y2, Y1
+	VPADDD       Y2, Y1, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTQ 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTQ 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	MOVQ         DX, 40(SP)
+	MOVQ         DI, 48(SP)
+	MOVQ         24(R8), DX
+	MOVQ         DX, 128(BX)(AX*8)
+	LEAQ         1(AX), DI
+	TESTL        $0x00000007, DI
+	JNE          sepM
+	SHRQ         $0x03, DI
+	MOVQ         DX, -8(BX)(DI*8)
+
+sepM:
+	JMP rightNext
+
+rightGoal:
+	MOVL  $0x00000001, R10
+	MOVQ  64(SP), DX
+	TESTL DX, DX
+	JNE   rightSome
+	MOVL  $0x00000004, R10
+
+rightSome:
+	LEAQ         slideAVX264<>+0(SB), DI
+	MOVQ         $0x00000004, R11
+	SUBQ         R9, R11
+	VMOVDQU      (DI)(R11*8), Y2
+	MOVQ         $0x00000004, R9
+	SUBQ         R10, R9
+	VMOVDQU      (DI)(R9*8), Y3
+	VPADDD       iotaAVX264<>+0(SB), Y2, Y1
+	VPADDD       Y2, Y1, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTQ 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTQ 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	CMPL         DX, $0x03
+	JNE          filledN
+	MOVQ         112(BX), DX
+	BTSQ         AX, DX
+	MOVQ         DX, 112(BX)
+
+filledN:
+	JMP added
+
+leftward:
+	CMPQ R10, $0x08
+	JB   nearO
+	CMPL AX, $0x000000c0
+	JLE  slow
+
+nearO:
+	MOVQ R8, 56(SP)
+	MOVQ 56(SP), AX
+	MOVQ AX, R8
+	SUBQ DI, R8
+	SHLQ $0x06, R8
+	ADDQ DX, R8
+
+touchP:
+	MOVQ  (R8), R9
+	ADDQ  $+64, R8
+	CMPQ  R8, DX
+	JNE   touchP
+	MOVQ  AX, R8
+	SUBQ  DI, R8
+	SHLQ  $0x06, R8
+	ADDQ  DX, R8
+	MOVQ  (R8), R9
+	CMPQ  R9, 128(BX)(AX*8)
+	JHI   emptyQ
+	TESTQ AX, AX
+	JNE   boundedR
+	CMPL  100(BX), $0x00
+	JNE   someS
+	MOVQ  80(BX), AX
+	CMPQ  R9, AX
+	JHI   someS
+	JMP   emptyQ
+
+boundedR:
+	CMPQ R9, 120(BX)(AX*8)
+	JHI  someS
+
+emptyQ:
+	XORL AX, AX
+	JMP  endT
+
+someS:
+	// Places that are equal to the one before them are none.
+	VMOVDQU   (R8), Y2
+	VPCMPEQQ  8(R8), Y2, Y2
+	VMOVMSKPD Y2, R9
+	ANDL      $0x00000007, R9
+	POPCNTL   R9, R9
+	MOVL      $0x00000004, AX
+	SUBL      R9, AX
+
+endT:
+	MOVQ         AX, 72(SP)
+	MOVQ         SI, AX
+	MOVQ         SI, R8
+	ORQ          $0x01, R8
+	LOCK
+	CMPXCHGQ     R8, 56(BX)
+	JNE          slow
+	MOVQ         (CX), AX
+	MOVQ         (AX), AX
+	CMPQ         AX, 8(CX)
+	JNE          unlock
+	MOVQ         16(CX), AX
+	MOVQ         (AX), AX
+	SUBQ         24(CX), AX
+	CMPQ         AX, $0x01
+	JHI          unlock
+	MOVQ         DI, AX
+	MOVQ         DX, R8
+	VPXOR        (R8), Y0, Y2
+	VPCMPGTQ     Y2, Y1, Y2
+	VMOVMSKPD    Y2, R9
+	POPCNTL      R9, R9
+	DECQ         R9
+	JMI          leftNext
+	MOVQ         (R8), DX
+	MOVQ         32(R8), DI
+	LEAQ         slideAVX264<>+0(SB), R10
+	LEAQ         1(R9), R11
+	MOVQ         $0x00000004, R12
+	SUBQ         R9, R12
+	VMOVDQU      (R10)(R12*8), Y2
+	MOVQ         $0x00000004, R9
+	SUBQ         R11, R9
+	VMOVDQU      (R10)(R9*8), Y3
+	VPCMPEQD     Y4, Y4, Y4
+	VPANDN       Y4, Y2, Y4
+	VMOVDQU      iotaAVX264<>+0(SB), Y1
+	VPSUBD       Y4, Y1, Y1
+	VPSUBD       Y4, Y1, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTQ 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTQ 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	MOVQ         DX, 40(SP)
+	MOVQ         DI, 48(SP)
+
+leftNext:
+	DECQ  AX
+	SUBQ  $0x40, R8
+	MOVQ  40(SP), DX
+	MOVQ  DX, 128(BX)(AX*8)
+	LEAQ  1(AX), DI
+	TESTL $0x00000007, DI
+	JNE   sepU
+	SHRQ  $0x03, DI
+	MOVQ  DX, -8(BX)(DI*8)
+
+sepU:
+	CMPQ         AX, 56(SP)
+	JE           leftGoal
+	MOVQ         (R8), DX
+	MOVQ         32(R8), DI
+	MOVL         $0x00000003, R9
+	LEAQ         slideAVX264<>+0(SB), R10
+	LEAQ         1(R9), R11
+	MOVQ         $0x00000004, R12
+	SUBQ         R9, R12
+	VMOVDQU      (R10)(R12*8), Y2
+	MOVQ         $0x00000004, R9
+	SUBQ         R11, R9
+	VMOVDQU      (R10)(R9*8), Y3
+	VPCMPEQD     Y4, Y4, Y4
+	VPANDN       Y4, Y2, Y4
+	VMOVDQU      iotaAVX264<>+0(SB), Y1
+	VPSUBD       Y4, Y1, Y1
+	VPSUBD       Y4, Y1, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTQ 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTQ 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	MOVQ         DX, 40(SP)
+	MOVQ         DI, 48(SP)
+	JMP          leftNext
+
+leftGoal:
+	MOVQ         72(SP), R9
+	MOVL         $0x00000004, DX
+	LEAQ         slideAVX264<>+0(SB), DI
+	MOVQ         $0x00000004, R10
+	SUBQ         R9, R10
+	VMOVDQU      (DI)(R10*8), Y2
+	MOVQ         $0x00000004, R10
+	SUBQ         DX, R10
+	VMOVDQU      (DI)(R10*8), Y3
+	VPADDD       iotaAVX264<>+0(SB), Y2, Y1
+	VPADDD       Y2, Y1, Y1
+	VPANDN       Y2, Y3, Y2
+	VPBROADCASTQ 40(SP), Y4
+	VPERMD       (R8), Y1, Y3
+	VPBLENDVB    Y2, Y4, Y3, Y3
+	VPBROADCASTQ 48(SP), Y4
+	VPERMD       32(R8), Y1, Y1
+	VPBLENDVB    Y2, Y4, Y1, Y1
+	VMOVDQA      Y3, (R8)
+	VMOVDQA      Y1, 32(R8)
+	CMPL         R9, $0x03
+	JNE          filledV
+	MOVQ         112(BX), DX
+	BTSQ         AX, DX
+	MOVQ         DX, 112(BX)
+
+filledV:
+added:
+	INCQ 72(CX)
+	CMPL 108(BX), $0x00
+	JNE  dirty
+	MOVL $0x00000001, 108(BX)
+	MOVQ 104(CX), AX
+	MOVQ 112(CX), DX
+	MOVQ 96(CX), DI
+	MOVL DI, (AX)(DX*4)
+	INCQ 112(CX)
+
+dirty:
+	ADDQ $0x00002008, SI
+	MOVQ SI, 56(BX)
+
+overwritten:
+	// The next operation has the same key.
+done:
+	INCQ 64(CX)
+	JMP  next
+
+unlock:
+	MOVQ     SI, CX
+	MOVQ     SI, AX
+	ORQ      $0x01, AX
+	LOCK
+	CMPXCHGQ CX, 56(BX)
+
+slow:
 	VZEROUPPER
 	RET
 

@@ -11,3 +11,7 @@ func getRegularAsm(*byte, bool, *byte, int, *byte, *bool, *int32, int, int) (int
 }
 
 func commitAsm(*byte) bool { panic("simd: no assembly") }
+
+const puts = false
+
+func putRegularAsm(*byte, bool, *byte) { panic("simd: no assembly") }

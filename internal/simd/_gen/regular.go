@@ -34,6 +34,7 @@ func regulars(isa vectors) {
 		regularSeek(isa, w)
 		regularPlace(isa, w)
 		regularGet(isa, w, "get")
+		regularPut(isa, w)
 	}
 	commit(isa)
 }
@@ -140,26 +141,8 @@ func regularSeek(isa vectors, w width) {
 		from = key.As32()
 	}
 	q := isa.key(w, r.c, from)
-	x, levels := GP64(), GP64()
-	MOVQ(r.root, x)
-	MOVQ(r.height, levels)
-	TESTQ(levels, levels)
-	JE(LabelRef("leaf"))
-	Label("walk")
-	{
-		node := r.upper(x)
-		CMPQ(levels, Imm(1))
-		JNE(LabelRef("near"))
-		Comment("The last level is the largest: fetch all that may be needed of the node.")
-		fetchLines(node, offSeps, w.pilot()+4*64)
-		Label("near")
-		part := r.part(q, node)
-		PREFETCHT0(r.refs(node, part))
-		MOVQ(r.child(q, node, part), x)
-	}
-	DECQ(levels)
-	JNE(LabelRef("walk"))
-	Label("leaf")
+	x := GP64()
+	r.walkDown(q, x)
 	Store(x.As32(), ReturnIndex(0))
 	pilot, word := r.pilot(x), GP64()
 	fetchLines(pilot, 64, w.pilot())
@@ -176,6 +159,28 @@ func regularSeek(isa vectors, w width) {
 	ADDQ(r.blocks, x)
 	PREFETCHT0(Mem{Base: x})
 	finish()
+}
+
+// walkDown sets x to the leaf that the key belongs to.
+func (r *regular) walkDown(q query, x GPVirtual) {
+	levels := GP64()
+	MOVQ(r.root, x)
+	MOVQ(r.height, levels)
+	TESTQ(levels, levels)
+	JE(LabelRef("down"))
+	Label("walk")
+	node := r.upper(x)
+	CMPQ(levels, Imm(1))
+	JNE(LabelRef("near"))
+	Comment("The last level is the largest: fetch all that may be needed of the node.")
+	fetchLines(node, offSeps, r.w.pilot()+4*64)
+	Label("near")
+	part := r.part(q, node)
+	PREFETCHT0(r.refs(node, part))
+	MOVQ(r.child(q, node, part), x)
+	DECQ(levels)
+	JNE(LabelRef("walk"))
+	Label("down")
 }
 
 // fetchLines prefetches the lines of a node between two offsets.

@@ -48,6 +48,11 @@ func (avx512) equalHalf(w width, c consts, q query, node Mem, dst Register) {
 	KMOVB(c.mask, as32(dst))
 }
 
+func (avx512) belowHalf(w width, c consts, q query, node Mem, dst Register) {
+	lane(w, func(o ...Op) { VPCMPUD(o...) }, func(o ...Op) { VPCMPUQ(o...) })(Imm(notLessOrEqual), node, q.all.(Vec).AsY(), c.mask)
+	KMOVB(c.mask, as32(dst))
+}
+
 func (avx512) copyLine(dst, src Mem) {
 	v := ZMM()
 	VMOVDQU64(src, v)
@@ -78,6 +83,18 @@ func (avx2) equalHalf(w width, c consts, q query, node Mem, dst Register) {
 		VMOVMSKPS(v, as32(dst))
 	} else {
 		VPCMPEQQ(v, q.all, v)
+		VMOVMSKPD(v, as32(dst))
+	}
+}
+
+func (avx2) belowHalf(w width, c consts, q query, node Mem, dst Register) {
+	v := YMM()
+	VPXOR(node, c.sign, v)
+	if w == 32 {
+		VPCMPGTD(v, q.all, v)
+		VMOVMSKPS(v, as32(dst))
+	} else {
+		VPCMPGTQ(v, q.all, v)
 		VMOVMSKPD(v, as32(dst))
 	}
 }

@@ -28,6 +28,8 @@ type vectors interface {
 	belowMost(w width, c consts, q query, node Mem, dst Register)
 	// equalHalf is equal for the keys in the first half of a node.
 	equalHalf(w width, c consts, q query, node Mem, dst Register)
+	// belowHalf is below for these.
+	belowHalf(w width, c consts, q query, node Mem, dst Register)
 	// copyLine copies 64 bytes to a multiple of 64.
 	copyLine(dst, src Mem)
 }

@@ -1,0 +1,146 @@
+package bplus
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// The short way does what the long one does: two trees that get the same changes,
+// one of them with somebody who wants to see each step, have the same leaves.
+func TestQuickIsLong(t *testing.T) {
+	alone(t)
+	for _, path := range simd.Paths() {
+		undo := simd.Use(path)
+		if simd.CanPut() {
+			t.Run(fmt.Sprintf("%v/32", path), quickIsLong[uint32])
+			t.Run(fmt.Sprintf("%v/64", path), quickIsLong[uint64])
+		}
+		undo()
+	}
+}
+
+func quickIsLong[C Code](t *testing.T) {
+	rng := seed.Rand(t)
+	for _, space := range []uint64{300, 5000, 1 << 20, 1<<64 - 1} {
+		t.Run(fmt.Sprint(space), func(t *testing.T) {
+			quick, err := New[C](0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer quick.Close()
+			long, err := New[C](0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer long.Close()
+			long.recorder.Store(&Recorder{known: map[NodeID]Recorded{}})
+			next := C(rng.Uint64())
+			draw := func() C {
+				switch rng.IntN(12) {
+				case 0:
+					return ^C(0) - C(rng.IntN(4))
+				case 1:
+					return C(rng.IntN(4))
+				case 2, 3, 4:
+					next++
+					return next
+				}
+				return C(rng.Uint64N(space))
+			}
+			for round := range 12 {
+				for range 2000 {
+					k, v := draw(), C(rng.Uint64N(3))
+					if rng.IntN(5) == 0 {
+						a, b, _ := quick.Delete(k)
+						c, d, _ := long.Delete(k)
+						if a != c || b != d {
+							t.Fatalf("Delete(%d) = %d, %v and %d, %v", k, a, b, c, d)
+						}
+						continue
+					}
+					a, b, _ := quick.Set(k, v)
+					c, d, _ := long.Set(k, v)
+					if a != c || b != d {
+						t.Fatalf("Set(%d) = %d, %v and %d, %v", k, a, b, c, d)
+					}
+				}
+				ops := Ops[C]{Kind: Set}
+				for range rng.IntN(1500) {
+					ops.Keys = append(ops.Keys, draw())
+				}
+				slices.Sort(ops.Keys)
+				for i := range ops.Keys {
+					ops.Vals = append(ops.Vals, C(i))
+				}
+				if err := quick.Apply(&ops, 1); err != nil {
+					t.Fatal(err)
+				}
+				if err := long.Apply(&ops, 1); err != nil {
+					t.Fatal(err)
+				}
+				if quick.Len() != long.Len() {
+					t.Fatalf("%d and %d entries", quick.Len(), long.Len())
+				}
+				if round%3 == 2 { // leaves are noted anew
+					if a, b := quick.Rank(next, false), long.Rank(next, false); a != b {
+						t.Fatalf("Rank(%d) = %d and %d", next, a, b)
+					}
+				}
+				if round == 7 { // leaves are kept first
+					s, err := quick.Snapshot()
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer s.Close()
+				}
+				sameLeaves(t, quick, long)
+				if err := quick.Check(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// sameLeaves fails if the leaves of two trees differ.
+func sameLeaves[C Code](t *testing.T, a, b *Tree[C]) {
+	t.Helper()
+	x, y := a.first, b.first
+	for n := 0; ; n++ {
+		l, m := a.leaf(x), b.leaf(y)
+		var r, s run[C]
+		l.unpack(&r)
+		m.unpack(&s)
+		if !slices.Equal(r.keys, s.keys) || !slices.Equal(r.vals, s.vals) {
+			t.Fatalf("leaf %d: %d and %d", n, r, s)
+		}
+		if *l.seps() != *m.seps() || l.info().full != m.info().full {
+			t.Fatalf("leaf %d: separators %d and %d, full %b and %b", n, *l.seps(), *m.seps(), l.info().full, m.info().full)
+		}
+		if !slices.Equal(simd.RegularIndex[C](l.pilot), simd.RegularIndex[C](m.pilot)) {
+			t.Fatalf("leaf %d: index lines %d and %d", n, simd.RegularIndex[C](l.pilot), simd.RegularIndex[C](m.pilot))
+		}
+		if p, q := simd.Entries(l.loadWord()), simd.Entries(m.loadWord()); p != q {
+			t.Fatalf("leaf %d: %d and %d entries", n, p, q)
+		}
+		for j := range lines {
+			ka, kb := unsafe.Slice((*byte)(l.at(j)), 32), unsafe.Slice((*byte)(m.at(j)), 32)
+			if !bytes.Equal(ka, kb) {
+				t.Fatalf("leaf %d, line %d: keys %x and %x", n, j, ka, kb)
+			}
+		}
+		x, y = l.info().next, m.info().next
+		if x == nothing || y == nothing {
+			if x != y {
+				t.Fatal("one tree has more leaves")
+			}
+			return
+		}
+	}
+}

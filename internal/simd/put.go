@@ -1,0 +1,47 @@
+package simd
+
+import "unsafe"
+
+// Puts is pairs on their way into the leaves of a regular tree. The assembly reads
+// the fields at fixed offsets; regular_amd64_test.go checks them.
+type Puts struct {
+	Epoch   *uint64 // a word that must be EpochIs once a leaf is locked
+	EpochIs uint64
+	Gen     *uint64 // a word that may be at most one above GenIs then
+	GenIs   uint64
+
+	// Pairs in the order in which they are put. Of neighbours with one key only
+	// the last counts.
+	Keys, Vals unsafe.Pointer
+	// Places has the leaf of each pair, times 256, as PlaceRegular sets them: they
+	// may be out of date, but each leaf must have a low key below its pair's, or have
+	// had one in generation GenIs. Nil, each pair is looked for from the root.
+	Places *uint64
+	N      int
+
+	Done  int    // pairs that were put
+	Added int    // those of them whose key was not there
+	Old   uint64 // of the last one, if its key was there: the value that it had
+	Had   uint64 // 1 if it was
+	Leaf  uint64 // the leaf of the last one
+
+	// Leaves whose entries are to be counted from now on. There is room for N.
+	Dirty   *uint32
+	Dirtied int
+}
+
+// CanPut reports whether PutRegular does anything.
+func CanPut() bool { return puts && active != Go && !interrupted }
+
+// PutRegular puts pairs one by one into their leaves, each in one change that
+// others see whole or not at all, for as long as a change takes no more than a few
+// lines of a leaf: a value is exchanged, a pair goes to a line with room, or to a
+// full one whose entries move on to a line nearby. It ends with the first pair for
+// which that is not so: its leaf is busy, must be split, or is to be kept for a
+// snapshot; or the epoch or the generation is another. That pair is left to package
+// bplus, whose tests compare what it does with what is done here.
+func PutRegular[C Code](r *Regular, p *Puts) {
+	if CanPut() {
+		putRegularAsm(bytes(r), wide[C](), bytes(p))
+	}
+}
