@@ -52,13 +52,13 @@ func (t *Tree[C]) quickSet(key, val C) (old C, had, ok bool) {
 // belong to one leaf that it is better written anew. It returns how many.
 func (w *worker[C]) put(i int, places []uint64) int {
 	keys, n := w.ops.Keys[i:], len(places)
-	for n > 0 && n < len(keys) && keys[n] == keys[n-1] {
-		n-- // the last one of this key counts
-	}
 	for k := 0; k+dense <= n; k++ {
 		if places[k]>>8 == places[k+dense-1]>>8 {
 			n = k
 		}
+	}
+	for n > 0 && n < len(keys) && keys[n] == keys[n-1] {
+		n-- // the last one of this key counts
 	}
 	if n == 0 {
 		return 0
