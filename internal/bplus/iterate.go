@@ -97,7 +97,7 @@ func (c *Cursor[C]) Span() (keys, vals []C, g Guard) {
 		keys, vals = keys[:1], vals[:1]
 	}
 	acquiredEach(c.t, keys)
-	return keys, vals, Guard{c.t.leaf(c.here.leaf).word(), &c.t.control.gen, c.here.word, c.gen}
+	return keys, vals, Guard{c.t.leaf(c.here.leaf).word(), &c.t.control.Gen, c.here.word, c.gen}
 }
 
 // Guard tells whether a leaf is still what it was.

@@ -14,11 +14,6 @@ import (
 // their steps.
 func (t *Tree[C]) quick() bool { return optimistic && simd.CanPut() && t.recorder.Load() == nil }
 
-// puts returns pairs to be put, in a generation.
-func (t *Tree[C]) puts(gen uint64) simd.Puts {
-	return simd.Puts{Epoch: &t.control.epoch, EpochIs: t.Epoch(), Gen: &t.control.gen, GenIs: gen}
-}
-
 // quickSet sets the value of a key if that takes no more than a change of a few
 // lines of its leaf.
 func (t *Tree[C]) quickSet(key, val C) (old C, had, ok bool) {
@@ -26,16 +21,19 @@ func (t *Tree[C]) quickSet(key, val C) (old C, had, ok bool) {
 	if !open || !t.quick() {
 		return 0, false, false
 	}
-	var dirty uint32
-	p, r := t.puts(gen), t.view()
+	var (
+		p     simd.Puts
+		dirty uint32
+	)
+	p.Control, p.EpochIs, p.GenIs = &t.control, t.Epoch(), gen
 	p.Keys, p.Vals, p.N, p.Dirty = unsafe.Pointer(&key), unsafe.Pointer(&val), 1, &dirty
-	last := t.tail.Load()
-	inTail := last != nil && gen-last.gen <= 1 && uint64(key) > last.low
-	if inTail {
-		r.Root, r.Height, p.GenIs = uint64(last.leaf), 0, last.gen
+	if last := t.tail.Load(); last != nil && gen-last.gen <= 1 && uint64(key) > last.low {
+		p.Root, p.GenIs = uint64(last.leaf), last.gen
+	} else {
+		p.Root, p.Height = t.top()
 	}
 	released(t, key) // whoever finds the key sees what was written before
-	simd.PutRegular[C](&r, &p)
+	simd.PutRegular[C](&t.at, &p)
 	if p.Done == 0 {
 		return 0, false, false
 	}
@@ -64,10 +62,11 @@ func (w *worker[C]) put(i int, places []uint64) int {
 		return 0
 	}
 	var dirty [ahead]uint32
-	p, r := w.t.puts(w.gen), w.t.view()
-	p.Dirty = &dirty[0]
-	p.Keys, p.Vals, p.Places, p.N = unsafe.Pointer(&keys[0]), unsafe.Pointer(&w.ops.Vals[i]), &places[0], n
-	simd.PutRegular[C](&r, &p)
+	p := simd.Puts{
+		Control: &w.t.control, EpochIs: w.t.Epoch(), GenIs: w.gen,
+		Keys: unsafe.Pointer(&keys[0]), Vals: unsafe.Pointer(&w.ops.Vals[i]), Places: &places[0], N: n, Dirty: &dirty[0],
+	}
+	simd.PutRegular[C](&w.t.at, &p)
 	w.delta += p.Added
 	for _, x := range dirty[:p.Dirtied] {
 		w.t.noteDirty(x)

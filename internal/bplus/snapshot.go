@@ -81,7 +81,7 @@ func (t *Tree[C]) begin() *moment {
 	h.all = append(h.all, m)
 	h.newest.Store(m)
 	stall.At("held: snapshot listed")
-	atomic.AddUint64(&t.control.epoch, 1)
+	atomic.AddUint64(&t.control.Epoch, 1)
 	acquiredAll(t)
 	return m
 }

@@ -391,7 +391,7 @@ func (t *Tree[C]) advance() {
 func (t *Tree[C]) nextGeneration() {
 	free := t.limbo[1]
 	t.limbo[1], t.limbo[0] = t.limbo[0], retired{}
-	atomic.AddUint64(&t.control.gen, 1)
+	atomic.AddUint64(&t.control.Gen, 1)
 	stall.At("held: generation begun")
 	for _, x := range free.leaves {
 		t.freeLeaf(x)

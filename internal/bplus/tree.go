@@ -26,16 +26,15 @@ import (
 //
 // docs/tree.md has the protocol and the argument why it is right.
 type Tree[C Code] struct {
-	control struct {
-		epoch uint64 // number of the present epoch: one more with each snapshot
-		gen   uint64 // number of times that memory was made free for reuse
-	}
-	root   atomic.Uint64 // height and number of the root node
-	first  uint32        // the leftmost leaf, which is always the same
-	tail   atomic.Pointer[tail]
-	closed atomic.Bool
-	id     uint64
-	at     simd.Regular // where nodes lie
+	// control has the number of the present epoch, one more with each snapshot, and
+	// the number of times that memory was made free for reuse.
+	control simd.PutControl
+	root    atomic.Uint64 // height and number of the root node
+	first   uint32        // the leftmost leaf, which is always the same
+	tail    atomic.Pointer[tail]
+	closed  atomic.Bool
+	id      uint64
+	at      simd.Regular // where nodes lie
 	*memory
 	hold     *hold
 	limit    int64
@@ -96,7 +95,7 @@ func New[C Code](limit int64) (*Tree[C], error) {
 		Leaves: uint64(t.leaves.pool.Most()),
 	}
 	t.scratches, t.cursors = par.NewPool[scratch[C]](), par.NewPool[Cursor[C]]()
-	t.control.epoch, t.control.gen = 1, 2
+	t.control.Epoch, t.control.Gen = 1, 2
 	x, l, err := t.newLeaf(nil)
 	if err != nil {
 		return nil, err
@@ -122,13 +121,19 @@ func (t *Tree[C]) upper(y uint32) upper[C] {
 
 // view returns the tree as searches take it.
 func (t *Tree[C]) view() simd.Regular {
-	r, root := t.at, t.root.Load()
-	r.Root, r.Height = root&nothing, root>>32
+	r := t.at
+	r.Root, r.Height = t.top()
 	return r
 }
 
+// top returns the root, and how many levels of upper nodes there are.
+func (t *Tree[C]) top() (root, height uint64) {
+	word := t.root.Load()
+	return word & nothing, word >> 32
+}
+
 // Gen returns the generation, for Current.
-func (t *Tree[C]) Gen() uint64 { return atomic.LoadUint64(&t.control.gen) }
+func (t *Tree[C]) Gen() uint64 { return atomic.LoadUint64(&t.control.Gen) }
 
 // Current reports whether no memory, or value given to Retire, that was in use
 // in a generation has been made free for reuse since: what was read meanwhile is
@@ -141,7 +146,7 @@ func (t *Tree[C]) Current(gen uint64) bool {
 func (t *Tree[C]) Closed() bool { return t.closed.Load() }
 
 // Epoch returns the present epoch, for Retire.
-func (t *Tree[C]) Epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
+func (t *Tree[C]) Epoch() uint64 { return atomic.LoadUint64(&t.control.Epoch) }
 
 // OnFree sets what is called with values that Retire was given when nobody can
 // see them any more.

@@ -265,7 +265,7 @@ func (w *writing[C]) commitLine(n int, full uint64) bool {
 func (t *Tree[C]) changeOf(l leaf[C], word uint64, n int, gen, epoch uint64) simd.Change {
 	return simd.Change{
 		Word: l.word(), Was: word, Will: simd.NextWord(word, n),
-		Epoch: &t.control.epoch, EpochIs: epoch, Gen: &t.control.gen, GenIs: gen,
+		Epoch: &t.control.Epoch, EpochIs: epoch, Gen: &t.control.Gen, GenIs: gen,
 	}
 }
 

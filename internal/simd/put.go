@@ -5,10 +5,11 @@ import "unsafe"
 // Puts is pairs on their way into the leaves of a regular tree. The assembly reads
 // the fields at fixed offsets; regular_amd64_test.go checks them.
 type Puts struct {
-	Epoch   *uint64 // a word that must be EpochIs once a leaf is locked
-	EpochIs uint64
-	Gen     *uint64 // a word that may be at most one above GenIs then
-	GenIs   uint64
+	Control *PutControl
+	EpochIs uint64 // the epoch must be this once a leaf is locked
+	GenIs   uint64 // the generation may be at most one above this then
+
+	Root, Height uint64 // as in Regular, whose own are not looked at
 
 	// Pairs in the order in which they are put. Of neighbours with one key only
 	// the last counts.
@@ -18,19 +19,20 @@ type Puts struct {
 	// had one in generation GenIs. Nil, each pair is looked for from the root.
 	Places *uint64
 	N      int
+	Dirty  *uint32 // room for N numbers of leaves
 
-	Done  int    // pairs that were put
-	Added int    // those of them whose key was not there
-	Old   uint64 // of the last one, if its key was there: the value that it had
-	Had   uint64 // 1 if it was
-	Leaf  uint64 // the leaf of the last one
-
-	// Leaves whose entries are to be counted from now on. There is room for N.
-	Dirty   *uint32
-	Dirtied int
+	Done    int    // pairs that were put
+	Added   int    // those of them whose key was not there
+	Dirtied int    // leaves, in Dirty, whose entries are to be counted from now on
+	Old     uint64 // of the last pair, if its key was there: the value that it had
+	Had     uint64 // 1 if it was
+	Leaf    uint64 // the leaf of the last pair
 }
 
-// CanPut reports whether PutRegular does anything.
+// PutControl is what may put a stop to changes of a tree.
+type PutControl struct{ Epoch, Gen uint64 }
+
+// CanPut reports whether there is a PutRegular.
 func CanPut() bool { return puts && active != Go && !interrupted }
 
 // PutRegular puts pairs one by one into their leaves, each in one change that
@@ -39,9 +41,8 @@ func CanPut() bool { return puts && active != Go && !interrupted }
 // full one whose entries move on to a line nearby. It ends with the first pair for
 // which that is not so: its leaf is busy, must be split, or is to be kept for a
 // snapshot; or the epoch or the generation is another. That pair is left to package
-// bplus, whose tests compare what it does with what is done here.
+// bplus, whose tests compare what it does with what is done here. CanPut must
+// say yes.
 func PutRegular[C Code](r *Regular, p *Puts) {
-	if CanPut() {
-		putRegularAsm(bytes(r), wide[C](), bytes(p))
-	}
+	putRegularAsm(bytes(r), wide[C](), bytes(p))
 }

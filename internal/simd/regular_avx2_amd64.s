@@ -595,6 +595,16 @@ DATA iotaAVX232<>+24(SB)/4, $0x00000006
 DATA iotaAVX232<>+28(SB)/4, $0x00000007
 GLOBL iotaAVX232<>(SB), RODATA|NOPTR, $32
 
+DATA turnAVX232<>+0(SB)/4, $0x00000001
+DATA turnAVX232<>+4(SB)/4, $0x00000002
+DATA turnAVX232<>+8(SB)/4, $0x00000003
+DATA turnAVX232<>+12(SB)/4, $0x00000004
+DATA turnAVX232<>+16(SB)/4, $0x00000005
+DATA turnAVX232<>+20(SB)/4, $0x00000006
+DATA turnAVX232<>+24(SB)/4, $0x00000007
+DATA turnAVX232<>+28(SB)/4, $0x00000000
+GLOBL turnAVX232<>(SB), RODATA|NOPTR, $32
+
 // func putRegular32AVX2(r *byte, p *byte)
 // Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
 TEXT ·putRegular32AVX2(SB), NOSPLIT, $80-16
@@ -614,29 +624,29 @@ TEXT ·putRegular32AVX2(SB), NOSPLIT, $80-16
 	MOVQ     p+8(FP), CX
 
 next:
-	MOVQ         64(CX), AX
-	CMPQ         AX, 56(CX)
+	MOVQ         80(CX), AX
+	CMPQ         AX, 64(CX)
 	JAE          slow
-	MOVQ         32(CX), DX
+	MOVQ         40(CX), DX
 	VPBROADCASTD (DX)(AX*4), Y1
 	VPXOR        Y0, Y1, Y1
 	MOVL         (DX)(AX*4), BX
 	LEAQ         1(AX), SI
-	CMPQ         SI, 56(CX)
+	CMPQ         SI, 64(CX)
 	JAE          last
 	CMPL         BX, 4(DX)(AX*4)
 	JE           overwritten
 
 last:
 	MOVQ       BX, 40(SP)
-	MOVQ       40(CX), DX
+	MOVQ       48(CX), DX
 	MOVL       (DX)(AX*4), SI
 	MOVQ       SI, 48(SP)
-	MOVQ       48(CX), DX
+	MOVQ       56(CX), DX
 	TESTQ      DX, DX
 	JE         root
 	LEAQ       8(AX), BX
-	CMPQ       BX, 56(CX)
+	CMPQ       BX, 64(CX)
 	JAE        fetched
 	MOVQ       (DX)(BX*8), BX
 	MOVQ       BX, DI
@@ -660,8 +670,8 @@ fetched:
 	JMP  leaf
 
 root:
-	MOVQ  24(SP), DX
-	MOVQ  32(SP), AX
+	MOVQ  24(CX), DX
+	MOVQ  32(CX), AX
 	TESTQ AX, AX
 	JE    down
 
@@ -714,7 +724,7 @@ down:
 	PREFETCHT0 320(AX)
 
 leaf:
-	MOVQ      DX, 96(CX)
+	MOVQ      DX, 120(CX)
 	IMUL3Q    $0x00000180, DX, BX
 	ADDQ      8(SP), BX
 	MOVQ      56(BX), SI
@@ -755,8 +765,8 @@ leaf:
 	// The key is there: its value is exchanged.
 	TZCNTL   R8, R8
 	MOVL     32(DX)(R8*4), AX
-	MOVQ     AX, 80(CX)
-	MOVQ     $0x00000001, 88(CX)
+	MOVQ     AX, 104(CX)
+	MOVQ     $0x00000001, 112(CX)
 	MOVQ     48(SP), DI
 	CMPL     AX, DI
 	JE       same
@@ -770,9 +780,9 @@ leaf:
 	MOVQ     (AX), AX
 	CMPQ     AX, 8(CX)
 	JNE      unlock
-	MOVQ     16(CX), AX
-	MOVQ     (AX), AX
-	SUBQ     24(CX), AX
+	MOVQ     (CX), AX
+	MOVQ     8(AX), AX
+	SUBQ     16(CX), AX
 	CMPQ     AX, $0x01
 	JHI      unlock
 	MOVL     DI, 32(DX)(R8*4)
@@ -783,15 +793,15 @@ leaf:
 same:
 	CMPQ SI, 56(BX)
 	JNE  slow
-	MOVQ 16(CX), AX
-	MOVQ (AX), AX
-	SUBQ 24(CX), AX
+	MOVQ (CX), AX
+	MOVQ 8(AX), AX
+	SUBQ 16(CX), AX
 	CMPQ AX, $0x01
 	JHI  slow
 	JMP  done
 
 absent:
-	MOVQ  $0x00000000, 88(CX)
+	MOVQ  $0x00000000, 112(CX)
 	MOVQ  112(BX), AX
 	BTQ   DI, AX
 	JCS   carry
@@ -818,7 +828,9 @@ emptyA:
 someC:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (DX), Y2
-	VPCMPEQD  4(DX), Y2, Y2
+	VMOVDQU   turnAVX232<>+0(SB), Y3
+	VPERMD    Y2, Y3, Y3
+	VPCMPEQD  Y3, Y2, Y2
 	VMOVMSKPS Y2, AX
 	ANDL      $0x0000007f, AX
 	POPCNTL   AX, AX
@@ -868,9 +880,9 @@ placed:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	VMOVDQA      Y3, (DX)
@@ -957,7 +969,9 @@ emptyH:
 someJ:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y2
-	VPCMPEQD  4(R8), Y2, Y2
+	VMOVDQU   turnAVX232<>+0(SB), Y3
+	VPERMD    Y2, Y3, Y3
+	VPCMPEQD  Y3, Y2, Y2
 	VMOVMSKPS Y2, R9
 	ANDL      $0x0000007f, R9
 	POPCNTL   R9, R9
@@ -976,9 +990,9 @@ endK:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	MOVQ         DI, AX
@@ -1141,7 +1155,9 @@ emptyQ:
 someS:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y2
-	VPCMPEQD  4(R8), Y2, Y2
+	VMOVDQU   turnAVX232<>+0(SB), Y3
+	VPERMD    Y2, Y3, Y3
+	VPCMPEQD  Y3, Y2, Y2
 	VMOVMSKPS Y2, R9
 	ANDL      $0x0000007f, R9
 	POPCNTL   R9, R9
@@ -1160,9 +1176,9 @@ endT:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	MOVQ         DI, AX
@@ -1269,15 +1285,15 @@ leftGoal:
 
 filledV:
 added:
-	INCQ 72(CX)
+	INCQ 88(CX)
 	CMPL 108(BX), $0x00
 	JNE  dirty
 	MOVL $0x00000001, 108(BX)
-	MOVQ 104(CX), AX
-	MOVQ 112(CX), DX
-	MOVQ 96(CX), DI
+	MOVQ 72(CX), AX
+	MOVQ 96(CX), DX
+	MOVQ 120(CX), DI
 	MOVL DI, (AX)(DX*4)
-	INCQ 112(CX)
+	INCQ 96(CX)
 
 dirty:
 	ADDQ $0x00002008, SI
@@ -1286,7 +1302,7 @@ dirty:
 overwritten:
 	// The next operation has the same key.
 done:
-	INCQ 64(CX)
+	INCQ 80(CX)
 	JMP  next
 
 unlock:
@@ -1939,6 +1955,16 @@ DATA iotaAVX264<>+24(SB)/4, $0x00000006
 DATA iotaAVX264<>+28(SB)/4, $0x00000007
 GLOBL iotaAVX264<>(SB), RODATA|NOPTR, $32
 
+DATA turnAVX264<>+0(SB)/4, $0x00000001
+DATA turnAVX264<>+4(SB)/4, $0x00000002
+DATA turnAVX264<>+8(SB)/4, $0x00000003
+DATA turnAVX264<>+12(SB)/4, $0x00000004
+DATA turnAVX264<>+16(SB)/4, $0x00000005
+DATA turnAVX264<>+20(SB)/4, $0x00000006
+DATA turnAVX264<>+24(SB)/4, $0x00000007
+DATA turnAVX264<>+28(SB)/4, $0x00000000
+GLOBL turnAVX264<>(SB), RODATA|NOPTR, $32
+
 // func putRegular64AVX2(r *byte, p *byte)
 // Requires: AVX, AVX2, BMI, BMI2, CMOV, MMX+, POPCNT
 TEXT ·putRegular64AVX2(SB), NOSPLIT, $80-16
@@ -1958,29 +1984,29 @@ TEXT ·putRegular64AVX2(SB), NOSPLIT, $80-16
 	MOVQ     p+8(FP), CX
 
 next:
-	MOVQ         64(CX), AX
-	CMPQ         AX, 56(CX)
+	MOVQ         80(CX), AX
+	CMPQ         AX, 64(CX)
 	JAE          slow
-	MOVQ         32(CX), DX
+	MOVQ         40(CX), DX
 	VPBROADCASTQ (DX)(AX*8), Y1
 	VPXOR        Y0, Y1, Y1
 	MOVQ         (DX)(AX*8), BX
 	LEAQ         1(AX), SI
-	CMPQ         SI, 56(CX)
+	CMPQ         SI, 64(CX)
 	JAE          last
 	CMPQ         BX, 8(DX)(AX*8)
 	JE           overwritten
 
 last:
 	MOVQ       BX, 40(SP)
-	MOVQ       40(CX), DX
+	MOVQ       48(CX), DX
 	MOVQ       (DX)(AX*8), SI
 	MOVQ       SI, 48(SP)
-	MOVQ       48(CX), DX
+	MOVQ       56(CX), DX
 	TESTQ      DX, DX
 	JE         root
 	LEAQ       8(AX), BX
-	CMPQ       BX, 56(CX)
+	CMPQ       BX, 64(CX)
 	JAE        fetched
 	MOVQ       (DX)(BX*8), BX
 	MOVQ       BX, DI
@@ -2004,8 +2030,8 @@ fetched:
 	JMP  leaf
 
 root:
-	MOVQ  24(SP), DX
-	MOVQ  32(SP), AX
+	MOVQ  24(CX), DX
+	MOVQ  32(CX), AX
 	TESTQ AX, AX
 	JE    down
 
@@ -2071,7 +2097,7 @@ down:
 	PREFETCHT0 576(AX)
 
 leaf:
-	MOVQ      DX, 96(CX)
+	MOVQ      DX, 120(CX)
 	IMUL3Q    $0x00000280, DX, BX
 	ADDQ      8(SP), BX
 	MOVQ      56(BX), SI
@@ -2117,8 +2143,8 @@ leaf:
 	// The key is there: its value is exchanged.
 	TZCNTL   R8, R8
 	MOVQ     32(DX)(R8*8), AX
-	MOVQ     AX, 80(CX)
-	MOVQ     $0x00000001, 88(CX)
+	MOVQ     AX, 104(CX)
+	MOVQ     $0x00000001, 112(CX)
 	MOVQ     48(SP), DI
 	CMPQ     AX, DI
 	JE       same
@@ -2132,9 +2158,9 @@ leaf:
 	MOVQ     (AX), AX
 	CMPQ     AX, 8(CX)
 	JNE      unlock
-	MOVQ     16(CX), AX
-	MOVQ     (AX), AX
-	SUBQ     24(CX), AX
+	MOVQ     (CX), AX
+	MOVQ     8(AX), AX
+	SUBQ     16(CX), AX
 	CMPQ     AX, $0x01
 	JHI      unlock
 	MOVQ     DI, 32(DX)(R8*8)
@@ -2145,15 +2171,15 @@ leaf:
 same:
 	CMPQ SI, 56(BX)
 	JNE  slow
-	MOVQ 16(CX), AX
-	MOVQ (AX), AX
-	SUBQ 24(CX), AX
+	MOVQ (CX), AX
+	MOVQ 8(AX), AX
+	SUBQ 16(CX), AX
 	CMPQ AX, $0x01
 	JHI  slow
 	JMP  done
 
 absent:
-	MOVQ  $0x00000000, 88(CX)
+	MOVQ  $0x00000000, 112(CX)
 	MOVQ  112(BX), AX
 	BTQ   DI, AX
 	JCS   carry
@@ -2180,7 +2206,8 @@ emptyA:
 someC:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (DX), Y2
-	VPCMPEQQ  8(DX), Y2, Y2
+	VPERMQ    $0x39, Y2, Y3
+	VPCMPEQQ  Y3, Y2, Y2
 	VMOVMSKPD Y2, AX
 	ANDL      $0x00000007, AX
 	POPCNTL   AX, AX
@@ -2231,9 +2258,9 @@ placed:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	VMOVDQA      Y3, (DX)
@@ -2320,7 +2347,8 @@ emptyH:
 someJ:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y2
-	VPCMPEQQ  8(R8), Y2, Y2
+	VPERMQ    $0x39, Y2, Y3
+	VPCMPEQQ  Y3, Y2, Y2
 	VMOVMSKPD Y2, R9
 	ANDL      $0x00000007, R9
 	POPCNTL   R9, R9
@@ -2339,9 +2367,9 @@ endK:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	MOVQ         DI, AX
@@ -2507,7 +2535,8 @@ emptyQ:
 someS:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y2
-	VPCMPEQQ  8(R8), Y2, Y2
+	VPERMQ    $0x39, Y2, Y3
+	VPCMPEQQ  Y3, Y2, Y2
 	VMOVMSKPD Y2, R9
 	ANDL      $0x00000007, R9
 	POPCNTL   R9, R9
@@ -2526,9 +2555,9 @@ endT:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	MOVQ         DI, AX
@@ -2638,15 +2667,15 @@ leftGoal:
 
 filledV:
 added:
-	INCQ 72(CX)
+	INCQ 88(CX)
 	CMPL 108(BX), $0x00
 	JNE  dirty
 	MOVL $0x00000001, 108(BX)
-	MOVQ 104(CX), AX
-	MOVQ 112(CX), DX
-	MOVQ 96(CX), DI
+	MOVQ 72(CX), AX
+	MOVQ 96(CX), DX
+	MOVQ 120(CX), DI
 	MOVL DI, (AX)(DX*4)
-	INCQ 112(CX)
+	INCQ 96(CX)
 
 dirty:
 	ADDQ $0x00002008, SI
@@ -2655,7 +2684,7 @@ dirty:
 overwritten:
 	// The next operation has the same key.
 done:
-	INCQ 64(CX)
+	INCQ 80(CX)
 	JMP  next
 
 unlock:

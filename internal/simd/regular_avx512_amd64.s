@@ -518,6 +518,16 @@ DATA iotaAVX51232<>+24(SB)/4, $0x00000006
 DATA iotaAVX51232<>+28(SB)/4, $0x00000007
 GLOBL iotaAVX51232<>(SB), RODATA|NOPTR, $32
 
+DATA turnAVX51232<>+0(SB)/4, $0x00000001
+DATA turnAVX51232<>+4(SB)/4, $0x00000002
+DATA turnAVX51232<>+8(SB)/4, $0x00000003
+DATA turnAVX51232<>+12(SB)/4, $0x00000004
+DATA turnAVX51232<>+16(SB)/4, $0x00000005
+DATA turnAVX51232<>+20(SB)/4, $0x00000006
+DATA turnAVX51232<>+24(SB)/4, $0x00000007
+DATA turnAVX51232<>+28(SB)/4, $0x00000000
+GLOBL turnAVX51232<>(SB), RODATA|NOPTR, $32
+
 // func putRegular32AVX512(r *byte, p *byte)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, BMI, BMI2, CMOV, MMX+, POPCNT
 TEXT ·putRegular32AVX512(SB), NOSPLIT, $80-16
@@ -539,28 +549,28 @@ TEXT ·putRegular32AVX512(SB), NOSPLIT, $80-16
 	MOVQ  p+8(FP), CX
 
 next:
-	MOVQ         64(CX), AX
-	CMPQ         AX, 56(CX)
+	MOVQ         80(CX), AX
+	CMPQ         AX, 64(CX)
 	JAE          slow
-	MOVQ         32(CX), DX
+	MOVQ         40(CX), DX
 	VPBROADCASTD (DX)(AX*4), Z0
 	MOVL         (DX)(AX*4), BX
 	LEAQ         1(AX), SI
-	CMPQ         SI, 56(CX)
+	CMPQ         SI, 64(CX)
 	JAE          last
 	CMPL         BX, 4(DX)(AX*4)
 	JE           overwritten
 
 last:
 	MOVQ       BX, 40(SP)
-	MOVQ       40(CX), DX
+	MOVQ       48(CX), DX
 	MOVL       (DX)(AX*4), SI
 	MOVQ       SI, 48(SP)
-	MOVQ       48(CX), DX
+	MOVQ       56(CX), DX
 	TESTQ      DX, DX
 	JE         root
 	LEAQ       8(AX), BX
-	CMPQ       BX, 56(CX)
+	CMPQ       BX, 64(CX)
 	JAE        fetched
 	MOVQ       (DX)(BX*8), BX
 	MOVQ       BX, DI
@@ -584,8 +594,8 @@ fetched:
 	JMP  leaf
 
 root:
-	MOVQ  24(SP), DX
-	MOVQ  32(SP), AX
+	MOVQ  24(CX), DX
+	MOVQ  32(CX), AX
 	TESTQ AX, AX
 	JE    down
 
@@ -629,7 +639,7 @@ down:
 	PREFETCHT0 320(AX)
 
 leaf:
-	MOVQ     DX, 96(CX)
+	MOVQ     DX, 120(CX)
 	IMUL3Q   $0x00000180, DX, BX
 	ADDQ     8(SP), BX
 	MOVQ     56(BX), SI
@@ -661,8 +671,8 @@ leaf:
 	// The key is there: its value is exchanged.
 	TZCNTL   R8, R8
 	MOVL     32(DX)(R8*4), AX
-	MOVQ     AX, 80(CX)
-	MOVQ     $0x00000001, 88(CX)
+	MOVQ     AX, 104(CX)
+	MOVQ     $0x00000001, 112(CX)
 	MOVQ     48(SP), DI
 	CMPL     AX, DI
 	JE       same
@@ -676,9 +686,9 @@ leaf:
 	MOVQ     (AX), AX
 	CMPQ     AX, 8(CX)
 	JNE      unlock
-	MOVQ     16(CX), AX
-	MOVQ     (AX), AX
-	SUBQ     24(CX), AX
+	MOVQ     (CX), AX
+	MOVQ     8(AX), AX
+	SUBQ     16(CX), AX
 	CMPQ     AX, $0x01
 	JHI      unlock
 	MOVL     DI, 32(DX)(R8*4)
@@ -689,15 +699,15 @@ leaf:
 same:
 	CMPQ SI, 56(BX)
 	JNE  slow
-	MOVQ 16(CX), AX
-	MOVQ (AX), AX
-	SUBQ 24(CX), AX
+	MOVQ (CX), AX
+	MOVQ 8(AX), AX
+	SUBQ 16(CX), AX
 	CMPQ AX, $0x01
 	JHI  slow
 	JMP  done
 
 absent:
-	MOVQ  $0x00000000, 88(CX)
+	MOVQ  $0x00000000, 112(CX)
 	MOVQ  112(BX), AX
 	BTQ   DI, AX
 	JCS   carry
@@ -724,7 +734,9 @@ emptyA:
 someC:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (DX), Y1
-	VPCMPEQD  4(DX), Y1, Y1
+	VMOVDQU   turnAVX51232<>+0(SB), Y2
+	VPERMD    Y1, Y2, Y2
+	VPCMPEQD  Y2, Y1, Y1
 	VMOVMSKPS Y1, AX
 	ANDL      $0x0000007f, AX
 	POPCNTL   AX, AX
@@ -773,9 +785,9 @@ placed:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	VMOVDQA      Y2, (DX)
@@ -862,7 +874,9 @@ emptyH:
 someJ:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y1
-	VPCMPEQD  4(R8), Y1, Y1
+	VMOVDQU   turnAVX51232<>+0(SB), Y2
+	VPERMD    Y1, Y2, Y2
+	VPCMPEQD  Y2, Y1, Y1
 	VMOVMSKPS Y1, R9
 	ANDL      $0x0000007f, R9
 	POPCNTL   R9, R9
@@ -881,9 +895,9 @@ endK:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	MOVQ         DI, AX
@@ -1045,7 +1059,9 @@ emptyQ:
 someS:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y1
-	VPCMPEQD  4(R8), Y1, Y1
+	VMOVDQU   turnAVX51232<>+0(SB), Y2
+	VPERMD    Y1, Y2, Y2
+	VPCMPEQD  Y2, Y1, Y1
 	VMOVMSKPS Y1, R9
 	ANDL      $0x0000007f, R9
 	POPCNTL   R9, R9
@@ -1064,9 +1080,9 @@ endT:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	MOVQ         DI, AX
@@ -1172,15 +1188,15 @@ leftGoal:
 
 filledV:
 added:
-	INCQ 72(CX)
+	INCQ 88(CX)
 	CMPL 108(BX), $0x00
 	JNE  dirty
 	MOVL $0x00000001, 108(BX)
-	MOVQ 104(CX), AX
-	MOVQ 112(CX), DX
-	MOVQ 96(CX), DI
+	MOVQ 72(CX), AX
+	MOVQ 96(CX), DX
+	MOVQ 120(CX), DI
 	MOVL DI, (AX)(DX*4)
-	INCQ 112(CX)
+	INCQ 96(CX)
 
 dirty:
 	ADDQ $0x00002008, SI
@@ -1189,7 +1205,7 @@ dirty:
 overwritten:
 	// The next operation has the same key.
 done:
-	INCQ 64(CX)
+	INCQ 80(CX)
 	JMP  next
 
 unlock:
@@ -1719,6 +1735,16 @@ DATA iotaAVX51264<>+24(SB)/4, $0x00000006
 DATA iotaAVX51264<>+28(SB)/4, $0x00000007
 GLOBL iotaAVX51264<>(SB), RODATA|NOPTR, $32
 
+DATA turnAVX51264<>+0(SB)/4, $0x00000001
+DATA turnAVX51264<>+4(SB)/4, $0x00000002
+DATA turnAVX51264<>+8(SB)/4, $0x00000003
+DATA turnAVX51264<>+12(SB)/4, $0x00000004
+DATA turnAVX51264<>+16(SB)/4, $0x00000005
+DATA turnAVX51264<>+20(SB)/4, $0x00000006
+DATA turnAVX51264<>+24(SB)/4, $0x00000007
+DATA turnAVX51264<>+28(SB)/4, $0x00000000
+GLOBL turnAVX51264<>(SB), RODATA|NOPTR, $32
+
 // func putRegular64AVX512(r *byte, p *byte)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, AVX512VL, BMI, BMI2, CMOV, MMX+, POPCNT
 TEXT ·putRegular64AVX512(SB), NOSPLIT, $80-16
@@ -1738,28 +1764,28 @@ TEXT ·putRegular64AVX512(SB), NOSPLIT, $80-16
 	MOVQ  p+8(FP), CX
 
 next:
-	MOVQ         64(CX), AX
-	CMPQ         AX, 56(CX)
+	MOVQ         80(CX), AX
+	CMPQ         AX, 64(CX)
 	JAE          slow
-	MOVQ         32(CX), DX
+	MOVQ         40(CX), DX
 	VPBROADCASTQ (DX)(AX*8), Z0
 	MOVQ         (DX)(AX*8), BX
 	LEAQ         1(AX), SI
-	CMPQ         SI, 56(CX)
+	CMPQ         SI, 64(CX)
 	JAE          last
 	CMPQ         BX, 8(DX)(AX*8)
 	JE           overwritten
 
 last:
 	MOVQ       BX, 40(SP)
-	MOVQ       40(CX), DX
+	MOVQ       48(CX), DX
 	MOVQ       (DX)(AX*8), SI
 	MOVQ       SI, 48(SP)
-	MOVQ       48(CX), DX
+	MOVQ       56(CX), DX
 	TESTQ      DX, DX
 	JE         root
 	LEAQ       8(AX), BX
-	CMPQ       BX, 56(CX)
+	CMPQ       BX, 64(CX)
 	JAE        fetched
 	MOVQ       (DX)(BX*8), BX
 	MOVQ       BX, DI
@@ -1783,8 +1809,8 @@ fetched:
 	JMP  leaf
 
 root:
-	MOVQ  24(SP), DX
-	MOVQ  32(SP), AX
+	MOVQ  24(CX), DX
+	MOVQ  32(CX), AX
 	TESTQ AX, AX
 	JE    down
 
@@ -1836,7 +1862,7 @@ down:
 	PREFETCHT0 576(AX)
 
 leaf:
-	MOVQ     DX, 96(CX)
+	MOVQ     DX, 120(CX)
 	IMUL3Q   $0x00000280, DX, BX
 	ADDQ     8(SP), BX
 	MOVQ     56(BX), SI
@@ -1868,8 +1894,8 @@ leaf:
 	// The key is there: its value is exchanged.
 	TZCNTL   R8, R8
 	MOVQ     32(DX)(R8*8), AX
-	MOVQ     AX, 80(CX)
-	MOVQ     $0x00000001, 88(CX)
+	MOVQ     AX, 104(CX)
+	MOVQ     $0x00000001, 112(CX)
 	MOVQ     48(SP), DI
 	CMPQ     AX, DI
 	JE       same
@@ -1883,9 +1909,9 @@ leaf:
 	MOVQ     (AX), AX
 	CMPQ     AX, 8(CX)
 	JNE      unlock
-	MOVQ     16(CX), AX
-	MOVQ     (AX), AX
-	SUBQ     24(CX), AX
+	MOVQ     (CX), AX
+	MOVQ     8(AX), AX
+	SUBQ     16(CX), AX
 	CMPQ     AX, $0x01
 	JHI      unlock
 	MOVQ     DI, 32(DX)(R8*8)
@@ -1896,15 +1922,15 @@ leaf:
 same:
 	CMPQ SI, 56(BX)
 	JNE  slow
-	MOVQ 16(CX), AX
-	MOVQ (AX), AX
-	SUBQ 24(CX), AX
+	MOVQ (CX), AX
+	MOVQ 8(AX), AX
+	SUBQ 16(CX), AX
 	CMPQ AX, $0x01
 	JHI  slow
 	JMP  done
 
 absent:
-	MOVQ  $0x00000000, 88(CX)
+	MOVQ  $0x00000000, 112(CX)
 	MOVQ  112(BX), AX
 	BTQ   DI, AX
 	JCS   carry
@@ -1931,7 +1957,8 @@ emptyA:
 someC:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (DX), Y1
-	VPCMPEQQ  8(DX), Y1, Y1
+	VPERMQ    $0x39, Y1, Y2
+	VPCMPEQQ  Y2, Y1, Y1
 	VMOVMSKPD Y1, AX
 	ANDL      $0x00000007, AX
 	POPCNTL   AX, AX
@@ -1981,9 +2008,9 @@ placed:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	VMOVDQA      Y2, (DX)
@@ -2070,7 +2097,8 @@ emptyH:
 someJ:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y1
-	VPCMPEQQ  8(R8), Y1, Y1
+	VPERMQ    $0x39, Y1, Y2
+	VPCMPEQQ  Y2, Y1, Y1
 	VMOVMSKPD Y1, R9
 	ANDL      $0x00000007, R9
 	POPCNTL   R9, R9
@@ -2089,9 +2117,9 @@ endK:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	MOVQ         DI, AX
@@ -2256,7 +2284,8 @@ emptyQ:
 someS:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y1
-	VPCMPEQQ  8(R8), Y1, Y1
+	VPERMQ    $0x39, Y1, Y2
+	VPCMPEQQ  Y2, Y1, Y1
 	VMOVMSKPD Y1, R9
 	ANDL      $0x00000007, R9
 	POPCNTL   R9, R9
@@ -2275,9 +2304,9 @@ endT:
 	MOVQ         (AX), AX
 	CMPQ         AX, 8(CX)
 	JNE          unlock
-	MOVQ         16(CX), AX
-	MOVQ         (AX), AX
-	SUBQ         24(CX), AX
+	MOVQ         (CX), AX
+	MOVQ         8(AX), AX
+	SUBQ         16(CX), AX
 	CMPQ         AX, $0x01
 	JHI          unlock
 	MOVQ         DI, AX
@@ -2386,15 +2415,15 @@ leftGoal:
 
 filledV:
 added:
-	INCQ 72(CX)
+	INCQ 88(CX)
 	CMPL 108(BX), $0x00
 	JNE  dirty
 	MOVL $0x00000001, 108(BX)
-	MOVQ 104(CX), AX
-	MOVQ 112(CX), DX
-	MOVQ 96(CX), DI
+	MOVQ 72(CX), AX
+	MOVQ 96(CX), DX
+	MOVQ 120(CX), DI
 	MOVL DI, (AX)(DX*4)
-	INCQ 112(CX)
+	INCQ 96(CX)
 
 dirty:
 	ADDQ $0x00002008, SI
@@ -2403,7 +2432,7 @@ dirty:
 overwritten:
 	// The next operation has the same key.
 done:
-	INCQ 64(CX)
+	INCQ 80(CX)
 	JMP  next
 
 unlock:

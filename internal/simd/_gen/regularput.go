@@ -9,21 +9,22 @@ import (
 
 // Offsets of the fields of simd.Puts.
 const (
-	putEpoch   = 0
+	putControl = 0
 	putEpochIs = 8
-	putGen     = 16
-	putGenIs   = 24
-	putKeys    = 32
-	putVals    = 40
-	putPlaces  = 48
-	putN       = 56
-	putDone    = 64
-	putAdded   = 72
-	putOld     = 80
-	putHad     = 88
-	putLeaf    = 96
-	putDirty   = 104
-	putDirtied = 112
+	putGenIs   = 16
+	putRoot    = 24
+	putHeight  = 32
+	putKeys    = 40
+	putVals    = 48
+	putPlaces  = 56
+	putN       = 64
+	putDirty   = 72
+	putDone    = 80
+	putAdded   = 88
+	putDirtied = 96
+	putOld     = 104
+	putHad     = 112
+	putLeaf    = 120
 )
 
 // Offsets of what is behind a pilot's index line: bplus.info.
@@ -84,9 +85,9 @@ func (w width) compare(a GPVirtual, b Op) {
 // put is the state of a routine that puts pairs into leaves.
 type put struct {
 	*regular
-	p           GPVirtual // the Puts
-	slide, iota Mem
-	labels      int
+	p                 GPVirtual // the Puts
+	slide, iota, turn Mem
+	labels            int
 
 	// Of the operation under way.
 	pilot, word, line, la GPVirtual // la is the address of the line
@@ -104,6 +105,7 @@ func regularPut(isa vectors, w width) {
 	u.tables(isa, w)
 	u.regular = beginRegular(isa, w, "put", attr.NOSPLIT, "func(r *byte, p *byte)", "Does operations until one takes more than a change of a few lines of its leaf.")
 	u.p = Load(Param("p"), GP64()).(GPVirtual)
+	u.root, u.height = u.field(putRoot), u.field(putHeight)
 	u.key, u.val = AllocLocal(8), AllocLocal(8)
 
 	Label("next")
@@ -165,6 +167,10 @@ func (u *put) tables(isa vectors, w width) {
 	u.iota = table("iota")
 	for i := range 8 {
 		DATA(4*i, U32(uint32(i)))
+	}
+	u.turn = table("turn")
+	for i := range 8 {
+		DATA(4*i, U32(uint32((i+1)%8)))
 	}
 }
 
@@ -255,12 +261,7 @@ func (u *put) change(q query) {
 	Label("same")
 	CMPQ(u.word, Mem{Base: u.pilot, Disp: offWord})
 	JNE(LabelRef("slow"))
-	gen := GP64()
-	MOVQ(u.field(putGen), gen)
-	MOVQ(Mem{Base: gen}, gen)
-	SUBQ(u.field(putGenIs), gen)
-	CMPQ(gen, Imm(1))
-	JHI(LabelRef("slow"))
+	u.current("slow")
 	JMP(LabelRef("done"))
 
 	Label("absent")
@@ -304,15 +305,22 @@ func (u *put) lock() {
 	ORQ(Imm(wordLocked), locked)
 	compareAndSwap(Mem{Base: u.pilot, Disp: offWord}, locked)
 	JNE(LabelRef("slow"))
-	MOVQ(u.field(putEpoch), v)
+	MOVQ(u.field(putControl), v)
 	MOVQ(Mem{Base: v}, v)
 	CMPQ(v, u.field(putEpochIs))
 	JNE(LabelRef("unlock"))
-	MOVQ(u.field(putGen), v)
-	MOVQ(Mem{Base: v}, v)
-	SUBQ(u.field(putGenIs), v)
-	CMPQ(v, Imm(1))
-	JHI(LabelRef("unlock"))
+	u.current("unlock")
+}
+
+// current sees whether no memory has been made free for reuse that was in use
+// when the change began.
+func (u *put) current(otherwise string) {
+	gen := GP64()
+	MOVQ(u.field(putControl), gen)
+	MOVQ(Mem{Base: gen, Disp: 8}, gen)
+	SUBQ(u.field(putGenIs), gen)
+	CMPQ(gen, Imm(1))
+	JHI(LabelRef(otherwise))
 }
 
 // label returns a label that no other is named.
@@ -347,13 +355,16 @@ func (u *put) entries(line, at GPVirtual) (m GPVirtual) {
 	JMP(LabelRef(end))
 	Label(some)
 	Comment("Places that are equal to the one before them are none.")
-	k := YMM()
+	k, next := YMM(), YMM()
 	VMOVDQU(Mem{Base: at}, k)
 	if w == 32 {
-		VPCMPEQD(Mem{Base: at, Disp: 4}, k, k)
+		VMOVDQU(u.turn, next)
+		VPERMD(k, next, next)
+		VPCMPEQD(next, k, k)
 		VMOVMSKPS(k, first.As32())
 	} else {
-		VPCMPEQQ(Mem{Base: at, Disp: 8}, k, k)
+		VPERMQ(Imm(0b00_11_10_01), k, next)
+		VPCMPEQQ(next, k, k)
 		VMOVMSKPD(k, first.As32())
 	}
 	ANDL(U32(1<<(w.half()-1)-1), first.As32())
