@@ -1,6 +1,7 @@
 package bplus
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/pando-index/pando/internal/par"
@@ -332,14 +333,20 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 // merge merges operations from i on, up to key high, with the entries of a leaf.
 // The result is in s.more.
 func (w *worker[C]) merge(i, hi int, high C) (end int) {
-	keys, r, out := w.ops.Keys, &w.s.run, &w.s.more
+	ops, r, out := w.ops, &w.s.run, &w.s.more
+	end = i
+	for end < hi && ops.Keys[end] <= high {
+		end++
+	}
+	room := len(r.keys) + end - i + linePairs[C]() // a line more, for simd.PackRegular
 	out.clear()
-	at := 0
-	for i < hi && keys[i] <= high {
-		key, to := keys[i], w.ops.same(i)
+	keys, vals := slices.Grow(out.keys, room)[:room], slices.Grow(out.vals, room)[:room]
+	n, at := 0, 0
+	for i < end {
+		key, to := ops.Keys[i], ops.same(i)
 		for at < len(r.keys) && r.keys[at] < key {
-			out.add(r.keys[at], r.vals[at])
-			at++
+			keys[n], vals[n] = r.keys[at], r.vals[at]
+			n, at = n+1, at+1
 		}
 		var old C
 		had := at < len(r.keys) && r.keys[at] == key
@@ -347,13 +354,16 @@ func (w *worker[C]) merge(i, hi int, high C) (end int) {
 			old = r.vals[at]
 			at++
 		}
-		if val, keep := w.ops.play(i, to, old, had); keep {
-			out.add(key, val)
+		if val, keep := ops.play(i, to, old, had); keep {
+			keys[n], vals[n] = key, val
+			n++
 		}
 		i = to
 	}
-	out.keys, out.vals = append(out.keys, r.keys[at:]...), append(out.vals, r.vals[at:]...)
-	return i
+	copy(vals[n:], r.vals[at:])
+	n += copy(keys[n:], r.keys[at:])
+	out.keys, out.vals = keys[:n], vals[:n]
+	return end
 }
 
 // splitMany writes the entries in s.more to leaf x and as many new ones as it

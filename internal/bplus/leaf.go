@@ -120,6 +120,11 @@ func (l leaf[C]) unpackInto(keys, vals []C) int {
 // pack writes entries to a leaf, spread evenly over its lines: the line of
 // entry i is i·64/n. The leaf's info is there; its high key is given.
 func (l leaf[C]) pack(r run[C], high C) {
+	if len(r.keys) >= lines && l.info().first == 0 { // no line is special
+		l.info().full = simd.PackRegular(l.pilot, l.block, r.keys, r.vals, high)
+		setIndex[C](l.pilot)
+		return
+	}
 	p := l.packing(r, high)
 	for n, j := len(r.keys), 0; j < lines; j++ {
 		p.line(j, (j+1)*n/lines)
@@ -131,8 +136,17 @@ func (l leaf[C]) pack(r run[C], high C) {
 // lines behind are free for keys above.
 func (l leaf[C]) packLeft(r run[C], high C) {
 	p := l.packing(r, high)
-	for n, j := len(r.keys), 0; j < lines; j++ {
+	n, j := len(r.keys), 0
+	for ; j < lines && (j == 0 || p.lo != high); j++ {
 		p.line(j, min((j+1)*linePairs[C](), n))
+	}
+	if j < lines { // from here on all lines are alike, without entries
+		p.line(j, n)
+		seps, empty := l.seps(), l.line(j)
+		for j++; j < lines; j++ {
+			seps[j] = high
+			copy(l.line(j), empty)
+		}
 	}
 	p.end()
 }
@@ -214,7 +228,8 @@ func (s *scratch[C]) ready() *scratch[C] {
 	at := unsafe.Pointer(&s.memory[0])
 	at = unsafe.Add(at, -uintptr(at)%simd.LineBytes)
 	s.copy = leaf[C]{pilot: unsafe.Add(at, simd.RegularBlock), block: at}
-	s.run = run[C]{make([]C, 0, simd.RegularRoom[C]()), make([]C, 0, simd.RegularRoom[C]())}
+	room := simd.RegularRoom[C]() + linePairs[C]() // a leaf and one entry more, and what is read behind them
+	s.run = run[C]{make([]C, 0, room), make([]C, 0, room)}
 	return s
 }
 

@@ -399,7 +399,15 @@ func (w *writing[C]) unpack(s *scratch[C]) bool {
 
 // unpackSplit makes the change by splitting the leaf.
 func (t *Tree[C]) unpackSplit(w *writing[C], s *scratch[C], val C) (done bool, err error) {
-	if !w.unpack(s) {
+	last := w.l.line(lines - 1)[linePairs[C]()-1] // of a leaf that is full, the greatest key
+	if w.j == lines-1 && w.key > last {
+		s.loadPilot(w.l)
+		s.run.clear()
+		s.run.add(last, 0)
+		if !w.stable() {
+			return false, nil
+		}
+	} else if !w.unpack(s) {
 		return false, nil
 	}
 	if w.inPlace {
@@ -517,7 +525,7 @@ func shiftRight[C Code](line []C) {
 
 // split makes the change of a key that is not there and whose leaf is full: the
 // leaf's upper part moves to a new one. s.run has the leaf's entries and the new
-// one.
+// one; where that is the greatest, it is enough to have the one before it.
 func (t *Tree[C]) split(w *writing[C], s *scratch[C]) (done bool, err error) {
 	right, err := t.splitOff(w, s)
 	if err != nil || right == nothing {
@@ -546,9 +554,9 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	keys, vals := s.run.keys, s.run.vals
 	n, in, high, next := len(keys), s.copy.info(), s.copy.high(), s.copy.info().next
 	in.next = x
-	mid, changed, packRight := n/2, lines, right.pack
+	mid, stay, changed, packRight := n/2, n/2, lines, right.pack
 	if keys[n-1] == w.key { // ascending keys leave full leaves behind, as they are
-		mid, changed, packRight = n-1, 0, right.packLeft
+		mid, stay, changed, packRight = n-1, simd.Entries(w.word), 0, right.packLeft
 		s.copy.seps()[lines-1] = keys[mid-1]
 	} else {
 		s.copy.pack(run[C]{keys[:mid], vals[:mid]}, keys[mid-1])
@@ -558,7 +566,7 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	t.revive(right, n-mid)
 	t.note(StepFill, w.key, x, nothing)
 	stall.At("split: right leaf filled")
-	if !t.commitCopy(w.l, s.copy, 0, changed, w.word, mid, w.gen, w.epoch) {
+	if !t.commitCopy(w.l, s.copy, 0, changed, w.word, stay, w.gen, w.epoch) {
 		t.freeLeaf(x)
 		return nothing, nil
 	}

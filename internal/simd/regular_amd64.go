@@ -65,3 +65,10 @@ func putRegularAsm(r *byte, wide bool, p *byte) {
 		putRegular32AVX2(r, p)
 	}
 }
+
+func packRegularAsm(wide bool, seps, block, keys, vals *byte, n int) (full uint64) {
+	if wide {
+		return packRegular64(seps, block, keys, vals, n)
+	}
+	return packRegular32(seps, block, keys, vals, n)
+}

@@ -24,6 +24,11 @@ func getRegular32AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again
 //go:noescape
 func putRegular32AVX2(r *byte, p *byte)
 
+// Does what packRegularGo does; n must be at least 64, and there must be room for a line behind the last key and value.
+//
+//go:noescape
+func packRegular32(seps *byte, block *byte, keys *byte, vals *byte, n int) (full uint64)
+
 // Does what seekRegularGo does.
 //
 //go:noescape
@@ -43,6 +48,11 @@ func getRegular64AVX2(r *byte, keys *byte, n int, vals *byte, found *bool, again
 //
 //go:noescape
 func putRegular64AVX2(r *byte, p *byte)
+
+// Does what packRegularGo does; n must be at least 64, and there must be room for a line behind the last key and value.
+//
+//go:noescape
+func packRegular64(seps *byte, block *byte, keys *byte, vals *byte, n int) (full uint64)
 
 // Does what commitGo does; the destinations must be multiples of 64.
 //

@@ -1316,6 +1316,115 @@ slow:
 	VZEROUPPER
 	RET
 
+DATA repeat32<>+0(SB)/4, $0x00000000
+DATA repeat32<>+4(SB)/4, $0x00000000
+DATA repeat32<>+8(SB)/4, $0x00000000
+DATA repeat32<>+12(SB)/4, $0x00000000
+DATA repeat32<>+16(SB)/4, $0x00000000
+DATA repeat32<>+20(SB)/4, $0x00000000
+DATA repeat32<>+24(SB)/4, $0x00000000
+DATA repeat32<>+28(SB)/4, $0x00000000
+DATA repeat32<>+32(SB)/4, $0x00000000
+DATA repeat32<>+36(SB)/4, $0x00000001
+DATA repeat32<>+40(SB)/4, $0x00000001
+DATA repeat32<>+44(SB)/4, $0x00000001
+DATA repeat32<>+48(SB)/4, $0x00000001
+DATA repeat32<>+52(SB)/4, $0x00000001
+DATA repeat32<>+56(SB)/4, $0x00000001
+DATA repeat32<>+60(SB)/4, $0x00000001
+DATA repeat32<>+64(SB)/4, $0x00000000
+DATA repeat32<>+68(SB)/4, $0x00000001
+DATA repeat32<>+72(SB)/4, $0x00000002
+DATA repeat32<>+76(SB)/4, $0x00000002
+DATA repeat32<>+80(SB)/4, $0x00000002
+DATA repeat32<>+84(SB)/4, $0x00000002
+DATA repeat32<>+88(SB)/4, $0x00000002
+DATA repeat32<>+92(SB)/4, $0x00000002
+DATA repeat32<>+96(SB)/4, $0x00000000
+DATA repeat32<>+100(SB)/4, $0x00000001
+DATA repeat32<>+104(SB)/4, $0x00000002
+DATA repeat32<>+108(SB)/4, $0x00000003
+DATA repeat32<>+112(SB)/4, $0x00000003
+DATA repeat32<>+116(SB)/4, $0x00000003
+DATA repeat32<>+120(SB)/4, $0x00000003
+DATA repeat32<>+124(SB)/4, $0x00000003
+DATA repeat32<>+128(SB)/4, $0x00000000
+DATA repeat32<>+132(SB)/4, $0x00000001
+DATA repeat32<>+136(SB)/4, $0x00000002
+DATA repeat32<>+140(SB)/4, $0x00000003
+DATA repeat32<>+144(SB)/4, $0x00000004
+DATA repeat32<>+148(SB)/4, $0x00000004
+DATA repeat32<>+152(SB)/4, $0x00000004
+DATA repeat32<>+156(SB)/4, $0x00000004
+DATA repeat32<>+160(SB)/4, $0x00000000
+DATA repeat32<>+164(SB)/4, $0x00000001
+DATA repeat32<>+168(SB)/4, $0x00000002
+DATA repeat32<>+172(SB)/4, $0x00000003
+DATA repeat32<>+176(SB)/4, $0x00000004
+DATA repeat32<>+180(SB)/4, $0x00000005
+DATA repeat32<>+184(SB)/4, $0x00000005
+DATA repeat32<>+188(SB)/4, $0x00000005
+DATA repeat32<>+192(SB)/4, $0x00000000
+DATA repeat32<>+196(SB)/4, $0x00000001
+DATA repeat32<>+200(SB)/4, $0x00000002
+DATA repeat32<>+204(SB)/4, $0x00000003
+DATA repeat32<>+208(SB)/4, $0x00000004
+DATA repeat32<>+212(SB)/4, $0x00000005
+DATA repeat32<>+216(SB)/4, $0x00000006
+DATA repeat32<>+220(SB)/4, $0x00000006
+DATA repeat32<>+224(SB)/4, $0x00000000
+DATA repeat32<>+228(SB)/4, $0x00000001
+DATA repeat32<>+232(SB)/4, $0x00000002
+DATA repeat32<>+236(SB)/4, $0x00000003
+DATA repeat32<>+240(SB)/4, $0x00000004
+DATA repeat32<>+244(SB)/4, $0x00000005
+DATA repeat32<>+248(SB)/4, $0x00000006
+DATA repeat32<>+252(SB)/4, $0x00000007
+GLOBL repeat32<>(SB), RODATA|NOPTR, $256
+
+// func packRegular32(seps *byte, block *byte, keys *byte, vals *byte, n int) (full uint64)
+// Requires: AVX, AVX2, BMI2
+TEXT ·packRegular32(SB), NOSPLIT, $0-48
+	MOVQ seps+0(FP), AX
+	MOVQ block+8(FP), CX
+	MOVQ keys+16(FP), DX
+	MOVQ vals+24(FP), BX
+	MOVQ n+32(FP), SI
+	LEAQ repeat32<>+0(SB), DI
+	XORL R8, R8
+	XORL R9, R9
+	XORL R10, R10
+	XORL R12, R12
+
+line:
+	ADDQ    SI, R12
+	MOVQ    R12, R11
+	SHRQ    $0x06, R11
+	MOVQ    R11, R13
+	SUBQ    R10, R13
+	MOVQ    R13, R14
+	SHLQ    $0x05, R14
+	VMOVDQU -32(DI)(R14*1), Y0
+	VPERMD  (DX)(R10*4), Y0, Y1
+	VPERMD  (BX)(R10*4), Y0, Y0
+	VMOVDQA Y1, (CX)
+	VMOVDQA Y0, 32(CX)
+	MOVL    -4(DX)(R11*4), R14
+	MOVL    R14, (AX)(R9*4)
+	XORL    R14, R14
+	CMPQ    R13, $0x08
+	SETEQ   R14
+	SHLXQ   R9, R14, R14
+	ORQ     R14, R8
+	MOVQ    R11, R10
+	ADDQ    $0x40, CX
+	INCQ    R9
+	CMPQ    R9, $0x40
+	JNE     line
+	MOVQ    R8, full+40(FP)
+	VZEROUPPER
+	RET
+
 // func seekRegular64AVX2(r *byte, key uint64) (leaf uint32, line int, word uint64)
 // Requires: AVX, AVX2, MMX+, POPCNT
 TEXT ·seekRegular64AVX2(SB), NOSPLIT, $40-40
@@ -2695,6 +2804,83 @@ unlock:
 	CMPXCHGQ CX, 56(BX)
 
 slow:
+	VZEROUPPER
+	RET
+
+DATA repeat64<>+0(SB)/4, $0x00000000
+DATA repeat64<>+4(SB)/4, $0x00000001
+DATA repeat64<>+8(SB)/4, $0x00000000
+DATA repeat64<>+12(SB)/4, $0x00000001
+DATA repeat64<>+16(SB)/4, $0x00000000
+DATA repeat64<>+20(SB)/4, $0x00000001
+DATA repeat64<>+24(SB)/4, $0x00000000
+DATA repeat64<>+28(SB)/4, $0x00000001
+DATA repeat64<>+32(SB)/4, $0x00000000
+DATA repeat64<>+36(SB)/4, $0x00000001
+DATA repeat64<>+40(SB)/4, $0x00000002
+DATA repeat64<>+44(SB)/4, $0x00000003
+DATA repeat64<>+48(SB)/4, $0x00000002
+DATA repeat64<>+52(SB)/4, $0x00000003
+DATA repeat64<>+56(SB)/4, $0x00000002
+DATA repeat64<>+60(SB)/4, $0x00000003
+DATA repeat64<>+64(SB)/4, $0x00000000
+DATA repeat64<>+68(SB)/4, $0x00000001
+DATA repeat64<>+72(SB)/4, $0x00000002
+DATA repeat64<>+76(SB)/4, $0x00000003
+DATA repeat64<>+80(SB)/4, $0x00000004
+DATA repeat64<>+84(SB)/4, $0x00000005
+DATA repeat64<>+88(SB)/4, $0x00000004
+DATA repeat64<>+92(SB)/4, $0x00000005
+DATA repeat64<>+96(SB)/4, $0x00000000
+DATA repeat64<>+100(SB)/4, $0x00000001
+DATA repeat64<>+104(SB)/4, $0x00000002
+DATA repeat64<>+108(SB)/4, $0x00000003
+DATA repeat64<>+112(SB)/4, $0x00000004
+DATA repeat64<>+116(SB)/4, $0x00000005
+DATA repeat64<>+120(SB)/4, $0x00000006
+DATA repeat64<>+124(SB)/4, $0x00000007
+GLOBL repeat64<>(SB), RODATA|NOPTR, $128
+
+// func packRegular64(seps *byte, block *byte, keys *byte, vals *byte, n int) (full uint64)
+// Requires: AVX, AVX2, BMI2
+TEXT ·packRegular64(SB), NOSPLIT, $0-48
+	MOVQ seps+0(FP), AX
+	MOVQ block+8(FP), CX
+	MOVQ keys+16(FP), DX
+	MOVQ vals+24(FP), BX
+	MOVQ n+32(FP), SI
+	LEAQ repeat64<>+0(SB), DI
+	XORL R8, R8
+	XORL R9, R9
+	XORL R10, R10
+	XORL R12, R12
+
+line:
+	ADDQ    SI, R12
+	MOVQ    R12, R11
+	SHRQ    $0x06, R11
+	MOVQ    R11, R13
+	SUBQ    R10, R13
+	MOVQ    R13, R14
+	SHLQ    $0x05, R14
+	VMOVDQU -32(DI)(R14*1), Y0
+	VPERMD  (DX)(R10*8), Y0, Y1
+	VPERMD  (BX)(R10*8), Y0, Y0
+	VMOVDQA Y1, (CX)
+	VMOVDQA Y0, 32(CX)
+	MOVQ    -8(DX)(R11*8), R14
+	MOVQ    R14, (AX)(R9*8)
+	XORL    R14, R14
+	CMPQ    R13, $0x04
+	SETEQ   R14
+	SHLXQ   R9, R14, R14
+	ORQ     R14, R8
+	MOVQ    R11, R10
+	ADDQ    $0x40, CX
+	INCQ    R9
+	CMPQ    R9, $0x40
+	JNE     line
+	MOVQ    R8, full+40(FP)
 	VZEROUPPER
 	RET
 

@@ -15,3 +15,5 @@ func commitAsm(*byte) bool { panic("simd: no assembly") }
 const puts = false
 
 func putRegularAsm(*byte, bool, *byte) { panic("simd: no assembly") }
+
+func packRegularAsm(bool, *byte, *byte, *byte, *byte, int) uint64 { panic("simd: no assembly") }

@@ -35,6 +35,9 @@ func regulars(isa vectors) {
 		regularPlace(isa, w)
 		regularGet(isa, w, "get")
 		regularPut(isa, w)
+		if isa.name() == "AVX2" {
+			regularPack(w)
+		}
 	}
 	commit(isa)
 }
