@@ -168,8 +168,7 @@ func (t *Tree[K, V]) Get(key K) (V, bool) {
 
 // Set sets the value of key.
 func (t *Tree[K, V]) Set(key K, val V) error {
-	_, _, err := t.Swap(key, val)
-	return err
+	return t.failed(t.m.Set(t.probe(key), val))
 }
 
 // Swap sets the value of key, and returns the one it had.

@@ -184,6 +184,18 @@ func (m *Map[V]) Get(key order.Probe) (v V, ok bool) {
 	}
 }
 
+// Set sets the value of a key.
+func (m *Map[V]) Set(key order.Probe, val V) error {
+	if m.boxes != nil {
+		_, _, err := m.Swap(key, val)
+		return err
+	}
+	if _, _, err := m.set(key, m.bits(val)); err != nil {
+		return mutableError(err)
+	}
+	return nil
+}
+
 // Swap sets the value of a key, and returns the one it had.
 func (m *Map[V]) Swap(key order.Probe, val V) (old V, had bool, err error) {
 	bits := m.bits(val)
