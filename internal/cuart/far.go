@@ -23,7 +23,7 @@ type Long uint8
 
 const (
 	LongLeft   Long = iota // they are left out: others have them
-	LongHost               // their leaves are in host memory
+	LongHost               // their leaves are in host memory, but for those of a length that shares a class with short ones
 	LongDevice             // their leaves are on the device, as others are
 )
 
@@ -49,14 +49,23 @@ func forPools(room int64) int64 { return room - min(room/4, 1<<30) }
 // openLeaves reserves addresses for leaves: share is that of openPools.
 func (t *Tree) openLeaves(opts *Options, share int64) (err error) {
 	t.far = far{split: mostUnits, class: classes}
-	if opts.Long == LongHost && opts.Longest > 0 && opts.Longest < MaxKey {
-		t.far.split, t.far.class = mostUnits/2, leafClass(opts.Longest+1, t.run.Bits/8)
+	if class := farClass(opts, t.run.Bits/8); class < classes {
+		t.far.split, t.far.class = mostUnits/2, class
 		if t.far.pool, err = t.openHost(mostUnits - t.far.split); err != nil {
 			return err
 		}
 	}
 	t.leaves, err = openPool(t.dev, unit, t.far.split, t.left, share)
 	return err
+}
+
+// farClass returns the first class of leaves that are in host memory: the first that has
+// long keys only, or classes where there is none.
+func farClass(opts *Options, valBytes int) int {
+	if opts.Long != LongHost || opts.Longest <= 0 || opts.Longest >= MaxKey {
+		return classes
+	}
+	return leafClass(opts.Longest, valBytes) + 1
 }
 
 // openHost reserves host memory for at most so many units.

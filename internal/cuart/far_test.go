@@ -162,6 +162,30 @@ func TestLongKeys(t *testing.T) {
 	}
 }
 
+// No key that is not long is in host memory, however close to the border it is, and all
+// are from the next class of leaves on.
+func TestLongBorder(t *testing.T) {
+	first := seed.Of(t)
+	for _, longest := range []int{1, 4, 5, 32, 36, 244, 245, 300, MaxKey - 1} {
+		dev := ptx.New(ptx.Seed(first), ptx.RaceCheck(false))
+		tree, err := New(dev, Options{Room: 64 << 20, Seed: 1, Longest: longest, Long: LongHost, HostRoom: 8 << 20})
+		must(t, err)
+		x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
+		x.apply([]string{"", "k", strings.Repeat("k", longest)}, Set, 1)
+		if n := tree.far.next; n != 0 {
+			t.Errorf("%d units of keys up to %d bytes, which are not long, are in host memory", n, longest)
+		}
+		if long := 2*(longest+unit); long <= MaxKey {
+			x.apply([]string{strings.Repeat("k", long)}, Set, 5)
+			if tree.far.next == 0 {
+				t.Errorf("a key of %d bytes, where those above %d are long, is not in host memory", long, longest)
+			}
+		}
+		x.findAll(slices.Collect(maps.Keys(x.model)))
+		must(t, errors.Join(x.desk.Close(), tree.Close(), dev.Close()))
+	}
+}
+
 // Check finds leaves that are in the wrong memory, or are not all of it.
 func TestCheckFindsFar(t *testing.T) {
 	for what, spoil := range map[string]func(im *image){
