@@ -2,10 +2,8 @@ package cuart
 
 import (
 	"errors"
-
 	"sync/atomic"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/flow"
@@ -27,8 +25,10 @@ type Desk struct {
 	jobs par.Pool[finding]
 	down atomic.Pointer[error]
 
-	bytes, offsets, vals, kinds span // of a batch of changes
-	old, had                    span // what they have found
+	cargos    [2]cargo // of changes: one travels while the operations of the other are done
+	ferry     ferry
+	leastPart int  // operations that travel alone at least
+	old, had  span // what changes have found
 }
 
 // bucket is strings under way.
@@ -46,7 +46,7 @@ const (
 
 // NewDesk returns a desk before a tree, with so many workers.
 func NewDesk(t *Tree, workers int) *Desk {
-	d := &Desk{tree: t, workers: max(1, workers), Tile: true, jobs: par.NewPool[finding]()}
+	d := &Desk{tree: t, workers: max(1, workers), Tile: true, jobs: par.NewPool[finding](), leastPart: leastPart}
 	d.Slots.Init(t.dev, flow.MaxLanes, func(device.Stream) {})
 	d.Schedule.Down = func() bool { return d.down.Load() != nil }
 	d.Schedule.Fail = func(err error) { d.down.CompareAndSwap(nil, &err) }
@@ -208,176 +208,13 @@ func (j *finding) Rest()                        { j.CPU(j.pack.Next, j.pack.Last
 func (j *finding) Spare() (lo, hi int, ok bool) { return 0, 0, false }
 func (j *finding) Answer(lo, hi int)            {}
 
-// span is memory of both sides.
-type span struct {
-	host []byte
-	at   device.Ptr
-	room int
-}
-
-// ensure makes a span so many bytes long, on the host too where that is asked for.
-func (s *span) ensure(dev device.Device, bytes int, host bool) (err error) {
-	if bytes > s.room {
-		if err := s.free(dev); err != nil {
-			return err
-		}
-		bytes += bytes / 4
-		if s.at, err = dev.Alloc(device.Aligned(bytes)); err != nil {
-			return err
-		}
-		s.room = bytes
-	}
-	if host && s.host == nil {
-		s.host, err = dev.HostAlloc(device.Aligned(s.room))
-	}
-	return err
-}
-
-func (s *span) free(dev device.Device) (err error) {
-	if s.at != 0 {
-		err = dev.Free(s.at)
-	}
-	if s.host != nil {
-		err = errors.Join(err, dev.HostFree(s.host))
-	}
-	*s = span{}
-	return err
-}
-
-// Changes is operations of host memory, in the order in which they are to be done.
-type Changes struct {
-	Keys  packing.Strings
-	Vals  []byte  // as the tree has values; nil where nothing is set
-	Kinds []uint8 // nil where all are of one kind
-	Kind  uint32
-}
-
-// mostChanges is the number of operations that are done at a time, and mostBytes that
-// of their strings: so much page-locked memory is there for them.
-const (
-	mostChanges = 4 << 20
-	mostBytes   = 256 << 20
-)
-
-// Apply does operations, a few million at a time: all of them, or those before an
-// error. Nobody may search meanwhile.
-func (d *Desk) Apply(c *Changes) error {
-	n := c.Keys.Len()
-	for lo := 0; lo < n; {
-		hi := d.fitting(&c.Keys, lo, min(lo+mostChanges, n))
-		if err := d.applyPart(c, lo, hi); err != nil {
-			return err
-		}
-		lo = hi
-	}
-	return nil
-}
-
-// fitting returns the end of operations from lo on whose strings find room, hi at
-// most.
-func (d *Desk) fitting(keys *packing.Strings, lo, hi int) int {
-	if keys.Offsets != nil {
-		for hi-lo > 1 && int(keys.Offsets[hi]-keys.Offsets[lo]) > mostBytes {
-			hi = lo + (hi-lo)/2
-		}
-		return hi
-	}
-	for i, bytes := lo, 0; i < hi; i++ {
-		if bytes += min(len(keys.At(i)), d.tree.longest+1); bytes > mostBytes && i > lo {
-			return i
-		}
-	}
-	return hi
-}
-
-// applyPart does operations [lo, hi).
-func (d *Desk) applyPart(c *Changes, lo, hi int) error {
-	ops := &Ops{Kind: c.Kind}
-	if err := d.sendKeys(&c.Keys, lo, hi, ops); err != nil {
-		return err
-	}
-	width, n := d.tree.run.Bits/8, hi-lo
-	var err error
-	if c.Vals != nil {
-		ops.Vals, err = d.send(&d.vals, c.Vals[lo*width:hi*width])
-	}
-	if err == nil && c.Kinds != nil {
-		ops.Kinds, err = d.send(&d.kinds, c.Kinds[lo:hi])
-	}
-	if err != nil {
-		return errors.Join(err, d.tree.run.Stream.Synchronize())
-	}
-	ops.Keys.N = uint32(n)
-	return d.tree.Apply(ops) // which waits for all copies
-}
-
-// sendKeys queues copies of strings.
-func (d *Desk) sendKeys(keys *packing.Strings, lo, hi int, ops *Ops) (err error) {
-	st := d.tree.run.Stream
-	if keys.Offsets != nil {
-		from, to := keys.Offsets[lo], keys.Offsets[hi]
-		if ops.Keys.Bytes, err = d.send(&d.bytes, keys.Data[from:to]); err != nil {
-			return err
-		}
-		ops.Keys.Bytes -= device.Ptr(from) // offsets count from the first string of the batch
-		ops.Keys.Offsets, err = d.send(&d.offsets, arena.Bytes(keys.Offsets[lo:hi+1]))
-		return err
-	}
-	total := 0
-	for i := lo; i < hi; i++ {
-		total += d.takes(keys.At(i))
-	}
-	if err := errors.Join(d.bytes.ensure(d.tree.dev, total+8, true), d.offsets.ensure(d.tree.dev, 4*(hi-lo+1), true)); err != nil {
-		return err
-	}
-	d.gather(keys, lo, hi)
-	ops.Keys.Bytes, ops.Keys.Offsets = d.bytes.at, d.offsets.at
-	if total > 0 {
-		err = st.CopyIn(d.bytes.at, d.bytes.host[:total])
-	}
-	return errors.Join(err, st.CopyIn(d.offsets.at, d.offsets.host[:4*(hi-lo+1)]))
-}
-
-// takes returns the bytes of a string that travel: of one that is too long as many as
-// tell so.
-func (d *Desk) takes(key string) int { return min(len(key), d.tree.longest+1) }
-
-// gather packs strings, a part by each worker.
-func (d *Desk) gather(keys *packing.Strings, lo, hi int) {
-	const piece = 8 << 10
-	offsets := arena.As[uint32](d.offsets.host)
-	at := uint32(0)
-	for i := lo; i < hi; i++ {
-		offsets[i-lo] = at
-		at += uint32(d.takes(keys.At(i)))
-	}
-	offsets[hi-lo] = at
-	par.Run(d.workers, (hi-lo+piece-1)/piece, par.Func(func(p int) {
-		for i := lo + p*piece; i < min(lo+(p+1)*piece, hi); i++ {
-			key := keys.At(i)
-			copy(d.bytes.host[offsets[i-lo]:offsets[i-lo+1]], key)
-		}
-	}))
-}
-
-// send queues a copy of host memory, by way of page-locked memory where it is not.
-func (d *Desk) send(s *span, from []byte) (device.Ptr, error) {
-	direct := device.Shared(from)
-	if err := s.ensure(d.tree.dev, len(from)+8, !direct); err != nil || len(from) == 0 {
-		return s.at, err
-	}
-	if !direct {
-		copy(s.host, from)
-		from = s.host[:len(from)]
-	}
-	return s.at, d.tree.run.Stream.CopyIn(s.at, from)
-}
-
 // Close gives the desk's memory back, but for slots, which are the device's.
-func (d *Desk) Close() (err error) {
+func (d *Desk) Close() error {
 	d.Slots.Close()
-	for _, s := range []*span{&d.bytes, &d.offsets, &d.vals, &d.kinds, &d.old, &d.had} {
-		err = errors.Join(err, s.free(d.tree.dev))
+	dev := d.tree.dev
+	err := errors.Join(d.ferry.close(), d.old.free(dev), d.had.free(dev))
+	for i := range d.cargos {
+		err = errors.Join(err, d.cargos[i].free(dev))
 	}
 	return err
 }

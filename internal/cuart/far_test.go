@@ -175,7 +175,7 @@ func TestLongBorder(t *testing.T) {
 		if n := tree.far.next; n != 0 {
 			t.Errorf("%d units of keys up to %d bytes, which are not long, are in host memory", n, longest)
 		}
-		if long := 2*(longest+unit); long <= MaxKey {
+		if long := 2 * (longest + unit); long <= MaxKey {
 			x.apply([]string{strings.Repeat("k", long)}, Set, 5)
 			if tree.far.next == 0 {
 				t.Errorf("a key of %d bytes, where those above %d are long, is not in host memory", long, longest)

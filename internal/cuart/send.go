@@ -51,21 +51,26 @@ const _ = uint(mostBytes - packPiece*(MaxKey+1))
 type measured struct {
 	bytes []int // that travel
 	long  []int // keys that are too long
+	width []int // bytes of each key that travel, where they are as many of all; else 0
 }
 
 // measure sees how long keys are.
 func (f *Follower) measure(b *Batch) *measured {
 	n := (len(b.Keys) + f.piece - 1) / f.piece
-	m := &measured{make([]int, n), make([]int, n)}
+	m := &measured{make([]int, n), make([]int, n), make([]int, n)}
 	par.Run(f.opts.Workers, n, par.Func(func(p int) {
-		bytes, long := 0, 0
-		for _, k := range b.Keys[p*f.piece : min((p+1)*f.piece, len(b.Keys))] {
-			bytes += f.desk.takes(k)
+		keys := b.Keys[p*f.piece : min((p+1)*f.piece, len(b.Keys))]
+		bytes, long, width := 0, 0, f.desk.takes(keys[0])
+		for _, k := range keys {
+			takes := f.desk.takes(k)
+			if bytes += takes; takes != width {
+				width = 0
+			}
 			if len(k) > f.tree.longest {
 				long++
 			}
 		}
-		m.bytes[p], m.long[p] = bytes, long
+		m.bytes[p], m.long[p], m.width[p] = bytes, long, width
 	}))
 	return m
 }
@@ -75,6 +80,7 @@ type part struct {
 	lo, hi int
 	pieces []int // bytes of each
 	bytes  int   // of all
+	width  int   // of each key, whose offsets need not travel; 0 where they do
 	long   int
 	layout runLayout
 }
@@ -86,7 +92,8 @@ func (f *Follower) cut(b *Batch, m *measured, lo int) *part {
 	if b.sets() {
 		width = f.ValBytes()
 	}
-	p, first := &part{lo: lo, hi: lo}, lo/f.piece
+	first := lo / f.piece
+	p := &part{lo: lo, hi: lo, width: m.width[first]}
 	for i := first; i < len(m.bytes); i++ {
 		hi, bytes := min((i+1)*f.piece, len(b.Keys)), p.bytes+m.bytes[i]
 		l := layOut(hi-lo, width, b.Kinds != nil, bytes)
@@ -94,7 +101,9 @@ func (f *Follower) cut(b *Batch, m *measured, lo int) *part {
 			break
 		}
 		p.hi, p.bytes, p.layout = hi, bytes, l
-		p.long += m.long[i]
+		if p.long += m.long[i]; p.width != m.width[i] {
+			p.width = 0
+		}
 		p.pieces = m.bytes[first : i+1]
 	}
 	return p
@@ -103,8 +112,8 @@ func (f *Follower) cut(b *Batch, m *measured, lo int) *part {
 // pack sets a run to operations of a batch, and queues copies of them to the device,
 // some while others are packed.
 func (f *Follower) pack(b *Batch, p *part, r *run) (*Ops, error) {
-	d := f.desk
-	if err := d.bytes.ensure(f.dev, p.layout.slots, false); err != nil {
+	to := &f.desk.cargos[0].bytes
+	if err := to.ensure(f.dev, p.layout.slots, false); err != nil {
 		return nil, err
 	}
 	starts, at := make([]uint32, len(p.pieces)+1), uint32(0)
@@ -121,12 +130,15 @@ func (f *Follower) pack(b *Batch, p *part, r *run) (*Ops, error) {
 			return nil, err
 		}
 	}
-	ops := &Ops{Kind: b.Kind, Keys: kernel.StringKeys{Bytes: d.bytes.at + device.Ptr(p.layout.bytes), Offsets: d.bytes.at, N: uint32(r.n)}}
+	ops := &Ops{Kind: b.Kind, Keys: kernel.StringKeys{Bytes: to.at + device.Ptr(p.layout.bytes), Width: uint32(p.width), N: uint32(r.n)}}
+	if p.width == 0 {
+		ops.Keys.Offsets = to.at
+	}
 	if r.vals != nil {
-		ops.Vals = d.bytes.at + device.Ptr(p.layout.vals)
+		ops.Vals = to.at + device.Ptr(p.layout.vals)
 	}
 	if r.kinds != nil {
-		ops.Kinds = d.bytes.at + device.Ptr(p.layout.kinds)
+		ops.Kinds = to.at + device.Ptr(p.layout.kinds)
 	}
 	return ops, nil
 }
@@ -154,21 +166,30 @@ func (f *Follower) packPiece(b *Batch, p *part, r *run, piece int, start uint32)
 
 // copyPieces queues copies of pieces [first, last): one where that is all there is.
 func (f *Follower) copyPieces(p *part, r *run, first, last int, starts []uint32) error {
-	st, to := f.tree.run.Stream, f.desk.bytes.at
-	if first == 0 && last == len(p.pieces) {
-		return st.CopyIn(to, r.memory[:p.layout.bytes+p.bytes])
-	}
 	lo, hi, width := first*f.piece, min(last*f.piece, r.n), f.ValBytes()
-	spans := [][2]int{{4 * lo, 4 * (hi + 1)}, {p.layout.bytes + int(starts[first]), p.layout.bytes + int(starts[last])}}
-	if last < len(p.pieces) { // the offset behind the last is packed with the next
-		spans[0][1] -= 4
+	var spans [][2]int
+	switch all := first == 0 && last == len(p.pieces); {
+	case all && p.width > 0:
+		spans = [][2]int{{p.layout.vals, p.layout.bytes + p.bytes}}
+	case all:
+		spans = [][2]int{{0, p.layout.bytes + p.bytes}}
+	default:
+		spans = [][2]int{{p.layout.bytes + int(starts[first]), p.layout.bytes + int(starts[last])}}
+		if p.width == 0 {
+			offsets := [2]int{4 * lo, 4 * hi}
+			if last == len(p.pieces) { // else the one behind is packed with the next
+				offsets[1] += 4
+			}
+			spans = append(spans, offsets)
+		}
+		if r.vals != nil {
+			spans = append(spans, [2]int{p.layout.vals + lo*width, p.layout.vals + hi*width})
+		}
+		if r.kinds != nil {
+			spans = append(spans, [2]int{p.layout.kinds + lo, p.layout.kinds + hi})
+		}
 	}
-	if r.vals != nil {
-		spans = append(spans, [2]int{p.layout.vals + lo*width, p.layout.vals + hi*width})
-	}
-	if r.kinds != nil {
-		spans = append(spans, [2]int{p.layout.kinds + lo, p.layout.kinds + hi})
-	}
+	st, to := f.tree.run.Stream, f.desk.cargos[0].bytes.at
 	for _, s := range spans {
 		if s[0] == s[1] { // all keys are empty
 			continue

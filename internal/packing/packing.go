@@ -187,13 +187,13 @@ func (p *Packer) measure(b *Bucket) {
 	b.bytes = int(offsets[b.Packed] - offsets[0])
 	b.Longest = b.bytes
 	if p.Even && b.Packed > 0 {
-		b.Width, b.Longest = spacing(offsets)
+		b.Width, b.Longest = Spacing(offsets)
 	}
 }
 
-// spacing returns the distance of offsets, at least two, if it is always the same and
+// Spacing returns the distance of offsets, at least two, if it is always the same and
 // not 0, and else 0, and the largest.
-func spacing(offsets []int32) (width, largest int) {
+func Spacing(offsets []int32) (width, largest int) {
 	n := len(offsets) - 1
 	if first := int(offsets[1] - offsets[0]); first*n == int(offsets[n])-int(offsets[0]) && spaced(offsets, uint64(first)) {
 		return first, first

@@ -154,7 +154,7 @@ func BenchmarkSpacing(b *testing.B) {
 		offsets[i] = int32(8 * i)
 	}
 	for b.Loop() {
-		spacing(offsets)
+		Spacing(offsets)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(1<<20), "ns/string")
 }

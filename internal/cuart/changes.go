@@ -1,0 +1,163 @@
+package cuart
+
+import (
+	"errors"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/packing"
+)
+
+// Changes is operations of host memory, in the order in which they are to be done.
+type Changes struct {
+	Keys  packing.Strings
+	Vals  []byte  // as the tree has values; nil where nothing is set
+	Kinds []uint8 // nil where all are of one kind
+	Kind  uint32
+}
+
+// mostChanges is the number of operations that are done at a time, and mostBytes that
+// of their strings: so much page-locked memory is there for them.
+const (
+	mostChanges = 4 << 20
+	mostBytes   = 256 << 20
+)
+
+// leastPart is the number of operations of a part. What fewer of them take less to
+// travel, they take more by launches.
+const leastPart = 256 << 10
+
+// Apply does operations, all of them or those before an error. A large batch is done in
+// parts, of which one travels while the one before it is done: on an H200 keys of 32
+// bytes with their values take 0.8 ns on the bus, and about as long to be done. Nobody may
+// search meanwhile.
+func (d *Desk) Apply(c *Changes) error {
+	n := c.Keys.Len()
+	if n == 0 {
+		return nil
+	}
+	if hi := d.fitting(&c.Keys, 0, partEnd(0, n, d.firstPart(n))); hi < n {
+		return d.applyParts(c)
+	}
+	st := d.tree.run.Stream
+	ops, err := d.load(&d.cargos[0], st, c, 0, n)
+	if err != nil {
+		return errors.Join(err, st.Synchronize())
+	}
+	return d.tree.Apply(ops) // which waits for all copies
+}
+
+// firstPart returns the operations of the first part of a batch. Nothing is done while
+// these travel, so they are few; each part that follows has half as many more.
+func (d *Desk) firstPart(n int) int { return min(max(n/8, d.leastPart), mostChanges) }
+
+// partEnd returns the end of a part of so many operations from lo on, with what is left
+// over where that is little.
+func partEnd(lo, n, size int) int {
+	if lo+size+size/2 > n {
+		return min(n, lo+mostChanges)
+	}
+	return lo + size
+}
+
+// fitting returns the end of operations from lo on whose strings find room, hi at
+// most.
+func (d *Desk) fitting(keys *packing.Strings, lo, hi int) int {
+	if keys.Offsets != nil {
+		for hi-lo > 1 && int(keys.Offsets[hi]-keys.Offsets[lo]) > mostBytes {
+			hi = lo + (hi-lo)/2
+		}
+		return hi
+	}
+	for i, bytes := lo, 0; i < hi; i++ {
+		if bytes += d.takes(keys.At(i)); bytes > mostBytes && i > lo {
+			return i
+		}
+	}
+	return hi
+}
+
+// ferry is the stream in which parts of a batch travel, and when each cargo is there.
+type ferry struct {
+	stream device.Stream
+	there  [2]device.Event
+}
+
+// open makes a ferry ready, once.
+func (f *ferry) open(dev device.Device) (err error) {
+	if f.stream == nil {
+		f.stream, err = dev.NewStream()
+	}
+	for i := range f.there {
+		if err == nil && f.there[i] == nil {
+			f.there[i], err = dev.NewEvent()
+		}
+	}
+	return err
+}
+
+func (f *ferry) close() (err error) {
+	if f.stream != nil {
+		err = f.stream.Close()
+	}
+	for _, e := range f.there {
+		if e != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}
+	*f = ferry{}
+	return err
+}
+
+// shipped is a part that is on its way, up to operation hi.
+type shipped struct {
+	ops *Ops
+	hi  int
+	err error
+}
+
+// applyParts does a batch in parts.
+func (d *Desk) applyParts(c *Changes) error {
+	if err := d.ferry.open(d.tree.dev); err != nil {
+		return err
+	}
+	n := c.Keys.Len()
+	size := d.firstPart(n)
+	next := d.ship(c, 0, size, 0)
+	for turn := 1; ; turn++ {
+		s := <-next
+		if next = nil; s.err == nil && s.hi < n {
+			size = min(size+size/2, mostChanges)
+			next = d.ship(c, s.hi, size, turn%2)
+		}
+		err := s.err
+		if err == nil {
+			err = d.tree.run.Stream.Wait(d.ferry.there[(turn-1)%2])
+		}
+		if err == nil {
+			err = d.tree.Apply(s.ops) // when it returns, its cargo may be used again
+		}
+		if err != nil {
+			if next != nil {
+				<-next
+			}
+			return errors.Join(err, d.ferry.stream.Synchronize()) // copies may be under way
+		}
+		if next == nil {
+			return nil
+		}
+	}
+}
+
+// ship brings a part of about so many operations, from lo on, on its way: another
+// goroutine gathers it, if it has to be, and queues copies.
+func (d *Desk) ship(c *Changes, lo, size, cargo int) <-chan shipped {
+	done := make(chan shipped, 1)
+	go func() {
+		f, s := &d.ferry, shipped{hi: d.fitting(&c.Keys, lo, partEnd(lo, c.Keys.Len(), size))}
+		if s.ops, s.err = d.load(&d.cargos[cargo], f.stream, c, lo, s.hi); s.err == nil {
+			s.err = f.stream.Record(f.there[cargo])
+		}
+		done <- s
+	}()
+	return done
+}

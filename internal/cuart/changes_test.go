@@ -1,0 +1,203 @@
+package cuart
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/device/faulty"
+	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/packing"
+	"github.com/pando-index/pando/internal/radix"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// someChanges returns operations on few keys, most of which come several times: of one
+// length, or not.
+func someChanges(rng *rand.Rand, n int) (keys []string, vals []uint64, kinds []uint8) {
+	even := rng.IntN(2) == 0
+	for range n {
+		k := string([]byte{'a' + byte(rng.IntN(4)), 'a' + byte(rng.IntN(4)), 'k'})
+		if !even {
+			k = strings.Repeat(k, rng.IntN(3))
+		}
+		keys, vals, kinds = append(keys, k), append(vals, rng.Uint64()), append(kinds, uint8(Set+rng.IntN(2)))
+	}
+	return keys, vals, kinds
+}
+
+// inTree returns what a tree has.
+func inTree(t *testing.T, tree *Tree) map[string]uint64 {
+	t.Helper()
+	all, err := tree.read()
+	must(t, err)
+	m := map[string]uint64{}
+	for _, e := range all {
+		m[e.key] = e.val
+	}
+	return m
+}
+
+// A batch that travels in parts is done as if one operation after the other, wherever
+// its strings lie.
+func TestChangesInParts(t *testing.T) {
+	first := seed.Of(t)
+	for i := range uint64(seed.Count(6)) {
+		rng := rand.New(rand.NewPCG(first+i, 0))
+		dev := ptx.New(ptx.Seed(first + i))
+		tree, err := New(dev, Options{Room: 64 << 20})
+		must(t, err)
+		x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
+		x.desk.leastPart = 1 + rng.IntN(20)
+		for range 5 {
+			keys, vals, kinds := someChanges(rng, 1+rng.IntN(200))
+			c := &Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kinds: kinds}
+			done := func() {}
+			switch rng.IntN(3) {
+			case 0:
+				c.Keys = packed(keys)
+			case 1:
+				c.Keys, done = x.shared(keys)
+			}
+			must(t, x.desk.Apply(c))
+			done()
+			for i, k := range keys {
+				if x.model[k] = vals[i]; kinds[i] == Delete {
+					delete(x.model, k)
+				}
+			}
+			if got := inTree(t, tree); !maps.Equal(got, x.model) {
+				t.Fatalf("PANDO_SEED=%d: %v, want %v", first+i, got, x.model)
+			}
+		}
+		must(t, errors.Join(x.desk.Close(), tree.Close(), dev.Close()))
+	}
+}
+
+// Wherever a device fails, the operations before are done and those behind are not, or
+// the tree says that it is broken; nothing is left on the device.
+func TestPartsOfFailingDevice(t *testing.T) {
+	first := seed.Of(t)
+	for at, all := 0, 0; at <= all; at += 1 + all/25 {
+		plan := faulty.Plan{At: at, Lose: at%3 == 0 && at > 0}
+		dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), plan)
+		rng := rand.New(rand.NewPCG(first, 1))
+		keys, vals, kinds := someChanges(rng, 100)
+		tree, err := New(dev, Options{Room: 64 << 20, Seed: 1})
+		if err == nil {
+			desk := NewDesk(tree, 2)
+			desk.leastPart = 10
+			from, model := 0, map[string]uint64{}
+			err = desk.Apply(&Changes{Keys: packed(keys), Vals: arena.Bytes(vals), Kinds: kinds})
+			if at == 0 {
+				must(t, err)
+				all = dev.Count(faulty.Any)
+			}
+			same := err != nil && (plan.Lose || tree.broken != nil) // which nobody can read any more
+			for !same {
+				if same = maps.Equal(inTree(t, tree), model) && (err != nil || from == len(keys)); same || from == len(keys) {
+					break
+				}
+				if model[keys[from]] = vals[from]; kinds[from] == Delete {
+					delete(model, keys[from])
+				}
+				from++
+			}
+			if !same {
+				t.Fatalf("operation %d fails (%v): the tree has what no number of operations comes to", at, err)
+			}
+			desk.Close()
+			tree.Close()
+		}
+		if live := dev.Live(); live != 0 {
+			t.Fatalf("operation %d of %d fails: %d things are left on the device", at, all, live)
+		}
+		dev.Close()
+	}
+}
+
+// scale is a device that weighs what travels to it.
+type scale struct {
+	device.Device
+	in atomic.Int64
+}
+
+func (s *scale) NewStream() (device.Stream, error) {
+	st, err := s.Device.NewStream()
+	return &weighed{st, s}, err
+}
+
+type weighed struct {
+	device.Stream
+	scale *scale
+}
+
+func (w *weighed) CopyIn(to device.Ptr, from []byte) error {
+	w.scale.in.Add(int64(len(from)))
+	return w.Stream.CopyIn(to, from)
+}
+
+// Of operations that all set something, on keys of one length, keys and values travel,
+// and nothing else but some words a part.
+func TestOnlyKeysAndValuesTravel(t *testing.T) {
+	inner := ptx.New(ptx.RaceCheck(false))
+	dev := &scale{Device: inner}
+	tree, err := New(dev, Options{Room: 64 << 20})
+	must(t, err)
+	x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
+	x.desk.leastPart = 1000
+	const n, width = 5000, 32
+	keys, vals := make([]string, n), make([]uint64, n)
+	for i := range keys {
+		keys[i] = strings.Repeat("k", width-2) + string([]byte{byte(i >> 8), byte(i)})
+	}
+	shared, done := x.shared(keys)
+	for _, s := range []packing.Strings{shared, packed(keys), {Keys: keys}} {
+		dev.in.Store(0)
+		must(t, x.desk.Apply(&Changes{Keys: s, Vals: arena.Bytes(vals), Kind: Set}))
+		const parts = 8 // at most, with those in which the table grows
+		if in := dev.in.Load(); in < n*(width+8) || in > n*(width+8)+int64(parts*toldBytes) {
+			t.Errorf("%d bytes travel, of %d operations with %d bytes of key and value", in, n, width+8)
+		}
+	}
+	done()
+	if got := inTree(t, tree); len(got) != n || !slices.Equal(slices.Sorted(maps.Keys(got)), keys) {
+		t.Errorf("%d entries", len(got))
+	}
+	must(t, errors.Join(x.desk.Close(), tree.Close(), inner.Close()))
+}
+
+// The same holds for a batch of a follower, in one piece and in several.
+func TestFollowerSendsOnlyKeysAndValues(t *testing.T) {
+	for _, piece := range []int{100, 5000} {
+		inner := ptx.New(ptx.RaceCheck(false))
+		dev, cpu := &scale{Device: inner}, radix.New(0)
+		f, err := Follow(cpu, dev, FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Changes: 1})
+		must(t, err)
+		f.piece = piece
+		const n, width = 5 * 100 * sendPieces / 4, 8
+		keys, vals := make([]string, n), make([]uint64, n)
+		for i := range keys {
+			keys[i] = fmt.Sprintf("%0*d", width, i)
+		}
+		for _, more := range []string{"", "k"} { // all of one length, or not
+			keys[n/2] += more
+			dev.in.Store(0)
+			must(t, f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}))
+			least := int64(n*(width+8) + len(more)*4*(n+1))
+			if in := dev.in.Load(); in < least || in > least+int64(4*toldBytes) {
+				t.Errorf("pieces of %d: %d bytes travel, want %d", piece, in, least)
+			}
+			must(t, f.Check())
+		}
+		must(t, f.Close())
+		cpu.Close()
+	}
+}
