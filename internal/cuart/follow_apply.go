@@ -2,13 +2,15 @@ package cuart
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/backlog"
 	"github.com/pando-index/pando/internal/radix"
 )
 
-// Apply does a batch: on the GPU, if it takes it. What the GPU has not done the CPU
-// does.
+// Apply does a batch, all of it or nothing: on the GPU, if it takes it. What the GPU has
+// not done the CPU does.
 func (f *Follower) Apply(b *Batch) error {
 	n := len(b.Keys)
 	if f.opts.Changes == 0 || n < f.opts.Changes || f.down.Load() != nil {
@@ -17,14 +19,44 @@ func (f *Follower) Apply(b *Batch) error {
 	f.changing.Lock()
 	defer f.changing.Unlock()
 	m := f.measure(b)
+	var long *some
 	for lo := 0; lo < n; { // as much as the log takes at a time
 		p := f.cut(b, m, lo)
-		if err := f.applyPart(b, p); err != nil {
-			return err
+		f.log.Begin(lockedBytes(p.layout.end))
+		if lo == 0 {
+			var err error
+			if long, err = f.applyLong(b, m); err != nil {
+				f.log.End()
+				return err
+			}
+		}
+		if err := f.onGPU(b, p); err != nil {
+			f.fail(err)
+			if err := f.instead(b, lo, lo > 0 || long != nil); err != nil {
+				return err
+			}
+			break
 		}
 		lo = p.hi
 	}
+	if long != nil {
+		long.report(f, b)
+	}
 	return nil
+}
+
+// applyLong does the operations of a batch on keys that are too long for the GPU, all or
+// none, and returns them, or nil where there are none. The stripes are held.
+func (f *Follower) applyLong(b *Batch, m *measured) (*some, error) {
+	if !slices.Contains(m.long, true) {
+		return nil, nil
+	}
+	s := f.some(b, 0, func(key string) bool { return len(key) > f.tree.longest })
+	if err := f.cpu.Apply(&s.Ops); err != nil {
+		return nil, err
+	}
+	f.long += s.more()
+	return s, nil
 }
 
 // hostFirst does a batch to the tree in host memory. Its keys are noted, or, where they
@@ -52,29 +84,6 @@ func (f *Follower) hostFirst(b *Batch) (err error) {
 		return nil
 	}
 	f.Alone(change)
-	return err
-}
-
-// applyPart does a part of a batch.
-func (f *Follower) applyPart(b *Batch, p *part) error {
-	f.log.Begin(lockedBytes(p.layout.end))
-	var long *some
-	if p.long > 0 {
-		long = f.some(b, p.lo, p.hi, func(key string) bool { return len(key) > f.tree.longest })
-		if err := f.cpu.Apply(&long.Ops); err != nil {
-			f.log.End()
-			return err
-		}
-		f.long += long.more()
-	}
-	err := f.onGPU(b, p)
-	if err != nil {
-		f.fail(err)
-		err = f.instead(b, p)
-	}
-	if long != nil && err == nil {
-		long.report(f, b)
-	}
 	return err
 }
 
@@ -124,13 +133,17 @@ func (f *Follower) accept(b *Batch, r *run, ops *Ops) error {
 	return nil
 }
 
-// instead does a part of a batch in host memory, but for keys that are too long, since
-// the GPU could not.
-func (f *Follower) instead(b *Batch, p *part) error {
+// instead does operations of a batch from lo on in host memory, but for keys that are too
+// long, since the GPU could not. Where others of the batch are done, these must be, too,
+// as what was accepted must.
+func (f *Follower) instead(b *Batch, lo int, begun bool) error {
 	f.log.Alone()
 	defer f.log.End()
-	s := f.some(b, p.lo, p.hi, func(key string) bool { return len(key) <= f.tree.longest })
-	if err := f.cpu.Apply(&s.Ops); err != nil {
+	s := f.some(b, lo, func(key string) bool { return len(key) <= f.tree.longest })
+	do := func() error { return f.cpu.Apply(&s.Ops) }
+	if begun {
+		backlog.Insist(do)
+	} else if err := do(); err != nil {
 		return err
 	}
 	s.report(f, b)
@@ -158,12 +171,12 @@ func (f *Follower) all(b *Batch) *some {
 	return s
 }
 
-// some returns those of operations [lo, hi) whose key is so.
-func (f *Follower) some(b *Batch, lo, hi int, is func(key string) bool) *some {
+// some returns those of operations from lo on whose key is so.
+func (f *Follower) some(b *Batch, lo int, is func(key string) bool) *some {
 	s := &some{rows: make([]int, 0)}
-	for i := lo; i < hi; i++ {
-		if is(b.Keys[i]) {
-			s.Keys, s.rows = append(s.Keys, b.Keys[i]), append(s.rows, i)
+	for i, key := range b.Keys[lo:] {
+		if is(key) {
+			s.Keys, s.rows = append(s.Keys, key), append(s.rows, lo+i)
 		}
 	}
 	f.complete(s, b)

@@ -49,26 +49,24 @@ const _ = uint(mostBytes - packPiece*(MaxKey+1))
 
 // measured is the keys of a batch, a piece at a time.
 type measured struct {
-	bytes []int // that travel
-	long  []int // keys that are too long
-	width []int // bytes of each key that travel, where they are as many of all; else 0
+	bytes []int  // that travel
+	long  []bool // whether one is too long for the GPU
+	width []int  // bytes of each key that travel, where they are as many of all; else 0
 }
 
 // measure sees how long keys are.
 func (f *Follower) measure(b *Batch) *measured {
 	n := (len(b.Keys) + f.piece - 1) / f.piece
-	m := &measured{make([]int, n), make([]int, n), make([]int, n)}
+	m := &measured{make([]int, n), make([]bool, n), make([]int, n)}
 	par.Run(f.opts.Workers, n, par.Func(func(p int) {
 		keys := b.Keys[p*f.piece : min((p+1)*f.piece, len(b.Keys))]
-		bytes, long, width := 0, 0, f.desk.takes(keys[0])
+		bytes, long, width := 0, false, f.desk.takes(keys[0])
 		for _, k := range keys {
 			takes := f.desk.takes(k)
 			if bytes += takes; takes != width {
 				width = 0
 			}
-			if len(k) > f.tree.longest {
-				long++
-			}
+			long = long || len(k) > f.tree.longest
 		}
 		m.bytes[p], m.long[p], m.width[p] = bytes, long, width
 	}))
@@ -81,7 +79,6 @@ type part struct {
 	pieces []int // bytes of each
 	bytes  int   // of all
 	width  int   // of each key, whose offsets need not travel; 0 where they do
-	long   int
 	layout runLayout
 }
 
@@ -101,7 +98,7 @@ func (f *Follower) cut(b *Batch, m *measured, lo int) *part {
 			break
 		}
 		p.hi, p.bytes, p.layout = hi, bytes, l
-		if p.long += m.long[i]; p.width != m.width[i] {
+		if p.width != m.width[i] {
 			p.width = 0
 		}
 		p.pieces = m.bytes[first : i+1]
