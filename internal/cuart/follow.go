@@ -47,6 +47,7 @@ type Follower struct {
 	using    sync.RWMutex // held for reading by searches, for writing by who changes the copy; comes after stripes
 	forget   runtime.Cleanup
 	closed   bool
+	end      func() error // gives all memory back, once
 }
 
 // FollowOptions are the settings of a follower.
@@ -98,6 +99,7 @@ func Follow(cpu *radix.Tree, dev device.Device, opts FollowOptions) (f *Follower
 	if err := f.load(); err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
+	f.end = sync.OnceValue(f.giveBack)
 	f.forget = runtime.AddCleanup(f, func(d device.Device) { d.Close() }, dev)
 	return f, nil
 }
@@ -144,10 +146,12 @@ func (f *Follower) Down() error {
 	return nil
 }
 
-// fail gives the GPU up, and says so the first time.
+// fail gives the GPU up, and says so the first time. Its memory, and what is page-locked
+// for it, is given back as soon as nobody uses it.
 func (f *Follower) fail(err error) {
 	if f.down.CompareAndSwap(nil, &err) {
 		slog.Warn("pando: the GPU failed, the CPU does everything from now on", "device", f.dev.Info().Name, "error", err)
+		go f.end() // the caller may hold locks, and what was accepted is to be folded
 	}
 }
 
@@ -326,18 +330,20 @@ func (f *Follower) Check() error {
 
 // Close waits for batches under way and for the log, and gives the device back. The
 // tree in host memory stays open.
-func (f *Follower) Close() error {
+func (f *Follower) Close() error { return f.end() }
+
+// giveBack closes the follower. From then on nobody uses the copy, or memory that is
+// page-locked for it. No lock is held while the driver is called: that of a GPU that is
+// lost may take long, and others need not wait for it.
+func (f *Follower) giveBack() error {
 	f.changing.Lock()
-	defer f.changing.Unlock()
 	f.log.Wait()
 	f.using.Lock()
-	defer f.using.Unlock()
-	if f.closed {
-		return nil
-	}
 	f.closed = true
-	f.forget.Stop()
 	done := errors.New("cuart: closed")
 	f.down.CompareAndSwap(nil, &done)
+	f.using.Unlock()
+	f.changing.Unlock()
+	f.forget.Stop()
 	return errors.Join(f.locked.close(), f.desk.Close(), f.tree.Close(), f.dev.Close())
 }
