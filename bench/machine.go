@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 
 	figures "github.com/pando-index/pando/bench/report"
+	"github.com/pando-index/pando/internal/hostmem"
 )
 
 // describeMachine returns what figures are measured on. It does not name the host.
@@ -67,14 +67,6 @@ func memInfo(field string) int64 { return procBytes("/proc/meminfo", field) }
 // procBytes reads a line such as "MemFree: 123 kB" of a file in /proc, in
 // bytes; it returns 0 if there is none.
 func procBytes(path, field string) int64 {
-	text, _ := os.ReadFile(path)
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) == 3 && words[0] == field+":" {
-			kib, err := strconv.ParseInt(words[1], 10, 64)
-			if err == nil {
-				return kib << 10
-			}
-		}
-	}
-	return 0
+	kib, _ := hostmem.Field(hostmem.Text(path), field)
+	return kib << 10
 }

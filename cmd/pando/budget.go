@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/pando-index/pando/internal/hostmem"
 )
 
 // budget is the memory that a build may take, and why it may not take more.
@@ -31,11 +33,11 @@ var unlimited = budget{bytes: math.MaxInt64}
 // place of what the machine has free; the limits that were set for this process
 // hold in any case.
 func newBudget(limit int64) budget {
-	b := spare("/proc")
+	b := spare(hostmem.Proc)
 	if limit > 0 {
 		b = unlimited.or(limit, "--memory allows %s", "allow more")
 	}
-	b = b.orGroups("/proc", "/sys/fs/cgroup").orLimits("/proc")
+	b = b.orGroups(hostmem.Proc, hostmem.Groups).orLimits(hostmem.Proc)
 	b = b.or(debug.SetMemoryLimit(-1), "GOMEMLIMIT allows %s", "allow more")
 	if b == unlimited {
 		return budget{}
@@ -46,12 +48,7 @@ func newBudget(limit int64) budget {
 // orGroups returns the smaller of a budget and what control groups leave this
 // process.
 func (b budget) orGroups(proc, groups string) budget {
-	for _, g := range controlGroups(readText(filepath.Join(proc, "self/cgroup")), groups) {
-		if left, ok := leftInGroup(g); ok {
-			b = b.or(left, "this process's control group leaves it %s", "allow it more")
-		}
-	}
-	return b
+	return b.or(hostmem.LeftInGroups(proc, groups), "this process's control group leaves it %s", "allow it more")
 }
 
 // orLimits returns the smaller of a budget and what `ulimit -v` and `ulimit -d`
@@ -59,13 +56,13 @@ func (b budget) orGroups(proc, groups string) budget {
 // more of those than it uses, by the arenas it grows by and by what it has freed.
 // Linux alone tells them.
 func (b budget) orLimits(proc string) budget {
-	limits, status := readText(filepath.Join(proc, "self/limits")), readText(filepath.Join(proc, "self/status"))
+	limits, status := hostmem.Text(filepath.Join(proc, "self/limits")), hostmem.Text(filepath.Join(proc, "self/status"))
 	for _, l := range []struct{ name, used, flag string }{
 		{"Max address space", "VmSize", "-v"},
 		{"Max data size", "VmData", "-d"},
 	} {
 		limit, ok := softLimit(limits, l.name)
-		if used, known := meminfo(status, l.used); ok && known {
+		if used, known := hostmem.Field(status, l.used); ok && known {
 			b = b.or((limit-used<<10)/2, "ulimit "+l.flag+" leaves this process %s", "allow it more")
 		}
 	}

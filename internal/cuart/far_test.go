@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -264,9 +265,20 @@ func TestOutgrowsDevice(t *testing.T) {
 		if n := r.tree.HostBytes(); r.tree.leaves.host != (hostRoom > 0) || n > max(hostRoom, 0) {
 			t.Errorf("%d bytes of %d in host memory", n, hostRoom)
 		}
-		some := slices.Sorted(maps.Keys(r.model))[:300]
-		r.apply(some, make([]uint64, len(some)), []byte(strings.Repeat(string(rune(Delete)), len(some))), 0)
-		must(t, set(50))
+		// Memory is promised to batches that need less, deletes too: small ones fit.
+		fewer := func(n int, do func(n int) error) {
+			for err = do(n); isShort(err) && n > 1; err = do(n) {
+				n /= 2
+			}
+			must(t, err)
+		}
+		for want := len(r.model) - 300; len(r.model) > want; {
+			fewer(len(r.model)-want, func(n int) error {
+				some := slices.Sorted(maps.Keys(r.model))[:n]
+				return r.try(some, make([]uint64, n), slices.Repeat([]uint8{Delete}, n), 0)
+			})
+		}
+		fewer(50, set)
 		r.check()
 		r.look(rng)
 		must(t, r.tree.Close())
@@ -274,6 +286,48 @@ func TestOutgrowsDevice(t *testing.T) {
 	}
 	if entries[1<<20] < 2*entries[-1] {
 		t.Errorf("%d entries with leaves in host memory, %d without", entries[1<<20], entries[-1])
+	}
+}
+
+// Leaves take no host memory that is not free, whatever HostRoom is, and the host is
+// asked before any is taken.
+func TestHostHasNoMemory(t *testing.T) {
+	first := seed.Of(t)
+	for _, opts := range []Options{
+		{Room: 64 << 20, HostRoom: 32 << 20, Longest: 8, Long: LongHost}, // long keys are there,
+		{Room: 512 << 10, HostRoom: 32 << 20},                            // or all, when the device is full
+	} {
+		opts.Seed = 1
+		dev := ptx.New(ptx.Seed(first), ptx.RaceCheck(false))
+		r := newRig(t, dev, opts)
+		free, asked := int64(1<<20), 0
+		r.tree.hostFree = func() int64 {
+			asked++
+			return free - r.tree.HostBytes()
+		}
+		rng := rand.New(rand.NewPCG(first, 4))
+		var err error
+		for err == nil && len(r.model) < 1<<20 {
+			keys := make([]string, 50)
+			for i := range keys {
+				keys[i] = fmt.Sprintf("%01000x", rng.Uint64())
+			}
+			err = r.try(keys, make([]uint64, len(keys)), slices.Repeat([]uint8{Set}, len(keys)), 0)
+			if n := r.tree.HostBytes(); n > free*3/4+free/8 {
+				t.Fatalf("%+v: %d bytes of %d that are free are taken", opts, n, free)
+			}
+		}
+		if !errors.Is(err, ErrLimit) || asked == 0 || r.tree.HostBytes() == 0 {
+			t.Errorf("%+v: %d entries, %d bytes in host memory, asked %d times: %v", opts, len(r.model), r.tree.HostBytes(), asked, err)
+		}
+		r.check()
+		free = 0 // what is there stays
+		r.apply(slices.Sorted(maps.Keys(r.model))[:100], make([]uint64, 100), []byte(strings.Repeat(string(rune(Delete)), 100)), 0)
+		free = math.MaxInt64 // nobody knows
+		must(t, r.try([]string{strings.Repeat("k", 20000)}, []uint64{1}, []uint8{Set}, 0))
+		r.check()
+		must(t, r.tree.Close())
+		must(t, dev.Close())
 	}
 }
 

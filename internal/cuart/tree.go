@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/room"
+	"github.com/pando-index/pando/internal/hostmem"
 )
 
 // ErrLimit is the error for a batch that would take more memory than allowed.
@@ -37,7 +38,8 @@ type Tree struct {
 	longest  int   // longer keys are not there,
 	lenient  bool  // and it is no error to set them
 	left     int64 // bytes of the device that pools may still take,
-	hostLeft int64 // and of the host
+	hostLeft int64 // and of the host, which has so many free
+	hostFree func() int64
 	work     room.Work
 	freed    room.Work // what a batch frees
 	hot      room.Work // runs of a batch
@@ -83,7 +85,8 @@ type Options struct {
 	Long Long
 	// HostRoom is the most host memory that leaves may take: those of long keys where
 	// Long is LongHost, and all where the device is full. 0 is as much as Room, and
-	// below 0 is none.
+	// below 0 is none. Whatever it is, they take no more than what the host has free
+	// when they take it.
 	HostRoom int64
 }
 
@@ -99,7 +102,7 @@ const (
 
 // New returns an empty tree on a device. The device stays the caller's.
 func New(dev device.Device, opts Options) (t *Tree, err error) {
-	t = &Tree{dev: dev, left: opts.Room, perSlot: entriesPerSlot, portion: buildPortion}
+	t = &Tree{dev: dev, left: opts.Room, perSlot: entriesPerSlot, portion: buildPortion, hostFree: hostmem.Free}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -194,7 +197,7 @@ func (t *Tree) grow(p *pool, slots int) error {
 		left = &t.hostLeft
 	}
 	bytes := int64(slots-p.room) * int64(p.slot)
-	if slots > p.most || bytes > *left {
+	if slots > p.most || bytes > *left || p.host && !t.hostHas(p, slots) {
 		return ErrLimit
 	}
 	if err := p.memory.Grow(int64(slots) * int64(p.slot)); err != nil {
