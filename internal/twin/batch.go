@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/backlog"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
@@ -30,8 +31,8 @@ type Batch[C order.Code] struct {
 	// Deleted, unless nil, is increased by the number of entries that there are less
 	// after the batch.
 	Deleted *int
-	// CPU does all operations from lo to hi on the tree in host memory, and returns
-	// their keys. It is called where the GPU cannot.
+	// CPU does all operations from lo to hi on the tree in host memory, or none, and
+	// returns their keys. It is called where the GPU cannot, and again after an error.
 	CPU func(lo, hi int) (changed []C, err error)
 }
 
@@ -42,8 +43,8 @@ func (b *Batch[C]) less(before, now int) {
 	}
 }
 
-// Apply does a batch: on the GPU, if it takes it. What the GPU has not done the
-// CPU does.
+// Apply does a batch, all of it or nothing: on the GPU, if it takes it. What the GPU has
+// not done the CPU does.
 func (t *Twin[C]) Apply(b *Batch[C]) (err error) {
 	if t.opts.Changes == 0 || b.N < t.opts.Changes || t.down.Load() != nil {
 		t.Alone(func() (changed []C) {
@@ -56,27 +57,32 @@ func (t *Twin[C]) Apply(b *Batch[C]) (err error) {
 	defer t.gpu.Unlock()
 	for lo := 0; lo < b.N; { // as much as the log holds at a time
 		hi := min(lo+t.opts.Log, b.N)
-		if err := t.applyPart(b, lo, hi); err != nil {
-			return err
+		t.log.Begin(hi - lo)
+		r, err := t.onGPU(b, lo, hi)
+		if err != nil {
+			t.fail(err)
+			return t.instead(b, lo)
 		}
+		t.log.Accept(r, t.gpu.tree.Len())
 		lo = hi
 	}
 	return nil
 }
 
-// applyPart does operations [lo, hi).
-func (t *Twin[C]) applyPart(b *Batch[C], lo, hi int) error {
-	t.log.Begin(hi - lo)
-	r, err := t.onGPU(b, lo, hi)
-	if err == nil {
-		t.log.Accept(r, t.gpu.tree.Len())
-		return nil
-	}
-	t.fail(err)
+// instead does operations from lo on in host memory, since the GPU could not. Where
+// others of the batch were accepted, these must be done, too.
+func (t *Twin[C]) instead(b *Batch[C], lo int) error {
 	t.log.Alone()
 	defer t.log.End()
-	_, err = b.CPU(lo, hi)
-	return err
+	do := func() error {
+		_, err := b.CPU(lo, b.N)
+		return err
+	}
+	if lo == 0 {
+		return do()
+	}
+	backlog.Insist(do)
+	return nil
 }
 
 // onGPU does operations [lo, hi) on the GPU, and returns what they come to. The

@@ -45,6 +45,54 @@ func TestTwinLosesItsGPU(t *testing.T) {
 	}
 }
 
+// A batch that is larger than the log, whose GPU is lost in the midst and for whose rest
+// there is no host memory at first, is done whole, or not at all.
+func TestBatchIsWhole(t *testing.T) {
+	quiet(t)
+	first := seed.Of(t)
+	const n = 400
+	errShort := errors.New("no memory")
+	life := func(dev *faulty.Device) (there, before int, err error) {
+		cpu, err := bplus.New[uint64](0)
+		must(t, err)
+		defer cpu.Close()
+		tw, err := New(cpu, dev, Options{Workers: 2, Least: 50, Changes: 20, Log: 100})
+		must(t, err)
+		before = dev.Count(faulty.Any)
+		tries := 0
+		fill := func(lo int, keys, vals []uint64, _ []uint8) {
+			for i := range keys {
+				keys[i] = uint64(lo+i) * 3
+			}
+			for i := range vals {
+				vals[i] = uint64(lo + i)
+			}
+		}
+		err = tw.Apply(&Batch[uint64]{N: n, Kind: bplus.Set, Fill: fill, CPU: func(lo, hi int) ([]uint64, error) {
+			if tries++; tries < 4 {
+				return nil, errShort
+			}
+			keys, vals := make([]uint64, hi-lo), make([]uint64, hi-lo)
+			fill(lo, keys, vals, nil)
+			return keys, cpu.Apply(&bplus.Ops[uint64]{Kind: bplus.Set, Keys: keys, Vals: vals}, 2)
+		}})
+		tw.Wait()
+		there = cpu.Len()
+		tw.Close()
+		return there, before, err
+	}
+	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	_, before, err := life(count)
+	must(t, err)
+	all := count.Count(faulty.Any)
+	for at := before + 1; at <= all; at += 1 + (all-before)/12 {
+		there, _, err := life(faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Lose: true}))
+		if err == nil && there != n || err != nil && (there != 0 || !errors.Is(err, errShort)) {
+			t.Errorf("lost at %d of %d: %d of %d operations are done: %v", at-before, all-before, there, n, err)
+		}
+	}
+}
+
 // loseTwin does operations of all kinds on a twin.
 func loseTwin(t *testing.T, first uint64, dev *faulty.Device) {
 	cpu, err := bplus.New[uint64](0)
