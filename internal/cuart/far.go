@@ -41,9 +41,9 @@ type far struct {
 // mostUnits is how many units leaves may have: the places that a link can have.
 const mostUnits = leafBit - 1
 
-// forPools returns how much of a device's memory, or of the host's, nodes and leaves may
-// take. The rest is for what batches need, and the table: a device that has none left
-// for these would be of no use, nor would a host.
+// forPools returns how much of a device's memory nodes and leaves may take. The rest is
+// for what batches need, and the table: a device that has none left for these would be
+// of no use.
 func forPools(room int64) int64 { return room - min(room/4, 1<<30) }
 
 // openLeaves reserves addresses for leaves: share is that of openPools.
@@ -78,13 +78,16 @@ func (t *Tree) openHost(most int) (pool, error) {
 	return pool{memory: memory, slot: unit, most: most, host: true}, err
 }
 
+// hostSpare is the memory that stays free on the host, for the tree there and for others.
+const hostSpare = 1 << 30
+
 // hostHas reports whether the host has memory free for a pool there to have so many slots.
 // Page-locked memory cannot be driven out: what takes too much of it ends others, or this
 // process.
 func (t *Tree) hostHas(p *pool, slots int) bool {
 	there := p.memory.Len()
 	more := int64(slots)*int64(p.slot) - there
-	return more <= 0 || max(more, there/8) <= forPools(t.hostFree()) // a range grows by an eighth at least
+	return more <= 0 || max(more, there/8) <= t.hostFree()-hostSpare // a range grows by an eighth at least
 }
 
 // isShort reports whether an error says that there is no memory left.

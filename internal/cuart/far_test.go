@@ -300,7 +300,7 @@ func TestHostHasNoMemory(t *testing.T) {
 		opts.Seed = 1
 		dev := ptx.New(ptx.Seed(first), ptx.RaceCheck(false))
 		r := newRig(t, dev, opts)
-		free, asked := int64(1<<20), 0
+		free, asked := int64(hostSpare+1<<20), 0
 		r.tree.hostFree = func() int64 {
 			asked++
 			return free - r.tree.HostBytes()
@@ -313,7 +313,7 @@ func TestHostHasNoMemory(t *testing.T) {
 				keys[i] = fmt.Sprintf("%01000x", rng.Uint64())
 			}
 			err = r.try(keys, make([]uint64, len(keys)), slices.Repeat([]uint8{Set}, len(keys)), 0)
-			if n := r.tree.HostBytes(); n > free*3/4+free/8 {
+			if n := r.tree.HostBytes(); n > free-hostSpare {
 				t.Fatalf("%+v: %d bytes of %d that are free are taken", opts, n, free)
 			}
 		}
