@@ -22,9 +22,9 @@ import (
 // someChanges returns operations on few keys, most of which come several times: of one
 // length, or not.
 func someChanges(rng *rand.Rand, n int) (keys []string, vals []uint64, kinds []uint8) {
-	even := rng.IntN(2) == 0
+	even, letters := rng.IntN(2) == 0, min(4+n/1000, 200)
 	for range n {
-		k := string([]byte{'a' + byte(rng.IntN(4)), 'a' + byte(rng.IntN(4)), 'k'})
+		k := string([]byte{byte(rng.IntN(letters)), byte(rng.IntN(letters)), 'k'})
 		if !even {
 			k = strings.Repeat(k, rng.IntN(3))
 		}
@@ -48,37 +48,38 @@ func inTree(t *testing.T, tree *Tree) map[string]uint64 {
 // A batch that travels in parts is done as if one operation after the other, wherever
 // its strings lie.
 func TestChangesInParts(t *testing.T) {
-	first := seed.Of(t)
-	for i := range uint64(seed.Count(6)) {
-		rng := rand.New(rand.NewPCG(first+i, 0))
-		dev := ptx.New(ptx.Seed(first + i))
-		tree, err := New(dev, Options{Room: 64 << 20})
-		must(t, err)
-		x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
-		x.desk.leastPart = 1 + rng.IntN(20)
-		for range 5 {
-			keys, vals, kinds := someChanges(rng, 1+rng.IntN(200))
-			c := &Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kinds: kinds}
-			done := func() {}
-			switch rng.IntN(3) {
-			case 0:
-				c.Keys = packed(keys)
-			case 1:
-				c.Keys, done = x.shared(keys)
-			}
-			must(t, x.desk.Apply(c))
-			done()
-			for i, k := range keys {
-				if x.model[k] = vals[i]; kinds[i] == Delete {
-					delete(x.model, k)
-				}
-			}
-			if got := inTree(t, tree); !maps.Equal(got, x.model) {
-				t.Fatalf("PANDO_SEED=%d: %v, want %v", first+i, got, x.model)
+	onEach(t, seed.Count(6), func(t *testing.T, dev device.Device, rng *rand.Rand) { changeInParts(t, dev, rng, 1, 200) })
+}
+
+// changeInParts does batches of at most so many operations, in parts of at least few of
+// them.
+func changeInParts(t *testing.T, dev device.Device, rng *rand.Rand, few, most int) {
+	tree, err := New(dev, Options{Room: int64(min(few, 64)) << 26})
+	must(t, err)
+	x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
+	x.desk.leastPart = few + rng.IntN(20*few)
+	for range 5 {
+		keys, vals, kinds := someChanges(rng, 1+rng.IntN(most))
+		c := &Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kinds: kinds}
+		done := func() {}
+		switch rng.IntN(3) {
+		case 0:
+			c.Keys = packed(keys)
+		case 1:
+			c.Keys, done = x.shared(keys)
+		}
+		must(t, x.desk.Apply(c))
+		done()
+		for i, k := range keys {
+			if x.model[k] = vals[i]; kinds[i] == Delete {
+				delete(x.model, k)
 			}
 		}
-		must(t, errors.Join(x.desk.Close(), tree.Close(), dev.Close()))
+		if got := inTree(t, tree); !maps.Equal(got, x.model) {
+			t.Fatalf("%d entries are other than these %d", len(got), len(x.model))
+		}
 	}
+	must(t, errors.Join(x.desk.Close(), tree.Close()))
 }
 
 // Wherever a device fails, the operations before are done and those behind are not, or

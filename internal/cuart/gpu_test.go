@@ -28,6 +28,13 @@ func TestApplyOnGPU(t *testing.T) { onGPU(t, seed.Count(60), applyOnce) }
 func TestLoadOnGPU(t *testing.T)  { onGPU(t, seed.Count(5), loadFull) }
 func TestNodesOnGPU(t *testing.T) { onGPU(t, seed.Count(8), growOnce) }
 
+// Parts of batches, small and large, travel while those before are done.
+func TestPartsOnGPU(t *testing.T) {
+	for _, few := range []int{1, 1000, 5000} {
+		onGPU(t, seed.Count(6), func(t *testing.T, dev device.Device, rng *rand.Rand) { changeInParts(t, dev, rng, few, 200*few) })
+	}
+}
+
 // Large batches, on a table that grows under them, and with slots that many fall on.
 func TestLargeOnGPU(t *testing.T) {
 	onGPU(t, 4, func(t *testing.T, dev device.Device, rng *rand.Rand) {
