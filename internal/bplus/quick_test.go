@@ -131,3 +131,99 @@ func sameLeaves[C Code](t *testing.T, a, b *Tree[C]) {
 		}
 	}
 }
+
+// What must keep the short way off a leaf does, and leaves no trace; and a change
+// leaves the word, and the list of leaves to be counted, as it should.
+func TestQuickKeepsOff(t *testing.T) {
+	alone(t)
+	for _, path := range simd.Paths() {
+		undo := simd.Use(path)
+		if simd.CanPut() {
+			t.Run(fmt.Sprintf("%v/32", path), quickKeepsOff[uint32])
+			t.Run(fmt.Sprintf("%v/64", path), quickKeepsOff[uint64])
+		}
+		undo()
+	}
+}
+
+func quickKeepsOff[C Code](t *testing.T) {
+	tree, err := New[C](0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	half := C(linePairs[C]())
+	for i := C(1); i <= C(capacity[C]())+half*4; i++ { // a full leaf, and one that begins with full lines
+		tree.Set(i*10, i)
+	}
+	x := tree.leaf(tree.first).info().next
+	l := tree.leaf(x)
+	low := C(l.info().low)
+	for _, change := range []struct {
+		name     string
+		key, val C
+	}{
+		{"same value", low + 10, (low + 10) / 10},
+		{"other value", low + 10, 0},
+		{"line with room", low + 10*(half*4) + 1, 0},
+		{"full line", low + 11, 0},
+	} {
+		put := func(x uint32, epoch, gen int) (p simd.Puts, dirty uint32) {
+			control := tree.control
+			p = simd.Puts{
+				Control: &control, EpochIs: control.Epoch, GenIs: control.Gen, Root: uint64(x),
+				Keys: unsafe.Pointer(&change.key), Vals: unsafe.Pointer(&change.val), N: 1, Dirty: &dirty,
+			}
+			control.Epoch += uint64(epoch)
+			control.Gen += uint64(gen)
+			simd.PutRegular[C](&tree.at, &p)
+			return p, dirty
+		}
+		before := bytesOf(l)
+		keepsOff := func(why string, x uint32, epoch, gen int) {
+			t.Helper()
+			was := bytesOf(l)
+			if p, _ := put(x, epoch, gen); p.Done != 0 || !bytes.Equal(bytesOf(l), was) {
+				t.Errorf("%s, %s: done", change.name, why)
+			}
+		}
+		if change.name != "same value" { // that changes nothing that a snapshot could see
+			keepsOff("another epoch since", x, 1, 0)
+		}
+		keepsOff("a late generation", x, 0, 2)
+		keepsOff("a leaf to the left", tree.first, 0, 0)
+		for _, bit := range []uint64{simd.WordLocked, simd.WordSealed, simd.WordDead} {
+			*l.word() |= bit
+			keepsOff(fmt.Sprintf("word bits %b", bit), x, 0, 0)
+			*l.word() &^= bit
+		}
+		l.info().epoch--
+		keepsOff("a leaf of an earlier epoch", x, 0, 0)
+		l.info().epoch++
+		if !bytes.Equal(bytesOf(l), before) {
+			t.Fatalf("%s: bytes have changed", change.name)
+		}
+
+		l.info().dirty = 0
+		word, n := *l.word(), simd.Entries(*l.word())
+		p, dirty := put(x, 0, 1)
+		switch added := p.Had == 0; {
+		case p.Done != 1 || int(p.Leaf) != int(x) || added != (p.Added == 1) || p.Dirtied != p.Added:
+			t.Errorf("%s: %+v", change.name, p)
+		case added && (dirty != x || l.info().dirty != 1):
+			t.Errorf("%s: the leaf is not to be counted", change.name)
+		case change.name == "same value" && *l.word() != word || change.name != "same value" && *l.word() != simd.NextWord(word, n+p.Added):
+			t.Errorf("%s: word %#x became %#x", change.name, word, *l.word())
+		}
+		l.info().dirty = 1
+		tree.count(x, p.Added)
+	}
+	if err := tree.Check(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bytesOf returns a copy of a leaf's bytes.
+func bytesOf[C Code](l leaf[C]) []byte {
+	return slices.Concat(unsafe.Slice((*byte)(l.pilot), simd.RegularPilot[C]()), unsafe.Slice((*byte)(l.block), simd.RegularBlock))
+}
