@@ -62,7 +62,7 @@ func capacity[C Code]() int { return lines * linePairs[C]() }
 // info is the second line of a pilot. It is read and changed like the leaf's
 // entries: under its word.
 type info struct {
-	epoch   uint64 // in which the leaf was last changed
+	epoch   uint64 // in which the leaf was last changed; see partly
 	born    uint64 // in which it was made: later snapshots may refer to it
 	low     uint64 // all keys are above; meaningless in the first leaf
 	owner   uint64 // number of the tree
@@ -71,7 +71,21 @@ type info struct {
 	counted uint32 // entries that the counts above know of
 	dirty   uint32 // 1 if that may be another number than there are
 	full    uint64 // bit j: line j has no room
-	_       [8]byte
+	missing uint64 // bit j: line j has to be kept for a snapshot before it is changed
+}
+
+// partly is added to the epoch of a leaf some lines of which are missing: so it
+// is no epoch, and whoever is to write more than some lines touches it first.
+const partly = 1 << 63
+
+// changed returns the epoch in which a leaf was last changed.
+func (in *info) changed() uint64 { return in.epoch &^ partly }
+
+// set sets the epoch in which a leaf was changed, and which lines are missing.
+func (in *info) set(epoch, missing uint64) {
+	if in.epoch, in.missing = epoch, missing; missing != 0 {
+		in.epoch |= partly
+	}
 }
 
 // leaf is where a leaf lies: in the pools, or a copy of it in scratch memory.
@@ -147,7 +161,7 @@ func pools[C Code]() (leaves, uppers *arena.Pool) {
 
 // Taken returns the number of chunks of nodes that trees have, for tests.
 func Taken() (n int) {
-	for _, p := range []*arena.Pool{leaves32, leaves64, uppers32, uppers64} {
+	for _, p := range []*arena.Pool{leaves32, leaves64, uppers32, uppers64, keeps} {
 		n += p.Taken()
 	}
 	return n

@@ -200,8 +200,28 @@ func (c *checking[C]) memory() error {
 	if kept := int(t.snapshots.kept.Load()); c.leaves+limbo+kept != t.leaves.inUse() {
 		return fmt.Errorf("%d leaves in the tree, %d retired, %d kept for snapshots, %d in use", c.leaves, limbo, kept, t.leaves.inUse())
 	}
+	if n := t.pieces(); n != t.keeps.inUse() {
+		return fmt.Errorf("%d pieces of kept states, %d in use", n, t.keeps.inUse())
+	}
 	if c.uppers+limboUppers != t.uppers.inUse() {
 		return fmt.Errorf("%d upper nodes in the tree, %d retired, %d in use", c.uppers, limboUppers, t.uppers.inUse())
 	}
 	return nil
+}
+
+// pieces returns the number of pieces that incomplete states have.
+func (t *Tree[C]) pieces() (n int) {
+	h := &t.snapshots
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, m := range h.all {
+		m.mu.Lock()
+		for _, st := range m.saved.all {
+			for y := st.at; !st.whole && y != nothing; y = t.piece(y).more {
+				n++
+			}
+		}
+		m.mu.Unlock()
+	}
+	return n
 }

@@ -3,6 +3,7 @@ package bplus
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -210,12 +211,13 @@ func (d *denials) deny() bool {
 
 // smallChunks makes trees take memory for few nodes at a time, until the test
 // ends, so that there are many requests.
-func smallChunks(t *testing.T) (leaves, uppers *arena.Pool) {
-	oldLeaves, oldUppers := leaves64, uppers64
+func smallChunks(t *testing.T) (leaves, uppers, pieces *arena.Pool) {
+	oldLeaves, oldUppers, oldKeeps := leaves64, uppers64, keeps
 	leaves64 = arena.NewPool(32, simd.RegularBlock, simd.RegularPilot[uint64]())
 	uppers64 = arena.NewPool(32, simd.RegularUpper[uint64]())
-	t.Cleanup(func() { leaves64, uppers64 = oldLeaves, oldUppers })
-	return leaves64, uppers64
+	keeps = arena.NewPool(32, pieceBytes)
+	t.Cleanup(func() { leaves64, uppers64, keeps = oldLeaves, oldUppers, oldKeeps })
+	return leaves64, uppers64, keeps
 }
 
 // deniedLog is operations on a tree that take memory.
@@ -267,12 +269,12 @@ func deniedLog(rng *rand.Rand) (log []func(tree *Tree[uint64], model map[uint64]
 func TestMemoryDenied(t *testing.T) {
 	alone(t)
 	s := seed.Of(t)
-	leaves, uppers := smallChunks(t)
+	leaves, uppers, pieces := smallChunks(t)
 	old := generationTime
 	atomic.StoreInt64(&generationTime, int64(time.Hour)) // nothing is used twice: each split asks for memory
 	t.Cleanup(func() { atomic.StoreInt64(&generationTime, old) })
 	for _, limit := range []int64{0, 1 << 40} {
-		for _, pool := range []*arena.Pool{leaves, uppers} {
+		for _, pool := range []*arena.Pool{leaves, uppers, pieces} {
 			n := 0
 			for denyFrom(t, s, pool, n, limit) {
 				n += 1 + n/20
@@ -298,6 +300,8 @@ func denyFrom(t *testing.T, s uint64, pool *arena.Pool, n int, limit int64) bool
 		defer pool.Deny(nil)
 	case pool == tree.leaves.pool:
 		tree.leaves.deny = d.deny
+	case pool == tree.keeps.pool:
+		tree.keeps.deny = d.deny
 	default:
 		tree.uppers.deny = d.deny
 	}
@@ -309,7 +313,11 @@ func denyFrom(t *testing.T, s uint64, pool *arena.Pool, n int, limit int64) bool
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer snap.Close()
+			then := maps.Clone(model)
+			defer func() {
+				checkKept(t, snap, then)
+				snap.Close()
+			}()
 		}
 		before := tree.Len()
 		if err := op(tree, model); err != nil {

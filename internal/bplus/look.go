@@ -198,7 +198,7 @@ func insideOf[C Code](l leaf[C]) layout.Inside {
 		in.Lines = append(in.Lines, l.entries(j))
 	}
 	i := l.info()
-	in.Notes = append(in.Notes, fmt.Sprintf("Last changed in epoch %d, made in epoch %d.", i.epoch, i.born))
+	in.Notes = append(in.Notes, fmt.Sprintf("Last changed in epoch %d, made in epoch %d.", i.changed(), i.born))
 	if i.dirty == 1 {
 		in.Notes = append(in.Notes, "Changed since its entries were last counted; the next rank counts them.")
 	}

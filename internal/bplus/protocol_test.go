@@ -129,6 +129,22 @@ func TestSnapshotIsKept(t *testing.T) {
 	s.Close()
 }
 
+// Lines of a leaf that a snapshot takes from the leaf itself are those of its
+// moment, even if they change while it puts them together with those kept.
+func TestSnapshotReadBesideWrite(t *testing.T) {
+	tree, model := twoLeaves(t, 130, 57)
+	s, err := tree.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Set(20, 2)
+	// First the leaves of the moment are looked for, then they are read.
+	wait := meanwhileNth(t, "held: kept lines read", 2, func() { tree.Set(1000, 2) })
+	checkView(t, s, model, seedless())
+	wait()
+	s.Close()
+}
+
 // A writer that has found a leaf which dies before the change is made changes
 // the one that has taken its entries.
 func TestWriteBesideMerge(t *testing.T) {

@@ -96,20 +96,21 @@ func (s *slots) chunks() int {
 }
 
 // memory is what a tree has taken from the pools. Its snapshots share it.
-type memory struct{ leaves, uppers slots }
+type memory struct{ leaves, uppers, keeps slots }
 
 func newMemory[C Code]() *memory {
 	leaves, uppers := pools[C]()
 	tally := arena.NewTally()
-	return &memory{newSlots(leaves, tally), newSlots(uppers, tally)}
+	return &memory{newSlots(leaves, tally), newSlots(uppers, tally), newSlots(keeps, tally)}
 }
 
 func (m *memory) release() {
 	m.leaves.release()
 	m.uppers.release()
+	m.keeps.release()
 }
 
-func (m *memory) bytes() int64 { return m.leaves.bytes() + m.uppers.bytes() }
+func (m *memory) bytes() int64 { return m.leaves.bytes() + m.uppers.bytes() + m.keeps.bytes() }
 
 // hold keeps memory from being given back: a tree and its snapshots have it.
 type hold struct{ memory *memory }

@@ -2,6 +2,8 @@ package bplus
 
 import (
 	"fmt"
+	"maps"
+	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
@@ -35,9 +37,9 @@ type moment struct {
 	epoch  uint64
 	newer  atomic.Pointer[moment]
 	mu     sync.Mutex
-	saved  map[uint32]uint32 // leaf to a copy of its state
-	dead   []kept            // leaves that have died since
-	vals   []keptValue       // values that have been replaced since
+	saved  states      // of leaves that have changed since
+	dead   []kept      // leaves that have died since
+	vals   []keptValue // values that have been replaced since
 	closed bool
 }
 
@@ -52,19 +54,6 @@ type kept struct {
 // which it was put in.
 type keptValue struct{ val, born uint64 }
 
-// lookup returns the copy of a leaf's state.
-func (m *moment) lookup(x uint32) (copy uint32, ok bool) {
-	for ; m != nil; m = m.newer.Load() {
-		m.mu.Lock()
-		copy, ok = m.saved[x]
-		m.mu.Unlock()
-		if ok {
-			return copy, true
-		}
-	}
-	return 0, false
-}
-
 // begin begins a new epoch, and returns the moment before. Of a tree that was
 // closed, whose memory may be another's, it returns nil.
 func (t *Tree[C]) begin() *moment {
@@ -74,7 +63,7 @@ func (t *Tree[C]) begin() *moment {
 	if t.closed.Load() {
 		return nil
 	}
-	m := &moment{epoch: t.Epoch(), saved: map[uint32]uint32{}}
+	m := &moment{epoch: t.Epoch(), saved: states{}}
 	if n := len(h.all); n > 0 {
 		h.all[n-1].newer.Store(m)
 	}
@@ -86,55 +75,98 @@ func (t *Tree[C]) begin() *moment {
 	return m
 }
 
-// preserve keeps the state of a leaf, as of its word, for the newest snapshot if
-// that needs it. The leaf has not been changed in the present epoch.
+// preserve keeps lines of a leaf's block, as of its word, for the newest snapshot
+// if that needs them, with what else is changed with them; all of the leaf if
+// these are all lines, if they are many, or if a leaf was promised. The lines have
+// not been changed since the snapshot, or the leaf's info says that they are not
+// missing. It returns the lines that have still to be kept before they are
+// changed.
+//
 // It returns false if the leaf's word was another meanwhile: then nothing may be
 // kept, even if the word is the same again, since a change that was given up has
 // put it back.
-func (t *Tree[C]) preserve(x uint32, word, gen uint64, used *promises) (ok bool, err error) {
-	t.filling.RLock()
-	defer t.filling.RUnlock()
-	h := &t.snapshots
-	h.mu.RLock()
-	defer h.mu.RUnlock()
+func (t *Tree[C]) preserve(x uint32, word, gen, block uint64, used *promises) (missing uint64, ok bool, err error) {
 	if mutant.On && mutant.Is("preserve") {
-		return true, nil
+		return 0, true, nil
 	}
-	if t.closed.Load() {
-		return false, ErrClosed
+	h := &t.snapshots
+	t.filling.RLock()
+	h.mu.RLock()
+	switch m := h.newest.Load(); {
+	case t.closed.Load():
+		err = ErrClosed
+	case m == nil:
+		ok = true
+	default:
+		missing, ok, err = t.preserveFor(m, x, word, gen, block, used)
 	}
-	m, l := h.newest.Load(), t.leaf(x)
-	epoch := l.info().epoch
-	if m == nil || epoch > m.epoch {
-		return true, nil
+	h.mu.RUnlock()
+	t.filling.RUnlock()
+	return missing, ok, err
+}
+
+// preserveFor is preserve for the newest snapshot.
+func (t *Tree[C]) preserveFor(m *moment, x uint32, word, gen, block uint64, used *promises) (missing uint64, ok bool, err error) {
+	l := t.leaf(x)
+	k := keeping{m: m, x: x, binds: used == nil}
+	missing = ^uint64(0)
+	if in := l.info(); in.changed() > m.epoch {
+		missing, k.changed = in.missing, true
 	}
-	m.mu.Lock()
-	_, there := m.saved[x]
-	m.mu.Unlock()
-	if there {
-		return true, nil
+	if block &= missing; block == 0 {
+		return missing, true, nil
 	}
-	y, c, err := t.newLeaf(used)
+	if promised := used != nil && used.take(); promised || bits.OnesCount64(block|^missing) > mostLines {
+		ok, err = t.preserveWhole(&k, word, gen, promised)
+		return 0, ok, err
+	}
+	s := t.scratches.Get().ready()
+	s.copy.copyLines(l, keptWith[C](block))
+	*s.copy.info() = *l.info()
+	stall.At("held: state copied")
+	if ok = l.loadWord() == word && t.Current(gen); ok {
+		*s.copy.word() = word
+		m.mu.Lock()
+		missing, err = t.keepLines(&k, s.copy, block)
+		m.mu.Unlock()
+	}
+	t.scratches.Put(s)
+	return missing, ok && err == nil, err
+}
+
+// preserveWhole keeps all of a leaf. Lines that are kept already are as they were;
+// the leaf's own may have been changed.
+func (t *Tree[C]) preserveWhole(k *keeping, word, gen uint64, promised bool) (ok bool, err error) {
+	if k.binds {
+		if err := t.room(int64(t.leaves.pool.SlotBytes())); err != nil {
+			return false, err
+		}
+	}
+	y, c, err := t.takeLeaf(promised)
 	if err != nil {
 		return false, err
 	}
-	s := scratch[C]{copy: c}
-	keep := c.loadWord()
+	s, l, keep := scratch[C]{copy: c}, t.leaf(k.x), c.loadWord()
 	s.load(l)
 	stall.At("held: state copied")
-	atomic.StoreUint64(c.word(), keep&^(simd.WordCountMax<<simd.WordCount)|uint64(simd.Entries(word))<<simd.WordCount)
+	c.setEntries(keep, simd.Entries(word))
 	if l.loadWord() != word || !t.Current(gen) {
 		t.freeLeaf(y)
 		return false, nil
 	}
+	m := k.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, there := m.saved[x]; there {
+	st, there := m.saved.get(k.x)
+	if there && st.whole || !there && k.changed {
 		t.freeLeaf(y)
 		return true, nil
 	}
-	m.saved[x] = y
-	h.kept.Add(1)
+	if there {
+		t.complete(c, st.at, keep)
+	}
+	m.saved.put(k.x, state{y, true})
+	t.snapshots.kept.Add(1)
 	return true, nil
 }
 
@@ -156,23 +188,40 @@ func (h *history[C]) keepDead(x uint32, born uint64) bool {
 func (t *Tree[C]) end(m *moment) {
 	t.structure.Lock()
 	defer t.structure.Unlock()
+	free, last := t.unlist(m)
+	for _, st := range free.all {
+		t.drop(st)
+	}
+	t.advance()
+	if last && t.closed.Load() {
+		t.release()
+	}
+}
+
+// unlist takes a snapshot out of the history, and gives what it has to the next
+// older one. It returns the states that are free if there is none: to give these
+// back takes long, and nobody has to wait for it. last is whether no snapshot is
+// left.
+func (t *Tree[C]) unlist(m *moment) (free states, last bool) {
 	h := &t.snapshots
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if m.closed {
-		return
+		return nil, false
 	}
 	m.closed = true
 	i := slices.Index(h.all, m)
 	var older *moment
 	if i > 0 {
 		older = h.all[i-1]
+		older.newer.Store(m.newer.Load())
 	}
-	for x, y := range m.saved {
-		if older == nil || !older.inherit(x, y, t.leaf(y).info().epoch) {
-			h.kept.Add(-1)
-			t.retire(y, false)
+	free, m.saved = m.saved, nil
+	if older != nil {
+		for x, st := range free.all {
+			t.pass(older, x, st)
 		}
+		free = nil
 	}
 	for _, k := range m.dead {
 		if older != nil && k.born <= older.epoch {
@@ -189,36 +238,18 @@ func (t *Tree[C]) end(m *moment) {
 		}
 		t.limbo[0].vals = append(t.limbo[0].vals, v.val)
 	}
-	if older != nil {
-		older.newer.Store(m.newer.Load())
-	}
 	h.all = slices.Delete(h.all, i, i+1)
 	h.newest.Store(nil)
 	if n := len(h.all); n > 0 {
 		h.newest.Store(h.all[n-1])
 	}
-	t.advance()
-	if t.closed.Load() && len(h.all) == 0 {
-		t.release()
-	}
-}
-
-// inherit takes over a state that a newer snapshot has kept, if it needs it.
-func (m *moment) inherit(x, y uint32, epoch uint64) bool {
-	if epoch > m.epoch {
-		return false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, there := m.saved[x]; there {
-		return false
-	}
-	m.saved[x] = y
-	return true
+	return free, len(h.all) == 0
 }
 
 // Kept returns the bytes that are kept for snapshots alone.
-func (t *Tree[C]) Kept() int64 { return t.snapshots.kept.Load() * int64(t.leaves.pool.SlotBytes()) }
+func (t *Tree[C]) Kept() int64 {
+	return t.snapshots.kept.Load()*int64(t.leaves.pool.SlotBytes()) + t.keeps.bytes()
+}
 
 // Snapshot is a tree as it was at one moment. It is read by views, and closed
 // when nobody needs it any more, by hand or by the garbage collector.
@@ -258,7 +289,12 @@ func (s *Snapshot[C]) Close() {
 
 // read calls f with a leaf as it was at the moment, until f has seen it
 // unchanged from begin to end. The leaf is one that was part of the tree then.
-func (s *Snapshot[C]) read(x uint32, f func(l leaf[C], entries int)) {
+func (s *Snapshot[C]) read(x uint32, f func(l leaf[C], entries int)) { s.readOf(x, false, f) }
+
+// readPilot does so for an f that needs no more than the leaf's pilot.
+func (s *Snapshot[C]) readPilot(x uint32, f func(l leaf[C], entries int)) { s.readOf(x, true, f) }
+
+func (s *Snapshot[C]) readOf(x uint32, pilot bool, f func(l leaf[C], entries int)) {
 	t := s.tree
 	t.lockRead()
 	defer t.unlockRead()
@@ -270,7 +306,7 @@ func (s *Snapshot[C]) read(x uint32, f func(l leaf[C], entries int)) {
 			continue
 		}
 		stall.At("snapshot: word read")
-		if l.info().epoch <= s.moment.epoch {
+		if l.info().changed() <= s.moment.epoch {
 			f(l, simd.Entries(word))
 			stall.At("snapshot: leaf read")
 			if l.loadWord() == word || s.closed.Load() {
@@ -278,9 +314,7 @@ func (s *Snapshot[C]) read(x uint32, f func(l leaf[C], entries int)) {
 			}
 			continue
 		}
-		if y, ok := s.moment.lookup(x); ok {
-			c := t.leaf(y)
-			f(c, simd.Entries(c.loadWord()))
+		if s.readKept(x, word, pilot, f) {
 			return
 		}
 		if s.closed.Load() {
@@ -293,6 +327,58 @@ func (s *Snapshot[C]) read(x uint32, f func(l leaf[C], entries int)) {
 	}
 }
 
+// readKept calls f with the state of a leaf that was kept, and returns false if
+// there is none, or if it needs lines of the leaf, whose word has changed.
+func (s *Snapshot[C]) readKept(x uint32, word uint64, pilot bool, f func(l leaf[C], entries int)) bool {
+	t := s.tree
+	room := t.scratches.Get().ready()
+	defer t.scratches.Put(room)
+	c, ok := s.rebuild(x, word, pilot, room.copy)
+	if ok {
+		f(c, simd.Entries(c.loadWord()))
+	}
+	return ok
+}
+
+// rebuild returns the state of a leaf that was kept. It is c where its lines have
+// to be put together: those that were kept for this snapshot or for newer ones,
+// and those of the leaf that have not been changed, as of its word. Nothing goes
+// from one snapshot to another meanwhile.
+func (s *Snapshot[C]) rebuild(x uint32, word uint64, pilot bool, c leaf[C]) (leaf[C], bool) {
+	t := s.tree
+	var done lineSet
+	if pilot {
+		done.block = ^uint64(0)
+	}
+	var first known
+	l, whole, some := t.leaf(x), false, false
+	h := &t.snapshots
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for m := s.moment; m != nil && !whole; m = m.newer.Load() {
+		m.mu.Lock()
+		st, there := m.saved.get(x)
+		switch {
+		case there && st.whole:
+			l, whole = t.leaf(st.at), true
+		case there:
+			t.addTo(c, st.at, &done)
+			if !some {
+				first, some = t.piece(st.at).known, true
+			}
+		}
+		m.mu.Unlock()
+	}
+	if !some {
+		return l, whole
+	}
+	stall.At("held: kept lines read")
+	c.copyLines(l, allLines[C]().without(done))
+	*c.info() = *l.info()
+	c.finish(first, 0)
+	return c, whole || l.loadWord() == word || mutant.On && mutant.Is("kept lines' version")
+}
+
 // describe lists the snapshots, for tests.
 func (h *history[C]) describe() string {
 	h.mu.RLock()
@@ -300,7 +386,7 @@ func (h *history[C]) describe() string {
 	out := ""
 	for _, m := range h.all {
 		m.mu.Lock()
-		out += fmt.Sprintf("[epoch %d, closed %t, saved %v, dead %v] ", m.epoch, m.closed, m.saved, m.dead)
+		out += fmt.Sprintf("[epoch %d, closed %t, saved %v, dead %v] ", m.epoch, m.closed, maps.Collect(m.saved.all), m.dead)
 		m.mu.Unlock()
 	}
 	return out

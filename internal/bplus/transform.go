@@ -78,11 +78,11 @@ func (t *Tree[C]) keptBy(lo, hi C, entries int) (n int) {
 	for !t.closed.Load() {
 		x, _, word := t.seek(lo)
 		l := t.leaf(x)
-		high, epoch := l.high(), l.info().epoch
+		high, in := l.high(), *l.info()
 		if l.loadWord() != word {
 			continue
 		}
-		if epoch <= m.epoch {
+		if in.changed() <= m.epoch || in.missing != 0 {
 			n++
 		}
 		if high >= hi {
@@ -158,10 +158,11 @@ func (t *Tree[C]) transformLeaf(w *transforming[C], s *scratch[C], f Changer) (n
 	c := t.changeOf(w.l, w.word, entries, w.gen, w.epoch)
 	c.Dst[0], c.Src[0], c.Lines[0] = w.l.block, s.copy.block, lines
 	if in.epoch != w.epoch {
-		if ok, err := t.preserve(w.x, w.word, w.gen, w.used); !ok {
+		missing, ok, err := t.preserve(w.x, w.word, w.gen, ^uint64(0), w.used)
+		if !ok {
 			return 0, false, err
 		}
-		in.epoch = w.epoch // the number of entries stays: there is nothing to count
+		in.set(w.epoch, missing) // the number of entries stays: there is nothing to count
 		c.Dst[1], c.Src[1], c.Lines[1] = unsafe.Pointer(w.l.info()), unsafe.Pointer(in), 1
 	}
 	stall.At("transform: decided")

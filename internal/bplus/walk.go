@@ -57,7 +57,7 @@ func (s *Snapshot[C]) follow(c *chain[C]) {
 	var n int
 	var high C
 	var next uint32
-	s.read(c.at, func(l leaf[C], entries int) { n, high, next = entries, l.high(), l.info().next })
+	s.readPilot(c.at, func(l leaf[C], entries int) { n, high, next = entries, l.high(), l.info().next })
 	c.refs, c.highs, c.sizes = append(c.refs, c.at), append(c.highs, high), append(c.sizes, n)
 	if c.at = next; next != nothing && !s.closed.Load() {
 		l := s.tree.leaf(next)

@@ -198,8 +198,13 @@ func (w *writing[C]) put(val C, keep bool) (done bool, err error) {
 	switch {
 	case !w.had && !keep || w.had && keep && line[half+w.at] == val:
 		return w.stable(), nil
-	case in.epoch != w.epoch || in.dirty == 0 && w.had != keep:
-		return false, w.t.touch(w.x, w.word, w.gen, w.epoch, w.used)
+	case in.epoch != w.epoch && w.unkept(in) || in.dirty == 0 && w.had != keep:
+		word, err := w.t.touchLines(w.x, w.word, w.gen, w.epoch, w.lines(in.full), w.used)
+		if word == 0 {
+			return false, err
+		}
+		w.word = word // what was read is still so
+		return w.put(val, keep)
 	case w.had && keep:
 		line[half+w.at] = val
 		return w.commitLine(n, in.full), nil
@@ -282,25 +287,8 @@ func (t *Tree[C]) commitCopy(l, from leaf[C], first, last int, word uint64, n in
 // touch prepares a leaf for changes in the present epoch: its state is kept if a
 // snapshot needs it, and it is noted that its entries are to be counted.
 func (t *Tree[C]) touch(x uint32, word, gen, epoch uint64, used *promises) error {
-	l := t.leaf(x)
-	if l.info().epoch != epoch {
-		if ok, err := t.preserve(x, word, gen, used); !ok {
-			return err
-		}
-	}
-	stall.At("touch: state kept")
-	var line [simd.LineBytes / 8]uint64
-	in := (*info)(unsafe.Pointer(&line))
-	*in = *l.info()
-	was := in.dirty
-	in.epoch, in.dirty = epoch, 1
-	c := t.changeOf(l, word, simd.Entries(word), gen, epoch)
-	c.Dst[0], c.Src[0], c.Lines[0] = unsafe.Pointer(l.info()), unsafe.Pointer(&line), 1
-	if simd.Commit(&c) && was == 0 {
-		t.noteDirty(x)
-	}
-	t.note(StepTouch, 0, x, nothing)
-	return nil
+	_, err := t.touchLines(x, word, gen, epoch, ^uint64(0), used)
+	return err
 }
 
 // noteDirty remembers that a leaf's entries are to be counted.
@@ -329,7 +317,7 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 	if last == first {
 		return false, nil // changed meanwhile
 	}
-	if last-first > reach && n <= packAt[C]() {
+	if packs[C](last-first, n) {
 		return t.repack(w, s, val)
 	}
 	s.loadPart(w.l, first, last)

@@ -27,6 +27,8 @@ var packages = []struct {
 		{"generation", "the look whether memory was used again"},
 		{"epoch", "the look at the epoch in Commit"},
 		{"preserve", "to keep a leaf's state for a snapshot"},
+		{"kept lines", "the look whether a line is kept before it is changed"},
+		{"kept lines' version", "the look at a leaf's word after its lines were put together with kept ones"},
 		{"dead", "the look whether a leaf is dead"},
 		{"lock", "to lock a leaf before its lines are stored"},
 		{"word last", "to store a leaf's word after its lines"},
