@@ -177,7 +177,7 @@ func (w *writer) applyOne(o *Ops, i int) error {
 	if c.kind == Set {
 		c.val = o.Vals[i]
 	}
-	if err := w.do(&c); err != nil {
+	if err := w.do(&c, 0); err != nil {
 		return err
 	}
 	if o.Found != nil {

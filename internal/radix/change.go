@@ -23,7 +23,7 @@ func (t *Tree) oneBeside(c *change) error {
 		return ErrClosed
 	}
 	d.free = c.kind == Delete
-	return d.do(c)
+	return d.do(c, t.entrance(c.key))
 }
 
 // oneAlone is one while nobody else writes.
@@ -34,13 +34,12 @@ func (t *Tree) oneAlone(c *change) error {
 		return ErrClosed
 	}
 	w.free = c.kind == Delete
-	return w.do(c)
+	return w.do(c, 0)
 }
 
 // Set sets the value of a key, and returns the one it had.
 func (t *Tree) Set(key string, val uint64) (old uint64, had bool, err error) {
 	released(t, key)
-	t.fetchTop(key)
 	c := change{key: key, kind: Set, val: val}
 	if err := t.one(&c); err != nil {
 		return 0, false, err
@@ -114,7 +113,7 @@ func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 func (w *writer) removeAlone(key string) (val uint64, err error) {
 	w.free = true
 	c := change{key: key, kind: Delete}
-	err = w.do(&c)
+	err = w.do(&c, 0)
 	w.rest()
 	acquired(w.t, key)
 	return c.old, err

@@ -24,13 +24,23 @@ var unknownSums = func() (s [16]uint32) {
 	return s
 }()
 
+// canMark reports whether all nodes above a change can be marked: they are on the way,
+// or the first one of it is marked, and then those above it are, or will be when whoever
+// has marked it leaves.
+func (w *writer) canMark() bool {
+	first := w.steps[0].node
+	return first == 0 || first.header().entries == 0
+}
+
 // mark marks the nodes of the way as not counted.
 func (w *writer) mark() {
 	if mutant.On && mutant.Is("radix: mark") {
 		return
 	}
-	for _, s := range w.steps[1:] {
-		stale(s.node, int(s.b))
+	for _, s := range w.steps {
+		if s.node != 0 {
+			stale(s.node, int(s.b))
+		}
 	}
 }
 

@@ -4,6 +4,9 @@ import "github.com/pando-index/pando/internal/stall"
 
 // cut deletes the key whose leaf the way leads to.
 func (w *writer) cut(c *change, l link) (done bool, err error) {
+	if !w.canMark() {
+		return false, nil
+	}
 	s := w.last()
 	if s.node == 0 || s.b < 0 && linksIn(s.node) > 2 {
 		done = w.unlink(c, s, l)
@@ -11,6 +14,8 @@ func (w *writer) cut(c *change, l link) (done bool, err error) {
 		done = w.collapse(c, l)
 	} else if kind := s.node.kind(); kind == node2 || s.node.header().children()-1 > few[kind] {
 		done = w.unlink(c, s, l)
+	} else if len(w.steps) == 1 {
+		return false, nil // what is above is not known
 	} else if small, err := w.blank(kind - 1); err == nil {
 		done = w.shrink(c, l, small)
 	} else {
@@ -42,7 +47,7 @@ func (w *writer) unlink(c *change, s *step, l link) bool {
 		w.release(s)
 		return true
 	}
-	w.unhint(c.key, l)
+	w.unhint(c.key, s.node, l)
 	if s.node == 0 || s.b < 0 {
 		w.relink(s, 0)
 	} else {
@@ -55,6 +60,9 @@ func (w *writer) unlink(c *change, s *step, l link) bool {
 // collapse puts the other link of a node with two in the node's place.
 func (w *writer) collapse(c *change, l link) bool {
 	i := len(w.steps) - 1
+	if i == 0 {
+		return false // what is above is not known
+	}
 	above, s := &w.steps[i-1], &w.steps[i]
 	if !w.lockBoth(above, s) {
 		return false
@@ -68,8 +76,8 @@ func (w *writer) collapse(c *change, l link) bool {
 	if b == int(s.b) {
 		_, rest = atOrAfter(s.node, b+1)
 	}
-	w.unhint(c.key, l)
-	w.unhint(c.key, s.node)
+	w.unhint(c.key, s.node, l)
+	w.unhint(c.key, above.node, s.node)
 	w.relink(above, rest)
 	stall.At("held: radix node taken out")
 	if x := w.t.short.Load(); x != nil && int(s.node.header().depth) >= x.depth { // else rest has another slot
@@ -96,7 +104,7 @@ func (w *writer) shrink(c *change, l, small link) bool {
 		w.untake(small)
 		return true
 	}
-	w.unhint(c.key, l)
+	w.unhint(c.key, s.node, l)
 	copyNode(small, s.node, int(s.b))
 	w.exchange(c.key, i, small, 0)
 	return true

@@ -31,7 +31,19 @@ type state struct {
 // do does a change. The way to the key, and what is there, is found without a lock.
 // Then the nodes to be changed are locked, if they are still what they were; else it
 // begins anew. Memory is taken before.
-func (w *writer) do(c *change) error {
+//
+// near, unless it is 0, is a node that was part of the tree since the writer has come,
+// and that the key is most likely below: the way begins there. Where it turns out that it
+// must not, it begins at the root.
+func (w *writer) do(c *change, near link) error {
+	if near.isInner() && w.t.frozen == 0 {
+		if e, ok := w.walkFrom(c.key, near); ok {
+			stall.At("radix: writer's way found")
+			if done, err := w.attempt(c, e); done || err != nil {
+				return err
+			}
+		}
+	}
 	for try := 0; ; try++ {
 		if e, ok := w.walk(c.key); ok {
 			stall.At("radix: writer's way found")
@@ -113,7 +125,7 @@ func (w *writer) exchangeLeaf(c *change, old link) (done bool, err error) {
 		w.untake(l)
 		return true, nil
 	}
-	w.unhint(c.key, old)
+	w.unhint(c.key, s.node, old)
 	w.relink(s, l)
 	w.hint(c.key, s.node, l)
 	w.unlock(s)
@@ -123,6 +135,9 @@ func (w *writer) exchangeLeaf(c *change, old link) (done bool, err error) {
 
 // add adds a key.
 func (w *writer) add(c *change, e end) (done bool, err error) {
+	if !w.canMark() {
+		return false, nil
+	}
 	if done, err := w.thawPath(c.key); !done {
 		return false, err
 	}
@@ -172,7 +187,7 @@ func (w *writer) branch(key string, l link, e end) (done bool, err error) {
 		w.untake(n)
 		return false, nil
 	}
-	w.unhint(key, e.below)
+	w.unhint(key, s.node, e.below)
 	w.relink(s, n)
 	stall.At("held: radix node put above")
 	w.hint(key, s.node, n)
@@ -202,7 +217,7 @@ func (w *writer) insert(key string, s *step, to link) bool {
 func (w *writer) grow(key string, to link) (done bool, err error) {
 	i := len(w.steps) - 1
 	s := &w.steps[i]
-	if s.node.kind() == node256 { // others have filled it meanwhile
+	if s.node.kind() == node256 || i == 0 { // others have filled it meanwhile, or what is above is not known
 		return false, nil
 	}
 	grown, err := w.blank(s.node.kind() + 1)
@@ -224,7 +239,7 @@ func (w *writer) grow(key string, to link) (done bool, err error) {
 // one has and the old one had not.
 func (w *writer) exchange(key string, i int, by, more link) {
 	above, s := &w.steps[i-1], &w.steps[i]
-	w.unhint(key, s.node)
+	w.unhint(key, above.node, s.node)
 	w.relink(above, by)
 	stall.At("held: radix node exchanged")
 	w.hint(key, above.node, by)

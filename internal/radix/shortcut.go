@@ -3,7 +3,9 @@ package radix
 import (
 	"math"
 	"math/bits"
+	"os"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"unsafe"
 
@@ -36,6 +38,7 @@ type shortcuts struct {
 	lines []shortLine
 	block *arena.Block // has them
 	built int64        // entries of the tree when it was made
+	deep  bool         // writers begin at tops, too
 }
 
 // shortLine is the shortcuts that have a cache line in common.
@@ -196,21 +199,28 @@ func (s *shortcuts) proves(key, other string) bool {
 }
 
 // unhint takes a link out of the table, where a key's is, before it is taken out of the tree or
-// something is put above it.
-func (w *writer) unhint(key string, l link) {
+// something is put above it. parent is the node above it.
+func (w *writer) unhint(key string, parent, l link) {
 	if mutant.On && mutant.Is("radix: shortcut out first") {
-		w.late = append(w.late, func() { w.unhintNow(key, l) })
+		w.late = append(w.late, func() { w.unhintNow(key, parent, l) })
 		return
 	}
-	w.unhintNow(key, l)
+	w.unhintNow(key, parent, l)
 }
 
-func (w *writer) unhintNow(key string, l link) {
-	if s := w.t.short.Load(); s != nil && !w.t.forked {
-		if x, _ := s.place(key); x != nil {
-			x.remove(l)
-		}
+func (w *writer) unhintNow(key string, parent, l link) {
+	s := w.t.short.Load()
+	if s == nil || w.t.forked || s.below(parent) {
+		return
 	}
+	if x, _ := s.place(key); x != nil {
+		x.remove(l)
+	}
+}
+
+// below reports whether what a node has links to is below the tops.
+func (s *shortcuts) below(parent link) bool {
+	return parent != 0 && int(parent.header().depth) >= s.depth
 }
 
 // hint puts a link into the table that is a key's top: parent is the node above it.
@@ -224,7 +234,7 @@ func (w *writer) hint(key string, parent, l link) {
 
 func (w *writer) hintNow(key string, parent, l link) {
 	s := w.t.short.Load()
-	if s == nil || w.t.forked || parent != 0 && int(parent.header().depth) >= s.depth || l.isInner() && int(l.header().depth) < s.depth {
+	if s == nil || w.t.forked || s.below(parent) || l.isInner() && int(l.header().depth) < s.depth {
 		return
 	}
 	if x, tag := s.place(key); x != nil {
@@ -321,6 +331,7 @@ func (t *Tree) makeShort() {
 			x.put(tag, l)
 		}
 	}
+	s.deep = t.nodesAbove(s, tops) >= leastAbove
 	t.setShort(s)
 }
 
@@ -360,12 +371,47 @@ func (t *Tree) topsOf(most int) (tops []link, depth int) {
 	return tops, depth
 }
 
-// fetchTop asks for the memory of the top that a key's shortcut leads to: a writer
-// comes there only after the nodes above it.
-func (t *Tree) fetchTop(key string) {
-	if s := t.short.Load(); s != nil {
-		if l, ok := s.enter(key); ok {
-			fetch(l, key, s.depth)
+// entrance returns the node where a writer begins its way to a key; 0 is the root. It asks for
+// the memory of the top, too, which a writer from the root comes to only after the nodes above.
+func (t *Tree) entrance(key string) link {
+	s := t.short.Load()
+	if s == nil {
+		return 0
+	}
+	l, ok := s.enter(key)
+	if !ok {
+		return 0
+	}
+	fetch(l, key, s.depth)
+	if !s.deep {
+		return 0
+	}
+	return l
+}
+
+// nodesAbove returns how many nodes there are above tops, about.
+func (t *Tree) nodesAbove(s *shortcuts, tops []link) int {
+	const some = 64
+	n, asked := 0, 0
+	for i := 0; i < len(tops); i += 1 + len(tops)/some {
+		key := t.key(anyLeaf(tops[i]))
+		asked++
+		for l := t.top.link; l != tops[i] && l.isInner() && int(l.header().depth) < len(key); n++ {
+			l = child(l, int(key[l.header().depth]))
 		}
 	}
+	return n / max(asked, 1)
 }
+
+// leastAbove is from how many nodes above tops on writers begin there: it takes a look at
+// a leaf to know that a key's place is below a top, and where the top itself is exchanged the
+// way is walked again.
+var leastAbove = func() int {
+	if stall.On {
+		return 0
+	}
+	if v, err := strconv.Atoi(os.Getenv("ABOVE")); err == nil {
+		return v
+	}
+	return 4
+}()

@@ -126,34 +126,61 @@ func (w *writer) last() *step { return &w.steps[len(w.steps)-1] }
 func (w *writer) walk(key string) (e end, ok bool) {
 	top := w.t.work
 	word := atomic.LoadUint32(&top.word)
-	steps := append(w.steps[:0], step{word: word})
-	l, from, sure := load(&top.link), 0, true
+	w.steps = append(w.steps[:0], step{word: word})
+	l := load(&top.link)
 	if word&locked != 0 {
 		return end{}, false
 	}
+	l, sure, ok := w.walkOn(key, l)
+	if !ok || l == 0 && sure {
+		return end{}, ok
+	}
+	return w.diverge(key, l)
+}
+
+// walkFrom is walk from a node on that is part of the tree, or was since the writer has
+// come to its desk. It returns false, too, if the key's place is not below that node, or is
+// the link to it.
+func (w *writer) walkFrom(key string, l link) (e end, ok bool) {
+	w.steps = w.steps[:0]
+	if l, _, ok = w.walkOn(key, l); !ok || len(w.steps) == 0 {
+		return end{}, false
+	}
+	return w.diverge(key, l)
+}
+
+// walkOn adds steps to the way of a key, and returns the link that it has led to. sure
+// reports whether there were no bytes on it that were not looked at.
+func (w *writer) walkOn(key string, l link) (to link, sure, ok bool) {
+	steps, from := w.steps, 0
+	sure = true
 	for l.isInner() {
 		h := l.header()
 		word := h.load()
 		d := int(h.depth)
 		sure = sure && d == from
-		if d > len(key) {
+		var next link
+		b := -1
+		if d < len(key) {
+			b = int(key[d])
+			if at := findIn(unsafe.Pointer(h), l.kind(), byte(b)); at != nil {
+				next = load(at)
+			}
+		} else if d == len(key) {
+			next = load(&h.own)
+		} else {
 			break
 		}
-		b := byteAt(key, d)
-		next := child(l, b)
 		stall.At("radix: writer has read a link")
 		if (word&(locked|dead) != 0 || h.load() != word) && !(mutant.On && mutant.Is("radix: writer's version")) {
-			return end{}, false
+			return 0, false, false
 		}
 		steps = append(steps, step{l, word, int32(b)})
 		from = d + 1
 		l = next
 	}
 	w.steps = steps
-	if l == 0 && sure {
-		return end{}, true
-	}
-	return w.diverge(key, l)
+	return l, sure, true
 }
 
 // diverge returns where a way ends that has led to a link, which may be 0, past bytes
@@ -173,16 +200,24 @@ func (w *writer) diverge(key string, l link) (e end, ok bool) {
 		return end{leaf: l}, true
 	}
 	at := common(k, key)
-	for i, s := range w.steps[1:] {
-		if int(s.node.header().depth) > at {
-			w.steps = w.steps[:i+1]
-			return end{below: s.node, split: at, other: byteAt(k, at)}, true
+	for w.last().depth() > at {
+		n := len(w.steps) - 1
+		if l, w.steps = w.steps[n].node, w.steps[:n]; n == 0 {
+			return end{}, false // the way began too far below
 		}
 	}
 	if l == 0 {
 		return end{}, true
 	}
 	return end{below: l, split: at, other: byteAt(k, at)}, true
+}
+
+// depth returns the bytes that all keys below a step's node begin with.
+func (s *step) depth() int {
+	if s.node == 0 {
+		return 0
+	}
+	return int(s.node.header().depth)
 }
 
 // common returns how many bytes two strings begin with alike.
