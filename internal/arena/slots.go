@@ -11,7 +11,8 @@ type Slots struct {
 	Stride int
 
 	chunks  map[int]*slotChunk
-	partial []*slotChunk // those with free slots
+	partial []*slotChunk // those with free slots, some of which somebody has had
+	spare   []*slotChunk // those that nobody has had a slot of: they take no memory yet
 	used    int          // slots handed out
 	free    int          // slots that are not
 	kept    int          // of these, how many are promised
@@ -65,6 +66,11 @@ func (s *Slots) Unpromise(n int) {
 
 // trim gives chunks back that have no slot in use.
 func (s *Slots) trim() {
+	for n := len(s.spare) - 1; n >= 0 && s.dispensable(); n-- {
+		c := s.spare[n]
+		s.spare = s.spare[:n]
+		s.dropChunk(c)
+	}
 	for i := len(s.partial) - 1; i >= 0; i-- {
 		if i < len(s.partial) {
 			s.giveChunk(s.partial[i])
@@ -82,6 +88,10 @@ func (s *Slots) Take(promised bool) (slot int, serial uint64, err error) {
 		if err := s.grow(); err != nil {
 			return 0, 0, err
 		}
+	}
+	if len(s.partial) == 0 {
+		s.list(s.spare[0])
+		s.spare = s.spare[1:]
 	}
 	c := s.partial[len(s.partial)-1]
 	if n := len(c.back); n > 0 {
@@ -105,13 +115,13 @@ func (s *Slots) grow() error {
 	if err != nil {
 		return err
 	}
-	c := &slotChunk{number: number, serial: chunksTaken.Add(1)}
+	c := &slotChunk{number: number, serial: chunksTaken.Add(1), at: -1}
 	if s.chunks == nil {
 		s.chunks = map[int]*slotChunk{}
 	}
 	s.chunks[number] = c
 	s.free += s.perChunk()
-	s.list(c)
+	s.spare = append(s.spare, c)
 	return nil
 }
 
@@ -138,10 +148,20 @@ func (s *Slots) Give(slot int) bool {
 // giveChunk gives a chunk back that has no slot in use, unless it is the last or
 // its slots are promised.
 func (s *Slots) giveChunk(c *slotChunk) {
-	if len(c.back) < c.fresh || len(s.chunks) == 1 || s.free-s.perChunk() < s.kept {
+	if len(c.back) < c.fresh || !s.dispensable() {
 		return
 	}
 	s.unlist(c)
+	s.dropChunk(c)
+}
+
+// dispensable reports whether there is a chunk more than are needed, if all of its slots
+// are free.
+func (s *Slots) dispensable() bool {
+	return len(s.chunks) > 1 && s.free-s.perChunk() >= s.kept
+}
+
+func (s *Slots) dropChunk(c *slotChunk) {
 	delete(s.chunks, c.number)
 	s.free -= s.perChunk()
 	s.Pool.Give(c.number)

@@ -219,7 +219,9 @@ func (m *Map[V]) unused(bits ...uint64) {
 func (m *Map[V]) taken(bits uint64, had bool) (v V) {
 	if had {
 		v = m.value(bits)
-		m.gone(bits)
+		if m.boxes != nil { // else a call would make a slice for nothing
+			m.gone(bits)
+		}
 	}
 	return v
 }

@@ -160,24 +160,26 @@ func (t *Tree) applyAll(o *Ops, promised bool) error {
 // apply does a few operations.
 func (w *writer) apply(o *Ops, rows []int32) error {
 	var keys [warmKeys]string
+	var near [warmKeys]link
 	for i, row := range rows {
 		keys[i] = o.Keys[row]
 	}
-	w.t.warm(keys[:len(rows)])
-	for _, row := range rows {
-		if err := w.applyOne(o, int(row)); err != nil {
+	w.t.warm(keys[:len(rows)], &near)
+	for i, row := range rows {
+		if err := w.applyOne(o, int(row), near[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) applyOne(o *Ops, i int) error {
+// applyOne does an operation, on a way that begins at near.
+func (w *writer) applyOne(o *Ops, i int, near link) error {
 	c := change{key: o.Keys[i], kind: o.kind(i)}
 	if c.kind == Set {
 		c.val = o.Vals[i]
 	}
-	if err := w.do(&c, 0); err != nil {
+	if err := w.do(&c, near); err != nil {
 		return err
 	}
 	if o.Found != nil {
@@ -196,8 +198,9 @@ func (w *writer) applyOne(o *Ops, i int) error {
 const warmKeys = 64
 
 // warm walks the ways to some keys at once, so that their nodes come from memory
-// together. What is above shortcuts is near.
-func (t *Tree) warm(keys []string) {
+// together. What is above shortcuts is near. It sets near to the last node but one of each way,
+// if there are two: whoever changes the last one may have to lock that as well.
+func (t *Tree) warm(keys []string, near *[warmKeys]link) {
 	e := entrancePool.Get().(*entrances)
 	defer entrancePool.Put(e)
 	var s *shortcuts
@@ -210,16 +213,28 @@ func (t *Tree) warm(keys []string) {
 		if at[i] == 0 {
 			at[i] = load(&t.work.link)
 		}
+		near[i] = at[i]
 	}
 	for again := true; again; {
 		again = false
 		for i, key := range keys {
-			if at[i].isInner() {
-				l, _ := through(at[i], key)
-				fetch(l, key, int(at[i].header().depth)+1)
-				at[i] = l
-				again = true
+			if !at[i].isInner() {
+				continue
 			}
+			l, _ := through(at[i], key)
+			switch {
+			case l.isInner():
+				near[i] = at[i]
+				fetch(l, key, int(at[i].header().depth)+1)
+			case l.isLeaf():
+				fetch(l, key, 0)
+			case at[i].kind() < node48: // a leaf below will have to show that this is the place
+				if _, links := sorted(at[i]); len(links) > 0 {
+					fetch(someLeaf(links), key, 0)
+				}
+			}
+			at[i] = l
+			again = true
 		}
 	}
 }

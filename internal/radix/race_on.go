@@ -7,6 +7,8 @@ import (
 	"unsafe"
 )
 
+const raceOn = true
+
 // The race detector does not see what happens off the Go heap. So writers and
 // readers of a key tell it: whoever has written something before it set a key has
 // done so before another finds the key.

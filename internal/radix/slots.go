@@ -40,21 +40,22 @@ func (m *memory) take(dst []link, class, n int, promised bool, limit int64) ([]l
 	if limit > 0 && m.used+size > limit {
 		return dst, ErrLimit
 	}
-	for i := range n {
+	first := link(leafBit)
+	if class < inners {
+		first = linkTo(class, 0)
+	}
+	taken := 0
+	for ; taken < n; taken++ {
 		slot, _, err := m.slots[class].Take(promised)
+		if err != nil && taken == 0 {
+			return dst, err
+		}
 		if err != nil {
-			if i == 0 {
-				return dst, err
-			}
 			break
 		}
-		m.account(size)
-		if class >= inners {
-			dst = append(dst, link(leafBit|uint32(slot)))
-		} else {
-			dst = append(dst, linkTo(class, slot))
-		}
+		dst = append(dst, first|link(slot))
 	}
+	m.account(int64(taken) * size)
 	return dst, nil
 }
 
@@ -130,10 +131,11 @@ func (m *memory) release() {
 }
 
 // stockSlots is how many slots a writer takes at a time: the memory of all has one
-// lock. In a small tree that only one has changed so far it takes one.
+// lock. In a small tree that only one has changed so far it takes fewer, one for each
+// stockEach entries.
 const (
-	stockSlots = 16
-	leastStock = 4096 // entries
+	stockSlots = 64
+	stockEach  = 128
 )
 
 // take returns memory for a node or leaf.
@@ -158,7 +160,11 @@ func (w *writer) take(class int) (l link, err error) {
 // restock returns memory of a class, and takes some more to have at hand.
 func (w *writer) restock(class int) (link, error) {
 	t := w.t
-	if t.limit > 0 || len(*t.desks.Load()) == 1 && w.entries.Load() < leastStock {
+	n := stockSlots
+	if len(*t.desks.Load()) == 1 {
+		n = int(min(w.entries.Load()/stockEach, stockSlots))
+	}
+	if t.limit > 0 || n <= 1 {
 		var one [1]link
 		_, err := t.memory.take(one[:0], class, 1, w.prepaid, w.bound())
 		return one[0], err
@@ -166,7 +172,7 @@ func (w *writer) restock(class int) (link, error) {
 	if w.stock == nil {
 		w.stock = new([classes][]link)
 	}
-	all, err := t.memory.take(w.stock[class], class, stockSlots, w.prepaid, 0)
+	all, err := t.memory.take(w.stock[class], class, n, w.prepaid, 0)
 	if err != nil {
 		return 0, err
 	}
