@@ -179,7 +179,7 @@ func (w *writer) applyOne(o *Ops, i int, near link) error {
 	if c.kind == Set {
 		c.val = o.Vals[i]
 	}
-	if err := w.do(&c, near); err != nil {
+	if err := w.do(&c, near, 0); err != nil {
 		return err
 	}
 	if o.Found != nil {
@@ -228,8 +228,8 @@ func (t *Tree) warm(keys []string, near *[warmKeys]link) {
 				fetch(l, key, int(at[i].header().depth)+1)
 			case l.isLeaf():
 				fetch(l, key, 0)
-			case at[i].kind() < node48: // a leaf below will have to show that this is the place
-				if _, links := sorted(at[i]); len(links) > 0 {
+			default: // a leaf below will have to show that this is the place
+				if links := someLinks(at[i]); len(links) > 0 {
 					fetch(someLeaf(links), key, 0)
 				}
 			}

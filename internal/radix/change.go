@@ -23,7 +23,8 @@ func (t *Tree) oneBeside(c *change) error {
 		return ErrClosed
 	}
 	d.free = c.kind == Delete
-	return d.do(c, t.entrance(c.key))
+	near, depth := t.entrance(c.key)
+	return d.do(c, near, depth)
 }
 
 // oneAlone is one while nobody else writes.
@@ -34,7 +35,7 @@ func (t *Tree) oneAlone(c *change) error {
 		return ErrClosed
 	}
 	w.free = c.kind == Delete
-	return w.do(c, 0)
+	return w.do(c, 0, 0)
 }
 
 // Set sets the value of a key, and returns the one it had.
@@ -113,7 +114,7 @@ func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 func (w *writer) removeAlone(key string) (val uint64, err error) {
 	w.free = true
 	c := change{key: key, kind: Delete}
-	err = w.do(&c, 0)
+	err = w.do(&c, 0, 0)
 	w.rest()
 	acquired(w.t, key)
 	return c.old, err

@@ -34,10 +34,11 @@ type state struct {
 //
 // near, unless it is 0, is a node that was part of the tree since the writer has come,
 // and that the key is most likely below: the way begins there. Where it turns out that it
-// must not, it begins at the root.
-func (w *writer) do(c *change, near link) error {
+// must not, it begins at the root. depth, unless it is 0, is as many first bytes of the key
+// as are sure to be those of all keys below near.
+func (w *writer) do(c *change, near link, depth int) error {
 	if near.isInner() && w.t.frozen == 0 {
-		if e, ok := w.walkFrom(c.key, near); ok {
+		if e, ok := w.walkFrom(c.key, near, depth); ok {
 			stall.At("radix: writer's way found")
 			if done, err := w.attempt(c, e); done || err != nil {
 				return err

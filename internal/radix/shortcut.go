@@ -3,9 +3,7 @@ package radix
 import (
 	"math"
 	"math/bits"
-	"os"
 	"runtime"
-	"strconv"
 	"sync/atomic"
 	"unsafe"
 
@@ -38,13 +36,13 @@ type shortcuts struct {
 	lines []shortLine
 	block *arena.Block // has them
 	built int64        // entries of the tree when it was made
-	deep  bool         // writers begin at tops, too
+	exact bool         // a line and a tag are those of one beginning of keys alone
 }
 
 // shortLine is the shortcuts that have a cache line in common.
 type shortLine struct {
 	tags  [lineTops]uint16
-	lock  uint32 // of who puts something in
+	lock  uint32 // odd while somebody puts something in; one more before, and after
 	links [lineTops]uint32
 }
 
@@ -97,12 +95,15 @@ func (x *shortLine) get(tag uint16) link {
 
 // change locks the line, for some nanoseconds.
 func (x *shortLine) change() {
-	for try := 0; !atomic.CompareAndSwapUint32(&x.lock, 0, 1); try++ {
+	for try := 0; ; try++ {
+		if was := atomic.LoadUint32(&x.lock); was&1 == 0 && atomic.CompareAndSwapUint32(&x.lock, was, was+1) {
+			return
+		}
 		pause(try)
 	}
 }
 
-func (x *shortLine) changed() { atomic.StoreUint32(&x.lock, 0) }
+func (x *shortLine) changed() { atomic.AddUint32(&x.lock, 1) }
 
 // put puts a link with a tag into the line.
 func (x *shortLine) put(tag uint16, l link) {
@@ -331,7 +332,7 @@ func (t *Tree) makeShort() {
 			x.put(tag, l)
 		}
 	}
-	s.deep = t.nodesAbove(s, tops) >= leastAbove
+	s.exact = s.isExact()
 	t.setShort(s)
 }
 
@@ -371,47 +372,37 @@ func (t *Tree) topsOf(most int) (tops []link, depth int) {
 	return tops, depth
 }
 
-// entrance returns the node where a writer begins its way to a key; 0 is the root. It asks for
-// the memory of the top, too, which a writer from the root comes to only after the nodes above.
-func (t *Tree) entrance(key string) link {
+// entrance returns the node where a writer begins its way to a key, and asks for its memory;
+// 0 is the root. depth is as many first bytes of the key as are sure to be those of all keys
+// below; if it is 0 a leaf has to show it.
+func (t *Tree) entrance(key string) (l link, depth int) {
 	s := t.short.Load()
 	if s == nil {
-		return 0
+		return 0, 0
 	}
-	l, ok := s.enter(key)
-	if !ok {
-		return 0
+	x, tag := s.place(key)
+	if x == nil {
+		return 0, 0
+	}
+	was := atomic.LoadUint32(&x.lock)
+	l = x.get(tag)
+	stall.At("radix: shortcut read by a writer")
+	if s.exact && was&1 == 0 && atomic.LoadUint32(&x.lock) == was {
+		depth = s.depth
 	}
 	fetch(l, key, s.depth)
-	if !s.deep {
-		return 0
-	}
-	return l
+	return l, depth
 }
 
-// nodesAbove returns how many nodes there are above tops, about.
-func (t *Tree) nodesAbove(s *shortcuts, tops []link) int {
-	const some = 64
-	n, asked := 0, 0
-	for i := 0; i < len(tops); i += 1 + len(tops)/some {
-		key := t.key(anyLeaf(tops[i]))
-		asked++
-		for l := t.top.link; l != tops[i] && l.isInner() && int(l.header().depth) < len(key); n++ {
-			l = child(l, int(key[l.header().depth]))
-		}
-	}
-	return n / max(asked, 1)
-}
+// leastGap is by how much the hashes of two keys of so many bytes differ at least.
+var leastGap = [...]uint64{1: 35406288129814301, 2: 177916553307232, 3: 552555416720}
 
-// leastAbove is from how many nodes above tops on writers begin there: it takes a look at
-// a leaf to know that a key's place is below a top, and where the top itself is exchanged the
-// way is walked again.
-var leastAbove = func() int {
-	if stall.On {
-		return 0
+// isExact reports whether no two keys have the same line and tag: they have few bytes, all of
+// which are hashed, so that their hashes are too far apart.
+func (s *shortcuts) isExact() bool {
+	if s.skip > 0 || s.depth < 1 || s.depth >= len(leastGap) {
+		return false
 	}
-	if v, err := strconv.Atoi(os.Getenv("ABOVE")); err == nil {
-		return v
-	}
-	return 4
-}()
+	const tagBits = 15
+	return leastGap[s.depth] >= 1<<(64-tagBits)/uint64(len(s.lines))+1
+}

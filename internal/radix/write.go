@@ -131,7 +131,7 @@ func (w *writer) walk(key string) (e end, ok bool) {
 	if word&locked != 0 {
 		return end{}, false
 	}
-	l, sure, ok := w.walkOn(key, l)
+	l, sure, ok := w.walkOn(key, l, 0)
 	if !ok || l == 0 && sure {
 		return end{}, ok
 	}
@@ -140,19 +140,24 @@ func (w *writer) walk(key string) (e end, ok bool) {
 
 // walkFrom is walk from a node on that is part of the tree, or was since the writer has
 // come to its desk. It returns false, too, if the key's place is not below that node, or is
-// the link to it.
-func (w *writer) walkFrom(key string, l link) (e end, ok bool) {
+// the link to it. depth, unless it is 0, is as many first bytes of the key as are sure to be those
+// of all keys below.
+func (w *writer) walkFrom(key string, l link, depth int) (e end, ok bool) {
 	w.steps = w.steps[:0]
-	if l, _, ok = w.walkOn(key, l); !ok || len(w.steps) == 0 {
+	l, sure, ok := w.walkOn(key, l, depth)
+	if !ok || len(w.steps) == 0 {
 		return end{}, false
+	}
+	if l == 0 && sure && depth > 0 {
+		return end{}, true
 	}
 	return w.diverge(key, l)
 }
 
 // walkOn adds steps to the way of a key, and returns the link that it has led to. sure
-// reports whether there were no bytes on it that were not looked at.
-func (w *writer) walkOn(key string, l link) (to link, sure, ok bool) {
-	steps, from := w.steps, 0
+// reports whether there were no bytes on it, behind the first ones, that were not looked at.
+func (w *writer) walkOn(key string, l link, from int) (to link, sure, ok bool) {
+	steps := w.steps
 	sure = true
 	for l.isInner() {
 		h := l.header()
@@ -248,15 +253,26 @@ func eightOf(s string, i int) uint64 {
 // has to come from memory. A late reader may get none.
 func anyLeaf(l link) link {
 	for l.isInner() {
-		if l.kind() < node48 {
-			if _, links := sorted(l); len(links) > 0 {
-				l = someLeaf(links)
-				continue
-			}
+		if links := someLinks(l); len(links) > 0 {
+			l = someLeaf(links)
+			continue
 		}
 		_, l = atOrAfter(l, -1)
 	}
 	return l
+}
+
+// someLinks returns links of a node that lie together; none of one of 256.
+func someLinks(l link) []link {
+	switch l.kind() {
+	case node256:
+		return nil
+	case node48:
+		x := (*inner48)(l.at())
+		return x.links[:min(x.children(), len(x.links))]
+	}
+	_, links := sorted(l)
+	return links
 }
 
 // someLeaf returns the first link that leads to a leaf, or the last one.
