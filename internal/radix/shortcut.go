@@ -42,7 +42,7 @@ type shortcuts struct {
 // shortLine is the shortcuts that have a cache line in common.
 type shortLine struct {
 	tags  [lineTops]uint16
-	lock  uint32 // odd while somebody puts something in; one more before, and after
+	lock  uint32 // odd while somebody puts something in, and another even number afterwards
 	links [lineTops]uint32
 }
 
@@ -93,22 +93,32 @@ func (x *shortLine) get(tag uint16) link {
 	return 0
 }
 
-// change locks the line, for some nanoseconds.
-func (x *shortLine) change() {
+// put puts a link with a tag into the line, while nobody but searches reads it: files have
+// lines as this leaves them, too.
+func (x *shortLine) put(tag uint16, l link) {
+	was := x.change()
+	x.set(tag, l)
+	atomic.StoreUint32(&x.lock, was)
+}
+
+// putBeside is put beside writers, who have to see that the line has changed.
+func (x *shortLine) putBeside(tag uint16, l link) {
+	was := x.change()
+	x.set(tag, l)
+	atomic.StoreUint32(&x.lock, was+2)
+}
+
+// change locks the line, for some nanoseconds, and returns what its lock was.
+func (x *shortLine) change() (was uint32) {
 	for try := 0; ; try++ {
 		if was := atomic.LoadUint32(&x.lock); was&1 == 0 && atomic.CompareAndSwapUint32(&x.lock, was, was+1) {
-			return
+			return was
 		}
 		pause(try)
 	}
 }
 
-func (x *shortLine) changed() { atomic.AddUint32(&x.lock, 1) }
-
-// put puts a link with a tag into the line.
-func (x *shortLine) put(tag uint16, l link) {
-	x.change()
-	defer x.changed()
+func (x *shortLine) set(tag uint16, l link) {
 	at := int(tag>>1) % lineTops // if there is no better place
 	for i := range x.tags {
 		if x.tags[i] == tag {
@@ -121,6 +131,7 @@ func (x *shortLine) put(tag uint16, l link) {
 	}
 	atomic.StoreUint32(&x.links[at], 0)
 	x.tags[at] = tag
+	stall.At("held: radix shortcut between two")
 	atomic.StoreUint32(&x.links[at], uint32(l))
 }
 
@@ -239,7 +250,7 @@ func (w *writer) hintNow(key string, parent, l link) {
 		return
 	}
 	if x, tag := s.place(key); x != nil {
-		x.put(tag, l)
+		x.putBeside(tag, l)
 	}
 }
 

@@ -2,8 +2,12 @@ package radix
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // Tests have shortcuts in small trees.
@@ -70,5 +74,73 @@ func TestShortcutsOfPrefixes(t *testing.T) {
 			t.Errorf("%d chains: %d keys of %d have at least the %d bytes of shortcuts", chains, long, len(m), depth)
 		}
 		tree.Close()
+	}
+}
+
+// Where a table is called exact, no two beginnings of keys have the same line and tag.
+func TestExactShortcuts(t *testing.T) {
+	const odd = 0x9e3779b97f4a7c15
+	for bytes := 1; bytes < len(leastGap); bytes++ {
+		least := uint64(1<<64 - 1)
+		for d := uint64(1); d < 1<<(8*bytes); d++ {
+			least = min(least, d*odd, -(d * odd))
+		}
+		if least != leastGap[bytes] {
+			t.Errorf("%d bytes: hashes differ by %d at least, not by %d", bytes, least, leastGap[bytes])
+		}
+	}
+	exact := 0
+	for _, lines := range []int{1, 2, 3, 5, 17, 1000, 9363} {
+		s := &shortcuts{depth: 2, lines: make([]shortLine, lines)}
+		if !s.isExact() {
+			continue
+		}
+		exact++
+		seen := map[[2]int]bool{}
+		for i := range 1 << 16 {
+			line, tag := s.spread(s.hash(string([]byte{byte(i >> 8), byte(i)})))
+			if at := [2]int{line, int(tag)}; seen[at] {
+				t.Fatalf("%d lines: %x has the place of another", lines, i)
+			} else {
+				seen[at] = true
+			}
+		}
+	}
+	if exact < 3 {
+		t.Errorf("%d of the tables are exact", exact)
+	}
+	if s := (&shortcuts{depth: 3, skip: 1, lines: make([]shortLine, 1<<10)}); s.isExact() {
+		t.Error("exact, though bytes are left out of the hash")
+	}
+}
+
+// A byte is found among the keys of a small node, and nothing behind them.
+func TestAmongTwelve(t *testing.T) {
+	var node [16]uint64
+	at := unsafe.Pointer(&node)
+	rng := seed.Rand(t)
+	for range 20000 {
+		for i := range node {
+			node[i] = rng.Uint64()
+			if rng.IntN(2) == 0 { // bytes that are close to each other
+				node[i] &= 0x0101010101010101
+			}
+		}
+		kind := node2 + rng.IntN(3)
+		keys := keysOf(at, kind)
+		n := rng.IntN(len(keys) + 1)
+		(*header)(at).meta = rng.Uint32()<<lengthBits | uint32(n)
+		for i := range n { // no key is there twice
+			for slices.Contains(keys[:i], keys[i]) {
+				keys[i]++
+			}
+		}
+		b := byte(rng.IntN(4))
+		if n > 0 && rng.IntN(2) == 0 {
+			b = keys[rng.IntN(n)]
+		}
+		if want, got := slices.Index(keys[:n], b), amongTwelve(at, kind, b); got != want {
+			t.Fatalf("byte %d is key %d of %v, not %d", b, want, keys[:n], got)
+		}
 	}
 }
