@@ -58,12 +58,30 @@ func (w *writer) reap(gen uint64) {
 // giveAll makes free what was retired.
 func (w *writer) giveAll(r *retired) {
 	if len(r.nodes) > 0 && !(w.t.closed.Load() && len(w.t.moments) == 0) { // else all memory is given back
-		w.t.memory.give(r.nodes...)
+		w.t.memory.give(w.keep(r.nodes)...)
 	}
 	if len(r.vals) > 0 {
 		w.t.dropVals(r.vals)
 	}
 	r.nodes, r.vals = r.nodes[:0], nil
+}
+
+// keep puts inner nodes that are free to what the writer has at hand, as far as there is room,
+// and returns the others: those that it replaces are of the types that it needs, and the memory of
+// all has one lock.
+func (w *writer) keep(free []link) (others []link) {
+	if w.stock == nil {
+		return free
+	}
+	others = free[:0]
+	for _, l := range free {
+		if !l.isInner() || len(w.stock[l.kind()]) >= stockSlots {
+			others = append(others, l)
+			continue
+		}
+		w.stock[l.kind()] = append(w.stock[l.kind()], l)
+	}
+	return others
 }
 
 // rest looks at the clock now and then, at the end of an operation.

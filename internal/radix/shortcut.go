@@ -351,34 +351,52 @@ func (t *Tree) makeShort() {
 const fillAhead = 16
 
 // topsOf returns the tops for the greatest depth at which there are at most so many,
-// together with keys that end above them, and the depth.
+// together with keys that end above them, and the depth. All writers wait for it, so it looks
+// at each node once: those that are to be replaced by what is below them lie by their depth.
 func (t *Tree) topsOf(most int) (tops []link, depth int) {
-	ended := 0 // keys above the tops
-	tops, depth = []link{t.top.link}, 0
+	first := 0
 	if l := t.top.link; l.isInner() {
-		depth = int(l.header().depth)
+		first = int(l.header().depth)
 	}
-	for last := depth + deepest; depth < last; depth++ {
-		next := make([]link, 0, 2*len(tops))
-		for i, l := range tops {
-			if i+fillAhead < len(tops) {
-				fetch(tops[i+fillAhead], "", 0)
+	var level [deepest][]link
+	sortIn := func(ls []link) {
+		for i, l := range ls {
+			if i+fillAhead < len(ls) {
+				fetch(ls[i+fillAhead], "", 0)
 			}
-			if !l.isInner() || int(l.header().depth) > depth {
-				next = append(next, l)
-				continue
+			if !l.isInner() || int(l.header().depth) >= first+deepest {
+				tops = append(tops, l) // at any depth that comes into question
+			} else {
+				d := int(l.header().depth) - first
+				level[d] = append(level[d], l)
 			}
-			if l.header().own != 0 {
+		}
+	}
+	fresh := []link{t.top.link}
+	sortIn(fresh)
+	count, ended := 1, 0 // tops, and keys above them
+	for depth = first; depth < first+deepest; depth++ {
+		nodes := level[depth-first]
+		for _, l := range nodes {
+			h := l.header()
+			if count += h.children() - 1; h.own != 0 {
 				ended++
 			}
-			for b, to := atOrAfter(l, 0); to != 0; b, to = atOrAfter(l, b+1) {
-				next = append(next, to)
-			}
 		}
-		if len(next)+ended > most {
+		if count+ended > most {
 			break
 		}
-		tops = next
+		fresh = fresh[:0]
+		for _, l := range nodes {
+			for b, to := atOrAfter(l, 0); to != 0; b, to = atOrAfter(l, b+1) {
+				fresh = append(fresh, to)
+			}
+		}
+		level[depth-first] = nil
+		sortIn(fresh)
+	}
+	for _, nodes := range level {
+		tops = append(tops, nodes...)
 	}
 	return tops, depth
 }
