@@ -34,13 +34,14 @@ import (
 //	node 23    128 bytes  10 keys[23]   36 links[23]
 //	node 48    256 bytes  10 keys[48]   60 links[48]
 //	node 256  1088 bytes  64 links[256]
+//	wide                  frozen_wide.go has it
 //
 // Keys of a node ascend. All nodes are in one segment behind a line that says how
 // many there are of each type; those of a type are one array, the largest type first,
 // so that no node crosses a cache line that it need not. The nodes above the spans of
 // keys that workers build come first in each array: they are read most.
 //
-//	segment 0  head │ nodes 256 │ nodes 48 │ nodes 23 │ nodes 10 │ nodes 4
+//	segment 0  head │ wide nodes │ nodes 256 │ nodes 48 │ nodes 23 │ nodes 10 │ nodes 4
 //	segment 1  the root table (shortcut.go)
 //	behind     the keys: offsets and bytes of strings, or codes of numbers
 type trie struct {
@@ -66,6 +67,7 @@ const (
 	trie48
 	trie256
 	trieTypes
+	trieWide = trieTypes // counted in lines: its number is that of its first
 )
 
 // trieForm is how a type of node lies in memory.
@@ -78,6 +80,8 @@ var trieForms = [8]trieForm{
 	trie23:  {23, 36, 128},
 	trie48:  {48, 60, 256},
 	trie256: {256, 64, trieLargest},
+
+	trieWide: {size: lineBytes},
 }
 
 const (
@@ -102,7 +106,8 @@ type trieHead struct {
 	skip   uint32 // of these, the ones that all keys have in common
 	lines  uint32 // of the root table
 	height uint32 // nodes on the longest way
-	zero   [20]byte
+	wide   uint32 // lines of wide nodes
+	zero   [16]byte
 }
 
 // trieNode is the head of a node. Its keys and links are behind it.
@@ -140,7 +145,7 @@ type trieKeys interface {
 
 // sizeOfNodes returns the bytes of the segment of nodes.
 func (h *trieHead) sizeOfNodes() (n int64) {
-	n = int64(unsafe.Sizeof(*h))
+	n = int64(unsafe.Sizeof(*h)) + int64(h.wide)*lineBytes
 	for kind, count := range h.counts {
 		n += int64(count) * int64(trieForms[kind].size)
 	}
@@ -161,7 +166,8 @@ func openTrie(n int, keys trieKeys, b *arena.Block) (*trie, error) {
 		return nil, fmt.Errorf("%d nodes by type in %d bytes", h.counts, len(t.nodes))
 	}
 	t.root = h.root
-	at := line
+	t.places[trieWide] = trieArray{unsafe.Pointer(unsafe.SliceData(t.nodes[line:])), lineBytes, h.wide}
+	at := line + int(h.wide)*lineBytes
 	for kind := trieTypes - 1; kind > nothing; kind-- {
 		f := trieForms[kind]
 		t.places[kind] = trieArray{unsafe.Pointer(unsafe.SliceData(t.nodes[at:])), uintptr(f.size), h.counts[kind]}

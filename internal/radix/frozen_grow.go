@@ -1,7 +1,9 @@
 package radix
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -43,17 +45,20 @@ type bough struct {
 	to     link
 	first  uint32
 	height uint32
-	alike  int // bytes in common with what is left of it; -1 for nothing there
+	alike  int   // bytes in common with what is left of it; -1 for nothing there
+	wide   *wide // the node that parts it from that, if it is wide: alike is its depth
 }
 
 // branching is a node that is not complete.
 type branching struct {
 	depth int
-	kids  []bough
+	kids  []bough // the first alone of a wide node
+	wide  *wide
 }
 
-// writeNode takes a node of a type under its number.
-type writeNode func(kind int, number uint32, node []byte)
+// writeNode takes the bytes of a node from one on. first is a key below, of the span
+// that grows.
+type writeNode func(l link, first, at int, part []byte)
 
 // grower grows nodes.
 type grower struct {
@@ -64,6 +69,7 @@ type grower struct {
 	last   bough
 	some   bool    // there is a last one
 	rest   []bough // what is left over
+	tally  *tally  // of completed nodes, unless nil
 	node   [trieLargest]byte
 }
 
@@ -74,42 +80,56 @@ func (g *grower) add(b bough) {
 		return
 	}
 	for n := len(g.open); n > 0 && g.open[n-1].depth > b.alike; n-- {
-		g.complete()
+		g.complete(int(b.first))
 	}
 	n := len(g.open)
 	switch {
 	case n > 0 && g.open[n-1].depth == b.alike:
 		g.attach()
+	case n == 0 && b.wide != nil && g.last.wide == b.wide: // all that is in its slot
+		g.put(b.wide, g.last)
 	case n == 0 && g.last.alike >= b.alike: // their node begins further left
 		g.rest = append(g.rest, g.last)
 	default:
-		g.branch(b.alike)
+		g.branch(b.alike, b.wide)
 		g.attach()
 	}
 	g.last = b
 }
 
 // branch begins a node.
-func (g *grower) branch(depth int) {
+func (g *grower) branch(depth int, w *wide) {
 	if n := len(g.open); n < cap(g.open) {
 		g.open = g.open[:n+1]
-		g.open[n].depth, g.open[n].kids = depth, g.open[n].kids[:0]
+		g.open[n].depth, g.open[n].wide, g.open[n].kids = depth, w, g.open[n].kids[:0]
 		return
 	}
-	g.open = append(g.open, branching{depth: depth})
+	g.open = append(g.open, branching{depth: depth, wide: w})
 }
 
 // attach makes the last sub-tree a child of the deepest node.
 func (g *grower) attach() {
 	b := &g.open[len(g.open)-1]
-	b.kids = append(b.kids, g.last)
+	if b.wide != nil {
+		g.put(b.wide, g.last)
+	}
+	if b.wide == nil || len(b.kids) == 0 {
+		b.kids = append(b.kids, g.last)
+	}
 }
 
-// complete ends the deepest node: it is the last sub-tree then.
-func (g *grower) complete() {
+// complete ends the deepest node, before key end: it is the last sub-tree then.
+func (g *grower) complete(end int) {
 	g.attach()
 	b := &g.open[len(g.open)-1]
 	g.open = g.open[:len(g.open)-1]
+	if b.wide != nil {
+		g.completeWide(b.wide, b.kids[0])
+		return
+	}
+	if g.tally != nil {
+		g.tally.node(g.keys, b, end)
+	}
 	first, height, children := b.kids[0], uint32(0), len(b.kids)
 	for _, k := range b.kids {
 		height = max(height, k.height)
@@ -122,9 +142,51 @@ func (g *grower) complete() {
 	number := g.counts[kind]
 	g.counts[kind]++
 	if g.write != nil {
-		g.write(kind, number, g.form(b, kind, own))
+		g.write(linkTo(kind, int(number)), int(first.first), 0, g.form(b, kind, own))
 	}
-	g.last = bough{linkTo(kind, int(number)), first.first, height + 1, first.alike}
+	g.last = bough{linkTo(kind, int(number)), first.first, height + 1, first.alike, first.wide}
+}
+
+// put puts a sub-tree into its slot of a wide node. The slots before it that have no
+// keys have its rank.
+func (g *grower) put(w *wide, b bough) {
+	if g.write == nil {
+		return
+	}
+	for h := w.height.Load(); h < b.height && !w.height.CompareAndSwap(h, b.height); {
+		h = w.height.Load()
+	}
+	first, before := int(b.first), -1
+	if first > w.lo {
+		before = w.slotOf(g.keys, first-1)
+	}
+	if slot := w.slotOf(g.keys, first); slot >= 0 {
+		g.slots(w, first, before+1, slot, link(first))
+		g.slots(w, first, slot, slot+1, b.to)
+	}
+}
+
+// slots sets slots of a wide node.
+func (g *grower) slots(w *wide, first, from, to int, l link) {
+	links := unsafe.Slice((*link)(unsafe.Pointer(&g.node)), len(g.node)/4)
+	for from < to {
+		n := min(to-from, len(links))
+		for i := range n {
+			links[i] = l
+		}
+		g.write(w.link(), first, len(w.head)+4*from, g.node[:4*n])
+		from += n
+	}
+}
+
+// completeWide ends a wide node.
+func (g *grower) completeWide(w *wide, first bough) {
+	if h := w.header(); g.write != nil {
+		g.write(w.link(), w.lo, 0, w.head)
+		g.slots(w, w.lo, w.slotOf(g.keys, w.hi-1)+1, int(h.slots), link(w.hi))
+		g.slots(w, w.lo, int(h.slots), (int(w.units())*lineBytes-len(w.head))/4, 0)
+	}
+	g.last = bough{w.link(), first.first, w.height.Load() + 1, first.alike, first.wide}
 }
 
 // form returns a node's bytes.
@@ -151,15 +213,15 @@ func (g *grower) form(b *branching, kind int, own bool) []byte {
 	return node
 }
 
-// finish completes the nodes that do not reach over the right border: bytes is what
-// the last key has in common with the one behind it, -1 for none. The children of
-// those that do are left over.
-func (g *grower) finish(bytes int) {
+// finish completes the nodes that do not reach over the right border, before key end:
+// bytes is what the last key has in common with that one, -1 for none. The children
+// of those that do are left over.
+func (g *grower) finish(end, bytes int) {
 	if !g.some {
 		return
 	}
 	for n := len(g.open); n > 0 && g.open[n-1].depth > bytes; n-- {
-		g.complete()
+		g.complete(end)
 	}
 	for i := range g.open {
 		g.rest = append(g.rest, g.open[i].kids...)
@@ -174,8 +236,12 @@ type growth struct {
 	workers int
 	stop    func() bool // nil for never
 	common  int         // bytes that all keys begin with
-	spans   []growthSpan
-	head    trieHead // counts of nodes
+	tally   tally       // of nodes that reach over spans
+
+	surveying bool // it is the first pass, which counts other things, too
+	spans     []growthSpan
+	wides     []*wide  // in key order
+	head      trieHead // counts of nodes
 }
 
 // growthSpan is a span of keys: the numbers of its first nodes, how many neighbours
@@ -184,6 +250,7 @@ type growthSpan struct {
 	counts [trieTypes]uint32
 	alike  [deepest]uint32
 	rest   []bough
+	tally  tally
 }
 
 // survey goes through the keys of a trie and counts its nodes. Keys out of order are
@@ -200,9 +267,11 @@ func survey(n int, keys keySpans, workers int, stop func() bool) (*growth, error
 		}
 	}
 	g.spans = make([]growthSpan, (n+spanKeys-1)/spanKeys)
+	g.surveying = true
 	if err := g.grow(nil); err != nil {
 		return nil, err
 	}
+	g.surveying = false
 	return g, nil
 }
 
@@ -220,12 +289,16 @@ func (g *growth) grow(write writeNode) error {
 		return *err
 	}
 	top := grower{keys: g.keys, write: write}
+	if g.surveying {
+		g.tally.common = g.common
+		top.tally = &g.tally
+	}
 	for i := range g.spans {
 		for _, b := range g.spans[i].rest {
 			top.add(b)
 		}
 	}
-	top.finish(-1)
+	top.finish(g.n, -1)
 	if write == nil {
 		return g.number(top.counts)
 	}
@@ -268,6 +341,11 @@ func (g *growth) growSpan(i int, write writeNode) error {
 	if write != nil {
 		w.counts = s.counts
 	}
+	if g.surveying {
+		s.tally.common = g.common
+		w.tally = &s.tally
+	}
+	parted := g.partedFrom(keys, lo)
 	for k := lo; k < hi; k++ {
 		bytes, order := -1, -1
 		if k > 0 {
@@ -281,21 +359,70 @@ func (g *growth) growSpan(i int, write writeNode) error {
 		case int64(bytes) > math.MaxUint32:
 			return layout.ErrTooLong
 		}
-		if d := bytes - g.common; k > 0 && d < deepest && write == nil {
-			if d < 0 {
+		if g.surveying {
+			if k > 0 && bytes < g.common {
 				return layout.ErrUnsorted // keys further on are
 			}
-			s.alike[d]++
+			if d := bytes - g.common; k > 0 && d < deepest {
+				s.alike[d]++
+			}
+			s.tally.pair(keys, k, bytes)
 		}
-		w.add(bough{to: link(leafBit | uint32(k)), first: uint32(k), alike: bytes})
+		b := bough{to: link(leafBit | uint32(k)), first: uint32(k), alike: bytes}
+		if b.wide = parted.by(k, bytes); b.wide != nil {
+			b.alike = int(b.wide.header().depth)
+		}
+		w.add(b)
 	}
 	right := -1
 	if hi < g.n {
 		right, _ = keys.alike(hi-1, hi)
+		if by := parted.by(hi, right); by != nil {
+			right = int(by.header().depth)
+		}
 	}
-	w.finish(right)
+	w.finish(hi, right)
 	if s.rest = w.rest; write == nil {
 		s.counts = w.counts
 	}
 	return nil
+}
+
+// parting finds the wide nodes that part neighbours.
+type parting struct {
+	keys  sortedKeys
+	wides []*wide // from the first one on that has a key further on
+	key   int     // its slot is
+	slot  int
+}
+
+// partedFrom returns the wide nodes from key k on.
+func (g *growth) partedFrom(keys sortedKeys, k int) parting {
+	i, _ := slices.BinarySearchFunc(g.wides, k, func(w *wide, k int) int { return cmp.Compare(w.hi, k+1) })
+	return parting{keys: keys, wides: g.wides[i:], key: -1}
+}
+
+// by returns the wide node that parts key k from the one before it, nil for none. They
+// have so many bytes in common. It is called for ascending keys.
+func (p *parting) by(k, bytes int) *wide {
+	for len(p.wides) > 0 && p.wides[0].hi <= k {
+		p.wides, p.key = p.wides[1:], -1
+	}
+	if len(p.wides) == 0 || k <= p.wides[0].lo {
+		return nil
+	}
+	w := p.wides[0]
+	h := w.header()
+	if bytes >= int(h.depth)+int(h.count) {
+		return nil
+	}
+	before := p.slot
+	if p.key != k-1 {
+		before = w.slotOf(p.keys, k-1)
+	}
+	p.key, p.slot = k, w.slotOf(p.keys, k)
+	if before == p.slot {
+		return nil
+	}
+	return w
 }

@@ -72,8 +72,10 @@ func (k trieLook) way(key string) string {
 	if short {
 		by = "a shortcut"
 	}
-	for k.enter(&v, key, 0, l); v.at.isInner(); nodes++ {
-		k.step(&v)
+	for k.enter(&v, key, 0, l); v.at.isInner(); {
+		if k.step(&v); !v.aimed {
+			nodes++
+		}
 	}
 	return fmt.Sprintf("found from %s by way of %d nodes", by, nodes)
 }

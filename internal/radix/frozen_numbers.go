@@ -19,7 +19,10 @@ var numbersInFile = &snapshot.Format{
 }
 
 // Numbers is tries as a layout of numbers: a key is its code, the greatest byte first.
-type Numbers[C layout.Code] struct{ Table Table }
+type Numbers[C layout.Code] struct {
+	Table Table
+	Wide  Wide
+}
 
 // Kind returns the layout's name.
 func (Numbers[C]) Kind() layout.Kind { return Name }
@@ -73,7 +76,7 @@ func (l Numbers[C]) survey(src layout.Source[C], cfg layout.Config) (*growth, []
 	if err != nil {
 		return nil, nil, err
 	}
-	nodes, table, err := g.plan(l.Table)
+	nodes, table, err := g.plan(l.Table, l.Wide)
 	return g, trieSizes[C](src.Len, nodes, table, cfg), err
 }
 

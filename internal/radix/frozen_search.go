@@ -17,23 +17,34 @@ type visit struct {
 	stage int8
 	short bool // it has begun at a shortcut
 	miss  bool // no link leads on: the leaf is another key's
+	aimed bool // it knows its slot of a wide node
+	slot  uint32
 }
 
 // step goes through an inner node. Where no link leads on, it goes to the first key
-// below, to be compared.
+// below, to be compared. A wide node takes two steps: the second reads the link that the
+// first has asked for.
 func (t *trie) step(v *visit) {
 	h := t.at(v.at)
 	d := h.depth
 	next := link(0)
 	if int64(d) > v.depth {
-		if uint(d) < uint(len(v.key)) {
-			next = h.find(v.at.kind(), v.key[d])
+		if kind := v.at.kind(); uint(d) < uint(len(v.key)) {
+			switch {
+			case kind != trieWide:
+				next = h.find(kind, v.key[d])
+			case !v.aimed:
+				t.aimAt(v)
+				return
+			default:
+				next, v.aimed = t.linkOf(v.at, v.slot), false
+			}
 		} else if uint(d) == uint(len(v.key)) && h.own != 0 {
 			next = leafBit | link(h.first)
 		}
 	}
 	v.depth = int64(d)
-	if next == 0 {
+	if next.kind() == nothing {
 		next, v.miss = leafBit|link(h.first), true
 	}
 	v.at = next
@@ -42,6 +53,15 @@ func (t *trie) step(v *visit) {
 		return
 	}
 	t.fetch(next, v.key, uint(d)+1)
+}
+
+// aimAt finds the slot of a wide node, and asks for its link.
+func (t *trie) aimAt(v *visit) {
+	v.slot, v.aimed = t.slotOf(v.at, v.key), true
+	h := (*wideHead)(unsafe.Pointer(t.at(v.at)))
+	if v.slot < h.slots {
+		simd.PrefetchAt(unsafe.Add(unsafe.Pointer(h), int64(h.lines)*lineBytes+4*int64(v.slot)), 1)
+	}
 }
 
 // fetch asks for what a step through an inner node will read. depth is where the node
@@ -135,8 +155,11 @@ func (t *trie) enter(v *visit, key string, i int, at link) {
 	if at == 0 {
 		v.at = t.root
 	}
-	if v.at.isLeaf() {
+	switch {
+	case v.at.isLeaf():
 		t.fetchKey(v)
+	case at == 0 && v.at.kind() == trieWide: // the root is at hand
+		t.step(v)
 	}
 }
 
@@ -223,8 +246,21 @@ func (t *trie) resolve(key string, alike, order int, after bool) int {
 			if h.own == 0 || !after {
 				return t.below(l)
 			}
+			if l.kind() == trieWide {
+				return t.below(t.linkOf(l, 0))
+			}
 			_, first, _ := h.from(l.kind(), 0)
 			return t.below(first)
+		}
+		if l.kind() == trieWide {
+			slot := t.slotOf(l, key)
+			if next := t.linkOf(l, slot+1); next != 0 {
+				right = next
+			}
+			if l = t.linkOf(l, slot); l.kind() == nothing {
+				return t.below(l)
+			}
+			continue
 		}
 		b, to, next := h.from(l.kind(), int(key[d]))
 		switch {

@@ -21,7 +21,10 @@ var stringsInFile = &snapshot.Format{
 }
 
 // Strings is tries as a layout of strings.
-type Strings struct{ Table Table }
+type Strings struct {
+	Table Table
+	Wide  Wide
+}
 
 // Kind returns the layout's name.
 func (Strings) Kind() layout.Kind { return Name }
@@ -103,7 +106,7 @@ func (l Strings) Build(keys []string, order []int, cfg layout.Config) (layout.St
 		}
 	}
 	sizes := []int{0, 0, 8 * (len(keys) + 1), int(starts[len(g.spans)])}
-	if sizes[0], sizes[1], err = g.plan(l.Table); err != nil {
+	if sizes[0], sizes[1], err = g.plan(l.Table, l.Wide); err != nil {
 		return nil, err
 	}
 	limit := cfg.Limit

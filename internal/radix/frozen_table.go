@@ -56,11 +56,18 @@ func (g *growth) tableOf(t Table) (bytes, lines int) {
 // linesFor returns the lines of a table for so many bytes behind the common prefix.
 func (g *growth) linesFor(bytes int) int { return 1 + g.tops(bytes)/lineFill }
 
-// plan settles the root table, and returns the sizes of the segments of nodes and of
-// the table.
-func (g *growth) plan(t Table) (nodes, table int, err error) {
+// plan settles the root table and wide nodes, and returns the sizes of the segments of
+// nodes and of the table.
+func (g *growth) plan(t Table, w Wide) (nodes, table int, err error) {
 	behind, lines := g.tableOf(t)
-	if lines > 0 && int64(g.common)+deepest <= math.MaxInt32 {
+	if int64(g.common)+deepest > math.MaxInt32 {
+		lines = 0
+	}
+	keep, err := g.choose(w, behind, lines)
+	if err != nil {
+		return 0, 0, err
+	}
+	if lines > 0 && keep {
 		g.head.skip, g.head.depth, g.head.lines = uint32(g.common), uint32(g.common+behind), uint32(lines)
 		table = lines * int(unsafe.Sizeof(shortLine{}))
 	}
@@ -80,8 +87,8 @@ func (g *growth) fill(keys trieKeys, b *arena.Block) (*trie, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = g.grow(func(kind int, number uint32, node []byte) {
-		copy(unsafe.Slice((*byte)(unsafe.Pointer(t.at(linkTo(kind, int(number))))), len(node)), node)
+	err = g.grow(func(l link, _, at int, part []byte) {
+		copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(t.at(l)), at)), len(part)), part)
 	})
 	if err != nil {
 		return nil, err
@@ -116,14 +123,16 @@ func (t *trie) checkTrie(keys keySpans) error {
 		return err
 	}
 	head := *t.head
+	if err := g.readWides(t); err != nil {
+		return err
+	}
 	if g.head.counts != head.counts || head.sizeOfNodes() != int64(len(t.nodes)) {
 		return fmt.Errorf("radix: %d nodes by type, want %d", head.counts, g.head.counts)
 	}
 	wrong := make([]error, len(g.spans)+1)
-	err = g.grow(func(kind int, number uint32, node []byte) {
-		if l := linkTo(kind, int(number)); !bytes.Equal(unsafe.Slice((*byte)(unsafe.Pointer(t.at(l))), len(node)), node) {
+	err = g.grow(func(l link, first, at int, part []byte) {
+		if !bytes.Equal(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(t.at(l)), at)), len(part)), part) {
 			// All writers of an entry find the same: that some node is wrong.
-			first := (*trieNode)(unsafe.Pointer(&node[0])).first
 			wrong[first/spanKeys] = fmt.Errorf("radix: node %#x is not what its keys make", uint32(l))
 		}
 	})
@@ -135,6 +144,50 @@ func (t *trie) checkTrie(keys keySpans) error {
 		return fmt.Errorf("radix: head %+v, want %+v", head, g.head)
 	}
 	return t.checkTable(g)
+}
+
+// readWides reads from a trie which nodes are wide, so that all grows anew as it should
+// be there. Whether they pay is not asked.
+func (g *growth) readWides(t *trie) error {
+	lines := t.places[trieWide].count
+	for at := uint32(0); at < lines; {
+		l := linkTo(trieWide, int(at))
+		h := (*wideHead)(unsafe.Pointer(t.at(l)))
+		bad := fmt.Errorf("radix: wide node %#x is not what its keys make", uint32(l))
+		lo, after := int(h.first), 0
+		if n := len(g.wides); n > 0 {
+			after = g.wides[n-1].hi
+		}
+		if lo >= g.n || lo < after || int64(g.n) >= mostWideKeys || h.count < 2 || h.count > mostWide || h.shift > 7 {
+			return bad
+		}
+		hi := g.end(lo, int(h.depth))
+		if lo > 0 {
+			if n, _ := g.keys.alike(lo-1, lo); n >= int(h.depth) {
+				return bad
+			}
+		}
+		if n, _ := g.keys.alike(lo, hi-1); n != int(h.depth) || hi-lo < 2 {
+			return bad
+		}
+		tally := tally{common: int(h.depth)}
+		for k := lo; k < hi; k++ {
+			tally.values.note(g.keys, k, tally.common, 0)
+		}
+		if slots, _ := fitWide(&tally.values, int(h.count), int(h.shift)); slots == 0 || slots >= mostWideKeys {
+			return bad
+		}
+		w := newWide(g.keys, lo, hi, tally.common, int(h.count), int(h.shift), &tally.values)
+		if w.units() > int64(lines-at) {
+			return bad
+		}
+		g.wides = append(g.wides, w)
+		at += uint32(w.units())
+	}
+	if len(g.wides) == 0 {
+		return nil
+	}
+	return g.recount()
 }
 
 // checkTable returns an error for a root table that is not what nodes and keys make.

@@ -1,0 +1,345 @@
+package radix
+
+import (
+	"math/bits"
+
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/par"
+)
+
+// Where wide nodes are is settled by what a lookup waits for: cache lines. All that
+// the model needs of a sub-tree is counted in one pass over its keys, exactly: the lines
+// that lookups of its keys read in nodes of each depth, and what would be left of nodes
+// if only the upper bits of their byte told keys apart. So the cost of every wide node
+// that may take the place of the root of the sub-tree, over so many bytes and bits,
+// is known, and the cheapest is taken, if it is cheaper than the nodes.
+//
+// First the root of all keys is asked; a wide one takes the place of the root table,
+// too. If that does not pay, the tops are, and then the nodes below, as long as there
+// are enough keys. There is no wide node below a wide one.
+
+// Wide says where wide nodes may be. The zero Wide is the best that is known; others
+// are for experiments (radix-wide) and tests.
+type Wide struct {
+	Off         bool
+	BelowTops   bool // not in place of the root
+	Price       float64
+	Least       int
+	Bytes, Bits int // of the root: so many, whatever it costs
+}
+
+// What the model reckons with, in cache lines that a lookup waits for. Measured:
+// experiment radix-wide.
+const (
+	linesOfTable = 1.3 // a line, and a hash
+	linesOfRoot  = 1.1 // a link; the head of the node is always at hand
+	linesOfWide  = 2.0 // the head, and a link
+	linesOfRanks = 0.5 // a second line of the head
+
+	// widePrice is how many lines a byte more for an entry must save a lookup.
+	widePrice = 0.1
+	// leastWideKeys is how many keys a wide node must have.
+	leastWideKeys = 128
+)
+
+func (w Wide) price() float64 {
+	if w.Price > 0 {
+		return w.Price
+	}
+	return widePrice
+}
+
+func (w Wide) least() int {
+	if w.Least > 0 {
+		return w.Least
+	}
+	return leastWideKeys
+}
+
+// linesOf is what a lookup reads of a node: two lines side by side come together.
+var linesOf = [trieTypes]float64{trie4: 1, trie10: 1, trie23: 1.5, trie48: 2, trie256: 2}
+
+// cost is the lines that lookups of all keys read, once each, and bytes of nodes.
+type cost struct{ lines, bytes float64 }
+
+func (c *cost) node(children, keys int) {
+	kind := trieType(min(children, 256)) // a key that ends there may be one more
+	c.lines += linesOf[kind] * float64(keys)
+	c.bytes += float64(trieForms[kind].size)
+}
+
+func (c *cost) add(o cost) {
+	c.lines += o.lines
+	c.bytes += o.bytes
+}
+
+// tally is what is counted of a sub-tree.
+type tally struct {
+	common int // bytes that all its keys begin with
+	values values
+	nodes  [deepest + 1]cost   // by depth behind the common bytes
+	upper  [mostWide][8]cost   // what is left of nodes of a depth without so many upper bits
+	pairs  [mostWide][9]uint32 // neighbours that a byte tells apart, by the bits from the first that does on
+}
+
+func (t *tally) add(o *tally) {
+	for p := range t.values {
+		for i := range t.values[p] {
+			t.values[p][i] |= o.values[p][i]
+		}
+	}
+	for i := range t.nodes {
+		t.nodes[i].add(o.nodes[i])
+	}
+	for i := range t.upper {
+		for s := range t.upper[i] {
+			t.upper[i][s].add(o.upper[i][s])
+		}
+		for s := range t.pairs[i] {
+			t.pairs[i][s] += o.pairs[i][s]
+		}
+	}
+}
+
+// pair counts key k, which has so many bytes in common with the one before it; -1 if
+// it is the first.
+func (t *tally) pair(keys sortedKeys, k, bytes int) {
+	p := max(bytes-t.common, 0)
+	if p >= mostWide {
+		return
+	}
+	t.values.note(keys, k, t.common, p)
+	if bytes < 0 {
+		return
+	}
+	if x, y := keys.byteAt(k-1, bytes), keys.byteAt(k, bytes); x >= 0 {
+		t.pairs[p][bits.Len8(byte(x)^byte(y))]++
+	} else {
+		t.pairs[p][8]++
+	}
+}
+
+// node counts a node that ends before key end.
+func (t *tally) node(keys sortedKeys, b *branching, end int) {
+	p, kids := b.depth-t.common, b.kids
+	t.nodes[min(p, deepest)].node(len(kids), end-int(kids[0].first))
+	if p < 1 || p >= mostWide {
+		return
+	}
+	var room [257]int
+	bytes := room[:len(kids)]
+	for i, k := range kids {
+		bytes[i] = keys.byteAt(int(k.first), b.depth)
+	}
+	for s := 1; s < 8; s++ {
+		for i, j := 0, 0; i < len(kids); i = j {
+			for j = i + 1; j < len(kids) && bytes[j]>>s == bytes[i]>>s; j++ {
+			}
+			if j-i == 1 {
+				continue
+			}
+			to := end
+			if j < len(kids) {
+				to = int(kids[j].first)
+			}
+			t.upper[p][s].node(j-i, to-int(kids[i].first))
+		}
+	}
+}
+
+// below returns the cost of all nodes from a depth on.
+func (t *tally) below(depth int) (c cost) {
+	for i := min(depth, deepest); i <= deepest; i++ {
+		c.add(t.nodes[i])
+	}
+	return c
+}
+
+// of returns the cost of a wide node at the root and of what is below it; ok is false
+// if it would be larger than nodes of two children each for what it tells apart, which is
+// what a tree takes at most.
+func (t *tally) of(bytes, shift int) (c cost, head int, ok bool) {
+	slots, head := fitWide(&t.values, bytes, shift)
+	c = t.below(bytes)
+	if shift > 0 {
+		c.add(t.upper[bytes-1][shift])
+	}
+	parted := 0.0
+	for p := range bytes {
+		for n, pairs := range t.pairs[p] {
+			if p < bytes-1 || n > shift {
+				parted += float64(pairs)
+			}
+		}
+	}
+	size := float64(head) + lineBytes + 4*slots
+	c.bytes += size
+	return c, head, slots > 0 && size <= parted*float64(trieForms[trie4].size) && slots < mostWideKeys
+}
+
+// pick returns the cheapest wide node for the root of n keys, 0 bytes for none. plain is
+// the cost without, root what its own lines are.
+func (t *tally) pick(n int, plain cost, root func(head int) float64, price float64) (bytes, shift int) {
+	least := plain.lines + price*plain.bytes
+	for m := 2; m <= mostWide; m++ {
+		for s := range 8 {
+			c, head, ok := t.of(m, s)
+			if !ok {
+				continue
+			}
+			if x := c.lines + root(head)*float64(n) + price*c.bytes; x < least {
+				bytes, shift, least = m, s, x
+			}
+		}
+	}
+	return bytes, shift
+}
+
+// choose settles where wide nodes are. behind is the bytes that lead to a top of the
+// root table of so many lines, which is left out if the root is wide.
+func (g *growth) choose(w Wide, behind, lines int) (table bool, err error) {
+	if w.Off || g.n < w.least() || int64(g.n) >= mostWideKeys {
+		return true, nil
+	}
+	all := g.tally
+	for i := range g.spans {
+		all.add(&g.spans[i].tally)
+	}
+	plain := all.below(0)
+	if lines > 0 {
+		plain.lines = all.below(behind).lines + linesOfTable*float64(g.n)
+		plain.bytes += float64(lines) * lineBytes
+	}
+	m, s := all.pick(g.n, plain, func(int) float64 { return linesOfRoot }, w.price())
+	if w.Bytes > 0 {
+		m, s = w.Bytes, (8-w.Bits)&7
+		if _, _, ok := all.of(m, s); !ok {
+			m = 0
+		}
+	}
+	if m > 0 && !w.BelowTops {
+		g.wides = []*wide{newWide(g.keys, 0, g.n, g.common, m, s, &all.values)}
+		return false, g.recount()
+	}
+	found := make([][]*wide, len(g.spans))
+	par.Run(g.workers, len(g.spans), par.Func(func(i int) {
+		if g.stop != nil && g.stop() {
+			return
+		}
+		lo, hi := i*spanKeys, min((i+1)*spanKeys, g.n)
+		g.runs(lo, hi, g.common+behind, w.least(), func(lo, hi int) {
+			found[i] = g.chooseBelow(found[i], lo, hi, w)
+		})
+	}))
+	for _, f := range found {
+		g.wides = append(g.wides, f...)
+	}
+	if len(g.wides) == 0 {
+		return true, nil
+	}
+	return true, g.recount()
+}
+
+// recount counts nodes again, now that there are wide ones.
+func (g *growth) recount() error {
+	next := int64(0)
+	for _, w := range g.wides {
+		w.number = uint32(next)
+		if next += w.units(); next > numberMax {
+			return layout.ErrTooLarge
+		}
+	}
+	if err := g.grow(nil); err != nil {
+		return err
+	}
+	g.head.wide = uint32(next)
+	return nil
+}
+
+// runs calls f with runs of keys that have so many bytes in common: those that begin
+// among keys [lo, hi). Of runs with less than twice as many keys as least some may be
+// left out.
+func (g *growth) runs(lo, hi, depth, least int, f func(lo, hi int)) {
+	for k := lo; k < hi; {
+		to := k + least
+		if to > g.n {
+			return
+		}
+		if n, _ := g.keys.alike(k, to-1); n < depth {
+			k = to
+			continue
+		}
+		from := g.first(max(k-least, 0), k, k, depth)
+		end := g.end(k, depth)
+		if from >= lo {
+			f(from, end)
+		}
+		k = end
+	}
+}
+
+// first returns the first key from lo on that has so many bytes in common with key k.
+func (g *growth) first(lo, hi, k, depth int) int {
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if n, _ := g.keys.alike(mid, k); n >= depth {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// end returns the first key behind key k that has fewer bytes in common with it.
+func (g *growth) end(k, depth int) int {
+	step := 1
+	for ; k+step < g.n; step *= 2 {
+		if n, _ := g.keys.alike(k, k+step); n < depth {
+			break
+		}
+	}
+	lo, hi := k+step/2, min(k+step, g.n)
+	for lo+1 < hi {
+		mid := int(uint(lo+hi) / 2)
+		if n, _ := g.keys.alike(k, mid); n >= depth {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi
+}
+
+// chooseBelow settles where wide nodes are for keys [lo, hi), which are a sub-tree.
+func (g *growth) chooseBelow(found []*wide, lo, hi int, w Wide) []*wide {
+	keys := g.keys.span(lo, hi)
+	t := tally{}
+	t.common, _ = keys.alike(lo, hi-1)
+	if _, order := keys.alike(lo, hi-1); order == 0 {
+		return found
+	}
+	small := grower{keys: keys, tally: &t}
+	for k := lo; k < hi; k++ {
+		bytes, order := -1, -1
+		if k > lo {
+			bytes, order = keys.alike(k-1, k)
+		}
+		if order != 0 {
+			t.pair(keys, k, bytes)
+			small.add(bough{to: link(leafBit | uint32(k)), first: uint32(k), alike: bytes})
+		}
+	}
+	small.finish(hi, -1)
+	own := func(head int) float64 {
+		if head > lineBytes {
+			return linesOfWide + linesOfRanks
+		}
+		return linesOfWide
+	}
+	if m, s := t.pick(hi-lo, t.below(0), own, w.price()); m > 0 {
+		return append(found, newWide(keys, lo, hi, t.common, m, s, &t.values))
+	}
+	g.runs(lo, hi, t.common+1, w.least(), func(from, to int) { found = g.chooseBelow(found, from, to, w) })
+	return found
+}
