@@ -45,7 +45,7 @@ var allExperiments = []*experiment{
 	gpuAggregate, aggregateExp, transformExp, histogramExp, selectExp,
 	updateWays, updateBatches, rebuildExp, updateMix,
 	stringsExp, stringsTree, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings, gpuRadix, gpuRadixHost, gpuRadixLong, gpuRadixEndToEnd, stopsExp,
-	cuartLayout, cuartBatches, cuartThreads, cuartSizes, cuartKeys, cuartReal, cuartLong, cuartUpdates, cuartRoot,
+	cuartLayout, cuartBatches, cuartThreads, cuartSizes, cuartKeys, cuartReal, cuartLong, cuartUpdates, cuartRoot, radixWide,
 }
 
 const (

@@ -14,30 +14,39 @@ import (
 // that may take the place of the root of the sub-tree, over so many bytes and bits,
 // is known, and the cheapest is taken, if it is cheaper than the nodes.
 //
-// First the root of all keys is asked; a wide one takes the place of the root table,
-// too. If that does not pay, the tops are, and then the nodes below, as long as there
-// are enough keys. There is no wide node below a wide one.
+// The root of all keys is asked: if it is wide, it takes the place of the root table,
+// too. Below the tops of a root table wide nodes bring nothing (experiment radix-wide:
+// URLs), since what they would take the place of is read so often that it is in the
+// core's cache; so they are made there for experiments alone. There is no wide node
+// below a wide one.
 
 // Wide says where wide nodes may be. The zero Wide is the best that is known; others
 // are for experiments (radix-wide) and tests.
 type Wide struct {
 	Off         bool
-	BelowTops   bool // not in place of the root
-	Price       float64
-	Least       int
-	Bytes, Bits int // of the root: so many, whatever it costs
+	Below       bool    // below the tops of the root table, too, if the root is not wide
+	Price       float64 // in place of widePrice
+	Least       int     // in place of leastWideKeys
+	Bytes, Bits int     // of the root, or of all below: so many, and so many of the last one, if that can be
 }
 
-// What the model reckons with, in cache lines that a lookup waits for. Measured:
-// experiment radix-wide.
+// What the model reckons with: what a lookup waits for, in cache lines that come from
+// memory. Measured by experiment radix-wide.
 const (
-	linesOfTable = 1.3 // a line, and a hash
-	linesOfRoot  = 1.1 // a link; the head of the node is always at hand
-	linesOfWide  = 2.0 // the head, and a link
-	linesOfRanks = 0.5 // a second line of the head
+	// hotLine is a line that is in the core's own cache, as those are that the most
+	// lookups read, hotLines of them.
+	hotLine  = 0.25
+	hotLines = 1 << 14
+	// beside is a line more that is asked for at the same time.
+	beside = 0.15
+	// hashing is the hash for the root table, slotting the slot of a wide node.
+	hashing  = 0.3
+	slotting = 0.2
 
-	// widePrice is how many lines a byte more for an entry must save a lookup.
-	widePrice = 0.1
+	// widePrice is how many lines a byte more for an entry must save a lookup, and
+	// mostMore how many bytes more for an entry there may be at all.
+	widePrice = 0.02
+	mostMore  = 1
 	// leastWideKeys is how many keys a wide node must have.
 	leastWideKeys = 128
 )
@@ -56,16 +65,30 @@ func (w Wide) least() int {
 	return leastWideKeys
 }
 
-// linesOf is what a lookup reads of a node: two lines side by side come together.
-var linesOf = [trieTypes]float64{trie4: 1, trie10: 1, trie23: 1.5, trie48: 2, trie256: 2}
-
-// cost is the lines that lookups of all keys read, once each, and bytes of nodes.
+// cost is the lines that lookups of all keys wait for, once each, and bytes of nodes.
 type cost struct{ lines, bytes float64 }
 
-func (c *cost) node(children, keys int) {
+// node adds a node for some keys.
+func (c *cost) node(children, keys, hot int) {
 	kind := trieType(min(children, 256)) // a key that ends there may be one more
-	c.lines += linesOf[kind] * float64(keys)
+	k := float64(keys)
+	wait := waits(k, hot)
+	switch kind {
+	case trie23:
+		wait += beside
+	case trie48, trie256:
+		wait = waits(k*lineBytes/4/float64(min(children, 256)), hot) + 2*beside
+	}
+	c.lines += wait * k
 	c.bytes += float64(trieForms[kind].size)
+}
+
+// waits returns how long a lookup waits for a line that so many keys have in common.
+func waits(keys float64, hot int) float64 {
+	if keys >= float64(hot) {
+		return hotLine
+	}
+	return 1
 }
 
 func (c *cost) add(o cost) {
@@ -76,6 +99,7 @@ func (c *cost) add(o cost) {
 // tally is what is counted of a sub-tree.
 type tally struct {
 	common int // bytes that all its keys begin with
+	hot    int // how many keys have a line in common that is in the core's cache
 	values values
 	nodes  [deepest + 1]cost   // by depth behind the common bytes
 	upper  [mostWide][8]cost   // what is left of nodes of a depth without so many upper bits
@@ -122,7 +146,7 @@ func (t *tally) pair(keys sortedKeys, k, bytes int) {
 // node counts a node that ends before key end.
 func (t *tally) node(keys sortedKeys, b *branching, end int) {
 	p, kids := b.depth-t.common, b.kids
-	t.nodes[min(p, deepest)].node(len(kids), end-int(kids[0].first))
+	t.nodes[min(p, deepest)].node(len(kids), end-int(kids[0].first), t.hot)
 	if p < 1 || p >= mostWide {
 		return
 	}
@@ -142,7 +166,7 @@ func (t *tally) node(keys sortedKeys, b *branching, end int) {
 			if j < len(kids) {
 				to = int(kids[j].first)
 			}
-			t.upper[p][s].node(j-i, to-int(kids[i].first))
+			t.upper[p][s].node(j-i, to-int(kids[i].first), t.hot)
 		}
 	}
 }
@@ -155,10 +179,10 @@ func (t *tally) below(depth int) (c cost) {
 	return c
 }
 
-// of returns the cost of a wide node at the root and of what is below it; ok is false
+// of returns the cost of a wide node for the root of n keys and of what is below it; ok is false
 // if it would be larger than nodes of two children each for what it tells apart, which is
 // what a tree takes at most.
-func (t *tally) of(bytes, shift int) (c cost, head int, ok bool) {
+func (t *tally) of(n, bytes, shift int) (c cost, ok bool) {
 	slots, head := fitWide(&t.values, bytes, shift)
 	c = t.below(bytes)
 	if shift > 0 {
@@ -174,25 +198,36 @@ func (t *tally) of(bytes, shift int) (c cost, head int, ok bool) {
 	}
 	size := float64(head) + lineBytes + 4*slots
 	c.bytes += size
-	return c, head, slots > 0 && size <= parted*float64(trieForms[trie4].size) && slots < mostWideKeys
+	wait := slotting + waits(float64(n), t.hot)*float64(min(head/lineBytes, 2)) + waits(float64(n)/slots*lineBytes/4, t.hot)
+	c.lines += wait * float64(n)
+	return c, slots > 0 && size <= parted*float64(trieForms[trie4].size) && slots < mostWideKeys
 }
 
 // pick returns the cheapest wide node for the root of n keys, 0 bytes for none. plain is
-// the cost without, root what its own lines are.
-func (t *tally) pick(n int, plain cost, root func(head int) float64, price float64) (bytes, shift int) {
-	least := plain.lines + price*plain.bytes
+// the cost without.
+func (t *tally) pick(n int, plain cost, price float64) (bytes, shift int) {
+	least, most := plain.lines+price*plain.bytes, plain.bytes+mostMore*float64(n)
 	for m := 2; m <= mostWide; m++ {
 		for s := range 8 {
-			c, head, ok := t.of(m, s)
-			if !ok {
-				continue
-			}
-			if x := c.lines + root(head)*float64(n) + price*c.bytes; x < least {
+			c, ok := t.of(n, m, s)
+			if x := c.lines + price*c.bytes; ok && x < least && c.bytes <= most {
 				bytes, shift, least = m, s, x
 			}
 		}
 	}
 	return bytes, shift
+}
+
+// pick returns the wide node for the root of n keys, 0 bytes for none.
+func (w Wide) pick(t *tally, n int, plain cost) (bytes, shift int) {
+	if w.Bytes == 0 {
+		return t.pick(n, plain, w.price())
+	}
+	shift = (8 - w.Bits) & 7
+	if _, ok := t.of(n, w.Bytes, shift); !ok {
+		return 0, 0
+	}
+	return w.Bytes, shift
 }
 
 // choose settles where wide nodes are. behind is the bytes that lead to a top of the
@@ -207,19 +242,15 @@ func (g *growth) choose(w Wide, behind, lines int) (table bool, err error) {
 	}
 	plain := all.below(0)
 	if lines > 0 {
-		plain.lines = all.below(behind).lines + linesOfTable*float64(g.n)
+		plain.lines = all.below(behind).lines + (hashing+waits(float64(g.n)/float64(lines), all.hot))*float64(g.n)
 		plain.bytes += float64(lines) * lineBytes
 	}
-	m, s := all.pick(g.n, plain, func(int) float64 { return linesOfRoot }, w.price())
-	if w.Bytes > 0 {
-		m, s = w.Bytes, (8-w.Bits)&7
-		if _, _, ok := all.of(m, s); !ok {
-			m = 0
-		}
-	}
-	if m > 0 && !w.BelowTops {
+	if m, s := w.pick(&all, g.n, plain); m > 0 && (w.Bytes == 0 || !w.Below) {
 		g.wides = []*wide{newWide(g.keys, 0, g.n, g.common, m, s, &all.values)}
 		return false, g.recount()
+	}
+	if !w.Below {
+		return true, nil
 	}
 	found := make([][]*wide, len(g.spans))
 	par.Run(g.workers, len(g.spans), par.Func(func(i int) {
@@ -239,6 +270,9 @@ func (g *growth) choose(w Wide, behind, lines int) (table bool, err error) {
 	}
 	return true, g.recount()
 }
+
+// hot returns how many keys have a line in common that is in the core's cache.
+func (g *growth) hot() int { return max(1, g.n/hotLines) }
 
 // recount counts nodes again, now that there are wide ones.
 func (g *growth) recount() error {
@@ -314,7 +348,7 @@ func (g *growth) end(k, depth int) int {
 // chooseBelow settles where wide nodes are for keys [lo, hi), which are a sub-tree.
 func (g *growth) chooseBelow(found []*wide, lo, hi int, w Wide) []*wide {
 	keys := g.keys.span(lo, hi)
-	t := tally{}
+	t := tally{hot: g.hot()}
 	t.common, _ = keys.alike(lo, hi-1)
 	if _, order := keys.alike(lo, hi-1); order == 0 {
 		return found
@@ -331,13 +365,7 @@ func (g *growth) chooseBelow(found []*wide, lo, hi int, w Wide) []*wide {
 		}
 	}
 	small.finish(hi, -1)
-	own := func(head int) float64 {
-		if head > lineBytes {
-			return linesOfWide + linesOfRanks
-		}
-		return linesOfWide
-	}
-	if m, s := t.pick(hi-lo, t.below(0), own, w.price()); m > 0 {
+	if m, s := w.pick(&t, hi-lo, t.below(0)); m > 0 {
 		return append(found, newWide(keys, lo, hi, t.common, m, s, &t.values))
 	}
 	g.runs(lo, hi, t.common+1, w.least(), func(from, to int) { found = g.chooseBelow(found, from, to, w) })

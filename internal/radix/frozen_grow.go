@@ -290,7 +290,7 @@ func (g *growth) grow(write writeNode) error {
 	}
 	top := grower{keys: g.keys, write: write}
 	if g.surveying {
-		g.tally.common = g.common
+		g.tally.common, g.tally.hot = g.common, g.hot()
 		top.tally = &g.tally
 	}
 	for i := range g.spans {
@@ -342,7 +342,7 @@ func (g *growth) growSpan(i int, write writeNode) error {
 		w.counts = s.counts
 	}
 	if g.surveying {
-		s.tally.common = g.common
+		s.tally.common, s.tally.hot = g.common, g.hot()
 		w.tally = &s.tally
 	}
 	parted := g.partedFrom(keys, lo)

@@ -66,16 +66,14 @@ func (k trieLook) Way(key order.Probe) []layout.Visit {
 
 // way says which nodes a search goes through.
 func (k trieLook) way(key string) string {
-	v, nodes := visit{}, 0
+	v, nodes := visit{alone: true}, 0
 	by := "the root"
 	l, short := k.short.enter(key)
 	if short {
 		by = "a shortcut"
 	}
-	for k.enter(&v, key, 0, l); v.at.isInner(); {
-		if k.step(&v); !v.aimed {
-			nodes++
-		}
+	for k.enter(&v, key, 0, l); v.at.isInner(); nodes++ {
+		k.step(&v)
 	}
 	return fmt.Sprintf("found from %s by way of %d nodes", by, nodes)
 }

@@ -15,15 +15,15 @@ type visit struct {
 	depth int64 // of the last node; the next must be deeper, whatever the bytes of a file are
 	i     int32
 	stage int8
-	short bool // it has begun at a shortcut
-	miss  bool // no link leads on: the leaf is another key's
-	aimed bool // it knows its slot of a wide node
-	slot  uint32
+	short bool  // it has begun at a shortcut
+	miss  bool  // no link leads on: the leaf is another key's
+	alone bool  // no other search is under way
+	slot  *link // of a wide node, once it is known
 }
 
 // step goes through an inner node. Where no link leads on, it goes to the first key
-// below, to be compared. A wide node takes two steps: the second reads the link that the
-// first has asked for.
+// below, to be compared. A wide node takes two steps, unless the search is alone: the
+// second reads the link that the first has asked for.
 func (t *trie) step(v *visit) {
 	h := t.at(v.at)
 	d := h.depth
@@ -33,11 +33,14 @@ func (t *trie) step(v *visit) {
 			switch {
 			case kind != trieWide:
 				next = h.find(kind, v.key[d])
-			case !v.aimed:
-				t.aimAt(v)
+			case v.alone:
+				next = *t.linkAt(v.at, t.slotOf(v.at, v.key))
+			case v.slot == nil:
+				v.slot = t.linkAt(v.at, t.slotOf(v.at, v.key))
+				simd.PrefetchAt(unsafe.Pointer(v.slot), 1)
 				return
 			default:
-				next, v.aimed = t.linkOf(v.at, v.slot), false
+				next, v.slot = *v.slot, nil
 			}
 		} else if uint(d) == uint(len(v.key)) && h.own != 0 {
 			next = leafBit | link(h.first)
@@ -53,15 +56,6 @@ func (t *trie) step(v *visit) {
 		return
 	}
 	t.fetch(next, v.key, uint(d)+1)
-}
-
-// aimAt finds the slot of a wide node, and asks for its link.
-func (t *trie) aimAt(v *visit) {
-	v.slot, v.aimed = t.slotOf(v.at, v.key), true
-	h := (*wideHead)(unsafe.Pointer(t.at(v.at)))
-	if v.slot < h.slots {
-		simd.PrefetchAt(unsafe.Add(unsafe.Pointer(h), int64(h.lines)*lineBytes+4*int64(v.slot)), 1)
-	}
 }
 
 // fetch asks for what a step through an inner node will read. depth is where the node
@@ -151,14 +145,14 @@ func (t *trie) searchBucket(keys []string, ranks []int, below bool) {
 
 // enter begins a search, at a shortcut unless that is 0.
 func (t *trie) enter(v *visit, key string, i int, at link) {
-	*v = visit{key: key, at: at, depth: -1, i: int32(i), short: at != 0}
+	*v = visit{key: key, at: at, depth: -1, i: int32(i), short: at != 0, alone: v.alone}
 	if at == 0 {
 		v.at = t.root
 	}
 	switch {
 	case v.at.isLeaf():
 		t.fetchKey(v)
-	case at == 0 && v.at.kind() == trieWide: // the root is at hand
+	case at == 0 && v.at.kind() == trieWide && !v.alone: // the root is at hand
 		t.step(v)
 	}
 }
@@ -198,7 +192,7 @@ func (t *trie) answer(v *visit, ranks []int, below bool) bool {
 // seek returns the number of keys below key, or up to it where after is true, and
 // reports whether there is such a key.
 func (t *trie) seek(key string, after bool) (rank int, equal bool) {
-	var v visit
+	v := visit{alone: true}
 	l, _ := t.short.enter(key)
 	for {
 		for t.enter(&v, key, 0, l); v.at.isInner(); {
@@ -247,17 +241,17 @@ func (t *trie) resolve(key string, alike, order int, after bool) int {
 				return t.below(l)
 			}
 			if l.kind() == trieWide {
-				return t.below(t.linkOf(l, 0))
+				return t.below(*t.linkAt(l, 0))
 			}
 			_, first, _ := h.from(l.kind(), 0)
 			return t.below(first)
 		}
 		if l.kind() == trieWide {
 			slot := t.slotOf(l, key)
-			if next := t.linkOf(l, slot+1); next != 0 {
+			if next := *t.linkAt(l, slot+1); next != 0 {
 				right = next
 			}
-			if l = t.linkOf(l, slot); l.kind() == nothing {
+			if l = *t.linkAt(l, slot); l.kind() == nothing {
 				return t.below(l)
 			}
 			continue

@@ -158,7 +158,7 @@ func (g *growth) readWides(t *trie) error {
 		if n := len(g.wides); n > 0 {
 			after = g.wides[n-1].hi
 		}
-		if lo >= g.n || lo < after || int64(g.n) >= mostWideKeys || h.count < 2 || h.count > mostWide || h.shift > 7 {
+		if lo >= g.n || lo < after || int64(g.n) >= mostWideKeys || h.count < 2 || h.count > mostWide {
 			return bad
 		}
 		hi := g.end(lo, int(h.depth))
@@ -174,10 +174,10 @@ func (g *growth) readWides(t *trie) error {
 		for k := lo; k < hi; k++ {
 			tally.values.note(g.keys, k, tally.common, 0)
 		}
-		if slots, _ := fitWide(&tally.values, int(h.count), int(h.shift)); slots == 0 || slots >= mostWideKeys {
+		if slots, _ := fitWide(&tally.values, int(h.count), int(h.shift&7)); slots == 0 || slots >= mostWideKeys {
 			return bad
 		}
-		w := newWide(g.keys, lo, hi, tally.common, int(h.count), int(h.shift), &tally.values)
+		w := newWide(g.keys, lo, hi, tally.common, int(h.count), int(h.shift&7), &tally.values)
 		if w.units() > int64(lines-at) {
 			return bad
 		}

@@ -15,7 +15,8 @@ import (
 //	 8  bytes   how many the node tells apart: 2 to 8
 //	 9  own     1 if a key ends here: it is the first, and has no slot
 //	10  lines   of 64 bytes before the links
-//	11  shift   how many bits of the last byte it leaves out
+//	11  shift   how many bits of the last byte it leaves out; 128 more if no value is missing at any place,
+//	            and all are there but at the first: then the slot is a matter of a shift
 //	12  slots
 //	16  places  for each byte: its least value, how far the greatest is above that (1 byte each), where
 //	            in the node the ranks of values are (2; 0 where none is missing), slots of a value (4)
@@ -53,6 +54,7 @@ const (
 	widePlaces = 16 // where places begin
 	mostWide   = 8  // bytes
 	noRank     = 255
+	wholeBytes = 128
 	lineBytes  = 64
 
 	// A slot without keys has 28 bits for a rank.
@@ -62,17 +64,62 @@ const (
 // slot returns the slot for the bytes of a key behind the node's depth. Whatever the
 // bytes of a file are, it reads none but the first size bytes of the node.
 func (h *wideHead) slot(rest string, size int) (slot uint32) {
-	n, block := int(h.count), h.slots
+	n := int(h.count)
 	if size = min(size, int(h.lines)*lineBytes); n > mostWide || size < widePlaces+8*n {
 		return 0
 	}
-	for i := 0; i < n; i++ {
+	if len(rest) < n {
+		return h.nearSlot(rest, size)
+	}
+	if h.shift&wholeBytes != 0 {
+		x := uint64(0)
+		if len(rest) >= 8 {
+			x = bits.ReverseBytes64(eightOf(rest, 0)) >> (64 - 8*uint(n)&63)
+		} else {
+			for i := range n {
+				x = x<<8 | uint64(rest[i])
+			}
+		}
+		shift := h.shift & 7
+		if x = x>>shift - uint64(h.place(0).least)<<((8*uint(n)-8-uint(shift))&63); x < uint64(h.slots) {
+			return uint32(x)
+		}
+		return h.nearSlot(rest, size)
+	}
+	for i := range n {
+		p := *h.place(i)
+		b := rest[i]
+		if i == n-1 {
+			b >>= h.shift & 7
+		}
+		rank := b - p.least // below the least it is above all
+		if rank > p.above {
+			return h.nearSlot(rest, size)
+		}
+		if p.ranks != 0 {
+			at := int(p.ranks) + int(rank)
+			if at >= size {
+				return 0
+			}
+			if rank = h.byteAt(at); rank == noRank {
+				return h.nearSlot(rest, size)
+			}
+		}
+		slot += uint32(rank) * p.slots
+	}
+	return slot
+}
+
+// nearSlot is slot for a key with values that no key has at their places, or that ends.
+func (h *wideHead) nearSlot(rest string, size int) (slot uint32) {
+	block := h.slots
+	for i := range int(h.count) {
 		if i == len(rest) {
 			return slot
 		}
-		p := (*widePlace)(unsafe.Add(unsafe.Pointer(h), widePlaces+8*i))
+		p := *h.place(i)
 		b := rest[i]
-		if i == n-1 {
+		if i == int(h.count)-1 {
 			b >>= h.shift & 7
 		}
 		if b < p.least {
@@ -83,10 +130,9 @@ func (h *wideHead) slot(rest string, size int) (slot uint32) {
 			return slot + block - 1
 		}
 		if p.ranks != 0 {
-			at := int(p.ranks) + int(rank)
-			end := int(p.ranks) + int(p.above)
+			at, end := int(p.ranks)+int(rank), int(p.ranks)+int(p.above)
 			if end >= size {
-				return slot
+				return 0
 			}
 			if rank = h.byteAt(at); rank == noRank {
 				for ; rank == noRank && at < end; at++ {
@@ -99,6 +145,10 @@ func (h *wideHead) slot(rest string, size int) (slot uint32) {
 		block = p.slots
 	}
 	return slot
+}
+
+func (h *wideHead) place(i int) *widePlace {
+	return (*widePlace)(unsafe.Add(unsafe.Pointer(h), widePlaces+8*i))
 }
 
 func (h *wideHead) byteAt(at int) byte { return *(*byte)(unsafe.Add(unsafe.Pointer(h), at)) }
@@ -114,14 +164,15 @@ func (t *trie) slotOf(l link, key string) uint32 {
 	return h.slot(key[h.depth:], t.wideSize(l))
 }
 
-// linkOf returns the link of a slot of a wide node; 0 if there is no such slot.
-func (t *trie) linkOf(l link, slot uint32) link {
+// linkAt returns where the link of a slot of a wide node is; a place with none if there
+// is no such slot.
+func (t *trie) linkAt(l link, slot uint32) *link {
 	h := (*wideHead)(unsafe.Pointer(t.at(l)))
 	at := int64(h.lines)*lineBytes + 4*int64(slot)
 	if slot >= h.slots || at >= int64(t.wideSize(l)) {
-		return 0
+		return (*link)(unsafe.Pointer(&nowhere))
 	}
-	return *(*link)(unsafe.Add(unsafe.Pointer(h), at))
+	return (*link)(unsafe.Add(unsafe.Pointer(h), at))
 }
 
 // wide is a wide node that grows.
@@ -206,6 +257,7 @@ func newWide(keys sortedKeys, lo, hi, depth, bytes, shift int, v *values) *wide 
 	}
 	h.lines, h.shift = uint8(size/lineBytes), uint8(shift)
 	at, slots := widePlaces+8*bytes, uint32(1)
+	whole := true
 	for i := bytes - 1; i >= 0; i-- {
 		s := 0
 		if i == bytes-1 {
@@ -227,8 +279,11 @@ func newWide(keys sortedKeys, lo, hi, depth, bytes, shift int, v *values) *wide 
 			}
 		}
 		slots *= uint32(n)
+		whole = whole && p.ranks == 0 && (i == 0 || n == 256>>s)
 	}
-	h.slots = slots
+	if h.slots = slots; whole {
+		h.shift |= wholeBytes
+	}
 	return w
 }
 

@@ -14,16 +14,16 @@ func TestNumbersSuite(t *testing.T) {
 
 func TestStringsSuite(t *testing.T) { layouttest.Strings(t, radix.Strings{}) }
 
-// wideAll has wide nodes wherever they fit.
-var wideAll = radix.Wide{Least: 2, Price: 1e-9}
+// wide has wide nodes wherever they fit.
+var wide = radix.Wide{Least: 2, Bytes: 2}
 
 func TestWideNumbersSuite(t *testing.T) {
-	layouttest.Numbers(t, radix.Numbers[uint32]{Wide: wideAll}, radix.Numbers[uint64]{Wide: wideAll})
+	layouttest.Numbers(t, radix.Numbers[uint32]{Wide: wide}, radix.Numbers[uint64]{Wide: wide})
 }
 
 func TestWideStringsSuite(t *testing.T) {
-	layouttest.Strings(t, radix.Strings{Wide: wideAll})
-	below := wideAll
-	below.BelowTops = true
+	layouttest.Strings(t, radix.Strings{Wide: wide})
+	below := wide
+	below.Below = true
 	layouttest.Strings(t, radix.Strings{Wide: below})
 }
