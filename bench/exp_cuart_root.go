@@ -17,12 +17,14 @@ var cuartRoot = &experiment{
 	run:      runCuartRoot,
 }
 
-// rootTables are the root tables to compare. The first is Pando's own choice.
+// rootTables are the root tables to compare. The first is Pando's own choice, with a wide
+// root where that pays; the others have no wide nodes.
 var rootTables = []struct {
 	label string
 	table radix.Table
 }{
 	{"Pando radix", radix.Table{}},
+	{"a root table", radix.Table{}},
 	{"no root table", radix.Table{Off: true}},
 	{"1 byte", radix.Table{Bytes: 1}},
 	{"2 bytes", radix.Table{Bytes: 2}},
@@ -57,7 +59,7 @@ func rootContest(s *session, t *texts, threads int) error {
 			continue
 		}
 		s.say("building a radix tree, %s ...", x.label)
-		tree, err := radix.Strings{Table: x.table}.Build(t.keys, nil, layout.Config{Pages: arena.HugeAll})
+		tree, err := radix.Strings{Table: x.table, Wide: radix.Wide{Off: i > 0}}.Build(t.keys, nil, layout.Config{Pages: arena.HugeAll})
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.label, err)
 		}

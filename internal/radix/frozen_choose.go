@@ -39,9 +39,11 @@ const (
 	hotLines = 1 << 14
 	// beside is a line more that is asked for at the same time.
 	beside = 0.15
-	// hashing is the hash for the root table, slotting the slot of a wide node.
-	hashing  = 0.3
-	slotting = 0.2
+	// hashing is the hash for the root table, slotByShift and slotAByte the slot of a wide
+	// node.
+	hashing     = 0.3
+	slotByShift = 0.35
+	slotAByte   = 0.08
 
 	// widePrice is how many lines a byte more for an entry must save a lookup, and
 	// mostMore how many bytes more for an entry there may be at all.
@@ -83,12 +85,10 @@ func (c *cost) node(children, keys, hot int) {
 	c.bytes += float64(trieForms[kind].size)
 }
 
-// waits returns how long a lookup waits for a line that so many keys have in common.
+// waits returns how long a lookup waits for a line that so many keys have in common:
+// the more they are, the more such lines are in the core's cache.
 func waits(keys float64, hot int) float64 {
-	if keys >= float64(hot) {
-		return hotLine
-	}
-	return 1
+	return 1 - (1-hotLine)*min(1, keys/float64(hot))
 }
 
 func (c *cost) add(o cost) {
@@ -183,7 +183,7 @@ func (t *tally) below(depth int) (c cost) {
 // if it would be larger than nodes of two children each for what it tells apart, which is
 // what a tree takes at most.
 func (t *tally) of(n, bytes, shift int) (c cost, ok bool) {
-	slots, head := fitWide(&t.values, bytes, shift)
+	slots, head, whole := fitWide(&t.values, bytes, shift)
 	c = t.below(bytes)
 	if shift > 0 {
 		c.add(t.upper[bytes-1][shift])
@@ -198,7 +198,11 @@ func (t *tally) of(n, bytes, shift int) (c cost, ok bool) {
 	}
 	size := float64(head) + lineBytes + 4*slots
 	c.bytes += size
-	wait := slotting + waits(float64(n), t.hot)*float64(min(head/lineBytes, 2)) + waits(float64(n)/slots*lineBytes/4, t.hot)
+	slotting := slotByShift
+	if !whole {
+		slotting = slotAByte * float64(bytes)
+	}
+	wait := slotting + (waits(float64(n), t.hot)-hotLine)*float64(min(head/lineBytes, 2)) + waits(float64(n)/slots*lineBytes/4, t.hot)
 	c.lines += wait * float64(n)
 	return c, slots > 0 && size <= parted*float64(trieForms[trie4].size) && slots < mostWideKeys
 }

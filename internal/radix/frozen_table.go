@@ -174,7 +174,7 @@ func (g *growth) readWides(t *trie) error {
 		for k := lo; k < hi; k++ {
 			tally.values.note(g.keys, k, tally.common, 0)
 		}
-		if slots, _ := fitWide(&tally.values, int(h.count), int(h.shift&7)); slots == 0 || slots >= mostWideKeys {
+		if slots, _, _ := fitWide(&tally.values, int(h.count), int(h.shift&7)); slots == 0 || slots >= mostWideKeys {
 			return bad
 		}
 		w := newWide(g.keys, lo, hi, tally.common, int(h.count), int(h.shift&7), &tally.values)

@@ -215,12 +215,6 @@ type values [mostWide][256 / 64]uint64
 
 func (v *values) add(place int, b byte) { v[place][b>>6] |= 1 << (b & 63) }
 func (v *values) has(place, b int) bool { return v[place][b>>6]>>(b&63)&1 != 0 }
-func (v *values) count(place int) (n int) {
-	for _, word := range v[place] {
-		n += bits.OnesCount64(word)
-	}
-	return n
-}
 
 // note adds the bytes of key i from a place on.
 func (v *values) note(keys sortedKeys, i, depth, from int) {
@@ -248,7 +242,7 @@ func (v *values) shifted(place, shift int) (out [256]bool, n int) {
 // lower bits of the last one. It must fit: see fitWide.
 func newWide(keys sortedKeys, lo, hi, depth, bytes, shift int, v *values) *wide {
 	w := &wide{lo: lo, hi: hi}
-	_, size := fitWide(v, bytes, shift)
+	_, size, whole := fitWide(v, bytes, shift)
 	w.head = make([]byte, size)
 	h := w.header()
 	h.first, h.depth, h.count = uint32(lo), uint32(depth), uint8(bytes)
@@ -257,7 +251,6 @@ func newWide(keys sortedKeys, lo, hi, depth, bytes, shift int, v *values) *wide 
 	}
 	h.lines, h.shift = uint8(size/lineBytes), uint8(shift)
 	at, slots := widePlaces+8*bytes, uint32(1)
-	whole := true
 	for i := bytes - 1; i >= 0; i-- {
 		s := 0
 		if i == bytes-1 {
@@ -279,7 +272,6 @@ func newWide(keys sortedKeys, lo, hi, depth, bytes, shift int, v *values) *wide 
 			}
 		}
 		slots *= uint32(n)
-		whole = whole && p.ranks == 0 && (i == 0 || n == 256>>s)
 	}
 	if h.slots = slots; whole {
 		h.shift |= wholeBytes
@@ -298,9 +290,10 @@ func bounds(there *[256]bool) (least, greatest int) {
 	return least, greatest
 }
 
-// fitWide returns the slots of a wide node and the bytes before its links.
-func fitWide(v *values, bytes, shift int) (slots float64, head int) {
-	slots, head = 1, widePlaces+8*bytes
+// fitWide returns the slots of a wide node, the bytes before its links, and whether the
+// slot is a matter of a shift.
+func fitWide(v *values, bytes, shift int) (slots float64, head int, whole bool) {
+	slots, head, whole = 1, widePlaces+8*bytes, true
 	for i := range bytes {
 		s := 0
 		if i == bytes-1 {
@@ -308,12 +301,14 @@ func fitWide(v *values, bytes, shift int) (slots float64, head int) {
 		}
 		there, n := v.shifted(i, s)
 		if n == 0 {
-			return 0, 0
+			return 0, 0, false
 		}
 		if least, greatest := bounds(&there); n <= greatest-least {
 			head += greatest - least + 1
+			whole = false
 		}
 		slots *= float64(n)
+		whole = whole && (i == 0 || n == 256>>s)
 	}
-	return slots, (head + lineBytes - 1) / lineBytes * lineBytes
+	return slots, (head + lineBytes - 1) / lineBytes * lineBytes, whole
 }
