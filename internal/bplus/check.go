@@ -200,7 +200,11 @@ func (c *checking[C]) memory() error {
 	if kept := int(t.snapshots.kept.Load()); c.leaves+limbo+kept != t.leaves.inUse() {
 		return fmt.Errorf("%d leaves in the tree, %d retired, %d kept for snapshots, %d in use", c.leaves, limbo, kept, t.leaves.inUse())
 	}
-	if n := t.pieces(); n != t.keeps.inUse() {
+	n, err := t.pieces()
+	if err != nil {
+		return err
+	}
+	if n != t.keeps.inUse() {
 		return fmt.Errorf("%d pieces of kept states, %d in use", n, t.keeps.inUse())
 	}
 	if c.uppers+limboUppers != t.uppers.inUse() {
@@ -209,19 +213,23 @@ func (c *checking[C]) memory() error {
 	return nil
 }
 
-// pieces returns the number of pieces that incomplete states have.
-func (t *Tree[C]) pieces() (n int) {
+// pieces returns the number of pieces that incomplete states have, and an error
+// if a leaf may be written anew of which the newest snapshot has no more than that.
+func (t *Tree[C]) pieces() (n int, err error) {
 	h := &t.snapshots
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	for _, m := range h.all {
 		m.mu.Lock()
-		for _, st := range m.saved.all {
+		for x, st := range m.saved.all {
 			for y := st.at; !st.whole && y != nothing; y = t.piece(y).more {
 				n++
+			}
+			if in := t.leaf(x).info(); !st.whole && m == h.newest.Load() && in.epoch > m.epoch && in.missing == 0 && t.leaf(x).loadWord()&simd.WordDead == 0 {
+				err = fmt.Errorf("leaf %d: nothing is missing of a state that is not whole", x)
 			}
 		}
 		m.mu.Unlock()
 	}
-	return n
+	return n, err
 }

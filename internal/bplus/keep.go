@@ -57,7 +57,7 @@ type known struct {
 const pieceBytes = simd.LineBytes * (1 + pieceRoom)
 
 // keeps is the memory for pieces of all trees. A chunk is a huge page.
-var keeps = arena.NewPool(arena.HugeSize/pieceBytes, pieceBytes)
+var keeps = arena.NewPoolOf(1<<30, arena.HugeSize/pieceBytes, pieceBytes)
 
 // lineSet is lines of a leaf: those of separators, and those of the block. These
 // have numbers from 0 on, those of separators from lines on.
@@ -159,14 +159,23 @@ type keeping struct {
 	binds   bool // the limit does
 }
 
+// settled reports whether nothing of the leaf has to be kept any more. The moment
+// is locked. A state that has all lines is not enough: it does not know which leaf
+// is next.
+func (k *keeping) settled() bool {
+	st, there := k.m.saved.get(k.x)
+	return there && st.whole || !there && k.changed
+}
+
 // keepLines adds lines of a block to an incomplete state, with what belongs to
 // them, or begins one. from has them as they were, and the leaf's word and info;
-// lines that are kept already are left alone. It returns the lines that are not
-// kept. The moment is locked. If memory fails, fewer lines are kept.
-func (t *Tree[C]) keepLines(k *keeping, from leaf[C], block uint64) (missing uint64, err error) {
+// lines that are kept already are left alone. It reports whether nothing of the
+// leaf has to be kept any more. The moment is locked. If memory fails, fewer lines
+// are kept.
+func (t *Tree[C]) keepLines(k *keeping, from leaf[C], block uint64) (settled bool, err error) {
 	st, there := k.m.saved.get(k.x)
-	if there && st.whole || !there && k.changed {
-		return 0, nil
+	if k.settled() {
+		return true, nil
 	}
 	var first, last *piece
 	more, room := keptWith[C](block), 0
@@ -178,7 +187,7 @@ func (t *Tree[C]) keepLines(k *keeping, from leaf[C], block uint64) (missing uin
 	left := more.len()
 	if k.binds && left > room {
 		if err := t.room(int64((left-room+pieceRoom-1)/pieceRoom) * pieceBytes); err != nil {
-			return 0, err
+			return false, err
 		}
 	}
 	for ; left > 0; left-- {
@@ -186,7 +195,7 @@ func (t *Tree[C]) keepLines(k *keeping, from leaf[C], block uint64) (missing uin
 			y, p, err := t.newPiece()
 			switch {
 			case err != nil:
-				return 0, err
+				return false, err
 			case first == nil:
 				in := from.info()
 				first = p
@@ -203,7 +212,7 @@ func (t *Tree[C]) keepLines(k *keeping, from leaf[C], block uint64) (missing uin
 			first.have |= 1 << i
 		}
 	}
-	return ^first.have, nil
+	return false, nil
 }
 
 // put adds a line to a piece that has room.

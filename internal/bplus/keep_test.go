@@ -268,3 +268,45 @@ func BenchmarkSetAfterSnapshot(b *testing.B) {
 		}
 	}
 }
+
+// A state that has got all lines of a leaf, from snapshots that were closed, is
+// still none that the leaf may be split with: it does not know which leaf was next.
+func TestSnapshotsJoinAllLines(t *testing.T) {
+	const n = 250
+	keys := func(lo int, ks, vs []uint64) {
+		for i := range ks {
+			ks[i], vs[i] = uint64(lo+i)*10+10, uint64(lo+i)
+		}
+	}
+	tree, err := Load[uint64](n, keys, 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := map[uint64]uint64{}
+	for i := range n {
+		model[uint64(i)*10+10] = uint64(i)
+	}
+	var all []*Snapshot[uint64]
+	for part := range 4 {
+		s, _ := tree.Snapshot()
+		all = append(all, s)
+		for i := part * 63; i < min((part+1)*63, n); i++ {
+			tree.Set(uint64(i)*10+10, 1000)
+		}
+	}
+	for _, s := range []int{3, 2, 1} {
+		all[s].Close()
+	}
+	s := all[0]
+	checkKept(t, s, maps.Clone(model))
+	tree.Set(10, 7)
+	for i := range uint64(20) {
+		tree.Set(i*100+5, 1)
+	}
+	checkKept(t, s, model)
+	if err := tree.Check(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	tree.Close()
+}

@@ -116,6 +116,12 @@ func (t *Tree[C]) preserveFor(m *moment, x uint32, word, gen, block uint64, used
 	if block &= missing; block == 0 {
 		return missing, true, nil
 	}
+	m.mu.Lock()
+	settled := k.settled()
+	m.mu.Unlock()
+	if settled {
+		return 0, true, nil
+	}
 	if promised := used != nil && used.take(); promised || bits.OnesCount64(block|^missing) > mostLines {
 		ok, err = t.preserveWhole(&k, word, gen, promised)
 		return 0, ok, err
@@ -127,8 +133,12 @@ func (t *Tree[C]) preserveFor(m *moment, x uint32, word, gen, block uint64, used
 	if ok = l.loadWord() == word && t.Current(gen); ok {
 		*s.copy.word() = word
 		m.mu.Lock()
-		missing, err = t.keepLines(&k, s.copy, block)
+		settled, err = t.keepLines(&k, s.copy, block)
 		m.mu.Unlock()
+		missing &^= block // not all lines: there are at most mostLines
+		if settled {
+			missing = 0
+		}
 	}
 	t.scratches.Put(s)
 	return missing, ok && err == nil, err
@@ -157,12 +167,11 @@ func (t *Tree[C]) preserveWhole(k *keeping, word, gen uint64, promised bool) (ok
 	m := k.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st, there := m.saved.get(k.x)
-	if there && st.whole || !there && k.changed {
+	if k.settled() {
 		t.freeLeaf(y)
 		return true, nil
 	}
-	if there {
+	if st, there := m.saved.get(k.x); there {
 		t.complete(c, st.at, keep)
 	}
 	m.saved.put(k.x, state{y, true})
