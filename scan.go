@@ -74,7 +74,8 @@ type scan struct {
 }
 
 // scanOf gathers options for keys of a type.
-func scanOf(key index.KeyType, opts []ScanOption) (s scan) {
+func scanOf(key index.KeyType, opts []ScanOption) *scan {
+	s := new(scan)
 	for i := range opts {
 		switch o := &opts[i]; o.what {
 		case scanBound:
@@ -104,7 +105,7 @@ func (f *Frozen[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
 }
 
 // scan yields the entries of a scan.
-func (f *Frozen[K, V]) scan(s scan, yield func(K, V) bool) {
+func (f *Frozen[K, V]) scan(s *scan, yield func(K, V) bool) {
 	ix := f.open()
 	first, end := ix.Within(&s.bounds)
 	switch {
@@ -118,31 +119,4 @@ func (f *Frozen[K, V]) scan(s scan, yield func(K, V) bool) {
 	} else {
 		f.walk(ix, first, end, yield)
 	}
-}
-
-// Scan iterates over the entries that options leave, as Frozen.Scan does, and as
-// All does while others change the tree.
-func (t *Tree[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
-	s := scanOf(t.key, opts)
-	return func(yield func(K, V) bool) { t.scan(s, yield) }
-}
-
-// scan yields the entries of a scan.
-func (t *Tree[K, V]) scan(s scan, yield func(K, V) bool) {
-	lo, hi, some := t.open().Within(&s.bounds)
-	if !some || s.limited && s.limit == 0 {
-		return
-	}
-	if s.reverse {
-		lo, hi = hi, lo
-	}
-	if !s.limited {
-		t.walk(lo, hi, s.reverse, yield)
-		return
-	}
-	left := s.limit
-	t.walk(lo, hi, s.reverse, func(k K, v V) bool {
-		left--
-		return yield(k, v) && left > 0
-	})
 }

@@ -2,7 +2,6 @@ package pando
 
 import (
 	"fmt"
-	"iter"
 	"sync/atomic"
 	"unsafe"
 
@@ -28,7 +27,7 @@ type Tree[K Key, V any] struct {
 	m      *index.Map[V]
 	key    index.KeyType
 	config config
-	spans  par.Pool[piece[K, V]]
+	pieces par.Pool[piece[K, V]]
 	closed atomic.Bool
 }
 
@@ -114,7 +113,7 @@ func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals []V), 
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree[K, V]{key: index.KeyTypeOf[K](), config: c, spans: par.NewPool[piece[K, V]]()}
+	t := &Tree[K, V]{key: index.KeyTypeOf[K](), config: c, pieces: par.NewPool[piece[K, V]]()}
 	if t.m, err = index.LoadMap(t.key, n, span, c.index(), codec); err != nil {
 		return nil, translate(err)
 	}
@@ -341,82 +340,6 @@ func (t *Tree[K, V]) Close() error {
 		t.m.Close()
 	}
 	return nil
-}
-
-// All iterates over all entries in key order. Others may change the tree
-// meanwhile: each key that is yielded is the least one above the last that is
-// there at that time.
-func (t *Tree[K, V]) All() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) { t.open(); t.walk(index.NoEdge, index.NoEdge, false, yield) }
-}
-
-// Backward iterates over all entries in reverse key order, as All does.
-func (t *Tree[K, V]) Backward() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) { t.open(); t.walk(index.NoEdge, index.NoEdge, true, yield) }
-}
-
-// Range iterates over the entries with lo <= key <= hi, in key order, as All
-// does. There are none if lo is above hi.
-func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		from, to := index.Edge{Key: t.probe(lo)}, index.Edge{Key: t.probe(hi)}
-		if !t.open().Beyond(from.Key, to, false) {
-			t.walk(from, to, false, yield)
-		}
-	}
-}
-
-// walk yields the entries from one edge to another.
-func (t *Tree[K, V]) walk(from, to index.Edge, down bool, yield func(K, V) bool) {
-	c := t.m.Cursor()
-	defer c.Done()
-	if !c.Move(from, down) {
-		return
-	}
-	if !down && c.Spans() {
-		t.walkSpans(c, to, yield)
-		return
-	}
-	for {
-		k, v, ok := c.Next()
-		t.done()
-		if !ok || t.m.Beyond(k, to, down) || !yield(t.keyOf(k), v) {
-			return
-		}
-	}
-}
-
-// piece is entries that are converted together: few at first, since most ranges
-// are short.
-type piece[K Key, V any] struct {
-	keys [128]K
-	vals [128]V
-}
-
-const firstPiece = 8
-
-// walkSpans yields the entries from a cursor up to a key.
-func (t *Tree[K, V]) walkSpans(c index.Cursor[V], to index.Edge, yield func(K, V) bool) {
-	s := t.spans.Get()
-	size, goOn := firstPiece, true
-	for goOn {
-		n, more, guard := c.Span(order.KeysAs(t.key.Type, s.keys[:size]), s.vals[:size], to)
-		i := 0
-		for i < n && goOn && (i == 0 || guard.Holds()) {
-			t.done()
-			goOn = yield(s.keys[i], s.vals[i])
-			i++
-		}
-		if goOn && i == n && !more && (n == 0 || guard.Holds()) { // still none after the last
-			t.done()
-			break
-		}
-		if goOn {
-			c.Skip(i)
-		}
-		size = len(s.keys)
-	}
-	t.spans.Put(s)
 }
 
 // nearest returns the first entry from an edge on, or down from it.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"iter"
 
-	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 )
@@ -156,21 +155,6 @@ func (t *Tree[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	}
 	t.done()
 	return r
-}
-
-// Prefix iterates over the entries whose key starts with p, in key order, as All
-// does: over all of them where p is empty. Keys must be strings: it panics if they
-// are not.
-func (t *Tree[K, V]) Prefix(p K) iter.Seq2[K, V] {
-	t.mustHaveStrings("Prefix")
-	return func(yield func(K, V) bool) {
-		t.open()
-		from, to := index.Edge{Key: t.probe(p)}, index.NoEdge
-		if end, ok := order.AfterPrefix(from.Key.Text); ok {
-			to = index.Edge{Key: order.Probe{Text: end}, Open: true}
-		}
-		t.walk(from, to, false, yield)
-	}
 }
 
 // PrefixCount returns the number of entries whose key starts with p: exactly, if

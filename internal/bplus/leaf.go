@@ -117,6 +117,16 @@ func (l leaf[C]) unpackInto(keys, vals []C) int {
 	return simd.UnpackRegular(l.pilot, l.block, C(in.low), in.first == 0, keys, vals)
 }
 
+// unpackLines is unpackInto for lines [first, end) alone.
+func (l leaf[C]) unpackLines(first, end int, keys, vals []C) int {
+	low, bounded := C(0), false
+	if first == 0 { // else nobody needs the info's line
+		in := l.info()
+		low, bounded = C(in.low), in.first == 0
+	}
+	return simd.UnpackLines(l.pilot, l.block, low, bounded, first, end, keys, vals)
+}
+
 // pack writes entries to a leaf, spread evenly over its lines: the line of
 // entry i is i·64/n. The leaf's info is there; its high key is given.
 func (l leaf[C]) pack(r run[C], high C) {

@@ -476,24 +476,6 @@ func (c Cursor[V]) Done() { c.c.Done() }
 // returns false if there can be none: then Move comes before the next Next.
 func (c Cursor[V]) Move(from Edge, down bool) bool { return c.c.move(from, down) }
 
-// Spans reports whether Span is to be had: values are not in boxes, keys no
-// strings.
-func (c Cursor[V]) Spans() bool {
-	_, ok := c.c.(spanCursor)
-	return ok && c.m.boxes == nil
-}
-
-// Span sets keys and vals to entries that come next, in ascending order, up to
-// an edge, and returns how many. All are there at this time. Before each but
-// the first is used, the guard has to say that it still comes next, and Skip says
-// how many were. more is false if there are none after these.
-func (c Cursor[V]) Span(keys order.Keys, vals []V, to Edge) (n int, more bool, g bplus.Guard) {
-	return c.c.(spanCursor).span(keys, arena.Bytes(vals), c.m.size, to)
-}
-
-// Skip goes past n entries of a span, at least one.
-func (c Cursor[V]) Skip(n int) { c.c.(spanCursor).Skip(n) }
-
 // Next returns the next entry, and false if there is none.
 func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 	if c.m.boxes == nil {

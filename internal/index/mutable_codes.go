@@ -2,7 +2,6 @@ package index
 
 import (
 	"math"
-	"sort"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
@@ -51,15 +50,6 @@ type keyCursor interface {
 	// returns false, and must not be asked for more, if there can be none.
 	move(from Edge, down bool) bool
 	Done()
-}
-
-// spanCursor is a cursor that can read many entries at a time.
-type spanCursor interface {
-	// span sets keys and vals to entries that come next, in ascending order, up to
-	// an edge, as bplus.Cursor.Span has them; vals is the memory of values of size
-	// bytes. more is false if there are none after these.
-	span(keys order.Keys, vals []byte, size int, to Edge) (n int, more bool, g bplus.Guard)
-	Skip(n int)
 }
 
 // changes is a batch of operations as a Map takes it.
@@ -167,22 +157,6 @@ type cursor[C order.Code] struct{ *bplus.Cursor[C] }
 func (c cursor[C]) next() (order.Probe, uint64, bool) {
 	k, v, ok := c.Cursor.Next()
 	return order.Probe{Code: uint64(k)}, uint64(v), ok
-}
-
-func (c cursor[C]) span(keys order.Keys, vals []byte, size int, to Edge) (n int, more bool, g bplus.Guard) {
-	ks, vs, g := c.Span()
-	n = min(len(ks), keys.Len())
-	if n == 0 {
-		return 0, false, g
-	}
-	end := to.Key.Code
-	beyond := func(i int) bool { return uint64(ks[i]) > end || to.Open && uint64(ks[i]) == end }
-	if more = to.None || !beyond(n-1); !more {
-		n = sort.Search(n, beyond)
-	}
-	setKeys(keys.Slice(0, n), ks[:n])
-	storeVals(vals, size, vs[:n])
-	return n, more, g
 }
 
 func (c cursor[C]) move(from Edge, down bool) bool {

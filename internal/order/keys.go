@@ -22,6 +22,9 @@ func KeysAs[K Key](t Type, keys []K) Keys {
 	return Keys{t, unsafe.Pointer(unsafe.SliceData(keys)), len(keys)}
 }
 
+// KeysAt returns n keys of a type that lie one behind the other.
+func KeysAt(t Type, at unsafe.Pointer, n int) Keys { return Keys{t, at, n} }
+
 // Len returns the number of keys.
 func (k Keys) Len() int { return k.n }
 

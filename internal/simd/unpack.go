@@ -9,15 +9,24 @@ import "unsafe"
 // keys and vals must be RegularRoom long: what is behind the entries is written
 // over.
 func UnpackRegular[C Code](pilot, block unsafe.Pointer, low C, bounded bool, keys, vals []C) (n int) {
-	room := RegularRoom[C]()
+	return UnpackLines(pilot, block, low, bounded, 0, RegularFanout, keys, vals)
+}
+
+// UnpackLines is UnpackRegular for lines [first, end) of a leaf, at least one.
+// keys and vals must have UnpackRoom for these.
+func UnpackLines[C Code](pilot, block unsafe.Pointer, low C, bounded bool, first, end int, keys, vals []C) (n int) {
+	room := UnpackRoom[C](end - first)
 	_ = vals[:room]
 	if keys != nil {
 		_ = keys[:room]
 	}
 	seps := RegularSeps[C](pilot)
-	n = unpackLine(block, low, bounded, seps[0], keys, vals)
+	if first == 0 {
+		n = unpackLine(block, low, bounded, seps[0], keys, vals)
+		first = 1
+	}
 	if active == Go || interrupted {
-		for j := 1; j < RegularFanout; j++ {
+		for j := first; j < end; j++ {
 			var ks []C
 			if keys != nil {
 				ks = keys[n:]
@@ -26,16 +35,23 @@ func UnpackRegular[C Code](pilot, block unsafe.Pointer, low C, bounded bool, key
 		}
 		return n
 	}
+	if first == end {
+		return n
+	}
 	var ks *byte
 	if keys != nil {
 		ks = bytes(&keys[n])
 	}
-	return n + unpackLeafAsm(wide[C](), bytes(&seps[1]), (*byte)(unsafe.Add(block, LineBytes)), RegularFanout-1, ks, bytes(&vals[n]))
+	return n + unpackLeafAsm(wide[C](), bytes(&seps[first]), (*byte)(unsafe.Add(block, first*LineBytes)), end-first, ks, bytes(&vals[n]))
 }
 
 // RegularRoom returns the length of slices that the entries of a leaf are copied
-// to: that of a leaf, and a line more.
-func RegularRoom[C Code]() int { return (RegularFanout + 1) * LineBytes / 2 / int(unsafe.Sizeof(C(0))) }
+// to.
+func RegularRoom[C Code]() int { return UnpackRoom[C](RegularFanout) }
+
+// UnpackRoom returns the length of slices that the entries of so many lines are
+// copied to: theirs, and a line more.
+func UnpackRoom[C Code](lines int) int { return (lines + 1) * LineBytes / 2 / int(unsafe.Sizeof(C(0))) }
 
 // unpackLine copies the entries of one line whose keys are above lo, where
 // bounded is true, and at most hi.

@@ -1,0 +1,152 @@
+package index
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// spanCursor is a cursor that can read many entries at a time.
+type spanCursor interface {
+	// span reads entries that come next, as Spans.Read has it. Values are of size
+	// bytes, or codes where size is 0.
+	span(key order.Type, size, most int, to Edge, down bool) (s codeSpan)
+	resume(key order.Probe)
+	Undo()
+}
+
+// codeSpan is what a spanCursor reads.
+type codeSpan struct {
+	keys, vals unsafe.Pointer
+	n          int
+	wide       bool // codes are of 64 bits
+	last       bool
+	guard      bplus.Guard
+}
+
+// Spans reads entries of a cursor many at a time.
+type Spans[V any] struct {
+	m    *Map[V]
+	c    spanCursor
+	to   Edge
+	down bool
+}
+
+// Spans returns what reads the entries of a cursor up to an edge, in the direction
+// of its last Move, and false if this cursor reads them one by one.
+func (c Cursor[V]) Spans(to Edge, down bool) (s Spans[V], ok bool) {
+	sc, ok := c.c.(spanCursor)
+	return Spans[V]{c.m, sc, to, down}, ok
+}
+
+// Boxed reports whether Read needs room for values.
+func (s *Spans[V]) Boxed() bool { return s.m.boxes != nil }
+
+// Span is entries that come next, in key order whatever the direction. All were
+// there at one time. Before each but the first is used, the guard has to say that
+// it still comes next: if it does not, Resume says which one was the last. Their
+// memory is theirs until the next call.
+type Span[V any] struct {
+	Keys  unsafe.Pointer // of as many keys of the map's type
+	Vals  []V
+	Guard bplus.Guard
+	Last  bool // there are none after these, if the guard holds then
+}
+
+// Read reads the next span, of at most most entries; it has none if there are
+// none. Where values are in boxes, they come into room, and there are at most as
+// many.
+func (s *Spans[V]) Read(most int, room []V) Span[V] {
+	if s.m.boxes != nil {
+		return s.readBoxed(min(most, len(room)), room)
+	}
+	r := s.c.span(s.m.key.Type, s.m.size, most, s.to, s.down)
+	return Span[V]{r.keys, unsafe.Slice((*V)(r.vals), r.n), r.guard, r.last}
+}
+
+// readBoxed is Read where values are in boxes: what the boxes hold is right if
+// the leaf has not changed after they were looked at.
+func (s *Spans[V]) readBoxed(most int, room []V) Span[V] {
+	for {
+		r := s.c.span(s.m.key.Type, 0, most, s.to, s.down)
+		room = room[:r.n]
+		for i := range room {
+			bits := uint64(0)
+			if r.wide {
+				bits = unsafe.Slice((*uint64)(r.vals), r.n)[i]
+			} else {
+				bits = uint64(unsafe.Slice((*uint32)(r.vals), r.n)[i])
+			}
+			room[i] = s.m.value(bits)
+		}
+		if r.n == 0 || r.guard.Holds() {
+			return Span[V]{r.keys, room, r.guard, r.last}
+		}
+		s.c.Undo()
+		room = room[:cap(room)]
+	}
+}
+
+// Resume makes Read go on behind a key of the last span.
+func (s *Spans[V]) Resume(key order.Probe) { s.c.resume(key) }
+
+func (c cursor[C]) span(key order.Type, size, most int, to Edge, down bool) (s codeSpan) {
+	ks, vs, guard := c.Span(most)
+	if !to.None && len(ks) > 0 {
+		ks, vs, s.last = upToEdge(ks, vs, to, down)
+	}
+	if len(ks) == 0 {
+		return codeSpan{last: true}
+	}
+	s.keys, s.vals = unsafe.Pointer(&ks[0]), unsafe.Pointer(&vs[0])
+	s.n, s.wide, s.guard = len(ks), codeBits[C]() == 64, guard
+	keysInPlace(order.KeysAt(key, s.keys, s.n), ks)
+	if size > 0 && size*8 != codeBits[C]() {
+		storeVals(unsafe.Slice((*byte)(s.vals), size*s.n), size, vs)
+	}
+	return s
+}
+
+// keysInPlace makes codes the keys that they are the codes of.
+func keysInPlace[C order.Code](keys order.Keys, codes []C) {
+	if keys.Bits() == codeBits[C]() {
+		if keys.Raw() == nil { // else they are
+			order.SetKeys(keys, codes)
+		}
+		return
+	}
+	narrow := unsafe.Slice((*uint32)(keys.At()), len(codes))
+	for i, c := range codes {
+		narrow[i] = uint32(c)
+	}
+	if keys.Raw() == nil {
+		order.SetKeys(keys, narrow)
+	}
+}
+
+// upToEdge leaves out entries beyond an edge, and reports whether there are any.
+func upToEdge[C order.Code](keys, vals []C, to Edge, down bool) (ks, vs []C, beyond bool) {
+	end, n := C(to.Key.Code), len(keys)
+	if down {
+		if first := keys[0]; first > end || first == end && !to.Open {
+			return keys, vals, false
+		}
+		i, equal := slices.BinarySearch(keys, end)
+		if equal && to.Open {
+			i++
+		}
+		return keys[i:], vals[i:], true
+	}
+	if last := keys[n-1]; last < end || last == end && !to.Open {
+		return keys, vals, false
+	}
+	i, equal := slices.BinarySearch(keys, end)
+	if equal && !to.Open {
+		i++
+	}
+	return keys[:i], vals[:i], true
+}
+
+func (c cursor[C]) resume(key order.Probe) { c.Cursor.Resume(C(key.Code)) }
