@@ -2,6 +2,7 @@ package bplus
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
@@ -30,11 +31,12 @@ type Cursor[C Code] struct {
 	room   run[C] // memory of entries
 }
 
-// A cursor reads firstLines at first, which have some ten entries, and twice as
-// many each time until it reads mostLines. Experiments scan and mixed.
+// A cursor reads firstLines at first, which have some twenty entries, then moreLines,
+// and then leaves. Experiments scan and mixed.
 const (
-	firstLines = 4
-	mostLines  = 32
+	firstLines = 8
+	moreLines  = 32
+	mostLines  = lines
 )
 
 // seen is a leaf and its word when it was read.
@@ -243,10 +245,15 @@ func (c *Cursor[C]) fill() {
 		first, end = max(0, first+1-c.many), first+1
 		c.line = first - 1
 	}
-	c.fetch(l, first, end)
+	if c.many == mostLines {
+		c.fetchBeside(l, first, end)
+	}
 	n := l.unpackLines(first, end, c.room.keys, c.room.vals)
 	c.from = run[C]{c.room.keys[:n], c.room.vals[:n]}
-	if c.many = min(2*c.many, mostLines); c.sought {
+	if c.many < mostLines {
+		c.fetchNext(l, first, end)
+	}
+	if c.sought {
 		c.cut()
 	}
 	stall.At("cursor: leaf read")
@@ -298,11 +305,30 @@ func (c *Cursor[C]) sideways() bool {
 	return true
 }
 
-// fetch prefetches what is read after lines [first, end) of a leaf.
-func (c *Cursor[C]) fetch(l leaf[C], first, end int) {
-	if c.many < mostLines {
+// fetchNext prefetches what is likely to be read after lines [first, end) of a
+// leaf, where a range may be short.
+func (c *Cursor[C]) fetchNext(l leaf[C], first, end int) {
+	const ahead = moreLines / 2
+	if c.many == firstLines {
+		c.many = moreLines
+		simd.Fetch(unsafe.Pointer(l.info()), 1)
+		if c.down {
+			end = max(0, first-ahead)
+			simd.Fetch(l.at(end), first-end)
+		} else {
+			simd.Fetch(l.at(end), min(ahead, lines-end))
+		}
 		return
 	}
+	if c.many = mostLines; c.down && first == 0 {
+		c.fetchBeside(l, lines-ahead, lines)
+	} else if !c.down && end == lines {
+		c.fetchBeside(l, 0, ahead)
+	}
+}
+
+// fetchBeside prefetches lines of the leaf that comes after another.
+func (c *Cursor[C]) fetchBeside(l leaf[C], first, end int) {
 	if c.beside == nothing {
 		in := l.info()
 		if c.beside = in.next; c.down && in.first == 0 {

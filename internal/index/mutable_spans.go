@@ -12,7 +12,7 @@ import (
 type spanCursor interface {
 	// span reads entries that come next, as Spans.Read has it. Values are of size
 	// bytes, or codes where size is 0.
-	span(key order.Type, size, most int, to Edge, down bool) (s codeSpan)
+	span(key order.Type, size, most int, to codeEdge) codeSpan
 	resume(key order.Probe)
 	Undo()
 }
@@ -28,17 +28,22 @@ type codeSpan struct {
 
 // Spans reads entries of a cursor many at a time.
 type Spans[V any] struct {
-	m    *Map[V]
-	c    spanCursor
-	to   Edge
-	down bool
+	m  *Map[V]
+	c  spanCursor
+	to codeEdge
+}
+
+// codeEdge is an edge between numbers, upwards or down.
+type codeEdge struct {
+	code             uint64
+	open, none, down bool
 }
 
 // Spans returns what reads the entries of a cursor up to an edge, in the direction
 // of its last Move, and false if this cursor reads them one by one.
 func (c Cursor[V]) Spans(to Edge, down bool) (s Spans[V], ok bool) {
 	sc, ok := c.c.(spanCursor)
-	return Spans[V]{c.m, sc, to, down}, ok
+	return Spans[V]{c.m, sc, codeEdge{to.Key.Code, to.Open, to.None, down}}, ok
 }
 
 // Boxed reports whether Read needs room for values.
@@ -62,7 +67,7 @@ func (s *Spans[V]) Read(most int, room []V) Span[V] {
 	if s.m.boxes != nil {
 		return s.readBoxed(min(most, len(room)), room)
 	}
-	r := s.c.span(s.m.key.Type, s.m.size, most, s.to, s.down)
+	r := s.c.span(s.m.key.Type, s.m.size, most, s.to)
 	return Span[V]{r.keys, unsafe.Slice((*V)(r.vals), r.n), r.guard, r.last}
 }
 
@@ -70,7 +75,7 @@ func (s *Spans[V]) Read(most int, room []V) Span[V] {
 // the leaf has not changed after they were looked at.
 func (s *Spans[V]) readBoxed(most int, room []V) Span[V] {
 	for {
-		r := s.c.span(s.m.key.Type, 0, most, s.to, s.down)
+		r := s.c.span(s.m.key.Type, 0, most, s.to)
 		room = room[:r.n]
 		for i := range room {
 			bits := uint64(0)
@@ -92,10 +97,10 @@ func (s *Spans[V]) readBoxed(most int, room []V) Span[V] {
 // Resume makes Read go on behind a key of the last span.
 func (s *Spans[V]) Resume(key order.Probe) { s.c.resume(key) }
 
-func (c cursor[C]) span(key order.Type, size, most int, to Edge, down bool) (s codeSpan) {
+func (c cursor[C]) span(key order.Type, size, most int, to codeEdge) (s codeSpan) {
 	ks, vs, guard := c.Span(most)
-	if !to.None && len(ks) > 0 {
-		ks, vs, s.last = upToEdge(ks, vs, to, down)
+	if !to.none && len(ks) > 0 {
+		ks, vs, s.last = upToEdge(ks, vs, to)
 	}
 	if len(ks) == 0 {
 		return codeSpan{last: true}
@@ -127,23 +132,23 @@ func keysInPlace[C order.Code](keys order.Keys, codes []C) {
 }
 
 // upToEdge leaves out entries beyond an edge, and reports whether there are any.
-func upToEdge[C order.Code](keys, vals []C, to Edge, down bool) (ks, vs []C, beyond bool) {
-	end, n := C(to.Key.Code), len(keys)
-	if down {
-		if first := keys[0]; first > end || first == end && !to.Open {
+func upToEdge[C order.Code](keys, vals []C, to codeEdge) (ks, vs []C, beyond bool) {
+	end, n := C(to.code), len(keys)
+	if to.down {
+		if first := keys[0]; first > end || first == end && !to.open {
 			return keys, vals, false
 		}
 		i, equal := slices.BinarySearch(keys, end)
-		if equal && to.Open {
+		if equal && to.open {
 			i++
 		}
 		return keys[i:], vals[i:], true
 	}
-	if last := keys[n-1]; last < end || last == end && !to.Open {
+	if last := keys[n-1]; last < end || last == end && !to.open {
 		return keys, vals, false
 	}
 	i, equal := slices.BinarySearch(keys, end)
-	if equal && !to.Open {
+	if equal && !to.open {
 		i++
 	}
 	return keys[:i], vals[:i], true
