@@ -221,6 +221,7 @@ func unpackBoth[C Code](t *testing.T, rng *rand.Rand) {
 	pilot := unsafe.Add(block, RegularBlock)
 	seps, low, bounded := RegularSeps[C](pilot), C(rng.IntN(3)), rng.IntN(2) == 0
 	var keys, vals []C
+	var starts [RegularFanout + 1]int // number of entries before each line
 	at := low
 	for j := range seps {
 		line, m := unsafe.Slice((*C)(unsafe.Add(block, j*LineBytes)), 2*half), rng.IntN(half+1)
@@ -243,8 +244,10 @@ func unpackBoth[C Code](t *testing.T, rng *rand.Rand) {
 				line[i] = outside
 			}
 		}
-		at = seps[j]
+		at, starts[j+1] = seps[j], len(keys)
 	}
+	first := rng.IntN(RegularFanout)
+	end := first + 1 + rng.IntN(RegularFanout-first)
 	for _, p := range Paths() {
 		undo := Use(p)
 		ks, vs, only := make([]C, RegularRoom[C]()), make([]C, RegularRoom[C]()), make([]C, RegularRoom[C]())
@@ -252,6 +255,13 @@ func unpackBoth[C Code](t *testing.T, rng *rand.Rand) {
 		undo()
 		if n != len(keys) || m != n || fmt.Sprint(ks[:n], vs[:n], only[:n]) != fmt.Sprint(keys, vals, vals) {
 			t.Fatalf("%v: %d and %d entries, want %d:\n%v\n%v", p, n, m, len(keys), ks[:n], keys)
+		}
+		undo = Use(p)
+		room := UnpackRoom[C](end - first)
+		n = UnpackLines(pilot, block, low, bounded, first, end, ks[:room:room], vs[:room:room])
+		undo()
+		if lo, hi := starts[first], starts[end]; fmt.Sprint(ks[:n], vs[:n]) != fmt.Sprint(keys[lo:hi], vals[lo:hi]) {
+			t.Fatalf("%v: lines %d to %d have %v, want %v", p, first, end, ks[:n], keys[lo:hi])
 		}
 	}
 }
