@@ -331,8 +331,12 @@ func (c *Cursor[C]) fetchNext(l leaf[C], first, end int) {
 func (c *Cursor[C]) fetchBeside(l leaf[C], first, end int) {
 	if c.beside == nothing {
 		in := l.info()
-		if c.beside = in.next; c.down && in.first == 0 {
-			c.beside, _, _ = c.t.seek(C(in.low))
+		if c.beside = in.next; c.down {
+			if in.first == 1 {
+				c.beside = nothing
+			} else {
+				c.beside, _, _ = c.t.seek(C(in.low))
+			}
 		}
 		if c.beside == nothing {
 			return
