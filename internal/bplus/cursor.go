@@ -36,7 +36,6 @@ type Cursor[C Code] struct {
 const (
 	firstLines = 8
 	moreLines  = 32
-	mostLines  = lines
 )
 
 // seen is a leaf and its word when it was read.
@@ -55,7 +54,7 @@ func (t *Tree[C]) cursor(key C, down bool) *Cursor[C] {
 	c := t.cursors.Get()
 	c.t = t
 	if c.room.keys == nil {
-		n := simd.UnpackRoom[C](mostLines)
+		n := simd.UnpackRoom[C](lines)
 		c.room = run[C]{make([]C, n), make([]C, n)}
 	}
 	c.Move(key, down)
@@ -245,12 +244,12 @@ func (c *Cursor[C]) fill() {
 		first, end = max(0, first+1-c.many), first+1
 		c.line = first - 1
 	}
-	if c.many == mostLines {
+	if c.many == lines {
 		c.fetchBeside(l, first, end)
 	}
 	n := l.unpackLines(first, end, c.room.keys, c.room.vals)
 	c.from = run[C]{c.room.keys[:n], c.room.vals[:n]}
-	if c.many < mostLines {
+	if c.many < lines {
 		c.fetchNext(l, first, end)
 	}
 	if c.sought {
@@ -320,7 +319,7 @@ func (c *Cursor[C]) fetchNext(l leaf[C], first, end int) {
 		}
 		return
 	}
-	if c.many = mostLines; c.down && first == 0 {
+	if c.many = lines; c.down && first == 0 {
 		c.fetchBeside(l, lines-ahead, lines)
 	} else if !c.down && end == lines {
 		c.fetchBeside(l, 0, ahead)
