@@ -77,6 +77,9 @@ func mixedContest(s *session, d *dataset[uint64], w workload, zipf bool, stores 
 
 // canMix reports whether a store has all operations of a workload.
 func canMix(st store, w workload) bool {
+	if _, mixes := st.(mixing); !mixes {
+		return false
+	}
 	_, walks := st.(walker)
 	_, batches := st.(*applyStore)
 	return walks && !batches || !w.has(mixScan) && !(batches && w.has(mixModify))

@@ -25,8 +25,8 @@ var unknownSums = func() (s [16]uint32) {
 }()
 
 // canMark reports whether all nodes above a change can be marked: they are on the way,
-// or the first one of it is marked, and then those above it are, or will be when whoever
-// has marked it leaves.
+// or the first one of it is marked, and then those above it are: they are marked before
+// a node is made or marked that says so.
 func (w *writer) canMark() bool {
 	first := w.steps[0].node
 	return first == 0 || first.header().entries == 0

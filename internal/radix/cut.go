@@ -7,6 +7,7 @@ func (w *writer) cut(c *change, l link) (done bool, err error) {
 	if !w.canMark() {
 		return false, nil
 	}
+	w.mark() // before anybody sees the change, as add does
 	s := w.last()
 	if s.node == 0 || s.b < 0 && linksIn(s.node) > 2 {
 		done = w.unlink(c, s, l)
@@ -23,7 +24,6 @@ func (w *writer) cut(c *change, l link) (done bool, err error) {
 	}
 	if done && !c.missed {
 		w.drop(l)
-		w.mark()
 		w.counted(-1)
 	}
 	return done, nil

@@ -146,6 +146,7 @@ func (w *writer) add(c *change, e end) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	w.mark() // before anybody sees the change: a new node is not counted, and says that those above it are not either
 	s := w.last()
 	switch {
 	case e.below != 0:
@@ -159,7 +160,6 @@ func (w *writer) add(c *change, e end) (done bool, err error) {
 		w.untake(l)
 		return false, err
 	}
-	w.mark()
 	w.counted(1)
 	return true, nil
 }
