@@ -828,10 +828,12 @@ noneBefore:
 	SUBQ   DI, R9
 
 rightward:
-	CMPQ R9, $0x08
-	JB   nearF
-	CMPL AX, $0x00000180
-	JLE  slow
+	TESTQ R9, R9
+	JE    slow
+	CMPQ  R9, $0x08
+	JB    nearF
+	CMPL  AX, $0x00000180
+	JLE   slow
 
 nearF:
 	ADDQ DI, R9
@@ -2051,10 +2053,12 @@ noneBefore:
 	SUBQ   DI, R9
 
 rightward:
-	CMPQ R9, $0x08
-	JB   nearF
-	CMPL AX, $0x000000c0
-	JLE  slow
+	TESTQ R9, R9
+	JE    slow
+	CMPQ  R9, $0x08
+	JB    nearF
+	CMPL  AX, $0x000000c0
+	JLE   slow
 
 nearF:
 	ADDQ DI, R9

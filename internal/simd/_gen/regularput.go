@@ -519,6 +519,8 @@ func (u *put) carry(q query) {
 	SUBQ(u.line, right)
 
 	Label("rightward")
+	TESTQ(right, right) // the line had no room when it was asked first: the leaf is being changed
+	JE(LabelRef("slow"))
 	u.far(right, n)
 	ADDQ(u.line, right)
 	MOVQ(right, goal)
