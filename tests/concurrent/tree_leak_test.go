@@ -137,7 +137,7 @@ func emptied[K pando.Key, V any](t *testing.T, tree *pando.Tree[K, V], one K, em
 		tree.DeleteRange(least, last)
 	}
 	if tree.Stats().Layout == pando.Radix {
-		empty += 128 << 10 // the leaves of the loop below, which wait to be free, and nodes that desks keep for their next writer
+		empty += 64 << 10 // the leaves of the loop below, which wait to be free
 	}
 	for try := 0; ; try++ { // what was retired is free two generations later
 		tree.Set(one, *new(V))
