@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pando-index/pando/internal/device"
@@ -15,7 +16,8 @@ import (
 // driver may load it only then.
 type tight struct {
 	device.Device
-	at, launches int
+	at       int64
+	launches atomic.Int64 // several goroutines launch
 }
 
 type tightStream struct {
@@ -29,7 +31,7 @@ func (d *tight) NewStream() (device.Stream, error) {
 }
 
 func (s tightStream) Launch(k device.Kernel, g device.Grid, params []byte) error {
-	if s.of.launches++; s.of.launches == s.of.at {
+	if s.of.launches.Add(1) == s.of.at {
 		return fmt.Errorf("%w: for a kernel", device.ErrOutOfMemory)
 	}
 	return s.Stream.Launch(k, g, params)
@@ -39,11 +41,11 @@ func (s tightStream) Launch(k device.Kernel, g device.Grid, params []byte) error
 // done, or the tree is lost. PANDO_ALL_FAULTS=1 tries all of them.
 func TestNoMemoryToLaunch(t *testing.T) {
 	first := seed.Of(t)
-	work := func(at int) (launches int) {
+	work := func(at int64) (launches int64) {
 		dev := &tight{Device: ptx.New(ptx.Seed(first)), at: at}
 		a, err := newAlone(t, first, dev)
 		if err != nil {
-			return math.MaxInt // before there was a tree
+			return math.MaxInt64 // before there was a tree
 		}
 		for i, n := range []int{200, 40, 100} {
 			a.s.gpu.tree.SetFlat(i%2*2 - 1)
@@ -61,12 +63,12 @@ func TestNoMemoryToLaunch(t *testing.T) {
 			must(t, a.s.Check())
 		}
 		a.s.Close() // of one that is lost it may be an error
-		return dev.launches
+		return dev.launches.Load()
 	}
-	step := 8
+	step := int64(8)
 	if os.Getenv("PANDO_ALL_FAULTS") != "" {
 		step = 1
 	}
-	for at := 1 + int(first%uint64(step)); work(at) >= at && !t.Failed(); at += step {
+	for at := 1 + int64(first%uint64(step)); work(at) >= at && !t.Failed(); at += step {
 	}
 }
