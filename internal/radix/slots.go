@@ -219,7 +219,8 @@ func (t *Tree) unstock() {
 	}
 }
 
-// tryUnstock is unstock if no writer is there.
+// tryUnstock is unstock if no writer is there. What was retired long enough ago is
+// given back as well.
 func (t *Tree) tryUnstock() {
 	if !t.mu.TryLock() {
 		return
@@ -233,9 +234,13 @@ func (t *Tree) tryUnstock() {
 		}
 		defer d.mu.Unlock()
 	}
-	if len(all) == len(*t.desks.Load()) {
-		t.unstock()
+	if len(all) < len(*t.desks.Load()) {
+		return
 	}
+	for _, d := range all { // nobody may come to a desk for long, and only who does gives back what it has retired
+		d.reap(t.Gen())
+	}
+	t.unstock()
 }
 
 // releaseIfOver gives everything back if the tree is closed, and all its snapshots. The
