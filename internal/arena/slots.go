@@ -58,6 +58,9 @@ func (s *Slots) Promise(n int) error {
 	return nil
 }
 
+// Repromise promises one slot more, which the caller has and gives back next.
+func (s *Slots) Repromise() { s.kept++ }
+
 // Unpromise takes back the promise of n slots.
 func (s *Slots) Unpromise(n int) {
 	s.kept -= n

@@ -64,16 +64,28 @@ func (t *Tree) hasSnapshots() bool {
 	return t.frozen != 0
 }
 
-// applyBeside does a batch beside other writers.
+// applyBeside does a batch beside other writers. What it was promised is its own: it takes
+// a stock of it to the desks where it works, and leaves nothing of it there.
 func (t *Tree) applyBeside(o *Ops) error {
+	stocks := make(chan *stock, max(min(o.Workers, mostDesks()), 1))
+	for range cap(stocks) {
+		stocks <- new(stock)
+	}
+	defer func() {
+		for range cap(stocks) {
+			t.memory.empty(<-stocks)
+		}
+	}()
 	for lo := 0; lo < len(o.Keys); {
 		// What a small tree grows to has other shortcuts, by which keys are parted.
 		hi := min(lo+max(leastRound, 2*t.Len()), len(o.Keys))
 		b := newBatch(o, lo, hi, t.short.Load())
 		b.run(func(part []int32) error {
+			own := <-stocks
+			defer func() { stocks <- own }()
 			for len(part) > 0 && !b.failed() {
 				n := min(len(part), warmKeys)
-				if err := t.applyRows(o, part[:n]); err != nil {
+				if err := t.applyRows(o, part[:n], own); err != nil {
 					return err
 				}
 				part = part[n:]
@@ -88,12 +100,13 @@ func (t *Tree) applyBeside(o *Ops) error {
 	return nil
 }
 
-// applyRows does a few operations beside other writers, for which memory was promised.
-func (t *Tree) applyRows(o *Ops, rows []int32) error {
+// applyRows does a few operations beside other writers with a stock that was promised.
+func (t *Tree) applyRows(o *Ops, rows []int32, own *stock) error {
 	d := t.enter()
 	defer t.leave(d)
-	d.prepaid = true
-	defer func() { d.prepaid = false }()
+	others := d.stock
+	d.stock, d.prepaid = own, true
+	defer func() { d.stock, d.prepaid = others, false }()
 	return d.apply(o, rows)
 }
 

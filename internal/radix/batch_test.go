@@ -215,6 +215,60 @@ func TestAllocationFails(t *testing.T) {
 	}
 }
 
+// What a batch was promised is not taken by others who write between its rows, and find
+// that there is no more memory.
+func TestPromiseIsKept(t *testing.T) {
+	rng := seed.Rand(t)
+	draw := func(rng *rand.Rand) string { return letters(rng, 6, "abcdefghijklmnopqrstuvwxyz") }
+	tree, m := New(0), model{}
+	defer tree.Close()
+	for len(m) < 3000 { // so that writers take many slots at a time
+		key := draw(rng)
+		m[key] = rng.Uint64()
+		if _, _, err := tree.Set(key, m[key]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := &Ops{Kind: Set}
+	for range 40_000 {
+		key := "batch" + draw(rng)
+		m[key] = rng.Uint64()
+		o.Keys, o.Vals = append(o.Keys, key), append(o.Vals, m[key])
+	}
+	if err := tree.promise(nil, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pools[node2:] {
+		p.Deny(func() bool { return true })
+		defer p.Deny(nil)
+	}
+	own, denied := new(stock), 0
+	for lo := 0; lo < len(o.Keys); lo += warmKeys {
+		var rows []int32
+		for i := lo; i < min(lo+warmKeys, len(o.Keys)); i++ {
+			rows = append(rows, int32(i))
+		}
+		if err := tree.applyRows(o, rows, own); err != nil {
+			t.Fatalf("after %d rows: %v", lo, err)
+		}
+		for range 200 {
+			key, val := "other"+draw(rng), rng.Uint64()
+			if _, _, err := tree.Set(key, val); err == nil {
+				m[key] = val
+			} else {
+				denied++
+			}
+		}
+	}
+	tree.memory.empty(own)
+	tree.unpromise()
+	if denied == 0 {
+		t.Error("nobody was denied memory")
+	}
+	mustCheck(t, tree)
+	compare(t, rng, tree, m, draw)
+}
+
 // Workers that change the same nodes of a fork lose nothing.
 func TestForksBesideWorkers(t *testing.T) {
 	hurry(t)

@@ -93,6 +93,14 @@ func (l link) number() int   { return int(l & numberMax) }
 func (l link) isInner() bool { return l-1<<typeShift < node256<<typeShift }
 func (l link) isLeaf() bool  { return l >= leafBit }
 
+// slot returns the number of a node's slot in its pool, or of a leaf's.
+func (l link) slot() int {
+	if l.isLeaf() {
+		return int(l &^ leafBit)
+	}
+	return l.number()
+}
+
 func linkTo(kind, number int) link { return link(kind<<typeShift | number) }
 
 type header struct {

@@ -29,7 +29,7 @@ type writer struct {
 	free    bool          // the limit does not bind
 	prepaid bool          // memory was promised
 
-	stock *[classes][]link // memory at hand
+	stock *stock // memory at hand
 
 	tag     uint64 // generation in which limbo[0] was retired; limbo[1] was before
 	limbo   [2]retired

@@ -76,16 +76,28 @@ func (m *memory) give(ls ...link) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, l := range ls {
-		class, slot := l.class(), l.number()
-		if l.isLeaf() {
-			if slot = int(l &^ leafBit); l.leaf().length() == longLength {
-				x := (*longLeaf)(unsafe.Pointer(l.leaf()))
-				m.long.drop(x.handle)
-				m.account(-int64(x.length))
-			}
-		}
-		m.giveSlot(class, slot)
+		m.giveOne(l)
 	}
+}
+
+// untake takes back what was just taken. If it was promised, it still is.
+func (m *memory) untake(l link, promised bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if promised {
+		m.slots[l.class()].Repromise()
+	}
+	m.giveOne(l)
+}
+
+func (m *memory) giveOne(l link) {
+	class := l.class()
+	if l.isLeaf() && l.leaf().length() == longLength {
+		x := (*longLeaf)(unsafe.Pointer(l.leaf()))
+		m.long.drop(x.handle)
+		m.account(-int64(x.length))
+	}
+	m.giveSlot(class, l.slot())
 }
 
 // giveSlot takes one slot back.
@@ -138,6 +150,21 @@ const (
 	stockEach  = 128
 )
 
+// stock is memory at hand, by class.
+type stock [classes][]link
+
+// empty gives a stock back.
+func (m *memory) empty(s *stock) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for class := node2; class < classes; class++ {
+		for _, l := range s[class] {
+			m.giveSlot(class, l.slot())
+		}
+		s[class] = s[class][:0]
+	}
+}
+
 // take returns memory for a node or leaf.
 func (w *writer) take(class int) (l link, err error) {
 	if s := w.stock; s != nil && len(s[class]) > 0 {
@@ -170,7 +197,7 @@ func (w *writer) restock(class int) (link, error) {
 		return one[0], err
 	}
 	if w.stock == nil {
-		w.stock = new([classes][]link)
+		w.stock = new(stock)
 	}
 	all, err := t.memory.take(w.stock[class], class, n, w.prepaid, 0)
 	if err != nil {
@@ -198,24 +225,16 @@ func (w *writer) untake(l link) {
 		}
 		w.fork.made = slices.Delete(made, i, i+1)
 	}
-	w.t.memory.give(l)
+	w.t.memory.untake(l, w.prepaid)
 }
 
 // unstock gives back what writers have at hand. The caller has all desks.
 func (t *Tree) unstock() {
 	for _, d := range *t.desks.Load() {
-		for class := node2; d.stock != nil && class < classes; class++ {
-			t.memory.mu.Lock()
-			for _, l := range d.stock[class] {
-				slot := l.number()
-				if l.isLeaf() {
-					slot = int(l &^ leafBit)
-				}
-				t.memory.giveSlot(class, slot)
-			}
-			t.memory.mu.Unlock()
+		if d.stock != nil {
+			t.memory.empty(d.stock)
+			d.stock = nil
 		}
-		d.stock = nil
 	}
 }
 
