@@ -315,7 +315,7 @@ func denyFrom(t *testing.T, s uint64, pool *arena.Pool, n int, limit int64) bool
 			}
 			then := maps.Clone(model)
 			defer func() {
-				checkKept(t, snap, then)
+				checkView(t, snap, then, rng)
 				snap.Close()
 			}()
 		}

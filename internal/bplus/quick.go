@@ -27,7 +27,7 @@ func (t *Tree[C]) quickSet(key, val C) (old C, had, ok bool) {
 	)
 	p.Control, p.EpochIs, p.GenIs = &t.control, t.Epoch(), gen
 	p.Keys, p.Vals, p.N, p.Dirty = unsafe.Pointer(&key), unsafe.Pointer(&val), 1, &dirty
-	if last := t.tail.Load(); last != nil && gen-last.gen <= 1 && uint64(key) > last.low {
+	if last := t.tailOf(key, gen); last != nil {
 		p.Root, p.GenIs = uint64(last.leaf), last.gen
 	} else {
 		p.Root, p.Height = t.top()

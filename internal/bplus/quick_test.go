@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/seed"
@@ -15,12 +17,17 @@ import (
 // one of them with somebody who wants to see each step, have the same leaves.
 // (Batches write leaves anew or line by line as it happens, so theirs may differ.)
 func TestQuickIsLong(t *testing.T) {
+	onPutPaths(t, quickIsLong[uint32], quickIsLong[uint64])
+}
+
+// onPutPaths runs tests of keys of 32 and 64 bits on each path that has a short way.
+func onPutPaths(t *testing.T, narrow, wide func(*testing.T)) {
 	alone(t)
 	for _, path := range simd.Paths() {
 		undo := simd.Use(path)
 		if simd.CanPut() {
-			t.Run(fmt.Sprintf("%v/32", path), quickIsLong[uint32])
-			t.Run(fmt.Sprintf("%v/64", path), quickIsLong[uint64])
+			t.Run(fmt.Sprintf("%v/32", path), narrow)
+			t.Run(fmt.Sprintf("%v/64", path), wide)
 		}
 		undo()
 	}
@@ -135,15 +142,7 @@ func sameLeaves[C Code](t *testing.T, a, b *Tree[C]) {
 // What must keep the short way off a leaf does, and leaves no trace; and a change
 // leaves the word, and the list of leaves to be counted, as it should.
 func TestQuickKeepsOff(t *testing.T) {
-	alone(t)
-	for _, path := range simd.Paths() {
-		undo := simd.Use(path)
-		if simd.CanPut() {
-			t.Run(fmt.Sprintf("%v/32", path), quickKeepsOff[uint32])
-			t.Run(fmt.Sprintf("%v/64", path), quickKeepsOff[uint64])
-		}
-		undo()
-	}
+	onPutPaths(t, quickKeepsOff[uint32], quickKeepsOff[uint64])
 }
 
 func quickKeepsOff[C Code](t *testing.T) {
@@ -226,4 +225,86 @@ func quickKeepsOff[C Code](t *testing.T) {
 // bytesOf returns a copy of a leaf's bytes.
 func bytesOf[C Code](l leaf[C]) []byte {
 	return slices.Concat(unsafe.Slice((*byte)(l.pilot), simd.RegularPilot[C]()), unsafe.Slice((*byte)(l.block), simd.RegularBlock))
+}
+
+// A value that seems to be there already, since its line is being changed, is set.
+func TestQuickBesideNeighbour(t *testing.T) {
+	onPutPaths(t, quickBesideNeighbour[uint32], quickBesideNeighbour[uint64])
+}
+
+func quickBesideNeighbour[C Code](t *testing.T) {
+	tree, err := New[C](0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	for k := C(10); k <= 30; k += 10 {
+		tree.Set(k, 7)
+	}
+	beside(func() { // its neighbours move to the right, keys before values
+		tree.Set(15, 7)
+		tree.Delete(15)
+	}, func() {
+		for _, v := range []C{3, 7} {
+			tree.Set(20, v)
+			if got, _ := tree.Get(20); got != v {
+				t.Errorf("Get(20) = %d after Set(20, %d)", got, v)
+			}
+		}
+	})
+}
+
+// A line that has room at one look and none at the next, since others change its leaf,
+// keeps the short way off.
+func TestQuickBesideRoom(t *testing.T) {
+	onPutPaths(t, quickBesideRoom[uint32], quickBesideRoom[uint64])
+}
+
+func quickBesideRoom[C Code](t *testing.T) {
+	tree, err := New[C](0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	half := C(linePairs[C]())
+	for i := C(1); i <= half*8; i++ { // the leaf's first lines are full
+		tree.Set(i*10, i)
+	}
+	l := tree.leaf(tree.first)
+	before, bit := bytesOf(l), uint64(1)<<7
+	key, val, dirty, done := half*75+1, C(1), uint32(0), 0 // in the last full line
+	beside(func() {
+		atomic.AndUint64(&l.info().full, ^bit)
+		atomic.OrUint64(&l.info().full, bit)
+	}, func() {
+		p := simd.Puts{
+			Control: &tree.control, EpochIs: tree.Epoch(), GenIs: tree.Gen(), Root: uint64(tree.first),
+			Keys: unsafe.Pointer(&key), Vals: unsafe.Pointer(&val), N: 1, Dirty: &dirty,
+		}
+		simd.PutRegular[C](&tree.at, &p)
+		if done += p.Done; p.Done > 0 { // as if it had not been
+			n := copy(unsafe.Slice((*byte)(l.pilot), simd.RegularPilot[C]()), before)
+			copy(unsafe.Slice((*byte)(l.block), simd.RegularBlock), before[n:])
+		}
+	})
+	if l.info().full |= bit; done == 0 || !bytes.Equal(bytesOf(l), before) {
+		t.Errorf("the key was put %d times; the leaf is as before: %t", done, bytes.Equal(bytesOf(l), before))
+	}
+}
+
+// beside calls two functions over and over again, each on its own goroutine, for a moment.
+func beside(f, g func()) {
+	var over atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for !over.Load() {
+			f()
+		}
+	}()
+	for begin := time.Now(); time.Since(begin) < 50*time.Millisecond; {
+		g()
+	}
+	over.Store(true)
+	<-done
 }

@@ -71,7 +71,7 @@ func TestSnapshotsStay(t *testing.T) {
 }
 
 // checkView compares a snapshot with a map.
-func checkView(t *testing.T, s *Snapshot[uint64], model map[uint64]uint64, rng *rand.Rand) {
+func checkView[C Code](t *testing.T, s *Snapshot[C], model map[C]C, rng *rand.Rand) {
 	t.Helper()
 	v, err := s.View(1)
 	if err != nil {
@@ -82,7 +82,7 @@ func checkView(t *testing.T, s *Snapshot[uint64], model map[uint64]uint64, rng *
 	if v.Len() != len(want) {
 		t.Fatalf("snapshot has %d entries, want %d", v.Len(), len(want))
 	}
-	keys, vals := make([]uint64, len(want)), make([]uint64, len(want))
+	keys, vals := make([]C, len(want)), make([]C, len(want))
 	v.CopyOut(0, len(keys), keys, vals)
 	for i, k := range want {
 		if keys[i] != k || vals[i] != model[k] {
@@ -90,9 +90,9 @@ func checkView(t *testing.T, s *Snapshot[uint64], model map[uint64]uint64, rng *
 		}
 	}
 	for range 100 {
-		k := rng.Uint64()
+		k := C(rng.Uint64())
 		if len(want) > 0 && rng.IntN(4) > 0 {
-			k = want[rng.IntN(len(want))] + rng.Uint64N(3) - 1
+			k = want[rng.IntN(len(want))] + C(rng.Uint64N(3)) - 1
 		}
 		i, _ := slices.BinarySearch(want, k)
 		rank, val, ok := v.Seek(k)

@@ -140,11 +140,19 @@ type tail struct {
 	low  uint64 // all keys of the leaf are above
 }
 
-// inTail finds the key's leaf and line if it is the last leaf. What is known
-// from an earlier generation is only good for as long as that one is current.
+// tailOf returns the last leaf if a key belongs there, or nil. What is known from an
+// earlier generation is only good for as long as that one is current.
+func (t *Tree[C]) tailOf(key C, gen uint64) *tail {
+	if last := t.tail.Load(); last != nil && gen-last.gen <= 1 && uint64(key) > last.low {
+		return last
+	}
+	return nil
+}
+
+// inTail finds the key's leaf and line if it is the last leaf.
 func (w *writing[C]) inTail() bool {
-	last := w.t.tail.Load()
-	if last == nil || w.gen-last.gen > 1 || uint64(w.key) <= last.low {
+	last := w.t.tailOf(w.key, w.gen)
+	if last == nil {
 		return false
 	}
 	l := w.t.leaf(last.leaf)

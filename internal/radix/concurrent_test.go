@@ -401,3 +401,64 @@ func TestGenerationsBesideWriters(t *testing.T) {
 	<-done
 	mustCheck(t, tree)
 }
+
+// Whoever has added a key finds it counted, even if it was below a node that a writer has
+// just made and who is held up then.
+func TestRankBesideWriters(t *testing.T) {
+	if !stall.On {
+		t.Skip("needs a build with stalls")
+	}
+	defer func(least, per int64) { leastShort, perTop = least, per }(leastShort, perTop)
+	leastShort, perTop = 4096, 8 // so that tops are nodes that grow
+	rng := seed.Rand(t)
+	draw := func() string { return letters(rng, 4, "abcdefghijklmnopqrstuvwxyz") }
+	tree, m := New(0), model{}
+	defer tree.Close()
+	set := func(key string) {
+		m[key] = 1
+		if _, _, err := tree.Set(key, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 8000 {
+		set(draw())
+	}
+	for range 4000 {
+		key := draw()
+		beside := key[:1+rng.IntN(3)] + draw()
+		m[beside] = 1
+		least := int64(len(m))
+		if _, had := m[key]; had {
+			least--
+		}
+		tree.Rank("~", false) // counts all
+		var begun atomic.Bool
+		done := make(chan struct{})
+		other := func() {
+			defer close(done)
+			if _, _, err := tree.Set(beside, 1); err != nil {
+				t.Error(err)
+			}
+			if n, ok := tree.tryRank("~", true); ok && n < least {
+				t.Errorf("%d entries after %q was added, want %d at least", n, beside, least)
+			}
+		}
+		undo := stall.Use(func(point string) {
+			if point != "radix: node unlocked" || begun.Swap(true) {
+				return
+			}
+			go other()
+			select {
+			case <-done:
+			case <-time.After(time.Millisecond): // it waits for a node that is locked
+			}
+		})
+		set(key)
+		if !begun.Swap(true) {
+			other()
+		}
+		<-done
+		undo()
+	}
+	mustCheck(t, tree)
+}

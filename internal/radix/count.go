@@ -2,6 +2,7 @@ package radix
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/mutant"
@@ -34,10 +35,18 @@ func (w *writer) canMark() bool {
 
 // mark marks the nodes of the way as not counted.
 func (w *writer) mark() {
-	if mutant.On && mutant.Is("radix: mark") {
-		return
+	switch {
+	case mutant.On && mutant.Is("radix: mark"):
+	case mutant.On && mutant.Is("radix: mark first"):
+		way := slices.Clone(w.steps)
+		w.late = append(w.late, func() { mark(way) })
+	default:
+		mark(w.steps)
 	}
-	for _, s := range w.steps {
+}
+
+func mark(way []step) {
+	for _, s := range way {
 		if s.node != 0 {
 			stale(s.node, int(s.b))
 		}

@@ -79,8 +79,8 @@ func (w *writer) release(s *step) { w.setWord(s) }
 func (w *writer) unlock(s *step) {
 	s.word += nextSeq
 	w.setWord(s)
+	stall.At("radix: node unlocked")
 	if mutant.On {
-		stall.At("radix: node unlocked")
 		for _, f := range w.late {
 			f()
 		}

@@ -776,9 +776,9 @@ leaf:
 	LOCK
 	CMPXCHGQ R9, 56(BX)
 	JNE      slow
-	MOVQ     (CX), AX
-	MOVQ     (AX), AX
-	CMPQ     AX, 8(CX)
+	MOVQ     (CX), R9
+	MOVQ     (R9), R9
+	CMPQ     R9, 8(CX)
 	JNE      unlock
 	MOVQ     (CX), AX
 	MOVQ     8(AX), AX
@@ -807,25 +807,25 @@ absent:
 	JCS   carry
 	MOVL  (DX), AX
 	CMPL  AX, 128(BX)(DI*4)
-	JHI   emptyA
+	JHI   empty1
 	TESTQ DI, DI
-	JNE   boundedB
+	JNE   bounded2
 	CMPL  100(BX), $0x00
-	JNE   someC
+	JNE   some3
 	MOVL  80(BX), R8
 	CMPL  AX, R8
-	JHI   someC
-	JMP   emptyA
+	JHI   some3
+	JMP   empty1
 
-boundedB:
+bounded2:
 	CMPL AX, 124(BX)(DI*4)
-	JHI  someC
+	JHI  some3
 
-emptyA:
+empty1:
 	XORL R8, R8
-	JMP  endD
+	JMP  end4
 
-someC:
+some3:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (DX), Y2
 	VMOVDQU   turnAVX232<>+0(SB), Y3
@@ -837,7 +837,7 @@ someC:
 	MOVL      $0x00000008, R8
 	SUBL      AX, R8
 
-endD:
+end4:
 	XORL      AX, AX
 	MOVL      $0x00000008, R9
 	TESTL     R8, R8
@@ -876,9 +876,9 @@ placed:
 	LOCK
 	CMPXCHGQ     R9, 56(BX)
 	JNE          slow
-	MOVQ         (CX), AX
-	MOVQ         (AX), AX
-	CMPQ         AX, 8(CX)
+	MOVQ         (CX), R9
+	MOVQ         (R9), R9
+	CMPQ         R9, 8(CX)
 	JNE          unlock
 	MOVQ         (CX), AX
 	MOVQ         8(AX), AX
@@ -888,12 +888,12 @@ placed:
 	VMOVDQA      Y3, (DX)
 	VMOVDQA      Y1, 32(DX)
 	CMPL         R8, $0x07
-	JNE          filledE
+	JNE          filled5
 	MOVQ         112(BX), AX
 	BTSQ         DI, AX
 	MOVQ         AX, 112(BX)
 
-filledE:
+filled5:
 	JMP added
 
 carry:
@@ -926,11 +926,11 @@ rightward:
 	TESTQ R9, R9
 	JE    slow
 	CMPQ  R9, $0x08
-	JB    nearF
+	JB    near6
 	CMPL  AX, $0x00000180
 	JLE   slow
 
-nearF:
+near6:
 	ADDQ DI, R9
 	MOVQ R9, 56(SP)
 	MOVQ 56(SP), AX
@@ -939,36 +939,36 @@ nearF:
 	SHLQ $0x06, R8
 	ADDQ DX, R8
 
-touchG:
+touch7:
 	MOVQ  (R8), R9
 	ADDQ  $-64, R8
 	CMPQ  R8, DX
-	JNE   touchG
+	JNE   touch7
 	MOVQ  AX, R8
 	SUBQ  DI, R8
 	SHLQ  $0x06, R8
 	ADDQ  DX, R8
 	MOVL  (R8), R9
 	CMPL  R9, 128(BX)(AX*4)
-	JHI   emptyH
+	JHI   empty8
 	TESTQ AX, AX
-	JNE   boundedI
+	JNE   bounded9
 	CMPL  100(BX), $0x00
-	JNE   someJ
+	JNE   some10
 	MOVL  80(BX), AX
 	CMPL  R9, AX
-	JHI   someJ
-	JMP   emptyH
+	JHI   some10
+	JMP   empty8
 
-boundedI:
+bounded9:
 	CMPL R9, 124(BX)(AX*4)
-	JHI  someJ
+	JHI  some10
 
-emptyH:
+empty8:
 	XORL AX, AX
-	JMP  endK
+	JMP  end11
 
-someJ:
+some10:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y2
 	VMOVDQU   turnAVX232<>+0(SB), Y3
@@ -980,7 +980,7 @@ someJ:
 	MOVL      $0x00000008, AX
 	SUBL      R9, AX
 
-endK:
+end11:
 	MOVQ         AX, 64(SP)
 	MOVQ         SI, AX
 	MOVQ         SI, R8
@@ -988,9 +988,9 @@ endK:
 	LOCK
 	CMPXCHGQ     R8, 56(BX)
 	JNE          slow
-	MOVQ         (CX), AX
-	MOVQ         (AX), AX
-	CMPQ         AX, 8(CX)
+	MOVQ         (CX), R8
+	MOVQ         (R8), R8
+	CMPQ         R8, 8(CX)
 	JNE          unlock
 	MOVQ         (CX), AX
 	MOVQ         8(AX), AX
@@ -1001,20 +1001,20 @@ endK:
 	MOVQ         DX, R8
 	VPXOR        (R8), Y0, Y2
 	VPCMPGTD     Y2, Y1, Y2
-	VMOVMSKPS    Y2, R9
-	POPCNTL      R9, R9
-	CMPL         R9, $0x08
+	VMOVMSKPS    Y2, R10
+	POPCNTL      R10, R10
+	CMPL         R10, $0x08
 	JE           rightSelf
 	MOVL         28(R8), DX
 	MOVL         60(R8), DI
-	LEAQ         1(R9), R10
+	LEAQ         1(R10), R9
 	LEAQ         slideAVX232<>+0(SB), R11
 	MOVQ         $0x00000008, R12
-	SUBQ         R9, R12
+	SUBQ         R10, R12
 	VMOVDQU      (R11)(R12*4), Y2
-	MOVQ         $0x00000008, R9
-	SUBQ         R10, R9
-	VMOVDQU      (R11)(R9*4), Y3
+	MOVQ         $0x00000008, R10
+	SUBQ         R9, R10
+	VMOVDQU      (R11)(R10*4), Y3
 	VPADDD       iotaAVX232<>+0(SB), Y2, Y1
 	VPANDN       Y2, Y3, Y2
 	VPBROADCASTD 40(SP), Y4
@@ -1033,27 +1033,27 @@ rightSelf:
 	MOVL  DX, 128(BX)(AX*4)
 	LEAQ  1(AX), DI
 	TESTL $0x0000000f, DI
-	JNE   sepL
+	JNE   sep12
 	SHRQ  $0x04, DI
 	MOVL  DX, -4(BX)(DI*4)
 
-sepL:
+sep12:
 rightNext:
 	INCQ         AX
 	ADDQ         $0x40, R8
-	XORL         R9, R9
+	XORL         R10, R10
 	CMPQ         AX, 56(SP)
 	JE           rightGoal
 	MOVL         28(R8), DX
 	MOVL         60(R8), DI
-	MOVL         $0x00000001, R10
+	MOVL         $0x00000001, R9
 	LEAQ         slideAVX232<>+0(SB), R11
 	MOVQ         $0x00000008, R12
-	SUBQ         R9, R12
+	SUBQ         R10, R12
 	VMOVDQU      (R11)(R12*4), Y2
-	MOVQ         $0x00000008, R9
-	SUBQ         R10, R9
-	VMOVDQU      (R11)(R9*4), Y3
+	MOVQ         $0x00000008, R10
+	SUBQ         R9, R10
+	VMOVDQU      (R11)(R10*4), Y3
 	VPADDD       iotaAVX232<>+0(SB), Y2, Y1
 	VPANDN       Y2, Y3, Y2
 	VPBROADCASTD 40(SP), Y4
@@ -1070,28 +1070,28 @@ rightNext:
 	MOVL         DX, 128(BX)(AX*4)
 	LEAQ         1(AX), DI
 	TESTL        $0x0000000f, DI
-	JNE          sepM
+	JNE          sep13
 	SHRQ         $0x04, DI
 	MOVL         DX, -4(BX)(DI*4)
 
-sepM:
+sep13:
 	JMP rightNext
 
 rightGoal:
-	MOVL  $0x00000001, R10
+	MOVL  $0x00000001, R9
 	MOVQ  64(SP), DX
 	TESTL DX, DX
 	JNE   rightSome
-	MOVL  $0x00000008, R10
+	MOVL  $0x00000008, R9
 
 rightSome:
 	LEAQ         slideAVX232<>+0(SB), DI
 	MOVQ         $0x00000008, R11
-	SUBQ         R9, R11
+	SUBQ         R10, R11
 	VMOVDQU      (DI)(R11*4), Y2
-	MOVQ         $0x00000008, R9
-	SUBQ         R10, R9
-	VMOVDQU      (DI)(R9*4), Y3
+	MOVQ         $0x00000008, R10
+	SUBQ         R9, R10
+	VMOVDQU      (DI)(R10*4), Y3
 	VPADDD       iotaAVX232<>+0(SB), Y2, Y1
 	VPANDN       Y2, Y3, Y2
 	VPBROADCASTD 40(SP), Y4
@@ -1103,21 +1103,21 @@ rightSome:
 	VMOVDQA      Y3, (R8)
 	VMOVDQA      Y1, 32(R8)
 	CMPL         DX, $0x07
-	JNE          filledN
+	JNE          filled14
 	MOVQ         112(BX), DX
 	BTSQ         AX, DX
 	MOVQ         DX, 112(BX)
 
-filledN:
+filled14:
 	JMP added
 
 leftward:
 	CMPQ R10, $0x08
-	JB   nearO
+	JB   near15
 	CMPL AX, $0x00000180
 	JLE  slow
 
-nearO:
+near15:
 	MOVQ R8, 56(SP)
 	MOVQ 56(SP), AX
 	MOVQ AX, R8
@@ -1125,36 +1125,36 @@ nearO:
 	SHLQ $0x06, R8
 	ADDQ DX, R8
 
-touchP:
+touch16:
 	MOVQ  (R8), R9
 	ADDQ  $+64, R8
 	CMPQ  R8, DX
-	JNE   touchP
+	JNE   touch16
 	MOVQ  AX, R8
 	SUBQ  DI, R8
 	SHLQ  $0x06, R8
 	ADDQ  DX, R8
 	MOVL  (R8), R9
 	CMPL  R9, 128(BX)(AX*4)
-	JHI   emptyQ
+	JHI   empty17
 	TESTQ AX, AX
-	JNE   boundedR
+	JNE   bounded18
 	CMPL  100(BX), $0x00
-	JNE   someS
+	JNE   some19
 	MOVL  80(BX), AX
 	CMPL  R9, AX
-	JHI   someS
-	JMP   emptyQ
+	JHI   some19
+	JMP   empty17
 
-boundedR:
+bounded18:
 	CMPL R9, 124(BX)(AX*4)
-	JHI  someS
+	JHI  some19
 
-emptyQ:
+empty17:
 	XORL AX, AX
-	JMP  endT
+	JMP  end20
 
-someS:
+some19:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y2
 	VMOVDQU   turnAVX232<>+0(SB), Y3
@@ -1166,7 +1166,7 @@ someS:
 	MOVL      $0x00000008, AX
 	SUBL      R9, AX
 
-endT:
+end20:
 	MOVQ         AX, 72(SP)
 	MOVQ         SI, AX
 	MOVQ         SI, R8
@@ -1174,9 +1174,9 @@ endT:
 	LOCK
 	CMPXCHGQ     R8, 56(BX)
 	JNE          slow
-	MOVQ         (CX), AX
-	MOVQ         (AX), AX
-	CMPQ         AX, 8(CX)
+	MOVQ         (CX), R8
+	MOVQ         (R8), R8
+	CMPQ         R8, 8(CX)
 	JNE          unlock
 	MOVQ         (CX), AX
 	MOVQ         8(AX), AX
@@ -1224,11 +1224,11 @@ leftNext:
 	MOVL  DX, 128(BX)(AX*4)
 	LEAQ  1(AX), DI
 	TESTL $0x0000000f, DI
-	JNE   sepU
+	JNE   sep21
 	SHRQ  $0x04, DI
 	MOVL  DX, -4(BX)(DI*4)
 
-sepU:
+sep21:
 	CMPQ         AX, 56(SP)
 	JE           leftGoal
 	MOVL         (R8), DX
@@ -1280,12 +1280,12 @@ leftGoal:
 	VMOVDQA      Y3, (R8)
 	VMOVDQA      Y1, 32(R8)
 	CMPL         R9, $0x07
-	JNE          filledV
+	JNE          filled22
 	MOVQ         112(BX), DX
 	BTSQ         AX, DX
 	MOVQ         DX, 112(BX)
 
-filledV:
+filled22:
 added:
 	INCQ 88(CX)
 	CMPL 108(BX), $0x00
@@ -1298,7 +1298,8 @@ added:
 	INCQ 96(CX)
 
 dirty:
-	ADDQ $0x00002008, SI
+	ADDQ $0x00002000, SI
+	ADDQ $0x00000008, SI
 	MOVQ SI, 56(BX)
 
 overwritten:
@@ -2265,9 +2266,9 @@ leaf:
 	LOCK
 	CMPXCHGQ R9, 56(BX)
 	JNE      slow
-	MOVQ     (CX), AX
-	MOVQ     (AX), AX
-	CMPQ     AX, 8(CX)
+	MOVQ     (CX), R9
+	MOVQ     (R9), R9
+	CMPQ     R9, 8(CX)
 	JNE      unlock
 	MOVQ     (CX), AX
 	MOVQ     8(AX), AX
@@ -2296,25 +2297,25 @@ absent:
 	JCS   carry
 	MOVQ  (DX), AX
 	CMPQ  AX, 128(BX)(DI*8)
-	JHI   emptyA
+	JHI   empty1
 	TESTQ DI, DI
-	JNE   boundedB
+	JNE   bounded2
 	CMPL  100(BX), $0x00
-	JNE   someC
+	JNE   some3
 	MOVQ  80(BX), R8
 	CMPQ  AX, R8
-	JHI   someC
-	JMP   emptyA
+	JHI   some3
+	JMP   empty1
 
-boundedB:
+bounded2:
 	CMPQ AX, 120(BX)(DI*8)
-	JHI  someC
+	JHI  some3
 
-emptyA:
+empty1:
 	XORL R8, R8
-	JMP  endD
+	JMP  end4
 
-someC:
+some3:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (DX), Y2
 	VPERMQ    $0x39, Y2, Y3
@@ -2325,7 +2326,7 @@ someC:
 	MOVL      $0x00000004, R8
 	SUBL      AX, R8
 
-endD:
+end4:
 	XORL      AX, AX
 	MOVL      $0x00000004, R9
 	TESTL     R8, R8
@@ -2365,9 +2366,9 @@ placed:
 	LOCK
 	CMPXCHGQ     R9, 56(BX)
 	JNE          slow
-	MOVQ         (CX), AX
-	MOVQ         (AX), AX
-	CMPQ         AX, 8(CX)
+	MOVQ         (CX), R9
+	MOVQ         (R9), R9
+	CMPQ         R9, 8(CX)
 	JNE          unlock
 	MOVQ         (CX), AX
 	MOVQ         8(AX), AX
@@ -2377,12 +2378,12 @@ placed:
 	VMOVDQA      Y3, (DX)
 	VMOVDQA      Y1, 32(DX)
 	CMPL         R8, $0x03
-	JNE          filledE
+	JNE          filled5
 	MOVQ         112(BX), AX
 	BTSQ         DI, AX
 	MOVQ         AX, 112(BX)
 
-filledE:
+filled5:
 	JMP added
 
 carry:
@@ -2415,11 +2416,11 @@ rightward:
 	TESTQ R9, R9
 	JE    slow
 	CMPQ  R9, $0x08
-	JB    nearF
+	JB    near6
 	CMPL  AX, $0x000000c0
 	JLE   slow
 
-nearF:
+near6:
 	ADDQ DI, R9
 	MOVQ R9, 56(SP)
 	MOVQ 56(SP), AX
@@ -2428,36 +2429,36 @@ nearF:
 	SHLQ $0x06, R8
 	ADDQ DX, R8
 
-touchG:
+touch7:
 	MOVQ  (R8), R9
 	ADDQ  $-64, R8
 	CMPQ  R8, DX
-	JNE   touchG
+	JNE   touch7
 	MOVQ  AX, R8
 	SUBQ  DI, R8
 	SHLQ  $0x06, R8
 	ADDQ  DX, R8
 	MOVQ  (R8), R9
 	CMPQ  R9, 128(BX)(AX*8)
-	JHI   emptyH
+	JHI   empty8
 	TESTQ AX, AX
-	JNE   boundedI
+	JNE   bounded9
 	CMPL  100(BX), $0x00
-	JNE   someJ
+	JNE   some10
 	MOVQ  80(BX), AX
 	CMPQ  R9, AX
-	JHI   someJ
-	JMP   emptyH
+	JHI   some10
+	JMP   empty8
 
-boundedI:
+bounded9:
 	CMPQ R9, 120(BX)(AX*8)
-	JHI  someJ
+	JHI  some10
 
-emptyH:
+empty8:
 	XORL AX, AX
-	JMP  endK
+	JMP  end11
 
-someJ:
+some10:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y2
 	VPERMQ    $0x39, Y2, Y3
@@ -2468,7 +2469,7 @@ someJ:
 	MOVL      $0x00000004, AX
 	SUBL      R9, AX
 
-endK:
+end11:
 	MOVQ         AX, 64(SP)
 	MOVQ         SI, AX
 	MOVQ         SI, R8
@@ -2476,9 +2477,9 @@ endK:
 	LOCK
 	CMPXCHGQ     R8, 56(BX)
 	JNE          slow
-	MOVQ         (CX), AX
-	MOVQ         (AX), AX
-	CMPQ         AX, 8(CX)
+	MOVQ         (CX), R8
+	MOVQ         (R8), R8
+	CMPQ         R8, 8(CX)
 	JNE          unlock
 	MOVQ         (CX), AX
 	MOVQ         8(AX), AX
@@ -2489,20 +2490,20 @@ endK:
 	MOVQ         DX, R8
 	VPXOR        (R8), Y0, Y2
 	VPCMPGTQ     Y2, Y1, Y2
-	VMOVMSKPD    Y2, R9
-	POPCNTL      R9, R9
-	CMPL         R9, $0x04
+	VMOVMSKPD    Y2, R10
+	POPCNTL      R10, R10
+	CMPL         R10, $0x04
 	JE           rightSelf
 	MOVQ         24(R8), DX
 	MOVQ         56(R8), DI
-	LEAQ         1(R9), R10
+	LEAQ         1(R10), R9
 	LEAQ         slideAVX264<>+0(SB), R11
 	MOVQ         $0x00000004, R12
-	SUBQ         R9, R12
+	SUBQ         R10, R12
 	VMOVDQU      (R11)(R12*8), Y2
-	MOVQ         $0x00000004, R9
-	SUBQ         R10, R9
-	VMOVDQU      (R11)(R9*8), Y3
+	MOVQ         $0x00000004, R10
+	SUBQ         R9, R10
+	VMOVDQU      (R11)(R10*8), Y3
 	VPADDD       iotaAVX264<>+0(SB), Y2, Y1
 	VPADDD       Y2, Y1, Y1
 	VPANDN       Y2, Y3, Y2
@@ -2522,27 +2523,27 @@ rightSelf:
 	MOVQ  DX, 128(BX)(AX*8)
 	LEAQ  1(AX), DI
 	TESTL $0x00000007, DI
-	JNE   sepL
+	JNE   sep12
 	SHRQ  $0x03, DI
 	MOVQ  DX, -8(BX)(DI*8)
 
-sepL:
+sep12:
 rightNext:
 	INCQ         AX
 	ADDQ         $0x40, R8
-	XORL         R9, R9
+	XORL         R10, R10
 	CMPQ         AX, 56(SP)
 	JE           rightGoal
 	MOVQ         24(R8), DX
 	MOVQ         56(R8), DI
-	MOVL         $0x00000001, R10
+	MOVL         $0x00000001, R9
 	LEAQ         slideAVX264<>+0(SB), R11
 	MOVQ         $0x00000004, R12
-	SUBQ         R9, R12
+	SUBQ         R10, R12
 	VMOVDQU      (R11)(R12*8), Y2
-	MOVQ         $0x00000004, R9
-	SUBQ         R10, R9
-	VMOVDQU      (R11)(R9*8), Y3
+	MOVQ         $0x00000004, R10
+	SUBQ         R9, R10
+	VMOVDQU      (R11)(R10*8), Y3
 	VPADDD       iotaAVX264<>+0(SB), Y2, Y1
 	VPADDD       Y2, Y1, Y1
 	VPANDN       Y2, Y3, Y2
@@ -2560,28 +2561,28 @@ rightNext:
 	MOVQ         DX, 128(BX)(AX*8)
 	LEAQ         1(AX), DI
 	TESTL        $0x00000007, DI
-	JNE          sepM
+	JNE          sep13
 	SHRQ         $0x03, DI
 	MOVQ         DX, -8(BX)(DI*8)
 
-sepM:
+sep13:
 	JMP rightNext
 
 rightGoal:
-	MOVL  $0x00000001, R10
+	MOVL  $0x00000001, R9
 	MOVQ  64(SP), DX
 	TESTL DX, DX
 	JNE   rightSome
-	MOVL  $0x00000004, R10
+	MOVL  $0x00000004, R9
 
 rightSome:
 	LEAQ         slideAVX264<>+0(SB), DI
 	MOVQ         $0x00000004, R11
-	SUBQ         R9, R11
+	SUBQ         R10, R11
 	VMOVDQU      (DI)(R11*8), Y2
-	MOVQ         $0x00000004, R9
-	SUBQ         R10, R9
-	VMOVDQU      (DI)(R9*8), Y3
+	MOVQ         $0x00000004, R10
+	SUBQ         R9, R10
+	VMOVDQU      (DI)(R10*8), Y3
 	VPADDD       iotaAVX264<>+0(SB), Y2, Y1
 	VPADDD       Y2, Y1, Y1
 	VPANDN       Y2, Y3, Y2
@@ -2594,21 +2595,21 @@ rightSome:
 	VMOVDQA      Y3, (R8)
 	VMOVDQA      Y1, 32(R8)
 	CMPL         DX, $0x03
-	JNE          filledN
+	JNE          filled14
 	MOVQ         112(BX), DX
 	BTSQ         AX, DX
 	MOVQ         DX, 112(BX)
 
-filledN:
+filled14:
 	JMP added
 
 leftward:
 	CMPQ R10, $0x08
-	JB   nearO
+	JB   near15
 	CMPL AX, $0x000000c0
 	JLE  slow
 
-nearO:
+near15:
 	MOVQ R8, 56(SP)
 	MOVQ 56(SP), AX
 	MOVQ AX, R8
@@ -2616,36 +2617,36 @@ nearO:
 	SHLQ $0x06, R8
 	ADDQ DX, R8
 
-touchP:
+touch16:
 	MOVQ  (R8), R9
 	ADDQ  $+64, R8
 	CMPQ  R8, DX
-	JNE   touchP
+	JNE   touch16
 	MOVQ  AX, R8
 	SUBQ  DI, R8
 	SHLQ  $0x06, R8
 	ADDQ  DX, R8
 	MOVQ  (R8), R9
 	CMPQ  R9, 128(BX)(AX*8)
-	JHI   emptyQ
+	JHI   empty17
 	TESTQ AX, AX
-	JNE   boundedR
+	JNE   bounded18
 	CMPL  100(BX), $0x00
-	JNE   someS
+	JNE   some19
 	MOVQ  80(BX), AX
 	CMPQ  R9, AX
-	JHI   someS
-	JMP   emptyQ
+	JHI   some19
+	JMP   empty17
 
-boundedR:
+bounded18:
 	CMPQ R9, 120(BX)(AX*8)
-	JHI  someS
+	JHI  some19
 
-emptyQ:
+empty17:
 	XORL AX, AX
-	JMP  endT
+	JMP  end20
 
-someS:
+some19:
 	// Places that are equal to the one before them are none.
 	VMOVDQU   (R8), Y2
 	VPERMQ    $0x39, Y2, Y3
@@ -2656,7 +2657,7 @@ someS:
 	MOVL      $0x00000004, AX
 	SUBL      R9, AX
 
-endT:
+end20:
 	MOVQ         AX, 72(SP)
 	MOVQ         SI, AX
 	MOVQ         SI, R8
@@ -2664,9 +2665,9 @@ endT:
 	LOCK
 	CMPXCHGQ     R8, 56(BX)
 	JNE          slow
-	MOVQ         (CX), AX
-	MOVQ         (AX), AX
-	CMPQ         AX, 8(CX)
+	MOVQ         (CX), R8
+	MOVQ         (R8), R8
+	CMPQ         R8, 8(CX)
 	JNE          unlock
 	MOVQ         (CX), AX
 	MOVQ         8(AX), AX
@@ -2715,11 +2716,11 @@ leftNext:
 	MOVQ  DX, 128(BX)(AX*8)
 	LEAQ  1(AX), DI
 	TESTL $0x00000007, DI
-	JNE   sepU
+	JNE   sep21
 	SHRQ  $0x03, DI
 	MOVQ  DX, -8(BX)(DI*8)
 
-sepU:
+sep21:
 	CMPQ         AX, 56(SP)
 	JE           leftGoal
 	MOVQ         (R8), DX
@@ -2773,12 +2774,12 @@ leftGoal:
 	VMOVDQA      Y3, (R8)
 	VMOVDQA      Y1, 32(R8)
 	CMPL         R9, $0x03
-	JNE          filledV
+	JNE          filled22
 	MOVQ         112(BX), DX
 	BTSQ         AX, DX
 	MOVQ         DX, 112(BX)
 
-filledV:
+filled22:
 added:
 	INCQ 88(CX)
 	CMPL 108(BX), $0x00
@@ -2791,7 +2792,8 @@ added:
 	INCQ 96(CX)
 
 dirty:
-	ADDQ $0x00002008, SI
+	ADDQ $0x00002000, SI
+	ADDQ $0x00000008, SI
 	MOVQ SI, 56(BX)
 
 overwritten:

@@ -3,6 +3,7 @@
 package mutants
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // part is what package mutant can leave out.
@@ -50,6 +53,7 @@ var packages = []struct {
 		{"radix: dead", "to say that a node is no longer part of the tree"},
 		{"radix: thaw", "to copy what a snapshot has before it is changed"},
 		{"radix: mark", "to mark what is above a change as not counted"},
+		{"radix: mark first", "to do so before the change is seen"},
 		{"radix: shortcut out first", "to take a shortcut out before the store that makes it wrong"},
 		{"radix: shortcut put in under lock", "to put a shortcut in while the node above is locked"},
 	}},
@@ -61,31 +65,120 @@ var packages = []struct {
 func TestMutants(t *testing.T) {
 	for _, p := range packages {
 		t.Run(p.name, func(t *testing.T) {
-			binary := filepath.Join(t.TempDir(), p.name+".test")
-			build := exec.Command("go", "test", "-c", "-tags", "stalls,mutants", "-o", binary, "github.com/pando-index/pando/internal/"+p.name)
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			if out, failed := try(t, binary, p.tests, ""); failed {
-				t.Fatalf("tests fail with all parts there:\n%s", out)
-			}
+			binary := build(t, "internal/"+p.name, "-tags", "stalls,mutants")
+			whole(t, binary, p.tests)
 			for _, part := range p.parts {
-				out, failed := try(t, binary, p.tests, part.name)
-				if !failed {
-					t.Errorf("without %s no test fails", part.what)
-					continue
-				}
-				t.Logf("%-34s %s", part.name, culprits(out))
+				judge(t, binary, p.tests, part.name, part.what, "PANDO_MUTANT="+part.name)
 			}
 		})
 	}
 }
 
-// try runs the tests of the protocol without a part.
-func try(t *testing.T, binary, tests, part string) (out string, failed bool) {
+// assembly is what simd.PutRegular can leave out.
+var assembly = []part{
+	{"busy", "the look whether a leaf is locked, sealed or dead"},
+	{"high key", "the look whether a key is above its leaf"},
+	{"leaf's epoch", "the look whether a snapshot has the leaf"},
+	{"lock", "to lock a leaf before its lines are stored"},
+	{"epoch", "the look at the epoch once a leaf is locked"},
+	{"generation", "the look whether memory was used again"},
+	{"word last", "to store a leaf's word after its lines"},
+	{"sequence", "the next sequence number when a pair was put"},
+	{"value's sequence", "the same when a value was exchanged"},
+	{"word of what stays", "the look at a leaf's word where the value is the same"},
+	{"room twice", "to give up where a line has no room and then has"},
+	{"full lines", "to note that a line is full"},
+	{"index line", "to set what the index line has of a separator"},
+	{"list", "to note that a leaf is to be counted"},
+}
+
+// TestAssembly does the same with what is written in assembly: it is generated once
+// more for each part.
+func TestAssembly(t *testing.T) {
+	if len(simd.Paths()) == 1 {
+		t.Skip("this processor does not run it")
+	}
+	const tests = "Quick|Beside|Read|Write|Snapshot|Merge"
+	generator := filepath.Join(t.TempDir(), "generator")
+	command(t, "go", "build", "-C", simdDir+"/_gen", "-o", generator, ".")
+	all := generate(t, generator, "")
+	whole(t, build(t, "internal/bplus", all), tests)
+	whole(t, build(t, "tests/linearizable", all), "")
+	for _, part := range assembly {
+		binary := build(t, "internal/bplus", generate(t, generator, part.name))
+		judge(t, binary, tests, part.name, part.what)
+	}
+}
+
+const simdDir = "../../internal/simd"
+
+// generate generates assembly without a part that holds goroutines up. It returns the flag
+// that has it compiled in the place of what is there.
+func generate(t *testing.T, generator, part string) string {
+	t.Helper()
+	dir, err := filepath.Abs(simdDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var overlay struct{ Replace map[string]string }
+	overlay.Replace = map[string]string{}
+	to := t.TempDir()
+	for _, isa := range []string{"avx2", "avx512"} {
+		name := "regular_" + isa + "_amd64.s"
+		overlay.Replace[filepath.Join(dir, name)] = filepath.Join(to, name)
+		command(t, generator, "-part", "regular", "-isa", isa, "-stalls", "-without", part, "-out", filepath.Join(to, name), "-pkg", "simd")
+	}
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(to, "overlay.json")
+	if err := os.WriteFile(file, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return "-overlay=" + file
+}
+
+// build builds the tests of a package.
+func build(t *testing.T, name string, flags ...string) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), filepath.Base(name)+".test")
+	args := append([]string{"test", "-c", "-o", binary}, flags...)
+	command(t, "go", append(args, "github.com/pando-index/pando/"+name)...)
+	return binary
+}
+
+func command(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// whole demands that tests pass with all parts there.
+func whole(t *testing.T, binary, tests string) {
+	t.Helper()
+	if out, failed := try(t, binary, tests); failed {
+		t.Fatalf("tests fail with all parts there:\n%s", out)
+	}
+}
+
+// judge demands that tests fail without a part.
+func judge(t *testing.T, binary, tests, name, what string, env ...string) {
+	t.Helper()
+	out, failed := try(t, binary, tests, env...)
+	if !failed {
+		t.Errorf("%s: without %s no test fails", name, what)
+		return
+	}
+	t.Logf("%-34s %s", name, culprits(out))
+}
+
+// try runs tests of the protocol.
+func try(t *testing.T, binary, tests string, env ...string) (out string, failed bool) {
 	t.Helper()
 	run := exec.Command(binary, "-test.short", "-test.timeout=15s", "-test.run", tests)
-	run.Env = append(os.Environ(), "PANDO_MUTANT="+part)
+	run.Env = append(os.Environ(), env...)
 	run.Dir = t.TempDir()
 	all, err := run.CombinedOutput()
 	return string(all), err != nil

@@ -46,6 +46,7 @@ func main() {
 	default:
 		log.Fatalf("-part %q: want search, methods, step, stairs, sse, extract, packed, regular or vector", *part)
 	}
+	checkParts()
 	Generate()
 }
 

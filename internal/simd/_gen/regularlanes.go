@@ -75,28 +75,20 @@ func (a avx2) belowMost(w width, c consts, q query, node Mem, dst Register) {
 	ANDL(U32(w.mostLanes()), as32(dst))
 }
 
-func (avx2) equalHalf(w width, c consts, q query, node Mem, dst Register) {
-	v := YMM()
-	VPXOR(node, c.sign, v)
-	if w == 32 {
-		VPCMPEQD(v, q.all, v)
-		VMOVMSKPS(v, as32(dst))
-	} else {
-		VPCMPEQQ(v, q.all, v)
-		VMOVMSKPD(v, as32(dst))
-	}
+func (a avx2) equalHalf(w width, c consts, q query, node Mem, dst Register) {
+	a.compareHalf(w, c, node, dst, q, lane(w, func(o ...Op) { VPCMPEQD(o...) }, func(o ...Op) { VPCMPEQQ(o...) }))
 }
 
-func (avx2) belowHalf(w width, c consts, q query, node Mem, dst Register) {
+func (a avx2) belowHalf(w width, c consts, q query, node Mem, dst Register) {
+	a.compareHalf(w, c, node, dst, q, lane(w, func(o ...Op) { VPCMPGTD(o...) }, func(o ...Op) { VPCMPGTQ(o...) }))
+}
+
+// compareHalf compares the key with those of half a line.
+func (avx2) compareHalf(w width, c consts, node Mem, dst Register, q query, compare func(...Op)) {
 	v := YMM()
 	VPXOR(node, c.sign, v)
-	if w == 32 {
-		VPCMPGTD(v, q.all, v)
-		VMOVMSKPS(v, as32(dst))
-	} else {
-		VPCMPGTQ(v, q.all, v)
-		VMOVMSKPD(v, as32(dst))
-	}
+	compare(v, q.all, v)
+	lane(w, func(o ...Op) { VMOVMSKPS(o[0], o[1]) }, func(o ...Op) { VMOVMSKPD(o[0], o[1]) })(v, as32(dst))
 }
 
 func (avx2) copyLine(dst, src Mem) {
