@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -158,7 +159,7 @@ func command(t *testing.T, name string, args ...string) {
 // whole demands that tests pass with all parts there.
 func whole(t *testing.T, binary, tests string) {
 	t.Helper()
-	if out, failed := try(t, binary, tests); failed {
+	if out, failed := try(t, time.Minute, binary, tests); failed {
 		t.Fatalf("tests fail with all parts there:\n%s", out)
 	}
 }
@@ -166,7 +167,7 @@ func whole(t *testing.T, binary, tests string) {
 // judge demands that tests fail without a part.
 func judge(t *testing.T, binary, tests, name, what string, env ...string) {
 	t.Helper()
-	out, failed := try(t, binary, tests, env...)
+	out, failed := try(t, 15*time.Second, binary, tests, env...)
 	if !failed {
 		t.Errorf("%s: without %s no test fails", name, what)
 		return
@@ -175,9 +176,9 @@ func judge(t *testing.T, binary, tests, name, what string, env ...string) {
 }
 
 // try runs tests of the protocol.
-func try(t *testing.T, binary, tests string, env ...string) (out string, failed bool) {
+func try(t *testing.T, limit time.Duration, binary, tests string, env ...string) (out string, failed bool) {
 	t.Helper()
-	run := exec.Command(binary, "-test.short", "-test.timeout=15s", "-test.run", tests)
+	run := exec.Command(binary, "-test.short", "-test.timeout="+limit.String(), "-test.run", tests)
 	run.Env = append(os.Environ(), env...)
 	run.Dir = t.TempDir()
 	all, err := run.CombinedOutput()
