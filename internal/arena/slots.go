@@ -92,23 +92,53 @@ func (s *Slots) Take(promised bool) (slot int, serial uint64, err error) {
 			return 0, 0, err
 		}
 	}
-	if len(s.partial) == 0 {
-		s.list(s.spare[0])
-		s.spare = s.spare[1:]
-	}
-	c := s.partial[len(s.partial)-1]
+	c := s.open()
 	if n := len(c.back); n > 0 {
 		slot, c.back = int(c.back[n-1]), c.back[:n-1]
 	} else {
 		slot = c.fresh
 		c.fresh++
 	}
-	s.used++
-	s.free--
+	s.taken(c, 1)
+	return slot*s.stride() + c.number*s.Pool.Slots(), c.serial, nil
+}
+
+// TakeFresh returns the first of at most n slots in a row that nobody has had yet, and
+// how many they are: none if there is a slot that was given back, or there are fewer free ones. It is
+// faster than to take them one by one.
+func (s *Slots) TakeFresh(n int, promised bool) (first, count int) {
+	if promised && s.kept < n || !promised && s.free-s.kept < n {
+		return 0, 0
+	}
+	c := s.open()
+	if len(c.back) > 0 {
+		return 0, 0
+	}
+	first, count = c.fresh*s.stride()+c.number*s.Pool.Slots(), min(n, s.perChunk()-c.fresh)
+	if promised {
+		s.kept -= count
+	}
+	c.fresh += count
+	s.taken(c, count)
+	return first, count
+}
+
+// open returns a chunk that has a free slot. There is one.
+func (s *Slots) open() *slotChunk {
+	if len(s.partial) == 0 {
+		s.list(s.spare[0])
+		s.spare = s.spare[1:]
+	}
+	return s.partial[len(s.partial)-1]
+}
+
+// taken notes that slots of a chunk were taken.
+func (s *Slots) taken(c *slotChunk, n int) {
+	s.used += n
+	s.free -= n
 	if len(c.back) == 0 && c.fresh == s.perChunk() {
 		s.unlist(c)
 	}
-	return slot*s.stride() + c.number*s.Pool.Slots(), c.serial, nil
 }
 
 // grow takes one more chunk. The first one stays on small pages, so that a small

@@ -1,5 +1,11 @@
 package radix
 
+import (
+	"sync"
+
+	"github.com/pando-index/pando/internal/par"
+)
+
 // promise makes sure that there is memory for a batch: a leaf for each key, and
 // for each a node that is put above others or in the place of a full one. Of these
 // no more can be than there are nodes that may become full, unless others write beside
@@ -29,15 +35,7 @@ func (t *Tree) promise(w *writer, o *Ops) error {
 
 // wanted returns how many slots a batch may take, and how many bytes with its long keys.
 func (t *Tree) wanted(o *Ops, beside bool) (want [classes]int, bytes int64) {
-	n := 0
-	for i, key := range o.Keys {
-		if o.kind(i) == Set {
-			n++
-			if want[leafClass(len(key))]++; len(key) > mostShort {
-				bytes += int64(len(key))
-			}
-		}
-	}
+	n, want, bytes := o.leaves()
 	for kind := node2; kind <= node256; kind++ {
 		switch {
 		case o.Kinds != nil:
@@ -55,6 +53,35 @@ func (t *Tree) wanted(o *Ops, beside bool) (want [classes]int, bytes int64) {
 		bytes += int64(want[class]) * int64(sizeOf(class))
 	}
 	return want, bytes
+}
+
+// leaves returns how many keys a batch sets, how many leaves of each class that takes, and
+// the bytes of its long keys.
+func (o *Ops) leaves() (n int, want [classes]int, bytes int64) {
+	const piece = 1 << 14
+	var mu sync.Mutex
+	par.Run(o.Workers, (len(o.Keys)+piece-1)/piece, par.Func(func(p int) {
+		var some [classes]int
+		sets, long := 0, int64(0)
+		for i := p * piece; i < min((p+1)*piece, len(o.Keys)); i++ {
+			if o.kind(i) != Set {
+				continue
+			}
+			sets++
+			key := o.Keys[i]
+			if some[leafClass(len(key))]++; len(key) > mostShort {
+				long += int64(len(key))
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		n += sets
+		bytes += long
+		for class, count := range some {
+			want[class] += count
+		}
+	}))
+	return n, want, bytes
 }
 
 func (m *memory) usedOf(class int) int {

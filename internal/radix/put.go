@@ -142,19 +142,23 @@ func (w *writer) add(c *change, e end) (done bool, err error) {
 	if done, err := w.thawPath(c.key); !done {
 		return false, err
 	}
+	s := w.last()
+	full := e.below == 0 && s.node != 0 && s.b >= 0 && s.node.header().children() >= capacity(s.node.kind())
+	if full && len(w.steps) == 1 {
+		return false, nil // what is above is not known
+	}
 	l, err := w.newLeaf(c.key, c.val)
 	if err != nil {
 		return false, err
 	}
 	w.mark() // before anybody sees the change: a new node is not counted, and says that those above it are not either
-	s := w.last()
 	switch {
 	case e.below != 0:
 		done, err = w.branch(c.key, l, e)
-	case s.node == 0 || s.b < 0 || s.node.header().children() < capacity(s.node.kind()):
-		done = w.insert(c.key, s, l)
-	default:
+	case full:
 		done, err = w.grow(c.key, l)
+	default:
+		done = w.insert(c.key, s, l)
 	}
 	if !done {
 		w.untake(l)
@@ -218,7 +222,7 @@ func (w *writer) insert(key string, s *step, to link) bool {
 func (w *writer) grow(key string, to link) (done bool, err error) {
 	i := len(w.steps) - 1
 	s := &w.steps[i]
-	if s.node.kind() == node256 || i == 0 { // others have filled it meanwhile, or what is above is not known
+	if s.node.kind() == node256 { // others have filled it meanwhile
 		return false, nil
 	}
 	grown, err := w.blank(s.node.kind() + 1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -335,6 +336,18 @@ func (t *Tree) makeShort() {
 	if l := t.top.link; l.isInner() {
 		s.skip = min(int(l.header().depth), depth)
 	}
+	par.Run(runtime.GOMAXPROCS(0), (len(tops)+fillPiece-1)/fillPiece, par.Func(func(p int) {
+		t.fill(s, tops[p*fillPiece:min((p+1)*fillPiece, len(tops))])
+	}))
+	s.exact = s.isExact()
+	t.setShort(s)
+}
+
+// fillPiece is how many tops a goroutine puts into the table at a time.
+const fillPiece = 1 << 14
+
+// fill puts tops into the table.
+func (t *Tree) fill(s *shortcuts, tops []link) {
 	for i, l := range tops {
 		if i+fillAhead < len(tops) {
 			fetch(tops[i+fillAhead], "", 0)
@@ -343,8 +356,6 @@ func (t *Tree) makeShort() {
 			x.put(tag, l)
 		}
 	}
-	s.exact = s.isExact()
-	t.setShort(s)
 }
 
 // fillAhead is how many tops ahead memory is asked for.

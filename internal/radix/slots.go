@@ -44,7 +44,10 @@ func (m *memory) take(dst []link, class, n int, promised bool, limit int64) ([]l
 	if class < inners {
 		first = linkTo(class, 0)
 	}
-	taken := 0
+	start, taken := m.slots[class].TakeFresh(n, promised)
+	for i := range taken {
+		dst = append(dst, first|link(start+i*m.slots[class].Stride))
+	}
 	for ; taken < n; taken++ {
 		slot, _, err := m.slots[class].Take(promised)
 		if err != nil && taken == 0 {
@@ -224,6 +227,10 @@ func (w *writer) untake(l link) {
 			i--
 		}
 		w.fork.made = slices.Delete(made, i, i+1)
+	}
+	if class := l.class(); w.stock != nil && (l.isInner() || l.leaf().length() != longLength) {
+		w.stock[class] = append(w.stock[class], l)
+		return
 	}
 	w.t.memory.untake(l, w.prepaid)
 }
