@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // memory is what a tree has taken from the pools. Its snapshots share it.
@@ -31,10 +32,22 @@ func newMemory() *memory {
 	return m
 }
 
+// lock locks it for some hundred nanoseconds, as a writer does. Whoever has to wait stays on
+// its thread for a while: to sleep and to be woken takes longer.
+func (m *memory) lock() {
+	for range 128 {
+		if m.mu.TryLock() {
+			return
+		}
+		simd.Pause()
+	}
+	m.mu.Lock()
+}
+
 // take appends slots of a class to dst, up to n and one at least. They are not over a
 // limit, unless that is 0.
 func (m *memory) take(dst []link, class, n int, promised bool, limit int64) ([]link, error) {
-	m.mu.Lock()
+	m.lock()
 	defer m.mu.Unlock()
 	size := int64(sizeOf(class))
 	if limit > 0 && m.used+size > limit {
@@ -76,7 +89,7 @@ func (m *memory) claim(bytes, more, limit int64) error {
 
 // give takes slots back that nobody can be reading.
 func (m *memory) give(ls ...link) {
-	m.mu.Lock()
+	m.lock()
 	defer m.mu.Unlock()
 	for _, l := range ls {
 		m.giveOne(l)
@@ -85,7 +98,7 @@ func (m *memory) give(ls ...link) {
 
 // untake takes back what was just taken. If it was promised, it still is.
 func (m *memory) untake(l link, promised bool) {
-	m.mu.Lock()
+	m.lock()
 	defer m.mu.Unlock()
 	if promised {
 		m.slots[l.class()].Repromise()
