@@ -6,11 +6,9 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/simd"
@@ -288,119 +286,6 @@ func (m *Map[V]) DeleteRange(lo, hi order.Probe) (int, error) {
 	n, err := m.deleteRange(lo, hi, func(bits uint64) { slots = append(slots, bits) })
 	m.gone(slots...)
 	return n, mutableError(err)
-}
-
-// GetBatch sets vals[i] to the value of keys[i], or to zero, and found[i], where
-// found is not nil, to whether there is one. It returns the number of keys found.
-func (m *Map[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int) {
-	if m.boxes == nil {
-		return m.getBatch(keys, arena.Bytes(vals), m.size, found, nil)
-	}
-	if found == nil {
-		found = make([]bool, keys.Len())
-	}
-	slots := make([]uint64, keys.Len())
-	return m.getBatch(keys, arena.Bytes(slots), 8, found, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			var v V
-			if found[i] {
-				v = m.value(slots[i])
-			}
-			vals[i] = v
-		}
-	})
-}
-
-// GetPacked is GetBatch for strings that lie one behind the other, as Arrow has them.
-func (m *Map[V]) GetPacked(data []byte, offsets []int32, vals []V, found []bool) (hits int) {
-	if p, ok := m.keyMap.(packedMap); ok && m.boxes == nil {
-		if hits, ok := p.getPacked(packing.Strings{Data: data, Offsets: offsets}, arena.Bytes(vals), m.size, found); ok {
-			return hits
-		}
-	}
-	return m.GetBatch(order.KeysAs(m.key.Type, Unpacked(data, offsets)), vals, found)
-}
-
-// Apply does a batch of operations, as if one after the other. kinds is nil
-// where all are of one kind. vals become what was there before where report is
-// true; found may be nil where it is not.
-func (m *Map[V]) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, vals []V, found []bool, report bool) error {
-	c := changes{keys: keys, kinds: kinds, kind: kind, size: m.size, found: found}
-	if m.boxes == nil {
-		if vals != nil {
-			c.vals = arena.Bytes(vals)
-		} else {
-			c.size = 0
-		}
-		if report {
-			c.old = c.vals
-		}
-		return mutableError(m.apply(&c))
-	}
-	return m.applyBoxed(&c, vals, report)
-}
-
-// DeleteBatch deletes keys, and returns how many were there. found, unless it is
-// nil, says which.
-func (m *Map[V]) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
-	if _, counts := m.keyMap.(deleteCounter); counts && found == nil && m.boxes == nil {
-		err = m.apply(&changes{keys: keys, kind: bplus.Delete, deleted: &deleted})
-		return deleted, mutableError(err)
-	}
-	if found == nil {
-		found = make([]bool, keys.Len())
-	}
-	err = m.Apply(keys, nil, bplus.Delete, nil, found, false)
-	for _, f := range found {
-		if f {
-			deleted++
-		}
-	}
-	return deleted, err
-}
-
-// applyBoxed is Apply where values are in boxes.
-func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
-	n := c.keys.Len()
-	slots, was := make([]uint64, n), make([]uint64, n)
-	var made []uint64
-	for i := range slots {
-		if k := c.kind; k == bplus.Set || c.kinds != nil && c.kinds[i] == bplus.Set {
-			slots[i] = m.bits(vals[i])
-			made = append(made, slots[i])
-		}
-	}
-	found := c.found
-	if found == nil {
-		found = make([]bool, n)
-	}
-	c.vals, c.old, c.size, c.found = arena.Bytes(slots), arena.Bytes(was), 8, found
-	var got []V // what a Get finds is others' to free, so it is read at once
-	if report && c.kinds != nil {
-		got = make([]V, n)
-		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }
-	}
-	if err := m.apply(c); err != nil {
-		m.unused(made...)
-		return mutableError(err)
-	}
-	var out []uint64
-	for i := range slots {
-		var v V
-		switch k := c.kind; {
-		case !found[i]:
-		case k != bplus.Get || c.kinds != nil && c.kinds[i] != bplus.Get:
-			v = m.value(was[i])
-			out = append(out, was[i])
-		case got != nil:
-			v = got[i]
-		}
-		if report {
-			vals[i] = v
-		}
-	}
-	m.gone(out...)
-	return nil
 }
 
 // Rank returns the number of entries below key, or up to it.
