@@ -46,7 +46,7 @@ stalls:
 
 # One part of the protocol left out at a time: some test must fail for each.
 mutants:
-	go test -count=1 -v -tags mutants ./tests/mutants
+	go test -count=1 -v -timeout 60m -tags mutants ./tests/mutants
 
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.

@@ -103,9 +103,9 @@ func (s *Slots) Take(promised bool) (slot int, serial uint64, err error) {
 	return slot*s.stride() + c.number*s.Pool.Slots(), c.serial, nil
 }
 
-// TakeFresh returns the first of at most n slots in a row that nobody has had yet, and
-// how many they are: none if there is a slot that was given back, or there are fewer free ones. It is
-// faster than to take them one by one.
+// TakeFresh returns the first of some slots in a row that nobody has had yet, and how many
+// they are: n, or what a chunk has left. There are none where Take would return one that was given back, or
+// if fewer than n are free, or promised if that is asked for. It is faster than to take them one by one.
 func (s *Slots) TakeFresh(n int, promised bool) (first, count int) {
 	if promised && s.kept < n || !promised && s.free-s.kept < n {
 		return 0, 0
@@ -123,7 +123,7 @@ func (s *Slots) TakeFresh(n int, promised bool) (first, count int) {
 	return first, count
 }
 
-// open returns a chunk that has a free slot. There is one.
+// open returns a chunk that has a free slot. The caller has made sure that there is one.
 func (s *Slots) open() *slotChunk {
 	if len(s.partial) == 0 {
 		s.list(s.spare[0])

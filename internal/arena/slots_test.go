@@ -55,7 +55,7 @@ func TestSlotsInARow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Give(slot)
-	if _, n := s.TakeFresh(2, false); n != 0 {
+	if _, n := s.TakeFresh(2, true); n != 0 {
 		t.Errorf("%d fresh slots where one was given back", n)
 	}
 	if _, n := s.TakeFresh(2*per, true); n != 0 {

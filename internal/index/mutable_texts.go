@@ -23,6 +23,7 @@ type textMap struct {
 // loadTexts makes the tree of a map.
 func loadTexts[V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
 	t := &textMap{Tree: radix.New(m.cfg.Limit), workers: m.workers}
+	t.Workers = m.workers
 	const piece = 1 << 14
 	last := ""
 	for lo := 0; lo < n; lo += piece {

@@ -1,5 +1,7 @@
 package radix
 
+import "sync"
+
 // Kind is what an operation of a batch does.
 type Kind uint8
 
@@ -49,9 +51,8 @@ func (t *Tree) Apply(o *Ops) error {
 			return ErrClosed
 		}
 		if t.promise(nil, o) == nil {
-			err := t.applyBeside(o)
-			t.unpromise()
-			return err
+			defer t.unpromise()
+			return t.applyBeside(o)
 		}
 	}
 	return t.applyAlone(o)
@@ -64,16 +65,29 @@ func (t *Tree) hasSnapshots() bool {
 	return t.frozen != 0
 }
 
+// stockPool has empty stocks for batches.
+var stockPool = sync.Pool{New: func() any { return new(stock) }}
+
 // applyBeside does a batch beside other writers. What it was promised is its own: it takes
-// a stock of it to the desks where it works, and leaves nothing of it there.
+// a stock of it to the desks where it works, and leaves nothing of it there. A batch that
+// is done before others come to its desk uses what is there.
 func (t *Tree) applyBeside(o *Ops) error {
-	stocks := make(chan *stock, max(min(o.Workers, mostDesks()), 1))
+	if len(o.Keys) <= warmKeys {
+		var rows [warmKeys]int32
+		for i := range o.Keys {
+			rows[i] = int32(i)
+		}
+		return t.applyRows(o, rows[:len(o.Keys)], nil)
+	}
+	stocks := make(chan *stock, max(min(o.Workers, mostDesks(), len(o.Keys)/leastPart), 1))
 	for range cap(stocks) {
-		stocks <- new(stock)
+		stocks <- stockPool.Get().(*stock)
 	}
 	defer func() {
 		for range cap(stocks) {
-			t.memory.empty(<-stocks)
+			s := <-stocks
+			t.memory.empty(s)
+			stockPool.Put(s)
 		}
 	}()
 	for lo := 0; lo < len(o.Keys); {
@@ -100,13 +114,18 @@ func (t *Tree) applyBeside(o *Ops) error {
 	return nil
 }
 
-// applyRows does a few operations beside other writers with a stock that was promised.
+// applyRows does a few operations beside other writers, with memory that was promised: that
+// of a stock of its own, unless it is nil.
 func (t *Tree) applyRows(o *Ops, rows []int32, own *stock) error {
 	d := t.enter()
 	defer t.leave(d)
-	others := d.stock
-	d.stock, d.prepaid = own, true
-	defer func() { d.stock, d.prepaid = others, false }()
+	d.prepaid = true
+	defer func() { d.prepaid = false }()
+	if own != nil {
+		others := d.stock
+		d.stock = own
+		defer func() { d.stock = others }()
+	}
 	return d.apply(o, rows)
 }
 
@@ -121,16 +140,21 @@ func (t *Tree) applyAlone(o *Ops) error {
 		return ErrClosed
 	}
 	if t.frozen == 0 && t.promise(w, o) == nil {
-		err := t.applyAll(o, true)
-		t.unpromise()
-		t.resizeShort()
-		return err
+		defer t.resizeShort()
+		defer t.unpromise()
+		return t.applyAll(o, true)
 	}
 	t.begin()
+	whole := false
+	defer func() {
+		if !whole { // an error, or a panic of Seen
+			t.abort()
+		}
+	}()
 	if err := t.applyAll(o, false); err != nil {
-		t.abort()
 		return err
 	}
+	whole = true
 	t.commit(w, o.Keys)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pando-index/pando/internal/seed"
@@ -267,6 +268,81 @@ func TestPromiseIsKept(t *testing.T) {
 	}
 	mustCheck(t, tree)
 	compare(t, rng, tree, m, draw)
+}
+
+// What was promised and is not used is promised still.
+func TestUntakeKeepsPromise(t *testing.T) {
+	tree := New(0)
+	defer tree.Close()
+	o := &Ops{Kind: Set, Keys: []string{strings.Repeat("x", mostShort+1)}, Vals: []uint64{1}}
+	if err := tree.promise(nil, o); err != nil {
+		t.Fatal(err)
+	}
+	promised := tree.slots[longClass].Promised()
+	d := tree.enter()
+	d.prepaid = true
+	l, err := d.newLeaf(o.Keys[0], 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := tree.slots[longClass].Promised(); n != promised-1 {
+		t.Errorf("%d slots are promised after one was taken, want %d", n, promised-1)
+	}
+	d.untake(l)
+	if n := tree.slots[longClass].Promised(); n != promised {
+		t.Errorf("%d slots are promised after it was given back, want %d", n, promised)
+	}
+	d.prepaid = false
+	tree.leave(d)
+	tree.unpromise()
+	mustCheck(t, tree)
+}
+
+// A batch whose Seen panics leaves a tree that is whole, and promises nothing.
+func TestSeenPanics(t *testing.T) {
+	for _, way := range []string{"beside", "small", "alone", "fork"} {
+		t.Run(way, func(t *testing.T) {
+			rng := seed.Rand(t)
+			limit := int64(0)
+			if way == "alone" {
+				limit = 1 << 30
+			}
+			tree := New(limit)
+			defer tree.Close()
+			n := 3000
+			if way == "small" {
+				n = 50
+			}
+			o := &Ops{Workers: 4, Seen: func(int, uint64) { panic("seen") }}
+			for i := range n {
+				o.Keys = append(o.Keys, letters(rng, 5, "abcdefgh"))
+				o.Vals = append(o.Vals, 1)
+				o.Kinds = append(o.Kinds, []Kind{Set, Get}[i%2])
+				if _, _, err := tree.Set(o.Keys[i], 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if way == "fork" {
+				defer mustSnapshot(t, tree).Close()
+			}
+			before := tree.Len()
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("no panic")
+					}
+				}()
+				tree.Apply(o)
+			}()
+			if mustCheck(t, tree); tree.Len() != before { // all keys were there
+				t.Errorf("%d entries, want %d", tree.Len(), before)
+			}
+			if _, _, err := tree.Set("after", 1); err != nil {
+				t.Fatal(err)
+			}
+			mustCheck(t, tree)
+		})
+	}
 }
 
 // Workers that change the same nodes of a fork lose nothing.

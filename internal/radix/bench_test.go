@@ -87,6 +87,7 @@ func BenchmarkWorkers(b *testing.B) {
 				vals := make([]uint64, n)
 				b.ResetTimer()
 				t := New(0)
+				t.Workers = workers
 				for lo := 0; lo < len(keys); lo += n {
 					t.Apply(&Ops{Kind: Set, Keys: keys[lo : lo+n], Vals: vals, Workers: workers})
 				}

@@ -197,8 +197,8 @@ func (w *writer) branch(key string, l link, e end) (done bool, err error) {
 	stall.At("held: radix node put above")
 	w.hint(key, s.node, n)
 	w.hint(key, n, l)
-	w.unlock(s)
 	w.publish(n)
+	w.unlock(s)
 	return true, nil
 }
 

@@ -336,7 +336,7 @@ func (t *Tree) makeShort() {
 	if l := t.top.link; l.isInner() {
 		s.skip = min(int(l.header().depth), depth)
 	}
-	par.Run(runtime.GOMAXPROCS(0), (len(tops)+fillPiece-1)/fillPiece, par.Func(func(p int) {
+	par.Run(t.Workers, (len(tops)+fillPiece-1)/fillPiece, par.Func(func(p int) {
 		t.fill(s, tops[p*fillPiece:min((p+1)*fillPiece, len(tops))])
 	}))
 	s.exact = s.isExact()

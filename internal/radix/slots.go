@@ -32,8 +32,8 @@ func newMemory() *memory {
 	return m
 }
 
-// lock locks it for some hundred nanoseconds, as a writer does. Whoever has to wait stays on
-// its thread for a while: to sleep and to be woken takes longer.
+// lock is for what takes some hundred nanoseconds. Whoever has to wait for as long stays on its
+// thread, for some microseconds at most: to sleep and to be woken takes longer.
 func (m *memory) lock() {
 	for range 128 {
 		if m.mu.TryLock() {
@@ -276,7 +276,7 @@ func (t *Tree) tryUnstock() {
 	if len(all) < len(*t.desks.Load()) {
 		return
 	}
-	for _, d := range all { // nobody may come to a desk for long, and only who does gives back what it has retired
+	for _, d := range all { // it may be long until somebody comes there, who would do it
 		d.reap(t.Gen())
 	}
 	t.unstock()

@@ -41,6 +41,7 @@ type Tree struct {
 	advanced atomic.Int64 // when the last generation ended
 	keptSize atomic.Int64
 	dropVals func(vals []uint64)
+	Workers  int // how many goroutines make new shortcuts, at most; 0 is one
 
 	batch sync.Mutex // of who applies a batch, or must not come in the middle of one
 	mu    sync.Mutex // of who takes all desks, or adds one

@@ -17,7 +17,7 @@ var (
 	stalls  = flag.Bool("stalls", false, "hold goroutines up in simd.PutRegular now and then")
 )
 
-// leftOut is whether the part to leave out is there.
+// leftOut is whether emits was asked for the part to leave out.
 var leftOut bool
 
 // emits reports whether a part is emitted.

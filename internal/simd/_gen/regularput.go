@@ -318,8 +318,8 @@ func (u *put) dirty() {
 }
 
 // lock locks the leaf if its word is the same, and sees whether the tree is
-// still what it was. What comes is added to the word in the end.
-func (u *put) lock(comes uint32) {
+// still what it was. Without "word last" the word is stored here, with what is added to it.
+func (u *put) lock(added uint32) {
 	v := GP64()
 	if emits("lock") {
 		MOVQ(u.word, RAX)
@@ -339,7 +339,7 @@ func (u *put) lock(comes uint32) {
 	}
 	u.current("unlock")
 	if !emits("word last") {
-		LEAQ(Mem{Base: u.word, Disp: int(comes)}, v)
+		LEAQ(Mem{Base: u.word, Disp: int(added)}, v)
 		MOVQ(v, Mem{Base: u.pilot, Disp: offWord})
 	}
 }
