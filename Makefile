@@ -1,16 +1,18 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race race-all invariants stalls mutants tags cross cross-all guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
+.PHONY: all test race race-trees race-devices race-all invariants stalls mutants tags cross cross-all guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
 # What a program links that imports the root package.
 LIBRARY = . $(shell go list -deps . | sed -n 's|^github.com/pando-index/pando/|./|p')
 
-# Tests with several goroutines, and the packages whose own tests have some.
-CONCURRENT = ./tests/concurrent ./tests/linearizable ./tests/devices ./internal/par ./internal/arena ./internal/snapshot ./internal/flow \
-	./internal/bplus ./internal/twin ./internal/backlog ./internal/cuart ./internal/mirror ./internal/exec ./internal/vector ./internal/radix \
-	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx ./pandoview
+# Tests with several goroutines, and the packages whose own tests have some: those of
+# trees on the CPU, and those of devices, most of which an interpreter of kernels runs.
+TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena ./internal/snapshot ./internal/flow \
+	./internal/bplus ./internal/backlog ./internal/mirror ./internal/vector ./pandoview
+DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
+	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
 test:
 	go test ./...
@@ -18,12 +20,22 @@ test:
 # Packages that use goroutines only to build and to sort.
 BUILDING = ./internal/order ./internal/implicit ./internal/paged ./internal/packed ./internal/words
 
+# Tests of package radix for what is immutable, or has no goroutines.
+FROZEN = 'Suite|Wide'
+
 # Everything that runs on several goroutines, under the race detector.
-race:
-	go test -race -short $(CONCURRENT)
+race: race-trees race-devices
+
+race-trees:
+	go test -race -short $(TREES)
+	go test -race -short -skip $(FROZEN) ./internal/radix
+
+race-devices:
+	go test -race -short $(DEVICES)
 
 race-all: race
 	go test -race -short $(BUILDING)
+	go test -race -short -run $(FROZEN) ./internal/radix
 
 # What the authors of the code knew to be true, checked as it runs.
 invariants:
