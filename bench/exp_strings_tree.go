@@ -72,14 +72,18 @@ type textStoreMaker struct {
 	make func() textStore
 }
 
-func runStringsTree(s *session) error {
+func runStringsTree(s *session) error { return eachTreeTexts(s, 3, 4, textStoreContests) }
+
+// eachTreeTexts calls f with keys of each size and kind, if there is room for so many copies
+// of them and so many maps.
+func eachTreeTexts(s *session, copies, maps float64, f func(s *session, t *texts) error) error {
 	for _, n := range s.sizes {
 		for _, kind := range treeTextKinds {
 			debug.FreeOSMemory()
-			if !s.room(kind.label, n, 3*(kind.bytes+stringHeader+textValue)+4*100, "use a smaller --n") {
+			if !s.room(kind.label, n, copies*(kind.bytes+stringHeader+textValue)+maps*100, "use a smaller --n") {
 				continue
 			}
-			if err := textStoreContests(s, newTexts(s, kind, n)); err != nil {
+			if err := f(s, newTexts(s, kind, n)); err != nil {
 				return err
 			}
 		}

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"runtime/debug"
-
-	"github.com/pando-index/pando"
-)
+import "github.com/pando-index/pando"
 
 var treeGetStrings = &experiment{
 	name:     "tree-get-strings",
@@ -15,20 +11,7 @@ var treeGetStrings = &experiment{
 	run:      runTreeGetStrings,
 }
 
-func runTreeGetStrings(s *session) error {
-	for _, n := range s.sizes {
-		for _, kind := range treeTextKinds {
-			debug.FreeOSMemory()
-			if !s.room(kind.label, n, 2*(kind.bytes+stringHeader+textValue)+3*100, "use a smaller --n") {
-				continue
-			}
-			if err := treeGetTexts(s, newTexts(s, kind, n)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
+func runTreeGetStrings(s *session) error { return eachTreeTexts(s, 2, 3, treeGetTexts) }
 
 func treeGetTexts(s *session, t *texts) error {
 	s.say("filling a tree, %s ...", t.label)
