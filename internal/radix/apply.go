@@ -238,13 +238,13 @@ const warmKeys = 64
 // together. What is above shortcuts is near. It sets near to the last node but one of each way,
 // if there are two: whoever changes the last one may have to lock that as well.
 func (t *Tree) warm(keys []string, near *[warmKeys]link) {
-	e := entrancePool.Get().(*entrances)
-	defer entrancePool.Put(e)
+	e := bucketPool.Get().(*bucket)
+	defer bucketPool.Put(e)
 	var s *shortcuts
 	if !t.forked {
 		s = t.short.Load()
 	}
-	e.find(s, keys, func(l link, i int) { fetch(l, keys[i], s.depth) })
+	e.find(s, keys, func(l link, i int) { e.asked.step(l, keys[i], s.depth) })
 	at := e.links[:len(keys)]
 	for i := range at {
 		if at[i] == 0 {
@@ -252,7 +252,7 @@ func (t *Tree) warm(keys []string, near *[warmKeys]link) {
 		}
 		near[i] = at[i]
 	}
-	for again := true; again; {
+	for again := true; again; e.asked.fetch() {
 		again = false
 		for i, key := range keys {
 			if !at[i].isInner() {
@@ -262,12 +262,12 @@ func (t *Tree) warm(keys []string, near *[warmKeys]link) {
 			switch {
 			case l.isInner():
 				near[i] = at[i]
-				fetch(l, key, int(at[i].header().depth)+1)
+				e.asked.step(l, key, int(at[i].header().depth)+1)
 			case l.isLeaf():
-				fetch(l, key, 0)
+				e.asked.step(l, key, 0)
 			default: // a leaf below will have to show that this is the place
 				if links := someLinks(at[i]); len(links) > 0 {
-					fetch(someLeaf(links), key, 0)
+					e.asked.step(someLeaf(links), key, 0)
 				}
 			}
 			at[i] = l

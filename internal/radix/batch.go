@@ -14,9 +14,6 @@ import (
 // looks at the generation.
 const bucketKeys = 256
 
-// underWay is how many searches of a bucket wait for memory at the same time.
-const underWay = 32
-
 // GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i] to whether
 // there is one. It returns the number of keys found. use, unless nil, is called with
 // each span of values while what they stand for is sure to be there; it may be
@@ -55,24 +52,56 @@ func (s *Snapshot) GetBatch(keys []string, vals []uint64, found []bool, workers 
 
 // query is a search under way.
 type query struct {
-	key   string
 	at    link
 	i     int32
 	short bool // it has begun at a shortcut
 }
 
-// entrances is where the searches of a bucket begin.
-type entrances struct {
-	lines [bucketKeys]int
-	tags  [bucketKeys]uint16
-	links [bucketKeys]link
+// bucket is what the searches of some keys need while they are under way.
+type bucket struct {
+	lines   [bucketKeys]int
+	tags    [bucketKeys]uint16
+	links   [bucketKeys]link // where they begin: at shortcuts, or 0
+	queries [bucketKeys]query
+	asked   asks
 }
 
-var entrancePool = sync.Pool{New: func() any { return new(entrances) }}
+var bucketPool = sync.Pool{New: func() any { return new(bucket) }}
 
-// find finds where searches begin: at shortcuts, or 0. ask asks for what the first step
-// of search i from a link will read.
-func (e *entrances) find(s *shortcuts, keys []string, ask func(l link, i int)) {
+// asks is the cache lines that the next steps of some searches will read. All of them are asked
+// for in a loop that does nothing else: then the machine finds out where many of them lie at
+// a time. Between the steps of searches it would do that for one after the other, and a tree has
+// more pages than the machine remembers.
+type asks struct{ lines []int }
+
+// add adds some lines. Nothing is asked for where a is nil.
+func (a *asks) add(at unsafe.Pointer, lines int) {
+	if a == nil {
+		return
+	}
+	for i := range lines {
+		a.lines = append(a.lines, int(uintptr(at))+i*64)
+	}
+}
+
+// step adds what a step with a key through a link will read, as fetch has it.
+func (a *asks) step(l link, key string, depth int) {
+	at, lines, other := footprint(l, key, depth)
+	a.add(at, lines)
+	if other != nil {
+		a.add(other, 1)
+	}
+}
+
+// fetch asks for the lines.
+func (a *asks) fetch() {
+	simd.FetchEach(nil, a.lines, 1)
+	a.lines = a.lines[:0]
+}
+
+// find finds where searches begin, and asks for what they will read there: ask adds what
+// the first step of search i from a link will.
+func (e *bucket) find(s *shortcuts, keys []string, ask func(l link, i int)) {
 	simd.FetchStrings(keys)
 	if s == nil {
 		clear(e.links[:len(keys)])
@@ -91,75 +120,65 @@ func (e *entrances) find(s *shortcuts, keys []string, ask func(l link, i int)) {
 			e.links[i] = l
 		}
 	}
+	e.asked.fetch()
 	runtime.KeepAlive(s)
 }
 
-// getBucket looks up keys, many at a time: while the next node of one is on its way
-// from memory, the others take a step.
+// getBucket looks up keys together: all take a step, then what their next steps will
+// read is asked for.
 func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, snap *Snapshot) (hits int) {
-	e := entrancePool.Get().(*entrances)
-	defer entrancePool.Put(e)
+	e := bucketPool.Get().(*bucket)
+	defer bucketPool.Put(e)
 	s, root := t.short.Load(), load(&t.top.link)
 	if snap != nil {
 		s, root = nil, snap.moment.root
 	}
-	e.find(s, keys, func(l link, i int) { fetch(l, keys[i], s.depth) })
-	var ring [underWay]query
-	next, live := 0, 0
-	begin := func(q *query) {
-		*q = query{keys[next], e.links[next], int32(next), true}
-		if q.at == 0 {
-			q.at, q.short = root, false
+	e.find(s, keys, func(l link, i int) { e.asked.step(l, keys[i], s.depth) })
+	for i, l := range e.links[:len(keys)] {
+		if e.queries[i] = (query{l, int32(i), true}); l == 0 {
+			e.queries[i] = query{root, int32(i), false}
 		}
-		next++
 	}
-	for live < underWay && next < len(keys) {
-		begin(&ring[live])
-		live++
-	}
-	for live > 0 {
-		for j := 0; j < live; j++ {
-			q := &ring[j]
+	for live := e.queries[:len(keys)]; len(live) > 0; e.asked.fetch() {
+		n := 0 // of them that go on
+		for _, q := range live {
+			key := keys[q.i]
 			if q.at.isInner() {
-				l, ok := through(q.at, q.key)
+				l, ok := through(q.at, key)
 				if ok || snap != nil {
-					fetch(l, q.key, int(q.at.header().depth)+1)
-					q.at = l
+					e.asked.step(l, key, int(q.at.header().depth)+1)
+					live[n] = query{l, q.i, q.short}
+					n++
 					continue
 				}
 			}
-			ok, sure := t.answer(q, s, vals, found, snap)
+			ok, sure := t.answer(&q, key, s, vals, found, snap)
 			if !sure && q.short {
-				q.at, q.short = root, false
+				live[n] = query{root, q.i, false}
+				n++
 				continue
 			}
 			if ok {
 				hits++
 			}
-			if next < len(keys) {
-				begin(q)
-				continue
-			}
-			live--
-			*q = ring[live]
-			j--
 		}
+		live = live[:n]
 	}
 	return hits
 }
 
 // answer sets the result of a search that has come to a leaf, or has met a node
 // that is being changed. sure is false for one that has to begin at the root.
-func (t *Tree) answer(q *query, s *shortcuts, vals []uint64, found []bool, snap *Snapshot) (ok, sure bool) {
+func (t *Tree) answer(q *query, key string, s *shortcuts, vals []uint64, found []bool, snap *Snapshot) (ok, sure bool) {
 	switch {
 	case q.short:
-		if vals[q.i], ok, sure = t.valueBy(s, q.at, q.key); !sure {
+		if vals[q.i], ok, sure = t.valueBy(s, q.at, key); !sure {
 			return false, false
 		}
 	case snap == nil && q.at.isInner():
-		vals[q.i], ok = t.getFromRoot(q.key)
+		vals[q.i], ok = t.getFromRoot(key)
 	default:
-		vals[q.i], ok = t.valueOf(q.at, q.key)
+		vals[q.i], ok = t.valueOf(q.at, key)
 	}
 	found[q.i] = ok
 	return ok, true
@@ -168,21 +187,34 @@ func (t *Tree) answer(q *query, s *shortcuts, vals []uint64, found []bool, snap 
 // fetch asks for what a step with a key through a link will read. depth is where
 // the node most likely tells keys apart.
 func fetch(l link, key string, depth int) {
-	if l.isLeaf() {
-		simd.PrefetchAt(unsafe.Pointer(l.leaf()), 1+(headBytes+len(key))>>6)
-		return
-	}
-	at := l.at()
-	switch kind := l.kind(); kind {
-	case nothing:
-	case node256:
-		simd.PrefetchAt(at, 1)
-		if depth < len(key) {
-			simd.PrefetchAt(unsafe.Pointer(&(*inner256)(at).links[key[depth]]), 1)
-		}
-	case node48:
-		simd.PrefetchAt(at, 4)
-	default:
-		simd.PrefetchAt(at, int(uintptr(at)&63+small[kind].size+63)>>6)
+	at, lines, other := footprint(l, key, depth)
+	simd.PrefetchAt(at, lines)
+	if other != nil {
+		simd.PrefetchAt(other, 1)
 	}
 }
+
+// footprint returns the cache lines that a step with a key through a link will read, and one
+// more unless it is nil. depth is where the node most likely tells keys apart.
+func footprint(l link, key string, depth int) (at unsafe.Pointer, lines int, other unsafe.Pointer) {
+	if l.isLeaf() {
+		return unsafe.Pointer(l.leaf()), 1 + min(headBytes+len(key), mostAsked)>>6, nil
+	}
+	at = l.at()
+	switch kind := l.kind(); kind {
+	case nothing:
+		return at, 0, nil
+	case node256:
+		if depth < len(key) {
+			other = unsafe.Pointer(&(*inner256)(at).links[key[depth]])
+		}
+		return at, 1, other
+	case node48:
+		return at, 4, nil
+	default:
+		return at, int(uintptr(at)&63+small[kind].size+63) >> 6, nil
+	}
+}
+
+// mostAsked is how many bytes of a leaf are asked for at most: what is behind them comes by itself.
+const mostAsked = 1 << 10

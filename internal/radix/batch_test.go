@@ -80,7 +80,7 @@ func mustSnapshot(t *testing.T, tree *Tree) *Snapshot {
 // getBatch looks up keys by the batch.
 func getBatch(t *testing.T, rng *rand.Rand, tree *Tree, m model, draw func(*rand.Rand) string) {
 	t.Helper()
-	for _, n := range []int{0, 1, underWay - 1, underWay, underWay + 1, bucketKeys + 3, 3000} {
+	for _, n := range []int{0, 1, 31, 32, 33, bucketKeys - 1, bucketKeys, bucketKeys + 3, 3000} {
 		keys, vals, found := make([]string, n), make([]uint64, n), make([]bool, n)
 		for i := range keys {
 			keys[i] = draw(rng)

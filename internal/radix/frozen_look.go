@@ -66,7 +66,7 @@ func (k trieLook) Way(key order.Probe) []layout.Visit {
 
 // way says which nodes a search goes through.
 func (k trieLook) way(key string) string {
-	v, nodes := visit{alone: true}, 0
+	v, nodes := visit{}, 0
 	by := "the root"
 	l, short := k.short.enter(key)
 	if short {

@@ -185,11 +185,11 @@ func alikeCodes[C layout.Code](a, b C) (bytes, order int) {
 // codeList implements trieKeys and keySpans.
 type codeList[C layout.Code] []C
 
-func (l codeList[C]) span(lo, hi int) sortedKeys        { return l }
-func (l codeList[C]) byteAt(i, depth int) int           { return digit(l[i], depth) }
-func (l codeList[C]) alike(i, j int) (bytes, order int) { return alikeCodes(l[i], l[j]) }
-func (l codeList[C]) stages() int                       { return 1 }
-func (l codeList[C]) fetch(i, _ int)                    { simd.PrefetchAt(unsafe.Pointer(&l[i]), 1) }
+func (l codeList[C]) span(lo, hi int) sortedKeys          { return l }
+func (l codeList[C]) byteAt(i, depth int) int             { return digit(l[i], depth) }
+func (l codeList[C]) alike(i, j int) (bytes, order int)   { return alikeCodes(l[i], l[j]) }
+func (l codeList[C]) stages() int                         { return 1 }
+func (l codeList[C]) lies(i, _ int) (unsafe.Pointer, int) { return unsafe.Pointer(&l[i]), 1 }
 
 func (l codeList[C]) text(i int, buf *[8]byte) string {
 	return bigEndian(uint64(l[i]), widthOf[C](), buf)

@@ -4,8 +4,6 @@ import (
 	"runtime"
 	"sync"
 	"unsafe"
-
-	"github.com/pando-index/pando/internal/simd"
 )
 
 // visit is a search of a trie under way.
@@ -17,8 +15,8 @@ type visit struct {
 	stage int8
 	short bool  // it has begun at a shortcut
 	miss  bool  // no link leads on: the leaf is another key's
-	alone bool  // no other search is under way
 	slot  *link // of a wide node, once it is known
+	asked *asks // takes what the next step will read; nil if no other search is under way
 }
 
 // step goes through an inner node. Where no link leads on, it goes to the first key
@@ -33,11 +31,11 @@ func (t *trie) step(v *visit) {
 			switch {
 			case kind != trieWide:
 				next = h.find(kind, v.key[d])
-			case v.alone:
+			case v.asked == nil:
 				next = *t.linkAt(v.at, t.slotOf(v.at, v.key))
 			case v.slot == nil:
 				v.slot = t.linkAt(v.at, t.slotOf(v.at, v.key))
-				simd.PrefetchAt(unsafe.Pointer(v.slot), 1)
+				v.asked.add(unsafe.Pointer(v.slot), 1)
 				return
 			default:
 				next, v.slot = *v.slot, nil
@@ -52,44 +50,45 @@ func (t *trie) step(v *visit) {
 	}
 	v.at = next
 	if next.isLeaf() {
-		t.fetchKey(v)
+		t.askKey(v)
 		return
 	}
-	t.fetch(next, v.key, uint(d)+1)
+	t.ask(v.asked, next, v.key, uint(d)+1)
 }
 
-// fetch asks for what a step through an inner node will read. depth is where the node
-// most likely tells keys apart.
-func (t *trie) fetch(l link, key string, depth uint) {
+// ask adds what a step through an inner node will read. depth is where the node most
+// likely tells keys apart.
+func (t *trie) ask(a *asks, l link, key string, depth uint) {
 	at := unsafe.Pointer(t.at(l))
 	switch kind := l.kind(); kind {
 	case trie256:
-		simd.PrefetchAt(at, 1)
+		a.add(at, 1)
 		if depth < uint(len(key)) {
-			simd.PrefetchAt(unsafe.Add(at, 64+4*int(key[depth])), 1)
+			a.add(unsafe.Add(at, 64+4*int(key[depth])), 1)
 		}
 	case trie23:
-		simd.PrefetchAt(at, 2)
+		a.add(at, 2)
 	case trie48:
-		simd.PrefetchAt(at, 4)
+		a.add(at, 4)
 	default:
-		simd.PrefetchAt(at, 1)
+		a.add(at, 1)
 	}
 }
 
-// fetchKey asks for what the next look at a leaf will read.
-func (t *trie) fetchKey(v *visit) {
-	if rank := int(v.at &^ leafBit); rank < t.n {
-		if t.keys.fetch(rank, int(v.stage)); v.stage == 0 && t.vals != nil && !v.miss {
-			simd.PrefetchAt(unsafe.Add(t.vals, rank*t.valSize), 1)
+// askKey adds what the next look at a leaf will read.
+func (t *trie) askKey(v *visit) {
+	if rank := int(v.at &^ leafBit); rank < t.n && v.asked != nil {
+		at, lines := t.keys.lies(rank, int(v.stage))
+		if v.asked.add(at, lines); v.stage == 0 && t.vals != nil && !v.miss {
+			v.asked.add(unsafe.Add(t.vals, rank*t.valSize), 1)
 		}
 	}
 	v.stage++
 }
 
 // search sets ranks[i] to the first entry that is keys[i], or to -1; or to the number
-// of entries below, where below is true. Many are under way at a time: while one waits
-// for memory, the others take a step.
+// of entries below, where below is true. Many are under way at a time: all take a step,
+// then what their next steps will read is asked for.
 func (t *trie) search(keys []string, ranks []int, below bool) {
 	for len(keys) > 0 {
 		n := min(len(keys), bucketKeys)
@@ -99,60 +98,57 @@ func (t *trie) search(keys []string, ranks []int, below bool) {
 	runtime.KeepAlive(t)
 }
 
-var visits = sync.Pool{New: func() any { return new([underWay]visit) }}
+var visits = sync.Pool{New: func() any { return new([bucketKeys]visit) }}
 
 func (t *trie) searchBucket(keys []string, ranks []int, below bool) {
-	e, ring := entrancePool.Get().(*entrances), visits.Get().(*[underWay]visit)
+	e, all := bucketPool.Get().(*bucket), visits.Get().(*[bucketKeys]visit)
+	live := all[:len(keys)]
 	e.find(t.short, keys, func(l link, i int) {
 		if l.isInner() {
-			t.fetch(l, keys[i], uint(t.short.depth))
+			t.ask(&e.asked, l, keys[i], uint(t.short.depth))
 		}
 	})
-	stages := int8(t.keys.stages())
-	next, live := 0, min(underWay, len(keys))
-	for ; next < live; next++ {
-		t.enter(&ring[next], keys[next], next, e.links[next])
+	for i := range live {
+		live[i].asked = &e.asked
+		t.enter(&live[i], keys[i], i, e.links[i])
 	}
-	for live > 0 {
-		for j := 0; j < live; j++ {
-			v := &ring[j]
-			if v.at.isInner() {
+	for stages := int8(t.keys.stages()); len(live) > 0; {
+		e.asked.fetch()
+		n := 0 // of them that go on
+		for i := range live {
+			v := &live[i]
+			switch {
+			case v.at.isInner():
 				t.step(v)
+			case v.stage < stages && (below || v.short || !v.miss):
+				t.askKey(v)
+			case t.answer(v, ranks, below):
 				continue
-			}
-			if v.stage < stages && (below || v.short || !v.miss) {
-				t.fetchKey(v)
-				continue
-			}
-			if !t.answer(v, ranks, below) {
+			default:
 				t.enter(v, v.key, int(v.i), 0)
-				continue
 			}
-			if next < len(keys) {
-				t.enter(v, keys[next], next, e.links[next])
-				next++
-				continue
+			if n < i {
+				live[n] = *v
 			}
-			live--
-			*v = ring[live]
-			j--
+			n++
 		}
+		live = live[:n]
 	}
-	clear(ring[:]) // the caller's keys are not a pool's to keep
-	visits.Put(ring)
-	entrancePool.Put(e)
+	clear(all[:len(keys)]) // the caller's keys are not a pool's to keep
+	visits.Put(all)
+	bucketPool.Put(e)
 }
 
 // enter begins a search, at a shortcut unless that is 0.
 func (t *trie) enter(v *visit, key string, i int, at link) {
-	*v = visit{key: key, at: at, depth: -1, i: int32(i), short: at != 0, alone: v.alone}
+	*v = visit{key: key, at: at, depth: -1, i: int32(i), short: at != 0, asked: v.asked}
 	if at == 0 {
 		v.at = t.root
 	}
 	switch {
 	case v.at.isLeaf():
-		t.fetchKey(v)
-	case at == 0 && v.at.kind() == trieWide && !v.alone: // the root is at hand
+		t.askKey(v)
+	case at == 0 && v.at.kind() == trieWide && v.asked != nil: // the root is at hand
 		t.step(v)
 	}
 }
@@ -192,7 +188,7 @@ func (t *trie) answer(v *visit, ranks []int, below bool) bool {
 // seek returns the number of keys below key, or up to it where after is true, and
 // reports whether there is such a key.
 func (t *trie) seek(key string, after bool) (rank int, equal bool) {
-	v := visit{alone: true}
+	var v visit
 	l, _ := t.short.enter(key)
 	for {
 		for t.enter(&v, key, 0, l); v.at.isInner(); {

@@ -10,7 +10,6 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 )
@@ -201,15 +200,15 @@ func (l *textList) compare(i int, key string) (bytes, order int) {
 	return alike(key, k)
 }
 
-func (l *textList) fetch(i, stage int) {
+func (l *textList) lies(i, stage int) (unsafe.Pointer, int) {
 	if stage == 0 {
-		simd.PrefetchAt(unsafe.Pointer(&l.offsets[i]), 1)
-		return
+		return unsafe.Pointer(&l.offsets[i]), 1
 	}
-	if at := l.offsets[i]; at < uint64(len(l.data)) {
-		lines := min(1+(l.offsets[i+1]-at)>>6, 4)
-		simd.PrefetchAt(unsafe.Pointer(&l.data[at]), int(lines))
+	at := l.offsets[i]
+	if at >= uint64(len(l.data)) {
+		return nil, 0
 	}
+	return unsafe.Pointer(&l.data[at]), int(min(1+(l.offsets[i+1]-at)>>6, 4))
 }
 
 // Len returns the number of strings.
