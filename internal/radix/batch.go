@@ -66,7 +66,7 @@ type bucket struct {
 	asked   asks
 }
 
-var bucketPool = sync.Pool{New: func() any { return new(bucket) }}
+var bucketPool = sync.Pool{New: func() any { return &bucket{asked: asks{make([]int, 0, 4*bucketKeys)}} }}
 
 // asks is the cache lines that the next steps of some searches will read. All of them are asked
 // for in a loop that does nothing else: then the machine finds out where many of them lie at
@@ -74,9 +74,10 @@ var bucketPool = sync.Pool{New: func() any { return new(bucket) }}
 // more pages than the machine remembers.
 type asks struct{ lines []int }
 
-// add adds some lines. Nothing is asked for where a is nil.
+// add adds some lines. For a search that is alone a is nil, and they are asked for at once.
 func (a *asks) add(at unsafe.Pointer, lines int) {
 	if a == nil {
+		simd.PrefetchAt(at, lines)
 		return
 	}
 	for i := range lines {
@@ -100,7 +101,7 @@ func (a *asks) fetch() {
 }
 
 // find finds where searches begin, and asks for what they will read there: ask adds what
-// the first step of search i from a link will.
+// the first step of search i will read from link l on, which may be 0.
 func (e *bucket) find(s *shortcuts, keys []string, ask func(l link, i int)) {
 	simd.FetchStrings(keys)
 	if s == nil {
@@ -140,7 +141,7 @@ func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, snap *Snaps
 		}
 	}
 	for live := e.queries[:len(keys)]; len(live) > 0; e.asked.fetch() {
-		n := 0 // of them that go on
+		n := 0 // how many go on
 		for _, q := range live {
 			key := keys[q.i]
 			if q.at.isInner() {
@@ -216,5 +217,6 @@ func footprint(l link, key string, depth int) (at unsafe.Pointer, lines int, oth
 	}
 }
 
-// mostAsked is how many bytes of a leaf are asked for at most: what is behind them comes by itself.
-const mostAsked = 1 << 10
+// mostAsked is how many bytes of a leaf are asked for at most. More of 256 searches would
+// be too much for a core's cache.
+const mostAsked = 1 << 8

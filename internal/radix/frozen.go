@@ -135,8 +135,8 @@ type trieKeys interface {
 	// compare returns how many bytes key and key i begin with alike, and -1, 0 or 1
 	// for a key below it, equal, or above.
 	compare(i int, key string) (alike, order int)
-	// lies returns the cache lines that compare will read of key i, at so many stages: each
-	// tells where those of the next one are.
+	// lies returns the cache lines that compare will read of key i at a stage, of which there
+	// are stages(): those of one stage tell where the next one's are.
 	lies(i, stage int) (at unsafe.Pointer, lines int)
 	stages() int
 	// text returns key i where it lies, or in buf.

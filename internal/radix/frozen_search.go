@@ -77,7 +77,7 @@ func (t *trie) ask(a *asks, l link, key string, depth uint) {
 
 // askKey adds what the next look at a leaf will read.
 func (t *trie) askKey(v *visit) {
-	if rank := int(v.at &^ leafBit); rank < t.n && v.asked != nil {
+	if rank := int(v.at &^ leafBit); rank < t.n {
 		at, lines := t.keys.lies(rank, int(v.stage))
 		if v.asked.add(at, lines); v.stage == 0 && t.vals != nil && !v.miss {
 			v.asked.add(unsafe.Add(t.vals, rank*t.valSize), 1)
@@ -114,7 +114,7 @@ func (t *trie) searchBucket(keys []string, ranks []int, below bool) {
 	}
 	for stages := int8(t.keys.stages()); len(live) > 0; {
 		e.asked.fetch()
-		n := 0 // of them that go on
+		n := 0 // how many go on
 		for i := range live {
 			v := &live[i]
 			switch {

@@ -87,8 +87,9 @@ func (s *shortcuts) spread(h uint64) (line int, tag uint16) {
 // get returns the link with a tag, 0 if there is none.
 func (x *shortLine) get(tag uint16) link {
 	const low, most = 0x0001000100010001, 0x7fff7fff7fff7fff
-	// A look at each of the tags would be a branch that the machine guesses wrong: four at a
-	// time have their differences made bit 15 of those that are equal, and of no other.
+	// A loop over the tags would have a branch that is often mispredicted. So four are compared
+	// at a time: bit 15 of a lane is set where the tag is equal, and all other bits are 0. In p,
+	// bit 16*lane + group stands for tag 4*group + lane.
 	t, four := &x.tags, uint64(tag)*low
 	a := four ^ (uint64(t[0]) | uint64(t[1])<<16 | uint64(t[2])<<32 | uint64(t[3])<<48)
 	b := four ^ (uint64(t[4]) | uint64(t[5])<<16 | uint64(t[6])<<32 | uint64(t[7])<<48)

@@ -144,3 +144,36 @@ func TestAmongTwelve(t *testing.T) {
 		}
 	}
 }
+
+// A line of shortcuts finds the link of each of its tags, and none for others, however
+// close.
+func TestShortLine(t *testing.T) {
+	rng := seed.Rand(t)
+	for range 20000 {
+		var x shortLine
+		for i := range x.tags { // no tag is there twice
+			x.tags[i] = uint16(rng.Uint32()) | 1
+			if i > 0 && rng.IntN(2) == 0 {
+				x.tags[i] = x.tags[0] ^ 1<<(1+rng.IntN(15))
+			}
+			for slices.Contains(x.tags[:i], x.tags[i]) {
+				x.tags[i] += 2
+			}
+			x.links[i] = uint32(100 + i)
+		}
+		tag := x.tags[rng.IntN(lineTops)]
+		if rng.IntN(2) == 0 {
+			tag ^= 1 << (1 + rng.IntN(15))
+		}
+		want := link(0)
+		if i := slices.Index(x.tags[:], tag); i >= 0 {
+			want = link(x.links[i])
+		}
+		if got := x.get(tag); got != want {
+			t.Fatalf("tag %#x of %#x has link %d, not %d", tag, x.tags, got, want)
+		}
+	}
+	if l := new(shortLine).get(1); l != 0 {
+		t.Errorf("an empty line has link %d", l)
+	}
+}

@@ -119,6 +119,7 @@ func TestFetchingDoesNoHarm(t *testing.T) {
 		words := alignedWords(64)
 		FetchEach(unsafe.Pointer(&words[0]), nil, 8)
 		FetchEach(unsafe.Pointer(&words[0]), []int{0}, 8)
+		FetchEach(nil, []int{0, -1, 64}, 1)
 		FetchEach(unsafe.Pointer(&words[0]), []int{0, 63, -1, math.MaxInt, math.MinInt, math.MaxInt / 4}, 64)
 		for i, w := range words {
 			if w != 0 {
