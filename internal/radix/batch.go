@@ -85,14 +85,31 @@ func (a *asks) add(at unsafe.Pointer, lines int) {
 	}
 }
 
-// step adds what a step with a key through a link will read, as fetch has it.
+// step adds what a step with a key through a link will read. depth is where the node most
+// likely tells keys apart.
 func (a *asks) step(l link, key string, depth int) {
-	at, lines, other := footprint(l, key, depth)
-	a.add(at, lines)
-	if other != nil {
-		a.add(other, 1)
+	if l.isLeaf() {
+		a.add(unsafe.Pointer(l.leaf()), 1+min(headBytes+len(key), mostAsked)>>6)
+		return
+	}
+	at := l.at()
+	switch kind := l.kind(); kind {
+	case nothing:
+	case node256:
+		a.add(at, 1)
+		if depth < len(key) {
+			a.add(unsafe.Pointer(&(*inner256)(at).links[key[depth]]), 1)
+		}
+	case node48:
+		a.add(at, 4)
+	default:
+		a.add(at, int(uintptr(at)&63+small[kind].size+63)>>6)
 	}
 }
+
+// mostAsked is how many bytes of a leaf are asked for at most. More of 256 searches would
+// be too much for a core's cache.
+const mostAsked = 1 << 8
 
 // fetch asks for the lines.
 func (a *asks) fetch() {
@@ -185,38 +202,5 @@ func (t *Tree) answer(q *query, key string, s *shortcuts, vals []uint64, found [
 	return ok, true
 }
 
-// fetch asks for what a step with a key through a link will read. depth is where
-// the node most likely tells keys apart.
-func fetch(l link, key string, depth int) {
-	at, lines, other := footprint(l, key, depth)
-	simd.PrefetchAt(at, lines)
-	if other != nil {
-		simd.PrefetchAt(other, 1)
-	}
-}
-
-// footprint returns the cache lines that a step with a key through a link will read, and one
-// more unless it is nil. depth is where the node most likely tells keys apart.
-func footprint(l link, key string, depth int) (at unsafe.Pointer, lines int, other unsafe.Pointer) {
-	if l.isLeaf() {
-		return unsafe.Pointer(l.leaf()), 1 + min(headBytes+len(key), mostAsked)>>6, nil
-	}
-	at = l.at()
-	switch kind := l.kind(); kind {
-	case nothing:
-		return at, 0, nil
-	case node256:
-		if depth < len(key) {
-			other = unsafe.Pointer(&(*inner256)(at).links[key[depth]])
-		}
-		return at, 1, other
-	case node48:
-		return at, 4, nil
-	default:
-		return at, int(uintptr(at)&63+small[kind].size+63) >> 6, nil
-	}
-}
-
-// mostAsked is how many bytes of a leaf are asked for at most. More of 256 searches would
-// be too much for a core's cache.
-const mostAsked = 1 << 8
+// fetch asks at once for what a step with a key through a link will read.
+func fetch(l link, key string, depth int) { (*asks)(nil).step(l, key, depth) }
