@@ -161,7 +161,9 @@ func TestBuckets(t *testing.T) {
 	}
 	for at := 1 + int(first%uint64(step)); at <= total; at += step {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 3}) // more than there are other ways
+			// More than there are other ways: a buffer has two sizes, or the one it had, and
+			// two again where the other buffer is freed for it.
+			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 5})
 			a, err := newAlone(t, first, dev)
 			if err == nil {
 				if errs := a.work(); errs == 0 && dev.Count(faulty.Any) >= at {
