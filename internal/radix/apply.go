@@ -134,13 +134,13 @@ const leastRound = 1 << 14
 
 // applyAlone does a batch while nobody else writes.
 func (t *Tree) applyAlone(o *Ops) error {
+	defer t.renewShort()
 	w := t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {
 		return ErrClosed
 	}
 	if t.frozen == 0 && t.promise(w, o) == nil {
-		defer t.resizeShort()
 		defer t.unpromise()
 		return t.applyAll(o, true)
 	}

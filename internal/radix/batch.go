@@ -111,10 +111,12 @@ func (a *asks) step(l link, key string, depth int) {
 // be too much for a core's cache.
 const mostAsked = 1 << 8
 
-// fetch asks for the lines.
-func (a *asks) fetch() {
+// fetch asks for the lines, and reports whether there are any.
+func (a *asks) fetch() bool {
+	n := len(a.lines)
 	simd.FetchEach(nil, a.lines, 1)
 	a.lines = a.lines[:0]
+	return n > 0
 }
 
 // find finds where searches begin, and asks for what they will read there: ask adds what
@@ -125,12 +127,7 @@ func (e *bucket) find(s *shortcuts, keys []string, ask func(l link, i int)) {
 		clear(e.links[:len(keys)])
 		return
 	}
-	for i, key := range keys {
-		if e.tags[i] = 0; len(key) >= s.depth {
-			e.lines[i], e.tags[i] = s.spread(s.hash(key))
-		}
-	}
-	simd.FetchEach(unsafe.Pointer(&s.lines[0]), e.lines[:len(keys)], int(unsafe.Sizeof(s.lines[0])))
+	e.place(s, keys)
 	for i, tag := range e.tags[:len(keys)] {
 		if e.links[i] = 0; tag != 0 {
 			l := s.lines[e.lines[i]].get(tag)
@@ -140,6 +137,17 @@ func (e *bucket) find(s *shortcuts, keys []string, ask func(l link, i int)) {
 	}
 	e.asked.fetch()
 	runtime.KeepAlive(s)
+}
+
+// place sets lines and tags to the places of keys in the table, and asks for these. The tag
+// of a key that is too short is 0.
+func (e *bucket) place(s *shortcuts, keys []string) {
+	for i, key := range keys {
+		if e.tags[i] = 0; len(key) >= s.depth {
+			e.lines[i], e.tags[i] = s.spread(s.hash(key))
+		}
+	}
+	simd.FetchEach(unsafe.Pointer(&s.lines[0]), e.lines[:len(keys)], int(unsafe.Sizeof(s.lines[0])))
 }
 
 // getBucket looks up keys together: all take a step, then what their next steps will

@@ -125,9 +125,9 @@ func (w *writer) removeAlone(key string) (val uint64, err error) {
 func (t *Tree) DeleteRange(lo, hi string, gone func(val uint64)) (n int, err error) {
 	releasedAll(t)
 	defer acquiredAll(t)
+	defer t.renewShort()
 	w := t.lockWrite()
 	defer t.unlockWrite()
-	defer t.resizeShort()
 	if t.closed.Load() {
 		return 0, ErrClosed
 	}

@@ -116,9 +116,7 @@ func (t *Tree) leave(d *desk) {
 	}
 	d.mu.Unlock()
 	if due {
-		t.lockWrite()
-		t.resizeShort()
-		t.unlockWrite()
+		t.renewShort()
 	}
 }
 

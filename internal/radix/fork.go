@@ -48,7 +48,6 @@ func (t *Tree) commit(w *writer, keys []string) {
 	for i := 0; s != nil && i < len(keys); i++ {
 		t.hintWay(s, keys[i])
 	}
-	t.resizeShort()
 }
 
 // abort forgets the fork.

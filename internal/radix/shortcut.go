@@ -1,7 +1,6 @@
 package radix
 
 import (
-	"math"
 	"math/bits"
 	"runtime"
 	"sync/atomic"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/mutant"
-	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -61,13 +59,6 @@ var leastShort, perTop = func() (int64, int64) {
 	}
 	return 4096, 8
 }()
-
-const (
-	// mostTops limits how long a writer takes to make the table: some 50 ms.
-	mostTops = 1 << 20
-	// deepest is the most bytes behind the common prefix that are hashed.
-	deepest = 64
-)
 
 // place returns the line for a key and its tag; nil if the key is too short.
 func (s *shortcuts) place(key string) (line *shortLine, tag uint16) {
@@ -284,141 +275,6 @@ func (t *Tree) topOf(s *shortcuts, key string) link {
 		l = child(l, int(key[d]))
 	}
 	return l
-}
-
-// untilShort returns how many changes a writer may make before it asks again, and
-// reports whether other shortcuts are due.
-func (t *Tree) untilShort() (changes int64, due bool) {
-	n, s := t.entries(), t.short.Load()
-	switch {
-	case t.bare:
-		return math.MaxInt64, false
-	case s == nil:
-		changes = leastShort - n
-	default:
-		changes = min(2*s.built-n, n-max(s.built/4-1, 0))
-	}
-	return max(changes/int64(len(*t.desks.Load())), 1), changes <= 0
-}
-
-// resizeShort makes new shortcuts where there are many more entries than when the
-// old ones were made, or many fewer. The caller has all desks.
-func (t *Tree) resizeShort() {
-	n, s := t.entries(), t.short.Load()
-	switch {
-	case t.bare || t.closed.Load():
-	case s == nil && n >= leastShort, s != nil && n >= 2*s.built:
-		t.makeShort()
-	case s != nil && (n < s.built/4 || n == 0):
-		t.setShort(nil)
-		if n >= leastShort {
-			t.makeShort()
-		}
-	}
-}
-
-// setShort exchanges the shortcuts. Who still reads the old ones finds none there. The
-// caller has all desks.
-func (t *Tree) setShort(s *shortcuts) {
-	for _, d := range *t.desks.Load() {
-		d.look = 0
-	}
-	if old := t.short.Swap(s); old != nil {
-		old.block.Release()
-	}
-}
-
-// makeShort makes shortcuts for all that the tree has, if there is memory for them.
-func (t *Tree) makeShort() {
-	tops, depth := t.topsOf(int(min(t.entries()/perTop, mostTops)))
-	t.setShort(nil)
-	room := int64(0)
-	if t.limit > 0 {
-		room = max(t.limit-t.inUse(), 1)
-	}
-	s, err := newShortcuts(len(tops), room)
-	if err != nil {
-		t.bare = true
-		return
-	}
-	s.depth, s.built = depth, t.entries()
-	if l := t.top.link; l.isInner() {
-		s.skip = min(int(l.header().depth), depth)
-	}
-	par.Run(t.Workers, (len(tops)+fillPiece-1)/fillPiece, par.Func(func(p int) {
-		t.fill(s, tops[p*fillPiece:min((p+1)*fillPiece, len(tops))])
-	}))
-	s.exact = s.isExact()
-	t.setShort(s)
-}
-
-// fillPiece is how many tops a goroutine puts into the table at a time.
-const fillPiece = 1 << 14
-
-// fill puts tops into the table.
-func (t *Tree) fill(s *shortcuts, tops []link) {
-	for i, l := range tops {
-		if i+fillAhead < len(tops) {
-			fetch(tops[i+fillAhead], "", 0)
-		}
-		if x, tag := s.place(t.key(anyLeaf(l))); x != nil {
-			x.put(tag, l)
-		}
-	}
-}
-
-// fillAhead is how many tops ahead memory is asked for.
-const fillAhead = 16
-
-// topsOf returns the tops for the greatest depth at which there are at most so many,
-// together with keys that end above them, and the depth. All writers wait for it, so it looks
-// at each node once: those that are to be replaced by what is below them lie by their depth.
-func (t *Tree) topsOf(most int) (tops []link, depth int) {
-	first := 0
-	if l := t.top.link; l.isInner() {
-		first = int(l.header().depth)
-	}
-	var level [deepest][]link
-	sortIn := func(ls []link) {
-		for i, l := range ls {
-			if i+fillAhead < len(ls) {
-				fetch(ls[i+fillAhead], "", 0)
-			}
-			if !l.isInner() || int(l.header().depth) >= first+deepest {
-				tops = append(tops, l) // at any depth that comes into question
-			} else {
-				d := int(l.header().depth) - first
-				level[d] = append(level[d], l)
-			}
-		}
-	}
-	fresh := []link{t.top.link}
-	sortIn(fresh)
-	count, ended := 1, 0 // tops, and keys above them
-	for depth = first; depth < first+deepest; depth++ {
-		nodes := level[depth-first]
-		for _, l := range nodes {
-			h := l.header()
-			if count += h.children() - 1; h.own != 0 {
-				ended++
-			}
-		}
-		if count+ended > most {
-			break
-		}
-		fresh = fresh[:0]
-		for _, l := range nodes {
-			for b, to := atOrAfter(l, 0); to != 0; b, to = atOrAfter(l, b+1) {
-				fresh = append(fresh, to)
-			}
-		}
-		level[depth-first] = nil
-		sortIn(fresh)
-	}
-	for _, nodes := range level {
-		tops = append(tops, nodes...)
-	}
-	return tops, depth
 }
 
 // entrance returns the node where a writer begins its way to a key, and asks for its memory;

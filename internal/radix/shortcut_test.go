@@ -10,8 +10,8 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// Tests have shortcuts in small trees.
-func init() { leastShort, perTop = 2, 2 }
+// Tests have shortcuts in small trees, and make them in small pieces.
+func init() { leastShort, perTop, renewPiece = 2, 2, 2 }
 
 // Shortcuts follow the tree up and down, whatever its keys begin with, and find all
 // that is there.
@@ -63,7 +63,7 @@ func TestShortcutsOfPrefixes(t *testing.T) {
 			tree.Set(k, uint64(i))
 		}
 		mustCheck(t, tree)
-		_, depth := tree.topsOf(len(m) / 8)
+		_, depth := tree.countTops(len(m) / 8)
 		long := 0
 		for k := range m {
 			if len(k) >= depth {

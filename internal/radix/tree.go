@@ -43,6 +43,8 @@ type Tree struct {
 	dropVals func(vals []uint64)
 	Workers  int // how many goroutines make new shortcuts, at most; 0 is one
 
+	renewal sync.Mutex // of who makes new shortcuts
+
 	batch sync.Mutex // of who applies a batch, or must not come in the middle of one
 	mu    sync.Mutex // of who takes all desks, or adds one
 	desks atomic.Pointer[[]*desk]

@@ -253,12 +253,17 @@ func eightOf(s string, i int) uint64 {
 // has to come from memory. A late reader may get none.
 func anyLeaf(l link) link {
 	for l.isInner() {
-		if links := someLinks(l); len(links) > 0 {
-			l = someLeaf(links)
-			continue
-		}
-		_, l = atOrAfter(l, -1)
+		l = downFrom(l)
 	}
+	return l
+}
+
+// downFrom returns where anyLeaf goes from a node.
+func downFrom(l link) link {
+	if links := someLinks(l); len(links) > 0 {
+		return someLeaf(links)
+	}
+	_, l = atOrAfter(l, -1)
 	return l
 }
 
