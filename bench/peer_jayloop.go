@@ -16,7 +16,7 @@ const nameJayloop = "jayloop/radix, keys beside"
 
 func init() {
 	moreTextStores = append(moreTextStores, textStoreMaker{nameJayloop, func() textStore {
-		tree := radix.NewTree(&radix.Options{NumAllocators: 1})
+		tree := radix.NewTree(&radix.Options{NumAllocators: 2}) // one of them for iterators, which would wait for it
 		return &jayloopText{tree: tree, a: tree.GetAllocator()}
 	}})
 }

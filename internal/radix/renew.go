@@ -3,6 +3,7 @@ package radix
 import (
 	"math"
 	"strings"
+	"time"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
@@ -33,43 +34,65 @@ func init() {
 func (t *Tree) untilShort() (changes int64, due bool) {
 	n, s := t.entries(), t.short.Load()
 	switch {
-	case t.bare:
+	case t.bare.Load() || t.closed.Load():
 		return math.MaxInt64, false
 	case s == nil:
 		changes = leastShort - n
 	default:
 		changes = min(2*s.built-n, n-max(s.built/4-1, 0))
 	}
-	return max(changes/int64(len(*t.desks.Load())), 1), changes <= 0
+	if changes <= 0 {
+		return whileRenewed, true
+	}
+	return max(changes/int64(len(*t.desks.Load())), 1), false
 }
+
+// whileRenewed is how many changes a writer makes before it asks again while somebody makes
+// new shortcuts.
+const whileRenewed = 64
 
 // renewShort makes new shortcuts where they are due: there are many more entries than when
 // the old ones were made, or many fewer. Others write meanwhile, and wait for a piece of the
 // work at a time. An entry of the table is a hint, so that one which is filled in part is right,
 // too, and writers keep it so between two pieces.
 func (t *Tree) renewShort() {
-	if !t.renewal.TryLock() {
-		return // somebody is at it
+	// Who is at it asks again when it is done, for all who have come meanwhile.
+	for t.shortDue() && t.renewal.TryLock() {
+		n := t.entries()
+		if s := t.exchangeShort(n, t.countTops(int(min(n/perTop, mostTops)))); s != nil {
+			t.fillShort(s)
+		}
+		t.renewal.Unlock()
 	}
-	defer t.renewal.Unlock()
-	if _, due := t.untilShort(); !due {
-		return
-	}
-	s := t.exchangeShort(t.countTops(int(min(t.entries()/perTop, mostTops))))
-	if s == nil {
-		return
-	}
+}
+
+func (t *Tree) shortDue() bool {
+	_, due := t.untilShort()
+	return due
+}
+
+// fillShort puts all tops into the table. Where others have the desks for long, it does more
+// and more at a time, so that it ends.
+func (t *Tree) fillShort(s *shortcuts) {
 	var tops []link
 	w := t.walkTops(s, func(l link) { tops = append(tops, l) })
+	piece := renewPiece
 	for more := true; more; tops = tops[:0] {
+		began := time.Now()
 		t.lockWrite()
-		if more = t.short.Load() == s; more { // else it is closed, or others are due again
-			more = w.some()
+		if time.Since(began) > longWait {
+			piece *= 2
+		}
+		if more = t.short.Load() == s; more { // else it was closed, or was short of memory
+			more = w.some(piece)
 			t.fill(s, tops)
 		}
 		t.unlockWrite()
 	}
 }
+
+// longWait is much longer than one waits for those who write at their desks.
+const longWait = 20 * time.Millisecond
 
 // walkTops returns a walk that calls visit with each top.
 func (t *Tree) walkTops(s *shortcuts, visit func(l link)) *walk {
@@ -87,31 +110,28 @@ func (t *Tree) walkTops(s *shortcuts, visit func(l link)) *walk {
 }
 
 // exchangeShort gives the tree shortcuts without entries, and returns them; nil if it has none
-// now.
-func (t *Tree) exchangeShort(tops, depth int) *shortcuts {
+// now. c is what was counted when there were n entries.
+func (t *Tree) exchangeShort(n int64, c topCount) *shortcuts {
 	t.lockWrite()
 	defer t.unlockWrite()
-	n := t.entries()
-	if t.bare || t.closed.Load() {
+	if t.bare.Load() || t.closed.Load() {
 		return nil
 	}
 	t.setShort(nil)
-	if n < leastShort {
+	if t.entries() < leastShort {
 		return nil
 	}
 	room := int64(0)
 	if t.limit > 0 {
 		room = max(t.limit-t.inUse(), 1)
 	}
-	s, err := newShortcuts(tops, room)
+	s, err := newShortcuts(c.tops, room)
 	if err != nil {
-		t.bare = true
+		t.bare.Store(true)
 		return nil
 	}
-	s.depth, s.built = depth, n
-	if l := t.top.link; l.isInner() {
-		s.skip = min(int(l.header().depth), depth)
-	}
+	s.depth, s.built = c.depth, n
+	s.skip = min(t.rootDepth(), s.depth)
 	s.exact = s.isExact()
 	t.setShort(s)
 	return s
@@ -128,16 +148,19 @@ func (t *Tree) setShort(s *shortcuts) {
 	}
 }
 
-// countTops returns the greatest depth at which there are at most so many tops, together with
-// keys that end above them, and how many there are. It counts beside writers, so that it is
-// right but for what they change meanwhile; a desk keeps what it looks at from being reused.
-func (t *Tree) countTops(most int) (tops, depth int) {
-	first := 0
-	if l := load(&t.top.link); l.isInner() {
-		first = int(l.header().depth)
-	}
-	var add [deepest]int // by how many there are more where nodes of a depth are not tops
-	tops, deep := 1, deepest-1
+// topCount is a depth, and how many tops there are for it, together with keys that end
+// above them.
+type topCount struct{ depth, tops int }
+
+// countTops returns the greatest depth for which there are at most so many tops. It counts
+// beside writers, so that it is right but for what they change meanwhile; a desk keeps what it
+// looks at from being reused.
+func (t *Tree) countTops(most int) topCount {
+	at := t.enter()
+	first := t.rootDepth()
+	t.leave(at)
+	var add [deepest]int       // by how many there are more where nodes of a depth are not tops
+	tops, deep := 1, deepest-1 // nodes below deep are tops
 	w := walk{t: t, bytes: first + deepest, visit: func(l link) bool {
 		if !l.isInner() {
 			return false
@@ -158,11 +181,20 @@ func (t *Tree) countTops(most int) (tops, depth int) {
 		return d <= deep
 	}}
 	for more := true; more; {
-		d := t.enter()
-		more = !t.closed.Load() && w.some()
-		t.leave(d)
+		at := t.enter()
+		more = !t.closed.Load() && w.some(renewPiece)
+		t.leave(at)
 	}
-	return max(tops, 1), first + deep + 1
+	return topCount{first + deep + 1, max(tops, 1)}
+}
+
+// rootDepth returns how many bytes all keys have in common, if there are several. The caller
+// is at a desk.
+func (t *Tree) rootDepth() int {
+	if l := load(&t.top.link); l.isInner() {
+		return int(l.header().depth)
+	}
+	return 0
 }
 
 // fill puts tops into the table.
@@ -221,10 +253,10 @@ type walk struct {
 	left  int                       // links until the end of the piece
 }
 
-// some goes through a piece, and reports whether there is more.
-func (w *walk) some() bool {
+// some goes through so many links, and reports whether there are more.
+func (w *walk) some(links int) bool {
 	l := load(&w.t.top.link)
-	w.left = renewPiece
+	w.left = links
 	return l != 0 && !w.through(l, w.from != "")
 }
 
@@ -243,11 +275,12 @@ func (w *walk) through(l link, cut bool) bool {
 		}
 	}
 	if !cut {
-		if w.left == 0 {
-			w.from = strings.Clone(w.begin(l))
-			return false
+		if w.left--; w.left < 0 {
+			if begin := w.begin(l); begin != "" { // else it goes on until it knows where it is
+				w.from = strings.Clone(begin)
+				return false
+			}
 		}
-		w.left--
 		if !w.visit(l) {
 			return true
 		}

@@ -1,6 +1,7 @@
 package radix
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -42,7 +43,7 @@ func TestWalkBesideChanges(t *testing.T) {
 			}
 			visited[key] = true
 		})
-		for w.some() {
+		for w.some(1 + rng.IntN(4)) {
 			for range rng.IntN(8) {
 				k := draw()
 				if _, ok := stays[k]; ok {
@@ -80,7 +81,8 @@ func TestCountTops(t *testing.T) {
 			tree.Set(string(k), 0)
 		}
 		most := 1 + rng.IntN(40)
-		tops, depth := tree.countTops(most)
+		c := tree.countTops(most)
+		tops, depth := c.tops, c.depth
 		if got := topsAt(m, depth); tops != max(got, 1) && got <= most {
 			t.Fatalf("%d tops at depth %d of %d keys, not %d", got, depth, len(m), tops)
 		}
@@ -110,4 +112,39 @@ func shared(m model) int {
 		keys = append(keys, k)
 	}
 	return common(slices.Min(keys), slices.Max(keys))
+}
+
+// While somebody makes new shortcuts, others write on; who is done makes those that have
+// fallen due meanwhile, and writers ask again.
+func TestRenewBesideChanges(t *testing.T) {
+	tree := New(0)
+	defer tree.Close()
+	set := func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			tree.Set(fmt.Sprintf("%d/%d", i%10, i), 1)
+		}
+	}
+	set(0, 100)
+	before := tree.short.Load()
+	tree.renewal.Lock()
+	set(100, 1000)
+	if tree.short.Load() != before {
+		t.Error("two make shortcuts at a time")
+	}
+	tree.renewal.Unlock()
+	set(1000, 1000+whileRenewed*mostDesks())
+	if s := tree.short.Load(); s == before || s.built < 1000 {
+		t.Error("no new shortcuts were made")
+	}
+	mustCheck(t, tree)
+
+	// An exchange for fewer entries than there are has others follow.
+	tree.exchangeShort(10, tree.countTops(5))
+	if tree.renewShort(); tree.short.Load().built < 1000 {
+		t.Error("shortcuts are those for a small tree")
+	}
+	mustCheck(t, tree)
+	if _, err := tree.DeleteRange("", "~", nil); err != nil || tree.short.Load() != nil {
+		t.Errorf("shortcuts are left of an empty tree, %v", err)
+	}
 }

@@ -297,7 +297,7 @@ func (t *Tree) releaseIfOver() {
 // all desks.
 func (t *Tree) makeRoom(w *writer, bytes int64) bool {
 	if t.advance(w); !t.fits(bytes) && t.short.Load() != nil {
-		t.bare = true
+		t.bare.Store(true)
 		t.setShort(nil)
 	}
 	return t.fits(bytes)

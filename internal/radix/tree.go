@@ -43,7 +43,8 @@ type Tree struct {
 	dropVals func(vals []uint64)
 	Workers  int // how many goroutines make new shortcuts, at most; 0 is one
 
-	renewal sync.Mutex // of who makes new shortcuts
+	renewal sync.Mutex  // of who makes new shortcuts
+	bare    atomic.Bool // the limit leaves no memory for them
 
 	batch sync.Mutex // of who applies a batch, or must not come in the middle of one
 	mu    sync.Mutex // of who takes all desks, or adds one
@@ -54,7 +55,6 @@ type Tree struct {
 	forked  bool      // it is that of a fork
 	age     uint32    // of what is made now
 	frozen  uint32    // what has this age or less must not be changed
-	bare    bool      // the limit leaves no memory for shortcuts
 	moments []*moment // the oldest first
 }
 
