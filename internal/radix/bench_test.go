@@ -27,6 +27,7 @@ func benchKeys(kind string, n int) []string {
 }
 
 func BenchmarkSet(b *testing.B) {
+	asInPrograms(b)
 	for _, kind := range []string{"8bytes", "32bytes", "url"} {
 		b.Run(kind, func(b *testing.B) {
 			keys := benchKeys(kind, b.N)
@@ -44,6 +45,7 @@ func BenchmarkSet(b *testing.B) {
 }
 
 func BenchmarkGet(b *testing.B) {
+	asInPrograms(b)
 	for _, kind := range []string{"8bytes", "32bytes", "url"} {
 		const n = 1 << 20
 		keys := benchKeys(kind, n)
@@ -79,6 +81,7 @@ func BenchmarkGet(b *testing.B) {
 
 // BenchmarkWorkers is batches on one worker and on several.
 func BenchmarkWorkers(b *testing.B) {
+	asInPrograms(b)
 	const n = 1 << 16
 	for _, kind := range []string{"8bytes", "32bytes", "url"} {
 		for workers := 1; workers <= runtime.GOMAXPROCS(0); workers *= 2 {
@@ -100,6 +103,7 @@ func BenchmarkWorkers(b *testing.B) {
 
 // BenchmarkWriters is single operations of one goroutine and of several.
 func BenchmarkWriters(b *testing.B) {
+	asInPrograms(b)
 	for _, kind := range []string{"8bytes", "32bytes", "url"} {
 		for writers := 1; writers <= runtime.GOMAXPROCS(0); writers *= 2 {
 			b.Run(fmt.Sprintf("%s/%d", kind, writers), func(b *testing.B) {

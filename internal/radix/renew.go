@@ -161,6 +161,9 @@ func (t *Tree) countTops(most int) topCount {
 	t.leave(at)
 	var add [deepest]int       // by how many there are more where nodes of a depth are not tops
 	tops, deep := 1, deepest-1 // nodes below deep are tops
+	if s := t.short.Load(); s != nil {
+		deep = min(deep, max(s.depth-first, 0)+deeper)
+	}
 	w := walk{t: t, bytes: first + deepest, visit: func(l link) bool {
 		if !l.isInner() {
 			return false
@@ -187,6 +190,10 @@ func (t *Tree) countTops(most int) topCount {
 	}
 	return topCount{first + deep + 1, max(tops, 1)}
 }
+
+// deeper is by how many bytes shortcuts become deeper at most when a tree has doubled. Nodes
+// further below would be counted in vain.
+const deeper = 6
 
 // rootDepth returns how many bytes all keys have in common, if there are several. The caller
 // is at a desk.

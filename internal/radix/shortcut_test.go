@@ -13,6 +13,16 @@ import (
 // Tests have shortcuts in small trees, and make them in small pieces.
 func init() { leastShort, perTop, renewPiece = 2, 2, 2 }
 
+// usualShort is leastShort, perTop and renewPiece as programs have them.
+var usualShort = [...]int64{leastShort, perTop, int64(renewPiece)}
+
+// asInPrograms has a benchmark make shortcuts as programs do.
+func asInPrograms(b *testing.B) {
+	least, per, piece := leastShort, perTop, renewPiece
+	leastShort, perTop, renewPiece = usualShort[0], usualShort[1], int(usualShort[2])
+	b.Cleanup(func() { leastShort, perTop, renewPiece = least, per, piece })
+}
+
 // Shortcuts follow the tree up and down, whatever its keys begin with, and find all
 // that is there.
 func TestShortcuts(t *testing.T) {
