@@ -189,6 +189,9 @@ func try(t *testing.T, limit time.Duration, binary, tests string, env ...string)
 	run.Env = append(os.Environ(), env...)
 	run.Dir = t.TempDir()
 	all, err := run.CombinedOutput()
+	if ctx.Err() != nil {
+		all = append(all, "does not end, in assembly"...)
+	}
 	return string(all), err != nil
 }
 
