@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/schema"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pando-index/pando/internal/seed"
 )
@@ -331,6 +333,45 @@ func TestParquetDamaged(t *testing.T) {
 					data[r.IntN(len(data))] = byte(r.Uint32())
 				}
 				fuzz(t, "parquet", data, Options{Workers: 1})
+			}
+		}
+	}
+}
+
+// Runs of few bytes that stand for billions of values are refused before there is room for
+// them: those of levels, of places in a dictionary, and of yes and no.
+func TestParquetLongRuns(t *testing.T) {
+	long := []byte{0xfe, 0xff, 0xff, 0xff, 0x0f, 1}         // 2^31-1 times 1
+	groups := []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 1, 2, 3} // of which few are there
+	ok := []byte{0x10, 1, 3, 0x55}                          // 8 times 1, and 8 more
+	sized := func(b []byte) []byte { return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...) }
+	v1 := func(e format.Encoding) *format.PageHeader {
+		h := &format.PageHeader{Type: format.DataPage}
+		h.DataPageHeader.Set(format.DataPageHeader{Encoding: e, RepetitionLevelEncoding: format.RLE, DefinitionLevelEncoding: format.RLE})
+		return h
+	}
+	v2 := func(e format.Encoding, levels int) *format.PageHeader {
+		h := &format.PageHeader{Type: format.DataPageV2}
+		h.DataPageHeaderV2.Set(format.DataPageHeaderV2{Encoding: e, DefinitionLevelsByteLength: int32(levels)})
+		return h
+	}
+	p := &parquetStream{limit: limit{&input{}}, levels: parquetLevels{0, 1}}
+	for _, runs := range [][]byte{long, groups, ok} {
+		for name, c := range map[string]struct {
+			h    *format.PageHeader
+			body []byte
+		}{
+			"levels":        {v1(format.Plain), sized(runs)},
+			"dictionary":    {v1(format.RLEDictionary), slices.Concat(sized(ok), []byte{1}, runs)},
+			"yes and no":    {v1(format.RLE), slices.Concat(sized(ok), sized(runs))},
+			"levels v2":     {v2(format.Plain, len(runs)), runs},
+			"dictionary v2": {v2(format.PlainDictionary, len(ok)), slices.Concat(ok, []byte{1}, runs)},
+		} {
+			if err := p.checkRuns(c.h, c.body); (err == nil) != (&runs[0] == &ok[0]) {
+				t.Errorf("%s of %x: %v", name, runs, err)
+			}
+			for n := range c.body { // what is cut short is for the library to say
+				p.checkRuns(c.h, c.body[:n])
 			}
 		}
 	}

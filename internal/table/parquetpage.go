@@ -42,6 +42,7 @@ type parquetStream struct {
 	out    [][]byte // bytes to be given next
 	packed []byte   // a page as it is in the file; used again for the next
 	plain  []byte   // a page
+	levels parquetLevels
 	deltas *parquetDeltas
 }
 
@@ -51,7 +52,7 @@ func newParquetStream(at io.ReaderAt, meta *format.ColumnMetaData, leaf *parquet
 		start = d
 	}
 	section := io.NewSectionReader(at, start, meta.TotalCompressedSize)
-	return &parquetStream{r: bufio.NewReaderSize(section, parquetBuffer), codec: meta.Codec, limit: l, deltas: newParquetDeltas(leaf)}
+	return &parquetStream{r: bufio.NewReaderSize(section, parquetBuffer), codec: meta.Codec, limit: l, levels: levelsOf(leaf), deltas: newParquetDeltas(leaf)}
 }
 
 // ReadAt is io.ReaderAt.ReadAt, for a reader that begins at parquetStart and
@@ -83,6 +84,9 @@ func (p *parquetStream) page() error {
 	}
 	body, err := p.body(h)
 	if err != nil {
+		return err
+	}
+	if err := p.checkRuns(h, body); err != nil {
 		return err
 	}
 	if p.deltas != nil {

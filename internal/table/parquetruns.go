@@ -1,0 +1,83 @@
+package table
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// parquetLevels is the greatest repetition level and definition level of a column: where one
+// is 0, pages have no such levels.
+type parquetLevels [2]int
+
+func levelsOf(leaf *parquet.Column) parquetLevels {
+	return parquetLevels{leaf.MaxRepetitionLevel(), leaf.MaxDefinitionLevel()}
+}
+
+// checkRuns checks how many values the runs of a page stand for: few bytes may stand for
+// billions, and the library makes room for as many. What else is wrong with a page is
+// left to the library.
+func (p *parquetStream) checkRuns(h *format.PageHeader, body []byte) error {
+	var encoding format.Encoding
+	var size [2]int // of levels
+	levels := [2]format.Encoding{format.RLE, format.RLE}
+	switch v1, v2 := &h.DataPageHeader, &h.DataPageHeaderV2; {
+	case h.Type == format.DataPage && v1.Valid:
+		encoding, levels = v1.V.Encoding, [2]format.Encoding{v1.V.RepetitionLevelEncoding, v1.V.DefinitionLevelEncoding}
+	case h.Type == format.DataPageV2 && v2.Valid:
+		encoding = v2.V.Encoding
+		size = [2]int{int(v2.V.RepetitionLevelsByteLength), int(v2.V.DefinitionLevelsByteLength)}
+	default:
+		return nil
+	}
+	for i, most := range p.levels {
+		if h.Type == format.DataPage && most > 0 {
+			if len(body) < 4 {
+				return nil
+			}
+			size[i], body = int(binary.LittleEndian.Uint32(body)), body[4:]
+		}
+		if size[i] < 0 || size[i] > len(body) {
+			return nil
+		}
+		if most > 0 && levels[i] == format.RLE {
+			if err := p.limit.check(valuesIn(body[:size[i]], bits.Len(uint(most)))); err != nil {
+				return err
+			}
+		}
+		body = body[size[i]:]
+	}
+	switch {
+	case (encoding == format.RLEDictionary || encoding == format.PlainDictionary) && len(body) > 0:
+		return p.limit.check(valuesIn(body[1:], int(body[0])))
+	case encoding == format.RLE && len(body) > 4: // yes and no
+		return p.limit.check(valuesIn(body[4:], 1))
+	}
+	return nil
+}
+
+// valuesIn returns how many values of so many bits runs stand for, up to the first that
+// is not whole, with that.
+func valuesIn(runs []byte, width int) (n int64) {
+	const many = 1 << 40 // more than any limit
+	for len(runs) > 0 && n < many {
+		head, size := binary.Uvarint(runs)
+		if size <= 0 {
+			break
+		}
+		runs = runs[size:]
+		count := int64(min(head>>1, many))
+		if head&1 != 0 { // groups of eight values, each in its bits
+			n, size = n+8*count, int(count)*width
+		} else {
+			n, size = n+count, (width+7)/8
+		}
+		if size > len(runs) {
+			break
+		}
+		runs = runs[size:]
+	}
+	return n
+}
