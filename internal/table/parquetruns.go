@@ -49,8 +49,10 @@ func (p *parquetStream) checkRuns(h *format.PageHeader, body []byte) error {
 		}
 		body = body[size[i]:]
 	}
+	//lint:ignore SA1019 older files have it
+	dictionary := encoding == format.RLEDictionary || encoding == format.PlainDictionary
 	switch {
-	case (encoding == format.RLEDictionary || encoding == format.PlainDictionary) && len(body) > 0:
+	case dictionary && len(body) > 0:
 		return p.limit.check(valuesIn(body[1:], int(body[0])))
 	case encoding == format.RLE && len(body) > 4: // yes and no
 		return p.limit.check(valuesIn(body[4:], 1))
