@@ -65,18 +65,18 @@ func (p *parquetStream) checkRuns(h *format.PageHeader, body []byte) error {
 func valuesIn(runs []byte, width int) (n int64) {
 	const many = 1 << 40 // more than any limit
 	for len(runs) > 0 && n < many {
-		head, size := binary.Uvarint(runs)
-		if size <= 0 {
+		head, bytes := binary.Uvarint(runs)
+		if bytes <= 0 {
 			break
 		}
-		runs = runs[size:]
-		count := int64(min(head>>1, many))
+		runs = runs[bytes:]
+		count, size := int64(min(head>>1, many)), int64(width+7)/8
 		if head&1 != 0 { // groups of eight values, each in its bits
-			n, size = n+8*count, int(count)*width
+			n, size = n+8*count, count*int64(width)
 		} else {
-			n, size = n+count, (width+7)/8
+			n += count
 		}
-		if size > len(runs) {
+		if size > int64(len(runs)) {
 			break
 		}
 		runs = runs[size:]
