@@ -101,7 +101,7 @@ func (t *Tree[C]) Close() {
 	if t.closed.Swap(true) {
 		return
 	}
-	atomic.AddUint64(&t.control.Gen, 2)
+	atomic.AddUint64(&t.control.Gen, ended)
 	t.stop()
 	if len(t.snapshots.all) == 0 {
 		t.release()

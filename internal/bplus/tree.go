@@ -132,14 +132,27 @@ func (t *Tree[C]) top() (root, height uint64) {
 	return word & nothing, word >> 32
 }
 
+// ended is the bit of a generation that says that the tree was closed. Such a
+// generation is never current, not even for a reader who has taken it after Close:
+// the memory that it reads may be another tree's, and lead in circles for ever.
+const ended = 1 << 63
+
 // Gen returns the generation, for Current.
 func (t *Tree[C]) Gen() uint64 { return atomic.LoadUint64(&t.control.Gen) }
 
 // Current reports whether no memory, or value given to Retire, that was in use
 // in a generation has been made free for reuse since: what was read meanwhile is
-// what it seemed.
+// what it seemed. No generation is current once the tree was closed.
 func (t *Tree[C]) Current(gen uint64) bool {
-	return t.Gen()-gen <= 1 || mutant.On && mutant.Is("generation")
+	return t.Gen()-gen&^uint64(closedBit()) <= 1 || mutant.On && mutant.Is("generation")
+}
+
+// closedBit returns what Current takes out of a generation.
+func closedBit() uint64 {
+	if mutant.On && mutant.Is("closed generation") {
+		return 0
+	}
+	return ended
 }
 
 // Closed reports whether the tree was closed.

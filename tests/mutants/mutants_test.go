@@ -30,6 +30,7 @@ var packages = []struct {
 		{"cursor's version", "the same between two steps of a cursor"},
 		{"high key", "to follow the side link where a key is above its leaf"},
 		{"generation", "the look whether memory was used again"},
+		{"closed generation", "to take no generation of a closed tree for the present one"},
 		{"epoch", "the look at the epoch in Commit"},
 		{"preserve", "to keep a leaf's state for a snapshot"},
 		{"kept lines", "the look whether a line is kept before it is changed"},
