@@ -24,8 +24,7 @@ type Cursor[C Code] struct {
 	many   int    // lines to be read at a time
 	sought bool   // it was found by a search: its first line may have entries before pos
 	pos    C      // the next entry is not before
-	begin  C      // what pos was before the last span
-	last   C      // key returned last
+	begin  C      // what pos was before the last entry, or span
 	end    bool   // there is none
 	down   bool
 	room   run[C] // memory of entries
@@ -83,6 +82,7 @@ func (c *Cursor[C]) Next() (key, val C, ok bool) {
 
 // take returns the next of the entries that were read.
 func (c *Cursor[C]) take() (key, val C) {
+	c.begin = c.pos
 	if i := len(c.from.keys) - 1; c.down {
 		key, val = c.from.keys[i], c.from.vals[i]
 		c.from.keys, c.from.vals = c.from.keys[:i], c.from.vals[:i]
@@ -97,7 +97,7 @@ func (c *Cursor[C]) take() (key, val C) {
 
 // past goes past a key.
 func (c *Cursor[C]) past(key C) {
-	if c.last = key; c.down {
+	if c.down {
 		c.pos, c.end = key-1, key == 0
 	} else {
 		c.pos, c.end = key+1, key == ^C(0)
@@ -142,7 +142,8 @@ func (c *Cursor[C]) Resume(key C) {
 	c.restart()
 }
 
-// Undo goes back to before the last span.
+// Undo goes back to before what the last call of Next or Span has returned: the next
+// one begins where that one began, whatever has changed since.
 func (c *Cursor[C]) Undo() {
 	c.pos, c.end = c.begin, false
 	c.restart()
@@ -195,13 +196,6 @@ func (c *Cursor[C]) find() bool {
 // the cursor has returned before. It allocates nothing.
 func (c *Cursor[C]) Move(key C, down bool) {
 	c.pos, c.down, c.end, c.many = key, down, false, firstLines
-	c.restart()
-}
-
-// Again makes Next return the entry that it has returned last, or what has come
-// in its place.
-func (c *Cursor[C]) Again() {
-	c.pos, c.end = c.last, false
 	c.restart()
 }
 

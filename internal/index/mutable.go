@@ -380,7 +380,7 @@ func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 		if !ok || c.m.Current(gen) {
 			return k, v, ok
 		}
-		c.c.Again()
+		c.c.Undo() // not to the key that was found: one before it may have come since
 	}
 }
 

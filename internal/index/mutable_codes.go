@@ -45,7 +45,8 @@ type keyMap interface {
 // keyCursor reads entries one after the other.
 type keyCursor interface {
 	next() (key order.Probe, val uint64, ok bool)
-	Again()
+	// Undo goes back to before the entry that next has returned last.
+	Undo()
 	// move makes next return the first entry within an edge, upwards or down. It
 	// returns false, and must not be asked for more, if there can be none.
 	move(from Edge, down bool) bool

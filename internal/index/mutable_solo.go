@@ -248,7 +248,7 @@ type soloCursor[C order.Code] struct {
 	down, end  bool
 	keys, vals []C
 	seq        uint64
-	last       C
+	begin      C // what pos was before the last entry
 }
 
 func (t *solo[C]) cursor() keyCursor { return &soloCursor[C]{t: t} }
@@ -266,14 +266,13 @@ func (c *soloCursor[C]) next() (order.Probe, uint64, bool) {
 			i = len(c.keys) - 1
 		}
 		key, val := c.keys[i], c.vals[i]
-		if c.down {
+		if c.begin = c.pos; c.down {
 			c.keys, c.vals = c.keys[:i], c.vals[:i]
 			c.pos, c.end = key-1, key == 0
 		} else {
 			c.keys, c.vals = c.keys[1:], c.vals[1:]
 			c.pos, c.end = key+1, key == ^C(0)
 		}
-		c.last = key
 		return order.Probe{Code: uint64(key)}, uint64(val), true
 	}
 	return order.Probe{}, 0, false
@@ -301,8 +300,8 @@ func (c *soloCursor[C]) fill() bool {
 	}
 }
 
-func (c *soloCursor[C]) Again() { c.pos, c.end, c.keys = c.last, false, nil }
-func (c *soloCursor[C]) Done()  {}
+func (c *soloCursor[C]) Undo() { c.pos, c.end, c.keys = c.begin, false, nil }
+func (c *soloCursor[C]) Done() {}
 
 func (c *soloCursor[C]) move(from Edge, down bool) bool {
 	code, ok := edgeCode[C](from, down)

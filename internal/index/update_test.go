@@ -33,19 +33,7 @@ func TestUpdateAfterGenerations(t *testing.T) {
 }
 
 func updateLate(t *testing.T, layout string, had bool) {
-	key, cfg := KeyTypeOf[uint64](), Config{}
-	switch layout {
-	case "strings":
-		key = KeyTypeOf[string]()
-	case "digits":
-		cfg.Layout = "radix"
-	}
-	m, err := NewMap[string](key, cfg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	probe := func(i int) order.Probe { return order.Probe{Code: uint64(i), Text: fmt.Sprint("key ", i)} }
+	m, probe := boxedMap(t, layout), keyOf
 	if had {
 		m.Swap(probe(0), "old")
 	}

@@ -25,11 +25,17 @@ type Cursor struct {
 	placed bool    // the way leads to the last entry
 	failed bool    // something was met that is being changed
 
-	pos   string // the next entry is beyond; or from there on
-	open  bool   // the position itself is outside
-	all   bool   // there is no position: from the very first, or last, on
+	position
+	begin position // what the position was before the last entry
 	down  bool
 	block []byte // memory for keys
+}
+
+// position is where a cursor is.
+type position struct {
+	pos  string // the next entry is beyond; or from there on
+	open bool   // the position itself is outside
+	all  bool   // there is no position: from the very first, or last, on
 }
 
 // frame is an inner node, its word when the cursor came there, and which of its
@@ -42,25 +48,25 @@ type frame struct {
 
 // Cursor returns a cursor over all entries, in ascending order until it is told
 // otherwise.
-func (t *Tree) Cursor() *Cursor { return &Cursor{t: t, all: true} }
+func (t *Tree) Cursor() *Cursor { return &Cursor{t: t, position: position{all: true}} }
 
 // Cursor returns a cursor over all entries of the snapshot.
-func (s *Snapshot) Cursor() *Cursor { return &Cursor{t: s.tree, still: s.moment, all: true} }
+func (s *Snapshot) Cursor() *Cursor { return &Cursor{t: s.tree, still: s.moment, position: position{all: true}} }
 
 // Move makes Next return the first entry from key on, or down from it; the first
 // beyond it where open is true.
 func (c *Cursor) Move(key string, open, down bool) {
-	c.pos, c.open, c.down, c.all, c.placed = key, open, down, false, false
+	c.position, c.down, c.placed = position{pos: key, open: open}, down, false
 }
 
 // MoveEnd makes Next return the first entry, or the last where down is true.
 func (c *Cursor) MoveEnd(down bool) {
-	c.pos, c.open, c.down, c.all, c.placed = "", false, down, true, false
+	c.position, c.down, c.placed = position{all: true}, down, false
 }
 
-// Again makes Next return the entry that it has returned last, or what has come
-// in its place.
-func (c *Cursor) Again() { c.open, c.placed = false, false }
+// Undo goes back to before the entry that Next has returned last: the next call
+// begins where that one began, whatever has changed since.
+func (c *Cursor) Undo() { c.position, c.placed = c.begin, false }
 
 // Next returns the next entry, and false if there is none.
 func (c *Cursor) Next() (key string, val uint64, ok bool) {
@@ -95,7 +101,7 @@ func (c *Cursor) next() (key string, val uint64, ok bool) {
 			if l == 0 {
 				return "", 0, false
 			}
-			c.pos, c.open, c.all = key, true, false
+			c.begin, c.position = c.position, position{pos: key, open: true}
 			return key, val, true
 		}
 		c.placed = false

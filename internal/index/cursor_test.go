@@ -1,0 +1,77 @@
+package index
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pando-index/pando/internal/order"
+)
+
+// endedMap is a map whose generation ends once, right after a cursor has found an
+// entry, and for which others make changes meanwhile.
+type endedMap struct {
+	keyMap
+	change func()
+}
+
+func (m *endedMap) Current(gen uint64) bool {
+	if change := m.change; change != nil {
+		m.change = nil
+		change()
+		return false
+	}
+	return m.keyMap.Current(gen)
+}
+
+// A cursor whose generation ends before it has read its value begins where it was
+// asked from, and not at the key that it has found: the neighbour of that moment is
+// another. Here key 1 is odd only while 4 is there.
+func TestCursorAfterGenerations(t *testing.T) {
+	for _, layout := range []string{"strings", "digits", "bplus"} {
+		for _, down := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/down=%t", layout, down), func(t *testing.T) {
+				m := boxedMap(t, layout)
+				near, far := keyOf(4), keyOf(1)
+				from := Edge{Key: keyOf(5)}
+				if !down {
+					near, far, from = keyOf(1), keyOf(4), Edge{Key: keyOf(0)}
+				}
+				m.Swap(far, "even")
+				m.keyMap = &endedMap{m.keyMap, func() {
+					m.Swap(near, "there")
+					m.Swap(far, "odd")
+				}}
+				c := Cursor[string]{m, m.cursor()}
+				defer c.Done()
+				c.Move(from, down)
+				if k, v, ok := c.Next(); !ok || m.compare(k, near) != 0 || v != "there" {
+					t.Errorf("the cursor returns %v, %q, %t, which never was the first entry", k, v, ok)
+				}
+				if k, v, ok := c.Next(); !ok || m.compare(k, far) != 0 || v != "odd" {
+					t.Errorf("then it returns %v, %q, %t", k, v, ok)
+				}
+			})
+		}
+	}
+}
+
+// boxedMap returns an empty map with values in boxes, of strings or of numbers in
+// one of two layouts.
+func boxedMap(t *testing.T, layout string) *Map[string] {
+	key, cfg := KeyTypeOf[uint64](), Config{}
+	switch layout {
+	case "strings":
+		key = KeyTypeOf[string]()
+	case "digits":
+		cfg.Layout = "radix"
+	}
+	m, err := NewMap[string](key, cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// keyOf returns a key for maps of strings and of numbers alike.
+func keyOf(i int) order.Probe { return order.Probe{Code: uint64(i), Text: fmt.Sprintf("key %04d", i)} }
