@@ -44,8 +44,40 @@ func (t *Tree[C]) Delete(key C) (old C, had bool, err error) {
 
 // Update sets the value of a key to what f makes of the old one, or deletes the
 // key where f returns false. f may be called more than once; gen is for Current.
+// Nothing is locked while f runs: it may use the tree.
 func (t *Tree[C]) Update(key C, f func(old C, had bool, gen uint64) (val C, keep bool)) (old C, had bool, err error) {
-	return changeWithin(t, key, decideBy[C]{f}, nil)
+	if optimistic {
+		return changeWithin(t, key, decideBy[C]{f}, nil)
+	}
+	for {
+		gen := t.Gen()
+		if t.closed.Load() {
+			return 0, false, ErrClosed
+		}
+		old, had = t.Get(key)
+		e := ifStill[C]{old: old, had: had, missed: new(bool)}
+		e.val, e.keep = f(old, had, gen)
+		e.current = func() bool { return t.Current(gen) }
+		if old, had, err = changeWithin(t, key, e, nil); err != nil || !*e.missed {
+			return old, had, err
+		}
+	}
+}
+
+// ifStill is an edit that was decided earlier: it changes nothing, and says so, where
+// a key has another value by now.
+type ifStill[C Code] struct {
+	old, val  C
+	had, keep bool
+	current   func() bool // reports whether an equal value is the same
+	missed    *bool
+}
+
+func (e ifStill[C]) decide(old C, had bool, _ uint64) (C, bool) {
+	if *e.missed = had != e.had || old != e.old || !e.current(); *e.missed {
+		return old, had
+	}
+	return e.val, e.keep
 }
 
 // changeWithin changes one key, with memory that was promised unless used is

@@ -55,9 +55,11 @@ func TestCursorAfterGenerations(t *testing.T) {
 	}
 }
 
-// boxedMap returns an empty map with values in boxes, of strings or of numbers in
-// one of two layouts.
-func boxedMap(t *testing.T, layout string) *Map[string] {
+// boxedMap returns an empty map with values in boxes.
+func boxedMap(t *testing.T, layout string) *Map[string] { return mapOf[string](t, layout) }
+
+// mapOf returns an empty map of strings, or of numbers in one of two layouts.
+func mapOf[V any](t *testing.T, layout string) *Map[V] {
 	key, cfg := KeyTypeOf[uint64](), Config{}
 	switch layout {
 	case "strings":
@@ -65,7 +67,7 @@ func boxedMap(t *testing.T, layout string) *Map[string] {
 	case "digits":
 		cfg.Layout = "radix"
 	}
-	m, err := NewMap[string](key, cfg, nil)
+	m, err := NewMap[V](key, cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

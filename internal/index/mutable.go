@@ -7,7 +7,6 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/bplus"
-	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/radix"
@@ -26,6 +25,7 @@ type Map[V any] struct {
 	cfg     Config
 	where   Device // where batches run
 	why     string
+	holds   holds // keys that only one goroutine may change
 }
 
 // NewMap returns an empty map.
@@ -188,6 +188,7 @@ func (m *Map[V]) Set(key order.Probe, val V) error {
 		_, _, err := m.Swap(key, val)
 		return err
 	}
+	m.awaitKey(key)
 	if _, _, err := m.set(key, m.bits(val)); err != nil {
 		return mutableError(err)
 	}
@@ -196,6 +197,7 @@ func (m *Map[V]) Set(key order.Probe, val V) error {
 
 // Swap sets the value of a key, and returns the one it had.
 func (m *Map[V]) Swap(key order.Probe, val V) (old V, had bool, err error) {
+	m.awaitKey(key)
 	bits := m.bits(val)
 	was, had, err := m.set(key, bits)
 	if err != nil {
@@ -226,6 +228,7 @@ func (m *Map[V]) taken(bits uint64, had bool) (v V) {
 
 // Delete deletes a key, and returns the value it had.
 func (m *Map[V]) Delete(key order.Probe) (old V, had bool, err error) {
+	m.awaitKey(key)
 	was, had, err := m.remove(key)
 	if err != nil {
 		return old, false, mutableError(err)
@@ -233,41 +236,9 @@ func (m *Map[V]) Delete(key order.Probe) (old V, had bool, err error) {
 	return m.taken(was, had), had, nil
 }
 
-// Update sets the value of a key to what f makes of the old one, or deletes it.
-func (m *Map[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) error {
-	last, boxed := uint64(0), false
-	was, had, err := m.update(key, func(old uint64, had bool, gen uint64) (uint64, bool) {
-		if boxed { // of a try that failed
-			m.unused(last)
-			boxed = false
-		}
-		var v V
-		if had {
-			v = m.value(old)
-		}
-		// What is not there is in no box, and a tree need not try again.
-		if m.boxes != nil && (had || mutant.On && mutant.Is("index: box read")) && !m.Current(gen) {
-			return old, had // it may be another's: the tree tries again
-		}
-		v, keep := f(v, had)
-		if !keep {
-			return 0, false
-		}
-		last, boxed = m.bits(v), true
-		return last, true
-	})
-	if err != nil {
-		if boxed {
-			m.unused(last)
-		}
-		return mutableError(err)
-	}
-	m.taken(was, had)
-	return nil
-}
-
 // Pop deletes the least entry, or the greatest, and returns it.
 func (m *Map[V]) Pop(greatest bool) (key order.Probe, val V, ok bool, err error) {
+	m.awaitAny()
 	k, bits, ok, err := m.pop(greatest)
 	if err != nil {
 		return key, val, false, mutableError(err)
@@ -278,6 +249,7 @@ func (m *Map[V]) Pop(greatest bool) (key order.Probe, val V, ok bool, err error)
 // DeleteRange deletes the entries from lo to hi, and returns how many there
 // were.
 func (m *Map[V]) DeleteRange(lo, hi order.Probe) (int, error) {
+	m.awaitRange(lo, hi)
 	if m.boxes == nil {
 		n, err := m.deleteRange(lo, hi, nil)
 		return n, mutableError(err)

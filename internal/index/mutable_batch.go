@@ -44,6 +44,7 @@ func (m *Map[V]) GetPacked(data []byte, offsets []int32, vals []V, found []bool)
 // where all are of one kind. vals become what was there before where report is
 // true; found may be nil where it is not.
 func (m *Map[V]) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, vals []V, found []bool, report bool) error {
+	m.awaitKeys(keys)
 	c := changes{keys: keys, kinds: kinds, kind: kind, size: m.size, found: found}
 	if m.boxes == nil {
 		if vals != nil {
@@ -63,6 +64,7 @@ func (m *Map[V]) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, val
 // nil, says which.
 func (m *Map[V]) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
 	if _, counts := m.keyMap.(deleteCounter); counts && found == nil && m.boxes == nil {
+		m.awaitKeys(keys)
 		err = m.apply(&changes{keys: keys, kind: bplus.Delete, deleted: &deleted})
 		return deleted, mutableError(err)
 	}

@@ -175,6 +175,7 @@ func (m *Map[V]) Transform(lo, hi order.Probe, c *vector.Change) (changed int, i
 	if !ok {
 		return 0, false, nil
 	}
+	m.awaitRange(lo, hi)
 	s, n := m.span(v, lo, hi)
 	changed, err = v.transform(s, n, c)
 	return changed, true, mutableError(err)

@@ -63,6 +63,7 @@ var packages = []struct {
 	}},
 	{"index", "Update", []part{
 		{"index: box read", "to doubt what an update was told only where it has read a box"},
+		{"index: value told", "to ask an update's function again where its key has changed"},
 	}},
 }
 

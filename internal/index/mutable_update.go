@@ -1,0 +1,160 @@
+package index
+
+import (
+	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// mostRuns is the number of times that the function of an update runs before other
+// writers of its key are held off.
+const mostRuns = 8
+
+// Update sets the value of a key to what f makes of the old one, or deletes it. f
+// runs again only if somebody has changed this key meanwhile. Nothing is locked while
+// it runs, so it may use the map.
+func (m *Map[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) error {
+	m.awaitKey(key)
+	u := updating[V]{m: m, key: key, f: f}
+	defer u.end()
+	was, had, err := m.update(key, u.decide)
+	if err != nil {
+		return mutableError(err)
+	}
+	u.boxed = false // its value is in the tree
+	m.taken(was, had)
+	return nil
+}
+
+// updating is an update on its way.
+type updating[V any] struct {
+	m    *Map[V]
+	key  order.Probe
+	f    func(old V, had bool) (V, bool)
+	runs int   // of f
+	held *held // unless nobody is held off
+
+	// What f was told last. A value in a box is told by the box itself, since its
+	// number may have come to be another's.
+	old uint64
+	box *box[V]
+	had bool
+
+	// What it made of that.
+	val   uint64
+	keep  bool
+	boxed bool // val is the number of a box that is not in the tree
+}
+
+// decide returns what becomes of a key that has a value, or none, in a generation.
+// The tree asks again whenever it has to begin anew; f is only asked if the value is
+// another.
+func (u *updating[V]) decide(old uint64, had bool, gen uint64) (val uint64, keep bool) {
+	m := u.m
+	var b *box[V]
+	if had && m.boxes != nil {
+		b = m.boxes.load(old)
+	}
+	// What is not there is in no box, and a tree need not try again.
+	if m.boxes != nil && (had || mutant.On && mutant.Is("index: box read")) && !m.Current(gen) {
+		return old, had // it may be another's: the tree tries again
+	}
+	if u.runs > 0 && u.told(old, b, had) {
+		return u.val, u.keep
+	}
+	if u.forget(); u.runs == mostRuns {
+		u.hold()
+	}
+	u.runs++
+	u.old, u.box, u.had = old, b, had
+	var v V
+	switch {
+	case b != nil:
+		v = b.val
+	case had:
+		v = m.value(old)
+	}
+	if v, u.keep = u.f(v, had); u.keep {
+		u.val, u.boxed = m.bits(v), m.boxes != nil
+	}
+	return u.val, u.keep
+}
+
+// told reports whether f was told this value last.
+func (u *updating[V]) told(old uint64, b *box[V], had bool) bool {
+	if mutant.On && mutant.Is("index: value told") {
+		return true
+	}
+	return had == u.had && (!had || u.m.boxes != nil && b == u.box || u.m.boxes == nil && old == u.old)
+}
+
+// hold holds other writers of the key off.
+func (u *updating[V]) hold() {
+	u.held = u.m.holds.take(u.key, func(k order.Probe) bool { return u.m.compare(k, u.key) == 0 })
+}
+
+// forget takes back the box of a value that did not come into the tree.
+func (u *updating[V]) forget() {
+	if u.boxed {
+		u.m.unused(u.val)
+	}
+	u.val, u.boxed = 0, false
+}
+
+// end ends the update, also where f panics.
+func (u *updating[V]) end() {
+	u.forget()
+	if u.held != nil {
+		u.m.holds.drop(u.held)
+	}
+}
+
+// awaitKey waits for an update that holds a key.
+func (m *Map[V]) awaitKey(key order.Probe) {
+	if m.holds.n.Load() != 0 {
+		m.awaitRange(key, key)
+	}
+}
+
+// awaitRange waits for updates that hold keys from lo to hi.
+func (m *Map[V]) awaitRange(lo, hi order.Probe) {
+	if m.holds.n.Load() != 0 {
+		m.holds.wait(func(k order.Probe) bool { return m.compare(lo, k) <= 0 && m.compare(k, hi) <= 0 })
+	}
+}
+
+// awaitAny waits for updates that hold any key.
+func (m *Map[V]) awaitAny() {
+	if m.holds.n.Load() != 0 {
+		m.holds.wait(func(order.Probe) bool { return true })
+	}
+}
+
+// awaitKeys waits for updates that hold one of some keys.
+func (m *Map[V]) awaitKeys(keys order.Keys) {
+	if m.holds.n.Load() != 0 {
+		m.holds.wait(func(k order.Probe) bool { return m.among(keys, k) })
+	}
+}
+
+// among reports whether a key is one of some keys.
+func (m *Map[V]) among(keys order.Keys, key order.Probe) bool {
+	if m.key.Bits() == 0 {
+		for _, k := range keys.Strings() {
+			if k == key.Text {
+				return true
+			}
+		}
+		return false
+	}
+	var codes [window]uint64
+	for lo := 0; lo < keys.Len(); lo += window {
+		hi := min(lo+window, keys.Len())
+		codesOf(codes[:hi-lo], keys.Slice(lo, hi))
+		for _, c := range codes[:hi-lo] {
+			if c == key.Code {
+				return true
+			}
+		}
+	}
+	return false
+}
