@@ -202,6 +202,7 @@ func (t *Tree[C]) end(m *moment) {
 		t.drop(st)
 	}
 	t.advance()
+	t.sweepLater()
 	if last && t.closed.Load() {
 		t.release()
 	}

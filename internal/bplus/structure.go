@@ -346,10 +346,12 @@ func (t *Tree[C]) Retire(vals []C, born []uint64) {
 	}
 	h.mu.Unlock()
 	t.advance()
+	t.sweepLater()
 }
 
 // retire puts a node aside until nobody can be reading it any more.
 func (t *Tree[C]) retire(x uint32, isUpper bool) {
+	t.sweepLater()
 	r := &t.limbo[0]
 	if isUpper {
 		r.uppers = append(r.uppers, x)
@@ -385,6 +387,27 @@ func (t *Tree[C]) advance() {
 	for range atomic.LoadInt64(&generationsAtOnce) {
 		t.nextGeneration()
 	}
+}
+
+// sweepLater sees to it that what is retired becomes free though nobody should write
+// any more.
+func (t *Tree[C]) sweepLater() {
+	if !t.sweeps.Due() {
+		t.sweeps.Do(time.Duration(max(2*int64(time.Millisecond), atomic.LoadInt64(&generationTime))), t.sweep)
+	}
+}
+
+// sweep makes free what may be, and reports whether there is more to come.
+func (t *Tree[C]) sweep() (more bool) {
+	t.lockWrite()
+	defer t.unlockWrite()
+	t.structure.Lock()
+	defer t.structure.Unlock()
+	if t.closed.Load() {
+		return false
+	}
+	t.advance()
+	return !t.limbo[0].empty() || !t.limbo[1].empty()
 }
 
 // nextGeneration makes what was retired before the last generation free.

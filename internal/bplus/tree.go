@@ -50,6 +50,7 @@ type Tree[C Code] struct {
 	structure sync.Mutex     // guards upper nodes and what follows
 	limbo     [2]retired     // nodes retired in this generation, and in the one before
 	advanced  int64          // when the generation last changed
+	sweeps    par.Later      // makes free what was retired when nobody writes
 	pending   []boundary[C]  // of leaves that no upper node knows of, for want of memory
 	tidying   bool           // leaves are being merged: what that takes is soon given back, and the limit does not bind
 	free      func(vals []C) // takes values that were retired

@@ -1,8 +1,11 @@
 package index
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
+	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -29,5 +32,43 @@ func TestLoadedMapHoldsItsValues(t *testing.T) {
 			}
 		}
 		m.Close()
+	}
+}
+
+// Values that were exchanged or deleted are gone soon after, though nobody writes any
+// more: a tree that is idle keeps nothing alive.
+func TestIdleMapKeepsNothing(t *testing.T) {
+	changes := map[string]func(m *Map[string], keys order.Keys, vals []string){
+		"SetBatch":    func(m *Map[string], keys order.Keys, vals []string) { m.Apply(keys, nil, bplus.Set, vals, nil, false) },
+		"DeleteBatch": func(m *Map[string], keys order.Keys, _ []string) { m.DeleteBatch(keys, nil) },
+		"DeleteRange": func(m *Map[string], _ order.Keys, _ []string) { m.DeleteRange(keyOf(0), keyOf(9999)) },
+		"Set":         func(m *Map[string], _ order.Keys, _ []string) { m.Set(keyOf(7), "seven") },
+		"Snapshot": func(m *Map[string], keys order.Keys, vals []string) {
+			s, _ := m.Freeze()
+			m.Apply(keys, nil, bplus.Set, vals, nil, false)
+			s.Drop()
+		},
+	}
+	for _, layout := range []string{"strings", "digits", "bplus"} {
+		for name, change := range changes {
+			t.Run(layout+"/"+name, func(t *testing.T) {
+				const n = 3000
+				m, codes, texts, vals := mapOf[string](t, layout), make([]uint64, n), make([]string, n), make([]string, n)
+				for i := range n {
+					codes[i], texts[i], vals[i] = uint64(i), keyOf(i).Text, fmt.Sprint(i)
+				}
+				keys := order.KeysOf(codes)
+				if layout == "strings" {
+					keys = order.KeysOf(texts)
+				}
+				m.Apply(keys, nil, bplus.Set, vals, nil, false)
+				change(m, keys, vals)
+				for end := time.Now().Add(20 * time.Second); m.boxes.held.Load() != int64(m.Len()); time.Sleep(time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("%d values are held for %d entries", m.boxes.held.Load(), m.Len())
+					}
+				}
+			})
+		}
 	}
 }

@@ -51,7 +51,9 @@ type frame struct {
 func (t *Tree) Cursor() *Cursor { return &Cursor{t: t, position: position{all: true}} }
 
 // Cursor returns a cursor over all entries of the snapshot.
-func (s *Snapshot) Cursor() *Cursor { return &Cursor{t: s.tree, still: s.moment, position: position{all: true}} }
+func (s *Snapshot) Cursor() *Cursor {
+	return &Cursor{t: s.tree, still: s.moment, position: position{all: true}}
+}
 
 // Move makes Next return the first entry from key on, or down from it; the first
 // beyond it where open is true.

@@ -31,6 +31,7 @@ func (w *writer) retire(l link) {
 	w.retag()
 	w.limbo[0].nodes = append(w.limbo[0].nodes, l)
 	w.dropped++
+	w.t.sweepLater()
 }
 
 // retag makes limbo[0] what is retired in the present generation.

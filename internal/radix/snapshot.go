@@ -121,6 +121,7 @@ func (t *Tree) end(m *moment) {
 		w.limbo[0].vals = append(w.limbo[0].vals, v.val)
 	}
 	m.dead, m.vals = nil, nil
+	t.sweepLater()
 	t.advance(w)
 	t.releaseIfOver()
 }
@@ -144,6 +145,7 @@ func (t *Tree) Retire(vals, born []uint64) {
 		d.limbo[0].vals = append(d.limbo[0].vals, v)
 		d.dropped++
 	}
+	t.sweepLater()
 }
 
 // drop takes what is no longer part of the tree.

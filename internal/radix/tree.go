@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -39,6 +40,7 @@ type Tree struct {
 	edges *edges       // in race builds
 
 	advanced atomic.Int64 // when the last generation ended
+	sweeps   par.Later    // makes free what was retired when nobody writes
 	keptSize atomic.Int64
 	dropVals func(vals []uint64)
 	Workers  int // how many goroutines make new shortcuts, at most; 0 is one
