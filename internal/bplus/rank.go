@@ -16,11 +16,8 @@ import (
 
 // recount brings the counts of upper nodes up to date.
 func (t *Tree[C]) recount() {
-	t.structure.Lock()
-	defer t.structure.Unlock()
-	if t.closed.Load() {
-		return
-	}
+	t.recounting.Lock()
+	defer t.recounting.Unlock()
 	t.counting.Store(true) // before the lists look as if all were counted
 	defer t.counting.Store(false)
 	for i := range t.dirty {
@@ -29,9 +26,29 @@ func (t *Tree[C]) recount() {
 		list := d.leaves
 		d.leaves = nil
 		d.mu.Unlock()
-		for _, x := range list {
-			t.recountLeaf(x)
+		for len(list) > 0 {
+			n := min(len(list), recountPiece)
+			if t.recountLeaves(list[:n]); t.closed.Load() {
+				return
+			}
+			list = list[n:]
 		}
+	}
+}
+
+// recountPiece is the number of leaves that are counted before others may change the
+// structure: some 0.1 ms. Experiment waits.
+const recountPiece = 128
+
+// recountLeaves recounts some leaves.
+func (t *Tree[C]) recountLeaves(list []uint32) {
+	t.structure.Lock()
+	defer t.structure.Unlock()
+	for _, x := range list {
+		if t.closed.Load() {
+			return
+		}
+		t.recountLeaf(x)
 	}
 }
 

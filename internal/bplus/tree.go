@@ -43,6 +43,10 @@ type Tree[C Code] struct {
 	dirty    [stripes]dirtyList
 	counting atomic.Bool // leaves that were noted are being counted
 
+	// recounting is held by the goroutine that counts them. It comes before
+	// structure.
+	recounting sync.Mutex
+
 	// filling is held for reading by whoever writes to leaves that are not part
 	// of the tree yet, so that Close waits for it. It comes after structure.
 	filling sync.RWMutex
