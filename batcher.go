@@ -21,7 +21,7 @@ import (
 // whose single searches are slow, and for callers that wait for other things
 // anyway.
 type Batcher[K Key, V any] struct {
-	ix   *Frozen[K, V]
+	ix   Index[K, V]
 	wait time.Duration
 	size int
 
@@ -64,6 +64,18 @@ const mostBatch = 1 << 20
 // DefaultWait and DefaultBatch. A size above a million is taken as that: there is
 // room for a batch from the start. The index must be open as long as it is used.
 func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
+	f.open()
+	return newBatcher(f, wait, size)
+}
+
+// Batcher makes a Batcher over the tree, as Frozen.Batcher does over an index: each
+// call returns a value that its key has between the begin and the end of the call.
+func (t *Tree[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
+	t.open()
+	return newBatcher(t, wait, size)
+}
+
+func newBatcher[K Key, V any](ix Index[K, V], wait time.Duration, size int) *Batcher[K, V] {
 	if wait < 0 || size < 0 {
 		panic("pando: Batcher: neither the wait nor the size can be below 0")
 	}
@@ -73,8 +85,7 @@ func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 	if size == 0 {
 		size = DefaultBatch
 	}
-	f.open()
-	b := &Batcher[K, V]{ix: f, wait: wait, size: min(size, mostBatch), rooms: par.NewPool[room[K, V]]()}
+	b := &Batcher[K, V]{ix: ix, wait: wait, size: min(size, mostBatch), rooms: par.NewPool[room[K, V]]()}
 	b.open.Store(b.fresh())
 	return b
 }
@@ -89,7 +100,8 @@ func (b *Batcher[K, V]) fresh() *round[K, V] {
 	return &round[K, V]{turn: make(chan struct{}, 1), done: make(chan struct{}), room: space}
 }
 
-// Get returns the value of key, and reports whether there is one, as Frozen.Get does.
+// Get returns the value of key, and reports whether there is one, as Get of the index
+// does.
 // After Close it panics.
 func (b *Batcher[K, V]) Get(key K) (V, bool) {
 	b.calls.Add(1)

@@ -17,12 +17,28 @@ import (
 // Any method may be called from any goroutine at any time. Readers take no lock
 // and never wait for writers; writers of numbers wait only for others that change
 // the same few hundred keys, or for a short change of the tree's upper nodes, those
-// of strings for others that change the same node. A single operation is atomic:
-// readers see it whole or not at all. Operations of a batch are atomic one by one.
+// of strings for others that change the same node.
+//
+// A single operation is atomic: readers see it whole or not at all, at one moment
+// between its begin and its end. A batch (SetBatch, DeleteBatch, Apply) is atomic key
+// by key: all that it does to one key is one change, which readers see whole or not at
+// all; but while it runs they may see some keys changed and others not yet, whatever
+// their order in the batch. When it returns they see all of it. Take a Snapshot before
+// or after for a state that no batch is in the middle of. What Apply reports is as if
+// its operations were done one after the other.
 //
 // Keys are numbers of any type, kept in a B+-tree, or strings of any bytes and any
-// length, kept in a radix tree. After Close every method panics, or returns
-// ErrClosed where it returns an error.
+// length, kept in a radix tree.
+//
+// What other maps have under names of their own:
+//
+//   - get or set, compare and swap: Update, whose function sees the old value;
+//   - clear: DeleteRange from the key of Min to that of Max, or a new tree;
+//   - delete at a cursor: Delete of the cursor's key. The cursor goes on behind it.
+//
+// After Close every method panics, or returns ErrClosed where it returns an error. A
+// program that shuts down closes its trees last: http.Server.Shutdown, for one, returns
+// when no handler is running any more, and then nobody reads the tree.
 type Tree[K Key, V any] struct {
 	m      *index.Map[V]
 	key    index.KeyType
@@ -178,7 +194,15 @@ func (t *Tree[K, V]) Swap(key K, val V) (old V, had bool, err error) {
 
 // Update sets the value of key to what f returns, or deletes the key where f
 // returns false. f gets the value that the key has, and whether it has one.
-// Nobody else changes the key meanwhile; so f may run more than once.
+//
+// The change is made only if the key still has that value: where somebody else has
+// changed it meanwhile, f runs again with the new one. Changes of other keys, and
+// snapshots, do not make it run again. After a few runs others that want to change the
+// key wait for this update, so that it ends.
+//
+// Nothing is locked while f runs. It may take its time and call any method of the tree,
+// but it must not change key itself, over which Update panics, nor wait for another
+// goroutine that does.
 func (t *Tree[K, V]) Update(key K, f func(old V, had bool) (val V, keep bool)) error {
 	return t.failed(t.m.Update(t.probe(key), f))
 }
@@ -250,13 +274,13 @@ func (t *Tree[K, V]) DeleteBatch(keys []K, found []bool) (deleted int) {
 	return deleted
 }
 
-// Apply does many operations, as if one after the other in their order, but
-// many times faster. Operation i is ops[i] on keys[i]; OpSet takes its new value
-// from vals[i]. Then found[i] reports whether keys[i] was there just before
+// Apply does many operations, many times faster than one by one, with the results of
+// doing them one after the other in their order. Operation i is ops[i] on keys[i];
+// OpSet takes its new value from vals[i]. Then found[i] reports whether keys[i] was there just before
 // operation i, and vals[i] becomes the value that it had then, or zero. Where
 // found is nil nothing is reported, and vals are only read. It does all
 // operations, or none if it returns an error. All slices must be of one length,
-// but for a found of nil.
+// but for a found of nil. What others see meanwhile is said at Tree.
 func (t *Tree[K, V]) Apply(ops []Op, keys []K, vals []V, found []bool) error {
 	if len(ops) != len(keys) || len(vals) != len(keys) || found != nil && len(found) != len(keys) {
 		return fmt.Errorf("%w: %d operations, %d keys, %d values, room for %d reports", ErrLength, len(ops), len(keys), len(vals), len(found))

@@ -26,11 +26,24 @@ func TestBatcherGivesWhatGetGives(t *testing.T) {
 	for i := range keys {
 		keys[i], vals[i] = uint64(i)*2, fmt.Sprint("value ", i)
 	}
-	ix, err := pando.Freeze(keys, vals)
+	frozen, err := pando.Freeze(keys, vals)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ix.Close()
+	defer frozen.Close()
+	tree, err := pando.TreeOf(keys, vals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	t.Run("Frozen", func(t *testing.T) { batcherGives(t, start, frozen, 2*n) })
+	t.Run("Tree", func(t *testing.T) { batcherGives(t, start, tree, 2*n) })
+}
+
+func batcherGives(t *testing.T, start uint64, ix interface {
+	Get(uint64) (string, bool)
+	Batcher(time.Duration, int) *pando.Batcher[uint64, string]
+}, keys uint64) {
 	for _, size := range []int{0, 1, 2, 7, 1000} {
 		for _, wait := range []time.Duration{0, time.Nanosecond, 5 * time.Millisecond} {
 			b := ix.Batcher(wait, size)
@@ -39,7 +52,7 @@ func TestBatcherGivesWhatGetGives(t *testing.T) {
 				wg.Go(func() {
 					rng := rand.New(rand.NewPCG(start, uint64(g)))
 					for range 100 {
-						k := rng.Uint64N(2 * n)
+						k := rng.Uint64N(keys)
 						v, ok := b.Get(k)
 						want, wantOK := ix.Get(k)
 						if v != want || ok != wantOK {
