@@ -91,7 +91,7 @@ type summary struct {
 
 func (f *buildFlags) run(cmd *cobra.Command, paths []string) error {
 	start := time.Now()
-	if err := f.check(); err != nil {
+	if err := f.check(cmd, paths); err != nil {
 		return err
 	}
 	src, err := f.openInput(paths, cmd.InOrStdin())
@@ -127,7 +127,7 @@ func (s *summary) print(w io.Writer) {
 }
 
 // check rejects flags that make no sense, before anything is read.
-func (f *buildFlags) check() error {
+func (f *buildFlags) check(cmd *cobra.Command, paths []string) error {
 	switch {
 	case f.path == "" || f.path == "-":
 		return usagef("where should the index go? Add -o FILE")
@@ -138,8 +138,13 @@ func (f *buildFlags) check() error {
 	case f.replaceNullValues && len(f.values) != 1:
 		return usagef("--null-value needs --value, and only one")
 	}
-	if err := mayReplace(f.path, f.force); err != nil {
+	if err := mayWrite(cmd, f.path, paths); err != nil {
 		return err
+	}
+	if !f.force {
+		if err := mayReplace(f.path, true); err != nil {
+			return err
+		}
 	}
 	return canWrite(f.path)
 }

@@ -74,7 +74,7 @@ func (f *getFlags) run(cmd *cobra.Command, path string, keys []string) error {
 	case f.from == "" && len(keys) == 0:
 		return usagef("which keys? Name them, or a file with --from")
 	}
-	if err := f.settle(cmd); err != nil {
+	if err := f.settle(cmd, path, f.from); err != nil {
 		return err
 	}
 	ix, err := f.openIndex(path)
@@ -207,7 +207,7 @@ func (f *rankFlags) run(cmd *cobra.Command, path string, texts []string) error {
 	case f.from == "" && len(texts) == 0:
 		return usagef("which keys? Name them, or a file with --from")
 	}
-	if err := f.settle(cmd); err != nil {
+	if err := f.settle(cmd, path, f.from); err != nil {
 		return err
 	}
 	ix, err := f.openIndex(path)

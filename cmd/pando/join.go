@@ -67,7 +67,7 @@ func (f *joinFlags) run(cmd *cobra.Command, path string, tables []string) error 
 	case f.on == "":
 		return usagef("which column of %s has the keys? Add --on COL", tables[0])
 	}
-	if err := f.settle(cmd); err != nil {
+	if err := f.settle(cmd, append([]string{path}, tables...)...); err != nil {
 		return err
 	}
 	ix, err := f.openIndex(path)

@@ -24,11 +24,15 @@ func run(args []string, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()
-	root.SetOut(out)
+	result := &outlet{w: out}
+	root.SetOut(result)
 	root.SetErr(errs)
 	root.SetIn(stdinOf(ctx, os.Stdin))
 	root.SetArgs(guardNegatives(root, args))
 	cmd, err := execute(ctx, root)
+	if err == nil {
+		err = result.err
+	}
 	if err == nil {
 		return exitOK
 	}

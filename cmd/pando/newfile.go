@@ -10,6 +10,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/spf13/cobra"
 )
 
 // writeFile writes a file that does not exist until it is complete: it is
@@ -67,17 +68,64 @@ func (p patient) Write(b []byte) (int, error) {
 	return p.Writer.Write(b)
 }
 
-// mayReplace refuses to overwrite an existing file that is not a Pando index:
-// a typo must not cost anyone a table.
-func mayReplace(path string, force bool) error {
-	fi, err := os.Stat(path)
+// mayWrite refuses a folder, and what a command reads, whatever name or link it has:
+// the result of a mistaken command must not take its input's place, nor go behind it.
+// Path "" is stdout, "-" among reads stdin, and patterns stand for their files.
+func mayWrite(cmd *cobra.Command, path string, reads []string) error {
+	fi := infoOf(path, cmd.OutOrStdout())
 	switch {
-	case err != nil:
+	case fi == nil:
 		return nil // it does not exist, or writing will fail
 	case fi.IsDir():
 		return usagef("%s is a folder; name a file in it", path)
-	case force || !fi.Mode().IsRegular() || fi.Size() == 0:
+	case !fi.Mode().IsRegular():
+		return nil // a terminal is read and written
+	}
+	reads, err := expand(reads)
+	if err != nil {
+		return nil // to open them will fail, and say more
+	}
+	for _, r := range reads {
+		name := path
+		if name == "" {
+			name = r
+		}
+		if r == "-" {
+			r = ""
+		}
+		if read := infoOf(r, cmd.InOrStdin()); read != nil && os.SameFile(fi, read) {
+			return usagef("%s is what is read; write to another file, and rename it if all went well", name)
+		}
+	}
+	return nil
+}
+
+// infoOf describes the file at a path, or that of a stream where the path is empty;
+// nil if there is none.
+func infoOf(path string, stream any) os.FileInfo {
+	var fi os.FileInfo
+	var err error
+	if path != "" {
+		fi, err = os.Stat(path)
+	} else if f := fileOf(stream); f != nil {
+		fi, err = f.Stat()
+	}
+	if err != nil {
 		return nil
+	}
+	return fi
+}
+
+// mayReplace refuses to replace a file that has something in it, unless it is an
+// index where an index will be: a typo must not cost anyone a table. Whoever may
+// replace anything (--force) does not ask.
+func mayReplace(path string, byIndex bool) error {
+	fi, err := os.Stat(path)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() == 0 {
+		return nil // or writing will fail
+	}
+	if !byIndex {
+		return fmt.Errorf("%s is there; take another name, or --force to replace it", path)
 	}
 	if _, err := pando.Inspect(path); errors.Is(err, pando.ErrFile) {
 		return fmt.Errorf("%s is there and is no Pando index; take another name, or --force to replace it", path)

@@ -21,7 +21,7 @@ import (
 // output tells where rows go and in which format.
 type output struct {
 	format, path string
-	json         bool
+	json, force  bool
 	live         bool     // rows are written as soon as they are there
 	more         []string // formats beyond those of package table
 }
@@ -35,6 +35,7 @@ func (o *output) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.format, "format", "f", "", "`FORMAT` of the output: "+strings.Join(append(rowFormats, o.more...), ", "))
 	cmd.Flags().StringVarP(&o.path, "output", "o", "", "write to this `FILE` instead of stdout; its extension tells the format, and .gz or .zst behind it compresses")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the same as --format jsonl")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace the output file if it is there")
 }
 
 var extensions = map[string]string{
@@ -43,8 +44,23 @@ var extensions = map[string]string{
 	".u32": "u32", ".u64": "u64", ".i32": "i32", ".i64": "i64", ".sosd32": "sosd32", ".sosd64": "sosd64",
 }
 
-// settle determines the format to write, and rejects what is impossible.
-func (o *output) settle(cmd *cobra.Command) error {
+// settle determines the format to write, and rejects what is impossible, or would
+// replace one of the files that the command reads, or another without --force.
+func (o *output) settle(cmd *cobra.Command, reads ...string) error {
+	if err := o.settleFormat(cmd); err != nil {
+		return err
+	}
+	if o.path == "-" {
+		o.path = ""
+	}
+	if err := mayWrite(cmd, o.path, reads); err != nil || o.toStdout() || o.force {
+		return err
+	}
+	return mayReplace(o.path, false)
+}
+
+// settleFormat determines the format to write.
+func (o *output) settleFormat(cmd *cobra.Command) error {
 	switch {
 	case o.json && o.format != "" && o.format != "jsonl":
 		return usagef("--json and --format %s contradict each other", o.format)
@@ -76,8 +92,39 @@ func (o *output) settle(cmd *cobra.Command) error {
 func (o *output) toStdout() bool { return o.path == "" || o.path == "-" }
 
 func isTerminal(w any) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	f := fileOf(w)
+	return f != nil && term.IsTerminal(int(f.Fd()))
+}
+
+// fileOf returns the file that a stream goes to or comes from, nil if it is none.
+func fileOf(stream any) *os.File {
+	if o, ok := stream.(*outlet); ok {
+		stream = o.w
+	}
+	f, _ := stream.(*os.File)
+	return f
+}
+
+// outlet is where a command writes its result. It remembers a failure: what people
+// look at is printed line by line, and a line that is lost must not go unnoticed.
+type outlet struct {
+	w   io.Writer
+	err error
+}
+
+func (o *outlet) Write(b []byte) (n int, err error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err = o.w.Write(b)
+	if err != nil {
+		var p *os.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		o.err = fmt.Errorf("cannot write the output: %w; is its place full, or gone?", err)
+	}
+	return n, o.err
 }
 
 // write opens the output, calls do with a writer, and keeps what was written

@@ -34,7 +34,7 @@ type span func(ix typed.Index) (first, end int, err error)
 
 // run writes the entries of a span.
 func (f *scanFlags) run(cmd *cobra.Command, path string, find span) error {
-	if err := f.settle(cmd); err != nil {
+	if err := f.settle(cmd, path); err != nil {
 		return err
 	}
 	ix, err := anywhere.openIndex(path)

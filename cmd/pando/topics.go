@@ -44,7 +44,10 @@ What commands write (--format, else by the extension of -o; text otherwise):
   arrow          an Arrow IPC stream
   parquet        Apache Parquet; strings that are not UTF-8 are BINARY
 
--o x.csv.gz and x.csv.zst compress. join writes the columns of its input as they
+-o x.csv.gz and x.csv.zst compress. A file that is there is replaced only with
+--force, and one that the command reads never, whatever name or link it has.
+
+join writes the columns of its input as they
 are: text byte by byte, rows of JSON whole, and columns of Parquet and Arrow with
 their types, also from one of these into the other; lists and other nested
 columns become JSON there.

@@ -81,7 +81,10 @@ func serveView(cmd *cobra.Command, h http.Handler, port int, open bool) error {
 		return fmt.Errorf("cannot listen: %w; is another program on port %d? --port 0 takes one that is free", err, port)
 	}
 	address := "http://" + l.Addr().String() + "/"
-	fmt.Fprintf(cmd.OutOrStdout(), "%s\n", address)
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", address); err != nil {
+		l.Close()
+		return err // nobody would know where to look
+	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Serving this machine alone until interrupted (Ctrl-C).\n")
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
