@@ -113,6 +113,7 @@ func (f *genFlags) rowsOf(cmd *cobra.Command, src table.Source) error {
 // to the same terminal.
 func (f *genFlags) each(cmd *cobra.Command, src table.Source, put func(*table.Batch) error) error {
 	p := newProgress(cmd.ErrOrStderr(), f.quiet || f.toStdout(), "writing")
+	p.rows = true
 	defer p.end()
 	made := 0
 	return pipeline(cmd.Context(), src, nil, func(j *job) error {

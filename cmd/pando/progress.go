@@ -14,8 +14,10 @@ type progress struct {
 	w     io.Writer
 	bar   *progressbar.ProgressBar
 	what  string
+	rows  bool // done and total are rows, not bytes
 	start time.Time
 	told  time.Time
+	pause time.Duration // at least, between two drawings of a bar
 }
 
 // tellEvery is the time between two plain lines: the log of a one-hour build
@@ -25,15 +27,15 @@ const tellEvery = 5 * time.Second
 // newProgress starts showing progress. what is a verb such as "reading".
 func newProgress(w io.Writer, quiet bool, what string) *progress {
 	now := time.Now()
-	p := &progress{w: w, what: what, start: now, told: now}
+	p := &progress{w: w, what: what, start: now, told: now, pause: 100 * time.Millisecond}
 	if quiet {
 		p.w = nil
 	}
 	return p
 }
 
-// update shows that done of total bytes have been read, and the number of
-// rows. total is 0 if it is not known.
+// update shows that done of total bytes have been read, or rows been made, and the
+// number of rows. total is 0 if it is not known.
 func (p *progress) update(done, total int64, rows int) {
 	if p.w == nil {
 		return
@@ -58,8 +60,8 @@ func (p *progress) line(done, total int64, rows int, took time.Duration) string 
 	return text
 }
 
-// drawBar draws a bar of bytes, because the total number of rows is not known,
-// with the rows as text.
+// drawBar draws a bar with the rows as text: of bytes where rows are read, because
+// their total number is not known, and else of rows.
 func (p *progress) drawBar(done, total int64, rows int) {
 	if p.bar == nil {
 		most := total
@@ -67,12 +69,23 @@ func (p *progress) drawBar(done, total int64, rows int) {
 			most = -1 // a spinner
 		}
 		p.bar = progressbar.NewOptions64(most,
-			progressbar.OptionSetWriter(p.w), progressbar.OptionShowBytes(true), progressbar.OptionSetWidth(24),
-			progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionSetWriter(p.w), p.unit(), progressbar.OptionSetWidth(24),
+			progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(p.pause),
 			progressbar.OptionClearOnFinish(), progressbar.OptionUseIECUnits(true))
 	}
 	p.bar.Describe(fmt.Sprintf("%s, %s rows", p.what, thousands(int64(rows))))
 	_ = p.bar.Set64(done)
+}
+
+// unit returns the bar's option for what a second brings.
+func (p *progress) unit() progressbar.Option {
+	if !p.rows {
+		return progressbar.OptionShowBytes(true)
+	}
+	return func(b *progressbar.ProgressBar) {
+		progressbar.OptionShowIts()(b)
+		progressbar.OptionSetItsString("rows")(b)
+	}
 }
 
 // end removes the bar, so that what follows starts on a line of its own.
