@@ -121,8 +121,9 @@ func viewDemo(cmd *cobra.Command, n, port int, open bool) error {
 	defer t.Close()
 	rng := rand.New(rand.NewPCG(1, 1))
 	keys := make([]uint64, n)
+	span := uint64(n) * 1000
 	for i := range keys {
-		keys[i] = rng.Uint64N(uint64(n) * 1000)
+		keys[i] = rng.Uint64N(span)
 	}
 	if err := t.SetBatch(keys, keys); err != nil {
 		return err
@@ -131,15 +132,15 @@ func viewDemo(cmd *cobra.Command, n, port int, open bool) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		changeDemo(ctx, t, rng, uint64(n)*1000)
+		changeDemo(ctx, t, rng, span, n)
 	}()
 	defer func() { stop(); <-done }()
 	return serveView(cmd, pandoview.Handler(t, pandoview.Name("a tree that changes")), port, open)
 }
 
-// changeDemo changes a tree some thousand times a second, here more and there
-// less, so that there is something to see and a core to spare.
-func changeDemo(ctx context.Context, t *pando.Tree[uint64, uint64], rng *rand.Rand, span uint64) {
+// changeDemo changes a tree of about n entries some thousand times a second, so that
+// there is something to see and a core to spare.
+func changeDemo(ctx context.Context, t *pando.Tree[uint64, uint64], rng *rand.Rand, span uint64, n int) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -148,13 +149,29 @@ func changeDemo(ctx context.Context, t *pando.Tree[uint64, uint64], rng *rand.Ra
 			return
 		case <-tick.C:
 		}
-		busy := rng.Uint64N(span) // a region that is busier than others
-		for range 100 {
-			if err := t.Set(rng.Uint64N(span), 1); err != nil {
-				return
-			}
-			_ = t.Set((busy+rng.Uint64N(span/200+1))%span, 2)
-			t.Delete(rng.Uint64N(span))
+		if changeSome(t, rng, span, n) != nil {
+			return
 		}
 	}
+}
+
+// changeSome sets some keys below span, here more and there less. It deletes as many
+// as are above n, each entry as likely as any other: a random key is hardly ever
+// there, and the one next to it lies mostly where entries are few, so that busy
+// regions would stay crowded for ever. Nobody else may change the tree.
+func changeSome(t *pando.Tree[uint64, uint64], rng *rand.Rand, span uint64, n int) error {
+	busy := rng.Uint64N(span) // a region that is busier than others
+	for range 100 {
+		if err := t.Set(rng.Uint64N(span), 1); err != nil {
+			return err
+		}
+		if err := t.Set((busy+rng.Uint64N(span/200+1))%span, 2); err != nil {
+			return err
+		}
+		for t.Len() > n {
+			key, _ := t.At(rng.IntN(t.Len()))
+			t.Delete(key)
+		}
+	}
+	return nil
 }

@@ -9,7 +9,29 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
 )
+
+// The tree of a demonstration stays as large as it is, whatever is written to it.
+func TestViewDemoStaysAsLarge(t *testing.T) {
+	const n, span = 2000, 2_000_000
+	tree, err := pando.NewTree[uint64, uint64]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	rng := seed.Rand(t)
+	for range 100 { // 20,000 sets: ten times as many as there are entries
+		if err := changeSome(tree, rng, span, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := tree.Len(); got < n*9/10 || got > n {
+		t.Errorf("%d entries, want about %d", got, n)
+	}
+}
 
 // A file and the demonstration are served on the loopback address until the
 // command is interrupted, which is no failure.
