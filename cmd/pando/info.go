@@ -9,7 +9,6 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
-	"github.com/pando-index/pando/internal/table"
 	"github.com/spf13/cobra"
 )
 
@@ -73,11 +72,7 @@ func printInfo(out io.Writer, info pando.FileInfo) {
 		if t.Valued {
 			value = t.Value.String()
 		}
-		codec := ""
-		if t.Valued && t.Value == table.String { // Open must be told how string values were encoded: as they are
-			codec = ", pando.Values(func(b []byte, s string) []byte { return append(b, s...) }, func(b []byte) (string, error) { return string(b), nil })"
-		}
-		line("in Go", "pando.Open[%v, %s](%q%s)", t.Key, value, info.Path, codec)
+		line("in Go", "pando.Open[%v, %s](%q)", t.Key, value, info.Path)
 	}
 }
 

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pando-index/pando"
 )
 
 func TestDemo(t *testing.T) {
@@ -34,5 +37,21 @@ func TestHelp(t *testing.T) {
 		if code := run(args, &out, &errs); code != 0 || out.Len()+errs.Len() == 0 {
 			t.Errorf("pando %v: exit code %d", args, code)
 		}
+	}
+}
+
+// What info says opens an index of string values does.
+func TestStringValuesOpen(t *testing.T) {
+	folder := t.TempDir()
+	table, file := filepath.Join(folder, "t.csv"), filepath.Join(folder, "t.pando")
+	must(t, "gen", "-n", "10", "--dist", "dense", "--value", "string", "-o", table)
+	must(t, "build", table, "-o", file, "-k", "key", "-v", "value", "-q")
+	ix, err := pando.Open[int64, string](file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ix.Close()
+	if k, v, ok := ix.Min(); !ok || v == "" {
+		t.Errorf("%d has %q, %t", k, v, ok)
 	}
 }
