@@ -55,6 +55,7 @@ steps() {
 		gpu    30  gpu-rank-u32       --n 64M
 		gpu    40  gpu-layouts        --n 64M,1M,16M,256M
 		gpu    60  gpu-radix-long     --n 1M --rounds 2
+		gpu    60  gpu-radix          --n 16M --rounds 2
 		alone  40  hybrid-sizes       --n 64M,8M,256M --queries 16M
 		alone  25  hybrid-ways        --n 64M --queries 16M
 		alone  25  hybrid-buckets     --n 64M --queries 16M
@@ -78,6 +79,8 @@ steps() {
 		alone  15  cuart-threads      --n 1M
 		alone  15  cuart-long         --n 1M
 		alone  15  cuart-real         --n 1M
+		alone  30  gpu-radix-host     --n 4M --rounds 3
+		alone  60  gpu-radix-endtoend --n 16M --rounds 2
 	TEXT
 }
 

@@ -12,47 +12,90 @@ type outcome struct {
 	count          int
 }
 
+// cell is one value of a row.
+type cell struct {
+	*Row
+	of    string
+	value float64
+}
+
 // apply takes a measure of a site; ok is false if it has no such rows.
 func (m *Measure) apply(s *Site, it *Item) (outcome, bool) {
-	name := m.Exp
-	if name == "" && len(it.By) > 0 {
-		name = it.By[0]
-	}
-	e := s.find(name)
-	if e == nil {
-		return outcome{}, false
-	}
 	var all []float64
-	for _, r := range e.Rows {
-		if !matches(m.System, r.System) || !matches(m.Case, r.Case) || m.N != 0 && r.N != m.N {
-			continue
+	for _, c := range m.cells(s, it) {
+		v := c[0].value
+		if m.Over != nil {
+			v /= c[1].value
 		}
-		v, ok := r.value(m.Of)
-		if ok && m.Over != nil {
-			v, ok = m.Over.ratio(v, m.Of, r, e.Rows)
-		}
-		if ok {
-			all = append(all, v)
-		}
+		all = append(all, v)
 	}
 	return pick(m.Pick, all)
 }
 
-// ratio divides a row's value by that of the base's row in the same set.
-func (b *Base) ratio(v float64, of string, r *Row, rows []*Row) (float64, bool) {
+// experiment returns the name of what a measure is taken of.
+func (m *Measure) experiment(it *Item) string {
+	if m.Exp == "" && len(it.By) > 0 {
+		return it.By[0]
+	}
+	return m.Exp
+}
+
+// cells returns what a measure is taken of, each with what it is divided by, if
+// anything.
+func (m *Measure) cells(s *Site, it *Item) (all [][]cell) {
+	name := m.experiment(it)
+	e := s.find(name)
+	if e == nil {
+		return nil
+	}
+	for _, r := range e.Rows {
+		if name == it.By[0] && !it.Plot.places(r) { // cut short
+			continue
+		}
+		if !matches(m.System, r.System) || !matches(m.Case, r.Case) || m.N != 0 && r.N != m.N {
+			continue
+		}
+		v, ok := r.value(m.Of)
+		if !ok {
+			continue
+		}
+		c := []cell{{r, m.Of, v}}
+		if m.Over != nil {
+			base, ok := m.Over.cell(m.Of, r, e.Rows)
+			if !ok {
+				continue
+			}
+			c = append(c, base)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// cell returns what a row's value is divided by: that of the base's row in the same
+// set, or in the base's own case.
+func (b *Base) cell(of string, r *Row, rows []*Row) (cell, bool) {
 	if b.Of != "" {
 		of = b.Of
 	}
+	system, label := b.System, b.Case
+	if label == "" {
+		label = r.Case
+	}
 	for _, q := range rows {
-		sameSet := q.Case == r.Case && q.N == r.N && (q.Threads == r.Threads || q.Threads == 0 || r.Threads == 0)
-		if !sameSet || b.System == "" && q != r || !matches(b.System, q.System) {
+		threads := q.Threads == r.Threads || q.Threads == 0 || r.Threads == 0
+		if b.Threads > 0 {
+			threads = q.Threads == b.Threads
+		}
+		sameSet := q.Case == label && q.N == r.N && threads
+		if !sameSet || system == "" && q.System != r.System || !matches(system, q.System) {
 			continue
 		}
 		if base, ok := q.value(of); ok && base != 0 {
-			return v / base, true
+			return cell{q, of, base}, true
 		}
 	}
-	return 0, false
+	return cell{}, false
 }
 
 // pick makes one outcome of all values. The mean is the geometric one, since

@@ -105,12 +105,20 @@ func (s *styles) paper(line *Line) {
 
 // panels makes the plots of an experiment's rows, and puts lines of the paper
 // beside rates by size.
-func panels(v View, e *Experiment, id string, papers []*Line) []*Panel {
-	p := newPlotter(v, e)
-	if len(p.rows) == 0 {
-		return nil
+func panels(v View, e *Experiment, id string, papers []*Line) (out []*Panel) {
+	for y := range strings.SplitSeq(v.Y, "|") {
+		v.Y = y
+		out = append(out, panelsOf(v, e, papers)...)
 	}
-	var out []*Panel
+	for i, panel := range out {
+		panel.ID = id + "-" + strconv.Itoa(i+1)
+	}
+	return out
+}
+
+// panelsOf makes the plots of one quantity.
+func panelsOf(v View, e *Experiment, papers []*Line) (out []*Panel) {
+	p := newPlotter(v, e)
 	for _, key := range distinct(p.rows, p.panelKey) {
 		rows := keep(p.rows, func(r *Row) bool { return p.panelKey(r) == key })
 		panel := &Panel{Title: key, YLabel: p.yLabel(), XLabel: p.xLabel()}
@@ -120,7 +128,6 @@ func panels(v View, e *Experiment, id string, papers []*Line) []*Panel {
 		} else {
 			p.fillGroups(panel, rows)
 		}
-		panel.ID = id + "-" + strconv.Itoa(len(out)+1)
 		out = append(out, panel)
 	}
 	return out

@@ -67,8 +67,17 @@ type Item struct {
 type View struct {
 	Case   string `json:"case,omitempty"`   // pattern; empty: all cases
 	X      string `json:"x,omitempty"`      // n, case, or the name of a column; empty: n where there are several
-	Y      string `json:"y,omitempty"`      // rate, time, or the name of a column; empty: rate
+	Y      string `json:"y,omitempty"`      // rate, time, or the name of a column; empty: rate; several, a plot each, between |
 	Series string `json:"series,omitempty"` // case: a line a case, not a system
+}
+
+// places reports whether a row has a place on the plot's axis.
+func (v View) places(r *Row) bool {
+	if v.X == "" || v.X == "n" || v.X == "case" {
+		return true
+	}
+	_, ok := r.value(v.X)
+	return ok
 }
 
 // Value is one thing that a paper says about a figure.
@@ -97,7 +106,10 @@ type Measure struct {
 // Base is the row of the same set that a row is compared with.
 type Base struct {
 	Of     string `json:"of,omitempty"`     // empty: as above
-	System string `json:"system,omitempty"` // empty: the row itself
+	System string `json:"system,omitempty"` // empty: the row's own
+	Case   string `json:"case,omitempty"`   // empty: the row's own
+	// Threads is 0 for the row's own.
+	Threads int `json:"threads,omitempty"`
 }
 
 // Table is a table as the paper prints it.
