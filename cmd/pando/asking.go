@@ -64,6 +64,20 @@ func (p *place) openIndex(path string) (typed.Index, error) {
 	return withKinds(ix, info.Note), nil
 }
 
+// openFor opens a file as openIndex does, and tells if it is not where the flags want
+// it: answers are the same on the CPU, but not as fast.
+func (p *place) openFor(cmd *cobra.Command, path string) (typed.Index, error) {
+	ix, err := p.openIndex(path)
+	if err != nil {
+		return nil, err
+	}
+	asked, _ := parseDevice(p.device)
+	if s := ix.Stats(); asked != pando.Auto && asked != pando.CPU && s.Device == pando.CPU {
+		fmt.Fprintf(cmd.ErrOrStderr(), "--device %s: the CPU answers instead (%s); `pando devices` tells what there is\n", p.device, s.Reason)
+	}
+	return ix, nil
+}
+
 // explain adds a next step to errors of opening.
 func explain(path string, err error) error {
 	switch {

@@ -161,11 +161,11 @@ func (f *buildFlags) openInput(paths []string, stdin io.Reader) (table.Source, e
 	}
 	src, err := openTables(paths, stdin, o)
 	if err != nil {
-		return nil, err
+		return nil, f.hintHeader(err, paths[0], append(f.values, f.key)...)
 	}
 	if schema := src.Schema(); f.key == "" && (len(schema) != 1 || len(f.values) > 0) {
 		src.Close()
-		return nil, usagef("which column of %s has the keys? Add --key COL; there are %s", paths[0], names(schema))
+		return nil, f.whichColumn(paths[0], schema)
 	}
 	return src, nil
 }

@@ -77,7 +77,7 @@ func (f *getFlags) run(cmd *cobra.Command, path string, keys []string) error {
 	if err := f.settle(cmd, path, f.from); err != nil {
 		return err
 	}
-	ix, err := f.openIndex(path)
+	ix, err := f.openFor(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (f *rankFlags) run(cmd *cobra.Command, path string, texts []string) error {
 	if err := f.settle(cmd, path, f.from); err != nil {
 		return err
 	}
-	ix, err := f.openIndex(path)
+	ix, err := f.openFor(cmd, path)
 	if err != nil {
 		return err
 	}

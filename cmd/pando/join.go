@@ -70,7 +70,7 @@ func (f *joinFlags) run(cmd *cobra.Command, path string, tables []string) error 
 	if err := f.settle(cmd, append([]string{path}, tables...)...); err != nil {
 		return err
 	}
-	ix, err := f.openIndex(path)
+	ix, err := f.openFor(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,8 @@ func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (ta
 	if p.value != nil {
 		o.Taken = p.valueNames()
 	}
-	return openTables(paths, cmd.InOrStdin(), o)
+	src, err := openTables(paths, cmd.InOrStdin(), o)
+	return src, f.hintHeader(err, paths[0], append(f.columns, f.on)...)
 }
 
 // fit sets what a probe needs to know about the table: its last column is what is

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pando-index/pando/internal/table"
@@ -71,6 +73,48 @@ func (in *input) tableOptions() (table.Options, error) {
 	return o, nil
 }
 
+// hintHeader adds to an error about columns that they may be asked for by number,
+// where the first line of a text seems to be data that was taken for names.
+func (in *input) hintHeader(err error, path string, asked ...string) error {
+	var e *table.Error
+	if err == nil || in.noHeader || in.header || !errors.As(err, &e) || e.Advice != "" || !in.mayHaveHeader(path) {
+		return err
+	}
+	_, list, missing := strings.Cut(e.What, "; there are: ")
+	if !missing || !slices.ContainsFunc(append(strings.Split(list, ", "), asked...), isNumber) {
+		return err
+	}
+	e.Advice = noHeaderHint
+	return err
+}
+
+const noHeaderHint = "is the first line data? --no-header calls the columns 1, 2, ..."
+
+// mayHaveHeader reports whether a table may be text whose first line has names.
+func (in *input) mayHaveHeader(path string) bool {
+	format := in.format
+	if format == "" {
+		format = extensions[tableExt(path)]
+	}
+	return slices.Contains([]string{"", "text", "csv", "tsv", "lines"}, format)
+}
+
+// isNumber reports whether a name of a column is one that data rather has.
+func isNumber(name string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(name), 64)
+	return err == nil
+}
+
+// whichColumn is the error where the column of keys is not told, and there are
+// several.
+func (in *input) whichColumn(path string, schema []table.Field) error {
+	hint := ""
+	if !in.noHeader && !in.header && in.mayHaveHeader(path) && slices.ContainsFunc(schema, func(f table.Field) bool { return isNumber(f.Name) }) {
+		hint = "; " + noHeaderHint
+	}
+	return usagef("which column of %s has the keys? Add --key COL; there are %s%s", path, names(schema), hint)
+}
+
 // tellNotes prints what was decided about an input that a flag could change.
 func tellNotes(w io.Writer, src table.Source) {
 	if s, ok := src.(interface{ Notes() []string }); ok {
@@ -102,7 +146,7 @@ func (in *input) openKeys(path, column string, stdin io.Reader, key table.Field)
 		return nil, err
 	}
 	if column == "" {
-		if column, err = onlyColumn(path, o); err != nil {
+		if column, err = in.onlyColumn(path, o); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +154,7 @@ func (in *input) openKeys(path, column string, stdin io.Reader, key table.Field)
 	o.Kinds[column] = key.Kind
 	src, err := table.Open(path, stdin, o)
 	if err != nil {
-		return nil, err
+		return nil, in.hintHeader(err, path, column)
 	}
 	return keySource{src}, nil
 }
@@ -130,7 +174,7 @@ func (s keySource) Next(b *table.Batch) error {
 }
 
 // onlyColumn returns the name of the only column of a table.
-func onlyColumn(path string, o table.Options) (string, error) {
+func (in *input) onlyColumn(path string, o table.Options) (string, error) {
 	if path == "-" {
 		return "", usagef("which column of stdin has the keys? Add --key COL")
 	}
@@ -140,7 +184,7 @@ func onlyColumn(path string, o table.Options) (string, error) {
 	}
 	defer src.Close()
 	if schema := src.Schema(); len(schema) != 1 {
-		return "", usagef("which column of %s has the keys? Add --key COL; there are %s", path, names(schema))
+		return "", in.whichColumn(path, schema)
 	}
 	return src.Schema()[0].Name, nil
 }
