@@ -6,6 +6,7 @@ import (
 
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
 )
 
 // shownNode is all there is to say of a node.
@@ -28,7 +29,8 @@ type shownNode struct {
 	Hops     int      `json:"hops"`
 	Version  uint64   `json:"version,omitempty"`
 	Keys     []string `json:"keys"`
-	Holds    bool     `json:"holds"` // keys are those of entries
+	Values   []string `json:"values,omitempty"` // of entries, in the order of their keys
+	Holds    bool     `json:"holds"`            // keys are those of entries
 	Partials []string `json:"partials,omitempty"`
 	Bits     []int    `json:"bits,omitempty"`
 	Lines    []int    `json:"lines,omitempty"`
@@ -72,10 +74,32 @@ func nodeOf(in *index.Inside, lk layout.Look, l, i int) shownNode {
 	for _, k := range x.Keys {
 		s.Keys = append(s.Keys, show(in, k))
 	}
+	if x.Entries && in.Value != noValue {
+		s.Values = valuesOf(in, n.Entry, x.Keys)
+	}
 	for _, p := range x.Partials {
 		s.Partials = append(s.Partials, hex(p))
 	}
 	return s
+}
+
+// noValue is the name of the type of values that have no bytes.
+const noValue = "none"
+
+// valuesOf returns the values of entries from first on, which is -1 if they have no
+// numbers, as text; an empty one for what was deleted meanwhile.
+func valuesOf(in *index.Inside, first int, keys []order.Probe) []string {
+	out := make([]string, len(keys))
+	for i, k := range keys {
+		entry := -1
+		if first >= 0 {
+			entry = first + i
+		}
+		if v, ok := in.Val(entry, k); ok {
+			out[i] = short(v)
+		}
+	}
+	return out
 }
 
 // found is the result of a search.

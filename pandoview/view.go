@@ -249,24 +249,21 @@ func group(lk layout.Look, level, from, to int) [6]int {
 	return g
 }
 
-// keysOf returns at most n keys of a node as text, or its partial keys.
+// keysOf returns at most n keys of a node as text.
 func keysOf(in *index.Inside, x layout.Inside, n int) []string {
 	out := []string{}
 	for _, k := range x.Keys[:min(len(x.Keys), n)] {
 		out = append(out, show(in, k))
 	}
-	for _, p := range x.Partials[:min(len(x.Partials), n)] {
-		if len(x.Keys) == 0 {
-			out = append(out, hex(p))
-		}
-	}
 	return out
 }
 
 // show returns a key as text that is not too long.
-func show(in *index.Inside, p order.Probe) string {
+func show(in *index.Inside, p order.Probe) string { return short(in.Format(p)) }
+
+// short cuts a text for people.
+func short(s string) string {
 	const most = 120
-	s := in.Format(p)
 	if len(s) > most {
 		s = s[:most] + "…"
 	}

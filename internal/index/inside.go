@@ -24,6 +24,9 @@ type Inside struct {
 	Layout func() any
 	// Get returns the value of a key as text, and reports whether there is one.
 	Get func(key order.Probe) (val string, ok bool)
+	// Val returns the value of an entry by its number, -1 if that is not known, and
+	// its key, of which the end may be missing.
+	Val func(entry int, key order.Probe) (val string, ok bool)
 	// Codes returns the codes of at most n entries around a key, in order and
 	// without equal ones. Keys must not be strings.
 	Codes func(around order.Probe, n int) []uint64
@@ -58,6 +61,16 @@ func (ix *Index[V]) Inside(now func() *Index[V]) *Inside {
 		Layout: func() any { return now().shown() },
 		Get: func(key order.Probe) (string, bool) {
 			v, ok := now().Get(key)
+			return text(v), ok
+		},
+		Val: func(entry int, key order.Probe) (string, bool) {
+			ix := now()
+			if entry >= 0 && entry < ix.n { // equal keys have values of their own
+				if k := ix.Key(entry); k.Code == key.Code && strings.HasPrefix(k.Text, key.Text) {
+					return text(ix.Val(entry)), true
+				}
+			}
+			v, ok := ix.Get(key)
 			return text(v), ok
 		},
 		Codes: func(around order.Probe, n int) []uint64 {
@@ -106,6 +119,11 @@ func (m *Map[V]) Inside(alive func()) *Inside {
 		Stats:  func() Stats { alive(); return m.Stats() },
 		Layout: func() any { alive(); return m.shown() },
 		Get: func(key order.Probe) (string, bool) {
+			alive()
+			v, ok := m.Get(key)
+			return text(v), ok
+		},
+		Val: func(_ int, key order.Probe) (string, bool) {
 			alive()
 			v, ok := m.Get(key)
 			return text(v), ok

@@ -94,7 +94,7 @@ func (s State) String() string { return [...]string{"", "locked", "sealed", "dea
 type Inside struct {
 	Keys     []order.Probe // separators, or the keys of entries
 	Entries  bool          // keys are those of entries
-	Partials []uint64      // of strings that are compared by some of their bits: those of each key
+	Partials []uint64      // of strings that are compared by some of their bits: those of each key, or nil
 	Bits     []int         // which bits these are, counted from the first of the string
 	Lines    []int         // keys in each cache line of the node, where lines are not all full
 	PerLine  int           // keys that fit a line

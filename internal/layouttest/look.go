@@ -66,8 +66,11 @@ func standsOver(look layout.Look, levels []layout.Level, level int) error {
 			return fmt.Errorf("node %d does not stand over %d and %d", i, n.First, n.End-1)
 		}
 		in := look.Inside(level, i)
-		if got := max(len(in.Keys), len(in.Partials)); got != n.Used {
-			return fmt.Errorf("node %d shows %d keys, has %d", i, got, n.Used)
+		if len(in.Keys) != n.Used || in.Partials != nil && len(in.Partials) != n.Used {
+			return fmt.Errorf("node %d shows %d keys and %d partial ones, has %d", i, len(in.Keys), len(in.Partials), n.Used)
+		}
+		if !slices.IsSortedFunc(in.Keys, compareProbes) {
+			return fmt.Errorf("node %d of level %d: its keys are not in order", i, level)
 		}
 		first, child = n.End, n.Child+n.Children
 	}

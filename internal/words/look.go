@@ -32,8 +32,8 @@ func (t *Tree) firstPage(i int) int {
 	return min(int(t.nodes[min(int(link&^linkNode), len(t.nodes)-1)].First), t.count)
 }
 
-// look adds to the tree over words what its keys are: bits of strings, which have
-// no other form.
+// look adds to the tree over words what its keys are: bits of strings, which people
+// cannot read, and the strings that these are of.
 type look struct {
 	layout.Look
 	t *Tree
@@ -45,13 +45,31 @@ func (k *look) Inside(level, i int) layout.Inside {
 		return in
 	}
 	root := &k.t.nodes[0].Program
-	for _, p := range in.Keys {
+	for s, p := range in.Keys {
 		in.Partials = append(in.Partials, p.Code)
+		in.Keys[s] = order.Probe{Text: k.t.greatest(p.Code)}
 	}
-	in.Keys, in.Bits = nil, bitsOf(root)
+	in.Bits = bitsOf(root)
 	in.Notes = append(in.Notes, fmt.Sprintf("Separators are %d bits of a page's greatest string; the directory has %d nodes more for pages that these do not tell apart.",
 		root.Bits(), len(k.t.nodes)-1))
 	return in
+}
+
+// greatest returns the greatest string of the pages that a word of the directory's
+// root stands for, as far as a look shows it.
+func (t *Tree) greatest(word uint64) string {
+	i, _ := t.root.Seek(word)
+	last := min(t.firstPage(i+1)*pageEntries, t.n) - 1
+	if last < 0 { // bytes of a damaged file, or of a list that was released
+		return ""
+	}
+	return t.shown(last)
+}
+
+// shown returns string i as far as a look shows it.
+func (t *Tree) shown(i int) string {
+	text := t.view(i)
+	return string([]byte(text[:min(len(text), mostShown)]))
 }
 
 // Way goes down the tree over words by the key's own bits.
@@ -63,7 +81,7 @@ func (k *look) Way(key order.Probe) []layout.Visit {
 	way := k.t.root.Look().Way(order.Probe{Code: word})
 	for i := range way {
 		way[i].Found = false
-		way[i].Note = fmt.Sprintf("compares the key's %d bits %x", k.t.nodes[0].Bits(), word)
+		way[i].Note = fmt.Sprintf("compares %d bits of the key with those of the strings", k.t.nodes[0].Bits())
 	}
 	for _, v := range (pages{k.t}).Way(key) {
 		v.Level = len(way)
@@ -93,8 +111,7 @@ func (p pages) Inside(_, i int) layout.Inside {
 	n, pg := p.Node(0, i), p.t.page(i)
 	in := layout.Inside{Entries: true, PerLine: lineKeys, Bits: bitsOf(&pg.Program)}
 	for s := range n.Used {
-		text := p.t.view(n.Entry + s)
-		in.Keys = append(in.Keys, order.Probe{Text: string([]byte(text[:min(len(text), mostShown)]))})
+		in.Keys = append(in.Keys, order.Probe{Text: p.t.shown(n.Entry + s)})
 		in.Partials = append(in.Partials, uint64(pg.partials[s]))
 	}
 	in.Notes = []string{fmt.Sprintf("The page compares %d bits of each string, and the whole string once. Its strings take %d bytes.", pg.Bits(), pg.End)}
@@ -117,12 +134,11 @@ func (p pages) Way(key order.Probe) []layout.Visit {
 	var ranks [1]int
 	g := groups.Get().(*group)
 	p.t.locate(g, []string{key.Text}, ranks[:])
-	partial := g.partial[0]
 	groups.Put(g)
 	at, found := p.t.Seek(key.Text)
 	v := layout.Visit{Node: min(at, p.t.n-1) / pageEntries, Found: found}
 	v.Slot = at - v.Node*pageEntries
-	v.Note = fmt.Sprintf("compares the key's bits %x by the page's program, then whole strings", partial)
+	v.Note = fmt.Sprintf("compares %d bits of the key, then whole strings", p.t.page(v.Node).Bits())
 	if led := min(ranks[0], p.t.n-1) / pageEntries; led != v.Node {
 		v.Note = fmt.Sprintf("partial keys led to page %d; whole strings led here", led)
 	}

@@ -395,6 +395,8 @@ func TestStrings(t *testing.T) {
 	p.search(keys[777])
 	p.until("document.querySelectorAll('#details .bits span').length > 0")
 	p.until("document.getElementById('result').textContent.includes('foundyes')")
+	p.until("document.querySelector('#details .keys .hit')?.textContent.endsWith(' → 0')")
+	p.until("document.querySelector('#legend .down')?.parentElement.textContent.includes('below')")
 	p.shot("strings")
 }
 

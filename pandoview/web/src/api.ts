@@ -15,7 +15,7 @@ export interface Viewed { lo: number; hi: number; last: number; levels: Strip[] 
 export interface Node {
   level: number; node: number; kind: string; name?: string; first: number; end: number; child: number; children: number;
   used: number; room: number; bytes: number; entry: number; entries: number; state?: string; link: number; hops: number; version?: number;
-  keys: string[]; holds: boolean; partials?: string[]; bits?: number[]; lines?: number[]; perLine: number; notes?: string[];
+  keys: string[]; values?: string[]; holds: boolean; partials?: string[]; bits?: number[]; lines?: number[]; perLine: number; notes?: string[];
 }
 export interface Visit extends Node { slot: number; here: boolean; note?: string }
 export interface Found { key: string; found: boolean; value: string; way: Visit[] }

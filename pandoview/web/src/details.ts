@@ -63,13 +63,14 @@ export function bits(all: number[]): HTMLElement {
 
 function keys(n: Node, found: Found | undefined): HTMLElement {
   const box = el("div", { class: "keys", tabindex: "0", role: "list", "aria-label": n.holds ? "entries" : "separators" });
-  const all = n.keys.length ? n.keys : n.partials ?? [];
-  all.forEach((k, i) => {
-    const text = n.keys.length && n.partials ? `${k}  ·  ${n.partials[i]}` : k;
-    const hit = found && n.holds && k === found.key;
-    box.append(el("span", {}, String(n.holds && n.entry >= 0 ? count(n.entry + i) : i)), el("span", hit ? { class: "hit", title: k } : { title: k }, text));
+  n.keys.forEach((k, i) => {
+    const hit = found && n.holds && k === found.key, value = n.values?.[i], partial = n.partials?.[i];
+    const title = partial === undefined ? k : `${k}\nbits compared: ${partial} (hexadecimal)`;
+    const text = el("span", hit ? { class: "hit", title } : { title }, k);
+    if (value !== undefined) text.append(el("em", { title: value }, ` → ${value}`));
+    box.append(el("span", {}, String(n.holds && n.entry >= 0 ? count(n.entry + i) : i)), text);
   });
-  if (all.length === 0) box.append(el("span"), el("span", {}, "no keys"));
+  if (n.keys.length === 0) box.append(el("span"), el("span", {}, "no keys"));
   return box;
 }
 

@@ -14,7 +14,7 @@ export class SearchStage implements Stage {
     this.element = el("section", {}, this.says, this.way);
     for (const v of found.way) {
       const cells = el("div", { class: "cells" });
-      const keys = v.keys.length ? v.keys : v.partials ?? [];
+      const keys = v.keys;
       const most = 64, from = Math.max(0, Math.min(v.slot - (most >> 1), keys.length - most));
       keys.slice(from, from + most).forEach((k, i) => {
         const at = from + i;

@@ -34,6 +34,7 @@ export class TreeView {
 
   private legend(): void {
     byID("legend").innerHTML = `<span><i class="ramp"></i>empty to full</span><span><i class="path"></i>way of the search</span>` +
+      `<span><i class="down"></i>where its key is, below</span>` +
       `<span><i class="picked"></i>chosen</span>` + (this.ix.mutable && !this.ix.types ? `<span><i class="untold"></i>split, parent not told yet</span>` : "");
   }
 
