@@ -2,9 +2,11 @@ package pando_test
 
 import (
 	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +46,45 @@ func TestEveryMethodHasAnExample(t *testing.T) {
 	}
 	if len(methods) < 20 {
 		t.Errorf("only %d methods were found", len(methods))
+	}
+}
+
+// Documentation shows the body of an example and nothing else, so that it must be a
+// whole program: whoever copies it into a main function has all of it.
+func TestExamplesAreWhole(t *testing.T) {
+	names, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	examples := doc.Examples(files...)
+	for _, e := range examples {
+		if e.Play == nil {
+			t.Errorf("Example%s needs what is declared in another file", e.Name)
+			continue
+		}
+		for _, d := range e.Play.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.Name != "main" {
+					t.Errorf("Example%s needs the function %s", e.Name, d.Name.Name)
+				}
+			case *ast.GenDecl:
+				if d.Tok != token.IMPORT {
+					t.Errorf("Example%s needs a declaration outside of it", e.Name)
+				}
+			}
+		}
+	}
+	if len(examples) < 100 {
+		t.Errorf("only %d examples were found", len(examples))
 	}
 }
 

@@ -1,120 +1,138 @@
 package pando_test
 
 import (
-	"bytes"
 	"fmt"
+	"log"
 	"os"
-	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pando-index/pando"
 )
 
-func ExampleFrozen_CountBatch() {
-	ix, _ := pando.Freeze[int, struct{}]([]int{10, 20, 20, 30}, nil)
-	defer ix.Close()
-	counts := make([]int, 2)
-	ix.CountBatch([]int{10, 20}, []int{20, 20}, counts)
-	fmt.Println(counts)
-	// Output: [3 2]
-}
-
-func ExampleFrozen_Save() {
-	folder, _ := os.MkdirTemp("", "pando")
-	defer os.RemoveAll(folder)
-	ix, _ := pando.Freeze([]uint64{3, 1, 2}, []float64{0.3, 0.1, 0.2})
-	defer ix.Close()
-	path := filepath.Join(folder, "prices.pando")
-	if err := ix.Save(path); err != nil { // there under its name when it is whole, or not at all
-		fmt.Println(err)
-	}
-	info, _ := pando.Inspect(path)
-	fmt.Println(info.Len, info.Key, info.Value)
-	// Output: 3 uint64 float64
-}
-
-func ExampleFrozen_WriteTo() {
-	ix, _ := pando.Freeze([]uint64{3, 1, 2}, []uint64{30, 10, 20})
-	defer ix.Close()
-	var file bytes.Buffer // or a connection, or an upload
-	n, err := ix.WriteTo(&file)
-	fmt.Println(n == int64(file.Len()), err)
-	// Output: true <nil>
-}
-
+// Calls of many goroutines are answered together.
 func ExampleFrozen_Batcher() {
-	ix, _ := pando.Freeze([]string{"a", "b"}, []int{1, 2})
-	defer ix.Close()
-	b := ix.Batcher(50*time.Microsecond, 1000) // waits so long for at most so many
+	trees, err := pando.Freeze([]string{"ash", "birch", "elm"}, []int{1, 2, 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer trees.Close()
+
+	b := trees.Batcher(50*time.Microsecond, 1000) // waits so long for at most so many
 	defer b.Close()
-	v, ok := b.Get("b") // from many goroutines: they are answered together
+	v, ok := b.Get("birch")
 	fmt.Println(v, ok)
 	// Output: 2 true
 }
 
+// A batcher of a tree sees what others change. It is closed before the tree.
+func ExampleTree_Batcher() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+	b := stock.Batcher(pando.DefaultWait, pando.DefaultBatch)
+	defer b.Close()
+
+	if err := stock.Set(3000, 3); err != nil {
+		log.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var total atomic.Int64
+	for _, article := range []uint32{1001, 3000, 4711, 9999} {
+		wg.Go(func() { // a handler, say
+			if pieces, ok := b.Get(article); ok {
+				total.Add(int64(pieces))
+			}
+		})
+	}
+	wg.Wait()
+	fmt.Println(total.Load(), "pieces")
+	// Output: 20 pieces
+}
+
 func ExampleBatcher_Get() {
-	ix, _ := pando.Freeze([]int{1, 2}, []string{"one", "two"})
-	defer ix.Close()
-	b := ix.Batcher(50*time.Microsecond, 1000)
+	names, err := pando.Freeze([]int{1, 2}, []string{"one", "two"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer names.Close()
+
+	b := names.Batcher(50*time.Microsecond, 1000)
 	defer b.Close()
 	fmt.Println(b.Get(2))
 	// Output: two true
 }
 
+// A batcher is closed before its index.
 func ExampleBatcher_Close() {
-	ix, _ := pando.Freeze([]int{1, 2}, []string{"one", "two"})
-	defer ix.Close()
-	b := ix.Batcher(50*time.Microsecond, 1000)
-	fmt.Println(b.Close()) // before the index
-	// Output: <nil>
+	names, err := pando.Freeze([]int{1, 2}, []string{"one", "two"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	b := names.Batcher(50*time.Microsecond, 1000)
+	fmt.Println(b.Close())
+	fmt.Println(names.Close())
+	// Output:
+	// <nil>
+	// <nil>
 }
 
+// Where there is a GPU, it copies from and to buffers itself.
 func ExampleNewBuffer() {
-	ix, _ := pando.Freeze([]uint64{1, 2, 3}, []uint64{10, 20, 30})
+	ix, err := pando.Freeze([]uint64{1, 2, 3}, []uint64{10, 20, 30})
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer ix.Close()
-	asked, _ := pando.NewBuffer[uint64](2) // where there is a GPU, it copies from here itself
+	asked, err := pando.NewBuffer[uint64](2)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer asked.Close()
-	vals, _ := pando.NewBuffer[uint64](2)
+	vals, err := pando.NewBuffer[uint64](2)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer vals.Close()
+
 	copy(asked.Slice(), []uint64{3, 1})
-	hits := ix.GetBatch(asked.Slice(), vals.Slice(), make([]bool, 2))
+	hits := ix.GetBatch(asked.Slice(), vals.Slice(), nil)
 	fmt.Println(hits, vals.Slice())
 	// Output: 2 [30 10]
 }
 
 func ExampleBuffer_Slice() {
-	b, _ := pando.NewBuffer[uint32](3)
+	b, err := pando.NewBuffer[uint32](3)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer b.Close()
+
 	fmt.Println(len(b.Slice()))
 	// Output: 3
 }
 
 func ExampleBuffer_Locked() {
-	b, _ := pando.NewBuffer[uint32](3)
+	b, err := pando.NewBuffer[uint32](3)
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer b.Close()
+
 	if b.Locked() {
 		fmt.Fprintln(os.Stderr, "a GPU copies from and to this memory itself")
 	}
 }
 
+// The slice must not be used after Close.
 func ExampleBuffer_Close() {
-	b, _ := pando.NewBuffer[uint32](3)
-	fmt.Println(b.Close()) // its slice must not be used any more
+	b, err := pando.NewBuffer[uint32](3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(b.Close())
 	// Output: <nil>
-}
-
-func ExampleRanges_At() {
-	ix, _ := pando.Freeze([]int{10, 20, 30}, []string{"a", "b", "c"})
-	defer ix.Close()
-	r := ix.RangeBatch([]int{10, 25}, []int{20, 40}, 0)
-	keys, vals := r.At(1) // of the second range
-	fmt.Println(keys, vals)
-	// Output: [30] [c]
-}
-
-func ExampleRanges_Len() {
-	ix, _ := pando.Freeze([]int{10, 20, 30}, []string{"a", "b", "c"})
-	defer ix.Close()
-	fmt.Println(ix.RangeBatch([]int{10, 25}, []int{20, 40}, 0).Len())
-	// Output: 2
 }

@@ -3,224 +3,269 @@ package pando_test
 import (
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 
 	"github.com/pando-index/pando"
 )
 
-// stock is a tree of the number of pieces by article.
-func stock() *pando.Tree[uint32, int] {
-	t, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
 func ExampleNewTree() {
-	t, err := pando.NewTree[uint32, int]()
+	stock, err := pando.NewTree[uint32, int]()
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
-	defer t.Close()
-	if err := t.Set(7, 1); err != nil {
-		panic(err)
+	defer stock.Close()
+
+	if err := stock.Set(4711, 5); err != nil {
+		log.Fatal(err)
 	}
-	fmt.Println(t.Get(7))
-	// Output: 1 true
+	if err := stock.Set(1001, 12); err != nil {
+		log.Fatal(err)
+	}
+	for article, pieces := range stock.All() {
+		fmt.Println(article, pieces)
+	}
+	// Output:
+	// 1001 12
+	// 4711 5
 }
 
+// Keys need not be sorted, and of equal ones the last wins.
 func ExampleTreeOf() {
-	t := stock()
-	defer t.Close()
-	for article, pieces := range t.All() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000, 4711}, []int{5, 12, 0, 6})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	for article, pieces := range stock.All() {
 		fmt.Println(article, pieces)
 	}
 	// Output:
 	// 1001 12
 	// 3000 0
-	// 4711 5
+	// 4711 6
 }
 
-func ExampleTree_Swap() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Swap(3000, 8))
-	// Output: 0 true <nil>
-}
-
-// Take one piece, and the article out of the tree with the last.
-func ExampleTree_Update() {
-	t := stock()
-	defer t.Close()
-	for range 5 {
-		t.Update(4711, func(pieces int, had bool) (int, bool) { return pieces - 1, had && pieces > 1 })
+func ExampleTree_Set() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
 	}
-	fmt.Println(t.Has(4711), t.Len())
-	// Output: false 2
+	defer stock.Close()
+
+	if err := stock.Set(1001, 11); err != nil { // changes it
+		log.Fatal(err)
+	}
+	if err := stock.Set(2000, 3); err != nil { // adds it
+		log.Fatal(err)
+	}
+	pieces, ok := stock.Get(1001)
+	fmt.Println(pieces, ok, stock.Len())
+	// Output: 11 true 4
 }
 
-func ExampleTree_Delete() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Delete(1001))
-	fmt.Println(t.Delete(1001))
+func ExampleTree_Get() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	pieces, ok := stock.Get(1001)
+	fmt.Println(pieces, ok)
+	pieces, ok = stock.Get(1002)
+	fmt.Println(pieces, ok)
 	// Output:
 	// 12 true
 	// 0 false
 }
 
-func ExampleTree_DeleteRange() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.DeleteRange(1000, 3999), t.Len())
-	// Output: 2 1
-}
-
-func ExampleTree_PopMin() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.PopMin())
-	fmt.Println(t.PopMax())
-	// Output:
-	// 1001 12 true
-	// 4711 5 true
-}
-
-func ExampleTree_SetBatch() {
-	t := stock()
-	defer t.Close()
-	err := t.SetBatch([]uint32{3000, 5000}, []int{1, 2})
-	fmt.Println(err, t.Len())
-	found := make([]bool, 2)
-	fmt.Println(t.DeleteBatch([]uint32{5000, 6000}, found), found)
-	// Output:
-	// <nil> 4
-	// 1 [true false]
-}
-
-func ExampleTree_Apply() {
-	t := stock()
-	defer t.Close()
-	ops := []pando.Op{pando.OpGet, pando.OpSet, pando.OpDelete}
-	keys, vals, found := []uint32{1001, 3000, 3000}, []int{0, 7, 0}, make([]bool, 3)
-	err := t.Apply(ops, keys, vals, found)
-	fmt.Println(err, vals, found) // what was there before each
-	// Output: <nil> [12 0 7] [true true true]
-}
-
-// A snapshot stays as it was.
-func ExampleTree_Snapshot() {
-	t := stock()
-	defer t.Close()
-	before := t.Snapshot()
-	defer before.Close()
-	t.Set(1, 1)
-	fmt.Println(before.Len(), t.Len())
-	// Output: 3 4
-}
-
-func ExampleTree_Freeze() {
-	t := stock()
-	defer t.Close()
-	ix, err := t.Freeze()
+func ExampleTree_Has() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
-	defer ix.Close()
-	fmt.Println(ix.Rank(4000))
+	defer stock.Close()
+
+	fmt.Println(stock.Has(3000), stock.Has(3001)) // 3000 is there, though none are left
+	// Output: true false
+}
+
+func ExampleTree_Len() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	stock.Delete(3000)
+	fmt.Println(stock.Len())
 	// Output: 2
 }
 
-func ExampleOpenTree() {
-	dir, err := os.MkdirTemp("", "pando")
+func ExampleTree_Swap() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "stock.pando")
-	t := stock()
-	defer t.Close()
-	if err := t.Save(path); err != nil {
-		log.Fatal(err)
-	}
-	again, err := pando.OpenTree[uint32, int](path)
+	defer stock.Close()
+
+	before, had, err := stock.Swap(4711, 8)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer again.Close()
-	fmt.Println(again.Len())
-	// Output: 3
+	fmt.Println(before, had)
+	// Output: 5 true
 }
 
-func ExampleTree_Scan() {
-	t := stock()
-	defer t.Close()
-	for article, pieces := range t.Scan(pando.After(1001), pando.Reverse()) {
-		fmt.Println(article, pieces)
-	}
-	// Output:
-	// 4711 5
-	// 3000 0
-}
-
-// A cursor of a tree sees what others change.
-func ExampleTree_Cursor() {
-	t := stock()
-	defer t.Close()
-	c := t.Cursor()
-	c.Seek(2000)
-	t.Set(3500, 1)
-	c.Next()
-	fmt.Println(c.Key())
-	// Output: 3500
-}
-
-// Reading is the same for both.
-func ExampleIndex() {
-	frozen, tree := prices(), stock()
-	defer frozen.Close()
-	defer tree.Close()
-	fmt.Println(articles(frozen), articles(tree))
-	// Output: 5 3
-}
-
-func articles[V any](ix pando.Index[uint32, V]) int { return ix.Count(0, 9999) }
-
-// A tree of strings has prefixes.
-func ExampleTree_Prefix() {
-	t, err := pando.NewTree[string, int]()
+// Take one piece, and the article out of the tree with the last.
+func ExampleTree_Update() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001}, []int{2, 12})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
-	defer t.Close()
-	for i, page := range []string{"/books/go", "/books", "/news", "/books/c"} {
-		if err := t.Set(page, i); err != nil {
-			panic(err)
+	defer stock.Close()
+
+	for range 2 {
+		err := stock.Update(4711, func(pieces int, had bool) (int, bool) {
+			return pieces - 1, had && pieces > 1
+		})
+		if err != nil {
+			log.Fatal(err)
 		}
+		fmt.Println(stock.Get(4711))
 	}
-	for page, i := range t.Prefix("/books/") {
-		fmt.Println(page, i)
-	}
-	fmt.Println(t.PrefixCount("/books"))
 	// Output:
-	// /books/c 3
-	// /books/go 0
-	// 3
+	// 1 true
+	// 0 false
 }
 
-// Keys that are slices of bytes are not copied to be looked up.
-func ExampleTree_GetBytes() {
-	t, err := pando.NewTree[string, int]()
+// Get or set: the value that the key has, or else a new one. The function may run
+// more than once; what its last run has set holds.
+func ExampleTree_Update_getOrSet() {
+	ids, err := pando.TreeOf([]string{"ash", "birch"}, []int{1, 2})
 	if err != nil {
-		panic(err)
+		log.Fatal(err)
 	}
-	defer t.Close()
-	line := []byte("go 1.25")
-	if err := t.SetBytes(line[:2], 25); err != nil {
-		panic(err)
+	defer ids.Close()
+
+	for _, name := range []string{"birch", "elm"} {
+		var id int
+		var was bool
+		err := ids.Update(name, func(old int, had bool) (int, bool) {
+			if id, was = old, had; !had {
+				id = 3
+			}
+			return id, true
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(name, id, was)
 	}
-	fmt.Println(t.GetBytes([]byte("go")))
-	// Output: 25 true
+	// Output:
+	// birch 2 true
+	// elm 3 false
+}
+
+// Compare and swap: a new value only in place of the one expected. The function may
+// run more than once; what its last run has set holds.
+func ExampleTree_Update_compareAndSwap() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001}, []int{5, 12})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	for range 2 {
+		var swapped bool
+		err := stock.Update(4711, func(old int, had bool) (int, bool) {
+			if swapped = had && old == 5; swapped {
+				return 4, true
+			}
+			return old, had // as it was
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(swapped)
+	}
+	// Output:
+	// true
+	// false
+}
+
+func ExampleTree_Delete() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	pieces, had := stock.Delete(1001)
+	fmt.Println(pieces, had)
+	pieces, had = stock.Delete(1001)
+	fmt.Println(pieces, had)
+	// Output:
+	// 12 true
+	// 0 false
+}
+
+// Both ends belong to the range.
+func ExampleTree_DeleteRange() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	deleted := stock.DeleteRange(1001, 3000)
+	fmt.Println(deleted, "deleted,", stock.Len(), "left")
+	// Output: 2 deleted, 1 left
+}
+
+// From the least key to the greatest it clears the tree.
+func ExampleTree_DeleteRange_clear() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	if least, _, ok := stock.Min(); ok {
+		greatest, _, _ := stock.Max()
+		fmt.Println(stock.DeleteRange(least, greatest), "deleted")
+	}
+	fmt.Println(stock.Len(), "left")
+	// Output:
+	// 3 deleted
+	// 0 left
+}
+
+// A queue by priority: the least is taken out first.
+func ExampleTree_PopMin() {
+	jobs, err := pando.TreeOf([]int64{30, 10, 20}, []string{"sweep", "wash", "dry"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer jobs.Close()
+
+	for priority, job, ok := jobs.PopMin(); ok; priority, job, ok = jobs.PopMin() {
+		fmt.Println(priority, job)
+	}
+	// Output:
+	// 10 wash
+	// 20 dry
+	// 30 sweep
+}
+
+func ExampleTree_PopMax() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	article, pieces, ok := stock.PopMax()
+	fmt.Println(article, pieces, ok)
+	// Output: 4711 5 true
 }

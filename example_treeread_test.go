@@ -1,161 +1,141 @@
 package pando_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/pando-index/pando"
 )
 
-func ExampleTree_Set() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Set(1001, 11), t.Set(2000, 3))
-	fmt.Println(t.Get(1001))
-	fmt.Println(t.Len())
-	// Output:
-	// <nil> <nil>
-	// 11 true
-	// 4
-}
-
-func ExampleTree_Get() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Get(1001))
-	fmt.Println(t.Get(1002))
-	// Output:
-	// 12 true
-	// 0 false
-}
-
-func ExampleTree_Has() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Has(3000), t.Has(3001)) // 3000 is there, though none are left
-	// Output: true false
-}
-
-func ExampleTree_Len() {
-	t := stock()
-	defer t.Close()
-	t.Set(1, 1)
-	fmt.Println(t.Len())
-	// Output: 4
-}
-
-func ExampleTree_GetBatch() {
-	t := stock()
-	defer t.Close()
-	pieces, found := make([]int, 3), make([]bool, 3)
-	hits := t.GetBatch([]uint32{4711, 1, 1001}, pieces, found)
-	fmt.Println(hits, pieces, found)
-	// Output: 2 [5 0 12] [true false true]
-}
-
-func ExampleTree_DeleteBatch() {
-	t := stock()
-	defer t.Close()
-	found := make([]bool, 2)
-	fmt.Println(t.DeleteBatch([]uint32{4711, 4712}, found), found)
-	// Output: 1 [true false]
-}
-
-func ExampleTree_PopMax() {
-	t := stock()
-	defer t.Close()
-	for t.Len() > 1 {
-		fmt.Println(t.PopMax())
-	}
-	// Output:
-	// 4711 5 true
-	// 3000 0 true
-}
-
 func ExampleTree_Min() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Min())
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	article, pieces, ok := stock.Min()
+	fmt.Println(article, pieces, ok)
 	// Output: 1001 12 true
 }
 
 func ExampleTree_Max() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Max())
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	article, pieces, ok := stock.Max()
+	fmt.Println(article, pieces, ok)
 	// Output: 4711 5 true
 }
 
+// The last entry up to a key.
 func ExampleTree_Floor() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Floor(4000)) // the last at or before
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	article, pieces, ok := stock.Floor(4000)
+	fmt.Println(article, pieces, ok)
 	// Output: 3000 0 true
 }
 
+// The first entry from a key on.
 func ExampleTree_Ceil() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Ceil(4000)) // the first at or after
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	article, pieces, ok := stock.Ceil(4000)
+	fmt.Println(article, pieces, ok)
 	// Output: 4711 5 true
 }
 
+// Rank counts the keys below one.
 func ExampleTree_Rank() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Rank(3000), t.Rank(9999))
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	fmt.Println(stock.Rank(3000), stock.Rank(9999))
 	// Output: 1 3
 }
 
-func ExampleTree_RankBatch() {
-	t := stock()
-	defer t.Close()
-	ranks := make([]int, 3)
-	t.RankBatch([]uint32{0, 3000, 9999}, ranks)
-	fmt.Println(ranks)
-	// Output: [0 1 3]
-}
-
+// The median is the entry in the middle.
 func ExampleTree_At() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.At(t.Len() / 2)) // the median
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	article, pieces := stock.At(stock.Len() / 2)
+	fmt.Println(article, pieces)
 	// Output: 3000 0
 }
 
+// Both ends are counted.
+func ExampleTree_Count() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	fmt.Println(stock.Count(1000, 3999))
+	// Output: 2
+}
+
+// A tree may be changed while it is read.
 func ExampleTree_All() {
-	t := stock()
-	defer t.Close()
-	for article, pieces := range t.All() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	for article, pieces := range stock.All() {
 		if pieces == 0 {
-			t.Delete(article) // a tree may be changed while it is read
+			stock.Delete(article)
 		}
 	}
-	fmt.Println(t.Len())
+	fmt.Println(stock.Len())
 	// Output: 2
 }
 
 func ExampleTree_Backward() {
-	t := stock()
-	defer t.Close()
-	for article := range t.Backward() {
-		fmt.Println(article)
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	for article, pieces := range stock.Backward() {
+		fmt.Println(article, pieces)
 	}
 	// Output:
-	// 4711
-	// 3000
-	// 1001
+	// 4711 5
+	// 3000 0
+	// 1001 12
 }
 
+// Both ends belong to a range.
 func ExampleTree_Range() {
-	t := stock()
-	defer t.Close()
-	for article, pieces := range t.Range(1001, 3000) { // both ends belong to it
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	for article, pieces := range stock.Range(1001, 3000) {
 		fmt.Println(article, pieces)
 	}
 	// Output:
@@ -163,145 +143,90 @@ func ExampleTree_Range() {
 	// 3000 0
 }
 
-func ExampleTree_RangeBatch() {
-	t := stock()
-	defer t.Close()
-	r := t.RangeBatch([]uint32{0, 3000}, []uint32{2000, 9999}, 10)
-	for i := range r.Len() {
-		articles, pieces := r.At(i)
-		fmt.Println(articles, pieces)
+// The articles behind 1001, last first.
+func ExampleTree_Scan() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	for article, pieces := range stock.Scan(pando.After(1001), pando.Reverse()) {
+		fmt.Println(article, pieces)
 	}
 	// Output:
-	// [1001] [12]
-	// [3000 4711] [0 5]
+	// 4711 5
+	// 3000 0
 }
 
-func ExampleTree_Count() {
-	t := stock()
-	defer t.Close()
-	fmt.Println(t.Count(1000, 3999))
-	// Output: 2
+// A cursor of a tree sees what others change.
+func ExampleTree_Cursor() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	c := stock.Cursor()
+	c.Seek(2000)
+	fmt.Println(c.Key())
+	if err := stock.Set(3500, 1); err != nil {
+		log.Fatal(err)
+	}
+	c.Next()
+	fmt.Println(c.Key())
+	// Output:
+	// 3000
+	// 3500
 }
 
-func ExampleTree_CountBatch() {
-	t := stock()
-	defer t.Close()
-	counts := make([]int, 2)
-	t.CountBatch([]uint32{0, 3000}, []uint32{2000, 9999}, counts)
-	fmt.Println(counts)
-	// Output: [1 2]
+// Delete at a cursor, which goes on behind the key. Where others write, too, Update
+// can look at the value once more before it deletes.
+func ExampleTree_Cursor_delete() {
+	stock, err := pando.TreeOf([]uint32{4711, 1001, 3000}, []int{5, 12, 0})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stock.Close()
+
+	c := stock.Cursor()
+	for ok := c.First(); ok; ok = c.Next() {
+		if c.Value() == 0 {
+			stock.Delete(c.Key())
+		}
+	}
+	for article, pieces := range stock.All() {
+		fmt.Println(article, pieces)
+	}
+	// Output:
+	// 1001 12
+	// 4711 5
+}
+
+func ExampleTree_Prefix() {
+	paths := []string{"/books", "/books/go", "/books/c", "/news"}
+	visits, err := pando.TreeOf(paths, []int{40, 5, 3, 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer visits.Close()
+
+	for path, n := range visits.Prefix("/books/") {
+		fmt.Println(path, n)
+	}
+	// Output:
+	// /books/c 3
+	// /books/go 5
 }
 
 func ExampleTree_PrefixCount() {
-	t := pages()
-	defer t.Close()
-	fmt.Println(t.PrefixCount("/books"))
-	// Output: 2
-}
-
-// What is saved is the tree as it is at one moment, while others go on changing it.
-func ExampleTree_Save() {
-	dir, err := os.MkdirTemp("", "pando")
+	paths := []string{"/books", "/books/go", "/books/c", "/news"}
+	visits, err := pando.TreeOf(paths, []int{40, 5, 3, 20})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "stock.pando")
-	t := stock()
-	defer t.Close()
-	if err := t.Save(path); err != nil {
-		log.Fatal(err)
-	}
-	ix, err := pando.Open[uint32, int](path)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer ix.Close()
-	fmt.Println(ix.Get(1001))
-	// Output: 12 true
-}
+	defer visits.Close()
 
-func ExampleTree_WriteTo() {
-	t := stock()
-	defer t.Close()
-	var stream bytes.Buffer
-	if _, err := t.WriteTo(&stream); err != nil {
-		log.Fatal(err)
-	}
-	ix, err := pando.Read[uint32, int](&stream)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer ix.Close()
-	fmt.Println(ix.Len())
-	// Output: 3
-}
-
-func ExampleTree_Stats() {
-	t := stock()
-	defer t.Close()
-	s := t.Stats()
-	fmt.Println(s.Len, s.Layout)
-	// Output: 3 bplus
-}
-
-func ExampleTree_String() {
-	t := stock()
-	defer t.Close()
-	text := fmt.Sprint(t)
-	fmt.Println(strings.HasPrefix(text, "pando.Tree[uint32,int]{3 entries"))
-	// Output: true
-}
-
-func ExampleTree_Close() {
-	t := stock()
-	fmt.Println(t.Close(), errors.Is(t.Set(1, 1), pando.ErrClosed))
-	// Output: <nil> true
-}
-
-// pages returns a tree of pages and how often they were read.
-func pages() *pando.Tree[string, int] {
-	t, err := pando.TreeOf([]string{"/books", "/books/go", "/news"}, []int{1, 2, 3})
-	if err != nil {
-		log.Fatal(err)
-	}
-	return t
-}
-
-// Keys that are slices of bytes are not copied to be looked up.
-func ExampleTree_HasBytes() {
-	t := pages()
-	defer t.Close()
-	line := []byte("GET /news HTTP/1.1")
-	fmt.Println(t.HasBytes(line[4:9]))
-	// Output: true
-}
-
-func ExampleTree_RankBytes() {
-	t := pages()
-	defer t.Close()
-	fmt.Println(t.RankBytes([]byte("/news")))
-	// Output: 2
-}
-
-func ExampleTree_SetBytes() {
-	t := pages()
-	defer t.Close()
-	line := []byte("GET /about HTTP/1.1")
-	if err := t.SetBytes(line[4:10], 1); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(t.Len(), t.Has("/about"))
-	// Output: 4 true
-}
-
-// Keys lie one behind the other, and offsets say where each begins, as Arrow has
-// strings.
-func ExampleTree_GetBatchBytes() {
-	t := pages()
-	defer t.Close()
-	data, offsets := []byte("/news/books/about"), []int32{0, 5, 11, 17}
-	vals, found := make([]int, 3), make([]bool, 3)
-	fmt.Println(t.GetBatchBytes(data, offsets, vals, found), vals, found)
-	// Output: 2 [3 1 0] [true true false]
+	fmt.Println(visits.PrefixCount("/books"), visits.PrefixCount("/books/"))
+	// Output: 3 2
 }
