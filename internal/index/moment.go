@@ -244,7 +244,7 @@ type Freezing[V any] struct {
 func (m *Map[V]) Freeze() (*Freezing[V], error) {
 	at, err := m.freeze()
 	if err != nil {
-		return nil, mutableError(err)
+		return nil, m.failed(err)
 	}
 	return &Freezing[V]{m, at}, nil
 }

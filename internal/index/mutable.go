@@ -117,6 +117,14 @@ func mutableError(err error) error {
 	return err
 }
 
+// failed gives an error of a change a cause, and the figures of a limit.
+func (m *Map[V]) failed(err error) error {
+	if errors.Is(err, bplus.ErrLimit) || errors.Is(err, radix.ErrLimit) {
+		return problem(CauseLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.Bytes(), m.cfg.Limit)
+	}
+	return mutableError(err)
+}
+
 // bits returns a value as the tree holds it: its own bits, or the number of the
 // box that it is put into.
 func (m *Map[V]) bits(v V) uint64 {
@@ -190,7 +198,7 @@ func (m *Map[V]) Set(key order.Probe, val V) error {
 	}
 	m.awaitKey(key)
 	if _, _, err := m.set(key, m.bits(val)); err != nil {
-		return mutableError(err)
+		return m.failed(err)
 	}
 	return nil
 }
@@ -202,7 +210,7 @@ func (m *Map[V]) Swap(key order.Probe, val V) (old V, had bool, err error) {
 	was, had, err := m.set(key, bits)
 	if err != nil {
 		m.unused(bits)
-		return old, false, mutableError(err)
+		return old, false, m.failed(err)
 	}
 	return m.taken(was, had), had, nil
 }
@@ -231,7 +239,7 @@ func (m *Map[V]) Delete(key order.Probe) (old V, had bool, err error) {
 	m.awaitKey(key)
 	was, had, err := m.remove(key)
 	if err != nil {
-		return old, false, mutableError(err)
+		return old, false, m.failed(err)
 	}
 	return m.taken(was, had), had, nil
 }
@@ -241,7 +249,7 @@ func (m *Map[V]) Pop(greatest bool) (key order.Probe, val V, ok bool, err error)
 	m.awaitAny()
 	k, bits, ok, err := m.pop(greatest)
 	if err != nil {
-		return key, val, false, mutableError(err)
+		return key, val, false, m.failed(err)
 	}
 	return k, m.taken(bits, ok), ok, nil
 }
@@ -252,12 +260,12 @@ func (m *Map[V]) DeleteRange(lo, hi order.Probe) (int, error) {
 	m.awaitRange(lo, hi)
 	if m.boxes == nil {
 		n, err := m.deleteRange(lo, hi, nil)
-		return n, mutableError(err)
+		return n, m.failed(err)
 	}
 	var slots []uint64
 	n, err := m.deleteRange(lo, hi, func(bits uint64) { slots = append(slots, bits) })
 	m.gone(slots...)
-	return n, mutableError(err)
+	return n, m.failed(err)
 }
 
 // Rank returns the number of entries below key, or up to it.

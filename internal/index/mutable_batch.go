@@ -55,7 +55,7 @@ func (m *Map[V]) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, val
 		if report {
 			c.old = c.vals
 		}
-		return mutableError(m.apply(&c))
+		return m.failed(m.apply(&c))
 	}
 	return m.applyBoxed(&c, vals, report)
 }
@@ -66,7 +66,7 @@ func (m *Map[V]) DeleteBatch(keys order.Keys, found []bool) (deleted int, err er
 	if _, counts := m.keyMap.(deleteCounter); counts && found == nil && m.boxes == nil {
 		m.awaitKeys(keys)
 		err = m.apply(&changes{keys: keys, kind: bplus.Delete, deleted: &deleted})
-		return deleted, mutableError(err)
+		return deleted, m.failed(err)
 	}
 	if found == nil {
 		found = make([]bool, keys.Len())
@@ -103,7 +103,7 @@ func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
 	}
 	if err := m.apply(c); err != nil {
 		m.unused(made...)
-		return mutableError(err)
+		return m.failed(err)
 	}
 	var out []uint64
 	for i := range slots {

@@ -18,7 +18,7 @@ func (m *Map[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) erro
 	defer u.end()
 	was, had, err := m.update(key, u.decide)
 	if err != nil {
-		return mutableError(err)
+		return m.failed(err)
 	}
 	u.boxed = false // its value is in the tree
 	m.taken(was, had)

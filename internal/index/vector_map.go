@@ -169,7 +169,7 @@ func (m *Map[V]) Value(bits uint64) V { return m.value(bits) }
 // there were. It does nothing, and returns false, if they do not lie in the tree.
 func (m *Map[V]) Transform(lo, hi order.Probe, c *vector.Change) (changed int, inTree bool, err error) {
 	if m.Closed() {
-		return 0, true, mutableError(bplus.ErrClosed)
+		return 0, true, m.failed(bplus.ErrClosed)
 	}
 	v, ok := m.many()
 	if !ok {
@@ -178,7 +178,7 @@ func (m *Map[V]) Transform(lo, hi order.Probe, c *vector.Change) (changed int, i
 	m.awaitRange(lo, hi)
 	s, n := m.span(v, lo, hi)
 	changed, err = v.transform(s, n, c)
-	return changed, true, mutableError(err)
+	return changed, true, m.failed(err)
 }
 
 func (t *codes[C]) transform(s *span, entries int, f bplus.Changer) (int, error) {

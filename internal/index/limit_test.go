@@ -1,0 +1,30 @@
+package index
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A change that the limit does not allow says how large the tree is, what the limit
+// is, and what to do.
+func TestLimitTellsFigures(t *testing.T) {
+	const limit = 4 << 20
+	for _, key := range []KeyType{KeyTypeOf[uint64](), KeyTypeOf[string]()} {
+		m, err := NewMap[uint64](key, Config{Limit: limit}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		for i := 0; err == nil; i++ {
+			if err = m.Set(keyOf(i), 1); i > 1<<20 {
+				t.Fatal("there is no limit")
+			}
+		}
+		for _, want := range []string{fmt.Sprint(m.Bytes()), fmt.Sprint(limit), "raise MemoryLimit"} {
+			if CauseOf(err) != CauseLimit || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q is not in: %v", want, err)
+			}
+		}
+	}
+}
