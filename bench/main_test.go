@@ -49,7 +49,7 @@ func ownSizes(e *experiment) bool { return e == keySize || e == fastBuild || e =
 
 // counts reports whether an experiment counts instead of measuring time.
 func counts(e *experiment) bool {
-	return e == memory || e == treeMemory || e == keyEntropy || e == stopsExp
+	return e == memory || e == treeMemory || e == keyEntropy || e == stopsExp || e == waitsExp
 }
 
 func checkReport(t *testing.T, file string, e *experiment) {

@@ -44,7 +44,7 @@ var allExperiments = []*experiment{
 	dictSearch, dictInsert, gpuDictSearch, gpuDictInsert, gpuLatchedInsert, gpuLatchedHot, gpuSingleInsert, gpuPageSize, gpuVisit,
 	gpuAggregate, aggregateExp, transformExp, histogramExp, selectExp,
 	updateWays, updateBatches, rebuildExp, updateMix,
-	stringsExp, stringsTree, treeGetStrings, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings, gpuRadix, gpuRadixHost, gpuRadixLong, gpuRadixEndToEnd, stopsExp,
+	stringsExp, stringsTree, treeGetStrings, keyEntropy, keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance, gpuLayouts, gpuStrings, gpuRadix, gpuRadixHost, gpuRadixLong, gpuRadixEndToEnd, stopsExp, waitsExp,
 	cuartLayout, cuartBatches, cuartThreads, cuartSizes, cuartKeys, cuartReal, cuartLong, cuartUpdates, cuartRoot, radixWide,
 }
 
