@@ -119,7 +119,8 @@ func EveryMethod[K pando.Key, V any](ix *pando.Frozen[K, V]) []Call {
 
 // ClosedText reports whether a panic is the one of an index that was closed.
 func ClosedText(text string) bool {
-	return strings.HasPrefix(text, "pando: Frozen ") && strings.Contains(strings.ToLower(text), "close")
+	of := strings.HasPrefix(text, "pando: Frozen ") || strings.HasPrefix(text, "pando: Tree ")
+	return of && strings.Contains(strings.ToLower(text), "close")
 }
 
 // BytesOf returns n bytes of few values.
