@@ -155,13 +155,13 @@ func every(t *testing.T, n int, s shape) {
 	})
 }
 
-func TestSingleKeys(t *testing.T) { every(t, histories(400), farApart) }
+func TestSingleKeys(t *testing.T) { every(t, histories(300), farApart) }
 
-func TestSeveralKeys(t *testing.T) { every(t, histories(400), inTheMiddle) }
+func TestSeveralKeys(t *testing.T) { every(t, histories(300), inTheMiddle) }
 
 // Of the ends, PopMin takes the first key, or PopMax the last, or both do.
 func TestPop(t *testing.T) {
-	n := histories(200)
+	n := histories(120)
 	t.Run("first", func(t *testing.T) { every(t, n, atTheStart) })
 	t.Run("last", func(t *testing.T) { every(t, n, atTheEnd) })
 	t.Run("both", func(t *testing.T) { every(t, n, alone) })
