@@ -12,6 +12,11 @@
 //	close     goroutines that ask while another closes the index
 //	trees     a Tree that changes, under a memory limit too, beside a model that changes with it
 //	writers   goroutines that change a Tree at the same time
+//	shut      goroutines that use a Tree in every way while another closes it
+//	moments   goroutines that look for states which a Tree never had
+//	idle      a Tree whose values have gone and that nobody uses, whose memory must be free
+//	slow      functions of Update that take long, beside writers and snapshots
+//	addresses trees in processes that can map little
 //
 // A case that fails is printed with the command that runs it again. Cases run
 // in processes of their own, so that even a fault on any goroutine is told
@@ -42,15 +47,21 @@ type attack struct {
 	name string
 	unit string // what its cases are
 	run  func(c *testCase) error
+	free bool // what its goroutines meet is up to the scheduler
 }
 
 var attacks = []attack{
-	{"answers", "cases", func(c *testCase) error { return draw(c, pairs).answers(c) }},
-	{"faults", "runs", func(c *testCase) error { return draw(c, pairs).faults(c) }},
-	{"files", "files", func(c *testCase) error { return draw(c, pairs).files(c) }},
-	{"close", "rounds", func(c *testCase) error { return draw(c, pairs).closing(c) }},
-	{"trees", "trees", func(c *testCase) error { return draw(c, pairs).trees(c) }},
-	{"writers", "runs", func(c *testCase) error { return draw(c, pairs).writers(c) }},
+	{"answers", "cases", func(c *testCase) error { return draw(c, pairs).answers(c) }, false},
+	{"faults", "runs", func(c *testCase) error { return draw(c, pairs).faults(c) }, false},
+	{"files", "files", func(c *testCase) error { return draw(c, pairs).files(c) }, false},
+	{"close", "rounds", func(c *testCase) error { return draw(c, pairs).closing(c) }, true},
+	{"trees", "trees", func(c *testCase) error { return draw(c, pairs).trees(c) }, false},
+	{"writers", "runs", func(c *testCase) error { return draw(c, pairs).writers(c) }, true},
+	{"shut", "rounds", func(c *testCase) error { return draw(c, crowds).shutting(c) }, true},
+	{"moments", "runs", func(c *testCase) error { return draw(c, crowds).moments(c) }, true},
+	{"idle", "trees", idle, true},
+	{"slow", "runs", func(c *testCase) error { return draw(c, crowds).slow(c) }, true},
+	{"addresses", "programs", addresses, true},
 }
 
 // TestAttack is the way in: it repeats one case, is one of the processes that
@@ -87,9 +98,16 @@ func choose(names string) ([]attack, error) {
 	for name := range strings.SplitSeq(names, ",") {
 		i := slices.IndexFunc(attacks, func(a attack) bool { return a.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no attack is called %q; there are answers, faults, files, close, trees and writers", name)
+			return nil, fmt.Errorf("no attack is called %q; there are %s", name, strings.Join(attackNames(), ", "))
 		}
 		chosen = append(chosen, attacks[i])
 	}
 	return chosen, nil
+}
+
+func attackNames() (names []string) {
+	for _, a := range attacks {
+		names = append(names, a.name)
+	}
+	return names
 }

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -84,7 +85,9 @@ func (s *subject[K, V]) untilClosed() (err error) {
 	for {
 		op := pick(s.rng, s.kind.operations...)
 		last = op.name
-		if err := op.do(s); err != nil {
+		if err := op.do(s); errors.Is(err, pando.ErrClosed) {
+			return nil // of a Tree, where the method returns an error
+		} else if err != nil {
 			return fmt.Errorf("%s%w", last, err)
 		}
 	}

@@ -80,6 +80,31 @@ var pairs = []typed{
 	texts[facetest.Label](facetest.Uint32Values), texts[string](facetest.PointerValues, pointerCodec...), texts[string](bigValues),
 }
 
+// crowded is a pair of types, with what goroutines do to trees of them.
+type crowded interface {
+	shutting(c *testCase) error
+	moments(c *testCase) error
+	slow(c *testCase) error
+}
+
+type crowd[K pando.Key, V any] struct{ pair[K, V] }
+
+// crowds are some of the pairs: to compile for all of them takes minutes, and what
+// goroutines meet depends on where values lie and how large keys are alone.
+var crowds = []crowded{
+	crowdOf[uint64, uint64](), crowdOf[uint64, string](), crowdOf[uint64, big](), crowdOf[int64, *int](), crowdOf[uint8, uint32](),
+	crowdOf[float64, string](), crowdOf[string, uint64](), crowdOf[string, string](), crowdOf[string, big](),
+}
+
+func crowdOf[K pando.Key, V any]() crowded {
+	for _, p := range pairs {
+		if p, ok := p.(pair[K, V]); ok {
+			return crowd[K, V]{p}
+		}
+	}
+	panic("no such pair")
+}
+
 func integers[K ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr, V any](v facetest.Values[V], codec ...pando.Option) typed {
 	return newPair(facetest.Integers[K](), v, codec, func(rng *rand.Rand, k K) K { return k + K(rng.IntN(7)) - 3 }, nil)
 }
