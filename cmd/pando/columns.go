@@ -11,60 +11,10 @@ import (
 
 // appendText parses a value as the column's type and appends it.
 func appendText(c *table.Column, text string) error {
-	var err error
-	if c.Kind != (table.Kind{}) && c.Type != table.String {
-		return appendKind(c, text)
-	}
-	if c.Kind.Of == cols.UUID {
-		id, ok := table.ParseUUID(text)
-		if !ok {
-			return fmt.Errorf("%q is no %v", text, c.Kind)
-		}
-		c.String = append(c.String, id)
-		return nil
-	}
-	switch c.Type {
-	case table.Int64:
-		c.Int64, err = parsed(c.Int64, text, func() (int64, error) { return strconv.ParseInt(text, 10, 64) })
-	case table.Uint64:
-		c.Uint64, err = parsed(c.Uint64, text, func() (uint64, error) { return strconv.ParseUint(text, 10, 64) })
-	case table.Int32:
-		c.Int32, err = parsed(c.Int32, text, func() (int32, error) { n, err := strconv.ParseInt(text, 10, 32); return int32(n), err })
-	case table.Uint32:
-		c.Uint32, err = parsed(c.Uint32, text, func() (uint32, error) { n, err := strconv.ParseUint(text, 10, 32); return uint32(n), err })
-	case table.Float64:
-		c.Float64, err = parsed(c.Float64, text, func() (float64, error) { return strconv.ParseFloat(text, 64) })
-	case table.Float32:
-		c.Float32, err = parsed(c.Float32, text, func() (float32, error) { n, err := strconv.ParseFloat(text, 32); return float32(n), err })
-	default:
-		c.String = append(c.String, text)
-	}
-	if err != nil {
-		return fmt.Errorf("%q is no %v", text, c.Type)
+	if !table.AppendText(c, text) {
+		return fmt.Errorf("%q is no %s", text, typeName(c.Field))
 	}
 	return nil
-}
-
-// appendKind parses a value as the column's kind, such as a date, and appends it.
-func appendKind(c *table.Column, text string) error {
-	v, err := table.ParseNumber(c.Kind, text)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%q is no %v", text, c.Kind)
-	case c.Type == table.Int32:
-		c.Int32 = append(c.Int32, int32(v))
-	default:
-		c.Int64 = append(c.Int64, v)
-	}
-	return nil
-}
-
-func parsed[T any](s []T, text string, parse func() (T, error)) ([]T, error) {
-	v, err := parse()
-	if err != nil {
-		return s, err
-	}
-	return append(s, v), nil
 }
 
 // keyColumn parses arguments as keys of an index.

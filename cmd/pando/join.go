@@ -19,7 +19,9 @@ columns of Parquet and Arrow keep their types. --type parses one on the way.
   --how anti    rows whose key is not in the index
 
 Of equal keys in the index the first is taken; --all writes a row for each, as
-SQL does. A null key is in no index, nor is one that is not of the type of its keys.`
+SQL does. A null key is in no index, nor is one that is not of the type of its keys,
+such as 0.5 where they are integers; how many are not is told. Equal numbers match
+however they are written: 1003, 1003.0 and 1.003e3.`
 
 const joinExample = `  pando join prices.pando orders.csv --on item -o priced.parquet
   pando join prices.pando orders.csv --on item --how left --as price

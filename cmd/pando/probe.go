@@ -31,6 +31,7 @@ type probe struct {
 
 	progress   *progress // nil for none
 	rows, hits int64     // counts over the input
+	misfits    int64     // rows whose key is not of the index's type
 	several    int64     // rows whose key occurs several times, where all are written
 	picks      []int     // scratch: rows kept, repeated as often as they are found
 }
@@ -60,6 +61,10 @@ func (p *probe) valueNames() (names []string) {
 // tally says how many rows were found.
 func (p *probe) tally() string {
 	text := fmt.Sprintf("%s: %s in the index, %s not", many(p.rows, "row", "rows"), thousands(p.hits), thousands(p.rows-p.hits))
+	if p.misfits > 0 {
+		is := " no " + typeName(keyField(p.ix))
+		text += "; " + many(p.misfits, "key is"+is, "keys are"+is)
+	}
 	if p.several > 0 {
 		text += fmt.Sprintf("; %s there several times", many(p.several, "key is", "keys are"))
 	}
@@ -70,6 +75,7 @@ func (p *probe) tally() string {
 func (p *probe) work(j *job) error {
 	keys := &j.in.Columns[p.on]
 	p.rows += int64(j.in.Rows)
+	p.misfits += int64(j.in.Misfits)
 	if p.all && (p.how == inner || p.how == left) {
 		p.allMatches(j, keys)
 		return nil

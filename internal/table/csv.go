@@ -241,6 +241,7 @@ func (p *parser) run(chunk []byte, b *Batch) error {
 			if bad := appendText(c, fields[from], &text); bad != fine {
 				if p.probes && i == len(p.from)-1 {
 					setNull(c, c.Len()-1)
+					b.Misfits++
 					continue
 				}
 				return sp.place(bad.explain(c.Field, string(fields[from])))

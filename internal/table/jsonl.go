@@ -172,7 +172,7 @@ func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
 	}
 	err := walk(line, func(key, value []byte) error {
 		if s.probe != "" && string(key) == s.probe {
-			probeJSON(&b.Columns[len(b.Columns)-1], b.Rows, value, text)
+			probeJSON(b, value, text)
 		}
 		if s.whole {
 			if slices.Contains(s.taken, string(key)) {
@@ -209,12 +209,14 @@ func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
 
 // probeJSON adds the value of a row to the column that is looked up: null where it
 // is not of the type. Of several fields with the name, the first counts.
-func probeJSON(c *Column, row int, value []byte, text *slab) {
-	if c.Len() > row {
+func probeJSON(b *Batch, value []byte, text *slab) {
+	c := &b.Columns[len(b.Columns)-1]
+	if c.Len() > b.Rows {
 		return
 	}
 	if appendJSONValue(c, value, text) != nil {
-		setNull(c, row)
+		setNull(c, b.Rows)
+		b.Misfits++
 	}
 }
 

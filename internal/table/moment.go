@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"errors"
 	"math/big"
 	"strconv"
@@ -54,27 +53,54 @@ var errKind = errors.New("not of the kind")
 
 // timeLayouts are the ways to write a timestamp, with a zone and without.
 var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999",
-	"2006-01-02 15:04:05.999999999Z07", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly}
+	"2006-01-02 15:04:05.999999999Z07", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly, "2006-1-2"}
 
 // ParseNumber returns the number that a text of a kind stands for: that of its day,
 // moment or digits. What the kind cannot hold exactly is an error.
 func ParseNumber(k cols.Kind, text string) (int64, error) {
 	switch k.Of {
 	case cols.Date:
-		t, err := time.Parse(time.DateOnly, text)
-		return t.Unix() / (24 * 60 * 60), err
+		return parseDay(text)
 	case cols.Decimal:
-		return parseDecimal(text, k.Scale)
+		v, p := signed(scaled([]byte(text), k.Scale))
+		if p != fine {
+			return 0, errKind
+		}
+		return v, nil
 	case cols.Time:
 		return parseClock(text, k.Unit)
 	case cols.Timestamp:
-		for _, layout := range timeLayouts {
-			if t, err := time.Parse(layout, text); err == nil {
-				return sinceEpoch(t, k.Unit)
-			}
+		t, err := parseMoment(text)
+		if err != nil {
+			return 0, err
 		}
+		return sinceEpoch(t, k.Unit)
 	}
 	return 0, errKind
+}
+
+// parseMoment returns the time that a text stands for.
+func parseMoment(text string) (time.Time, error) {
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, errKind
+}
+
+// parseDay returns the days since 1970 of a date, which need not have its zeros, as in
+// 2020-1-31. A timestamp is a date if it is midnight, as a date is a timestamp.
+func parseDay(text string) (int64, error) {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		t, err = parseMoment(text)
+	}
+	const day = 24 * 60 * 60
+	if err != nil || t.Unix()%day != 0 || t.Nanosecond() != 0 {
+		return 0, errKind
+	}
+	return t.Unix() / day, nil
 }
 
 // parseClock returns a time of day in units since midnight.
@@ -104,22 +130,6 @@ func sinceEpoch(t time.Time, unit time.Duration) (int64, error) {
 	return n, nil
 }
 
-// parseDecimal returns the digits of a number with at most scale of them behind its
-// point.
-func parseDecimal(text string, scale int) (int64, error) {
-	whole, fraction, _ := bytes.Cut([]byte(text), []byte{'.'})
-	if len(fraction) > scale {
-		fraction = bytes.TrimRight(fraction, "0")
-	}
-	if len(whole)+len(fraction) == 0 || len(fraction) > scale || bytes.ContainsAny(fraction, "+-") {
-		return 0, errKind
-	}
-	for len(fraction) < scale {
-		fraction = append(fraction, '0')
-	}
-	return strconv.ParseInt(string(whole)+string(fraction), 10, 64)
-}
-
 // kindNumber returns value row of a column of a kind as a number.
 func kindNumber(c *Column, row int) int64 {
 	if c.Type == Int32 {
@@ -127,6 +137,9 @@ func kindNumber(c *Column, row int) int64 {
 	}
 	return c.Int64[row]
 }
+
+// DecimalText returns a decimal that is given without its point as text.
+func DecimalText(n *big.Int, scale int) string { return string(appendDecimal(nil, n, scale)) }
 
 // CellText returns a value that is not null as text.
 func CellText(c *Column, row int) string {

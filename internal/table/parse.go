@@ -3,6 +3,7 @@ package table
 import (
 	"math"
 	"strconv"
+	"strings"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/table/cols"
@@ -81,19 +82,26 @@ func wider(t Type, value string) Type {
 		}
 		return String
 	}
-	if _, p := parseInt(trim(b)); p == fine {
+	if _, p := wholeInt(trim(b)); p == fine {
 		return Int64
 	}
-	if _, p := parseUint(trim(b)); p == fine {
+	if _, p := wholeUint(trim(b)); p == fine {
 		return Uint64
 	}
 	return String
 }
 
+// AppendText adds the value that a text stands for to a column without nulls, by the
+// rules of CSV. If it stands for none, it returns false, and the column is of no use.
+func AppendText(c *Column, text string) bool {
+	var room slab
+	return appendText(c, []byte(text), &room) == fine && c.Null == nil
+}
+
 // appendText adds the value that a text stands for. An empty text is a null
-// where the column is one of numbers or of UUIDs.
+// where the column is one of numbers, of UUIDs or of booleans.
 func appendText(c *Column, b []byte, text *slab) problem {
-	if c.Type == String && c.Kind.Of != cols.UUID {
+	if c.Type == String && !parsedText(c.Kind) {
 		c.String = append(c.String, text.copy(b))
 		return fine
 	}
@@ -106,18 +114,30 @@ func appendText(c *Column, b []byte, text *slab) problem {
 	if c.Null != nil {
 		c.Null = append(c.Null, false)
 	}
-	if c.Kind.Of == cols.UUID {
+	switch {
+	case c.Kind.Of == cols.UUID:
 		id, ok := parseUUID(b)
 		c.String = append(c.String, text.copy(id[:]))
 		if !ok {
 			return kindless
 		}
 		return fine
-	}
-	if c.Kind.Of != cols.Other {
+	case c.Kind.Of == cols.Boolean:
+		return appendTruth(c, string(b))
+	case c.Kind.Of != cols.Other:
 		return appendOfKind(c, b)
 	}
 	return appendNumber(c, b)
+}
+
+// appendTruth adds a boolean, which programs write in several ways: True, TRUE.
+func appendTruth(c *Column, word string) problem {
+	v := strings.EqualFold(word, "true")
+	c.String = append(c.String, truth(v))
+	if !v && !strings.EqualFold(word, "false") {
+		return kindless
+	}
+	return fine
 }
 
 // appendOfKind adds the number that a text of the column's kind stands for.
@@ -128,7 +148,7 @@ func appendOfKind(c *Column, b []byte) problem {
 	} else {
 		c.Int64 = append(c.Int64, v)
 	}
-	if err != nil {
+	if err != nil || c.Type == Int32 && v != int64(int32(v)) {
 		return kindless
 	}
 	return fine
@@ -138,22 +158,22 @@ func appendOfKind(c *Column, b []byte) problem {
 func appendNumber(c *Column, b []byte) problem {
 	switch c.Type {
 	case Int64:
-		v, p := parseInt(b)
+		v, p := wholeInt(b)
 		c.Int64 = append(c.Int64, v)
 		return p
 	case Uint64:
-		v, p := parseUint(b)
+		v, p := wholeUint(b)
 		c.Uint64 = append(c.Uint64, v)
 		return p
 	case Int32:
-		v, p := parseInt(b)
+		v, p := wholeInt(b)
 		if p == fine && v != int64(int32(v)) {
 			p = size
 		}
 		c.Int32 = append(c.Int32, int32(v))
 		return p
 	case Uint32:
-		v, p := parseUint(b)
+		v, p := wholeUint(b)
 		if p == fine && v > math.MaxUint32 {
 			p = size
 		}
@@ -234,15 +254,7 @@ func parseInt(b []byte) (int64, problem) {
 		b = b[1:]
 	}
 	v, p := digits(b)
-	switch {
-	case p != fine:
-		return 0, p
-	case negative && v <= 1<<63:
-		return -int64(v), fine
-	case !negative && v < 1<<63:
-		return int64(v), fine
-	}
-	return 0, size
+	return signed(negative, v, p)
 }
 
 // parseFloat reads a decimal number, an infinity or a NaN. Other notations

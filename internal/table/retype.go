@@ -7,34 +7,42 @@ import (
 	"github.com/pando-index/pando/internal/table/cols"
 )
 
-// retypeColumn returns a column another type, value by value. It says which value does not fit, if
-// one does not.
-func retypeColumn(c *Column, to Field) (row int, bad problem) {
-	convertColumn(c, to, func(at int, why problem) bool {
-		row, bad = at, why
+// misfit is told of a value that does not fit: its row, its text and why. Where it
+// returns false, the rest is left as it is.
+type misfit func(row int, text []byte, why problem) bool
+
+// retypeColumn gives a column another type, value by value. It says which value does
+// not fit, if one does not; its line is the row, from 1.
+func retypeColumn(c *Column, to Field) (err *Error) {
+	convertColumn(c, to, func(row int, text []byte, why problem) bool {
+		err = why.explain(to, string(text))
+		err.Line = row + 1
 		return false
 	})
-	return row, bad
+	return err
 }
 
-// probeColumn gives a column another type. What does not fit is null.
-func probeColumn(c *Column, to Field) {
-	convertColumn(c, to, func(row int, _ problem) bool {
+// probeColumn gives a column another type. What does not fit is null; it returns how
+// many values do not.
+func probeColumn(c *Column, to Field) (misfits int) {
+	convertColumn(c, to, func(row int, _ []byte, _ problem) bool {
 		setNull(c, row)
+		misfits++
 		return true
 	})
+	return misfits
 }
 
-// convertColumn gives a column another type, value by value. misfit is told of each
-// value that does not fit; where it returns false, the rest is left as it is. Values go
-// by way of their text, so the rules are those of CSV.
-func convertColumn(c *Column, to Field, misfit func(row int, bad problem) bool) {
+// convertColumn gives a column another type, value by value. Values go by way of their
+// text, so the rules are those of CSV: 1.00 is the integer 1, and 0.50 is none. Of dates
+// and times, the numbers are wanted where a number is.
+func convertColumn(c *Column, to Field, bad misfit) {
 	from := *c
-	if to.Kind.Of == cols.Other && to.Type != String {
-		from.Kind = Kind{} // then its numbers are wanted
+	if to.Kind.Of == cols.Other && to.Type != String && from.Kind.Of != cols.Decimal {
+		from.Kind = Kind{}
 	}
 	c.Kind = to.Kind
-	if c.Type == to.Type && (from.Kind == to.Kind || c.Type == String && from.Kind.Of != cols.UUID && to.Kind.Of != cols.UUID) {
+	if c.Type == to.Type && (from.Kind == to.Kind || c.Type == String && from.Kind.Of != cols.UUID && !parsedText(to.Kind)) {
 		return
 	}
 	if c.Type == to.Type { // the values make room for their own
@@ -50,7 +58,7 @@ func convertColumn(c *Column, to Field, misfit func(row int, bad problem) bool) 
 			continue
 		}
 		buf = appendPlain(&from, buf[:0], row)
-		if bad := appendText(c, buf, &text); bad != fine && !misfit(row, bad) {
+		if why := appendText(c, buf, &text); why != fine && !bad(row, buf, why) {
 			return
 		}
 	}
@@ -59,6 +67,9 @@ func convertColumn(c *Column, to Field, misfit func(row int, bad problem) bool) 
 		dropValues(c, from.Type)
 	}
 }
+
+// parsedText reports whether strings of a kind are not what their text is.
+func parsedText(k Kind) bool { return k.Of == cols.UUID || k.Of == cols.Boolean }
 
 // dropValues empties the slice of a type that the column no longer has.
 func dropValues(c *Column, t Type) {
@@ -98,8 +109,8 @@ func appendPlain(c *Column, buf []byte, row int) []byte {
 	return appendNumberText(c, buf, row)
 }
 
-// retypeBatch returns the columns of a batch the types of a schema. The line of an
-// error is the row, from 1.
+// retypeBatch gives the columns of a batch the types of a schema. The line of an error
+// is the row, from 1.
 func retypeBatch(b *Batch, schema []Field, probes bool) error {
 	for i := range b.Columns {
 		c := &b.Columns[i]
@@ -107,14 +118,11 @@ func retypeBatch(b *Batch, schema []Field, probes bool) error {
 			continue
 		}
 		if probes && i == len(b.Columns)-1 {
-			probeColumn(c, schema[i])
+			b.Misfits += probeColumn(c, schema[i])
 			continue
 		}
-		native := *c
-		if row, bad := retypeColumn(c, schema[i]); bad != fine {
-			e := bad.explain(schema[i], string(appendPlain(&native, nil, row)))
-			e.Line = row + 1
-			return e
+		if err := retypeColumn(c, schema[i]); err != nil {
+			return err
 		}
 		c.Name = schema[i].Name
 	}

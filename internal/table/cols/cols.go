@@ -174,6 +174,9 @@ func (c *Column) SetType(t Type) { c.Type, c.Null, c.spare = t, nil, nil }
 type Batch struct {
 	Columns []Column
 	Rows    int
+	// Misfits is how many values of a column that is looked up are null because they
+	// are not of its type.
+	Misfits int
 }
 
 // Reset takes all rows out, keeps the memory, and gives the columns the names
@@ -186,5 +189,5 @@ func (b *Batch) Reset(schema []Field) {
 		b.Columns[i].Reset()
 		b.Columns[i].Field = schema[i]
 	}
-	b.Rows = 0
+	b.Rows, b.Misfits = 0, 0
 }
