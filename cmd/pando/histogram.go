@@ -133,7 +133,7 @@ func (f *histogramFlags) write(out io.Writer, s *typed.Summary, bounds *table.Co
 	}
 	edges = append(edges, greatest)
 	if f.asJSON {
-		return writeBins(out, edges, counts, bounds.Kind == (table.Kind{}))
+		return writeBins(out, edges, counts, isNumber(bounds.Kind))
 	}
 	printBins(out, edges, counts)
 	return nil

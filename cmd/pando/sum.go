@@ -5,17 +5,20 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"strconv"
 
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
 	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/internal/table/cols"
 	"github.com/spf13/cobra"
 )
 
 const sumLong = `Add up the values of the entries with LO <= key <= HI, on all cores. Without HI the
 range goes to the end, and without LO it is the whole index. Values must be numbers.
 
-Integers are added up exactly; a sum that does not fit their type is an error.
+Integers are added up exactly; a sum that does not fit their type is an error. So are
+decimals, whose sum has as many digits behind the point as they have, and always fits.
 Floating-point numbers are added in a fixed order, so that the same entries have the
 same sum on any machine.`
 
@@ -37,9 +40,9 @@ func newSum() *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return writeJSON(cmd.OutOrStdout(), map[string]any{"count": s.Count, "sum": jsonCell(&s.Sum)})
+					return writeJSON(cmd.OutOrStdout(), map[string]any{"count": s.Count, "sum": jsonText(sumText(ix, s), true)})
 				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), cellText(&s.Sum, 0))
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), sumText(ix, s))
 				return err
 			})
 		},
@@ -121,13 +124,37 @@ func noNumbers(ix typed.Index) error {
 
 // mustAdd returns an error if a sum means nothing, or does not fit.
 func mustAdd(ix typed.Index, s *typed.Summary) error {
-	if kind := valueField(ix, "value").Kind; kind != (table.Kind{}) {
-		return fmt.Errorf("the values of this index are %v, whose sum means nothing; stats tells the least, the greatest and the mean", kind)
+	kind := valueField(ix, "value").Kind
+	if !isNumber(kind) {
+		return fmt.Errorf("the values of this index are %v, whose sum means nothing; stats tells the least and the greatest", kind)
 	}
-	if s.Wrapped {
+	if s.Wrapped && kind.Of != cols.Decimal {
 		return fmt.Errorf("the sum, about %.4g, does not fit %v; build the index with values of type float64", s.Mean*float64(s.Count), s.Sum.Type)
 	}
 	return nil
+}
+
+// isNumber reports whether values of a kind are numbers to people: they have a sum and
+// a mean.
+func isNumber(kind table.Kind) bool { return kind == (table.Kind{}) || kind.Of == cols.Decimal }
+
+// sumText returns a sum that mustAdd allows.
+func sumText(ix typed.Index, s *typed.Summary) string {
+	if kind := valueField(ix, "value").Kind; kind.Of == cols.Decimal {
+		return table.DecimalText(s.Total(), kind.Scale)
+	}
+	return cellText(&s.Sum, 0)
+}
+
+// mean returns the mean of numbers.
+func mean(ix typed.Index, s *typed.Summary) float64 {
+	kind := valueField(ix, "value").Kind
+	if kind.Of != cols.Decimal {
+		return s.Mean
+	}
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(kind.Scale)), nil)
+	m, _ := new(big.Rat).SetFrac(s.Total(), scale.Mul(scale, big.NewInt(int64(s.Count)))).Float64()
+	return m
 }
 
 func printStats(out io.Writer, ix typed.Index, s *typed.Summary) {
@@ -137,14 +164,14 @@ func printStats(out io.Writer, ix typed.Index, s *typed.Summary) {
 		return
 	}
 	if mustAdd(ix, s) == nil {
-		line("sum", cellText(&s.Sum, 0))
+		line("sum", sumText(ix, s))
 	} else if s.Wrapped {
 		line("sum", fmt.Sprintf("about %.4g, more than %v holds", s.Mean*float64(s.Count), s.Sum.Type))
 	}
 	line("min", cellText(&s.Min, 0))
 	line("max", cellText(&s.Max, 0))
-	if valueField(ix, "value").Kind == (table.Kind{}) {
-		line("mean", strconv.FormatFloat(s.Mean, 'g', -1, 64))
+	if isNumber(valueField(ix, "value").Kind) {
+		line("mean", strconv.FormatFloat(mean(ix, s), 'g', -1, 64))
 	}
 }
 
@@ -156,17 +183,17 @@ func statsJSON(ix typed.Index, s *typed.Summary) map[string]any {
 		return m
 	}
 	if mustAdd(ix, s) == nil {
-		m["sum"] = jsonCell(&s.Sum)
+		m["sum"] = jsonText(sumText(ix, s), true)
 	}
 	m["min"], m["max"] = jsonCell(&s.Min), jsonCell(&s.Max)
-	if valueField(ix, "value").Kind == (table.Kind{}) {
-		m["mean"] = jsonFloat(s.Mean)
+	if isNumber(valueField(ix, "value").Kind) {
+		m["mean"] = jsonFloat(mean(ix, s))
 	}
 	return m
 }
 
 // jsonCell returns the only cell of a column for JSON.
-func jsonCell(c *table.Column) any { return jsonText(cellText(c, 0), c.Kind == (table.Kind{})) }
+func jsonCell(c *table.Column) any { return jsonText(cellText(c, 0), isNumber(c.Kind)) }
 
 // jsonText returns a cell's text for JSON, which has no NaN and no infinities:
 // these and dates are strings.
