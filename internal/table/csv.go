@@ -63,7 +63,7 @@ func openCSV(in *input, o Options, comma byte, named bool) (Source, error) {
 			s.schema[i].Name = strings.TrimSpace(s.schema[i].Name)
 		}
 	}
-	s.zeros(head, o)
+	s.notes = append(s.notes, losses(s.schema, s.from, head.infer, o)...)
 	s.parser.fields, s.parser.nulls = len(head.names), o.nulls()
 	s.parser.probes = o.Probe.Name != ""
 	s.parser.blanks = s.plain && s.schema[0].Type == String
@@ -83,17 +83,6 @@ func openCSV(in *input, o Options, comma byte, named bool) (Source, error) {
 
 // Notes returns what was decided about the text.
 func (s *csvSource) Notes() []string { return s.notes }
-
-// zeros notes the columns whose leading zeros are lost by a type that was guessed.
-func (s *csvSource) zeros(h head, o Options) {
-	for i, f := range s.schema {
-		f.Name = strings.TrimSpace(f.Name)
-		_, typed := typeOf(o, f.Name)
-		if from := s.from[i]; !typed && f.Type != String && from < len(h.infer) && h.infer[from].zeros != "" {
-			s.note("column %q is %v, which loses zeros as in %s; --type %s=string keeps them", f.Name, f.Type, quoted(h.infer[from].zeros), f.Name)
-		}
-	}
-}
 
 // emptyNames returns the columns of an empty input without a header: the
 // requested ones, or one column if none are requested.

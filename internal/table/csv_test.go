@@ -64,9 +64,40 @@ func TestCSVColumns(t *testing.T) {
 	}
 }
 
+// testLoss tests that numbers which a guessed type cannot tell apart are told of.
+func testLoss(t *testing.T) {
+	for text, want := range map[string]string{
+		"9007199254740993 0.5":     "does not hold all digits of 9007199254740993",
+		"-9007199254740993 0.5":    "does not hold all digits of -9007199254740993",
+		"18446744073709551615 0.5": "does not hold all digits of 18446744073709551615",
+		"18446744073709551617 0.5": "does not hold all digits of 18446744073709551617",
+		"007 0.5":                  "loses zeros as in \"007\"",
+		"9007199254740992 0.5":     "",
+		"-9223372036854775808 0.5": "",
+		"9007199254740993 5":       "",
+	} {
+		fields := strings.Fields(text)
+		for path, content := range map[string]string{"t.csv": "d,x\n" + strings.Join(fields, ",\n") + ",\n", "t.jsonl": `{"d":` + strings.Join(fields, "}\n{\"d\":") + `}`} {
+			if path == "t.jsonl" && text[0] == '0' {
+				continue // no number of JSON
+			}
+			src, err := Open(tempFile(t, path, content), nil, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			notes := strings.Join(src.(interface{ Notes() []string }).Notes(), "\n")
+			if !strings.Contains(notes, want) || (want == "") != (notes == "") {
+				t.Errorf("%s in %s: %q, want %q", text, path, notes, want)
+			}
+			src.Close()
+		}
+	}
+}
+
 // TestInference tests that the type is the first of int64, uint64, float64,
 // string that holds every value exactly.
 func TestInference(t *testing.T) {
+	t.Run("loss", testLoss)
 	for values, want := range map[string]Type{
 		"1 -2 +3":                       Int64,
 		"9223372036854775807":           Int64,

@@ -2,6 +2,8 @@ package table
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -16,6 +18,7 @@ type guess struct {
 	notFloat  bool
 	hasDigits bool   // some value is a number other than a word such as inf or nan
 	zeros     string // a number with leading zeros
+	large     string // a whole number that float64 does not hold exactly
 	notJSON   bool   // some value is not written as JSON writes numbers: 007, +1, .5
 }
 
@@ -27,8 +30,8 @@ func (g *guess) see(b []byte) {
 	}
 	g.seen = true
 	g.notJSON = g.notJSON || !isNumber(b)
-	_, i := parseInt(b)
-	_, u := parseUint(b)
+	n, i := parseInt(b)
+	m, u := parseUint(b)
 	g.notInt = g.notInt || i != fine
 	g.notUint = g.notUint || u != fine
 	g.notWhole = g.notWhole || i == syntax
@@ -36,12 +39,56 @@ func (g *guess) see(b []byte) {
 		if len(b) > 1 && b[0] == '0' && g.zeros == "" {
 			g.zeros = string(b)
 		}
+		if i == fine {
+			m = uint64(max(n, -n))
+		}
+		if g.large == "" && !exactFloat(m) {
+			g.large = string(b)
+		}
 		g.hasDigits = true
 		return
+	}
+	if i == size && g.large == "" {
+		g.large = string(b)
 	}
 	_, f := parseFloat(b, 64)
 	g.notFloat = g.notFloat || f != fine
 	g.hasDigits = g.hasDigits || strings.ContainsAny(string(b), "0123456789")
+}
+
+// exactFloat reports whether float64 holds a whole number as it is.
+func exactFloat(v uint64) bool { return bits.Len64(v)-bits.TrailingZeros64(v) <= 53 }
+
+// loss says what a type that was guessed loses of a column, "" if it loses nothing.
+func (g *guess) loss(f Field) string {
+	switch {
+	case f.Type == String:
+		return ""
+	case g.zeros != "":
+		return fmt.Sprintf("column %q is %v, which loses zeros as in %s; --type %s=string keeps them", f.Name, f.Type, quoted(g.zeros), f.Name)
+	case f.Type == Float64 && g.large != "":
+		return fmt.Sprintf("column %q is %v, which does not hold all digits of %s, so that different numbers may become one; --type %s=string keeps them",
+			f.Name, f.Type, g.large, f.Name)
+	}
+	return ""
+}
+
+// losses returns what types that were guessed lose. from has the number of each column
+// in the input.
+func losses(schema []Field, from []int, guesses []guess, o Options) (notes []string) {
+	for i, f := range schema {
+		f.Name = strings.TrimSpace(f.Name)
+		if _, typed := typeOf(o, f.Name); typed || from[i] >= len(guesses) {
+			continue
+		}
+		if o.Probe.Name != "" && i == len(schema)-1 {
+			continue // its type is the index's
+		}
+		if text := guesses[from[i]].loss(f); text != "" {
+			notes = append(notes, text)
+		}
+	}
+	return notes
 }
 
 // isNumber reports whether a text is a number in JSON.

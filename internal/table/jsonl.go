@@ -25,10 +25,14 @@ type jsonSource struct {
 	probe  string           // field of the last column, "" if there is none
 	whole  bool             // the first column has whole rows
 	taken  []string         // names that no field of whole rows may have
+	notes  []string
 }
 
 // Names returns the fields of the first rows.
 func (s *jsonSource) Names() []string { return s.names }
+
+// Notes returns what was decided about the fields.
+func (s *jsonSource) Notes() []string { return s.notes }
 
 // Schema implements Source.Schema.
 func (s *jsonSource) Schema() []Field { return s.schema }
@@ -81,9 +85,11 @@ func (s *jsonSource) choose(names []string, guesses []guess, o Options) (err err
 		}
 		return nil
 	}
-	if s.schema, _, err = choose(names, guesses, o); err != nil {
+	var from []int
+	if s.schema, from, err = choose(names, guesses, o); err != nil {
 		return err
 	}
+	s.notes = losses(s.schema, from, guesses, o)
 	columns := s.schema
 	if s.probe != "" {
 		columns = columns[:len(columns)-1]
