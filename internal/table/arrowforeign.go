@@ -86,6 +86,8 @@ func arrowPassedKind(t arrow.DataType, uuid bool) cols.Kind {
 			return cols.Kind{}
 		} else if d.GetPrecision() > mostScale {
 			return cols.Kind{Of: cols.Wide, Scale: int(d.GetScale())}
+		} else if d.GetScale() <= mostScale {
+			return cols.Kind{Of: cols.Decimal, Scale: int(d.GetScale()), Bits: decimalBits(d.GetPrecision())}
 		}
 	}
 	return arrowKind(t)
@@ -96,10 +98,15 @@ func arrowReadKind(f arrow.Field) cols.Kind {
 	if isArrowUUID(f) {
 		return cols.Kind{Of: cols.UUID}
 	}
-	if d, ok := f.Type.(*arrow.DictionaryType); ok {
-		return arrowKind(d.ValueType)
+	return arrowKind(plainArrow(f.Type))
+}
+
+// plainArrow returns the type of the values, where they are those of a dictionary.
+func plainArrow(t arrow.DataType) arrow.DataType {
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		return d.ValueType
 	}
-	return arrowKind(f.Type)
+	return t
 }
 
 // arrowKind returns what values of a type are beyond the type they are read as.

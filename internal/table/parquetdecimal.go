@@ -14,6 +14,17 @@ import (
 // an int64.
 const mostScale = 18
 
+// decimalBits returns in how many bits Parquet has decimals of so many digits.
+func decimalBits(digits int32) int {
+	if digits <= mostShort {
+		return 32
+	}
+	return 64
+}
+
+// mostShort is the most digits of decimals that Parquet has in 32 bits.
+const mostShort = 9
+
 // widest is the most digits of decimals that are passed on as such.
 const widest = 38
 
@@ -37,25 +48,30 @@ func parquetFailure(column string, err error) *Error {
 	return &Error{Column: column, What: "the Parquet file is damaged", Err: err}
 }
 
+// parquetDecimal returns what a type says about decimals, nil if it has none.
+func parquetDecimal(t parquet.Type) *format.DecimalType {
+	l := t.LogicalType()
+	if l == nil {
+		return nil
+	}
+	d, _ := l.Value.(*format.DecimalType)
+	return d
+}
+
 // parquetDigits reports whether a type has decimals that are kept as bytes. Some
 // programs write all of theirs so, however few digits they have.
 func parquetDigits(t parquet.Type) bool {
-	l := t.LogicalType()
-	if l == nil {
-		return false
-	}
-	_, decimal := l.Value.(*format.DecimalType)
-	return decimal && (t.Kind() == parquet.ByteArray || t.Kind() == parquet.FixedLenByteArray)
+	return parquetDecimal(t) != nil && (t.Kind() == parquet.ByteArray || t.Kind() == parquet.FixedLenByteArray)
 }
 
 // parquetReadKind returns the kind of a column that is read. Its decimals may have been
 // declared with more digits than they have; those that have them are refused when they
 // come.
 func parquetReadKind(c *parquet.Column) cols.Kind {
-	if l := c.Type().LogicalType(); l != nil {
-		if d, ok := l.Value.(*format.DecimalType); ok && d.Scale > 0 {
-			return cols.Kind{Of: cols.Decimal, Scale: int(d.Scale)}
-		}
+	if d := parquetDecimal(c.Type()); d != nil && d.Scale > 0 {
+		return cols.Kind{Of: cols.Decimal, Scale: int(d.Scale)}
+	} else if d != nil {
+		return cols.Kind{} // integers
 	}
 	if k := (&parquetForeign{column: c}).Kind(); k.Of != cols.Integer {
 		return k

@@ -211,7 +211,7 @@ func parquetKind(t parquet.Type) cols.Kind {
 		if l.Precision > mostScale && l.Precision <= widest && l.Scale >= 0 {
 			return cols.Kind{Of: cols.Wide, Scale: int(l.Scale)}
 		}
-		if l.Scale > 0 && l.Scale <= mostScale && l.Precision <= mostScale {
+		if l.Scale >= 0 && l.Scale <= mostScale && l.Precision <= mostScale {
 			return cols.Kind{Of: cols.Decimal, Scale: int(l.Scale)}
 		}
 	}

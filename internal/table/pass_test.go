@@ -183,6 +183,34 @@ func TestPassArrow(t *testing.T) {
 	}
 }
 
+// TestPassDecimals tests that decimals have as many digits as before when they have gone
+// from one format into the other.
+func TestPassDecimals(t *testing.T) {
+	var fields []arrow.Field
+	for _, d := range [][2]int32{{4, 0}, {9, 2}, {10, 2}, {18, 3}, {19, 4}, {20, 3}, {38, 10}} {
+		fields = append(fields, arrow.Field{Name: fmt.Sprint("d", d), Type: &arrow.Decimal128Type{Precision: d[0], Scale: d[1]}, Nullable: true})
+	}
+	schema := arrow.NewSchema(fields, nil)
+	row := ""
+	for _, f := range fields {
+		row += fmt.Sprintf(`,%q:"1"`, f.Name)
+	}
+	record, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader("[{"+row[1:]+"}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := tempFile(t, "x.arrow", arrowFile(t, false, []arrow.RecordBatch{record}))
+	other := tempFile(t, "x.parquet", passOn(t, path, "parquet", Options{}))
+	r, err := ipc.NewReader(strings.NewReader(passOn(t, other, "arrow", Options{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Read()
+	if err != nil || !got.Schema().Equal(schema) || !array.RecordEqual(got, record) {
+		t.Errorf("%v: %v, want %v", err, got, record)
+	}
+}
+
 // TestParquetBytes tests that strings which are not UTF-8 are not called so, that
 // others of the same file are, and that UUIDs are read as people write them.
 func TestParquetBytes(t *testing.T) {

@@ -32,6 +32,9 @@ func arrowTypeOf(f Field) arrow.DataType {
 		return native
 	case *parquet.Column:
 		f.Kind = (&parquetForeign{column: native}).Kind()
+		if d := parquetDecimal(native.Type()); d != nil && (f.Kind.Of == cols.Decimal || f.Kind.Of == cols.Wide) {
+			return &arrow.Decimal128Type{Precision: d.Precision, Scale: d.Scale}
+		}
 	}
 	switch k := f.Kind; k.Of {
 	case cols.UUID:
@@ -48,7 +51,7 @@ func arrowTypeOf(f Field) arrow.DataType {
 		return arrow.FixedWidthTypes.Boolean
 	case cols.Date:
 		return arrow.FixedWidthTypes.Date32
-	case cols.Decimal:
+	case cols.Decimal: // 64 bits may have a digit more than Parquet has for them
 		return &arrow.Decimal128Type{Precision: 19, Scale: int32(k.Scale)}
 	case cols.Timestamp:
 		t := &arrow.TimestampType{Unit: arrowUnit(k.Unit)}

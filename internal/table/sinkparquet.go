@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"io"
 	"reflect"
 	"time"
@@ -167,6 +168,9 @@ func parquetValue(c *Column, kind cols.Kind, i int) parquet.Value {
 		}
 		return parquet.Int64Value(v)
 	case cols.Decimal:
+		if kind.Bits == 32 {
+			return parquet.Int32Value(int32(kindInt(c, i)))
+		}
 		return parquet.Int64Value(kindInt(c, i))
 	case cols.Integer:
 		if kind.Bits == 64 || kind.Bits == -64 {
@@ -184,6 +188,7 @@ func parquetValue(c *Column, kind cols.Kind, i int) parquet.Value {
 // parquetNodeOf describes a column: as it was in a Parquet file, by its kind, or by
 // its type.
 func parquetNodeOf(f Field) parquet.Node {
+	precision := 0 // of a decimal that is passed on
 	switch native := f.Native.(type) {
 	case *parquet.Column:
 		return parquetCopy{native}
@@ -192,6 +197,9 @@ func parquetNodeOf(f Field) parquet.Node {
 		if f.Kind.Of == cols.Other {
 			f.Type = String
 		}
+		if d, ok := plainArrow(native).(arrow.DecimalType); ok {
+			precision = int(d.GetPrecision())
+		}
 	}
 	switch k := f.Kind; k.Of {
 	case cols.UUID:
@@ -199,7 +207,7 @@ func parquetNodeOf(f Field) parquet.Node {
 	case cols.Binary:
 		return parquet.Optional(parquet.Encoded(parquet.Leaf(parquet.ByteArrayType), &parquet.RLEDictionary))
 	case cols.Wide:
-		return parquet.Optional(parquet.Decimal(k.Scale, widest, parquet.FixedLenByteArrayType(16)))
+		return parquet.Optional(parquet.Decimal(k.Scale, cmp.Or(precision, widest), parquet.FixedLenByteArrayType(16)))
 	case cols.Integer:
 		if k.Bits < 0 {
 			return parquet.Optional(parquet.Uint(-k.Bits))
@@ -210,10 +218,10 @@ func parquetNodeOf(f Field) parquet.Node {
 	case cols.Date:
 		return parquet.Optional(parquet.Date())
 	case cols.Decimal:
-		if f.Type == Int32 {
-			return parquet.Optional(parquet.Decimal(k.Scale, 9, parquet.Int32Type))
+		if f.Type == Int32 || k.Bits == 32 {
+			return parquet.Optional(parquet.Decimal(k.Scale, cmp.Or(precision, mostShort), parquet.Int32Type))
 		}
-		return parquet.Optional(parquet.Decimal(k.Scale, 18, parquet.Int64Type))
+		return parquet.Optional(parquet.Decimal(k.Scale, cmp.Or(precision, mostScale), parquet.Int64Type))
 	case cols.Time:
 		return parquet.Optional(parquet.TimeAdjusted(parquetTimeUnit(k), false))
 	case cols.Timestamp:

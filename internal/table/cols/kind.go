@@ -13,7 +13,7 @@ type Kind struct {
 	Unit  time.Duration // of a timestamp or a time of day
 	UTC   bool          // a timestamp is a moment, not what a clock on some wall shows
 	Scale int           // digits of a decimal behind the point
-	Bits  int           // of an integer that is passed on; below 0 where it has no sign
+	Bits  int           // of an integer or a decimal that is passed on; below 0 where it has no sign
 }
 
 // KindOf is a kind without its parameters.
