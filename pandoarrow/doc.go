@@ -1,5 +1,6 @@
-// Package pandoarrow builds Pando indexes from Arrow arrays and probes them
-// with Arrow arrays, without copying where the types allow.
+// Package pandoarrow builds Pando indexes from Arrow arrays, frozen ones and trees, and
+// probes them with Arrow arrays, without copying where the types allow. Ranges come out
+// as record batches.
 //
 // # Basics
 //
@@ -7,6 +8,11 @@
 //	defer ix.Close()
 //	found, hits, err := pandoarrow.Get(ix, asked, mem)        // a column, null where nothing was found
 //	defer found.Release()
+//	for batch, err := range pandoarrow.Range(ix, 10, 20, nil, mem) { … } // key and value
+//
+//	tree, err := pandoarrow.TreeOf[int64, float64](ids, prices) // to be changed
+//	err = pandoarrow.SetBatch(tree, moreIDs, morePrices)
+//	deleted, err := pandoarrow.DeleteBatch(tree, oldIDs)
 //
 // Columns are an arrow.Array or an *arrow.Chunked, sliced or not. A Go type
 // matches the Arrow types whose values have the same representation in memory:
@@ -16,10 +22,13 @@
 //	int64 (and int)                                  also date64, time64, timestamp and duration
 //	string                                           string, large_string, binary, large_binary, their views, fixed_size_binary
 //	bool (values only)                               bool
+//	int64 (and int), int32 up to 9 digits            decimals, stored without their point: of scale 2, 1.50 is 150
 //
 // Defined types count as their underlying types. An array encoded as a
 // dictionary of one of these matches too, and is decoded, which makes a copy.
-// Any other type results in ErrType.
+// Decimals are copied as well. An index does not know how many digits its numbers have
+// behind the point, so keys that are decimals are looked up by way of Digits, which is
+// told. Any other type results in ErrType.
 //
 // # What is copied
 //
@@ -30,8 +39,8 @@
 //
 // # Nulls
 //
-// Freeze refuses columns that have nulls (ErrNull), because an index has no
-// place for them; FreezeValid leaves such rows out. A null key in a probe is
+// Freeze, TreeOf and SetBatch refuse columns that have nulls (ErrNull), because an index
+// has no place for them; FreezeValid and SetBatchValid leave such rows out. A null key in a probe is
 // never found, whatever its bytes are. The results of Get are null where the
 // key was null or not found, those of Rank where the key was null.
 //
@@ -40,5 +49,6 @@
 // Arrays that a function returns belong to the caller, who must release them.
 // The flags that tell which keys were found (one byte per key) are in Go's
 // memory, not the allocator's. An index knows Go types, not Arrow types: use
-// GetAs to get timestamps back as timestamps.
+// GetAs, or a schema for Range, to get timestamps back as timestamps, and decimals as
+// decimals.
 package pandoarrow

@@ -1,6 +1,7 @@
 package pandoarrow
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,8 +19,8 @@ type Column interface {
 // Freeze builds an index from a column of keys and a column of values, as
 // pando.Freeze does from slices. vals may be nil if V is struct{}. A null in
 // either column results in ErrNull, a type that does not match in ErrType, and
-// columns of different lengths in pando.ErrLength. The index keeps nothing of
-// the columns.
+// columns of different lengths in pando.ErrLength; lengths and types are looked at before
+// nulls. The index keeps nothing of the columns.
 func Freeze[K pando.Key, V any](keys, vals Column, opts ...pando.Option) (*pando.Frozen[K, V], error) {
 	return freeze[K, V](keys, vals, false, opts)
 }
@@ -31,31 +32,64 @@ func FreezeValid[K pando.Key, V any](keys, vals Column, opts ...pando.Option) (*
 }
 
 func freeze[K pando.Key, V any](keys, vals Column, skip bool, opts []pando.Option) (*pando.Frozen[K, V], error) {
+	k, v, err := pairs[K, V](keys, vals, skip)
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, adviceOn(err, "FreezeValid leaves such rows out"))
+	}
+	return pando.Freeze(k, v, opts...)
+}
+
+// adviceOn returns what to do about nulls, if they are the error.
+func adviceOn(err error, advice string) string {
+	if errors.Is(err, ErrNull) {
+		return "; " + advice
+	}
+	return ""
+}
+
+// pairs returns the keys and values of two columns, without the rows that have a null
+// where skip is set. Numbers and keys may be in the columns' own memory. What is wrong
+// with all of a column is reported before what is wrong with a row.
+func pairs[K pando.Key, V any](keys, vals Column, skip bool) (k []K, v []V, err error) {
 	n := 0
 	if keys != nil {
 		n = keys.Len()
 	}
 	if vals != nil && vals.Len() != n {
-		return nil, fmt.Errorf("%w: %d keys, %d values", pando.ErrLength, n, vals.Len())
+		return nil, nil, fmt.Errorf("%w: %d keys, %d values", pando.ErrLength, n, vals.Len())
+	}
+	if err := checkType[K](keys, "keys"); err != nil {
+		return nil, nil, err
+	}
+	if err := checkType[V](vals, "values"); err != nil {
+		return nil, nil, err
 	}
 	nulls := make([]bool, n)
-	k, err := gather[K](keys, nulls, "keys", skip)
-	if err != nil {
-		return nil, err
+	if k, err = gather[K](keys, nulls, "keys", skip); err != nil {
+		return nil, nil, err
 	}
-	var v []V
-	if vals != nil {
-		if v, err = gather[V](vals, nulls, "values", skip); err != nil {
-			return nil, err
-		}
+	if v, err = gather[V](vals, nulls, "values", skip); err != nil {
+		return nil, nil, err
 	}
 	if skip {
 		k, v = without(k, nulls), without(v, nulls)
 	}
-	if c, _ := classOf[V](); c == text { // the index copies keys but keeps values as they are
+	if c, _ := classOf[V](); c == text { // an index copies keys but keeps values as they are
 		v = recast[V](ownText(recast[string](v)))
 	}
-	return pando.Freeze(k, v, opts...)
+	return k, v, nil
+}
+
+// checkType returns an error unless the values of a column, which may be nil, are of a
+// Go type.
+func checkType[T any](c Column, what string) error {
+	if c == nil {
+		return nil
+	}
+	if err := matchStored[T](plainType(c.DataType())); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // gather returns the values of a column as one slice, which is the column's
@@ -65,13 +99,10 @@ func gather[T any](c Column, nulls []bool, what string, skip bool) ([]T, error) 
 	if err != nil {
 		return nil, err
 	}
-	if len(chunks) == 0 && c != nil {
-		return nil, match[T](plainType(c.DataType()))
-	}
 	var out []T
 	row := 0
 	for _, a := range chunks {
-		part, err := view[T](a)
+		part, err := stored[T](a)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
@@ -81,7 +112,7 @@ func gather[T any](c Column, nulls []bool, what string, skip bool) ([]T, error) 
 			out = append(out, part...)
 		}
 		if at := markNulls(a, nulls[row:]); at >= 0 && !skip {
-			return nil, fmt.Errorf("%w: %s: row %d; take FreezeValid to leave such rows out", ErrNull, what, row+at)
+			return nil, fmt.Errorf("%w: %s: row %d", ErrNull, what, row+at)
 		}
 		row += a.Len()
 	}

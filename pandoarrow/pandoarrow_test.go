@@ -265,6 +265,13 @@ func TestErrors(t *testing.T) {
 	_, err = Freeze[int64, int64](numbers, holed)
 	check("null value", err, ErrNull)
 
+	_, err = Freeze[int64, float64](holed, numbers)
+	check("null key and wrong values", err, ErrType)
+	_, err = FreezeValid[int64, float64](holed, numbers)
+	check("null key and wrong values", err, ErrType)
+	_, err = Freeze[int64, int64](holed, list)
+	check("null key and lists", err, ErrType)
+
 	ix, err := Freeze[int64, bool](numbers, makeBools(t, mem))
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 // The index writes numbers directly into the array's buffer, which is
 // allocated from mem (nil: Arrow's default). The caller must release the
 // array. A key type that does not match results in ErrType.
-func Get[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memory.Allocator) (arrow.Array, int, error) {
+func Get[K pando.Key, V any](ix pando.Index[K, V], keys arrow.Array, mem memory.Allocator) (arrow.Array, int, error) {
 	t, err := typeOf[V]()
 	if err != nil {
 		return nil, 0, err
@@ -28,22 +28,22 @@ func Get[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memor
 }
 
 // GetAs is Get with a result of another Arrow type that has values of type V:
-// timestamps for int64, say, or large strings.
-func GetAs[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, t arrow.DataType, mem memory.Allocator) (arrow.Array, int, error) {
-	if err := match[V](t); err != nil {
+// timestamps or decimals for int64, say, or large strings. A number of more digits than
+// the decimals of the type have results in ErrType.
+func GetAs[K pando.Key, V any](ix pando.Index[K, V], keys arrow.Array, t arrow.DataType, mem memory.Allocator) (arrow.Array, int, error) {
+	if err := matchStored[V](t); err != nil {
 		return nil, 0, fmt.Errorf("values: %w", err)
 	}
 	mem, keys = allocator(mem), plain(keys)
 	n := keys.Len()
 	found := make([]bool, n)
-	switch c, _ := classOf[V](); c {
-	case text, boolean:
+	if c, _ := classOf[V](); c == text || c == boolean || isDecimal(t) {
 		vals := make([]V, n)
 		hits, err := lookUp(ix, keys, vals, found)
 		if err != nil {
 			return nil, 0, err
 		}
-		out, err := build(recastAny(vals), found, t, mem)
+		out, err := build(vals, found, t, mem)
 		return out, hits, err
 	}
 	var v V
@@ -60,20 +60,47 @@ func GetAs[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, t arrow
 // lookUp sets vals and found for an array of keys, of which nulls are never
 // found, and returns the number of keys found. Strings with offsets of 32 bits
 // are looked up where they lie, without making Go strings of them.
-func lookUp[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, vals []V, found []bool) (hits int, err error) {
-	if data, offsets, ok := packed(keys); ok {
-		if err := match[K](keys.DataType()); err != nil {
-			return 0, fmt.Errorf("keys: %w", err)
+func lookUp[K pando.Key, V any](ix pando.Index[K, V], keys arrow.Array, vals []V, found []bool) (hits int, err error) {
+	inBytes, able := ix.(interface {
+		GetBatchBytes(data []byte, offsets []int32, vals []V, found []bool) (hits int)
+	})
+	if data, offsets, ok := packed(keys); ok && able {
+		if err := matchProbe[K](keys.DataType()); err != nil {
+			return 0, err
 		}
-		hits = ix.GetBatchBytes(data, offsets, vals, found)
+		hits = inBytes.GetBatchBytes(data, offsets, vals, found)
 		return hits - dropNulls(keys, vals, found), nil
 	}
-	k, err := view[K](keys)
+	k, err := probeKeys[K](keys)
 	if err != nil {
-		return 0, fmt.Errorf("keys: %w", err)
+		return 0, err
 	}
 	hits = ix.GetBatch(k, vals, found)
 	return hits - dropNulls(keys, vals, found), nil
+}
+
+// probeKeys returns keys that are looked up.
+func probeKeys[K pando.Key](keys arrow.Array) ([]K, error) {
+	if err := matchProbe[K](plainType(keys.DataType())); err != nil {
+		return nil, err
+	}
+	k, err := view[K](keys)
+	if err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
+	}
+	return k, nil
+}
+
+// matchProbe is match for keys that are looked up. Decimals must say which scale the
+// keys of the index have: else 1.00 would find the number 100.
+func matchProbe[K pando.Key](t arrow.DataType) error {
+	if c, _ := classOf[K](); isDecimal(t) && c == signed {
+		return fmt.Errorf("%w: keys: an index does not know how many digits its numbers have behind the point; make numbers of %s with Digits first", ErrType, t)
+	}
+	if err := match[K](t); err != nil {
+		return fmt.Errorf("keys: %w", err)
+	}
+	return nil
 }
 
 // packed returns the bytes and offsets of an array of strings, and reports
@@ -93,11 +120,11 @@ func packed(keys arrow.Array) (data []byte, offsets []int32, ok bool) {
 
 // Rank returns, for each key, the number of entries with a key below it, as an
 // Int64 array, null where the key is null. The caller must release it.
-func Rank[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memory.Allocator) (arrow.Array, error) {
+func Rank[K pando.Key, V any](ix pando.Index[K, V], keys arrow.Array, mem memory.Allocator) (arrow.Array, error) {
 	mem, keys = allocator(mem), plain(keys)
-	k, err := view[K](keys)
+	k, err := probeKeys[K](keys)
 	if err != nil {
-		return nil, fmt.Errorf("keys: %w", err)
+		return nil, err
 	}
 	buf := memory.NewResizableBuffer(mem)
 	defer buf.Release()
@@ -124,7 +151,7 @@ func Rank[K pando.Key, V any](ix *pando.Frozen[K, V], keys arrow.Array, mem memo
 // as: the values of the keys in column key, null where there is none. So it is
 // a left join. It also returns the number of keys found. The caller must
 // release the batch; the other columns are shared.
-func AppendColumn[K pando.Key, V any](ix *pando.Frozen[K, V], batch arrow.RecordBatch, key, as string, mem memory.Allocator) (arrow.RecordBatch, int, error) {
+func AppendColumn[K pando.Key, V any](ix pando.Index[K, V], batch arrow.RecordBatch, key, as string, mem memory.Allocator) (arrow.RecordBatch, int, error) {
 	at := batch.Schema().FieldIndices(key)
 	if len(at) != 1 {
 		return nil, 0, fmt.Errorf("%w: the batch has %d columns named %q, not one", ErrType, len(at), key)
@@ -195,37 +222,35 @@ func bitmap(marks []bool, mem memory.Allocator) *memory.Buffer {
 	return buf
 }
 
-// recastAny returns values of a type whose underlying type is string or bool
-// as []string or []bool.
-func recastAny[V any](vals []V) any {
-	if c, _ := classOf[V](); c == boolean {
-		return recast[bool](vals)
+// build makes an array of strings, booleans or decimals.
+func build[V any](vals []V, found []bool, t arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	if isDecimal(t) {
+		return buildDecimals(vals, found, t, mem)
 	}
-	return recast[string](vals)
-}
-
-// build makes an array of strings or booleans.
-func build(vals any, found []bool, t arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+	var strings []string
+	if c, _ := classOf[V](); c == text {
+		strings = recast[string](vals)
+	}
 	b := array.NewBuilder(mem, t)
 	defer b.Release()
 	b.Reserve(len(found))
 	switch b := b.(type) {
 	case *array.BooleanBuilder:
-		b.AppendValues(vals.([]bool), found)
+		b.AppendValues(recast[bool](vals), found)
 	case *array.StringBuilder:
-		return appendText(b, b.Append, vals.([]string), found, math.MaxInt32)
+		return appendText(b, b.Append, strings, found, math.MaxInt32)
 	case *array.LargeStringBuilder:
-		return appendText(b, b.Append, vals.([]string), found, math.MaxInt64)
+		return appendText(b, b.Append, strings, found, math.MaxInt64)
 	case *array.StringViewBuilder:
-		return appendText(b, b.Append, vals.([]string), found, math.MaxInt64)
+		return appendText(b, b.Append, strings, found, math.MaxInt64)
 	case *array.BinaryBuilder:
 		most := int64(math.MaxInt32)
 		if t.ID() == arrow.LARGE_BINARY {
 			most = math.MaxInt64
 		}
-		return appendText(b, b.AppendString, vals.([]string), found, most)
+		return appendText(b, b.AppendString, strings, found, most)
 	case *array.BinaryViewBuilder:
-		return appendText(b, b.AppendString, vals.([]string), found, math.MaxInt64)
+		return appendText(b, b.AppendString, strings, found, math.MaxInt64)
 	default:
 		return nil, fmt.Errorf("%w: values cannot be given as %s; take String or LargeString", ErrType, t)
 	}
