@@ -11,7 +11,9 @@ import (
 const joinLong = `Look up a column of a table in an index, and write the table's rows with the value
 found. The table is read, looked up and written in batches, so that it may be
 larger than memory. Its columns are written as they are: text is not parsed, and
-columns of Parquet and Arrow keep their types. --type parses one on the way.
+columns of Parquet and Arrow keep their types. --type parses one on the way. Only
+into Parquet and Arrow, columns of CSV get the types that ` + "`pando build`" + ` infers,
+where no digit is lost; --type COL=string keeps one as text.
 
   --how inner   rows whose key is in the index, with its value (the default)
   --how left    all rows; the value is null where the key is not in the index
@@ -117,6 +119,7 @@ func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (ta
 		return nil, err
 	}
 	o.Pass, o.Whole, o.Columns = true, f.output.format == "jsonl", f.columns
+	o.Typed = f.output.format == "parquet" || f.output.format == "arrow"
 	o.Probe = keyField(p.ix)
 	o.Probe.Name = f.on
 	if p.value != nil {

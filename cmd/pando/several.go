@@ -37,11 +37,13 @@ func openTables(paths []string, stdin io.Reader, o table.Options) (table.Source,
 	}
 	s := &several{paths: paths[1:], stdin: stdin, o: o, now: first, schema: first.Schema()}
 	if !o.Pass {
-		s.o.Columns, s.o.Types, s.o.Kinds = nil, map[string]table.Type{}, map[string]table.Kind{}
+		s.o.Columns = nil
 		for _, f := range s.schema {
 			s.o.Columns = append(s.o.Columns, f.Name)
-			s.o.Types[f.Name], s.o.Kinds[f.Name] = f.Type, f.Kind
 		}
+		s.keepTypes(s.schema)
+	} else if o.Typed { // the last column is what is looked up
+		s.keepTypes(s.schema[:len(s.schema)-1])
 	}
 	for _, p := range paths {
 		fi, err := os.Stat(p)
@@ -52,6 +54,16 @@ func openTables(paths []string, stdin io.Reader, o table.Options) (table.Source,
 		s.total += fi.Size()
 	}
 	return s, nil
+}
+
+// keepTypes makes all further tables have the types of columns of the first.
+func (s *several) keepTypes(columns []table.Field) {
+	s.o.Types, s.o.Kinds = map[string]table.Type{}, map[string]table.Kind{}
+	for _, f := range columns {
+		if f.Native == nil && f.Form != table.Token {
+			s.o.Types[f.Name], s.o.Kinds[f.Name] = f.Type, f.Kind
+		}
+	}
 }
 
 // expand replaces patterns by the files they stand for, in the order of their names.

@@ -50,7 +50,7 @@ What commands write (--format, else by the extension of -o; text otherwise):
 join writes the columns of its input as they
 are: text byte by byte, rows of JSON whole, and columns of Parquet and Arrow with
 their types, also from one of these into the other; lists and other nested
-columns become JSON there.
+columns become JSON there. Columns of CSV get types in Parquet and Arrow.
 
 ` + "`pando gen`" + ` also writes sosd32, sosd64, u32, u64, i32 and i64.`
 
@@ -64,12 +64,13 @@ that are no text:
   date, timestamp[s|ms|us|ns], timestamp[us,utc], time[us], decimal[2]
   bool, uuid, binary
 
-Parquet and Arrow files say which are, and --type COL=date does for text. The file
+Parquet and Arrow files say which are, and --type COL=date does for text, where only
+dates such as 2020-01-31 are found without it. The file
 remembers it, so that dates are asked for and written as 2020-01-31; to Go they
 are int32 (days since 1970) and int64, and UUIDs strings of 16 bytes.
 
 A value may also be missing altogether: build without --value makes an index
-of keys alone. Types of text are inferred from the first rows (int64, else
+of keys alone. Types of text are inferred from the first rows (date, int64, else
 uint64, float64, string) and shown; --type COL=TYPE sets one. Narrow types make
 small and fast indexes: uint32 keys with uint32 values take half the memory of
 64-bit ones. Keys and values of the same width are fastest.

@@ -118,12 +118,17 @@ func TestInference(t *testing.T) {
 		"0000000000000000000000000007":  Int64,
 		"-9223372036854775809":          String,
 		"99999999999999999999999999 -1": String,
+		"2020-01-31 1969-12-31":         Int32,
+		"2020-01-31 2020-02-30":         String,
+		"2020-01-31 2020-1-31":          String,
+		"2020-01-31 20200131":           String,
+		"2020-01-31 2020-01-31T00:00":   String,
 	} {
 		var g guess
 		for v := range strings.FieldsSeq(values) {
 			g.see([]byte(v))
 		}
-		if got := g.result(); got != want {
+		if got, _ := g.result(); got != want {
 			t.Errorf("%q is %v, want %v", values, got, want)
 		}
 	}

@@ -6,6 +6,9 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/pando-index/pando/internal/table/cols"
 )
 
 // guess is what the values of a column seen so far can be. The zero value has
@@ -19,16 +22,20 @@ type guess struct {
 	hasDigits bool   // some value is a number other than a word such as inf or nan
 	zeros     string // a number with leading zeros
 	large     string // a whole number that float64 does not hold exactly
+	notDate   bool   // some value is not a date as ISO 8601 has it: 2020-01-31
 	notJSON   bool   // some value is not written as JSON writes numbers: 007, +1, .5
 }
 
 // see takes one more value into account.
 func (g *guess) see(b []byte) {
 	b = trim(b)
-	if len(b) == 0 || g.notFloat {
+	if len(b) == 0 || g.notFloat && g.notDate {
 		return
 	}
 	g.seen = true
+	if g.notDate = g.notDate || !isDay(b); g.notFloat {
+		return
+	}
 	g.notJSON = g.notJSON || !isNumber(b)
 	n, i := parseInt(b)
 	m, u := parseUint(b)
@@ -97,23 +104,51 @@ func isNumber(b []byte) bool {
 }
 
 // text marks the column as one of strings.
-func (g *guess) text() { g.seen, g.notFloat, g.notInt, g.notUint = true, true, true, true }
+func (g *guess) text() {
+	g.seen, g.notFloat, g.notInt, g.notUint, g.notDate = true, true, true, true, true
+}
 
-// result returns the first of int64, uint64, float64 and string that holds
+// isDay reports whether a text is a date as it is written again: 2020-01-31.
+func isDay(b []byte) bool {
+	if len(b) != len(time.DateOnly) || b[4] != '-' || b[7] != '-' {
+		return false
+	}
+	_, err := time.Parse(time.DateOnly, string(b))
+	return err == nil
+}
+
+// result returns the first of date, int64, uint64, float64 and string that holds
 // every value exactly as written: whole numbers too large for 64 bits stay
 // strings, since float64 would make different ones equal.
-func (g *guess) result() Type {
+func (g *guess) result() (Type, Kind) {
 	switch {
+	case g.seen && !g.notDate:
+		return Int32, Kind{Of: cols.Date}
 	case !g.seen || !g.hasDigits:
-		return String
+		return String, Kind{}
 	case !g.notInt:
-		return Int64
+		return Int64, Kind{}
 	case !g.notUint:
-		return Uint64
+		return Uint64, Kind{}
 	case !g.notFloat && g.notWhole:
-		return Float64
+		return Float64, Kind{}
 	}
-	return String
+	return String, Kind{}
+}
+
+// field returns a column of a guessed type. Where text is passed on, it has a type only
+// if that is asked for and loses nothing; else it stays text.
+func (g *guess) field(name string, o Options) Field {
+	t, kind := g.result()
+	f := Field{Name: name, Type: t, Kind: kind}
+	number := t != String && kind == (Kind{}) && !g.notJSON
+	switch {
+	case !o.Pass, o.Typed && kind.Of == cols.Date, o.Typed && number && g.loss(f) == "":
+		return f
+	case number:
+		return Field{Name: name, Type: String, Form: Number}
+	}
+	return Field{Name: name, Type: String}
 }
 
 // choose finds the wanted columns among those of the input, and their types.
@@ -127,10 +162,8 @@ func choose(names []string, guesses []guess, o Options) (schema []Field, from []
 		f := Field{Name: names[i], Type: String}
 		if t, ok := typeOf(o, f.Name); ok {
 			f.Type, f.Kind = t, o.Kinds[strings.TrimSpace(f.Name)]
-		} else if i < len(guesses) && !o.Pass {
-			f.Type = guesses[i].result()
-		} else if i < len(guesses) && guesses[i].result() != String && !guesses[i].notJSON {
-			f.Form = Number
+		} else if i < len(guesses) {
+			f = guesses[i].field(f.Name, o)
 		}
 		schema = append(schema, f)
 	}

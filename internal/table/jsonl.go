@@ -85,6 +85,7 @@ func (s *jsonSource) choose(names []string, guesses []guess, o Options) (err err
 		}
 		return nil
 	}
+	o.Typed = false // a field may be anything in the next row
 	var from []int
 	if s.schema, from, err = choose(names, guesses, o); err != nil {
 		return err

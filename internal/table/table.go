@@ -99,6 +99,9 @@ type Options struct {
 	// what they have. Text is not parsed, JSON stays JSON (cols.Token), and types
 	// that only the file's format has stay as they are (cols.Foreign).
 	Pass bool
+	// Typed gives columns of CSV that are passed on the types that are inferred for
+	// others, where these lose nothing. It needs Pass.
+	Typed bool
 	// Whole makes a row of JSON, where all columns are wanted, one column that
 	// has all of it (cols.Object). It needs Pass.
 	Whole bool
@@ -109,10 +112,10 @@ type Options struct {
 	Probe Field
 }
 
-// nulls returns Nulls as a set, nil if there are none. Rows that are passed on
+// nulls returns Nulls as a set, nil if there are none. Rows that are passed on as text
 // keep them.
 func (o *Options) nulls() map[string]bool {
-	if len(o.Nulls) == 0 || o.Pass {
+	if len(o.Nulls) == 0 || o.Pass && !o.Typed {
 		return nil
 	}
 	set := map[string]bool{}
