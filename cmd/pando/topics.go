@@ -24,7 +24,8 @@ const formatsText = `What commands read (--format, else by extension, else by co
                  there is one column of numbers (--header, --no-header)
   lines          one value a line, as it stands, quotes and all: what a text of
                  one column is whose name does not end in .csv or .tsv
-  jsonl          one JSON object a line
+  jsonl          one JSON object a line; place.lat is the field lat of an object
+                 place
   parquet        Apache Parquet
   arrow          Apache Arrow IPC, file or stream
   sosd32, sosd64 a count of 8 bytes, then little-endian unsigned keys, as the

@@ -12,7 +12,8 @@ import (
 )
 
 // jsonSource reads newline-delimited JSON: one object per line, its fields in
-// any order. A missing field is a null. Booleans, arrays and objects become
+// any order. A missing field is a null. A field of an object inside is named with a
+// point, as in place.lat. Booleans, arrays and objects become
 // their JSON text, and a string in a column of numbers becomes the number it
 // holds.
 type jsonSource struct {
@@ -21,6 +22,7 @@ type jsonSource struct {
 	chunks *chunker
 	column map[string][]int // places in the schema
 	strict bool             // all columns are wanted: an unknown one is an error
+	paths  jsonPaths        // columns inside objects
 	names  []string         // of the first rows
 	probe  string           // field of the last column, "" if there is none
 	whole  bool             // the first column has whole rows
@@ -41,12 +43,12 @@ func openJSON(in *input, o Options) (Source, error) {
 	if err := skipBOM(in); err != nil {
 		return nil, err
 	}
-	s := &jsonSource{chunks: &chunker{r: in.r}, column: map[string][]int{}, strict: o.Columns == nil}
+	s := &jsonSource{chunks: &chunker{r: in.r}, column: map[string][]int{}, paths: pathsOf(o), strict: o.Columns == nil}
 	first, err := s.chunks.sample(manyLines)
 	if err != nil {
 		return nil, in.readFailed(err)
 	}
-	names, guesses, err := inferJSON(first.all)
+	names, guesses, err := inferJSON(first.all, s.paths)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +80,10 @@ func (s *jsonSource) choose(names []string, guesses []guess, o Options) (err err
 	if s.probe != "" && !slices.Contains(names, s.probe) { // so that a typo does not find nothing
 		return noColumn(s.probe, names)
 	}
-	if s.whole = o.Whole && o.Pass && o.Columns == nil && len(o.Types) == 0; s.whole {
+	if o.Columns == nil && s.paths.has(s.probe) && len(o.Types) == 0 { // it is in one of the columns that are written
+		o.Columns = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == s.probe })
+	}
+	if s.whole = o.Whole && o.Pass && s.strict && len(o.Types) == 0; s.whole {
 		s.schema = []Field{{Name: "row", Type: String, Form: Object}}
 		if s.probe != "" {
 			s.schema = append(s.schema, o.Probe)
@@ -104,15 +109,19 @@ func (s *jsonSource) choose(names []string, guesses []guess, o Options) (err err
 	return nil
 }
 
-// inferJSON finds the fields of the first rows and their possible types.
-func inferJSON(chunk []byte) (names []string, guesses []guess, err error) {
+// inferJSON finds the fields of the first rows and their possible types, and what is at
+// the paths. A path that is the name of a field itself is dropped.
+func inferJSON(chunk []byte, paths jsonPaths) (names []string, guesses []guess, err error) {
 	place := map[string]int{}
 	rows := 0
 	err = eachLine(chunk, func(line []byte) error {
 		if rows++; rows > sampleRows {
 			return io.EOF
 		}
-		return walk(line, func(key, value []byte) error {
+		return paths.walk(line, func(key, value []byte, inside bool) error {
+			if !inside && bytes.IndexByte(key, '.') >= 0 {
+				paths.drop(string(key))
+			}
 			i, ok := place[string(key)]
 			if !ok {
 				i = len(names)
@@ -177,18 +186,18 @@ func (s *jsonSource) row(b *Batch, line []byte, text *slab) error {
 	if s.whole {
 		b.Columns[0].String = append(b.Columns[0].String, text.copy(line))
 	}
-	err := walk(line, func(key, value []byte) error {
+	err := s.paths.walk(line, func(key, value []byte, inside bool) error {
 		if s.probe != "" && string(key) == s.probe {
 			probeJSON(b, value, text)
 		}
 		if s.whole {
-			if slices.Contains(s.taken, string(key)) {
+			if !inside && slices.Contains(s.taken, string(key)) {
 				return &Error{Column: string(key), What: "this name is taken; name the column of values with --as"}
 			}
 			return nil
 		}
 		places, ok := s.column[string(key)]
-		if !ok {
+		if !ok && !inside {
 			return s.unknown(key)
 		}
 		for _, i := range places {
@@ -273,6 +282,11 @@ func walk(line []byte, f func(key, value []byte) error) error {
 	if line[0] != '{' {
 		return wrong("is %s, not a JSON object such as {\"key\": 1}", quoted(string(line)))
 	}
+	return eachField(line, f)
+}
+
+// eachField is walk for an object that is valid.
+func eachField(line []byte, f func(key, value []byte) error) error {
 	for i := 1; ; {
 		i = skipSpace(line, i)
 		if line[i] == '}' {

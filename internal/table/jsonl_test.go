@@ -69,3 +69,46 @@ func TestJSONErrors(t *testing.T) {
 		t.Errorf("empty: %+v", b)
 	}
 }
+
+// TestJSONPaths tests that fields of objects inside are columns by their paths, unless a
+// field is called so itself.
+func TestJSONPaths(t *testing.T) {
+	path := tempFile(t, "t.jsonl", `{"id":1,"o":{"z":10,"s":"a","p":{"q":1.5}},"a.b":7,"a":{"b":8}}
+{"o": {"p" : {"q" : 2}, "z":-3 , "z":4}, "id": 2}
+{"id":3,"o":null}
+{"id":4,"o":5}
+{"id":5,"o":{"z":null,"p":[1]},"a.b":9}
+`)
+	b := readAll(t, path, Options{Columns: []string{"id", "o.z", "o.p.q", "o.s", "a.b"}})
+	if got := typesOf(b); got != "id int64, o.z int64, o.p.q float64, o.s string, a.b int64" {
+		t.Error(got)
+	}
+	for row, want := range []string{"1|10|1.5|a|7", "2|-3|2||", "3||||", "4||||", "5||||9"} {
+		if got := rowText(b, row); got != want {
+			t.Errorf("row %d: %s, want %s", row, got, want)
+		}
+	}
+	for _, o := range []Options{{Columns: []string{"o.y"}}, {Columns: []string{"z"}}, {Columns: []string{"o."}}, {Pass: true, Probe: Field{Name: "o.y"}}} {
+		if _, err := readErr(path, o); err == nil || !strings.Contains(err.Error(), "there is no column") {
+			t.Errorf("%v: %v", o, err)
+		}
+	}
+	for _, whole := range []bool{false, true} {
+		src, err := Open(path, nil, Options{Pass: true, Whole: whole, Probe: Field{Name: "o.z", Type: Int64}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := drain(src)
+		src.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := &b.Columns[len(b.Columns)-1]
+		if len(keys.Int64) != 5 || keys.Int64[0] != 10 || keys.Int64[1] != -3 || !keys.IsNull(2) || !keys.IsNull(4) {
+			t.Errorf("%+v", keys)
+		}
+		if names := typesOf(b); !whole && names != "id string, o string, a.b string, a string, o.z int64" {
+			t.Error(names)
+		}
+	}
+}
