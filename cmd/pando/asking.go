@@ -125,7 +125,7 @@ func entrySchema(ix typed.Index, keys, vals bool) (schema []table.Field) {
 		schema = append(schema, keyField(ix))
 	}
 	if vals {
-		schema = append(schema, valueField(ix, "value"))
+		schema = append(schema, valueField(ix, besideKey(valueName(ix))))
 	}
 	return schema
 }

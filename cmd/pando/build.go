@@ -64,7 +64,7 @@ func newBuild() *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVarP(&f.path, "output", "o", "", "index `FILE` to write (needed)")
 	fs.StringVarP(&f.key, "key", "k", "", "`COL` of the keys (needed, unless there is only one)")
-	fs.StringArrayVarP(&f.values, "value", "v", nil, "`COL` of the values; without, the index has keys alone. May be repeated: all of them are written again, by their names")
+	fs.StringArrayVarP(&f.values, "value", "v", nil, "`COL` of the values; without, the index has keys alone. They are written again by their names. May be repeated")
 	fs.StringVar(&f.duplicates, "duplicates", "keep", "equal keys: `keep|refuse`")
 	fs.BoolVar(&f.skipNulls, "skip-nulls", false, "leave out rows without a key or value, instead of failing")
 	fs.StringVar(&f.nullValue, "null-value", "", "`VALUE` for rows that have none, instead of failing")
@@ -178,6 +178,7 @@ type build struct {
 	budget  budget
 	types   typed.Types
 	kinds   struct{ key, value table.Kind }
+	name    string        // of the column of values, if there is one
 	several []table.Field // columns of values, if they are more than one
 	rows    *typed.Builder
 	nothing *table.Column // the value that stands for null, if one was given
@@ -227,10 +228,10 @@ func (b *build) begin() error {
 	b.kinds.key = schema[0].Kind
 	if len(schema) > 1 {
 		b.types.Value, b.types.Valued = schema[1].Type, true
-		b.kinds.value = schema[1].Kind
+		b.kinds.value, b.name = schema[1].Kind, schema[1].Name
 	}
 	if len(schema) > 2 {
-		b.types.Value, b.kinds.value = table.String, table.Kind{}
+		b.types.Value, b.kinds.value, b.name = table.String, table.Kind{}, ""
 		b.several = schema[1:]
 		fmt.Fprintln(b.errs, "to Go, each value is a JSON object of these, as a string")
 	}
@@ -348,7 +349,7 @@ func (b *build) freeze() (typed.Index, error) {
 	if !b.quiet && n > 1<<22 {
 		fmt.Fprintf(b.errs, "building an index of %s rows ...\n", thousands(int64(n)))
 	}
-	opts := append(noteOption(b.kinds.key, b.kinds.value, b.several), pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout)))
+	opts := append(noteOption(b.kinds.key, b.kinds.value, b.name, b.several), pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout)))
 	if b.budget.bytes > 0 {
 		opts = append(opts, pando.MemoryLimit(b.budget.bytes))
 	}

@@ -52,11 +52,15 @@ func printInfo(out io.Writer, info pando.FileInfo) {
 	var n note
 	_ = json.Unmarshal([]byte(info.Note), &n) // a note of another program is shown as it is
 	line("keys", "%s", with(info.Key, n.Key))
-	line("values", "%s", with(info.Value, n.Value))
+	values := with(info.Value, n.Value)
+	if n.Name != "" {
+		values += " (column " + n.Name + ")"
+	}
+	line("values", "%s", values)
 	for _, p := range n.Values {
 		line("", "%s: %s", p.Name, with(p.Type.String(), p.Kind))
 	}
-	if n.Key == "" && n.Value == "" && n.Values == nil && info.Note != "" {
+	if n.Key == "" && n.Value == "" && n.Name == "" && n.Values == nil && info.Note != "" {
 		line("note", "%q", info.Note)
 	}
 	if info.Fanout > 0 {

@@ -56,7 +56,7 @@ func newJoin() *cobra.Command {
 	f.input.typeFlag(cmd)
 	cmd.Flags().StringVar(&f.on, "on", "", "`COL` of the table to look up (needed)")
 	cmd.Flags().StringSliceVar(&f.columns, "columns", nil, "`COL,...` of the table to write, in this order; else all")
-	cmd.Flags().StringVar(&f.as, "as", "value", "`NAME` of the column of values; where they have several, names between commas instead of their own")
+	cmd.Flags().StringVar(&f.as, "as", "", "`NAME` of the column of values instead of its own; where they have several, names between commas")
 	cmd.Flags().StringVar(&f.how, "how", "inner", "`WHICH` rows to write: inner, left, semi or anti")
 	cmd.Flags().BoolVar(&f.all, "all", false, "write a row for each of several equal keys, not only the first")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "show neither progress nor how many rows were found")

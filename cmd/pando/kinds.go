@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
@@ -13,17 +14,26 @@ import (
 type note struct {
 	Key   string `json:"key,omitempty"`
 	Value string `json:"value,omitempty"`
+	// Name is that of the column of values, if there is only one.
+	Name string `json:"valueName,omitempty"`
 	// Values are the columns that values are JSON objects of, if there are several.
 	Values []part `json:"values,omitempty"`
 }
 
-// noteOption returns the option that puts kinds, and the columns of several values, into
-// a file; nil if there are none.
-func noteOption(key, value table.Kind, several []table.Field) []pando.Option {
-	if key == (table.Kind{}) && value == (table.Kind{}) && several == nil {
+// longestName bounds the bytes of a name in a note, which has room for a thousand.
+const longestName = 256
+
+// noteOption returns the option that puts kinds, and the columns of values, into a file;
+// nil if there is nothing to say. A column is called value without it, and so is one of a
+// table without a header, whose name is a number.
+func noteOption(key, value table.Kind, name string, several []table.Field) []pando.Option {
+	if _, err := strconv.Atoi(name); err == nil || name == "value" || len(name) > longestName {
+		name = ""
+	}
+	if key == (table.Kind{}) && value == (table.Kind{}) && name == "" && several == nil {
 		return nil
 	}
-	text, err := json.Marshal(note{key.String(), value.String(), partNotes(several)})
+	text, err := json.Marshal(note{key.String(), value.String(), name, partNotes(several)})
 	if err != nil {
 		return nil // impossible: these are strings
 	}
@@ -34,6 +44,7 @@ func noteOption(key, value table.Kind, several []table.Field) []pando.Option {
 type kinded struct {
 	typed.Index
 	key, value table.Kind
+	name       string        // of the column of values, "" if there is none
 	parts      []table.Field // of values that are objects of several columns
 }
 
@@ -45,11 +56,11 @@ func withKinds(ix typed.Index, text string) typed.Index {
 		return ix
 	}
 	value, _ := ix.Value()
-	k := kinded{Index: ix, key: kindFor(n.Key, ix.Key()), value: kindFor(n.Value, value)}
+	k := kinded{Index: ix, key: kindFor(n.Key, ix.Key()), value: kindFor(n.Value, value), name: n.Name}
 	if value == table.String {
 		k.parts = partFields(n.Values)
 	}
-	if k.key == (table.Kind{}) && k.value == (table.Kind{}) && k.parts == nil {
+	if k.key == (table.Kind{}) && k.value == (table.Kind{}) && k.name == "" && k.parts == nil {
 		return ix
 	}
 	return k
@@ -84,6 +95,15 @@ func valueField(ix typed.Index, name string) table.Field {
 		}
 	}
 	return f
+}
+
+// valueName returns the name of an index's column of values: that which it had in the
+// table, if the file says so.
+func valueName(ix typed.Index) string {
+	if k, ok := ix.(kinded); ok && k.name != "" {
+		return k.name
+	}
+	return "value"
 }
 
 // typeName returns what a column is, for people.

@@ -20,12 +20,17 @@ type parts struct {
 func newParts(fields []table.Field) parts {
 	p := parts{fields: fields}
 	for _, f := range fields {
-		if f.Name == "key" {
-			f.Name = "value.key"
-		}
-		p.names = append(p.names, f.Name)
+		p.names = append(p.names, besideKey(f.Name))
 	}
 	return p
+}
+
+// besideKey returns the name of a column of values that is written beside the keys.
+func besideKey(name string) string {
+	if name == "key" {
+		return "value.key"
+	}
+	return name
 }
 
 // written returns the columns with the names that they are written with.
@@ -68,9 +73,12 @@ func partsOf(f table.Field) []table.Field {
 	return []table.Field{f}
 }
 
-// namedParts returns the column of an index's values for a join. Several values keep
-// their names, unless as has one for each, between commas; it has for a single one.
+// namedParts returns the column of an index's values for a join. Values keep their
+// names, unless as has one for each, between commas.
 func namedParts(ix typed.Index, as string, given bool) (table.Field, error) {
+	if !given {
+		as = valueName(ix)
+	}
 	f := valueField(ix, as)
 	p, ok := f.Native.(parts)
 	if !ok {

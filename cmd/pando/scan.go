@@ -88,7 +88,7 @@ func entries(ix typed.Index, first, n int, withKeys, withVals bool) *table.Batch
 		b.Columns = append(b.Columns, keys)
 	}
 	if withVals {
-		vals.Field = valueField(ix, "value")
+		vals.Field = entrySchema(ix, false, true)[0]
 		b.Columns = append(b.Columns, vals)
 	}
 	return b
