@@ -81,7 +81,7 @@ func (in *input) hintHeader(err error, path string, asked ...string) error {
 		return err
 	}
 	_, list, missing := strings.Cut(e.What, "; there are: ")
-	if !missing || !slices.ContainsFunc(append(strings.Split(list, ", "), asked...), isNumber) {
+	if !missing || !slices.ContainsFunc(append(strings.Split(list, ", "), asked...), looksLikeData) {
 		return err
 	}
 	e.Advice = noHeaderHint
@@ -99,8 +99,8 @@ func (in *input) mayHaveHeader(path string) bool {
 	return slices.Contains([]string{"", "text", "csv", "tsv", "lines"}, format)
 }
 
-// isNumber reports whether a name of a column is one that data rather has.
-func isNumber(name string) bool {
+// looksLikeData reports whether a name of a column is one that data rather has.
+func looksLikeData(name string) bool {
 	_, err := strconv.ParseFloat(strings.TrimSpace(name), 64)
 	return err == nil
 }
@@ -109,7 +109,7 @@ func isNumber(name string) bool {
 // several.
 func (in *input) whichColumn(path string, schema []table.Field) error {
 	hint := ""
-	if !in.noHeader && !in.header && in.mayHaveHeader(path) && slices.ContainsFunc(schema, func(f table.Field) bool { return isNumber(f.Name) }) {
+	if !in.noHeader && !in.header && in.mayHaveHeader(path) && slices.ContainsFunc(schema, func(f table.Field) bool { return looksLikeData(f.Name) }) {
 		hint = "; " + noHeaderHint
 	}
 	return usagef("which column of %s has the keys? Add --key COL; there are %s%s", path, names(schema), hint)
