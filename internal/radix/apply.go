@@ -11,7 +11,8 @@ const (
 	Delete
 )
 
-// Ops is a batch of operations. Those with one key are done in their order.
+// Ops is a batch of operations. Those with one key are one change, as if they were done in
+// their order.
 type Ops struct {
 	Keys  []string
 	Kinds []Kind // nil where all are of kind Kind
@@ -25,6 +26,9 @@ type Ops struct {
 	// Workers is how many goroutines do it at most; 0 is one. Seen is called from all
 	// of them.
 	Workers int
+
+	heads []int32 // first operations on each key; nil where no two are on one (combine)
+	next  []int32 // the next one on the same key, 0 for none; nil likewise
 }
 
 func (o *Ops) kind(i int) Kind {
@@ -34,8 +38,8 @@ func (o *Ops) kind(i int) Kind {
 	return o.Kind
 }
 
-// Apply does the operations of a batch, all or none. Others see each of them as it is
-// done, or all at once.
+// Apply does the operations of a batch, all or none. Others see each key change once, as it
+// is done, or all at once.
 //
 // Memory is promised before the first change. Then a batch is many single writers, each
 // of whom has the keys of some sub-trees, and other writers work beside it. Where memory
@@ -44,6 +48,7 @@ func (o *Ops) kind(i int) Kind {
 func (t *Tree) Apply(o *Ops) error {
 	releasedAll(t)
 	defer acquiredAll(t)
+	o.combine()
 	t.batch.Lock() // from here on no snapshot is taken
 	defer t.batch.Unlock()
 	if t.limit == 0 && optimistic && !t.hasSnapshots() {
@@ -72,14 +77,15 @@ var stockPool = sync.Pool{New: func() any { return new(stock) }}
 // a stock of it to the desks where it works, and leaves nothing of it there. A batch that
 // is done before others come to its desk uses what is there.
 func (t *Tree) applyBeside(o *Ops) error {
-	if len(o.Keys) <= warmKeys {
+	n := o.changes()
+	if n <= warmKeys {
 		var rows [warmKeys]int32
-		for i := range o.Keys {
-			rows[i] = int32(i)
+		for i := range n {
+			rows[i] = o.head(i)
 		}
-		return t.applyRows(o, rows[:len(o.Keys)], nil)
+		return t.applyRows(o, rows[:n], nil)
 	}
-	stocks := make(chan *stock, max(min(o.Workers, mostDesks(), len(o.Keys)/leastPart), 1))
+	stocks := make(chan *stock, max(min(o.Workers, mostDesks(), n/leastPart), 1))
 	for range cap(stocks) {
 		stocks <- stockPool.Get().(*stock)
 	}
@@ -90,9 +96,9 @@ func (t *Tree) applyBeside(o *Ops) error {
 			stockPool.Put(s)
 		}
 	}()
-	for lo := 0; lo < len(o.Keys); {
+	for lo := 0; lo < n; {
 		// What a small tree grows to has other shortcuts, by which keys are parted.
-		hi := min(lo+max(leastRound, 2*t.Len()), len(o.Keys))
+		hi := min(lo+max(leastRound, 2*t.Len()), n)
 		b := newBatch(o, lo, hi, t.short.Load())
 		b.run(func(part []int32) error {
 			own := <-stocks
@@ -114,7 +120,7 @@ func (t *Tree) applyBeside(o *Ops) error {
 	return nil
 }
 
-// applyRows does a few operations beside other writers, with memory that was promised: that
+// applyRows does the operations on a few keys beside other writers, with memory that was promised: that
 // of a stock of its own, unless it is nil.
 func (t *Tree) applyRows(o *Ops, rows []int32, own *stock) error {
 	d := t.enter()
@@ -176,7 +182,7 @@ func (t *Tree) applyAll(o *Ops, promised bool) error {
 			w.prepaid, w.free = false, false
 		}
 	}()
-	b := newBatch(o, 0, len(o.Keys), t.short.Load())
+	b := newBatch(o, 0, o.changes(), t.short.Load())
 	b.workers = min(b.workers, len(ws))
 	b.run(func(part []int32) error {
 		w := <-idle
@@ -194,7 +200,7 @@ func (t *Tree) applyAll(o *Ops, promised bool) error {
 	return b.error()
 }
 
-// apply does a few operations.
+// apply does the operations on a few keys.
 func (w *writer) apply(o *Ops, rows []int32) error {
 	var keys [warmKeys]string
 	var near [warmKeys]link
@@ -203,31 +209,20 @@ func (w *writer) apply(o *Ops, rows []int32) error {
 	}
 	w.t.warm(keys[:len(rows)], &near)
 	for i, row := range rows {
-		if err := w.applyOne(o, int(row), near[i]); err != nil {
+		if err := w.applyOne(o, row, near[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// applyOne does an operation, on a way that begins at near.
-func (w *writer) applyOne(o *Ops, i int, near link) error {
-	c := change{key: o.Keys[i], kind: o.kind(i)}
-	if c.kind == Set {
-		c.val = o.Vals[i]
-	}
+// applyOne does the operations from one on that are on its key, on a way that begins at near.
+func (w *writer) applyOne(o *Ops, head int32, near link) error {
+	c := o.whole(head)
 	if err := w.do(&c, near, 0); err != nil {
 		return err
 	}
-	if o.Found != nil {
-		o.Found[i] = c.had
-	}
-	if o.Old != nil {
-		o.Old[i] = c.old
-	}
-	if c.kind == Get && c.had && o.Seen != nil {
-		o.Seen(i, c.old)
-	}
+	o.report(head, c.old, c.had)
 	return nil
 }
 

@@ -9,10 +9,10 @@ import (
 
 // batch is the operations of a batch, or some of them, in parts: those with keys of one
 // sub-tree are in one part, in their order. So whoever has a part hardly ever meets
-// others, and operations with one key have one owner.
+// others.
 type batch struct {
 	workers int
-	rows    []int32 // numbers of operations, part by part
+	rows    []int32 // numbers of the first operations on each key, part by part
 	ends    []int   // where each part ends
 	err     atomic.Pointer[error]
 }
@@ -22,53 +22,59 @@ const (
 	leastPart = 128 // operations of a part, about
 )
 
-// newBatch parts the operations from lo to hi.
+// newBatch parts the operations on the keys from lo to hi.
 func newBatch(o *Ops, lo, hi int, s *shortcuts) *batch {
 	n := hi - lo
-	b := &batch{workers: max(min(o.Workers, n/leastPart), 1), rows: make([]int32, n)}
+	b := &batch{workers: max(min(o.Workers, n/leastPart), 1)}
 	if b.workers == 1 {
+		b.rows, b.ends = make([]int32, n), []int{n}
 		for i := range b.rows {
-			b.rows[i] = int32(lo + i)
+			b.rows[i] = o.head(lo + i)
 		}
-		b.ends = []int{n}
 		return b
 	}
 	parts := min(b.workers*partsEach, n/leastPart)
-	owner := make([]uint16, n)
-	const piece = 4096
-	pieces := (n + piece - 1) / piece
-	counts := make([][]int, pieces)
-	par.Run(b.workers, pieces, par.Func(func(p int) {
-		counts[p] = make([]int, parts)
-		for i := p * piece; i < min((p+1)*piece, n); i++ {
-			at := ownerOf(s, o.Keys[lo+i], parts)
-			owner[i] = uint16(at)
-			counts[p][at]++
+	b.rows, b.ends = parted(b.workers, n, parts, func(from, to int, owner []uint16) {
+		for i := from; i < to; i++ {
+			owner[i] = uint16(ownerOf(s, o.Keys[o.head(lo+i)], parts))
 		}
-	}))
-	b.place(owner, counts, lo)
+	})
+	for i, at := range b.rows {
+		b.rows[i] = o.head(lo + int(at))
+	}
 	return b
 }
 
-// place sorts the operations by their owner, given how many of each piece are whose.
-func (b *batch) place(owner []uint16, counts [][]int, lo int) {
-	parts := len(counts[0])
-	b.ends = make([]int, parts)
+// parted sorts the numbers from 0 to n-1 by their owners, of which there are so many, and returns where
+// those of each end. own sets the owners of numbers from lo to hi; several goroutines call it.
+func parted(workers, n, parts int, own func(lo, hi int, owner []uint16)) (rows []int32, ends []int) {
+	const piece = 4096
+	owner := make([]uint16, n)
+	counts := make([][]int, (n+piece-1)/piece)
+	par.Run(workers, len(counts), par.Func(func(p int) {
+		counts[p] = make([]int, parts)
+		lo, hi := p*piece, min((p+1)*piece, n)
+		own(lo, hi, owner)
+		for _, at := range owner[lo:hi] {
+			counts[p][at]++
+		}
+	}))
+	rows, ends = make([]int32, n), make([]int, parts)
 	at := 0
 	for part := range parts {
 		for _, c := range counts {
 			c[part], at = at, at+c[part]
 		}
-		b.ends[part] = at
+		ends[part] = at
 	}
-	const piece = 4096
-	par.Run(b.workers, len(counts), par.Func(func(p int) {
+	par.Run(workers, len(counts), par.Func(func(p int) {
 		next := counts[p]
-		for i := p * piece; i < min((p+1)*piece, len(owner)); i++ {
-			b.rows[next[owner[i]]] = int32(lo + i)
+		for i := p * piece; i < min((p+1)*piece, n); i++ {
+			rows[next[owner[i]]] = int32(i)
 			next[owner[i]]++
 		}
 	}))
+	return rows, ends
 }
 
 // ownerOf returns the part of a key: one for all keys that begin with the bytes that
