@@ -216,7 +216,9 @@ func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
 
 // DeleteRange deletes the entries with lo <= key <= hi, and returns how many
 // there were. It is atomic for a few hundred keys at a time; of strings, for each
-// key.
+// key. Others read and write meanwhile: they may find the first keys of the range
+// gone and later ones still there, and what they put behind keys that are gone
+// stays.
 func (t *Tree[K, V]) DeleteRange(lo, hi K) (deleted int) {
 	deleted, err := t.open().DeleteRange(t.probe(lo), t.probe(hi))
 	t.must(err)

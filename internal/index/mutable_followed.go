@@ -1,7 +1,6 @@
 package index
 
 import (
-	"strings"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -10,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packing"
+	"github.com/pando-index/pando/internal/radix"
 )
 
 // followed is a keyMap of strings with a copy on a GPU, where large batches run. What
@@ -115,16 +115,26 @@ func (t *followed) pop(greatest bool) (key order.Probe, val uint64, ok bool, err
 	return key, val, ok, err
 }
 
+// deleteRange deletes a few thousand keys at a time, and others have their turn between.
 func (t *followed) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
-	t.copy.Alone(func() (keys []string) {
-		c := t.Tree.Cursor()
-		c.Move(lo.Text, false, false)
-		for k, _, ok := c.Next(); ok && k <= hi.Text; k, _, ok = c.Next() {
-			keys = append(keys, strings.Clone(k))
-		}
-		n, err = t.textMap.deleteRange(lo, hi, gone)
-		return keys
-	})
+	const most = 4096
+	for open, more := false, true; more && err == nil; open = true {
+		t.copy.Alone(func() (keys []string) {
+			c := t.Tree.Cursor()
+			c.Move(lo.Text, open, false)
+			for k, _, ok := c.Next(); ok && k <= hi.Text && len(keys) < most; k, _, ok = c.Next() {
+				keys = append(keys, k)
+			}
+			if more = len(keys) > 0; more {
+				last, deleted := order.Probe{Text: keys[len(keys)-1]}, 0
+				deleted, err = t.textMap.deleteRange(order.Probe{Text: keys[0]}, last, gone)
+				n, lo = n+deleted, last
+			} else if t.Closed() {
+				err = radix.ErrClosed
+			}
+			return keys
+		})
+	}
 	return n, err
 }
 

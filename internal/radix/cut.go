@@ -43,7 +43,7 @@ func (w *writer) unlink(c *change, s *step, l link) bool {
 	if !w.lock(s) {
 		return false
 	}
-	if !w.see(c, l) {
+	if !w.see(c, l, 1) {
 		w.release(s)
 		return true
 	}
@@ -67,7 +67,7 @@ func (w *writer) collapse(c *change, l link) bool {
 	if !w.lockBoth(above, s) {
 		return false
 	}
-	if !w.see(c, l) {
+	if !w.see(c, l, 2) {
 		w.release(s)
 		w.release(above)
 		return true
@@ -98,7 +98,7 @@ func (w *writer) shrink(c *change, l, small link) bool {
 		w.untake(small)
 		return false
 	}
-	if !w.see(c, l) {
+	if !w.see(c, l, 2) {
 		w.release(s)
 		w.release(&w.steps[i-1])
 		w.untake(small)

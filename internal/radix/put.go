@@ -15,6 +15,7 @@ type change struct {
 	val  uint64 // of Set
 	// only, unless it is nil, is what the key must be for that to be done.
 	only *state
+	edge bool // all nodes of the way must be what they were when it is done
 
 	old    uint64 // what was there before
 	had    bool
@@ -71,7 +72,7 @@ func (w *writer) attempt(c *change, e end) (done bool, err error) {
 	}
 	switch {
 	case c.kind == Get:
-		w.see(c, e.leaf)
+		w.see(c, e.leaf, 0)
 		return atomic.LoadUint32(w.word(w.last())) == w.last().word, nil
 	case c.kind == Set && e.leaf.leaf().age() > w.t.frozen:
 		return w.overwrite(c, e.leaf), nil
@@ -86,10 +87,13 @@ func (w *writer) attempt(c *change, e end) (done bool, err error) {
 }
 
 // see notes the value of a leaf that the way leads to, and reports whether the change
-// is to be done. The node above the leaf is locked.
-func (w *writer) see(c *change, l link) bool {
+// is to be done. The last nodes of the way, so many, are locked.
+func (w *writer) see(c *change, l link, held int) bool {
 	c.old, c.had = atomic.LoadUint64(&l.leaf().value), true
 	if o := c.only; o != nil && (!o.there || o.val != c.old || !w.t.Current(o.gen)) {
+		c.missed = true
+	}
+	if c.edge && !w.unchanged(held) {
 		c.missed = true
 	}
 	return !c.missed
@@ -102,7 +106,7 @@ func (w *writer) overwrite(c *change, l link) bool {
 	if !(mutant.On && mutant.Is("radix: value under lock")) && !w.lock(s) {
 		return false
 	}
-	if w.see(c, l) {
+	if w.see(c, l, 1) {
 		stall.At("held: radix value seen")
 		setValue(&l.leaf().value, c.val)
 	}
@@ -121,7 +125,7 @@ func (w *writer) exchangeLeaf(c *change, old link) (done bool, err error) {
 		w.untake(l)
 		return false, nil
 	}
-	if !w.see(c, old) {
+	if !w.see(c, old, 1) {
 		w.release(s)
 		w.untake(l)
 		return true, nil
