@@ -39,10 +39,12 @@ func (t *Tree) dealAges() {
 	d.deal(t.top.link)
 	for i, m := range t.moments {
 		d.deal(m.root)
-		for j := range m.dead {
-			m.dead[j].age = m.dead[j].node.age()
-		}
+		m.dead.each(func(k *keptNode) { k.age = k.node.age() })
 		m.age = d.first + uint32(i) + 1
+	}
+	// What was closed may have nodes that are not handed over yet, and that no other has.
+	for _, m := range t.ending {
+		m.dead.each(func(k *keptNode) { k.age = d.of(k.age) })
 	}
 	t.age = d.first + uint32(len(t.moments)) + 2
 	t.thaw()

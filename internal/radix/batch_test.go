@@ -104,6 +104,55 @@ func getBatch(t *testing.T, rng *rand.Rand, get func([]string, []uint64, []bool,
 	}
 }
 
+// A snapshot that is closed hands over what it has in pieces, and the tree is right between any two of
+// them, also if others are closed meanwhile, or ages are dealt out anew.
+func TestSnapshotsEndInPieces(t *testing.T) {
+	fewAges(t)
+	defer func(n int) { endPiece = n }(endPiece)
+	endPiece = 3
+	for name, draw := range keyMakers {
+		t.Run(name, func(t *testing.T) {
+			rng := seed.Rand(t)
+			tree, m := New(0), model{}
+			defer tree.Close()
+			for range 8 {
+				var snaps []*Snapshot
+				var kept []model
+				for range 4 {
+					for range 30 {
+						step1(t, rng, tree, m, draw)
+					}
+					snaps, kept = append(snaps, mustSnapshot(t, tree)), append(kept, maps.Clone(m))
+				}
+				for range 30 {
+					step1(t, rng, tree, m, draw)
+				}
+				for _, i := range []int{3, 1, 2} {
+					tree.detach(snaps[i].moment)
+				}
+				for more := true; more; {
+					more = false
+					for _, i := range []int{1, 2, 3} {
+						more = tree.endSome(snaps[i].moment) || more
+					}
+					mustCheck(t, tree)
+					if rng.IntN(3) == 0 { // the next age
+						mustSnapshot(t, tree).Close()
+					}
+					step1(t, rng, tree, m, draw)
+				}
+				tree.ending = nil
+				compare(t, rng, snaps[0], kept[0], draw)
+				snaps[0].Close()
+				mustCheck(t, tree)
+			}
+			if tree.Kept() != 0 {
+				t.Errorf("%d bytes kept for no snapshot", tree.Kept())
+			}
+		})
+	}
+}
+
 // Snapshots that overlap keep what they have, whatever order they are closed in.
 func TestSnapshots(t *testing.T) {
 	for name, draw := range keyMakers {

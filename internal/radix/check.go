@@ -196,14 +196,27 @@ func (c *checker) slots(live int) error {
 			return fmt.Errorf("radix: class %d: %d slots in use, %d promised, %d chunks", class, s.Used(), s.Promised(), s.Chunks())
 		}
 	}
-	var kept int
+	kept, lost := 0, link(0)
 	for _, m := range c.t.moments {
-		kept += len(m.dead)
-		for _, k := range m.dead {
+		m.dead.each(func(k *keptNode) {
+			kept++
 			if _, ok := c.seen[k.node]; !ok {
-				return fmt.Errorf("radix: node %#x is kept for a snapshot that does not have it", uint32(k.node))
+				lost = k.node
 			}
-		}
+		})
+	}
+	if lost != 0 {
+		return fmt.Errorf("radix: node %#x is kept for a snapshot that does not have it", uint32(lost))
+	}
+	handed := 0 // part of closed snapshots: older ones may have it
+	for _, m := range c.t.ending {
+		m.dead.each(func(k *keptNode) {
+			if _, ok := c.seen[k.node]; ok {
+				kept++
+			} else {
+				handed++
+			}
+		})
 	}
 	limbo := 0
 	for _, d := range *c.t.desks.Load() {
@@ -214,7 +227,7 @@ func (c *checker) slots(live int) error {
 			}
 		}
 	}
-	if len(c.seen) != live+kept || used != len(c.seen)+limbo {
+	if len(c.seen) != live+kept || used != len(c.seen)+limbo+handed {
 		return fmt.Errorf("radix: %d slots in use; the tree has %d, snapshots %d more, %d of them noted, %d are retired", used, live, len(c.seen)-live, kept, limbo)
 	}
 	return nil

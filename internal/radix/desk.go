@@ -33,9 +33,9 @@ type writer struct {
 
 	tag     uint64 // generation in which limbo[0] was retired; limbo[1] was before
 	limbo   [2]retired
-	dropped int         // nodes retired since the clock was looked at
-	dead    []keptNode  // no longer part of the tree, but of the newest snapshot
-	vals    []keptValue // likewise
+	dropped int             // nodes retired since the clock was looked at
+	dead    list[keptNode]  // no longer part of the tree, but of the newest snapshot
+	vals    list[keptValue] // likewise
 	fork    ownFork
 	late    []func() // what mutants do too late
 }
@@ -152,8 +152,8 @@ func (t *Tree) gatherKept() {
 	m := t.newest()
 	for _, d := range *t.desks.Load() {
 		if m != nil {
-			m.dead, m.vals = append(m.dead, d.dead...), append(m.vals, d.vals...)
-			d.dead, d.vals = d.dead[:0], d.vals[:0]
+			m.dead.take(&d.dead)
+			m.vals.take(&d.vals)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (w *writer) reap(gen uint64) {
 
 // giveAll makes free what was retired.
 func (w *writer) giveAll(r *retired) {
-	if len(r.nodes) > 0 && !(w.t.closed.Load() && len(w.t.moments) == 0) { // else all memory is given back
+	if len(r.nodes) > 0 && !w.t.over() { // else all memory is given back
 		w.t.memory.give(w.keep(r.nodes)...)
 	}
 	if len(r.vals) > 0 {

@@ -285,7 +285,7 @@ func (t *Tree) tryUnstock() {
 // releaseIfOver gives everything back if the tree is closed, and all its snapshots. The
 // caller has all desks.
 func (t *Tree) releaseIfOver() {
-	if t.closed.Load() && len(t.moments) == 0 {
+	if t.over() {
 		for _, d := range *t.desks.Load() {
 			d.stock, d.limbo = nil, [2]retired{}
 		}

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // A snapshot is the root of the tree at the end of an epoch; taking one begins the
@@ -20,8 +22,8 @@ type moment struct {
 	age     uint32 // what has it or less was there
 	root    link
 	entries int64
-	dead    []keptNode  // no longer part of the tree
-	vals    []keptValue // likewise
+	dead    list[keptNode]  // no longer part of the tree
+	vals    list[keptValue] // likewise
 	closed  bool
 }
 
@@ -89,42 +91,93 @@ func (s *Snapshot) Close() {
 	}
 }
 
-// end closes a snapshot: what it has goes to the next older one, or is free.
+// end closes a snapshot: what it has goes to the next older one, or is free. That may be much, and
+// it is done a piece at a time, from a desk: others write meanwhile.
 func (t *Tree) end(m *moment) {
-	w := t.lockWrite()
-	defer t.unlockWrite()
-	if m.closed {
+	if !t.detach(m) {
 		return
 	}
-	m.closed = true
-	i := slices.Index(t.moments, m)
-	t.moments = slices.Delete(t.moments, i, i+1)
-	var older *moment
-	if i > 0 {
-		older = t.moments[i-1]
+	for t.endSome(m) {
 	}
-	t.thaw()
-	w.retag()
-	for _, k := range m.dead {
-		if older != nil && k.age <= older.age {
-			older.dead = append(older.dead, k)
-			continue
-		}
-		t.keptSize.Add(-int64(sizeOf(k.node.class())))
-		w.limbo[0].nodes = append(w.limbo[0].nodes, k.node)
-	}
-	for _, v := range m.vals {
-		if older != nil && v.born <= older.epoch {
-			older.vals = append(older.vals, v)
-			continue
-		}
-		w.limbo[0].vals = append(w.limbo[0].vals, v.val)
-	}
-	m.dead, m.vals = nil, nil
+	w := t.lockWrite()
+	defer t.unlockWrite()
+	t.ending = slices.DeleteFunc(t.ending, func(x *moment) bool { return x == m })
 	t.sweepLater()
 	t.advance(w)
 	t.releaseIfOver()
 }
+
+// detach takes a snapshot out of those that there are, and reports whether it was one.
+func (t *Tree) detach(m *moment) bool {
+	t.lockWrite()
+	defer t.unlockWrite()
+	if m.closed {
+		return false
+	}
+	m.closed = true
+	t.moments = slices.DeleteFunc(t.moments, func(x *moment) bool { return x == m })
+	t.ending = append(t.ending, m)
+	t.thaw()
+	return true
+}
+
+// endPiece is how many nodes and values of a snapshot are looked at before others have their turn: some
+// tens of microseconds. It is a variable for tests.
+var endPiece = 512
+
+func init() {
+	if stall.On {
+		endPiece = 2
+	}
+}
+
+// endSome hands some of what a snapshot has over that was closed, and reports whether there is more.
+func (t *Tree) endSome(m *moment) (more bool) {
+	d := t.enter()
+	defer t.leave(d)
+	if t.over() {
+		return false // all memory was given back
+	}
+	// Others may hand theirs to the same snapshot. It is looked for each time, since it may be
+	// closed as well; while the writer is at its desk it is not.
+	t.handing.Lock()
+	defer t.handing.Unlock()
+	older := t.olderThan(m)
+	d.retag()
+	nodes := m.dead.some(endPiece)
+	for _, k := range nodes {
+		if older != nil && k.age <= older.age {
+			older.dead.add(k)
+			continue
+		}
+		t.keptSize.Add(-int64(sizeOf(k.node.class())))
+		d.limbo[0].nodes = append(d.limbo[0].nodes, k.node)
+		d.dropped++
+	}
+	vals := m.vals.some(endPiece)
+	for _, v := range vals {
+		if older != nil && v.born <= older.epoch {
+			older.vals.add(v)
+			continue
+		}
+		d.limbo[0].vals = append(d.limbo[0].vals, v.val)
+		d.dropped++
+	}
+	return len(nodes)+len(vals) > 0
+}
+
+// olderThan returns the newest snapshot that is older than one; nil if there is none.
+func (t *Tree) olderThan(m *moment) *moment {
+	for i := len(t.moments) - 1; i >= 0; i-- {
+		if t.moments[i].epoch < m.epoch {
+			return t.moments[i]
+		}
+	}
+	return nil
+}
+
+// over reports whether the tree is closed, and all its snapshots.
+func (t *Tree) over() bool { return t.closed.Load() && len(t.moments) == 0 }
 
 // Kept returns the bytes that are kept for snapshots alone.
 func (t *Tree) Kept() int64 { return t.keptSize.Load() }
@@ -139,7 +192,7 @@ func (t *Tree) Retire(vals, born []uint64) {
 	d.retag()
 	for i, v := range vals {
 		if m != nil && born[i] <= m.epoch {
-			d.vals = append(d.vals, keptValue{v, born[i]})
+			d.vals.add(keptValue{v, born[i]})
 			continue
 		}
 		d.limbo[0].vals = append(d.limbo[0].vals, v)
@@ -156,7 +209,7 @@ func (w *writer) drop(l link) {
 	}
 	age := l.age()
 	if m := w.t.newest(); m != nil && age <= m.age {
-		w.dead = append(w.dead, keptNode{l, age})
+		w.dead.add(keptNode{l, age})
 		w.t.keptSize.Add(int64(sizeOf(l.class())))
 		return
 	}

@@ -58,6 +58,9 @@ type Tree struct {
 	age     uint32    // of what is made now
 	frozen  uint32    // what has this age or less must not be changed
 	moments []*moment // the oldest first
+	ending  []*moment // closed, and not all of what they have is handed over
+
+	handing sync.Mutex // of who hands over, at a desk
 }
 
 // top is where a tree begins: like a node with one link.
