@@ -190,6 +190,11 @@ func (ix *Index[V]) Val(i int) V {
 // Get returns the value of the first entry equal to key, and reports whether
 // there is one.
 func (ix *Index[V]) Get(key order.Probe) (v V, found bool) {
+	if f := ix.values.moment; f != nil {
+		if v, found, known := f.get(key); known {
+			return v, found
+		}
+	}
 	i, found := ix.Seek(key)
 	if found && i < ix.n { // always, unless the index is being closed
 		v = ix.Val(i)

@@ -36,6 +36,12 @@ type valueMoment interface {
 	selectValues(lo, n int, s *selecting)
 }
 
+// singleMoment is a moment that finds a key's value, as the tree holds it, without its rank: to count
+// all entries below every node takes much longer than one lookup.
+type singleMoment interface {
+	single(key order.Probe) (bits uint64, ok bool)
+}
+
 // runMoment is a moment that copies many runs of entries at once: run i begins
 // with entry first[i] and goes to offsets[i] to offsets[i+1].
 type runMoment interface {
@@ -307,6 +313,19 @@ func (f *Freezing[V]) copyRuns(first, offsets []int, keys order.Keys, vals []V) 
 		vals[i] = f.m.value(b)
 	}
 	return true
+}
+
+// get looks a key up where that needs no rank; known reports whether it has.
+func (f *Freezing[V]) get(key order.Probe) (v V, found, known bool) {
+	at, known := f.at.(singleMoment)
+	if !known {
+		return v, false, false
+	}
+	bits, found := at.single(key)
+	if found {
+		v = f.m.value(bits)
+	}
+	return v, found, true
 }
 
 // getBatch looks keys up.

@@ -206,6 +206,10 @@ func (e *digitMoment) Seek(key order.Probe) (rank int, equal bool) {
 	return e.moment.Seek(e.digits.text(key))
 }
 
+func (e *digitMoment) single(key order.Probe) (uint64, bool) {
+	return e.moment.(singleMoment).single(e.digits.text(key))
+}
+
 func (e *digitMoment) After(key order.Probe) int { return e.moment.After(e.digits.text(key)) }
 
 func (e *digitMoment) endNear(_ int, key order.Probe) int { return e.After(key) }

@@ -188,6 +188,8 @@ func (e *textMoment) Seek(key order.Probe) (rank int, equal bool) {
 	return e.Snapshot.Rank(key.Text, false), equal
 }
 
+func (e *textMoment) single(key order.Probe) (uint64, bool) { return e.Snapshot.Get(key.Text) }
+
 func (e *textMoment) After(key order.Probe) int { return e.Snapshot.Rank(key.Text, true) }
 
 func (e *textMoment) endNear(_ int, key order.Probe) int { return e.After(key) }

@@ -124,7 +124,11 @@ func (t *Tree) applyBeside(o *Ops) error {
 // of a stock of its own, unless it is nil.
 func (t *Tree) applyRows(o *Ops, rows []int32, own *stock) error {
 	d := t.enter()
-	defer t.leave(d)
+	defer func() {
+		if t.rise(d) {
+			t.renewFor(o)
+		}
+	}()
 	d.prepaid = true
 	defer func() { d.prepaid = false }()
 	if own != nil {
@@ -135,12 +139,21 @@ func (t *Tree) applyRows(o *Ops, rows []int32, own *stock) error {
 	return d.apply(o, rows)
 }
 
+// renewFor makes new shortcuts where they are due. A large batch goes on by them, and so waits for them.
+func (t *Tree) renewFor(o *Ops) {
+	if len(o.Keys) <= warmKeys {
+		t.renewLater()
+	} else {
+		t.renewShort()
+	}
+}
+
 // leastRound is how many operations at least have their keys parted together.
 const leastRound = 1 << 14
 
 // applyAlone does a batch while nobody else writes.
 func (t *Tree) applyAlone(o *Ops) error {
-	defer t.renewShort()
+	defer t.renewFor(o)
 	w := t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {

@@ -462,3 +462,26 @@ func TestRankBesideWriters(t *testing.T) {
 	}
 	mustCheck(t, tree)
 }
+
+// A count ends though writers have their turn after each part of it, and no part is larger than another.
+func TestCountsInPieces(t *testing.T) {
+	defer func(n int) { countPiece = n }(countPiece)
+	countPiece = 1024
+	rng := seed.Rand(t)
+	tree := New(0)
+	defer tree.Close()
+	for range 30_000 {
+		tree.Set(fmt.Sprint(rng.IntN(1<<30)), 0)
+	}
+	pieces, n := 0, int64(0)
+	for ; !tree.countSome(countPiece, func(root link) { n, _ = entriesOf(root) }); pieces++ {
+		if pieces > tree.countPieces() {
+			t.Fatalf("%d parts of %d links, and %d entries are not counted", pieces, countPiece, tree.Len())
+		}
+		tree.Set(fmt.Sprint(rng.IntN(1<<30)), 0)
+	}
+	if int(n) != tree.Len() || pieces < 10 {
+		t.Errorf("%d entries counted of %d, in %d parts", n, tree.Len(), pieces)
+	}
+	mustCheck(t, tree)
+}

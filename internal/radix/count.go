@@ -2,6 +2,7 @@ package radix
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -165,19 +166,25 @@ func (c *counter) span(l link, lo, hi int) (n int64, ok bool) {
 	return n, true
 }
 
-// firstCount is how many links are looked at before writers have their turn again: some
-// tens of microseconds.
-const firstCount = 4096
+// countPiece is how many links are looked at before writers have their turn again: some hundred
+// microseconds. It is a variable for tests.
+var countPiece = 8192
 
 // whenCounted calls f when all is counted and nobody writes. Writers wait for a part of the
-// count at a time; where they are faster than it, for more and more of it.
+// count at a time. Nodes that they change between two parts are counted again; only where they are so fast
+// that it would not end, they wait for more and more of it.
 func (t *Tree) whenCounted(f func(root link)) {
-	for left := firstCount; ; left *= 2 {
-		if t.countSome(left, f) {
-			return
+	for left, pieces := countPiece, 0; !t.countSome(left, f); pieces++ {
+		if pieces > t.countPieces() {
+			left *= 2
 		}
+		runtime.Gosched() // to those who wait
 	}
 }
+
+// countPieces returns how many parts a count has at most, and twice as many, if nobody writes: there are fewer than two
+// links for each entry, and each part begins with the nodes above the last one.
+func (t *Tree) countPieces() int { return 8 + 4*t.Len()/(countPiece/2) }
 
 func (t *Tree) countSome(left int, f func(root link)) bool {
 	t.lockWrite()

@@ -106,8 +106,14 @@ func (t *Tree) addDesk() *desk {
 
 // leave ends what enter has begun.
 func (t *Tree) leave(d *desk) {
+	if t.rise(d) {
+		t.renewLater()
+	}
+}
+
+// rise is leave for who sees to it that new shortcuts are made; due reports whether they are due.
+func (t *Tree) rise(d *desk) (due bool) {
 	d.rest()
-	due := false
 	if d.look <= 0 {
 		d.look, due = t.untilShort()
 	}
@@ -115,9 +121,7 @@ func (t *Tree) leave(d *desk) {
 		t.rw.Unlock()
 	}
 	d.mu.Unlock()
-	if due {
-		t.renewShort()
-	}
+	return due
 }
 
 // lockWrite takes all desks. The writer that it returns is the only one.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/par"
 )
 
 // rank returns the number of entries below a link with a key below key, or up to
@@ -183,14 +185,40 @@ func (s *Snapshot) Rank(key string, after bool) int {
 	return int(n)
 }
 
-// counted returns the root, below which all is counted.
+// counted returns the root, below which all is counted: on all cores, the first time.
 func (s *Snapshot) counted() link {
-	m := s.moment
-	if _, ok := entriesOf(m.root); !ok {
-		c := counter{math.MaxInt}
-		c.count(m.root)
+	root := s.moment.root
+	if _, ok := entriesOf(root); !ok {
+		parts := uncounted(root)
+		par.Run(s.tree.Workers, len(parts), par.Func(func(p int) { countAll(parts[p]) }))
+		countAll(root)
 	}
-	return m.root
+	return root
+}
+
+func countAll(l link) {
+	c := counter{math.MaxInt}
+	c.count(l)
+}
+
+// uncounted returns nodes below a link that are not counted, and that have no others above them but a few.
+func uncounted(root link) []link {
+	const enough = 1 << 10
+	here := []link{root}
+	for {
+		var below []link
+		for _, l := range here {
+			for b, to := atOrAfter(l, -1); to != 0; b, to = atOrAfter(l, b+1) {
+				if _, ok := entriesOf(to); !ok {
+					below = append(below, to)
+				}
+			}
+		}
+		if len(below) == 0 || len(here) >= enough {
+			return here
+		}
+		here = below
+	}
 }
 
 // leafAt returns the leaf of entry i, 0 if there are not so many.

@@ -58,11 +58,35 @@ const whileRenewed = 64
 func (t *Tree) renewShort() {
 	// Who is at it asks again when it is done, for all who have come meanwhile.
 	for t.shortDue() && t.renewal.TryLock() {
-		n := t.entries()
-		if s := t.exchangeShort(n, t.countTops(int(min(n/perTop, mostTops)))); s != nil {
-			t.fillShort(s)
-		}
-		t.renewal.Unlock()
+		t.renewOnce()
+	}
+}
+
+// renewLater is renewShort for who has changed a key or a few: where that takes longer than a millisecond or
+// two, it is done beside the caller.
+func (t *Tree) renewLater() {
+	if t.entries() < renewBeside {
+		t.renewShort()
+		return
+	}
+	if !t.shortDue() || !t.renewal.TryLock() {
+		return
+	}
+	go func() {
+		t.renewOnce()
+		t.renewShort()
+	}()
+}
+
+// renewBeside is from how many entries on new shortcuts are made beside single writers. It is a variable for tests.
+var renewBeside = int64(32 << 10)
+
+// renewOnce makes new shortcuts. The caller has the lock of who does, which it gives back.
+func (t *Tree) renewOnce() {
+	defer t.renewal.Unlock()
+	n := t.entries()
+	if s := t.exchangeShort(n, t.countTops(int(min(n/perTop, mostTops)))); s != nil {
+		t.fillShort(s)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestShortcuts(t *testing.T) {
 		tree.Set(k, uint64(i))
 	}
 	mustCheck(t, tree)
-	s := tree.short.Load()
+	s := renewed(tree)
 	if s == nil || s.skip != len("https://www.example.com/") {
 		t.Fatalf("shortcuts %+v", s)
 	}
@@ -57,7 +57,7 @@ func TestShortcuts(t *testing.T) {
 			delete(m, k)
 		}
 	}
-	if tree.short.Load() != nil {
+	if renewed(tree) != nil {
 		t.Error("an empty tree has shortcuts")
 	}
 }
