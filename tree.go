@@ -50,8 +50,9 @@ type Tree[K Key, V any] struct {
 // NewTree returns an empty tree.
 //
 // Of the options, MemoryLimit bounds the memory of its nodes: what would take
-// more is ErrMemoryLimit, and changes nothing. Values and Workers mean what they
-// mean for Freeze.
+// more is ErrMemoryLimit, and changes nothing. What deletes is never refused; while
+// a snapshot is open it may take more, since what the snapshot has is kept. Values
+// and Workers mean what they mean for Freeze.
 func NewTree[K Key, V any](opts ...Option) (*Tree[K, V], error) {
 	return newTree[K, V](0, nil, opts)
 }

@@ -186,8 +186,9 @@ func (t *Tree) applyAll(o *Ops, promised bool) error {
 	}
 	ws := t.writers(workers)
 	idle := make(chan *writer, len(ws))
+	deletes := o.Kinds == nil && o.Kind == Delete
 	for _, w := range ws {
-		w.prepaid, w.free = promised, o.Kinds == nil && o.Kind == Delete
+		w.prepaid, w.free = promised && !deletes, deletes // to which nothing was promised
 		idle <- w
 	}
 	defer func() {

@@ -17,7 +17,7 @@ func (w *writer) cut(c *change, l link) (done bool, err error) {
 		done = w.unlink(c, s, l)
 	} else if len(w.steps) == 1 {
 		return false, nil // what is above is not known
-	} else if small, err := w.blank(kind - 1); err == nil {
+	} else if small, err := w.spare(kind - 1); err == nil {
 		done = w.shrink(c, l, small)
 	} else {
 		done = w.unlink(c, s, l)
@@ -27,6 +27,15 @@ func (w *writer) cut(c *change, l link) (done bool, err error) {
 		w.counted(-1)
 	}
 	return done, nil
+}
+
+// spare is blank for what can be done without: the limit binds it, and nothing makes room for it.
+func (w *writer) spare(kind int) (link, error) {
+	free, alone := w.free, w.alone
+	w.free, w.alone = false, false
+	l, err := w.blank(kind)
+	w.free, w.alone = free, alone
+	return l, err
 }
 
 // linksIn returns the number of links that a node has.

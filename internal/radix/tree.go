@@ -119,7 +119,12 @@ func (t *Tree) OnFree(f func(vals []uint64)) { t.dropVals = f }
 // them: exactly, if nobody writes meanwhile, else with what writers have at hand.
 func (t *Tree) Bytes() int64 {
 	t.tryUnstock()
-	return t.inUse() + t.short.Load().bytes()
+	for {
+		s := t.short.Load()
+		if n := t.inUse() + s.bytes(); t.short.Load() == s { // else they were never there together
+			return n
+		}
+	}
 }
 
 // lockRead guards the tree where readers are not optimistic.
