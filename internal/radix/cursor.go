@@ -107,11 +107,19 @@ func (c *Cursor) next() (key string, val uint64, ok bool) {
 			return key, val, true
 		}
 		c.placed = false
-		if c.t.closed.Load() && c.still == nil {
+		if c.over() {
 			return "", 0, false
 		}
 		pause(try)
 	}
+}
+
+// over reports whether what the cursor reads is closed, and may have gone for ever.
+func (c *Cursor) over() bool {
+	if c.still != nil {
+		return c.still.closed.Load()
+	}
+	return c.t.closed.Load()
 }
 
 // keep copies a key. Many share a piece of memory.

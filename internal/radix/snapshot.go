@@ -24,7 +24,7 @@ type moment struct {
 	entries int64
 	dead    list[keptNode]  // no longer part of the tree
 	vals    list[keptValue] // likewise
-	closed  bool
+	closed  atomic.Bool
 }
 
 // keptNode is a node and its age.
@@ -111,10 +111,9 @@ func (t *Tree) end(m *moment) {
 func (t *Tree) detach(m *moment) bool {
 	t.lockWrite()
 	defer t.unlockWrite()
-	if m.closed {
+	if m.closed.Swap(true) {
 		return false
 	}
-	m.closed = true
 	t.moments = slices.DeleteFunc(t.moments, func(x *moment) bool { return x == m })
 	t.ending = append(t.ending, m)
 	t.thaw()
