@@ -86,6 +86,9 @@ func (t *followed) remove(key order.Probe) (old uint64, had bool, err error) {
 // if the value is still the same.
 func (t *followed) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
 	for done := false; !done && err == nil; {
+		if t.Closed() {
+			return 0, false, radix.ErrClosed
+		}
 		old, had = t.get(key)
 		val, keep := f(old, had, t.Gen())
 		t.copy.Single(key.Text, func() (changed bool) {

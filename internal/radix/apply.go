@@ -232,7 +232,8 @@ func (w *writer) apply(o *Ops, rows []int32) error {
 
 // applyOne does the operations from one on that are on its key, on a way that begins at near.
 func (w *writer) applyOne(o *Ops, head int32, near link) error {
-	c := o.whole(head)
+	var c change
+	o.whole(&c, head)
 	if err := w.do(&c, near, 0); err != nil {
 		return err
 	}

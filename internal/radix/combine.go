@@ -3,6 +3,9 @@ package radix
 import (
 	"hash/maphash"
 	"math/bits"
+	"slices"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
@@ -15,26 +18,14 @@ import (
 // combine finds the operations of a batch that are on one key.
 func (o *Ops) combine() {
 	o.heads, o.next = nil, nil
-	n := len(o.Keys)
-	if o.ascend() {
-		return
+	switch {
+	case o.ascend():
+	case len(o.Keys) <= warmKeys:
+		o.combineFew()
+	default:
+		o.combineMany()
 	}
-	if n <= warmKeys {
-		var table [2 * warmKeys]uint64
-		var rows [warmKeys]int32
-		var hashes [warmKeys]uint64
-		for i, key := range o.Keys {
-			rows[i], hashes[i] = int32(i), maphash.String(combineSeed, key)
-		}
-		if again := o.chain(table[:], rows[:n], hashes[:n]); again > 0 {
-			o.lead(again)
-		}
-		return
-	}
-	o.combineParts()
 }
-
-var combineSeed = maphash.MakeSeed()
 
 // ascend reports whether keys ascend, so that no two are equal: those of an index that is loaded do.
 func (o *Ops) ascend() bool {
@@ -46,67 +37,85 @@ func (o *Ops) ascend() bool {
 	return true
 }
 
-const (
-	combinePart  = 2048 // keys that are looked at together, about: their table is in a core's cache
-	combineParts = 1 << 10
-)
+var combineSeed = maphash.MakeSeed()
 
-// combineParts is combine for many keys: they are parted by their hashes, and workers take parts.
-func (o *Ops) combineParts() {
-	n := len(o.Keys)
-	workers := max(min(o.Workers, n/leastPart), 1)
-	parts := min((n+combinePart-1)/combinePart, combineParts)
-	hashes := make([]uint64, n)
-	rows, ends := parted(workers, n, parts, func(lo, hi int, owner []uint16) {
-		for at := lo; at < hi; at += bucketKeys {
-			simd.FetchStrings(o.Keys[at:min(at+bucketKeys, hi)])
-			for i := at; i < min(at+bucketKeys, hi); i++ {
-				hashes[i] = maphash.String(combineSeed, o.Keys[i])
-				part, _ := bits.Mul64(hashes[i], uint64(parts))
-				owner[i] = uint16(part)
-			}
-		}
-	})
-	// Parts have no operation in common, so that workers may share the list.
-	next := make([]int32, n)
-	o.next = next
-	again := make([]int, parts)
-	par.Run(workers, parts, par.Func(func(p int) {
-		from := 0
-		if p > 0 {
-			from = ends[p-1]
-		}
-		part := rows[from:ends[p]]
-		if len(part) < 2 {
-			return
-		}
-		own := make([]uint64, len(part))
-		for i, row := range part {
-			own[i] = hashes[row]
-		}
-		again[p] = o.chain(make([]uint64, 2<<bits.Len(uint(len(part)-1))), part, own)
-	}))
-	sum := 0
-	for _, k := range again {
-		sum += k
+// combineFew is combine for a few keys. Most often no two hashes have the same bit of a small set, and that is all.
+func (o *Ops) combineFew() {
+	var seen [64]uint64
+	twice := false
+	simd.FetchStrings(o.Keys)
+	for _, key := range o.Keys {
+		h := maphash.String(combineSeed, key)
+		at, bit := h>>6%uint64(len(seen)), uint64(1)<<(h&63)
+		twice = twice || seen[at]&bit != 0
+		seen[at] |= bit
 	}
-	if o.next = nil; sum > 0 {
-		o.next = next
-		o.lead(sum)
+	if twice {
+		var rows [warmKeys]int32
+		for i := range o.Keys {
+			rows[i] = int32(i)
+		}
+		o.chain(rows[:len(o.Keys)])
 	}
 }
 
-// chain puts operations on one key into a list, in their order, and returns how many have one
-// before them. Their hashes are given, and a table without entries, of a power of two of them
-// and at least twice as many: an entry has the upper half of a hash, and the number of the last operation
-// with it, counted from one.
-func (o *Ops) chain(table []uint64, rows []int32, hashes []uint64) (again int) {
+// bitsEach is how many bits for each key the sets have by which combineMany finds keys that may be equal: one key
+// in sixteen has its bit in common with another, though they are not.
+const bitsEach = 16
+
+// combineMany is combine for many keys. Only those whose hash has the same bit of a large set as another's are compared: to
+// put all of them into a table would take a third of what a batch takes.
+func (o *Ops) combineMany() {
+	n := len(o.Keys)
+	workers := max(min(o.Workers, n/leastPart), 1)
+	hashes := make([]uint32, n)
+	words := 1 << bits.Len(uint(n*bitsEach/64-1))
+	seen, twice := make([]uint64, words), make([]uint64, words)
+	place := func(h uint32) (at uint32, bit uint64) { return h >> 6 & uint32(words-1), 1 << (h & 63) }
+	const piece = 16 * bucketKeys
+	pieces := make([][]int32, (n+piece-1)/piece)
+	par.Run(workers, len(pieces), par.Func(func(p int) {
+		var lines [bucketKeys]int
+		for lo := p * piece; lo < min((p+1)*piece, n); lo += bucketKeys {
+			some := hashes[lo:min(lo+bucketKeys, n)]
+			simd.FetchStrings(o.Keys[lo : lo+len(some)])
+			for i := range some {
+				some[i] = uint32(maphash.String(combineSeed, o.Keys[lo+i]) >> 32)
+				at, _ := place(some[i])
+				lines[i] = int(at)
+			}
+			simd.FetchEach(unsafe.Pointer(&seen[0]), lines[:len(some)], 8) // before atomic ones, which would wait one by one
+			for _, h := range some {
+				if at, bit := place(h); atomic.OrUint64(&seen[at], bit)&bit != 0 {
+					atomic.OrUint64(&twice[at], bit)
+				}
+			}
+		}
+	}))
+	par.Run(workers, len(pieces), par.Func(func(p int) {
+		for i := p * piece; i < min((p+1)*piece, n); i++ {
+			if at, bit := place(hashes[i]); twice[at]&bit != 0 {
+				pieces[p] = append(pieces[p], int32(i))
+			}
+		}
+	}))
+	o.chain(slices.Concat(pieces...))
+}
+
+// chain puts those of some operations that are on one key into a list, in their order. All others are on
+// keys of their own.
+func (o *Ops) chain(rows []int32) {
+	// An entry of the table has the upper half of a hash, and the number of the last operation with it,
+	// counted from one. At most half of them are used.
+	table := make([]uint64, 2<<bits.Len(uint(len(rows))))
 	mask := uint64(len(table) - 1)
-	for i, row := range rows {
-		at := hashes[i] & mask
+	again := 0
+	for _, row := range rows {
+		h := maphash.String(combineSeed, o.Keys[row])
+		at := h & mask
 		for ; table[at] != 0; at = (at + 1) & mask {
 			before := int32(uint32(table[at])) - 1
-			if table[at]>>32 == hashes[i]>>32 && o.Keys[before] == o.Keys[row] {
+			if table[at]>>32 == h>>32 && o.Keys[before] == o.Keys[row] {
 				if o.next == nil {
 					o.next = make([]int32, len(o.Keys))
 				}
@@ -115,9 +124,11 @@ func (o *Ops) chain(table []uint64, rows []int32, hashes []uint64) (again int) {
 				break
 			}
 		}
-		table[at] = hashes[i]>>32<<32 | uint64(row+1)
+		table[at] = h>>32<<32 | uint64(row+1)
 	}
-	return again
+	if again > 0 {
+		o.lead(again)
+	}
 }
 
 // lead lists the first operation on each key, where so many are on a key that has one before.
@@ -158,9 +169,9 @@ func (o *Ops) after(row int32) int32 {
 	return o.next[row]
 }
 
-// whole returns what the operations from one on that are on a key come to.
-func (o *Ops) whole(head int32) change {
-	c := change{key: o.Keys[head]}
+// whole sets a change to what the operations from one on that are on a key come to.
+func (o *Ops) whole(c *change, head int32) {
+	c.key = o.Keys[head]
 	for row, more := head, true; more; more = row != 0 {
 		switch o.kind(int(row)) {
 		case Set:
@@ -170,7 +181,6 @@ func (o *Ops) whole(head int32) change {
 		}
 		row = o.after(row)
 	}
-	return c
 }
 
 // report says what each of the operations from one on that are on a key has found, where that was
