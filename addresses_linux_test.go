@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/pando-index/pando/internal/hostmem"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -16,8 +16,10 @@ import (
 const limitedAddresses = "PANDO_TEST_LIMITED_ADDRESSES"
 
 // inLimitedAddresses runs a test of this binary in a process that can map so
-// many bytes beyond what a Go program has at its start.
-func inLimitedAddresses(t *testing.T, bytes int64, test string) {
+// many bytes beyond what a Go program has at its start. There the C library gives no
+// thread 64 MiB for a malloc of its own, which it does as long as there are some, and
+// then Go's heap cannot grow whoever else is there.
+func inLimitedAddresses(t *testing.T, bytes int64, test string, env ...string) {
 	t.Helper()
 	if seed.RaceDetector {
 		t.Skip("the race detector maps far more")
@@ -27,7 +29,7 @@ func inLimitedAddresses(t *testing.T, bytes int64, test string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, "-test.run=^"+test+"$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", limitedAddresses, bytes))
+	cmd.Env = append(append(os.Environ(), env...), "MALLOC_ARENA_MAX=1", fmt.Sprintf("%s=%d", limitedAddresses, bytes))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -45,17 +47,16 @@ func TestMain(m *testing.M) {
 }
 
 func limitAddresses(env string) error {
-	var more, pages uint64
+	var more int64
 	if _, err := fmt.Sscan(env, &more); err != nil {
 		return err
 	}
-	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Sscan(strings.Fields(string(statm))[0], &pages); err != nil {
-		return err
-	}
-	limit := pages*uint64(os.Getpagesize()) + more
+	limit := uint64(addressesMapped() + more)
 	return syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: limit, Max: limit})
+}
+
+// addressesMapped returns the bytes of addresses that this process has.
+func addressesMapped() int64 {
+	kib, _ := hostmem.Field(hostmem.Text("/proc/self/status"), "VmSize")
+	return kib << 10
 }

@@ -1,12 +1,11 @@
 package arena
 
 import (
-	"bytes"
 	"math"
-	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pando-index/pando/internal/hostmem"
 )
 
 // addressesLeft returns the bytes of addresses that the process may still map
@@ -16,14 +15,19 @@ func addressesLeft() int64 {
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur >= math.MaxInt64 {
 		return math.MaxInt64
 	}
-	statm, err := os.ReadFile("/proc/self/statm") // pages: all that are mapped, then those in memory
-	if err != nil {
+	kib, ok := ofProcess("VmSize")
+	if !ok {
 		return math.MaxInt64
 	}
-	all, _, _ := bytes.Cut(statm, []byte(" "))
-	pages, err := strconv.ParseInt(string(all), 10, 64)
-	if err != nil {
-		return math.MaxInt64
-	}
-	return int64(limit.Cur) - pages*int64(os.Getpagesize())
+	return int64(limit.Cur) - kib<<10
+}
+
+// threads returns the number of threads of this process; 0 if nothing tells.
+func threads() int {
+	n, _ := ofProcess("Threads")
+	return int(n)
+}
+
+func ofProcess(name string) (int64, bool) {
+	return hostmem.Field(hostmem.Text(hostmem.Proc+"/self/status"), name)
 }

@@ -157,7 +157,7 @@ func NewTally() *Block {
 // take maps length bytes of zeros, and counts so many bytes of them.
 func take(bytes, length int64, pages Pages) (*mapping, error) {
 	prepare(bytes, length)
-	m, err := orCollect(func() (*mapping, error) { return reserve(uintptr(length), pages) })
+	m, err := orCollect(length, func() (*mapping, error) { return reserve(uintptr(length), pages) })
 	if err != nil {
 		return nil, fmt.Errorf("cannot take %d bytes: %w", length, err)
 	}

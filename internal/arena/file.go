@@ -26,8 +26,9 @@ func Map(f *os.File, length int64, parts []Part, slack int, limit int64) (*Block
 	if err := checkParts(length, parts, slack); err != nil {
 		return nil, err
 	}
-	prepare(0, length+int64(slack))
-	m, err := orCollect(func() (*mapping, error) { return mapFile(f, uintptr(length), uintptr(slack), limit) })
+	total := length + int64(slack)
+	prepare(0, total)
+	m, err := orCollect(total, func() (*mapping, error) { return mapFile(f, uintptr(length), uintptr(slack), limit) })
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func readAll(r io.Reader, length, slack uintptr, limit int64) (*mapping, error) 
 	if limit > 0 && total > limit {
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
 	}
-	m, err := reserve(uintptr(total)+slack, Small)
+	m, err := leaving(total+int64(slack), func() (*mapping, error) { return reserve(uintptr(total)+slack, Small) })
 	if err != nil {
 		return nil, fmt.Errorf("cannot take %d bytes: %w", total, err)
 	}

@@ -38,6 +38,14 @@ const reserveBytes = 64 << 20
 // small ones.
 const FewAddresses = true
 
-func reserveLater(length uintptr) (*mapping, error) { return reserve(length, Small) }
+func reserveLater(length uintptr) (unsafe.Pointer, error) {
+	m, err := reserve(length, Small)
+	return m.addr, err
+}
+
+// reserveAt returns nil: Go chooses addresses.
+func reserveAt(unsafe.Pointer, uintptr) (unsafe.Pointer, error) { return nil, nil }
+
+func unreserveAt(unsafe.Pointer, uintptr) {}
 
 func decommit(at unsafe.Pointer, length uintptr) { clear(unsafe.Slice((*byte)(at), length)) }

@@ -9,7 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const noReserve = unix.MAP_NORESERVE
+const (
+	noReserve = unix.MAP_NORESERVE
+	noReplace = unix.MAP_FIXED_NOREPLACE
+)
 
 // adviseHuge requests huge pages for the first length bytes. If the system has
 // none, the memory stays on small pages.

@@ -2,7 +2,10 @@
 
 package arena
 
-const noReserve = 0
+const (
+	noReserve = 0
+	noReplace = 0
+)
 
 // adviseHuge does nothing: these systems choose page sizes by themselves.
 func adviseHuge(*mapping, uintptr) {}

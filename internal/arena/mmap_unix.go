@@ -26,26 +26,35 @@ func reserve(length uintptr, pages Pages) (*mapping, error) {
 		}
 	}
 	length = (length + 4095) &^ 4095
-	extra := uintptr(0)
-	if pages != Small {
-		extra = HugeSize
+	if pages == Small {
+		addr, err := mmap(nil, length, unix.PROT_READ|unix.PROT_WRITE, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &mapping{addr: addr, length: length}, nil
 	}
-	addr, err := mmap(nil, length+extra, unix.PROT_READ|unix.PROT_WRITE, 0)
+	addr, err := mmapAligned(length, 0)
 	if err != nil {
 		return nil, err
 	}
-	if extra == 0 {
-		return &mapping{addr: addr, length: length}, nil
+	return &mapping{addr: addr, length: length}, nil
+}
+
+// mmapAligned maps length bytes, of whole pages, at a multiple of HugeSize.
+func mmapAligned(length uintptr, flags int) (unsafe.Pointer, error) {
+	addr, err := mmap(nil, length+HugeSize, unix.PROT_READ|unix.PROT_WRITE, flags)
+	if err != nil {
+		return nil, err
 	}
 	// Keep the aligned part and unmap both ends.
 	head := -uintptr(addr) & (HugeSize - 1)
 	if head > 0 {
-		unix.MunmapPtr(addr, head)
+		unreserveAt(addr, head)
 	}
-	if tail := extra - head; tail > 0 {
-		unix.MunmapPtr(unsafe.Add(addr, head+length), tail)
+	if tail := HugeSize - head; tail > 0 {
+		unreserveAt(unsafe.Add(addr, head+length), tail)
 	}
-	return &mapping{addr: unsafe.Add(addr, head), length: length}, nil
+	return unsafe.Add(addr, head), nil
 }
 
 func mmap(at unsafe.Pointer, length uintptr, prot, flags int) (unsafe.Pointer, error) {
@@ -126,13 +135,27 @@ const reserveBytes = reserveShare << 20
 const FewAddresses = unsafe.Sizeof(uintptr(0)) == 4
 
 // reserveLater maps length bytes that take no memory until they are written.
-func reserveLater(length uintptr) (*mapping, error) {
-	addr, err := mmap(nil, length+HugeSize, unix.PROT_READ|unix.PROT_WRITE, noReserve)
-	if err != nil {
-		return nil, err
-	}
-	return &mapping{addr: unsafe.Add(addr, -uintptr(addr)&(HugeSize-1)), length: length}, nil
+func reserveLater(length uintptr) (unsafe.Pointer, error) {
+	return mmapAligned(pagesOf(length), noReserve)
 }
+
+// reserveAt is reserveLater at an address, length being that of whole pages. It
+// returns nil if something else is there.
+func reserveAt(at unsafe.Pointer, length uintptr) (unsafe.Pointer, error) {
+	addr, err := mmap(at, length, unix.PROT_READ|unix.PROT_WRITE, noReserve|noReplace)
+	switch {
+	case errors.Is(err, unix.EEXIST):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case addr != at: // systems without noReplace take the address for a hint
+		unreserveAt(addr, length)
+		return nil, nil
+	}
+	return addr, nil
+}
+
+func unreserveAt(at unsafe.Pointer, length uintptr) { unix.MunmapPtr(at, length) }
 
 // decommit gives the memory at an address back; from then on it reads as zeros.
 func decommit(at unsafe.Pointer, length uintptr) {

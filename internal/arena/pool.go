@@ -2,6 +2,7 @@ package arena
 
 import (
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -14,11 +15,14 @@ import (
 //	part 0   │ slot 0 │ slot 1 │ …                  Base(0) + number · size of part 0
 //	part 1   │ slot 0 │ slot 1 │ …                  Base(1) + number · size of part 1
 //
-// The ranges are reserved once for the whole process, since a range can neither
-// grow nor move while it is read: an address follows from a number without a
-// table. Slots are taken and given back by the chunk. What is not taken, or was
-// given back, takes no memory and reads as zeros, so that a reader who is late
-// never faults.
+// The ranges are reserved once for the whole process, since a range cannot move
+// while it is read: an address follows from a number without a table. Slots are
+// taken and given back by the chunk. What is not taken, or was given back, takes
+// no memory and reads as zeros, so that a reader who is late never faults.
+//
+// Where the system limits addresses (ulimit -v), a reservation would leave none to
+// the rest of the program. There a range has a place, far from everything else, and
+// is mapped as its chunks are taken: see growth.go.
 type Pool struct {
 	want  int // slots to reserve addresses for
 	slots int // of a chunk
@@ -27,10 +31,13 @@ type Pool struct {
 	bases []unsafe.Pointer
 	err   error
 	deny  atomic.Pointer[func() bool] // for tests
+	step  *Pool                       // that grows with this one; nil for none
+	ready atomic.Int64                // slots that may be read
+	ends  []uintptr                   // bytes of each part that are mapped, where ranges grow; nil elsewhere
 
 	mu   sync.Mutex
 	next int   // first chunk that was never taken
-	most int   // chunks that the ranges hold
+	most int   // chunks that the ranges hold, or may grow to
 	free []int // chunks given back
 	huge []bool
 }
@@ -38,6 +45,10 @@ type Pool struct {
 // mostSlots is the number of slots that a pool tries to reserve addresses for:
 // 2^26 leaves of a tree of 64-bit pairs are 17 billion entries.
 const mostSlots = 1 << 26
+
+// poolShare is the share of the addresses that are left which a pool takes at once
+// where they are limited and there is no place for a range that grows.
+const poolShare = 32
 
 // spareBytes is how much of a range lies behind its last slot: a late reader may
 // take a slot for a longer one.
@@ -67,11 +78,11 @@ func (p *Pool) Base(part int) unsafe.Pointer {
 	return p.bases[part]
 }
 
-// Most returns the number of slots that addresses are reserved for: what is
-// behind must not be read.
+// Most returns the number of slots that may be read: what is behind must not be.
+// Where ranges grow, it does.
 func (p *Pool) Most() int {
 	p.once.Do(p.reserve)
-	return p.most * p.slots
+	return int(p.ready.Load())
 }
 
 // SlotBytes returns the size of a slot, all parts together.
@@ -82,19 +93,27 @@ func (p *Pool) SlotBytes() (n int) {
 	return n
 }
 
-// reserve takes the addresses: as many as the system gives.
+// reserve takes the addresses: all, where the system gives them freely, the first
+// ones of ranges that grow where it does not, and as many as there are where such
+// have no place.
 func (p *Pool) reserve() {
-	for most := firstReserve(p.want, p.SlotBytes()) / p.slots; ; most /= 2 {
-		if most == 0 {
-			p.err = fmt.Errorf("cannot reserve addresses for nodes: %w", p.err)
-			p.bases = make([]unsafe.Pointer, len(p.parts))
-			return
-		}
-		if p.bases, p.err = p.reserveRanges(most); p.err == nil {
-			p.most = most
+	most, left := firstReserve(p.want, p.SlotBytes())/p.slots, addressesLeft()
+	if left == math.MaxInt64 && p.reserveAll(most) {
+		return
+	}
+	if p.reserveFirst(most, left) {
+		return
+	}
+	if left < math.MaxInt64 {
+		most = min(most, int(left/poolShare/int64(p.slots*p.SlotBytes())))
+	}
+	for ; most > 0; most /= 2 {
+		if p.reserveAll(most) {
 			return
 		}
 	}
+	p.bases = make([]unsafe.Pointer, len(p.parts))
+	p.err = fmt.Errorf("cannot reserve addresses for nodes: %w", p.err)
 }
 
 // firstReserve returns the number of slots to try first.
@@ -105,19 +124,23 @@ func firstReserve(n, slotBytes int) int {
 	return n
 }
 
-func (p *Pool) reserveRanges(chunks int) (bases []unsafe.Pointer, err error) {
-	var done []*mapping
-	for _, size := range p.parts {
-		m, err := reserveLater(uintptr(chunks)*uintptr(p.slots)*uintptr(size) + spareBytes)
+// reserveAll takes the addresses of some chunks, and reports whether it got them.
+func (p *Pool) reserveAll(chunks int) bool {
+	var bases []unsafe.Pointer
+	for i := range p.parts {
+		base, err := reserveLater(partEnd(chunks*p.slots, p.parts[i]))
 		if err != nil {
-			for _, m := range done {
-				unreserve(m)
+			for i, base := range bases {
+				unreserveAt(base, partEnd(chunks*p.slots, p.parts[i]))
 			}
-			return nil, err
+			p.err = err
+			return false
 		}
-		done, bases = append(done, m), append(bases, m.addr)
+		bases = append(bases, base)
 	}
-	return bases, nil
+	p.bases, p.most, p.err = bases, chunks, nil
+	p.ready.Store(int64(chunks) * int64(p.slots))
+	return true
 }
 
 // Take returns the number of a chunk for the caller alone. Its memory is zero,
@@ -130,21 +153,34 @@ func (p *Pool) Take(huge bool) (chunk int, err error) {
 	if p.err != nil {
 		return 0, p.err
 	}
+	if chunk, err = p.take(huge); err != nil && p.reclaim() {
+		chunk, err = p.take(huge)
+	}
+	return chunk, err
+}
+
+func (p *Pool) take(huge bool) (chunk int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch n := len(p.free); {
 	case n > 0:
 		chunk, p.free = p.free[n-1], p.free[:n-1]
 	case p.next < p.most:
+		if err := p.grow((p.next + 1) * p.slots); err != nil {
+			return 0, err
+		}
 		chunk = p.next
 		p.next++
 		p.huge = append(p.huge, false)
 	default:
-		return 0, fmt.Errorf("%w: all %d nodes that addresses are reserved for are in use", ErrLimit, p.most*p.slots)
+		return 0, fmt.Errorf("%w: all %d nodes that addresses are reserved for are in use", ErrMemory, p.most*p.slots)
 	}
 	for part, size := range p.parts {
 		if huge && !p.huge[chunk] {
 			from, to := hugeAround(uintptr(chunk), uintptr(p.slots*size))
+			if p.ends != nil { // what is behind is not there yet, or is another's
+				to = min(to, p.endOf(part))
+			}
 			adviseHuge(&mapping{addr: unsafe.Add(p.bases[part], from), length: to - from}, to-from)
 		}
 	}

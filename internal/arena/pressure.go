@@ -249,21 +249,19 @@ func crowded(bytes, length int64) bool {
 	if addresses.Load()-held < max(held/leastShare, leastGrowth) {
 		return false
 	}
-	left := addressesLeft()
-	return left < math.MaxInt64 && length > left-heapGrowth
+	growing.Lock()
+	defer growing.Unlock()
+	return leave(length) != nil
 }
 
-// heapGrowth is the addresses to leave to Go's heap, which grows by 64 MiB at
-// a time and ends the program where there are none.
-const heapGrowth = 256 << 20
-
-// orCollect calls take until the system does not refuse it, with a collection
-// after each refusal as long as there are blocks to be found.
-func orCollect(take func() (*mapping, error)) (*mapping, error) {
-	m, err := take()
+// orCollect calls take, which maps so many bytes, until the system does not refuse it
+// and enough addresses are left, with a collection after each refusal as long as there
+// are blocks to be found.
+func orCollect(bytes int64, take func() (*mapping, error)) (*mapping, error) {
+	m, err := leaving(bytes, take)
 	for i := 0; i < mostCollections && errors.Is(err, ErrMemory) && addresses.Load() > 0; i++ {
 		collect(func() bool { return true })
-		m, err = take()
+		m, err = leaving(bytes, take)
 	}
 	return m, err
 }

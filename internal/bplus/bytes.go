@@ -144,12 +144,12 @@ func (u upper[C]) counts() *[fanout]int64 {
 	return (*[fanout]int64)(unsafe.Add(u.node, simd.RegularUpper[C]()-8*fanout))
 }
 
-// The memory of all trees of a width.
+// The memory of all trees of a width. A search that is late may come to an upper
+// node that is one of another level by now, and take a leaf's number for an upper
+// node's or the other way round: so both must be readable.
 var (
-	leaves32 = arena.NewPool(512, simd.RegularBlock, simd.RegularPilot[uint32]())
-	leaves64 = arena.NewPool(512, simd.RegularBlock, simd.RegularPilot[uint64]())
-	uppers32 = arena.NewPool(64, simd.RegularUpper[uint32]())
-	uppers64 = arena.NewPool(64, simd.RegularUpper[uint64]())
+	leaves32, uppers32 = arena.InStep(arena.NewPool(512, simd.RegularBlock, simd.RegularPilot[uint32]()), arena.NewPool(64, simd.RegularUpper[uint32]()))
+	leaves64, uppers64 = arena.InStep(arena.NewPool(512, simd.RegularBlock, simd.RegularPilot[uint64]()), arena.NewPool(64, simd.RegularUpper[uint64]()))
 )
 
 func pools[C Code]() (leaves, uppers *arena.Pool) {

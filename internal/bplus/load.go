@@ -1,8 +1,10 @@
 package bplus
 
 import (
+	"fmt"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -57,13 +59,22 @@ func (t *Tree[C]) loadLeaves(n, count int, span func(lo int, keys, vals []C), wo
 	for len(list) > 1 {
 		nodes, ok := t.build(list, &fresh)
 		if !ok {
-			return ErrLimit
+			return t.noUpper()
 		}
 		list = nodes
 		height++
 	}
 	t.root.Store(height<<32 | uint64(list[0].ref))
 	return nil
+}
+
+// noUpper returns why there is no memory for an upper node: by the limit, or by the
+// system.
+func (t *Tree[C]) noUpper() error {
+	if err := t.room(int64(t.uppers.pool.SlotBytes())); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: for upper nodes", arena.ErrMemory)
 }
 
 // loadLeaf fills leaf i of the list.

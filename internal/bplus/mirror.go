@@ -148,6 +148,7 @@ func (t *Tree[C]) getPlaced(keys []C, places, words []uint64, vals []C, found []
 	t.lockRead()
 	var again [bucketKeys]int32
 	r := t.at
+	r.Leaves = uint64(t.leaves.pool.Most()) // more than when the tree was made, if addresses are few
 	hits, stale = simd.GetPlaced(&r, keys, places, words, vals, found, again[:])
 	t.unlockRead()
 	acquiredAll(t)

@@ -1,0 +1,121 @@
+package pando_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/pando-index/pando"
+)
+
+// limitedKind is set in the environment to what a process with few addresses is to do.
+const limitedKind = "PANDO_TEST_LIMITED_KIND"
+
+// With few addresses trees take what they need, when they need it, and the program goes
+// on: with Go memory and threads of its own, beside trees of which one is full.
+func TestTreesInFewAddresses(t *testing.T) {
+	switch os.Getenv(limitedKind) {
+	case "numbers":
+		inFewAddresses(t, func(i int) uint64 { return uint64(i) })
+		return
+	case "strings":
+		inFewAddresses(t, func(i int) string { return fmt.Sprintf("key%016d", i) })
+		return
+	}
+	for _, bytes := range []int64{200 << 20, 400 << 20, 800 << 20, 20 << 30} {
+		for _, kind := range []string{"numbers", "strings"} {
+			for _, procs := range []int{2, 16} {
+				t.Run(fmt.Sprintf("%d MiB, %s, %d processors", bytes>>20, kind, procs), func(t *testing.T) {
+					inLimitedAddresses(t, bytes, "TestTreesInFewAddresses", limitedKind+"="+kind, fmt.Sprint("GOMAXPROCS=", procs))
+				})
+			}
+		}
+	}
+}
+
+// inFewAddresses is a program that makes a tree, uses memory and threads of its own, and
+// fills the tree, until it is full where that takes no more than some hundred MiB.
+func inFewAddresses[K pando.Key](t *testing.T, key func(i int) K) {
+	before := addressesMapped()
+	tree, err := pando.NewTree[K, uint64]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	if err := tree.Set(key(0), 0); err != nil {
+		t.Fatal("first Set:", err)
+	}
+	if took := addressesMapped() - before; took > 32<<20 {
+		t.Errorf("a tree of one entry takes %d MiB of addresses", took>>20)
+	}
+	limit, _ := strconv.ParseInt(os.Getenv(limitedAddresses), 10, 64)
+	own := ownMemory(t, min(limit/8, 50<<20))
+	n := fill(t, tree, key, limit < 1<<30)
+	own = append(own, ownMemory(t, min(limit/8, 50<<20))...)
+	for i := 0; i < n; i += 997 {
+		if v, ok := tree.Get(key(i)); !ok || v != uint64(i) {
+			t.Fatalf("key %d of %d: %d, %v", i, n, v, ok)
+		}
+	}
+	tree.Delete(key(1))
+	if err := tree.Set(key(1), 1); err != nil || tree.Len() != n {
+		t.Errorf("%d entries, %d before one was deleted and set again: %v", tree.Len(), n, err)
+	}
+	runtime.KeepAlive(own)
+}
+
+// fill sets entries one by one and by the batch, until the tree is full if it is to be,
+// and returns how many it has.
+func fill[K pando.Key](t *testing.T, tree *pando.Tree[K, uint64], key func(i int) K, whole bool) (n int) {
+	const batch = 10_000
+	keys, vals := make([]K, batch), make([]uint64, batch)
+	for whole || n < 500_000 {
+		for i := range keys {
+			keys[i], vals[i] = key(n+i), uint64(n+i)
+		}
+		err := tree.SetBatch(keys, vals)
+		if err == nil {
+			n += batch
+			for end := n + 100; err == nil && n < end; n++ {
+				err = tree.Set(key(n), uint64(n))
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, pando.ErrOutOfMemory) || errors.Is(err, pando.ErrMemoryLimit) {
+			t.Fatalf("%v, want %v", err, pando.ErrOutOfMemory)
+		}
+		return tree.Len()
+	}
+	return n
+}
+
+// ownMemory allocates so much on Go's heap and starts some threads, as any program may.
+func ownMemory(t *testing.T, bytes int64) (all [][]byte) {
+	t.Helper()
+	for ; bytes > 0; bytes -= 1 << 20 {
+		b := make([]byte, 1<<20)
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		all = append(all, b)
+	}
+	const threads = 4
+	var started, done sync.WaitGroup
+	started.Add(threads)
+	for range threads {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			started.Done()
+			started.Wait() // all of them have a thread at once
+		})
+	}
+	done.Wait()
+	return all
+}
