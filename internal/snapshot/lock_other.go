@@ -2,7 +2,10 @@
 
 package snapshot
 
-import "os"
+import (
+	"io/fs"
+	"os"
+)
 
 const renamesOpen = false
 
@@ -11,6 +14,9 @@ func lock(*os.File) {}
 // removeUnlocked leaves the file alone: without locks, it may be in use by
 // another process.
 func removeUnlocked(string) {}
+
+// ownAs does nothing: these systems have other owners.
+func ownAs(*os.File, fs.FileInfo) {}
 
 // syncDir does nothing: directories cannot be synced here.
 func syncDir(string) error { return nil }

@@ -4,7 +4,9 @@ package snapshot
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,6 +28,14 @@ func removeUnlocked(name string) {
 	defer f.Close()
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && isAt(f, name) {
 		os.Remove(name)
+	}
+}
+
+// ownAs gives a file the owner and group of another, or the group alone, as far as
+// this process may.
+func ownAs(f *os.File, old fs.FileInfo) {
+	if s, ok := old.Sys().(*syscall.Stat_t); ok && f.Chown(int(s.Uid), int(s.Gid)) != nil {
+		f.Chown(-1, int(s.Gid))
 	}
 }
 

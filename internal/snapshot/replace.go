@@ -22,20 +22,21 @@ import (
 // of the same path removes it: a temporary file is locked while it is written,
 // so one without a lock belongs to nobody. On systems without such locks it
 // stays.
+//
+// The new file has the mode of the old one, and its owner and group where this
+// process may give files away. Links stay, and what they lead to is replaced, or
+// made.
 func Replace(path string, write func(io.Writer) error, ready func()) error {
-	path, mode, err := target(path)
+	path, old, err := target(path)
 	if err != nil {
 		return err
 	}
 	removeStale(path)
-	t, err := newTemporary(path)
+	t, err := newTemporary(path, old)
 	if err != nil {
 		return err
 	}
 	defer t.discard()
-	if mode != 0 { // like the old file; failing to set it does no harm
-		t.Chmod(mode)
-	}
 	if err := write(t); err != nil {
 		return err
 	}
@@ -52,25 +53,42 @@ func Replace(path string, write func(io.Writer) error, ready func()) error {
 	return nil
 }
 
-// target follows links to the file that is to be replaced, and returns its
-// mode if it exists. Only regular files are replaced.
-func target(path string) (string, fs.FileMode, error) {
+// mostLinks is how many links in a row are followed, as many as systems do.
+const mostLinks = 40
+
+// target follows links to the file that is to be replaced, or made where the last
+// link leads nowhere yet, and returns what is known of it if it exists, else nil.
+// Only regular files are replaced.
+func target(path string) (string, fs.FileInfo, error) {
 	if path == "" {
-		return "", 0, &fs.PathError{Op: "save", Path: path, Err: errors.New("no name")}
+		return "", nil, &fs.PathError{Op: "save", Path: path, Err: errors.New("no name")}
 	}
-	if to, err := filepath.EvalSymlinks(path); err == nil {
-		path = to
+	for at, links := path, 0; ; links++ {
+		if to, err := filepath.EvalSymlinks(at); err == nil {
+			at = to
+		}
+		info, err := os.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return at, nil, nil
+		case err != nil:
+			return "", nil, err
+		case info.Mode().IsRegular():
+			return at, info, nil
+		case info.Mode()&fs.ModeSymlink == 0:
+			return "", nil, &fs.PathError{Op: "save", Path: at, Err: errors.New("not a regular file; write into it with WriteTo")}
+		case links == mostLinks:
+			return "", nil, &fs.PathError{Op: "save", Path: path, Err: errors.New("too many links")}
+		}
+		to, err := os.Readlink(at)
+		if err != nil {
+			return "", nil, err
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(at), to)
+		}
+		at = to
 	}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return path, 0, nil
-	case err != nil:
-		return "", 0, err
-	case !info.Mode().IsRegular():
-		return "", 0, &fs.PathError{Op: "save", Path: path, Err: errors.New("not a regular file; write into it with WriteTo")}
-	}
-	return path, info.Mode().Perm(), nil
 }
 
 // temporary is a file that is being written.
@@ -86,12 +104,17 @@ func prefix(path string) string {
 	return fmt.Sprintf(".pando-save-%08x-", crc32.Checksum([]byte(filepath.Base(path)), castagnoli))
 }
 
-// newTemporary makes a locked temporary file. It tries again if another
-// process took the file for a stale one before it was locked.
-func newTemporary(path string) (*temporary, error) {
+// newTemporary makes a locked temporary file, with the owner and the mode of what
+// it is to replace. It tries again if another process took the file for a stale one
+// before it was locked.
+func newTemporary(path string, old fs.FileInfo) (*temporary, error) {
+	mode := fs.FileMode(0o666)
+	if old != nil {
+		mode = 0o600 // nobody else's before it is like the old one
+	}
 	for range 100 {
 		name := filepath.Join(filepath.Dir(path), fmt.Sprintf("%s%016x.tmp", prefix(path), rand.Uint64()))
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -100,6 +123,10 @@ func newTemporary(path string) (*temporary, error) {
 		}
 		lock(f)
 		if isAt(f, name) {
+			if old != nil { // failing to set it does no harm
+				ownAs(f, old)
+				f.Chmod(old.Mode().Perm())
+			}
 			return &temporary{File: f}, nil
 		}
 		f.Close()

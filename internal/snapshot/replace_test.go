@@ -119,3 +119,75 @@ func TestModeOfNewFile(t *testing.T) {
 		t.Errorf("%v, want %v; %v", b.Mode(), a.Mode(), err)
 	}
 }
+
+// What replaces a file has its mode, from the beginning: nobody else may read a
+// private file while it is written.
+func TestModeOfReplacedFile(t *testing.T) {
+	if !renamesOpen {
+		t.Skip("other systems have other modes")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	for _, mode := range []os.FileMode{0o600, 0o640, 0o444, 0o666} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		modes := func(when string) {
+			for _, name := range names(t, dir) {
+				if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode() != mode {
+					t.Errorf("%s, %s: %v, want %v; %v", when, name, info.Mode(), mode, err)
+				}
+			}
+		}
+		err := Replace(path, func(w io.Writer) error { modes("while it is written"); return content("new")(w) }, nothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		modes("afterwards")
+		os.Remove(path)
+	}
+}
+
+// A link that leads nowhere stays, and the file that it names is made, by way of
+// other links too.
+func TestReplaceThroughDanglingLink(t *testing.T) {
+	dir := t.TempDir()
+	sub := filepath.Join(dir, "sub")
+	if err := os.Mkdir(sub, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	links := map[string]string{"a": filepath.Join("sub", "b"), filepath.Join("sub", "b"): filepath.Join("..", "sub", "file")}
+	for name, to := range links {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	for _, text := range []string{"first", "second"} {
+		if err := Replace(filepath.Join(dir, "a"), content(text), nothing); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := os.ReadFile(filepath.Join(sub, "file")); string(data) != text {
+			t.Errorf("%q, %v", data, err)
+		}
+	}
+	for name, to := range links {
+		if got, err := os.Readlink(filepath.Join(dir, name)); got != to {
+			t.Errorf("%s points to %q, %v", name, got, err)
+		}
+	}
+	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(filepath.Join(dir, "loop"), content("new"), nothing); err == nil {
+		t.Error("a link to itself is replaced")
+	}
+	if err := os.Symlink(filepath.Join("none", "file"), filepath.Join(dir, "far")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(filepath.Join(dir, "far"), content("new"), nothing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a link into a folder that is not there: %v", err)
+	}
+}
