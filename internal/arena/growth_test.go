@@ -2,6 +2,8 @@ package arena
 
 import (
 	"math"
+	"runtime"
+	"runtime/debug"
 	"testing"
 	"unsafe"
 )
@@ -27,6 +29,27 @@ func TestRoomOf(t *testing.T) {
 		if got := roomOf(c.first, c.taken, c.heap, c.threads, c.procs); got != c.want {
 			t.Errorf("%+v: %d MiB", c, got/mib)
 		}
+	}
+}
+
+// A pool that has no chunk left gets those of trees that nobody uses.
+func TestForgottenChunksComeBack(t *testing.T) {
+	if onHeap {
+		t.Skip("the collector sees memory on the heap by itself")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // so that nothing else collects
+	defer func(n int) { reclaimWaits = n }(reclaimWaits)
+	reclaimWaits = 60_000
+	type tree struct{ tally *Block }
+	p := NewPoolOf(8*512, 512, 64)
+	for i := range 40 {
+		chunk, err := p.Take(false)
+		if err != nil {
+			t.Fatalf("chunk %d: %v", i, err)
+		}
+		x := &tree{NewTally()}
+		x.tally.Account(megabyte)
+		runtime.AddCleanup(x, func(b *Block) { b.Release(); p.Give(chunk) }, x.tally)
 	}
 }
 
