@@ -18,7 +18,9 @@ var (
 	ErrMemoryLimit = errors.New("pando: memory limit")
 
 	// ErrOutOfMemory says that the system has no more memory, or addresses
-	// (ulimit -v), to give. All indexes that nobody uses were collected before.
+	// (ulimit -v), to give. All indexes that nobody uses were collected before. Of
+	// limited addresses some are left to the rest of the program: to Go's heap and
+	// to threads, some hundred MiB where there are as many.
 	ErrOutOfMemory = errors.New("pando: out of memory")
 
 	// ErrTooLarge says that there are more keys than one index can hold.
@@ -44,6 +46,10 @@ var (
 
 	// ErrFile says that a file is damaged, or not one of Pando's.
 	ErrFile = errors.New("pando: bad file")
+
+	// ErrEqualKeys says that a file has equal keys, which a Frozen keeps and a
+	// Tree does not. Open takes it.
+	ErrEqualKeys = errors.New("pando: equal keys")
 
 	// ErrVersion says that a file was written by a later version of Pando.
 	ErrVersion = errors.New("pando: file of a later version")

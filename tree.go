@@ -102,9 +102,11 @@ func copyPart[K Key, V any](keys []K, vals []V, lo int, to order.Keys, out []V) 
 }
 
 // OpenTree returns a tree of what a file holds that a Tree, or a Frozen without
-// equal keys, has saved. It reads the whole file, and keeps nothing of it.
+// equal keys, has saved. It reads the whole file, checks every checksum, and keeps
+// nothing of it: a file that is damaged anywhere is ErrFile. One with equal keys, of
+// which a tree could keep but one each, is ErrEqualKeys.
 func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
-	f, err := Open[K, V](path, append(opts[:len(opts):len(opts)], On(CPU), Layout(AutoLayout))...)
+	f, err := Open[K, V](path, append(opts[:len(opts):len(opts)], On(CPU), Layout(AutoLayout), Verified())...)
 	if err != nil {
 		return nil, err
 	}
@@ -116,9 +118,30 @@ func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
 	}
 	if err := t.m.Check(); err != nil {
 		t.Close()
+		if key, found := f.firstTwice(); found {
+			return nil, fmt.Errorf("%w: %s has %v more than once, and a Tree keeps one value a key; Open takes the file, or Set each of its entries in an empty Tree, which keeps the last of equal ones",
+				ErrEqualKeys, path, key)
+		}
 		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
 	}
 	return t, nil
+}
+
+// firstTwice returns the first key that the index has more than once.
+func (f *Frozen[K, V]) firstTwice() (key K, found bool) {
+	const piece = 4096
+	ix := f.open()
+	for lo := 0; lo+1 < ix.Len(); lo += piece - 1 { // the last key of a piece is the first of the next
+		keys := order.MakeKeys(f.key.Type, min(piece, ix.Len()-lo))
+		ix.CopyKeys(lo, keys)
+		all := unsafe.Slice((*K)(keys.At()), keys.Len())
+		for i := 1; i < len(all); i++ {
+			if a, b := all[i-1], all[i]; a == b || a != a && b != b { // NaN is not even equal to itself
+				return b, true
+			}
+		}
+	}
+	return key, false
 }
 
 func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals []V), opts []Option) (*Tree[K, V], error) {

@@ -117,17 +117,6 @@ func TestTreeOfStringsFile(t *testing.T) {
 	if err := m.Sequence(read.All(), 0, len(m.Keys), len(m.Keys)); err != nil {
 		t.Error(err)
 	}
-	twice, err := pando.Freeze([]string{"a", "a"}, []uint32{1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer twice.Close()
-	if err := twice.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pando.OpenTree[string, uint32](path); !errors.Is(err, pando.ErrFile) {
-		t.Errorf("a file with equal keys: %v", err)
-	}
 }
 
 func TestTreeOfStringsRefuses(t *testing.T) {

@@ -386,16 +386,6 @@ func TestTreeFile(t *testing.T) {
 	if v, ok := back.Get(-4999); back.Len() != 5000 || v != "value" || !ok {
 		t.Errorf("%d entries, Get = %q, %t", back.Len(), v, ok)
 	}
-	twice, err := pando.Freeze([]int32{1, 1}, []string{"a", "b"}, codec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := twice.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pando.OpenTree[int32, string](path, codec); !errors.Is(err, pando.ErrFile) {
-		t.Errorf("a file with equal keys: %v", err)
-	}
 }
 
 func TestTreeRefuses(t *testing.T) {
