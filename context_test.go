@@ -125,7 +125,7 @@ func asksOften[K pando.Key](keys []K) func(t *testing.T) {
 			t.Fatal(err)
 		}
 		ix.Close()
-		asked := int(math.MaxInt64 - ctx.left.Load())
+		asked := math.MaxInt - int(ctx.left.Load())
 		if asked < 2*len(keys)>>16 {
 			t.Errorf("%d entries, %d questions", len(keys), asked)
 		}
