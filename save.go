@@ -15,8 +15,10 @@ import (
 // file open keeps being served from it.
 //
 // Values that hold pointers and do not marshal themselves need the option
-// Values, and give ErrValues without. Where path is a link, the file it points to is replaced. A process
-// that is killed may leave a hidden file (.pando-save-….tmp) behind, which the
+// Values, and give ErrValues without. Where path is a link, the file it points to
+// is replaced, or made if it is not there. What replaces a file has its mode, and
+// its owner and group where this process may give files away. A process that is
+// killed may leave a hidden file (.pando-save-….tmp) behind, which the
 // next Save to the same path removes.
 func (f *Frozen[K, V]) Save(path string) error {
 	ix := f.open()
