@@ -63,9 +63,9 @@ func inFewAddresses[K pando.Key](t *testing.T, key func(i int) K) {
 			t.Fatalf("key %d of %d: %d, %v", i, n, v, ok)
 		}
 	}
-	tree.Delete(key(1))
-	if err := tree.Set(key(1), 1); err != nil || tree.Len() != n {
-		t.Errorf("%d entries, %d before one was deleted and set again: %v", tree.Len(), n, err)
+	_, had := tree.Delete(key(1))
+	if err := tree.Set(key(0), 7); !had || err != nil || tree.Len() != n-1 {
+		t.Errorf("%d entries, %d before one was deleted and one changed: %v", tree.Len(), n, err)
 	}
 	runtime.KeepAlive(own)
 }

@@ -132,11 +132,10 @@ func (f *Frozen[K, V]) firstTwice() (key K, found bool) {
 	const piece = 4096
 	ix := f.open()
 	for lo := 0; lo+1 < ix.Len(); lo += piece - 1 { // the last key of a piece is the first of the next
-		keys := order.MakeKeys(f.key.Type, min(piece, ix.Len()-lo))
-		ix.CopyKeys(lo, keys)
-		all := unsafe.Slice((*K)(keys.At()), keys.Len())
-		for i := 1; i < len(all); i++ {
-			if a, b := all[i-1], all[i]; a == b || a != a && b != b { // NaN is not even equal to itself
+		keys := make([]K, min(piece, ix.Len()-lo))
+		ix.CopyKeys(lo, order.KeysAs(f.key.Type, keys))
+		for i := 1; i < len(keys); i++ {
+			if a, b := keys[i-1], keys[i]; a == b || a != a && b != b { // NaN is not even equal to itself
 				return b, true
 			}
 		}
