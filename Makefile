@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race race-trees race-devices race-all invariants stalls mutants tags cross cross-all guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
+.PHONY: all test race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
@@ -67,8 +67,12 @@ tags:
 	go test -short -tags nogpu ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
-# One of 64 bits and one of 32 with their tests, the others without. A Linux
-# machine on amd64 can also run the tests of 386: GOARCH=386 go test ./...
+# Tests of 386, which a Linux machine on amd64 can run: those of the root package and
+# of what differs where an address has 32 bits.
+test-386:
+	GOOS=linux GOARCH=386 go test -short . ./internal/arena ./internal/snapshot ./internal/order
+
+# One of 64 bits and one of 32 with their tests, the others without: test-386 runs some.
 cross:
 	GOARCH=arm64 go vet $(LIBRARY)
 	GOOS=darwin GOARCH=arm64 go build $(LIBRARY)
