@@ -177,6 +177,9 @@ func limitedBatch(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng
 	for _, k := range ops.Keys {
 		ops.Vals = append(ops.Vals, k^1)
 	}
+	for tree.sweep() { // else what was retired before may become free meanwhile
+		time.Sleep(time.Duration(generationTime))
+	}
 	before := tree.Bytes()
 	err := tree.Apply(ops, 2)
 	switch {
