@@ -44,6 +44,6 @@ func (t *Tree) see(l link, f func(Seen)) {
 	}
 }
 
-// SeenTogether is how many operations of a batch have their nodes fetched together,
-// before they are done one after the other.
+// SeenTogether is the number of keys of a batch that have their nodes fetched together,
+// before they are changed one after the other.
 const SeenTogether = warmKeys

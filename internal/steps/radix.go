@@ -190,29 +190,32 @@ func RadixBatch(keys []string, n int, seed uint64) (Radix, error) {
 		rng.Shuffle(len(k), func(i, j int) { k[i], k[j] = k[j], k[i] })
 	}
 	var o radix.Ops
-	add := func(k radix.Kind, key string) { o.Kinds, o.Keys = append(o.Kinds, k), append(o.Keys, key) }
+	var changed []string
+	add := func(key string, first, second radix.Kind) {
+		o.Kinds, o.Keys, changed = append(o.Kinds, first, second), append(o.Keys, key, key), append(changed, key)
+	}
 	for i := range min(n, MostRadix, len(fresh)+len(old)) {
 		if i%5 == 4 && len(old) > 0 || len(fresh) == 0 {
-			add(radix.Delete, old[0])
+			add(old[0], radix.Get, radix.Delete)
 			old = old[1:]
 		} else {
-			add(radix.Set, fresh[0])
+			add(fresh[0], radix.Set, radix.Get)
 			fresh = fresh[1:]
 		}
-		add(radix.Get, s.in[0])
 	}
 	o.Vals = make([]uint64, len(o.Keys))
-	o.Seen = func(i int, _ uint64) {
-		if i == 1 {
+	o.Seen = func(i int, _ uint64) { // when both operations on the key are done, as one change
+		at := i / 2
+		if at == 0 {
 			s.note(RadixEvent{Step: RadixPromise, Byte: noByte})
 		}
-		if (i-1)%radix.SeenTogether == 0 {
-			s.note(RadixEvent{Step: RadixTogether, Key: o.Keys[i-1], At: s.ways(o.Keys[i-1 : min(i-1+radix.SeenTogether, len(o.Keys))]), Byte: noByte})
+		if at%radix.SeenTogether == 0 {
+			s.note(RadixEvent{Step: RadixTogether, Key: changed[at], At: s.ways(changed[at:min(at+radix.SeenTogether, len(changed))]), Byte: noByte})
 		}
-		s.did(o.Keys[i-1])
+		s.did(changed[at])
 	}
 	if err := s.Apply(&o); err != nil {
 		return Radix{}, err
 	}
-	return s.finish("A batch of %d inserts and deletes, each with a lookup behind it, on a radix tree of %d keys of the index.", len(o.Keys)/2, len(s.in)), nil
+	return s.finish("A batch of %d inserts and deletes, each with a lookup of its key, on a radix tree of %d keys of the index.", len(changed), len(s.in)), nil
 }

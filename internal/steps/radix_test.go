@@ -112,7 +112,7 @@ func TestRadix(t *testing.T) {
 		for _, s := range []steps.RadixStep{steps.RadixLink, steps.RadixGrow, steps.RadixBranch, steps.RadixUnlink, steps.RadixShrink, steps.RadixCollapse} {
 			changes += got[s]
 		}
-		if n := radixReplay(t, rec); n != half+80-20 || got[steps.RadixPromise] != 1 || got[steps.RadixTogether] != 4 || changes != 100 {
+		if n := radixReplay(t, rec); n != half+80-20 || got[steps.RadixPromise] != 1 || got[steps.RadixTogether] != 2 || changes != 100 {
 			t.Errorf("%s, a batch: %d keys, %v", name, n, got)
 		}
 		again, _ := steps.RadixBatch(keys, 100, 1)
