@@ -403,8 +403,11 @@ func (t *Tree[C]) sweep() (more bool) {
 	defer t.unlockWrite()
 	t.structure.Lock()
 	defer t.structure.Unlock()
-	if t.closed.Load() {
-		return false
+	t.snapshots.mu.Lock()
+	over := t.closed.Load() && len(t.snapshots.all) == 0
+	t.snapshots.mu.Unlock()
+	if over {
+		return false // all memory was given back
 	}
 	t.advance()
 	return !t.limbo[0].empty() || !t.limbo[1].empty()

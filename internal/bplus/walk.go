@@ -78,7 +78,9 @@ func (s *Snapshot[C]) chains() []chain[C] {
 		x, _, word := t.seek(key)
 		l := t.leaf(x)
 		in := *l.info()
-		if l.loadWord() == word && t.Current(gen) && in.owner == t.id && in.first == 0 && in.born <= s.moment.epoch {
+		// The snapshot keeps the memory of a tree that was closed, whose generations are never
+		// current: it is enough that none has ended meanwhile.
+		if l.loadWord() == word && t.Gen()-gen <= 1 && in.owner == t.id && in.first == 0 && in.born <= s.moment.epoch {
 			all = append(all, chain[C]{low: C(in.low), at: x})
 		}
 	}

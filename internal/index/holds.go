@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,66 +28,78 @@ type held struct {
 	done chan struct{} // is closed when the update is done
 }
 
-// wait returns when no other goroutine holds a key that a change touches. One that
-// holds a key itself does not wait, since others may wait for it; it panics over a
-// change of its own key, which it would repeat for ever.
-func (h *holds) wait(touches func(key order.Probe) bool) {
-	me := goroutine()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.await(me, touches)
+// wait waits for the updates of other goroutines that hold a key which a change
+// touches, as they are now: those that come later may wait for this change, so that
+// nobody waits for ever. A goroutine that holds a key itself does not wait, since
+// others may wait for it; and it panics over a change of its own key, which it would
+// repeat for ever, unless own is false.
+func (h *holds) wait(touches func(key order.Probe) bool, own bool) {
+	me, busy := goroutine(), false
+	var others []*held
+	for _, k := range h.now() {
+		switch {
+		case k.by == me && own && touches(k.key):
+			panic("pando: the function of an Update changes the key that it updates; it must return the new value instead")
+		case k.by == me:
+			busy = true
+		case touches(k.key):
+			others = append(others, k)
+		}
+	}
+	if busy {
+		return
+	}
+	for _, k := range others {
+		<-k.done
+	}
 }
 
-// take holds a key for the calling goroutine. It returns nil if another one holds it
-// and may wait for this one. same reports whether a key is the same.
+// now returns the holds that there are.
+func (h *holds) now() []*held {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.all)
+}
+
+// take holds a key for the calling goroutine, when nobody else does. It returns nil if
+// another one holds it and may wait for this one. same reports whether a key is the
+// same.
 func (h *holds) take(key order.Probe, same func(key order.Probe) bool) *held {
-	k := &held{key, goroutine(), make(chan struct{})}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.await(k.by, same) {
-		return nil
+	mine := &held{key, goroutine(), make(chan struct{})}
+	for {
+		other, busy := h.try(mine, same)
+		if other == nil {
+			return mine
+		}
+		if busy {
+			return nil
+		}
+		<-other.done
 	}
-	h.all = append(h.all, k)
-	h.n.Add(1)
-	return k
 }
 
-// await waits for other goroutines than me that hold a key which a change touches. It
-// reports whether there are none; there may be some if me holds keys itself. The
-// lock is held, but not while it waits.
-func (h *holds) await(me uint64, touches func(key order.Probe) bool) bool {
-	for {
-		var other *held
-		busy := false
-		for _, k := range h.all {
-			switch mine := k.by == me; {
-			case mine && touches(k.key):
-				panic("pando: the function of an Update changes the key that it updates; it must return the new value instead")
-			case mine:
-				busy = true
-			case touches(k.key):
-				other = k
-			}
+// try holds a key, unless another goroutine does, whose hold it returns. busy is
+// whether this one holds other keys.
+func (h *holds) try(mine *held, same func(key order.Probe) bool) (other *held, busy bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range h.all {
+		if busy = busy || k.by == mine.by; k.by != mine.by && same(k.key) {
+			other = k
 		}
-		if other == nil || busy {
-			return other == nil
-		}
-		h.mu.Unlock()
-		<-other.done
-		h.mu.Lock()
 	}
+	if other == nil {
+		h.all = append(h.all, mine)
+		h.n.Add(1)
+	}
+	return other, busy
 }
 
 // drop ends a hold.
 func (h *holds) drop(k *held) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i, other := range h.all {
-		if other == k {
-			h.all = append(h.all[:i:i], h.all[i+1:]...)
-			break
-		}
-	}
+	h.all = slices.DeleteFunc(h.all, func(other *held) bool { return other == k })
 	h.n.Add(-1)
 	close(k.done)
 }

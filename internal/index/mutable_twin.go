@@ -164,6 +164,9 @@ func (t *twinned[C]) remove(key order.Probe) (old uint64, had bool, err error) {
 // made if the value is still the same.
 func (t *twinned[C]) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
 	for done := false; !done && err == nil; {
+		if t.Closed() {
+			return 0, false, bplus.ErrClosed
+		}
 		old, had = t.get(key)
 		val, keep := f(old, had, t.Gen())
 		t.twin.Single(C(key.Code), func() (changed bool) {

@@ -118,21 +118,22 @@ func (m *Map[V]) awaitKey(key order.Probe) {
 // awaitRange waits for updates that hold keys from lo to hi.
 func (m *Map[V]) awaitRange(lo, hi order.Probe) {
 	if m.holds.n.Load() != 0 {
-		m.holds.wait(func(k order.Probe) bool { return m.compare(lo, k) <= 0 && m.compare(k, hi) <= 0 })
+		m.holds.wait(func(k order.Probe) bool { return m.compare(lo, k) <= 0 && m.compare(k, hi) <= 0 }, true)
 	}
 }
 
-// awaitAny waits for updates that hold any key.
+// awaitAny waits for updates that hold any key: a change of the first entry or the last
+// may be of any. The function of an update may make one.
 func (m *Map[V]) awaitAny() {
 	if m.holds.n.Load() != 0 {
-		m.holds.wait(func(order.Probe) bool { return true })
+		m.holds.wait(func(order.Probe) bool { return true }, false)
 	}
 }
 
 // awaitKeys waits for updates that hold one of some keys.
 func (m *Map[V]) awaitKeys(keys order.Keys) {
 	if m.holds.n.Load() != 0 {
-		m.holds.wait(func(k order.Probe) bool { return m.among(keys, k) })
+		m.holds.wait(func(k order.Probe) bool { return m.among(keys, k) }, true)
 	}
 }
 

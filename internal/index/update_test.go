@@ -124,6 +124,7 @@ func TestUpdateHoldsOthersOff(t *testing.T) {
 
 func updateHolds[V comparable](t *testing.T, m *Map[V]) {
 	const runs = 100
+	m.Set(keyOf(9), value[V](9))
 	n, late := 0, make(chan V)
 	err := m.Update(keyOf(1), func(old V, had bool) (V, bool) {
 		if n++; n > runs {
@@ -142,6 +143,9 @@ func updateHolds[V comparable](t *testing.T, m *Map[V]) {
 			}
 		}
 		go func() { late <- <-done }()
+		if k, _, ok, err := m.Pop(true); !ok || err != nil || m.compare(k, keyOf(9)) != 0 {
+			t.Errorf("the function pops %v, %t, %v", k, ok, err)
+		}
 		return value[V](runs + n), true
 	})
 	if err != nil {

@@ -93,10 +93,25 @@ func (w *writer) see(c *change, l link, held int) bool {
 	if o := c.only; o != nil && (!o.there || o.val != c.old || !w.t.Current(o.gen)) {
 		c.missed = true
 	}
-	if c.edge && !w.unchanged(held) {
+	if c.edge && !w.first(c, l, held) {
 		c.missed = true
 	}
 	return !c.missed
+}
+
+// first reports whether a leaf that the way leads to is still the first one, or the last. Then nobody finds it any
+// more: the nodes above it are locked, and its shortcut, by which readers come to it without a look at these, is out.
+func (w *writer) first(c *change, l link, held int) bool {
+	above := w.last().node
+	if !(mutant.On && mutant.Is("radix: pop's shortcut")) {
+		w.unhint(c.key, above, l)
+	}
+	stall.At("held: radix shortcut of the first entry out")
+	if w.unchanged(held) {
+		return true
+	}
+	w.hint(c.key, above, l)
+	return false
 }
 
 // overwrite sets the value of a leaf. Who reads or has read the node above it is not

@@ -1,7 +1,6 @@
 package radix
 
 import (
-	"math"
 	"strings"
 	"sync/atomic"
 
@@ -190,15 +189,34 @@ func (s *Snapshot) counted() link {
 	root := s.moment.root
 	if _, ok := entriesOf(root); !ok {
 		parts := uncounted(root)
-		par.Run(s.tree.Workers, len(parts), par.Func(func(p int) { countAll(parts[p]) }))
-		countAll(root)
+		par.Run(s.tree.Workers, len(parts), par.Func(func(p int) { s.countAll(parts[p]) }))
+		s.countAll(root)
 	}
 	return root
 }
 
-func countAll(l link) {
-	c := counter{math.MaxInt}
-	c.count(l)
+// countAll counts what is below a link, a piece at a time, so that nobody waits long for the desk. Pieces grow where
+// nodes are so deep that a piece would not come to an end.
+func (s *Snapshot) countAll(l link) {
+	for left, pieces := countPiece, 1; !s.countSome(l, left); pieces++ {
+		if pieces%8 == 0 {
+			left *= 2
+		}
+	}
+}
+
+// countSome counts some of what is below a link, and reports whether that is all. It does so from a desk, since a snapshot
+// is closed only while all desks are taken: as long as it is not, nobody changes what it shares with the tree. Counts that were stored
+// later would be the tree's, and wrong.
+func (s *Snapshot) countSome(l link, left int) bool {
+	d := s.tree.enter()
+	defer s.tree.leave(d)
+	if s.moment.closed.Load() {
+		return true
+	}
+	c := counter{left}
+	_, ok := c.count(l)
+	return ok
 }
 
 // uncounted returns nodes below a link that are not counted, and that have no others above them but a few.

@@ -113,3 +113,51 @@ func (t *Tree) has(key string) bool {
 	_, ok := t.Get(key)
 	return ok
 }
+
+// Once Pop has decided that an entry is the first one, readers do not find it any more, not
+// even by a shortcut that leads to its leaf: one that did could have seen a smaller key come first.
+func TestPopBesideShortcut(t *testing.T) {
+	tree := New(0)
+	defer tree.Close()
+	for i := range 1 << 16 {
+		key := fmt.Sprintf("%08x", uint32(i)*0x9e3779b9)
+		if _, _, err := tree.Set("k"+key, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const least = "a lonely key, long enough for any shortcut"
+	if _, _, err := tree.Set(least, 7); err != nil {
+		t.Fatal(err)
+	}
+	tree.renewShort()
+	s := tree.short.Load()
+	if _, entered := s.enter(least); !entered {
+		t.Fatal("no shortcut leads to the leaf")
+	}
+	d := tree.enter()
+	l, ok := d.walkEdge(false)
+	if !ok || !l.isLeaf() || len(d.steps) == 0 {
+		t.Fatal("no way to the first entry")
+	}
+	for _, changed := range []bool{true, false} {
+		last := *d.last()
+		if !d.lock(&last) {
+			t.Fatal("somebody else writes")
+		}
+		if changed {
+			d.steps = append([]step{{node: last.node, word: last.word + nextSeq}}, d.steps...)
+		}
+		c := change{key: least, kind: Delete, edge: true}
+		if d.see(&c, l, 1) == changed {
+			t.Errorf("a way that has changed: %t; it is to be deleted: %t", changed, !c.missed)
+		}
+		if _, entered := s.enter(least); entered != changed {
+			t.Errorf("a way that has changed: %t; a shortcut leads to the leaf: %t", changed, entered)
+		}
+		if changed {
+			d.steps = d.steps[1:]
+		}
+		d.release(&last)
+	}
+	tree.leave(d)
+}

@@ -60,6 +60,7 @@ var packages = []struct {
 		{"radix: shortcut out first", "to take a shortcut out before the store that makes it wrong"},
 		{"radix: shortcut put in under lock", "to put a shortcut in while the node above is locked"},
 		{"radix: walk by depth", "to go on with tops that have come while shortcuts are made"},
+		{"radix: pop's shortcut", "to take the shortcut to an entry out before it is decided that it is the first"},
 		{"radix: pop's way", "the look whether an entry is still the first when it is locked"},
 	}},
 	{"index", "Update", []part{
