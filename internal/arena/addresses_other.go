@@ -10,3 +10,6 @@ func addressesLeft() int64 { return math.MaxInt64 }
 
 // threads returns 0: nothing tells.
 func threads() int { return 0 }
+
+// addressLimit returns the bytes of addresses that the process may map in all.
+func addressLimit() int64 { return math.MaxInt64 }

@@ -36,12 +36,13 @@ func InStep(a, b *Pool) (*Pool, *Pool) {
 	return a, b
 }
 
-// reserveFirst finds places for ranges that grow up to so many chunks, or as far
-// as all addresses that are left, and maps their first slot, which links of zeros
-// lead to. It reports whether there are such places.
-func (p *Pool) reserveFirst(most int, left int64) bool {
-	if left < math.MaxInt64 {
-		most = min(most, int(max(left, 0)/int64(p.slots*p.SlotBytes()))+1)
+// reserveFirst finds places for ranges that grow up to most chunks, or as far as the
+// limit of addresses allows, and maps their first slot, which links of zeros lead to.
+// What others take now they may give back, so that it is the limit that counts, and
+// not what is left. It reports whether there are such places.
+func (p *Pool) reserveFirst(most int, limit int64) bool {
+	if limit < math.MaxInt64 {
+		most = min(most, int(limit/int64(p.slots*p.SlotBytes()))+1)
 	}
 	growing.Lock()
 	defer growing.Unlock()

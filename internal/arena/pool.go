@@ -101,7 +101,7 @@ func (p *Pool) reserve() {
 	if left == math.MaxInt64 && p.reserveAll(most) {
 		return
 	}
-	if p.reserveFirst(most, left) {
+	if p.reserveFirst(most, addressLimit()) {
 		return
 	}
 	if left < math.MaxInt64 {

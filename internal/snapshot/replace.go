@@ -64,8 +64,13 @@ func target(path string) (string, fs.FileInfo, error) {
 		return "", nil, &fs.PathError{Op: "save", Path: path, Err: errors.New("no name")}
 	}
 	for at, links := path, 0; ; links++ {
-		if to, err := filepath.EvalSymlinks(at); err == nil {
-			at = to
+		// The folder first: what ".." in a link means depends on where the link really is.
+		dir, name := filepath.Split(at)
+		if dir == "" {
+			dir = "."
+		}
+		if dir, err := filepath.EvalSymlinks(dir); err == nil && name != ".." {
+			at = filepath.Join(dir, name)
 		}
 		info, err := os.Lstat(at)
 		switch {
@@ -85,7 +90,7 @@ func target(path string) (string, fs.FileInfo, error) {
 			return "", nil, err
 		}
 		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(at), to)
+			to = filepath.Dir(at) + string(filepath.Separator) + to // as it is: a folder in it may be a link
 		}
 		at = to
 	}
@@ -123,15 +128,33 @@ func newTemporary(path string, old fs.FileInfo) (*temporary, error) {
 		}
 		lock(f)
 		if isAt(f, name) {
-			if old != nil { // failing to set it does no harm
-				ownAs(f, old)
-				f.Chmod(old.Mode().Perm())
+			t := &temporary{File: f}
+			if err := t.likeOld(old); err != nil {
+				t.discard()
+				return nil, err
 			}
-			return &temporary{File: f}, nil
+			return t, nil
 		}
 		f.Close()
 	}
 	return nil, &fs.PathError{Op: "save", Path: path, Err: errors.New("temporary files vanish as soon as they are made")}
+}
+
+// likeOld gives the file the mode of what it replaces, and its owner where this process
+// may. A file system that has one mode for all files need not take it.
+func (t *temporary) likeOld(old fs.FileInfo) error {
+	if old == nil {
+		return nil
+	}
+	ownAs(t.File, old)
+	err := t.Chmod(old.Mode().Perm())
+	if err == nil {
+		return nil
+	}
+	if now, statErr := t.Stat(); statErr == nil && now.Mode().Perm() == old.Mode().Perm() {
+		return nil
+	}
+	return err
 }
 
 // isAt reports whether an open file still exists under its name.

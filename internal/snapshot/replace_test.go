@@ -178,6 +178,23 @@ func TestReplaceThroughDanglingLink(t *testing.T) {
 			t.Errorf("%s points to %q, %v", name, got, err)
 		}
 	}
+	// Below a folder that is a link, ".." leads out of the folder itself.
+	if err := os.MkdirAll(filepath.Join(dir, "releases", "v1", "data"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{
+		"current": filepath.Join("releases", "v1", "data"), filepath.Join("releases", "v1", "data", "c"): filepath.Join("..", "file"),
+	} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Replace(filepath.Join(dir, "current", "c"), content("third"), nothing); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "releases", "v1", "file")); string(data) != "third" {
+		t.Errorf("%q, %v", data, err)
+	}
 	if err := os.Symlink("loop", filepath.Join(dir, "loop")); err != nil {
 		t.Fatal(err)
 	}
