@@ -104,6 +104,8 @@ type batch[C Code] struct {
 // Apply does all operations of a batch, or none if there is not enough memory
 // for all of them. Each key is changed at once, others may be seen between.
 func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
+	t.many.RLock()
+	defer t.many.RUnlock()
 	t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {

@@ -1,6 +1,9 @@
 package bplus
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // A reader who begins after Close, because it looked whether the tree is open a
 // moment before, ends: what was the tree's memory may lead in circles, and the
@@ -52,5 +55,38 @@ func readAfterClose[C Code](t *testing.T) {
 	}
 	if _, _, err := tree.Delete(key); err != ErrClosed {
 		t.Errorf("Delete returns %v after Close", err)
+	}
+}
+
+// A batch that has begun is done whole before the tree is closed.
+func TestBatchBesideClose(t *testing.T) {
+	tree, err := New[uint64](0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Set(0, 7)
+	closed := make(chan bool)
+	// The first operation is a Get, during which somebody closes the tree.
+	const n = 3 * pieceOps
+	ops := &Ops[uint64]{Keys: make([]uint64, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n), Kinds: make([]Kind, n)}
+	for i := range uint64(n) {
+		ops.Keys[i], ops.Kinds[i] = i, Set
+	}
+	ops.Kinds[0] = Get
+	ops.Seen = func(int, uint64) {
+		go func() {
+			tree.Close()
+			close(closed)
+		}()
+		for end := time.Now().Add(100 * time.Millisecond); !tree.closed.Load() && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if err := tree.Apply(ops, 1); err != nil {
+		t.Errorf("a batch that has begun returns %v", err)
+	}
+	<-closed
+	if err := tree.Apply(ops, 1); err != ErrClosed {
+		t.Errorf("after Close a batch returns %v", err)
 	}
 }

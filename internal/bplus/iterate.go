@@ -57,6 +57,8 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 // DeleteRange deletes the entries from lo to hi, leaf by leaf, and returns how
 // many there were. gone gets the values, unless it is nil.
 func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err error) {
+	t.many.RLock()
+	defer t.many.RUnlock()
 	t.lockWrite()
 	defer t.unlockWrite()
 	releasedAll(t)

@@ -99,8 +99,11 @@ func (t *Tree[C]) loadLeaf(list []child[C], i, n int, span func(lo int, keys, va
 	list[i].sep, list[i].count = high, int64(hi-lo)
 }
 
-// Close ends the tree, and gives its memory back unless snapshots need it.
+// Close ends the tree, and gives its memory back unless snapshots need it. It waits
+// for batches that are under way.
 func (t *Tree[C]) Close() {
+	t.many.Lock()
+	defer t.many.Unlock()
 	t.lockWrite()
 	defer t.unlockWrite()
 	t.structure.Lock()

@@ -26,6 +26,8 @@ type Changer interface {
 // range among them, entries is about how many it has. If there is not enough
 // memory nothing has been changed.
 func (t *Tree[C]) Transform(lo, hi C, cuts []C, entries int, f Changer, workers int) (changed int, err error) {
+	t.many.RLock()
+	defer t.many.RUnlock()
 	t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {

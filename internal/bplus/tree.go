@@ -47,6 +47,10 @@ type Tree[C Code] struct {
 	// structure.
 	recounting sync.Mutex
 
+	// many is held for reading by changes of many keys, which are done whole or not at
+	// all: Close waits for them. It comes before all other locks.
+	many sync.RWMutex
+
 	// filling is held for reading by whoever writes to leaves that are not part
 	// of the tree yet, so that Close waits for it. It comes after structure.
 	filling sync.RWMutex
