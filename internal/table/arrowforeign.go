@@ -2,6 +2,8 @@ package table
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/big"
 	"strconv"
 	"time"
 
@@ -178,6 +180,27 @@ func arrowInt(a arrow.Array, i int) int64 {
 		return int64(a.Value(i))
 	}
 	return arrowUnscaled(a, i).Int64()
+}
+
+// fitDigits returns an error if a decimal has more digits than its own type says, which
+// Arrow does not prevent: others take the type at its word.
+func (f arrowForeign) fitDigits(column string) error {
+	precision := plainArrow(f.a.DataType()).(arrow.DecimalType).GetPrecision()
+	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(precision)), nil)
+	for i := range f.a.Len() {
+		if f.a.IsNull(i) {
+			continue
+		}
+		a, at := f.a, i
+		if d, ok := a.(*array.Dictionary); ok {
+			a, at = d.Dictionary(), d.GetValueIndex(i)
+		}
+		if a.IsValid(at) && arrowUnscaled(a, at).CmpAbs(limit) >= 0 {
+			return &Error{Column: column, What: fmt.Sprintf("a decimal has more than the %d digits of its type", precision),
+				Advice: "give it a type of more digits where it comes from, or leave the column out"}
+		}
+	}
+	return nil
 }
 
 // AppendBytes implements cols.Foreign.

@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal256"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go"
@@ -56,6 +58,16 @@ func passedRows(n int) (rows []passed) {
 // passOn reads a file with Pass and writes it in a format.
 func passOn(t *testing.T, path, format string, o Options) string {
 	t.Helper()
+	text, err := tryPass(t, path, format, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// tryPass is passOn that returns an error of rows.
+func tryPass(t *testing.T, path, format string, o Options) (string, error) {
+	t.Helper()
 	o.Pass = true
 	src, err := Open(path, nil, o)
 	if err != nil {
@@ -79,13 +91,14 @@ func passOn(t *testing.T, path, format string, o Options) string {
 			}
 		}
 		if err := sink.Write(&b); err != nil {
-			t.Fatal(err)
+			return "", err
 		}
 	}
-	if err := sink.Close(); err != nil {
-		t.Fatal(err)
+	if err != io.EOF {
+		return "", err
 	}
-	return out.String()
+	err = sink.Close()
+	return out.String(), err
 }
 
 // TestPassParquet tests that columns of any type come out of a Parquet file and go
@@ -208,6 +221,36 @@ func TestPassDecimals(t *testing.T) {
 	got, err := r.Read()
 	if err != nil || !got.Schema().Equal(schema) || !array.RecordEqual(got, record) {
 		t.Errorf("%v: %v, want %v", err, got, record)
+	}
+}
+
+// TestPassBrokenDecimals tests that a decimal of more digits than its own type declares
+// is an error in Parquet, which has no room for them, and none beside it is.
+func TestPassBrokenDecimals(t *testing.T) {
+	for _, c := range []struct {
+		precision int32
+		value     decimal256.Num
+		good      bool
+	}{
+		{9, decimal256.FromI64(999_999_999), true},
+		{9, decimal256.FromI64(-999_999_999), true},
+		{9, decimal256.FromI64(1_000_000_000), false},
+		{9, decimal256.FromI64(1<<32 + 1), false},
+		{18, decimal256.FromI64(-1_000_000_000_000_000_000), false},
+		{18, decimal256.New(0, 0, 1, 1), false},
+		{38, decimal256.New(0, 0, 1, 1), true},
+		{38, decimal256.New(0, 1, 0, 0), false},
+	} {
+		typ := &arrow.Decimal256Type{Precision: c.precision}
+		b := array.NewDecimal256Builder(memory.DefaultAllocator, typ)
+		b.AppendNull()
+		b.Append(c.value)
+		record := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "d", Type: typ, Nullable: true}}, nil), []arrow.Array{b.NewArray()}, 2)
+		path := tempFile(t, "x.arrow", arrowFile(t, false, []arrow.RecordBatch{record}))
+		_, err := tryPass(t, path, "parquet", Options{})
+		if c.good != (err == nil) || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("column \"d\": a decimal has more than the %d digits of its type", c.precision)) {
+			t.Errorf("%v of %d digits: %v", c.value.BigInt(), c.precision, err)
+		}
 	}
 }
 

@@ -139,6 +139,11 @@ func (s *parquetSink) foreign(w *parquet.ColumnWriter, c *Column) error {
 	if c.Foreign != nil {
 		kind = c.Foreign.Kind()
 	}
+	if f, ok := c.Foreign.(arrowForeign); ok && (kind.Of == cols.Decimal || kind.Of == cols.Wide) {
+		if err := f.fitDigits(c.Name); err != nil {
+			return err
+		}
+	}
 	rows := make([]int, c.Len())
 	for i := range rows {
 		rows[i] = i
