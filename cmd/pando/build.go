@@ -10,6 +10,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/table"
 	"github.com/spf13/cobra"
 )
@@ -178,8 +179,7 @@ type build struct {
 	budget  budget
 	types   typed.Types
 	kinds   struct{ key, value table.Kind }
-	name    string        // of the column of values, if there is one
-	several []table.Field // columns of values, if they are more than one
+	note    string // what the file says of its columns
 	rows    *typed.Builder
 	nothing *table.Column // the value that stands for null, if one was given
 	sum     summary
@@ -226,17 +226,22 @@ func (b *build) begin() error {
 		fmt.Fprintf(b.errs, "value %s: %s\n", c.Name, typeName(c))
 	}
 	b.kinds.key = schema[0].Kind
+	name := ""                // of the column of values, if there is one
+	var several []table.Field // columns of values, if they are more than one
 	if len(schema) > 1 {
 		b.types.Value, b.types.Valued = schema[1].Type, true
-		b.kinds.value, b.name = schema[1].Kind, schema[1].Name
+		b.kinds.value, name = schema[1].Kind, schema[1].Name
 	}
 	if len(schema) > 2 {
-		b.types.Value, b.kinds.value, b.name = table.String, table.Kind{}, ""
-		b.several = schema[1:]
+		b.types.Value, b.kinds.value, name = table.String, table.Kind{}, ""
+		several = schema[1:]
 		fmt.Fprintln(b.errs, "to Go, each value is a JSON object of these, as a string")
 	}
 	if b.types.Valued {
 		b.sum.Value = b.types.Value.String()
+	}
+	if b.note = noteText(b.kinds.key, b.kinds.value, name, several); len(b.note) > snapshot.MaxNote {
+		return usagef("a file has no room for the names of these %d columns; take fewer columns of values, or shorter names", len(several))
 	}
 	if b.replaceNullValues {
 		b.nothing = &table.Column{Field: table.Field{Type: b.types.Value, Kind: b.kinds.value}}
@@ -349,7 +354,7 @@ func (b *build) freeze() (typed.Index, error) {
 	if !b.quiet && n > 1<<22 {
 		fmt.Fprintf(b.errs, "building an index of %s rows ...\n", thousands(int64(n)))
 	}
-	opts := append(noteOption(b.kinds.key, b.kinds.value, b.name, b.several), pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout)))
+	opts := []pando.Option{pando.Note(b.note), pando.On(pando.CPU), pando.Layout(pando.LayoutKind(b.layout))}
 	if b.budget.bytes > 0 {
 		opts = append(opts, pando.MemoryLimit(b.budget.bytes))
 	}

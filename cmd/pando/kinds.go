@@ -3,9 +3,10 @@ package main
 import (
 	"encoding/json"
 	"strconv"
+	"unicode/utf8"
 
-	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/table"
 )
 
@@ -23,21 +24,25 @@ type note struct {
 // longestName bounds the bytes of a name in a note, which has room for a thousand.
 const longestName = 256
 
-// noteOption returns the option that puts kinds, and the columns of values, into a file;
-// nil if there is nothing to say. A column is called value without it, and so is one of a
-// table without a header, whose name is a number.
-func noteOption(key, value table.Kind, name string, several []table.Field) []pando.Option {
-	if _, err := strconv.Atoi(name); err == nil || name == "value" || len(name) > longestName {
+// noteText returns what a file says of kinds and of the columns of values, "" if there
+// is nothing to say. A column is called value without it, and so is one of a table
+// without a header, whose name is a number, and one whose name JSON cannot have or makes
+// too long for a note.
+func noteText(key, value table.Kind, name string, several []table.Field) string {
+	if _, err := strconv.Atoi(name); err == nil || name == "value" || len(name) > longestName || !utf8.ValidString(name) {
 		name = ""
 	}
 	if key == (table.Kind{}) && value == (table.Kind{}) && name == "" && several == nil {
-		return nil
+		return ""
 	}
 	text, err := json.Marshal(note{key.String(), value.String(), name, partNotes(several)})
 	if err != nil {
-		return nil // impossible: these are strings
+		return "" // impossible: these are strings
 	}
-	return []pando.Option{pando.Note(string(text))}
+	if len(text) > snapshot.MaxNote && name != "" {
+		return noteText(key, value, "", several)
+	}
+	return string(text)
 }
 
 // kinded is an index whose file says what its keys and values are.
