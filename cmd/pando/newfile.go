@@ -70,7 +70,8 @@ func (p patient) Write(b []byte) (int, error) {
 
 // mayWrite refuses a folder, and what a command reads, whatever name or link it has:
 // the result of a mistaken command must not take its input's place, nor go behind it.
-// Path "" is stdout, "-" among reads stdin, and patterns stand for their files.
+// Path "" is stdout, "-" among reads stdin and "" nothing, and patterns stand for their
+// files.
 func mayWrite(cmd *cobra.Command, path string, reads []string) error {
 	fi := infoOf(path, cmd.OutOrStdout())
 	switch {
@@ -86,6 +87,9 @@ func mayWrite(cmd *cobra.Command, path string, reads []string) error {
 		return nil // to open them will fail, and say more
 	}
 	for _, r := range reads {
+		if r == "" { // no file of keys
+			continue
+		}
 		name := path
 		if name == "" {
 			name = r
