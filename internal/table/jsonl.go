@@ -80,7 +80,7 @@ func (s *jsonSource) choose(names []string, guesses []guess, o Options) (err err
 	if s.probe != "" && !slices.Contains(names, s.probe) { // so that a typo does not find nothing
 		return noColumn(s.probe, names)
 	}
-	if o.Columns == nil && s.paths.has(s.probe) && len(o.Types) == 0 { // it is in one of the columns that are written
+	if _, typed := o.Types[s.probe]; o.Columns == nil && s.paths.has(s.probe) && !typed { // it is in one of the columns that are written
 		o.Columns = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == s.probe })
 	}
 	if s.whole = o.Whole && o.Pass && s.strict && len(o.Types) == 0; s.whole {

@@ -112,3 +112,27 @@ func TestJSONPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestProbeInside tests that a field inside an object that is only looked up is no column
+// of the output, whatever types others have.
+func TestProbeInside(t *testing.T) {
+	path := tempFile(t, "x.jsonl", `{"id":1,"o":{"z":10}}`)
+	for _, c := range []struct{ typed, want string }{{"", "id,o"}, {"id", "id,o"}, {"o.z", "id,o,o.z"}} {
+		o := Options{Pass: true, Probe: Field{Name: "o.z", Type: Int64}}
+		if c.typed != "" {
+			o.Types = map[string]Type{c.typed: Int64}
+		}
+		src, err := Open(path, nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, f := range src.Schema()[:len(src.Schema())-1] {
+			names = append(names, f.Name)
+		}
+		if got := strings.Join(names, ","); got != c.want {
+			t.Errorf("with a type of %q: %s, want %s", c.typed, got, c.want)
+		}
+		src.Close()
+	}
+}
