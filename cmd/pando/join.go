@@ -13,7 +13,8 @@ found. The table is read, looked up and written in batches, so that it may be
 larger than memory. Its columns are written as they are: text is not parsed, and
 columns of Parquet and Arrow keep their types. --type parses one on the way. Only
 into Parquet and Arrow, columns of CSV get the types that ` + "`pando build`" + ` infers,
-where no digit is lost; --type COL=string keeps one as text.
+where no digit is lost in the first rows; one that a later row would lose is an
+error. --type COL=string keeps a column as text.
 
   --how inner   rows whose key is in the index, with its value (the default)
   --how left    all rows; the value is null where the key is not in the index

@@ -58,10 +58,10 @@ func openTables(paths []string, stdin io.Reader, o table.Options) (table.Source,
 
 // keepTypes makes all further tables have the types of columns of the first.
 func (s *several) keepTypes(columns []table.Field) {
-	s.o.Types, s.o.Kinds = map[string]table.Type{}, map[string]table.Kind{}
+	s.o.Types, s.o.Kinds, s.o.Exact = map[string]table.Type{}, map[string]table.Kind{}, map[string]bool{}
 	for _, f := range columns {
 		if f.Native == nil && f.Form != table.Token {
-			s.o.Types[f.Name], s.o.Kinds[f.Name] = f.Type, f.Kind
+			s.o.Types[f.Name], s.o.Kinds[f.Name], s.o.Exact[f.Name] = f.Type, f.Kind, f.Exact
 		}
 	}
 }

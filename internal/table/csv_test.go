@@ -72,9 +72,21 @@ func testLoss(t *testing.T) {
 		"18446744073709551615 0.5": "does not hold all digits of 18446744073709551615",
 		"18446744073709551617 0.5": "does not hold all digits of 18446744073709551617",
 		"007 0.5":                  "loses zeros as in \"007\"",
+		"12345678901234.5678 1":    "does not hold all digits of 12345678901234.5678",
+		"9007199254740993.0 1":     "does not hold all digits of 9007199254740993.0",
+		"-0.1234567890123456789 1": "does not hold all digits of -0.1234567890123456789",
+		"9.007199254740993e15 1":   "does not hold all digits of 9.007199254740993e15",
+		"1e-400 1":                 "does not hold all digits of 1e-400",
+		"1.2345e-321 1":            "does not hold all digits of 1.2345e-321",
 		"9007199254740992 0.5":     "",
 		"-9223372036854775808 0.5": "",
-		"9007199254740993 5":       "",
+		"9007199254740992.0 1":     "",
+		"1152921504606846976.0 1":  "", // 2^60
+		"0.10000000000000001 1":    "", // as C's %.17g writes 0.1
+		"1.500000000000000000e+00": "",
+		"0.00000000000000000000 1": "",
+		"5e-324 0.30000000000000004 1.7976931348623157e308 2.2250738585072014e-308": "",
+		"9007199254740993 5": "",
 	} {
 		fields := strings.Fields(text)
 		for path, content := range map[string]string{"t.csv": "d,x\n" + strings.Join(fields, ",\n") + ",\n", "t.jsonl": `{"d":` + strings.Join(fields, "}\n{\"d\":") + `}`} {

@@ -21,7 +21,7 @@ type guess struct {
 	notFloat  bool
 	hasDigits bool   // some value is a number other than a word such as inf or nan
 	zeros     string // a number with leading zeros
-	large     string // a whole number that float64 does not hold exactly
+	large     string // a number that float64 does not hold all digits of
 	notDate   bool   // some value is not a date as ISO 8601 has it: 2020-01-31
 	notJSON   bool   // some value is not written as JSON writes numbers: 007, +1, .5
 }
@@ -58,8 +58,11 @@ func (g *guess) see(b []byte) {
 	if i == size && g.large == "" {
 		g.large = string(b)
 	}
-	_, f := parseFloat(b, 64)
+	v, f := parseFloat(b, 64)
 	g.notFloat = g.notFloat || f != fine
+	if f == fine && g.large == "" && !holdsDigits(v, b) {
+		g.large = string(b)
+	}
 	g.hasDigits = g.hasDigits || strings.ContainsAny(string(b), "0123456789")
 }
 
@@ -140,8 +143,8 @@ func (g *guess) result() (Type, Kind) {
 // if that is asked for and loses nothing; else it stays text.
 func (g *guess) field(name string, o Options) Field {
 	t, kind := g.result()
-	f := Field{Name: name, Type: t, Kind: kind}
 	number := t != String && kind == (Kind{}) && !g.notJSON
+	f := Field{Name: name, Type: t, Kind: kind, Exact: o.Pass && o.Typed && number}
 	switch {
 	case !o.Pass, o.Typed && kind.Of == cols.Date, o.Typed && number && g.loss(f) == "":
 		return f
@@ -161,7 +164,9 @@ func choose(names []string, guesses []guess, o Options) (schema []Field, from []
 	for _, i := range from {
 		f := Field{Name: names[i], Type: String}
 		if t, ok := typeOf(o, f.Name); ok {
-			f.Type, f.Kind = t, o.Kinds[strings.TrimSpace(f.Name)]
+			f.Type = t
+			f.Kind, _ = saidOf(o.Kinds, f.Name)
+			f.Exact, _ = saidOf(o.Exact, f.Name)
 		} else if i < len(guesses) {
 			f = guesses[i].field(f.Name, o)
 		}
@@ -219,12 +224,16 @@ func trimmedIndex(names []string, name string) int {
 }
 
 // typeOf returns the type that was asked for a column.
-func typeOf(o Options, name string) (Type, bool) {
-	if t, ok := o.Types[name]; ok {
-		return t, true
+func typeOf(o Options, name string) (Type, bool) { return saidOf(o.Types, name) }
+
+// saidOf returns what is said of a column, by its name in the input or by that without
+// the spaces around it.
+func saidOf[V any](of map[string]V, name string) (V, bool) {
+	if v, ok := of[name]; ok {
+		return v, true
 	}
-	t, ok := o.Types[strings.TrimSpace(name)]
-	return t, ok
+	v, ok := of[strings.TrimSpace(name)]
+	return v, ok
 }
 
 func noColumn(name string, names []string) *Error {

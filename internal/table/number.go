@@ -1,6 +1,10 @@
 package table
 
-import "math"
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
 
 // scaled returns a decimal number without its point, moved by scale digits, so that
 // 1.5 of scale 2 is 150: its sign and its digits. 1003, 1003.0 and 1.003e3 are the same
@@ -123,4 +127,50 @@ func wholeUint(b []byte) (uint64, problem) {
 		return 0, size
 	}
 	return v, p
+}
+
+// holdsDigits reports whether a float64 has all digits of the text that it was read
+// from: either the shortest text that stands for it has the same, or that of as many
+// digits, so that what a program wrote with 17 digits or more is held as well.
+func holdsDigits(v float64, text []byte) bool {
+	const sure = 15         // digits that every float64 holds
+	const least = 0x1p-1022 // those below have fewer digits
+	normal := math.Abs(v) >= least
+	if normal && len(text) <= sure {
+		return true
+	}
+	var room, other [64]byte
+	want := significant(room[:0], text)
+	if len(want) == 0 || normal && len(want) <= sure {
+		return true
+	}
+	for _, most := range []int{-1, len(want) - 1} {
+		text := strconv.AppendFloat(make([]byte, 0, len(want)+16), v, 'e', most, 64)
+		if bytes.Equal(significant(other[:0], text), want) {
+			return true
+		}
+	}
+	return false
+}
+
+// significant adds the digits of a number without zeros at either end.
+func significant(buf, text []byte) []byte {
+	for _, c := range text {
+		if c == 'e' || c == 'E' {
+			break
+		}
+		if c-'0' <= 9 && (c != '0' || len(buf) > 0) {
+			buf = append(buf, c)
+		}
+	}
+	return bytes.TrimRight(buf, "0")
+}
+
+// keptInFront reports whether a number has neither zeros nor a plus in front, which no
+// type of numbers keeps.
+func keptInFront(b []byte) bool {
+	if len(b) > 0 && b[0] == '-' {
+		b = b[1:]
+	}
+	return len(b) == 0 || b[0] != '+' && (b[0] != '0' || len(b) == 1 || b[1]-'0' > 9)
 }

@@ -40,6 +40,7 @@ const (
 	syntax           // not a number, or not a whole one
 	size             // does not fit
 	kindless         // not of the column's kind
+	changed          // a number, but not one that is written so
 )
 
 // explain describes the problem, and what to do about it.
@@ -47,6 +48,11 @@ func (p problem) explain(f Field, value string) *Error {
 	e := &Error{Column: f.Name}
 	if p == kindless {
 		e.What, e.Advice = quoted(value)+" is no "+f.Kind.String(), tryType(f.Name, String)
+		return e
+	}
+	if p == changed {
+		e.What = quoted(value) + " would not stay as it is: the first rows made the column " + f.Type.String()
+		e.Advice = tryType(f.Name, String)
 		return e
 	}
 	float := Float64
@@ -127,7 +133,11 @@ func appendText(c *Column, b []byte, text *slab) problem {
 	case c.Kind.Of != cols.Other:
 		return appendOfKind(c, b)
 	}
-	return appendNumber(c, b)
+	p := appendNumber(c, b)
+	if c.Exact && p == fine && !(keptInFront(b) && (c.Type != Float64 || holdsDigits(c.Float64[len(c.Float64)-1], b))) {
+		return changed
+	}
+	return p
 }
 
 // appendTruth adds a boolean, which programs write in several ways: True, TRUE.

@@ -81,6 +81,9 @@ type Options struct {
 	Types map[string]Type
 	// Kinds are forced kinds of columns that have a forced type.
 	Kinds map[string]Kind
+	// Exact are columns with a forced type whose text has to stay as it is, as with
+	// Typed.
+	Exact map[string]bool
 	// NoHeader tells that the first line of a CSV file is data, Header that it is
 	// not. With neither, it is data in a file of lines, or of one column of
 	// numbers.
@@ -100,7 +103,8 @@ type Options struct {
 	// that only the file's format has stay as they are (cols.Foreign).
 	Pass bool
 	// Typed gives columns of CSV that are passed on the types that are inferred for
-	// others, where these lose nothing. It needs Pass.
+	// others, where these lose nothing in the first rows. In later ones, zeros or a plus
+	// in front and digits that a float64 does not hold are errors. It needs Pass.
 	Typed bool
 	// Whole makes a row of JSON, where all columns are wanted, one column that
 	// has all of it (cols.Object). It needs Pass.

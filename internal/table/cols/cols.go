@@ -50,6 +50,9 @@ type Field struct {
 	Type Type   `json:"type"`
 	// Kind tells what the values are beyond their type: numbers that are dates.
 	Kind Kind `json:"-"`
+	// Exact tells that text which numbers do not keep as it is, such as 007, is an
+	// error: the type is a guess.
+	Exact bool `json:"-"`
 	// Form tells how strings are to be taken.
 	Form Form `json:"-"`
 	// Native is the type that a column of Foreign values has in its file, in the
