@@ -1,6 +1,8 @@
 package index
 
 import (
+	"unsafe"
+
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
@@ -17,6 +19,12 @@ func (m *Map[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int) {
 	}
 	if found == nil {
 		found = make([]bool, keys.Len())
+	}
+	if n := keys.Len(); n > 0 && unsafe.Pointer(unsafe.SliceData(vals)) == keys.At() {
+		out := make([]V, n) // a tree that tries again needs the keys again
+		hits = m.GetBatch(keys, out, found)
+		copy(vals, out)
+		return hits
 	}
 	slots := make([]uint64, keys.Len())
 	return m.getBatch(keys, arena.Bytes(slots), 8, found, func(lo, hi int) {
