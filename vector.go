@@ -229,7 +229,7 @@ func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed i
 
 // transformEach is Transform for values that do not lie in the tree.
 func transformEach[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
-	c, end := t.m.Cursor(), index.Edge{Key: t.probe(hi)}
+	c, end, last := t.m.Cursor(), index.Edge{Key: t.probe(hi)}, index.Edge{Key: t.probe(hi), Open: true}
 	defer c.Done()
 	c.Move(index.Edge{Key: t.probe(lo)}, false)
 	for {
@@ -247,6 +247,9 @@ func transformEach[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (chang
 		}
 		if was {
 			changed++
+		}
+		if t.m.Beyond(k, last, false) {
+			return changed, nil // all are changed, though somebody should close the tree now
 		}
 	}
 	if t.closed.Load() {
