@@ -118,9 +118,16 @@ func shared(m model) int {
 func renewed(tree *Tree) *shortcuts {
 	for due := true; due; due = tree.shortDue() {
 		tree.renewShort()
-		tree.renewal.Lock() // somebody may be at it
-		tree.renewal.Unlock()
+		awaitRenewal(tree)
 	}
+	return tree.short.Load()
+}
+
+// awaitRenewal waits for the goroutine that makes new shortcuts, if there is one, and
+// returns those that are there then.
+func awaitRenewal(tree *Tree) *shortcuts {
+	tree.renewal.Lock()
+	defer tree.renewal.Unlock()
 	return tree.short.Load()
 }
 
@@ -151,9 +158,7 @@ func renewBesideChanges(t *testing.T, beside int64) {
 	}
 	tree.renewal.Unlock()
 	set(1000, 1000+whileRenewed*mostDesks())
-	tree.renewal.Lock() // one of them has begun
-	tree.renewal.Unlock()
-	if s := tree.short.Load(); s == before || s.built < 1000 {
+	if s := awaitRenewal(tree); s == before || s.built < 1000 {
 		t.Error("no new shortcuts were made")
 	}
 	mustCheck(t, tree)
