@@ -44,10 +44,10 @@ const recountPiece = 128
 func (t *Tree[C]) recountLeaves(list []uint32) {
 	t.structure.Lock()
 	defer t.structure.Unlock()
+	if t.closed.Load() { // which it does not become while the structure is locked
+		return
+	}
 	for _, x := range list {
-		if t.closed.Load() {
-			return
-		}
 		t.recountLeaf(x)
 	}
 }

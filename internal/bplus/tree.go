@@ -153,7 +153,7 @@ func (t *Tree[C]) Gen() uint64 { return atomic.LoadUint64(&t.control.Gen) }
 // in a generation has been made free for reuse since: what was read meanwhile is
 // what it seemed. No generation is current once the tree was closed.
 func (t *Tree[C]) Current(gen uint64) bool {
-	return t.Gen()-gen&^uint64(closedBit()) <= 1 || mutant.On && mutant.Is("generation")
+	return t.Gen()-gen&^closedBit() <= 1 || mutant.On && mutant.Is("generation")
 }
 
 // closedBit returns what Current takes out of a generation.

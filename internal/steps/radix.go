@@ -176,8 +176,8 @@ func RadixBeside(keys []string, from string, n int) (Radix, error) {
 }
 
 // RadixBatch records a batch of n operations that a seed chooses: inserts, and a
-// delete for every four. Behind each the batch has a lookup: by what is called for
-// it the steps are seen, and nothing in the tree knows of that.
+// delete for every four. The batch also looks each of these keys up: by what is called
+// for that the steps are seen, and nothing in the tree knows of it.
 func RadixBatch(keys []string, n int, seed uint64) (Radix, error) {
 	s, err := newRadixScratch(keys)
 	if err != nil {
@@ -185,7 +185,7 @@ func RadixBatch(keys []string, n int, seed uint64) (Radix, error) {
 	}
 	defer s.Close()
 	rng := rand.New(rand.NewPCG(seed, 1))
-	fresh, old := slices.Clone(s.out), slices.Clone(s.in[min(1, len(s.in)):]) // the first one stays, to be looked up
+	fresh, old := slices.Clone(s.out), slices.Clone(s.in)
 	for _, k := range [][]string{fresh, old} {
 		rng.Shuffle(len(k), func(i, j int) { k[i], k[j] = k[j], k[i] })
 	}
