@@ -11,27 +11,26 @@ import (
 func TestLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var (
-			l    Later
-			left atomic.Int32
-			runs int
+			l          Later
+			left, runs atomic.Int32
 		)
 		sweep := func() bool {
-			runs++
+			runs.Add(1)
 			return left.Add(-1) > 0
 		}
-		for _, n := range []int{1, 3} {
-			runs = 0
-			left.Store(int32(n))
+		for _, n := range []int32{1, 3} {
+			runs.Store(0)
+			left.Store(n)
 			for range 5 {
 				l.Do(time.Millisecond, sweep)
 			}
-			if !l.Due() || runs != 0 {
-				t.Fatalf("due %t after %d runs", l.Due(), runs)
+			if !l.Due() || runs.Load() != 0 {
+				t.Fatalf("due %t after %d runs", l.Due(), runs.Load())
 			}
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if runs != n || l.Due() {
-				t.Errorf("%d runs where there is to do for %d, due %t", runs, n, l.Due())
+			if runs.Load() != n || l.Due() {
+				t.Errorf("%d runs where there is to do for %d, due %t", runs.Load(), n, l.Due())
 			}
 		}
 	})
