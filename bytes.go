@@ -3,6 +3,7 @@ package pando
 import (
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -28,7 +29,8 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 func (f *Frozen[K, V]) GetBytes(key []byte) (V, bool) {
 	f.mustTakeBytes("GetBytes")
 	ix := f.open()
-	v, found := ix.Get(order.Probe{Text: view(key)})
+	x, found := ix.Get(order.Probe{Text: view(key)})
+	v := index.ValueAs[V](x)
 	f.done(ix)
 	return v, found
 }

@@ -56,7 +56,7 @@ type frozenCursor[K Key, V any] struct {
 }
 
 // move goes to entry i, and behind the last or before the first if there is none.
-func (c *frozenCursor[K, V]) move(ix *index.Index[V], i int) bool {
+func (c *frozenCursor[K, V]) move(ix *index.Index, i int) bool {
 	c.f.done(ix)
 	c.at, c.on, c.new = max(0, min(i, ix.Len())), i >= 0 && i < ix.Len(), false
 	return c.on
@@ -110,7 +110,7 @@ func (c *frozenCursor[K, V]) Key() K {
 func (c *frozenCursor[K, V]) Value() V {
 	mustBeOn(c.on, "Value")
 	ix := c.f.open()
-	v := ix.Val(c.at)
+	v := valAt[V](ix, c.at)
 	c.f.done(ix)
 	return v
 }
@@ -134,7 +134,7 @@ func (t *Tree[K, V]) Cursor() Cursor[K, V] {
 // after no key is before the first or behind the last.
 type treeCursor[K Key, V any] struct {
 	t    *Tree[K, V]
-	c    index.Cursor[V]
+	c    index.Cursor
 	at   index.Edge
 	val  V
 	side side
@@ -163,7 +163,8 @@ const (
 // step takes the cursor below a step further. Where it finds nothing, the cursor
 // is as it was, but not at its key.
 func (c *treeCursor[K, V]) step(dir running) bool {
-	key, val, ok := c.c.Next()
+	key, x, ok := c.c.Next()
+	val := index.ValueAs[V](x)
 	c.t.done()
 	if !ok {
 		c.runs = nowhere

@@ -22,18 +22,16 @@ func Freeze[K Key, V any](keys []K, vals []V, opts ...Option) (*Frozen[K, V], er
 	if len(keys) != len(vals) && (vals != nil || unsafe.Sizeof(v) > 0) {
 		return nil, fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
 	}
-	codec, err := codecOf[V](c)
+	val := index.ValueTypeOf[V]()
+	codec, err := codecOf(val, c)
 	if err != nil {
 		return nil, err
 	}
-	if unsafe.Sizeof(v) == 0 {
-		vals = nil
-	}
-	ix, err := index.Build(order.KeysOf(keys), index.KeyTypeOf[K](), vals, c.index(), codec)
+	ix, err := index.Build(order.KeysOf(keys), index.KeyTypeOf[K](), index.ColumnOf(vals), val, c.index(), codec)
 	if err != nil {
 		return nil, translate(err)
 	}
-	return frozen[K](ix), nil
+	return frozen[K, V](ix), nil
 }
 
 // firstPairs is the pairs that FreezeSeq has room for at first.

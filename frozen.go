@@ -24,21 +24,21 @@ type Key interface {
 // that was under way on another goroutine panics rather than return an answer
 // from memory that is gone.
 type Frozen[K Key, V any] struct {
-	live  atomic.Pointer[index.Index[V]] // nil once closed
-	later atomic.Pointer[unread[V]]      // a snapshot of a Tree that nobody has read yet
+	live  atomic.Pointer[index.Index] // nil once closed
+	later atomic.Pointer[unread]      // a snapshot of a Tree that nobody has read yet
 	key   index.KeyType
 
 	windows par.Pool[window[K, V]]
 }
 
 // unread is a snapshot of a Tree that becomes an index when it is first read.
-type unread[V any] struct {
+type unread struct {
 	once sync.Once
-	from *index.Freezing[V]
+	from *index.Freezing
 }
 
 // frozen makes a Frozen of an index.
-func frozen[K Key, V any](ix *index.Index[V]) *Frozen[K, V] {
+func frozen[K Key, V any](ix *index.Index) *Frozen[K, V] {
 	f := emptyFrozen[K, V](index.KeyTypeOf[K]())
 	f.live.Store(ix)
 	return f
@@ -52,12 +52,15 @@ func emptyFrozen[K Key, V any](key index.KeyType) *Frozen[K, V] {
 func (f *Frozen[K, V]) probe(key K) order.Probe { return order.Encode(f.key.Type, key) }
 
 // keyAt returns the key of entry i.
-func (f *Frozen[K, V]) keyAt(ix *index.Index[V], i int) K {
+func (f *Frozen[K, V]) keyAt(ix *index.Index, i int) K {
 	return order.Decode[K](f.key.Type, ix.Key(i))
 }
 
+// valAt returns the value of entry i.
+func valAt[V any](ix *index.Index, i int) V { return index.ValueAs[V](ix.Val(i)) }
+
 // open returns the index, or panics if it was closed.
-func (f *Frozen[K, V]) open() *index.Index[V] {
+func (f *Frozen[K, V]) open() *index.Index {
 	ix := f.live.Load()
 	if ix == nil {
 		return f.openLater()
@@ -66,7 +69,7 @@ func (f *Frozen[K, V]) open() *index.Index[V] {
 }
 
 // openLater makes an index of a snapshot that nobody has read yet.
-func (f *Frozen[K, V]) openLater() *index.Index[V] {
+func (f *Frozen[K, V]) openLater() *index.Index {
 	s := f.later.Load()
 	if s == nil {
 		panic("pando: Frozen used after Close")
@@ -90,7 +93,7 @@ func (f *Frozen[K, V]) openLater() *index.Index[V] {
 
 // done is called when an answer has been read: if the index was closed in the
 // meantime, the answer may be nonsense and is not returned.
-func (f *Frozen[K, V]) done(ix *index.Index[V]) {
+func (f *Frozen[K, V]) done(ix *index.Index) {
 	if f.live.Load() != ix {
 		panic("pando: Frozen closed while it was in use")
 	}
@@ -103,7 +106,8 @@ func (f *Frozen[K, V]) Len() int { return f.open().Len() }
 // it is the first one's.
 func (f *Frozen[K, V]) Get(key K) (V, bool) {
 	ix := f.open()
-	v, found := ix.Get(f.probe(key))
+	x, found := ix.Get(f.probe(key))
+	v := index.ValueAs[V](x)
 	f.done(ix)
 	return v, found
 }
@@ -117,7 +121,7 @@ func (f *Frozen[K, V]) Get(key K) (V, bool) {
 func (f *Frozen[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	ix := f.open()
 	vals, found = results("GetBatch", vals, found, len(keys))
-	hits = ix.GetBatch(order.KeysAs(f.key.Type, keys), vals, found)
+	hits = ix.GetBatch(order.KeysAs(f.key.Type, keys), index.ColumnOf(vals), found)
 	f.done(ix)
 	return hits
 }
@@ -134,7 +138,7 @@ func (f *Frozen[K, V]) GetBatchBytes(data []byte, offsets []int32, vals []V, fou
 	}
 	ix := f.open()
 	vals, found = results("GetBatchBytes", vals, found, mustSpan(data, offsets, ix.Workers()))
-	hits = ix.GetPacked(data, offsets, vals, found)
+	hits = ix.GetPacked(data, offsets, index.ColumnOf(vals), found)
 	f.done(ix)
 	return hits
 }
@@ -200,15 +204,15 @@ func (f *Frozen[K, V]) At(i int) (K, V) {
 	if i < 0 || i >= ix.Len() {
 		panic(fmt.Sprintf("pando: At(%d): the index has %d entries", i, ix.Len()))
 	}
-	k, v := f.keyAt(ix, i), ix.Val(i)
+	k, v := f.keyAt(ix, i), valAt[V](ix, i)
 	f.done(ix)
 	return k, v
 }
 
 // entry returns entry i, and false if there is none.
-func (f *Frozen[K, V]) entry(ix *index.Index[V], i int) (k K, v V, ok bool) {
+func (f *Frozen[K, V]) entry(ix *index.Index, i int) (k K, v V, ok bool) {
 	if i >= 0 && i < ix.Len() {
-		k, v, ok = f.keyAt(ix, i), ix.Val(i), true
+		k, v, ok = f.keyAt(ix, i), valAt[V](ix, i), true
 	}
 	f.done(ix)
 	return k, v, ok

@@ -75,18 +75,18 @@ func (f *Frozen[K, V]) putWindow(w *window[K, V]) {
 }
 
 // fill copies entries [lo, lo+n) out.
-func (f *Frozen[K, V]) fill(w *window[K, V], ix *index.Index[V], lo, n int) {
-	ix.CopyOut(lo, order.KeysAs(f.key.Type, w.keys[:n]), w.vals[:n])
+func (f *Frozen[K, V]) fill(w *window[K, V], ix *index.Index, lo, n int) {
+	ix.CopyOut(lo, order.KeysAs(f.key.Type, w.keys[:n]), index.ColumnOf(w.vals[:n]))
 	w.used = max(w.used, n)
 }
 
 // walk yields entries [i, end), which were computed from ix: if that was closed
 // meanwhile they may be nonsense, and none at all.
-func (f *Frozen[K, V]) walk(ix *index.Index[V], i, end int, yield func(K, V) bool) {
+func (f *Frozen[K, V]) walk(ix *index.Index, i, end int, yield func(K, V) bool) {
 	f.done(ix)
 	if end-i <= fewEntries {
 		for ; i < end; i++ {
-			if k, v := f.keyAt(ix, i), ix.Val(i); !f.hand(ix, k, v, yield) {
+			if k, v := f.keyAt(ix, i), valAt[V](ix, i); !f.hand(ix, k, v, yield) {
 				return
 			}
 		}
@@ -108,11 +108,11 @@ func (f *Frozen[K, V]) walk(ix *index.Index[V], i, end int, yield func(K, V) boo
 }
 
 // walkDown is walk from the last entry to the first.
-func (f *Frozen[K, V]) walkDown(ix *index.Index[V], i, end int, yield func(K, V) bool) {
+func (f *Frozen[K, V]) walkDown(ix *index.Index, i, end int, yield func(K, V) bool) {
 	f.done(ix)
 	if end-i <= fewEntries {
 		for end--; end >= i; end-- {
-			if k, v := f.keyAt(ix, end), ix.Val(end); !f.hand(ix, k, v, yield) {
+			if k, v := f.keyAt(ix, end), valAt[V](ix, end); !f.hand(ix, k, v, yield) {
 				return
 			}
 		}
@@ -134,7 +134,7 @@ func (f *Frozen[K, V]) walkDown(ix *index.Index[V], i, end int, yield func(K, V)
 }
 
 // hand yields an entry, unless the index was closed since it was read.
-func (f *Frozen[K, V]) hand(ix *index.Index[V], k K, v V, yield func(K, V) bool) bool {
+func (f *Frozen[K, V]) hand(ix *index.Index, k K, v V, yield func(K, V) bool) bool {
 	f.done(ix)
 	return yield(k, v)
 }

@@ -32,7 +32,8 @@ func Open[K Key, V any](path string, opts ...Option) (*Frozen[K, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	codec, err := codecOf[V](c)
+	val := index.ValueTypeOf[V]()
+	codec, err := codecOf(val, c)
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +42,11 @@ func Open[K Key, V any](path string, opts ...Option) (*Frozen[K, V], error) {
 		return nil, translate(err)
 	}
 	defer file.Close()
-	ix, err := index.Open(file, index.KeyTypeOf[K](), c.index(), codec)
+	ix, err := index.Open(file, index.KeyTypeOf[K](), val, c.index(), codec)
 	if err != nil {
 		return nil, translate(err)
 	}
-	return frozen[K](ix), nil
+	return frozen[K, V](ix), nil
 }
 
 // Verified makes Open read the whole file and check every checksum first. It

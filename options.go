@@ -27,7 +27,7 @@ type config struct {
 	layout   LayoutKind
 	room     int64
 	response time.Duration
-	values   any // *index.Codec[V]
+	values   *index.Codec
 	verified bool
 	note     string
 	context  context.Context

@@ -3,6 +3,7 @@ package pando
 import (
 	"fmt"
 
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -33,7 +34,7 @@ func (f *Frozen[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	found := ix.Ranges(order.KeysAs(f.key.Type, lo), order.KeysAs(f.key.Type, hi), limit)
 	f.done(ix)
 	r := &Ranges[K, V]{Keys: make([]K, found.Total), Vals: make([]V, found.Total), Offsets: found.Offsets}
-	ix.CopyRanges(found, order.KeysAs(f.key.Type, r.Keys), r.Vals)
+	ix.CopyRanges(found, order.KeysAs(f.key.Type, r.Keys), index.ColumnOf(r.Vals))
 	ix.Done(found)
 	f.done(ix)
 	return r

@@ -56,7 +56,8 @@ func read[K Key, V any](name string, r io.Reader, size int64, opts []Option) (*F
 	if err != nil {
 		return nil, err
 	}
-	codec, err := codecOf[V](c)
+	val := index.ValueTypeOf[V]()
+	codec, err := codecOf(val, c)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +65,9 @@ func read[K Key, V any](name string, r io.Reader, size int64, opts []Option) (*F
 	if err != nil {
 		return nil, translate(err)
 	}
-	ix, err := index.Open(file, index.KeyTypeOf[K](), c.index(), codec)
+	ix, err := index.Open(file, index.KeyTypeOf[K](), val, c.index(), codec)
 	if err != nil {
 		return nil, translate(err)
 	}
-	return frozen[K](ix), nil
+	return frozen[K, V](ix), nil
 }

@@ -38,7 +38,7 @@ func (f *Frozen[K, V]) WriteTo(w io.Writer) (int64, error) {
 }
 
 // write writes the index and says so only if it was open until the end.
-func (f *Frozen[K, V]) write(ix *index.Index[V], w io.Writer) (int64, error) {
+func (f *Frozen[K, V]) write(ix *index.Index, w io.Writer) (int64, error) {
 	n, err := ix.WriteTo(w)
 	f.done(ix)
 	if err != nil {

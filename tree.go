@@ -40,8 +40,10 @@ import (
 // program that shuts down closes its trees last: http.Server.Shutdown, for one, returns
 // when no handler is running any more, and then nobody reads the tree.
 type Tree[K Key, V any] struct {
-	m      *index.Map[V]
+	m      *index.Map
 	key    index.KeyType
+	val    *index.ValueType
+	kept   bool // what val reports
 	config config
 	pieces par.Pool[piece[K, V]]
 	closed atomic.Bool
@@ -66,7 +68,7 @@ func TreeOf[K Key, V any](keys []K, vals []V, opts ...Option) (*Tree[K, V], erro
 		return nil, fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
 	}
 	if ascending(keys) {
-		return newTree[K](len(keys), func(lo int, to order.Keys, out []V) { copyPart(keys, vals, lo, to, out) }, opts)
+		return newTree[K, V](len(keys), func(lo int, to order.Keys, out index.Column) { copyPart(keys, vals, lo, to, index.SliceOf[V](out)) }, opts)
 	}
 	t, err := NewTree[K, V](opts...)
 	if err != nil {
@@ -112,7 +114,7 @@ func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
 	}
 	defer f.Close()
 	ix := f.open()
-	t, err := newTree[K](ix.Len(), func(lo int, to order.Keys, out []V) { ix.CopyOut(lo, to, out) }, opts)
+	t, err := newTree[K, V](ix.Len(), ix.CopyOut, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -143,24 +145,25 @@ func (f *Frozen[K, V]) firstTwice() (key K, found bool) {
 	return key, false
 }
 
-func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals []V), opts []Option) (*Tree[K, V], error) {
+func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) (*Tree[K, V], error) {
 	c, err := configure(opts)
 	if err != nil {
 		return nil, err
 	}
-	codec, err := codecOf[V](c)
+	val := index.ValueTypeOf[V]()
+	codec, err := codecOf(val, c)
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree[K, V]{key: index.KeyTypeOf[K](), config: c, pieces: par.NewPool[piece[K, V]]()}
-	if t.m, err = index.LoadMap(t.key, n, span, c.index(), codec); err != nil {
+	t := &Tree[K, V]{key: index.KeyTypeOf[K](), val: val, kept: val.Kept(), config: c, pieces: par.NewPool[piece[K, V]]()}
+	if t.m, err = index.LoadMap(t.key, val, n, span, c.index(), codec); err != nil {
 		return nil, translate(err)
 	}
 	return t, nil
 }
 
 // open panics if the tree was closed.
-func (t *Tree[K, V]) open() *index.Map[V] {
+func (t *Tree[K, V]) open() *index.Map {
 	if t.closed.Load() {
 		panic("pando: Tree used after Close")
 	}
@@ -199,20 +202,21 @@ func (t *Tree[K, V]) Len() int { return t.open().Len() }
 
 // Get returns the value of key, and reports whether there is one.
 func (t *Tree[K, V]) Get(key K) (V, bool) {
-	v, ok := t.open().Get(t.probe(key))
+	x, ok := t.open().Get(t.probe(key))
+	v := index.ValueAs[V](x)
 	t.done()
 	return v, ok
 }
 
 // Set sets the value of key.
 func (t *Tree[K, V]) Set(key K, val V) error {
-	return t.failed(t.m.Set(t.probe(key), val))
+	return t.failed(t.m.Set(t.probe(key), index.ValueOf(t.kept, val)))
 }
 
 // Swap sets the value of key, and returns the one it had.
 func (t *Tree[K, V]) Swap(key K, val V) (old V, had bool, err error) {
-	old, had, err = t.m.Swap(t.probe(key), val)
-	return old, had, t.failed(err)
+	x, had, err := t.m.Swap(t.probe(key), index.ValueOf(t.kept, val))
+	return index.ValueAs[V](x), had, t.failed(err)
 }
 
 // Update sets the value of key to what f returns, or deletes the key where f
@@ -227,14 +231,20 @@ func (t *Tree[K, V]) Swap(key K, val V) (old V, had bool, err error) {
 // but it must not change key itself, over which Update panics, nor wait for another
 // goroutine that does.
 func (t *Tree[K, V]) Update(key K, f func(old V, had bool) (val V, keep bool)) error {
-	return t.failed(t.m.Update(t.probe(key), f))
+	return t.failed(t.m.Update(t.probe(key), func(old index.Value, had bool) (index.Value, bool) {
+		val, keep := f(index.ValueAs[V](old), had)
+		if !keep {
+			return index.Value{}, false
+		}
+		return index.ValueOf(t.kept, val), true
+	}))
 }
 
 // Delete deletes key, and returns the value it had.
 func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
-	old, had, err := t.m.Delete(t.probe(key))
+	x, had, err := t.m.Delete(t.probe(key))
 	t.must(err)
-	return old, had
+	return index.ValueAs[V](x), had
 }
 
 // DeleteRange deletes the entries with lo <= key <= hi, and returns how many
@@ -257,8 +267,9 @@ func (t *Tree[K, V]) PopMin() (K, V, bool) { return t.pop(false) }
 func (t *Tree[K, V]) PopMax() (K, V, bool) { return t.pop(true) }
 
 func (t *Tree[K, V]) pop(greatest bool) (K, V, bool) {
-	k, v, ok, err := t.m.Pop(greatest)
+	k, x, ok, err := t.m.Pop(greatest)
 	t.must(err)
+	v := index.ValueAs[V](x)
 	if !ok {
 		var none K
 		return none, v, false
@@ -282,7 +293,7 @@ func (t *Tree[K, V]) SetBatch(keys []K, vals []V) error {
 	if len(keys) != len(vals) {
 		return fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
 	}
-	return t.failed(t.m.Apply(order.KeysAs(t.key.Type, keys), nil, bplus.Set, vals, nil, false))
+	return t.failed(t.m.Apply(order.KeysAs(t.key.Type, keys), nil, bplus.Set, index.ColumnOf(vals), nil, false))
 }
 
 // DeleteBatch deletes many keys. found[i], where found is not nil, reports
@@ -314,7 +325,7 @@ func (t *Tree[K, V]) Apply(ops []Op, keys []K, vals []V, found []bool) error {
 		return fmt.Errorf("%w: operation %d is Op(%d); take OpGet, OpSet or OpDelete", ErrOption, i, ops[i])
 	}
 	kinds := unsafe.Slice((*bplus.Kind)(unsafe.Pointer(unsafe.SliceData(ops))), len(ops))
-	return t.failed(t.m.Apply(order.KeysAs(t.key.Type, keys), kinds, bplus.Get, vals, found, found != nil))
+	return t.failed(t.m.Apply(order.KeysAs(t.key.Type, keys), kinds, bplus.Get, index.ColumnOf(vals), found, found != nil))
 }
 
 // unknownOp returns the first operation that is none of the three, or -1. It looks
@@ -350,7 +361,7 @@ func (t *Tree[K, V]) Snapshot() *Frozen[K, V] {
 	s, err := t.m.Freeze()
 	t.must(err)
 	f := emptyFrozen[K, V](t.key)
-	f.later.Store(&unread[V]{from: s})
+	f.later.Store(&unread{from: s})
 	return f
 }
 
@@ -361,12 +372,12 @@ func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
 	if err != nil {
 		return nil, err
 	}
-	codec, err := codecOf[V](c)
+	codec, err := codecOf(t.val, c)
 	if err != nil {
 		return nil, err
 	}
 	if c.values == nil {
-		codec, _ = codecOf[V](t.config)
+		codec, _ = codecOf(t.val, t.config)
 	}
 	s, err := t.m.Freeze()
 	if err != nil {
@@ -381,7 +392,7 @@ func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
 	if err != nil {
 		return nil, t.failed(err)
 	}
-	return frozen[K](own), nil
+	return frozen[K, V](own), nil
 }
 
 // Close gives the memory of the tree back to the system, but for what its
@@ -398,13 +409,14 @@ func (t *Tree[K, V]) Close() error {
 func (t *Tree[K, V]) nearest(from index.Edge, down bool) (key K, val V, ok bool) {
 	c := t.open().Cursor()
 	c.Move(from, down)
-	k, v, ok := c.Next()
+	k, x, ok := c.Next()
+	val = index.ValueAs[V](x)
 	c.Done()
 	t.done()
 	if !ok {
 		return key, val, false
 	}
-	return t.keyOf(k), v, true
+	return t.keyOf(k), val, true
 }
 
 // Min returns the first entry, and false if the tree is empty.

@@ -1,6 +1,7 @@
 package pando
 
 import (
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -11,7 +12,8 @@ import (
 // must be strings: it panics if they are not.
 func (t *Tree[K, V]) GetBytes(key []byte) (V, bool) {
 	t.mustTakeBytes("GetBytes")
-	v, ok := t.open().Get(order.Probe{Text: view(key)})
+	x, ok := t.open().Get(order.Probe{Text: view(key)})
+	v := index.ValueAs[V](x)
 	t.done()
 	return v, ok
 }
@@ -38,8 +40,7 @@ func (t *Tree[K, V]) RankBytes(key []byte) int {
 // copy. Keys must be strings: it panics if they are not.
 func (t *Tree[K, V]) SetBytes(key []byte, val V) error {
 	t.mustTakeBytes("SetBytes")
-	_, _, err := t.m.Swap(order.Probe{Text: view(key)}, val)
-	return t.failed(err)
+	return t.failed(t.m.Set(order.Probe{Text: view(key)}, index.ValueOf(t.kept, val)))
 }
 
 // GetBatchBytes is GetBatch for string keys that lie one behind the other, as
@@ -48,7 +49,7 @@ func (t *Tree[K, V]) GetBatchBytes(data []byte, offsets []int32, vals []V, found
 	t.mustTakeBytes("GetBatchBytes")
 	m := t.open()
 	vals, found = results("GetBatchBytes", vals, found, mustSpan(data, offsets, m.Workers()))
-	hits = m.GetPacked(data, offsets, vals, found)
+	hits = m.GetPacked(data, offsets, index.ColumnOf(vals), found)
 	t.done()
 	return hits
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 )
@@ -51,7 +52,7 @@ var (
 func (t *Tree[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 	m := t.open()
 	vals, found = results("GetBatch", vals, found, len(keys))
-	hits = m.GetBatch(order.KeysAs(t.key.Type, keys), vals, found)
+	hits = m.GetBatch(order.KeysAs(t.key.Type, keys), index.ColumnOf(vals), found)
 	t.done()
 	return hits
 }
@@ -85,7 +86,8 @@ func (t *Tree[K, V]) RankBatch(keys []K, ranks []int) {
 func (t *Tree[K, V]) At(i int) (K, V) {
 	m := t.open()
 	if i >= 0 {
-		k, v, ok := m.At(i)
+		k, x, ok := m.At(i)
+		v := index.ValueAs[V](x)
 		t.done()
 		if ok {
 			return t.keyOf(k), v
@@ -124,9 +126,9 @@ func (t *Tree[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	m := t.open()
 	mustPair("RangeBatch", len(lo), len(hi))
 	r := &Ranges[K, V]{Offsets: make([]int, len(lo)+1)}
-	if m.RangeBatch(order.KeysAs(t.key.Type, lo), order.KeysAs(t.key.Type, hi), limit, r.Offsets, func(n int) (order.Keys, []V) {
+	if m.RangeBatch(order.KeysAs(t.key.Type, lo), order.KeysAs(t.key.Type, hi), limit, r.Offsets, func(n int) (order.Keys, index.Column) {
 		r.Keys, r.Vals = make([]K, n), make([]V, n)
-		return order.KeysAs(t.key.Type, r.Keys), r.Vals
+		return order.KeysAs(t.key.Type, r.Keys), index.ColumnOf(r.Vals)
 	}) {
 		t.done()
 		return r

@@ -3,6 +3,7 @@ package pando
 import (
 	"fmt"
 	"reflect"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/index"
 )
@@ -31,9 +32,15 @@ import (
 // file is damaged, or was written with another codec.
 func Values[V any](encode func(dst []byte, v V) []byte, decode func([]byte) (V, error)) Option {
 	return func(c *config) {
-		codec := &index.Codec[V]{Decode: decode}
+		codec := &index.Codec{Type: reflect.TypeFor[V]()}
 		if encode != nil {
-			codec.Encode = func(dst []byte, v V) ([]byte, error) { return encode(dst, v), nil }
+			codec.Encode = func(dst []byte, v unsafe.Pointer) ([]byte, error) { return encode(dst, *(*V)(v)), nil }
+		}
+		if decode != nil {
+			codec.Decode = func(b []byte) (unsafe.Pointer, error) {
+				v, err := decode(b)
+				return unsafe.Pointer(&v), err
+			}
 		}
 		c.values = codec
 	}
@@ -41,14 +48,13 @@ func Values[V any](encode func(dst []byte, v V) []byte, decode func([]byte) (V, 
 
 // codecOf returns the codec among the options, or else that of the type; nil if
 // there is none.
-func codecOf[V any](c config) (*index.Codec[V], error) {
-	if c.values == nil {
-		return index.DefaultCodec[V](), nil
-	}
-	codec, ok := c.values.(*index.Codec[V])
+func codecOf(val *index.ValueType, c config) (*index.Codec, error) {
+	codec := c.values
 	switch {
-	case !ok:
-		return nil, fmt.Errorf("%w: Values is for another type than the index's, %v", ErrOption, reflect.TypeFor[V]())
+	case codec == nil:
+		return index.DefaultCodec(val), nil
+	case codec.Type != val.Type():
+		return nil, fmt.Errorf("%w: Values is for another type than the index's, %v", ErrOption, val.Type())
 	case codec.Encode == nil || codec.Decode == nil:
 		return nil, fmt.Errorf("%w: Values needs both encode and decode", ErrOption)
 	}

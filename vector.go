@@ -3,6 +3,7 @@ package pando
 import (
 	"fmt"
 	"math"
+	"reflect"
 
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/vector"
@@ -79,7 +80,7 @@ func Histogram[K Key, V Number](ix Index[K, V], lo, hi K, bounds []V, counts []i
 		panic(fmt.Sprintf("pando: Histogram: %d bounds are for %d counts, and there are %d", len(bounds), len(bounds)+1, len(counts)))
 	}
 	raw := make([]uint64, len(bounds))
-	t := index.NumberType[V]()
+	t := numberType[V]()
 	for i, b := range bounds {
 		if b != b || i > 0 && b < bounds[i-1] {
 			panic(fmt.Sprintf("pando: Histogram: bounds must ascend, and bound %d is %v", i, b))
@@ -152,7 +153,7 @@ func (c Condition[V]) holds(v V) bool {
 // condition, in key order, as one range. Reads are those of Aggregate.
 func Select[K Key, V Number](ix Index[K, V], lo, hi K, cond Condition[V]) *Ranges[K, V] {
 	if s, ok := ix.(selector[K, V]); ok {
-		if r, ok := s.selectValues(lo, hi, cond.raw(index.NumberType[V]())); ok {
+		if r, ok := s.selectValues(lo, hi, cond.raw(numberType[V]())); ok {
 			return r
 		}
 	}
@@ -218,7 +219,7 @@ func (c Change[V]) of(v V) V {
 // 1 or 2 bytes, and those of strings, are changed one by one, and those of a DeviceOnly
 // tree some thousands at a time; then an error may come when some have been.
 func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
-	n := index.NumberType[V]()
+	n := numberType[V]()
 	c := vector.Change{Op: f.op, Type: n, A: bitsOf(n, f.a), B: bitsOf(n, f.b)}
 	changed, inTree, err := t.m.Transform(t.probe(lo), t.probe(hi), &c)
 	if inTree || err != nil {
@@ -238,9 +239,11 @@ func transformEach[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (chang
 			break
 		}
 		was := false
-		err := t.m.Update(k, func(old V, had bool) (V, bool) {
-			was = had
-			return f.of(old), had
+		err := t.m.Update(k, func(old index.Value, had bool) (index.Value, bool) {
+			if was = had; !had {
+				return index.Value{}, false
+			}
+			return index.ValueOf(t.kept, f.of(index.ValueAs[V](old))), true
 		})
 		if err != nil {
 			return changed, t.failed(err)
@@ -257,6 +260,9 @@ func transformEach[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (chang
 	}
 	return changed, nil
 }
+
+// numberType returns how values of type V lie and are computed with.
+func numberType[V Number]() vector.Type { return index.NumberType(reflect.TypeFor[V]()) }
 
 // bitsOf returns the bits of a number, as wide as it is computed with.
 func bitsOf[V Number](t vector.Type, v V) uint64 {
@@ -284,7 +290,7 @@ func numberOf[V Number](t vector.Type, bits uint64) V {
 
 // summaryOf returns a summary with its type.
 func summaryOf[V Number](s *vector.Summary) Summary[V] {
-	t := index.NumberType[V]()
+	t := numberType[V]()
 	out := Summary[V]{Count: s.Count, Mean: s.Mean}
 	switch {
 	case s.Count == 0:

@@ -29,7 +29,7 @@ type (
 
 // withValues calls do with the values of a range.
 func withValues[K Key, V Number](ix Index[K, V], lo, hi K, do func(src vector.Source, t vector.Type, workers int)) {
-	t := index.NumberType[V]()
+	t := numberType[V]()
 	if many, ok := ix.(valued[K]); ok && many.values(lo, hi, func(src vector.Source, workers int) { do(src, t, workers) }) {
 		return
 	}
@@ -68,7 +68,7 @@ func (f *Frozen[K, V]) values(lo, hi K, do func(src vector.Source, workers int))
 
 // span returns the entries [first, end) with lo <= key <= hi: some of those there
 // are, even while the index is being closed.
-func (f *Frozen[K, V]) span(ix *index.Index[V], lo, hi K) (first, end int) {
+func (f *Frozen[K, V]) span(ix *index.Index, lo, hi K) (first, end int) {
 	if cmp.Compare(lo, hi) > 0 {
 		return 0, 0
 	}
@@ -93,13 +93,13 @@ func (f *Frozen[K, V]) selectValues(lo, hi K, c vector.Condition) (*Ranges[K, V]
 		return nil, false
 	}
 	r := &Ranges[K, V]{}
-	room := func(n int) (order.Keys, []V) {
+	room := func(n int) (order.Keys, index.Column) {
 		r.Keys, r.Vals, r.Offsets = make([]K, n), make([]V, n), []int{0, n}
-		return order.KeysAs(f.key.Type, r.Keys), r.Vals
+		return order.KeysAs(f.key.Type, r.Keys), index.ColumnOf(r.Vals)
 	}
 	if parts, ok := ix.SelectMoment(first, end, c); ok {
 		f.done(ix)
-		index.CopySelected(parts, ix.MomentValue, room)
+		index.CopySelected(parts, ix.ValueType(), room)
 		return r, true
 	}
 	found := ix.Match(first, end, c)
@@ -133,7 +133,7 @@ func (t *Tree[K, V]) aggregateBatch(lo, hi []K, out []vector.Summary) bool {
 	if _, ok := m.Entries(order.Probe{}, order.Probe{}, 1); !ok {
 		return false
 	}
-	typ := index.NumberType[V]()
+	typ := index.NumberType(t.val.Type())
 	par.Run(m.Workers(), len(lo), par.Func(func(i int) {
 		src, _ := m.Entries(t.probe(lo[i]), t.probe(hi[i]), 1)
 		out[i] = vector.Summarize(src, typ, 1)
@@ -149,9 +149,9 @@ func (t *Tree[K, V]) selectValues(lo, hi K, c vector.Condition) (*Ranges[K, V], 
 		return nil, false
 	}
 	r := &Ranges[K, V]{}
-	index.CopySelected(m.Select(t.probe(lo), t.probe(hi), c), m.Value, func(n int) (order.Keys, []V) {
+	index.CopySelected(m.Select(t.probe(lo), t.probe(hi), c), t.val, func(n int) (order.Keys, index.Column) {
 		r.Keys, r.Vals, r.Offsets = make([]K, n), make([]V, n), []int{0, n}
-		return order.KeysAs(t.key.Type, r.Keys), r.Vals
+		return order.KeysAs(t.key.Type, r.Keys), index.ColumnOf(r.Vals)
 	})
 	t.done()
 	return r, true

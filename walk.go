@@ -60,8 +60,8 @@ type walk[K Key, V any] struct {
 	t     *Tree[K, V]
 	to    index.Edge
 	left  int // entries until the limit
-	c     index.Cursor[V]
-	spans index.Spans[V]
+	c     index.Cursor
+	spans index.Spans
 	some  bool // there is a cursor
 	many  bool // entries are read many at a time, by spans
 	last  bool // there are none after these
@@ -137,10 +137,10 @@ func (w *walk[K, V]) read() bool {
 	if w.own != nil {
 		room = w.own.room(boxedRoom[V]())
 	}
-	s := w.spans.Read(w.left, room)
+	s := w.spans.Read(w.left, index.ColumnOf(room))
 	w.t.done()
-	n := len(s.Vals)
-	w.keys, w.vals = unsafe.Slice((*K)(s.Keys), n), s.Vals
+	n := s.Vals.Len()
+	w.keys, w.vals = unsafe.Slice((*K)(s.Keys), n), index.SliceOf[V](s.Vals)
 	w.guard, w.last = s.Guard, s.Last
 	if w.own != nil {
 		w.own.used = max(w.own.used, n)
@@ -150,7 +150,8 @@ func (w *walk[K, V]) read() bool {
 
 // readOne reads the one entry that comes next.
 func (w *walk[K, V]) readOne() bool {
-	k, v, ok := w.c.Next()
+	k, x, ok := w.c.Next()
+	v := index.ValueAs[V](x)
 	w.t.done()
 	if !ok || w.t.m.Beyond(k, w.to, w.down) {
 		return false

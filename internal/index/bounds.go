@@ -70,7 +70,7 @@ func (b *Bounds) addNumber(t order.Type, x Bound) {
 }
 
 // Within returns the entries [first, end) between bounds.
-func (ix *Index[V]) Within(b *Bounds) (first, end int) {
+func (ix *Index) Within(b *Bounds) (first, end int) {
 	if b.none {
 		return 0, 0
 	}
@@ -94,7 +94,7 @@ func (ix *Index[V]) Within(b *Bounds) (first, end int) {
 
 // Within returns the edges of bounds, and false if there can be no key between
 // them.
-func (m *Map[V]) Within(b *Bounds) (lo, hi Edge, some bool) {
+func (m *Map) Within(b *Bounds) (lo, hi Edge, some bool) {
 	lo, hi = NoEdge, NoEdge
 	if b.hasLower {
 		lo = Edge{Key: b.lower, Open: b.lowerOpen}

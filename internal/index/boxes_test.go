@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -13,13 +12,13 @@ import (
 func TestLoadedMapHoldsItsValues(t *testing.T) {
 	key := KeyTypeOf[uint64]()
 	for _, n := range []int{0, 1, 252, 253, 5000} {
-		m, err := LoadMap(key, n, func(lo int, keys order.Keys, vals []string) {
+		m, err := loadMap(key, n, func(lo int, keys order.Keys, vals []string) {
 			ks := make([]uint64, len(vals))
 			for i := range ks {
 				ks[i], vals[i] = uint64(lo+i), "value"
 			}
 			setKeys(keys, ks)
-		}, Config{}, nil)
+		}, Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,14 +37,14 @@ func TestLoadedMapHoldsItsValues(t *testing.T) {
 // Values that were exchanged or deleted are gone soon after, though nobody writes any
 // more: a tree that is idle keeps nothing alive.
 func TestIdleMapKeepsNothing(t *testing.T) {
-	changes := map[string]func(m *Map[string], keys order.Keys, vals []string){
-		"SetBatch":    func(m *Map[string], keys order.Keys, vals []string) { m.Apply(keys, nil, bplus.Set, vals, nil, false) },
-		"DeleteBatch": func(m *Map[string], keys order.Keys, _ []string) { m.DeleteBatch(keys, nil) },
-		"DeleteRange": func(m *Map[string], _ order.Keys, _ []string) { m.DeleteRange(keyOf(0), keyOf(9999)) },
-		"Set":         func(m *Map[string], _ order.Keys, _ []string) { m.Set(keyOf(7), "seven") },
-		"Snapshot": func(m *Map[string], keys order.Keys, vals []string) {
+	changes := map[string]func(m typed[string], keys order.Keys, vals []string){
+		"SetBatch":    func(m typed[string], keys order.Keys, vals []string) { m.SetBatch(keys, vals) },
+		"DeleteBatch": func(m typed[string], keys order.Keys, _ []string) { m.DeleteBatch(keys, nil) },
+		"DeleteRange": func(m typed[string], _ order.Keys, _ []string) { m.DeleteRange(keyOf(0), keyOf(9999)) },
+		"Set":         func(m typed[string], _ order.Keys, _ []string) { m.Set(keyOf(7), "seven") },
+		"Snapshot": func(m typed[string], keys order.Keys, vals []string) {
 			s, _ := m.Freeze()
-			m.Apply(keys, nil, bplus.Set, vals, nil, false)
+			m.SetBatch(keys, vals)
 			s.Drop()
 		},
 	}
@@ -61,7 +60,7 @@ func TestIdleMapKeepsNothing(t *testing.T) {
 				if layout == "strings" {
 					keys = order.KeysOf(texts)
 				}
-				m.Apply(keys, nil, bplus.Set, vals, nil, false)
+				m.SetBatch(keys, vals)
 				change(m, keys, vals)
 				for end := time.Now().Add(20 * time.Second); m.boxes.held.Load() != int64(m.Len()); time.Sleep(time.Millisecond) {
 					if time.Now().After(end) {

@@ -8,51 +8,55 @@ import (
 )
 
 // Codec writes values to a file and reads them back.
-type Codec[V any] struct {
-	Encode func(dst []byte, v V) ([]byte, error)
-	Decode func([]byte) (V, error)
+type Codec struct {
+	Type   reflect.Type // of the values
+	Encode func(dst []byte, v unsafe.Pointer) ([]byte, error)
+	Decode func([]byte) (unsafe.Pointer, error) // to Go memory of the value's own
 }
 
 // DefaultCodec returns the codec of a type whose values hold pointers and say
 // themselves how they are written: strings, slices of bytes, and what marshals
 // itself. It returns nil for any other.
-func DefaultCodec[V any]() *Codec[V] {
-	t := reflect.TypeFor[V]()
-	switch {
-	case PointerFree(t):
+func DefaultCodec(v *ValueType) *Codec {
+	switch t := v.typ; {
+	case v.free:
 		return nil
 	case t.Implements(reflect.TypeFor[encoding.BinaryMarshaler]()) || t.Implements(reflect.TypeFor[encoding.BinaryAppender]()):
-		return marshaling[V](t)
+		return marshaling(t)
 	case t.Kind() == reflect.String:
-		return &Codec[V]{
-			Encode: func(dst []byte, v V) ([]byte, error) { return append(dst, *(*string)(unsafe.Pointer(&v))...), nil },
-			Decode: func(b []byte) (v V, err error) { *(*string)(unsafe.Pointer(&v)) = string(b); return v, nil },
+		return &Codec{
+			Type:   t,
+			Encode: func(dst []byte, v unsafe.Pointer) ([]byte, error) { return append(dst, *(*string)(v)...), nil },
+			Decode: func(b []byte) (unsafe.Pointer, error) { s := string(b); return unsafe.Pointer(&s), nil },
 		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return &Codec[V]{
-			Encode: func(dst []byte, v V) ([]byte, error) { return append(dst, *(*[]byte)(unsafe.Pointer(&v))...), nil },
-			Decode: func(b []byte) (v V, err error) { *(*[]byte)(unsafe.Pointer(&v)) = b; return v, nil },
+		return &Codec{
+			Type:   t,
+			Encode: func(dst []byte, v unsafe.Pointer) ([]byte, error) { return append(dst, *(*[]byte)(v)...), nil },
+			Decode: func(b []byte) (unsafe.Pointer, error) { return unsafe.Pointer(&b), nil },
 		}
 	}
 	return nil
 }
 
 // marshaling returns the codec of a type that marshals itself, nil if it cannot
-// unmarshal itself: V is a pointer to what does both, or a *V unmarshals.
-func marshaling[V any](t reflect.Type) *Codec[V] {
-	c := &Codec[V]{Encode: marshal[V]}
+// unmarshal itself: it is a pointer to what does both, or a pointer to it unmarshals.
+func marshaling(t reflect.Type) *Codec {
+	c := &Codec{Type: t, Encode: func(dst []byte, v unsafe.Pointer) ([]byte, error) { return marshal(dst, reflect.NewAt(t, v).Elem()) }}
 	unmarshaler := reflect.TypeFor[encoding.BinaryUnmarshaler]()
 	switch {
 	case reflect.PointerTo(t).Implements(unmarshaler) && t.Kind() != reflect.Pointer:
-		c.Decode = func(b []byte) (v V, err error) {
-			err = any(&v).(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
-			return v, err
+		c.Decode = func(b []byte) (unsafe.Pointer, error) {
+			v := reflect.New(t)
+			err := v.Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
+			return v.UnsafePointer(), err
 		}
 	case t.Kind() == reflect.Pointer && t.Implements(unmarshaler):
-		c.Decode = func(b []byte) (V, error) {
-			v := reflect.New(t.Elem()).Interface()
-			err := v.(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
-			return v.(V), err
+		c.Decode = func(b []byte) (unsafe.Pointer, error) {
+			to, v := reflect.New(t), reflect.New(t.Elem())
+			to.Elem().Set(v)
+			err := v.Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
+			return to.UnsafePointer(), err
 		}
 	default:
 		return nil
@@ -63,19 +67,19 @@ func marshaling[V any](t reflect.Type) *Codec[V] {
 var errNil = errors.New("it is nil, which cannot marshal itself; give the option Values a codec that can write it")
 
 // marshal appends a value that marshals itself.
-func marshal[V any](dst []byte, v V) ([]byte, error) {
-	if r := reflect.ValueOf(&v).Elem(); r.Kind() == reflect.Pointer && r.IsNil() {
+func marshal(dst []byte, v reflect.Value) ([]byte, error) {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return dst, errNil
 	}
-	if a, ok := any(v).(encoding.BinaryAppender); ok {
+	if a, ok := v.Interface().(encoding.BinaryAppender); ok {
 		return a.AppendBinary(dst)
 	}
-	b, err := any(v).(encoding.BinaryMarshaler).MarshalBinary()
+	b, err := v.Interface().(encoding.BinaryMarshaler).MarshalBinary()
 	return append(dst, b...), err
 }
 
 // encode appends value i to dst.
-func (c *Codec[V]) encode(dst []byte, i int, v V) ([]byte, error) {
+func (c *Codec) encode(dst []byte, i int, v unsafe.Pointer) ([]byte, error) {
 	dst, err := c.Encode(dst, v)
 	if err != nil {
 		return dst, problem(CauseValues, "value %d cannot be written: %w", i, err)

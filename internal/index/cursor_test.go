@@ -41,14 +41,14 @@ func TestCursorAfterGenerations(t *testing.T) {
 					m.Swap(near, "there")
 					m.Swap(far, "odd")
 				}}
-				c := Cursor[string]{m, m.cursor()}
+				c := m.Cursor()
 				defer c.Done()
 				c.Move(from, down)
-				if k, v, ok := c.Next(); !ok || m.compare(k, near) != 0 || v != "there" {
-					t.Errorf("the cursor returns %v, %q, %t, which never was the first entry", k, v, ok)
+				if k, v, ok := c.Next(); !ok || m.compare(k, near) != 0 || ValueAs[string](v) != "there" {
+					t.Errorf("the cursor returns %v, %q, %t, which never was the first entry", k, ValueAs[string](v), ok)
 				}
-				if k, v, ok := c.Next(); !ok || m.compare(k, far) != 0 || v != "odd" {
-					t.Errorf("then it returns %v, %q, %t", k, v, ok)
+				if k, v, ok := c.Next(); !ok || m.compare(k, far) != 0 || ValueAs[string](v) != "odd" {
+					t.Errorf("then it returns %v, %q, %t", k, ValueAs[string](v), ok)
 				}
 			})
 		}
@@ -56,10 +56,10 @@ func TestCursorAfterGenerations(t *testing.T) {
 }
 
 // boxedMap returns an empty map with values in boxes.
-func boxedMap(t *testing.T, layout string) *Map[string] { return mapOf[string](t, layout) }
+func boxedMap(t *testing.T, layout string) typed[string] { return mapOf[string](t, layout) }
 
 // mapOf returns an empty map of strings, or of numbers in one of two layouts.
-func mapOf[V any](t *testing.T, layout string) *Map[V] {
+func mapOf[V any](t *testing.T, layout string) typed[V] {
 	key, cfg := KeyTypeOf[uint64](), Config{}
 	switch layout {
 	case "strings":
@@ -67,7 +67,7 @@ func mapOf[V any](t *testing.T, layout string) *Map[V] {
 	case "digits":
 		cfg.Layout = "radix"
 	}
-	m, err := NewMap[V](key, cfg, nil)
+	m, err := newMap[V](key, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

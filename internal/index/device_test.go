@@ -29,9 +29,9 @@ func evenKeys(n int) []uint64 {
 }
 
 // build builds an index that the test releases.
-func build(t *testing.T, keys []uint64, on index.Device, room int64) *index.Index[uint64] {
+func build(t *testing.T, keys []uint64, on index.Device, room int64) *index.Index {
 	t.Helper()
-	ix, err := index.Build(order.KeysOf(keys), index.KeyTypeOf[uint64](), keys, index.Config{Device: on, Room: room, Layout: layout.Auto}, nil)
+	ix, err := index.Build(order.KeysOf(keys), index.KeyTypeOf[uint64](), index.ColumnOf(keys), index.ValueTypeOf[uint64](), index.Config{Device: on, Room: room, Layout: layout.Auto}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestDeviceMemory(t *testing.T) {
 }
 
 // same asks two indexes the same.
-func same(t *testing.T, a, b *index.Index[uint64]) {
+func same(t *testing.T, a, b *index.Index) {
 	t.Helper()
 	asked := make([]uint64, 300)
 	for i := range asked {
@@ -80,7 +80,7 @@ func same(t *testing.T, a, b *index.Index[uint64]) {
 	}
 	keys := order.KeysOf(asked)
 	av, bv, ar, br := make([]uint64, len(asked)), make([]uint64, len(asked)), make([]int, len(asked)), make([]int, len(asked))
-	if ah, bh := a.GetBatch(keys, av, nil), b.GetBatch(keys, bv, nil); ah != bh {
+	if ah, bh := a.GetBatch(keys, index.ColumnOf(av), nil), b.GetBatch(keys, index.ColumnOf(bv), nil); ah != bh {
 		t.Errorf("%d hits, want %d", ah, bh)
 	}
 	a.Rank(keys, ar)
@@ -98,7 +98,7 @@ func TestReasons(t *testing.T) {
 	indextest.Interpreted(t, 1)
 	indextest.Hasty(t, 100)
 	keys := evenKeys(3000)
-	says := func(ix *index.Index[uint64], on index.Device, words ...string) {
+	says := func(ix *index.Index, on index.Device, words ...string) {
 		t.Helper()
 		s := ix.Stats()
 		for _, w := range words {

@@ -10,12 +10,12 @@ const AutoEntries = autoEntries
 
 // ImageOf returns the tree of an index with 64-bit keys as it is copied to a
 // device.
-func ImageOf(ix *Index[uint64]) layout.Image {
+func ImageOf(ix *Index) layout.Image {
 	return ix.engine.(*withValues[uint64]).tree.(layout.OnDevice).Image()
 }
 
 // GPUOf returns how such an index runs on its GPU.
-func GPUOf(ix *Index[uint64]) *exec.GPU[uint64] { return ix.engine.(*withValues[uint64]).gpu }
+func GPUOf(ix *Index) *exec.GPU[uint64] { return ix.engine.(*withValues[uint64]).gpu }
 
 // SetLeast sets the batch from which on such an index uses its GPU.
-func SetLeast(ix *Index[uint64], least int) { ix.engine.(*withValues[uint64]).least = least }
+func SetLeast(ix *Index, least int) { ix.engine.(*withValues[uint64]).least = least }

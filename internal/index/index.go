@@ -1,8 +1,8 @@
 // Package index is what an index is made of: an engine for numbers, one for
 // strings, values, a device to run on, a file to lie in. Package pando is its
-// face and knows key types; here keys are order.Keys and order.Probe, so that
-// everything is compiled once, or once per value type, and not once per pair of
-// types.
+// face and knows key types; here keys are order.Keys and order.Probe, and
+// values a Column or a Value, so that everything is compiled once, with the library,
+// and nothing in the packages that use it.
 //
 // table.go names all layouts, and is the only place that does.
 package index
@@ -92,29 +92,29 @@ type keeper interface {
 
 // Index is keys and their values, to be read: all that an index holds until it
 // is closed.
-type Index[V any] struct {
+type Index struct {
 	engine
-	values  Values[V]
+	values  Values
 	keeper  keeper // nil where values are kept elsewhere
 	n       int
 	workers int
 	key     KeyType
-	codec   *Codec[V]
+	codec   *Codec
 	note    string // for files
 	stats   Stats
 	scratch par.Pool[[]int]
 }
 
-// Build makes an index of keys and their values, in any order. vals is nil
-// where a V takes no memory.
-func Build[V any](keys order.Keys, key KeyType, vals []V, cfg Config, codec *Codec[V]) (*Index[V], error) {
-	b, err := build(keys, values{at: unsafe.Pointer(unsafe.SliceData(vals)), kept: inlineSize[V](), size: int(sizeOf[V]())}, cfg)
-	return complete(newIndex(keys.Len(), key, cfg, codec), b, err, vals, cfg)
+// Build makes an index of keys and their values, in any order. vals has none
+// where a value takes no memory.
+func Build(keys order.Keys, key KeyType, vals Column, val *ValueType, cfg Config, codec *Codec) (*Index, error) {
+	b, err := build(keys, values{at: vals.at, kept: val.kept, size: val.size}, cfg)
+	return complete(newIndex(keys.Len(), key, val, cfg, codec), b, err, vals, cfg)
 }
 
 // complete makes an index of an engine that was built, or of the error why it was
 // not. vals are those that it does not hold.
-func complete[V any](ix *Index[V], built built, err error, vals []V, cfg Config) (*Index[V], error) {
+func complete(ix *Index, built built, err error, vals Column, cfg Config) (*Index, error) {
 	if errors.Is(err, layout.ErrStopped) || errors.Is(err, partial.ErrStopped) {
 		err = cfg.stopped()
 	}
@@ -147,49 +147,52 @@ func complete[V any](ix *Index[V], built built, err error, vals []V, cfg Config)
 }
 
 // newIndex makes an index of n entries that has no engine yet.
-func newIndex[V any](n int, key KeyType, cfg Config, codec *Codec[V]) *Index[V] {
-	ix := &Index[V]{n: n, workers: par.Workers(cfg.Workers), key: key, codec: codec, note: cfg.Note, scratch: par.NewPool[[]int]()}
-	ix.values.sinks = par.NewPool[sink[V]]()
+func newIndex(n int, key KeyType, val *ValueType, cfg Config, codec *Codec) *Index {
+	ix := &Index{n: n, workers: par.Workers(cfg.Workers), key: key, codec: codec, note: cfg.Note, scratch: par.NewPool[[]int]()}
+	ix.values.ValueType, ix.values.sinks = val, par.NewPool[sink]()
 	return ix
 }
 
 // use makes an engine the index's own.
-func (ix *Index[V]) use(e engine) {
+func (ix *Index) use(e engine) {
 	ix.engine = e
-	if inlineSize[V]() > 0 {
+	if ix.values.kept > 0 {
 		ix.keeper, _ = e.(keeper)
 	}
 }
 
 // run decides where batches run.
-func (ix *Index[V]) run(cfg Config) (err error) {
+func (ix *Index) run(cfg Config) (err error) {
 	ix.stats.Device, ix.stats.Reason, err = ix.attach(cfg)
 	return err
 }
 
 // Span returns the entries [first, end) with lo <= key <= hi.
-func (ix *Index[V]) Span(lo, hi order.Probe) (first, end int) {
+func (ix *Index) Span(lo, hi order.Probe) (first, end int) {
 	first, _ = ix.Seek(lo)
 	return first, ix.endNear(first, hi)
 }
 
+// ValueType returns the type of the values.
+func (ix *Index) ValueType() *ValueType { return ix.values.ValueType }
+
 // Len returns the number of entries.
-func (ix *Index[V]) Len() int { return ix.n }
+func (ix *Index) Len() int { return ix.n }
 
 // Workers returns the most goroutines that a batch uses.
-func (ix *Index[V]) Workers() int { return ix.workers }
+func (ix *Index) Workers() int { return ix.workers }
 
 // Val returns the value of entry i.
-func (ix *Index[V]) Val(i int) V {
+func (ix *Index) Val(i int) Value {
 	if ix.keeper != nil {
-		return *(*V)(ix.keeper.Val(i))
+		return ix.values.load(ix.keeper.Val(i))
 	}
 	return ix.values.at(i)
 }
 
 // Get returns the value of the first entry equal to key, and reports whether
 // there is one.
-func (ix *Index[V]) Get(key order.Probe) (v V, found bool) {
+func (ix *Index) Get(key order.Probe) (v Value, found bool) {
 	if f := ix.values.moment; f != nil {
 		if v, found, known := f.get(key); known {
 			return v, found
@@ -205,9 +208,9 @@ func (ix *Index[V]) Get(key order.Probe) (v V, found bool) {
 // GetBatch sets vals[i] to the value of the first entry equal to keys[i], or to
 // zero, and found[i], where found is not nil, to whether there is one. It
 // returns the number of keys found.
-func (ix *Index[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int) {
+func (ix *Index) GetBatch(keys order.Keys, vals Column, found []bool) (hits int) {
 	if ix.keeper != nil {
-		return ix.keeper.GetValues(keys, arena.Bytes(vals), found)
+		return ix.keeper.GetValues(keys, ix.values.bytes(vals), found)
 	}
 	if ix.values.moment != nil {
 		return ix.values.moment.getBatch(keys, vals, found)
@@ -220,7 +223,7 @@ func (ix *Index[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int)
 
 // GetPacked is GetBatch for strings that lie one behind the other: string i has
 // the bytes of data from offsets[i] to offsets[i+1].
-func (ix *Index[V]) GetPacked(data []byte, offsets []int32, vals []V, found []bool) (hits int) {
+func (ix *Index) GetPacked(data []byte, offsets []int32, vals Column, found []bool) (hits int) {
 	e, ok := ix.engine.(*texts)
 	if !ok { // a snapshot's
 		return ix.GetBatch(order.KeysAs(ix.key.Type, Unpacked(data, offsets)), vals, found)
@@ -243,14 +246,14 @@ func Unpacked(data []byte, offsets []int32) []string {
 }
 
 // CopyOut sets keys and vals to those of the entries from lo on.
-func (ix *Index[V]) CopyOut(lo int, keys order.Keys, vals []V) {
+func (ix *Index) CopyOut(lo int, keys order.Keys, vals Column) {
 	if ix.values.moment != nil {
 		mustSolo(ix.values.moment.copyEntries(lo, keys, vals))
 		return
 	}
 	ix.CopyKeys(lo, keys)
 	if ix.keeper != nil {
-		ix.keeper.CopyVals(arena.Bytes(vals), lo)
+		ix.keeper.CopyVals(ix.values.bytes(vals), lo)
 		return
 	}
 	ix.values.copyOut(vals, lo)
@@ -264,15 +267,15 @@ type prefixed interface {
 
 // Prefix returns the entries [lo, hi) whose key begins with p. Keys must be
 // strings.
-func (ix *Index[V]) Prefix(p string) (lo, hi int) { return ix.engine.(prefixed).prefix(p) }
+func (ix *Index) Prefix(p string) (lo, hi int) { return ix.engine.(prefixed).prefix(p) }
 
 // AppendKey appends key i to dst. Keys must be strings.
-func (ix *Index[V]) AppendKey(dst []byte, i int) []byte {
+func (ix *Index) AppendKey(dst []byte, i int) []byte {
 	return ix.engine.(prefixed).appendKey(dst, i)
 }
 
 // Release gives everything back.
-func (ix *Index[V]) Release() error {
+func (ix *Index) Release() error {
 	err := ix.release()
 	ix.values.release()
 	return err

@@ -21,7 +21,7 @@ func TestGetBatchInPlace(t *testing.T) {
 	m.Set(keyOf(1), "one")
 	m.Set(keyOf(3), "three")
 	m.keyMap = twiceMap{m.keyMap}
-	if hits := m.GetBatch(order.KeysOf(keys), keys, nil); hits != 2 || keys[0] != "one" || keys[1] != "" || keys[2] != "three" {
+	if hits := m.GetBatch(order.KeysOf(keys), ColumnOf(keys), nil); hits != 2 || keys[0] != "one" || keys[1] != "" || keys[2] != "three" {
 		t.Errorf("%d hits, %q", hits, keys)
 	}
 }

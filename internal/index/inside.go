@@ -1,7 +1,6 @@
 package index
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"unsafe"
@@ -43,35 +42,26 @@ func (t KeyType) greatest() uint64 { return 1<<max(keyWidth(t.Name)-1, 0)<<1 - 1
 // mostValue bounds the text of a value.
 const mostValue = 1000
 
-// text returns a value as people read it.
-func text[V any](v V) string {
-	s := fmt.Sprintf("%+v", v)
-	if len(s) > mostValue {
-		s = s[:mostValue] + "…"
-	}
-	return s
-}
-
 // Inside returns what is to be shown of the index. now returns the index, or
 // panics if it was closed.
-func (ix *Index[V]) Inside(now func() *Index[V]) *Inside {
+func (ix *Index) Inside(now func() *Index) *Inside {
 	return &Inside{
-		Key: ix.key.Name, Value: valueName[V](), Type: ix.key.Type, Greatest: ix.key.greatest(),
+		Key: ix.key.Name, Value: ix.values.name, Type: ix.key.Type, Greatest: ix.key.greatest(),
 		Stats:  func() Stats { return now().Stats() },
 		Layout: func() any { return now().shown() },
 		Get: func(key order.Probe) (string, bool) {
 			v, ok := now().Get(key)
-			return text(v), ok
+			return ix.values.text(v), ok
 		},
 		Val: func(entry int, key order.Probe) (string, bool) {
 			ix := now()
 			if entry >= 0 && entry < ix.n { // equal keys have values of their own
 				if k := ix.Key(entry); k.Code == key.Code && strings.HasPrefix(k.Text, key.Text) {
-					return text(ix.Val(entry)), true
+					return ix.values.text(ix.Val(entry)), true
 				}
 			}
 			v, ok := ix.Get(key)
-			return text(v), ok
+			return ix.values.text(v), ok
 		},
 		Codes: func(around order.Probe, n int) []uint64 {
 			ix := now()
@@ -91,7 +81,7 @@ func (ix *Index[V]) Inside(now func() *Index[V]) *Inside {
 const mostTexts = 4 << 20
 
 // textsAround returns at most n strings around a key.
-func (ix *Index[V]) textsAround(around order.Probe, n int) (out []string) {
+func (ix *Index) textsAround(around order.Probe, n int) (out []string) {
 	at, _ := ix.Seek(around)
 	lo, size := max(0, min(at-n/2, ix.n-n)), 0
 	for i := lo; i < min(lo+n, ix.n) && size < mostTexts; i++ {
@@ -103,7 +93,7 @@ func (ix *Index[V]) textsAround(around order.Probe, n int) (out []string) {
 }
 
 // shown returns the tree of the index, that of its moment where it is a snapshot.
-func (ix *Index[V]) shown() any {
+func (ix *Index) shown() any {
 	if m, ok := ix.engine.(interface{ shown() any }); ok {
 		return m.shown()
 	}
@@ -113,20 +103,20 @@ func (ix *Index[V]) shown() any {
 func (e *momentOf[C]) shown() any { return e.view }
 
 // Inside returns what is to be shown of the map. alive panics if it was closed.
-func (m *Map[V]) Inside(alive func()) *Inside {
+func (m *Map) Inside(alive func()) *Inside {
 	return &Inside{
-		Key: m.key.Name, Value: valueName[V](), Type: m.key.Type, Greatest: m.key.greatest(), Mutable: true,
+		Key: m.key.Name, Value: m.val.name, Type: m.key.Type, Greatest: m.key.greatest(), Mutable: true,
 		Stats:  func() Stats { alive(); return m.Stats() },
 		Layout: func() any { alive(); return m.shown() },
 		Get: func(key order.Probe) (string, bool) {
 			alive()
 			v, ok := m.Get(key)
-			return text(v), ok
+			return m.val.text(v), ok
 		},
 		Val: func(_ int, key order.Probe) (string, bool) {
 			alive()
 			v, ok := m.Get(key)
-			return text(v), ok
+			return m.val.text(v), ok
 		},
 		Codes: func(around order.Probe, n int) (out []uint64) {
 			alive()
@@ -149,7 +139,7 @@ func (m *Map[V]) Inside(alive func()) *Inside {
 
 // around returns the keys of at most n entries around a key, up to mostTexts
 // bytes of strings.
-func (m *Map[V]) around(key order.Probe, n int) (out []order.Probe) {
+func (m *Map) around(key order.Probe, n int) (out []order.Probe) {
 	c := m.cursor()
 	defer c.Done()
 	size := 0

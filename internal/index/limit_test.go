@@ -11,7 +11,7 @@ import (
 func TestLimitTellsFigures(t *testing.T) {
 	const limit = 4 << 20
 	for _, key := range []KeyType{KeyTypeOf[uint64](), KeyTypeOf[string]()} {
-		m, err := NewMap[uint64](key, Config{Limit: limit}, nil)
+		m, err := newMap[uint64](key, Config{Limit: limit})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -241,27 +241,27 @@ func (b bodyOfMoment) Check() error             { return nil }
 func (b bodyOfMoment) Release()                 {}
 
 // Freezing is a snapshot of a map that has not been read yet.
-type Freezing[V any] struct {
-	m  *Map[V]
+type Freezing struct {
+	m  *Map
 	at moment
 }
 
 // Freeze takes a snapshot of the map.
-func (m *Map[V]) Freeze() (*Freezing[V], error) {
+func (m *Map) Freeze() (*Freezing, error) {
 	at, err := m.freeze()
 	if err != nil {
 		return nil, m.failed(err)
 	}
-	return &Freezing[V]{m, at}, nil
+	return &Freezing{m, at}, nil
 }
 
 // Open makes an index of the snapshot. It goes once through all leaves.
-func (f *Freezing[V]) Open() (*Index[V], error) {
+func (f *Freezing) Open() (*Index, error) {
 	n, err := f.at.open(f.m.workers)
 	if err != nil {
 		return nil, mutableError(err)
 	}
-	ix := newIndex(n, f.m.key, f.m.cfg, f.m.codec)
+	ix := newIndex(n, f.m.key, f.m.val, f.m.cfg, f.m.codec)
 	ix.engine = f.at
 	ix.values.moment = f
 	ix.describe(f.m.cfg)
@@ -270,10 +270,10 @@ func (f *Freezing[V]) Open() (*Index[V], error) {
 }
 
 // Drop gives up a snapshot that nobody will read.
-func (f *Freezing[V]) Drop() { f.at.release() }
+func (f *Freezing) Drop() { f.at.release() }
 
 // value returns value i.
-func (f *Freezing[V]) value(i int) V {
+func (f *Freezing) value(i int) Value {
 	var b [1]uint64
 	mustSolo(f.at.entries(i, 1, order.Keys{}, b[:]))
 	return f.m.value(b[0])
@@ -281,11 +281,11 @@ func (f *Freezing[V]) value(i int) V {
 
 // copyEntries sets keys, unless there are none, and vals to those of the entries
 // from lo on. An error is that of a GPU that alone has them.
-func (f *Freezing[V]) copyEntries(lo int, keys order.Keys, vals []V) error {
+func (f *Freezing) copyEntries(lo int, keys order.Keys, vals Column) error {
 	const piece = 4096
-	buf := make([]uint64, min(piece, len(vals)))
-	for at := 0; at < len(vals); at += piece {
-		n := min(piece, len(vals)-at)
+	buf := make([]uint64, min(piece, vals.n))
+	for at := 0; at < vals.n; at += piece {
+		n := min(piece, vals.n-at)
 		part := keys
 		if keys.Len() > 0 {
 			part = keys.Slice(at, at+n)
@@ -293,30 +293,26 @@ func (f *Freezing[V]) copyEntries(lo int, keys order.Keys, vals []V) error {
 		if err := f.at.entries(lo+at, n, part, buf[:n]); err != nil {
 			return err
 		}
-		for i, b := range buf[:n] {
-			vals[at+i] = f.m.value(b)
-		}
+		f.m.storeAll(f.m.val.part(vals, at, at+n), buf[:n])
 	}
 	return nil
 }
 
 // copyRuns copies runs of entries, and reports whether the moment has a way to copy
 // many at once.
-func (f *Freezing[V]) copyRuns(first, offsets []int, keys order.Keys, vals []V) bool {
+func (f *Freezing) copyRuns(first, offsets []int, keys order.Keys, vals Column) bool {
 	at, ok := f.at.(runMoment)
 	if !ok {
 		return false
 	}
-	bits := make([]uint64, len(vals))
+	bits := make([]uint64, vals.n)
 	at.runs(first, offsets, keys, bits)
-	for i, b := range bits {
-		vals[i] = f.m.value(b)
-	}
+	f.m.storeAll(vals, bits)
 	return true
 }
 
 // get looks a key up where that needs no rank; known reports whether it has.
-func (f *Freezing[V]) get(key order.Probe) (v V, found, known bool) {
+func (f *Freezing) get(key order.Probe) (v Value, found, known bool) {
 	at, known := f.at.(singleMoment)
 	if !known {
 		return v, false, false
@@ -329,18 +325,18 @@ func (f *Freezing[V]) get(key order.Probe) (v V, found, known bool) {
 }
 
 // getBatch looks keys up.
-func (f *Freezing[V]) getBatch(keys order.Keys, vals []V, found []bool) (hits int) {
+func (f *Freezing) getBatch(keys order.Keys, vals Column, found []bool) (hits int) {
 	bits := make([]uint64, keys.Len())
 	if found == nil {
 		found = make([]bool, keys.Len())
 	}
 	hits = f.at.lookup(keys, bits, found)
 	for i, b := range bits {
-		var v V
+		var v Value
 		if found[i] {
 			v = f.m.value(b)
 		}
-		vals[i] = v
+		f.m.val.store(f.m.val.place(vals, i), v)
 	}
 	return hits
 }
@@ -348,26 +344,24 @@ func (f *Freezing[V]) getBatch(keys order.Keys, vals []V, found []bool) (hits in
 // Compact builds an index of its own from one over a snapshot: from the
 // snapshot's leaves at once, where they hold codes as the index will, else from a
 // copy of all entries.
-func (ix *Index[V]) Compact(cfg Config, codec *Codec[V]) (*Index[V], error) {
+func (ix *Index) Compact(cfg Config, codec *Codec) (*Index, error) {
 	if at, ok := ix.engine.(compactMoment); ok && ix.values.moment.m.boxes == nil {
-		if built, ok, err := at.compact(ix.key.Type, inlineSize[V](), cfg); ok {
-			return complete(newIndex(ix.n, ix.key, cfg, codec), built, err, nil, cfg)
+		if built, ok, err := at.compact(ix.key.Type, ix.values.kept, cfg); ok {
+			return complete(newIndex(ix.n, ix.key, ix.values.ValueType, cfg, codec), built, err, Column{}, cfg)
 		}
 	}
-	keys, vals := makeKeys(ix.key.Type, ix.n), make([]V, ix.n)
+	val := ix.values.ValueType
+	keys, vals := makeKeys(ix.key.Type, ix.n), val.zeros(ix.n)
 	const piece = 64 << 10
 	failed := make([]error, (ix.n+piece-1)/piece)
 	par.Run(par.Workers(cfg.Workers), len(failed), par.Func(func(p int) {
 		lo, hi := p*piece, min((p+1)*piece, ix.n)
-		failed[p] = ix.values.moment.copyEntries(lo, keys.Slice(lo, hi), vals[lo:hi])
+		failed[p] = ix.values.moment.copyEntries(lo, keys.Slice(lo, hi), val.part(vals, lo, hi))
 	}))
 	if err := cmp.Or(failed...); err != nil {
 		return nil, soloError(err)
 	}
-	if sizeOf[V]() == 0 {
-		vals = nil
-	}
-	return Build(keys, ix.key, vals, cfg, codec)
+	return Build(keys, ix.key, vals, val, cfg, codec)
 }
 
 // makeKeys returns n keys of a type, all zero.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"strings"
-	"unsafe"
 
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
@@ -15,12 +14,13 @@ import (
 
 // Map is keys and their values, one a key, to be read and changed by any number of
 // goroutines at once.
-type Map[V any] struct {
+type Map struct {
 	keyMap
-	boxes   *boxes[V] // nil where values lie in the tree, or take no memory
-	size    int       // bytes of a value in the tree
+	boxes   *boxes // nil where values lie in the tree, or take no memory
+	val     *ValueType
+	size    int // bytes of a value in the tree
 	key     KeyType
-	codec   *Codec[V]
+	codec   *Codec
 	workers int
 	cfg     Config
 	where   Device // where batches run
@@ -28,20 +28,15 @@ type Map[V any] struct {
 	holds   holds // keys that only one goroutine may change
 }
 
-// NewMap returns an empty map.
-func NewMap[V any](key KeyType, cfg Config, codec *Codec[V]) (*Map[V], error) {
-	return LoadMap(key, 0, nil, cfg, codec)
-}
-
 // LoadMap returns a map of n entries. span sets keys and vals to those from lo on,
 // which must ascend; several goroutines call it. keys are of the map's type.
-func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals []V), cfg Config, codec *Codec[V]) (*Map[V], error) {
+func LoadMap(key KeyType, val *ValueType, n int, span func(lo int, keys order.Keys, vals Column), cfg Config, codec *Codec) (*Map, error) {
 	if err := treeLayout(key, cfg); err != nil {
 		return nil, err
 	}
-	m := &Map[V]{key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, size: inlineSize[V]()}
-	if m.size == 0 && sizeOf[V]() > 0 {
-		m.boxes = new(boxes[V])
+	m := &Map{key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.kept}
+	if m.size == 0 && val.size > 0 {
+		m.boxes = new(boxes)
 	}
 	var err error
 	switch {
@@ -69,7 +64,7 @@ func LoadMap[V any](key KeyType, n int, span func(lo int, keys order.Keys, vals 
 
 // attach gives the map a GPU, if that is asked for. Only maps with values in the tree
 // have one.
-func (m *Map[V]) attach() (err error) {
+func (m *Map) attach() (err error) {
 	if m.boxes != nil || m.inRadix() && m.key.Bits() != 0 {
 		m.where, m.why = onCPU, "numbers in a radix tree, and a tree of large values, are on the CPU"
 		return nil
@@ -89,21 +84,32 @@ func (m *Map[V]) attach() (err error) {
 }
 
 // loadCodes makes the tree of a map.
-func loadCodes[C order.Code, V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
+func loadCodes[C order.Code](m *Map, n int, span func(lo int, keys order.Keys, vals Column)) (keyMap, error) {
 	tree, err := bplus.Load(n, func(lo int, ks, vs []C) {
-		keys, vals := order.MakeKeys(m.key.Type, len(ks)), make([]V, len(vs))
+		keys, vals := order.MakeKeys(m.key.Type, len(ks)), m.val.zeros(len(vs))
 		span(lo, keys, vals)
 		codesOf(ks, keys)
-		for i, v := range vals {
-			if i > 0 || lo == 0 { // else another call puts it aside
-				vs[i] = C(m.bits(v))
-			}
+		skip := 0
+		if lo > 0 {
+			skip = 1 // another call puts it aside
 		}
+		loadEach(m, vs[skip:], m.val.part(vals, skip, len(vs)))
 	}, m.cfg.Limit, m.workers)
 	if err != nil {
 		return nil, err
 	}
 	return &codes[C]{tree, m.key.Type, m.workers}, nil
+}
+
+// loadEach sets dst to what the tree holds of values.
+func loadEach[C order.Code](m *Map, dst []C, vals Column) {
+	if m.boxes == nil {
+		loadVals(dst, m.val.bytes(vals), m.size)
+		return
+	}
+	for i := range dst {
+		dst[i] = C(m.bits(m.val.boxed(m.val.place(vals, i))))
+	}
 }
 
 // mutableError gives an error of a tree a cause.
@@ -118,7 +124,7 @@ func mutableError(err error) error {
 }
 
 // failed gives an error of a change a cause, and the figures of a limit.
-func (m *Map[V]) failed(err error) error {
+func (m *Map) failed(err error) error {
 	if errors.Is(err, bplus.ErrLimit) || errors.Is(err, radix.ErrLimit) {
 		return problem(CauseLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.Bytes(), m.cfg.Limit)
 	}
@@ -127,52 +133,51 @@ func (m *Map[V]) failed(err error) error {
 
 // bits returns a value as the tree holds it: its own bits, or the number of the
 // box that it is put into.
-func (m *Map[V]) bits(v V) uint64 {
-	switch {
-	case m.size == 4:
-		return uint64(*(*uint32)(unsafe.Pointer(&v)))
-	case m.size == 8:
-		return *(*uint64)(unsafe.Pointer(&v))
-	case m.boxes == nil:
-		return 0
+func (m *Map) bits(v Value) uint64 {
+	if m.boxes == nil {
+		return v.Bits
 	}
 	born := uint64(0)
 	if m.keyMap != nil { // nil while it is loaded
 		born = m.Epoch()
 	}
-	return m.boxes.put(v, born)
+	return m.boxes.put(v.At, born)
 }
 
 // value returns what the tree holds as a value. The number of a box may be an old
 // one; then the value is any.
-func (m *Map[V]) value(bits uint64) (v V) {
-	switch {
-	case m.size == 4:
-		*(*uint32)(unsafe.Pointer(&v)) = uint32(bits)
-	case m.size == 8:
-		*(*uint64)(unsafe.Pointer(&v)) = bits
-	case m.boxes != nil:
-		if b := m.boxes.load(bits); b != nil {
-			return b.val
-		}
+func (m *Map) value(bits uint64) Value {
+	if m.boxes == nil {
+		return Value{Bits: bits}
 	}
-	return v
+	return Value{At: m.boxes.load(bits)}
+}
+
+// storeAll sets vals to what the tree holds as values.
+func (m *Map) storeAll(vals Column, bits []uint64) {
+	if m.boxes == nil {
+		storeVals(m.val.bytes(vals), m.size, bits)
+		return
+	}
+	for i, b := range bits {
+		m.val.store(m.val.place(vals, i), m.value(b))
+	}
 }
 
 // gone takes what is no longer in the tree.
-func (m *Map[V]) gone(bits ...uint64) {
+func (m *Map) gone(bits ...uint64) {
 	if m.boxes == nil || len(bits) == 0 {
 		return
 	}
 	born := make([]uint64, len(bits))
 	for i, s := range bits {
-		born[i] = m.boxes.at(s).Load().born
+		born[i] = m.boxes.born(s)
 	}
 	m.retire(bits, born)
 }
 
 // Get returns the value of a key, and reports whether there is one.
-func (m *Map[V]) Get(key order.Probe) (v V, ok bool) {
+func (m *Map) Get(key order.Probe) (v Value, ok bool) {
 	if m.boxes == nil {
 		bits, ok := m.get(key)
 		return m.value(bits), ok
@@ -180,7 +185,7 @@ func (m *Map[V]) Get(key order.Probe) (v V, ok bool) {
 	for {
 		gen := m.Gen()
 		bits, ok := m.get(key)
-		var v V
+		var v Value
 		if ok {
 			v = m.value(bits)
 		}
@@ -191,7 +196,7 @@ func (m *Map[V]) Get(key order.Probe) (v V, ok bool) {
 }
 
 // Set sets the value of a key.
-func (m *Map[V]) Set(key order.Probe, val V) error {
+func (m *Map) Set(key order.Probe, val Value) error {
 	if m.boxes != nil {
 		_, _, err := m.Swap(key, val)
 		return err
@@ -204,7 +209,7 @@ func (m *Map[V]) Set(key order.Probe, val V) error {
 }
 
 // Swap sets the value of a key, and returns the one it had.
-func (m *Map[V]) Swap(key order.Probe, val V) (old V, had bool, err error) {
+func (m *Map) Swap(key order.Probe, val Value) (old Value, had bool, err error) {
 	m.awaitKey(key)
 	bits := m.bits(val)
 	was, had, err := m.set(key, bits)
@@ -216,7 +221,7 @@ func (m *Map[V]) Swap(key order.Probe, val V) (old V, had bool, err error) {
 }
 
 // unused takes back the box of a value that never came into the tree.
-func (m *Map[V]) unused(bits ...uint64) {
+func (m *Map) unused(bits ...uint64) {
 	if m.boxes != nil {
 		m.boxes.drop(bits)
 	}
@@ -224,7 +229,7 @@ func (m *Map[V]) unused(bits ...uint64) {
 
 // taken returns a value that was taken out of the tree by the caller: nobody
 // else frees its box.
-func (m *Map[V]) taken(bits uint64, had bool) (v V) {
+func (m *Map) taken(bits uint64, had bool) (v Value) {
 	if had {
 		v = m.value(bits)
 		if m.boxes != nil { // else a call would make a slice for nothing
@@ -235,7 +240,7 @@ func (m *Map[V]) taken(bits uint64, had bool) (v V) {
 }
 
 // Delete deletes a key, and returns the value it had.
-func (m *Map[V]) Delete(key order.Probe) (old V, had bool, err error) {
+func (m *Map) Delete(key order.Probe) (old Value, had bool, err error) {
 	m.awaitKey(key)
 	was, had, err := m.remove(key)
 	if err != nil {
@@ -245,7 +250,7 @@ func (m *Map[V]) Delete(key order.Probe) (old V, had bool, err error) {
 }
 
 // Pop deletes the least entry, or the greatest, and returns it.
-func (m *Map[V]) Pop(greatest bool) (key order.Probe, val V, ok bool, err error) {
+func (m *Map) Pop(greatest bool) (key order.Probe, val Value, ok bool, err error) {
 	m.awaitAny()
 	k, bits, ok, err := m.pop(greatest)
 	if err != nil {
@@ -256,7 +261,7 @@ func (m *Map[V]) Pop(greatest bool) (key order.Probe, val V, ok bool, err error)
 
 // DeleteRange deletes the entries from lo to hi, and returns how many there
 // were.
-func (m *Map[V]) DeleteRange(lo, hi order.Probe) (int, error) {
+func (m *Map) DeleteRange(lo, hi order.Probe) (int, error) {
 	m.awaitRange(lo, hi)
 	if m.boxes == nil {
 		n, err := m.deleteRange(lo, hi, nil)
@@ -269,17 +274,17 @@ func (m *Map[V]) DeleteRange(lo, hi order.Probe) (int, error) {
 }
 
 // Rank returns the number of entries below key, or up to it.
-func (m *Map[V]) Rank(key order.Probe, after bool) int { return m.rank(key, after) }
+func (m *Map) Rank(key order.Probe, after bool) int { return m.rank(key, after) }
 
 // RankBatch sets ranks[i] to Rank(keys[i]).
-func (m *Map[V]) RankBatch(keys order.Keys, after bool, ranks []int) { m.rankBatch(keys, after, ranks) }
+func (m *Map) RankBatch(keys order.Keys, after bool, ranks []int) { m.rankBatch(keys, after, ranks) }
 
 // At returns entry i in key order, and false if there are not so many.
-func (m *Map[V]) At(i int) (key order.Probe, val V, ok bool) {
+func (m *Map) At(i int) (key order.Probe, val Value, ok bool) {
 	for {
 		gen := m.Gen()
 		k, bits, ok := m.at(i)
-		var v V
+		var v Value
 		if ok {
 			v = m.value(bits)
 		}
@@ -290,7 +295,7 @@ func (m *Map[V]) At(i int) (key order.Probe, val V, ok bool) {
 }
 
 // Has reports whether there is an entry with a key.
-func (m *Map[V]) Has(key order.Probe) bool {
+func (m *Map) Has(key order.Probe) bool {
 	_, ok := m.get(key)
 	return ok
 }
@@ -306,7 +311,7 @@ type Edge struct {
 var NoEdge = Edge{None: true}
 
 // Beyond reports whether a key is on the other side of an edge, upwards or down.
-func (m *Map[V]) Beyond(key order.Probe, e Edge, down bool) bool {
+func (m *Map) Beyond(key order.Probe, e Edge, down bool) bool {
 	if e.None {
 		return false
 	}
@@ -318,7 +323,7 @@ func (m *Map[V]) Beyond(key order.Probe, e Edge, down bool) bool {
 }
 
 // compare compares two keys.
-func (m *Map[V]) compare(a, b order.Probe) int {
+func (m *Map) compare(a, b order.Probe) int {
 	if m.key.Bits() == 0 {
 		return strings.Compare(a.Text, b.Text)
 	}
@@ -326,23 +331,23 @@ func (m *Map[V]) compare(a, b order.Probe) int {
 }
 
 // Cursor reads entries one after the other while others change the map.
-type Cursor[V any] struct {
-	m *Map[V]
+type Cursor struct {
+	m *Map
 	c keyCursor
 }
 
 // Cursor returns a cursor. Move comes first.
-func (m *Map[V]) Cursor() Cursor[V] { return Cursor[V]{m, m.cursor()} }
+func (m *Map) Cursor() Cursor { return Cursor{m, m.cursor()} }
 
 // Done gives the cursor's memory to a later one. It must not be used again.
-func (c Cursor[V]) Done() { c.c.Done() }
+func (c Cursor) Done() { c.c.Done() }
 
 // Move makes Next return the first entry within an edge, upwards or down. It
 // returns false if there can be none: then Move comes before the next Next.
-func (c Cursor[V]) Move(from Edge, down bool) bool { return c.c.move(from, down) }
+func (c Cursor) Move(from Edge, down bool) bool { return c.c.move(from, down) }
 
 // Next returns the next entry, and false if there is none.
-func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
+func (c Cursor) Next() (key order.Probe, val Value, ok bool) {
 	if c.m.boxes == nil {
 		k, bits, ok := c.c.next()
 		if !ok {
@@ -353,7 +358,7 @@ func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 	for {
 		gen := c.m.Gen()
 		k, bits, ok := c.c.next()
-		var v V
+		var v Value
 		if ok {
 			v = c.m.value(bits)
 		}
@@ -365,14 +370,14 @@ func (c Cursor[V]) Next() (key order.Probe, val V, ok bool) {
 }
 
 // Stats describes the map.
-func (m *Map[V]) Stats() Stats {
+func (m *Map) Stats() Stats {
 	s := Stats{Len: m.Len(), Device: m.where, Reason: m.why, Path: simd.Active().String(), Layout: "bplus", Workers: m.workers, Pages: m.cfg.Pages, Fanout: 64}
 	if m.inRadix() {
 		s.Layout, s.Fanout = "radix", 256
 	}
 	s.LeafBytes, s.KeptBytes = m.Bytes(), m.Kept()
 	if m.boxes != nil {
-		s.HeapBytes = m.boxes.held.Load() * int64(sizeOf[V]()+24)
+		s.HeapBytes = m.boxes.held.Load() * int64(m.val.size+24)
 	}
 	s.TotalBytes = s.LeafBytes + s.HeapBytes
 	if d, ok := m.keyMap.(onGPUMap); ok {
@@ -385,4 +390,4 @@ func (m *Map[V]) Stats() Stats {
 }
 
 // Workers returns the most goroutines that a batch uses.
-func (m *Map[V]) Workers() int { return m.workers }
+func (m *Map) Workers() int { return m.workers }

@@ -1,8 +1,6 @@
 package index
 
 import (
-	"unsafe"
-
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
@@ -11,37 +9,40 @@ import (
 
 // Batches of a Map.
 
+// inTree returns the memory of values that lie in the tree, or take none.
+func (m *Map) inTree(vals Column) []byte { return m.val.bytes(vals) }
+
 // GetBatch sets vals[i] to the value of keys[i], or to zero, and found[i], where
 // found is not nil, to whether there is one. It returns the number of keys found.
-func (m *Map[V]) GetBatch(keys order.Keys, vals []V, found []bool) (hits int) {
+func (m *Map) GetBatch(keys order.Keys, vals Column, found []bool) (hits int) {
 	if m.boxes == nil {
-		return m.getBatch(keys, arena.Bytes(vals), m.size, found, nil)
+		return m.getBatch(keys, m.inTree(vals), m.size, found, nil)
 	}
 	if found == nil {
 		found = make([]bool, keys.Len())
 	}
-	if n := keys.Len(); n > 0 && unsafe.Pointer(unsafe.SliceData(vals)) == keys.At() {
-		out := make([]V, n) // a tree that tries again needs the keys again
+	if n := keys.Len(); n > 0 && vals.at == keys.At() {
+		out := m.val.zeros(n) // a tree that tries again needs the keys again
 		hits = m.GetBatch(keys, out, found)
-		copy(vals, out)
+		m.val.copyAll(vals, out, 1)
 		return hits
 	}
 	slots := make([]uint64, keys.Len())
 	return m.getBatch(keys, arena.Bytes(slots), 8, found, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
-			var v V
+			var v Value
 			if found[i] {
 				v = m.value(slots[i])
 			}
-			vals[i] = v
+			m.val.store(m.val.place(vals, i), v)
 		}
 	})
 }
 
 // GetPacked is GetBatch for strings that lie one behind the other, as Arrow has them.
-func (m *Map[V]) GetPacked(data []byte, offsets []int32, vals []V, found []bool) (hits int) {
+func (m *Map) GetPacked(data []byte, offsets []int32, vals Column, found []bool) (hits int) {
 	if p, ok := m.keyMap.(packedMap); ok && m.boxes == nil {
-		if hits, ok := p.getPacked(packing.Strings{Data: data, Offsets: offsets}, arena.Bytes(vals), m.size, found); ok {
+		if hits, ok := p.getPacked(packing.Strings{Data: data, Offsets: offsets}, m.inTree(vals), m.size, found); ok {
 			return hits
 		}
 	}
@@ -51,12 +52,12 @@ func (m *Map[V]) GetPacked(data []byte, offsets []int32, vals []V, found []bool)
 // Apply does a batch of operations, as if one after the other. kinds is nil
 // where all are of one kind. vals become what was there before where report is
 // true; found may be nil where it is not.
-func (m *Map[V]) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, vals []V, found []bool, report bool) error {
+func (m *Map) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, vals Column, found []bool, report bool) error {
 	m.awaitKeys(keys)
 	c := changes{keys: keys, kinds: kinds, kind: kind, size: m.size, found: found}
 	if m.boxes == nil {
-		if vals != nil {
-			c.vals = arena.Bytes(vals)
+		if vals.n > 0 {
+			c.vals = m.inTree(vals)
 		} else {
 			c.size = 0
 		}
@@ -70,7 +71,7 @@ func (m *Map[V]) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, val
 
 // DeleteBatch deletes keys, and returns how many were there. found, unless it is
 // nil, says which.
-func (m *Map[V]) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
+func (m *Map) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
 	if _, counts := m.keyMap.(deleteCounter); counts && found == nil && m.boxes == nil {
 		m.awaitKeys(keys)
 		err = m.apply(&changes{keys: keys, kind: bplus.Delete, deleted: &deleted})
@@ -79,7 +80,7 @@ func (m *Map[V]) DeleteBatch(keys order.Keys, found []bool) (deleted int, err er
 	if found == nil {
 		found = make([]bool, keys.Len())
 	}
-	err = m.Apply(keys, nil, bplus.Delete, nil, found, false)
+	err = m.Apply(keys, nil, bplus.Delete, Column{}, found, false)
 	for _, f := range found {
 		if f {
 			deleted++
@@ -89,13 +90,13 @@ func (m *Map[V]) DeleteBatch(keys order.Keys, found []bool) (deleted int, err er
 }
 
 // applyBoxed is Apply where values are in boxes.
-func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
+func (m *Map) applyBoxed(c *changes, vals Column, report bool) error {
 	n := c.keys.Len()
 	slots, was := make([]uint64, n), make([]uint64, n)
 	var made []uint64
 	for i := range slots {
 		if k := c.kind; k == bplus.Set || c.kinds != nil && c.kinds[i] == bplus.Set {
-			slots[i] = m.bits(vals[i])
+			slots[i] = m.bits(m.val.boxed(m.val.place(vals, i)))
 			made = append(made, slots[i])
 		}
 	}
@@ -104,9 +105,9 @@ func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
 		found = make([]bool, n)
 	}
 	c.vals, c.old, c.size, c.found = arena.Bytes(slots), arena.Bytes(was), 8, found
-	var got []V // what a Get finds is others' to free, so it is read at once
+	var got []Value // what a Get finds is others' to free, so it is read at once
 	if report && c.kinds != nil {
-		got = make([]V, n)
+		got = make([]Value, n)
 		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }
 	}
 	if err := m.apply(c); err != nil {
@@ -115,7 +116,7 @@ func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
 	}
 	var out []uint64
 	for i := range slots {
-		var v V
+		var v Value
 		switch k := c.kind; {
 		case !found[i]:
 		case k != bplus.Get || c.kinds != nil && c.kinds[i] != bplus.Get:
@@ -125,7 +126,7 @@ func (m *Map[V]) applyBoxed(c *changes, vals []V, report bool) error {
 			v = got[i]
 		}
 		if report {
-			vals[i] = v
+			m.val.store(m.val.place(vals, i), v)
 		}
 	}
 	m.gone(out...)

@@ -72,12 +72,12 @@ func treeLayout(key KeyType, cfg Config) error {
 
 // inRadix reports whether the tree is a radix tree: that of strings is, and that of
 // numbers where it is asked for.
-func (m *Map[V]) inRadix() bool { return m.key.Bits() == 0 || m.cfg.Layout == "radix" }
+func (m *Map) inRadix() bool { return m.key.Bits() == 0 || m.cfg.Layout == "radix" }
 
 // loadDigits makes the tree of a map of numbers.
-func loadDigits[V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
+func loadDigits(m *Map, n int, span func(lo int, keys order.Keys, vals Column)) (keyMap, error) {
 	d := digitsOf(m.key.Type)
-	t, err := loadTexts(m, n, func(lo int, keys order.Keys, vals []V) {
+	t, err := loadTexts(m, n, func(lo int, keys order.Keys, vals Column) {
 		numbers := order.MakeKeys(m.key.Type, keys.Len())
 		span(lo, numbers, vals)
 		copy(keys.Strings(), d.texts(numbers).Strings())

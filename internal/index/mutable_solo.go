@@ -22,7 +22,7 @@ type solo[C order.Code] struct {
 }
 
 // loadSolo makes a map on a GPU alone, of n entries.
-func loadSolo[C order.Code, V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
+func loadSolo[C order.Code](m *Map, n int, span func(lo int, keys order.Keys, vals Column)) (keyMap, error) {
 	if m.boxes != nil || m.key.Bits() == 0 || m.cfg.Device.Kind != GPU {
 		return nil, problem(CauseDevice, "DeviceOnly is for numbers with values of up to 8 bytes, and On(GPU(0))")
 	}
@@ -52,21 +52,19 @@ func loadSolo[C order.Code, V any](m *Map[V], n int, span func(lo int, keys orde
 
 // loadPart sets codes of keys and values, unless they are nil, to those of entries
 // from lo on. Several goroutines call it.
-func loadPart[C order.Code, V any](m *Map[V], lo int, ks, vs []C, span func(lo int, keys order.Keys, vals []V)) {
+func loadPart[C order.Code](m *Map, lo int, ks, vs []C, span func(lo int, keys order.Keys, vals Column)) {
 	const few = 4 << 10 // these stay in a core's cache
 	n := max(len(ks), len(vs))
-	keys, vals := order.MakeKeys(m.key.Type, min(n, few)), make([]V, min(n, few))
+	keys, vals := order.MakeKeys(m.key.Type, min(n, few)), m.val.zeros(min(n, few))
 	for at := 0; at < n; at += few {
 		end := min(at+few, n)
 		some := keys.Slice(0, end-at)
-		span(lo+at, some, vals[:end-at])
+		span(lo+at, some, m.val.part(vals, 0, end-at))
 		if ks != nil {
 			codesOf(ks[at:end], some)
 		}
 		if vs != nil {
-			for i, v := range vals[:end-at] {
-				vs[at+i] = C(m.bits(v))
-			}
+			loadEach(m, vs[at:end], m.val.part(vals, 0, end-at))
 		}
 	}
 }

@@ -27,8 +27,8 @@ type codeSpan struct {
 }
 
 // Spans reads entries of a cursor many at a time.
-type Spans[V any] struct {
-	m  *Map[V]
+type Spans struct {
+	m  *Map
 	c  spanCursor
 	to codeEdge
 }
@@ -41,21 +41,21 @@ type codeEdge struct {
 
 // Spans returns what reads the entries of a cursor up to an edge, in the direction
 // of its last Move, and false if this cursor reads them one by one.
-func (c Cursor[V]) Spans(to Edge, down bool) (s Spans[V], ok bool) {
+func (c Cursor) Spans(to Edge, down bool) (s Spans, ok bool) {
 	sc, ok := c.c.(spanCursor)
-	return Spans[V]{c.m, sc, codeEdge{to.Key.Code, to.Open, to.None, down}}, ok
+	return Spans{c.m, sc, codeEdge{to.Key.Code, to.Open, to.None, down}}, ok
 }
 
 // Boxed reports whether Read needs room for values.
-func (s *Spans[V]) Boxed() bool { return s.m.boxes != nil }
+func (s *Spans) Boxed() bool { return s.m.boxes != nil }
 
 // Span is entries that come next, in key order whatever the direction. All were
 // there at one time. Before each but the first is used, the guard has to say that
 // it still comes next: if it does not, Resume says which one was the last. Their
 // memory is theirs until the next call.
-type Span[V any] struct {
+type Span struct {
 	Keys  unsafe.Pointer // of as many keys of the map's type
-	Vals  []V
+	Vals  Column
 	Guard bplus.Guard
 	Last  bool // there are none after these, if the guard holds then
 }
@@ -63,39 +63,37 @@ type Span[V any] struct {
 // Read reads the next span, of at most most entries; it has none if there are
 // none. Where values are in boxes, they come into room, and there are at most as
 // many.
-func (s *Spans[V]) Read(most int, room []V) Span[V] {
+func (s *Spans) Read(most int, room Column) Span {
 	if s.m.boxes != nil {
-		return s.readBoxed(min(most, len(room)), room)
+		return s.readBoxed(min(most, room.n), room)
 	}
 	r := s.c.span(s.m.key.Type, s.m.size, most, s.to)
-	return Span[V]{r.keys, unsafe.Slice((*V)(r.vals), r.n), r.guard, r.last}
+	return Span{r.keys, Column{r.vals, r.n}, r.guard, r.last}
 }
 
 // readBoxed is Read where values are in boxes: what the boxes hold is right if
 // the leaf has not changed after they were looked at.
-func (s *Spans[V]) readBoxed(most int, room []V) Span[V] {
+func (s *Spans) readBoxed(most int, room Column) Span {
 	for {
 		r := s.c.span(s.m.key.Type, 0, most, s.to)
-		room = room[:r.n]
-		for i := range room {
+		for i := range r.n {
 			bits := uint64(0)
 			if r.wide {
 				bits = unsafe.Slice((*uint64)(r.vals), r.n)[i]
 			} else {
 				bits = uint64(unsafe.Slice((*uint32)(r.vals), r.n)[i])
 			}
-			room[i] = s.m.value(bits)
+			s.m.val.store(s.m.val.place(room, i), s.m.value(bits))
 		}
 		if r.n == 0 || r.guard.Holds() {
-			return Span[V]{r.keys, room, r.guard, r.last}
+			return Span{r.keys, s.m.val.part(room, 0, r.n), r.guard, r.last}
 		}
 		s.c.Undo()
-		room = room[:cap(room)]
 	}
 }
 
 // Resume makes Read go on behind a key of the last span.
-func (s *Spans[V]) Resume(key order.Probe) { s.c.resume(key) }
+func (s *Spans) Resume(key order.Probe) { s.c.resume(key) }
 
 func (c cursor[C]) span(key order.Type, size, most int, to codeEdge) (s codeSpan) {
 	ks, vs, guard := c.Span(most)

@@ -21,21 +21,22 @@ type textMap struct {
 }
 
 // loadTexts makes the tree of a map.
-func loadTexts[V any](m *Map[V], n int, span func(lo int, keys order.Keys, vals []V)) (keyMap, error) {
+func loadTexts(m *Map, n int, span func(lo int, keys order.Keys, vals Column)) (keyMap, error) {
 	t := &textMap{Tree: radix.New(m.cfg.Limit), workers: m.workers}
 	t.Workers = m.workers
 	const piece = 1 << 14
 	last := ""
 	for lo := 0; lo < n; lo += piece {
 		k := min(piece, n-lo)
-		keys, vals, bits := make([]string, k), make([]V, k), make([]uint64, k)
+		keys, vals, bits := make([]string, k), m.val.zeros(k), make([]uint64, k)
 		span(lo, order.KeysOf(keys), vals)
-		for i, v := range vals {
-			if lo+i > 0 && last >= keys[i] && t.bad == nil {
+		for i, key := range keys {
+			if lo+i > 0 && last >= key && t.bad == nil {
 				t.bad = fmt.Errorf("entry %d does not ascend", lo+i)
 			}
-			last, bits[i] = keys[i], m.bits(v)
+			last = key
 		}
+		loadEach(m, bits, vals)
 		if err := t.Tree.Apply(&radix.Ops{Kind: radix.Set, Keys: keys, Vals: bits, Workers: m.workers}); err != nil {
 			t.Tree.Close()
 			return nil, err

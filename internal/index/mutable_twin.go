@@ -6,7 +6,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/twin"
@@ -309,11 +308,11 @@ type rangeMap interface {
 
 // RangeBatch reads many ranges at once, all at one moment: see rangeMap. It
 // returns false where they are better read one by one.
-func (m *Map[V]) RangeBatch(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []V)) bool {
+func (m *Map) RangeBatch(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, Column)) bool {
 	r, ok := m.keyMap.(rangeMap)
 	return ok && r.ranges(lo, hi, limit, offsets, func(n int) (order.Keys, []byte) {
 		keys, vals := room(n)
-		return keys, arena.Bytes(vals)
+		return keys, m.inTree(vals)
 	}, m.size)
 }
 

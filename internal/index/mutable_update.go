@@ -1,6 +1,8 @@
 package index
 
 import (
+	"unsafe"
+
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/order"
 )
@@ -12,9 +14,9 @@ const mostRuns = 8
 // Update sets the value of a key to what f makes of the old one, or deletes it. f
 // runs again only if somebody has changed this key meanwhile. Nothing is locked while
 // it runs, so it may use the map.
-func (m *Map[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) error {
+func (m *Map) Update(key order.Probe, f func(old Value, had bool) (Value, bool)) error {
 	m.awaitKey(key)
-	u := updating[V]{m: m, key: key, f: f}
+	u := updating{m: m, key: key, f: f}
 	defer u.end()
 	was, had, err := m.update(key, u.decide)
 	if err != nil {
@@ -26,17 +28,17 @@ func (m *Map[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) erro
 }
 
 // updating is an update on its way.
-type updating[V any] struct {
-	m    *Map[V]
+type updating struct {
+	m    *Map
 	key  order.Probe
-	f    func(old V, had bool) (V, bool)
+	f    func(old Value, had bool) (Value, bool)
 	runs int   // of f
 	held *held // unless nobody is held off
 
 	// What f was told last. A value in a box is told by the box itself, since its
 	// number may have come to be another's.
 	old uint64
-	box *box[V]
+	box unsafe.Pointer
 	had bool
 
 	// What it made of that.
@@ -48,9 +50,9 @@ type updating[V any] struct {
 // decide returns what becomes of a key that has a value, or none, in a generation.
 // The tree asks again whenever it has to begin anew; f is only asked if the value is
 // another.
-func (u *updating[V]) decide(old uint64, had bool, gen uint64) (val uint64, keep bool) {
+func (u *updating) decide(old uint64, had bool, gen uint64) (val uint64, keep bool) {
 	m := u.m
-	var b *box[V]
+	var b unsafe.Pointer
 	if had && m.boxes != nil {
 		b = m.boxes.load(old)
 	}
@@ -66,10 +68,10 @@ func (u *updating[V]) decide(old uint64, had bool, gen uint64) (val uint64, keep
 	}
 	u.runs++
 	u.old, u.box, u.had = old, b, had
-	var v V
+	var v Value
 	switch {
 	case b != nil:
-		v = b.val
+		v.At = b
 	case had:
 		v = m.value(old)
 	}
@@ -80,7 +82,7 @@ func (u *updating[V]) decide(old uint64, had bool, gen uint64) (val uint64, keep
 }
 
 // told reports whether f was told this value last.
-func (u *updating[V]) told(old uint64, b *box[V], had bool) bool {
+func (u *updating) told(old uint64, b unsafe.Pointer, had bool) bool {
 	if mutant.On && mutant.Is("index: value told") {
 		return true
 	}
@@ -88,12 +90,12 @@ func (u *updating[V]) told(old uint64, b *box[V], had bool) bool {
 }
 
 // hold holds other writers of the key off.
-func (u *updating[V]) hold() {
+func (u *updating) hold() {
 	u.held = u.m.holds.take(u.key, func(k order.Probe) bool { return u.m.compare(k, u.key) == 0 })
 }
 
 // forget takes back the box of a value that did not come into the tree.
-func (u *updating[V]) forget() {
+func (u *updating) forget() {
 	if u.boxed {
 		u.m.unused(u.val)
 	}
@@ -101,7 +103,7 @@ func (u *updating[V]) forget() {
 }
 
 // end ends the update, also where f panics.
-func (u *updating[V]) end() {
+func (u *updating) end() {
 	u.forget()
 	if u.held != nil {
 		u.m.holds.drop(u.held)
@@ -109,14 +111,14 @@ func (u *updating[V]) end() {
 }
 
 // awaitKey waits for an update that holds a key.
-func (m *Map[V]) awaitKey(key order.Probe) {
+func (m *Map) awaitKey(key order.Probe) {
 	if m.holds.n.Load() != 0 {
 		m.awaitRange(key, key)
 	}
 }
 
 // awaitRange waits for updates that hold keys from lo to hi.
-func (m *Map[V]) awaitRange(lo, hi order.Probe) {
+func (m *Map) awaitRange(lo, hi order.Probe) {
 	if m.holds.n.Load() != 0 {
 		m.holds.wait(func(k order.Probe) bool { return m.compare(lo, k) <= 0 && m.compare(k, hi) <= 0 }, true)
 	}
@@ -124,21 +126,21 @@ func (m *Map[V]) awaitRange(lo, hi order.Probe) {
 
 // awaitAny waits for updates that hold any key: a change of the first entry or the last
 // may be of any. The function of an update may make one.
-func (m *Map[V]) awaitAny() {
+func (m *Map) awaitAny() {
 	if m.holds.n.Load() != 0 {
 		m.holds.wait(func(order.Probe) bool { return true }, false)
 	}
 }
 
 // awaitKeys waits for updates that hold one of some keys.
-func (m *Map[V]) awaitKeys(keys order.Keys) {
+func (m *Map) awaitKeys(keys order.Keys) {
 	if m.holds.n.Load() != 0 {
 		m.holds.wait(func(k order.Probe) bool { return m.among(keys, k) }, true)
 	}
 }
 
 // among reports whether a key is one of some keys.
-func (m *Map[V]) among(keys order.Keys, key order.Probe) bool {
+func (m *Map) among(keys order.Keys, key order.Probe) bool {
 	if m.key.Bits() == 0 {
 		for _, k := range keys.Strings() {
 			if k == key.Text {

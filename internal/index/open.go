@@ -3,7 +3,6 @@ package index
 import (
 	"errors"
 	"io"
-	"reflect"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
@@ -12,8 +11,8 @@ import (
 )
 
 // Open makes an index of a file. The file may be closed afterwards.
-func Open[V any](f *File, key KeyType, cfg Config, codec *Codec[V]) (*Index[V], error) {
-	if err := suits(f, key, codec); err != nil {
+func Open(f *File, key KeyType, val *ValueType, cfg Config, codec *Codec) (*Index, error) {
+	if err := suits(f, key, val, codec); err != nil {
 		return nil, err
 	}
 	if cfg.Verified && f.rest == nil {
@@ -31,7 +30,7 @@ func Open[V any](f *File, key KeyType, cfg Config, codec *Codec[V]) (*Index[V], 
 			return nil, f.fail(err)
 		}
 	}
-	ix := newIndex(int(f.Entries), key, cfg, codec)
+	ix := newIndex(int(f.Entries), key, val, cfg, codec)
 	if cfg.Note == "" {
 		ix.note = f.Note
 	}
@@ -43,21 +42,20 @@ func Open[V any](f *File, key KeyType, cfg Config, codec *Codec[V]) (*Index[V], 
 }
 
 // suits returns an error for a file that holds other keys or values.
-func suits[V any](f *File, key KeyType, codec *Codec[V]) error {
-	value := valueName[V]()
+func suits(f *File, key KeyType, val *ValueType, codec *Codec) error {
 	switch {
-	case f.Key != key.Name || f.Value != value:
-		return problem(CauseType, "%s has keys of type %s and values of type %s; it was opened for %s and %s", f.Path, f.Key, f.Value, key.Name, value)
-	case f.ValSize != valSize[V]():
-		return problem(CauseType, "%s has values of type %s with %d bytes each; on this machine they have %d", f.Path, f.Value, f.ValSize, valSize[V]())
-	case codec == nil && !PointerFree(reflect.TypeFor[V]()):
+	case f.Key != key.Name || f.Value != val.name:
+		return problem(CauseType, "%s has keys of type %s and values of type %s; it was opened for %s and %s", f.Path, f.Key, f.Value, key.Name, val.name)
+	case f.ValSize != val.fileSize():
+		return problem(CauseType, "%s has values of type %s with %d bytes each; on this machine they have %d", f.Path, f.Value, f.ValSize, val.fileSize())
+	case codec == nil && !val.free:
 		return problem(CauseValues, "%s has values of type %s; give Open the option Values", f.Path, f.Value)
 	}
 	return nil
 }
 
 // open makes the index over the mapped file.
-func (ix *Index[V]) open(f *File, block *arena.Block, cfg Config) error {
+func (ix *Index) open(f *File, block *arena.Block, cfg Config) error {
 	e, kind, err := f.engine(block, ix.key, cfg)
 	if err != nil {
 		return f.fail(err)
@@ -111,14 +109,14 @@ func (f *File) servesStrings(asked layout.Kind) bool {
 }
 
 // mapped makes the values those of a file: as they lie there, or by a codec. As
-// many as there are entries, also where a V takes no memory.
-func (s *Values[V]) mapped(f *File, block *arena.Block, codec *Codec[V]) {
+// many as there are entries, also where a value takes no memory.
+func (s *Values) mapped(f *File, block *arena.Block, codec *Codec) {
 	if k := f.index(snapshot.ValueOffsets); k >= 0 {
-		s.coded = &coded[V]{list: strlist.Open(block.Segment(k), block.Segment(k+1), block), decode: codec.Decode, path: f.Path}
+		s.coded = &coded{list: strlist.Open(block.Segment(k), block.Segment(k+1), block), decode: codec.Decode, path: f.Path}
 	} else if k := f.index(snapshot.Rows); k >= 0 {
-		s.rows = arena.As[V](block.Segment(k))[:f.Entries]
+		s.rows = s.part(s.columnIn(block.Segment(k)), 0, int(f.Entries))
 	} else {
-		s.rows = make([]V, f.Entries)
+		s.rows = s.zeros(int(f.Entries))
 	}
 }
 
@@ -134,7 +132,7 @@ func (f *File) valueBytes() (n int64) {
 }
 
 // WriteTo writes the index as a file.
-func (ix *Index[V]) WriteTo(w io.Writer) (int64, error) {
+func (ix *Index) WriteTo(w io.Writer) (int64, error) {
 	if ix.values.moment != nil { // it shares its memory with a tree, which is no file
 		own, err := ix.Compact(Config{Device: onCPU, Layout: layout.Auto, Workers: ix.workers}, ix.codec)
 		if err != nil {
@@ -148,7 +146,7 @@ func (ix *Index[V]) WriteTo(w io.Writer) (int64, error) {
 	h := snapshot.Header{
 		Format: body.Format(), KeyBits: uint32(ix.key.Bits()), Entries: int64(ix.n),
 		Fanout: uint32(shape.Fanout), Levels: uint32(shape.Levels), PageLevels: uint32(shape.PageLevels),
-		Key: ix.key.Name, Value: valueName[V](), ValSize: valSize[V](), Note: ix.note,
+		Key: ix.key.Name, Value: ix.values.name, ValSize: ix.values.fileSize(), Note: ix.note,
 	}
 	var parts []snapshot.Part
 	kinds := append(h.Format.Sections[:len(h.Format.Sections):len(h.Format.Sections)], snapshot.Column)

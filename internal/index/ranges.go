@@ -3,7 +3,6 @@ package index
 import (
 	"sort"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 )
@@ -19,7 +18,7 @@ type Ranges struct {
 
 // Ranges finds many ranges: range i has the entries with lo[i] <= key <= hi[i],
 // the first limit of them where limit is above 0.
-func (ix *Index[V]) Ranges(lo, hi order.Keys, limit int) Ranges {
+func (ix *Index) Ranges(lo, hi order.Keys, limit int) Ranges {
 	r := Ranges{First: ix.ranks(lo.Len()), Offsets: make([]int, lo.Len()+1)}
 	ix.Rank(lo, *r.First)
 	ix.RankAfter(hi, r.Offsets[1:])
@@ -28,7 +27,7 @@ func (ix *Index[V]) Ranges(lo, hi order.Keys, limit int) Ranges {
 }
 
 // ranks returns room for the ranks of a batch, from a pool.
-func (ix *Index[V]) ranks(n int) *[]int {
+func (ix *Index) ranks(n int) *[]int {
 	s := ix.scratch.Get()
 	if cap(*s) < n {
 		*s = make([]int, n)
@@ -38,11 +37,11 @@ func (ix *Index[V]) ranks(n int) *[]int {
 }
 
 // Done gives what Ranges has taken from a pool back.
-func (ix *Index[V]) Done(r Ranges) { ix.scratch.Put(r.First) }
+func (ix *Index) Done(r Ranges) { ix.scratch.Put(r.First) }
 
 // CountBatch sets counts[i] to the number of entries with lo[i] <= key <=
 // hi[i].
-func (ix *Index[V]) CountBatch(lo, hi order.Keys, counts []int) {
+func (ix *Index) CountBatch(lo, hi order.Keys, counts []int) {
 	first := ix.ranks(lo.Len())
 	ix.Rank(lo, *first)
 	ix.RankAfter(hi, counts)
@@ -53,7 +52,7 @@ func (ix *Index[V]) CountBatch(lo, hi order.Keys, counts []int) {
 }
 
 // CopyRanges sets keys and vals to the entries of all ranges.
-func (ix *Index[V]) CopyRanges(r Ranges, keys order.Keys, vals []V) {
+func (ix *Index) CopyRanges(r Ranges, keys order.Keys, vals Column) {
 	first := *r.First
 	if m := ix.values.moment; m != nil && m.copyRuns(first, r.Offsets, keys, vals) {
 		return
@@ -62,9 +61,9 @@ func (ix *Index[V]) CopyRanges(r Ranges, keys order.Keys, vals []V) {
 		eachRuns(ix.workers, len(first), func(from, to int) { ix.copyRuns(first, r.Offsets, from, to, keys, vals) })
 		return
 	}
-	raw := arena.Bytes(vals)
+	raw := ix.values.bytes(vals)
 	part := func(from, to int) {
-		copyPart(first, r.Offsets, from, to, func(lo, from, to int) { ix.CopyOut(lo, keys.Slice(from, to), vals[from:to]) })
+		copyPart(first, r.Offsets, from, to, func(lo, from, to int) { ix.CopyOut(lo, keys.Slice(from, to), ix.values.part(vals, from, to)) })
 	}
 	if !ix.keeper.CopyRuns(first, r.Offsets, keys, raw, part) {
 		eachRuns(ix.workers, len(first), func(from, to int) { ix.keeper.copyRuns(first, r.Offsets, from, to, keys, raw) })
@@ -72,11 +71,11 @@ func (ix *Index[V]) CopyRanges(r Ranges, keys order.Keys, vals []V) {
 }
 
 // copyRuns copies runs [from, to) where values are not in the layout.
-func (ix *Index[V]) copyRuns(first, offsets []int, from, to int, keys order.Keys, vals []V) {
+func (ix *Index) copyRuns(first, offsets []int, from, to int, keys order.Keys, vals Column) {
 	ix.copyKeyRuns(first, offsets, from, to, keys)
 	for i := from; i < to; i++ {
 		if lo, hi := offsets[i], offsets[i+1]; lo < hi {
-			ix.values.copyOut(vals[lo:hi], first[i])
+			ix.values.copyOut(ix.values.part(vals, lo, hi), first[i])
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (unranked) Seek(order.Probe) (int, bool) { panic("Seek counts all entries")
 func TestGetOnASnapshotCountsNothing(t *testing.T) {
 	check := func(name string, key KeyType, cfg Config, probe func(i int) order.Probe, wrap func(moment) moment) {
 		t.Run(name, func(t *testing.T) {
-			m, err := NewMap[uint64](key, cfg, nil)
+			m, err := newMap[uint64](key, cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,8 +38,8 @@ func TestGetOnASnapshotCountsNothing(t *testing.T) {
 			}
 			defer ix.Release()
 			for i := range 1001 {
-				if v, ok := ix.Get(probe(i)); ok != (i < 1000) || ok && v != uint64(i) {
-					t.Fatalf("Get(%v) = %d, %t", probe(i), v, ok)
+				if v, ok := ix.Get(probe(i)); ok != (i < 1000) || ok && v.Bits != uint64(i) {
+					t.Fatalf("Get(%v) = %d, %t", probe(i), v.Bits, ok)
 				}
 			}
 		})

@@ -23,7 +23,7 @@ type Stats struct {
 }
 
 // describe sets what Stats say of an index in memory.
-func (ix *Index[V]) describe(cfg Config) {
+func (ix *Index) describe(cfg Config) {
 	tree := ix.body().Stats()
 	s := &ix.stats
 	*s = Stats{
@@ -34,14 +34,14 @@ func (ix *Index[V]) describe(cfg Config) {
 	if tree.OnHeap {
 		s.HeapBytes, s.InnerBytes, s.LeafBytes = tree.TotalBytes, 0, 0
 	}
-	heap, off := ix.values.bytes()
+	heap, off := ix.values.footprint()
 	s.HeapBytes += heap
 	s.ValueBytes += off
 	s.TotalBytes = tree.TotalBytes + heap + off
 }
 
 // Stats describes the index.
-func (ix *Index[V]) Stats() Stats {
+func (ix *Index) Stats() Stats {
 	s := ix.stats
 	ix.report(&s)
 	return s

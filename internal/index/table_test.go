@@ -45,7 +45,7 @@ func byName[K order.Key, V any](t *testing.T, want map[layout.Kind]string) {
 		for _, n := range []int{0, 1, 700} {
 			what := fmt.Sprintf("%T to %T, layout %v, %d keys", *new(K), *new(V), kind, n)
 			cfg := Config{Device: onCPU, Layout: kind, Workers: 2}
-			ix, err := Build(order.KeysOf(make([]K, n)), KeyTypeOf[K](), make([]V, n), cfg, nil)
+			ix, err := Build(order.KeysOf(make([]K, n)), KeyTypeOf[K](), ColumnOf(make([]V, n)), ValueTypeOf[V](), cfg, nil)
 			name, ok := want[kind]
 			switch {
 			case !ok:

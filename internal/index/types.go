@@ -47,8 +47,7 @@ func keyWidth(name string) int {
 }
 
 // valueName names a value type as a file holds it.
-func valueName[V any]() string {
-	t := reflect.TypeFor[V]()
+func valueName(t reflect.Type) string {
 	name := typeName(t, nil)
 	switch {
 	case !PointerFree(t):
@@ -97,12 +96,4 @@ func structName(t reflect.Type, within []reflect.Type) string {
 		fields = append(fields, typeName(t.Field(i).Type, within))
 	}
 	return "struct{" + strings.Join(fields, ",") + "}"
-}
-
-// valSize returns the size of a value that a file holds as it is.
-func valSize[V any]() uint32 {
-	if !PointerFree(reflect.TypeFor[V]()) {
-		return 0
-	}
-	return uint32(sizeOf[V]())
 }

@@ -69,7 +69,7 @@ func updateLate(t *testing.T, layout string, had bool) {
 }
 
 // eachBoxing runs a test for maps with values in boxes and in the tree, in each layout.
-func eachBoxing(t *testing.T, boxed func(*testing.T, *Map[string]), inline func(*testing.T, *Map[uint64])) {
+func eachBoxing(t *testing.T, boxed func(*testing.T, typed[string]), inline func(*testing.T, typed[uint64])) {
 	for _, layout := range []string{"strings", "digits", "bplus"} {
 		t.Run(layout+"/boxes", func(t *testing.T) { boxed(t, mapOf[string](t, layout)) })
 		t.Run(layout+"/in the tree", func(t *testing.T) { inline(t, mapOf[uint64](t, layout)) })
@@ -82,7 +82,7 @@ func TestUpdateRunsOnce(t *testing.T) {
 	eachBoxing(t, updateRunsOnce[string], updateRunsOnce[uint64])
 }
 
-func updateRunsOnce[V comparable](t *testing.T, m *Map[V]) {
+func updateRunsOnce[V comparable](t *testing.T, m typed[V]) {
 	var zero V
 	one := value[V](1)
 	for i := range 100 {
@@ -122,7 +122,7 @@ func TestUpdateHoldsOthersOff(t *testing.T) {
 	eachBoxing(t, updateHolds[string], updateHolds[uint64])
 }
 
-func updateHolds[V comparable](t *testing.T, m *Map[V]) {
+func updateHolds[V comparable](t *testing.T, m typed[V]) {
 	const runs = 100
 	m.Set(keyOf(9), value[V](9))
 	n, late := 0, make(chan V)
@@ -168,7 +168,7 @@ func TestUpdateOfItsOwnKey(t *testing.T) {
 	eachBoxing(t, updateItself[string], updateItself[uint64])
 }
 
-func updateItself[V comparable](t *testing.T, m *Map[V]) {
+func updateItself[V comparable](t *testing.T, m typed[V]) {
 	others := map[string]func(){
 		"Set": func() { m.Set(keyOf(1), value[V](int(time.Now().UnixNano()))) },
 		"Update": func() {

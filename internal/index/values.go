@@ -18,26 +18,13 @@ import (
 // Values holds values in key order that are not in the layout of the keys: as
 // they are, in a Go slice, in a column off the heap or in a file; or as a codec
 // has written them to a file.
-type Values[V any] struct {
-	rows   []V
+type Values struct {
+	*ValueType
+	rows   Column
 	column *arena.Block // where rows lie, unless in Go memory or in a file
-	coded  *coded[V]
-	moment *Freezing[V] // in a tree that has changed since
-	sinks  par.Pool[sink[V]]
-}
-
-func sizeOf[V any]() uintptr {
-	var v V
-	return unsafe.Sizeof(v)
-}
-
-// inlineSize returns the bytes of a V that layouts keep: 4 or 8, and 0 for
-// values that live in a Go slice or take no memory at all.
-func inlineSize[V any]() int {
-	if s := sizeOf[V](); (s == 4 || s == 8) && PointerFree(reflect.TypeFor[V]()) {
-		return int(s)
-	}
-	return 0
+	coded  *coded
+	moment *Freezing // in a tree that has changed since
+	sinks  par.Pool[sink]
 }
 
 // PointerFree reports whether values of a type hold nothing for the garbage
@@ -90,34 +77,46 @@ func (r *rows) release() {
 }
 
 // gather keeps n values in the order of their keys: those of 4 or 8 bytes
-// without pointers off the heap. vals is nil where a V takes no memory.
-func (s *Values[V]) gather(vals []V, n int, order *rows, workers int) error {
-	size := inlineSize[V]()
-	if size == 0 || n == 0 {
-		s.rows = make([]V, n)
+// without pointers off the heap. vals has none where a value takes no memory.
+func (s *Values) gather(vals Column, n int, order *rows, workers int) error {
+	if s.kept == 0 || n == 0 {
+		s.rows = s.zeros(n)
 	} else {
-		block, err := arena.New([]int{n * size}, 0, scratchPages(n), 0)
+		block, err := arena.New([]int{n * s.kept}, 0, scratchPages(n), 0)
 		if err != nil {
 			return err
 		}
-		s.column, s.rows = block, arena.As[V](block.Segment(0))
+		s.column, s.rows = block, s.columnIn(block.Segment(0))
 	}
 	switch {
-	case vals == nil:
+	case vals.n == 0 || s.size == 0:
 	case order.narrow != nil:
-		gatherTo(s.rows, vals, order.narrow)
+		gatherTo(s.ValueType, s.rows, vals, order.narrow)
 	case order.wide != nil:
-		gatherTo(s.rows, vals, order.wide)
+		gatherTo(s.ValueType, s.rows, vals, order.wide)
 	case order.ints != nil:
-		gatherTo(s.rows, vals, order.ints)
+		gatherTo(s.ValueType, s.rows, vals, order.ints)
 	default:
-		par.Copy(s.rows, vals, workers)
+		s.copyAll(s.rows, vals, workers)
 	}
 	return nil
 }
 
 // gatherTo copies values in the order of rows.
-func gatherTo[V any, R int | uint32 | uint64](out, vals []V, rows []R) {
+func gatherTo[R int | uint32 | uint64](t *ValueType, out, vals Column, rows []R) {
+	switch t.kept {
+	case 4:
+		gatherWords(SliceOf[uint32](out), SliceOf[uint32](vals), rows)
+	case 8:
+		gatherWords(SliceOf[uint64](out), SliceOf[uint64](vals), rows)
+	default:
+		for i, r := range rows {
+			t.copy(t.place(out, i), t.place(vals, int(r)))
+		}
+	}
+}
+
+func gatherWords[W uint32 | uint64, R int | uint32 | uint64](out, vals []W, rows []R) {
 	for i, r := range rows {
 		out[i] = vals[r]
 	}
@@ -129,103 +128,126 @@ func columnNeed(n, size int) (int64, error) {
 }
 
 // fetchedBy tells a layout where the values of what it finds lie.
-func (s *Values[V]) fetchedBy(body layout.Body) {
-	if f, ok := body.(layout.ValueFetcher); ok && len(s.rows) > 0 {
-		f.PrefetchFrom(unsafe.Pointer(unsafe.SliceData(s.rows)), int(sizeOf[V]()))
+func (s *Values) fetchedBy(body layout.Body) {
+	if f, ok := body.(layout.ValueFetcher); ok && s.rows.n > 0 {
+		f.PrefetchFrom(s.rows.at, s.size)
 	}
 }
 
-// bytes returns what values take in Go memory, and off the heap.
-func (s *Values[V]) bytes() (heap, off int64) {
+// footprint returns what values take in Go memory, and off the heap.
+func (s *Values) footprint() (heap, off int64) {
 	if s.column != nil {
 		return 0, s.column.Bytes()
 	}
-	return int64(len(s.rows)) * int64(sizeOf[V]()), 0
+	return int64(s.rows.n) * int64(s.size), 0
 }
 
 // at returns value i.
-func (s *Values[V]) at(i int) V {
+func (s *Values) at(i int) Value {
 	if s.coded != nil {
-		return s.coded.at(i)
+		return Value{At: s.coded.at(i)}
 	}
 	if s.moment != nil {
 		return s.moment.value(i)
 	}
-	return s.rows[i]
+	if uint(i) >= uint(s.rows.n) {
+		panic(fmt.Sprintf("index: value %d of %d", i, s.rows.n))
+	}
+	return s.load(s.place(s.rows, i))
 }
 
 // copyOut sets vals to those from lo on.
-func (s *Values[V]) copyOut(vals []V, lo int) {
+func (s *Values) copyOut(vals Column, lo int) {
 	if s.moment != nil {
 		mustSolo(s.moment.copyEntries(lo, order.Keys{}, vals))
 		return
 	}
 	if s.coded == nil {
-		par.Copy(vals, s.rows[lo:lo+len(vals)], 1)
+		s.copyAll(vals, s.part(s.rows, lo, lo+vals.n), 1)
 		return
 	}
-	for i := range vals {
-		vals[i] = s.coded.at(lo + i)
+	for i := range vals.n {
+		s.store(s.place(vals, i), s.at(lo+i))
 	}
 }
 
-func (s *Values[V]) release() {
+func (s *Values) release() {
 	if s.column != nil {
 		s.column.Release()
 	}
 }
 
 // sink turns what is found into values.
-type sink[V any] struct {
-	from    *Values[V]
+type sink struct {
+	from    *Values
 	entries int
-	vals    []V
+	vals    Column
 	found   []bool
 }
 
 // sink returns a sink for a batch, which done takes back.
-func (s *Values[V]) sink(entries int, vals []V, found []bool) *sink[V] {
+func (s *Values) sink(entries int, vals Column, found []bool) *sink {
 	t := s.sinks.Get()
-	*t = sink[V]{s, entries, vals, found}
+	*t = sink{s, entries, vals, found}
 	return t
 }
 
-func (s *Values[V]) done(t *sink[V]) {
-	*t = sink[V]{} // the caller's slices are not ours to keep
+func (s *Values) done(t *sink) {
+	*t = sink{} // the caller's slices are not ours to keep
 	s.sinks.Put(t)
 }
 
 // Take sets the results of a bucket.
-func (t *sink[V]) Take(lo int, ranks []int) (hits int) {
-	vals := t.vals[lo : lo+len(ranks)]
-	for i, r := range ranks {
-		var v V
-		if uint(r) < uint(t.entries) { // below 0: not found; above: being closed
-			v = t.from.at(r)
-			hits++
+func (t *sink) Take(lo int, ranks []int) (hits int) {
+	from, vals := t.from, t.from.part(t.vals, lo, lo+len(ranks))
+	switch {
+	case from.rows.n == 0 || from.kept == 0:
+		for i, r := range ranks {
+			var v Value
+			if uint(r) < uint(t.entries) { // below 0: not found; above: being closed
+				v = from.at(r)
+				hits++
+			}
+			from.store(from.place(vals, i), v)
 		}
-		vals[i] = v
+	case from.kept == 4:
+		hits = takeWords(SliceOf[uint32](vals), SliceOf[uint32](from.rows), ranks)
+	default:
+		hits = takeWords(SliceOf[uint64](vals), SliceOf[uint64](from.rows), ranks)
 	}
 	setFound(t.found, lo, ranks)
 	return hits
 }
 
+// takeWords sets the results of a bucket whose values are kept.
+func takeWords[W uint32 | uint64](vals, rows []W, ranks []int) (hits int) {
+	for i, r := range ranks {
+		var v W
+		if uint(r) < uint(len(rows)) { // below 0: not found; above: being closed
+			v = rows[r]
+			hits++
+		}
+		vals[i] = v
+	}
+	return hits
+}
+
 // Fetch asks for the values of entries, which Take will read.
-func (t *sink[V]) Fetch(ranks []int) {
-	if size := int(sizeOf[V]()); size > 0 && len(t.from.rows) > 0 {
-		simd.FetchEach(unsafe.Pointer(unsafe.SliceData(t.from.rows)), ranks, size)
+func (t *sink) Fetch(ranks []int) {
+	if from := t.from; from.size > 0 && from.rows.n > 0 {
+		simd.FetchEach(from.rows.at, ranks, from.size)
 	}
 }
 
 // coded is values in a file as a codec has written them.
-type coded[V any] struct {
+type coded struct {
 	list   *strlist.List
-	decode func([]byte) (V, error)
+	decode func([]byte) (unsafe.Pointer, error)
 	path   string
 }
 
-// at returns value i.
-func (c *coded[V]) at(i int) V {
+// at returns where value i lies.
+func (c *coded) at(i int) unsafe.Pointer {
 	v, err := c.try(i)
 	if err != nil && !c.list.Released() { // a closed index gives no answer anyway
 		panic(fmt.Sprintf("pando: %s: value %d cannot be decoded: %v; run `pando verify` on the file, or open it with the codec it was saved with", c.path, i, err))
@@ -234,59 +256,57 @@ func (c *coded[V]) at(i int) V {
 }
 
 // try decodes value i. A codec may panic over bytes that it has not written.
-func (c *coded[V]) try(i int) (v V, err error) {
+func (c *coded) try(i int) (v unsafe.Pointer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			var none V
-			v, err = none, fmt.Errorf("decode panicked: %v", p)
+			v, err = nil, fmt.Errorf("decode panicked: %v", p)
 		}
 	}()
 	return c.decode(c.list.Copy(i))
 }
 
 // parts returns the sections of values in a file.
-func (s *Values[V]) parts(codec *Codec[V]) ([]snapshot.Part, error) {
-	t := reflect.TypeFor[V]()
+func (s *Values) parts(codec *Codec) ([]snapshot.Part, error) {
 	switch {
 	case s.coded != nil:
 		offsets, data := s.coded.list.Segments()
 		return []snapshot.Part{snapshot.Memory(snapshot.ValueOffsets, offsets), snapshot.Memory(snapshot.ValueBytes, data)}, nil
-	case PointerFree(t) && t.Size() == 0:
+	case s.size == 0:
 		return nil, nil
-	case PointerFree(t):
-		return []snapshot.Part{snapshot.Memory(snapshot.Rows, arena.Bytes(s.rows))}, nil
+	case s.free:
+		return []snapshot.Part{snapshot.Memory(snapshot.Rows, s.bytes(s.rows))}, nil
 	case codec == nil:
-		return nil, problem(CauseValues, "%v values hold pointers; give Freeze the option Values", t)
+		return nil, problem(CauseValues, "%v values hold pointers; give Freeze the option Values", s.typ)
 	}
-	return codec.parts(s.rows)
+	return codec.parts(s.ValueType, s.rows)
 }
 
 // parts encodes values into sections. Where each value starts is known, and
 // kept, when all have been encoded once.
-func (c *Codec[V]) parts(rows []V) ([]snapshot.Part, error) {
-	offsets := make([]uint64, 1, len(rows)+1)
+func (c *Codec) parts(t *ValueType, rows Column) ([]snapshot.Part, error) {
+	offsets := make([]uint64, 1, rows.n+1)
 	var buf []byte
 	var err error
-	for i, v := range rows {
-		if buf, err = c.encode(buf[:0], i, v); err != nil {
+	for i := range rows.n {
+		if buf, err = c.encode(buf[:0], i, t.place(rows, i)); err != nil {
 			return nil, err
 		}
 		offsets = append(offsets, offsets[len(offsets)-1]+uint64(len(buf)))
 	}
 	return []snapshot.Part{
 		snapshot.Memory(snapshot.ValueOffsets, arena.Bytes(offsets)),
-		{Kind: snapshot.ValueBytes, Write: func(w io.Writer) error { return c.writeAll(w, rows, offsets) }},
+		{Kind: snapshot.ValueBytes, Write: func(w io.Writer) error { return c.writeAll(w, t, rows, offsets) }},
 	}, nil
 }
 
 // writeAll encodes values and writes them, many at a time.
-func (c *Codec[V]) writeAll(w io.Writer, rows []V, offsets []uint64) error {
+func (c *Codec) writeAll(w io.Writer, t *ValueType, rows Column, offsets []uint64) error {
 	const enough = 64 << 10
 	buf := make([]byte, 0, 2*enough)
 	var err error
-	for i, v := range rows {
+	for i := range rows.n {
 		before := len(buf)
-		if buf, err = c.encode(buf, i, v); err != nil {
+		if buf, err = c.encode(buf, i, t.place(rows, i)); err != nil {
 			return err
 		}
 		if uint64(len(buf)-before) != offsets[i+1]-offsets[i] {

@@ -2,17 +2,16 @@ package index
 
 import (
 	"reflect"
-	"unsafe"
 
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/vector"
 )
 
-// NumberType returns how values of type V lie and are computed with. V must be a
-// number.
-func NumberType[V any]() vector.Type {
-	t, ok := vector.TypeOf(reflect.TypeFor[V]())
+// NumberType returns how values of a type lie and are computed with. They must be
+// numbers.
+func NumberType(of reflect.Type) vector.Type {
+	t, ok := vector.TypeOf(of)
 	if !ok {
 		panic("index: values are no numbers")
 	}
@@ -28,20 +27,20 @@ type vectored interface {
 
 // entries is the values of entries [first, end), as a vector.Source, and as a
 // vector.Summarizer and Counter where a device has them as well.
-type entries[V any] struct {
-	ix         *Index[V]
+type entries struct {
+	ix         *Index
 	first, end int
 }
 
-func (s *entries[V]) Pieces() int { return vector.Pieces(s.end - s.first) }
+func (s *entries) Pieces() int { return vector.Pieces(s.end - s.first) }
 
-func (s *entries[V]) Read(piece int, r *vector.Reader) {
+func (s *entries) Read(piece int, r *vector.Reader) {
 	lo := s.first + piece*vector.Piece
 	s.ix.readValues(lo, min(lo+vector.Piece, s.end), r)
 }
 
 // Summarize asks the device, if there is one.
-func (s *entries[V]) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
+func (s *entries) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
 	e, can := s.ix.engine.(vectored)
 	if !can {
 		return sum, false
@@ -52,32 +51,32 @@ func (s *entries[V]) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
 }
 
 // Histogram asks the device, if there is one.
-func (s *entries[V]) Histogram(t vector.Type, bounds []uint64, counts []int) bool {
+func (s *entries) Histogram(t vector.Type, bounds []uint64, counts []int) bool {
 	e, can := s.ix.engine.(vectored)
 	return can && e.histogram(t, vector.Range{First: s.first, N: s.end - s.first}, bounds, counts)
 }
 
 // Entries returns the values of entries [first, end), and false if these are
 // not where they can be read many at a time.
-func (ix *Index[V]) Entries(first, end int) (src vector.Source, ok bool) {
+func (ix *Index) Entries(first, end int) (src vector.Source, ok bool) {
 	if m := ix.values.moment; m != nil {
 		if _, many := m.at.(valueMoment); !many || m.m.boxes != nil {
 			return nil, false
 		}
 	}
 	end = min(max(end, 0), ix.n) // they may be any if the index is being closed
-	return &entries[V]{ix, min(max(first, 0), end), end}, true
+	return &entries{ix, min(max(first, 0), end), end}, true
 }
 
 // readValues hands values [lo, hi) to r.
-func (ix *Index[V]) readValues(lo, hi int, r *vector.Reader) {
+func (ix *Index) readValues(lo, hi int, r *vector.Reader) {
 	switch m := ix.values.moment; {
 	case m != nil:
 		m.at.(valueMoment).readValues(lo, hi-lo, m.m.size, r)
 	case ix.keeper != nil:
-		readKept(ix.keeper, lo, hi, int(sizeOf[V]()), r)
+		readKept(ix.keeper, lo, hi, ix.values.size, r)
 	default:
-		r.Take(unsafe.Pointer(&ix.values.rows[lo]), hi-lo)
+		r.Take(ix.values.place(ix.values.rows, lo), hi-lo)
 	}
 }
 
@@ -99,11 +98,11 @@ func readKept(k keeper, lo, hi, size int, r *vector.Reader) {
 
 // SummarizeRanges sums up the values of many ranges, and returns false if these
 // are not where they can be read many at a time.
-func (ix *Index[V]) SummarizeRanges(lo, hi order.Keys, out []vector.Summary) bool {
+func (ix *Index) SummarizeRanges(lo, hi order.Keys, out []vector.Summary) bool {
 	if _, ok := ix.Entries(0, 0); !ok {
 		return false
 	}
-	t, found := NumberType[V](), ix.Ranges(lo, hi, 0)
+	t, found := ix.values.number(), ix.Ranges(lo, hi, 0)
 	first := *found.First
 	if e, can := ix.engine.(vectored); can && e.summarize(t, found.spans(ix.n), out) {
 		ix.Done(found)
@@ -159,20 +158,20 @@ func (m *Matches) Len() int { return m.before[len(m.before)-1] }
 
 // Match looks which of the entries [first, end) satisfy a condition. Values must
 // lie where Entries can read them.
-func (ix *Index[V]) Match(first, end int, c vector.Condition) *Matches {
+func (ix *Index) Match(first, end int, c vector.Condition) *Matches {
 	src, _ := ix.Entries(first, end)
 	m := &Matches{first: first, end: end}
-	m.masks, m.before = vector.Match(src, NumberType[V](), c, ix.workers)
+	m.masks, m.before = vector.Match(src, ix.values.number(), c, ix.workers)
 	return m
 }
 
 // CopyMatches sets keys, of keySize bytes each, and vals to the entries that
 // satisfy a condition.
-func (ix *Index[V]) CopyMatches(m *Matches, keys order.Keys, keySize int, vals []V) {
+func (ix *Index) CopyMatches(m *Matches, keys order.Keys, keySize int, vals Column) {
 	par.Run(ix.workers, len(m.before)-1, par.Func(func(p int) {
-		c := matchCopier[V]{ix: ix, keys: keys, keySize: keySize, vals: vals, at: m.before[p]}
+		c := matchCopier{ix: ix, keys: keys, keySize: keySize, vals: vals, at: m.before[p]}
 		if keys.Bits() > 0 {
-			c.someKeys, c.someVals = order.MakeKeys(keys.Type, vector.Block), make([]V, vector.Block)
+			c.someKeys, c.someVals = order.MakeKeys(keys.Type, vector.Block), ix.values.zeros(vector.Block)
 		}
 		lo := m.first + p*vector.Piece
 		for b := p * (vector.Piece / vector.Block); lo < min(m.first+(p+1)*vector.Piece, m.end); b++ {
@@ -183,32 +182,32 @@ func (ix *Index[V]) CopyMatches(m *Matches, keys order.Keys, keySize int, vals [
 }
 
 // matchCopier copies the entries of a piece.
-type matchCopier[V any] struct {
-	ix       *Index[V]
+type matchCopier struct {
+	ix       *Index
 	keys     order.Keys
 	keySize  int
-	vals     []V
+	vals     Column
 	at       int        // in keys and vals
 	someKeys order.Keys // of a block; none for strings, which are not copied in vain
-	someVals []V
+	someVals Column
 }
 
 // manyMatches is the number of matches in a block from which on all of it is
 // copied, and then what is wanted of it.
 const manyMatches = 64
 
-func (c *matchCopier[V]) block(lo, n int, mask *vector.Mask) {
-	ones := mask.Count(n)
+func (c *matchCopier) block(lo, n int, mask *vector.Mask) {
+	val, ones := c.ix.values.ValueType, mask.Count(n)
 	if ones < manyMatches || ones == n || c.someKeys.Len() == 0 {
 		mask.Each(n, func(first, k int) {
-			c.ix.CopyOut(lo+first, c.keys.Slice(c.at, c.at+k), c.vals[c.at:c.at+k])
+			c.ix.CopyOut(lo+first, c.keys.Slice(c.at, c.at+k), val.part(c.vals, c.at, c.at+k))
 			c.at += k
 		})
 		return
 	}
-	c.ix.CopyOut(lo, c.someKeys.Slice(0, n), c.someVals[:n])
+	c.ix.CopyOut(lo, c.someKeys.Slice(0, n), val.part(c.someVals, 0, n))
 	mask.Compress(c.keys.Slice(c.at, c.at+ones).At(), c.someKeys.At(), c.keySize, n)
-	mask.Compress(unsafe.Pointer(&c.vals[c.at]), unsafe.Pointer(&c.someVals[0]), int(sizeOf[V]()), n)
+	mask.Compress(val.place(c.vals, c.at), c.someVals.at, val.size, n)
 	c.at += ones
 }
 
@@ -217,7 +216,7 @@ type Selected struct{ keys, vals []uint64 }
 
 // SelectMoment selects from entries [first, end) of a snapshot. It returns false
 // for an index that is none.
-func (ix *Index[V]) SelectMoment(first, end int, c vector.Condition) (out []Selected, ok bool) {
+func (ix *Index) SelectMoment(first, end int, c vector.Condition) (out []Selected, ok bool) {
 	m := ix.values.moment
 	if m == nil {
 		return nil, false
@@ -225,14 +224,14 @@ func (ix *Index[V]) SelectMoment(first, end int, c vector.Condition) (out []Sele
 	out = make([]Selected, vector.Pieces(end-first))
 	par.Run(ix.workers, len(out), par.Func(func(p int) {
 		lo := first + p*vector.Piece
-		m.at.(valueMoment).selectValues(lo, min(vector.Piece, end-lo), &selecting{t: NumberType[V](), size: m.m.size, cond: c, to: &out[p]})
+		m.at.(valueMoment).selectValues(lo, min(vector.Piece, end-lo), &selecting{t: ix.values.number(), size: m.m.size, cond: c, to: &out[p]})
 	}))
 	return out, true
 }
 
 // CopySelected calls room with the number of entries that were selected, and
 // copies them to the memory that it returns.
-func CopySelected[V any](parts []Selected, value func(bits uint64) V, room func(n int) (order.Keys, []V)) {
+func CopySelected(parts []Selected, val *ValueType, room func(n int) (order.Keys, Column)) {
 	n := 0
 	for _, p := range parts {
 		n += len(p.keys)
@@ -241,12 +240,7 @@ func CopySelected[V any](parts []Selected, value func(bits uint64) V, room func(
 	at := 0
 	for _, p := range parts {
 		setKeys(keys.Slice(at, at+len(p.keys)), p.keys)
-		for i, b := range p.vals {
-			vals[at+i] = value(b)
-		}
+		storeVals(val.bytes(val.part(vals, at, at+len(p.vals))), val.size, p.vals)
 		at += len(p.keys)
 	}
 }
-
-// MomentValue returns a value of a snapshot as SelectMoment has it.
-func (ix *Index[V]) MomentValue(bits uint64) V { return ix.values.moment.m.value(bits) }

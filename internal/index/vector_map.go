@@ -21,7 +21,7 @@ type valueMap interface {
 
 // many returns the map as one whose values lie in the tree and can be read many
 // at a time, and false if it is none.
-func (m *Map[V]) many() (valueMap, bool) {
+func (m *Map) many() (valueMap, bool) {
 	v, ok := m.keyMap.(valueMap)
 	return v, ok && m.boxes == nil
 }
@@ -97,7 +97,7 @@ func (s *span) Histogram(t vector.Type, bounds []uint64, counts []int) bool {
 
 // SummarizeRanges sums up the values of n ranges, of keys from one to another, at
 // one moment and on a device. It returns false if that is the CPU's work.
-func (m *Map[V]) SummarizeRanges(n int, keys func(i int) (lo, hi order.Probe), out []vector.Summary) bool {
+func (m *Map) SummarizeRanges(n int, keys func(i int) (lo, hi order.Probe), out []vector.Summary) bool {
 	s, ok := m.keyMap.(vectoredMap)
 	if _, many := m.many(); !many || !ok || n == 0 {
 		return false
@@ -107,13 +107,13 @@ func (m *Map[V]) SummarizeRanges(n int, keys func(i int) (lo, hi order.Probe), o
 		from, to := keys(i)
 		lo[i], hi[i] = from.Code, to.Code
 	}
-	return s.summarize(NumberType[V](), lo, hi, out)
+	return s.summarize(m.val.number(), lo, hi, out)
 }
 
 // Entries returns the values of the entries from lo to hi, to be read by several
 // workers or by one alone. It returns false if these are not where they can be
 // read many at a time.
-func (m *Map[V]) Entries(lo, hi order.Probe, workers int) (src vector.Source, ok bool) {
+func (m *Map) Entries(lo, hi order.Probe, workers int) (src vector.Source, ok bool) {
 	v, ok := m.many()
 	if !ok {
 		return nil, false
@@ -126,13 +126,13 @@ func (m *Map[V]) Entries(lo, hi order.Probe, workers int) (src vector.Source, ok
 }
 
 // span returns a range, cut into pieces, and about how many entries that has.
-func (m *Map[V]) span(v valueMap, lo, hi order.Probe) (s *span, n int) {
+func (m *Map) span(v valueMap, lo, hi order.Probe) (s *span, n int) {
 	s = &span{m: v, size: m.size, lo: lo.Code, hi: hi.Code}
 	return s, m.cut(s)
 }
 
 // cut cuts a range into pieces.
-func (m *Map[V]) cut(s *span) (n int) {
+func (m *Map) cut(s *span) (n int) {
 	if s.lo > s.hi {
 		return 0
 	}
@@ -151,23 +151,20 @@ func (m *Map[V]) cut(s *span) (n int) {
 }
 
 // Select selects from the entries from lo to hi. Values must lie in the tree.
-func (m *Map[V]) Select(lo, hi order.Probe, c vector.Condition) []Selected {
+func (m *Map) Select(lo, hi order.Probe, c vector.Condition) []Selected {
 	v, _ := m.many()
 	s, _ := m.span(v, lo, hi)
 	out := make([]Selected, s.Pieces())
 	par.Run(m.workers, len(out), par.Func(func(p int) {
 		from, to := s.piece(p)
-		v.selectValues(from, to, &selecting{t: NumberType[V](), size: m.size, cond: c, to: &out[p]})
+		v.selectValues(from, to, &selecting{t: m.val.number(), size: m.size, cond: c, to: &out[p]})
 	}))
 	return out
 }
 
-// Value returns a value as Select has it.
-func (m *Map[V]) Value(bits uint64) V { return m.value(bits) }
-
 // Transform changes the values of the entries from lo to hi, and returns how many
 // there were. It does nothing, and returns false, if they do not lie in the tree.
-func (m *Map[V]) Transform(lo, hi order.Probe, c *vector.Change) (changed int, inTree bool, err error) {
+func (m *Map) Transform(lo, hi order.Probe, c *vector.Change) (changed int, inTree bool, err error) {
 	if m.Closed() {
 		return 0, true, m.failed(bplus.ErrClosed)
 	}

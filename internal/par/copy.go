@@ -17,8 +17,12 @@ const copyPiece = 1 << 20
 // stepOf returns the number of values that are copied at a time.
 func stepOf[T any]() int {
 	var t T
-	return max(copyStep/max(int(unsafe.Sizeof(t)), 1), 1)
+	return CopyStep(int(unsafe.Sizeof(t)))
 }
+
+// CopyStep returns the number of values of size bytes that are copied at a time, for
+// callers that know a value's size alone.
+func CopyStep(size int) int { return max(copyStep/max(size, 1), 1) }
 
 // Copy copies src to dst, which is at least as long, step by step on at most
 // workers goroutines.

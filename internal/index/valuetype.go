@@ -1,0 +1,242 @@
+package index
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/vector"
+)
+
+// ValueType describes the values of an index. The Go type of a value ends at the face:
+// many values cross it as a Column, one as a Value, and everything below is compiled
+// once, whatever their type.
+type ValueType struct {
+	typ  reflect.Type
+	size int    // bytes of a value
+	kept int    // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
+	free bool   // values hold no pointers
+	name string // in files
+
+	// What has to know the type, because of pointers that the garbage collector follows.
+	make func(n int) unsafe.Pointer           // returns n zero values in Go memory
+	move func(dst, src unsafe.Pointer, n int) // copies n values
+}
+
+// ValueTypeOf returns the ValueType of V.
+func ValueTypeOf[V any]() *ValueType {
+	return newValueType(reflect.TypeFor[V](),
+		func(n int) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(make([]V, n))) },
+		func(dst, src unsafe.Pointer, n int) { copy(unsafe.Slice((*V)(dst), n), unsafe.Slice((*V)(src), n)) })
+}
+
+func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(dst, src unsafe.Pointer, n int)) *ValueType {
+	t := &ValueType{typ: typ, size: int(typ.Size()), free: PointerFree(typ), name: valueName(typ), make: make, move: move}
+	if t.free && (t.size == 4 || t.size == 8) {
+		t.kept = t.size
+	}
+	return t
+}
+
+// Kept reports whether trees keep the bits of a value. The face asks once, since it
+// has to put each other value into Go memory before it hands it on.
+func (t *ValueType) Kept() bool { return t.kept > 0 }
+
+// Empty reports whether a value takes no memory.
+func (t *ValueType) Empty() bool { return t.size == 0 }
+
+// Type returns the Go type.
+func (t *ValueType) Type() reflect.Type { return t.typ }
+
+// number returns how values lie and are computed with, which must be numbers.
+func (t *ValueType) number() vector.Type { return NumberType(t.typ) }
+
+// fileSize returns the size of a value that a file holds as it is.
+func (t *ValueType) fileSize() uint32 {
+	if !t.free {
+		return 0
+	}
+	return uint32(t.size)
+}
+
+// Value is one value: its bits where trees keep values, else where it lies, which is
+// nowhere if it is zero.
+type Value struct {
+	Bits uint64
+	At   unsafe.Pointer
+}
+
+// ValueOf returns a value without its type. kept is what its ValueType reports.
+func ValueOf[V any](kept bool, v V) Value {
+	if !kept {
+		return Value{At: unsafe.Pointer(moved(v))}
+	}
+	if unsafe.Sizeof(v) == 4 {
+		return Value{Bits: uint64(*(*uint32)(unsafe.Pointer(&v)))}
+	}
+	return Value{Bits: *(*uint64)(unsafe.Pointer(&v))}
+}
+
+// moved returns a value in Go memory.
+func moved[V any](v V) *V {
+	if unsafe.Sizeof(v) == 0 {
+		return nil
+	}
+	p := new(V)
+	*p = v
+	return p
+}
+
+// ValueAs returns a value with its type.
+func ValueAs[V any](x Value) (v V) {
+	if x.At != nil {
+		return *(*V)(x.At)
+	}
+	switch unsafe.Sizeof(v) { // of a value that is not kept the bits are zero
+	case 4:
+		*(*uint32)(unsafe.Pointer(&v)) = uint32(x.Bits)
+	case 8:
+		*(*uint64)(unsafe.Pointer(&v)) = x.Bits
+	}
+	return v
+}
+
+// load returns the value at a place.
+func (t *ValueType) load(at unsafe.Pointer) Value {
+	switch t.kept {
+	case 4:
+		return Value{Bits: uint64(*(*uint32)(at))}
+	case 8:
+		return Value{Bits: *(*uint64)(at)}
+	}
+	if t.size == 0 {
+		return Value{}
+	}
+	return Value{At: at}
+}
+
+// store sets the value at a place.
+func (t *ValueType) store(at unsafe.Pointer, v Value) {
+	switch {
+	case t.kept == 4:
+		*(*uint32)(at) = uint32(v.Bits)
+	case t.kept == 8:
+		*(*uint64)(at) = v.Bits
+	case t.size == 0:
+	case v.At == nil:
+		t.clear(at)
+	default:
+		t.copy(at, v.At)
+	}
+}
+
+// copy copies a value.
+func (t *ValueType) copy(dst, src unsafe.Pointer) {
+	if t.free {
+		copy(t.memory(dst, 1), t.memory(src, 1))
+		return
+	}
+	t.move(dst, src, 1)
+}
+
+// clear makes the value at a place zero.
+func (t *ValueType) clear(at unsafe.Pointer) {
+	if t.free {
+		clear(t.memory(at, 1))
+		return
+	}
+	t.move(at, t.make(1), 1)
+}
+
+// boxed returns a copy of a value, in Go memory of its own.
+func (t *ValueType) boxed(at unsafe.Pointer) Value {
+	p := t.make(1)
+	t.move(p, at, 1)
+	return Value{At: p}
+}
+
+// memory returns the bytes of n values, which must hold no pointers.
+func (t *ValueType) memory(at unsafe.Pointer, n int) []byte {
+	return unsafe.Slice((*byte)(at), n*t.size)
+}
+
+// text returns a value as people read it.
+func (t *ValueType) text(v Value) string {
+	p := reflect.New(t.typ)
+	t.store(p.UnsafePointer(), v)
+	s := fmt.Sprintf("%+v", p.Elem().Interface())
+	if len(s) > mostValue {
+		s = s[:mostValue] + "…"
+	}
+	return s
+}
+
+// Column is values one behind the other: a slice without its type.
+type Column struct {
+	at unsafe.Pointer
+	n  int
+}
+
+// ColumnOf returns a slice without its type.
+func ColumnOf[V any](s []V) Column { return Column{unsafe.Pointer(unsafe.SliceData(s)), len(s)} }
+
+// SliceOf returns values with their type.
+func SliceOf[V any](c Column) []V { return unsafe.Slice((*V)(c.at), c.n) }
+
+// Len returns the number of values.
+func (c Column) Len() int { return c.n }
+
+// zeros returns n zero values in Go memory.
+func (t *ValueType) zeros(n int) Column { return Column{t.make(n), n} }
+
+// columnIn returns the values that lie in memory off the Go heap.
+func (t *ValueType) columnIn(b []byte) Column {
+	return Column{unsafe.Pointer(unsafe.SliceData(b)), len(b) / t.size}
+}
+
+// place returns where value i lies.
+func (t *ValueType) place(c Column, i int) unsafe.Pointer { return unsafe.Add(c.at, i*t.size) }
+
+// part returns values [lo, hi).
+func (t *ValueType) part(c Column, lo, hi int) Column {
+	if uint(lo) > uint(hi) || hi > c.n {
+		panic(fmt.Sprintf("index: values [%d, %d) of %d", lo, hi, c.n))
+	}
+	if lo == hi { // nothing points behind the last value
+		return Column{}
+	}
+	return Column{t.place(c, lo), hi - lo}
+}
+
+// bytes returns the memory of values that hold no pointers.
+func (t *ValueType) bytes(c Column) []byte { return t.memory(c.at, c.n) }
+
+// copyAll copies as many values as src has, step by step on at most workers goroutines.
+func (t *ValueType) copyAll(dst, src Column, workers int) {
+	if t.free {
+		par.Copy(t.bytes(dst), t.bytes(src), workers)
+		return
+	}
+	step := par.CopyStep(t.size)
+	if src.n <= step*copySteps || workers <= 1 {
+		t.copySteps(dst, src, step)
+		return
+	}
+	par.Run(workers, (src.n+step*copySteps-1)/(step*copySteps), par.Func(func(p int) {
+		lo, hi := p*step*copySteps, min((p+1)*step*copySteps, src.n)
+		t.copySteps(t.part(dst, lo, hi), t.part(src, lo, hi), step)
+	}))
+}
+
+// copySteps is the number of steps that a worker copies at a time.
+const copySteps = 64
+
+// copySteps copies as many values as src has, which may hold pointers. Each step is a
+// call, at whose entry the scheduler can stop the goroutine.
+func (t *ValueType) copySteps(dst, src Column, step int) {
+	for lo := 0; lo < src.n; lo += step {
+		n := min(step, src.n-lo)
+		t.move(t.place(dst, lo), t.place(src, lo), n)
+	}
+}
