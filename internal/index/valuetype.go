@@ -14,10 +14,11 @@ import (
 // once, whatever their type.
 type ValueType struct {
 	typ  reflect.Type
-	size int    // bytes of a value
-	kept int    // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
-	free bool   // values hold no pointers
-	name string // in files
+	size int            // bytes of a value
+	kept int            // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
+	free bool           // values hold no pointers
+	name string         // in files
+	zero unsafe.Pointer // to a zero value, if they hold pointers
 
 	// What has to know the type, because of pointers that the garbage collector follows.
 	make func(n int) unsafe.Pointer           // returns n zero values in Go memory
@@ -35,6 +36,9 @@ func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(d
 	t := &ValueType{typ: typ, size: int(typ.Size()), free: PointerFree(typ), name: valueName(typ), make: make, move: move}
 	if t.free && (t.size == 4 || t.size == 8) {
 		t.kept = t.size
+	}
+	if !t.free {
+		t.zero = make(1)
 	}
 	return t
 }
@@ -146,7 +150,7 @@ func (t *ValueType) clear(at unsafe.Pointer) {
 		clear(t.memory(at, 1))
 		return
 	}
-	t.move(at, t.make(1), 1)
+	t.move(at, t.zero, 1)
 }
 
 // boxed returns a copy of a value, in Go memory of its own.
