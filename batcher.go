@@ -64,14 +64,14 @@ const mostBatch = 1 << 20
 // DefaultWait and DefaultBatch. A size above a million is taken as that: there is
 // room for a batch from the start. The index must be open as long as it is used.
 func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
-	f.open()
+	f.c.open()
 	return newBatcher(f, wait, size)
 }
 
 // Batcher makes a Batcher over the tree, as Frozen.Batcher does over an index: each
 // call returns a value that its key has between the begin and the end of the call.
 func (t *Tree[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
-	t.open()
+	t.c.open()
 	return newBatcher(t, wait, size)
 }
 

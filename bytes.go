@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/order"
 )
 
 // Keys that are []byte need not be made strings to be looked up. The index holds
@@ -27,36 +26,24 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 // GetBytes is Get for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not.
 func (f *Frozen[K, V]) GetBytes(key []byte) (V, bool) {
-	f.mustTakeBytes("GetBytes")
-	ix := f.open()
-	x, found := ix.Get(order.Probe{Text: view(key)})
+	p := f.c.textOf("GetBytes", key)
+	ix := f.c.open()
+	x, found := ix.Get(p)
 	v := index.ValueAs[V](x)
-	f.done(ix)
+	f.c.done(ix)
 	return v, found
 }
 
 // HasBytes is Has for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not.
 func (f *Frozen[K, V]) HasBytes(key []byte) bool {
-	f.mustTakeBytes("HasBytes")
-	ix := f.open()
-	_, found := ix.Seek(order.Probe{Text: view(key)})
-	f.done(ix)
+	_, found := f.c.seek(f.c.textOf("HasBytes", key))
 	return found
 }
 
 // RankBytes is Rank for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not. With At it leads to neighbours.
 func (f *Frozen[K, V]) RankBytes(key []byte) int {
-	f.mustTakeBytes("RankBytes")
-	ix := f.open()
-	i, _ := ix.Seek(order.Probe{Text: view(key)})
-	f.done(ix)
+	i, _ := f.c.seek(f.c.textOf("RankBytes", key))
 	return i
-}
-
-func (f *Frozen[K, V]) mustTakeBytes(method string) {
-	if f.key.Bits() != 0 {
-		panic("pando: " + method + ": only strings can be looked up by bytes, and the keys of this index are " + f.key.Name)
-	}
 }

@@ -2,6 +2,7 @@ package pando
 
 import (
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/order"
 )
 
 // Cursor goes through an index entry by entry, in both directions. Seek, First
@@ -43,39 +44,62 @@ type Cursor[K Key, V any] interface {
 
 // Cursor returns a new cursor.
 func (f *Frozen[K, V]) Cursor() Cursor[K, V] {
-	f.open()
-	return &frozenCursor[K, V]{f: f, new: true}
+	f.c.open()
+	return &frozenCursor[K, V]{frozenPlace{f: &f.c, new: true}}
 }
 
-// frozenCursor is at entry at; or, where on is false, before it.
-type frozenCursor[K Key, V any] struct {
-	f   *Frozen[K, V]
+// frozenCursor is a cursor over an index.
+type frozenCursor[K Key, V any] struct{ frozenPlace }
+
+func (c *frozenCursor[K, V]) Seek(key K) bool {
+	ix, i := c.f.ceil(order.Encode(c.f.key.Type, key))
+	return c.move(ix, i)
+}
+
+func (c *frozenCursor[K, V]) Key() K {
+	ix := c.entry("Key")
+	k := order.Decode[K](c.f.key.Type, ix.Key(c.at))
+	c.f.done(ix)
+	return k
+}
+
+func (c *frozenCursor[K, V]) Value() V {
+	ix := c.entry("Value")
+	v := valAt[V](ix, c.at)
+	c.f.done(ix)
+	return v
+}
+
+// frozenPlace is a cursor without its types, at entry at; or, where on is false, before
+// it.
+type frozenPlace struct {
+	f   *frozenCore
 	at  int
 	on  bool
 	new bool
 }
 
 // move goes to entry i, and behind the last or before the first if there is none.
-func (c *frozenCursor[K, V]) move(ix *index.Index, i int) bool {
+func (c *frozenPlace) move(ix *index.Index, i int) bool {
 	c.f.done(ix)
 	c.at, c.on, c.new = max(0, min(i, ix.Len())), i >= 0 && i < ix.Len(), false
 	return c.on
 }
 
-func (c *frozenCursor[K, V]) Seek(key K) bool {
-	ix := c.f.open()
-	i, _ := ix.Seek(c.f.probe(key))
-	return c.move(ix, i)
+// entry returns the index, and panics where the cursor is at no entry.
+func (c *frozenPlace) entry(method string) *index.Index {
+	mustBeOn(c.on, method)
+	return c.f.open()
 }
 
-func (c *frozenCursor[K, V]) First() bool { return c.move(c.f.open(), 0) }
+func (c *frozenPlace) First() bool { return c.move(c.f.open(), 0) }
 
-func (c *frozenCursor[K, V]) Last() bool {
+func (c *frozenPlace) Last() bool {
 	ix := c.f.open()
 	return c.move(ix, ix.Len()-1)
 }
 
-func (c *frozenCursor[K, V]) Next() bool {
+func (c *frozenPlace) Next() bool {
 	i := c.at
 	if c.on {
 		i++
@@ -83,39 +107,16 @@ func (c *frozenCursor[K, V]) Next() bool {
 	return c.move(c.f.open(), i)
 }
 
-func (c *frozenCursor[K, V]) Prev() bool {
+func (c *frozenPlace) Prev() bool {
 	if c.new {
 		return c.Last()
 	}
 	return c.move(c.f.open(), c.at-1)
 }
 
-func (c *frozenCursor[K, V]) Valid() bool { return c.on }
+func (c *frozenPlace) Valid() bool { return c.on }
 
-// mustBeOn panics where a cursor is at no entry.
-func mustBeOn(on bool, method string) {
-	if !on {
-		panic("pando: Cursor." + method + ": the cursor is at no entry")
-	}
-}
-
-func (c *frozenCursor[K, V]) Key() K {
-	mustBeOn(c.on, "Key")
-	ix := c.f.open()
-	k := c.f.keyAt(ix, c.at)
-	c.f.done(ix)
-	return k
-}
-
-func (c *frozenCursor[K, V]) Value() V {
-	mustBeOn(c.on, "Value")
-	ix := c.f.open()
-	v := valAt[V](ix, c.at)
-	c.f.done(ix)
-	return v
-}
-
-func (c *frozenCursor[K, V]) AppendKey(dst []byte) []byte {
+func (c *frozenPlace) AppendKey(dst []byte) []byte {
 	mustBeOn(c.on, "AppendKey")
 	c.f.mustHaveStrings("Cursor.AppendKey")
 	ix := c.f.open()
@@ -124,19 +125,40 @@ func (c *frozenCursor[K, V]) AppendKey(dst []byte) []byte {
 	return dst
 }
 
-// Cursor returns a new cursor.
-func (t *Tree[K, V]) Cursor() Cursor[K, V] {
-	m := t.open()
-	return &treeCursor[K, V]{t: t, c: m.Cursor(), side: atEitherEnd}
+// mustBeOn panics where a cursor is at no entry.
+func mustBeOn(on bool, method string) {
+	if !on {
+		panic("pando: Cursor." + method + ": the cursor is at no entry")
+	}
 }
 
-// treeCursor is at a key, or beside one: the key need not be there. Before or
-// after no key is before the first or behind the last.
-type treeCursor[K Key, V any] struct {
-	t    *Tree[K, V]
+// Cursor returns a new cursor.
+func (t *Tree[K, V]) Cursor() Cursor[K, V] {
+	return &treeCursor[K, V]{treePlace{t: &t.c, c: t.c.open().Cursor(), side: atEitherEnd}}
+}
+
+// treeCursor is a cursor over a tree.
+type treeCursor[K Key, V any] struct{ treePlace }
+
+func (c *treeCursor[K, V]) Seek(key K) bool { return c.seek(order.Encode(c.t.key.Type, key)) }
+
+func (c *treeCursor[K, V]) Key() K {
+	mustBeOn(c.side == onKey, "Key")
+	return order.Decode[K](c.t.key.Type, c.at.Key)
+}
+
+func (c *treeCursor[K, V]) Value() V {
+	mustBeOn(c.side == onKey, "Value")
+	return index.ValueAs[V](c.val)
+}
+
+// treePlace is a cursor without its types. It is at a key, or beside one: the key need
+// not be there. Before or after no key is before the first or behind the last.
+type treePlace struct {
+	t    *treeCore
 	c    index.Cursor
 	at   index.Edge
-	val  V
+	val  index.Value
 	side side
 	runs running
 }
@@ -162,9 +184,8 @@ const (
 
 // step takes the cursor below a step further. Where it finds nothing, the cursor
 // is as it was, but not at its key.
-func (c *treeCursor[K, V]) step(dir running) bool {
-	key, x, ok := c.c.Next()
-	val := index.ValueAs[V](x)
+func (c *treePlace) step(dir running) bool {
+	key, val, ok := c.c.Next()
 	c.t.done()
 	if !ok {
 		c.runs = nowhere
@@ -175,7 +196,7 @@ func (c *treeCursor[K, V]) step(dir running) bool {
 }
 
 // begin makes the cursor below begin at an edge.
-func (c *treeCursor[K, V]) begin(from index.Edge, dir running) bool {
+func (c *treePlace) begin(from index.Edge, dir running) bool {
 	c.t.open()
 	if !c.c.Move(from, dir == downwards) {
 		c.runs = nowhere
@@ -184,22 +205,22 @@ func (c *treeCursor[K, V]) begin(from index.Edge, dir running) bool {
 	return c.step(dir)
 }
 
-func (c *treeCursor[K, V]) Seek(key K) bool {
-	c.at, c.side = index.Edge{Key: c.t.probe(key)}, beforeKey
+func (c *treePlace) seek(key order.Probe) bool {
+	c.at, c.side = index.Edge{Key: key}, beforeKey
 	return c.begin(c.at, upwards)
 }
 
-func (c *treeCursor[K, V]) First() bool {
+func (c *treePlace) First() bool {
 	c.at, c.side = index.NoEdge, beforeKey
 	return c.begin(c.at, upwards)
 }
 
-func (c *treeCursor[K, V]) Last() bool {
+func (c *treePlace) Last() bool {
 	c.at, c.side = index.NoEdge, afterKey
 	return c.begin(c.at, downwards)
 }
 
-func (c *treeCursor[K, V]) Next() bool {
+func (c *treePlace) Next() bool {
 	switch {
 	case c.side == atEitherEnd:
 		return c.First()
@@ -216,7 +237,7 @@ func (c *treeCursor[K, V]) Next() bool {
 	return !c.at.None && c.begin(index.Edge{Key: c.at.Key, Open: true}, upwards)
 }
 
-func (c *treeCursor[K, V]) Prev() bool {
+func (c *treePlace) Prev() bool {
 	switch {
 	case c.side == atEitherEnd:
 		return c.Last()
@@ -233,19 +254,9 @@ func (c *treeCursor[K, V]) Prev() bool {
 	return !c.at.None && c.begin(index.Edge{Key: c.at.Key, Open: true}, downwards)
 }
 
-func (c *treeCursor[K, V]) Valid() bool { return c.side == onKey }
+func (c *treePlace) Valid() bool { return c.side == onKey }
 
-func (c *treeCursor[K, V]) Key() K {
-	mustBeOn(c.side == onKey, "Key")
-	return c.t.keyOf(c.at.Key)
-}
-
-func (c *treeCursor[K, V]) Value() V {
-	mustBeOn(c.side == onKey, "Value")
-	return c.val
-}
-
-func (c *treeCursor[K, V]) AppendKey(dst []byte) []byte {
+func (c *treePlace) AppendKey(dst []byte) []byte {
 	mustBeOn(c.side == onKey, "AppendKey")
 	c.t.mustHaveStrings("Cursor.AppendKey")
 	return append(dst, c.at.Key.Text...)

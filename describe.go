@@ -10,27 +10,11 @@ import (
 // String describes the index in a few words, for logs and debuggers: its type,
 // entries, layout, memory and device. Unlike other methods it may be called after
 // Close, and it does not read a snapshot of a Tree that nobody has read yet.
-func (f *Frozen[K, V]) String() string {
-	name := "pando.Frozen" + types[K, V]()
-	ix := f.live.Load()
-	switch {
-	case ix != nil:
-		return name + "{" + inWords(ix.Stats()) + "}"
-	case f.later.Load() != nil:
-		return name + "{snapshot}"
-	}
-	return name + "{closed}"
-}
+func (f *Frozen[K, V]) String() string { return f.c.string() }
 
 // String describes the tree in a few words, for logs and debuggers. It may be
 // called after Close.
-func (t *Tree[K, V]) String() string {
-	name := "pando.Tree" + types[K, V]()
-	if t.closed.Load() {
-		return name + "{closed}"
-	}
-	return name + "{" + inWords(t.m.Stats()) + "}"
-}
+func (t *Tree[K, V]) String() string { return t.c.string() }
 
 func types[K Key, V any]() string {
 	return fmt.Sprintf("[%v,%v]", reflect.TypeFor[K](), reflect.TypeFor[V]())

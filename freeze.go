@@ -3,7 +3,6 @@ package pando
 import (
 	"fmt"
 	"iter"
-	"unsafe"
 
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
@@ -14,24 +13,28 @@ import (
 // sorted; input that is sorted already builds faster. Nothing is kept of the
 // slices. Where V takes no memory (struct{}), vals may be nil.
 func Freeze[K Key, V any](keys []K, vals []V, opts ...Option) (*Frozen[K, V], error) {
+	ix, err := freeze(order.KeysOf(keys), index.KeyTypeOf[K](), index.ColumnOf(vals), index.ValueTypeOf[V](), opts)
+	if err != nil {
+		return nil, err
+	}
+	return frozen[K, V](ix), nil
+}
+
+// freeze is Freeze without types.
+func freeze(keys order.Keys, key index.KeyType, vals index.Column, val *index.ValueType, opts []Option) (*index.Index, error) {
 	c, err := configure(opts)
 	if err != nil {
 		return nil, err
 	}
-	var v V
-	if len(keys) != len(vals) && (vals != nil || unsafe.Sizeof(v) > 0) {
-		return nil, fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
+	if keys.Len() != vals.Len() && !(val.Empty() && vals.Len() == 0) {
+		return nil, fmt.Errorf("%w: %d keys, %d values", ErrLength, keys.Len(), vals.Len())
 	}
-	val := index.ValueTypeOf[V]()
 	codec, err := codecOf(val, c)
 	if err != nil {
 		return nil, err
 	}
-	ix, err := index.Build(order.KeysOf(keys), index.KeyTypeOf[K](), index.ColumnOf(vals), val, c.index(), codec)
-	if err != nil {
-		return nil, translate(err)
-	}
-	return frozen[K, V](ix), nil
+	ix, err := index.Build(keys, key, vals, val, c.index(), codec)
+	return ix, failed(err)
 }
 
 // firstPairs is the pairs that FreezeSeq has room for at first.

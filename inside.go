@@ -12,28 +12,37 @@ import (
 // Inside is what package pandoview shows of the index: its nodes, and nothing
 // that changes it.
 func (f *Frozen[K, V]) Inside() *index.Inside {
-	return withText[K](f.open().Inside(f.open))
+	return withText(reflect.TypeFor[K](), f.c.open().Inside(f.c.open))
 }
 
 // Inside is what package pandoview shows of the tree: its nodes, and nothing that
 // changes it.
 func (t *Tree[K, V]) Inside() *index.Inside {
-	return withText[K](t.open().Inside(func() { t.open() }))
+	return withText(reflect.TypeFor[K](), t.c.open().Inside(t.c.Alive))
 }
 
-// withText adds how keys are read and written.
-func withText[K Key](in *index.Inside) *index.Inside {
-	in.Format = func(p order.Probe) string { return fmt.Sprint(order.Decode[K](in.Type, p)) }
+// withText adds how keys of a type are read and written.
+func withText(key reflect.Type, in *index.Inside) *index.Inside {
+	// made returns a key, and where it lies.
+	made := func() (reflect.Value, order.Keys) {
+		k := reflect.New(key)
+		return k.Elem(), order.KeysAt(in.Type, k.UnsafePointer(), 1)
+	}
+	in.Format = func(p order.Probe) string {
+		k, at := made()
+		at.SetProbe(0, p)
+		return fmt.Sprint(k.Interface())
+	}
 	in.Parse = func(text string) (order.Probe, error) {
-		key, err := parseKey[K](text)
-		return order.Encode(in.Type, key), err
+		k, at := made()
+		err := parseKey(k, text)
+		return at.Probe(0), err
 	}
 	return in
 }
 
-// parseKey makes a key of text.
-func parseKey[K Key](text string) (key K, err error) {
-	to := reflect.ValueOf(&key).Elem()
+// parseKey sets a key to what text says.
+func parseKey(to reflect.Value, text string) (err error) {
 	switch bits := to.Type().Bits; to.Kind() {
 	case reflect.String:
 		to.SetString(text)
@@ -51,7 +60,7 @@ func parseKey[K Key](text string) (key K, err error) {
 		to.SetUint(u)
 	}
 	if err != nil {
-		return key, fmt.Errorf("%q is no key of type %v", text, to.Type())
+		return fmt.Errorf("%q is no key of type %v", text, to.Type())
 	}
-	return key, nil
+	return nil
 }

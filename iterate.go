@@ -2,139 +2,92 @@ package pando
 
 import (
 	"iter"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 )
 
-// All iterates over all entries in key order.
-func (f *Frozen[K, V]) All() iter.Seq2[K, V] {
+// reach is what an iteration goes through.
+type reach struct {
+	what   reachKind
+	lo, hi order.Probe // of a range; lo is a prefix
+	scan   *scan       // of a Scan
+}
+
+type reachKind uint8
+
+const (
+	reachAll reachKind = iota
+	reachDown
+	reachRange
+	reachPrefix
+	reachScan
+)
+
+// extent is a reach with the type of its keys.
+type extent[K Key] struct {
+	what   reachKind
+	lo, hi K
+	scan   *scan
+}
+
+// bare returns the extent without its type.
+func (e *extent[K]) bare(t order.Type) reach {
+	r := reach{what: e.what, scan: e.scan}
+	if e.what == reachRange || e.what == reachPrefix {
+		r.lo, r.hi = order.Encode(t, e.lo), order.Encode(t, e.hi)
+	}
+	return r
+}
+
+// walker is what can be iterated over.
+type walker interface {
+	walk(r reach) *index.Walk
+	keyType() order.Type
+}
+
+// each iterates over what is in reach. Its loop is a function of its own with
+// one call of yield, and whatever is not done for each entry is elsewhere: so the
+// compiler makes it, and the body of the caller's loop, part of the caller.
+func each[K Key, V any](of walker, e extent[K]) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		ix := f.open()
-		f.walk(ix, 0, ix.Len(), yield)
+		w := of.walk(e.bare(of.keyType()))
+		for w.Next() {
+			keys, vals, i, step, word, was := unsafe.Slice((*K)(w.Keys), w.N), unsafe.Slice((*V)(w.Vals), w.N), w.At, w.Step, w.Guard.Word, w.Guard.Was
+			for {
+				if !yield(keys[i], vals[i]) {
+					w.Stop()
+					return
+				}
+				if i += step; uint(i) >= uint(len(keys)) || atomic.LoadUint64(word) != was {
+					break
+				}
+			}
+			w.At = i
+		}
 	}
 }
 
+// All iterates over all entries in key order.
+func (f *Frozen[K, V]) All() iter.Seq2[K, V] { return each[K, V](&f.c, extent[K]{}) }
+
 // Backward iterates over all entries in reverse key order.
 func (f *Frozen[K, V]) Backward() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		ix := f.open()
-		f.walkDown(ix, 0, ix.Len(), yield)
-	}
+	return each[K, V](&f.c, extent[K]{what: reachDown})
 }
 
 // Range iterates over the entries with lo <= key <= hi, in key order. There
 // are none if lo is above hi. For open ends, the reverse order or the first few
 // entries see Scan.
 func (f *Frozen[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		ix := f.open()
-		first, end := ix.Span(f.probe(lo), f.probe(hi))
-		f.walk(ix, first, end, yield)
-	}
+	return each[K, V](&f.c, extent[K]{what: reachRange, lo: lo, hi: hi})
 }
 
 // Prefix iterates over the entries whose key starts with p, in key order: all
 // of them where p is empty. Keys must be strings: it panics if they are not.
 func (f *Frozen[K, V]) Prefix(p K) iter.Seq2[K, V] {
-	f.mustHaveStrings("Prefix")
-	return func(yield func(K, V) bool) {
-		ix := f.open()
-		lo, hi := ix.Prefix(f.probe(p).Text)
-		f.walk(ix, lo, hi, yield)
-	}
-}
-
-// An iteration copies entries out window by window, the first of firstWindow
-// entries so that a short one stays cheap. Up to fewEntries are read one by one:
-// a window is not worth its while.
-const (
-	fewEntries  = 4
-	firstWindow = 8
-	lastWindow  = 64
-)
-
-// window is entries that an iteration has copied out, from a pool.
-type window[K Key, V any] struct {
-	keys [lastWindow]K
-	vals [lastWindow]V
-	used int // most entries that were in it
-}
-
-// window returns a window, which putWindow takes back. An iteration that is
-// stopped by a panic leaves its own to the garbage collector.
-func (f *Frozen[K, V]) window() *window[K, V] {
-	return f.windows.Get()
-}
-
-func (f *Frozen[K, V]) putWindow(w *window[K, V]) {
-	clear(w.keys[:w.used]) // what keys and values point to is not ours to keep
-	clear(w.vals[:w.used])
-	w.used = 0
-	f.windows.Put(w)
-}
-
-// fill copies entries [lo, lo+n) out.
-func (f *Frozen[K, V]) fill(w *window[K, V], ix *index.Index, lo, n int) {
-	ix.CopyOut(lo, order.KeysAs(f.key.Type, w.keys[:n]), index.ColumnOf(w.vals[:n]))
-	w.used = max(w.used, n)
-}
-
-// walk yields entries [i, end), which were computed from ix: if that was closed
-// meanwhile they may be nonsense, and none at all.
-func (f *Frozen[K, V]) walk(ix *index.Index, i, end int, yield func(K, V) bool) {
-	f.done(ix)
-	if end-i <= fewEntries {
-		for ; i < end; i++ {
-			if k, v := f.keyAt(ix, i), valAt[V](ix, i); !f.hand(ix, k, v, yield) {
-				return
-			}
-		}
-		return
-	}
-	w := f.window()
-	for size := firstWindow; i < end; size = min(2*size, lastWindow) {
-		n := min(size, end-i)
-		f.fill(w, ix, i, n)
-		for j := range n {
-			if !f.hand(ix, w.keys[j], w.vals[j], yield) {
-				f.putWindow(w)
-				return
-			}
-		}
-		i += n
-	}
-	f.putWindow(w)
-}
-
-// walkDown is walk from the last entry to the first.
-func (f *Frozen[K, V]) walkDown(ix *index.Index, i, end int, yield func(K, V) bool) {
-	f.done(ix)
-	if end-i <= fewEntries {
-		for end--; end >= i; end-- {
-			if k, v := f.keyAt(ix, end), valAt[V](ix, end); !f.hand(ix, k, v, yield) {
-				return
-			}
-		}
-		return
-	}
-	w := f.window()
-	for size := firstWindow; i < end; size = min(2*size, lastWindow) {
-		n := min(size, end-i)
-		end -= n
-		f.fill(w, ix, end, n)
-		for j := n - 1; j >= 0; j-- {
-			if !f.hand(ix, w.keys[j], w.vals[j], yield) {
-				f.putWindow(w)
-				return
-			}
-		}
-	}
-	f.putWindow(w)
-}
-
-// hand yields an entry, unless the index was closed since it was read.
-func (f *Frozen[K, V]) hand(ix *index.Index, k K, v V, yield func(K, V) bool) bool {
-	f.done(ix)
-	return yield(k, v)
+	f.c.mustHaveStrings("Prefix")
+	return each[K, V](&f.c, extent[K]{what: reachPrefix, lo: p})
 }

@@ -28,25 +28,36 @@ import "github.com/pando-index/pando/internal/index"
 // must be the file's. On systems without mmap (Windows) the file is read into
 // memory, within MemoryLimit; all else is the same.
 func Open[K Key, V any](path string, opts ...Option) (*Frozen[K, V], error) {
+	ix, err := openFile(path, index.KeyTypeOf[K](), index.ValueTypeOf[V](), opts)
+	if err != nil {
+		return nil, err
+	}
+	return frozen[K, V](ix), nil
+}
+
+// openFile is Open without types.
+func openFile(path string, key index.KeyType, val *index.ValueType, opts []Option) (*index.Index, error) {
+	return openWith(key, val, opts, func() (*index.File, error) { return index.OpenFile(path) })
+}
+
+// openWith makes an index of what file returns, which is asked for when options are
+// known to be right.
+func openWith(key index.KeyType, val *index.ValueType, opts []Option, file func() (*index.File, error)) (*index.Index, error) {
 	c, err := configure(opts)
 	if err != nil {
 		return nil, err
 	}
-	val := index.ValueTypeOf[V]()
 	codec, err := codecOf(val, c)
 	if err != nil {
 		return nil, err
 	}
-	file, err := index.OpenFile(path)
+	f, err := file()
 	if err != nil {
 		return nil, translate(err)
 	}
-	defer file.Close()
-	ix, err := index.Open(file, index.KeyTypeOf[K](), val, c.index(), codec)
-	if err != nil {
-		return nil, translate(err)
-	}
-	return frozen[K, V](ix), nil
+	defer f.Close()
+	ix, err := index.Open(f, key, val, c.index(), codec)
+	return ix, failed(err)
 }
 
 // Verified makes Open read the whole file and check every checksum first. It

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/order"
 )
 
 // Ranges holds what RangeBatch found: the entries of range i are
@@ -29,25 +28,16 @@ func (r *Ranges[K, V]) At(i int) ([]K, []V) {
 // above 0. The results are exactly as large as what was found. lo and hi must
 // be of the same length.
 func (f *Frozen[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
-	ix := f.open()
-	mustPair("RangeBatch", len(lo), len(hi))
-	found := ix.Ranges(order.KeysAs(f.key.Type, lo), order.KeysAs(f.key.Type, hi), limit)
-	f.done(ix)
+	ix, found := f.c.rangeBatch(f.keys(lo), f.keys(hi), limit)
 	r := &Ranges[K, V]{Keys: make([]K, found.Total), Vals: make([]V, found.Total), Offsets: found.Offsets}
-	ix.CopyRanges(found, order.KeysAs(f.key.Type, r.Keys), index.ColumnOf(r.Vals))
-	ix.Done(found)
-	f.done(ix)
+	f.c.copyRanges(ix, found, f.keys(r.Keys), index.ColumnOf(r.Vals))
 	return r
 }
 
 // CountBatch sets counts[i] to Count(lo[i], hi[i]). lo and hi must be of the
 // same length, counts at least as long.
 func (f *Frozen[K, V]) CountBatch(lo, hi []K, counts []int) {
-	ix := f.open()
-	mustPair("CountBatch", len(lo), len(hi))
-	mustHold("CountBatch", "counts", len(counts), len(lo))
-	ix.CountBatch(order.KeysAs(f.key.Type, lo), order.KeysAs(f.key.Type, hi), counts[:len(lo)])
-	f.done(ix)
+	f.c.countBatch(f.keys(lo), f.keys(hi), counts)
 }
 
 // mustPair panics where ranges have more bounds on one side.

@@ -36,38 +36,36 @@ func ReadBytes[K Key, V any](b []byte, opts ...Option) (*Frozen[K, V], error) {
 // a zip archive, or any other fs.FS. For files of the operating system Open is
 // faster, since it copies nothing.
 func ReadFS[K Key, V any](fsys fs.FS, name string, opts ...Option) (*Frozen[K, V], error) {
-	file, err := fsys.Open(name)
+	file, size, err := regular(fsys, name)
 	if err != nil {
-		return nil, fmt.Errorf("pando: cannot open the file: %w", err)
+		return nil, err
 	}
 	defer file.Close()
+	return read[K, V](name, file, size, opts)
+}
+
+// regular opens a file of a file system, and returns its size.
+func regular(fsys fs.FS, name string) (fs.File, int64, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("pando: cannot open the file: %w", err)
+	}
 	info, err := file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("pando: cannot open the file: %w", err)
+		file.Close()
+		return nil, 0, fmt.Errorf("pando: cannot open the file: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s: not a regular file", ErrFile, name)
+		file.Close()
+		return nil, 0, fmt.Errorf("%w: %s: not a regular file", ErrFile, name)
 	}
-	return read[K, V](name, file, info.Size(), opts)
+	return file, info.Size(), nil
 }
 
 func read[K Key, V any](name string, r io.Reader, size int64, opts []Option) (*Frozen[K, V], error) {
-	c, err := configure(opts)
+	ix, err := openWith(index.KeyTypeOf[K](), index.ValueTypeOf[V](), opts, func() (*index.File, error) { return index.ReadFile(name, r, size) })
 	if err != nil {
 		return nil, err
-	}
-	val := index.ValueTypeOf[V]()
-	codec, err := codecOf(val, c)
-	if err != nil {
-		return nil, err
-	}
-	file, err := index.ReadFile(name, r, size)
-	if err != nil {
-		return nil, translate(err)
-	}
-	ix, err := index.Open(file, index.KeyTypeOf[K](), val, c.index(), codec)
-	if err != nil {
-		return nil, translate(err)
 	}
 	return frozen[K, V](ix), nil
 }

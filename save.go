@@ -1,12 +1,6 @@
 package pando
 
-import (
-	"fmt"
-	"io"
-
-	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/snapshot"
-)
+import "io"
 
 // Save writes the index to a file, which Open makes an index again. The file
 // appears at path whole or not at all: it is written to a temporary file in
@@ -20,29 +14,10 @@ import (
 // its owner and group where this process may give files away. A process that is
 // killed may leave a hidden file (.pando-save-….tmp) behind, which the
 // next Save to the same path removes.
-func (f *Frozen[K, V]) Save(path string) error {
-	ix := f.open()
-	err := snapshot.Replace(path,
-		func(w io.Writer) error { _, err := f.write(ix, w); return err },
-		func() { f.done(ix) })
-	if err != nil {
-		return fmt.Errorf("pando: cannot save %s: %w", path, err)
-	}
-	return nil
-}
+func (f *Frozen[K, V]) Save(path string) error { return f.c.save(path) }
 
 // WriteTo writes the index to w, the same bytes that Save puts into a file. It
 // goes over the index twice, since checksums come first.
 func (f *Frozen[K, V]) WriteTo(w io.Writer) (int64, error) {
-	return f.write(f.open(), w)
-}
-
-// write writes the index and says so only if it was open until the end.
-func (f *Frozen[K, V]) write(ix *index.Index, w io.Writer) (int64, error) {
-	n, err := ix.WriteTo(w)
-	f.done(ix)
-	if err != nil {
-		err = translate(err)
-	}
-	return n, err
+	return f.c.write(f.c.open(), w)
 }

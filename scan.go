@@ -100,23 +100,5 @@ func scanOf(key index.KeyType, opts []ScanOption) *scan {
 //	ix.Scan(pando.Before(now), pando.Reverse(), pando.Limit(100)) // the last 100
 //	ix.Scan(pando.HasPrefix("/books/"), pando.After(last), pando.Limit(50))
 func (f *Frozen[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
-	s := scanOf(f.key, opts)
-	return func(yield func(K, V) bool) { f.scan(s, yield) }
-}
-
-// scan yields the entries of a scan.
-func (f *Frozen[K, V]) scan(s *scan, yield func(K, V) bool) {
-	ix := f.open()
-	first, end := ix.Within(&s.bounds)
-	switch {
-	case s.limited && s.reverse:
-		first = max(first, end-s.limit)
-	case s.limited:
-		end = min(end, first+min(s.limit, ix.Len()))
-	}
-	if s.reverse {
-		f.walkDown(ix, first, end, yield)
-	} else {
-		f.walk(ix, first, end, yield)
-	}
+	return each[K, V](&f.c, extent[K]{what: reachScan, scan: scanOf(f.c.key, opts)})
 }

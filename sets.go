@@ -170,9 +170,9 @@ func keyNumber[K Key, V any](ix Index[K, V], i int) (key K, ok bool) {
 		key, _ = ix.At(i)
 		return key, true
 	}
-	p, _, ok := t.open().At(i)
-	t.done()
-	return t.keyOf(p), ok
+	p, x, ok := t.c.at(i)
+	key, _, ok = t.entry(p, x, ok)
+	return key, ok
 }
 
 // freezeParts gathers what each part yields on a worker of its own, and makes an

@@ -2,13 +2,11 @@ package pando
 
 import (
 	"fmt"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/par"
 )
 
 // Tree is a mutable ordered map: one value a key, kept in key order. Make one
@@ -39,15 +37,7 @@ import (
 // After Close every method panics, or returns ErrClosed where it returns an error. A
 // program that shuts down closes its trees last: http.Server.Shutdown, for one, returns
 // when no handler is running any more, and then nobody reads the tree.
-type Tree[K Key, V any] struct {
-	m      *index.Map
-	key    index.KeyType
-	val    *index.ValueType
-	kept   bool // what val reports
-	config config
-	pieces par.Pool[piece[K, V]]
-	closed atomic.Bool
-}
+type Tree[K Key, V any] struct{ c treeCore }
 
 // NewTree returns an empty tree.
 //
@@ -113,110 +103,64 @@ func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
 		return nil, err
 	}
 	defer f.Close()
-	ix := f.open()
+	ix := f.c.open()
 	t, err := newTree[K, V](ix.Len(), ix.CopyOut, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.m.Check(); err != nil {
+	if err := t.c.m.Check(); err != nil {
 		t.Close()
-		if key, found := f.firstTwice(); found {
+		if i, found := ix.FirstTwice(); found {
 			return nil, fmt.Errorf("%w: %s has %v more than once, and a Tree keeps one value a key; Open takes the file, or Set each of its entries in an empty Tree, which keeps the last of equal ones",
-				ErrEqualKeys, path, key)
+				ErrEqualKeys, path, f.keyAt(ix, i))
 		}
 		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
 	}
 	return t, nil
 }
 
-// firstTwice returns the first key that the index has more than once.
-func (f *Frozen[K, V]) firstTwice() (key K, found bool) {
-	const piece = 4096
-	ix := f.open()
-	for lo := 0; lo+1 < ix.Len(); lo += piece - 1 { // the last key of a piece is the first of the next
-		keys := make([]K, min(piece, ix.Len()-lo))
-		ix.CopyKeys(lo, order.KeysAs(f.key.Type, keys))
-		for i := 1; i < len(keys); i++ {
-			if a, b := keys[i-1], keys[i]; a == b || a != a && b != b { // NaN is not even equal to itself
-				return b, true
-			}
-		}
-	}
-	return key, false
-}
-
 func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) (*Tree[K, V], error) {
-	c, err := configure(opts)
-	if err != nil {
+	t := new(Tree[K, V])
+	if err := t.c.load(index.KeyTypeOf[K](), index.ValueTypeOf[V](), types[K, V](), n, span, opts); err != nil {
 		return nil, err
-	}
-	val := index.ValueTypeOf[V]()
-	codec, err := codecOf(val, c)
-	if err != nil {
-		return nil, err
-	}
-	t := &Tree[K, V]{key: index.KeyTypeOf[K](), val: val, kept: val.Kept(), config: c, pieces: par.NewPool[piece[K, V]]()}
-	if t.m, err = index.LoadMap(t.key, val, n, span, c.index(), codec); err != nil {
-		return nil, translate(err)
 	}
 	return t, nil
 }
 
-// open panics if the tree was closed.
-func (t *Tree[K, V]) open() *index.Map {
-	if t.closed.Load() {
-		panic("pando: Tree used after Close")
+func (t *Tree[K, V]) probe(key K) order.Probe { return order.Encode(t.c.key.Type, key) }
+
+// keys returns keys without their type.
+func (t *Tree[K, V]) keys(keys []K) order.Keys { return order.KeysAs(t.c.key.Type, keys) }
+
+// bare returns a value without its type.
+func (t *Tree[K, V]) bare(v V) index.Value { return index.ValueOf(t.c.kept, v) }
+
+// entry returns an entry with its types, if there is one.
+func (t *Tree[K, V]) entry(k order.Probe, x index.Value, ok bool) (key K, val V, found bool) {
+	if ok {
+		key, val = order.Decode[K](t.c.key.Type, k), index.ValueAs[V](x)
 	}
-	return t.m
+	return key, val, ok
 }
-
-// done panics if the tree was closed while an answer was read.
-func (t *Tree[K, V]) done() {
-	if t.closed.Load() {
-		panic("pando: Tree closed while it was in use")
-	}
-}
-
-// failed returns an error under its public name.
-func (t *Tree[K, V]) failed(err error) error {
-	if err == nil {
-		return nil
-	}
-	return translate(err)
-}
-
-// must panics over an error of a method that returns none: the tree was closed.
-func (t *Tree[K, V]) must(err error) {
-	if err != nil {
-		t.open()
-		panic("pando: " + err.Error())
-	}
-}
-
-func (t *Tree[K, V]) probe(key K) order.Probe { return order.Encode(t.key.Type, key) }
-
-func (t *Tree[K, V]) keyOf(p order.Probe) K { return order.Decode[K](t.key.Type, p) }
 
 // Len returns the number of entries: exactly, if nobody writes meanwhile.
-func (t *Tree[K, V]) Len() int { return t.open().Len() }
+func (t *Tree[K, V]) Len() int { return t.c.open().Len() }
 
 // Get returns the value of key, and reports whether there is one.
 func (t *Tree[K, V]) Get(key K) (V, bool) {
-	x, ok := t.open().Get(t.probe(key))
-	v := index.ValueAs[V](x)
-	t.done()
-	return v, ok
+	x, ok := t.c.get(t.probe(key))
+	return index.ValueAs[V](x), ok
 }
 
 // Set sets the value of key.
 func (t *Tree[K, V]) Set(key K, val V) error {
-	return t.failed(t.m.Set(t.probe(key), index.ValueOf(t.kept, val)))
+	return t.c.set(t.probe(key), t.bare(val))
 }
 
 // Swap sets the value of key, and returns the one it had.
 func (t *Tree[K, V]) Swap(key K, val V) (old V, had bool, err error) {
-	x, had, err := t.m.Swap(t.probe(key), index.ValueOf(t.kept, val))
-	return index.ValueAs[V](x), had, t.failed(err)
+	x, had, err := t.c.swap(t.probe(key), t.bare(val))
+	return index.ValueAs[V](x), had, err
 }
 
 // Update sets the value of key to what f returns, or deletes the key where f
@@ -231,19 +175,18 @@ func (t *Tree[K, V]) Swap(key K, val V) (old V, had bool, err error) {
 // but it must not change key itself, over which Update panics, nor wait for another
 // goroutine that does.
 func (t *Tree[K, V]) Update(key K, f func(old V, had bool) (val V, keep bool)) error {
-	return t.failed(t.m.Update(t.probe(key), func(old index.Value, had bool) (index.Value, bool) {
+	return t.c.update(t.probe(key), func(old index.Value, had bool) (index.Value, bool) {
 		val, keep := f(index.ValueAs[V](old), had)
 		if !keep {
 			return index.Value{}, false
 		}
-		return index.ValueOf(t.kept, val), true
-	}))
+		return t.bare(val), true
+	})
 }
 
 // Delete deletes key, and returns the value it had.
 func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
-	x, had, err := t.m.Delete(t.probe(key))
-	t.must(err)
+	x, had := t.c.delete(t.probe(key))
 	return index.ValueAs[V](x), had
 }
 
@@ -253,29 +196,16 @@ func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
 // gone and later ones still there, and what they put behind keys that are gone
 // stays.
 func (t *Tree[K, V]) DeleteRange(lo, hi K) (deleted int) {
-	deleted, err := t.open().DeleteRange(t.probe(lo), t.probe(hi))
-	t.must(err)
-	return deleted
+	return t.c.deleteRange(t.probe(lo), t.probe(hi))
 }
 
 // PopMin deletes the first entry, and returns it. It returns false if the tree
 // is empty.
-func (t *Tree[K, V]) PopMin() (K, V, bool) { return t.pop(false) }
+func (t *Tree[K, V]) PopMin() (K, V, bool) { return t.entry(t.c.pop(false)) }
 
 // PopMax deletes the last entry, and returns it. It returns false if the tree is
 // empty.
-func (t *Tree[K, V]) PopMax() (K, V, bool) { return t.pop(true) }
-
-func (t *Tree[K, V]) pop(greatest bool) (K, V, bool) {
-	k, x, ok, err := t.m.Pop(greatest)
-	t.must(err)
-	v := index.ValueAs[V](x)
-	if !ok {
-		var none K
-		return none, v, false
-	}
-	return t.keyOf(k), v, true
-}
+func (t *Tree[K, V]) PopMax() (K, V, bool) { return t.entry(t.c.pop(true)) }
 
 // Op is an operation of a batch.
 type Op uint8
@@ -290,24 +220,14 @@ const (
 // many calls of Set. Of equal keys the last wins. It sets all, or none if it
 // returns an error.
 func (t *Tree[K, V]) SetBatch(keys []K, vals []V) error {
-	if len(keys) != len(vals) {
-		return fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
-	}
-	return t.failed(t.m.Apply(order.KeysAs(t.key.Type, keys), nil, bplus.Set, index.ColumnOf(vals), nil, false))
+	return t.c.setBatch(t.keys(keys), index.ColumnOf(vals))
 }
 
 // DeleteBatch deletes many keys. found[i], where found is not nil, reports
 // whether keys[i] was there. It returns the number of entries deleted. found, if
 // not nil, must be at least as long as keys.
 func (t *Tree[K, V]) DeleteBatch(keys []K, found []bool) (deleted int) {
-	t.open()
-	if found != nil {
-		mustHold("DeleteBatch", "found", len(found), len(keys))
-		found = found[:len(keys)]
-	}
-	deleted, err := t.m.DeleteBatch(order.KeysAs(t.key.Type, keys), found)
-	t.must(err)
-	return deleted
+	return t.c.deleteBatch(t.keys(keys), found)
 }
 
 // Apply does many operations, many times faster than one by one, with the results of
@@ -318,14 +238,7 @@ func (t *Tree[K, V]) DeleteBatch(keys []K, found []bool) (deleted int) {
 // operations, or none if it returns an error. All slices must be of one length,
 // but for a found of nil. What others see meanwhile is said at Tree.
 func (t *Tree[K, V]) Apply(ops []Op, keys []K, vals []V, found []bool) error {
-	if len(ops) != len(keys) || len(vals) != len(keys) || found != nil && len(found) != len(keys) {
-		return fmt.Errorf("%w: %d operations, %d keys, %d values, room for %d reports", ErrLength, len(ops), len(keys), len(vals), len(found))
-	}
-	if i := unknownOp(ops); i >= 0 {
-		return fmt.Errorf("%w: operation %d is Op(%d); take OpGet, OpSet or OpDelete", ErrOption, i, ops[i])
-	}
-	kinds := unsafe.Slice((*bplus.Kind)(unsafe.Pointer(unsafe.SliceData(ops))), len(ops))
-	return t.failed(t.m.Apply(order.KeysAs(t.key.Type, keys), kinds, bplus.Get, index.ColumnOf(vals), found, found != nil))
+	return t.c.apply(ops, t.keys(keys), index.ColumnOf(vals), found)
 }
 
 // unknownOp returns the first operation that is none of the three, or -1. It looks
@@ -358,39 +271,17 @@ func unknownOp(ops []Op) int {
 // DeviceOnly it stays on the GPU, which answers all of its methods, and is lost
 // with the GPU.
 func (t *Tree[K, V]) Snapshot() *Frozen[K, V] {
-	s, err := t.m.Freeze()
-	t.must(err)
-	f := emptyFrozen[K, V](t.key)
-	f.later.Store(&unread{from: s})
+	f := emptyFrozen[K, V](t.c.key)
+	f.c.later.Store(t.c.snapshot())
 	return f
 }
 
 // Freeze returns a compact copy of this moment, while writers go on. It takes
 // all options that Freeze takes.
 func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
-	c, err := configure(opts)
+	own, err := t.c.freeze(opts)
 	if err != nil {
 		return nil, err
-	}
-	codec, err := codecOf(t.val, c)
-	if err != nil {
-		return nil, err
-	}
-	if c.values == nil {
-		codec, _ = codecOf(t.val, t.config)
-	}
-	s, err := t.m.Freeze()
-	if err != nil {
-		return nil, t.failed(err)
-	}
-	defer s.Drop()
-	ix, err := s.Open()
-	if err != nil {
-		return nil, t.failed(err)
-	}
-	own, err := ix.Compact(c.index(), codec)
-	if err != nil {
-		return nil, t.failed(err)
 	}
 	return frozen[K, V](own), nil
 }
@@ -398,41 +289,22 @@ func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
 // Close gives the memory of the tree back to the system, but for what its
 // snapshots need. A tree that is never closed is freed when the garbage collector
 // finds it unused. A second Close does nothing.
-func (t *Tree[K, V]) Close() error {
-	if !t.closed.Swap(true) {
-		t.m.Close()
-	}
-	return nil
-}
-
-// nearest returns the first entry from an edge on, or down from it.
-func (t *Tree[K, V]) nearest(from index.Edge, down bool) (key K, val V, ok bool) {
-	c := t.open().Cursor()
-	c.Move(from, down)
-	k, x, ok := c.Next()
-	val = index.ValueAs[V](x)
-	c.Done()
-	t.done()
-	if !ok {
-		return key, val, false
-	}
-	return t.keyOf(k), val, true
-}
+func (t *Tree[K, V]) Close() error { return t.c.close() }
 
 // Min returns the first entry, and false if the tree is empty.
-func (t *Tree[K, V]) Min() (K, V, bool) { return t.nearest(index.NoEdge, false) }
+func (t *Tree[K, V]) Min() (K, V, bool) { return t.entry(t.c.nearest(index.NoEdge, false)) }
 
 // Max returns the last entry, and false if the tree is empty.
-func (t *Tree[K, V]) Max() (K, V, bool) { return t.nearest(index.NoEdge, true) }
+func (t *Tree[K, V]) Max() (K, V, bool) { return t.entry(t.c.nearest(index.NoEdge, true)) }
 
 // Floor returns the entry with the greatest key up to key. It returns false if
 // all keys are above.
 func (t *Tree[K, V]) Floor(key K) (K, V, bool) {
-	return t.nearest(index.Edge{Key: t.probe(key)}, true)
+	return t.entry(t.c.nearest(index.Edge{Key: t.probe(key)}, true))
 }
 
 // Ceil returns the entry with the least key from key on. It returns false if all
 // keys are below.
 func (t *Tree[K, V]) Ceil(key K) (K, V, bool) {
-	return t.nearest(index.Edge{Key: t.probe(key)}, false)
+	return t.entry(t.c.nearest(index.Edge{Key: t.probe(key)}, false))
 }

@@ -1,57 +1,31 @@
 package pando
 
-import (
-	"iter"
-	"sync/atomic"
-)
+import "iter"
 
 // All iterates over all entries in key order. Others may change the tree
 // meanwhile: each key that is yielded is the least one above the last that is
 // there at that time.
-func (t *Tree[K, V]) All() iter.Seq2[K, V] { return t.each(reach[K]{}) }
+func (t *Tree[K, V]) All() iter.Seq2[K, V] { return each[K, V](&t.c, extent[K]{}) }
 
 // Backward iterates over all entries in reverse key order, as All does.
-func (t *Tree[K, V]) Backward() iter.Seq2[K, V] { return t.each(reach[K]{what: reachDown}) }
+func (t *Tree[K, V]) Backward() iter.Seq2[K, V] { return each[K, V](&t.c, extent[K]{what: reachDown}) }
 
 // Range iterates over the entries with lo <= key <= hi, in key order, as All
 // does. There are none if lo is above hi.
 func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
-	return t.each(reach[K]{what: reachRange, lo: lo, hi: hi})
+	return each[K, V](&t.c, extent[K]{what: reachRange, lo: lo, hi: hi})
 }
 
 // Prefix iterates over the entries whose key starts with p, in key order, as All
 // does: over all of them where p is empty. Keys must be strings: it panics if they
 // are not.
 func (t *Tree[K, V]) Prefix(p K) iter.Seq2[K, V] {
-	t.mustHaveStrings("Prefix")
-	return t.each(reach[K]{what: reachPrefix, lo: p})
+	t.c.mustHaveStrings("Prefix")
+	return each[K, V](&t.c, extent[K]{what: reachPrefix, lo: p})
 }
 
 // Scan iterates over the entries that options leave, as Frozen.Scan does, and as
 // All does while others change the tree.
 func (t *Tree[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
-	return t.each(reach[K]{what: reachScan, scan: scanOf(t.key, opts)})
-}
-
-// each iterates over what is in reach. Its loop is a function of its own with
-// one call of yield, and whatever is not done for each entry is elsewhere: so the
-// compiler makes it, and the body of the caller's loop, part of the caller.
-func (t *Tree[K, V]) each(r reach[K]) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		var w walk[K, V]
-		w.begin(t, r)
-		for w.next() {
-			keys, vals, i, step, word, was := w.keys, w.vals[:len(w.keys)], w.at, w.step, w.guard.Word, w.guard.Was
-			for {
-				if !yield(keys[i], vals[i]) {
-					w.stop()
-					return
-				}
-				if i += step; uint(i) >= uint(len(keys)) || atomic.LoadUint64(word) != was {
-					break
-				}
-			}
-			w.at = i
-		}
-	}
+	return each[K, V](&t.c, extent[K]{what: reachScan, scan: scanOf(t.c.key, opts)})
 }

@@ -221,44 +221,13 @@ func (c Change[V]) of(v V) V {
 func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
 	n := numberType[V]()
 	c := vector.Change{Op: f.op, Type: n, A: bitsOf(n, f.a), B: bitsOf(n, f.b)}
-	changed, inTree, err := t.m.Transform(t.probe(lo), t.probe(hi), &c)
+	changed, inTree, err := t.c.m.Transform(t.probe(lo), t.probe(hi), &c)
 	if inTree || err != nil {
-		return changed, t.failed(err)
+		return changed, failed(err)
 	}
-	return transformEach(t, lo, hi, f)
-}
-
-// transformEach is Transform for values that do not lie in the tree.
-func transformEach[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
-	c, end, last := t.m.Cursor(), index.Edge{Key: t.probe(hi)}, index.Edge{Key: t.probe(hi), Open: true}
-	defer c.Done()
-	c.Move(index.Edge{Key: t.probe(lo)}, false)
-	for {
-		k, _, ok := c.Next()
-		if !ok || t.m.Beyond(k, end, false) {
-			break
-		}
-		was := false
-		err := t.m.Update(k, func(old index.Value, had bool) (index.Value, bool) {
-			if was = had; !had {
-				return index.Value{}, false
-			}
-			return index.ValueOf(t.kept, f.of(index.ValueAs[V](old))), true
-		})
-		if err != nil {
-			return changed, t.failed(err)
-		}
-		if was {
-			changed++
-		}
-		if t.m.Beyond(k, last, false) {
-			return changed, nil // all are changed, though somebody should close the tree now
-		}
-	}
-	if t.closed.Load() {
-		return changed, ErrClosed
-	}
-	return changed, nil
+	return t.c.transformEach(t.probe(lo), t.probe(hi), func(old index.Value) index.Value {
+		return t.bare(f.of(index.ValueAs[V](old)))
+	})
 }
 
 // numberType returns how values of type V lie and are computed with.

@@ -103,6 +103,7 @@ type Index struct {
 	note    string // for files
 	stats   Stats
 	scratch par.Pool[[]int]
+	walks   par.Pool[Walk]
 }
 
 // Build makes an index of keys and their values, in any order. vals has none
@@ -148,7 +149,7 @@ func complete(ix *Index, built built, err error, vals Column, cfg Config) (*Inde
 
 // newIndex makes an index of n entries that has no engine yet.
 func newIndex(n int, key KeyType, val *ValueType, cfg Config, codec *Codec) *Index {
-	ix := &Index{n: n, workers: par.Workers(cfg.Workers), key: key, codec: codec, note: cfg.Note, scratch: par.NewPool[[]int]()}
+	ix := &Index{n: n, workers: par.Workers(cfg.Workers), key: key, codec: codec, note: cfg.Note, scratch: par.NewPool[[]int](), walks: par.NewPool[Walk]()}
 	ix.values.ValueType, ix.values.sinks = val, par.NewPool[sink]()
 	return ix
 }

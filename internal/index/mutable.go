@@ -1,9 +1,7 @@
 package index
 
 import (
-	"cmp"
 	"errors"
-	"strings"
 
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/order"
@@ -26,6 +24,7 @@ type Map struct {
 	where   Device // where batches run
 	why     string
 	holds   holds // keys that only one goroutine may change
+	walks   par.Pool[Walk]
 }
 
 // LoadMap returns a map of n entries. span sets keys and vals to those from lo on,
@@ -34,7 +33,7 @@ func LoadMap(key KeyType, val *ValueType, n int, span func(lo int, keys order.Ke
 	if err := treeLayout(key, cfg); err != nil {
 		return nil, err
 	}
-	m := &Map{key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.kept}
+	m := &Map{key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.kept, walks: par.NewPool[Walk]()}
 	if m.size == 0 && val.size > 0 {
 		m.boxes = new(boxes)
 	}
@@ -323,12 +322,7 @@ func (m *Map) Beyond(key order.Probe, e Edge, down bool) bool {
 }
 
 // compare compares two keys.
-func (m *Map) compare(a, b order.Probe) int {
-	if m.key.Bits() == 0 {
-		return strings.Compare(a.Text, b.Text)
-	}
-	return cmp.Compare(a.Code, b.Code)
-}
+func (m *Map) compare(a, b order.Probe) int { return m.key.Compare(a, b) }
 
 // Cursor reads entries one after the other while others change the map.
 type Cursor struct {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"fmt"
 	"hash/crc32"
 	"reflect"
@@ -24,6 +25,14 @@ type KeyType struct {
 // KeyTypeOf returns the KeyType of K.
 func KeyTypeOf[K order.Key]() KeyType {
 	return KeyType{typeName(reflect.TypeFor[K](), nil), order.TypeOf[K]()}
+}
+
+// Compare compares two keys.
+func (t KeyType) Compare(a, b order.Probe) int {
+	if t.Bits() == 0 {
+		return strings.Compare(a.Text, b.Text)
+	}
+	return cmp.Compare(a.Code, b.Code)
 }
 
 // keyCodeBits returns the bits of the codes of keys of a named type: 32 or 64, 0

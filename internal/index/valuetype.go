@@ -14,31 +14,29 @@ import (
 // once, whatever their type.
 type ValueType struct {
 	typ  reflect.Type
-	size int            // bytes of a value
-	kept int            // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
-	free bool           // values hold no pointers
-	name string         // in files
-	zero unsafe.Pointer // to a zero value, if they hold pointers
+	size int    // bytes of a value
+	kept int    // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
+	free bool   // values hold no pointers
+	name string // in files
 
 	// What has to know the type, because of pointers that the garbage collector follows.
 	make func(n int) unsafe.Pointer           // returns n zero values in Go memory
 	move func(dst, src unsafe.Pointer, n int) // copies n values
+	wipe func(at unsafe.Pointer, n int)       // makes n values zero
 }
 
 // ValueTypeOf returns the ValueType of V.
 func ValueTypeOf[V any]() *ValueType {
 	return newValueType(reflect.TypeFor[V](),
 		func(n int) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(make([]V, n))) },
-		func(dst, src unsafe.Pointer, n int) { copy(unsafe.Slice((*V)(dst), n), unsafe.Slice((*V)(src), n)) })
+		func(dst, src unsafe.Pointer, n int) { copy(unsafe.Slice((*V)(dst), n), unsafe.Slice((*V)(src), n)) },
+		func(at unsafe.Pointer, n int) { clear(unsafe.Slice((*V)(at), n)) })
 }
 
-func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(dst, src unsafe.Pointer, n int)) *ValueType {
-	t := &ValueType{typ: typ, size: int(typ.Size()), free: PointerFree(typ), name: valueName(typ), make: make, move: move}
+func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(dst, src unsafe.Pointer, n int), wipe func(at unsafe.Pointer, n int)) *ValueType {
+	t := &ValueType{typ: typ, size: int(typ.Size()), free: PointerFree(typ), name: valueName(typ), make: make, move: move, wipe: wipe}
 	if t.free && (t.size == 4 || t.size == 8) {
 		t.kept = t.size
-	}
-	if !t.free {
-		t.zero = make(1)
 	}
 	return t
 }
@@ -129,7 +127,7 @@ func (t *ValueType) store(at unsafe.Pointer, v Value) {
 		*(*uint64)(at) = v.Bits
 	case t.size == 0:
 	case v.At == nil:
-		t.clear(at)
+		t.wipe(at, 1)
 	default:
 		t.copy(at, v.At)
 	}
@@ -142,15 +140,6 @@ func (t *ValueType) copy(dst, src unsafe.Pointer) {
 		return
 	}
 	t.move(dst, src, 1)
-}
-
-// clear makes the value at a place zero.
-func (t *ValueType) clear(at unsafe.Pointer) {
-	if t.free {
-		clear(t.memory(at, 1))
-		return
-	}
-	t.move(at, t.zero, 1)
 }
 
 // boxed returns a copy of a value, in Go memory of its own.
@@ -187,6 +176,9 @@ func ColumnOf[V any](s []V) Column { return Column{unsafe.Pointer(unsafe.SliceDa
 
 // SliceOf returns values with their type.
 func SliceOf[V any](c Column) []V { return unsafe.Slice((*V)(c.at), c.n) }
+
+// First returns the first n values, of which there must be so many.
+func (c Column) First(n int) Column { return Column{c.at, min(n, c.n)} }
 
 // Len returns the number of values.
 func (c Column) Len() int { return c.n }

@@ -165,11 +165,11 @@ func (ix *Index) Match(first, end int, c vector.Condition) *Matches {
 	return m
 }
 
-// CopyMatches sets keys, of keySize bytes each, and vals to the entries that
+// CopyMatches sets keys and vals to the entries that
 // satisfy a condition.
-func (ix *Index) CopyMatches(m *Matches, keys order.Keys, keySize int, vals Column) {
+func (ix *Index) CopyMatches(m *Matches, keys order.Keys, vals Column) {
 	par.Run(ix.workers, len(m.before)-1, par.Func(func(p int) {
-		c := matchCopier{ix: ix, keys: keys, keySize: keySize, vals: vals, at: m.before[p]}
+		c := matchCopier{ix: ix, keys: keys, vals: vals, at: m.before[p]}
 		if keys.Bits() > 0 {
 			c.someKeys, c.someVals = order.MakeKeys(keys.Type, vector.Block), ix.values.zeros(vector.Block)
 		}
@@ -185,7 +185,6 @@ func (ix *Index) CopyMatches(m *Matches, keys order.Keys, keySize int, vals Colu
 type matchCopier struct {
 	ix       *Index
 	keys     order.Keys
-	keySize  int
 	vals     Column
 	at       int        // in keys and vals
 	someKeys order.Keys // of a block; none for strings, which are not copied in vain
@@ -206,7 +205,7 @@ func (c *matchCopier) block(lo, n int, mask *vector.Mask) {
 		return
 	}
 	c.ix.CopyOut(lo, c.someKeys.Slice(0, n), val.part(c.someVals, 0, n))
-	mask.Compress(c.keys.Slice(c.at, c.at+ones).At(), c.someKeys.At(), c.keySize, n)
+	mask.Compress(c.keys.Slice(c.at, c.at+ones).At(), c.someKeys.At(), c.keys.Size(), n)
 	mask.Compress(val.place(c.vals, c.at), c.someVals.at, val.size, n)
 	c.at += ones
 }

@@ -38,6 +38,9 @@ type Type struct {
 	size uint8 // bytes of a key
 }
 
+// Size returns the bytes of a key.
+func (t Type) Size() int { return int(t.size) }
+
 // TypeOf returns the Type of K.
 func TypeOf[K Key]() Type {
 	var k K

@@ -197,3 +197,42 @@ func MakeKeys(t Type, n int) Keys {
 	memory := make([]uint64, (n*int(t.size)+7)/8)
 	return Keys{t, unsafe.Pointer(unsafe.SliceData(memory)), n}
 }
+
+// Probe returns key i.
+func (k Keys) Probe(i int) Probe {
+	k = k.Slice(i, i+1)
+	switch {
+	case k.kind == none:
+		return Probe{Text: *(*string)(k.data)}
+	case k.Bits() == 32:
+		var c [1]uint32
+		CodesTo(c[:], k)
+		return Probe{Code: uint64(c[0])}
+	}
+	var c [1]uint64
+	CodesTo(c[:], k)
+	return Probe{Code: c[0]}
+}
+
+// SetProbe sets key i.
+func (k Keys) SetProbe(i int, p Probe) {
+	k = k.Slice(i, i+1)
+	switch {
+	case k.kind == none:
+		*(*string)(k.data) = p.Text
+	case k.Bits() == 32:
+		SetKeys(k, []uint32{uint32(p.Code)})
+	default:
+		SetKeys(k, []uint64{p.Code})
+	}
+}
+
+// Copy copies keys of the same type; there must be as many at least.
+func (k Keys) Copy(from Keys) {
+	if k.kind == none {
+		copy(k.Strings(), from.Strings())
+		return
+	}
+	k = k.Slice(0, from.n)
+	copy(unsafe.Slice((*byte)(k.data), k.n*int(k.size)), unsafe.Slice((*byte)(from.data), from.n*int(from.size)))
+}
