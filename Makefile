@@ -4,8 +4,8 @@
 
 all: vet test
 
-# What a program links that imports the root package.
-LIBRARY = . $(shell go list -deps . | sed -n 's|^github.com/pando-index/pando/|./|p')
+# What a program links that imports the root package, and the driver.
+LIBRARY = . $(shell go list -deps . ./cuda | sed -n 's|^github.com/pando-index/pando/|./|p')
 
 # Tests with several goroutines, and the packages whose own tests have some: those of
 # trees on the CPU, and those of devices, most of which an interpreter of kernels runs.
@@ -64,7 +64,7 @@ mutants:
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
 	go test -short -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/vector ./tests/paths ./tests/vectors ./tests/linearizable
-	go test -short -tags nogpu ./tests/devices ./internal/device/...
+	go test -short -tags nogpu ./cuda ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
 # Tests of 386, which a Linux machine on amd64 can run: those of the root package and

@@ -15,7 +15,8 @@ import (
 // itself. Keys and results in ordinary memory are copied by the CPU on their
 // way; from and to a Buffer they travel directly, which for large batches is
 // faster by a third and leaves the CPU free. It is page-locked: hold as much
-// as batches need, not more. On a machine without a GPU it is ordinary memory.
+// as batches need, not more. On a machine without a GPU, and in a program without
+// package cuda, it is ordinary memory.
 type Buffer[T any] struct {
 	data []T
 	dev  device.Device // nil where the memory is Go's
@@ -40,7 +41,7 @@ func NewBuffer[T any](n int) (*Buffer[T], error) {
 		return nil, fmt.Errorf("%w: %d values of %d bytes are more than there are addresses", ErrMemoryLimit, n, t.Size())
 	}
 	dev, err := index.OpenGPU(0)
-	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
+	if errors.Is(err, index.ErrNotLinked) || errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
 		b.data = make([]T, n)
 		return b, nil
 	}

@@ -26,6 +26,7 @@
 //
 // Any number of goroutines may read at the same time. Batches use all cores
 // by themselves, and a GPU where there is one and it pays; On says otherwise.
+// The driver of GPUs is linked by import _ "github.com/pando-index/pando/cuda" alone.
 //
 // # Trees
 //

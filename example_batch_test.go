@@ -80,7 +80,8 @@ func ExampleBatcher_Close() {
 	// <nil>
 }
 
-// Where there is a GPU, it copies from and to buffers itself.
+// Where there is a GPU, and the program imports package cuda, it copies from and to
+// buffers itself.
 func ExampleNewBuffer() {
 	ix, err := pando.Freeze([]uint64{1, 2, 3}, []uint64{10, 20, 30})
 	if err != nil {

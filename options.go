@@ -37,16 +37,22 @@ type config struct {
 type Device struct{ d index.Device }
 
 var (
-	// Auto picks what is fastest. The environment variable PANDO_DEVICE, if
+	// Auto picks what is fastest: a GPU only in a program that imports package
+	// cuda. The environment variable PANDO_DEVICE, if
 	// set to "cpu", "gpu:0" or "hybrid:0", overrides it.
 	Auto = Device{index.Device{Kind: index.Auto}}
 	// CPU runs everything on the cores of the machine.
 	CPU = Device{index.Device{Kind: index.CPU}}
 )
 
-// GPU keeps a copy of the index in the memory of GPU i and runs batches there.
-// A machine without a GPU, or one without enough memory, answers on the CPU,
-// and Stats says why; a number beyond the machine's GPUs is ErrNoDevice.
+// GPU keeps a copy of the index in the memory of GPU i and runs batches there, in a
+// program that links the driver:
+//
+//	import _ "github.com/pando-index/pando/cuda"
+//
+// A program without that import, a machine without a GPU, or one without enough
+// memory, answers on the CPU, and Stats says why; a number beyond the machine's GPUs
+// is ErrNoDevice.
 func GPU(i int) Device { return Device{index.Device{Kind: index.GPU, Ordinal: i}} }
 
 // Hybrid runs inner nodes on GPU i and leaves on the CPU: for an index larger
@@ -112,7 +118,8 @@ func DeviceMemory(bytes int64) Option { return func(c *config) { c.room = bytes 
 // that is lost takes the tree along. After that, methods that return an error
 // return ErrDeviceLost, and the others panic. Single operations cost a trip to
 // the GPU each, some tens of microseconds. It is for numbers with values of up to
-// 8 bytes; a Frozen, which is in host memory anyway, does not look at it.
+// 8 bytes; a Frozen, which is in host memory anyway, does not look at it. Without a
+// GPU, or the import of package cuda, it is ErrNoDevice.
 func DeviceOnly() Option { return func(c *config) { c.solo = true } }
 
 // ResponseTime bounds how long a query of a batch may wait inside the index

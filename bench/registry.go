@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	_ "github.com/pando-index/pando/cuda" // the library's way to the same GPU
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 )

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	_ "github.com/pando-index/pando/cuda" // --device gpu:0
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

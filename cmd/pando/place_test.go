@@ -12,9 +12,7 @@ import (
 
 // Who asks for a GPU that the machine does not have is told that the CPU answers.
 func TestNoGPUIsTold(t *testing.T) {
-	open := index.OpenGPU
-	index.OpenGPU = func(int) (device.Device, error) { return nil, device.ErrNoDriver }
-	t.Cleanup(func() { index.OpenGPU = open })
+	t.Cleanup(index.LinkGPUs(func(int) (device.Device, error) { return nil, device.ErrNoDriver }))
 	folder := t.TempDir()
 	table, file := filepath.Join(folder, "t.csv"), filepath.Join(folder, "t.pando")
 	must(t, "gen", "-n", "10", "--dist", "dense", "-o", table)

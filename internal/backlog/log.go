@@ -18,11 +18,12 @@
 package backlog
 
 import (
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pando-index/pando/internal/device"
 )
 
 // Run is what one batch comes to, in memory of its own.
@@ -210,7 +211,7 @@ func Insist(do func() error) {
 		if err == nil {
 			return
 		}
-		slog.Error("pando: a batch that the GPU has done does not fit into host memory yet; trying again", "error", err)
+		device.Warn("pando: a batch that the GPU has done does not fit into host memory yet; trying again", "error", err)
 		time.Sleep(pause)
 	}
 }

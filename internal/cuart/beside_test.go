@@ -130,7 +130,6 @@ func (x *besides) find(keys []string) {
 // Each goroutine finds what it has done itself, whatever others do, also where the
 // device fails, or is closed, amid everything.
 func TestFollowBesideOthers(t *testing.T) {
-	quiet(t)
 	first := seed.Of(t)
 	for i := range uint64(seed.Count(6)) {
 		rng := rand.New(rand.NewPCG(first+i, 9))

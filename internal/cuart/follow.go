@@ -3,7 +3,6 @@ package cuart
 import (
 	"errors"
 	"hash/maphash"
-	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -150,7 +149,7 @@ func (f *Follower) Down() error {
 // for it, is given back as soon as nobody uses it.
 func (f *Follower) fail(err error) {
 	if f.down.CompareAndSwap(nil, &err) {
-		slog.Warn("pando: the GPU failed, the CPU does everything from now on", "device", f.dev.Info().Name, "error", err)
+		device.Warn("pando: the GPU failed, the CPU does everything from now on", "device", f.dev.Info().Name, "error", err)
 		go f.end() // the caller may hold locks, and what was accepted is to be folded
 	}
 }

@@ -2,8 +2,6 @@ package cuart
 
 import (
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -223,13 +221,6 @@ func (x *following) gets(rng *rand.Rand) {
 	}
 }
 
-// quiet drops what is logged until the test ends.
-func quiet(t testing.TB) {
-	log := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	t.Cleanup(func() { slog.SetDefault(log) })
-}
-
 // history lets a follower live, on a device that may fail unless it is sound.
 func history(t *testing.T, dev *faulty.Device, rng *rand.Rand, sound bool) (down error) {
 	t.Helper()
@@ -285,7 +276,6 @@ func TestFollow(t *testing.T) {
 // A device that fails at any operation, or is lost there, costs no answer.
 // PANDO_ALL_FAULTS=1 tries all of them.
 func TestFollowerOfFailingDevice(t *testing.T) {
-	quiet(t)
 	first := seed.Of(t)
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	must(t, history(t, count, rand.New(rand.NewPCG(first, 0)), true))

@@ -17,7 +17,6 @@ import (
 // A follower whose GPU fails gives all memory back, the page-locked too, without being
 // closed; but not before what was accepted is in host memory, which is where it lies.
 func TestFailureGivesMemoryBack(t *testing.T) {
-	quiet(t)
 	first := seed.Of(t)
 	const n = 200
 	keys, vals := make([]string, n), make([]uint64, n)

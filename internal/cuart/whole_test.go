@@ -69,7 +69,6 @@ func (x *short) there() (n int) {
 // A batch of several runs whose GPU is lost in the midst, and for whose rest there is no
 // host memory at first, is done whole, or not at all.
 func TestBatchIsWhole(t *testing.T) {
-	quiet(t)
 	first := seed.Of(t)
 	const room = wholeKeys * wholeLength / 2 // for half of it
 	count := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), faulty.Plan{})

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -43,7 +42,7 @@ func (a *attached[B]) given() bool { return a.down.Load() != nil }
 // fail gives the device up, and says so the first time.
 func (a *attached[B]) fail(err error) {
 	if a.down.CompareAndSwap(nil, &err) {
-		slog.Warn("pando: the GPU failed, the CPU answers from now on", "device", a.dev.Info().Name, "error", err)
+		device.Warn("pando: the GPU failed, the CPU answers from now on", "device", a.dev.Info().Name, "error", err)
 	}
 }
 

@@ -229,7 +229,6 @@ func TestBalance(t *testing.T) {
 
 // A GPU that has failed is not measured any more.
 func TestNothingIsMeasuredAfterAFailure(t *testing.T) {
-	quiet(t)
 	r := newRig[int64, uint64](t, seed.Rand(t), shape{implicit.Pairs, 8, 0, 4000}, 2)
 	g := r.openOn(t, newNative(), inner(r.image))
 	if _, err := g.Balance(order.KeysOf(r.held)); err != nil {

@@ -18,7 +18,6 @@ import (
 // Whatever operation of a batch fails, or loses the device, by whatever split:
 // the answers are the same, and nothing is left on the device.
 func TestEveryFaultOfASplit(t *testing.T) {
-	quiet(t)
 	start := seed.Of(t)
 	for i, c := range []struct {
 		name string
@@ -91,7 +90,6 @@ func everyFault[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s shape
 
 // Values that a GPU writes where they belong are written anew where it failed.
 func TestFaultsInCallersMemory(t *testing.T) {
-	quiet(t)
 	rng := seed.Rand(t)
 	r := newRig[uint64, uint64](t, rng, shape{implicit.Pairs, 8, 0, 2000}, 2)
 	for _, op := range []faulty.Op{faulty.CopyIn, faulty.Launch, faulty.CopyOut, faulty.Record, faulty.Synchronize} {
@@ -163,7 +161,6 @@ func catchUp(t *testing.T, d device.Device) {
 // What was sent of a bucket that failed is over when the batch is: the caller's
 // memory is not written any more.
 func TestNothingIsWrittenAfterABatch(t *testing.T) {
-	quiet(t)
 	rng := seed.Rand(t)
 	r := newRig[uint64, uint64](t, rng, shape{implicit.Pairs, 8, 0, 30}, 2)
 	const n = smallest + 7

@@ -1,8 +1,6 @@
 package exec
 
 import (
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -20,14 +18,6 @@ func hasty() bool { return testing.Short() || seed.RaceDetector }
 // pick reports whether a case is tried: all are where there is time, else one in
 // so many.
 func pick(rng *rand.Rand, oneIn int) bool { return !hasty() || rng.IntN(oneIn) == 0 }
-
-// quiet keeps what a test provokes out of its output.
-func quiet(t *testing.T) {
-	t.Helper()
-	log := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	t.Cleanup(func() { slog.SetDefault(log) })
-}
 
 // inTime runs what must not wait forever. The time is far beyond what any
 // machine needs; a panic shows where every goroutine stands.

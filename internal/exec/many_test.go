@@ -129,7 +129,6 @@ func TestCloseInFlight(t *testing.T) {
 
 // A device may fail, or be lost, while many use it.
 func TestFaultsAmongMany(t *testing.T) {
-	quiet(t)
 	devices(t, func(t *testing.T, open func() device.Device, n int) {
 		for i := range 12 {
 			if hasty() && i%3 != 1 {

@@ -30,7 +30,6 @@ func TestUseRefusesWhatTheGPUDoesNotHold(t *testing.T) {
 // outside of what is there, or gives other answers. Only where no level is
 // left to the GPU, or none but those it has, may it do no harm.
 func TestRefusedPlansWouldGoWrong(t *testing.T) {
-	quiet(t)
 	rng := seed.Rand(t)
 	r := newRig[uint64, uint64](t, rng, shape{implicit.Pairs, 8, 0, 1500}, 1)
 	depth, wrong := r.tree.Depth(), 0

@@ -200,7 +200,6 @@ func TestBatchesOfStringsAllocateNothing(t *testing.T) {
 }
 
 func TestEveryFaultOfStrings(t *testing.T) {
-	quiet(t)
 	rng := seed.Rand(t)
 	x, keys, asked := newList(t, rng, "urls", 700, 60)
 	run := func(p faulty.Plan) *faulty.Device {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	_ "github.com/pando-index/pando/cuda" // a GPU is tested, too, where there is one
 	"github.com/pando-index/pando/internal/simd"
 )
 

@@ -2,12 +2,10 @@ package index
 
 import (
 	"errors"
-	"log/slog"
 	"strconv"
 	"strings"
 
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/device/cuda"
 )
 
 // Device is where batches run.
@@ -65,9 +63,6 @@ func ParseDevice(s string) (Device, error) {
 	return Device{}, problem(CauseDevice, "%q; take auto, cpu, gpu:0 or hybrid:0", s)
 }
 
-// OpenGPU opens a GPU; tests put the interpreter in its place.
-var OpenGPU = cuda.Open
-
 // PreferCPU reports whether batches that the CPU answers faster are its own.
 // Tests set it to false: the interpreter is never faster.
 var PreferCPU = true
@@ -99,7 +94,7 @@ func withoutGPU(asked Device, err error) (Device, string, error) {
 	case errors.Is(err, device.ErrNoDriver):
 		return onCPU, "no GPU driver on this machine", nil
 	}
-	slog.Warn("pando: the index is not on the GPU, the CPU answers", "error", err)
+	device.Warn("pando: the index is not on the GPU, the CPU answers", "error", err)
 	return onCPU, "GPU not used: " + err.Error(), nil
 }
 
@@ -121,7 +116,7 @@ func openWithin(ordinal int, room int64) (dev device.Device, free int64, err err
 // even be given back is no reason to have no index.
 func leaveOut(gpu interface{ Close() error }, why string) (Device, string, error) {
 	if err := gpu.Close(); err != nil {
-		slog.Warn("pando: the GPU could not be given back", "error", err)
+		device.Warn("pando: the GPU could not be given back", "error", err)
 	}
 	return onCPU, why, nil
 }

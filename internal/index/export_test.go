@@ -15,7 +15,9 @@ func ImageOf(ix *Index) layout.Image {
 }
 
 // GPUOf returns how such an index runs on its GPU.
-func GPUOf(ix *Index) *exec.GPU[uint64] { return ix.engine.(*withValues[uint64]).gpu }
+func GPUOf(ix *Index) *exec.GPU[uint64] {
+	return ix.engine.(*withValues[uint64]).gpu.(*exec.GPU[uint64])
+}
 
 // SetLeast sets the batch from which on such an index uses its GPU.
 func SetLeast(ix *Index, least int) { ix.engine.(*withValues[uint64]).least = least }

@@ -35,6 +35,12 @@ func attachTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, erro
 	case Hybrid:
 		return t, onCPU, "a tree of strings is on the CPU, or all of it on a GPU as well", nil
 	}
+	return attachMap(t, cfg, size)
+}
+
+// followTexts does what attachTexts does, where a driver is linked.
+func followTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, error) {
+	asked := cfg.Device
 	dev, free, err := openWithin(asked.Ordinal, cfg.Room)
 	if err != nil {
 		where, why, err := withoutGPU(asked, err)

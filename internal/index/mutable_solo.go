@@ -26,28 +26,46 @@ func loadSolo[C order.Code](m *Map, n int, span func(lo int, keys order.Keys, va
 	if m.boxes != nil || m.key.Bits() == 0 || m.cfg.Device.Kind != GPU {
 		return nil, problem(CauseDevice, "DeviceOnly is for numbers with values of up to 8 bytes, and On(GPU(0))")
 	}
-	dev, free, err := openWithin(m.cfg.Device.Ordinal, m.cfg.Room)
+	if driver == nil {
+		return nil, problem(CauseDevice, "DeviceOnly: %w", ErrNotLinked)
+	}
+	entries := &soloEntries[C]{key: m.key.Type, workers: m.workers, n: n}
+	entries.fill = func(lo int, ks, vs []C) { loadPart(m, lo, ks, vs, span) }
+	m.where, m.why = m.cfg.Device, "asked for, without a copy in host memory"
+	return driver.solo(entries, m.cfg)
+}
+
+// soloEntries is the entries of a map that will be on a GPU alone. fill sets codes of
+// keys and values to those of entries from lo on.
+type soloEntries[C order.Code] struct {
+	key     order.Type
+	workers int
+	n       int
+	fill    func(lo int, ks, vs []C)
+}
+
+// newSolo makes a map on a GPU alone, of these entries.
+func newSolo[C order.Code](e *soloEntries[C], cfg Config) (keyMap, error) {
+	dev, free, err := openWithin(cfg.Device.Ordinal, cfg.Room)
 	if err != nil {
 		return nil, problem(CauseDevice, "DeviceOnly: %w; leave it out to have the tree in host memory", err)
 	}
-	t, err := twin.NewSolo[C](dev, twin.Options{Workers: m.workers, Room: free})
+	t, err := twin.NewSolo[C](dev, twin.Options{Workers: e.workers, Room: free})
 	if err != nil {
 		return nil, problem(CauseDevice, "DeviceOnly: %w", err)
 	}
-	s := &solo[C]{t, m.key.Type, m.workers, m.cfg.Device}
 	const piece = 4 << 20
-	for lo := 0; lo < n; lo += piece {
-		hi := min(lo+piece, n)
+	for lo := 0; lo < e.n; lo += piece {
+		hi := min(lo+piece, e.n)
 		err := t.Apply(&twin.Batch[C]{N: hi - lo, Kind: bplus.Set, Fill: func(at int, ks, vs []C, _ []uint8) {
-			loadPart(m, lo+at, ks, vs, span)
+			e.fill(lo+at, ks, vs)
 		}})
 		if err != nil {
 			t.Close()
 			return nil, soloError(err)
 		}
 	}
-	m.where, m.why = m.cfg.Device, "asked for, without a copy in host memory"
-	return s, nil
+	return &solo[C]{t, e.key, e.workers, cfg.Device}, nil
 }
 
 // loadPart sets codes of keys and values, unless they are nil, to those of entries

@@ -45,7 +45,14 @@ func attachCodes[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string,
 		return c, asked, reasonAsked, nil
 	case asked.Kind == Auto && c.Len() < autoEntries:
 		return c, onCPU, reasonSmall, nil
-	case asked.Kind == Hybrid:
+	}
+	return attachMap(c, cfg, 0)
+}
+
+// twinCodes does what attachCodes does, where a driver is linked.
+func twinCodes[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string, error) {
+	asked := cfg.Device
+	if asked.Kind == Hybrid {
 		return attachMirror(c, cfg)
 	}
 	dev, free, err := openWithin(asked.Ordinal, cfg.Room)

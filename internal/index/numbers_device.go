@@ -13,10 +13,28 @@ import (
 
 // onGPU is the GPU's part of an engine for numbers.
 type onGPU[C order.Code] struct {
-	gpu      *exec.GPU[C] // nil where there is none
-	least    int          // batches from this size on go to the GPU
-	onDevice int64        // bytes that the GPU holds
-	copies   bool         // the GPU copies runs of entries
+	gpu      gpuSchedule[C] // nil where there is none
+	least    int            // batches from this size on go to the GPU
+	onDevice int64          // bytes that the GPU holds
+	copies   bool           // the GPU copies runs of entries
+}
+
+// gpuSchedule is an exec.GPU. It is an interface so that a program without a driver
+// does not link it.
+type gpuSchedule[C order.Code] interface {
+	schedule[C]
+	FindVals(keys order.Keys, sink exec.Sink, raw []byte, found []bool) (hits int)
+	CopiesEntries() bool
+	Entries(first, offsets []int, keys order.Keys, vals []byte, part func(lo, hi int))
+	Summarize(t vector.Type, ranges []vector.Range, out []vector.Summary) bool
+	Histogram(t vector.Type, r vector.Range, bounds []uint64, counts []int) bool
+	Balance(sample order.Keys) (exec.Plan, error)
+	Crossover(sample order.Keys) (least int)
+	Keeps() exec.Keep
+	Whole() bool
+	Plan() exec.Plan
+	Down() error
+	Close() error
 }
 
 // takes reports whether a batch of n keys goes to the GPU.
@@ -26,16 +44,16 @@ func (g *onGPU[C]) takes(n int) bool { return g.gpu != nil && n >= g.least }
 // asked for, or if it is left open and pays. It returns where batches run, and
 // why.
 func (e *numbers[C]) attach(c Config) (Device, string, error) {
-	return e.attachWith(c, nil)
+	return e.attachAs(e, c)
 }
 
 // attach does the same for an index whose values are in the tree: the GPU may
 // copy them, too.
 func (e *withValues[C]) attach(c Config) (Device, string, error) {
-	return e.attachWith(c, e.copiesFaster)
+	return e.attachAs(e, c)
 }
 
-func (e *numbers[C]) attachWith(c Config, copiesFaster func() bool) (Device, string, error) {
+func (e *numbers[C]) attachAs(self engine, c Config) (Device, string, error) {
 	asked := c.Device
 	switch {
 	case asked.Kind == CPU:
@@ -43,11 +61,16 @@ func (e *numbers[C]) attachWith(c Config, copiesFaster func() bool) (Device, str
 	case asked.Kind == Auto && e.n < autoEntries:
 		return onCPU, reasonSmall, nil
 	}
-	tree, can := e.tree.(layout.OnDevice)
-	if !can {
+	if !onDevice(e.tree) {
 		return onCPU, "this layout is searched on the CPU", nil
 	}
-	if err := e.copyTo(asked, tree.Image(), c.Room); err != nil {
+	return attachEngine(self, c)
+}
+
+// numbersToGPU does what attach does, where a driver is linked.
+func numbersToGPU[C order.Code](e *numbers[C], c Config, copiesFaster func() bool) (Device, string, error) {
+	asked := c.Device
+	if err := copyTo(e, asked, e.tree.(layout.OnDevice).Image(), c.Room); err != nil {
 		return withoutGPU(asked, err)
 	}
 	e.copies = copiesFaster != nil && e.gpu.CopiesEntries() && (!PreferCPU || copiesFaster())
@@ -56,7 +79,7 @@ func (e *numbers[C]) attachWith(c Config, copiesFaster func() bool) (Device, str
 
 // copyTo opens a GPU and copies the tree there: all of it if it fits, unless a
 // hybrid is asked for; else as many upper levels as fit.
-func (e *numbers[C]) copyTo(asked Device, image layout.Image, room int64) error {
+func copyTo[C order.Code](e *numbers[C], asked Device, image layout.Image, room int64) error {
 	dev, free, err := openWithin(asked.Ordinal, room)
 	if err != nil {
 		return err
@@ -70,11 +93,12 @@ func (e *numbers[C]) copyTo(asked Device, image layout.Image, room int64) error 
 		err := fmt.Errorf("%w: needs %d bytes, %d are free for it", device.ErrOutOfMemory, whole.Need(&image), free)
 		return errors.Join(err, dev.Close())
 	}
-	e.gpu, err = exec.NewGPU(e.cpu, dev, image, keep)
-	if err == nil {
-		e.onDevice = keep.Size(&image)
+	gpu, err := exec.NewGPU(e.cpu, dev, image, keep)
+	if err != nil {
+		return err
 	}
-	return err
+	e.gpu, e.onDevice = gpu, keep.Size(&image)
+	return nil
 }
 
 // settle measures how CPU and GPU work best together, and from which batch

@@ -16,9 +16,9 @@ type texts struct {
 	tree  layout.StringTree
 	n     int
 	cpu   *exec.Strings
-	gpu   *exec.StringsGPU // nil where there is none
-	least int              // batches from this size on go to the GPU
-	asked DeviceKind       // what the GPU was asked for as
+	gpu   gpuStrings // nil where there is none
+	least int        // batches from this size on go to the GPU
+	asked DeviceKind // what the GPU was asked for as
 
 	copier layout.StringCopier // nil where strings need not be copied
 }
@@ -89,6 +89,16 @@ type stringSchedule interface {
 	FindEach(keys exec.StringBatch, sink exec.Sink) (hits int)
 }
 
+// gpuStrings is an exec.StringsGPU. It is an interface so that a program without a
+// driver does not link it.
+type gpuStrings interface {
+	stringSchedule
+	Crossover(sample []string) (least int)
+	Held() (bytes int64, strings bool)
+	Down() error
+	Close() error
+}
+
 // on returns the schedule for a batch of n keys.
 func (e *texts) on(n int) stringSchedule {
 	if e.gpu != nil && n >= e.least {
@@ -127,13 +137,21 @@ func (e *texts) attach(c Config) (Device, string, error) {
 	case asked.Kind == Auto && e.n < autoEntries:
 		return onCPU, reasonSmall, nil
 	}
+	return attachEngine(e, c)
+}
+
+// toGPU does what attach does, where a driver is linked.
+func (e *texts) toGPU(c Config) (Device, string, error) {
+	asked := c.Device
 	dev, free, err := openWithin(asked.Ordinal, c.Room)
-	if err == nil {
-		e.gpu, err = exec.NewStringsGPU(e.cpu, dev, free, asked.Kind == Hybrid)
-	}
 	if err != nil {
 		return withoutGPU(asked, err)
 	}
+	gpu, err := exec.NewStringsGPU(e.cpu, dev, free, asked.Kind == Hybrid)
+	if err != nil {
+		return withoutGPU(asked, err)
+	}
+	e.gpu = gpu
 	return e.settle(asked)
 }
 

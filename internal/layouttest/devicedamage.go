@@ -23,7 +23,6 @@ func (s *suite[C]) deviceDamage() {
 	if seed.RaceDetector {
 		s.T.Skip("one goroutine, and half a minute of it")
 	}
-	quiet(s.T)
 	m := s.machine()
 	defer m.dev.Close()
 	most := 150 // copies, which take some 10 ms each

@@ -3,8 +3,6 @@ package layouttest
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"maps"
 	"slices"
 	"sort"
@@ -55,7 +53,6 @@ func (s *texts) copied(tree layout.StringTree, leave bool, ask func(*exec.String
 // itself does not get there; no other makes a kernel fault or go on forever.
 func (s *texts) damagedCopies(tree layout.StringTree, asked []string, what string) {
 	s.Helper()
-	quiet(s.T)
 	spoils := s.spoils()
 	names := slices.Sorted(maps.Keys(spoils))
 	for i := range tree.Segments() {
@@ -81,14 +78,6 @@ func asks(g *exec.StringsGPU, asked []string, n int) error {
 	g.RankAfter(batch, after)
 	g.FindEach(batch, &places{at: dirtyInts(len(asked))})
 	return errors.Join(within(ranks, 0, n), within(after, 0, n))
-}
-
-// quiet keeps what a test provokes out of its output.
-func quiet(t *testing.T) {
-	t.Helper()
-	log := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	t.Cleanup(func() { slog.SetDefault(log) })
 }
 
 // places is a sink that notes what it is told.

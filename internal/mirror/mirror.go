@@ -18,7 +18,6 @@ package mirror
 
 import (
 	"errors"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,7 +129,7 @@ func (m *Mirror[C]) Down() error {
 // fail gives the GPU up, and says so the first time.
 func (m *Mirror[C]) fail(err error) {
 	if m.down.CompareAndSwap(nil, &err) {
-		slog.Warn("pando: the GPU failed, the CPU answers from now on", "device", m.dev.Info().Name, "error", err)
+		device.Warn("pando: the GPU failed, the CPU answers from now on", "device", m.dev.Info().Name, "error", err)
 	}
 }
 

@@ -2,8 +2,6 @@ package mirror_test
 
 import (
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -258,7 +256,6 @@ func write(tree *bplus.Tree[uint64], rng *rand.Rand, span, by uint64, stop *atom
 // Whatever operation of the device fails, answers are right.
 func TestMirrorSurvivesItsGPU(t *testing.T) {
 	first := seed.Of(t)
-	quiet(t)
 	work := func(dev device.Device, way mirror.Way) {
 		rng := rand.New(rand.NewPCG(first, 5))
 		r := &rig[uint64]{t: t, has: map[uint64]uint64{}, rng: rng, span: 3000, by: 7}
@@ -322,11 +319,4 @@ func TestMirrorOfALyingGPU(t *testing.T) {
 			}
 		}
 	}
-}
-
-// quiet keeps warnings out of the test's output.
-func quiet(t testing.TB) {
-	log := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	t.Cleanup(func() { slog.SetDefault(log) })
 }

@@ -20,7 +20,6 @@ import (
 // device is left. The log holds less than a batch. PANDO_ALL_FAULTS=1 lets each of
 // them fail in turn.
 func TestTwinLosesItsGPU(t *testing.T) {
-	quiet(t)
 	first := seed.Of(t)
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	loseTwin(t, first, count)
@@ -48,7 +47,6 @@ func TestTwinLosesItsGPU(t *testing.T) {
 // A batch that is larger than the log, whose GPU is lost in the midst and for whose rest
 // there is no host memory at first, is done whole, or not at all.
 func TestBatchIsWhole(t *testing.T) {
-	quiet(t)
 	first := seed.Of(t)
 	const n = 400
 	errShort := errors.New("no memory")

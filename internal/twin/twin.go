@@ -11,7 +11,6 @@ package twin
 
 import (
 	"errors"
-	"log/slog"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -120,7 +119,7 @@ func (t *Twin[C]) Down() error {
 // fail gives the GPU up, and says so the first time.
 func (t *Twin[C]) fail(err error) {
 	if t.down.CompareAndSwap(nil, &err) {
-		slog.Warn("pando: the GPU failed, the CPU does everything from now on", "device", t.gpu.dev.Info().Name, "error", err)
+		device.Warn("pando: the GPU failed, the CPU does everything from now on", "device", t.gpu.dev.Info().Name, "error", err)
 	}
 }
 

@@ -2,8 +2,6 @@ package twin
 
 import (
 	"errors"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -21,13 +19,6 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// quiet drops what is logged until the test ends.
-func quiet(t testing.TB) {
-	log := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	t.Cleanup(func() { slog.SetDefault(log) })
 }
 
 // writer changes keys of its own, and knows what they are.
@@ -143,7 +134,6 @@ func (w *writer) find(n int) {
 // has done what: batches on the GPU with a log that is always full, batches on the
 // CPU, single operations. In the end both trees have the same.
 func TestWritersAtOnce(t *testing.T) {
-	quiet(t)
 	first := seed.Of(t)
 	steps := 60
 	if testing.Short() {
@@ -199,7 +189,6 @@ func TestWritersAtOnce(t *testing.T) {
 // Close amid batches waits for them; what comes later is refused or done by the
 // CPU, and nothing that was accepted is missing.
 func TestCloseAmidBatches(t *testing.T) {
-	quiet(t)
 	first := seed.Of(t)
 	cpu, err := bplus.New[uint64](0)
 	must(t, err)

@@ -13,22 +13,18 @@ import (
 //go:embed blink.ptx
 var blinkPTX string
 
-// BlinkSource is the kernels of blink.cu.
-var BlinkSource = Source{blinkPTX, blinkNames()}
-
-// blinkNames returns the names of the kernels: an operation, the bits of a key,
-// and the pairs of a node.
-func blinkNames() (names []string) {
-	for _, op := range []string{"Get", "Set", "Mixed", "Range", "Build"} {
-		for _, shape := range []string{"32x16", "32x32", "64x16", "64x32"} {
-			names = append(names, "blink"+op+shape)
-		}
-	}
-	for _, op := range []string{"Get", "Set", "Mixed"} {
-		names = append(names, "blink"+op+"32x16by8", "blink"+op+"64x16by8")
-	}
-	return names
-}
+// BlinkSource is the kernels of blink.cu: an operation, the bits of a key, and the pairs
+// of a node.
+var BlinkSource = Source{&blinkPTX, []string{
+	"blinkGet32x16", "blinkGet32x32", "blinkGet64x16", "blinkGet64x32",
+	"blinkSet32x16", "blinkSet32x32", "blinkSet64x16", "blinkSet64x32",
+	"blinkMixed32x16", "blinkMixed32x32", "blinkMixed64x16", "blinkMixed64x32",
+	"blinkRange32x16", "blinkRange32x32", "blinkRange64x16", "blinkRange64x32",
+	"blinkBuild32x16", "blinkBuild32x32", "blinkBuild64x16", "blinkBuild64x32",
+	"blinkGet32x16by8", "blinkGet64x16by8",
+	"blinkSet32x16by8", "blinkSet64x16by8",
+	"blinkMixed32x16by8", "blinkMixed64x16by8",
+}}
 
 // BlinkTile is the number of lanes that share an operation on a latched tree.
 const BlinkTile = 16

@@ -14,7 +14,7 @@ import (
 var blockedPTX string
 
 // BlockedSource is the kernels of blocked.cu.
-var BlockedSource = Source{blockedPTX, []string{"blockedDown32", "blockedDown64",
+var BlockedSource = Source{&blockedPTX, []string{"blockedDown32", "blockedDown64",
 	"packedRank32", "packedRank64", "packedFind32", "packedFind64", "gather32", "gather64"}}
 
 // MaxRows bounds the rows of a blocked tree.

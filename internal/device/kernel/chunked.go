@@ -12,7 +12,7 @@ import (
 var chunkedPTX string
 
 // ChunkedSource is the kernels of chunked.cu.
-var ChunkedSource = Source{chunkedPTX, []string{
+var ChunkedSource = Source{&chunkedPTX, []string{
 	"chunkedFind32", "chunkedRank32", "chunkedEntries32", "probe32", "effects32", "plan32", "planFew32", "move32", "moveFew32", "store32", "give32", "rechunk32", "finish32", "finishOwn32",
 	"cut32", "weigh32", "flatWrite32", "flatChunks32", "giveAll32",
 	"chunkedFind64", "chunkedRank64", "chunkedEntries64", "probe64", "effects64", "plan64", "planFew64", "move64", "moveFew64", "store64", "give64", "rechunk64", "finish64", "finishOwn64",

@@ -27,10 +27,10 @@ func (s *SortJob) TempBytes() int { return SortHead + 2*s.tiles()*tileReport }
 const SumTile = sumTile
 
 // Text returns the PTX of a source.
-func (s Source) Text() string { return s.ptx }
+func (s Source) Text() string { return *s.ptx }
 
 // With returns the source with another text.
-func (s Source) With(ptx string) Source { return Source{ptx, s.names} }
+func (s Source) With(ptx string) Source { return Source{&ptx, s.names} }
 
 // Part returns where the text of a kernel begins and ends in PTX.
 func Part(ptx, kernel string) (from, to int) {

@@ -26,12 +26,12 @@ var searchPTX string
 // PTX again for itself when it is loaded, so each layout loads only what it
 // needs.
 type Source struct {
-	ptx   string
+	ptx   *string // so that a program has the text only if it can get at the source
 	names []string
 }
 
 // search holds what every layout needs: the kernels of search.cu.
-var search = Source{searchPTX, []string{"rank32", "rank64", "find32", "find64", "pairs32", "pairs64", "down32", "down64",
+var search = Source{&searchPTX, []string{"rank32", "rank64", "find32", "find64", "pairs32", "pairs64", "down32", "down64",
 	"apart32x32", "apart32x64", "apart64x32", "apart64x64",
 	"entries32x32", "entries32x64", "entries64x32", "entries64x64"}}
 
@@ -139,7 +139,7 @@ func Load(d device.Device, more ...Source) (*Set, error) {
 }
 
 func (s *Set) add(d device.Device, src Source) error {
-	m, err := d.Load(src.ptx)
+	m, err := d.Load(*src.ptx)
 	if err != nil {
 		return err
 	}

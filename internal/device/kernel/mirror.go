@@ -13,7 +13,7 @@ import (
 var mirrorPTX string
 
 // MirrorSource is the kernels of mirror.cu.
-var MirrorSource = Source{mirrorPTX, []string{"mirrorFind32", "mirrorFind64", "mirrorScatter"}}
+var MirrorSource = Source{&mirrorPTX, []string{"mirrorFind32", "mirrorFind64", "mirrorScatter"}}
 
 // Mirror is a mirror of a tree's inner nodes in a device's memory: struct Mirror
 // of mirror.cu, field by field.

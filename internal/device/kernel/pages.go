@@ -14,7 +14,7 @@ import (
 var pagesPTX string
 
 // PagesSource is the kernels of pages.cu.
-var PagesSource = Source{pagesPTX, []string{"pagesInsert32", "pagesInsert64", "pagesGet32", "pagesGet64",
+var PagesSource = Source{&pagesPTX, []string{"pagesInsert32", "pagesInsert64", "pagesGet32", "pagesGet64",
 	"pagesSum32", "pagesSum64", "pagesAdd32", "pagesAdd64", "pagesBuild32", "pagesBuild64"}}
 
 // Pages is Kaczmarek's tree in a device's memory, as the kernels take it: struct

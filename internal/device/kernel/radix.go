@@ -12,7 +12,7 @@ import (
 var radixPTX string
 
 // RadixSource is the kernels of radix.cu.
-var RadixSource = Source{radixPTX, []string{
+var RadixSource = Source{&radixPTX, []string{
 	"radixFind32", "radixTile32", "radixSlots32", "radixOwn32", "radixOwnRuns32", "radixAnswerRuns32", "radixLeafSlots32", "radixAdopt32",
 	"radixFind64", "radixTile64", "radixSlots64", "radixOwn64", "radixOwnRuns64", "radixAnswerRuns64", "radixLeafSlots64", "radixAdopt64",
 	"radixExpand", "radixHot", "radixRuns", "radixEndRuns",

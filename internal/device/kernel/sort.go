@@ -15,7 +15,7 @@ import (
 var sortPTX string
 
 // Sorting is the kernels of sort.cu.
-var Sorting = Source{sortPTX, []string{"sortCount32", "sortCount64", "sortFew32", "sortFew64", "sortMany32", "sortMany64", "sortOnce32", "sortOnce64", "sortSpread64", "sortMend64"}}
+var Sorting = Source{&sortPTX, []string{"sortCount32", "sortCount64", "sortFew32", "sortFew64", "sortMany32", "sortMany64", "sortOnce32", "sortOnce64", "sortSpread64", "sortMend64"}}
 
 // MaxSort is the most keys that Sort takes: counts of keys leave one bit of a
 // word free.

@@ -13,7 +13,7 @@ import (
 var sumPTX string
 
 // Summing is the kernels of sum.cu: scan.h with nothing else around it, for tests.
-var Summing = Source{sumPTX, []string{"sum32", "sum64"}}
+var Summing = Source{&sumPTX, []string{"sum32", "sum64"}}
 
 // MaxSum is the most numbers that Sum takes.
 const MaxSum = MaxSort

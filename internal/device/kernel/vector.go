@@ -27,27 +27,27 @@ var histogramPTX string
 var histogramChunkedPTX string
 
 // FrozenVectors is the kernels of vector.cu: sums of what does not change.
-var FrozenVectors = Source{vectorPTX, []string{
+var FrozenVectors = Source{&vectorPTX, []string{
 	"sumColumnI32", "sumColumnU32", "sumColumnF32", "sumColumnI64", "sumColumnU64", "sumColumnF64",
 	"sumPairsI32", "sumPairsU32", "sumPairsF32", "sumPairsI64", "sumPairsU64", "sumPairsF64",
 	"joinIntegers", "joinFloats",
 }}
 
 // ChunkedVectors is the kernels of vectorchunked.cu: sums of a chunked tree.
-var ChunkedVectors = Source{vectorChunkedPTX, []string{
+var ChunkedVectors = Source{&vectorChunkedPTX, []string{
 	"sumChunked32I32", "sumChunked32U32", "sumChunked32F32",
 	"sumChunked64I32", "sumChunked64U32", "sumChunked64F32", "sumChunked64I64", "sumChunked64U64", "sumChunked64F64",
 	"joinIntegers", "joinFloats",
 }}
 
 // FrozenHistograms is the kernels of histogram.cu.
-var FrozenHistograms = Source{histogramPTX, []string{
+var FrozenHistograms = Source{&histogramPTX, []string{
 	"binColumnI32", "binColumnU32", "binColumnF32", "binColumnI64", "binColumnU64", "binColumnF64",
 	"binPairsI32", "binPairsU32", "binPairsF32", "binPairsI64", "binPairsU64", "binPairsF64",
 }}
 
 // ChunkedHistograms is the kernels of histogramchunked.cu.
-var ChunkedHistograms = Source{histogramChunkedPTX, []string{
+var ChunkedHistograms = Source{&histogramChunkedPTX, []string{
 	"binChunked32I32", "binChunked32U32", "binChunked32F32",
 	"binChunked64I32", "binChunked64U32", "binChunked64F32", "binChunked64I64", "binChunked64U64", "binChunked64F64",
 }}

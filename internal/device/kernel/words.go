@@ -14,7 +14,7 @@ import (
 var wordsPTX string
 
 // WordsSource is the kernels of words.cu.
-var WordsSource = Source{wordsPTX, []string{"wordsFind"}}
+var WordsSource = Source{&wordsPTX, []string{"wordsFind"}}
 
 // What a result of WordsFind says beside the entry, and the most entries that
 // leaves room for.

@@ -15,9 +15,7 @@ import (
 // UseGPU makes open stand for every GPU until the test ends.
 func UseGPU(t testing.TB, open func(ordinal int) (device.Device, error)) {
 	t.Helper()
-	old := index.OpenGPU
-	index.OpenGPU = open
-	t.Cleanup(func() { index.OpenGPU = old })
+	t.Cleanup(index.LinkGPUs(open))
 }
 
 // PreferCPU sets whether batches that the CPU answers faster are its own, until
