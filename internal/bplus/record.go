@@ -2,6 +2,7 @@ package bplus
 
 import (
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/pando-index/pando/internal/layout"
@@ -195,8 +196,8 @@ func (t *Tree[C]) changed(r *Recorder, e *Event) {
 			e.Gone = append(e.Gone, id)
 		}
 	}
-	slices.SortFunc(e.Nodes, func(a, b Recorded) int { return a.NodeID.compare(b.NodeID) })
-	slices.SortFunc(e.Gone, NodeID.compare)
+	sort.Slice(e.Nodes, func(i, j int) bool { return e.Nodes[i].NodeID.compare(e.Nodes[j].NodeID) < 0 })
+	sort.Slice(e.Gone, func(i, j int) bool { return e.Gone[i].compare(e.Gone[j]) < 0 })
 	r.known = now
 }
 

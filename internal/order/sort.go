@@ -3,7 +3,7 @@ package order
 import (
 	"fmt"
 	"math/bits"
-	"slices"
+	"sort"
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/par"
@@ -159,7 +159,7 @@ func (s *sorting[C, P]) deliver(b bucket) {
 // so that all of them together are no larger than the buckets. The other side
 // would serve as well, but is cold: that costs a third more.
 func (s *sorting[C, P]) finish() {
-	slices.SortFunc(s.todo, func(a, b bucket) int { return b.size() - a.size() })
+	sort.Slice(s.todo, func(i, j int) bool { return s.todo[i].size() > s.todo[j].size() })
 	workers := min(s.workers, len(s.todo))
 	par.Run(workers, workers, par.Func(func(int) {
 		var scratch pairs[C, P]
