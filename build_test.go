@@ -24,7 +24,7 @@ func large[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) func(
 	return func(t *testing.T) {
 		rng := seed.Rand(t)
 		n := 300_000 + rng.IntN(1000)
-		if seed.RaceDetector || testing.Short() {
+		if !seed.Long() {
 			n /= 4
 		}
 		keys, vals := facetest.ManyEntries(n, d, v, rng)
@@ -72,7 +72,7 @@ func oneDescent[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) 
 		for _, border := range []int{8192, 16384, 32768, 65536, 2 * 65536} {
 			places = append(places, border-1, border, border+1)
 		}
-		if seed.RaceDetector || testing.Short() {
+		if !seed.Long() {
 			places = []int{1, 16384, 65536, n - 1}
 		}
 		for _, at := range places {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -165,7 +164,7 @@ func TestOneSlotShort(t *testing.T) {
 }
 
 // A device that is lost while a snapshot is held, at any operation, has nothing
-// of the tree left when that is closed. PANDO_ALL_FAULTS=1 tries all of them.
+// of the tree left when that is closed. PANDO_LONG=1000 tries all of them.
 func TestLostWithASnapshot(t *testing.T) {
 	first := seed.Of(t)
 	work := func(dev *faulty.Device) error {
@@ -193,10 +192,7 @@ func TestLostWithASnapshot(t *testing.T) {
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	must(t, work(count))
 	all := count.Count(faulty.Any)
-	step := 1 + all/20
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
+	step := seed.Stride(all, 5, 20)
 	for at := 1 + rand.IntN(step); at <= all; at += step {
 		inner := ptx.New(ptx.Seed(first))
 		dev := faulty.New(inner, faulty.Plan{At: at, Lose: true})

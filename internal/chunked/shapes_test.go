@@ -162,7 +162,7 @@ func testShapes(t *testing.T, narrow bool, open func(seed uint64) device.Device)
 	for i := range shapeCases {
 		c := &shapeCases[i]
 		for name, way := range ways {
-			if testing.Short() && way >= 0 && c.entries > 2000 {
+			if !seed.Long() && way >= 0 && c.entries > 2000 {
 				continue
 			}
 			t.Run(c.name+", "+name, func(t *testing.T) {
@@ -216,7 +216,7 @@ func testSizes(t *testing.T, sizes []int, open func(seed uint64) device.Device) 
 
 func TestBatchSizes(t *testing.T) {
 	sizes := []int{0, 1, 31, 32, 33}
-	if !testing.Short() {
+	if seed.Long() {
 		sizes = append(sizes, 8191, 8192, 8193)
 	}
 	testSizes(t, sizes, interpreter)

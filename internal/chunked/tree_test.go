@@ -329,7 +329,7 @@ func rounds(t *testing.T) int {
 	switch {
 	case ok:
 		return max(n, 8)
-	case testing.Short():
+	case !seed.Long():
 		return 5
 	}
 	return 8

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // suite is the properties of a layout of numbers.
@@ -81,7 +82,7 @@ func (s *suite[C]) search() {
 	forms := s.forms()
 	for i, n := range s.sizes() {
 		for j, kind := range allKinds[C]() {
-			if testing.Short() && s.rng.IntN(6) > 0 || n > 2000 && s.rng.IntN(3) > 0 {
+			if !seed.Long() && s.rng.IntN(6) > 0 || n > 2000 && s.rng.IntN(3) > 0 {
 				continue
 			}
 			h := newHeld(keysOf[C](s.rng, kind, n), forms[(i+j)%len(forms)])
@@ -92,7 +93,7 @@ func (s *suite[C]) search() {
 
 // More keys than a worker takes at a time.
 func (s *suite[C]) large() {
-	if testing.Short() {
+	if !seed.Long() {
 		s.Skip("200 000 keys take their time")
 	}
 	for i, f := range s.forms() {
@@ -151,7 +152,7 @@ func prefetched[C layout.Code](tree layout.Tree[C], want *answers[C]) error {
 // However many build, and from whatever source, the bytes are the same.
 func (s *suite[C]) sameBytes() {
 	sizes := []int{0, 1, 300, 5000, 200_000}
-	if testing.Short() {
+	if !seed.Long() {
 		sizes = sizes[:4]
 	}
 	for _, f := range s.forms() {
@@ -264,7 +265,7 @@ func (s *suite[C]) swapped(n int, f form) {
 func (s *suite[C]) released() {
 	for _, f := range s.forms() {
 		for _, n := range []int{0, 1, 100, 5000, 70_000} {
-			if testing.Short() && n > 5000 {
+			if !seed.Long() && n > 5000 {
 				continue
 			}
 			h := newHeld(keysOf[C](s.rng, "clustered", n), f)

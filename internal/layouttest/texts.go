@@ -11,6 +11,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // texts is the properties of a layout of strings.
@@ -141,7 +142,7 @@ func textSizes() []int {
 func (s *texts) search() {
 	for _, kind := range allTexts() {
 		for _, n := range textSizes() {
-			if n > 1000 && s.rng.IntN(3) > 0 || testing.Short() && s.rng.IntN(4) > 0 {
+			if n > 1000 && s.rng.IntN(3) > 0 || !seed.Long() && s.rng.IntN(4) > 0 {
 				continue
 			}
 			s.whole(s.keys(kind, n), 800, fmt.Sprintf("%d strings %s", n, kind))
@@ -151,7 +152,7 @@ func (s *texts) search() {
 
 // More strings than a worker takes at a time.
 func (s *texts) large() {
-	if testing.Short() {
+	if !seed.Long() {
 		s.Skip("60 000 strings take their time")
 	}
 	for _, kind := range []string{"urls", "random"} {
@@ -222,7 +223,7 @@ func askTexts(tree layout.StringTree, keys, asked []string) error {
 func (s *texts) sameBytes() {
 	for _, kind := range []string{"urls", "equal", "prefixes", "random"} {
 		for _, n := range []int{0, 1, 300, 20_000} {
-			if n > 300 && (testing.Short() || kind == "prefixes") {
+			if n > 300 && (!seed.Long() || kind == "prefixes") {
 				continue
 			}
 			keys := s.keys(kind, n)
@@ -443,7 +444,7 @@ func insideTexts(tree layout.StringTree, asked []string) error {
 func (s *texts) damage() {
 	for _, kind := range []string{"urls", "prefixes", "equal", "2 letters"} {
 		for _, n := range []int{1, 64, 1500} {
-			if testing.Short() && n > 64 && s.rng.IntN(2) > 0 {
+			if !seed.Long() && n > 64 && s.rng.IntN(2) > 0 {
 				continue
 			}
 			keys := s.keys(kind, n)

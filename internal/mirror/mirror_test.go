@@ -139,7 +139,7 @@ func seeds(few int) uint64 {
 	if n, ok := seed.Asked(); ok {
 		return uint64(n)
 	}
-	if testing.Short() {
+	if !seed.Long() {
 		return uint64(max(1, few/3))
 	}
 	return uint64(few)
@@ -280,7 +280,7 @@ func TestMirrorSurvivesItsGPU(t *testing.T) {
 		work(count, way)
 		all := count.Count(faulty.Any)
 		step := 1
-		if testing.Short() {
+		if !seed.Long() {
 			step = 5
 		}
 		for n := 1 + rand.IntN(step); n <= all; n += step {
@@ -311,7 +311,7 @@ func TestMirrorOfALyingGPU(t *testing.T) {
 		return dev.Count(faulty.Launch), dev.Count(faulty.CopyOut)
 	}
 	ways, step := []mirror.Way{mirror.Synchronous, mirror.Asynchronous, mirror.Never}, 1
-	if testing.Short() {
+	if !seed.Long() {
 		ways, step = ways[:1], 3
 	}
 	for _, way := range ways {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -17,7 +16,7 @@ import (
 
 // Whichever operation of the device fails, twice in a row or for ever, all answers
 // of a twin are right, nothing that was accepted is missing, and nothing of the
-// device is left. The log holds less than a batch. PANDO_ALL_FAULTS=1 lets each of
+// device is left. The log holds less than a batch. PANDO_LONG=1000 lets each of
 // them fail in turn.
 func TestTwinLosesItsGPU(t *testing.T) {
 	quiet(t)
@@ -25,13 +24,7 @@ func TestTwinLosesItsGPU(t *testing.T) {
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	loseTwin(t, first, count)
 	all := count.Count(faulty.Any)
-	step := 1 + all/30
-	switch {
-	case os.Getenv("PANDO_ALL_FAULTS") != "":
-		step = 1
-	case testing.Short():
-		step = 1 + all/6
-	}
+	step := seed.Stride(all, 6, 30)
 	for at := 1 + int(first%uint64(step)); at <= all && !t.Failed(); at += step {
 		for _, lose := range []bool{false, true} {
 			t.Run(fmt.Sprint(at, lose), func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -160,7 +159,7 @@ func (r *soloRig) lifeWithSnapshots() {
 
 // Whatever operation of the device fails, or is the last before it is lost, while
 // snapshots are held: what answers is right, everything else returns an error,
-// Close and Release work, and nothing is left. PANDO_ALL_FAULTS=1 lets each fail in
+// Close and Release work, and nothing is left. PANDO_LONG=1000 lets each fail in
 // turn.
 func TestSoloSnapshotsSurviveOrSaySo(t *testing.T) {
 	first := seed.Of(t)
@@ -179,16 +178,10 @@ func TestSoloSnapshotsSurviveOrSaySo(t *testing.T) {
 		t.Fatal(errs)
 	}
 	all := count.Count(faulty.Any)
-	step := 1 + all/16
-	if testing.Short() {
-		step = 1 + all/5
-	}
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
+	step := seed.Stride(all, 5, 16)
 	for at := 1 + rand.IntN(step); at <= all; at += step {
 		for _, lose := range []bool{false, true} {
-			if testing.Short() && lose == (at%2 == 0) {
+			if !seed.Long() && lose == (at%2 == 0) {
 				continue // one of them
 			}
 			dev, errs := work(faulty.Plan{At: at, Times: 2, Lose: lose})

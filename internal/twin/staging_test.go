@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/pando-index/pando/internal/bplus"
@@ -140,7 +139,7 @@ func newAlone(t *testing.T, first uint64, dev device.Device) (*alone, error) {
 
 // Batches travel in buckets, values behind keys. Whichever operation of the device
 // fails, there is an error: then nothing has happened, if it was short of memory,
-// or the tree is lost, and nothing of the device is left. PANDO_ALL_FAULTS=1 lets
+// or the tree is lost, and nothing of the device is left. PANDO_LONG=1000 lets
 // each of them fail in turn.
 func TestBuckets(t *testing.T) {
 	first := seed.Of(t)
@@ -152,13 +151,7 @@ func TestBuckets(t *testing.T) {
 	}
 	must(t, a.s.Close())
 	total := count.Count(faulty.Any)
-	step := total / 40
-	switch {
-	case os.Getenv("PANDO_ALL_FAULTS") != "":
-		step = 1
-	case testing.Short():
-		step = total / 6
-	}
+	step := seed.Stride(total, 6, 40)
 	for at := 1 + int(first%uint64(step)); at <= total; at += step {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			// More than there are other ways: a buffer has two sizes, or the one it had, and

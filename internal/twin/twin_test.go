@@ -146,7 +146,7 @@ func TestWritersAtOnce(t *testing.T) {
 	quiet(t)
 	first := seed.Of(t)
 	steps := 60
-	if testing.Short() {
+	if !seed.Long() {
 		steps = 15
 	}
 	for _, fail := range []int{0, 200, 400} {

@@ -69,7 +69,7 @@ func TestTreeBatchesInBuffers(t *testing.T) {
 	const n = 17_000 // values travel apart
 	keys, vals, ops := buffer[uint64](t, n), buffer[uint64](t, n), buffer[pando.Op](t, n)
 	ways := [][]pando.Option{{pando.DeviceOnly()}, nil}
-	if testing.Short() || seed.RaceDetector {
+	if !seed.Long() {
 		ways = ways[start%2:][:1]
 	}
 	for _, opts := range ways {

@@ -69,7 +69,7 @@ func (a answers) equal(b answers) bool {
 func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
 	indextest.Hasty(t, 64)
 	every := 1
-	if testing.Short() {
+	if !seed.Long() {
 		every = 7
 	}
 	if seed.RaceDetector {
@@ -83,7 +83,7 @@ func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
 func TestFaultsOfAHybrid(t *testing.T) {
 	indextest.Hasty(t, 64)
 	every := 23
-	if testing.Short() {
+	if !seed.Long() {
 		every = 101
 	}
 	if seed.RaceDetector {

@@ -194,7 +194,7 @@ func TestNoSuchGPU(t *testing.T) {
 // Auto leaves small indexes to the CPU, and large ones, too, where it measures
 // that the CPU is faster, as it always is beside an interpreter.
 func TestAutoMeasures(t *testing.T) {
-	if testing.Short() {
+	if !seed.Long() {
 		t.Skip("a large index on the interpreter")
 	}
 	indextest.Interpreted(t, 1)

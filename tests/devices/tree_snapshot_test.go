@@ -129,7 +129,7 @@ func testSnapshots(t *testing.T, opts ...pando.Option) {
 	var taken []*frozenModel
 	taken = append(taken, m.snapshot()) // of an empty tree
 	steps := 24
-	if testing.Short() {
+	if !seed.Long() {
 		steps = 12
 	}
 	for range steps {

@@ -113,7 +113,7 @@ func roundTrips[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V], 
 		path := filepath.Join(t.TempDir(), "index")
 		for _, layout := range facetest.Layouts[K](v) {
 			for _, n := range facetest.Sizes[K](layout) {
-				if (seed.RaceDetector || testing.Short() || layout > pando.Apart) && n > 3 && rng.IntN(5) > 0 {
+				if (!seed.Long() || layout > pando.Apart) && n > 3 && rng.IntN(5) > 0 {
 					continue
 				}
 				sets := facetest.KeySets(d, rng)

@@ -60,7 +60,7 @@ func saveForever(t *testing.T, path string) {
 // or the new one, and what else it leaves the next Save removes.
 func TestSaveKilled(t *testing.T) {
 	kills := 300
-	if testing.Short() || seed.RaceDetector {
+	if !seed.Long() {
 		kills = 20
 	}
 	rng := seed.Rand(t)

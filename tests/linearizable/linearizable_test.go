@@ -6,15 +6,12 @@
 // one change; an iteration as a Ceil, or a Floor, for each step. A snapshot is all
 // keys at one moment.
 //
-// PANDO_HISTORIES is the number of histories of each test; a few seconds' worth
-// without it.
+// PANDO_LONG=1 takes five times as many histories, and PANDO_LONG=10 ten times those.
 package linearizable
 
 import (
 	"math/rand/v2"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -28,16 +25,8 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// histories returns how many histories to take.
-func histories(short int) int {
-	if n, err := strconv.Atoi(os.Getenv("PANDO_HISTORIES")); err == nil {
-		return n
-	}
-	if testing.Short() || seed.RaceDetector || stall.On {
-		return short / 5
-	}
-	return short
-}
+// histories returns how many histories to take, of a number for long runs.
+func histories(long int) int { return seed.Times(long/5, long) }
 
 // history records what goroutines do at once.
 func (u *setup[K, V]) history(s uint64, goroutines, ops int) (all []porcupine.Operation) {

@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -183,7 +184,7 @@ func newPlace[C simd.Code](t *testing.T, d device.Device) *place[C] {
 
 func TestBlockedDown(t *testing.T) {
 	seeds := 200
-	if testing.Short() {
+	if !seed.Long() {
 		seeds = 15
 	}
 	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {

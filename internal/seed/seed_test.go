@@ -1,0 +1,28 @@
+package seed
+
+import (
+	"testing"
+	"time"
+)
+
+// A quick run does less than a long one, and some of everything.
+func TestTimes(t *testing.T) {
+	defer func(n int) { long = n }(long)
+	t.Setenv("PANDO_SEEDS", "")
+	for _, c := range []struct{ long, times, stride int }{{0, 3, 34}, {1, 20, 6}, {5, 100, 2}, {6, 120, 1}} {
+		long = c.long
+		if n, step := Times(3, 20), Stride(100, 3, 20); n != c.times || step != c.stride || Long() != (c.long > 0) {
+			t.Errorf("PANDO_LONG=%d: %d times, a stride of %d, long %t", c.long, n, step, Long())
+		}
+		if d := Lasting(3*time.Second, 20*time.Second); d != time.Duration(c.times)*time.Second {
+			t.Errorf("PANDO_LONG=%d: %v", c.long, d)
+		}
+		if n := Count(1); n != max(1, c.long) {
+			t.Errorf("PANDO_LONG=%d: %d seeds of 1", c.long, n)
+		}
+	}
+	t.Setenv("PANDO_SEEDS", "7")
+	if n := Count(1); n != 7 {
+		t.Errorf("%d seeds, 7 were asked for", n)
+	}
+}
