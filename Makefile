@@ -27,23 +27,23 @@ FROZEN = 'Suite|Wide'
 race: race-trees race-devices
 
 race-trees:
-	go test -race -short $(TREES)
-	go test -race -short -skip $(FROZEN) ./internal/radix
+	go test -race $(TREES)
+	go test -race -skip $(FROZEN) ./internal/radix
 
 race-devices:
-	go test -race -short $(DEVICES)
+	go test -race $(DEVICES)
 
 race-all: race
-	go test -race -short $(BUILDING)
-	go test -race -short -run $(FROZEN) ./internal/radix
+	go test -race $(BUILDING)
+	go test -race -run $(FROZEN) ./internal/radix
 
 # What the authors of the code knew to be true, checked as it runs.
 invariants:
-	go test -short -tags invariants ./internal/invariant ./internal/flow ./internal/exec ./tests/paths
+	go test -tags invariants ./internal/invariant ./internal/flow ./internal/exec ./tests/paths
 
 # Layouts whose memory ends at a page that cannot be read.
 guard:
-	go test -short -tags guard ./internal/arena ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/strlist
+	go test -tags guard ./internal/arena ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/strlist
 
 # Attacks, between such pages, for as long as TIME says; ATTACK has more flags,
 # such as -attack.only=files. docs/attack.md.
@@ -54,7 +54,7 @@ attack:
 
 # Goroutines held up between the steps of the tree's protocol.
 stalls:
-	go test -short -tags stalls ./internal/bplus ./internal/radix ./tests/concurrent ./tests/linearizable
+	go test -tags stalls ./internal/bplus ./internal/radix ./tests/concurrent ./tests/linearizable
 
 # One part of the protocol left out at a time: some test must fail for each.
 mutants:
@@ -63,14 +63,14 @@ mutants:
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -short -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/vector ./tests/paths ./tests/vectors ./tests/linearizable
-	go test -short -tags nogpu ./tests/devices ./internal/device/...
+	go test -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/vector ./tests/paths ./tests/vectors ./tests/linearizable
+	go test -tags nogpu ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
 # Tests of 386, which a Linux machine on amd64 can run: those of the root package and
 # of what differs where an address has 32 bits.
 test-386:
-	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test -short . ./internal/arena ./internal/snapshot ./internal/order
+	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test . ./internal/arena ./internal/snapshot ./internal/order
 
 # One of 64 bits and one of 32 with their tests, the others without: test-386 runs some.
 cross:

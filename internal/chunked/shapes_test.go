@@ -232,7 +232,7 @@ func TestBatchSizesOnGPU(t *testing.T) {
 func TestThinLeavesAreMerged(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[uint64](t, ptx.New(ptx.Seed(rng.Uint64()), ptx.Memory(64<<20)), Options{Room: 16 << 20})
-	keys := make([]uint64, 40_000)
+	keys := make([]uint64, seed.Size(15_000, 40_000))
 	for i := range keys {
 		keys[i] = rng.Uint64()
 	}

@@ -82,7 +82,7 @@ func (s *suite[C]) search() {
 	forms := s.forms()
 	for i, n := range s.sizes() {
 		for j, kind := range allKinds[C]() {
-			if !seed.Long() && s.rng.IntN(6) > 0 || n > 2000 && s.rng.IntN(3) > 0 {
+			if !seed.Long() && s.rng.IntN(10) > 0 || n > 2000 && s.rng.IntN(3) > 0 {
 				continue
 			}
 			h := newHeld(keysOf[C](s.rng, kind, n), forms[(i+j)%len(forms)])
@@ -93,12 +93,13 @@ func (s *suite[C]) search() {
 
 // More keys than a worker takes at a time.
 func (s *suite[C]) large() {
+	n, forms := seed.Size(70_000, 200_000), s.forms()
 	if !seed.Long() {
-		s.Skip("200 000 keys take their time")
+		forms = forms[:1]
 	}
-	for i, f := range s.forms() {
+	for i, f := range forms {
 		kind := []string{"random", "clustered", "dense"}[i%3]
-		s.whole(newHeld(keysOf[C](s.rng, kind, 200_000), f), 10_000, fmt.Sprintf("200 000 keys %s, %v", kind, f))
+		s.whole(newHeld(keysOf[C](s.rng, kind, n), f), n/20, fmt.Sprintf("%d keys %s, %v", n, kind, f))
 	}
 }
 

@@ -142,7 +142,7 @@ func textSizes() []int {
 func (s *texts) search() {
 	for _, kind := range allTexts() {
 		for _, n := range textSizes() {
-			if n > 1000 && s.rng.IntN(3) > 0 || !seed.Long() && s.rng.IntN(4) > 0 {
+			if n > 1000 && s.rng.IntN(3) > 0 || !seed.Long() && s.rng.IntN(8) > 0 {
 				continue
 			}
 			s.whole(s.keys(kind, n), 800, fmt.Sprintf("%d strings %s", n, kind))
@@ -152,11 +152,12 @@ func (s *texts) search() {
 
 // More strings than a worker takes at a time.
 func (s *texts) large() {
+	n, kinds := seed.Size(20_000, 60_000), []string{"urls", "random"}
 	if !seed.Long() {
-		s.Skip("60 000 strings take their time")
+		kinds = kinds[s.rng.IntN(2):][:1]
 	}
-	for _, kind := range []string{"urls", "random"} {
-		s.whole(s.keys(kind, 60_000), 5000, fmt.Sprintf("60 000 strings %s", kind))
+	for _, kind := range kinds {
+		s.whole(s.keys(kind, n), n/12, fmt.Sprintf("%d strings %s", n, kind))
 	}
 }
 
@@ -444,7 +445,7 @@ func insideTexts(tree layout.StringTree, asked []string) error {
 func (s *texts) damage() {
 	for _, kind := range []string{"urls", "prefixes", "equal", "2 letters"} {
 		for _, n := range []int{1, 64, 1500} {
-			if !seed.Long() && n > 64 && s.rng.IntN(2) > 0 {
+			if !seed.Long() && s.rng.IntN(4) > 0 {
 				continue
 			}
 			keys := s.keys(kind, n)

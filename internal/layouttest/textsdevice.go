@@ -22,7 +22,7 @@ import (
 func (s *texts) device() {
 	for _, kind := range allTexts() {
 		for _, n := range []int{0, 1, 65, 1500} {
-			if n > 65 && s.rng.IntN(2) > 0 || !seed.Long() && s.rng.IntN(3) > 0 {
+			if n > 65 && s.rng.IntN(2) > 0 || !seed.Long() && s.rng.IntN(6) > 0 {
 				continue
 			}
 			keys, what := s.keys(kind, n), fmt.Sprintf("%d strings %s", n, kind)

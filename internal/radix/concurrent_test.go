@@ -83,7 +83,7 @@ func TestReadersBesideWriters(t *testing.T) {
 		}
 		snap.Close()
 	})
-	time.Sleep(700 * time.Millisecond)
+	time.Sleep(besideTime)
 	stop.Store(true)
 	wg.Wait()
 	mustCheck(t, tree)
@@ -244,9 +244,9 @@ func writerOps(t *testing.T, tree *Tree, rng *rand.Rand, me, writers int, m mode
 // besideTime is how long goroutines work beside each other.
 var besideTime = func() time.Duration {
 	if stall.On {
-		return 1500 * time.Millisecond
+		return seed.Lasting(500*time.Millisecond, 1500*time.Millisecond)
 	}
-	return 700 * time.Millisecond
+	return seed.Lasting(200*time.Millisecond, 700*time.Millisecond)
 }()
 
 // Writers that change the same nodes at once lose nothing: each finds what it has

@@ -55,6 +55,17 @@ func Lasting(inQuick, inLong time.Duration) time.Duration {
 	return time.Duration(Times(int(inQuick), int(inLong)))
 }
 
+// Size returns how large something is in a quick run and in a long one.
+func Size(inQuick, inLong int) int {
+	if Long() {
+		return inLong
+	}
+	return inQuick
+}
+
+// Step returns the step at which a quick run goes through what a long one tries in turn.
+func Step(inQuick int) int { return Size(inQuick, 1) }
+
 // Stride returns the step at which a test goes through n things to try about so many of
 // them, as Times counts them. It is 1 where that is all.
 func Stride(n, inQuick, inLong int) int { return 1 + n/Times(inQuick, inLong) }

@@ -78,7 +78,7 @@ func TestBatchIsWhole(t *testing.T) {
 	_, before, err := life(count)
 	must(t, err)
 	all := count.Count(faulty.Any)
-	for at := before + 1; at <= all; at += 1 + (all-before)/12 {
+	for at := before + 1; at <= all; at += seed.Stride(all-before, 4, 12) {
 		there, _, err := life(faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Lose: true}))
 		if err == nil && there != n || err != nil && (there != 0 || !errors.Is(err, errShort)) {
 			t.Errorf("lost at %d of %d: %d of %d operations are done: %v", at-before, all-before, there, n, err)

@@ -201,7 +201,8 @@ func TestBatchesInARow(t *testing.T) {
 		return dev.Count(faulty.Alloc) >= plan.At
 	}
 	row(faulty.Plan{})
-	for at := 1; row(faulty.Plan{Op: faulty.Alloc, At: at, Times: 2}) && !t.Failed(); at++ {
+	step := seed.Step(3)
+	for at := 1 + int(first%uint64(step)); row(faulty.Plan{Op: faulty.Alloc, At: at, Times: 2}) && !t.Failed(); at += step {
 	}
 }
 

@@ -247,7 +247,7 @@ func (m *model[C]) sameNodes(t *testing.T, what string, asked []C, row int, got 
 // Whatever the lines hold, no search leaves them: the interpreter would report
 // it.
 func TestDamagedRows(t *testing.T) {
-	onEach(t, 40, func(t *testing.T, d device.Device, rng *rand.Rand) {
+	onEach(t, seed.Times(10, 40), func(t *testing.T, d device.Device, rng *rand.Rand) {
 		damagedRows[uint32](t, d, rng)
 		damagedRows[uint64](t, d, rng)
 	})
@@ -298,7 +298,7 @@ func TestBlockedTooLarge(t *testing.T) {
 }
 
 func TestGather(t *testing.T) {
-	onEach(t, 30, func(t *testing.T, d device.Device, rng *rand.Rand) {
+	onEach(t, seed.Times(10, 30), func(t *testing.T, d device.Device, rng *rand.Rand) {
 		gather[uint32](t, d, rng)
 		gather[uint64](t, d, rng)
 	})

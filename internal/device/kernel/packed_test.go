@@ -151,7 +151,7 @@ func packedSearches[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) 
 // Whatever table and words hold, no search leaves them: the interpreter would
 // report it.
 func TestDamagedPages(t *testing.T) {
-	onEach(t, 40, func(t *testing.T, d device.Device, rng *rand.Rand) {
+	onEach(t, seed.Times(10, 40), func(t *testing.T, d device.Device, rng *rand.Rand) {
 		damagedPages[uint32](t, d, rng)
 		damagedPages[uint64](t, d, rng)
 	})
