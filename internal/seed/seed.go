@@ -32,20 +32,21 @@ func Rand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(Of(t), 1))
 }
 
-// long is the number in PANDO_LONG, and 0 without one.
-var long = func() int {
+// long returns the number in PANDO_LONG, and 0 without one. It is read by each test, and
+// not once before all: so go test knows that what it has cached depends on it.
+func long() int {
 	n, _ := strconv.Atoi(os.Getenv("PANDO_LONG"))
 	return max(n, 0)
-}()
+}
 
 // Long reports whether this is a long run.
-func Long() bool { return long > 0 }
+func Long() bool { return long() > 0 }
 
 // Times returns how often a test does something: so often in a quick run, and so often
 // in a long one, or as many times that as PANDO_LONG says.
 func Times(inQuick, inLong int) int {
-	if Long() {
-		return inLong * long
+	if n := long(); n > 0 {
+		return inLong * n
 	}
 	return inQuick
 }

@@ -1,16 +1,16 @@
 package seed
 
 import (
+	"strconv"
 	"testing"
 	"time"
 )
 
 // A quick run does less than a long one, and some of everything.
 func TestTimes(t *testing.T) {
-	defer func(n int) { long = n }(long)
 	t.Setenv("PANDO_SEEDS", "")
 	for _, c := range []struct{ long, times, stride int }{{0, 3, 34}, {1, 20, 6}, {5, 100, 2}, {6, 120, 1}} {
-		long = c.long
+		t.Setenv("PANDO_LONG", strconv.Itoa(c.long))
 		if n, step := Times(3, 20), Stride(100, 3, 20); n != c.times || step != c.stride || Long() != (c.long > 0) {
 			t.Errorf("PANDO_LONG=%d: %d times, a stride of %d, long %t", c.long, n, step, Long())
 		}

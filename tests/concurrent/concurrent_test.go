@@ -311,12 +311,8 @@ func TestCloseBesideShortRanges(t *testing.T) {
 	for i := range keys {
 		keys[i], vals[i], words[i] = uint64(i), uint64(i), fmt.Sprintf("%08d", i)
 	}
-	rounds := 600
-	if !seed.Long() {
-		rounds = 150
-	}
 	rng := seed.Rand(t)
-	for round := range rounds {
+	for round := range seed.Times(60, 600) {
 		numbers := facetest.MustFreeze(t, keys, vals, pando.Workers(1))
 		strings := facetest.MustFreeze(t, words, vals, pando.Workers(1))
 		var wg sync.WaitGroup

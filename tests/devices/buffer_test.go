@@ -19,10 +19,7 @@ func TestBatchesInBuffers(t *testing.T) {
 	indextest.Interpreted(t, start)
 	rng := rand.New(rand.NewPCG(start, 0))
 	const n = 2000
-	ask := 40_000 // several buckets
-	if seed.RaceDetector {
-		ask = 17_000 // one that is worth a launch of its own, and more
-	}
+	ask := seed.Size(17_000, 40_000) // one bucket that is worth a launch of its own, and more, or several
 	keys, vals := make([]uint64, n), make([]uint64, n)
 	for i := range keys {
 		keys[i], vals[i] = rng.Uint64N(4*n), rng.Uint64()
