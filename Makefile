@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
+.PHONY: all test long race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
@@ -14,8 +14,15 @@ TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena 
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
+# What a person runs: two minutes on two cores, and three more where nothing is compiled.
 test:
 	go test ./...
+
+# The same tests with more of everything: seeds, sizes, schedules, histories, faults.
+# PANDO_LONG=10 make long has ten times as much of what is counted. Package internal/seed says how.
+long: export PANDO_LONG ?= 1
+long:
+	go test -timeout 60m ./...
 
 # Packages that use goroutines only to build and to sort.
 BUILDING = ./internal/order ./internal/implicit ./internal/paged ./internal/packed ./internal/words
