@@ -244,7 +244,7 @@ func writerOps(t *testing.T, tree *Tree, rng *rand.Rand, me, writers int, m mode
 // besideTime returns how long goroutines work beside each other.
 func besideTime() time.Duration {
 	if stall.On {
-		return seed.Lasting(500*time.Millisecond, 1500*time.Millisecond)
+		return seed.Lasting(0, 1500*time.Millisecond)
 	}
 	return seed.Lasting(200*time.Millisecond, 700*time.Millisecond)
 }

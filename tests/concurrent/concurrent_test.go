@@ -312,7 +312,7 @@ func TestCloseBesideShortRanges(t *testing.T) {
 		keys[i], vals[i], words[i] = uint64(i), uint64(i), fmt.Sprintf("%08d", i)
 	}
 	rng := seed.Rand(t)
-	for round := range seed.Times(60, 600) {
+	for round := range seed.Times(100, 600) {
 		numbers := facetest.MustFreeze(t, keys, vals, pando.Workers(1))
 		strings := facetest.MustFreeze(t, words, vals, pando.Workers(1))
 		var wg sync.WaitGroup

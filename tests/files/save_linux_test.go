@@ -224,7 +224,7 @@ func TestOpenLeavesNoMapping(t *testing.T) {
 		t.Errorf("%d mappings of an open file", n)
 	}
 	ix.Close()
-	for range 100 {
+	for range seed.Times(20, 100) {
 		for _, o := range openers {
 			if err := o.open(path); err != nil {
 				t.Fatal(err)

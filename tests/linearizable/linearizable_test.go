@@ -6,7 +6,7 @@
 // one change; an iteration as a Ceil, or a Floor, for each step. A snapshot is all
 // keys at one moment.
 //
-// PANDO_LONG=1 takes five times as many histories, and PANDO_LONG=10 ten times those.
+// PANDO_LONG=1 takes ten times as many histories, and PANDO_LONG=10 ten times those.
 package linearizable
 
 import (
@@ -25,8 +25,14 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// histories returns how many histories to take, of a number for long runs.
-func histories(long int) int { return seed.Times(long/5, long) }
+// histories returns how many histories to take, of a number for long runs. Builds that
+// make goroutines meet take more.
+func histories(long int) int {
+	if seed.RaceDetector || stall.On {
+		return seed.Times(long/5, long)
+	}
+	return seed.Times(long/10, long)
+}
 
 // history records what goroutines do at once.
 func (u *setup[K, V]) history(s uint64, goroutines, ops int) (all []porcupine.Operation) {
