@@ -316,7 +316,7 @@ func TestSoloSnapshotsInAnyOrder(t *testing.T) {
 // eventually reports whether something becomes true, when the garbage collector
 // has had some time.
 func eventually(is func() bool) bool {
-	for range 400 {
+	for range 4000 {
 		if is() {
 			return true
 		}
