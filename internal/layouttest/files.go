@@ -243,7 +243,7 @@ func (s *suite[C]) damage() {
 			built := s.build(h)
 			for i := range built.Segments() {
 				for name, spoil := range s.spoils() {
-					if !seed.Long() && s.rng.IntN(3) > 0 {
+					if !seed.Long() && s.rng.IntN(5) > 0 {
 						continue
 					}
 					what := fmt.Sprintf("%d keys, %v, segment %d: %s", n, f, i, name)
@@ -275,7 +275,7 @@ func (s *suite[C]) check() {
 	for _, f := range s.forms() {
 		for _, n := range sizes {
 			for _, kind := range []string{"random", "dense", "few distinct", "clustered"} {
-				if !seed.Long() && s.rng.IntN(3) > 0 {
+				if !seed.Long() && s.rng.IntN(6) > 0 {
 					continue
 				}
 				h := newHeld(keysOf[C](s.rng, kind, n), f)

@@ -187,6 +187,9 @@ func (s *suite[C]) memory() {
 	for _, f := range s.forms() {
 		for _, kind := range []string{"random", "all equal", "clustered"} {
 			for _, n := range []int{0, 1, 3, 255, 1000, 30_000} {
+				if !seed.Long() && s.rng.IntN(4) > 0 {
+					continue
+				}
 				s.limits(newHeld(keysOf[C](s.rng, kind, n), f), fmt.Sprintf("%d keys %s, %v", n, kind, f))
 			}
 		}
@@ -237,7 +240,7 @@ func (s *suite[C]) limits(h *held[C], what string) {
 func (s *suite[C]) unsorted() {
 	for _, f := range s.forms() {
 		for _, n := range []int{2, 3, 40, 1100, 20_000} {
-			for range 40 {
+			for range seed.Times(8, 40) {
 				s.swapped(n, f)
 			}
 		}

@@ -250,6 +250,9 @@ func (s *texts) sameBytes() {
 func (s *texts) memory() {
 	for _, kind := range []string{"urls", "prefixes", "equal"} {
 		for _, n := range []int{0, 1, 200, 3000} {
+			if !seed.Long() && s.rng.IntN(3) > 0 {
+				continue
+			}
 			keys := s.keys(kind, n)
 			what := fmt.Sprintf("%d strings %s", n, kind)
 			need, err := s.layout.Need(keys, layout.Config{})
