@@ -41,7 +41,7 @@ func TestMemoryFails(t *testing.T) {
 		for _, snapshot := range []bool{false, true} {
 			for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow} {
 				for _, times := range []int{1, 2} {
-					step := seed.Step(6)
+					step := seed.Step(9)
 					for at := 1 + rand.IntN(step); failing(t, first, flat, snapshot, faulty.Plan{Op: op, At: at, Times: times}) && !t.Failed(); at += step {
 					}
 				}

@@ -328,7 +328,7 @@ func rounds(t *testing.T) int {
 	if n, ok := seed.Asked(); ok {
 		return max(n, 8)
 	}
-	return seed.Times(3, 8)
+	return seed.Times(2, 8)
 }
 
 func TestModel(t *testing.T) {
