@@ -192,6 +192,9 @@ func TestBlink(t *testing.T) {
 
 func blinkSeeds[C simd.Code](t *testing.T, order int, how uint32, opts []ptx.Option) {
 	start := seed.Of(t)
+	if !seed.Long() && start%3 > 0 {
+		t.Skip("another run takes this shape under this schedule")
+	}
 	d, b := newBlink[C](t, order, 128, opts...)
 	b.Tree.How, b.Shape.Block = how, 32
 	for i := range uint64(seed.Count(2)) {

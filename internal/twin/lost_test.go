@@ -21,14 +21,14 @@ import (
 func TestTwinLosesItsGPU(t *testing.T) {
 	quiet(t)
 	first := seed.Of(t)
-	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	count := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	loseTwin(t, first, count)
 	all := count.Count(faulty.Any)
-	step := seed.Stride(all, 6, 30)
+	step := seed.Stride(all, 9, 30)
 	for at := 1 + int(first%uint64(step)); at <= all && !t.Failed(); at += step {
 		for _, lose := range []bool{false, true} {
 			t.Run(fmt.Sprint(at, lose), func(t *testing.T) {
-				dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 2, Lose: lose})
+				dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{At: at, Times: 2, Lose: lose})
 				loseTwin(t, first, dev)
 				if live := dev.Live(); live != 0 {
 					t.Errorf("%d things of the device are left", live)
@@ -74,12 +74,12 @@ func TestBatchIsWhole(t *testing.T) {
 		tw.Close()
 		return there, before, err
 	}
-	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	count := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	_, before, err := life(count)
 	must(t, err)
 	all := count.Count(faulty.Any)
 	for at := before + 1; at <= all; at += seed.Stride(all-before, 4, 12) {
-		there, _, err := life(faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Lose: true}))
+		there, _, err := life(faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{At: at, Lose: true}))
 		if err == nil && there != n || err != nil && (there != 0 || !errors.Is(err, errShort)) {
 			t.Errorf("lost at %d of %d: %d of %d operations are done: %v", at-before, all-before, there, n, err)
 		}
@@ -118,7 +118,7 @@ func loseTwin(t *testing.T, first uint64, dev *faulty.Device) {
 // are refused.
 func TestSoloCloseAmidBatches(t *testing.T) {
 	first := seed.Of(t)
-	dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	s, err := NewSolo[uint64](dev, Options{Workers: 2})
 	must(t, err)
 	var wg sync.WaitGroup

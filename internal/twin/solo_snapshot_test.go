@@ -164,7 +164,7 @@ func (r *soloRig) lifeWithSnapshots() {
 func TestSoloSnapshotsSurviveOrSaySo(t *testing.T) {
 	first := seed.Of(t)
 	work := func(p faulty.Plan) (*faulty.Device, []error) {
-		dev := faulty.New(ptx.New(ptx.Seed(first)), p)
+		dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), p)
 		s, err := NewSolo[uint64](dev, Options{})
 		if err != nil {
 			return dev, []error{err}
@@ -178,7 +178,7 @@ func TestSoloSnapshotsSurviveOrSaySo(t *testing.T) {
 		t.Fatal(errs)
 	}
 	all := count.Count(faulty.Any)
-	step := seed.Stride(all, 5, 16)
+	step := seed.Stride(all, 8, 16)
 	for at := 1 + rand.IntN(step); at <= all; at += step {
 		for _, lose := range []bool{false, true} {
 			if !seed.Long() && lose == (at%2 == 0) {
@@ -257,7 +257,7 @@ func (r crowdedRange) Grow(bytes int64) error {
 func TestSoloFullWithSnapshots(t *testing.T) {
 	first := seed.Of(t)
 	for _, entries := range []int{0, 40} {
-		dev := &crowded{Device: ptx.New(ptx.Seed(first)), sizes: map[device.Ptr]int{}}
+		dev := &crowded{Device: ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), sizes: map[device.Ptr]int{}}
 		s, err := NewSolo[uint64](dev, Options{})
 		must(t, err)
 		r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 8))}
@@ -285,7 +285,7 @@ func TestSoloFullWithSnapshots(t *testing.T) {
 // as it is held; without any, nothing is kept.
 func TestSoloSnapshotsInAnyOrder(t *testing.T) {
 	first := seed.Of(t)
-	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first)), Options{})
+	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), Options{})
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 9))}
 	var all []taken
@@ -330,7 +330,7 @@ func eventually(is func() bool) bool {
 // forgotten, also if the tree itself is not.
 func TestSoloClosedBeforeForgotten(t *testing.T) {
 	first := seed.Of(t)
-	dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	s, err := NewSolo[uint64](dev, Options{})
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 10))}
@@ -349,7 +349,7 @@ func TestSoloClosedBeforeForgotten(t *testing.T) {
 // A forgotten snapshot is released without anybody using the tree.
 func TestSoloForgotten(t *testing.T) {
 	first := seed.Of(t)
-	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first)), Options{})
+	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), Options{})
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 11))}
 	must(t, r.set(50))
@@ -367,7 +367,7 @@ func TestSoloForgotten(t *testing.T) {
 // of memory.
 func TestSoloFullOfForgotten(t *testing.T) {
 	first := seed.Of(t)
-	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first)), Options{Room: 88 << 10})
+	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), Options{Room: 88 << 10})
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 12))}
 	must(t, r.set(200))

@@ -41,7 +41,7 @@ func (s tightStream) Launch(k device.Kernel, g device.Grid, params []byte) error
 func TestNoMemoryToLaunch(t *testing.T) {
 	first := seed.Of(t)
 	work := func(at int64) (launches int64) {
-		dev := &tight{Device: ptx.New(ptx.Seed(first)), at: at}
+		dev := &tight{Device: ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), at: at}
 		a, err := newAlone(t, first, dev)
 		if err != nil {
 			return math.MaxInt64 // before there was a tree
@@ -64,7 +64,7 @@ func TestNoMemoryToLaunch(t *testing.T) {
 		a.s.Close() // of one that is lost it may be an error
 		return dev.launches.Load()
 	}
-	step := int64(seed.Stride(32, 1, 4))
+	step := int64(seed.Stride(32, 2, 4))
 	for at := 1 + int64(first%uint64(step)); work(at) >= at && !t.Failed(); at += step {
 	}
 }
