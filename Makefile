@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
+.PHONY: all test long race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
@@ -14,8 +14,15 @@ TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena 
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
+# What a person runs: two minutes on two cores, and three more where nothing is compiled.
 test:
 	go test ./...
+
+# The same tests with more of everything: seeds, sizes, schedules, histories, faults.
+# PANDO_LONG=10 make long has ten times as much of what is counted. Package internal/seed says how.
+long: export PANDO_LONG ?= 1
+long:
+	go test -timeout 60m ./...
 
 # Packages that use goroutines only to build and to sort.
 BUILDING = ./internal/order ./internal/implicit ./internal/paged ./internal/packed ./internal/words
@@ -27,23 +34,23 @@ FROZEN = 'Suite|Wide'
 race: race-trees race-devices
 
 race-trees:
-	go test -race -short $(TREES)
-	go test -race -short -skip $(FROZEN) ./internal/radix
+	go test -race $(TREES)
+	go test -race -skip $(FROZEN) ./internal/radix
 
 race-devices:
-	go test -race -short $(DEVICES)
+	go test -race $(DEVICES)
 
 race-all: race
-	go test -race -short $(BUILDING)
-	go test -race -short -run $(FROZEN) ./internal/radix
+	go test -race $(BUILDING)
+	go test -race -run $(FROZEN) ./internal/radix
 
 # What the authors of the code knew to be true, checked as it runs.
 invariants:
-	go test -short -tags invariants ./internal/invariant ./internal/flow ./internal/exec ./tests/paths
+	go test -tags invariants ./internal/invariant ./internal/flow ./internal/exec ./tests/paths
 
 # Layouts whose memory ends at a page that cannot be read.
 guard:
-	go test -short -tags guard ./internal/arena ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/strlist
+	go test -tags guard ./internal/arena ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/strlist
 
 # Attacks, between such pages, for as long as TIME says; ATTACK has more flags,
 # such as -attack.only=files. docs/attack.md.
@@ -54,7 +61,7 @@ attack:
 
 # Goroutines held up between the steps of the tree's protocol.
 stalls:
-	go test -short -tags stalls ./internal/bplus ./internal/radix ./tests/concurrent ./tests/linearizable
+	go test -tags stalls ./internal/bplus ./internal/radix ./tests/concurrent ./tests/linearizable
 
 # One part of the protocol left out at a time: some test must fail for each.
 mutants:
@@ -63,14 +70,14 @@ mutants:
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -short -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/vector ./tests/paths ./tests/vectors ./tests/linearizable
-	go test -short -tags nogpu ./cuda ./tests/devices ./internal/device/...
+	go test -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/bplus ./internal/vector ./tests/paths ./tests/vectors ./tests/linearizable
+	go test -tags nogpu ./cuda ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
 # Tests of 386, which a Linux machine on amd64 can run: those of the root package and
 # of what differs where an address has 32 bits.
 test-386:
-	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test -short . ./internal/arena ./internal/snapshot ./internal/order
+	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test . ./internal/arena ./internal/snapshot ./internal/order
 
 # One of 64 bits and one of 32 with their tests, the others without: test-386 runs some.
 cross:

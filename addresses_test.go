@@ -99,7 +99,8 @@ func full(t *testing.T, err error) bool {
 	return err != nil
 }
 
-// ownMemory allocates so much on Go's heap and starts some threads, as any program may.
+// ownMemory allocates so much on Go's heap and starts some threads more than there were
+// at first, as any program may.
 func ownMemory(t *testing.T, bytes int64) (all [][]byte) {
 	t.Helper()
 	for ; bytes > 0; bytes -= 1 << 20 {
@@ -109,10 +110,19 @@ func ownMemory(t *testing.T, bytes int64) (all [][]byte) {
 		}
 		all = append(all, b)
 	}
-	const threads = 4
+	startThreads(earlyThreads() + 4)
+	return all
+}
+
+// earlyThreads is how many threads a process has before addresses are taken from it: one
+// for each processor, and some for those that are held up.
+func earlyThreads() int { return runtime.GOMAXPROCS(0) + 8 }
+
+// startThreads sees to it that the process has so many threads at once. They stay.
+func startThreads(n int) {
 	var started, done sync.WaitGroup
-	started.Add(threads)
-	for range threads {
+	started.Add(n)
+	for range n {
 		done.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
@@ -121,5 +131,4 @@ func ownMemory(t *testing.T, bytes int64) (all [][]byte) {
 		})
 	}
 	done.Wait()
-	return all
 }

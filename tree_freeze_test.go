@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // TestTreeFreezeIsFreezeOfItsPairs compares a Freeze of a tree that writers go on
@@ -38,7 +39,7 @@ func TestTreeFreezeIsFreezeOfItsPairs(t *testing.T) {
 
 func freezeLive[K pando.Key, V comparable](t *testing.T, key func(uint64) K, val func(uint64) V) {
 	rng := rand.New(rand.NewPCG(7, 1))
-	for _, n := range []int{0, 1, 255, 5000, 200_000} {
+	for _, n := range []int{0, 1, 255, 5000, seed.Size(70_000, 200_000)} {
 		tree, err := pando.NewTree[K, V]()
 		if err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ func TestForgottenTreesAreCollected(t *testing.T) {
 	if one := int64(len(keys)) * 20; most > 20*one {
 		t.Errorf("forgotten trees held %d MiB, one has %d", most>>20, one>>20)
 	}
-	for range 100 {
+	for range 2000 { // others may keep the machine busy
 		runtime.GC()
 		time.Sleep(5 * time.Millisecond)
 		if arena.InUse() < 8<<20 {

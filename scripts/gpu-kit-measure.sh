@@ -25,11 +25,11 @@ quick=()
 # the command. JSON stands for the step's result file.
 steps() {
 	cat <<-TEXT
-		tests       chunked-test     120  PANDO_SEEDS=40 ./run.sh test internal/chunked -test.v -test.run OnGPU|Watched
-		tests       cuart-test       120  PANDO_SEEDS=40 ./run.sh test internal/cuart -test.v -test.run OnGPU
-		tests       tree-test        120  ./run.sh test tests/devices -test.v -test.run Tree
-		tests       sort-test        120  ./run.sh test internal/device/kernel -test.v -test.short -test.run Sort|Sum|GPU
-		tests       cuda-test        120  ./run.sh test internal/device/cuda -test.v -test.short
+		tests       chunked-test     120  PANDO_LONG=1 PANDO_SEEDS=40 ./run.sh test internal/chunked -test.v -test.run OnGPU|Watched
+		tests       cuart-test       120  PANDO_LONG=1 PANDO_SEEDS=40 ./run.sh test internal/cuart -test.v -test.run OnGPU
+		tests       tree-test        120  PANDO_LONG=1 ./run.sh test tests/devices -test.v -test.run Tree
+		tests       sort-test        120  PANDO_LONG=1 ./run.sh test internal/device/kernel -test.v -test.run Sort|Sum|GPU
+		tests       cuda-test        120  PANDO_LONG=1 ./run.sh test internal/device/cuda -test.v
 		update      update           150  ./run.sh bench run gpu-update --n $n --rounds 5 --json JSON
 		update      shapes            90  ./run.sh bench run gpu-update-shapes --n $n --rounds 5 --json JSON
 		update      find             120  ./run.sh bench run gpu-tree-find --n $n --rounds 5 --json JSON
@@ -44,7 +44,7 @@ steps() {
 		strings     radix-host       120  ./run.sh bench run gpu-radix-host --n 4M --rounds 3 --json JSON
 		strings     radix-long       120  ./run.sh bench run gpu-radix-long --rounds 2 --json JSON
 		vectors     vector-test       60  PANDO_SEEDS=150 ./run.sh test internal/vector -test.v -test.run OnGPU
-		vectors     vector-faces      60  ./run.sh test tests/vectors -test.v -test.run OnRealGPU
+		vectors     vector-faces      60  PANDO_LONG=1 ./run.sh test tests/vectors -test.v -test.run OnRealGPU
 		vectors     aggregate        110  ./run.sh bench run gpu-aggregate --n $n --rounds 5 --json JSON
 		vectors     cpu-aggregate     60  ./run.sh bench run aggregate --n $n --threads $(nproc) --rounds 5 --json JSON
 		primitives  chunked-bench     60  ./run.sh test internal/chunked -test.run ^$ -test.bench Chunked -test.benchtime 20x
@@ -55,10 +55,10 @@ steps() {
 		papers      hb-rebuild       120  ./run.sh bench run rebuild --n $n --rounds 3 --json JSON
 		papers      hb-mix           120  ./run.sh bench run update-mix --n $n --threads $(nproc) --rounds 3 --json JSON
 		billion     update-1g        240  ./run.sh bench run gpu-update --n ${PANDO_N:-1G} --rounds 3 --json JSON
-		sanitize    sanitize-chunked 300  SANITIZE_TOOLS=memcheck ./run.sh sanitize internal/chunked -test.short -test.run OnGPU
+		sanitize    sanitize-chunked 300  SANITIZE_TOOLS=memcheck ./run.sh sanitize internal/chunked -test.run OnGPU
 		sanitize    race-chunked     120  SANITIZE_TOOLS=racecheck ./run.sh sanitize internal/chunked -test.run WaysOnGPU
-		latches     latch-test        90  PANDO_SEEDS=50 ./run.sh test internal/experiments -test.v -test.run (Blink|BlinkLoad|BlinkLarge|BlinkOne|Pages)OnGPU$
-		latches     latch-rounds     200  PANDO_ROUNDS=10000 ./run.sh test internal/experiments -test.v -test.run BlinkRoundsOnGPU
+		latches     latch-test        90  PANDO_LONG=1 PANDO_SEEDS=50 ./run.sh test internal/experiments -test.v -test.run (Blink|BlinkLoad|BlinkLarge|BlinkOne|Pages)OnGPU$
+		latches     latch-rounds     200  PANDO_SEEDS=10000 ./run.sh test internal/experiments -test.v -test.run BlinkRoundsOnGPU
 		latches     latch-insert     120  ./run.sh bench run gpu-latched-insert --n $n --rounds 3 --json JSON
 		latches     latch-hot         60  ./run.sh bench run gpu-latched-hot --n $n --rounds 3 --seconds 0.3 --json JSON
 		latches     latch-single      90  ./run.sh bench run gpu-single-insert --rounds 3 --json JSON
@@ -67,9 +67,9 @@ steps() {
 		latches     page-visit       120  ./run.sh bench run gpu-visit --n 1M,32M --rounds 3 --json JSON
 		latches     page-size         60  ./run.sh bench run gpu-page-size --n 5k,30k --rounds 1 --json JSON
 		latches     page-size-100k    90  ./run.sh bench run gpu-page-size --n 100k --rounds 1 --json JSON
-		sanitize    sanitize-cuart   300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=3 ./run.sh sanitize internal/cuart -test.short -test.run (Find|Apply|Nodes)OnGPU
-		sanitize    sanitize-sort    300  SANITIZE_TOOLS=memcheck,racecheck ./run.sh sanitize internal/device/kernel -test.short -test.run Sort$|Sum$
-		sanitize-latches sanitize-latch 300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=2 PANDO_ROUNDS=16 ./run.sh sanitize internal/experiments -test.short -test.run OnGPU
+		sanitize    sanitize-cuart   300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=3 ./run.sh sanitize internal/cuart -test.run (Find|Apply|Nodes)OnGPU
+		sanitize    sanitize-sort    300  SANITIZE_TOOLS=memcheck,racecheck ./run.sh sanitize internal/device/kernel -test.run Sort$|Sum$
+		sanitize-latches sanitize-latch 300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=2 ./run.sh sanitize internal/experiments -test.run OnGPU
 	TEXT
 }
 

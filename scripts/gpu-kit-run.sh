@@ -10,7 +10,7 @@ usage() {
 		./run.sh                       all tests: a line for each package, and the
 		                               output of those that fail
 		./run.sh all FLAG...           the same with flags for the tests, such as
-		                               -test.short or -test.run=NAME
+		                               -test.run=NAME; PANDO_LONG=1 makes more of each
 		./run.sh test PACKAGE FLAG...  one package, with its output; PACKAGE is a
 		                               folder of the kit, or . for the root
 		./run.sh sanitize [PACKAGE...] [FLAG...]

@@ -170,33 +170,38 @@ func pagesOf(bytes uintptr) uintptr {
 }
 
 // reclaim collects, if trees have grown since the last collection, and reports
-// whether a chunk of one that nobody uses has come back. A tree gives its chunks
-// back a little after the collection: reclaim waits for that, but not for long.
+// whether a chunk of one that nobody uses has come back. Trees give their chunks
+// back a little after the collection, one after the other: reclaim waits for that, also
+// where another has collected just now, but not for long.
 func (p *Pool) reclaim() bool {
 	worth := func() bool {
 		state.Lock()
 		defer state.Unlock()
 		return inUse.Load()-state.live >= leastUnder()
 	}
-	if onHeap || !worth() {
+	if onHeap {
 		return false
 	}
-	collect(worth)
-	for range reclaimWaits {
+	if worth() {
+		collect(worth)
 		p.mu.Lock()
-		free := len(p.free)
+		p.until = time.Now().Add(reclaimTime)
 		p.mu.Unlock()
-		if free > 0 {
-			return true
+	}
+	for {
+		p.mu.Lock()
+		free, over := len(p.free), !time.Now().Before(p.until)
+		p.mu.Unlock()
+		if free > 0 || over {
+			return free > 0
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return false
 }
 
-// reclaimWaits is how many milliseconds reclaim waits; tests, on machines that others
-// keep busy, let it wait for longer.
-var reclaimWaits = 100
+// reclaimTime is how long chunks may take to come back after a collection; tests, on
+// machines that others keep busy, wait for longer.
+var reclaimTime = 100 * time.Millisecond
 
 // What to leave to the rest of the program.
 const (

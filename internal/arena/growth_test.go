@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -38,8 +39,8 @@ func TestForgottenChunksComeBack(t *testing.T) {
 		t.Skip("the collector sees memory on the heap by itself")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // so that nothing else collects
-	defer func(n int) { reclaimWaits = n }(reclaimWaits)
-	reclaimWaits = 60_000
+	defer func(d time.Duration) { reclaimTime = d }(reclaimTime)
+	reclaimTime = time.Minute
 	type tree struct{ tally *Block }
 	p := NewPoolOf(8*512, 512, 64)
 	for i := range 40 {

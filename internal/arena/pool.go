@@ -5,6 +5,7 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 )
 
@@ -40,6 +41,8 @@ type Pool struct {
 	most int   // chunks that the ranges hold, or may grow to
 	free []int // chunks given back
 	huge []bool
+
+	until time.Time // chunks that a collection has found have come back by then
 }
 
 // mostSlots is the number of slots that a pool tries to reserve addresses for:

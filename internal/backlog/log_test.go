@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -55,82 +56,115 @@ func (r *rig) get(key int) int {
 	return n
 }
 
-// within reports whether something is done soon.
-func within(f func()) bool {
-	done := make(chan struct{})
-	go func() { f(); close(done) }()
-	select {
-	case <-done:
-		return true
-	case <-time.After(20 * time.Millisecond):
-		return false
-	}
-}
-
 // A log that is full makes batches wait, by the number of its runs or by their size;
 // a run that is larger than the log is taken when that is empty.
 func TestLogIsBounded(t *testing.T) {
 	for _, c := range []struct{ most, size, runs int }{{1 << 20, 1, MostRuns}, {10, 5, 2}, {10, 20, 1}} {
-		r, hold := newRig(c.most), make(chan struct{})
-		for i := range c.runs {
-			r.log.Begin(c.size)
-			r.log.Accept(&change{tree: &r.tree, key: i, val: i + 1, size: c.size, hold: hold, freed: &r.freed}, i+1)
-		}
-		begun := make(chan struct{})
-		go func() { r.log.Begin(c.size); close(begun) }()
-		select {
-		case <-begun:
-			t.Errorf("%+v: a batch begins though the log is full", c)
-		case <-time.After(20 * time.Millisecond):
-		}
-		for i := range c.runs {
-			if got := r.get(i); got != i+1 {
-				t.Errorf("key %d is %d in the log", i, got)
+		synctest.Test(t, func(t *testing.T) {
+			r, hold := newRig(c.most), make(chan struct{})
+			for i := range c.runs {
+				r.log.Begin(c.size)
+				r.log.Accept(&change{tree: &r.tree, key: i, val: i + 1, size: c.size, hold: hold, freed: &r.freed}, i+1)
 			}
-		}
-		hold <- struct{}{}
-		<-begun
-		r.log.End()
-		close(hold)
-		r.log.Wait()
-		if n := r.freed.Load(); n != int64(c.runs) {
-			t.Errorf("%d of %d runs were freed", n, c.runs)
-		}
+			var begun atomic.Bool
+			go func() {
+				r.log.Begin(c.size)
+				begun.Store(true)
+				r.log.End()
+			}()
+			synctest.Wait() // nobody can go on by itself
+			if begun.Load() {
+				t.Errorf("%+v: a batch begins though the log is full", c)
+			}
+			for i := range c.runs {
+				if got := r.get(i); got != i+1 {
+					t.Errorf("key %d is %d in the log", i, got)
+				}
+			}
+			hold <- struct{}{}
+			synctest.Wait()
+			if !begun.Load() {
+				t.Errorf("%+v: a batch waits though a run was folded", c)
+			}
+			close(hold)
+			r.log.Wait()
+			if n := r.freed.Load(); n != int64(c.runs) {
+				t.Errorf("%d of %d runs were freed", n, c.runs)
+			}
+		})
 	}
 }
 
 // A log is empty when the memory of its last run is free: who has waited for that may
 // give all memory back.
 func TestEmptyIsFree(t *testing.T) {
-	r, keep := newRig(10), make(chan struct{})
-	r.log.Begin(1)
-	r.log.Accept(&change{tree: &r.tree, key: 1, val: 2, size: 1, keep: keep, freed: &r.freed}, 1)
-	waited := make(chan int64)
-	for _, done := r.tree.Load(1); !done; _, done = r.tree.Load(1) {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond) // it is being freed
-	go func() {
-		r.log.Wait()
-		waited <- r.freed.Load()
-	}()
-	time.Sleep(20 * time.Millisecond)
-	close(keep)
-	if <-waited != 1 {
-		t.Error("the log is empty, and its last run has memory")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r, hold, keep := newRig(10), make(chan struct{}), make(chan struct{})
+		r.log.Begin(1)
+		r.log.Accept(&change{tree: &r.tree, key: 1, val: 2, size: 1, hold: hold, keep: keep, freed: &r.freed}, 1)
+		var waited atomic.Bool
+		go func() {
+			r.log.Wait()
+			waited.Store(true)
+		}()
+		synctest.Wait()
+		close(hold)
+		synctest.Wait() // it is folded, and being freed
+		if _, done := r.tree.Load(1); !done || waited.Load() || !r.log.Pending() {
+			t.Errorf("folded %t, the log is empty %t and %t, and its last run has memory", done, waited.Load(), !r.log.Pending())
+		}
+		close(keep)
+		synctest.Wait()
+		if !waited.Load() || r.log.Pending() || r.freed.Load() != 1 {
+			t.Errorf("all memory is free, and the log is empty %t and %t", waited.Load(), !r.log.Pending())
+		}
+	})
 }
 
-// Single changes wait until the log is empty, and a batch lets it become so where
-// somebody waits.
+// A batch lets the log become empty where somebody waits for that.
+func TestBatchLetsOthersThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, hold := newRig(1<<20), make(chan struct{})
+		r.log.Begin(1)
+		r.log.Accept(&change{tree: &r.tree, key: 1, val: 1, hold: hold, freed: &r.freed}, 1)
+		var waited, begun atomic.Bool
+		go func() {
+			r.log.Wait()
+			waited.Store(true)
+		}()
+		synctest.Wait()
+		go func() {
+			r.log.Begin(1)
+			begun.Store(true)
+			r.log.End()
+		}()
+		synctest.Wait()
+		if waited.Load() || begun.Load() {
+			t.Errorf("a run is in the log, and who waits for none goes on %t, a batch begins %t", waited.Load(), begun.Load())
+		}
+		close(hold)
+		synctest.Wait()
+		if !waited.Load() || !begun.Load() {
+			t.Errorf("the log is empty, and who waits for that goes on %t, a batch begins %t", waited.Load(), begun.Load())
+		}
+	})
+}
+
+// Single changes wait until the log is empty, and a batch waits for that, too, where one
+// of them does.
 func TestOrderOfSingles(t *testing.T) {
 	r, hold := newRig(1<<20), make(chan struct{})
 	r.log.Begin(1)
 	r.log.Accept(&change{tree: &r.tree, key: 1, val: 1, hold: hold, freed: &r.freed}, 1)
-	single := make(chan struct{})
+	single := make(chan bool)
 	go func() {
-		r.stripes.One(1, func() (int, bool) { r.tree.Store(1, 2); return 1, true })
-		close(single)
+		folded := false
+		r.stripes.One(1, func() (int, bool) {
+			_, folded = r.tree.Load(1)
+			r.tree.Store(1, 2)
+			return 1, true
+		})
+		single <- folded
 	}()
 	for r.stripes.waiting.Load() == 0 {
 		time.Sleep(time.Millisecond)
@@ -138,17 +172,15 @@ func TestOrderOfSingles(t *testing.T) {
 	if r.get(1) != 1 {
 		t.Error("a single change does not wait for the log")
 	}
-	begun := make(chan struct{})
-	go func() { r.log.Begin(1); close(begun) }()
-	select {
-	case <-begun:
+	time.AfterFunc(time.Millisecond, func() { close(hold) })
+	r.log.Begin(1) // the log is empty, and either of them may have come first
+	if _, folded := r.tree.Load(1); !folded {
 		t.Error("a batch begins though somebody waits")
-	case <-time.After(20 * time.Millisecond):
 	}
-	close(hold)
-	<-begun // the log is empty, and either of them may have come first
 	r.log.End()
-	<-single
+	if folded := <-single; !folded {
+		t.Error("a single change comes before a run that was accepted")
+	}
 	if got := r.get(1); got != 2 {
 		t.Errorf("the key is %d", got)
 	}
@@ -158,40 +190,44 @@ func TestOrderOfSingles(t *testing.T) {
 	}
 	r.stripes.Clear()
 	r.log.End()
-	if !within(func() { r.stripes.All(func() []int { return []int{3, 4} }) }) || r.stripes.Dirty() != 2 {
-		t.Error("the stripes are held by nobody")
+	r.stripes.All(func() []int { return []int{3, 4} }) // the stripes are held by nobody
+	if n := r.stripes.Dirty(); n != 2 {
+		t.Errorf("%d keys are noted", n)
 	}
 }
 
 // Batches that come faster than they are folded do not keep others waiting.
 func TestWaitEnds(t *testing.T) {
-	r := newRig(10)
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i := 1; !stop.Load(); i++ {
-			hold := make(chan struct{})
-			time.AfterFunc(time.Millisecond, func() { close(hold) })
-			r.log.Begin(1)
-			r.log.Accept(&change{tree: &r.tree, key: 1, val: i, size: 1, hold: hold, freed: &r.freed}, 1)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(10)
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for i := 1; !stop.Load(); i++ {
+				hold := make(chan struct{})
+				time.AfterFunc(time.Millisecond, func() { close(hold) })
+				r.log.Begin(1)
+				r.log.Accept(&change{tree: &r.tree, key: 1, val: i, size: 1, hold: hold, freed: &r.freed}, 1)
+			}
+		})
+		waited := make(chan struct{})
+		go func() {
+			for range 20 {
+				r.log.Wait()
+				time.Sleep(time.Millisecond)
+			}
+			close(waited)
+		}()
+		select {
+		case <-waited:
+		case <-time.After(20 * time.Second): // of the bubble's time, in which nothing but sleep takes any
+			t.Error("the log is never empty for who waits")
 		}
+		stop.Store(true)
+		wg.Wait()
+		r.log.Wait()
+		<-waited
 	})
-	waited := make(chan struct{})
-	go func() {
-		for range 20 {
-			r.log.Wait()
-			time.Sleep(time.Millisecond)
-		}
-		close(waited)
-	}()
-	select {
-	case <-waited:
-	case <-time.After(20 * time.Second):
-		t.Error("the log is never empty for who waits")
-	}
-	stop.Store(true)
-	wg.Wait()
-	r.log.Wait()
 }
 
 // Who waits for the log to be empty gets there though batches come and go.
@@ -225,7 +261,7 @@ func TestManyGoroutines(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if !within(r.log.Wait) || r.log.Pending() {
+	if r.log.Wait(); r.log.Pending() {
 		t.Error("the log is not folded")
 	}
 }

@@ -24,7 +24,7 @@ func TestManyGoroutines(t *testing.T) {
 	hasty(t)
 	rng := seed.Rand(t)
 	for _, space := range []uint64{300, 5000, 1 << 40} {
-		stress(t, rng.Uint64(), space, 4, 700*time.Millisecond)
+		stress(t, rng.Uint64(), space, 4, seed.Lasting(200*time.Millisecond, 700*time.Millisecond))
 	}
 }
 
@@ -35,7 +35,7 @@ func TestManyGoroutinesReuseAtOnce(t *testing.T) {
 	t.Cleanup(func() { atomic.StoreInt64(&generationsAtOnce, 1) })
 	rng := seed.Rand(t)
 	for _, space := range []uint64{300, 20_000} {
-		stress(t, rng.Uint64(), space, 4, 500*time.Millisecond)
+		stress(t, rng.Uint64(), space, 4, seed.Lasting(200*time.Millisecond, 500*time.Millisecond))
 	}
 }
 
@@ -47,7 +47,7 @@ func TestManyGoroutinesSequenceWraps(t *testing.T) {
 	rng := seed.Rand(t)
 	for _, first := range []uint64{1<<51 - 5, 1<<51 + 3, 1<<64 - 7} {
 		firstSequence = func(uint64) uint64 { return first }
-		stress(t, rng.Uint64(), 5000, 4, 300*time.Millisecond)
+		stress(t, rng.Uint64(), 5000, 4, seed.Lasting(100*time.Millisecond, 300*time.Millisecond))
 	}
 }
 

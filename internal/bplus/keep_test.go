@@ -43,7 +43,7 @@ func snapshotsOfFewChanges[C Code](t *testing.T) {
 		model map[C]C
 	}
 	var all []taken
-	for round := range 200 {
+	for round := range seed.Times(60, 200) {
 		s, err := tree.Snapshot()
 		if err != nil {
 			t.Fatal(err)

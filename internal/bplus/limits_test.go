@@ -150,7 +150,7 @@ func TestBatchWithinLimit(t *testing.T) {
 	alone(t)
 	rng := seed.Rand(t)
 	leaves, _ := pools[uint64]()
-	for range 60 {
+	for range seed.Times(15, 60) {
 		limit := int64((2 + rng.IntN(60)) * leaves.SlotBytes())
 		tree, err := New[uint64](limit)
 		if err != nil {
@@ -280,9 +280,9 @@ func TestMemoryDenied(t *testing.T) {
 		for _, pool := range []*arena.Pool{leaves, uppers, pieces} {
 			n := 0
 			for denyFrom(t, s, pool, n, limit) {
-				n += 1 + n/20
+				n += 1 + n/seed.Size(4, 20)
 			}
-			t.Logf("denied: each of %d requests, or every twentieth", n-1)
+			t.Logf("denied: some of %d requests", n-1)
 		}
 	}
 }

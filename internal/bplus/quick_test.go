@@ -251,7 +251,7 @@ func quickBesideNeighbour[C Code](t *testing.T) {
 				t.Errorf("Get(20) = %d after Set(20, %d)", got, v)
 			}
 		}
-	})
+	}, func() bool { return true })
 }
 
 // A line that has room at one look and none at the next, since others change its leaf,
@@ -286,14 +286,15 @@ func quickBesideRoom[C Code](t *testing.T) {
 			n := copy(unsafe.Slice((*byte)(l.pilot), simd.RegularPilot[C]()), before)
 			copy(unsafe.Slice((*byte)(l.block), simd.RegularBlock), before[n:])
 		}
-	})
+	}, func() bool { return done > 0 })
 	if l.info().full |= bit; done == 0 || !bytes.Equal(bytesOf(l), before) {
 		t.Errorf("the key was put %d times; the leaf is as before: %t", done, bytes.Equal(bytesOf(l), before))
 	}
 }
 
-// beside calls two functions over and over again, each on its own goroutine, for a moment.
-func beside(f, g func()) {
+// beside calls two functions over and over again, each on its own goroutine, for a moment, and
+// then until they have met: on a machine that is busy that may take a while.
+func beside(f, g func(), met func() bool) {
 	var over atomic.Bool
 	done := make(chan struct{})
 	go func() {
@@ -302,7 +303,7 @@ func beside(f, g func()) {
 			f()
 		}
 	}()
-	for begin := time.Now(); time.Since(begin) < 50*time.Millisecond; {
+	for begin := time.Now(); time.Since(begin) < 50*time.Millisecond || !met() && time.Since(begin) < time.Minute; {
 		g()
 	}
 	over.Store(true)

@@ -25,7 +25,7 @@ func TestSnapshotsStay(t *testing.T) {
 			model map[uint64]uint64
 		}
 		var all []taken
-		for round := range 60 {
+		for round := range seed.Times(25, 60) {
 			for range rng.IntN(3000) {
 				k, v := rng.Uint64N(space), rng.Uint64()
 				if grow := round/10%2 == 0; grow == (rng.IntN(10) < 9) {

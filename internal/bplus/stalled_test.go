@@ -4,7 +4,6 @@ package bplus
 
 import (
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -16,8 +15,8 @@ import (
 )
 
 // Many goroutines at once, each held up now and then between any two steps:
-// sometimes long enough for all others to do much. PANDO_STRESS is how long to go
-// on ("1h").
+// sometimes long enough for all others to do much. PANDO_LONG=1800 goes on for
+// an hour.
 func TestManyGoroutinesStalled(t *testing.T) {
 	hasty(t)
 	defer simd.Use(simd.Go)()
@@ -31,10 +30,7 @@ func TestManyGoroutinesStalled(t *testing.T) {
 			runtime.Gosched()
 		}
 	})()
-	d := 2 * time.Second
-	if s, err := time.ParseDuration(os.Getenv("PANDO_STRESS")); err == nil {
-		d = s
-	}
+	d := seed.Lasting(0, 2*time.Second)
 	rng := seed.Rand(t)
 	for round, end := 0, time.Now().Add(d); time.Now().Before(end) && !t.Failed(); round++ {
 		atomic.StoreInt64(&generationsAtOnce, int64(1+round%2))

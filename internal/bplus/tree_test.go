@@ -13,7 +13,7 @@ import (
 // slow.
 func alone(t *testing.T) {
 	t.Helper()
-	if testing.Short() && seed.RaceDetector {
+	if !seed.Long() && seed.RaceDetector {
 		t.Skip("one goroutine")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -42,7 +41,8 @@ func TestMemoryFails(t *testing.T) {
 		for _, snapshot := range []bool{false, true} {
 			for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow} {
 				for _, times := range []int{1, 2} {
-					for at := 1; failing(t, first, flat, snapshot, faulty.Plan{Op: op, At: at, Times: times}) && !t.Failed(); at++ {
+					step := seed.Step(3)
+					for at := 1 + rand.IntN(step); failing(t, first, flat, snapshot, faulty.Plan{Op: op, At: at, Times: times}) && !t.Failed(); at += step {
 					}
 				}
 			}
@@ -54,7 +54,7 @@ func TestMemoryFails(t *testing.T) {
 // that.
 func failing(t *testing.T, first uint64, flat int, snapshot bool, plan faulty.Plan) bool {
 	t.Helper()
-	inner := ptx.New(ptx.Seed(first))
+	inner := ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long()))
 	dev := faulty.New(inner, plan)
 	tree, err := New[uint64](dev, Options{Flat: flat, Room: 32 << 20})
 	if err != nil { // it failed before there was a tree
@@ -105,7 +105,7 @@ func nothingLeft(t *testing.T, inner device.Device, dev *faulty.Device) {
 func TestLimit(t *testing.T) {
 	first := seed.Of(t)
 	for _, flat := range []int{-1, 0} {
-		dev := ptx.New(ptx.Seed(first))
+		dev := ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long()))
 		r := newRig[uint64](t, dev, Options{Flat: flat, Room: 64 << 10})
 		rng := rand.New(rand.NewPCG(first, 4))
 		var err error
@@ -139,7 +139,7 @@ func TestOneSlotShort(t *testing.T) {
 	first := seed.Of(t)
 	for _, flat := range []int{-1, 1} {
 		work := func(room int64) (need int64, err error) {
-			r := newRig[uint64](t, ptx.New(ptx.Seed(first)), Options{Flat: flat, Room: room})
+			r := newRig[uint64](t, ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), Options{Flat: flat, Room: room})
 			defer r.dev.Close()
 			rng := rand.New(rand.NewPCG(first, 5))
 			for _, n := range []int{100, 400} {
@@ -165,7 +165,7 @@ func TestOneSlotShort(t *testing.T) {
 }
 
 // A device that is lost while a snapshot is held, at any operation, has nothing
-// of the tree left when that is closed. PANDO_ALL_FAULTS=1 tries all of them.
+// of the tree left when that is closed. PANDO_LONG=1000 tries all of them.
 func TestLostWithASnapshot(t *testing.T) {
 	first := seed.Of(t)
 	work := func(dev *faulty.Device) error {
@@ -190,15 +190,12 @@ func TestLostWithASnapshot(t *testing.T) {
 		}
 		return nil
 	}
-	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	count := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	must(t, work(count))
 	all := count.Count(faulty.Any)
-	step := 1 + all/20
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
+	step := seed.Stride(all, 12, 20)
 	for at := 1 + rand.IntN(step); at <= all; at += step {
-		inner := ptx.New(ptx.Seed(first))
+		inner := ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long()))
 		dev := faulty.New(inner, faulty.Plan{At: at, Lose: true})
 		if work(dev) == nil {
 			t.Errorf("operation %d failed, and nobody was told", at)

@@ -325,14 +325,10 @@ func testModelOn[C order.Code](t *testing.T, dev device.Device, first uint64, op
 
 // rounds returns how many batches a test applies: more with PANDO_SEEDS.
 func rounds(t *testing.T) int {
-	n, ok := seed.Asked()
-	switch {
-	case ok:
+	if n, ok := seed.Asked(); ok {
 		return max(n, 8)
-	case testing.Short():
-		return 5
 	}
-	return 8
+	return seed.Times(2, 8)
 }
 
 func TestModel(t *testing.T) {

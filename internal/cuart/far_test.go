@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -375,7 +374,7 @@ func crowdedHistory(t *testing.T, dev *faulty.Device, first uint64, room int64, 
 }
 
 // A device that is full, and fails at any operation or is lost there, costs no answer.
-// PANDO_ALL_FAULTS=1 tries all of them.
+// PANDO_LONG=1000 tries all of them.
 func TestFollowerOfFullDevice(t *testing.T) {
 	first := seed.Of(t)
 	var count *faulty.Device
@@ -388,10 +387,7 @@ func TestFollowerOfFullDevice(t *testing.T) {
 		moved = crowdedHistory(t, count, first, room, true)
 	}
 	all := count.Count(faulty.Any)
-	step := 1 + all/12
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
+	step := seed.Stride(all, 4, 12)
 	rng := rand.New(rand.NewPCG(first, 1))
 	for at := 1 + rng.IntN(step); at <= all; at += step {
 		dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), faulty.Plan{At: at, Lose: rng.IntN(2) == 0})

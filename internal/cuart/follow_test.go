@@ -3,7 +3,6 @@ package cuart
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -274,16 +273,13 @@ func TestFollow(t *testing.T) {
 }
 
 // A device that fails at any operation, or is lost there, costs no answer.
-// PANDO_ALL_FAULTS=1 tries all of them.
+// PANDO_LONG=1000 tries all of them.
 func TestFollowerOfFailingDevice(t *testing.T) {
 	first := seed.Of(t)
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	must(t, history(t, count, rand.New(rand.NewPCG(first, 0)), true))
 	all := count.Count(faulty.Any)
-	step := 1 + all/25
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
+	step := seed.Stride(all, 5, 25)
 	rng := rand.New(rand.NewPCG(first, 1))
 	for at := 1 + rng.IntN(step); at <= all; at += step {
 		dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Lose: rng.IntN(2) == 0})

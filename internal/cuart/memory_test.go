@@ -28,7 +28,8 @@ func TestMemoryFails(t *testing.T) {
 	}{
 		{faulty.Alloc, plain}, {faulty.Grow, plain}, {faulty.ReserveHost, long}, {faulty.ReserveHost, small}, {faulty.Grow, small},
 	} {
-		for at := 1; failOnce(t, first, c.op, at, c.opts) && !t.Failed(); at++ {
+		step := seed.Step(4)
+		for at := 1 + int(first%uint64(step)); failOnce(t, first, c.op, at, c.opts) && !t.Failed(); at += step {
 		}
 	}
 }

@@ -78,9 +78,9 @@ func TestBatchIsWhole(t *testing.T) {
 	after := count.Count(faulty.Any)
 	must(t, x.f.Close())
 	x.cpu.Close()
-	done := 0
-	for i := range 12 {
-		at := before + 1 + i*(after-before)/12
+	done, tries := 0, seed.Times(4, 12)
+	for i := range tries {
+		at := before + 1 + i*(after-before)/tries
 		dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), faulty.Plan{At: at, Lose: true})
 		x := newShort(t, dev, room)
 		relief := time.AfterFunc(50*time.Millisecond, x.relieve)
@@ -98,7 +98,7 @@ func TestBatchIsWhole(t *testing.T) {
 		x.f.Close()
 		x.cpu.Close()
 	}
-	t.Logf("%d of 12 batches were done", done)
+	t.Logf("%d of %d batches were done", done, tries)
 }
 
 // A batch of several runs for whose long keys, which are in its last one, there is no

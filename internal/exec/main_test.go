@@ -13,7 +13,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // hasty reports whether there is time for a part of the cases only.
-func hasty() bool { return testing.Short() || seed.RaceDetector }
+func hasty() bool { return !seed.Long() }
 
 // pick reports whether a case is tried: all are where there is time, else one in
 // so many.

@@ -209,7 +209,7 @@ func largeBatches[K order.Key, C order.Code](t *testing.T, rng *rand.Rand, s sha
 		legals := legalSplits(keep, depth)
 		for _, way := range ways {
 			for _, bucket := range []int{minBucket, maxBucket + 32, smallest, MaxBucket / 4} {
-				if !pick(rng, 6) {
+				if !pick(rng, 12) {
 					continue
 				}
 				r.check(t, g, Plan{legals[rng.IntN(len(legals))], bucket, way}, sizes[rng.IntN(len(sizes))], rng)
@@ -238,7 +238,7 @@ func (r *rig[K, C]) slowGPU(t *testing.T, rng *rand.Rand) {
 	g := r.openOn(t, d, whole(r.image))
 	for _, bucket := range []int{33, 200, minBucket + 1, maxBucket} {
 		for _, way := range ways {
-			if !pick(rng, 6) {
+			if !pick(rng, 12) {
 				continue
 			}
 			n := min(2*minShared+rng.IntN(4*minShared), 200*bucket)

@@ -265,7 +265,7 @@ func TestBlinkWhole(t *testing.T) {
 	start := seed.Of(t)
 	for _, m := range latchSchedules {
 		b := newBlinkParts(t, m.opts...)
-		for i := range uint64(latchSeeds(20)) {
+		for i := range uint64(seed.Count(20)) {
 			b.tree.How ^= kernel.BlinkPeeks
 			for _, try := range []func(*blinkParts, uint32, uint64) error{someTiles, twoTiles} {
 				if err := try(b, 0, start+i); err != nil {

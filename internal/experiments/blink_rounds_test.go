@@ -246,7 +246,7 @@ func TestBlinkRounds(t *testing.T) {
 	t.Cleanup(func() { d.Close() })
 	r := newBlinkRounds(t, d, 4096)
 	start := seed.Of(t)
-	for i := range latchSeeds(6 * len(blinkMeetings)) {
+	for i := range seed.Count(6 * len(blinkMeetings)) {
 		ptx.Seed(start + uint64(i))(d)
 		what, play := r.round(start, i, 48)
 		if err := play(); err != nil {

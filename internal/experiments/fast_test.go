@@ -87,7 +87,7 @@ func stepsRank[C simd.Code](t *testing.T) {
 	l := bits.Len(uint(per)) - 1
 	for _, n := range borderSizes(per) {
 		for name, keys := range hardKeys[C](n, rng) {
-			if n > 1000 && (name != "random" && rng.IntN(3) > 0 || testing.Short()) {
+			if n > 1000 && (name != "random" && rng.IntN(3) > 0 || !seed.Long()) {
 				continue
 			}
 			asked := probesFor(keys, rng)

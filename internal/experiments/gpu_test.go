@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -28,21 +27,15 @@ func onGPU(t testing.TB) device.Device {
 	return d
 }
 
-// hangs returns how long something takes that does not end: everything here takes
-// seconds at most. Under compute-sanitizer, where tests are short, all takes
-// longer.
-func hangs() time.Duration {
-	if testing.Short() {
-		return 200 * time.Second
-	}
-	return 40 * time.Second
-}
+// hangs is how long something takes that does not end: everything here takes
+// seconds at most, and longer under compute-sanitizer.
+const hangs = 200 * time.Second
 
 // within does something and ends the process if that does not end in time, and
 // says what it was: a test that waits for a kernel cannot be ended otherwise.
 func within(what string, do func() error) error {
-	timer := time.AfterFunc(hangs(), func() {
-		fmt.Fprintf(os.Stderr, "HANGS, for %v now: %s\n", hangs(), what)
+	timer := time.AfterFunc(hangs, func() {
+		fmt.Fprintf(os.Stderr, "HANGS, for %v now: %s\n", hangs, what)
 		os.Exit(1)
 	})
 	defer timer.Stop()
@@ -79,7 +72,7 @@ func blinkOnGPU[C simd.Code](t *testing.T, d device.Device, set *kernel.Set, ord
 	must(t, err)
 	defer b.Close()
 	b.Tree.How, b.Shape.Block = how, 32
-	for s := range uint64(latchSeeds(100)) {
+	for s := range uint64(seed.Count(100)) {
 		err := within(fmt.Sprintf("%s, seed %d", t.Name(), start+s), func() error { return blinkSeed(b, start+s) })
 		if err != nil {
 			t.Fatalf("seed %d: %v", start+s, err)
@@ -113,7 +106,7 @@ func TestBlinkLargeOnGPU(t *testing.T) {
 
 func blinkLarge[C simd.Code](t *testing.T, d device.Device, n int) {
 	rng := rand.New(rand.NewPCG(seed.Of(t), 7))
-	if testing.Short() {
+	if !seed.Long() {
 		n /= 16
 	}
 	b, err := NewBlink[C](d, 16, n)
@@ -127,13 +120,10 @@ func blinkLarge[C simd.Code](t *testing.T, d device.Device, n int) {
 }
 
 // TestBlinkRoundsOnGPU plays rounds in which tiles meet in all the ways that a
-// latch may hang in. PANDO_ROUNDS=10000 plays that many.
+// latch may hang in. PANDO_SEEDS=10000 plays that many.
 func TestBlinkRoundsOnGPU(t *testing.T) {
 	d := onGPU(t)
-	rounds := 200
-	if v, err := strconv.Atoi(os.Getenv("PANDO_ROUNDS")); err == nil {
-		rounds = v
-	}
+	rounds := seed.Count(200)
 	r := newBlinkRounds(t, d, 1<<17)
 	start, began := seed.Of(t), time.Now()
 	for i := range rounds {
@@ -190,7 +180,7 @@ func pagesOnGPU[C simd.Code](t *testing.T, d device.Device) {
 	must(t, err)
 	start := seed.Of(t)
 	for _, shape := range []struct{ order, threads int }{{3, 32}, {4, 96}, {7, 64}, {100, 32}, {64, 512}, {16, 1024}} {
-		for s := range uint64(latchSeeds(10)) {
+		for s := range uint64(seed.Count(10)) {
 			p, err := NewPagesOf[C](d, set, shape.order, 512, shape.threads)
 			must(t, err)
 			pagesRounds(t, p, start+s)

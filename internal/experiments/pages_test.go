@@ -20,7 +20,7 @@ func TestPages(t *testing.T) {
 func pages[C simd.Code](t *testing.T) {
 	start := seed.Of(t)
 	for i, shape := range []struct{ order, threads int }{{3, 32}, {4, 96}, {7, 64}, {100, 32}, {64, 64}} {
-		for j := range uint64(latchSeeds(2)) {
+		for j := range uint64(seed.Count(2)) {
 			d := ptx.New(ptx.Seed(start+uint64(100*i)+j), ptx.Steps(1<<26))
 			p, err := NewPages[C](d, shape.order, 512, shape.threads)
 			must(t, err)

@@ -122,7 +122,7 @@ func againstModel[C simd.Code](t *testing.T) {
 	for _, cfg := range configs[C]() {
 		for _, n := range sizes(simd.LineBytes/keyBytes[C]()/2, cfg.Fanout) {
 			for name, keys := range keySets[C](n, rng) {
-				if testing.Short() && rng.IntN(5) > 0 || seed.RaceDetector && rng.IntN(10) > 0 {
+				if !seed.Long() && rng.IntN(12) > 0 || seed.RaceDetector && rng.IntN(10) > 0 {
 					continue
 				}
 				tree := build(t, keys, cfg)

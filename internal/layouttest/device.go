@@ -3,13 +3,13 @@ package layouttest
 import (
 	"fmt"
 	"slices"
-	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // mostSteps ends a launch that would never end. A search of a hundred keys takes
@@ -25,7 +25,7 @@ func (s *suite[C]) device() {
 	for _, f := range s.forms() {
 		for _, n := range []int{0, 1, 300, 4000} {
 			for _, kind := range []string{"random", "ends", "clustered"} {
-				if s.rng.IntN(3) > 0 && n != 4000 || testing.Short() && s.rng.IntN(3) > 0 {
+				if s.rng.IntN(3) > 0 && n != 4000 || !seed.Long() && s.rng.IntN(3) > 0 {
 					continue
 				}
 				h := newHeld(keysOf[C](s.rng, kind, n), f)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
@@ -26,7 +25,7 @@ func (s *suite[C]) deviceDamage() {
 	m := s.machine()
 	defer m.dev.Close()
 	most := 150 // copies, which take some 10 ms each
-	if testing.Short() {
+	if !seed.Long() {
 		most = 15
 	}
 	// Sizes at which the last node of a level has few children, so that a search

@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
@@ -101,7 +101,7 @@ func (s *suite[C]) open(n int, in layout.InFile, segments [][]byte) (layout.Tree
 func (s *suite[C]) files() {
 	forms := s.forms()
 	for i, n := range s.sizes() {
-		if n > 100 && s.rng.IntN(3) > 0 || testing.Short() && s.rng.IntN(3) > 0 {
+		if n > 100 && s.rng.IntN(3) > 0 || !seed.Long() && s.rng.IntN(3) > 0 {
 			continue
 		}
 		kind := pick(s.rng, allKinds[C]())
@@ -234,7 +234,7 @@ func (b *base) flip(seg []byte, bits int) {
 // back.
 func (s *suite[C]) damage() {
 	sizes := []int{1, 10, 300, 4000, 20_000}
-	if testing.Short() {
+	if !seed.Long() {
 		sizes = []int{1, 300, 4000}
 	}
 	for _, f := range s.forms() {
@@ -243,7 +243,7 @@ func (s *suite[C]) damage() {
 			built := s.build(h)
 			for i := range built.Segments() {
 				for name, spoil := range s.spoils() {
-					if testing.Short() && s.rng.IntN(3) > 0 {
+					if !seed.Long() && s.rng.IntN(5) > 0 {
 						continue
 					}
 					what := fmt.Sprintf("%d keys, %v, segment %d: %s", n, f, i, name)
@@ -275,7 +275,7 @@ func (s *suite[C]) check() {
 	for _, f := range s.forms() {
 		for _, n := range sizes {
 			for _, kind := range []string{"random", "dense", "few distinct", "clustered"} {
-				if testing.Short() && s.rng.IntN(3) > 0 {
+				if !seed.Long() && s.rng.IntN(6) > 0 {
 					continue
 				}
 				h := newHeld(keysOf[C](s.rng, kind, n), f)

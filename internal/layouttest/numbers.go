@@ -11,6 +11,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // suite is the properties of a layout of numbers.
@@ -81,7 +82,7 @@ func (s *suite[C]) search() {
 	forms := s.forms()
 	for i, n := range s.sizes() {
 		for j, kind := range allKinds[C]() {
-			if testing.Short() && s.rng.IntN(6) > 0 || n > 2000 && s.rng.IntN(3) > 0 {
+			if !seed.Long() && s.rng.IntN(10) > 0 || n > 2000 && s.rng.IntN(3) > 0 {
 				continue
 			}
 			h := newHeld(keysOf[C](s.rng, kind, n), forms[(i+j)%len(forms)])
@@ -92,12 +93,13 @@ func (s *suite[C]) search() {
 
 // More keys than a worker takes at a time.
 func (s *suite[C]) large() {
-	if testing.Short() {
-		s.Skip("200 000 keys take their time")
+	n, forms := seed.Size(70_000, 200_000), s.forms()
+	if !seed.Long() {
+		forms = forms[:1]
 	}
-	for i, f := range s.forms() {
+	for i, f := range forms {
 		kind := []string{"random", "clustered", "dense"}[i%3]
-		s.whole(newHeld(keysOf[C](s.rng, kind, 200_000), f), 10_000, fmt.Sprintf("200 000 keys %s, %v", kind, f))
+		s.whole(newHeld(keysOf[C](s.rng, kind, n), f), n/20, fmt.Sprintf("%d keys %s, %v", n, kind, f))
 	}
 }
 
@@ -151,7 +153,7 @@ func prefetched[C layout.Code](tree layout.Tree[C], want *answers[C]) error {
 // However many build, and from whatever source, the bytes are the same.
 func (s *suite[C]) sameBytes() {
 	sizes := []int{0, 1, 300, 5000, 200_000}
-	if testing.Short() {
+	if !seed.Long() {
 		sizes = sizes[:4]
 	}
 	for _, f := range s.forms() {
@@ -185,6 +187,9 @@ func (s *suite[C]) memory() {
 	for _, f := range s.forms() {
 		for _, kind := range []string{"random", "all equal", "clustered"} {
 			for _, n := range []int{0, 1, 3, 255, 1000, 30_000} {
+				if !seed.Long() && s.rng.IntN(4) > 0 {
+					continue
+				}
 				s.limits(newHeld(keysOf[C](s.rng, kind, n), f), fmt.Sprintf("%d keys %s, %v", n, kind, f))
 			}
 		}
@@ -235,7 +240,7 @@ func (s *suite[C]) limits(h *held[C], what string) {
 func (s *suite[C]) unsorted() {
 	for _, f := range s.forms() {
 		for _, n := range []int{2, 3, 40, 1100, 20_000} {
-			for range 40 {
+			for range seed.Times(8, 40) {
 				s.swapped(n, f)
 			}
 		}
@@ -264,7 +269,7 @@ func (s *suite[C]) swapped(n int, f form) {
 func (s *suite[C]) released() {
 	for _, f := range s.forms() {
 		for _, n := range []int{0, 1, 100, 5000, 70_000} {
-			if testing.Short() && n > 5000 {
+			if !seed.Long() && n > 5000 {
 				continue
 			}
 			h := newHeld(keysOf[C](s.rng, "clustered", n), f)

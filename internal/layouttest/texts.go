@@ -11,6 +11,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // texts is the properties of a layout of strings.
@@ -141,7 +142,7 @@ func textSizes() []int {
 func (s *texts) search() {
 	for _, kind := range allTexts() {
 		for _, n := range textSizes() {
-			if n > 1000 && s.rng.IntN(3) > 0 || testing.Short() && s.rng.IntN(4) > 0 {
+			if n > 1000 && s.rng.IntN(3) > 0 || !seed.Long() && s.rng.IntN(8) > 0 {
 				continue
 			}
 			s.whole(s.keys(kind, n), 800, fmt.Sprintf("%d strings %s", n, kind))
@@ -151,11 +152,12 @@ func (s *texts) search() {
 
 // More strings than a worker takes at a time.
 func (s *texts) large() {
-	if testing.Short() {
-		s.Skip("60 000 strings take their time")
+	n, kinds := seed.Size(20_000, 60_000), []string{"urls", "random"}
+	if !seed.Long() {
+		kinds = kinds[s.rng.IntN(2):][:1]
 	}
-	for _, kind := range []string{"urls", "random"} {
-		s.whole(s.keys(kind, 60_000), 5000, fmt.Sprintf("60 000 strings %s", kind))
+	for _, kind := range kinds {
+		s.whole(s.keys(kind, n), n/12, fmt.Sprintf("%d strings %s", n, kind))
 	}
 }
 
@@ -222,7 +224,7 @@ func askTexts(tree layout.StringTree, keys, asked []string) error {
 func (s *texts) sameBytes() {
 	for _, kind := range []string{"urls", "equal", "prefixes", "random"} {
 		for _, n := range []int{0, 1, 300, 20_000} {
-			if n > 300 && (testing.Short() || kind == "prefixes") {
+			if n > 300 && (!seed.Long() || kind == "prefixes") {
 				continue
 			}
 			keys := s.keys(kind, n)
@@ -248,6 +250,9 @@ func (s *texts) sameBytes() {
 func (s *texts) memory() {
 	for _, kind := range []string{"urls", "prefixes", "equal"} {
 		for _, n := range []int{0, 1, 200, 3000} {
+			if !seed.Long() && s.rng.IntN(3) > 0 {
+				continue
+			}
 			keys := s.keys(kind, n)
 			what := fmt.Sprintf("%d strings %s", n, kind)
 			need, err := s.layout.Need(keys, layout.Config{})
@@ -443,7 +448,7 @@ func insideTexts(tree layout.StringTree, asked []string) error {
 func (s *texts) damage() {
 	for _, kind := range []string{"urls", "prefixes", "equal", "2 letters"} {
 		for _, n := range []int{1, 64, 1500} {
-			if testing.Short() && n > 64 && s.rng.IntN(2) > 0 {
+			if !seed.Long() && s.rng.IntN(4) > 0 {
 				continue
 			}
 			keys := s.keys(kind, n)

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"sort"
 	"sync"
-	"testing"
 
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // A copy of a tree of strings on a device, with the strings or without, answers
@@ -19,7 +19,7 @@ import (
 func (s *texts) device() {
 	for _, kind := range allTexts() {
 		for _, n := range []int{0, 1, 65, 1500} {
-			if n > 65 && s.rng.IntN(2) > 0 || testing.Short() && s.rng.IntN(3) > 0 {
+			if n > 65 && s.rng.IntN(2) > 0 || !seed.Long() && s.rng.IntN(6) > 0 {
 				continue
 			}
 			keys, what := s.keys(kind, n), fmt.Sprintf("%d strings %s", n, kind)

@@ -137,7 +137,7 @@ func seeds(few int) uint64 {
 	if n, ok := seed.Asked(); ok {
 		return uint64(n)
 	}
-	if testing.Short() {
+	if !seed.Long() {
 		return uint64(max(1, few/3))
 	}
 	return uint64(few)
@@ -277,7 +277,7 @@ func TestMirrorSurvivesItsGPU(t *testing.T) {
 		work(count, way)
 		all := count.Count(faulty.Any)
 		step := 1
-		if testing.Short() {
+		if !seed.Long() {
 			step = 5
 		}
 		for n := 1 + rand.IntN(step); n <= all; n += step {
@@ -308,7 +308,7 @@ func TestMirrorOfALyingGPU(t *testing.T) {
 		return dev.Count(faulty.Launch), dev.Count(faulty.CopyOut)
 	}
 	ways, step := []mirror.Way{mirror.Synchronous, mirror.Asynchronous, mirror.Never}, 1
-	if testing.Short() {
+	if !seed.Long() {
 		ways, step = ways[:1], 3
 	}
 	for _, way := range ways {

@@ -140,7 +140,7 @@ func againstModel[C simd.Code](t *testing.T) {
 	for _, cfg := range configs() {
 		for _, n := range sizes() {
 			for name, keys := range keySets[C](n, rng) {
-				if n > 1000 && rng.IntN(5) > 0 || testing.Short() && rng.IntN(5) > 0 {
+				if n > 1000 && rng.IntN(5) > 0 || !seed.Long() && rng.IntN(10) > 0 {
 					continue
 				}
 				tree := build(t, keys, cfg)

@@ -66,7 +66,7 @@ func releasedTree[C simd.Code](t *testing.T) {
 	rng := seed.Rand(t)
 	for _, cfg := range configs[C]() {
 		for _, n := range []int{1, 100, 8*8*8*8 + 1, 70_000} {
-			if testing.Short() && n > 10_000 {
+			if !seed.Long() && n > 10_000 {
 				continue
 			}
 			keys := multiples[C](n, ^C(0)/C(n))
@@ -137,7 +137,7 @@ func TestOpensOverItsSegments(t *testing.T) {
 	rng := seed.Rand(t)
 	for _, cfg := range configs[uint32]() {
 		for _, n := range []int{0, 1, 16, 17, 5000, 70_001} {
-			if testing.Short() && n > 10_000 {
+			if !seed.Long() && n > 10_000 {
 				continue
 			}
 			keys := hardKeys[uint32](n, rng)["random"]

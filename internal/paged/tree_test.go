@@ -129,7 +129,7 @@ func againstSorted[C simd.Code](t *testing.T) {
 		}
 		for _, n := range borderSizes(per, keysInLine[C]()) {
 			for name, keys := range hardKeys[C](n, rng) {
-				if (testing.Short() || n > 10_000) && rng.IntN(5) > 0 || testing.Short() && n > 10_000 {
+				if (!seed.Long() || n > 10_000) && rng.IntN(5) > 0 || !seed.Long() && n > 10_000 {
 					continue // of the large ones, some
 				}
 				tree := build(t, keys, cfg)

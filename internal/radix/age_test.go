@@ -21,7 +21,7 @@ func fewAges(t *testing.T) {
 func TestAgesEnd(t *testing.T) {
 	fewAges(t)
 	rounds := 200
-	if testing.Short() {
+	if !seed.Long() {
 		rounds = 40
 	}
 	for name, draw := range keyMakers {

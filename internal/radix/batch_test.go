@@ -196,7 +196,7 @@ func TestMemoryLimit(t *testing.T) {
 	rng := seed.Rand(t)
 	draw := keyMakers["one prefix"]
 	part := int64(7)
-	if testing.Short() {
+	if !seed.Long() {
 		part = 2
 	}
 	for limit := int64(200); limit < 60_000; limit += 1 + limit/part {
@@ -227,7 +227,7 @@ func TestMemoryLimit(t *testing.T) {
 func TestAllocationFails(t *testing.T) {
 	s := seed.Of(t)
 	fails := 60
-	if testing.Short() {
+	if !seed.Long() {
 		fails = 20
 	}
 	for _, snapshot := range []bool{false, true} {

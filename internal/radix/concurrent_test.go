@@ -83,7 +83,7 @@ func TestReadersBesideWriters(t *testing.T) {
 		}
 		snap.Close()
 	})
-	time.Sleep(700 * time.Millisecond)
+	time.Sleep(besideTime())
 	stop.Store(true)
 	wg.Wait()
 	mustCheck(t, tree)
@@ -241,13 +241,13 @@ func writerOps(t *testing.T, tree *Tree, rng *rand.Rand, me, writers int, m mode
 	}
 }
 
-// besideTime is how long goroutines work beside each other.
-var besideTime = func() time.Duration {
+// besideTime returns how long goroutines work beside each other.
+func besideTime() time.Duration {
 	if stall.On {
-		return 1500 * time.Millisecond
+		return seed.Lasting(0, 1500*time.Millisecond)
 	}
-	return 700 * time.Millisecond
-}()
+	return seed.Lasting(200*time.Millisecond, 700*time.Millisecond)
+}
 
 // Writers that change the same nodes at once lose nothing: each finds what it has
 // left, beside others who take snapshots.
@@ -277,7 +277,7 @@ func writersBeside(t *testing.T, snapshots bool) {
 			}
 		}()
 	}
-	for end := time.Now().Add(besideTime); time.Now().Before(end) && !t.Failed(); {
+	for end := time.Now().Add(besideTime()); time.Now().Before(end) && !t.Failed(); {
 		if snapshots {
 			snap := mustSnapshot(t, tree)
 			checkRanks(t, snap)
@@ -360,7 +360,7 @@ func TestShortcutsBesideWriters(t *testing.T) {
 			}
 		}()
 	}
-	time.Sleep(besideTime)
+	time.Sleep(besideTime())
 	stop.Store(true)
 	wg.Wait()
 	mustCheck(t, tree)

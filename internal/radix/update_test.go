@@ -117,7 +117,7 @@ func updatesBesidePops(t *testing.T, with string) {
 			}
 		})
 	}
-	time.Sleep(besideTime / 2)
+	time.Sleep(besideTime() / 2)
 	stop.Store(true)
 	wg.Wait()
 	mustCheck(t, tree)

@@ -105,7 +105,7 @@ func pathEqual[C Code](t *testing.T) {
 	rng := seed.Rand(t)
 	for _, f := range forms() {
 		for _, kind := range fillings[C](rng) {
-			if testing.Short() && f.levels == 3 && kind.name != "mixed" {
+			if !seed.Long() && f.levels == 3 && kind.name != "mixed" {
 				continue
 			}
 			tree := makeTree(f, kind.fill)

@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/steps"
 )
 
@@ -34,6 +35,9 @@ func TestInsert(t *testing.T) {
 		greatest := uint64(1)<<bits - 1
 		codes := every(4, steps.ScratchEntries(bits))
 		for name, key := range map[string]uint64{"middle": codes[len(codes)/2], "first": 0, "greatest": greatest} {
+			if bits == 32 && name != "middle" && !seed.Long() {
+				continue
+			}
 			rec, err := steps.Insert(bits, codes, key, greatest, 600)
 			if err != nil {
 				t.Fatal(err)

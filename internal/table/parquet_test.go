@@ -204,7 +204,7 @@ func TestParquetOracle(t *testing.T) {
 		var want Batch
 		want.Reset(fields)
 		for rows := range []int{0, 1, 2, 3} {
-			b := randomBatch(r, fields, rows*r.IntN(20_000), nulls)
+			b := randomBatch(r, fields, rows*r.IntN(seed.Size(8000, 20_000)), nulls)
 			for i := range b.Columns { // more words than a dictionary holds
 				for j, s := range b.Columns[i].String {
 					if s == "x" {
@@ -327,7 +327,7 @@ func TestParquetDamaged(t *testing.T) {
 	for _, codec := range []compress.Compression{compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Zstd, compress.Codecs.Brotli, compress.Codecs.Lz4Raw} {
 		for _, v := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
 			whole := []byte(oracleFile(t, everyType, []*Batch{b}, parquet.WithCompression(codec), parquet.WithDataPageVersion(v)))
-			for range 300 {
+			for range seed.Times(60, 300) {
 				data := slices.Clone(whole)
 				for range 1 + r.IntN(3) {
 					data[r.IntN(len(data))] = byte(r.Uint32())

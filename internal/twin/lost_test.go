@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -17,24 +16,18 @@ import (
 
 // Whichever operation of the device fails, twice in a row or for ever, all answers
 // of a twin are right, nothing that was accepted is missing, and nothing of the
-// device is left. The log holds less than a batch. PANDO_ALL_FAULTS=1 lets each of
+// device is left. The log holds less than a batch. PANDO_LONG=1000 lets each of
 // them fail in turn.
 func TestTwinLosesItsGPU(t *testing.T) {
 	first := seed.Of(t)
-	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	count := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	loseTwin(t, first, count)
 	all := count.Count(faulty.Any)
-	step := 1 + all/30
-	switch {
-	case os.Getenv("PANDO_ALL_FAULTS") != "":
-		step = 1
-	case testing.Short():
-		step = 1 + all/6
-	}
+	step := seed.Stride(all, 9, 30)
 	for at := 1 + int(first%uint64(step)); at <= all && !t.Failed(); at += step {
 		for _, lose := range []bool{false, true} {
 			t.Run(fmt.Sprint(at, lose), func(t *testing.T) {
-				dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 2, Lose: lose})
+				dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{At: at, Times: 2, Lose: lose})
 				loseTwin(t, first, dev)
 				if live := dev.Live(); live != 0 {
 					t.Errorf("%d things of the device are left", live)
@@ -79,12 +72,12 @@ func TestBatchIsWhole(t *testing.T) {
 		tw.Close()
 		return there, before, err
 	}
-	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	count := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	_, before, err := life(count)
 	must(t, err)
 	all := count.Count(faulty.Any)
-	for at := before + 1; at <= all; at += 1 + (all-before)/12 {
-		there, _, err := life(faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Lose: true}))
+	for at := before + 1; at <= all; at += seed.Stride(all-before, 4, 12) {
+		there, _, err := life(faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{At: at, Lose: true}))
 		if err == nil && there != n || err != nil && (there != 0 || !errors.Is(err, errShort)) {
 			t.Errorf("lost at %d of %d: %d of %d operations are done: %v", at-before, all-before, there, n, err)
 		}
@@ -123,7 +116,7 @@ func loseTwin(t *testing.T, first uint64, dev *faulty.Device) {
 // are refused.
 func TestSoloCloseAmidBatches(t *testing.T) {
 	first := seed.Of(t)
-	dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	s, err := NewSolo[uint64](dev, Options{Workers: 2})
 	must(t, err)
 	var wg sync.WaitGroup

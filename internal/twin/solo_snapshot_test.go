@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -160,12 +159,12 @@ func (r *soloRig) lifeWithSnapshots() {
 
 // Whatever operation of the device fails, or is the last before it is lost, while
 // snapshots are held: what answers is right, everything else returns an error,
-// Close and Release work, and nothing is left. PANDO_ALL_FAULTS=1 lets each fail in
+// Close and Release work, and nothing is left. PANDO_LONG=1000 lets each fail in
 // turn.
 func TestSoloSnapshotsSurviveOrSaySo(t *testing.T) {
 	first := seed.Of(t)
 	work := func(p faulty.Plan) (*faulty.Device, []error) {
-		dev := faulty.New(ptx.New(ptx.Seed(first)), p)
+		dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), p)
 		s, err := NewSolo[uint64](dev, Options{})
 		if err != nil {
 			return dev, []error{err}
@@ -179,16 +178,10 @@ func TestSoloSnapshotsSurviveOrSaySo(t *testing.T) {
 		t.Fatal(errs)
 	}
 	all := count.Count(faulty.Any)
-	step := 1 + all/16
-	if testing.Short() {
-		step = 1 + all/5
-	}
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
+	step := seed.Stride(all, 8, 16)
 	for at := 1 + rand.IntN(step); at <= all; at += step {
 		for _, lose := range []bool{false, true} {
-			if testing.Short() && lose == (at%2 == 0) {
+			if !seed.Long() && lose == (at%2 == 0) {
 				continue // one of them
 			}
 			dev, errs := work(faulty.Plan{At: at, Times: 2, Lose: lose})
@@ -264,7 +257,7 @@ func (r crowdedRange) Grow(bytes int64) error {
 func TestSoloFullWithSnapshots(t *testing.T) {
 	first := seed.Of(t)
 	for _, entries := range []int{0, 40} {
-		dev := &crowded{Device: ptx.New(ptx.Seed(first)), sizes: map[device.Ptr]int{}}
+		dev := &crowded{Device: ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), sizes: map[device.Ptr]int{}}
 		s, err := NewSolo[uint64](dev, Options{})
 		must(t, err)
 		r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 8))}
@@ -292,7 +285,7 @@ func TestSoloFullWithSnapshots(t *testing.T) {
 // as it is held; without any, nothing is kept.
 func TestSoloSnapshotsInAnyOrder(t *testing.T) {
 	first := seed.Of(t)
-	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first)), Options{})
+	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), Options{})
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 9))}
 	var all []taken
@@ -323,7 +316,7 @@ func TestSoloSnapshotsInAnyOrder(t *testing.T) {
 // eventually reports whether something becomes true, when the garbage collector
 // has had some time.
 func eventually(is func() bool) bool {
-	for range 400 {
+	for range 4000 {
 		if is() {
 			return true
 		}
@@ -337,7 +330,7 @@ func eventually(is func() bool) bool {
 // forgotten, also if the tree itself is not.
 func TestSoloClosedBeforeForgotten(t *testing.T) {
 	first := seed.Of(t)
-	dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	s, err := NewSolo[uint64](dev, Options{})
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 10))}
@@ -356,7 +349,7 @@ func TestSoloClosedBeforeForgotten(t *testing.T) {
 // A forgotten snapshot is released without anybody using the tree.
 func TestSoloForgotten(t *testing.T) {
 	first := seed.Of(t)
-	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first)), Options{})
+	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), Options{})
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 11))}
 	must(t, r.set(50))
@@ -374,7 +367,7 @@ func TestSoloForgotten(t *testing.T) {
 // of memory.
 func TestSoloFullOfForgotten(t *testing.T) {
 	first := seed.Of(t)
-	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first)), Options{Room: 88 << 10})
+	s, err := NewSolo[uint64](ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), Options{Room: 88 << 10})
 	must(t, err)
 	r := &soloRig{t: t, s: s, has: map[uint64]uint64{}, rng: rand.New(rand.NewPCG(first, 12))}
 	must(t, r.set(200))

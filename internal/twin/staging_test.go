@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/pando-index/pando/internal/bplus"
@@ -140,11 +139,11 @@ func newAlone(t *testing.T, first uint64, dev device.Device) (*alone, error) {
 
 // Batches travel in buckets, values behind keys. Whichever operation of the device
 // fails, there is an error: then nothing has happened, if it was short of memory,
-// or the tree is lost, and nothing of the device is left. PANDO_ALL_FAULTS=1 lets
+// or the tree is lost, and nothing of the device is left. PANDO_LONG=1000 lets
 // each of them fail in turn.
 func TestBuckets(t *testing.T) {
 	first := seed.Of(t)
-	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
+	count := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{})
 	a, err := newAlone(t, first, count)
 	must(t, err)
 	if errs := a.work(); errs != 0 {
@@ -152,18 +151,12 @@ func TestBuckets(t *testing.T) {
 	}
 	must(t, a.s.Close())
 	total := count.Count(faulty.Any)
-	step := total / 40
-	switch {
-	case os.Getenv("PANDO_ALL_FAULTS") != "":
-		step = 1
-	case testing.Short():
-		step = total / 6
-	}
+	step := seed.Stride(total, 12, 40)
 	for at := 1 + int(first%uint64(step)); at <= total; at += step {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			// More than there are other ways: a buffer has two sizes, or the one it had, and
 			// two again where the other buffer is freed for it.
-			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Times: 5})
+			dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), faulty.Plan{At: at, Times: 5})
 			a, err := newAlone(t, first, dev)
 			if err == nil {
 				if errs := a.work(); errs == 0 && dev.Count(faulty.Any) >= at {
@@ -183,7 +176,7 @@ func TestBuckets(t *testing.T) {
 func TestBatchesInARow(t *testing.T) {
 	first := seed.Of(t)
 	row := func(plan faulty.Plan) (came bool) {
-		dev := faulty.New(ptx.New(ptx.Seed(first)), plan)
+		dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), plan)
 		a, err := newAlone(t, first, dev)
 		if err != nil {
 			return true // before there was a tree
@@ -208,7 +201,8 @@ func TestBatchesInARow(t *testing.T) {
 		return dev.Count(faulty.Alloc) >= plan.At
 	}
 	row(faulty.Plan{})
-	for at := 1; row(faulty.Plan{Op: faulty.Alloc, At: at, Times: 2}) && !t.Failed(); at++ {
+	step := seed.Step(2)
+	for at := 1 + int(first%uint64(step)); row(faulty.Plan{Op: faulty.Alloc, At: at, Times: 2}) && !t.Failed(); at += step {
 	}
 }
 

@@ -3,7 +3,6 @@ package twin
 import (
 	"fmt"
 	"math"
-	"os"
 	"sync/atomic"
 	"testing"
 
@@ -38,11 +37,11 @@ func (s tightStream) Launch(k device.Kernel, g device.Grid, params []byte) error
 }
 
 // Where a kernel is not launched for want of memory, nothing of its batch has been
-// done, or the tree is lost. PANDO_ALL_FAULTS=1 tries all of them.
+// done, or the tree is lost. PANDO_LONG=1000 tries all of them.
 func TestNoMemoryToLaunch(t *testing.T) {
 	first := seed.Of(t)
 	work := func(at int64) (launches int64) {
-		dev := &tight{Device: ptx.New(ptx.Seed(first)), at: at}
+		dev := &tight{Device: ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long())), at: at}
 		a, err := newAlone(t, first, dev)
 		if err != nil {
 			return math.MaxInt64 // before there was a tree
@@ -65,10 +64,7 @@ func TestNoMemoryToLaunch(t *testing.T) {
 		a.s.Close() // of one that is lost it may be an error
 		return dev.launches.Load()
 	}
-	step := int64(8)
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
+	step := int64(seed.Stride(32, 2, 4))
 	for at := 1 + int64(first%uint64(step)); work(at) >= at && !t.Failed(); at += step {
 	}
 }

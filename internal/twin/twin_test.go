@@ -136,7 +136,7 @@ func (w *writer) find(n int) {
 func TestWritersAtOnce(t *testing.T) {
 	first := seed.Of(t)
 	steps := 60
-	if testing.Short() {
+	if !seed.Long() {
 		steps = 15
 	}
 	for _, fail := range []int{0, 200, 400} {

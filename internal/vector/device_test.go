@@ -317,7 +317,7 @@ func TestSumsOnGPU(t *testing.T) {
 
 // So many values that parts are joined, and in several launches.
 func TestManyUnitsOnDevice(t *testing.T) {
-	if testing.Short() || seed.RaceDetector {
+	if !seed.Long() {
 		t.Skip("takes long")
 	}
 	rng := seed.Rand(t)

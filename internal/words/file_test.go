@@ -93,7 +93,7 @@ func TestSpoiledTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for round := range 100 {
+		for round := range seed.Times(25, 100) {
 			part := round % len(x.Segments())
 			if len(x.Segments()[part]) == 0 {
 				continue

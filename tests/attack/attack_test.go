@@ -34,7 +34,7 @@ import (
 )
 
 var (
-	flagTime  = flag.Duration("attack.time", 5*time.Second, "how long to attack, all attacks together")
+	flagTime  = flag.Duration("attack.time", 3*time.Second, "how long to attack, all attacks together")
 	flagOnly  = flag.String("attack.only", "", "attacks to run, by name and with commas between; all where it is empty")
 	flagSeed  = flag.Uint64("attack.seed", 0, "seed of the run, from which those of its cases follow; 0 is another one each time")
 	flagCase  = flag.Uint64("attack.case", 0, "run the case with this seed alone, of the one attack that -attack.only names")

@@ -140,7 +140,7 @@ func closedBesideReaders[V any](v facetest.Values[V], in int, opts ...pando.Opti
 		const n = 8 * 9 * 9 * 9
 		keys, vals := evenKeys(n, v)
 		rounds := 40 / in
-		if seed.RaceDetector || testing.Short() {
+		if !seed.Long() {
 			rounds = 8
 		}
 		for round := range rounds {
@@ -200,7 +200,7 @@ func closedBesideGet[V any](v facetest.Values[V], opts ...pando.Option) func(t *
 		if len(opts) > 0 {
 			rounds = 500
 		}
-		if seed.RaceDetector || testing.Short() {
+		if !seed.Long() {
 			rounds = 100
 		}
 		err := facetest.OnEachPath(func() error {
@@ -311,12 +311,8 @@ func TestCloseBesideShortRanges(t *testing.T) {
 	for i := range keys {
 		keys[i], vals[i], words[i] = uint64(i), uint64(i), fmt.Sprintf("%08d", i)
 	}
-	rounds := 600
-	if seed.RaceDetector || testing.Short() {
-		rounds = 150
-	}
 	rng := seed.Rand(t)
-	for round := range rounds {
+	for round := range seed.Times(100, 600) {
 		numbers := facetest.MustFreeze(t, keys, vals, pando.Workers(1))
 		strings := facetest.MustFreeze(t, words, vals, pando.Workers(1))
 		var wg sync.WaitGroup

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -16,7 +15,7 @@ import (
 )
 
 // Each method of a radix tree, or of its snapshot, beside Close ends, with an error or a panic: none goes round in memory
-// that was given back. PANDO_STRESS is how long to go on.
+// that was given back.
 func TestMethodsEndBesideClose(t *testing.T) {
 	text := func(i int) string { return fmt.Sprintf("%04d/%d", i, i%7) }
 	t.Run("strings", func(t *testing.T) {
@@ -55,17 +54,9 @@ func methodsEnd[K pando.Key, V any](t *testing.T, key func(int) K, val func(int)
 		}
 		return tree
 	}
-	rounds, stress := 2, time.Duration(0)
-	if testing.Short() {
-		rounds = 1
-	}
-	if d, err := time.ParseDuration(os.Getenv("PANDO_STRESS")); err == nil {
-		stress = d
-	}
 	rng := seed.Rand(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	begin := time.Now()
-	for round := 0; round < rounds || time.Since(begin) < stress; round++ {
+	for round := range seed.Times(1, 2) {
 		for i, m := range treeMethods(keys, vals) {
 			runtime.GOMAXPROCS([]int{1, 2, 4, 16}[(round+i)%4])
 			tree := made()

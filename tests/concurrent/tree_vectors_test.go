@@ -57,12 +57,8 @@ func TestVectorsBesideWriters(t *testing.T) {
 	for i := range uint64(3) {
 		wg.Go(func() { churn(tree, &stop, rand.New(rand.NewPCG(s, i))) })
 	}
-	rounds := 25
-	if seed.RaceDetector {
-		rounds = 10
-	}
 	counts := make([]int, 2)
-	for range rounds {
+	for range seed.Times(8, 25) {
 		if got := pando.Aggregate(tree, 0, 1<<62); got.Sum != vectorKeys || got.Count < vectorKeys || got.Max != 1 {
 			t.Errorf("Aggregate is %+v, and %d entries have value 1", got, vectorKeys)
 		}

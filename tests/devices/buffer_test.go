@@ -19,10 +19,7 @@ func TestBatchesInBuffers(t *testing.T) {
 	indextest.Interpreted(t, start)
 	rng := rand.New(rand.NewPCG(start, 0))
 	const n = 2000
-	ask := 40_000 // several buckets
-	if seed.RaceDetector {
-		ask = 17_000 // one that is worth a launch of its own, and more
-	}
+	ask := seed.Size(17_000, 40_000) // one bucket that is worth a launch of its own, and more, or several
 	keys, vals := make([]uint64, n), make([]uint64, n)
 	for i := range keys {
 		keys[i], vals[i] = rng.Uint64N(4*n), rng.Uint64()
@@ -69,7 +66,7 @@ func TestTreeBatchesInBuffers(t *testing.T) {
 	const n = 17_000 // values travel apart
 	keys, vals, ops := buffer[uint64](t, n), buffer[uint64](t, n), buffer[pando.Op](t, n)
 	ways := [][]pando.Option{{pando.DeviceOnly()}, nil}
-	if testing.Short() || seed.RaceDetector {
+	if !seed.Long() {
 		ways = ways[start%2:][:1]
 	}
 	for _, opts := range ways {

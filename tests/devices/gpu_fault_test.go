@@ -1,6 +1,7 @@
 package devices_test
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -68,10 +69,7 @@ func (a answers) equal(b answers) bool {
 // are the same and nothing is left on the device.
 func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
 	indextest.Hasty(t, 64)
-	every := 1
-	if testing.Short() {
-		every = 7
-	}
+	every := seed.Step(31)
 	if seed.RaceDetector {
 		every = 97
 	}
@@ -82,10 +80,7 @@ func TestEveryFaultIsAnsweredByTheCPU(t *testing.T) {
 // Package exec tries every operation.
 func TestFaultsOfAHybrid(t *testing.T) {
 	indextest.Hasty(t, 64)
-	every := 23
-	if testing.Short() {
-		every = 101
-	}
+	every := seed.Size(201, 23)
 	if seed.RaceDetector {
 		every = 701
 	}
@@ -119,7 +114,7 @@ func everyFault(t *testing.T, on pando.Device, every int, run func(*testing.T, p
 	}
 	t.Logf("operations of each index: %v", counts)
 	for index, count := range counts {
-		for at := 1; at <= count; at += every {
+		for at := 1 + rand.IntN(max(1, min(every, count))); at <= count; at += every {
 			for _, lose := range []bool{false, true} {
 				use(index, faulty.Plan{At: at, Lose: lose})
 				if got := run(t, on); !got.equal(want) {

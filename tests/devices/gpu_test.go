@@ -95,7 +95,7 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 	start := seed.Of(t)
 	rng := rand.New(rand.NewPCG(start, 0))
 	run := func(t *testing.T) {
-		n, ask := 3000, 5000
+		n, ask := seed.Size(1000, 3000), seed.Size(1000, 5000)
 		if seed.RaceDetector {
 			n, ask = 500, 200
 		}
@@ -194,7 +194,7 @@ func TestNoSuchGPU(t *testing.T) {
 // Auto leaves small indexes to the CPU, and large ones, too, where it measures
 // that the CPU is faster, as it always is beside an interpreter.
 func TestAutoMeasures(t *testing.T) {
-	if testing.Short() {
+	if !seed.Long() {
 		t.Skip("a large index on the interpreter")
 	}
 	indextest.Interpreted(t, 1)

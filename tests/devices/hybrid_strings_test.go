@@ -115,7 +115,7 @@ func TestHybridOverStringsMeasures(t *testing.T) {
 func TestFaultsOfAHybridOverStrings(t *testing.T) {
 	indextest.Hasty(t, 64)
 	every := 3
-	if testing.Short() || seed.RaceDetector {
+	if !seed.Long() {
 		every = 17
 	}
 	everyFault(t, pando.Hybrid(0), every, stringsRun)

@@ -131,7 +131,7 @@ func TestDeviceMemoryBelowZero(t *testing.T) {
 
 // Auto takes a GPU that pays for what is large: all of it where that fits.
 func TestAutoPlans(t *testing.T) {
-	if testing.Short() {
+	if !seed.Long() {
 		t.Skip("a large index on the interpreter")
 	}
 	indextest.Quiet(t)

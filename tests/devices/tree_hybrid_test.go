@@ -24,7 +24,7 @@ func newHybridModel(t testing.TB, rng *rand.Rand) *treeModel {
 func TestHybridTree(t *testing.T) {
 	first := seed.Of(t)
 	seeds, steps := uint64(3), 60
-	if testing.Short() {
+	if !seed.Long() {
 		seeds, steps = 1, 40
 	}
 	for i := range seeds {
@@ -66,7 +66,7 @@ func TestHybridTreeOfNarrowKeys(t *testing.T) {
 }
 
 // Whatever operation of the device fails, the CPU goes on, and Stats say so.
-// PANDO_ALL_FAULTS=1 lets each of them fail in turn.
+// PANDO_LONG=1000 lets each of them fail in turn.
 func TestHybridTreeSurvivesItsGPU(t *testing.T) {
 	indextest.Quiet(t)
 	first := seed.Of(t)
@@ -82,7 +82,7 @@ func TestHybridTreeSurvivesItsGPU(t *testing.T) {
 		m.read()
 		return m.tree.Stats()
 	}
-	eachFault(t, first, 30, 8, func(dev device.Device, at, all int, lose bool) {
+	eachFault(t, first, 8, 30, func(dev device.Device, at, all int, lose bool) {
 		if s := work(dev); lose && at < all/2 && s.Device != pando.CPU {
 			t.Errorf("the device is lost at operation %d: still on %v", at, s.Device)
 		}

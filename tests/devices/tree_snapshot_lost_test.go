@@ -87,7 +87,7 @@ func closed(f *pando.Frozen[uint64, uint64], err error) error {
 func TestSnapshotsOfALostGPU(t *testing.T) {
 	indextest.Quiet(t)
 	first := seed.Of(t)
-	eachFault(t, first, 12, 4, func(dev device.Device, at, all int, lose bool) {
+	eachFault(t, first, 4, 12, func(dev device.Device, at, all int, lose bool) {
 		indextest.PreferCPU(t, false)
 		indextest.UseGPU(t, func(int) (device.Device, error) { return dev, nil })
 		rng := rand.New(rand.NewPCG(first, 3))

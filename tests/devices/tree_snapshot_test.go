@@ -129,7 +129,7 @@ func testSnapshots(t *testing.T, opts ...pando.Option) {
 	var taken []*frozenModel
 	taken = append(taken, m.snapshot()) // of an empty tree
 	steps := 24
-	if testing.Short() {
+	if !seed.Long() {
 		steps = 12
 	}
 	for range steps {
@@ -196,7 +196,7 @@ func TestSnapshotOnGPUAloneKeepsAVersion(t *testing.T) {
 // given reports whether the tree keeps nothing any more, when the garbage
 // collector has had some time.
 func given(m *treeModel) bool {
-	for range 200 {
+	for range 2000 {
 		if m.tree.Stats().KeptBytes == 0 {
 			return true
 		}

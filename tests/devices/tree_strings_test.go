@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -261,7 +260,7 @@ func TestTreeOfStringsOnGPU(t *testing.T) {
 	}
 }
 
-// A GPU that fails at any operation costs no answer. PANDO_ALL_FAULTS=1 tries all of
+// A GPU that fails at any operation costs no answer. PANDO_LONG=1000 tries all of
 // them.
 func TestTreeOfStringsOnFailingGPU(t *testing.T) {
 	indextest.Quiet(t)
@@ -274,10 +273,7 @@ func TestTreeOfStringsOnFailingGPU(t *testing.T) {
 		return dev
 	}
 	all := run(faulty.Plan{}).Count(faulty.Any)
-	step := 1 + all/12
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
+	step := seed.Stride(all, 4, 12)
 	for at := 1 + rand.IntN(step); at <= all; at += step {
 		if dev := run(faulty.Plan{At: at, Lose: at%2 == 0}); dev.Live() != 0 {
 			t.Fatalf("operation %d of %d fails: %d things are left on the device", at, all, dev.Live())

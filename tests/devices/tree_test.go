@@ -3,7 +3,6 @@ package devices_test
 import (
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -272,7 +271,7 @@ func TestTreeOnGPUAlone(t *testing.T) { testTreeOnGPU(t, pando.DeviceOnly()) }
 func testTreeOnGPU(t *testing.T, opts ...pando.Option) {
 	first := seed.Of(t)
 	seeds, steps := uint64(3), 40
-	if testing.Short() {
+	if !seed.Long() {
 		seeds, steps = 1, 25
 	}
 	for i := range seeds {
@@ -311,7 +310,7 @@ func TestTreeOnRealGPU(t *testing.T) {
 }
 
 // Whatever operation of the device fails, the CPU goes on, and nothing that was
-// accepted is missing. PANDO_ALL_FAULTS=1 lets each of them fail in turn.
+// accepted is missing. PANDO_LONG=1000 lets each of them fail in turn.
 func TestTreeSurvivesItsGPU(t *testing.T) {
 	indextest.Quiet(t)
 	first := seed.Of(t)
@@ -325,25 +324,19 @@ func TestTreeSurvivesItsGPU(t *testing.T) {
 		m.read()
 		m.tree.Close()
 	}
-	eachFault(t, first, 40, 10, func(dev device.Device, _, _ int, _ bool) { work(dev) })
+	eachFault(t, first, 10, 40, func(dev device.Device, _, _ int, _ bool) { work(dev) })
 }
 
 // eachFault calls work with devices of which one operation fails, or is the last
 // before the device is lost: at of all that work does. It tries about so many of
-// them, fewer in short runs, and all with PANDO_ALL_FAULTS=1. Nothing may be left on
+// them in a quick run and in a long one, and all with PANDO_LONG=1000. Nothing may be left on
 // the device afterwards.
-func eachFault(t *testing.T, first uint64, daily, short int, work func(dev device.Device, at, all int, lose bool)) {
+func eachFault(t *testing.T, first uint64, quick, long int, work func(dev device.Device, at, all int, lose bool)) {
 	t.Helper()
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	work(count, 0, 0, false)
 	all := count.Count(faulty.Any)
-	step := 1 + all/daily
-	if testing.Short() {
-		step = 1 + all/short
-	}
-	if os.Getenv("PANDO_ALL_FAULTS") != "" {
-		step = 1
-	}
+	step := seed.Stride(all, quick, long)
 	for n := 1 + rand.IntN(step); n <= all; n += step {
 		for _, lose := range []bool{false, true} {
 			dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: n, Lose: lose})

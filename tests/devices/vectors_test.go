@@ -58,7 +58,7 @@ func sameSum(a, b pando.Summary[uint64]) bool {
 }
 
 // Whatever operation fails, or loses the device, sums and histograms of an index that
-// does not change are the same, and nothing is left on the device. PANDO_ALL_FAULTS=1 lets
+// does not change are the same, and nothing is left on the device. PANDO_LONG=1000 lets
 // each operation fail in turn.
 func TestSumsSurviveTheirGPU(t *testing.T) {
 	indextest.Quiet(t)
@@ -89,7 +89,7 @@ func TestSumsSurviveTheirGPU(t *testing.T) {
 			return out
 		}
 		want := ask(pando.CPU)
-		eachFault(t, first, 25, 4, func(dev device.Device, at, all int, lose bool) {
+		eachFault(t, first, 4, 25, func(dev device.Device, at, all int, lose bool) {
 			indextest.UseGPU(t, func(int) (device.Device, error) { return dev, nil })
 			if got := ask(pando.GPU(0)); got != want {
 				t.Fatalf("%v, operation %d of %d, lost %v: %+v, want %+v", l, at, all, lose, got, want)

@@ -101,7 +101,7 @@ func put(t *testing.T, f *os.File, b []byte, at int) {
 func TestOpenTruncatedFile(t *testing.T) {
 	f, data := reopened(t, 100)
 	step := 1
-	if seed.RaceDetector || testing.Short() {
+	if !seed.Long() {
 		step = 37
 	}
 	for n := len(data) - 1; n >= 0; n -= step {
@@ -126,7 +126,7 @@ func TestOpenLongerFile(t *testing.T) {
 func TestOpenFlippedHeader(t *testing.T) {
 	f, data := reopened(t, 100)
 	step := 1
-	if seed.RaceDetector || testing.Short() {
+	if !seed.Long() {
 		step = 41
 	}
 	for bit := 0; bit < 8*snapshot.Page; bit += step {
@@ -143,7 +143,7 @@ func TestOpenFlippedSections(t *testing.T) {
 	f, data := reopened(t, 100)
 	rng := seed.Rand(t)
 	step := 1
-	if seed.RaceDetector || testing.Short() {
+	if !seed.Long() {
 		step = 97
 	}
 	for at := snapshot.Page; at < len(data); at += step {

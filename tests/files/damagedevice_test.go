@@ -25,7 +25,7 @@ func TestDamagedFilesOnEveryDevice(t *testing.T) {
 	indextest.Quiet(t)
 	indextest.Hasty(t, 64)
 	rounds := 12
-	if testing.Short() || seed.RaceDetector {
+	if !seed.Long() {
 		rounds = 2
 	}
 	for i, kind := range fuzzFiles {

@@ -6,15 +6,12 @@
 // one change; an iteration as a Ceil, or a Floor, for each step. A snapshot is all
 // keys at one moment.
 //
-// PANDO_HISTORIES is the number of histories of each test; a few seconds' worth
-// without it.
+// PANDO_LONG=1 takes ten times as many histories, and PANDO_LONG=10 ten times those.
 package linearizable
 
 import (
 	"math/rand/v2"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -28,15 +25,13 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// histories returns how many histories to take.
-func histories(short int) int {
-	if n, err := strconv.Atoi(os.Getenv("PANDO_HISTORIES")); err == nil {
-		return n
+// histories returns how many histories to take, of a number for long runs. Builds that
+// make goroutines meet take more.
+func histories(long int) int {
+	if seed.RaceDetector || stall.On {
+		return seed.Times(long/5, long)
 	}
-	if testing.Short() || seed.RaceDetector || stall.On {
-		return short / 5
-	}
-	return short
+	return seed.Times(long/10, long)
 }
 
 // history records what goroutines do at once.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // mostBytes is the size of a small program at most.
@@ -78,7 +80,7 @@ func alone(t *testing.T, path string) string {
 func TestStatic(t *testing.T) {
 	for _, cgo := range []string{"CGO_ENABLED=1", "CGO_ENABLED=0"} {
 		t.Run(cgo, func(t *testing.T) {
-			if cgo == "CGO_ENABLED=0" && testing.Short() {
+			if cgo == "CGO_ENABLED=0" && !seed.Long() {
 				t.Skip("the library is compiled once more for this")
 			}
 			path := build(t, "without", cgo)

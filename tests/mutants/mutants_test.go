@@ -184,13 +184,13 @@ func judge(t *testing.T, limit time.Duration, binary, tests string, p part, env 
 	t.Logf("%-34s %s", p.name, culprits(out))
 }
 
-// try runs tests of the protocol.
+// try runs tests of the protocol, as many as in a long run, until one fails.
 func try(t *testing.T, limit time.Duration, binary, tests string, env ...string) (out string, failed bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit+30*time.Second) // in assembly the tests' own limit may not be seen
 	defer cancel()
-	run := exec.CommandContext(ctx, binary, "-test.short", "-test.timeout="+limit.String(), "-test.run", tests)
-	run.Env = append(os.Environ(), env...)
+	run := exec.CommandContext(ctx, binary, "-test.failfast", "-test.timeout="+limit.String(), "-test.run", tests)
+	run.Env = append(append(os.Environ(), "PANDO_LONG=1"), env...)
 	run.Dir = t.TempDir()
 	all, err := run.CombinedOutput()
 	if ctx.Err() != nil {

@@ -128,7 +128,7 @@ func TestOnDevices(t *testing.T) {
 	t.Run("uint64 to uint64", onDevices(facetest.Integers[uint64](), whole[uint64](), 0, 1, 700))
 	t.Run("int64 to float64", onDevices(facetest.Integers[int64](), floats64[float64](), 1100))
 	t.Run("uint32 to int32", onDevices(facetest.Integers[uint32](), whole[int32](), 300))
-	if testing.Short() {
+	if !seed.Long() {
 		return
 	}
 	t.Run("int32 to float32", onDevices(facetest.Integers[int32](), floats32[float32](), 1500))

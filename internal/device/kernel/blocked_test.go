@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/implicit"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -183,7 +184,7 @@ func newPlace[C simd.Code](t *testing.T, d device.Device) *place[C] {
 
 func TestBlockedDown(t *testing.T) {
 	seeds := 200
-	if testing.Short() {
+	if !seed.Long() {
 		seeds = 15
 	}
 	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {
@@ -246,7 +247,7 @@ func (m *model[C]) sameNodes(t *testing.T, what string, asked []C, row int, got 
 // Whatever the lines hold, no search leaves them: the interpreter would report
 // it.
 func TestDamagedRows(t *testing.T) {
-	onEach(t, 40, func(t *testing.T, d device.Device, rng *rand.Rand) {
+	onEach(t, seed.Times(10, 40), func(t *testing.T, d device.Device, rng *rand.Rand) {
 		damagedRows[uint32](t, d, rng)
 		damagedRows[uint64](t, d, rng)
 	})
@@ -297,7 +298,7 @@ func TestBlockedTooLarge(t *testing.T) {
 }
 
 func TestGather(t *testing.T) {
-	onEach(t, 30, func(t *testing.T, d device.Device, rng *rand.Rand) {
+	onEach(t, seed.Times(10, 30), func(t *testing.T, d device.Device, rng *rand.Rand) {
 		gather[uint32](t, d, rng)
 		gather[uint64](t, d, rng)
 	})

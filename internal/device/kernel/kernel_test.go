@@ -159,7 +159,7 @@ func questions[C simd.Code](keys []C, n int, rng *rand.Rand) []C {
 
 func TestSearches(t *testing.T) {
 	seeds := 200
-	if testing.Short() {
+	if !seed.Long() {
 		seeds = 20
 	}
 	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {

@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -101,7 +102,7 @@ func (k *pages[C]) pagesOf(asked []C) []uint32 {
 
 func TestPacked(t *testing.T) {
 	seeds := 200
-	if testing.Short() {
+	if !seed.Long() {
 		seeds = 15
 	}
 	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {
@@ -150,7 +151,7 @@ func packedSearches[C simd.Code](t *testing.T, d device.Device, rng *rand.Rand) 
 // Whatever table and words hold, no search leaves them: the interpreter would
 // report it.
 func TestDamagedPages(t *testing.T) {
-	onEach(t, 40, func(t *testing.T, d device.Device, rng *rand.Rand) {
+	onEach(t, seed.Times(10, 40), func(t *testing.T, d device.Device, rng *rand.Rand) {
 		damagedPages[uint32](t, d, rng)
 		damagedPages[uint64](t, d, rng)
 	})

@@ -50,7 +50,7 @@ func treeWith[C simd.Code](t *testing.T, leaves implicit.Leaves, valBytes int, r
 
 func TestSearchesBeginAndEndAnywhere(t *testing.T) {
 	seeds := 100
-	if testing.Short() {
+	if !seed.Long() {
 		seeds = 15
 	}
 	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {
@@ -115,7 +115,7 @@ func (p *place[C]) put(t *testing.T, b []byte) device.Ptr {
 
 func TestEntries(t *testing.T) {
 	seeds := 100
-	if testing.Short() {
+	if !seed.Long() {
 		seeds = 15
 	}
 	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {

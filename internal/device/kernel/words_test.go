@@ -86,7 +86,7 @@ func wordsFind(t *testing.T, d device.Device, x *words.Tree, asked []string, wit
 // comes to the same from there.
 func TestWordsFind(t *testing.T) {
 	seeds := 200
-	if testing.Short() {
+	if !seed.Long() {
 		seeds = 20
 	}
 	onEach(t, seeds, func(t *testing.T, d device.Device, rng *rand.Rand) {

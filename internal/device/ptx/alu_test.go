@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // TestEveryComputation runs every instruction of the registry on edge values
@@ -186,7 +187,7 @@ func casesFor(rng *rand.Rand, name string, sp spec) [][4]uint64 {
 			out = append(out, [4]uint64{a, b, choose(rng, edges[2]), choose(rng, edges[3])})
 		}
 	}
-	for range 200 {
+	for range seed.Times(40, 200) {
 		var c [4]uint64
 		for i := range c {
 			c[i] = choose(rng, edges[i])
@@ -197,7 +198,7 @@ func casesFor(rng *rand.Rand, name string, sp spec) [][4]uint64 {
 		out = append(out, c)
 	}
 	rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	return out[:min(len(out), 512)]
+	return out[:min(len(out), seed.Size(250, 512))]
 }
 
 func choose(rng *rand.Rand, v []uint64) uint64 { return v[rng.IntN(len(v))] }
