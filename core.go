@@ -208,30 +208,35 @@ func (f *frozenCore) textOf(method string, key []byte) order.Probe {
 	return order.Probe{Text: view(key)}
 }
 
-func (f *frozenCore) keyType() order.Type { return f.key.Type }
-
-// walk begins an iteration over what is in reach.
-func (f *frozenCore) walk(r reach) *index.Walk {
+// walk begins an iteration over what is in reach, from one key to another or as a
+// Scan has it. If that is but few entries, it sets
+// keys and vals to them and returns their number, and nil.
+func (f *frozenCore) walk(what reachKind, from, to order.Probe, s *scan, keys, vals unsafe.Pointer) (w *index.Walk, n int) {
 	ix := f.open()
-	first, end, down := 0, 0, r.what == reachDown
-	switch r.what {
+	first, end, down := 0, 0, what == reachDown
+	switch what {
 	case reachAll, reachDown:
 		end = ix.Len()
 	case reachRange:
-		first, end = ix.Span(r.lo, r.hi)
+		first, end = ix.Span(from, to)
 	case reachPrefix:
-		first, end = ix.Prefix(r.lo.Text)
+		first, end = ix.Prefix(from.Text)
 	case reachScan:
-		first, end = ix.Within(&r.scan.bounds)
-		switch s := r.scan; {
+		first, end = ix.Within(&s.bounds)
+		switch {
 		case s.limited && s.reverse:
 			first = max(first, end-s.limit)
 		case s.limited:
 			end = min(end, first+min(s.limit, ix.Len()))
 		}
-		down = r.scan.reverse
+		down = s.reverse
 	}
-	return ix.Walk(f, (*uint64)(unsafe.Pointer(&f.shut)), first, end, down)
+	f.done(ix) // else first and end may be anything
+	if n = max(0, end-first); n <= few && ix.CopyFew(first, n, down, order.KeysAt(f.key.Type, keys, few), vals) {
+		f.done(ix)
+		return nil, n
+	}
+	return ix.Walk(f, first, end, down), 0
 }
 
 // save is Save.

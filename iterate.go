@@ -4,17 +4,7 @@ import (
 	"iter"
 	"sync/atomic"
 	"unsafe"
-
-	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/order"
 )
-
-// reach is what an iteration goes through.
-type reach struct {
-	what   reachKind
-	lo, hi order.Probe // of a range; lo is a prefix
-	scan   *scan       // of a Scan
-}
 
 type reachKind uint8
 
@@ -26,34 +16,52 @@ const (
 	reachScan
 )
 
-// extent is a reach with the type of its keys.
-type extent[K Key] struct {
+// reach is what an iteration goes through.
+type reach[K Key] struct {
 	what   reachKind
-	lo, hi K
-	scan   *scan
+	lo, hi K     // of a range; lo is a prefix
+	scan   *scan // of a Scan
 }
 
-// bare returns the extent without its type.
-func (e *extent[K]) bare(t order.Type) reach {
-	r := reach{what: e.what, scan: e.scan}
-	if e.what == reachRange || e.what == reachPrefix {
-		r.lo, r.hi = order.Encode(t, e.lo), order.Encode(t, e.hi)
-	}
-	return r
-}
+// An iteration is a loop with one call of yield, in a function of its own, and whatever
+// is not done for each entry is elsewhere: so the compiler makes the loop, and the body
+// of the caller's loop, part of the caller. There is one for each kind of index. The
+// word that it looks at after each entry is another if the index was closed, or the tree
+// was changed there.
 
-// walker is what can be iterated over.
-type walker interface {
-	walk(r reach) *index.Walk
-	keyType() order.Type
-}
+// few is the number of entries that are read at once and without memory from a pool,
+// for which most short iterations are too short.
+const few = 4
 
-// each iterates over what is in reach. Its loop is a function of its own with
-// one call of yield, and whatever is not done for each entry is elsewhere: so the
-// compiler makes it, and the body of the caller's loop, part of the caller.
-func each[K Key, V any](of walker, e extent[K]) iter.Seq2[K, V] {
+// each iterates over what is in reach of an index.
+func (f *Frozen[K, V]) each(r reach[K]) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		w := of.walk(e.bare(of.keyType()))
+		var ks [few]K
+		var vs [few]V
+		w, n := f.c.walk(r.what, f.probe(r.lo), f.probe(r.hi), r.scan, unsafe.Pointer(&ks), unsafe.Pointer(&vs))
+		keys, vals, i, step, word := ks[:n], vs[:n], 0, 1, (*uint64)(unsafe.Pointer(&f.c.shut))
+		for {
+			for uint(i) < uint(len(keys)) {
+				if !yield(keys[i], vals[i]) {
+					w.Stop()
+					return
+				}
+				if i += step; atomic.LoadUint64(word) != 0 {
+					break
+				}
+			}
+			if !w.NextOf(&f.c, i, len(keys)) {
+				return
+			}
+			keys, vals, i, step = unsafe.Slice((*K)(w.Keys), w.N), unsafe.Slice((*V)(w.Vals), w.N), w.At, w.Step
+		}
+	}
+}
+
+// each iterates over what is in reach of a tree.
+func (t *Tree[K, V]) each(r reach[K]) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		w := t.c.walk(r.what, t.probe(r.lo), t.probe(r.hi), r.scan)
 		for w.Next() {
 			keys, vals, i, step, word, was := unsafe.Slice((*K)(w.Keys), w.N), unsafe.Slice((*V)(w.Vals), w.N), w.At, w.Step, w.Guard.Word, w.Guard.Was
 			for {
@@ -71,23 +79,23 @@ func each[K Key, V any](of walker, e extent[K]) iter.Seq2[K, V] {
 }
 
 // All iterates over all entries in key order.
-func (f *Frozen[K, V]) All() iter.Seq2[K, V] { return each[K, V](&f.c, extent[K]{}) }
+func (f *Frozen[K, V]) All() iter.Seq2[K, V] { return f.each(reach[K]{}) }
 
 // Backward iterates over all entries in reverse key order.
 func (f *Frozen[K, V]) Backward() iter.Seq2[K, V] {
-	return each[K, V](&f.c, extent[K]{what: reachDown})
+	return f.each(reach[K]{what: reachDown})
 }
 
 // Range iterates over the entries with lo <= key <= hi, in key order. There
 // are none if lo is above hi. For open ends, the reverse order or the first few
 // entries see Scan.
 func (f *Frozen[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
-	return each[K, V](&f.c, extent[K]{what: reachRange, lo: lo, hi: hi})
+	return f.each(reach[K]{what: reachRange, lo: lo, hi: hi})
 }
 
 // Prefix iterates over the entries whose key starts with p, in key order: all
 // of them where p is empty. Keys must be strings: it panics if they are not.
 func (f *Frozen[K, V]) Prefix(p K) iter.Seq2[K, V] {
 	f.c.mustHaveStrings("Prefix")
-	return each[K, V](&f.c, extent[K]{what: reachPrefix, lo: p})
+	return f.each(reach[K]{what: reachPrefix, lo: p})
 }

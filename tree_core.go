@@ -344,27 +344,25 @@ func (t *treeCore) rangeBatch(lo, hi order.Keys, limit int, room func(n int) (or
 	return offsets
 }
 
-func (t *treeCore) keyType() order.Type { return t.key.Type }
-
 // walk begins an iteration over what is in reach.
-func (t *treeCore) walk(r reach) *index.Walk {
+func (t *treeCore) walk(what reachKind, lo, hi order.Probe, s *scan) *index.Walk {
 	m := t.open()
-	from, to, down, limit := index.NoEdge, index.NoEdge, r.what == reachDown, math.MaxInt
-	switch r.what {
+	from, to, down, limit := index.NoEdge, index.NoEdge, what == reachDown, math.MaxInt
+	switch what {
 	case reachRange:
-		from, to = index.Edge{Key: r.lo}, index.Edge{Key: r.hi}
+		from, to = index.Edge{Key: lo}, index.Edge{Key: hi}
 	case reachPrefix:
-		from = index.Edge{Key: r.lo}
-		if end, ok := order.AfterPrefix(r.lo.Text); ok {
+		from = index.Edge{Key: lo}
+		if end, ok := order.AfterPrefix(lo.Text); ok {
 			to = index.Edge{Key: order.Probe{Text: end}, Open: true}
 		}
 	case reachScan:
 		var some bool
-		if from, to, some = m.Within(&r.scan.bounds); r.scan.reverse {
+		if from, to, some = m.Within(&s.bounds); s.reverse {
 			from, to, down = to, from, true
 		}
-		if r.scan.limited {
-			limit = r.scan.limit
+		if s.limited {
+			limit = s.limit
 		}
 		if !some {
 			limit = 0

@@ -5,15 +5,15 @@ import "iter"
 // All iterates over all entries in key order. Others may change the tree
 // meanwhile: each key that is yielded is the least one above the last that is
 // there at that time.
-func (t *Tree[K, V]) All() iter.Seq2[K, V] { return each[K, V](&t.c, extent[K]{}) }
+func (t *Tree[K, V]) All() iter.Seq2[K, V] { return t.each(reach[K]{}) }
 
 // Backward iterates over all entries in reverse key order, as All does.
-func (t *Tree[K, V]) Backward() iter.Seq2[K, V] { return each[K, V](&t.c, extent[K]{what: reachDown}) }
+func (t *Tree[K, V]) Backward() iter.Seq2[K, V] { return t.each(reach[K]{what: reachDown}) }
 
 // Range iterates over the entries with lo <= key <= hi, in key order, as All
 // does. There are none if lo is above hi.
 func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
-	return each[K, V](&t.c, extent[K]{what: reachRange, lo: lo, hi: hi})
+	return t.each(reach[K]{what: reachRange, lo: lo, hi: hi})
 }
 
 // Prefix iterates over the entries whose key starts with p, in key order, as All
@@ -21,11 +21,11 @@ func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 // are not.
 func (t *Tree[K, V]) Prefix(p K) iter.Seq2[K, V] {
 	t.c.mustHaveStrings("Prefix")
-	return each[K, V](&t.c, extent[K]{what: reachPrefix, lo: p})
+	return t.each(reach[K]{what: reachPrefix, lo: p})
 }
 
 // Scan iterates over the entries that options leave, as Frozen.Scan does, and as
 // All does while others change the tree.
 func (t *Tree[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
-	return each[K, V](&t.c, extent[K]{what: reachScan, scan: scanOf(t.c.key, opts)})
+	return t.each(reach[K]{what: reachScan, scan: scanOf(t.c.key, opts)})
 }

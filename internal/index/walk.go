@@ -55,23 +55,53 @@ const (
 )
 
 // Walk begins an iteration over entries [first, end), or down from the last of them.
-// shut is 0 until the index is closed.
-func (ix *Index) Walk(alive Alive, shut *uint64, first, end int, down bool) *Walk {
-	alive.Alive() // else first and end may be anything
+func (ix *Index) Walk(alive Alive, first, end int, down bool) *Walk {
 	w := ix.walks.Get()
 	w.alive, w.ix, w.first, w.end, w.size, w.down = alive, ix, first, end, firstWindow, down
-	w.Guard, w.Step = bplus.Guard{Word: shut}, 1
-	if down {
+	if w.Step = 1; down {
 		w.Step = -1
 	}
 	return w
+}
+
+// CopyFew sets keys and vals to n entries from lo on, in reverse if they are to be read
+// down. It reports whether it has: it does not if values are not kept. Neither keys nor
+// vals escape from it.
+func (ix *Index) CopyFew(lo, n int, down bool, keys order.Keys, vals unsafe.Pointer) bool {
+	size := ix.values.kept
+	if size == 0 {
+		return false
+	}
+	for i := range n {
+		to := i
+		if down {
+			to = n - 1 - i
+		}
+		keys.SetProbe(to, ix.Key(lo+i))
+		if v := ix.Val(lo + i); size == 4 {
+			*(*uint32)(unsafe.Add(vals, 4*to)) = uint32(v.Bits)
+		} else {
+			*(*uint64)(unsafe.Add(vals, 8*to)) = v.Bits
+		}
+	}
+	return true
+}
+
+// NextOf is Next for an index, of whose last n entries i is the one that would have been
+// yielded next: if it is one of them, the index was closed. w is nil where few entries
+// were all.
+func (w *Walk) NextOf(alive Alive, i, n int) bool {
+	if uint(i) < uint(n) {
+		alive.Alive()
+	}
+	return w != nil && w.Next()
 }
 
 // Walk begins an iteration over the entries between two edges, of which there are at
 // most limit.
 func (m *Map) Walk(alive Alive, from, to Edge, down bool, limit int) *Walk {
 	w := m.walks.Get()
-	w.alive, w.m, w.to, w.down, w.left = alive, m, to, down, limit
+	w.alive, w.m, w.to, w.down, w.left, w.last, w.many = alive, m, to, down, limit, false, false
 	if w.Step = 1; down {
 		w.Step = -1
 	}
@@ -106,7 +136,6 @@ func (w *Walk) Next() bool {
 
 // nextWindow reads the next window of an index.
 func (w *Walk) nextWindow() bool {
-	w.alive.Alive() // the guard of the last one may not have held
 	n := min(w.size, w.end-w.first)
 	if n <= 0 {
 		return false
@@ -185,6 +214,9 @@ func (w *Walk) readOne() bool {
 // Stop gives memory back. An iteration that a panic stops leaves it to the
 // garbage collector.
 func (w *Walk) Stop() {
+	if w == nil {
+		return
+	}
 	if w.some {
 		w.c.Done()
 	}
@@ -203,7 +235,9 @@ func (w *Walk) Stop() {
 			val.wipe(w.vals.at, w.used)
 		}
 	}
-	*w = Walk{keys: w.keys, vals: w.vals}
+	// What the pool keeps must not lead to the index.
+	w.alive, w.ix, w.m, w.c, w.spans, w.to = nil, nil, nil, Cursor{}, Spans{}, Edge{}
+	w.Guard, w.Keys, w.Vals, w.N, w.used, w.some = bplus.Guard{}, nil, nil, 0, 0, false
 	pool.Put(w)
 }
 

@@ -220,6 +220,8 @@ func (k Keys) SetProbe(i int, p Probe) {
 	switch {
 	case k.kind == none:
 		*(*string)(k.data) = p.Text
+	case k.kind == unsigned && k.size == 8: // the usual one
+		*(*uint64)(k.data) = p.Code
 	case k.Bits() == 32:
 		SetKeys(k, []uint32{uint32(p.Code)})
 	default:
