@@ -21,7 +21,7 @@ type frozenCore struct {
 	later atomic.Pointer[unread]      // a snapshot of a Tree that nobody has read yet
 	shut  atomic.Uint64               // 0 until it is closed
 	key   index.KeyType
-	types string // of keys and values, for String
+	types types // for String
 }
 
 // unread is a snapshot of a Tree that becomes an index when it is first read.
@@ -263,7 +263,7 @@ func (f *frozenCore) write(ix *index.Index, w io.Writer) (int64, error) {
 
 // string is String.
 func (f *frozenCore) string() string {
-	name := "pando.Frozen" + f.types
+	name := "pando.Frozen" + f.types.String()
 	ix := f.live.Load()
 	switch {
 	case ix != nil:

@@ -16,9 +16,12 @@ func (f *Frozen[K, V]) String() string { return f.c.string() }
 // called after Close.
 func (t *Tree[K, V]) String() string { return t.c.string() }
 
-func types[K Key, V any]() string {
-	return fmt.Sprintf("[%v,%v]", reflect.TypeFor[K](), reflect.TypeFor[V]())
-}
+// types are those of keys and values.
+type types struct{ key, val reflect.Type }
+
+func typesOf[K Key, V any]() types { return types{reflect.TypeFor[K](), reflect.TypeFor[V]()} }
+
+func (t types) String() string { return fmt.Sprintf("[%v,%v]", t.key, t.val) }
 
 // inWords returns what String says: "1000 entries, pairs, 18.0 KiB, cpu".
 func inWords(s index.Stats) string {

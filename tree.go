@@ -121,7 +121,7 @@ func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
 
 func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) (*Tree[K, V], error) {
 	t := new(Tree[K, V])
-	if err := t.c.load(index.KeyTypeOf[K](), index.ValueTypeOf[V](), types[K, V](), n, span, opts); err != nil {
+	if err := t.c.load(index.KeyTypeOf[K](), index.ValueTypeOf[V](), typesOf[K, V](), n, span, opts); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -22,12 +22,12 @@ type treeCore struct {
 	val    *index.ValueType
 	kept   bool // what val reports
 	config config
-	types  string // of keys and values, for String
+	types  types // for String
 	closed atomic.Bool
 }
 
 // load makes the tree, of n entries that span hands out.
-func (t *treeCore) load(key index.KeyType, val *index.ValueType, types string, n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) error {
+func (t *treeCore) load(key index.KeyType, val *index.ValueType, types types, n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) error {
 	c, err := configure(opts)
 	if err != nil {
 		return err
@@ -373,7 +373,7 @@ func (t *treeCore) walk(what reachKind, lo, hi order.Probe, s *scan) *index.Walk
 
 // string is String.
 func (t *treeCore) string() string {
-	name := "pando.Tree" + t.types
+	name := "pando.Tree" + t.types.String()
 	if t.closed.Load() {
 		return name + "{closed}"
 	}

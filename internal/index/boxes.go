@@ -69,6 +69,7 @@ func (b *boxes) at(slot uint64) (s *slab, i uint64) {
 // of the tree.
 func (b *boxes) born(slot uint64) uint64 {
 	s, i := b.at(slot)
+	atomic.LoadPointer(&s.vals[i]) // what was written before the value was stored is seen from here on
 	return s.born[i]
 }
 
