@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 )
 
@@ -20,33 +22,39 @@ import (
 // goroutines are faster without it, see experiment batcher. It is for indexes
 // whose single searches are slow, and for callers that wait for other things
 // anyway.
-type Batcher[K Key, V any] struct {
-	ix   Index[K, V]
+type Batcher[K Key, V any] struct{ c batcherCore }
+
+// batcherCore is a Batcher without its types.
+type batcherCore struct {
+	ask  func(keys order.Keys, vals index.Column, found []bool) (hits int)
+	get  func(key order.Probe) (index.Value, bool)
+	key  order.Type
+	val  *index.ValueType
 	wait time.Duration
 	size int
 
-	open   atomic.Pointer[round[K, V]] // takes keys
-	asking atomic.Int64                // rounds being answered
-	calls  atomic.Int64                // under way
-	rooms  par.Pool[room[K, V]]
+	open   atomic.Pointer[round] // takes keys
+	asking atomic.Int64          // rounds being answered
+	calls  atomic.Int64          // under way
+	rooms  par.Pool[room]
 	closed atomic.Bool
 }
 
 // round is one batch, and those who wait for it.
-type round[K Key, V any] struct {
+type round struct {
 	joined atomic.Int64  // calls that have a place, or wanted one
 	ready  atomic.Int64  // of them, those whose key is there
 	turn   chan struct{} // gets one value when the round may go off
 	done   chan struct{} // closed when the answers are there
 	left   atomic.Int64  // calls that have not read their answer yet
-	*room[K, V]
+	*room
 	failed bool // there are no answers: each call asks for itself
 }
 
 // room is for the keys and the answers of a round, kept for a later one.
-type room[K Key, V any] struct {
-	keys  []K
-	vals  []V
+type room struct {
+	keys  order.Keys
+	vals  index.Column
 	found []bool
 }
 
@@ -64,18 +72,33 @@ const mostBatch = 1 << 20
 // DefaultWait and DefaultBatch. A size above a million is taken as that: there is
 // room for a batch from the start. The index must be open as long as it is used.
 func (f *Frozen[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
-	f.c.open()
-	return newBatcher(f, wait, size)
+	b := new(Batcher[K, V])
+	b.c.start(f.c.getBatch, f.c.get, f.c.key.Type, f.c.open().ValueType(), wait, size)
+	return b
 }
 
 // Batcher makes a Batcher over the tree, as Frozen.Batcher does over an index: each
 // call returns a value that its key has between the begin and the end of the call.
 func (t *Tree[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 	t.c.open()
-	return newBatcher(t, wait, size)
+	b := new(Batcher[K, V])
+	b.c.start(t.c.getBatch, t.c.get, t.c.key.Type, t.c.val, wait, size)
+	return b
 }
 
-func newBatcher[K Key, V any](ix Index[K, V], wait time.Duration, size int) *Batcher[K, V] {
+// Get returns the value of key, and reports whether there is one, as Get of the index
+// does.
+// After Close it panics.
+func (b *Batcher[K, V]) Get(key K) (V, bool) {
+	x, found := b.c.one(order.Encode(b.c.key, key))
+	return index.ValueAs[V](x), found
+}
+
+// Close waits for calls under way. Later ones panic. A second Close does
+// nothing.
+func (b *Batcher[K, V]) Close() error { return b.c.close() }
+
+func (b *batcherCore) start(ask func(order.Keys, index.Column, []bool) int, get func(order.Probe) (index.Value, bool), key order.Type, val *index.ValueType, wait time.Duration, size int) {
 	if wait < 0 || size < 0 {
 		panic("pando: Batcher: neither the wait nor the size can be below 0")
 	}
@@ -85,25 +108,22 @@ func newBatcher[K Key, V any](ix Index[K, V], wait time.Duration, size int) *Bat
 	if size == 0 {
 		size = DefaultBatch
 	}
-	b := &Batcher[K, V]{ix: ix, wait: wait, size: min(size, mostBatch), rooms: par.NewPool[room[K, V]]()}
+	b.ask, b.get, b.key, b.val, b.wait, b.size, b.rooms = ask, get, key, val, wait, min(size, mostBatch), par.NewPool[room]()
 	b.open.Store(b.fresh())
-	return b
 }
 
 // fresh returns an empty round. Only its room has been used before: a call that
 // comes late must find the round itself as it was shut.
-func (b *Batcher[K, V]) fresh() *round[K, V] {
+func (b *batcherCore) fresh() *round {
 	space := b.rooms.Get()
-	if len(space.keys) == 0 {
-		*space = room[K, V]{make([]K, b.size), make([]V, b.size), make([]bool, b.size)}
+	if space.keys.Len() == 0 {
+		*space = room{index.MakeKeys(b.key, b.size), b.val.Zeros(b.size), make([]bool, b.size)}
 	}
-	return &round[K, V]{turn: make(chan struct{}, 1), done: make(chan struct{}), room: space}
+	return &round{turn: make(chan struct{}, 1), done: make(chan struct{}), room: space}
 }
 
-// Get returns the value of key, and reports whether there is one, as Get of the index
-// does.
-// After Close it panics.
-func (b *Batcher[K, V]) Get(key K) (V, bool) {
+// one asks for one key.
+func (b *batcherCore) one(key order.Probe) (index.Value, bool) {
 	b.calls.Add(1)
 	defer b.calls.Add(-1)
 	if b.closed.Load() {
@@ -115,26 +135,26 @@ func (b *Batcher[K, V]) Get(key K) (V, bool) {
 	} else {
 		<-r.done
 	}
-	v, found, failed := r.vals[i], r.found[i], r.failed
+	x, found, failed := b.val.Copy(r.vals, i), r.found[i], r.failed
 	if r.left.Add(-1) == 0 {
-		clear(r.keys) // nothing is kept of them
-		clear(r.vals)
+		r.keys.Clear() // nothing is kept of them
+		b.val.Clear(r.vals)
 		b.rooms.Put(r.room)
 	}
 	if failed {
-		return b.ix.Get(key)
+		return b.get(key)
 	}
-	return v, found
+	return x, found
 }
 
 // join returns a key its place in the round that is open. The call that takes
 // the last place lets it go off.
-func (b *Batcher[K, V]) join(key K) (*round[K, V], int) {
+func (b *batcherCore) join(key order.Probe) (*round, int) {
 	for {
 		r := b.open.Load()
 		i := int(r.joined.Add(1) - 1)
 		if i < b.size {
-			r.keys[i] = key
+			r.keys.SetProbe(i, key)
 			r.ready.Add(1)
 			if i == b.size-1 {
 				b.open.CompareAndSwap(r, b.fresh())
@@ -147,7 +167,7 @@ func (b *Batcher[K, V]) join(key K) (*round[K, V], int) {
 }
 
 // start lets a round go off, if nobody has yet.
-func (r *round[K, V]) start() {
+func (r *round) start() {
 	select {
 	case r.turn <- struct{}{}:
 	default:
@@ -156,7 +176,7 @@ func (r *round[K, V]) start() {
 
 // lead is what the first of a round does for all: it waits for their turn,
 // asks, and tells them.
-func (b *Batcher[K, V]) lead(r *round[K, V]) {
+func (b *batcherCore) lead(r *round) {
 	if b.asking.Add(1) > 1 {
 		timer := time.NewTimer(b.wait)
 		select {
@@ -175,7 +195,7 @@ func (b *Batcher[K, V]) lead(r *round[K, V]) {
 
 // shut lets nobody else join a round, and returns the number of its calls, when
 // all their keys are there.
-func (b *Batcher[K, V]) shut(r *round[K, V]) int {
+func (b *batcherCore) shut(r *round) int {
 	n := b.size
 	if b.open.Load() == r {
 		next := b.fresh()
@@ -192,14 +212,12 @@ func (b *Batcher[K, V]) shut(r *round[K, V]) int {
 // answer asks the index. If it panics, over a value that cannot be decoded, say,
 // each call of the round asks again for itself, so that only the one whose key
 // it was learns of it.
-func (b *Batcher[K, V]) answer(r *round[K, V], n int) {
+func (b *batcherCore) answer(r *round, n int) {
 	defer func() { r.failed = recover() != nil }()
-	b.ix.GetBatch(r.keys[:n], r.vals, r.found)
+	b.ask(r.keys.Slice(0, n), r.vals, r.found)
 }
 
-// Close waits for calls under way. Later ones panic. A second Close does
-// nothing.
-func (b *Batcher[K, V]) Close() error {
+func (b *batcherCore) close() error {
 	b.closed.Store(true)
 	for b.calls.Load() > 0 {
 		time.Sleep(10 * time.Microsecond)

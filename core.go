@@ -92,6 +92,18 @@ func (f *frozenCore) close() error {
 	return nil
 }
 
+// get returns a value of its own, which Close does not touch.
+func (f *frozenCore) get(key order.Probe) (index.Value, bool) {
+	ix := f.open()
+	x, found := ix.Get(key)
+	x = ix.ValueType().Own(x)
+	f.done(ix)
+	return x, found
+}
+
+// stats is Stats.
+func (f *frozenCore) stats() Stats { return stats(f.open().Stats()) }
+
 // getBatch is GetBatch.
 func (f *frozenCore) getBatch(keys order.Keys, vals index.Column, found []bool) (hits int) {
 	ix := f.open()

@@ -25,7 +25,7 @@ type Stats struct {
 }
 
 // Stats describes the index.
-func (f *Frozen[K, V]) Stats() Stats { return stats(f.c.open().Stats()) }
+func (f *Frozen[K, V]) Stats() Stats { return f.c.stats() }
 
 // stats returns what the floor below says under its public names.
 func stats(s index.Stats) Stats {

@@ -230,6 +230,9 @@ func (t *treeCore) nearest(from index.Edge, down bool) (order.Probe, index.Value
 	return k, x, ok
 }
 
+// stats is Stats.
+func (t *treeCore) stats() Stats { return stats(t.open().Stats()) }
+
 // getBatch is GetBatch.
 func (t *treeCore) getBatch(keys order.Keys, vals index.Column, found []bool) (hits int) {
 	m := t.open()

@@ -104,4 +104,4 @@ func (t *Tree[K, V]) Save(path string) error { return t.c.save(path) }
 func (t *Tree[K, V]) WriteTo(w io.Writer) (int64, error) { return t.c.writeTo(w) }
 
 // Stats describes the tree.
-func (t *Tree[K, V]) Stats() Stats { return stats(t.c.open().Stats()) }
+func (t *Tree[K, V]) Stats() Stats { return t.c.stats() }

@@ -351,7 +351,7 @@ func (ix *Index) Compact(cfg Config, codec *Codec) (*Index, error) {
 		}
 	}
 	val := ix.values.ValueType
-	keys, vals := makeKeys(ix.key.Type, ix.n), val.zeros(ix.n)
+	keys, vals := MakeKeys(ix.key.Type, ix.n), val.Zeros(ix.n)
 	const piece = 64 << 10
 	failed := make([]error, (ix.n+piece-1)/piece)
 	par.Run(par.Workers(cfg.Workers), len(failed), par.Func(func(p int) {
@@ -364,8 +364,8 @@ func (ix *Index) Compact(cfg Config, codec *Codec) (*Index, error) {
 	return Build(keys, ix.key, vals, val, cfg, codec)
 }
 
-// makeKeys returns n keys of a type, all zero.
-func makeKeys(t order.Type, n int) order.Keys {
+// MakeKeys returns n keys of a type, all zero.
+func MakeKeys(t order.Type, n int) order.Keys {
 	if t.Bits() == 0 {
 		return order.KeysAs(t, make([]string, n))
 	}

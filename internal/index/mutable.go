@@ -85,7 +85,7 @@ func (m *Map) attach() (err error) {
 // loadCodes makes the tree of a map.
 func loadCodes[C order.Code](m *Map, n int, span func(lo int, keys order.Keys, vals Column)) (keyMap, error) {
 	tree, err := bplus.Load(n, func(lo int, ks, vs []C) {
-		keys, vals := order.MakeKeys(m.key.Type, len(ks)), m.val.zeros(len(vs))
+		keys, vals := order.MakeKeys(m.key.Type, len(ks)), m.val.Zeros(len(vs))
 		span(lo, keys, vals)
 		codesOf(ks, keys)
 		skip := 0

@@ -22,7 +22,7 @@ func (m *Map) GetBatch(keys order.Keys, vals Column, found []bool) (hits int) {
 		found = make([]bool, keys.Len())
 	}
 	if n := keys.Len(); n > 0 && vals.at == keys.At() {
-		out := m.val.zeros(n) // a tree that tries again needs the keys again
+		out := m.val.Zeros(n) // a tree that tries again needs the keys again
 		hits = m.GetBatch(keys, out, found)
 		m.val.copyAll(vals, out, 1)
 		return hits

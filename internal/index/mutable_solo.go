@@ -73,7 +73,7 @@ func newSolo[C order.Code](e *soloEntries[C], cfg Config) (keyMap, error) {
 func loadPart[C order.Code](m *Map, lo int, ks, vs []C, span func(lo int, keys order.Keys, vals Column)) {
 	const few = 4 << 10 // these stay in a core's cache
 	n := max(len(ks), len(vs))
-	keys, vals := order.MakeKeys(m.key.Type, min(n, few)), m.val.zeros(min(n, few))
+	keys, vals := order.MakeKeys(m.key.Type, min(n, few)), m.val.Zeros(min(n, few))
 	for at := 0; at < n; at += few {
 		end := min(at+few, n)
 		some := keys.Slice(0, end-at)

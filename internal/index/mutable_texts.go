@@ -28,7 +28,7 @@ func loadTexts(m *Map, n int, span func(lo int, keys order.Keys, vals Column)) (
 	last := ""
 	for lo := 0; lo < n; lo += piece {
 		k := min(piece, n-lo)
-		keys, vals, bits := make([]string, k), m.val.zeros(k), make([]uint64, k)
+		keys, vals, bits := make([]string, k), m.val.Zeros(k), make([]uint64, k)
 		span(lo, order.KeysOf(keys), vals)
 		for i, key := range keys {
 			if lo+i > 0 && last >= key && t.bad == nil {

@@ -116,7 +116,7 @@ func (s *Values) mapped(f *File, block *arena.Block, codec *Codec) {
 	} else if k := f.index(snapshot.Rows); k >= 0 {
 		s.rows = s.part(s.columnIn(block.Segment(k)), 0, int(f.Entries))
 	} else {
-		s.rows = s.zeros(int(f.Entries))
+		s.rows = s.Zeros(int(f.Entries))
 	}
 }
 

@@ -147,7 +147,7 @@ func eachRuns(workers, n int, do func(from, to int)) {
 func (ix *Index) FirstTwice() (i int, found bool) {
 	const piece = 4096
 	for lo := 0; lo+1 < ix.n; lo += piece - 1 { // the last key of a piece is the first of the next
-		keys := makeKeys(ix.key.Type, min(piece, ix.n-lo))
+		keys := MakeKeys(ix.key.Type, min(piece, ix.n-lo))
 		ix.CopyKeys(lo, keys)
 		for i := 1; i < keys.Len(); i++ {
 			if ix.key.Compare(keys.Probe(i-1), keys.Probe(i)) == 0 {

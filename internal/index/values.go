@@ -80,7 +80,7 @@ func (r *rows) release() {
 // without pointers off the heap. vals has none where a value takes no memory.
 func (s *Values) gather(vals Column, n int, order *rows, workers int) error {
 	if s.kept == 0 || n == 0 {
-		s.rows = s.zeros(n)
+		s.rows = s.Zeros(n)
 	} else {
 		block, err := arena.New([]int{n * s.kept}, 0, scratchPages(n), 0)
 		if err != nil {

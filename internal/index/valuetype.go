@@ -183,8 +183,22 @@ func (c Column) First(n int) Column { return Column{c.at, min(n, c.n)} }
 // Len returns the number of values.
 func (c Column) Len() int { return c.n }
 
-// zeros returns n zero values in Go memory.
-func (t *ValueType) zeros(n int) Column { return Column{t.make(n), n} }
+// Zeros returns n zero values in Go memory.
+func (t *ValueType) Zeros(n int) Column { return Column{t.make(n), n} }
+
+// Clear makes values zero.
+func (t *ValueType) Clear(c Column) { t.wipe(c.at, c.n) }
+
+// Copy returns a copy of value i.
+func (t *ValueType) Copy(c Column, i int) Value { return t.Own(t.load(t.place(c, i))) }
+
+// Own returns a value that lies in memory of its own.
+func (t *ValueType) Own(v Value) Value {
+	if v.At == nil {
+		return v
+	}
+	return t.boxed(v.At)
+}
 
 // columnIn returns the values that lie in memory off the Go heap.
 func (t *ValueType) columnIn(b []byte) Column {

@@ -171,7 +171,7 @@ func (ix *Index) CopyMatches(m *Matches, keys order.Keys, vals Column) {
 	par.Run(ix.workers, len(m.before)-1, par.Func(func(p int) {
 		c := matchCopier{ix: ix, keys: keys, vals: vals, at: m.before[p]}
 		if keys.Bits() > 0 {
-			c.someKeys, c.someVals = order.MakeKeys(keys.Type, vector.Block), ix.values.zeros(vector.Block)
+			c.someKeys, c.someVals = order.MakeKeys(keys.Type, vector.Block), ix.values.Zeros(vector.Block)
 		}
 		lo := m.first + p*vector.Piece
 		for b := p * (vector.Piece / vector.Block); lo < min(m.first+(p+1)*vector.Piece, m.end); b++ {

@@ -149,7 +149,7 @@ func (w *Walk) nextWindow() bool {
 		w.first += n
 	}
 	if w.keys.Len() == 0 {
-		w.keys, w.vals = makeKeys(w.ix.key.Type, lastWindow), w.ix.values.zeros(lastWindow)
+		w.keys, w.vals = MakeKeys(w.ix.key.Type, lastWindow), w.ix.values.Zeros(lastWindow)
 	}
 	w.ix.CopyOut(lo, w.keys.Slice(0, n), w.ix.values.part(w.vals, 0, n))
 	w.used = max(w.used, n)
@@ -181,7 +181,7 @@ func (w *Walk) nextSpan() bool {
 	var room Column
 	if w.m.boxes != nil {
 		if w.vals.n == 0 {
-			w.vals = w.m.val.zeros(boxedRoom(w.m.val.size))
+			w.vals = w.m.val.Zeros(boxedRoom(w.m.val.size))
 		}
 		room = w.vals
 	}
@@ -203,7 +203,7 @@ func (w *Walk) readOne() bool {
 		return false
 	}
 	if w.keys.Len() == 0 {
-		w.keys, w.vals = makeKeys(w.m.key.Type, 1), w.m.val.zeros(1)
+		w.keys, w.vals = MakeKeys(w.m.key.Type, 1), w.m.val.Zeros(1)
 	}
 	w.keys.SetProbe(0, k)
 	w.m.val.store(w.vals.at, v)
@@ -298,7 +298,7 @@ func (g *gathered) add(m *Map, w *Walk) {
 	last := len(g.blocks) - 1
 	if last < 0 || g.blocks[last].n+n > g.blocks[last].vals.n {
 		size := max(n, gatherAtOnce)
-		g.blocks, last = append(g.blocks, gatheredBlock{makeKeys(m.key.Type, size), m.val.zeros(size), 0}), last+1
+		g.blocks, last = append(g.blocks, gatheredBlock{MakeKeys(m.key.Type, size), m.val.Zeros(size), 0}), last+1
 	}
 	b := &g.blocks[last]
 	b.keys.Slice(b.n, b.n+n).Copy(order.KeysAt(m.key.Type, w.Keys, n))

@@ -238,3 +238,10 @@ func (k Keys) Copy(from Keys) {
 	k = k.Slice(0, from.n)
 	copy(unsafe.Slice((*byte)(k.data), k.n*int(k.size)), unsafe.Slice((*byte)(from.data), from.n*int(from.size)))
 }
+
+// Clear makes keys that are strings empty: what they point to is not kept. Others stay.
+func (k Keys) Clear() {
+	if k.kind == none {
+		clear(k.Strings())
+	}
+}
