@@ -26,7 +26,7 @@ func freeze(keys order.Keys, key index.KeyType, vals index.Column, val *index.Va
 	if err != nil {
 		return nil, err
 	}
-	if keys.Len() != vals.Len() && !(val.Empty() && vals.Len() == 0) {
+	if keys.Len() != vals.Len() && !(val.Empty() && vals.IsNil()) {
 		return nil, fmt.Errorf("%w: %d keys, %d values", ErrLength, keys.Len(), vals.Len())
 	}
 	codec, err := codecOf(val, c)

@@ -29,17 +29,20 @@ type reach[K Key] struct {
 // word that it looks at after each entry is another if the index was closed, or the tree
 // was changed there.
 
-// few is the number of entries that are read at once and without memory from a pool,
-// for which most short iterations are too short.
+// few is the number of entries that are read at once, and without memory from a pool, if
+// values take none or are kept in the index.
 const few = 4
 
 // each iterates over what is in reach of an index.
 func (f *Frozen[K, V]) each(r reach[K]) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		var ks [few]K
-		var vs [few]V
+		var vs [few]uint64
 		w, n := f.c.walk(r.what, f.probe(r.lo), f.probe(r.hi), r.scan, unsafe.Pointer(&ks), unsafe.Pointer(&vs))
-		keys, vals, i, step, word := ks[:n], vs[:n], 0, 1, (*uint64)(unsafe.Pointer(&f.c.shut))
+		keys, vals, i, step, word := ks[:n], []V(nil), 0, 1, (*uint64)(unsafe.Pointer(&f.c.shut)) // an atomic.Uint64 is but that
+		if n > 0 {
+			vals = unsafe.Slice((*V)(unsafe.Pointer(&vs)), n)
+		}
 		for {
 			for uint(i) < uint(len(keys)) {
 				if !yield(keys[i], vals[i]) {

@@ -174,12 +174,33 @@ func TestIterationsAllocateNothing(t *testing.T) {
 	defer numbers.Close()
 	defer texts.Close()
 	defer tree.Close()
+	set := facetest.MustFreeze(t, keys, make([]struct{}, len(keys)))
+	defer set.Close()
+	large := facetest.MustFreeze(t, []int64{1, 2, 3}, make([][4096]byte, 3))
+	defer large.Close()
+	named := facetest.MustFreeze(t, []int64{1, 2, 3}, []string{"a", "b", "c"})
+	defer named.Close()
 	sum, buf := uint64(0), make([]byte, 0, 64)
 	a, b, c := numbers.Cursor(), texts.Cursor(), tree.Cursor()
 	for _, call := range []facetest.Call{
 		{Name: "Range of 1", Do: func() {
 			for _, v := range numbers.Range(100, 100) {
 				sum += v
+			}
+		}},
+		{Name: "Range of 2 in a set", Do: func() {
+			for k := range set.Range(100, 103) {
+				sum += k
+			}
+		}},
+		{Name: "Range of 2 large values", Do: func() {
+			for _, v := range large.Range(2, 3) {
+				sum += uint64(v[0])
+			}
+		}},
+		{Name: "Range of 2 strings", Do: func() {
+			for _, v := range named.Range(2, 3) {
+				sum += uint64(len(v))
 			}
 		}},
 		{Name: "Range of 100", Do: func() {

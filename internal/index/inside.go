@@ -46,7 +46,7 @@ const mostValue = 1000
 // panics if it was closed.
 func (ix *Index) Inside(now func() *Index) *Inside {
 	return &Inside{
-		Key: ix.key.Name, Value: ix.values.name, Type: ix.key.Type, Greatest: ix.key.greatest(),
+		Key: ix.key.Name, Value: ix.values.name(), Type: ix.key.Type, Greatest: ix.key.greatest(),
 		Stats:  func() Stats { return now().Stats() },
 		Layout: func() any { return now().shown() },
 		Get: func(key order.Probe) (string, bool) {
@@ -105,7 +105,7 @@ func (e *momentOf[C]) shown() any { return e.view }
 // Inside returns what is to be shown of the map. alive panics if it was closed.
 func (m *Map) Inside(alive func()) *Inside {
 	return &Inside{
-		Key: m.key.Name, Value: m.val.name, Type: m.key.Type, Greatest: m.key.greatest(), Mutable: true,
+		Key: m.key.Name, Value: m.val.name(), Type: m.key.Type, Greatest: m.key.greatest(), Mutable: true,
 		Stats:  func() Stats { alive(); return m.Stats() },
 		Layout: func() any { alive(); return m.shown() },
 		Get: func(key order.Probe) (string, bool) {

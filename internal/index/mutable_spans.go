@@ -46,9 +46,6 @@ func (c Cursor) Spans(to Edge, down bool) (s Spans, ok bool) {
 	return Spans{c.m, sc, codeEdge{to.Key.Code, to.Open, to.None, down}}, ok
 }
 
-// Boxed reports whether Read needs room for values.
-func (s *Spans) Boxed() bool { return s.m.boxes != nil }
-
 // Span is entries that come next, in key order whatever the direction. All were
 // there at one time. Before each but the first is used, the guard has to say that
 // it still comes next: if it does not, Resume says which one was the last. Their

@@ -43,9 +43,10 @@ func Open(f *File, key KeyType, val *ValueType, cfg Config, codec *Codec) (*Inde
 
 // suits returns an error for a file that holds other keys or values.
 func suits(f *File, key KeyType, val *ValueType, codec *Codec) error {
+	value := val.name()
 	switch {
-	case f.Key != key.Name || f.Value != val.name:
-		return problem(CauseType, "%s has keys of type %s and values of type %s; it was opened for %s and %s", f.Path, f.Key, f.Value, key.Name, val.name)
+	case f.Key != key.Name || f.Value != value:
+		return problem(CauseType, "%s has keys of type %s and values of type %s; it was opened for %s and %s", f.Path, f.Key, f.Value, key.Name, value)
 	case f.ValSize != val.fileSize():
 		return problem(CauseType, "%s has values of type %s with %d bytes each; on this machine they have %d", f.Path, f.Value, f.ValSize, val.fileSize())
 	case codec == nil && !val.free:
@@ -146,7 +147,7 @@ func (ix *Index) WriteTo(w io.Writer) (int64, error) {
 	h := snapshot.Header{
 		Format: body.Format(), KeyBits: uint32(ix.key.Bits()), Entries: int64(ix.n),
 		Fanout: uint32(shape.Fanout), Levels: uint32(shape.Levels), PageLevels: uint32(shape.PageLevels),
-		Key: ix.key.Name, Value: ix.values.name, ValSize: ix.values.fileSize(), Note: ix.note,
+		Key: ix.key.Name, Value: ix.values.name(), ValSize: ix.values.fileSize(), Note: ix.note,
 	}
 	var parts []snapshot.Part
 	kinds := append(h.Format.Sections[:len(h.Format.Sections):len(h.Format.Sections)], snapshot.Column)

@@ -71,9 +71,17 @@ func valueName(t reflect.Type) string {
 	return name
 }
 
-// typeName names a type. within lists the structs around it, since a struct
-// may hold a pointer to its like.
+// typeName names a type. within lists the types around it that have a name, since a type
+// may lead to itself: a struct, or a map, a slice or a pointer with no struct between.
 func typeName(t reflect.Type, within []reflect.Type) string {
+	if t.Name() != "" && t.Kind() != reflect.Struct {
+		for i := len(within) - 1; i >= 0 && within[i].Kind() != reflect.Struct; i-- {
+			if within[i] == t {
+				return "..."
+			}
+		}
+		within = append(within[:len(within):len(within)], t)
+	}
 	switch t.Kind() {
 	case reflect.Int:
 		return "int" + strconv.Itoa(t.Bits())

@@ -14,10 +14,9 @@ import (
 // once, whatever their type.
 type ValueType struct {
 	typ  reflect.Type
-	size int    // bytes of a value
-	kept int    // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
-	free bool   // values hold no pointers
-	name string // in files
+	size int  // bytes of a value
+	kept int  // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
+	free bool // values hold no pointers
 
 	// What has to know the type, because of pointers that the garbage collector follows.
 	make func(n int) unsafe.Pointer           // returns n zero values in Go memory
@@ -34,7 +33,7 @@ func ValueTypeOf[V any]() *ValueType {
 }
 
 func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(dst, src unsafe.Pointer, n int), wipe func(at unsafe.Pointer, n int)) *ValueType {
-	t := &ValueType{typ: typ, size: int(typ.Size()), free: PointerFree(typ), name: valueName(typ), make: make, move: move, wipe: wipe}
+	t := &ValueType{typ: typ, size: int(typ.Size()), free: PointerFree(typ), make: make, move: move, wipe: wipe}
 	if t.free && (t.size == 4 || t.size == 8) {
 		t.kept = t.size
 	}
@@ -44,6 +43,10 @@ func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(d
 // Kept reports whether trees keep the bits of a value. The face asks once, since it
 // has to put each other value into Go memory before it hands it on.
 func (t *ValueType) Kept() bool { return t.kept > 0 }
+
+// name returns what files call the type. It is put together when it is asked for, since
+// types may lead to each other.
+func (t *ValueType) name() string { return valueName(t.typ) }
 
 // Empty reports whether a value takes no memory.
 func (t *ValueType) Empty() bool { return t.size == 0 }
@@ -177,8 +180,11 @@ func ColumnOf[V any](s []V) Column { return Column{unsafe.Pointer(unsafe.SliceDa
 // SliceOf returns values with their type.
 func SliceOf[V any](c Column) []V { return unsafe.Slice((*V)(c.at), c.n) }
 
-// First returns the first n values, of which there must be so many.
-func (c Column) First(n int) Column { return Column{c.at, min(n, c.n)} }
+// First returns the first n values. There must be n at least.
+func (c Column) First(n int) Column { return Column{c.at, n} }
+
+// IsNil reports whether the slice was nil.
+func (c Column) IsNil() bool { return c.at == nil }
 
 // Len returns the number of values.
 func (c Column) Len() int { return c.n }
@@ -200,7 +206,7 @@ func (t *ValueType) Own(v Value) Value {
 	return t.boxed(v.At)
 }
 
-// columnIn returns the values that lie in memory off the Go heap.
+// columnIn returns the values that lie in memory off the Go heap. They must have a size.
 func (t *ValueType) columnIn(b []byte) Column {
 	return Column{unsafe.Pointer(unsafe.SliceData(b)), len(b) / t.size}
 }

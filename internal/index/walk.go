@@ -50,14 +50,23 @@ type Alive interface {
 // A walk over an index copies entries out window by window, the first of firstWindow
 // entries so that a short one stays cheap.
 const (
+	fewEntries  = 4
 	firstWindow = 8
 	lastWindow  = 64
 )
 
+// atOnce returns the number of values of size bytes that are copied together: so many,
+// but no more than 16 KiB of them.
+func atOnce(many, size int) int { return max(1, min(many, 16<<10/max(size, 1))) }
+
 // Walk begins an iteration over entries [first, end), or down from the last of them.
 func (ix *Index) Walk(alive Alive, first, end int, down bool) *Walk {
 	w := ix.walks.Get()
-	w.alive, w.ix, w.first, w.end, w.size, w.down = alive, ix, first, end, firstWindow, down
+	if w.vals.n == 0 {
+		most := atOnce(lastWindow, ix.values.size)
+		w.keys, w.vals = MakeKeys(ix.key.Type, most), ix.values.Zeros(most)
+	}
+	w.alive, w.ix, w.first, w.end, w.size, w.down = alive, ix, first, end, min(firstWindow, w.vals.n), down
 	if w.Step = 1; down {
 		w.Step = -1
 	}
@@ -65,11 +74,11 @@ func (ix *Index) Walk(alive Alive, first, end int, down bool) *Walk {
 }
 
 // CopyFew sets keys and vals to n entries from lo on, in reverse if they are to be read
-// down. It reports whether it has: it does not if values are not kept. Neither keys nor
-// vals escape from it.
+// down. It reports whether it has: it does not if values have a size and are not kept.
+// Neither keys nor vals escape from it.
 func (ix *Index) CopyFew(lo, n int, down bool, keys order.Keys, vals unsafe.Pointer) bool {
 	size := ix.values.kept
-	if size == 0 {
+	if size != ix.values.size {
 		return false
 	}
 	for i := range n {
@@ -78,10 +87,11 @@ func (ix *Index) CopyFew(lo, n int, down bool, keys order.Keys, vals unsafe.Poin
 			to = n - 1 - i
 		}
 		keys.SetProbe(to, ix.Key(lo+i))
-		if v := ix.Val(lo + i); size == 4 {
-			*(*uint32)(unsafe.Add(vals, 4*to)) = uint32(v.Bits)
-		} else {
-			*(*uint64)(unsafe.Add(vals, 8*to)) = v.Bits
+		switch size {
+		case 4:
+			*(*uint32)(unsafe.Add(vals, 4*to)) = uint32(ix.Val(lo + i).Bits)
+		case 8:
+			*(*uint64)(unsafe.Add(vals, 8*to)) = ix.Val(lo + i).Bits
 		}
 	}
 	return true
@@ -140,7 +150,7 @@ func (w *Walk) nextWindow() bool {
 	if n <= 0 {
 		return false
 	}
-	w.size = min(2*w.size, lastWindow)
+	w.size = min(2*w.size, w.vals.n)
 	lo := w.first
 	if w.down {
 		w.end -= n
@@ -148,14 +158,24 @@ func (w *Walk) nextWindow() bool {
 	} else {
 		w.first += n
 	}
-	if w.keys.Len() == 0 {
-		w.keys, w.vals = MakeKeys(w.ix.key.Type, lastWindow), w.ix.values.Zeros(lastWindow)
-	}
-	w.ix.CopyOut(lo, w.keys.Slice(0, n), w.ix.values.part(w.vals, 0, n))
+	w.copyOut(lo, n)
 	w.used = max(w.used, n)
 	w.alive.Alive()
 	w.Keys, w.Vals, w.N = w.keys.At(), w.vals.at, n
 	return true
+}
+
+// copyOut copies n entries from lo on to the memory of the walk: a few one by one, which
+// takes less than to begin a copy of many.
+func (w *Walk) copyOut(lo, n int) {
+	if n > fewEntries {
+		w.ix.CopyOut(lo, w.keys.Slice(0, n), w.ix.values.part(w.vals, 0, n))
+		return
+	}
+	for i := range n {
+		w.keys.SetProbe(i, w.ix.Key(lo+i))
+		w.ix.values.store(w.ix.values.place(w.vals, i), w.ix.Val(lo+i))
+	}
 }
 
 // nextSpan reads the next entries of a map.
@@ -181,7 +201,7 @@ func (w *Walk) nextSpan() bool {
 	var room Column
 	if w.m.boxes != nil {
 		if w.vals.n == 0 {
-			w.vals = w.m.val.Zeros(boxedRoom(w.m.val.size))
+			w.vals = w.m.val.Zeros(atOnce(lastWindow, w.m.val.size))
 		}
 		room = w.vals
 	}
@@ -286,7 +306,7 @@ type gatheredBlock struct {
 	n    int // entries that are in it
 }
 
-// gatherAtOnce is the room of a block, at least.
+// gatherAtOnce is the entries that a block has room for, unless they are large.
 const gatherAtOnce = 512
 
 // add copies the entries that a walk has read, as far as they are next to each other.
@@ -297,7 +317,7 @@ func (g *gathered) add(m *Map, w *Walk) {
 	}
 	last := len(g.blocks) - 1
 	if last < 0 || g.blocks[last].n+n > g.blocks[last].vals.n {
-		size := max(n, gatherAtOnce)
+		size := max(n, atOnce(gatherAtOnce, m.val.size))
 		g.blocks, last = append(g.blocks, gatheredBlock{MakeKeys(m.key.Type, size), m.val.Zeros(size), 0}), last+1
 	}
 	b := &g.blocks[last]
@@ -307,7 +327,3 @@ func (g *gathered) add(m *Map, w *Walk) {
 	g.n += n
 	w.At = n
 }
-
-// boxedRoom returns the number of values of size bytes that are copied out of their
-// boxes together: 4 KiB of them, as far as there are so many.
-func boxedRoom(size int) int { return max(1, min(64, 4096/size)) }
