@@ -147,7 +147,7 @@ report-script:
 	cmp bench/report/web/node_modules/uplot/dist/uPlot.iife.min.js bench/report/web/uPlot.iife.min.js
 
 demo:
-	go run ./cmd/pando demo
+	go run ./cmd/demo
 
 # A folder to copy to a machine with a GPU and without Go: run.sh in it runs all
 # tests and the benchmark.

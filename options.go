@@ -30,7 +30,7 @@ type config struct {
 	values   *index.Codec
 	verified bool
 	note     string
-	context  context.Context
+	context  index.Stopper
 }
 
 // Device says where queries run: Auto, CPU, GPU(i) or Hybrid(i).

@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/cmd/pando/internal/gen"
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
+	"github.com/pando-index/pando/internal/demo"
 	"github.com/pando-index/pando/internal/table"
 	"github.com/spf13/cobra"
 )
@@ -50,14 +51,14 @@ func newBench() *cobra.Command {
 
 // figures are the results of a benchmark.
 type figures struct {
-	File    string       `json:"file,omitempty"`
-	Types   string       `json:"types"`
-	Entries int          `json:"entries"`
-	Bytes   int64        `json:"bytes"`
-	OpenMS  float64      `json:"open_ms,omitempty"`  // until the first answer
-	BuildMS float64      `json:"build_ms,omitempty"` // for generated keys
-	Queries []figure     `json:"queries"`
-	RanOn   runningPlace `json:"ran_on"`
+	File    string     `json:"file,omitempty"`
+	Types   string     `json:"types"`
+	Entries int        `json:"entries"`
+	Bytes   int64      `json:"bytes"`
+	OpenMS  float64    `json:"open_ms,omitempty"`  // until the first answer
+	BuildMS float64    `json:"build_ms,omitempty"` // for generated keys
+	Queries []figure   `json:"queries"`
+	RanOn   demo.Place `json:"ran_on"`
 }
 
 // figure is one kind of query.
@@ -87,7 +88,7 @@ func (f *benchFlags) run(cmd *cobra.Command, args []string) error {
 	s := ix.Stats()
 	t := typed.Types{Key: ix.Key()}
 	t.Value, t.Valued = ix.Value()
-	r.Types, r.Entries, r.Bytes, r.RanOn = t.String(), s.Len, s.TotalBytes, placeOf(s)
+	r.Types, r.Entries, r.Bytes, r.RanOn = t.String(), s.Len, s.TotalBytes, demo.PlaceOf(s)
 	if f.json {
 		return writeJSON(cmd.OutOrStdout(), r)
 	}
@@ -171,7 +172,7 @@ func (f *benchFlags) measure(ix typed.Index) []figure {
 	ask := func(name string, ops int, run func()) {
 		least := time.Duration(0)
 		for range benchRounds {
-			if took := timed(run); least == 0 || took < least {
+			if took := demo.Timed(run); least == 0 || took < least {
 				least = took
 			}
 		}

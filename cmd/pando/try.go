@@ -2,12 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
-	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/demo"
+	"github.com/pando-index/pando/internal/scaled"
 	"github.com/spf13/cobra"
 )
 
@@ -32,14 +31,14 @@ func newDemo() *cobra.Command {
 		Example: demoExample,
 		Args:    takes(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if n < 1000 {
-				return usagef("-n %d is too few to time; take 1000 or more", n)
+			if n < demo.Least {
+				return usagef("-n %d is too few to time; take %d or more", n, demo.Least)
 			}
 			if tree {
-				d, err := demoTree(int(n), seed, cmd.ErrOrStderr())
+				d, err := demo.Tree(int(n), seed, cmd.ErrOrStderr())
 				return show(cmd.OutOrStdout(), d, asJSON, err)
 			}
-			d, err := demo(int(n), seed, cmd.ErrOrStderr())
+			d, err := demo.Frozen(int(n), seed, cmd.ErrOrStderr())
 			return show(cmd.OutOrStdout(), d, asJSON, err)
 		},
 	}
@@ -51,14 +50,14 @@ func newDemo() *cobra.Command {
 }
 
 // show prints a result for people or for programs, unless there was an error.
-func show(out io.Writer, result interface{ print(io.Writer) }, asJSON bool, err error) error {
+func show(out io.Writer, result interface{ Print(io.Writer) }, asJSON bool, err error) error {
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return writeJSON(out, result)
 	}
-	result.print(out)
+	result.Print(out)
 	return nil
 }
 
@@ -90,22 +89,6 @@ func newDevices() *cobra.Command {
 	return cmd
 }
 
-// runningPlace describes where an index runs, for programs and people.
-type runningPlace struct {
-	Device       string `json:"device"`
-	Reason       string `json:"reason"`
-	Instructions string `json:"instructions"`
-	Cores        int    `json:"cores"`
-}
-
-func placeOf(s pando.Stats) runningPlace {
-	return runningPlace{s.Device.String(), s.Reason, s.Path, s.Workers}
-}
-
-func (p runningPlace) String() string {
-	return fmt.Sprintf("%s, %s instructions, %d cores (%s)", p.Device, p.Instructions, p.Cores, p.Reason)
-}
-
 // writeJSON writes a value as JSON on one line, as rows are written.
 func writeJSON(out io.Writer, v any) error {
 	e := json.NewEncoder(out)
@@ -113,18 +96,8 @@ func writeJSON(out io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// count is a flag for a number of things, with K, M and G for thousands,
-// millions and thousands of millions.
-type count int64
-
-func (c *count) String() string { return strconv.FormatInt(int64(*c), 10) }
-func (c *count) Type() string   { return "count" }
-
-func (c *count) Set(s string) error {
-	n, err := parseScaled(s, 1000)
-	*c = count(n)
-	return err
-}
+// count is a flag for a number of things.
+type count = scaled.Count
 
 // size is a flag for a number of bytes, with K, M and G for KiB, MiB and GiB.
 type size int64
@@ -133,29 +106,7 @@ func (c *size) String() string { return strconv.FormatInt(int64(*c), 10) }
 func (c *size) Type() string   { return "bytes" }
 
 func (c *size) Set(s string) error {
-	n, err := parseScaled(s, 1024)
+	n, err := scaled.Parse(s, 1024)
 	*c = size(n)
 	return err
-}
-
-// parseScaled reads numbers such as 5, 1.5M and 2G, in powers of unit.
-func parseScaled(s string, unit float64) (int64, error) {
-	number := strings.TrimSuffix(strings.TrimSuffix(strings.ToUpper(s), "B"), "I")
-	scale := 1.0
-	for i, suffix := range []string{"K", "M", "G", "T"} {
-		if rest, ok := strings.CutSuffix(number, suffix); ok {
-			number = rest
-			for range i + 1 {
-				scale *= unit
-			}
-		}
-	}
-	if n, err := strconv.ParseInt(strings.ReplaceAll(number, "_", ""), 10, 64); err == nil && scale == 1 && n >= 0 {
-		return n, nil
-	}
-	f, err := strconv.ParseFloat(number, 64)
-	if err != nil || !(f >= 0 && f*scale < 1<<62) {
-		return 0, fmt.Errorf("%q is no number of things; write 5000, 16M or 1.5G", s)
-	}
-	return int64(f * scale), nil
 }

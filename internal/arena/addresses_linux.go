@@ -2,6 +2,7 @@ package arena
 
 import (
 	"math"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -36,5 +37,28 @@ func threads() int {
 }
 
 func ofProcess(name string) (int64, bool) {
-	return hostmem.Field(hostmem.Text(hostmem.Proc+"/self/status"), name)
+	return hostmem.Field(textOf(hostmem.Proc+"/self/status"), name)
+}
+
+// textOf returns what a file has, or nothing if there is none. os.ReadFile would ask for
+// the file's time, and every program have what formats times and loads time zones in it.
+func textOf(path string) string {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	text := make([]byte, 0, 4096)
+	for {
+		n, err := unix.Read(fd, text[len(text):cap(text)])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return ""
+		case n == 0:
+			return string(text)
+		default:
+			text = slices.Grow(text[:len(text)+n], 1024)
+		}
+	}
 }

@@ -185,12 +185,12 @@ func (p *Pool) reclaim() bool {
 	if worth() {
 		collect(worth)
 		p.mu.Lock()
-		p.until = time.Now().Add(reclaimTime)
+		p.until = time.Since(started) + reclaimTime
 		p.mu.Unlock()
 	}
 	for {
 		p.mu.Lock()
-		free, over := len(p.free), !time.Now().Before(p.until)
+		free, over := len(p.free), time.Since(started) >= p.until
 		p.mu.Unlock()
 		if free > 0 || over {
 			return free > 0

@@ -1,7 +1,6 @@
 package arena
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -43,11 +42,7 @@ func reserve1G(length uintptr) *mapping {
 }
 
 func free1G() int {
-	text, err := os.ReadFile("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages")
-	if err != nil {
-		return 0
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	n, err := strconv.Atoi(strings.TrimSpace(textOf("/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages")))
 	if err != nil {
 		return 0
 	}

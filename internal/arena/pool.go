@@ -42,8 +42,12 @@ type Pool struct {
 	free []int // chunks given back
 	huge []bool
 
-	until time.Time // chunks that a collection has found have come back by then
+	until time.Duration // since started: chunks that a collection has found have come back by then
 }
+
+// started is when the program began. A time.Time in a Pool would bring what formats times
+// into every program, as Pools are part of what interfaces hold.
+var started = time.Now()
 
 // mostSlots is the number of slots that a pool tries to reserve addresses for:
 // 2^26 leaves of a tree of 64-bit pairs are 17 billion entries.

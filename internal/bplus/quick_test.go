@@ -47,7 +47,7 @@ func quickIsLong[C Code](t *testing.T) {
 				t.Fatal(err)
 			}
 			defer long.Close()
-			long.recorder.Store(&Recorder{known: map[NodeID]Recorded{}})
+			long.Record(NewRecorder(0, false))
 			next := C(rng.Uint64())
 			draw := func() C {
 				switch rng.IntN(12) {

@@ -96,52 +96,63 @@ func (r *Recorder) Events() (events []Event, dropped int) {
 	return slices.Clone(r.events), r.dropped
 }
 
+// recording records steps of a tree. It is a function that nobody but Record names, so
+// that a program that records nothing has none of what it takes.
+type recording[C Code] func(s Step, key C, at ...NodeID)
+
 // Record makes a recorder get the tree's steps from now on; nil ends that.
-func (t *Tree[C]) Record(r *Recorder) { t.recorder.Store(r) }
+func (t *Tree[C]) Record(r *Recorder) {
+	if r == nil {
+		t.recorder.Store(nil)
+		return
+	}
+	record := recording[C](func(s Step, key C, at ...NodeID) { t.record(r, s, key, at...) })
+	t.recorder.Store(&record)
+}
 
 // Note records a step of whoever uses the tree.
 func (t *Tree[C]) Note(s Step, key C) { t.note(s, key, nothing, nothing) }
 
 // NoteSearch records the way of a key, node by node.
 func (t *Tree[C]) NoteSearch(key C) {
-	r := t.recorder.Load()
-	if r == nil {
+	record := t.recorder.Load()
+	if record == nil {
 		return
 	}
 	k := t.lookNow()
 	at := 0
 	for level := range k.height() {
 		y := k.refs[level][at]
-		t.record(r, StepSearch, key, NodeID{true, y})
+		(*record)(StepSearch, key, NodeID{true, y})
 		i := min(below(t.upper(y).seps()[:], key), childrenOf(t.upper(y))-1)
 		at = k.first[level][at] + i
 	}
 	x := k.refs[k.height()][at]
-	t.record(r, StepSearch, key, NodeID{Number: x})
+	(*record)(StepSearch, key, NodeID{Number: x})
 	for hops := 0; t.leaf(x).high() < key && t.leaf(x).info().next != nothing && hops < mostHops; hops++ {
 		x = t.leaf(x).info().next
-		t.record(r, StepSearch, key, NodeID{Number: x})
+		(*record)(StepSearch, key, NodeID{Number: x})
 	}
 }
 
 // note records a step of one or two leaves, if somebody records.
 func (t *Tree[C]) note(s Step, key C, a, b uint32) {
-	if r := t.recorder.Load(); r != nil {
-		t.record(r, s, key, NodeID{Number: a}, NodeID{Number: b})
+	if record := t.recorder.Load(); record != nil {
+		(*record)(s, key, NodeID{Number: a}, NodeID{Number: b})
 	}
 }
 
 // noteUppers records that upper nodes were replaced.
 func (t *Tree[C]) noteUppers(fresh []uint32) {
-	r := t.recorder.Load()
-	if r == nil {
+	record := t.recorder.Load()
+	if record == nil {
 		return
 	}
 	var at []NodeID
 	for _, y := range fresh {
 		at = append(at, NodeID{true, y})
 	}
-	t.record(r, StepParent, 0, at...)
+	(*record)(StepParent, 0, at...)
 }
 
 // record keeps an event.

@@ -1,8 +1,8 @@
 package bplus
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +61,9 @@ func (t *Tree[C]) addBoundaries(new []boundary[C]) {
 // addPending tells upper nodes of leaves that they do not know of yet, as far as
 // there is memory. The structure is locked.
 func (t *Tree[C]) addPending() {
-	slices.SortFunc(t.pending, func(a, b boundary[C]) int { return cmp.Compare(a.key, b.key) })
+	if p := t.pending; len(p) > 1 { // few, and slices' is 16 kB of code for each type
+		sort.Slice(p, func(i, j int) bool { return p[i].key < p[j].key })
+	}
 	for len(t.pending) > 0 {
 		n, ok := t.addFirst(t.pending)
 		if !ok {
@@ -155,12 +157,16 @@ func (t *Tree[C]) countedBetween(new []boundary[C], high C) []int64 {
 
 // children returns those of an upper node.
 func (t *Tree[C]) children(y uint32) []child[C] {
+	return t.appendChildren(make([]child[C], 0, fanout+2), y, 0, int(t.upper(y).info().children))
+}
+
+// appendChildren appends children [from, to) of an upper node to a list.
+func (t *Tree[C]) appendChildren(list []child[C], y uint32, from, to int) []child[C] {
 	u := t.upper(y)
-	out := make([]child[C], u.info().children, fanout+2)
-	for i := range out {
-		out[i] = child[C]{u.seps()[i], u.refs()[i], u.counts()[i]}
+	for i := from; i < to; i++ {
+		list = append(list, child[C]{u.seps()[i], u.refs()[i], u.counts()[i]})
 	}
-	return out
+	return list
 }
 
 // replace replaces children [from, to) of the last node of a path by others
@@ -183,7 +189,9 @@ func (t *Tree[C]) replace(path []step, from, to int, with []child[C]) bool {
 			break
 		}
 		last := path[len(path)-1]
-		list := slices.Replace(t.children(last.node), from, to, with...)
+		list := t.appendChildren(make([]child[C], 0, fanout+2+len(with)), last.node, 0, from)
+		list = append(list, with...)
+		list = t.appendChildren(list, last.node, to, int(t.upper(last.node).info().children))
 		old = append(old, last.node)
 		path = path[:len(path)-1]
 		if len(path) == 0 {

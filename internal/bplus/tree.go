@@ -63,7 +63,7 @@ type Tree[C Code] struct {
 	tidying   bool           // leaves are being merged: what that takes is soon given back, and the limit does not bind
 	free      func(vals []C) // takes values that were retired
 
-	recorder atomic.Pointer[Recorder] // gets what changes of structure do; nil for nobody
+	recorder atomic.Pointer[recording[C]] // gets what changes of structure do; nil for nobody
 
 	snapshots history[C]
 	scratches par.Pool[scratch[C]]

@@ -54,7 +54,7 @@ func marshaling(t reflect.Type) *Codec {
 	case t.Kind() == reflect.Pointer && t.Implements(unmarshaler):
 		c.Decode = func(b []byte) (unsafe.Pointer, error) {
 			to, v := reflect.New(t), reflect.New(t.Elem())
-			to.Elem().Set(v)
+			*(*unsafe.Pointer)(to.UnsafePointer()) = v.UnsafePointer() // Set would link what calls functions by reflection
 			err := v.Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
 			return to.UnsafePointer(), err
 		}

@@ -8,7 +8,6 @@
 package index
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -35,8 +34,12 @@ type Config struct {
 	Verified   bool          // a file is checked whole before it is opened
 	Note       string        // what files are to say about the index
 
-	Context context.Context // stops a build; nil for none
+	Context Stopper // stops a build; nil for none
 }
+
+// Stopper is what a build asks of a context. A context.Context in a Config, which an index
+// keeps, would bring what formats times into every program, for its method Deadline.
+type Stopper interface{ Err() error }
 
 // stopped returns an error if the build is to be stopped.
 func (c *Config) stopped() error {

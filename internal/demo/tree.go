@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -11,35 +11,35 @@ import (
 	"github.com/pando-index/pando"
 )
 
-// treeDemo is the demonstration of a tree: what is done to it is done to a Go
+// A TreeResult is the demonstration of a tree: what is done to it is done to a Go
 // map, too, which keeps no order, and both must agree.
-type treeDemo struct {
-	Entries int        `json:"entries"`
-	Steps   []treeStep `json:"steps"`
-	Bytes   int64      `json:"bytes"`
+type TreeResult struct {
+	Entries int    `json:"entries"`
+	Steps   []Step `json:"steps"`
+	Bytes   int64  `json:"bytes"`
 	tree    *pando.Tree[uint64, uint64]
 	model   map[uint64]uint64
 	rng     *rand.Rand
 }
 
-// treeStep is one kind of change or query, in ns per key. Map is 0 where a map
+// A Step is one kind of change or query, in ns per key. Map is 0 where a map
 // has nothing like it.
-type treeStep struct {
+type Step struct {
 	Name string  `json:"step"`
 	Tree float64 `json:"tree_ns"`
 	Map  float64 `json:"map_ns,omitempty"`
 }
 
-// demoTree fills a tree with n pairs, changes and asks it.
-func demoTree(n int, seed uint64, progress io.Writer) (*treeDemo, error) {
+// Tree fills a tree with n pairs, changes and asks it. It says on progress what it does.
+func Tree(n int, seed uint64, progress io.Writer) (*TreeResult, error) {
 	fmt.Fprintf(progress, "filling a tree with %d pairs ...\n", n)
-	d := &treeDemo{model: make(map[uint64]uint64, n), rng: rand.New(rand.NewPCG(seed, 1))}
+	d := &TreeResult{model: make(map[uint64]uint64, n), rng: rand.New(rand.NewPCG(seed, 1))}
 	var err error
 	if d.tree, err = pando.NewTree[uint64, uint64](); err != nil {
 		return nil, err
 	}
 	defer d.tree.Close()
-	some := min(n, demoKeys)
+	some := min(n, mostAsked)
 	for _, s := range []struct {
 		name string
 		n    int
@@ -62,7 +62,7 @@ func demoTree(n int, seed uint64, progress io.Writer) (*treeDemo, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
-		step := treeStep{Name: s.name, Tree: took / float64(s.n)}
+		step := Step{Name: s.name, Tree: took / float64(s.n)}
 		if s.same != nil {
 			took, _ := nanosOf(func() error { s.same(keys); return nil })
 			step.Map = took / float64(s.n)
@@ -79,7 +79,7 @@ func nanosOf(f func() error) (float64, error) {
 	return float64(time.Since(start).Nanoseconds()), err
 }
 
-func (d *treeDemo) setEach(keys []uint64) error {
+func (d *TreeResult) setEach(keys []uint64) error {
 	for _, k := range keys {
 		if err := d.tree.Set(k, k); err != nil {
 			return err
@@ -88,31 +88,31 @@ func (d *treeDemo) setEach(keys []uint64) error {
 	return nil
 }
 
-func (d *treeDemo) setMap(keys []uint64) {
+func (d *TreeResult) setMap(keys []uint64) {
 	for _, k := range keys {
 		d.model[k] = k
 	}
 }
 
-func (d *treeDemo) deleteEach(keys []uint64) error {
+func (d *TreeResult) deleteEach(keys []uint64) error {
 	for _, k := range keys {
 		d.tree.Delete(k)
 	}
 	return nil
 }
 
-func (d *treeDemo) deleteMap(keys []uint64) {
+func (d *TreeResult) deleteMap(keys []uint64) {
 	for _, k := range keys {
 		delete(d.model, k)
 	}
 }
 
-func (d *treeDemo) get(keys []uint64) error {
+func (d *TreeResult) get(keys []uint64) error {
 	d.tree.GetBatch(keys, make([]uint64, len(keys)), make([]bool, len(keys)))
 	return nil
 }
 
-func (d *treeDemo) getMap(keys []uint64) {
+func (d *TreeResult) getMap(keys []uint64) {
 	vals, found := make([]uint64, len(keys)), make([]bool, len(keys))
 	for i, k := range keys {
 		vals[i], found[i] = d.model[k]
@@ -121,7 +121,7 @@ func (d *treeDemo) getMap(keys []uint64) {
 
 // getBeside asks while another goroutine writes as fast as it can. What it sets
 // is there already, so that the map need not follow.
-func (d *treeDemo) getBeside(keys []uint64) error {
+func (d *TreeResult) getBeside(keys []uint64) error {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -138,9 +138,9 @@ func (d *treeDemo) getBeside(keys []uint64) error {
 }
 
 // finish takes a snapshot, and compares all entries with the map.
-func (d *treeDemo) finish() error {
+func (d *TreeResult) finish() error {
 	took, _ := nanosOf(func() error { return d.tree.Snapshot().Close() })
-	d.Steps = append(d.Steps, treeStep{Name: "Snapshot, the whole of it", Tree: took})
+	d.Steps = append(d.Steps, Step{Name: "Snapshot, the whole of it", Tree: took})
 	n, last := 0, uint64(0)
 	for k, v := range d.tree.All() {
 		if n > 0 && k <= last || d.model[k] != v {
@@ -156,8 +156,8 @@ func (d *treeDemo) finish() error {
 	return nil
 }
 
-// print writes the demonstration for people.
-func (d *treeDemo) print(out io.Writer) {
+// Print writes the result for people.
+func (d *TreeResult) Print(out io.Writer) {
 	fmt.Fprintf(out, "%-38s %12s %16s\n", "per key", "Tree", "Go map, unordered")
 	for _, s := range d.Steps {
 		other := "-"

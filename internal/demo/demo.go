@@ -1,4 +1,6 @@
-package main
+// Package demo times an index of generated pairs beside what Go has, and compares all
+// answers. The commands demo and pando show what it finds.
+package demo
 
 import (
 	"errors"
@@ -20,7 +22,7 @@ type data struct {
 	out, outSlow []uint64 // results of Pando and of binary search
 }
 
-var errWrong = errors.New("the two answers differ; please report this with the output of `pando demo`")
+var errWrong = errors.New("the two answers differ; please report this with the output of this command")
 
 // round runs one kind of query once with both methods.
 type round func() (pando, search time.Duration, ops int, err error)
@@ -29,14 +31,14 @@ type round func() (pando, search time.Duration, ops int, err error)
 // time goes into the binary searches beside Pando, half a microsecond each and
 // more: twice the keys in five rounds took nearly three times as long.
 const (
-	demoRounds = 3
-	demoKeys   = 1_000_000
+	rounds    = 3
+	mostAsked = 1_000_000
 )
 
 // best runs a few rounds and takes the better time of each side: other
 // programs on the machine only ever slow things down.
 func best(run round) (fast, slow time.Duration, ops int, err error) {
-	for r := range demoRounds {
+	for r := range rounds {
 		f, s, n, err := run()
 		if err != nil {
 			return 0, 0, 0, err
@@ -49,31 +51,36 @@ func best(run round) (fast, slow time.Duration, ops int, err error) {
 	return fast, slow, ops, nil
 }
 
-// demonstration is the result of a demo.
-type demonstration struct {
-	Entries int          `json:"entries"`
-	Builds  []demoBuild  `json:"builds"`
-	Queries []demoQuery  `json:"queries"`
-	RanOn   runningPlace `json:"ran_on"`
-	Bytes   int64        `json:"bytes"`
+// A FrozenResult is the demonstration of an index that does not change.
+type FrozenResult struct {
+	Entries int     `json:"entries"`
+	Builds  []Build `json:"builds"`
+	Queries []Query `json:"queries"`
+	RanOn   Place   `json:"ran_on"`
+	Bytes   int64   `json:"bytes"`
 	stats   pando.Stats
 }
 
-type demoBuild struct {
+// A Build is the time that one way of building took.
+type Build struct {
 	From string        `json:"from"` // "sorted" or "shuffled"
 	Took time.Duration `json:"took_ns"`
 }
 
-// demoQuery is one kind of query, in ns per key, range or entry.
-type demoQuery struct {
+// A Query is one kind of query, in ns per key, range or entry.
+type Query struct {
 	Name   string  `json:"query"`
 	Pando  float64 `json:"pando_ns"`
 	Search float64 `json:"binary_search_ns"`
 }
 
-// demo builds an index of n pairs and times each kind of query next to a
-// binary search of the same data, whose answers must be the same.
-func demo(n int, seed uint64, progress io.Writer) (*demonstration, error) {
+// Least is the smallest number of pairs that can be timed.
+const Least = 1000
+
+// Frozen builds an index of n pairs and times each kind of query next to a
+// binary search of the same data, whose answers must be the same. It says on progress
+// what it does.
+func Frozen(n int, seed uint64, progress io.Writer) (*FrozenResult, error) {
 	fmt.Fprintf(progress, "generating %d pairs ...\n", n)
 	d := generate(n, seed)
 	fmt.Fprintf(progress, "building ...\n")
@@ -82,8 +89,8 @@ func demo(n int, seed uint64, progress io.Writer) (*demonstration, error) {
 		return nil, err
 	}
 	defer d.ix.Close()
-	all := &demonstration{Entries: n, Builds: builds, stats: d.ix.Stats()}
-	all.RanOn, all.Bytes = placeOf(all.stats), all.stats.TotalBytes
+	all := &FrozenResult{Entries: n, Builds: builds, stats: d.ix.Stats()}
+	all.RanOn, all.Bytes = PlaceOf(all.stats), all.stats.TotalBytes
 	for _, q := range []struct {
 		name string
 		run  round
@@ -100,13 +107,13 @@ func demo(n int, seed uint64, progress io.Writer) (*demonstration, error) {
 			return nil, fmt.Errorf("%s: %w", q.name, err)
 		}
 		per := func(t time.Duration) float64 { return float64(t.Nanoseconds()) / float64(ops) }
-		all.Queries = append(all.Queries, demoQuery{q.name, per(fast), per(slow)})
+		all.Queries = append(all.Queries, Query{q.name, per(fast), per(slow)})
 	}
 	return all, nil
 }
 
-// print writes a demonstration for people.
-func (d *demonstration) print(out io.Writer) {
+// Print writes the result for people.
+func (d *FrozenResult) Print(out io.Writer) {
 	for _, b := range d.Builds {
 		fmt.Fprintf(out, "built from %d %s pairs in %v (%.1f ns a pair)\n", d.Entries, b.From,
 			b.Took.Round(100*time.Microsecond), float64(b.Took.Nanoseconds())/float64(d.Entries))
@@ -119,7 +126,7 @@ func (d *demonstration) print(out io.Writer) {
 	fmt.Fprintf(out, "\nran on: %s\n", d.RanOn)
 	fmt.Fprintf(out, "index:  %d entries in %.1f MB, %.1f bytes each; %d inner levels of fanout %d, %s layout\n",
 		s.Len, float64(s.TotalBytes)/1e6, float64(s.TotalBytes)/float64(s.Len), s.Levels, s.Fanout, s.Layout)
-	fmt.Fprintf(out, "All answers were compared and are equal. Times are per key, range or entry, best of %d rounds.\n", demoRounds)
+	fmt.Fprintf(out, "All answers were compared and are equal. Times are per key, range or entry, best of %d rounds.\n", rounds)
 }
 
 // generate makes n sorted pairs with random gaps, and keys to look up.
@@ -131,7 +138,7 @@ func generate(n int, seed uint64) *data {
 		d.keys[i] = uint64(i)*gap + rng.Uint64N(gap)
 		d.vals[i] = d.keys[i] * 3
 	}
-	d.asked = make([]uint64, min(n, demoKeys))
+	d.asked = make([]uint64, min(n, mostAsked))
 	for i := range d.asked {
 		d.asked[i] = d.keys[rng.IntN(n)]
 	}
@@ -140,7 +147,7 @@ func generate(n int, seed uint64) *data {
 }
 
 // build times building the index from sorted and from shuffled pairs.
-func (d *data) build(seed uint64) ([]demoBuild, error) {
+func (d *data) build(seed uint64) ([]Build, error) {
 	ix, sorted, err := freeze(d.keys, d.vals)
 	if err != nil {
 		return nil, err
@@ -155,7 +162,7 @@ func (d *data) build(seed uint64) ([]demoBuild, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []demoBuild{{"sorted", sorted}, {"shuffled", shuffled}}, other.Close()
+	return []Build{{"sorted", sorted}, {"shuffled", shuffled}}, other.Close()
 }
 
 // freeze builds an index a few times and returns the time of the fastest
@@ -165,7 +172,7 @@ func freeze(keys, vals []uint64) (ix *pando.Frozen[uint64, uint64], least time.D
 		if ix != nil {
 			ix.Close()
 		}
-		took := timed(func() { ix, err = pando.Freeze(keys, vals) })
+		took := Timed(func() { ix, err = pando.Freeze(keys, vals) })
 		if err != nil {
 			return nil, 0, err
 		}
@@ -176,9 +183,9 @@ func freeze(keys, vals []uint64) (ix *pando.Frozen[uint64, uint64], least time.D
 	return ix, least, nil
 }
 
-// timed times a function after a garbage collection, so that none falls into
+// Timed times a function after a garbage collection, so that none falls into
 // the measurement.
-func timed(f func()) time.Duration {
+func Timed(f func()) time.Duration {
 	runtime.GC()
 	start := time.Now()
 	f()
@@ -196,25 +203,25 @@ func (d *data) searchAll(keys []uint64) {
 
 func (d *data) single() (fast, slow time.Duration, ops int, err error) {
 	keys := d.asked[:len(d.asked)/4]
-	fast = timed(func() {
+	fast = Timed(func() {
 		for i, k := range keys {
 			d.out[i], _ = d.ix.Get(k)
 		}
 	})
-	slow = timed(func() { d.searchAll(keys) })
+	slow = Timed(func() { d.searchAll(keys) })
 	return fast, slow, len(keys), d.equal(len(keys))
 }
 
 func (d *data) batch() (fast, slow time.Duration, ops int, err error) {
-	fast = timed(func() { d.ix.GetBatch(d.asked, d.out, nil) })
-	slow = timed(func() { d.searchAll(d.asked) })
+	fast = Timed(func() { d.ix.GetBatch(d.asked, d.out, nil) })
+	slow = Timed(func() { d.searchAll(d.asked) })
 	return fast, slow, len(d.asked), d.equal(len(d.asked))
 }
 
 func (d *data) ranks() (fast, slow time.Duration, ops int, err error) {
 	ranks := make([]int, len(d.asked))
-	fast = timed(func() { d.ix.RankBatch(d.asked, ranks) })
-	slow = timed(func() {
+	fast = Timed(func() { d.ix.RankBatch(d.asked, ranks) })
+	slow = Timed(func() {
 		for i, k := range d.asked {
 			at, _ := slices.BinarySearch(d.keys, k)
 			d.outSlow[i] = uint64(at)
@@ -235,8 +242,8 @@ func (d *data) ranges() (fast, slow time.Duration, ops int, err error) {
 		hi[i] = d.keys[min(at+width, len(d.keys))-1]
 	}
 	var r *pando.Ranges[uint64, uint64]
-	fast = timed(func() { r = d.ix.RangeBatch(lo, hi, 0) })
-	slow = timed(func() {
+	fast = Timed(func() { r = d.ix.RangeBatch(lo, hi, 0) })
+	slow = Timed(func() {
 		for i, k := range lo {
 			at, _ := slices.BinarySearch(d.keys, k)
 			sum := uint64(0)
@@ -258,12 +265,12 @@ func (d *data) ranges() (fast, slow time.Duration, ops int, err error) {
 
 func (d *data) scan() (fast, slow time.Duration, ops int, err error) {
 	d.out[0], d.outSlow[0] = 0, 0
-	fast = timed(func() {
+	fast = Timed(func() {
 		for k, v := range d.ix.All() {
 			d.out[0] += k ^ v
 		}
 	})
-	slow = timed(func() {
+	slow = Timed(func() {
 		for i, k := range d.keys {
 			d.outSlow[0] += k ^ d.vals[i]
 		}
