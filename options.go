@@ -25,6 +25,7 @@ type config struct {
 	limit    int64
 	pages    PageMode
 	layout   LayoutKind
+	layouts  *index.Layouts
 	room     int64
 	response time.Duration
 	values   *index.Codec
@@ -99,7 +100,9 @@ func Workers(n int) Option { return func(c *config) { c.workers = n } }
 //
 // Values that live in a Go slice are not counted, nor are a build's own tables,
 // of a few bytes a key at most. 0, the default, is no limit.
-func MemoryLimit(bytes int64) Option { return func(c *config) { c.limit = bytes } }
+func MemoryLimit(bytes int64) Option {
+	return func(c *config) { c.limit, c.layouts = bytes, index.AllLayouts }
+}
 
 // Context makes a build stop when ctx is done: Freeze, FreezeSeq, the functions
 // like FreezeMerge and Tree.Freeze then give all memory back and return an error
@@ -195,7 +198,9 @@ const (
 func Note(text string) Option { return func(c *config) { c.note = text } }
 
 // Layout sets how the index lies in memory. The default is AutoLayout.
-func Layout(kind LayoutKind) Option { return func(c *config) { c.layout = kind } }
+func Layout(kind LayoutKind) Option {
+	return func(c *config) { c.layout, c.layouts = kind, index.AllLayouts }
+}
 
 // configure applies options and checks what they say.
 func configure(opts []Option) (config, error) {
@@ -250,7 +255,7 @@ func (c *config) pickDevice() error {
 // index returns the options as the floor below takes them.
 func (c *config) index() index.Config {
 	return index.Config{
-		Device: c.device.d, DeviceOnly: c.solo, Workers: c.workers, Limit: c.limit, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()),
+		Device: c.device.d, DeviceOnly: c.solo, Workers: c.workers, Limit: c.limit, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()), Layouts: c.layouts,
 		Room: c.room, Response: c.response, Verified: c.verified, Note: c.note,
 		Context: c.context,
 	}

@@ -54,7 +54,7 @@ func (f *File) readHeader() error {
 // takeHeader reads the header of a file of size bytes, below 0 where that is not
 // known.
 func (f *File) takeHeader(r io.ReaderAt, size int64) (err error) {
-	if f.Header, err = snapshot.Read(r, size, formats); err != nil {
+	if f.Header, err = snapshot.Read(r, size, formats()); err != nil {
 		return err
 	}
 	if f.Size > math.MaxInt || f.Entries > math.MaxInt {

@@ -63,7 +63,8 @@ type builder[C order.Code] struct {
 	vals    values
 	layout  layout.Numbers[C]
 	cfg     layout.Config
-	auto    bool  // another layout may be taken for the keys at hand
+	layouts *Layouts
+	auto    bool  // another of them may be taken for the keys at hand
 	scratch int64 // bytes that it takes to sort them
 	order   rows
 
@@ -72,11 +73,11 @@ type builder[C order.Code] struct {
 
 // newBuilder settles the layout of n numbers with values of size bytes.
 func newBuilder[C order.Code](n, size int, cfg Config) (*builder[C], error) {
-	lay, pairs, err := settleNumbers[C](cfg.Layout, n, size)
+	lay, pairs, err := settleNumbers[C](cfg.Layouts, cfg.Layout, n, size)
 	if err != nil {
 		return nil, err
 	}
-	return &builder[C]{layout: lay, auto: cfg.Layout == layout.Auto, cfg: layout.Config{
+	return &builder[C]{layout: lay, layouts: cfg.Layouts, auto: cfg.Layout == layout.Auto, cfg: layout.Config{
 		Pairs: pairs, ValSize: size, Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers), Stop: cfg.stop(),
 	}, stopped: cfg.stopped}, nil
 }
@@ -192,7 +193,7 @@ func (b *builder[C]) pick(size func(layout.Numbers[C], layout.Config) (int64, er
 	if b.auto && cfg.Limit > 0 && need+b.scratch > cfg.Limit {
 		apart := cfg
 		apart.Pairs = false
-		for _, l := range layoutsOfNumbers[C]() {
+		for _, l := range numbersOf[C](b.layouts) {
 			if _, ok := l.(layout.Surveyed[C]); !ok {
 				continue
 			}

@@ -35,8 +35,50 @@ func layoutsOfStrings() []layout.Strings {
 	}
 }
 
+// Layouts are those that an index can have. The linker keeps what is in a table that the
+// program leads to: one that asks for no layout, sets no limit and opens no file has the
+// usual ones alone.
+type Layouts struct {
+	narrow  func() []layout.Numbers[uint32]
+	wide    func() []layout.Numbers[uint64]
+	strings func() []layout.Strings
+}
+
+// AllLayouts is the whole table.
+var AllLayouts = &Layouts{allNarrow, allWide, layoutsOfStrings}
+
+// usualLayouts are those that an index gets if nothing is asked for.
+var usualLayouts = &Layouts{usualNarrow, usualWide, usualStrings}
+
+func allNarrow() []layout.Numbers[uint32] { return layoutsOfNumbers[uint32]() }
+func allWide() []layout.Numbers[uint64]   { return layoutsOfNumbers[uint64]() }
+func usualNarrow() []layout.Numbers[uint32] {
+	return []layout.Numbers[uint32]{implicit.Layout[uint32]{}}
+}
+func usualWide() []layout.Numbers[uint64] { return []layout.Numbers[uint64]{implicit.Layout[uint64]{}} }
+func usualStrings() []layout.Strings      { return []layout.Strings{words.Layout{}, strlist.Layout{}} }
+
+// or returns the usual ones in the place of none.
+func (l *Layouts) or() *Layouts {
+	if l == nil {
+		return usualLayouts
+	}
+	return l
+}
+
+// numbersOf returns the layouts of numbers among those that an index can have.
+func numbersOf[C order.Code](l *Layouts) (out []layout.Numbers[C]) {
+	switch out := any(&out).(type) {
+	case *[]layout.Numbers[uint32]:
+		*out = l.or().narrow()
+	case *[]layout.Numbers[uint64]:
+		*out = l.or().wide()
+	}
+	return out
+}
+
 // formats lists what files can hold.
-var formats = func() (out []*snapshot.Format) {
+func formats() (out []*snapshot.Format) {
 	for _, l := range layoutsOfNumbers[uint64]() {
 		out = append(out, l.Formats()...)
 	}
@@ -44,12 +86,12 @@ var formats = func() (out []*snapshot.Format) {
 		out = append(out, l.Formats()...)
 	}
 	return out
-}()
+}
 
 // settleNumbers returns the layout for n keys with values of valSize bytes in
 // it, and reports whether these lie beside their keys.
-func settleNumbers[C order.Code](asked layout.Kind, n, valSize int) (l layout.Numbers[C], pairs bool, err error) {
-	for _, l := range layoutsOfNumbers[C]() {
+func settleNumbers[C order.Code](from *Layouts, asked layout.Kind, n, valSize int) (l layout.Numbers[C], pairs bool, err error) {
+	for _, l := range numbersOf[C](from) {
 		if pairs, ok := l.Settle(asked, n, valSize); ok {
 			return l, pairs, nil
 		}
@@ -62,8 +104,8 @@ func settleNumbers[C order.Code](asked layout.Kind, n, valSize int) (l layout.Nu
 
 // settleStrings returns the layouts for strings: one behind the first is for
 // strings that those before it cannot hold.
-func settleStrings(asked layout.Kind) (serve []layout.Strings, err error) {
-	for _, l := range layoutsOfStrings() {
+func settleStrings(from *Layouts, asked layout.Kind) (serve []layout.Strings, err error) {
+	for _, l := range from.or().strings() {
 		if l.Serves(asked) {
 			serve = append(serve, l)
 		}

@@ -44,7 +44,7 @@ func byName[K order.Key, V any](t *testing.T, want map[layout.Kind]string) {
 	for _, kind := range asked {
 		for _, n := range []int{0, 1, 700} {
 			what := fmt.Sprintf("%T to %T, layout %v, %d keys", *new(K), *new(V), kind, n)
-			cfg := Config{Device: onCPU, Layout: kind, Workers: 2}
+			cfg := Config{Device: onCPU, Layout: kind, Layouts: AllLayouts, Workers: 2}
 			ix, err := Build(order.KeysOf(make([]K, n)), KeyTypeOf[K](), ColumnOf(make([]V, n)), ValueTypeOf[V](), cfg, nil)
 			name, ok := want[kind]
 			switch {
@@ -72,7 +72,7 @@ func TestEveryLayoutIsReached(t *testing.T) {
 	reachedNumbers[uint64](t)
 	var reached []layout.Strings
 	for _, kind := range asked {
-		if serve, err := settleStrings(kind); err == nil {
+		if serve, err := settleStrings(AllLayouts, kind); err == nil {
 			reached = append(reached, serve[0])
 		}
 	}
@@ -82,7 +82,7 @@ func TestEveryLayoutIsReached(t *testing.T) {
 		}
 	}
 	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
-		if l, err := settleStrings(none); CauseOf(err) != CauseLayout {
+		if l, err := settleStrings(AllLayouts, none); CauseOf(err) != CauseLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
 	}
@@ -93,7 +93,7 @@ func reachedNumbers[C order.Code](t *testing.T) {
 	var reached []layout.Numbers[C]
 	for _, kind := range asked {
 		for _, size := range []int{0, 4, 8} {
-			if l, pairs, err := settleNumbers[C](kind, 1000, size); err == nil {
+			if l, pairs, err := settleNumbers[C](AllLayouts, kind, 1000, size); err == nil {
 				reached = append(reached, l)
 				if pairs && 8*size != codeBits[C]() {
 					t.Errorf("%v: pairs of %d bits and %d bytes", kind, codeBits[C](), size)
@@ -105,12 +105,12 @@ func reachedNumbers[C order.Code](t *testing.T) {
 		if !slices.Contains(reached, l) {
 			t.Errorf("no name leads to %T", l)
 		}
-		if own, _, err := settleNumbers[C](l.Kind(), 1000, 0); err != nil || own != l {
+		if own, _, err := settleNumbers[C](AllLayouts, l.Kind(), 1000, 0); err != nil || own != l {
 			t.Errorf("%v is the name of %T, and leads to %T, %v", l.Kind(), l, own, err)
 		}
 	}
 	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
-		if l, _, err := settleNumbers[C](none, 1000, 8); CauseOf(err) != CauseLayout {
+		if l, _, err := settleNumbers[C](AllLayouts, none, 1000, 8); CauseOf(err) != CauseLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
 	}
@@ -120,8 +120,8 @@ func reachedNumbers[C order.Code](t *testing.T) {
 // formats have the same. Both widths of numbers have the same formats, and each
 // leads back to its layout.
 func TestFormatsDiffer(t *testing.T) {
-	for i, f := range formats {
-		for _, g := range formats[:i] {
+	for i, f := range formats() {
+		for _, g := range formats()[:i] {
 			if f.Number == g.Number || f.Name == g.Name {
 				t.Errorf("formats %v and %v have number %d and %d", f, g, f.Number, g.Number)
 			}
@@ -158,7 +158,7 @@ func TestSectionsDiffer(t *testing.T) {
 		known[k.Number] = k.Name
 	}
 	values := len(known)
-	for _, f := range formats {
+	for _, f := range formats() {
 		seen := map[uint32]bool{}
 		for _, k := range f.Sections {
 			if name, ok := known[k.Number]; ok && name != k.Name {

@@ -16,7 +16,7 @@ import (
 )
 
 // mostBytes is the size of a small program at most.
-const mostBytes = 6_300_000
+const mostBytes = 6_000_000
 
 // What is in a program with a driver, and in no other.
 var gpuOnly = []string{"ebitengine/purego", "libcuda.so.1", ".visible .entry"}
