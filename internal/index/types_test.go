@@ -10,8 +10,8 @@ type (
 	nested []nested
 	chain  *chain
 	node   struct {
-		next *node
-		in   people
+		Next *node
+		In   people
 	}
 	people map[string]node
 )
