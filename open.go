@@ -28,16 +28,11 @@ import "github.com/pando-index/pando/internal/index"
 // must be the file's. On systems without mmap (Windows) the file is read into
 // memory, within MemoryLimit; all else is the same.
 func Open[K Key, V any](path string, opts ...Option) (*Frozen[K, V], error) {
-	ix, err := openFile(path, index.KeyTypeOf[K](), index.ValueTypeOf[V](), opts)
+	ix, err := openWith(index.KeyTypeOf[K](), index.ValueTypeOf[V](), opts, func() (*index.File, error) { return index.OpenFile(path) })
 	if err != nil {
 		return nil, err
 	}
 	return frozen[K, V](ix), nil
-}
-
-// openFile is Open without types.
-func openFile(path string, key index.KeyType, val *index.ValueType, opts []Option) (*index.Index, error) {
-	return openWith(key, val, opts, func() (*index.File, error) { return index.OpenFile(path) })
 }
 
 // openWith makes an index of what file returns, which is asked for when options are

@@ -15,6 +15,7 @@ import (
 	"os"
 
 	"github.com/pando-index/pando/internal/demo"
+	"github.com/pando-index/pando/internal/outlet"
 	"github.com/pando-index/pando/internal/scaled"
 
 	_ "github.com/pando-index/pando/cuda" // a GPU is tried from a million pairs on
@@ -80,13 +81,13 @@ func execute(args []string, out, errs io.Writer) error {
 	seed := flags.Uint64("seed", 1, "seed of the generated pairs: the same seed, the same pairs")
 	asJSON := flags.Bool("json", false, "print JSON")
 	tree := flags.Bool("tree", false, "fill a Tree, change it and ask it, beside a Go map")
-	stdout := &outlet{w: out}
+	stdout := &outlet.Outlet{W: out}
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, help)
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
-		return stdout.err
+		return stdout.Err
 	case err != nil:
 		return usageError{err}
 	case flags.NArg() > 0:
@@ -107,7 +108,7 @@ func execute(args []string, out, errs io.Writer) error {
 	} else {
 		found.Print(stdout)
 	}
-	return stdout.err
+	return stdout.Err
 }
 
 // show runs the demonstration of a tree, or of an index that does not change.
@@ -116,26 +117,4 @@ func show(n int, seed uint64, tree bool, progress io.Writer) (result, error) {
 		return demo.Tree(n, seed, progress)
 	}
 	return demo.Frozen(n, seed, progress)
-}
-
-// outlet is where the result goes. It remembers a failure: a line that is lost must not
-// go unnoticed.
-type outlet struct {
-	w   io.Writer
-	err error
-}
-
-func (o *outlet) Write(b []byte) (n int, err error) {
-	if o.err != nil {
-		return 0, o.err
-	}
-	n, err = o.w.Write(b)
-	if err != nil {
-		var p *os.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		o.err = fmt.Errorf("cannot write the output: %w; is its place full, or gone?", err)
-	}
-	return n, o.err
 }

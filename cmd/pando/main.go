@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	_ "github.com/pando-index/pando/cuda" // --device gpu:0
+
+	"github.com/pando-index/pando/internal/outlet"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -26,14 +28,14 @@ func run(args []string, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()
-	result := &outlet{w: out}
+	result := &outlet.Outlet{W: out}
 	root.SetOut(result)
 	root.SetErr(errs)
 	root.SetIn(stdinOf(ctx, os.Stdin))
 	root.SetArgs(guardNegatives(root, args))
 	cmd, err := execute(ctx, root)
 	if err == nil {
-		err = result.err
+		err = result.Err
 	}
 	if err == nil {
 		return exitOK

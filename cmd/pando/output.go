@@ -16,6 +16,8 @@ import (
 	"github.com/pando-index/pando/internal/table"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/pando-index/pando/internal/outlet"
 )
 
 // output tells where rows go and in which format.
@@ -98,33 +100,11 @@ func isTerminal(w any) bool {
 
 // fileOf returns the file that a stream goes to or comes from, nil if it is none.
 func fileOf(stream any) *os.File {
-	if o, ok := stream.(*outlet); ok {
-		stream = o.w
+	if o, ok := stream.(*outlet.Outlet); ok {
+		stream = o.W
 	}
 	f, _ := stream.(*os.File)
 	return f
-}
-
-// outlet is where a command writes its result. It remembers a failure: what people
-// look at is printed line by line, and a line that is lost must not go unnoticed.
-type outlet struct {
-	w   io.Writer
-	err error
-}
-
-func (o *outlet) Write(b []byte) (n int, err error) {
-	if o.err != nil {
-		return 0, o.err
-	}
-	n, err = o.w.Write(b)
-	if err != nil {
-		var p *os.PathError
-		if errors.As(err, &p) {
-			err = p.Err
-		}
-		o.err = fmt.Errorf("cannot write the output: %w; is its place full, or gone?", err)
-	}
-	return n, o.err
 }
 
 // write opens the output, calls do with a writer, and keeps what was written

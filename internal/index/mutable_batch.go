@@ -9,14 +9,11 @@ import (
 
 // Batches of a Map.
 
-// inTree returns the memory of values that lie in the tree, or take none.
-func (m *Map) inTree(vals Column) []byte { return m.val.bytes(vals) }
-
 // GetBatch sets vals[i] to the value of keys[i], or to zero, and found[i], where
 // found is not nil, to whether there is one. It returns the number of keys found.
 func (m *Map) GetBatch(keys order.Keys, vals Column, found []bool) (hits int) {
 	if m.boxes == nil {
-		return m.getBatch(keys, m.inTree(vals), m.size, found, nil)
+		return m.getBatch(keys, m.val.bytes(vals), m.size, found, nil)
 	}
 	if found == nil {
 		found = make([]bool, keys.Len())
@@ -42,7 +39,7 @@ func (m *Map) GetBatch(keys order.Keys, vals Column, found []bool) (hits int) {
 // GetPacked is GetBatch for strings that lie one behind the other, as Arrow has them.
 func (m *Map) GetPacked(data []byte, offsets []int32, vals Column, found []bool) (hits int) {
 	if p, ok := m.keyMap.(packedMap); ok && m.boxes == nil {
-		if hits, ok := p.getPacked(packing.Strings{Data: data, Offsets: offsets}, m.inTree(vals), m.size, found); ok {
+		if hits, ok := p.getPacked(packing.Strings{Data: data, Offsets: offsets}, m.val.bytes(vals), m.size, found); ok {
 			return hits
 		}
 	}
@@ -57,7 +54,7 @@ func (m *Map) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, vals C
 	c := changes{keys: keys, kinds: kinds, kind: kind, size: m.size, found: found}
 	if m.boxes == nil {
 		if vals.n > 0 {
-			c.vals = m.inTree(vals)
+			c.vals = m.val.bytes(vals)
 		} else {
 			c.size = 0
 		}

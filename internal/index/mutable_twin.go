@@ -319,7 +319,7 @@ func (m *Map) RangeBatch(lo, hi order.Keys, limit int, offsets []int, room func(
 	r, ok := m.keyMap.(rangeMap)
 	return ok && r.ranges(lo, hi, limit, offsets, func(n int) (order.Keys, []byte) {
 		keys, vals := room(n)
-		return keys, m.inTree(vals)
+		return keys, m.val.bytes(vals)
 	}, m.size)
 }
 
