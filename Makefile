@@ -1,6 +1,6 @@
 # What a contributor runs. `make` alone checks what a commit must pass.
 
-.PHONY: all test long race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
+.PHONY: all test long race race-trees race-devices race-all invariants stalls mutants tags test-386 cross cross-all guard attack browser parquet vet generate web fresh fuzz bench report pictures figures report-script demo gpu-kit ci
 
 all: vet test
 
@@ -94,12 +94,17 @@ cross:
 browser:
 	cd tests/browser && PANDO_SHOTS=$(abspath $(SHOTS)) go test -count=1 ./...
 
+# Files of Arrow's Parquet library, which takes longer to compile than the command.
+parquet:
+	cd tests/parquet && go test ./...
+
 vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run gofmt -w on these"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
 	cd bench && go vet ./... && go tool -modfile=../go.mod staticcheck ./...
 	cd tests/browser && go vet ./... && go tool -modfile=../../go.mod staticcheck ./...
+	cd tests/parquet && go vet ./... && go tool -modfile=../../go.mod staticcheck ./...
 
 # Everything that is made from something else.
 generate:

@@ -1,4 +1,4 @@
-package table
+package parquet_test
 
 import (
 	"bytes"
@@ -8,38 +8,39 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"github.com/pando-index/pando/internal/table"
 )
 
-// oracle writes and reads Parquet files with Arrow's library, which the
-// package itself does not use for them: what one writes the other must read.
+// oracle writes and reads Parquet files with Arrow's library.
 type oracle struct {
 	levels []int16
 	bytes  []parquet.ByteArray
-	room   Column // values that are not null
+	room   table.Column // values that are not null
 }
 
 // oracleNode describes a column.
-func oracleNode(f Field) (schema.Node, error) {
+func oracleNode(f table.Field) (schema.Node, error) {
 	optional := parquet.Repetitions.Optional
 	switch f.Type {
-	case Int64:
+	case table.Int64:
 		return schema.NewPrimitiveNodeLogical(f.Name, optional, schema.NewIntLogicalType(64, true), parquet.Types.Int64, 0, -1)
-	case Uint64:
+	case table.Uint64:
 		return schema.NewPrimitiveNodeLogical(f.Name, optional, schema.NewIntLogicalType(64, false), parquet.Types.Int64, 0, -1)
-	case Int32:
+	case table.Int32:
 		return schema.NewPrimitiveNodeLogical(f.Name, optional, schema.NewIntLogicalType(32, true), parquet.Types.Int32, 0, -1)
-	case Uint32:
+	case table.Uint32:
 		return schema.NewPrimitiveNodeLogical(f.Name, optional, schema.NewIntLogicalType(32, false), parquet.Types.Int32, 0, -1)
-	case Float64:
+	case table.Float64:
 		return schema.NewPrimitiveNode(f.Name, optional, parquet.Types.Double, -1, -1)
-	case Float32:
+	case table.Float32:
 		return schema.NewPrimitiveNode(f.Name, optional, parquet.Types.Float, -1, -1)
 	}
 	return schema.NewPrimitiveNodeLogical(f.Name, optional, schema.StringLogicalType{}, parquet.Types.ByteArray, 0, -1)
 }
 
 // oracleFile writes each batch as a row group.
-func oracleFile(t testing.TB, fields []Field, batches []*Batch, opts ...parquet.WriterProperty) string {
+func oracleFile(t testing.TB, fields []table.Field, batches []*table.Batch, opts ...parquet.WriterProperty) string {
 	t.Helper()
 	var nodes schema.FieldList
 	for _, f := range fields {
@@ -59,7 +60,7 @@ func oracleFile(t testing.TB, fields []Field, batches []*Batch, opts ...parquet.
 
 // column writes the values of one column: those that are not null, and a level for each
 // row that says whether it is.
-func (s *oracle) column(w file.ColumnChunkWriter, c *Column) (err error) {
+func (s *oracle) column(w file.ColumnChunkWriter, c *table.Column) (err error) {
 	s.levels = s.levels[:0]
 	for i := range c.Len() {
 		level := int16(1)
@@ -72,13 +73,13 @@ func (s *oracle) column(w file.ColumnChunkWriter, c *Column) (err error) {
 	switch w := w.(type) {
 	case *file.Int64ColumnChunkWriter:
 		values := c.Int64
-		if c.Type == Uint64 {
+		if c.Type == table.Uint64 {
 			values = asSigned[int64](c.Uint64)
 		}
 		r.Int64, err = writeColumn(w, values, c.Null, s.levels, r.Int64)
 	case *file.Int32ColumnChunkWriter:
 		values := c.Int32
-		if c.Type == Uint32 {
+		if c.Type == table.Uint32 {
 			values = asSigned[int32](c.Uint32)
 		}
 		r.Int32, err = writeColumn(w, values, c.Null, s.levels, r.Int32)
@@ -125,7 +126,7 @@ func asSigned[S int32 | int64, U uint32 | uint64](u []U) []S {
 }
 
 // oracleRead reads all rows of a file.
-func oracleRead(t testing.TB, data []byte, fields []Field) *Batch {
+func oracleRead(t testing.TB, data []byte, fields []table.Field) *table.Batch {
 	t.Helper()
 	r, err := file.NewParquetReader(bytes.NewReader(data))
 	if err != nil {
@@ -135,7 +136,7 @@ func oracleRead(t testing.TB, data []byte, fields []Field) *Batch {
 	if n := r.MetaData().Schema.NumColumns(); n != len(fields) {
 		t.Fatalf("%d columns, want %d", n, len(fields))
 	}
-	all := new(Batch)
+	all := new(table.Batch)
 	all.Reset(fields)
 	all.Rows = int(r.NumRows())
 	for g := range r.NumRowGroups() {
@@ -157,7 +158,7 @@ func oracleRead(t testing.TB, data []byte, fields []Field) *Batch {
 }
 
 // oracleColumn adds the rows of a column in a row group.
-func oracleColumn(r file.ColumnChunkReader, to *Column, rows int) (err error) {
+func oracleColumn(r file.ColumnChunkReader, to *table.Column, rows int) (err error) {
 	switch r := r.(type) {
 	case *file.Int64ColumnChunkReader:
 		err = readOracle(r, to, rows, func(v int64) {
@@ -174,12 +175,12 @@ func oracleColumn(r file.ColumnChunkReader, to *Column, rows int) (err error) {
 	case *file.ByteArrayColumnChunkReader:
 		err = readOracle(r, to, rows, func(v parquet.ByteArray) { to.String = append(to.String, string(v)) })
 	}
-	if to.Type == Uint64 {
+	if to.Type == table.Uint64 {
 		to.Int64 = nil
 	} else {
 		to.Uint64 = nil
 	}
-	if to.Type == Uint32 {
+	if to.Type == table.Uint32 {
 		to.Int32 = nil
 	} else {
 		to.Uint32 = nil
@@ -190,7 +191,7 @@ func oracleColumn(r file.ColumnChunkReader, to *Column, rows int) (err error) {
 // readOracle returns the values one by one, the zero value for a null.
 func readOracle[T any](r interface {
 	ReadBatch(n int64, values []T, def, rep []int16) (int64, int, error)
-}, to *Column, rows int, add func(T)) error {
+}, to *table.Column, rows int, add func(T)) error {
 	var value [1]T
 	var level [1]int16
 	for range rows {
