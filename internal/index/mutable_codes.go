@@ -74,12 +74,23 @@ type changes struct {
 // than to say it key by key.
 type deleteCounter interface{ countsDeleted() }
 
-// codes implements keyMap.
+// codes implements keyMap. The tree has a name, since all methods of an embedded one would
+// be compiled again for this type and those around it.
 type codes[C order.Code] struct {
-	*bplus.Tree[C]
+	Tree    *bplus.Tree[C]
 	key     order.Type
 	workers int
 }
+
+func (t *codes[C]) Len() int                { return t.Tree.Len() }
+func (t *codes[C]) Gen() uint64             { return t.Tree.Gen() }
+func (t *codes[C]) Current(gen uint64) bool { return t.Tree.Current(gen) }
+func (t *codes[C]) Epoch() uint64           { return t.Tree.Epoch() }
+func (t *codes[C]) Closed() bool            { return t.Tree.Closed() }
+func (t *codes[C]) Bytes() int64            { return t.Tree.Bytes() }
+func (t *codes[C]) Kept() int64             { return t.Tree.Kept() }
+func (t *codes[C]) Check() error            { return t.Tree.Check() }
+func (t *codes[C]) Close()                  { t.Tree.Close() }
 
 func (t *codes[C]) get(key order.Probe) (uint64, bool) {
 	v, ok := t.Tree.Get(C(key.Code))

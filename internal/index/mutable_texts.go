@@ -15,7 +15,7 @@ import (
 
 // textMap implements keyMap for strings.
 type textMap struct {
-	*radix.Tree
+	Tree    *radix.Tree
 	workers int
 	bad     error // what was loaded was in no order
 }
@@ -23,7 +23,7 @@ type textMap struct {
 // loadTexts makes the tree of a map.
 func loadTexts(m *Map, n int, span func(lo int, keys order.Keys, vals Column)) (keyMap, error) {
 	t := &textMap{Tree: radix.New(m.cfg.Limit), workers: m.workers}
-	t.Workers = m.workers
+	t.Tree.Workers = m.workers
 	const piece = 1 << 14
 	last := ""
 	for lo := 0; lo < n; lo += piece {
@@ -52,6 +52,15 @@ func (t *textMap) Check() error {
 	}
 	return t.Tree.Check()
 }
+
+func (t *textMap) Len() int                { return t.Tree.Len() }
+func (t *textMap) Gen() uint64             { return t.Tree.Gen() }
+func (t *textMap) Current(gen uint64) bool { return t.Tree.Current(gen) }
+func (t *textMap) Epoch() uint64           { return t.Tree.Epoch() }
+func (t *textMap) Closed() bool            { return t.Tree.Closed() }
+func (t *textMap) Bytes() int64            { return t.Tree.Bytes() }
+func (t *textMap) Kept() int64             { return t.Tree.Kept() }
+func (t *textMap) Close()                  { t.Tree.Close() }
 
 func (t *textMap) get(key order.Probe) (uint64, bool) { return t.Tree.Get(key.Text) }
 
