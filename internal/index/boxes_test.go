@@ -1,28 +1,29 @@
-package index
+package index_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 )
 
 // A map holds as many values as it has entries, however it was made.
 func TestLoadedMapHoldsItsValues(t *testing.T) {
-	key := KeyTypeOf[uint64]()
+	key := index.KeyTypeOf[uint64]()
 	for _, n := range []int{0, 1, 252, 253, 5000} {
 		m, err := loadMap(key, n, func(lo int, keys order.Keys, vals []string) {
 			ks := make([]uint64, len(vals))
 			for i := range ks {
 				ks[i], vals[i] = uint64(lo+i), "value"
 			}
-			setKeys(keys, ks)
-		}, Config{})
+			order.SetKeys(keys, ks)
+		}, index.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if held := m.boxes.held.Load(); held != int64(n) || m.Len() != n {
+		if held, _ := index.HeldValues(m.Map); held != int64(n) || m.Len() != n {
 			t.Errorf("%d entries: %d values are held, %d entries", n, held, m.Len())
 		}
 		for i := range n {
@@ -62,9 +63,10 @@ func TestIdleMapKeepsNothing(t *testing.T) {
 				}
 				m.SetBatch(keys, vals)
 				change(m, keys, vals)
-				for end := time.Now().Add(20 * time.Second); m.boxes.held.Load() != int64(m.Len()); time.Sleep(time.Millisecond) {
+				held := func() int64 { n, _ := index.HeldValues(m.Map); return n }
+				for end := time.Now().Add(20 * time.Second); held() != int64(m.Len()); time.Sleep(time.Millisecond) {
 					if time.Now().After(end) {
-						t.Fatalf("%d values are held for %d entries", m.boxes.held.Load(), m.Len())
+						t.Fatalf("%d values are held for %d entries", held(), m.Len())
 					}
 				}
 			})

@@ -117,7 +117,7 @@ func TestReasons(t *testing.T) {
 	depth := image.Depth()
 	use := func(s exec.Split) {
 		t.Helper()
-		if err := index.GPUOf(ix).Use(exec.Plan{Split: s, Bucket: 1000, Overlap: flow.DoubleBuffered}); err != nil {
+		if err := index.UsePlan(ix, exec.Plan{Split: s, Bucket: 1000, Overlap: flow.DoubleBuffered}); err != nil {
 			t.Fatal(err)
 		}
 	}

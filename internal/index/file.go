@@ -54,7 +54,7 @@ func (f *File) readHeader() error {
 // takeHeader reads the header of a file of size bytes, below 0 where that is not
 // known.
 func (f *File) takeHeader(r io.ReaderAt, size int64) (err error) {
-	if f.Header, err = snapshot.Read(r, size, formats()); err != nil {
+	if f.Header, err = snapshot.Read(r, size, Formats()); err != nil {
 		return err
 	}
 	if f.Size > math.MaxInt || f.Entries > math.MaxInt {
@@ -143,11 +143,11 @@ func (f *File) checkShape() (err error) {
 	in, n := f.tree(), int(f.Entries)
 	switch f.KeyBits {
 	case 32:
-		plan, err = numbersIn[uint32](f.Format).Outline(n, in)
+		plan, err = NumbersIn[uint32](f.Format).Outline(n, in)
 	case 64:
-		plan, err = numbersIn[uint64](f.Format).Outline(n, in)
+		plan, err = NumbersIn[uint64](f.Format).Outline(n, in)
 	default:
-		plan, err = stringsIn(f.Format).Outline(n, in)
+		plan, err = StringsIn(f.Format).Outline(n, in)
 	}
 	if err != nil {
 		return snapshot.Bad("the header is damaged: " + err.Error())
@@ -166,7 +166,7 @@ func (f *File) checkShape() (err error) {
 
 // openNumbers makes a tree of what the file holds.
 func openNumbers[C order.Code](f *File, block *arena.Block) (layout.Tree[C], error) {
-	tree, err := numbersIn[C](f.Format).Open(int(f.Entries), f.tree(), block)
+	tree, err := NumbersIn[C](f.Format).Open(int(f.Entries), f.tree(), block)
 	if err != nil {
 		return nil, snapshot.Bad(err.Error())
 	}
@@ -175,7 +175,7 @@ func openNumbers[C order.Code](f *File, block *arena.Block) (layout.Tree[C], err
 
 // openStrings makes a tree of the strings that the file holds.
 func (f *File) openStrings(block *arena.Block) (layout.StringTree, error) {
-	tree, err := stringsIn(f.Format).Open(int(f.Entries), f.tree(), block)
+	tree, err := StringsIn(f.Format).Open(int(f.Entries), f.tree(), block)
 	if err != nil {
 		return nil, snapshot.Bad(err.Error())
 	}

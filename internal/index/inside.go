@@ -187,7 +187,7 @@ func Sample(bits int, kind layout.Kind, codes []uint64) (layout.Body, error) {
 
 // SampleStrings does the same for strings in order.
 func SampleStrings(kind layout.Kind, texts []string) (layout.StringTree, error) {
-	layouts, err := settleStrings(AllLayouts, kind)
+	layouts, err := SettleStrings(AllLayouts, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -196,9 +196,9 @@ func SampleStrings(kind layout.Kind, texts []string) (layout.StringTree, error) 
 
 func sample[C order.Code](kind layout.Kind, codes []C) (layout.Body, error) {
 	cfg, size := layout.Config{Workers: 1}, int(unsafe.Sizeof(C(0)))
-	lay, pairs, err := settleNumbers[C](AllLayouts, kind, len(codes), size)
+	lay, pairs, err := SettleNumbers[C](AllLayouts, kind, len(codes), size)
 	if err != nil {
-		lay, pairs, err = settleNumbers[C](AllLayouts, layout.Auto, len(codes), size)
+		lay, pairs, err = SettleNumbers[C](AllLayouts, layout.Auto, len(codes), size)
 	}
 	if err != nil {
 		return nil, err

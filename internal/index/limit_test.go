@@ -1,7 +1,8 @@
-package index
+package index_test
 
 import (
 	"fmt"
+	"github.com/pando-index/pando/internal/index"
 	"strings"
 	"testing"
 )
@@ -10,8 +11,8 @@ import (
 // is, and what to do.
 func TestLimitTellsFigures(t *testing.T) {
 	const limit = 4 << 20
-	for _, key := range []KeyType{KeyTypeOf[uint64](), KeyTypeOf[string]()} {
-		m, err := newMap[uint64](key, Config{Limit: limit})
+	for _, key := range []index.KeyType{index.KeyTypeOf[uint64](), index.KeyTypeOf[string]()} {
+		m, err := newMap[uint64](key, index.Config{Limit: limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +23,7 @@ func TestLimitTellsFigures(t *testing.T) {
 			}
 		}
 		for _, want := range []string{fmt.Sprint(m.Bytes()), fmt.Sprint(limit), "raise MemoryLimit"} {
-			if CauseOf(err) != CauseLimit || !strings.Contains(err.Error(), want) {
+			if index.CauseOf(err) != index.CauseLimit || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q is not in: %v", want, err)
 			}
 		}

@@ -73,7 +73,7 @@ type builder[C order.Code] struct {
 
 // newBuilder settles the layout of n numbers with values of size bytes.
 func newBuilder[C order.Code](n, size int, cfg Config) (*builder[C], error) {
-	lay, pairs, err := settleNumbers[C](cfg.Layouts, cfg.Layout, n, size)
+	lay, pairs, err := SettleNumbers[C](cfg.Layouts, cfg.Layout, n, size)
 	if err != nil {
 		return nil, err
 	}

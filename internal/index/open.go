@@ -88,25 +88,25 @@ func (f *File) engine(block *arena.Block, key KeyType, cfg Config) (engine, layo
 		if err != nil {
 			return nil, "", err
 		}
-		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), numbersIn[uint32](f.Format).Kind(), nil
+		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), NumbersIn[uint32](f.Format).Kind(), nil
 	case 64:
 		tree, err := openNumbers[uint64](f, block)
 		if err != nil {
 			return nil, "", err
 		}
-		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), numbersIn[uint64](f.Format).Kind(), nil
+		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), NumbersIn[uint64](f.Format).Kind(), nil
 	}
 	tree, err := f.openStrings(block)
 	if err != nil {
 		return nil, "", err
 	}
-	return newTexts(tree, cfg), stringsIn(f.Format).Kind(), nil
+	return newTexts(tree, cfg), StringsIn(f.Format).Kind(), nil
 }
 
 // servesStrings reports whether strings of a layout that is asked for lie as
 // those of the file do: it has more than one name.
 func (f *File) servesStrings(asked layout.Kind) bool {
-	return f.Format.Strings && stringsIn(f.Format).Serves(asked)
+	return f.Format.Strings && StringsIn(f.Format).Serves(asked)
 }
 
 // mapped makes the values those of a file: as they lie there, or by a codec. As

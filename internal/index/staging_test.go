@@ -1,14 +1,14 @@
-package index
+package index_test
 
 import (
 	"testing"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/twin"
 )
 
 // idle is a device that does nothing, at once: what is left is the host's part.
@@ -46,6 +46,7 @@ func (idleStream) Wait(device.Event) error                         { return nil 
 func (idleStream) Synchronize() error                              { return nil }
 func (idleStream) Close() error                                    { return nil }
 func (idleEvent) Synchronize() error                               { return nil }
+func (idleEvent) Close() error                                     { return nil }
 
 // BenchmarkHostPart times what the host does of a batch on a GPU alone: it copies
 // operations to page-locked memory, and answers from there.
@@ -55,12 +56,12 @@ func BenchmarkHostPart(b *testing.B) {
 	for i := range keys {
 		keys[i], vals[i], kinds[i] = uint64(i)*7, uint64(i), bplus.Kind(i%3)
 	}
+	indextest.UseGPU(b, func(int) (device.Device, error) { return idle{}, nil })
 	for _, workers := range []int{1, par.Workers(0)} {
-		s, err := twin.NewSolo[uint64](idle{}, twin.Options{Workers: workers})
+		m, err := newMap[uint64](index.KeyTypeOf[uint64](), index.Config{Device: onGPU, DeviceOnly: true, Workers: workers})
 		if err != nil {
 			b.Fatal(err)
 		}
-		m := &solo[uint64]{s, order.TypeOf[uint64](), workers, Device{GPU, 0}}
 		run := func(name string, f func() error) {
 			b.Run(name, func(b *testing.B) {
 				for b.Loop() {
@@ -73,14 +74,12 @@ func BenchmarkHostPart(b *testing.B) {
 		}
 		raw := order.KeysOf(keys)
 		run("get", func() error {
-			m.getBatch(raw, arena.Bytes(vals), 8, found, nil)
+			m.GetBatch(raw, index.ColumnOf(vals), found)
 			return nil
 		})
-		run("set", func() error {
-			return m.apply(&changes{keys: raw, kind: bplus.Set, vals: arena.Bytes(vals), size: 8})
-		})
+		run("set", func() error { return m.SetBatch(raw, vals) })
 		run("apply", func() error {
-			return m.apply(&changes{keys: raw, kinds: kinds, vals: arena.Bytes(vals), size: 8, old: arena.Bytes(vals), found: found})
+			return m.Apply(raw, kinds, 0, index.ColumnOf(vals), found, true)
 		})
 		m.Close()
 	}

@@ -23,7 +23,7 @@ type textBuilder struct {
 // buildStrings makes the engine for string keys, in the first of the layouts
 // asked for that can hold them.
 func buildStrings(keys []string, vals values, cfg Config) (built, error) {
-	layouts, err := settleStrings(cfg.Layouts, cfg.Layout)
+	layouts, err := SettleStrings(cfg.Layouts, cfg.Layout)
 	if err != nil {
 		return built{}, err
 	}

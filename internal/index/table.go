@@ -39,9 +39,9 @@ func layoutsOfStrings() []layout.Strings {
 // program leads to: one that asks for no layout, sets no limit and opens no file has the
 // usual ones alone.
 type Layouts struct {
-	narrow  func() []layout.Numbers[uint32]
-	wide    func() []layout.Numbers[uint64]
-	strings func() []layout.Strings
+	Narrow  func() []layout.Numbers[uint32]
+	Wide    func() []layout.Numbers[uint64]
+	Strings func() []layout.Strings
 }
 
 // AllLayouts is the whole table.
@@ -70,15 +70,15 @@ func (l *Layouts) or() *Layouts {
 func numbersOf[C order.Code](l *Layouts) (out []layout.Numbers[C]) {
 	switch out := any(&out).(type) {
 	case *[]layout.Numbers[uint32]:
-		*out = l.or().narrow()
+		*out = l.or().Narrow()
 	case *[]layout.Numbers[uint64]:
-		*out = l.or().wide()
+		*out = l.or().Wide()
 	}
 	return out
 }
 
-// formats lists what files can hold.
-func formats() (out []*snapshot.Format) {
+// Formats lists what files can hold.
+func Formats() (out []*snapshot.Format) {
 	for _, l := range layoutsOfNumbers[uint64]() {
 		out = append(out, l.Formats()...)
 	}
@@ -88,9 +88,9 @@ func formats() (out []*snapshot.Format) {
 	return out
 }
 
-// settleNumbers returns the layout for n keys with values of valSize bytes in
+// SettleNumbers returns the layout for n keys with values of valSize bytes in
 // it, and reports whether these lie beside their keys.
-func settleNumbers[C order.Code](from *Layouts, asked layout.Kind, n, valSize int) (l layout.Numbers[C], pairs bool, err error) {
+func SettleNumbers[C order.Code](from *Layouts, asked layout.Kind, n, valSize int) (l layout.Numbers[C], pairs bool, err error) {
 	for _, l := range numbersOf[C](from) {
 		if pairs, ok := l.Settle(asked, n, valSize); ok {
 			return l, pairs, nil
@@ -102,10 +102,10 @@ func settleNumbers[C order.Code](from *Layouts, asked layout.Kind, n, valSize in
 	return nil, false, problem(CauseLayout, "numbers cannot be kept in layout %v; leave Layout out", asked)
 }
 
-// settleStrings returns the layouts for strings: one behind the first is for
+// SettleStrings returns the layouts for strings: one behind the first is for
 // strings that those before it cannot hold.
-func settleStrings(from *Layouts, asked layout.Kind) (serve []layout.Strings, err error) {
-	for _, l := range from.or().strings() {
+func SettleStrings(from *Layouts, asked layout.Kind) (serve []layout.Strings, err error) {
+	for _, l := range from.or().Strings() {
 		if l.Serves(asked) {
 			serve = append(serve, l)
 		}
@@ -116,13 +116,13 @@ func settleStrings(from *Layouts, asked layout.Kind) (serve []layout.Strings, er
 	return nil, problem(CauseLayout, "string keys cannot be kept in layout %v; leave Layout out", asked)
 }
 
-// numbersIn returns the layout of numbers that a file is in.
-func numbersIn[C order.Code](f *snapshot.Format) layout.Numbers[C] {
-	return withFormat(layoutsOfNumbers[C](), f)
+// NumbersIn returns the layout of numbers that a file is in.
+func NumbersIn[C order.Code](f *snapshot.Format) layout.Numbers[C] {
+	return withFormat(numbersOf[C](AllLayouts), f)
 }
 
-// stringsIn returns the layout of strings that a file is in.
-func stringsIn(f *snapshot.Format) layout.Strings { return withFormat(layoutsOfStrings(), f) }
+// StringsIn returns the layout of strings that a file is in.
+func StringsIn(f *snapshot.Format) layout.Strings { return withFormat(layoutsOfStrings(), f) }
 
 // withFormat returns the layout that has a format.
 func withFormat[L interface{ Formats() []*snapshot.Format }](layouts []L, f *snapshot.Format) L {

@@ -1,10 +1,12 @@
-package index
+package index_test
 
 import (
 	"fmt"
 	"slices"
 	"testing"
+	"unsafe"
 
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/snapshot"
@@ -44,12 +46,12 @@ func byName[K order.Key, V any](t *testing.T, want map[layout.Kind]string) {
 	for _, kind := range asked {
 		for _, n := range []int{0, 1, 700} {
 			what := fmt.Sprintf("%T to %T, layout %v, %d keys", *new(K), *new(V), kind, n)
-			cfg := Config{Device: onCPU, Layout: kind, Layouts: AllLayouts, Workers: 2}
-			ix, err := Build(order.KeysOf(make([]K, n)), KeyTypeOf[K](), ColumnOf(make([]V, n)), ValueTypeOf[V](), cfg, nil)
+			cfg := index.Config{Device: onCPU, Layout: kind, Layouts: index.AllLayouts, Workers: 2}
+			ix, err := index.Build(order.KeysOf(make([]K, n)), index.KeyTypeOf[K](), index.ColumnOf(make([]V, n)), index.ValueTypeOf[V](), cfg, nil)
 			name, ok := want[kind]
 			switch {
 			case !ok:
-				if CauseOf(err) != CauseLayout {
+				if index.CauseOf(err) != index.CauseLayout {
 					t.Errorf("%s: %v, want an error about the layout", what, err)
 				}
 				continue
@@ -68,49 +70,50 @@ func byName[K order.Key, V any](t *testing.T, want map[layout.Kind]string) {
 
 // Every row of the table is reached by a name, and none by a name that is not.
 func TestEveryLayoutIsReached(t *testing.T) {
-	reachedNumbers[uint32](t)
-	reachedNumbers[uint64](t)
+	reachedNumbers(t, index.AllLayouts.Narrow())
+	reachedNumbers(t, index.AllLayouts.Wide())
 	var reached []layout.Strings
 	for _, kind := range asked {
-		if serve, err := settleStrings(AllLayouts, kind); err == nil {
+		if serve, err := index.SettleStrings(index.AllLayouts, kind); err == nil {
 			reached = append(reached, serve[0])
 		}
 	}
-	for _, l := range layoutsOfStrings() {
+	for _, l := range index.AllLayouts.Strings() {
 		if !slices.Contains(reached, l) {
 			t.Errorf("no name leads to %T", l)
 		}
 	}
 	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
-		if l, err := settleStrings(AllLayouts, none); CauseOf(err) != CauseLayout {
+		if l, err := index.SettleStrings(index.AllLayouts, none); index.CauseOf(err) != index.CauseLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
 	}
 }
 
-func reachedNumbers[C order.Code](t *testing.T) {
+func reachedNumbers[C order.Code](t *testing.T, layouts []layout.Numbers[C]) {
 	t.Helper()
+	width := int(unsafe.Sizeof(C(0)))
 	var reached []layout.Numbers[C]
 	for _, kind := range asked {
 		for _, size := range []int{0, 4, 8} {
-			if l, pairs, err := settleNumbers[C](AllLayouts, kind, 1000, size); err == nil {
+			if l, pairs, err := index.SettleNumbers[C](index.AllLayouts, kind, 1000, size); err == nil {
 				reached = append(reached, l)
-				if pairs && 8*size != codeBits[C]() {
-					t.Errorf("%v: pairs of %d bits and %d bytes", kind, codeBits[C](), size)
+				if pairs && size != width {
+					t.Errorf("%v: pairs of %d and %d bytes", kind, width, size)
 				}
 			}
 		}
 	}
-	for _, l := range layoutsOfNumbers[C]() {
+	for _, l := range layouts {
 		if !slices.Contains(reached, l) {
 			t.Errorf("no name leads to %T", l)
 		}
-		if own, _, err := settleNumbers[C](AllLayouts, l.Kind(), 1000, 0); err != nil || own != l {
+		if own, _, err := index.SettleNumbers[C](index.AllLayouts, l.Kind(), 1000, 0); err != nil || own != l {
 			t.Errorf("%v is the name of %T, and leads to %T, %v", l.Kind(), l, own, err)
 		}
 	}
 	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
-		if l, _, err := settleNumbers[C](AllLayouts, none, 1000, 8); CauseOf(err) != CauseLayout {
+		if l, _, err := index.SettleNumbers[C](index.AllLayouts, none, 1000, 8); index.CauseOf(err) != index.CauseLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
 	}
@@ -120,8 +123,8 @@ func reachedNumbers[C order.Code](t *testing.T) {
 // formats have the same. Both widths of numbers have the same formats, and each
 // leads back to its layout.
 func TestFormatsDiffer(t *testing.T) {
-	for i, f := range formats() {
-		for _, g := range formats()[:i] {
+	for i, f := range index.Formats() {
+		for _, g := range index.Formats()[:i] {
 			if f.Number == g.Number || f.Name == g.Name {
 				t.Errorf("formats %v and %v have number %d and %d", f, g, f.Number, g.Number)
 			}
@@ -130,20 +133,20 @@ func TestFormatsDiffer(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	wide := layoutsOfNumbers[uint64]()
-	for i, l := range layoutsOfNumbers[uint32]() {
+	wide := index.AllLayouts.Wide()
+	for i, l := range index.AllLayouts.Narrow() {
 		if !slices.Equal(l.Formats(), wide[i].Formats()) {
 			t.Errorf("%v: other formats for the other width", l.Kind())
 		}
 		for _, f := range l.Formats() {
-			if f.Strings || numbersIn[uint32](f) != l || numbersIn[uint64](f) != wide[i] {
+			if f.Strings || index.NumbersIn[uint32](f) != l || index.NumbersIn[uint64](f) != wide[i] {
 				t.Errorf("format %v leads to another layout than %v", f, l.Kind())
 			}
 		}
 	}
-	for _, l := range layoutsOfStrings() {
+	for _, l := range index.AllLayouts.Strings() {
 		for _, f := range l.Formats() {
-			if !f.Strings || stringsIn(f) != l {
+			if !f.Strings || index.StringsIn(f) != l {
 				t.Errorf("format %v leads to another layout than %v", f, l.Kind())
 			}
 		}
@@ -158,7 +161,7 @@ func TestSectionsDiffer(t *testing.T) {
 		known[k.Number] = k.Name
 	}
 	values := len(known)
-	for _, f := range formats() {
+	for _, f := range index.Formats() {
 		seen := map[uint32]bool{}
 		for _, k := range f.Sections {
 			if name, ok := known[k.Number]; ok && name != k.Name {

@@ -1,44 +1,38 @@
-package index
+package index_test
 
 import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
-	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/twin"
 )
 
 // Auto measures, changes nothing by that, and leaves a GPU out that is slower: the
 // interpreter always is.
 func TestTwinSettles(t *testing.T) {
-	old := SampleKeys
-	SampleKeys = 4096
-	defer func() { SampleKeys = old }()
+	old := index.SampleKeys
+	index.SampleKeys = 4096
+	defer func() { index.SampleKeys = old }()
 	const n = 5000
-	tree, err := bplus.Load(n, func(lo int, keys, vals []uint64) {
+	m, err := index.NewTwinMap(n, func(lo int, keys, vals []uint64) {
 		for i := range keys {
 			keys[i], vals[i] = uint64(lo+i)*7, uint64(lo+i)
 		}
-	}, 0, 1)
+	}, ptx.New(), twin.Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tw, err := twin.New(tree, ptx.New(), twin.Options{Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &twinned[uint64]{&codes[uint64]{tree, order.TypeOf[uint64](), 1}, tw}
-	if m.settle(true) {
+	if m.Settle() {
 		t.Error("the interpreter is faster than the CPU")
 	}
-	if err := tw.Down(); err != nil {
+	if err := m.Down(); err != nil {
 		t.Error(err)
 	}
 	for i := range uint64(n) {
-		if v, ok := m.get(order.Probe{Code: i * 7}); v != i || !ok {
+		if v, ok := m.Get(i * 7); v != i || !ok {
 			t.Fatalf("key %d has %d, %t", i*7, v, ok)
 		}
 	}
@@ -50,26 +44,21 @@ func TestTwinSettles(t *testing.T) {
 func TestValuesOverKeysOfLostGPU(t *testing.T) {
 	const n, asked = 1000, 70_000
 	lookups := func(plan faulty.Plan) (copies int, down error) {
-		tree, err := bplus.Load(n, func(lo int, keys, vals []uint64) {
+		dev := faulty.New(ptx.New(), plan)
+		m, err := index.NewTwinMap(n, func(lo int, keys, vals []uint64) {
 			for i := range keys {
 				keys[i], vals[i] = uint64(lo+i)*2, uint64(lo+i)+1e6
 			}
-		}, 0, 1)
+		}, dev, twin.Options{Workers: 1, Least: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		dev := faulty.New(ptx.New(), plan)
-		tw, err := twin.New(tree, dev, twin.Options{Workers: 1, Least: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := &twinned[uint64]{&codes[uint64]{tree, order.TypeOf[uint64](), 1}, tw}
 		defer m.Close()
 		keys, found := make([]uint64, asked), make([]bool, asked)
 		for i := range keys {
 			keys[i] = uint64(i % (2 * n))
 		}
-		hits := m.getBatch(order.KeysOf(keys), arena.Bytes(keys), 8, found, nil)
+		hits := m.GetBatch(keys, arena.Bytes(keys), found)
 		if hits != asked/2 {
 			t.Errorf("%d hits, want %d", hits, asked/2)
 		}
@@ -79,7 +68,7 @@ func TestValuesOverKeysOfLostGPU(t *testing.T) {
 				t.Fatalf("lookup %d of key %d has found %d, %t", i, k, v, found[i])
 			}
 		}
-		return dev.Count(faulty.CopyOut), tw.Down()
+		return dev.Count(faulty.CopyOut), m.Down()
 	}
 	copies, down := lookups(faulty.Plan{})
 	if down != nil {

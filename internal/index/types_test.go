@@ -1,6 +1,7 @@
-package index
+package index_test
 
 import (
+	"github.com/pando-index/pando/internal/index"
 	"reflect"
 	"testing"
 )
@@ -29,7 +30,7 @@ func TestTypesThatLeadToThemselves(t *testing.T) {
 		{reflect.TypeFor[people](), "map[string]struct{*struct{...},map[string]struct{...}}"},
 		{reflect.TypeFor[map[uint8][]int8](), "map[uint8][]int8"},
 	} {
-		if got := typeName(c.typ, nil); got != c.want {
+		if got := index.TypeName(c.typ); got != c.want {
 			t.Errorf("%v is %q, want %q", c.typ, got, c.want)
 		}
 	}

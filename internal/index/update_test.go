@@ -1,4 +1,4 @@
-package index
+package index_test
 
 import (
 	"fmt"
@@ -6,22 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/index"
 )
-
-// lateMap is a map whose updates are held up between the look at a key and the call of
-// their function.
-type lateMap struct {
-	keyMap
-	holdUp func(gen uint64)
-}
-
-func (m lateMap) update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
-	return m.keyMap.update(key, func(old uint64, had bool, gen uint64) (uint64, bool) {
-		m.holdUp(gen)
-		return f(old, had, gen)
-	})
-}
 
 // An update that is held up so long that its generation has ended is done nevertheless,
 // whether or not the key is there.
@@ -39,7 +25,7 @@ func updateLate(t *testing.T, layout string, had bool) {
 		m.Swap(probe(0), "old")
 	}
 	tries := 0
-	m.keyMap = lateMap{m.keyMap, func(gen uint64) {
+	index.PutBetween(m.Map, index.Between{Update: func(gen uint64) {
 		if tries++; tries > 1 {
 			return
 		}
@@ -50,7 +36,7 @@ func updateLate(t *testing.T, layout string, had bool) {
 				t.Fatal("no generation ends")
 			}
 		}
-	}}
+	}})
 	was := ""
 	if err := m.Update(probe(0), func(old string, there bool) (string, bool) {
 		if was = old; there != had {
@@ -63,7 +49,8 @@ func updateLate(t *testing.T, layout string, had bool) {
 	if v, ok := m.Get(probe(0)); v != was+"new" || !ok {
 		t.Errorf("after an update of %q it is %q, %t", was, v, ok)
 	}
-	if held, n := m.boxes.held.Load(), int64(m.Len()); held < n {
+	held, _ := index.HeldValues(m.Map)
+	if n := int64(m.Len()); held < n {
 		t.Errorf("%d values are held for %d entries", held, n)
 	}
 }
@@ -135,7 +122,7 @@ func updateHolds[V comparable](t *testing.T, m typed[V]) {
 			old, _, _ := m.Swap(keyOf(1), value[V](n))
 			done <- old
 		}()
-		for m.holds.n.Load() == 0 {
+		for keysHeld(m.Map) == 0 {
 			select {
 			case <-done:
 				return value[V](runs + n), true
@@ -143,7 +130,7 @@ func updateHolds[V comparable](t *testing.T, m typed[V]) {
 			}
 		}
 		go func() { late <- <-done }()
-		if k, _, ok, err := m.Pop(true); !ok || err != nil || m.compare(k, keyOf(9)) != 0 {
+		if k, _, ok, err := m.Pop(true); !ok || err != nil || !isKey(k, keyOf(9)) {
 			t.Errorf("the function pops %v, %t, %v", k, ok, err)
 		}
 		return value[V](runs + n), true
@@ -154,11 +141,11 @@ func updateHolds[V comparable](t *testing.T, m typed[V]) {
 	if old := <-late; old != value[V](runs+n) {
 		t.Errorf("a change during the last run of %d exchanges %v", n, old)
 	}
-	if m.holds.n.Load() != 0 || len(m.holds.all) != 0 {
-		t.Errorf("keys are held: %v", m.holds.all)
+	if seen, held := index.HeldKeys(m.Map); seen != 0 || held != 0 {
+		t.Errorf("%d keys are held, and writers see %d", held, seen)
 	}
-	if m.boxes != nil && m.boxes.held.Load() > int64(2*n) {
-		t.Errorf("%d values are held", m.boxes.held.Load())
+	if held, _ := index.HeldValues(m.Map); held > int64(2*n) {
+		t.Errorf("%d values are held", held)
 	}
 }
 
@@ -190,9 +177,15 @@ func updateItself[V comparable](t *testing.T, m typed[V]) {
 			t.Errorf("%s: it panics with %q", name, text)
 		}
 	}
-	if err := m.Set(keyOf(1), value[V](3)); err != nil || m.holds.n.Load() != 0 {
-		t.Errorf("afterwards Set returns %v, and %d keys are held", err, m.holds.n.Load())
+	if err := m.Set(keyOf(1), value[V](3)); err != nil || keysHeld(m.Map) != 0 {
+		t.Errorf("afterwards Set returns %v, and %d keys are held", err, keysHeld(m.Map))
 	}
+}
+
+// keysHeld returns the number of keys that only one goroutine may change, as writers see it.
+func keysHeld(m *index.Map) int {
+	n, _ := index.HeldKeys(m)
+	return n
 }
 
 // value returns a value that tells i.
