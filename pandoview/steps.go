@@ -133,7 +133,12 @@ func (h *handler) insert(in *index.Inside, q query) (any, error) {
 		return nil, err
 	}
 	bits := in.Type.Bits()
-	rec, err := steps.Insert(bits, in.Codes(key, steps.ScratchEntries(bits)), key.Code, in.Greatest, n)
+	codes := in.Codes(key, steps.ScratchEntries(bits))
+	tree, err := index.SampleTree(bits, codes)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := steps.Insert(tree, codes, key.Code, in.Greatest, n)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +151,12 @@ func (h *handler) batch(in *index.Inside, q query) (any, error) {
 		return nil, err
 	}
 	bits := in.Type.Bits()
-	rec, err := steps.Batch(bits, in.Codes(key, steps.ScratchEntries(bits)), in.Greatest, n, seed)
+	codes := in.Codes(key, steps.ScratchEntries(bits))
+	tree, err := index.SampleTree(bits, codes)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := steps.Batch(tree, codes, in.Greatest, n, seed)
 	if err != nil {
 		return nil, err
 	}

@@ -100,6 +100,16 @@ func (r *Recorder) Events() (events []Event, dropped int) {
 // that a program that records nothing has none of what it takes.
 type recording[C Code] func(s Step, key C, at ...NodeID)
 
+// Scratch is a tree to try changes with, without the type of its codes.
+type Scratch interface {
+	Record(r *Recorder)
+	Note(s Step, key uint64)
+	NoteSearch(key uint64)
+	Set(key uint64) error
+	Apply(keys []uint64) error // sets keys, which are in order
+	Close()
+}
+
 // Record makes a recorder get the tree's steps from now on; nil ends that.
 func (t *Tree[C]) Record(r *Recorder) {
 	if r == nil {

@@ -209,3 +209,45 @@ func sample[C order.Code](kind layout.Kind, codes []C) (layout.Body, error) {
 	}
 	return lay.Build(src, cfg)
 }
+
+// SampleTree builds a mutable tree of codes in order, to try changes with. bits is the
+// width of a code. It is here since the trees of both widths are compiled here anyway.
+func SampleTree(bits int, codes []uint64) (bplus.Scratch, error) {
+	if bits == 32 {
+		return sampleTree[uint32](codes)
+	}
+	return sampleTree[uint64](codes)
+}
+
+func sampleTree[C order.Code](codes []uint64) (bplus.Scratch, error) {
+	t, err := bplus.Load(len(codes), func(lo int, keys, vals []C) {
+		for i := range keys {
+			keys[i], vals[i] = C(codes[lo+i]), 0
+		}
+	}, 0, 1)
+	if err != nil {
+		return nil, err
+	}
+	return scratch[C]{t}, nil
+}
+
+// scratch implements bplus.Scratch.
+type scratch[C order.Code] struct{ t *bplus.Tree[C] }
+
+func (s scratch[C]) Record(r *bplus.Recorder)          { s.t.Record(r) }
+func (s scratch[C]) Note(step bplus.Step, code uint64) { s.t.Note(step, C(code)) }
+func (s scratch[C]) NoteSearch(code uint64)            { s.t.NoteSearch(C(code)) }
+func (s scratch[C]) Close()                            { s.t.Close() }
+
+func (s scratch[C]) Set(code uint64) error {
+	_, _, err := s.t.Set(C(code), 0)
+	return err
+}
+
+func (s scratch[C]) Apply(codes []uint64) error {
+	ops := &bplus.Ops[C]{Kind: bplus.Set, Keys: make([]C, len(codes)), Vals: make([]C, len(codes))}
+	for i, c := range codes {
+		ops.Keys[i] = C(c)
+	}
+	return s.t.Apply(ops, 1)
+}

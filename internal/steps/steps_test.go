@@ -21,6 +21,16 @@ func every(step uint64, n int) (out []uint64) {
 	return out
 }
 
+// treeOf returns a tree of codes.
+func treeOf(t *testing.T, bits int, codes []uint64) bplus.Scratch {
+	t.Helper()
+	tree, err := index.SampleTree(bits, codes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
 func stepsOf(r steps.Tree) (out []bplus.Step) {
 	for _, e := range r.Events {
 		out = append(out, e.Step)
@@ -38,7 +48,7 @@ func TestInsert(t *testing.T) {
 			if bits == 32 && name != "middle" && !seed.Long() {
 				continue
 			}
-			rec, err := steps.Insert(bits, codes, key, greatest, 600)
+			rec, err := steps.Insert(treeOf(t, bits, codes), codes, key, greatest, 600)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,14 +63,15 @@ func TestInsert(t *testing.T) {
 			}
 		}
 	}
-	if rec, err := steps.Insert(64, nil, 5, 1<<64-1, 3); err != nil || len(rec.Events) < 4 {
+	if rec, err := steps.Insert(treeOf(t, 64, nil), nil, 5, 1<<64-1, 3); err != nil || len(rec.Events) < 4 {
 		t.Errorf("%v: %d events in an empty tree", err, len(rec.Events))
 	}
 }
 
 // A batch goes through its phases in order.
 func TestBatch(t *testing.T) {
-	rec, err := steps.Batch(64, every(1000, steps.ScratchEntries(64)), 1<<64-1, 5000, 1)
+	codes := every(1000, steps.ScratchEntries(64))
+	rec, err := steps.Batch(treeOf(t, 64, codes), codes, 1<<64-1, 5000, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +84,7 @@ func TestBatch(t *testing.T) {
 		}
 		last = at
 	}
-	again, err := steps.Batch(64, every(1000, steps.ScratchEntries(64)), 1<<64-1, 5000, 1)
+	again, err := steps.Batch(treeOf(t, 64, codes), codes, 1<<64-1, 5000, 1)
 	if err != nil || len(again.Events) != len(rec.Events) {
 		t.Errorf("%v: the same seed gives %d events, then %d", err, len(rec.Events), len(again.Events))
 	}

@@ -40,27 +40,18 @@ type Tree struct {
 }
 
 // Insert records n inserts of keys that are not there, from one on upwards, into
-// a tree of the given codes, which are in order. greatest is the greatest code.
-func Insert(bits int, codes []uint64, key, greatest uint64, n int) (Tree, error) {
-	if bits == 32 {
-		return insert[uint32](codes, key, greatest, n)
-	}
-	return insert[uint64](codes, key, greatest, n)
-}
-
-func insert[C bplus.Code](codes []uint64, key, greatest uint64, n int) (Tree, error) {
-	t, r, err := scratch[C](codes)
-	if err != nil {
-		return Tree{}, err
-	}
+// a tree of the given codes, which are in order, and closes it. greatest is the greatest
+// code.
+func Insert(t bplus.Scratch, codes []uint64, key, greatest uint64, n int) (Tree, error) {
 	defer t.Close()
+	r := start(t)
 	fresh := absent(codes, key, greatest, min(n, MostInserts))
 	for _, k := range fresh {
-		t.NoteSearch(C(k))
-		if _, _, err := t.Set(C(k), 0); err != nil {
+		t.NoteSearch(k)
+		if err := t.Set(k); err != nil {
 			return Tree{}, err
 		}
-		t.Note(bplus.StepWrite, C(k))
+		t.Note(bplus.StepWrite, k)
 	}
 	rec := finish(t, r)
 	rec.Note = fmt.Sprintf("%d keys, one by one, into a tree of %d keys of the index.", len(fresh), len(codes))
@@ -93,38 +84,27 @@ func absent(codes []uint64, key, greatest uint64, n int) (out []uint64) {
 	return out
 }
 
-// Batch records a batch of n random keys around the given codes. A seed chooses
-// them.
-func Batch(bits int, codes []uint64, greatest uint64, n int, seed uint64) (Tree, error) {
-	if bits == 32 {
-		return batch[uint32](codes, greatest, n, seed)
-	}
-	return batch[uint64](codes, greatest, n, seed)
-}
-
-func batch[C bplus.Code](codes []uint64, greatest uint64, n int, seed uint64) (Tree, error) {
-	t, r, err := scratch[C](codes)
-	if err != nil {
-		return Tree{}, err
-	}
+// Batch records a batch of n random keys around the given codes, which a tree has, and
+// closes it. A seed chooses them.
+func Batch(t bplus.Scratch, codes []uint64, greatest uint64, n int, seed uint64) (Tree, error) {
 	defer t.Close()
+	r := start(t)
 	lo, hi := uint64(0), greatest
 	if len(codes) > 0 {
 		lo, hi = codes[0], codes[len(codes)-1]
 	}
 	rng := rand.New(rand.NewPCG(seed, 1))
-	ops := &bplus.Ops[C]{Kind: bplus.Set}
-	for range min(n, MostBatch) {
-		ops.Keys = append(ops.Keys, C(within(rng, lo, hi)))
+	keys := make([]uint64, min(n, MostBatch))
+	for i := range keys {
+		keys[i] = within(rng, lo, hi)
 	}
-	slices.Sort(ops.Keys)
-	ops.Vals = make([]C, len(ops.Keys))
+	slices.Sort(keys)
 	t.Note(bplus.StepSort, 0)
-	if err := t.Apply(ops, 1); err != nil {
+	if err := t.Apply(keys); err != nil {
 		return Tree{}, err
 	}
 	rec := finish(t, r)
-	rec.Note = fmt.Sprintf("A batch of %d keys into a tree of %d keys of the index.", len(ops.Keys), len(codes))
+	rec.Note = fmt.Sprintf("A batch of %d keys into a tree of %d keys of the index.", len(keys), len(codes))
 	return rec, nil
 }
 
@@ -136,24 +116,16 @@ func within(rng *rand.Rand, lo, hi uint64) uint64 {
 	return lo + rng.Uint64N(hi-lo+1)
 }
 
-// scratch makes a tree of codes that records.
-func scratch[C bplus.Code](codes []uint64) (*bplus.Tree[C], *bplus.Recorder, error) {
-	t, err := bplus.Load(len(codes), func(lo int, keys, vals []C) {
-		for i := range keys {
-			keys[i], vals[i] = C(codes[lo+i]), 0
-		}
-	}, 0, 1)
-	if err != nil {
-		return nil, nil, err
-	}
+// start begins a recording.
+func start(t bplus.Scratch) *bplus.Recorder {
 	r := bplus.NewRecorder(MostEvents, true)
 	t.Record(r)
 	t.Note(bplus.StepStart, 0)
-	return t, r, nil
+	return r
 }
 
 // finish ends a recording.
-func finish[C bplus.Code](t *bplus.Tree[C], r *bplus.Recorder) (rec Tree) {
+func finish(t bplus.Scratch, r *bplus.Recorder) (rec Tree) {
 	t.Note(bplus.StepFinished, 0)
 	t.Record(nil)
 	rec.Events, rec.Dropped = r.Events()
