@@ -38,12 +38,13 @@ type Index[K Key, V any] interface {
 	Close() error
 }
 
-var (
-	_ Index[int, int] = (*Frozen[int, int])(nil)
-	_ Index[int, int] = (*Tree[int, int])(nil)
-
-	_ Index[string, int] = (*Tree[string, int])(nil)
-)
+// Both are an Index. A function of type parameters is checked and not compiled.
+func _[K Key, V any]() {
+	var (
+		_ Index[K, V] = (*Frozen[K, V])(nil)
+		_ Index[K, V] = (*Tree[K, V])(nil)
+	)
+}
 
 // GetBatch looks up many keys at once, as Frozen.GetBatch does. Each answer was
 // right at some time during the call.

@@ -58,7 +58,9 @@ func (r *run[C]) Free() { r.t.spare.keep(r.parts) }
 // Size returns the number of changes.
 func (r *run[C]) Size() int { return r.n }
 
-var _ backlog.Run[uint64, uint64] = (*run[uint64])(nil)
+// A run is what a log keeps. A function of a type parameter is checked and not compiled,
+// where a variable has all of a tree compiled with this package.
+func _[C order.Code]() { var _ backlog.Run[C, C] = (*run[C])(nil) }
 
 // segment is changes in page-locked memory.
 type segment[C order.Code] struct {
