@@ -76,13 +76,15 @@ func isDecimal(t arrow.DataType) bool { return arrow.IsDecimal(t.ID()) }
 
 // matchStored is match for values that an index stores or returns: decimals are
 // integers there, without their point.
-func matchStored[T any](t arrow.DataType) error {
-	if c, width := classOf[T](); isDecimal(t) && c == signed {
+func matchStored[T any](t arrow.DataType) error { return matchStoredType(reflect.TypeFor[T](), t) }
+
+func matchStoredType(of reflect.Type, t arrow.DataType) error {
+	if c, width := classOfType(of); isDecimal(t) && c == signed {
 		if width == 8 || width == 4 && t.(arrow.DecimalType).GetPrecision() <= 9 {
 			return nil
 		}
 	}
-	return match[T](t)
+	return matchType(of, t)
 }
 
 // stored is view for values that an index stores.
@@ -90,22 +92,11 @@ func stored[T any](a arrow.Array) ([]T, error) {
 	if !isDecimal(a.DataType()) {
 		return view[T](a)
 	}
-	if err := matchStored[T](a.DataType()); err != nil {
+	all, err := wholeNumbers(a, reflect.TypeFor[T]())
+	if err != nil {
 		return nil, err
 	}
-	_, width := classOf[T]()
-	all := make([]int64, a.Len())
-	for i := range all {
-		if a.IsNull(i) {
-			continue
-		}
-		n, ok := digitsAt(a, i)
-		if !ok || width == 4 && n != int64(int32(n)) {
-			return nil, fmt.Errorf("%w: row %d: %s has more digits than %s holds", ErrType, i, a.ValueStr(i), reflect.TypeFor[T]())
-		}
-		all[i] = n
-	}
-	if width == 8 {
+	if _, width := classOf[T](); width == 8 {
 		return recast[T](all), nil
 	}
 	short := make([]int32, len(all))
@@ -113,6 +104,26 @@ func stored[T any](a arrow.Array) ([]T, error) {
 		short[i] = int32(n)
 	}
 	return recast[T](short), nil
+}
+
+// wholeNumbers returns decimals without their point, as a Go type holds them.
+func wholeNumbers(a arrow.Array, of reflect.Type) ([]int64, error) {
+	if err := matchStoredType(of, a.DataType()); err != nil {
+		return nil, err
+	}
+	_, width := classOfType(of)
+	all := make([]int64, a.Len())
+	for i := range all {
+		if a.IsNull(i) {
+			continue
+		}
+		n, ok := digitsAt(a, i)
+		if !ok || width == 4 && n != int64(int32(n)) {
+			return nil, fmt.Errorf("%w: row %d: %s has more digits than %s holds", ErrType, i, a.ValueStr(i), of)
+		}
+		all[i] = n
+	}
+	return all, nil
 }
 
 // digitsAt returns a decimal without its point, or an integer, and whether 64 bits
@@ -160,8 +171,9 @@ func wideAt(a arrow.Array, i int) *big.Int {
 	return new(big.Int).SetUint64(a.(*array.Uint64).Value(i))
 }
 
-// buildDecimals makes an array of decimals of numbers without their points.
-func buildDecimals[V any](vals []V, found []bool, t arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
+// buildDecimals makes an array of decimals of numbers without their points, which at
+// returns.
+func buildDecimals(at func(i int) int64, found []bool, t arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	b := array.NewBuilder(mem, t)
 	defer b.Release()
 	b.Reserve(len(found))
@@ -169,11 +181,7 @@ func buildDecimals[V any](vals []V, found []bool, t arrow.DataType, mem memory.A
 	if p := t.(arrow.DecimalType).GetPrecision(); p < 19 {
 		most = int64(math.Pow10(int(p))) - 1
 	}
-	at := func(i int) int64 { return recast[int64](vals)[i] }
-	if _, width := classOf[V](); width == 4 {
-		at = func(i int) int64 { return int64(recast[int32](vals)[i]) }
-	}
-	for i := range vals {
+	for i := range found {
 		if !found[i] {
 			b.AppendNull()
 			continue

@@ -100,10 +100,14 @@ func TestDecimalErrors(t *testing.T) {
 	if _, err := Freeze[int64, struct{}](wide, nil); !errors.Is(err, ErrType) {
 		t.Errorf("a wide one: %v", err)
 	}
-	if _, err := Freeze[int32, struct{}](wide, nil); !errors.Is(err, ErrType) {
+	narrow := makeArray(t, mem, arrow.PrimitiveTypes.Int32, []string{"1"})
+	defer narrow.Release()
+	if _, err := Freeze[int32, int32](wide, narrow); !errors.Is(err, ErrType) {
 		t.Errorf("int32: %v", err)
 	}
-	if _, err := Freeze[uint64, struct{}](wide, nil); !errors.Is(err, ErrType) {
+	unsigned := makeArray(t, mem, arrow.PrimitiveTypes.Uint64, []string{"1"})
+	defer unsigned.Release()
+	if _, err := Freeze[uint64, uint64](wide, unsigned); !errors.Is(err, ErrType) {
 		t.Errorf("uint64: %v", err)
 	}
 	short := makeArray(t, mem, &arrow.Decimal128Type{Precision: 9, Scale: 2}, []string{"12345.67"})

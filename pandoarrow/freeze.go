@@ -3,6 +3,7 @@ package pandoarrow
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -51,17 +52,8 @@ func adviceOn(err error, advice string) string {
 // where skip is set. Numbers and keys may be in the columns' own memory. What is wrong
 // with all of a column is reported before what is wrong with a row.
 func pairs[K pando.Key, V any](keys, vals Column, skip bool) (k []K, v []V, err error) {
-	n := 0
-	if keys != nil {
-		n = keys.Len()
-	}
-	if vals != nil && vals.Len() != n {
-		return nil, nil, fmt.Errorf("%w: %d keys, %d values", pando.ErrLength, n, vals.Len())
-	}
-	if err := checkType[K](keys, "keys"); err != nil {
-		return nil, nil, err
-	}
-	if err := checkType[V](vals, "values"); err != nil {
+	n, err := checkColumns(keys, vals, reflect.TypeFor[K](), reflect.TypeFor[V]())
+	if err != nil {
 		return nil, nil, err
 	}
 	nulls := make([]bool, n)
@@ -80,13 +72,28 @@ func pairs[K pando.Key, V any](keys, vals Column, skip bool) (k []K, v []V, err 
 	return k, v, nil
 }
 
+// checkColumns returns the number of rows of two columns, which may be nil, or an error
+// unless they are as long as each other and their values are of these Go types.
+func checkColumns(keys, vals Column, key, val reflect.Type) (n int, err error) {
+	if keys != nil {
+		n = keys.Len()
+	}
+	if vals != nil && vals.Len() != n {
+		return 0, fmt.Errorf("%w: %d keys, %d values", pando.ErrLength, n, vals.Len())
+	}
+	if err := checkType(keys, key, "keys"); err != nil {
+		return 0, err
+	}
+	return n, checkType(vals, val, "values")
+}
+
 // checkType returns an error unless the values of a column, which may be nil, are of a
 // Go type.
-func checkType[T any](c Column, what string) error {
+func checkType(c Column, of reflect.Type, what string) error {
 	if c == nil {
 		return nil
 	}
-	if err := matchStored[T](plainType(c.DataType())); err != nil {
+	if err := matchStoredType(of, plainType(c.DataType())); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil

@@ -93,11 +93,13 @@ func probeKeys[K pando.Key](keys arrow.Array) ([]K, error) {
 
 // matchProbe is match for keys that are looked up. Decimals must say which scale the
 // keys of the index have: else 1.00 would find the number 100.
-func matchProbe[K pando.Key](t arrow.DataType) error {
-	if c, _ := classOf[K](); isDecimal(t) && c == signed {
+func matchProbe[K pando.Key](t arrow.DataType) error { return matchProbeType(reflect.TypeFor[K](), t) }
+
+func matchProbeType(of reflect.Type, t arrow.DataType) error {
+	if c, _ := classOfType(of); isDecimal(t) && c == signed {
 		return fmt.Errorf("%w: keys: an index does not know how many digits its numbers have behind the point; make numbers of %s with Digits first", ErrType, t)
 	}
-	if err := match[K](t); err != nil {
+	if err := matchType(of, t); err != nil {
 		return fmt.Errorf("keys: %w", err)
 	}
 	return nil
@@ -224,19 +226,26 @@ func bitmap(marks []bool, mem memory.Allocator) *memory.Buffer {
 
 // build makes an array of strings, booleans or decimals.
 func build[V any](vals []V, found []bool, t arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
-	if isDecimal(t) {
-		return buildDecimals(vals, found, t, mem)
+	switch c, width := classOf[V](); {
+	case isDecimal(t) && width == 4:
+		return buildDecimals(func(i int) int64 { return int64(recast[int32](vals)[i]) }, found, t, mem)
+	case isDecimal(t):
+		return buildDecimals(func(i int) int64 { return recast[int64](vals)[i] }, found, t, mem)
+	case c == text:
+		return buildText(recast[string](vals), nil, found, t, mem)
+	default:
+		return buildText(nil, recast[bool](vals), found, t, mem)
 	}
-	var strings []string
-	if c, _ := classOf[V](); c == text {
-		strings = recast[string](vals)
-	}
+}
+
+// buildText makes an array of strings, or of booleans.
+func buildText(strings []string, bools []bool, found []bool, t arrow.DataType, mem memory.Allocator) (arrow.Array, error) {
 	b := array.NewBuilder(mem, t)
 	defer b.Release()
 	b.Reserve(len(found))
 	switch b := b.(type) {
 	case *array.BooleanBuilder:
-		b.AppendValues(recast[bool](vals), found)
+		b.AppendValues(bools, found)
 	case *array.StringBuilder:
 		return appendText(b, b.Append, strings, found, math.MaxInt32)
 	case *array.LargeStringBuilder:
@@ -274,8 +283,10 @@ func appendText(b array.Builder, add func(string), vals []string, found []bool, 
 }
 
 // typeOf returns the Arrow type with V's name.
-func typeOf[V any]() (arrow.DataType, error) {
-	c, width := classOf[V]()
+func typeOf[V any]() (arrow.DataType, error) { return arrowTypeOf(reflect.TypeFor[V]()) }
+
+func arrowTypeOf(of reflect.Type) (arrow.DataType, error) {
+	c, width := classOfType(of)
 	for _, t := range []arrow.DataType{
 		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
 		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
@@ -285,5 +296,5 @@ func typeOf[V any]() (arrow.DataType, error) {
 			return t, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there is no Arrow type for values of Go type %s", ErrType, reflect.TypeFor[V]())
+	return nil, fmt.Errorf("%w: there is no Arrow type for values of Go type %s", ErrType, of)
 }

@@ -32,8 +32,9 @@ const (
 )
 
 // classOf returns the class and the width in bytes of a Go type.
-func classOf[T any]() (class, int) {
-	t := reflect.TypeFor[T]()
+func classOf[T any]() (class, int) { return classOfType(reflect.TypeFor[T]()) }
+
+func classOfType(t reflect.Type) (class, int) {
 	width := int(t.Size())
 	switch t.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -70,10 +71,12 @@ func arrowClass(t arrow.DataType) (class, int) {
 
 // match returns an error unless values of an Arrow type are values of a Go
 // type.
-func match[T any](t arrow.DataType) error {
-	c, width := classOf[T]()
+func match[T any](t arrow.DataType) error { return matchType(reflect.TypeFor[T](), t) }
+
+func matchType(of reflect.Type, t arrow.DataType) error {
+	c, width := classOfType(of)
 	if ac, aw := arrowClass(t); c == other || ac != c || aw != width {
-		return fmt.Errorf("%w: an Arrow array of type %s has no values of Go type %s; convert it first", ErrType, t, reflect.TypeFor[T]())
+		return fmt.Errorf("%w: an Arrow array of type %s has no values of Go type %s; convert it first", ErrType, t, of)
 	}
 	return nil
 }

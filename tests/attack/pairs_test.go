@@ -68,13 +68,10 @@ var (
 // rows, in Go memory, none. Below the face there are no types, so that more pairs would
 // find nothing else, and each takes two seconds to compile.
 var pairs = []typed{
-	integers[uint64](facetest.Uint64Values), integers[uint64](facetest.StringValues, stringCodec...), integers[uint64](bigValues),
-	integers[int64](facetest.PointerValues, pointerCodec...), integers[int64](facetest.Int32Values),
-	integers[uint32](facetest.Uint32Values), integers[uint32](facetest.Uint64Values), integers[facetest.ID](facetest.EmptyValues),
-	integers[int32](facetest.TriplesValues), integers[int16](facetest.BytesValues), integers[uint8](facetest.Uint32Values), integers[int8](facetest.BoolValues),
-	float64s[float64](facetest.StringValues, stringCodec...), float32s[float32](facetest.FloatValues),
-	texts[string](facetest.Uint64Values), texts[string](facetest.StringValues, stringCodec...), texts[string](bigValues),
-	texts[facetest.Label](facetest.SliceValues, sliceCodec...),
+	integers[uint64](facetest.Uint64Values), integers[int64](facetest.PointerValues, pointerCodec...),
+	integers[facetest.ID](facetest.EmptyValues), integers[int8](facetest.Uint32Values),
+	float64s[float64](facetest.StringValues, stringCodec...), float32s[float32](bigValues),
+	texts[string](facetest.Uint64Values), texts[facetest.Label](facetest.SliceValues, sliceCodec...),
 }
 
 // crowded is a pair of types, with what goroutines do to trees of them.
@@ -86,11 +83,10 @@ type crowded interface {
 
 type crowd[K pando.Key, V any] struct{ pair[K, V] }
 
-// crowds are some of the pairs: to compile for all of them takes minutes, and what
+// crowds are some of the pairs: to compile for all of them takes longer, and what
 // goroutines meet depends on where values lie and how large keys are alone.
 var crowds = []crowded{
-	crowdOf[uint64, uint64](), crowdOf[uint64, string](), crowdOf[uint64, big](), crowdOf[int64, *int](), crowdOf[uint8, uint32](),
-	crowdOf[float64, string](), crowdOf[string, uint64](), crowdOf[string, string](), crowdOf[string, big](),
+	crowdOf[uint64, uint64](), crowdOf[int64, *int](), crowdOf[float32, big](), crowdOf[string, uint64](),
 }
 
 func crowdOf[K pando.Key, V any]() crowded {

@@ -19,14 +19,11 @@ var batchSizes = []int{0, 1, 15, 16, 17, 1000, 5000, 20_000}
 // many single questions give.
 func TestBatchesOfEverySize(t *testing.T) {
 	t.Run("uint64 pairs", batches(facetest.Integers[uint64](), facetest.Uint64Values))
-	t.Run("int64 column", batches(facetest.Integers[int64](), facetest.Uint32Values))
-	t.Run("float64 pairs", batches(facetest.Float64s[float64](), facetest.Uint64Values))
+	t.Run("uint64 column", batches(facetest.Integers[uint64](), facetest.Uint32Values))
 	t.Run("uint64 rows", batches(facetest.Integers[uint64](), facetest.StringValues))
 	t.Run("uint32 pairs", batches(facetest.Integers[uint32](), facetest.Uint32Values))
 	t.Run("int16 pairs", batches(facetest.Integers[int16](), facetest.Uint32Values))
 	t.Run("float32 column", batches(facetest.Float32s[float32](), facetest.Uint64Values))
-	t.Run("uint8 rows", batches(facetest.Integers[uint8](), facetest.StringValues))
-	t.Run("uint64 empty", batches(facetest.Integers[uint64](), facetest.EmptyValues))
 	t.Run("string", batches(facetest.Strings[string](), facetest.Uint64Values))
 }
 
@@ -114,7 +111,8 @@ func checkAnswers[K pando.Key, V any](ix *pando.Frozen[K, V], asked []K, want ba
 // Thousands of ranges, which workers copy out side by side.
 func TestRangeBatchOnManyWorkers(t *testing.T) {
 	t.Run("uint64", rangeBatches(facetest.Integers[uint64](), facetest.Uint64Values))
-	t.Run("float64", rangeBatches(facetest.Float64s[float64](), facetest.StringValues))
+	t.Run("float32", rangeBatches(facetest.Float32s[float32](), facetest.Uint64Values))
+	t.Run("rows", rangeBatches(facetest.Integers[uint64](), facetest.StringValues))
 	t.Run("int16", rangeBatches(facetest.Integers[int16](), facetest.Uint32Values))
 	t.Run("string", rangeBatches(facetest.Strings[string](), facetest.Uint64Values))
 }
@@ -155,7 +153,7 @@ func TestRangesDoNotOverlap(t *testing.T) {
 	if keys, vals = r.At(1); keys[0] != 3 || vals[0] != 30 {
 		t.Errorf("the second range became %d, %d", keys, vals)
 	}
-	if (&pando.Ranges[int, int]{}).Len() != 0 {
+	if (&pando.Ranges[uint64, uint64]{}).Len() != 0 {
 		t.Error("zero Ranges are not empty")
 	}
 }
@@ -167,10 +165,10 @@ func TestBatchInPlace(t *testing.T) {
 	t.Run("column", inPlace[uint64](pando.Layout(pando.Apart)))
 	t.Run("signed", inPlace[int64]())
 	t.Run("blocked", inPlace[uint32](pando.Layout(pando.Blocked)))
-	t.Run("compressed", inPlace[int32](pando.Layout(pando.Compressed)))
+	t.Run("compressed", inPlace[uint32](pando.Layout(pando.Compressed)))
 }
 
-func inPlace[K int32 | uint32 | int64 | uint64](opts ...pando.Option) func(t *testing.T) {
+func inPlace[K uint32 | int64 | uint64](opts ...pando.Option) func(t *testing.T) {
 	return func(t *testing.T) {
 		const n = 30_000
 		keys, vals := make([]K, n), make([]K, n)

@@ -72,7 +72,7 @@ func batcherGives(t *testing.T, start uint64, ix interface {
 // A call alone is answered at once, not after the wait; calls of a round that
 // gathers are answered together.
 func TestBatcherDoesNotWaitAlone(t *testing.T) {
-	ix, err := pando.Freeze([]int{1, 2}, []int{10, 20})
+	ix, err := pando.Freeze([]uint64{1, 2}, []uint64{10, 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestBatcherDoesNotWaitAlone(t *testing.T) {
 // Closing either end panics in every caller, and leaves nobody waiting.
 func TestBatcherClosed(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	ix, err := pando.Freeze([]int{1, 2}, []int{10, 20})
+	ix, err := pando.Freeze([]uint64{1, 2}, []uint64{10, 20})
 	if err != nil {
 		t.Fatal(err)
 	}

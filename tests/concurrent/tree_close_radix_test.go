@@ -21,22 +21,22 @@ func TestMethodsEndBesideClose(t *testing.T) {
 	t.Run("strings", func(t *testing.T) {
 		methodsEnd(t, text, func(i int) uint64 { return uint64(i) })
 	})
-	t.Run("strings, boxes", func(t *testing.T) { methodsEnd(t, text, func(i int) string { return text(i) }) })
+	t.Run("strings, boxes", func(t *testing.T) { methodsEnd(t, text, text) })
 	t.Run("numbers", func(t *testing.T) {
 		methodsEnd(t, func(i int) uint64 { return uint64(i) * 977 }, func(i int) uint64 { return uint64(i) }, pando.Layout(pando.Radix))
 	})
 }
 
-// method calls a method with key i, and returns its error. It may panic.
-type method[T any] struct {
+// method calls a method of an index with key i, and returns its error. It may panic.
+type method struct {
 	name string
-	call func(t T, i int) error
+	call func(i int) error
 }
 
 // silent is a call of a method that returns no error.
-func silent[T any](f func(t T, i int)) func(T, int) error {
-	return func(t T, i int) error {
-		f(t, i)
+func silent(f func(i int)) func(int) error {
+	return func(i int) error {
+		f(i)
 		return nil
 	}
 }
@@ -57,22 +57,24 @@ func methodsEnd[K pando.Key, V any](t *testing.T, key func(int) K, val func(int)
 	rng := seed.Rand(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for round := range seed.Times(1, 2) {
-		for i, m := range treeMethods(keys, vals) {
+		for i := range treeMethods[K, V](nil, keys, vals) {
 			runtime.GOMAXPROCS([]int{1, 2, 4, 16}[(round+i)%4])
 			tree := made()
+			m := treeMethods(tree, keys, vals)[i]
 			endsBesideClose(t, rng, m.name, n, tree.Close, func(i int) error {
 				if err := tree.Set(keys[n/2], vals[0]); err != nil && i%2 == 0 {
 					return err
 				}
-				return m.call(tree, i)
+				return m.call(i)
 			})
 		}
-		for i, m := range snapshotMethods(keys, vals) {
+		for i := range readMethods[K, V](nil, keys) {
 			runtime.GOMAXPROCS([]int{1, 2, 4, 16}[(round+i)%4])
 			tree := made()
 			snap := tree.Snapshot()
 			tree.Close()
-			endsBesideClose(t, rng, "a snapshot's "+m.name, n, snap.Close, func(i int) error { return m.call(snap, i) })
+			m := readMethods(snap, keys)[i]
+			endsBesideClose(t, rng, "a snapshot's "+m.name, n, snap.Close, m.call)
 		}
 	}
 }
@@ -128,83 +130,78 @@ func mustEnd(t *testing.T, name string, wg *sync.WaitGroup) {
 }
 
 // readMethods returns those that trees and snapshots have.
-func readMethods[K pando.Key, V any, T pando.Index[K, V]](keys []K) []method[T] {
+func readMethods[K pando.Key, V any](t pando.Index[K, V], keys []K) []method {
 	some := func(i int) []K { return keys[i/2 : i/2+100] }
-	return []method[T]{
-		{"Get", silent(func(t T, i int) { t.Get(keys[i]) })},
-		{"GetBatch", silent(func(t T, i int) { t.GetBatch(some(i), make([]V, 100), make([]bool, 100)) })},
-		{"Min", silent(func(t T, i int) { t.Min() })},
-		{"Max", silent(func(t T, i int) { t.Max() })},
-		{"Floor", silent(func(t T, i int) { t.Floor(keys[i]) })},
-		{"Ceil", silent(func(t T, i int) { t.Ceil(keys[i]) })},
-		{"All", silent(func(t T, i int) {
+	return []method{
+		{"Get", silent(func(i int) { t.Get(keys[i]) })},
+		{"GetBatch", silent(func(i int) { t.GetBatch(some(i), make([]V, 100), make([]bool, 100)) })},
+		{"Min", silent(func(i int) { t.Min() })},
+		{"Max", silent(func(i int) { t.Max() })},
+		{"Floor", silent(func(i int) { t.Floor(keys[i]) })},
+		{"Ceil", silent(func(i int) { t.Ceil(keys[i]) })},
+		{"All", silent(func(i int) {
 			for range t.All() {
 			}
 		})},
-		{"Backward", silent(func(t T, i int) {
+		{"Backward", silent(func(i int) {
 			for range t.Backward() {
 			}
 		})},
-		{"Range", silent(func(t T, i int) {
+		{"Range", silent(func(i int) {
 			for range t.Range(keys[i/2], keys[i/2+100]) {
 			}
 		})},
-		{"Cursor", silent(func(t T, i int) {
+		{"Cursor", silent(func(i int) {
 			c := t.Cursor()
 			for ok := c.Seek(keys[i]); ok; ok = c.Next() {
 			}
 		})},
-		{"Rank", silent(func(t T, i int) { t.Rank(keys[i]) })},
-		{"RankBatch", silent(func(t T, i int) { t.RankBatch(some(i), make([]int, 100)) })},
-		{"At", silent(func(t T, i int) { t.At(i) })},
-		{"Count", silent(func(t T, i int) { t.Count(keys[i/2], keys[i]) })},
-		{"RangeBatch", silent(func(t T, i int) { t.RangeBatch(keys[i/2:i/2+3], keys[i/2+1:i/2+4], 0) })},
-		{"WriteTo", func(t T, i int) error { _, err := t.WriteTo(io.Discard); return err }},
-		{"Len", silent(func(t T, i int) { t.Len() })},
+		{"Rank", silent(func(i int) { t.Rank(keys[i]) })},
+		{"RankBatch", silent(func(i int) { t.RankBatch(some(i), make([]int, 100)) })},
+		{"At", silent(func(i int) { t.At(i) })},
+		{"Count", silent(func(i int) { t.Count(keys[i/2], keys[i]) })},
+		{"RangeBatch", silent(func(i int) { t.RangeBatch(keys[i/2:i/2+3], keys[i/2+1:i/2+4], 0) })},
+		{"WriteTo", func(i int) error { _, err := t.WriteTo(io.Discard); return err }},
+		{"Len", silent(func(i int) { t.Len() })},
 	}
 }
 
-func snapshotMethods[K pando.Key, V any](keys []K, vals []V) []method[*pando.Frozen[K, V]] {
-	return readMethods[K, V, *pando.Frozen[K, V]](keys)
-}
-
 // treeMethods returns all methods of a tree but Close.
-func treeMethods[K pando.Key, V any](keys []K, vals []V) []method[*pando.Tree[K, V]] {
-	type tree = *pando.Tree[K, V]
+func treeMethods[K pando.Key, V any](t *pando.Tree[K, V], keys []K, vals []V) []method {
 	some := func(i int) []K { return keys[i/2 : i/2+100] }
-	return append(readMethods[K, V, tree](keys), []method[tree]{
-		{"Has", silent(func(t tree, i int) { t.Has(keys[i]) })},
-		{"Set", func(t tree, i int) error { return t.Set(keys[i], vals[i]) }},
-		{"Swap", func(t tree, i int) error { _, _, err := t.Swap(keys[i], vals[i]); return err }},
-		{"Update", func(t tree, i int) error {
+	return append(readMethods(t, keys), []method{
+		{"Has", silent(func(i int) { t.Has(keys[i]) })},
+		{"Set", func(i int) error { return t.Set(keys[i], vals[i]) }},
+		{"Swap", func(i int) error { _, _, err := t.Swap(keys[i], vals[i]); return err }},
+		{"Update", func(i int) error {
 			return t.Update(keys[i], func(V, bool) (V, bool) { return vals[i], i%2 == 0 })
 		}},
-		{"Delete", silent(func(t tree, i int) { t.Delete(keys[i]) })},
-		{"DeleteRange", silent(func(t tree, i int) { t.DeleteRange(keys[i], keys[min(i+200, len(keys)-1)]) })},
-		{"PopMin", silent(func(t tree, i int) { t.PopMin() })},
-		{"PopMax", silent(func(t tree, i int) { t.PopMax() })},
-		{"SetBatch", func(t tree, i int) error { return t.SetBatch(some(i), vals[:100]) }},
-		{"DeleteBatch", silent(func(t tree, i int) { t.DeleteBatch(some(i), nil) })},
-		{"Apply", func(t tree, i int) error {
+		{"Delete", silent(func(i int) { t.Delete(keys[i]) })},
+		{"DeleteRange", silent(func(i int) { t.DeleteRange(keys[i], keys[min(i+200, len(keys)-1)]) })},
+		{"PopMin", silent(func(i int) { t.PopMin() })},
+		{"PopMax", silent(func(i int) { t.PopMax() })},
+		{"SetBatch", func(i int) error { return t.SetBatch(some(i), vals[:100]) }},
+		{"DeleteBatch", silent(func(i int) { t.DeleteBatch(some(i), nil) })},
+		{"Apply", func(i int) error {
 			ops := make([]pando.Op, 100)
 			for j := range ops {
 				ops[j] = pando.Op(j % 3)
 			}
 			return t.Apply(ops, some(i), append([]V(nil), vals[:100]...), make([]bool, 100))
 		}},
-		{"Snapshot", silent(func(t tree, i int) {
+		{"Snapshot", silent(func(i int) {
 			s := t.Snapshot()
 			defer s.Close()
 			s.Get(keys[i])
 			s.Rank(keys[i])
 		})},
-		{"Freeze", func(t tree, i int) error {
+		{"Freeze", func(i int) error {
 			f, err := t.Freeze()
 			if err == nil {
 				err = f.Close()
 			}
 			return err
 		}},
-		{"Stats", silent(func(t tree, i int) { t.Stats() })},
+		{"Stats", silent(func(i int) { t.Stats() })},
 	}...)
 }

@@ -67,7 +67,7 @@ func mappings() int {
 func oneLife(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	same := func(n uint64) uint64 { return n }
-	point := func(n uint64) *uint64 { return &n }
+	point := func(n uint64) *parcel { return &parcel{key: n} }
 	text := func(n uint64) string { return strings.Repeat("0", int(n%300)) + strconv.FormatUint(n, 10) }
 	switch rng.IntN(4) {
 	case 0:

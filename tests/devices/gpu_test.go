@@ -118,12 +118,14 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 		for _, layout := range []pando.LayoutKind{pando.Blocked, pando.Compressed} {
 			sameAsCPU(t, ints, v64, ai, pando.Layout(layout))
 			sameAsCPU(t, u32s, v32, au, pando.Layout(layout))
-			sameAsCPU(t, floats, rows, af[:min(500, ask)], pando.Layout(layout))
+			sameAsCPU(t, floats, v64, af, pando.Layout(layout))
+			sameAsCPU(t, ints, rows, ai[:min(500, ask)], pando.Layout(layout))
 			sameAsCPU(t, []uint64{}, []uint64{}, []uint64{0, 1, ^uint64(0)}, pando.Layout(layout))
 		}
 		sameAsCPU(t, u32s, v32, au)
 		sameAsCPU(t, u32s, v64, au)
-		sameAsCPU(t, floats, make([]struct{}, n), af)
+		sameAsCPU(t, floats, v64, af)
+		sameAsCPU(t, ints, make([]struct{}, n), ai)
 		sameAsCPU(t, []uint64{}, []uint64{}, []uint64{0, 1, ^uint64(0)})
 	}
 	t.Run("interpreter", func(t *testing.T) {

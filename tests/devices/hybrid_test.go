@@ -13,23 +13,16 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// Keys and values of all types.
+// Keys of every kind that has codes of its own: a device knows codes alone.
 func TestHybridGivesWhatTheCPUGives(t *testing.T) {
 	start := seed.Of(t)
 	indextest.Interpreted(t, start)
 	indextest.Hasty(t, 100)
 	rng := rand.New(rand.NewPCG(start, 0))
-	t.Run("int", hybridKeys(rng, func() int { return rng.IntN(2000) - 1000 }))
-	t.Run("int8", hybridKeys(rng, func() int8 { return int8(rng.Uint32()) }))
 	t.Run("int16", hybridKeys(rng, func() int16 { return int16(rng.Uint32()) }))
-	t.Run("int32", hybridKeys(rng, func() int32 { return int32(rng.Uint32()) }))
 	t.Run("int64", hybridKeys(rng, func() int64 { return int64(rng.Uint64() << rng.IntN(64)) }))
-	t.Run("uint", hybridKeys(rng, func() uint { return uint(rng.Uint64() >> rng.IntN(64)) }))
-	t.Run("uint8", hybridKeys(rng, func() uint8 { return uint8(rng.Uint32()) }))
-	t.Run("uint16", hybridKeys(rng, func() uint16 { return uint16(rng.Uint32()) }))
 	t.Run("uint32", hybridKeys(rng, func() uint32 { return rng.Uint32() >> rng.IntN(32) }))
 	t.Run("uint64", hybridKeys(rng, func() uint64 { return -(rng.Uint64() >> rng.IntN(64)) }))
-	t.Run("uintptr", hybridKeys(rng, func() uintptr { return uintptr(rng.IntN(2000)) }))
 	t.Run("float32", hybridKeys(rng, func() float32 { return float32(rng.NormFloat64()) }))
 	t.Run("float64", hybridKeys(rng, func() float64 { return rng.NormFloat64() }))
 }

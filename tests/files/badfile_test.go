@@ -304,7 +304,7 @@ func TestVerifyStructure(t *testing.T) {
 // Codes that no key of a narrow type has are found by Verify.
 func TestVerifyNarrowKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
-	ix := facetest.MustFreeze(t, []uint32{1, 255, 256}, make([]struct{}, 3))
+	ix := facetest.MustFreeze(t, []uint32{1, 255, 256}, make([]uint64, 3))
 	defer ix.Close()
 	if err := ix.Save(path); err != nil {
 		t.Fatal(err)
@@ -341,7 +341,7 @@ func TestVerifyFloatKeys(t *testing.T) {
 		{0, true}, {1, false}, {1<<52 - 2, false}, {1<<52 - 1, true}, {1<<52 + 5, true}, {1<<63 - 2, true}, {1<<63 - 1, false}, {1 << 63, true},
 		{0xfff << 52, true}, {0xfff<<52 + 1, false}, {1<<64 - 1, false},
 	} {
-		ix := facetest.MustFreeze(t, []uint64{0, 1<<52 - 1, 1 << 63, c.code, 0xfff << 52}, make([]uint32, 5))
+		ix := facetest.MustFreeze(t, []uint64{0, 1<<52 - 1, 1 << 63, c.code, 0xfff << 52}, make([]uint64, 5))
 		if err := ix.Save(path); err != nil {
 			t.Fatal(err)
 		}

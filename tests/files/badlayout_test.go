@@ -62,7 +62,7 @@ func cutShort(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 }
 
 func flippedHeader(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
-	for bit := 0; bit < 8*snapshot.Page; bit += 157 {
+	for bit := 0; bit < 8*snapshot.Page; bit += 157 * seed.Step(2) {
 		at := bit / 8
 		put(t, f, []byte{data[at] ^ 1<<(bit%8)}, at)
 		for way, err := range waysToOpen(kind, f.Name()) {
@@ -94,7 +94,8 @@ func flippedSections(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 // right checksum.
 func awkwardNumbers(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 	le := binary.LittleEndian
-	for at := 20; at < 320; at += 4 {
+	step := seed.Step(3)
+	for at := 20 + 4*seed.Rand(t).IntN(step); at < 320; at += 4 * step {
 		old := le.Uint64(data[at:])
 		for _, x := range []uint64{0, old + 1, 1<<32 - 1, 1 << 60, 1<<64 - 4096} {
 			forged(t, f, data, func(page []byte) { le.PutUint64(page[at:], x) })

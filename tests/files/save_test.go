@@ -128,7 +128,7 @@ func TestSaveRefused(t *testing.T) {
 	for what, opt := range map[string]pando.Option{
 		"other bytes": moody(false), "other sizes": moody(true),
 	} {
-		ix := facetest.MustFreeze(t, []int{3, 1, 2}, []string{"a", "b", "c"}, opt)
+		ix := facetest.MustFreeze(t, []uint64{3, 1, 2}, []string{"a", "b", "c"}, opt)
 		if err := ix.Save(path); !errors.Is(err, pando.ErrValues) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -137,13 +137,13 @@ func TestSaveRefused(t *testing.T) {
 		}
 		ix.Close()
 	}
-	lists := facetest.MustFreeze(t, []int{3, 1, 2}, [][]int{nil, {1}, {2}})
+	lists := facetest.MustFreeze(t, []uint64{3, 1, 2}, [][]int{nil, {1}, {2}})
 	defer lists.Close()
 	if err := lists.Save(path); !errors.Is(err, pando.ErrValues) || !strings.Contains(err.Error(), path) {
 		t.Errorf("no codec: %v", err)
 	}
 	angry := pando.Values(func(dst []byte, v string) []byte { panic("no") }, func(b []byte) (string, error) { return "", nil })
-	ix := facetest.MustFreeze(t, []int{3, 1, 2}, []string{"a", "b", "c"}, angry)
+	ix := facetest.MustFreeze(t, []uint64{3, 1, 2}, []string{"a", "b", "c"}, angry)
 	defer ix.Close()
 	if text := facetest.PanicOf(func() { ix.Save(path) }); text != "no" {
 		t.Errorf("a codec that panics: %q", text)

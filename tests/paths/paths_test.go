@@ -45,8 +45,8 @@ func TestFloat64ToUint32(t *testing.T) {
 	everyPath(t, facetest.Float64s[float64](), facetest.Uint32Values, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix)
 }
 
-func TestInt32(t *testing.T) {
-	everyPath(t, facetest.Integers[int32](), facetest.Uint32Values, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix)
+func TestFloat32(t *testing.T) {
+	everyPath(t, facetest.Float32s[float32](), facetest.Uint32Values, pando.Pairs, pando.Apart, pando.Blocked, pando.Compressed, pando.Radix)
 }
 
 func TestInt16ToString(t *testing.T) {

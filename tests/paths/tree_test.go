@@ -25,10 +25,6 @@ func TestTreeFloat32(t *testing.T) {
 	treeOnEachPath(t, facetest.Float32s[float32](), facetest.Uint32Values)
 }
 
-func TestTreeInt32ToUint64(t *testing.T) {
-	treeOnEachPath(t, facetest.Integers[int32](), facetest.Uint64Values)
-}
-
 func TestTreeInt16ToString(t *testing.T) {
 	treeOnEachPath(t, facetest.Integers[int16](), facetest.StringValues)
 }

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -55,8 +56,8 @@ func deviceIndexes[K pando.Key, V pando.Number](t *testing.T, keys []K, vals []V
 }
 
 // onDevices asks indexes on a GPU all vector operations, over one pair of types.
-func onDevices[K pando.Key, V pando.Number](d facetest.Domain[K], num numbers[V], sizes ...int) func(t *testing.T) {
-	return func(t *testing.T) {
+func onDevices[K pando.Key, V pando.Number](d facetest.Domain[K], num numbers[V]) func(t *testing.T, sizes ...int) {
+	return func(t *testing.T, sizes ...int) {
 		rng := seed.Rand(t)
 		if !realGPU {
 			onInterpreter(t, rng)
@@ -67,7 +68,7 @@ func onDevices[K pando.Key, V pando.Number](d facetest.Domain[K], num numbers[V]
 				keys = append(keys, d.Num(i))
 			}
 			slices.Sort(keys)
-			keys = slices.Compact(keys)
+			keys = slices.CompactFunc(keys, func(a, b K) bool { return cmp.Compare(a, b) == 0 })
 			keys = keys[:min(n, len(keys))]
 			vals := make([]V, len(keys))
 			for i := range vals {
@@ -96,6 +97,22 @@ func onDevices[K pando.Key, V pando.Number](d facetest.Domain[K], num numbers[V]
 	}
 }
 
+// devicePairs are values of 4 and of 8 bytes, beside keys of the same width and of the
+// other, with how many entries an index has.
+var devicePairs = []struct {
+	name               string
+	quick              bool // in quick runs, too
+	check              func(t *testing.T, sizes ...int)
+	interpreted, onGPU []int
+}{
+	{"uint64 to uint64", true, onDevices(facetest.Integers[uint64](), whole[uint64]()), []int{0, 1, 700}, []int{0, 1, 33, 5000}},
+	{"int64 to float64", true, onDevices(facetest.Integers[int64](), floats64[float64]()), []int{1100}, []int{1025, 1_500_000}},
+	{"uint32 to int32", true, onDevices(facetest.Integers[uint32](), whole[int32]()), []int{300}, []int{1200, 100_000}},
+	{"int32 to float32", false, onDevices(facetest.Integers[int32](), floats32[float32]()), []int{1500}, []int{1500}},
+	{"float64 to uint32", false, onDevices(facetest.Float64s[facetest.Celsius](), whole[facetest.ID]()), []int{900}, []int{9000}},
+	{"uint16 to int64", false, onDevices(facetest.Integers[uint16](), whole[int64]()), []int{900}, []int{9000}},
+}
+
 // realGPU makes onDevices take the machine's GPU.
 var realGPU bool
 
@@ -110,31 +127,23 @@ func TestOnRealGPU(t *testing.T) {
 	}
 	realGPU = true
 	defer func() { realGPU = false }()
-	t.Run("uint64 to uint64", onDevices(facetest.Integers[uint64](), whole[uint64](), 0, 1, 33, 5000))
-	t.Run("int64 to float64", onDevices(facetest.Integers[int64](), floats64[float64](), 1025, 1_500_000))
-	t.Run("uint32 to int32", onDevices(facetest.Integers[uint32](), whole[int32](), 1200, 100_000))
-	t.Run("int32 to float32", onDevices(facetest.Integers[int32](), floats32[float32](), 1500))
-	t.Run("uint64 to uint32", onDevices(facetest.Integers[uint64](), whole[uint32](), 9000))
-	t.Run("uint32 to int64", onDevices(facetest.Integers[uint32](), whole[int64](), 9000))
-	t.Run("uint64 to float32", onDevices(facetest.Integers[uint64](), floats32[float32](), 9000))
+	for _, p := range devicePairs {
+		t.Run(p.name, func(t *testing.T) { p.check(t, p.onGPU...) })
+	}
 }
 
 // An index on a GPU, or shared with one, is asked as any other.
 func TestOnDevices(t *testing.T) {
-	if seed.RaceDetector { // what several goroutines do does not depend on types
-		t.Run("uint64 to float64", onDevices(facetest.Integers[uint64](), floats64[float64](), 200))
-		return
+	for _, p := range devicePairs {
+		switch {
+		case seed.RaceDetector: // what several goroutines do does not depend on types
+			if p.name == "int64 to float64" {
+				t.Run(p.name, func(t *testing.T) { p.check(t, 200) })
+			}
+		case p.quick || seed.Long():
+			t.Run(p.name, func(t *testing.T) { p.check(t, p.interpreted...) })
+		}
 	}
-	t.Run("uint64 to uint64", onDevices(facetest.Integers[uint64](), whole[uint64](), 0, 1, 700))
-	t.Run("int64 to float64", onDevices(facetest.Integers[int64](), floats64[float64](), 1100))
-	t.Run("uint32 to int32", onDevices(facetest.Integers[uint32](), whole[int32](), 300))
-	if !seed.Long() {
-		return
-	}
-	t.Run("int32 to float32", onDevices(facetest.Integers[int32](), floats32[float32](), 1500))
-	t.Run("uint64 to uint32", onDevices(facetest.Integers[uint64](), whole[uint32](), 900))
-	t.Run("uint32 to int64", onDevices(facetest.Integers[uint32](), whole[int64](), 900))
-	t.Run("uint64 to float32", onDevices(facetest.Integers[uint64](), floats32[float32](), 900))
 }
 
 // Who holds all values sums them up, and nobody else does; and a GPU that has been
@@ -179,15 +188,15 @@ func TestSumsOfWhatHasChanged(t *testing.T) {
 	rng := seed.Rand(t)
 	onInterpreter(t, rng)
 	for _, opts := range [][]pando.Option{nil, {pando.DeviceOnly()}} {
-		tree, err := pando.NewTree[uint64, int64](append(opts, pando.On(pando.GPU(0)))...)
+		tree, err := pando.NewTree[uint16, int64](append(opts, pando.On(pando.GPU(0)))...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		has := map[uint64]int64{}
+		has := map[uint16]int64{}
 		for range 6 {
-			keys, vals := make([]uint64, rng.IntN(300)), []int64{}
+			keys, vals := make([]uint16, rng.IntN(300)), []int64{}
 			for i := range keys {
-				keys[i] = rng.Uint64N(2000)
+				keys[i] = uint16(rng.IntN(2000))
 				vals = append(vals, int64(rng.Uint64()))
 				has[keys[i]] = vals[i]
 			}
@@ -195,14 +204,14 @@ func TestSumsOfWhatHasChanged(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range rng.IntN(3) {
-				k, v := rng.Uint64N(2000), int64(rng.Uint64())
+				k, v := uint16(rng.IntN(2000)), int64(rng.Uint64())
 				has[k] = v
 				tree.Set(k, v)
-				d := rng.Uint64N(2000)
+				d := uint16(rng.IntN(2000))
 				delete(has, d)
 				tree.Delete(d)
 			}
-			lo, hi := rng.Uint64N(2000), rng.Uint64N(2000)
+			lo, hi := uint16(rng.IntN(2000)), uint16(rng.IntN(2000))
 			var all []int64
 			for k, v := range has {
 				if lo <= k && k <= hi {

@@ -35,7 +35,7 @@ func TestClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bytes, err := pando.TreeOf(keys, make([]int8, len(keys)))
+	bytes, err := pando.TreeOf(keys, make([]facetest.Offset, len(keys)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,21 +56,21 @@ func TestClosed(t *testing.T) {
 	if n, err := pando.Transform(tree, 0, 9, pando.Add[uint64](1)); n != 0 || !errors.Is(err, pando.ErrClosed) {
 		t.Errorf("Transform after Close: %d, %v", n, err)
 	}
-	if n, err := pando.Transform(bytes, 0, 9, pando.Add[int8](1)); n != 0 || !errors.Is(err, pando.ErrClosed) {
+	if n, err := pando.Transform(bytes, 0, 9, pando.Add[facetest.Offset](1)); n != 0 || !errors.Is(err, pando.ErrClosed) {
 		t.Errorf("Transform of bytes after Close: %d, %v", n, err)
 	}
 }
 
 func TestMisuse(t *testing.T) {
-	ix := facetest.MustFreeze(t, []uint64{1}, []float64{2})
+	ix := facetest.MustFreeze(t, []int64{1}, []float64{2})
 	defer ix.Close()
 	nan := math.NaN()
 	for name, do := range map[string]func(){
 		"Histogram: 2 bounds are for 3 counts, and there are 2": func() { pando.Histogram(ix, 0, 9, []float64{1, 2}, make([]int, 2)) },
 		"Histogram: bounds must ascend, and bound 1 is 1":       func() { pando.Histogram(ix, 0, 9, []float64{2, 1}, make([]int, 3)) },
 		"Histogram: bounds must ascend, and bound 0 is NaN":     func() { pando.Histogram(ix, 0, 9, []float64{nan}, make([]int, 2)) },
-		"AggregateBatch: 1 lower and 2 upper bounds":            func() { pando.AggregateBatch(ix, make([]uint64, 1), make([]uint64, 2), nil) },
-		"AggregateBatch: out holds 0 results, but there are 1":  func() { pando.AggregateBatch(ix, make([]uint64, 1), make([]uint64, 1), nil) },
+		"AggregateBatch: 1 lower and 2 upper bounds":            func() { pando.AggregateBatch(ix, make([]int64, 1), make([]int64, 2), nil) },
+		"AggregateBatch: out holds 0 results, but there are 1":  func() { pando.AggregateBatch(ix, make([]int64, 1), make([]int64, 1), nil) },
 		"Clamp: nothing is between 2 and 1":                     func() { pando.Clamp(2, 1) },
 		"Clamp: nothing is between NaN and 1":                   func() { pando.Clamp(nan, 1) },
 	} {
@@ -118,20 +118,20 @@ func TestTransformOverTheLimit(t *testing.T) {
 func TestSumsDependOnEntriesAlone(t *testing.T) {
 	rng := seed.Rand(t)
 	const n = 70_000
-	keys, vals := make([]uint64, n), make([]float64, n)
+	keys, vals := make([]int64, n), make([]float64, n)
 	for i := range keys {
-		keys[i], vals[i] = uint64(i)*3, rng.NormFloat64()*math.Exp(rng.NormFloat64()*5)
+		keys[i], vals[i] = int64(i)*3, rng.NormFloat64()*math.Exp(rng.NormFloat64()*5)
 	}
 	want := pando.Aggregate(facetest.MustFreeze(t, keys, vals, pando.Workers(1)), 0, 3*n)
 	for _, workers := range []int{1, 2, 3, 8} {
-		tree, err := pando.NewTree[uint64, float64](pando.Workers(workers))
+		tree, err := pando.NewTree[int64, float64](pando.Workers(workers))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range rng.Perm(n) {
 			tree.Set(keys[i], vals[i])
 			if rng.IntN(8) == 0 { // leaves are filled by others, too
-				tree.Set(keys[i]+1+rng.Uint64N(2), 1)
+				tree.Set(keys[i]+1+rng.Int64N(2), 1)
 			}
 		}
 		for _, k := range keys {
