@@ -80,14 +80,14 @@ func stoppedAnywhere[K pando.Key, V any](keys []K, vals []V, opts ...pando.Optio
 
 // A sequence without end is stopped, too.
 func TestFreezeSeqStopped(t *testing.T) {
-	var forever iter.Seq2[int, int] = func(yield func(int, int) bool) {
-		for i := 0; yield(i, i); i++ {
+	var forever iter.Seq2[uint64, uint64] = func(yield func(uint64, uint64) bool) {
+		for i := uint64(0); yield(i, i); i++ {
 		}
 	}
 	if _, err := pando.FreezeSeq(forever, pando.Context(newPatience(10))); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	tree, err := pando.TreeOf([]int{1}, []int{1})
+	tree, err := pando.TreeOf([]uint64{1}, []uint64{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestFreezeSeqStopped(t *testing.T) {
 	if _, err := tree.Freeze(pando.Context(done)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	ix := facetest.MustFreeze(t, []int{1}, []int{1}, pando.Context(context.Background()))
+	ix := facetest.MustFreeze(t, []uint64{1}, []uint64{1}, pando.Context(context.Background()))
 	ix.Close()
 }
 
