@@ -12,6 +12,7 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/facetest"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // patience is a context that is canceled when it has been asked so often.
@@ -104,7 +105,7 @@ func TestFreezeSeqStopped(t *testing.T) {
 // A long build asks often enough that it stops soon, in the middle of a sort as well: no
 // more than some 64K entries are worked on between two questions.
 func TestFreezeAsksOften(t *testing.T) {
-	const n = 1 << 19
+	n := seed.Size(1<<18, 1<<19)
 	numbers, words := make([]uint64, n), make([]string, n/4)
 	for i := range numbers {
 		numbers[i] = uint64(i) * 0x9e3779b97f4a7c15

@@ -66,7 +66,7 @@ func TestLengthsThatDiffer(t *testing.T) {
 		{"more values", failing(make([]float64, 2), make([]string, 3)), pando.ErrLength, []string{"2 keys", "3 values"}},
 		{"no values", failing[int8, uint32](make([]int8, 5), nil), pando.ErrLength, []string{"5 keys", "0 values"}},
 		{"strings", failing([]string{"a"}, []string{}), pando.ErrLength, []string{"1 keys"}},
-		{"no keys", failing([]uint32{}, make([]struct{}, 3)), pando.ErrLength, []string{"0 keys", "3 values"}},
+		{"no keys", failing([]uint64{}, make([]struct{}, 3)), pando.ErrLength, []string{"0 keys", "3 values"}},
 		{"some empty values", failing(make([]uint64, 4), make([]struct{}, 3)), pando.ErrLength, []string{"4 keys"}},
 	})
 }

@@ -78,8 +78,8 @@ func TestTreeAgainstModel(t *testing.T) {
 	t.Run("uint8,bool", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(r *rand.Rand) bool { return r.IntN(2) == 0 }, 0, 255)
 	})
-	t.Run("uint32,nothing", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) uint32 { return r.Uint32N(3000) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, math.MaxUint32)
+	t.Run("uint64,nothing", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, math.MaxUint64)
 	})
 	long := strings.Repeat("long", 1000)
 	path := func(r *rand.Rand) string { return "/a/" + strconv.Itoa(r.IntN(300)) + strings.Repeat("/b", r.IntN(9)) }
@@ -111,8 +111,8 @@ func TestRadixTreeOfNumbers(t *testing.T) {
 	t.Run("uint8,bool", func(t *testing.T) {
 		againstModelIn(t, radix, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(r *rand.Rand) bool { return r.IntN(2) == 0 }, 0, 255)
 	})
-	t.Run("uint32,nothing", func(t *testing.T) {
-		againstModelIn(t, radix, func(r *rand.Rand) uint32 { return r.Uint32N(3000) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, math.MaxUint32)
+	t.Run("uint64,nothing", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, math.MaxUint64)
 	})
 	tree, err := pando.TreeOf([]int32{3, -7, 3, 0}, []uint64{1, 2, 3, 4}, radix)
 	if err != nil {
@@ -304,7 +304,7 @@ func batchBoth[K pando.Key, V comparable](t *testing.T, rng *rand.Rand, tree *pa
 // compareTree compares an index with the model by every method that reads.
 func compareTree[K pando.Key, V comparable](t *testing.T, ix pando.Index[K, V], model *treeModel[K, V], draw func() K) {
 	t.Helper()
-	keys := make([]K, 300)
+	keys := make([]K, seed.Size(100, 300))
 	for i := range keys {
 		keys[i] = draw()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pando-index/pando"
 	_ "github.com/pando-index/pando/cuda" // a GPU is tested, too, where there is one
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -284,10 +285,10 @@ func checkRankBatch(ix index, m model, asked []any) error {
 
 // checkRangeBatch asks for ranges between neighbours among the keys, so that
 // about half of them are the wrong way round, and for single keys, until the
-// results are some thousand entries.
+// results are many entries.
 func checkRangeBatch(ix index, m model, asked []any, limit int) error {
 	lo, hi := []any{}, []any{}
-	for i, total := 0, 0; i < len(asked) && total < 2000; i++ {
+	for i, total := 0, 0; i < len(asked) && total < seed.Size(500, 2000); i++ {
 		lo, hi = append(lo, asked[i]), append(hi, asked[i/3*3])
 		first, end := span(m, lo[i], hi[i], limit)
 		total += end - first

@@ -3,7 +3,6 @@ package facetest
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/seed"
@@ -20,7 +19,6 @@ func checkScans(ix index, m model, asked []any, rng *rand.Rand) error {
 	for i := 0; i < min(200, 4*len(asked)) && left > 0; i++ {
 		lo, hi, reverse, limit := 0, m.size(), false, -1
 		var opts []pando.ScanOption
-		var said []string
 		for range rng.IntN(4) {
 			k := asked[rng.IntN(len(asked))]
 			bounds := m.bounds(k)
@@ -42,11 +40,10 @@ func checkScans(ix index, m model, asked []any, rng *rand.Rand) error {
 					limit = n
 				}
 			}
-			said = append(said, fmt.Sprintf("%+v", opts[len(opts)-1]))
 		}
 		n, err := checkScan(ix, m, opts, lo, max(lo, hi), reverse, limit)
 		if err != nil {
-			return fmt.Errorf("Scan(%s): %w", strings.Join(said, ", "), err)
+			return fmt.Errorf("Scan(%+v): %w", opts, err)
 		}
 		left -= n
 	}
