@@ -39,21 +39,44 @@ func (c *cursor) uint64() uint64 {
 //	200…239  eight bytes of bits
 //	240…255  a run of up to 255 numbers, so that few bytes make a deep tree
 func fuzzKeys[K pando.Key](c *cursor, d facetest.Domain[K], n int) []K {
-	keys := make([]K, 0, min(n, 4096))
+	made := fuzzMade(c, len(d.Ends), n)
+	keys := make([]K, len(made))
+	for i, m := range made {
+		switch m.how {
+		case 'n':
+			keys[i] = d.Num(int(m.n))
+		case 'e':
+			keys[i] = d.Ends[m.n]
+		case 'b':
+			keys[i] = d.Bits(m.n)
+		}
+	}
+	return keys
+}
+
+// fuzzed is how a key comes about: by a number, as an end, by its bits.
+type fuzzed struct {
+	how byte
+	n   uint64
+}
+
+// fuzzMade reads how up to n keys come about, of a domain with so many ends.
+func fuzzMade(c *cursor, ends, n int) []fuzzed {
+	keys := make([]fuzzed, 0, min(n, 4096))
 	for len(keys) < n && c.more() {
 		switch op := int(c.byte()); {
 		case op < 80 && len(keys) > 0:
 			keys = append(keys, keys[len(keys)-1-op%len(keys)])
 		case op < 160:
-			keys = append(keys, d.Num(op))
+			keys = append(keys, fuzzed{'n', uint64(op)})
 		case op < 200:
-			keys = append(keys, d.Ends[op%len(d.Ends)])
+			keys = append(keys, fuzzed{'e', uint64(op % ends)})
 		case op < 240:
-			keys = append(keys, d.Bits(c.uint64()))
+			keys = append(keys, fuzzed{'b', c.uint64()})
 		default:
 			from, step := int(c.byte())*16, op-239
 			for i := range int(c.byte()) {
-				keys = append(keys, d.Num(from+i*step))
+				keys = append(keys, fuzzed{'n', uint64(from + i*step)})
 			}
 		}
 	}

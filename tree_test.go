@@ -50,7 +50,7 @@ func (m *treeModel[K, V]) delete(k K) {
 
 func same[T comparable](a, b T) bool { return a == b || a != a && b != b }
 
-type named int16
+type named uint8
 
 type text string
 
@@ -65,18 +65,11 @@ func TestTreeAgainstModel(t *testing.T) {
 	t.Run("int32,uint64", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) int32 { return r.Int32N(3000) - 1500 }, (*rand.Rand).Uint64, math.MinInt32, math.MaxInt32)
 	})
-	t.Run("int64,uint32", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) int64 { return r.Int64N(3000) - 1500 }, (*rand.Rand).Uint32, math.MinInt64, math.MaxInt64)
-	})
 	t.Run("float64,string", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) float64 { return float64(r.IntN(3000)) - 1500 }, word, math.NaN(), math.Inf(-1), math.Inf(1), math.Copysign(0, -1), 0)
 	})
-	t.Run("named,struct", func(t *testing.T) {
-		record := func(r *rand.Rand) facetest.Record { return facetest.RecordValues.Of(r.Int()) }
-		againstModel(t, func(r *rand.Rand) named { return named(r.IntN(1000)) }, record, math.MinInt16, math.MaxInt16)
-	})
-	t.Run("uint8,bool", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(r *rand.Rand) bool { return r.IntN(2) == 0 }, 0, 255)
+	t.Run("named,bool", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) named { return named(r.Uint32()) }, func(r *rand.Rand) bool { return r.IntN(2) == 0 }, 0, 255)
 	})
 	t.Run("uint64,nothing", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, math.MaxUint64)
@@ -87,8 +80,8 @@ func TestTreeAgainstModel(t *testing.T) {
 		againstModel(t, path, (*rand.Rand).Uint64, "", "\x00", "\xff\xff", "/", "/a/1", long, long+"x")
 	})
 	t.Run("string,string", func(t *testing.T) { againstModel(t, path, word, "", "\x00\x00", long) })
-	t.Run("named string,struct", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) text { return text([]byte{byte(r.Uint32()), byte(r.IntN(4))}) }, func(*rand.Rand) struct{} { return struct{}{} }, "", "\xff")
+	t.Run("named string,uint64", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) text { return text([]byte{byte(r.Uint32()), byte(r.IntN(4))}) }, (*rand.Rand).Uint64, "", "\xff")
 	})
 }
 
@@ -102,14 +95,14 @@ func TestRadixTreeOfNumbers(t *testing.T) {
 	t.Run("int32,uint64", func(t *testing.T) {
 		againstModelIn(t, radix, func(r *rand.Rand) int32 { return r.Int32N(3000) - 1500 }, (*rand.Rand).Uint64, math.MinInt32, math.MaxInt32)
 	})
-	t.Run("int64,uint32", func(t *testing.T) {
-		againstModelIn(t, radix, func(r *rand.Rand) int64 { return r.Int64N(3000) - 1500 }, (*rand.Rand).Uint32, math.MinInt64, math.MaxInt64)
+	t.Run("uint32,uint32", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) uint32 { return r.Uint32N(3000) }, (*rand.Rand).Uint32, 0, math.MaxUint32)
 	})
 	t.Run("float64,string", func(t *testing.T) {
 		againstModelIn(t, radix, func(r *rand.Rand) float64 { return float64(r.IntN(3000)) - 1500 }, word, math.NaN(), math.Inf(-1), math.Inf(1), math.Copysign(0, -1), 0)
 	})
-	t.Run("uint8,bool", func(t *testing.T) {
-		againstModelIn(t, radix, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(r *rand.Rand) bool { return r.IntN(2) == 0 }, 0, 255)
+	t.Run("named,bool", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) named { return named(r.Uint32()) }, func(r *rand.Rand) bool { return r.IntN(2) == 0 }, 0, 255)
 	})
 	t.Run("uint64,nothing", func(t *testing.T) {
 		againstModelIn(t, radix, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, math.MaxUint64)
