@@ -34,6 +34,7 @@ func TestEveryType(t *testing.T) {
 	t.Run("float32 to int32", properties(facetest.Float32s[float32](), facetest.Int32Values))
 	t.Run("float64 to string", properties(facetest.Float64s[float64](), facetest.StringValues))
 	t.Run("string to uint64", properties(facetest.Strings[string](), facetest.Uint64Values))
+	t.Run("string to uint32", properties(facetest.Strings[string](), facetest.Uint32Values))
 	t.Run("string to string", properties(facetest.Strings[string](), facetest.StringValues))
 	t.Run("string to nothing", properties(facetest.Strings[string](), facetest.EmptyValues))
 	t.Run("named float64 to string", properties(facetest.Float64s[facetest.Celsius](), facetest.StringValues))

@@ -17,6 +17,9 @@ func TestTreeFreezeIsFreezeOfItsPairs(t *testing.T) {
 	t.Run("uint64 uint64", func(t *testing.T) {
 		freezeLive(t, func(i uint64) uint64 { return i }, func(i uint64) uint64 { return i })
 	})
+	t.Run("int64 uint32", func(t *testing.T) {
+		freezeLive(t, func(i uint64) int64 { return int64(i) }, func(i uint64) uint32 { return uint32(i) })
+	})
 	t.Run("uint64 none", func(t *testing.T) {
 		freezeLive(t, func(i uint64) uint64 { return i }, func(uint64) struct{} { return struct{}{} })
 	})

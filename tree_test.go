@@ -65,6 +65,9 @@ func TestTreeAgainstModel(t *testing.T) {
 	t.Run("int32,uint64", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) int32 { return r.Int32N(3000) - 1500 }, (*rand.Rand).Uint64, math.MinInt32, math.MaxInt32)
 	})
+	t.Run("int64,uint32", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) int64 { return r.Int64N(3000) - 1500 }, (*rand.Rand).Uint32, math.MinInt64, math.MaxInt64)
+	})
 	t.Run("float64,string", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) float64 { return float64(r.IntN(3000)) - 1500 }, word, math.NaN(), math.Inf(-1), math.Inf(1), math.Copysign(0, -1), 0)
 	})
