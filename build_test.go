@@ -16,7 +16,7 @@ import (
 func TestLargeIndex(t *testing.T) {
 	t.Run("uint64 pairs", large(facetest.Integers[uint64](), facetest.Uint64Values))
 	t.Run("int64 column", large(facetest.Integers[int64](), facetest.Uint32Values))
-	t.Run("float32 pairs", large(facetest.Float32s[float32](), facetest.Uint32Values))
+	t.Run("float32 pairs", large(facetest.Float32s[float32](), facetest.Int32Values))
 	t.Run("float64 rows", large(facetest.Float64s[float64](), facetest.StringValues))
 }
 
@@ -56,14 +56,15 @@ func large[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) func(
 // the borders between what one worker and the next look at.
 func TestOneDescentAnywhere(t *testing.T) {
 	t.Run("uint64 pairs", oneDescent(facetest.Integers[uint64](), facetest.Uint64Values))
-	t.Run("int64 rows", oneDescent(facetest.Integers[int64](), facetest.StringValues))
-	t.Run("uint32 column", oneDescent(facetest.Integers[uint32](), facetest.Uint64Values))
+	t.Run("float64 rows", oneDescent(facetest.Float64s[float64](), facetest.StringValues))
+	t.Run("int32 column", oneDescent(facetest.Integers[int32](), facetest.Uint64Values))
 	t.Run("string", oneDescent(facetest.Strings[string](), facetest.Uint64Values))
 }
 
 func oneDescent[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) func(t *testing.T) {
 	return func(t *testing.T) {
 		const n = 2*65536 + 3
+		rng := seed.Rand(t)
 		sorted, vals := make([]K, n), make([]V, n)
 		for i := range sorted {
 			sorted[i], vals[i] = d.Num(1002+i/2*2), v.Of(i)
@@ -76,7 +77,7 @@ func oneDescent[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) 
 			places = append(places, border-1, border, border+1)
 		}
 		if !seed.Long() {
-			places = []int{1, 16384, 65536, n - 1}
+			places = []int{[]int{1, 16384, n - 1}[rng.IntN(3)], 65536}
 		}
 		for _, at := range places {
 			keys := slices.Clone(sorted)
@@ -96,8 +97,6 @@ func oneDescent[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) 
 // Where values take no memory there need be none.
 func TestKeysWithoutValues(t *testing.T) {
 	t.Run("uint64", keysOnly(facetest.Integers[uint64]()))
-	t.Run("int8", keysOnly(facetest.Integers[int8]()))
-	t.Run("float64", keysOnly(facetest.Float64s[float64]()))
 	t.Run("string", keysOnly(facetest.Strings[string]()))
 }
 
@@ -134,9 +133,9 @@ func TestFreezeSeq(t *testing.T) {
 		t.Errorf("got %v, want %v", got, ages)
 	}
 	rng := seed.Rand(t)
-	keys, vals := facetest.ManyEntries(3000, facetest.Float64s[float64](), facetest.Uint64Values, rng)
-	m := facetest.NewModel(keys, vals, facetest.Uint64Values.Same)
-	byNumber, err := pando.FreezeSeq(func(yield func(float64, uint64) bool) {
+	keys, vals := facetest.ManyEntries(3000, facetest.Float64s[float64](), facetest.StringValues, rng)
+	m := facetest.NewModel(keys, vals, facetest.StringValues.Same)
+	byNumber, err := pando.FreezeSeq(func(yield func(float64, string) bool) {
 		for i, k := range keys {
 			if !yield(k, vals[i]) {
 				return
@@ -150,7 +149,7 @@ func TestFreezeSeq(t *testing.T) {
 	if err := facetest.CheckIndex(byNumber, m, facetest.Probes(m, facetest.Float64s[float64](), 200, rng)); err != nil {
 		t.Error(err)
 	}
-	empty, err := pando.FreezeSeq(maps.All(map[uint32]*int{}))
+	empty, err := pando.FreezeSeq(maps.All(map[uint64]*int{}))
 	if err != nil || empty.Len() != 0 {
 		t.Errorf("an empty sequence gives %v", err)
 	}
@@ -176,7 +175,7 @@ func TestStatsAddUp(t *testing.T) {
 		t.Errorf("%d bytes beyond the pairs are more than 15 %%", over)
 	}
 	ix.Close()
-	column := facetest.MustFreeze(t, keys, make([]float32, n))
+	column := facetest.MustFreeze(t, signed(keys), make([]uint32, n))
 	if s := column.Stats(); s.Layout != pando.Apart || s.ValueBytes != 4*n || s.LeafBytes != 8*n || s.HeapBytes != 0 {
 		t.Errorf("%+v", s)
 	}

@@ -44,7 +44,7 @@ func TestBytesAsKeys(t *testing.T) {
 		}
 		ix.Close()
 	}
-	numbers := facetest.MustFreeze(t, []int64{1}, []int64{1})
+	numbers := facetest.MustFreeze(t, []int64{1}, []uint32{1})
 	defer numbers.Close()
 	if text := facetest.PanicOf(func() { numbers.GetBytes(nil) }); !strings.Contains(text, "int64") {
 		t.Error(text)

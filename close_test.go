@@ -13,12 +13,12 @@ import (
 
 func TestUseAfterClosePanics(t *testing.T) {
 	t.Run("pairs", usedAfterClose(facetest.Integers[uint64](), facetest.Uint64Values))
-	t.Run("column", usedAfterClose(facetest.Integers[int32](), facetest.Uint64Values))
+	t.Run("column", usedAfterClose(facetest.Integers[uint64](), facetest.Uint64Values, pando.Layout(pando.Apart)))
 	t.Run("rows", usedAfterClose(facetest.Float64s[float64](), facetest.StringValues))
 	t.Run("strings", usedAfterClose(facetest.Strings[string](), facetest.Uint64Values))
 	t.Run("blocked", usedAfterClose(facetest.Integers[uint64](), facetest.Uint64Values, pando.Layout(pando.Blocked)))
-	t.Run("compressed", usedAfterClose(facetest.Integers[int32](), facetest.Uint64Values, pando.Layout(pando.Compressed)))
-	t.Run("strings compressed", usedAfterClose(facetest.Strings[string](), facetest.StringValues, pando.Layout(pando.Compressed)))
+	t.Run("compressed", usedAfterClose(facetest.Integers[uint64](), facetest.Uint64Values, pando.Layout(pando.Compressed)))
+	t.Run("strings apart", usedAfterClose(facetest.Strings[string](), facetest.Uint64Values, pando.Layout(pando.Apart)))
 }
 
 func usedAfterClose[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V], opts ...pando.Option) func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/facetest"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // patience is a context that is canceled when it has been asked so often.
@@ -80,14 +81,14 @@ func stoppedAnywhere[K pando.Key, V any](keys []K, vals []V, opts ...pando.Optio
 
 // A sequence without end is stopped, too.
 func TestFreezeSeqStopped(t *testing.T) {
-	var forever iter.Seq2[int, int] = func(yield func(int, int) bool) {
-		for i := 0; yield(i, i); i++ {
+	var forever iter.Seq2[uint64, uint64] = func(yield func(uint64, uint64) bool) {
+		for i := uint64(0); yield(i, i); i++ {
 		}
 	}
 	if _, err := pando.FreezeSeq(forever, pando.Context(newPatience(10))); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	tree, err := pando.TreeOf([]int{1}, []int{1})
+	tree, err := pando.TreeOf([]uint64{1}, []uint64{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +98,14 @@ func TestFreezeSeqStopped(t *testing.T) {
 	if _, err := tree.Freeze(pando.Context(done)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	ix := facetest.MustFreeze(t, []int{1}, []int{1}, pando.Context(context.Background()))
+	ix := facetest.MustFreeze(t, []uint64{1}, []uint64{1}, pando.Context(context.Background()))
 	ix.Close()
 }
 
 // A long build asks often enough that it stops soon, in the middle of a sort as well: no
 // more than some 64K entries are worked on between two questions.
 func TestFreezeAsksOften(t *testing.T) {
-	const n = 1 << 19
+	n := seed.Size(1<<18, 1<<19)
 	numbers, words := make([]uint64, n), make([]string, n/4)
 	for i := range numbers {
 		numbers[i] = uint64(i) * 0x9e3779b97f4a7c15

@@ -63,25 +63,25 @@ func checkBad(t *testing.T, cases []bad) {
 func TestLengthsThatDiffer(t *testing.T) {
 	checkBad(t, []bad{
 		{"more keys", failing(make([]uint64, 3), make([]uint64, 2)), pando.ErrLength, []string{"3 keys", "2 values"}},
-		{"more values", failing(make([]int8, 2), make([]string, 3)), pando.ErrLength, []string{"2 keys", "3 values"}},
-		{"no values", failing[float32, int](make([]float32, 5), nil), pando.ErrLength, []string{"5 keys", "0 values"}},
+		{"more values", failing(make([]float64, 2), make([]string, 3)), pando.ErrLength, []string{"2 keys", "3 values"}},
+		{"no values", failing[int8, uint32](make([]int8, 5), nil), pando.ErrLength, []string{"5 keys", "0 values"}},
 		{"strings", failing([]string{"a"}, []string{}), pando.ErrLength, []string{"1 keys"}},
-		{"no keys", failing([]uint8{}, make([]struct{}, 3)), pando.ErrLength, []string{"0 keys", "3 values"}},
-		{"some empty values", failing(make([]uint16, 4), make([]struct{}, 3)), pando.ErrLength, []string{"4 keys"}},
+		{"no keys", failing([]uint64{}, make([]struct{}, 3)), pando.ErrLength, []string{"0 keys", "3 values"}},
+		{"some empty values", failing(make([]uint64, 4), make([]struct{}, 3)), pando.ErrLength, []string{"4 keys"}},
 	})
 }
 
 func TestLayoutsThatCannotBe(t *testing.T) {
-	k64, k32, k8 := make([]uint64, 4), make([]float32, 4), make([]int8, 4)
+	k64, k32 := make([]uint64, 4), make([]int32, 4)
 	pairs := pando.Layout(pando.Pairs)
 	out := []string{"leave Layout out"}
 	checkBad(t, []bad{
 		{"unknown", failing(k64, k64, pando.Layout(77)), pando.ErrLayout, []string{"Layout(77)", "AutoLayout, Pairs, Apart, Implicit, Blocked, Compressed or Radix"}},
 		{"unknown, strings", failing([]string{}, k64[:0], pando.Layout(8)), pando.ErrLayout, []string{"Layout(8)"}},
-		{"4 beside 8", failing(k64, make([]uint32, 4), pairs), pando.ErrLayout, append(out, "8-byte values")},
+		{"4 beside 8", failing(make([]int64, 4), make([]uint32, 4), pairs), pando.ErrLayout, append(out, "8-byte values")},
 		{"8 beside 4", failing(k32, k64, pairs), pando.ErrLayout, append(out, "4-byte values")},
-		{"8 beside 1", failing(k8, make([]int64, 4), pairs), pando.ErrLayout, append(out, "4-byte values")},
-		{"16 beside 8", failing(k64, make([]complex128, 4), pairs), pando.ErrLayout, out},
+		{"8 beside 2", failing(make([]int16, 4), make([]facetest.Record, 4), pairs), pando.ErrLayout, append(out, "4-byte values")},
+		{"4096 beside 8", failing(make([]int64, 4), make([]page, 4), pairs), pando.ErrLayout, out},
 		{"pointers", failing(k64, make([]*int, 4), pairs), pando.ErrLayout, append(out, "without pointers")},
 		{"nothing", failing(k64, make([]struct{}, 4), pairs), pando.ErrLayout, out},
 		{"strings", failing([]string{"a"}, []uint64{1}, pairs), pando.ErrLayout, out},
@@ -99,7 +99,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{"pages", failing(keys, keys, pando.HugePages(9)), pando.ErrOption, []string{"HugePages(9)", "SmallPages"}},
 		{"strings", failing([]string{"a"}, keys[:1], pando.Workers(-2)), pando.ErrOption, []string{"Workers(-2)"}},
 	})
-	_, err := pando.FreezeSeq(func(func(int, int) bool) {}, pando.Workers(-1))
+	_, err := pando.FreezeSeq(func(func(uint64, uint64) bool) {}, pando.Workers(-1))
 	if !errors.Is(err, pando.ErrOption) {
 		t.Errorf("FreezeSeq: %v", err)
 	}

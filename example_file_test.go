@@ -22,7 +22,7 @@ func ExampleFrozen_Save() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "prices.pando")
 
-	prices, err := pando.Freeze([]uint64{30, 10, 20}, []float64{3.5, 1.5, 2.5})
+	prices, err := pando.Freeze([]uint32{30, 10, 20}, []float32{3.5, 1.5, 2.5})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func ExampleFrozen_Save() {
 		log.Fatal(err)
 	}
 	fmt.Println(info.Len, info.Key, info.Value)
-	// Output: 3 uint64 float64
+	// Output: 3 uint32 float32
 }
 
 // A file is saved once and opened by any number of programs, each in a moment.
@@ -48,7 +48,7 @@ func ExampleOpen() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "prices.pando")
 
-	ix, err := pando.Freeze([]uint64{30, 10, 20}, []float64{3.5, 1.5, 2.5})
+	ix, err := pando.Freeze([]uint32{30, 10, 20}, []float32{3.5, 1.5, 2.5})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -57,14 +57,14 @@ func ExampleOpen() {
 	}
 	ix.Close()
 
-	prices, err := pando.Open[uint64, float64](path)
+	prices, err := pando.Open[uint32, float32](path)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer prices.Close()
 	fmt.Println(prices.Get(20))
 
-	_, err = pando.Open[string, float64](path)
+	_, err = pando.Open[int, float64](path)
 	fmt.Println(errors.Is(err, pando.ErrType))
 	// Output:
 	// 2.5 true
@@ -115,7 +115,7 @@ func ExampleInspect() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "index.pando")
 
-	ix, err := pando.Freeze([]uint32{7, 8}, []int32{1, 2})
+	ix, err := pando.Freeze([]uint32{7, 8}, []float32{1.5, 2})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func ExampleInspect() {
 	fmt.Println(info.Len, info.Key, info.Value, info.Layout)
 	fmt.Println(pando.Verify(path))
 	// Output:
-	// 2 uint32 int32 pairs
+	// 2 uint32 float32 pairs
 	// <nil>
 }
 
@@ -143,7 +143,7 @@ func ExampleNote() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "days.pando")
 
-	ix, err := pando.Freeze([]int32{18262, 18263}, []float64{1.5, 2.5}, pando.Note("keys are days since 1970"))
+	ix, err := pando.Freeze([]int{18262, 18263}, []float64{1.5, 2.5}, pando.Note("keys are days since 1970"))
 	if err != nil {
 		log.Fatal(err)
 	}

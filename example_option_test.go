@@ -50,7 +50,7 @@ func ExampleLayout() {
 func ExampleContext() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := pando.Freeze([]int{1}, []int{1}, pando.Context(ctx))
+	_, err := pando.Freeze([]int{1}, []string{"one"}, pando.Context(ctx))
 	fmt.Println(errors.Is(err, context.Canceled))
 	// Output: true
 }

@@ -29,7 +29,7 @@ func ExampleFreeze() {
 
 // Where values take no memory, an index is an ordered set.
 func ExampleFreeze_set() {
-	primes, err := pando.Freeze[uint16, struct{}]([]uint16{7, 2, 11, 3, 5}, nil)
+	primes, err := pando.Freeze[int, struct{}]([]int{7, 2, 11, 3, 5}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

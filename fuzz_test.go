@@ -39,47 +39,74 @@ func (c *cursor) uint64() uint64 {
 //	200…239  eight bytes of bits
 //	240…255  a run of up to 255 numbers, so that few bytes make a deep tree
 func fuzzKeys[K pando.Key](c *cursor, d facetest.Domain[K], n int) []K {
-	keys := make([]K, 0, min(n, 4096))
+	made := fuzzMade(c, len(d.Ends), n)
+	keys := make([]K, len(made))
+	for i, m := range made {
+		switch m.how {
+		case 'n':
+			keys[i] = d.Num(int(m.n))
+		case 'e':
+			keys[i] = d.Ends[m.n]
+		case 'b':
+			keys[i] = d.Bits(m.n)
+		}
+	}
+	return keys
+}
+
+// fuzzed is how a key comes about: by a number, as an end, by its bits.
+type fuzzed struct {
+	how byte
+	n   uint64
+}
+
+// fuzzMade reads how up to n keys come about, of a domain with so many ends.
+func fuzzMade(c *cursor, ends, n int) []fuzzed {
+	keys := make([]fuzzed, 0, min(n, 4096))
 	for len(keys) < n && c.more() {
 		switch op := int(c.byte()); {
 		case op < 80 && len(keys) > 0:
 			keys = append(keys, keys[len(keys)-1-op%len(keys)])
 		case op < 160:
-			keys = append(keys, d.Num(op))
+			keys = append(keys, fuzzed{'n', uint64(op)})
 		case op < 200:
-			keys = append(keys, d.Ends[op%len(d.Ends)])
+			keys = append(keys, fuzzed{'e', uint64(op % ends)})
 		case op < 240:
-			keys = append(keys, d.Bits(c.uint64()))
+			keys = append(keys, fuzzed{'b', c.uint64()})
 		default:
 			from, step := int(c.byte())*16, op-239
 			for i := range int(c.byte()) {
-				keys = append(keys, d.Num(from+i*step))
+				keys = append(keys, fuzzed{'n', uint64(from + i*step)})
 			}
 		}
 	}
 	return keys
 }
 
-// fuzzTypes has a fuzzed build for each type of key.
+// fuzzTypes has a fuzzed build for each type of key, with values as in TestEveryType.
 var fuzzTypes = []func(*testing.T, *cursor){
-	fuzzWith(facetest.Integers[uint64](), facetest.Uint64Values), fuzzKeyType(facetest.Integers[uint32]()),
-	fuzzWith(facetest.Float64s[float64](), facetest.Uint64Values), fuzzKeyType(facetest.Float32s[float32]()),
-	fuzzWith(facetest.Integers[int64](), facetest.Uint64Values), fuzzKeyType(facetest.Integers[int32]()),
-	fuzzKeyType(facetest.Integers[uint8]()), fuzzKeyType(facetest.Integers[int8]()),
-	fuzzKeyType(facetest.Integers[uint16]()), fuzzKeyType(facetest.Integers[int16]()),
-	fuzzKeyType(facetest.Integers[int]()), fuzzKeyType(facetest.Integers[uint]()), fuzzKeyType(facetest.Integers[uintptr]()),
-	fuzzWith(facetest.Strings[string](), facetest.Uint64Values),
+	fuzzEither(facetest.Integers[uint64](), facetest.Uint64Values, facetest.StringValues), fuzzWith(facetest.Integers[uint32](), facetest.Uint32Values),
+	fuzzWith(facetest.Float64s[float64](), facetest.StringValues), fuzzWith(facetest.Float32s[float32](), facetest.Int32Values),
+	fuzzWith(facetest.Integers[int64](), facetest.Uint32Values), fuzzWith(facetest.Integers[int32](), facetest.Uint64Values),
+	fuzzWith(facetest.Integers[uint8](), facetest.BoolValues), fuzzWith(facetest.Integers[int8](), facetest.Uint32Values),
+	fuzzWith(facetest.Integers[uint16](), facetest.TriplesValues), fuzzWith(facetest.Integers[int16](), facetest.RecordValues),
+	fuzzWith(facetest.Integers[int](), facetest.StringValues), fuzzWith(facetest.Integers[uint](), facetest.FloatValues), fuzzWith(facetest.Integers[uintptr](), facetest.BytesValues),
+	fuzzEither(facetest.Strings[string](), facetest.Uint64Values, facetest.StringValues),
 }
 
-// fuzzKeyType builds with values in Go memory, or with others.
-func fuzzKeyType[K pando.Key](d facetest.Domain[K]) func(*testing.T, *cursor) {
-	return fuzzWith(d, facetest.Uint32Values)
-}
-
+// fuzzWith builds with values of one type, whatever the byte for it says.
 func fuzzWith[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) func(*testing.T, *cursor) {
 	return func(t *testing.T, c *cursor) {
+		c.byte()
+		fuzzBuild(t, c, d, v)
+	}
+}
+
+// fuzzEither builds with values of one type or another.
+func fuzzEither[K pando.Key, V, W any](d facetest.Domain[K], v facetest.Values[V], w facetest.Values[W]) func(*testing.T, *cursor) {
+	return func(t *testing.T, c *cursor) {
 		if c.byte()%3 == 2 {
-			fuzzBuild(t, c, d, facetest.StringValues)
+			fuzzBuild(t, c, d, w)
 			return
 		}
 		fuzzBuild(t, c, d, v)
@@ -103,11 +130,9 @@ func fuzzBuild[K pando.Key, V any](t *testing.T, c *cursor, d facetest.Domain[K]
 		pando.Layout(layout), pando.Workers(o / 9 % 4), pando.HugePages(pando.PageMode(o / 36 % 3)),
 	}
 	keys := fuzzKeys(c, d, int(c.byte())+256*int(c.byte()&15))
-	vals := make([]V, len(keys))
-	for i := range vals {
-		vals[i] = v.Of(i)
-	}
-	ix, err := pando.Freeze(keys, vals, opts...)
+	n := len(keys)
+	asked := func(*facetest.Model[K, V]) []K { return append(fuzzKeys(c, d, 300), d.Ends...) }
+	_, err := freezeAndCheck(keys, d, v, asked, opts...)
 	if layout != pando.AutoLayout && layout != pando.Implicit && !slices.Contains(facetest.Layouts[K](v), layout) {
 		if !errors.Is(err, pando.ErrLayout) {
 			t.Fatalf("%v: %v", layout, err)
@@ -115,13 +140,7 @@ func fuzzBuild[K pando.Key, V any](t *testing.T, c *cursor, d facetest.Domain[K]
 		return
 	}
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer ix.Close()
-	m := facetest.NewModel(keys, vals, v.Same)
-	asked := append(fuzzKeys(c, d, 300), d.Ends...)
-	if err := facetest.CheckIndex(ix, m, asked); err != nil {
-		t.Fatalf("%v of %d keys: %v", layout, len(keys), err)
+		t.Fatalf("%v of %d keys: %v", layout, n, err)
 	}
 }
 

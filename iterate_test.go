@@ -86,10 +86,10 @@ func TestIterationsDoNotDisturbEachOther(t *testing.T) {
 }
 
 func TestRangeEnds(t *testing.T) {
-	ix := facetest.MustFreeze(t, []int16{-5, -5, 0, 3, 3, 3, 9}, []string{"a", "b", "c", "d", "e", "f", "g"})
+	ix := facetest.MustFreeze(t, []float64{-5, -5, 0, 3, 3, 3, 9}, []string{"a", "b", "c", "d", "e", "f", "g"})
 	defer ix.Close()
 	for _, r := range []struct {
-		lo, hi int16
+		lo, hi float64
 		want   string
 	}{
 		{-5, 9, "abcdefg"}, {-32768, 32767, "abcdefg"}, {-5, -5, "ab"}, {3, 3, "def"}, {-4, 3, "cdef"},
@@ -100,10 +100,10 @@ func TestRangeEnds(t *testing.T) {
 			got += v
 		}
 		if got != r.want || ix.Count(r.lo, r.hi) != len(r.want) {
-			t.Errorf("%d to %d: %q, count %d; want %q", r.lo, r.hi, got, ix.Count(r.lo, r.hi), r.want)
+			t.Errorf("%v to %v: %q, count %d; want %q", r.lo, r.hi, got, ix.Count(r.lo, r.hi), r.want)
 		}
-		if _, vals := ix.RangeBatch([]int16{r.lo}, []int16{r.hi}, 2).At(0); len(vals) != min(2, len(r.want)) {
-			t.Errorf("%d to %d, limit 2: %q", r.lo, r.hi, vals)
+		if _, vals := ix.RangeBatch([]float64{r.lo}, []float64{r.hi}, 2).At(0); len(vals) != min(2, len(r.want)) {
+			t.Errorf("%v to %v, limit 2: %q", r.lo, r.hi, vals)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestMisusePanics(t *testing.T) {
 	ix := counted(t, 10)
 	defer ix.Close()
-	words := facetest.MustFreeze(t, []string{"a", "b"}, []int{1, 2})
+	words := facetest.MustFreeze(t, []string{"a", "b"}, []uint64{1, 2})
 	defer words.Close()
 	keys, vals, found, ranks := make([]uint64, 5), make([]uint64, 4), make([]bool, 4), make([]int, 4)
 	vals[0], found[0], ranks[0] = 7, true, 7
@@ -32,10 +32,10 @@ func TestMisusePanics(t *testing.T) {
 		{"strings, vals", func() { words.GetBatch([]string{"a"}, nil, nil) }, "pando: GetBatch: vals holds 0 results, but there are 1 keys"},
 		{"bytes of numbers", func() { ix.GetBatchBytes(nil, []int32{0}, nil, nil) }, "pando: GetBatchBytes: the keys of this index are uint64, not strings; use GetBatch"},
 		{"no offsets", func() { words.GetBatchBytes(nil, nil, nil, nil) }, "pando: GetBatchBytes: no offsets; there is one more than there are keys"},
-		{"offset beyond", func() { words.GetBatchBytes([]byte("ab"), []int32{0, 3}, make([]int, 1), nil) }, "pando: GetBatchBytes: offset 1 is 3; offsets ascend from 0 to the length of data, 2"},
-		{"offsets descend", func() { words.GetBatchBytes([]byte("ab"), []int32{0, 2, 1}, make([]int, 2), nil) }, "pando: GetBatchBytes: offset 2 is 1; offsets ascend from 0 to the length of data, 2"},
-		{"offset below 0", func() { words.GetBatchBytes([]byte("ab"), []int32{-1, 2}, make([]int, 1), nil) }, "pando: GetBatchBytes: offset 0 is -1; offsets ascend from 0 to the length of data, 2"},
-		{"bytes, vals", func() { words.GetBatchBytes([]byte("ab"), []int32{0, 1, 2}, make([]int, 1), nil) }, "pando: GetBatchBytes: vals holds 1 results, but there are 2 keys"},
+		{"offset beyond", func() { words.GetBatchBytes([]byte("ab"), []int32{0, 3}, make([]uint64, 1), nil) }, "pando: GetBatchBytes: offset 1 is 3; offsets ascend from 0 to the length of data, 2"},
+		{"offsets descend", func() { words.GetBatchBytes([]byte("ab"), []int32{0, 2, 1}, make([]uint64, 2), nil) }, "pando: GetBatchBytes: offset 2 is 1; offsets ascend from 0 to the length of data, 2"},
+		{"offset below 0", func() { words.GetBatchBytes([]byte("ab"), []int32{-1, 2}, make([]uint64, 1), nil) }, "pando: GetBatchBytes: offset 0 is -1; offsets ascend from 0 to the length of data, 2"},
+		{"bytes, vals", func() { words.GetBatchBytes([]byte("ab"), []int32{0, 1, 2}, make([]uint64, 1), nil) }, "pando: GetBatchBytes: vals holds 1 results, but there are 2 keys"},
 		{"strings, at", func() { words.At(2) }, "pando: At(2): the index has 2 entries"},
 	} {
 		if got := facetest.PanicOf(c.do); got != c.want {

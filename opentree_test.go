@@ -59,23 +59,23 @@ func seesDamage[K pando.Key](key func(i int) K) func(t *testing.T) {
 
 // A file with equal keys is refused by that name, wherever they are.
 func TestOpenTreeOfEqualKeys(t *testing.T) {
-	t.Run("numbers", refusesEqual(func(i int) int32 { return int32(i) }))
-	t.Run("wide", refusesEqual(func(i int) uint64 { return uint64(i) << 40 }))
+	t.Run("numbers", refusesEqual(func(i int) int32 { return int32(i) }, uint64(0)))
+	t.Run("wide", refusesEqual(func(i int) uint64 { return uint64(i) << 40 }, uint64(0)))
 	t.Run("floats", refusesEqual(func(i int) float64 {
 		if i == 0 {
 			return math.NaN()
 		}
 		return float64(i)
-	}))
-	t.Run("strings", refusesEqual(func(i int) string { return fmt.Sprintf("%06d", i) }))
+	}, ""))
+	t.Run("strings", refusesEqual(func(i int) string { return fmt.Sprintf("%06d", i) }, uint64(0)))
 }
 
-func refusesEqual[K pando.Key](key func(i int) K) func(t *testing.T) {
+func refusesEqual[K pando.Key, V any](key func(i int) K, _ V) func(t *testing.T) {
 	return func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "index")
 		for _, n := range []int{2, 9, 600, 9000} {
 			for _, at := range []int{0, (n - 1) / 2, n - 2} {
-				keys, vals := make([]K, n), make([]uint64, n)
+				keys, vals := make([]K, n), make([]V, n)
 				for i := range keys {
 					keys[i] = key(i)
 				}
@@ -88,7 +88,7 @@ func refusesEqual[K pando.Key](key func(i int) K) func(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, layout := range []pando.LayoutKind{pando.AutoLayout, pando.Radix} {
-					_, err := pando.OpenTree[K, uint64](path, pando.Layout(layout))
+					_, err := pando.OpenTree[K, V](path, pando.Layout(layout))
 					if !errors.Is(err, pando.ErrEqualKeys) || errors.Is(err, pando.ErrFile) || !strings.Contains(err.Error(), fmt.Sprint(keys[at])) {
 						t.Fatalf("%d keys, %d and the next are equal, %v: %v", n, at, layout, err)
 					}

@@ -10,17 +10,18 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/facetest"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // forgetMany makes indexes of some 2 MB each, asks each for a batch, since the
 // pools that batches use refer to it for two more collections, and keeps none
 // of them. Next to nothing of it is on the heap. It returns the most bytes that
 // were in use.
-func forgetMany(t *testing.T, indexes int) (most int64) {
+func forgetMany(t *testing.T) (most int64) {
 	t.Helper()
 	_, sorted := descending(100_000)
 	vals := make([]uint64, 10_000)
-	for range indexes {
+	for range seed.Size(100, 200) {
 		ix := facetest.MustFreeze(t, sorted, sorted)
 		ix.GetBatch(sorted[:len(vals)], vals, nil)
 		most = max(most, arena.InUse())
@@ -31,8 +32,8 @@ func forgetMany(t *testing.T, indexes int) (most int64) {
 // Indexes that nobody holds are a reason to collect, as slices are.
 func TestForgottenIndexesAreCollected(t *testing.T) {
 	facetest.NoneInUse(t)
-	if most := forgetMany(t, 200); most > 50<<20 {
-		t.Errorf("200 forgotten indexes of 2 MB held %d MB", most>>20)
+	if most := forgetMany(t); most > 50<<20 {
+		t.Errorf("forgotten indexes of 2 MB held %d MB", most>>20)
 	}
 }
 
@@ -41,7 +42,7 @@ func TestForgottenIndexesUnderAMemoryLimit(t *testing.T) {
 	facetest.NoneInUse(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(128 << 20))
-	if most := forgetMany(t, 200); most > 128<<20 {
+	if most := forgetMany(t); most > 128<<20 {
 		t.Errorf("under a limit of 128 MB, forgotten indexes held %d MB", most>>20)
 	}
 }
@@ -108,7 +109,7 @@ func TestForgottenIndexesInFewAddresses(t *testing.T) {
 	debug.SetMemoryLimit(300 << 20)
 	_, sorted := descending(1 << 20) // 17 MB each
 	path := filepath.Join(t.TempDir(), "index")
-	for i := range 200 {
+	for i := range seed.Size(100, 200) {
 		ix, err := pando.Freeze(sorted, sorted)
 		if err != nil {
 			t.Fatalf("index %d: %v", i, err)

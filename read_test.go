@@ -69,6 +69,9 @@ func readBack[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) fu
 					if now := arena.InUse(); now > before { // less, where another test has forgotten an index
 						t.Errorf("%s: %d bytes are left", name, now-before)
 					}
+					if n <= 1 && !seed.Long() {
+						break // any of them will do
+					}
 				}
 			}
 		}

@@ -17,8 +17,8 @@ func TestTreeFreezeIsFreezeOfItsPairs(t *testing.T) {
 	t.Run("uint64 uint64", func(t *testing.T) {
 		freezeLive(t, func(i uint64) uint64 { return i }, func(i uint64) uint64 { return i })
 	})
-	t.Run("uint64 uint32", func(t *testing.T) {
-		freezeLive(t, func(i uint64) uint64 { return i }, func(i uint64) uint32 { return uint32(i) })
+	t.Run("int64 uint32", func(t *testing.T) {
+		freezeLive(t, func(i uint64) int64 { return int64(i) }, func(i uint64) uint32 { return uint32(i) })
 	})
 	t.Run("uint64 none", func(t *testing.T) {
 		freezeLive(t, func(i uint64) uint64 { return i }, func(uint64) struct{} { return struct{}{} })
@@ -31,9 +31,6 @@ func TestTreeFreezeIsFreezeOfItsPairs(t *testing.T) {
 	})
 	t.Run("int32 uint64", func(t *testing.T) {
 		freezeLive(t, func(i uint64) int32 { return int32(i) }, func(i uint64) uint64 { return i })
-	})
-	t.Run("uint32 none", func(t *testing.T) {
-		freezeLive(t, func(i uint64) uint32 { return uint32(i) }, func(uint64) struct{} { return struct{}{} })
 	})
 }
 
@@ -52,7 +49,11 @@ func freezeLive[K pando.Key, V comparable](t *testing.T, key func(uint64) K, val
 		if err := tree.SetBatch(keys, vals); err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range []pando.LayoutKind{pando.AutoLayout, pando.Apart, pando.Compressed, pando.Radix} {
+		kinds := []pando.LayoutKind{pando.AutoLayout, pando.Apart, pando.Compressed, pando.Radix}
+		if n > 5000 && !seed.Long() {
+			kinds = []pando.LayoutKind{pando.AutoLayout, kinds[1+rng.IntN(3)]}
+		}
+		for _, kind := range kinds {
 			freezeAs(t, tree, rng.Uint64(), key, val, kind)
 		}
 		tree.Close()

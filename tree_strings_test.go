@@ -14,13 +14,13 @@ import (
 )
 
 // treeOfWords returns a tree of strings, and the model of it.
-func treeOfWords(t *testing.T, n int) (*pando.Tree[string, uint32], *facetest.Model[string, uint32]) {
+func treeOfWords(t *testing.T, n int) (*pando.Tree[string, uint64], *facetest.Model[string, uint64]) {
 	t.Helper()
 	rng := seed.Rand(t)
-	m := &treeModel[string, uint32]{}
-	keys, vals := make([]string, n), make([]uint32, n)
+	m := &treeModel[string, uint64]{}
+	keys, vals := make([]string, n), make([]uint64, n)
 	for i := range keys {
-		keys[i], vals[i] = fmt.Sprintf("%x/%c", rng.IntN(n), 'a'+rng.IntN(3)), rng.Uint32()
+		keys[i], vals[i] = fmt.Sprintf("%x/%c", rng.IntN(n), 'a'+rng.IntN(3)), rng.Uint64()
 		m.set(keys[i], vals[i])
 	}
 	tree, err := pando.TreeOf(keys, vals, pando.Workers(2))
@@ -28,7 +28,7 @@ func treeOfWords(t *testing.T, n int) (*pando.Tree[string, uint32], *facetest.Mo
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tree.Close() })
-	return tree, &facetest.Model[string, uint32]{Keys: m.keys, Vals: m.vals, Same: same[uint32]}
+	return tree, &facetest.Model[string, uint64]{Keys: m.keys, Vals: m.vals, Same: same[uint64]}
 }
 
 func TestTreeOfStringsByBytes(t *testing.T) {
@@ -49,8 +49,8 @@ func TestTreeOfStringsByBytes(t *testing.T) {
 		data = append(data, k...)
 		offsets = append(offsets, int32(len(data)))
 	}
-	for name, get := range map[string]func([]byte, []int32, []uint32, []bool) int{"tree": tree.GetBatchBytes, "snapshot": snap.GetBatchBytes} {
-		vals, found := make([]uint32, len(m.Keys)), make([]bool, len(m.Keys))
+	for name, get := range map[string]func([]byte, []int32, []uint64, []bool) int{"tree": tree.GetBatchBytes, "snapshot": snap.GetBatchBytes} {
+		vals, found := make([]uint64, len(m.Keys)), make([]bool, len(m.Keys))
 		if hits := get(data, offsets, vals, found); hits != len(vals) || !slices.Equal(vals, m.Vals) || slices.Contains(found, false) {
 			t.Errorf("%s: %d of %d found by bytes", name, hits, len(vals))
 		}
@@ -63,7 +63,7 @@ func TestTreeOfStringsByBytes(t *testing.T) {
 	if v, ok := tree.Get("new"); v != 7 || !ok {
 		t.Errorf("Get = %d, %t", v, ok)
 	}
-	for _, ix := range []pando.Index[string, uint32]{tree, snap} {
+	for _, ix := range []pando.Index[string, uint64]{tree, snap} {
 		c := ix.Cursor()
 		c.First()
 		if got := c.AppendKey([]byte("> ")); string(got) != "> "+m.Keys[0] {
@@ -77,7 +77,7 @@ func TestTreeOfStringsPrefix(t *testing.T) {
 	snap := tree.Snapshot()
 	defer snap.Close()
 	for _, p := range []string{"", "1", "12", "3f/", "3f/a", "3f/ab", "zz", "\xff"} {
-		for _, ix := range []pando.Index[string, uint32]{tree, snap} {
+		for _, ix := range []pando.Index[string, uint64]{tree, snap} {
 			if err := facetest.CheckPrefix(ix, m, p); err != nil {
 				t.Error(err)
 			}
@@ -97,7 +97,7 @@ func TestTreeOfStringsFile(t *testing.T) {
 	if err := tree.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	back, err := pando.OpenTree[string, uint32](path)
+	back, err := pando.OpenTree[string, uint64](path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestTreeOfStringsFile(t *testing.T) {
 	if _, err := tree.WriteTo(&buf); err != nil {
 		t.Fatal(err)
 	}
-	read, err := pando.ReadBytes[string, uint32](buf.Bytes())
+	read, err := pando.ReadBytes[string, uint64](buf.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestTreeOfStringsRefuses(t *testing.T) {
 	if err := tree.SetBytes([]byte("a"), 1); !errors.Is(err, pando.ErrClosed) {
 		t.Errorf("SetBytes after Close: %v", err)
 	}
-	numbers, err := pando.NewTree[int, int]()
+	numbers, err := pando.NewTree[uint64, uint64]()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (m *treeModel[K, V]) delete(k K) {
 
 func same[T comparable](a, b T) bool { return a == b || a != a && b != b }
 
-type named int16
+type named uint8
 
 type text string
 
@@ -59,11 +59,11 @@ func TestTreeAgainstModel(t *testing.T) {
 	t.Run("uint64,uint64", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, (*rand.Rand).Uint64, 0, math.MaxUint64)
 	})
-	t.Run("uint32,float32", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) uint32 { return r.Uint32N(3000) }, (*rand.Rand).Float32, 0, math.MaxUint32)
+	t.Run("uint32,uint32", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) uint32 { return r.Uint32N(3000) }, (*rand.Rand).Uint32, 0, math.MaxUint32)
 	})
-	t.Run("int32,int64", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) int32 { return r.Int32N(3000) - 1500 }, (*rand.Rand).Int64, math.MinInt32, math.MaxInt32)
+	t.Run("int32,uint64", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) int32 { return r.Int32N(3000) - 1500 }, (*rand.Rand).Uint64, math.MinInt32, math.MaxInt32)
 	})
 	t.Run("int64,uint32", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) int64 { return r.Int64N(3000) - 1500 }, (*rand.Rand).Uint32, math.MinInt64, math.MaxInt64)
@@ -71,23 +71,20 @@ func TestTreeAgainstModel(t *testing.T) {
 	t.Run("float64,string", func(t *testing.T) {
 		againstModel(t, func(r *rand.Rand) float64 { return float64(r.IntN(3000)) - 1500 }, word, math.NaN(), math.Inf(-1), math.Inf(1), math.Copysign(0, -1), 0)
 	})
-	t.Run("named,struct", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) named { return named(r.IntN(1000)) }, func(*rand.Rand) struct{} { return struct{}{} }, math.MinInt16, math.MaxInt16)
+	t.Run("named,bool", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) named { return named(r.Uint32()) }, func(r *rand.Rand) bool { return r.IntN(2) == 0 }, 0, 255)
 	})
-	t.Run("uint8,[3]int", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(r *rand.Rand) [3]int { return [3]int{r.Int(), 1, 2} }, 0, 255)
+	t.Run("uint64,nothing", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, math.MaxUint64)
 	})
 	long := strings.Repeat("long", 1000)
 	path := func(r *rand.Rand) string { return "/a/" + strconv.Itoa(r.IntN(300)) + strings.Repeat("/b", r.IntN(9)) }
 	t.Run("string,uint64", func(t *testing.T) {
 		againstModel(t, path, (*rand.Rand).Uint64, "", "\x00", "\xff\xff", "/", "/a/1", long, long+"x")
 	})
-	t.Run("string,float32", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) string { return strconv.Itoa(r.IntN(3000)) }, (*rand.Rand).Float32, "", "0", long)
-	})
 	t.Run("string,string", func(t *testing.T) { againstModel(t, path, word, "", "\x00\x00", long) })
-	t.Run("named string,struct", func(t *testing.T) {
-		againstModel(t, func(r *rand.Rand) text { return text([]byte{byte(r.Uint32()), byte(r.IntN(4))}) }, func(*rand.Rand) struct{} { return struct{}{} }, "", "\xff")
+	t.Run("named string,uint64", func(t *testing.T) {
+		againstModel(t, func(r *rand.Rand) text { return text([]byte{byte(r.Uint32()), byte(r.IntN(4))}) }, (*rand.Rand).Uint64, "", "\xff")
 	})
 }
 
@@ -98,16 +95,22 @@ func TestRadixTreeOfNumbers(t *testing.T) {
 	t.Run("uint64,uint64", func(t *testing.T) {
 		againstModelIn(t, radix, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, (*rand.Rand).Uint64, 0, math.MaxUint64)
 	})
-	t.Run("int32,float32", func(t *testing.T) {
-		againstModelIn(t, radix, func(r *rand.Rand) int32 { return r.Int32N(3000) - 1500 }, (*rand.Rand).Float32, math.MinInt32, math.MaxInt32)
+	t.Run("int32,uint64", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) int32 { return r.Int32N(3000) - 1500 }, (*rand.Rand).Uint64, math.MinInt32, math.MaxInt32)
+	})
+	t.Run("uint32,uint32", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) uint32 { return r.Uint32N(3000) }, (*rand.Rand).Uint32, 0, math.MaxUint32)
 	})
 	t.Run("float64,string", func(t *testing.T) {
 		againstModelIn(t, radix, func(r *rand.Rand) float64 { return float64(r.IntN(3000)) - 1500 }, word, math.NaN(), math.Inf(-1), math.Inf(1), math.Copysign(0, -1), 0)
 	})
-	t.Run("uint8,struct", func(t *testing.T) {
-		againstModelIn(t, radix, func(r *rand.Rand) uint8 { return uint8(r.Uint32()) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, 255)
+	t.Run("named,bool", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) named { return named(r.Uint32()) }, func(r *rand.Rand) bool { return r.IntN(2) == 0 }, 0, 255)
 	})
-	tree, err := pando.TreeOf([]int16{3, -7, 3, 0}, []int{1, 2, 3, 4}, radix)
+	t.Run("uint64,nothing", func(t *testing.T) {
+		againstModelIn(t, radix, func(r *rand.Rand) uint64 { return r.Uint64N(3000) }, func(*rand.Rand) struct{} { return struct{}{} }, 0, math.MaxUint64)
+	})
+	tree, err := pando.TreeOf([]int32{3, -7, 3, 0}, []uint64{1, 2, 3, 4}, radix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,15 +119,15 @@ func TestRadixTreeOfNumbers(t *testing.T) {
 	if err := tree.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := pando.OpenTree[int16, int](path, radix)
+	opened, err := pando.OpenTree[int32, uint64](path, radix)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer opened.Close()
-	for _, tree := range []*pando.Tree[int16, int]{tree, opened} {
+	for _, tree := range []*pando.Tree[int32, uint64]{tree, opened} {
 		var got []int
 		for k, v := range tree.All() {
-			got = append(got, int(k), v)
+			got = append(got, int(k), int(v))
 		}
 		if want := []int{-7, 2, 0, 4, 3, 3}; tree.Stats().Layout != pando.Radix || !slices.Equal(got, want) {
 			t.Errorf("layout %v, %v; want %v", tree.Stats().Layout, got, want)
@@ -155,23 +158,23 @@ func againstModelIn[K pando.Key, V comparable](t *testing.T, in pando.Option, ke
 			return
 		}
 	}
-	compareTree(t, rng, tree, model, draw)
+	compareTree(t, tree, model, draw)
 	snap := tree.Snapshot()
 	kept := &treeModel[K, V]{slices.Clone(model.keys), slices.Clone(model.vals)}
 	for range 2000 {
 		stepBoth(t, rng, tree, model, draw, val)
 	}
 	batchBoth(t, rng, tree, model, draw, val)
-	compareTree(t, rng, tree, model, draw)
-	compareTree(t, rng, snap, kept, draw)
+	compareTree(t, tree, model, draw)
+	compareTree(t, snap, kept, draw)
 	frozen, err := tree.Freeze(pando.On(pando.CPU))
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareTree(t, rng, frozen, model, draw)
+	compareTree(t, frozen, model, draw)
 	frozen.Close()
 	tree.Close()
-	compareTree(t, rng, snap, kept, draw)
+	compareTree(t, snap, kept, draw)
 	snap.Close()
 	if err := tree.Set(draw(), val(rng)); !errors.Is(err, pando.ErrClosed) {
 		t.Errorf("Set after Close: %v", err)
@@ -295,82 +298,26 @@ func batchBoth[K pando.Key, V comparable](t *testing.T, rng *rand.Rand, tree *pa
 }
 
 // compareTree compares an index with the model by every method that reads.
-func compareTree[K pando.Key, V comparable](t *testing.T, rng *rand.Rand, ix pando.Index[K, V], model *treeModel[K, V], draw func() K) {
+func compareTree[K pando.Key, V comparable](t *testing.T, ix pando.Index[K, V], model *treeModel[K, V], draw func() K) {
 	t.Helper()
-	if ix.Len() != len(model.keys) {
-		t.Fatalf("%d entries, want %d", ix.Len(), len(model.keys))
-	}
-	i := 0
-	for k, v := range ix.All() {
-		if cmp.Compare(k, model.keys[i]) != 0 || !same(v, model.vals[i]) {
-			t.Fatalf("entry %d is %v → %v, want %v → %v", i, k, v, model.keys[i], model.vals[i])
-		}
-		i++
-	}
-	for k := range ix.Backward() {
-		i--
-		if cmp.Compare(k, model.keys[i]) != 0 {
-			t.Fatalf("backward: entry %d is %v, want %v", i, k, model.keys[i])
-		}
-	}
-	if i != 0 {
-		t.Fatalf("backward ends with entry %d", i)
-	}
-	n := 300
-	keys, his, vals, found := make([]K, n), make([]K, n), make([]V, n), make([]bool, n)
-	ranks, counts := make([]int, n), make([]int, n)
+	keys := make([]K, seed.Size(100, 300))
 	for i := range keys {
-		keys[i], his[i] = draw(), draw()
+		keys[i] = draw()
 	}
-	sorted := &facetest.Model[K, V]{Keys: model.keys, Vals: model.vals, Same: same[V]}
-	if err := facetest.CheckScans(ix, sorted, keys, rng); err != nil {
+	if err := facetest.CheckIndex(ix, &facetest.Model[K, V]{Keys: model.keys, Vals: model.vals, Same: same[V]}, keys); err != nil {
 		t.Fatal(err)
-	}
-	if err := facetest.CheckCursor(ix, sorted, keys, rng); err != nil {
-		t.Fatal(err)
-	}
-	ix.GetBatch(keys, vals, found)
-	ix.RankBatch(keys, ranks)
-	ix.CountBatch(keys, his, counts)
-	ranges := ix.RangeBatch(keys, his, 10)
-	for i, k := range keys {
-		want, had := model.get(k)
-		at, _ := model.find(k)
-		to, ok := model.find(his[i])
-		if ok {
-			to++
-		}
-		to = max(at, to)
-		got, _ := ranges.At(i)
-		if !same(vals[i], want) || found[i] != had || ranks[i] != at || ix.Rank(k) != at || counts[i] != to-at || ix.Count(k, his[i]) != to-at || len(got) != min(10, to-at) {
-			t.Fatalf("key %v: %v, %t, rank %d, count %d, range of %d; want %v, %t, %d, %d", k, vals[i], found[i], ranks[i], counts[i], len(got), want, had, at, to-at)
-		}
-		if v, ok := ix.Get(k); !same(v, want) || ok != had {
-			t.Fatalf("Get(%v) = %v, %t, want %v, %t", k, v, ok, want, had)
-		}
-		if ix.Has(k) != had {
-			t.Fatalf("Has(%v) = %t", k, !had)
-		}
-		if c, _, ok := ix.Ceil(k); ok != (at < len(model.keys)) || ok && cmp.Compare(c, model.keys[at]) != 0 {
-			t.Fatalf("Ceil(%v) = %v, %t", k, c, ok)
-		}
-		if at < len(model.keys) {
-			if gk, gv := ix.At(at); cmp.Compare(gk, model.keys[at]) != 0 || !same(gv, model.vals[at]) {
-				t.Fatalf("At(%d) = %v → %v", at, gk, gv)
-			}
-		}
 	}
 }
 
 func TestTreeFile(t *testing.T) {
-	tree, err := pando.NewTree[int32, string](pando.Values(
+	tree, err := pando.NewTree[float64, string](pando.Values(
 		func(dst []byte, v string) []byte { return append(dst, v...) },
 		func(b []byte) (string, error) { return string(b), nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range int32(5000) {
-		tree.Set(-i, "value")
+	for i := range 5000 {
+		tree.Set(-float64(i), "value")
 	}
 	path := filepath.Join(t.TempDir(), "tree")
 	if err := tree.Save(path); err != nil {
@@ -379,7 +326,7 @@ func TestTreeFile(t *testing.T) {
 	codec := pando.Values(
 		func(dst []byte, v string) []byte { return append(dst, v...) },
 		func(b []byte) (string, error) { return string(b), nil })
-	back, err := pando.OpenTree[int32, string](path, codec)
+	back, err := pando.OpenTree[float64, string](path, codec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +336,7 @@ func TestTreeFile(t *testing.T) {
 }
 
 func TestTreeRefuses(t *testing.T) {
-	if _, err := pando.NewTree[string, int](pando.Layout(pando.BPlus)); !errors.Is(err, pando.ErrLayout) {
+	if _, err := pando.NewTree[string, uint64](pando.Layout(pando.BPlus)); !errors.Is(err, pando.ErrLayout) {
 		t.Errorf("strings in a B+-tree: %v", err)
 	}
 	tree, err := pando.NewTree[uint64, uint64](pando.MemoryLimit(100_000))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pando-index/pando"
 	_ "github.com/pando-index/pando/cuda" // a GPU is tested, too, where there is one
+	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -38,7 +39,7 @@ func OnEachPath(check func() error) error {
 	return nil
 }
 
-// probes returns keys to ask for: hits, and misses before, between and after.
+// Probes returns keys to ask for: hits, and misses before, between and after.
 func Probes[K pando.Key, V any](m *Model[K, V], d Domain[K], n int, rng *rand.Rand) []K {
 	out := append([]K(nil), d.Ends...)
 	for len(out) < n {
@@ -55,84 +56,93 @@ func Probes[K pando.Key, V any](m *Model[K, V], d Domain[K], n int, rng *rand.Ra
 }
 
 // CheckIndex compares an index with its model: every method.
-func CheckIndex[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], asked []K) error {
-	if ix.Len() != len(m.Keys) || ix.Stats().Len != len(m.Keys) {
-		return fmt.Errorf("length %d, in Stats %d; want %d", ix.Len(), ix.Stats().Len, len(m.Keys))
+func CheckIndex[K pando.Key, V any](ix pando.Index[K, V], m *Model[K, V], asked []K) error {
+	return checkIndex(&anyIndex[K, V]{ix}, &anyModel[K, V]{m}, anys(asked))
+}
+
+func checkIndex(ix index, m model, asked []any) error {
+	if ix.Len() != m.size() || ix.lenInStats() != m.size() {
+		return fmt.Errorf("length %d, in Stats %d; want %d", ix.Len(), ix.lenInStats(), m.size())
 	}
-	if err := CheckEntries(ix, m); err != nil {
+	if err := checkEntries(ix, m); err != nil {
 		return err
 	}
-	rng := rand.New(rand.NewPCG(uint64(len(m.Keys)), uint64(len(asked))))
-	if err := CheckScans(ix, m, asked, rng); err != nil {
+	rng := rand.New(rand.NewPCG(uint64(m.size()), uint64(len(asked))))
+	if err := checkScans(ix, m, asked, rng); err != nil {
 		return err
 	}
-	if err := CheckCursor(ix, m, asked, rng); err != nil {
+	if err := checkCursor(ix.Cursor(), m, asked, rng); err != nil {
 		return fmt.Errorf("cursor: %w", err)
 	}
 	return OnEachPath(func() error {
 		for _, k := range asked {
-			if err := CheckKey(ix, m, k); err != nil {
+			if err := checkKey(ix, m, k); err != nil {
 				return err
 			}
 		}
 		for i := 1; i < len(asked); i += 7 {
-			if err := CheckRange(ix, m, asked[i-1], asked[i]); err != nil {
+			if err := checkRange(ix, m, asked[i-1], asked[i]); err != nil {
 				return err
 			}
 		}
-		return CheckBatches(ix, m, asked)
+		return checkBatches(ix, m, asked)
 	})
 }
 
-// CheckKey asks every question about one key.
-func CheckKey[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], k K) error {
-	wantVal, want := m.Get(k)
-	if v, found := ix.Get(k); found != want || !m.Same(v, wantVal) {
+// checkKey asks every question about one key.
+func checkKey(ix index, m model, k any) error {
+	wantVal, want := m.get(k)
+	if v, found := ix.Get(k); found != want || !m.same(v, wantVal) {
 		return fmt.Errorf("Get(%v) = %v, %v; want %v, %v", k, v, found, wantVal, want)
 	}
 	if has := ix.Has(k); has != want {
 		return fmt.Errorf("Has(%v) = %v", k, has)
 	}
-	if r := ix.Rank(k); r != m.Rank(k) {
-		return fmt.Errorf("Rank(%v) = %d, want %d", k, r, m.Rank(k))
+	if r := ix.Rank(k); r != m.rank(k) {
+		return fmt.Errorf("Rank(%v) = %d, want %d", k, r, m.rank(k))
 	}
-	if err := m.Entry(m.After(k)-1, ix.Floor, k); err != nil {
+	if err := checkEntry(m, m.after(k)-1)(ix.Floor(k)); err != nil {
 		return fmt.Errorf("Floor(%v) %w", k, err)
 	}
-	if err := m.Entry(m.Rank(k), ix.Ceil, k); err != nil {
+	if err := checkEntry(m, m.rank(k))(ix.Ceil(k)); err != nil {
 		return fmt.Errorf("Ceil(%v) %w", k, err)
 	}
-	if CodeBytes[K]() == 0 {
-		if err := CheckPrefix(ix, m, k); err != nil {
+	if isText(k) {
+		if err := checkPrefix(ix, m, k); err != nil {
 			return err
 		}
 	}
-	return CheckRange(ix, m, k, k)
+	return checkRange(ix, m, k, k)
 }
 
 // Entry checks that ask gives entry i, or nothing where there is no such entry.
 func (m *Model[K, V]) Entry(i int, ask func(K) (K, V, bool), k K) error {
-	gotKey, gotVal, ok := ask(k)
-	if i < 0 || i >= len(m.Keys) {
-		var noKey K
-		var noVal V
-		if ok || gotKey != noKey || !m.Same(gotVal, noVal) {
-			return fmt.Errorf("= %v, %v, %v; want none", gotKey, gotVal, ok)
+	return checkEntry(&anyModel[K, V]{m}, i)(anyEntry(ask(k)))
+}
+
+// checkEntry checks that an answer is entry i, or nothing where there is no such entry.
+func checkEntry(m model, i int) func(k, v any, ok bool) error {
+	return func(k, v any, ok bool) error {
+		if i < 0 || i >= m.size() {
+			if noKey, noVal := m.none(); ok || k != noKey || !m.same(v, noVal) {
+				return fmt.Errorf("= %v, %v, %v; want none", k, v, ok)
+			}
+			return nil
+		}
+		if !ok || !m.is(i, k, v) {
+			wantKey, wantVal := m.entry(i)
+			return fmt.Errorf("= %v, %v, %v; want entry %d: %v, %v", k, v, ok, i, wantKey, wantVal)
 		}
 		return nil
 	}
-	if !ok || !m.Is(i, gotKey, gotVal) {
-		return fmt.Errorf("= %v, %v, %v; want entry %d: %v, %v", gotKey, gotVal, ok, i, m.Keys[i], m.Vals[i])
-	}
-	return nil
 }
 
-func CheckRange[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], lo, hi K) error {
-	first, end := m.Span(lo, hi, 0)
+func checkRange(ix index, m model, lo, hi any) error {
+	first, end := span(m, lo, hi, 0)
 	if n := ix.Count(lo, hi); n != end-first {
 		return fmt.Errorf("Count(%v, %v) = %d, want %d", lo, hi, n, end-first)
 	}
-	if err := m.Sequence(ix.Range(lo, hi), first, end, 200); err != nil {
+	if err := checkSequence(m, ix.Range(lo, hi), first, end, 200); err != nil {
 		return fmt.Errorf("Range(%v, %v): %w", lo, hi, err)
 	}
 	return nil
@@ -140,9 +150,13 @@ func CheckRange[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], lo, 
 
 // Sequence checks that s yields entries [first, end). It stops after so many.
 func (m *Model[K, V]) Sequence(s iter.Seq2[K, V], first, end, stop int) error {
+	return checkSequence(&anyModel[K, V]{m}, anySeq(s), first, end, stop)
+}
+
+func checkSequence(m model, s iter.Seq2[any, any], first, end, stop int) error {
 	i := first
 	for k, v := range s {
-		if i >= end || !m.Is(i, k, v) {
+		if i >= end || !m.is(i, k, v) {
 			return fmt.Errorf("entry %d is %v, %v; want up to entry %d", i, k, v, end)
 		}
 		if i++; i-first == stop {
@@ -156,27 +170,31 @@ func (m *Model[K, V]) Sequence(s iter.Seq2[K, V], first, end, stop int) error {
 }
 
 // CheckEntries looks at every entry, by place and in sequence.
-func CheckEntries[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V]) error {
-	n := len(m.Keys)
+func CheckEntries[K pando.Key, V any](ix pando.Index[K, V], m *Model[K, V]) error {
+	return checkEntries(&anyIndex[K, V]{ix}, &anyModel[K, V]{m})
+}
+
+func checkEntries(ix index, m model) error {
+	n := m.size()
 	for i := range n {
-		if k, v := ix.At(i); !m.Is(i, k, v) {
-			return fmt.Errorf("At(%d) = %v, %v; want %v, %v", i, k, v, m.Keys[i], m.Vals[i])
+		if k, v := ix.At(i); !m.is(i, k, v) {
+			wantKey, wantVal := m.entry(i)
+			return fmt.Errorf("At(%d) = %v, %v; want %v, %v", i, k, v, wantKey, wantVal)
 		}
 	}
-	var none K
-	if err := m.Entry(min(0, n-1), func(K) (K, V, bool) { return ix.Min() }, none); err != nil {
+	if err := checkEntry(m, min(0, n-1))(ix.Min()); err != nil {
 		return fmt.Errorf("in Min: %w", err)
 	}
-	if err := m.Entry(n-1, func(K) (K, V, bool) { return ix.Max() }, none); err != nil {
+	if err := checkEntry(m, n-1)(ix.Max()); err != nil {
 		return fmt.Errorf("in Max: %w", err)
 	}
-	if err := m.Sequence(ix.All(), 0, n, n+1); err != nil {
+	if err := checkSequence(m, ix.All(), 0, n, n+1); err != nil {
 		return fmt.Errorf("in All: %w", err)
 	}
 	i := n
 	for k, v := range ix.Backward() {
 		i--
-		if i < 0 || !m.Is(i, k, v) {
+		if i < 0 || !m.is(i, k, v) {
 			return fmt.Errorf("in Backward: entry %d is %v, %v", i, k, v)
 		}
 	}
@@ -186,77 +204,77 @@ func CheckEntries[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V]) er
 	return nil
 }
 
-// CheckBatches asks for all keys at once.
-func CheckBatches[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], asked []K) error {
-	if err := CheckGetBatch(ix, m, asked, nil); err != nil {
+// checkBatches asks for all keys at once.
+func checkBatches(ix index, m model, asked []any) error {
+	if err := checkGetBatch(ix, m, asked, nil); err != nil {
 		return err
 	}
-	if err := CheckGetBatch(ix, m, asked, make([]bool, len(asked)+2)); err != nil {
+	if err := checkGetBatch(ix, m, asked, make([]bool, len(asked)+2)); err != nil {
 		return err
 	}
-	if err := CheckRankBatch(ix, m, asked); err != nil {
+	if err := checkRankBatch(ix, m, asked); err != nil {
 		return err
 	}
-	if err := CheckCountBatch(ix, m, asked); err != nil {
+	if err := checkCountBatch(ix, m, asked); err != nil {
 		return err
 	}
-	if CodeBytes[K]() == 0 {
+	if noKey, _ := m.none(); isText(noKey) {
 		if err := checkGetBatchBytes(ix, m, asked); err != nil {
 			return err
 		}
 	}
 	for _, limit := range []int{-1, 0, 1, 3} {
-		if err := CheckRangeBatch(ix, m, asked, limit); err != nil {
+		if err := checkRangeBatch(ix, m, asked, limit); err != nil {
 			return fmt.Errorf("RangeBatch, limit %d: %w", limit, err)
 		}
 	}
 	return nil
 }
 
-// CheckGetBatch also looks at what lies behind the results: found, where not
+// checkGetBatch also looks at what lies behind the results: found, where not
 // nil, is longer than asked.
-func CheckGetBatch[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], asked []K, found []bool) error {
+func checkGetBatch(ix index, m model, asked []any, found []bool) error {
 	n := len(asked)
-	vals, hits := make([]V, n+2), 0
-	var mark V
-	if len(m.Vals) > 0 {
-		mark = m.Vals[len(m.Vals)-1]
+	vals, hits := make([]any, n+2), 0
+	_, mark := m.none()
+	if m.size() > 0 {
+		_, mark = m.entry(m.size() - 1)
 	}
 	for i := range vals {
 		vals[i] = mark
 	}
 	for i := range found { // the wrong way round, so that all must be set
 		if i < n {
-			_, found[i] = m.Get(asked[i])
+			_, found[i] = m.get(asked[i])
 		}
 		found[i] = !found[i]
 	}
 	got := ix.GetBatch(asked, vals, found)
 	for i, k := range asked {
-		want, has := m.Get(k)
+		want, has := m.get(k)
 		if has {
 			hits++
 		}
-		if !m.Same(vals[i], want) || found != nil && found[i] != has {
+		if !m.same(vals[i], want) || found != nil && found[i] != has {
 			return fmt.Errorf("GetBatch: value %d of %v is %v, want %v, %v", i, k, vals[i], want, has)
 		}
 	}
 	if got != hits {
 		return fmt.Errorf("GetBatch has %d hits, want %d", got, hits)
 	}
-	if !m.Same(vals[n], mark) || !m.Same(vals[n+1], mark) || found != nil && !(found[n] && found[n+1]) {
+	if !m.same(vals[n], mark) || !m.same(vals[n+1], mark) || found != nil && !(found[n] && found[n+1]) {
 		return fmt.Errorf("GetBatch has written behind its results")
 	}
 	return nil
 }
 
-func CheckRankBatch[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], asked []K) error {
+func checkRankBatch(ix index, m model, asked []any) error {
 	ranks := make([]int, len(asked)+1)
 	ranks[len(asked)] = -7
 	ix.RankBatch(asked, ranks)
 	for i, k := range asked {
-		if ranks[i] != m.Rank(k) {
-			return fmt.Errorf("RankBatch: rank %d of %v is %d, want %d", i, k, ranks[i], m.Rank(k))
+		if ranks[i] != m.rank(k) {
+			return fmt.Errorf("RankBatch: rank %d of %v is %d, want %d", i, k, ranks[i], m.rank(k))
 		}
 	}
 	if ranks[len(asked)] != -7 {
@@ -265,36 +283,35 @@ func CheckRankBatch[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], 
 	return nil
 }
 
-// CheckRangeBatch asks for ranges between neighbours among the keys, so that
+// checkRangeBatch asks for ranges between neighbours among the keys, so that
 // about half of them are the wrong way round, and for single keys, until the
-// results are some thousand entries.
-func CheckRangeBatch[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], asked []K, limit int) error {
-	lo, hi := []K{}, []K{}
-	for i, total := 0, 0; i < len(asked) && total < 2000; i++ {
+// results are many entries.
+func checkRangeBatch(ix index, m model, asked []any, limit int) error {
+	lo, hi := []any{}, []any{}
+	for i, total := 0, 0; i < len(asked) && total < seed.Size(500, 2000); i++ {
 		lo, hi = append(lo, asked[i]), append(hi, asked[i/3*3])
-		first, end := m.Span(lo[i], hi[i], limit)
+		first, end := span(m, lo[i], hi[i], limit)
 		total += end - first
 	}
-	r := ix.RangeBatch(lo, hi, limit)
-	if r.Len() != len(lo) {
-		return fmt.Errorf("%d results for %d ranges", r.Len(), len(lo))
+	keys, vals, allKeys, allVals := ix.RangeBatch(lo, hi, limit)
+	if len(keys) != len(lo) {
+		return fmt.Errorf("%d results for %d ranges", len(keys), len(lo))
 	}
 	total := 0
 	for i := range lo {
-		first, end := m.Span(lo[i], hi[i], limit)
-		keys, vals := r.At(i)
-		if len(keys) != end-first || len(vals) != end-first {
-			return fmt.Errorf("%v to %v: %d keys, %d values; want %d", lo[i], hi[i], len(keys), len(vals), end-first)
+		first, end := span(m, lo[i], hi[i], limit)
+		if len(keys[i]) != end-first || len(vals[i]) != end-first {
+			return fmt.Errorf("%v to %v: %d keys, %d values; want %d", lo[i], hi[i], len(keys[i]), len(vals[i]), end-first)
 		}
-		for j := range keys {
-			if !m.Is(first+j, keys[j], vals[j]) {
-				return fmt.Errorf("%v to %v: entry %d is %v, %v", lo[i], hi[i], j, keys[j], vals[j])
+		for j, k := range keys[i] {
+			if !m.is(first+j, k, vals[i][j]) {
+				return fmt.Errorf("%v to %v: entry %d is %v, %v", lo[i], hi[i], j, k, vals[i][j])
 			}
 		}
-		total += len(keys)
+		total += len(keys[i])
 	}
-	if len(r.Keys) != total || len(r.Vals) != total {
-		return fmt.Errorf("%d keys and %d values, %d used", len(r.Keys), len(r.Vals), total)
+	if allKeys != total || allVals != total {
+		return fmt.Errorf("%d keys and %d values, %d used", allKeys, allVals, total)
 	}
 	return nil
 }
@@ -306,20 +323,31 @@ func SameKeys[K pando.Key](a, b []K) bool {
 
 // CheckPrefix compares Prefix and PrefixCount with a look at every key.
 func CheckPrefix[K pando.Key, V any](ix pando.Index[K, V], m *Model[K, V], p K) error {
-	text := func(k K) string { return reflect.ValueOf(k).String() }
-	first := m.Rank(p)
+	return checkPrefix(&anyIndex[K, V]{ix}, &anyModel[K, V]{m}, p)
+}
+
+func checkPrefix(ix index, m model, p any) error {
+	first := m.rank(p)
 	end := first
-	for end < len(m.Keys) && strings.HasPrefix(text(m.Keys[end]), text(p)) {
-		end++
+	for ; end < m.size(); end++ {
+		if k, _ := m.entry(end); !strings.HasPrefix(text(k), text(p)) {
+			break
+		}
 	}
 	if n := ix.PrefixCount(p); n != end-first {
 		return fmt.Errorf("PrefixCount(%q) = %d, want %d", text(p), n, end-first)
 	}
-	if err := m.Sequence(ix.Prefix(p), first, end, 200); err != nil {
+	if err := checkSequence(m, ix.Prefix(p), first, end, 200); err != nil {
 		return fmt.Errorf("Prefix(%q): %w", text(p), err)
 	}
 	return nil
 }
+
+// text returns a key that is a string.
+func text(k any) string { return reflect.ValueOf(k).String() }
+
+// isText reports whether a key is a string.
+func isText(k any) bool { return reflect.TypeOf(k).Kind() == reflect.String }
 
 // CodeBytes is the width of a key in the index; 0 for strings.
 func CodeBytes[K pando.Key]() int {
@@ -332,10 +360,10 @@ func CodeBytes[K pando.Key]() int {
 	return 8
 }
 
-// CheckCountBatch counts between neighbours among the keys, so that about half
+// checkCountBatch counts between neighbours among the keys, so that about half
 // of the ranges are the wrong way round.
-func CheckCountBatch[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], asked []K) error {
-	hi := make([]K, len(asked))
+func checkCountBatch(ix index, m model, asked []any) error {
+	hi := make([]any, len(asked))
 	for i := range asked {
 		hi[i] = asked[(i+1)%len(asked)]
 	}
@@ -343,7 +371,7 @@ func CheckCountBatch[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V],
 	counts[len(asked)] = -7
 	ix.CountBatch(asked, hi, counts)
 	for i := range asked {
-		if first, end := m.Span(asked[i], hi[i], 0); counts[i] != end-first {
+		if first, end := span(m, asked[i], hi[i], 0); counts[i] != end-first {
 			return fmt.Errorf("CountBatch: %d entries from %v to %v, want %d", counts[i], asked[i], hi[i], end-first)
 		}
 	}
@@ -355,21 +383,24 @@ func CheckCountBatch[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V],
 
 // checkGetBatchBytes looks strings up that lie one behind the other, with
 // something before the first and behind the last.
-func checkGetBatchBytes[K pando.Key, V any](ix *pando.Frozen[K, V], m *Model[K, V], asked []K) error {
+func checkGetBatchBytes(ix index, m model, asked []any) error {
 	data, offsets := []byte("before"), []int32{6}
 	for _, k := range asked {
-		data = append(data, reflect.ValueOf(k).String()...)
+		data = append(data, text(k)...)
 		offsets = append(offsets, int32(len(data)))
 	}
 	data = append(data, "behind"...)
-	vals, found := make([]V, len(asked)), make([]bool, len(asked))
+	vals, found := make([]any, len(asked)), make([]bool, len(asked))
+	for i := range vals {
+		_, vals[i] = m.none()
+	}
 	hits := ix.GetBatchBytes(data, offsets, vals, found)
 	for i, k := range asked {
-		want, has := m.Get(k)
+		want, has := m.get(k)
 		if has {
 			hits--
 		}
-		if found[i] != has || !m.Same(vals[i], want) {
+		if found[i] != has || !m.same(vals[i], want) {
 			return fmt.Errorf("GetBatchBytes: value %d of %v is %v, %v; want %v, %v", i, k, vals[i], found[i], want, has)
 		}
 	}

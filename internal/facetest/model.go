@@ -57,12 +57,7 @@ func (m *Model[K, V]) Get(key K) (v V, found bool) {
 // Span returns the entries with lo <= key <= hi, the first limit of them where
 // limit is above 0.
 func (m *Model[K, V]) Span(lo, hi K, limit int) (first, end int) {
-	first = m.Rank(lo)
-	end = max(first, m.After(hi))
-	if limit > 0 {
-		end = first + min(end-first, limit)
-	}
-	return first, end
+	return cut(m.Rank(lo), m.After(hi), limit)
 }
 
 // Is reports whether k, v is entry i, as an index gives it: never as -0.
@@ -71,8 +66,8 @@ func (m *Model[K, V]) Is(i int, k K, v V) bool {
 }
 
 // negativeZero is false for all keys but -0.
-func negativeZero[K pando.Key](k K) bool {
-	switch f := any(k).(type) {
+func negativeZero(k any) bool {
+	switch f := k.(type) {
 	case float32:
 		return f == 0 && math.Signbit(float64(f))
 	case float64:
@@ -162,15 +157,15 @@ func Equals[V comparable](inline int, of func(i int) V) Values[V] {
 	return Values[V]{Of: of, Same: func(a, b V) bool { return a == b }, Inline: inline}
 }
 
-// record is a value of 8 bytes that is aligned to 4.
-type record struct{ A, B int32 }
+// Record is a value of 8 bytes that is aligned to 4.
+type Record struct{ A, B int32 }
 
 var (
 	Uint64Values  = Equals(8, func(i int) uint64 { return uint64(i)*0x9e3779b97f4a7c15 + 1 })
 	Uint32Values  = Equals(4, func(i int) uint32 { return uint32(i)*2654435761 + 1 })
 	Int32Values   = Equals(4, func(i int) int32 { return int32(i)*-1640531535 + 1 })
 	BytesValues   = Equals(8, func(i int) [8]byte { return [8]byte{byte(i), byte(i >> 8), byte(i >> 16), 3, 0, 0, 0, 1} })
-	RecordValues  = Equals(8, func(i int) record { return record{int32(i), -int32(i) - 1} })
+	RecordValues  = Equals(8, func(i int) Record { return Record{int32(i), -int32(i) - 1} })
 	EmptyValues   = Equals(0, func(int) struct{} { return struct{}{} })
 	StringValues  = Equals(0, func(i int) string { return "value " + strconv.Itoa(i) })
 	TriplesValues = Equals(0, func(i int) [3]uint16 { return [3]uint16{uint16(i), uint16(i >> 16), 7} })
