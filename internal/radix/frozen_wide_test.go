@@ -126,6 +126,9 @@ func TestWideSpans(t *testing.T) {
 	slices.Sort(sets["runs"])
 	for name, keys := range sets {
 		for _, w := range []Wide{{Bytes: 4}, {Bytes: 5, Bits: 6}, {Bytes: 2, Below: true, Least: 2}, {}} {
+			if !seed.Long() && rng.IntN(2) > 0 {
+				continue
+			}
 			var first []byte
 			for _, workers := range []int{1, 3} {
 				built, err := Strings{Table{Bytes: 1}, w}.Build(keys, nil, layout.Config{Workers: workers})
@@ -165,7 +168,7 @@ func TestWideDamage(t *testing.T) {
 		}
 		line := int(unsafe.Sizeof(trieHead{}))
 		wide := tree.nodes[line:][:int(tree.head.wide)*lineBytes]
-		for range 400 {
+		for range seed.Times(150, 400) {
 			at := rng.IntN(len(wide))
 			if rng.IntN(2) == 0 {
 				at = rng.IntN(min(len(wide), 3*lineBytes))
