@@ -23,7 +23,7 @@ var hard = map[string][]ptx.Option{
 
 // fewOps does some small batches of all kinds.
 func fewOps(r *rig[uint64], rng *rand.Rand) {
-	for _, n := range []int{150, 60, 40} {
+	for _, n := range []int{seed.Size(100, 150), 60, 40} {
 		keys, vals, kinds := make([]uint64, n), make([]uint64, n), make([]uint8, n)
 		for i := range keys {
 			keys[i], vals[i], kinds[i] = rng.Uint64N(250), rng.Uint64(), uint8(rng.IntN(3))

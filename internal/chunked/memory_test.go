@@ -42,7 +42,7 @@ func TestMemoryFails(t *testing.T) {
 		for _, snapshot := range []bool{false, true} {
 			for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow} {
 				for _, times := range []int{1, 2} {
-					step := seed.Step(3)
+					step := seed.Step(6)
 					for at := 1 + rng.IntN(step); failing(t, first, flat, snapshot, faulty.Plan{Op: op, At: at, Times: times}) && !t.Failed(); at += step {
 					}
 				}
@@ -111,7 +111,7 @@ func TestLimit(t *testing.T) {
 		rng := rand.New(rand.NewPCG(first, 4))
 		var err error
 		for err == nil {
-			err = r.set(rng, 150)
+			err = r.set(rng, seed.Size(300, 150))
 			r.check()
 		}
 		if !errors.Is(err, ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {

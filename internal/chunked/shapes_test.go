@@ -277,8 +277,13 @@ func eachWay[C order.Code](t *testing.T, dev device.Device) {
 }
 
 func TestWays(t *testing.T) {
-	eachWay[uint32](t, ptx.New(ptx.Seed(seed.Of(t))))
-	eachWay[uint64](t, ptx.New(ptx.Seed(seed.Of(t))))
+	first := seed.Of(t)
+	if seed.Long() || first%2 == 0 {
+		eachWay[uint32](t, ptx.New(ptx.Seed(first)))
+	}
+	if seed.Long() || first%2 == 1 {
+		eachWay[uint64](t, ptx.New(ptx.Seed(first)))
+	}
 }
 
 func TestWaysOnGPU(t *testing.T) { eachWay[uint64](t, onGPU(t)) }

@@ -115,9 +115,10 @@ func TestWideNodes(t *testing.T) {
 // Wide nodes over spans of keys that several workers grow are those of one.
 func TestWideSpans(t *testing.T) {
 	rng := seed.Rand(t)
+	n := seed.Size(2*spanKeys+spanKeys/4, 3*spanKeys)
 	sets := map[string][]string{
-		"one slot for many keys": wideTexts(rng, 3*spanKeys, 9, "", "ab"),
-		"digits":                 wideTexts(rng, 3*spanKeys, 8, "x", "0123456789"),
+		"one slot for many keys": wideTexts(rng, n, 9, "", "ab"),
+		"digits":                 wideTexts(rng, n, 8, "x", "0123456789"),
 		"runs":                   nil,
 	}
 	for i := range 2*spanKeys + 100 {

@@ -100,6 +100,7 @@ func (is *decoded) decode() {
 			checkFunction(is.text, f, is.places)
 		}
 	}
+	is.funcs = nil // which are large
 }
 
 // remember keeps what a text is decoded to.
