@@ -23,7 +23,7 @@ var hard = map[string][]ptx.Option{
 
 // fewOps does some small batches of all kinds.
 func fewOps(r *rig[uint64], rng *rand.Rand) {
-	for _, n := range []int{150, 60, 40} {
+	for _, n := range []int{seed.Size(100, 150), 60, 40} {
 		keys, vals, kinds := make([]uint64, n), make([]uint64, n), make([]uint8, n)
 		for i := range keys {
 			keys[i], vals[i], kinds[i] = rng.Uint64N(250), rng.Uint64(), uint8(rng.IntN(3))
@@ -93,6 +93,8 @@ func TestFewLeftOut(t *testing.T) {
 // What writes a batch is queued before it is known what it needs; where that was in
 // vain, since there is not enough room or something is freed, it is queued again.
 func TestAhead(t *testing.T) {
+	start := seed.Of(t)
+	rng := rand.New(rand.NewPCG(start, 0))
 	const leaves = 20
 	for _, c := range []struct {
 		name  string
@@ -101,10 +103,10 @@ func TestAhead(t *testing.T) {
 		plans int // how often it is queued
 	}{{"plenty", leaves, 0, 1}, {"one short", leaves - 1, 0, 2}, {"hardly any", 1, 0, 1}, {"freed", leaves, 1, 2}} {
 		for _, few := range []int{0, kernel.FewOps} {
-			if !seed.Long() && rand.IntN(2) > 0 {
+			if !seed.Long() && rng.IntN(2) > 0 {
 				continue
 			}
-			r := newRig[uint64](t, ptx.New(ptx.Seed(seed.Of(t))), Options{Room: 16 << 20})
+			r := newRig[uint64](t, ptx.New(ptx.Seed(start)), Options{Room: 16 << 20})
 			r.tree.SetFlat(0)
 			first := between(0, 2*leaves*kernel.LeafFill, 0)
 			r.apply(first, first, slices.Repeat([]uint8{Set}, len(first)))

@@ -37,12 +37,13 @@ func (r *rig[C]) set(rng *rand.Rand, n int) error {
 // as it was, and the same batch succeeds a little later; Close gives everything back.
 func TestMemoryFails(t *testing.T) {
 	first := seed.Of(t)
+	rng := rand.New(rand.NewPCG(first, 0))
 	for _, flat := range []int{-1, 1} {
 		for _, snapshot := range []bool{false, true} {
 			for _, op := range []faulty.Op{faulty.Alloc, faulty.Grow} {
 				for _, times := range []int{1, 2} {
-					step := seed.Step(3)
-					for at := 1 + rand.IntN(step); failing(t, first, flat, snapshot, faulty.Plan{Op: op, At: at, Times: times}) && !t.Failed(); at += step {
+					step := seed.Step(6)
+					for at := 1 + rng.IntN(step); failing(t, first, flat, snapshot, faulty.Plan{Op: op, At: at, Times: times}) && !t.Failed(); at += step {
 					}
 				}
 			}
@@ -110,7 +111,7 @@ func TestLimit(t *testing.T) {
 		rng := rand.New(rand.NewPCG(first, 4))
 		var err error
 		for err == nil {
-			err = r.set(rng, 150)
+			err = r.set(rng, seed.Size(300, 150))
 			r.check()
 		}
 		if !errors.Is(err, ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
@@ -194,7 +195,7 @@ func TestLostWithASnapshot(t *testing.T) {
 	must(t, work(count))
 	all := count.Count(faulty.Any)
 	step := seed.Stride(all, 12, 20)
-	for at := 1 + rand.IntN(step); at <= all; at += step {
+	for at := 1 + int(first%uint64(step)); at <= all; at += step {
 		inner := ptx.New(ptx.Seed(first), ptx.RaceCheck(seed.Long()))
 		dev := faulty.New(inner, faulty.Plan{At: at, Lose: true})
 		if work(dev) == nil {

@@ -82,7 +82,7 @@ var shapeCases = []shapeCase{
 		return [][]uint64{shuffled(rng, keys)}
 	}, nil, nil},
 	{"a burst into one chunk", twoChunks, func(rng *rand.Rand, n int) [][]uint64 {
-		return [][]uint64{shuffled(rng, between(0, kernel.ChunkFill*kernel.LeafFill, 1)[:3000])}
+		return [][]uint64{shuffled(rng, between(0, kernel.ChunkFill*kernel.LeafFill, 1)[:seed.Size(1500, 3000)])}
 	}, nil, nil},
 	{"a burst into the last chunk", twoChunks, func(rng *rand.Rand, n int) [][]uint64 {
 		return [][]uint64{shuffled(rng, append(between(n-60, n, 1), inLeaf(n/kernel.LeafFill-1, 500)...))}
@@ -232,7 +232,7 @@ func TestBatchSizesOnGPU(t *testing.T) {
 func TestThinLeavesAreMerged(t *testing.T) {
 	rng := seed.Rand(t)
 	r := newRig[uint64](t, ptx.New(ptx.Seed(rng.Uint64()), ptx.Memory(64<<20)), Options{Room: 16 << 20})
-	keys := make([]uint64, seed.Size(15_000, 40_000))
+	keys := make([]uint64, seed.Size(7_000, 40_000))
 	for i := range keys {
 		keys[i] = rng.Uint64()
 	}
@@ -277,8 +277,13 @@ func eachWay[C order.Code](t *testing.T, dev device.Device) {
 }
 
 func TestWays(t *testing.T) {
-	eachWay[uint32](t, ptx.New(ptx.Seed(seed.Of(t))))
-	eachWay[uint64](t, ptx.New(ptx.Seed(seed.Of(t))))
+	first := seed.Of(t)
+	if seed.Long() || first%2 == 0 {
+		eachWay[uint32](t, ptx.New(ptx.Seed(first)))
+	}
+	if seed.Long() || first%2 == 1 {
+		eachWay[uint64](t, ptx.New(ptx.Seed(first)))
+	}
 }
 
 func TestWaysOnGPU(t *testing.T) { eachWay[uint64](t, onGPU(t)) }

@@ -279,7 +279,7 @@ func TestFollowerOfFailingDevice(t *testing.T) {
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	must(t, history(t, count, rand.New(rand.NewPCG(first, 0)), true))
 	all := count.Count(faulty.Any)
-	step := seed.Stride(all, 5, 25)
+	step := seed.Stride(all, 3, 25)
 	rng := rand.New(rand.NewPCG(first, 1))
 	for at := 1 + rng.IntN(step); at <= all; at += step {
 		dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{At: at, Lose: rng.IntN(2) == 0})

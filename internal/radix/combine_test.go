@@ -23,7 +23,7 @@ func TestOneKeyOfABatchIsOneChange(t *testing.T) {
 					defer mustSnapshot(t, tree).Close()
 				}
 				for _, kind := range []Kind{Set, Delete} {
-					seenBeside(t, tree, setsOf(n, kind), 200/(1+n/100)+3)
+					seenBeside(t, tree, setsOf(n, kind), 200/(1+n/100)+seed.Times(1, 3))
 				}
 				mustCheck(t, tree)
 			})

@@ -115,9 +115,10 @@ func TestWideNodes(t *testing.T) {
 // Wide nodes over spans of keys that several workers grow are those of one.
 func TestWideSpans(t *testing.T) {
 	rng := seed.Rand(t)
+	n := seed.Size(2*spanKeys+spanKeys/4, 3*spanKeys)
 	sets := map[string][]string{
-		"one slot for many keys": wideTexts(rng, 3*spanKeys, 9, "", "ab"),
-		"digits":                 wideTexts(rng, 3*spanKeys, 8, "x", "0123456789"),
+		"one slot for many keys": wideTexts(rng, n, 9, "", "ab"),
+		"digits":                 wideTexts(rng, n, 8, "x", "0123456789"),
 		"runs":                   nil,
 	}
 	for i := range 2*spanKeys + 100 {
@@ -126,6 +127,9 @@ func TestWideSpans(t *testing.T) {
 	slices.Sort(sets["runs"])
 	for name, keys := range sets {
 		for _, w := range []Wide{{Bytes: 4}, {Bytes: 5, Bits: 6}, {Bytes: 2, Below: true, Least: 2}, {}} {
+			if !seed.Long() && rng.IntN(2) > 0 {
+				continue
+			}
 			var first []byte
 			for _, workers := range []int{1, 3} {
 				built, err := Strings{Table{Bytes: 1}, w}.Build(keys, nil, layout.Config{Workers: workers})
@@ -165,7 +169,7 @@ func TestWideDamage(t *testing.T) {
 		}
 		line := int(unsafe.Sizeof(trieHead{}))
 		wide := tree.nodes[line:][:int(tree.head.wide)*lineBytes]
-		for range 400 {
+		for range seed.Times(150, 400) {
 			at := rng.IntN(len(wide))
 			if rng.IntN(2) == 0 {
 				at = rng.IntN(min(len(wide), 3*lineBytes))

@@ -63,7 +63,7 @@ func TestLatched(t *testing.T) {
 	met := map[steps.LatchedWhat]int{}
 	for _, bits := range []int{32, 64} {
 		for _, how := range []steps.Schedule{steps.Random, steps.Frozen} {
-			for number := range uint64(2) {
+			for number := range uint64(seed.Times(1, 2)) {
 				rec, err := steps.Latch(bits, every(7, steps.LatchedCodes), 64, number, how)
 				if err != nil {
 					t.Fatal(err)
@@ -93,6 +93,9 @@ func TestLatched(t *testing.T) {
 				}
 				for _, s := range rec.Steps {
 					met[s.What]++
+				}
+				if !seed.Long() && bits == 32 {
+					continue
 				}
 				again, err := steps.Latch(bits, every(7, steps.LatchedCodes), 64, number, how)
 				if err != nil || !reflect.DeepEqual(rec, again) {

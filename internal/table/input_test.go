@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // TestLimitIsNoDamage tests that what is refused by a limit is not called damage
@@ -17,6 +19,9 @@ func TestLimitIsNoDamage(t *testing.T) {
 	}
 	for name, text := range long {
 		for end, data := range pack(t, []byte(text)) {
+			if !seed.Long() && (end == ".gz" && name == "x.csv" || end == ".zst" && name == "x.jsonl") {
+				continue
+			}
 			_, err := readErr(tempFile(t, name+end, string(data)), Options{})
 			if err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") || strings.Contains(err.Error(), "damaged") {
 				t.Errorf("%s%s: %v", name, end, err)
@@ -36,7 +41,7 @@ func TestLimitIsNoDamage(t *testing.T) {
 	}
 	var b bytes.Buffer
 	wide.Reset(&b)
-	for range 3 * zstdWindow >> 20 {
+	for range 3 { // more than one block, so that the size is not known when the first is written
 		if _, err := wide.Write(make([]byte, 1<<20)); err != nil {
 			t.Fatal(err)
 		}

@@ -141,7 +141,7 @@ func closedBesideReaders[V any](v facetest.Values[V], in int, opts ...pando.Opti
 		keys, vals := evenKeys(n, v)
 		rounds := 40 / in
 		if !seed.Long() {
-			rounds = 8
+			rounds = 4
 		}
 		for round := range rounds {
 			ix := facetest.MustFreeze(t, keys, vals, append(opts, pando.Workers(2))...)
@@ -312,7 +312,7 @@ func TestCloseBesideShortRanges(t *testing.T) {
 		keys[i], vals[i], words[i] = uint64(i), uint64(i), fmt.Sprintf("%08d", i)
 	}
 	rng := seed.Rand(t)
-	for round := range seed.Times(100, 600) {
+	for round := range seed.Times(40, 600) {
 		numbers := facetest.MustFreeze(t, keys, vals, pando.Workers(1))
 		strings := facetest.MustFreeze(t, words, vals, pando.Workers(1))
 		var wg sync.WaitGroup

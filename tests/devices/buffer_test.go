@@ -36,13 +36,16 @@ func TestBatchesInBuffers(t *testing.T) {
 	}
 	asked := slices.Clone(in)
 	want := f.GetBatch(asked, plain, wantFound)
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name      string
 		keys, out []uint64
 	}{{"both", in, out}, {"keys", in, make([]uint64, ask)}, {"values", asked, out}, {"parts", in[5:], out[7:]}, {"one for both", in, in}} {
 		m := min(len(c.keys), len(c.out))
 		from := len(asked) - len(c.keys)
-		for _, found := range [][]bool{found, nil} {
+		for j, found := range [][]bool{found, nil} {
+			if !seed.Long() && (i+j+int(start%2))%2 > 0 {
+				continue
+			}
 			copy(in, asked)
 			hits := f.GetBatch(c.keys[:m], c.out, found)
 			if m == ask && hits != want || !slices.Equal(c.out[:m], plain[from:from+m]) || found != nil && !slices.Equal(found[:m], wantFound[from:from+m]) {

@@ -1,7 +1,6 @@
 package devices_test
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -92,7 +91,7 @@ func TestFaultsOfAHybrid(t *testing.T) {
 // everyFault lets one in every operations of a run fail.
 func everyFault(t *testing.T, on pando.Device, every int, run func(*testing.T, pando.Device) answers) {
 	indextest.Quiet(t)
-
+	rng := seed.Rand(t)
 	var opened []*faulty.Device
 	var at int // the device opened that fails, and how
 	var plan faulty.Plan
@@ -114,7 +113,7 @@ func everyFault(t *testing.T, on pando.Device, every int, run func(*testing.T, p
 	}
 	t.Logf("operations of each index: %v", counts)
 	for index, count := range counts {
-		for at := 1 + rand.IntN(max(1, min(every, count))); at <= count; at += every {
+		for at := 1 + rng.IntN(max(1, min(every, count))); at <= count; at += every {
 			for _, lose := range []bool{false, true} {
 				use(index, faulty.Plan{At: at, Lose: lose})
 				if got := run(t, on); !got.equal(want) {

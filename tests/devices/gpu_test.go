@@ -95,7 +95,7 @@ func TestGPUGivesWhatTheCPUGives(t *testing.T) {
 	start := seed.Of(t)
 	rng := rand.New(rand.NewPCG(start, 0))
 	run := func(t *testing.T) {
-		n, ask := seed.Size(1000, 3000), seed.Size(1000, 5000)
+		n, ask := seed.Size(700, 3000), seed.Size(400, 5000)
 		if seed.RaceDetector {
 			n, ask = 500, 200
 		}

@@ -33,7 +33,7 @@ func few() (n, ask int) {
 	if seed.RaceDetector {
 		return 200, 50
 	}
-	return 700, 300
+	return seed.Size(400, 700), seed.Size(100, 300)
 }
 
 // hybridKeys asks hybrid indexes over such keys, with values that lie in the

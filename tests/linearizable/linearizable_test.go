@@ -31,7 +31,7 @@ func histories(long int) int {
 	if seed.RaceDetector || stall.On {
 		return seed.Times(long/5, long)
 	}
-	return seed.Times(long/10, long)
+	return seed.Times(max(1, long/16), long)
 }
 
 // history records what goroutines do at once.

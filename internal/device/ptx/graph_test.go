@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 func (r *rig) graph(chain func(device.Stream) error) device.Graph {
@@ -18,7 +19,7 @@ func (r *rig) graph(chain func(device.Stream) error) device.Graph {
 // TestGraphReplays tests that a graph of 10 launches, with a fill and copies,
 // that is started 100 times does what 1000 launches do, under any schedule.
 func TestGraphReplays(t *testing.T) {
-	for seed := range uint64(10) {
+	for seed := range uint64(seed.Times(4, 10)) {
 		r := newRig(t, Seed(seed), Concurrent(seed%2 == 1))
 		add := r.load(program(2, addBody))("k")
 		p, q := r.alloc32(make([]uint32, 12)), r.alloc32(make([]uint32, 12))

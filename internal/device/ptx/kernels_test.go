@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/seed"
 )
 
 // The texts that clang made from testdata/kernels.cu: target and PTX version.
@@ -88,7 +89,7 @@ func TestSearchAgrees(t *testing.T) {
 	q := tr.queries(rng, 150)
 	for _, b := range builds {
 		source := testdata(t, "kernels_"+b[0]+".ptx")
-		for seed := range uint64(150) {
+		for seed := range uint64(seed.Times(50, 150)) {
 			r := newRig(t, Seed(seed))
 			search := r.load(source)("search")
 			nodes, queries := r.alloc32(tr.nodes), r.alloc32(q)
@@ -116,7 +117,7 @@ func TestTotalAgrees(t *testing.T) {
 		want += in[i]
 	}
 	source := testdata(t, "kernels_70.ptx")
-	for seed := range uint64(300) {
+	for seed := range uint64(seed.Times(100, 300)) {
 		r := newRig(t, Seed(seed))
 		data, out := r.alloc32(in), r.alloc32([]uint32{0})
 		g := device.Grid{Blocks: 1 + int(seed%4), Threads: 32 << (seed % 4)}
@@ -137,8 +138,8 @@ func TestLastBlock(t *testing.T) {
 		in[i] = uint32(i)
 	}
 	source := testdata(t, "kernels_70.ptx")
-	races := 0
-	for seed := range uint64(200) {
+	races, seeds := 0, seed.Times(60, 200)
+	for seed := range uint64(seeds) {
 		for _, name := range []string{"lastBlock", "lastBlockRacy"} {
 			r := newRig(t, Seed(seed))
 			g := device.Grid{Blocks: 5, Threads: 64, Shared: 4 * 64}
@@ -159,8 +160,8 @@ func TestLastBlock(t *testing.T) {
 			}
 		}
 	}
-	if races != 200 {
-		t.Errorf("the missing fence was found in %d of 200 runs", races)
+	if races != seeds {
+		t.Errorf("the missing fence was found in %d of %d runs", races, seeds)
 	}
 }
 

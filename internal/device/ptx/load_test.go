@@ -188,6 +188,35 @@ OUT:
 	}
 }
 
+// TestLoadedBefore tests that a text which another device has loaded, too, has variables,
+// addresses and messages of its own on each, whether they are in constant memory, which is
+// decoded once, or in global memory.
+func TestLoadedBefore(t *testing.T) {
+	for _, space := range []string{"const", "global"} {
+		source := strings.Replace(program(1, `ld.param.u64 %d0, [p0];
+ld.`+space+`.u32 %r1, [table+4];
+st.global.u32 [%d0], %r1;
+st.global.u32 [%d0+4], %r1;`), ".visible", "."+space+" .align 4 .b32 table[2] = {1, 2};\n.visible", 1)
+		for i := range 3 {
+			r := newRig(t)
+			for range i { // so that addresses differ
+				r.alloc(make([]byte, 5000))
+			}
+			k, p := r.load(source)("k"), r.alloc(make([]byte, 8))
+			for range 2 {
+				r.must(r.launch(k, one(1), p))
+			}
+			if got := r.read32(p, 2); got[0] != 2 || got[1] != 2 {
+				t.Errorf("%s, device %d: %d", space, i, got)
+			}
+			var f *Fault
+			if err := r.launch(k, one(1), p+4); !errors.As(err, &f) || f.Line != 11 || !strings.Contains(f.Text, "[%d0+4]") {
+				t.Errorf("%s, device %d: %v", space, i, err)
+			}
+		}
+	}
+}
+
 // TestVariables tests initializers, addresses of other variables, alignment,
 // constants, shared memory declared outside, and dynamic shared memory.
 func TestVariables(t *testing.T) {

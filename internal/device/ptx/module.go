@@ -3,7 +3,9 @@ package ptx
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pando-index/pando/internal/device"
 )
@@ -33,7 +35,7 @@ func (d *Device) Load(ptx string) (device.Module, error) {
 	if err := d.open(); err != nil {
 		return nil, err
 	}
-	m := &module{dev: d, source: strings.Split(ptx, "\n")}
+	m := &module{dev: d}
 	if err := m.build(ptx); err != nil {
 		m.release()
 		return nil, err
@@ -41,27 +43,79 @@ func (d *Device) Load(ptx string) (device.Module, error) {
 	return m, nil
 }
 
+// decoded is a text with its kernels. Modules share it, and change nothing of it.
+type decoded struct {
+	*text
+	places  map[string]place
+	kernels map[string]*kernel // without a module
+}
+
+// known are texts that were loaded before and have no variables in a device's memory, so that
+// they are decoded alike everywhere: tests open one device after another, and to decode
+// kernels takes longer than most of them run.
+var known struct {
+	sync.Mutex
+	texts map[string]*decoded
+}
+
+// mostKnown is how many texts there are in known; then it begins again.
+const mostKnown = 64
+
 func (m *module) build(ptx string) (err error) {
 	defer catch(&err, m.line)
-	t := parse(ptx)
-	places, err := m.place(t)
+	known.Lock()
+	is := known.texts[ptx]
+	known.Unlock()
+	if is == nil {
+		m.source = strings.Split(ptx, "\n")
+		is = &decoded{text: parse(ptx), kernels: map[string]*kernel{}}
+	}
+	m.source = is.source
+	places, err := m.place(is.text)
 	if err != nil {
 		return err
 	}
-	m.initialise(t, places)
-	m.kernels = map[string]*kernel{}
-	for _, f := range t.funcs {
+	m.initialise(is.text, places)
+	if is.places == nil {
+		is.places = places
+		is.decode()
+		remember(ptx, is)
+	}
+	m.kernels = make(map[string]*kernel, len(is.kernels))
+	for name, k := range is.kernels {
+		own := *k
+		own.mod, own.template = m, slices.Clone(k.template) // a launch writes to it
+		m.kernels[name] = &own
+	}
+	return nil
+}
+
+func (is *decoded) decode() {
+	for _, f := range is.funcs {
 		switch {
 		case !f.defined:
 		case f.entry:
-			k := decodeEntry(t, f, places)
-			k.mod = m
-			m.kernels[f.name] = k
+			is.kernels[f.name] = decodeEntry(is.text, f, is.places)
 		default:
-			checkFunction(t, f, places)
+			checkFunction(is.text, f, is.places)
 		}
 	}
-	return nil
+	is.funcs = nil // which are large
+}
+
+// remember keeps what a text is decoded to.
+func remember(ptx string, is *decoded) {
+	for _, p := range is.places {
+		if p.space != constant {
+			return
+		}
+	}
+	known.Lock()
+	defer known.Unlock()
+	if known.texts == nil || len(known.texts) == mostKnown {
+		known.texts = map[string]*decoded{}
+	}
+	known.texts[ptx] = is
 }
 
 // place assigns every .global and .const variable its address.
