@@ -41,7 +41,7 @@ func TestLinked(t *testing.T) {
 
 // A GPU that cannot be used is logged; a machine that has none is not.
 func TestLog(t *testing.T) {
-	for err, want := range map[error]bool{device.ErrNoDriver: false, device.ErrLost: true} {
+	for err, want := range map[error]bool{device.ErrNoDriver: false, device.ErrNoGPU: false, device.ErrLost: true} {
 		indextest.UseGPU(t, func(int) (device.Device, error) { return nil, err })
 		s, logged := asked(t, pando.GPU(0))
 		if s.Device != pando.CPU || strings.Contains(logged, err.Error()) != want {

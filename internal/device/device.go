@@ -4,7 +4,10 @@
 // above cannot tell which one they have, except by asking its name.
 package device
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The errors of a device, for errors.Is. Errors wrap one of these and add what
 // happened.
@@ -17,6 +20,10 @@ var (
 	ErrBadKernel    = errors.New("device: kernel code not accepted")
 	ErrUnsupported  = errors.New("device: not supported by this GPU or its driver")
 )
+
+// ErrNoGPU is the error of a machine that has a driver and no GPU, or none that this
+// process may see. It is also ErrNoDevice, which says that there is none of a number.
+var ErrNoGPU = fmt.Errorf("%w: the driver sees none", ErrNoDevice)
 
 // Ptr is an address in a device's memory. 0 is no address.
 type Ptr uint64

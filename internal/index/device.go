@@ -89,6 +89,8 @@ var onCPU = Device{Kind: CPU}
 // GPU: on the CPU, unless the GPU asked for does not exist.
 func withoutGPU(asked Device, err error) (Device, string, error) {
 	switch {
+	case errors.Is(err, device.ErrNoGPU):
+		return onCPU, "no GPU on this machine that its driver sees", nil
 	case errors.Is(err, device.ErrNoDevice) && asked.Kind != Auto:
 		return asked, "", problem(CauseDevice, "On(%v): %w; `pando devices` lists what there is", asked, err)
 	case errors.Is(err, device.ErrNoDriver):

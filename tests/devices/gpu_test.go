@@ -147,7 +147,8 @@ func TestNoGPUIsAnsweredByTheCPU(t *testing.T) {
 		err    error
 		reason string
 	}{
-		{device.ErrNoDriver, "no GPU"},
+		{device.ErrNoDriver, "no GPU driver"},
+		{device.ErrNoGPU, "no GPU on this machine"},
 		{device.ErrOutOfMemory, "GPU not used"},
 		{device.ErrLost, "GPU not used"},
 	} {

@@ -16,7 +16,7 @@ import (
 
 // Devices returns a description of each GPU of this machine, in order of their
 // numbers. Without a driver the error wraps device.ErrNoDriver; with a driver
-// but no GPU, device.ErrNoDevice.
+// but no GPU, device.ErrNoGPU.
 func Devices() ([]device.Info, error) {
 	d, err := library()
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *driver) devices() ([]device.Info, error) {
 		return nil, err
 	}
 	if count == 0 {
-		return nil, fmt.Errorf("%w: the driver found none", device.ErrNoDevice)
+		return nil, device.ErrNoGPU
 	}
 	infos := make([]device.Info, count)
 	for i := range infos {

@@ -27,7 +27,9 @@ func (r result) meaning() (kind error, dead bool) {
 		return device.ErrOutOfMemory, false
 	case 3, 34, 803, 804: // NOT_INITIALIZED, STUB_LIBRARY, SYSTEM_DRIVER_MISMATCH, COMPAT_NOT_SUPPORTED_ON_DEVICE
 		return device.ErrNoDriver, false
-	case 100, 101: // NO_DEVICE, INVALID_DEVICE
+	case 100: // NO_DEVICE
+		return device.ErrNoGPU, false
+	case 101: // INVALID_DEVICE
 		return device.ErrNoDevice, false
 	case 4, // DEINITIALIZED
 		46,       // DEVICE_UNAVAILABLE
