@@ -10,7 +10,7 @@ LIBRARY = . $(shell go list -deps . ./cuda | sed -n 's|^github.com/pando-index/p
 # Tests with several goroutines, and the packages whose own tests have some: those of
 # trees on the CPU, and those of devices, most of which an interpreter of kernels runs.
 TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena ./internal/snapshot ./internal/flow \
-	./internal/bplus ./internal/backlog ./internal/mirror ./internal/vector ./pandoview
+	./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
@@ -25,24 +25,19 @@ long:
 	go test -timeout 60m ./...
 
 # Packages that use goroutines only to build and to sort.
-BUILDING = ./internal/order ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest
-
-# Tests of package radix for what is immutable, or has no goroutines.
-FROZEN = 'Suite|Wide'
+BUILDING = ./internal/order ./internal/trie ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest
 
 # Everything that runs on several goroutines, under the race detector.
 race: race-trees race-devices
 
 race-trees:
 	go test -race $(TREES)
-	go test -race -skip $(FROZEN) ./internal/radix
 
 race-devices:
 	go test -race $(DEVICES)
 
 race-all: race
 	go test -race $(BUILDING)
-	go test -race -run $(FROZEN) ./internal/radix
 
 # What the authors of the code knew to be true, checked as it runs.
 invariants:

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/radix"
+	"github.com/pando-index/pando/internal/trie"
 )
 
 var cuartRoot = &experiment{
@@ -21,17 +21,17 @@ var cuartRoot = &experiment{
 // root where that pays; the others have no wide nodes.
 var rootTables = []struct {
 	label string
-	table radix.Table
+	table trie.Table
 }{
-	{"Pando radix", radix.Table{}},
-	{"a root table", radix.Table{}},
-	{"no root table", radix.Table{Off: true}},
-	{"1 byte", radix.Table{Bytes: 1}},
-	{"2 bytes", radix.Table{Bytes: 2}},
-	{"3 bytes", radix.Table{Bytes: 3}},
-	{"4 bytes", radix.Table{Bytes: 4}},
-	{"8 bytes", radix.Table{Bytes: 8}},
-	{"16 bytes", radix.Table{Bytes: 16}},
+	{"Pando radix", trie.Table{}},
+	{"a root table", trie.Table{}},
+	{"no root table", trie.Table{Off: true}},
+	{"1 byte", trie.Table{Bytes: 1}},
+	{"2 bytes", trie.Table{Bytes: 2}},
+	{"3 bytes", trie.Table{Bytes: 3}},
+	{"4 bytes", trie.Table{Bytes: 4}},
+	{"8 bytes", trie.Table{Bytes: 8}},
+	{"16 bytes", trie.Table{Bytes: 16}},
 }
 
 func runCuartRoot(s *session) error {
@@ -59,7 +59,7 @@ func rootContest(s *session, t *texts, threads int) error {
 			continue
 		}
 		s.say("building a radix tree, %s ...", x.label)
-		tree, err := radix.Strings{Table: x.table, Wide: radix.Wide{Off: i > 0}}.Build(t.keys, nil, layout.Config{Pages: arena.HugeAll})
+		tree, err := trie.Strings{Table: x.table, Wide: trie.Wide{Off: i > 0}}.Build(t.keys, nil, layout.Config{Pages: arena.HugeAll})
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.label, err)
 		}

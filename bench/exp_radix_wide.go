@@ -6,7 +6,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/radix"
+	"github.com/pando-index/pando/internal/trie"
 )
 
 var radixWide = &experiment{
@@ -21,11 +21,11 @@ var radixWide = &experiment{
 // wideForms are the trees to compare. The first is Pando's own choice.
 var wideForms = []struct {
 	label string
-	wide  radix.Wide
+	wide  trie.Wide
 }{
-	{"Pando radix", radix.Wide{}},
-	{"no wide nodes", radix.Wide{Off: true}},
-	{"below tops, too", radix.Wide{Below: true}},
+	{"Pando radix", trie.Wide{}},
+	{"no wide nodes", trie.Wide{Off: true}},
+	{"below tops, too", trie.Wide{Below: true}},
 }
 
 // wideKinds are the keys: those of strings-tree, and numbers, as 8 bytes.
@@ -104,10 +104,10 @@ type wideFinder interface {
 }
 
 // wideTree builds a tree, of numbers if that is what the keys are.
-func wideTree(t *texts, w radix.Wide, threads int) (wideFinder, float64, error) {
+func wideTree(t *texts, w trie.Wide, threads int) (wideFinder, float64, error) {
 	cfg := layout.Config{Pages: arena.HugeAll}
 	if len(t.label) < len(numbersLabel) || t.label[:len(numbersLabel)] != numbersLabel {
-		tree, err := radix.Strings{Wide: w}.Build(t.keys, nil, cfg)
+		tree, err := trie.Strings{Wide: w}.Build(t.keys, nil, cfg)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -117,7 +117,7 @@ func wideTree(t *texts, w radix.Wide, threads int) (wideFinder, float64, error) 
 	for i, k := range t.keys {
 		codes[i] = codeOf(k)
 	}
-	tree, err := radix.Numbers[uint64]{Wide: w}.Build(layout.Source[uint64]{Len: len(codes), Codes: codes}, cfg)
+	tree, err := trie.Numbers[uint64]{Wide: w}.Build(layout.Source[uint64]{Len: len(codes), Codes: codes}, cfg)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packed"
 	"github.com/pando-index/pando/internal/paged"
-	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
+	"github.com/pando-index/pando/internal/trie"
 	"github.com/pando-index/pando/internal/words"
 )
 
@@ -23,7 +23,7 @@ func layoutsOfNumbers[C order.Code]() []layout.Numbers[C] {
 		implicit.Layout[C]{},
 		paged.Layout[C]{},
 		packed.Layout[C]{},
-		radix.Numbers[C]{},
+		trie.Numbers[C]{},
 	}
 }
 
@@ -31,7 +31,7 @@ func layoutsOfStrings() []layout.Strings {
 	return []layout.Strings{
 		words.Layout{},
 		strlist.Layout{},
-		radix.Strings{},
+		trie.Strings{},
 	}
 }
 

@@ -1,6 +1,8 @@
 package radix
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+)
 
 // An epoch is counted by 64 bits, and goes up with each snapshot and each fork. Nodes
 // and leaves have but 23 bits for the epoch in which they were made, as an age. What

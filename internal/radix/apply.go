@@ -1,6 +1,10 @@
 package radix
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/pando-index/pando/internal/shortcut"
+)
 
 // Kind is what an operation of a batch does.
 type Kind uint8
@@ -250,19 +254,19 @@ const warmKeys = 64
 func (t *Tree) warm(keys []string, near *[warmKeys]link) {
 	e := bucketPool.Get().(*bucket)
 	defer bucketPool.Put(e)
-	var s *shortcuts
+	var s *shortcut.Table
 	if !t.forked {
 		s = t.short.Load()
 	}
-	e.find(s, keys, func(l link, i int) { e.asked.step(l, keys[i], s.depth) })
-	at := e.links[:len(keys)]
+	e.Find(s, keys, func(l link, i int) { askStep(&e.Asked, l, keys[i], s.Depth) })
+	at := e.Links[:len(keys)]
 	for i := range at {
 		if at[i] == 0 {
 			at[i] = load(&t.work.link)
 		}
 		near[i] = at[i]
 	}
-	for again := true; again; e.asked.fetch() {
+	for again := true; again; e.Asked.Fetch() {
 		again = false
 		for i, key := range keys {
 			if !at[i].isInner() {
@@ -272,12 +276,12 @@ func (t *Tree) warm(keys []string, near *[warmKeys]link) {
 			switch {
 			case l.isInner():
 				near[i] = at[i]
-				e.asked.step(l, key, int(at[i].header().depth)+1)
+				askStep(&e.Asked, l, key, int(at[i].header().depth)+1)
 			case l.isLeaf():
-				e.asked.step(l, key, 0)
+				askStep(&e.Asked, l, key, 0)
 			default: // a leaf below will have to show that this is the place
 				if links := someLinks(at[i]); len(links) > 0 {
-					e.asked.step(someLeaf(links), key, 0)
+					askStep(&e.Asked, someLeaf(links), key, 0)
 				}
 			}
 			at[i] = l

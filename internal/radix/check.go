@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"github.com/pando-index/pando/internal/shortcut"
 )
 
 // Check looks through the whole tree and its snapshots for anything that cannot
@@ -162,9 +164,9 @@ func (c *checker) shortcuts() error {
 	if s == nil {
 		return nil
 	}
-	for i := range s.lines {
-		for j, l := range s.lines[i].links {
-			if err := c.shortcut(s, &s.lines[i], link(l)); err != nil {
+	for i := range s.Lines {
+		for j, l := range s.Lines[i].Links() {
+			if err := c.shortcut(s, &s.Lines[i], link(l)); err != nil {
 				return fmt.Errorf("radix: shortcut %d of line %d: %w", j, i, err)
 			}
 		}
@@ -172,7 +174,7 @@ func (c *checker) shortcuts() error {
 	return nil
 }
 
-func (c *checker) shortcut(s *shortcuts, line *shortLine, l link) error {
+func (c *checker) shortcut(s *shortcut.Table, line *shortcut.Line, l link) error {
 	if l == 0 {
 		return nil
 	}
@@ -180,7 +182,7 @@ func (c *checker) shortcut(s *shortcuts, line *shortLine, l link) error {
 		return fmt.Errorf("it leads to %#x, which is not in the tree", uint32(l))
 	}
 	key := c.t.key(anyLeaf(l))
-	if at, _ := s.place(key); at != line || c.t.topOf(s, key) != l {
+	if at, _ := s.Place(key); at != line || c.t.topOf(s, key) != l {
 		return fmt.Errorf("it leads to %#x, which is not the top of %.40q", uint32(l), key)
 	}
 	return nil

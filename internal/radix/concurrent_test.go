@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/shortcut"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -408,8 +409,8 @@ func TestRankBesideWriters(t *testing.T) {
 	if !stall.On {
 		t.Skip("needs a build with stalls")
 	}
-	defer func(least, per int64) { leastShort, perTop = least, per }(leastShort, perTop)
-	leastShort, perTop = 4096, 8 // so that tops are nodes that grow
+	defer func(least, per int64) { shortcut.Least, shortcut.PerTop = least, per }(shortcut.Least, shortcut.PerTop)
+	shortcut.Least, shortcut.PerTop = 4096, 8 // so that tops are nodes that grow
 	rng := seed.Rand(t)
 	draw := func() string { return letters(rng, 4, "abcdefghijklmnopqrstuvwxyz") }
 	tree, m := New(0), model{}

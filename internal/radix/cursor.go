@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -110,7 +111,7 @@ func (c *Cursor) next() (key string, val uint64, ok bool) {
 		if c.over() {
 			return "", 0, false
 		}
-		pause(try)
+		simd.Wait(try)
 	}
 }
 
@@ -305,7 +306,7 @@ func (c *Cursor) settle(l link) link {
 		return 0
 	}
 	k := c.t.key(some)
-	at := common(k, c.pos)
+	at := simd.CommonPrefix(k, c.pos)
 	for i, f := range c.way {
 		if int(f.node.header().depth) > at {
 			// The leaf was found below these.

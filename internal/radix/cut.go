@@ -1,6 +1,8 @@
 package radix
 
-import "github.com/pando-index/pando/internal/stall"
+import (
+	"github.com/pando-index/pando/internal/stall"
+)
 
 // cut deletes the key whose leaf the way leads to.
 func (w *writer) cut(c *change, l link) (done bool, err error) {
@@ -89,7 +91,7 @@ func (w *writer) collapse(c *change, l link) bool {
 	w.unhint(c.key, above.node, s.node)
 	w.relink(above, rest)
 	stall.At("held: radix node taken out")
-	if x := w.t.short.Load(); x != nil && int(s.node.header().depth) >= x.depth { // else rest has another slot
+	if x := w.t.short.Load(); x != nil && int(s.node.header().depth) >= x.Depth { // else rest has another slot
 		w.hint(c.key, above.node, rest)
 	}
 	w.bury(s)

@@ -1,6 +1,8 @@
 package radix
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+)
 
 // A fork is a tree beside the tree: a batch that may run out of memory changes
 // copies, as if a snapshot had just been taken, and puts them in the tree's place
@@ -26,8 +28,8 @@ func (t *Tree) commit(w *writer, keys []string) {
 	t.done()
 	s := t.short.Load()
 	for i := 0; s != nil && i < len(keys); i++ {
-		if x, tag := s.place(keys[i]); x != nil {
-			x.remove(x.get(tag))
+		if x, tag := s.Place(keys[i]); x != nil {
+			x.Remove(x.Get(tag))
 		}
 	}
 	at := step{word: atomic.LoadUint32(&t.top.word)}

@@ -242,7 +242,8 @@ func (k *look) Way(key order.Probe) (way []layout.Visit) {
 	defer k.t.unlockRead()
 	short := link(0)
 	if k.live {
-		short, _ = k.t.short.Load().enter(key.Text)
+		to, _ := k.t.short.Load().Enter(key.Text)
+		short = link(to)
 	}
 	last, more := layout.Visit{Level: len(k.levels)}, []string(nil)
 	at := 0

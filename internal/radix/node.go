@@ -1,10 +1,10 @@
 package radix
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -59,21 +59,13 @@ func (m *bitmap) prev(b int) int {
 	}
 }
 
-// equalByte returns the place of the first byte of eight that equals b, and 8 if
-// there is none.
-func equalByte(eight uint64, b byte) int {
-	const low, high = 0x0101010101010101, 0x8080808080808080
-	x := eight ^ uint64(b)*low
-	return bits.TrailingZeros64((x-low)&^x&high) >> 3
-}
-
 // amongTwelve returns the place of a byte among the keys of a node of one of the three
 // smallest types, or a number below 0 if it is none of them. These have up to twelve keys
 // behind own, all in one piece of 16 bytes, so that nothing branches on the type: which
 // of them comes next is what the machine would guess wrong.
 func amongTwelve(at unsafe.Pointer, kind int, b byte) int {
 	const low, most = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f
-	x, y := eightAt(at, 16)^uint64(b)*low, eightAt(at, 24)^uint64(b)*low
+	x, y := simd.EightAt(at, 16)^uint64(b)*low, simd.EightAt(at, 24)^uint64(b)*low
 	// Bit 7 of each byte that is equal, and of no other.
 	x, y = ^((x&most + most) | x | most), ^((y&most + most) | y | most)
 	// Keys 0 to 3 come to bits 0, 8 and so on, keys 4 to 11 to bits 4, 12 and so on.
@@ -120,11 +112,6 @@ func sorted(l link) ([]byte, []link) {
 	return keysOf(at, kind)[:n], linksOf(at, kind)[:n]
 }
 
-// eightAt returns eight bytes of a node.
-func eightAt(at unsafe.Pointer, offset uintptr) uint64 {
-	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(at, offset))[:])
-}
-
 // find returns where an inner node has the link for a byte; nil if it has none.
 func find(l link, b byte) *link { return findIn(l.at(), l.kind(), b) }
 
@@ -138,9 +125,9 @@ func findIn(at unsafe.Pointer, kind int, b byte) *link {
 		}
 		return nil
 	case node21:
-		if i = equalByte(eightAt(at, smallKeys), b); i == 8 {
-			if i += equalByte(eightAt(at, smallKeys+8), b); i == 16 {
-				i += equalByte(eightAt(at, smallKeys+16), b)
+		if i = simd.EqualByte(simd.EightAt(at, smallKeys), b); i == 8 {
+			if i += simd.EqualByte(simd.EightAt(at, smallKeys+8), b); i == 16 {
+				i += simd.EqualByte(simd.EightAt(at, smallKeys+16), b)
 			}
 		}
 	case node48:

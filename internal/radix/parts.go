@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/shortcut"
 )
 
 // batch is the operations of a batch, or some of them, in parts: those with keys of one
@@ -23,7 +24,7 @@ const (
 )
 
 // newBatch parts the operations on the keys from lo to hi.
-func newBatch(o *Ops, lo, hi int, s *shortcuts) *batch {
+func newBatch(o *Ops, lo, hi int, s *shortcut.Table) *batch {
 	n := hi - lo
 	b := &batch{workers: max(min(o.Workers, n/leastPart), 1)}
 	if b.workers == 1 {
@@ -79,10 +80,10 @@ func parted(workers, n, parts int, own func(lo, hi int, owner []uint16)) (rows [
 
 // ownerOf returns the part of a key: one for all keys that begin with the bytes that
 // lead to a top.
-func ownerOf(s *shortcuts, key string, parts int) int {
+func ownerOf(s *shortcut.Table, key string, parts int) int {
 	var h uint64
-	if s != nil && len(key) >= s.depth {
-		h = s.hash(key)
+	if s != nil && len(key) >= s.Depth {
+		h = s.Hash(key)
 	} else {
 		for i := range len(key) {
 			h = (h ^ uint64(key[i])) * 0x9e3779b97f4a7c15

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -53,7 +54,7 @@ func (w *writer) do(c *change, near link, depth int) error {
 				return err
 			}
 		}
-		pause(try)
+		simd.Wait(try)
 	}
 }
 

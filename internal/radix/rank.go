@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // rank returns the number of entries below a link with a key below key, or up to
@@ -12,7 +13,7 @@ import (
 func (t *Tree) rank(root link, key string, after bool) (n int64, ok bool) {
 	// What the key has in common with compressed paths shows in a leaf.
 	k := t.key(t.near(root, key))
-	at := common(k, key)
+	at := simd.CommonPrefix(k, key)
 	l := root
 	for l.isInner() {
 		h := l.header()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -29,7 +30,7 @@ func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 			acquired(t, key)
 			return key, val, ok && err == nil, err
 		}
-		pause(try)
+		simd.Wait(try)
 	}
 	t.leave(d)
 	return t.popAlone(greatest)

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // Pop and DeleteRange work beside a writer that keeps its desk: they wait for nobody who changes something else.
@@ -68,7 +70,7 @@ func popsBesideWriters(t *testing.T, greatest, frozen bool) {
 	}
 	until := func(done func() bool) {
 		for try := 0; !done() && !t.Failed(); try++ {
-			pause(try)
+			simd.Wait(try)
 		}
 	}
 	var both, asked, popped atomic.Int64 // last rounds in which both entries were there at once, that was looked at, and that are over
@@ -131,7 +133,7 @@ func TestPopBesideShortcut(t *testing.T) {
 	}
 	tree.renewShort()
 	s := tree.short.Load()
-	if _, entered := s.enter(least); !entered {
+	if _, entered := s.Enter(least); !entered {
 		t.Fatal("no shortcut leads to the leaf")
 	}
 	d := tree.enter()
@@ -151,7 +153,7 @@ func TestPopBesideShortcut(t *testing.T) {
 		if d.see(&c, l, 1) == changed {
 			t.Errorf("a way that has changed: %t; it is to be deleted: %t", changed, !c.missed)
 		}
-		if _, entered := s.enter(least); entered != changed {
+		if _, entered := s.Enter(least); entered != changed {
 			t.Errorf("a way that has changed: %t; a shortcut leads to the leaf: %t", changed, entered)
 		}
 		if changed {

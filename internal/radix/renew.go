@@ -8,6 +8,7 @@ import (
 
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/shortcut"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -15,8 +16,7 @@ import (
 const (
 	// mostTops limits how long it takes to make the table, and its size.
 	mostTops = 1 << 20
-	// deepest is the most bytes behind the common prefix that are hashed.
-	deepest = 64
+	deepest  = shortcut.Deepest
 )
 
 // renewPiece is how many links are looked at before others have their turn again: somewhat
@@ -37,9 +37,9 @@ func (t *Tree) untilShort() (changes int64, due bool) {
 	case t.bare.Load() || t.closed.Load():
 		return math.MaxInt64, false
 	case s == nil:
-		changes = leastShort - n
+		changes = shortcut.Least - n
 	default:
-		changes = min(2*s.built-n, n-max(s.built/4-1, 0))
+		changes = min(2*s.Built-n, n-max(s.Built/4-1, 0))
 	}
 	if changes <= 0 {
 		return whileRenewed, true
@@ -85,7 +85,7 @@ var renewBeside = int64(32 << 10)
 func (t *Tree) renewOnce() {
 	defer t.renewal.Unlock()
 	n := t.entries()
-	if s := t.exchangeShort(n, t.countTops(int(min(n/perTop, mostTops)))); s != nil {
+	if s := t.exchangeShort(n, t.countTops(int(min(n/shortcut.PerTop, mostTops)))); s != nil {
 		t.fillShort(s)
 	}
 }
@@ -97,7 +97,7 @@ func (t *Tree) shortDue() bool {
 
 // fillShort puts all tops into the table. Where others have the desks for long, it does more
 // and more at a time, so that it ends.
-func (t *Tree) fillShort(s *shortcuts) {
+func (t *Tree) fillShort(s *shortcut.Table) {
 	var tops []link
 	w := t.walkTops(s, func(l link) { tops = append(tops, l) })
 	piece := renewPiece
@@ -119,9 +119,9 @@ func (t *Tree) fillShort(s *shortcuts) {
 const longWait = 20 * time.Millisecond
 
 // walkTops returns a walk that calls visit with each top.
-func (t *Tree) walkTops(s *shortcuts, visit func(l link)) *walk {
-	w := &walk{t: t, bytes: s.depth, visit: func(l link) bool {
-		if l.isInner() && int(l.header().depth) < s.depth {
+func (t *Tree) walkTops(s *shortcut.Table, visit func(l link)) *walk {
+	w := &walk{t: t, bytes: s.Depth, visit: func(l link) bool {
+		if l.isInner() && int(l.header().depth) < s.Depth {
 			return true
 		}
 		visit(l)
@@ -135,40 +135,40 @@ func (t *Tree) walkTops(s *shortcuts, visit func(l link)) *walk {
 
 // exchangeShort gives the tree shortcuts without entries, and returns them; nil if it has none
 // now. c is what was counted when there were n entries.
-func (t *Tree) exchangeShort(n int64, c topCount) *shortcuts {
+func (t *Tree) exchangeShort(n int64, c topCount) *shortcut.Table {
 	t.lockWrite()
 	defer t.unlockWrite()
 	if t.bare.Load() || t.closed.Load() {
 		return nil
 	}
 	t.setShort(nil)
-	if t.entries() < leastShort {
+	if t.entries() < shortcut.Least {
 		return nil
 	}
 	room := int64(0)
 	if t.limit > 0 {
 		room = max(t.limit-t.inUse(), 1)
 	}
-	s, err := newShortcuts(c.tops, room)
+	s, err := shortcut.New(c.tops, room)
 	if err != nil {
 		t.bare.Store(true)
 		return nil
 	}
-	s.depth, s.built = c.depth, n
-	s.skip = min(t.rootDepth(), s.depth)
-	s.exact = s.isExact()
+	s.Depth, s.Built = c.depth, n
+	s.Skip = min(t.rootDepth(), s.Depth)
+	s.Exact = s.IsExact()
 	t.setShort(s)
 	return s
 }
 
 // setShort exchanges the shortcuts. Who still reads the old ones finds none there. The
 // caller has all desks.
-func (t *Tree) setShort(s *shortcuts) {
+func (t *Tree) setShort(s *shortcut.Table) {
 	for _, d := range *t.desks.Load() {
 		d.look = 0
 	}
 	if old := t.short.Swap(s); old != nil {
-		old.block.Release()
+		old.Release()
 	}
 }
 
@@ -186,7 +186,7 @@ func (t *Tree) countTops(most int) topCount {
 	var add [deepest]int       // by how many there are more where nodes of a depth are not tops
 	tops, deep := 1, deepest-1 // nodes below deep are tops
 	if s := t.short.Load(); s != nil {
-		deep = min(deep, max(s.depth-first, 0)+deeper)
+		deep = min(deep, max(s.Depth-first, 0)+deeper)
 	}
 	w := walk{t: t, bytes: first + deepest, visit: func(l link) bool {
 		if !l.isInner() {
@@ -229,7 +229,7 @@ func (t *Tree) rootDepth() int {
 }
 
 // fill puts tops into the table.
-func (t *Tree) fill(s *shortcuts, tops []link) {
+func (t *Tree) fill(s *shortcut.Table, tops []link) {
 	par.Run(t.Workers, (len(tops)+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
 		t.fillBucket(s, tops[p*bucketKeys:min((p+1)*bucketKeys, len(tops))])
 	}))
@@ -237,18 +237,18 @@ func (t *Tree) fill(s *shortcuts, tops []link) {
 
 // fillBucket puts a few tops into the table. The bytes that are hashed are in the leaves below
 // them: all take a step down, then what their next steps will read is asked for.
-func (t *Tree) fillBucket(s *shortcuts, tops []link) {
+func (t *Tree) fillBucket(s *shortcut.Table, tops []link) {
 	e := bucketPool.Get().(*bucket)
 	defer bucketPool.Put(e)
-	leaves := e.links[:copy(e.links[:], tops)]
+	leaves := e.Links[:copy(e.Links[:], tops)]
 	for _, l := range leaves {
-		e.asked.down(l, s.depth)
+		askDown(&e.Asked, l, s.Depth)
 	}
-	for e.asked.fetch() {
+	for e.Asked.Fetch() {
 		for i, l := range leaves {
 			if l.isInner() {
 				leaves[i] = downFrom(l)
-				e.asked.down(leaves[i], s.depth)
+				askDown(&e.Asked, leaves[i], s.Depth)
 			}
 		}
 	}
@@ -256,21 +256,16 @@ func (t *Tree) fillBucket(s *shortcuts, tops []link) {
 	for i, l := range leaves {
 		keys[i] = t.key(l)
 	}
-	e.place(s, keys[:len(tops)])
-	for i, tag := range e.tags[:len(tops)] {
-		if tag != 0 {
-			s.lines[e.lines[i]].put(tag, tops[i])
-		}
-	}
+	e.Fill(s, keys[:len(tops)], tops)
 }
 
-// down adds what a step through a link on the way down to any leaf will read, of which
+// askDown adds what a step through a link on the way down to any leaf will read, of which
 // so many bytes are wanted.
-func (a *asks) down(l link, bytes int) {
+func askDown(a *shortcut.Asks, l link, bytes int) {
 	if l.isLeaf() {
-		a.add(unsafe.Pointer(l.leaf()), 1+min(headBytes+bytes, mostAsked)>>6)
+		a.Add(unsafe.Pointer(l.leaf()), 1+min(headBytes+bytes, mostAsked)>>6)
 	} else {
-		a.step(l, "", 0)
+		askStep(a, l, "", 0)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/shortcut"
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // A walk in pieces visits what is a top when it comes there, each once, and misses none
@@ -28,17 +30,17 @@ func TestWalkBesideChanges(t *testing.T) {
 			stays[k] = 0
 			tree.Set(k, 0)
 		}
-		s := &shortcuts{depth: rng.IntN(longest + 1)}
+		s := &shortcut.Table{Depth: rng.IntN(longest + 1)}
 		visited := map[string]bool{}
 		w := tree.walkTops(s, func(l link) {
 			key := tree.key(anyLeaf(l))
-			if len(key) < s.depth {
+			if len(key) < s.Depth {
 				return
 			}
 			if top := tree.topOf(s, key); top != l {
 				t.Fatalf("link %x visited, and the top of %q is %x", l, key, top)
 			}
-			if key = key[:s.depth]; visited[key] {
+			if key = key[:s.Depth]; visited[key] {
 				t.Fatalf("the top of %q visited twice", key)
 			}
 			visited[key] = true
@@ -57,7 +59,7 @@ func TestWalkBesideChanges(t *testing.T) {
 			}
 		}
 		for k := range stays {
-			if len(k) >= s.depth && !visited[k[:s.depth]] {
+			if len(k) >= s.Depth && !visited[k[:s.Depth]] {
 				t.Fatalf("no top of %q was visited", k)
 			}
 		}
@@ -111,11 +113,11 @@ func shared(m model) int {
 	for k := range m {
 		keys = append(keys, k)
 	}
-	return common(slices.Min(keys), slices.Max(keys))
+	return simd.CommonPrefix(slices.Min(keys), slices.Max(keys))
 }
 
 // renewed waits until all shortcuts are made that are due.
-func renewed(tree *Tree) *shortcuts {
+func renewed(tree *Tree) *shortcut.Table {
 	for due := true; due; due = tree.shortDue() {
 		tree.renewShort()
 		awaitRenewal(tree)
@@ -125,7 +127,7 @@ func renewed(tree *Tree) *shortcuts {
 
 // awaitRenewal waits for the goroutine that makes new shortcuts, if there is one, and
 // returns those that are there then.
-func awaitRenewal(tree *Tree) *shortcuts {
+func awaitRenewal(tree *Tree) *shortcut.Table {
 	tree.renewal.Lock()
 	defer tree.renewal.Unlock()
 	return tree.short.Load()
@@ -158,14 +160,14 @@ func renewBesideChanges(t *testing.T, beside int64) {
 	}
 	tree.renewal.Unlock()
 	set(1000, 1000+whileRenewed*mostDesks())
-	if s := awaitRenewal(tree); s == before || s.built < 1000 {
+	if s := awaitRenewal(tree); s == before || s.Built < 1000 {
 		t.Error("no new shortcuts were made")
 	}
 	mustCheck(t, tree)
 
 	// An exchange for fewer entries than there are has others follow.
 	tree.exchangeShort(10, tree.countTops(5))
-	if tree.renewShort(); tree.short.Load().built < 1000 {
+	if tree.renewShort(); tree.short.Load().Built < 1000 {
 		t.Error("shortcuts are those for a small tree")
 	}
 	mustCheck(t, tree)

@@ -1,6 +1,8 @@
 package radix
 
-import "strings"
+import (
+	"strings"
+)
 
 // Seen is an inner node as it is.
 type Seen struct {

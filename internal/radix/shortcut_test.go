@@ -8,19 +8,20 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/shortcut"
 )
 
 // Tests have shortcuts in small trees, and make them in small pieces.
-func init() { leastShort, perTop, renewPiece = 2, 2, 2 }
+func init() { shortcut.Least, shortcut.PerTop, renewPiece = 2, 2, 2 }
 
-// usualShort is leastShort, perTop and renewPiece as programs have them.
-var usualShort = [...]int64{leastShort, perTop, int64(renewPiece)}
+// usualShort is shortcut.Least, shortcut.PerTop and renewPiece as programs have them.
+var usualShort = [...]int64{shortcut.Least, shortcut.PerTop, int64(renewPiece)}
 
 // asInPrograms has a benchmark make shortcuts as programs do.
 func asInPrograms(b *testing.B) {
-	least, per, piece := leastShort, perTop, renewPiece
-	leastShort, perTop, renewPiece = usualShort[0], usualShort[1], int(usualShort[2])
-	b.Cleanup(func() { leastShort, perTop, renewPiece = least, per, piece })
+	least, per, piece := shortcut.Least, shortcut.PerTop, renewPiece
+	shortcut.Least, shortcut.PerTop, renewPiece = usualShort[0], usualShort[1], int(usualShort[2])
+	b.Cleanup(func() { shortcut.Least, shortcut.PerTop, renewPiece = least, per, piece })
 }
 
 // Shortcuts follow the tree up and down, whatever its keys begin with, and find all
@@ -35,13 +36,13 @@ func TestShortcuts(t *testing.T) {
 	}
 	mustCheck(t, tree)
 	s := renewed(tree)
-	if s == nil || s.skip != len("https://www.example.com/") {
+	if s == nil || s.Skip != len("https://www.example.com/") {
 		t.Fatalf("shortcuts %+v", s)
 	}
 	used := 0
 	for k, v := range m {
-		l, _ := s.enter(k)
-		l, _ = descend(l, k)
+		top, _ := s.Enter(k)
+		l, _ := descend(link(top), k)
 		if got, ok, sure := tree.valueBy(s, l, k); sure { // else keys with another beginning share its slot
 			used++
 			if !ok || got != v {
@@ -87,43 +88,6 @@ func TestShortcutsOfPrefixes(t *testing.T) {
 	}
 }
 
-// Where a table is called exact, no two beginnings of keys have the same line and tag.
-func TestExactShortcuts(t *testing.T) {
-	const odd = 0x9e3779b97f4a7c15
-	for bytes := 1; bytes < len(leastGap); bytes++ {
-		least := uint64(1<<64 - 1)
-		for d := uint64(1); d < 1<<(8*bytes); d++ {
-			least = min(least, d*odd, -(d * odd))
-		}
-		if least != leastGap[bytes] {
-			t.Errorf("%d bytes: hashes differ by %d at least, not by %d", bytes, least, leastGap[bytes])
-		}
-	}
-	exact := 0
-	for _, lines := range []int{1, 2, 3, 5, 17, 1000, 9363} {
-		s := &shortcuts{depth: 2, lines: make([]shortLine, lines)}
-		if !s.isExact() {
-			continue
-		}
-		exact++
-		seen := map[[2]int]bool{}
-		for i := range 1 << 16 {
-			line, tag := s.spread(s.hash(string([]byte{byte(i >> 8), byte(i)})))
-			if at := [2]int{line, int(tag)}; seen[at] {
-				t.Fatalf("%d lines: %x has the place of another", lines, i)
-			} else {
-				seen[at] = true
-			}
-		}
-	}
-	if exact < 3 {
-		t.Errorf("%d of the tables are exact", exact)
-	}
-	if s := (&shortcuts{depth: 3, skip: 1, lines: make([]shortLine, 1<<10)}); s.isExact() {
-		t.Error("exact, though bytes are left out of the hash")
-	}
-}
-
 // A byte is found among the keys of a small node, and nothing behind them.
 func TestAmongTwelve(t *testing.T) {
 	var node [16]uint64
@@ -152,38 +116,5 @@ func TestAmongTwelve(t *testing.T) {
 		if want, got := slices.Index(keys[:n], b), amongTwelve(at, kind, b); got != want {
 			t.Fatalf("byte %d is key %d of %v, not %d", b, want, keys[:n], got)
 		}
-	}
-}
-
-// A line of shortcuts finds the link of each of its tags, and none for others, however
-// close.
-func TestShortLine(t *testing.T) {
-	rng := seed.Rand(t)
-	for range 20000 {
-		var x shortLine
-		for i := range x.tags { // no tag is there twice
-			x.tags[i] = uint16(rng.Uint32()) | 1
-			if i > 0 && rng.IntN(2) == 0 {
-				x.tags[i] = x.tags[0] ^ 1<<(1+rng.IntN(15))
-			}
-			for slices.Contains(x.tags[:i], x.tags[i]) {
-				x.tags[i] += 2
-			}
-			x.links[i] = uint32(100 + i)
-		}
-		tag := x.tags[rng.IntN(lineTops)]
-		if rng.IntN(2) == 0 {
-			tag ^= 1 << (1 + rng.IntN(15))
-		}
-		want := link(0)
-		if i := slices.Index(x.tags[:], tag); i >= 0 {
-			want = link(x.links[i])
-		}
-		if got := x.get(tag); got != want {
-			t.Fatalf("tag %#x of %#x has link %d, not %d", tag, x.tags, got, want)
-		}
-	}
-	if l := new(shortLine).get(1); l != 0 {
-		t.Errorf("an empty line has link %d", l)
 	}
 }

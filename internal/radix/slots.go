@@ -229,7 +229,7 @@ func (w *writer) bound() int64 {
 	if t.limit == 0 || w.free || w.prepaid {
 		return 0
 	}
-	return max(t.limit-t.short.Load().bytes(), 1)
+	return max(t.limit-t.short.Load().Bytes(), 1)
 }
 
 // untake gives back what take has returned and nobody has seen.
@@ -305,7 +305,7 @@ func (t *Tree) makeRoom(w *writer, bytes int64) bool {
 
 // fits reports whether bytes more are not over the limit.
 func (t *Tree) fits(bytes int64) bool {
-	return t.limit == 0 || t.inUse()+t.short.Load().bytes()+bytes <= t.limit
+	return t.limit == 0 || t.inUse()+t.short.Load().Bytes()+bytes <= t.limit
 }
 
 // hold keeps memory from being given back: a tree and its snapshots have it.

@@ -1,6 +1,8 @@
 package radix
 
-import "testing"
+import (
+	"testing"
+)
 
 // A snapshot that is closed stores no counts any more: the nodes that it shared with the
 // tree are the tree's, and somebody may be changing them.

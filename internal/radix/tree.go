@@ -2,13 +2,13 @@ package radix
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/shortcut"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -32,7 +32,7 @@ type Tree struct {
 	}
 	top    top
 	closed atomic.Bool
-	short  atomic.Pointer[shortcuts]
+	short  atomic.Pointer[shortcut.Table]
 	*memory
 	hold  *hold
 	limit int64
@@ -121,7 +121,7 @@ func (t *Tree) Bytes() int64 {
 	t.tryUnstock()
 	for {
 		s := t.short.Load()
-		if n := t.inUse() + s.bytes(); t.short.Load() == s { // else they were never there together
+		if n := t.inUse() + s.Bytes(); t.short.Load() == s { // else they were never there together
 			return n
 		}
 	}
@@ -138,16 +138,6 @@ func (t *Tree) unlockRead() {
 	if !optimistic {
 		t.rw.RUnlock()
 	}
-}
-
-// pause waits for somebody else's change: a moment at first, then by leaving
-// the thread to others.
-func pause(try int) {
-	if try < 16 {
-		simd.Pause()
-		return
-	}
-	runtime.Gosched()
 }
 
 // key returns the key of a leaf, in the memory of the tree.
@@ -175,8 +165,8 @@ func (t *Tree) Get(key string) (val uint64, ok bool) {
 func (t *Tree) getOne(key string) (val uint64, ok bool) {
 	gen := t.Gen()
 	s := t.short.Load()
-	if l, entered := s.enter(key); entered {
-		l, good := descend(l, key)
+	if l, entered := s.Enter(key); entered {
+		l, good := descend(link(l), key)
 		stall.At("radix: leaf found by a shortcut")
 		if val, ok, sure := t.valueBy(s, l, key); good && sure && t.Current(gen) {
 			return val, ok
@@ -187,7 +177,7 @@ func (t *Tree) getOne(key string) (val uint64, ok bool) {
 
 // valueBy is valueOf for a leaf that a shortcut has led to. sure reports whether
 // that is the answer.
-func (t *Tree) valueBy(s *shortcuts, l link, key string) (val uint64, ok, sure bool) {
+func (t *Tree) valueBy(s *shortcut.Table, l link, key string) (val uint64, ok, sure bool) {
 	if !l.isLeaf() {
 		return 0, false, false
 	}
@@ -195,7 +185,7 @@ func (t *Tree) valueBy(s *shortcuts, l link, key string) (val uint64, ok, sure b
 	if other == key {
 		return atomic.LoadUint64(&l.leaf().value), true, true
 	}
-	return 0, false, s.proves(key, other)
+	return 0, false, s.Proves(key, other)
 }
 
 func (t *Tree) getFromRoot(key string) (val uint64, ok bool) {
@@ -211,7 +201,7 @@ func (t *Tree) getFromRoot(key string) (val uint64, ok bool) {
 		if t.closed.Load() {
 			return 0, false
 		}
-		pause(try)
+		simd.Wait(try)
 	}
 }
 

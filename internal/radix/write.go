@@ -1,11 +1,11 @@
 package radix
 
 import (
-	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -204,7 +204,7 @@ func (w *writer) diverge(key string, l link) (e end, ok bool) {
 	if l.isLeaf() && k == key {
 		return end{leaf: l}, true
 	}
-	at := common(k, key)
+	at := simd.CommonPrefix(k, key)
 	for w.last().depth() > at {
 		n := len(w.steps) - 1
 		if l, w.steps = w.steps[n].node, w.steps[:n]; n == 0 {
@@ -223,30 +223,6 @@ func (s *step) depth() int {
 		return 0
 	}
 	return int(s.node.header().depth)
-}
-
-// common returns how many bytes two strings begin with alike.
-func common(a, b string) int {
-	n := min(len(a), len(b))
-	i := 0
-	for ; i+blockBytes <= n && a[i:i+blockBytes] == b[i:i+blockBytes]; i += blockBytes {
-	}
-	for ; i+8 <= n; i += 8 {
-		if x := eightOf(a, i) ^ eightOf(b, i); x != 0 {
-			return i + bits.TrailingZeros64(x)/8
-		}
-	}
-	for ; i < n && a[i] == b[i]; i++ {
-	}
-	return i
-}
-
-// blockBytes is how many bytes of long keys are compared at a time.
-const blockBytes = 256
-
-// eightOf returns eight bytes of a string.
-func eightOf(s string, i int) uint64 {
-	return eightAt(unsafe.Pointer(unsafe.StringData(s)), uintptr(i))
 }
 
 // anyLeaf returns a leaf below a node, a near one if it has some: each further node

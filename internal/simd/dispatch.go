@@ -2,6 +2,7 @@ package simd
 
 import (
 	"fmt"
+	"runtime"
 	"unsafe"
 )
 
@@ -155,6 +156,16 @@ func Pause() {
 	if active != Go {
 		pauseAsm(4)
 	}
+}
+
+// Wait waits for somebody else's change: a moment at first, then by leaving the thread to
+// others. try counts from 0.
+func Wait(try int) {
+	if try < 16 {
+		Pause()
+		return
+	}
+	runtime.Gosched()
 }
 
 func wide[C Code]() bool {

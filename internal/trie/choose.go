@@ -1,4 +1,4 @@
-package radix
+package trie
 
 import (
 	"math/bits"

@@ -1,4 +1,4 @@
-package radix
+package trie
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/shortcut"
 )
 
 // Table says what the root table of a trie is like. The zero Table is the best that is
@@ -36,12 +37,12 @@ func (g *growth) tops(bytes int) int {
 
 // tableOf returns how many bytes lead to a top, and the lines of the table.
 func (g *growth) tableOf(t Table) (bytes, lines int) {
-	if t.Off || t.Bytes == 0 && int64(g.n) < leastShort || g.n == 0 {
+	if t.Off || t.Bytes == 0 && int64(g.n) < shortcut.Least || g.n == 0 {
 		return 0, 0
 	}
 	bytes = min(t.Bytes, deepest)
 	if t.Bytes == 0 { // as few as lead to the most tops: keys that are shorter have none
-		most := min(g.n/int(perTop), mostTrieTops)
+		most := min(g.n/int(shortcut.PerTop), mostTrieTops)
 		for b, tops := 1, 1; b <= deepest; b++ {
 			if n := g.tops(b); n > most {
 				break
@@ -54,7 +55,7 @@ func (g *growth) tableOf(t Table) (bytes, lines int) {
 }
 
 // linesFor returns the lines of a table for so many bytes behind the common prefix.
-func (g *growth) linesFor(bytes int) int { return 1 + g.tops(bytes)/lineFill }
+func (g *growth) linesFor(bytes int) int { return 1 + g.tops(bytes)/shortcut.LineFill }
 
 // plan settles the root table and wide nodes, and returns the sizes of the segments of
 // nodes and of the table.
@@ -69,7 +70,7 @@ func (g *growth) plan(t Table, w Wide) (nodes, table int, err error) {
 	}
 	if lines > 0 && keep {
 		g.head.skip, g.head.depth, g.head.lines = uint32(g.common), uint32(g.common+behind), uint32(lines)
-		table = lines * int(unsafe.Sizeof(shortLine{}))
+		table = lines * int(unsafe.Sizeof(shortcut.Line{}))
 	}
 	size := g.head.sizeOfNodes()
 	if size != int64(int(size)) {
@@ -101,17 +102,17 @@ func (g *growth) fill(keys trieKeys, b *arena.Block) (*trie, error) {
 }
 
 // fillTable puts the tops below a link into the root table, in key order.
-func (t *trie) fillTable(s *shortcuts, l link) {
+func (t *trie) fillTable(s *shortcut.Table, l link) {
 	var buf [8]byte
-	if h := t.at(l); l.isInner() && int(h.depth) < s.depth {
+	if h := t.at(l); l.isInner() && int(h.depth) < s.Depth {
 		for b, to, _ := h.from(l.kind(), 0); to != 0; b, to, _ = h.from(l.kind(), b+1) {
 			t.fillTable(s, to)
 		}
 		return
 	}
 	if first := t.below(l); l != 0 && first < t.n {
-		if x, tag := s.place(t.keys.text(first, &buf)); x != nil {
-			x.put(tag, l)
+		if x, tag := s.Place(t.keys.text(first, &buf)); x != nil {
+			x.Put(tag, uint32(l))
 		}
 	}
 }
@@ -192,17 +193,17 @@ func (g *growth) readWides(t *trie) error {
 
 // checkTable returns an error for a root table that is not what nodes and keys make.
 func (t *trie) checkTable(g *growth) error {
-	s := shortcuts{depth: int(t.head.depth), skip: int(t.head.skip)}
-	lines, behind := len(t.table)/int(unsafe.Sizeof(shortLine{})), s.depth-s.skip
+	s := shortcut.Table{Depth: int(t.head.depth), Skip: int(t.head.skip)}
+	lines, behind := len(t.table)/int(unsafe.Sizeof(shortcut.Line{})), s.Depth-s.Skip
 	switch {
-	case t.head.lines == 0 && s.skip == 0 && s.depth == 0 && lines == 0:
+	case t.head.lines == 0 && s.Skip == 0 && s.Depth == 0 && lines == 0:
 		return nil
-	case int64(t.head.lines) != int64(lines) || s.skip != g.common || behind < 0 || behind > deepest || lines != g.linesFor(behind):
-		return fmt.Errorf("radix: a root table of %d bytes for bytes %d to %d of a key", len(t.table), s.skip, s.depth)
+	case int64(t.head.lines) != int64(lines) || s.Skip != g.common || behind < 0 || behind > deepest || lines != g.linesFor(behind):
+		return fmt.Errorf("radix: a root table of %d bytes for bytes %d to %d of a key", len(t.table), s.Skip, s.Depth)
 	}
-	s.lines = make([]shortLine, lines)
+	s.Lines = make([]shortcut.Line, lines)
 	t.fillTable(&s, t.root)
-	if !bytes.Equal(arena.Bytes(s.lines), t.table) {
+	if !bytes.Equal(arena.Bytes(s.Lines), t.table) {
 		return errors.New("radix: the root table is not what the nodes make")
 	}
 	return nil

@@ -1,4 +1,4 @@
-package radix
+package trie
 
 import (
 	"math/bits"
@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/shortcut"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/snapshot"
 )
@@ -48,7 +49,7 @@ func trieSizes[C layout.Code](n, nodes, table int, cfg layout.Config) []int {
 // Need returns the bytes that a trie of n numbers takes at most: if all nodes have two
 // children, and the root table as many tops as it may.
 func (l Numbers[C]) Need(n int, cfg layout.Config) (int64, error) {
-	return l.need(n, n*trieForms[trie4].size, (1+n/lineFill)*int(unsafe.Sizeof(shortLine{})), cfg)
+	return l.need(n, n*trieForms[trie4].size, (1+n/shortcut.LineFill)*int(unsafe.Sizeof(shortcut.Line{})), cfg)
 }
 
 // Least returns the bytes that a trie of n numbers takes if all are equal.

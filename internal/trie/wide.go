@@ -1,9 +1,11 @@
-package radix
+package trie
 
 import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // A wide node tells keys apart by several bytes at once (START: "The self-tuning
@@ -74,7 +76,7 @@ func (h *wideHead) slot(rest string, size int) (slot uint32) {
 	if h.shift&wholeBytes != 0 {
 		x := uint64(0)
 		if len(rest) >= 8 {
-			x = bits.ReverseBytes64(eightOf(rest, 0)) >> (64 - 8*uint(n)&63)
+			x = bits.ReverseBytes64(simd.EightOf(rest, 0)) >> (64 - 8*uint(n)&63)
 		} else {
 			for i := range n {
 				x = x<<8 | uint64(rest[i])

@@ -1,4 +1,4 @@
-package radix
+package trie
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 )
@@ -79,7 +80,7 @@ func (s inOrder) alike(i, j int) (bytes, cmp int) { return alike(s.key(i), s.key
 
 // alike returns how many bytes two strings begin with alike, and their order.
 func alike(a, b string) (bytes, order int) {
-	n := common(a, b)
+	n := simd.CommonPrefix(a, b)
 	x, y := byteAt(a, n), byteAt(b, n)
 	switch {
 	case x < y:

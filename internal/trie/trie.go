@@ -1,4 +1,4 @@
-package radix
+package trie
 
 import (
 	"encoding/binary"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/shortcut"
+	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
@@ -34,7 +36,7 @@ import (
 //	node 23    128 bytes  10 keys[23]   36 links[23]
 //	node 48    256 bytes  10 keys[48]   60 links[48]
 //	node 256  1088 bytes  64 links[256]
-//	wide                  frozen_wide.go has it
+//	wide                  wide.go has it
 //
 // Keys of a node ascend. All nodes are in one segment behind a line that says how
 // many there are of each type; those of a type are one array, the largest type first,
@@ -42,14 +44,14 @@ import (
 // keys that workers build come first in each array: they are read most.
 //
 //	segment 0  head │ wide nodes │ nodes 256 │ nodes 48 │ nodes 23 │ nodes 10 │ nodes 4
-//	segment 1  the root table (shortcut.go)
+//	segment 1  the root table (package shortcut)
 //	behind     the keys: offsets and bytes of strings, or codes of numbers
 type trie struct {
 	n      int
 	head   *trieHead // the first line of segment 0
 	root   link
-	places [8]trieArray // by type; what is behind the last has none
-	short  *shortcuts   // nil for none
+	places [8]trieArray    // by type; what is behind the last has none
+	short  *shortcut.Table // nil for none
 	keys   trieKeys
 	nodes  []byte
 	table  []byte
@@ -173,12 +175,12 @@ func openTrie(n int, keys trieKeys, b *arena.Block) (*trie, error) {
 		t.places[kind] = trieArray{unsafe.Pointer(unsafe.SliceData(t.nodes[at:])), uintptr(f.size), h.counts[kind]}
 		at += int(h.counts[kind]) * f.size
 	}
-	const slot = int(unsafe.Sizeof(shortLine{}))
+	const slot = int(unsafe.Sizeof(shortcut.Line{}))
 	switch {
 	case int64(len(t.table)) != int64(h.lines)*int64(slot) || h.skip > h.depth || h.depth-h.skip > deepest:
 		return nil, fmt.Errorf("a root table of %d bytes for bytes %d to %d of a key", len(t.table), h.skip, h.depth)
 	case len(t.table) > 0:
-		t.short = &shortcuts{depth: int(h.depth), skip: int(h.skip), lines: arena.As[shortLine](t.table)}
+		t.short = &shortcut.Table{Depth: int(h.depth), Skip: int(h.skip), Lines: arena.As[shortcut.Line](t.table)}
 	}
 	return t, nil
 }
@@ -221,7 +223,7 @@ func (h *trieNode) find(kind int, b byte) link {
 	}
 	n := h.children(kind)
 	for i := 0; i < n; i += 8 {
-		if j := equalByte(eightAt(unsafe.Pointer(h), trieKeysAt+uintptr(i)), b); j < 8 {
+		if j := simd.EqualByte(simd.EightAt(unsafe.Pointer(h), trieKeysAt+uintptr(i)), b); j < 8 {
 			if i+j < n {
 				return h.link(kind, i+j)
 			}

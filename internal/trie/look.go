@@ -1,4 +1,4 @@
-package radix
+package trie
 
 import (
 	"fmt"
@@ -9,6 +9,9 @@ import (
 
 // shownKeys is how many keys of a trie are shown together.
 const shownKeys = 64
+
+// mostShown is how many bytes of a key are copied: keys may be of any length.
+const mostShown = 256
 
 // trieLook shows the keys of a trie in parts, and which nodes a search goes through.
 // The nodes themselves have no levels that stand over all keys, which is what a look
@@ -68,11 +71,11 @@ func (k trieLook) Way(key order.Probe) []layout.Visit {
 func (k trieLook) way(key string) string {
 	v, nodes := visit{}, 0
 	by := "the root"
-	l, short := k.short.enter(key)
+	l, short := k.short.Enter(key)
 	if short {
 		by = "a shortcut"
 	}
-	for k.enter(&v, key, 0, l); v.at.isInner(); nodes++ {
+	for k.enter(&v, key, 0, link(l)); v.at.isInner(); nodes++ {
 		k.step(&v)
 	}
 	return fmt.Sprintf("found from %s by way of %d nodes", by, nodes)

@@ -1,9 +1,11 @@
-package radix
+package trie
 
 import (
 	"runtime"
 	"sync"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/shortcut"
 )
 
 // visit is a search of a trie under way.
@@ -13,10 +15,10 @@ type visit struct {
 	depth int64 // of the last node; the next must be deeper, whatever the bytes of a file are
 	i     int32
 	stage int8
-	short bool  // it has begun at a shortcut
-	miss  bool  // no link leads on: the leaf is another key's
-	slot  *link // of a wide node, once it is known
-	asked *asks // takes what the next step will read; nil if no other search is under way
+	short bool           // it has begun at a shortcut
+	miss  bool           // no link leads on: the leaf is another key's
+	slot  *link          // of a wide node, once it is known
+	asked *shortcut.Asks // takes what the next step will read; nil if no other search is under way
 }
 
 // step goes through an inner node. Where no link leads on, it goes to the first key
@@ -35,7 +37,7 @@ func (t *trie) step(v *visit) {
 				next = *t.linkAt(v.at, t.slotOf(v.at, v.key))
 			case v.slot == nil:
 				v.slot = t.linkAt(v.at, t.slotOf(v.at, v.key))
-				v.asked.add(unsafe.Pointer(v.slot), 1)
+				v.asked.Add(unsafe.Pointer(v.slot), 1)
 				return
 			default:
 				next, v.slot = *v.slot, nil
@@ -58,20 +60,20 @@ func (t *trie) step(v *visit) {
 
 // ask adds what a step through an inner node will read. depth is where the node most
 // likely tells keys apart.
-func (t *trie) ask(a *asks, l link, key string, depth uint) {
+func (t *trie) ask(a *shortcut.Asks, l link, key string, depth uint) {
 	at := unsafe.Pointer(t.at(l))
 	switch kind := l.kind(); kind {
 	case trie256:
-		a.add(at, 1)
+		a.Add(at, 1)
 		if depth < uint(len(key)) {
-			a.add(unsafe.Add(at, 64+4*int(key[depth])), 1)
+			a.Add(unsafe.Add(at, 64+4*int(key[depth])), 1)
 		}
 	case trie23:
-		a.add(at, 2)
+		a.Add(at, 2)
 	case trie48:
-		a.add(at, 4)
+		a.Add(at, 4)
 	default:
-		a.add(at, 1)
+		a.Add(at, 1)
 	}
 }
 
@@ -79,8 +81,8 @@ func (t *trie) ask(a *asks, l link, key string, depth uint) {
 func (t *trie) askKey(v *visit) {
 	if rank := int(v.at &^ leafBit); rank < t.n {
 		at, lines := t.keys.lies(rank, int(v.stage))
-		if v.asked.add(at, lines); v.stage == 0 && t.vals != nil && !v.miss {
-			v.asked.add(unsafe.Add(t.vals, rank*t.valSize), 1)
+		if v.asked.Add(at, lines); v.stage == 0 && t.vals != nil && !v.miss {
+			v.asked.Add(unsafe.Add(t.vals, rank*t.valSize), 1)
 		}
 	}
 	v.stage++
@@ -98,22 +100,24 @@ func (t *trie) search(keys []string, ranks []int, below bool) {
 	runtime.KeepAlive(t)
 }
 
+var buckets = sync.Pool{New: func() any { return &shortcut.Bucket[link]{Asked: shortcut.Room()} }}
+
 var visits = sync.Pool{New: func() any { return new([bucketKeys]visit) }}
 
 func (t *trie) searchBucket(keys []string, ranks []int, below bool) {
-	e, all := bucketPool.Get().(*bucket), visits.Get().(*[bucketKeys]visit)
+	e, all := buckets.Get().(*shortcut.Bucket[link]), visits.Get().(*[bucketKeys]visit)
 	live := all[:len(keys)]
-	e.find(t.short, keys, func(l link, i int) {
+	e.Find(t.short, keys, func(l link, i int) {
 		if l.isInner() {
-			t.ask(&e.asked, l, keys[i], uint(t.short.depth))
+			t.ask(&e.Asked, l, keys[i], uint(t.short.Depth))
 		}
 	})
 	for i := range live {
-		live[i].asked = &e.asked
-		t.enter(&live[i], keys[i], i, e.links[i])
+		live[i].asked = &e.Asked
+		t.enter(&live[i], keys[i], i, e.Links[i])
 	}
 	for stages := int8(t.keys.stages()); len(live) > 0; {
-		e.asked.fetch()
+		e.Asked.Fetch()
 		n := 0 // how many go on
 		for i := range live {
 			v := &live[i]
@@ -136,7 +140,7 @@ func (t *trie) searchBucket(keys []string, ranks []int, below bool) {
 	}
 	clear(all[:len(keys)]) // the caller's keys are not a pool's to keep
 	visits.Put(all)
-	bucketPool.Put(e)
+	buckets.Put(e)
 }
 
 // enter begins a search, at a shortcut unless that is 0.
@@ -171,7 +175,7 @@ func (t *trie) answer(v *visit, ranks []int, below bool) bool {
 		return true
 	}
 	alike, order := t.keys.compare(rank, v.key)
-	if order != 0 && v.short && alike < t.short.depth {
+	if order != 0 && v.short && alike < t.short.Depth {
 		return false
 	}
 	switch {
@@ -189,9 +193,9 @@ func (t *trie) answer(v *visit, ranks []int, below bool) bool {
 // reports whether there is such a key.
 func (t *trie) seek(key string, after bool) (rank int, equal bool) {
 	var v visit
-	l, _ := t.short.enter(key)
+	l, _ := t.short.Enter(key)
 	for {
-		for t.enter(&v, key, 0, l); v.at.isInner(); {
+		for t.enter(&v, key, 0, link(l)); v.at.isInner(); {
 			t.step(&v)
 		}
 		rank = int(v.at &^ leafBit)
@@ -204,7 +208,7 @@ func (t *trie) seek(key string, after bool) (rank int, equal bool) {
 		l = 0
 	}
 	alike, order := t.keys.compare(rank, key)
-	if order != 0 && v.short && alike < t.short.depth {
+	if order != 0 && v.short && alike < t.short.Depth {
 		return t.seekFromRoot(key, after)
 	}
 	if order != 0 || after {

@@ -1,4 +1,4 @@
-package radix
+package trie
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/shortcut"
 )
 
 // wideTexts returns sorted strings over some letters, some of them twice, and prefixes
@@ -199,8 +200,8 @@ func TestWideDamage(t *testing.T) {
 // The cost model makes the root of dense numbers wide, which takes less memory than nodes
 // do, and never takes much more.
 func TestWideChoice(t *testing.T) {
-	defer func(least, per int64) { leastShort, perTop = least, per }(leastShort, perTop)
-	leastShort, perTop = 4096, 8
+	defer func(least, per int64) { shortcut.Least, shortcut.PerTop = least, per }(shortcut.Least, shortcut.PerTop)
+	shortcut.Least, shortcut.PerTop = 4096, 8
 	rng := seed.Rand(t)
 	const n = 1 << 17
 	dense, random := make([]uint64, n), make([]uint64, n)
