@@ -27,7 +27,7 @@ func (t *Tree[C]) SetInPlace(key, val C) (at Node, moved bool, err error) {
 			return at, false, ErrClosed
 		}
 		if w.word&simd.WordBusy != 0 || !w.stable() {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		if done, err := w.put(val, true); done || err != nil {

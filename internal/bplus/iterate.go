@@ -24,7 +24,7 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 		s.run.clear()
 		w.l.unpack(&s.run)
 		if !w.stable() || w.word&simd.WordBusy != 0 {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		stall.At("pop: leaf read")
@@ -34,7 +34,7 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 				return 0, 0, false, nil
 			}
 			t.tidy(end)
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		w.key = s.run.keys[0]
@@ -74,7 +74,7 @@ func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err erro
 		l := t.leaf(x)
 		s.load(l)
 		if word&simd.WordBusy != 0 || l.loadWord() != word || !t.Current(gen) {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		high, in := s.copy.high(), s.copy.info()

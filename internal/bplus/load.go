@@ -140,7 +140,7 @@ func (t *Tree[C]) stop() {
 			if word&simd.WordLocked == 0 && atomic.CompareAndSwapUint64(l.word(), word, word|simd.WordSealed) {
 				break
 			}
-			pause(try)
+			simd.Wait(try)
 		}
 		x = l.info().next
 	}

@@ -182,7 +182,7 @@ func (t *Tree[C]) insideLeaf(x uint32) layout.Inside {
 		if word&simd.WordLocked == 0 && l.loadWord() == word || t.closed.Load() {
 			return insideOf(s.copy)
 		}
-		pause(try)
+		simd.Wait(try)
 	}
 }
 

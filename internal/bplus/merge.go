@@ -131,7 +131,7 @@ func (t *Tree[C]) seal(x uint32) {
 		if word&simd.WordBusy == 0 && atomic.CompareAndSwapUint64(l.word(), word, word|simd.WordSealed) {
 			return
 		}
-		pause(try)
+		simd.Wait(try)
 	}
 }
 
@@ -150,7 +150,7 @@ func (t *Tree[C]) absorb(a, b uint32) (n int, ok bool) {
 	for try := 0; ; try++ {
 		gen, epoch, word := t.Gen(), t.Epoch(), la.loadWord()
 		if word&simd.WordBusy != 0 {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		if in := la.info(); in.epoch != epoch || in.dirty == 0 {

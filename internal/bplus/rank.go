@@ -86,7 +86,7 @@ func (t *Tree[C]) recountLeaf(x uint32) {
 				return
 			}
 		}
-		pause(try)
+		simd.Wait(try)
 	}
 }
 
@@ -175,7 +175,7 @@ func (t *Tree[C]) rankIn(x uint32, key C, after bool, gen uint64) (n int, ok boo
 			return 0, false
 		}
 		if word&simd.WordLocked != 0 {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		high, next := l.high(), l.info().next
@@ -256,7 +256,7 @@ func (t *Tree[C]) atIn(x uint32, i int, gen uint64) (key, val C, ok, dead bool) 
 		l.unpack(&s.run)
 		next := l.info().next
 		if word&simd.WordLocked != 0 || l.loadWord() != word {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		if i < len(s.run.keys) {

@@ -23,7 +23,7 @@ func (t *Tree[C]) Scan(lo, hi C, withKeys bool, each func(keys, vals []C)) {
 	for try := 0; sc.pos <= hi && !t.closed.Load(); try++ {
 		high, n, ok := sc.leaf(s, withKeys)
 		if !ok {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		if try = 0; n > 0 {

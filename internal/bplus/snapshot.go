@@ -312,7 +312,7 @@ func (s *Snapshot[C]) readOf(x uint32, pilot bool, f func(l leaf[C], entries int
 	for try := 0; ; try++ {
 		word := l.loadWord()
 		if word&simd.WordLocked != 0 && !s.closed.Load() {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		stall.At("snapshot: word read")
@@ -333,7 +333,7 @@ func (s *Snapshot[C]) readOf(x uint32, pilot bool, f func(l leaf[C], entries int
 		if stall.On && try > 1_000_000 {
 			panic(fmt.Sprintf("leaf %d, word %#x, %+v: no state for epoch %d; %s", x, l.loadWord(), *l.info(), s.moment.epoch, t.snapshots.describe()))
 		}
-		pause(try)
+		simd.Wait(try)
 	}
 }
 

@@ -111,7 +111,7 @@ func (t *Tree[C]) transform(pos, hi C, f Changer, used *promises) (changed int, 
 		s.load(w.l)
 		stall.At("transform: leaf read")
 		if w.word&simd.WordBusy != 0 || w.l.loadWord() != w.word || !t.Current(w.gen) {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		n, done, err := t.transformLeaf(&w, s, f)

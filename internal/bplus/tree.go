@@ -2,7 +2,6 @@ package bplus
 
 import (
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -276,7 +275,7 @@ func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
 		if t.closed.Load() {
 			return x, 0, word
 		}
-		pause(try)
+		simd.Wait(try)
 	}
 }
 
@@ -290,16 +289,6 @@ func (t *Tree[C]) within(x uint32, key C) (line int, word uint64) {
 }
 
 const unread = simd.WordLocked | simd.WordDead
-
-// pause waits for somebody else's change: a moment at first, then by leaving
-// the thread to others.
-func pause(try int) {
-	if try < 16 {
-		simd.Pause()
-		return
-	}
-	runtime.Gosched()
-}
 
 // lockRead and lockWrite guard the tree where readers are not optimistic.
 func (t *Tree[C]) lockRead() {

@@ -98,7 +98,7 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 		}
 		stall.At("write: line read")
 		if w.word&busy() != 0 {
-			pause(try)
+			simd.Wait(try)
 			continue
 		}
 		if !w.stable() { // what was read may be nonsense

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // entry is a key with its value.
@@ -81,7 +83,7 @@ func (c *checking) node(l link, depth int, all []child) error {
 			return err
 		}
 		for _, e := range c.entries[from:] {
-			if x.b < 0 && len(e.key) != depth || x.b >= 0 && (len(e.key) <= depth || int(e.key[depth]) != x.b) || common(e.key, c.entries[first].key) < depth {
+			if x.b < 0 && len(e.key) != depth || x.b >= 0 && (len(e.key) <= depth || int(e.key[depth]) != x.b) || simd.CommonPrefix(e.key, c.entries[first].key) < depth {
 				return fmt.Errorf("cuart: key %q is below byte %d of node %x, of depth %d", e.key, x.b, l, depth)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // image is a tree's memory on the host: to be copied to a device, or copied from it
@@ -78,7 +79,7 @@ func (b *builder) below(lo, hi int) link {
 	if hi-lo == 1 {
 		return b.leaf(b.key(lo), b.vals[b.order[lo]])
 	}
-	h := header{depth: uint32(common(b.key(lo), b.key(hi-1)))}
+	h := header{depth: uint32(simd.CommonPrefix(b.key(lo), b.key(hi-1)))}
 	depth := int(h.depth)
 	if len(b.key(lo)) == depth {
 		h.own = uint32(b.below(lo, lo+1))

@@ -198,14 +198,3 @@ func eightOf(s string) uint64 {
 	copy(b[:], s)
 	return binary.LittleEndian.Uint64(b[:])
 }
-
-// common returns how many bytes two strings begin with in common.
-func common(a, b string) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return n
-}

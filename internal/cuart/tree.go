@@ -12,6 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/room"
 	"github.com/pando-index/pando/internal/hostmem"
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // ErrLimit is the error for a batch that would take more memory than allowed.
@@ -240,7 +241,7 @@ func (t *Tree) Load(keys []string, vals []uint64) error {
 	p := t.place
 	p.bits = max(p.bits, bitsFor(len(keys)))
 	if n := len(keys); n > 0 && p.skip == 0 {
-		p.skip = common(keys[0], keys[n-1])
+		p.skip = simd.CommonPrefix(keys[0], keys[n-1])
 	}
 	im, err := build(keys, vals, t.run.Bits/8, p, t.far.split, t.far.class)
 	if err != nil {

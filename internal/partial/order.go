@@ -232,7 +232,7 @@ func (s *sorter) program(rows []uint32) (p simd.Program) {
 		least := len(first)
 		for _, r := range rows[lo:hi] {
 			if k := s.keys[r]; k != first {
-				least = min(least, commonPrefix(first, k))
+				least = min(least, simd.CommonPrefix(first, k))
 			}
 		}
 		mu.Lock()

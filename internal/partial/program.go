@@ -38,7 +38,7 @@ func (c Chooser) Program(n int, key func(i int) string) (p simd.Program) {
 	if n < 2 {
 		return p
 	}
-	from := commonPrefix(key(0), key(n-1))
+	from := simd.CommonPrefix(key(0), key(n-1))
 	if from > simd.MaxWindow {
 		return p
 	}
@@ -134,20 +134,4 @@ func (c Chooser) cut(m uint64, left int) (mask uint64) {
 		}
 	}
 	return mask
-}
-
-// commonPrefix is the number of bytes that two strings begin with alike.
-func commonPrefix(a, b string) int {
-	n := min(len(a), len(b))
-	i := 0
-	for i+8 <= n {
-		if x := simd.StringWord(a, i) ^ simd.StringWord(b, i); x != 0 {
-			return i + bits.LeadingZeros64(x)/8
-		}
-		i += 8
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
 }
