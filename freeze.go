@@ -22,7 +22,7 @@ func Freeze[K Key, V any](keys []K, vals []V, opts ...Option) (*Frozen[K, V], er
 
 // freeze is Freeze without types.
 func freeze(keys order.Keys, key index.KeyType, vals index.Column, val *index.ValueType, opts []Option) (*index.Index, error) {
-	c, err := configure(opts)
+	c, err := configure(freezing, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ const firstPairs = 64
 // FreezeSeq builds an index of the pairs of a sequence, which need not be
 // sorted. It gathers them in slices first: Freeze needs less memory.
 func FreezeSeq[K Key, V any](pairs iter.Seq2[K, V], opts ...Option) (*Frozen[K, V], error) {
-	c, err := configure(opts)
+	c, err := configure(freezing, opts)
 	if err != nil {
 		return nil, err
 	}

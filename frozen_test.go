@@ -66,7 +66,7 @@ func properties[K pando.Key, V any](d facetest.Domain[K], v facetest.Values[V]) 
 						keys = facetest.NewModel(keys, make([]V, n), v.Same).Keys // sorted
 					}
 					asked := func(m *facetest.Model[K, V]) []K { return facetest.Probes(m, d, seed.Size(50, 80), rng) }
-					got, err := freezeAndCheck(keys, d, v, asked, facetest.Options(layout, facetest.Layouts[K](v)[0], rng)...)
+					got, err := freezeAndCheck(keys, d, v, asked, facetest.BuildOptions(layout, facetest.Layouts[K](v)[0], rng)...)
 					if err != nil || got != layout {
 						t.Fatalf("%v is %v, %d keys %s: %v", layout, got, n, set.Name, err)
 					}

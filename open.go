@@ -28,7 +28,7 @@ import "github.com/pando-index/pando/internal/index"
 // must be the file's. On systems without mmap (Windows) the file is read into
 // memory, within MemoryLimit; all else is the same.
 func Open[K Key, V any](path string, opts ...Option) (*Frozen[K, V], error) {
-	ix, err := openWith(index.KeyTypeOf[K](), index.ValueTypeOf[V](), opts, func() (*index.File, error) { return index.OpenFile(path) })
+	ix, err := openWith(opening, index.KeyTypeOf[K](), index.ValueTypeOf[V](), opts, func() (*index.File, error) { return index.OpenFile(path) })
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func Open[K Key, V any](path string, opts ...Option) (*Frozen[K, V], error) {
 
 // openWith makes an index of what file returns, which is asked for when options are
 // known to be right.
-func openWith(key index.KeyType, val *index.ValueType, opts []Option, file func() (*index.File, error)) (*index.Index, error) {
-	c, err := configure(opts)
+func openWith(d door, key index.KeyType, val *index.ValueType, opts []Option, file func() (*index.File, error)) (*index.Index, error) {
+	c, err := configure(d, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,8 @@ func openWith(key index.KeyType, val *index.ValueType, opts []Option, file func(
 	return ix, failed(err)
 }
 
-// Verified makes Open read the whole file and check every checksum first. It
-// has no meaning for Freeze.
-func Verified() Option { return func(c *config) { c.verified = true } }
+// Verified makes Open read the whole file and check every checksum first. OpenTree
+// does that in any case.
+func Verified() Option {
+	return func(c *config) { c.verified, c.given = true, c.given|optVerified }
+}

@@ -15,10 +15,12 @@ import (
 )
 
 // Option changes how an index is built and where it runs. Without any, an
-// index uses the best this machine has.
+// index uses the best this machine has. A function that does not use an option
+// returns ErrOption for it: none is ignored.
 type Option func(*config)
 
 type config struct {
+	given    optionSet
 	device   Device
 	solo     bool
 	workers  int
@@ -32,6 +34,55 @@ type config struct {
 	verified bool
 	note     string
 	context  index.Stopper
+}
+
+// optionSet is a set of options.
+type optionSet uint16
+
+const (
+	optOn optionSet = 1 << iota
+	optDeviceOnly
+	optWorkers
+	optMemoryLimit
+	optHugePages
+	optLayout
+	optDeviceMemory
+	optResponseTime
+	optValues
+	optVerified
+	optNote
+	optContext
+)
+
+// optionNames are those of the options, in the order of their bits.
+var optionNames = [...]string{"On", "DeviceOnly", "Workers", "MemoryLimit", "HugePages", "Layout", "DeviceMemory", "ResponseTime", "Values", "Verified", "Note", "Context"}
+
+// door is a family of functions that take options, and the ones that it uses.
+type door struct {
+	name  string
+	takes optionSet
+}
+
+// usual are the options that every function uses.
+const usual = optOn | optWorkers | optMemoryLimit | optLayout | optDeviceMemory | optValues
+
+// The doors. A Tree that is opened from a file reads all of it, and checks every
+// checksum in any case.
+var (
+	freezing    = door{"Freeze", usual | optHugePages | optResponseTime | optNote | optContext}
+	opening     = door{"Open", usual | optResponseTime | optNote | optVerified}
+	treeing     = door{"NewTree", usual | optDeviceOnly | optNote}
+	treeOpening = door{"OpenTree", usual | optDeviceOnly | optNote | optVerified}
+)
+
+// refuse returns an error if options are given that the functions do not use.
+func (d door) refuse(given optionSet) error {
+	for i, name := range optionNames {
+		if given&^d.takes&(1<<i) != 0 {
+			return fmt.Errorf("%w: %s does not use %s; leave it out", ErrOption, d.name, name)
+		}
+	}
+	return nil
 }
 
 // Device says where queries run: Auto, CPU, GPU(i) or Hybrid(i).
@@ -84,11 +135,15 @@ func ParseDevice(name string) (Device, error) {
 }
 
 // On says where queries run. The default is Auto.
-func On(d Device) Option { return func(c *config) { c.device = d } }
+func On(d Device) Option {
+	return func(c *config) { c.device, c.given = d, c.given|optOn }
+}
 
 // Workers sets the most goroutines that a build or a batch uses, the caller's
 // among them. 0, the default, is one for each core.
-func Workers(n int) Option { return func(c *config) { c.workers = n } }
+func Workers(n int) Option {
+	return func(c *config) { c.workers, c.given = n, c.given|optWorkers }
+}
 
 // MemoryLimit bounds the memory that building an index takes, index and
 // scratch space for sorting together; what it holds afterwards is less. An
@@ -101,7 +156,7 @@ func Workers(n int) Option { return func(c *config) { c.workers = n } }
 // Values that live in a Go slice are not counted, nor are a build's own tables,
 // of a few bytes a key at most. 0, the default, is no limit.
 func MemoryLimit(bytes int64) Option {
-	return func(c *config) { c.limit, c.layouts = bytes, index.AllLayouts }
+	return func(c *config) { c.limit, c.layouts, c.given = bytes, index.AllLayouts, c.given|optMemoryLimit }
 }
 
 // Context makes a build stop when ctx is done: Freeze, FreezeSeq, the functions
@@ -109,21 +164,26 @@ func MemoryLimit(bytes int64) Option {
 // that wraps ctx.Err(). They look between their steps and, in sorts and where leaves
 // are written, every few tens of thousands of entries on each worker. What is built
 // is not bound to ctx.
-func Context(ctx context.Context) Option { return func(c *config) { c.context = ctx } }
+func Context(ctx context.Context) Option {
+	return func(c *config) { c.context, c.given = ctx, c.given|optContext }
+}
 
 // DeviceMemory bounds the GPU memory that an index takes, buffers included.
 // An index that would need more keeps its upper levels there, as many as fit,
 // and the CPU goes on below. 0, the default, is all that is free.
-func DeviceMemory(bytes int64) Option { return func(c *config) { c.room = bytes } }
+func DeviceMemory(bytes int64) Option {
+	return func(c *config) { c.room, c.given = bytes, c.given|optDeviceMemory }
+}
 
 // DeviceOnly makes a Tree on a GPU, On(GPU(0)), live there alone, without a copy
 // in host memory: batches of changes are several times as fast then, and a GPU
 // that is lost takes the tree along. After that, methods that return an error
 // return ErrDeviceLost, and the others panic. Single operations cost a trip to
 // the GPU each, some tens of microseconds. It is for numbers with values of up to
-// 8 bytes; a Frozen, which is in host memory anyway, does not look at it. Without a
-// GPU, or the import of package cuda, it is ErrNoDevice.
-func DeviceOnly() Option { return func(c *config) { c.solo = true } }
+// 8 bytes. Without a GPU, or the import of package cuda, it is ErrNoDevice.
+func DeviceOnly() Option {
+	return func(c *config) { c.solo, c.given = true, c.given|optDeviceOnly }
+}
 
 // ResponseTime bounds how long a query of a batch may wait inside the index
 // for others. A large batch over a large index is answered faster if its queries
@@ -133,8 +193,10 @@ func DeviceOnly() Option { return func(c *config) { c.solo = true } }
 // seen so far; where that is too few to gain anything, each is answered as it comes.
 // It is a guide, not a promise: a machine that is busy with other things takes
 // longer. 0, the default, is no bound. Queries on a GPU travel in buckets that
-// it does not change.
-func ResponseTime(d time.Duration) Option { return func(c *config) { c.response = d } }
+// it does not change. It is for a Frozen.
+func ResponseTime(d time.Duration) Option {
+	return func(c *config) { c.response, c.given = d, c.given|optResponseTime }
+}
 
 // PageMode says which parts of an index are put on huge pages.
 type PageMode uint8
@@ -147,8 +209,10 @@ const (
 
 // HugePages sets which parts of an index are put on huge pages, where the
 // system has them: 2 MiB pages, or 1 GiB pages if enough are reserved.
-// Indexes below 4 MiB are on small pages in any case.
-func HugePages(mode PageMode) Option { return func(c *config) { c.pages = mode } }
+// Indexes below 4 MiB are on small pages in any case. It is for building a Frozen.
+func HugePages(mode PageMode) Option {
+	return func(c *config) { c.pages, c.given = mode, c.given|optHugePages }
+}
 
 // LayoutKind says how an index lies in memory.
 type LayoutKind uint8
@@ -195,21 +259,26 @@ const (
 // the file, and Inspect returns: what the keys are, say, to people or to another
 // program. The command pando keeps there which numbers are dates. Programs before
 // version 3 of the format cannot read such a file.
-func Note(text string) Option { return func(c *config) { c.note = text } }
+func Note(text string) Option {
+	return func(c *config) { c.note, c.given = text, c.given|optNote }
+}
 
 // Layout sets how the index lies in memory. The default is AutoLayout.
 func Layout(kind LayoutKind) Option {
-	return func(c *config) { c.layout, c.layouts = kind, index.AllLayouts }
+	return func(c *config) { c.layout, c.layouts, c.given = kind, index.AllLayouts, c.given|optLayout }
 }
 
 // configure applies options and checks what they say.
-func configure(opts []Option) (config, error) {
+func configure(d door, opts []Option) (config, error) {
 	c := config{}
 	for _, o := range opts {
 		if o == nil {
 			return c, fmt.Errorf("%w: nil; leave it out instead", ErrOption)
 		}
 		o(&c)
+	}
+	if err := d.refuse(c.given); err != nil {
+		return c, err
 	}
 	if c.workers < 0 {
 		return c, fmt.Errorf("%w: Workers(%d); 0 means one for each core", ErrOption, c.workers)

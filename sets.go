@@ -148,7 +148,7 @@ const partEntries = 4096
 // splitters returns keys that cut an index into equal parts, some for each core.
 // They are read one after the other: a tree may have fewer entries by then.
 func splitters[K Key, V any](ix Index[K, V], opts []Option) (keys []K) {
-	c, err := configure(opts)
+	c, err := configure(freezing, opts)
 	if err != nil {
 		return nil // freezeParts returns it
 	}
@@ -178,7 +178,7 @@ func keyNumber[K Key, V any](ix Index[K, V], i int) (key K, ok bool) {
 // freezeParts gathers what each part yields on a worker of its own, and makes an
 // index of all.
 func freezeParts[K Key, V any](cuts []K, opts []Option, each func(p part[K], yield func(K, V) bool)) (*Frozen[K, V], error) {
-	c, err := configure(opts)
+	c, err := configure(freezing, opts)
 	if err != nil {
 		return nil, err
 	}

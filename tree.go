@@ -46,7 +46,7 @@ type Tree[K Key, V any] struct{ c treeCore }
 // a snapshot is open it may take more, since what the snapshot has is kept. Values
 // and Workers mean what they mean for Freeze.
 func NewTree[K Key, V any](opts ...Option) (*Tree[K, V], error) {
-	return newTree[K, V](0, nil, opts)
+	return newTree[K, V](treeing, 0, nil, opts)
 }
 
 // TreeOf returns a tree of keys and their values, which need not be sorted; of
@@ -58,7 +58,7 @@ func TreeOf[K Key, V any](keys []K, vals []V, opts ...Option) (*Tree[K, V], erro
 		return nil, fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
 	}
 	if ascending(keys) {
-		return newTree[K, V](len(keys), func(lo int, to order.Keys, out index.Column) { copyPart(keys, vals, lo, to, index.SliceOf[V](out)) }, opts)
+		return newTree[K, V](treeing, len(keys), func(lo int, to order.Keys, out index.Column) { copyPart(keys, vals, lo, to, index.SliceOf[V](out)) }, opts)
 	}
 	t, err := NewTree[K, V](opts...)
 	if err != nil {
@@ -98,13 +98,15 @@ func copyPart[K Key, V any](keys []K, vals []V, lo int, to order.Keys, out []V) 
 // nothing of it: a file that is damaged anywhere is ErrFile. One with equal keys, of
 // which a tree could keep but one each, is ErrEqualKeys.
 func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
-	f, err := Open[K, V](path, append(opts[:len(opts):len(opts)], On(CPU), Layout(AutoLayout), Verified())...)
+	onCPU := append(opts[:len(opts):len(opts)], On(CPU), Layout(AutoLayout), Verified())
+	ix, err := openWith(treeOpening, index.KeyTypeOf[K](), index.ValueTypeOf[V](), onCPU, func() (*index.File, error) { return index.OpenFile(path) })
 	if err != nil {
 		return nil, err
 	}
+	f := frozen[K, V](ix)
 	defer f.Close()
-	ix := f.c.open()
-	t, err := newTree[K, V](ix.Len(), ix.CopyOut, opts)
+	kept := append([]Option{Note(ix.Note())}, opts...) // a note among opts comes later, and counts
+	t, err := newTree[K, V](treeOpening, ix.Len(), ix.CopyOut, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +121,9 @@ func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
 	return t, nil
 }
 
-func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) (*Tree[K, V], error) {
+func newTree[K Key, V any](d door, n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) (*Tree[K, V], error) {
 	t := new(Tree[K, V])
-	if err := t.c.load(index.KeyTypeOf[K](), index.ValueTypeOf[V](), typesOf[K, V](), n, span, opts); err != nil {
+	if err := t.c.load(d, index.KeyTypeOf[K](), index.ValueTypeOf[V](), typesOf[K, V](), n, span, opts); err != nil {
 		return nil, err
 	}
 	return t, nil

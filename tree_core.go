@@ -27,8 +27,8 @@ type treeCore struct {
 }
 
 // load makes the tree, of n entries that span hands out.
-func (t *treeCore) load(key index.KeyType, val *index.ValueType, types types, n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) error {
-	c, err := configure(opts)
+func (t *treeCore) load(d door, key index.KeyType, val *index.ValueType, types types, n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) error {
+	c, err := configure(d, opts)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (t *treeCore) snapshot() *unread {
 
 // freeze makes a compact copy of this moment.
 func (t *treeCore) freeze(opts []Option) (*index.Index, error) {
-	c, err := configure(opts)
+	c, err := configure(freezing, opts)
 	if err != nil {
 		return nil, err
 	}

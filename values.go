@@ -42,7 +42,7 @@ func Values[V any](encode func(dst []byte, v V) []byte, decode func([]byte) (V, 
 				return unsafe.Pointer(&v), err
 			}
 		}
-		c.values = codec
+		c.values, c.given = codec, c.given|optValues
 	}
 }
 

@@ -200,6 +200,11 @@ func Sizes[K pando.Key](layout pando.LayoutKind) []int {
 	return out
 }
 
+// BuildOptions is Options for an index that is built: Open takes no HugePages.
+func BuildOptions(layout, preferred pando.LayoutKind, rng *rand.Rand) []pando.Option {
+	return append(Options(layout, preferred, rng), pando.HugePages(pando.PageMode(rng.IntN(3))))
+}
+
 // Options chooses a layout, by its name or as the default where it is the
 // default, and what should make no difference.
 func Options(layout, preferred pando.LayoutKind, rng *rand.Rand) []pando.Option {
@@ -209,7 +214,6 @@ func Options(layout, preferred pando.LayoutKind, rng *rand.Rand) []pando.Option 
 	return []pando.Option{
 		pando.Layout(layout),
 		pando.Workers([]int{0, 1, 2, 5}[rng.IntN(4)]),
-		pando.HugePages(pando.PageMode(rng.IntN(3))),
 		pando.On([]pando.Device{pando.Auto, pando.CPU}[rng.IntN(2)]),
 		pando.ResponseTime([]time.Duration{0, 1, time.Second}[rng.IntN(3)]),
 	}

@@ -158,6 +158,9 @@ func newIndex(n int, key KeyType, val *ValueType, cfg Config, codec *Codec) *Ind
 	return ix
 }
 
+// Note returns the text that files of the index have.
+func (ix *Index) Note() string { return ix.note }
+
 // use makes an engine the index's own.
 func (ix *Index) use(e engine) {
 	ix.engine = e

@@ -343,8 +343,9 @@ func (f *Freezing) getBatch(keys order.Keys, vals Column, found []bool) (hits in
 
 // Compact builds an index of its own from one over a snapshot: from the
 // snapshot's leaves at once, where they hold codes as the index will, else from a
-// copy of all entries.
+// copy of all entries. It keeps the note, unless cfg has another.
 func (ix *Index) Compact(cfg Config, codec *Codec) (*Index, error) {
+	cfg.Note = cmp.Or(cfg.Note, ix.note)
 	if at, ok := ix.engine.(compactMoment); ok && ix.values.moment.m.boxes == nil {
 		if built, ok, err := at.compact(ix.key.Type, ix.values.kept, cfg); ok {
 			return complete(newIndex(ix.n, ix.key, ix.values.ValueType, cfg, codec), built, err, Column{}, cfg)

@@ -39,9 +39,19 @@ func (f config) String() string {
 		f.n, f.set, f.order, f.path, f.on, f.layout, f.workers, f.limit, f.room, f.response, f.pages, f.source, f.portion, f.prefer, f.sample)
 }
 
-// options returns the options that the index is made with.
+// building returns the options that a Frozen is built with.
+func (f config) building() []pando.Option {
+	return append(f.opening(), pando.HugePages(f.pages))
+}
+
+// opening returns the options that a Frozen is opened with.
+func (f config) opening() []pando.Option {
+	return append(f.options(), pando.ResponseTime(f.response))
+}
+
+// options returns the options that any index may be made with.
 func (f config) options() []pando.Option {
-	opts := []pando.Option{pando.On(f.on), pando.Workers(f.workers), pando.ResponseTime(f.response), pando.HugePages(f.pages)}
+	opts := []pando.Option{pando.On(f.on), pando.Workers(f.workers)}
 	if f.layout != pando.AutoLayout {
 		opts = append(opts, pando.Layout(f.layout))
 	}

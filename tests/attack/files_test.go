@@ -57,7 +57,7 @@ func (p pair[K, V]) files(c *testCase) error {
 // fileOf returns the bytes of a file of an index, and its model.
 func (p pair[K, V]) fileOf(c *testCase, f *config) ([]byte, *facetest.Model[K, V], error) {
 	keys, vals := p.drawEntries(c, f)
-	ix, err := pando.Freeze(keys, vals, append(f.options(), p.codec...)...)
+	ix, err := pando.Freeze(keys, vals, append(f.building(), p.codec...)...)
 	if err != nil {
 		return nil, nil, err
 	}

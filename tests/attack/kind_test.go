@@ -74,7 +74,7 @@ func orNone[K pando.Key, V any](ix *pando.Frozen[K, V], err error) (index[K, V],
 // made makes the index of a case as its configuration says. It returns nil
 // where that cannot be, and the error is as it must be.
 func (p pair[K, V]) made(c *testCase, k kind[K, V], f config, keys []K, vals []V) (index[K, V], error) {
-	opts := append(f.options(), p.codec...)
+	opts := append(f.building(), p.codec...)
 	build := func() (index[K, V], error) { return k.build(keys, vals, opts...) }
 	if f.source == "FreezeSeq" {
 		build = func() (index[K, V], error) {
@@ -100,7 +100,7 @@ func (p pair[K, V]) made(c *testCase, k kind[K, V], f config, keys []K, vals []V
 		return ix, err
 	}
 	defer ix.Close()
-	return reopened(c, k, f, ix, opts)
+	return reopened(c, k, f, ix, append(f.opening(), p.codec...))
 }
 
 // refused checks the error for a layout that cannot hold the types.
