@@ -140,3 +140,77 @@ func ExampleTree_GetBatchBytes() {
 	fmt.Println(hits, vals, found)
 	// Output: 2 [3 1 0] [true true false]
 }
+
+func ExampleTree_SwapBytes() {
+	visits, err := pando.TreeOf([]string{"/books"}, []int{1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer visits.Close()
+
+	line := []byte("GET /books HTTP/1.1")
+	fmt.Println(visits.SwapBytes(line[4:10], 7))
+	// Output: 1 true <nil>
+}
+
+func ExampleTree_UpdateBytes() {
+	visits, err := pando.NewTree[string, int]()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer visits.Close()
+
+	for range 3 {
+		line := []byte("GET /about HTTP/1.1")
+		err := visits.UpdateBytes(line[4:10], func(n int, _ bool) (int, bool) { return n + 1, true })
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(visits.Get("/about"))
+	// Output: 3 true
+}
+
+func ExampleTree_DeleteBytes() {
+	visits, err := pando.TreeOf([]string{"/books", "/news"}, []int{1, 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer visits.Close()
+
+	fmt.Println(visits.DeleteBytes([]byte("/news")))
+	fmt.Println(visits.Len())
+	// Output:
+	// 2 true
+	// 1
+}
+
+// Keys lie one behind the other, and offsets say where each begins, as Arrow has
+// strings.
+func ExampleTree_SetBatchBytes() {
+	visits, err := pando.NewTree[string, int]()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer visits.Close()
+
+	data, offsets := []byte("/news/books"), []int32{0, 5, 11}
+	if err := visits.SetBatchBytes(data, offsets, []int{3, 1}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(visits.Get("/books"))
+	// Output: 1 true
+}
+
+func ExampleTree_DeleteBatchBytes() {
+	visits, err := pando.TreeOf([]string{"/books", "/books/go", "/news"}, []int{1, 2, 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer visits.Close()
+
+	data, offsets := []byte("/news/about"), []int32{0, 5, 11}
+	found := make([]bool, 2)
+	fmt.Println(visits.DeleteBatchBytes(data, offsets, found), found)
+	// Output: 1 [true false]
+}

@@ -177,7 +177,11 @@ func (t *Tree[K, V]) Swap(key K, val V) (old V, had bool, err error) {
 // but it must not change key itself, over which Update panics, nor wait for another
 // goroutine that does.
 func (t *Tree[K, V]) Update(key K, f func(old V, had bool) (val V, keep bool)) error {
-	return t.c.update(t.probe(key), func(old index.Value, had bool) (index.Value, bool) {
+	return t.update(t.probe(key), f)
+}
+
+func (t *Tree[K, V]) update(key order.Probe, f func(old V, had bool) (val V, keep bool)) error {
+	return t.c.update(key, func(old index.Value, had bool) (index.Value, bool) {
 		val, keep := f(index.ValueAs[V](old), had)
 		if !keep {
 			return index.Value{}, false

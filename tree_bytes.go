@@ -30,6 +30,38 @@ func (t *Tree[K, V]) SetBytes(key []byte, val V) error {
 	return t.c.set(t.c.textOf("SetBytes", key), t.bare(val))
 }
 
+// SwapBytes is Swap for a key that is a slice of bytes, of which the tree keeps a
+// copy. Keys must be strings: it panics if they are not.
+func (t *Tree[K, V]) SwapBytes(key []byte, val V) (old V, had bool, err error) {
+	x, had, err := t.c.swap(t.c.textOf("SwapBytes", key), t.bare(val))
+	return index.ValueAs[V](x), had, err
+}
+
+// UpdateBytes is Update for a key that is a slice of bytes, which f must not change.
+// The tree keeps a copy of it. Keys must be strings: it panics if they are not.
+func (t *Tree[K, V]) UpdateBytes(key []byte, f func(old V, had bool) (val V, keep bool)) error {
+	return t.update(t.c.textOf("UpdateBytes", key), f)
+}
+
+// DeleteBytes is Delete for a key that is a slice of bytes. Keys must be strings: it
+// panics if they are not.
+func (t *Tree[K, V]) DeleteBytes(key []byte) (old V, had bool) {
+	x, had := t.c.delete(t.c.textOf("DeleteBytes", key))
+	return index.ValueAs[V](x), had
+}
+
+// SetBatchBytes is SetBatch for string keys that lie one behind the other, as those
+// of Frozen.GetBatchBytes do. The tree keeps copies of them.
+func (t *Tree[K, V]) SetBatchBytes(data []byte, offsets []int32, vals []V) error {
+	return t.c.setBatch(t.c.textsOf("SetBatchBytes", data, offsets), index.ColumnOf(vals))
+}
+
+// DeleteBatchBytes is DeleteBatch for string keys that lie one behind the other, as
+// those of Frozen.GetBatchBytes do.
+func (t *Tree[K, V]) DeleteBatchBytes(data []byte, offsets []int32, found []bool) (deleted int) {
+	return t.c.deleteBatch(t.c.textsOf("DeleteBatchBytes", data, offsets), found)
+}
+
 // GetBatchBytes is GetBatch for string keys that lie one behind the other, as
 // Frozen.GetBatchBytes is.
 func (t *Tree[K, V]) GetBatchBytes(data []byte, offsets []int32, vals []V, found []bool) (hits int) {

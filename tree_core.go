@@ -258,6 +258,16 @@ func (t *treeCore) textOf(method string, key []byte) order.Probe {
 	return order.Probe{Text: view(key)}
 }
 
+// textsOf returns the keys of a method that takes many as bytes. They lie in data.
+func (t *treeCore) textsOf(method string, data []byte, offsets []int32) order.Keys {
+	t.mustTakeBytes(method)
+	keys := make([]string, mustSpan(data, offsets, t.open().Workers()))
+	for i := range keys {
+		keys[i] = view(data[offsets[i]:offsets[i+1]])
+	}
+	return order.KeysAs(t.key.Type, keys)
+}
+
 func (t *treeCore) mustTakeBytes(method string) {
 	if t.key.Bits() != 0 {
 		panic("pando: " + method + ": only strings can be looked up by bytes, and the keys of this tree are " + t.key.Name)
