@@ -251,7 +251,7 @@ const (
 	// Radix is an adaptive radix tree: what a Tree of strings is, and a Tree of numbers
 	// that is asked for it. A Frozen that is asked for it is built once and as small as
 	// its keys allow, with the keys in order beside it. On the machines measured the
-	// default is faster (docs/radix.md). It stays on the CPU.
+	// default is faster (docs/trie.md). It stays on the CPU.
 	Radix
 )
 

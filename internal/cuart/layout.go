@@ -2,7 +2,7 @@
 // paper: a pool for each type of inner node, one for all leaves, links of 32 bits
 // that have the type of what they lead to, and a table in the place of the root.
 // Batches of searches and of changes run on the device; device/kernel/radix.cu has
-// the kernels, docs/radix.md the reasons.
+// the kernels, docs/cuart.md the reasons.
 //
 //	table    a link for each slot                                     4 bytes a slot
 //	key ──▶  place: 64 bits ──▶ slot: their uppermost bits ──▶ a radix tree of all keys of that slot
