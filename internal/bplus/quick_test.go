@@ -303,7 +303,7 @@ func beside(f, g func(), met func() bool) {
 			f()
 		}
 	}()
-	for begin := time.Now(); time.Since(begin) < 50*time.Millisecond || !met() && time.Since(begin) < time.Minute; {
+	for begin, moment := time.Now(), seed.Lasting(50*time.Millisecond, time.Second); time.Since(begin) < moment || !met() && time.Since(begin) < time.Minute; {
 		g()
 	}
 	over.Store(true)
