@@ -26,7 +26,7 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 // GetBytes is Get for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not.
 func (f *Frozen[K, V]) GetBytes(key []byte) (V, bool) {
-	p := f.c.textOf("GetBytes", key)
+	p := f.c.key.text("GetBytes", key)
 	ix := f.c.open()
 	x, found := ix.Get(p)
 	v := index.ValueAs[V](x)
@@ -37,13 +37,13 @@ func (f *Frozen[K, V]) GetBytes(key []byte) (V, bool) {
 // HasBytes is Has for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not.
 func (f *Frozen[K, V]) HasBytes(key []byte) bool {
-	_, found := f.c.seek(f.c.textOf("HasBytes", key))
+	_, found := f.c.seek(f.c.key.text("HasBytes", key))
 	return found
 }
 
 // RankBytes is Rank for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not. With At it leads to neighbours.
 func (f *Frozen[K, V]) RankBytes(key []byte) int {
-	i, _ := f.c.seek(f.c.textOf("RankBytes", key))
+	i, _ := f.c.seek(f.c.key.text("RankBytes", key))
 	return i
 }

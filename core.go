@@ -20,7 +20,7 @@ type frozenCore struct {
 	live  atomic.Pointer[index.Index] // nil once closed
 	later atomic.Pointer[unread]      // a snapshot of a Tree that nobody has read yet
 	shut  atomic.Uint64               // 0 until it is closed
-	key   index.KeyType
+	key   keyType
 	types types // for String
 }
 
@@ -115,9 +115,7 @@ func (f *frozenCore) getBatch(keys order.Keys, vals index.Column, found []bool) 
 
 // getPacked is GetBatchBytes.
 func (f *frozenCore) getPacked(data []byte, offsets []int32, vals index.Column, found []bool) (hits int) {
-	if f.key.Bits() != 0 {
-		panic(fmt.Sprintf("pando: GetBatchBytes: the keys of this index are %s, not strings; use GetBatch", f.key.Name))
-	}
+	f.key.mustBeText("GetBatchBytes")
 	ix := f.open()
 	vals, found = results("GetBatchBytes", vals, found, mustSpan(data, offsets, ix.Workers()))
 	hits = ix.GetPacked(data, offsets, vals, found)
@@ -198,26 +196,11 @@ func (f *frozenCore) copyRanges(ix *index.Index, found index.Ranges, keys order.
 
 // prefixCount is PrefixCount.
 func (f *frozenCore) prefixCount(p order.Probe) int {
-	f.mustHaveStrings("PrefixCount")
+	f.key.mustHavePrefixes("PrefixCount")
 	ix := f.open()
 	lo, hi := ix.Prefix(p.Text)
 	f.done(ix)
 	return hi - lo
-}
-
-// mustHaveStrings panics where keys are not strings.
-func (f *frozenCore) mustHaveStrings(method string) {
-	if f.key.Bits() != 0 {
-		panic(fmt.Sprintf("pando: %s: only strings have prefixes, and the keys of this index are %s; ask for a Range instead", method, f.key.Name))
-	}
-}
-
-// textOf returns the key of a method that takes bytes.
-func (f *frozenCore) textOf(method string, key []byte) order.Probe {
-	if f.key.Bits() != 0 {
-		panic("pando: " + method + ": only strings can be looked up by bytes, and the keys of this index are " + f.key.Name)
-	}
-	return order.Probe{Text: view(key)}
 }
 
 // walk begins an iteration over what is in reach, from one key to another or as a

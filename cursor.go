@@ -118,7 +118,7 @@ func (c *frozenPlace) Valid() bool { return c.on }
 
 func (c *frozenPlace) AppendKey(dst []byte) []byte {
 	mustBeOn(c.on, "AppendKey")
-	c.f.mustHaveStrings("Cursor.AppendKey")
+	c.f.key.mustHavePrefixes("Cursor.AppendKey")
 	ix := c.f.open()
 	dst = ix.AppendKey(dst, c.at)
 	c.f.done(ix)
@@ -258,6 +258,6 @@ func (c *treePlace) Valid() bool { return c.side == onKey }
 
 func (c *treePlace) AppendKey(dst []byte) []byte {
 	mustBeOn(c.side == onKey, "AppendKey")
-	c.t.mustHaveStrings("Cursor.AppendKey")
+	c.t.key.mustHavePrefixes("Cursor.AppendKey")
 	return append(dst, c.at.Key.Text...)
 }

@@ -31,7 +31,7 @@ func frozen[K Key, V any](ix *index.Index) *Frozen[K, V] {
 
 func emptyFrozen[K Key, V any](key index.KeyType) *Frozen[K, V] {
 	f := new(Frozen[K, V])
-	f.c.key, f.c.types = key, typesOf[K, V]()
+	f.c.key, f.c.types = keyType{key}, typesOf[K, V]()
 	return f
 }
 

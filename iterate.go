@@ -99,6 +99,6 @@ func (f *Frozen[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 // Prefix iterates over the entries whose key starts with p, in key order: all
 // of them where p is empty. Keys must be strings: it panics if they are not.
 func (f *Frozen[K, V]) Prefix(p K) iter.Seq2[K, V] {
-	f.c.mustHaveStrings("Prefix")
+	f.c.key.mustHavePrefixes("Prefix")
 	return f.each(reach[K]{what: reachPrefix, lo: p})
 }

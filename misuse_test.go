@@ -30,7 +30,7 @@ func TestMisusePanics(t *testing.T) {
 		{"more below", func() { ix.RangeBatch(keys, keys[:3], 0) }, "pando: RangeBatch: 5 lower and 3 upper bounds"},
 		{"more above", func() { ix.RangeBatch(nil, keys, 1) }, "pando: RangeBatch: 0 lower and 5 upper bounds"},
 		{"strings, vals", func() { words.GetBatch([]string{"a"}, nil, nil) }, "pando: GetBatch: vals holds 0 results, but there are 1 keys"},
-		{"bytes of numbers", func() { ix.GetBatchBytes(nil, []int32{0}, nil, nil) }, "pando: GetBatchBytes: the keys of this index are uint64, not strings; use GetBatch"},
+		{"bytes of numbers", func() { ix.GetBatchBytes(nil, []int32{0}, nil, nil) }, "pando: GetBatchBytes: only strings can be looked up by bytes, and the keys here are uint64"},
 		{"no offsets", func() { words.GetBatchBytes(nil, nil, nil, nil) }, "pando: GetBatchBytes: no offsets; there is one more than there are keys"},
 		{"offset beyond", func() { words.GetBatchBytes([]byte("ab"), []int32{0, 3}, make([]uint64, 1), nil) }, "pando: GetBatchBytes: offset 1 is 3; offsets ascend from 0 to the length of data, 2"},
 		{"offsets descend", func() { words.GetBatchBytes([]byte("ab"), []int32{0, 2, 1}, make([]uint64, 2), nil) }, "pando: GetBatchBytes: offset 2 is 1; offsets ascend from 0 to the length of data, 2"},

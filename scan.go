@@ -100,5 +100,5 @@ func scanOf(key index.KeyType, opts []ScanOption) *scan {
 //	ix.Scan(pando.Before(now), pando.Reverse(), pando.Limit(100)) // the last 100
 //	ix.Scan(pando.HasPrefix("/books/"), pando.After(last), pando.Limit(50))
 func (f *Frozen[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
-	return f.each(reach[K]{what: reachScan, scan: scanOf(f.c.key, opts)})
+	return f.each(reach[K]{what: reachScan, scan: scanOf(f.c.key.KeyType, opts)})
 }

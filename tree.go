@@ -277,7 +277,7 @@ func unknownOp(ops []Op) int {
 // DeviceOnly it stays on the GPU, which answers all of its methods, and is lost
 // with the GPU.
 func (t *Tree[K, V]) Snapshot() *Frozen[K, V] {
-	f := emptyFrozen[K, V](t.c.key)
+	f := emptyFrozen[K, V](t.c.key.KeyType)
 	f.c.later.Store(t.c.snapshot())
 	return f
 }

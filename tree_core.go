@@ -18,7 +18,7 @@ import (
 // treeCore is a Tree without its types, as frozenCore is a Frozen.
 type treeCore struct {
 	m      *index.Map
-	key    index.KeyType
+	key    keyType
 	val    *index.ValueType
 	kept   bool // what val reports
 	config config
@@ -36,7 +36,7 @@ func (t *treeCore) load(d door, key index.KeyType, val *index.ValueType, types t
 	if err != nil {
 		return err
 	}
-	t.key, t.val, t.kept, t.types, t.config = key, val, val.Kept(), types, c
+	t.key, t.val, t.kept, t.types, t.config = keyType{key}, val, val.Kept(), types, c
 	if t.m, err = index.LoadMap(key, val, n, span, c.index(), codec); err != nil {
 		return translate(err)
 	}
@@ -244,41 +244,12 @@ func (t *treeCore) getBatch(keys order.Keys, vals index.Column, found []bool) (h
 
 // getPacked is GetBatchBytes.
 func (t *treeCore) getPacked(data []byte, offsets []int32, vals index.Column, found []bool) (hits int) {
-	t.mustTakeBytes("GetBatchBytes")
+	t.key.mustBeText("GetBatchBytes")
 	m := t.open()
 	vals, found = results("GetBatchBytes", vals, found, mustSpan(data, offsets, m.Workers()))
 	hits = m.GetPacked(data, offsets, vals, found)
 	t.done()
 	return hits
-}
-
-// textOf returns the key of a method that takes bytes.
-func (t *treeCore) textOf(method string, key []byte) order.Probe {
-	t.mustTakeBytes(method)
-	return order.Probe{Text: view(key)}
-}
-
-// textsOf returns the keys of a method that takes many as bytes. They lie in data.
-func (t *treeCore) textsOf(method string, data []byte, offsets []int32) order.Keys {
-	t.mustTakeBytes(method)
-	keys := make([]string, mustSpan(data, offsets, t.open().Workers()))
-	for i := range keys {
-		keys[i] = view(data[offsets[i]:offsets[i+1]])
-	}
-	return order.KeysAs(t.key.Type, keys)
-}
-
-func (t *treeCore) mustTakeBytes(method string) {
-	if t.key.Bits() != 0 {
-		panic("pando: " + method + ": only strings can be looked up by bytes, and the keys of this tree are " + t.key.Name)
-	}
-}
-
-// mustHaveStrings panics where keys are not strings.
-func (t *treeCore) mustHaveStrings(method string) {
-	if t.key.Bits() != 0 {
-		panic(fmt.Sprintf("pando: %s: only strings have prefixes, and the keys of this tree are %s; ask for a Range instead", method, t.key.Name))
-	}
 }
 
 func (t *treeCore) rank(key order.Probe) int {
@@ -333,7 +304,7 @@ func (t *treeCore) countBatch(lo, hi order.Keys, counts []int) {
 }
 
 func (t *treeCore) prefixCount(p order.Probe) int {
-	t.mustHaveStrings("PrefixCount")
+	t.key.mustHavePrefixes("PrefixCount")
 	m := t.open()
 	n := m.Len()
 	if end, ok := order.AfterPrefix(p.Text); ok {

@@ -20,12 +20,12 @@ func (t *Tree[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 // does: over all of them where p is empty. Keys must be strings: it panics if they
 // are not.
 func (t *Tree[K, V]) Prefix(p K) iter.Seq2[K, V] {
-	t.c.mustHaveStrings("Prefix")
+	t.c.key.mustHavePrefixes("Prefix")
 	return t.each(reach[K]{what: reachPrefix, lo: p})
 }
 
 // Scan iterates over the entries that options leave, as Frozen.Scan does, and as
 // All does while others change the tree.
 func (t *Tree[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
-	return t.each(reach[K]{what: reachScan, scan: scanOf(t.c.key, opts)})
+	return t.each(reach[K]{what: reachScan, scan: scanOf(t.c.key.KeyType, opts)})
 }

@@ -19,7 +19,6 @@
 //	ValueFetcher   searches prefetch values that lie elsewhere
 //	OnDevice       it can lie on a device (device.go)
 //	Surveyed       how large it will be depends on the keys themselves
-//	Versioned      it changes, and a moment of it can be kept
 package layout
 
 import (
@@ -302,21 +301,6 @@ type Stats struct {
 	ValueBytes int64 // column of values in the layout
 	TotalBytes int64 // all of it, with padding where the layout has one block
 	OnHeap     bool  // it lies in Go memory
-}
-
-// Version is a moment of a layout that changes. Later moments have greater
-// numbers.
-type Version uint64
-
-// Versioned is a layout that changes while it is read. No layout here does so
-// yet: it is what the mutable trees and their copies on devices will ask for.
-type Versioned interface {
-	// Pin keeps the present moment readable until Unpin.
-	Pin() Version
-	Unpin(Version)
-	// Changed calls yield for each span of memory that has changed since a
-	// version, in order, until yield returns false.
-	Changed(since Version, yield func(offset, bytes int) bool)
 }
 
 // The sections that several layouts have.
