@@ -6,10 +6,10 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/exec"
-	"github.com/pando-index/pando/internal/experiments"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/packed"
+	"github.com/pando-index/pando/papers/fast"
 )
 
 var responseTime = &experiment{
@@ -88,7 +88,7 @@ func batchSizes(most int) (out []int) {
 
 // inBatches asks batch by batch.
 type inBatches[W word] struct {
-	of    experiments.Ranker[W]
+	of    fast.Ranker[W]
 	batch int
 }
 
@@ -102,7 +102,7 @@ func (b inBatches[W]) Rank(q []W, ranks []int) {
 
 // byScheme is a schedule of its own for a scheme: it learns how long queries
 // take.
-func byScheme[W word](tree exec.Layout[W], scheme exec.Scheme, n, threads int) experiments.Ranker[W] {
+func byScheme[W word](tree exec.Layout[W], scheme exec.Scheme, n, threads int) fast.Ranker[W] {
 	cpu := exec.NewCPU(tree, n, threads)
 	cpu.SetScheme(scheme)
 	return cpuSchedule[W]{cpu}
@@ -115,13 +115,13 @@ func responseContests[W word](s *session, d *dataset[W], plain, small exec.Layou
 			fresh: func(round int) { drawPieces(s.seed, uint64(round+1), r.q, d.between) }}
 		for i, way := range []struct {
 			name string
-			of   experiments.Ranker[W]
+			of   fast.Ranker[W]
 		}{
 			{"Pando, as it chooses", byScheme(plain, exec.Auto, len(d.keys), threads)},
 			{"Pando unbuffered", byScheme(plain, exec.Unbuffered, len(d.keys), threads)},
 			{"Pando unbuffered, compressed", byScheme(small, exec.Unbuffered, len(d.keys), threads)},
 			{"Pando buffered", byScheme(plain, exec.Partitioned, len(d.keys), threads)},
-			{"Pando sorted", experiments.NewSorted(plain, threads)},
+			{"Pando sorted", fast.NewSorted(plain, threads)},
 		} {
 			sub, err := r.batches(way.name, 0, inBatches[W]{way.of, batch}, 1) // the schedule has threads of its own
 			if err != nil {

@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/experiments"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/paged"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/papers/fast"
 )
 
 var fastSteps = &experiment{
@@ -69,7 +69,7 @@ func (f rankFunc) Rank(q []uint32, ranks []int) { f(q, ranks) }
 // values. The first three are on small pages, like the sorted keys, so that
 // the effect of pages shows.
 type stepTrees struct {
-	pages   *experiments.PageTree[uint32]
+	pages   *fast.PageTree[uint32]
 	heap    *paged.Tree[uint32] // lines as small heaps
 	narrow  *paged.Tree[uint32] // lines as blocks of three keys
 	wide    *paged.Tree[uint32] // lines in order
@@ -81,7 +81,7 @@ type stepTrees struct {
 func withSteps(s *session, d *dataset[uint32], body func([]fastStep) error) error {
 	s.say("building trees, %s ...", sizeText(len(d.keys)))
 	src := layout.Source[uint32]{Len: len(d.keys), Codes: d.keys}
-	t := stepTrees{pages: experiments.NewPageTree(d.keys, binaryPage)}
+	t := stepTrees{pages: fast.NewPageTree(d.keys, binaryPage)}
 	for _, b := range []struct {
 		tree  **paged.Tree[uint32]
 		k, p  int
@@ -116,12 +116,12 @@ func stepConfig(pages arena.Pages) implicit.Config {
 // steps returns the searches, each with the optimizations of those before it.
 func (t *stepTrees) steps(d *dataset[uint32]) []fastStep {
 	out := []fastStep{
-		{name: "binary search", bytes: keyBytesU32, rank: func(q []uint32, ranks []int) { experiments.RankBinary(d.keys, q, ranks) }},
+		{name: "binary search", bytes: keyBytesU32, rank: func(q []uint32, ranks []int) { fast.RankBinary(d.keys, q, ranks) }},
 		{name: "+ pages of 4 KiB", rank: t.pages.Rank},
-		{name: "+ lines", bytes: fastBytes(t.heap), rank: func(q []uint32, ranks []int) { experiments.RankLines(t.heap, q, ranks) }},
+		{name: "+ lines", bytes: fastBytes(t.heap), rank: func(q []uint32, ranks []int) { fast.RankLines(t.heap, q, ranks) }},
 	}
 	for _, flight := range []int{1, narrowFlight} {
-		for _, how := range []experiments.Narrow{experiments.ByTable, experiments.ByCount} {
+		for _, how := range []fast.Narrow{fast.ByTable, fast.ByCount} {
 			out = append(out, t.narrowStep(how, flight))
 		}
 		for _, path := range vectorPaths() {
@@ -130,7 +130,7 @@ func (t *stepTrees) steps(d *dataset[uint32]) []fastStep {
 	}
 	return append(out,
 		fastStep{name: "the same, level by level in groups of 256", bytes: fastBytes(t.wide),
-			rank: func(q []uint32, ranks []int) { experiments.RankLevels(t.wide, levelGroup, q, ranks) }},
+			rank: func(q []uint32, ranks []int) { fast.RankLevels(t.wide, levelGroup, q, ranks) }},
 		fastStep{name: "+ huge pages", bytes: fastBytes(t.huge), rank: t.huge.Rank},
 		fastStep{name: namePandoImplicit, bytes: treeBytes(t.regular), rank: t.regular.Rank})
 }
@@ -148,9 +148,9 @@ func underWay(flight int) string {
 	return fmt.Sprintf(", %d queries under way", flight)
 }
 
-func (t *stepTrees) narrowStep(how experiments.Narrow, flight int) fastStep {
+func (t *stepTrees) narrowStep(how fast.Narrow, flight int) fastStep {
 	return fastStep{name: fmt.Sprintf("+ vectors of 128 bits, by %v%s", how, underWay(flight)), bytes: fastBytes(t.narrow),
-		rank: func(q []uint32, ranks []int) { experiments.RankSSE(t.narrow, how, flight, q, ranks) }}
+		rank: func(q []uint32, ranks []int) { fast.RankSSE(t.narrow, how, flight, q, ranks) }}
 }
 
 // wideStep compares whole lines. With several concurrent queries it is Pando's

@@ -10,6 +10,8 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/papers/kaczmarek"
+	"github.com/pando-index/pando/papers/thesis"
 )
 
 // gpuWarmUp is how long a GPU is kept busy before it is timed: a GPU that was
@@ -41,17 +43,19 @@ func (i *gpuInfo) String() string {
 
 // gpuRig is a device with everything needed to time work on it.
 type gpuRig struct {
-	s          *session
-	dev        device.Device
-	stream     device.Stream
-	begin, end device.Event
-	kernels    *kernel.Set
-	params     kernel.Params
-	memory     []device.Ptr // allocated for the size being measured
-	window     []byte       // page-locked, for results copied back
-	took       time.Duration
-	latches    *kernel.Set // the kernels of latched trees, if they were needed
-	favored    any         // the tree whose upper levels are kept in the cache
+	s           *session
+	dev         device.Device
+	stream      device.Stream
+	begin, end  device.Event
+	kernels     *kernel.Set
+	params      kernel.Params
+	memory      []device.Ptr // allocated for the size being measured
+	window      []byte       // page-locked, for results copied back
+	took        time.Duration
+	latches     *kernel.Set // the kernels of latched trees, if they were needed
+	blinkParams thesis.Params
+	pagesParams kaczmarek.Params
+	favored     any // the tree whose upper levels are kept in the cache
 }
 
 // windowBytes bounds the bytes copied back at a time.
@@ -111,7 +115,7 @@ func (g *gpuRig) prepare() (err error) {
 func (g *gpuRig) latched() (*kernel.Set, error) {
 	var err error
 	if g.latches == nil {
-		g.latches, err = kernel.LoadOnly(g.dev, kernel.BlinkSource, kernel.PagesSource)
+		g.latches, err = kernel.LoadOnly(g.dev, thesis.BlinkSource, kaczmarek.PagesSource)
 	}
 	return g.latches, err
 }

@@ -8,8 +8,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/device/kernel"
-	"github.com/pando-index/pando/internal/experiments"
+	"github.com/pando-index/pando/papers/thesis"
 )
 
 // The experiments of this file are the GPU's half of the thesis (exp_dict.go): its
@@ -74,9 +73,9 @@ type latchedShape struct {
 // What the trees do: quick ones copy the root once a block, and read inner nodes
 // once.
 const (
-	linked = kernel.BlinkLinks
-	peeks  = kernel.BlinkLinks | kernel.BlinkPeeks
-	quick  = kernel.BlinkLinks | kernel.BlinkPeeks | kernel.BlinkTops
+	linked = thesis.BlinkLinks
+	peeks  = thesis.BlinkLinks | thesis.BlinkPeeks
+	quick  = thesis.BlinkLinks | thesis.BlinkPeeks | thesis.BlinkTops
 )
 
 var latchedShapes = []latchedShape{
@@ -109,7 +108,7 @@ var latchedWays = []latchedShape{
 type latchedTree[W word] struct {
 	g          *gpuRig
 	shape      latchedShape
-	tree       *experiments.Blink[W]
+	tree       *thesis.Blink[W]
 	keys, want []W
 	at         struct{ keys, vals, fresh, out device.Ptr }
 }
@@ -130,7 +129,7 @@ func newLatchedTree[W word](g *gpuRig, shape latchedShape, d *dataset[uint64]) (
 		return nil, err
 	}
 	var errs error
-	if l.tree, err = experiments.NewBlinkOf[W](g.dev, set, shape.order, latchedNodes(len(d.keys), shape.order)); err != nil {
+	if l.tree, err = thesis.NewBlinkOf[W](g.dev, set, shape.order, latchedNodes(len(d.keys), shape.order)); err != nil {
 		return nil, err
 	}
 	l.tree.Tree.How, l.tree.Shape.Tile = shape.how, shape.tile
@@ -148,12 +147,12 @@ func newLatchedTree[W word](g *gpuRig, shape latchedShape, d *dataset[uint64]) (
 }
 
 func (l *latchedTree[W]) batch(get bool, n int) error {
-	return l.tree.Set.BlinkBatch(l.g.stream, &l.g.params, &l.tree.Tree, l.tree.Shape, get, 0, l.at.keys, l.at.vals, n, l.at.out)
+	return l.tree.Kernels.Batch(l.g.stream, &l.g.blinkParams, &l.tree.Tree, l.tree.Shape, get, 0, l.at.keys, l.at.vals, n, l.at.out)
 }
 
 // clear makes the tree empty, and sets the values to those of the keys.
 func (l *latchedTree[W]) clear() error {
-	_, err := l.tree.Set.BlinkBuild(l.g.stream, &l.g.params, &l.tree.Tree, l.tree.Shape, l.at.keys, l.at.vals, 0, l.shape.order)
+	_, err := l.tree.Kernels.Build(l.g.stream, &l.g.blinkParams, &l.tree.Tree, l.tree.Shape, l.at.keys, l.at.vals, 0, l.shape.order)
 	return errors.Join(err, l.refresh())
 }
 
@@ -312,7 +311,7 @@ func latchedHot(g *gpuRig, n int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.tree.Close()) }()
-	_, err = l.tree.Set.BlinkBuild(g.stream, &g.params, &l.tree.Tree, l.tree.Shape, l.at.keys, l.at.fresh, n, order/2)
+	_, err = l.tree.Kernels.Build(g.stream, &g.blinkParams, &l.tree.Tree, l.tree.Shape, l.at.keys, l.at.fresh, n, order/2)
 	if err = errors.Join(err, g.stream.Synchronize()); err != nil {
 		return err
 	}

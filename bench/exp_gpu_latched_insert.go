@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/experiments"
+	"github.com/pando-index/pando/papers/thesis"
 )
 
 var gpuLatchedInsert = &experiment{
@@ -62,7 +62,7 @@ type latchedResident[W word] struct {
 	g                *gpuRig
 	shape            latchedShape
 	n                int
-	tree             *experiments.Blink[W]
+	tree             *thesis.Blink[W]
 	loaded           device.Ptr
 	asked, vals, out device.Ptr
 }
@@ -77,7 +77,7 @@ func latchedResidentSubject[W word](g *gpuRig, shape latchedShape, n int, op str
 	if err != nil {
 		return nil, nil, err
 	}
-	tree, err := experiments.NewBlinkOf[W](g.dev, set, shape.order, nodes)
+	tree, err := thesis.NewBlinkOf[W](g.dev, set, shape.order, nodes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,12 +103,12 @@ func latchedResidentSubject[W word](g *gpuRig, shape latchedShape, n int, op str
 }
 
 func (r *latchedResident[W]) batch(get bool, ops int) error {
-	return r.tree.Set.BlinkBatch(r.g.stream, &r.g.params, &r.tree.Tree, r.tree.Shape, get, 0, r.asked, r.vals, ops, r.out)
+	return r.tree.Kernels.Batch(r.g.stream, &r.g.blinkParams, &r.tree.Tree, r.tree.Shape, get, 0, r.asked, r.vals, ops, r.out)
 }
 
 // begin loads the tree, and sets values to those of the keys.
 func (r *latchedResident[W]) begin(ops int) error {
-	_, err := r.tree.Set.BlinkBuild(r.g.stream, &r.g.params, &r.tree.Tree, r.tree.Shape, r.loaded, r.loaded, r.n, r.shape.order*fullPercent/100)
+	_, err := r.tree.Kernels.Build(r.g.stream, &r.g.blinkParams, &r.tree.Tree, r.tree.Shape, r.loaded, r.loaded, r.n, r.shape.order*fullPercent/100)
 	return errors.Join(err, r.g.stream.CopyDevice(r.vals, r.asked, ops*r.shape.bits/8))
 }
 

@@ -6,18 +6,18 @@ import (
 
 	"github.com/pando-index/pando/bench/gpu"
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/experiments"
+	"github.com/pando-index/pando/papers/kaczmarek"
 )
 
 // The experiments of this file are those of Kaczmarek's paper: a tree of large
 // pages on the GPU, one insert at a time.
 
-const kaczmarek = "Experimental B+-tree for GPU (Kaczmarek)"
+const kaczmarekPaper = "Experimental B+-tree for GPU (Kaczmarek)"
 
 var gpuSingleInsert = &experiment{
 	name:   "gpu-single-insert",
 	about:  "one random insert by one launch, in trees on the GPU of growing size",
-	figure: "fig. 3 of " + kaczmarek,
+	figure: "fig. 3 of " + kaczmarekPaper,
 	per:    "one insert, launch included",
 	sizes:  []int{mega, 16 * mega, 64 * mega, 256 * mega, 1024 * mega},
 	run:    runSingleInsert,
@@ -26,7 +26,7 @@ var gpuSingleInsert = &experiment{
 var gpuPageSize = &experiment{
 	name:     "gpu-page-size",
 	about:    "a tree on the GPU made by single inserts, by the size of its pages and the threads of a block",
-	figure:   "fig. 2 of " + kaczmarek,
+	figure:   "fig. 2 of " + kaczmarekPaper,
 	per:      "one insert",
 	caseName: "page",
 	sizes:    []int{5 * kilo, 30 * kilo, 100 * kilo},
@@ -36,7 +36,7 @@ var gpuPageSize = &experiment{
 var gpuVisit = &experiment{
 	name:     "gpu-visit",
 	about:    "all values of a tree of large pages on the GPU added up, or changed; cub and thrust over a flat array beside",
-	figure:   "fig. 4 (right) of " + kaczmarek,
+	figure:   "fig. 4 (right) of " + kaczmarekPaper,
 	per:      "one value",
 	caseName: "page",
 	sizes:    []int{mega, 16 * mega, 32 * mega},
@@ -53,7 +53,7 @@ var (
 // pagedTree is Kaczmarek's tree with keys, values and outcomes on the GPU.
 type pagedTree struct {
 	g          *gpuRig
-	tree       *experiments.Pages[uint64]
+	tree       *kaczmarek.Pages[uint64]
 	keys, vals []uint64
 	at         struct{ keys, vals, fresh, out device.Ptr }
 }
@@ -69,7 +69,7 @@ func newPagedTree(g *gpuRig, keys []uint64, order, threads int) (*pagedTree, err
 		return nil, err
 	}
 	var errs error
-	if p.tree, err = experiments.NewPagesOf[uint64](g.dev, set, order, len(keys)*2/order*9/8+8, threads); err != nil {
+	if p.tree, err = kaczmarek.NewPagesOf[uint64](g.dev, set, order, len(keys)*2/order*9/8+8, threads); err != nil {
 		return nil, err
 	}
 	for _, at := range []*device.Ptr{&p.at.vals, &p.at.fresh} {
@@ -86,13 +86,13 @@ func newPagedTree(g *gpuRig, keys []uint64, order, threads int) (*pagedTree, err
 }
 
 func (p *pagedTree) clear() error {
-	return errors.Join(p.tree.Set.PagesClear(p.g.stream, &p.tree.Tree), p.g.stream.CopyDevice(p.at.vals, p.at.fresh, 8*len(p.keys)))
+	return errors.Join(p.tree.Kernels.Clear(p.g.stream, &p.tree.Tree), p.g.stream.CopyDevice(p.at.vals, p.at.fresh, 8*len(p.keys)))
 }
 
 // insert inserts pairs from one on, all of them by one launch.
 func (p *pagedTree) insert(first, n int) error {
 	at := device.Ptr(8 * first)
-	return p.tree.Set.PagesInsert(p.g.stream, &p.g.params, &p.tree.Tree, 64, p.tree.Threads, p.at.keys+at, p.at.vals+at, n, p.at.out)
+	return p.tree.Kernels.Insert(p.g.stream, &p.g.pagesParams, &p.tree.Tree, 64, p.tree.Threads, p.at.keys+at, p.at.vals+at, n, p.at.out)
 }
 
 // check looks whether the tree has all pairs.
@@ -215,7 +215,7 @@ func visitContest(g *gpuRig, n, order int, flat []*subject) (err error) {
 	if v.sum, err = put(g, []uint64{0}); err != nil {
 		return err
 	}
-	err = p.tree.Set.PagesBuild(g.stream, &g.params, &p.tree.Tree, 64, p.tree.Blocks, p.tree.Threads, p.at.keys, p.at.vals, n, order*fullPercent/100)
+	err = p.tree.Kernels.Build(g.stream, &g.pagesParams, &p.tree.Tree, 64, p.tree.Blocks, p.tree.Threads, p.at.keys, p.at.vals, n, order*fullPercent/100)
 	if err = errors.Join(err, g.stream.Synchronize()); err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (v *visited) sums() *subject {
 func (v *visited) adds() *subject {
 	sub := v.g.subject(nameVisitAdd, 0, func(int) error {
 		v.added++
-		return v.tree.Set.PagesAdd(v.g.stream, &v.g.params, &v.tree.Tree, 64, v.tree.Blocks, v.tree.Threads, 1)
+		return v.tree.Kernels.Add(v.g.stream, &v.g.pagesParams, &v.tree.Tree, 64, v.tree.Blocks, v.tree.Threads, 1)
 	}, func(int) error { return nil }, func(int) error {
 		return errors.Join(v.g.stream.Fill(v.sum, 0, 8), v.addUp(), v.check())
 	})
@@ -253,7 +253,7 @@ func (v *visited) adds() *subject {
 }
 
 func (v *visited) addUp() error {
-	return v.tree.Set.PagesSum(v.g.stream, &v.g.params, &v.tree.Tree, 64, v.tree.Blocks, v.tree.Threads, v.sum)
+	return v.tree.Kernels.Sum(v.g.stream, &v.g.pagesParams, &v.tree.Tree, 64, v.tree.Blocks, v.tree.Threads, v.sum)
 }
 
 func (v *visited) check() error {

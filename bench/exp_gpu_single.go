@@ -6,7 +6,8 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/experiments"
+	"github.com/pando-index/pando/papers/kaczmarek"
+	"github.com/pando-index/pando/papers/thesis"
 )
 
 // runSingleInsert times launches of one insert each: in latched trees of nodes of
@@ -56,7 +57,7 @@ func singleContest(g *gpuRig, n int) (err error) {
 		}
 	}()
 	for _, shape := range latchedShapes[:2] {
-		tree, err := experiments.NewBlinkOf[uint64](g.dev, set, shape.order, loadedNodes(n, shape.order*3/4)+64)
+		tree, err := thesis.NewBlinkOf[uint64](g.dev, set, shape.order, loadedNodes(n, shape.order*3/4)+64)
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func singleContest(g *gpuRig, n int) (err error) {
 		c.subjects = append(c.subjects, sub)
 	}
 	for _, order := range singlePages {
-		tree, err := experiments.NewPagesOf[uint64](g.dev, set, order, loadedNodes(n, order*3/4)+64, 256)
+		tree, err := kaczmarek.NewPagesOf[uint64](g.dev, set, order, loadedNodes(n, order*3/4)+64, 256)
 		if err != nil {
 			return err
 		}
@@ -132,36 +133,36 @@ func (w *singles) subject(name string, load func() error, insert func(at device.
 }
 
 // latched inserts into a latched tree, one tile a launch.
-func (w *singles) latched(shape latchedShape, tree *experiments.Blink[uint64]) (*subject, error) {
+func (w *singles) latched(shape latchedShape, tree *thesis.Blink[uint64]) (*subject, error) {
 	g := w.g
 	kinds, err := put(g, []uint8{1}) // BlinkSet
 	if err != nil {
 		return nil, err
 	}
 	load := func() error {
-		_, err := tree.Set.BlinkBuild(g.stream, &g.params, &tree.Tree, tree.Shape, w.loaded, w.loaded, w.n, shape.order*3/4)
+		_, err := tree.Kernels.Build(g.stream, &g.blinkParams, &tree.Tree, tree.Shape, w.loaded, w.loaded, w.n, shape.order*3/4)
 		return err
 	}
 	insert := func(at device.Ptr) error {
-		return tree.Set.BlinkOne(g.stream, &g.params, &tree.Tree, tree.Shape, kinds, w.keys+at, w.vals+at, 1, w.out)
+		return tree.Kernels.One(g.stream, &g.blinkParams, &tree.Tree, tree.Shape, kinds, w.keys+at, w.vals+at, 1, w.out)
 	}
 	get := func(n int) error {
-		return tree.Set.BlinkBatch(g.stream, &g.params, &tree.Tree, tree.Shape, true, 0, w.keys, w.vals, n, w.out)
+		return tree.Kernels.Batch(g.stream, &g.blinkParams, &tree.Tree, tree.Shape, true, 0, w.keys, w.vals, n, w.out)
 	}
 	return w.subject(shape.name, load, insert, get), load()
 }
 
 // paged inserts into a tree of large pages, one block a launch.
-func (w *singles) paged(order int, tree *experiments.Pages[uint64]) *subject {
+func (w *singles) paged(order int, tree *kaczmarek.Pages[uint64]) *subject {
 	g := w.g
 	load := func() error {
-		return tree.Set.PagesBuild(g.stream, &g.params, &tree.Tree, 64, tree.Blocks, tree.Threads, w.loaded, w.loaded, w.n, order*3/4)
+		return tree.Kernels.Build(g.stream, &g.pagesParams, &tree.Tree, 64, tree.Blocks, tree.Threads, w.loaded, w.loaded, w.n, order*3/4)
 	}
 	insert := func(at device.Ptr) error {
-		return tree.Set.PagesInsert(g.stream, &g.params, &tree.Tree, 64, tree.Threads, w.keys+at, w.vals+at, 1, w.out)
+		return tree.Kernels.Insert(g.stream, &g.pagesParams, &tree.Tree, 64, tree.Threads, w.keys+at, w.vals+at, 1, w.out)
 	}
 	get := func(n int) error {
-		return tree.Set.PagesGet(g.stream, &g.params, &tree.Tree, 64, tree.Threads, w.keys, w.vals, n, w.out)
+		return tree.Kernels.Get(g.stream, &g.pagesParams, &tree.Tree, 64, tree.Threads, w.keys, w.vals, n, w.out)
 	}
 	return w.subject(fmt.Sprintf("pages of %d, 256 threads", order), load, insert, get)
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/exec"
-	"github.com/pando-index/pando/internal/experiments"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/papers/hbplus"
 )
 
 var hybridBalance = &experiment{
@@ -45,9 +45,9 @@ func runHybridBalance(s *session) error {
 // compareBalance measures with one schedule, and finds plans with another,
 // which would continue to look for better ones while the first is timed.
 func compareBalance(h *hybridRig[uint64]) error {
-	var devices []*experiments.Throttled
+	var devices []*hbplus.Throttled
 	h.wrap = func(d device.Device) device.Device {
-		t := experiments.Throttle(d)
+		t := hbplus.Throttle(d)
 		devices = append(devices, t)
 		return t
 	}

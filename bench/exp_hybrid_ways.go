@@ -2,8 +2,8 @@ package main
 
 import (
 	"github.com/pando-index/pando/internal/exec"
-	"github.com/pando-index/pando/internal/experiments"
 	"github.com/pando-index/pando/internal/flow"
+	"github.com/pando-index/pando/papers/hbplus"
 )
 
 var hybridWays = &experiment{
@@ -85,7 +85,7 @@ func compareWays(h *hybridRig[uint64], reads *readLimit, copies *copyLimit) erro
 // setPrediction compares what times measured one after the other predict for
 // a way with the time that a bucket took by it.
 func setPrediction(r *row, t exec.Times, way flow.Overlap) {
-	predicted, measured := micros(experiments.Predict(t, way)), r.Median*float64(t.Queries)/1000
+	predicted, measured := micros(hbplus.Predict(t, way)), r.Median*float64(t.Queries)/1000
 	r.set(colPredicted, predicted)
 	if measured > 0 { // otherwise the clock is too coarse for the work
 		r.set(colMeasured, measured)

@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/papers/hbplus"
 )
 
 // The experiments of this file vary parameters that Pando's public API does
@@ -196,7 +197,7 @@ func runNodeSearch(s *session) error {
 // way is a path and a method, or what the paper calls no software pipelining.
 type way struct {
 	path   simd.Path
-	method simd.Method
+	method hbplus.Method
 	alone  bool // one query per call
 }
 
@@ -212,17 +213,17 @@ func (w way) String() string {
 func ways() []way {
 	paths := slices.Clone(simd.Paths())
 	slices.Reverse(paths)
-	out := []way{{path: paths[0], method: simd.Linear}}
+	out := []way{{path: paths[0], method: hbplus.Linear}}
 	for i, p := range paths {
-		for _, m := range simd.Methods() {
+		for _, m := range hbplus.Methods() {
 			w := way{path: p, method: m}
-			again := m == simd.Sequential && i > 0 && p != simd.Go
+			again := m == hbplus.Sequential && i > 0 && p != simd.Go
 			if w != out[0] && !again {
 				out = append(out, w)
 			}
 		}
 	}
-	return append(out, way{paths[0], simd.Sequential, true})
+	return append(out, way{paths[0], hbplus.Sequential, true})
 }
 
 func nodeContests[W word](s *session, d *dataset[W]) error {
@@ -267,10 +268,10 @@ type treeWay[W word] struct {
 
 func (t treeWay[W]) Rank(q []W, ranks []int) {
 	if !t.alone {
-		simd.RankBy(&t.t.Tree, t.method, q, ranks)
+		hbplus.RankBy(&t.t.Tree, t.method, q, ranks)
 		return
 	}
 	for i := range q {
-		simd.RankBy(&t.t.Tree, t.method, q[i:i+1], ranks[i:i+1])
+		hbplus.RankBy(&t.t.Tree, t.method, q[i:i+1], ranks[i:i+1])
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/bplus"
-	"github.com/pando-index/pando/internal/experiments"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/papers/hbplus"
 )
 
 var updateWays = &experiment{
@@ -62,7 +62,7 @@ type updated struct {
 	s       *session
 	d       *dataset[uint64]
 	tree    *bplus.Tree[uint64]
-	mirror  experiments.Mirror[uint64]
+	mirror  hbplus.Mirror[uint64]
 	threads int
 	batch   int // operations that are done together
 	keys    []uint64
@@ -156,22 +156,22 @@ func (u *updated) updates(lo, hi int) (n int) {
 }
 
 // queries returns operations [lo, hi) as the paper's ways take them.
-func (u *updated) queries(lo, hi int) *experiments.Queries[uint64] {
-	q := &experiments.Queries[uint64]{Keys: u.keys[lo:hi], Vals: u.got[lo:hi], Gets: u.gets[lo:hi]}
+func (u *updated) queries(lo, hi int) *hbplus.Queries[uint64] {
+	q := &hbplus.Queries[uint64]{Keys: u.keys[lo:hi], Vals: u.got[lo:hi], Gets: u.gets[lo:hi]}
 	copy(q.Vals, u.vals[lo:hi])
 	return q
 }
 
 func (u *updated) asynchronous(lo, hi int) error {
 	q := u.queries(lo, hi)
-	_, err := experiments.Asynchronous(u.tree, q, u.threads)
+	_, err := hbplus.Asynchronous(u.tree, q, u.threads)
 	u.hits += q.Hits
 	return err
 }
 
 func (u *updated) synchronous(lo, hi int) error {
 	q := u.queries(lo, hi)
-	err := experiments.Synchronous(u.tree, &u.mirror, q, u.threads)
+	err := hbplus.Synchronous(u.tree, &u.mirror, q, u.threads)
 	u.hits += q.Hits
 	return err
 }

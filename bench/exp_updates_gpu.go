@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/experiments"
 	"github.com/pando-index/pando/internal/mirror"
+	"github.com/pando-index/pando/papers/hbplus"
 )
 
 // The paper's updates with the GPU. Its hybrid is a tree in host memory whose
@@ -170,8 +170,8 @@ func (u *updated) hybridBatch(lo, hi int) error {
 	if first == end {
 		return nil
 	}
-	q := &experiments.Queries[uint64]{Keys: u.apart.keys[first:end], Vals: u.apart.vals[first:end]}
-	_, err := experiments.Asynchronous(u.tree, q, u.threads)
+	q := &hbplus.Queries[uint64]{Keys: u.apart.keys[first:end], Vals: u.apart.vals[first:end]}
+	_, err := hbplus.Asynchronous(u.tree, q, u.threads)
 	return err
 }
 

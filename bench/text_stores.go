@@ -5,14 +5,14 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/experiments"
+	"github.com/pando-index/pando/papers/fast"
 )
 
 // textStores returns the maps of strings that can be changed, Pando's first.
 func textStores() []textStoreMaker {
 	return append([]textStoreMaker{
 		{namePandoTree, newTreeText},
-		{nameTextPages, func() textStore { return &pagesText{experiments.NewTextPages()} }},
+		{nameTextPages, func() textStore { return &pagesText{fast.NewTextPages()} }},
 		{nameART, func() textStore { return &artText{textART{tree: art.New()}} }},
 		{nameTidwallMap, func() textStore { return &tidwallText{textTidwall{tree: new(btree.Map[string, uint64])}} }},
 		{nameTidwallG, newTidwallGText},
@@ -74,7 +74,7 @@ func (t *treeText) Scan() (n int, sum uint64) {
 // deletes and snapshots.
 const nameTextPages = "pages of strings, prototype"
 
-type pagesText struct{ *experiments.TextPages }
+type pagesText struct{ *fast.TextPages }
 
 func (t *pagesText) Name() string           { return nameTextPages }
 func (t *pagesText) Close()                 {}

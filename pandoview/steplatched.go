@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/steps"
+	"github.com/pando-index/pando/papers/thesis"
+	"github.com/pando-index/pando/papers/thesis/debugger"
 )
 
 // latchedSteps is a recording of a batch on the latched tree.
@@ -55,19 +55,19 @@ type latchedNode struct {
 	Told     bool   `json:"told"`
 }
 
-var latchedKinds = map[kernel.BlinkOp]string{kernel.BlinkGet: "get", kernel.BlinkSet: "set", kernel.BlinkDelete: "delete"}
+var latchedKinds = map[thesis.BlinkOp]string{thesis.BlinkGet: "get", thesis.BlinkSet: "set", thesis.BlinkDelete: "delete"}
 
 // latched records a batch on the latched tree.
 func (h *handler) latched(in *index.Inside, q query) (any, error) {
-	key, n, seed, err := drawn(in, q, steps.MostLatched, 64)
+	key, n, seed, err := drawn(in, q, debugger.MostLatched, 64)
 	if err != nil {
 		return nil, err
 	}
-	how := steps.Random
+	how := debugger.Random
 	switch s := q.Get("schedule"); s {
-	case "", string(steps.Random):
-	case string(steps.Frozen):
-		how = steps.Frozen
+	case "", string(debugger.Random):
+	case string(debugger.Frozen):
+		how = debugger.Frozen
 	default:
 		return nil, problemf(http.StatusBadRequest, "schedule is %q; it must be random or frozen", clip(s))
 	}
@@ -75,11 +75,11 @@ func (h *handler) latched(in *index.Inside, q query) (any, error) {
 	if bits == 0 {
 		return nil, problemf(http.StatusNotImplemented, "the latched tree is one of numbers")
 	}
-	codes := in.Codes(key, steps.LatchedCodes)
+	codes := in.Codes(key, debugger.LatchedCodes)
 	if len(codes) == 0 {
 		return nil, problemf(http.StatusNotFound, "the index is empty: there is nothing to make a tree of")
 	}
-	rec, err := steps.Latch(bits, codes, n, seed, how)
+	rec, err := debugger.Latch(bits, codes, n, seed, how)
 	if err != nil {
 		return nil, err
 	}
@@ -87,14 +87,14 @@ func (h *handler) latched(in *index.Inside, q query) (any, error) {
 }
 
 // latchedOf makes a recording ready for the page.
-func latchedOf(in *index.Inside, rec *steps.Latched) latchedSteps {
+func latchedOf(in *index.Inside, rec *debugger.Latched) latchedSteps {
 	out := latchedSteps{
-		Seed: rec.Seed, Schedule: string(rec.Schedule), Name: rec.Name, Tiles: rec.Tiles, Room: steps.LatchedNodeRoom,
+		Seed: rec.Seed, Schedule: string(rec.Schedule), Name: rec.Name, Tiles: rec.Tiles, Room: debugger.LatchedNodeRoom,
 		Turns: rec.Turns, Work: rec.Work, Dropped: rec.Dropped, Ops: []latchedOp{}, Steps: []latchedStep{},
 		Note: fmt.Sprintf("A latched tree of %d keys of the index.", rec.Keys),
 	}
 	for _, o := range rec.Ops {
-		out.Ops = append(out.Ops, latchedOp{latchedKinds[o.Kind], show(in, order.Probe{Code: o.Key}), o.Outcome == kernel.BlinkFound})
+		out.Ops = append(out.Ops, latchedOp{latchedKinds[o.Kind], show(in, order.Probe{Code: o.Key}), o.Outcome == thesis.BlinkFound})
 	}
 	for _, s := range rec.Steps {
 		x := latchedStep{

@@ -57,8 +57,9 @@ steps() {
 		billion     update-1g        240  ./run.sh bench run gpu-update --n ${PANDO_N:-1G} --rounds 3 --json JSON
 		sanitize    sanitize-chunked 300  SANITIZE_TOOLS=memcheck ./run.sh sanitize internal/chunked -test.run OnGPU
 		sanitize    race-chunked     120  SANITIZE_TOOLS=racecheck ./run.sh sanitize internal/chunked -test.run WaysOnGPU
-		latches     latch-test        90  PANDO_LONG=1 PANDO_SEEDS=50 ./run.sh test internal/experiments -test.v -test.run (Blink|BlinkLoad|BlinkLarge|BlinkOne|Pages)OnGPU$
-		latches     latch-rounds     200  PANDO_SEEDS=10000 ./run.sh test internal/experiments -test.v -test.run BlinkRoundsOnGPU
+		latches     latch-test        90  PANDO_LONG=1 PANDO_SEEDS=50 ./run.sh test papers/thesis -test.v -test.run (Blink|BlinkLoad|BlinkLarge|BlinkOne)OnGPU$
+		latches     pages-test        60  PANDO_LONG=1 PANDO_SEEDS=50 ./run.sh test papers/kaczmarek -test.v -test.run OnGPU
+		latches     latch-rounds     200  PANDO_SEEDS=10000 ./run.sh test papers/thesis -test.v -test.run BlinkRoundsOnGPU
 		latches     latch-insert     120  ./run.sh bench run gpu-latched-insert --n $n --rounds 3 --json JSON
 		latches     latch-hot         60  ./run.sh bench run gpu-latched-hot --n $n --rounds 3 --seconds 0.3 --json JSON
 		latches     latch-single      90  ./run.sh bench run gpu-single-insert --rounds 3 --json JSON
@@ -69,7 +70,8 @@ steps() {
 		latches     page-size-100k    90  ./run.sh bench run gpu-page-size --n 100k --rounds 1 --json JSON
 		sanitize    sanitize-cuart   300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=3 ./run.sh sanitize internal/cuart -test.run (Find|Apply|Nodes)OnGPU
 		sanitize    sanitize-sort    300  SANITIZE_TOOLS=memcheck,racecheck ./run.sh sanitize internal/device/kernel -test.run Sort$|Sum$
-		sanitize-latches sanitize-latch 300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=2 ./run.sh sanitize internal/experiments -test.run OnGPU
+		sanitize-latches sanitize-latch 300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=2 ./run.sh sanitize papers/thesis -test.run OnGPU
+		sanitize-latches sanitize-pages 300  SANITIZE_TOOLS=memcheck,racecheck PANDO_SEEDS=2 ./run.sh sanitize papers/kaczmarek -test.run OnGPU
 	TEXT
 }
 

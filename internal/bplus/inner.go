@@ -8,7 +8,7 @@ import (
 )
 
 // What this file has is for experiments that change a tree as the HB+-tree paper
-// does (package experiments); the tree itself does not need it.
+// does (package papers/hbplus); the tree itself does not need it.
 
 // ErrStructure is the error for a change that cannot be made in place.
 var ErrStructure = errors.New("the leaf has to be split")

@@ -59,7 +59,7 @@ type Fetcher interface {
 // are as many levels to go through. To merge them with the leaves, as the paper
 // does, takes 10 ns per query where there are as many as entries, 18 where a
 // quarter, 31 where a sixteenth, against 11 for the tree at all of these. So
-// sorting is left to package experiments.
+// sorting is left to package papers/fast.
 var (
 	leastBytes   int64 = 128 << 20 // of a tree
 	leastPortion       = 64 << 10  // queries of a worker

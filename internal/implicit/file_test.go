@@ -141,12 +141,10 @@ func inside[C simd.Code](t *testing.T, tree *Tree[C], asked []C) {
 	t.Helper()
 	places := make([]int, len(asked))
 	room := tree.leaves * tree.perLeaf()
-	for _, m := range simd.Methods() {
-		simd.RankBy(&tree.Tree, m, asked, places)
-		for _, r := range places {
-			if r < 0 || r > tree.Len() {
-				t.Fatalf("rank %d of %d", r, tree.Len())
-			}
+	tree.Rank(asked, places)
+	for _, r := range places {
+		if r < 0 || r > tree.Len() {
+			t.Fatalf("rank %d of %d", r, tree.Len())
 		}
 	}
 	tree.Find(asked, places)

@@ -41,5 +41,5 @@
 // K is 4 or 3 as L is, since today's vectors take a whole line. With a smaller
 // K the keys of a line lie in blocks of 2^K-1, as the paper has them for
 // vectors of its day (K = 2): for experiments, which compare the ways to search
-// such lines (package experiments). To the count it makes no difference.
+// such lines (package papers/fast). To the count it makes no difference.
 package paged

@@ -144,7 +144,7 @@ func (t *Tree[C]) Geometry() Geometry { return t.geo }
 func (t *Tree[C]) Leaves() *simd.Tree { return &t.leaves.Tree }
 
 // Steps returns the step through each level of lines, for whoever searches the
-// tree in other ways (package experiments).
+// tree in other ways (package papers/fast).
 func (t *Tree[C]) Steps() []simd.Step { return t.steps }
 
 // Len returns the number of entries.

@@ -24,11 +24,9 @@ func benchSearch[C Code](b *testing.B) {
 	tree.Distance = 16
 	keys := asked(tree, 1024, rng)
 	ranks, vals, found := make([]int, len(keys)), make([]C, len(keys)), make([]bool, len(keys))
-	for _, m := range Methods() {
-		b.Run("Rank/"+m.String(), func(b *testing.B) {
-			perKey(b, len(keys), func() { RankBy(&tree.Tree, m, keys, ranks) })
-		})
-	}
+	b.Run("Rank", func(b *testing.B) {
+		perKey(b, len(keys), func() { Rank(&tree.Tree, keys, ranks) })
+	})
 	b.Run("Find", func(b *testing.B) {
 		perKey(b, len(keys), func() { Find(&tree.Tree, keys, ranks) })
 	})

@@ -41,7 +41,7 @@ func TestCountLessAroundEverySlot(t *testing.T) {
 	bothWidths(t, countLess[uint32], countLess[uint64])
 }
 
-// countLess tries every method with every key equal or next to every slot. The
+// countLess tries every key equal or next to every slot. The
 // count shows in the leaf that the path goes on to: leaves full of the maximum
 // count nothing themselves.
 func countLess[C Code](t *testing.T) {
@@ -54,14 +54,12 @@ func countLess[C Code](t *testing.T) {
 			for _, k := range node {
 				keys = append(keys, k-1, k, k+1)
 			}
-			for _, m := range Methods() {
-				checkNode(t, fmt.Sprint(kind.name, ", ", m), m, node, keys)
-			}
+			checkNode(t, kind.name, node, keys)
 		}
 	}
 }
 
-func checkNode[C Code](t *testing.T, what string, m Method, node, keys []C) {
+func checkNode[C Code](t *testing.T, what string, node, keys []C) {
 	t.Helper()
 	want := make([]int, len(keys))
 	for i, key := range keys {
@@ -70,8 +68,8 @@ func checkNode[C Code](t *testing.T, what string, m Method, node, keys []C) {
 				want[i]++
 			}
 		}
-		if got := CountLess(m, node, key); got != want[i] {
-			t.Errorf("%s: CountLess(%d, %d) = %d, want %d", what, node, key, got, want[i])
+		if got := linear(node, key); got != want[i] {
+			t.Errorf("%s: linear(%d, %d) = %d, want %d", what, node, key, got, want[i])
 		}
 	}
 	tree := makeTree(form{levels: 1}, func(n []C) {
@@ -83,7 +81,7 @@ func checkNode[C Code](t *testing.T, what string, m Method, node, keys []C) {
 	for _, p := range Paths() {
 		undo := Use(p)
 		ranks := make([]int, len(keys))
-		RankBy(&tree.Tree, m, keys, ranks)
+		Rank(&tree.Tree, keys, ranks)
 		undo()
 		for i, r := range ranks {
 			if r != want[i]*nodeKeys[C]() {
@@ -167,12 +165,6 @@ func emptyTree[C Code](t *testing.T) {
 // checkBatch asks everything there is to ask about keys.
 func checkBatch[C Code](t *handmade[C], keys []C, want []answer[C]) error {
 	before := slices.Clone(keys)
-	for _, m := range Methods() {
-		err := checkPlaces(keys, func(ranks []int) { RankBy(&t.Tree, m, keys, ranks) }, func(i int) int { return want[i].rank })
-		if err != nil {
-			return fmt.Errorf("rank, %v: %w", m, err)
-		}
-	}
 	err := checkPlaces(keys, func(ranks []int) { Rank(&t.Tree, keys, ranks) }, func(i int) int { return want[i].rank })
 	if err != nil {
 		return fmt.Errorf("rank: %w", err)

@@ -176,14 +176,8 @@ type Params struct {
 	bin       binParams
 	join      joinParams
 
-	blink      blinkParams
-	blinkRange blinkRangeParams
-	blinkBuild blinkBuildParams
-	pages      pagesParams
-	pagesAll   pagesAllParams
-	pagesBuild pagesBuildParams
-	mirror     mirrorParams
-	scatter    scatterParams
+	mirror  mirrorParams
+	scatter scatterParams
 }
 
 // searchParams are the arguments of a search in an implicit tree.

@@ -1,6 +1,6 @@
-// Command _gen writes the assembly of package simd with avo, and what package
-// experiments has of it. One run writes one instruction set; go generate in
-// these packages runs it for each.
+// Command _gen writes the assembly of package simd with avo, and what packages
+// papers/fast and papers/hbplus have of it. One run writes one instruction set; go
+// generate in these packages runs it for each.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 
 func main() {
 	name := flag.String("isa", "", "avx2 or avx512")
-	part := flag.String("part", "search", "which routines: search, methods, step, stairs, sse, extract, packed, regular or vector")
+	part := flag.String("part", "search", "which routines: search, methods, step, stairs, sse, extract, packed, regular, alone or vector")
 	flag.Parse()
 	var isa vectors
 	switch *name {
@@ -41,10 +41,12 @@ func main() {
 		extracts()
 	case "regular":
 		regulars(isa)
+	case "alone":
+		regularsAlone(isa)
 	case "vector":
 		vectorOps(isa)
 	default:
-		log.Fatalf("-part %q: want search, methods, step, stairs, sse, extract, packed, regular or vector", *part)
+		log.Fatalf("-part %q: want search, methods, step, stairs, sse, extract, packed, regular, alone or vector", *part)
 	}
 	checkParts()
 	Generate()
@@ -67,11 +69,11 @@ func search(isa vectors) {
 	}
 }
 
-// methods emits the searches of nodes that only experiments use.
+// methods emits the searches of nodes that the HB+-tree paper compares, for package
+// papers/hbplus.
 func methods(isa vectors) {
 	for _, w := range []width{32, 64} {
 		rank(places{}, isa, w, hierarchical)
-		regularGet(isa, w, "getAlone")
 		if isa.name() == "AVX2" {
 			rank(places{}, isa, w, sequential) // scalar code: one copy serves both
 		}
@@ -84,7 +86,7 @@ type width int
 func (w width) bytes() int { return int(w) / 8 }
 func (w width) keys() int  { return 512 / int(w) } // keys in a node
 
-// method is a way to search a node; package simd's Method describes each.
+// method is a way to search a node; Method of package papers/hbplus describes each.
 type method string
 
 const (

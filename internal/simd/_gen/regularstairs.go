@@ -213,6 +213,14 @@ func regularPlace(isa vectors, w width) {
 	finish()
 }
 
+// regularsAlone emits the searches that a benchmark compares with those of a tree that
+// changes.
+func regularsAlone(isa vectors) {
+	for _, w := range []width{32, 64} {
+		regularGet(isa, w, "getAlone")
+	}
+}
+
 // regularGet emits the search of a batch. The name is "get", or "getAlone" for a
 // tree that nobody changes, to measure what the looks at the word take.
 func regularGet(isa vectors, w width, name string) {

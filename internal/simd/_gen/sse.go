@@ -6,11 +6,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// offNarrow is where the table is in an experiments.narrowStairs: behind a
+// offNarrow is where the table is in a fast.narrowStairs: behind a
 // simd.Tree. Its entries are those of a simd.Stairs.
 const offNarrow = 232
 
-// sse emits the search of the FAST paper, for package experiments: vectors of
+// sse emits the search of the FAST paper, for package papers/fast: vectors of
 // 128 bits, four keys of which three are compared.
 func sse() {
 	GLOBL("children", RODATA|NOPTR)

@@ -1,5 +1,0 @@
-//go:build !amd64 || noasm
-
-package experiments
-
-func narrowAsm(*byte, Narrow, *byte, int, *int, int) { panic("experiments: no assembly") }
