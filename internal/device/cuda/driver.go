@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -207,7 +208,7 @@ func (d *driver) init() error {
 	switch kind, _ := r.meaning(); {
 	case r == 0:
 		return nil
-	case kind == device.ErrNoDevice:
+	case errors.Is(kind, device.ErrNoGPU):
 		return d.failure(cuInit, r)
 	default:
 		return fmt.Errorf("%w: %v", device.ErrNoDriver, d.failure(cuInit, r))

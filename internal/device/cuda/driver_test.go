@@ -79,6 +79,9 @@ func TestThisMachine(t *testing.T) {
 func TestInitFailures(t *testing.T) {
 	_, d := newFake(t, 0)
 	wantKind(t, d.init(), device.ErrNoDevice)
+	if err := d.init(); !errors.Is(err, device.ErrNoGPU) {
+		t.Error(err)
+	}
 	f, d := newFake(t, 1)
 	check(t, d.init())
 	for _, r := range []result{3, 34, 46, 802, 803, 804, 999} {
