@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -217,9 +217,9 @@ func (t *Tree[K, V]) PopMax() (K, V, bool) { return t.entry(t.c.pop(true)) }
 type Op uint8
 
 const (
-	OpGet    = Op(bplus.Get)    // reads the value of a key
-	OpSet    = Op(bplus.Set)    // sets it
-	OpDelete = Op(bplus.Delete) // deletes the key
+	OpGet    = Op(op.Get)    // reads the value of a key
+	OpSet    = Op(op.Set)    // sets it
+	OpDelete = Op(op.Delete) // deletes the key
 )
 
 // SetBatch sets the values of many keys, which is many times faster than as

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/snapshot"
@@ -135,7 +135,7 @@ func (t *treeCore) setBatch(keys order.Keys, vals index.Column) error {
 	if keys.Len() != vals.Len() {
 		return fmt.Errorf("%w: %d keys, %d values", ErrLength, keys.Len(), vals.Len())
 	}
-	return failed(t.m.Apply(keys, nil, bplus.Set, vals, nil, false))
+	return failed(t.m.Apply(keys, nil, op.Set, vals, nil, false))
 }
 
 // deleteBatch is DeleteBatch.
@@ -159,8 +159,8 @@ func (t *treeCore) apply(ops []Op, keys order.Keys, vals index.Column, found []b
 	if i := unknownOp(ops); i >= 0 {
 		return fmt.Errorf("%w: operation %d is Op(%d); take OpGet, OpSet or OpDelete", ErrOption, i, ops[i])
 	}
-	kinds := unsafe.Slice((*bplus.Kind)(unsafe.Pointer(unsafe.SliceData(ops))), len(ops))
-	return failed(t.m.Apply(keys, kinds, bplus.Get, vals, found, found != nil))
+	kinds := unsafe.Slice((*op.Kind)(unsafe.Pointer(unsafe.SliceData(ops))), len(ops))
+	return failed(t.m.Apply(keys, kinds, op.Get, vals, found, found != nil))
 }
 
 // snapshot takes a snapshot.

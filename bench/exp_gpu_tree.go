@@ -10,6 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 )
 
 // Names of the GPU's own mutable tree, and of its ways to take a batch.
@@ -297,7 +298,7 @@ func (p *placing) free() error {
 
 // clearTree is clear for what may have found no room in a tree, either.
 func (g *gpuRig) clearTree(n int, err error) error {
-	if errors.Is(err, chunked.ErrLimit) {
+	if errors.Is(err, op.ErrLimit) {
 		err = fmt.Errorf("%w: %w", device.ErrOutOfMemory, err)
 	}
 	return g.clear(n, err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/papers/hbplus"
 )
@@ -84,7 +85,7 @@ func newUpdated(s *session, d *dataset[uint64]) (*updated, error) {
 	u := &updated{s: s, d: d, tree: tree, threads: 1}
 	all := d.shuffled(s.seed)
 	for lo, hi := 0, max(1, len(all.keys)/16); lo < len(all.keys) && err == nil; lo, hi = hi, min(2*hi, len(all.keys)) {
-		err = u.applySorted(all.keys[lo:hi], all.vals[lo:hi], bplus.Set, allCores())
+		err = u.applySorted(all.keys[lo:hi], all.vals[lo:hi], op.Set, allCores())
 	}
 	return u, err
 }
@@ -110,7 +111,7 @@ func (u *updated) fresh(round, percentUpdates int) {
 
 // applySorted sorts operations of one kind and does them, as SetBatch and
 // DeleteBatch do.
-func (u *updated) applySorted(keys, vals []uint64, kind bplus.Kind, workers int) error {
+func (u *updated) applySorted(keys, vals []uint64, kind op.Kind, workers int) error {
 	n := len(keys)
 	ks, vs := append([]uint64(nil), keys...), append([]uint64(nil), vals...)
 	ks, vs = order.Sort(ks, make([]uint64, n), vs, make([]uint64, n), workers)
@@ -121,18 +122,18 @@ func (u *updated) applySorted(keys, vals []uint64, kind bplus.Kind, workers int)
 func (u *updated) apply(lo, hi int) error {
 	n := hi - lo
 	if u.updates(lo, hi) == n {
-		return u.applySorted(u.keys[lo:hi], u.vals[lo:hi], bplus.Set, u.threads)
+		return u.applySorted(u.keys[lo:hi], u.vals[lo:hi], op.Set, u.threads)
 	}
 	ks, rows := append([]uint64(nil), u.keys[lo:hi]...), make([]uint32, n)
 	for i := range rows {
 		rows[i] = uint32(i)
 	}
 	ks, rows = order.Sort(ks, make([]uint64, n), rows, make([]uint32, n), u.threads)
-	ops := &bplus.Ops[uint64]{Keys: ks, Vals: make([]uint64, n), Kinds: make([]bplus.Kind, n), Old: make([]uint64, n), Found: make([]bool, n)}
+	ops := &bplus.Ops[uint64]{Keys: ks, Vals: make([]uint64, n), Kinds: make([]op.Kind, n), Old: make([]uint64, n), Found: make([]bool, n)}
 	for i, r := range rows {
 		ops.Vals[i] = u.vals[lo+int(r)]
 		if !u.gets[lo+int(r)] {
-			ops.Kinds[i] = bplus.Set
+			ops.Kinds[i] = op.Set
 		}
 	}
 	err := u.tree.Apply(ops, u.threads)
@@ -237,7 +238,7 @@ func (u *updated) check(mirrored bool, ops int) error {
 		u.got[i] = ^uint64(0)
 	}
 	added := u.apart.keys
-	return u.applySorted(added, make([]uint64, len(added)), bplus.Delete, allCores())
+	return u.applySorted(added, make([]uint64, len(added)), op.Delete, allCores())
 }
 
 // compete measures ways, and fills the column of whole times.

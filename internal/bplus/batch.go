@@ -4,18 +4,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
-)
-
-// Kind is what an operation of a batch does.
-type Kind uint8
-
-const (
-	Get Kind = iota
-	Set
-	Delete
 )
 
 // Ops is a batch of operations in key order, those of one key in the order in
@@ -23,8 +15,8 @@ const (
 type Ops[C Code] struct {
 	Keys  []C
 	Vals  []C    // what a Set sets
-	Kinds []Kind // nil where all are of one kind
-	Kind  Kind
+	Kinds []op.Kind // nil where all are of one kind
+	Kind  op.Kind
 	// Old and Found are set to what was there just before each operation, unless
 	// they are nil.
 	Old   []C
@@ -35,7 +27,7 @@ type Ops[C Code] struct {
 	Seen func(i int, val C)
 }
 
-func (o *Ops[C]) kind(i int) Kind {
+func (o *Ops[C]) kind(i int) op.Kind {
 	if o.Kinds == nil {
 		return o.Kind
 	}
@@ -48,13 +40,13 @@ func (o *Ops[C]) play(from, to int, val C, had bool) (C, bool) {
 		if o.Found != nil {
 			o.Old[i], o.Found[i] = val, had
 		}
-		if o.Seen != nil && had && o.kind(i) == Get {
+		if o.Seen != nil && had && o.kind(i) == op.Get {
 			o.Seen(i, val)
 		}
 		switch o.kind(i) {
-		case Set:
+		case op.Set:
 			val, had = o.Vals[i], true
-		case Delete:
+		case op.Delete:
 			val, had = 0, false
 		}
 	}
@@ -109,7 +101,7 @@ func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
 	t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {
-		return ErrClosed
+		return op.ErrClosed
 	}
 	releasedAll(t)
 	need := t.need(ops, workers)
@@ -152,7 +144,7 @@ func (t *Tree[C]) need(ops *Ops[C], workers int) int {
 	if t.snapshots.newest.Load() != nil { // any leaf may have to be kept as it was
 		kept = min(n, t.leaves.inUse())
 	}
-	if ops.Kinds == nil && ops.Kind != Set {
+	if ops.Kinds == nil && ops.Kind != op.Set {
 		return kept
 	}
 	if t.limit > 0 {
@@ -169,7 +161,7 @@ func (t *Tree[C]) needExactly(ops *Ops[C]) (need int) {
 		for i < len(ops.Keys) && (ops.Keys[i] <= high || i == from) {
 			end := ops.same(i)
 			for ; i < end; i++ {
-				if ops.kind(i) == Set {
+				if ops.kind(i) == op.Set {
 					n++
 					break
 				}
@@ -192,7 +184,7 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 		return
 	}
 	w := &worker[C]{batch: b, used: used, s: b.t.scratches.Get().ready()}
-	w.quick = b.ops.Kinds == nil && b.ops.Kind == Set && b.ops.Found == nil && b.t.quick()
+	w.quick = b.ops.Kinds == nil && b.ops.Kind == op.Set && b.ops.Found == nil && b.t.quick()
 	defer func() {
 		b.t.scratches.Put(w.s)
 		b.t.count(uint32(lo), w.delta)
@@ -201,7 +193,7 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 	for lo < hi {
 		n, ok := min(hi-lo, ahead), false
 		if w.gen, ok = b.t.enter(); !ok {
-			b.once.Do(func() { b.err = ErrClosed })
+			b.once.Do(func() { b.err = op.ErrClosed })
 			return
 		}
 		r := b.t.view()

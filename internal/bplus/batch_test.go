@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -31,7 +32,7 @@ func batchAgainstMap[C Code](t *testing.T) {
 				keys = append(keys, k)
 			}
 			slices.Sort(keys)
-			if err := tree.Apply(&Ops[C]{Keys: keys, Kind: Delete}, workers); err != nil {
+			if err := tree.Apply(&Ops[C]{Keys: keys, Kind: op.Delete}, workers); err != nil {
 				t.Fatal(err)
 			}
 			clear(model)
@@ -44,7 +45,7 @@ func batchAgainstMap[C Code](t *testing.T) {
 // applyBoth does a batch on a tree and on a map.
 func applyBoth[C Code](t *testing.T, tree *Tree[C], model map[C]C, rng *rand.Rand, size int, space uint64, workers int) {
 	t.Helper()
-	ops := &Ops[C]{Keys: make([]C, size), Vals: make([]C, size), Kinds: make([]Kind, size), Old: make([]C, size), Found: make([]bool, size)}
+	ops := &Ops[C]{Keys: make([]C, size), Vals: make([]C, size), Kinds: make([]op.Kind, size), Old: make([]C, size), Found: make([]bool, size)}
 	base, kinds := C(0), 3
 	if rng.IntN(3) == 0 { // a burst into one place
 		base, space = C(rng.Uint64()), min(space, uint64(size)+1)
@@ -66,9 +67,9 @@ func applyBoth[C Code](t *testing.T, tree *Tree[C], model map[C]C, rng *rand.Ran
 			t.Fatalf("operation %d of %d, key %d: was %d, %t, want %d, %t", i, size, k, ops.Old[i], ops.Found[i], old, had)
 		}
 		switch ops.Kinds[i] {
-		case Set:
+		case op.Set:
 			model[k] = ops.Vals[i]
-		case Delete:
+		case op.Delete:
 			delete(model, k)
 		}
 	}

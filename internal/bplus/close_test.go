@@ -3,6 +3,8 @@ package bplus
 import (
 	"testing"
 	"time"
+
+	"github.com/pando-index/pando/internal/op"
 )
 
 // A reader who begins after Close, because it looked whether the tree is open a
@@ -50,10 +52,10 @@ func readAfterClose[C Code](t *testing.T) {
 	}
 	tree.Scan(0, key, true, func(keys, vals []C) {})
 	tree.Look()
-	if _, _, err := tree.Set(key, 1); err != ErrClosed {
+	if _, _, err := tree.Set(key, 1); err != op.ErrClosed {
 		t.Errorf("Set returns %v after Close", err)
 	}
-	if _, _, err := tree.Delete(key); err != ErrClosed {
+	if _, _, err := tree.Delete(key); err != op.ErrClosed {
 		t.Errorf("Delete returns %v after Close", err)
 	}
 }
@@ -68,11 +70,11 @@ func TestBatchBesideClose(t *testing.T) {
 	closed := make(chan bool)
 	// The first operation is a Get, during which somebody closes the tree.
 	const n = 3 * pieceOps
-	ops := &Ops[uint64]{Keys: make([]uint64, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n), Kinds: make([]Kind, n)}
+	ops := &Ops[uint64]{Keys: make([]uint64, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n), Kinds: make([]op.Kind, n)}
 	for i := range uint64(n) {
-		ops.Keys[i], ops.Kinds[i] = i, Set
+		ops.Keys[i], ops.Kinds[i] = i, op.Set
 	}
-	ops.Kinds[0] = Get
+	ops.Kinds[0] = op.Get
 	ops.Seen = func(int, uint64) {
 		go func() {
 			tree.Close()
@@ -86,7 +88,7 @@ func TestBatchBesideClose(t *testing.T) {
 		t.Errorf("a batch that has begun returns %v", err)
 	}
 	<-closed
-	if err := tree.Apply(ops, 1); err != ErrClosed {
+	if err := tree.Apply(ops, 1); err != op.ErrClosed {
 		t.Errorf("after Close a batch returns %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -133,7 +134,7 @@ func writeSome(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng *r
 
 func batchOwn(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng *rand.Rand, set map[uint64]bool) {
 	n := len(set)
-	ops := &Ops[uint64]{Vals: make([]uint64, n), Kinds: make([]Kind, n), Old: make([]uint64, n), Found: make([]bool, n)}
+	ops := &Ops[uint64]{Vals: make([]uint64, n), Kinds: make([]op.Kind, n), Old: make([]uint64, n), Found: make([]bool, n)}
 	ops.Keys = sortedKeys(set)
 	for i, k := range ops.Keys {
 		ops.Vals[i], ops.Kinds[i] = tagged(k, rng.Uint64()), Kind(rng.IntN(3))
@@ -146,9 +147,9 @@ func batchOwn(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng *ra
 			t.Errorf("batch: key %d was %d, %t, want %d, %t", k, ops.Old[i], ops.Found[i], want, had)
 		}
 		switch ops.Kinds[i] {
-		case Set:
+		case op.Set:
 			model[k] = ops.Vals[i]
-		case Delete:
+		case op.Delete:
 			delete(model, k)
 		}
 	}

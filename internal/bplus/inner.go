@@ -4,6 +4,7 @@ import (
 	"errors"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -24,7 +25,7 @@ func (t *Tree[C]) SetInPlace(key, val C) (at Node, moved bool, err error) {
 	w := writing[C]{t: t, key: key, inPlace: true}
 	for try := 0; ; try++ {
 		if !w.find() {
-			return at, false, ErrClosed
+			return at, false, op.ErrClosed
 		}
 		if w.word&simd.WordBusy != 0 || !w.stable() {
 			simd.Wait(try)

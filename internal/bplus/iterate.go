@@ -1,6 +1,7 @@
 package bplus
 
 import (
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -18,7 +19,7 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 	for try := 0; ; try++ {
 		w := writing[C]{t: t, key: end, used: new(promises)}
 		if !w.find() {
-			return 0, 0, false, ErrClosed
+			return 0, 0, false, op.ErrClosed
 		}
 		in := *w.l.info()
 		s.run.clear()
@@ -67,7 +68,7 @@ func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err erro
 	for try := 0; lo <= hi; try++ {
 		gen, ok := t.enter()
 		if !ok {
-			return deleted, ErrClosed
+			return deleted, op.ErrClosed
 		}
 		epoch := t.Epoch()
 		x, _, word := t.seek(lo)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -77,7 +78,7 @@ func TestPopAtLimit(t *testing.T) {
 		for err = nil; err == nil; n++ {
 			_, _, err = tree.Set(rng.Uint64(), 1)
 		}
-		if !errors.Is(err, ErrLimit) {
+		if !errors.Is(err, op.ErrLimit) {
 			t.Fatal(err)
 		}
 		var s *Snapshot[uint64]
@@ -173,7 +174,7 @@ func limitedBatch(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng
 	for range n {
 		set[base+rng.Uint64N(uint64(n)*step)] = true
 	}
-	ops := &Ops[uint64]{Kind: Set, Keys: sortedKeys(set)}
+	ops := &Ops[uint64]{Kind: op.Set, Keys: sortedKeys(set)}
 	for _, k := range ops.Keys {
 		ops.Vals = append(ops.Vals, k^1)
 	}
@@ -183,7 +184,7 @@ func limitedBatch(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng
 	before := tree.Bytes()
 	err := tree.Apply(ops, 2)
 	switch {
-	case errors.Is(err, ErrLimit):
+	case errors.Is(err, op.ErrLimit):
 		if tree.Bytes() != before {
 			t.Fatalf("a batch that fails takes %d bytes", tree.Bytes()-before)
 		}
@@ -240,7 +241,7 @@ func deniedLog(rng *rand.Rand) (log []func(tree *Tree[uint64], model map[uint64]
 			keys[rng.Uint64N(spread)] = true
 		}
 		log = append(log, func(tree *Tree[uint64], model map[uint64]uint64) error {
-			ops := &Ops[uint64]{Kind: Set, Keys: sortedKeys(keys)}
+			ops := &Ops[uint64]{Kind: op.Set, Keys: sortedKeys(keys)}
 			ops.Vals = ops.Keys
 			err := tree.Apply(ops, 1)
 			if err == nil {

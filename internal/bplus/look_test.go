@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
@@ -282,7 +283,7 @@ func BenchmarkRecorder(b *testing.B) {
 		b.Run("batch/"+name, func(b *testing.B) {
 			tree, rng := with(b), seed.Rand(b)
 			const batch = 4096
-			ops := &Ops[uint64]{Kind: Set, Keys: make([]uint64, batch), Vals: make([]uint64, batch)}
+			ops := &Ops[uint64]{Kind: op.Set, Keys: make([]uint64, batch), Vals: make([]uint64, batch)}
 			for b.Loop() {
 				for i := range ops.Keys {
 					ops.Keys[i] = rng.Uint64N(1 << 20)

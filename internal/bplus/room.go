@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -243,7 +244,7 @@ func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	t.filling.RLock()
 	defer t.filling.RUnlock()
 	if t.closed.Load() {
-		return nothing, ErrClosed
+		return nothing, op.ErrClosed
 	}
 	x, right, err := t.newLeaf(w.used)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -295,7 +296,7 @@ func TestSnapshotBesideClose(t *testing.T) {
 	wait := meanwhile(t, "snapshot: tree is open", tree.Close)
 	s, err := tree.Snapshot()
 	wait()
-	if !errors.Is(err, ErrClosed) {
+	if !errors.Is(err, op.ErrClosed) {
 		t.Errorf("Snapshot of a tree closed meanwhile: %v, %v", s, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -50,7 +51,7 @@ func (s *slots) take(promised bool) (slot uint32, fresh uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !(promised && s.all.Promised() > 0) && stall.On && s.deny != nil && s.deny() {
-		return 0, 0, fmt.Errorf("%w: denied by a test", ErrLimit)
+		return 0, 0, fmt.Errorf("%w: denied by a test", op.ErrLimit)
 	}
 	x, serial, err := s.all.Take(promised)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -94,7 +95,7 @@ func (t *Tree[C]) preserve(x uint32, word, gen, block uint64, used *promises) (m
 	h.mu.RLock()
 	switch m := h.newest.Load(); {
 	case t.closed.Load():
-		err = ErrClosed
+		err = op.ErrClosed
 	case m == nil:
 		ok = true
 	default:
@@ -276,7 +277,7 @@ func (t *Tree[C]) Snapshot() (*Snapshot[C], error) {
 	stall.At("snapshot: tree is open")
 	m := t.begin()
 	if m == nil {
-		return nil, ErrClosed
+		return nil, op.ErrClosed
 	}
 	s := &Snapshot[C]{tree: t, moment: m}
 	runtime.AddCleanup(s, t.endLater, s.moment)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -31,7 +32,7 @@ func (t *Tree[C]) Transform(lo, hi C, cuts []C, entries int, f Changer, workers 
 	t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {
-		return 0, ErrClosed
+		return 0, op.ErrClosed
 	}
 	if lo > hi {
 		return 0, nil
@@ -103,7 +104,7 @@ func (t *Tree[C]) transform(pos, hi C, f Changer, used *promises) (changed int, 
 		w := transforming[C]{pos: pos, hi: hi, used: used}
 		var ok bool
 		if w.gen, ok = t.enter(); !ok {
-			return changed, ErrClosed
+			return changed, op.ErrClosed
 		}
 		w.epoch = t.Epoch()
 		w.x, _, w.word = t.seek(pos)

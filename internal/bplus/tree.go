@@ -1,13 +1,13 @@
 package bplus
 
 import (
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -83,14 +83,6 @@ type dirtyList struct {
 	leaves []uint32
 	_      [32]byte
 }
-
-var (
-	// ErrLimit is the error for a change that would take more memory than
-	// allowed.
-	ErrLimit = errors.New("over the memory limit")
-	// ErrClosed is the error for the use of a tree that was closed.
-	ErrClosed = errors.New("tree is closed")
-)
 
 var trees atomic.Uint64
 
@@ -224,7 +216,7 @@ func (t *Tree[C]) freeLeaf(x uint32) {
 // room returns an error if bytes more are over the limit.
 func (t *Tree[C]) room(bytes int64) error {
 	if t.limit > 0 && t.Bytes()+bytes > t.limit {
-		return ErrLimit
+		return op.ErrLimit
 	}
 	return nil
 }

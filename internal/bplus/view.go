@@ -6,6 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -24,7 +25,7 @@ func (s *Snapshot[C]) View(workers int) (*View[C], error) {
 	v := &View[C]{Snapshot: s}
 	chains, ok := s.walk(workers)
 	if !ok {
-		return nil, ErrClosed
+		return nil, op.ErrClosed
 	}
 	leaves := 0
 	for i := range chains {

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -52,7 +53,7 @@ func (t *Tree[C]) Update(key C, f func(old C, had bool, gen uint64) (val C, keep
 	for {
 		gen := t.Gen()
 		if t.closed.Load() {
-			return 0, false, ErrClosed
+			return 0, false, op.ErrClosed
 		}
 		old, had = t.Get(key)
 		e := ifStill[C]{old: old, had: had, missed: new(bool)}
@@ -94,7 +95,7 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 	w := writing[C]{t: t, key: key, used: used}
 	for try := 0; ; try++ {
 		if !w.find() {
-			return 0, false, ErrClosed
+			return 0, false, op.ErrClosed
 		}
 		stall.At("write: line read")
 		if w.word&busy() != 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -114,7 +115,7 @@ func TestLimit(t *testing.T) {
 			err = r.set(rng, seed.Size(300, 150))
 			r.check()
 		}
-		if !errors.Is(err, ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
+		if !errors.Is(err, op.ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
 			t.Fatalf("over the limit: %v", err)
 		}
 		if len(r.model) < 1000 {
@@ -159,7 +160,7 @@ func TestOneSlotShort(t *testing.T) {
 		if _, err := work(need); err != nil {
 			t.Errorf("flat %d: %d bytes are needed, and with these there is %v", flat, need, err)
 		}
-		if _, err := work(need - 1); !errors.Is(err, ErrLimit) {
+		if _, err := work(need - 1); !errors.Is(err, op.ErrLimit) {
 			t.Errorf("flat %d: %d bytes are needed, and with one less there is %v", flat, need, err)
 		}
 	}

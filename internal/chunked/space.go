@@ -7,6 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/room"
+	"github.com/pando-index/pando/internal/op"
 )
 
 // space is slots of one size in device memory. Free ones are in a list on the
@@ -51,7 +52,7 @@ func (s *space) reserve(n int) error {
 		return nil
 	}
 	if need > s.most || int64(need-s.room)*int64(s.slot) > s.budget.left {
-		return ErrLimit
+		return op.ErrLimit
 	}
 	// Some more, for batches that are queued before it is known what they need, as
 	// long as there is plenty.

@@ -25,9 +25,6 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// ErrLimit is the error for a batch that would take more memory than allowed.
-var ErrLimit = errors.New("over the memory limit")
-
 // Tree is a map from codes to codes in a device's memory. Its methods must not
 // be called at the same time.
 type Tree[C order.Code] struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 )
 
 // Leaves may lie in page-locked host memory, where kernels read and write them over
@@ -72,7 +73,7 @@ func farClass(opts *Options, valBytes int) int {
 func (t *Tree) openHost(most int) (pool, error) {
 	most = int(min(int64(most), t.hostLeft/unit))
 	if most <= 0 {
-		return pool{}, ErrLimit
+		return pool{}, op.ErrLimit
 	}
 	memory, err := t.dev.ReserveHost(int64(most) * unit)
 	return pool{memory: memory, slot: unit, most: most, host: true}, err
@@ -92,7 +93,7 @@ func (t *Tree) hostHas(p *pool, slots int) bool {
 
 // isShort reports whether an error says that there is no memory left.
 func isShort(err error) bool {
-	return errors.Is(err, ErrLimit) || errors.Is(err, device.ErrOutOfMemory)
+	return errors.Is(err, op.ErrLimit) || errors.Is(err, device.ErrOutOfMemory)
 }
 
 // orMoved does something that needs device memory, and does it again with the leaves in
@@ -113,7 +114,7 @@ func (t *Tree) orMoved(do func() error) error {
 func (t *Tree) moveLeaves() error {
 	used := int64(t.leaves.next) * unit
 	if used > t.hostLeft {
-		return ErrLimit
+		return op.ErrLimit
 	}
 	to, err := t.openHost(t.far.split)
 	if err != nil {

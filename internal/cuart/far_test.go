@@ -15,6 +15,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/seed"
@@ -316,7 +317,7 @@ func TestHostHasNoMemory(t *testing.T) {
 				t.Fatalf("%+v: %d bytes of %d that are free are taken", opts, n, free)
 			}
 		}
-		if !errors.Is(err, ErrLimit) || asked == 0 || r.tree.HostBytes() == 0 {
+		if !errors.Is(err, op.ErrLimit) || asked == 0 || r.tree.HostBytes() == 0 {
 			t.Errorf("%+v: %d entries, %d bytes in host memory, asked %d times: %v", opts, len(r.model), r.tree.HostBytes(), asked, err)
 		}
 		r.check()

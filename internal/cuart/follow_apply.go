@@ -6,6 +6,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/backlog"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/radix"
 )
 
@@ -187,14 +188,14 @@ func (f *Follower) some(b *Batch, lo int, is func(key string) bool) *some {
 // they find.
 func (f *Follower) complete(s *some, b *Batch) {
 	n := len(s.Keys)
-	s.Kind, s.Workers, s.Found = radix.Kind(b.Kind), f.opts.Workers, make([]bool, n)
+	s.Kind, s.Workers, s.Found = op.Kind(b.Kind), f.opts.Workers, make([]bool, n)
 	if len(b.Old) > 0 {
 		s.Old = make([]uint64, n)
 	}
 	if b.Kinds != nil {
-		s.Kinds = make([]radix.Kind, n)
+		s.Kinds = make([]op.Kind, n)
 		for j := range s.Kinds {
-			s.Kinds[j] = radix.Kind(b.Kinds[s.row(j)])
+			s.Kinds[j] = op.Kind(b.Kinds[s.row(j)])
 		}
 	}
 	if !b.sets() {
@@ -222,9 +223,9 @@ func (s *some) more() (n int) {
 			kind = s.Kinds[j]
 		}
 		switch {
-		case kind == radix.Set && !had:
+		case kind == op.Set && !had:
 			n++
-		case kind == radix.Delete && had:
+		case kind == op.Delete && had:
 			n--
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -91,7 +92,7 @@ func TestLimit(t *testing.T) {
 		err = set(100)
 		r.check()
 	}
-	if !errors.Is(err, ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
+	if !errors.Is(err, op.ErrLimit) && !errors.Is(err, device.ErrOutOfMemory) {
 		t.Fatalf("over the limit: %v", err)
 	}
 	if len(r.model) < 1000 {

@@ -7,6 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/backlog"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/radix"
 )
 
@@ -126,7 +127,7 @@ func (r *run) Fold() {
 // changes returns those of operations [lo, hi) that change something in the GPU's
 // tree, as the tree in host memory takes them. Keys stay where they are.
 func (r *run) changes(lo, hi int) *radix.Ops {
-	o := &radix.Ops{Kind: radix.Kind(r.kind), Workers: r.f.opts.Workers, Keys: make([]string, 0, hi-lo)}
+	o := &radix.Ops{Kind: op.Kind(r.kind), Workers: r.f.opts.Workers, Keys: make([]string, 0, hi-lo)}
 	for i := lo; i < hi; i++ {
 		kind, key := r.kindOf(i), r.key(i)
 		if kind == Get || len(key) > r.f.tree.longest {
@@ -134,7 +135,7 @@ func (r *run) changes(lo, hi int) *radix.Ops {
 		}
 		o.Keys = append(o.Keys, key)
 		if r.kinds != nil {
-			o.Kinds = append(o.Kinds, radix.Kind(kind))
+			o.Kinds = append(o.Kinds, op.Kind(kind))
 		}
 		if r.vals != nil {
 			o.Vals = append(o.Vals, r.val(i))

@@ -12,11 +12,9 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/room"
 	"github.com/pando-index/pando/internal/hostmem"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 )
-
-// ErrLimit is the error for a batch that would take more memory than allowed.
-var ErrLimit = errors.New("over the memory limit")
 
 // Tree is a map from strings to values of 32 or 64 bits in a device's memory. Its
 // methods must not be called at the same time.
@@ -199,7 +197,7 @@ func (t *Tree) grow(p *pool, slots int) error {
 	}
 	bytes := int64(slots-p.room) * int64(p.slot)
 	if slots > p.most || bytes > *left || p.host && !t.hostHas(p, slots) {
-		return ErrLimit
+		return op.ErrLimit
 	}
 	if err := p.memory.Grow(int64(slots) * int64(p.slot)); err != nil {
 		return err

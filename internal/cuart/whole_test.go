@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/seed"
 )
@@ -100,7 +101,7 @@ func TestBatchIsWhole(t *testing.T) {
 			t.Errorf("lost at %d of %d: %d of %d operations are done: %v", at-before, after-before, n, wholeKeys, err)
 		case err == nil:
 			done++
-		case !errors.Is(err, radix.ErrLimit):
+		case !errors.Is(err, op.ErrLimit):
 			t.Error(err)
 		}
 		relief.Stop()
@@ -122,7 +123,7 @@ func TestLongKeysOfBatchAreFirst(t *testing.T) {
 		keys = append(keys, fmt.Sprint(strings.Repeat("long", MaxKey/4+1), i))
 	}
 	err = x.f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(make([]uint64, len(keys))), Kind: Set})
-	if x.f.Wait(); !errors.Is(err, radix.ErrLimit) || x.there() != 0 {
+	if x.f.Wait(); !errors.Is(err, op.ErrLimit) || x.there() != 0 {
 		t.Errorf("%d of %d operations are done: %v", x.there(), len(keys), err)
 	}
 	must(t, x.f.Down())

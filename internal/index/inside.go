@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -245,7 +246,7 @@ func (s scratch[C]) Set(code uint64) error {
 }
 
 func (s scratch[C]) Apply(codes []uint64) error {
-	ops := &bplus.Ops[C]{Kind: bplus.Set, Keys: make([]C, len(codes)), Vals: make([]C, len(codes))}
+	ops := &bplus.Ops[C]{Kind: op.Set, Keys: make([]C, len(codes)), Vals: make([]C, len(codes))}
 	for i, c := range codes {
 		ops.Keys[i] = C(c)
 	}

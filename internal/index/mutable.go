@@ -4,9 +4,9 @@ import (
 	"errors"
 
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -113,10 +113,10 @@ func loadEach[C order.Code](m *Map, dst []C, vals Column) {
 
 // mutableError gives an error of a tree a cause.
 func mutableError(err error) error {
-	if errors.Is(err, bplus.ErrLimit) || errors.Is(err, radix.ErrLimit) {
+	if errors.Is(err, op.ErrLimit) {
 		return problem(CauseLimit, "the tree is as large as it may be: %w", err)
 	}
-	if errors.Is(err, bplus.ErrClosed) || errors.Is(err, radix.ErrClosed) {
+	if errors.Is(err, op.ErrClosed) {
 		return problem(CauseClosed, "%w", err)
 	}
 	return err
@@ -124,7 +124,7 @@ func mutableError(err error) error {
 
 // failed gives an error of a change a cause, and the figures of a limit.
 func (m *Map) failed(err error) error {
-	if errors.Is(err, bplus.ErrLimit) || errors.Is(err, radix.ErrLimit) {
+	if errors.Is(err, op.ErrLimit) {
 		return problem(CauseLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.Bytes(), m.cfg.Limit)
 	}
 	return mutableError(err)

@@ -2,7 +2,7 @@ package index
 
 import (
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packing"
 )
@@ -49,7 +49,7 @@ func (m *Map) GetPacked(data []byte, offsets []int32, vals Column, found []bool)
 // Apply does a batch of operations, as if one after the other. kinds is nil
 // where all are of one kind. vals become what was there before where report is
 // true; found may be nil where it is not.
-func (m *Map) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, vals Column, found []bool, report bool) error {
+func (m *Map) Apply(keys order.Keys, kinds []op.Kind, kind op.Kind, vals Column, found []bool, report bool) error {
 	m.awaitKeys(keys)
 	c := changes{keys: keys, kinds: kinds, kind: kind, size: m.size, found: found}
 	if m.boxes == nil {
@@ -71,13 +71,13 @@ func (m *Map) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, vals C
 func (m *Map) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
 	if _, counts := m.keyMap.(deleteCounter); counts && found == nil && m.boxes == nil {
 		m.awaitKeys(keys)
-		err = m.apply(&changes{keys: keys, kind: bplus.Delete, deleted: &deleted})
+		err = m.apply(&changes{keys: keys, kind: op.Delete, deleted: &deleted})
 		return deleted, m.failed(err)
 	}
 	if found == nil {
 		found = make([]bool, keys.Len())
 	}
-	err = m.Apply(keys, nil, bplus.Delete, Column{}, found, false)
+	err = m.Apply(keys, nil, op.Delete, Column{}, found, false)
 	for _, f := range found {
 		if f {
 			deleted++
@@ -92,7 +92,7 @@ func (m *Map) applyBoxed(c *changes, vals Column, report bool) error {
 	slots, was := make([]uint64, n), make([]uint64, n)
 	var made []uint64
 	for i := range slots {
-		if k := c.kind; k == bplus.Set || c.kinds != nil && c.kinds[i] == bplus.Set {
+		if k := c.kind; k == op.Set || c.kinds != nil && c.kinds[i] == op.Set {
 			slots[i] = m.bits(m.val.boxed(m.val.place(vals, i)))
 			made = append(made, slots[i])
 		}
@@ -116,7 +116,7 @@ func (m *Map) applyBoxed(c *changes, vals Column, report bool) error {
 		var v Value
 		switch k := c.kind; {
 		case !found[i]:
-		case k != bplus.Get || c.kinds != nil && c.kinds[i] != bplus.Get:
+		case k != op.Get || c.kinds != nil && c.kinds[i] != op.Get:
 			v = m.value(was[i])
 			out = append(out, was[i])
 		case got != nil:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 )
@@ -56,8 +57,8 @@ type keyCursor interface {
 // changes is a batch of operations as a Map takes it.
 type changes struct {
 	keys  order.Keys
-	kinds []bplus.Kind // nil where all are of one kind
-	kind  bplus.Kind
+	kinds []op.Kind // nil where all are of one kind
+	kind  op.Kind
 	vals  []byte // of size bytes each
 	size  int
 	old   []byte // like vals, and may be the same memory; nil if nobody asks
@@ -336,7 +337,7 @@ func (t *codes[C]) applyRows(b *changes, ops *bplus.Ops[C], rows []uint32) error
 	loadVals(all, b.vals, b.size)
 	ops.Vals = make([]C, n)
 	if b.kinds != nil {
-		ops.Kinds = make([]bplus.Kind, n)
+		ops.Kinds = make([]op.Kind, n)
 	}
 	for i, r := range rows {
 		ops.Vals[i] = all[r]

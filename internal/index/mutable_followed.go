@@ -7,9 +7,9 @@ import (
 	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packing"
-	"github.com/pando-index/pando/internal/radix"
 )
 
 // followed is a keyMap of strings with a copy on a GPU, where large batches run. What
@@ -93,7 +93,7 @@ func (t *followed) remove(key order.Probe) (old uint64, had bool, err error) {
 func (t *followed) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
 	for done := false; !done && err == nil; {
 		if t.Closed() {
-			return 0, false, radix.ErrClosed
+			return 0, false, op.ErrClosed
 		}
 		old, had = t.get(key)
 		val, keep := f(old, had, t.Gen())
@@ -139,7 +139,7 @@ func (t *followed) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, er
 				deleted, err = t.textMap.deleteRange(order.Probe{Text: keys[0]}, last, gone)
 				n, lo = n+deleted, last
 			} else if t.Closed() {
-				err = radix.ErrClosed
+				err = op.ErrClosed
 			}
 			return keys
 		})

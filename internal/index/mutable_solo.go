@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pando-index/pando/internal/bplus"
-	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/twin"
 )
@@ -57,7 +56,7 @@ func newSolo[C order.Code](e *soloEntries[C], cfg Config) (keyMap, error) {
 	const piece = 4 << 20
 	for lo := 0; lo < e.n; lo += piece {
 		hi := min(lo+piece, e.n)
-		err := t.Apply(&twin.Batch[C]{N: hi - lo, Kind: bplus.Set, Fill: func(at int, ks, vs []C, _ []uint8) {
+		err := t.Apply(&twin.Batch[C]{N: hi - lo, Kind: op.Set, Fill: func(at int, ks, vs []C, _ []uint8) {
 			e.fill(lo+at, ks, vs)
 		}})
 		if err != nil {
@@ -92,9 +91,9 @@ func soloError(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, chunked.ErrLimit) || errors.Is(err, device.ErrOutOfMemory):
+	case errors.Is(err, op.ErrLimit) || errors.Is(err, device.ErrOutOfMemory):
 		return problem(CauseMemory, "the GPU has no memory for this batch, and nothing of it was done: %w", err)
-	case err == twin.ErrClosed:
+	case err == op.ErrClosed:
 		return problem(CauseClosed, "%w", err)
 	}
 	return problem(CauseLost, "the GPU that alone held this tree is lost, and the tree with it: %w", err)
@@ -104,7 +103,7 @@ func soloError(err error) error {
 func (t *solo[C]) must(err error) { mustSolo(err) }
 
 func mustSolo(err error) {
-	if err != nil && err != twin.ErrClosed { // of a closed tree the caller knows
+	if err != nil && err != op.ErrClosed { // of a closed tree the caller knows
 		panic(fmt.Sprintf("pando: %v", soloError(err)))
 	}
 }
@@ -118,17 +117,17 @@ func (t *solo[C]) get(key order.Probe) (uint64, bool) {
 	return uint64(v), ok
 }
 
-func (t *solo[C]) single(kind bplus.Kind, key order.Probe, val uint64) (uint64, bool, error) {
+func (t *solo[C]) single(kind op.Kind, key order.Probe, val uint64) (uint64, bool, error) {
 	old, had, err := t.Single(kind, C(key.Code), C(val))
 	return uint64(old), had, soloError(err)
 }
 
 func (t *solo[C]) set(key order.Probe, val uint64) (uint64, bool, error) {
-	return t.single(bplus.Set, key, val)
+	return t.single(op.Set, key, val)
 }
 
 func (t *solo[C]) remove(key order.Probe) (uint64, bool, error) {
-	return t.single(bplus.Delete, key, 0)
+	return t.single(op.Delete, key, 0)
 }
 
 // update makes a change if nothing has changed since f was asked.
@@ -143,9 +142,9 @@ func (t *solo[C]) update(key order.Probe, f func(old uint64, had bool, gen uint6
 		if !keep && !had {
 			return 0, false, nil
 		}
-		kind := bplus.Delete
+		kind := op.Delete
 		if keep {
-			kind = bplus.Set
+			kind = op.Set
 		}
 		if done, err := t.SingleIf(seq, kind, C(key.Code), C(val)); done || err != nil {
 			return uint64(old), had, soloError(err)
@@ -164,7 +163,7 @@ func (t *solo[C]) pop(greatest bool) (order.Probe, uint64, bool, error) {
 		if err != nil || n == 0 && t.Seq() == seq {
 			return order.Probe{}, 0, false, soloError(err)
 		}
-		if done, err := t.SingleIf(seq, bplus.Delete, k[0], 0); done || err != nil {
+		if done, err := t.SingleIf(seq, op.Delete, k[0], 0); done || err != nil {
 			return order.Probe{Code: uint64(k[0])}, uint64(v[0]), done, soloError(err)
 		}
 	}
@@ -210,7 +209,7 @@ func (t *solo[C]) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err
 }
 
 func (t *solo[C]) deleteKeys(keys []C, found []bool) error {
-	return t.Apply(&twin.Batch[C]{N: len(keys), Kind: bplus.Delete,
+	return t.Apply(&twin.Batch[C]{N: len(keys), Kind: op.Delete,
 		Fill: func(lo int, ks, _ []C, _ []uint8) { copy(ks, keys[lo:]) },
 		Answer: func(lo int, _ []C, had []uint8) {
 			for i, h := range had {

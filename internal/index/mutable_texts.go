@@ -5,9 +5,9 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/radix"
@@ -37,7 +37,7 @@ func loadTexts(m *Map, n int, span func(lo int, keys order.Keys, vals Column)) (
 			last = key
 		}
 		loadEach(m, bits, vals)
-		if err := t.Tree.Apply(&radix.Ops{Kind: radix.Set, Keys: keys, Vals: bits, Workers: m.workers}); err != nil {
+		if err := t.Tree.Apply(&radix.Ops{Kind: op.Set, Keys: keys, Vals: bits, Workers: m.workers}); err != nil {
 			t.Tree.Close()
 			return nil, err
 		}
@@ -154,12 +154,8 @@ func getTexts(keys []string, vals []byte, size int, found []bool, use func(lo, h
 
 func (t *textMap) apply(b *changes) error {
 	n := b.keys.Len()
-	o := &radix.Ops{Keys: b.keys.Strings(), Kind: radix.Kind(b.kind), Found: b.found, Seen: b.seen, Workers: t.workers}
-	o.Kinds = unsafe.Slice((*radix.Kind)(unsafe.Pointer(unsafe.SliceData(b.kinds))), len(b.kinds))
-	if b.kinds == nil {
-		o.Kinds = nil
-	}
-	if b.kinds != nil || b.kind == bplus.Set {
+	o := &radix.Ops{Keys: b.keys.Strings(), Kinds: b.kinds, Kind: b.kind, Found: b.found, Seen: b.seen, Workers: t.workers}
+	if b.kinds != nil || b.kind == op.Set {
 		o.Vals = make([]uint64, n)
 		loadVals(o.Vals, b.vals, b.size)
 	}

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/twin"
 	"github.com/pando-index/pando/internal/vector"
@@ -101,14 +102,14 @@ func (t *twinned[C]) settle(changes bool) bool {
 	if changes { // each key is set to what it has
 		most = t.crossover(n, func(k int) {
 			ks, vs := order.Sort(slices.Clone(keys[:k]), make([]C, k), slices.Clone(vals[:k]), make([]C, k), t.workers)
-			t.Tree.Apply(&bplus.Ops[C]{Keys: ks, Vals: vs, Kind: bplus.Set}, t.workers)
+			t.Tree.Apply(&bplus.Ops[C]{Keys: ks, Vals: vs, Kind: op.Set}, t.workers)
 		}, func(k int) {
 			fill := func(lo int, ks, vs []C, _ []uint8) {
 				copy(ks, keys[lo:])
 				copy(vs, vals[lo:])
 			}
 			none := func(int, int) ([]C, error) { return nil, nil } // the tree has these values
-			t.twin.Apply(&twin.Batch[C]{N: k, Kind: bplus.Set, Fill: fill, CPU: none})
+			t.twin.Apply(&twin.Batch[C]{N: k, Kind: op.Set, Fill: fill, CPU: none})
 			t.twin.Wait()
 		})
 	}
@@ -171,7 +172,7 @@ func (t *twinned[C]) remove(key order.Probe) (old uint64, had bool, err error) {
 func (t *twinned[C]) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
 	for done := false; !done && err == nil; {
 		if t.Closed() {
-			return 0, false, bplus.ErrClosed
+			return 0, false, op.ErrClosed
 		}
 		old, had = t.get(key)
 		val, keep := f(old, had, t.Gen())

@@ -7,6 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/index/indextest"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 )
@@ -52,7 +53,7 @@ func (idleEvent) Close() error                                     { return nil 
 // operations to page-locked memory, and answers from there.
 func BenchmarkHostPart(b *testing.B) {
 	const n = 4 << 20
-	keys, vals, found, kinds := make([]uint64, n), make([]uint64, n), make([]bool, n), make([]bplus.Kind, n)
+	keys, vals, found, kinds := make([]uint64, n), make([]uint64, n), make([]bool, n), make([]op.Kind, n)
 	for i := range keys {
 		keys[i], vals[i], kinds[i] = uint64(i)*7, uint64(i), bplus.Kind(i%3)
 	}

@@ -1,8 +1,8 @@
 package index_test
 
 import (
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -40,5 +40,5 @@ func (m typed[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) err
 }
 
 func (m typed[V]) SetBatch(keys order.Keys, vals []V) error {
-	return m.Apply(keys, nil, bplus.Set, index.ColumnOf(vals), nil, false)
+	return m.Apply(keys, nil, op.Set, index.ColumnOf(vals), nil, false)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/vector"
@@ -166,7 +167,7 @@ func (m *Map) Select(lo, hi order.Probe, c vector.Condition) []Selected {
 // there were. It does nothing, and returns false, if they do not lie in the tree.
 func (m *Map) Transform(lo, hi order.Probe, c *vector.Change) (changed int, inTree bool, err error) {
 	if m.Closed() {
-		return 0, true, m.failed(bplus.ErrClosed)
+		return 0, true, m.failed(op.ErrClosed)
 	}
 	v, ok := m.many()
 	if !ok {

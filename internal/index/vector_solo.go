@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/pando-index/pando/internal/bplus"
-	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/vector"
 )
@@ -23,7 +23,7 @@ func (t *solo[C]) histogram(typ vector.Type, lo, hi uint64, bounds []uint64, cou
 // could reports whether the GPU had the memory for what it was to do; else the CPU
 // reads the values.
 func (t *solo[C]) could(err error) bool {
-	if errors.Is(err, chunked.ErrLimit) || errors.Is(err, device.ErrOutOfMemory) {
+	if errors.Is(err, op.ErrLimit) || errors.Is(err, device.ErrOutOfMemory) {
 		return false
 	}
 	t.must(err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -69,7 +70,7 @@ func TestTooManySnapshots(t *testing.T) {
 	tree.Set("a", 1)
 	for i := range ageHalf {
 		s, err := tree.Snapshot()
-		if (err == nil) != (i < ageHalf/2) || err != nil && !errors.Is(err, ErrLimit) {
+		if (err == nil) != (i < ageHalf/2) || err != nil && !errors.Is(err, op.ErrLimit) {
 			t.Fatalf("snapshot %d: %v", i, err)
 		}
 		if err == nil {

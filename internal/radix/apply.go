@@ -3,24 +3,16 @@ package radix
 import (
 	"sync"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/shortcut"
-)
-
-// Kind is what an operation of a batch does.
-type Kind uint8
-
-const (
-	Get Kind = iota
-	Set
-	Delete
 )
 
 // Ops is a batch of operations. Those with one key are one change, as if they were done in
 // their order.
 type Ops struct {
 	Keys  []string
-	Kinds []Kind // nil where all are of kind Kind
-	Kind  Kind
+	Kinds []op.Kind // nil where all are of kind Kind
+	Kind  op.Kind
 	Vals  []uint64 // of Set
 	Old   []uint64 // becomes what was there before; nil if nobody asks
 	Found []bool   // likewise whether there was something
@@ -35,7 +27,7 @@ type Ops struct {
 	next  []int32 // the next one on the same key, 0 for none; nil likewise
 }
 
-func (o *Ops) kind(i int) Kind {
+func (o *Ops) kind(i int) op.Kind {
 	if o.Kinds != nil {
 		return o.Kinds[i]
 	}
@@ -57,7 +49,7 @@ func (t *Tree) Apply(o *Ops) error {
 	defer t.batch.Unlock()
 	if t.limit == 0 && optimistic && !t.hasSnapshots() {
 		if t.closed.Load() {
-			return ErrClosed
+			return op.ErrClosed
 		}
 		if t.promise(nil, o) == nil {
 			defer t.unpromise()
@@ -161,7 +153,7 @@ func (t *Tree) applyAlone(o *Ops) error {
 	w := t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {
-		return ErrClosed
+		return op.ErrClosed
 	}
 	if t.frozen == 0 && t.promise(w, o) == nil {
 		defer t.unpromise()
@@ -190,7 +182,7 @@ func (t *Tree) applyAll(o *Ops, promised bool) error {
 	}
 	ws := t.writers(workers)
 	idle := make(chan *writer, len(ws))
-	deletes := o.Kinds == nil && o.Kind == Delete
+	deletes := o.Kinds == nil && o.Kind == op.Delete
 	for _, w := range ws {
 		w.prepaid, w.free = promised && !deletes, deletes // to which nothing was promised
 		idle <- w

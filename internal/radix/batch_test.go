@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -16,7 +17,7 @@ func drawOps(rng *rand.Rand, n int, m model, draw func(*rand.Rand) string) (o *O
 	if rng.IntN(2) == 0 {
 		o.Kind = Kind(1 + rng.IntN(2))
 	} else {
-		o.Kinds = make([]Kind, n)
+		o.Kinds = make([]op.Kind, n)
 		for i := range o.Kinds {
 			o.Kinds[i] = Kind(rng.IntN(3))
 		}
@@ -27,9 +28,9 @@ func drawOps(rng *rand.Rand, n int, m model, draw func(*rand.Rand) string) (o *O
 		was, had := m[k]
 		old, found = append(old, was), append(found, had)
 		switch o.kind(i) {
-		case Set:
+		case op.Set:
 			m[k] = v
-		case Delete:
+		case op.Delete:
 			delete(m, k)
 		}
 	}
@@ -211,7 +212,7 @@ func TestMemoryLimit(t *testing.T) {
 			if _, _, err := tree.Set(k, 1); err == nil {
 				m[k] = 1
 			}
-			if !(o.Kinds == nil && o.Kind == Delete) && tree.Bytes() > limit {
+			if !(o.Kinds == nil && o.Kind == op.Delete) && tree.Bytes() > limit {
 				t.Fatalf("%d bytes, and the limit is %d", tree.Bytes(), limit)
 			}
 			settle(tree)
@@ -282,7 +283,7 @@ func TestPromiseIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := &Ops{Kind: Set}
+	o := &Ops{Kind: op.Set}
 	for range 40_000 {
 		key := "batch" + draw(rng)
 		m[key] = rng.Uint64()
@@ -326,7 +327,7 @@ func TestPromiseIsKept(t *testing.T) {
 func TestUntakeKeepsPromise(t *testing.T) {
 	tree := New(0)
 	defer tree.Close()
-	o := &Ops{Kind: Set, Keys: []string{strings.Repeat("x", mostShort+1)}, Vals: []uint64{1}}
+	o := &Ops{Kind: op.Set, Keys: []string{strings.Repeat("x", mostShort+1)}, Vals: []uint64{1}}
 	if err := tree.promise(nil, o); err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +370,7 @@ func TestSeenPanics(t *testing.T) {
 			for i := range n {
 				o.Keys = append(o.Keys, letters(rng, 5, "abcdefgh"))
 				o.Vals = append(o.Vals, 1)
-				o.Kinds = append(o.Kinds, []Kind{Set, Get}[i%2])
+				o.Kinds = append(o.Kinds, []op.Kind{op.Set, op.Get}[i%2])
 				if _, _, err := tree.Set(o.Keys[i], 1); err != nil {
 					t.Fatal(err)
 				}

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/pando-index/pando/internal/op"
 )
 
 // benchKeys returns n keys of a kind.
@@ -92,7 +94,7 @@ func BenchmarkWorkers(b *testing.B) {
 				t := New(0)
 				t.Workers = workers
 				for lo := 0; lo < len(keys); lo += n {
-					t.Apply(&Ops{Kind: Set, Keys: keys[lo : lo+n], Vals: vals, Workers: workers})
+					t.Apply(&Ops{Kind: op.Set, Keys: keys[lo : lo+n], Vals: vals, Workers: workers})
 				}
 				b.StopTimer()
 				t.Close()

@@ -3,13 +3,14 @@ package radix
 import (
 	"errors"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/stall"
 )
 
 // one does a change of a single key.
 func (t *Tree) one(c *change) error {
 	err := t.oneBeside(c)
-	if err != nil && errors.Is(err, ErrLimit) {
+	if err != nil && errors.Is(err, op.ErrLimit) {
 		return t.oneAlone(c) // who is alone can make room
 	}
 	return err
@@ -20,9 +21,9 @@ func (t *Tree) oneBeside(c *change) error {
 	d := t.enter()
 	defer t.leave(d)
 	if t.closed.Load() {
-		return ErrClosed
+		return op.ErrClosed
 	}
-	d.free = c.kind == Delete
+	d.free = c.kind == op.Delete
 	near, depth := t.entrance(c.key)
 	return d.do(c, near, depth)
 }
@@ -32,16 +33,16 @@ func (t *Tree) oneAlone(c *change) error {
 	w := t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {
-		return ErrClosed
+		return op.ErrClosed
 	}
-	w.free = c.kind == Delete
+	w.free = c.kind == op.Delete
 	return w.do(c, 0, 0)
 }
 
 // Set sets the value of a key, and returns the one it had.
 func (t *Tree) Set(key string, val uint64) (old uint64, had bool, err error) {
 	released(t, key)
-	c := change{key: key, kind: Set, val: val}
+	c := change{key: key, kind: op.Set, val: val}
 	if err := t.one(&c); err != nil {
 		return 0, false, err
 	}
@@ -53,7 +54,7 @@ func (t *Tree) Set(key string, val uint64) (old uint64, had bool, err error) {
 // bind it.
 func (t *Tree) Delete(key string) (old uint64, had bool, err error) {
 	released(t, key)
-	c := change{key: key, kind: Delete}
+	c := change{key: key, kind: op.Delete}
 	if err := t.one(&c); err != nil {
 		return 0, false, err
 	}
@@ -70,15 +71,15 @@ func (t *Tree) Update(key string, f func(old uint64, had bool, gen uint64) (val 
 	for {
 		gen := t.Gen()
 		if t.closed.Load() {
-			return 0, false, ErrClosed
+			return 0, false, op.ErrClosed
 		}
 		old, had = t.Get(key)
 		val, keep := f(old, had, gen)
 		stall.At("radix: update computed")
 		released(t, key)
-		c := change{key: key, kind: Delete, only: &state{old, had, gen}}
+		c := change{key: key, kind: op.Delete, only: &state{old, had, gen}}
 		if keep {
-			c.kind, c.val = Set, val
+			c.kind, c.val = op.Set, val
 		}
 		if err := t.one(&c); err != nil || !c.missed {
 			return old, had, err

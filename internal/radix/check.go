@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/shortcut"
 )
 
@@ -17,7 +18,7 @@ func (t *Tree) Check() error {
 	defer t.unlockWrite()
 	t.unstock()
 	if t.closed.Load() {
-		return ErrClosed
+		return op.ErrClosed
 	}
 	c := checker{t: t, seen: map[link]int64{}}
 	n, err := c.tree(t.top.link)

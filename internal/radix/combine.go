@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -174,10 +175,10 @@ func (o *Ops) whole(c *change, head int32) {
 	c.key = o.Keys[head]
 	for row, more := head, true; more; more = row != 0 {
 		switch o.kind(int(row)) {
-		case Set:
-			c.kind, c.val = Set, o.Vals[row]
-		case Delete:
-			c.kind, c.val = Delete, 0
+		case op.Set:
+			c.kind, c.val = op.Set, o.Vals[row]
+		case op.Delete:
+			c.kind, c.val = op.Delete, 0
 		}
 		row = o.after(row)
 	}
@@ -195,11 +196,11 @@ func (o *Ops) report(head int32, old uint64, had bool) {
 			o.Old[i] = old
 		}
 		switch {
-		case kind == Get && had && o.Seen != nil:
+		case kind == op.Get && had && o.Seen != nil:
 			o.Seen(i, old)
-		case kind == Set:
+		case kind == op.Set:
 			old, had = o.Vals[i], true
-		case kind == Delete:
+		case kind == op.Delete:
 			old, had = 0, false
 		}
 		row = o.after(row)

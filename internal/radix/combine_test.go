@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -22,7 +23,7 @@ func TestOneKeyOfABatchIsOneChange(t *testing.T) {
 				if forked {
 					defer mustSnapshot(t, tree).Close()
 				}
-				for _, kind := range []Kind{Set, Delete} {
+				for _, kind := range []op.Kind{op.Set, op.Delete} {
 					seenBeside(t, tree, setsOf(n, kind), 200/(1+n/100)+seed.Times(1, 3))
 				}
 				mustCheck(t, tree)
@@ -35,15 +36,15 @@ const last = 7 // the value that key k has between two batches
 
 // setsOf returns a batch that changes key k often, among others, at the beginning and at the end. All
 // but the last of these changes are of a kind.
-func setsOf(n int, kind Kind) *Ops {
-	o := &Ops{Keys: make([]string, n), Kinds: make([]Kind, n), Vals: make([]uint64, n), Workers: 3}
+func setsOf(n int, kind op.Kind) *Ops {
+	o := &Ops{Keys: make([]string, n), Kinds: make([]op.Kind, n), Vals: make([]uint64, n), Workers: 3}
 	for i := range o.Keys {
 		o.Keys[i], o.Kinds[i], o.Vals[i] = "k", kind, 1
 		if i%2 == 1 && i > 1 {
-			o.Keys[i], o.Kinds[i] = fmt.Sprintf("%05d", i*31%n), Set
+			o.Keys[i], o.Kinds[i] = fmt.Sprintf("%05d", i*31%n), op.Set
 		}
 	}
-	o.Keys[n-1], o.Kinds[n-1], o.Vals[n-1] = "k", Set, last
+	o.Keys[n-1], o.Kinds[n-1], o.Vals[n-1] = "k", op.Set, last
 	return o
 }
 

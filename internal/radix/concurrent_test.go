@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/shortcut"
 	"github.com/pando-index/pando/internal/stall"
@@ -99,12 +100,12 @@ func churn(tree *Tree, rng *rand.Rand, key func(int) string, always int) {
 	case 3, 4:
 		tree.Delete(odd())
 	case 5:
-		o := &Ops{Kind: Set, Keys: make([]string, 20), Vals: make([]uint64, 20)}
+		o := &Ops{Kind: op.Set, Keys: make([]string, 20), Vals: make([]uint64, 20)}
 		for i := range o.Keys {
 			o.Keys[i] = odd()
 		}
 		tree.Apply(o)
-		o.Kind = Delete
+		o.Kind = op.Delete
 		tree.Apply(o)
 	}
 }

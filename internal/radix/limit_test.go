@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -32,7 +33,7 @@ func limitHolds(t *testing.T, writers int, draw func(*rand.Rand) string) {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(s, uint64(g)))
 			for step := range 6000 {
-				if err := anyChange(tree, rng, draw); err != nil && !errors.Is(err, ErrLimit) {
+				if err := anyChange(tree, rng, draw); err != nil && !errors.Is(err, op.ErrLimit) {
 					t.Errorf("step %d: %v", step, err)
 				}
 				if n := tree.Bytes(); n > limit {

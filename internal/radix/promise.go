@@ -3,6 +3,7 @@ package radix
 import (
 	"sync"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 )
 
@@ -11,12 +12,12 @@ import (
 // no more can be than there are nodes that may become full, unless others write beside
 // it: w is nil then.
 func (t *Tree) promise(w *writer, o *Ops) error {
-	if o.Kinds == nil && o.Kind == Delete {
+	if o.Kinds == nil && o.Kind == op.Delete {
 		return nil
 	}
 	want, bytes := t.wanted(o, w == nil)
 	if !t.fits(bytes) && (w == nil || !t.makeRoom(w, bytes)) {
-		return ErrLimit
+		return op.ErrLimit
 	}
 	m := t.memory
 	m.mu.Lock()
@@ -64,7 +65,7 @@ func (o *Ops) leaves() (n int, want [classes]int, bytes int64) {
 		var some [classes]int
 		sets, long := 0, int64(0)
 		for i := p * piece; i < min((p+1)*piece, len(o.Keys)); i++ {
-			if o.kind(i) != Set {
+			if o.kind(i) != op.Set {
 				continue
 			}
 			sets++

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -12,7 +13,7 @@ import (
 // change is what is to be done with a key.
 type change struct {
 	key  string
-	kind Kind
+	kind op.Kind
 	val  uint64 // of Set
 	// only, unless it is nil, is what the key must be for that to be done.
 	only *state
@@ -66,22 +67,22 @@ func (w *writer) attempt(c *change, e end) (done bool, err error) {
 			c.missed = true
 			return true, nil
 		}
-		if c.kind != Set {
+		if c.kind != op.Set {
 			return true, nil
 		}
 		return w.add(c, e)
 	}
 	switch {
-	case c.kind == Get:
+	case c.kind == op.Get:
 		w.see(c, e.leaf, 0)
 		return atomic.LoadUint32(w.word(w.last())) == w.last().word, nil
-	case c.kind == Set && e.leaf.leaf().age() > w.t.frozen:
+	case c.kind == op.Set && e.leaf.leaf().age() > w.t.frozen:
 		return w.overwrite(c, e.leaf), nil
 	}
 	if done, err := w.thawPath(c.key); !done {
 		return false, err
 	}
-	if c.kind == Set {
+	if c.kind == op.Set {
 		return w.exchangeLeaf(c, e.leaf)
 	}
 	return w.cut(c, e.leaf)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -19,7 +20,7 @@ func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 	d := t.enter()
 	for try := range popTries {
 		if t.closed.Load() {
-			err = ErrClosed
+			err = op.ErrClosed
 		}
 		done := err != nil
 		if !done {
@@ -45,7 +46,7 @@ func (t *Tree) popAlone(greatest bool) (key string, val uint64, ok bool, err err
 	defer t.unlockWrite()
 	for done := false; !done && err == nil; {
 		if t.closed.Load() {
-			return "", 0, false, ErrClosed
+			return "", 0, false, op.ErrClosed
 		}
 		key, val, ok, done, err = w.pop(greatest)
 	}
@@ -62,7 +63,7 @@ func (w *writer) pop(greatest bool) (key string, val uint64, ok, done bool, err 
 		return "", 0, false, good, nil
 	}
 	w.free = true
-	c := change{key: strings.Clone(w.t.key(l)), kind: Delete, edge: true}
+	c := change{key: strings.Clone(w.t.key(l)), kind: op.Delete, edge: true}
 	stall.At("radix: writer's way found")
 	done, err = w.attempt(&c, end{leaf: l})
 	return c.key, c.old, true, done && !c.missed, err
@@ -117,7 +118,7 @@ func (t *Tree) DeleteRange(lo, hi string, gone func(val uint64)) (n int, err err
 	defer acquiredAll(t)
 	c := t.Cursor()
 	c.Move(lo, false, false)
-	o := &Ops{Kind: Delete, Keys: make([]string, 0, warmKeys), Old: make([]uint64, warmKeys), Found: make([]bool, warmKeys)}
+	o := &Ops{Kind: op.Delete, Keys: make([]string, 0, warmKeys), Old: make([]uint64, warmKeys), Found: make([]bool, warmKeys)}
 	for more := true; more && err == nil; {
 		o.Keys = o.Keys[:0]
 		for more && len(o.Keys) < warmKeys {
@@ -145,7 +146,7 @@ func (t *Tree) deleteSome(o *Ops) error {
 	d := t.enter()
 	defer t.leave(d)
 	if t.closed.Load() {
-		return ErrClosed
+		return op.ErrClosed
 	}
 	d.free = true
 	var rows [warmKeys]int32

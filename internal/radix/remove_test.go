@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -149,7 +150,7 @@ func TestPopBesideShortcut(t *testing.T) {
 		if changed {
 			d.steps = append([]step{{node: last.node, word: last.word + nextSeq}}, d.steps...)
 		}
-		c := change{key: least, kind: Delete, edge: true}
+		c := change{key: least, kind: op.Delete, edge: true}
 		if d.see(&c, l, 1) == changed {
 			t.Errorf("a way that has changed: %t; it is to be deleted: %t", changed, !c.missed)
 		}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -51,7 +52,7 @@ func (m *memory) take(dst []link, class, n int, promised bool, limit int64) ([]l
 	defer m.mu.Unlock()
 	size := int64(sizeOf(class))
 	if limit > 0 && m.used+size > limit {
-		return dst, ErrLimit
+		return dst, op.ErrLimit
 	}
 	first := link(leafBit)
 	if class < inners {
@@ -81,7 +82,7 @@ func (m *memory) claim(bytes, more, limit int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if limit > 0 && m.used+bytes+more > limit {
-		return ErrLimit
+		return op.ErrLimit
 	}
 	m.account(bytes)
 	return nil
@@ -187,7 +188,7 @@ func (w *writer) take(class int) (l link, err error) {
 		n := len(s[class]) - 1
 		l, s[class] = s[class][n], s[class][:n]
 	} else if l, err = w.restock(class); err != nil {
-		if !errors.Is(err, ErrLimit) || !w.alone || !w.t.makeRoom(w, int64(sizeOf(class))) {
+		if !errors.Is(err, op.ErrLimit) || !w.alone || !w.t.makeRoom(w, int64(sizeOf(class))) {
 			return 0, err
 		}
 		if l, err = w.restock(class); err != nil {

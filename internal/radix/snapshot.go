@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -53,10 +54,10 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 	t.lockWrite()
 	defer t.unlockWrite()
 	if t.closed.Load() {
-		return nil, ErrClosed
+		return nil, op.ErrClosed
 	}
 	if len(t.moments) >= int(ageHalf/2) {
-		return nil, fmt.Errorf("%w: %d snapshots are open", ErrLimit, len(t.moments))
+		return nil, fmt.Errorf("%w: %d snapshots are open", op.ErrLimit, len(t.moments))
 	}
 	m := &moment{epoch: t.Epoch(), age: t.age, root: t.top.link, entries: t.entries()}
 	t.moments = append(t.moments, m)

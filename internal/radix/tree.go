@@ -1,7 +1,6 @@
 package radix
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -74,14 +73,6 @@ const (
 	locked  = 1
 	dead    = 2
 	nextSeq = 4
-)
-
-var (
-	// ErrLimit is the error for a change that would take more memory than
-	// allowed.
-	ErrLimit = errors.New("over the memory limit")
-	// ErrClosed is the error for the use of a tree that was closed.
-	ErrClosed = errors.New("tree is closed")
 )
 
 // New returns an empty tree that takes at most limit bytes; 0 is no limit.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -195,10 +196,10 @@ func updated(t *testing.T, tree *Tree, rng *rand.Rand, books *ledger, k string) 
 // applied is a batch of a few operations.
 func applied(t *testing.T, tree *Tree, rng *rand.Rand, books *ledger) (in, out []entry) {
 	n := 1 + rng.IntN(4)
-	o := &Ops{Keys: make([]string, n), Kinds: make([]Kind, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n)}
+	o := &Ops{Keys: make([]string, n), Kinds: make([]op.Kind, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n)}
 	for i := range n {
 		o.Keys[i], o.Kinds[i], o.Vals[i] = keyNear(rng), Kind(rng.IntN(3)), books.fresh()
-		if o.Kinds[i] == Set {
+		if o.Kinds[i] == op.Set {
 			in = append(in, entry{o.Keys[i], o.Vals[i]})
 		}
 	}
@@ -206,7 +207,7 @@ func applied(t *testing.T, tree *Tree, rng *rand.Rand, books *ledger) (in, out [
 		t.Error(err)
 	}
 	for i, k := range o.Keys {
-		if o.Kinds[i] != Get {
+		if o.Kinds[i] != op.Get {
 			out = append(out, takenOut(k, o.Old[i], o.Found[i])...)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/radix"
 )
 
@@ -191,15 +192,15 @@ func RadixBatch(keys []string, n int, seed uint64) (Radix, error) {
 	}
 	var o radix.Ops
 	var changed []string
-	add := func(key string, first, second radix.Kind) {
+	add := func(key string, first, second op.Kind) {
 		o.Kinds, o.Keys, changed = append(o.Kinds, first, second), append(o.Keys, key, key), append(changed, key)
 	}
 	for i := range min(n, MostRadix, len(fresh)+len(old)) {
 		if i%5 == 4 && len(old) > 0 || len(fresh) == 0 {
-			add(old[0], radix.Get, radix.Delete)
+			add(old[0], op.Get, op.Delete)
 			old = old[1:]
 		} else {
-			add(fresh[0], radix.Set, radix.Get)
+			add(fresh[0], op.Set, op.Get)
 			fresh = fresh[1:]
 		}
 	}

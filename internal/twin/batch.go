@@ -5,9 +5,9 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/backlog"
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 )
@@ -16,7 +16,7 @@ import (
 type Batch[C order.Code] struct {
 	N     int
 	Kinds bool // there are several kinds
-	Kind  bplus.Kind
+	Kind  op.Kind
 	// Fill sets keys, vals and kinds to those of operations from lo on. Any of them
 	// is nil where it is not asked for: keys and vals may be asked for apart. Several
 	// goroutines call it, and it may be asked again.

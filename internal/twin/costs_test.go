@@ -8,6 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -35,7 +36,7 @@ func TestCostsOfASmallBatch(t *testing.T) {
 	for i := range keys {
 		keys[i] = rng.Uint64()
 	}
-	b := &Batch[uint64]{N: len(keys), Kind: bplus.Set, Fill: func(lo int, ks, vs []uint64, _ []uint8) {
+	b := &Batch[uint64]{N: len(keys), Kind: op.Set, Fill: func(lo int, ks, vs []uint64, _ []uint8) {
 		copy(ks, keys[lo:])
 		copy(vs, keys[lo:])
 	}}

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/vector"
 )
@@ -101,7 +101,7 @@ func (g *onDevice[C]) prepare() error {
 type batch[C order.Code] struct {
 	n      int
 	kinds  bool // there are several kinds
-	kind   bplus.Kind
+	kind   op.Kind
 	sorted bool
 	// fill sets keys, vals and kinds to those of operations from lo on, where they
 	// are not nil. Several goroutines call it.
@@ -121,7 +121,7 @@ type batch[C order.Code] struct {
 }
 
 // sets reports whether there may be values among the operations.
-func (b *batch[C]) sets() bool { return b.kinds || b.kind == bplus.Set }
+func (b *batch[C]) sets() bool { return b.kinds || b.kind == op.Set }
 
 // direct reports whether all operations travel from the caller's own memory.
 func (b *batch[C]) direct() bool {

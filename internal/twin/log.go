@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/backlog"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -67,7 +68,7 @@ type segment[C order.Code] struct {
 	memory     []byte
 	room       int // operations that it is made for
 	keys, vals []C
-	kinds      []bplus.Kind
+	kinds      []op.Kind
 	n          int
 }
 
@@ -94,14 +95,14 @@ func (s *segment[C]) lay(n, column int, keys bool) bool {
 	if len(at) < column+n {
 		return false
 	}
-	s.vals, s.kinds = arena.As[C](at[:bytes]), arena.As[bplus.Kind](at[column:][:n])
+	s.vals, s.kinds = arena.As[C](at[:bytes]), arena.As[op.Kind](at[column:][:n])
 	return true
 }
 
 // get returns what the segment says of a key, if it says something.
 func (s *segment[C]) get(key C) (val C, ok, known bool) {
 	if i, there := slices.BinarySearch(s.keys[:s.n], key); there {
-		return s.vals[i], s.kinds[i] == bplus.Set, true
+		return s.vals[i], s.kinds[i] == op.Set, true
 	}
 	return 0, false, false
 }

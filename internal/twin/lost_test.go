@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -59,13 +60,13 @@ func TestBatchIsWhole(t *testing.T) {
 				vals[i] = uint64(lo + i)
 			}
 		}
-		err = tw.Apply(&Batch[uint64]{N: n, Kind: bplus.Set, Fill: fill, CPU: func(lo, hi int) ([]uint64, error) {
+		err = tw.Apply(&Batch[uint64]{N: n, Kind: op.Set, Fill: fill, CPU: func(lo, hi int) ([]uint64, error) {
 			if tries++; tries < 4 {
 				return nil, errShort
 			}
 			keys, vals := make([]uint64, hi-lo), make([]uint64, hi-lo)
 			fill(lo, keys, vals, nil)
-			return keys, cpu.Apply(&bplus.Ops[uint64]{Kind: bplus.Set, Keys: keys, Vals: vals}, 2)
+			return keys, cpu.Apply(&bplus.Ops[uint64]{Kind: op.Set, Keys: keys, Vals: vals}, 2)
 		}})
 		tw.Wait()
 		there = cpu.Len()
@@ -124,9 +125,9 @@ func TestSoloCloseAmidBatches(t *testing.T) {
 		wg.Go(func() {
 			var err error
 			for i := uint64(0); err == nil; i++ {
-				_, _, err = s.Single(bplus.Set, i*3+id, i)
+				_, _, err = s.Single(op.Set, i*3+id, i)
 			}
-			if !errors.Is(err, ErrClosed) {
+			if !errors.Is(err, op.ErrClosed) {
 				t.Error(err)
 			}
 		})

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"weak"
 
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -25,9 +25,6 @@ type Solo[C order.Code] struct {
 	taken   map[*chunked.Snapshot[C]]weak.Pointer[SoloSnapshot[C]] // snapshots that have not been released, and who has them
 	forget  runtime.Cleanup
 }
-
-// ErrClosed is the error for the use of a tree that was closed.
-var ErrClosed = errors.New("tree is closed")
 
 // NewSolo returns an empty tree. The device is the tree's from then on, also if
 // there is an error.
@@ -52,7 +49,7 @@ func (s *Solo[C]) use(f func() error) error {
 	s.gpu.Lock()
 	defer s.gpu.Unlock()
 	if s.closed {
-		return ErrClosed
+		return op.ErrClosed
 	}
 	return s.run(f)
 }
@@ -75,7 +72,7 @@ func (s *Solo[C]) run(f func() error) error {
 
 // short reports whether an error is that memory was short.
 func short(err error) bool {
-	return errors.Is(err, chunked.ErrLimit) || errors.Is(err, device.ErrOutOfMemory)
+	return errors.Is(err, op.ErrLimit) || errors.Is(err, device.ErrOutOfMemory)
 }
 
 // change runs f, which changes the tree or leaves it as it was. Before memory is
@@ -153,7 +150,7 @@ func (s *Solo[C]) counted(err error) error {
 }
 
 // Single does one operation, and returns what was there before.
-func (s *Solo[C]) Single(kind bplus.Kind, key, val C) (old C, had bool, err error) {
+func (s *Solo[C]) Single(kind op.Kind, key, val C) (old C, had bool, err error) {
 	err = s.Apply(&Batch[C]{
 		N: 1, Kinds: true, Old: true,
 		Fill: func(_ int, keys, vals []C, kinds []uint8) { keys[0], vals[0], kinds[0] = key, val, uint8(kind) },
@@ -166,7 +163,7 @@ func (s *Solo[C]) Single(kind bplus.Kind, key, val C) (old C, had bool, err erro
 
 // SingleIf does one operation if nothing has changed since Seq was seq, and
 // reports whether it did.
-func (s *Solo[C]) SingleIf(seq uint64, kind bplus.Kind, key, val C) (done bool, err error) {
+func (s *Solo[C]) SingleIf(seq uint64, kind op.Kind, key, val C) (done bool, err error) {
 	err = s.change(func() error {
 		if !done && s.seq.Load() != seq {
 			return nil

@@ -6,6 +6,7 @@ import (
 	"weak"
 
 	"github.com/pando-index/pando/internal/chunked"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -77,7 +78,7 @@ func (v *SoloSnapshot[C]) use(f func() error) error {
 	v.s.gpu.Lock()
 	defer v.s.gpu.Unlock()
 	if v.at == nil {
-		return ErrClosed
+		return op.ErrClosed
 	}
 	return v.s.run(f)
 }

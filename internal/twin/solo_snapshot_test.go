@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pando-index/pando/internal/bplus"
-	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -39,7 +38,7 @@ func (r *soloRig) set(n int) error {
 	for i := range keys {
 		keys[i], vals[i] = r.rng.Uint64N(3000), r.rng.Uint64()
 	}
-	err := r.s.Apply(&Batch[uint64]{N: n, Kind: bplus.Set, Fill: func(lo int, ks, vs []uint64, _ []uint8) {
+	err := r.s.Apply(&Batch[uint64]{N: n, Kind: op.Set, Fill: func(lo int, ks, vs []uint64, _ []uint8) {
 		copy(ks, keys[lo:])
 		copy(vs, vals[lo:])
 	}})
@@ -151,7 +150,7 @@ func (r *soloRig) lifeWithSnapshots() {
 		if err := s.v.Release(); err != nil { // a second Release does nothing
 			r.t.Error(err)
 		}
-		if err := r.check(s.v, s.has); !errors.Is(err, ErrClosed) {
+		if err := r.check(s.v, s.has); !errors.Is(err, op.ErrClosed) {
 			r.t.Errorf("after Release: %v", err)
 		}
 	}
@@ -266,7 +265,7 @@ func TestSoloFullWithSnapshots(t *testing.T) {
 		must(t, err)
 		dev.fill()
 		for _, n := range []int{500, 300_000} { // the second needs larger buffers, too
-			if err := r.set(n); !errors.Is(err, device.ErrOutOfMemory) && !errors.Is(err, chunked.ErrLimit) {
+			if err := r.set(n); !errors.Is(err, device.ErrOutOfMemory) && !errors.Is(err, op.ErrLimit) {
 				t.Fatalf("without memory, %d keys: %v", n, err)
 			}
 			must(t, r.check(s, r.has))

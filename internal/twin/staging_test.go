@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/bplus"
-	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -32,19 +32,19 @@ func (a *alone) batch(n int, kinds bool) error {
 	keys, vals, kind := make([]uint64, n), make([]uint64, n), make([]uint8, n)
 	want, there, next := make([]uint64, n), make([]bool, n), maps.Clone(a.has)
 	for i := range keys {
-		keys[i], vals[i], kind[i] = a.rng.Uint64N(300), a.rng.Uint64(), uint8(bplus.Set)
+		keys[i], vals[i], kind[i] = a.rng.Uint64N(300), a.rng.Uint64(), uint8(op.Set)
 		if kinds {
 			kind[i] = uint8(a.rng.IntN(3))
 		}
 		want[i], there[i] = next[keys[i]]
 		switch bplus.Kind(kind[i]) {
-		case bplus.Set:
+		case op.Set:
 			next[keys[i]] = vals[i]
-		case bplus.Delete:
+		case op.Delete:
 			delete(next, keys[i])
 		}
 	}
-	b := &Batch[uint64]{N: n, Kinds: kinds, Old: kinds, Kind: bplus.Set, Fill: func(lo int, ks, vs []uint64, kd []uint8) {
+	b := &Batch[uint64]{N: n, Kinds: kinds, Old: kinds, Kind: op.Set, Fill: func(lo int, ks, vs []uint64, kd []uint8) {
 		copy(ks, keys[lo:])
 		copy(vs, vals[lo:])
 		copy(kd, kind[lo:])
@@ -116,7 +116,7 @@ func (a *alone) work() (errs int) {
 			err := f()
 			switch {
 			case err == nil:
-			case errors.Is(err, device.ErrOutOfMemory) || errors.Is(err, chunked.ErrLimit):
+			case errors.Is(err, device.ErrOutOfMemory) || errors.Is(err, op.ErrLimit):
 				errs++
 			case a.s.Lost() != nil:
 				return errs + 1

@@ -19,6 +19,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -87,7 +88,7 @@ func (t *Twin[C]) load() (err error) {
 		if len(keys) == 0 || err != nil {
 			return
 		}
-		err = t.gpu.apply(&batch[C]{n: len(keys), kind: bplus.Set, sorted: true, workers: t.workers, fill: func(lo int, ks, vs []C, _ []uint8) {
+		err = t.gpu.apply(&batch[C]{n: len(keys), kind: op.Set, sorted: true, workers: t.workers, fill: func(lo int, ks, vs []C, _ []uint8) {
 			copy(ks, keys[lo:])
 			copy(vs, vals[lo:])
 		}})
@@ -194,9 +195,9 @@ func (t *Twin[C]) catchUp() error {
 		copy(ks, keys[lo:])
 		copy(vs, vals[lo:])
 		for i := range kinds {
-			kinds[i] = uint8(bplus.Delete)
+			kinds[i] = uint8(op.Delete)
 			if found[lo+i] {
-				kinds[i] = uint8(bplus.Set)
+				kinds[i] = uint8(op.Set)
 			}
 		}
 	}}

@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -68,31 +69,31 @@ func (w *writer) batch(n int) {
 }
 
 // onCPU does one operation on the tree in host memory.
-func (w *writer) onCPU(key, val uint64, kind bplus.Kind) (changed bool) {
+func (w *writer) onCPU(key, val uint64, kind op.Kind) (changed bool) {
 	var old uint64
 	var had bool
 	switch kind {
-	case bplus.Get:
+	case op.Get:
 		old, had = w.cpu.Get(key)
-	case bplus.Set:
+	case op.Set:
 		old, had, _ = w.cpu.Set(key, val)
-	case bplus.Delete:
+	case op.Delete:
 		old, had, _ = w.cpu.Delete(key)
 	}
 	w.done(key, val, kind, old, had)
-	return kind != bplus.Get
+	return kind != op.Get
 }
 
 // done compares what an operation has found with what it should have.
-func (w *writer) done(key, val uint64, kind bplus.Kind, old uint64, had bool) {
+func (w *writer) done(key, val uint64, kind op.Kind, old uint64, had bool) {
 	want, ok := w.has[key]
 	if old != want || had != ok {
 		w.t.Errorf("writer %d: key %d was %d, %t, want %d, %t", w.id, key, old, had, want, ok)
 	}
 	switch kind {
-	case bplus.Set:
+	case op.Set:
 		w.has[key] = val
-	case bplus.Delete:
+	case op.Delete:
 		delete(w.has, key)
 	}
 }
@@ -228,16 +229,16 @@ func TestSoloLost(t *testing.T) {
 	must(t, err)
 	n := uint64(0)
 	for ; err == nil; n++ {
-		_, _, err = s.Single(bplus.Set, n, n)
+		_, _, err = s.Single(op.Set, n, n)
 	}
-	if n < 3 || errors.Is(err, ErrClosed) {
+	if n < 3 || errors.Is(err, op.ErrClosed) {
 		t.Fatalf("after %d operations: %v", n, err)
 	}
 	if _, _, again := s.Get(0); again == nil || s.Lost() == nil {
 		t.Error("a lost device answers")
 	}
 	s.Close() // of a lost device it is an error
-	if _, _, err := s.Get(0); !errors.Is(err, ErrClosed) {
+	if _, _, err := s.Get(0); !errors.Is(err, op.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

@@ -1,8 +1,8 @@
 package twin
 
 import (
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/vector"
 )
 
@@ -109,7 +109,7 @@ func (s *Solo[C]) Change(key C, keys, vals []C, f func(keys, vals []C) (changed 
 			return nil
 		}
 		s.seq.Add(1)
-		return s.gpu.apply(&batch[C]{n: n, kind: bplus.Set, sorted: true, workers: s.workers, fill: func(lo int, ks, vs []C, _ []uint8) {
+		return s.gpu.apply(&batch[C]{n: n, kind: op.Set, sorted: true, workers: s.workers, fill: func(lo int, ks, vs []C, _ []uint8) {
 			copy(ks, keys[lo:])
 			copy(vs, vals[lo:])
 		}})
