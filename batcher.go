@@ -40,7 +40,7 @@ type batcherCore struct {
 	closed atomic.Bool
 }
 
-// round is one batch, and those who wait for it.
+// round is one batch, and the calls that wait for it.
 type round struct {
 	joined atomic.Int64  // calls that have a place, or wanted one
 	ready  atomic.Int64  // of them, those whose key is there
@@ -166,7 +166,7 @@ func (b *batcherCore) join(key order.Probe) (*round, int) {
 	}
 }
 
-// start lets a round go off, if nobody has yet.
+// start lets a round go off, unless it has already.
 func (r *round) start() {
 	select {
 	case r.turn <- struct{}{}:
@@ -174,8 +174,8 @@ func (r *round) start() {
 	}
 }
 
-// lead is what the first of a round does for all: it waits for their turn,
-// asks, and tells them.
+// lead is run by the first call of a round for all of them: it waits for their
+// turn, asks, and tells them.
 func (b *batcherCore) lead(r *round) {
 	if b.asking.Add(1) > 1 {
 		timer := time.NewTimer(b.wait)
@@ -185,7 +185,7 @@ func (b *batcherCore) lead(r *round) {
 		}
 		timer.Stop()
 	}
-	runtime.Gosched() // those who are about to ask may join
+	runtime.Gosched() // calls that are about to ask may join
 	n := b.shut(r)
 	b.answer(r, n)
 	b.asking.Add(-1)
@@ -193,8 +193,8 @@ func (b *batcherCore) lead(r *round) {
 	close(r.done)
 }
 
-// shut lets nobody else join a round, and returns the number of its calls, when
-// all their keys are there.
+// shut closes a round to further calls, and returns the number of its calls,
+// when all their keys are there.
 func (b *batcherCore) shut(r *round) int {
 	n := b.size
 	if b.open.Load() == r {

@@ -2,7 +2,7 @@ package pando
 
 import "github.com/pando-index/pando/internal/index"
 
-// FileInfo is what a file says of itself in its header.
+// FileInfo is the information in a file's header.
 type FileInfo struct {
 	Path     string        `json:"path"`
 	Version  int           `json:"version"` // of the format
