@@ -20,7 +20,7 @@ type treeCore struct {
 	m      *index.Map
 	key    keyType
 	val    *index.ValueType
-	kept   bool // the second result of val
+	kept   bool // val.Kept()
 	config config
 	types  types // for String
 	closed atomic.Bool

@@ -91,7 +91,7 @@ func (t *Tree[C]) recountLeaf(x uint32) {
 }
 
 // Rank returns the number of entries with a key below key, or up to key where
-// after is true: exactly, if nobody writes meanwhile.
+// after is true. It is exact if no writer runs meanwhile.
 func (t *Tree[C]) Rank(key C, after bool) int {
 	t.refresh()
 	t.lockRead()
@@ -214,8 +214,8 @@ func (l leaf[C]) rank(key C, after bool) (n int) {
 	return n
 }
 
-// At returns entry i in key order, by the counts: exactly, if nobody writes
-// meanwhile. It returns false if there are not so many.
+// At returns entry i in key order, by the counts. It is exact if no writer runs
+// meanwhile. It returns false if there are no more than i entries.
 func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 	t.refresh()
 	t.lockRead()
