@@ -15,8 +15,8 @@ const bucketKeys = shortcut.Keys
 
 // GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i] to whether
 // there is one. It returns the number of keys found. use, unless nil, is called with
-// each span of values while what they stand for is sure to be there; it may be
-// called again for the same span.
+// each span of values while the memory that they stand for is sure to be there; it
+// may be called again for the same span.
 func (t *Tree) GetBatch(keys []string, vals []uint64, found []bool, workers int, use func(lo, hi int)) (hits int) {
 	t.lockRead()
 	defer t.unlockRead()
@@ -56,7 +56,7 @@ type query struct {
 	short bool // it has begun at a shortcut
 }
 
-// bucket is what the searches of some keys need while they are under way.
+// bucket is the state of searches for some keys that are under way.
 type bucket struct {
 	shortcut.Bucket[link]
 	queries [bucketKeys]query

@@ -221,7 +221,8 @@ var reserve = sync.OnceFunc(func() {
 	}
 	pools[inners] = newPool(leafUnit, leafBit-1)
 	leafBase = pools[inners].Base(0)
-	// What a late reader takes for a link of type 0 or 7 is read as a node, too.
+	// A late reader may take any bits for a link: those of type 0 or 7 are read as a
+	// node, too.
 	places[nothing], places[inners] = places[node2], places[node2]
 })
 

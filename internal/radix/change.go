@@ -10,7 +10,7 @@ import (
 func (t *Tree) one(c *change) error {
 	err := t.oneBeside(c)
 	if err != nil && errors.Is(err, ErrLimit) {
-		return t.oneAlone(c) // who is alone can make room
+		return t.oneAlone(c) // a writer that is alone can make room
 	}
 	return err
 }
@@ -27,7 +27,7 @@ func (t *Tree) oneBeside(c *change) error {
 	return d.do(c, near, depth)
 }
 
-// oneAlone is one while nobody else writes.
+// oneAlone is one while there is no other writer.
 func (t *Tree) oneAlone(c *change) error {
 	w := t.lockWrite()
 	defer t.unlockWrite()

@@ -12,10 +12,10 @@ import (
 
 // Cursor reads entries of a tree one after the other, in either direction, while
 // others change it: each entry that it returns is the next one of those that are
-// there at that time. That of a snapshot reads what was there then.
+// there at that time. The cursor of a snapshot reads the entries of that time.
 //
 // It knows the nodes on the way to the entry that it has returned last, and their
-// words. As long as these are the same, the next entry is what these nodes say.
+// words. As long as these are the same, the next entry follows from these nodes.
 type Cursor struct {
 	t      *Tree
 	still  *moment // the snapshot; nil for the tree as it is
@@ -27,7 +27,7 @@ type Cursor struct {
 	failed bool    // something was met that is being changed
 
 	position
-	begin position // what the position was before the last entry
+	begin position // the position before the last entry
 	down  bool
 	block []byte // memory for keys
 }
@@ -115,7 +115,8 @@ func (c *Cursor) next() (key string, val uint64, ok bool) {
 	}
 }
 
-// over reports whether what the cursor reads is closed, and may have gone for ever.
+// over reports whether the tree or snapshot of the cursor is closed, and its memory
+// may be gone.
 func (c *Cursor) over() bool {
 	if c.still != nil {
 		return c.still.closed.Load()
@@ -136,7 +137,7 @@ func (c *Cursor) keep(key string) string {
 	return unsafe.String(&c.block[at], len(key))
 }
 
-// valid reports whether all nodes that the last step has read are what they were.
+// valid reports whether all nodes that the last step has read are unchanged.
 func (c *Cursor) valid() bool {
 	if c.still != nil || mutant.On && mutant.Is("radix: cursor's version") {
 		return !c.failed
@@ -271,8 +272,8 @@ func (c *Cursor) beside() link {
 }
 
 // seek returns the first leaf from the position on, in the cursor's direction. It
-// skips compressed paths at first; what the position has in common with them shows in
-// a leaf.
+// skips compressed paths on the way down, and compares the position with a leaf
+// afterwards.
 func (c *Cursor) seek(l link) link {
 	key := c.pos
 	for l.isInner() && !c.failed {
@@ -335,7 +336,7 @@ func (c *Cursor) beyond(l link, k string, at int) link {
 	if byteAt(k, at) < byteAt(c.pos, at) == c.down {
 		return c.first(l)
 	}
-	// What the node says is not needed: that its keys begin with other bytes is
-	// true for as long as its parent leads there.
+	// The node's word need not be checked: its keys begin with other bytes for
+	// as long as its parent leads there.
 	return c.beside()
 }

@@ -7,9 +7,10 @@ import (
 	"unsafe"
 )
 
-// A writer works at a desk, and there are as many as writers that have met: each has
-// what a writer needs at hand, so that those at different desks share nothing but the
-// nodes that they change. Whoever needs the tree without any writer takes all desks.
+// A writer works at a desk, which has the memory that a writer needs at hand, so that
+// writers at different desks share nothing but the nodes that they change. There are
+// as many desks as writers that have met. A goroutine that needs the tree without any
+// writer takes all desks.
 
 // desk is where one writer at a time works.
 type desk struct {
@@ -18,10 +19,10 @@ type desk struct {
 	_ [64]byte // of its own cache lines
 }
 
-// writer is what a writer has to itself.
+// writer is the state that a writer has to itself.
 type writer struct {
 	t       *Tree
-	began   atomic.Uint64 // generation in which it has come: what it can meet is not reused before it goes
+	began   atomic.Uint64 // generation in which it has come: nodes that it can meet are not reused before it goes
 	entries atomic.Int64  // keys that it has added, less those that it has deleted
 	look    int64         // changes until it looks whether shortcuts are due
 	steps   []step        // the way to the key that is being changed
@@ -37,7 +38,7 @@ type writer struct {
 	dead    list[keptNode]  // no longer part of the tree, but of the newest snapshot
 	vals    list[keptValue] // likewise
 	fork    ownFork
-	late    []func() // what mutants do too late
+	late    []func() // steps that mutants do too late
 }
 
 // mostDesks returns how many desks a tree has at most: a writer that the scheduler
@@ -75,7 +76,7 @@ func (t *Tree) enter() *desk {
 	return d
 }
 
-// enterBusy is enter where somebody works at a desk.
+// enterBusy is enter where another writer works at desk d.
 func (t *Tree) enterBusy(d *desk) *desk {
 	all := *t.desks.Load()
 	for _, other := range all {
@@ -162,7 +163,7 @@ func (t *Tree) gatherKept() {
 	}
 }
 
-// writers returns n writers to whoever has all desks.
+// writers returns n writers. The caller has all desks.
 func (t *Tree) writers(n int) []*writer {
 	for len(*t.desks.Load()) < min(n, mostDesks()) {
 		d := t.addDesk()
@@ -178,7 +179,7 @@ func (t *Tree) writers(n int) []*writer {
 	return ws
 }
 
-// Len returns the number of entries: exactly, if nobody writes meanwhile.
+// Len returns the number of entries. It is exact if no writer runs meanwhile.
 func (t *Tree) Len() int {
 	if t.closed.Load() {
 		return 0
@@ -194,8 +195,8 @@ func (t *Tree) entries() (n int64) {
 	return n
 }
 
-// addEntries adds to the writer's own count, which nobody else changes: where a plain store
-// is seen whole it does for one that empties the store buffer.
+// addEntries adds to the writer's own count, which no other writer changes: where a plain
+// store is seen whole, no atomic one that empties the store buffer is needed.
 func (w *writer) addEntries(delta int64) {
 	if n := w.entries.Load() + delta; optimistic && !raceOn {
 		setValue((*uint64)(unsafe.Pointer(&w.entries)), uint64(n))

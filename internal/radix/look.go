@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// Bounds of a look. What is below them is left out, and said to be.
+// Bounds of a look. It leaves out the nodes below them, and says so.
 const (
 	mostLooked  = 1 << 19 // inner nodes that are visited
 	mostLevels  = 40      // of inner nodes
@@ -102,8 +102,8 @@ func (k *look) below(here []placed, most int) (out []placed) {
 	return out
 }
 
-// known returns the entries below a link, as far as they are counted: what writers
-// have changed meanwhile is not.
+// known returns the entries below a link, as far as they are counted: nodes that
+// writers have changed meanwhile are not.
 func known(l link) int64 {
 	n, _ := entriesOf(l)
 	return n

@@ -115,7 +115,7 @@ func sorted(l link) ([]byte, []link) {
 // find returns where an inner node has the link for a byte; nil if it has none.
 func find(l link, b byte) *link { return findIn(l.at(), l.kind(), b) }
 
-// findIn is find for whoever knows where the node lies.
+// findIn is find for a node at a known address.
 func findIn(at unsafe.Pointer, kind int, b byte) *link {
 	var i int
 	switch kind {

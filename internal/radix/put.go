@@ -18,7 +18,7 @@ type change struct {
 	only *state
 	edge bool // all nodes of the way must be what they were when it is done
 
-	old    uint64 // what was there before
+	old    uint64 // the value before
 	had    bool
 	missed bool // nothing was done, since the key was something else
 }
@@ -30,9 +30,9 @@ type state struct {
 	gen   uint64
 }
 
-// do does a change. The way to the key, and what is there, is found without a lock.
-// Then the nodes to be changed are locked, if they are still what they were; else it
-// begins anew. Memory is taken before.
+// do does a change. It finds the way to the key, and the leaf there, without a lock.
+// Then it locks the nodes to be changed, if they are unchanged; else it begins anew.
+// It takes memory before.
 //
 // near, unless it is 0, is a node that was part of the tree since the writer has come,
 // and that the key is most likely below: the way begins there. Where it turns out that it
@@ -58,8 +58,8 @@ func (w *writer) do(c *change, near link, depth int) error {
 	}
 }
 
-// attempt does a change at the end of a way. It returns false if somebody was there
-// before.
+// attempt does a change at the end of a way. It returns false if another writer was
+// faster.
 func (w *writer) attempt(c *change, e end) (done bool, err error) {
 	if e.leaf == 0 {
 		if c.old, c.had = 0, false; c.only != nil && c.only.there {
@@ -88,7 +88,7 @@ func (w *writer) attempt(c *change, e end) (done bool, err error) {
 }
 
 // see notes the value of a leaf that the way leads to, and reports whether the change
-// is to be done. The last nodes of the way, so many, are locked.
+// is to be done. The last held nodes of the way are locked.
 func (w *writer) see(c *change, l link, held int) bool {
 	c.old, c.had = atomic.LoadUint64(&l.leaf().value), true
 	if o := c.only; o != nil && (!o.there || o.val != c.old || !w.t.Current(o.gen)) {
@@ -115,8 +115,7 @@ func (w *writer) first(c *change, l link, held int) bool {
 	return false
 }
 
-// overwrite sets the value of a leaf. Who reads or has read the node above it is not
-// concerned.
+// overwrite sets the value of a leaf. Readers of the node above it are not affected.
 func (w *writer) overwrite(c *change, l link) bool {
 	s := w.last()
 	if !(mutant.On && mutant.Is("radix: value under lock")) && !w.lock(s) {
@@ -280,8 +279,8 @@ func (w *writer) exchange(key string, i int, by, more link) {
 
 // bury unlocks a node that is no longer part of the tree.
 func (w *writer) bury(s *step) {
-	// What a fork has copied is still part of the tree; nobody locks it but to copy it, and
-	// with the node above it, which is another by now.
+	// A node that a fork has copied is still part of the tree; writers lock it only to copy
+	// it, and with the node above it, which is another by now.
 	if w.t.forked && s.node.header().age() <= w.t.frozen || mutant.On && mutant.Is("radix: dead") {
 		w.release(s)
 		return

@@ -11,7 +11,7 @@ import (
 // rank returns the number of entries below a link with a key below key, or up to
 // key where after is true, and false if it has met what is not counted.
 func (t *Tree) rank(root link, key string, after bool) (n int64, ok bool) {
-	// What the key has in common with compressed paths shows in a leaf.
+	// A leaf shows how many bytes the key has in common with compressed paths.
 	k := t.key(t.near(root, key))
 	at := simd.CommonPrefix(k, key)
 	l := root
@@ -65,8 +65,8 @@ func (t *Tree) near(l link, key string) link {
 	return anyLeaf(l)
 }
 
-// atRank returns the leaf of entry i below a link, 0 if there are not so many. It
-// returns false if it has met what is not counted.
+// atRank returns the leaf of entry i below a link, 0 if there is none. It returns
+// false if it has met a node that is not counted.
 func atRank(l link, i int64) (leaf link, ok bool) {
 	for l.isInner() {
 		b := -1
@@ -137,8 +137,8 @@ func (t *Tree) tryRank(key string, after bool) (n int64, ok bool) {
 	}
 }
 
-// At returns entry i in key order, and false if there are not so many: exactly, if
-// nobody writes meanwhile.
+// At returns entry i in key order, and false if there is none. It is exact if no
+// writer runs meanwhile.
 func (t *Tree) At(i int) (key string, val uint64, ok bool) {
 	defer acquiredAll(t)
 	key, val, ok, sure := t.tryAt(i)
@@ -240,7 +240,7 @@ func uncounted(root link) []link {
 	}
 }
 
-// leafAt returns the leaf of entry i, 0 if there are not so many.
+// leafAt returns the leaf of entry i, 0 if there is none.
 func (s *Snapshot) leafAt(i int) link {
 	l, _ := atRank(s.counted(), int64(i))
 	return l

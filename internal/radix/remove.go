@@ -110,8 +110,9 @@ func (w *writer) unchanged(held int) bool {
 }
 
 // DeleteRange deletes the entries from lo to hi, and returns how many there were.
-// gone, unless it is nil, gets their values. It deletes a few at a time, beside other writers: each
-// key by itself, in ascending order. What others put behind it meanwhile stays.
+// gone, unless it is nil, gets their values. It deletes a few at a time, beside other writers:
+// each key by itself, in ascending order. Entries that other writers put behind it meanwhile
+// stay.
 func (t *Tree) DeleteRange(lo, hi string, gone func(val uint64)) (n int, err error) {
 	releasedAll(t)
 	defer acquiredAll(t)

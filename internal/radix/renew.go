@@ -47,7 +47,7 @@ func (t *Tree) untilShort() (changes int64, due bool) {
 	return max(changes/int64(len(*t.desks.Load())), 1), false
 }
 
-// whileRenewed is how many changes a writer makes before it asks again while somebody makes
+// whileRenewed is how many changes a writer makes before it asks again while another makes
 // new shortcuts.
 const whileRenewed = 64
 
@@ -56,7 +56,8 @@ const whileRenewed = 64
 // work at a time. An entry of the table is a hint, so that one which is filled in part is right,
 // too, and writers keep it so between two pieces.
 func (t *Tree) renewShort() {
-	// Who is at it asks again when it is done, for all who have come meanwhile.
+	// The goroutine that holds the lock asks again when it is done, for all that have
+	// come meanwhile.
 	for t.shortDue() && t.renewal.TryLock() {
 		t.renewOnce()
 	}
@@ -115,7 +116,7 @@ func (t *Tree) fillShort(s *shortcut.Table) {
 	}
 }
 
-// longWait is much longer than one waits for those who write at their desks.
+// longWait is much longer than the usual wait for the writers at their desks.
 const longWait = 20 * time.Millisecond
 
 // walkTops returns a walk that calls visit with each top.
@@ -161,8 +162,8 @@ func (t *Tree) exchangeShort(n int64, c topCount) *shortcut.Table {
 	return s
 }
 
-// setShort exchanges the shortcuts. Who still reads the old ones finds none there. The
-// caller has all desks.
+// setShort exchanges the shortcuts. A search that still reads the old ones finds none
+// there. The caller has all desks.
 func (t *Tree) setShort(s *shortcut.Table) {
 	for _, d := range *t.desks.Load() {
 		d.look = 0
@@ -176,8 +177,8 @@ func (t *Tree) setShort(s *shortcut.Table) {
 // above them.
 type topCount struct{ depth, tops int }
 
-// countTops returns the greatest depth for which there are at most so many tops. It counts
-// beside writers, so that it is right but for what they change meanwhile; a desk keeps what it
+// countTops returns the greatest depth for which there are at most most tops. It counts beside
+// writers, so that it is exact but for their changes meanwhile; a desk keeps the nodes that it
 // looks at from being reused.
 func (t *Tree) countTops(most int) topCount {
 	at := t.enter()
@@ -259,8 +260,8 @@ func (t *Tree) fillBucket(s *shortcut.Table, tops []link) {
 	e.Fill(s, keys[:len(tops)], tops)
 }
 
-// askDown adds what a step through a link on the way down to any leaf will read, of which
-// so many bytes are wanted.
+// askDown adds the memory that a step through a link on the way down to any leaf will
+// read; of the leaf, the given bytes are wanted.
 func askDown(a *shortcut.Asks, l link, bytes int) {
 	if l.isLeaf() {
 		a.Add(unsafe.Pointer(l.leaf()), 1+min(headBytes+bytes, mostAsked)>>6)
@@ -275,11 +276,11 @@ type walk struct {
 	t     *Tree
 	bytes int                       // first bytes of keys that tell where it is
 	visit func(l link) (below bool) // with each link; below: with those below it, too
-	from  string                    // what begins with less was visited
+	from  string                    // keys that begin with less were visited
 	left  int                       // links until the end of the piece
 }
 
-// some goes through so many links, and reports whether there are more.
+// some visits the given number of links, and reports whether there are more.
 func (w *walk) some(links int) bool {
 	l := load(&w.t.top.link)
 	w.left = links

@@ -6,8 +6,8 @@ import (
 )
 
 // Writers keep the entries of the root table (package shortcut) true: before a top is taken
-// out of the tree, or another node put above it, it is taken out of the table; so whoever
-// looks there after a link was exchanged finds the new one, or none. All of that is done
+// out of the tree, or another node put above it, it is taken out of the table; so a search
+// that looks there after a link was exchanged finds the new one, or none. All of that is done
 // while the node that has the link to the top is locked. docs/radix.md has the whole argument.
 
 // unhint takes a link out of the table, where a key's is, before it is taken out of the tree or

@@ -19,7 +19,7 @@ type memory struct {
 	long  longKeys
 	used  int64        // bytes in use, and at hand
 	tally *arena.Block // counts them, about
-	about atomic.Int64 // what it knows of
+	about atomic.Int64 // slots that it knows of
 }
 
 func newMemory() *memory {
@@ -32,8 +32,8 @@ func newMemory() *memory {
 	return m
 }
 
-// lock is for what takes some hundred nanoseconds. Whoever has to wait for as long stays on its
-// thread, for some microseconds at most: to sleep and to be woken takes longer.
+// lock is for work of some hundred nanoseconds. It spins for some microseconds before it
+// sleeps: being woken usually takes longer.
 func (m *memory) lock() {
 	for range 128 {
 		if m.mu.TryLock() {
@@ -258,8 +258,8 @@ func (t *Tree) unstock() {
 	}
 }
 
-// tryUnstock is unstock if no writer is there. What was retired long enough ago is
-// given back as well.
+// tryUnstock is unstock if no writer is there. It gives back nodes that were
+// retired long enough ago as well.
 func (t *Tree) tryUnstock() {
 	if !t.mu.TryLock() {
 		return
@@ -276,7 +276,7 @@ func (t *Tree) tryUnstock() {
 	if len(all) < len(*t.desks.Load()) {
 		return
 	}
-	for _, d := range all { // it may be long until somebody comes there, who would do it
+	for _, d := range all { // it may be long until a writer comes there, which would do it
 		d.reap(t.Gen())
 	}
 	t.unstock()

@@ -19,7 +19,7 @@ import (
 // moment is the state of a tree at the end of an epoch.
 type moment struct {
 	epoch   uint64
-	age     uint32 // what has it or less was there
+	age     uint32 // nodes with this age or less were there
 	root    link
 	entries int64
 	dead    list[keptNode]  // no longer part of the tree
@@ -91,7 +91,7 @@ func (s *Snapshot) Close() {
 	}
 }
 
-// end closes a snapshot: what it has goes to the next older one, or is free. That may be much, and
+// end closes a snapshot: its nodes go to the next older one, or are freed. They may be many, and
 // it is done a piece at a time, from a desk: others write meanwhile.
 func (t *Tree) end(m *moment) {
 	if !t.detach(m) {

@@ -17,12 +17,12 @@ import (
 // may read and change at once.
 //
 // Readers take no lock and write nothing (where optimistic is true; elsewhere a
-// plain lock guards the tree). They read each inner node between two looks at its
-// word. A writer finds the nodes that it is to change as a reader does, and locks
-// their words if they are still what they were; so writers wait only for those who
-// change the same node. A node that is replaced by another, larger or smaller, is marked
-// dead, and whoever meets it begins again at the root. Leaves do not change but for
-// their value, which is one word.
+// plain lock guards the tree). They read each inner node between two looks at its word.
+// A writer finds the nodes that it is to change as a reader does, and locks their words
+// if they are unchanged; so writers wait only for writers of the same node. A node that
+// is replaced by another, larger or smaller, is marked dead, and a goroutine that meets
+// it begins again at the root. Leaves do not change but for their value, which is one
+// word.
 //
 // docs/radix.md has the protocol and the argument why it is right.
 type Tree struct {
@@ -52,11 +52,11 @@ type Tree struct {
 	mu    sync.Mutex // of who takes all desks, or adds one
 	desks atomic.Pointer[[]*desk]
 
-	// What follows changes only while all desks are taken.
-	work    *top      // what writers change: top, or that of a fork
+	// The fields below change only while all desks are taken.
+	work    *top      // the one that writers change: top, or that of a fork
 	forked  bool      // it is that of a fork
 	age     uint32    // of what is made now
-	frozen  uint32    // what has this age or less must not be changed
+	frozen  uint32    // nodes of this age or less must not be changed
 	moments []*moment // the oldest first
 	ending  []*moment // closed, and not all of what they have is handed over
 
@@ -99,8 +99,8 @@ func New(limit int64) *Tree {
 func (t *Tree) Gen() uint64 { return atomic.LoadUint64(&t.control.gen) }
 
 // Current reports whether no memory, or value given to Retire, that was in use
-// in a generation has been made free for reuse since: what was read meanwhile is
-// what it seemed.
+// in a generation has been made free for reuse since: all that was read
+// meanwhile is valid.
 func (t *Tree) Current(gen uint64) bool {
 	return t.Gen()-gen <= 1 || mutant.On && mutant.Is("radix: generation")
 }
