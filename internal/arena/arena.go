@@ -18,8 +18,8 @@
 // time for that: see pressure.go.
 //
 // With the build tag guard each block lies directly before a page that cannot
-// be read, and behind another, so that whatever reads past the end of the
-// block and its slack faults. It is for tests: huge pages are not used then.
+// be read, and behind another, so that a read past the end of the block and its
+// slack faults. It is for tests: huge pages are not used then.
 package arena
 
 import (
@@ -144,9 +144,9 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	return b, nil
 }
 
-// NewTally returns a block without memory of its own, for whoever takes memory
-// from a Pool: Account counts that, as long as the block is not released or
-// forgotten.
+// NewTally returns a block without memory of its own, for users that take
+// memory from a Pool: Account counts that, as long as the block is not released
+// or forgotten.
 func NewTally() *Block {
 	prepare(0, 0)
 	b := &Block{mem: new(mapping)}
@@ -154,7 +154,7 @@ func NewTally() *Block {
 	return b
 }
 
-// take maps length bytes of zeros, and counts so many bytes of them.
+// take maps length bytes of zeros, and counts bytes of them.
 func take(bytes, length int64, pages Pages) (*mapping, error) {
 	prepare(bytes, length)
 	m, err := orCollect(length, func() (*mapping, error) { return reserve(uintptr(length), pages) })
@@ -166,9 +166,9 @@ func take(bytes, length int64, pages Pages) (*mapping, error) {
 	return m, nil
 }
 
-// Account is told that the block's user has begun to use so many bytes more, or
-// has returned so many if delta is below 0. It is cheap. What is counted at the
-// end is subtracted when the block is released or collected.
+// Account adds delta to the bytes that the block's user has in use; it is
+// negative for bytes returned. It is cheap. The bytes counted at the end are
+// subtracted when the block is released or collected.
 func (b *Block) Account(delta int64) {
 	m := b.mem
 	for n := m.bytes.Load(); n >= 0; n = m.bytes.Load() {

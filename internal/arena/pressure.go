@@ -16,7 +16,7 @@ import (
 //
 //   - GOGC: when blocks have grown by GOGC percent of all that was live after
 //     the last collection, on the heap and off it. That runs in the background;
-//     whoever takes a block when they have grown by twice as much waits for it.
+//     a goroutine that takes a block when they have grown by twice as much waits for it.
 //   - The memory limit (debug.SetMemoryLimit): before a block is taken with
 //     which Go's memory and blocks together would be above it.
 //   - Addresses, where the system limits them (ulimit -v): before a block is
@@ -24,8 +24,9 @@ import (
 //     here, since they keep their addresses until they are collected.
 //   - Failure: when the system refuses a block.
 //
-// What was live is looked up after every collection, whoever started it. Where
-// blocks are Go's own memory (heap.go), the collector sees them by itself.
+// The live memory is looked up after every collection, also those of Go itself.
+// Where blocks are Go's own memory (heap.go), the collector sees them by
+// itself.
 
 const (
 	// leastGrowth is the growth from which on a collection pays: as for the heap,
@@ -38,7 +39,7 @@ const (
 	leastShare = 8
 
 	// mostCollections is how often the collector runs for a block that the system
-	// refuses: what is in a sync.Pool is found unused by the third only.
+	// refuses: objects in a sync.Pool are found unused by the third only.
 	mostCollections = 3
 )
 
@@ -54,8 +55,8 @@ var state struct {
 }
 
 // known is a block as this file knows it. Blocks that were made while a
-// collection ran are not said to be live by it: so what is forgotten in that
-// time does not put off the next.
+// collection ran are not said to be live by it: so blocks that are forgotten in
+// that time do not put off the next.
 type known struct {
 	block weak.Pointer[Block]
 	born  int // epoch
@@ -102,7 +103,7 @@ func noticed(int) {
 	hook()
 }
 
-// begin says that what is made from now on is younger than the collection that
+// begin notes that blocks made from now on are younger than the collection that
 // comes next.
 func begin() {
 	state.Lock()
@@ -135,8 +136,8 @@ func collected() {
 	reckon()
 }
 
-// collecting is held by whoever runs the collector, so that it runs once for
-// all who ask for it at the same time.
+// collecting is held by the goroutine that runs the collector, so that it runs
+// once for all that ask for it at the same time.
 var collecting sync.Mutex
 
 // collect runs the collector and unmaps what it finds, if that is still to be
@@ -217,8 +218,8 @@ func took() {
 	}
 }
 
-// prepare collects, if it is time to, before a block is taken: so many bytes of
-// memory and of addresses.
+// prepare collects, if it is time to, before a block is taken: bytes of memory
+// and length bytes of addresses.
 func prepare(bytes, length int64) {
 	reckon()
 	late := func() bool { return inUse.Load() > wait.Load() }
@@ -254,9 +255,9 @@ func crowded(bytes, length int64) bool {
 	return leave(length) != nil
 }
 
-// orCollect calls take, which maps so many bytes, until the system does not refuse it
-// and enough addresses are left, with a collection after each refusal as long as there
-// are blocks to be found.
+// orCollect calls take, which maps the given bytes, until the system does not refuse
+// it and enough addresses are left, with a collection after each refusal as long as
+// there are blocks to be found.
 func orCollect(bytes int64, take func() (*mapping, error)) (*mapping, error) {
 	m, err := leaving(bytes, take)
 	for i := 0; i < mostCollections && errors.Is(err, ErrMemory) && addresses.Load() > 0; i++ {

@@ -3,7 +3,7 @@ package arena
 import "sync/atomic"
 
 // Slots is the memory for nodes of one size that a tree has taken from a pool of
-// the process, chunk by chunk. Whoever uses it holds a lock, or is alone.
+// the process, chunk by chunk. Its caller holds a lock, or is alone.
 type Slots struct {
 	Pool *Pool
 	// Stride is how many slots of the pool one slot takes; 0 is one. Pools whose
@@ -11,7 +11,7 @@ type Slots struct {
 	Stride int
 
 	chunks  map[int]*slotChunk
-	partial []*slotChunk // those with free slots, some of which somebody has had
+	partial []*slotChunk // those with free slots, some of which were in use before
 	spare   []*slotChunk // those that nobody has had a slot of: they take no memory yet
 	used    int          // slots handed out
 	free    int          // slots that are not

@@ -1,11 +1,11 @@
-// Package backlog is what a tree on a GPU has accepted and its twin in host memory
-// does not have yet: a log of runs, one a batch, which are folded into the tree in
-// host memory in the background, and notes of what single operations have changed
-// there and the GPU does not have yet.
+// Package backlog holds the changes that one of two equal trees has and the other
+// does not have yet: a log of runs, one a batch, that a tree on a GPU has accepted
+// and that are folded into its twin in host memory in the background, and notes of
+// keys that single operations have changed there and the GPU does not have yet.
 //
 // Order is kept by few rules:
 //
-//   - Who changes the tree in host memory holds the stripe of its key, or all
+//   - A writer of the tree in host memory holds the stripe of its key, or all
 //     stripes. While the log is not empty it holds all stripes, so nothing comes
 //     between a batch and its fold.
 //   - A search for one key looks at the log, newest run first, before the tree.
@@ -28,11 +28,12 @@ import (
 
 // Run is what one batch comes to, in memory of its own.
 type Run[K, V any] interface {
-	// Get returns what the run says of a key, if it says something.
+	// Get returns the outcome of the run's last operation on a key. known is whether
+	// there is one.
 	Get(key K) (val V, ok, known bool)
 	// Fold folds the run into the tree in host memory.
 	Fold()
-	// Free takes the memory: nobody reads it any more.
+	// Free gives the memory back, when no reader is left.
 	Free()
 	// Size is what counts against the bound of the log.
 	Size() int
@@ -66,7 +67,8 @@ func (g *Log[K, V]) Init(s *Stripes[K], most int) {
 // Pending reports whether there is a run.
 func (g *Log[K, V]) Pending() bool { return g.runs.Load() != nil }
 
-// Get returns what the log says of a key, if it says something.
+// Get returns the outcome of the log's last operation on a key. known is whether
+// there is one.
 func (g *Log[K, V]) Get(key K) (val V, ok, known bool) {
 	if g.runs.Load() == nil {
 		return val, false, false
@@ -115,8 +117,8 @@ func (g *Log[K, V]) empty() {
 }
 
 // Begin makes room for a batch whose run has a size: it waits until the log is short
-// enough, and, where somebody waits for that or for a stripe, until it is empty. Then all
-// stripes are held for the batch, until Accept or End. One goroutine at a time
+// enough, and, where another goroutine waits for that or for a stripe, until it is empty.
+// Then all stripes are held for the batch, until Accept or End. One goroutine at a time
 // may have begun.
 func (g *Log[K, V]) Begin(size int) {
 	g.mu.Lock()
@@ -134,7 +136,8 @@ func (g *Log[K, V]) Begin(size int) {
 	}
 }
 
-// Accept adds what the batch comes to. entries is what the tree has with it.
+// Accept adds the run of the batch. entries is the number of entries that the tree
+// has with it.
 func (g *Log[K, V]) Accept(r Run[K, V], entries int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -183,7 +186,7 @@ func (g *Log[K, V]) fold() {
 // done takes the oldest run out of the log, and reports whether there is no
 // other. Then the stripes are let go, unless a batch is on its way.
 func (g *Log[K, V]) done(r Run[K, V]) (empty bool) {
-	g.read.Lock() // nobody reads it any more
+	g.read.Lock() // no reader is left
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	runs := slices.Clone((*g.runs.Load())[1:])
@@ -203,8 +206,8 @@ func (g *Log[K, V]) done(r Run[K, V]) (empty bool) {
 	return empty
 }
 
-// Insist does what must not be lost, until it succeeds: where the system has no
-// memory for what was accepted, it is tried again.
+// Insist calls do until it succeeds, for changes that were accepted and must
+// not be lost: where the system has no memory for them, it tries again.
 func Insist(do func() error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := do()

@@ -75,7 +75,7 @@ func (s *Stripes[K]) Noted() (keys []K) {
 	return keys
 }
 
-// Clear forgets what is noted: the GPU has it. All stripes are held.
+// Clear forgets the notes: the GPU has the changes. The caller holds all stripes.
 func (s *Stripes[K]) Clear() {
 	for i := range s.stripes {
 		clear(s.stripes[i].keys)

@@ -7,9 +7,9 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 )
 
-// own makes the changes leaf by leaf. What is written is queued at once where there
-// seems to be room for it, and is not written where there is not: so the GPU has no
-// pause until the host knows.
+// own makes the changes leaf by leaf. The writes are queued at once if there seems
+// to be room, and the kernels skip them if there is not: so the GPU does not idle
+// until the host knows.
 func (t *Tree[C]) own(a *applying) error {
 	next, err := t.plan(a)
 	if err != nil {
@@ -138,8 +138,7 @@ func (t *Tree[C]) planFew(a *applying, next *kernel.Next) error {
 	return t.queued(StepEffects)
 }
 
-// write writes what was planned, of so many leaves that are touched at most, and a
-// table.
+// write queues the planned writes, of at most touched leaves, and a table.
 func (t *Tree[C]) write(a *applying, touched int, next *kernel.Next, b *table) error {
 	v, o, leaves, chunks := &t.now.version, a.owned, t.leaves.slots(), t.chunks.slots()
 	to := b.next()

@@ -14,7 +14,7 @@ const maxScans = 9
 // toldWords is the room for what kernels tell the host in the course of a batch.
 const toldWords = kernel.OwnedTold + 8
 
-// What kernels tell, behind what they tell of a batch that is done leaf by leaf.
+// Numbers that kernels tell, behind those of a batch that is done leaf by leaf.
 const (
 	toldOver    = kernel.OwnedTold + iota // chunks with too many operations for a flat merge; behind toldFailed
 	toldEffects                           // changes that the batch comes to

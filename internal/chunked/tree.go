@@ -36,14 +36,14 @@ type Tree[C order.Code] struct {
 	leaves, chunks space
 	tables         []*table // not in use
 	now            *table
-	making         *table     // the last one that newTable returned: what a batch that failed leaves behind
+	making         *table     // the last one that newTable returned: a batch that failed leaves it behind
 	freeing        device.Ptr // a list of what a batch frees, in memory of its own, until it is in limbo
 	entries        int        // of the newest version
 	held           map[*table]int
 	limbo          []limbo
 	work           room.Work
 	scans          scans      // of the batch that is on its way
-	told           device.Ptr // what kernels tell the host of it
+	told           device.Ptr // numbers about it that kernels tell the host
 	params         kernel.Params
 	results        []byte       // page-locked
 	decided        device.Event // that they are there
@@ -55,7 +55,7 @@ type Tree[C order.Code] struct {
 	few            int  // operations up to which kernels are launched together
 	crowded        int  // operations on a chunk from which on there is no flat merge
 	careful        bool // tests: nothing is queued before it is known what it needs
-	queuing        bool // what the last batch writes is queued, as far as the host knows
+	queuing        bool // writes of the last batch are queued, as far as the host knows
 	watch          func(Step) error
 }
 
@@ -188,7 +188,7 @@ func (t *Tree[C]) unmade() error {
 	return t.dev.Free(list)
 }
 
-// newTable returns a table for so many chunks, which are not there yet.
+// newTable returns a table for the given number of chunks, which are not there yet.
 func (t *Tree[C]) newTable(chunks int) (*table, error) {
 	if err := t.unmade(); err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (t *Tree[C]) newTable(chunks int) (*table, error) {
 	return b, nil
 }
 
-// tableBytes returns the memory of a table for so many chunks.
+// tableBytes returns the bytes of a table for the given number of chunks.
 func tableBytes(chunks, bits int) (bytes int) {
 	for _, n := range kernel.SepLevels(chunks, bits) {
 		bytes += sepBytes(n, bits)
@@ -231,7 +231,7 @@ func headBytes(n, bits int) int { return n * kernel.HeadKeys * bits / 8 }
 // sepBytes returns the memory of a level. Levels lie one behind the other.
 func sepBytes(n, bits int) int { return kernel.SepRoom(n, bits) * bits / 8 }
 
-// layOut says where in its memory a table of so many chunks has what.
+// layOut sets the addresses of the parts of a table of the given number of chunks.
 func (t *Tree[C]) layOut(b *table, chunks int) {
 	at := b.at
 	take := func(bytes int) (p device.Ptr) {

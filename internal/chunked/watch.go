@@ -7,9 +7,9 @@ type Step int
 // has no StepEffects.
 const (
 	StepSort    Step = iota // operations in key order
-	StepProbe               // answers, and what each operation does to which leaf
-	StepEffects             // what the batch comes to
-	StepPlan                // what is needed, up to the time when the host knows it
+	StepProbe               // answers, and the effect of each operation on its leaf
+	StepEffects             // effects of the batch
+	StepPlan                // memory needed, up to the time when the host knows it
 	StepWrite               // leaves
 	StepTable               // chunks, and the table above them
 	Steps                   // their number

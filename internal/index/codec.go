@@ -15,8 +15,8 @@ type Codec struct {
 }
 
 // DefaultCodec returns the codec of a type whose values hold pointers and say
-// themselves how they are written: strings, slices of bytes, and what marshals
-// itself. It returns nil for any other.
+// themselves how they are written: strings, slices of bytes, and types that
+// marshal themselves. It returns nil for any other.
 func DefaultCodec(v *ValueType) *Codec {
 	switch t := v.typ; {
 	case v.free:

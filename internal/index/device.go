@@ -18,7 +18,7 @@ type Device struct {
 type DeviceKind uint8
 
 const (
-	Auto   DeviceKind = iota // whatever is fastest
+	Auto   DeviceKind = iota // the fastest
 	CPU                      // the cores of the machine
 	GPU                      // a GPU that holds the index
 	Hybrid                   // a GPU that holds inner nodes, and the CPU

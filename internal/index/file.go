@@ -205,7 +205,7 @@ func (f *File) mapped(limit int64) (*arena.Block, error) {
 	return arena.Map(f.File, f.Size, parts, f.slack, limit)
 }
 
-// fail adds the file's name to an error, and what caused it.
+// fail adds the file's name and the cause to an error.
 func (f *File) fail(err error) error {
 	var bad snapshot.Bad
 	var newer snapshot.Newer

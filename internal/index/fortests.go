@@ -11,8 +11,8 @@ import (
 	"github.com/pando-index/pando/internal/twin"
 )
 
-// What is here is for the tests of this package, which are outside of it: inside, all of it
-// would be compiled once more for them, which takes longer than they do. No program
+// This file is for the tests of this package, which are outside of it: inside, the whole
+// package would be compiled once more for them, which takes longer than they do. No program
 // links it.
 
 // AutoEntries is the size from which on Auto looks for a GPU.

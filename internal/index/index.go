@@ -33,13 +33,14 @@ type Config struct {
 	Room       int64         // most bytes of device memory; 0 for all that is free
 	Response   time.Duration // how long a query may wait for others; 0 for no bound
 	Verified   bool          // a file is checked whole before it is opened
-	Note       string        // what files are to say about the index
+	Note       string        // text about the index, for files
 
 	Context Stopper // stops a build; nil for none
 }
 
-// Stopper is what a build asks of a context. A context.Context in a Config, which an index
-// keeps, would bring what formats times into every program, for its method Deadline.
+// Stopper is the method of a context that a build calls. A context.Context in a Config,
+// which an index keeps, would link the formatting of times into every program, for its
+// method Deadline.
 type Stopper interface{ Err() error }
 
 // stopped returns an error if the build is to be stopped.
@@ -75,7 +76,7 @@ type engine interface {
 
 	body() layout.Body
 	attach(Config) (Device, string, error) // where batches run, and why
-	report(*Stats)                         // what changes while an index is in use
+	report(*Stats)                         // figures that change while an index is in use
 	release() error
 }
 

@@ -18,8 +18,8 @@ type Inside struct {
 	Greatest   uint64 // code of numbers
 	Mutable    bool
 	Stats      func() Stats
-	// Layout returns the tree that holds the keys. What can be shown of it, it says
-	// by the interfaces of package layout.
+	// Layout returns the tree that holds the keys. The interfaces of package layout
+	// that it implements say what can be shown of it.
 	Layout func() any
 	// Get returns the value of a key as text, and reports whether there is one.
 	Get func(key order.Probe) (val string, ok bool)

@@ -278,7 +278,7 @@ func (m *Map) Rank(key order.Probe, after bool) int { return m.rank(key, after) 
 // RankBatch sets ranks[i] to Rank(keys[i]).
 func (m *Map) RankBatch(keys order.Keys, after bool, ranks []int) { m.rankBatch(keys, after, ranks) }
 
-// At returns entry i in key order, and false if there are not so many.
+// At returns entry i in key order, and false if there is none.
 func (m *Map) At(i int) (key order.Probe, val Value, ok bool) {
 	for {
 		gen := m.Gen()

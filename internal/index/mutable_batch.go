@@ -102,7 +102,7 @@ func (m *Map) applyBoxed(c *changes, vals Column, report bool) error {
 		found = make([]bool, n)
 	}
 	c.vals, c.old, c.size, c.found = arena.Bytes(slots), arena.Bytes(was), 8, found
-	var got []Value // what a Get finds is others' to free, so it is read at once
+	var got []Value // others may free the value that a Get finds, so it is read at once
 	if report && c.kinds != nil {
 		got = make([]Value, n)
 		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }

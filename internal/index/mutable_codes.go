@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// keyMap is a map from keys to values of at most 8 bytes: what a Map is made of,
+// keyMap is a map from keys to values of at most 8 bytes. A Map is made of one,
 // for either width of codes, or for strings.
 type keyMap interface {
 	get(key order.Probe) (val uint64, ok bool)

@@ -12,8 +12,9 @@ import (
 	"github.com/pando-index/pando/internal/radix"
 )
 
-// followed is a keyMap of strings with a copy on a GPU, where large batches run. What
-// reads the tree in host memory waits until everything that was accepted is there.
+// followed is a keyMap of strings with a copy on a GPU, where large batches run.
+// Methods that read the tree in host memory wait until all accepted batches are
+// there.
 type followed struct {
 	*textMap
 	copy *cuart.Follower
@@ -245,7 +246,7 @@ func (t *followed) Check() error {
 
 // Close waits for what is under way.
 func (t *followed) Close() {
-	t.copy.Close() // what a GPU says that is given back is of no interest
+	t.copy.Close() // errors of a GPU that is given back do not matter
 	t.textMap.Close()
 }
 

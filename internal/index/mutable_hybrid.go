@@ -60,7 +60,7 @@ func (t *mirrored[C]) getBatch(keys order.Keys, vals []byte, size int, found []b
 
 // Close waits for what is under way.
 func (t *mirrored[C]) Close() {
-	t.mirror.Close() // what a GPU says that is given back is of no interest
+	t.mirror.Close() // errors of a GPU that is given back do not matter
 	t.codes.Close()
 }
 

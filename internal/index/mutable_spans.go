@@ -68,8 +68,8 @@ func (s *Spans) Read(most int, room Column) Span {
 	return Span{r.keys, Column{r.vals, r.n}, r.guard, r.last}
 }
 
-// readBoxed is Read where values are in boxes: what the boxes hold is right if
-// the leaf has not changed after they were looked at.
+// readBoxed is Read where values are in boxes: values read from the boxes are
+// valid if the leaf has not changed by then.
 func (s *Spans) readBoxed(most int, room Column) Span {
 	for {
 		r := s.c.span(s.m.key.Type, 0, most, s.to)

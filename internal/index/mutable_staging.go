@@ -115,7 +115,7 @@ func (g *gathering[C]) answer(lo int, vals []C, found []byte) {
 		g.got.Add(int64(exec.SpreadBits(g.found[lo:lo+n], found)))
 		return
 	}
-	hits := bits.OnesCount8(found[(n-1)/8] << (-n & 7)) // what is behind the last counts for nothing
+	hits := bits.OnesCount8(found[(n-1)/8] << (-n & 7)) // bits behind the last do not count
 	for _, b := range found[:(n-1)/8] {
 		hits += bits.OnesCount8(b)
 	}

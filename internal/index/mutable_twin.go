@@ -13,8 +13,8 @@ import (
 )
 
 // twinned is a keyMap whose large batches run on a GPU that has a twin of the
-// tree. What reads the tree in host memory waits until everything that was
-// accepted is there.
+// tree. Methods that read the tree in host memory wait until all accepted
+// batches are there.
 type twinned[C order.Code] struct {
 	*codes[C]
 	twin *twin.Twin[C]
@@ -395,7 +395,7 @@ func (t *twinned[C]) Check() error {
 
 // Close waits for what is under way.
 func (t *twinned[C]) Close() {
-	t.twin.Close() // what a GPU says that is given back is of no interest
+	t.twin.Close() // errors of a GPU that is given back do not matter
 	t.codes.Close()
 }
 

@@ -24,7 +24,7 @@ func (e *numbers[C]) After(key order.Probe) int {
 }
 
 // nearKeys is the number of keys that are looked at before a search begins at
-// the root: what is read of them is what the caller reads next anyway.
+// the root: the caller reads them next anyway.
 const nearKeys = 8
 
 func (e *numbers[C]) endNear(rank int, key order.Probe) int {

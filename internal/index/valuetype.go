@@ -18,7 +18,8 @@ type ValueType struct {
 	kept int  // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
 	free bool // values hold no pointers
 
-	// What has to know the type, because of pointers that the garbage collector follows.
+	// These functions must know the type, because of pointers that the garbage collector
+	// follows.
 	make func(n int) unsafe.Pointer           // returns n zero values in Go memory
 	move func(dst, src unsafe.Pointer, n int) // copies n values
 	wipe func(at unsafe.Pointer, n int)       // makes n values zero

@@ -20,7 +20,7 @@ type Image struct {
 	ValSize int  // bytes of a value in the tree; 0 for none
 	Pairs   bool // values lie beside their keys
 	// Resident is the copy. It knows where it lies, so that an Image serves one
-	// device: whoever needs another asks the layout again.
+	// device: a caller that needs another asks the layout again.
 	Resident Resident
 }
 
@@ -69,7 +69,7 @@ type VectorLaunch struct {
 	Params *kernel.Params
 }
 
-// Launch is a bucket of queries on a device, and what is to be done with it.
+// Launch is a bucket of queries on a device, and the work to do with it.
 type Launch struct {
 	Set    *kernel.Set
 	Stream device.Stream
@@ -80,7 +80,7 @@ type Launch struct {
 	Nodes  device.Ptr // room for a u32 for each query. Where Begins is set:
 	Begins bool       // it is the node that the query has come to,
 	From   int        // on this level,
-	Deep   int        // or, for so many of the first, on the next
+	Deep   int        // or, for this many of the first queries, on the next
 	To     int        // the level where the search ends, its nodes the result; behind the last: answers
 	Want   Want
 	Vals   int        // bits of a value
@@ -157,7 +157,7 @@ type StringsOnDevice interface {
 // StringImage is a tree of strings as it lies in memory, to be copied to a
 // device part by part.
 type StringImage struct {
-	Parts   [][]byte // what the device needs to search
+	Parts   [][]byte // the arrays that the device searches
 	Strings []byte   // the strings themselves, which it can do without
 	// Resident is the copy.
 	Resident StringResident

@@ -1,15 +1,15 @@
-// Package layout says what a layout is to others: small interfaces, each for
-// whoever needs just that. A layout is bytes plus a step: flat arrays and
-// offsets, never pointers, and a way to come closer to a key. It owns all of
-// itself: its bytes, how they are built and read, its kernels' launches, its
-// sections in a file, its statistics, a structural Check.
+// Package layout defines layouts by small interfaces, each for callers that
+// need just that. A layout is bytes plus a step: flat arrays and offsets, never
+// pointers, and a way to come closer to a key. It owns all of itself: its
+// bytes, how they are built and read, its kernels' launches, its sections in a
+// file, its statistics, a structural Check.
 //
 // Two families are there. A layout of numbers implements Numbers[C] for keys
 // of fixed width, as codes of 32 or 64 bits (package order), and its trees
 // implement Tree[C]. A layout of strings implements Strings, and its trees
-// StringTree. What only some can do is an interface of its own, which callers
-// ask for by a type assertion: a layout that cannot do it does not have the
-// method.
+// StringTree. An ability that only some have is an interface of its own, which
+// callers ask for by a type assertion: a layout that cannot do it does not have
+// the method.
 //
 //	Paired         values come with the search, out of the key's own line
 //	Stepped        a search can be cut at a level
@@ -214,8 +214,8 @@ type Numbers[C Code] interface {
 	// Outline returns what the memory of a tree in a file must be like.
 	Outline(n int, in InFile) (Outline, error)
 	// Open makes a tree over a block whose first segments are as Outline has
-	// them. Nothing of it is read: whatever the bytes are, no search leaves the
-	// block. Check reports whether they are a tree.
+	// them. Nothing of it is read: even if the bytes are damaged, no search
+	// leaves the block. Check reports whether they are a tree.
 	Open(n int, in InFile, b *arena.Block) (Tree[C], error)
 }
 
@@ -257,8 +257,8 @@ type Strings interface {
 	Formats() []*snapshot.Format
 	Serves(asked Kind) bool
 	// Need returns the bytes that a tree of these strings takes at least,
-	// whatever their order. Strings that the layout cannot hold in any order are
-	// ErrTooLong or ErrTooLarge.
+	// whatever their order. It returns ErrTooLong or ErrTooLarge for strings
+	// that the layout cannot hold in any order.
 	Need(keys []string, cfg Config) (int64, error)
 	// Build makes a tree of strings in the given order; nil means as they are,
 	// which must be sorted. Nothing of keys is kept. A tree that takes more than

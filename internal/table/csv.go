@@ -58,7 +58,7 @@ func openCSV(in *input, o Options, comma byte, named bool) (Source, error) {
 	if s.schema, s.parser.from, err = choose(head.names, head.infer, o); err != nil {
 		return nil, err
 	}
-	if !o.Pass { // as values are; what is passed on keeps its spaces
+	if !o.Pass { // as values are; values that are passed on keep their spaces
 		for i := range s.schema {
 			s.schema[i].Name = strings.TrimSpace(s.schema[i].Name)
 		}

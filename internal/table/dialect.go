@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// dialect is how a text has to be read: what was asked for, and what its first
-// lines say.
+// dialect is how a text has to be read, by the caller's options and the text's
+// first lines.
 type dialect struct {
 	comma  byte
 	quotes bool // a field may be quoted

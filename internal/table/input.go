@@ -111,8 +111,8 @@ func (in *input) wrap(err error) error {
 	return &e
 }
 
-// readFailed returns an error that tells why reading stopped before the end.
-// What a reader refuses by a limit of its own is not damage.
+// readFailed returns an error that tells why reading stopped before the end. An
+// error of a reader over a limit of its own does not mean damage.
 func (in *input) readFailed(err error) error {
 	var refused *Error
 	switch {

@@ -14,7 +14,7 @@ import (
 // an int64.
 const mostScale = 18
 
-// decimalBits returns in how many bits Parquet has decimals of so many digits.
+// decimalBits returns in how many bits Parquet has decimals of the given digits.
 func decimalBits(digits int32) int {
 	if digits <= mostShort {
 		return 32

@@ -157,7 +157,7 @@ func (p *parquetStream) body(h *format.PageHeader) (body []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("a page is cut short: %w", err)
 	}
-	// Nothing may look beyond a page's end: what is there is of another page.
+	// Nothing may look beyond a page's end: the bytes there are another page's.
 	body = p.packed[:n:n]
 	if h.CRC != 0 && uint32(h.CRC) != crc32.ChecksumIEEE(body) {
 		return nil, errors.New("the checksum of a page is wrong")

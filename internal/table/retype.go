@@ -22,8 +22,8 @@ func retypeColumn(c *Column, to Field) (err *Error) {
 	return err
 }
 
-// probeColumn gives a column another type. What does not fit is null; it returns how
-// many values do not.
+// probeColumn gives a column another type. A value that does not fit becomes null;
+// it returns how many do not.
 func probeColumn(c *Column, to Field) (misfits int) {
 	convertColumn(c, to, func(row int, _ []byte, _ problem) bool {
 		setNull(c, row)

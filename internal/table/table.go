@@ -112,7 +112,8 @@ type Options struct {
 	// Taken are names that no field of such rows may have.
 	Taken []string
 	// Probe is a column that is read once more, as this type, into the last column
-	// of the schema. What is not of the type is null there. Its name may be "".
+	// of the schema. A value that is not of the type is null there. Its name may
+	// be "".
 	Probe Field
 }
 

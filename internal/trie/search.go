@@ -228,7 +228,7 @@ func (t *trie) seekFromRoot(key string, after bool) (rank int, equal bool) {
 // way of the key has led to one that it has its first bytes in common with, and no key
 // is more like it; order is that of the two.
 func (t *trie) resolve(key string, alike, order int, after bool) int {
-	l, right := t.root, link(0) // what follows the sub-tree
+	l, right := t.root, link(0) // right follows the sub-tree
 	for depth := int64(-1); l.isInner(); {
 		h := t.at(l)
 		d := int64(h.depth)

@@ -242,7 +242,7 @@ func (t *StringTree) Rank(keys []string, ranks []int) { t.search(keys, ranks, tr
 func (t *StringTree) PrefetchFrom(vals unsafe.Pointer, size int) { t.vals, t.valSize = vals, size }
 
 // together is how many bytes of strings share a piece of memory when they are copied
-// out: so much is held, at most, by whoever holds one of them.
+// out: holding one of them holds this much at most.
 const together = 1 << 10
 
 // CopyKeys sets dst to the strings from lo on, several of them in one piece of memory.

@@ -23,8 +23,8 @@ type Table struct {
 // may be larger than that of a tree that changes.
 const mostTrieTops = 1 << 24
 
-// tops returns how many tops there are for so many bytes behind the common prefix, at
-// most: keys that are shorter have none.
+// tops returns how many tops there are at most for the given bytes behind the common
+// prefix: keys that are shorter have none.
 func (g *growth) tops(bytes int) int {
 	n := 1
 	for i := range g.spans {
@@ -54,7 +54,7 @@ func (g *growth) tableOf(t Table) (bytes, lines int) {
 	return bytes, g.linesFor(bytes)
 }
 
-// linesFor returns the lines of a table for so many bytes behind the common prefix.
+// linesFor returns the lines of a table for the given bytes behind the common prefix.
 func (g *growth) linesFor(bytes int) int { return 1 + g.tops(bytes)/shortcut.LineFill }
 
 // plan settles the root table and wide nodes, and returns the sizes of the segments of

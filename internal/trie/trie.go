@@ -50,7 +50,7 @@ type trie struct {
 	n      int
 	head   *trieHead // the first line of segment 0
 	root   link
-	places [8]trieArray    // by type; what is behind the last has none
+	places [8]trieArray    // by type; numbers behind the last have none
 	short  *shortcut.Table // nil for none
 	keys   trieKeys
 	nodes  []byte
@@ -91,7 +91,7 @@ const (
 	trieLargest = 64 + 4*256
 )
 
-// trieType returns the least type for so many children.
+// trieType returns the smallest type with room for the given children.
 func trieType(children int) int {
 	kind := trie4
 	for trieForms[kind].most < children {
@@ -127,8 +127,8 @@ type trieArray struct {
 	count uint32
 }
 
-// nowhere is what a link leads to that no tree has: one of a file that is damaged, or
-// of memory that was given back.
+// nowhere is the target of links that no tree has: those of a damaged file, or of
+// memory that was given back.
 var nowhere [trieLargest]byte
 
 // trieKeys is the keys of a trie, in order.

@@ -63,8 +63,8 @@ const (
 	mostWideKeys = numberMax
 )
 
-// slot returns the slot for the bytes of a key behind the node's depth. Whatever the
-// bytes of a file are, it reads none but the first size bytes of the node.
+// slot returns the slot for the bytes of a key behind the node's depth. Even in a
+// damaged file it reads none but the first size bytes of the node.
 func (h *wideHead) slot(rest string, size int) (slot uint32) {
 	n := int(h.count)
 	if size = min(size, int(h.lines)*lineBytes); n > mostWide || size < widePlaces+8*n {
@@ -181,7 +181,7 @@ func (t *trie) linkAt(l link, slot uint32) *link {
 type wide struct {
 	lo, hi int // its keys
 	number uint32
-	head   []byte // what is before its links
+	head   []byte // the bytes before its links
 	height atomic.Uint32
 }
 

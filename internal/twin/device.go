@@ -41,20 +41,21 @@ func (b *buffer) free(dev device.Device) error {
 	return dev.Free(at)
 }
 
-// What buffers hold.
+// The buffers, by contents.
 const (
 	opsBuffer  = iota // keys, vals and kinds of a batch, one behind the other
 	nextBuffer        // the same, of a large batch that comes while the one before is written
-	oldBuffer         // what it has found: old, then had
+	oldBuffer         // its answers: old, then had
 	keysBuffer        // for ranks and ranges
 	valsBuffer
 	runsBuffer
-	effectBuffer // what it comes to: keys, vals and kinds
+	effectBuffer // its effects: keys, vals and kinds
 	bufferCount
 )
 
-// buffer returns device memory of at least so many bytes. What it held is gone.
-// Where there is not so much memory, the buffer stays, for what is smaller.
+// buffer returns device memory of at least the given bytes. Its contents are
+// lost. Where there is not so much memory, the buffer stays as it is, for
+// smaller batches.
 func (g *onDevice[C]) buffer(which, bytes int) (device.Ptr, error) {
 	b := &g.buffers[which]
 	if bytes <= b.room {
@@ -112,8 +113,8 @@ type batch[C order.Code] struct {
 	// old is false. Several goroutines call it.
 	answer func(lo int, old []C, had []uint8)
 	old    bool
-	// fetch, unless nil, fetches what the batch comes to, and what it has found if
-	// asks is true, instead of answer: see chunked.Ops.
+	// fetch, unless nil, fetches the effects of the batch, and its answers if asks
+	// is true, instead of answer: see chunked.Ops.
 	fetch   func(ops *chunked.Ops) error
 	asks    bool
 	workers int

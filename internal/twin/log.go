@@ -71,7 +71,7 @@ type segment[C order.Code] struct {
 	n          int
 }
 
-// newSegment returns page-locked memory for so many operations.
+// newSegment returns page-locked memory for ops operations.
 func newSegment[C order.Code](dev device.Device, ops int) (*segment[C], error) {
 	memory, err := dev.HostAlloc(2*device.Aligned(ops*sizeOf[C]()) + ops)
 	if err != nil {
@@ -80,9 +80,8 @@ func newSegment[C order.Code](dev device.Device, ops int) (*segment[C], error) {
 	return &segment[C]{memory: memory, room: ops}, nil
 }
 
-// lay says that a segment has n keys, unless keys is false, vals and kinds one
-// behind the other, at a distance of so many bytes, and reports whether it has room
-// for that.
+// lay divides a segment into n keys, unless keys is false, n vals and n kinds, one
+// behind the other, column bytes apart, and reports whether it has room for that.
 func (s *segment[C]) lay(n, column int, keys bool) bool {
 	at, bytes := s.memory, n*sizeOf[C]()
 	if s.keys = nil; keys {
@@ -110,8 +109,8 @@ func (s *segment[C]) get(key C) (val C, ok, known bool) {
 // one.
 const (
 	segmentOps   = 1 << 20 // operations in the largest,
-	segmentStep  = 8       // which has so many times those of the next,
-	segmentSizes = 3       // and so on
+	segmentStep  = 8       // times as many as in the next smaller size,
+	segmentSizes = 3       // number of sizes
 )
 
 // spareSegments is segments for later runs.

@@ -41,7 +41,7 @@ func (s *Solo[C]) sweep() {
 	s.gpu.Lock()
 	defer s.gpu.Unlock()
 	if s.closed {
-		// What a GPU says that is given back is of no interest.
+		// Errors of a GPU that is given back do not matter.
 		s.releaseForgotten()
 		s.giveBack()
 		return

@@ -17,20 +17,20 @@ import (
 type staging struct {
 	flow.Schedule[bucket]
 	flow    flow.Flow[bucket]
-	slots   int // that are there,
-	in, out int // with so many bytes each
+	slots   int // number of slots
+	in, out int // bytes of each slot
 	failed  atomic.Pointer[error]
 	sizes
 }
 
 // sizes are numbers of operations.
 type sizes struct {
-	few      int // so many are a goroutine's work
-	direct   int // from so many on operations in the caller's page-locked memory travel from there
-	together int // changes, up to so many travel all together: see stageOps
-	bucket   int // at most so many are in a bucket
+	few      int // enough for a goroutine's work
+	direct   int // from this number on, operations in the caller's page-locked memory travel from there
+	together int // up to this number, changes travel all together: see stageOps
+	bucket   int // most operations of a bucket
 	piece    int // that a goroutine fills, or hands out, at a time: a multiple of 32
-	bring    int // from so many on values travel in buckets behind the keys, while these are sorted
+	bring    int // from this number on, values travel in buckets behind the keys, while these are sorted
 }
 
 // usual are the sizes outside of tests. Copies and launches of a bucket cost some
@@ -59,8 +59,8 @@ func (g *staging) open(dev device.Device) {
 	g.Fail = func(err error) { g.failed.CompareAndSwap(nil, &err) }
 }
 
-// ensure makes room for the buckets of a batch of n operations, of codes of so many
-// bytes. Until the next batch there is no more need of memory.
+// ensure makes room for the buckets of a batch of n operations, with codes of width
+// bytes. The batch then needs no more memory.
 func (g *staging) ensure(n, width int) error {
 	size := g.of(n)
 	slots := min((n+size-1)/size, flow.MaxFlight)
@@ -124,7 +124,7 @@ func (c *course) Rest()                                          {}
 func (c *course) Spare() (lo, hi int, ok bool)                   { return 0, 0, false }
 func (c *course) Answer(lo, hi int)                              {}
 
-// sending brings operations to the GPU: what there is an address for.
+// sending brings operations to the GPU: the columns that have an address there.
 type sending[C order.Code] struct {
 	course
 	fill              func(lo int, keys, vals []C, kinds []uint8)

@@ -92,7 +92,7 @@ type together[C order.Code] struct {
 	st     device.Stream
 	column int    // bytes of keys, and of vals, up to where the next begin
 	stage  []byte // keys, vals, kinds, and behind them what was found: old, had; nil where they are too many for it
-	// What comes from the caller's memory: keys, and the rest.
+	// Columns that travel from the caller's memory: keys, and the rest.
 	ownKeys, ownRest bool
 }
 

@@ -1,12 +1,12 @@
 // Package twin keeps a tree in host memory and its twin on a GPU the same.
 //
-// Large batches run on the GPU. What they come to, each key once and in order,
-// is copied back to page-locked memory, the log; with that the batch is accepted,
+// Large batches run on the GPU. Their effects, each key once and in order, are
+// copied back to page-locked memory, the log; with that the batch is accepted,
 // whatever becomes of the GPU. In the background the log is folded into the tree
 // in host memory. Single operations and small batches run there; the keys that
 // they have changed are noted, and reach the GPU with its next batch.
 //
-// What keeps the order is in package backlog.
+// Package backlog keeps the order.
 package twin
 
 import (
