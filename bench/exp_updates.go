@@ -57,7 +57,7 @@ const (
 )
 
 // updated is a tree that the updates of a round change in one way after the
-// other. What they add is taken out again.
+// other. Keys that they add are taken out again.
 type updated struct {
 	s       *session
 	d       *dataset[uint64]

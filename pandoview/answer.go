@@ -36,7 +36,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", types[name])
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(data) // who is gone needs no answer
+	_, _ = w.Write(data) // a client that is gone needs no answer
 }
 
 // answer is a handler that answers with JSON.

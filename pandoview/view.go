@@ -118,8 +118,8 @@ func searched(tree any) bool {
 	return !strings || can
 }
 
-// memory returns what takes memory, part by part. What a tree that changes takes
-// is told by its levels; the rest are nodes that wait to be used again.
+// memory returns the memory of an index, part by part. The levels of a tree that
+// changes tell its memory; the rest are nodes that wait to be used again.
 func memory(s index.Stats, levels []layout.Level, mutable bool) (out []part) {
 	rest := "padding"
 	if mutable {
@@ -201,7 +201,7 @@ func (h *handler) view(q query) (any, error) {
 	for l := range levels {
 		v.Levels = append(v.Levels, h.strip(in, lk, l, levels[l].Nodes, lo, hi, most))
 	}
-	h.ix.Inside() // panics if it was closed meanwhile: what was read is nonsense then
+	h.ix.Inside() // panics if it was closed meanwhile: the answer is garbage then
 	return v, nil
 }
 

@@ -112,8 +112,8 @@ func (f *joinFlags) run(cmd *cobra.Command, path string, tables []string) error 
 	return nil
 }
 
-// openTables opens the tables. What is looked up is read apart, as the index's key
-// type; all else is passed on.
+// openTables opens the tables. The column to look up is read apart, as the index's
+// key type; all others are passed on.
 func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (table.Source, error) {
 	o, err := f.tableOptions()
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/pando-index/pando/internal/hostmem"
 )
 
-// available estimates the bytes of memory that this process may still
-// allocate: what the system has to spare, or what a limit of the process leaves
-// it, whichever is less. 0 means not known.
+// available estimates the bytes of memory that this process may still allocate:
+// the memory that the system has to spare, or that a limit of the process
+// leaves it, whichever is less. 0 means not known.
 func available() int64 { return newBudget(0).bytes }
 
 // spare returns what the system can still give.

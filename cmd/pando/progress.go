@@ -88,7 +88,7 @@ func (p *progress) unit() progressbar.Option {
 	}
 }
 
-// end removes the bar, so that what follows starts on a line of its own.
+// end removes the bar, so that later output starts on a line of its own.
 func (p *progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Finish()

@@ -9,8 +9,8 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// watched are the index files that this command has open. They are mapped: what is
-// written over one changes under the command's feet, and what is cut off is a fault.
+// watched are the index files that this command has open. They are mapped: a write
+// to one changes the command's data, and a read of a part that was cut off faults.
 var watched watchList
 
 // watchList is files as they were when they were opened.

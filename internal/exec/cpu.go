@@ -1,5 +1,5 @@
-// Package exec is how a batch runs: which queries go where, in buckets of
-// what size. It knows no layout but what package layout says of them all. It is
+// Package exec is how a batch runs: which queries go where, in buckets of which
+// size. It knows layouts by the interfaces of package layout alone. It is
 // generic in the code type alone: keys come as order.Keys and become codes once
 // a bucket, values are the business of a Sink.
 package exec

@@ -16,9 +16,8 @@ import (
 )
 
 // GPU runs batches on a GPU that holds a copy of the tree, or of some of its
-// levels, together with the CPU: a Plan says who takes which. What the GPU
-// cannot do, for whatever reason, the CPU does; from then on the CPU does
-// everything.
+// levels, together with the CPU: a Plan says who takes which. If the GPU fails,
+// for whatever reason, the CPU does its work, and everything from then on.
 type GPU[C order.Code] struct {
 	*CPU[C]
 	attached[bucket]
@@ -35,7 +34,7 @@ type GPU[C order.Code] struct {
 // bucket is queries under way on a GPU.
 type bucket struct {
 	lo, hi int
-	deep   int    // so many of them are one level further
+	deep   int    // this many of them are one level further
 	keysAt []byte // keys and values in the caller's memory, where the GPU
 	valsAt []byte // reaches it
 	params kernel.Params

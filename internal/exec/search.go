@@ -22,7 +22,7 @@ type search[C order.Code] struct {
 	plan   Plan
 	flow   flow.Flow[bucket]
 	next   int // first query that is in no bucket yet,
-	last   int // and the last: what is behind is the CPU's
+	last   int // and the last: those behind are the CPU's
 	bucket int
 	piece  int  // queries that a worker takes at a time
 	past   bool // copies go past the caches

@@ -15,8 +15,8 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// StringsGPU runs batches of strings on a GPU that holds a copy of the tree.
-// Strings travel to it packed, a bucket at a time. What the GPU cannot do, for whatever reason, the CPU does.
+// StringsGPU runs batches of strings on a GPU that holds a copy of the tree. Strings travel to it
+// packed, a bucket at a time. If the GPU fails, for whatever reason, the CPU does its work.
 type StringsGPU struct {
 	*Strings
 	attached[stringBucket]
@@ -263,7 +263,7 @@ func (j *stringSearch) settle(room *stringSpace, known []uint32, first int, rank
 		case sure && v&kernel.WordsUnsure == 0 && !long:
 			ranks[i] = -1
 		default:
-			if long { // what the GPU looked for is not what was asked
+			if long { // the GPU looked for a cut key
 				at = -1
 			}
 			left, sent, loose = append(left, i), append(sent, key), append(loose, at)

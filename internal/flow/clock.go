@@ -29,7 +29,7 @@ type Clock struct {
 	err     error
 }
 
-// Times returns the averages, and what went wrong when they were taken.
+// Times returns the averages, and the error of taking them.
 func (c *Clock) Times() (Times, error) {
 	t, n := c.sum, time.Duration(max(c.buckets, 1))
 	for _, d := range []*time.Duration{&t.Fill, &t.In, &t.Search, &t.Out, &t.Finish, &t.Send, &t.Busy, &t.Latency} {

@@ -1,7 +1,7 @@
 // Package flow moves buckets of work through a device. A batch is cut into
 // buckets; each is filled by the CPU, piece by piece, sent, and finished by the
-// CPU, piece by piece, while others are under way. It knows no search: what a
-// bucket holds is a type parameter, what is done with it a Work.
+// CPU, piece by piece, while others are under way. It knows no search: the
+// contents of a bucket are a type parameter, the work on it is a Work.
 //
 //	         fill           send            wait          finish
 //	bucket 0 ████ CPU ──▶ copy, kernel, ──▶ ····· ──▶ ████ CPU ──▶ slot is free
@@ -132,7 +132,7 @@ type Flow[B any] struct {
 
 	mu        sync.Mutex
 	changes   atomic.Uint32 // changes when there may be something to do
-	idle      sync.Cond     // for those who wait long
+	idle      sync.Cond     // for workers that wait long
 	waiting   int           // workers in it
 	held      int           // slots that the batch has
 	filling   list[B]
@@ -364,8 +364,7 @@ func (f *Flow[B]) cut(s *Slot[B]) (ok bool) {
 	return ok
 }
 
-// send sends a bucket that is filled. What goes wrong is dealt with when it is
-// awaited.
+// send sends a bucket that is filled. Its error is handled when it is awaited.
 func (f *Flow[B]) send(s *Slot[B]) {
 	s.sent = time.Now()
 	s.used = s.stream
@@ -408,7 +407,7 @@ func (f *Flow[B]) await() {
 	if s.Err == nil {
 		s.Err = s.marks[3].Synchronize()
 	} else {
-		s.used.Synchronize() // what was sent of it must be over before the slot is used again
+		s.used.Synchronize() // its work must be over before the slot is used again
 	}
 	if s.Err != nil {
 		f.on.Fail(s.Err)

@@ -7,7 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
-// What a tree is in a file.
+// The format of a tree in a file.
 var (
 	filePairs = &snapshot.Format{Number: 1, Name: "pairs", Version: 1, Sections: sections, Pairs: true}
 	fileApart = &snapshot.Format{Number: 2, Name: "apart", Version: 1, Sections: sections}
@@ -43,9 +43,9 @@ func (t *Tree[C]) outline() layout.Outline {
 }
 
 // Open makes a tree of n keys over a block that holds one already, whose first
-// segments are as Plan has them; the tree is released with it. Nothing of it
-// is read: whatever the bytes are, no search leaves the block. Check reports
-// whether they are a tree.
+// segments are as Plan has them; the tree is released with it. Nothing of it is
+// read: even if the bytes are damaged, no search leaves the block. Check
+// reports whether they are a tree.
 func Open[C simd.Code](n int, cfg Config, b *arena.Block) (*Tree[C], error) {
 	t, err := shape[C](n, cfg)
 	if err != nil {

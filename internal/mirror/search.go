@@ -32,7 +32,7 @@ type search[C order.Code] struct {
 	m          *Mirror[C]
 	b          Batch[C]
 	flow       flow.Flow[bucket]
-	next, last int // the first key that is in no bucket yet, and the last: what is behind is the CPU's
+	next, last int // the first key that is in no bucket yet, and the last: those behind are the CPU's
 	bucket     int
 	hits       atomic.Int64
 	stale      atomic.Int64

@@ -11,8 +11,8 @@ import (
 // Kind is the layout's name.
 const Kind layout.Kind = "compressed"
 
-// What a tree is in a file. Keys that are all equal take no room but their
-// page's row in the table: 256 of them 16 bytes.
+// The format of a tree in a file. Keys that are all equal take no room but
+// their page's row in the table: 256 of them 16 bytes.
 var (
 	inFile = &snapshot.Format{
 		Number: 6, Name: "compressed", Version: 2, MostPerPage: 16 * snapshot.Page,

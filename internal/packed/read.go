@@ -8,7 +8,7 @@ import (
 )
 
 // batchKeys is how many queries go through the top tree, then through the
-// pages: what they wait with stays in the first-level cache.
+// pages: their state stays in the first-level cache.
 const batchKeys = 1024
 
 // Rank sets ranks[i] to the number of entries with a key below keys[i].

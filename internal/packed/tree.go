@@ -117,9 +117,9 @@ func pageMode(sizes []int, asked arena.Pages) arena.Pages {
 }
 
 // Open makes a tree of n keys over a block that holds one already, whose
-// first segments are as Plan has them; the tree is released with it.
-// Nothing of it is read: whatever the bytes are, no search leaves the block.
-// Check reports whether they are a tree.
+// first segments are as Plan has them; the tree is released with it. Nothing of
+// it is read: even if the bytes are damaged, no search leaves the block. Check
+// reports whether they are a tree.
 func Open[C simd.Code](n int, cfg implicit.Config, b *arena.Block) (*Tree[C], error) {
 	plan, err := Plan[C](n, len(b.Segment(3)), cfg)
 	if err != nil {

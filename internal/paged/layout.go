@@ -11,7 +11,7 @@ import (
 // Kind is the layout's name.
 const Kind layout.Kind = "blocked"
 
-// What a tree is in a file.
+// The format of a tree in a file.
 var (
 	filePairs = &snapshot.Format{Number: 4, Name: "blocked-pairs", Version: 2, Sections: sections, Pairs: true, Paged: true}
 	fileApart = &snapshot.Format{Number: 5, Name: "blocked-apart", Version: 2, Sections: sections, Paged: true}

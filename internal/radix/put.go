@@ -164,7 +164,7 @@ func (w *writer) add(c *change, e end) (done bool, err error) {
 	s := w.last()
 	full := e.below == 0 && s.node != 0 && s.b >= 0 && s.node.header().children() >= capacity(s.node.kind())
 	if full && len(w.steps) == 1 {
-		return false, nil // what is above is not known
+		return false, nil // the nodes above are not known
 	}
 	l, err := w.newLeaf(c.key, c.val)
 	if err != nil {

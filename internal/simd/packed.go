@@ -141,8 +141,8 @@ func inPage[C Code](p *Packed, page uint64, key C) (place uint64, equal bool) {
 // time.
 const MaxPackedDistance = 40
 
-// packedRoom holds the state of the queries in progress, 32 bytes each: what
-// is known of their page. The plain Go code does not use it.
+// packedRoom holds the state of the queries in progress, 32 bytes each, about
+// their page. The plain Go code does not use it.
 type packedRoom [128 * 32]byte
 
 // PackedRank sets ranks[i] to the number of entries with a key below keys[i].

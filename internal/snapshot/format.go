@@ -78,9 +78,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Format is a way for keys to lie in a file. Whoever reads files says which
+// Format is a way for keys to lie in a file. The reader of a file says which
 // formats there are: this package knows sizes, versions and checksums, and
-// nothing of what the sections hold.
+// nothing of the contents of sections.
 type Format struct {
 	Number   uint32 // in the header
 	Name     string
@@ -143,7 +143,7 @@ type Header struct {
 	PageLevels uint32
 	Key        string // types, in words
 	Value      string
-	Note       string // what whoever wrote the file says about it
+	Note       string // the writer's text about the file
 	Sections   []Section
 }
 
@@ -156,8 +156,8 @@ func (h *Header) version() uint32 {
 	return h.Format.Version
 }
 
-// Bad is the error for a file that is damaged or none of Pando's: what is
-// wrong with it.
+// Bad is the error for a file that is damaged or none of Pando's, with the
+// reason.
 type Bad string
 
 func (b Bad) Error() string { return string(b) }
@@ -301,7 +301,7 @@ func decode(page []byte, formats []*Format) (*Header, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
-	// What a header can say has one way to be written: all else is damage.
+	// A header has one encoding: any other is damage.
 	if !bytes.Equal(h.encode(), page) {
 		return nil, Bad("the header is damaged: bytes that must be zero are not")
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
-// What a tree is in a file.
+// The format of a tree in a file.
 var (
 	inFile = &snapshot.Format{
 		Number: 3, Name: "text", Version: 1, Strings: true,

@@ -19,8 +19,8 @@ import (
 // the format.
 var Packed = []string{".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz", ".zip"}
 
-// zstdWindow is the maximum memory that a zstd frame may request: what the
-// zstd command accepts by default.
+// zstdWindow is the maximum memory that a zstd frame may request, the zstd
+// command's default.
 const zstdWindow = 128 << 20
 
 // unpackBuffer is the number of bytes that are unpacked at a time.

@@ -155,7 +155,7 @@ func (h *trieHead) sizeOfNodes() (n int64) {
 }
 
 // openTrie makes a trie of n keys over the first two segments of a block. Nothing is
-// read but the head: whatever the bytes are, no search leaves the block.
+// read but the head: even if the bytes are damaged, no search leaves the block.
 func openTrie(n int, keys trieKeys, b *arena.Block) (*trie, error) {
 	t := &trie{n: n, keys: keys, nodes: b.Segment(0), table: b.Segment(1), block: b}
 	const line = int(unsafe.Sizeof(trieHead{}))

@@ -123,11 +123,11 @@ func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error 
 	return nil
 }
 
-// joins reports whether the parts of a range of so many units are joined before they
-// come back: the same for all of its launches, since it is a level of its sum. Each
-// launch but the last must then have as many units as whole joined parts have; with
-// less room a joined part would end with the launch, and floats be added in another
-// order.
+// joins reports whether the parts of a range of the given units are joined before
+// they come back: the same for all of its launches, since it is a level of its sum.
+// Each launch but the last must then have as many units as whole joined parts have;
+// with less room a joined part would end with the launch, and floats be added in
+// another order.
 func (d *OnDevice) joins(k simd.Kind, units int) bool {
 	per := JoinedParts(k)
 	return units > Block && d.room%per == 0 && units <= d.room*per
@@ -151,7 +151,7 @@ func (d *OnDevice) apart(all *tally, r Range, unit int, launch Launch) error {
 }
 
 // together adds the units of a range to a tally, whose parts it joins. All launches are
-// queued at once, and what they come to is copied out when all are done.
+// queued at once, and their results are copied out when all are done.
 func (d *OnDevice) together(all *tally, r Range, unit int, launch Launch) error {
 	per := JoinedParts(all.kind)
 	whole := unit * per // values of a joined part
@@ -355,7 +355,7 @@ func (d *OnDevice) load(set **kernel.Set, src kernel.Source) (err error) {
 	return err
 }
 
-// grow makes room for so many units, or for as many as a launch has.
+// grow makes room for the given units, or for as many as a launch has.
 func (d *OnDevice) grow(units int) (err error) {
 	if d.most == 0 {
 		d.most = mostUnits
@@ -403,7 +403,7 @@ func (d *OnDevice) free() (err error) {
 	return err
 }
 
-// Close gives everything back. What was never used has nothing.
+// Close gives everything back. An OnDevice that was never used has nothing.
 func (d *OnDevice) Close() (err error) {
 	for _, set := range []**kernel.Set{&d.set, &d.bins} {
 		if *set != nil {

@@ -69,7 +69,7 @@ func need(sizes []int, n int, cfg Config) (int64, error) {
 	return inAll(sizes, int(least.size()), words, cfg)
 }
 
-// inAll returns the bytes that a list takes with a directory of so many bytes
+// inAll returns the bytes that a list takes with a directory of the given bytes
 // and words in its root.
 func inAll(sizes []int, directory, words int, cfg Config) (int64, error) {
 	pages, err := arena.Need(sizes, cfg.pagesFor(sizes))

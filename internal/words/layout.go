@@ -9,7 +9,7 @@ import (
 // Kind is the layout's name, which it shares with that of compressed numbers.
 const Kind layout.Kind = "compressed"
 
-// What a tree is in a file.
+// The format of a tree in a file.
 var (
 	inFile = &snapshot.Format{
 		Number: 7, Name: "words", Version: 2, Strings: true,

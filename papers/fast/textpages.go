@@ -116,7 +116,7 @@ func (p *textPage) partial(key string) uint32 {
 // find returns the place of a key in a page, and reports whether it is there.
 func (p *textPage) find(key string) (at int, ok bool) { return p.findBy(key, p.partial(key)) }
 
-// findBy is find for whoever has the partial key.
+// findBy is find for a caller that has the partial key.
 func (p *textPage) findBy(key string, q uint32) (at int, ok bool) {
 	at, _ = slices.BinarySearch(p.partials[:p.n], q)
 	for ; at < p.n && p.partials[at] == q; at++ {
@@ -127,8 +127,8 @@ func (p *textPage) findBy(key string, q uint32) (at int, ok bool) {
 	return 0, false
 }
 
-// place returns where a key that is not in a page belongs. Partial keys lead astray
-// whoever is not there, so whole keys decide.
+// place returns where a key that is not in a page belongs. Partial keys lead a
+// missing key astray, so whole keys decide.
 func (p *textPage) place(key string) int {
 	at, _ := slices.BinarySearchFunc(p.places[:p.n], key, func(place uint64, key string) int {
 		at, n := place>>32, uint32(place)

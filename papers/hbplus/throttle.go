@@ -18,7 +18,7 @@ type Throttled struct {
 // Throttle wraps a device. Closing the wrapper closes the device.
 func Throttle(d device.Device) *Throttled { return &Throttled{Device: d} }
 
-// Limit makes later launches have so many blocks at most, 0 for no limit.
+// Limit bounds later launches to the given number of blocks, 0 for no limit.
 func (t *Throttled) Limit(blocks int) { t.most.Store(int64(blocks)) }
 
 // NewStream makes a stream that keeps to the limit. It is a device.Persister

@@ -27,7 +27,7 @@ type PagesMemory struct {
 }
 
 // PageBytes returns the size of a page of order pairs whose keys and values have
-// so many bits.
+// the given bits.
 func PageBytes(bits, order int) int { return 16 + 2*order*bits/8 }
 
 // MaxPageThreads is the most threads of a block that the kernels take.
@@ -131,7 +131,7 @@ func (s Kernels) Clear(st device.Stream, t *PagesMemory) error {
 	return st.Fill(t.Memory, 0, 16)
 }
 
-// Insert inserts n pairs, one after the other, by one block of so many
+// Insert inserts n pairs, one after the other, by one block of the given
 // threads: with n = 1, Kaczmarek's single insert in one launch. vals gets the
 // values that were there, outcomes an Outcome for each.
 func (s Kernels) Insert(st device.Stream, p *Params, t *PagesMemory, bits, threads int, keys, vals device.Ptr, n int, outcomes device.Ptr) error {

@@ -13,8 +13,8 @@ import (
 //go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -I../../internal/device/kernel -S testdata/blinkparts.cu -o testdata/blinkparts.ptx
 
 // Blink is the thesis' latched tree on a device (docs/latches.md): keys, and
-// values of the same width. Its methods must not be called at once; what runs at
-// once are the operations of a batch.
+// values of the same width. Its methods must not be called at once; only the
+// operations of a batch run at once.
 type Blink[C simd.Code] struct {
 	Tree    BlinkMemory
 	Shape   BlinkShape
@@ -28,8 +28,8 @@ type Blink[C simd.Code] struct {
 }
 
 // NewBlink returns an empty tree with nodes of order pairs, 16 or 32, and memory
-// for so many nodes. It loads the kernels, which takes a driver seconds, and
-// unloads them at the end.
+// for the given number of nodes. It loads the kernels, which takes a driver
+// seconds, and unloads them at the end.
 func NewBlink[C simd.Code](d device.Device, order, nodes int) (*Blink[C], error) {
 	set, err := kernel.LoadOnly(d, BlinkSource)
 	if err != nil {

@@ -39,7 +39,7 @@ type BlinkMemory struct {
 	How      uint32     // BlinkLinks and the like
 }
 
-// What a latched tree does, as bits.
+// The options of a latched tree, as bits.
 const (
 	BlinkLinks = 1 << iota // it follows side links; without, a B+-tree begins again at the root where it meets a latch
 	BlinkPeeks             // inner nodes below the root are read once, and not looked at again

@@ -94,8 +94,8 @@ func (l *ledger) pinned(b []byte) bool {
 	return false
 }
 
-// takeBlock removes a block and reports whether it was there. Whoever takes a
-// block frees it, so nothing is freed twice.
+// takeBlock removes a block and reports whether it was there. The caller that
+// takes a block frees it, so nothing is freed twice.
 func (l *ledger) takeBlock(b block) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

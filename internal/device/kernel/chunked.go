@@ -20,7 +20,7 @@ var ChunkedSource = Source{&chunkedPTX, []string{
 	"changes", "owns", "sums", "deltas",
 }}
 
-// What the chunked layout is made of, as chunked.h has it.
+// The constants of the chunked layout, as chunked.h has them.
 const (
 	LeafEntries = 32  // entries of a leaf at most
 	ChunkLeaves = 256 // leaves of a chunk at most
@@ -28,10 +28,10 @@ const (
 	ChunkFill   = 224 // leaves of a chunk after a flat merge
 	ChunkLevels = 8   // levels of separators above the chunks at most
 	HeadKeys    = 4   // keys that the table has of a chunk for searches: where three quarters end, and its slot
-	chunkItem   = 8   // bytes of what a chunk has of a leaf, beside its separator
+	chunkItem   = 8   // bytes that a chunk has of a leaf, beside its separator
 )
 
-// LeafBytes returns the size of a leaf's slot, for keys of so many bits.
+// LeafBytes returns the size of a leaf's slot, for keys of keyBits bits.
 func LeafBytes(keyBits int) int { return LeafEntries * 2 * keyBits / 8 }
 
 // ChunkGroup returns the number of separators that are looked at together: a line.
@@ -88,8 +88,8 @@ func (o *Owned) Goes(told []int) bool {
 		told[ToldFreed] == 0 && told[ToldFailed] == 0
 }
 
-// What kernels tell of a batch that is done leaf by leaf, before anything is
-// written: numbers (u32) at Owned.Told. Told of chunked.cu.
+// Numbers (u32) that kernels tell of a batch that is done leaf by leaf, before
+// anything is written, at Owned.Told. Told of chunked.cu.
 const (
 	ToldTouched   = iota // leaves that are touched
 	ToldLeaves           // new leaves that are needed
@@ -133,7 +133,7 @@ type Scan device.Ptr
 func (s Scan) ticket() device.Ptr  { return device.Ptr(s) }
 func (s Scan) reports() device.Ptr { return device.Ptr(s) + sumHead }
 
-// Chunked launches the kernels of chunked.cu, for keys of so many bits.
+// Chunked launches the kernels of chunked.cu, for keys of one width.
 type Chunked Runner
 
 // manyBlocks is the most blocks of a kernel whose blocks go on to further work when
@@ -233,8 +233,8 @@ func (c *Chunked) Owns(o *Owned, at Scan) error {
 	}{*o, at.ticket(), at.reports()})
 }
 
-// Plan says what each leaf that is touched needs. What o has of chunks, and Told,
-// must be 0.
+// Plan computes what each touched leaf needs. The words of o for chunks, and
+// Told, must be 0.
 func (c *Chunked) Plan(v *Version, o *Owned) error {
 	return run(c, "plan32", "plan64", int(o.N), struct {
 		v Version
@@ -255,7 +255,7 @@ func (c *Chunked) Sums(v *Version, o *Owned, next *Next, leaves, chunks Scan) er
 	return c.Stream.Launch(c.Set.kernels["sums"], device.Grid{Blocks: blocks, Threads: blockThreads}, argsOf(&p))
 }
 
-// Move moves the entries of so many leaves that are touched.
+// Move moves the entries of at most touched leaves.
 func (c *Chunked) Move(v *Version, b *Batch, o *Owned, touched int, leaves *Slots) error {
 	return c.moveBy("move32", "move64", v, b, o, touched, leaves)
 }
@@ -306,8 +306,8 @@ func (c *Chunked) Rechunk(v *Version, o *Owned, leaves, chunks *Slots, next *Nex
 	}{*v, *o, *leaves, *chunks, *next})
 }
 
-// Finish completes a version whose chunks are there, with so many entries each
-// (totals), and tells their number, and what was freed.
+// Finish completes a version whose chunks are there, with totals (entries of
+// each), and tells the number of entries, and of freed slots.
 func (c *Chunked) Finish(v *Version, totals, freed, told device.Ptr, at Scan) error {
 	return scan(c, "finish32", "finish64", int(v.Count), struct {
 		v                                    Version

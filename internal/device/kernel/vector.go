@@ -98,7 +98,7 @@ const MaxBounds = 1023
 type Vectors struct {
 	Kind  simd.Kind
 	Units Units
-	Parts Parts // what units come to,
+	Parts Parts // results of units,
 	Bins  *Bins // unless they are counted
 }
 

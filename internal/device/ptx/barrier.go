@@ -14,7 +14,7 @@ type barrier struct {
 	absent  bool // someone came by bar.arrive, and does not wait
 	yes     int  // number of predicates that were true
 	pool    []uint32
-	known   *knowledge // under the model: what those who arrived knew
+	known   *knowledge // under the model: knowledge of the threads that arrived
 }
 
 func (b *barrier) reset() {

@@ -15,7 +15,7 @@ type spin struct {
 	pc     int
 	regs   []uint64
 	jumps  int    // backward, since regs were saved
-	limit  int    // regs are saved again after so many, twice as many each time
+	limit  int    // regs are saved again after this many, twice as many each time
 	again  int    // times that the thread came back
 	with   uint32 // lanes that it met since regs were saved
 	block  bool   // it met others of its block since then
@@ -44,8 +44,8 @@ func (m *machine) note(t *thread, in *inst, w *word) {
 }
 
 // togetherness is how many times threads that meet each other in their loops
-// must have come back, all of them, before they are taken to spin: what one of
-// them does depends on the others, too.
+// must have come back, all of them, before they are taken to spin: each may
+// depend on the others.
 const togetherness = 3
 
 // looped is called at each jump backward. It reports whether the thread spins;

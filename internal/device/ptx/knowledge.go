@@ -116,7 +116,7 @@ func (o *observer) acquire(from []offer, ord order) []offer {
 }
 
 // observed lets a read pass knowledge to its thread: a strong read knows the
-// write, and what was released with it after an acquire.
+// write, and after an acquire the writes released with it.
 func (a *access) observed(w *word, x *write) {
 	o := a.by
 	if a.in.order&strong == 0 {
@@ -145,9 +145,9 @@ func (o *observer) settle(w *word, ord order) {
 	}
 }
 
-// releasing returns what a strong write to a word releases: what was known at
-// the thread's last fences, at its own release operations on the word, and, if
-// it is one, now.
+// releasing returns the knowledge that a strong write to a word releases: that
+// at the thread's last fences, at its own release operations on the word, and,
+// if it is one, now.
 func (a *access) releasing(w *word) []offer {
 	o := a.by
 	if a.in.order&strong == 0 {

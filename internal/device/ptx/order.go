@@ -35,7 +35,7 @@ type history struct {
 	group   *group
 	far     *far     // known through atomics
 	pending *far     // read by an atomic, known after the next fence
-	fenced  snapshot // known at the last fence: what an atomic write passes on
+	fenced  snapshot // known at the last fence: an atomic write passes it on
 }
 
 // group is the shared knowledge of threads that have met.

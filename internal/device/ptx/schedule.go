@@ -31,8 +31,8 @@ func (m *machine) startTurn(o *observer) {
 	}
 }
 
-// The character of schedules under the model: finer than others, since what
-// matters happens between few instructions.
+// The character of schedules under the model: finer than others, since races
+// happen between few instructions.
 var (
 	modelGrains = [...]uint64{0, 0, 0, 1, 2, 4, 6, 8}
 	modelStays  = [...]uint64{0, 0, 32, 64, 128, 192, 224, 252}

@@ -1,6 +1,7 @@
-// Package cols has columns of values, and the rows that they make: what readers
-// and writers of tables and indexes hand to each other. It is apart from package
-// table so that who only takes columns need not wait for the formats to compile.
+// Package cols has columns of values, and the rows that they make. Readers and
+// writers of tables and indexes hand them to each other. It is apart from
+// package table so that a package that only takes columns need not wait for the
+// formats to compile.
 package cols
 
 import (

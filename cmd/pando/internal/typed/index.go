@@ -9,10 +9,10 @@ import (
 	"github.com/pando-index/pando/internal/table/cols"
 )
 
-// index is an Index of given types. Its methods are compiled once for each
-// pair of types, so they only call Pando: what is done with keys alone or with
-// values alone is in functions of one type. Pando's index is a field with a
-// name, because each method of an embedded one would be compiled here again.
+// index is an Index of given types. Its methods are compiled once for each pair
+// of types, so they only call Pando: work on keys alone or on values alone is
+// in functions of one type. Pando's index is a field with a name, because each
+// method of an embedded one would be compiled here again.
 type index[K pando.Key, V any] struct{ f *pando.Frozen[K, V] }
 
 // inside is what an index shows.

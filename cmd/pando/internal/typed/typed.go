@@ -4,8 +4,8 @@
 //
 // All seven types of package cols may be keys, and all seven or none may be
 // values: 56 instantiations of package pando. They are compiled here, apart from
-// the commands, because that takes longer than anything else; what is here
-// itself is compiled for a type and not for a pair wherever that can be.
+// the commands, because that takes longer than anything else; the code here is
+// compiled for a type and not for a pair wherever that can be.
 package typed
 
 import (
