@@ -11,11 +11,11 @@ import (
 )
 
 // Batcher gathers single calls of Get from many goroutines into batches, so
-// that a server, too, can use what only batches can: a GPU, or all the memory
-// accesses that a core has room for. While one batch is being answered, calls
-// gather for the next, which goes off when that one is through, or is full, or
-// has waited as long as it may. A call that finds nothing under way does not
-// wait at all.
+// that a server, too, can use resources that only batches can: a GPU, or all
+// the memory accesses that a core has room for. While one batch is being
+// answered, calls gather for the next, which goes off when that one is through,
+// or is full, or has waited as long as it may. A call that finds nothing under
+// way does not wait at all.
 //
 // What it costs is that goroutines wait for each other and are woken, which
 // takes longer than a search: where all the work is Get, calls from many

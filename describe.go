@@ -23,7 +23,7 @@ func typesOf[K Key, V any]() types { return types{reflect.TypeFor[K](), reflect.
 
 func (t types) String() string { return fmt.Sprintf("[%v,%v]", t.key, t.val) }
 
-// inWords returns what String says: "1000 entries, pairs, 18.0 KiB, cpu".
+// inWords returns the text of String: "1000 entries, pairs, 18.0 KiB, cpu".
 func inWords(s index.Stats) string {
 	entries := "entries"
 	if s.Len == 1 {

@@ -66,7 +66,7 @@ var (
 	ErrValues = errors.New("pando: values need a codec")
 )
 
-// causes has the public name of what went wrong inside.
+// causes has the public error for each internal cause.
 var causes = map[index.Cause]error{
 	index.CauseLimit:    ErrMemoryLimit,
 	index.CauseMemory:   ErrOutOfMemory,

@@ -16,7 +16,7 @@ const (
 	reachScan
 )
 
-// reach is what an iteration goes through.
+// reach is the range that an iteration goes through.
 type reach[K Key] struct {
 	what   reachKind
 	lo, hi K     // of a range; lo is a prefix

@@ -35,8 +35,8 @@ func Open[K Key, V any](path string, opts ...Option) (*Frozen[K, V], error) {
 	return frozen[K, V](ix), nil
 }
 
-// openWith makes an index of what file returns, which is asked for when options are
-// known to be right.
+// openWith makes an index of the file that file returns. It calls file once the
+// options are known to be right.
 func openWith(d door, key index.KeyType, val *index.ValueType, opts []Option, file func() (*index.File, error)) (*index.Index, error) {
 	c, err := configure(d, opts)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/index"
 )
 
-// Ranges holds what RangeBatch found: the entries of range i are
+// Ranges is the result of RangeBatch: the entries of range i are
 // Keys[Offsets[i]:Offsets[i+1]] and Vals[Offsets[i]:Offsets[i+1]].
 type Ranges[K Key, V any] struct {
 	Keys    []K

@@ -290,9 +290,9 @@ func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
 	return frozen[K, V](own), nil
 }
 
-// Close gives the memory of the tree back to the system, but for what its
-// snapshots need. A tree that is never closed is freed when the garbage collector
-// finds it unused. A second Close does nothing.
+// Close gives the memory of the tree back to the system, but for the memory that
+// its snapshots need. A tree that is never closed is freed when the garbage
+// collector finds it unused. A second Close does nothing.
 func (t *Tree[K, V]) Close() error { return t.c.close() }
 
 // Min returns the first entry, and false if the tree is empty.

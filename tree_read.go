@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// Index is what Frozen and Tree both are, for programs that only read.
+// Index is the interface of both Frozen and Tree, for programs that only read.
 type Index[K Key, V any] interface {
 	Len() int
 	Get(key K) (V, bool)

@@ -40,7 +40,7 @@ func freeze[K pando.Key, V any](keys, vals Column, skip bool, opts []pando.Optio
 	return pando.Freeze(k, v, opts...)
 }
 
-// adviceOn returns what to do about nulls, if they are the error.
+// adviceOn returns advice about nulls, if they are the error.
 func adviceOn(err error, advice string) string {
 	if errors.Is(err, ErrNull) {
 		return "; " + advice

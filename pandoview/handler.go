@@ -12,16 +12,17 @@ import (
 	"github.com/pando-index/pando/internal/index"
 )
 
-// Index is what can be shown: a *pando.Frozen or a *pando.Tree, of any types.
+// Index is an index that can be shown: a *pando.Frozen or a *pando.Tree, of any
+// types.
 type Index interface {
 	Inside() *index.Inside
 }
 
-// Option changes what a handler does.
+// Option changes a handler.
 type Option func(*handler)
 
-// Name is what the page calls the index: a file's name, or what a program uses it
-// for.
+// Name sets the page's name for the index: a file's name, or its purpose in a
+// program.
 func Name(name string) Option { return func(h *handler) { h.name = name } }
 
 // Hosts allows requests that name other hosts than those of the loopback address.

@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// description is what the page knows of an index before it draws.
+// description is the data about an index that the page needs before it draws.
 type description struct {
 	Name    string  `json:"name"`
 	Key     string  `json:"key"`
@@ -94,8 +94,8 @@ func inRadix(lk layout.Look) bool {
 	return typed
 }
 
-// memoryByType returns what takes memory where inner nodes are of several types.
-// Leaves are as long as their keys.
+// memoryByType returns the memory by type where inner nodes are of several
+// types. Leaves are as long as their keys.
 func memoryByType(s index.Stats, types []kind) (out []part) {
 	rest := s.TotalBytes - s.KeptBytes
 	for _, t := range types {
@@ -164,7 +164,7 @@ type strip struct {
 	Keys   [][]string `json:"keys,omitempty"`
 }
 
-// Bounds of what a request may ask for.
+// Bounds of a request.
 const (
 	mostGroups  = 2000 // groups on a level
 	groupSample = 6    // nodes of a group that are looked at

@@ -32,7 +32,7 @@ func Scan(key string, dst ...any) error {
 	return nil
 }
 
-// set sets what a pointer points to, and reports whether it can.
+// set sets the variable that a pointer points to, and reports whether it can.
 func (e Element) set(dst any) bool {
 	switch p := dst.(type) {
 	case *int64:

@@ -26,7 +26,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Run is what one batch comes to, in memory of its own.
+// Run is the effects of one batch, in memory of its own.
 type Run[K, V any] interface {
 	// Get returns the outcome of the run's last operation on a key. known is whether
 	// there is one.
@@ -35,7 +35,7 @@ type Run[K, V any] interface {
 	Fold()
 	// Free gives the memory back, when no reader is left.
 	Free()
-	// Size is what counts against the bound of the log.
+	// Size returns the bytes that count against the bound of the log.
 	Size() int
 }
 

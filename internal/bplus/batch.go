@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// Kind is what an operation of a batch does.
+// Kind is the kind of an operation of a batch.
 type Kind uint8
 
 const (
@@ -218,7 +218,7 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 	}
 }
 
-// worker is what one goroutine needs for a batch.
+// worker is the state of one goroutine in a batch.
 type worker[C Code] struct {
 	*batch[C]
 	used   *promises

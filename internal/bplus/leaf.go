@@ -214,7 +214,7 @@ func (p *packing[C]) line(j, to int) {
 	p.seps()[j], p.lo, p.done = hi, hi, to
 }
 
-// end writes what follows from the lines.
+// end writes the parts of a leaf that follow from its lines.
 func (p *packing[C]) end() {
 	p.info().full = p.full
 	setIndex[C](p.pilot)

@@ -96,7 +96,7 @@ func (k *look[C]) Node(level, i int) layout.Node {
 	return n
 }
 
-// leaf says what there is to say of leaf x, which is the one numbered i.
+// leaf describes leaf x, which is the one numbered i.
 func (k *look[C]) leaf(n *layout.Node, x uint32, i int) {
 	l := k.t.leaf(x)
 	word := l.loadWord()

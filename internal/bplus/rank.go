@@ -10,8 +10,8 @@ import (
 )
 
 // Upper nodes know how many entries are below each of their children, as of the
-// last count. A leaf that is changed is noted, once; the next count adds what has
-// changed in the noted leaves to the nodes above them. So writers pay next to
+// last count. A leaf that is changed is noted, once; the next count adds the
+// changes of the noted leaves to the nodes above them. So writers pay next to
 // nothing, and a count costs as much as there are leaves that have changed.
 
 // recount brings the counts of upper nodes up to date.
@@ -52,7 +52,7 @@ func (t *Tree[C]) recountLeaves(list []uint32) {
 	}
 }
 
-// recountLeaf adds what has changed in a leaf to the nodes above it. The leaf
+// recountLeaf adds the change of a leaf's count to the nodes above it. The leaf
 // may be dead by now, or even another's, or its memory may be one that a split is
 // filling.
 func (t *Tree[C]) recountLeaf(x uint32) {
@@ -100,7 +100,7 @@ func (t *Tree[C]) Rank(key C, after bool) int {
 	return t.rank(key, after)
 }
 
-// RankBatch sets ranks[i] to Rank(keys[i]), and counts what has changed once.
+// RankBatch sets ranks[i] to Rank(keys[i]), and counts the changed leaves once.
 func (t *Tree[C]) RankBatch(keys []C, after bool, ranks []int) {
 	t.refresh()
 	t.lockRead()

@@ -14,7 +14,7 @@ import (
 // search pass no recorder: a viewer of these repeats the walk (Look) and compares.
 // A check for a recorder costs one load, which hits the cache: BenchmarkRecorder.
 
-// Step is what happens to a tree.
+// Step is a kind of event in a tree.
 type Step string
 
 const (

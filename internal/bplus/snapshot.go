@@ -44,8 +44,8 @@ type moment struct {
 	closed bool
 }
 
-// kept is a dead leaf that is kept, and the epoch in which it was made: it is
-// what snapshots since then refer to, even where they need an older state of it.
+// kept is a dead leaf that is kept, and the epoch in which it was made:
+// snapshots since then refer to it, even where they need an older state of it.
 type kept struct {
 	leaf uint32
 	born uint64
@@ -77,9 +77,9 @@ func (t *Tree[C]) begin() *moment {
 }
 
 // preserve keeps lines of a leaf's block, as of its word, for the newest snapshot
-// if that needs them, with what else is changed with them; all of the leaf if
-// these are all lines, if they are many, or if a leaf was promised. The lines have
-// not been changed since the snapshot, or the leaf's info says that they are not
+// if that needs them, with the lines of their separators; all of the leaf if these
+// are all lines, if they are many, or if a leaf was promised. The lines have not
+// been changed since the snapshot, or the leaf's info says that they are not
 // missing. It returns the lines that have still to be kept before they are
 // changed.
 //

@@ -405,7 +405,8 @@ func (t *Tree[C]) sweepLater() {
 	}
 }
 
-// sweep makes free what may be, and reports whether there is more to come.
+// sweep frees retired nodes as far as it may, and reports whether there are more to
+// come.
 func (t *Tree[C]) sweep() (more bool) {
 	t.lockWrite()
 	defer t.unlockWrite()

@@ -155,7 +155,7 @@ func (t *Tree[C]) Current(gen uint64) bool {
 	return t.Gen()-gen&^closedBit() <= 1 || mutant.On && mutant.Is("generation")
 }
 
-// closedBit returns what Current takes out of a generation.
+// closedBit returns the bit that Current takes out of a generation.
 func closedBit() uint64 {
 	if mutant.On && mutant.Is("closed generation") {
 		return 0

@@ -42,9 +42,9 @@ func (t *Tree[C]) Delete(key C) (old C, had bool, err error) {
 	return changeWithin(t, key, remove[C]{}, new(promises))
 }
 
-// Update sets the value of a key to what f makes of the old one, or deletes the
-// key where f returns false. f may be called more than once; gen is for Current.
-// Nothing is locked while f runs: it may use the tree.
+// Update sets the value of a key to the result of f for the old one, or deletes
+// the key where f returns false. f may be called more than once; gen is for
+// Current. Nothing is locked while f runs: it may use the tree.
 func (t *Tree[C]) Update(key C, f func(old C, had bool, gen uint64) (val C, keep bool)) (old C, had bool, err error) {
 	if optimistic {
 		return changeWithin(t, key, decideBy[C]{f}, nil)

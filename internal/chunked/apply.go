@@ -17,13 +17,13 @@ type Ops struct {
 	Vals  device.Ptr // values to set; 0 where none are set
 	Kinds device.Ptr // kinds (u8), as package bplus numbers them; 0 where all are of one kind
 	Kind  uint32
-	// Old and Had (u8) get what was there just before each operation; 0 where
-	// nobody asks.
+	// Old and Had (u8) get the value just before each operation, and whether
+	// there was one; 0 where the caller does not ask.
 	Old, Had device.Ptr
 	// Sorted says that keys ascend.
 	Sorted bool
-	// Effects asks for what the batch comes to: the last change of each key, in
-	// key order.
+	// Effects asks for the effects of the batch: the last change of each key,
+	// in key order.
 	Effects *Effects
 	// Bring, unless nil, brings Vals and Kinds, and returns when they are there, or
 	// when the tree's stream will wait for them. It is called while keys are sorted,
@@ -55,7 +55,7 @@ const (
 	Delete
 )
 
-// resultBytes is the size of what kernels tell the host at once.
+// resultBytes is the size of the numbers that kernels tell the host at once.
 const resultBytes = 64
 
 // Apply does all operations of a batch, as if one after the other, or none if
@@ -134,7 +134,7 @@ func (t *Tree[C]) carryOut(a *applying, flat bool) error {
 
 // wantsFlat reports whether all of the tree is written anew for a batch of n
 // operations: since there are many, or since leaves have become thin. There must
-// be room for all of it beside what there is.
+// be room for all of it beside the present version.
 func (t *Tree[C]) wantsFlat(n int) bool {
 	if t.flat < 0 || n*16 < t.now.leaves*t.flat && !t.thin() {
 		return false
@@ -176,7 +176,7 @@ type applying struct {
 	fetch   func() error
 	acts    device.Ptr
 	owned   *kernel.Owned // where memory for it has been cleared
-	freed   device.Ptr    // counts of what is freed, 0
+	freed   device.Ptr    // counts of freed slots, 0
 	job     kernel.SortJob
 	cleared int // bytes of the work memory that had to be 0 at first
 	used    int // and bytes of it that were in use when the batch was sorted

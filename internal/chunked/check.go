@@ -20,7 +20,7 @@ type chunk[C order.Code] struct {
 	items        []item
 }
 
-// item is what a chunk has of a leaf, beside its separator.
+// item is the data of a leaf in a chunk, beside its separator.
 type item struct {
 	ref          uint32
 	first, count uint16

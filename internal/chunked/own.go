@@ -33,7 +33,7 @@ func (t *Tree[C]) own(a *applying) error {
 	if err := t.queued(StepPlan); err != nil {
 		return err
 	}
-	// From here on it is known what is needed; nothing has been written.
+	// From here on the need is known; nothing has been written.
 	if err := t.reserve(leaves, chunks); err != nil {
 		return err
 	}
@@ -54,8 +54,9 @@ func (t *Tree[C]) own(a *applying) error {
 	return t.publish(a, b, freed, leaves, chunks, known)
 }
 
-// ahead returns what queues all that writes the batch, before it is known what it
-// needs; nil where it would hardly be written, or where something must be known.
+// ahead returns a function that queues all writes of the batch, before its need
+// is known; nil where there is likely too little room, or where a number must be
+// known first.
 func (t *Tree[C]) ahead(a *applying, next *kernel.Next) (func() error, error) {
 	n, o := int(a.N), a.owned
 	o.Leaves, o.Chunks, o.Room = uint32(t.leaves.free()), uint32(t.chunks.free()), uint32(t.roomAhead())
@@ -65,7 +66,7 @@ func (t *Tree[C]) ahead(a *applying, next *kernel.Next) (func() error, error) {
 	}
 	b, err := t.newTable(int(o.Room))
 	if errors.Is(err, device.ErrOutOfMemory) {
-		return nil, nil // for what is needed there may be room
+		return nil, nil // there may be room for the actual need
 	}
 	if err != nil {
 		return nil, err

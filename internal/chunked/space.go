@@ -53,8 +53,8 @@ func (s *space) reserve(n int) error {
 	if need > s.most || int64(need-s.room)*int64(s.slot) > s.budget.left {
 		return ErrLimit
 	}
-	// Some more, for batches that are queued before it is known what they need, as
-	// long as there is plenty.
+	// Some more, for batches that are queued before their need is known, as long
+	// as there is plenty.
 	if more := min(need+need/32+64, s.most); int64(more-s.room)*int64(s.slot) < s.budget.left/16 && s.grow(more) == nil {
 		return nil
 	}

@@ -37,7 +37,7 @@ type Tree[C order.Code] struct {
 	tables         []*table // not in use
 	now            *table
 	making         *table     // the last one that newTable returned: a batch that failed leaves it behind
-	freeing        device.Ptr // a list of what a batch frees, in memory of its own, until it is in limbo
+	freeing        device.Ptr // a list of slots that a batch frees, in memory of its own, until it is in limbo
 	entries        int        // of the newest version
 	held           map[*table]int
 	limbo          []limbo
@@ -54,7 +54,7 @@ type Tree[C order.Code] struct {
 	luck           luck // with that
 	few            int  // operations up to which kernels are launched together
 	crowded        int  // operations on a chunk from which on there is no flat merge
-	careful        bool // tests: nothing is queued before it is known what it needs
+	careful        bool // tests: nothing is queued before its need is known
 	queuing        bool // writes of the last batch are queued, as far as the host knows
 	watch          func(Step) error
 }
@@ -78,8 +78,8 @@ type limbo struct {
 
 // Options are the settings of a tree.
 type Options struct {
-	// Room is the most memory that leaves and chunks may take; 0 is what the
-	// device has.
+	// Room is the most memory that leaves and chunks may take; 0 means all of
+	// the device's memory.
 	Room int64
 	// Flat is the number of operations per sixteen leaves from which on a batch is
 	// merged with everything instead of leaf by leaf; 0 is a default, below 0 never.
@@ -174,8 +174,8 @@ func (t *Tree[C]) clear() error {
 	return nil
 }
 
-// unmade takes back what a batch that failed had: its table, and its list of what
-// it frees.
+// unmade takes back the table of a batch that failed, and its list of freed
+// slots.
 func (t *Tree[C]) unmade() error {
 	if t.making != nil && t.making != t.now {
 		t.tables = append(t.tables, t.making)

@@ -1,6 +1,6 @@
 package chunked
 
-// Step is a part of what Apply does, for measurements.
+// Step is a part of Apply, for measurements.
 type Step int
 
 // The steps of a batch, in their order. A batch that nobody asks the effects of

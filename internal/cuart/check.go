@@ -69,8 +69,8 @@ func (c *checking) below(l link, depth int) error {
 	return c.node(l, int(h.depth), all)
 }
 
-// node looks at the links of a node: keys below each have its byte behind what all
-// have in common.
+// node looks at the links of a node: keys below each have its byte behind the
+// common prefix.
 func (c *checking) node(l link, depth int, all []child) error {
 	first, bytes := len(c.entries), map[int]bool{}
 	for _, x := range all {

@@ -53,7 +53,7 @@ func NewDesk(t *Tree, workers int) *Desk {
 	return d
 }
 
-// Down returns what went wrong, or nil.
+// Down returns the device's error, or nil.
 func (d *Desk) Down() error {
 	if e := d.down.Load(); e != nil {
 		return *e
@@ -64,7 +64,7 @@ func (d *Desk) Down() error {
 // Queries is strings to be looked up.
 type Queries struct {
 	Keys packing.Strings
-	// Take gets what strings from lo on have: their values, as the tree has them,
+	// Take gets the results of strings from lo on: their values, as the tree has them,
 	// and a bit each, the lowest first. lo is a multiple of 8. Several goroutines call
 	// it.
 	Take func(lo int, vals, found []byte)

@@ -15,7 +15,7 @@ import (
 //
 // A link is the same wherever its leaf lies. So leaves that the device has no room for
 // any more are copied as they are, all at once, and no node knows. Nodes and the table stay
-// on the device, and get what leaves have left.
+// on the device, and get the memory that leaves have left.
 
 // Long says where keys above Options.Longest are kept, the three ways of the
 // CuART paper.
@@ -42,8 +42,7 @@ type far struct {
 const mostUnits = leafBit - 1
 
 // forPools returns how much of a device's memory nodes and leaves may take. The rest is
-// for what batches need, and the table: a device that has none left for these would be
-// of no use.
+// for batches, and the table: a device that has none left for these would be of no use.
 func forPools(room int64) int64 { return room - min(room/4, 1<<30) }
 
 // openLeaves reserves addresses for leaves: share is that of openPools.

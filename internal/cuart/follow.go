@@ -61,7 +61,7 @@ type FollowOptions struct {
 	// Log is about the most bytes of page-locked memory that the log takes; 0 is a
 	// default.
 	Log int
-	// Room is the most device memory that the copy may take; 0 is what there is.
+	// Room is the most device memory that the copy may take; 0 means all there is.
 	Room int64
 	// HostRoom is the most host memory that its leaves may take, as in Options.
 	HostRoom int64

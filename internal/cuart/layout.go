@@ -12,7 +12,7 @@
 // are. It only selects the key's slot: the tree below is one of whole keys. So a
 // table never becomes wrong, only uneven.
 //
-// A link is what it is in package radix, with the paper's types. 0 leads nowhere.
+// Links are those of package radix, with the paper's types. 0 leads nowhere.
 //
 //	31 30                              0
 //	│1│ place in units of 8 bytes       │   leaf
@@ -81,7 +81,7 @@ func (l link) number() int   { return int(l & numberMax) }
 
 func linkTo(kind, number int) link { return link((kind+1)<<typeShift | number) }
 
-// header is what all inner nodes begin with.
+// header is the beginning of all inner nodes.
 type header struct{ depth, own, count uint32 }
 
 type inner4 struct {

@@ -226,7 +226,7 @@ func (f *Follower) do(b *Batch, r *run, ops *Ops) error {
 	return nil
 }
 
-// handOut hands out what operations of a part have found.
+// handOut hands out the results of a part's operations.
 func (f *Follower) handOut(b *Batch, p *part) {
 	if b.Found == nil {
 		return

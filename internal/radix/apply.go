@@ -6,7 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/shortcut"
 )
 
-// Kind is what an operation of a batch does.
+// Kind is the kind of an operation of a batch.
 type Kind uint8
 
 const (

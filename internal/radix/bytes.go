@@ -29,9 +29,9 @@
 // three, and those of 64 bytes took most of the memory of inner nodes (docs/radix.md).
 //
 // Keys of the first four types ascend. A node 48 has a bit for each byte that it has a
-// link for, and the links in order of their bytes: half of what the paper's table
-// of 256 places takes. sums[i] of a node 256 is the keys below bytes 16·i to 16·i+15,
-// as of the last count, or all ones.
+// link for, and the links in order of their bytes: half the size of the paper's table
+// of 256 places. sums[i] of a node 256 is the keys below bytes 16·i to 16·i+15, as of
+// the last count, or all ones.
 //
 // The paper has the compressed path of a node as the bytes since its parent. Here
 // depth is counted from the key's first byte: it does not change when a node is put
@@ -69,8 +69,8 @@ const (
 	inners // how many types there are, and nothing
 )
 
-// Classes are what memory is taken for: types of inner nodes, and behind them leaves
-// by their units.
+// Classes are kinds of memory: types of inner nodes, and behind them leaves by their
+// units.
 const (
 	leafUnit  = 8
 	headBytes = 12 // of a leaf, before its key
@@ -163,7 +163,7 @@ func (h *header) load() uint32  { return atomic.LoadUint32(&h.word) }
 func (l *leaf) age() uint32     { return l.head >> lengthBits }
 func (l *leaf) length() int     { return int(l.head & lengthMax) }
 
-// class returns what memory a link leads to.
+// class returns the class of a link's target.
 func (l link) class() int {
 	if !l.isLeaf() {
 		return l.kind()

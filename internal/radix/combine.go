@@ -63,8 +63,9 @@ func (o *Ops) combineFew() {
 // in sixteen has its bit in common with another, though they are not.
 const bitsEach = 16
 
-// combineMany is combine for many keys. Only those whose hash has the same bit of a large set as another's are compared: to
-// put all of them into a table would take a third of what a batch takes.
+// combineMany is combine for many keys. Only those whose hash has the same bit of a large set as
+// another's are compared: to put all of them into a table would take a third of the time of a
+// batch.
 func (o *Ops) combineMany() {
 	n := len(o.Keys)
 	workers := max(min(o.Workers, n/leastPart), 1)
@@ -185,8 +186,8 @@ func (o *Ops) whole(c *change, head int32) {
 	}
 }
 
-// report says what each of the operations from one on that are on a key has found, where that was
-// there before the first of them.
+// report sets the results of the operations on a key, from head on, where old and had are its
+// state before the first of them.
 func (o *Ops) report(head int32, old uint64, had bool) {
 	for row, more := head, true; more; more = row != 0 {
 		i, kind := int(row), o.kind(int(row))

@@ -111,7 +111,7 @@ func countBelow(l link, b int) (n int64, ok bool) {
 }
 
 // counter counts nodes that are not counted, as long as it has links left to look
-// at. No writer changes what it counts. Others may count the same.
+// at. No writer changes the nodes meanwhile. Others may count the same.
 type counter struct{ left int }
 
 // count returns the keys below a link, and false if it has not come to an end.

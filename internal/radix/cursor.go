@@ -68,7 +68,7 @@ func (c *Cursor) MoveEnd(down bool) {
 }
 
 // Undo goes back to before the entry that Next has returned last: the next call
-// begins where that one began, whatever has changed since.
+// begins where that one began, even if the tree has changed since.
 func (c *Cursor) Undo() { c.position, c.placed = c.begin, false }
 
 // Next returns the next entry, and false if there is none.
@@ -197,8 +197,8 @@ func (c *Cursor) push(l link, b int) {
 	c.way = append(c.way, frame{l, word, b})
 }
 
-// fetchAll asks for what the links of a small node lead to, all of which a scan
-// will come to.
+// fetchAll prefetches the targets of all links of a small node: a scan will
+// come to all.
 func fetchAll(l link) {
 	if l.kind() < node48 {
 		_, links := sorted(l)
@@ -208,8 +208,8 @@ func fetchAll(l link) {
 	}
 }
 
-// fetchAhead asks for what a large node leads to a few bytes further on. A scan has
-// asked for what comes before that in earlier steps.
+// fetchAhead prefetches the target of a large node's link a few bytes further on. A
+// scan has prefetched those before in earlier steps.
 func fetchAhead(l link, b int, down bool) {
 	const ahead = 3
 	if l.kind() < node48 {

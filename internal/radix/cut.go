@@ -31,7 +31,8 @@ func (w *writer) cut(c *change, l link) (done bool, err error) {
 	return done, nil
 }
 
-// spare is blank for what can be done without: the limit binds it, and nothing makes room for it.
+// spare is blank for a node that is not strictly needed: the limit binds it, and nothing makes
+// room for it.
 func (w *writer) spare(kind int) (link, error) {
 	free, alone := w.free, w.alone
 	w.free, w.alone = false, false

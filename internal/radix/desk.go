@@ -105,7 +105,7 @@ func (t *Tree) addDesk() *desk {
 	return d
 }
 
-// leave ends what enter has begun.
+// leave frees the desk that enter took.
 func (t *Tree) leave(d *desk) {
 	if t.rise(d) {
 		t.renewLater()
@@ -152,7 +152,7 @@ func (t *Tree) unlockWrite() {
 	t.mu.Unlock()
 }
 
-// gatherKept notes with the newest snapshot what writers have noted for it.
+// gatherKept adds the writers' notes for the newest snapshot to it.
 func (t *Tree) gatherKept() {
 	m := t.newest()
 	for _, d := range *t.desks.Load() {
@@ -187,7 +187,7 @@ func (t *Tree) Len() int {
 	return int(max(t.entries(), 0))
 }
 
-// entries adds up what writers have added.
+// entries adds up the counts of all writers.
 func (t *Tree) entries() (n int64) {
 	for _, d := range *t.desks.Load() {
 		n += d.entries.Load()

@@ -67,9 +67,9 @@ func (w *writer) giveAll(r *retired) {
 	r.nodes, r.vals = r.nodes[:0], nil
 }
 
-// keep puts inner nodes that are free to what the writer has at hand, as far as there is room,
-// and returns the others: those that it replaces are of the types that it needs, and the memory of
-// all has one lock.
+// keep adds free inner nodes to the writer's stock, as far as there is room, and returns the
+// others: those that it replaces are of the types that it needs, and the memory of all has one
+// lock.
 func (w *writer) keep(free []link) (others []link) {
 	if w.stock == nil {
 		return free

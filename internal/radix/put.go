@@ -9,21 +9,22 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// change is what is to be done with a key.
+// change is a change of one key.
 type change struct {
 	key  string
 	kind Kind
 	val  uint64 // of Set
-	// only, unless it is nil, is what the key must be for that to be done.
+	// only, unless it is nil, is the state that the key must have for the change to
+	// be done.
 	only *state
-	edge bool // all nodes of the way must be what they were when it is done
+	edge bool // all nodes of the way must be unchanged when it is done
 
 	old    uint64 // the value before
 	had    bool
-	missed bool // nothing was done, since the key was something else
+	missed bool // nothing was done, since the key had another state
 }
 
-// state is what a key was in a generation.
+// state is the state of a key in a generation.
 type state struct {
 	val   uint64
 	there bool
@@ -187,8 +188,8 @@ func (w *writer) add(c *change, e end) (done bool, err error) {
 	return true, nil
 }
 
-// branch puts a new node above what the way does not lead into, with a new leaf
-// beside that.
+// branch puts a new node above the one that the way does not lead into, with a
+// new leaf beside that.
 func (w *writer) branch(key string, l link, e end) (done bool, err error) {
 	n, err := w.blank(node2)
 	if err != nil {
@@ -289,7 +290,7 @@ func (w *writer) bury(s *step) {
 }
 
 // thawPath makes sure that all nodes of the way may be changed: those that a
-// snapshot has are replaced by copies. If that fails the tree is still what it was.
+// snapshot has are replaced by copies. If that fails the tree is unchanged.
 func (w *writer) thawPath(key string) (done bool, err error) {
 	if w.t.frozen == 0 || mutant.On && mutant.Is("radix: thaw") {
 		return true, nil
@@ -390,8 +391,8 @@ func (w *writer) publish(l link) (word uint32) {
 	return word
 }
 
-// copyNode makes a new node what another is, but for the child of byte without, which
-// is below 0 for none.
+// copyNode copies a node to a new one, but for the child of byte without, which is
+// below 0 for none.
 func copyNode(to, from link, without int) {
 	h, old := to.header(), from.header()
 	h.depth, h.own = old.depth, old.own

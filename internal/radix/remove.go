@@ -11,9 +11,9 @@ import (
 
 // Pop deletes the least entry, or the greatest, and returns it. Others write meanwhile.
 //
-// It notes the way to the entry as any writer does, and locks what a delete changes. Then it
-// looks at the words of all other nodes of the way: if they are what they were, the entry was the first one when
-// the lock was taken, and from then on nobody finds it any more.
+// It notes the way to the entry as any writer does, and locks the nodes that a delete changes.
+// Then it looks at the words of all other nodes of the way: if they are unchanged, the entry was
+// the first one when the lock was taken, and from then on nobody finds it any more.
 func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 	releasedAll(t)
 	d := t.enter()
@@ -95,7 +95,7 @@ func (w *writer) walkEdge(last bool) (l link, ok bool) {
 	return l, true
 }
 
-// unchanged reports whether all nodes of the way are what they were, the last ones of which the
+// unchanged reports whether all nodes of the way are unchanged, the last ones of which the
 // writer has locked.
 func (w *writer) unchanged(held int) bool {
 	if mutant.On && mutant.Is("radix: pop's way") {

@@ -135,7 +135,7 @@ func (t *Tree) walkTops(s *shortcut.Table, visit func(l link)) *walk {
 }
 
 // exchangeShort gives the tree shortcuts without entries, and returns them; nil if it has none
-// now. c is what was counted when there were n entries.
+// now. c is the count when there were n entries.
 func (t *Tree) exchangeShort(n int64, c topCount) *shortcut.Table {
 	t.lockWrite()
 	defer t.unlockWrite()
@@ -237,7 +237,7 @@ func (t *Tree) fill(s *shortcut.Table, tops []link) {
 }
 
 // fillBucket puts a few tops into the table. The bytes that are hashed are in the leaves below
-// them: all take a step down, then what their next steps will read is asked for.
+// them: all take a step down, then the lines of their next steps are prefetched.
 func (t *Tree) fillBucket(s *shortcut.Table, tops []link) {
 	e := bucketPool.Get().(*bucket)
 	defer bucketPool.Put(e)
@@ -271,7 +271,7 @@ func askDown(a *shortcut.Asks, l link, bytes int) {
 }
 
 // walk goes through a tree in the order of its keys, a piece at a time. Between two pieces
-// the tree may change: then it goes on at the first of what is there.
+// the tree may change: then it goes on at the first key that is there.
 type walk struct {
 	t     *Tree
 	bytes int                       // first bytes of keys that tell where it is
@@ -287,8 +287,8 @@ func (w *walk) some(links int) bool {
 	return l != 0 && !w.through(l, w.from != "")
 }
 
-// through goes through what is below a link, and reports whether it has come to the end of
-// that. If cut is set, some of it may have been visited before.
+// through visits the nodes below a link, and reports whether it has come to their end. If
+// cut is set, some of it may have been visited before.
 func (w *walk) through(l link, cut bool) bool {
 	least := 0
 	if cut {
@@ -325,7 +325,7 @@ func (w *walk) through(l link, cut bool) bool {
 	return true
 }
 
-// begin returns what all keys below a link begin with, or the first bytes of that.
+// begin returns the common prefix of all keys below a link, or its first bytes.
 func (w *walk) begin(l link) string {
 	some := anyLeaf(l)
 	if !some.isLeaf() { // met between two stores of a change

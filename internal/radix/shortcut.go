@@ -30,7 +30,7 @@ func (w *writer) unhintNow(key string, parent, l link) {
 	}
 }
 
-// belowTops reports whether what a node has links to is below the tops.
+// belowTops reports whether the children of a node are below the tops.
 func belowTops(s *shortcut.Table, parent link) bool {
 	return parent != 0 && int(parent.header().depth) >= s.Depth
 }

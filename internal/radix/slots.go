@@ -12,7 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// memory is what a tree has taken from the pools. Its snapshots share it.
+// memory is the slots that a tree has taken from the pools. Its snapshots share it.
 type memory struct {
 	mu    sync.Mutex // guards slots, used and tally
 	slots [classes]arena.Slots
@@ -75,7 +75,7 @@ func (m *memory) take(dst []link, class, n int, promised bool, limit int64) ([]l
 	return dst, nil
 }
 
-// claim adds bytes to what is in use, with room for some more, or returns an error if
+// claim adds bytes to those in use, with room for some more, or returns an error if
 // that is over a limit, which is not 0.
 func (m *memory) claim(bytes, more, limit int64) error {
 	m.mu.Lock()
@@ -96,7 +96,7 @@ func (m *memory) give(ls ...link) {
 	}
 }
 
-// untake takes back what was just taken. If it was promised, it still is.
+// untake takes back a slot that was just taken. If it was promised, it still is.
 func (m *memory) untake(l link, promised bool) {
 	m.lock()
 	defer m.mu.Unlock()
@@ -140,7 +140,7 @@ func (m *memory) account(delta int64) {
 	}
 }
 
-// tell tells the count of all memory what is in use.
+// tell adds the bytes in use to the count of all memory.
 func (m *memory) tell() {
 	m.tally.Account(m.used - m.about.Load())
 	m.about.Store(m.used)
@@ -232,7 +232,7 @@ func (w *writer) bound() int64 {
 	return max(t.limit-t.short.Load().Bytes(), 1)
 }
 
-// untake gives back what take has returned and nobody has seen.
+// untake gives back a slot that take has returned and no other goroutine has seen.
 func (w *writer) untake(l link) {
 	if made := w.fork.made; w.t.forked {
 		i := len(made) - 1
@@ -248,7 +248,7 @@ func (w *writer) untake(l link) {
 	w.t.memory.untake(l, w.prepaid)
 }
 
-// unstock gives back what writers have at hand. The caller has all desks.
+// unstock gives back the writers' stocks. The caller has all desks.
 func (t *Tree) unstock() {
 	for _, d := range *t.desks.Load() {
 		if d.stock != nil {

@@ -40,7 +40,7 @@ type Tree struct {
 	edges *edges       // in race builds
 
 	advanced atomic.Int64 // when the last generation ended
-	sweeps   par.Later    // makes free what was retired when nobody writes
+	sweeps   par.Later    // frees retired nodes when no writer does
 	keptSize atomic.Int64
 	dropVals func(vals []uint64)
 	Workers  int // how many goroutines make new shortcuts, at most; 0 is one
@@ -55,10 +55,10 @@ type Tree struct {
 	// The fields below change only while all desks are taken.
 	work    *top      // the one that writers change: top, or that of a fork
 	forked  bool      // it is that of a fork
-	age     uint32    // of what is made now
+	age     uint32    // of nodes that are made now
 	frozen  uint32    // nodes of this age or less must not be changed
 	moments []*moment // the oldest first
-	ending  []*moment // closed, and not all of what they have is handed over
+	ending  []*moment // closed, and not all of their nodes are handed over
 
 	handing sync.Mutex // of who hands over, at a desk
 }
@@ -111,12 +111,12 @@ func (t *Tree) Closed() bool { return t.closed.Load() }
 // Epoch returns the present epoch, for Retire.
 func (t *Tree) Epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
 
-// OnFree sets what is called with values that Retire was given when nobody can
-// see them any more.
+// OnFree sets the function that is called with the values given to Retire, once
+// no reader can see them any more.
 func (t *Tree) OnFree(f func(vals []uint64)) { t.dropVals = f }
 
-// Bytes returns the memory of nodes, shortcuts and long keys, of what snapshots need among
-// them: exactly, if nobody writes meanwhile, else with what writers have at hand.
+// Bytes returns the memory of nodes, shortcuts and long keys, those of snapshots included.
+// It is exact if no writer runs meanwhile; otherwise it includes the writers' stocks.
 func (t *Tree) Bytes() int64 {
 	t.tryUnstock()
 	for {
@@ -245,8 +245,8 @@ func (t *Tree) valueOf(l link, key string) (val uint64, ok bool) {
 	return atomic.LoadUint64(&l.leaf().value), true
 }
 
-// Close gives the memory of the tree back, but for what its snapshots need. A
-// second Close does nothing.
+// Close gives the memory of the tree back, but for the memory that its
+// snapshots need. A second Close does nothing.
 func (t *Tree) Close() {
 	t.batch.Lock()
 	defer t.batch.Unlock()

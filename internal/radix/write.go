@@ -47,7 +47,7 @@ func (w *writer) slot(s *step) *link {
 	return find(s.node, byte(s.b))
 }
 
-// lock locks the node of a step, if that is what it was when the way led there.
+// lock locks the node of a step, if it is unchanged since the way led there.
 func (w *writer) lock(s *step) bool {
 	if mutant.On && mutant.Is("radix: changed since") {
 		word := w.word(s)

@@ -118,7 +118,7 @@ func (x *Line) PutBeside(tag uint16, l uint32) {
 // Links returns the links of the line, and 0 where it has none.
 func (x *Line) Links() []uint32 { return x.links[:] }
 
-// change locks the line, for some nanoseconds, and returns what its lock was.
+// change locks the line, for some nanoseconds, and returns the old value of its lock.
 func (x *Line) change() (was uint32) {
 	for try := 0; ; try++ {
 		if was := atomic.LoadUint32(&x.lock); was&1 == 0 && atomic.CompareAndSwapUint32(&x.lock, was, was+1) {

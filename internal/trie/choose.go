@@ -179,9 +179,9 @@ func (t *tally) below(depth int) (c cost) {
 	return c
 }
 
-// of returns the cost of a wide node for the root of n keys and of what is below it; ok is false
-// if it would be larger than nodes of two children each for what it tells apart, which is
-// what a tree takes at most.
+// of returns the cost of a wide node for the root of n keys and of the nodes below it; ok is
+// false if it would be larger than nodes of two children each that tell the same keys apart, the
+// largest a tree can be.
 func (t *tally) of(n, bytes, shift int) (c cost, ok bool) {
 	slots, head, whole := fitWide(&t.values, bytes, shift)
 	c = t.below(bytes)

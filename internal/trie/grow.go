@@ -45,7 +45,7 @@ type bough struct {
 	to     link
 	first  uint32
 	height uint32
-	alike  int   // bytes in common with what is left of it; -1 for nothing there
+	alike  int   // bytes in common with the key to its left; -1 for none
 	wide   *wide // the node that parts it from that, if it is wide: alike is its depth
 }
 
@@ -214,8 +214,8 @@ func (g *grower) form(b *branching, kind int, own bool) []byte {
 }
 
 // finish completes the nodes that do not reach over the right border, before key end:
-// bytes is what the last key has in common with that one, -1 for none. The children
-// of those that do are left over.
+// bytes is how many the last key has in common with that one, -1 for none. The
+// children of those that do are left over.
 func (g *grower) finish(end, bytes int) {
 	if !g.some {
 		return

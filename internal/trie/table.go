@@ -12,8 +12,8 @@ import (
 	"github.com/pando-index/pando/internal/shortcut"
 )
 
-// Table says what the root table of a trie is like. The zero Table is the best that is
-// known; others are for experiments (cuart-root).
+// Table describes the root table of a trie. The zero Table is the best that is known;
+// others are for experiments (cuart-root).
 type Table struct {
 	Off   bool // there is none
 	Bytes int  // behind the common prefix that lead to a top; 0 for as many as leave 8 entries for each
@@ -191,7 +191,8 @@ func (g *growth) readWides(t *trie) error {
 	return g.recount()
 }
 
-// checkTable returns an error for a root table that is not what nodes and keys make.
+// checkTable returns an error for a root table that does not follow from nodes and
+// keys.
 func (t *trie) checkTable(g *growth) error {
 	s := shortcut.Table{Depth: int(t.head.depth), Skip: int(t.head.skip)}
 	lines, behind := len(t.table)/int(unsafe.Sizeof(shortcut.Line{})), s.Depth-s.Skip

@@ -24,7 +24,7 @@ type Batch[C order.Code] struct {
 	// Own is operations that are in page-locked memory just as Fill would set them:
 	// they may travel from there. Other columns are nil.
 	Own Columns[C]
-	// Answer, unless nil, gets what operations from lo on have found, when Fill will
+	// Answer, unless nil, gets the results of operations from lo on, when Fill will
 	// not be asked again: had alone where Old is false. Several goroutines call it.
 	Answer func(lo int, old []C, had []uint8)
 	Old    bool
@@ -85,8 +85,8 @@ func (t *Twin[C]) instead(b *Batch[C], lo int) error {
 	return nil
 }
 
-// onGPU does operations [lo, hi) on the GPU, and returns what they come to. The
-// stripes are held.
+// onGPU does operations [lo, hi) on the GPU, and returns their effects. The
+// caller holds all stripes.
 func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 	if err := t.Down(); err != nil {
 		return nil, err
@@ -115,8 +115,8 @@ func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 	return r, nil
 }
 
-// handOut hands out what operations from lo on have found. That may go where values
-// came from, which the CPU needed until now.
+// handOut hands out the results of operations from lo on. They may overwrite the
+// batch's values, which are no longer needed.
 func (t *Twin[C]) handOut(b *Batch[C], lo int, answers *run[C]) {
 	piece := t.gpu.staging.piece
 	for _, s := range answers.parts {

@@ -12,7 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// run is what one batch comes to, each key once and in order, in segments.
+// run is the effects of one batch, each key once and in order, in segments.
 type run[C order.Code] struct {
 	t     *Twin[C]
 	parts []*segment[C]
@@ -34,7 +34,7 @@ func (r *run[C]) cut(n int) (rest []*segment[C]) {
 	return nil
 }
 
-// Get returns what the run says of a key, if it says something.
+// Get returns the run's effect on a key. known is whether there is one.
 func (r *run[C]) Get(key C) (val C, ok, known bool) {
 	for _, s := range r.parts {
 		if s.n > 0 && key <= s.keys[s.n-1] {
@@ -58,8 +58,8 @@ func (r *run[C]) Free() { r.t.spare.keep(r.parts) }
 // Size returns the number of changes.
 func (r *run[C]) Size() int { return r.n }
 
-// A run is what a log keeps. A function of a type parameter is checked and not compiled,
-// where a variable has all of a tree compiled with this package.
+// A log keeps runs. A function of a type parameter is checked and not compiled, where a
+// variable has all of a tree compiled with this package.
 func _[C order.Code]() { var _ backlog.Run[C, C] = (*run[C])(nil) }
 
 // segment is changes in page-locked memory.
@@ -97,7 +97,7 @@ func (s *segment[C]) lay(n, column int, keys bool) bool {
 	return true
 }
 
-// get returns what the segment says of a key, if it says something.
+// get returns the segment's effect on a key. known is whether there is one.
 func (s *segment[C]) get(key C) (val C, ok, known bool) {
 	if i, there := slices.BinarySearch(s.keys[:s.n], key); there {
 		return s.vals[i], s.kinds[i] == bplus.Set, true

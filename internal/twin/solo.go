@@ -101,7 +101,7 @@ func (s *Solo[C]) change(f func() error) error {
 // collections is how often the collector looks for snapshots, as in package arena.
 const collections = 3
 
-// Lost returns what has happened to the device, or nil.
+// Lost returns the error of a lost device, or nil.
 func (s *Solo[C]) Lost() error {
 	s.gpu.Lock()
 	defer s.gpu.Unlock()
@@ -152,7 +152,7 @@ func (s *Solo[C]) counted(err error) error {
 	return err
 }
 
-// Single does one operation, and returns what was there before.
+// Single does one operation, and returns the value before, and whether there was one.
 func (s *Solo[C]) Single(kind bplus.Kind, key, val C) (old C, had bool, err error) {
 	err = s.Apply(&Batch[C]{
 		N: 1, Kinds: true, Old: true,

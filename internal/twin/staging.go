@@ -12,8 +12,8 @@ import (
 
 // staging is the page-locked memory through which operations and answers travel,
 // a bucket at a time: workers fill some while others are on their way, or are
-// searched, and hand out what is back. There is no CPU that could answer instead:
-// where a bucket fails, the batch does, and run returns why.
+// searched, and hand out the results of others. There is no CPU that could answer
+// instead: where a bucket fails, the batch does, and run returns why.
 type staging struct {
 	flow.Schedule[bucket]
 	flow    flow.Flow[bucket]
@@ -90,8 +90,8 @@ func (g *staging) run(w flow.Work[bucket], n, workers int) error {
 	return nil
 }
 
-// course is what all ways through the slots have in common. Of flow.Work it lacks
-// what a way does.
+// course is the common part of all ways through the slots. It lacks the methods
+// of flow.Work that differ.
 type course struct {
 	n, next int // operations, and those that are in buckets already
 	size    int // of a bucket,
@@ -132,7 +132,7 @@ type sending[C order.Code] struct {
 }
 
 // columns returns where keys, vals and kinds of a bucket are in its slot; nil for
-// what does not travel.
+// columns that do not travel.
 func (j *sending[C]) columns(s *flow.Slot[bucket]) (keys, vals []C, kinds []uint8) {
 	n, part := s.Bucket.n, device.Aligned(s.Bucket.n*sizeOf[C]())
 	if j.keys != 0 {
@@ -173,7 +173,7 @@ func (j *sending[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 	return copyIn(st, j.kinds+device.Ptr(lo), kinds)
 }
 
-// copyIn copies what there is.
+// copyIn queues a copy of src to dst, unless src is nil.
 func copyIn[T uint8 | uint32 | uint64](st device.Stream, dst device.Ptr, src []T) error {
 	if src == nil {
 		return nil
@@ -181,7 +181,7 @@ func copyIn[T uint8 | uint32 | uint64](st device.Stream, dst device.Ptr, src []T
 	return st.CopyIn(dst, arena.Bytes(src))
 }
 
-// receiving hands out what operations have found.
+// receiving hands out the results of operations.
 type receiving[C order.Code] struct {
 	course
 	answer   func(lo int, old []C, had []uint8)

@@ -49,7 +49,7 @@ type Options struct {
 	Changes int
 	// Log is the most operations that the log holds; 0 is a default.
 	Log int
-	// Room is the most device memory that the twin may take; 0 is what there is.
+	// Room is the most device memory that the twin may take; 0 means all there is.
 	Room int64
 	// Flat is chunked.Options.Flat.
 	Flat int
@@ -80,7 +80,8 @@ func New[C order.Code](cpu *bplus.Tree[C], dev device.Device, opts Options) (*Tw
 	return t, nil
 }
 
-// load copies what the tree in host memory has to the GPU. Nobody else uses it.
+// load copies the entries of the tree in host memory to the GPU. No other goroutine
+// uses the tree.
 func (t *Twin[C]) load() (err error) {
 	keys, vals := make([]C, 0, loadPiece), make([]C, 0, loadPiece)
 	send := func() {

@@ -10,8 +10,9 @@ import (
 )
 
 // TextPages is the rival of the radix tree for strings that change: pages of strings
-// by partial keys, as the words layout has them, under a B+-tree. It has what the
-// comparison needs (experiment strings-tree): one goroutine, no deletes, no snapshots.
+// by partial keys, as the words layout has them, under a B+-tree. It has only the
+// operations of the comparison (experiment strings-tree): one goroutine, no deletes,
+// no snapshots.
 //
 //	node   up to 64 lowest keys, and the 8 bytes of each behind what all of them
 //	       begin with: a key is compared with these, and with whole keys where equal
@@ -91,7 +92,7 @@ func (x *textNode) child(key string) int {
 	return lo - 1
 }
 
-// learn computes what all lowest keys have in common, and the words behind it.
+// learn computes the common prefix of all lowest keys, and the words behind it.
 func (x *textNode) learn() {
 	if x.n < 2 {
 		return

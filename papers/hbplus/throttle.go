@@ -6,9 +6,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Throttled is a device whose kernels run in few blocks: to see what a smaller
-// GPU would do. It is for kernels that search numbers: they take their queries
-// in rounds, so that few threads answer all of them. Those that copy entries or
+// Throttled is a device whose kernels run in few blocks, to simulate a smaller
+// GPU. It is for kernels that search numbers: they take their queries in
+// rounds, so that few threads answer all of them. Those that copy entries or
 // search strings have a thread for each, and must not be throttled.
 type Throttled struct {
 	device.Device

@@ -33,7 +33,7 @@ func PageBytes(bits, order int) int { return 16 + 2*order*bits/8 }
 // MaxPageThreads is the most threads of a block that the kernels take.
 const MaxPageThreads = 1024
 
-// Outcome is what became of an operation.
+// Outcome is the outcome of an operation.
 type Outcome uint8
 
 // The outcomes. An operation without room has changed nothing.
@@ -43,7 +43,7 @@ const (
 	NoRoom // the key was not there, and there is no memory for it
 )
 
-// Kernels launches what PagesSource has, of a set that was loaded with it.
+// Kernels launches the kernels of PagesSource, of a set that was loaded with it.
 type Kernels struct{ Set *kernel.Set }
 
 // Params is room for the arguments of one launch. A caller keeps one per stream.

@@ -104,7 +104,7 @@ func (p *Pages[C]) end(err error) error {
 	return err
 }
 
-// Load replaces what is in the tree by ascending, distinct keys, with fill of
+// Load replaces the tree's contents by ascending, distinct keys, with fill of
 // them a page.
 func (p *Pages[C]) Load(keys, vals []C, fill int) error {
 	k, err := p.lend(arena.Bytes(keys))

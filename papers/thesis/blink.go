@@ -86,8 +86,7 @@ func (b *Blink[C]) Close() (err error) {
 	return err
 }
 
-// lend returns device memory with a copy of what a slice has, until the batch
-// ends.
+// lend returns device memory with a copy of a slice, until the batch ends.
 func lend[C simd.Code, T any](b *Blink[C], s []T) (device.Ptr, error) {
 	bytes := arena.Bytes(s)
 	p, err := b.d.Alloc(max(len(bytes), 4))
@@ -108,7 +107,7 @@ func (b *Blink[C]) end(err error) error {
 	return err
 }
 
-// Load replaces what is in the tree by ascending, distinct keys, with fill of
+// Load replaces the tree's contents by ascending, distinct keys, with fill of
 // them a node.
 func (b *Blink[C]) Load(keys, vals []C, fill int) error {
 	k, err := lend(b, keys)
@@ -151,8 +150,8 @@ func (b *Blink[C]) One(op BlinkOp, key, val C) (was C, outcome BlinkOutcome, err
 	return vals[0], outcomes[0], err
 }
 
-// batch launches the kernel of gets, of sets if there are no ops, or of what
-// these say.
+// batch launches the kernel of gets, of sets if there are no ops, or of the
+// given ops.
 func (b *Blink[C]) batch(get bool, ops []BlinkOp, keys, vals []C) ([]BlinkOutcome, error) {
 	outcomes := make([]BlinkOutcome, len(keys))
 	var kinds device.Ptr

@@ -31,7 +31,7 @@ const (
 	latchedWarp  = 32 // threads of a block: two tiles
 )
 
-// Schedule is who runs when.
+// Schedule is the order in which tiles run.
 type Schedule string
 
 const (
@@ -63,7 +63,7 @@ type LatchedOp struct {
 	Done    int // number of the step that it ended with; -1 for one that there was no room for
 }
 
-// LatchedWhat is what a tile does in a step.
+// LatchedWhat is the action of a tile in a step.
 type LatchedWhat string
 
 const (
