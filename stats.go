@@ -2,7 +2,7 @@ package pando
 
 import "github.com/pando-index/pando/internal/index"
 
-// Stats says what an index is made of and where it runs.
+// Stats describes the parts of an index and where it runs.
 type Stats struct {
 	Len    int        // entries
 	Device Device     // where batches run

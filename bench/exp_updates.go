@@ -212,7 +212,7 @@ func (u *updated) subject(name string, mirrored bool, way func(lo, hi int) error
 	}
 }
 
-// check looks at all answers, and takes out what was added.
+// check checks all answers, and takes out the added keys.
 func (u *updated) check(mirrored bool, ops int) error {
 	updates := u.updates(0, ops)
 	if u.hits != ops-updates {

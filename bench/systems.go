@@ -147,7 +147,7 @@ func closeAll[S interface{ Close() }](systems []S) {
 			sys.Close()
 		}
 	}
-	debug.FreeOSMemory() // so that the next fits sees what is free
+	debug.FreeOSMemory() // so that the next fits sees the free memory
 }
 
 // headroom is the memory that stays free for the system and for the runs

@@ -77,7 +77,7 @@ type Block struct {
 	released atomic.Bool
 }
 
-// mapping is what the system allocated: the part of a Block that its cleanup
+// mapping is memory from the system: the part of a Block that its cleanup
 // needs.
 type mapping struct {
 	addr   unsafe.Pointer
@@ -93,7 +93,7 @@ var inUse, mostInUse atomic.Int64
 func InUse() int64 { return inUse.Load() }
 
 // MostInUse returns the greatest InUse since it was last called: with it, tests
-// compare what a build takes with what it said it would.
+// compare the memory of a build with its estimate.
 func MostInUse() int64 { return mostInUse.Swap(inUse.Load()) }
 
 // count counts bytes as held.
@@ -122,7 +122,7 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
 	}
 	length := int(total)
-	if guard > 0 && len(sizes) > 0 { // no more than what is asked for, so that the guard is next to it
+	if guard > 0 && len(sizes) > 0 { // no more than asked for, so that the guard is next to it
 		last := len(sizes) - 1
 		length = roundUp(offsets[last]+sizes[last], Align)
 	}
@@ -192,7 +192,7 @@ func (b *Block) Offset(segment []byte) int {
 	return int(uintptr(unsafe.Pointer(unsafe.SliceData(segment))) - uintptr(b.Base()))
 }
 
-// Memory gives all segments as they lie, with what is between them.
+// Memory returns all segments as they lie, with the gaps between them.
 func (b *Block) Memory() []byte { return b.memory }
 
 // Bytes returns the memory that the block was made with, padding included; for

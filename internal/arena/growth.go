@@ -10,10 +10,10 @@ import (
 	"unsafe"
 )
 
-// Where the system limits the addresses of a process (ulimit -v), whatever is mapped
-// is taken from all others: from Go's heap, which ends the program where it cannot
-// grow, from the stacks of threads that cgo starts, from libraries. So blocks and
-// pools take what they need when they need it, and leave room: see leave.
+// Where the system limits the addresses of a process (ulimit -v), every mapping
+// takes addresses from all others: from Go's heap, which ends the program where it
+// cannot grow, from the stacks of threads that cgo starts, from libraries. So blocks
+// and pools take addresses when they need them, and leave room: see leave.
 //
 // The range of a pool begins at a place in the middle of the addresses, where no
 // system puts anything by itself, and the ranges are as far from each other as

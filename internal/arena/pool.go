@@ -45,8 +45,8 @@ type Pool struct {
 	until time.Duration // since started: chunks that a collection has found have come back by then
 }
 
-// started is when the program began. A time.Time in a Pool would bring what formats times
-// into every program, as Pools are part of what interfaces hold.
+// started is when the program began. A time.Time in a Pool would link the formatting of
+// times into every program, as interfaces hold Pools.
 var started = time.Now()
 
 // mostSlots is the number of slots that a pool tries to reserve addresses for:

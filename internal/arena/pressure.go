@@ -33,7 +33,7 @@ const (
 	// with a GOGC of 100.
 	leastGrowth = 4 << 20
 
-	// leastShare is the share of what is live by which blocks must have grown
+	// leastShare is the share of live memory by which blocks must have grown
 	// before a limit makes the collector run again. It keeps a program that
 	// really needs as much as its limit from doing nothing but collect.
 	leastShare = 8
@@ -43,7 +43,7 @@ const (
 	mostCollections = 3
 )
 
-// state is what is known since the last collection, of all blocks.
+// state describes all blocks since the last collection.
 var state struct {
 	sync.Mutex
 	blocks map[*mapping]known
@@ -111,8 +111,8 @@ func begin() {
 	state.Unlock()
 }
 
-// collected unmaps the blocks that a collection has found unused, and notes
-// what is live. collecting is held.
+// collected unmaps the blocks that a collection has found unused, and notes the
+// live memory. collecting is held.
 func collected() {
 	var unused []*mapping
 	live := int64(0)
@@ -140,8 +140,8 @@ func collected() {
 // once for all that ask for it at the same time.
 var collecting sync.Mutex
 
-// collect runs the collector and unmaps what it finds, if that is still to be
-// done when another collection has ended.
+// collect runs the collector and unmaps the blocks it finds, if that is still
+// to be done when another collection has ended.
 func collect(still func() bool) {
 	collecting.Lock()
 	defer collecting.Unlock()
@@ -166,7 +166,7 @@ func collectNow() {
 	collected()
 }
 
-// goMemory is what Go says of its own memory.
+// goMemory is Go's own statistics of its memory.
 type goMemory struct {
 	percent int64 // GOGC; below 0 for off
 	limit   int64 // math.MaxInt64 for none
@@ -191,7 +191,7 @@ func readGo() goMemory {
 	return goMemory{percent: n(0), limit: n(1), live: n(2), total: n(3) - n(4)}
 }
 
-// reckon sets trigger and wait by what GOGC and the limit are now.
+// reckon sets trigger and wait by the present values of GOGC and the limit.
 func reckon() {
 	g := readGo()
 	state.Lock()

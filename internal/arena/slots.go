@@ -103,9 +103,10 @@ func (s *Slots) Take(promised bool) (slot int, serial uint64, err error) {
 	return slot*s.stride() + c.number*s.Pool.Slots(), c.serial, nil
 }
 
-// TakeFresh returns the first of some slots in a row that nobody has had yet, and how many
-// they are: n, or what a chunk has left. There are none where Take would return one that was given back, or
-// if fewer than n are free, or promised if that is asked for. It is faster than to take them one by one.
+// TakeFresh returns the first of some slots in a row that nobody has had yet, and how many they
+// are: n, or the rest of a chunk. There are none where Take would return one that was given back,
+// or if fewer than n are free, or promised if that is asked for. It is faster than to take them
+// one by one.
 func (s *Slots) TakeFresh(n int, promised bool) (first, count int) {
 	if promised && s.kept < n || !promised && s.free-s.kept < n {
 		return 0, 0

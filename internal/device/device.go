@@ -1,7 +1,7 @@
-// Package device defines what the layers above need of a GPU: memory, streams,
-// events and launches. Package cuda drives real GPUs through the NVIDIA
-// driver; package ptx interprets the same kernels on any machine. The layers
-// above cannot tell which one they have, except by asking its name.
+// Package device defines the interface of a GPU to the layers above: memory,
+// streams, events and launches. Package cuda drives real GPUs through the
+// NVIDIA driver; package ptx interprets the same kernels on any machine. The
+// layers above cannot tell which one they have, except by asking its name.
 package device
 
 import (
@@ -69,8 +69,8 @@ type Device interface {
 	Free(Ptr) error
 	// Reserve returns addresses for at most bytes of memory. None of it is
 	// there yet: Range.Grow adds it. Where the GPU or its driver cannot do that,
-	// the error wraps ErrUnsupported; the caller then takes what it needs at
-	// most by Alloc.
+	// the error wraps ErrUnsupported; the caller then takes the most it may need
+	// by Alloc.
 	Reserve(bytes int64) (Range, error)
 	// ReserveHost is Reserve for page-locked host memory, which kernels read and
 	// write where it is, over the bus. It takes none of the GPU's memory.
@@ -178,7 +178,7 @@ type Stream interface {
 	Close() error
 }
 
-// Persister is a Stream of a GPU whose cache can be told what to keep.
+// Persister is a Stream of a GPU whose cache can keep a given range.
 type Persister interface {
 	// Persistable returns the number of bytes that it can keep at most; 0 for
 	// none.

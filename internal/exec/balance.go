@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// Times is what a bucket takes on average, step by step.
+// Times is the average time of a bucket, step by step.
 type Times = flow.Times
 
 // trial is a sample of keys, and room for the results.
@@ -200,7 +200,7 @@ func (w *watch) close() {
 	w.done.Wait()
 }
 
-// look compares the time of a batch with what is expected, and has the plan
+// look compares the time of a batch with the expected one, and has the plan
 // made anew, beside, where it is old.
 func (g *GPU[C]) look(took time.Duration, queries int) {
 	if queries < watchedBatch || g.given() {

@@ -74,7 +74,7 @@ const (
 	outBytes = 8 + 1
 )
 
-// check returns what is wrong with a plan for a GPU that holds these levels.
+// check returns an error for a plan that a GPU with these levels cannot follow.
 func (p Plan) check(k Keep, depth int) error {
 	lowest := p.Upper
 	if p.Share > 0 {

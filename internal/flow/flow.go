@@ -108,7 +108,7 @@ func (l *list[B]) piece() (s *Slot[B], piece int, ok bool) {
 // fills, one that it finishes, and those in between.
 func (o Overlap) Flight() int { return [...]int{1, 3, MaxFlight}[o] }
 
-// Schedule is what all flows over a device have in common.
+// Schedule is the common part of all flows over a device.
 type Schedule[B any] struct {
 	Slots  Pool[B]
 	Serial device.Stream // of the Pipelined overlap
@@ -144,7 +144,7 @@ type Flow[B any] struct {
 	panicked any
 }
 
-// Batch is what Run needs to know of a batch.
+// Batch describes a batch to Run.
 type Batch struct {
 	Workers int
 	Overlap Overlap
@@ -233,9 +233,9 @@ func (f *Flow[B]) lock() {
 }
 
 // pause waits until there may be something to do. It spins for half a
-// millisecond or so, which is what a bucket takes, before it sleeps: being woken
-// takes so long that a bucket would be done before most workers are there (380
-// instead of 160 µs for its last step, on 16 cores).
+// millisecond or so, the time of a bucket, before it sleeps: being woken takes
+// so long that a bucket would be done before most workers are there (380 instead
+// of 160 µs for its last step, on 16 cores).
 func (f *Flow[B]) pause() {
 	seen := f.changes.Load()
 	f.mu.Unlock()

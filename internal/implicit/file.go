@@ -14,7 +14,7 @@ var (
 	sections  = []snapshot.Kind{layout.SectionInner, layout.SectionLeaves}
 )
 
-// Format returns what the tree is in a file.
+// Format returns the format of the tree in a file.
 func (t *Tree[C]) Format() *snapshot.Format {
 	if t.cfg.Leaves == Pairs {
 		return filePairs
@@ -22,7 +22,7 @@ func (t *Tree[C]) Format() *snapshot.Format {
 	return fileApart
 }
 
-// Shape returns what a file's header says of the tree.
+// Shape returns the tree's shape for a file's header.
 func (t *Tree[C]) Shape() layout.Shape {
 	return layout.Shape{Fanout: t.cfg.Fanout, Levels: t.Levels}
 }
@@ -36,7 +36,7 @@ func Plan[C simd.Code](n int, cfg Config) (layout.Outline, error) {
 	return t.outline(), nil
 }
 
-// outline returns what the tree's memory must be like.
+// outline returns the segments that the tree must have.
 func (t *Tree[C]) outline() layout.Outline {
 	sizes := t.segments()
 	return layout.Outline{Sizes: sizes, Slack: t.slack(sizes), Shape: t.Shape()}

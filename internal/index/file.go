@@ -88,7 +88,7 @@ func (f *File) Verify() error {
 	return nil
 }
 
-// checkKeys checks the structure of whatever holds the keys.
+// checkKeys checks the structure of the layout that holds the keys.
 func (f *File) checkKeys(block *arena.Block) error {
 	switch f.KeyBits {
 	case 32:
@@ -136,7 +136,7 @@ func (f *File) tree() layout.InFile {
 	return in
 }
 
-// checkShape compares the sections of a tree with what entries and format
+// checkShape compares the sections of a tree with those that entries and format
 // demand.
 func (f *File) checkShape() (err error) {
 	var plan layout.Outline
@@ -164,7 +164,7 @@ func (f *File) checkShape() (err error) {
 	return nil
 }
 
-// openNumbers makes a tree of what the file holds.
+// openNumbers makes a tree over the file's sections.
 func openNumbers[C order.Code](f *File, block *arena.Block) (layout.Tree[C], error) {
 	tree, err := NumbersIn[C](f.Format).Open(int(f.Entries), f.tree(), block)
 	if err != nil {

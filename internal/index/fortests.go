@@ -52,7 +52,7 @@ func HeldKeys(m *Map) (seen, n int) {
 	return int(m.holds.n.Load()), len(m.holds.all)
 }
 
-// Between is what comes between a map and its tree.
+// Between is a layer between a map and its tree.
 type Between struct {
 	Current func() bool      // false: the generation that is asked for has ended
 	Update  func(gen uint64) // is called between the look at a key and the function of an update

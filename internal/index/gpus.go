@@ -22,10 +22,10 @@ var driver interface {
 	solo(entries any, c Config) (keyMap, error)
 }
 
-// LinkGPUs makes open the way to GPUs, and has the program link what runs on them. A
-// nil open takes the way away. The function that it returns puts back what was there
-// before. Package cuda calls it as a program starts; tests put the interpreter in the
-// place of a GPU.
+// LinkGPUs makes open the way to GPUs, and has the program link the code for them. A
+// nil open takes the way away. The function that it returns puts back the former one.
+// Package cuda calls it as a program starts; tests put the interpreter in the place
+// of a GPU.
 func LinkGPUs(open func(ordinal int) (device.Device, error)) (undo func()) {
 	before := driver
 	if driver = nil; open != nil {

@@ -1,8 +1,8 @@
-// Package index is what an index is made of: an engine for numbers, one for
-// strings, values, a device to run on, a file to lie in. Package pando is its
-// face and knows key types; here keys are order.Keys and order.Probe, and
-// values a Column or a Value, so that everything is compiled once, with the library,
-// and nothing in the packages that use it.
+// Package index has the parts of an index: an engine for numbers, one for strings,
+// values, a device to run on, a file to lie in. Package pando is its face and knows
+// key types; here keys are order.Keys and order.Probe, and values a Column or a
+// Value, so that everything is compiled once, with the library, and nothing in the
+// packages that use it.
 //
 // table.go names all layouts, and is the only place that does.
 package index
@@ -51,7 +51,8 @@ func (c *Config) stopped() error {
 	return fmt.Errorf("pando: building the index was stopped: %w", c.Context.Err())
 }
 
-// stop returns what reports whether the build is to be stopped, nil if it never is.
+// stop returns a function that reports whether the build is to be stopped, nil if it
+// never is.
 func (c *Config) stop() func() bool {
 	if c.Context == nil {
 		return nil

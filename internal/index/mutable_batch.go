@@ -47,7 +47,7 @@ func (m *Map) GetPacked(data []byte, offsets []int32, vals Column, found []bool)
 }
 
 // Apply does a batch of operations, as if one after the other. kinds is nil
-// where all are of one kind. vals become what was there before where report is
+// where all are of one kind. vals become the values before where report is
 // true; found may be nil where it is not.
 func (m *Map) Apply(keys order.Keys, kinds []bplus.Kind, kind bplus.Kind, vals Column, found []bool, report bool) error {
 	m.awaitKeys(keys)

@@ -39,7 +39,7 @@ func attachTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, erro
 	return attachMap(t, cfg, size)
 }
 
-// followTexts does what attachTexts does, where a driver is linked.
+// followTexts is attachTexts where a driver is linked.
 func followTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, error) {
 	asked := cfg.Device
 	dev, free, err := openWithin(asked.Ordinal, cfg.Room)
@@ -244,7 +244,7 @@ func (t *followed) Check() error {
 	return t.copy.Check()
 }
 
-// Close waits for what is under way.
+// Close waits for batches under way.
 func (t *followed) Close() {
 	t.copy.Close() // errors of a GPU that is given back do not matter
 	t.textMap.Close()

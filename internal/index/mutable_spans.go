@@ -17,7 +17,7 @@ type spanCursor interface {
 	Undo()
 }
 
-// codeSpan is what a spanCursor reads.
+// codeSpan is a span of entries from a spanCursor.
 type codeSpan struct {
 	keys, vals unsafe.Pointer
 	n          int
@@ -39,8 +39,8 @@ type codeEdge struct {
 	open, none, down bool
 }
 
-// Spans returns what reads the entries of a cursor up to an edge, in the direction
-// of its last Move, and false if this cursor reads them one by one.
+// Spans returns a reader of the entries of a cursor up to an edge, in the
+// direction of its last Move, and false if this cursor reads them one by one.
 func (c Cursor) Spans(to Edge, down bool) (s Spans, ok bool) {
 	sc, ok := c.c.(spanCursor)
 	return Spans{c.m, sc, codeEdge{to.Key.Code, to.Open, to.None, down}}, ok

@@ -47,7 +47,7 @@ type updating struct {
 	boxed bool // val is the number of a box that is not in the tree
 }
 
-// decide returns what becomes of a key that has a value, or none, in a generation.
+// decide returns the new state of a key that has a value, or none, in a generation.
 // The tree asks again whenever it has to begin anew; f is only asked if the value is
 // another.
 func (u *updating) decide(old uint64, had bool, gen uint64) (val uint64, keep bool) {

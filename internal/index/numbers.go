@@ -123,7 +123,7 @@ func newNumbers[C order.Code](tree layout.Tree[C], key order.Type, valSize int, 
 
 // build builds from input that is in order, and sorts it first where it is not.
 // Whether it is shows as it is built, for next to nothing. But under a limit,
-// nothing may be taken before it is known what is needed.
+// nothing may be taken before the need is known.
 func (b *builder[C]) build() (layout.Tree[C], error) {
 	if b.cfg.Limit == 0 || order.SortedKeys[C](b.keys, b.cfg.Workers) {
 		tree, err := b.plant(b.sorted())
@@ -253,8 +253,8 @@ func sortInto[C, P order.Code](b *builder[C], fill func([]P)) (*sortedKeys[C, P]
 }
 
 // fits checks the limit before the keys are sorted, in scratch memory of these
-// sizes and on the heap: for what that takes, and the least that a tree of them
-// does. How large one is whose size depends on the keys shows later.
+// sizes and on the heap: for the memory of that, and the least that a tree of
+// them takes. How large one is whose size depends on the keys shows later.
 func (b *builder[C]) fits(sizes []int, heap int64) error {
 	n := b.keys.Len()
 	block, err := arena.Need(sizes, scratchPages(n))

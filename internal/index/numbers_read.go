@@ -134,7 +134,7 @@ func (e *withValues[C]) GetValues(keys order.Keys, vals []byte, found []bool) (h
 	return hits
 }
 
-// column is a sink that turns what is found into values of a column.
+// column is a sink that turns ranks into values of a column.
 type column struct {
 	entries int
 	size    int // bytes of a value: 4 or 8

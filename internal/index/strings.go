@@ -140,7 +140,7 @@ func (e *texts) attach(c Config) (Device, string, error) {
 	return attachEngine(e, c)
 }
 
-// toGPU does what attach does, where a driver is linked.
+// toGPU is attach where a driver is linked.
 func (e *texts) toGPU(c Config) (Device, string, error) {
 	asked := c.Device
 	dev, free, err := openWithin(asked.Ordinal, c.Room)
@@ -187,7 +187,7 @@ func (e *texts) sample() []string {
 	return sample
 }
 
-// report adds to Stats what changes while an index is in use.
+// report adds to Stats the figures that change while an index is in use.
 func (e *texts) report(s *Stats) {
 	if e.gpu == nil {
 		return

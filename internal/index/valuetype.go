@@ -45,7 +45,7 @@ func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(d
 // has to put each other value into Go memory before it hands it on.
 func (t *ValueType) Kept() bool { return t.kept > 0 }
 
-// name returns what files call the type. It is put together when it is asked for, since
+// name returns the type's name in files. It is put together when it is asked for, since
 // types may lead to each other.
 func (t *ValueType) name() string { return valueName(t.typ) }
 
@@ -73,7 +73,8 @@ type Value struct {
 	At   unsafe.Pointer
 }
 
-// ValueOf returns a value without its type. kept is what its ValueType reports.
+// ValueOf returns a value without its type. kept is the result of its ValueType's
+// Kept.
 func ValueOf[V any](kept bool, v V) Value {
 	if !kept {
 		return Value{At: unsafe.Pointer(moved(v))}

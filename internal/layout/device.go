@@ -61,7 +61,7 @@ type Vectored interface {
 	Vectors(v *VectorLaunch) error
 }
 
-// VectorLaunch is what is to be done with values on a device.
+// VectorLaunch is a vector operation on values on a device.
 type VectorLaunch struct {
 	*kernel.Vectors
 	Set    *kernel.Set // with the kernels for it
@@ -88,7 +88,7 @@ type Launch struct {
 	Found  device.Ptr // bits, with values
 }
 
-// Want is what a search to the end is to result in.
+// Want is the kind of result of a search to the end.
 type Want uint8
 
 const (
@@ -145,9 +145,9 @@ type StringsOnDevice interface {
 	// with links to the outside, which kernels do not check.
 	StringImage() (StringImage, error)
 	// Confirm takes searches to their end that have come to entries by partial
-	// keys: ranks become what Find returns.
+	// keys: ranks become the results of Find.
 	Confirm(keys []string, ranks []int)
-	// ConfirmRank is Confirm for what Rank returns.
+	// ConfirmRank is Confirm for the results of Rank.
 	ConfirmRank(keys []string, ranks []int)
 	// Loose reports whether a search by partial keys may miss a string that is
 	// there, so that a miss must be settled by full keys.
@@ -169,7 +169,7 @@ type StringResident interface {
 	// Place takes note of where the parts are; strings is 0 where they are not
 	// there. Queries longer than longest are not compared on the device.
 	Place(parts []device.Ptr, strings device.Ptr, longest int) error
-	// Search sets out (u32) to what is known of n queries, the bytes of query i
+	// Search sets out (u32) to the results of n queries, the bytes of query i
 	// being those of keys from offsets[i] to offsets[i+1] (u32): the first entry
 	// that is not below as far as partial keys tell, and kernel.WordsEqual or
 	// kernel.WordsUnsure.

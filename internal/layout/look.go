@@ -24,7 +24,7 @@ type Look interface {
 	Node(level, i int) Node
 	// Over returns the node of a level that stands over node i of the last level.
 	Over(level, i int) int
-	// Inside returns what is in a node.
+	// Inside returns the contents of a node.
 	Inside(level, i int) Inside
 	// Way returns the nodes that a search for a key reads, the root first.
 	Way(key order.Probe) []Visit
@@ -78,7 +78,7 @@ type Node struct {
 	Version    uint64
 }
 
-// State is what keeps others from a node for a while.
+// State says whether others may use a node at this moment.
 type State uint8
 
 const (
@@ -90,7 +90,7 @@ const (
 
 func (s State) String() string { return [...]string{"", "locked", "sealed", "dead"}[s] }
 
-// Inside is what is in a node.
+// Inside is the contents of a node.
 type Inside struct {
 	Keys     []order.Probe // separators, or the keys of entries
 	Entries  bool          // keys are those of entries
@@ -109,7 +109,7 @@ type Visit struct {
 	Note        string // a remark on it
 }
 
-// Pulse is what goes on in a layout that changes: counts as they are, and a
+// Pulse is the activity in a layout that changes: counts as they are, and a
 // sample of nodes.
 type Pulse struct {
 	Entries, Bytes, Kept int64

@@ -47,7 +47,7 @@ const (
 	smallest = 16 << 10
 )
 
-// room is what a worker needs for a piece.
+// room is a worker's memory for a piece.
 type room[C order.Code] struct {
 	keys, vals [piece]C
 	found      [piece]bool

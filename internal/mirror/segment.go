@@ -77,10 +77,10 @@ const stageNodes = 1024
 
 var errFull = errors.New("mirror: the tree has outgrown its mirror")
 
-// unknown is what the host takes for the word of a pilot that is not there.
+// unknown stands for the word of a pilot that is not there.
 const unknown = ^uint64(0)
 
-// init takes what does not depend on the tree's size.
+// init takes the memory that does not depend on the tree's size.
 func (s *segment[C]) init() (err error) {
 	s.seed = maphash.MakeSeed()
 	g, bytes := &s.stage, stageNodes*(8+bplus.UpperImage[C]())

@@ -49,8 +49,8 @@ func (s *sorting[C, P]) unlessStopped(do func(part int)) par.Func {
 }
 
 // partition is the state of one split. Each part of from is counted and then
-// moved by one worker. A bucket first holds what comes from part 0, then what
-// comes from part 1, and so on: that keeps the sort stable.
+// moved by one worker. A bucket first holds the pairs of part 0, then those of
+// part 1, and so on: that keeps the sort stable.
 type partition[C Code, P any] struct {
 	from, to pairs[C, P]
 	parts    int

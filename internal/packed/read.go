@@ -54,7 +54,7 @@ func (t *Tree[C]) Key(i int) C { return simd.PackedKey[C](&t.pages, i) }
 func (t *Tree[C]) Val(i int) unsafe.Pointer { return unsafe.Add(t.pages.Vals, i*t.cfg.ValSize) }
 
 // Prefetch asks for the keys of n entries from lo on, the first few of them:
-// the hardware sees by itself what follows.
+// the hardware prefetches the rest by itself.
 func (t *Tree[C]) Prefetch(lo, n int) {
 	const few = 6
 	if n > 0 {

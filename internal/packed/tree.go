@@ -47,7 +47,7 @@ type Tree[C simd.Code] struct {
 // tailBytes are the zeros behind the last page.
 const tailBytes = simd.LineBytes
 
-// alignWords is what pages begin at a multiple of: a line, in words.
+// alignWords is the alignment of pages: a line, in words.
 const alignWords = simd.LineBytes / 8
 
 // distance is the queries between two steps of one. On 64M keys, 16 to 40

@@ -98,7 +98,7 @@ func (p *Packed) Ready() {
 	p.Distance = min(max(p.Distance, 1), MaxPackedDistance)
 }
 
-// entry returns the entry of a page, clamped to what may be read.
+// entry returns the entry of a page, clamped to the readable range.
 func (p *Packed) entry(page uint64) (least uint64, at unsafe.Pointer, code uint64) {
 	e := (*PackedEntry)(unsafe.Add(p.Table, page*16))
 	return e.Min, unsafe.Add(p.Words, 8*min(e.At>>8, p.End)), e.At

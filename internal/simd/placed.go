@@ -57,7 +57,7 @@ func follows(r *Regular, place, word uint64) bool {
 	return word&WordBusy == 0 && word != 0 && place>>8 < r.Leaves
 }
 
-// fetchPlaced prefetches what a query reads.
+// fetchPlaced prefetches the lines that a query reads.
 func fetchPlaced[C Code](r *Regular, place, word uint64) {
 	if !follows(r, place, word) {
 		return

@@ -27,7 +27,7 @@ const Page = 4096
 
 // Version is the newest version of the format that this package writes and
 // reads. A file has the first that knows its layout, so that older programs
-// read what they can.
+// read as many files as they can.
 const Version = 3
 
 // Magic starts every file. Its first byte is no ASCII, and the line end in it
@@ -96,7 +96,7 @@ type Format struct {
 
 func (f *Format) String() string { return f.Name }
 
-// Kind says what a section holds.
+// Kind is the kind of a section's contents.
 type Kind struct {
 	Number uint32
 	Name   string
@@ -128,7 +128,7 @@ type Section struct {
 // end is where the next section starts.
 func (s Section) end() int64 { return roundUp(s.Offset + s.Bytes) }
 
-// Header is what a file says of itself.
+// Header is a file's header.
 type Header struct {
 	Version uint32
 	Size    int64 // of the whole file
@@ -147,8 +147,7 @@ type Header struct {
 	Sections   []Section
 }
 
-// version returns the first version of the format that can say what the header
-// says.
+// version returns the first version of the format that can hold the header.
 func (h *Header) version() uint32 {
 	if h.Note != "" {
 		return max(h.Format.Version, noteVersion)

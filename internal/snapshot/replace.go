@@ -56,8 +56,8 @@ func Replace(path string, write func(io.Writer) error, ready func()) error {
 const mostLinks = 40
 
 // target follows links to the file that is to be replaced, or made where the last
-// link leads nowhere yet, and returns what is known of it if it exists, else nil.
-// Only regular files are replaced.
+// link leads nowhere yet, and returns its FileInfo if it exists, else nil. Only
+// regular files are replaced.
 func target(path string) (string, fs.FileInfo, error) {
 	if path == "" {
 		return "", nil, &fs.PathError{Op: "save", Path: path, Err: errors.New("no name")}

@@ -80,7 +80,7 @@ func (h *Header) writeAll(w io.Writer, parts []Part) (int64, error) {
 	return done, err
 }
 
-// meter counts and sums what goes through it.
+// meter counts the bytes that go through it, and computes their checksum.
 type meter struct {
 	to    io.Writer
 	bytes int64

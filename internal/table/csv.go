@@ -187,7 +187,7 @@ type parser struct {
 	dialect
 	fields int             // fields per record
 	from   []int           // for each column of the schema, the number of its field
-	probes bool            // in the last column, what is not of the type is null
+	probes bool            // in the last column, a value that is not of the type is null
 	blanks bool            // an empty line is an empty string
 	nulls  map[string]bool // texts that stand for nothing, nil if there are none
 }

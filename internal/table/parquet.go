@@ -37,7 +37,7 @@ type parquetSource struct {
 	limit   limit
 	given   atomic.Int64 // rows
 	size    int64
-	probes  bool // in the last column, what is not of the type is null
+	probes  bool // in the last column, a value that is not of the type is null
 }
 
 // Schema implements Source.Schema.

@@ -149,7 +149,7 @@ type serial struct {
 	in     *input
 	schema []Field
 	fill   func(b *Batch) error // reads the next rows, in their native types
-	probes bool                 // in the last column, what is not of the type is null
+	probes bool                 // in the last column, a value that is not of the type is null
 	rows   int
 	err    error
 }

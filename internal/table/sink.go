@@ -52,7 +52,7 @@ type lineSink struct {
 	replaced int64 // strings that JSON cannot have
 }
 
-// Warnings returns what readers of the output should know.
+// Warnings returns warnings for readers of the output.
 func (s *lineSink) Warnings() []string {
 	if s.replaced == 0 {
 		return nil

@@ -37,7 +37,7 @@ type OnDevice struct {
 	params               kernel.Params
 
 	most int // units of a launch at most; 0 is mostUnits
-	unit int // integers of a unit; 0 is what there should be
+	unit int // integers of a unit; 0 means the usual number
 }
 
 // Launch queues a kernel of a set that works on units.
@@ -93,7 +93,7 @@ func JoinedParts(k simd.Kind) int {
 	return Block / 4
 }
 
-// Sum sets out to what each of some ranges comes to, by launches of a kernel.
+// Sum sets out to the summary of each range, by launches of a kernel.
 func (d *OnDevice) Sum(t Type, ranges []Range, launch Launch, out []Summary) error {
 	if err := d.load(&d.set, d.Sums); err != nil {
 		return err
@@ -261,7 +261,7 @@ func (b *unitBatch) send() error {
 	return nil
 }
 
-// finish notes what the last range comes to.
+// finish notes the result of the last range.
 func (b *unitBatch) finish() {
 	if b.any {
 		b.out[b.last] = b.now.summary()

@@ -105,7 +105,7 @@ type sink interface {
 }
 
 // Reader takes values in runs of any length and hands them on in blocks. It
-// copies what does not come in blocks.
+// copies values that do not come in blocks.
 type Reader struct {
 	t    Type
 	to   sink
@@ -199,7 +199,7 @@ func (r *Reader) Took(n int) {
 	}
 }
 
-// end hands on what is left.
+// end hands on the last, incomplete block.
 func (r *Reader) end() {
 	if r.n > 0 {
 		r.to.block(unsafe.Pointer(&r.kept), r.n)

@@ -50,7 +50,7 @@ type block struct {
 	address uintptr
 }
 
-// ledger records what a device has to free. The zero ledger is empty.
+// ledger records the blocks that a device has to free. The zero ledger is empty.
 type ledger struct {
 	mu      sync.Mutex
 	objects map[io.Closer]struct{} // streams, events, modules, ranges, graphs: they remove themselves

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// spin is what is known of a thread's loop, in a time in which memory does not
+// spin is the state of a thread's loop, in a time in which memory does not
 // change. A thread that comes back to an instruction with the registers it had
 // there before, and has read nothing but the latest values, will do so forever.
 type spin struct {

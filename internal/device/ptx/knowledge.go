@@ -2,10 +2,11 @@ package ptx
 
 import "math/bits"
 
-// knowledge is what precedes the next operation of a thread in causality order.
-// Every thread has a clock that advances when it passes knowledge on; an
-// operation with stamp s of thread i is known if clock[i] is at least s. Writes
-// that were read by strong reads are known too, without what precedes them.
+// knowledge is the set of operations that precede the next one of a thread in
+// causality order. Every thread has a clock that advances when it passes
+// knowledge on; an operation with stamp s of thread i is known if clock[i] is
+// at least s. Writes that were read by strong reads are known too, without what
+// precedes them.
 type knowledge struct {
 	clock []uint32
 	seen  map[*word]*write

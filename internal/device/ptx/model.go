@@ -59,7 +59,7 @@ type write struct {
 	offers []offer
 }
 
-// observer is what the model remembers of a thread.
+// observer is the model's state of a thread.
 type observer struct {
 	knowledge
 	id     int // index in clocks

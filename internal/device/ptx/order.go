@@ -51,7 +51,7 @@ type far struct {
 	blocks  map[int]uint32
 }
 
-// snapshot is what a thread knew at a fence.
+// snapshot is the knowledge of a thread at a fence.
 type snapshot struct {
 	stamp uint32 // 0 for no fence yet
 	base  uint32

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// progress is what a turn has achieved.
+// progress is the outcome of a turn.
 type progress uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	finished          // no thread is left, or there is a fault
 )
 
-// turn is what schedules remember of a thread.
+// turn is the schedule's state of a thread.
 type turn struct {
 	priority uint64
 	since    uint64 // version of memory since which it has run,

@@ -1,5 +1,5 @@
 // Package room is device memory as mutable trees take it: memory that grows in
-// place, lists of what is free, and memory for the time of a batch.
+// place, lists of free slots, and memory for the time of a batch.
 package room
 
 import (
@@ -107,7 +107,7 @@ func (l *List) Free(dev device.Device) error {
 	return dev.Free(l.At)
 }
 
-// Work is device memory for what is needed while a batch runs.
+// Work is scratch memory on a device while a batch runs.
 type Work struct {
 	At   device.Ptr
 	Used int // bytes that are taken
