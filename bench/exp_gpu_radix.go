@@ -287,7 +287,7 @@ func (r *radixRig) resident(name string, t *cuart.Tree, keys kernel.StringKeys, 
 	return g.subject(name, r.bytes(t), work, wipe, func(ops int) error { return r.found(ops, 0) })
 }
 
-// found looks at what the GPU has found: values, which are so much more than at first.
+// found checks the GPU's results: each value must be its first one plus more.
 func (r *radixRig) found(ops int, more uint64) error {
 	b := &r.batch
 	err := readBack(r.g, b.out, ops, func(first int, part []uint64) error {

@@ -48,7 +48,7 @@ type Log[K, V any] struct {
 	less    sync.Cond // a run was folded
 
 	runs    atomic.Pointer[[]Run[K, V]] // oldest first; nil for none
-	read    sync.RWMutex                // held by who reads runs, so that their memory stays
+	read    sync.RWMutex                // held by readers of runs, so that their memory stays
 	size    int                         // of all runs
 	have    int                         // entries of the tree with all runs folded
 	coming  bool                        // a batch is on its way
@@ -109,7 +109,7 @@ func (g *Log[K, V]) Wait() {
 	g.empty()
 }
 
-// empty is Wait for who holds the lock.
+// empty is Wait for a caller that holds the lock.
 func (g *Log[K, V]) empty() {
 	for g.runs.Load() != nil {
 		g.less.Wait()

@@ -9,8 +9,8 @@ import (
 // single keys.
 const stripes = 64
 
-// Stripes is who changes the tree in host memory, and the keys that have changed there
-// since the GPU was up to date.
+// Stripes is the locks for writers of the tree in host memory, and the keys that have
+// changed there since the GPU was up to date.
 type Stripes[K any] struct {
 	stripes [stripes]stripe[K]
 	dirty   atomic.Int64 // keys that are noted, or about to be

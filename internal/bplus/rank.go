@@ -110,7 +110,8 @@ func (t *Tree[C]) RankBatch(keys []C, after bool, ranks []int) {
 	}
 }
 
-// refresh recounts if anything has changed since, or waits for who does.
+// refresh recounts if anything has changed since, or waits for the goroutine that
+// does.
 func (t *Tree[C]) refresh() {
 	if t.isDirty() || t.counting.Load() {
 		t.lockWrite()

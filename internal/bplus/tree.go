@@ -141,8 +141,9 @@ func (t *Tree[C]) top() (root, height uint64) {
 }
 
 // ended is the bit of a generation that says that the tree was closed. Such a
-// generation is never current, not even for a reader who has taken it after Close:
-// the memory that it reads may be another tree's, and lead in circles for ever.
+// generation is never current, not even for a reader that has taken it after
+// Close: the memory that it reads may be another tree's, and lead in circles for
+// ever.
 const ended = 1 << 63
 
 // Gen returns the generation, for Current.

@@ -49,8 +49,8 @@ func (s *scans) next(n int) kernel.Scan {
 	return kernel.Scan(at)
 }
 
-// start makes memory for a batch available, of which so much has been reckoned,
-// with sums of n numbers at most.
+// start makes memory for a batch available: the estimated bytes, with sums of n
+// numbers at most.
 func (t *Tree[C]) start(bytes, n int) error {
 	if err := t.work.Ensure(t.dev, t.run.Stream, bytes); err != nil {
 		return err

@@ -16,7 +16,7 @@ type Changes struct {
 }
 
 // mostChanges is the number of operations that are done at a time, and mostBytes that
-// of their strings: so much page-locked memory is there for them.
+// of their strings: the size of their page-locked memory.
 const (
 	mostChanges = 4 << 20
 	mostBytes   = 256 << 20

@@ -42,8 +42,8 @@ type Follower struct {
 	long    int         // keys that are in host memory alone, while the log is not empty
 	busy    atomic.Bool // a large batch changes the tree in host memory: the CPU answers
 
-	changing sync.Mutex   // of who changes the copy by way of the log; comes before stripes
-	using    sync.RWMutex // held for reading by searches, for writing by who changes the copy; comes after stripes
+	changing sync.Mutex   // held to change the copy by way of the log; comes before stripes
+	using    sync.RWMutex // held for reading by searches, for writing by changes of the copy; comes after stripes
 	forget   runtime.Cleanup
 	closed   bool
 	end      func() error // gives all memory back, once

@@ -22,7 +22,7 @@ type keyMap interface {
 	// getBatch looks keys up: vals is the memory of the results, of size bytes
 	// each. use is called with spans of them, as bplus.Tree.GetBatch has it.
 	getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int)
-	shown() any // the tree, for who shows it
+	shown() any // the tree, for a viewer
 	rank(key order.Probe, after bool) int
 	rankBatch(keys order.Keys, after bool, ranks []int)
 	at(i int) (key order.Probe, val uint64, ok bool)

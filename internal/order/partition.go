@@ -9,8 +9,8 @@ import (
 // A split aims at buckets of 1<<bucketBits pairs and makes at most 1<<splitMax
 // of them, and at least 1<<splitMin. From some 64 buckets on, their number
 // hardly matters (BenchmarkMove): each new line of the target is then a cache
-// miss. Gathering pairs in buffers of one line each, as sorts in C++ do,
-// gained nothing, because Go has no store that bypasses the cache.
+// miss. Gathering pairs in buffers of one line each, as sorts in C++ do, gains
+// nothing, because Go has no store that bypasses the cache.
 const (
 	bucketBits = 13
 	splitMax   = 11

@@ -3,8 +3,8 @@
 //
 //	offsets, u32: n+1 │ up to a multiple of 8 │ bytes of all strings
 //
-// Where all strings of a bucket are of one length, and who asks can do without, there
-// are no offsets.
+// Where all strings of a bucket are of one length, and the caller can do without,
+// there are no offsets.
 package packing
 
 import (

@@ -26,7 +26,8 @@
 //	node 256 1152 bytes  32 bits[256]   64 links[256]  1088 sums[16]
 //
 // The paper has nodes of 4, 16, 48 and 256 children. Three in four nodes have two or
-// three, and those of 64 bytes took most of the memory of inner nodes (docs/radix.md).
+// three, and nodes of 64 bytes would take most of the memory of inner nodes
+// (docs/radix.md).
 //
 // Keys of the first four types ascend. A node 48 has a bit for each byte that it has a
 // link for, and the links in order of their bytes: half the size of the paper's table
@@ -269,5 +270,5 @@ func load(at *link) link { return link(atomic.LoadUint32((*uint32)(at))) }
 // or that nobody has seen yet. Stores to nodes are plain ones: the writer has the
 // node's lock, readers of words of 32 and 64 bits see them whole, and where readers take
 // no lock the machine keeps stores in order. An atomic store would empty the store
-// buffer each time, which took a fifth of an insert.
+// buffer each time, a fifth of the time of an insert.
 func store(at *link, to link) { *at = to }

@@ -112,7 +112,8 @@ func (t *Tree) leave(d *desk) {
 	}
 }
 
-// rise is leave for who sees to it that new shortcuts are made; due reports whether they are due.
+// rise is leave for a caller that makes new shortcuts if due, which says that it is time for
+// them.
 func (t *Tree) rise(d *desk) (due bool) {
 	d.rest()
 	if d.look <= 0 {

@@ -63,8 +63,8 @@ func (t *Tree) renewShort() {
 	}
 }
 
-// renewLater is renewShort for who has changed a key or a few: where that takes longer than a millisecond or
-// two, it is done beside the caller.
+// renewLater is renewShort for a writer of a key or a few: where that takes longer than a
+// millisecond or two, it is done beside the caller.
 func (t *Tree) renewLater() {
 	if t.entries() < renewBeside {
 		t.renewShort()
@@ -82,7 +82,7 @@ func (t *Tree) renewLater() {
 // renewBeside is from how many entries on new shortcuts are made beside single writers. It is a variable for tests.
 var renewBeside = int64(32 << 10)
 
-// renewOnce makes new shortcuts. The caller has the lock of who does, which it gives back.
+// renewOnce makes new shortcuts. The caller holds renewal, which it unlocks.
 func (t *Tree) renewOnce() {
 	defer t.renewal.Unlock()
 	n := t.entries()

@@ -45,11 +45,11 @@ type Tree struct {
 	dropVals func(vals []uint64)
 	Workers  int // how many goroutines make new shortcuts, at most; 0 is one
 
-	renewal sync.Mutex  // of who makes new shortcuts
+	renewal sync.Mutex  // held while new shortcuts are made
 	bare    atomic.Bool // the limit leaves no memory for them
 
-	batch sync.Mutex // of who applies a batch, or must not come in the middle of one
-	mu    sync.Mutex // of who takes all desks, or adds one
+	batch sync.Mutex // held while a batch is applied, and by work that must not come in the middle of one
+	mu    sync.Mutex // held to take all desks, or to add one
 	desks atomic.Pointer[[]*desk]
 
 	// The fields below change only while all desks are taken.
@@ -60,7 +60,7 @@ type Tree struct {
 	moments []*moment // the oldest first
 	ending  []*moment // closed, and not all of their nodes are handed over
 
-	handing sync.Mutex // of who hands over, at a desk
+	handing sync.Mutex // held to hand over nodes, at a desk
 }
 
 // top is where a tree begins: like a node with one link.

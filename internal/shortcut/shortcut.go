@@ -108,7 +108,7 @@ func (x *Line) Put(tag uint16, l uint32) {
 	atomic.StoreUint32(&x.lock, was)
 }
 
-// PutBeside is Put beside writers, who have to see that the line has changed.
+// PutBeside is Put beside writers, which have to see that the line has changed.
 func (x *Line) PutBeside(tag uint16, l uint32) {
 	was := x.change()
 	x.set(tag, l)

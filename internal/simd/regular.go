@@ -163,7 +163,7 @@ func nearLevels[C Code](r *Regular) int {
 
 // SeekRegular returns the leaf and the line of its block that key belongs to,
 // RegularFanout where the key is above the leaf; and the leaf's word as it was
-// before that.
+// before the search in it.
 func SeekRegular[C Code](r *Regular, key C) (leaf uint32, line int, word uint64) {
 	if active == Go || interrupted {
 		return seekRegularGo(r, key)

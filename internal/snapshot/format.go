@@ -226,8 +226,8 @@ func takeText(from []byte) (string, bool) {
 	return string(from[2 : 2+n]), true
 }
 
-// Read reads and checks the header of a file of size bytes, which is in one of
-// the formats. A size below 0 is not known, and not compared. Its errors are a Bad, a Newer, or what the system said.
+// Read reads and checks the header of a file of size bytes, which is in one of the formats. A
+// size below 0 is not known, and not compared. It returns a Bad, a Newer, or the system's error.
 func Read(r io.ReaderAt, size int64, formats []*Format) (*Header, error) {
 	if !littleEndian {
 		return nil, errOrder

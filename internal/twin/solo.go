@@ -22,7 +22,7 @@ type Solo[C order.Code] struct {
 	entries atomic.Int64
 	lost    error
 	closed  bool
-	taken   map[*chunked.Snapshot[C]]weak.Pointer[SoloSnapshot[C]] // snapshots that have not been released, and who has them
+	taken   map[*chunked.Snapshot[C]]weak.Pointer[SoloSnapshot[C]] // snapshots that have not been released, and their users
 	forget  runtime.Cleanup
 }
 
@@ -57,8 +57,9 @@ func (s *Solo[C]) use(f func() error) error {
 	return s.run(f)
 }
 
-// run runs f, for who has the device to itself. A device that has failed is not
-// used again, unless it was only short of memory: then everything is as it was.
+// run runs f. The caller has the device to itself. A device that has failed is
+// not used again, unless it was only short of memory: then everything is as it
+// was.
 func (s *Solo[C]) run(f func() error) error {
 	if s.lost != nil {
 		return s.lost

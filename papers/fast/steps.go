@@ -129,7 +129,7 @@ func lineOf[C simd.Code](s *simd.Step, x int) []C {
 }
 
 // RankLevels ranks in any tree level by level, in groups of queries: whole lines
-// at a time, with the widest vectors. Rank without simd.Stairs.
+// at a time, with the widest vectors. It is Rank without simd.Stairs.
 func RankLevels[C simd.Code](t *paged.Tree[C], flight int, keys []C, ranks []int) {
 	steps, leaf := t.Steps(), *t.Leaves()
 	leaf.From, leaf.Levels, leaf.Top = 1, 1, 1 // a search that has come to its leaf

@@ -11,7 +11,7 @@ type barrier struct {
 	want    int // threads that complete it, 0 for all live ones
 	what    uint8
 	waiting []*thread
-	absent  bool // someone came by bar.arrive, and does not wait
+	absent  bool // a thread came by bar.arrive, and does not wait
 	yes     int  // number of predicates that were true
 	pool    []uint32
 	known   *knowledge // under the model: knowledge of the threads that arrived

@@ -127,7 +127,8 @@ func (d *model) wakeAll() {
 	d.asleep = d.asleep[:0]
 }
 
-// deadlock reports who spins on what, who wrote that last, and who holds it.
+// deadlock reports which thread spins on which word, which wrote that last, and which
+// holds it.
 func (m *machine) deadlock() {
 	d := m.model
 	machines := []*machine{m}
@@ -201,8 +202,8 @@ func (o *observer) spinning(told map[*word]bool) string {
 	return fmt.Sprintf("%v spins on %s", o, strings.Join(on, " and "))
 }
 
-// story tells what a word is, who wrote it last, and who last changed it by an
-// atomic, as one does who takes a latch.
+// story describes a word: the thread that wrote it last, and the one that last
+// changed it by an atomic, as the taker of a latch does.
 func (w *word) story() string {
 	last := w.writes[len(w.writes)-1]
 	s := fmt.Sprintf(", which is %d", w.value(len(w.writes)-1))
@@ -221,7 +222,7 @@ func (w *word) story() string {
 	return s
 }
 
-// fate tells what a thread does now.
+// fate describes the present state of a thread.
 func (o *observer) fate() string {
 	switch {
 	case o.m == nil:

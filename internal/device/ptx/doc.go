@@ -36,12 +36,11 @@
 // that is not in the mask returns noise. activemask is any set of lanes that
 // are really at that instruction. Steps stops a launch that only spins.
 //
-// Streams queue their work. It runs when someone waits, and now and then
-// before, in an order between streams that only events constrain: a missing
-// Wait, a host buffer used too early, a Free too soon, all show under some
-// seed. A graph's operations are queued one by one when it is started, so work of other streams
-// comes in between. After a failed launch its stream drops all work until Synchronize has
-// reported it.
+// Streams queue their work. It runs when the host waits, and now and then before, in an order
+// between streams that only events constrain: a missing Wait, a host buffer used too early, a
+// Free too soon, all show under some seed. A graph's operations are queued one by one when it
+// is started, so work of other streams comes in between. After a failed launch its stream drops
+// all work until Synchronize has reported it.
 //
 // # Races
 //

@@ -9,9 +9,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// stream is a queue of work. Work seldom runs at the time it is queued; it
-// runs when someone waits, in an order between streams that depends on the
-// seed and that only events constrain. So a missing Wait shows.
+// stream is a queue of work. Work seldom runs at the time it is queued; it runs
+// when the host waits, in an order between streams that depends on the seed and
+// that only events constrain. So a missing Wait shows.
 type stream struct {
 	dev    *Device
 	queue  []task
