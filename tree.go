@@ -36,7 +36,7 @@ import (
 //
 // After Close every method panics, or returns ErrClosed where it returns an error. A
 // program that shuts down closes its trees last: http.Server.Shutdown, for one, returns
-// when no handler is running any more, and then no handler reads the tree.
+// when no handler is running any more, so that none reads the tree.
 type Tree[K Key, V any] struct{ c treeCore }
 
 // NewTree returns an empty tree.

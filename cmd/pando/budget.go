@@ -29,9 +29,9 @@ func (b budget) or(bytes int64, reason, advice string) budget {
 // unlimited is a budget that any other is smaller than.
 var unlimited = budget{bytes: math.MaxInt64}
 
-// newBudget returns what a build may take. A limit above 0, of --memory, takes the
-// place of what the machine has free; the limits that were set for this process
-// hold in any case.
+// newBudget returns the memory that a build may take. A limit above 0, of
+// --memory, takes the place of the machine's free memory; the limits that were set
+// for this process hold in any case.
 func newBudget(limit int64) budget {
 	b := spare(hostmem.Proc)
 	if limit > 0 {

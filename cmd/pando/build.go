@@ -115,7 +115,7 @@ func (f *buildFlags) run(cmd *cobra.Command, paths []string) error {
 	return nil
 }
 
-// print writes for people what was built.
+// print describes the new index for people.
 func (s *summary) print(w io.Writer) {
 	if s.Skipped > 0 {
 		fmt.Fprintf(w, "left out %s without a key or value\n", many(s.Skipped, "row", "rows"))

@@ -87,7 +87,7 @@ func equalBins(s *typed.Summary, n int, bounds *table.Column) error {
 	return nil
 }
 
-// ascendingBounds sets bounds to what texts say.
+// ascendingBounds parses texts into bounds.
 func ascendingBounds(bounds *table.Column, texts []string) error {
 	for i, text := range texts {
 		if err := appendText(bounds, text); err != nil {

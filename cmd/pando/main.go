@@ -1,5 +1,5 @@
-// Command pando builds Pando indexes from files, queries them, and shows what
-// they do on this machine.
+// Command pando builds Pando indexes from files, queries them, and shows their
+// speed on this machine.
 package main
 
 import (

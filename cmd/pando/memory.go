@@ -11,7 +11,7 @@ import (
 // leaves it, whichever is less. 0 means not known.
 func available() int64 { return newBudget(0).bytes }
 
-// spare returns what the system can still give.
+// spare returns the memory that the system can still give.
 func spare(proc string) budget {
 	free := hostmem.Spare(proc)
 	if free == math.MaxInt64 {

@@ -38,8 +38,8 @@ func (w *watchList) reset() {
 	w.files = nil
 }
 
-// check returns an error if a file was written over in place. One that another has
-// taken the place of is still what it was.
+// check returns an error if a file was written over in place. One that another
+// file has replaced is unchanged.
 func (w *watchList) check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -53,8 +53,8 @@ func (t *Tree[C]) recountLeaves(list []uint32) {
 }
 
 // recountLeaf adds the change of a leaf's count to the nodes above it. The leaf
-// may be dead by now, or even another's, or its memory may be one that a split is
-// filling.
+// may be dead by now, or even another tree's, or its memory may be one that a
+// split is filling.
 func (t *Tree[C]) recountLeaf(x uint32) {
 	l := t.leaf(x)
 	for try := 0; ; try++ {

@@ -33,7 +33,7 @@ type jsonSource struct {
 // Names returns the fields of the first rows.
 func (s *jsonSource) Names() []string { return s.names }
 
-// Notes returns what was decided about the fields.
+// Notes returns the decisions about the fields.
 func (s *jsonSource) Notes() []string { return s.notes }
 
 // Schema implements Source.Schema.

@@ -90,7 +90,7 @@ func (s *lineSink) Write(b *Batch) (err error) {
 	return nil
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffered bytes.
 func (s *lineSink) Flush() error { return s.Close() }
 
 // Close implements Sink.Close.

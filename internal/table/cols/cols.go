@@ -49,7 +49,8 @@ func ParseType(s string) (Type, error) {
 type Field struct {
 	Name string `json:"name"`
 	Type Type   `json:"type"`
-	// Kind tells what the values are beyond their type: numbers that are dates.
+	// Kind tells the meaning of the values beyond their type, such as numbers that
+	// are dates.
 	Kind Kind `json:"-"`
 	// Exact tells that text which numbers do not keep as it is, such as 007, is an
 	// error: the type is a guess.
