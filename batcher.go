@@ -17,11 +17,10 @@ import (
 // or is full, or has waited as long as it may. A call that finds nothing under
 // way does not wait at all.
 //
-// What it costs is that goroutines wait for each other and are woken, which
-// takes longer than a search: where all the work is Get, calls from many
-// goroutines are faster without it, see experiment batcher. It is for indexes
-// whose single searches are slow, and for callers that wait for other things
-// anyway.
+// Its cost is that goroutines wait for each other and are woken, which takes
+// longer than a search: where all the work is Get, calls from many goroutines
+// are faster without it, see experiment batcher. It is for indexes whose single
+// searches are slow, and for callers that wait for other things anyway.
 type Batcher[K Key, V any] struct{ c batcherCore }
 
 // batcherCore is a Batcher without its types.

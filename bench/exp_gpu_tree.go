@@ -104,9 +104,9 @@ func (t *liveTree[W]) take(b *treeBatch[W]) error {
 	return p.err
 }
 
-// run does the batch in one way until the GPU is warm, and then at most times
-// times, as fit into the time of a round, timed by the host's clock from the call
-// of Apply until the stream is empty. The last one stays done.
+// run does the batch in one way until the GPU is warm, and then as often as fits
+// into the time of a round, at most the given times, timed by the host's clock
+// from the call of Apply until the stream is empty. The last one stays done.
 func (t *liveTree[W]) run(way, times int) error {
 	for start := time.Now(); ; {
 		if err := errors.Join(t.apply(way), t.undo()); err != nil {

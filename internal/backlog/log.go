@@ -12,7 +12,7 @@
 //     Everything else that reads the tree in host memory waits until the log is
 //     empty.
 //   - A batch on the GPU begins by bringing the GPU up to date, with all stripes
-//     held: so whoever was seen by others has been noted.
+//     held: so every change that others have seen is noted.
 //
 // Packages twin and cuart keep numbers and strings by these rules.
 package backlog

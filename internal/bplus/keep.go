@@ -13,14 +13,13 @@ import (
 
 // A snapshot keeps the former state of a leaf whole or incomplete. A whole state
 // is a leaf like any other. An incomplete state holds copies of only those lines
-// of the leaf that writers have changed since, as they were before. The other
-// lines have not changed: a reader takes them from the state that the next newer
-// snapshot keeps of the leaf, if there is one, or else from the leaf itself. A
-// line of the block is kept together with the line that holds its separator, since
-// a change writes no other line of separators. A writer that rewrites the leaf
-// makes its state whole first. The index line is computed from the separators. The
-// leaf's info has the set of lines of the block that are still to be kept before
-// they are changed.
+// of the leaf that writers were about to change. The other lines have not changed
+// since: a reader takes them from the state that the next newer snapshot keeps of
+// the leaf, if there is one, or else from the leaf itself. A line of the block is
+// kept together with the line that holds its separator, since a change writes no
+// other line of separators. A writer that rewrites the leaf makes its state whole
+// first. The index line is computed from the separators. The leaf's info has the
+// set of lines of the block that are still to be kept before they are changed.
 
 // state is the kept state of a leaf: the number of a leaf if it is whole, else of its
 // first piece.

@@ -61,7 +61,7 @@ func (s *space) reserve(n int) error {
 	return s.grow(need)
 }
 
-// grow makes room for slots slots in all.
+// grow makes room for the given number of slots in all.
 func (s *space) grow(slots int) error {
 	if err := s.list.Grow(s.dev, slots, s.most); err != nil {
 		return err

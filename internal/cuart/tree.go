@@ -187,8 +187,8 @@ func (t *Tree) newTable(bits int) (device.Ptr, error) {
 	return at, nil
 }
 
-// grow makes sure that a pool has memory for slots slots. An error leaves
-// everything as it was.
+// grow makes sure that a pool has memory for the given number of slots. An
+// error leaves everything as it was.
 func (t *Tree) grow(p *pool, slots int) error {
 	if slots <= p.room {
 		return nil

@@ -101,7 +101,7 @@ type unranked struct{ *textMoment }
 func (unranked) Seek(order.Probe) (int, bool) { panic("Seek counts all entries") }
 
 // TwinMap is a map of a tree and its twin on a GPU. It is an interface inside, since a
-// package that imports a type compiles all its parts.
+// package that imports a type compiles all its parts, too.
 type TwinMap struct {
 	m interface {
 		onGPUMap

@@ -50,7 +50,7 @@ var (
 	hosts   = strings.Fields("news newspaper newspapers shop shopping a static images")
 )
 
-// letters returns n bytes, each one of values values.
+// letters returns n bytes, each one of the given number of values.
 func letters(rng *rand.Rand, n, values int) string {
 	b := make([]byte, n)
 	for i := range b {

@@ -27,8 +27,8 @@ func (f *fixed) Grow(bytes int64) error {
 	return nil
 }
 
-// Reserve returns memory for at most bytes bytes. Where a device's memory cannot
-// grow, it is a part of that, taken at once.
+// Reserve returns memory that can grow up to the given bytes. Where a device's
+// memory cannot grow, it is a part of that, taken at once.
 func Reserve(dev device.Device, bytes, part int64) (device.Range, error) {
 	r, err := dev.Reserve(bytes)
 	if !errors.Is(err, device.ErrUnsupported) {
