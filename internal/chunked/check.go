@@ -179,7 +179,7 @@ func (c *checking[C]) levels() (seps []C, err error) {
 	return above, nil
 }
 
-// chunk checks a chunk of used leaves, and these.
+// chunk checks a chunk, used being the number of its leaves, and these.
 func (c *checking[C]) chunk(k *chunk[C], used int, sep C) error {
 	if used < 1 || used > kernel.ChunkLeaves || k.seps[used-1] != sep {
 		return fmt.Errorf("%d leaves, up to key %d", used, sep)

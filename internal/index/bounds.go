@@ -20,7 +20,7 @@ type Bound struct {
 	Type   order.Type
 	Upper  bool
 	Open   bool // the key itself is outside
-	Prefix bool // the key is a prefix of all keys
+	Prefix bool // all keys within the bounds begin with this key
 }
 
 // Add narrows bounds to the keys on the right side of another bound, for keys
