@@ -11,17 +11,16 @@ import (
 )
 
 // Batcher gathers single calls of Get from many goroutines into batches, so
-// that a server, too, can use what only batches can: a GPU, or all the memory
-// accesses that a core has room for. While one batch is being answered, calls
-// gather for the next, which goes off when that one is through, or is full, or
-// has waited as long as it may. A call that finds nothing under way does not
-// wait at all.
+// that a server, too, can use resources that only batches can: a GPU, or all
+// the memory accesses that a core has room for. While one batch is being
+// answered, calls gather for the next, which goes off when that one is through,
+// or is full, or has waited as long as it may. A call that finds nothing under
+// way does not wait at all.
 //
-// What it costs is that goroutines wait for each other and are woken, which
-// takes longer than a search: where all the work is Get, calls from many
-// goroutines are faster without it, see experiment batcher. It is for indexes
-// whose single searches are slow, and for callers that wait for other things
-// anyway.
+// Its cost is that goroutines wait for each other and are woken, which takes
+// longer than a search: where all the work is Get, calls from many goroutines
+// are faster without it, see experiment batcher. It is for indexes whose single
+// searches are slow, and for callers that wait for other things anyway.
 type Batcher[K Key, V any] struct{ c batcherCore }
 
 // batcherCore is a Batcher without its types.
@@ -40,7 +39,7 @@ type batcherCore struct {
 	closed atomic.Bool
 }
 
-// round is one batch, and those who wait for it.
+// round is one batch, and the calls that wait for it.
 type round struct {
 	joined atomic.Int64  // calls that have a place, or wanted one
 	ready  atomic.Int64  // of them, those whose key is there
@@ -166,7 +165,7 @@ func (b *batcherCore) join(key order.Probe) (*round, int) {
 	}
 }
 
-// start lets a round go off, if nobody has yet.
+// start lets a round go off, unless it has already.
 func (r *round) start() {
 	select {
 	case r.turn <- struct{}{}:
@@ -174,8 +173,8 @@ func (r *round) start() {
 	}
 }
 
-// lead is what the first of a round does for all: it waits for their turn,
-// asks, and tells them.
+// lead is run by the first call of a round for all of them: it waits for their
+// turn, asks, and tells them.
 func (b *batcherCore) lead(r *round) {
 	if b.asking.Add(1) > 1 {
 		timer := time.NewTimer(b.wait)
@@ -185,7 +184,7 @@ func (b *batcherCore) lead(r *round) {
 		}
 		timer.Stop()
 	}
-	runtime.Gosched() // those who are about to ask may join
+	runtime.Gosched() // calls that are about to ask may join
 	n := b.shut(r)
 	b.answer(r, n)
 	b.asking.Add(-1)
@@ -193,8 +192,8 @@ func (b *batcherCore) lead(r *round) {
 	close(r.done)
 }
 
-// shut lets nobody else join a round, and returns the number of its calls, when
-// all their keys are there.
+// shut closes a round to further calls, and returns the number of its calls,
+// when all their keys are there.
 func (b *batcherCore) shut(r *round) int {
 	n := b.size
 	if b.open.Load() == r {

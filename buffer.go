@@ -22,8 +22,8 @@ type Buffer[T any] struct {
 	dev  device.Device // nil where the memory is Go's
 }
 
-// mostBytes is what a program can address on 64-bit machines, which leave half
-// of 48 bits to it.
+// mostBytes is the memory that a program can address on 64-bit machines, which
+// leave half of 48 bits to it.
 const mostBytes = 1 << 47
 
 // NewBuffer takes memory for n values, all zero. T must not hold pointers. The

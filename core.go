@@ -13,12 +13,12 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
-// frozenCore is a Frozen without its types. What does not depend on them is here, so
-// that it is compiled with this package, and not again in each package that has a
-// Frozen, for each pair of types.
+// frozenCore is a Frozen without its types. Code that does not depend on them is
+// here, so that it is compiled with this package, and not again in each package that
+// has a Frozen, for each pair of types.
 type frozenCore struct {
 	live  atomic.Pointer[index.Index] // nil once closed
-	later atomic.Pointer[unread]      // a snapshot of a Tree that nobody has read yet
+	later atomic.Pointer[unread]      // a snapshot of a Tree that has not been read yet
 	shut  atomic.Uint64               // 0 until it is closed
 	key   keyType
 	types types // for String
@@ -39,7 +39,7 @@ func (f *frozenCore) open() *index.Index {
 	return ix
 }
 
-// openLater makes an index of a snapshot that nobody has read yet.
+// openLater makes an index of a snapshot that has not been read yet.
 func (f *frozenCore) openLater() *index.Index {
 	s := f.later.Load()
 	if s == nil {
@@ -203,9 +203,9 @@ func (f *frozenCore) prefixCount(p order.Probe) int {
 	return hi - lo
 }
 
-// walk begins an iteration over what is in reach, from one key to another or as a
-// Scan has it. If that is but few entries, it sets
-// keys and vals to them and returns their number, and nil.
+// walk begins an iteration over the entries in reach, from one key to another or
+// as a Scan has it. If that is but few entries, it sets keys and vals to them and
+// returns their number, and nil.
 func (f *frozenCore) walk(what reachKind, from, to order.Probe, s *scan, keys, vals unsafe.Pointer) (w *index.Walk, n int) {
 	ix := f.open()
 	first, end, down := 0, 0, what == reachDown

@@ -21,9 +21,9 @@ import (
 // first entry, Prev to the last.
 //
 // A cursor is for one goroutine; an index may have any number of them. It needs
-// no Close. That of a Tree follows the rule of All: each step goes to the nearest
-// key that is there at that time, and Key and Value return what the step has
-// read, whatever happened since.
+// no Close. A cursor of a Tree follows the rule of All: each step goes to the
+// nearest key that is there at that time, and Key and Value return the entry as
+// the step read it, even if it has changed since.
 type Cursor[K Key, V any] interface {
 	// Seek goes to the first entry with a key from key on.
 	Seek(key K) bool

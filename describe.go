@@ -9,7 +9,7 @@ import (
 
 // String describes the index in a few words, for logs and debuggers: its type,
 // entries, layout, memory and device. Unlike other methods it may be called after
-// Close, and it does not read a snapshot of a Tree that nobody has read yet.
+// Close, and it does not read a snapshot of a Tree that has not been read yet.
 func (f *Frozen[K, V]) String() string { return f.c.string() }
 
 // String describes the tree in a few words, for logs and debuggers. It may be
@@ -23,7 +23,7 @@ func typesOf[K Key, V any]() types { return types{reflect.TypeFor[K](), reflect.
 
 func (t types) String() string { return fmt.Sprintf("[%v,%v]", t.key, t.val) }
 
-// inWords returns what String says: "1000 entries, pairs, 18.0 KiB, cpu".
+// inWords returns the text of String: "1000 entries, pairs, 18.0 KiB, cpu".
 func inWords(s index.Stats) string {
 	entries := "entries"
 	if s.Len == 1 {

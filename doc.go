@@ -9,10 +9,10 @@
 //	v, ok := ix.Get(42)                     // one key
 //	hits := ix.GetBatch(asked, out, found)  // thousands of keys, ten times faster per key
 //
-// It knows the order of its keys: Rank counts what is below a key and At goes
-// back from a rank to an entry; Floor and Ceil find neighbours; Range and
-// Count take intervals, both ends included; RangeBatch answers many intervals
-// at once. String keys have Prefix and PrefixCount, too.
+// It knows the order of its keys: Rank counts the keys below a key and At goes
+// back from a rank to an entry; Floor and Ceil find neighbours; Range and Count
+// take intervals, both ends included; RangeBatch answers many intervals at
+// once. String keys have Prefix and PrefixCount, too.
 //
 //	for k, v := range ix.Range(10, 20) { … }
 //	for k, v := range ix.Scan(pando.After(10), pando.Reverse(), pando.Limit(5)) { … }
@@ -22,7 +22,7 @@
 // keys of several values.
 //
 // Tree is an ordered map that any number of goroutines read and change at once;
-// Index is what it has in common with Frozen.
+// Index is the interface that Tree and Frozen have in common.
 //
 // Any number of goroutines may read at the same time. Batches use all cores
 // by themselves, and a GPU where there is one and it pays; On says otherwise.
@@ -66,10 +66,10 @@
 // # Files
 //
 // Save writes an index to a file, whole or not at all. Open maps such a file and
-// is ready at once, whatever its size; Verify, or the option Verified, looks
-// at every byte. Read, ReadAt, ReadBytes and ReadFS take what is no file of the
-// operating system. Values with pointers that are neither strings nor bytes, and
-// do not marshal themselves, need a codec: see Values.
+// is ready at once, whatever its size; Verify, or the option Verified, looks at
+// every byte. Read, ReadAt, ReadBytes and ReadFS take sources that are not files
+// of the operating system. Values with pointers that are neither strings nor
+// bytes, and do not marshal themselves, need a codec: see Values.
 //
 //	err := ix.Save("prices.pando")
 //	ix, err := pando.Open[int64, float64]("prices.pando")
@@ -83,8 +83,8 @@
 // Close panics. Results are copies and stay good.
 //
 // A batch needs result slices at least as long as its keys, and panics
-// otherwise. What the world can do wrong (a memory limit, a device that is not
-// there) is an error; see the Err variables.
+// otherwise. Conditions outside the program (a memory limit, a device that is
+// not there) are returned as errors; see the Err variables.
 //
 // An index of strings returns copies of its keys: to iterate over it allocates.
 // Keys that come one after the other may share memory, 1 KiB at most: strings.Clone

@@ -7,8 +7,8 @@ import (
 	"github.com/pando-index/pando/internal/index"
 )
 
-// What the world can do to a program, for errors.Is. The errors that Pando
-// returns wrap one of these and add what happened and what to do about it.
+// The errors that Pando returns wrap one of these, for errors.Is, and add what
+// happened and what to do about it.
 var (
 	// ErrLength says that keys and values differ in number.
 	ErrLength = errors.New("pando: keys and values differ in number")
@@ -17,10 +17,10 @@ var (
 	// MemoryLimit allows.
 	ErrMemoryLimit = errors.New("pando: memory limit")
 
-	// ErrOutOfMemory says that the system has no more memory, or addresses
-	// (ulimit -v), to give. All indexes that nobody uses were collected before. Of
-	// limited addresses some are left to the rest of the program: to Go's heap and
-	// to threads, some hundred MiB where there are as many.
+	// ErrOutOfMemory says that the system has no more memory, or addresses (ulimit
+	// -v), to give. Indexes out of use were collected before. Where addresses are
+	// limited, some hundred MiB of them, if there are as many, are left to Go's
+	// heap and to threads.
 	ErrOutOfMemory = errors.New("pando: out of memory")
 
 	// ErrTooLarge says that there are more keys than one index can hold.
@@ -66,7 +66,7 @@ var (
 	ErrValues = errors.New("pando: values need a codec")
 )
 
-// causes has the public name of what went wrong inside.
+// causes has the public error for each internal cause.
 var causes = map[index.Cause]error{
 	index.CauseLimit:    ErrMemoryLimit,
 	index.CauseMemory:   ErrOutOfMemory,

@@ -2,7 +2,7 @@ package pando
 
 import "github.com/pando-index/pando/internal/index"
 
-// FileInfo is what a file says of itself in its header.
+// FileInfo is the information in a file's header.
 type FileInfo struct {
 	Path     string        `json:"path"`
 	Version  int           `json:"version"` // of the format
@@ -25,8 +25,8 @@ type FileSection struct {
 	Checksum uint32 `json:"checksum"` // CRC-32C
 }
 
-// Inspect reads the header of a file, and checks what Open would check of it
-// for any type of key and value.
+// Inspect reads the header of a file, and makes the checks of Open that do not
+// depend on the types of key and value.
 func Inspect(path string) (FileInfo, error) {
 	f, err := index.OpenFile(path)
 	if err != nil {

@@ -37,7 +37,7 @@ func freeze(keys order.Keys, key index.KeyType, vals index.Column, val *index.Va
 	return ix, failed(err)
 }
 
-// firstPairs is the pairs that FreezeSeq has room for at first.
+// firstPairs is the number of pairs that FreezeSeq first makes room for.
 const firstPairs = 64
 
 // FreezeSeq builds an index of the pairs of a sequence, which need not be

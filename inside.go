@@ -9,14 +9,14 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// Inside is what package pandoview shows of the index: its nodes, and nothing
-// that changes it.
+// Inside returns the view of the index that package pandoview shows: its nodes,
+// and nothing that changes it.
 func (f *Frozen[K, V]) Inside() *index.Inside {
 	return withText(reflect.TypeFor[K](), f.c.open().Inside(f.c.open))
 }
 
-// Inside is what package pandoview shows of the tree: its nodes, and nothing that
-// changes it.
+// Inside returns the view of the tree that package pandoview shows: its nodes,
+// and nothing that changes it.
 func (t *Tree[K, V]) Inside() *index.Inside {
 	return withText(reflect.TypeFor[K](), t.c.open().Inside(t.c.Alive))
 }
@@ -41,7 +41,7 @@ func withText(key reflect.Type, in *index.Inside) *index.Inside {
 	return in
 }
 
-// parseKey sets a key to what text says.
+// parseKey sets a key to the one that text names.
 func parseKey(to reflect.Value, text string) (err error) {
 	switch bits := to.Type().Bits; to.Kind() {
 	case reflect.String:

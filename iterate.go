@@ -16,24 +16,24 @@ const (
 	reachScan
 )
 
-// reach is what an iteration goes through.
+// reach is the range that an iteration goes through.
 type reach[K Key] struct {
 	what   reachKind
 	lo, hi K     // of a range; lo is a prefix
 	scan   *scan // of a Scan
 }
 
-// An iteration is a loop with one call of yield, in a function of its own, and whatever
-// is not done for each entry is elsewhere: so the compiler makes the loop, and the body
-// of the caller's loop, part of the caller. There is one for each kind of index. The
-// word that it looks at after each entry is another if the index was closed, or the tree
-// was changed there.
+// An iteration is a loop with one call of yield, in a function of its own, without the
+// work that is not done for each entry: so the compiler inlines the loop, and the body
+// of the caller's loop, into the caller. There is one for each kind of index. The word
+// that the loop looks at after each entry changes if the index is closed, or the tree
+// is changed there.
 
 // few is the number of entries that are read at once, and without memory from a pool, if
 // values take none or are kept in the index.
 const few = 4
 
-// each iterates over what is in reach of an index.
+// each iterates over the entries of an index that are in reach.
 func (f *Frozen[K, V]) each(r reach[K]) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		var ks [few]K
@@ -61,7 +61,7 @@ func (f *Frozen[K, V]) each(r reach[K]) iter.Seq2[K, V] {
 	}
 }
 
-// each iterates over what is in reach of a tree.
+// each iterates over the entries of a tree that are in reach.
 func (t *Tree[K, V]) each(r reach[K]) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		w := t.c.walk(r.what, t.probe(r.lo), t.probe(r.hi), r.scan)

@@ -7,8 +7,8 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// keyType is the type of the keys of a Frozen or a Tree, and what methods that want
-// strings ask of it.
+// keyType is the type of the keys of a Frozen or a Tree, with the check that
+// methods for strings make of it.
 type keyType struct{ index.KeyType }
 
 // mustBeText panics where keys are not strings, which a method takes as bytes.

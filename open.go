@@ -8,18 +8,18 @@ import "github.com/pando-index/pando/internal/index"
 // share its memory. Header and section table are always checked, against the
 // file's size too; Verified checks all the rest.
 //
-// K and V must be the types the index was made with, by kind and width (int is
-// int64; a named type is what it is made of), or the error is ErrType. Values
-// that hold pointers and do not marshal themselves need the option Values. A file that is damaged or not one
-// of Pando's is ErrFile, one of a later version ErrVersion.
+// K and V must be the types the index was made with, by kind and width (int is int64; a named
+// type counts as its underlying type), or Open returns ErrType. Values that hold pointers and do
+// not marshal themselves need the option Values. Open returns ErrFile for a file that is damaged
+// or not one of Pando's, and ErrVersion for one of a later version.
 //
 // A file whose sections are damaged, opened without Verified, returns wrong
 // answers, or panics over a value that cannot be decoded, but reads nothing
 // outside itself. A bool among the values may then be neither true nor false.
 //
 // The file may be replaced (by Save, or by a rename) or removed while it is
-// open: the index stays what it was until Close. It must not be overwritten or
-// cut short in place; to read what is gone ends the program.
+// open: the index stays as it was until Close. It must not be overwritten or
+// cut short in place: a read behind its new end ends the program.
 //
 // Of the options, On, Workers, ResponseTime and Values mean what they mean for
 // Freeze. But Auto stays on the CPU, since a copy to a GPU takes longer the larger the
@@ -35,8 +35,8 @@ func Open[K Key, V any](path string, opts ...Option) (*Frozen[K, V], error) {
 	return frozen[K, V](ix), nil
 }
 
-// openWith makes an index of what file returns, which is asked for when options are
-// known to be right.
+// openWith makes an index of the file that file returns. It calls file once the
+// options are known to be right.
 func openWith(d door, key index.KeyType, val *index.ValueType, opts []Option, file func() (*index.File, error)) (*index.Index, error) {
 	c, err := configure(d, opts)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
-// Option changes how an index is built and where it runs. Without any, an
-// index uses the best this machine has. A function that does not use an option
-// returns ErrOption for it: none is ignored.
+// Option changes how an index is built and where it runs. Without options, an
+// index uses the best that the machine has. A function returns ErrOption for an
+// option that it does not use: no option is ignored.
 type Option func(*config)
 
 type config struct {
@@ -54,10 +54,11 @@ const (
 	optContext
 )
 
-// optionNames are those of the options, in the order of their bits.
+// optionNames are the names of the options, in the order of their bits.
 var optionNames = [...]string{"On", "DeviceOnly", "Workers", "MemoryLimit", "HugePages", "Layout", "DeviceMemory", "ResponseTime", "Values", "Verified", "Note", "Context"}
 
-// door is a family of functions that take options, and the ones that it uses.
+// door is a family of functions that take options, with the set of options that they
+// use.
 type door struct {
 	name  string
 	takes optionSet
@@ -75,7 +76,7 @@ var (
 	treeOpening = door{"OpenTree", usual | optDeviceOnly | optNote | optVerified}
 )
 
-// refuse returns an error if options are given that the functions do not use.
+// refuse returns ErrOption if an option is given that the functions of d do not use.
 func (d door) refuse(given optionSet) error {
 	for i, name := range optionNames {
 		if given&^d.takes&(1<<i) != 0 {
@@ -89,9 +90,9 @@ func (d door) refuse(given optionSet) error {
 type Device struct{ d index.Device }
 
 var (
-	// Auto picks what is fastest: a GPU only in a program that imports package
-	// cuda. The environment variable PANDO_DEVICE, if
-	// set to "cpu", "gpu:0" or "hybrid:0", overrides it.
+	// Auto picks the fastest device, a GPU only in a program that imports
+	// package cuda. The environment variable PANDO_DEVICE, if set to "cpu",
+	// "gpu:0" or "hybrid:0", overrides it.
 	Auto = Device{index.Device{Kind: index.Auto}}
 	// CPU runs everything on the cores of the machine.
 	CPU = Device{index.Device{Kind: index.CPU}}
@@ -103,29 +104,29 @@ var (
 //	import _ "github.com/pando-index/pando/cuda"
 //
 // A program without that import, a machine without a GPU, or one without enough
-// memory, answers on the CPU, and Stats says why; a number beyond the machine's GPUs
-// is ErrNoDevice.
+// memory, answers on the CPU, and Stats says why. For a number beyond the machine's
+// GPUs the functions that take the option return ErrNoDevice.
 func GPU(i int) Device { return Device{index.Device{Kind: index.GPU, Ordinal: i}} }
 
-// Hybrid runs inner nodes on GPU i and leaves on the CPU: for an index larger
-// than the GPU's memory. The upper levels go to the CPU, too, as far as that
-// balances both, and batches that the CPU alone answers faster are its own.
+// Hybrid searches inner nodes on GPU i and leaves on the CPU: for an index
+// larger than the GPU's memory. The CPU searches upper levels, too, as far as
+// that balances both, and answers a whole batch where it is faster alone.
 //
-// Of strings, partial keys are on the GPU and the strings themselves on the
-// host, where the CPU compares them. That pays for long keys such as URLs which
-// do not fit the GPU's memory; where they do, GPU(i) is several times as fast
+// For string keys, the GPU holds partial keys and the host the strings
+// themselves, which the CPU compares. That pays for long keys such as URLs that
+// do not fit the GPU's memory; where they fit, GPU(i) is several times as fast
 // (docs/hybrid.md).
 //
-// Of a Tree of numbers, inner nodes are mirrored on the GPU, which takes large
-// batches of GetBatch down to the leaves; everything else is the CPU's.
+// For a Tree of numbers, the GPU holds a mirror of the inner nodes and takes
+// large batches of GetBatch down to the leaves; the CPU does everything else.
 func Hybrid(i int) Device { return Device{index.Device{Kind: index.Hybrid, Ordinal: i}} }
 
 // String returns the device as ParseDevice takes it: "auto", "cpu", "gpu:0".
 func (d Device) String() string { return d.d.String() }
 
 // ParseDevice returns the device of a name: "auto", "cpu", "gpu:0", "hybrid:0".
-// The empty name is Auto, and a GPU without a number is the first. Any other
-// name is ErrNoDevice.
+// The empty name is Auto, and a GPU without a number is the first. For any
+// other name it returns ErrNoDevice.
 func ParseDevice(name string) (Device, error) {
 	d, err := index.ParseDevice(name)
 	if err != nil {
@@ -139,61 +140,64 @@ func On(d Device) Option {
 	return func(c *config) { c.device, c.given = d, c.given|optOn }
 }
 
-// Workers sets the most goroutines that a build or a batch uses, the caller's
-// among them. 0, the default, is one for each core.
+// Workers sets the greatest number of goroutines that a build or a batch uses,
+// the caller's included. 0, the default, means one for each core.
 func Workers(n int) Option {
 	return func(c *config) { c.workers, c.given = n, c.given|optWorkers }
 }
 
-// MemoryLimit bounds the memory that building an index takes, index and
-// scratch space for sorting together; what it holds afterwards is less. An
-// index that would need more is ErrMemoryLimit, as a rule before anything is
-// taken. How large compressed keys will be shows only when they are sorted:
-// input that is not, in layout Compressed or where AutoLayout may choose it, is
-// refused early if the least that it can need is over the limit, else after it
-// has been sorted, within the limit, and that memory is given back.
+// MemoryLimit bounds the memory that a build takes: the index and the scratch
+// space for sorting together. The finished index takes less. A build that would
+// need more returns ErrMemoryLimit, as a rule before it allocates anything. The
+// exception is unsorted input in layout Compressed, or where AutoLayout may
+// choose it, because the size of compressed keys is known only once they are
+// sorted. Such a build fails early if even the least it can need is over the
+// limit; otherwise it sorts within the limit first, and frees that memory if it
+// then fails.
 //
-// Values that live in a Go slice are not counted, nor are a build's own tables,
-// of a few bytes a key at most. 0, the default, is no limit.
+// The limit does not count values that live in a Go slice, nor a build's own
+// tables, which take a few bytes a key at most. 0, the default, means no limit.
 func MemoryLimit(bytes int64) Option {
 	return func(c *config) { c.limit, c.layouts, c.given = bytes, index.AllLayouts, c.given|optMemoryLimit }
 }
 
 // Context makes a build stop when ctx is done: Freeze, FreezeSeq, the functions
 // like FreezeMerge and Tree.Freeze then give all memory back and return an error
-// that wraps ctx.Err(). They look between their steps and, in sorts and where leaves
-// are written, every few tens of thousands of entries on each worker. What is built
-// is not bound to ctx.
+// that wraps ctx.Err(). They check ctx between their steps and, while they sort and
+// write leaves, every few tens of thousands of entries on each worker. The finished
+// index is not bound to ctx.
 func Context(ctx context.Context) Option {
 	return func(c *config) { c.context, c.given = ctx, c.given|optContext }
 }
 
-// DeviceMemory bounds the GPU memory that an index takes, buffers included.
-// An index that would need more keeps its upper levels there, as many as fit,
-// and the CPU goes on below. 0, the default, is all that is free.
+// DeviceMemory bounds the GPU memory that an index takes, buffers included. An
+// index that would need more keeps as many of its upper levels there as fit,
+// and the CPU searches the levels below. 0, the default, means all free memory
+// of the GPU.
 func DeviceMemory(bytes int64) Option {
 	return func(c *config) { c.room, c.given = bytes, c.given|optDeviceMemory }
 }
 
 // DeviceOnly makes a Tree on a GPU, On(GPU(0)), live there alone, without a copy
-// in host memory: batches of changes are several times as fast then, and a GPU
-// that is lost takes the tree along. After that, methods that return an error
-// return ErrDeviceLost, and the others panic. Single operations cost a trip to
-// the GPU each, some tens of microseconds. It is for numbers with values of up to
-// 8 bytes. Without a GPU, or the import of package cuda, it is ErrNoDevice.
+// in host memory. Batches of changes are then several times as fast, and if the
+// GPU is lost, the tree is lost with it: methods that return an error return
+// ErrDeviceLost from then on, and the others panic. Each single operation costs a
+// trip to the GPU, some tens of microseconds. Keys must be numbers, and values at
+// most 8 bytes wide. Without a GPU, or without the import of package cuda, the
+// tree is refused with ErrNoDevice.
 func DeviceOnly() Option {
 	return func(c *config) { c.solo, c.given = true, c.given|optDeviceOnly }
 }
 
-// ResponseTime bounds how long a query of a batch may wait inside the index
-// for others. A large batch over a large index is answered faster if its queries
-// are partitioned by sub-tree, and one sub-tree is searched after the other; but
-// then the first answer is hardly there before the last. With a bound, the CPU
-// partitions only as many as it can answer within that time, at the rate it has
-// seen so far; where that is too few to gain anything, each is answered as it comes.
-// It is a guide, not a promise: a machine that is busy with other things takes
-// longer. 0, the default, is no bound. Queries on a GPU travel in buckets that
-// it does not change. It is for a Frozen.
+// ResponseTime bounds how long a query of a batch may wait inside the index for
+// others. A large batch over a large index is answered faster if its queries are
+// partitioned by sub-tree, and one sub-tree is searched after the other; but then
+// the first answer comes hardly earlier than the last. With a bound, the CPU
+// partitions only as many queries at a time as it can answer within d, at the rate
+// it has measured so far; where those are too few to gain anything, it answers each
+// query as it comes. The bound is a guide, not a promise: a machine that is busy
+// with other things takes longer. 0, the default, means no bound. The option does
+// not change the buckets in which queries travel to a GPU. It is for a Frozen.
 func ResponseTime(d time.Duration) Option {
 	return func(c *config) { c.response, c.given = d, c.given|optResponseTime }
 }
@@ -214,15 +218,16 @@ func HugePages(mode PageMode) Option {
 	return func(c *config) { c.pages, c.given = mode, c.given|optHugePages }
 }
 
-// LayoutKind says how an index lies in memory.
+// LayoutKind names the data structure that an index has in memory.
 type LayoutKind uint8
 
 const (
-	// AutoLayout is Compressed for strings and Implicit for all other keys;
-	// but Compressed, too, where MemoryLimit leaves no room for Implicit and it
-	// is at least 1.5 times smaller, which for keys that are not sorted shows
-	// when they are; and Apart for strings so long that Compressed cannot hold
-	// them: 64 of them, one behind the other in order, of more than 4 GiB.
+	// AutoLayout chooses Compressed for strings and Implicit for all other
+	// keys, with two exceptions. Other keys are Compressed where MemoryLimit
+	// leaves no room for Implicit and Compressed is at least 1.5 times smaller;
+	// for unsorted keys that is decided after sorting. Strings are Apart where
+	// Compressed cannot hold them: where 64 neighbours in key order have more
+	// than 4 GiB together.
 	AutoLayout LayoutKind = iota
 	// Pairs is Implicit with keys beside their values, so that a hit costs one
 	// cache miss. Keys and values must both be 4 bytes wide in the index (keys
@@ -245,30 +250,30 @@ const (
 	// the bits in which they differ: the fastest for them, at some 9 bytes beside
 	// each string, where Apart takes 8.
 	Compressed
-	// BPlus is what Stats of a Tree of numbers, or of its snapshot, say: a B+-tree
-	// with room in its leaves. Freeze cannot be asked for it.
+	// BPlus is a B+-tree with room in its leaves. Stats reports it for a Tree of
+	// numbers and for its snapshots. Freeze does not take it.
 	BPlus
-	// Radix is an adaptive radix tree: what a Tree of strings is, and a Tree of numbers
-	// that is asked for it. A Frozen that is asked for it is built once and as small as
-	// its keys allow, with the keys in order beside it. On the machines measured the
-	// default is faster (docs/trie.md). It stays on the CPU.
+	// Radix is an adaptive radix tree. A Tree of strings is one, and so is a Tree
+	// of numbers with Layout(Radix). A Frozen with Layout(Radix) is built once and
+	// as small as its keys allow, with the keys in order beside it. On the
+	// machines measured the default is faster (docs/trie.md). It stays on the CPU.
 	Radix
 )
 
-// Note is a text of at most 1022 bytes about the index that Save and WriteTo put into
-// the file, and Inspect returns: what the keys are, say, to people or to another
-// program. The command pando keeps there which numbers are dates. Programs before
-// version 3 of the format cannot read such a file.
+// Note attaches a text of at most 1022 bytes to the index, such as a description of
+// its keys. Save and WriteTo put it into the file, and Inspect returns it. The
+// command pando notes there which numbers are dates. Programs before version 3 of the
+// format cannot read such a file.
 func Note(text string) Option {
 	return func(c *config) { c.note, c.given = text, c.given|optNote }
 }
 
-// Layout sets how the index lies in memory. The default is AutoLayout.
+// Layout sets the layout of the index. The default is AutoLayout.
 func Layout(kind LayoutKind) Option {
 	return func(c *config) { c.layout, c.layouts, c.given = kind, index.AllLayouts, c.given|optLayout }
 }
 
-// configure applies options and checks what they say.
+// configure applies options and checks their values.
 func configure(d door, opts []Option) (config, error) {
 	c := config{}
 	for _, o := range opts {
@@ -304,7 +309,8 @@ func configure(d door, opts []Option) (config, error) {
 	return c, c.pickDevice()
 }
 
-// pickDevice settles what Auto means and refuses what cannot be.
+// pickDevice replaces Auto by a device and returns ErrNoDevice for one that cannot
+// be.
 func (c *config) pickDevice() error {
 	asked := "On(" + c.device.String() + ")"
 	if c.device == Auto {
@@ -321,7 +327,7 @@ func (c *config) pickDevice() error {
 	return nil
 }
 
-// index returns the options as the floor below takes them.
+// index returns the options as package index takes them.
 func (c *config) index() index.Config {
 	return index.Config{
 		Device: c.device.d, DeviceOnly: c.solo, Workers: c.workers, Limit: c.limit, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()), Layouts: c.layouts,
@@ -341,7 +347,7 @@ func (m PageMode) arena() arena.Pages {
 	return arena.HugeAll
 }
 
-// pageMode is the way back.
+// pageMode is the inverse of PageMode.arena.
 func pageMode(p arena.Pages) PageMode {
 	for m := HugeAll; m < SmallPages; m++ {
 		if m.arena() == p {
@@ -354,12 +360,12 @@ func pageMode(p arena.Pages) PageMode {
 // String returns the mode's name.
 func (m PageMode) String() string { return m.arena().String() }
 
-// layoutNames are those of the layouts, as the floors below know them.
+// layoutNames are the names of the layouts, as the internal packages know them.
 var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed", "bplus", "radix"}
 
-// Layouts lists what Layout takes.
+// Layouts returns the kinds that Layout takes.
 func Layouts() []LayoutKind {
-	kinds := make([]LayoutKind, BPlus) // which is a Tree's alone
+	kinds := make([]LayoutKind, BPlus) // BPlus is for a Tree alone
 	for i := range kinds {
 		kinds[i] = LayoutKind(i)
 	}

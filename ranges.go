@@ -6,7 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/index"
 )
 
-// Ranges holds what RangeBatch found: the entries of range i are
+// Ranges is the result of RangeBatch: the entries of range i are
 // Keys[Offsets[i]:Offsets[i+1]] and Vals[Offsets[i]:Offsets[i+1]].
 type Ranges[K Key, V any] struct {
 	Keys    []K
@@ -25,8 +25,8 @@ func (r *Ranges[K, V]) At(i int) ([]K, []V) {
 
 // RangeBatch answers many ranges at once: range i has the entries with
 // lo[i] <= key <= hi[i] in key order, the first limit of them where limit is
-// above 0. The results are exactly as large as what was found. lo and hi must
-// be of the same length.
+// above 0. The results take exactly the memory of the entries found. lo and hi
+// must be of the same length.
 func (f *Frozen[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	ix, found := f.c.rangeBatch(f.keys(lo), f.keys(hi), limit)
 	r := &Ranges[K, V]{Keys: make([]K, found.Total), Vals: make([]V, found.Total), Offsets: found.Offsets}

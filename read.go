@@ -9,12 +9,12 @@ import (
 	"github.com/pando-index/pando/internal/index"
 )
 
-// Read makes an index of what Save or WriteTo has written, from any reader: a
-// network connection, a decompressor, an archive. It reads as many bytes as the
-// index has, and none behind them.
+// Read makes an index of the bytes that Save or WriteTo has written, from any
+// reader: a network connection, a decompressor, an archive. It reads the bytes
+// of the index, and none behind them.
 //
-// All that is said of Open holds, but that the index is a copy in memory of its
-// own, which MemoryLimit bounds: what it was read from may be closed or changed
+// The documentation of Open holds, except that the index is a copy in memory of
+// its own, which MemoryLimit bounds: the source may be closed or changed
 // afterwards. Errors name the source where Open's name the file.
 func Read[K Key, V any](r io.Reader, opts ...Option) (*Frozen[K, V], error) {
 	return read[K, V]("the stream", r, -1, opts)

@@ -9,13 +9,13 @@ import (
 )
 
 // ScanOption says which entries Scan yields, and in which order. Options narrow
-// each other: what is yielded is within all of them.
+// each other: Scan yields the entries that are within all of them.
 //
-// A bound may be of another type than the keys: numbers are compared by what
-// they are, without rounding. So constants need no conversion, From(10) serves an
-// index of uint64 keys as well, From(-1) is then from the first key on, and
-// After(2.5) is from 3 on. Only a string cannot bound numbers, nor a number
-// strings: then Scan panics.
+// A bound may be of another type than the keys: numbers are compared exactly,
+// without rounding. So constants need no conversion, From(10) serves an index of
+// uint64 keys as well, From(-1) is then from the first key on, and After(2.5) is
+// from 3 on. Only a string cannot bound numbers, nor a number strings: then Scan
+// panics.
 type ScanOption struct {
 	bound index.Bound
 	limit int
@@ -56,8 +56,8 @@ func HasPrefix[K ~string](p K) ScanOption { return bound(p, index.Bound{Prefix: 
 // in reverse of the order they came in.
 func Reverse() ScanOption { return ScanOption{what: scanReverse} }
 
-// Limit makes Scan stop after n entries, the last n of what is left by the other
-// options where there is Reverse. It panics if n is below 0.
+// Limit makes Scan stop after n entries, with Reverse the last n of those that
+// the other options leave. It panics if n is below 0.
 func Limit(n int) ScanOption {
 	if n < 0 {
 		panic(fmt.Sprintf("pando: Limit(%d): a scan cannot stop before it begins", n))
@@ -65,7 +65,7 @@ func Limit(n int) ScanOption {
 	return ScanOption{what: scanLimit, limit: n}
 }
 
-// scan is what options say together.
+// scan is the effect of all options together.
 type scan struct {
 	bounds  index.Bounds
 	limit   int

@@ -25,7 +25,7 @@ func Difference[K Key, V, W any](a Index[K, V], b Index[K, W]) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { filter(a, b, false, part[K]{}, yield) }
 }
 
-// FreezeMerge makes an index of what Merge yields, on all cores.
+// FreezeMerge makes an index of the entries that Merge yields, on all cores.
 func FreezeMerge[K Key, V any](a, b Index[K, V], opts ...Option) (*Frozen[K, V], error) {
 	larger := splitters(a, opts)
 	if b.Len() > a.Len() {
@@ -34,12 +34,14 @@ func FreezeMerge[K Key, V any](a, b Index[K, V], opts ...Option) (*Frozen[K, V],
 	return freezeParts(larger, opts, func(p part[K], yield func(K, V) bool) { merge(a, b, p, yield) })
 }
 
-// FreezeIntersection makes an index of what Intersect yields, on all cores.
+// FreezeIntersection makes an index of the entries that Intersect yields, on all
+// cores.
 func FreezeIntersection[K Key, V, W any](a Index[K, V], b Index[K, W], opts ...Option) (*Frozen[K, V], error) {
 	return freezeParts(splitters(a, opts), opts, func(p part[K], yield func(K, V) bool) { filter(a, b, true, p, yield) })
 }
 
-// FreezeDifference makes an index of what Difference yields, on all cores.
+// FreezeDifference makes an index of the entries that Difference yields, on all
+// cores.
 func FreezeDifference[K Key, V, W any](a Index[K, V], b Index[K, W], opts ...Option) (*Frozen[K, V], error) {
 	return freezeParts(splitters(a, opts), opts, func(p part[K], yield func(K, V) bool) { filter(a, b, false, p, yield) })
 }
@@ -175,8 +177,8 @@ func keyNumber[K Key, V any](ix Index[K, V], i int) (key K, ok bool) {
 	return key, ok
 }
 
-// freezeParts gathers what each part yields on a worker of its own, and makes an
-// index of all.
+// freezeParts gathers the entries that each part yields on a worker of its own,
+// and makes an index of all.
 func freezeParts[K Key, V any](cuts []K, opts []Option, each func(p part[K], yield func(K, V) bool)) (*Frozen[K, V], error) {
 	c, err := configure(freezing, opts)
 	if err != nil {

@@ -2,7 +2,7 @@ package pando
 
 import "github.com/pando-index/pando/internal/index"
 
-// Stats says what an index is made of and where it runs.
+// Stats describes the parts of an index and where it runs.
 type Stats struct {
 	Len    int        // entries
 	Device Device     // where batches run
@@ -18,8 +18,8 @@ type Stats struct {
 	InnerBytes  int64 // inner nodes, off the Go heap
 	LeafBytes   int64 // leaves, off the Go heap
 	ValueBytes  int64 // column of values, off the Go heap
-	DeviceBytes int64 // what a GPU holds of it
-	HeapBytes   int64 // what lives in Go memory: strings, values with pointers
+	DeviceBytes int64 // memory on a GPU
+	HeapBytes   int64 // Go memory: strings, values with pointers
 	KeptBytes   int64 // of a Tree: old states that snapshots need, among LeafBytes, or DeviceBytes with DeviceOnly
 	TotalBytes  int64 // all of it, with padding
 }
@@ -27,7 +27,7 @@ type Stats struct {
 // Stats describes the index.
 func (f *Frozen[K, V]) Stats() Stats { return f.c.stats() }
 
-// stats returns what the floor below says under its public names.
+// stats returns the figures of package index under their public names.
 func stats(s index.Stats) Stats {
 	return Stats{
 		Len: s.Len, Device: Device{s.Device}, Reason: s.Reason, Path: s.Path, Layout: layoutNamed(s.Layout),

@@ -22,13 +22,13 @@ import (
 // by key: all that it does to one key is one change, which readers see whole or not at
 // all; but while it runs they may see some keys changed and others not yet, whatever
 // their order in the batch. When it returns they see all of it. Take a Snapshot before
-// or after for a state that no batch is in the middle of. What Apply reports is as if
+// or after for a state that no batch is in the middle of. Apply reports results as if
 // its operations were done one after the other.
 //
 // Keys are numbers of any type, kept in a B+-tree, or strings of any bytes and any
 // length, kept in a radix tree.
 //
-// What other maps have under names of their own:
+// Operations that other maps have under names of their own:
 //
 //   - get or set, compare and swap: Update, whose function sees the old value;
 //   - clear: DeleteRange from the key of Min to that of Max, or a new tree;
@@ -36,15 +36,15 @@ import (
 //
 // After Close every method panics, or returns ErrClosed where it returns an error. A
 // program that shuts down closes its trees last: http.Server.Shutdown, for one, returns
-// when no handler is running any more, and then nobody reads the tree.
+// when no handler is running any more, so that none reads the tree.
 type Tree[K Key, V any] struct{ c treeCore }
 
 // NewTree returns an empty tree.
 //
-// Of the options, MemoryLimit bounds the memory of its nodes: what would take
-// more is ErrMemoryLimit, and changes nothing. What deletes is never refused; while
-// a snapshot is open it may take more, since what the snapshot has is kept. Values
-// and Workers mean what they mean for Freeze.
+// Of the options, MemoryLimit bounds the memory of its nodes: a change that would
+// take more returns ErrMemoryLimit, and changes nothing. A deletion is never
+// refused; while a snapshot is open it may exceed the limit, since the snapshot's
+// entries are kept. Values and Workers mean what they mean for Freeze.
 func NewTree[K Key, V any](opts ...Option) (*Tree[K, V], error) {
 	return newTree[K, V](treeing, 0, nil, opts)
 }
@@ -93,10 +93,10 @@ func copyPart[K Key, V any](keys []K, vals []V, lo int, to order.Keys, out []V) 
 	}
 }
 
-// OpenTree returns a tree of what a file holds that a Tree, or a Frozen without
-// equal keys, has saved. It reads the whole file, checks every checksum, and keeps
-// nothing of it: a file that is damaged anywhere is ErrFile. One with equal keys, of
-// which a tree could keep but one each, is ErrEqualKeys.
+// OpenTree returns a tree with the entries of a file that a Tree, or a Frozen
+// without equal keys, has saved. It reads the whole file, checks every checksum, and
+// does not keep the file open. It returns ErrFile if the file is damaged anywhere,
+// and ErrEqualKeys if it has equal keys, of which a tree could keep only one.
 func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
 	onCPU := append(opts[:len(opts):len(opts)], On(CPU), Layout(AutoLayout), Verified())
 	ix, err := openWith(treeOpening, index.KeyTypeOf[K](), index.ValueTypeOf[V](), onCPU, func() (*index.File, error) { return index.OpenFile(path) })
@@ -145,7 +145,7 @@ func (t *Tree[K, V]) entry(k order.Probe, x index.Value, ok bool) (key K, val V,
 	return key, val, ok
 }
 
-// Len returns the number of entries: exactly, if nobody writes meanwhile.
+// Len returns the number of entries. It is exact if no writer runs meanwhile.
 func (t *Tree[K, V]) Len() int { return t.c.open().Len() }
 
 // Get returns the value of key, and reports whether there is one.
@@ -168,10 +168,10 @@ func (t *Tree[K, V]) Swap(key K, val V) (old V, had bool, err error) {
 // Update sets the value of key to what f returns, or deletes the key where f
 // returns false. f gets the value that the key has, and whether it has one.
 //
-// The change is made only if the key still has that value: where somebody else has
+// The change is made only if the key still has that value: where another goroutine has
 // changed it meanwhile, f runs again with the new one. Changes of other keys, and
-// snapshots, do not make it run again. After a few runs others that want to change the
-// key wait for this update, so that it ends.
+// snapshots, do not make it run again. After a few runs other writers of the key wait
+// for this update, so that it ends.
 //
 // Nothing is locked while f runs. It may take its time and call any method of the tree,
 // but it must not change key itself, over which Update panics, nor wait for another
@@ -199,8 +199,8 @@ func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
 // DeleteRange deletes the entries with lo <= key <= hi, and returns how many
 // there were. It is atomic for a few hundred keys at a time; of strings, for each
 // key. Others read and write meanwhile: they may find the first keys of the range
-// gone and later ones still there, and what they put behind keys that are gone
-// stays.
+// gone and later ones still there, and entries that they put where keys are gone
+// already stay.
 func (t *Tree[K, V]) DeleteRange(lo, hi K) (deleted int) {
 	return t.c.deleteRange(t.probe(lo), t.probe(hi))
 }
@@ -241,8 +241,8 @@ func (t *Tree[K, V]) DeleteBatch(keys []K, found []bool) (deleted int) {
 // OpSet takes its new value from vals[i]. Then found[i] reports whether keys[i] was there just before
 // operation i, and vals[i] becomes the value that it had then, or zero. Where
 // found is nil nothing is reported, and vals are only read. It does all
-// operations, or none if it returns an error. All slices must be of one length,
-// but for a found of nil. What others see meanwhile is said at Tree.
+// operations, or none if it returns an error. All slices must be of one length, but for a found
+// of nil. The documentation of Tree says what other goroutines see meanwhile.
 func (t *Tree[K, V]) Apply(ops []Op, keys []K, vals []V, found []bool) error {
 	return t.c.apply(ops, t.keys(keys), index.ColumnOf(vals), found)
 }
@@ -266,16 +266,14 @@ func unknownOp(ops []Op) int {
 	return -1
 }
 
-// Snapshot returns the tree of this moment as a Frozen, at once, whatever its
-// size. It shares memory with the tree: what the tree changes from then on is
-// kept as it was for as long as the snapshot is not closed or forgotten. It
-// outlives Close of the tree. The first method that is called on it goes once
-// through all of it, on all cores, which takes some milliseconds per million entries; of
-// strings, and in Layout(Radix), Get and GetBatch do not, and others take some tens
-// of milliseconds per million on one core if the tree has changed everywhere since it was
-// last counted. With
-// DeviceOnly it stays on the GPU, which answers all of its methods, and is lost
-// with the GPU.
+// Snapshot returns the tree of this moment as a Frozen, at once, whatever its size. It
+// shares memory with the tree: entries that the tree changes from then on are kept as
+// they were until the snapshot is closed or forgotten. It outlives Close of the tree. The
+// first method that is called on it goes once through all of it, on all cores, which
+// takes some milliseconds per million entries; of strings, and in Layout(Radix), Get and
+// GetBatch do not, and others take some tens of milliseconds per million on one core if
+// the tree has changed everywhere since it was last counted. With DeviceOnly it stays on
+// the GPU, which answers all of its methods, and is lost with the GPU.
 func (t *Tree[K, V]) Snapshot() *Frozen[K, V] {
 	f := emptyFrozen[K, V](t.c.key.KeyType)
 	f.c.later.Store(t.c.snapshot())
@@ -292,9 +290,9 @@ func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
 	return frozen[K, V](own), nil
 }
 
-// Close gives the memory of the tree back to the system, but for what its
-// snapshots need. A tree that is never closed is freed when the garbage collector
-// finds it unused. A second Close does nothing.
+// Close gives the memory of the tree back to the system, but for the memory that
+// its snapshots need. A tree that is never closed is freed when the garbage
+// collector finds it unused. A second Close does nothing.
 func (t *Tree[K, V]) Close() error { return t.c.close() }
 
 // Min returns the first entry, and false if the tree is empty.

@@ -2,8 +2,8 @@ package pando
 
 import "github.com/pando-index/pando/internal/index"
 
-// What follows is for keys that are strings, asked for by slices of bytes. The
-// bytes are looked at only during the call.
+// These functions look up string keys by slices of bytes. The bytes are read
+// only during the call.
 
 // GetBytes is Get for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not.

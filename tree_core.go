@@ -20,7 +20,7 @@ type treeCore struct {
 	m      *index.Map
 	key    keyType
 	val    *index.ValueType
-	kept   bool // what val reports
+	kept   bool // val.Kept()
 	config config
 	types  types // for String
 	closed atomic.Bool
@@ -328,7 +328,7 @@ func (t *treeCore) rangeBatch(lo, hi order.Keys, limit int, room func(n int) (or
 	return offsets
 }
 
-// walk begins an iteration over what is in reach.
+// walk begins an iteration over the entries in reach.
 func (t *treeCore) walk(what reachKind, lo, hi order.Probe, s *scan) *index.Walk {
 	m := t.open()
 	from, to, down, limit := index.NoEdge, index.NoEdge, what == reachDown, math.MaxInt
@@ -433,7 +433,7 @@ func (t *treeCore) transformEach(lo, hi order.Probe, f func(old index.Value) ind
 			changed++
 		}
 		if t.m.Beyond(k, last, false) {
-			return changed, nil // all are changed, though somebody should close the tree now
+			return changed, nil // all are changed, though the caller should close the tree now
 		}
 	}
 	if t.closed.Load() {

@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// Index is what Frozen and Tree both are, for programs that only read.
+// Index is the interface of both Frozen and Tree, for programs that only read.
 type Index[K Key, V any] interface {
 	Len() int
 	Get(key K) (V, bool)
@@ -55,23 +55,24 @@ func (t *Tree[K, V]) GetBatch(keys []K, vals []V, found []bool) (hits int) {
 // Has reports whether there is an entry with the key.
 func (t *Tree[K, V]) Has(key K) bool { return t.c.has(t.probe(key)) }
 
-// Rank returns the number of entries with a key below key: exactly, if nobody
-// writes meanwhile. The first call after writes counts what has changed.
+// Rank returns the number of entries with a key below key. It is exact if no
+// writer runs meanwhile. The first call after writes counts the changed part of
+// the tree.
 func (t *Tree[K, V]) Rank(key K) int { return t.c.rank(t.probe(key)) }
 
 // RankBatch sets ranks[i] to Rank(keys[i]). ranks must be at least as long as
 // keys.
 func (t *Tree[K, V]) RankBatch(keys []K, ranks []int) { t.c.rankBatch(t.keys(keys), ranks) }
 
-// At returns entry i in key order: exactly, if nobody writes meanwhile. It
+// At returns entry i in key order. It is exact if no writer runs meanwhile. It
 // panics if i is not in [0, Len).
 func (t *Tree[K, V]) At(i int) (K, V) {
 	k, v, _ := t.entry(t.c.mustAt(i))
 	return k, v
 }
 
-// Count returns the number of entries with lo <= key <= hi: exactly, if nobody
-// writes meanwhile.
+// Count returns the number of entries with lo <= key <= hi. It is exact if no
+// writer runs meanwhile.
 func (t *Tree[K, V]) Count(lo, hi K) int { return t.c.count(t.probe(lo), t.probe(hi)) }
 
 // CountBatch sets counts[i] to Count(lo[i], hi[i]). lo and hi must be of the
@@ -91,8 +92,8 @@ func (t *Tree[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
 	return r
 }
 
-// PrefixCount returns the number of entries whose key starts with p: exactly, if
-// nobody writes meanwhile. Keys must be strings: it panics if they are not.
+// PrefixCount returns the number of entries whose key starts with p. It is exact
+// if no writer runs meanwhile. Keys must be strings: it panics if they are not.
 func (t *Tree[K, V]) PrefixCount(p K) int { return t.c.prefixCount(t.probe(p)) }
 
 // Save writes the tree as it is at this moment to a file, which Open and

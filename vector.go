@@ -16,7 +16,7 @@ type Number interface {
 		~float32 | ~float64
 }
 
-// Summary is what Aggregate finds. Of no entries all of it is zero.
+// Summary is the result of Aggregate. Without entries all of it is zero.
 type Summary[V Number] struct {
 	Count int
 	// Sum is cut to V: integers wrap, as Go's do.
@@ -40,8 +40,8 @@ type Summary[V Number] struct {
 // Tree as fast as a loop over Range does.
 //
 // Over a Tree each value is the one at some time during the call, and an entry
-// that is there all the time is counted once, whatever others do; take a Snapshot
-// to sum up one moment.
+// that is there all the time is counted once, even if others change it; take a
+// Snapshot to sum up one moment.
 func Aggregate[K Key, V Number](ix Index[K, V], lo, hi K) Summary[V] {
 	var sum vector.Summary
 	withValues(ix, lo, hi, func(src vector.Source, t vector.Type, workers int) {
@@ -72,9 +72,9 @@ func AggregateBatch[K Key, V Number](ix Index[K, V], lo, hi []K, out []Summary[V
 // Histogram counts the values of the entries with lo <= key <= hi: counts[0] of
 // those below bounds[0], counts[i] of those from bounds[i-1] on and below
 // bounds[i], and the last of counts of those from the last bound on. NaNs are
-// counted as below all bounds. counts must be at least one longer than bounds,
-// which must ascend and not be NaN; what is behind is left alone. Reads are those of
-// Aggregate.
+// counted as below all bounds. counts must be at least one longer than bounds, which
+// must ascend and not be NaN; further elements of counts are left alone. Reads are
+// those of Aggregate.
 func Histogram[K Key, V Number](ix Index[K, V], lo, hi K, bounds []V, counts []int) {
 	if len(counts) <= len(bounds) {
 		panic(fmt.Sprintf("pando: Histogram: %d bounds are for %d counts, and there are %d", len(bounds), len(bounds)+1, len(counts)))
@@ -92,8 +92,8 @@ func Histogram[K Key, V Number](ix Index[K, V], lo, hi K, bounds []V, counts []i
 	})
 }
 
-// Condition is what Select looks for: Below, Above, Between or Equal. No value
-// satisfies the zero Condition, and NaN satisfies none.
+// Condition is a test of values for Select: Below, Above, Between or Equal. No
+// value satisfies the zero Condition, and NaN satisfies none.
 type Condition[V Number] struct {
 	op   conditionOp
 	a, b V
@@ -167,8 +167,8 @@ func Select[K Key, V Number](ix Index[K, V], lo, hi K, cond Condition[V]) *Range
 	return r
 }
 
-// Change is what Transform does to values: Add, Multiply, Clamp or SetTo. The
-// zero Change leaves them as they are.
+// Change is a change of values for Transform: Add, Multiply, Clamp or SetTo.
+// The zero Change leaves them as they are.
 type Change[V Number] struct {
 	op   vector.Op
 	a, b V
@@ -192,7 +192,7 @@ func Clamp[V Number](lo, hi V) Change[V] {
 // SetTo makes all values v.
 func SetTo[V Number](v V) Change[V] { return Change[V]{op: vector.Set, a: v} }
 
-// of returns what becomes of a value.
+// of returns the changed value.
 func (c Change[V]) of(v V) V {
 	switch c.op {
 	case vector.Add:
@@ -210,14 +210,14 @@ func (c Change[V]) of(v V) V {
 // Transform changes the values of the entries with lo <= key <= hi, many times
 // faster than an Update of each, and returns how many there were.
 //
-// Each value is changed once, and from what it is at that moment: nothing that
-// others do to it meanwhile is lost. They may see some values changed and others not
-// yet, though the few hundred of a leaf change together; an entry that they set
-// while Transform runs may or may not be changed. Snapshots taken before keep what
-// they have, for which memory is needed as for any update: if the memory limit
-// does not allow it, the error is ErrMemoryLimit, and nothing has been changed. Values of
-// 1 or 2 bytes, and those of strings, are changed one by one, and those of a DeviceOnly
-// tree some thousands at a time; then an error may come when some have been.
+// Each value is changed once, from the value that it has at that moment: no concurrent
+// change of it is lost. They may see some values changed and others not yet, though the
+// few hundred of a leaf change together; an entry that they set while Transform runs may
+// or may not be changed. Snapshots taken before keep their values, for which memory is
+// needed as for any update: if the memory limit does not allow it, Transform returns
+// ErrMemoryLimit, and nothing has been changed. Values of 1 or 2 bytes, and those of
+// strings, are changed one by one, and those of a DeviceOnly tree some thousands at a
+// time; then an error may come when some have been.
 func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
 	n := numberType[V]()
 	c := vector.Change{Op: f.op, Type: n, A: bitsOf(n, f.a), B: bitsOf(n, f.b)}

@@ -8,8 +8,8 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
-// What vector operations ask of an index, if it has it. Of any other they read
-// the entries one by one: an Index may be somebody else's.
+// Methods of an index that vector operations use. They read the entries of an
+// Index without them, as other packages may define, one by one.
 type (
 	// valued reads many values at a time: it calls do, or returns false.
 	valued[K Key] interface {

@@ -260,8 +260,8 @@ func parseOrdinal(text string) (int, error) {
 	return int(n), nil
 }
 
-// parseThreads allows more goroutines than cores, within reason: what that
-// costs is an experiment too.
+// parseThreads allows more goroutines than cores, within reason: their cost is
+// an experiment too.
 func parseThreads(text string) (int, error) {
 	n, err := parsePositive(text)
 	if most := 16 * runtime.NumCPU(); err == nil && n > most {

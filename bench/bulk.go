@@ -64,8 +64,8 @@ func (b *bulk[W]) subject(name string, ask asker[W], before func() error) *subje
 	}
 }
 
-// failed returns an error if the answers are not those of the system asked:
-// what fails on a GPU falls back to the CPU.
+// failed returns an error if the answers are not those of the system asked: a
+// batch that fails on a GPU falls back to the CPU.
 func failed(ask any) error {
 	if g, ok := ask.(interface{ Down() error }); ok && g.Down() != nil {
 		return fmt.Errorf("not all answers are the GPU's: %w", g.Down())
@@ -81,8 +81,8 @@ func (b *bulk[W]) ask(ask asker[W], lo, hi int) (hits int) {
 }
 
 // warm keeps a system busy before it is timed, if the round is large enough to
-// be worth that. It uses the last queries, so that what they leave in the
-// caches is gone when they come again.
+// be worth that. It uses the last queries, so that their lines are no longer in
+// the caches when they come again.
 func (b *bulk[W]) warm(ask asker[W], ops int) {
 	const part = 4 * mega
 	if ops < mega {

@@ -23,7 +23,7 @@ type subject struct {
 	do    func(ops int) error  // the timed work: the first ops operations of the round
 	check func(ops int) error  // checks the answers. Untimed
 	reset func()               // drops what the work made. Untimed; may be nil
-	clock func() time.Duration // what the last do took, if it timed itself; may be nil
+	clock func() time.Duration // the time of the last do, if it timed itself; may be nil
 }
 
 // contest is one set of systems that answer the same queries, round by round.

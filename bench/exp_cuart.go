@@ -216,7 +216,8 @@ func (b perBatch) Get(q []string, vals []uint64, found []bool) (hits int) {
 	return hits
 }
 
-// keyByKey makes one call a key, as the paper's CPU does: what is left is the layout.
+// keyByKey makes one call a key, as the paper's CPU does: the layout is then the only
+// difference.
 type keyByKey struct {
 	*frozenText
 	threads int

@@ -70,8 +70,8 @@ type latchedShape struct {
 	tile        int // lanes; 0 for 16
 }
 
-// What the trees do: quick ones copy the root once a block, and read inner nodes
-// once.
+// The options of the trees: quick ones copy the root once a block, and read
+// inner nodes once.
 const (
 	linked = thesis.BlinkLinks
 	peeks  = thesis.BlinkLinks | thesis.BlinkPeeks

@@ -80,12 +80,12 @@ type radixRig struct {
 	batch radixBatch
 }
 
-// radixBatch is strings in page-locked memory and in the GPU's, and what is to be
-// found.
+// radixBatch is strings in page-locked memory and in the GPU's, and the expected
+// results.
 type radixBatch struct {
 	at          []uint32 // which of all
 	host        packing.Strings
-	vals        []uint64 // page-locked: what is set, or found
+	vals        []uint64 // page-locked: values set, or found
 	found       []bool
 	on          kernel.StringKeys
 	onVals, out device.Ptr
@@ -287,7 +287,7 @@ func (r *radixRig) resident(name string, t *cuart.Tree, keys kernel.StringKeys, 
 	return g.subject(name, r.bytes(t), work, wipe, func(ops int) error { return r.found(ops, 0) })
 }
 
-// found looks at what the GPU has found: values, which are so much more than at first.
+// found checks the GPU's results: each value must be its first one plus more.
 func (r *radixRig) found(ops int, more uint64) error {
 	b := &r.batch
 	err := readBack(r.g, b.out, ops, func(first int, part []uint64) error {
@@ -344,7 +344,7 @@ func (r *radixRig) hostToHost(name string, desk *cuart.Desk, tile bool, bucket i
 	}
 }
 
-// upserts measures batches of so many, half of them new keys.
+// upserts measures batches of size, half of them new keys.
 func (r *radixRig) upserts(n, size int) (err error) {
 	defer func() { err = r.finish(n, err) }()
 	if err := r.draw(size, true); err != nil {

@@ -106,7 +106,7 @@ type radixFaceBatch struct {
 	ops       []pando.Op
 	found     []bool
 	added     []string
-	old       []string // those that are there, and what they have
+	old       []string // those that are there, and their values
 	were      []uint64
 }
 
@@ -162,7 +162,7 @@ func (b *radixFaceBatch) compete(kind string, threads int, do func(t *pando.Tree
 		}
 	}
 	c.subjects[0].reference = true
-	for _, sub := range c.subjects { // what memory takes that is there from then on is not timed
+	for _, sub := range c.subjects { // allocations that later batches reuse are not timed
 		if err := errors.Join(sub.do(c.ops), sub.check(c.ops)); err != nil {
 			return c.wrong(sub, err)
 		}

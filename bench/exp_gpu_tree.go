@@ -20,7 +20,7 @@ const (
 	nameFlat         = namePandoGPUTree + ", flat merge"
 )
 
-// What chunked.Tree.SetFlat takes for these ways.
+// Arguments of chunked.Tree.SetFlat for these ways.
 const (
 	flatNever  = -1
 	flatAlways = 0
@@ -40,7 +40,7 @@ type liveTree[W word] struct {
 	pristine, scratch, vals device.Ptr // keys, keys that Apply may change, what is set
 	kinds, old, had         device.Ptr // 0 where there are none
 	wiped, undoing          device.Ptr // values and kinds of the batch that undoes it
-	out, bits               device.Ptr // what is found afterwards
+	out, bits               device.Ptr // results of the search afterwards
 }
 
 // openResident makes a tree with the entries of a dataset.
@@ -105,9 +105,9 @@ func (t *liveTree[W]) take(b *treeBatch[W]) error {
 	return p.err
 }
 
-// run does the batch in one way until the GPU is warm, and then at most so many
-// times, as fit into the time of a round, timed by the host's clock from the call
-// of Apply until the stream is empty. The last one stays done.
+// run does the batch in one way until the GPU is warm, and then as often as fits
+// into the time of a round, at most the given times, timed by the host's clock
+// from the call of Apply until the stream is empty. The last one stays done.
 func (t *liveTree[W]) run(way, times int) error {
 	for start := time.Now(); ; {
 		if err := errors.Join(t.apply(way), t.undo()); err != nil {
@@ -219,7 +219,7 @@ func equalTo[W word](what string, want []W) func(first int, part []W) error {
 }
 
 // steps returns the milliseconds that the GPU takes for each step of the batch,
-// done in one way, between events. What the host takes is in them where the GPU
+// done in one way, between events. They include the host's time where the GPU
 // waits for it.
 func (t *liveTree[W]) steps(way int) (ms [chunked.Steps]float64, err error) {
 	st := t.tree.Stream()

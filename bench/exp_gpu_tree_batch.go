@@ -6,16 +6,16 @@ import (
 	"github.com/pando-index/pando/internal/chunked"
 )
 
-// treeBatch is operations on a tree that has the entries of a dataset, and what
-// they must come to. Keys that are there have, before the batch, another value
-// than the dataset's: see before.
+// treeBatch is operations on a tree that has the entries of a dataset, and
+// their expected result. Keys that are there have, before the batch, another
+// value than the dataset's: see before.
 type treeBatch[W word] struct {
 	keys, vals []W
 	kinds      []uint8 // nil: all are sets
 	fresh      []bool  // keys that the tree has not before
 	added      int     // different ones of these
-	want       []W     // what the tree has afterwards for each key
-	old        []W     // what each operation finds, where there are kinds
+	want       []W     // value of each key afterwards
+	old        []W     // value that each operation finds, where there are kinds
 	had        []uint8
 }
 

@@ -62,7 +62,7 @@ func openFace[K pando.Key](s *session, keys []K, vals []uint64, w faceWay, threa
 	return &faceTree[K]{w, tree}, nil
 }
 
-// wait waits until everything is in host memory: what reads in order does.
+// wait waits until everything is in host memory, as every read in order does.
 func (t *faceTree[K]) wait() { t.tree.Min() }
 
 // strayed returns an error if the GPU has been given up.
@@ -195,7 +195,7 @@ type faceBatch struct {
 	batch int
 	b     *treeBatch[uint64]
 	added []uint64
-	there []uint64 // keys, and what they have before
+	there []uint64 // keys, and their values before
 	were  []uint64
 	ops   []pando.Op
 	asked []uint64 // keys of lookups
@@ -257,8 +257,8 @@ func (f *faceBatch) apply(t *pando.Tree[uint64, uint64], lo, hi int) error {
 
 // compete measures one kind of batch on all trees: for those on the GPU until
 // each batch has returned, with nothing of earlier ones under way, and in a row,
-// until everything is in host memory. Each is done once before: what memory takes
-// that is there from then on is not timed.
+// until everything is in host memory. Each is done once before: allocations that
+// later ones reuse are not timed.
 func (f *faceBatch) compete(kind string, threads int, trees []*faceTree[uint64], do, own faceWork) error {
 	c := &contest{n: len(f.d.keys), threads: threads, label: kind + ", " + sizeText(f.batch), ops: len(f.b.keys)}
 	for _, t := range trees {

@@ -41,7 +41,7 @@ func runRange(s *session) error {
 	})
 }
 
-// ranges holds the queries of a round and what they must add up to.
+// ranges holds the queries of a round and the sum they must add up to.
 type ranges[W word] struct {
 	d       *dataset[W]
 	lo, hi  []W

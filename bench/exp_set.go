@@ -31,8 +31,8 @@ var deleteExp = &experiment{
 	run:   runDelete,
 }
 
-// changedPart is the part of a map that a round changes at most: one in so many
-// entries, so that a map stays about as large as it was.
+// changedPart is the part of a map that a round changes at most: one in
+// changedPart entries, so that a map stays about as large as it was.
 const changedPart = 32
 
 // changesOf returns the number of changes of a round on n entries.

@@ -34,8 +34,8 @@ const (
 )
 
 // stopWorkers is the goroutines that an operation may use: more than one, so
-// that what is shared between workers is seen, and few enough that those who
-// stop the world have threads of their own.
+// that state shared between workers is seen, and few enough that the goroutines
+// that stop the world have threads of their own.
 const stopWorkers = 2
 
 func runStops(s *session) error {
@@ -94,8 +94,8 @@ func stopsOfSize(s *session, n int, path string) error {
 	return stopsOf(s, "strings to rows", path, texts, make([]row24, len(texts)), nil)
 }
 
-// stopsOfGo measures what the others are to be compared with: loops that can be
-// stopped anywhere. What they show is Go's own doing, and the machine's.
+// stopsOfGo measures the base of comparison: loops that can be stopped
+// anywhere. They show the delays of Go itself, and of the machine.
 func stopsOfGo(s *session, n int) error {
 	from := pointers(n)
 	for _, op := range []stopOp{

@@ -74,8 +74,8 @@ type textStoreMaker struct {
 
 func runStringsTree(s *session) error { return eachTreeTexts(s, 3, 4, textStoreContests) }
 
-// eachTreeTexts calls f with keys of each size and kind, if there is room for so many copies
-// of them and so many maps.
+// eachTreeTexts calls f with keys of each size and kind, if there is room for the given
+// numbers of copies of them and of maps.
 func eachTreeTexts(s *session, copies, maps float64, f func(s *session, t *texts) error) error {
 	for _, n := range s.sizes {
 		for _, kind := range treeTextKinds {

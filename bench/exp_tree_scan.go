@@ -27,8 +27,8 @@ var treeMemory = &experiment{
 
 // colDoubling is bytes an entry on the average while a map grew to twice its
 // size. Uniform keys fill all nodes at about the same speed, so that they are
-// split at about the same time: what a map takes just before that and just after
-// differs by a factor of two, and at a power of two it is always the same of both.
+// split at about the same time: the memory of a map just before that and just
+// after differs by a factor of two, and a power of two always hits the same side.
 const colDoubling = "over a doubling"
 
 func runScan(s *session) error {
@@ -113,7 +113,7 @@ func (g growth) watch(st store) (mean float64, err error) {
 }
 
 // treeMemoryRows fills one map after the other, each dropped before the next.
-// What fill leaves in mean goes into a column.
+// The number that fill leaves in mean goes into a column.
 func treeMemoryRows(s *session, d *dataset[uint64], way string, fill func(store) error, mean *float64) error {
 	makers := append([]storeMaker{makeTreeStore(allCores())}, peerStores()...)
 	if way == "random SetBatch" {

@@ -58,7 +58,7 @@ const (
 )
 
 // updated is a tree that the updates of a round change in one way after the
-// other. What they add is taken out again.
+// other. Keys that they add are taken out again.
 type updated struct {
 	s       *session
 	d       *dataset[uint64]
@@ -213,7 +213,7 @@ func (u *updated) subject(name string, mirrored bool, way func(lo, hi int) error
 	}
 }
 
-// check looks at all answers, and takes out what was added.
+// check checks all answers, and takes out the added keys.
 func (u *updated) check(mirrored bool, ops int) error {
 	updates := u.updates(0, ops)
 	if u.hits != ops-updates {

@@ -252,7 +252,7 @@ func (u *updated) face(t *faceTree[uint64], r faceRow) *subject {
 	}
 }
 
-// checkFace looks at all answers, and takes out what was added.
+// checkFace checks all answers, and takes out the added keys.
 func (u *updated) checkFace(t *faceTree[uint64], ops int) error {
 	for _, i := range u.apart.asked {
 		if u.got[i] != u.vals[i] || !u.gpu.found[i] {

@@ -181,7 +181,7 @@ const (
 	namePlainPairs = "keys and values read by plain Go"
 )
 
-// setReads fills the columns of rows that read so many bytes an entry.
+// setReads fills the columns of rows; row i reads reads[i] bytes an entry.
 func setReads(rows []*row, reads []float64) {
 	most := 0.0
 	for i, r := range rows {

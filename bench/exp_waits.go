@@ -38,7 +38,7 @@ const (
 func micro(v float64) string { return fmt.Sprintf("%.3f", v) }
 
 // The calls that are timed. The clock is read in the place of a call by the
-// first: what it shows is the machine's own doing, and the scheduler's.
+// first: it shows the delays of the machine itself, and of the scheduler.
 const (
 	timedClock = "clock"
 	timedSet   = "Set"

@@ -89,8 +89,8 @@ func (l *readLimit) check(ops int) error {
 	return nil
 }
 
-// fastest tries how far to unroll the loop: what the processor overlaps best
-// is the limit.
+// fastest tries how far to unroll the loop: the variant that the processor
+// overlaps best is the limit.
 func (l *readLimit) fastest() (best func([]uint64, []uint32) uint64) {
 	sample := l.lines[:min(len(l.lines), 1<<18)]
 	least := time.Duration(1<<63 - 1)

@@ -203,16 +203,16 @@ func notThere[W word](d *dataset[W], where pando.Device, kind pando.LayoutKind) 
 	return "", nil
 }
 
-// frozenGPU is Pando with words as keys and values on a GPU, and what it
-// reported about that when it was made.
+// frozenGPU is Pando with words as keys and values on a GPU, and its report
+// about that when it was made.
 type frozenGPU[W word] struct {
 	*frozen[W, W]
 	where  pando.Device
 	reason string
 }
 
-// openOnGPU builds the index for GPU i. If Pando put it elsewhere, since
-// whatever fails on a GPU falls back to the CPU, that is an error here.
+// openOnGPU builds the index for GPU i. If Pando put it elsewhere, since an
+// index that fails on a GPU falls back to the CPU, that is an error here.
 func openOnGPU[W word](i, threads int, d *dataset[W]) (*frozenGPU[W], error) {
 	where := pando.GPU(i)
 	f, err := openFrozenFor(threads, namePandoGPU, d.keys, d.vals, pando.On(where))

@@ -4,8 +4,8 @@ package main
 
 import "github.com/tidwall/btype"
 
-// tidwall/btype is a peer for whoever asks for it: the module is not among those
-// that this one requires, since not every proxy has it.
+// tidwall/btype is a peer on request: the module is not among those that this
+// one requires, since not every proxy has it.
 //
 //	go get github.com/tidwall/btype && go run -tags btype . run set-random
 

@@ -4,11 +4,11 @@ package main
 
 import "github.com/jayloop/radix"
 
-// jayloop/radix, a radix tree in arenas, is a peer for whoever asks for it: the
-// module is not among those that this one requires, since not every proxy has it.
-// It keeps no keys: these, and values of 64 bits, are in slices beside it, and an
-// answer is compared with its key, as its documentation asks for. No key may be a
-// prefix of another, so each ends with a byte 0.
+// jayloop/radix, a radix tree in arenas, is a peer on request: the module is not
+// among those that this one requires, since not every proxy has it. It keeps no
+// keys: these, and values of 64 bits, are in slices beside it, and an answer is
+// compared with its key, as its documentation asks for. No key may be a prefix of
+// another, so each ends with a byte 0.
 //
 //	go get github.com/jayloop/radix && go run -tags jayloop . run strings-tree
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// programsFolder names a folder that keeps compiled peers from run to run: what
-// is there already is not compiled again.
+// programsFolder names a folder that keeps compiled peers from run to run:
+// those that are there are not compiled again.
 const programsFolder = "PANDO_PEERS"
 
 // programs are peers that are compiled here and now, each once per run: that
@@ -33,7 +33,7 @@ type program struct {
 var cppPrograms, gpuPrograms programs
 
 // build returns the peer's program. compile makes it in the folder that it is
-// given; what came of that is known from then on.
+// given; later calls return the same result.
 func (p *programs) build(s *session, name string, compile func(dir string) (path string, err error)) (path string, err error) {
 	p.Lock()
 	defer p.Unlock()

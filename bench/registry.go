@@ -20,7 +20,7 @@ type experiment struct {
 	name   string
 	about  string // one line for list
 	figure string // which figure of which paper it reproduces; empty: none
-	per    string // what one operation is, for the table's heading
+	per    string // name of one operation, for the table's heading
 	// caseName is the heading of the column that distinguishes the cases of
 	// one size; empty if there is only one case.
 	caseName string
@@ -94,13 +94,13 @@ type session struct {
 	progress io.Writer
 	rows     []*row
 	skipped  []string
-	notes    []string     // what a system reports about itself
+	notes    []string     // reports of a system about itself
 	contests int          // measured so far
 	measured func() error // called after each contest; nil: nothing is
 
-	// What GPU experiments run on: the machine's GPU, unless a test puts
-	// another device here; how long it is kept busy before it is timed; and
-	// its description, once opened.
+	// The device of GPU experiments: the machine's GPU, unless a test puts
+	// another device here; how long it is kept busy before it is timed; and its
+	// description, once opened.
 	openGPU func() (device.Device, error)
 	warmUp  time.Duration
 	gpuInfo *gpuInfo

@@ -50,7 +50,7 @@ func (r *report) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("results as JSON: %w", err)
 	}
-	// Whoever ends this process may do so at any time.
+	// This process may be killed at any time.
 	part := path + ".part"
 	return errors.Join(os.WriteFile(part, append(text, '\n'), 0o666), os.Rename(part, path))
 }

@@ -23,7 +23,7 @@ import (
 // stopTime is the longest that stopping the world took.
 type stopTime struct {
 	wall time.Duration // passed
-	busy time.Duration // of it, at most so much was a goroutine that could not be stopped
+	busy time.Duration // the part of it, at most, of a goroutine that could not be stopped
 	stop int           // number of stops
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// threadClocks cannot be read here: whatever passes counts as work.
+// threadClocks cannot be read here: all time counts as work.
 type threadClocks struct{}
 
 func newThreadClocks() threadClocks { return threadClocks{} }

@@ -117,7 +117,7 @@ func closeStores(stores []store) {
 		}
 	}
 	clear(stores)
-	debug.FreeOSMemory() // so that the next fits sees what is free
+	debug.FreeOSMemory() // so that the next fits sees the free memory
 }
 
 // loadSorted puts sorted pairs into an empty store, the way that is best for

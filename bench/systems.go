@@ -67,8 +67,8 @@ type maker[W word] struct {
 }
 
 // Peaks follow from the bytes per entry that the memory experiment shows, and
-// what the garbage collector has not yet freed; a map that knows its size from
-// the start makes no garbage.
+// the garbage not yet collected; a map that knows its size from the start makes
+// no garbage.
 const (
 	treePeak = 3   // times the pairs: nodes filled in order stay half empty
 	mapPeak  = 2.5 // times the pairs
@@ -147,7 +147,7 @@ func closeAll[S interface{ Close() }](systems []S) {
 			sys.Close()
 		}
 	}
-	debug.FreeOSMemory() // so that the next fits sees what is free
+	debug.FreeOSMemory() // so that the next fits sees the free memory
 }
 
 // headroom is the memory that stays free for the system and for the runs

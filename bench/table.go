@@ -40,7 +40,7 @@ func (s *session) result() *result {
 		CaseName: s.exp.caseName, faster: s.exp.faster, extra: s.exp.extra}
 }
 
-// print writes the heading, the table and what was left out.
+// print writes the heading, the table and a list of omissions.
 func (r *result) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%s: %s\n", r.Name, r.About)
 	if r.PerOp != "" {

@@ -35,7 +35,7 @@ func digitTexts(n, size, values int, seed uint64) []string {
 }
 
 // leadingDigits returns how many bytes one number of 63 bits determines: they
-// are drawn in order, and what follows them in any order.
+// are drawn in order, and the bytes after them in any order.
 func leadingDigits(size, values int) int {
 	if values == 1 {
 		return 0

@@ -13,8 +13,8 @@ import (
 
 // One goroutine does an operation, and a second one calls Set or Get meanwhile
 // and times each call: nothing else runs, no collection either. The second one
-// calls only while the operation is under way; what prepares the next one is not
-// waited for. A call that began beside the operation counts to its end.
+// calls only while the operation is under way; the preparation of the next one
+// is not waited for. A call that began beside the operation counts to its end.
 
 // waitTimes is how long calls took.
 type waitTimes struct {
@@ -83,7 +83,7 @@ type waiting[K pando.Key] struct {
 	tree  *pando.Tree[K, uint64]
 	state atomic.Int32
 	busy  atomic.Bool // calls are made
-	wrong error       // what the calls found
+	wrong error       // of the calls
 }
 
 // measure times one kind of call beside an operation, for about as long as is

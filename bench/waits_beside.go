@@ -125,7 +125,7 @@ func (w *waiting[K]) change() error {
 
 // singles are operations on one key.
 func (w *waiting[K]) singles() []beside {
-	const row = 16 * kilo // so many in a row
+	const row = 16 * kilo // calls in a row
 	next := 0
 	some := func() K { next++; return w.batch[next%len(w.batch)] }
 	grown := 0

@@ -47,7 +47,7 @@ const maxScan = 100
 // modified returns what a read-modify-write makes of a value.
 func modified(val uint64) uint64 { return val + 1 }
 
-// mix is the operations of one round, and what they must find.
+// mix is the operations of one round, and their expected results.
 type mix struct {
 	ops  []mixOp
 	keys []uint64

@@ -4,7 +4,7 @@
 //
 // With it, pando.On(pando.GPU(0)) and the like put indexes on a GPU, and indexes of a
 // million entries and more try one by themselves. Without it, the CPU answers, and Stats
-// says so; the program is smaller by what runs on a GPU, and needs no C library: it is
+// says so; the program is smaller by the code for GPUs, and needs no C library: it is
 // linked statically where CGO_ENABLED is 0, or where nothing else in it needs cgo.
 //
 // The driver itself, libcuda.so.1, is looked for as the first GPU is asked for. A program

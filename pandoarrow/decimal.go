@@ -15,16 +15,16 @@ import (
 )
 
 // Digits returns decimals or integers as the whole numbers that an index of decimals
-// with so many digits behind the point has as its keys, in an Int64 array: of scale 2,
+// with scale digits behind the point has as its keys, in an Int64 array: of scale 2,
 // 1.5 is 150. So an index that was built from decimals is asked:
 //
 //	ix, err := pandoarrow.Freeze[int64, string](prices, names) // prices are decimal128(10, 2)
 //	keys, err := pandoarrow.Digits(asked, 2, mem)              // whatever their own scale is
 //	found, hits, err := pandoarrow.Get(ix, keys, mem)
 //
-// What has more digits behind the point, or needs more than 64 bits, is null: such a
-// key is in no index. Any other type of array results in ErrType. The caller must
-// release the array.
+// A number with more digits behind the point, or of more than 64 bits, becomes null:
+// such a key is in no index. Any other type of array results in ErrType. The caller
+// must release the array.
 func Digits(numbers arrow.Array, scale int32, mem memory.Allocator) (arrow.Array, error) {
 	numbers = plain(numbers)
 	own := int32(0)

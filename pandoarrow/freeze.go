@@ -40,7 +40,7 @@ func freeze[K pando.Key, V any](keys, vals Column, skip bool, opts []pando.Optio
 	return pando.Freeze(k, v, opts...)
 }
 
-// adviceOn returns what to do about nulls, if they are the error.
+// adviceOn returns advice about nulls, if they are the error.
 func adviceOn(err error, advice string) string {
 	if errors.Is(err, ErrNull) {
 		return "; " + advice
@@ -49,8 +49,8 @@ func adviceOn(err error, advice string) string {
 }
 
 // pairs returns the keys and values of two columns, without the rows that have a null
-// where skip is set. Numbers and keys may be in the columns' own memory. What is wrong
-// with all of a column is reported before what is wrong with a row.
+// where skip is set. Numbers and keys may be in the columns' own memory. Errors of a
+// whole column are reported before those of a row.
 func pairs[K pando.Key, V any](keys, vals Column, skip bool) (k []K, v []V, err error) {
 	n, err := checkColumns(keys, vals, reflect.TypeFor[K](), reflect.TypeFor[V]())
 	if err != nil {

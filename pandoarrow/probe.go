@@ -177,8 +177,8 @@ func allocator(mem memory.Allocator) memory.Allocator {
 	return mem
 }
 
-// dropNulls clears what was found for null keys, and returns the number of
-// null keys that had been found.
+// dropNulls clears the results of null keys, and returns the number of null
+// keys that were found.
 func dropNulls[V any](keys arrow.Array, vals []V, found []bool) (taken int) {
 	if !hasNulls(keys) {
 		return 0

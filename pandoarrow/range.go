@@ -32,9 +32,9 @@ const rangeRows = 64 << 10
 //
 // The columns are called key and value and have the Arrow types with the names of K and
 // V, or are those of schema, where one is given: two columns, or one if V is struct{},
-// of types as GetAs takes them. A schema that does not match is ErrType, after which
-// there is nothing more. The caller must release each batch. The reads are those of the
-// index's own Range.
+// of types as GetAs takes them. For a schema that does not match it yields ErrType and
+// nothing more. The caller must release each batch. The reads are those of the index's
+// own Range.
 func Range[K pando.Key, V any](ix pando.Index[K, V], lo, hi K, schema *arrow.Schema, mem memory.Allocator) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		schema, err := entrySchema[K, V](schema)

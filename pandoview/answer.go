@@ -36,7 +36,7 @@ func (h *handler) page(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", types[name])
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(data) // who is gone needs no answer
+	_, _ = w.Write(data) // a client that is gone needs no answer
 }
 
 // answer is a handler that answers with JSON.
@@ -68,13 +68,13 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(data, '\n'))
 }
 
-// query is what is asked.
+// query is the parameters of a request.
 type query struct {
 	url.Values
 	r *http.Request
 }
 
-// number returns a parameter from lo to hi, or what stands for none.
+// number returns a parameter from lo to hi, or the default if there is none.
 func (q query) number(name string, lo, hi, none int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

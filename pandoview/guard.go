@@ -56,7 +56,7 @@ func (h *handler) allowed(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// clip shortens what a stranger has sent.
+// clip shortens text from a request.
 func clip(s string) string {
 	const most = 100
 	if len(s) > most {

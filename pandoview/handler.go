@@ -12,20 +12,21 @@ import (
 	"github.com/pando-index/pando/internal/index"
 )
 
-// Index is what can be shown: a *pando.Frozen or a *pando.Tree, of any types.
+// Index is an index that can be shown: a *pando.Frozen or a *pando.Tree, of any
+// types.
 type Index interface {
 	Inside() *index.Inside
 }
 
-// Option changes what a handler does.
+// Option changes a handler.
 type Option func(*handler)
 
-// Name is what the page calls the index: a file's name, or what a program uses it
-// for.
+// Name sets the page's name for the index: a file's name, or its purpose in a
+// program.
 func Name(name string) Option { return func(h *handler) { h.name = name } }
 
 // Hosts allows requests that name other hosts than those of the loopback address.
-// Whoever can reach one of them sees the keys and values of the index.
+// Everyone who can reach one of them sees the keys and values of the index.
 func Hosts(names ...string) Option {
 	return func(h *handler) {
 		for _, n := range names {
@@ -41,7 +42,7 @@ type handler struct {
 	hosts []string
 	mux   http.ServeMux
 	busy  chan struct{} // recordings under way
-	watch sync.Mutex    // held by whoever has a recorder on the tree
+	watch sync.Mutex    // held by the request that has a recorder on the tree
 }
 
 // mostRecordings is how many recordings may be under way at once: each takes some
@@ -98,8 +99,8 @@ func problemf(status int, format string, args ...any) error {
 	return &problem{status, fmt.Sprintf(format, args...)}
 }
 
-// problemOf makes a problem of what a handler has panicked with; what is not
-// known to come from a closed index or a damaged file is raised again.
+// problemOf makes a problem of a handler's panic; one that is not known to come
+// from a closed index or a damaged file is raised again.
 func problemOf(v any) error {
 	if s, ok := v.(string); ok && strings.HasPrefix(s, "pando: ") {
 		return problemf(http.StatusGone, "%s", strings.TrimPrefix(s, "pando: "))

@@ -87,7 +87,7 @@ func nodeOf(in *index.Inside, lk layout.Look, l, i int) shownNode {
 const noValue = "none"
 
 // valuesOf returns the values of entries from first on, which is -1 if they have no
-// numbers, as text; an empty one for what was deleted meanwhile.
+// numbers, as text; an empty one for an entry that was deleted meanwhile.
 func valuesOf(in *index.Inside, first int, keys []order.Probe) []string {
 	out := make([]string, len(keys))
 	for i, k := range keys {

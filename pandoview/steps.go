@@ -166,7 +166,7 @@ func (h *handler) batch(in *index.Inside, q query) (any, error) {
 // mostWatch is how long a tree is watched at most.
 const mostWatch = 2000
 
-// watchTree records what others do to the tree itself.
+// watchTree records changes of the tree itself by others.
 func (h *handler) watchTree(in *index.Inside, q query) (any, error) {
 	ms, err := q.number("ms", 1, mostWatch, 500)
 	if err != nil {

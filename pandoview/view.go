@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// description is what the page knows of an index before it draws.
+// description is the data about an index that the page needs before it draws.
 type description struct {
 	Name    string  `json:"name"`
 	Key     string  `json:"key"`
@@ -94,8 +94,8 @@ func inRadix(lk layout.Look) bool {
 	return typed
 }
 
-// memoryByType returns what takes memory where inner nodes are of several types.
-// Leaves are as long as their keys.
+// memoryByType returns the memory by type where inner nodes are of several
+// types. Leaves are as long as their keys.
 func memoryByType(s index.Stats, types []kind) (out []part) {
 	rest := s.TotalBytes - s.KeptBytes
 	for _, t := range types {
@@ -118,8 +118,8 @@ func searched(tree any) bool {
 	return !strings || can
 }
 
-// memory returns what takes memory, part by part. What a tree that changes takes
-// is told by its levels; the rest are nodes that wait to be used again.
+// memory returns the memory of an index, part by part. The levels of a tree that
+// changes tell its memory; the rest are nodes that wait to be used again.
 func memory(s index.Stats, levels []layout.Level, mutable bool) (out []part) {
 	rest := "padding"
 	if mutable {
@@ -164,7 +164,7 @@ type strip struct {
 	Keys   [][]string `json:"keys,omitempty"`
 }
 
-// Bounds of what a request may ask for.
+// Bounds of a request.
 const (
 	mostGroups  = 2000 // groups on a level
 	groupSample = 6    // nodes of a group that are looked at
@@ -201,7 +201,7 @@ func (h *handler) view(q query) (any, error) {
 	for l := range levels {
 		v.Levels = append(v.Levels, h.strip(in, lk, l, levels[l].Nodes, lo, hi, most))
 	}
-	h.ix.Inside() // panics if it was closed meanwhile: what was read is nonsense then
+	h.ix.Inside() // panics if it was closed meanwhile: the answer is garbage then
 	return v, nil
 }
 

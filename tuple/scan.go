@@ -12,10 +12,10 @@ func (e Element) Kind() Kind { return e.kind }
 // Descending reports whether the element is in descending order.
 func (e Element) Descending() bool { return e.desc }
 
-// Scan sets what dst points to to the values of a key. A pointer is to an int,
-// int64, uint64, float64, string, []byte, time.Time or [16]byte; nil leaves a value
-// out. A tuple of other types or length is ErrKey, as is an integer that does not
-// fit.
+// Scan stores the values of a key in the variables that dst points to. A pointer
+// is to an int, int64, uint64, float64, string, []byte, time.Time or [16]byte;
+// nil leaves a value out. It returns ErrKey for a tuple of other types or length,
+// and for an integer that does not fit.
 func Scan(key string, dst ...any) error {
 	all, err := Parse(key)
 	if err != nil {
@@ -32,7 +32,7 @@ func Scan(key string, dst ...any) error {
 	return nil
 }
 
-// set sets what a pointer points to, and reports whether it can.
+// set sets the variable that a pointer points to, and reports whether it can.
 func (e Element) set(dst any) bool {
 	switch p := dst.(type) {
 	case *int64:

@@ -25,7 +25,7 @@ var source []byte
 type Library struct {
 	Name    string  // as tables show it
 	Peak    float64 // maximum bytes per pair of 64 bits
-	From    string  // what to install
+	From    string  // package to install
 	define  string  // selects it in src/map.cpp; empty: the standard library's
 	config  string  // its name for pkg-config; empty: headers alone
 	program string

@@ -18,7 +18,7 @@ import (
 //go:embed thrust.cu
 var thrustSource []byte
 
-// What Thrust can be asked for.
+// Operations of Thrust.
 const (
 	Rank32  = "rank32"  // ranks of random numbers among uint32 keys
 	Point64 = "point64" // values of random uint64 keys

@@ -31,10 +31,10 @@ func (s *Site) find(name string) *Experiment {
 	return nil
 }
 
-// merge groups runs by machine. Runs come oldest first: what a later run
-// measured of an experiment takes the place of the same sets of an earlier one.
-// A set is what competed: one case, size and number of threads. Experiments
-// that are not known are left out, and notes say so.
+// merge groups runs by machine. Runs come oldest first: the sets of an
+// experiment in a later run replace the same sets of an earlier one. A set is
+// one case, size and number of threads, with all that competed in it.
+// Experiments that are not known are left out, and notes say so.
 func merge(runs []*Run, known []Known) (sites []*Site, notes []string) {
 	for _, run := range runs {
 		site := siteOf(&sites, run)

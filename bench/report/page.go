@@ -40,7 +40,7 @@ type Report struct {
 	Papers []*Paper
 	Sites  []*Site
 	Known  []Known
-	Notes  []string // what of the files was left out
+	Notes  []string // omitted parts of the files
 }
 
 // New merges runs.

@@ -97,7 +97,7 @@ type Row struct {
 	Reference     bool               `json:"reference,omitempty"`
 }
 
-// What a row can be asked for beside its further columns.
+// Figures of every row beside its further columns.
 const (
 	ofRate  = "rate"        // million operations a second, by the median
 	ofTime  = "time"        // nanoseconds an operation, by the median

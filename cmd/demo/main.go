@@ -1,9 +1,9 @@
-// Command demo shows what Pando does on this machine: it builds an index of generated
-// pairs and times every kind of query beside a binary search of the same data.
+// Command demo shows Pando on this machine: it builds an index of generated pairs and
+// times every kind of query beside a binary search of the same data.
 //
-// It is what `pando demo` is, as a program of its own that needs the library and nothing
-// else: the command pando also reads tables and serves pages, and takes minutes to
-// compile where nothing is compiled yet.
+// It is `pando demo` as a program of its own that needs the library and nothing else:
+// the command pando also reads tables and serves pages, and takes minutes to compile
+// where nothing is compiled yet.
 package main
 
 import (
@@ -69,7 +69,7 @@ func run(args []string, out, errs io.Writer) int {
 	return exitFailure
 }
 
-// result is what a demonstration finds.
+// result is the result of a demonstration.
 type result interface{ Print(io.Writer) }
 
 func execute(args []string, out, errs io.Writer) error {

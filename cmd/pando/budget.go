@@ -29,9 +29,9 @@ func (b budget) or(bytes int64, reason, advice string) budget {
 // unlimited is a budget that any other is smaller than.
 var unlimited = budget{bytes: math.MaxInt64}
 
-// newBudget returns what a build may take. A limit above 0, of --memory, takes the
-// place of what the machine has free; the limits that were set for this process
-// hold in any case.
+// newBudget returns the memory that a build may take. A limit above 0, of
+// --memory, takes the place of the machine's free memory; the limits that were set
+// for this process hold in any case.
 func newBudget(limit int64) budget {
 	b := spare(hostmem.Proc)
 	if limit > 0 {
@@ -45,16 +45,16 @@ func newBudget(limit int64) budget {
 	return b
 }
 
-// orGroups returns the smaller of a budget and what control groups leave this
-// process.
+// orGroups returns the smaller of a budget and the memory that control groups
+// leave this process.
 func (b budget) orGroups(proc, groups string) budget {
 	return b.or(hostmem.LeftInGroups(proc, groups), "this process's control group leaves it %s", "allow it more")
 }
 
-// orLimits returns the smaller of a budget and what `ulimit -v` and `ulimit -d`
-// leave this process: half of it, since they count addresses, and the heap holds
-// more of those than it uses, by the arenas it grows by and by what it has freed.
-// Linux alone tells them.
+// orLimits returns the smaller of a budget and half of the memory that `ulimit
+// -v` and `ulimit -d` leave this process: half, since they count addresses, and
+// the heap holds more of those than it uses, by the arenas it grows by and by
+// freed memory. Linux alone tells them.
 func (b budget) orLimits(proc string) budget {
 	limits, status := hostmem.Text(filepath.Join(proc, "self/limits")), hostmem.Text(filepath.Join(proc, "self/status"))
 	for _, l := range []struct{ name, used, flag string }{

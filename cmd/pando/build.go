@@ -115,7 +115,7 @@ func (f *buildFlags) run(cmd *cobra.Command, paths []string) error {
 	return nil
 }
 
-// print writes for people what was built.
+// print describes the new index for people.
 func (s *summary) print(w io.Writer) {
 	if s.Skipped > 0 {
 		fmt.Fprintf(w, "left out %s without a key or value\n", many(s.Skipped, "row", "rows"))
@@ -179,7 +179,7 @@ type build struct {
 	budget  budget
 	types   typed.Types
 	kinds   struct{ key, value table.Kind }
-	note    string // what the file says of its columns
+	note    string // about the file's columns
 	rows    *typed.Builder
 	nothing *table.Column // the value that stands for null, if one was given
 	sum     summary
@@ -283,9 +283,9 @@ func (b *build) fits(done, total int64) error {
 	return b.budget.check(b.rows.Need(expected), expected, true)
 }
 
-// forecastAfter is the number of rows from which on the total can be
-// estimated: readers read ahead, and what they have read but not returned yet
-// makes early estimates too low.
+// forecastAfter is the number of rows from which on the total can be estimated:
+// readers read ahead, and rows that they have read but not returned yet make
+// early estimates too low.
 const forecastAfter = 200_000
 
 // add adds the rows of a batch to the builder.

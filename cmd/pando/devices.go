@@ -14,7 +14,7 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// inventory is what a machine has that an index can run on.
+// inventory is the devices of a machine that an index can run on.
 type inventory struct {
 	CPU         cpu         `json:"cpu"`
 	GPUs        []gpu       `json:"gpus"`
@@ -142,7 +142,7 @@ func describeInterpreter() interpreter {
 	return interpreter{Name: info.Name, Capability: capability(info), TotalBytes: info.TotalBytes}
 }
 
-// advice returns what to do about a machine whose GPUs cannot be listed.
+// advice returns advice for a machine whose GPUs cannot be listed.
 func advice(err error) string {
 	switch {
 	case errors.Is(err, device.ErrNoDriver):

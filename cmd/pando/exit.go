@@ -41,7 +41,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// takes checks the number of arguments; its error names what is missing.
+// takes checks the number of arguments; its error names the missing ones.
 func takes(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -23,7 +23,7 @@ const histogramExample = `  pando histogram sales.pando                 ten bins
   pando histogram sales.pando 100 200 --bounds 0,10,100,1000
   pando histogram sales.pando --json          a line of JSON for each bin`
 
-// mostBins is the most bins that anybody will look at.
+// mostBins is the greatest number of bins: people do not look at more.
 const mostBins = 1_000_000
 
 func newHistogram() *cobra.Command {
@@ -87,7 +87,7 @@ func equalBins(s *typed.Summary, n int, bounds *table.Column) error {
 	return nil
 }
 
-// ascendingBounds sets bounds to what texts say.
+// ascendingBounds parses texts into bounds.
 func ascendingBounds(bounds *table.Column, texts []string) error {
 	for i, text := range texts {
 		if err := appendText(bounds, text); err != nil {

@@ -112,8 +112,8 @@ func (f *joinFlags) run(cmd *cobra.Command, path string, tables []string) error 
 	return nil
 }
 
-// openTables opens the tables. What is looked up is read apart, as the index's key
-// type; all else is passed on.
+// openTables opens the tables. The column to look up is read apart, as the index's
+// key type; all others are passed on.
 func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (table.Source, error) {
 	o, err := f.tableOptions()
 	if err != nil {
@@ -130,8 +130,8 @@ func (f *joinFlags) openTables(cmd *cobra.Command, paths []string, p *probe) (ta
 	return src, f.hintHeader(err, paths[0], append(f.columns, f.on)...)
 }
 
-// fit sets what a probe needs to know about the table: its last column is what is
-// looked up, and the others are what is written.
+// fit tells a probe about the table: its last column is looked up, and the others
+// are written.
 func (f *joinFlags) fit(p *probe, path string, src table.Source) error {
 	schema := src.Schema()
 	p.on = len(schema) - 1

@@ -115,7 +115,7 @@ func (in *input) whichColumn(path string, schema []table.Field) error {
 	return usagef("which column of %s has the keys? Add --key COL; there are %s%s", path, names(schema), hint)
 }
 
-// tellNotes prints what was decided about an input that a flag could change.
+// tellNotes prints decisions about an input that a flag could change.
 func tellNotes(w io.Writer, src table.Source) {
 	if s, ok := src.(interface{ Notes() []string }); ok {
 		for _, n := range s.Notes() {

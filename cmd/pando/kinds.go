@@ -10,7 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// note is what the command says in a file about the keys and values of an index,
+// note is the command's remark in a file about the keys and values of an index,
 // whose types there are those of Go: which numbers are dates.
 type note struct {
 	Key   string `json:"key,omitempty"`
@@ -24,10 +24,10 @@ type note struct {
 // longestName bounds the bytes of a name in a note, which has room for a thousand.
 const longestName = 256
 
-// noteText returns what a file says of kinds and of the columns of values, "" if there
-// is nothing to say. A column is called value without it, and so is one of a table
-// without a header, whose name is a number, and one whose name JSON cannot have or makes
-// too long for a note.
+// noteText returns the note for kinds and for the columns of values, "" if there is
+// nothing to say. A column is called value without it, and so is one of a table without
+// a header, whose name is a number, and one whose name JSON cannot have or makes too
+// long for a note.
 func noteText(key, value table.Kind, name string, several []table.Field) string {
 	if _, err := strconv.Atoi(name); err == nil || name == "value" || len(name) > longestName || !utf8.ValidString(name) {
 		name = ""
@@ -111,7 +111,7 @@ func valueName(ix typed.Index) string {
 	return "value"
 }
 
-// typeName returns what a column is, for people.
+// typeName returns the name of a column's type, for people.
 func typeName(f table.Field) string {
 	if f.Kind != (table.Kind{}) {
 		return f.Kind.String()

@@ -1,5 +1,5 @@
-// Command pando builds Pando indexes from files, queries them, and shows what
-// they do on this machine.
+// Command pando builds Pando indexes from files, queries them, and shows their
+// speed on this machine.
 package main
 
 import (
@@ -51,8 +51,8 @@ func run(args []string, out, errs io.Writer) int {
 	return code
 }
 
-// execute runs a command. What an index file does that changes meanwhile is an error
-// as any other.
+// execute runs a command. A fault in an index file that changes meanwhile is
+// returned as an error.
 func execute(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	watched.reset()
@@ -142,9 +142,8 @@ func runRoot(cmd *cobra.Command, args []string) error {
 const guard = "\x00"
 
 // guardNegatives marks negative numbers, so that flag parsing leaves them
-// alone: `pando get FILE -5` should work without a --. An argument after a
-// flag that takes a value belongs to the flag, and what follows -- needs no
-// guard.
+// alone: `pando get FILE -5` should work without a --. An argument after a flag
+// that takes a value belongs to the flag, and arguments after -- need no guard.
 func guardNegatives(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil {

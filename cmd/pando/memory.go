@@ -6,12 +6,12 @@ import (
 	"github.com/pando-index/pando/internal/hostmem"
 )
 
-// available estimates the bytes of memory that this process may still
-// allocate: what the system has to spare, or what a limit of the process leaves
-// it, whichever is less. 0 means not known.
+// available estimates the bytes of memory that this process may still allocate:
+// the memory that the system has to spare, or that a limit of the process
+// leaves it, whichever is less. 0 means not known.
 func available() int64 { return newBudget(0).bytes }
 
-// spare returns what the system can still give.
+// spare returns the memory that the system can still give.
 func spare(proc string) budget {
 	free := hostmem.Spare(proc)
 	if free == math.MaxInt64 {

@@ -68,7 +68,7 @@ func (p patient) Write(b []byte) (int, error) {
 	return p.Writer.Write(b)
 }
 
-// mayWrite refuses a folder, and what a command reads, whatever name or link it has:
+// mayWrite refuses a folder, and a file that the command reads, under any name or link:
 // the result of a mistaken command must not take its input's place, nor go behind it.
 // Path "" is stdout, "-" among reads stdin and "" nothing, and patterns stand for their
 // files.
@@ -121,8 +121,8 @@ func infoOf(path string, stream any) os.FileInfo {
 }
 
 // mayReplace refuses to replace a file that has something in it, unless it is an
-// index where an index will be: a typo must not cost anyone a table. Whoever may
-// replace anything (--force) does not ask.
+// index where an index will be: a typo must not cost anyone a table. With
+// --force it is not called.
 func mayReplace(path string, byIndex bool) error {
 	fi, err := os.Stat(path)
 	if err != nil || !fi.Mode().IsRegular() || fi.Size() == 0 {

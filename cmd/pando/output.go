@@ -46,8 +46,9 @@ var extensions = map[string]string{
 	".u32": "u32", ".u64": "u64", ".i32": "i32", ".i64": "i64", ".sosd32": "sosd32", ".sosd64": "sosd64",
 }
 
-// settle determines the format to write, and rejects what is impossible, or would
-// replace one of the files that the command reads, or another without --force.
+// settle determines the format to write, and rejects output that is impossible,
+// or would replace one of the files that the command reads, or another without
+// --force.
 func (o *output) settle(cmd *cobra.Command, reads ...string) error {
 	if err := o.settleFormat(cmd); err != nil {
 		return err
@@ -107,8 +108,8 @@ func fileOf(stream any) *os.File {
 	return f
 }
 
-// write opens the output, calls do with a writer, and keeps what was written
-// if do succeeds. settle must have been called.
+// write opens the output, calls do with a writer, and keeps the output if do
+// succeeds. settle must have been called.
 func (o *output) write(ctx context.Context, cmd *cobra.Command, do func(w io.Writer) error) error {
 	if !o.toStdout() {
 		return writeFile(ctx, o.path, func(w io.Writer) error { return compressed(o.path, w, do) })
@@ -121,7 +122,7 @@ func (o *output) write(ctx context.Context, cmd *cobra.Command, do func(w io.Wri
 	return w.Flush()
 }
 
-// flush writes what is buffered, where something is.
+// flush writes buffered output, if there is any.
 func flush(v any) error {
 	if f, ok := v.(interface{ Flush() error }); ok {
 		return f.Flush()

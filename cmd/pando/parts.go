@@ -98,8 +98,8 @@ func namedParts(ix typed.Index, as string, given bool) (table.Field, error) {
 	return f, nil
 }
 
-// apart returns a schema in which values of several columns are these columns, and what
-// does the same with a batch; nil where there are none.
+// apart returns a schema in which values of several columns are these columns, and a
+// function that does the same with a batch; nil where there are none.
 func apart(schema []table.Field) (out []table.Field, split func(*table.Batch) (*table.Batch, error)) {
 	any := false
 	for _, f := range schema {

@@ -95,7 +95,7 @@ func (p *probe) work(j *job) error {
 	return nil
 }
 
-// choose sets j.out according to what was found.
+// choose sets j.out according to the results.
 func (p *probe) choose(j *job, hits int) {
 	rows := j.in.Rows
 	switch {

@@ -77,7 +77,7 @@ func (p *progress) drawBar(done, total int64, rows int) {
 	_ = p.bar.Set64(done)
 }
 
-// unit returns the bar's option for what a second brings.
+// unit returns the bar's option for its speed.
 func (p *progress) unit() progressbar.Option {
 	if !p.rows {
 		return progressbar.OptionShowBytes(true)
@@ -88,7 +88,7 @@ func (p *progress) unit() progressbar.Option {
 	}
 }
 
-// end removes the bar, so that what follows starts on a line of its own.
+// end removes the bar, so that later output starts on a line of its own.
 func (p *progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Finish()

@@ -42,7 +42,7 @@ func openTables(paths []string, stdin io.Reader, o table.Options) (table.Source,
 			s.o.Columns = append(s.o.Columns, f.Name)
 		}
 		s.keepTypes(s.schema)
-	} else if o.Typed { // the last column is what is looked up
+	} else if o.Typed { // the last column is looked up
 		s.keepTypes(s.schema[:len(s.schema)-1])
 	}
 	for _, p := range paths {
@@ -124,7 +124,7 @@ func (s *several) Progress() (done, total int64) {
 
 func (s *several) Close() error { return s.now.Close() }
 
-// Notes returns what was decided about the first table.
+// Notes returns the decisions about the first table.
 func (s *several) Notes() []string {
 	if n, ok := s.now.(interface{ Notes() []string }); ok {
 		return n.Notes()

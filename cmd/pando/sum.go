@@ -82,7 +82,7 @@ func newStats() *cobra.Command {
 	return cmd
 }
 
-// summarized calls do with what the values between two bounds come to.
+// summarized calls do with the summary of the values between two bounds.
 func summarized(args []string, do func(ix typed.Index, s *typed.Summary) error) error {
 	ix, err := anywhere.openIndex(args[0])
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// watched are the index files that this command has open. They are mapped: what is
-// written over one changes under the command's feet, and what is cut off is a fault.
+// watched are the index files that this command has open. They are mapped: a write
+// to one changes the command's data, and a read of a part that was cut off faults.
 var watched watchList
 
 // watchList is files as they were when they were opened.
@@ -38,8 +38,8 @@ func (w *watchList) reset() {
 	w.files = nil
 }
 
-// check returns an error if a file was written over in place. One that another has
-// taken the place of is still what it was.
+// check returns an error if a file was written over in place. One that another
+// file has replaced is unchanged.
 func (w *watchList) check() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -40,8 +40,9 @@ func ofProcess(name string) (int64, bool) {
 	return hostmem.Field(textOf(hostmem.Proc+"/self/status"), name)
 }
 
-// textOf returns what a file has, or nothing if there is none. os.ReadFile would ask for
-// the file's time, and every program have what formats times and loads time zones in it.
+// textOf returns the contents of a file, or nothing if there is none. os.ReadFile would
+// ask for the file's time, and link the formatting of times and time zones into every
+// program.
 func textOf(path string) string {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -18,8 +18,8 @@
 // time for that: see pressure.go.
 //
 // With the build tag guard each block lies directly before a page that cannot
-// be read, and behind another, so that whatever reads past the end of the
-// block and its slack faults. It is for tests: huge pages are not used then.
+// be read, and behind another, so that a read past the end of the block and its
+// slack faults. It is for tests: huge pages are not used then.
 package arena
 
 import (
@@ -77,7 +77,7 @@ type Block struct {
 	released atomic.Bool
 }
 
-// mapping is what the system allocated: the part of a Block that its cleanup
+// mapping is memory from the system: the part of a Block that its cleanup
 // needs.
 type mapping struct {
 	addr   unsafe.Pointer
@@ -93,7 +93,7 @@ var inUse, mostInUse atomic.Int64
 func InUse() int64 { return inUse.Load() }
 
 // MostInUse returns the greatest InUse since it was last called: with it, tests
-// compare what a build takes with what it said it would.
+// compare the memory of a build with its estimate.
 func MostInUse() int64 { return mostInUse.Swap(inUse.Load()) }
 
 // count counts bytes as held.
@@ -122,7 +122,7 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 		return nil, fmt.Errorf("%w: needs %d bytes, the limit is %d", ErrLimit, total, limit)
 	}
 	length := int(total)
-	if guard > 0 && len(sizes) > 0 { // no more than what is asked for, so that the guard is next to it
+	if guard > 0 && len(sizes) > 0 { // no more than asked for, so that the guard is next to it
 		last := len(sizes) - 1
 		length = roundUp(offsets[last]+sizes[last], Align)
 	}
@@ -144,9 +144,9 @@ func New(sizes []int, slack int, pages Pages, limit int64) (*Block, error) {
 	return b, nil
 }
 
-// NewTally returns a block without memory of its own, for whoever takes memory
-// from a Pool: Account counts that, as long as the block is not released or
-// forgotten.
+// NewTally returns a block without memory of its own, for users that take
+// memory from a Pool: Account counts that, as long as the block is not released
+// or forgotten.
 func NewTally() *Block {
 	prepare(0, 0)
 	b := &Block{mem: new(mapping)}
@@ -154,7 +154,7 @@ func NewTally() *Block {
 	return b
 }
 
-// take maps length bytes of zeros, and counts so many bytes of them.
+// take maps length bytes of zeros, and counts bytes of them.
 func take(bytes, length int64, pages Pages) (*mapping, error) {
 	prepare(bytes, length)
 	m, err := orCollect(length, func() (*mapping, error) { return reserve(uintptr(length), pages) })
@@ -166,9 +166,9 @@ func take(bytes, length int64, pages Pages) (*mapping, error) {
 	return m, nil
 }
 
-// Account is told that the block's user has begun to use so many bytes more, or
-// has returned so many if delta is below 0. It is cheap. What is counted at the
-// end is subtracted when the block is released or collected.
+// Account adds delta to the bytes that the block's user has in use; it is
+// negative for bytes returned. It is cheap. The bytes counted at the end are
+// subtracted when the block is released or collected.
 func (b *Block) Account(delta int64) {
 	m := b.mem
 	for n := m.bytes.Load(); n >= 0; n = m.bytes.Load() {
@@ -192,7 +192,7 @@ func (b *Block) Offset(segment []byte) int {
 	return int(uintptr(unsafe.Pointer(unsafe.SliceData(segment))) - uintptr(b.Base()))
 }
 
-// Memory gives all segments as they lie, with what is between them.
+// Memory returns all segments as they lie, with the gaps between them.
 func (b *Block) Memory() []byte { return b.memory }
 
 // Bytes returns the memory that the block was made with, padding included; for

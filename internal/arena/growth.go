@@ -10,17 +10,17 @@ import (
 	"unsafe"
 )
 
-// Where the system limits the addresses of a process (ulimit -v), whatever is mapped
-// is taken from all others: from Go's heap, which ends the program where it cannot
-// grow, from the stacks of threads that cgo starts, from libraries. So blocks and
-// pools take what they need when they need it, and leave room: see leave.
+// Where the system limits the addresses of a process (ulimit -v), every mapping
+// takes addresses from all others: from Go's heap, which ends the program where it
+// cannot grow, from the stacks of threads that cgo starts, from libraries. So blocks
+// and pools take addresses when they need them, and leave room: see leave.
 //
 // The range of a pool begins at a place in the middle of the addresses, where no
 // system puts anything by itself, and the ranges are as far from each other as
 // all addresses that were left. So each can grow where it is, and numbers become
 // addresses as they do without a limit.
 
-// growing is held by whoever looks how many addresses are left and maps some.
+// growing is held by goroutines that look how many addresses are left and map some.
 var growing sync.Mutex
 
 // middle is where the next range is tried; 0 before the first. growing guards it.
@@ -38,8 +38,8 @@ func InStep(a, b *Pool) (*Pool, *Pool) {
 
 // reserveFirst finds places for ranges that grow up to most chunks, or as far as the
 // limit of addresses allows, and maps their first slot, which links of zeros lead to.
-// What others take now they may give back, so that it is the limit that counts, and
-// not what is left. It reports whether there are such places.
+// Others may give back the addresses that they have now, so that the limit counts,
+// and not the number of addresses left. It reports whether there are such places.
 func (p *Pool) reserveFirst(most int, limit int64) bool {
 	if limit < math.MaxInt64 {
 		most = min(most, int(limit/int64(p.slots*p.SlotBytes()))+1)
@@ -91,8 +91,8 @@ func placeRange(first, most uintptr) (unsafe.Pointer, error) {
 	return nil, fmt.Errorf("%w: there is no place for them", ErrMemory)
 }
 
-// grow makes so many slots readable, where ranges grow; elsewhere they are. mu is
-// held.
+// grow makes the given number of slots readable, where ranges grow; elsewhere
+// they are. mu is held.
 func (p *Pool) grow(slots int) error {
 	if p.ends == nil || int64(slots) <= p.ready.Load() {
 		return nil
@@ -123,8 +123,8 @@ func (p *Pool) grow(slots int) error {
 	return nil
 }
 
-// lacks returns the bytes of addresses that so many slots take beyond those that
-// are mapped. growing is held.
+// lacks returns the bytes of addresses that the given number of slots takes
+// beyond those that are mapped. growing is held.
 func (p *Pool) lacks(slots int) (bytes int64) {
 	for part, size := range p.parts {
 		bytes += max(0, int64(partEnd(slots, size))-int64(p.ends[part]))
@@ -132,7 +132,7 @@ func (p *Pool) lacks(slots int) (bytes int64) {
 	return bytes
 }
 
-// extend maps what so many slots lack. growing is held.
+// extend maps the addresses that the given number of slots lacks. growing is held.
 func (p *Pool) extend(slots int) error {
 	for part, size := range p.parts {
 		end, to := p.ends[part], partEnd(slots, size)
@@ -160,7 +160,7 @@ func (p *Pool) endOf(part int) uintptr {
 	return p.ends[part]
 }
 
-// partEnd returns the bytes of a part for so many slots.
+// partEnd returns the bytes of a part for the given number of slots.
 func partEnd(slots, size int) uintptr { return pagesOf(uintptr(slots)*uintptr(size) + spareBytes) }
 
 // pagesOf returns bytes as those of whole pages.
@@ -203,7 +203,7 @@ func (p *Pool) reclaim() bool {
 // machines that others keep busy, wait for longer.
 var reclaimTime = 100 * time.Millisecond
 
-// What to leave to the rest of the program.
+// Addresses to leave to the rest of the program.
 const (
 	// heapGrowth is for Go's heap, which grows by 64 MiB at a time and ends the
 	// program where there are none.
@@ -225,8 +225,8 @@ var atFirst struct{ left, ours int64 }
 // pooled is the bytes of addresses that ranges have grown by. growing guards it.
 var pooled int64
 
-// leave returns an error if so many bytes of addresses more would leave too few to
-// the rest of the program. growing is held.
+// leave returns an error if taking bytes of addresses would leave too few to the
+// rest of the program. growing is held.
 func leave(bytes int64) error {
 	left := addressesLeft()
 	if left == math.MaxInt64 {
@@ -236,7 +236,7 @@ func leave(bytes int64) error {
 	if atFirst.left == 0 {
 		atFirst.left, atFirst.ours = max(left, 1), ours
 	}
-	others := atFirst.left - left - (ours - atFirst.ours) // have taken so many since
+	others := atFirst.left - left - (ours - atFirst.ours) // bytes that others have taken since
 	if room := roomOf(atFirst.left, others, readGo().total, threads(), runtime.GOMAXPROCS(0)); bytes > left-room {
 		return fmt.Errorf("%w: %d MiB of addresses are left (ulimit -v), of which the rest of the program needs %d; raise the limit",
 			ErrMemory, max(left, 0)>>20, room>>20)
@@ -244,17 +244,17 @@ func leave(bytes int64) error {
 	return nil
 }
 
-// roomOf returns the addresses to leave to the rest of a program that has taken some
-// since there were so many at first, and that has so much memory of Go, whose heap may
-// double before it is collected, and so many threads. With what it has taken it is half
-// of the first ones at most, but leastRoom more than that if there are so many.
+// roomOf returns the bytes of addresses to leave to the rest of a program, which has
+// taken some of the first ones that were left, and has a Go heap, which may double
+// before it is collected, and threads. Together with taken they are at most half of
+// first, but at least leastRoom, as long as that is no more than two thirds of first.
 func roomOf(first, taken, heap int64, threads, procs int) int64 {
 	room := max(heapGrowth, heap) + int64(max(procs+moreThreads-threads, lateThreads))*threadBytes
 	return min(room, max(first/2-taken, min(leastRoom, first/3*2)))
 }
 
-// leaving calls take, which maps so many bytes, unless these would leave too few
-// addresses to the rest of the program.
+// leaving calls take, which maps the given bytes, unless these would leave too
+// few addresses to the rest of the program.
 func leaving(bytes int64, take func() (*mapping, error)) (*mapping, error) {
 	if onHeap || addressesLeft() == math.MaxInt64 {
 		return take()

@@ -62,7 +62,7 @@ func mmap(at unsafe.Pointer, length uintptr, prot, flags int) (unsafe.Pointer, e
 	return addr, named(err)
 }
 
-// named returns an error that wraps ErrMemory too where that is what it says.
+// named returns an error that also wraps ErrMemory where the system is out of memory.
 func named(err error) error {
 	if errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EAGAIN) {
 		return fmt.Errorf("%w: %w", ErrMemory, err)
@@ -159,6 +159,6 @@ func unreserveAt(at unsafe.Pointer, length uintptr) { unix.MunmapPtr(at, length)
 
 // decommit gives the memory at an address back; from then on it reads as zeros.
 func decommit(at unsafe.Pointer, length uintptr) {
-	// If that fails, what was written stays until it is overwritten.
+	// If that fails, the old bytes stay until they are overwritten.
 	unix.Madvise(unsafe.Slice((*byte)(at), length), unix.MADV_DONTNEED)
 }

@@ -18,8 +18,8 @@ import (
 //
 // The ranges are reserved once for the whole process, since a range cannot move
 // while it is read: an address follows from a number without a table. Slots are
-// taken and given back by the chunk. What is not taken, or was given back, takes
-// no memory and reads as zeros, so that a reader who is late never faults.
+// taken and given back by the chunk. A chunk that is not taken, or was given
+// back, takes no memory and reads as zeros, so that a late reader never faults.
 //
 // Where the system limits addresses (ulimit -v), a reservation would leave none to
 // the rest of the program. There a range has a place, far from everything else, and
@@ -45,8 +45,8 @@ type Pool struct {
 	until time.Duration // since started: chunks that a collection has found have come back by then
 }
 
-// started is when the program began. A time.Time in a Pool would bring what formats times
-// into every program, as Pools are part of what interfaces hold.
+// started is when the program began. A time.Time in a Pool would link the formatting of
+// times into every program, as interfaces hold Pools.
 var started = time.Now()
 
 // mostSlots is the number of slots that a pool tries to reserve addresses for:
@@ -65,7 +65,7 @@ const spareBytes = 4096
 // A chunk of each part must be a multiple of the page size.
 func NewPool(slots int, parts ...int) *Pool { return NewPoolOf(mostSlots, slots, parts...) }
 
-// NewPoolOf is NewPool for at most so many slots in all.
+// NewPoolOf is NewPool for at most most slots in all.
 func NewPoolOf(most, slots int, parts ...int) *Pool {
 	for _, size := range parts {
 		if slots*size%4096 != 0 {
@@ -85,7 +85,7 @@ func (p *Pool) Base(part int) unsafe.Pointer {
 	return p.bases[part]
 }
 
-// Most returns the number of slots that may be read: what is behind must not be.
+// Most returns the number of slots that may be read: slots behind must not be.
 // Where ranges grow, it does.
 func (p *Pool) Most() int {
 	p.once.Do(p.reserve)
@@ -151,7 +151,7 @@ func (p *Pool) reserveAll(chunks int) bool {
 }
 
 // Take returns the number of a chunk for the caller alone. Its memory is zero,
-// or what whoever had it before has left there. huge asks for huge pages.
+// or as its last user has left it. huge asks for huge pages.
 func (p *Pool) Take(huge bool) (chunk int, err error) {
 	p.once.Do(p.reserve)
 	if deny := p.deny.Load(); deny != nil && (*deny)() {
@@ -185,7 +185,7 @@ func (p *Pool) take(huge bool) (chunk int, err error) {
 	for part, size := range p.parts {
 		if huge && !p.huge[chunk] {
 			from, to := hugeAround(uintptr(chunk), uintptr(p.slots*size))
-			if p.ends != nil { // what is behind is not there yet, or is another's
+			if p.ends != nil { // addresses behind are not mapped yet, or are another's
 				to = min(to, p.endOf(part))
 			}
 			adviseHuge(&mapping{addr: unsafe.Add(p.bases[part], from), length: to - from}, to-from)

@@ -16,7 +16,7 @@ import (
 //
 //   - GOGC: when blocks have grown by GOGC percent of all that was live after
 //     the last collection, on the heap and off it. That runs in the background;
-//     whoever takes a block when they have grown by twice as much waits for it.
+//     a goroutine that takes a block when they have grown by twice as much waits for it.
 //   - The memory limit (debug.SetMemoryLimit): before a block is taken with
 //     which Go's memory and blocks together would be above it.
 //   - Addresses, where the system limits them (ulimit -v): before a block is
@@ -24,25 +24,26 @@ import (
 //     here, since they keep their addresses until they are collected.
 //   - Failure: when the system refuses a block.
 //
-// What was live is looked up after every collection, whoever started it. Where
-// blocks are Go's own memory (heap.go), the collector sees them by itself.
+// The live memory is looked up after every collection, also those of Go itself.
+// Where blocks are Go's own memory (heap.go), the collector sees them by
+// itself.
 
 const (
 	// leastGrowth is the growth from which on a collection pays: as for the heap,
 	// with a GOGC of 100.
 	leastGrowth = 4 << 20
 
-	// leastShare is the share of what is live by which blocks must have grown
+	// leastShare is the share of live memory by which blocks must have grown
 	// before a limit makes the collector run again. It keeps a program that
 	// really needs as much as its limit from doing nothing but collect.
 	leastShare = 8
 
 	// mostCollections is how often the collector runs for a block that the system
-	// refuses: what is in a sync.Pool is found unused by the third only.
+	// refuses: objects in a sync.Pool are found unused by the third only.
 	mostCollections = 3
 )
 
-// state is what is known since the last collection, of all blocks.
+// state describes all blocks since the last collection.
 var state struct {
 	sync.Mutex
 	blocks map[*mapping]known
@@ -54,8 +55,8 @@ var state struct {
 }
 
 // known is a block as this file knows it. Blocks that were made while a
-// collection ran are not said to be live by it: so what is forgotten in that
-// time does not put off the next.
+// collection ran are not said to be live by it: so blocks that are forgotten in
+// that time do not put off the next.
 type known struct {
 	block weak.Pointer[Block]
 	born  int // epoch
@@ -102,7 +103,7 @@ func noticed(int) {
 	hook()
 }
 
-// begin says that what is made from now on is younger than the collection that
+// begin notes that blocks made from now on are younger than the collection that
 // comes next.
 func begin() {
 	state.Lock()
@@ -110,8 +111,8 @@ func begin() {
 	state.Unlock()
 }
 
-// collected unmaps the blocks that a collection has found unused, and notes
-// what is live. collecting is held.
+// collected unmaps the blocks that a collection has found unused, and notes the
+// live memory. collecting is held.
 func collected() {
 	var unused []*mapping
 	live := int64(0)
@@ -135,12 +136,12 @@ func collected() {
 	reckon()
 }
 
-// collecting is held by whoever runs the collector, so that it runs once for
-// all who ask for it at the same time.
+// collecting is held by the goroutine that runs the collector, so that it runs
+// once for all that ask for it at the same time.
 var collecting sync.Mutex
 
-// collect runs the collector and unmaps what it finds, if that is still to be
-// done when another collection has ended.
+// collect runs the collector and unmaps the blocks it finds, if that is still
+// to be done when another collection has ended.
 func collect(still func() bool) {
 	collecting.Lock()
 	defer collecting.Unlock()
@@ -165,7 +166,7 @@ func collectNow() {
 	collected()
 }
 
-// goMemory is what Go says of its own memory.
+// goMemory is Go's own statistics of its memory.
 type goMemory struct {
 	percent int64 // GOGC; below 0 for off
 	limit   int64 // math.MaxInt64 for none
@@ -190,7 +191,7 @@ func readGo() goMemory {
 	return goMemory{percent: n(0), limit: n(1), live: n(2), total: n(3) - n(4)}
 }
 
-// reckon sets trigger and wait by what GOGC and the limit are now.
+// reckon sets trigger and wait by the present values of GOGC and the limit.
 func reckon() {
 	g := readGo()
 	state.Lock()
@@ -217,8 +218,8 @@ func took() {
 	}
 }
 
-// prepare collects, if it is time to, before a block is taken: so many bytes of
-// memory and of addresses.
+// prepare collects, if it is time to, before a block is taken: bytes of memory
+// and length bytes of addresses.
 func prepare(bytes, length int64) {
 	reckon()
 	late := func() bool { return inUse.Load() > wait.Load() }
@@ -254,9 +255,9 @@ func crowded(bytes, length int64) bool {
 	return leave(length) != nil
 }
 
-// orCollect calls take, which maps so many bytes, until the system does not refuse it
-// and enough addresses are left, with a collection after each refusal as long as there
-// are blocks to be found.
+// orCollect calls take, which maps the given bytes, until the system does not refuse
+// it and enough addresses are left, with a collection after each refusal as long as
+// there are blocks to be found.
 func orCollect(bytes int64, take func() (*mapping, error)) (*mapping, error) {
 	m, err := leaving(bytes, take)
 	for i := 0; i < mostCollections && errors.Is(err, ErrMemory) && addresses.Load() > 0; i++ {

@@ -3,7 +3,7 @@ package arena
 import "sync/atomic"
 
 // Slots is the memory for nodes of one size that a tree has taken from a pool of
-// the process, chunk by chunk. Whoever uses it holds a lock, or is alone.
+// the process, chunk by chunk. Its caller holds a lock, or is alone.
 type Slots struct {
 	Pool *Pool
 	// Stride is how many slots of the pool one slot takes; 0 is one. Pools whose
@@ -11,7 +11,7 @@ type Slots struct {
 	Stride int
 
 	chunks  map[int]*slotChunk
-	partial []*slotChunk // those with free slots, some of which somebody has had
+	partial []*slotChunk // those with free slots, some of which were in use before
 	spare   []*slotChunk // those that nobody has had a slot of: they take no memory yet
 	used    int          // slots handed out
 	free    int          // slots that are not
@@ -103,9 +103,10 @@ func (s *Slots) Take(promised bool) (slot int, serial uint64, err error) {
 	return slot*s.stride() + c.number*s.Pool.Slots(), c.serial, nil
 }
 
-// TakeFresh returns the first of some slots in a row that nobody has had yet, and how many
-// they are: n, or what a chunk has left. There are none where Take would return one that was given back, or
-// if fewer than n are free, or promised if that is asked for. It is faster than to take them one by one.
+// TakeFresh returns the first of some slots in a row that nobody has had yet, and how many they
+// are: n, or the rest of a chunk. There are none where Take would return one that was given back,
+// or if fewer than n are free, or promised if that is asked for. It is faster than to take them
+// one by one.
 func (s *Slots) TakeFresh(n int, promised bool) (first, count int) {
 	if promised && s.kept < n || !promised && s.free-s.kept < n {
 		return 0, 0

@@ -1,18 +1,18 @@
-// Package backlog is what a tree on a GPU has accepted and its twin in host memory
-// does not have yet: a log of runs, one a batch, which are folded into the tree in
-// host memory in the background, and notes of what single operations have changed
-// there and the GPU does not have yet.
+// Package backlog holds the changes that one of two equal trees has and the other
+// does not have yet: a log of runs, one a batch, that a tree on a GPU has accepted
+// and that are folded into its twin in host memory in the background, and notes of
+// keys that single operations have changed there and the GPU does not have yet.
 //
 // Order is kept by few rules:
 //
-//   - Who changes the tree in host memory holds the stripe of its key, or all
+//   - A writer of the tree in host memory holds the stripe of its key, or all
 //     stripes. While the log is not empty it holds all stripes, so nothing comes
 //     between a batch and its fold.
 //   - A search for one key looks at the log, newest run first, before the tree.
 //     Everything else that reads the tree in host memory waits until the log is
 //     empty.
 //   - A batch on the GPU begins by bringing the GPU up to date, with all stripes
-//     held: so whoever was seen by others has been noted.
+//     held: so every change that others have seen is noted.
 //
 // Packages twin and cuart keep numbers and strings by these rules.
 package backlog
@@ -26,15 +26,16 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Run is what one batch comes to, in memory of its own.
+// Run is the effects of one batch, in memory of its own.
 type Run[K, V any] interface {
-	// Get returns what the run says of a key, if it says something.
+	// Get returns the outcome of the run's last operation on a key. known is whether
+	// there is one.
 	Get(key K) (val V, ok, known bool)
 	// Fold folds the run into the tree in host memory.
 	Fold()
-	// Free takes the memory: nobody reads it any more.
+	// Free gives the memory back, when no reader is left.
 	Free()
-	// Size is what counts against the bound of the log.
+	// Size returns the bytes that count against the bound of the log.
 	Size() int
 }
 
@@ -47,7 +48,7 @@ type Log[K, V any] struct {
 	less    sync.Cond // a run was folded
 
 	runs    atomic.Pointer[[]Run[K, V]] // oldest first; nil for none
-	read    sync.RWMutex                // held by who reads runs, so that their memory stays
+	read    sync.RWMutex                // held by readers of runs, so that their memory stays
 	size    int                         // of all runs
 	have    int                         // entries of the tree with all runs folded
 	coming  bool                        // a batch is on its way
@@ -66,7 +67,8 @@ func (g *Log[K, V]) Init(s *Stripes[K], most int) {
 // Pending reports whether there is a run.
 func (g *Log[K, V]) Pending() bool { return g.runs.Load() != nil }
 
-// Get returns what the log says of a key, if it says something.
+// Get returns the outcome of the log's last operation on a key. known is whether
+// there is one.
 func (g *Log[K, V]) Get(key K) (val V, ok, known bool) {
 	if g.runs.Load() == nil {
 		return val, false, false
@@ -107,7 +109,7 @@ func (g *Log[K, V]) Wait() {
 	g.empty()
 }
 
-// empty is Wait for who holds the lock.
+// empty is Wait for a caller that holds the lock.
 func (g *Log[K, V]) empty() {
 	for g.runs.Load() != nil {
 		g.less.Wait()
@@ -115,8 +117,8 @@ func (g *Log[K, V]) empty() {
 }
 
 // Begin makes room for a batch whose run has a size: it waits until the log is short
-// enough, and, where somebody waits for that or for a stripe, until it is empty. Then all
-// stripes are held for the batch, until Accept or End. One goroutine at a time
+// enough, and, where another goroutine waits for that or for a stripe, until it is empty.
+// Then all stripes are held for the batch, until Accept or End. One goroutine at a time
 // may have begun.
 func (g *Log[K, V]) Begin(size int) {
 	g.mu.Lock()
@@ -134,7 +136,8 @@ func (g *Log[K, V]) Begin(size int) {
 	}
 }
 
-// Accept adds what the batch comes to. entries is what the tree has with it.
+// Accept adds the run of the batch. entries is the number of entries that the tree
+// has with it.
 func (g *Log[K, V]) Accept(r Run[K, V], entries int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -183,7 +186,7 @@ func (g *Log[K, V]) fold() {
 // done takes the oldest run out of the log, and reports whether there is no
 // other. Then the stripes are let go, unless a batch is on its way.
 func (g *Log[K, V]) done(r Run[K, V]) (empty bool) {
-	g.read.Lock() // nobody reads it any more
+	g.read.Lock() // no reader is left
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	runs := slices.Clone((*g.runs.Load())[1:])
@@ -203,8 +206,8 @@ func (g *Log[K, V]) done(r Run[K, V]) (empty bool) {
 	return empty
 }
 
-// Insist does what must not be lost, until it succeeds: where the system has no
-// memory for what was accepted, it is tried again.
+// Insist calls do until it succeeds, for changes that were accepted and must
+// not be lost: where the system has no memory for them, it tries again.
 func Insist(do func() error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := do()

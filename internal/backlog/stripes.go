@@ -9,8 +9,8 @@ import (
 // single keys.
 const stripes = 64
 
-// Stripes is who changes the tree in host memory, and the keys that have changed there
-// since the GPU was up to date.
+// Stripes is the locks for writers of the tree in host memory, and the keys that have
+// changed there since the GPU was up to date.
 type Stripes[K any] struct {
 	stripes [stripes]stripe[K]
 	dirty   atomic.Int64 // keys that are noted, or about to be
@@ -75,7 +75,7 @@ func (s *Stripes[K]) Noted() (keys []K) {
 	return keys
 }
 
-// Clear forgets what is noted: the GPU has it. All stripes are held.
+// Clear forgets the notes: the GPU has the changes. The caller holds all stripes.
 func (s *Stripes[K]) Clear() {
 	for i := range s.stripes {
 		clear(s.stripes[i].keys)

@@ -14,16 +14,16 @@ import (
 // which they are to be done.
 type Ops[C Code] struct {
 	Keys  []C
-	Vals  []C    // what a Set sets
+	Vals  []C       // values of Sets
 	Kinds []op.Kind // nil where all are of one kind
 	Kind  op.Kind
-	// Old and Found are set to what was there just before each operation, unless
-	// they are nil.
+	// Old and Found are set to the value just before each operation, and whether
+	// there was one, unless they are nil.
 	Old   []C
 	Found []bool
-	// Seen, unless it is nil, is called with what a Get has found while it is in
-	// the tree, and what it stands for sure to be there. It may be called again for
-	// the same operation: the last time counts.
+	// Seen, unless it is nil, is called with the value that a Get has found while
+	// the value is in the tree, and the memory that it stands for sure to be there.
+	// It may be called again for the same operation: the last time counts.
 	Seen func(i int, val C)
 }
 
@@ -121,7 +121,7 @@ func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
 	return b.err
 }
 
-// promises counts what is left of the leaves promised to a batch.
+// promises counts the leaves promised to a batch that it has not taken yet.
 type promises struct {
 	mu   sync.Mutex
 	left int
@@ -210,13 +210,13 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 	}
 }
 
-// worker is what one goroutine needs for a batch.
+// worker is the state of one goroutine in a batch.
 type worker[C Code] struct {
 	*batch[C]
 	used   *promises
 	s      *scratch[C]
 	gen    uint64
-	quick  bool // the batch only sets values, and nobody asks for old ones or wants to see steps
+	quick  bool // the batch only sets values, no old ones are asked for, and no recorder is set
 	delta  int  // entries more than before
 	bounds []boundary[C]
 }
@@ -407,7 +407,7 @@ func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
 	return true
 }
 
-// take reports whether a leaf may be taken from what is promised.
+// take takes one of the promised leaves, and reports whether there was one.
 func (p *promises) take() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -74,8 +74,9 @@ type info struct {
 	missing uint64 // bit j: line j has to be kept for a snapshot before it is changed
 }
 
-// partly is added to the epoch of a leaf some lines of which are missing: so it
-// is no epoch, and whoever is to write more than some lines touches it first.
+// partly is added to the epoch of a leaf some lines of which are missing. The
+// sum equals no epoch, so a writer that changes more than some lines touches
+// the leaf first.
 const partly = 1 << 63
 
 // changed returns the epoch in which a leaf was last changed.
@@ -118,8 +119,8 @@ func setIndex[C Code](node unsafe.Pointer) {
 	}
 }
 
-// setIndexOf sets what the index line of a node has of separators [from, to),
-// and reports whether that is anything.
+// setIndexOf copies those of separators [from, to) to the index line of a node
+// that belong there, and reports whether there are any.
 func setIndexOf[C Code](node unsafe.Pointer, from, to int) (any bool) {
 	perLine := simd.LineBytes / width[C]()
 	index, seps := simd.RegularIndex[C](node), simd.RegularSeps[C](node)

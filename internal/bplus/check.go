@@ -28,7 +28,7 @@ func (t *Tree[C]) Check() error {
 	return c.memory()
 }
 
-// checking is what Check has seen so far.
+// checking is the state of a Check.
 type checking[C Code] struct {
 	t       *Tree[C]
 	entries int

@@ -24,7 +24,7 @@ type Cursor[C Code] struct {
 	many   int    // lines to be read at a time
 	sought bool   // it was found by a search: its first line may have entries before pos
 	pos    C      // the next entry is not before
-	begin  C      // what pos was before the last entry, or span
+	begin  C      // pos before the last entry, or span
 	end    bool   // there is none
 	down   bool
 	room   run[C] // memory of entries
@@ -63,14 +63,14 @@ func (t *Tree[C]) cursor(key C, down bool) *Cursor[C] {
 // Done gives the cursor's memory to a later one. It must not be used again.
 func (c *Cursor[C]) Done() {
 	t := c.t
-	c.t = nil // what is in the pool does not keep the tree
+	c.t = nil // a cursor in the pool does not keep the tree
 	t.cursors.Put(c)
 }
 
 // Next returns the next entry, and false if there is none.
 func (c *Cursor[C]) Next() (key, val C, ok bool) {
 	if len(c.from.keys) > 0 && len(c.passed) == 0 && c.here.word&simd.WordSealed == 0 && !stall.On && !mutant.On && c.valid() {
-		key, val = c.take() // as nearly always: the leaf is still what it was
+		key, val = c.take() // as nearly always: the leaf has not changed
 		return key, val, true
 	}
 	if !c.ready() {
@@ -142,22 +142,22 @@ func (c *Cursor[C]) Resume(key C) {
 	c.restart()
 }
 
-// Undo goes back to before what the last call of Next or Span has returned: the next
-// one begins where that one began, whatever has changed since.
+// Undo takes the last call of Next or Span back: the next call begins where that one
+// began, even if the tree has changed since.
 func (c *Cursor[C]) Undo() {
 	c.pos, c.end = c.begin, false
 	c.restart()
 }
 
-// Guard tells whether a leaf is still what it was: its word never comes back,
-// even where its memory is used again, and Close changes it, too. A loop whose
-// compiler would call Holds loads the word itself.
+// Guard tells whether a leaf is unchanged: a word that it once had never comes
+// back, even where its memory is used again, and Close changes it, too. A loop
+// whose compiler would call Holds loads the word itself.
 type Guard struct {
 	Word *uint64
 	Was  uint64
 }
 
-// Holds reports whether what is left of a span is still what comes next.
+// Holds reports whether the rest of a span is still valid: its entries come next.
 func (g Guard) Holds() bool { return atomic.LoadUint64(g.Word) == g.Was }
 
 // ready makes sure that the next entry has been read, and is there at this time.
@@ -199,7 +199,7 @@ func (c *Cursor[C]) Move(key C, down bool) {
 	c.restart()
 }
 
-// valid reports whether what was read is still so.
+// valid reports whether the entries that were read are unchanged.
 func (c *Cursor[C]) valid() bool {
 	if mutant.On && mutant.Is("cursor's version") {
 		return true
@@ -298,8 +298,8 @@ func (c *Cursor[C]) sideways() bool {
 	return true
 }
 
-// fetchNext prefetches what is likely to be read after lines [first, end) of a
-// leaf, where a range may be short.
+// fetchNext prefetches the lines that are likely to be read after lines [first,
+// end) of a leaf, where a range may be short.
 func (c *Cursor[C]) fetchNext(l leaf[C], first, end int) {
 	const ahead = moreLines / 2
 	if c.many == firstLines {

@@ -14,8 +14,8 @@ const bucketKeys = 4096
 // GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i], where
 // found is not nil, to whether there is one. It returns the number of keys found.
 // vals must not overlap keys. use, unless nil, is called with each span of values
-// while what they stand for is sure to be there; it may be called again for the
-// same span.
+// while the memory that they stand for is sure to be there; it may be called
+// again for the same span.
 func (t *Tree[C]) GetBatch(keys, vals []C, found []bool, workers int, use func(lo, hi int)) (hits int) {
 	t.lockRead()
 	defer t.unlockRead()

@@ -8,8 +8,8 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// What this file has is for experiments that change a tree as the HB+-tree paper
-// does (package papers/hbplus); the tree itself does not need it.
+// This file is for experiments that change a tree as the HB+-tree paper does
+// (package papers/hbplus); the tree itself does not need it.
 
 // ErrStructure is the error for a change that cannot be made in place.
 var ErrStructure = errors.New("the leaf has to be split")
@@ -45,8 +45,8 @@ type Node struct {
 }
 
 // Around appends the nodes on the way to a key and the neighbours of each, some
-// of them more than once: what a split may have made or changed. Nobody else may
-// write meanwhile.
+// of them more than once: all nodes that a split may have made or changed. The
+// caller is the only writer.
 func (t *Tree[C]) Around(key C, to []Node) []Node {
 	t.structure.Lock()
 	defer t.structure.Unlock()
@@ -109,9 +109,9 @@ func NodeBytes[C Code](n Node) int {
 	return size
 }
 
-// CopyNode copies what a search reads of a node: index line, separators, and the
-// references of an upper node. Of a node that is changed meanwhile it makes
-// nonsense.
+// CopyNode copies the parts of a node that a search reads: index line,
+// separators, and the references of an upper node. The copy of a node that is
+// changed meanwhile is garbage.
 func (t *Tree[C]) CopyNode(n Node, dst []byte) {
 	at := t.leaf(n.Number).pilot
 	if n.Upper {

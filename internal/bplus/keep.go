@@ -11,28 +11,30 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// A state that is kept for a snapshot is whole, which is a leaf like any other,
-// or incomplete: then it has those lines of the leaf that were to be changed
-// since, as they were. The other lines are still as they were, so they are found
-// in the state that the next newer snapshot has kept of the leaf, if any, and else
-// in the leaf itself. With each line of the block goes the line of its separator,
-// since no other is written with it, unless the leaf is written anew: before that
-// its state is made whole. The index line follows from the separators. Which lines
-// of the block have still to be kept before they are changed is in the leaf's
-// info.
+// A snapshot keeps the former state of a leaf whole or incomplete. A whole state
+// is a leaf like any other. An incomplete state holds copies of only those lines
+// of the leaf that writers were about to change. The other lines have not changed
+// since: a reader takes them from the state that the next newer snapshot keeps of
+// the leaf, if there is one, or else from the leaf itself. A line of the block is
+// kept together with the line that holds its separator, since a change writes no
+// other line of separators. A writer that rewrites the leaf makes its state whole
+// first. The index line is computed from the separators. The leaf's info has the
+// set of lines of the block that are still to be kept before they are changed.
 
-// state is what is kept of a leaf: the number of a leaf, or of a first piece.
+// state is the kept state of a leaf: the number of a leaf if it is whole, else of its
+// first piece.
 type state struct {
 	at    uint32
 	whole bool
 }
 
-// pieceRoom is the number of lines in a piece: most often two or three are kept at
-// once.
+// pieceRoom is the number of lines that a piece has room for: most changes keep
+// two or three.
 const pieceRoom = 3
 
-// mostLines is the number of lines of a block that an incomplete state has at
-// most, unless it comes from two: above, a leaf takes hardly more memory.
+// mostLines is the greatest number of lines of a block in an incomplete state,
+// unless two states were joined: with more lines, a whole leaf takes hardly
+// more memory.
 const mostLines = 24
 
 // piece is memory for lines of an incomplete state.
@@ -41,14 +43,14 @@ type piece struct {
 	known known            // in the first piece
 	last  uint32           // in the first piece: the last
 	more  uint32           // the next piece, or nothing
-	n     uint8            // lines in this one
+	n     uint8            // lines in this piece
 	which [pieceRoom]uint8 // their numbers: see lineSet
 	_     [simd.LineBytes - 44]byte
 	lines [pieceRoom][simd.LineBytes / 8]uint64
 }
 
-// known is what an incomplete state knows beside its lines: what else of a leaf
-// may change when it is not written anew.
+// known holds the rest of an incomplete state: the words of a leaf, beside its
+// lines, that a change without rewriting the leaf may alter.
 type known struct {
 	epoch, full uint64 // of the leaf's info
 	entries     uint64
@@ -59,14 +61,15 @@ const pieceBytes = simd.LineBytes * (1 + pieceRoom)
 // keeps is the memory for pieces of all trees. A chunk is a huge page.
 var keeps = arena.NewPoolOf(1<<30, arena.HugeSize/pieceBytes, pieceBytes)
 
-// lineSet is lines of a leaf: those of separators, and those of the block. These
-// have numbers from 0 on, those of separators from lines on.
+// lineSet is a set of lines of a leaf. Lines of the block are numbered from 0
+// on, lines of separators from lines on.
 type lineSet struct{ seps, block uint64 }
 
-// allLines returns all of them.
+// allLines returns the set of all lines of a leaf.
 func allLines[C Code]() lineSet { return keptWith[C](^uint64(0)) }
 
-// keptWith returns the lines that a state has which has these lines of a block.
+// keptWith returns the lines of a state that has the given lines of a block: these
+// and the lines of their separators.
 func keptWith[C Code](block uint64) lineSet {
 	s, perLine := lineSet{0, block}, simd.LineBytes/width[C]()
 	for block != 0 {
@@ -81,8 +84,8 @@ func (s lineSet) without(o lineSet) lineSet { return lineSet{s.seps &^ o.seps, s
 
 func (s lineSet) len() int { return bits.OnesCount64(s.seps) + bits.OnesCount64(s.block) }
 
-// next takes one line out of a set, those of separators first, and returns its
-// number.
+// next removes one line from the set, lines of separators first, and returns
+// its number.
 func (s *lineSet) next() int {
 	if s.seps != 0 {
 		i := bits.TrailingZeros64(s.seps)
@@ -94,7 +97,7 @@ func (s *lineSet) next() int {
 	return i
 }
 
-// add adds the line of a number, and reports whether it was missing.
+// add adds line i, and reports whether it was missing.
 func (s *lineSet) add(i int) bool {
 	set := &s.block
 	if i >= lines {
@@ -106,7 +109,7 @@ func (s *lineSet) add(i int) bool {
 	return missing
 }
 
-// numbered returns the address of a line by its number.
+// numbered returns the address of line i.
 func (l leaf[C]) numbered(i int) unsafe.Pointer {
 	if i >= lines {
 		return l.sepLine(i - lines)
@@ -114,12 +117,12 @@ func (l leaf[C]) numbered(i int) unsafe.Pointer {
 	return l.at(i)
 }
 
-// setEntries sets a leaf's word to one with another number of entries.
+// setEntries sets the leaf's word to word, with n as the number of entries.
 func (l leaf[C]) setEntries(word uint64, n int) {
 	atomic.StoreUint64(l.word(), word&^(simd.WordCountMax<<simd.WordCount)|uint64(n)<<simd.WordCount)
 }
 
-// copyLines copies lines from one leaf to another.
+// copyLines copies the lines of a set from another leaf.
 func (l leaf[C]) copyLines(from leaf[C], set lineSet) {
 	for range set.len() {
 		i := set.next()
@@ -127,7 +130,7 @@ func (l leaf[C]) copyLines(from leaf[C], set lineSet) {
 	}
 }
 
-// piece returns the piece of a number.
+// piece returns piece y.
 func (t *Tree[C]) piece(y uint32) *piece {
 	return (*piece)(unsafe.Add(t.keeps.pool.Base(0), uintptr(y)*pieceBytes))
 }
@@ -151,27 +154,27 @@ func (t *Tree[C]) epochOf(s state) uint64 {
 	return t.piece(s.at).known.epoch
 }
 
-// keeping is a state that is to be kept.
+// keeping describes a state that is to be kept for a snapshot.
 type keeping struct {
 	m       *moment
 	x       uint32
-	changed bool // the leaf was changed since: without a state it is younger than the snapshot
-	binds   bool // the limit does
+	changed bool // the leaf was changed since the snapshot: if it has no state, it is younger
+	binds   bool // the memory limit applies
 }
 
-// settled reports whether nothing of the leaf has to be kept any more. The moment
-// is locked. A state that has all lines is not enough: it does not know which leaf
-// is next.
+// settled reports whether nothing of the leaf is left to be kept. The caller holds
+// the moment's lock. An incomplete state with all lines does not settle it: the
+// link to the next leaf is missing.
 func (k *keeping) settled() bool {
 	st, there := k.m.saved.get(k.x)
 	return there && st.whole || !there && k.changed
 }
 
-// keepLines adds lines of a block to an incomplete state, with what belongs to
-// them, or begins one. from has them as they were, and the leaf's word and info;
-// lines that are kept already are left alone. It reports whether nothing of the
-// leaf has to be kept any more. The moment is locked. If memory fails, fewer lines
-// are kept.
+// keepLines adds lines of a block, and the lines of their separators, to the
+// incomplete state of a leaf, or begins one. from has the lines as they were, and
+// the leaf's word and info; lines that are kept already are left alone. It reports
+// whether nothing of the leaf is left to be kept. The caller holds the moment's
+// lock. If memory runs out, fewer lines are kept.
 func (t *Tree[C]) keepLines(k *keeping, from leaf[C], block uint64) (settled bool, err error) {
 	st, there := k.m.saved.get(k.x)
 	if k.settled() {
@@ -222,8 +225,8 @@ func (p *piece) put(i int, line unsafe.Pointer) {
 	p.n++
 }
 
-// addTo copies the lines of an incomplete state to c, but for those that were
-// copied already.
+// addTo copies the lines of an incomplete state to c, except those in done, and
+// adds them to done.
 func (t *Tree[C]) addTo(c leaf[C], y uint32, done *lineSet) {
 	for y != nothing {
 		p := t.piece(y)
@@ -236,8 +239,9 @@ func (t *Tree[C]) addTo(c leaf[C], y uint32, done *lineSet) {
 	}
 }
 
-// finish sets what else is known of a state in a leaf that has all of its lines.
-// The leaf's word becomes the one given, but for the number of entries.
+// finish makes a leaf that has all lines of a state complete: it sets epoch,
+// full and number of entries from k, the index line, and the rest of the leaf's
+// word from word.
 func (l leaf[C]) finish(k known, word uint64) {
 	in := l.info()
 	in.epoch, in.full = k.epoch, k.full
@@ -245,17 +249,17 @@ func (l leaf[C]) finish(k known, word uint64) {
 	l.setEntries(word, int(k.entries))
 }
 
-// complete makes whole what an incomplete state and a later one, which is in c,
-// are together. The memory of the former is free then.
+// complete turns c, which holds a later state, into the whole state that the
+// pieces from y on and c make up together, and frees the pieces.
 func (t *Tree[C]) complete(c leaf[C], y uint32, word uint64) {
 	t.addTo(c, y, new(lineSet))
 	c.finish(t.piece(y).known, word)
 	t.dropPieces(y)
 }
 
-// pass gives what a snapshot that is closed has kept of leaf x to the next older
-// one, as far as that needs it. What is not needed is free. Nobody else has the
-// history.
+// pass hands st, the state of leaf x that a closed snapshot has kept, to the
+// next older snapshot, as far as that needs it, and frees the rest. The caller
+// holds the history alone.
 func (t *Tree[C]) pass(older *moment, x uint32, st state) {
 	if older == nil {
 		t.drop(st)
@@ -276,8 +280,8 @@ func (t *Tree[C]) pass(older *moment, x uint32, st state) {
 	}
 }
 
-// joinStates adds those lines to an incomplete state that a later one has in
-// addition, and gives the rest of that one's memory back.
+// joinStates adds to an incomplete state the lines that only a later one has,
+// and gives the rest of the later one's memory back.
 func (t *Tree[C]) joinStates(to, from uint32) {
 	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
@@ -287,7 +291,7 @@ func (t *Tree[C]) joinStates(to, from uint32) {
 	more := keptWith[C](first.have | had).without(done)
 	t.addTo(s.copy, from, &done)
 	for range more.len() {
-		if last.n == pieceRoom { // there is another one: it has had as many lines
+		if last.n == pieceRoom { // from has a piece left: it had as many lines
 			p := t.piece(from)
 			last.more, first.last, last = from, from, p
 			from, p.more, p.n = p.more, nothing, 0
@@ -318,9 +322,9 @@ func (t *Tree[C]) dropPieces(y uint32) {
 	}
 }
 
-// touchLines is touch for changes of some lines of the leaf's block, and of what
-// is changed with them. It returns the leaf's word if nothing else has changed,
-// or 0.
+// touchLines is touch for a change of some lines of the leaf's block, and of
+// their separators. It returns the leaf's word, or 0 if the leaf has changed
+// otherwise.
 func (t *Tree[C]) touchLines(x uint32, word, gen, epoch, block uint64, used *promises) (uint64, error) {
 	l := t.leaf(x)
 	missing := l.info().missing
@@ -351,12 +355,12 @@ func (t *Tree[C]) touchLines(x uint32, word, gen, epoch, block uint64, used *pro
 	return c.Will, nil
 }
 
-// packs reports whether a leaf with n entries is packed anew rather than that
-// entries move over so many lines.
+// packs reports whether a leaf with n entries is packed anew instead of moving
+// entries over as many lines as over says.
 func packs[C Code](over, n int) bool { return over > reach && n <= packAt[C]() }
 
-// lines returns the lines of the leaf's block that the change writes at most,
-// where these lines are full.
+// lines returns the lines of the leaf's block that the change may write, where
+// full is the set of full lines.
 func (w *writing[C]) lines(full uint64) uint64 {
 	if w.had || full>>w.j&1 == 0 {
 		return 1 << w.j
@@ -368,9 +372,9 @@ func (w *writing[C]) lines(full uint64) uint64 {
 	return (1<<(last-first) - 1) << first
 }
 
-// unkept reports whether the change writes lines that may have to be kept before,
-// or nothing has to be kept any more, of a leaf that is not prepared for all
-// changes in the present epoch.
+// unkept reports whether a leaf has to be touched before the change: the change
+// writes lines that may still have to be kept, or no snapshot is left. The leaf
+// is not prepared for all changes in the present epoch.
 func (w *writing[C]) unkept(in *info) bool {
 	if mutant.On && mutant.Is("kept lines") && in.changed() == w.epoch {
 		return false

@@ -120,7 +120,7 @@ func (l leaf[C]) unpackInto(keys, vals []C) int {
 // unpackLines is unpackInto for lines [first, end) alone.
 func (l leaf[C]) unpackLines(first, end int, keys, vals []C) int {
 	low, bounded := C(0), false
-	if first == 0 { // else nobody needs the info's line
+	if first == 0 { // else the info's line is not needed
 		in := l.info()
 		low, bounded = C(in.low), in.first == 0
 	}
@@ -214,14 +214,14 @@ func (p *packing[C]) line(j, to int) {
 	p.seps()[j], p.lo, p.done = hi, hi, to
 }
 
-// end writes what follows from the lines.
+// end writes the parts of a leaf that follow from its lines.
 func (p *packing[C]) end() {
 	p.info().full = p.full
 	setIndex[C](p.pilot)
 }
 
-// scratch is what a goroutine needs to change a leaf: copies of leaves and
-// entries.
+// scratch is the memory that a goroutine needs to change a leaf: copies of
+// leaves and entries.
 type scratch[C Code] struct {
 	memory []uint64
 	copy   leaf[C]
@@ -238,7 +238,7 @@ func (s *scratch[C]) ready() *scratch[C] {
 	at := unsafe.Pointer(&s.memory[0])
 	at = unsafe.Add(at, -uintptr(at)%simd.LineBytes)
 	s.copy = leaf[C]{pilot: unsafe.Add(at, simd.RegularBlock), block: at}
-	room := simd.RegularRoom[C]() + linePairs[C]() // a leaf and one entry more, and what is read behind them
+	room := simd.RegularRoom[C]() + linePairs[C]() // a leaf and one entry more, and the line that is read behind them
 	s.run = run[C]{make([]C, 0, room), make([]C, 0, room)}
 	return s
 }
@@ -256,7 +256,7 @@ func (s *scratch[C]) loadPilot(l leaf[C]) {
 }
 
 // loadPart copies lines [first, last) of a leaf, the separators around them,
-// and what else of the pilot is needed to change these.
+// and the other parts of the pilot that a change of these needs.
 func (s *scratch[C]) loadPart(l leaf[C], first, last int) {
 	for j := first; j < last; j++ {
 		copy(s.copy.line(j), l.line(j))

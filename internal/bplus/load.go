@@ -122,9 +122,9 @@ func (t *Tree[C]) Close() {
 	}
 }
 
-// release gives all memory back. What was retired is no longer the tree's to
-// free: a writer who comes late would free what another tree has by then. The
-// structure is locked.
+// release gives all memory back. The tree no longer frees retired nodes: a late
+// writer would free memory that another tree has by then. The caller holds the
+// structure's lock.
 func (t *Tree[C]) release() {
 	t.limbo = [2]retired{}
 	t.memory.release()

@@ -52,8 +52,8 @@ func (t *Tree[C]) lookNow() *look[C] {
 	return k
 }
 
-// childrenOf returns the number of an upper node's children: whatever a reader
-// finds who comes late, one at least.
+// childrenOf returns the number of an upper node's children: at least one, even
+// if a late reader finds garbage there.
 func childrenOf[C Code](u upper[C]) int { return max(1, min(int(u.info().children), fanout)) }
 
 func (k *look[C]) height() int { return len(k.refs) - 1 }
@@ -96,7 +96,7 @@ func (k *look[C]) Node(level, i int) layout.Node {
 	return n
 }
 
-// leaf says what there is to say of leaf x, which is the one numbered i.
+// leaf describes leaf x, which is the one numbered i.
 func (k *look[C]) leaf(n *layout.Node, x uint32, i int) {
 	l := k.t.leaf(x)
 	word := l.loadWord()
@@ -186,7 +186,7 @@ func (t *Tree[C]) insideLeaf(x uint32) layout.Inside {
 	}
 }
 
-// insideOf returns the keys of a leaf that nobody changes.
+// insideOf returns the keys of a leaf that no writer can change.
 func insideOf[C Code](l leaf[C]) layout.Inside {
 	in := layout.Inside{Entries: true, PerLine: linePairs[C]()}
 	var r run[C]
@@ -205,8 +205,9 @@ func insideOf[C Code](l leaf[C]) layout.Inside {
 	return in
 }
 
-// mostHops is the most side links that are followed where nobody looks at the
-// generation: links of memory that is used again may lead in circles.
+// mostHops is the greatest number of side links that are followed where the
+// generation is not checked: links of memory that is used again may lead in
+// circles.
 const mostHops = 1 << 16
 
 func (k *look[C]) Way(key order.Probe) []layout.Visit {

@@ -48,7 +48,7 @@ func (t *Tree[C]) mergeAt(key C) bool {
 	return false
 }
 
-// mergeable reports whether leaves with so many entries are to be merged: one
+// mergeable reports whether leaves with a and b entries are to be merged: one
 // of them is empty, or the result has room for more.
 func mergeable[C Code](a, b int) bool { return a == 0 || b == 0 || a+b <= capacity[C]()*3/4 }
 

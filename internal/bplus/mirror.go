@@ -7,13 +7,13 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// This file is what a mirror of the inner nodes needs of a tree: to walk over
-// them while the tree changes, copies of single nodes, and searches that go on
-// from places that the mirror has found. The inner nodes of the HB+-tree paper
-// are upper nodes and pilots.
+// This file serves a mirror of the inner nodes: it has a walk over them while
+// the tree changes, copies of single nodes, and searches that go on from places
+// that the mirror has found. The inner nodes of the HB+-tree paper are upper
+// nodes and pilots.
 //
 // A mirror may be of any age: the copy of a pilot has the leaf's word, and while
-// the leaf has that word it is what it was, and where it was. Pilots are copied
+// the leaf has that word it has neither changed nor moved. Pilots are copied
 // under the lock for structure, and only those that an upper node refers to: so
 // a leaf that is still being filled is never among them.
 
@@ -92,8 +92,8 @@ func (t *Tree[C]) Walk(key C, most int, v Visitor) (next C, more bool) {
 func UpperImage[C Code]() int { return simd.RegularPilot[C]() + 4*fanout }
 func PilotImage[C Code]() int { return simd.RegularPilot[C]() }
 
-// CopyUpper copies what a search reads of an upper node, of which a walk has
-// told, and returns its references for the caller to change.
+// CopyUpper copies the parts that a search reads of upper node y, which a walk
+// has reported, and returns its references for the caller to change.
 func (t *Tree[C]) CopyUpper(y uint32, dst []byte) (refs []uint32) {
 	copy(dst[:UpperImage[C]()], unsafe.Slice((*byte)(t.upper(y).node), UpperImage[C]()))
 	to := upper[C]{unsafe.Pointer(&dst[0])}
@@ -105,8 +105,9 @@ func (t *Tree[C]) CopyUpper(y uint32, dst []byte) (refs []uint32) {
 // PilotWord returns the word of a leaf.
 func (t *Tree[C]) PilotWord(x uint32) uint64 { return t.leaf(x).loadWord() }
 
-// CopyPilot copies what a search reads of a pilot, of which a walk has told, and
-// returns the leaf's word. It returns false if the leaf is being changed.
+// CopyPilot copies the parts that a search reads of pilot x, which a walk has
+// reported, and returns the leaf's word. It returns false if the leaf is being
+// changed.
 func (t *Tree[C]) CopyPilot(x uint32, dst []byte) (word uint64, ok bool) {
 	l := t.leaf(x)
 	word = l.loadWord()

@@ -7,11 +7,10 @@ import (
 )
 
 // Most changes are of one line or a few, and done by one routine in assembly from
-// the root to the new word: simd.PutRegular. What it leaves undone goes the long
-// way: see writing, which tells, step by step, what the routine does as well.
+// the root to the new word: simd.PutRegular. Changes that it leaves undone go the
+// long way: see writing, whose steps are those of the routine.
 
-// quick reports whether changes may take the short way: nobody wants to see
-// their steps.
+// quick reports whether changes may take the short way: no recorder is set.
 func (t *Tree[C]) quick() bool { return optimistic && simd.CanPut() && t.recorder.Load() == nil }
 
 // quickSet sets the value of a key if that takes no more than a change of a few
@@ -32,7 +31,7 @@ func (t *Tree[C]) quickSet(key, val C) (old C, had, ok bool) {
 	} else {
 		p.Root, p.Height = t.top()
 	}
-	released(t, key) // whoever finds the key sees what was written before
+	released(t, key) // a reader that finds the key sees all writes before
 	simd.PutRegular[C](&t.at, &p)
 	if p.Done == 0 {
 		return 0, false, false
@@ -46,8 +45,9 @@ func (t *Tree[C]) quickSet(key, val C) (old C, had, ok bool) {
 }
 
 // put puts pairs from i on, whose places are given, one by one: up to the first
-// that takes more than a change of a few lines of its leaf, or of which so many
-// belong to one leaf that it is better written anew. It returns how many.
+// that takes more than a change of a few lines of its leaf, or from which on a
+// whole run of dense pairs belongs to one leaf, which is better rewritten. It
+// returns the number of pairs put.
 func (w *worker[C]) put(i int, places []uint64) int {
 	keys, n := w.ops.Keys[i:], len(places)
 	for k := 0; k+dense <= n; k++ {

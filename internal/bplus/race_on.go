@@ -8,8 +8,8 @@ import (
 )
 
 // The race detector does not see what happens off the Go heap. So writers and
-// readers of a key tell it: whoever has written something before it set a key has
-// done so before another finds the key.
+// readers of a key tell it that all writes before a key is set happen before
+// another goroutine finds the key.
 
 func released[C Code](t *Tree[C], key C) {
 	runtime.RaceReleaseMerge(unsafe.Pointer(&t.counts[uint64(key)%stripes]))

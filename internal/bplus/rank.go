@@ -10,8 +10,8 @@ import (
 )
 
 // Upper nodes know how many entries are below each of their children, as of the
-// last count. A leaf that is changed is noted, once; the next count adds what has
-// changed in the noted leaves to the nodes above them. So writers pay next to
+// last count. A leaf that is changed is noted, once; the next count adds the
+// changes of the noted leaves to the nodes above them. So writers pay next to
 // nothing, and a count costs as much as there are leaves that have changed.
 
 // recount brings the counts of upper nodes up to date.
@@ -52,9 +52,9 @@ func (t *Tree[C]) recountLeaves(list []uint32) {
 	}
 }
 
-// recountLeaf adds what has changed in a leaf to the nodes above it. The leaf
-// may be dead by now, or even another's, or its memory may be one that a split is
-// filling.
+// recountLeaf adds the change of a leaf's count to the nodes above it. The leaf
+// may be dead by now, or even another tree's, or its memory may be one that a
+// split is filling.
 func (t *Tree[C]) recountLeaf(x uint32) {
 	l := t.leaf(x)
 	for try := 0; ; try++ {
@@ -91,7 +91,7 @@ func (t *Tree[C]) recountLeaf(x uint32) {
 }
 
 // Rank returns the number of entries with a key below key, or up to key where
-// after is true: exactly, if nobody writes meanwhile.
+// after is true. It is exact if no writer runs meanwhile.
 func (t *Tree[C]) Rank(key C, after bool) int {
 	t.refresh()
 	t.lockRead()
@@ -100,7 +100,7 @@ func (t *Tree[C]) Rank(key C, after bool) int {
 	return t.rank(key, after)
 }
 
-// RankBatch sets ranks[i] to Rank(keys[i]), and counts what has changed once.
+// RankBatch sets ranks[i] to Rank(keys[i]), and counts the changed leaves once.
 func (t *Tree[C]) RankBatch(keys []C, after bool, ranks []int) {
 	t.refresh()
 	t.lockRead()
@@ -110,7 +110,8 @@ func (t *Tree[C]) RankBatch(keys []C, after bool, ranks []int) {
 	}
 }
 
-// refresh recounts if anything has changed since, or waits for who does.
+// refresh recounts if anything has changed since, or waits for the goroutine that
+// does.
 func (t *Tree[C]) refresh() {
 	if t.isDirty() || t.counting.Load() {
 		t.lockWrite()
@@ -214,8 +215,8 @@ func (l leaf[C]) rank(key C, after bool) (n int) {
 	return n
 }
 
-// At returns entry i in key order, by the counts: exactly, if nobody writes
-// meanwhile. It returns false if there are not so many.
+// At returns entry i in key order, by the counts. It is exact if no writer runs
+// meanwhile. It returns false if there are no more than i entries.
 func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 	t.refresh()
 	t.lockRead()

@@ -9,13 +9,12 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// What is recorded is what happens seldom: changes of structure, and what a change
-// of one line meets on its way. The common case, a line written, and every search
-// pass no recorder: whoever shows them repeats the walk (Look) and compares.
-// Where it passes one, it costs a load that is in the cache anyway:
-// BenchmarkRecorder.
+// A recorder gets the rare events: changes of structure, and obstacles that a
+// change of one line meets on its way. The common case, a line written, and every
+// search pass no recorder: a viewer of these repeats the walk (Look) and compares.
+// A check for a recorder costs one load, which hits the cache: BenchmarkRecorder.
 
-// Step is what happens to a tree.
+// Step is a kind of event in a tree.
 type Step string
 
 const (
@@ -82,22 +81,23 @@ type Recorder struct {
 	known   map[NodeID]Recorded
 }
 
-// NewRecorder returns a recorder of at most so many events. With whole, each
-// event has all nodes of the tree that have changed, which takes a walk over all
-// of it: for small trees. Without it, an event has the nodes it is about.
+// NewRecorder returns a recorder of at most most events. With whole, each event
+// has all nodes of the tree that have changed, which takes a walk over all of
+// it: for small trees. Without it, an event has the nodes it is about.
 func NewRecorder(most int, whole bool) *Recorder {
 	return &Recorder{most: most, whole: whole, known: map[NodeID]Recorded{}}
 }
 
-// Events returns what was recorded, and how many events there was no room for.
+// Events returns the recorded events, and the number of those that there was no room
+// for.
 func (r *Recorder) Events() (events []Event, dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.events), r.dropped
 }
 
-// recording records steps of a tree. It is a function that nobody but Record names, so
-// that a program that records nothing has none of what it takes.
+// recording records steps of a tree. It is a function that Record alone names, so that
+// the linker leaves the code out of a program that records nothing.
 type recording[C Code] func(s Step, key C, at ...NodeID)
 
 // Scratch is a tree to try changes with, without the type of its codes.
@@ -120,7 +120,7 @@ func (t *Tree[C]) Record(r *Recorder) {
 	t.recorder.Store(&record)
 }
 
-// Note records a step of whoever uses the tree.
+// Note records a step of the tree's user.
 func (t *Tree[C]) Note(s Step, key C) { t.note(s, key, nothing, nothing) }
 
 // NoteSearch records the way of a key, node by node.
@@ -145,7 +145,7 @@ func (t *Tree[C]) NoteSearch(key C) {
 	}
 }
 
-// note records a step of one or two leaves, if somebody records.
+// note records a step of one or two leaves, if there is a recorder.
 func (t *Tree[C]) note(s Step, key C, a, b uint32) {
 	if record := t.recorder.Load(); record != nil {
 		(*record)(s, key, NodeID{Number: a}, NodeID{Number: b})

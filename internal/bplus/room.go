@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// What makes room for a pair whose line is full: see spill.
+// This file makes room for a pair whose line is full: see spill.
 
 // reach is how many lines away a full line looks for room, on either side,
 // before its leaf is packed anew; a leaf that is nearly full looks further.
@@ -51,7 +51,7 @@ func (t *Tree[C]) spill(w *writing[C], val C) (done bool, err error) {
 }
 
 // commitPart writes lines [first, last) of a copy's block to the leaf, the
-// separators between them, and what else of the pilot has changed.
+// separators between them, and the other parts of the pilot that have changed.
 func (t *Tree[C]) commitPart(w *writing[C], from leaf[C], first, last, n int) bool {
 	perLine := simd.LineBytes / width[C]()
 	c := t.changeOf(w.l, w.word, n, w.gen, w.epoch)

@@ -92,7 +92,8 @@ func (sc *scanning[C]) leaf(s *scratch[C], withKeys bool) (high C, n int, ok boo
 }
 
 // fetchAhead is the number of lines of the next leaf's block that a scan asks
-// for; the hardware sees by itself what follows. Experiment aggregate.
+// for; the hardware prefetches the lines that follow by itself. Experiment
+// aggregate.
 const fetchAhead = 24
 
 // fetch prefetches a leaf that will be read as a whole.

@@ -27,7 +27,8 @@ func newSlots(pool *arena.Pool, tally *arena.Block) slots {
 
 // firstSequence returns the sequence number with which the slots of a chunk
 // begin: another one each time that a chunk is taken, so that a word never comes
-// back while somebody still remembers it. Tests let it begin near the greatest.
+// back while a goroutine still remembers it. Tests make it begin near the
+// greatest.
 var firstSequence = func(taken uint64) uint64 { return taken << 30 }
 
 // promise makes sure that n slots can be taken by takePromised. They take no
@@ -38,7 +39,7 @@ func (s *slots) promise(n int) error {
 	return s.all.Promise(n)
 }
 
-// unpromise takes back what is left of a promise.
+// unpromise takes back the n slots left of a promise.
 func (s *slots) unpromise(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +97,7 @@ func (s *slots) chunks() int {
 	return s.all.Chunks()
 }
 
-// memory is what a tree has taken from the pools. Its snapshots share it.
+// memory is the slots that a tree has taken from the pools. Its snapshots share it.
 type memory struct{ leaves, uppers, keeps slots }
 
 func newMemory[C Code]() *memory {

@@ -18,12 +18,13 @@ import (
 // A snapshot is the number of an epoch. Taking one begins the next epoch, and
 // before a leaf is changed for the first time in an epoch its state is kept
 // aside, if a snapshot needs it. A commit fails if the epoch has changed since
-// the change was computed; so a snapshot has exactly what was committed before.
+// the change was computed; so a snapshot has exactly the changes that were
+// committed before.
 //
-// What is kept belongs to the newest snapshot that needs it. Older ones that
-// need the same state look for it there. When a snapshot is closed, what it has
-// goes to the next older one that needs it, or is free: nothing is kept longer
-// than some snapshot needs it.
+// A kept state belongs to the newest snapshot that needs it. Older ones that
+// need the same state look for it there. When a snapshot is closed, its states
+// go to the next older one that needs them, or are freed: no state is kept
+// longer than some snapshot needs it.
 
 // history is the snapshots of a tree.
 type history[C Code] struct {
@@ -44,8 +45,8 @@ type moment struct {
 	closed bool
 }
 
-// kept is a dead leaf that is kept, and the epoch in which it was made: it is
-// what snapshots since then refer to, even where they need an older state of it.
+// kept is a dead leaf that is kept, and the epoch in which it was made:
+// snapshots since then refer to it, even where they need an older state of it.
 type kept struct {
 	leaf uint32
 	born uint64
@@ -77,9 +78,9 @@ func (t *Tree[C]) begin() *moment {
 }
 
 // preserve keeps lines of a leaf's block, as of its word, for the newest snapshot
-// if that needs them, with what else is changed with them; all of the leaf if
-// these are all lines, if they are many, or if a leaf was promised. The lines have
-// not been changed since the snapshot, or the leaf's info says that they are not
+// if that needs them, with the lines of their separators; all of the leaf if these
+// are all lines, if they are many, or if a leaf was promised. The lines have not
+// been changed since the snapshot, or the leaf's info says that they are not
 // missing. It returns the lines that have still to be kept before they are
 // changed.
 //
@@ -194,7 +195,7 @@ func (h *history[C]) keepDead(x uint32, born uint64) bool {
 	return true
 }
 
-// end closes a snapshot: what it has goes to the next older one, or is free.
+// end closes a snapshot: its states go to the next older one, or are freed.
 func (t *Tree[C]) end(m *moment) {
 	t.structure.Lock()
 	defer t.structure.Unlock()
@@ -209,10 +210,10 @@ func (t *Tree[C]) end(m *moment) {
 	}
 }
 
-// unlist takes a snapshot out of the history, and gives what it has to the next
-// older one. It returns the states that are free if there is none: to give these
-// back takes long, and nobody has to wait for it. last is whether no snapshot is
-// left.
+// unlist takes a snapshot out of the history, and gives its states to the next
+// older one. If there is none, it returns them as free: giving them back takes
+// long, and no other goroutine has to wait for it. last is whether no snapshot
+// is left.
 func (t *Tree[C]) unlist(m *moment) (free states, last bool) {
 	h := &t.snapshots
 	h.mu.Lock()
@@ -263,7 +264,7 @@ func (t *Tree[C]) Kept() int64 {
 }
 
 // Snapshot is a tree as it was at one moment. It is read by views, and closed
-// when nobody needs it any more, by hand or by the garbage collector.
+// when it is no longer needed, by hand or by the garbage collector.
 type Snapshot[C Code] struct {
 	tree   *Tree[C]
 	moment *moment
@@ -291,7 +292,7 @@ func (t *Tree[C]) endLater(m *moment) {
 	t.end(m)
 }
 
-// Close gives back what was kept for the snapshot alone.
+// Close gives back the states that were kept for this snapshot alone.
 func (s *Snapshot[C]) Close() {
 	if !s.closed.Swap(true) {
 		s.tree.endLater(s.moment)

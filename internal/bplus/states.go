@@ -1,8 +1,8 @@
 package bplus
 
-// states is what is kept of leaves, by their numbers. Leaves that a tree has taken
-// together have their states together: a map of all of them is slower, and grows
-// by being copied.
+// states holds the kept states of leaves, by the leaves' numbers. Leaves that a
+// tree has taken together have their states together: a map of all of them is
+// slower, and grows by being copied.
 type states map[uint32]*statePage
 
 const statesInRow = 64

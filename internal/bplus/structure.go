@@ -238,7 +238,7 @@ func (t *Tree[C]) join(list []child[C], above step, old []uint32) ([]child[C], i
 	return list, above.i, above.i + 1, old
 }
 
-// undo gives back nodes that nobody has seen.
+// undo gives back nodes that no other goroutine has seen.
 func (t *Tree[C]) undo(fresh []uint32) bool {
 	for _, y := range fresh {
 		t.uppers.give(y)
@@ -357,7 +357,7 @@ func (t *Tree[C]) Retire(vals []C, born []uint64) {
 	t.sweepLater()
 }
 
-// retire puts a node aside until nobody can be reading it any more.
+// retire puts a node aside until no reader can be reading it any more.
 func (t *Tree[C]) retire(x uint32, isUpper bool) {
 	t.sweepLater()
 	r := &t.limbo[0]
@@ -379,10 +379,10 @@ var generationsAtOnce = int64(1)
 var start = time.Now()
 
 // advance begins a new generation, if it is time and there is something to
-// reuse: what was retired two generations ago is free. A reader who began in
-// generation g may hold nodes that were retired in g or later, and these are not
-// reused before g+2. So it looks at the number when it is done, and begins anew
-// if it has grown by 2.
+// reuse: nodes that were retired two generations ago become free. A reader that
+// began in generation g may hold nodes that were retired in g or later, and
+// these are not reused before g+2. So it looks at the number when it is done,
+// and begins anew if it has grown by 2.
 func (t *Tree[C]) advance() {
 	if t.limbo[0].empty() && t.limbo[1].empty() {
 		return
@@ -397,15 +397,16 @@ func (t *Tree[C]) advance() {
 	}
 }
 
-// sweepLater sees to it that what is retired becomes free though nobody should write
-// any more.
+// sweepLater makes sure that retired nodes become free even if no writer comes any
+// more.
 func (t *Tree[C]) sweepLater() {
 	if !t.sweeps.Due() {
 		t.sweeps.Do(time.Duration(max(2*int64(time.Millisecond), atomic.LoadInt64(&generationTime))), t.sweep)
 	}
 }
 
-// sweep makes free what may be, and reports whether there is more to come.
+// sweep frees retired nodes as far as it may, and reports whether there are more to
+// come.
 func (t *Tree[C]) sweep() (more bool) {
 	t.lockWrite()
 	defer t.unlockWrite()
@@ -421,7 +422,7 @@ func (t *Tree[C]) sweep() (more bool) {
 	return !t.limbo[0].empty() || !t.limbo[1].empty()
 }
 
-// nextGeneration makes what was retired before the last generation free.
+// nextGeneration frees the nodes that were retired before the last generation.
 func (t *Tree[C]) nextGeneration() {
 	free := t.limbo[1]
 	t.limbo[1], t.limbo[0] = t.limbo[0], retired{}

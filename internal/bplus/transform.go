@@ -11,8 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// Changer says what becomes of values: the same of equal ones, whenever it is
-// asked.
+// Changer computes new values: always the same one for equal old ones.
 type Changer interface {
 	// Lines changes the values in lines of a leaf's block, which are in the second
 	// half of each, of width bytes.

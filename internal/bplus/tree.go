@@ -19,9 +19,9 @@ import (
 // Readers take no lock and write nothing (where optimistic is true; elsewhere a
 // plain lock guards the tree). They find their way through upper nodes that do
 // not change but for single references, and read a leaf between two looks at its
-// word. Writers compute what a leaf is to become from what they have read, and
-// commit it if the leaf's word is still the same: see simd.Commit. So nobody
-// holds a leaf while the scheduler can take its thread away.
+// word. Writers compute the new contents of a leaf from those they have read,
+// and commit them if the leaf's word is still the same: see simd.Commit. So no
+// goroutine holds a leaf while the scheduler can take its thread away.
 //
 // docs/tree.md has the protocol and the argument why it is right.
 type Tree[C Code] struct {
@@ -50,19 +50,19 @@ type Tree[C Code] struct {
 	// all: Close waits for them. It comes before all other locks.
 	many sync.RWMutex
 
-	// filling is held for reading by whoever writes to leaves that are not part
-	// of the tree yet, so that Close waits for it. It comes after structure.
+	// filling is held for reading by writers to leaves that are not part of the
+	// tree yet, so that Close waits for it. It comes after structure.
 	filling sync.RWMutex
 
-	structure sync.Mutex     // guards upper nodes and what follows
+	structure sync.Mutex     // guards upper nodes and the fields below
 	limbo     [2]retired     // nodes retired in this generation, and in the one before
 	advanced  int64          // when the generation last changed
-	sweeps    par.Later      // makes free what was retired when nobody writes
+	sweeps    par.Later      // frees retired nodes when no writer does
 	pending   []boundary[C]  // of leaves that no upper node knows of, for want of memory
-	tidying   bool           // leaves are being merged: what that takes is soon given back, and the limit does not bind
+	tidying   bool           // leaves are being merged: memory for that is soon given back, and the limit does not bind
 	free      func(vals []C) // takes values that were retired
 
-	recorder atomic.Pointer[recording[C]] // gets what changes of structure do; nil for nobody
+	recorder atomic.Pointer[recording[C]] // gets the changes of structure; nil for none
 
 	snapshots history[C]
 	scratches par.Pool[scratch[C]]
@@ -133,21 +133,22 @@ func (t *Tree[C]) top() (root, height uint64) {
 }
 
 // ended is the bit of a generation that says that the tree was closed. Such a
-// generation is never current, not even for a reader who has taken it after Close:
-// the memory that it reads may be another tree's, and lead in circles for ever.
+// generation is never current, not even for a reader that has taken it after
+// Close: the memory that it reads may be another tree's, and lead in circles for
+// ever.
 const ended = 1 << 63
 
 // Gen returns the generation, for Current.
 func (t *Tree[C]) Gen() uint64 { return atomic.LoadUint64(&t.control.Gen) }
 
 // Current reports whether no memory, or value given to Retire, that was in use
-// in a generation has been made free for reuse since: what was read meanwhile is
-// what it seemed. No generation is current once the tree was closed.
+// in a generation has been made free for reuse since: all that was read
+// meanwhile is valid. No generation is current once the tree was closed.
 func (t *Tree[C]) Current(gen uint64) bool {
 	return t.Gen()-gen&^closedBit() <= 1 || mutant.On && mutant.Is("generation")
 }
 
-// closedBit returns what Current takes out of a generation.
+// closedBit returns the bit that Current takes out of a generation.
 func closedBit() uint64 {
 	if mutant.On && mutant.Is("closed generation") {
 		return 0
@@ -161,8 +162,8 @@ func (t *Tree[C]) Closed() bool { return t.closed.Load() }
 // Epoch returns the present epoch, for Retire.
 func (t *Tree[C]) Epoch() uint64 { return atomic.LoadUint64(&t.control.Epoch) }
 
-// OnFree sets what is called with values that Retire was given when nobody can
-// see them any more.
+// OnFree sets the function that is called with the values given to Retire, once
+// no reader can see them any more.
 func (t *Tree[C]) OnFree(f func(vals []C)) { t.free = f }
 
 // enter returns the generation for a change, and false if the tree was closed.
@@ -174,9 +175,9 @@ func (t *Tree[C]) enter() (gen uint64, ok bool) {
 	return gen, !t.closed.Load()
 }
 
-// newLeaf returns memory for a leaf. Nobody else has it; its word is locked,
-// so that whoever comes along by an old way leaves it alone. A batch has been
-// promised what it needs.
+// newLeaf returns memory for a leaf. No other goroutine has it; its word is
+// locked, so that goroutines that come along by an old link leave it alone. A
+// batch has been promised the leaves it needs.
 func (t *Tree[C]) newLeaf(used *promises) (uint32, leaf[C], error) {
 	if used != nil {
 		return t.takeLeaf(used.take())
@@ -206,7 +207,7 @@ func (t *Tree[C]) revive(l leaf[C], n int) {
 	atomic.StoreUint64(l.word(), simd.NextWord(l.loadWord(), n))
 }
 
-// freeLeaf gives back a leaf that nobody can have seen.
+// freeLeaf gives back a leaf that no other goroutine can have seen.
 func (t *Tree[C]) freeLeaf(x uint32) {
 	l := t.leaf(x)
 	atomic.StoreUint64(l.word(), simd.NextWord(l.loadWord(), 0)|simd.WordLocked|simd.WordDead)
@@ -225,7 +226,7 @@ func (t *Tree[C]) room(bytes int64) error {
 // among them.
 func (t *Tree[C]) Bytes() int64 { return t.memory.bytes() }
 
-// Len returns the number of entries: exactly, if nobody writes meanwhile.
+// Len returns the number of entries. It is exact if no writer runs meanwhile.
 func (t *Tree[C]) Len() int {
 	n := int64(0)
 	for i := range t.counts {
@@ -271,8 +272,8 @@ func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
 	}
 }
 
-// within returns the line of a leaf that key belongs to, and the leaf's word
-// before that.
+// within returns the line of a leaf that key belongs to, and the leaf's word as
+// it was before the line was found.
 func (t *Tree[C]) within(x uint32, key C) (line int, word uint64) {
 	r := t.at
 	r.Root, r.Height = uint64(x), 0

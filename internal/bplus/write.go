@@ -9,8 +9,8 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// edit is what a change of one key does, decided when its old value is known.
-// It may be asked more than once.
+// edit decides what a change of one key does, given its old value. It may be
+// asked more than once.
 type edit[C Code] interface {
 	// decide returns the new value of a key, and false if the key is to be
 	// deleted, or not to be there. gen is the generation in which the old value
@@ -43,9 +43,9 @@ func (t *Tree[C]) Delete(key C) (old C, had bool, err error) {
 	return changeWithin(t, key, remove[C]{}, new(promises))
 }
 
-// Update sets the value of a key to what f makes of the old one, or deletes the
-// key where f returns false. f may be called more than once; gen is for Current.
-// Nothing is locked while f runs: it may use the tree.
+// Update sets the value of a key to the result of f for the old one, or deletes
+// the key where f returns false. f may be called more than once; gen is for
+// Current. Nothing is locked while f runs: it may use the tree.
 func (t *Tree[C]) Update(key C, f func(old C, had bool, gen uint64) (val C, keep bool)) (old C, had bool, err error) {
 	if optimistic {
 		return changeWithin(t, key, decideBy[C]{f}, nil)
@@ -90,7 +90,7 @@ func changeWithin[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 	return changeLocked(t, key, e, used)
 }
 
-// changeLocked is changeWithin for whoever holds the lock, where there is one.
+// changeLocked is changeWithin for a caller that holds the lock, where there is one.
 func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (old C, had bool, err error) {
 	w := writing[C]{t: t, key: key, used: used}
 	for try := 0; ; try++ {
@@ -102,10 +102,10 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 			simd.Wait(try)
 			continue
 		}
-		if !w.stable() { // what was read may be nonsense
+		if !w.stable() { // the leaf may have been read half changed
 			continue
 		}
-		acquired(t, key) // the caller may read what the old value stands for, and write what the new one does
+		acquired(t, key) // the caller may read the memory that the old value stands for, and write that of the new one
 		val, keep := e.decide(w.old, w.had, w.gen)
 		released(t, key)
 		stall.At("write: decided")
@@ -172,8 +172,8 @@ type tail struct {
 	low  uint64 // all keys of the leaf are above
 }
 
-// tailOf returns the last leaf if a key belongs there, or nil. What is known from an
-// earlier generation is only good for as long as that one is current.
+// tailOf returns the last leaf if a key belongs there, or nil. A tail that was noted
+// in an earlier generation is valid only while that generation is current.
 func (t *Tree[C]) tailOf(key C, gen uint64) *tail {
 	if last := t.tail.Load(); last != nil && gen-last.gen <= 1 && uint64(key) > last.low {
 		return last
@@ -228,7 +228,7 @@ func (w *writing[C]) read() {
 
 func (w *writing[C]) line() []C { return w.buf[:2*linePairs[C]()] }
 
-// stable reports whether what was read is still so.
+// stable reports whether the leaf is still as it was read.
 func (w *writing[C]) stable() bool { return w.l.loadWord() == w.word && w.t.Current(w.gen) }
 
 // put makes the change. It returns false if it must be begun anew.
@@ -243,7 +243,7 @@ func (w *writing[C]) put(val C, keep bool) (done bool, err error) {
 		if word == 0 {
 			return false, err
 		}
-		w.word = word // what was read is still so
+		w.word = word // the leaf is still as it was read
 		return w.put(val, keep)
 	case w.had && keep:
 		line[half+w.at] = val

@@ -14,26 +14,26 @@ import (
 type Ops struct {
 	N     int
 	Keys  device.Ptr // Apply changes them
-	Vals  device.Ptr // what is to be set; 0 where nothing is
+	Vals  device.Ptr // values to set; 0 where none are set
 	Kinds device.Ptr // kinds (u8), as package bplus numbers them; 0 where all are of one kind
 	Kind  uint32
-	// Old and Had (u8) get what was there just before each operation; 0 where
-	// nobody asks.
+	// Old and Had (u8) get the value just before each operation, and whether
+	// there was one; 0 where the caller does not ask.
 	Old, Had device.Ptr
 	// Sorted says that keys ascend.
 	Sorted bool
-	// Effects asks for what the batch comes to: the last change of each key, in
-	// key order.
+	// Effects asks for the effects of the batch: the last change of each key,
+	// in key order.
 	Effects *Effects
 	// Bring, unless nil, brings Vals and Kinds, and returns when they are there, or
 	// when the tree's stream will wait for them. It is called while keys are sorted,
 	// and, where nobody needs either before, while it is found out what each does.
 	Bring func() error
 	// Early, unless nil, is called when the kernels that set Old, Had and Effects are
-	// queued: what it copies in the tree's stream is there when Apply returns. The
-	// number of effects is not known then. It may be called again, and what it copied
-	// first counts for nothing. Where it returns an error, so does Apply, and nothing
-	// has been done.
+	// queued: copies that it queues in the tree's stream are done when Apply returns.
+	// The number of effects is not known then. It may be called again, and then its
+	// first copies do not count. Where it returns an error, so does Apply, and
+	// nothing has been done.
 	Early func() error
 	// Fetch, unless nil, is called when Old, Had and Effects are there, while the
 	// tree is being written. The batch is done also where it returns an error,
@@ -55,14 +55,14 @@ const (
 	Delete
 )
 
-// resultBytes is the size of what kernels tell the host at once.
+// resultBytes is the size of the numbers that kernels tell the host at once.
 const resultBytes = 64
 
 // Apply does all operations of a batch, as if one after the other, or none if
 // there is an error. It returns when the answers are there, and it is certain that
-// there is room for everything: what is to be written may still be queued in the
-// tree's stream. Until Wait, or until the next batch has returned, Ops stays as it is.
-// A device that fails meanwhile says so to whoever uses it next.
+// there is room for everything: writes may still be queued in the tree's stream. Until
+// Wait, or until the next batch has returned, Ops stays as it is. If the device fails
+// meanwhile, the next call that uses it returns the error.
 func (t *Tree[C]) Apply(ops *Ops) error {
 	if ops.N == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (t *Tree[C]) carryOut(a *applying, flat bool) error {
 
 // wantsFlat reports whether all of the tree is written anew for a batch of n
 // operations: since there are many, or since leaves have become thin. There must
-// be room for all of it beside what there is.
+// be room for all of it beside the present version.
 func (t *Tree[C]) wantsFlat(n int) bool {
 	if t.flat < 0 || n*16 < t.now.leaves*t.flat && !t.thin() {
 		return false
@@ -176,7 +176,7 @@ type applying struct {
 	fetch   func() error
 	acts    device.Ptr
 	owned   *kernel.Owned // where memory for it has been cleared
-	freed   device.Ptr    // counts of what is freed, 0
+	freed   device.Ptr    // counts of freed slots, 0
 	job     kernel.SortJob
 	cleared int // bytes of the work memory that had to be 0 at first
 	used    int // and bytes of it that were in use when the batch was sorted
@@ -207,7 +207,7 @@ func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 	return a, t.queued(StepSort)
 }
 
-// listEffects lists what a batch comes to, if somebody asks.
+// listEffects lists the effects of a batch, if the caller asks for them.
 func (t *Tree[C]) listEffects(a *applying) error {
 	if err := t.queued(StepProbe); err != nil || a.effects == nil {
 		return err
@@ -222,10 +222,9 @@ func (t *Tree[C]) listEffects(a *applying) error {
 	return t.queued(StepEffects)
 }
 
-// decide returns n of the numbers that kernels tell, from one on, among them what
-// is needed to decide about the batch. Values come until then, and whoever asks may
-// copy what the batch has found: all kernels for that are queued. For after see
-// askAnd.
+// decide returns n of the numbers that kernels tell, from one on, among them those
+// that decide about the batch. Values arrive until then, and the caller may copy
+// the answers of the batch: all kernels for that are queued. For after see askAnd.
 func (t *Tree[C]) decide(a *applying, from, n int, after func() error) ([]int, error) {
 	if err := t.bring(a); err != nil {
 		return nil, err
@@ -248,7 +247,7 @@ func (t *Tree[C]) decide(a *applying, from, n int, after func() error) ([]int, e
 	return told, nil
 }
 
-// reserve makes sure that so many new leaves and chunks can be taken.
+// reserve makes sure that the given numbers of new leaves and chunks can be taken.
 func (t *Tree[C]) reserve(leaves, chunks int) error {
 	if err := t.leaves.reserve(leaves); err != nil {
 		return err
@@ -256,8 +255,8 @@ func (t *Tree[C]) reserve(leaves, chunks int) error {
 	return t.chunks.reserve(chunks)
 }
 
-// newVersion returns a table of so many chunks, and room for what is freed: at
-// most so many leaves, and so many chunks.
+// newVersion returns a table of count chunks, and room for lists of freed
+// slots: at most the given leaves and chunks.
 func (t *Tree[C]) newVersion(a *applying, count, leaves, chunks int) (*table, *kernel.Freed, error) {
 	b, err := t.newTable(count)
 	if err != nil {
@@ -267,8 +266,8 @@ func (t *Tree[C]) newVersion(a *applying, count, leaves, chunks int) (*table, *k
 	return b, freed, err
 }
 
-// newFreed returns room for what a batch frees. Where a snapshot may need it, it
-// is memory of its own.
+// newFreed returns room for lists of the slots that a batch frees. Where a
+// snapshot may need it, it is memory of its own.
 func (t *Tree[C]) newFreed(a *applying, leaves, chunks int) (*kernel.Freed, error) {
 	f := &kernel.Freed{Counts: a.freed}
 	if len(t.held) == 0 {
@@ -284,12 +283,12 @@ func (t *Tree[C]) newFreed(a *applying, leaves, chunks int) (*kernel.Freed, erro
 	return f, nil
 }
 
-// outcome is what there is after a batch: entries, and leaves and chunks that it has
-// freed.
+// outcome is the number of entries after a batch, and of leaves and chunks that it
+// has freed.
 type outcome struct{ entries, leaves, chunks int }
 
-// publish makes a table, of which everything is queued, the newest version. What
-// the batch has found is fetched meanwhile; leaves have been written, so that the
+// publish makes a table, of which everything is queued, the newest version. The
+// answers of the batch are fetched meanwhile; leaves have been written, so that the
 // version is published also if that fails, or panics. Where the outcome is not known
 // before, it waits for it.
 func (t *Tree[C]) publish(a *applying, b *table, freed *kernel.Freed, leaves, chunks int, known *outcome) (err error) {
@@ -304,8 +303,8 @@ func (t *Tree[C]) publish(a *applying, b *table, freed *kernel.Freed, leaves, ch
 	return nil
 }
 
-// begun returns the error of a batch that is being written: whatever it is, it is not
-// one after which the tree is as it was.
+// begun wraps the error of a batch that is being written, so that it never is one
+// after which the tree is as it was.
 func begun(err error) error {
 	if errors.Is(err, device.ErrOutOfMemory) {
 		return fmt.Errorf("%w: a batch is half done: %v", device.ErrLaunchFailed, err)

@@ -20,7 +20,7 @@ type chunk[C order.Code] struct {
 	items        []item
 }
 
-// item is what a chunk has of a leaf, beside its separator.
+// item is the data of a leaf in a chunk, beside its separator.
 type item struct {
 	ref          uint32
 	first, count uint16
@@ -179,7 +179,7 @@ func (c *checking[C]) levels() (seps []C, err error) {
 	return above, nil
 }
 
-// chunk looks at a chunk of so many leaves, and at these.
+// chunk checks a chunk, used being the number of its leaves, and these.
 func (c *checking[C]) chunk(k *chunk[C], used int, sep C) error {
 	if used < 1 || used > kernel.ChunkLeaves || k.seps[used-1] != sep {
 		return fmt.Errorf("%d leaves, up to key %d", used, sep)
@@ -208,7 +208,7 @@ func (c *checking[C]) chunk(k *chunk[C], used int, sep C) error {
 	return nil
 }
 
-// leaf looks at a leaf of so many entries, whose keys are up to high.
+// leaf checks a leaf of count entries, whose keys are up to high.
 func (c *checking[C]) leaf(ref uint32, count int, high C) error {
 	if int(ref) >= len(c.leaves) || c.slots[ref] {
 		return fmt.Errorf("in slot %d of %d, or another is", ref, len(c.leaves))

@@ -7,9 +7,9 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 )
 
-// own makes the changes leaf by leaf. What is written is queued at once where there
-// seems to be room for it, and is not written where there is not: so the GPU has no
-// pause until the host knows.
+// own makes the changes leaf by leaf. The writes are queued at once if there seems
+// to be room, and the kernels skip them if there is not: so the GPU does not idle
+// until the host knows.
 func (t *Tree[C]) own(a *applying) error {
 	next, err := t.plan(a)
 	if err != nil {
@@ -33,7 +33,7 @@ func (t *Tree[C]) own(a *applying) error {
 	if err := t.queued(StepPlan); err != nil {
 		return err
 	}
-	// From here on it is known what is needed; nothing has been written.
+	// From here on the need is known; nothing has been written.
 	if err := t.reserve(leaves, chunks); err != nil {
 		return err
 	}
@@ -54,8 +54,9 @@ func (t *Tree[C]) own(a *applying) error {
 	return t.publish(a, b, freed, leaves, chunks, known)
 }
 
-// ahead returns what queues all that writes the batch, before it is known what it
-// needs; nil where it would hardly be written, or where something must be known.
+// ahead returns a function that queues all writes of the batch, before its need
+// is known; nil where there is likely too little room, or where a number must be
+// known first.
 func (t *Tree[C]) ahead(a *applying, next *kernel.Next) (func() error, error) {
 	n, o := int(a.N), a.owned
 	o.Leaves, o.Chunks, o.Room = uint32(t.leaves.free()), uint32(t.chunks.free()), uint32(t.roomAhead())
@@ -65,7 +66,7 @@ func (t *Tree[C]) ahead(a *applying, next *kernel.Next) (func() error, error) {
 	}
 	b, err := t.newTable(int(o.Room))
 	if errors.Is(err, device.ErrOutOfMemory) {
-		return nil, nil // for what is needed there may be room
+		return nil, nil // there may be room for the actual need
 	}
 	if err != nil {
 		return nil, err
@@ -138,8 +139,7 @@ func (t *Tree[C]) planFew(a *applying, next *kernel.Next) error {
 	return t.queued(StepEffects)
 }
 
-// write writes what was planned, of so many leaves that are touched at most, and a
-// table.
+// write queues the planned writes, of at most touched leaves, and a table.
 func (t *Tree[C]) write(a *applying, touched int, next *kernel.Next, b *table) error {
 	v, o, leaves, chunks := &t.now.version, a.owned, t.leaves.slots(), t.chunks.slots()
 	to := b.next()

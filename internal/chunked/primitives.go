@@ -11,10 +11,11 @@ import (
 // maxScans is the most sums that a batch takes.
 const maxScans = 9
 
-// toldWords is the room for what kernels tell the host in the course of a batch.
+// toldWords is the room for numbers that kernels tell the host in the course of a
+// batch.
 const toldWords = kernel.OwnedTold + 8
 
-// What kernels tell, behind what they tell of a batch that is done leaf by leaf.
+// Numbers that kernels tell, behind those of a batch that is done leaf by leaf.
 const (
 	toldOver    = kernel.OwnedTold + iota // chunks with too many operations for a flat merge; behind toldFailed
 	toldEffects                           // changes that the batch comes to
@@ -48,8 +49,8 @@ func (s *scans) next(n int) kernel.Scan {
 	return kernel.Scan(at)
 }
 
-// start makes memory for a batch available, of which so much has been reckoned,
-// with sums of n numbers at most.
+// start makes memory for a batch available: the estimated bytes, with sums of n
+// numbers at most.
 func (t *Tree[C]) start(bytes, n int) error {
 	if err := t.work.Ensure(t.dev, t.run.Stream, bytes); err != nil {
 		return err
@@ -64,7 +65,7 @@ func (t *Tree[C]) clearWork(from int) error {
 	return t.run.Stream.Fill(t.work.At+device.Ptr(from), 0, t.work.Used-from)
 }
 
-// sort sorts the keys of a batch, and clears what is to be 0.
+// sort sorts the keys of a batch, and clears the words that are to be 0.
 func (t *Tree[C]) sort(a *applying, sorted bool) error {
 	job := &a.job
 	if int(a.N) >= t.shortcut { // others are sorted and cleared in one launch
@@ -184,7 +185,7 @@ const (
 // done.
 func (t *Tree[C]) ask(from, n int) ([]int, error) { return t.askAnd(from, n, nil) }
 
-// askAnd is ask that first queues what is to be done after it, unless that is nil.
+// askAnd is ask that first queues the work to be done after it, unless that is nil.
 func (t *Tree[C]) askAnd(from, n int, after func() error) ([]int, error) {
 	bytes := t.results[:4*n]
 	if err := t.run.Stream.CopyOut(bytes, t.told+device.Ptr(4*from)); err != nil {

@@ -20,7 +20,7 @@ func (t *Tree[C]) Snapshot() *Snapshot[C] {
 	return &Snapshot[C]{t, t.now}
 }
 
-// Release gives up what only the snapshot needs. It must be called once.
+// Release gives up memory that only the snapshot needs. It must be called once.
 func (s *Snapshot[C]) Release() error {
 	t := s.t
 	if t.held[s.b]--; t.held[s.b] == 0 {

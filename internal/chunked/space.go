@@ -54,15 +54,15 @@ func (s *space) reserve(n int) error {
 	if need > s.most || int64(need-s.room)*int64(s.slot) > s.budget.left {
 		return op.ErrLimit
 	}
-	// Some more, for batches that are queued before it is known what they need, as
-	// long as there is plenty.
+	// Some more, for batches that are queued before their need is known, as long
+	// as there is plenty.
 	if more := min(need+need/32+64, s.most); int64(more-s.room)*int64(s.slot) < s.budget.left/16 && s.grow(more) == nil {
 		return nil
 	}
 	return s.grow(need)
 }
 
-// grow makes room for so many slots in all.
+// grow makes room for the given number of slots in all.
 func (s *space) grow(slots int) error {
 	if err := s.list.Grow(s.dev, slots, s.most); err != nil {
 		return err

@@ -33,14 +33,14 @@ type Tree[C order.Code] struct {
 	leaves, chunks space
 	tables         []*table // not in use
 	now            *table
-	making         *table     // the last one that newTable returned: what a batch that failed leaves behind
-	freeing        device.Ptr // a list of what a batch frees, in memory of its own, until it is in limbo
+	making         *table     // the last one that newTable returned: a batch that failed leaves it behind
+	freeing        device.Ptr // a list of slots that a batch frees, in memory of its own, until it is in limbo
 	entries        int        // of the newest version
 	held           map[*table]int
 	limbo          []limbo
 	work           room.Work
 	scans          scans      // of the batch that is on its way
-	told           device.Ptr // what kernels tell the host of it
+	told           device.Ptr // numbers about it that kernels tell the host
 	params         kernel.Params
 	results        []byte       // page-locked
 	decided        device.Event // that they are there
@@ -51,8 +51,8 @@ type Tree[C order.Code] struct {
 	luck           luck // with that
 	few            int  // operations up to which kernels are launched together
 	crowded        int  // operations on a chunk from which on there is no flat merge
-	careful        bool // tests: nothing is queued before it is known what it needs
-	queuing        bool // what the last batch writes is queued, as far as the host knows
+	careful        bool // tests: nothing is queued before its need is known
+	queuing        bool // writes of the last batch are queued, as far as the host knows
 	watch          func(Step) error
 }
 
@@ -75,8 +75,8 @@ type limbo struct {
 
 // Options are the settings of a tree.
 type Options struct {
-	// Room is the most memory that leaves and chunks may take; 0 is what the
-	// device has.
+	// Room is the most memory that leaves and chunks may take; 0 means all of
+	// the device's memory.
 	Room int64
 	// Flat is the number of operations per sixteen leaves from which on a batch is
 	// merged with everything instead of leaf by leaf; 0 is a default, below 0 never.
@@ -171,8 +171,8 @@ func (t *Tree[C]) clear() error {
 	return nil
 }
 
-// unmade takes back what a batch that failed had: its table, and its list of what
-// it frees.
+// unmade takes back the table of a batch that failed, and its list of freed
+// slots.
 func (t *Tree[C]) unmade() error {
 	if t.making != nil && t.making != t.now {
 		t.tables = append(t.tables, t.making)
@@ -185,7 +185,7 @@ func (t *Tree[C]) unmade() error {
 	return t.dev.Free(list)
 }
 
-// newTable returns a table for so many chunks, which are not there yet.
+// newTable returns a table for the given number of chunks, which are not there yet.
 func (t *Tree[C]) newTable(chunks int) (*table, error) {
 	if err := t.unmade(); err != nil {
 		return nil, err
@@ -215,7 +215,7 @@ func (t *Tree[C]) newTable(chunks int) (*table, error) {
 	return b, nil
 }
 
-// tableBytes returns the memory of a table for so many chunks.
+// tableBytes returns the bytes of a table for the given number of chunks.
 func tableBytes(chunks, bits int) (bytes int) {
 	for _, n := range kernel.SepLevels(chunks, bits) {
 		bytes += sepBytes(n, bits)
@@ -228,7 +228,7 @@ func headBytes(n, bits int) int { return n * kernel.HeadKeys * bits / 8 }
 // sepBytes returns the memory of a level. Levels lie one behind the other.
 func sepBytes(n, bits int) int { return kernel.SepRoom(n, bits) * bits / 8 }
 
-// layOut says where in its memory a table of so many chunks has what.
+// layOut sets the addresses of the parts of a table of the given number of chunks.
 func (t *Tree[C]) layOut(b *table, chunks int) {
 	at := b.at
 	take := func(bytes int) (p device.Ptr) {

@@ -1,15 +1,15 @@
 package chunked
 
-// Step is a part of what Apply does, for measurements.
+// Step is a part of Apply, for measurements.
 type Step int
 
 // The steps of a batch, in their order. A batch that nobody asks the effects of
 // has no StepEffects.
 const (
 	StepSort    Step = iota // operations in key order
-	StepProbe               // answers, and what each operation does to which leaf
-	StepEffects             // what the batch comes to
-	StepPlan                // what is needed, up to the time when the host knows it
+	StepProbe               // answers, and the effect of each operation on its leaf
+	StepEffects             // effects of the batch
+	StepPlan                // memory needed, up to the time when the host knows it
 	StepWrite               // leaves
 	StepTable               // chunks, and the table above them
 	Steps                   // their number

@@ -15,15 +15,15 @@ import (
 // done.
 type Ops struct {
 	Keys  kernel.StringKeys
-	Vals  device.Ptr // what is to be set; 0 where nothing is
+	Vals  device.Ptr // values to set; 0 where none are set
 	Kinds device.Ptr // kinds (u8); 0 where all are of one kind
 	Kind  uint32
-	// Old and Had (u8) get what was there just before each operation; 0 where nobody
-	// asks.
+	// Old and Had (u8) get the value just before each operation, and whether there
+	// was one; 0 where the caller does not ask.
 	Old, Had device.Ptr
-	// Fetch, unless nil, queues copies of what the batch leaves behind in the tree's
-	// stream: answers, and its order, slots and the operations that go to them (u32).
-	// All is there when Apply returns.
+	// Fetch, unless nil, queues copies of the batch's results in the tree's stream:
+	// answers, and its order, slots and the operations that go to them (u32). All is
+	// there when Apply returns.
 	Fetch func(slots, places device.Ptr) error
 }
 
@@ -34,8 +34,8 @@ const (
 	Delete
 )
 
-// briefing is what kernels are told of memory, and what they tell: one piece of
-// memory on both sides.
+// briefing tells kernels of free memory, and the host how much they took: one
+// piece of memory on both sides.
 type briefing struct {
 	pools  [classes]kernel.RadixPool
 	taken  [classes]uint32
@@ -97,8 +97,8 @@ func workBytes(n int) int {
 	return device.Aligned(toldBytes) + 4*device.Aligned(4*n) + device.Aligned(kernel.SortTemp(n, 32))
 }
 
-// begin finds the slot of each operation, sorts operations by it, and learns what
-// they may need.
+// begin finds the slot of each operation, sorts operations by it, and computes
+// the memory that they may need.
 func (t *Tree) begin(ops *Ops) (*applying, error) {
 	n, w := int(ops.Keys.N), &t.work
 	if err := w.Ensure(t.dev, t.run.Stream, workBytes(n)); err != nil {
@@ -147,7 +147,7 @@ func (t *Tree) runsRoom(n int) (*kernel.RadixRuns, error) {
 	}, nil
 }
 
-// sort queues a stable sort by slot, whose numbers have so many bits.
+// sort queues a stable sort by slot, a number of the given bits.
 func (t *Tree) sort(slots device.Ptr, n, bits int) (sorted, places device.Ptr, err error) {
 	w := &t.work
 	job := &kernel.SortJob{
@@ -159,20 +159,23 @@ func (t *Tree) sort(slots device.Ptr, n, bits int) (sorted, places device.Ptr, e
 	return sorted, places, err
 }
 
-// need is what a batch may take and free at most, by class.
+// need is the number of nodes and leaves that a batch may take and free at most, by
+// class.
 type need struct {
 	take, free [classes]int
 	fresh      bool // nothing comes from lists
 }
 
-// needOf returns the need of so many inserts and deletes of each class of leaves.
+// needOf returns the need of the given numbers of inserts and deletes of each class
+// of leaves.
 //
 // An insert takes a leaf, and puts a node 4 above something, or adds a child to one
 // node, which may have to grow for it. A node of a type that was there before the
 // batch may be full: then one insert is enough. One that came to it in the batch, by
 // growing or by shrinking, needs as many as lie between its size then and its
-// capacity: at least 2, 5 and 13 for nodes 4, 16 and 48. A delete frees a leaf, and
-// makes one node shrink, or go; a node can do so that was there, or came to its type. What is freed is not taken again in the same batch.
+// capacity: at least 2, 5 and 13 for nodes 4, 16 and 48. A delete frees a leaf, and makes one
+// node shrink, or go; a node can do so that was there, or came to its type. Memory that a batch
+// frees is not taken again in the same batch.
 func (t *Tree) needOf(inserts, deletes []uint32) (n need) {
 	in, out := 0, 0
 	for c := nodeTypes; c < classes; c++ {
@@ -197,7 +200,7 @@ func (t *Tree) needOf(inserts, deletes []uint32) (n need) {
 	return n
 }
 
-// listed returns how many of a class come from its list, of so many.
+// listed returns how many of taken slots of a class come from its list.
 func (n *need) listed(t *Tree, class, taken int) int {
 	if n.fresh {
 		return 0
@@ -240,7 +243,7 @@ func (t *Tree) promise(n *need) error {
 	return t.listRoom(n)
 }
 
-// listRoom makes sure that there is room for what a batch frees.
+// listRoom makes sure that there is room for the list of slots that a batch frees.
 func (t *Tree) listRoom(n *need) error {
 	bytes := 0
 	for c := range t.lists {
@@ -305,7 +308,7 @@ func (t *Tree) carryOut(a *applying) error {
 	return t.giveBack(freed)
 }
 
-// freedLists returns where kernels list what they free.
+// freedLists returns where kernels list the slots that they free.
 func (t *Tree) freedLists() (at [classes]device.Ptr) {
 	for c := range at {
 		at[c] = t.briefing().pools[c].Freed
@@ -313,7 +316,7 @@ func (t *Tree) freedLists() (at [classes]device.Ptr) {
 	return at
 }
 
-// settle learns what was taken, when all is done.
+// settle reads how much memory was taken, when all is done.
 func (t *Tree) settle(at device.Ptr, n *need) error {
 	b := t.briefing()
 	if err := t.copyOut(t.told, at); err != nil {
@@ -336,7 +339,7 @@ func (t *Tree) settle(at device.Ptr, n *need) error {
 	return nil
 }
 
-// giveBack adds what was freed to the lists.
+// giveBack adds the freed slots to the lists.
 func (t *Tree) giveBack(freed [classes]device.Ptr) error {
 	var errs []error
 	for c := range t.lists {

@@ -17,7 +17,7 @@ type span struct {
 	room int
 }
 
-// ensure makes a span so many bytes long, on the host too where that is asked for.
+// ensure makes a span at least bytes long, on the host too if host is true.
 func (s *span) ensure(dev device.Device, bytes int, host bool) (err error) {
 	if bytes > s.room {
 		if err := s.free(dev); err != nil {

@@ -16,14 +16,14 @@ type Changes struct {
 }
 
 // mostChanges is the number of operations that are done at a time, and mostBytes that
-// of their strings: so much page-locked memory is there for them.
+// of their strings: the size of their page-locked memory.
 const (
 	mostChanges = 4 << 20
 	mostBytes   = 256 << 20
 )
 
-// leastPart is the number of operations of a part. What fewer of them take less to
-// travel, they take more by launches.
+// leastPart is the number of operations of a part. With fewer, launches cost more
+// time than the shorter first trip saves.
 const leastPart = 256 << 10
 
 // Apply does operations, all of them or those before an error. A large batch is done in
@@ -50,8 +50,8 @@ func (d *Desk) Apply(c *Changes) error {
 // these travel, so they are few; each part that follows has half as many more.
 func (d *Desk) firstPart(n int) int { return min(max(n/8, d.leastPart), mostChanges) }
 
-// partEnd returns the end of a part of so many operations from lo on, with what is left
-// over where that is little.
+// partEnd returns the end of a part of size operations from lo on, with the rest of the
+// n operations where these are few.
 func partEnd(lo, n, size int) int {
 	if lo+size+size/2 > n {
 		return min(n, lo+mostChanges)
@@ -148,7 +148,7 @@ func (d *Desk) applyParts(c *Changes) error {
 	}
 }
 
-// ship brings a part of about so many operations, from lo on, on its way: another
+// ship brings a part of about size operations, from lo on, on its way: another
 // goroutine gathers it, if it has to be, and queues copies.
 func (d *Desk) ship(c *Changes, lo, size, cargo int) <-chan shipped {
 	done := make(chan shipped, 1)

@@ -23,7 +23,7 @@ type checking struct {
 }
 
 // check looks at all of an image, and returns its entries in the order of slots. free
-// has what is in no use, by class.
+// has the slots that are not in use, by class.
 func (im *image) check(free *[classes][]uint32) ([]entry, error) {
 	c := &checking{image: im, leaves: map[int]int{}}
 	for i := range c.seen {
@@ -69,8 +69,8 @@ func (c *checking) below(l link, depth int) error {
 	return c.node(l, int(h.depth), all)
 }
 
-// node looks at the links of a node: keys below each have its byte behind what all
-// have in common.
+// node looks at the links of a node: keys below each have its byte behind the
+// common prefix.
 func (c *checking) node(l link, depth int, all []child) error {
 	first, bytes := len(c.entries), map[int]bool{}
 	for _, x := range all {
@@ -125,7 +125,7 @@ func (c *checking) take(at, units int) error {
 	return nil
 }
 
-// free looks at what is free: with what is in use it is all.
+// free checks the free slots: with those in use they are all slots.
 func (c *checking) free(free *[classes][]uint32) error {
 	for kind, n := range c.nodes() {
 		for _, x := range free[kind] {

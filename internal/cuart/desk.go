@@ -28,23 +28,23 @@ type Desk struct {
 	cargos    [2]cargo // of changes: one travels while the operations of the other are done
 	ferry     ferry
 	leastPart int  // operations that travel alone at least
-	old, had  span // what changes have found
+	old, had  span // results of changes
 }
 
 // bucket is strings under way.
 type bucket struct{ packing.Bucket }
 
 // Strings that a device reads where they are travel up to sharedStrings together, and
-// sharedBytes: nobody has to gather them, and a bucket costs some 20 to 50 µs in the
-// driver, whatever its size (docs/gpu.md). On an H200 256K of 8 bytes are faster than
-// more of them and fewer. There are so many slots for them.
+// sharedBytes: the host does not gather them, and a bucket costs some 20 to 50 µs in
+// the driver, whatever its size (docs/gpu.md). On an H200, 256K strings of 8 bytes
+// are faster than more or fewer. There are sharedLanes slots for them.
 const (
 	sharedStrings = 256 << 10
 	sharedBytes   = 16 << 20
 	sharedLanes   = 2 * flow.MaxFlight
 )
 
-// NewDesk returns a desk before a tree, with so many workers.
+// NewDesk returns a desk before a tree, with the given number of workers.
 func NewDesk(t *Tree, workers int) *Desk {
 	d := &Desk{tree: t, workers: max(1, workers), Tile: true, jobs: par.NewPool[finding](), leastPart: leastPart}
 	d.Slots.Init(t.dev, flow.MaxLanes, func(device.Stream) {})
@@ -53,7 +53,7 @@ func NewDesk(t *Tree, workers int) *Desk {
 	return d
 }
 
-// Down returns what went wrong, or nil.
+// Down returns the device's error, or nil.
 func (d *Desk) Down() error {
 	if e := d.down.Load(); e != nil {
 		return *e
@@ -64,7 +64,7 @@ func (d *Desk) Down() error {
 // Queries is strings to be looked up.
 type Queries struct {
 	Keys packing.Strings
-	// Take gets what strings from lo on have: their values, as the tree has them,
+	// Take gets the results of strings from lo on: their values, as the tree has them,
 	// and a bit each, the lowest first. lo is a multiple of 8. Several goroutines call
 	// it.
 	Take func(lo int, vals, found []byte)

@@ -16,10 +16,10 @@ import (
 //
 // A link is the same wherever its leaf lies. So leaves that the device has no room for
 // any more are copied as they are, all at once, and no node knows. Nodes and the table stay
-// on the device, and get what leaves have left.
+// on the device, and get the memory that leaves have left.
 
-// Long is what becomes of keys above Options.Longest, the three ways of the CuART
-// paper.
+// Long says where keys above Options.Longest are kept, the three ways of the
+// CuART paper.
 type Long uint8
 
 const (
@@ -28,8 +28,8 @@ const (
 	LongDevice             // their leaves are on the device, as others are
 )
 
-// longKeys is what becomes of those of a Follower: what experiment gpu-radix-long
-// finds fastest on an H200, whatever their share is.
+// longKeys says where a Follower keeps long keys: the fastest way on an H200,
+// whatever their share is (experiment gpu-radix-long).
 const longKeys = LongDevice
 
 // far is leaves of long keys, if they are in host memory.
@@ -43,8 +43,7 @@ type far struct {
 const mostUnits = leafBit - 1
 
 // forPools returns how much of a device's memory nodes and leaves may take. The rest is
-// for what batches need, and the table: a device that has none left for these would be
-// of no use.
+// for batches, and the table: a device that has none left for these would be of no use.
 func forPools(room int64) int64 { return room - min(room/4, 1<<30) }
 
 // openLeaves reserves addresses for leaves: share is that of openPools.
@@ -69,7 +68,7 @@ func farClass(opts *Options, valBytes int) int {
 	return leafClass(opts.Longest, valBytes) + 1
 }
 
-// openHost reserves host memory for at most so many units.
+// openHost reserves host memory for at most most units.
 func (t *Tree) openHost(most int) (pool, error) {
 	most = int(min(int64(most), t.hostLeft/unit))
 	if most <= 0 {
@@ -82,9 +81,9 @@ func (t *Tree) openHost(most int) (pool, error) {
 // hostSpare is the memory that stays free on the host, for the tree there and for others.
 const hostSpare = 1 << 30
 
-// hostHas reports whether the host has memory free for a pool there to have so many slots.
-// Page-locked memory cannot be driven out: what takes too much of it ends others, or this
-// process.
+// hostHas reports whether the host has enough free memory for a pool of the given slots.
+// Page-locked memory cannot be swapped out: taking too much of it ends other processes, or
+// this one.
 func (t *Tree) hostHas(p *pool, slots int) bool {
 	there := p.memory.Len()
 	more := int64(slots)*int64(p.slot) - there
@@ -96,9 +95,9 @@ func isShort(err error) bool {
 	return errors.Is(err, op.ErrLimit) || errors.Is(err, device.ErrOutOfMemory)
 }
 
-// orMoved does something that needs device memory, and does it again with the leaves in
-// host memory if there is none left. What fails for want of memory has changed
-// nothing.
+// orMoved calls do, which needs device memory, and calls it again with the leaves in
+// host memory if there is none left. A call that fails for want of memory must have
+// changed nothing.
 func (t *Tree) orMoved(do func() error) error {
 	err := do()
 	if t.broken != nil || !isShort(err) || t.leaves.host {

@@ -21,8 +21,8 @@ import (
 // run of the log; when the GPU has done them, the batch is accepted, whatever becomes
 // of the GPU, and in the background the run is folded into the tree in host memory.
 // Single operations and small batches run there; the keys that they have changed are
-// noted, and their values sent before the next search or batch. What keeps the order is
-// in package backlog.
+// noted, and their values sent before the next search or batch. Package backlog keeps
+// the order.
 //
 // Keys that are too long for the GPU are in host memory alone, and never in the log: a
 // batch does its operations on them there, at once. No other operation of the batch is
@@ -42,8 +42,8 @@ type Follower struct {
 	long    int         // keys that are in host memory alone, while the log is not empty
 	busy    atomic.Bool // a large batch changes the tree in host memory: the CPU answers
 
-	changing sync.Mutex   // of who changes the copy by way of the log; comes before stripes
-	using    sync.RWMutex // held for reading by searches, for writing by who changes the copy; comes after stripes
+	changing sync.Mutex   // held to change the copy by way of the log; comes before stripes
+	using    sync.RWMutex // held for reading by searches, for writing by changes of the copy; comes after stripes
 	forget   runtime.Cleanup
 	closed   bool
 	end      func() error // gives all memory back, once
@@ -61,7 +61,7 @@ type FollowOptions struct {
 	// Log is about the most bytes of page-locked memory that the log takes; 0 is a
 	// default.
 	Log int
-	// Room is the most device memory that the copy may take; 0 is what there is.
+	// Room is the most device memory that the copy may take; 0 means all there is.
 	Room int64
 	// HostRoom is the most host memory that its leaves may take, as in Options.
 	HostRoom int64
@@ -145,12 +145,12 @@ func (f *Follower) Down() error {
 	return nil
 }
 
-// fail gives the GPU up, and says so the first time. Its memory, and what is page-locked
-// for it, is given back as soon as nobody uses it.
+// fail gives the GPU up, and says so the first time. Its memory, and the memory
+// page-locked for it, is given back as soon as it is out of use.
 func (f *Follower) fail(err error) {
 	if f.down.CompareAndSwap(nil, &err) {
 		device.Warn("pando: the GPU failed, the CPU does everything from now on", "device", f.dev.Info().Name, "error", err)
-		go f.end() // the caller may hold locks, and what was accepted is to be folded
+		go f.end() // the caller may hold locks, and accepted runs are to be folded
 	}
 }
 
@@ -191,7 +191,7 @@ func (f *Follower) Alone(change func() (keys []string)) {
 	f.bound()
 }
 
-// bound sends what is noted if that is much.
+// bound sends the noted keys if they are many.
 func (f *Follower) bound() {
 	if f.stripes.Dirty() >= f.opts.Notes {
 		f.refresh()
@@ -229,7 +229,7 @@ func (f *Follower) catchUp() error {
 	return nil
 }
 
-// sendValues sets keys of the copy to what the tree in host memory has.
+// sendValues sets keys of the copy to their values in the tree in host memory.
 func (f *Follower) sendValues(keys []string) error {
 	vals, found, kinds := make([]uint64, len(keys)), make([]bool, len(keys)), make([]uint8, len(keys))
 	f.cpu.GetBatch(keys, vals, found, f.opts.Workers, nil)
@@ -260,7 +260,7 @@ func (f *Follower) Wait() { f.log.Wait() }
 // Pending reports whether there is something that is not.
 func (f *Follower) Pending() bool { return f.log.Pending() }
 
-// Len returns the number of entries: exactly, if nobody writes meanwhile.
+// Len returns the number of entries. It is exact if no writer runs meanwhile.
 func (f *Follower) Len() int {
 	if n, known := f.log.Entries(); known {
 		return n
@@ -331,9 +331,9 @@ func (f *Follower) Check() error {
 // tree in host memory stays open.
 func (f *Follower) Close() error { return f.end() }
 
-// giveBack closes the follower. From then on nobody uses the copy, or memory that is
-// page-locked for it. No lock is held while the driver is called: that of a GPU that is
-// lost may take long, and others need not wait for it.
+// giveBack closes the follower. From then on the copy, and the memory that is
+// page-locked for it, are out of use. No lock is held while the driver is called: that
+// of a GPU that is lost may take long, and others need not wait for it.
 func (f *Follower) giveBack() error {
 	f.changing.Lock()
 	f.log.Wait()

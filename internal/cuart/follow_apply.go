@@ -10,8 +10,9 @@ import (
 	"github.com/pando-index/pando/internal/radix"
 )
 
-// Apply does a batch, all of it or nothing: on the GPU, if it takes it. What the GPU has
-// not done the CPU does.
+// Apply does all operations of a batch or none: on the GPU if the batch is large enough
+// and the GPU works, else on the CPU. The CPU also does the operations that a failing
+// GPU leaves undone.
 func (f *Follower) Apply(b *Batch) error {
 	n := len(b.Keys)
 	if f.opts.Changes == 0 || n < f.opts.Changes || f.down.Load() != nil {
@@ -21,7 +22,7 @@ func (f *Follower) Apply(b *Batch) error {
 	defer f.changing.Unlock()
 	m := f.measure(b)
 	var long *some
-	for lo := 0; lo < n; { // as much as the log takes at a time
+	for lo := 0; lo < n; { // one part for each run of the log
 		p := f.cut(b, m, lo)
 		f.log.Begin(lockedBytes(p.layout.end))
 		if lo == 0 {
@@ -47,7 +48,7 @@ func (f *Follower) Apply(b *Batch) error {
 }
 
 // applyLong does the operations of a batch on keys that are too long for the GPU, all or
-// none, and returns them, or nil where there are none. The stripes are held.
+// none, and returns them, or nil if there are none. The caller holds all stripes.
 func (f *Follower) applyLong(b *Batch, m *measured) (*some, error) {
 	if !slices.Contains(m.long, true) {
 		return nil, nil
@@ -60,8 +61,9 @@ func (f *Follower) applyLong(b *Batch, m *measured) (*some, error) {
 	return s, nil
 }
 
-// hostFirst does a batch to the tree in host memory. Its keys are noted, or, where they
-// are many, the copy has it, too, when it returns.
+// hostFirst applies a batch to the tree in host memory. The keys of a small batch are
+// noted for the copy on the GPU; a large batch is in the copy, too, when hostFirst
+// returns.
 func (f *Follower) hostFirst(b *Batch) (err error) {
 	many := f.Takes(len(b.Keys))
 	change := func() []string {
@@ -88,8 +90,8 @@ func (f *Follower) hostFirst(b *Batch) (err error) {
 	return err
 }
 
-// onGPU does a part of a batch on the GPU, but for keys that are too long, and accepts
-// it. The stripes are held.
+// onGPU does a part of a batch on the GPU, except operations on keys that are too
+// long, and accepts it. The caller holds all stripes.
 func (f *Follower) onGPU(b *Batch, p *part) error {
 	if err := f.Down(); err != nil {
 		return err
@@ -117,14 +119,15 @@ func (f *Follower) onGPU(b *Batch, p *part) error {
 	return nil
 }
 
-// accept does operations that are on the device, and accepts them. No search comes
-// between: what one has found, all find.
+// accept does operations that are on the device, and adds their run to the log. It
+// locks searches out meanwhile, so that a result which one search has seen is seen
+// by all later ones.
 func (f *Follower) accept(b *Batch, r *run, ops *Ops) error {
 	f.using.Lock()
 	defer f.using.Unlock()
 	before := f.tree.Len()
 	if err := f.do(b, r, ops); err != nil {
-		f.fail(err) // before others search
+		f.fail(err) // before it lets searches in
 		return err
 	}
 	if b.Deleted != nil {
@@ -134,9 +137,9 @@ func (f *Follower) accept(b *Batch, r *run, ops *Ops) error {
 	return nil
 }
 
-// instead does operations of a batch from lo on in host memory, but for keys that are too
-// long, since the GPU could not. Where others of the batch are done, these must be, too,
-// as what was accepted must.
+// instead does the operations of a batch from lo on in host memory after the GPU has
+// failed, except those on keys that are too long, which are done. If begun, other
+// operations of the batch are done already, and it retries until these are, too.
 func (f *Follower) instead(b *Batch, lo int, begun bool) error {
 	f.log.Alone()
 	defer f.log.End()
@@ -151,13 +154,13 @@ func (f *Follower) instead(b *Batch, lo int, begun bool) error {
 	return nil
 }
 
-// some is operations of a batch that are done in host memory.
+// some is a selection of a batch's operations, to be done in host memory.
 type some struct {
 	radix.Ops
-	rows []int // which of the batch; nil for all
+	rows []int // their numbers in the batch; nil for all
 }
 
-// row returns which operation of the batch is the j-th.
+// row returns the number in the batch of operation j.
 func (s *some) row(j int) int {
 	if s.rows == nil {
 		return j
@@ -165,14 +168,14 @@ func (s *some) row(j int) int {
 	return s.rows[j]
 }
 
-// all returns all operations of a batch.
+// all selects all operations of a batch.
 func (f *Follower) all(b *Batch) *some {
 	s := &some{Ops: radix.Ops{Keys: b.Keys}}
 	f.complete(s, b)
 	return s
 }
 
-// some returns those of operations from lo on whose key is so.
+// some selects the operations from lo on whose key satisfies is.
 func (f *Follower) some(b *Batch, lo int, is func(key string) bool) *some {
 	s := &some{rows: make([]int, 0)}
 	for i, key := range b.Keys[lo:] {
@@ -184,8 +187,8 @@ func (f *Follower) some(b *Batch, lo int, is func(key string) bool) *some {
 	return s
 }
 
-// complete sets what operations are, whose keys are known, and takes memory for what
-// they find.
+// complete sets kinds and values of operations whose keys are set, and allocates
+// memory for their results.
 func (f *Follower) complete(s *some, b *Batch) {
 	n := len(s.Keys)
 	s.Kind, s.Workers, s.Found = op.Kind(b.Kind), f.opts.Workers, make([]bool, n)
@@ -215,7 +218,7 @@ func (f *Follower) complete(s *some, b *Batch) {
 	}
 }
 
-// more returns how many entries there are more than before.
+// more returns by how many entries the operations have made the tree grow.
 func (s *some) more() (n int) {
 	for j, had := range s.Found {
 		kind := s.Kind
@@ -232,7 +235,7 @@ func (s *some) more() (n int) {
 	return n
 }
 
-// report tells the caller what the operations have found.
+// report copies the results of the operations to the batch.
 func (s *some) report(f *Follower, b *Batch) {
 	if b.Deleted != nil {
 		*b.Deleted -= s.more()

@@ -1,6 +1,6 @@
 // Package cuart is the radix tree of strings in a GPU's memory, after the CuART
 // paper: a pool for each type of inner node, one for all leaves, links of 32 bits
-// that have the type of what they lead to, and a table in the place of the root.
+// that have the type of their target, and a table in the place of the root.
 // Batches of searches and of changes run on the device; device/kernel/radix.cu has
 // the kernels, docs/cuart.md the reasons.
 //
@@ -9,10 +9,10 @@
 //
 // The place of a key is the hash of up to 64 bytes behind those that all keys had in
 // common when the table was made, or, in the paper's way, the next 8 of them as they
-// are. It only says whose slot a key is: whatever place is, the tree below is one of
-// whole keys. So a table never becomes wrong, only uneven.
+// are. It only selects the key's slot: the tree below is one of whole keys. So a
+// table never becomes wrong, only uneven.
 //
-// A link is what it is in package radix, with the paper's types. 0 leads nowhere.
+// Links are those of package radix, with the paper's types. 0 leads nowhere.
 //
 //	31 30                              0
 //	│1│ place in units of 8 bytes       │   leaf
@@ -20,7 +20,7 @@
 //	31 30  28 27                       0
 //
 // Inner nodes begin with depth, own and count. All begin at a multiple of 32 bytes,
-// which is what a GPU reads at a time.
+// the unit of a GPU's reads.
 //
 //	 0  depth      bytes that all keys below begin with: the next one tells them apart
 //	 4  own        link to the key that ends here, which has no next byte
@@ -81,7 +81,7 @@ func (l link) number() int   { return int(l & numberMax) }
 
 func linkTo(kind, number int) link { return link((kind+1)<<typeShift | number) }
 
-// header is what all inner nodes begin with.
+// header is the beginning of all inner nodes.
 type header struct{ depth, own, count uint32 }
 
 type inner4 struct {

@@ -9,9 +9,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// locked is page-locked memory that is kept for later: to lock it takes longer than
-// what it is for. All of it, in use or not, is at most so many bytes where what is in
-// use is.
+// locked is page-locked memory that is kept for later: locking it takes longer than
+// the work it is for. Unless the memory in use alone exceeds most bytes, all of it
+// together, in use or spare, does not.
 type locked struct {
 	sync.Mutex
 	dev   device.Device
@@ -23,8 +23,8 @@ type locked struct {
 // leastLocked is the length of the shortest piece.
 const leastLocked = 64 << 10
 
-// lockedBytes returns the length of a piece for so many bytes: at most a quarter more,
-// so that there are few lengths.
+// lockedBytes returns the length of a piece that holds the given bytes: at most a
+// quarter more, so that there are few lengths.
 func lockedBytes(bytes int) int {
 	if bytes <= leastLocked {
 		return leastLocked
@@ -33,7 +33,7 @@ func lockedBytes(bytes int) int {
 	return (bytes + step - 1) / step * step
 }
 
-// take returns a piece for so many bytes, which is not much longer.
+// take returns a piece of at least the given bytes that is not much longer.
 func (l *locked) take(bytes int) ([]byte, error) {
 	size := lockedBytes(bytes)
 	l.Lock()

@@ -37,7 +37,8 @@ type run struct {
 // runLayout is where parts of a run begin.
 type runLayout struct{ vals, kinds, bytes, slots, ops, end int }
 
-// layOut returns the layout of n operations, with values of so many bytes.
+// layOut returns the layout of n operations, with values of width bytes and keys of
+// bytes together.
 func layOut(n, width int, kinds bool, bytes int) (l runLayout) {
 	l.vals = device.Aligned(4 * (n + 1))
 	l.kinds = l.vals + device.Aligned(n*width)
@@ -92,8 +93,8 @@ func (r *run) val(i int) uint64 {
 	return arena.As[uint64](r.vals)[i]
 }
 
-// Get returns what the run says of a key, if it says something: what its last
-// operation on it does.
+// Get returns the outcome of the run's last operation on a key. known is
+// whether there is one.
 func (r *run) Get(key string) (val uint64, ok, known bool) {
 	if len(key) > r.f.tree.longest { // host memory has it
 		return 0, false, false

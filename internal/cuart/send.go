@@ -12,13 +12,13 @@ import (
 // Batch is operations as the caller has them, and where their answers go.
 type Batch struct {
 	Keys []string
-	// Vals is what is to be set, each as wide as the copy's values; nothing where
+	// Vals are the values to set, each as wide as the copy's values; empty where
 	// values take no memory, or nothing is set.
 	Vals  []byte
 	Kinds []uint8 // nil where all are of one kind
 	Kind  uint32
-	// Old and Found get what was there before each operation, unless they are nil. Old
-	// may be the memory of Vals, and needs Found.
+	// Old and Found get the value before each operation, and whether there was one,
+	// unless they are nil. Old may be the memory of Vals, and needs Found.
 	Old   []byte
 	Found []bool
 	// Deleted, unless nil, is increased by the number of entries that were deleted; all
@@ -73,7 +73,7 @@ func (f *Follower) measure(b *Batch) *measured {
 	return m
 }
 
-// part is operations [lo, hi) of a batch: so many as are one run.
+// part is operations [lo, hi) of a batch, which are one run.
 type part struct {
 	lo, hi int
 	pieces []int // bytes of each
@@ -198,8 +198,8 @@ func (f *Follower) copyPieces(p *part, r *run, first, last int, starts []uint32)
 	return nil
 }
 
-// do does operations that are on the device, and fetches what they have found, if
-// that is asked for, and their order.
+// do does operations that are on the device, and fetches their order, and their
+// results if the caller asks for them.
 func (f *Follower) do(b *Batch, r *run, ops *Ops) error {
 	d, width := f.desk, f.ValBytes()
 	if b.Found != nil {
@@ -226,7 +226,7 @@ func (f *Follower) do(b *Batch, r *run, ops *Ops) error {
 	return nil
 }
 
-// handOut hands out what operations of a part have found.
+// handOut hands out the results of a part's operations.
 func (f *Follower) handOut(b *Batch, p *part) {
 	if b.Found == nil {
 		return

@@ -37,13 +37,13 @@ type Tree struct {
 	longest  int   // longer keys are not there,
 	lenient  bool  // and it is no error to set them
 	left     int64 // bytes of the device that pools may still take,
-	hostLeft int64 // and of the host, which has so many free
+	hostLeft int64 // and of the host, whose free bytes are hostFree()
 	hostFree func() int64
 	work     room.Work
-	freed    room.Work // what a batch frees
+	freed    room.Work // slots that a batch frees
 	hot      room.Work // runs of a batch
 	params   kernel.Params
-	told     []byte // page-locked: what kernels are told of memory, and what they tell
+	told     []byte // page-locked: the briefing of kernels
 	portion  int    // leaves that are put into a new table at a time
 	broken   error
 	rebuilds int
@@ -62,8 +62,8 @@ type pool struct {
 
 // Options are the settings of a tree.
 type Options struct {
-	// Room is the most memory that nodes and leaves may take; 0 is most of what the
-	// device has.
+	// Room is the most memory that nodes and leaves may take; 0 means most of the
+	// device's memory.
 	Room int64
 	// ValBits is the size of values, 32 or 64; 0 is 64.
 	ValBits int
@@ -79,13 +79,13 @@ type Options struct {
 	// Longest is the length from which on keys are long; 0 is MaxKey, and an error for
 	// longer ones.
 	Longest int
-	// Long is what becomes of long keys. Those that are left out, or are above MaxKey,
-	// are not there, and what is done to them does nothing.
+	// Long says where long keys are kept. Those that are left out, or are above
+	// MaxKey, are not there, and operations on them do nothing.
 	Long Long
 	// HostRoom is the most host memory that leaves may take: those of long keys where
-	// Long is LongHost, and all where the device is full. 0 is as much as Room, and
-	// below 0 is none. Whatever it is, they take no more than what the host has free
-	// when they take it.
+	// Long is LongHost, and all where the device is full. 0 means as much as Room,
+	// and a negative number none. In any case they take no more than the host's free
+	// memory at that time.
 	HostRoom int64
 }
 
@@ -150,7 +150,7 @@ func New(dev device.Device, opts Options) (t *Tree, err error) {
 	return t, t.run.Stream.Synchronize() // searches come in other streams
 }
 
-// bitsFor returns the bits of a slot's number, for so many entries.
+// bitsFor returns the bits of a slot's number in a table for the given entries.
 func bitsFor(entries int) int {
 	return min(max(bits.Len(uint(max(entries, 1)-1)), leastBits), mostBits)
 }
@@ -185,8 +185,8 @@ func (t *Tree) newTable(bits int) (device.Ptr, error) {
 	return at, nil
 }
 
-// grow makes sure that a pool has memory for so many slots. An error leaves
-// everything as it was.
+// grow makes sure that a pool has memory for the given number of slots. An
+// error leaves everything as it was.
 func (t *Tree) grow(p *pool, slots int) error {
 	if slots <= p.room {
 		return nil

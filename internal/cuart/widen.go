@@ -8,10 +8,11 @@ import (
 	"github.com/pando-index/pando/internal/device/kernel"
 )
 
-// widen makes the table larger where so many entries are to come. Slots of a wider
-// table are parts of those of the old one, so all leaves stay where they are, and
-// inner nodes are made anew: leaves are listed, level by level, and put into the new
-// table, a portion at a time. Where there is no memory for that, the old table does.
+// widen makes the table larger where it is too small for the given entries. Slots of
+// a wider table are parts of those of the old one, so all leaves stay where they
+// are, and inner nodes are made anew: leaves are listed, level by level, and put
+// into the new table, a portion at a time. Where there is no memory for that, the
+// old table does.
 func (t *Tree) widen(entries int) error {
 	bits := bitsFor(entries)
 	if entries>>t.place.bits < t.perSlot || bits <= t.place.bits {
@@ -38,8 +39,8 @@ func (t *Tree) widen(entries int) error {
 	return err
 }
 
-// state is what a new table changes before it takes the place of the old one: nodes
-// that were never used are taken, and lists become longer.
+// state is the allocation state that building a new table changes before it
+// replaces the old one: fresh nodes are taken, and lists become longer.
 type state struct {
 	next [nodeTypes]int
 	free [classes]int
@@ -156,7 +157,7 @@ func (t *Tree) adopt(to *kernel.Radix, bits int, leaves device.Ptr, n int) error
 		return err
 	}
 	var inserts, deletes [classes]uint32
-	inserts[nodeTypes] = uint32(n) // whatever class: leaves are there
+	inserts[nodeTypes] = uint32(n) // any class: leaves are there
 	need := t.needOf(inserts[:], deletes[:])
 	need.take[nodeTypes], need.fresh = 0, true
 	if err := t.promise(&need); err != nil {

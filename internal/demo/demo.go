@@ -29,7 +29,7 @@ type round func() (pando, search time.Duration, ops int, err error)
 
 // A demonstration asks for a million keys in three rounds. Nearly all of its
 // time goes into the binary searches beside Pando, half a microsecond each and
-// more: twice the keys in five rounds took nearly three times as long.
+// more: twice the keys in five rounds take nearly three times as long.
 const (
 	rounds    = 3
 	mostAsked = 1_000_000

@@ -11,7 +11,7 @@ import (
 	"github.com/pando-index/pando"
 )
 
-// A TreeResult is the demonstration of a tree: what is done to it is done to a Go
+// A TreeResult is the demonstration of a tree: every operation is done to a Go
 // map, too, which keeps no order, and both must agree.
 type TreeResult struct {
 	Entries int    `json:"entries"`
@@ -119,8 +119,8 @@ func (d *TreeResult) getMap(keys []uint64) {
 	}
 }
 
-// getBeside asks while another goroutine writes as fast as it can. What it sets
-// is there already, so that the map need not follow.
+// getBeside asks while another goroutine writes as fast as it can. The writer
+// sets entries that are there already, so that the map need not follow.
 func (d *TreeResult) getBeside(keys []uint64) error {
 	var stop atomic.Bool
 	var wg sync.WaitGroup

@@ -1,7 +1,7 @@
-// Package device defines what the layers above need of a GPU: memory, streams,
-// events and launches. Package cuda drives real GPUs through the NVIDIA
-// driver; package ptx interprets the same kernels on any machine. The layers
-// above cannot tell which one they have, except by asking its name.
+// Package device defines the interface of a GPU to the layers above: memory,
+// streams, events and launches. Package cuda drives real GPUs through the
+// NVIDIA driver; package ptx interprets the same kernels on any machine. The
+// layers above cannot tell which one they have, except by asking its name.
 package device
 
 import (
@@ -32,8 +32,8 @@ type Ptr uint64
 // one piece of memory begin as those that Alloc returns.
 func Aligned(bytes int) int { return (bytes + 255) &^ 255 }
 
-// AllocMore returns device memory, and its size: a quarter more than so many
-// bytes, so that what grows little by little is seldom allocated anew, which takes
+// AllocMore returns device memory, and its size: a quarter more than bytes, so
+// that memory that grows little by little is seldom allocated anew, which takes
 // longer than a small batch; or just as many, where there is no more.
 func AllocMore(d Device, bytes int) (at Ptr, room int, err error) {
 	room = Aligned(bytes + bytes/4)
@@ -69,8 +69,8 @@ type Device interface {
 	Free(Ptr) error
 	// Reserve returns addresses for at most bytes of memory. None of it is
 	// there yet: Range.Grow adds it. Where the GPU or its driver cannot do that,
-	// the error wraps ErrUnsupported; the caller then takes what it needs at
-	// most by Alloc.
+	// the error wraps ErrUnsupported; the caller then takes the most it may need
+	// by Alloc.
 	Reserve(bytes int64) (Range, error)
 	// ReserveHost is Reserve for page-locked host memory, which kernels read and
 	// write where it is, over the bus. It takes none of the GPU's memory.
@@ -94,7 +94,7 @@ type Device interface {
 	// one call, as often as needed. It calls chain once, with a Stream that
 	// takes launches, fills and copies and carries none of them out; anything
 	// else is an error there. Host memory in the chain must be page-locked, and
-	// all memory must stay where it is until the graph is closed: what is in it
+	// all memory must stay where it is until the graph is closed: its contents
 	// may change between starts. Where the driver has no graphs, the error wraps
 	// ErrUnsupported; the caller then calls chain with its stream each time.
 	NewGraph(chain func(Stream) error) (Graph, error)
@@ -111,10 +111,10 @@ type Range interface {
 	Base() Ptr
 	// Len returns how many bytes are there.
 	Len() int64
-	// Grow makes at least so many bytes be there. The content of those that
-	// are new is undefined; the others keep theirs. Beyond what was reserved,
-	// the error wraps ErrOutOfMemory as it does if the device has no more. An
-	// error leaves the range as it was.
+	// Grow makes the range at least bytes long. The content of those that are
+	// new is undefined; the others keep theirs. Beyond the reserved length, the
+	// error wraps ErrOutOfMemory as it does if the device has no more. An error
+	// leaves the range as it was.
 	Grow(bytes int64) error
 	// Free returns the memory and the addresses.
 	Free() error
@@ -124,8 +124,8 @@ type Range interface {
 // from and to Bytes.
 type HostRange interface {
 	Range
-	// Bytes returns all that is there as the host sees it, until Grow is called. What a
-	// stream copies from or to it must lie within what one Grow has added.
+	// Bytes returns all that is there as the host sees it, until Grow is called. A copy
+	// of a stream from or to it must lie within the bytes that one Grow has added.
 	Bytes() []byte
 }
 
@@ -165,9 +165,9 @@ type Stream interface {
 	// as in PTX: each parameter at its natural alignment. It is read before
 	// Launch returns.
 	Launch(k Kernel, g Grid, params []byte) error
-	// Start queues all operations of a graph, in their order. What Persist was
-	// told does not hold for its kernels. Starts of the same graph in several
-	// streams may wait for each other.
+	// Start queues all operations of a graph, in their order. Persist has no
+	// effect on its kernels. Starts of the same graph in several streams may
+	// wait for each other.
 	Start(Graph) error
 	Record(Event) error
 	// Wait makes later work in this stream wait for the event.
@@ -178,13 +178,13 @@ type Stream interface {
 	Close() error
 }
 
-// Persister is a Stream of a GPU whose cache can be told what to keep.
+// Persister is a Stream of a GPU whose cache can keep a given range.
 type Persister interface {
 	// Persistable returns the number of bytes that it can keep at most; 0 for
 	// none.
 	Persistable() int
-	// Persist asks that what kernels of the stream read in a range stays in
-	// the cache. A range of 0 bytes ends this, for the whole device.
+	// Persist asks that lines of a range that kernels of the stream read stay
+	// in the cache. A range of 0 bytes ends this, for the whole device.
 	Persist(base Ptr, bytes int) error
 }
 

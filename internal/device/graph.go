@@ -10,7 +10,7 @@ import (
 // graphs of it.
 type Recording struct {
 	Kernels []Kernel // those it launches, each once
-	Host    [][]byte // what it copies from and to
+	Host    [][]byte // memory that it copies from and to
 	Out     [][]byte // those of Host that it copies to
 	steps   []func(Stream) error
 }

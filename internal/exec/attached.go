@@ -10,8 +10,8 @@ import (
 	"github.com/pando-index/pando/internal/flow"
 )
 
-// attached is a device that holds a copy of an index, with buckets of type B:
-// what schedules of numbers and of strings have in common.
+// attached is a device that holds a copy of an index, with buckets of type B.
+// Schedules of numbers and of strings share it.
 type attached[B any] struct {
 	flow.Schedule[B]
 	dev  device.Device

@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// Times is what a bucket takes on average, step by step.
+// Times is the average time of a bucket, step by step.
 type Times = flow.Times
 
 // trial is a sample of keys, and room for the results.
@@ -157,7 +157,7 @@ func (w *watch) expect(sample order.Keys, took time.Duration) {
 	w.sample, w.expected, w.strayed = sample, took*1024/time.Duration(max(sample.Len(), 1)), 0
 }
 
-// A plan is old when so many large batches in a row take that much more, or
+// A plan is old when this many large batches in a row take this much more, or
 // less, than when it was made.
 const (
 	strayedBatches = 16
@@ -200,7 +200,7 @@ func (w *watch) close() {
 	w.done.Wait()
 }
 
-// look compares the time of a batch with what is expected, and has the plan
+// look compares the time of a batch with the expected one, and has the plan
 // made anew, beside, where it is old.
 func (g *GPU[C]) look(took time.Duration, queries int) {
 	if queries < watchedBatch || g.given() {
@@ -209,7 +209,7 @@ func (g *GPU[C]) look(took time.Duration, queries int) {
 	if sample, again := g.watch.saw(took, queries); again {
 		go func() {
 			defer g.watch.measured()
-			g.Balance(sample) // what fails here fails in a batch, too
+			g.Balance(sample) // an error here comes in a batch, too
 		}()
 	}
 }

@@ -1,5 +1,5 @@
-// Package exec is how a batch runs: which queries go where, in buckets of
-// what size. It knows no layout but what package layout says of them all. It is
+// Package exec is how a batch runs: which queries go where, in buckets of which
+// size. It knows layouts by the interfaces of package layout alone. It is
 // generic in the code type alone: keys come as order.Keys and become codes once
 // a bucket, values are the business of a Sink.
 package exec
@@ -12,8 +12,8 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// Sink takes what FindEach finds, bucket by bucket: ranks[i] is the number of
-// the entry that is equal to keys[lo+i], or -1. It is called from several
+// Sink takes the results of FindEach, bucket by bucket: ranks[i] is the number
+// of the entry that is equal to keys[lo+i], or -1. It is called from several
 // goroutines, each with a part of its own, and returns the number of hits.
 type Sink interface {
 	Take(lo int, ranks []int) (hits int)
@@ -64,7 +64,7 @@ type space[C order.Code] struct {
 	ranks [maxBucket]int
 }
 
-// batch is what is asked.
+// batch is the queries of a batch.
 type batch[C order.Code] struct {
 	ask   question
 	keys  order.Keys
@@ -103,7 +103,7 @@ func (e *CPU[C]) RankAfter(keys order.Keys, ranks []int) {
 	e.run(batch[C]{ask: rankAfter, keys: keys, ranks: ranks})
 }
 
-// FindEach looks keys up and hands what it finds to sink.
+// FindEach looks keys up and hands the results to sink.
 func (e *CPU[C]) FindEach(keys order.Keys, sink Sink) (hits int) {
 	return e.run(batch[C]{ask: findEach, keys: keys, sink: sink})
 }

@@ -132,7 +132,7 @@ func (j *copying[C]) Rest() {
 // Done keeps nothing of the caller's slices: a bucket has none of them.
 func (j *copying[C]) Done(*flow.Slot[bucket]) {}
 
-// Spare leaves all to the GPU: the CPU has enough to do with what comes back.
+// Spare leaves all to the GPU: the CPU has enough to do with the results.
 func (j *copying[C]) Spare() (lo, hi int, ok bool) { return 0, 0, false }
 
 func (j *copying[C]) Answer(lo, hi int) { j.onCPU(lo, hi) }

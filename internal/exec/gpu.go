@@ -16,9 +16,8 @@ import (
 )
 
 // GPU runs batches on a GPU that holds a copy of the tree, or of some of its
-// levels, together with the CPU: a Plan says who takes which. What the GPU
-// cannot do, for whatever reason, the CPU does; from then on the CPU does
-// everything.
+// levels, together with the CPU: a Plan says who takes which. If the GPU fails,
+// for whatever reason, the CPU does its work, and everything from then on.
 type GPU[C order.Code] struct {
 	*CPU[C]
 	attached[bucket]
@@ -35,7 +34,7 @@ type GPU[C order.Code] struct {
 // bucket is queries under way on a GPU.
 type bucket struct {
 	lo, hi int
-	deep   int    // so many of them are one level further
+	deep   int    // this many of them are one level further
 	keysAt []byte // keys and values in the caller's memory, where the GPU
 	valsAt []byte // reaches it
 	params kernel.Params
@@ -45,8 +44,8 @@ type bucket struct {
 
 // NewGPU copies levels of the tree of cpu to a GPU. The device is the
 // schedule's from then on, also if there is an error: Close, or the failing
-// NewGPU, closes it. The first plan leaves to the CPU only what the GPU does not
-// hold.
+// NewGPU, closes it. The first plan leaves to the CPU only the levels that the
+// GPU does not hold.
 func NewGPU[C order.Code](cpu *CPU[C], dev device.Device, image layout.Image, keep Keep) (*GPU[C], error) {
 	g := &GPU[C]{CPU: cpu, steps: cpu.schemes.steps, image: image, keep: keep, jobs: par.NewPool[search[C]]()}
 	g.plan.Store(&Plan{Split: Split{Upper: keep.First, Lower: keep.Last}, Bucket: keep.bucket(&image), Overlap: flow.DoubleBuffered})
@@ -58,7 +57,7 @@ func NewGPU[C order.Code](cpu *CPU[C], dev device.Device, image layout.Image, ke
 	return g, nil
 }
 
-// prepare takes what is needed, after a look whether there is room for it.
+// prepare takes the memory it needs, after a look whether there is room for it.
 func (g *GPU[C]) prepare() error {
 	if g.steps == nil {
 		return errors.New("exec: a layout whose searches cannot be cut has no levels for a GPU")
@@ -105,7 +104,8 @@ func (g *GPU[C]) Whole() bool { return g.keep == Whole(&g.image) }
 // Plan returns the plan that batches run by.
 func (g *GPU[C]) Plan() Plan { return *g.plan.Load() }
 
-// Use makes later batches run by a plan. It must lie within what the GPU holds.
+// Use makes later batches run by a plan. It must lie within the levels that the GPU
+// holds.
 func (g *GPU[C]) Use(p Plan) error {
 	if err := p.check(g.keep, g.steps.Depth()); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (g *GPU[C]) RankAfter(keys order.Keys, ranks []int) {
 	g.run(batch[C]{ask: rankAfter, keys: keys, ranks: ranks})
 }
 
-// FindEach looks keys up and hands what it finds to sink.
+// FindEach looks keys up and hands the results to sink.
 func (g *GPU[C]) FindEach(keys order.Keys, sink Sink) (hits int) {
 	return g.run(batch[C]{ask: findEach, keys: keys, sink: sink})
 }
@@ -144,7 +144,7 @@ func (g *GPU[C]) GetPairs(keys order.Keys, vals []C, found []bool) (hits int) {
 	return g.run(batch[C]{ask: getPairs, keys: keys, vals: vals, raw: arena.Bytes(vals), found: found})
 }
 
-// Close frees what the schedule holds on the device. Buckets under way are
+// Close frees the schedule's memory on the device. Buckets under way are
 // waited for; batches under way go on on the CPU.
 func (g *GPU[C]) Close() error {
 	return g.close(func() {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// paces is what queries have cost a worker by each scheme, in ps; 0 for not
-// known yet.
+// paces is the time that queries have cost a worker by each scheme, in ps; 0
+// for not known yet.
 type paces struct {
 	by    [Partitioned + 1]atomic.Int64
 	turns atomic.Uint32 // portions decided on
 }
 
-// firstPace is what a query is taken to cost before any was timed.
+// firstPace is the assumed time of a query before any was measured.
 const firstPace = 50_000
 
 // of returns the time for a query in ps, at least 1.
@@ -38,7 +38,7 @@ func (p *paces) note(s Scheme, took time.Duration, queries int) {
 
 // turn returns the scheme for the next batch where both will do: the one that
 // was faster so far. That depends on more than sizes: on how many cores share
-// the caches and the memory, on what else runs on the machine, and on whether
+// the caches and the memory, on other programs on the machine, and on whether
 // queries come back to the same keys, which are then in the cache anyway. So
 // one batch in 32 tries the other.
 func (p *paces) turn() Scheme {

@@ -10,8 +10,8 @@ import (
 
 // The partitioned scheme. Levels near the root are in the cache, so it costs
 // little to find out which sub-tree a query leads to. Queries that lead to the
-// same one are put side by side; then they go on from its root, and what they
-// touch is in the cache, or at least on the same pages.
+// same one are put side by side; then they go on from its root, and the nodes
+// they touch are in the cache, or at least on the same pages.
 //
 //	keys     7 2 9 1 8 3          in the caller's order
 //	subtrees 1 0 2 0 2 0          noted, 2 bytes each

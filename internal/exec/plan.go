@@ -41,7 +41,7 @@ type Keep struct{ First, Last int }
 // Whole returns all levels of a tree.
 func Whole(im *layout.Image) Keep { return Keep{0, im.Depth() + 1} }
 
-// Inner returns as many upper inner levels as a device with so much memory can
+// Inner returns as many upper inner levels as a device with free bytes can
 // hold, beside buckets.
 func Inner(im *layout.Image, free int64) Keep {
 	k := Keep{}
@@ -74,7 +74,7 @@ const (
 	outBytes = 8 + 1
 )
 
-// check returns what is wrong with a plan for a GPU that holds these levels.
+// check returns an error for a plan that a GPU with these levels cannot follow.
 func (p Plan) check(k Keep, depth int) error {
 	lowest := p.Upper
 	if p.Share > 0 {

@@ -25,9 +25,9 @@ func (s Scheme) String() string {
 	return [...]string{"auto", "unbuffered", "partitioned"}[s]
 }
 
-// Fetcher is a Sink that can ask for what belongs to ranks before it takes
-// them. Where queries are partitioned, values are wanted long after they were
-// found: without Fetch, Take would wait for each. Ranks may be nonsense.
+// Fetcher is a Sink that can prefetch the values of ranks before it takes them.
+// Where queries are partitioned, values are wanted long after they were found:
+// without Fetch, Take would wait for each. Ranks may be nonsense.
 type Fetcher interface {
 	Sink
 	Fetch(ranks []int)
@@ -80,7 +80,7 @@ func PartitionFrom(bytes int64, queries int) (undo func()) {
 // noise.
 const maxPortion = 1 << 20
 
-// schemes is what a schedule needs to partition queries.
+// schemes is the state that a schedule needs to partition queries.
 type schemes[C order.Code] struct {
 	steps  layout.Stepped[C] // nil for a layout whose searches cannot be cut
 	pairs  layout.SteppedPairs[C]

@@ -22,7 +22,7 @@ type search[C order.Code] struct {
 	plan   Plan
 	flow   flow.Flow[bucket]
 	next   int // first query that is in no bucket yet,
-	last   int // and the last: what is behind is the CPU's
+	last   int // and the last: those behind are the CPU's
 	bucket int
 	piece  int  // queries that a worker takes at a time
 	past   bool // copies go past the caches
@@ -216,7 +216,7 @@ func (j *search[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 	return j.fetch(s, st, n)
 }
 
-// launch runs what a bucket asks of the GPU.
+// launch queues a bucket's kernels.
 func (j *search[C]) launch(s *flow.Slot[bucket], st device.Stream, n int) error {
 	g := j.gpu
 	s.Bucket.launch = layout.Launch{
@@ -229,7 +229,7 @@ func (j *search[C]) launch(s *flow.Slot[bucket], st device.Stream, n int) error 
 	return g.image.Resident.Launch(&s.Bucket.launch)
 }
 
-// wants returns what a GPU that takes searches to their end is to result in.
+// wants returns the kind of result of a GPU that takes searches to their end.
 func (j *search[C]) wants() layout.Want {
 	switch {
 	case j.ask == getPairs:

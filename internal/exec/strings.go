@@ -68,7 +68,7 @@ func (s *stringSpace) following(dst, keys []string) []string {
 	return dst[:len(keys)]
 }
 
-// stringQueries is what is asked.
+// stringQueries is the queries of a batch.
 type stringQueries struct {
 	ask   question
 	keys  StringBatch
@@ -93,7 +93,7 @@ func (e *Strings) RankAfter(keys StringBatch, ranks []int) {
 	e.run(stringQueries{ask: rankAfter, keys: keys, ranks: ranks})
 }
 
-// FindEach looks strings up and hands what it finds to sink.
+// FindEach looks strings up and hands the results to sink.
 func (e *Strings) FindEach(keys StringBatch, sink Sink) (hits int) {
 	return e.run(stringQueries{ask: findEach, keys: keys, sink: sink})
 }

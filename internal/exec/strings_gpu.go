@@ -15,8 +15,8 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// StringsGPU runs batches of strings on a GPU that holds a copy of the tree.
-// Strings travel to it packed, a bucket at a time. What the GPU cannot do, for whatever reason, the CPU does.
+// StringsGPU runs batches of strings on a GPU that holds a copy of the tree. Strings travel to it
+// packed, a bucket at a time. If the GPU fails, for whatever reason, the CPU does its work.
 type StringsGPU struct {
 	*Strings
 	attached[stringBucket]
@@ -128,7 +128,7 @@ func (g *StringsGPU) RankAfter(keys StringBatch, ranks []int) {
 	g.run(stringQueries{ask: rankAfter, keys: keys, ranks: ranks})
 }
 
-// FindEach looks strings up and hands what it finds to sink.
+// FindEach looks strings up and hands the results to sink.
 func (g *StringsGPU) FindEach(keys StringBatch, sink Sink) (hits int) {
 	return g.run(stringQueries{ask: findEach, keys: keys, sink: sink})
 }
@@ -164,8 +164,8 @@ type stringSearch struct {
 	hits atomic.Int64
 }
 
-// begin makes a search ready for a batch. To rank what comes next is to rank the
-// string and a zero byte.
+// begin makes a search ready for a batch. The rank behind a string is the rank
+// of the string and a zero byte.
 func (j *stringSearch) begin(what stringQueries) {
 	j.stringQueries = what
 	j.hits.Store(0)
@@ -248,7 +248,7 @@ func (j *stringSearch) finish(s *flow.Slot[stringBucket], lo, hi int) {
 	j.gpu.give(room, hi-lo)
 }
 
-// settle sets the ranks of queries from first on from what the GPU knows.
+// settle sets the ranks of queries from first on from the GPU's results.
 func (j *stringSearch) settle(room *stringSpace, known []uint32, first int, ranks []int) {
 	left, sent, loose := room.left[:0], room.sent[:0], room.loose[:0]
 	find := j.ask == findEach
@@ -263,7 +263,7 @@ func (j *stringSearch) settle(room *stringSpace, known []uint32, first int, rank
 		case sure && v&kernel.WordsUnsure == 0 && !long:
 			ranks[i] = -1
 		default:
-			if long { // what the GPU looked for is not what was asked
+			if long { // the GPU looked for a cut key
 				at = -1
 			}
 			left, sent, loose = append(left, i), append(sent, key), append(loose, at)
@@ -352,7 +352,7 @@ type dropped struct{}
 
 func (*dropped) Take(int, []int) int { return 0 }
 
-// Close frees what the schedule holds on the device. Batches under way go on on
+// Close frees the schedule's memory on the device. Batches under way go on on
 // the CPU.
 func (g *StringsGPU) Close() error {
 	return g.close(func() { g.forget.Stop() })

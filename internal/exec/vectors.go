@@ -69,7 +69,7 @@ func (v *vectors) open(newStream func() (device.Stream, error)) (err error) {
 	return err
 }
 
-// close waits for what is under way; nothing begins later.
+// close waits for operations under way; none begins later.
 func (v *vectors) close() {
 	v.Lock()
 	v.closed = true

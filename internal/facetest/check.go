@@ -148,7 +148,7 @@ func checkRange(ix index, m model, lo, hi any) error {
 	return nil
 }
 
-// Sequence checks that s yields entries [first, end). It stops after so many.
+// Sequence checks that s yields entries [first, end). It stops after stop entries.
 func (m *Model[K, V]) Sequence(s iter.Seq2[K, V], first, end, stop int) error {
 	return checkSequence(&anyModel[K, V]{m}, anySeq(s), first, end, stop)
 }

@@ -206,7 +206,7 @@ func BuildOptions(layout, preferred pando.LayoutKind, rng *rand.Rand) []pando.Op
 }
 
 // Options chooses a layout, by its name or as the default where it is the
-// default, and what should make no difference.
+// default, and options that should make no difference.
 func Options(layout, preferred pando.LayoutKind, rng *rand.Rand) []pando.Option {
 	if layout == preferred && rng.IntN(2) == 0 {
 		layout = pando.AutoLayout

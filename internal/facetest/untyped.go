@@ -6,9 +6,9 @@ import (
 	"github.com/pando-index/pando"
 )
 
-// An index is compared with its model without their types: index and model are all that
-// is compiled anew for each pair of types, and what compares them is compiled once. Where
-// it says any, a key is a K and a value is a V.
+// An index is compared with its model without their types: only index and model are
+// compiled anew for each pair of types, and the code that compares them once. Where it
+// says any, a key is a K and a value is a V.
 
 // index is what is asked of an index.
 type index interface {

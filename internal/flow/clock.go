@@ -6,7 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Times is what a bucket takes on average, step by step. In, Search, Out and
+// Times is the average time of a bucket, step by step. In, Search, Out and
 // Finish are T1 to T4 of the HB+-tree paper; Fill, which it does not count, is
 // the CPU's work before a bucket is sent: copying keys into page-locked memory,
 // and the first levels, where those are the CPU's.
@@ -29,7 +29,7 @@ type Clock struct {
 	err     error
 }
 
-// Times returns the averages, and what went wrong when they were taken.
+// Times returns the averages, and the error of taking them.
 func (c *Clock) Times() (Times, error) {
 	t, n := c.sum, time.Duration(max(c.buckets, 1))
 	for _, d := range []*time.Duration{&t.Fill, &t.In, &t.Search, &t.Out, &t.Finish, &t.Send, &t.Busy, &t.Latency} {
@@ -72,8 +72,8 @@ func (c *Clock) arrived(s *times) {
 	c.buckets++
 }
 
-// finished adds what the CPU took for a bucket: from its first piece to its
-// last, which is its own time only where no other bucket is under way.
+// finished adds the CPU's time for a bucket: from its first piece to its last,
+// which is its own time only where no other bucket is under way.
 func (c *Clock) finished(s *times, workers int) {
 	c.sum.Busy += time.Duration(s.busy.Load()) / time.Duration(workers)
 	c.sum.Latency += time.Since(s.begun)

@@ -1,7 +1,7 @@
 // Package flow moves buckets of work through a device. A batch is cut into
 // buckets; each is filled by the CPU, piece by piece, sent, and finished by the
-// CPU, piece by piece, while others are under way. It knows no search: what a
-// bucket holds is a type parameter, what is done with it a Work.
+// CPU, piece by piece, while others are under way. It knows no search: the
+// contents of a bucket are a type parameter, the work on it is a Work.
 //
 //	         fill           send            wait          finish
 //	bucket 0 ████ CPU ──▶ copy, kernel, ──▶ ····· ──▶ ████ CPU ──▶ slot is free
@@ -108,7 +108,7 @@ func (l *list[B]) piece() (s *Slot[B], piece int, ok bool) {
 // fills, one that it finishes, and those in between.
 func (o Overlap) Flight() int { return [...]int{1, 3, MaxFlight}[o] }
 
-// Schedule is what all flows over a device have in common.
+// Schedule is the common part of all flows over a device.
 type Schedule[B any] struct {
 	Slots  Pool[B]
 	Serial device.Stream // of the Pipelined overlap
@@ -132,7 +132,7 @@ type Flow[B any] struct {
 
 	mu        sync.Mutex
 	changes   atomic.Uint32 // changes when there may be something to do
-	idle      sync.Cond     // for those who wait long
+	idle      sync.Cond     // for workers that wait long
 	waiting   int           // workers in it
 	held      int           // slots that the batch has
 	filling   list[B]
@@ -144,7 +144,7 @@ type Flow[B any] struct {
 	panicked any
 }
 
-// Batch is what Run needs to know of a batch.
+// Batch describes a batch to Run.
 type Batch struct {
 	Workers int
 	Overlap Overlap
@@ -233,9 +233,9 @@ func (f *Flow[B]) lock() {
 }
 
 // pause waits until there may be something to do. It spins for half a
-// millisecond or so, which is what a bucket takes, before it sleeps: being woken
-// takes so long that a bucket would be done before most workers are there (380
-// instead of 160 µs for its last step, on 16 cores).
+// millisecond or so, the time of a bucket, before it sleeps: being woken takes
+// so long that a bucket would be done before most workers are there (380 instead
+// of 160 µs for its last step, on 16 cores).
 func (f *Flow[B]) pause() {
 	seen := f.changes.Load()
 	f.mu.Unlock()
@@ -364,8 +364,7 @@ func (f *Flow[B]) cut(s *Slot[B]) (ok bool) {
 	return ok
 }
 
-// send sends a bucket that is filled. What goes wrong is dealt with when it is
-// awaited.
+// send sends a bucket that is filled. Its error is handled when it is awaited.
 func (f *Flow[B]) send(s *Slot[B]) {
 	s.sent = time.Now()
 	s.used = s.stream
@@ -408,7 +407,7 @@ func (f *Flow[B]) await() {
 	if s.Err == nil {
 		s.Err = s.marks[3].Synchronize()
 	} else {
-		s.used.Synchronize() // what was sent of it must be over before the slot is used again
+		s.used.Synchronize() // its work must be over before the slot is used again
 	}
 	if s.Err != nil {
 		f.on.Fail(s.Err)

@@ -9,14 +9,14 @@ import (
 	"github.com/pando-index/pando/internal/invariant"
 )
 
-// Slot is what one bucket needs while it is under way. It is sized in bytes:
-// what they are is the Work's.
+// Slot is the memory of one bucket while it is under way. It is sized in bytes:
+// the Work gives them a meaning.
 type Slot[B any] struct {
 	Bucket  B
 	In, Out []byte // page-locked
 	DevIn   device.Ptr
 	DevOut  device.Ptr
-	Err     error // what went wrong when it was sent, or on the device
+	Err     error // of sending it, or of the device
 	times
 
 	stream             device.Stream
@@ -40,7 +40,7 @@ const MaxSlots = 2 * MaxFlight
 // Pool is the slots of a schedule: a few, shared by all batches under way.
 type Pool[B any] struct {
 	dev    device.Device
-	favor  func(device.Stream) // what a new stream is told
+	favor  func(device.Stream) // called with each new stream
 	free   chan *Slot[B]
 	closed chan struct{}
 	mu     sync.Mutex
@@ -90,8 +90,8 @@ func (p *Pool[B]) mayMake() bool {
 	return true
 }
 
-// grown makes sure that a slot has what it needs. On an error it goes back as
-// it is: what is there stays the device's to free.
+// grown makes sure that a slot has the memory it needs. On an error it goes
+// back as it is: the device frees its memory.
 func (p *Pool[B]) grown(s *Slot[B], in, out int) (*Slot[B], error) {
 	if s.stream != nil && len(s.In) >= in && len(s.Out) >= out {
 		return s, nil
@@ -107,9 +107,9 @@ func (p *Pool[B]) grown(s *Slot[B], in, out int) (*Slot[B], error) {
 	return s, nil
 }
 
-// Ensure makes so many slots, if there may be so many, and gives these and all that
-// there are room for buckets: a batch that needs no more does not fail for want of
-// memory. Nobody else may use the pool meanwhile.
+// Ensure makes the given number of slots, as far as there may be as many, and gives
+// all slots room for buckets: a batch that needs no more does not fail for want of
+// memory. The caller is the pool's only user meanwhile.
 func (p *Pool[B]) Ensure(slots, in, out int) (err error) {
 	slots = max(p.made, min(slots, p.most))
 	var held []*Slot[B]

@@ -15,9 +15,9 @@ const (
 	Groups = "/sys/fs/cgroup"
 )
 
-// Free returns the bytes that this process may still take without others being driven
-// out: what the system has to spare, or what control groups leave it, whichever is less.
-// Where nothing tells, it is math.MaxInt64.
+// Free returns the bytes that this process may still take without others being swapped
+// out: the memory that the system has to spare, or that control groups leave it,
+// whichever is less. Where nothing tells, it is math.MaxInt64.
 func Free() int64 { return min(Spare(Proc), LeftInGroups(Proc, Groups)) }
 
 // Spare returns the bytes that the system can still give, by the files of a folder such

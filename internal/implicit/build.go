@@ -15,8 +15,8 @@ import (
 // one and its lines are still in the cache when they are written. It goes
 // through a piece in runs that stay in its first-level cache, since their keys
 // are read three times: to see their order, to copy, to separate. Where entries
-// are read from elsewhere a run is what stays in the second-level cache, since
-// each begins with a search.
+// are read from elsewhere a run fits the second-level cache, since each begins
+// with a search.
 const (
 	pieceLeaves = 32 << 10
 	runLeaves   = 512
@@ -172,7 +172,7 @@ func (t *Tree[C]) separate(l, x int, greatest C) {
 
 const halfLine = simd.LineBytes / 2
 
-// writePairs writes whole leaves of pairs, then what is left over.
+// writePairs writes whole leaves of pairs, then the rest.
 func (t *Tree[C]) writePairs(keys []C, vals unsafe.Pointer, first int) {
 	per := t.perLeaf()
 	at, from, whole := t.leaf(first), unsafe.Pointer(unsafe.SliceData(keys)), len(keys)/per

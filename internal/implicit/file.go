@@ -7,14 +7,14 @@ import (
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
-// What a tree is in a file.
+// The format of a tree in a file.
 var (
 	filePairs = &snapshot.Format{Number: 1, Name: "pairs", Version: 1, Sections: sections, Pairs: true}
 	fileApart = &snapshot.Format{Number: 2, Name: "apart", Version: 1, Sections: sections}
 	sections  = []snapshot.Kind{layout.SectionInner, layout.SectionLeaves}
 )
 
-// Format returns what the tree is in a file.
+// Format returns the format of the tree in a file.
 func (t *Tree[C]) Format() *snapshot.Format {
 	if t.cfg.Leaves == Pairs {
 		return filePairs
@@ -22,7 +22,7 @@ func (t *Tree[C]) Format() *snapshot.Format {
 	return fileApart
 }
 
-// Shape returns what a file's header says of the tree.
+// Shape returns the tree's shape for a file's header.
 func (t *Tree[C]) Shape() layout.Shape {
 	return layout.Shape{Fanout: t.cfg.Fanout, Levels: t.Levels}
 }
@@ -36,16 +36,16 @@ func Plan[C simd.Code](n int, cfg Config) (layout.Outline, error) {
 	return t.outline(), nil
 }
 
-// outline returns what the tree's memory must be like.
+// outline returns the segments that the tree must have.
 func (t *Tree[C]) outline() layout.Outline {
 	sizes := t.segments()
 	return layout.Outline{Sizes: sizes, Slack: t.slack(sizes), Shape: t.Shape()}
 }
 
 // Open makes a tree of n keys over a block that holds one already, whose first
-// segments are as Plan has them; the tree is released with it. Nothing of it
-// is read: whatever the bytes are, no search leaves the block. Check reports
-// whether they are a tree.
+// segments are as Plan has them; the tree is released with it. Nothing of it is
+// read: even if the bytes are damaged, no search leaves the block. Check
+// reports whether they are a tree.
 func Open[C simd.Code](n int, cfg Config, b *arena.Block) (*Tree[C], error) {
 	t, err := shape[C](n, cfg)
 	if err != nil {

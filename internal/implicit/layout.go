@@ -16,10 +16,10 @@ type Layout[C simd.Code] struct{}
 // Kind returns the layout's name.
 func (Layout[C]) Kind() layout.Kind { return Kind }
 
-// Formats lists what trees can be in a file.
+// Formats lists the formats of trees in files.
 func (Layout[C]) Formats() []*snapshot.Format { return []*snapshot.Format{filePairs, fileApart} }
 
-// Settle reports whether the layout serves what is asked, and how it holds
+// Settle reports whether the layout serves the request, and how it holds
 // values: beside their keys wherever both are equally wide.
 func (Layout[C]) Settle(asked layout.Kind, n, valSize int) (pairs, ok bool) {
 	fit := PairsUnder[C](n, valSize)
@@ -38,7 +38,7 @@ func (Layout[C]) Settle(asked layout.Kind, n, valSize int) (pairs, ok bool) {
 // bytes.
 func PairsUnder[C simd.Code](n, valSize int) bool { return valSize == keyBytes[C]() && PairsFit[C](n) }
 
-// ConfigOf is what a layout is told, in this package's words.
+// ConfigOf translates a layout's configuration to this package's.
 func ConfigOf(cfg layout.Config) Config {
 	c := Config{ValSize: cfg.ValSize, Pages: cfg.Pages, Limit: cfg.Limit, Workers: cfg.Workers, Stop: cfg.Stop}
 	if cfg.Pairs {
@@ -56,7 +56,7 @@ func (Layout[C]) Build(src layout.Source[C], cfg layout.Config) (layout.Tree[C],
 	return as(t, err)
 }
 
-// as returns a tree as what it can do, and nothing where there is an error.
+// as returns a tree as the interface that it implements, and nil where there is an error.
 func as[C simd.Code](t *Tree[C], err error) (layout.Tree[C], error) {
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func inFile(in layout.InFile) Config {
 	return c
 }
 
-// Outline returns what the memory of a tree in a file must be like.
+// Outline returns the segments that a tree in a file must have.
 func (Layout[C]) Outline(n int, in layout.InFile) (layout.Outline, error) {
 	return Plan[C](n, inFile(in))
 }

@@ -44,7 +44,7 @@ func (t *Tree[C]) Val(i int) unsafe.Pointer {
 }
 
 // Prefetch asks for the leaves of n entries from lo on, the first few of them:
-// the hardware sees by itself what follows.
+// the hardware prefetches the rest by itself.
 func (t *Tree[C]) Prefetch(lo, n int) {
 	const few = 6
 	if n > 0 {

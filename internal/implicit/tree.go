@@ -29,8 +29,8 @@
 // cross any border between nodes, and no key value is reserved.
 //
 // Which leaves are the better: bench experiment layout. A hit on Pairs takes
-// one line from memory where Apart takes two; so Pairs is what Frozen uses
-// where widths allow, at 12.5 % of memory beyond the pairs against 6.3 %.
+// one line from memory where Apart takes two; so Frozen uses Pairs where widths
+// allow, at 12.5 % of memory beyond the pairs against 6.3 %.
 package implicit
 
 import (
@@ -81,7 +81,7 @@ const DefaultDistance = 32
 const maxTopBytes = 256 << 10
 
 // maxLeaves keeps the number of a node within 32 bits, which the search
-// routines rely on, and the bytes of all leaves within what an arena can have:
+// routines rely on, and the bytes of all leaves within the limits of an arena:
 // on machines of 32 bits that is less.
 const maxLeaves = min(1<<32, math.MaxInt/4/simd.LineBytes)
 
@@ -183,8 +183,8 @@ func (t *Tree[C]) segments() []int {
 	return sizes
 }
 
-// slack is what must be readable behind the block: with a fanout one below
-// the most, a search through a released tree counts one child too many at
+// slack is the bytes that must be readable behind the block: with a fanout one
+// below the most, a search through a released tree counts one child too many at
 // every level and may end that far behind.
 func (t *Tree[C]) slack(sizes []int) int {
 	if t.cfg.Inner > 0 {

@@ -20,12 +20,12 @@ type Bound struct {
 	Type   order.Type
 	Upper  bool
 	Open   bool // the key itself is outside
-	Prefix bool // the key is what all keys begin with
+	Prefix bool // all keys within the bounds begin with this key
 }
 
-// Add narrows bounds to what is on the right side of another one, for keys of
-// type t. It returns false if a string is compared with a number, or a number
-// has a prefix.
+// Add narrows bounds to the keys on the right side of another bound, for keys
+// of type t. It returns false if a string is compared with a number, or a
+// number has a prefix.
 func (b *Bounds) Add(t order.Type, x Bound) bool {
 	text := t.Bits() == 0
 	if text != (x.Type.Bits() == 0) || x.Prefix && !text {

@@ -23,7 +23,7 @@ type boxes struct {
 const slabSlots = 1024
 
 // slab is slots: where each value lies, and the epoch in which it was put aside for the
-// tree, which only whoever has taken it out of the tree reads.
+// tree, which only the goroutine that took it out of the tree reads.
 type slab struct {
 	vals [slabSlots]unsafe.Pointer // atomic
 	born [slabSlots]uint64
@@ -69,7 +69,7 @@ func (b *boxes) at(slot uint64) (s *slab, i uint64) {
 // of the tree.
 func (b *boxes) born(slot uint64) uint64 {
 	s, i := b.at(slot)
-	atomic.LoadPointer(&s.vals[i]) // what was written before the value was stored is seen from here on
+	atomic.LoadPointer(&s.vals[i]) // all writes before the value was stored are visible from here on
 	return s.born[i]
 }
 

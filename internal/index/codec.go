@@ -15,8 +15,8 @@ type Codec struct {
 }
 
 // DefaultCodec returns the codec of a type whose values hold pointers and say
-// themselves how they are written: strings, slices of bytes, and what marshals
-// itself. It returns nil for any other.
+// themselves how they are written: strings, slices of bytes, and types that
+// marshal themselves. It returns nil for any other.
 func DefaultCodec(v *ValueType) *Codec {
 	switch t := v.typ; {
 	case v.free:
@@ -40,7 +40,8 @@ func DefaultCodec(v *ValueType) *Codec {
 }
 
 // marshaling returns the codec of a type that marshals itself, nil if it cannot
-// unmarshal itself: it is a pointer to what does both, or a pointer to it unmarshals.
+// unmarshal itself: it is a pointer to a type that does both, or a pointer to it
+// unmarshals.
 func marshaling(t reflect.Type) *Codec {
 	c := &Codec{Type: t, Encode: func(dst []byte, v unsafe.Pointer) ([]byte, error) { return marshal(dst, reflect.NewAt(t, v).Elem()) }}
 	unmarshaler := reflect.TypeFor[encoding.BinaryUnmarshaler]()
@@ -54,7 +55,7 @@ func marshaling(t reflect.Type) *Codec {
 	case t.Kind() == reflect.Pointer && t.Implements(unmarshaler):
 		c.Decode = func(b []byte) (unsafe.Pointer, error) {
 			to, v := reflect.New(t), reflect.New(t.Elem())
-			*(*unsafe.Pointer)(to.UnsafePointer()) = v.UnsafePointer() // Set would link what calls functions by reflection
+			*(*unsafe.Pointer)(to.UnsafePointer()) = v.UnsafePointer() // Set would link the code that calls functions by reflection
 			err := v.Interface().(encoding.BinaryUnmarshaler).UnmarshalBinary(b)
 			return to.UnsafePointer(), err
 		}

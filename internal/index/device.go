@@ -18,7 +18,7 @@ type Device struct {
 type DeviceKind uint8
 
 const (
-	Auto   DeviceKind = iota // whatever is fastest
+	Auto   DeviceKind = iota // the fastest
 	CPU                      // the cores of the machine
 	GPU                      // a GPU that holds the index
 	Hybrid                   // a GPU that holds inner nodes, and the CPU
@@ -38,7 +38,7 @@ func (d Device) String() string {
 	}
 }
 
-// ParseDevice reads what String writes; nothing at all is Auto, and a GPU
+// ParseDevice is the inverse of String; the empty name is Auto, and a GPU
 // without a number is the first.
 func ParseDevice(s string) (Device, error) {
 	kind, number, numbered := strings.Cut(strings.ToLower(strings.TrimSpace(s)), ":")

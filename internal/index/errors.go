@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/layout"
 )
 
-// Cause is why something failed, for those who give errors public names.
+// Cause is why something failed, for callers that give errors public names.
 type Cause uint8
 
 const (

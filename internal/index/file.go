@@ -88,7 +88,7 @@ func (f *File) Verify() error {
 	return nil
 }
 
-// checkKeys checks the structure of whatever holds the keys.
+// checkKeys checks the structure of the layout that holds the keys.
 func (f *File) checkKeys(block *arena.Block) error {
 	switch f.KeyBits {
 	case 32:
@@ -136,7 +136,7 @@ func (f *File) tree() layout.InFile {
 	return in
 }
 
-// checkShape compares the sections of a tree with what entries and format
+// checkShape compares the sections of a tree with those that entries and format
 // demand.
 func (f *File) checkShape() (err error) {
 	var plan layout.Outline
@@ -164,7 +164,7 @@ func (f *File) checkShape() (err error) {
 	return nil
 }
 
-// openNumbers makes a tree of what the file holds.
+// openNumbers makes a tree over the file's sections.
 func openNumbers[C order.Code](f *File, block *arena.Block) (layout.Tree[C], error) {
 	tree, err := NumbersIn[C](f.Format).Open(int(f.Entries), f.tree(), block)
 	if err != nil {
@@ -205,7 +205,7 @@ func (f *File) mapped(limit int64) (*arena.Block, error) {
 	return arena.Map(f.File, f.Size, parts, f.slack, limit)
 }
 
-// fail adds the file's name to an error, and what caused it.
+// fail adds the file's name and the cause to an error.
 func (f *File) fail(err error) error {
 	var bad snapshot.Bad
 	var newer snapshot.Newer

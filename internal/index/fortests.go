@@ -11,8 +11,8 @@ import (
 	"github.com/pando-index/pando/internal/twin"
 )
 
-// What is here is for the tests of this package, which are outside of it: inside, all of it
-// would be compiled once more for them, which takes longer than they do. No program
+// This file is for the tests of this package, which are outside of it: inside, the whole
+// package would be compiled once more for them, which takes longer than they do. No program
 // links it.
 
 // AutoEntries is the size from which on Auto looks for a GPU.
@@ -52,7 +52,7 @@ func HeldKeys(m *Map) (seen, n int) {
 	return int(m.holds.n.Load()), len(m.holds.all)
 }
 
-// Between is what comes between a map and its tree.
+// Between is a layer between a map and its tree.
 type Between struct {
 	Current func() bool      // false: the generation that is asked for has ended
 	Update  func(gen uint64) // is called between the look at a key and the function of an update
@@ -100,8 +100,8 @@ type unranked struct{ *textMoment }
 
 func (unranked) Seek(order.Probe) (int, bool) { panic("Seek counts all entries") }
 
-// TwinMap is a map of a tree and its twin on a GPU. It is an interface inside, since who
-// imports a type compiles all that it is made of.
+// TwinMap is a map of a tree and its twin on a GPU. It is an interface inside, since a
+// package that imports a type compiles all its parts, too.
 type TwinMap struct {
 	m interface {
 		onGPUMap

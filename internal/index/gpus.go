@@ -7,11 +7,11 @@ import (
 	"github.com/pando-index/pando/internal/layout"
 )
 
-// driver leads to the GPUs. It is nil in a program that links no driver. What only a
-// program with GPUs needs, kernels above all, is reached through its methods alone: the
-// linker leaves it out where nobody calls LinkGPUs. So nothing else may call toGPU and
-// the like, nor may a method of a generic type, since all methods of one share what the
-// linker keeps for them.
+// driver leads to the GPUs. It is nil in a program that links no driver. Code that only
+// a program with GPUs needs, kernels above all, is reached through its methods alone:
+// the linker leaves it out of a program that does not call LinkGPUs. So nothing else
+// may call toGPU and the like, nor may a method of a generic type, since the linker
+// keeps the code that all methods of such a type call.
 var driver interface {
 	open(ordinal int) (device.Device, error)
 	// attach makes a copy of an engine, or of a map, if that pays. It returns where
@@ -22,10 +22,10 @@ var driver interface {
 	solo(entries any, c Config) (keyMap, error)
 }
 
-// LinkGPUs makes open the way to GPUs, and has the program link what runs on them. A
-// nil open takes the way away. The function that it returns puts back what was there
-// before. Package cuda calls it as a program starts; tests put the interpreter in the
-// place of a GPU.
+// LinkGPUs makes open the way to GPUs, and has the program link the code for them. A
+// nil open takes the way away. The function that it returns puts back the former one.
+// Package cuda calls it as a program starts; tests put the interpreter in the place
+// of a GPU.
 func LinkGPUs(open func(ordinal int) (device.Device, error)) (undo func()) {
 	before := driver
 	if driver = nil; open != nil {
@@ -64,8 +64,8 @@ func attachMap(m keyMap, c Config, valSize int) (keyMap, Device, string, error) 
 	return driver.attachMap(m, c, valSize)
 }
 
-// onDevice reports whether a device can hold a layout. It is a function since what a
-// method of a generic type names is kept by the linker: see driver.
+// onDevice reports whether a device can hold a layout. It is a function since the
+// linker keeps all that a method of a generic type names: see driver.
 func onDevice(tree any) bool {
 	_, can := tree.(layout.OnDevice)
 	return can

@@ -12,8 +12,8 @@ import (
 )
 
 // holds are the keys of updates whose function has run again and again, because
-// others changed the key each time. Whoever wants to change such a key waits until
-// the update is done. Changes that had begun before finish, so the function may run
+// others changed the key each time. Other writers of such a key wait until the
+// update is done. Changes that had begun before finish, so the function may run
 // once more for each of them, and then no more.
 type holds struct {
 	n   atomic.Int32 // how many there are; writers look at nothing else, as long as it is 0

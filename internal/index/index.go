@@ -1,8 +1,8 @@
-// Package index is what an index is made of: an engine for numbers, one for
-// strings, values, a device to run on, a file to lie in. Package pando is its
-// face and knows key types; here keys are order.Keys and order.Probe, and
-// values a Column or a Value, so that everything is compiled once, with the library,
-// and nothing in the packages that use it.
+// Package index has the parts of an index: an engine for numbers, one for strings,
+// values, a device to run on, a file to lie in. Package pando is its face and knows
+// key types; here keys are order.Keys and order.Probe, and values a Column or a
+// Value, so that everything is compiled once, with the library, and nothing in the
+// packages that use it.
 //
 // table.go names all layouts, and is the only place that does.
 package index
@@ -33,13 +33,14 @@ type Config struct {
 	Room       int64         // most bytes of device memory; 0 for all that is free
 	Response   time.Duration // how long a query may wait for others; 0 for no bound
 	Verified   bool          // a file is checked whole before it is opened
-	Note       string        // what files are to say about the index
+	Note       string        // text about the index, for files
 
 	Context Stopper // stops a build; nil for none
 }
 
-// Stopper is what a build asks of a context. A context.Context in a Config, which an index
-// keeps, would bring what formats times into every program, for its method Deadline.
+// Stopper is the method of a context that a build calls. A context.Context in a Config,
+// which an index keeps, would link the formatting of times into every program, for its
+// method Deadline.
 type Stopper interface{ Err() error }
 
 // stopped returns an error if the build is to be stopped.
@@ -50,7 +51,8 @@ func (c *Config) stopped() error {
 	return fmt.Errorf("pando: building the index was stopped: %w", c.Context.Err())
 }
 
-// stop returns what reports whether the build is to be stopped, nil if it never is.
+// stop returns a function that reports whether the build is to be stopped, nil if it
+// never is.
 func (c *Config) stop() func() bool {
 	if c.Context == nil {
 		return nil
@@ -75,7 +77,7 @@ type engine interface {
 
 	body() layout.Body
 	attach(Config) (Device, string, error) // where batches run, and why
-	report(*Stats)                         // what changes while an index is in use
+	report(*Stats)                         // figures that change while an index is in use
 	release() error
 }
 

@@ -19,8 +19,8 @@ type Inside struct {
 	Greatest   uint64 // code of numbers
 	Mutable    bool
 	Stats      func() Stats
-	// Layout returns the tree that holds the keys. What can be shown of it, it says
-	// by the interfaces of package layout.
+	// Layout returns the tree that holds the keys. The interfaces of package layout
+	// that it implements say what can be shown of it.
 	Layout func() any
 	// Get returns the value of a key as text, and reports whether there is one.
 	Get func(key order.Probe) (val string, ok bool)
@@ -43,8 +43,8 @@ func (t KeyType) greatest() uint64 { return 1<<max(keyWidth(t.Name)-1, 0)<<1 - 1
 // mostValue bounds the text of a value.
 const mostValue = 1000
 
-// Inside returns what is to be shown of the index. now returns the index, or
-// panics if it was closed.
+// Inside returns the view of the index. now returns the index, or panics if it
+// was closed.
 func (ix *Index) Inside(now func() *Index) *Inside {
 	return &Inside{
 		Key: ix.key.Name, Value: ix.values.name(), Type: ix.key.Type, Greatest: ix.key.greatest(),
@@ -103,7 +103,7 @@ func (ix *Index) shown() any {
 
 func (e *momentOf[C]) shown() any { return e.view }
 
-// Inside returns what is to be shown of the map. alive panics if it was closed.
+// Inside returns the view of the map. alive panics if it was closed.
 func (m *Map) Inside(alive func()) *Inside {
 	return &Inside{
 		Key: m.key.Name, Value: m.val.name(), Type: m.key.Type, Greatest: m.key.greatest(), Mutable: true,
@@ -169,7 +169,7 @@ func (e *textMoment) shown() any { return e.Snapshot }
 
 func (t *codes[C]) shown() any { return t.Tree }
 
-// Recorded is a tree that records what happens to it.
+// Recorded is a tree that records its changes.
 type Recorded interface{ Record(r *bplus.Recorder) }
 
 // Sample builds a tree of codes in order, in the layout of a given name where

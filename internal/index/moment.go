@@ -20,7 +20,7 @@ type moment interface {
 	engine
 	// open makes the directory, and returns the number of entries.
 	open(workers int) (n int, err error)
-	// lookup sets vals, of 8 bytes each, and found to what keys have.
+	// lookup sets vals, of 8 bytes each, and found to the results for keys.
 	lookup(keys order.Keys, vals []uint64, found []bool) (hits int)
 	// entries sets keys and vals to those of n entries from lo on, values as the
 	// tree holds them. Either may be empty. An error is that of a GPU that alone

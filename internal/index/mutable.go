@@ -100,7 +100,7 @@ func loadCodes[C order.Code](m *Map, n int, span func(lo int, keys order.Keys, v
 	return &codes[C]{tree, m.key.Type, m.workers}, nil
 }
 
-// loadEach sets dst to what the tree holds of values.
+// loadEach sets dst to the bits or box numbers that the tree holds for values.
 func loadEach[C order.Code](m *Map, dst []C, vals Column) {
 	if m.boxes == nil {
 		loadVals(dst, m.val.bytes(vals), m.size)
@@ -143,8 +143,8 @@ func (m *Map) bits(v Value) uint64 {
 	return m.boxes.put(v.At, born)
 }
 
-// value returns what the tree holds as a value. The number of a box may be an old
-// one; then the value is any.
+// value returns the value of bits or of a box number that the tree holds. The number
+// of a box may be an old one; then the value is any.
 func (m *Map) value(bits uint64) Value {
 	if m.boxes == nil {
 		return Value{Bits: bits}
@@ -152,7 +152,7 @@ func (m *Map) value(bits uint64) Value {
 	return Value{At: m.boxes.load(bits)}
 }
 
-// storeAll sets vals to what the tree holds as values.
+// storeAll sets vals to the values of bits or box numbers that the tree holds.
 func (m *Map) storeAll(vals Column, bits []uint64) {
 	if m.boxes == nil {
 		storeVals(m.val.bytes(vals), m.size, bits)
@@ -163,7 +163,7 @@ func (m *Map) storeAll(vals Column, bits []uint64) {
 	}
 }
 
-// gone takes what is no longer in the tree.
+// gone takes a value that is no longer in the tree.
 func (m *Map) gone(bits ...uint64) {
 	if m.boxes == nil || len(bits) == 0 {
 		return
@@ -278,7 +278,7 @@ func (m *Map) Rank(key order.Probe, after bool) int { return m.rank(key, after) 
 // RankBatch sets ranks[i] to Rank(keys[i]).
 func (m *Map) RankBatch(keys order.Keys, after bool, ranks []int) { m.rankBatch(keys, after, ranks) }
 
-// At returns entry i in key order, and false if there are not so many.
+// At returns entry i in key order, and false if there is none.
 func (m *Map) At(i int) (key order.Probe, val Value, ok bool) {
 	for {
 		gen := m.Gen()

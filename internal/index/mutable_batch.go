@@ -47,7 +47,7 @@ func (m *Map) GetPacked(data []byte, offsets []int32, vals Column, found []bool)
 }
 
 // Apply does a batch of operations, as if one after the other. kinds is nil
-// where all are of one kind. vals become what was there before where report is
+// where all are of one kind. vals become the values before where report is
 // true; found may be nil where it is not.
 func (m *Map) Apply(keys order.Keys, kinds []op.Kind, kind op.Kind, vals Column, found []bool, report bool) error {
 	m.awaitKeys(keys)
@@ -102,7 +102,7 @@ func (m *Map) applyBoxed(c *changes, vals Column, report bool) error {
 		found = make([]bool, n)
 	}
 	c.vals, c.old, c.size, c.found = arena.Bytes(slots), arena.Bytes(was), 8, found
-	var got []Value // what a Get finds is others' to free, so it is read at once
+	var got []Value // others may free the value that a Get finds, so it is read at once
 	if report && c.kinds != nil {
 		got = make([]Value, n)
 		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }

@@ -10,7 +10,7 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// keyMap is a map from keys to values of at most 8 bytes: what a Map is made of,
+// keyMap is a map from keys to values of at most 8 bytes. A Map is made of one,
 // for either width of codes, or for strings.
 type keyMap interface {
 	get(key order.Probe) (val uint64, ok bool)
@@ -23,7 +23,7 @@ type keyMap interface {
 	// getBatch looks keys up: vals is the memory of the results, of size bytes
 	// each. use is called with spans of them, as bplus.Tree.GetBatch has it.
 	getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int)
-	shown() any // the tree, for who shows it
+	shown() any // the tree, for a viewer
 	rank(key order.Probe, after bool) int
 	rankBatch(keys order.Keys, after bool, ranks []int)
 	at(i int) (key order.Probe, val uint64, ok bool)
@@ -66,13 +66,14 @@ type changes struct {
 	// deleted, of a deleteCounter and unless it is nil, gets the number of entries
 	// that were deleted. All operations delete, and found is nil.
 	deleted *int
-	// seen, unless it is nil, is called with what a Get has found while it is in
-	// the tree, as bplus.Ops.Seen is; row is the operation's number.
+	// seen, unless it is nil, is called with the value that a Get has found
+	// while it is in the tree, as bplus.Ops.Seen is; row is the operation's
+	// number.
 	seen func(row int, bits uint64)
 }
 
-// deleteCounter is a keyMap that counts what a batch deletes, which costs it less
-// than to say it key by key.
+// deleteCounter is a keyMap that counts the keys a batch deletes, which costs
+// less than to report them key by key.
 type deleteCounter interface{ countsDeleted() }
 
 // codes implements keyMap. The tree has a name, since all methods of an embedded one would
@@ -329,8 +330,8 @@ func (t *codes[C]) apply(b *changes) error {
 	return t.applyRows(b, ops, rows)
 }
 
-// applyRows applies operations that come from rows of a batch, and reports what
-// was there before.
+// applyRows applies operations that come from rows of a batch, and reports the
+// values before.
 func (t *codes[C]) applyRows(b *changes, ops *bplus.Ops[C], rows []uint32) error {
 	n := len(rows)
 	all := make([]C, n)

@@ -58,8 +58,8 @@ func (d digits) texts(keys order.Keys) order.Keys {
 
 func (d digits) codes(dst []uint64, keys order.Keys) { codesOf(dst, keys) }
 
-// treeLayout returns an error if a tree cannot be in a layout. Others than those of
-// trees are for what is saved, or frozen.
+// treeLayout returns an error if a tree cannot be in a layout. Layouts other than
+// those of trees are for saving, or freezing.
 func treeLayout(key KeyType, cfg Config) error {
 	switch {
 	case cfg.Layout == "bplus" && key.Bits() == 0:

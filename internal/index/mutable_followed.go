@@ -12,8 +12,9 @@ import (
 	"github.com/pando-index/pando/internal/packing"
 )
 
-// followed is a keyMap of strings with a copy on a GPU, where large batches run. What
-// reads the tree in host memory waits until everything that was accepted is there.
+// followed is a keyMap of strings with a copy on a GPU, where large batches run.
+// Methods that read the tree in host memory wait until all accepted batches are
+// there.
 type followed struct {
 	*textMap
 	copy *cuart.Follower
@@ -38,7 +39,7 @@ func attachTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, erro
 	return attachMap(t, cfg, size)
 }
 
-// followTexts does what attachTexts does, where a driver is linked.
+// followTexts is attachTexts where a driver is linked.
 func followTexts(t *textMap, size int, cfg Config) (keyMap, Device, string, error) {
 	asked := cfg.Device
 	dev, free, err := openWithin(asked.Ordinal, cfg.Room)
@@ -243,9 +244,9 @@ func (t *followed) Check() error {
 	return t.copy.Check()
 }
 
-// Close waits for what is under way.
+// Close waits for batches under way.
 func (t *followed) Close() {
-	t.copy.Close() // what a GPU says that is given back is of no interest
+	t.copy.Close() // errors of a GPU that is given back do not matter
 	t.textMap.Close()
 }
 

@@ -58,9 +58,9 @@ func (t *mirrored[C]) getBatch(keys order.Keys, vals []byte, size int, found []b
 	return t.codes.getBatch(keys, vals, size, found, use)
 }
 
-// Close waits for what is under way.
+// Close waits for batches under way.
 func (t *mirrored[C]) Close() {
-	t.mirror.Close() // what a GPU says that is given back is of no interest
+	t.mirror.Close() // errors of a GPU that is given back do not matter
 	t.codes.Close()
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/pando-index/pando/internal/twin"
 )
 
-// solo is a keyMap that is on a GPU alone. What returns an error returns the
-// GPU's; other methods panic when the GPU is lost, since they have no right
+// solo is a keyMap that is on a GPU alone. Methods that return an error return
+// the GPU's; the others panic when the GPU is lost, since they have no right
 // answer.
 type solo[C order.Code] struct {
 	*twin.Solo[C]
@@ -263,7 +263,7 @@ type soloCursor[C order.Code] struct {
 	down, end  bool
 	keys, vals []C
 	seq        uint64
-	begin      C // what pos was before the last entry
+	begin      C // pos before the last entry
 }
 
 func (t *solo[C]) cursor() keyCursor { return &soloCursor[C]{t: t} }
@@ -331,6 +331,6 @@ func (t *solo[C]) Gen() uint64                { return 0 }
 func (t *solo[C]) Current(uint64) bool        { return true }
 func (t *solo[C]) Epoch() uint64              { return 0 }
 func (t *solo[C]) Bytes() int64               { return 0 }       // of host memory
-func (t *solo[C]) Close()                     { t.Solo.Close() } // what a GPU says that is given back is of no interest
+func (t *solo[C]) Close()                     { t.Solo.Close() } // errors of a GPU that is given back do not matter
 
 var _ keyMap = (*solo[uint64])(nil)

@@ -95,7 +95,7 @@ func (e *soloMoment[C]) runs(first, offsets []int, keys order.Keys, vals []uint6
 	setEntries(keys, vals, ks, vs)
 }
 
-// setEntries sets keys and vals, where they are asked for, to what was read.
+// setEntries sets keys and vals, where they are asked for, to the entries read.
 func setEntries[C order.Code](keys order.Keys, vals []uint64, ks, vs []C) {
 	if keys.Len() > 0 {
 		setKeys(keys, ks)

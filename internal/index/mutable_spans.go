@@ -17,7 +17,7 @@ type spanCursor interface {
 	Undo()
 }
 
-// codeSpan is what a spanCursor reads.
+// codeSpan is a span of entries from a spanCursor.
 type codeSpan struct {
 	keys, vals unsafe.Pointer
 	n          int
@@ -39,8 +39,8 @@ type codeEdge struct {
 	open, none, down bool
 }
 
-// Spans returns what reads the entries of a cursor up to an edge, in the direction
-// of its last Move, and false if this cursor reads them one by one.
+// Spans returns a reader of the entries of a cursor up to an edge, in the
+// direction of its last Move, and false if this cursor reads them one by one.
 func (c Cursor) Spans(to Edge, down bool) (s Spans, ok bool) {
 	sc, ok := c.c.(spanCursor)
 	return Spans{c.m, sc, codeEdge{to.Key.Code, to.Open, to.None, down}}, ok
@@ -68,8 +68,8 @@ func (s *Spans) Read(most int, room Column) Span {
 	return Span{r.keys, Column{r.vals, r.n}, r.guard, r.last}
 }
 
-// readBoxed is Read where values are in boxes: what the boxes hold is right if
-// the leaf has not changed after they were looked at.
+// readBoxed is Read where values are in boxes: values read from the boxes are
+// valid if the leaf has not changed by then.
 func (s *Spans) readBoxed(most int, room Column) Span {
 	for {
 		r := s.c.span(s.m.key.Type, 0, most, s.to)

@@ -41,7 +41,8 @@ func twinBatch[C order.Code](b *changes) *twin.Batch[C] {
 	return batch
 }
 
-// ownColumns returns what of a batch is in page-locked memory, as a GPU takes it.
+// ownColumns returns the columns of a batch that are in page-locked memory, as a GPU
+// takes them.
 func ownColumns[C order.Code](b *changes) (own twin.Columns[C]) {
 	if raw := b.keys.Raw(); raw != nil && b.keys.Bits() == codeBits[C]() && device.Shared(raw) {
 		own.Keys = arena.As[C](raw)
@@ -107,7 +108,7 @@ func (g *gathering[C]) fill(lo int, keys []C) {
 	sendCodes(keys, g.keys.Slice(lo, lo+len(keys)), g.past)
 }
 
-// answer stores what keys from lo on have; found is a bit for each.
+// answer stores the results for keys from lo on; found is a bit for each.
 func (g *gathering[C]) answer(lo int, vals []C, found []byte) {
 	n := len(vals)
 	takeVals(part(g.vals, g.size, lo, lo+n), g.size, vals, g.past)
@@ -115,7 +116,7 @@ func (g *gathering[C]) answer(lo int, vals []C, found []byte) {
 		g.got.Add(int64(exec.SpreadBits(g.found[lo:lo+n], found)))
 		return
 	}
-	hits := bits.OnesCount8(found[(n-1)/8] << (-n & 7)) // what is behind the last counts for nothing
+	hits := bits.OnesCount8(found[(n-1)/8] << (-n & 7)) // bits behind the last do not count
 	for _, b := range found[:(n-1)/8] {
 		hits += bits.OnesCount8(b)
 	}

@@ -17,7 +17,7 @@ import (
 type textMap struct {
 	Tree    *radix.Tree
 	workers int
-	bad     error // what was loaded was in no order
+	bad     error // the loaded keys were out of order
 }
 
 // loadTexts makes the tree of a map.

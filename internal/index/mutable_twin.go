@@ -14,8 +14,8 @@ import (
 )
 
 // twinned is a keyMap whose large batches run on a GPU that has a twin of the
-// tree. What reads the tree in host memory waits until everything that was
-// accepted is there.
+// tree. Methods that read the tree in host memory wait until all accepted
+// batches are there.
 type twinned[C order.Code] struct {
 	*codes[C]
 	twin *twin.Twin[C]
@@ -50,7 +50,7 @@ func attachCodes[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string,
 	return attachMap(c, cfg, 0)
 }
 
-// twinCodes does what attachCodes does, where a driver is linked.
+// twinCodes is attachCodes where a driver is linked.
 func twinCodes[C order.Code](c *codes[C], cfg Config) (keyMap, Device, string, error) {
 	asked := cfg.Device
 	if asked.Kind == Hybrid {
@@ -99,7 +99,7 @@ func (t *twinned[C]) settle(changes bool) bool {
 		t.twin.Find(k, func(lo int, ks []C) { copy(ks, keys[lo:]) }, func(int, []C, []byte) {})
 	})
 	most := 0
-	if changes { // each key is set to what it has
+	if changes { // each key is set to its own value
 		most = t.crossover(n, func(k int) {
 			ks, vs := order.Sort(slices.Clone(keys[:k]), make([]C, k), slices.Clone(vals[:k]), make([]C, k), t.workers)
 			t.Tree.Apply(&bplus.Ops[C]{Keys: ks, Vals: vs, Kind: op.Set}, t.workers)
@@ -394,9 +394,9 @@ func (t *twinned[C]) Check() error {
 	return t.codes.Check()
 }
 
-// Close waits for what is under way.
+// Close waits for batches under way.
 func (t *twinned[C]) Close() {
-	t.twin.Close() // what a GPU says that is given back is of no interest
+	t.twin.Close() // errors of a GPU that is given back do not matter
 	t.codes.Close()
 }
 

@@ -11,9 +11,9 @@ import (
 // writers of its key are held off.
 const mostRuns = 8
 
-// Update sets the value of a key to what f makes of the old one, or deletes it. f
-// runs again only if somebody has changed this key meanwhile. Nothing is locked while
-// it runs, so it may use the map.
+// Update sets the value of a key to the result of f for the old one, or deletes the
+// key. f runs again only if another goroutine has changed this key meanwhile. Nothing
+// is locked while it runs, so it may use the map.
 func (m *Map) Update(key order.Probe, f func(old Value, had bool) (Value, bool)) error {
 	m.awaitKey(key)
 	u := updating{m: m, key: key, f: f}
@@ -33,21 +33,21 @@ type updating struct {
 	key  order.Probe
 	f    func(old Value, had bool) (Value, bool)
 	runs int   // of f
-	held *held // unless nobody is held off
+	held *held // nil while no writer is held off
 
-	// What f was told last. A value in a box is told by the box itself, since its
-	// number may have come to be another's.
+	// The last arguments of f. A value in a box is known by the box itself, since
+	// its number may have been reused.
 	old uint64
 	box unsafe.Pointer
 	had bool
 
-	// What it made of that.
+	// The results of f for these.
 	val   uint64
 	keep  bool
 	boxed bool // val is the number of a box that is not in the tree
 }
 
-// decide returns what becomes of a key that has a value, or none, in a generation.
+// decide returns the new state of a key that has a value, or none, in a generation.
 // The tree asks again whenever it has to begin anew; f is only asked if the value is
 // another.
 func (u *updating) decide(old uint64, had bool, gen uint64) (val uint64, keep bool) {
@@ -56,7 +56,7 @@ func (u *updating) decide(old uint64, had bool, gen uint64) (val uint64, keep bo
 	if had && m.boxes != nil {
 		b = m.boxes.load(old)
 	}
-	// What is not there is in no box, and a tree need not try again.
+	// A missing key has no box, and a tree need not try again.
 	if m.boxes != nil && (had || mutant.On && mutant.Is("index: box read")) && !m.Current(gen) {
 		return old, had // it may be another's: the tree tries again
 	}

@@ -123,7 +123,7 @@ func newNumbers[C order.Code](tree layout.Tree[C], key order.Type, valSize int, 
 
 // build builds from input that is in order, and sorts it first where it is not.
 // Whether it is shows as it is built, for next to nothing. But under a limit,
-// nothing may be taken before it is known what is needed.
+// nothing may be taken before the need is known.
 func (b *builder[C]) build() (layout.Tree[C], error) {
 	if b.cfg.Limit == 0 || order.SortedKeys[C](b.keys, b.cfg.Workers) {
 		tree, err := b.plant(b.sorted())
@@ -155,10 +155,11 @@ func (b *builder[C]) sorted() layout.Source[C] {
 	return src
 }
 
-// Auto takes a layout whose size depends on the keys for an index that is over
-// its limit otherwise, if it then is so many times smaller. It does not for the
-// speed of it: ranks of compressed keys take 1.1 to 1.4 times as long at 64M
-// keys, 1.2 to 1.8 times at a million, and nowhere less (experiment layouts).
+// autoRatio is how many times smaller a layout whose size depends on the keys
+// must be before Auto takes it for an index that is over its limit otherwise.
+// Auto does not take it for speed: ranks of compressed keys take 1.1 to 1.4
+// times as long at 64M keys, 1.2 to 1.8 times at a million, and nowhere less
+// (experiment layouts).
 const autoRatio = 1.5
 
 // plant builds the tree of sorted keys.
@@ -183,7 +184,7 @@ func (b *builder[C]) plant(src layout.Source[C]) (layout.Tree[C], error) {
 
 // pick returns the layout to build, by the size of a tree in it: the one that is
 // settled, or, if that breaks the limit and Auto may take another, one that is
-// so many times smaller.
+// autoRatio times smaller.
 func (b *builder[C]) pick(size func(layout.Numbers[C], layout.Config) (int64, error)) (layout.Numbers[C], layout.Config, error) {
 	lay, cfg := b.layout, b.cfg
 	need, err := size(lay, cfg)
@@ -206,7 +207,8 @@ func (b *builder[C]) pick(size func(layout.Numbers[C], layout.Config) (int64, er
 	return lay, cfg, within(cfg.Limit, need, b.scratch)
 }
 
-// sortedKeys is scratch memory for sorting: codes and what moves along, twice.
+// sortedKeys is scratch memory for sorting: codes and the payload that moves along,
+// twice.
 type sortedKeys[C, P order.Code] struct {
 	block   *arena.Block
 	codes   []C
@@ -251,8 +253,8 @@ func sortInto[C, P order.Code](b *builder[C], fill func([]P)) (*sortedKeys[C, P]
 }
 
 // fits checks the limit before the keys are sorted, in scratch memory of these
-// sizes and on the heap: for what that takes, and the least that a tree of them
-// does. How large one is whose size depends on the keys shows later.
+// sizes and on the heap: for the memory of that, and the least that a tree of
+// them takes. How large one is whose size depends on the keys shows later.
 func (b *builder[C]) fits(sizes []int, heap int64) error {
 	n := b.keys.Len()
 	block, err := arena.Need(sizes, scratchPages(n))
@@ -269,7 +271,7 @@ func (b *builder[C]) fits(sizes []int, heap int64) error {
 	return err
 }
 
-// within checks a limit for a tree and what it takes to sort its keys.
+// within checks a limit for a tree and the scratch memory for sorting its keys.
 func within(limit, tree, scratch int64) error {
 	if limit == 0 || tree+scratch <= limit {
 		return nil

@@ -67,7 +67,7 @@ func (e *numbers[C]) attachAs(self engine, c Config) (Device, string, error) {
 	return attachEngine(self, c)
 }
 
-// numbersToGPU does what attach does, where a driver is linked.
+// numbersToGPU is attach where a driver is linked.
 func numbersToGPU[C order.Code](e *numbers[C], c Config, copiesFaster func() bool) (Device, string, error) {
 	asked := c.Device
 	if err := copyTo(e, asked, e.tree.(layout.OnDevice).Image(), c.Room); err != nil {
@@ -203,7 +203,7 @@ func (e *withValues[C]) histogram(t vector.Type, r vector.Range, bounds []uint64
 	return e.gpu != nil && (!PreferCPU || r.N >= leastSummed) && e.gpu.Histogram(t, r, bounds, counts)
 }
 
-// report adds to Stats what changes while an index is in use.
+// report adds to Stats the figures that change while an index is in use.
 func (e *numbers[C]) report(s *Stats) {
 	if e.gpu == nil {
 		return

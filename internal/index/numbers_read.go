@@ -24,7 +24,7 @@ func (e *numbers[C]) After(key order.Probe) int {
 }
 
 // nearKeys is the number of keys that are looked at before a search begins at
-// the root: what is read of them is what the caller reads next anyway.
+// the root: the caller reads them next anyway.
 const nearKeys = 8
 
 func (e *numbers[C]) endNear(rank int, key order.Probe) int {
@@ -134,7 +134,7 @@ func (e *withValues[C]) GetValues(keys order.Keys, vals []byte, found []bool) (h
 	return hits
 }
 
-// column is a sink that turns what is found into values of a column.
+// column is a sink that turns ranks into values of a column.
 type column struct {
 	entries int
 	size    int // bytes of a value: 4 or 8

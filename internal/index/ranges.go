@@ -36,7 +36,7 @@ func (ix *Index) ranks(n int) *[]int {
 	return s
 }
 
-// Done gives what Ranges has taken from a pool back.
+// Done gives the memory that Ranges has taken from a pool back.
 func (ix *Index) Done(r Ranges) { ix.scratch.Put(r.First) }
 
 // CountBatch sets counts[i] to the number of entries with lo[i] <= key <=
@@ -129,7 +129,7 @@ func copyPart(first, offsets []int, from, to int, do func(lo, from, to int)) {
 }
 
 // runsAtOnce is the number of runs that a worker copies at a time, prefetchAhead
-// how far it asks ahead for what it will copy.
+// how far ahead it prefetches.
 const (
 	runsAtOnce    = 1024
 	prefetchAhead = 8

@@ -10,8 +10,8 @@ import (
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
-// ReadFile makes a File of what r has to read: size bytes, or, where size is
-// below 0, as many as the header says. name stands for it in errors. Checks and
+// ReadFile makes a File of the bytes of r: size bytes, or, where size is below
+// 0, as many as the header says. name stands for it in errors. Checks and
 // errors are those of OpenFile. Nothing behind the end of the file is read.
 func ReadFile(name string, r io.Reader, size int64) (*File, error) {
 	f := &File{Path: name}

@@ -5,7 +5,7 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// Stats says what an index is made of and where it runs.
+// Stats describes the parts of an index and where it runs.
 type Stats struct {
 	Len     int
 	Device  Device
@@ -22,7 +22,7 @@ type Stats struct {
 	KeptBytes int64 // of a tree that changes: old states that snapshots need
 }
 
-// describe sets what Stats say of an index in memory.
+// describe sets the fields of Stats for an index in memory.
 func (ix *Index) describe(cfg Config) {
 	tree := ix.body().Stats()
 	s := &ix.stats

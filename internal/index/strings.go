@@ -18,7 +18,7 @@ type texts struct {
 	cpu   *exec.Strings
 	gpu   gpuStrings // nil where there is none
 	least int        // batches from this size on go to the GPU
-	asked DeviceKind // what the GPU was asked for as
+	asked DeviceKind // the kind of device that was asked for
 
 	copier layout.StringCopier // nil where strings need not be copied
 }
@@ -56,7 +56,7 @@ func (e *texts) CopyKeys(lo int, keys order.Keys) {
 	}
 }
 
-// copyKeyRuns prefetches nothing: what a search has touched is most of it.
+// copyKeyRuns prefetches nothing: a search has touched most of the memory.
 func (e *texts) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys) {
 	for i := from; i < to; i++ {
 		if lo, hi := offsets[i], offsets[i+1]; lo < hi {
@@ -140,7 +140,7 @@ func (e *texts) attach(c Config) (Device, string, error) {
 	return attachEngine(e, c)
 }
 
-// toGPU does what attach does, where a driver is linked.
+// toGPU is attach where a driver is linked.
 func (e *texts) toGPU(c Config) (Device, string, error) {
 	asked := c.Device
 	dev, free, err := openWithin(asked.Ordinal, c.Room)
@@ -156,8 +156,8 @@ func (e *texts) toGPU(c Config) (Device, string, error) {
 }
 
 // settle measures from which batch size on the GPU pays: always where the work
-// is shared, and where Auto has to choose. What has its strings on the host is a
-// hybrid, asked for or not.
+// is shared, and where Auto has to choose. An index that has its strings on the
+// host is a hybrid, asked for or not.
 func (e *texts) settle(asked Device) (Device, string, error) {
 	_, whole := e.gpu.Held()
 	if PreferCPU && (asked.Kind != GPU || !whole) {
@@ -187,7 +187,7 @@ func (e *texts) sample() []string {
 	return sample
 }
 
-// report adds to Stats what changes while an index is in use.
+// report adds to Stats the figures that change while an index is in use.
 func (e *texts) report(s *Stats) {
 	if e.gpu == nil {
 		return

@@ -67,9 +67,9 @@ func (b *textBuilder) build(lay layout.Strings) (layout.StringTree, error) {
 	return lay.Build(b.keys, b.order, b.cfg)
 }
 
-// fits checks the limit for tree, column of values and what it takes to sort.
-// Most of that is given back before the tree is built. What stays is the order,
-// by which values are put in place in the end.
+// fits checks the limit for tree, column of values and scratch memory for
+// sorting. Most of the latter is given back before the tree is built. Only the
+// order stays, by which values are put in place in the end.
 func (b *textBuilder) fits(lay layout.Strings) error {
 	tree, err := lay.Need(b.keys, b.cfg)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // The table of layouts: a new one is a package, and a row here. Of several that
-// serve what is asked the first is taken.
+// serve, the first is taken.
 
 func layoutsOfNumbers[C order.Code]() []layout.Numbers[C] {
 	return []layout.Numbers[C]{
@@ -35,9 +35,9 @@ func layoutsOfStrings() []layout.Strings {
 	}
 }
 
-// Layouts are those that an index can have. The linker keeps what is in a table that the
-// program leads to: one that asks for no layout, sets no limit and opens no file has the
-// usual ones alone.
+// Layouts are those that an index can have. The linker keeps the layouts in a table that
+// the program refers to: one that asks for no layout, sets no limit and opens no file
+// has the usual ones alone.
 type Layouts struct {
 	Narrow  func() []layout.Numbers[uint32]
 	Wide    func() []layout.Numbers[uint64]
@@ -77,7 +77,7 @@ func numbersOf[C order.Code](l *Layouts) (out []layout.Numbers[C]) {
 	return out
 }
 
-// Formats lists what files can hold.
+// Formats lists the formats of files.
 func Formats() (out []*snapshot.Format) {
 	for _, l := range layoutsOfNumbers[uint64]() {
 		out = append(out, l.Formats()...)

@@ -12,9 +12,9 @@ import (
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
-// Files name the types of keys and values by kind and width, not by Go's
-// names: int is int64 where it has 64 bits, and a named type is what it is
-// made of. So a program may rename its types and still open its files.
+// Files name the types of keys and values by kind and width, not by Go's names:
+// int is int64 where it has 64 bits, and a named type counts as its underlying
+// type. So a program may rename its types and still open its files.
 
 // KeyType is a type of keys: its name in files, and how it becomes codes.
 type KeyType struct {

@@ -57,7 +57,7 @@ type rows struct {
 	block  *arena.Block // where they lie, unless in Go memory
 }
 
-// rowsOf makes rows of what has moved along with keys, in scratch memory.
+// rowsOf makes rows of the payload that has moved along with keys, in scratch memory.
 func rowsOf[P uint32 | uint64](order []P, block *arena.Block) rows {
 	r := rows{block: block}
 	switch o := any(order).(type) {
@@ -127,14 +127,14 @@ func columnNeed(n, size int) (int64, error) {
 	return arena.Need([]int{n * size}, scratchPages(n))
 }
 
-// fetchedBy tells a layout where the values of what it finds lie.
+// fetchedBy tells a layout where the values of its entries lie.
 func (s *Values) fetchedBy(body layout.Body) {
 	if f, ok := body.(layout.ValueFetcher); ok && s.rows.n > 0 {
 		f.PrefetchFrom(s.rows.at, s.size)
 	}
 }
 
-// footprint returns what values take in Go memory, and off the heap.
+// footprint returns the bytes of values in Go memory, and off the heap.
 func (s *Values) footprint() (heap, off int64) {
 	if s.column != nil {
 		return 0, s.column.Bytes()
@@ -177,7 +177,7 @@ func (s *Values) release() {
 	}
 }
 
-// sink turns what is found into values.
+// sink turns ranks into values.
 type sink struct {
 	from    *Values
 	entries int

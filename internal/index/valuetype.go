@@ -18,7 +18,8 @@ type ValueType struct {
 	kept int  // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
 	free bool // values hold no pointers
 
-	// What has to know the type, because of pointers that the garbage collector follows.
+	// These functions must know the type, because of pointers that the garbage collector
+	// follows.
 	make func(n int) unsafe.Pointer           // returns n zero values in Go memory
 	move func(dst, src unsafe.Pointer, n int) // copies n values
 	wipe func(at unsafe.Pointer, n int)       // makes n values zero
@@ -44,7 +45,7 @@ func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(d
 // has to put each other value into Go memory before it hands it on.
 func (t *ValueType) Kept() bool { return t.kept > 0 }
 
-// name returns what files call the type. It is put together when it is asked for, since
+// name returns the type's name in files. It is put together when it is asked for, since
 // types may lead to each other.
 func (t *ValueType) name() string { return valueName(t.typ) }
 
@@ -72,7 +73,8 @@ type Value struct {
 	At   unsafe.Pointer
 }
 
-// ValueOf returns a value without its type. kept is what its ValueType reports.
+// ValueOf returns a value without its type. kept is the result of its ValueType's
+// Kept.
 func ValueOf[V any](kept bool, v V) Value {
 	if !kept {
 		return Value{At: unsafe.Pointer(moved(v))}

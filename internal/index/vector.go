@@ -132,8 +132,8 @@ func (ix *Index) SummarizeRanges(lo, hi order.Keys, out []vector.Summary) bool {
 	return true
 }
 
-// spans returns which entries ranges have: of n, whatever ranks are while the
-// index is being closed.
+// spans returns which entries ranges have: within [0, n) even if ranks are
+// garbage because the index is being closed.
 func (r *Ranges) spans(n int) []vector.Range {
 	spans := make([]vector.Range, len(*r.First))
 	for i, first := range *r.First {
@@ -192,7 +192,7 @@ type matchCopier struct {
 }
 
 // manyMatches is the number of matches in a block from which on all of it is
-// copied, and then what is wanted of it.
+// copied, and then the matches are picked.
 const manyMatches = 64
 
 func (c *matchCopier) block(lo, n int, mask *vector.Mask) {

@@ -20,8 +20,8 @@ func (t *solo[C]) histogram(typ vector.Type, lo, hi uint64, bounds []uint64, cou
 	return t.could(t.Histogram(typ, C(lo), C(hi), bounds, counts))
 }
 
-// could reports whether the GPU had the memory for what it was to do; else the CPU
-// reads the values.
+// could reports whether the GPU had the memory for its work; else the CPU reads
+// the values.
 func (t *solo[C]) could(err error) bool {
 	if errors.Is(err, op.ErrLimit) || errors.Is(err, device.ErrOutOfMemory) {
 		return false

@@ -55,7 +55,7 @@ const (
 	lastWindow  = 64
 )
 
-// atOnce returns the number of values of size bytes that are copied together: so many,
+// atOnce returns the number of values of size bytes that are copied together: many,
 // but no more than 16 KiB of them.
 func atOnce(many, size int) int { return max(1, min(many, 16<<10/max(size, 1))) }
 
@@ -247,7 +247,7 @@ func (w *Walk) Stop() {
 	} else {
 		pool, val = w.m.walks, w.m.val
 	}
-	if w.used > 0 { // what keys and values point to is not ours to keep
+	if w.used > 0 { // the pool must not keep the targets of keys and values
 		if w.keys.Len() > 0 && w.keys.Bits() == 0 {
 			clear(w.keys.Strings()[:w.used])
 		}
@@ -255,7 +255,7 @@ func (w *Walk) Stop() {
 			val.wipe(w.vals.at, w.used)
 		}
 	}
-	// What the pool keeps must not lead to the index.
+	// A walk in the pool must not lead to the index.
 	w.alive, w.ix, w.m, w.c, w.spans, w.to = nil, nil, nil, Cursor{}, Spans{}, Edge{}
 	w.Guard, w.Keys, w.Vals, w.N, w.used, w.some = bplus.Guard{}, nil, nil, 0, 0, false
 	pool.Put(w)

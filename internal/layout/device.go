@@ -20,7 +20,7 @@ type Image struct {
 	ValSize int  // bytes of a value in the tree; 0 for none
 	Pairs   bool // values lie beside their keys
 	// Resident is the copy. It knows where it lies, so that an Image serves one
-	// device: whoever needs another asks the layout again.
+	// device: a caller that needs another asks the layout again.
 	Resident Resident
 }
 
@@ -61,7 +61,7 @@ type Vectored interface {
 	Vectors(v *VectorLaunch) error
 }
 
-// VectorLaunch is what is to be done with values on a device.
+// VectorLaunch is a vector operation on values on a device.
 type VectorLaunch struct {
 	*kernel.Vectors
 	Set    *kernel.Set // with the kernels for it
@@ -69,7 +69,7 @@ type VectorLaunch struct {
 	Params *kernel.Params
 }
 
-// Launch is a bucket of queries on a device, and what is to be done with it.
+// Launch is a bucket of queries on a device, and the work to do with it.
 type Launch struct {
 	Set    *kernel.Set
 	Stream device.Stream
@@ -80,7 +80,7 @@ type Launch struct {
 	Nodes  device.Ptr // room for a u32 for each query. Where Begins is set:
 	Begins bool       // it is the node that the query has come to,
 	From   int        // on this level,
-	Deep   int        // or, for so many of the first, on the next
+	Deep   int        // or, for this many of the first queries, on the next
 	To     int        // the level where the search ends, its nodes the result; behind the last: answers
 	Want   Want
 	Vals   int        // bits of a value
@@ -88,7 +88,7 @@ type Launch struct {
 	Found  device.Ptr // bits, with values
 }
 
-// Want is what a search to the end is to result in.
+// Want is the kind of result of a search to the end.
 type Want uint8
 
 const (
@@ -145,9 +145,9 @@ type StringsOnDevice interface {
 	// with links to the outside, which kernels do not check.
 	StringImage() (StringImage, error)
 	// Confirm takes searches to their end that have come to entries by partial
-	// keys: ranks become what Find returns.
+	// keys: ranks become the results of Find.
 	Confirm(keys []string, ranks []int)
-	// ConfirmRank is Confirm for what Rank returns.
+	// ConfirmRank is Confirm for the results of Rank.
 	ConfirmRank(keys []string, ranks []int)
 	// Loose reports whether a search by partial keys may miss a string that is
 	// there, so that a miss must be settled by full keys.
@@ -157,7 +157,7 @@ type StringsOnDevice interface {
 // StringImage is a tree of strings as it lies in memory, to be copied to a
 // device part by part.
 type StringImage struct {
-	Parts   [][]byte // what the device needs to search
+	Parts   [][]byte // the arrays that the device searches
 	Strings []byte   // the strings themselves, which it can do without
 	// Resident is the copy.
 	Resident StringResident
@@ -169,7 +169,7 @@ type StringResident interface {
 	// Place takes note of where the parts are; strings is 0 where they are not
 	// there. Queries longer than longest are not compared on the device.
 	Place(parts []device.Ptr, strings device.Ptr, longest int) error
-	// Search sets out (u32) to what is known of n queries, the bytes of query i
+	// Search sets out (u32) to the results of n queries, the bytes of query i
 	// being those of keys from offsets[i] to offsets[i+1] (u32): the first entry
 	// that is not below as far as partial keys tell, and kernel.WordsEqual or
 	// kernel.WordsUnsure.

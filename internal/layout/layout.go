@@ -1,15 +1,15 @@
-// Package layout says what a layout is to others: small interfaces, each for
-// whoever needs just that. A layout is bytes plus a step: flat arrays and
-// offsets, never pointers, and a way to come closer to a key. It owns all of
-// itself: its bytes, how they are built and read, its kernels' launches, its
-// sections in a file, its statistics, a structural Check.
+// Package layout defines layouts by small interfaces, each for callers that
+// need just that. A layout is bytes plus a step: flat arrays and offsets, never
+// pointers, and a way to come closer to a key. It owns all of itself: its
+// bytes, how they are built and read, its kernels' launches, its sections in a
+// file, its statistics, a structural Check.
 //
 // Two families are there. A layout of numbers implements Numbers[C] for keys
 // of fixed width, as codes of 32 or 64 bits (package order), and its trees
 // implement Tree[C]. A layout of strings implements Strings, and its trees
-// StringTree. What only some can do is an interface of its own, which callers
-// ask for by a type assertion: a layout that cannot do it does not have the
-// method.
+// StringTree. An ability that only some have is an interface of its own, which
+// callers ask for by a type assertion: a layout that cannot do it does not have
+// the method.
 //
 //	Paired         values come with the search, out of the key's own line
 //	Stepped        a search can be cut at a level
@@ -34,7 +34,7 @@ import (
 // Code is a key of fixed width as layouts hold it.
 type Code interface{ uint32 | uint64 }
 
-// Kind names a layout, or what is asked of one.
+// Kind names a layout, or a request for one.
 type Kind string
 
 const (
@@ -68,7 +68,7 @@ type Config struct {
 	Stop func() bool
 }
 
-// Source is what a tree is built from: n sorted keys and their values.
+// Source is the input of a build: n sorted keys and their values.
 type Source[C Code] struct {
 	Len int
 	// Codes are the keys, where they lie in memory as codes already.
@@ -79,9 +79,9 @@ type Source[C Code] struct {
 	// Vals points at the values in key order, of Config.ValSize each; nil where
 	// that is 0, or where Both is set.
 	Vals unsafe.Pointer
-	// Both, where Codes and Vals are nil, sets keys to what Encode sets them to,
-	// and vals, of Config.ValSize each, to their values, in one pass. keys may be
-	// nil. It is called from several goroutines.
+	// Both, where Codes and Vals are nil, sets keys as Encode does, and vals, of
+	// Config.ValSize each, to their values, in one pass. keys may be nil. It is
+	// called from several goroutines.
 	Both func(keys []C, vals []byte, lo int)
 }
 
@@ -134,9 +134,9 @@ type Valued interface {
 	CopyVals(dst []byte, lo int) // of the entries from lo on
 }
 
-// ValueFetcher is a layout whose Find prefetches the value of what it finds
-// from a column outside of it: size bytes each, the first at vals, which must
-// outlive the layout.
+// ValueFetcher is a layout whose Find prefetches the values of the entries it
+// finds from a column outside of it: size bytes each, the first at vals, which
+// must outlive the layout.
 type ValueFetcher interface {
 	PrefetchFrom(vals unsafe.Pointer, size int)
 }
@@ -172,7 +172,7 @@ type SteppedPairs[C Code] interface {
 	GetPairsFrom(from int, keys, vals []C, found []bool) (hits int)
 }
 
-// Body is what every layout can say of itself.
+// Body is the methods that every layout has.
 type Body interface {
 	Stats() Stats
 	// Format and Shape say how the layout lies in a file, Segments which memory
@@ -199,9 +199,9 @@ type Tree[C Code] interface {
 type Numbers[C Code] interface {
 	// Kind is the layout's name.
 	Kind() Kind
-	// Formats lists what the layout can be in a file.
+	// Formats lists the formats of the layout in files.
 	Formats() []*snapshot.Format
-	// Settle reports whether the layout serves what is asked for n keys with
+	// Settle reports whether the layout serves the request for n keys with
 	// values of valSize bytes in it (0 for none), and whether values will lie
 	// beside their keys.
 	Settle(asked Kind, n, valSize int) (pairs, ok bool)
@@ -211,11 +211,11 @@ type Numbers[C Code] interface {
 	// often at once, and leave nothing behind; equal keys stay in the order they
 	// come in. Nothing of the source is kept.
 	Build(src Source[C], cfg Config) (Tree[C], error)
-	// Outline returns what the memory of a tree in a file must be like.
+	// Outline returns the segments that a tree in a file must have.
 	Outline(n int, in InFile) (Outline, error)
 	// Open makes a tree over a block whose first segments are as Outline has
-	// them. Nothing of it is read: whatever the bytes are, no search leaves the
-	// block. Check reports whether they are a tree.
+	// them. Nothing of it is read: even if the bytes are damaged, no search
+	// leaves the block. Check reports whether they are a tree.
 	Open(n int, in InFile, b *arena.Block) (Tree[C], error)
 }
 
@@ -257,8 +257,8 @@ type Strings interface {
 	Formats() []*snapshot.Format
 	Serves(asked Kind) bool
 	// Need returns the bytes that a tree of these strings takes at least,
-	// whatever their order. Strings that the layout cannot hold in any order are
-	// ErrTooLong or ErrTooLarge.
+	// whatever their order. It returns ErrTooLong or ErrTooLarge for strings
+	// that the layout cannot hold in any order.
 	Need(keys []string, cfg Config) (int64, error)
 	// Build makes a tree of strings in the given order; nil means as they are,
 	// which must be sorted. Nothing of keys is kept. A tree that takes more than
@@ -269,7 +269,7 @@ type Strings interface {
 	Open(n int, in InFile, b *arena.Block) (StringTree, error)
 }
 
-// Shape is what a file's header says of a tree beside its format.
+// Shape is the part of a file's header about a tree beside its format.
 type Shape struct {
 	Fanout     int // children of an inner node
 	Levels     int // inner levels
@@ -284,14 +284,14 @@ type InFile struct {
 	Sections []int64 // sizes of the sections, the layout's own first
 }
 
-// Outline is what the memory of a tree in a file must be like.
+// Outline is the segments that a tree in a file must have.
 type Outline struct {
 	Shape
 	Sizes []int // of its segments; -1 where any size will do
 	Slack int   // bytes that must be readable behind them
 }
 
-// Stats says what a tree is made of.
+// Stats describes the parts of a tree.
 type Stats struct {
 	Kind       Kind // Pairs and Apart where the layout has both
 	Levels     int  // inner levels

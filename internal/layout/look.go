@@ -2,8 +2,8 @@ package layout
 
 import "github.com/pando-index/pando/internal/order"
 
-// Shown is a layout whose nodes can be looked at one by one: what a viewer asks
-// for. No search needs it.
+// Shown is a layout whose nodes can be looked at one by one, for a viewer. No
+// search needs it.
 type Shown interface {
 	// Look returns the layout as it is now. Of one that changes, later changes may
 	// show in the nodes of a look, but not in how they are numbered.
@@ -11,11 +11,11 @@ type Shown interface {
 }
 
 // Look is a layout, level by level. Levels are numbered from the root on, and the
-// nodes of each in key order. The last level holds the entries; what is above a
-// node of it is said by the span of last-level nodes that an upper node stands
-// over, so that a picture needs no other measure.
+// nodes of each in key order. The last level holds the entries; an upper node
+// says which span of last-level nodes it stands over, so that a picture needs no
+// other measure.
 //
-// Whatever the bytes of a damaged file are, no method reads outside of it.
+// Even in a damaged file, no method reads outside of it.
 type Look interface {
 	// Levels describes the levels, of which there is at least one.
 	Levels() []Level
@@ -24,7 +24,7 @@ type Look interface {
 	Node(level, i int) Node
 	// Over returns the node of a level that stands over node i of the last level.
 	Over(level, i int) int
-	// Inside returns what is in a node.
+	// Inside returns the contents of a node.
 	Inside(level, i int) Inside
 	// Way returns the nodes that a search for a key reads, the root first.
 	Way(key order.Probe) []Visit
@@ -57,7 +57,7 @@ type Type struct {
 
 // Level is the nodes at one distance from the root.
 type Level struct {
-	Name  string // what its nodes are: "inner", "leaves", "pages"
+	Name  string // of its nodes: "inner", "leaves", "pages"
 	Nodes int
 	Bytes int // of a node; 0 where they differ
 	Room  int // keys that a node has room for
@@ -78,7 +78,7 @@ type Node struct {
 	Version    uint64
 }
 
-// State is what keeps others from a node for a while.
+// State says whether others may use a node at this moment.
 type State uint8
 
 const (
@@ -90,7 +90,7 @@ const (
 
 func (s State) String() string { return [...]string{"", "locked", "sealed", "dead"}[s] }
 
-// Inside is what is in a node.
+// Inside is the contents of a node.
 type Inside struct {
 	Keys     []order.Probe // separators, or the keys of entries
 	Entries  bool          // keys are those of entries
@@ -98,18 +98,18 @@ type Inside struct {
 	Bits     []int         // which bits these are, counted from the first of the string
 	Lines    []int         // keys in each cache line of the node, where lines are not all full
 	PerLine  int           // keys that fit a line
-	Notes    []string      // what else there is to say, a sentence each
+	Notes    []string      // further remarks, a sentence each
 }
 
-// Visit is a node that a search reads, and what it finds there.
+// Visit is a node that a search reads, and the result there.
 type Visit struct {
 	Level, Node int
 	Slot        int    // the child, or the place of the entry, that the key belongs to
 	Found       bool   // the key is at that place
-	Note        string // what is special about it
+	Note        string // a remark on it
 }
 
-// Pulse is what goes on in a layout that changes: counts as they are, and a
+// Pulse is the activity in a layout that changes: counts as they are, and a
 // sample of nodes.
 type Pulse struct {
 	Entries, Bytes, Kept int64
@@ -123,8 +123,7 @@ type Pulse struct {
 }
 
 // Beat is a node of a Pulse. Its version grows with every change, so that two
-// pulses tell how many changes there were between them, at no cost to those who
-// change it.
+// pulses tell how many changes there were between them, at no cost to writers.
 type Beat struct {
 	ID      uint32 // of the node, whatever its place
 	Version uint64
@@ -134,7 +133,7 @@ type Beat struct {
 
 // Living is a layout that changes and can tell how.
 type Living interface {
-	// Pulse samples at most so many nodes, evenly over the keys.
+	// Pulse samples at most sample nodes, evenly over the keys.
 	Pulse(sample int) Pulse
 }
 

@@ -17,7 +17,7 @@ import (
 const mostSteps = 50_000_000
 
 // A copy of a tree on a device, of all of it or of some levels, answers as the
-// tree does: whatever is wanted, from whichever level on, down to any other.
+// tree does: for every Want, from any level on, down to any other.
 func (s *suite[C]) device() {
 	m := s.machine()
 	defer m.dev.Close()

@@ -15,9 +15,9 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// Whatever the bytes of a file are, no kernel reads outside of the levels that a
-// device holds of it, wherever the search is cut and whatever nodes the CPU has
-// brought it to.
+// Even in a damaged file, no kernel reads outside of the levels that a device
+// holds of it, wherever the search is cut and whatever nodes the CPU has brought
+// it to.
 func (s *suite[C]) deviceDamage() {
 	if seed.RaceDetector {
 		s.T.Skip("one goroutine, and half a minute of it")

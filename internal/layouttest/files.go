@@ -61,7 +61,7 @@ func inFile(b layout.Body, f form) layout.InFile {
 // errOutline is the error for sections that are not as an outline has them.
 var errOutline = errors.New("not as the outline has it")
 
-// agrees compares an outline with what a file says, as whoever opens files does
+// agrees compares an outline with a file's header, as the opener of a file does
 // before a tree is made.
 func agrees(o layout.Outline, in layout.InFile) error {
 	if o.Shape != in.Shape {
@@ -230,8 +230,7 @@ func (b *base) flip(seg []byte, bits int) {
 	}
 }
 
-// Whatever the bytes of a file are, searches end inside of it, and Check comes
-// back.
+// Even in a damaged file, searches end inside of it, and Check comes back.
 func (s *suite[C]) damage() {
 	sizes := []int{1, 10, 300, 4000, 20_000}
 	if !seed.Long() {

@@ -1,13 +1,13 @@
-// Package layouttest is what every layout is held to: one suite of properties,
-// each tried against the simplest model that could be right, a sorted slice. A
+// Package layouttest is the test of every layout: one suite of properties, each
+// tried against the simplest model that could be right, a sorted slice. A
 // layout's package runs it in a file suite_test.go, and so does a new layout:
 //
 //	func TestSuite(t *testing.T) {
 //		layouttest.Numbers(t, mine.Layout[uint32]{}, mine.Layout[uint64]{})
 //	}
 //
-// The suite knows package layout alone. What only some layouts can do is tried
-// where a tree has the methods for it. Only tests import it.
+// The suite knows package layout alone. Abilities that only some layouts have
+// are tried where a tree has the methods for them. Only tests import it.
 package layouttest
 
 import (
@@ -139,7 +139,7 @@ func first(tries ...func() error) error {
 	return nil
 }
 
-// dirty is what results hold before they are set: what is overlooked shows.
+// dirty is in all results before they are set, so that an overlooked one shows.
 const dirty = -77
 
 func dirtyInts(n int) []int { return slices.Repeat([]int{dirty}, n) }

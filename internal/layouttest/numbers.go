@@ -55,7 +55,7 @@ func (s *suite[C]) build(h *held[C]) layout.Tree[C] {
 	return tree
 }
 
-// sizes lists 0 to 3, and what is around powers of two and around the borders of
+// sizes lists 0 to 3, and numbers around powers of two and around the borders of
 // nodes and levels, up to some thousands.
 func (s *suite[C]) sizes() []int {
 	h := newHeld(keysOf[C](s.rng, "random", 5000), s.forms()[0])
@@ -76,8 +76,8 @@ func (s *suite[C]) sizes() []int {
 	return slices.Compact(out)
 }
 
-// Whatever the keys, a tree is whole, and answers everything as a sorted slice
-// does, on every path.
+// A tree of any keys is whole, and answers everything as a sorted slice does,
+// on every path.
 func (s *suite[C]) search() {
 	forms := s.forms()
 	for i, n := range s.sizes() {

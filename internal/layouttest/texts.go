@@ -50,7 +50,7 @@ var (
 	hosts   = strings.Fields("news newspaper newspapers shop shopping a static images")
 )
 
-// letters returns n bytes of so many values.
+// letters returns n bytes, each one of the given number of values.
 func letters(rng *rand.Rand, n, values int) string {
 	b := make([]byte, n)
 	for i := range b {
@@ -137,8 +137,8 @@ func textSizes() []int {
 	return out
 }
 
-// Whatever the strings, a tree is whole, and answers everything as a sorted
-// slice does, on every path.
+// A tree of any strings is whole, and answers everything as a sorted slice
+// does, on every path.
 func (s *texts) search() {
 	for _, kind := range allTexts() {
 		for _, n := range textSizes() {
@@ -245,8 +245,8 @@ func (s *texts) sameBytes() {
 }
 
 // A tree off the Go heap takes no more than its limit, or is refused before it
-// takes anything; a limit of what it takes is enough. What one on the Go heap
-// takes is what Need says: whoever builds it compares that with the limit.
+// takes anything; a limit equal to its size is enough. One on the Go heap takes
+// the bytes that Need returns: its builder compares them with the limit.
 func (s *texts) memory() {
 	for _, kind := range []string{"urls", "prefixes", "equal"} {
 		for _, n := range []int{0, 1, 200, 3000} {
@@ -278,7 +278,7 @@ func (s *texts) memory() {
 	}
 }
 
-// limited builds strings that take so many bytes under a limit.
+// limited builds strings that take takes bytes under a limit.
 func (s *texts) limited(keys []string, limit, takes int64, what string) {
 	s.Helper()
 	before, beside := arena.InUse(), s.rng.Int64N(1000)
@@ -443,8 +443,7 @@ func insideTexts(tree layout.StringTree, asked []string) error {
 	return nil
 }
 
-// Whatever the bytes of a file are, searches end inside of it, and Check comes
-// back.
+// Even in a damaged file, searches end inside of it, and Check comes back.
 func (s *texts) damage() {
 	for _, kind := range []string{"urls", "prefixes", "equal", "2 letters"} {
 		for _, n := range []int{1, 64, 1500} {

@@ -15,7 +15,7 @@ import (
 )
 
 // A copy of a tree of strings on a device, with the strings or without, answers
-// as the tree does. What is damaged is refused, or searched without a fault.
+// as the tree does. A damaged copy is refused, or searched without a fault.
 func (s *texts) device() {
 	for _, kind := range allTexts() {
 		for _, n := range []int{0, 1, 65, 1500} {

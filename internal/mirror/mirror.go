@@ -45,7 +45,7 @@ type Options struct {
 	Workers int
 	// Least is the number of keys from which on a batch goes to the GPU.
 	Least int
-	// Room is the most device memory that may be taken; 0 is what there is.
+	// Room is the most device memory that may be taken; 0 means all there is.
 	Room int64
 	Way  Way
 	// Bucket is the number of keys that travel together; 0 is a default.
@@ -66,7 +66,7 @@ type Mirror[C order.Code] struct {
 	using sync.RWMutex
 	seg   segment[C]
 
-	updating sync.Mutex // guards what follows
+	updating sync.Mutex // guards the fields below
 	closed   bool
 	busy     bool    // an asynchronous update is under way
 	stale    float64 // share of the last batch that had to be repeated
@@ -97,7 +97,7 @@ func New[C order.Code](cpu *bplus.Tree[C], dev device.Device, opts Options) (*Mi
 	return m, nil
 }
 
-// prepare takes what is needed, and copies all inner nodes.
+// prepare takes the memory it needs, and copies all inner nodes.
 func (m *Mirror[C]) prepare() (err error) {
 	m.seg = segment[C]{cpu: m.cpu, dev: m.dev, room: m.opts.Room}
 	if m.seg.room > 0 { // beside the buckets under way
@@ -174,7 +174,8 @@ func (m *Mirror[C]) Update(way Way) error {
 	return err
 }
 
-// update is Update for who has the mirror to itself. It notes what it took.
+// update is Update for a caller that has the mirror to itself. It notes the time it
+// took.
 func (m *Mirror[C]) update(way Way) error {
 	begun := time.Now()
 	if err := m.seg.update(way == Asynchronous); err != nil {
@@ -253,7 +254,7 @@ func (m *Mirror[C]) begin() {
 	})
 }
 
-// Close waits for what is under way and gives the device back. The tree stays
+// Close waits for batches under way and gives the device back. The tree stays
 // open.
 func (m *Mirror[C]) Close() error {
 	m.updating.Lock()

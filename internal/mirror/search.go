@@ -32,7 +32,7 @@ type search[C order.Code] struct {
 	m          *Mirror[C]
 	b          Batch[C]
 	flow       flow.Flow[bucket]
-	next, last int // the first key that is in no bucket yet, and the last: what is behind is the CPU's
+	next, last int // the first key that is in no bucket yet, and the last: those behind are the CPU's
 	bucket     int
 	hits       atomic.Int64
 	stale      atomic.Int64
@@ -47,7 +47,7 @@ const (
 	smallest = 16 << 10
 )
 
-// room is what a worker needs for a piece.
+// room is a worker's memory for a piece.
 type room[C order.Code] struct {
 	keys, vals [piece]C
 	found      [piece]bool

@@ -16,8 +16,8 @@ import (
 )
 
 // segment is the mirrored nodes in the device's memory, upper nodes first, and
-// what the host knows of them. Nodes of a tree are numbered in chunks; each
-// chunk of the tree has one in the segment.
+// the host's table of them. Nodes of a tree are numbered in chunks; each chunk
+// of the tree has one in the segment.
 type segment[C order.Code] struct {
 	cpu    *bplus.Tree[C]
 	dev    device.Device
@@ -36,7 +36,7 @@ type segment[C order.Code] struct {
 	stage  stage
 	params kernel.Params
 	moved  int           // nodes that the last update has copied
-	took   time.Duration // what that took, without the walk
+	took   time.Duration // time of that, without the walk
 	err    error
 }
 
@@ -77,10 +77,10 @@ const stageNodes = 1024
 
 var errFull = errors.New("mirror: the tree has outgrown its mirror")
 
-// unknown is what the host takes for the word of a pilot that is not there.
+// unknown stands for the word of a pilot that is not there.
 const unknown = ^uint64(0)
 
-// init takes what does not depend on the tree's size.
+// init takes the memory that does not depend on the tree's size.
 func (s *segment[C]) init() (err error) {
 	s.seed = maphash.MakeSeed()
 	g, bytes := &s.stage, stageNodes*(8+bplus.UpperImage[C]())
@@ -92,8 +92,8 @@ func (s *segment[C]) init() (err error) {
 	return err
 }
 
-// reserve makes room for the tree as it is, and some more; what is in the mirror
-// is gone.
+// reserve makes room for the tree as it is, and some more; the mirror's contents
+// are lost.
 func (s *segment[C]) reserve() error {
 	uppers, leaves, _ := s.cpu.NodesInUse()
 	upperSlots, leafSlots := bplus.ChunkNodes[C]()

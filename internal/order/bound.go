@@ -6,9 +6,9 @@ import (
 )
 
 // Least returns the code of the least key of type t that is not below p, a key of
-// type of; where above is true, that is above it. Numbers are compared by what
-// they are, whatever their types: above 2.5 the least integer is 3. It returns
-// false if all keys of type t are below. Neither type may be a string's.
+// type of; where above is true, that is above it. Numbers are compared exactly,
+// across types: above 2.5 the least integer is 3. It returns false if all keys of
+// type t are below. Neither type may be a string's.
 func Least(t Type, p Probe, of Type, above bool) (code uint64, ok bool) {
 	if t == of {
 		return next(t, p.Code, above)
@@ -116,7 +116,7 @@ func (x number) rounded() float64 {
 	return float64(x.size)
 }
 
-// truncated returns a float's integer part, or what comes nearest to it.
+// truncated returns a float's integer part, or the nearest integer to it.
 func truncated(f float64) number {
 	x := number{negative: f < 0}
 	if size := math.Trunc(math.Abs(f)); size >= 1<<64 {

@@ -31,7 +31,7 @@ const (
 	floating             // negative numbers inverted, the others placed above them
 )
 
-// Type is a type of keys as far as codes depend on it: whoever holds a Type
+// Type is a type of keys as far as codes depend on it: code that holds a Type
 // needs no type parameter for the key.
 type Type struct {
 	kind kind

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// Keys is a slice of keys without their type, so that what works on batches is
-// compiled once per width of codes and not once per type of keys. The slice
-// stays the caller's.
+// Keys is a slice of keys without their type, so that code that works on
+// batches is compiled once per width of codes and not once per type of keys.
+// The slice stays the caller's.
 type Keys struct {
 	Type
 	data unsafe.Pointer
@@ -17,7 +17,7 @@ type Keys struct {
 // KeysOf returns keys as Keys.
 func KeysOf[K Key](keys []K) Keys { return KeysAs(TypeOf[K](), keys) }
 
-// KeysAs is KeysOf for whoever knows the type of K already.
+// KeysAs is KeysOf for a caller that knows the type of K already.
 func KeysAs[K Key](t Type, keys []K) Keys {
 	return Keys{t, unsafe.Pointer(unsafe.SliceData(keys)), len(keys)}
 }
@@ -239,7 +239,8 @@ func (k Keys) Copy(from Keys) {
 	copy(unsafe.Slice((*byte)(k.data), k.n*int(k.size)), unsafe.Slice((*byte)(from.data), from.n*int(from.size)))
 }
 
-// Clear makes keys that are strings empty: what they point to is not kept. Others stay.
+// Clear makes keys that are strings empty, so that their bytes are not kept. Others
+// stay.
 func (k Keys) Clear() {
 	if k.kind == none {
 		clear(k.Strings())

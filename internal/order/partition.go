@@ -9,8 +9,8 @@ import (
 // A split aims at buckets of 1<<bucketBits pairs and makes at most 1<<splitMax
 // of them, and at least 1<<splitMin. From some 64 buckets on, their number
 // hardly matters (BenchmarkMove): each new line of the target is then a cache
-// miss. Gathering pairs in buffers of one line each, as sorts in C++ do,
-// gained nothing, because Go has no store that bypasses the cache.
+// miss. Gathering pairs in buffers of one line each, as sorts in C++ do, gains
+// nothing, because Go has no store that bypasses the cache.
 const (
 	bucketBits = 13
 	splitMax   = 11
@@ -49,8 +49,8 @@ func (s *sorting[C, P]) unlessStopped(do func(part int)) par.Func {
 }
 
 // partition is the state of one split. Each part of from is counted and then
-// moved by one worker. A bucket first holds what comes from part 0, then what
-// comes from part 1, and so on: that keeps the sort stable.
+// moved by one worker. A bucket first holds the pairs of part 0, then those of
+// part 1, and so on: that keeps the sort stable.
 type partition[C Code, P any] struct {
 	from, to pairs[C, P]
 	parts    int

@@ -45,9 +45,9 @@ func SortUntil[C, P Code](codes, codesTmp []C, payload, payloadTmp []P, workers 
 	return sorted.codes, sorted.payload
 }
 
-// SortNeed returns the bytes that Sort allocates at most for n pairs of so many
-// bytes each, but for a few thousandths of what the pairs take: each worker's
-// scratch, and the tables of a split.
+// SortNeed returns the bytes that Sort allocates at most for n pairs of
+// pairBytes each, but for a few thousandths of the pairs' own bytes: each
+// worker's scratch, and the tables of a split.
 func SortNeed(n, pairBytes, workers int) int64 {
 	if n <= soloMax {
 		return 0

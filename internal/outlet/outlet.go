@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// Outlet is where a command writes its result. It remembers a failure: what people
-// look at is printed line by line, and a line that is lost must not go unnoticed.
+// Outlet is where a command writes its result. It remembers a failure: text for
+// people is printed line by line, and a line that is lost must not go unnoticed.
 type Outlet struct {
 	W   io.Writer
 	Err error // of the first write that failed

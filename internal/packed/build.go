@@ -12,10 +12,10 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// piecePages is what a worker packs before it takes the next: 512K keys.
+// piecePages is the pages that a worker packs at a time: 512K keys.
 const piecePages = 2048
 
-// survey is what the first pass over the keys finds: it reads two keys of
+// survey is the result of the first pass over the keys: it reads two keys of
 // each page, the first and the last.
 type survey[C simd.Code] struct {
 	table    []simd.PackedEntry

@@ -67,7 +67,7 @@ func (t *Tree[C]) checkPage(p int, e simd.PackedEntry, last C) (greatest C, err 
 	return greatest, t.checkRest(p, e, &keys)
 }
 
-// checkRest looks at the separators of a page, and at what is behind its keys.
+// checkRest looks at the separators of a page, and at the bytes behind its keys.
 func (t *Tree[C]) checkRest(p int, e simd.PackedEntry, keys *[simd.PackedPage]C) error {
 	width := e.At & 0xff
 	page := t.block.Segment(3)[e.At>>8*8:][:wordsOf(width)*8]

@@ -11,8 +11,8 @@ import (
 // Kind is the layout's name.
 const Kind layout.Kind = "compressed"
 
-// What a tree is in a file. Keys that are all equal take no room but their
-// page's row in the table: 256 of them 16 bytes.
+// The format of a tree in a file. Keys that are all equal take no room but
+// their page's row in the table: 256 of them 16 bytes.
 var (
 	inFile = &snapshot.Format{
 		Number: 6, Name: "compressed", Version: 2, MostPerPage: 16 * snapshot.Page,
@@ -28,7 +28,7 @@ type Layout[C simd.Code] struct{}
 // Kind returns the layout's name.
 func (Layout[C]) Kind() layout.Kind { return Kind }
 
-// Formats lists what trees can be in a file.
+// Formats lists the formats of trees in files.
 func (Layout[C]) Formats() []*snapshot.Format { return []*snapshot.Format{inFile} }
 
 // Settle reports whether the layout is asked for by its name. Values are apart.
@@ -66,7 +66,7 @@ func (Layout[C]) Build(src layout.Source[C], cfg layout.Config) (layout.Tree[C],
 	return as(t, err)
 }
 
-// as returns a tree as what it can do, and nothing where there is an error.
+// as returns a tree as the interface that it implements, and nil where there is an error.
 func as[C simd.Code](t *Tree[C], err error) (layout.Tree[C], error) {
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func configOf(in layout.InFile) implicit.Config {
 	return c
 }
 
-// Outline returns what the memory of a tree in a file must be like.
+// Outline returns the segments that a tree in a file must have.
 func (Layout[C]) Outline(n int, in layout.InFile) (layout.Outline, error) {
 	return Plan[C](n, int(in.Sections[3]), configOf(in))
 }
@@ -94,10 +94,10 @@ func (Layout[C]) Open(n int, in layout.InFile, b *arena.Block) (layout.Tree[C], 
 	return as(t, err)
 }
 
-// Format returns what the tree is in a file.
+// Format returns the format of the tree in a file.
 func (t *Tree[C]) Format() *snapshot.Format { return inFile }
 
-// Shape returns what a file's header says of the tree.
+// Shape returns the tree's shape for a file's header.
 func (t *Tree[C]) Shape() layout.Shape {
 	return layout.Shape{Fanout: t.top.Shape().Fanout, Levels: t.Depth()}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // batchKeys is how many queries go through the top tree, then through the
-// pages: what they wait with stays in the first-level cache.
+// pages: their state stays in the first-level cache.
 const batchKeys = 1024
 
 // Rank sets ranks[i] to the number of entries with a key below keys[i].
@@ -54,7 +54,7 @@ func (t *Tree[C]) Key(i int) C { return simd.PackedKey[C](&t.pages, i) }
 func (t *Tree[C]) Val(i int) unsafe.Pointer { return unsafe.Add(t.pages.Vals, i*t.cfg.ValSize) }
 
 // Prefetch asks for the keys of n entries from lo on, the first few of them:
-// the hardware sees by itself what follows.
+// the hardware prefetches the rest by itself.
 func (t *Tree[C]) Prefetch(lo, n int) {
 	const few = 6
 	if n > 0 {

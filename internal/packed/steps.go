@@ -2,8 +2,8 @@ package packed
 
 import "github.com/pando-index/pando/internal/simd"
 
-// placeShift is what a page is multiplied by to be a place: by a word's bytes,
-// as if a page's entry were one.
+// placeShift shifts a page to a place: by a word's bytes, as if a
+// page's entry were one.
 const placeShift = 3
 
 // Depth is the number of levels above the pages: the inner levels of the top

@@ -47,7 +47,7 @@ type Tree[C simd.Code] struct {
 // tailBytes are the zeros behind the last page.
 const tailBytes = simd.LineBytes
 
-// alignWords is what pages begin at a multiple of: a line, in words.
+// alignWords is the alignment of pages: a line, in words.
 const alignWords = simd.LineBytes / 8
 
 // distance is the queries between two steps of one. On 64M keys, 16 to 40
@@ -117,9 +117,9 @@ func pageMode(sizes []int, asked arena.Pages) arena.Pages {
 }
 
 // Open makes a tree of n keys over a block that holds one already, whose
-// first segments are as Plan has them; the tree is released with it.
-// Nothing of it is read: whatever the bytes are, no search leaves the block.
-// Check reports whether they are a tree.
+// first segments are as Plan has them; the tree is released with it. Nothing of
+// it is read: even if the bytes are damaged, no search leaves the block. Check
+// reports whether they are a tree.
 func Open[C simd.Code](n int, cfg implicit.Config, b *arena.Block) (*Tree[C], error) {
 	plan, err := Plan[C](n, len(b.Segment(3)), cfg)
 	if err != nil {

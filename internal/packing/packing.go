@@ -3,8 +3,8 @@
 //
 //	offsets, u32: n+1 │ up to a multiple of 8 │ bytes of all strings
 //
-// Where all strings of a bucket are of one length, and who asks can do without, there
-// are no offsets.
+// Where all strings of a bucket are of one length, and the caller can do without,
+// there are no offsets.
 package packing
 
 import (
@@ -103,7 +103,7 @@ type Bucket struct {
 type Packer struct {
 	Keys   Strings
 	Next   int  // first string that is in no bucket yet,
-	Last   int  // and the last: what is behind is the CPU's
+	Last   int  // and the last: those behind are the CPU's
 	Room   int  // strings that a slot has room for, if they are not too long
 	Bucket int  // strings that are put into a bucket
 	Even   bool // strings of one length need no offsets

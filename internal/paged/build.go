@@ -56,7 +56,7 @@ func (t *Tree[C]) writeLine(g, x int) {
 }
 
 // greatest returns the greatest key in the leaves before one; the maximum where
-// the last leaf is among them: what is above it needs no separator.
+// the last leaf is among them: keys above it need no separator.
 func (t *Tree[C]) greatest(leaf int) C {
 	if leaf >= t.count {
 		return ^C(0)

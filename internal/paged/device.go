@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// Rows describes the rows of pages, to whoever searches a copy of Memory.
+// Rows describes the rows of pages, for searches of a copy of Memory.
 func (t *Tree[C]) Rows() []kernel.Row {
 	rows := make([]kernel.Row, len(t.rows))
 	for i, r := range t.rows {

@@ -24,7 +24,7 @@ func (g Geometry) String() string { return fmt.Sprintf("K=%d L=%d P=%d", g.K, g.
 // lineLevels is L for keys of a width: a line holds 2^L of them.
 func lineLevels[C simd.Code]() int { return bits.TrailingZeros(uint(keysInLine[C]())) }
 
-// whole puts in defaults, and returns an error for what cannot be.
+// whole puts in defaults, and returns an error for impossible values.
 func whole[C simd.Code](g Geometry) (Geometry, error) {
 	l := lineLevels[C]()
 	if g.L == 0 {
@@ -59,7 +59,7 @@ func (g Geometry) RowsOver(leaves int) (rows []Row) {
 	}
 	per := g.P / g.L
 	for at := 0; levels > 0; {
-		k := (levels-1)%per + 1 // the top row has what is left over
+		k := (levels-1)%per + 1 // the top row has the rest
 		r := Row{At: at, PageLines: linesAbove(k, g.L), Levels: k, Pages: ceil(leaves, levels*g.L)}
 		rows = append(rows, r)
 		at += r.Pages * r.PageLines

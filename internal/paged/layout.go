@@ -11,7 +11,7 @@ import (
 // Kind is the layout's name.
 const Kind layout.Kind = "blocked"
 
-// What a tree is in a file.
+// The format of a tree in a file.
 var (
 	filePairs = &snapshot.Format{Number: 4, Name: "blocked-pairs", Version: 2, Sections: sections, Pairs: true, Paged: true}
 	fileApart = &snapshot.Format{Number: 5, Name: "blocked-apart", Version: 2, Sections: sections, Paged: true}
@@ -24,7 +24,7 @@ type Layout[C simd.Code] struct{}
 // Kind returns the layout's name.
 func (Layout[C]) Kind() layout.Kind { return Kind }
 
-// Formats lists what trees can be in a file.
+// Formats lists the formats of trees in files.
 func (Layout[C]) Formats() []*snapshot.Format { return []*snapshot.Format{filePairs, fileApart} }
 
 // Settle reports whether the layout is asked for by its name, and how it holds
@@ -33,7 +33,7 @@ func (Layout[C]) Settle(asked layout.Kind, n, valSize int) (pairs, ok bool) {
 	return implicit.PairsUnder[C](n, valSize), asked == Kind
 }
 
-// config is what a layout is told, in this package's words.
+// config translates a layout's configuration to this package's.
 func config(cfg layout.Config) Config { return Config{Config: implicit.ConfigOf(cfg)} }
 
 // Need returns the bytes that a tree of n keys takes.
@@ -45,7 +45,7 @@ func (Layout[C]) Build(src layout.Source[C], cfg layout.Config) (layout.Tree[C],
 	return as(t, err)
 }
 
-// as returns a tree as what it can do, and nothing where there is an error.
+// as returns a tree as the interface that it implements, and nil where there is an error.
 func as[C simd.Code](t *Tree[C], err error) (layout.Tree[C], error) {
 	switch {
 	case err != nil:
@@ -68,7 +68,7 @@ func inFile(in layout.InFile) Config {
 	return c
 }
 
-// Outline returns what the memory of a tree in a file must be like.
+// Outline returns the segments that a tree in a file must have.
 func (Layout[C]) Outline(n int, in layout.InFile) (layout.Outline, error) {
 	return Plan[C](n, inFile(in))
 }
@@ -79,7 +79,7 @@ func (Layout[C]) Open(n int, in layout.InFile, b *arena.Block) (layout.Tree[C], 
 	return as(t, err)
 }
 
-// Format returns what the tree is in a file.
+// Format returns the format of the tree in a file.
 func (t *Tree[C]) Format() *snapshot.Format {
 	if t.leaves.Leaf() == implicit.Pairs {
 		return filePairs
@@ -87,7 +87,7 @@ func (t *Tree[C]) Format() *snapshot.Format {
 	return fileApart
 }
 
-// Shape returns what a file's header says of the tree.
+// Shape returns the tree's shape for a file's header.
 func (t *Tree[C]) Shape() layout.Shape {
 	return layout.Shape{Fanout: 1 << t.geo.L, Levels: len(t.steps), PageLevels: t.geo.P}
 }

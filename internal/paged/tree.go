@@ -121,9 +121,9 @@ func Plan[C simd.Code](n int, cfg Config) (layout.Outline, error) {
 }
 
 // Open makes a tree of n keys over a block that holds one already, whose first
-// segments are as Plan has them; the tree is released with it. Nothing of it
-// is read: whatever the bytes are, no search leaves the block. Check reports
-// whether they are a tree.
+// segments are as Plan has them; the tree is released with it. Nothing of it is
+// read: even if the bytes are damaged, no search leaves the block. Check
+// reports whether they are a tree.
 func Open[C simd.Code](n int, cfg Config, b *arena.Block) (*Tree[C], error) {
 	t, under, err := plan[C](n, cfg)
 	if err != nil {
@@ -143,8 +143,8 @@ func (t *Tree[C]) Geometry() Geometry { return t.geo }
 // Leaves describes the leaves: where they are, and how they hold entries.
 func (t *Tree[C]) Leaves() *simd.Tree { return &t.leaves.Tree }
 
-// Steps returns the step through each level of lines, for whoever searches the
-// tree in other ways (package papers/fast).
+// Steps returns the step through each level of lines, for other ways to search
+// the tree (package papers/fast).
 func (t *Tree[C]) Steps() []simd.Step { return t.steps }
 
 // Len returns the number of entries.

@@ -14,14 +14,14 @@ type Later struct{ due atomic.Bool }
 // make a function.
 func (l *Later) Due() bool { return l.due.Load() }
 
-// Do calls f after a time, unless a call is to come anyway. What is to be done must be
-// there before Do is called: then the call that comes finds it. Two calls may overlap.
+// Do calls f after a time, unless a call is to come anyway. The work must be there
+// before Do is called: then the call that comes finds it. Two calls may overlap.
 func (l *Later) Do(after time.Duration, f func() (more bool)) {
 	if l.due.Swap(true) {
 		return
 	}
 	time.AfterFunc(after, func() {
-		l.due.Store(false) // before f looks: whoever comes later asks again
+		l.due.Store(false) // before f looks: later callers ask again
 		if f() {
 			l.Do(after, f)
 		}

@@ -77,7 +77,7 @@ type crew struct {
 	next   atomic.Int64
 	wg     sync.WaitGroup
 	failed atomic.Pointer[failure]
-	faults bool // what SetPanicOnFault says in the caller
+	faults bool // the caller's setting of SetPanicOnFault
 	helper func()
 }
 

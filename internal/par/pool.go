@@ -2,12 +2,12 @@ package par
 
 import "sync"
 
-// Pool keeps what batches use, for the batches that follow. Go refers to every
-// sync.Pool in use until two collections after its last, and so to whatever
-// the pool is a part of: an index with a pool inside would outlive its last
-// user by two collections, each later than the one before since the index
-// counts as live. So a Pool is memory of its own, and what is put into it must
-// not refer to the index either.
+// Pool keeps the scratch memory of batches for the batches that follow. Go
+// refers to every sync.Pool in use until two collections after its last, and so
+// to the object that the pool is a part of: an index with a pool inside would
+// outlive its last user by two collections, each later than the one before
+// since the index counts as live. So a Pool is memory of its own, and objects
+// that are put into it must not refer to the index either.
 type Pool[T any] struct{ pool *sync.Pool }
 
 // NewPool makes a pool of values that begin as zero.

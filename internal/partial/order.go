@@ -45,10 +45,9 @@ func OrderUntil(keys []string, workers int, stop func() bool) ([]int, error) {
 // byComparing reports whether n strings are sorted by comparing them alone.
 func byComparing(n int) bool { return n < fewKeys || uint64(n) > math.MaxUint32 }
 
-// Need returns the bytes that Order takes for n strings that are not sorted:
-// the most at a time, and what is on the heap of them, the order itself and what
-// a round leaves to the garbage collector. Later rounds leave less, if there are
-// any.
+// Need returns the bytes that Order takes for n strings that are not sorted: the
+// most at a time, and those of them on the heap, which are the order itself and
+// a round's garbage. Later rounds leave less, if there are any.
 func Need(n, workers int) (most, heap int64, err error) {
 	heap = 8 * int64(n)
 	if byComparing(n) {
@@ -64,8 +63,8 @@ func Need(n, workers int) (most, heap int64, err error) {
 	return rows + max(round+sorting, heap), heap, err
 }
 
-// The scratch space of a sort by partial keys: the rows being sorted, and what
-// every round of it needs.
+// The scratch space of a sort by partial keys: the rows being sorted, and the
+// memory of a round.
 func rowSizes(n int) []int   { return []int{4 * n} }
 func roundSizes(n int) []int { return []int{8 * n, 8 * n, 4 * n} }
 

@@ -13,10 +13,10 @@ import (
 // Chooser picks the bits of sorted keys that make their partial keys.
 //
 // With a granule, the paper's G, they are those in which any two keys differ,
-// in units of so many bits; G = 32 takes what follows the common prefix, as
+// in units of G bits; G = 32 takes the bits that follow the common prefix, as
 // prefix compression does. Without, they are only those that are the first in
-// which a key differs from the one before it: of any two keys, the first bit
-// in which they differ is among these, so they are enough to keep all keys in
+// which a key differs from the one before it: of any two keys, the first bit in
+// which they differ is among these, so they are enough to keep all keys in
 // order and apart. A partial key of 32 bits then reaches much further
 // (experiment key-entropy).
 type Chooser struct {

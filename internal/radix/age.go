@@ -5,10 +5,11 @@ import (
 )
 
 // An epoch is counted by 64 bits, and goes up with each snapshot and each fork. Nodes
-// and leaves have but 23 bits for the epoch in which they were made, as an age. What
-// is asked of an age is only whether it is that of a snapshot, or before. So when ages
-// have come to their end, they are dealt out anew: what is not younger than the oldest
-// snapshot gets the least age, what is between two snapshots the next one, and so on.
+// and leaves have but 23 bits for the epoch in which they were made, as an age. An age
+// is only ever compared with that of a snapshot: is it the same or before? So when
+// ages have come to their end, they are dealt out anew: nodes not younger than the
+// oldest snapshot get the least age, nodes between two snapshots the next one, and so
+// on.
 //
 // Ages are either all in the lower half of the 23 bits or all in the upper one, and go
 // to the other half when they are dealt out: so that shows which nodes have theirs.
@@ -44,7 +45,8 @@ func (t *Tree) dealAges() {
 		m.dead.each(func(k *keptNode) { k.age = k.node.age() })
 		m.age = d.first + uint32(i) + 1
 	}
-	// What was closed may have nodes that are not handed over yet, and that no other has.
+	// A closed snapshot may have nodes that are not handed over yet, and that no other
+	// has.
 	for _, m := range t.ending {
 		m.dead.each(func(k *keptNode) { k.age = d.of(k.age) })
 	}

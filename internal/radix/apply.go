@@ -14,10 +14,10 @@ type Ops struct {
 	Kinds []op.Kind // nil where all are of kind Kind
 	Kind  op.Kind
 	Vals  []uint64 // of Set
-	Old   []uint64 // becomes what was there before; nil if nobody asks
+	Old   []uint64 // gets the values before the operations; nil if the caller does not ask
 	Found []bool   // likewise whether there was something
-	// Seen, unless it is nil, is called with what a Get has found while it is in the
-	// tree.
+	// Seen, unless it is nil, is called with the value that a Get has found while it
+	// is in the tree.
 	Seen func(i int, val uint64)
 	// Workers is how many goroutines do it at most; 0 is one. Seen is called from all
 	// of them.
@@ -69,9 +69,9 @@ func (t *Tree) hasSnapshots() bool {
 // stockPool has empty stocks for batches.
 var stockPool = sync.Pool{New: func() any { return new(stock) }}
 
-// applyBeside does a batch beside other writers. What it was promised is its own: it takes
-// a stock of it to the desks where it works, and leaves nothing of it there. A batch that
-// is done before others come to its desk uses what is there.
+// applyBeside does a batch beside other writers. The memory promised to it is its own: it
+// takes a stock of it to the desks where it works, and leaves nothing of it there. A batch
+// that is done before others come to its desk uses the desk's own stock.
 func (t *Tree) applyBeside(o *Ops) error {
 	n := o.changes()
 	if n <= warmKeys {
@@ -93,7 +93,8 @@ func (t *Tree) applyBeside(o *Ops) error {
 		}
 	}()
 	for lo := 0; lo < n; {
-		// What a small tree grows to has other shortcuts, by which keys are parted.
+		// Once a small tree has grown it has other shortcuts, by which keys are
+		// parted.
 		hi := min(lo+max(leastRound, 2*t.Len()), n)
 		b := newBatch(o, lo, hi, t.short.Load())
 		b.run(func(part []int32) error {
@@ -147,7 +148,7 @@ func (t *Tree) renewFor(o *Ops) {
 // leastRound is how many operations at least have their keys parted together.
 const leastRound = 1 << 14
 
-// applyAlone does a batch while nobody else writes.
+// applyAlone does a batch while there is no other writer.
 func (t *Tree) applyAlone(o *Ops) error {
 	defer t.renewFor(o)
 	w := t.lockWrite()
@@ -178,7 +179,7 @@ func (t *Tree) applyAlone(o *Ops) error {
 func (t *Tree) applyAll(o *Ops, promised bool) error {
 	workers := max(o.Workers, 1)
 	if t.limit > 0 && !promised {
-		workers = 1 // who makes room for itself must be alone
+		workers = 1 // a writer that makes room for itself must be alone
 	}
 	ws := t.writers(workers)
 	idle := make(chan *writer, len(ws))
@@ -240,9 +241,9 @@ func (w *writer) applyOne(o *Ops, head int32, near link) error {
 // warmKeys is how many keys of a batch have their nodes fetched together.
 const warmKeys = 64
 
-// warm walks the ways to some keys at once, so that their nodes come from memory
-// together. What is above shortcuts is near. It sets near to the last node but one of each way,
-// if there are two: whoever changes the last one may have to lock that as well.
+// warm walks the ways to some keys at once, so that their nodes come from memory together.
+// Nodes above shortcuts are in the cache. It sets near to the last node but one of each way, if
+// there are two: a writer of the last one may have to lock that as well.
 func (t *Tree) warm(keys []string, near *[warmKeys]link) {
 	e := bucketPool.Get().(*bucket)
 	defer bucketPool.Put(e)

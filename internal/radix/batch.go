@@ -15,8 +15,8 @@ const bucketKeys = shortcut.Keys
 
 // GetBatch sets vals[i] to the value of keys[i], or to 0, and found[i] to whether
 // there is one. It returns the number of keys found. use, unless nil, is called with
-// each span of values while what they stand for is sure to be there; it may be
-// called again for the same span.
+// each span of values while the memory that they stand for is sure to be there; it
+// may be called again for the same span.
 func (t *Tree) GetBatch(keys []string, vals []uint64, found []bool, workers int, use func(lo, hi int)) (hits int) {
 	t.lockRead()
 	defer t.unlockRead()
@@ -56,7 +56,7 @@ type query struct {
 	short bool // it has begun at a shortcut
 }
 
-// bucket is what the searches of some keys need while they are under way.
+// bucket is the state of searches for some keys that are under way.
 type bucket struct {
 	shortcut.Bucket[link]
 	queries [bucketKeys]query
@@ -64,8 +64,8 @@ type bucket struct {
 
 var bucketPool = sync.Pool{New: func() any { return &bucket{Bucket: shortcut.Bucket[link]{Asked: shortcut.Room()}} }}
 
-// askStep adds what a step with a key through a link will read. depth is where the node most
-// likely tells keys apart.
+// askStep adds the lines that a step with a key through a link will read. depth is where the
+// node most likely tells keys apart.
 func askStep(a *shortcut.Asks, l link, key string, depth int) {
 	if l.isLeaf() {
 		a.Add(unsafe.Pointer(l.leaf()), 1+min(headBytes+len(key), mostAsked)>>6)
@@ -90,8 +90,8 @@ func askStep(a *shortcut.Asks, l link, key string, depth int) {
 // be too much for a core's cache.
 const mostAsked = 1 << 8
 
-// getBucket looks up keys together: all take a step, then what their next steps will
-// read is asked for.
+// getBucket looks up keys together: all take a step, then the lines of their next
+// steps are prefetched.
 func (t *Tree) getBucket(keys []string, vals []uint64, found []bool, snap *Snapshot) (hits int) {
 	e := bucketPool.Get().(*bucket)
 	defer bucketPool.Put(e)
@@ -150,5 +150,5 @@ func (t *Tree) answer(q *query, key string, s *shortcut.Table, vals []uint64, fo
 	return ok, true
 }
 
-// fetch asks at once for what a step with a key through a link will read.
+// fetch prefetches the lines that a step with a key through a link will read.
 func fetch(l link, key string, depth int) { askStep(nil, l, key, depth) }

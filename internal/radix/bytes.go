@@ -26,12 +26,13 @@
 //	node 256 1152 bytes  32 bits[256]   64 links[256]  1088 sums[16]
 //
 // The paper has nodes of 4, 16, 48 and 256 children. Three in four nodes have two or
-// three, and those of 64 bytes took most of the memory of inner nodes (docs/radix.md).
+// three, and nodes of 64 bytes would take most of the memory of inner nodes
+// (docs/radix.md).
 //
 // Keys of the first four types ascend. A node 48 has a bit for each byte that it has a
-// link for, and the links in order of their bytes: half of what the paper's table
-// of 256 places takes. sums[i] of a node 256 is the keys below bytes 16·i to 16·i+15,
-// as of the last count, or all ones.
+// link for, and the links in order of their bytes: half the size of the paper's table
+// of 256 places. sums[i] of a node 256 is the keys below bytes 16·i to 16·i+15, as of
+// the last count, or all ones.
 //
 // The paper has the compressed path of a node as the bytes since its parent. Here
 // depth is counted from the key's first byte: it does not change when a node is put
@@ -69,8 +70,8 @@ const (
 	inners // how many types there are, and nothing
 )
 
-// Classes are what memory is taken for: types of inner nodes, and behind them leaves
-// by their units.
+// Classes are kinds of memory: types of inner nodes, and behind them leaves by their
+// units.
 const (
 	leafUnit  = 8
 	headBytes = 12 // of a leaf, before its key
@@ -163,7 +164,7 @@ func (h *header) load() uint32  { return atomic.LoadUint32(&h.word) }
 func (l *leaf) age() uint32     { return l.head >> lengthBits }
 func (l *leaf) length() int     { return int(l.head & lengthMax) }
 
-// class returns what memory a link leads to.
+// class returns the class of a link's target.
 func (l link) class() int {
 	if !l.isLeaf() {
 		return l.kind()
@@ -221,7 +222,8 @@ var reserve = sync.OnceFunc(func() {
 	}
 	pools[inners] = newPool(leafUnit, leafBit-1)
 	leafBase = pools[inners].Base(0)
-	// What a late reader takes for a link of type 0 or 7 is read as a node, too.
+	// A late reader may take any bits for a link: those of type 0 or 7 are read as a
+	// node, too.
 	places[nothing], places[inners] = places[node2], places[node2]
 })
 
@@ -268,5 +270,5 @@ func load(at *link) link { return link(atomic.LoadUint32((*uint32)(at))) }
 // or that nobody has seen yet. Stores to nodes are plain ones: the writer has the
 // node's lock, readers of words of 32 and 64 bits see them whole, and where readers take
 // no lock the machine keeps stores in order. An atomic store would empty the store
-// buffer each time, which took a fifth of an insert.
+// buffer each time, a fifth of the time of an insert.
 func store(at *link, to link) { *at = to }

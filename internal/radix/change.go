@@ -11,7 +11,7 @@ import (
 func (t *Tree) one(c *change) error {
 	err := t.oneBeside(c)
 	if err != nil && errors.Is(err, op.ErrLimit) {
-		return t.oneAlone(c) // who is alone can make room
+		return t.oneAlone(c) // a writer that is alone can make room
 	}
 	return err
 }
@@ -28,7 +28,7 @@ func (t *Tree) oneBeside(c *change) error {
 	return d.do(c, near, depth)
 }
 
-// oneAlone is one while nobody else writes.
+// oneAlone is one while there is no other writer.
 func (t *Tree) oneAlone(c *change) error {
 	w := t.lockWrite()
 	defer t.unlockWrite()
@@ -62,9 +62,9 @@ func (t *Tree) Delete(key string) (old uint64, had bool, err error) {
 	return c.old, c.had, nil
 }
 
-// Update sets the value of a key to what f makes of the old one, or deletes the
-// key where f returns false. f is called without any lock held, and again if the
-// key was changed meanwhile. gen is for Current: if there was a value, and memory was
+// Update sets the value of a key to the result of f for the old one, or deletes the
+// key where f returns false. f is called without any lock held, and again if the key
+// was changed meanwhile. gen is for Current: if there was a value, and memory was
 // made free since f was called, it is called again, too. If there was none, what f
 // returns is done.
 func (t *Tree) Update(key string, f func(old uint64, had bool, gen uint64) (val uint64, keep bool)) (old uint64, had bool, err error) {

@@ -60,7 +60,7 @@ func (c *checker) tree(l link) (int64, error) {
 	return c.node(l, 0)
 }
 
-// node checks what a link leads to, and returns the number of entries there.
+// node checks the target of a link, and returns the number of entries there.
 func (c *checker) node(l link, from int) (n int64, err error) {
 	if n, ok := c.seen[l]; ok {
 		if c.shared {
@@ -137,7 +137,7 @@ type counted struct {
 	sums    [16]uint32
 }
 
-// counts checks what a node says of its children.
+// counts checks the counts in a node.
 func (c *checker) counts(l link, links int, n int64, counts counted, sums [16]uint32) error {
 	h := l.header()
 	have := h.children()

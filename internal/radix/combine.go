@@ -12,9 +12,9 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// Operations of a batch on one key are one change, so that nobody sees what is between two of
-// them: the last one that sets or deletes decides what the key becomes, and what each of them finds
-// follows from what was there before the first.
+// Operations of a batch on one key are one change, so that no reader sees a state between two of
+// them: the last one that sets or deletes decides the key's new state, and the result of each
+// follows from the state before the first.
 
 // combine finds the operations of a batch that are on one key.
 func (o *Ops) combine() {
@@ -64,8 +64,9 @@ func (o *Ops) combineFew() {
 // in sixteen has its bit in common with another, though they are not.
 const bitsEach = 16
 
-// combineMany is combine for many keys. Only those whose hash has the same bit of a large set as another's are compared: to
-// put all of them into a table would take a third of what a batch takes.
+// combineMany is combine for many keys. Only those whose hash has the same bit of a large set as
+// another's are compared: to put all of them into a table would take a third of the time of a
+// batch.
 func (o *Ops) combineMany() {
 	n := len(o.Keys)
 	workers := max(min(o.Workers, n/leastPart), 1)
@@ -132,7 +133,8 @@ func (o *Ops) chain(rows []int32) {
 	}
 }
 
-// lead lists the first operation on each key, where so many are on a key that has one before.
+// lead lists the first operation on each key, where again operations are on a key that has an
+// earlier one.
 func (o *Ops) lead(again int) {
 	second := make([]bool, len(o.Keys))
 	for _, row := range o.next {
@@ -170,7 +172,8 @@ func (o *Ops) after(row int32) int32 {
 	return o.next[row]
 }
 
-// whole sets a change to what the operations from one on that are on a key come to.
+// whole sets a change to the combined effect of the operations on a key, from head
+// on.
 func (o *Ops) whole(c *change, head int32) {
 	c.key = o.Keys[head]
 	for row, more := head, true; more; more = row != 0 {
@@ -184,8 +187,8 @@ func (o *Ops) whole(c *change, head int32) {
 	}
 }
 
-// report says what each of the operations from one on that are on a key has found, where that was
-// there before the first of them.
+// report sets the results of the operations on a key, from head on, where old and had are its
+// state before the first of them.
 func (o *Ops) report(head int32, old uint64, had bool) {
 	for row, more := head, true; more; more = row != 0 {
 		i, kind := int(row), o.kind(int(row))

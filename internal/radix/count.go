@@ -12,9 +12,9 @@ import (
 
 // A node has the number of keys below it as of the last count. A writer that adds or
 // deletes a key marks the nodes on its way as not counted: where many write, these are
-// marked already, and nothing is stored. Whoever asks for a rank counts them, and only
-// them. It does so while no writer is there, so that between two operations it is true
-// that all nodes above one that is not counted are not counted either.
+// marked already, and nothing is stored. A search for a rank counts them, and only
+// them, while no writer is there, so that between two operations it is true that all
+// nodes above one that is not counted are not counted either.
 
 // unknown stands for the keys below some bytes of a node 256 that are not counted.
 const unknown = math.MaxUint32
@@ -110,8 +110,8 @@ func countBelow(l link, b int) (n int64, ok bool) {
 	return n, true
 }
 
-// counter counts what is not counted, as long as it has links left to look at. No
-// writer changes what it counts. Others may count the same.
+// counter counts nodes that are not counted, as long as it has links left to look
+// at. No writer changes the nodes meanwhile. Others may count the same.
 type counter struct{ left int }
 
 // count returns the keys below a link, and false if it has not come to an end.
@@ -148,8 +148,8 @@ func (c *counter) count(l link) (n int64, ok bool) {
 	return n, true
 }
 
-// span returns the keys below some bytes of a node. What it is going to look at comes
-// from memory together.
+// span returns the keys below some bytes of a node. It prefetches the nodes that it
+// is going to look at together.
 func (c *counter) span(l link, lo, hi int) (n int64, ok bool) {
 	for b, to := atOrAfter(l, lo); to != 0 && b <= hi; b, to = atOrAfter(l, b+1) {
 		if to.isInner() {
@@ -170,20 +170,21 @@ func (c *counter) span(l link, lo, hi int) (n int64, ok bool) {
 // microseconds. It is a variable for tests.
 var countPiece = 8192
 
-// whenCounted calls f when all is counted and nobody writes. Writers wait for a part of the
-// count at a time. Nodes that they change between two parts are counted again; only where they are so fast
-// that it would not end, they wait for more and more of it.
+// whenCounted calls f when all nodes are counted and there is no writer. Writers wait for a part
+// of the count at a time. Nodes that they change between two parts are counted again; only where
+// they are so fast that it would not end, they wait for more and more of it.
 func (t *Tree) whenCounted(f func(root link)) {
 	for left, pieces := countPiece, 0; !t.countSome(left, f); pieces++ {
 		if pieces > t.countPieces() {
 			left *= 2
 		}
-		runtime.Gosched() // to those who wait
+		runtime.Gosched() // lets waiting writers run
 	}
 }
 
-// countPieces returns how many parts a count has at most, and twice as many, if nobody writes: there are fewer than two
-// links for each entry, and each part begins with the nodes above the last one.
+// countPieces returns twice the greatest number of parts that a count has without writers: there
+// are fewer than two links for each entry, and each part begins with the nodes above the last
+// one.
 func (t *Tree) countPieces() int { return 8 + 4*t.Len()/(countPiece/2) }
 
 func (t *Tree) countSome(left int, f func(root link)) bool {

@@ -12,10 +12,10 @@ import (
 
 // Cursor reads entries of a tree one after the other, in either direction, while
 // others change it: each entry that it returns is the next one of those that are
-// there at that time. That of a snapshot reads what was there then.
+// there at that time. The cursor of a snapshot reads the entries of that time.
 //
 // It knows the nodes on the way to the entry that it has returned last, and their
-// words. As long as these are the same, the next entry is what these nodes say.
+// words. As long as these are the same, the next entry follows from these nodes.
 type Cursor struct {
 	t      *Tree
 	still  *moment // the snapshot; nil for the tree as it is
@@ -27,7 +27,7 @@ type Cursor struct {
 	failed bool    // something was met that is being changed
 
 	position
-	begin position // what the position was before the last entry
+	begin position // the position before the last entry
 	down  bool
 	block []byte // memory for keys
 }
@@ -68,7 +68,7 @@ func (c *Cursor) MoveEnd(down bool) {
 }
 
 // Undo goes back to before the entry that Next has returned last: the next call
-// begins where that one began, whatever has changed since.
+// begins where that one began, even if the tree has changed since.
 func (c *Cursor) Undo() { c.position, c.placed = c.begin, false }
 
 // Next returns the next entry, and false if there is none.
@@ -115,7 +115,8 @@ func (c *Cursor) next() (key string, val uint64, ok bool) {
 	}
 }
 
-// over reports whether what the cursor reads is closed, and may have gone for ever.
+// over reports whether the tree or snapshot of the cursor is closed, and its memory
+// may be gone.
 func (c *Cursor) over() bool {
 	if c.still != nil {
 		return c.still.closed.Load()
@@ -136,7 +137,7 @@ func (c *Cursor) keep(key string) string {
 	return unsafe.String(&c.block[at], len(key))
 }
 
-// valid reports whether all nodes that the last step has read are what they were.
+// valid reports whether all nodes that the last step has read are unchanged.
 func (c *Cursor) valid() bool {
 	if c.still != nil || mutant.On && mutant.Is("radix: cursor's version") {
 		return !c.failed
@@ -196,8 +197,8 @@ func (c *Cursor) push(l link, b int) {
 	c.way = append(c.way, frame{l, word, b})
 }
 
-// fetchAll asks for what the links of a small node lead to, all of which a scan
-// will come to.
+// fetchAll prefetches the targets of all links of a small node: a scan will
+// come to all.
 func fetchAll(l link) {
 	if l.kind() < node48 {
 		_, links := sorted(l)
@@ -207,8 +208,8 @@ func fetchAll(l link) {
 	}
 }
 
-// fetchAhead asks for what a large node leads to a few bytes further on. A scan has
-// asked for what comes before that in earlier steps.
+// fetchAhead prefetches the target of a large node's link a few bytes further on. A
+// scan has prefetched those before in earlier steps.
 func fetchAhead(l link, b int, down bool) {
 	const ahead = 3
 	if l.kind() < node48 {
@@ -271,8 +272,8 @@ func (c *Cursor) beside() link {
 }
 
 // seek returns the first leaf from the position on, in the cursor's direction. It
-// skips compressed paths at first; what the position has in common with them shows in
-// a leaf.
+// skips compressed paths on the way down, and compares the position with a leaf
+// afterwards.
 func (c *Cursor) seek(l link) link {
 	key := c.pos
 	for l.isInner() && !c.failed {
@@ -335,7 +336,7 @@ func (c *Cursor) beyond(l link, k string, at int) link {
 	if byteAt(k, at) < byteAt(c.pos, at) == c.down {
 		return c.first(l)
 	}
-	// What the node says is not needed: that its keys begin with other bytes is
-	// true for as long as its parent leads there.
+	// The node's word need not be checked: its keys begin with other bytes for
+	// as long as its parent leads there.
 	return c.beside()
 }

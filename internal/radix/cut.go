@@ -18,7 +18,7 @@ func (w *writer) cut(c *change, l link) (done bool, err error) {
 	} else if kind := s.node.kind(); kind == node2 || s.node.header().children()-1 > few[kind] {
 		done = w.unlink(c, s, l)
 	} else if len(w.steps) == 1 {
-		return false, nil // what is above is not known
+		return false, nil // the nodes above are not known
 	} else if small, err := w.spare(kind - 1); err == nil {
 		done = w.shrink(c, l, small)
 	} else {
@@ -31,7 +31,8 @@ func (w *writer) cut(c *change, l link) (done bool, err error) {
 	return done, nil
 }
 
-// spare is blank for what can be done without: the limit binds it, and nothing makes room for it.
+// spare is blank for a node that is not strictly needed: the limit binds it, and nothing makes
+// room for it.
 func (w *writer) spare(kind int) (link, error) {
 	free, alone := w.free, w.alone
 	w.free, w.alone = false, false
@@ -72,7 +73,7 @@ func (w *writer) unlink(c *change, s *step, l link) bool {
 func (w *writer) collapse(c *change, l link) bool {
 	i := len(w.steps) - 1
 	if i == 0 {
-		return false // what is above is not known
+		return false // the nodes above are not known
 	}
 	above, s := &w.steps[i-1], &w.steps[i]
 	if !w.lockBoth(above, s) {

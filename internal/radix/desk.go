@@ -7,9 +7,10 @@ import (
 	"unsafe"
 )
 
-// A writer works at a desk, and there are as many as writers that have met: each has
-// what a writer needs at hand, so that those at different desks share nothing but the
-// nodes that they change. Whoever needs the tree without any writer takes all desks.
+// A writer works at a desk, which has the memory that a writer needs at hand, so that
+// writers at different desks share nothing but the nodes that they change. There are
+// as many desks as writers that have met. A goroutine that needs the tree without any
+// writer takes all desks.
 
 // desk is where one writer at a time works.
 type desk struct {
@@ -18,10 +19,10 @@ type desk struct {
 	_ [64]byte // of its own cache lines
 }
 
-// writer is what a writer has to itself.
+// writer is the state that a writer has to itself.
 type writer struct {
 	t       *Tree
-	began   atomic.Uint64 // generation in which it has come: what it can meet is not reused before it goes
+	began   atomic.Uint64 // generation in which it has come: nodes that it can meet are not reused before it goes
 	entries atomic.Int64  // keys that it has added, less those that it has deleted
 	look    int64         // changes until it looks whether shortcuts are due
 	steps   []step        // the way to the key that is being changed
@@ -37,7 +38,7 @@ type writer struct {
 	dead    list[keptNode]  // no longer part of the tree, but of the newest snapshot
 	vals    list[keptValue] // likewise
 	fork    ownFork
-	late    []func() // what mutants do too late
+	late    []func() // steps that mutants do too late
 }
 
 // mostDesks returns how many desks a tree has at most: a writer that the scheduler
@@ -75,7 +76,7 @@ func (t *Tree) enter() *desk {
 	return d
 }
 
-// enterBusy is enter where somebody works at a desk.
+// enterBusy is enter where another writer works at desk d.
 func (t *Tree) enterBusy(d *desk) *desk {
 	all := *t.desks.Load()
 	for _, other := range all {
@@ -104,14 +105,15 @@ func (t *Tree) addDesk() *desk {
 	return d
 }
 
-// leave ends what enter has begun.
+// leave frees the desk that enter took.
 func (t *Tree) leave(d *desk) {
 	if t.rise(d) {
 		t.renewLater()
 	}
 }
 
-// rise is leave for who sees to it that new shortcuts are made; due reports whether they are due.
+// rise is leave for a caller that makes new shortcuts if due, which says that it is time for
+// them.
 func (t *Tree) rise(d *desk) (due bool) {
 	d.rest()
 	if d.look <= 0 {
@@ -151,7 +153,7 @@ func (t *Tree) unlockWrite() {
 	t.mu.Unlock()
 }
 
-// gatherKept notes with the newest snapshot what writers have noted for it.
+// gatherKept adds the writers' notes for the newest snapshot to it.
 func (t *Tree) gatherKept() {
 	m := t.newest()
 	for _, d := range *t.desks.Load() {
@@ -162,7 +164,7 @@ func (t *Tree) gatherKept() {
 	}
 }
 
-// writers returns n writers to whoever has all desks.
+// writers returns n writers. The caller has all desks.
 func (t *Tree) writers(n int) []*writer {
 	for len(*t.desks.Load()) < min(n, mostDesks()) {
 		d := t.addDesk()
@@ -178,7 +180,7 @@ func (t *Tree) writers(n int) []*writer {
 	return ws
 }
 
-// Len returns the number of entries: exactly, if nobody writes meanwhile.
+// Len returns the number of entries. It is exact if no writer runs meanwhile.
 func (t *Tree) Len() int {
 	if t.closed.Load() {
 		return 0
@@ -186,7 +188,7 @@ func (t *Tree) Len() int {
 	return int(max(t.entries(), 0))
 }
 
-// entries adds up what writers have added.
+// entries adds up the counts of all writers.
 func (t *Tree) entries() (n int64) {
 	for _, d := range *t.desks.Load() {
 		n += d.entries.Load()
@@ -194,8 +196,8 @@ func (t *Tree) entries() (n int64) {
 	return n
 }
 
-// addEntries adds to the writer's own count, which nobody else changes: where a plain store
-// is seen whole it does for one that empties the store buffer.
+// addEntries adds to the writer's own count, which no other writer changes: where a plain
+// store is seen whole, no atomic one that empties the store buffer is needed.
 func (w *writer) addEntries(delta int64) {
 	if n := w.entries.Load() + delta; optimistic && !raceOn {
 		setValue((*uint64)(unsafe.Pointer(&w.entries)), uint64(n))

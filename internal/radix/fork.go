@@ -8,7 +8,7 @@ import (
 // copies, as if a snapshot had just been taken, and puts them in the tree's place
 // when all of it is done. Nobody else writes meanwhile.
 
-// ownFork is what a writer has done to a fork.
+// ownFork is the changes that a writer has made to a fork.
 type ownFork struct {
 	made    []link // nodes that are part of the fork alone
 	dead    []link // nodes that are not part of it, or no longer

@@ -8,10 +8,10 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// Memory is used again two generations after it was retired. Each writer has what it
-// has retired itself.
+// Memory is used again two generations after it was retired. Each writer has the
+// nodes that it has retired itself.
 
-// retired is what is no longer part of the tree, but may still be read.
+// retired is the nodes that are no longer part of the tree, but may still be read.
 type retired struct {
 	nodes []link
 	vals  []uint64
@@ -26,7 +26,7 @@ var dropsPerLook = int64(64)
 
 var start = time.Now()
 
-// retire takes what is no longer part of the tree, and what no snapshot has.
+// retire takes a node that is no longer part of the tree nor of any snapshot.
 func (w *writer) retire(l link) {
 	w.retag()
 	w.limbo[0].nodes = append(w.limbo[0].nodes, l)
@@ -34,7 +34,7 @@ func (w *writer) retire(l link) {
 	w.t.sweepLater()
 }
 
-// retag makes limbo[0] what is retired in the present generation.
+// retag makes limbo[0] the list of nodes retired in the present generation.
 func (w *writer) retag() {
 	// The store that took it out of the tree comes before the look at the
 	// generation, and with an exchange the machine keeps to that.
@@ -42,7 +42,7 @@ func (w *writer) retag() {
 	w.reap(w.t.Gen())
 }
 
-// reap makes free what was retired two generations before gen, which is the present
+// reap frees the nodes that were retired two generations before gen, the present
 // one.
 func (w *writer) reap(gen uint64) {
 	if gen == w.tag {
@@ -56,7 +56,7 @@ func (w *writer) reap(gen uint64) {
 	w.tag = gen
 }
 
-// giveAll makes free what was retired.
+// giveAll frees the nodes of r.
 func (w *writer) giveAll(r *retired) {
 	if len(r.nodes) > 0 && !w.t.over() { // else all memory is given back
 		w.t.memory.give(w.keep(r.nodes)...)
@@ -67,9 +67,9 @@ func (w *writer) giveAll(r *retired) {
 	r.nodes, r.vals = r.nodes[:0], nil
 }
 
-// keep puts inner nodes that are free to what the writer has at hand, as far as there is room,
-// and returns the others: those that it replaces are of the types that it needs, and the memory of
-// all has one lock.
+// keep adds free inner nodes to the writer's stock, as far as there is room, and returns the
+// others: those that it replaces are of the types that it needs, and the memory of all has one
+// lock.
 func (w *writer) keep(free []link) (others []link) {
 	if w.stock == nil {
 		return free
@@ -94,11 +94,12 @@ func (w *writer) rest() {
 	w.t.advance(w)
 }
 
-// advance begins a new generation, if it is time: what was retired two generations
-// ago is free. A reader who began in generation g may hold nodes that were retired in g
-// or later, and these are not reused before g+2. So it looks at the number when it is
-// done, and begins anew if it has grown by 2. A writer, which changes what it has
-// found, must not be late: a generation ends only when all writers have begun in it.
+// advance begins a new generation, if it is time: nodes that were retired two
+// generations ago become free. A reader that began in generation g may hold nodes that
+// were retired in g or later, and these are not reused before g+2. So it looks at the
+// number when it is done, and begins anew if it has grown by 2. A writer, which changes
+// the nodes that it has found, must not be late: a generation ends only when all
+// writers have begun in it.
 func (t *Tree) advance(w *writer) {
 	if t.forked {
 		return

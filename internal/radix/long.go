@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// longKeys is the keys that are too long for a leaf, each under a number. Who
-// has an old number finds nothing, or another key.
+// longKeys is the keys that are too long for a leaf, each under a number. A
+// reader with an old number finds nothing, or another key.
 type longKeys struct {
 	mu    sync.Mutex
 	free  []uint32

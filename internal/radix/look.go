@@ -9,7 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// Bounds of a look. What is below them is left out, and said to be.
+// Bounds of a look. It leaves out the nodes below them, and says so.
 const (
 	mostLooked  = 1 << 19 // inner nodes that are visited
 	mostLevels  = 40      // of inner nodes
@@ -102,8 +102,8 @@ func (k *look) below(here []placed, most int) (out []placed) {
 	return out
 }
 
-// known returns the entries below a link, as far as they are counted: what writers
-// have changed meanwhile is not.
+// known returns the entries below a link, as far as they are counted: nodes that
+// writers have changed meanwhile are not.
 func known(l link) int64 {
 	n, _ := entriesOf(l)
 	return n
@@ -116,10 +116,11 @@ func (t *Tree) children(l link, f func(b int, to link) bool) {
 	}
 }
 
-// used returns the number of an inner node's links, whatever a late reader finds.
+// used returns the number of an inner node's links, within bounds even for a late
+// reader.
 func (k *look) used(l link) int { return min(l.header().children(), capacity(l.kind())) }
 
-// typeName returns what an inner node is called.
+// typeName returns the name of an inner node's type.
 func typeName(kind int) string { return fmt.Sprint("node ", capacity(kind)) }
 
 func (k *look) Levels() (out []layout.Level) {
@@ -206,7 +207,7 @@ func (k *look) Inside(level, i int) layout.Inside {
 	return in
 }
 
-// pathTo returns what keys begin with that go on by a byte; the end of it, if it is
+// pathTo returns the prefix of keys that go on by a byte; the end of it, if it is
 // long.
 func pathTo(path string, b int) string {
 	if len(path) > mostPath {

@@ -61,8 +61,8 @@ func (m *bitmap) prev(b int) int {
 
 // amongTwelve returns the place of a byte among the keys of a node of one of the three
 // smallest types, or a number below 0 if it is none of them. These have up to twelve keys
-// behind own, all in one piece of 16 bytes, so that nothing branches on the type: which
-// of them comes next is what the machine would guess wrong.
+// behind own, all in one piece of 16 bytes, so that nothing branches on the type, which
+// the machine would predict wrong.
 func amongTwelve(at unsafe.Pointer, kind int, b byte) int {
 	const low, most = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f
 	x, y := simd.EightAt(at, 16)^uint64(b)*low, simd.EightAt(at, 24)^uint64(b)*low
@@ -115,7 +115,7 @@ func sorted(l link) ([]byte, []link) {
 // find returns where an inner node has the link for a byte; nil if it has none.
 func find(l link, b byte) *link { return findIn(l.at(), l.kind(), b) }
 
-// findIn is find for whoever knows where the node lies.
+// findIn is find for a node at a known address.
 func findIn(at unsafe.Pointer, kind int, b byte) *link {
 	var i int
 	switch kind {

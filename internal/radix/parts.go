@@ -9,7 +9,7 @@ import (
 )
 
 // batch is the operations of a batch, or some of them, in parts: those with keys of one
-// sub-tree are in one part, in their order. So whoever has a part hardly ever meets
+// sub-tree are in one part, in their order. So the worker of a part hardly ever meets
 // others.
 type batch struct {
 	workers int
@@ -46,8 +46,9 @@ func newBatch(o *Ops, lo, hi int, s *shortcut.Table) *batch {
 	return b
 }
 
-// parted sorts the numbers from 0 to n-1 by their owners, of which there are so many, and returns where
-// those of each end. own sets the owners of numbers from lo to hi; several goroutines call it.
+// parted sorts the numbers from 0 to n-1 by their owners, of which there are parts, and returns
+// where those of each end. own sets the owners of numbers from lo to hi; several goroutines call
+// it.
 func parted(workers, n, parts int, own func(lo, hi int, owner []uint16)) (rows []int32, ends []int) {
 	const piece = 4096
 	owner := make([]uint16, n)

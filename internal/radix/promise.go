@@ -95,7 +95,7 @@ func (m *memory) usedOf(class int) int {
 // was not there, and to make it give way to a larger one.
 var opsToGrow = [...]int{node2: 2, node5: 4, node12: 8, node21: 10, node48: 28}
 
-// unpromise takes back what is left of a promise.
+// unpromise takes back the rest of a promise.
 func (t *Tree) unpromise() {
 	t.memory.mu.Lock()
 	defer t.memory.mu.Unlock()

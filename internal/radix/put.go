@@ -10,30 +10,31 @@ import (
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// change is what is to be done with a key.
+// change is a change of one key.
 type change struct {
 	key  string
 	kind op.Kind
 	val  uint64 // of Set
-	// only, unless it is nil, is what the key must be for that to be done.
+	// only, unless it is nil, is the state that the key must have for the change to
+	// be done.
 	only *state
-	edge bool // all nodes of the way must be what they were when it is done
+	edge bool // all nodes of the way must be unchanged when it is done
 
-	old    uint64 // what was there before
+	old    uint64 // the value before
 	had    bool
-	missed bool // nothing was done, since the key was something else
+	missed bool // nothing was done, since the key had another state
 }
 
-// state is what a key was in a generation.
+// state is the state of a key in a generation.
 type state struct {
 	val   uint64
 	there bool
 	gen   uint64
 }
 
-// do does a change. The way to the key, and what is there, is found without a lock.
-// Then the nodes to be changed are locked, if they are still what they were; else it
-// begins anew. Memory is taken before.
+// do does a change. It finds the way to the key, and the leaf there, without a lock.
+// Then it locks the nodes to be changed, if they are unchanged; else it begins anew.
+// It takes memory before.
 //
 // near, unless it is 0, is a node that was part of the tree since the writer has come,
 // and that the key is most likely below: the way begins there. Where it turns out that it
@@ -59,8 +60,8 @@ func (w *writer) do(c *change, near link, depth int) error {
 	}
 }
 
-// attempt does a change at the end of a way. It returns false if somebody was there
-// before.
+// attempt does a change at the end of a way. It returns false if another writer was
+// faster.
 func (w *writer) attempt(c *change, e end) (done bool, err error) {
 	if e.leaf == 0 {
 		if c.old, c.had = 0, false; c.only != nil && c.only.there {
@@ -89,7 +90,7 @@ func (w *writer) attempt(c *change, e end) (done bool, err error) {
 }
 
 // see notes the value of a leaf that the way leads to, and reports whether the change
-// is to be done. The last nodes of the way, so many, are locked.
+// is to be done. The last held nodes of the way are locked.
 func (w *writer) see(c *change, l link, held int) bool {
 	c.old, c.had = atomic.LoadUint64(&l.leaf().value), true
 	if o := c.only; o != nil && (!o.there || o.val != c.old || !w.t.Current(o.gen)) {
@@ -116,8 +117,7 @@ func (w *writer) first(c *change, l link, held int) bool {
 	return false
 }
 
-// overwrite sets the value of a leaf. Who reads or has read the node above it is not
-// concerned.
+// overwrite sets the value of a leaf. Readers of the node above it are not affected.
 func (w *writer) overwrite(c *change, l link) bool {
 	s := w.last()
 	if !(mutant.On && mutant.Is("radix: value under lock")) && !w.lock(s) {
@@ -166,7 +166,7 @@ func (w *writer) add(c *change, e end) (done bool, err error) {
 	s := w.last()
 	full := e.below == 0 && s.node != 0 && s.b >= 0 && s.node.header().children() >= capacity(s.node.kind())
 	if full && len(w.steps) == 1 {
-		return false, nil // what is above is not known
+		return false, nil // the nodes above are not known
 	}
 	l, err := w.newLeaf(c.key, c.val)
 	if err != nil {
@@ -189,8 +189,8 @@ func (w *writer) add(c *change, e end) (done bool, err error) {
 	return true, nil
 }
 
-// branch puts a new node above what the way does not lead into, with a new leaf
-// beside that.
+// branch puts a new node above the one that the way does not lead into, with a
+// new leaf beside that.
 func (w *writer) branch(key string, l link, e end) (done bool, err error) {
 	n, err := w.blank(node2)
 	if err != nil {
@@ -281,8 +281,8 @@ func (w *writer) exchange(key string, i int, by, more link) {
 
 // bury unlocks a node that is no longer part of the tree.
 func (w *writer) bury(s *step) {
-	// What a fork has copied is still part of the tree; nobody locks it but to copy it, and
-	// with the node above it, which is another by now.
+	// A node that a fork has copied is still part of the tree; writers lock it only to copy
+	// it, and with the node above it, which is another by now.
 	if w.t.forked && s.node.header().age() <= w.t.frozen || mutant.On && mutant.Is("radix: dead") {
 		w.release(s)
 		return
@@ -291,7 +291,7 @@ func (w *writer) bury(s *step) {
 }
 
 // thawPath makes sure that all nodes of the way may be changed: those that a
-// snapshot has are replaced by copies. If that fails the tree is still what it was.
+// snapshot has are replaced by copies. If that fails the tree is unchanged.
 func (w *writer) thawPath(key string) (done bool, err error) {
 	if w.t.frozen == 0 || mutant.On && mutant.Is("radix: thaw") {
 		return true, nil
@@ -392,8 +392,8 @@ func (w *writer) publish(l link) (word uint32) {
 	return word
 }
 
-// copyNode makes a new node what another is, but for the child of byte without, which
-// is below 0 for none.
+// copyNode copies a node to a new one, but for the child of byte without, which is
+// below 0 for none.
 func copyNode(to, from link, without int) {
 	h, old := to.header(), from.header()
 	h.depth, h.own = old.depth, old.own

@@ -10,8 +10,8 @@ import (
 const raceOn = true
 
 // The race detector does not see what happens off the Go heap. So writers and
-// readers of a key tell it: whoever has written something before it set a key has
-// done so before another finds the key.
+// readers of a key tell it that all writes before a key is set happen before
+// another goroutine finds the key.
 
 // edges has places that stand for keys, as few as 16.
 type edges [16]uint64

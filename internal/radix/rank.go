@@ -9,9 +9,9 @@ import (
 )
 
 // rank returns the number of entries below a link with a key below key, or up to
-// key where after is true, and false if it has met what is not counted.
+// key where after is true, and false if it has met a node that is not counted.
 func (t *Tree) rank(root link, key string, after bool) (n int64, ok bool) {
-	// What the key has in common with compressed paths shows in a leaf.
+	// A leaf shows how many bytes the key has in common with compressed paths.
 	k := t.key(t.near(root, key))
 	at := simd.CommonPrefix(k, key)
 	l := root
@@ -65,8 +65,8 @@ func (t *Tree) near(l link, key string) link {
 	return anyLeaf(l)
 }
 
-// atRank returns the leaf of entry i below a link, 0 if there are not so many. It
-// returns false if it has met what is not counted.
+// atRank returns the leaf of entry i below a link, 0 if there is none. It returns
+// false if it has met a node that is not counted.
 func atRank(l link, i int64) (leaf link, ok bool) {
 	for l.isInner() {
 		b := -1
@@ -137,8 +137,8 @@ func (t *Tree) tryRank(key string, after bool) (n int64, ok bool) {
 	}
 }
 
-// At returns entry i in key order, and false if there are not so many: exactly, if
-// nobody writes meanwhile.
+// At returns entry i in key order, and false if there is none. It is exact if no
+// writer runs meanwhile.
 func (t *Tree) At(i int) (key string, val uint64, ok bool) {
 	defer acquiredAll(t)
 	key, val, ok, sure := t.tryAt(i)
@@ -165,7 +165,7 @@ func (t *Tree) tryAt(i int) (key string, val uint64, ok, sure bool) {
 	}
 }
 
-// entry returns what a leaf has, the key copied; false for no leaf.
+// entry returns the entry of a leaf, the key copied; false for no leaf.
 func (t *Tree) entry(l link) (key string, val uint64, ok bool) {
 	if l == 0 {
 		return "", 0, false
@@ -196,8 +196,8 @@ func (s *Snapshot) counted() link {
 	return root
 }
 
-// countAll counts what is below a link, a piece at a time, so that nobody waits long for the desk. Pieces grow where
-// nodes are so deep that a piece would not come to an end.
+// countAll counts the nodes below a link, a piece at a time, so that no writer waits long for the
+// desk. Pieces grow where nodes are so deep that a piece would not come to an end.
 func (s *Snapshot) countAll(l link) {
 	for left, pieces := countPiece, 1; !s.countSome(l, left); pieces++ {
 		if pieces%8 == 0 {
@@ -206,9 +206,10 @@ func (s *Snapshot) countAll(l link) {
 	}
 }
 
-// countSome counts some of what is below a link, and reports whether that is all. It does so from a desk, since a snapshot
-// is closed only while all desks are taken: as long as it is not, nobody changes what it shares with the tree. Counts that were stored
-// later would be the tree's, and wrong.
+// countSome counts some nodes below a link, and reports whether all are counted. It does so from
+// a desk, since a snapshot is closed only while all desks are taken: as long as it is not, no
+// writer changes the nodes that it shares with the tree. Counts that were stored later would be
+// the tree's, and wrong.
 func (s *Snapshot) countSome(l link, left int) bool {
 	d := s.tree.enter()
 	defer s.tree.leave(d)
@@ -240,7 +241,7 @@ func uncounted(root link) []link {
 	}
 }
 
-// leafAt returns the leaf of entry i, 0 if there are not so many.
+// leafAt returns the leaf of entry i, 0 if there is none.
 func (s *Snapshot) leafAt(i int) link {
 	l, _ := atRank(s.counted(), int64(i))
 	return l

@@ -12,9 +12,9 @@ import (
 
 // Pop deletes the least entry, or the greatest, and returns it. Others write meanwhile.
 //
-// It notes the way to the entry as any writer does, and locks what a delete changes. Then it
-// looks at the words of all other nodes of the way: if they are what they were, the entry was the first one when
-// the lock was taken, and from then on nobody finds it any more.
+// It notes the way to the entry as any writer does, and locks the nodes that a delete changes.
+// Then it looks at the words of all other nodes of the way: if they are unchanged, the entry was
+// the first one when the lock was taken, and from then on nobody finds it any more.
 func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 	releasedAll(t)
 	d := t.enter()
@@ -96,7 +96,7 @@ func (w *writer) walkEdge(last bool) (l link, ok bool) {
 	return l, true
 }
 
-// unchanged reports whether all nodes of the way are what they were, the last ones of which the
+// unchanged reports whether all nodes of the way are unchanged, the last ones of which the
 // writer has locked.
 func (w *writer) unchanged(held int) bool {
 	if mutant.On && mutant.Is("radix: pop's way") {
@@ -111,8 +111,9 @@ func (w *writer) unchanged(held int) bool {
 }
 
 // DeleteRange deletes the entries from lo to hi, and returns how many there were.
-// gone, unless it is nil, gets their values. It deletes a few at a time, beside other writers: each
-// key by itself, in ascending order. What others put behind it meanwhile stays.
+// gone, unless it is nil, gets their values. It deletes a few at a time, beside other writers:
+// each key by itself, in ascending order. Entries that other writers put behind it meanwhile
+// stay.
 func (t *Tree) DeleteRange(lo, hi string, gone func(val uint64)) (n int, err error) {
 	releasedAll(t)
 	defer acquiredAll(t)

@@ -47,7 +47,7 @@ func (t *Tree) untilShort() (changes int64, due bool) {
 	return max(changes/int64(len(*t.desks.Load())), 1), false
 }
 
-// whileRenewed is how many changes a writer makes before it asks again while somebody makes
+// whileRenewed is how many changes a writer makes before it asks again while another makes
 // new shortcuts.
 const whileRenewed = 64
 
@@ -56,14 +56,15 @@ const whileRenewed = 64
 // work at a time. An entry of the table is a hint, so that one which is filled in part is right,
 // too, and writers keep it so between two pieces.
 func (t *Tree) renewShort() {
-	// Who is at it asks again when it is done, for all who have come meanwhile.
+	// The goroutine that holds the lock asks again when it is done, for all that have
+	// come meanwhile.
 	for t.shortDue() && t.renewal.TryLock() {
 		t.renewOnce()
 	}
 }
 
-// renewLater is renewShort for who has changed a key or a few: where that takes longer than a millisecond or
-// two, it is done beside the caller.
+// renewLater is renewShort for a writer of a key or a few: where that takes longer than a
+// millisecond or two, it is done beside the caller.
 func (t *Tree) renewLater() {
 	if t.entries() < renewBeside {
 		t.renewShort()
@@ -81,7 +82,7 @@ func (t *Tree) renewLater() {
 // renewBeside is from how many entries on new shortcuts are made beside single writers. It is a variable for tests.
 var renewBeside = int64(32 << 10)
 
-// renewOnce makes new shortcuts. The caller has the lock of who does, which it gives back.
+// renewOnce makes new shortcuts. The caller holds renewal, which it unlocks.
 func (t *Tree) renewOnce() {
 	defer t.renewal.Unlock()
 	n := t.entries()
@@ -115,7 +116,7 @@ func (t *Tree) fillShort(s *shortcut.Table) {
 	}
 }
 
-// longWait is much longer than one waits for those who write at their desks.
+// longWait is much longer than the usual wait for the writers at their desks.
 const longWait = 20 * time.Millisecond
 
 // walkTops returns a walk that calls visit with each top.
@@ -134,7 +135,7 @@ func (t *Tree) walkTops(s *shortcut.Table, visit func(l link)) *walk {
 }
 
 // exchangeShort gives the tree shortcuts without entries, and returns them; nil if it has none
-// now. c is what was counted when there were n entries.
+// now. c is the count when there were n entries.
 func (t *Tree) exchangeShort(n int64, c topCount) *shortcut.Table {
 	t.lockWrite()
 	defer t.unlockWrite()
@@ -161,8 +162,8 @@ func (t *Tree) exchangeShort(n int64, c topCount) *shortcut.Table {
 	return s
 }
 
-// setShort exchanges the shortcuts. Who still reads the old ones finds none there. The
-// caller has all desks.
+// setShort exchanges the shortcuts. A search that still reads the old ones finds none
+// there. The caller has all desks.
 func (t *Tree) setShort(s *shortcut.Table) {
 	for _, d := range *t.desks.Load() {
 		d.look = 0
@@ -176,8 +177,8 @@ func (t *Tree) setShort(s *shortcut.Table) {
 // above them.
 type topCount struct{ depth, tops int }
 
-// countTops returns the greatest depth for which there are at most so many tops. It counts
-// beside writers, so that it is right but for what they change meanwhile; a desk keeps what it
+// countTops returns the greatest depth for which there are at most most tops. It counts beside
+// writers, so that it is exact but for their changes meanwhile; a desk keeps the nodes that it
 // looks at from being reused.
 func (t *Tree) countTops(most int) topCount {
 	at := t.enter()
@@ -236,7 +237,7 @@ func (t *Tree) fill(s *shortcut.Table, tops []link) {
 }
 
 // fillBucket puts a few tops into the table. The bytes that are hashed are in the leaves below
-// them: all take a step down, then what their next steps will read is asked for.
+// them: all take a step down, then the lines of their next steps are prefetched.
 func (t *Tree) fillBucket(s *shortcut.Table, tops []link) {
 	e := bucketPool.Get().(*bucket)
 	defer bucketPool.Put(e)
@@ -259,8 +260,8 @@ func (t *Tree) fillBucket(s *shortcut.Table, tops []link) {
 	e.Fill(s, keys[:len(tops)], tops)
 }
 
-// askDown adds what a step through a link on the way down to any leaf will read, of which
-// so many bytes are wanted.
+// askDown adds the memory that a step through a link on the way down to any leaf will
+// read; of the leaf, the given bytes are wanted.
 func askDown(a *shortcut.Asks, l link, bytes int) {
 	if l.isLeaf() {
 		a.Add(unsafe.Pointer(l.leaf()), 1+min(headBytes+bytes, mostAsked)>>6)
@@ -270,24 +271,24 @@ func askDown(a *shortcut.Asks, l link, bytes int) {
 }
 
 // walk goes through a tree in the order of its keys, a piece at a time. Between two pieces
-// the tree may change: then it goes on at the first of what is there.
+// the tree may change: then it goes on at the first key that is there.
 type walk struct {
 	t     *Tree
 	bytes int                       // first bytes of keys that tell where it is
 	visit func(l link) (below bool) // with each link; below: with those below it, too
-	from  string                    // what begins with less was visited
+	from  string                    // keys that begin with less were visited
 	left  int                       // links until the end of the piece
 }
 
-// some goes through so many links, and reports whether there are more.
+// some visits the given number of links, and reports whether there are more.
 func (w *walk) some(links int) bool {
 	l := load(&w.t.top.link)
 	w.left = links
 	return l != 0 && !w.through(l, w.from != "")
 }
 
-// through goes through what is below a link, and reports whether it has come to the end of
-// that. If cut is set, some of it may have been visited before.
+// through visits the nodes below a link, and reports whether it has come to their end. If
+// cut is set, some of it may have been visited before.
 func (w *walk) through(l link, cut bool) bool {
 	least := 0
 	if cut {
@@ -324,7 +325,7 @@ func (w *walk) through(l link, cut bool) bool {
 	return true
 }
 
-// begin returns what all keys below a link begin with, or the first bytes of that.
+// begin returns the common prefix of all keys below a link, or its first bytes.
 func (w *walk) begin(l link) string {
 	some := anyLeaf(l)
 	if !some.isLeaf() { // met between two stores of a change

@@ -9,7 +9,7 @@ type Seen struct {
 	ID     uint32 // tells nodes and leaves apart that are there at the same time
 	Type   string
 	Room   int    // links by a byte
-	Prefix string // what all keys below have in common
+	Prefix string // of all keys below
 	Links  []SeenLink
 }
 
@@ -20,9 +20,9 @@ type SeenLink struct {
 	Leaf bool
 }
 
-// See calls f with each inner node, a parent before its children, and returns what the
-// root is: 0 for none. It takes no lock, and whoever calls it sees to it that nobody
-// changes the tree meanwhile. It is for small trees.
+// See calls f with each inner node, a parent before its children, and returns the
+// root: 0 for none. It takes no lock: the caller makes sure that no writer runs
+// meanwhile. It is for small trees.
 func (t *Tree) See(f func(Seen)) (root uint32) {
 	l := load(&t.top.link)
 	t.see(l, f)

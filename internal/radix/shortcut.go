@@ -6,8 +6,8 @@ import (
 )
 
 // Writers keep the entries of the root table (package shortcut) true: before a top is taken
-// out of the tree, or another node put above it, it is taken out of the table; so whoever
-// looks there after a link was exchanged finds the new one, or none. All of that is done
+// out of the tree, or another node put above it, it is taken out of the table; so a search
+// that looks there after a link was exchanged finds the new one, or none. All of that is done
 // while the node that has the link to the top is locked. docs/radix.md has the whole argument.
 
 // unhint takes a link out of the table, where a key's is, before it is taken out of the tree or
@@ -30,7 +30,7 @@ func (w *writer) unhintNow(key string, parent, l link) {
 	}
 }
 
-// belowTops reports whether what a node has links to is below the tops.
+// belowTops reports whether the children of a node are below the tops.
 func belowTops(s *shortcut.Table, parent link) bool {
 	return parent != 0 && int(parent.header().depth) >= s.Depth
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// memory is what a tree has taken from the pools. Its snapshots share it.
+// memory is the slots that a tree has taken from the pools. Its snapshots share it.
 type memory struct {
 	mu    sync.Mutex // guards slots, used and tally
 	slots [classes]arena.Slots
 	long  longKeys
 	used  int64        // bytes in use, and at hand
 	tally *arena.Block // counts them, about
-	about atomic.Int64 // what it knows of
+	about atomic.Int64 // slots that it knows of
 }
 
 func newMemory() *memory {
@@ -33,8 +33,8 @@ func newMemory() *memory {
 	return m
 }
 
-// lock is for what takes some hundred nanoseconds. Whoever has to wait for as long stays on its
-// thread, for some microseconds at most: to sleep and to be woken takes longer.
+// lock is for work of some hundred nanoseconds. It spins for some microseconds before it
+// sleeps: being woken usually takes longer.
 func (m *memory) lock() {
 	for range 128 {
 		if m.mu.TryLock() {
@@ -76,7 +76,7 @@ func (m *memory) take(dst []link, class, n int, promised bool, limit int64) ([]l
 	return dst, nil
 }
 
-// claim adds bytes to what is in use, with room for some more, or returns an error if
+// claim adds bytes to those in use, with room for some more, or returns an error if
 // that is over a limit, which is not 0.
 func (m *memory) claim(bytes, more, limit int64) error {
 	m.mu.Lock()
@@ -97,7 +97,7 @@ func (m *memory) give(ls ...link) {
 	}
 }
 
-// untake takes back what was just taken. If it was promised, it still is.
+// untake takes back a slot that was just taken. If it was promised, it still is.
 func (m *memory) untake(l link, promised bool) {
 	m.lock()
 	defer m.mu.Unlock()
@@ -141,7 +141,7 @@ func (m *memory) account(delta int64) {
 	}
 }
 
-// tell tells the count of all memory what is in use.
+// tell adds the bytes in use to the count of all memory.
 func (m *memory) tell() {
 	m.tally.Account(m.used - m.about.Load())
 	m.about.Store(m.used)
@@ -233,7 +233,7 @@ func (w *writer) bound() int64 {
 	return max(t.limit-t.short.Load().Bytes(), 1)
 }
 
-// untake gives back what take has returned and nobody has seen.
+// untake gives back a slot that take has returned and no other goroutine has seen.
 func (w *writer) untake(l link) {
 	if made := w.fork.made; w.t.forked {
 		i := len(made) - 1
@@ -249,7 +249,7 @@ func (w *writer) untake(l link) {
 	w.t.memory.untake(l, w.prepaid)
 }
 
-// unstock gives back what writers have at hand. The caller has all desks.
+// unstock gives back the writers' stocks. The caller has all desks.
 func (t *Tree) unstock() {
 	for _, d := range *t.desks.Load() {
 		if d.stock != nil {
@@ -259,8 +259,8 @@ func (t *Tree) unstock() {
 	}
 }
 
-// tryUnstock is unstock if no writer is there. What was retired long enough ago is
-// given back as well.
+// tryUnstock is unstock if no writer is there. It gives back nodes that were
+// retired long enough ago as well.
 func (t *Tree) tryUnstock() {
 	if !t.mu.TryLock() {
 		return
@@ -277,7 +277,7 @@ func (t *Tree) tryUnstock() {
 	if len(all) < len(*t.desks.Load()) {
 		return
 	}
-	for _, d := range all { // it may be long until somebody comes there, who would do it
+	for _, d := range all { // it may be long until a writer comes there, which would do it
 		d.reap(t.Gen())
 	}
 	t.unstock()

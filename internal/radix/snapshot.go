@@ -12,15 +12,16 @@ import (
 
 // A snapshot is the root of the tree at the end of an epoch; taking one begins the
 // next epoch. From then on a writer that is to change a node which was made before
-// copies it, and the nodes above it, so that the snapshot keeps what it has.
+// copies it, and the nodes above it, so that the snapshot keeps its nodes.
 //
-// What is no longer part of the tree but of snapshots is noted with the newest of
-// them. When that is closed, what the next older one does not have is free.
+// Nodes that are no longer part of the tree but of snapshots are noted with the
+// newest of them. When that is closed, nodes that the next older one does not
+// have are freed.
 
 // moment is the state of a tree at the end of an epoch.
 type moment struct {
 	epoch   uint64
-	age     uint32 // what has it or less was there
+	age     uint32 // nodes with this age or less were there
 	root    link
 	entries int64
 	dead    list[keptNode]  // no longer part of the tree
@@ -85,14 +86,14 @@ func (t *Tree) newest() *moment {
 	return nil
 }
 
-// Close gives back what was kept for the snapshot alone.
+// Close gives back the nodes that were kept for this snapshot alone.
 func (s *Snapshot) Close() {
 	if !s.closed.Swap(true) {
 		s.tree.end(s.moment)
 	}
 }
 
-// end closes a snapshot: what it has goes to the next older one, or is free. That may be much, and
+// end closes a snapshot: its nodes go to the next older one, or are freed. They may be many, and
 // it is done a piece at a time, from a desk: others write meanwhile.
 func (t *Tree) end(m *moment) {
 	if !t.detach(m) {
@@ -131,7 +132,7 @@ func init() {
 	}
 }
 
-// endSome hands some of what a snapshot has over that was closed, and reports whether there is more.
+// endSome hands over some nodes of a closed snapshot, and reports whether there are more.
 func (t *Tree) endSome(m *moment) (more bool) {
 	d := t.enter()
 	defer t.leave(d)
@@ -201,7 +202,7 @@ func (t *Tree) Retire(vals, born []uint64) {
 	t.sweepLater()
 }
 
-// drop takes what is no longer part of the tree.
+// drop takes a node that is no longer part of the tree.
 func (w *writer) drop(l link) {
 	if w.t.forked {
 		w.fork.dead = append(w.fork.dead, l)

@@ -5,16 +5,17 @@ import (
 	"time"
 )
 
-// sweepLater sees to it that what is retired becomes free though nobody should write
-// any more.
+// sweepLater makes sure that retired nodes become free even if no writer comes any
+// more.
 func (t *Tree) sweepLater() {
 	if !t.sweeps.Due() {
 		t.sweeps.Do(time.Duration(max(2*int64(time.Millisecond), atomic.LoadInt64(&generationTime))), t.sweep)
 	}
 }
 
-// sweep makes free what may be, desk by desk, and reports whether there is more to
-// come. It waits for nobody: a desk where somebody works has its turn the next time.
+// sweep frees retired nodes, desk by desk, as far as it may, and reports whether
+// there are more to come. It does not wait: a desk where a writer works has its turn
+// the next time.
 func (t *Tree) sweep() (more bool) {
 	ended := false
 	for _, d := range *t.desks.Load() {

@@ -16,12 +16,12 @@ import (
 // may read and change at once.
 //
 // Readers take no lock and write nothing (where optimistic is true; elsewhere a
-// plain lock guards the tree). They read each inner node between two looks at its
-// word. A writer finds the nodes that it is to change as a reader does, and locks
-// their words if they are still what they were; so writers wait only for those who
-// change the same node. A node that is replaced by another, larger or smaller, is marked
-// dead, and whoever meets it begins again at the root. Leaves do not change but for
-// their value, which is one word.
+// plain lock guards the tree). They read each inner node between two looks at its word.
+// A writer finds the nodes that it is to change as a reader does, and locks their words
+// if they are unchanged; so writers wait only for writers of the same node. A node that
+// is replaced by another, larger or smaller, is marked dead, and a goroutine that meets
+// it begins again at the root. Leaves do not change but for their value, which is one
+// word.
 //
 // docs/radix.md has the protocol and the argument why it is right.
 type Tree struct {
@@ -39,27 +39,27 @@ type Tree struct {
 	edges *edges       // in race builds
 
 	advanced atomic.Int64 // when the last generation ended
-	sweeps   par.Later    // makes free what was retired when nobody writes
+	sweeps   par.Later    // frees retired nodes when no writer does
 	keptSize atomic.Int64
 	dropVals func(vals []uint64)
 	Workers  int // how many goroutines make new shortcuts, at most; 0 is one
 
-	renewal sync.Mutex  // of who makes new shortcuts
+	renewal sync.Mutex  // held while new shortcuts are made
 	bare    atomic.Bool // the limit leaves no memory for them
 
-	batch sync.Mutex // of who applies a batch, or must not come in the middle of one
-	mu    sync.Mutex // of who takes all desks, or adds one
+	batch sync.Mutex // held while a batch is applied, and by work that must not come in the middle of one
+	mu    sync.Mutex // held to take all desks, or to add one
 	desks atomic.Pointer[[]*desk]
 
-	// What follows changes only while all desks are taken.
-	work    *top      // what writers change: top, or that of a fork
+	// The fields below change only while all desks are taken.
+	work    *top      // the one that writers change: top, or that of a fork
 	forked  bool      // it is that of a fork
-	age     uint32    // of what is made now
-	frozen  uint32    // what has this age or less must not be changed
+	age     uint32    // of nodes that are made now
+	frozen  uint32    // nodes of this age or less must not be changed
 	moments []*moment // the oldest first
-	ending  []*moment // closed, and not all of what they have is handed over
+	ending  []*moment // closed, and not all of their nodes are handed over
 
-	handing sync.Mutex // of who hands over, at a desk
+	handing sync.Mutex // held to hand over nodes, at a desk
 }
 
 // top is where a tree begins: like a node with one link.
@@ -90,8 +90,8 @@ func New(limit int64) *Tree {
 func (t *Tree) Gen() uint64 { return atomic.LoadUint64(&t.control.gen) }
 
 // Current reports whether no memory, or value given to Retire, that was in use
-// in a generation has been made free for reuse since: what was read meanwhile is
-// what it seemed.
+// in a generation has been made free for reuse since: all that was read
+// meanwhile is valid.
 func (t *Tree) Current(gen uint64) bool {
 	return t.Gen()-gen <= 1 || mutant.On && mutant.Is("radix: generation")
 }
@@ -102,12 +102,12 @@ func (t *Tree) Closed() bool { return t.closed.Load() }
 // Epoch returns the present epoch, for Retire.
 func (t *Tree) Epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
 
-// OnFree sets what is called with values that Retire was given when nobody can
-// see them any more.
+// OnFree sets the function that is called with the values given to Retire, once
+// no reader can see them any more.
 func (t *Tree) OnFree(f func(vals []uint64)) { t.dropVals = f }
 
-// Bytes returns the memory of nodes, shortcuts and long keys, of what snapshots need among
-// them: exactly, if nobody writes meanwhile, else with what writers have at hand.
+// Bytes returns the memory of nodes, shortcuts and long keys, those of snapshots included.
+// It is exact if no writer runs meanwhile; otherwise it includes the writers' stocks.
 func (t *Tree) Bytes() int64 {
 	t.tryUnstock()
 	for {
@@ -236,8 +236,8 @@ func (t *Tree) valueOf(l link, key string) (val uint64, ok bool) {
 	return atomic.LoadUint64(&l.leaf().value), true
 }
 
-// Close gives the memory of the tree back, but for what its snapshots need. A
-// second Close does nothing.
+// Close gives the memory of the tree back, but for the memory that its
+// snapshots need. A second Close does nothing.
 func (t *Tree) Close() {
 	t.batch.Lock()
 	defer t.batch.Unlock()

@@ -47,7 +47,7 @@ func (w *writer) slot(s *step) *link {
 	return find(s.node, byte(s.b))
 }
 
-// lock locks the node of a step, if that is what it was when the way led there.
+// lock locks the node of a step, if it is unchanged since the way led there.
 func (w *writer) lock(s *step) bool {
 	if mutant.On && mutant.Is("radix: changed since") {
 		word := w.word(s)
@@ -120,9 +120,9 @@ func (w *writer) relink(s *step, to link) {
 func (w *writer) last() *step { return &w.steps[len(w.steps)-1] }
 
 // walk goes to where a key is, or would be, and notes the way. It skips compressed
-// paths, as a lookup does; what the key has in common with them shows in a leaf. It
-// returns false if it has met a node that is being changed, or is no longer part of
-// the tree.
+// paths, as a lookup does, and compares the key with a leaf afterwards. It returns
+// false if it has met a node that is being changed, or is no longer part of the
+// tree.
 func (w *writer) walk(key string) (e end, ok bool) {
 	top := w.t.work
 	word := atomic.LoadUint32(&top.word)

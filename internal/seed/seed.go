@@ -35,7 +35,7 @@ func Rand(t testing.TB) *rand.Rand {
 }
 
 // long returns the number in PANDO_LONG, and 0 without one. It is read by each test, and
-// not once before all: so go test knows that what it has cached depends on it.
+// not once before all: so go test knows that cached results depend on it.
 func long() int {
 	n, _ := strconv.Atoi(os.Getenv("PANDO_LONG"))
 	return max(n, 0)
@@ -73,8 +73,8 @@ func Size(inQuick, inLong int) int {
 // Step returns the step at which a quick run goes through what a long one tries in turn.
 func Step(inQuick int) int { return Size(inQuick, 1) }
 
-// Stride returns the step at which a test goes through n things to try about so many of
-// them, as Times counts them. It is 1 where that is all.
+// Stride returns the step at which a test goes through n things to try about
+// Times(inQuick, inLong) of them. It is 1 where that is all.
 func Stride(n, inQuick, inLong int) int { return 1 + n/Times(inQuick, inLong) }
 
 // Asked returns how many seeds each test is to try, by PANDO_SEEDS, and false on

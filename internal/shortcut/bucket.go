@@ -10,8 +10,8 @@ import (
 // Keys is the number of keys that are looked up together.
 const Keys = 256
 
-// Bucket is what the searches of some keys need while they are under way, in a tree
-// whose links are of type L.
+// Bucket is the state of searches for some keys that are under way, in a tree whose
+// links are of type L.
 type Bucket[L ~uint32] struct {
 	Links [Keys]L // where they begin: at shortcuts, or 0
 	Asked Asks
@@ -26,7 +26,7 @@ type Bucket[L ~uint32] struct {
 // more pages than the machine remembers.
 type Asks struct{ lines []int }
 
-// Room returns asks with room for what the steps of a bucket add.
+// Room returns asks with room for the lines that the steps of a bucket add.
 func Room() Asks { return Asks{make([]int, 0, 4*Keys)} }
 
 // Add adds some lines. For a search that is alone a is nil, and they are asked for at once.
@@ -48,9 +48,9 @@ func (a *Asks) Fetch() bool {
 	return n > 0
 }
 
-// Find sets Links to where searches for keys begin, and asks for what they will read there:
-// ask adds what the first step of search i will read from link l on, which may be 0. The
-// table may be nil.
+// Find sets Links to where searches for keys begin, and prefetches the lines that they will
+// read there: ask adds those of the first step of search i from link l on, which may be 0.
+// The table may be nil.
 func (e *Bucket[L]) Find(s *Table, keys []string, ask func(l L, i int)) {
 	simd.FetchStrings(keys)
 	if s == nil {

@@ -1,7 +1,7 @@
-// Package shortcut is the root table of radix trees, and how batches of searches begin
-// there: what the tree that changes (package radix) and the one that is built once
-// (package trie) have in common. It knows no nodes: a link is a number that leads to
-// one, and 0 leads to none.
+// Package shortcut is the root table of radix trees, and the first step of batches of
+// searches. The tree that changes (package radix) and the one that is built once
+// (package trie) share it. It knows no nodes: a link is a number that leads to one,
+// and 0 leads to none.
 package shortcut
 
 import (
@@ -18,7 +18,7 @@ import (
 // Table is a root table: for the first bytes of a key it has the link that
 // these lead to, so that a search begins there and not at the root. All keys with the
 // same first Depth bytes are below one link, which is called their top: that of the
-// first node on their way that has at least so many bytes in common, or a leaf.
+// first node on their way whose keys have at least Depth bytes in common, or a leaf.
 //
 // The paper indexes its table by the first three bytes, which a common prefix makes
 // useless, and so does an alphabet of few letters. Here the bytes behind the common
@@ -38,13 +38,13 @@ type Table struct {
 	Built int64 // entries of the tree when it was made
 	Exact bool  // a line and a tag are those of one beginning of keys alone
 
-	block *arena.Block // has the lines; nil if somebody else has
+	block *arena.Block // has the lines; nil if another owner has
 }
 
 // Line is the shortcuts that have a cache line in common.
 type Line struct {
 	tags  [lineTops]uint16
-	lock  uint32 // odd while somebody puts something in, and another even number afterwards
+	lock  uint32 // odd while a writer puts a link in, and another even number afterwards
 	links [lineTops]uint32
 }
 
@@ -108,7 +108,7 @@ func (x *Line) Put(tag uint16, l uint32) {
 	atomic.StoreUint32(&x.lock, was)
 }
 
-// PutBeside is Put beside writers, who have to see that the line has changed.
+// PutBeside is Put beside writers, which have to see that the line has changed.
 func (x *Line) PutBeside(tag uint16, l uint32) {
 	was := x.change()
 	x.set(tag, l)
@@ -118,7 +118,7 @@ func (x *Line) PutBeside(tag uint16, l uint32) {
 // Links returns the links of the line, and 0 where it has none.
 func (x *Line) Links() []uint32 { return x.links[:] }
 
-// change locks the line, for some nanoseconds, and returns what its lock was.
+// change locks the line, for some nanoseconds, and returns the old value of its lock.
 func (x *Line) change() (was uint32) {
 	for try := 0; ; try++ {
 		if was := atomic.LoadUint32(&x.lock); was&1 == 0 && atomic.CompareAndSwapUint32(&x.lock, was, was+1) {
@@ -236,7 +236,7 @@ func (s *Table) Proves(key, other string) bool {
 	return len(other) >= s.Depth && len(key) >= s.Depth && key[:s.Depth] == other[:s.Depth]
 }
 
-// leastGap is by how much the hashes of two keys of so many bytes differ at least.
+// leastGap[n] is by how much the hashes of two keys of n bytes differ at least.
 var leastGap = [...]uint64{1: 35406288129814301, 2: 177916553307232, 3: 552555416720}
 
 // IsExact reports whether no two keys have the same line and tag: they have few bytes, all of

@@ -158,8 +158,8 @@ func Pause() {
 	}
 }
 
-// Wait waits for somebody else's change: a moment at first, then by leaving the thread to
-// others. try counts from 0.
+// Wait waits for another goroutine's change: a moment at first, then by leaving the
+// thread to others. try counts from 0.
 func Wait(try int) {
 	if try < 16 {
 		Pause()

@@ -98,7 +98,7 @@ func (p *Packed) Ready() {
 	p.Distance = min(max(p.Distance, 1), MaxPackedDistance)
 }
 
-// entry returns the entry of a page, clamped to what may be read.
+// entry returns the entry of a page, clamped to the readable range.
 func (p *Packed) entry(page uint64) (least uint64, at unsafe.Pointer, code uint64) {
 	e := (*PackedEntry)(unsafe.Add(p.Table, page*16))
 	return e.Min, unsafe.Add(p.Words, 8*min(e.At>>8, p.End)), e.At
@@ -141,8 +141,8 @@ func inPage[C Code](p *Packed, page uint64, key C) (place uint64, equal bool) {
 // time.
 const MaxPackedDistance = 40
 
-// packedRoom holds the state of the queries in progress, 32 bytes each: what
-// is known of their page. The plain Go code does not use it.
+// packedRoom holds the state of the queries in progress, 32 bytes each, about
+// their page. The plain Go code does not use it.
 type packedRoom [128 * 32]byte
 
 // PackedRank sets ranks[i] to the number of entries with a key below keys[i].

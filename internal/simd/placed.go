@@ -11,14 +11,13 @@ import (
 // and their use. Both lines are known at once, so it is one wait a query.
 const placedAhead = 16
 
-// GetPlaced is GetRegular for queries whose places somebody else has found:
-// places[i] is a leaf, times 256, plus the line of its block, and words[i] the
-// word that the leaf had when that was the place of keys[i]. As long as the leaf
-// has that word nothing of it has changed; so an answer is one of the tree's
-// whatever the age of the place. The numbers of queries whose leaf has another
-// word by now, or whose word says that it may not be read, are in
-// again[:repeat]; and so are those of places that are none, as of a GPU whose
-// kernel did not run.
+// GetPlaced is GetRegular for queries whose places are known: places[i] is a
+// leaf, times 256, plus the line of its block, and words[i] the word that the
+// leaf had when that was the place of keys[i]. As long as the leaf has that word
+// nothing of it has changed; so an answer is one of the tree's whatever the age
+// of the place. The numbers of queries whose leaf has another word by now, or
+// whose word says that it may not be read, are in again[:repeat]; and so are
+// those of places that are none, as of a GPU whose kernel did not run.
 func GetPlaced[C Code](r *Regular, keys []C, places, words []uint64, vals []C, found []bool, again []int32) (hits, repeat int) {
 	_, _, _, _ = places[:len(keys)], words[:len(keys)], vals[:len(keys)], again[:len(keys)]
 	for i := range min(placedAhead, len(keys)) {
@@ -58,7 +57,7 @@ func follows(r *Regular, place, word uint64) bool {
 	return word&WordBusy == 0 && word != 0 && place>>8 < r.Leaves
 }
 
-// fetchPlaced prefetches what a query reads.
+// fetchPlaced prefetches the lines that a query reads.
 func fetchPlaced[C Code](r *Regular, place, word uint64) {
 	if !follows(r, place, word) {
 		return

@@ -29,7 +29,7 @@ type Puts struct {
 	Leaf    uint64 // the leaf of the last pair
 }
 
-// PutControl is what may put a stop to changes of a tree.
+// PutControl is the words that may stop changes of a tree.
 type PutControl struct{ Epoch, Gen uint64 }
 
 // CanPut reports whether there is a PutRegular.
@@ -41,8 +41,7 @@ func CanPut() bool { return puts && active != Go && !interrupted }
 // full one whose entries move on to a line nearby. It ends with the first pair for
 // which that is not so: its leaf is busy, must be split, or is to be kept for a
 // snapshot; or the epoch or the generation is another. That pair is left to package
-// bplus, whose tests compare what it does with what is done here. CanPut must
-// say yes.
+// bplus, whose tests compare its results with those here. CanPut must say yes.
 func PutRegular[C Code](r *Regular, p *Puts) {
 	putRegularAsm(bytes(r), wide[C](), bytes(p))
 }

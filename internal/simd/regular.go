@@ -42,7 +42,7 @@ type Regular struct {
 	Root     uint64         // number of the root
 	Height   uint64         // levels of upper nodes; 0 if the root is a leaf
 	Distance uint64         // queries between two steps of one query, at least 1
-	Leaves   uint64         // numbers of leaves are below this: for places that somebody else has found
+	Leaves   uint64         // numbers of leaves are below this: for places that GetPlaced is given
 }
 
 // interrupted reports whether tests hold goroutines up between steps, or leave
@@ -163,7 +163,7 @@ func nearLevels[C Code](r *Regular) int {
 
 // SeekRegular returns the leaf and the line of its block that key belongs to,
 // RegularFanout where the key is above the leaf; and the leaf's word as it was
-// before that.
+// before the search in it.
 func SeekRegular[C Code](r *Regular, key C) (leaf uint32, line int, word uint64) {
 	if active == Go || interrupted {
 		return seekRegularGo(r, key)
@@ -281,8 +281,8 @@ func regularPair[C Code](line unsafe.Pointer, key C) (val C, ok bool) {
 // assembly reads the fields at fixed offsets; regular_amd64_test.go checks them.
 type Change struct {
 	Word     *uint64 // the leaf's
-	Was      uint64  // what it must be
-	Will     uint64  // what it becomes
+	Was      uint64  // its value before
+	Will     uint64  // its value afterwards
 	Epoch    *uint64 // a word that must be EpochIs once the leaf is locked
 	EpochIs  uint64
 	Gen      *uint64 // a word that may be at most one above GenIs then

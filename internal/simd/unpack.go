@@ -5,8 +5,8 @@ import "unsafe"
 // UnpackRegular copies the entries of a leaf of a regular tree in key order to
 // keys, unless that is nil, and vals, and returns how many there are. low is the
 // key that all of the leaf's are above, where bounded is true. Of a leaf that
-// changes meanwhile it makes nonsense, but not more entries than a leaf has.
-// keys and vals must be RegularRoom long: what is behind the entries is written
+// changes meanwhile it returns garbage, but not more entries than a leaf has.
+// keys and vals must be RegularRoom long: places behind the entries are written
 // over.
 func UnpackRegular[C Code](pilot, block unsafe.Pointer, low C, bounded bool, keys, vals []C) (n int) {
 	return UnpackLines(pilot, block, low, bounded, 0, RegularFanout, keys, vals)
@@ -49,8 +49,8 @@ func UnpackLines[C Code](pilot, block unsafe.Pointer, low C, bounded bool, first
 // to.
 func RegularRoom[C Code]() int { return UnpackRoom[C](RegularFanout) }
 
-// UnpackRoom returns the length of slices that the entries of so many lines are
-// copied to: theirs, and a line more.
+// UnpackRoom returns the length of slices that the entries of the given lines
+// are copied to: theirs, and a line more.
 func UnpackRoom[C Code](lines int) int { return (lines + 1) * LineBytes / 2 / int(unsafe.Sizeof(C(0))) }
 
 // unpackLine copies the entries of one line whose keys are above lo, where

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Kind is what the values of a run are.
+// Kind is the type of the values of a run.
 type Kind uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	Lanes = 32
 )
 
-// Block is what Summarize finds in a block of values.
+// Block is the summary of a block of values.
 type Block struct {
 	// Low and High are the sum of integers, exactly, in two's complement. The
 	// sum of floats is in Low, the bits of a float64.
@@ -145,7 +145,7 @@ func (s *lanes) extremes(k Kind, code int64) {
 	*least, *greatest = min(*least, int32(code)), max(*greatest, int32(code))
 }
 
-// block returns what the lanes of n values come to.
+// block returns the summary of the lanes of n values.
 func (s *lanes) block(k Kind, n int) Block {
 	b := Block{Min: math.MaxInt64, Max: math.MinInt64}
 	if n == 0 {

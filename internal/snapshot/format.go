@@ -27,7 +27,7 @@ const Page = 4096
 
 // Version is the newest version of the format that this package writes and
 // reads. A file has the first that knows its layout, so that older programs
-// read what they can.
+// read as many files as they can.
 const Version = 3
 
 // Magic starts every file. Its first byte is no ASCII, and the line end in it
@@ -78,9 +78,9 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Format is a way for keys to lie in a file. Whoever reads files says which
+// Format is a way for keys to lie in a file. The reader of a file says which
 // formats there are: this package knows sizes, versions and checksums, and
-// nothing of what the sections hold.
+// nothing of the contents of sections.
 type Format struct {
 	Number   uint32 // in the header
 	Name     string
@@ -96,7 +96,7 @@ type Format struct {
 
 func (f *Format) String() string { return f.Name }
 
-// Kind says what a section holds.
+// Kind is the kind of a section's contents.
 type Kind struct {
 	Number uint32
 	Name   string
@@ -128,7 +128,7 @@ type Section struct {
 // end is where the next section starts.
 func (s Section) end() int64 { return roundUp(s.Offset + s.Bytes) }
 
-// Header is what a file says of itself.
+// Header is a file's header.
 type Header struct {
 	Version uint32
 	Size    int64 // of the whole file
@@ -143,12 +143,11 @@ type Header struct {
 	PageLevels uint32
 	Key        string // types, in words
 	Value      string
-	Note       string // what whoever wrote the file says about it
+	Note       string // the writer's text about the file
 	Sections   []Section
 }
 
-// version returns the first version of the format that can say what the header
-// says.
+// version returns the first version of the format that can hold the header.
 func (h *Header) version() uint32 {
 	if h.Note != "" {
 		return max(h.Format.Version, noteVersion)
@@ -156,8 +155,8 @@ func (h *Header) version() uint32 {
 	return h.Format.Version
 }
 
-// Bad is the error for a file that is damaged or none of Pando's: what is
-// wrong with it.
+// Bad is the error for a file that is damaged or none of Pando's, with the
+// reason.
 type Bad string
 
 func (b Bad) Error() string { return string(b) }
@@ -227,8 +226,8 @@ func takeText(from []byte) (string, bool) {
 	return string(from[2 : 2+n]), true
 }
 
-// Read reads and checks the header of a file of size bytes, which is in one of
-// the formats. A size below 0 is not known, and not compared. Its errors are a Bad, a Newer, or what the system said.
+// Read reads and checks the header of a file of size bytes, which is in one of the formats. A
+// size below 0 is not known, and not compared. It returns a Bad, a Newer, or the system's error.
 func Read(r io.ReaderAt, size int64, formats []*Format) (*Header, error) {
 	if !littleEndian {
 		return nil, errOrder
@@ -301,7 +300,7 @@ func decode(page []byte, formats []*Format) (*Header, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
-	// What a header can say has one way to be written: all else is damage.
+	// A header has one encoding: any other is damage.
 	if !bytes.Equal(h.encode(), page) {
 		return nil, Bad("the header is damaged: bytes that must be zero are not")
 	}

@@ -20,11 +20,10 @@ import (
 //
 // A process that is killed leaves its temporary file behind. The next Replace
 // of the same path removes it: a temporary file is locked while it is written,
-// so one without a lock belongs to nobody. On systems without such locks it
-// stays.
+// so one without a lock has no writer. On systems without such locks it stays.
 //
 // The new file has the mode of the old one, and its owner and group where this
-// process may give files away. Links stay, and what they lead to is replaced, or
+// process may give files away. Links stay, and their target is replaced, or
 // made.
 func Replace(path string, write func(io.Writer) error, ready func()) error {
 	path, old, err := target(path)
@@ -57,14 +56,15 @@ func Replace(path string, write func(io.Writer) error, ready func()) error {
 const mostLinks = 40
 
 // target follows links to the file that is to be replaced, or made where the last
-// link leads nowhere yet, and returns what is known of it if it exists, else nil.
-// Only regular files are replaced.
+// link leads nowhere yet, and returns its FileInfo if it exists, else nil. Only
+// regular files are replaced.
 func target(path string) (string, fs.FileInfo, error) {
 	if path == "" {
 		return "", nil, &fs.PathError{Op: "save", Path: path, Err: errors.New("no name")}
 	}
 	for at, links := path, 0; ; links++ {
-		// The folder first: what ".." in a link means depends on where the link really is.
+		// The folder first: the meaning of ".." in a link depends on where the link really
+		// is.
 		dir, name := filepath.Split(at)
 		if dir == "" {
 			dir = "."

@@ -29,9 +29,9 @@ var ErrChanged = errors.New("a section has changed while it was written")
 // the cache when they are written after their checksum was taken.
 const chunk = 256 << 10
 
-// Write writes a file to w, front to back. The sections are those of parts,
-// in their order; what h says of version, sizes and sections is set here. It
-// returns the number of bytes written.
+// Write writes a file to w, front to back. The sections are those of parts, in
+// their order; version, sizes and sections of h are set here. It returns the
+// number of bytes written.
 func Write(w io.Writer, h Header, parts []Part) (int64, error) {
 	if !littleEndian {
 		return 0, errOrder
@@ -80,7 +80,7 @@ func (h *Header) writeAll(w io.Writer, parts []Part) (int64, error) {
 	return done, err
 }
 
-// meter counts and sums what goes through it.
+// meter counts the bytes that go through it, and computes their checksum.
 type meter struct {
 	to    io.Writer
 	bytes int64

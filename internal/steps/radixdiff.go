@@ -8,9 +8,9 @@ import (
 	"github.com/pando-index/pando/internal/radix"
 )
 
-// What happens to a radix tree is told from the tree before and after it: nothing in
-// it records. A node that another took the place of is known by what the keys below
-// have in common, which no two nodes share.
+// A change of a radix tree is told from the tree before and after it: nothing in it
+// records. A node that another took the place of is known by the common prefix of
+// the keys below, which no two nodes share.
 
 // note keeps an event in which no node has changed.
 func (s *radixScratch) note(e RadixEvent) {

@@ -1,6 +1,6 @@
 // Package steps records operations step by step, for people to look at: changes
-// of a mutable tree on the CPU, and kernels on the interpreter under a seed. What
-// is changed is always a small tree of its own, made of keys of the index at
+// of a mutable tree on the CPU, and kernels on the interpreter under a seed. The
+// recorded tree is always a small one of its own, made of keys of the index at
 // hand, so that looking at an index never changes it.
 package steps
 
@@ -36,7 +36,7 @@ func ScratchEntries(bits int) int {
 type Tree struct {
 	Events  []bplus.Event
 	Dropped int    // events that there was no room for
-	Note    string // what the tree was made of
+	Note    string // where the tree's keys come from
 }
 
 // Insert records n inserts of keys that are not there, from one on upwards, into

@@ -8,9 +8,9 @@ import (
 )
 
 // Open makes a list over memory that holds one already: offsets as numbers of
-// 64 bits, and the bytes of the strings, both segments of mem. Nothing of it
-// is read: whatever the bytes are, no string lies outside of data. Check reports
-// whether they are a sorted list.
+// 64 bits, and the bytes of the strings, both segments of mem. Nothing of it is
+// read: even if the bytes are damaged, no string lies outside of data. Check
+// reports whether they are a sorted list.
 func Open(offsets, data []byte, mem *arena.Block) *List {
 	n := len(offsets) / 8
 	return &List{

@@ -6,7 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/snapshot"
 )
 
-// What a tree is in a file.
+// The format of a tree in a file.
 var (
 	inFile = &snapshot.Format{
 		Number: 3, Name: "text", Version: 1, Strings: true,
@@ -22,7 +22,7 @@ type Layout struct{}
 // Kind returns the layout's name: values lie apart from keys.
 func (Layout) Kind() layout.Kind { return layout.Apart }
 
-// Formats lists what lists can be in a file.
+// Formats lists the formats of lists in files.
 func (Layout) Formats() []*snapshot.Format { return []*snapshot.Format{inFile} }
 
 // Serves reports whether the layout is asked for: by its name, as the layout
@@ -40,7 +40,7 @@ func (Layout) Build(keys []string, order []int, _ layout.Config) (layout.StringT
 	return Tree{Build(keys, order)}, nil
 }
 
-// Outline returns what the memory of a list in a file must be like.
+// Outline returns the segments that a list in a file must have.
 func (Layout) Outline(n int, _ layout.InFile) (layout.Outline, error) {
 	return layout.Outline{Sizes: []int{8 * (n + 1), -1}}, nil
 }
@@ -76,7 +76,7 @@ func (t Tree) Stats() layout.Stats {
 	return layout.Stats{Kind: layout.Apart, LeafBytes: t.Bytes(), TotalBytes: t.Bytes(), OnHeap: t.mem == nil}
 }
 
-// Format returns what the list is in a file.
+// Format returns the format of the list in a file.
 func (t Tree) Format() *snapshot.Format { return inFile }
 
 // Shape is that of strings: the header says nothing of them.

@@ -70,7 +70,8 @@ func (f arrowForeign) Pick(rows []int) cols.Foreign {
 
 func (f arrowForeign) Kind() cols.Kind { return arrowPassedKind(f.a.DataType(), f.uuid) }
 
-// arrowPassedKind returns what values of a type that are passed on are to all formats.
+// arrowPassedKind returns the kind, common to all formats, of values of a type that
+// are passed on.
 func arrowPassedKind(t arrow.DataType, uuid bool) cols.Kind {
 	if uuid {
 		return cols.Kind{Of: cols.UUID}
@@ -95,7 +96,7 @@ func arrowPassedKind(t arrow.DataType, uuid bool) cols.Kind {
 	return arrowKind(t)
 }
 
-// arrowReadKind returns what the values of a field are that is read.
+// arrowReadKind returns the kind of the values of a field that is read.
 func arrowReadKind(f arrow.Field) cols.Kind {
 	if isArrowUUID(f) {
 		return cols.Kind{Of: cols.UUID}
@@ -111,7 +112,7 @@ func plainArrow(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// arrowKind returns what values of a type are beyond the type they are read as.
+// arrowKind returns the kind of values of a type, beyond the type they are read as.
 func arrowKind(t arrow.DataType) cols.Kind {
 	switch t := t.(type) {
 	case *arrow.BooleanType:

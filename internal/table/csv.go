@@ -14,11 +14,10 @@ import (
 const sampleRows = 1000
 
 // csvSource reads CSV as encoding/csv understands it: fields may be quoted, a
-// quote inside is doubled, a line may end in \r\n, empty lines are skipped,
-// and every record has as many fields as the first. But a quoted field is what
-// is between its quotes, byte for byte, where encoding/csv turns \r\n into \n.
-// A number may have spaces around it, and an empty field is a null in a column
-// of numbers.
+// quote inside is doubled, a line may end in \r\n, empty lines are skipped, and
+// every record has as many fields as the first. But a quoted field is the bytes
+// between its quotes, where encoding/csv turns \r\n into \n. A number may have
+// spaces around it, and an empty field is a null in a column of numbers.
 type csvSource struct {
 	*pipeline[[]byte]
 	schema []Field
@@ -58,7 +57,7 @@ func openCSV(in *input, o Options, comma byte, named bool) (Source, error) {
 	if s.schema, s.parser.from, err = choose(head.names, head.infer, o); err != nil {
 		return nil, err
 	}
-	if !o.Pass { // as values are; what is passed on keeps its spaces
+	if !o.Pass { // as values are; values that are passed on keep their spaces
 		for i := range s.schema {
 			s.schema[i].Name = strings.TrimSpace(s.schema[i].Name)
 		}
@@ -81,7 +80,7 @@ func openCSV(in *input, o Options, comma byte, named bool) (Source, error) {
 	return s, nil
 }
 
-// Notes returns what was decided about the text.
+// Notes returns the decisions about the text.
 func (s *csvSource) Notes() []string { return s.notes }
 
 // emptyNames returns the columns of an empty input without a header: the
@@ -122,7 +121,7 @@ func skipBOM(in *input) error {
 	return nil
 }
 
-// head is what the first rows tell about an input.
+// head is the information that the first rows give about an input.
 type head struct {
 	names []string
 	size  int // bytes of the header
@@ -187,7 +186,7 @@ type parser struct {
 	dialect
 	fields int             // fields per record
 	from   []int           // for each column of the schema, the number of its field
-	probes bool            // in the last column, what is not of the type is null
+	probes bool            // in the last column, a value that is not of the type is null
 	blanks bool            // an empty line is an empty string
 	nulls  map[string]bool // texts that stand for nothing, nil if there are none
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// dialect is how a text has to be read: what was asked for, and what its first
-// lines say.
+// dialect is how a text has to be read, by the caller's options and the text's
+// first lines.
 type dialect struct {
 	comma  byte
 	quotes bool // a field may be quoted
@@ -23,7 +23,7 @@ const noComma = '\n'
 // separators are those that are looked for, the usual first.
 var separators = []byte(",;\t|")
 
-// lookedAt is the number of records that tell what separates fields.
+// lookedAt is the number of records by which the separator is found.
 const lookedAt = 50
 
 // dialectOf decides how a text is read. comma is 0 if it was not asked for, and

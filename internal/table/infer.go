@@ -11,8 +11,8 @@ import (
 	"github.com/pando-index/pando/internal/table/cols"
 )
 
-// guess is what the values of a column seen so far can be. The zero value has
-// seen nothing.
+// guess is the possible types of the values of a column seen so far. The zero
+// value has seen nothing.
 type guess struct {
 	seen      bool // some value is not empty
 	notInt    bool // some value is not an int64
@@ -69,7 +69,7 @@ func (g *guess) see(b []byte) {
 // exactFloat reports whether float64 holds a whole number as it is.
 func exactFloat(v uint64) bool { return bits.Len64(v)-bits.TrailingZeros64(v) <= 53 }
 
-// loss says what a type that was guessed loses of a column, "" if it loses nothing.
+// loss describes the loss of a column by a guessed type, "" if there is none.
 func (g *guess) loss(f Field) string {
 	switch {
 	case f.Type == String:
@@ -83,8 +83,8 @@ func (g *guess) loss(f Field) string {
 	return ""
 }
 
-// losses returns what types that were guessed lose. from has the number of each column
-// in the input.
+// losses returns the losses by guessed types. from has the number of each column in
+// the input.
 func losses(schema []Field, from []int, guesses []guess, o Options) (notes []string) {
 	for i, f := range schema {
 		f.Name = strings.TrimSpace(f.Name)

@@ -88,7 +88,7 @@ func (c *counted) Read(p []byte) (int, error) {
 // Progress returns the bytes read and their total.
 func (in *input) Progress() (done, total int64) { return in.done.Load(), in.total }
 
-// Close closes what Open opened, but never stdin.
+// Close closes the file that Open opened, but never stdin.
 func (in *input) Close() (err error) {
 	in.closing.Do(func() {
 		for i := len(in.closers) - 1; i >= 0; i-- {
@@ -111,8 +111,8 @@ func (in *input) wrap(err error) error {
 	return &e
 }
 
-// readFailed returns an error that tells why reading stopped before the end.
-// What a reader refuses by a limit of its own is not damage.
+// readFailed returns an error that tells why reading stopped before the end. An
+// error of a reader over a limit of its own does not mean damage.
 func (in *input) readFailed(err error) error {
 	var refused *Error
 	switch {

@@ -33,7 +33,7 @@ type jsonSource struct {
 // Names returns the fields of the first rows.
 func (s *jsonSource) Names() []string { return s.names }
 
-// Notes returns what was decided about the fields.
+// Notes returns the decisions about the fields.
 func (s *jsonSource) Notes() []string { return s.notes }
 
 // Schema implements Source.Schema.
@@ -109,8 +109,8 @@ func (s *jsonSource) choose(names []string, guesses []guess, o Options) (err err
 	return nil
 }
 
-// inferJSON finds the fields of the first rows and their possible types, and what is at
-// the paths. A path that is the name of a field itself is dropped.
+// inferJSON finds the fields of the first rows and their possible types, and the values
+// at the paths. A path that is the name of a field itself is dropped.
 func inferJSON(chunk []byte, paths jsonPaths) (names []string, guesses []guess, err error) {
 	place := map[string]int{}
 	rows := 0

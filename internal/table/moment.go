@@ -56,7 +56,8 @@ var timeLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:0
 	"2006-01-02 15:04:05.999999999Z07", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly, "2006-1-2"}
 
 // ParseNumber returns the number that a text of a kind stands for: that of its day,
-// moment or digits. What the kind cannot hold exactly is an error.
+// moment or digits. It returns an error for a number that the kind cannot hold
+// exactly.
 func ParseNumber(k cols.Kind, text string) (int64, error) {
 	switch k.Of {
 	case cols.Date:

@@ -8,8 +8,8 @@ import (
 
 // scaled returns a decimal number without its point, moved by scale digits, so that
 // 1.5 of scale 2 is 150: its sign and its digits. 1003, 1003.0 and 1.003e3 are the same
-// number. What has more digits behind the point than scale is syntax, and what needs
-// more than 64 bits is size.
+// number. The problem of a number with more digits behind the point than scale is
+// syntax, and of one that needs more than 64 bits size.
 func scaled(b []byte, scale int) (negative bool, v uint64, p problem) {
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
 		negative, b = b[0] == '-', b[1:]
@@ -39,7 +39,7 @@ func scaled(b []byte, scale int) (negative bool, v uint64, p problem) {
 		}
 		if v, p = timesTen(v, zeros+1, uint64(c-'0'), p); p == size {
 			zeros = 0
-			continue // what follows may still be no digit
+			continue // the bytes that follow may still be no digits
 		}
 		zeros = 0
 	}
@@ -131,7 +131,8 @@ func wholeUint(b []byte) (uint64, problem) {
 
 // holdsDigits reports whether a float64 has all digits of the text that it was read
 // from: either the shortest text that stands for it has the same, or that of as many
-// digits, so that what a program wrote with 17 digits or more is held as well.
+// digits, so that a number that a program wrote with 17 digits or more is held as
+// well.
 func holdsDigits(v float64, text []byte) bool {
 	const sure = 15         // digits that every float64 holds
 	const least = 0x1p-1022 // those below have fewer digits

@@ -37,7 +37,7 @@ type parquetSource struct {
 	limit   limit
 	given   atomic.Int64 // rows
 	size    int64
-	probes  bool // in the last column, what is not of the type is null
+	probes  bool // in the last column, a value that is not of the type is null
 }
 
 // Schema implements Source.Schema.
@@ -225,8 +225,8 @@ func parquetWholes(root *parquet.Column, leaves []*parquet.Column, names []strin
 	return columns, all
 }
 
-// parquetType returns the type that a column of a file is mapped to, or what
-// it has that cannot be read.
+// parquetType returns the type that a column of a file is mapped to, or its
+// feature that cannot be read.
 func parquetType(c *parquet.Column, e *format.SchemaElement) (t Type, refused string) {
 	if c.MaxRepetitionLevel() > 0 {
 		return 0, "lists"
@@ -282,7 +282,7 @@ type parquetFiller interface {
 	close()
 }
 
-// filler returns what reads a column of a row group.
+// filler returns the reader of a column of a row group.
 func (s *parquetSource) filler(g *format.RowGroup, c *parquet.Column, f Field) parquetFiller {
 	pages := func(leaf *parquet.Column) *parquet.FilePages {
 		stream := newParquetStream(s.at, &g.Columns[leaf.Index()].MetaData, leaf, s.limit)

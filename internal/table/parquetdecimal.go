@@ -14,7 +14,7 @@ import (
 // an int64.
 const mostScale = 18
 
-// decimalBits returns in how many bits Parquet has decimals of so many digits.
+// decimalBits returns in how many bits Parquet has decimals of the given digits.
 func decimalBits(digits int32) int {
 	if digits <= mostShort {
 		return 32
@@ -37,7 +37,7 @@ func appendWide(buf []byte, n *big.Int) []byte {
 	return append(buf, n.FillBytes(b[:])...)
 }
 
-// errWide is what a decimal is that an int64 cannot hold.
+// errWide is the error for a decimal that an int64 cannot hold.
 var errWide = errors.New("a decimal has more digits than 64 bits hold")
 
 // parquetFailure says why a column cannot be read.
@@ -48,7 +48,7 @@ func parquetFailure(column string, err error) *Error {
 	return &Error{Column: column, What: "the Parquet file is damaged", Err: err}
 }
 
-// parquetDecimal returns what a type says about decimals, nil if it has none.
+// parquetDecimal returns a type's description of its decimals, nil if it has none.
 func parquetDecimal(t parquet.Type) *format.DecimalType {
 	l := t.LogicalType()
 	if l == nil {

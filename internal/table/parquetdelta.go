@@ -20,7 +20,7 @@ type parquetDeltas struct {
 	room               []byte
 }
 
-// newParquetDeltas returns what rewrites the pages of a leaf, nil if they can be read
+// newParquetDeltas returns a rewriter of the pages of a leaf, nil if they can be read
 // as they are.
 func newParquetDeltas(leaf *parquet.Column) *parquetDeltas {
 	if leaf.Type().Kind() != parquet.Int32 {

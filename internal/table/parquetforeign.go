@@ -182,7 +182,7 @@ func (f *parquetForeign) Kind() cols.Kind {
 	return cols.Kind{}
 }
 
-// parquetKind returns what a type is to all formats.
+// parquetKind returns the kind of a type, common to all formats.
 func parquetKind(t parquet.Type) cols.Kind {
 	l := t.LogicalType()
 	if l == nil {

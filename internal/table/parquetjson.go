@@ -20,8 +20,8 @@ func (f *parquetForeign) AppendJSON(buf []byte, i int) []byte {
 // parquetRow is the values of a row's leaves that are not used yet.
 type parquetRow struct{ leaves [][]parquet.Value }
 
-// value adds what a column has. leaf is the number of its first leaf; it is set to
-// that of the first leaf after it.
+// value adds the value of a column. leaf is the number of its first leaf; it is
+// set to that of the first leaf after it.
 func (r *parquetRow) value(buf []byte, c *parquet.Column, leaf *int) []byte {
 	first, level := *leaf, c.MaxDefinitionLevel()
 	if len(r.leaves[first]) == 0 {

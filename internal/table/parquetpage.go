@@ -29,11 +29,12 @@ const parquetStart = 4
 
 // parquetStream is a column of a row group as it would be in a file that is
 // not compressed: it reads pages, unpacks them, and gives them with headers that
-// say so. It takes memory only for what is there: a page's sizes are checked before
-// room is made for them.
+// say so. It takes memory only for bytes that are there: a page's sizes are checked
+// before room is made for them.
 //
-// The library could unpack pages too. But it makes room for whatever a damaged
-// page asks for, and takes all row groups to be packed as the first one is.
+// The library could unpack pages too. But it makes room for any size that a
+// damaged page asks for, and takes all row groups to be packed as the first one
+// is.
 type parquetStream struct {
 	r      *bufio.Reader
 	codec  format.CompressionCodec
@@ -145,8 +146,8 @@ func parquetDecode(b []byte, into any) (n int, err error) {
 	return r.BytesRead(), err
 }
 
-// body reads and unpacks what follows a header. The bytes are good until the
-// next call.
+// body reads and unpacks the bytes that follow a header. The bytes are good
+// until the next call.
 func (p *parquetStream) body(h *format.PageHeader) (body []byte, err error) {
 	n, want := int(h.CompressedPageSize), int(h.UncompressedPageSize)
 	if n <= cap(p.packed) {
@@ -157,7 +158,7 @@ func (p *parquetStream) body(h *format.PageHeader) (body []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("a page is cut short: %w", err)
 	}
-	// Nothing may look beyond a page's end: what is there is of another page.
+	// Nothing may look beyond a page's end: the bytes there are another page's.
 	body = p.packed[:n:n]
 	if h.CRC != 0 && uint32(h.CRC) != crc32.ChecksumIEEE(body) {
 		return nil, errors.New("the checksum of a page is wrong")

@@ -17,8 +17,8 @@ func levelsOf(leaf *parquet.Column) parquetLevels {
 }
 
 // checkRuns checks how many values the runs of a page stand for: few bytes may stand for
-// billions, and the library makes room for as many. What else is wrong with a page is
-// left to the library.
+// billions, and the library makes room for as many. The library finds other faults of a
+// page.
 func (p *parquetStream) checkRuns(h *format.PageHeader, body []byte) error {
 	var encoding format.Encoding
 	var size [2]int // of levels
@@ -60,7 +60,7 @@ func (p *parquetStream) checkRuns(h *format.PageHeader, body []byte) error {
 	return nil
 }
 
-// valuesIn returns how many values of so many bits runs stand for, up to the first that
+// valuesIn returns how many values of width bits runs stand for, up to the first that
 // is not whole, with that.
 func valuesIn(runs []byte, width int) (n int64) {
 	const many = 1 << 40 // more than any limit

@@ -61,7 +61,7 @@ func (p problem) explain(f Field, value string) *Error {
 		e.What = quoted(value) + " does not fit " + f.Type.String()
 		e.Advice = tryType(f.Name, wider(f.Type, value))
 		if t := wider(f.Type, value); f.Type == Int64 && t == Uint64 || f.Type == Uint64 && t == Int64 {
-			// No number type holds what both do.
+			// No number type holds all values of both.
 			e.Advice += ", or, if other values do not fit that, " + f.Name + "=" + String.String()
 		}
 	case fits != fine || f.Type == Float64 || f.Type == Float32:

@@ -22,8 +22,8 @@ func retypeColumn(c *Column, to Field) (err *Error) {
 	return err
 }
 
-// probeColumn gives a column another type. What does not fit is null; it returns how
-// many values do not.
+// probeColumn gives a column another type. A value that does not fit becomes null;
+// it returns how many do not.
 func probeColumn(c *Column, to Field) (misfits int) {
 	convertColumn(c, to, func(row int, _ []byte, _ problem) bool {
 		setNull(c, row)
@@ -149,7 +149,7 @@ type serial struct {
 	in     *input
 	schema []Field
 	fill   func(b *Batch) error // reads the next rows, in their native types
-	probes bool                 // in the last column, what is not of the type is null
+	probes bool                 // in the last column, a value that is not of the type is null
 	rows   int
 	err    error
 }

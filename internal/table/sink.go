@@ -52,7 +52,7 @@ type lineSink struct {
 	replaced int64 // strings that JSON cannot have
 }
 
-// Warnings returns what readers of the output should know.
+// Warnings returns warnings for readers of the output.
 func (s *lineSink) Warnings() []string {
 	if s.replaced == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (s *lineSink) Write(b *Batch) (err error) {
 	return nil
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffered bytes.
 func (s *lineSink) Flush() error { return s.Close() }
 
 // Close implements Sink.Close.

@@ -180,7 +180,7 @@ type arrowSink struct {
 	bytes  bool // some strings are not UTF-8
 }
 
-// Warnings returns what readers of the output should know.
+// Warnings returns warnings for readers of the output.
 func (s *arrowSink) Warnings() []string {
 	if !s.bytes {
 		return nil

@@ -88,9 +88,9 @@ type Options struct {
 	// not. With neither, it is data in a file of lines, or of one column of
 	// numbers.
 	NoHeader, Header bool
-	// Comma separates the fields of a CSV file: one ASCII character. 0 means a
-	// tab in a TSV file, and else what the first lines have: a comma, a semicolon,
-	// a tab or a bar.
+	// Comma separates the fields of a CSV file: one ASCII character. 0 means a tab
+	// in a TSV file, and else the separator of the first lines: a comma, a
+	// semicolon, a tab or a bar.
 	Comma rune
 	// NoQuotes tells that a quote in a CSV file is text like any other.
 	NoQuotes bool
@@ -112,7 +112,8 @@ type Options struct {
 	// Taken are names that no field of such rows may have.
 	Taken []string
 	// Probe is a column that is read once more, as this type, into the last column
-	// of the schema. What is not of the type is null there. Its name may be "".
+	// of the schema. A value that is not of the type is null there. Its name may
+	// be "".
 	Probe Field
 }
 
@@ -133,7 +134,7 @@ func (o *Options) nulls() map[string]bool {
 type Sink interface {
 	// Write adds rows. The batch may be reused afterwards.
 	Write(b *Batch) error
-	// Close writes what is left. It does not close the underlying writer.
+	// Close writes the rest. It does not close the underlying writer.
 	Close() error
 }
 

@@ -19,14 +19,14 @@ import (
 // the format.
 var Packed = []string{".gz", ".gzip", ".zst", ".zstd", ".bz2", ".xz", ".zip"}
 
-// zstdWindow is the maximum memory that a zstd frame may request: what the
-// zstd command accepts by default.
+// zstdWindow is the maximum memory that a zstd frame may request, the zstd
+// command's default.
 const zstdWindow = 128 << 20
 
 // unpackBuffer is the number of bytes that are unpacked at a time.
 const unpackBuffer = 64 << 10
 
-// unpack looks at the first bytes, and decompresses what is compressed.
+// unpack looks at the first bytes, and decompresses compressed input.
 func (in *input) unpack() error {
 	in.r = bufio.NewReaderSize((*counted)(in), unpackBuffer)
 	magic := in.peek("\x1f\x8b", "\x28\xb5\x2f\xfd", "BZh1", xzMagic, "PK\x03\x04")
@@ -161,7 +161,7 @@ func (t *Text) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Live reports whether a Read may wait for what others write.
+// Live reports whether a Read may wait for another process to write.
 func (t *Text) Live() bool { return t.in.pipe }
 
 // Progress returns the bytes read and their total, 0 if that is not known.

@@ -68,8 +68,8 @@ func isUUID(f Field) bool {
 	return f.Kind.Of == cols.UUID
 }
 
-// What Arrow says of fields that have UUIDs, whether their type is one of those that
-// its library was told of or not.
+// Arrow's metadata of fields that have UUIDs, whether their type is one of those
+// that its library was told of or not.
 const (
 	arrowExtension = "ARROW:extension:name"
 	arrowMetadata  = "ARROW:extension:metadata"

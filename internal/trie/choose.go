@@ -7,18 +7,18 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// Where wide nodes are is settled by what a lookup waits for: cache lines. All that
-// the model needs of a sub-tree is counted in one pass over its keys, exactly: the lines
-// that lookups of its keys read in nodes of each depth, and what would be left of nodes
+// A model of the cache lines that a lookup waits for decides where wide nodes are. One
+// pass over the keys of a sub-tree counts all that the model needs, exactly: the lines
+// that lookups of its keys read in nodes of each depth, and the nodes that would be left
 // if only the upper bits of their byte told keys apart. So the cost of every wide node
-// that may take the place of the root of the sub-tree, over so many bytes and bits,
-// is known, and the cheapest is taken, if it is cheaper than the nodes.
+// that may take the place of the root of the sub-tree, for each number of bytes and
+// bits, is known, and the cheapest is taken, if it is cheaper than the nodes.
 //
 // The root of all keys is asked: if it is wide, it takes the place of the root table,
 // too. Below the tops of a root table wide nodes bring nothing (experiment radix-wide:
-// URLs), since what they would take the place of is read so often that it is in the
-// core's cache; so they are made there for experiments alone. There is no wide node
-// below a wide one.
+// URLs), since the nodes that they would replace are read so often that they are in
+// the core's cache; so they are made there for experiments alone. There is no wide
+// node below a wide one.
 
 // Wide says where wide nodes may be. The zero Wide is the best that is known; others
 // are for experiments (radix-wide) and tests.
@@ -27,10 +27,10 @@ type Wide struct {
 	Below       bool    // below the tops of the root table, too, if the root is not wide
 	Price       float64 // in place of widePrice
 	Least       int     // in place of leastWideKeys
-	Bytes, Bits int     // of the root, or of all below: so many, and so many of the last one, if that can be
+	Bytes, Bits int     // of the root, or of all below: bytes, and bits of the last one, if that can be
 }
 
-// What the model reckons with: what a lookup waits for, in cache lines that come from
+// The costs in the model: the time that a lookup waits, in cache lines that come from
 // memory. Measured by experiment radix-wide.
 const (
 	// hotLine is a line that is in the core's own cache, as those are that the most
@@ -85,8 +85,8 @@ func (c *cost) node(children, keys, hot int) {
 	c.bytes += float64(trieForms[kind].size)
 }
 
-// waits returns how long a lookup waits for a line that so many keys have in common:
-// the more they are, the more such lines are in the core's cache.
+// waits returns how long a lookup waits for a line that the given keys have in
+// common: the more they are, the more such lines are in the core's cache.
 func waits(keys float64, hot int) float64 {
 	return 1 - (1-hotLine)*min(1, keys/float64(hot))
 }
@@ -96,13 +96,13 @@ func (c *cost) add(o cost) {
 	c.bytes += o.bytes
 }
 
-// tally is what is counted of a sub-tree.
+// tally is the counts of a sub-tree.
 type tally struct {
 	common int // bytes that all its keys begin with
 	hot    int // how many keys have a line in common that is in the core's cache
 	values values
 	nodes  [deepest + 1]cost   // by depth behind the common bytes
-	upper  [mostWide][8]cost   // what is left of nodes of a depth without so many upper bits
+	upper  [mostWide][8]cost   // nodes of depth i that are left without the j upper bits
 	pairs  [mostWide][9]uint32 // neighbours that a byte tells apart, by the bits from the first that does on
 }
 
@@ -125,8 +125,8 @@ func (t *tally) add(o *tally) {
 	}
 }
 
-// pair counts key k, which has so many bytes in common with the one before it; -1 if
-// it is the first.
+// pair counts key k. bytes is how many it has in common with the one before it; -1
+// if it is the first.
 func (t *tally) pair(keys sortedKeys, k, bytes int) {
 	p := max(bytes-t.common, 0)
 	if p >= mostWide {
@@ -179,9 +179,9 @@ func (t *tally) below(depth int) (c cost) {
 	return c
 }
 
-// of returns the cost of a wide node for the root of n keys and of what is below it; ok is false
-// if it would be larger than nodes of two children each for what it tells apart, which is
-// what a tree takes at most.
+// of returns the cost of a wide node for the root of n keys and of the nodes below it; ok is
+// false if it would be larger than nodes of two children each that tell the same keys apart, the
+// largest a tree can be.
 func (t *tally) of(n, bytes, shift int) (c cost, ok bool) {
 	slots, head, whole := fitWide(&t.values, bytes, shift)
 	c = t.below(bytes)
@@ -234,8 +234,8 @@ func (w Wide) pick(t *tally, n int, plain cost) (bytes, shift int) {
 	return w.Bytes, shift
 }
 
-// choose settles where wide nodes are. behind is the bytes that lead to a top of the
-// root table of so many lines, which is left out if the root is wide.
+// choose decides where wide nodes are. behind is the bytes that lead to a top of the
+// root table of the given lines, which is left out if the root is wide.
 func (g *growth) choose(w Wide, behind, lines int) (table bool, err error) {
 	if w.Off || g.n < w.least() || int64(g.n) >= mostWideKeys {
 		return true, nil
@@ -294,7 +294,7 @@ func (g *growth) recount() error {
 	return nil
 }
 
-// runs calls f with runs of keys that have so many bytes in common: those that begin
+// runs calls f with runs of keys that have depth bytes in common: those that begin
 // among keys [lo, hi). Of runs with less than twice as many keys as least some may be
 // left out.
 func (g *growth) runs(lo, hi, depth, least int, f func(lo, hi int)) {
@@ -316,7 +316,7 @@ func (g *growth) runs(lo, hi, depth, least int, f func(lo, hi int)) {
 	}
 }
 
-// first returns the first key from lo on that has so many bytes in common with key k.
+// first returns the first key from lo on that has depth bytes in common with key k.
 func (g *growth) first(lo, hi, k, depth int) int {
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)

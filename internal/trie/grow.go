@@ -11,12 +11,12 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// A trie grows from its keys in one pass, from the left to the right. What two
-// neighbours have in common says at which depth the node is that parts them: nodes of
-// a greater depth are complete, and become children of others. Spans of keys grow
-// apart from each other; what reaches over the border of a span is left over as
-// sub-trees, and grows together in the end by the same rule. All that depends on the
-// keys alone, not on how many workers there are.
+// A trie grows from its keys in one pass, from the left to the right. The length of
+// the common prefix of two neighbours is the depth of the node that parts them: nodes
+// of a greater depth are complete, and become children of others. Spans of keys grow
+// apart from each other; nodes that reach over the border of a span are left over as
+// sub-trees, and grow together in the end by the same rule. The result depends on the
+// keys alone, not on the number of workers.
 //
 // The first pass counts nodes, so that memory can be taken, the second writes them,
 // and Check goes through the same to compare.
@@ -45,7 +45,7 @@ type bough struct {
 	to     link
 	first  uint32
 	height uint32
-	alike  int   // bytes in common with what is left of it; -1 for nothing there
+	alike  int   // bytes in common with the key to its left; -1 for none
 	wide   *wide // the node that parts it from that, if it is wide: alike is its depth
 }
 
@@ -68,7 +68,7 @@ type grower struct {
 	open   []branching       // of ascending depths
 	last   bough
 	some   bool    // there is a last one
-	rest   []bough // what is left over
+	rest   []bough // sub-trees left over
 	tally  *tally  // of completed nodes, unless nil
 	node   [trieLargest]byte
 }
@@ -214,8 +214,8 @@ func (g *grower) form(b *branching, kind int, own bool) []byte {
 }
 
 // finish completes the nodes that do not reach over the right border, before key end:
-// bytes is what the last key has in common with that one, -1 for none. The children
-// of those that do are left over.
+// bytes is how many the last key has in common with that one, -1 for none. The
+// children of those that do are left over.
 func (g *grower) finish(end, bytes int) {
 	if !g.some {
 		return
@@ -229,7 +229,7 @@ func (g *grower) finish(end, bytes int) {
 	g.rest = append(g.rest, g.last)
 }
 
-// growth is what the first pass finds, and the others need.
+// growth is the result of the first pass, which the others need.
 type growth struct {
 	n       int
 	keys    keySpans
@@ -244,8 +244,9 @@ type growth struct {
 	head      trieHead // counts of nodes
 }
 
-// growthSpan is a span of keys: the numbers of its first nodes, how many neighbours
-// have so many bytes in common, behind those that all have, and what is left over.
+// growthSpan is a span of keys: the numbers of its first nodes, the number of
+// neighbours by the bytes they have in common behind those that all have, and the
+// sub-trees left over.
 type growthSpan struct {
 	counts [trieTypes]uint32
 	alike  [deepest]uint32
@@ -253,8 +254,8 @@ type growthSpan struct {
 	tally  tally
 }
 
-// survey goes through the keys of a trie and counts its nodes. Keys out of order are
-// layout.ErrUnsorted.
+// survey goes through the keys of a trie and counts its nodes. It returns
+// layout.ErrUnsorted for keys out of order.
 func survey(n int, keys keySpans, workers int, stop func() bool) (*growth, error) {
 	g := &growth{n: n, keys: keys, workers: par.Workers(workers), stop: stop}
 	if int64(n) >= leafBit {
@@ -402,8 +403,8 @@ func (g *growth) partedFrom(keys sortedKeys, k int) parting {
 	return parting{keys: keys, wides: g.wides[i:], key: -1}
 }
 
-// by returns the wide node that parts key k from the one before it, nil for none. They
-// have so many bytes in common. It is called for ascending keys.
+// by returns the wide node that parts key k from the one before it, nil for none.
+// bytes is the length of their common prefix. It is called for ascending keys.
 func (p *parting) by(k, bytes int) *wide {
 	for len(p.wides) > 0 && p.wides[0].hi <= k {
 		p.wides, p.key = p.wides[1:], -1

@@ -14,8 +14,8 @@ const shownKeys = 64
 const mostShown = 256
 
 // trieLook shows the keys of a trie in parts, and which nodes a search goes through.
-// The nodes themselves have no levels that stand over all keys, which is what a look
-// is made of.
+// The nodes themselves have no levels that stand over all keys, of which a look is
+// made.
 type trieLook struct {
 	*trie
 	probe func(i int) order.Probe

@@ -28,7 +28,7 @@ type Numbers[C layout.Code] struct {
 // Kind returns the layout's name.
 func (Numbers[C]) Kind() layout.Kind { return Name }
 
-// Formats lists what tries can be in a file.
+// Formats lists the formats of tries in files.
 func (Numbers[C]) Formats() []*snapshot.Format { return []*snapshot.Format{numbersInFile} }
 
 // Settle reports whether the layout is asked for, by its name. Values are apart.
@@ -112,8 +112,8 @@ func (l Numbers[C]) Build(src layout.Source[C], cfg layout.Config) (layout.Tree[
 	return t, nil
 }
 
-// Outline returns what the memory of a trie in a file must be like: how large its
-// nodes and its table are shows when it is opened.
+// Outline returns the segments that a trie in a file must have: the sizes of its
+// nodes and its table are known when it is opened.
 func (Numbers[C]) Outline(n int, in layout.InFile) (layout.Outline, error) {
 	return layout.Outline{Sizes: trieSizes[C](n, -1, -1, layout.Config{ValSize: in.ValSize})}, nil
 }
@@ -310,7 +310,7 @@ func (t *NumberTree[C]) Stats() layout.Stats {
 	return s
 }
 
-// Format returns what the trie is in a file.
+// Format returns the format of the trie in a file.
 func (t *NumberTree[C]) Format() *snapshot.Format { return numbersInFile }
 
 // Shape is that of tries: the header says nothing of them.

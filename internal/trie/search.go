@@ -12,13 +12,13 @@ import (
 type visit struct {
 	key   string
 	at    link
-	depth int64 // of the last node; the next must be deeper, whatever the bytes of a file are
+	depth int64 // of the last node; the next must be deeper, even in a damaged file
 	i     int32
 	stage int8
 	short bool           // it has begun at a shortcut
 	miss  bool           // no link leads on: the leaf is another key's
 	slot  *link          // of a wide node, once it is known
-	asked *shortcut.Asks // takes what the next step will read; nil if no other search is under way
+	asked *shortcut.Asks // takes the lines that the next step will read; nil if no other search is under way
 }
 
 // step goes through an inner node. Where no link leads on, it goes to the first key
@@ -58,8 +58,8 @@ func (t *trie) step(v *visit) {
 	t.ask(v.asked, next, v.key, uint(d)+1)
 }
 
-// ask adds what a step through an inner node will read. depth is where the node most
-// likely tells keys apart.
+// ask adds the lines that a step through an inner node will read. depth is where the
+// node most likely tells keys apart.
 func (t *trie) ask(a *shortcut.Asks, l link, key string, depth uint) {
 	at := unsafe.Pointer(t.at(l))
 	switch kind := l.kind(); kind {
@@ -77,7 +77,7 @@ func (t *trie) ask(a *shortcut.Asks, l link, key string, depth uint) {
 	}
 }
 
-// askKey adds what the next look at a leaf will read.
+// askKey adds the lines that the next look at a leaf will read.
 func (t *trie) askKey(v *visit) {
 	if rank := int(v.at &^ leafBit); rank < t.n {
 		at, lines := t.keys.lies(rank, int(v.stage))
@@ -90,7 +90,7 @@ func (t *trie) askKey(v *visit) {
 
 // search sets ranks[i] to the first entry that is keys[i], or to -1; or to the number
 // of entries below, where below is true. Many are under way at a time: all take a step,
-// then what their next steps will read is asked for.
+// then the lines of their next steps are prefetched.
 func (t *trie) search(keys []string, ranks []int, below bool) {
 	for len(keys) > 0 {
 		n := min(len(keys), bucketKeys)
@@ -228,7 +228,7 @@ func (t *trie) seekFromRoot(key string, after bool) (rank int, equal bool) {
 // way of the key has led to one that it has its first bytes in common with, and no key
 // is more like it; order is that of the two.
 func (t *trie) resolve(key string, alike, order int, after bool) int {
-	l, right := t.root, link(0) // what follows the sub-tree
+	l, right := t.root, link(0) // right follows the sub-tree
 	for depth := int64(-1); l.isInner(); {
 		h := t.at(l)
 		d := int64(h.depth)

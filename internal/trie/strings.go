@@ -29,7 +29,7 @@ type Strings struct {
 // Kind returns the layout's name.
 func (Strings) Kind() layout.Kind { return Name }
 
-// Formats lists what tries can be in a file.
+// Formats lists the formats of tries in files.
 func (Strings) Formats() []*snapshot.Format { return []*snapshot.Format{stringsInFile} }
 
 // Serves reports whether the layout is asked for, by its name.
@@ -151,8 +151,8 @@ func buildStrings(g *growth, src inOrder, starts []uint64, block *arena.Block, s
 	return t, nil
 }
 
-// Outline returns what the memory of a trie in a file must be like: how large its
-// nodes and its table are shows when it is opened.
+// Outline returns the segments that a trie in a file must have: the sizes of its
+// nodes and its table are known when it is opened.
 func (Strings) Outline(n int, _ layout.InFile) (layout.Outline, error) {
 	return layout.Outline{Sizes: []int{-1, -1, 8 * (n + 1), -1}}, nil
 }
@@ -242,7 +242,7 @@ func (t *StringTree) Rank(keys []string, ranks []int) { t.search(keys, ranks, tr
 func (t *StringTree) PrefetchFrom(vals unsafe.Pointer, size int) { t.vals, t.valSize = vals, size }
 
 // together is how many bytes of strings share a piece of memory when they are copied
-// out: so much is held, at most, by whoever holds one of them.
+// out: holding one of them holds this much at most.
 const together = 1 << 10
 
 // CopyKeys sets dst to the strings from lo on, several of them in one piece of memory.
@@ -287,7 +287,7 @@ func (t *StringTree) Stats() layout.Stats {
 	return t.stats(8*len(t.list.offsets) + len(t.list.data))
 }
 
-// Format returns what the trie is in a file.
+// Format returns the format of the trie in a file.
 func (t *StringTree) Format() *snapshot.Format { return stringsInFile }
 
 // Shape is that of strings: the header says nothing of them.

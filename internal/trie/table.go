@@ -12,8 +12,8 @@ import (
 	"github.com/pando-index/pando/internal/shortcut"
 )
 
-// Table says what the root table of a trie is like. The zero Table is the best that is
-// known; others are for experiments (cuart-root).
+// Table describes the root table of a trie. The zero Table is the best that is known;
+// others are for experiments (cuart-root).
 type Table struct {
 	Off   bool // there is none
 	Bytes int  // behind the common prefix that lead to a top; 0 for as many as leave 8 entries for each
@@ -23,8 +23,8 @@ type Table struct {
 // may be larger than that of a tree that changes.
 const mostTrieTops = 1 << 24
 
-// tops returns how many tops there are for so many bytes behind the common prefix, at
-// most: keys that are shorter have none.
+// tops returns how many tops there are at most for the given bytes behind the common
+// prefix: keys that are shorter have none.
 func (g *growth) tops(bytes int) int {
 	n := 1
 	for i := range g.spans {
@@ -54,7 +54,7 @@ func (g *growth) tableOf(t Table) (bytes, lines int) {
 	return bytes, g.linesFor(bytes)
 }
 
-// linesFor returns the lines of a table for so many bytes behind the common prefix.
+// linesFor returns the lines of a table for the given bytes behind the common prefix.
 func (g *growth) linesFor(bytes int) int { return 1 + g.tops(bytes)/shortcut.LineFill }
 
 // plan settles the root table and wide nodes, and returns the sizes of the segments of
@@ -191,7 +191,8 @@ func (g *growth) readWides(t *trie) error {
 	return g.recount()
 }
 
-// checkTable returns an error for a root table that is not what nodes and keys make.
+// checkTable returns an error for a root table that does not follow from nodes and
+// keys.
 func (t *trie) checkTable(g *growth) error {
 	s := shortcut.Table{Depth: int(t.head.depth), Skip: int(t.head.skip)}
 	lines, behind := len(t.table)/int(unsafe.Sizeof(shortcut.Line{})), s.Depth-s.Skip

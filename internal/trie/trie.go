@@ -50,7 +50,7 @@ type trie struct {
 	n      int
 	head   *trieHead // the first line of segment 0
 	root   link
-	places [8]trieArray    // by type; what is behind the last has none
+	places [8]trieArray    // by type; numbers behind the last have none
 	short  *shortcut.Table // nil for none
 	keys   trieKeys
 	nodes  []byte
@@ -91,7 +91,7 @@ const (
 	trieLargest = 64 + 4*256
 )
 
-// trieType returns the least type for so many children.
+// trieType returns the smallest type with room for the given children.
 func trieType(children int) int {
 	kind := trie4
 	for trieForms[kind].most < children {
@@ -127,8 +127,8 @@ type trieArray struct {
 	count uint32
 }
 
-// nowhere is what a link leads to that no tree has: one of a file that is damaged, or
-// of memory that was given back.
+// nowhere is the target of links that no tree has: those of a damaged file, or of
+// memory that was given back.
 var nowhere [trieLargest]byte
 
 // trieKeys is the keys of a trie, in order.
@@ -155,7 +155,7 @@ func (h *trieHead) sizeOfNodes() (n int64) {
 }
 
 // openTrie makes a trie of n keys over the first two segments of a block. Nothing is
-// read but the head: whatever the bytes are, no search leaves the block.
+// read but the head: even if the bytes are damaged, no search leaves the block.
 func openTrie(n int, keys trieKeys, b *arena.Block) (*trie, error) {
 	t := &trie{n: n, keys: keys, nodes: b.Segment(0), table: b.Segment(1), block: b}
 	const line = int(unsafe.Sizeof(trieHead{}))

@@ -10,7 +10,7 @@ import (
 
 // A wide node tells keys apart by several bytes at once (START: "The self-tuning
 // adaptive radix tree", Fent, Jungmair, Kipf and Neumann, 2020). It is a table of
-// links, indexed by what the next bytes of a key are among those that keys have there:
+// links, indexed by the ranks of a key's next bytes among those that keys have there:
 //
 //	 0  first   rank of the first key below
 //	 4  depth   bytes that all keys below begin with
@@ -32,8 +32,8 @@ import (
 // node's bytes go on with the least. That is why all searches in order are right: keys
 // of a slot are neighbours.
 //
-// A slot without keys has the rank of the first key behind it, with type 0. So what
-// follows a slot is always known from the next.
+// A slot without keys has the rank of the first key behind it, with type 0. So the
+// rank behind a slot is always known from the next.
 type wideHead struct {
 	first uint32 // to own as a trieNode has them
 	depth uint32
@@ -63,8 +63,8 @@ const (
 	mostWideKeys = numberMax
 )
 
-// slot returns the slot for the bytes of a key behind the node's depth. Whatever the
-// bytes of a file are, it reads none but the first size bytes of the node.
+// slot returns the slot for the bytes of a key behind the node's depth. Even in a
+// damaged file it reads none but the first size bytes of the node.
 func (h *wideHead) slot(rest string, size int) (slot uint32) {
 	n := int(h.count)
 	if size = min(size, int(h.lines)*lineBytes); n > mostWide || size < widePlaces+8*n {
@@ -181,7 +181,7 @@ func (t *trie) linkAt(l link, slot uint32) *link {
 type wide struct {
 	lo, hi int // its keys
 	number uint32
-	head   []byte // what is before its links
+	head   []byte // the bytes before its links
 	height atomic.Uint32
 }
 

@@ -22,9 +22,9 @@ type Batch[C order.Code] struct {
 	// goroutines call it, and it may be asked again.
 	Fill func(lo int, keys, vals []C, kinds []uint8)
 	// Own is operations that are in page-locked memory just as Fill would set them:
-	// they may travel from there. What is not is nil.
+	// they may travel from there. Other columns are nil.
 	Own Columns[C]
-	// Answer, unless nil, gets what operations from lo on have found, when Fill will
+	// Answer, unless nil, gets the results of operations from lo on, when Fill will
 	// not be asked again: had alone where Old is false. Several goroutines call it.
 	Answer func(lo int, old []C, had []uint8)
 	Old    bool
@@ -43,8 +43,8 @@ func (b *Batch[C]) less(before, now int) {
 	}
 }
 
-// Apply does a batch, all of it or nothing: on the GPU, if it takes it. What the GPU has
-// not done the CPU does.
+// Apply does all operations of a batch or none: on the GPU, if it takes the batch, else
+// on the CPU, which also does the operations that a failing GPU leaves undone.
 func (t *Twin[C]) Apply(b *Batch[C]) (err error) {
 	if t.opts.Changes == 0 || b.N < t.opts.Changes || t.down.Load() != nil {
 		t.Alone(func() (changed []C) {
@@ -85,8 +85,8 @@ func (t *Twin[C]) instead(b *Batch[C], lo int) error {
 	return nil
 }
 
-// onGPU does operations [lo, hi) on the GPU, and returns what they come to. The
-// stripes are held.
+// onGPU does operations [lo, hi) on the GPU, and returns their effects. The
+// caller holds all stripes.
 func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 	if err := t.Down(); err != nil {
 		return nil, err
@@ -115,8 +115,8 @@ func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 	return r, nil
 }
 
-// handOut hands out what operations from lo on have found. That may go where values
-// came from, which the CPU needed until now.
+// handOut hands out the results of operations from lo on. They may overwrite the
+// batch's values, which are no longer needed.
 func (t *Twin[C]) handOut(b *Batch[C], lo int, answers *run[C]) {
 	piece := t.gpu.staging.piece
 	for _, s := range answers.parts {
@@ -129,10 +129,10 @@ func (t *Twin[C]) handOut(b *Batch[C], lo int, answers *run[C]) {
 	t.spare.keep(answers.parts)
 }
 
-// fetch copies what a batch comes to into the log's memory, and what it has found
-// if that was asked for. All is there when it returns. A batch that travels all
-// together does not wait for that, and does not know yet how many changes it comes
-// to: it copies as many as there may be.
+// fetch copies the effects of a batch into the log's memory, and its answers if
+// the caller asks for them. All are there when it returns. A batch that travels
+// all together does not wait for that, and does not know yet how many effects it
+// has: it copies as many as there may be.
 func (t *Twin[C]) fetch(ops *chunked.Ops, asksOld bool, r, answers *run[C]) error {
 	e, st, whole := ops.Effects, t.gpu.side, ops.N <= t.gpu.staging.together
 	n := e.N
@@ -157,8 +157,8 @@ func (t *Twin[C]) fetch(ops *chunked.Ops, asksOld bool, r, answers *run[C]) erro
 }
 
 // fetchRun queues copies of n keys and vals, unless these are 0, and kinds, of a
-// batch of so many operations: one copy where all lie one behind the other and are
-// to be so, too.
+// batch of ops operations: one copy where all lie one behind the other on both
+// sides.
 func (t *Twin[C]) fetchRun(st device.Stream, whole bool, r *run[C], ops, n int, keys, vals, kinds device.Ptr) error {
 	width := sizeOf[C]()
 	r.n = n

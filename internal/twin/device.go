@@ -20,7 +20,7 @@ type onDevice[C order.Code] struct {
 	buffers [bufferCount]buffer
 	latest  int // the buffer whose operations the tree may still be writing
 	staging staging
-	desk    []byte        // page-locked, for what does not travel in buckets
+	desk    []byte        // page-locked, for batches that do not travel in buckets
 	side    device.Stream // in which values of a large batch come, and runs of the log go back
 	brought device.Event  // that values are there
 	values  vector.OnDevice
@@ -41,20 +41,21 @@ func (b *buffer) free(dev device.Device) error {
 	return dev.Free(at)
 }
 
-// What buffers hold.
+// The buffers, by contents.
 const (
 	opsBuffer  = iota // keys, vals and kinds of a batch, one behind the other
 	nextBuffer        // the same, of a large batch that comes while the one before is written
-	oldBuffer         // what it has found: old, then had
+	oldBuffer         // its answers: old, then had
 	keysBuffer        // for ranks and ranges
 	valsBuffer
 	runsBuffer
-	effectBuffer // what it comes to: keys, vals and kinds
+	effectBuffer // its effects: keys, vals and kinds
 	bufferCount
 )
 
-// buffer returns device memory of at least so many bytes. What it held is gone.
-// Where there is not so much memory, the buffer stays, for what is smaller.
+// buffer returns device memory of at least the given bytes. Its contents are
+// lost. Where there is not so much memory, the buffer stays as it is, for
+// smaller batches.
 func (g *onDevice[C]) buffer(which, bytes int) (device.Ptr, error) {
 	b := &g.buffers[which]
 	if bytes <= b.room {
@@ -108,12 +109,12 @@ type batch[C order.Code] struct {
 	fill func(lo int, keys, vals []C, kinds []uint8)
 	// own is operations in page-locked memory of the caller: those of them that are.
 	own Columns[C]
-	// answer, unless nil, gets what operations from lo on have found: had alone where
+	// answer, unless nil, gets the results of operations from lo on: had alone where
 	// old is false. Several goroutines call it.
 	answer func(lo int, old []C, had []uint8)
 	old    bool
-	// fetch, unless nil, fetches what the batch comes to, and what it has found if
-	// asks is true, instead of answer: see chunked.Ops.
+	// fetch, unless nil, fetches the effects of the batch, and its answers if asks
+	// is true, instead of answer: see chunked.Ops.
 	fetch   func(ops *chunked.Ops) error
 	asks    bool
 	workers int
@@ -149,10 +150,10 @@ func (g *onDevice[C]) stage() (_ []byte, err error) {
 }
 
 // stageOps is the number of keys or entries that travel at a time where they do not
-// in buckets; or half as many operations, with what they find.
+// in buckets; or half as many operations, with their results.
 const stageOps = 256 << 10
 
-// place returns a batch with device memory for it, and for what it finds.
+// place returns a batch with device memory for it, and for its results.
 func (g *onDevice[C]) place(b *batch[C]) (*chunked.Ops, error) {
 	column := device.Aligned(b.n * sizeOf[C]())
 	ops := &chunked.Ops{N: b.n, Kind: uint32(b.kind), Sorted: b.sorted}
@@ -183,9 +184,9 @@ func (g *onDevice[C]) place(b *batch[C]) (*chunked.Ops, error) {
 }
 
 // opsBuffer returns device memory for the operations of a batch. Few travel in the
-// tree's stream, behind what it has to do. Others come in other streams while the
-// batch before is being written, and must leave that alone: where there is memory
-// for both. Where there is not, one of them has all that there is.
+// tree's stream, behind the work queued there. Others come in other streams while
+// the batch before is being written, and must leave that alone: where there is
+// memory for both. Where there is not, one of them has all that there is.
 func (g *onDevice[C]) opsBuffer(b *batch[C], bytes int) (device.Ptr, error) {
 	which := opsBuffer
 	if b.n > g.staging.together && g.latest == opsBuffer {
@@ -203,7 +204,7 @@ func (g *onDevice[C]) opsBuffer(b *batch[C], bytes int) (device.Ptr, error) {
 	return at, err
 }
 
-// placeEffects takes device memory for what a batch comes to.
+// placeEffects takes device memory for the effects of a batch.
 func (g *onDevice[C]) placeEffects(ops *chunked.Ops) (err error) {
 	column := device.Ptr(device.Aligned(ops.N * sizeOf[C]()))
 	at, err := g.buffer(effectBuffer, 2*int(column)+ops.N)
@@ -272,7 +273,7 @@ func (g *onDevice[C]) find(v version, n, workers int, fill func(lo int, keys []C
 	return g.staging.run(&finding[C]{g.staging.course(n), v, fill, answer}, n, workers)
 }
 
-// close gives the device back, with what the staging has of it.
+// close gives the device back, with the staging's memory.
 func (g *onDevice[C]) close() (err error) {
 	if g.tree != nil {
 		err = g.tree.Wait()

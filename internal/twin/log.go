@@ -13,7 +13,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// run is what one batch comes to, each key once and in order, in segments.
+// run is the effects of one batch, each key once and in order, in segments.
 type run[C order.Code] struct {
 	t     *Twin[C]
 	parts []*segment[C]
@@ -35,7 +35,7 @@ func (r *run[C]) cut(n int) (rest []*segment[C]) {
 	return nil
 }
 
-// Get returns what the run says of a key, if it says something.
+// Get returns the run's effect on a key. known is whether there is one.
 func (r *run[C]) Get(key C) (val C, ok, known bool) {
 	for _, s := range r.parts {
 		if s.n > 0 && key <= s.keys[s.n-1] {
@@ -59,8 +59,8 @@ func (r *run[C]) Free() { r.t.spare.keep(r.parts) }
 // Size returns the number of changes.
 func (r *run[C]) Size() int { return r.n }
 
-// A run is what a log keeps. A function of a type parameter is checked and not compiled,
-// where a variable has all of a tree compiled with this package.
+// A log keeps runs. A function of a type parameter is checked and not compiled, where a
+// variable has all of a tree compiled with this package.
 func _[C order.Code]() { var _ backlog.Run[C, C] = (*run[C])(nil) }
 
 // segment is changes in page-locked memory.
@@ -72,7 +72,7 @@ type segment[C order.Code] struct {
 	n          int
 }
 
-// newSegment returns page-locked memory for so many operations.
+// newSegment returns page-locked memory for ops operations.
 func newSegment[C order.Code](dev device.Device, ops int) (*segment[C], error) {
 	memory, err := dev.HostAlloc(2*device.Aligned(ops*sizeOf[C]()) + ops)
 	if err != nil {
@@ -81,9 +81,8 @@ func newSegment[C order.Code](dev device.Device, ops int) (*segment[C], error) {
 	return &segment[C]{memory: memory, room: ops}, nil
 }
 
-// lay says that a segment has n keys, unless keys is false, vals and kinds one
-// behind the other, at a distance of so many bytes, and reports whether it has room
-// for that.
+// lay divides a segment into n keys, unless keys is false, n vals and n kinds, one
+// behind the other, column bytes apart, and reports whether it has room for that.
 func (s *segment[C]) lay(n, column int, keys bool) bool {
 	at, bytes := s.memory, n*sizeOf[C]()
 	if s.keys = nil; keys {
@@ -99,7 +98,7 @@ func (s *segment[C]) lay(n, column int, keys bool) bool {
 	return true
 }
 
-// get returns what the segment says of a key, if it says something.
+// get returns the segment's effect on a key. known is whether there is one.
 func (s *segment[C]) get(key C) (val C, ok, known bool) {
 	if i, there := slices.BinarySearch(s.keys[:s.n], key); there {
 		return s.vals[i], s.kinds[i] == op.Set, true
@@ -111,8 +110,8 @@ func (s *segment[C]) get(key C) (val C, ok, known bool) {
 // one.
 const (
 	segmentOps   = 1 << 20 // operations in the largest,
-	segmentStep  = 8       // which has so many times those of the next,
-	segmentSizes = 3       // and so on
+	segmentStep  = 8       // times as many as in the next smaller size,
+	segmentSizes = 3       // number of sizes
 )
 
 // spareSegments is segments for later runs.

@@ -22,7 +22,7 @@ type Solo[C order.Code] struct {
 	entries atomic.Int64
 	lost    error
 	closed  bool
-	taken   map[*chunked.Snapshot[C]]weak.Pointer[SoloSnapshot[C]] // snapshots that have not been released, and who has them
+	taken   map[*chunked.Snapshot[C]]weak.Pointer[SoloSnapshot[C]] // snapshots that have not been released, and their users
 	forget  runtime.Cleanup
 }
 
@@ -54,8 +54,9 @@ func (s *Solo[C]) use(f func() error) error {
 	return s.run(f)
 }
 
-// run runs f, for who has the device to itself. A device that has failed is not
-// used again, unless it was only short of memory: then everything is as it was.
+// run runs f. The caller has the device to itself. A device that has failed is
+// not used again, unless it was only short of memory: then everything is as it
+// was.
 func (s *Solo[C]) run(f func() error) error {
 	if s.lost != nil {
 		return s.lost
@@ -98,7 +99,7 @@ func (s *Solo[C]) change(f func() error) error {
 // collections is how often the collector looks for snapshots, as in package arena.
 const collections = 3
 
-// Lost returns what has happened to the device, or nil.
+// Lost returns the error of a lost device, or nil.
 func (s *Solo[C]) Lost() error {
 	s.gpu.Lock()
 	defer s.gpu.Unlock()
@@ -149,7 +150,7 @@ func (s *Solo[C]) counted(err error) error {
 	return err
 }
 
-// Single does one operation, and returns what was there before.
+// Single does one operation, and returns the value before, and whether there was one.
 func (s *Solo[C]) Single(kind op.Kind, key, val C) (old C, had bool, err error) {
 	err = s.Apply(&Batch[C]{
 		N: 1, Kinds: true, Old: true,

@@ -11,9 +11,9 @@ import (
 )
 
 // SoloSnapshot is a Solo as it was: a version of the tree in the GPU's memory,
-// which keeps what it needs while the tree goes on. Its methods may be called from
-// any goroutine, and wait for each other and for the tree's. It outlives Close of
-// the tree, and a GPU that is lost takes it along.
+// which keeps its leaves and chunks while the tree goes on. Its methods may be
+// called from any goroutine, and wait for each other and for the tree's. It
+// outlives Close of the tree, and a GPU that is lost takes it along.
 type SoloSnapshot[C order.Code] struct {
 	s      *Solo[C]
 	at     *chunked.Snapshot[C] // nil when it was released
@@ -36,13 +36,13 @@ func (s *Solo[C]) Snapshot() (*SoloSnapshot[C], error) {
 	return v, err
 }
 
-// sweep releases what was forgotten, and gives the device of a closed tree back
-// with the last.
+// sweep releases forgotten snapshots, and gives the device of a closed tree
+// back with the last.
 func (s *Solo[C]) sweep() {
 	s.gpu.Lock()
 	defer s.gpu.Unlock()
 	if s.closed {
-		// What a GPU says that is given back is of no interest.
+		// Errors of a GPU that is given back do not matter.
 		s.releaseForgotten()
 		s.giveBack()
 		return
@@ -106,7 +106,8 @@ func (v *SoloSnapshot[C]) Runs(first, offsets []int, keys, vals []C) error {
 	return v.use(func() error { return v.s.gpu.runs(v.at, first, offsets, keys, vals) })
 }
 
-// Release gives up what only the snapshot needs. A second Release does nothing.
+// Release gives up memory that only the snapshot needs. A second Release does
+// nothing.
 func (v *SoloSnapshot[C]) Release() error {
 	s := v.s
 	s.gpu.Lock()

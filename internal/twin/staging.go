@@ -12,25 +12,25 @@ import (
 
 // staging is the page-locked memory through which operations and answers travel,
 // a bucket at a time: workers fill some while others are on their way, or are
-// searched, and hand out what is back. There is no CPU that could answer instead:
-// where a bucket fails, the batch does, and run returns why.
+// searched, and hand out the results of others. There is no CPU that could answer
+// instead: where a bucket fails, the batch does, and run returns why.
 type staging struct {
 	flow.Schedule[bucket]
 	flow    flow.Flow[bucket]
-	slots   int // that are there,
-	in, out int // with so many bytes each
+	slots   int // number of slots
+	in, out int // bytes of each slot
 	failed  atomic.Pointer[error]
 	sizes
 }
 
 // sizes are numbers of operations.
 type sizes struct {
-	few      int // so many are a goroutine's work
-	direct   int // from so many on operations in the caller's page-locked memory travel from there
-	together int // changes, up to so many travel all together: see stageOps
-	bucket   int // at most so many are in a bucket
+	few      int // enough for a goroutine's work
+	direct   int // from this number on, operations in the caller's page-locked memory travel from there
+	together int // up to this number, changes travel all together: see stageOps
+	bucket   int // most operations of a bucket
 	piece    int // that a goroutine fills, or hands out, at a time: a multiple of 32
-	bring    int // from so many on values travel in buckets behind the keys, while these are sorted
+	bring    int // from this number on, values travel in buckets behind the keys, while these are sorted
 }
 
 // usual are the sizes outside of tests. Copies and launches of a bucket cost some
@@ -59,8 +59,8 @@ func (g *staging) open(dev device.Device) {
 	g.Fail = func(err error) { g.failed.CompareAndSwap(nil, &err) }
 }
 
-// ensure makes room for the buckets of a batch of n operations, of codes of so many
-// bytes. Until the next batch there is no more need of memory.
+// ensure makes room for the buckets of a batch of n operations, with codes of width
+// bytes. The batch then needs no more memory.
 func (g *staging) ensure(n, width int) error {
 	size := g.of(n)
 	slots := min((n+size-1)/size, flow.MaxFlight)
@@ -90,8 +90,8 @@ func (g *staging) run(w flow.Work[bucket], n, workers int) error {
 	return nil
 }
 
-// course is what all ways through the slots have in common. Of flow.Work it lacks
-// what a way does.
+// course is the common part of all ways through the slots. It lacks the methods
+// of flow.Work that differ.
 type course struct {
 	n, next int // operations, and those that are in buckets already
 	size    int // of a bucket,
@@ -124,7 +124,7 @@ func (c *course) Rest()                                          {}
 func (c *course) Spare() (lo, hi int, ok bool)                   { return 0, 0, false }
 func (c *course) Answer(lo, hi int)                              {}
 
-// sending brings operations to the GPU: what there is an address for.
+// sending brings operations to the GPU: the columns that have an address there.
 type sending[C order.Code] struct {
 	course
 	fill              func(lo int, keys, vals []C, kinds []uint8)
@@ -132,7 +132,7 @@ type sending[C order.Code] struct {
 }
 
 // columns returns where keys, vals and kinds of a bucket are in its slot; nil for
-// what does not travel.
+// columns that do not travel.
 func (j *sending[C]) columns(s *flow.Slot[bucket]) (keys, vals []C, kinds []uint8) {
 	n, part := s.Bucket.n, device.Aligned(s.Bucket.n*sizeOf[C]())
 	if j.keys != 0 {
@@ -173,7 +173,7 @@ func (j *sending[C]) Send(s *flow.Slot[bucket], st device.Stream) error {
 	return copyIn(st, j.kinds+device.Ptr(lo), kinds)
 }
 
-// copyIn copies what there is.
+// copyIn queues a copy of src to dst, unless src is nil.
 func copyIn[T uint8 | uint32 | uint64](st device.Stream, dst device.Ptr, src []T) error {
 	if src == nil {
 		return nil
@@ -181,7 +181,7 @@ func copyIn[T uint8 | uint32 | uint64](st device.Stream, dst device.Ptr, src []T
 	return st.CopyIn(dst, arena.Bytes(src))
 }
 
-// receiving hands out what operations have found.
+// receiving hands out the results of operations.
 type receiving[C order.Code] struct {
 	course
 	answer   func(lo int, old []C, had []uint8)

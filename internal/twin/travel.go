@@ -91,8 +91,8 @@ type together[C order.Code] struct {
 	ops    *chunked.Ops
 	st     device.Stream
 	column int    // bytes of keys, and of vals, up to where the next begin
-	stage  []byte // keys, vals, kinds, and behind them what was found: old, had; nil where they are too many for it
-	// What comes from the caller's memory: keys, and the rest.
+	stage  []byte // keys, vals, kinds, and behind them the results: old, had; nil where they are too many for it
+	// Columns that travel from the caller's memory: keys, and the rest.
 	ownKeys, ownRest bool
 }
 
@@ -170,7 +170,7 @@ func (j *together[C]) send() error {
 // looksSorted notes whether keys ascend: a few of them often do.
 func (j *together[C]) looksSorted(keys []C) { j.ops.Sorted = j.ops.Sorted || slices.IsSorted(keys) }
 
-// fill sets the stage to keys, or what else there is, or both, and returns where
+// fill sets the stage to keys, or the other columns, or both, and returns where
 // they end.
 func (j *together[C]) fill(first, rest bool) (end int) {
 	var to Columns[C]
@@ -190,7 +190,7 @@ func (j *together[C]) fill(first, rest bool) (end int) {
 	return end
 }
 
-// bring brings what is not keys. The tree's stream waits for it.
+// bring brings the columns beside the keys. The tree's stream waits for it.
 func (j *together[C]) bring() error {
 	b, ops := j.b, j.ops
 	if !j.ownRest {
@@ -205,7 +205,7 @@ func (j *together[C]) bring() error {
 	})
 }
 
-// beside runs f, which copies what the caller has: in the tree's stream where that
+// beside runs f, which copies the caller's memory: in the tree's stream where that
 // does not take long, or in the one beside it, and lets the tree's wait for it. So
 // keys come while the batch before is written, values while keys are sorted.
 func (j *together[C]) beside(f func(device.Stream) error) error {

@@ -1,12 +1,12 @@
 // Package twin keeps a tree in host memory and its twin on a GPU the same.
 //
-// Large batches run on the GPU. What they come to, each key once and in order,
-// is copied back to page-locked memory, the log; with that the batch is accepted,
+// Large batches run on the GPU. Their effects, each key once and in order, are
+// copied back to page-locked memory, the log; with that the batch is accepted,
 // whatever becomes of the GPU. In the background the log is folded into the tree
 // in host memory. Single operations and small batches run there; the keys that
 // they have changed are noted, and reach the GPU with its next batch.
 //
-// What keeps the order is in package backlog.
+// Package backlog keeps the order.
 package twin
 
 import (
@@ -50,7 +50,7 @@ type Options struct {
 	Changes int
 	// Log is the most operations that the log holds; 0 is a default.
 	Log int
-	// Room is the most device memory that the twin may take; 0 is what there is.
+	// Room is the most device memory that the twin may take; 0 means all there is.
 	Room int64
 	// Flat is chunked.Options.Flat.
 	Flat int
@@ -81,7 +81,8 @@ func New[C order.Code](cpu *bplus.Tree[C], dev device.Device, opts Options) (*Tw
 	return t, nil
 }
 
-// load copies what the tree in host memory has to the GPU. Nobody else uses it.
+// load copies the entries of the tree in host memory to the GPU. No other goroutine
+// uses the tree.
 func (t *Twin[C]) load() (err error) {
 	keys, vals := make([]C, 0, loadPiece), make([]C, 0, loadPiece)
 	send := func() {

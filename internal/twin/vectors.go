@@ -6,8 +6,8 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
-// Summarize sets out to what the values from lo[i] to hi[i] come to for each i, all
-// at one moment, and reports whether the GPU could.
+// Summarize sets out[i] to the summary of the values from lo[i] to hi[i], for each
+// i, all at one moment, and reports whether the GPU could.
 func (t *Twin[C]) Summarize(typ vector.Type, lo, hi []C, out []vector.Summary) bool {
 	return t.read(func() error { return t.gpu.summarize(typ, lo, hi, out) })
 }
@@ -44,7 +44,7 @@ func (g *onDevice[C]) histogram(typ vector.Type, lo, hi C, bounds []uint64, coun
 	return g.vectors().Histogram(typ, ranges[0], bounds, g.tree.Vectors, counts)
 }
 
-// vectors returns what works on values.
+// vectors returns the OnDevice that works on values.
 func (g *onDevice[C]) vectors() *vector.OnDevice {
 	if g.values.Stream == nil {
 		g.values.Device, g.values.Stream = g.dev, g.tree.Stream()

@@ -7,7 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// Op is what a change does to a value.
+// Op is the operation of a change.
 type Op uint8
 
 const (
@@ -18,15 +18,14 @@ const (
 	Set         // A takes its place
 )
 
-// Change is what becomes of values: the same of equal ones. A and B are bits of
-// values.
+// Change is a function of values. A and B are bits of values.
 type Change struct {
 	Op
 	Type
 	A, B uint64
 }
 
-// Value returns what becomes of a value, by their bits.
+// Value returns the changed value, by their bits.
 func (c *Change) Value(v uint64) uint64 {
 	c.run(unsafe.Pointer(&v), 1, 1, 8)
 	return v

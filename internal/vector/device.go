@@ -37,7 +37,7 @@ type OnDevice struct {
 	params               kernel.Params
 
 	most int // units of a launch at most; 0 is mostUnits
-	unit int // integers of a unit; 0 is what there should be
+	unit int // integers of a unit; 0 means the usual number
 }
 
 // Launch queues a kernel of a set that works on units.
@@ -93,7 +93,7 @@ func JoinedParts(k simd.Kind) int {
 	return Block / 4
 }
 
-// Sum sets out to what each of some ranges comes to, by launches of a kernel.
+// Sum sets out to the summary of each range, by launches of a kernel.
 func (d *OnDevice) Sum(t Type, ranges []Range, launch Launch, out []Summary) error {
 	if err := d.load(&d.set, d.Sums); err != nil {
 		return err
@@ -123,11 +123,11 @@ func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error 
 	return nil
 }
 
-// joins reports whether the parts of a range of so many units are joined before they
-// come back: the same for all of its launches, since it is a level of its sum. Each
-// launch but the last must then have as many units as whole joined parts have; with
-// less room a joined part would end with the launch, and floats be added in another
-// order.
+// joins reports whether the parts of a range of the given units are joined before
+// they come back: the same for all of its launches, since it is a level of its sum.
+// Each launch but the last must then have as many units as whole joined parts have;
+// with less room a joined part would end with the launch, and floats be added in
+// another order.
 func (d *OnDevice) joins(k simd.Kind, units int) bool {
 	per := JoinedParts(k)
 	return units > Block && d.room%per == 0 && units <= d.room*per
@@ -151,7 +151,7 @@ func (d *OnDevice) apart(all *tally, r Range, unit int, launch Launch) error {
 }
 
 // together adds the units of a range to a tally, whose parts it joins. All launches are
-// queued at once, and what they come to is copied out when all are done.
+// queued at once, and their results are copied out when all are done.
 func (d *OnDevice) together(all *tally, r Range, unit int, launch Launch) error {
 	per := JoinedParts(all.kind)
 	whole := unit * per // values of a joined part
@@ -261,7 +261,7 @@ func (b *unitBatch) send() error {
 	return nil
 }
 
-// finish notes what the last range comes to.
+// finish notes the result of the last range.
 func (b *unitBatch) finish() {
 	if b.any {
 		b.out[b.last] = b.now.summary()
@@ -355,7 +355,7 @@ func (d *OnDevice) load(set **kernel.Set, src kernel.Source) (err error) {
 	return err
 }
 
-// grow makes room for so many units, or for as many as a launch has.
+// grow makes room for the given units, or for as many as a launch has.
 func (d *OnDevice) grow(units int) (err error) {
 	if d.most == 0 {
 		d.most = mostUnits
@@ -403,7 +403,7 @@ func (d *OnDevice) free() (err error) {
 	return err
 }
 
-// Close gives everything back. What was never used has nothing.
+// Close gives everything back. An OnDevice that was never used has nothing.
 func (d *OnDevice) Close() (err error) {
 	for _, set := range []**kernel.Set{&d.set, &d.bins} {
 		if *set != nil {

@@ -73,9 +73,9 @@ func (b *bins) block(at unsafe.Pointer, n int) {
 }
 
 // ranked is bounds as a tree: the bin of a value is its rank among them. A rank
-// counts what is below a key, and a bin has what is not above: so the tree has the
-// code before that of each bound. Bounds that no number is below have none, and
-// are counted by base.
+// counts the bounds below a key, and a bin has those not above: so the tree has
+// the code before that of each bound. Bounds that no number is below have none,
+// and are counted by base.
 type ranked[C simd.Code] struct {
 	kind simd.Kind
 	tree layout.Tree[C]

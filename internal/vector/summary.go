@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// Summary is what Summarize finds.
+// Summary is the result of Summarize.
 type Summary struct {
 	Count int
 	// Low and High are the sum of integers, exactly, in two's complement; Sum is
@@ -79,7 +79,7 @@ func (t *tally) addInteger(low, high uint64) {
 	t.high, _ = bits.Add64(t.high, high, carry)
 }
 
-// add takes what comes behind.
+// add adds the values that follow in order.
 func (t *tally) add(next *tally) {
 	t.count += next.count
 	t.min, t.max = min(t.min, next.min), max(t.max, next.max)

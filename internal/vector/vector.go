@@ -1,7 +1,7 @@
-// Package vector has what vector operations compute over values in key order:
-// sums, extremes, histograms, conditions and changes. It knows no index: values
-// come from a Source, piece by piece, and run through the routines of package
-// simd a block at a time, on all workers.
+// Package vector computes vector operations over values in key order: sums,
+// extremes, histograms, conditions and changes. It knows no index: values come
+// from a Source, piece by piece, and run through the routines of package simd a
+// block at a time, on all workers.
 //
 // # The order of additions
 //
@@ -23,7 +23,7 @@
 // small numbers to 0 and without fusing. A warp of a GPU is a block's 32 lanes,
 // reads 32 values next to each other at a time, and adds the lanes up by shuffles
 // (device/kernel/tally.h). The sums of many blocks are joined by a second launch;
-// what then is left of them is little, and the CPU's (OnDevice).
+// the CPU adds up the few that are left (OnDevice).
 //
 // Integers have no such trouble: their sum is exact, and cut to their type at the
 // end, as if each addition had wrapped.
@@ -105,7 +105,7 @@ type sink interface {
 }
 
 // Reader takes values in runs of any length and hands them on in blocks. It
-// copies what does not come in blocks.
+// copies values that do not come in blocks.
 type Reader struct {
 	t    Type
 	to   sink
@@ -199,7 +199,7 @@ func (r *Reader) Took(n int) {
 	}
 }
 
-// end hands on what is left.
+// end hands on the last, incomplete block.
 func (r *Reader) end() {
 	if r.n > 0 {
 		r.to.block(unsafe.Pointer(&r.kept), r.n)

@@ -69,7 +69,7 @@ func need(sizes []int, n int, cfg Config) (int64, error) {
 	return inAll(sizes, int(least.size()), words, cfg)
 }
 
-// inAll returns the bytes that a list takes with a directory of so many bytes
+// inAll returns the bytes that a list takes with a directory of the given bytes
 // and words in its root.
 func inAll(sizes []int, directory, words int, cfg Config) (int64, error) {
 	pages, err := arena.Need(sizes, cfg.pagesFor(sizes))
@@ -84,7 +84,7 @@ func inAll(sizes []int, directory, words int, cfg Config) (int64, error) {
 	return pages + more + root, err
 }
 
-// within compares the limit with what a list takes.
+// within compares the limit with the bytes of a list.
 func (cfg *Config) within(need int64) error {
 	if need += cfg.Beside; cfg.Limit > 0 && need > cfg.Limit {
 		return fmt.Errorf("%w: needs %d bytes, the limit is %d", arena.ErrLimit, need, cfg.Limit)
@@ -145,8 +145,8 @@ func (b *builder) build() (err error) {
 	return b.keep(words)
 }
 
-// fits checks what is known before there is a directory: the least that the
-// list takes, and that the strings of no page are too long together.
+// fits checks the bounds that are known before there is a directory: the least
+// that the list takes, and that the strings of no page are too long together.
 func (b *builder) fits() error {
 	least, err := need(b.sizes, b.n, b.cfg)
 	if err != nil {
@@ -171,7 +171,7 @@ func (b *builder) fits() error {
 }
 
 // directoryFirst makes the directory before there is a list, and compares the
-// limit with what both will take. It returns the root's words.
+// limit with the bytes of both. It returns the root's words.
 func (b *builder) directoryFirst() ([]uint64, error) {
 	if b.order == nil && !partial.Sorted(b.keys, b.cfg.Workers) {
 		return nil, layout.ErrUnsorted
@@ -349,15 +349,15 @@ func (b *builder) buildDirectory() (words []uint64) {
 }
 
 // part is the list with a directory of its own, which has the root alone: a
-// worker builds what is below one of the root's words.
+// worker builds the nodes below one of the root's words.
 func (b *builder) part() *Tree {
 	t := *b.Tree
 	t.directory = directory{nodes: []node{b.nodes[0]}}
 	return &t
 }
 
-// adopt adds what a worker has built, whose numbers begin at the root's, and
-// returns the link to it.
+// adopt adds the nodes that a worker has built, whose numbers begin at the
+// root's, and returns the link to it.
 func (b *builder) adopt(part *builder, link uint32) uint32 {
 	nodes, words := uint32(len(b.nodes)-1), uint32(len(b.words))
 	shift := func(link uint32) uint32 {

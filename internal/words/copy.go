@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// chunkBytes bounds the memory that keys share which are copied out together: so
-// much is held, at most, by whoever holds one of them. An allocation for each
-// takes longer than the search and the copies of a range (experiment range-iter).
+// chunkBytes bounds the memory that keys share which are copied out together:
+// holding one of them holds this much at most. An allocation for each takes
+// longer than the search and the copies of a range (experiment range-iter).
 const chunkBytes = 1 << 10
 
 // CopyKeys sets dst to the strings from lo on. They are copies, several of them

@@ -18,7 +18,7 @@ type run struct {
 // ambiguous says that the word alone does not tell a page.
 func (r run) ambiguous() bool { return r.pages > 1 || r.more }
 
-// divided is what a node's program makes of its pages.
+// divided is a node's pages as its program divides them.
 type divided struct {
 	words []uint64 // distinct
 	links []uint32 // first page of each

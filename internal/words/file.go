@@ -16,9 +16,9 @@ func (t *Tree) Segments() [][]byte {
 	return append(t.root.Segments(), t.memory, t.pages, t.bytes)
 }
 
-// Open makes a list of n strings over a block whose first segments hold
-// one. Nothing is read but the first line of the directory: whatever the bytes
-// are, no search leaves the block. Check says whether they are a list.
+// Open makes a list of n strings over a block whose first segments hold one.
+// Nothing is read but the first line of the directory: even if the bytes are
+// damaged, no search leaves the block. Check says whether they are a list.
 func Open(n int, block *arena.Block) (*Tree, error) {
 	t := &Tree{n: n, count: pagesFor(n), pages: block.Segment(3), bytes: block.Segment(4), blocks: []*arena.Block{block}}
 	if want := t.count * pageBytes; len(t.pages) != want {

@@ -238,7 +238,7 @@ func (t *Tree) halve(lo, hi int, before func(string) bool) int {
 	return lo
 }
 
-// Work says what it takes to find keys that are in the list: the full keys
+// Work returns the cost of finding keys that are in the list: the full keys
 // that are compared, where one for each key is the least.
 func (t *Tree) Work(keys []string) (compared int) {
 	g := groups.Get().(*group)

@@ -9,7 +9,7 @@ import (
 // Kind is the layout's name, which it shares with that of compressed numbers.
 const Kind layout.Kind = "compressed"
 
-// What a tree is in a file.
+// The format of a tree in a file.
 var (
 	inFile = &snapshot.Format{
 		Number: 7, Name: "words", Version: 2, Strings: true,
@@ -25,7 +25,7 @@ type Layout struct{}
 // Kind returns the layout's name.
 func (Layout) Kind() layout.Kind { return Kind }
 
-// Formats lists what trees can be in a file.
+// Formats lists the formats of trees in files.
 func (Layout) Formats() []*snapshot.Format { return []*snapshot.Format{inFile} }
 
 // Serves reports whether the layout is asked for: by its name, or as the best.
@@ -62,7 +62,7 @@ func (Layout) Open(n int, _ layout.InFile, b *arena.Block) (layout.StringTree, e
 	return t, nil
 }
 
-// Format returns what the tree is in a file.
+// Format returns the format of the tree in a file.
 func (t *Tree) Format() *snapshot.Format { return inFile }
 
 // Shape is that of strings: the header says nothing of them.

@@ -35,8 +35,8 @@ const nodeBytes = int(unsafe.Sizeof(node{}))
 // linkNode marks links to nodes.
 const linkNode = 1 << 31
 
-// maxDepth bounds the nodes on a way: keys that are longer alike than so many
-// nodes can tell are left to full comparisons.
+// maxDepth bounds the nodes on a way: keys whose common prefix is too long for
+// as many nodes are left to full comparisons.
 const maxDepth = 8
 
 // counts is the first line of the directory's memory.

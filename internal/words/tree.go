@@ -36,8 +36,8 @@ import (
 // be led astray: that shows when full keys are compared, and Find is done; for
 // a rank, the search goes on from there by full keys, in steps that double.
 //
-// What is read after Release is zeros, and what a damaged file holds may be
-// anything: results are then nonsense, but nothing outside is touched.
+// After Release all bytes read as zeros, and a damaged file may hold any bytes:
+// results are then garbage, but nothing outside is touched.
 type Tree struct {
 	n     int
 	count int // pages

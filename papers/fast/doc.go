@@ -1,4 +1,4 @@
-// Package fast is what belongs to one paper alone: Kim et al., "FAST: Fast Architecture
+// Package fast is the code for one paper alone: Kim et al., "FAST: Fast Architecture
 // Sensitive Tree Search on Modern CPUs and GPUs" (SIGMOD 2010). The layouts that Pando has
 // of it are internal/paged, packed and words; README.md says where everything is.
 //

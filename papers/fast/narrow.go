@@ -11,7 +11,7 @@ import (
 
 // Narrow is a way to search a line with vectors of 128 bits, as the FAST paper
 // does (section 5.1.2): blocks of three keys, the one of the upper two levels
-// first, then the four under it. What differs is how the three bits of a
+// first, then the four under it. The ways differ in how the three bits of a
 // comparison become the number of a child.
 type Narrow uint8
 

@@ -24,7 +24,7 @@ type Sorted[C order.Code] struct {
 }
 
 // maxPortion is the most that a worker sorts at a time, and sortBucket the most
-// that it asks the layout for at once: what package exec has, too.
+// that it asks the layout for at once, as in package exec.
 const (
 	maxPortion = 1 << 20
 	sortBucket = 8 << 10
@@ -92,8 +92,8 @@ func (r *sortRoom[C]) sorted(keys []C) ([]C, []uint32) {
 	return order.Sort(r.codes, r.codesTmp, r.places, r.placesTmp, 1)
 }
 
-// grown returns a slice of length n, the same if it is long enough. What it
-// holds is of no use.
+// grown returns a slice of length n, the same if it is long enough. Its
+// contents are undefined.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

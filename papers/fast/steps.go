@@ -10,9 +10,9 @@ import (
 	"github.com/pando-index/pando/internal/simd"
 )
 
-// What is here takes the optimisations of the FAST paper one by one (figure
-// 6): plain binary search, then pages, lines, vectors, and several queries
-// under way. All ranks are those of paged.Tree.Rank.
+// This file takes the optimisations of the FAST paper one by one (figure 6):
+// plain binary search, then pages, lines, vectors, and several queries under
+// way. All ranks are those of paged.Tree.Rank.
 
 // keysInLine returns the number of keys that fit a line.
 func keysInLine[C simd.Code]() int {
@@ -43,8 +43,9 @@ type PageTree[C simd.Code] struct {
 	sorted []C // leaves of as many keys as a line holds
 }
 
-// NewPageTree makes the tree over sorted keys, in pages of so many binary levels:
-// 10 are 4 KiB of 32-bit keys, 19 are 2 MiB. The keys are kept, as its leaves.
+// NewPageTree makes the tree over sorted keys, in pages of the given binary
+// levels: 10 are 4 KiB of 32-bit keys, 19 are 2 MiB. The keys are kept, as its
+// leaves.
 func NewPageTree[C simd.Code](sorted []C, levels int) *PageTree[C] {
 	geo := paged.Geometry{K: 1, L: 1, P: max(levels, 1)}
 	p := &PageTree[C]{sorted: sorted}
@@ -128,7 +129,7 @@ func lineOf[C simd.Code](s *simd.Step, x int) []C {
 }
 
 // RankLevels ranks in any tree level by level, in groups of queries: whole lines
-// at a time, with the widest vectors. It is what Rank was before simd.Stairs.
+// at a time, with the widest vectors. It is Rank without simd.Stairs.
 func RankLevels[C simd.Code](t *paged.Tree[C], flight int, keys []C, ranks []int) {
 	steps, leaf := t.Steps(), *t.Leaves()
 	leaf.From, leaf.Levels, leaf.Top = 1, 1, 1 // a search that has come to its leaf

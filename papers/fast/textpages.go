@@ -10,8 +10,9 @@ import (
 )
 
 // TextPages is the rival of the radix tree for strings that change: pages of strings
-// by partial keys, as the words layout has them, under a B+-tree. It has what the
-// comparison needs (experiment strings-tree): one goroutine, no deletes, no snapshots.
+// by partial keys, as the words layout has them, under a B+-tree. It has only the
+// operations of the comparison (experiment strings-tree): one goroutine, no deletes,
+// no snapshots.
 //
 //	node   up to 64 lowest keys, and the 8 bytes of each behind what all of them
 //	       begin with: a key is compared with these, and with whole keys where equal
@@ -91,7 +92,7 @@ func (x *textNode) child(key string) int {
 	return lo - 1
 }
 
-// learn computes what all lowest keys have in common, and the words behind it.
+// learn computes the common prefix of all lowest keys, and the words behind it.
 func (x *textNode) learn() {
 	if x.n < 2 {
 		return
@@ -116,7 +117,7 @@ func (p *textPage) partial(key string) uint32 {
 // find returns the place of a key in a page, and reports whether it is there.
 func (p *textPage) find(key string) (at int, ok bool) { return p.findBy(key, p.partial(key)) }
 
-// findBy is find for whoever has the partial key.
+// findBy is find for a caller that has the partial key.
 func (p *textPage) findBy(key string, q uint32) (at int, ok bool) {
 	at, _ = slices.BinarySearch(p.partials[:p.n], q)
 	for ; at < p.n && p.partials[at] == q; at++ {
@@ -127,8 +128,8 @@ func (p *textPage) findBy(key string, q uint32) (at int, ok bool) {
 	return 0, false
 }
 
-// place returns where a key that is not in a page belongs. Partial keys lead astray
-// whoever is not there, so whole keys decide.
+// place returns where a key that is not in a page belongs. Partial keys lead a
+// missing key astray, so whole keys decide.
 func (p *textPage) place(key string) int {
 	at, _ := slices.BinarySearchFunc(p.places[:p.n], key, func(place uint64, key string) int {
 		at, n := place>>32, uint32(place)

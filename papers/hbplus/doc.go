@@ -1,4 +1,4 @@
-// Package hbplus is what belongs to one paper alone: Shahvarani and Jacobsen, "A Hybrid
+// Package hbplus is the code for one paper alone: Shahvarani and Jacobsen, "A Hybrid
 // B+-tree as Solution for In-Memory Indexing on CPU-GPU Heterogeneous Computing Platforms"
 // (SIGMOD 2016). Its trees are Pando's own, internal/implicit, bplus and mirror; README.md
 // says where everything is.

@@ -6,15 +6,15 @@ import (
 	"github.com/pando-index/pando/internal/flow"
 )
 
-// Predict returns what the cost model of section 5.4 of the HB+-tree paper says:
-// the time from one bucket to the next where they overlap in some way, from
-// times that were measured one bucket after the other.
+// Predict returns the prediction of the cost model of section 5.4 of the
+// HB+-tree paper: the time from one bucket to the next where they overlap in
+// some way, from times that were measured one bucket after the other.
 //
 // Where buckets overlap, no worker waits for the last piece of its bucket, so
-// what counts of the CPU's time is how long it is busy. Two things the paper
-// does not have: only one bucket is filled and sent at a time, which bounds
-// small ones; and the CPU answers queries of its own while it has nothing else
-// to do, so that fewer are left for the buckets.
+// only the time that the CPU is busy counts. Two things the paper does not
+// have: only one bucket is filled and sent at a time, which bounds small ones;
+// and the CPU answers queries of its own while it has nothing else to do, so
+// that fewer are left for the buckets.
 func Predict(t flow.Times, o flow.Overlap) time.Duration {
 	gpu := t.GPU()
 	switch o {

@@ -6,9 +6,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Throttled is a device whose kernels run in few blocks: to see what a smaller
-// GPU would do. It is for kernels that search numbers: they take their queries
-// in rounds, so that few threads answer all of them. Those that copy entries or
+// Throttled is a device whose kernels run in few blocks, to simulate a smaller
+// GPU. It is for kernels that search numbers: they take their queries in
+// rounds, so that few threads answer all of them. Those that copy entries or
 // search strings have a thread for each, and must not be throttled.
 type Throttled struct {
 	device.Device
@@ -18,7 +18,7 @@ type Throttled struct {
 // Throttle wraps a device. Closing the wrapper closes the device.
 func Throttle(d device.Device) *Throttled { return &Throttled{Device: d} }
 
-// Limit makes later launches have so many blocks at most, 0 for no limit.
+// Limit bounds later launches to the given number of blocks, 0 for no limit.
 func (t *Throttled) Limit(blocks int) { t.most.Store(int64(blocks)) }
 
 // NewStream makes a stream that keeps to the limit. It is a device.Persister

@@ -87,7 +87,7 @@ func inPlace[C bplus.Code](t *bplus.Tree[C], q *Queries[C], lo, hi, workers int,
 	return rest, failed
 }
 
-// Synchronous does queries as the paper's synchronous method does: whoever
+// Synchronous does queries as the paper's synchronous method does: a worker that
 // changes an inner node puts it into a queue, and one thread brings the mirror up
 // to date meanwhile. When it returns the mirror has all changes.
 func Synchronous[C bplus.Code](t *bplus.Tree[C], m *Mirror[C], q *Queries[C], workers int) error {
@@ -122,7 +122,7 @@ func Synchronous[C bplus.Code](t *bplus.Tree[C], m *Mirror[C], q *Queries[C], wo
 	return nil
 }
 
-// Mirror is a copy of a tree's inner nodes: what the paper keeps in the GPU's
+// Mirror is a copy of a tree's inner nodes, which the paper keeps in the GPU's
 // memory. One goroutine at a time may use it.
 type Mirror[C bplus.Code] struct {
 	leaves, uppers [][]byte // parts of mirrorPart nodes, made when needed

@@ -27,13 +27,13 @@ type PagesMemory struct {
 }
 
 // PageBytes returns the size of a page of order pairs whose keys and values have
-// so many bits.
+// the given bits.
 func PageBytes(bits, order int) int { return 16 + 2*order*bits/8 }
 
 // MaxPageThreads is the most threads of a block that the kernels take.
 const MaxPageThreads = 1024
 
-// Outcome is what became of an operation.
+// Outcome is the outcome of an operation.
 type Outcome uint8
 
 // The outcomes. An operation without room has changed nothing.
@@ -43,7 +43,7 @@ const (
 	NoRoom // the key was not there, and there is no memory for it
 )
 
-// Kernels launches what PagesSource has, of a set that was loaded with it.
+// Kernels launches the kernels of PagesSource, of a set that was loaded with it.
 type Kernels struct{ Set *kernel.Set }
 
 // Params is room for the arguments of one launch. A caller keeps one per stream.
@@ -131,7 +131,7 @@ func (s Kernels) Clear(st device.Stream, t *PagesMemory) error {
 	return st.Fill(t.Memory, 0, 16)
 }
 
-// Insert inserts n pairs, one after the other, by one block of so many
+// Insert inserts n pairs, one after the other, by one block of the given
 // threads: with n = 1, Kaczmarek's single insert in one launch. vals gets the
 // values that were there, outcomes an Outcome for each.
 func (s Kernels) Insert(st device.Stream, p *Params, t *PagesMemory, bits, threads int, keys, vals device.Ptr, n int, outcomes device.Ptr) error {

@@ -28,8 +28,8 @@ type Pages[C simd.Code] struct {
 	own    bool // the kernels
 }
 
-// NewPages returns an empty tree with pages of order pairs, and memory for so
-// many pages. It loads the kernels, and unloads them at the end.
+// NewPages returns an empty tree with pages of order pairs, and memory for the
+// given number of pages. It loads the kernels, and unloads them at the end.
 func NewPages[C simd.Code](d device.Device, order, pages, threads int) (*Pages[C], error) {
 	set, err := kernel.LoadOnly(d, PagesSource)
 	if err != nil {
@@ -104,7 +104,7 @@ func (p *Pages[C]) end(err error) error {
 	return err
 }
 
-// Load replaces what is in the tree by ascending, distinct keys, with fill of
+// Load replaces the tree's contents by ascending, distinct keys, with fill of
 // them a page.
 func (p *Pages[C]) Load(keys, vals []C, fill int) error {
 	k, err := p.lend(arena.Bytes(keys))
@@ -193,7 +193,7 @@ func (w *pagesWalk[C]) head(at int) (count, level, next int) {
 	return int(binary.LittleEndian.Uint32(m)), int(binary.LittleEndian.Uint32(m[4:])), int(binary.LittleEndian.Uint32(m[8:]))
 }
 
-// column returns so many keys or values of a page.
+// column returns n keys or values of a page.
 func (w *pagesWalk[C]) column(at, from, n int) []C {
 	var c C
 	size := int(unsafe.Sizeof(c))
@@ -202,7 +202,7 @@ func (w *pagesWalk[C]) column(at, from, n int) []C {
 	return out
 }
 
-// visit walks over a page and what is below it.
+// visit walks over a page and the pages below it.
 func (w *pagesWalk[C]) visit(at, level int, high C) error {
 	if at >= w.used {
 		return fmt.Errorf("page %d of %d", at, w.used)

@@ -1,5 +1,5 @@
-// Package machine opens what the trees of papers/thesis and papers/kaczmarek live on: a
-// GPU, or an interpreter of their kernels that runs anywhere.
+// Package machine opens the device for the trees of papers/thesis and papers/kaczmarek:
+// a GPU, or an interpreter of their kernels that runs anywhere.
 package machine
 
 import (

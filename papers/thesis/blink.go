@@ -13,8 +13,8 @@ import (
 //go:generate clang-19 -x cuda --cuda-gpu-arch=sm_70 --cuda-device-only -nocudainc -nocudalib --cuda-feature=+ptx70 -O3 -I../../internal/device/kernel -S testdata/blinkparts.cu -o testdata/blinkparts.ptx
 
 // Blink is the thesis' latched tree on a device (docs/latches.md): keys, and
-// values of the same width. Its methods must not be called at once; what runs at
-// once are the operations of a batch.
+// values of the same width. Its methods must not be called at once; only the
+// operations of a batch run at once.
 type Blink[C simd.Code] struct {
 	Tree    BlinkMemory
 	Shape   BlinkShape
@@ -28,8 +28,8 @@ type Blink[C simd.Code] struct {
 }
 
 // NewBlink returns an empty tree with nodes of order pairs, 16 or 32, and memory
-// for so many nodes. It loads the kernels, which takes a driver seconds, and
-// unloads them at the end.
+// for the given number of nodes. It loads the kernels, which takes a driver
+// seconds, and unloads them at the end.
 func NewBlink[C simd.Code](d device.Device, order, nodes int) (*Blink[C], error) {
 	set, err := kernel.LoadOnly(d, BlinkSource)
 	if err != nil {
@@ -86,8 +86,7 @@ func (b *Blink[C]) Close() (err error) {
 	return err
 }
 
-// lend returns device memory with a copy of what a slice has, until the batch
-// ends.
+// lend returns device memory with a copy of a slice, until the batch ends.
 func lend[C simd.Code, T any](b *Blink[C], s []T) (device.Ptr, error) {
 	bytes := arena.Bytes(s)
 	p, err := b.d.Alloc(max(len(bytes), 4))
@@ -108,7 +107,7 @@ func (b *Blink[C]) end(err error) error {
 	return err
 }
 
-// Load replaces what is in the tree by ascending, distinct keys, with fill of
+// Load replaces the tree's contents by ascending, distinct keys, with fill of
 // them a node.
 func (b *Blink[C]) Load(keys, vals []C, fill int) error {
 	k, err := lend(b, keys)
@@ -151,8 +150,8 @@ func (b *Blink[C]) One(op BlinkOp, key, val C) (was C, outcome BlinkOutcome, err
 	return vals[0], outcomes[0], err
 }
 
-// batch launches the kernel of gets, of sets if there are no ops, or of what
-// these say.
+// batch launches the kernel of gets, of sets if there are no ops, or of the
+// given ops.
 func (b *Blink[C]) batch(get bool, ops []BlinkOp, keys, vals []C) ([]BlinkOutcome, error) {
 	outcomes := make([]BlinkOutcome, len(keys))
 	var kinds device.Ptr

@@ -92,7 +92,7 @@ func (im *BlinkImage[C]) Check() (keys, vals []C, err error) {
 	return w.keys, w.vals, nil
 }
 
-// visit walks over a node and what is below it.
+// visit walks over a node and the nodes below it.
 func (w *blinkWalk[C]) visit(at, level int, low, high C) error {
 	n, err := w.im.node(at)
 	if err != nil {

@@ -39,14 +39,14 @@ type BlinkMemory struct {
 	How      uint32     // BlinkLinks and the like
 }
 
-// What a latched tree does, as bits.
+// The options of a latched tree, as bits.
 const (
 	BlinkLinks = 1 << iota // it follows side links; without, a B+-tree begins again at the root where it meets a latch
 	BlinkPeeks             // inner nodes below the root are read once, and not looked at again
 	BlinkTops              // a block copies the root once, when it begins
 )
 
-// BlinkOp is what an operation of a mixed batch does.
+// BlinkOp is the kind of an operation of a mixed batch.
 type BlinkOp uint8
 
 // The operations. Each leaves the value that it found where its own was.
@@ -56,7 +56,7 @@ const (
 	BlinkDelete
 )
 
-// BlinkOutcome is what became of an operation.
+// BlinkOutcome is the outcome of an operation.
 type BlinkOutcome uint8
 
 // The outcomes. An operation without room has changed nothing.
@@ -66,7 +66,7 @@ const (
 	BlinkNoRoom // the key was not there, and there is no memory for it
 )
 
-// BlinkShape is what kernels of a latched tree are chosen by.
+// BlinkShape selects the kernels of a latched tree.
 type BlinkShape struct {
 	Bits  int // of keys, and of values: 32 or 64
 	Order int // pairs of a node: 16 or 32
@@ -87,7 +87,7 @@ func (s BlinkShape) grid(n int) device.Grid {
 
 func (s BlinkShape) name(op string) string { return fmt.Sprintf("blink%s%dx%d", op, s.Bits, s.Order) }
 
-// Kernels launches what BlinkSource has, of a set that was loaded with it.
+// Kernels launches the kernels of BlinkSource, of a set that was loaded with it.
 type Kernels struct{ Set *kernel.Set }
 
 // Params is room for the arguments of one launch. A caller keeps one per stream.
@@ -123,10 +123,10 @@ type blinkBuildParams struct {
 	below                 uint32
 }
 
-// Batch carries out n operations at once, in no order but that of as many
-// that stand side by side as a tile has lanes: gets if get is true, sets if kinds is 0, otherwise what
-// kinds (BlinkOp) say. vals has the values to set, and gets those that were
-// there; outcomes gets a BlinkOutcome for each.
+// Batch carries out n operations at once, in no order but that of as many that stand side by side
+// as a tile has lanes: gets if get is true, sets if kinds is 0, otherwise by kinds (BlinkOp).
+// vals has the values to set, and gets those that were there; outcomes gets a BlinkOutcome for
+// each.
 func (s Kernels) Batch(st device.Stream, p *Params, t *BlinkMemory, shape BlinkShape, get bool, kinds, keys, vals device.Ptr, n int, outcomes device.Ptr) error {
 	p.batch = blinkParams{tree: *t, kinds: kinds, keys: keys, vals: vals, n: uint32(n), outcomes: outcomes}
 	op := "Mixed"

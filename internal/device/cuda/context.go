@@ -24,8 +24,8 @@ type context struct {
 
 	lost atomic.Pointer[error] // the error of every call once the context is dead
 
-	// capture is held while a stream is captured, and for reading by those
-	// who wait for the whole context, which the driver refuses meanwhile.
+	// capture is held while a stream is captured, and for reading by goroutines
+	// that wait for the whole context, which the driver refuses meanwhile.
 	capture sync.RWMutex
 }
 

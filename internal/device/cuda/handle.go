@@ -50,7 +50,7 @@ type block struct {
 	address uintptr
 }
 
-// ledger records what a device has to free. The zero ledger is empty.
+// ledger records the blocks that a device has to free. The zero ledger is empty.
 type ledger struct {
 	mu      sync.Mutex
 	objects map[io.Closer]struct{} // streams, events, modules, ranges, graphs: they remove themselves
@@ -94,8 +94,8 @@ func (l *ledger) pinned(b []byte) bool {
 	return false
 }
 
-// takeBlock removes a block and reports whether it was there. Whoever takes a
-// block frees it, so nothing is freed twice.
+// takeBlock removes a block and reports whether it was there. The caller that
+// takes a block frees it, so nothing is freed twice.
 func (l *ledger) takeBlock(b block) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,7 +17,7 @@ type hostRange struct {
 	memory []byte // all addresses: those that nobody has touched take no memory
 }
 
-// hostGranule is what pieces are multiples of: a huge page.
+// hostGranule is the size that pieces are multiples of: a huge page.
 const hostGranule = 2 << 20
 
 // ReserveHost returns an error unless bytes is above 0. It needs a GPU that uses host

@@ -22,9 +22,8 @@ func (g *gpu) FreeBytes() (int64, error) {
 	return int64(free), err
 }
 
-// acquire calls a function that returns a block of so many bytes to be freed
-// later, and records it. The device is held throughout, so that Close finds either nothing or all
-// of it.
+// acquire calls a function that returns a block of the given bytes to be freed later, and records
+// it. The device is held throughout, so that Close finds either nothing or all of it.
 func (g *gpu) acquire(bytes int, call func() (block, error)) error {
 	if _, err := g.open.hold(); err != nil {
 		return err

@@ -20,11 +20,12 @@ type accessWindow struct {
 	_         [36]byte
 }
 
-// Persist asks that what kernels of the stream read in this range stays in the
-// second-level cache. The range is cut to what the GPU can track; if it is
-// larger than the cache can keep, the GPU keeps a fraction of its lines. A
-// range of 0 bytes ends this, for the whole device. A GPU that cannot do it
-// (below compute capability 8.0) returns an error, and nothing changes.
+// Persist asks that lines of this range that kernels of the stream read stay in
+// the second-level cache. The range is cut to the length that the GPU can
+// track; if it is larger than the cache can keep, the GPU keeps a fraction of
+// its lines. A range of 0 bytes ends this, for the whole device. A GPU that
+// cannot do it (below compute capability 8.0) returns an error, and nothing
+// changes.
 func (s *stream) Persist(base device.Ptr, bytes int) error {
 	if bytes < 0 {
 		return fmt.Errorf("cuda: cannot persist %d bytes", bytes)

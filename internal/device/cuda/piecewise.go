@@ -14,7 +14,7 @@ import (
 type piecewise struct {
 	gpu     *gpu
 	room    int64 // bytes of all addresses, a multiple of granule
-	granule int64 // what pieces are multiples of, usually 2 MiB
+	granule int64 // pieces are multiples of it, usually 2 MiB
 
 	add     func(bytes int64) error // makes one more piece, behind the others
 	release func() error            // gives all pieces back, and the addresses

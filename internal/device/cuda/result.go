@@ -14,7 +14,7 @@ import (
 // errClosed is the error of calls after an object or its device was closed.
 var errClosed = errors.New("cuda: already closed")
 
-// result is what every function of the driver returns; 0 is success.
+// result is the result of every function of the driver; 0 is success.
 type result uint32
 
 // meaning returns the sentinel that a result stands for, nil if that depends

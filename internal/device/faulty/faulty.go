@@ -94,8 +94,8 @@ type Plan struct {
 	// operations of kind Op, on whatever stream, event or module. 0 means
 	// none.
 	At int
-	// Times is how many fail, one after the other, from number At on: for those who
-	// try again with less. 0 means one.
+	// Times is how many fail, one after the other, from number At on: for callers
+	// that try again with less. 0 means one.
 	Times int
 	// Err is what the error wraps; nil means the usual one for the operation.
 	Err error
@@ -106,8 +106,8 @@ type Plan struct {
 	// too.
 	Lose bool
 	// Lie makes launches and copies to the host, of kind Op and from number At on,
-	// report success all the same: kernels do not run, and what is copied is
-	// nonsense, the same for the same operations. Other operations work.
+	// report success all the same: kernels do not run, and copies are garbage, the
+	// same for the same operations. Other operations work.
 	Lie bool
 }
 

@@ -29,7 +29,8 @@ func (d *Device) NewGraph(chain func(device.Stream) error) (g device.Graph, err 
 	return g, err
 }
 
-// recorded is the stream of a chain. What cannot be recorded fails by itself.
+// recorded is the stream of a chain. Operations that cannot be recorded fail by
+// themselves.
 type recorded struct {
 	device.Stream
 	d *Device

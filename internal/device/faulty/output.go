@@ -84,7 +84,7 @@ func spoil(b []byte) {
 }
 
 // spoilOne spoils the target of a copy that was not carried out. That of a lie
-// looks like anything, so that no pattern in it helps who reads it.
+// looks like anything, so that no pattern in it helps its reader.
 func (d *Device) spoilOne(b []byte) {
 	if !d.plan.Lie {
 		spoil(b)

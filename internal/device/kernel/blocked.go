@@ -160,7 +160,7 @@ func (s *Set) packed(st device.Stream, name string, p *Params, t *Packed, keys d
 	return s.start(st, name, n, argsOf(&p.packed))
 }
 
-// Gather sets vals to the values at places (u32) of a column of so many entries,
+// Gather sets vals to the values at places (u32) of a column of entries values,
 // or to 0 for a place behind them, as NotFound is, and found to one bit per
 // place, set where there is a value.
 func (s *Set) Gather(st device.Stream, p *Params, valBits int, column device.Ptr, entries, n int, places, vals, found device.Ptr) error {

@@ -20,7 +20,7 @@ var ChunkedSource = Source{&chunkedPTX, []string{
 	"changes", "owns", "sums", "deltas",
 }}
 
-// What the chunked layout is made of, as chunked.h has it.
+// The constants of the chunked layout, as chunked.h has them.
 const (
 	LeafEntries = 32  // entries of a leaf at most
 	ChunkLeaves = 256 // leaves of a chunk at most
@@ -28,10 +28,10 @@ const (
 	ChunkFill   = 224 // leaves of a chunk after a flat merge
 	ChunkLevels = 8   // levels of separators above the chunks at most
 	HeadKeys    = 4   // keys that the table has of a chunk for searches: where three quarters end, and its slot
-	chunkItem   = 8   // bytes of what a chunk has of a leaf, beside its separator
+	chunkItem   = 8   // bytes that a chunk has of a leaf, beside its separator
 )
 
-// LeafBytes returns the size of a leaf's slot, for keys of so many bits.
+// LeafBytes returns the size of a leaf's slot, for keys of keyBits bits.
 func LeafBytes(keyBits int) int { return LeafEntries * 2 * keyBits / 8 }
 
 // ChunkGroup returns the number of separators that are looked at together: a line.
@@ -64,12 +64,12 @@ type Version struct {
 type Batch struct {
 	Keys, Places    device.Ptr // of operations in order
 	Vals, Kinds     device.Ptr // of the batch; Kinds (u8) is 0 where all are of one kind
-	Old, Had        device.Ptr // of the batch, what was there before; 0 where nobody asks
+	Old, Had        device.Ptr // of the batch, the state before; 0 where the caller does not ask
 	Changes, Change device.Ptr // where there are several kinds: changes before each operation (n+1), and which these are
 	N, Kind         uint32
 }
 
-// Owned is what a batch does, leaf by leaf: struct Owned of chunked.cu.
+// Owned is the plan of a batch, leaf by leaf: struct Owned of chunked.cu.
 type Owned struct {
 	Homes, Acts, Heads, Inserts         device.Ptr // of operations
 	Home, Begin, Refs, Counts, Base     device.Ptr // of leaves that are touched
@@ -88,8 +88,8 @@ func (o *Owned) Goes(told []int) bool {
 		told[ToldFreed] == 0 && told[ToldFailed] == 0
 }
 
-// What kernels tell of a batch that is done leaf by leaf, before anything is
-// written: numbers (u32) at Owned.Told. Told of chunked.cu.
+// Numbers (u32) that kernels tell of a batch that is done leaf by leaf, before
+// anything is written, at Owned.Told. Told of chunked.cu.
 const (
 	ToldTouched   = iota // leaves that are touched
 	ToldLeaves           // new leaves that are needed
@@ -120,7 +120,7 @@ type Freed struct {
 	Counts         device.Ptr // of leaves, of chunks
 }
 
-// Flat is what a flat merge knows of operations: struct Flat of chunked.cu.
+// Flat is the state of a flat merge: struct Flat of chunked.cu.
 type Flat struct {
 	Cuts, Ends      device.Ptr // operations up to those of each chunk; of each leaf, 256 a chunk
 	Acts, Shifts    device.Ptr // of operations
@@ -133,7 +133,7 @@ type Scan device.Ptr
 func (s Scan) ticket() device.Ptr  { return device.Ptr(s) }
 func (s Scan) reports() device.Ptr { return device.Ptr(s) + sumHead }
 
-// Chunked launches the kernels of chunked.cu, for keys of so many bits.
+// Chunked launches the kernels of chunked.cu, for keys of one width.
 type Chunked Runner
 
 // manyBlocks is the most blocks of a kernel whose blocks go on to further work when
@@ -207,7 +207,7 @@ func (c *Chunked) Changes(b *Batch, at Scan) error {
 	}{b.Places, b.Kinds, b.Changes, b.Change, at.ticket(), at.reports(), b.N})
 }
 
-// Probe answers operations, and says what each does to which leaf.
+// Probe answers operations, and computes the effect of each on its leaf.
 func (c *Chunked) Probe(v *Version, b *Batch, homes, acts device.Ptr) error {
 	return descend(c, "probe32", "probe64", int(b.N), struct {
 		v           Version
@@ -233,8 +233,8 @@ func (c *Chunked) Owns(o *Owned, at Scan) error {
 	}{*o, at.ticket(), at.reports()})
 }
 
-// Plan says what each leaf that is touched needs. What o has of chunks, and Told,
-// must be 0.
+// Plan computes what each touched leaf needs. The words of o for chunks, and
+// Told, must be 0.
 func (c *Chunked) Plan(v *Version, o *Owned) error {
 	return run(c, "plan32", "plan64", int(o.N), struct {
 		v Version
@@ -242,8 +242,8 @@ func (c *Chunked) Plan(v *Version, o *Owned) error {
 	}{*v, *o})
 }
 
-// Sums adds up what Plan found: new leaves that those before each take, chunks
-// that those before each become, and the new ones among them.
+// Sums adds up the results of Plan: new leaves that those before each take,
+// chunks that those before each become, and the new ones among them.
 func (c *Chunked) Sums(v *Version, o *Owned, next *Next, leaves, chunks Scan) error {
 	p := struct {
 		v                                                 Version
@@ -255,7 +255,7 @@ func (c *Chunked) Sums(v *Version, o *Owned, next *Next, leaves, chunks Scan) er
 	return c.Stream.Launch(c.Set.kernels["sums"], device.Grid{Blocks: blocks, Threads: blockThreads}, argsOf(&p))
 }
 
-// Move moves the entries of so many leaves that are touched.
+// Move moves the entries of at most touched leaves.
 func (c *Chunked) Move(v *Version, b *Batch, o *Owned, touched int, leaves *Slots) error {
 	return c.moveBy("move32", "move64", v, b, o, touched, leaves)
 }
@@ -276,7 +276,7 @@ func (c *Chunked) moveBy(narrow, wide string, v *Version, b *Batch, o *Owned, to
 // an H200.
 const movers = 132 * 32
 
-// Store stores what operations set.
+// Store stores the values that operations set.
 func (c *Chunked) Store(v *Version, b *Batch, o *Owned, leaves *Slots) error {
 	return run(c, "store32", "store64", int(b.N), struct {
 		v      Version
@@ -286,7 +286,7 @@ func (c *Chunked) Store(v *Version, b *Batch, o *Owned, leaves *Slots) error {
 	}{*v, *b, *o, *leaves})
 }
 
-// Give lists what a batch frees. Counts begin with 0.
+// Give lists the slots that a batch frees. Counts begin with 0.
 func (c *Chunked) Give(v *Version, o *Owned, touched int, next *Next, freed *Freed) error {
 	return run(c, "give32", "give64", max(touched, int(v.Count)), struct {
 		v     Version
@@ -296,7 +296,7 @@ func (c *Chunked) Give(v *Version, o *Owned, touched int, next *Next, freed *Fre
 	}{*v, *o, *next, *freed})
 }
 
-// Rechunk writes what chunks become.
+// Rechunk writes the new chunks.
 func (c *Chunked) Rechunk(v *Version, o *Owned, leaves, chunks *Slots, next *Next) error {
 	return blocks(c, "rechunk32", "rechunk64", min(int(v.Count), manyBlocks), struct {
 		v              Version
@@ -306,8 +306,8 @@ func (c *Chunked) Rechunk(v *Version, o *Owned, leaves, chunks *Slots, next *Nex
 	}{*v, *o, *leaves, *chunks, *next})
 }
 
-// Finish completes a version whose chunks are there, with so many entries each
-// (totals), and tells their number, and what was freed.
+// Finish completes a version whose chunks are there, with totals (entries of
+// each), and tells the number of entries, and of freed slots.
 func (c *Chunked) Finish(v *Version, totals, freed, told device.Ptr, at Scan) error {
 	return scan(c, "finish32", "finish64", int(v.Count), struct {
 		v                                    Version
@@ -315,8 +315,8 @@ func (c *Chunked) Finish(v *Version, totals, freed, told device.Ptr, at Scan) er
 	}{*v, totals, freed, told, at.ticket(), at.reports()})
 }
 
-// FinishOwn is Finish after Rechunk: the number of chunks is what kernels have told,
-// at most those that v has.
+// FinishOwn is Finish after Rechunk: the number of chunks is the one that kernels
+// have told, at most those that v has.
 func (c *Chunked) FinishOwn(v *Version, o *Owned, totals, freed, told device.Ptr, at Scan) error {
 	return scan(c, "finishOwn32", "finishOwn64", int(v.Count), struct {
 		v                                    Version
@@ -335,8 +335,8 @@ func (c *Chunked) Cut(v *Version, b *Batch, cuts, over device.Ptr, most int) err
 	}{*v, b.Keys, cuts, over, b.N, uint32(most)})
 }
 
-// Weigh answers operations, and says what each does, where most leaves have some.
-// It does nothing if one of two words, wrong, is not 0.
+// Weigh answers operations, and computes the effect of each, where most leaves
+// have some. It does nothing if one of two words, wrong, is not 0.
 func (c *Chunked) Weigh(v *Version, b *Batch, f *Flat, wrong device.Ptr) error {
 	return blocks(c, "weigh32", "weigh64", int(v.Count), struct {
 		v     Version

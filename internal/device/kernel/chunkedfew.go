@@ -6,7 +6,7 @@ import "github.com/pando-index/pando/internal/device"
 const FewOps = sumTile
 
 // PlanFew does what Owns, Plan, Sums and, unless keys is 0, Effects do, for a few
-// operations in one launch. It needs what these need.
+// operations in one launch. Its requirements are theirs.
 func (c *Chunked) PlanFew(v *Version, b *Batch, o *Owned, next *Next, keys, vals, kinds, told device.Ptr, turns, chunks Scan) error {
 	grid := device.Grid{Blocks: 1 + sumTiles(int(v.Count)), Threads: blockThreads}
 	if keys != 0 {

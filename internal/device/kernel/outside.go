@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/pando-index/pando/internal/device"
 
-// What is here is for packages that have kernels of their own, which no layout
+// This file is for packages that have kernels of their own, which no layout
 // launches: those of papers.
 
 // SourceOf makes a source of another package's kernels. They are in the PTX under

@@ -18,7 +18,7 @@ var RadixSource = Source{&radixPTX, []string{
 	"radixExpand", "radixHot", "radixRuns", "radixEndRuns",
 }}
 
-// What the radix tree is made of, as radix.h has it.
+// The constants of the radix tree, as radix.h has them.
 const (
 	RadixNodes   = 4              // types of inner nodes
 	RadixLeaf    = 1 << 31        // bit of a link to a leaf
@@ -57,9 +57,9 @@ type RadixPool struct {
 	Count, Next uint32
 }
 
-// RadixPools is struct Pools of radixown.h: a RadixPool for each class, and what is
-// counted (u32): those taken and given of each class, and the first units never used,
-// of leaves and of those of FarClass and above.
+// RadixPools is struct Pools of radixown.h: a RadixPool for each class, and counts
+// (u32): those taken and given of each class, and the first units never used, of
+// leaves and of those of FarClass and above.
 type RadixPools struct {
 	Of, Taken, Given, Units device.Ptr
 	FarClass, _             uint32
@@ -75,7 +75,7 @@ type RadixChanges struct {
 	Kind, _       uint32
 }
 
-// RadixRun launches the kernels of radix.cu, for values of so many bits.
+// RadixRun launches the kernels of radix.cu, for values of one width.
 type RadixRun Runner
 
 func startRadix[P any](r *RadixRun, narrow, wide string, n int, params P) error {
@@ -125,8 +125,8 @@ type RadixRuns struct {
 // RadixRunBlocks returns for how many blocks n operations have numbers.
 func RadixRunBlocks(n int) int { return gridOf(n).Blocks }
 
-// Hot sets a number (u32) to 1 if one of n sorted slots has so many operations that
-// these had better be made runs.
+// Hot sets a number (u32) to 1 if one of n sorted slots has enough operations for
+// runs to pay.
 func (r *RadixRun) Hot(slots device.Ptr, n int, hot device.Ptr) error {
 	return startRadix(r, "radixHot", "radixHot", n, struct {
 		slots, hot device.Ptr

@@ -26,7 +26,7 @@ var histogramPTX string
 //go:embed histogramchunked.ptx
 var histogramChunkedPTX string
 
-// FrozenVectors is the kernels of vector.cu: sums of what does not change.
+// FrozenVectors is the kernels of vector.cu: sums of values that do not change.
 var FrozenVectors = Source{&vectorPTX, []string{
 	"sumColumnI32", "sumColumnU32", "sumColumnF32", "sumColumnI64", "sumColumnU64", "sumColumnF64",
 	"sumPairsI32", "sumPairsU32", "sumPairsF32", "sumPairsI64", "sumPairsU64", "sumPairsF64",
@@ -69,8 +69,8 @@ func OneRange(from, n, size int) Units {
 // MaxUnit is the most entries of a unit.
 const MaxUnit = 1 << 24
 
-// Parts is what units come to: struct Parts of tally.h. Base has four arrays of
-// Room numbers of 64 bits, one behind the other: sums, bits of a float64 or
+// Parts is the results of units: struct Parts of tally.h. Base has four arrays
+// of Room numbers of 64 bits, one behind the other: sums, bits of a float64 or
 // modulo 2^64; of integers of 64 bits the sums of upper halves, as
 // simd.UpperWord takes them; least and greatest as simd.Ordered has them.
 type Parts struct {
@@ -92,13 +92,13 @@ type Bins struct {
 // MaxBounds is the most bounds of a histogram.
 const MaxBounds = 1023
 
-// Vectors is what is to be done with units of values: they are summed up by kernels
-// of FrozenVectors or ChunkedVectors, or counted by those of FrozenHistograms or
+// Vectors is an operation on units of values: they are summed up by kernels of
+// FrozenVectors or ChunkedVectors, or counted by those of FrozenHistograms or
 // ChunkedHistograms.
 type Vectors struct {
 	Kind  simd.Kind
 	Units Units
-	Parts Parts // what units come to,
+	Parts Parts // results of units,
 	Bins  *Bins // unless they are counted
 }
 

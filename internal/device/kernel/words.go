@@ -16,8 +16,8 @@ var wordsPTX string
 // WordsSource is the kernels of words.cu.
 var WordsSource = Source{&wordsPTX, []string{"wordsFind"}}
 
-// What a result of WordsFind says beside the entry, and the most entries that
-// leaves room for.
+// Flags of a result of WordsFind beside the entry, and the greatest number of
+// entries that they leave room for.
 const (
 	WordsEqual  = 1 << 31 // the full keys are equal
 	WordsUnsure = 1 << 30 // full keys are to be looked at
@@ -59,8 +59,8 @@ type wordsParams struct {
 }
 
 // WordsFind returns for each of n strings the first entry (u32) that is not below
-// it, as far as partial keys tell, and what is known of it. String i has the
-// bytes of keys from offsets[i] to offsets[i+1] (u32).
+// it, as far as partial keys tell, with its flags. String i has the bytes of keys
+// from offsets[i] to offsets[i+1] (u32).
 func (s *Set) WordsFind(st device.Stream, p *Params, t *Words, keys, offsets device.Ptr, n int, out device.Ptr) error {
 	p.words = wordsParams{words: *t, keys: keys, offsets: offsets, n: uint32(n), out: out}
 	return st.Launch(s.kernels["wordsFind"], gridOf(n), argsOf(&p.words))

@@ -193,8 +193,8 @@ func (m *machine) finishAtomic(t *thread, in *inst, l location, b, c uint64) {
 	}
 }
 
-// changeWord is a read-modify-write of up to 4 bytes: nothing comes between what
-// it reads and what it writes.
+// changeWord is a read-modify-write of up to 4 bytes: nothing comes between its
+// read and its write.
 func (m *machine) changeWord(a access, w *word, shift uint, next func(uint64) (uint64, bool)) (old uint64, failed, changed bool) {
 	at := m.pick(w.floor(a.by), len(w.writes))
 	for {

@@ -11,10 +11,10 @@ type barrier struct {
 	want    int // threads that complete it, 0 for all live ones
 	what    uint8
 	waiting []*thread
-	absent  bool // someone came by bar.arrive, and does not wait
+	absent  bool // a thread came by bar.arrive, and does not wait
 	yes     int  // number of predicates that were true
 	pool    []uint32
-	known   *knowledge // under the model: what those who arrived knew
+	known   *knowledge // under the model: knowledge of the threads that arrived
 }
 
 func (b *barrier) reset() {

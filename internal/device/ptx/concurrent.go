@@ -3,9 +3,8 @@ package ptx
 import "github.com/pando-index/pando/internal/device"
 
 // Several launches at once. A stream's kernel that has begun takes turns with
-// those of other streams, and with their copies; the seed decides. What one
-// stream's work knows of another's comes from events and from the host waiting,
-// as in CUDA.
+// those of other streams, and with their copies; the seed decides. One stream's
+// work knows of another's by events and by the host waiting, as in CUDA.
 
 // start is a launch in a queue.
 type start struct {

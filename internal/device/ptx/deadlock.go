@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// spin is what is known of a thread's loop, in a time in which memory does not
+// spin is the state of a thread's loop, in a time in which memory does not
 // change. A thread that comes back to an instruction with the registers it had
 // there before, and has read nothing but the latest values, will do so forever.
 type spin struct {
@@ -15,7 +15,7 @@ type spin struct {
 	pc     int
 	regs   []uint64
 	jumps  int    // backward, since regs were saved
-	limit  int    // regs are saved again after so many, twice as many each time
+	limit  int    // regs are saved again after this many, twice as many each time
 	again  int    // times that the thread came back
 	with   uint32 // lanes that it met since regs were saved
 	block  bool   // it met others of its block since then
@@ -44,8 +44,8 @@ func (m *machine) note(t *thread, in *inst, w *word) {
 }
 
 // togetherness is how many times threads that meet each other in their loops
-// must have come back, all of them, before they are taken to spin: what one of
-// them does depends on the others, too.
+// must have come back, all of them, before they are taken to spin: each may
+// depend on the others.
 const togetherness = 3
 
 // looped is called at each jump backward. It reports whether the thread spins;
@@ -127,7 +127,8 @@ func (d *model) wakeAll() {
 	d.asleep = d.asleep[:0]
 }
 
-// deadlock reports who spins on what, who wrote that last, and who holds it.
+// deadlock reports which thread spins on which word, which wrote that last, and which
+// holds it.
 func (m *machine) deadlock() {
 	d := m.model
 	machines := []*machine{m}
@@ -201,8 +202,8 @@ func (o *observer) spinning(told map[*word]bool) string {
 	return fmt.Sprintf("%v spins on %s", o, strings.Join(on, " and "))
 }
 
-// story tells what a word is, who wrote it last, and who last changed it by an
-// atomic, as one does who takes a latch.
+// story describes a word: the thread that wrote it last, and the one that last
+// changed it by an atomic, as the taker of a latch does.
 func (w *word) story() string {
 	last := w.writes[len(w.writes)-1]
 	s := fmt.Sprintf(", which is %d", w.value(len(w.writes)-1))
@@ -221,7 +222,7 @@ func (w *word) story() string {
 	return s
 }
 
-// fate tells what a thread does now.
+// fate describes the present state of a thread.
 func (o *observer) fate() string {
 	switch {
 	case o.m == nil:

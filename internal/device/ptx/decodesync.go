@@ -28,7 +28,7 @@ const (
 	voteUniform
 )
 
-// What a block's barrier does: inst.what of opBarrier.
+// Actions of a block's barrier: inst.what of opBarrier.
 const (
 	barSync uint8 = iota
 	barArrive

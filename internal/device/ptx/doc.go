@@ -18,9 +18,9 @@
 // allocations have gaps between them, so a freed or stray pointer is always
 // detected. Of a range that grows, only the bytes that are there yet can be
 // accessed. Shared and local memory are checked as a whole, not variable by
-// variable. Whatever is undefined at the start (allocations, shared and local
-// memory, registers) is noise that depends on the seed. Constant and parameter
-// memory cannot be written.
+// variable. Memory that is undefined at the start (allocations, shared and
+// local memory, registers) is noise that depends on the seed. Constant and
+// parameter memory cannot be written.
 //
 // # Schedule
 //
@@ -36,12 +36,11 @@
 // that is not in the mask returns noise. activemask is any set of lanes that
 // are really at that instruction. Steps stops a launch that only spins.
 //
-// Streams queue their work. It runs when someone waits, and now and then
-// before, in an order between streams that only events constrain: a missing
-// Wait, a host buffer used too early, a Free too soon, all show under some
-// seed. A graph's operations are queued one by one when it is started, so work
-// of other streams comes in between. A failed launch drops what follows in its stream until Synchronize has
-// reported it.
+// Streams queue their work. It runs when the host waits, and now and then before, in an order
+// between streams that only events constrain: a missing Wait, a host buffer used too early, a
+// Free too soon, all show under some seed. A graph's operations are queued one by one when it
+// is started, so work of other streams comes in between. After a failed launch its stream drops
+// all work until Synchronize has reported it.
 //
 // # Races
 //
@@ -50,7 +49,7 @@
 // nothing that orders them. It is reported with both lines and threads,
 // whether or not this schedule was harmed by it. Order comes from
 //
-//   - a barrier of the block, or of some of its threads, for those who wait;
+//   - a barrier of the block, or of some of its threads, for the threads that wait;
 //   - a *.sync, for the lanes of its mask (PTX promises this of bar.warp.sync
 //     alone; here shuffles and votes count too);
 //   - membar or fence, then an atomic write of a word, then an atomic read of
@@ -58,11 +57,11 @@
 //     their fence with them. Order is transitive from thread to thread.
 //
 // Atomics, volatile, relaxed, acquire and release accesses are atomic here;
-// they never race with each other or with plain reads. The check is lenient in
-// some ways, unless a mode below is on: scopes (.cta, .gpu) are not distinguished; any atomic write
-// passes order on; what exited threads did comes before the next bar.sync; and
-// for each word only the last plain write and the last two other accesses are
-// remembered, so a race with an older one needs another seed.
+// they never race with each other or with plain reads. The check is lenient in some ways, unless
+// a mode below is on: scopes (.cta, .gpu) are not distinguished; any atomic write passes order
+// on; the accesses of exited threads come before the next bar.sync; and for each word only the
+// last plain write and the last two other accesses are remembered, so a race with an older one
+// needs another seed.
 //
 // # Memory as PTX has it
 //

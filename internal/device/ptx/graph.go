@@ -12,7 +12,7 @@ import (
 type graph struct {
 	dev    *Device
 	tasks  []task
-	host   [][]byte // what they copy from and to
+	host   [][]byte // memory that they copy from and to
 	closed bool
 }
 

@@ -2,10 +2,11 @@ package ptx
 
 import "math/bits"
 
-// knowledge is what precedes the next operation of a thread in causality order.
-// Every thread has a clock that advances when it passes knowledge on; an
-// operation with stamp s of thread i is known if clock[i] is at least s. Writes
-// that were read by strong reads are known too, without what precedes them.
+// knowledge is the set of operations that precede the next one of a thread in
+// causality order. Every thread has a clock that advances when it passes
+// knowledge on; an operation with stamp s of thread i is known if clock[i] is
+// at least s. Writes that were read by strong reads are known too, without what
+// precedes them.
 type knowledge struct {
 	clock []uint32
 	seen  map[*word]*write
@@ -116,7 +117,7 @@ func (o *observer) acquire(from []offer, ord order) []offer {
 }
 
 // observed lets a read pass knowledge to its thread: a strong read knows the
-// write, and what was released with it after an acquire.
+// write, and after an acquire the writes released with it.
 func (a *access) observed(w *word, x *write) {
 	o := a.by
 	if a.in.order&strong == 0 {
@@ -145,9 +146,9 @@ func (o *observer) settle(w *word, ord order) {
 	}
 }
 
-// releasing returns what a strong write to a word releases: what was known at
-// the thread's last fences, at its own release operations on the word, and, if
-// it is one, now.
+// releasing returns the knowledge that a strong write to a word releases: that
+// at the thread's last fences, at its own release operations on the word, and,
+// if it is one, now.
 func (a *access) releasing(w *word) []offer {
 	o := a.by
 	if a.in.order&strong == 0 {

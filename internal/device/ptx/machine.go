@@ -39,10 +39,10 @@ type machine struct {
 	total    uint64 // instructions executed in all launches
 	launchClock
 
-	// What follows is used under the model alone.
+	// The fields below are used under the model alone.
 	model  *model // nil for plain memory
 	given  *knowledge
-	final  knowledge // what its threads knew when they exited
+	final  knowledge // of its threads when they exited
 	began  uint64    // model.steps at the start
 	ended  bool
 	frozen []*thread
@@ -78,7 +78,7 @@ type thread struct {
 	copies []transfer
 	batch  int // group of cp.async that is now open
 
-	history // what races need
+	history // to find races
 
 	observer *observer // nil without the model
 }
@@ -109,7 +109,7 @@ type block struct {
 	regs     []uint64
 	local    []byte
 
-	blockClock // what races need
+	blockClock // to find races
 }
 
 // plan is the character of a schedule, drawn once per launch: a thousand seeds
@@ -309,8 +309,8 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// fillThreads sets every thread of a block to its initial state. What PTX
-// leaves undefined is noise.
+// fillThreads sets every thread of a block to its initial state. Registers that
+// PTX leaves undefined are noise.
 func (m *machine) fillThreads(b *block) {
 	slots, localBytes := len(m.k.template), m.k.localBytes
 	for _, n := range m.k.noise {

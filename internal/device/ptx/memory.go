@@ -104,7 +104,7 @@ func (h *heap) alloc(bytes int) (*allocation, error) {
 	return a, nil
 }
 
-// place returns a new allocation, without its data, at addresses for so many
+// place returns a new allocation, without its data, at addresses for the given
 // bytes.
 func (h *heap) place(bytes uint64) *allocation {
 	h.count++

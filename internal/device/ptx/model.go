@@ -2,8 +2,8 @@ package ptx
 
 // model is memory as PTX's memory consistency model has it. Each word has a
 // history of writes in coherence order, and each thread knows some of them: a
-// read may return any write that is not older than the latest one known. What
-// threads know spreads by release and acquire patterns, fences and barriers
+// read may return any write that is not older than the latest one known.
+// Knowledge spreads by release and acquire patterns, fences and barriers
 // (knowledge.go). A model is shared by the launches that run at the same time.
 //
 // The bytes of an allocation always are those of the latest writes, so that
@@ -15,7 +15,7 @@ type model struct {
 	words    map[wordKey]*word
 	threads  int     // numbered so far: the length of a complete clock
 	blocks   int     // numbered so far
-	fencesSC []offer // what is known to those who execute fence.sc
+	fencesSC []offer // known to the threads that execute fence.sc
 	age      uint64  // number of times that everything was forgotten
 
 	steps   uint64 // instructions executed
@@ -54,12 +54,12 @@ type write struct {
 	access
 	at     int    // index in word.writes, -1 once it is forgotten
 	bits   uint32 // the bytes of mask
-	read   *write // what an atomic read; nothing may come between
+	read   *write // the write that an atomic read; nothing may come between
 	pair   *write // the other half of a strong access of 8 bytes
 	offers []offer
 }
 
-// observer is what the model remembers of a thread.
+// observer is the model's state of a thread.
 type observer struct {
 	knowledge
 	id     int // index in clocks
@@ -85,8 +85,8 @@ func newModel(o modes, races bool) *model {
 	return &model{modes: o, races: races || o.strict, words: map[wordKey]*word{}}
 }
 
-// forget ends a time in which launches ran: what they wrote is known to all
-// that follow.
+// forget ends a time in which launches ran: their writes are known to all that
+// follow.
 func (d *model) forget() {
 	clear(d.words)
 	d.threads, d.blocks, d.fencesSC, d.asleep = 0, 0, nil, d.asleep[:0]
@@ -106,7 +106,7 @@ func (m *machine) observe(b *block) {
 		o.block, o.m, o.thread, o.index, o.home = b.number, m, t, t.index, b.index
 		m.startTurn(o)
 	}
-	d.changed = d.steps // whoever waits for a block to come has a reason to
+	d.changed = d.steps // a thread that waits for a block to come has a reason to
 }
 
 // observer numbers a new thread, which knows this much.

@@ -7,7 +7,7 @@ type modes struct {
 	weak   bool // reads may be old, loads late, wide accesses torn
 	strict bool // races by the letter of PTX
 	both   bool // launches of several streams at once
-	freeze bool // schedules that stop whoever won an atomic
+	freeze bool // schedules that stop a thread that won an atomic
 	pct    int  // changes of priority of a PCT schedule, 0 for none
 }
 
@@ -38,7 +38,7 @@ func Concurrent(on bool) Option {
 }
 
 // PCT schedules threads by priority: the ready thread with the highest one
-// runs, and at so many points, drawn by the seed, the running thread falls
+// runs, and at changes points, drawn by the seed, the running thread falls
 // below all others. A bug that needs n ordering constraints is found with a
 // probability that does not depend on luck alone (Burckhardt et al., ASPLOS
 // 2010) if changes is at least n-1. 0 turns it off.
@@ -47,7 +47,7 @@ func PCT(changes int) Option {
 }
 
 // FreezeHolders stops a thread soon after it has changed a word by an atomic,
-// for long: whoever has just won a latch then holds it while all others run.
+// for long: the new holder of a latch then holds it while all others run.
 func FreezeHolders(on bool) Option {
 	return func(d *Device) { d.modes.freeze = on }
 }

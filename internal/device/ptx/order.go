@@ -35,7 +35,7 @@ type history struct {
 	group   *group
 	far     *far     // known through atomics
 	pending *far     // read by an atomic, known after the next fence
-	fenced  snapshot // known at the last fence: what an atomic write passes on
+	fenced  snapshot // known at the last fence: an atomic write passes it on
 }
 
 // group is the shared knowledge of threads that have met.
@@ -51,7 +51,7 @@ type far struct {
 	blocks  map[int]uint32
 }
 
-// snapshot is what a thread knew at a fence.
+// snapshot is the knowledge of a thread at a fence.
 type snapshot struct {
 	stamp uint32 // 0 for no fence yet
 	base  uint32

@@ -84,7 +84,7 @@ const (
 	acquire                      // and what follows stays after it
 	release                      // and what precedes stays before it
 	narrow                       // the scope is the block, otherwise the device or more
-	reducing                     // red: what it reads counts for nothing
+	reducing                     // red: its read does not count
 	sequential                   // fence.sc
 )
 

@@ -101,13 +101,13 @@ func (m *machine) writeCell(c *cell, t *thread, in *inst, now touch) bool {
 	}
 	c.write = now
 	if now.mask() == 15 {
-		c.other = [2]touch{} // whatever is ordered after this write is ordered after those
+		c.other = [2]touch{} // accesses ordered after this write are ordered after those
 	}
 	return true
 }
 
 // note records an access that is not a plain write. Two are kept, so that one
-// of them is another thread's, whoever writes next.
+// of them is another thread's than the next writer's.
 func (c *cell) note(now touch) {
 	if o := &c.other[0]; o.who == now.who {
 		if o.stamp == now.stamp {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// progress is what a turn has achieved.
+// progress is the outcome of a turn.
 type progress uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	finished          // no thread is left, or there is a fault
 )
 
-// turn is what schedules remember of a thread.
+// turn is the schedule's state of a thread.
 type turn struct {
 	priority uint64
 	since    uint64 // version of memory since which it has run,
@@ -31,8 +31,8 @@ func (m *machine) startTurn(o *observer) {
 	}
 }
 
-// The character of schedules under the model: finer than others, since what
-// matters happens between few instructions.
+// The character of schedules under the model: finer than others, since races
+// happen between few instructions.
 var (
 	modelGrains = [...]uint64{0, 0, 0, 1, 2, 4, 6, 8}
 	modelStays  = [...]uint64{0, 0, 32, 64, 128, 192, 224, 252}

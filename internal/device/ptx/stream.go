@@ -9,9 +9,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// stream is a queue of work. Work seldom runs at the time it is queued; it
-// runs when someone waits, in an order between streams that depends on the
-// seed and that only events constrain. So a missing Wait shows.
+// stream is a queue of work. Work seldom runs at the time it is queued; it runs
+// when the host waits, in an order between streams that depends on the seed and
+// that only events constrain. So a missing Wait shows.
 type stream struct {
 	dev    *Device
 	queue  []task
@@ -21,8 +21,8 @@ type stream struct {
 	// recording is set while a graph is made: tasks are queued, and stay.
 	recording bool
 
-	// If launches may run at once: the one that has begun, and what the
-	// stream's work knows of others'.
+	// If launches may run at once: the one that has begun, and the knowledge
+	// that the stream's work has of others'.
 	flight *machine
 	known  dated
 }
@@ -31,10 +31,10 @@ type stream struct {
 // stream that it runs in, so that a graph's tasks can be queued in any.
 type task struct {
 	do     func(*stream) error
-	launch *start // what do would launch
+	launch *start // the launch that do makes
 	after  *mark  // wait for it
 	done   *mark  // reach it
-	told   dated  // what the host knew when it queued the task
+	told   dated  // the host's knowledge when it queued the task
 }
 
 // mark is one recording of an event.
@@ -291,8 +291,8 @@ func (s *stream) Wait(e device.Event) error {
 	return s.push(task{after: own.last})
 }
 
-// Synchronize runs what is queued here, and whatever else the seed chooses. An
-// error is returned once; the stream can then be used again.
+// Synchronize runs the work that is queued here, and other work that the seed
+// chooses. An error is returned once; the stream can then be used again.
 func (s *stream) Synchronize() error {
 	s.dev.mu.Lock()
 	defer s.dev.mu.Unlock()

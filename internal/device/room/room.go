@@ -1,5 +1,5 @@
 // Package room is device memory as mutable trees take it: memory that grows in
-// place, lists of what is free, and memory for the time of a batch.
+// place, lists of free slots, and memory for the time of a batch.
 package room
 
 import (
@@ -27,8 +27,8 @@ func (f *fixed) Grow(bytes int64) error {
 	return nil
 }
 
-// Reserve returns memory for at most so many bytes. Where a device's memory cannot
-// grow, it is a part of that, taken at once.
+// Reserve returns memory that can grow up to the given bytes. Where a device's
+// memory cannot grow, it is a part of that, taken at once.
 func Reserve(dev device.Device, bytes, part int64) (device.Range, error) {
 	r, err := dev.Reserve(bytes)
 	if !errors.Is(err, device.ErrUnsupported) {
@@ -49,8 +49,8 @@ type List struct {
 	room int
 }
 
-// Grow makes room for so many numbers, and for half as many again, up to most. An
-// error leaves the list as it was.
+// Grow makes room for the given numbers, and for half as many again, up to most.
+// An error leaves the list as it was.
 func (l *List) Grow(dev device.Device, numbers, most int) error {
 	if numbers <= l.room {
 		return nil
@@ -107,7 +107,7 @@ func (l *List) Free(dev device.Device) error {
 	return dev.Free(l.At)
 }
 
-// Work is device memory for what is needed while a batch runs.
+// Work is scratch memory on a device while a batch runs.
 type Work struct {
 	At   device.Ptr
 	Used int // bytes that are taken
@@ -115,8 +115,9 @@ type Work struct {
 	room int
 }
 
-// Ensure makes at least so many bytes available, and all of them unused. What the
-// stream still has to do may need the old ones: lists of what is free.
+// Ensure makes at least the given bytes available, and all of them unused. Work
+// that is queued in the stream may need the old ones, which hold lists of free
+// slots.
 func (w *Work) Ensure(dev device.Device, st device.Stream, bytes int) error {
 	w.dev, w.Used = dev, 0
 	if bytes <= w.room {

@@ -39,7 +39,7 @@ type routine struct {
 	labels int
 }
 
-// way is how the inner levels of a tree are laid out: what their table holds
+// way is how the inner levels of a tree are laid out: the row of their table
 // for each level, where a node is, and how it leads to its children.
 type way interface {
 	name() string

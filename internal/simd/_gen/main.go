@@ -1,6 +1,6 @@
-// Command _gen writes the assembly of package simd with avo, and what packages
-// papers/fast and papers/hbplus have of it. One run writes one instruction set; go
-// generate in these packages runs it for each.
+// Command _gen writes the assembly of packages simd, papers/fast and papers/hbplus
+// with avo. One run writes one instruction set; go generate in these packages runs
+// it for each.
 package main
 
 import (

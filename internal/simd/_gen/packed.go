@@ -121,7 +121,7 @@ func (p *packer) label(name string) string {
 
 func (p *packer) is512() bool { _, ok := p.isa.(avx512); return ok }
 
-// cut clamps x to a limit: what is read from a damaged table can be anything.
+// cut clamps x to a limit: a number from a damaged table can be anything.
 func (p *packer) cut(x GPVirtual, limit Mem) {
 	most := GP64()
 	MOVQ(limit, most)

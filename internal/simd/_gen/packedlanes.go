@@ -50,8 +50,8 @@ func (p *packer) within(row, at, end GPVirtual) VecVirtual {
 
 // pick takes the differences that begin at dword index, dropping the number of
 // bits in right at their lower end. The dword after the last wraps around: a
-// difference that ends with the last dword has no bits in it, and what is read
-// is masked off.
+// difference that ends with the last dword has no bits in it, and the bits read
+// are masked off.
 func (p *packer) pick(row Register, from Mem, index, right VecVirtual) VecVirtual {
 	data, low, high, left := p.vector(), p.vector(), p.vector(), p.vector()
 	p.load(from, data)

@@ -82,7 +82,7 @@ func beginRegular(isa vectors, w width, name string, attributes attr.Attribute, 
 
 // part counts the separators of a node's index line that are below the key. It
 // returns the line of separators that this number picks, as 4 times the number
-// of its first separator: what separators and references are scaled by.
+// of its first separator, the scale of separators and references.
 func (r *regular) part(q query, node Register) GPVirtual {
 	s := GP64()
 	r.isa.belowIndex(r.w, r.c, q, Mem{Base: node}, s)
@@ -134,8 +134,8 @@ func (r *regular) node(x GPVirtual, size int, base Mem) GPVirtual {
 	return at
 }
 
-// regularSeek emits a single search. What counts is how long it waits: the
-// lines that it may need next are fetched as soon as they are known.
+// regularSeek emits a single search. Its latency counts: the lines that it may
+// need next are fetched as soon as they are known.
 func regularSeek(isa vectors, w width) {
 	r := beginRegular(isa, w, "seek", NOSPLIT, "func(r *byte, key uint64) (leaf uint32, line int, word uint64)", "Does what seekRegularGo does.")
 	key := Load(Param("key"), GP64()).(GPVirtual)

@@ -100,8 +100,9 @@ func (u *put) now(key, val GPVirtual) {
 	MOVQ(val, u.val)
 }
 
-// reach locks the leaf when what is to be changed is near. It returns the pair's line
-// with its address and the place in it, and what the goal has.
+// reach locks the leaf when the lines to be changed are in the cache. It returns the
+// pair's line with its address and the place in it, and the number of entries in the
+// goal's line.
 func (u *put) reach(q query, goal Mem, step int) (line, la, at GPVirtual, had Mem) {
 	line, la, at, had = GP64(), GP64(), GP64(), AllocLocal(8)
 	MOVQ(goal, line)
@@ -195,7 +196,8 @@ func (u *put) carryLeft(q query, goal Mem) {
 	u.filled(at, line)
 }
 
-// setSep sets the separator of a line to a key, and what the index line has of it.
+// setSep sets the separator of a line to a key, and its copy in the index line, if it
+// has one.
 func (u *put) setSep(line, key GPVirtual) {
 	w := u.w
 	part, not := GP64(), u.label("sep")

@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// What the nodes of a regular tree need beyond whole lines of keys.
+// Instructions for nodes of a regular tree beyond whole lines of keys.
 
 // Bits of the lanes of an index line that hold separators, and of those of a
 // line but the last.

@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// What put does in one line.
+// The part of put that changes one line.
 
 // entries returns the number of entries in a line at an address.
 func (u *put) entries(line, at GPVirtual) (m GPVirtual) {

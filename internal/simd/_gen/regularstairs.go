@@ -9,8 +9,7 @@ import (
 // ringSize is the greatest number of queries under way: simd.regularRing.
 const ringSize = 256
 
-// ring is what is known of the queries under way, by their number modulo
-// ringSize.
+// ring is the state of the queries under way, by their number modulo ringSize.
 //
 //	node   address of its upper node or pilot
 //	place  in an upper node: what part returned

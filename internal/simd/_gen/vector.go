@@ -417,8 +417,8 @@ func within2(k number) {
 	RET()
 }
 
-// unpackLines emits UnpackRegular's loop over lines. A line is copied whole, and what
-// comes after it is written over the places that repeat its last entry.
+// unpackLines emits UnpackRegular's loop over lines. A line is copied whole, and the
+// next one is written over the places that repeat its last entry.
 func unpackLines(w width) {
 	TEXT(fmt.Sprintf("unpackLeaf%d", w), NOSPLIT, "func(seps, lines *byte, n int, keys, vals *byte) int")
 	Pragma("noescape")
@@ -495,7 +495,7 @@ func unpackLines(w width) {
 }
 
 // fetchHalves is how far ahead of its copies the loop of halves asks for lines:
-// what a core has under way at a time, and some more.
+// as many as a core has under way at a time, and some more.
 const fetchHalves = 24 * 64
 
 // halves emits the routine that copies half lines.

@@ -20,7 +20,7 @@ type vectors interface {
 	// belowPart is below for the 16 bytes at part (2 or 4 keys).
 	belowPart(w width, c consts, q query, part Op, dst Register)
 
-	// What regular trees need: prepareIndex is prepare for routines that use it.
+	// For regular trees: prepareIndex is prepare for routines that use it.
 	prepareIndex(w width) consts
 	// belowIndex is below for the separators in an index line.
 	belowIndex(w width, c consts, q query, node Mem, dst Register)

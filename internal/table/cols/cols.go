@@ -1,6 +1,7 @@
-// Package cols has columns of values, and the rows that they make: what readers
-// and writers of tables and indexes hand to each other. It is apart from package
-// table so that who only takes columns need not wait for the formats to compile.
+// Package cols has columns of values, and the rows that they make. Readers and
+// writers of tables and indexes hand them to each other. It is apart from
+// package table so that a package that only takes columns need not wait for the
+// formats to compile.
 package cols
 
 import (
@@ -48,7 +49,8 @@ func ParseType(s string) (Type, error) {
 type Field struct {
 	Name string `json:"name"`
 	Type Type   `json:"type"`
-	// Kind tells what the values are beyond their type: numbers that are dates.
+	// Kind tells the meaning of the values beyond their type, such as numbers that
+	// are dates.
 	Kind Kind `json:"-"`
 	// Exact tells that text which numbers do not keep as it is, such as 007, is an
 	// error: the type is a guess.

@@ -23,7 +23,7 @@ type Foreign interface {
 	AppendText(buf []byte, i int) []byte
 	// AppendJSON adds a value that is not null as JSON.
 	AppendJSON(buf []byte, i int) []byte
-	// Kind returns what other formats have as well.
+	// Kind returns the kind that other formats have as well.
 	Kind() Kind
 	// Int returns a value of a kind that numbers are of as a number: 1 for true, days
 	// or units of time since 1970.

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Kind is what values are to all formats, beyond the Type that they are kept as.
+// Kind is the meaning of values in all formats, beyond the Type that they are kept
+// as.
 type Kind struct {
 	Of    KindOf
 	Unit  time.Duration // of a timestamp or a time of day
-	UTC   bool          // a timestamp is a moment, not what a clock on some wall shows
+	UTC   bool          // a timestamp is a moment, not the local time of some clock
 	Scale int           // digits of a decimal behind the point
 	Bits  int           // of an integer or a decimal that is passed on; below 0 where it has no sign
 }

@@ -1,7 +1,7 @@
-// Package debugger records what many tiles do at once on the latched tree of Duong's
-// thesis, step by step, on the interpreter of kernels: who reads, latches, splits and has
-// to try again, under a schedule that a seed repeats. The thesis has a visual debugger for
-// that; pandoview draws these recordings (docs/view.md).
+// Package debugger records the steps of many tiles at once on the latched tree of Duong's
+// thesis, on the interpreter of kernels: which tile reads, latches, splits and has to try
+// again, under a schedule that a seed repeats. The thesis has a visual debugger for that;
+// pandoview draws these recordings (docs/view.md).
 package debugger
 
 import (
@@ -31,7 +31,7 @@ const (
 	latchedWarp  = 32 // threads of a block: two tiles
 )
 
-// Schedule is who runs when.
+// Schedule is the order in which tiles run.
 type Schedule string
 
 const (
@@ -63,7 +63,7 @@ type LatchedOp struct {
 	Done    int // number of the step that it ended with; -1 for one that there was no room for
 }
 
-// LatchedWhat is what a tile does in a step.
+// LatchedWhat is the action of a tile in a step.
 type LatchedWhat string
 
 const (
@@ -101,8 +101,8 @@ type LatchedStep struct {
 	Nodes []LatchedNode // those that have changed since
 }
 
-// LatchedNode is a node as it was. What is in one that is held shows when the latch is
-// given back.
+// LatchedNode is a node as it was. The contents of one that is held show when the
+// latch is given back.
 type LatchedNode struct {
 	ID, Level, Used int
 	Low, High       uint64

@@ -11,17 +11,18 @@ import (
 	"github.com/pando-index/pando/papers/thesis"
 )
 
-// latchWatch makes steps of what tiles read and write in the nodes of a latched tree
-// (blink.h has the bytes). It keeps a copy of the nodes and looks at three
+// latchWatch makes steps of the reads and writes of tiles in the nodes of a latched
+// tree (blink.h has the bytes). It keeps a copy of the nodes and looks at three
 // words of each:
 //
 //   - The word is read twice by each lane, and a node was read as it is if all lanes
 //     have seen the same without a latch. A compare-and-swap takes the latch, a store
-//     gives it back. A store by someone who does not hold it begins a new node.
+//     gives it back. A store by a tile that does not hold it begins a new node.
 //   - The side link of a node that is held leads to a new one: a split.
 //   - The children of a node count when its latch is given back.
 //
-// Memory is not weak in these launches, so that the copy is what everybody reads.
+// Memory is not weak in these launches, so that every tile reads the same as the
+// copy.
 type latchWatch struct {
 	rec   *Latched
 	shape thesis.BlinkShape
@@ -34,7 +35,7 @@ type latchWatch struct {
 	turns []int // of each tile since the last step
 }
 
-// tile is what is known of one.
+// tile is the state of a tile.
 type tile struct {
 	number  int
 	op, end int // operation, and behind the last one
@@ -255,7 +256,7 @@ func (w *latchWatch) emit(what LatchedWhat, t *tile, node, other int) {
 
 func (w *latchWatch) holds(t *tile, node int) bool { return slices.Contains(t.held, node) }
 
-// decode makes what is seen of a node what is in its bytes.
+// decode sets the shown state of a node from its bytes.
 func (w *latchWatch) decode(node int) {
 	word := w.word(node)
 	n := &LatchedNode{

@@ -13,7 +13,7 @@ import (
 	"github.com/pando-index/pando/internal/table"
 )
 
-// Spec describes what to make.
+// Spec describes the pairs to make.
 type Spec struct {
 	Rows   int64
 	Limit  int64 // write only this many of them; 0 means all

@@ -49,8 +49,8 @@ func (b *Builder) Len() int { return b.keys.len() }
 func (b *Builder) Add(keys, vals *cols.Column, drop []bool) {
 	start := b.Len()
 	if n := start + keys.Len(); n > b.keys.room() {
-		// For as many as are expected, and at least twice as many as there
-		// are, because what is there must be copied.
+		// For as many as are expected, and at least twice as many as there are,
+		// because those must be copied.
 		n = max(n, 2*start, b.expected)
 		b.keys.grow(n)
 		b.vals.grow(n)
@@ -60,11 +60,11 @@ func (b *Builder) Add(keys, vals *cols.Column, drop []bool) {
 	b.unsorted = b.unsorted || !b.keys.inOrder(max(0, start-1))
 }
 
-// Need estimates the bytes that a build of so many rows takes at its worst
-// moment, from the rows seen. It counts: what is gathered; the index, which is
-// the pairs and an eighth more; while unsorted rows are sorted, keys twice and
-// what moves along with them twice; strings twice; and an eighth of all that
-// for the reader.
+// Need estimates the greatest number of bytes that a build of the given rows
+// takes at a time, from the rows seen. It counts: the gathered rows; the index,
+// which is the pairs and an eighth more; while unsorted rows are sorted, keys
+// and the values that move along, both twice; strings twice; and an eighth of
+// all that for the reader.
 func (b *Builder) Need(rows int) int64 {
 	pair := b.keys.width() + b.vals.width()
 	perRow := pair + (pair + pair/8)

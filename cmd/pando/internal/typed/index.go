@@ -9,13 +9,13 @@ import (
 	"github.com/pando-index/pando/internal/table/cols"
 )
 
-// index is an Index of given types. Its methods are compiled once for each
-// pair of types, so they only call Pando: what is done with keys alone or with
-// values alone is in functions of one type. Pando's index is a field with a
-// name, because each method of an embedded one would be compiled here again.
+// index is an Index of given types. Its methods are compiled once for each pair
+// of types, so they only call Pando: work on keys alone or on values alone is
+// in functions of one type. Pando's index is a field with a name, because each
+// method of an embedded one would be compiled here again.
 type index[K pando.Key, V any] struct{ f *pando.Frozen[K, V] }
 
-// inside is what an index shows.
+// inside is the method of an index that a viewer needs.
 type inside = shown.Inside
 
 func openFile[K pando.Key, V any](path string, opts []pando.Option) (Index, error) {
@@ -61,7 +61,7 @@ func (ix *index[K, V]) Get(keys, vals *cols.Column, found []bool) int {
 	return hits - clearNulls(v, found, keys.Null)
 }
 
-// clearNulls takes back what was found for null keys, and gives its number.
+// clearNulls clears the results of null keys, and returns their number.
 func clearNulls[V any](vals []V, found, null []bool) (n int) {
 	var zero V
 	for i, null := range null {
@@ -100,7 +100,7 @@ func keepValues[V any](c *cols.Column, vals []V, offsets []int, null []bool) {
 	}
 }
 
-// withoutNulls takes what was found for null keys out of ranges, and gives the
+// withoutNulls takes the results of null keys out of ranges, and returns the
 // number of values that are left.
 func withoutNulls[V any](vals []V, offsets []int, null []bool) (kept int) {
 	start := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/table/cols"
 )
 
-// Summary is what Summarize finds: Sum, Min and Max are columns of one cell.
+// Summary is the result of Summarize: Sum, Min and Max are columns of one cell.
 type Summary struct {
 	Count         int
 	Sum, Min, Max cols.Column

@@ -4,8 +4,8 @@
 //
 // All seven types of package cols may be keys, and all seven or none may be
 // values: 56 instantiations of package pando. They are compiled here, apart from
-// the commands, because that takes longer than anything else; what is here
-// itself is compiled for a type and not for a pair wherever that can be.
+// the commands, because that takes longer than anything else; the code here is
+// compiled for a type and not for a pair wherever that can be.
 package typed
 
 import (
@@ -20,7 +20,7 @@ import (
 
 // Index is a Pando index that takes and returns columns. Columns of keys must
 // be of type Key(). Columns of values are set to type Value(); if there are no
-// values they may be nil. Results replace what a column held before.
+// values they may be nil. Results replace the former contents of a column.
 type Index interface {
 	Key() cols.Type
 	Value() (t cols.Type, ok bool) // false: keys alone
@@ -59,7 +59,7 @@ type Index interface {
 	// pando.Histogram does.
 	Histogram(lo, hi, bounds *cols.Column, counts []int) (ok bool)
 
-	// Index is what package pandoview shows.
+	// Index is an index as package pandoview takes it.
 	pandoview.Index
 
 	WriteTo(w io.Writer) (int64, error)
@@ -204,7 +204,7 @@ func typeOf[T any]() (cols.Type, bool) {
 	return 0, false
 }
 
-// options adds to opts what values of type V need.
+// options adds to opts the options that values of type V need.
 func options[V any](opts []pando.Option) []pando.Option {
 	if !isText[V]() {
 		return opts
