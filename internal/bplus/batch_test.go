@@ -55,7 +55,7 @@ func applyBoth[C Code](t *testing.T, tree *Tree[C], model map[C]C, rng *rand.Ran
 	}
 	for i := range size {
 		ops.Keys[i], ops.Vals[i] = base+C(rng.Uint64N(space)), C(rng.Uint64())
-		ops.Kinds[i] = Kind(rng.IntN(kinds))
+		ops.Kinds[i] = op.Kind(rng.IntN(kinds))
 	}
 	slices.Sort(ops.Keys)
 	if err := tree.Apply(ops, workers); err != nil {

@@ -137,7 +137,7 @@ func batchOwn(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng *ra
 	ops := &Ops[uint64]{Vals: make([]uint64, n), Kinds: make([]op.Kind, n), Old: make([]uint64, n), Found: make([]bool, n)}
 	ops.Keys = sortedKeys(set)
 	for i, k := range ops.Keys {
-		ops.Vals[i], ops.Kinds[i] = tagged(k, rng.Uint64()), Kind(rng.IntN(3))
+		ops.Vals[i], ops.Kinds[i] = tagged(k, rng.Uint64()), op.Kind(rng.IntN(3))
 	}
 	if err := tree.Apply(ops, 2); err != nil {
 		t.Error(err)

@@ -2,7 +2,6 @@ package index
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/exec"

@@ -3,7 +3,6 @@ package index_test
 import (
 	"testing"
 
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/index/indextest"
@@ -55,7 +54,7 @@ func BenchmarkHostPart(b *testing.B) {
 	const n = 4 << 20
 	keys, vals, found, kinds := make([]uint64, n), make([]uint64, n), make([]bool, n), make([]op.Kind, n)
 	for i := range keys {
-		keys[i], vals[i], kinds[i] = uint64(i)*7, uint64(i), bplus.Kind(i%3)
+		keys[i], vals[i], kinds[i] = uint64(i)*7, uint64(i), op.Kind(i%3)
 	}
 	indextest.UseGPU(b, func(int) (device.Device, error) { return idle{}, nil })
 	for _, workers := range []int{1, par.Workers(0)} {

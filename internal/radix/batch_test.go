@@ -15,11 +15,11 @@ import (
 func drawOps(rng *rand.Rand, n int, m model, draw func(*rand.Rand) string) (o *Ops, old []uint64, found []bool) {
 	o = &Ops{Keys: make([]string, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n), Workers: 1 + rng.IntN(4)}
 	if rng.IntN(2) == 0 {
-		o.Kind = Kind(1 + rng.IntN(2))
+		o.Kind = op.Kind(1 + rng.IntN(2))
 	} else {
 		o.Kinds = make([]op.Kind, n)
 		for i := range o.Kinds {
-			o.Kinds[i] = Kind(rng.IntN(3))
+			o.Kinds[i] = op.Kind(rng.IntN(3))
 		}
 	}
 	for i := range o.Keys {

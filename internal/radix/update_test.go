@@ -198,7 +198,7 @@ func applied(t *testing.T, tree *Tree, rng *rand.Rand, books *ledger) (in, out [
 	n := 1 + rng.IntN(4)
 	o := &Ops{Keys: make([]string, n), Kinds: make([]op.Kind, n), Vals: make([]uint64, n), Old: make([]uint64, n), Found: make([]bool, n)}
 	for i := range n {
-		o.Keys[i], o.Kinds[i], o.Vals[i] = keyNear(rng), Kind(rng.IntN(3)), books.fresh()
+		o.Keys[i], o.Kinds[i], o.Vals[i] = keyNear(rng), op.Kind(rng.IntN(3)), books.fresh()
 		if o.Kinds[i] == op.Set {
 			in = append(in, entry{o.Keys[i], o.Vals[i]})
 		}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
@@ -37,7 +36,7 @@ func (a *alone) batch(n int, kinds bool) error {
 			kind[i] = uint8(a.rng.IntN(3))
 		}
 		want[i], there[i] = next[keys[i]]
-		switch bplus.Kind(kind[i]) {
+		switch op.Kind(kind[i]) {
 		case op.Set:
 			next[keys[i]] = vals[i]
 		case op.Delete:

@@ -53,12 +53,12 @@ func (w *writer) batch(n int) {
 		},
 		Answer: func(lo int, old []uint64, had []uint8) {
 			for i := range old {
-				w.done(keys[lo+i], vals[lo+i], bplus.Kind(kinds[lo+i]), old[i], had[i] != 0)
+				w.done(keys[lo+i], vals[lo+i], op.Kind(kinds[lo+i]), old[i], had[i] != 0)
 			}
 		},
 		CPU: func(lo, hi int) ([]uint64, error) {
 			for i := lo; i < hi; i++ {
-				w.onCPU(keys[i], vals[i], bplus.Kind(kinds[i]))
+				w.onCPU(keys[i], vals[i], op.Kind(kinds[i]))
 			}
 			return keys[lo:hi], nil
 		},
@@ -104,7 +104,7 @@ func (w *writer) step() {
 		w.batch(1 + w.rng.IntN(200))
 	case 1:
 		k := w.key()
-		w.twin.Single(k, func() bool { return w.onCPU(k, w.rng.Uint64(), bplus.Kind(w.rng.IntN(3))) })
+		w.twin.Single(k, func() bool { return w.onCPU(k, w.rng.Uint64(), op.Kind(w.rng.IntN(3))) })
 	case 2:
 		k := w.key()
 		want, ok := w.has[k]
