@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/shortcut"
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // Check looks through the whole tree and its snapshots for anything that cannot
@@ -115,7 +116,7 @@ func (c *checker) inner(l link, from int) (n int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if k := c.t.key(anyLeaf(to)); len(k) < d || k[:d] != path[:d] || byteAt(k, d) != b {
+		if k := c.t.key(anyLeaf(to)); len(k) < d || k[:d] != path[:d] || simd.ByteAt(k, d) != b {
 			return 0, fmt.Errorf("radix: key %.40q is below byte %d of node %#x, of depth %d", k, b, uint32(l), d)
 		}
 		if n += k; b >= 0 {

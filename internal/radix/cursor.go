@@ -281,7 +281,7 @@ func (c *Cursor) seek(l link) link {
 		if d > len(key) {
 			break
 		}
-		b := byteAt(key, d)
+		b := simd.ByteAt(key, d)
 		c.push(l, b)
 		l = child(l, b)
 	}
@@ -333,7 +333,7 @@ func (c *Cursor) settle(l link) link {
 // common with the position, and not the next: all are below it, or all above. k is
 // one of them.
 func (c *Cursor) beyond(l link, k string, at int) link {
-	if byteAt(k, at) < byteAt(c.pos, at) == c.down {
+	if simd.ByteAt(k, at) < simd.ByteAt(c.pos, at) == c.down {
 		return c.first(l)
 	}
 	// The node's word need not be checked: its keys begin with other bytes for

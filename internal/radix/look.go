@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/simd"
 )
 
 // Bounds of a look. It leaves out the nodes below them, and says so.
@@ -295,8 +296,8 @@ func (k *look) step(l link, key string) (next link, slot, child int) {
 		return 0, 0, 0
 	}
 	k.t.children(l, func(b int, to link) bool {
-		if b >= byteAt(key, depth) {
-			if b == byteAt(key, depth) {
+		if b >= simd.ByteAt(key, depth) {
+			if b == simd.ByteAt(key, depth) {
 				next = to
 			}
 			return false

@@ -201,7 +201,7 @@ func (w *writer) branch(key string, l link, e end) (done bool, err error) {
 	for _, c := range [...]struct {
 		b  int
 		to link
-	}{{e.other, e.below}, {byteAt(key, e.split), l}} {
+	}{{e.other, e.below}, {simd.ByteAt(key, e.split), l}} {
 		if c.b < 0 {
 			h.own = c.to
 		} else {

@@ -19,7 +19,7 @@ func (t *Tree) rank(root link, key string, after bool) (n int64, ok bool) {
 		h := l.header()
 		d := int(h.depth)
 		if d > at {
-			if byteAt(k, at) < byteAt(key, at) {
+			if simd.ByteAt(k, at) < simd.ByteAt(key, at) {
 				all, ok := entriesOf(l)
 				return n + all, ok
 			}
@@ -56,7 +56,7 @@ func (t *Tree) rank(root link, key string, after bool) (n int64, ok bool) {
 // if it is one of those that the key's own bytes lead to.
 func (t *Tree) near(l link, key string) link {
 	for l.isInner() && int(l.header().depth) <= len(key) {
-		next := child(l, byteAt(key, int(l.header().depth)))
+		next := child(l, simd.ByteAt(key, int(l.header().depth)))
 		if next == 0 {
 			break
 		}

@@ -214,7 +214,7 @@ func (w *writer) diverge(key string, l link) (e end, ok bool) {
 	if l == 0 {
 		return end{}, true
 	}
-	return end{below: l, split: at, other: byteAt(k, at)}, true
+	return end{below: l, split: at, other: simd.ByteAt(k, at)}, true
 }
 
 // depth returns the bytes that all keys below a step's node begin with.
@@ -264,12 +264,4 @@ func someLeaf(links []link) (l link) {
 		}
 	}
 	return l
-}
-
-// byteAt returns a byte of a key, or -1 if it ends there.
-func byteAt(key string, i int) int {
-	if i < len(key) {
-		return int(key[i])
-	}
-	return -1
 }

@@ -16,6 +16,14 @@ func EightOf(s string, i int) uint64 {
 	return EightAt(unsafe.Pointer(unsafe.StringData(s)), uintptr(i))
 }
 
+// ByteAt returns byte i of a string, or -1 if it ends before that.
+func ByteAt(s string, i int) int {
+	if i < len(s) {
+		return int(s[i])
+	}
+	return -1
+}
+
 // EqualByte returns the place of the first byte of eight that equals b, and 8 if
 // there is none.
 func EqualByte(eight uint64, b byte) int {

@@ -24,11 +24,3 @@ const (
 	bucketKeys = shortcut.Keys
 	deepest    = shortcut.Deepest
 )
-
-// byteAt returns a byte of a key, or -1 if it ends there.
-func byteAt(key string, i int) int {
-	if i < len(key) {
-		return int(key[i])
-	}
-	return -1
-}

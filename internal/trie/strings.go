@@ -75,13 +75,13 @@ func (s inOrder) key(i int) string {
 }
 
 func (s inOrder) span(lo, hi int) sortedKeys      { return s }
-func (s inOrder) byteAt(i, depth int) int         { return byteAt(s.key(i), depth) }
+func (s inOrder) byteAt(i, depth int) int         { return simd.ByteAt(s.key(i), depth) }
 func (s inOrder) alike(i, j int) (bytes, cmp int) { return alike(s.key(i), s.key(j)) }
 
 // alike returns how many bytes two strings begin with alike, and their order.
 func alike(a, b string) (bytes, order int) {
 	n := simd.CommonPrefix(a, b)
-	x, y := byteAt(a, n), byteAt(b, n)
+	x, y := simd.ByteAt(a, n), simd.ByteAt(b, n)
 	switch {
 	case x < y:
 		return n, -1
@@ -188,7 +188,7 @@ type textList struct {
 }
 
 func (l *textList) span(lo, hi int) sortedKeys        { return l }
-func (l *textList) byteAt(i, depth int) int           { return byteAt(l.View(i), depth) }
+func (l *textList) byteAt(i, depth int) int           { return simd.ByteAt(l.View(i), depth) }
 func (l *textList) alike(i, j int) (bytes, order int) { return alike(l.View(i), l.View(j)) }
 func (l *textList) text(i int, _ *[8]byte) string     { return l.View(i) }
 func (l *textList) stages() int                       { return 2 }

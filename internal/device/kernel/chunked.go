@@ -143,13 +143,13 @@ const manyBlocks = 1584
 
 // run starts a kernel with at least n threads.
 func run[P any](c *Chunked, narrow, wide string, n int, params P) error {
-	return start((*Runner)(c), narrow, wide, gridOf(n), params)
+	return start((*Runner)(c), narrow, wide, GridOf(n), params)
 }
 
 // descend starts a kernel that looks n keys up. Each of its blocks copies the upper
 // levels of the tree first, so it has to have many keys.
 func descend[P any](c *Chunked, narrow, wide string, n int, params P) error {
-	grid := gridOf(n)
+	grid := GridOf(n)
 	grid.Blocks = min(grid.Blocks, manyBlocks)
 	return start((*Runner)(c), narrow, wide, grid, params)
 }

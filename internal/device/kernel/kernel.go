@@ -213,7 +213,7 @@ func (s *Set) launch(st device.Stream, name string, p *Params, t *Tree, keys dev
 // start runs a kernel that handles queries in rounds, so it may have fewer
 // threads than queries.
 func (s *Set) start(st device.Stream, name string, n int, args []byte) error {
-	return st.Launch(s.kernels[name], gridOf(n), args)
+	return st.Launch(s.kernels[name], GridOf(n), args)
 }
 
 // argsOf returns the memory of a kernel's arguments, the fields of P, up to the
@@ -244,8 +244,8 @@ func start[P any](r *Runner, narrow, wide string, grid device.Grid, params P) er
 	return r.Stream.Launch(r.Set.kernels[pick(r.Bits, narrow, wide)], grid, argsOf(&params))
 }
 
-// gridOf returns a grid with n threads.
-func gridOf(n int) device.Grid {
+// GridOf returns a grid with n threads.
+func GridOf(n int) device.Grid {
 	return device.Grid{Blocks: (n + blockThreads - 1) / blockThreads, Threads: blockThreads}
 }
 
@@ -286,7 +286,7 @@ func (s *Set) Down(st device.Stream, p *Params, t *Tree, bits int, keys device.P
 func (s *Set) Entries(st device.Stream, p *Params, t *Tree, bits, valBits int, first, offsets device.Ptr, ranges, n int, keys, vals device.Ptr) error {
 	p.copy = copyParams{tree: *t, first: first, offsets: offsets, ranges: uint32(ranges), n: uint32(n), keys: keys, vals: vals}
 	name := pick(bits, pick(valBits, "entries32x32", "entries32x64"), pick(valBits, "entries64x32", "entries64x64"))
-	return st.Launch(s.kernels[name], gridOf(n), argsOf(&p.copy))
+	return st.Launch(s.kernels[name], GridOf(n), argsOf(&p.copy))
 }
 
 func pick(bits int, narrow, wide string) string {

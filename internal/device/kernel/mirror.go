@@ -44,7 +44,7 @@ type scatterParams struct {
 // when that was so; or to one that says that nothing is known.
 func (s *Set) MirrorFind(st device.Stream, p *Params, m *Mirror, bits int, keys device.Ptr, n int, places, words device.Ptr) error {
 	p.mirror = mirrorParams{mirror: *m, keys: keys, n: uint32(n), places: places, words: words}
-	return st.Launch(s.kernels[pick(bits, "mirrorFind32", "mirrorFind64")], gridOf(n), argsOf(&p.mirror))
+	return st.Launch(s.kernels[pick(bits, "mirrorFind32", "mirrorFind64")], GridOf(n), argsOf(&p.mirror))
 }
 
 // MirrorScatter copies n nodes to their places in a mirror. moves has two
@@ -55,5 +55,5 @@ func (s *Set) MirrorScatter(st device.Stream, p *Params, m *Mirror, from, moves 
 		to: m.Uppers, from: from, moves: moves, n: uint32(n),
 		pilots: uint32((m.Pilots - m.Uppers) / simd.LineBytes), upperLines: m.UpperLines, pilotLines: m.PilotLines,
 	}
-	return st.Launch(s.kernels["mirrorScatter"], gridOf(n*32), argsOf(&p.scatter))
+	return st.Launch(s.kernels["mirrorScatter"], GridOf(n*32), argsOf(&p.scatter))
 }

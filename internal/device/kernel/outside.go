@@ -14,6 +14,3 @@ func SourceOf(ptx *string, names ...string) Source { return Source{ptx, names} }
 func Start[P any](s *Set, st device.Stream, name string, grid device.Grid, params *P) error {
 	return st.Launch(s.kernels[name], grid, argsOf(params))
 }
-
-// GridOf returns a grid with n threads.
-func GridOf(n int) device.Grid { return gridOf(n) }

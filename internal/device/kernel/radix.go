@@ -79,7 +79,7 @@ type RadixChanges struct {
 type RadixRun Runner
 
 func startRadix[P any](r *RadixRun, narrow, wide string, n int, params P) error {
-	return start((*Runner)(r), narrow, wide, gridOf(n), params)
+	return start((*Runner)(r), narrow, wide, GridOf(n), params)
 }
 
 // Find looks keys up: vals get their values, or 0, and found a bit each. A tile of
@@ -123,7 +123,7 @@ type RadixRuns struct {
 }
 
 // RadixRunBlocks returns for how many blocks n operations have numbers.
-func RadixRunBlocks(n int) int { return gridOf(n).Blocks }
+func RadixRunBlocks(n int) int { return GridOf(n).Blocks }
 
 // Hot sets a number (u32) to 1 if one of n sorted slots has enough operations for
 // runs to pay.

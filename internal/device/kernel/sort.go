@@ -239,5 +239,5 @@ func (s *Set) SortMend(st device.Stream, job *SortJob) error {
 		keys, places, keysTo, placesTo, failed device.Ptr
 		n, from                                uint32
 	}{keys, places, job.Keys + job.Keys2 - keys, job.Places + job.Places2 - places, job.Failed, uint32(job.N), uint32(job.From)}
-	return st.Launch(s.kernels["sortMend64"], gridOf(job.N), argsOf(&p))
+	return st.Launch(s.kernels["sortMend64"], GridOf(job.N), argsOf(&p))
 }

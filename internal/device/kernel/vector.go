@@ -193,5 +193,5 @@ func (s *Set) units(st device.Stream, name string, u *Units, b *Bins, args []byt
 	case b != nil && b.Count > MaxBounds:
 		return fmt.Errorf("%w: %d bounds", ErrBadJob, b.Count)
 	}
-	return st.Launch(s.kernels[name], gridOf(int(u.Units)*warp), args)
+	return st.Launch(s.kernels[name], GridOf(int(u.Units)*warp), args)
 }

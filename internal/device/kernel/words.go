@@ -63,7 +63,7 @@ type wordsParams struct {
 // from offsets[i] to offsets[i+1] (u32).
 func (s *Set) WordsFind(st device.Stream, p *Params, t *Words, keys, offsets device.Ptr, n int, out device.Ptr) error {
 	p.words = wordsParams{words: *t, keys: keys, offsets: offsets, n: uint32(n), out: out}
-	return st.Launch(s.kernels["wordsFind"], gridOf(n), argsOf(&p.words))
+	return st.Launch(s.kernels["wordsFind"], GridOf(n), argsOf(&p.words))
 }
 
 // LoadOnly loads the kernels of some sources, without those of search.cu.
