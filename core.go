@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/vector"
@@ -17,7 +18,7 @@ import (
 // here, so that it is compiled with this package, and not again in each package that
 // has a Frozen, for each pair of types.
 type frozenCore struct {
-	live  atomic.Pointer[index.Index] // nil once closed
+	ix    atomic.Pointer[index.Index] // nil once closed
 	later atomic.Pointer[unread]      // a snapshot of a Tree that has not been read yet
 	shut  atomic.Uint64               // 0 until it is closed
 	key   keyType
@@ -27,12 +28,12 @@ type frozenCore struct {
 // unread is a snapshot of a Tree that becomes an index when it is first read.
 type unread struct {
 	once sync.Once
-	from *index.Freezing
+	from *live.Freezing
 }
 
 // open returns the index, or panics if it was closed.
 func (f *frozenCore) open() *index.Index {
-	ix := f.live.Load()
+	ix := f.ix.Load()
 	if ix == nil {
 		return f.openLater()
 	}
@@ -50,12 +51,12 @@ func (f *frozenCore) openLater() *index.Index {
 		if err != nil {
 			panic("pando: cannot read the snapshot: " + err.Error())
 		}
-		f.live.Store(ix)
+		f.ix.Store(ix)
 		if f.later.Load() == nil { // closed meanwhile
-			f.live.Store(nil)
+			f.ix.Store(nil)
 		}
 	})
-	ix := f.live.Load()
+	ix := f.ix.Load()
 	if ix == nil {
 		panic(closedInUse)
 	}
@@ -67,7 +68,7 @@ const closedInUse = "pando: Frozen closed while it was in use"
 // done is called when an answer has been read: if the index was closed in the
 // meantime, the answer may be nonsense and is not returned.
 func (f *frozenCore) done(ix *index.Index) {
-	if f.live.Load() != ix {
+	if f.ix.Load() != ix {
 		panic(closedInUse)
 	}
 }
@@ -82,11 +83,11 @@ func (f *frozenCore) Alive() {
 func (f *frozenCore) close() error {
 	f.shut.Store(1) // before memory is given back, which iterations may be reading
 	if s := f.later.Swap(nil); s != nil {
-		f.live.Store(nil)
+		f.ix.Store(nil)
 		s.from.Drop()
 		return nil
 	}
-	if ix := f.live.Swap(nil); ix != nil {
+	if ix := f.ix.Swap(nil); ix != nil {
 		return ix.Release()
 	}
 	return nil
@@ -259,7 +260,7 @@ func (f *frozenCore) write(ix *index.Index, w io.Writer) (int64, error) {
 // string is String.
 func (f *frozenCore) string() string {
 	name := "pando.Frozen" + f.types.String()
-	ix := f.live.Load()
+	ix := f.ix.Load()
 	switch {
 	case ix != nil:
 		return name + "{" + inWords(ix.Stats()) + "}"
@@ -308,15 +309,7 @@ func (f *frozenCore) selectValues(lo, hi order.Probe, c vector.Condition, room f
 	if _, ok := ix.Entries(first, end); !ok {
 		return false
 	}
-	if parts, ok := ix.SelectMoment(first, end, c); ok {
-		f.done(ix)
-		index.CopySelected(parts, ix.ValueType(), room)
-		return true
-	}
-	found := ix.Match(first, end, c)
-	f.done(ix)
-	keys, vals := room(found.Len())
-	ix.CopyMatches(found, keys, vals)
+	ix.Select(f, first, end, c, room)
 	f.done(ix)
 	return true
 }

@@ -2,6 +2,7 @@ package pando
 
 import (
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -156,7 +157,7 @@ func (c *treeCursor[K, V]) Value() V {
 // not be there. Before or after no key is before the first or behind the last.
 type treePlace struct {
 	t    *treeCore
-	c    index.Cursor
+	c    live.Cursor
 	at   index.Edge
 	val  index.Value
 	side side

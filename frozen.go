@@ -25,7 +25,7 @@ type Frozen[K Key, V any] struct{ c frozenCore }
 // frozen makes a Frozen of an index.
 func frozen[K Key, V any](ix *index.Index) *Frozen[K, V] {
 	f := emptyFrozen[K, V](index.KeyTypeOf[K]())
-	f.c.live.Store(ix)
+	f.c.ix.Store(ix)
 	return f
 }
 

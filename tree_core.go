@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
@@ -17,7 +18,7 @@ import (
 
 // treeCore is a Tree without its types, as frozenCore is a Frozen.
 type treeCore struct {
-	m      *index.Map
+	m      *live.Map
 	key    keyType
 	val    *index.ValueType
 	kept   bool // val.Kept()
@@ -37,14 +38,14 @@ func (t *treeCore) load(d door, key index.KeyType, val *index.ValueType, types t
 		return err
 	}
 	t.key, t.val, t.kept, t.types, t.config = keyType{key}, val, val.Kept(), types, c
-	if t.m, err = index.LoadMap(key, val, n, span, c.index(), codec); err != nil {
+	if t.m, err = live.LoadMap(key, val, n, span, c.index(), codec); err != nil {
 		return translate(err)
 	}
 	return nil
 }
 
 // open panics if the tree was closed.
-func (t *treeCore) open() *index.Map {
+func (t *treeCore) open() *live.Map {
 	if t.closed.Load() {
 		panic("pando: Tree used after Close")
 	}
@@ -342,7 +343,7 @@ func (t *treeCore) walk(what reachKind, lo, hi order.Probe, s *scan) *index.Walk
 		}
 	case reachScan:
 		var some bool
-		if from, to, some = m.Within(&s.bounds); s.reverse {
+		if from, to, some = s.bounds.Edges(t.key.KeyType); s.reverse {
 			from, to, down = to, from, true
 		}
 		if s.limited {
@@ -404,7 +405,7 @@ func (t *treeCore) selectValues(lo, hi order.Probe, c vector.Condition, room fun
 	if _, ok := m.Entries(lo, hi, 1); !ok {
 		return false
 	}
-	index.CopySelected(m.Select(lo, hi, c), t.val, room)
+	m.Select(lo, hi, c, room)
 	t.done()
 	return true
 }

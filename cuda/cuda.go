@@ -18,10 +18,10 @@ import (
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
-	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/live"
 )
 
 func init() {
 	device.Warn = slog.Warn
-	index.LinkGPUs(cuda.Open)
+	live.LinkGPUs(cuda.Open)
 }

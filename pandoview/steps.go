@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/steps"
 )
@@ -134,7 +135,7 @@ func (h *handler) insert(in *index.Inside, q query) (any, error) {
 	}
 	bits := in.Type.Bits()
 	codes := in.Codes(key, steps.ScratchEntries(bits))
-	tree, err := index.SampleTree(bits, codes)
+	tree, err := live.SampleTree(bits, codes)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (h *handler) batch(in *index.Inside, q query) (any, error) {
 	}
 	bits := in.Type.Bits()
 	codes := in.Codes(key, steps.ScratchEntries(bits))
-	tree, err := index.SampleTree(bits, codes)
+	tree, err := live.SampleTree(bits, codes)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func (h *handler) watchTree(in *index.Inside, q query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, ok := in.Layout().(index.Recorded)
+	t, ok := in.Layout().(live.Recorded)
 	if !ok {
 		return nil, problemf(http.StatusNotImplemented, "nothing happens to an index that is never changed")
 	}

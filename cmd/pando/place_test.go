@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/live"
 )
 
 // Who asks for a GPU that the machine does not have is told that the CPU answers.
 func TestNoGPUIsTold(t *testing.T) {
-	t.Cleanup(index.LinkGPUs(func(int) (device.Device, error) { return nil, device.ErrNoDriver }))
+	t.Cleanup(live.LinkGPUs(func(int) (device.Device, error) { return nil, device.ErrNoDriver }))
 	folder := t.TempDir()
 	table, file := filepath.Join(folder, "t.csv"), filepath.Join(folder, "t.pando")
 	must(t, "gen", "-n", "10", "--dist", "dense", "-o", table)

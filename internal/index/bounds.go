@@ -85,16 +85,38 @@ func (ix *Index) Within(b *Bounds) (first, end int) {
 	case b.upperOpen:
 		end, _ = ix.Seek(b.upper)
 	case b.hasLower:
-		end = ix.endNear(first, b.upper)
+		end = ix.EndNear(first, b.upper)
 	default:
 		end = ix.After(b.upper)
 	}
 	return first, max(first, end)
 }
 
-// Within returns the edges of bounds, and false if there can be no key between
-// them.
-func (m *Map) Within(b *Bounds) (lo, hi Edge, some bool) {
+// Edge is where entries begin, or end: at a key, or right behind it where it is
+// open; None is no edge at all.
+type Edge struct {
+	Key        order.Probe
+	Open, None bool
+}
+
+// NoEdge leaves out nothing.
+var NoEdge = Edge{None: true}
+
+// Beyond reports whether a key is on the other side of an edge, upwards or down.
+func (t KeyType) Beyond(key order.Probe, e Edge, down bool) bool {
+	if e.None {
+		return false
+	}
+	c := t.Compare(key, e.Key)
+	if down {
+		c = -c
+	}
+	return c > 0 || c == 0 && e.Open
+}
+
+// Edges returns bounds of keys of type t as edges, and false if there can be no key
+// between them.
+func (b *Bounds) Edges(t KeyType) (lo, hi Edge, some bool) {
 	lo, hi = NoEdge, NoEdge
 	if b.hasLower {
 		lo = Edge{Key: b.lower, Open: b.lowerOpen}
@@ -102,5 +124,5 @@ func (m *Map) Within(b *Bounds) (lo, hi Edge, some bool) {
 	if b.hasUpper {
 		hi = Edge{Key: b.upper, Open: b.upperOpen}
 	}
-	return lo, hi, !b.none && (lo.None || !m.Beyond(lo.Key, hi, false))
+	return lo, hi, !b.none && (lo.None || !t.Beyond(lo.Key, hi, false))
 }

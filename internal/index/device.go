@@ -60,7 +60,7 @@ func ParseDevice(s string) (Device, error) {
 	case kind == "hybrid":
 		return Device{Hybrid, i}, nil
 	}
-	return Device{}, problem(CauseDevice, "%q; take auto, cpu, gpu:0 or hybrid:0", s)
+	return Device{}, Problem(CauseDevice, "%q; take auto, cpu, gpu:0 or hybrid:0", s)
 }
 
 // PreferCPU reports whether batches that the CPU answers faster are its own.
@@ -71,37 +71,38 @@ var PreferCPU = true
 // set it to less: the interpreter takes its time.
 var SampleKeys = 512 << 10
 
-// autoEntries is the size from which on Auto looks for a GPU: below, an index
+// AutoEntries is the size from which on Auto looks for a GPU: below, an index
 // is in the CPU's caches, and opening a GPU takes longer than building it.
-const autoEntries = 1 << 20
+const AutoEntries = 1 << 20
 
 // Why batches run on the CPU.
 const (
-	reasonAsked    = "asked for"
-	reasonSmall    = "small enough for the CPU's caches"
-	reasonMeasured = "measured: the CPU alone is faster for batches of any size"
+	ReasonAsked    = "asked for"
+	ReasonSmall    = "small enough for the CPU's caches"
+	ReasonMeasured = "measured: the CPU alone is faster for batches of any size"
 	reasonFile     = "opened from a file: ask with On(GPU(0)) to copy it to a GPU"
 )
 
-var onCPU = Device{Kind: CPU}
+// OnCPU is the CPU.
+var OnCPU = Device{Kind: CPU}
 
-// withoutGPU returns where batches run if an index could not be copied to a
+// WithoutGPU returns where batches run if an index could not be copied to a
 // GPU: on the CPU, unless the GPU asked for does not exist.
-func withoutGPU(asked Device, err error) (Device, string, error) {
+func WithoutGPU(asked Device, err error) (Device, string, error) {
 	switch {
 	case errors.Is(err, device.ErrNoGPU):
-		return onCPU, "no GPU on this machine that its driver sees", nil
+		return OnCPU, "no GPU on this machine that its driver sees", nil
 	case errors.Is(err, device.ErrNoDevice) && asked.Kind != Auto:
-		return asked, "", problem(CauseDevice, "On(%v): %w; `pando devices` lists what there is", asked, err)
+		return asked, "", Problem(CauseDevice, "On(%v): %w; `pando devices` lists what there is", asked, err)
 	case errors.Is(err, device.ErrNoDriver):
-		return onCPU, "no GPU driver on this machine", nil
+		return OnCPU, "no GPU driver on this machine", nil
 	}
 	device.Warn("pando: the index is not on the GPU, the CPU answers", "error", err)
-	return onCPU, "GPU not used: " + err.Error(), nil
+	return OnCPU, "GPU not used: " + err.Error(), nil
 }
 
-// openWithin opens a GPU, and returns how many bytes of it an index may take.
-func openWithin(ordinal int, room int64) (dev device.Device, free int64, err error) {
+// OpenWithin opens a GPU, and returns how many bytes of it an index may take.
+func OpenWithin(ordinal int, room int64) (dev device.Device, free int64, err error) {
 	if dev, err = OpenGPU(ordinal); err != nil {
 		return nil, 0, err
 	}
@@ -114,17 +115,17 @@ func openWithin(ordinal int, room int64) (dev device.Device, free int64, err err
 	return dev, free, nil
 }
 
-// leaveOut gives a GPU back: batches run on the CPU, and why. A GPU that cannot
+// LeaveOut gives a GPU back: batches run on the CPU, and why. A GPU that cannot
 // even be given back is no reason to have no index.
-func leaveOut(gpu interface{ Close() error }, why string) (Device, string, error) {
+func LeaveOut(gpu interface{ Close() error }, why string) (Device, string, error) {
 	if err := gpu.Close(); err != nil {
 		device.Warn("pando: the GPU could not be given back", "error", err)
 	}
-	return onCPU, why, nil
+	return OnCPU, why, nil
 }
 
-// spread returns numbers below n that are spread at random, the same each time.
-func spread(count, n int) []int {
+// Spread returns numbers below n that are spread at random, the same each time.
+func Spread(count, n int) []int {
 	out := make([]int, count)
 	x := uint64(1)
 	for i := range out {

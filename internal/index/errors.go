@@ -35,8 +35,8 @@ type failure struct {
 
 func (f *failure) Unwrap() error { return f.error }
 
-// problem makes an error with a cause.
-func problem(c Cause, format string, args ...any) error {
+// Problem makes an error with a cause.
+func Problem(c Cause, format string, args ...any) error {
 	return &failure{c, fmt.Errorf(format, args...)}
 }
 

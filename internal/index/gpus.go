@@ -14,18 +14,14 @@ import (
 // keeps the code that all methods of such a type call.
 var driver interface {
 	open(ordinal int) (device.Device, error)
-	// attach makes a copy of an engine, or of a map, if that pays. It returns where
-	// batches run, and why.
-	attach(e engine, c Config) (Device, string, error)
-	attachMap(m keyMap, c Config, valSize int) (keyMap, Device, string, error)
-	// solo makes a map of soloEntries.
-	solo(entries any, c Config) (keyMap, error)
+	// attach makes a copy of an engine if that pays. It returns where batches run, and
+	// why.
+	attach(e Engine, c Config) (Device, string, error)
 }
 
 // LinkGPUs makes open the way to GPUs, and has the program link the code for them. A
 // nil open takes the way away. The function that it returns puts back the former one.
-// Package cuda calls it as a program starts; tests put the interpreter in the place
-// of a GPU.
+// live.LinkGPUs calls it, and is the one for others.
 func LinkGPUs(open func(ordinal int) (device.Device, error)) (undo func()) {
 	before := driver
 	if driver = nil; open != nil {
@@ -34,10 +30,10 @@ func LinkGPUs(open func(ordinal int) (device.Device, error)) (undo func()) {
 	return func() { driver = before }
 }
 
-const reasonNotLinked = `no GPU driver is linked; import _ "github.com/pando-index/pando/cuda"`
+const ReasonNotLinked = `no GPU driver is linked; import _ "github.com/pando-index/pando/cuda"`
 
 // ErrNotLinked is the error of a program that links no driver.
-var ErrNotLinked = errors.New(reasonNotLinked)
+var ErrNotLinked = errors.New(ReasonNotLinked)
 
 // OpenGPU opens a GPU.
 func OpenGPU(ordinal int) (device.Device, error) {
@@ -48,20 +44,11 @@ func OpenGPU(ordinal int) (device.Device, error) {
 }
 
 // attachEngine gives an engine a copy on a GPU, if the program links a driver.
-func attachEngine(e engine, c Config) (Device, string, error) {
+func attachEngine(e Engine, c Config) (Device, string, error) {
 	if driver == nil {
-		return onCPU, reasonNotLinked, nil
+		return OnCPU, ReasonNotLinked, nil
 	}
 	return driver.attach(e, c)
-}
-
-// attachMap gives a map with values of some bytes a copy on a GPU, if the program links
-// a driver.
-func attachMap(m keyMap, c Config, valSize int) (keyMap, Device, string, error) {
-	if driver == nil {
-		return m, onCPU, reasonNotLinked, nil
-	}
-	return driver.attachMap(m, c, valSize)
 }
 
 // onDevice reports whether a device can hold a layout. It is a function since the
@@ -76,7 +63,7 @@ type linked func(ordinal int) (device.Device, error)
 
 func (open linked) open(ordinal int) (device.Device, error) { return open(ordinal) }
 
-func (linked) attach(e engine, c Config) (Device, string, error) {
+func (linked) attach(e Engine, c Config) (Device, string, error) {
 	switch e := e.(type) {
 	case *texts:
 		return e.toGPU(c)
@@ -90,26 +77,4 @@ func (linked) attach(e engine, c Config) (Device, string, error) {
 		return numbersToGPU(e.numbers, c, e.copiesFaster)
 	}
 	panic("index: no engine that has a copy on a GPU")
-}
-
-func (linked) attachMap(m keyMap, c Config, valSize int) (keyMap, Device, string, error) {
-	switch m := m.(type) {
-	case *textMap:
-		return followTexts(m, valSize, c)
-	case *codes[uint32]:
-		return twinCodes(m, c)
-	case *codes[uint64]:
-		return twinCodes(m, c)
-	}
-	panic("index: no map that has a copy on a GPU")
-}
-
-func (linked) solo(entries any, c Config) (keyMap, error) {
-	switch e := entries.(type) {
-	case *soloEntries[uint32]:
-		return newSolo(e, c)
-	case *soloEntries[uint64]:
-		return newSolo(e, c)
-	}
-	panic("index: no entries for a GPU alone")
 }

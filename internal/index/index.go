@@ -60,48 +60,13 @@ func (c *Config) stop() func() bool {
 	return func() bool { return c.Context.Err() != nil }
 }
 
-// engine answers for one family of key types. Entries are told apart by their
-// number in key order, their rank.
-type engine interface {
-	Seek(key order.Probe) (rank int, equal bool) // entries below key; whether the one there has it
-	After(key order.Probe) int                   // entries up to key
-	endNear(rank int, key order.Probe) int       // the first entry from rank on that is above key, likely near
-	Key(i int) order.Probe
-	CopyKeys(lo int, keys order.Keys) // sets keys to those of the entries from lo on
-	// copyKeyRuns does the same for runs [from, to): run i begins with entry
-	// first[i] and goes to keys offsets[i] to offsets[i+1].
-	copyKeyRuns(first, offsets []int, from, to int, keys order.Keys)
-	Rank(keys order.Keys, ranks []int)
-	RankAfter(keys order.Keys, ranks []int)
-	FindEach(keys order.Keys, sink exec.Sink) (hits int)
-
-	body() layout.Body
-	attach(Config) (Device, string, error) // where batches run, and why
-	report(*Stats)                         // figures that change while an index is in use
-	release() error
-}
-
-// keeper is an engine whose layout holds the values, too.
-type keeper interface {
-	layout.Valued
-	// GetValues looks keys up: vals is the memory of the results. found may be
-	// nil.
-	GetValues(keys order.Keys, vals []byte, found []bool) (hits int)
-	// CopyRuns copies runs of entries where that is not the CPU's work: run i
-	// begins with entry first[i] and goes to offsets[i] and on. onCPU copies
-	// entries [lo, hi) of the result. It returns false if all of it is the CPU's
-	// work.
-	CopyRuns(first, offsets []int, keys order.Keys, vals []byte, onCPU func(lo, hi int)) bool
-	// copyRuns copies runs [from, to) on the CPU.
-	copyRuns(first, offsets []int, from, to int, keys order.Keys, vals []byte)
-}
-
 // Index is keys and their values, to be read: all that an index holds until it
 // is closed.
 type Index struct {
-	engine
+	Engine
+	holder  Holder // nil where values lie in values,
+	finder  finder // which this engine is then
 	values  Values
-	keeper  keeper // nil where values are kept elsewhere
 	n       int
 	workers int
 	key     KeyType
@@ -109,7 +74,7 @@ type Index struct {
 	note    string // for files
 	stats   Stats
 	scratch par.Pool[[]int]
-	walks   par.Pool[Walk]
+	walks   par.Pool[windows]
 }
 
 // Build makes an index of keys and their values, in any order. vals has none
@@ -129,17 +94,17 @@ func complete(ix *Index, built built, err error, vals Column, cfg Config) (*Inde
 		return nil, err
 	}
 	defer built.order.release()
-	ix.use(built.engine)
+	ix.use(built.Engine)
 	if err := cfg.stopped(); err != nil {
-		ix.release()
+		ix.Engine.Release()
 		return nil, err
 	}
-	if ix.keeper == nil {
+	if ix.holder == nil {
 		if err := ix.values.gather(vals, ix.n, &built.order, ix.workers); err != nil {
-			ix.release()
+			ix.Engine.Release()
 			return nil, err
 		}
-		ix.values.fetchedBy(ix.body())
+		ix.values.fetchedBy(ix.Body())
 	}
 	ix.describe(cfg)
 	if err := cfg.stopped(); err != nil {
@@ -155,7 +120,7 @@ func complete(ix *Index, built built, err error, vals Column, cfg Config) (*Inde
 
 // newIndex makes an index of n entries that has no engine yet.
 func newIndex(n int, key KeyType, val *ValueType, cfg Config, codec *Codec) *Index {
-	ix := &Index{n: n, workers: par.Workers(cfg.Workers), key: key, codec: codec, note: cfg.Note, scratch: par.NewPool[[]int](), walks: par.NewPool[Walk]()}
+	ix := &Index{n: n, workers: par.Workers(cfg.Workers), key: key, codec: codec, note: cfg.Note, scratch: par.NewPool[[]int](), walks: par.NewPool[windows]()}
 	ix.values.ValueType, ix.values.sinks = val, par.NewPool[sink]()
 	return ix
 }
@@ -163,24 +128,32 @@ func newIndex(n int, key KeyType, val *ValueType, cfg Config, codec *Codec) *Ind
 // Note returns the text that files of the index have.
 func (ix *Index) Note() string { return ix.note }
 
+// Over returns an index of n entries over an engine that holds values, too.
+func Over(e Engine, n int, key KeyType, val *ValueType, cfg Config, codec *Codec) (*Index, error) {
+	ix := newIndex(n, key, val, cfg, codec)
+	ix.use(e)
+	ix.describe(cfg)
+	return ix, ix.run(cfg)
+}
+
 // use makes an engine the index's own.
-func (ix *Index) use(e engine) {
-	ix.engine = e
-	if ix.values.kept > 0 {
-		ix.keeper, _ = e.(keeper)
+func (ix *Index) use(e Engine) {
+	ix.Engine = e
+	if ix.holder, _ = e.(Holder); ix.holder == nil {
+		ix.finder = e.(finder)
 	}
 }
 
 // run decides where batches run.
 func (ix *Index) run(cfg Config) (err error) {
-	ix.stats.Device, ix.stats.Reason, err = ix.attach(cfg)
+	ix.stats.Device, ix.stats.Reason, err = ix.Attach(cfg)
 	return err
 }
 
 // Span returns the entries [first, end) with lo <= key <= hi.
 func (ix *Index) Span(lo, hi order.Probe) (first, end int) {
 	first, _ = ix.Seek(lo)
-	return first, ix.endNear(first, hi)
+	return first, ix.EndNear(first, hi)
 }
 
 // ValueType returns the type of the values.
@@ -194,8 +167,8 @@ func (ix *Index) Workers() int { return ix.workers }
 
 // Val returns the value of entry i.
 func (ix *Index) Val(i int) Value {
-	if ix.keeper != nil {
-		return ix.values.load(ix.keeper.Val(i))
+	if ix.holder != nil {
+		return ix.holder.Val(i)
 	}
 	return ix.values.at(i)
 }
@@ -203,14 +176,12 @@ func (ix *Index) Val(i int) Value {
 // Get returns the value of the first entry equal to key, and reports whether
 // there is one.
 func (ix *Index) Get(key order.Probe) (v Value, found bool) {
-	if f := ix.values.moment; f != nil {
-		if v, found, known := f.get(key); known {
-			return v, found
-		}
+	if ix.holder != nil {
+		return ix.holder.Get(key)
 	}
 	i, found := ix.Seek(key)
 	if found && i < ix.n { // always, unless the index is being closed
-		v = ix.Val(i)
+		v = ix.values.at(i)
 	}
 	return v, found
 }
@@ -219,14 +190,11 @@ func (ix *Index) Get(key order.Probe) (v Value, found bool) {
 // zero, and found[i], where found is not nil, to whether there is one. It
 // returns the number of keys found.
 func (ix *Index) GetBatch(keys order.Keys, vals Column, found []bool) (hits int) {
-	if ix.keeper != nil {
-		return ix.keeper.GetValues(keys, ix.values.bytes(vals), found)
-	}
-	if ix.values.moment != nil {
-		return ix.values.moment.getBatch(keys, vals, found)
+	if ix.holder != nil {
+		return ix.holder.GetValues(keys, vals, found)
 	}
 	s := ix.values.sink(ix.n, vals, found)
-	hits = ix.FindEach(keys, s)
+	hits = ix.finder.FindEach(keys, s)
 	ix.values.done(s)
 	return hits
 }
@@ -234,8 +202,8 @@ func (ix *Index) GetBatch(keys order.Keys, vals Column, found []bool) (hits int)
 // GetPacked is GetBatch for strings that lie one behind the other: string i has
 // the bytes of data from offsets[i] to offsets[i+1].
 func (ix *Index) GetPacked(data []byte, offsets []int32, vals Column, found []bool) (hits int) {
-	e, ok := ix.engine.(*texts)
-	if !ok { // a snapshot's
+	e, ok := ix.Engine.(packedFinder)
+	if !ok {
 		return ix.GetBatch(order.KeysAs(ix.key.Type, Unpacked(data, offsets)), vals, found)
 	}
 	s := ix.values.sink(ix.n, vals, found)
@@ -257,36 +225,33 @@ func Unpacked(data []byte, offsets []int32) []string {
 
 // CopyOut sets keys and vals to those of the entries from lo on.
 func (ix *Index) CopyOut(lo int, keys order.Keys, vals Column) {
-	if ix.values.moment != nil {
-		mustSolo(ix.values.moment.copyEntries(lo, keys, vals))
-		return
+	if err := ix.tryCopyOut(lo, keys, vals); err != nil && CauseOf(err) != CauseClosed { // of a closed index the caller knows
+		panic("pando: " + err.Error())
 	}
-	ix.CopyKeys(lo, keys)
-	if ix.keeper != nil {
-		ix.keeper.CopyVals(ix.values.bytes(vals), lo)
-		return
-	}
-	ix.values.copyOut(vals, lo)
 }
 
-// prefixed is an engine for strings.
-type prefixed interface {
-	prefix(p string) (lo, hi int)
-	appendKey(dst []byte, i int) []byte
+// tryCopyOut is CopyOut. An error is that of a GPU that alone has the entries.
+func (ix *Index) tryCopyOut(lo int, keys order.Keys, vals Column) error {
+	if ix.holder != nil {
+		return ix.holder.CopyEntries(lo, keys, vals)
+	}
+	ix.CopyKeys(lo, keys)
+	ix.values.copyOut(vals, lo)
+	return nil
 }
 
 // Prefix returns the entries [lo, hi) whose key begins with p. Keys must be
 // strings.
-func (ix *Index) Prefix(p string) (lo, hi int) { return ix.engine.(prefixed).prefix(p) }
+func (ix *Index) Prefix(p string) (lo, hi int) { return ix.Engine.(Prefixed).Prefix(p) }
 
 // AppendKey appends key i to dst. Keys must be strings.
 func (ix *Index) AppendKey(dst []byte, i int) []byte {
-	return ix.engine.(prefixed).appendKey(dst, i)
+	return ix.Engine.(Prefixed).AppendKey(dst, i)
 }
 
 // Release gives everything back.
 func (ix *Index) Release() error {
-	err := ix.release()
+	err := ix.Engine.Release()
 	ix.values.release()
 	return err
 }

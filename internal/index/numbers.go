@@ -42,7 +42,7 @@ type values struct {
 // built is an engine, and the order in which values that it does not keep are
 // to be put.
 type built struct {
-	engine
+	Engine
 	order rows
 }
 
@@ -82,6 +82,26 @@ func newBuilder[C order.Code](n, size int, cfg Config) (*builder[C], error) {
 	}, stopped: cfg.stopped}, nil
 }
 
+// BuildSorted makes an index of entries that are in order: src is a layout.Source of codes
+// of either width. It is no type parameter, since a package that has one compiles all of this
+// again.
+func BuildSorted(src any, key KeyType, val *ValueType, cfg Config, codec *Codec) (*Index, error) {
+	var b built
+	var err error
+	n := 0
+	switch src := src.(type) {
+	case layout.Source[uint32]:
+		n = src.Len
+		b, err = buildSorted(src, key.Type, val.kept, cfg)
+	case layout.Source[uint64]:
+		n = src.Len
+		b, err = buildSorted(src, key.Type, val.kept, cfg)
+	default:
+		panic("index: no source of codes")
+	}
+	return complete(newIndex(n, key, val, cfg, codec), b, err, Column{}, cfg)
+}
+
 // buildSorted makes an engine of entries that are in order.
 func buildSorted[C order.Code](src layout.Source[C], key order.Type, size int, cfg Config) (built, error) {
 	b, err := newBuilder[C](src.Len, size, cfg)
@@ -92,7 +112,7 @@ func buildSorted[C order.Code](src layout.Source[C], key order.Type, size int, c
 	if err != nil {
 		return built{}, err
 	}
-	return built{engine: newNumbers(tree, key, size, cfg)}, nil
+	return built{Engine: newNumbers(tree, key, size, cfg)}, nil
 }
 
 func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built, error) {
@@ -110,7 +130,7 @@ func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built
 }
 
 // newNumbers makes the engine over a tree.
-func newNumbers[C order.Code](tree layout.Tree[C], key order.Type, valSize int, cfg Config) engine {
+func newNumbers[C order.Code](tree layout.Tree[C], key order.Type, valSize int, cfg Config) Engine {
 	_, pairs := tree.(layout.Paired[C])
 	e := &numbers[C]{tree: tree, key: key, n: tree.Len(), valSize: valSize, pairs: pairs, sinks: par.NewPool[column]()}
 	e.cpu = exec.NewCPU(tree, e.n, par.Workers(cfg.Workers))
@@ -220,9 +240,9 @@ type sortedKeys[C, P order.Code] struct {
 // built from it must fit the limit together.
 func sortInto[C, P order.Code](b *builder[C], fill func([]P)) (*sortedKeys[C, P], error) {
 	n := b.keys.Len()
-	wide, also := codeBits[C]()/8, 0
+	wide, also := order.CodeBits[C]()/8, 0
 	if fill != nil {
-		also = codeBits[P]() / 8
+		also = order.CodeBits[P]() / 8
 	}
 	sizes := []int{n * wide, n * wide, n * also, n * also}
 	if err := b.fits(sizes, order.SortNeed(n, wide+also, b.cfg.Workers)); err != nil {
@@ -330,10 +350,4 @@ func sortRows[C, P order.Code](b *builder[C]) (layout.Tree[C], error) {
 	}
 	b.order = rowsOf(s.payload, s.block)
 	return b.plant(layout.Source[C]{Len: len(s.codes), Codes: s.codes})
-}
-
-// codeBits returns the width of a code.
-func codeBits[C order.Code]() int {
-	var c C
-	return 8 * int(unsafe.Sizeof(c))
 }

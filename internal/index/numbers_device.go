@@ -40,38 +40,38 @@ type gpuSchedule[C order.Code] interface {
 // takes reports whether a batch of n keys goes to the GPU.
 func (g *onGPU[C]) takes(n int) bool { return g.gpu != nil && n >= g.least }
 
-// attach puts a copy of the index, or of its upper levels, on a GPU if that is
+// Attach puts a copy of the index, or of its upper levels, on a GPU if that is
 // asked for, or if it is left open and pays. It returns where batches run, and
 // why.
-func (e *numbers[C]) attach(c Config) (Device, string, error) {
+func (e *numbers[C]) Attach(c Config) (Device, string, error) {
 	return e.attachAs(e, c)
 }
 
-// attach does the same for an index whose values are in the tree: the GPU may
+// Attach does the same for an index whose values are in the tree: the GPU may
 // copy them, too.
-func (e *withValues[C]) attach(c Config) (Device, string, error) {
+func (e *withValues[C]) Attach(c Config) (Device, string, error) {
 	return e.attachAs(e, c)
 }
 
-func (e *numbers[C]) attachAs(self engine, c Config) (Device, string, error) {
+func (e *numbers[C]) attachAs(self Engine, c Config) (Device, string, error) {
 	asked := c.Device
 	switch {
 	case asked.Kind == CPU:
-		return asked, reasonAsked, nil
-	case asked.Kind == Auto && e.n < autoEntries:
-		return onCPU, reasonSmall, nil
+		return asked, ReasonAsked, nil
+	case asked.Kind == Auto && e.n < AutoEntries:
+		return OnCPU, ReasonSmall, nil
 	}
 	if !onDevice(e.tree) {
-		return onCPU, "this layout is searched on the CPU", nil
+		return OnCPU, "this layout is searched on the CPU", nil
 	}
 	return attachEngine(self, c)
 }
 
-// numbersToGPU is attach where a driver is linked.
+// numbersToGPU is Attach where a driver is linked.
 func numbersToGPU[C order.Code](e *numbers[C], c Config, copiesFaster func() bool) (Device, string, error) {
 	asked := c.Device
 	if err := copyTo(e, asked, e.tree.(layout.OnDevice).Image(), c.Room); err != nil {
-		return withoutGPU(asked, err)
+		return WithoutGPU(asked, err)
 	}
 	e.copies = copiesFaster != nil && e.gpu.CopiesEntries() && (!PreferCPU || copiesFaster())
 	return e.settle(asked)
@@ -80,7 +80,7 @@ func numbersToGPU[C order.Code](e *numbers[C], c Config, copiesFaster func() boo
 // copyTo opens a GPU and copies the tree there: all of it if it fits, unless a
 // hybrid is asked for; else as many upper levels as fit.
 func copyTo[C order.Code](e *numbers[C], asked Device, image layout.Image, room int64) error {
-	dev, free, err := openWithin(asked.Ordinal, room)
+	dev, free, err := OpenWithin(asked.Ordinal, room)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func copyTo[C order.Code](e *numbers[C], asked Device, image layout.Image, room 
 // size on: always where the work is shared, and where Auto has to choose.
 func (e *numbers[C]) settle(asked Device) (Device, string, error) {
 	if asked.Kind == GPU && e.gpu.Whole() {
-		return asked, reasonAsked, nil
+		return asked, ReasonAsked, nil
 	}
 	sample := e.sample()
 	if _, err := e.gpu.Balance(sample); err != nil {
@@ -113,7 +113,7 @@ func (e *numbers[C]) settle(asked Device) (Device, string, error) {
 	}
 	if PreferCPU {
 		if e.least = e.gpu.Crossover(sample); e.least == 0 {
-			return e.leaveOut(reasonMeasured)
+			return e.leaveOut(ReasonMeasured)
 		}
 	}
 	if e.gpu.Whole() {
@@ -126,7 +126,7 @@ func (e *numbers[C]) settle(asked Device) (Device, string, error) {
 func (e *numbers[C]) leaveOut(why string) (Device, string, error) {
 	gpu := e.gpu
 	e.onGPU = onGPU[C]{}
-	return leaveOut(gpu, why)
+	return LeaveOut(gpu, why)
 }
 
 // sample returns keys of the index at random.
@@ -134,7 +134,7 @@ func (e *numbers[C]) sample() order.Keys {
 	if e.n == 0 {
 		return order.MakeKeys(e.key, 0)
 	}
-	ranks := spread(min(SampleKeys, 4*e.n), e.n)
+	ranks := Spread(min(SampleKeys, 4*e.n), e.n)
 	codes := make([]C, len(ranks))
 	for i, r := range ranks {
 		codes[i] = e.tree.Key(r)
@@ -157,33 +157,36 @@ func (e *withValues[C]) copiesFaster() bool {
 		first[i], offsets[i+1] = i*7919%(e.n-entries+1), (i+1)*entries
 	}
 	keys, vals := order.MakeKeys(e.key, runs*entries), make([]byte, runs*entries*e.valSize)
-	part := func(lo, hi int) {
-		copyPart(first, offsets, lo, hi, func(entry, from, to int) {
-			e.CopyKeys(entry, keys.Slice(from, to))
-			e.CopyVals(vals[from*e.valSize:to*e.valSize], entry)
-		})
-	}
+	part := func(lo, hi int) { e.copyPart(first, offsets, lo, hi, keys, vals) }
 	there := exec.BestOf(func() { e.gpu.Entries(first, offsets, keys, vals, part) })
 	here := exec.BestOf(func() {
-		eachRuns(e.cpu.Workers(), runs, func(from, to int) { e.copyRuns(first, offsets, from, to, keys, vals) })
+		e.copyRuns(first, offsets, keys, vals)
 	})
 	return there*5/4 < here
 }
 
-// CopyRuns copies entries on a GPU that holds them.
-func (e *withValues[C]) CopyRuns(first, offsets []int, keys order.Keys, vals []byte, onCPU func(lo, hi int)) bool {
-	n := keys.Len()
+// CopyRuns copies entries on a GPU that holds them, or on the CPU.
+func (e *withValues[C]) CopyRuns(first, offsets []int, keys order.Keys, column Column) {
+	n, vals := keys.Len(), e.bytes(column)
 	if !e.copies || !e.takes(n) || n == 0 {
-		return false
+		e.copyRuns(first, offsets, keys, vals)
+		return
 	}
-	e.gpu.Entries(first, offsets, keys, vals, onCPU)
-	return true
+	e.gpu.Entries(first, offsets, keys, vals, func(lo, hi int) { e.copyPart(first, offsets, lo, hi, keys, vals) })
 }
 
-// leastSummed is the number of values from which on a GPU sums them up: fewer are
+// copyPart copies entries [from, to) of a result of runs.
+func (e *withValues[C]) copyPart(first, offsets []int, from, to int, keys order.Keys, vals []byte) {
+	copyPart(first, offsets, from, to, func(entry, from, to int) {
+		e.CopyKeys(entry, keys.Slice(from, to))
+		e.CopyVals(vals[from*e.valSize:to*e.valSize], entry)
+	})
+}
+
+// LeastSummed is the number of values from which on a GPU sums them up: fewer are
 // in the CPU's caches, or read by its cores before a kernel has been started and
 // waited for.
-const leastSummed = 256 << 10
+const LeastSummed = 256 << 10
 
 // summarize sums up ranges of values on a GPU that holds them, and reports
 // whether it has.
@@ -195,22 +198,22 @@ func (e *withValues[C]) summarize(t vector.Type, ranges []vector.Range, out []ve
 	for _, r := range ranges {
 		n += r.N
 	}
-	return (!PreferCPU || n >= leastSummed) && e.gpu.Summarize(t, ranges, out)
+	return (!PreferCPU || n >= LeastSummed) && e.gpu.Summarize(t, ranges, out)
 }
 
 // histogram counts values on a GPU that holds them, and reports whether it has.
 func (e *withValues[C]) histogram(t vector.Type, r vector.Range, bounds []uint64, counts []int) bool {
-	return e.gpu != nil && (!PreferCPU || r.N >= leastSummed) && e.gpu.Histogram(t, r, bounds, counts)
+	return e.gpu != nil && (!PreferCPU || r.N >= LeastSummed) && e.gpu.Histogram(t, r, bounds, counts)
 }
 
-// report adds to Stats the figures that change while an index is in use.
-func (e *numbers[C]) report(s *Stats) {
+// Report adds to Stats the figures that change while an index is in use.
+func (e *numbers[C]) Report(s *Stats) {
 	if e.gpu == nil {
 		return
 	}
 	s.DeviceBytes = e.onDevice
 	if err := e.gpu.Down(); err != nil {
-		s.Device, s.Reason, s.DeviceBytes = onCPU, "GPU failed: "+err.Error(), 0
+		s.Device, s.Reason, s.DeviceBytes = OnCPU, "GPU failed: "+err.Error(), 0
 		return
 	}
 	if s.Reason == "" {
@@ -247,7 +250,7 @@ func fromSize(least int) string {
 	return fmt.Sprintf("; measured: faster than the CPU alone for batches of %d keys and more", least)
 }
 
-func (e *numbers[C]) release() error {
+func (e *numbers[C]) Release() error {
 	var err error
 	if e.gpu != nil {
 		err = e.gpu.Close()

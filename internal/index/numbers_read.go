@@ -8,9 +8,10 @@ import (
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/vector"
 )
 
-func (e *numbers[C]) body() layout.Body { return e.tree }
+func (e *numbers[C]) Body() layout.Body { return e.tree }
 
 func (e *numbers[C]) Seek(key order.Probe) (rank int, equal bool) { return e.tree.Seek(C(key.Code)) }
 
@@ -27,7 +28,7 @@ func (e *numbers[C]) After(key order.Probe) int {
 // the root: the caller reads them next anyway.
 const nearKeys = 8
 
-func (e *numbers[C]) endNear(rank int, key order.Probe) int {
+func (e *numbers[C]) EndNear(rank int, key order.Probe) int {
 	for i := rank; i < min(rank+nearKeys, e.n); i++ {
 		if e.tree.Key(i) > C(key.Code) {
 			return i
@@ -63,8 +64,45 @@ func (e *numbers[C]) copyKeyRuns(first, offsets []int, from, to int, keys order.
 	e.copyBoth(first, offsets, from, to, keys, nil, nil)
 }
 
-func (e *withValues[C]) copyRuns(first, offsets []int, from, to int, keys order.Keys, vals []byte) {
-	e.copyBoth(first, offsets, from, to, keys, e.Valued, vals)
+// copyRuns copies runs of entries on the CPU.
+func (e *withValues[C]) copyRuns(first, offsets []int, keys order.Keys, vals []byte) {
+	eachRuns(e.cpu.Workers(), len(first), func(from, to int) { e.copyBoth(first, offsets, from, to, keys, e.Valued, vals) })
+}
+
+// bytes returns the memory of values, which the tree keeps and which are of valSize bytes
+// therefore.
+func (e *withValues[C]) bytes(c Column) []byte { return unsafe.Slice((*byte)(c.at), c.n*e.valSize) }
+
+// Get returns the value of a key.
+func (e *withValues[C]) Get(key order.Probe) (v Value, found bool) {
+	i, found := e.Seek(key)
+	if found && i < e.n { // always, unless the index is being closed
+		v = e.Val(i)
+	}
+	return v, found
+}
+
+// Val returns value i.
+func (e *withValues[C]) Val(i int) Value {
+	if e.valSize == 4 {
+		return Value{Bits: uint64(*(*uint32)(e.Valued.Val(i)))}
+	}
+	return Value{Bits: *(*uint64)(e.Valued.Val(i))}
+}
+
+// CopyEntries copies entries from lo on.
+func (e *withValues[C]) CopyEntries(lo int, keys order.Keys, vals Column) error {
+	e.CopyKeys(lo, keys)
+	e.CopyVals(e.bytes(vals), lo)
+	return nil
+}
+
+// Readable returns true: values can be read many at a time.
+func (e *withValues[C]) Readable() bool { return true }
+
+// ReadValues hands values [lo, hi) to r.
+func (e *withValues[C]) ReadValues(lo, hi int, r *vector.Reader) {
+	readKept(e.Valued, lo, hi, e.valSize, r)
 }
 
 // copyBoth copies runs [from, to) of entries: keys and, where in is not nil,
@@ -118,12 +156,13 @@ func (e *numbers[C]) FindEach(keys order.Keys, sink exec.Sink) (hits int) {
 }
 
 // GetValues looks keys up where values are in the tree.
-func (e *withValues[C]) GetValues(keys order.Keys, vals []byte, found []bool) (hits int) {
+func (e *withValues[C]) GetValues(keys order.Keys, to Column, found []bool) (hits int) {
+	vals := e.bytes(to)
 	if e.pairs {
 		return e.on(keys.Len()).GetPairs(keys, arena.As[C](vals), found)
 	}
 	s := e.sinks.Get()
-	*s = column{entries: e.n, size: e.valSize, first: e.Val(0), vals: vals, found: found}
+	*s = column{entries: e.n, size: e.valSize, first: e.Valued.Val(0), vals: vals, found: found}
 	if e.takes(keys.Len()) {
 		hits = e.gpu.FindVals(keys, s, vals, found)
 	} else {

@@ -43,14 +43,14 @@ func Open(f *File, key KeyType, val *ValueType, cfg Config, codec *Codec) (*Inde
 
 // suits returns an error for a file that holds other keys or values.
 func suits(f *File, key KeyType, val *ValueType, codec *Codec) error {
-	value := val.name()
+	value := val.Name()
 	switch {
 	case f.Key != key.Name || f.Value != value:
-		return problem(CauseType, "%s has keys of type %s and values of type %s; it was opened for %s and %s", f.Path, f.Key, f.Value, key.Name, value)
+		return Problem(CauseType, "%s has keys of type %s and values of type %s; it was opened for %s and %s", f.Path, f.Key, f.Value, key.Name, value)
 	case f.ValSize != val.fileSize():
-		return problem(CauseType, "%s has values of type %s with %d bytes each; on this machine they have %d", f.Path, f.Value, f.ValSize, val.fileSize())
+		return Problem(CauseType, "%s has values of type %s with %d bytes each; on this machine they have %d", f.Path, f.Value, f.ValSize, val.fileSize())
 	case codec == nil && !val.free:
-		return problem(CauseValues, "%s has values of type %s; give Open the option Values", f.Path, f.Value)
+		return Problem(CauseValues, "%s has values of type %s; give Open the option Values", f.Path, f.Value)
 	}
 	return nil
 }
@@ -61,27 +61,27 @@ func (ix *Index) open(f *File, block *arena.Block, cfg Config) error {
 	if err != nil {
 		return f.fail(err)
 	}
-	if tree := e.body().Stats().Kind; cfg.Layout != layout.Auto && cfg.Layout != kind && cfg.Layout != tree && !f.servesStrings(cfg.Layout) {
-		return problem(CauseLayout, "%s has layout %v, not %v; leave Layout out", f.Path, f.Format, cfg.Layout)
+	if tree := e.Body().Stats().Kind; cfg.Layout != layout.Auto && cfg.Layout != kind && cfg.Layout != tree && !f.servesStrings(cfg.Layout) {
+		return Problem(CauseLayout, "%s has layout %v, not %v; leave Layout out", f.Path, f.Format, cfg.Layout)
 	}
 	ix.use(e)
-	if ix.keeper == nil {
+	if ix.holder == nil {
 		ix.values.mapped(f, block, ix.codec)
-		ix.values.fetchedBy(ix.body())
+		ix.values.fetchedBy(ix.Body())
 	}
 	ix.describe(cfg)
 	s := &ix.stats
 	s.Pages, s.HeapBytes, s.TotalBytes = arena.Small, 0, f.Size
 	s.ValueBytes += f.valueBytes()
 	if cfg.Device.Kind == Auto {
-		s.Device, s.Reason = onCPU, reasonFile
+		s.Device, s.Reason = OnCPU, reasonFile
 		return nil
 	}
 	return ix.run(cfg)
 }
 
 // engine makes an engine over the mapped file, and returns its layout's name.
-func (f *File) engine(block *arena.Block, key KeyType, cfg Config) (engine, layout.Kind, error) {
+func (f *File) engine(block *arena.Block, key KeyType, cfg Config) (Engine, layout.Kind, error) {
 	switch f.KeyBits {
 	case 32:
 		tree, err := openNumbers[uint32](f, block)
@@ -115,7 +115,7 @@ func (s *Values) mapped(f *File, block *arena.Block, codec *Codec) {
 	if k := f.index(snapshot.ValueOffsets); k >= 0 {
 		s.coded = &coded{list: strlist.Open(block.Segment(k), block.Segment(k+1), block), decode: codec.Decode, path: f.Path}
 	} else if k := f.index(snapshot.Rows); k >= 0 {
-		s.rows = s.part(s.columnIn(block.Segment(k)), 0, int(f.Entries))
+		s.rows = s.Part(s.columnIn(block.Segment(k)), 0, int(f.Entries))
 	} else {
 		s.rows = s.Zeros(int(f.Entries))
 	}
@@ -134,27 +134,27 @@ func (f *File) valueBytes() (n int64) {
 
 // WriteTo writes the index as a file.
 func (ix *Index) WriteTo(w io.Writer) (int64, error) {
-	if ix.values.moment != nil { // it shares its memory with a tree, which is no file
-		own, err := ix.Compact(Config{Device: onCPU, Layout: layout.Auto, Workers: ix.workers}, ix.codec)
+	body := ix.Body()
+	if body.Format() == nil { // its memory is not that of a file
+		own, err := ix.Compact(Config{Device: OnCPU, Layout: layout.Auto, Workers: ix.workers}, ix.codec)
 		if err != nil {
 			return 0, err
 		}
 		defer own.Release()
 		return own.WriteTo(w)
 	}
-	body := ix.body()
 	shape := body.Shape()
 	h := snapshot.Header{
 		Format: body.Format(), KeyBits: uint32(ix.key.Bits()), Entries: int64(ix.n),
 		Fanout: uint32(shape.Fanout), Levels: uint32(shape.Levels), PageLevels: uint32(shape.PageLevels),
-		Key: ix.key.Name, Value: ix.values.name(), ValSize: ix.values.fileSize(), Note: ix.note,
+		Key: ix.key.Name, Value: ix.values.Name(), ValSize: ix.values.fileSize(), Note: ix.note,
 	}
 	var parts []snapshot.Part
 	kinds := append(h.Format.Sections[:len(h.Format.Sections):len(h.Format.Sections)], snapshot.Column)
 	for i, b := range body.Segments() {
 		parts = append(parts, snapshot.Memory(kinds[i], b))
 	}
-	if ix.keeper == nil {
+	if ix.holder == nil {
 		more, err := ix.values.parts(ix.codec)
 		if err != nil {
 			return 0, err
@@ -163,7 +163,7 @@ func (ix *Index) WriteTo(w io.Writer) (int64, error) {
 	}
 	n, err := snapshot.Write(w, h, parts)
 	if errors.Is(err, snapshot.ErrChanged) {
-		err = problem(CauseValues, "%w: encode must give the same bytes each time", err)
+		err = Problem(CauseValues, "%w: encode must give the same bytes each time", err)
 	}
 	return n, err
 }

@@ -54,28 +54,19 @@ func (ix *Index) CountBatch(lo, hi order.Keys, counts []int) {
 // CopyRanges sets keys and vals to the entries of all ranges.
 func (ix *Index) CopyRanges(r Ranges, keys order.Keys, vals Column) {
 	first := *r.First
-	if m := ix.values.moment; m != nil && m.copyRuns(first, r.Offsets, keys, vals) {
+	if ix.holder != nil {
+		ix.holder.CopyRuns(first, r.Offsets, keys, vals)
 		return
 	}
-	if ix.keeper == nil {
-		eachRuns(ix.workers, len(first), func(from, to int) { ix.copyRuns(first, r.Offsets, from, to, keys, vals) })
-		return
-	}
-	raw := ix.values.bytes(vals)
-	part := func(from, to int) {
-		copyPart(first, r.Offsets, from, to, func(lo, from, to int) { ix.CopyOut(lo, keys.Slice(from, to), ix.values.part(vals, from, to)) })
-	}
-	if !ix.keeper.CopyRuns(first, r.Offsets, keys, raw, part) {
-		eachRuns(ix.workers, len(first), func(from, to int) { ix.keeper.copyRuns(first, r.Offsets, from, to, keys, raw) })
-	}
+	eachRuns(ix.workers, len(first), func(from, to int) { ix.copyRuns(first, r.Offsets, from, to, keys, vals) })
 }
 
 // copyRuns copies runs [from, to) where values are not in the layout.
 func (ix *Index) copyRuns(first, offsets []int, from, to int, keys order.Keys, vals Column) {
-	ix.copyKeyRuns(first, offsets, from, to, keys)
+	ix.finder.copyKeyRuns(first, offsets, from, to, keys)
 	for i := from; i < to; i++ {
 		if lo, hi := offsets[i], offsets[i+1]; lo < hi {
-			ix.values.copyOut(ix.values.part(vals, lo, hi), first[i])
+			ix.values.copyOut(ix.values.Part(vals, lo, hi), first[i])
 		}
 	}
 }

@@ -24,7 +24,7 @@ type Stats struct {
 
 // describe sets the fields of Stats for an index in memory.
 func (ix *Index) describe(cfg Config) {
-	tree := ix.body().Stats()
+	tree := ix.Body().Stats()
 	s := &ix.stats
 	*s = Stats{
 		Len: ix.n, Path: simd.Active().String(), Layout: string(tree.Kind), Levels: tree.Levels, Fanout: tree.Fanout,
@@ -43,6 +43,6 @@ func (ix *Index) describe(cfg Config) {
 // Stats describes the index.
 func (ix *Index) Stats() Stats {
 	s := ix.stats
-	ix.report(&s)
+	ix.Report(&s)
 	return s
 }

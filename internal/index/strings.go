@@ -30,13 +30,13 @@ func newTexts(tree layout.StringTree, cfg Config) *texts {
 	return e
 }
 
-func (e *texts) body() layout.Body { return e.tree }
+func (e *texts) Body() layout.Body { return e.tree }
 
 func (e *texts) Seek(key order.Probe) (rank int, equal bool) { return e.tree.Seek(key.Text) }
 
 func (e *texts) After(key order.Probe) int { return e.tree.After(key.Text) }
 
-func (e *texts) endNear(rank int, key order.Probe) int {
+func (e *texts) EndNear(rank int, key order.Probe) int {
 	if e.copier != nil {
 		return e.copier.EndNear(rank, key.Text)
 	}
@@ -65,8 +65,8 @@ func (e *texts) copyKeyRuns(first, offsets []int, from, to int, keys order.Keys)
 	}
 }
 
-// prefix returns the entries [lo, hi) whose key begins with p.
-func (e *texts) prefix(p string) (lo, hi int) {
+// Prefix returns the entries [lo, hi) whose key begins with p.
+func (e *texts) Prefix(p string) (lo, hi int) {
 	lo, _ = e.tree.Seek(p)
 	hi = e.n
 	if next, ok := order.AfterPrefix(p); ok {
@@ -75,7 +75,7 @@ func (e *texts) prefix(p string) (lo, hi int) {
 	return lo, max(lo, hi) // a damaged file may be in no order
 }
 
-func (e *texts) appendKey(dst []byte, i int) []byte {
+func (e *texts) AppendKey(dst []byte, i int) []byte {
 	if e.copier != nil {
 		return e.copier.AppendKey(dst, i)
 	}
@@ -123,33 +123,33 @@ func (e *texts) findEach(keys exec.StringBatch, sink exec.Sink) (hits int) {
 	return e.on(keys.Len()).FindEach(keys, sink)
 }
 
-// attach puts a copy of the tree on a GPU if that is asked for, or if it is
+// Attach puts a copy of the tree on a GPU if that is asked for, or if it is
 // left open and pays: without the strings themselves where a hybrid is asked
 // for. It returns where batches run, and why.
-func (e *texts) attach(c Config) (Device, string, error) {
+func (e *texts) Attach(c Config) (Device, string, error) {
 	asked := c.Device
 	_, can := e.tree.(layout.StringsOnDevice)
 	switch {
 	case asked.Kind == CPU:
-		return asked, reasonAsked, nil
+		return asked, ReasonAsked, nil
 	case !can:
-		return onCPU, "strings that are not compressed are searched on the CPU", nil
-	case asked.Kind == Auto && e.n < autoEntries:
-		return onCPU, reasonSmall, nil
+		return OnCPU, "strings that are not compressed are searched on the CPU", nil
+	case asked.Kind == Auto && e.n < AutoEntries:
+		return OnCPU, ReasonSmall, nil
 	}
 	return attachEngine(e, c)
 }
 
-// toGPU is attach where a driver is linked.
+// toGPU is Attach where a driver is linked.
 func (e *texts) toGPU(c Config) (Device, string, error) {
 	asked := c.Device
-	dev, free, err := openWithin(asked.Ordinal, c.Room)
+	dev, free, err := OpenWithin(asked.Ordinal, c.Room)
 	if err != nil {
-		return withoutGPU(asked, err)
+		return WithoutGPU(asked, err)
 	}
 	gpu, err := exec.NewStringsGPU(e.cpu, dev, free, asked.Kind == Hybrid)
 	if err != nil {
-		return withoutGPU(asked, err)
+		return WithoutGPU(asked, err)
 	}
 	e.gpu = gpu
 	return e.settle(asked)
@@ -162,12 +162,12 @@ func (e *texts) settle(asked Device) (Device, string, error) {
 	_, whole := e.gpu.Held()
 	if PreferCPU && (asked.Kind != GPU || !whole) {
 		if e.least = e.gpu.Crossover(e.sample()); e.least == 0 {
-			gpu, why := e.gpu, reasonMeasured
+			gpu, why := e.gpu, ReasonMeasured
 			if down := gpu.Down(); down != nil {
 				why = "GPU failed: " + down.Error()
 			}
 			e.gpu = nil
-			return leaveOut(gpu, why)
+			return LeaveOut(gpu, why)
 		}
 	}
 	e.asked = asked.Kind
@@ -179,7 +179,7 @@ func (e *texts) settle(asked Device) (Device, string, error) {
 
 // sample returns strings of the index at random.
 func (e *texts) sample() []string {
-	ranks := spread(min(SampleKeys, 4*e.n), e.n)
+	ranks := Spread(min(SampleKeys, 4*e.n), e.n)
 	sample := make([]string, len(ranks))
 	for i, r := range ranks {
 		sample[i] = e.tree.Key(r)
@@ -187,13 +187,13 @@ func (e *texts) sample() []string {
 	return sample
 }
 
-// report adds to Stats the figures that change while an index is in use.
-func (e *texts) report(s *Stats) {
+// Report adds to Stats the figures that change while an index is in use.
+func (e *texts) Report(s *Stats) {
 	if e.gpu == nil {
 		return
 	}
 	if err := e.gpu.Down(); err != nil {
-		s.Device, s.Reason, s.DeviceBytes = onCPU, "GPU failed: "+err.Error(), 0
+		s.Device, s.Reason, s.DeviceBytes = OnCPU, "GPU failed: "+err.Error(), 0
 		return
 	}
 	held, whole := e.gpu.Held()
@@ -210,9 +210,9 @@ func (e *texts) report(s *Stats) {
 	s.Reason += fromSize(e.least)
 }
 
-// release gives memory off the heap, or a file, back; Go memory is gone when
+// Release gives memory off the heap, or a file, back; Go memory is gone when
 // nothing points to it.
-func (e *texts) release() (err error) {
+func (e *texts) Release() (err error) {
 	if e.gpu != nil {
 		err = e.gpu.Close()
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/snapshot"
@@ -23,7 +22,6 @@ type Values struct {
 	rows   Column
 	column *arena.Block // where rows lie, unless in Go memory or in a file
 	coded  *coded
-	moment *Freezing // in a tree that has changed since
 	sinks  par.Pool[sink]
 }
 
@@ -97,7 +95,7 @@ func (s *Values) gather(vals Column, n int, order *rows, workers int) error {
 	case order.ints != nil:
 		gatherTo(s.ValueType, s.rows, vals, order.ints)
 	default:
-		s.copyAll(s.rows, vals, workers)
+		s.CopyAll(s.rows, vals, workers)
 	}
 	return nil
 }
@@ -111,7 +109,7 @@ func gatherTo[R int | uint32 | uint64](t *ValueType, out, vals Column, rows []R)
 		gatherWords(SliceOf[uint64](out), SliceOf[uint64](vals), rows)
 	default:
 		for i, r := range rows {
-			t.copy(t.place(out, i), t.place(vals, int(r)))
+			t.copy(t.Place(out, i), t.Place(vals, int(r)))
 		}
 	}
 }
@@ -147,27 +145,20 @@ func (s *Values) at(i int) Value {
 	if s.coded != nil {
 		return Value{At: s.coded.at(i)}
 	}
-	if s.moment != nil {
-		return s.moment.value(i)
-	}
 	if uint(i) >= uint(s.rows.n) {
 		panic(fmt.Sprintf("index: value %d of %d", i, s.rows.n))
 	}
-	return s.load(s.place(s.rows, i))
+	return s.load(s.Place(s.rows, i))
 }
 
 // copyOut sets vals to those from lo on.
 func (s *Values) copyOut(vals Column, lo int) {
-	if s.moment != nil {
-		mustSolo(s.moment.copyEntries(lo, order.Keys{}, vals))
-		return
-	}
 	if s.coded == nil {
-		s.copyAll(vals, s.part(s.rows, lo, lo+vals.n), 1)
+		s.CopyAll(vals, s.Part(s.rows, lo, lo+vals.n), 1)
 		return
 	}
 	for i := range vals.n {
-		s.store(s.place(vals, i), s.at(lo+i))
+		s.Store(s.Place(vals, i), s.at(lo+i))
 	}
 }
 
@@ -199,7 +190,7 @@ func (s *Values) done(t *sink) {
 
 // Take sets the results of a bucket.
 func (t *sink) Take(lo int, ranks []int) (hits int) {
-	from, vals := t.from, t.from.part(t.vals, lo, lo+len(ranks))
+	from, vals := t.from, t.from.Part(t.vals, lo, lo+len(ranks))
 	switch {
 	case from.rows.n == 0 || from.kept == 0:
 		for i, r := range ranks {
@@ -208,7 +199,7 @@ func (t *sink) Take(lo int, ranks []int) (hits int) {
 				v = from.at(r)
 				hits++
 			}
-			from.store(from.place(vals, i), v)
+			from.Store(from.Place(vals, i), v)
 		}
 	case from.kept == 4:
 		hits = takeWords(SliceOf[uint32](vals), SliceOf[uint32](from.rows), ranks)
@@ -274,9 +265,9 @@ func (s *Values) parts(codec *Codec) ([]snapshot.Part, error) {
 	case s.size == 0:
 		return nil, nil
 	case s.free:
-		return []snapshot.Part{snapshot.Memory(snapshot.Rows, s.bytes(s.rows))}, nil
+		return []snapshot.Part{snapshot.Memory(snapshot.Rows, s.Bytes(s.rows))}, nil
 	case codec == nil:
-		return nil, problem(CauseValues, "%v values hold pointers; give Freeze the option Values", s.typ)
+		return nil, Problem(CauseValues, "%v values hold pointers; give Freeze the option Values", s.typ)
 	}
 	return codec.parts(s.ValueType, s.rows)
 }
@@ -288,7 +279,7 @@ func (c *Codec) parts(t *ValueType, rows Column) ([]snapshot.Part, error) {
 	var buf []byte
 	var err error
 	for i := range rows.n {
-		if buf, err = c.encode(buf[:0], i, t.place(rows, i)); err != nil {
+		if buf, err = c.encode(buf[:0], i, t.Place(rows, i)); err != nil {
 			return nil, err
 		}
 		offsets = append(offsets, offsets[len(offsets)-1]+uint64(len(buf)))
@@ -306,11 +297,11 @@ func (c *Codec) writeAll(w io.Writer, t *ValueType, rows Column, offsets []uint6
 	var err error
 	for i := range rows.n {
 		before := len(buf)
-		if buf, err = c.encode(buf, i, t.place(rows, i)); err != nil {
+		if buf, err = c.encode(buf, i, t.Place(rows, i)); err != nil {
 			return err
 		}
 		if uint64(len(buf)-before) != offsets[i+1]-offsets[i] {
-			return problem(CauseValues, "encode gave %d bytes for value %d, and %d before; it must give the same each time", len(buf)-before, i, offsets[i+1]-offsets[i])
+			return Problem(CauseValues, "encode gave %d bytes for value %d, and %d before; it must give the same each time", len(buf)-before, i, offsets[i+1]-offsets[i])
 		}
 		if len(buf) >= enough {
 			if _, err := w.Write(buf); err != nil {

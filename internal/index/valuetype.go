@@ -45,9 +45,20 @@ func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(d
 // has to put each other value into Go memory before it hands it on.
 func (t *ValueType) Kept() bool { return t.kept > 0 }
 
-// name returns the type's name in files. It is put together when it is asked for, since
+// Name returns the type's name in files. It is put together when it is asked for, since
 // types may lead to each other.
-func (t *ValueType) name() string { return valueName(t.typ) }
+func (t *ValueType) Name() string { return valueName(t.typ) }
+
+// Size returns the bytes of a value.
+func (t *ValueType) Size() int { return t.size }
+
+// KeptSize returns the bytes of a value that layouts and trees keep, and 0 where they
+// do not.
+func (t *ValueType) KeptSize() int { return t.kept }
+
+// AtOnce returns the number of values that are copied together: many, but no more than
+// 16 KiB of them.
+func (t *ValueType) AtOnce(many int) int { return max(1, min(many, 16<<10/max(t.size, 1))) }
 
 // Empty reports whether a value takes no memory.
 func (t *ValueType) Empty() bool { return t.size == 0 }
@@ -55,8 +66,8 @@ func (t *ValueType) Empty() bool { return t.size == 0 }
 // Type returns the Go type.
 func (t *ValueType) Type() reflect.Type { return t.typ }
 
-// number returns how values lie and are computed with, which must be numbers.
-func (t *ValueType) number() vector.Type { return NumberType(t.typ) }
+// Number returns how values lie and are computed with, which must be numbers.
+func (t *ValueType) Number() vector.Type { return NumberType(t.typ) }
 
 // fileSize returns the size of a value that a file holds as it is.
 func (t *ValueType) fileSize() uint32 {
@@ -123,8 +134,8 @@ func (t *ValueType) load(at unsafe.Pointer) Value {
 	return Value{At: at}
 }
 
-// store sets the value at a place.
-func (t *ValueType) store(at unsafe.Pointer, v Value) {
+// Store sets the value at a place.
+func (t *ValueType) Store(at unsafe.Pointer, v Value) {
 	switch {
 	case t.kept == 4:
 		*(*uint32)(at) = uint32(v.Bits)
@@ -147,8 +158,8 @@ func (t *ValueType) copy(dst, src unsafe.Pointer) {
 	t.move(dst, src, 1)
 }
 
-// boxed returns a copy of a value, in Go memory of its own.
-func (t *ValueType) boxed(at unsafe.Pointer) Value {
+// Boxed returns a copy of a value, in Go memory of its own.
+func (t *ValueType) Boxed(at unsafe.Pointer) Value {
 	p := t.make(1)
 	t.move(p, at, 1)
 	return Value{At: p}
@@ -159,10 +170,10 @@ func (t *ValueType) memory(at unsafe.Pointer, n int) []byte {
 	return unsafe.Slice((*byte)(at), n*t.size)
 }
 
-// text returns a value as people read it.
-func (t *ValueType) text(v Value) string {
+// Text returns a value as people read it.
+func (t *ValueType) Text(v Value) string {
 	p := reflect.New(t.typ)
-	t.store(p.UnsafePointer(), v)
+	t.Store(p.UnsafePointer(), v)
 	s := fmt.Sprintf("%+v", p.Elem().Interface())
 	if len(s) > mostValue {
 		s = s[:mostValue] + "…"
@@ -182,6 +193,12 @@ func ColumnOf[V any](s []V) Column { return Column{unsafe.Pointer(unsafe.SliceDa
 // SliceOf returns values with their type.
 func SliceOf[V any](c Column) []V { return unsafe.Slice((*V)(c.at), c.n) }
 
+// ColumnAt returns n values from at on.
+func ColumnAt(at unsafe.Pointer, n int) Column { return Column{at, n} }
+
+// At returns where the first value lies.
+func (c Column) At() unsafe.Pointer { return c.at }
+
 // First returns the first n values. There must be n at least.
 func (c Column) First(n int) Column { return Column{c.at, n} }
 
@@ -198,14 +215,14 @@ func (t *ValueType) Zeros(n int) Column { return Column{t.make(n), n} }
 func (t *ValueType) Clear(c Column) { t.wipe(c.at, c.n) }
 
 // Copy returns a copy of value i.
-func (t *ValueType) Copy(c Column, i int) Value { return t.Own(t.load(t.place(c, i))) }
+func (t *ValueType) Copy(c Column, i int) Value { return t.Own(t.load(t.Place(c, i))) }
 
 // Own returns a value that lies in memory of its own.
 func (t *ValueType) Own(v Value) Value {
 	if v.At == nil {
 		return v
 	}
-	return t.boxed(v.At)
+	return t.Boxed(v.At)
 }
 
 // columnIn returns the values that lie in memory off the Go heap. They must have a size.
@@ -213,27 +230,27 @@ func (t *ValueType) columnIn(b []byte) Column {
 	return Column{unsafe.Pointer(unsafe.SliceData(b)), len(b) / t.size}
 }
 
-// place returns where value i lies.
-func (t *ValueType) place(c Column, i int) unsafe.Pointer { return unsafe.Add(c.at, i*t.size) }
+// Place returns where value i lies.
+func (t *ValueType) Place(c Column, i int) unsafe.Pointer { return unsafe.Add(c.at, i*t.size) }
 
-// part returns values [lo, hi).
-func (t *ValueType) part(c Column, lo, hi int) Column {
+// Part returns values [lo, hi).
+func (t *ValueType) Part(c Column, lo, hi int) Column {
 	if uint(lo) > uint(hi) || hi > c.n {
 		panic(fmt.Sprintf("index: values [%d, %d) of %d", lo, hi, c.n))
 	}
 	if lo == hi { // nothing points behind the last value
 		return Column{}
 	}
-	return Column{t.place(c, lo), hi - lo}
+	return Column{t.Place(c, lo), hi - lo}
 }
 
-// bytes returns the memory of values that hold no pointers.
-func (t *ValueType) bytes(c Column) []byte { return t.memory(c.at, c.n) }
+// Bytes returns the memory of values that hold no pointers.
+func (t *ValueType) Bytes(c Column) []byte { return t.memory(c.at, c.n) }
 
-// copyAll copies as many values as src has, step by step on at most workers goroutines.
-func (t *ValueType) copyAll(dst, src Column, workers int) {
+// CopyAll copies as many values as src has, step by step on at most workers goroutines.
+func (t *ValueType) CopyAll(dst, src Column, workers int) {
 	if t.free {
-		par.Copy(t.bytes(dst), t.bytes(src), workers)
+		par.Copy(t.Bytes(dst), t.Bytes(src), workers)
 		return
 	}
 	step := par.CopyStep(t.size)
@@ -243,7 +260,7 @@ func (t *ValueType) copyAll(dst, src Column, workers int) {
 	}
 	par.Run(workers, (src.n+step*copySteps-1)/(step*copySteps), par.Func(func(p int) {
 		lo, hi := p*step*copySteps, min((p+1)*step*copySteps, src.n)
-		t.copySteps(t.part(dst, lo, hi), t.part(src, lo, hi), step)
+		t.copySteps(t.Part(dst, lo, hi), t.Part(src, lo, hi), step)
 	}))
 }
 
@@ -255,6 +272,6 @@ const copySteps = 64
 func (t *ValueType) copySteps(dst, src Column, step int) {
 	for lo := 0; lo < src.n; lo += step {
 		n := min(step, src.n-lo)
-		t.move(t.place(dst, lo), t.place(src, lo), n)
+		t.move(t.Place(dst, lo), t.Place(src, lo), n)
 	}
 }

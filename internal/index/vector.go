@@ -3,6 +3,7 @@ package index
 import (
 	"reflect"
 
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/vector"
@@ -41,7 +42,7 @@ func (s *entries) Read(piece int, r *vector.Reader) {
 
 // Summarize asks the device, if there is one.
 func (s *entries) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
-	e, can := s.ix.engine.(vectored)
+	e, can := s.ix.Engine.(vectored)
 	if !can {
 		return sum, false
 	}
@@ -52,17 +53,15 @@ func (s *entries) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
 
 // Histogram asks the device, if there is one.
 func (s *entries) Histogram(t vector.Type, bounds []uint64, counts []int) bool {
-	e, can := s.ix.engine.(vectored)
+	e, can := s.ix.Engine.(vectored)
 	return can && e.histogram(t, vector.Range{First: s.first, N: s.end - s.first}, bounds, counts)
 }
 
 // Entries returns the values of entries [first, end), and false if these are
 // not where they can be read many at a time.
 func (ix *Index) Entries(first, end int) (src vector.Source, ok bool) {
-	if m := ix.values.moment; m != nil {
-		if _, many := m.at.(valueMoment); !many || m.m.boxes != nil {
-			return nil, false
-		}
+	if ix.holder != nil && !ix.holder.Readable() {
+		return nil, false
 	}
 	end = min(max(end, 0), ix.n) // they may be any if the index is being closed
 	return &entries{ix, min(max(first, 0), end), end}, true
@@ -70,19 +69,16 @@ func (ix *Index) Entries(first, end int) (src vector.Source, ok bool) {
 
 // readValues hands values [lo, hi) to r.
 func (ix *Index) readValues(lo, hi int, r *vector.Reader) {
-	switch m := ix.values.moment; {
-	case m != nil:
-		m.at.(valueMoment).readValues(lo, hi-lo, m.m.size, r)
-	case ix.keeper != nil:
-		readKept(ix.keeper, lo, hi, ix.values.size, r)
-	default:
-		r.Take(ix.values.place(ix.values.rows, lo), hi-lo)
+	if ix.holder != nil {
+		ix.holder.ReadValues(lo, hi, r)
+		return
 	}
+	r.Take(ix.values.Place(ix.values.rows, lo), hi-lo)
 }
 
 // readKept hands values [lo, hi) to r that lie in a layout: one behind the other,
 // in ascending order of their addresses, or else with keys between.
-func readKept(k keeper, lo, hi, size int, r *vector.Reader) {
+func readKept(k layout.Valued, lo, hi, size int, r *vector.Reader) {
 	first, last := k.Val(lo), k.Val(hi-1)
 	if int(uintptr(last)-uintptr(first)) == (hi-1-lo)*size {
 		r.Take(first, hi-lo)
@@ -102,9 +98,9 @@ func (ix *Index) SummarizeRanges(lo, hi order.Keys, out []vector.Summary) bool {
 	if _, ok := ix.Entries(0, 0); !ok {
 		return false
 	}
-	t, found := ix.values.number(), ix.Ranges(lo, hi, 0)
+	t, found := ix.values.Number(), ix.Ranges(lo, hi, 0)
 	first := *found.First
-	if e, can := ix.engine.(vectored); can && e.summarize(t, found.spans(ix.n), out) {
+	if e, can := ix.Engine.(vectored); can && e.summarize(t, found.spans(ix.n), out) {
 		ix.Done(found)
 		return true
 	}
@@ -146,28 +142,42 @@ func (r *Ranges) spans(n int) []vector.Range {
 // rangesAtOnce is the number of ranges that a worker sums up at a time.
 const rangesAtOnce = 16
 
-// Matches is which of the entries [first, end) satisfy a condition.
-type Matches struct {
+// matches is which of the entries [first, end) satisfy a condition.
+type matches struct {
 	first, end int
 	masks      []vector.Mask // one for each block
 	before     []int         // number of those before each piece, and of all
 }
 
 // Len returns the number of entries that satisfy it.
-func (m *Matches) Len() int { return m.before[len(m.before)-1] }
+func (m *matches) Len() int { return m.before[len(m.before)-1] }
 
-// Match looks which of the entries [first, end) satisfy a condition. Values must
+// Select copies those of the entries [first, end) whose value satisfies a condition to the
+// memory that room returns for them. Values must lie where Entries can read them. alive is
+// asked before room, since what was read of a closed index is nonsense.
+func (ix *Index) Select(alive Alive, first, end int, c vector.Condition, room func(n int) (order.Keys, Column)) {
+	if s, ok := ix.Engine.(Selecter); ok {
+		s.Select(first, end, c, room)
+		return
+	}
+	found := ix.match(first, end, c)
+	alive.Alive()
+	keys, vals := room(found.Len())
+	ix.copyMatches(found, keys, vals)
+}
+
+// match looks which of the entries [first, end) satisfy a condition. Values must
 // lie where Entries can read them.
-func (ix *Index) Match(first, end int, c vector.Condition) *Matches {
+func (ix *Index) match(first, end int, c vector.Condition) *matches {
 	src, _ := ix.Entries(first, end)
-	m := &Matches{first: first, end: end}
-	m.masks, m.before = vector.Match(src, ix.values.number(), c, ix.workers)
+	m := &matches{first: first, end: end}
+	m.masks, m.before = vector.Match(src, ix.values.Number(), c, ix.workers)
 	return m
 }
 
-// CopyMatches sets keys and vals to the entries that
+// copyMatches sets keys and vals to the entries that
 // satisfy a condition.
-func (ix *Index) CopyMatches(m *Matches, keys order.Keys, vals Column) {
+func (ix *Index) copyMatches(m *matches, keys order.Keys, vals Column) {
 	par.Run(ix.workers, len(m.before)-1, par.Func(func(p int) {
 		c := matchCopier{ix: ix, keys: keys, vals: vals, at: m.before[p]}
 		if keys.Bits() > 0 {
@@ -199,47 +209,13 @@ func (c *matchCopier) block(lo, n int, mask *vector.Mask) {
 	val, ones := c.ix.values.ValueType, mask.Count(n)
 	if ones < manyMatches || ones == n || c.someKeys.Len() == 0 {
 		mask.Each(n, func(first, k int) {
-			c.ix.CopyOut(lo+first, c.keys.Slice(c.at, c.at+k), val.part(c.vals, c.at, c.at+k))
+			c.ix.CopyOut(lo+first, c.keys.Slice(c.at, c.at+k), val.Part(c.vals, c.at, c.at+k))
 			c.at += k
 		})
 		return
 	}
-	c.ix.CopyOut(lo, c.someKeys.Slice(0, n), val.part(c.someVals, 0, n))
+	c.ix.CopyOut(lo, c.someKeys.Slice(0, n), val.Part(c.someVals, 0, n))
 	mask.Compress(c.keys.Slice(c.at, c.at+ones).At(), c.someKeys.At(), c.keys.Size(), n)
-	mask.Compress(val.place(c.vals, c.at), c.someVals.at, val.size, n)
+	mask.Compress(val.Place(c.vals, c.at), c.someVals.at, val.size, n)
 	c.at += ones
-}
-
-// Selected is entries that satisfy a condition, as a tree that changes has them.
-type Selected struct{ keys, vals []uint64 }
-
-// SelectMoment selects from entries [first, end) of a snapshot. It returns false
-// for an index that is none.
-func (ix *Index) SelectMoment(first, end int, c vector.Condition) (out []Selected, ok bool) {
-	m := ix.values.moment
-	if m == nil {
-		return nil, false
-	}
-	out = make([]Selected, vector.Pieces(end-first))
-	par.Run(ix.workers, len(out), par.Func(func(p int) {
-		lo := first + p*vector.Piece
-		m.at.(valueMoment).selectValues(lo, min(vector.Piece, end-lo), &selecting{t: ix.values.number(), size: m.m.size, cond: c, to: &out[p]})
-	}))
-	return out, true
-}
-
-// CopySelected calls room with the number of entries that were selected, and
-// copies them to the memory that it returns.
-func CopySelected(parts []Selected, val *ValueType, room func(n int) (order.Keys, Column)) {
-	n := 0
-	for _, p := range parts {
-		n += len(p.keys)
-	}
-	keys, vals := room(n)
-	at := 0
-	for _, p := range parts {
-		setKeys(keys.Slice(at, at+len(p.keys)), p.keys)
-		storeVals(val.bytes(val.part(vals, at, at+len(p.vals))), val.size, p.vals)
-		at += len(p.keys)
-	}
 }

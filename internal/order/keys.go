@@ -66,11 +66,16 @@ func (k Keys) Strings() []string {
 // view returns keys as a slice of T, a type of their size.
 func view[T any](k Keys) []T { return unsafe.Slice((*T)(k.data), k.n) }
 
+// CodeBits returns the width of codes of type C.
+func CodeBits[C Code]() int {
+	var c C
+	return 8 * int(unsafe.Sizeof(c))
+}
+
 // mustHave panics if codes of type C are not those of keys of the type.
 func mustHave[C Code](t Type) {
-	var c C
-	if int(unsafe.Sizeof(c))*8 != t.Bits() {
-		noSuchCode(t.Bits(), 8*int(unsafe.Sizeof(c)))
+	if CodeBits[C]() != t.Bits() {
+		noSuchCode(t.Bits(), CodeBits[C]())
 	}
 }
 

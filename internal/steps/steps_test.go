@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/steps"
 )
@@ -24,7 +25,7 @@ func every(step uint64, n int) (out []uint64) {
 // treeOf returns a tree of codes.
 func treeOf(t *testing.T, bits int, codes []uint64) bplus.Scratch {
 	t.Helper()
-	tree, err := index.SampleTree(bits, codes)
+	tree, err := live.SampleTree(bits, codes)
 	if err != nil {
 		t.Fatal(err)
 	}

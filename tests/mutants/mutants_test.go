@@ -63,9 +63,9 @@ var packages = []struct {
 		{"radix: pop's shortcut", "to take the shortcut to an entry out before it is decided that it is the first"},
 		{"radix: pop's way", "the look whether an entry is still the first when it is locked"},
 	}},
-	{"index", "Update", []part{
-		{"index: box read", "to doubt what an update was told only where it has read a box"},
-		{"index: value told", "to ask an update's function again where its key has changed"},
+	{"live", "Update", []part{
+		{"live: box read", "to doubt what an update was told only where it has read a box"},
+		{"live: value told", "to ask an update's function again where its key has changed"},
 	}},
 }
 

@@ -10,12 +10,13 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/live"
 )
 
 // UseGPU makes open stand for every GPU until the test ends.
 func UseGPU(t testing.TB, open func(ordinal int) (device.Device, error)) {
 	t.Helper()
-	t.Cleanup(index.LinkGPUs(open))
+	t.Cleanup(live.LinkGPUs(open))
 }
 
 // PreferCPU sets whether batches that the CPU answers faster are its own, until

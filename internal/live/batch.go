@@ -1,0 +1,132 @@
+package live
+
+import (
+	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/packing"
+)
+
+// Batches of a Map.
+
+// GetBatch sets vals[i] to the value of keys[i], or to zero, and found[i], where
+// found is not nil, to whether there is one. It returns the number of keys found.
+func (m *Map) GetBatch(keys order.Keys, vals index.Column, found []bool) (hits int) {
+	if m.boxes == nil {
+		return m.getBatch(keys, m.val.Bytes(vals), m.size, found, nil)
+	}
+	if found == nil {
+		found = make([]bool, keys.Len())
+	}
+	if n := keys.Len(); n > 0 && vals.At() == keys.At() {
+		out := m.val.Zeros(n) // a tree that tries again needs the keys again
+		hits = m.GetBatch(keys, out, found)
+		m.val.CopyAll(vals, out, 1)
+		return hits
+	}
+	slots := make([]uint64, keys.Len())
+	return m.getBatch(keys, arena.Bytes(slots), 8, found, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			var v index.Value
+			if found[i] {
+				v = m.value(slots[i])
+			}
+			m.val.Store(m.val.Place(vals, i), v)
+		}
+	})
+}
+
+// GetPacked is GetBatch for strings that lie one behind the other, as Arrow has them.
+func (m *Map) GetPacked(data []byte, offsets []int32, vals index.Column, found []bool) (hits int) {
+	if p, ok := m.keyMap.(packedMap); ok && m.boxes == nil {
+		if hits, ok := p.getPacked(packing.Strings{Data: data, Offsets: offsets}, m.val.Bytes(vals), m.size, found); ok {
+			return hits
+		}
+	}
+	return m.GetBatch(order.KeysAs(m.key.Type, index.Unpacked(data, offsets)), vals, found)
+}
+
+// Apply does a batch of operations, as if one after the other. kinds is nil
+// where all are of one kind. vals become the values before where report is
+// true; found may be nil where it is not.
+func (m *Map) Apply(keys order.Keys, kinds []op.Kind, kind op.Kind, vals index.Column, found []bool, report bool) error {
+	m.awaitKeys(keys)
+	c := changes{keys: keys, kinds: kinds, kind: kind, size: m.size, found: found}
+	if m.boxes == nil {
+		if vals.Len() > 0 {
+			c.vals = m.val.Bytes(vals)
+		} else {
+			c.size = 0
+		}
+		if report {
+			c.old = c.vals
+		}
+		return m.failed(m.apply(&c))
+	}
+	return m.applyBoxed(&c, vals, report)
+}
+
+// DeleteBatch deletes keys, and returns how many were there. found, unless it is
+// nil, says which.
+func (m *Map) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
+	if _, counts := m.keyMap.(deleteCounter); counts && found == nil && m.boxes == nil {
+		m.awaitKeys(keys)
+		err = m.apply(&changes{keys: keys, kind: op.Delete, deleted: &deleted})
+		return deleted, m.failed(err)
+	}
+	if found == nil {
+		found = make([]bool, keys.Len())
+	}
+	err = m.Apply(keys, nil, op.Delete, index.Column{}, found, false)
+	for _, f := range found {
+		if f {
+			deleted++
+		}
+	}
+	return deleted, err
+}
+
+// applyBoxed is Apply where values are in boxes.
+func (m *Map) applyBoxed(c *changes, vals index.Column, report bool) error {
+	n := c.keys.Len()
+	slots, was := make([]uint64, n), make([]uint64, n)
+	var made []uint64
+	for i := range slots {
+		if k := c.kind; k == op.Set || c.kinds != nil && c.kinds[i] == op.Set {
+			slots[i] = m.bits(m.val.Boxed(m.val.Place(vals, i)))
+			made = append(made, slots[i])
+		}
+	}
+	found := c.found
+	if found == nil {
+		found = make([]bool, n)
+	}
+	c.vals, c.old, c.size, c.found = arena.Bytes(slots), arena.Bytes(was), 8, found
+	var got []index.Value // others may free the value that a Get finds, so it is read at once
+	if report && c.kinds != nil {
+		got = make([]index.Value, n)
+		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }
+	}
+	if err := m.apply(c); err != nil {
+		m.unused(made...)
+		return m.failed(err)
+	}
+	var out []uint64
+	for i := range slots {
+		var v index.Value
+		switch k := c.kind; {
+		case !found[i]:
+		case k != op.Get || c.kinds != nil && c.kinds[i] != op.Get:
+			v = m.value(was[i])
+			out = append(out, was[i])
+		case got != nil:
+			v = got[i]
+		}
+		if report {
+			m.val.Store(m.val.Place(vals, i), v)
+		}
+	}
+	m.gone(out...)
+	return nil
+}

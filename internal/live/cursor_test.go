@@ -1,0 +1,75 @@
+package live_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/live"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// A cursor whose generation ends before it has read its value begins where it was
+// asked from, and not at the key that it has found: the neighbour of that moment is
+// another. Here key 1 is odd only while 4 is there.
+// Its generation ends once, right after the cursor has found an entry.
+func TestCursorAfterGenerations(t *testing.T) {
+	for _, layout := range []string{"strings", "digits", "bplus"} {
+		for _, down := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/down=%t", layout, down), func(t *testing.T) {
+				m := boxedMap(t, layout)
+				near, far := keyOf(4), keyOf(1)
+				from := index.Edge{Key: keyOf(5)}
+				if !down {
+					near, far, from = keyOf(1), keyOf(4), index.Edge{Key: keyOf(0)}
+				}
+				m.Swap(far, "even")
+				ended := false
+				live.PutBetween(m.Map, live.Between{Current: func() bool {
+					if ended {
+						return true
+					}
+					ended = true
+					m.Swap(near, "there")
+					m.Swap(far, "odd")
+					return false
+				}})
+				c := m.Cursor()
+				defer c.Done()
+				c.Move(from, down)
+				if k, v, ok := c.Next(); !ok || !isKey(k, near) || index.ValueAs[string](v) != "there" {
+					t.Errorf("the cursor returns %v, %q, %t, which never was the first entry", k, index.ValueAs[string](v), ok)
+				}
+				if k, v, ok := c.Next(); !ok || !isKey(k, far) || index.ValueAs[string](v) != "odd" {
+					t.Errorf("then it returns %v, %q, %t", k, index.ValueAs[string](v), ok)
+				}
+			})
+		}
+	}
+}
+
+// boxedMap returns an empty map with values in boxes.
+func boxedMap(t *testing.T, layout string) typed[string] { return mapOf[string](t, layout) }
+
+// mapOf returns an empty map of strings, or of numbers in one of two layouts.
+func mapOf[V any](t *testing.T, layout string) typed[V] {
+	key, cfg := index.KeyTypeOf[uint64](), index.Config{}
+	switch layout {
+	case "strings":
+		key = index.KeyTypeOf[string]()
+	case "digits":
+		cfg.Layout = "radix"
+	}
+	m, err := newMap[V](key, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// keyOf returns a key for maps of strings and of numbers alike.
+func keyOf(i int) order.Probe { return order.Probe{Code: uint64(i), Text: fmt.Sprintf("key %04d", i)} }
+
+// isKey reports whether a key of a map is such a key.
+func isKey(k, of order.Probe) bool { return k.Text == of.Text || k.Text == "" && k.Code == of.Code }

@@ -1,0 +1,105 @@
+package live
+
+import (
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/twin"
+)
+
+// HeldValues returns the number of values that are not in the tree of a map, and false if all
+// of them are.
+func HeldValues(m *Map) (n int64, boxed bool) {
+	if m.boxes == nil {
+		return 0, false
+	}
+	return m.boxes.held.Load(), true
+}
+
+// HeldKeys returns the number of keys that only one goroutine may change, as writers see
+// it, and as it is.
+func HeldKeys(m *Map) (seen, n int) {
+	m.holds.mu.Lock()
+	defer m.holds.mu.Unlock()
+	return int(m.holds.n.Load()), len(m.holds.all)
+}
+
+// Between is a layer between a map and its tree.
+type Between struct {
+	Current func() bool      // false: the generation that is asked for has ended
+	Update  func(gen uint64) // is called between the look at a key and the function of an update
+	Twice   bool             // batches of lookups have to be repeated
+}
+
+// PutBetween puts something between a map and its tree.
+func PutBetween(m *Map, b Between) { m.keyMap = between{m.keyMap, b} }
+
+type between struct {
+	keyMap
+	b Between
+}
+
+func (m between) Current(gen uint64) bool {
+	return (m.b.Current == nil || m.b.Current()) && m.keyMap.Current(gen)
+}
+
+func (m between) update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
+	return m.keyMap.update(key, func(old uint64, had bool, gen uint64) (uint64, bool) {
+		if m.b.Update != nil {
+			m.b.Update(gen)
+		}
+		return f(old, had, gen)
+	})
+}
+
+func (m between) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
+	if m.b.Twice {
+		m.keyMap.getBatch(keys, vals, size, found, use)
+	}
+	return m.keyMap.getBatch(keys, vals, size, found, use)
+}
+
+// Unranked has a snapshot of a radix tree panic when it is asked for a rank.
+func Unranked(f *Freezing) { f.at = unranked{f.at.(*textMoment)} }
+
+type unranked struct{ *textMoment }
+
+func (unranked) seek(order.Probe) (int, bool) { panic("seek counts all entries") }
+func (unranked) rank(order.Probe, bool) int   { panic("rank counts all entries") }
+
+// TwinMap is a map of a tree and its twin on a GPU. It is an interface inside, since a
+// package that imports a type compiles all its parts, too.
+type TwinMap struct {
+	m interface {
+		onGPUMap
+		keyMap
+		settle(changes bool) bool
+	}
+}
+
+// NewTwinMap returns such a map of n entries, which load sets as it does for bplus.Load.
+func NewTwinMap(n int, load func(lo int, keys, vals []uint64), dev device.Device, opts twin.Options) (m TwinMap, err error) {
+	tree, err := bplus.Load(n, load, 0, 1)
+	if err != nil {
+		return m, err
+	}
+	t, err := twin.New(tree, dev, opts)
+	return TwinMap{&twinned[uint64]{&codes[uint64]{tree, order.TypeOf[uint64](), 1}, t}}, err
+}
+
+// Down returns why the GPU is not used any more.
+func (m TwinMap) Down() error { return m.m.down() }
+
+// Settle measures from which size on batches are faster on the GPU.
+func (m TwinMap) Settle() bool { return m.m.settle(true) }
+
+// Get returns the value of a key.
+func (m TwinMap) Get(key uint64) (uint64, bool) { return m.m.get(order.Probe{Code: key}) }
+
+// GetBatch looks keys up: vals is the memory of the results.
+func (m TwinMap) GetBatch(keys []uint64, vals []byte, found []bool) int {
+	return m.m.getBatch(order.KeysOf(keys), vals, 8, found, nil)
+}
+
+// Close gives everything back.
+func (m TwinMap) Close() { m.m.Close() }

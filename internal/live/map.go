@@ -1,0 +1,385 @@
+package live
+
+import (
+	"errors"
+
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/simd"
+)
+
+// Map is keys and their values, one a key, to be read and changed by any number of
+// goroutines at once.
+type Map struct {
+	keyMap
+	boxes   *boxes // nil where values lie in the tree, or take no memory
+	val     *index.ValueType
+	size    int // bytes of a value in the tree
+	key     index.KeyType
+	codec   *index.Codec
+	workers int
+	cfg     index.Config
+	where   index.Device // where batches run
+	why     string
+	holds   holds // keys that only one goroutine may change
+	walks   par.Pool[walk]
+}
+
+// LoadMap returns a map of n entries. span sets keys and vals to those from lo on,
+// which must ascend; several goroutines call it. keys are of the map's type.
+func LoadMap(key index.KeyType, val *index.ValueType, n int, span func(lo int, keys order.Keys, vals index.Column), cfg index.Config, codec *index.Codec) (*Map, error) {
+	if err := treeLayout(key, cfg); err != nil {
+		return nil, err
+	}
+	m := &Map{key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.KeptSize(), walks: par.NewPool[walk]()}
+	if m.size == 0 && val.Size() > 0 {
+		m.boxes = new(boxes)
+	}
+	var err error
+	switch {
+	case cfg.DeviceOnly && key.Bits() == 32 && m.size != 8:
+		m.keyMap, err = loadSolo[uint32](m, n, span)
+	case cfg.DeviceOnly:
+		m.keyMap, err = loadSolo[uint64](m, n, span)
+	case m.inRadix():
+		m.keyMap, err = loadTexts(m, n, span)
+	case key.Bits() == 32 && m.size != 8:
+		m.keyMap, err = loadCodes[uint32](m, n, span)
+	default:
+		m.keyMap, err = loadCodes[uint64](m, n, span)
+	}
+	if err != nil {
+		return nil, mutableError(err)
+	}
+	if m.boxes != nil {
+		m.onFree(m.boxes.drop)
+	}
+	return m, m.attach()
+}
+
+// attach gives the map a GPU, if that is asked for. Only maps with values in the tree
+// have one.
+func (m *Map) attach() (err error) {
+	if m.boxes != nil || m.inRadix() && m.key.Bits() != 0 {
+		m.where, m.why = index.OnCPU, "numbers in a radix tree, and a tree of large values, are on the CPU"
+		return nil
+	}
+	switch c := m.keyMap.(type) {
+	case *textMap:
+		m.keyMap, m.where, m.why, err = attachTexts(c, m.size, m.cfg)
+	case *codes[uint32]:
+		m.keyMap, m.where, m.why, err = attachCodes(c, m.cfg)
+	case *codes[uint64]:
+		m.keyMap, m.where, m.why, err = attachCodes(c, m.cfg)
+	}
+	if err != nil {
+		m.keyMap.Close()
+	}
+	return err
+}
+
+// loadCodes makes the tree of a map.
+func loadCodes[C order.Code](m *Map, n int, span func(lo int, keys order.Keys, vals index.Column)) (keyMap, error) {
+	tree, err := bplus.Load(n, func(lo int, ks, vs []C) {
+		keys, vals := order.MakeKeys(m.key.Type, len(ks)), m.val.Zeros(len(vs))
+		span(lo, keys, vals)
+		codesOf(ks, keys)
+		skip := 0
+		if lo > 0 {
+			skip = 1 // another call puts it aside
+		}
+		loadEach(m, vs[skip:], m.val.Part(vals, skip, len(vs)))
+	}, m.cfg.Limit, m.workers)
+	if err != nil {
+		return nil, err
+	}
+	return &codes[C]{tree, m.key.Type, m.workers}, nil
+}
+
+// loadEach sets dst to the bits or box numbers that the tree holds for values.
+func loadEach[C order.Code](m *Map, dst []C, vals index.Column) {
+	if m.boxes == nil {
+		loadVals(dst, m.val.Bytes(vals), m.size)
+		return
+	}
+	for i := range dst {
+		dst[i] = C(m.bits(m.val.Boxed(m.val.Place(vals, i))))
+	}
+}
+
+// mutableError gives an error of a tree a cause.
+func mutableError(err error) error {
+	if errors.Is(err, op.ErrLimit) {
+		return index.Problem(index.CauseLimit, "the tree is as large as it may be: %w", err)
+	}
+	if errors.Is(err, op.ErrClosed) {
+		return index.Problem(index.CauseClosed, "%w", err)
+	}
+	return err
+}
+
+// failed gives an error of a change a cause, and the figures of a limit.
+func (m *Map) failed(err error) error {
+	if errors.Is(err, op.ErrLimit) {
+		return index.Problem(index.CauseLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.Bytes(), m.cfg.Limit)
+	}
+	return mutableError(err)
+}
+
+// bits returns a value as the tree holds it: its own bits, or the number of the
+// box that it is put into.
+func (m *Map) bits(v index.Value) uint64 {
+	if m.boxes == nil {
+		return v.Bits
+	}
+	born := uint64(0)
+	if m.keyMap != nil { // nil while it is loaded
+		born = m.Epoch()
+	}
+	return m.boxes.put(v.At, born)
+}
+
+// value returns the value of bits or of a box number that the tree holds. The number
+// of a box may be an old one; then the value is any.
+func (m *Map) value(bits uint64) index.Value {
+	if m.boxes == nil {
+		return index.Value{Bits: bits}
+	}
+	return index.Value{At: m.boxes.load(bits)}
+}
+
+// storeAll sets vals to the values of bits or box numbers that the tree holds.
+func (m *Map) storeAll(vals index.Column, bits []uint64) {
+	if m.boxes == nil {
+		storeVals(m.val.Bytes(vals), m.size, bits)
+		return
+	}
+	for i, b := range bits {
+		m.val.Store(m.val.Place(vals, i), m.value(b))
+	}
+}
+
+// gone takes a value that is no longer in the tree.
+func (m *Map) gone(bits ...uint64) {
+	if m.boxes == nil || len(bits) == 0 {
+		return
+	}
+	born := make([]uint64, len(bits))
+	for i, s := range bits {
+		born[i] = m.boxes.born(s)
+	}
+	m.retire(bits, born)
+}
+
+// Get returns the value of a key, and reports whether there is one.
+func (m *Map) Get(key order.Probe) (v index.Value, ok bool) {
+	if m.boxes == nil {
+		bits, ok := m.get(key)
+		return m.value(bits), ok
+	}
+	for {
+		gen := m.Gen()
+		bits, ok := m.get(key)
+		var v index.Value
+		if ok {
+			v = m.value(bits)
+		}
+		if m.Current(gen) || m.Closed() {
+			return v, ok
+		}
+	}
+}
+
+// Set sets the value of a key.
+func (m *Map) Set(key order.Probe, val index.Value) error {
+	if m.boxes != nil {
+		_, _, err := m.Swap(key, val)
+		return err
+	}
+	m.awaitKey(key)
+	if _, _, err := m.set(key, m.bits(val)); err != nil {
+		return m.failed(err)
+	}
+	return nil
+}
+
+// Swap sets the value of a key, and returns the one it had.
+func (m *Map) Swap(key order.Probe, val index.Value) (old index.Value, had bool, err error) {
+	m.awaitKey(key)
+	bits := m.bits(val)
+	was, had, err := m.set(key, bits)
+	if err != nil {
+		m.unused(bits)
+		return old, false, m.failed(err)
+	}
+	return m.taken(was, had), had, nil
+}
+
+// unused takes back the box of a value that never came into the tree.
+func (m *Map) unused(bits ...uint64) {
+	if m.boxes != nil {
+		m.boxes.drop(bits)
+	}
+}
+
+// taken returns a value that was taken out of the tree by the caller: nobody
+// else frees its box.
+func (m *Map) taken(bits uint64, had bool) (v index.Value) {
+	if had {
+		v = m.value(bits)
+		if m.boxes != nil { // else a call would make a slice for nothing
+			m.gone(bits)
+		}
+	}
+	return v
+}
+
+// Delete deletes a key, and returns the value it had.
+func (m *Map) Delete(key order.Probe) (old index.Value, had bool, err error) {
+	m.awaitKey(key)
+	was, had, err := m.remove(key)
+	if err != nil {
+		return old, false, m.failed(err)
+	}
+	return m.taken(was, had), had, nil
+}
+
+// Pop deletes the least entry, or the greatest, and returns it.
+func (m *Map) Pop(greatest bool) (key order.Probe, val index.Value, ok bool, err error) {
+	m.awaitAny()
+	k, bits, ok, err := m.pop(greatest)
+	if err != nil {
+		return key, val, false, m.failed(err)
+	}
+	return k, m.taken(bits, ok), ok, nil
+}
+
+// DeleteRange deletes the entries from lo to hi, and returns how many there
+// were.
+func (m *Map) DeleteRange(lo, hi order.Probe) (int, error) {
+	m.awaitRange(lo, hi)
+	if m.boxes == nil {
+		n, err := m.deleteRange(lo, hi, nil)
+		return n, m.failed(err)
+	}
+	var slots []uint64
+	n, err := m.deleteRange(lo, hi, func(bits uint64) { slots = append(slots, bits) })
+	m.gone(slots...)
+	return n, m.failed(err)
+}
+
+// Rank returns the number of entries below key, or up to it.
+func (m *Map) Rank(key order.Probe, after bool) int { return m.rank(key, after) }
+
+// RankBatch sets ranks[i] to Rank(keys[i]).
+func (m *Map) RankBatch(keys order.Keys, after bool, ranks []int) { m.rankBatch(keys, after, ranks) }
+
+// At returns entry i in key order, and false if there is none.
+func (m *Map) At(i int) (key order.Probe, val index.Value, ok bool) {
+	for {
+		gen := m.Gen()
+		k, bits, ok := m.at(i)
+		var v index.Value
+		if ok {
+			v = m.value(bits)
+		}
+		if m.Current(gen) || m.Closed() {
+			return k, v, ok
+		}
+	}
+}
+
+// Has reports whether there is an entry with a key.
+func (m *Map) Has(key order.Probe) bool {
+	_, ok := m.get(key)
+	return ok
+}
+
+// Beyond reports whether a key is on the other side of an edge, upwards or down.
+func (m *Map) Beyond(key order.Probe, e index.Edge, down bool) bool {
+	return m.key.Beyond(key, e, down)
+}
+
+// compare compares two keys.
+func (m *Map) compare(a, b order.Probe) int { return m.key.Compare(a, b) }
+
+// Cursor reads entries one after the other while others change the map.
+type Cursor struct {
+	m *Map
+	c keyCursor
+}
+
+// Cursor returns a cursor. Move comes first.
+func (m *Map) Cursor() Cursor { return Cursor{m, m.cursor()} }
+
+// Done gives the cursor's memory to a later one. It must not be used again.
+func (c Cursor) Done() { c.c.Done() }
+
+// Move makes Next return the first entry within an edge, upwards or down. It
+// returns false if there can be none: then Move comes before the next Next.
+func (c Cursor) Move(from index.Edge, down bool) bool { return c.c.move(from, down) }
+
+// Next returns the next entry, and false if there is none.
+func (c Cursor) Next() (key order.Probe, val index.Value, ok bool) {
+	if c.m.boxes == nil {
+		k, bits, ok := c.c.next()
+		if !ok {
+			return key, val, false
+		}
+		return k, c.m.value(bits), true
+	}
+	for {
+		gen := c.m.Gen()
+		k, bits, ok := c.c.next()
+		var v index.Value
+		if ok {
+			v = c.m.value(bits)
+		}
+		if !ok || c.m.Current(gen) {
+			return k, v, ok
+		}
+		c.c.Undo() // not to the key that was found: one before it may have come since
+	}
+}
+
+// Stats describes the map.
+func (m *Map) Stats() index.Stats {
+	s := index.Stats{Len: m.Len(), Device: m.where, Reason: m.why, Path: simd.Active().String(), Layout: "bplus", Workers: m.workers, Pages: m.cfg.Pages, Fanout: 64}
+	if m.inRadix() {
+		s.Layout, s.Fanout = "radix", 256
+	}
+	s.LeafBytes, s.KeptBytes = m.Bytes(), m.Kept()
+	if m.boxes != nil {
+		s.HeapBytes = m.boxes.held.Load() * int64(m.val.Size()+24)
+	}
+	s.TotalBytes = s.LeafBytes + s.HeapBytes
+	if d, ok := m.keyMap.(onGPUMap); ok {
+		s.DeviceBytes = d.deviceBytes()
+		if err := d.down(); err != nil {
+			s.Device, s.Reason = index.OnCPU, "GPU failed: "+err.Error()
+		}
+	}
+	return s
+}
+
+// Workers returns the most goroutines that a batch uses.
+func (m *Map) Workers() int { return m.workers }
+
+// treeLayout returns an error if a tree cannot be in a layout. Layouts other than
+// those of trees are for saving, or freezing.
+func treeLayout(key index.KeyType, cfg index.Config) error {
+	switch {
+	case cfg.Layout == "bplus" && key.Bits() == 0:
+		return index.Problem(index.CauseLayout, "a Tree of strings cannot be in layout %v; leave Layout out", cfg.Layout)
+	case cfg.Layout == "radix" && cfg.DeviceOnly:
+		return index.Problem(index.CauseLayout, "a Tree on a GPU alone cannot be in layout %v; leave Layout out", cfg.Layout)
+	}
+	return nil
+}
+
+// inRadix reports whether the tree is a radix tree: that of strings is, and that of
+// numbers where it is asked for.
+func (m *Map) inRadix() bool { return m.key.Bits() == 0 || m.cfg.Layout == "radix" }

@@ -1,0 +1,260 @@
+package live
+
+import (
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/par"
+	filed "github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/vector"
+)
+
+// moment is a tree as it was at one moment. Values are as the tree holds them. It is there
+// at once; open makes what it is read by. A moment of a tree on a GPU alone panics when the
+// GPU is lost, unless a method returns an error.
+type moment interface {
+	// open makes the moment ready to be read, on at most workers goroutines, and returns
+	// the number of entries. It is called before any method below but release.
+	open(workers int) (n int, err error)
+	// seek returns the number of entries below key, and reports whether the entry of that
+	// rank has it.
+	seek(key order.Probe) (rank int, equal bool)
+	// rank returns the number of entries below key, or up to it.
+	rank(key order.Probe, after bool) int
+	// key returns the key of entry i.
+	key(i int) order.Probe
+	// get returns the value of key, and reports whether there is one. It counts no entries,
+	// which may take much longer than one lookup.
+	get(key order.Probe) (val uint64, ok bool)
+	// ranks sets ranks[i] to the number of entries below keys[i], or up to it.
+	ranks(keys order.Keys, after bool, ranks []int)
+	// lookup sets vals[i] to the value of keys[i], and found[i] to whether there is one. It
+	// returns the number of keys found.
+	lookup(keys order.Keys, vals []uint64, found []bool) (hits int)
+	// entries sets keys and vals to those of n entries from lo on. Either may be empty. An
+	// error is that of a GPU that alone has them.
+	entries(lo, n int, keys order.Keys, vals []uint64) error
+	// about describes the moment.
+	about() about
+	// release gives it back, opened or not.
+	release() error
+}
+
+// about describes a moment.
+type about struct {
+	stats layout.Stats
+	where index.Device // which answers for it
+	kept  int64        // bytes of old states that the tree keeps for its snapshots
+	shown any          // for a viewer
+}
+
+// Some moments can do more.
+type (
+	// valueMoment is a moment whose values can be read many at a time.
+	valueMoment interface {
+		// readValues hands n values from lo on, of size bytes, to r.
+		readValues(lo, n, size int, r *vector.Reader)
+		// selectValues selects from these entries.
+		selectValues(lo, n int, s *selecting)
+	}
+	// runMoment is a moment that copies many runs of entries at once: run i begins with
+	// entry first[i] and goes to offsets[i] to offsets[i+1].
+	runMoment interface {
+		runs(first, offsets []int, keys order.Keys, vals []uint64)
+	}
+	// sourceMoment is a moment that an index can be built from without a copy of all
+	// entries.
+	sourceMoment interface {
+		// source returns the entries, with values of size bytes, as a layout.Source of the
+		// codes of keys of a type, and false if the moment has none of these.
+		source(key order.Type, size int) (src any, ok bool)
+	}
+	// keyAppender is a moment of strings that copies a key without making it a string.
+	keyAppender interface {
+		appendKey(dst []byte, i int) []byte
+	}
+)
+
+// Freezing is a snapshot of a map that has not been read yet.
+type Freezing struct {
+	m  *Map
+	at moment
+}
+
+// Freeze takes a snapshot of the map.
+func (m *Map) Freeze() (*Freezing, error) {
+	at, err := m.freeze()
+	if err != nil {
+		return nil, m.failed(err)
+	}
+	return &Freezing{m, at}, nil
+}
+
+// Open makes an index of the snapshot. It goes once through all leaves.
+func (f *Freezing) Open() (*index.Index, error) {
+	n, err := f.at.open(f.m.workers)
+	if err != nil {
+		return nil, mutableError(err)
+	}
+	return index.Over(&snapshot{f.at, f.m, n}, n, f.m.key, f.m.val, f.m.cfg, f.m.codec)
+}
+
+// Drop gives up a snapshot that nobody will read.
+func (f *Freezing) Drop() { f.at.release() }
+
+// snapshot is an engine of an index over a moment of a map. It holds the values, too.
+type snapshot struct {
+	moment
+	m *Map
+	n int // entries
+}
+
+func (s *snapshot) Seek(key order.Probe) (rank int, equal bool) { return s.seek(key) }
+func (s *snapshot) After(key order.Probe) int                   { return s.rank(key, true) }
+func (s *snapshot) EndNear(_ int, key order.Probe) int          { return s.rank(key, true) }
+func (s *snapshot) Key(i int) order.Probe                       { return s.key(i) }
+func (s *snapshot) Rank(keys order.Keys, ranks []int)           { s.ranks(keys, false, ranks) }
+func (s *snapshot) RankAfter(keys order.Keys, ranks []int)      { s.ranks(keys, true, ranks) }
+func (s *snapshot) CopyKeys(lo int, keys order.Keys)            { mustSolo(s.entries(lo, keys.Len(), keys, nil)) }
+func (s *snapshot) Body() layout.Body                           { return momentBody{s.moment} }
+func (s *snapshot) Shown() any                                  { return s.about().shown }
+func (s *snapshot) Report(to *index.Stats)                      { to.KeptBytes = s.about().kept }
+func (s *snapshot) Release() error                              { return s.release() }
+func (s *snapshot) Attach(index.Config) (index.Device, string, error) {
+	return s.about().where, "a snapshot shares the memory of its tree", nil
+}
+
+// Get returns the value of a key.
+func (s *snapshot) Get(key order.Probe) (v index.Value, found bool) {
+	bits, found := s.get(key)
+	if found {
+		v = s.m.value(bits)
+	}
+	return v, found
+}
+
+// GetValues looks keys up.
+func (s *snapshot) GetValues(keys order.Keys, vals index.Column, found []bool) (hits int) {
+	bits := make([]uint64, keys.Len())
+	if found == nil {
+		found = make([]bool, keys.Len())
+	}
+	hits = s.lookup(keys, bits, found)
+	for i, b := range bits {
+		var v index.Value
+		if found[i] {
+			v = s.m.value(b)
+		}
+		s.m.val.Store(s.m.val.Place(vals, i), v)
+	}
+	return hits
+}
+
+// Val returns value i.
+func (s *snapshot) Val(i int) index.Value {
+	var b [1]uint64
+	mustSolo(s.entries(i, 1, order.Keys{}, b[:]))
+	return s.m.value(b[0])
+}
+
+// CopyEntries copies entries from lo on.
+func (s *snapshot) CopyEntries(lo int, keys order.Keys, vals index.Column) error {
+	const piece = 4096
+	buf := make([]uint64, min(piece, vals.Len()))
+	for at := 0; at < vals.Len(); at += piece {
+		n := min(piece, vals.Len()-at)
+		if err := s.entries(lo+at, n, keys.Slice(at, at+n), buf[:n]); err != nil {
+			return soloError(err)
+		}
+		s.m.storeAll(s.m.val.Part(vals, at, at+n), buf[:n])
+	}
+	return nil
+}
+
+// CopyRuns copies runs of entries: all at once where the moment can, else one by one on
+// all workers.
+func (s *snapshot) CopyRuns(first, offsets []int, keys order.Keys, vals index.Column) {
+	if at, ok := s.moment.(runMoment); ok {
+		bits := make([]uint64, vals.Len())
+		at.runs(first, offsets, keys, bits)
+		s.m.storeAll(vals, bits)
+		return
+	}
+	const piece = 1024
+	par.Run(s.m.workers, (len(first)+piece-1)/piece, par.Func(func(p int) {
+		for i := p * piece; i < min((p+1)*piece, len(first)); i++ {
+			if lo, hi := offsets[i], offsets[i+1]; lo < hi {
+				s.CopyEntries(first[i], keys.Slice(lo, hi), s.m.val.Part(vals, lo, hi)) // without a GPU there is no error
+			}
+		}
+	}))
+}
+
+// Readable reports whether values lie in the tree and can be read many at a time.
+func (s *snapshot) Readable() bool {
+	_, many := s.moment.(valueMoment)
+	return many && s.m.boxes == nil
+}
+
+// ReadValues hands values [lo, hi) to r.
+func (s *snapshot) ReadValues(lo, hi int, r *vector.Reader) {
+	s.moment.(valueMoment).readValues(lo, hi-lo, s.m.size, r)
+}
+
+// Select selects entries by their values.
+func (s *snapshot) Select(first, end int, c vector.Condition, room func(n int) (order.Keys, index.Column)) {
+	out := make([]selected, vector.Pieces(end-first))
+	par.Run(s.m.workers, len(out), par.Func(func(p int) {
+		lo := first + p*vector.Piece
+		s.moment.(valueMoment).selectValues(lo, min(vector.Piece, end-lo), s.m.selecting(c, &out[p]))
+	}))
+	copySelected(out, s.m.val, room)
+}
+
+// Compact builds an index from the moment's leaves at once, where these hold codes as the
+// index will.
+func (s *snapshot) Compact(cfg index.Config, codec *index.Codec) (ix *index.Index, ok bool, err error) {
+	at, ok := s.moment.(sourceMoment)
+	if !ok || s.m.boxes != nil {
+		return nil, false, nil
+	}
+	src, ok := at.source(s.m.key.Type, s.m.size)
+	if !ok {
+		return nil, false, nil
+	}
+	ix, err = index.BuildSorted(src, s.m.key, s.m.val, cfg, codec)
+	return ix, true, err
+}
+
+// Prefix returns the entries [lo, hi) whose key begins with p.
+func (s *snapshot) Prefix(p string) (lo, hi int) {
+	hi = s.n
+	if next, ok := order.AfterPrefix(p); ok {
+		hi = s.rank(order.Probe{Text: next}, false)
+	}
+	return s.rank(order.Probe{Text: p}, false), hi
+}
+
+// AppendKey appends key i to dst.
+func (s *snapshot) AppendKey(dst []byte, i int) []byte {
+	return s.moment.(keyAppender).appendKey(dst, i)
+}
+
+var (
+	_ index.Engine    = (*snapshot)(nil)
+	_ index.Holder    = (*snapshot)(nil)
+	_ index.Prefixed  = (*snapshot)(nil)
+	_ index.Selecter  = (*snapshot)(nil)
+	_ index.Compacter = (*snapshot)(nil)
+	_ index.Shower    = (*snapshot)(nil)
+)
+
+// momentBody describes a moment. It is not written to files as it lies.
+type momentBody struct{ at moment }
+
+func (b momentBody) Stats() layout.Stats   { return b.at.about().stats }
+func (b momentBody) Format() *filed.Format { return nil }
+func (b momentBody) Shape() layout.Shape   { return layout.Shape{} }
+func (b momentBody) Segments() [][]byte    { return nil }
+func (b momentBody) Check() error          { return nil }
+func (b momentBody) Release()              {}

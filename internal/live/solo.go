@@ -1,0 +1,337 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/twin"
+)
+
+// solo is a keyMap that is on a GPU alone. Methods that return an error return
+// the GPU's; the others panic when the GPU is lost, since they have no right
+// answer.
+type solo[C order.Code] struct {
+	*twin.Solo[C]
+	key     order.Type
+	workers int
+	where   index.Device
+}
+
+// loadSolo makes a map on a GPU alone, of n entries.
+func loadSolo[C order.Code](m *Map, n int, span func(lo int, keys order.Keys, vals index.Column)) (keyMap, error) {
+	if m.boxes != nil || m.key.Bits() == 0 || m.cfg.Device.Kind != index.GPU {
+		return nil, index.Problem(index.CauseDevice, "DeviceOnly is for numbers with values of up to 8 bytes, and On(GPU(0))")
+	}
+	if driver == nil {
+		return nil, index.Problem(index.CauseDevice, "DeviceOnly: %w", index.ErrNotLinked)
+	}
+	entries := &soloEntries[C]{key: m.key.Type, workers: m.workers, n: n}
+	entries.fill = func(lo int, ks, vs []C) { loadPart(m, lo, ks, vs, span) }
+	m.where, m.why = m.cfg.Device, "asked for, without a copy in host memory"
+	return driver.solo(entries, m.cfg)
+}
+
+// soloEntries is the entries of a map that will be on a GPU alone. fill sets codes of
+// keys and values to those of entries from lo on.
+type soloEntries[C order.Code] struct {
+	key     order.Type
+	workers int
+	n       int
+	fill    func(lo int, ks, vs []C)
+}
+
+// newSolo makes a map on a GPU alone, of these entries.
+func newSolo[C order.Code](e *soloEntries[C], cfg index.Config) (keyMap, error) {
+	dev, free, err := index.OpenWithin(cfg.Device.Ordinal, cfg.Room)
+	if err != nil {
+		return nil, index.Problem(index.CauseDevice, "DeviceOnly: %w; leave it out to have the tree in host memory", err)
+	}
+	t, err := twin.NewSolo[C](dev, twin.Options{Workers: e.workers, Room: free})
+	if err != nil {
+		return nil, index.Problem(index.CauseDevice, "DeviceOnly: %w", err)
+	}
+	const piece = 4 << 20
+	for lo := 0; lo < e.n; lo += piece {
+		hi := min(lo+piece, e.n)
+		err := t.Apply(&twin.Batch[C]{N: hi - lo, Kind: op.Set, Fill: func(at int, ks, vs []C, _ []uint8) {
+			e.fill(lo+at, ks, vs)
+		}})
+		if err != nil {
+			t.Close()
+			return nil, soloError(err)
+		}
+	}
+	return &solo[C]{t, e.key, e.workers, cfg.Device}, nil
+}
+
+// loadPart sets codes of keys and values, unless they are nil, to those of entries
+// from lo on. Several goroutines call it.
+func loadPart[C order.Code](m *Map, lo int, ks, vs []C, span func(lo int, keys order.Keys, vals index.Column)) {
+	const few = 4 << 10 // these stay in a core's cache
+	n := max(len(ks), len(vs))
+	keys, vals := order.MakeKeys(m.key.Type, min(n, few)), m.val.Zeros(min(n, few))
+	for at := 0; at < n; at += few {
+		end := min(at+few, n)
+		some := keys.Slice(0, end-at)
+		span(lo+at, some, m.val.Part(vals, 0, end-at))
+		if ks != nil {
+			codesOf(ks[at:end], some)
+		}
+		if vs != nil {
+			loadEach(m, vs[at:end], m.val.Part(vals, 0, end-at))
+		}
+	}
+}
+
+// soloError gives an error of a tree on a GPU alone a cause.
+func soloError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, op.ErrLimit) || errors.Is(err, device.ErrOutOfMemory):
+		return index.Problem(index.CauseMemory, "the GPU has no memory for this batch, and nothing of it was done: %w", err)
+	case err == op.ErrClosed:
+		return index.Problem(index.CauseClosed, "%w", err)
+	}
+	return index.Problem(index.CauseLost, "the GPU that alone held this tree is lost, and the tree with it: %w", err)
+}
+
+// must panics if a method without an error has no answer.
+func (t *solo[C]) must(err error) { mustSolo(err) }
+
+func mustSolo(err error) {
+	if err != nil && err != op.ErrClosed { // of a closed tree the caller knows
+		panic(fmt.Sprintf("pando: %v", soloError(err)))
+	}
+}
+
+func (t *solo[C]) down() error        { return t.Lost() }
+func (t *solo[C]) deviceBytes() int64 { return t.Solo.Bytes() }
+
+func (t *solo[C]) get(key order.Probe) (uint64, bool) {
+	v, ok, err := t.Solo.Get(C(key.Code))
+	t.must(err)
+	return uint64(v), ok
+}
+
+func (t *solo[C]) single(kind op.Kind, key order.Probe, val uint64) (uint64, bool, error) {
+	old, had, err := t.Single(kind, C(key.Code), C(val))
+	return uint64(old), had, soloError(err)
+}
+
+func (t *solo[C]) set(key order.Probe, val uint64) (uint64, bool, error) {
+	return t.single(op.Set, key, val)
+}
+
+func (t *solo[C]) remove(key order.Probe) (uint64, bool, error) {
+	return t.single(op.Delete, key, 0)
+}
+
+// update makes a change if nothing has changed since f was asked.
+func (t *solo[C]) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (uint64, bool, error) {
+	for {
+		seq := t.Seq()
+		old, had, err := t.Solo.Get(C(key.Code))
+		if err != nil {
+			return 0, false, soloError(err)
+		}
+		val, keep := f(uint64(old), had, 0)
+		if !keep && !had {
+			return 0, false, nil
+		}
+		kind := op.Delete
+		if keep {
+			kind = op.Set
+		}
+		if done, err := t.SingleIf(seq, kind, C(key.Code), C(val)); done || err != nil {
+			return uint64(old), had, soloError(err)
+		}
+	}
+}
+
+func (t *solo[C]) pop(greatest bool) (order.Probe, uint64, bool, error) {
+	for {
+		seq, at := t.Seq(), 0
+		if greatest {
+			at = max(0, t.Len()-1)
+		}
+		var k, v [1]C
+		n, err := t.Entries(at, k[:], v[:])
+		if err != nil || n == 0 && t.Seq() == seq {
+			return order.Probe{}, 0, false, soloError(err)
+		}
+		if done, err := t.SingleIf(seq, op.Delete, k[0], 0); done || err != nil {
+			return order.Probe{Code: uint64(k[0])}, uint64(v[0]), done, soloError(err)
+		}
+	}
+}
+
+func (t *solo[C]) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
+	const piece = 1 << 20
+	for next, end := C(lo.Code), C(hi.Code); next <= end; {
+		var from [1]int
+		if err := t.Rank([]C{next}, false, from[:]); err != nil {
+			return n, soloError(err)
+		}
+		keys, vals := make([]C, piece), make([]C, piece)
+		k, err := t.Entries(from[0], keys, vals)
+		if err != nil {
+			return n, soloError(err)
+		}
+		last := k == 0
+		for i, key := range keys[:k] {
+			if key > end {
+				k, last = i, true
+				break
+			}
+		}
+		found := make([]bool, k)
+		if err := t.deleteKeys(keys[:k], found); err != nil {
+			return n, soloError(err)
+		}
+		for i := range found {
+			if found[i] {
+				n++
+				if gone != nil {
+					gone(uint64(vals[i]))
+				}
+			}
+		}
+		if last || keys[k-1] == ^C(0) {
+			break
+		}
+		next = keys[k-1] + 1
+	}
+	return n, nil
+}
+
+func (t *solo[C]) deleteKeys(keys []C, found []bool) error {
+	return t.Apply(&twin.Batch[C]{N: len(keys), Kind: op.Delete,
+		Fill: func(lo int, ks, _ []C, _ []uint8) { copy(ks, keys[lo:]) },
+		Answer: func(lo int, _ []C, had []uint8) {
+			for i, h := range had {
+				found[lo+i] = h != 0
+			}
+		},
+	})
+}
+
+func (t *solo[C]) countsDeleted() {}
+
+func (t *solo[C]) apply(b *changes) error { return soloError(t.Solo.Apply(twinBatch[C](b))) }
+
+func (t *solo[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, _ func(lo, hi int)) int {
+	g := newGathering[C](keys, vals, size, found)
+	if g.n > 0 {
+		t.must(t.Find(g.n, g.fill, g.answer))
+	}
+	return g.hits()
+}
+
+func (t *solo[C]) rank(key order.Probe, after bool) int {
+	var r [1]int
+	t.must(t.Rank([]C{C(key.Code)}, after, r[:]))
+	return r[0]
+}
+
+func (t *solo[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
+	t.must(t.Rank(codesIn[C](keys, len(ranks)), after, ranks))
+}
+
+func (t *solo[C]) ranges(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []byte), size int) bool {
+	r := &gatheredRanges[C]{room: room, size: size}
+	t.must(t.Ranges(codesIn[C](lo, lo.Len()), codesIn[C](hi, lo.Len()), limit, offsets, r.take))
+	r.give()
+	return true
+}
+
+func (t *solo[C]) at(i int) (order.Probe, uint64, bool) {
+	var k, v [1]C
+	n, err := t.Entries(i, k[:], v[:])
+	t.must(err)
+	return order.Probe{Code: uint64(k[0])}, uint64(v[0]), n == 1
+}
+
+// soloCursor reads some entries at a time, which are good for as long as nothing
+// has changed.
+type soloCursor[C order.Code] struct {
+	t          *solo[C]
+	pos        C
+	down, end  bool
+	keys, vals []C
+	seq        uint64
+	begin      C // pos before the last entry
+}
+
+func (t *solo[C]) cursor() keyCursor { return &soloCursor[C]{t: t} }
+
+func (c *soloCursor[C]) next() (order.Probe, uint64, bool) {
+	for !c.end {
+		if len(c.keys) == 0 || c.seq != c.t.Seq() {
+			if !c.fill() {
+				break
+			}
+			continue
+		}
+		i := 0
+		if c.down {
+			i = len(c.keys) - 1
+		}
+		key, val := c.keys[i], c.vals[i]
+		if c.begin = c.pos; c.down {
+			c.keys, c.vals = c.keys[:i], c.vals[:i]
+			c.pos, c.end = key-1, key == 0
+		} else {
+			c.keys, c.vals = c.keys[1:], c.vals[1:]
+			c.pos, c.end = key+1, key == ^C(0)
+		}
+		return order.Probe{Code: uint64(key)}, uint64(val), true
+	}
+	return order.Probe{}, 0, false
+}
+
+// fill reads entries from the position on, and reports whether there are any.
+func (c *soloCursor[C]) fill() bool {
+	const piece = 4096
+	for {
+		c.seq = c.t.Seq()
+		var r [1]int
+		c.t.must(c.t.Rank([]C{c.pos}, c.down, r[:]))
+		lo, n := r[0], piece
+		if c.down {
+			lo = max(0, r[0]-piece)
+			n = r[0] - lo
+		}
+		keys, vals := make([]C, n), make([]C, n)
+		n, err := c.t.Entries(lo, keys, vals)
+		c.t.must(err)
+		if c.t.Seq() == c.seq {
+			c.keys, c.vals = keys[:n], vals[:n]
+			return n > 0
+		}
+	}
+}
+
+func (c *soloCursor[C]) Undo() { c.pos, c.end, c.keys = c.begin, false, nil }
+func (c *soloCursor[C]) Done() {}
+
+func (c *soloCursor[C]) move(from index.Edge, down bool) bool {
+	code, ok := edgeCode[C](from, down)
+	c.pos, c.down, c.end, c.keys = code, down, false, nil
+	return ok
+}
+
+func (t *solo[C]) shown() any                 { return t.Solo }
+func (t *solo[C]) onFree(func([]uint64))      {}
+func (t *solo[C]) retire(vals, born []uint64) {}
+func (t *solo[C]) Gen() uint64                { return 0 }
+func (t *solo[C]) Current(uint64) bool        { return true }
+func (t *solo[C]) Epoch() uint64              { return 0 }
+func (t *solo[C]) Bytes() int64               { return 0 }       // of host memory
+func (t *solo[C]) Close()                     { t.Solo.Close() } // errors of a GPU that is given back do not matter
+
+var _ keyMap = (*solo[uint64])(nil)

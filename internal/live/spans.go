@@ -1,0 +1,153 @@
+package live
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/bplus"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// spanCursor is a cursor that can read many entries at a time.
+type spanCursor interface {
+	// span reads entries that come next, as Spans.Read has it. Values are of size
+	// bytes, or codes where size is 0.
+	span(key order.Type, size, most int, to codeEdge) codeSpan
+	resume(key order.Probe)
+	Undo()
+}
+
+// codeSpan is a span of entries from a spanCursor.
+type codeSpan struct {
+	keys, vals unsafe.Pointer
+	n          int
+	wide       bool // codes are of 64 bits
+	last       bool
+	guard      bplus.Guard
+}
+
+// Spans reads entries of a cursor many at a time.
+type Spans struct {
+	m  *Map
+	c  spanCursor
+	to codeEdge
+}
+
+// codeEdge is an edge between numbers, upwards or down.
+type codeEdge struct {
+	code             uint64
+	open, none, down bool
+}
+
+// Spans returns a reader of the entries of a cursor up to an edge, in the
+// direction of its last Move, and false if this cursor reads them one by one.
+func (c Cursor) Spans(to index.Edge, down bool) (s Spans, ok bool) {
+	sc, ok := c.c.(spanCursor)
+	return Spans{c.m, sc, codeEdge{to.Key.Code, to.Open, to.None, down}}, ok
+}
+
+// Span is entries that come next, in key order whatever the direction. All were
+// there at one time. Before each but the first is used, the guard has to say that
+// it still comes next: if it does not, Resume says which one was the last. Their
+// memory is theirs until the next call.
+type Span struct {
+	Keys  unsafe.Pointer // of as many keys of the map's type
+	Vals  index.Column
+	Guard bplus.Guard
+	Last  bool // there are none after these, if the guard holds then
+}
+
+// Read reads the next span, of at most most entries; it has none if there are
+// none. Where values are in boxes, they come into room, and there are at most as
+// many.
+func (s *Spans) Read(most int, room index.Column) Span {
+	if s.m.boxes != nil {
+		return s.readBoxed(min(most, room.Len()), room)
+	}
+	r := s.c.span(s.m.key.Type, s.m.size, most, s.to)
+	return Span{r.keys, index.ColumnAt(r.vals, r.n), r.guard, r.last}
+}
+
+// readBoxed is Read where values are in boxes: values read from the boxes are
+// valid if the leaf has not changed by then.
+func (s *Spans) readBoxed(most int, room index.Column) Span {
+	for {
+		r := s.c.span(s.m.key.Type, 0, most, s.to)
+		for i := range r.n {
+			bits := uint64(0)
+			if r.wide {
+				bits = unsafe.Slice((*uint64)(r.vals), r.n)[i]
+			} else {
+				bits = uint64(unsafe.Slice((*uint32)(r.vals), r.n)[i])
+			}
+			s.m.val.Store(s.m.val.Place(room, i), s.m.value(bits))
+		}
+		if r.n == 0 || r.guard.Holds() {
+			return Span{r.keys, s.m.val.Part(room, 0, r.n), r.guard, r.last}
+		}
+		s.c.Undo()
+	}
+}
+
+// Resume makes Read go on behind a key of the last span.
+func (s *Spans) Resume(key order.Probe) { s.c.resume(key) }
+
+func (c cursor[C]) span(key order.Type, size, most int, to codeEdge) (s codeSpan) {
+	ks, vs, guard := c.Span(most)
+	if !to.none && len(ks) > 0 {
+		ks, vs, s.last = upToEdge(ks, vs, to)
+	}
+	if len(ks) == 0 {
+		return codeSpan{last: true}
+	}
+	s.keys, s.vals = unsafe.Pointer(&ks[0]), unsafe.Pointer(&vs[0])
+	s.n, s.wide, s.guard = len(ks), order.CodeBits[C]() == 64, guard
+	keysInPlace(order.KeysAt(key, s.keys, s.n), ks)
+	if size > 0 && size*8 != order.CodeBits[C]() {
+		storeVals(unsafe.Slice((*byte)(s.vals), size*s.n), size, vs)
+	}
+	return s
+}
+
+// keysInPlace makes codes the keys that they are the codes of.
+func keysInPlace[C order.Code](keys order.Keys, codes []C) {
+	if keys.Bits() == order.CodeBits[C]() {
+		if keys.Raw() == nil { // else they are
+			order.SetKeys(keys, codes)
+		}
+		return
+	}
+	narrow := unsafe.Slice((*uint32)(keys.At()), len(codes))
+	for i, c := range codes {
+		narrow[i] = uint32(c)
+	}
+	if keys.Raw() == nil {
+		order.SetKeys(keys, narrow)
+	}
+}
+
+// upToEdge leaves out entries beyond an edge, and reports whether there are any.
+func upToEdge[C order.Code](keys, vals []C, to codeEdge) (ks, vs []C, beyond bool) {
+	end, n := C(to.code), len(keys)
+	if to.down {
+		if first := keys[0]; first > end || first == end && !to.open {
+			return keys, vals, false
+		}
+		i, equal := slices.BinarySearch(keys, end)
+		if equal && to.open {
+			i++
+		}
+		return keys[i:], vals[i:], true
+	}
+	if last := keys[n-1]; last < end || last == end && !to.open {
+		return keys, vals, false
+	}
+	i, equal := slices.BinarySearch(keys, end)
+	if equal && !to.open {
+		i++
+	}
+	return keys[:i], vals[:i], true
+}
+
+func (c cursor[C]) resume(key order.Probe) { c.Cursor.Resume(C(key.Code)) }

@@ -1,0 +1,164 @@
+package live
+
+import (
+	"unsafe"
+
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/order"
+)
+
+// mostRuns is the number of times that the function of an update runs before other
+// writers of its key are held off.
+const mostRuns = 8
+
+// Update sets the value of a key to the result of f for the old one, or deletes the
+// key. f runs again only if another goroutine has changed this key meanwhile. Nothing
+// is locked while it runs, so it may use the map.
+func (m *Map) Update(key order.Probe, f func(old index.Value, had bool) (index.Value, bool)) error {
+	m.awaitKey(key)
+	u := updating{m: m, key: key, f: f}
+	defer u.end()
+	was, had, err := m.update(key, u.decide)
+	if err != nil {
+		return m.failed(err)
+	}
+	u.boxed = false // its value is in the tree
+	m.taken(was, had)
+	return nil
+}
+
+// updating is an update on its way.
+type updating struct {
+	m    *Map
+	key  order.Probe
+	f    func(old index.Value, had bool) (index.Value, bool)
+	runs int   // of f
+	held *held // nil while no writer is held off
+
+	// The last arguments of f. A value in a box is known by the box itself, since
+	// its number may have been reused.
+	old uint64
+	box unsafe.Pointer
+	had bool
+
+	// The results of f for these.
+	val   uint64
+	keep  bool
+	boxed bool // val is the number of a box that is not in the tree
+}
+
+// decide returns the new state of a key that has a value, or none, in a generation.
+// The tree asks again whenever it has to begin anew; f is only asked if the value is
+// another.
+func (u *updating) decide(old uint64, had bool, gen uint64) (val uint64, keep bool) {
+	m := u.m
+	var b unsafe.Pointer
+	if had && m.boxes != nil {
+		b = m.boxes.load(old)
+	}
+	// A missing key has no box, and a tree need not try again.
+	if m.boxes != nil && (had || mutant.On && mutant.Is("live: box read")) && !m.Current(gen) {
+		return old, had // it may be another's: the tree tries again
+	}
+	if u.runs > 0 && u.told(old, b, had) {
+		return u.val, u.keep
+	}
+	if u.forget(); u.runs == mostRuns {
+		u.hold()
+	}
+	u.runs++
+	u.old, u.box, u.had = old, b, had
+	var v index.Value
+	switch {
+	case b != nil:
+		v.At = b
+	case had:
+		v = m.value(old)
+	}
+	if v, u.keep = u.f(v, had); u.keep {
+		u.val, u.boxed = m.bits(v), m.boxes != nil
+	}
+	return u.val, u.keep
+}
+
+// told reports whether f was told this value last.
+func (u *updating) told(old uint64, b unsafe.Pointer, had bool) bool {
+	if mutant.On && mutant.Is("live: value told") {
+		return true
+	}
+	return had == u.had && (!had || u.m.boxes != nil && b == u.box || u.m.boxes == nil && old == u.old)
+}
+
+// hold holds other writers of the key off.
+func (u *updating) hold() {
+	u.held = u.m.holds.take(u.key, func(k order.Probe) bool { return u.m.compare(k, u.key) == 0 })
+}
+
+// forget takes back the box of a value that did not come into the tree.
+func (u *updating) forget() {
+	if u.boxed {
+		u.m.unused(u.val)
+	}
+	u.val, u.boxed = 0, false
+}
+
+// end ends the update, also where f panics.
+func (u *updating) end() {
+	u.forget()
+	if u.held != nil {
+		u.m.holds.drop(u.held)
+	}
+}
+
+// awaitKey waits for an update that holds a key.
+func (m *Map) awaitKey(key order.Probe) {
+	if m.holds.n.Load() != 0 {
+		m.awaitRange(key, key)
+	}
+}
+
+// awaitRange waits for updates that hold keys from lo to hi.
+func (m *Map) awaitRange(lo, hi order.Probe) {
+	if m.holds.n.Load() != 0 {
+		m.holds.wait(func(k order.Probe) bool { return m.compare(lo, k) <= 0 && m.compare(k, hi) <= 0 }, true)
+	}
+}
+
+// awaitAny waits for updates that hold any key: a change of the first entry or the last
+// may be of any. The function of an update may make one.
+func (m *Map) awaitAny() {
+	if m.holds.n.Load() != 0 {
+		m.holds.wait(func(order.Probe) bool { return true }, false)
+	}
+}
+
+// awaitKeys waits for updates that hold one of some keys.
+func (m *Map) awaitKeys(keys order.Keys) {
+	if m.holds.n.Load() != 0 {
+		m.holds.wait(func(k order.Probe) bool { return m.among(keys, k) }, true)
+	}
+}
+
+// among reports whether a key is one of some keys.
+func (m *Map) among(keys order.Keys, key order.Probe) bool {
+	if m.key.Bits() == 0 {
+		for _, k := range keys.Strings() {
+			if k == key.Text {
+				return true
+			}
+		}
+		return false
+	}
+	var codes [window]uint64
+	for lo := 0; lo < keys.Len(); lo += window {
+		hi := min(lo+window, keys.Len())
+		codesOf(codes[:hi-lo], keys.Slice(lo, hi))
+		for _, c := range codes[:hi-lo] {
+			if c == key.Code {
+				return true
+			}
+		}
+	}
+	return false
+}
