@@ -14,7 +14,7 @@ import (
 // found is not nil, to whether there is one. It returns the number of keys found.
 func (m *Map) GetBatch(keys order.Keys, vals index.Column, found []bool) (hits int) {
 	if m.boxes == nil {
-		return m.getBatch(keys, m.val.Bytes(vals), m.size, found, nil)
+		return m.tree.GetBatch(keys, m.val.Bytes(vals), m.size, found, nil)
 	}
 	if found == nil {
 		found = make([]bool, keys.Len())
@@ -26,7 +26,7 @@ func (m *Map) GetBatch(keys order.Keys, vals index.Column, found []bool) (hits i
 		return hits
 	}
 	slots := make([]uint64, keys.Len())
-	return m.getBatch(keys, arena.Bytes(slots), 8, found, func(lo, hi int) {
+	return m.tree.GetBatch(keys, arena.Bytes(slots), 8, found, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			var v index.Value
 			if found[i] {
@@ -39,8 +39,8 @@ func (m *Map) GetBatch(keys order.Keys, vals index.Column, found []bool) (hits i
 
 // GetPacked is GetBatch for strings that lie one behind the other, as Arrow has them.
 func (m *Map) GetPacked(data []byte, offsets []int32, vals index.Column, found []bool) (hits int) {
-	if p, ok := m.keyMap.(packedMap); ok && m.boxes == nil {
-		if hits, ok := p.getPacked(packing.Strings{Data: data, Offsets: offsets}, m.val.Bytes(vals), m.size, found); ok {
+	if p, ok := m.tree.(PackedGetter); ok && m.boxes == nil {
+		if hits, ok := p.GetPacked(packing.Strings{Data: data, Offsets: offsets}, m.val.Bytes(vals), m.size, found); ok {
 			return hits
 		}
 	}
@@ -62,7 +62,7 @@ func (m *Map) Apply(keys order.Keys, kinds []op.Kind, kind op.Kind, vals index.C
 		if report {
 			c.old = c.vals
 		}
-		return m.failed(m.apply(&c))
+		return m.failed(m.tree.Apply(&c))
 	}
 	return m.applyBoxed(&c, vals, report)
 }
@@ -70,9 +70,9 @@ func (m *Map) Apply(keys order.Keys, kinds []op.Kind, kind op.Kind, vals index.C
 // DeleteBatch deletes keys, and returns how many were there. found, unless it is
 // nil, says which.
 func (m *Map) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
-	if _, counts := m.keyMap.(deleteCounter); counts && found == nil && m.boxes == nil {
+	if _, counts := m.tree.(DeleteCounter); counts && found == nil && m.boxes == nil {
 		m.awaitKeys(keys)
-		err = m.apply(&changes{keys: keys, kind: op.Delete, deleted: &deleted})
+		err = m.tree.Apply(&changes{keys: keys, kind: op.Delete, deleted: &deleted})
 		return deleted, m.failed(err)
 	}
 	if found == nil {
@@ -108,7 +108,7 @@ func (m *Map) applyBoxed(c *changes, vals index.Column, report bool) error {
 		got = make([]index.Value, n)
 		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }
 	}
-	if err := m.apply(c); err != nil {
+	if err := m.tree.Apply(c); err != nil {
 		m.unused(made...)
 		return m.failed(err)
 	}

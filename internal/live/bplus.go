@@ -11,170 +11,126 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// keyMap is a map from keys to values of at most 8 bytes. A Map is made of one,
-// for either width of codes, or for strings.
-type keyMap interface {
-	get(key order.Probe) (val uint64, ok bool)
-	set(key order.Probe, val uint64) (old uint64, had bool, err error)
-	remove(key order.Probe) (old uint64, had bool, err error)
-	update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error)
-	pop(greatest bool) (key order.Probe, val uint64, ok bool, err error)
-	deleteRange(lo, hi order.Probe, gone func(val uint64)) (int, error)
-	apply(b *changes) error
-	// getBatch looks keys up: vals is the memory of the results, of size bytes
-	// each. use is called with spans of them, as bplus.Tree.GetBatch has it.
-	getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int)
-	shown() any // the tree, for a viewer
-	rank(key order.Probe, after bool) int
-	rankBatch(keys order.Keys, after bool, ranks []int)
-	at(i int) (key order.Probe, val uint64, ok bool)
-	cursor() keyCursor
-	freeze() (moment, error)
-	onFree(f func(vals []uint64))
-
-	Len() int
-	Gen() uint64
-	Current(gen uint64) bool
-	Epoch() uint64
-	Closed() bool
-	Bytes() int64
-	Kept() int64
-	Check() error
-	Close()
-	retire(vals, born []uint64)
-}
-
-// keyCursor reads entries one after the other.
-type keyCursor interface {
-	next() (key order.Probe, val uint64, ok bool)
-	// Undo goes back to before the entry that next has returned last.
-	Undo()
-	// move makes next return the first entry within an edge, upwards or down. It
-	// returns false, and must not be asked for more, if there can be none.
-	move(from index.Edge, down bool) bool
-	Done()
-}
-
-// changes is a batch of operations as a Map takes it.
-type changes struct {
-	keys  order.Keys
-	kinds []op.Kind // nil where all are of one kind
-	kind  op.Kind
-	vals  []byte // of size bytes each
-	size  int
-	old   []byte // like vals, and may be the same memory; nil if nobody asks
-	found []bool
-	// deleted, of a deleteCounter and unless it is nil, gets the number of entries
-	// that were deleted. All operations delete, and found is nil.
-	deleted *int
-	// seen, unless it is nil, is called with the value that a Get has found
-	// while it is in the tree, as bplus.Ops.Seen is; row is the operation's
-	// number.
-	seen func(row int, bits uint64)
-}
-
-// deleteCounter is a keyMap that counts the keys a batch deletes, which costs
-// less than to report them key by key.
-type deleteCounter interface{ countsDeleted() }
-
-// codes implements keyMap. The tree has a name, since all methods of an embedded one would
-// be compiled again for this type and those around it.
+// codes is the Tree of numbers, over a B+-tree of their codes. The tree has a name, since
+// all methods of an embedded one would be compiled again for this type and those around it.
 type codes[C order.Code] struct {
-	Tree    *bplus.Tree[C]
-	key     order.Type
+	Body    // the tree
+	tree    *bplus.Tree[C]
 	workers int
 }
 
-func (t *codes[C]) Len() int                { return t.Tree.Len() }
-func (t *codes[C]) Gen() uint64             { return t.Tree.Gen() }
-func (t *codes[C]) Current(gen uint64) bool { return t.Tree.Current(gen) }
-func (t *codes[C]) Epoch() uint64           { return t.Tree.Epoch() }
-func (t *codes[C]) Closed() bool            { return t.Tree.Closed() }
-func (t *codes[C]) Bytes() int64            { return t.Tree.Bytes() }
-func (t *codes[C]) Kept() int64             { return t.Tree.Kept() }
-func (t *codes[C]) Check() error            { return t.Tree.Check() }
-func (t *codes[C]) Close()                  { t.Tree.Close() }
+func newCodes[C order.Code](t *bplus.Tree[C], workers int) *codes[C] { return &codes[C]{t, t, workers} }
 
-func (t *codes[C]) get(key order.Probe) (uint64, bool) {
-	v, ok := t.Tree.Get(C(key.Code))
+// loadCodes makes the tree of a map.
+func loadCodes[C order.Code](l *loading) (Tree, error) {
+	t, err := bplus.Load(l.n, func(lo int, ks, vs []C) {
+		keys, vals := order.MakeKeys(l.key.Type, len(ks)), l.val.Zeros(len(vs))
+		l.span(lo, keys, vals)
+		codesOf(ks, keys)
+		skip := 0
+		if lo > 0 {
+			skip = 1 // another call puts it aside
+		}
+		loadEach(l.Map, vs[skip:], l.val.Part(vals, skip, len(vs)))
+	}, l.cfg.Limit, l.workers)
+	if err != nil {
+		return nil, err
+	}
+	return newCodes(t, l.workers), nil
+}
+
+func (t *codes[C]) Shown() any { return t.tree }
+
+func (t *codes[C]) Get(key order.Probe) (uint64, bool) {
+	v, ok := t.tree.Get(C(key.Code))
 	return uint64(v), ok
 }
 
-func (t *codes[C]) set(key order.Probe, val uint64) (uint64, bool, error) {
-	v, had, err := t.Tree.Set(C(key.Code), C(val))
+func (t *codes[C]) Set(key order.Probe, val uint64) (uint64, bool, error) {
+	v, had, err := t.tree.Set(C(key.Code), C(val))
 	return uint64(v), had, err
 }
 
-func (t *codes[C]) remove(key order.Probe) (uint64, bool, error) {
-	v, had, err := t.Tree.Delete(C(key.Code))
+func (t *codes[C]) Delete(key order.Probe) (uint64, bool, error) {
+	v, had, err := t.tree.Delete(C(key.Code))
 	return uint64(v), had, err
 }
 
-func (t *codes[C]) update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
-	v, had, err := t.Tree.Update(C(key.Code), func(old C, had bool, gen uint64) (C, bool) {
+func (t *codes[C]) Update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
+	v, had, err := t.tree.Update(C(key.Code), func(old C, had bool, gen uint64) (C, bool) {
 		val, keep := f(uint64(old), had, gen)
 		return C(val), keep
 	})
 	return uint64(v), had, err
 }
 
-func (t *codes[C]) pop(greatest bool) (order.Probe, uint64, bool, error) {
-	k, v, ok, err := t.Tree.Pop(greatest)
+func (t *codes[C]) Pop(greatest bool) (order.Probe, uint64, bool, error) {
+	k, v, ok, err := t.tree.Pop(greatest)
 	return order.Probe{Code: uint64(k)}, uint64(v), ok, err
 }
 
-func (t *codes[C]) deleteRange(lo, hi order.Probe, gone func(uint64)) (int, error) {
+func (t *codes[C]) DeleteRange(lo, hi order.Probe, gone func(uint64)) (int, error) {
 	if gone == nil {
-		return t.Tree.DeleteRange(C(lo.Code), C(hi.Code), nil)
+		return t.tree.DeleteRange(C(lo.Code), C(hi.Code), nil)
 	}
-	return t.Tree.DeleteRange(C(lo.Code), C(hi.Code), func(v C) { gone(uint64(v)) })
+	return t.tree.DeleteRange(C(lo.Code), C(hi.Code), func(v C) { gone(uint64(v)) })
 }
 
-func (t *codes[C]) rank(key order.Probe, after bool) int { return t.Tree.Rank(C(key.Code), after) }
+func (t *codes[C]) Rank(key order.Probe, after bool) int { return t.tree.Rank(C(key.Code), after) }
 
-func (t *codes[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
+func (t *codes[C]) RankBatch(keys order.Keys, after bool, ranks []int) {
 	const piece = 512
 	par.Run(t.workers, (len(ranks)+piece-1)/piece, par.Func(func(p int) {
 		var ks [piece]C
 		lo, hi := p*piece, min((p+1)*piece, len(ranks))
 		codesOf(ks[:hi-lo], keys.Slice(lo, hi))
-		t.Tree.RankBatch(ks[:hi-lo], after, ranks[lo:hi])
+		t.tree.RankBatch(ks[:hi-lo], after, ranks[lo:hi])
 	}))
 }
 
-func (t *codes[C]) at(i int) (order.Probe, uint64, bool) {
-	k, v, ok := t.Tree.At(i)
+func (t *codes[C]) At(i int) (order.Probe, uint64, bool) {
+	k, v, ok := t.tree.At(i)
 	return order.Probe{Code: uint64(k)}, uint64(v), ok
 }
 
-func (t *codes[C]) onFree(f func([]uint64)) {
-	t.Tree.OnFree(func(vals []C) { f(widened(vals)) })
+// Generations returns those of the tree.
+func (t *codes[C]) Generations() Generations {
+	switch t := any(t.tree).(type) {
+	case *bplus.Tree[uint32]:
+		return narrow{t}
+	case *bplus.Tree[uint64]:
+		return t
+	}
+	panic("live: no such codes")
 }
 
-func (t *codes[C]) retire(vals, born []uint64) {
-	narrow := make([]C, len(vals))
-	for i, v := range vals {
-		narrow[i] = C(v)
-	}
-	t.Tree.Retire(narrow, born)
-}
+// narrow is the generations of a tree whose values are narrower than a map's.
+type narrow struct{ t *bplus.Tree[uint32] }
 
-func widened[C order.Code](vals []C) []uint64 {
-	out := make([]uint64, len(vals))
-	for i, v := range vals {
-		out[i] = uint64(v)
-	}
-	return out
+func (n narrow) Gen() uint64             { return n.t.Gen() }
+func (n narrow) Current(gen uint64) bool { return n.t.Current(gen) }
+func (n narrow) Epoch() uint64           { return n.t.Epoch() }
+
+func (n narrow) Retire(vals, born []uint64) { n.t.Retire(codesTo[uint32](vals), born) }
+
+func (n narrow) OnFree(f func(vals []uint64)) {
+	n.t.OnFree(func(vals []uint32) {
+		wide := make([]uint64, len(vals))
+		for i, v := range vals {
+			wide[i] = uint64(v)
+		}
+		f(wide)
+	})
 }
 
 type cursor[C order.Code] struct{ *bplus.Cursor[C] }
 
-func (c cursor[C]) next() (order.Probe, uint64, bool) {
+func (c cursor[C]) Next() (order.Probe, uint64, bool) {
 	k, v, ok := c.Cursor.Next()
 	return order.Probe{Code: uint64(k)}, uint64(v), ok
 }
 
-func (c cursor[C]) move(from index.Edge, down bool) bool {
+func (c cursor[C]) Move(from index.Edge, down bool) bool {
 	code, ok := edgeCode[C](from, down)
 	if ok {
 		c.Cursor.Move(code, down)
@@ -199,7 +155,7 @@ func edgeCode[C order.Code](from index.Edge, down bool) (code C, ok bool) {
 	return code, true
 }
 
-func (t *codes[C]) cursor() keyCursor { return cursor[C]{t.Tree.Ascend(0)} }
+func (t *codes[C]) Cursor() TreeCursor { return cursor[C]{t.tree.Ascend(0)} }
 
 // window is the number of codes that are converted at a time.
 const window = 64
@@ -276,10 +232,10 @@ func storeVals[C order.Code](vals []byte, size int, src []C) {
 // getPiece is the number of keys that are converted together.
 const getPiece = 4096
 
-func (t *codes[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int) {
+func (t *codes[C]) GetBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int) {
 	direct := keys.Raw() != nil && keys.Bits() == order.CodeBits[C]() && size*8 == order.CodeBits[C]() && use == nil
 	if n := keys.Len(); direct && n > 0 && &vals[0] != &keys.Raw()[0] {
-		return t.Tree.GetBatch(order.Codes[C](keys, nil), arena.As[C](vals), found, t.workers, nil)
+		return t.tree.GetBatch(order.Codes[C](keys, nil), arena.As[C](vals), found, t.workers, nil)
 	}
 	pieces := (keys.Len() + getPiece - 1) / getPiece
 	counts := make([]int, pieces)
@@ -291,7 +247,7 @@ func (t *codes[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool
 		if found != nil {
 			f = found[lo:hi]
 		}
-		counts[p] = t.Tree.GetBatch(ks, vs, f, 1, func(from, to int) {
+		counts[p] = t.tree.GetBatch(ks, vs, f, 1, func(from, to int) {
 			storeVals(vals[(lo+from)*size:(lo+to)*size], size, vs[from:to])
 			if use != nil {
 				use(lo+from, lo+to)
@@ -305,7 +261,7 @@ func (t *codes[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool
 }
 
 // apply sorts a batch and hands it to the tree.
-func (t *codes[C]) apply(b *changes) error {
+func (t *codes[C]) Apply(b *changes) error {
 	n := b.keys.Len()
 	if uint64(n) > math.MaxUint32 {
 		return index.Problem(index.CauseTooLarge, "%d operations in a batch; %d are the most", n, uint32(math.MaxUint32))
@@ -321,7 +277,7 @@ func (t *codes[C]) apply(b *changes) error {
 			ks, vs = order.Sort(ks, make([]C, n), vs, make([]C, n), t.workers)
 		}
 		ops.Keys, ops.Vals = ks, vs
-		return t.Tree.Apply(ops, t.workers)
+		return t.tree.Apply(ops, t.workers)
 	}
 	rows := make([]uint32, n)
 	for i := range rows {
@@ -356,7 +312,7 @@ func (t *codes[C]) applyRows(b *changes, ops *bplus.Ops[C], rows []uint32) error
 	if b.seen != nil {
 		ops.Seen = func(i int, val C) { b.seen(int(rows[i]), uint64(val)) }
 	}
-	if err := t.Tree.Apply(ops, t.workers); err != nil || b.found == nil {
+	if err := t.tree.Apply(ops, t.workers); err != nil || b.found == nil {
 		return err
 	}
 	for i, r := range rows {

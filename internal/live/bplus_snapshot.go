@@ -18,27 +18,27 @@ type codesMoment[C order.Code] struct {
 	work  int
 }
 
-func (t *codes[C]) freeze() (moment, error) {
-	s, err := t.Tree.Snapshot()
+func (t *codes[C]) Freeze() (Moment, error) {
+	s, err := t.tree.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	return &codesMoment[C]{taken: s, tree: t.Tree, work: t.workers}, nil
+	return &codesMoment[C]{taken: s, tree: t.tree, work: t.workers}, nil
 }
 
-func (e *codesMoment[C]) open(workers int) (n int, err error) {
+func (e *codesMoment[C]) Open(workers int) (n int, err error) {
 	if e.view, err = e.taken.View(workers); err != nil {
 		return 0, err
 	}
 	return e.view.Len(), nil
 }
 
-func (e *codesMoment[C]) seek(key order.Probe) (rank int, equal bool) {
+func (e *codesMoment[C]) Seek(key order.Probe) (rank int, equal bool) {
 	rank, _, equal = e.view.Seek(C(key.Code))
 	return rank, equal
 }
 
-func (e *codesMoment[C]) rank(key order.Probe, after bool) int {
+func (e *codesMoment[C]) Rank(key order.Probe, after bool) int {
 	rank, _, equal := e.view.Seek(C(key.Code))
 	if equal && after {
 		rank++
@@ -46,18 +46,18 @@ func (e *codesMoment[C]) rank(key order.Probe, after bool) int {
 	return rank
 }
 
-func (e *codesMoment[C]) key(i int) order.Probe {
+func (e *codesMoment[C]) Key(i int) order.Probe {
 	var k [1]C
 	e.view.CopyOut(i, 1, k[:], nil)
 	return order.Probe{Code: uint64(k[0])}
 }
 
-func (e *codesMoment[C]) get(key order.Probe) (uint64, bool) {
+func (e *codesMoment[C]) Get(key order.Probe) (uint64, bool) {
 	_, val, ok := e.view.Seek(C(key.Code))
 	return uint64(val), ok
 }
 
-func (e *codesMoment[C]) entries(lo, n int, keys order.Keys, vals []uint64) error {
+func (e *codesMoment[C]) Entries(lo, n int, keys order.Keys, vals []uint64) error {
 	const most = 4096
 	var ks, vs []C
 	if keys.Len() > 0 {
@@ -82,7 +82,7 @@ func (e *codesMoment[C]) entries(lo, n int, keys order.Keys, vals []uint64) erro
 }
 
 // source returns the entries, unless their codes are narrower than the tree's.
-func (e *codesMoment[C]) source(key order.Type, size int) (src any, ok bool) {
+func (e *codesMoment[C]) Source(key order.Type, size int) (src any, ok bool) {
 	if key.Bits() != order.CodeBits[C]() {
 		return nil, false
 	}
@@ -116,11 +116,11 @@ func (e *codesMoment[C]) each(keys order.Keys, do func(lo int, ks []C)) {
 	}))
 }
 
-func (e *codesMoment[C]) ranks(keys order.Keys, after bool, ranks []int) {
+func (e *codesMoment[C]) RankBatch(keys order.Keys, after bool, ranks []int) {
 	e.each(keys, func(lo int, ks []C) { e.view.Rank(ks, after, ranks[lo:lo+len(ks)]) })
 }
 
-func (e *codesMoment[C]) lookup(keys order.Keys, vals []uint64, found []bool) (hits int) {
+func (e *codesMoment[C]) GetBatch(keys order.Keys, vals []uint64, found []bool) (hits int) {
 	counts := make([]int, keys.Len()/1024+1)
 	e.each(keys, func(lo int, ks []C) {
 		vs, ranks := make([]C, len(ks)), make([]int, len(ks))
@@ -135,15 +135,15 @@ func (e *codesMoment[C]) lookup(keys order.Keys, vals []uint64, found []bool) (h
 	return hits
 }
 
-func (e *codesMoment[C]) readValues(lo, n, size int, r *vector.Reader) {
+func (e *codesMoment[C]) ReadValues(lo, n, size int, r *vector.Reader) {
 	e.view.Scan(lo, n, false, func(_, vals []C) { take(r, vals, size) })
 }
 
-func (e *codesMoment[C]) selectValues(lo, n int, s *selecting) {
+func (e *codesMoment[C]) SelectValues(lo, n int, s *selecting) {
 	e.view.Scan(lo, n, true, func(keys, vals []C) { selectFrom(s, keys, vals) })
 }
 
-func (e *codesMoment[C]) about() about {
+func (e *codesMoment[C]) About() about {
 	s := layout.Stats{Kind: "bplus", Fanout: 64}
 	if e.view != nil {
 		s.InnerBytes = e.view.Bytes()
@@ -152,7 +152,7 @@ func (e *codesMoment[C]) about() about {
 	return about{stats: s, where: index.OnCPU, kept: e.tree.Kept(), shown: e.view}
 }
 
-func (e *codesMoment[C]) release() error {
+func (e *codesMoment[C]) Release() error {
 	if e.view != nil {
 		e.view.Release()
 		return nil
@@ -162,7 +162,7 @@ func (e *codesMoment[C]) release() error {
 }
 
 var (
-	_ moment       = (*codesMoment[uint64])(nil)
+	_ Moment       = (*codesMoment[uint64])(nil)
 	_ valueMoment  = (*codesMoment[uint64])(nil)
 	_ sourceMoment = (*codesMoment[uint64])(nil)
 )

@@ -10,7 +10,7 @@ import (
 )
 
 // A cursor whose generation ends before it has read its value begins where it was
-// asked from, and not at the key that it has found: the neighbour of that moment is
+// asked from, and not at the key that it has found: the neighbour of that Moment is
 // another. Here key 1 is odd only while 4 is there.
 // Its generation ends once, right after the cursor has found an entry.
 func TestCursorAfterGenerations(t *testing.T) {

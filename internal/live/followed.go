@@ -13,11 +13,11 @@ import (
 	"github.com/pando-index/pando/internal/packing"
 )
 
-// followed is a keyMap of strings with a copy on a GPU, where large batches run.
+// followed is a Tree of strings with a copy on a GPU, where large batches run.
 // Methods that read the tree in host memory wait until all accepted batches are
 // there.
 type followed struct {
-	*textMap
+	*texts
 	copy *cuart.Follower
 }
 
@@ -25,10 +25,12 @@ type followed struct {
 // CPU folds one by one.
 const leastTextChanges = 4 << 10
 
-// attachTexts gives a tree of strings, with values of some bytes, a copy on a GPU if
-// that is asked for. It returns where batches run, and why.
-func attachTexts(t *textMap, size int, cfg index.Config) (keyMap, index.Device, string, error) {
+// Attach gives a tree of strings a copy on a GPU.
+func (t *texts) Attach(cfg index.Config, valSize int) (Tree, index.Device, string, error) {
 	asked := cfg.Device
+	if t.digits != 0 {
+		return t, index.OnCPU, reasonOnCPU, nil
+	}
 	switch asked.Kind {
 	case index.CPU:
 		return t, asked, index.ReasonAsked, nil
@@ -37,11 +39,11 @@ func attachTexts(t *textMap, size int, cfg index.Config) (keyMap, index.Device, 
 	case index.Hybrid:
 		return t, index.OnCPU, "a tree of strings is on the CPU, or all of it on a GPU as well", nil
 	}
-	return attachMap(t, cfg, size)
+	return attachTree(t, cfg, valSize)
 }
 
-// followTexts is attachTexts where a driver is linked.
-func followTexts(t *textMap, size int, cfg index.Config) (keyMap, index.Device, string, error) {
+// followTexts is Attach where a driver is linked.
+func followTexts(t *texts, size int, cfg index.Config) (Tree, index.Device, string, error) {
 	asked := cfg.Device
 	dev, free, err := index.OpenWithin(asked.Ordinal, cfg.Room)
 	if err != nil {
@@ -61,7 +63,7 @@ func followTexts(t *textMap, size int, cfg index.Config) (keyMap, index.Device, 
 	if cfg.Limit > 0 {
 		opts.Changes = 0 // host memory knows the limit
 	}
-	c, err := cuart.Follow(t.Tree, dev, opts)
+	c, err := cuart.Follow(t.tree, dev, opts)
 	if err != nil {
 		where, why, err := index.WithoutGPU(asked, err)
 		return t, where, why, err
@@ -69,22 +71,22 @@ func followTexts(t *textMap, size int, cfg index.Config) (keyMap, index.Device, 
 	return &followed{t, c}, index.Device{Kind: index.GPU, Ordinal: asked.Ordinal}, index.ReasonAsked, nil
 }
 
-func (t *followed) down() error        { return t.copy.Down() }
-func (t *followed) deviceBytes() int64 { return t.copy.DeviceBytes() }
+func (t *followed) Down() error        { return t.copy.Down() }
+func (t *followed) DeviceBytes() int64 { return t.copy.DeviceBytes() }
 
-func (t *followed) get(key order.Probe) (uint64, bool) { return t.copy.Get(key.Text) }
+func (t *followed) Get(key order.Probe) (uint64, bool) { return t.copy.Get(key.Text) }
 
-func (t *followed) set(key order.Probe, val uint64) (old uint64, had bool, err error) {
+func (t *followed) Set(key order.Probe, val uint64) (old uint64, had bool, err error) {
 	t.copy.Single(key.Text, func() bool {
-		old, had, err = t.textMap.set(key, val)
+		old, had, err = t.texts.Set(key, val)
 		return err == nil
 	})
 	return old, had, err
 }
 
-func (t *followed) remove(key order.Probe) (old uint64, had bool, err error) {
+func (t *followed) Delete(key order.Probe) (old uint64, had bool, err error) {
 	t.copy.Single(key.Text, func() bool {
-		old, had, err = t.textMap.remove(key)
+		old, had, err = t.texts.Delete(key)
 		return err == nil && had
 	})
 	return old, had, err
@@ -92,23 +94,23 @@ func (t *followed) remove(key order.Probe) (old uint64, had bool, err error) {
 
 // update asks f without holding anything, since f may use the tree; the change is made
 // if the value is still the same.
-func (t *followed) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
+func (t *followed) Update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
 	for done := false; !done && err == nil; {
 		if t.Closed() {
 			return 0, false, op.ErrClosed
 		}
-		old, had = t.get(key)
-		val, keep := f(old, had, t.Gen())
+		old, had = t.Get(key)
+		val, keep := f(old, had, 0)
 		t.copy.Single(key.Text, func() (changed bool) {
-			now, there := t.textMap.get(key)
+			now, there := t.texts.Get(key)
 			if done = now == old && there == had; !done {
 				return false
 			}
 			switch {
 			case keep:
-				_, _, err = t.textMap.set(key, val)
+				_, _, err = t.texts.Set(key, val)
 			case had:
-				_, _, err = t.textMap.remove(key)
+				_, _, err = t.texts.Delete(key)
 			}
 			return err == nil && (keep || had)
 		})
@@ -116,9 +118,9 @@ func (t *followed) update(key order.Probe, f func(old uint64, had bool, gen uint
 	return old, had, err
 }
 
-func (t *followed) pop(greatest bool) (key order.Probe, val uint64, ok bool, err error) {
+func (t *followed) Pop(greatest bool) (key order.Probe, val uint64, ok bool, err error) {
 	t.copy.Alone(func() []string {
-		if key, val, ok, err = t.textMap.pop(greatest); !ok || err != nil {
+		if key, val, ok, err = t.texts.Pop(greatest); !ok || err != nil {
 			return nil
 		}
 		return []string{key.Text}
@@ -127,18 +129,18 @@ func (t *followed) pop(greatest bool) (key order.Probe, val uint64, ok bool, err
 }
 
 // deleteRange deletes a few thousand keys at a time, and others have their turn between.
-func (t *followed) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
+func (t *followed) DeleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
 	const most = 4096
 	for open, more := false, true; more && err == nil; open = true {
 		t.copy.Alone(func() (keys []string) {
-			c := t.Tree.Cursor()
+			c := t.tree.Cursor()
 			c.Move(lo.Text, open, false)
 			for k, _, ok := c.Next(); ok && k <= hi.Text && len(keys) < most; k, _, ok = c.Next() {
 				keys = append(keys, k)
 			}
 			if more = len(keys) > 0; more {
 				last, deleted := order.Probe{Text: keys[len(keys)-1]}, 0
-				deleted, err = t.textMap.deleteRange(order.Probe{Text: keys[0]}, last, gone)
+				deleted, err = t.texts.DeleteRange(order.Probe{Text: keys[0]}, last, gone)
 				n, lo = n+deleted, last
 			} else if t.Closed() {
 				err = op.ErrClosed
@@ -149,32 +151,26 @@ func (t *followed) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, er
 	return n, err
 }
 
-func (t *followed) countsDeleted() {}
+func (t *followed) CountsDeleted() {}
 
-func (t *followed) apply(b *changes) error {
+func (t *followed) Apply(b *changes) error {
 	return t.copy.Apply(&cuart.Batch{
 		Keys: b.keys.Strings(), Vals: b.vals, Kinds: arena.As[uint8](arena.Bytes(b.kinds)), Kind: uint32(b.kind),
 		Old: b.old, Found: b.found, Deleted: b.deleted,
 	})
 }
 
-func (t *followed) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
+func (t *followed) GetBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
 	if use == nil {
-		if hits, ok := t.getPacked(packing.Strings{Keys: keys.Strings()}, vals, size, found); ok {
+		if hits, ok := t.GetPacked(packing.Strings{Keys: keys.Strings()}, vals, size, found); ok {
 			return hits
 		}
 	}
 	t.copy.Wait()
-	return t.textMap.getBatch(keys, vals, size, found, use)
+	return t.texts.GetBatch(keys, vals, size, found, use)
 }
 
-// packedMap is a keyMap that takes strings one behind the other.
-type packedMap interface {
-	// getPacked looks strings up, and reports whether it has.
-	getPacked(keys packing.Strings, vals []byte, size int, found []bool) (hits int, ok bool)
-}
-
-func (t *followed) getPacked(keys packing.Strings, vals []byte, size int, found []bool) (hits int, ok bool) {
+func (t *followed) GetPacked(keys packing.Strings, vals []byte, size int, found []bool) (hits int, ok bool) {
 	n := keys.Len()
 	if n == 0 || !t.copy.Takes(n) && !t.copy.Pending() {
 		return 0, false
@@ -209,37 +205,37 @@ func (t *followed) getPacked(keys packing.Strings, vals []byte, size int, found 
 	return int(sum.Load()), ok
 }
 
-func (t *followed) rank(key order.Probe, after bool) int {
+func (t *followed) Rank(key order.Probe, after bool) int {
 	t.copy.Wait()
-	return t.textMap.rank(key, after)
+	return t.texts.Rank(key, after)
 }
 
-func (t *followed) rankBatch(keys order.Keys, after bool, ranks []int) {
+func (t *followed) RankBatch(keys order.Keys, after bool, ranks []int) {
 	t.copy.Wait()
-	t.textMap.rankBatch(keys, after, ranks)
+	t.texts.RankBatch(keys, after, ranks)
 }
 
-func (t *followed) at(i int) (order.Probe, uint64, bool) {
+func (t *followed) At(i int) (order.Probe, uint64, bool) {
 	t.copy.Wait()
-	return t.textMap.at(i)
+	return t.texts.At(i)
 }
 
-func (t *followed) cursor() keyCursor {
+func (t *followed) Cursor() TreeCursor {
 	t.copy.Wait()
-	return waitingCursor{t.textMap.cursor(), t.copy.Wait}
+	return waitingCursor{t.texts.Cursor(), t.copy.Wait}
 }
 
 // Len returns the number of entries.
 func (t *followed) Len() int { return t.copy.Len() }
 
-func (t *followed) freeze() (moment, error) {
+func (t *followed) Freeze() (Moment, error) {
 	t.copy.Wait()
-	return t.textMap.freeze()
+	return t.texts.Freeze()
 }
 
 // Check looks at the tree in host memory, and at its copy.
 func (t *followed) Check() error {
-	if err := t.textMap.Check(); err != nil {
+	if err := t.texts.Check(); err != nil {
 		return err
 	}
 	return t.copy.Check()
@@ -248,10 +244,10 @@ func (t *followed) Check() error {
 // Close waits for batches under way.
 func (t *followed) Close() {
 	t.copy.Close() // errors of a GPU that is given back do not matter
-	t.textMap.Close()
+	t.texts.Close()
 }
 
 var (
-	_ keyMap    = (*followed)(nil)
-	_ packedMap = (*followed)(nil)
+	_ Tree         = (*followed)(nil)
+	_ PackedGetter = (*followed)(nil)
 )

@@ -24,6 +24,14 @@ func HeldKeys(m *Map) (seen, n int) {
 	return int(m.holds.n.Load()), len(m.holds.all)
 }
 
+// GenerationsOf returns the generations of the tree of a map, as the map asks for them.
+func GenerationsOf(m *Map) Generations {
+	if m.gens == nil {
+		return m.tree.(Boxer).Generations()
+	}
+	return m.gens
+}
+
 // Between is a layer between a map and its tree.
 type Between struct {
 	Current func() bool      // false: the generation that is asked for has ended
@@ -32,19 +40,29 @@ type Between struct {
 }
 
 // PutBetween puts something between a map and its tree.
-func PutBetween(m *Map, b Between) { m.keyMap = between{m.keyMap, b} }
+func PutBetween(m *Map, b Between) {
+	m.tree = between{m.tree, b}
+	if m.gens != nil {
+		m.gens = betweenGenerations{m.gens, b}
+	}
+}
 
 type between struct {
-	keyMap
+	Tree
 	b Between
 }
 
-func (m between) Current(gen uint64) bool {
-	return (m.b.Current == nil || m.b.Current()) && m.keyMap.Current(gen)
+type betweenGenerations struct {
+	Generations
+	b Between
 }
 
-func (m between) update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
-	return m.keyMap.update(key, func(old uint64, had bool, gen uint64) (uint64, bool) {
+func (g betweenGenerations) Current(gen uint64) bool {
+	return (g.b.Current == nil || g.b.Current()) && g.Generations.Current(gen)
+}
+
+func (m between) Update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
+	return m.Tree.Update(key, func(old uint64, had bool, gen uint64) (uint64, bool) {
 		if m.b.Update != nil {
 			m.b.Update(gen)
 		}
@@ -52,11 +70,11 @@ func (m between) update(key order.Probe, f func(uint64, bool, uint64) (uint64, b
 	})
 }
 
-func (m between) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
+func (m between) GetBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
 	if m.b.Twice {
-		m.keyMap.getBatch(keys, vals, size, found, use)
+		m.Tree.GetBatch(keys, vals, size, found, use)
 	}
-	return m.keyMap.getBatch(keys, vals, size, found, use)
+	return m.Tree.GetBatch(keys, vals, size, found, use)
 }
 
 // Unranked has a snapshot of a radix tree panic when it is asked for a rank.
@@ -64,15 +82,15 @@ func Unranked(f *Freezing) { f.at = unranked{f.at.(*textMoment)} }
 
 type unranked struct{ *textMoment }
 
-func (unranked) seek(order.Probe) (int, bool) { panic("seek counts all entries") }
-func (unranked) rank(order.Probe, bool) int   { panic("rank counts all entries") }
+func (unranked) Seek(order.Probe) (int, bool) { panic("seek counts all entries") }
+func (unranked) Rank(order.Probe, bool) int   { panic("rank counts all entries") }
 
 // TwinMap is a map of a tree and its twin on a GPU. It is an interface inside, since a
 // package that imports a type compiles all its parts, too.
 type TwinMap struct {
 	m interface {
-		onGPUMap
-		keyMap
+		OnGPU
+		Tree
 		settle(changes bool) bool
 	}
 }
@@ -84,21 +102,21 @@ func NewTwinMap(n int, load func(lo int, keys, vals []uint64), dev device.Device
 		return m, err
 	}
 	t, err := twin.New(tree, dev, opts)
-	return TwinMap{&twinned[uint64]{&codes[uint64]{tree, order.TypeOf[uint64](), 1}, t}}, err
+	return TwinMap{&twinned[uint64]{newCodes(tree, 1), t}}, err
 }
 
 // Down returns why the GPU is not used any more.
-func (m TwinMap) Down() error { return m.m.down() }
+func (m TwinMap) Down() error { return m.m.Down() }
 
 // Settle measures from which size on batches are faster on the GPU.
 func (m TwinMap) Settle() bool { return m.m.settle(true) }
 
 // Get returns the value of a key.
-func (m TwinMap) Get(key uint64) (uint64, bool) { return m.m.get(order.Probe{Code: key}) }
+func (m TwinMap) Get(key uint64) (uint64, bool) { return m.m.Get(order.Probe{Code: key}) }
 
 // GetBatch looks keys up: vals is the memory of the results.
 func (m TwinMap) GetBatch(keys []uint64, vals []byte, found []bool) int {
-	return m.m.getBatch(order.KeysOf(keys), vals, 8, found, nil)
+	return m.m.GetBatch(order.KeysOf(keys), vals, 8, found, nil)
 }
 
 // Close gives everything back.

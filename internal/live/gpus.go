@@ -13,9 +13,9 @@ import (
 var driver interface {
 	// attach makes a copy of a tree with values of some bytes, if that pays. It returns
 	// where batches run, and why.
-	attach(t keyMap, c index.Config, valSize int) (keyMap, index.Device, string, error)
+	attach(t Tree, c index.Config, valSize int) (Tree, index.Device, string, error)
 	// solo makes a tree of soloEntries.
-	solo(entries any, c index.Config) (keyMap, error)
+	solo(entries any, c index.Config) (Tree, error)
 }
 
 // LinkGPUs makes open the way to GPUs, for indexes and for trees, and has the program link
@@ -33,9 +33,9 @@ func LinkGPUs(open func(ordinal int) (device.Device, error)) (undo func()) {
 	}
 }
 
-// attachMap gives a tree with values of some bytes a copy on a GPU, if the program links
+// attachTree gives a tree with values of some bytes a copy on a GPU, if the program links
 // a driver.
-func attachMap(t keyMap, c index.Config, valSize int) (keyMap, index.Device, string, error) {
+func attachTree(t Tree, c index.Config, valSize int) (Tree, index.Device, string, error) {
 	if driver == nil {
 		return t, index.OnCPU, index.ReasonNotLinked, nil
 	}
@@ -45,9 +45,9 @@ func attachMap(t keyMap, c index.Config, valSize int) (keyMap, index.Device, str
 // linked is the driver of a program that has one.
 type linked struct{}
 
-func (linked) attach(t keyMap, c index.Config, valSize int) (keyMap, index.Device, string, error) {
+func (linked) attach(t Tree, c index.Config, valSize int) (Tree, index.Device, string, error) {
 	switch t := t.(type) {
-	case *textMap:
+	case *texts:
 		return followTexts(t, valSize, c)
 	case *codes[uint32]:
 		return twinCodes(t, c)
@@ -57,7 +57,7 @@ func (linked) attach(t keyMap, c index.Config, valSize int) (keyMap, index.Devic
 	panic("live: no tree that has a copy on a GPU")
 }
 
-func (linked) solo(entries any, c index.Config) (keyMap, error) {
+func (linked) solo(entries any, c index.Config) (Tree, error) {
 	switch e := entries.(type) {
 	case *soloEntries[uint32]:
 		return newSolo(e, c)

@@ -15,7 +15,7 @@ func (m *Map) Inside(alive func()) *index.Inside {
 	return &index.Inside{
 		Key: m.key.Name, Value: m.val.Name(), Type: m.key.Type, Greatest: m.key.Greatest(), Mutable: true,
 		Stats:  func() index.Stats { alive(); return m.Stats() },
-		Layout: func() any { alive(); return m.shown() },
+		Layout: func() any { alive(); return m.tree.Shown() },
 		Get: func(key order.Probe) (string, bool) {
 			alive()
 			v, ok := m.Get(key)
@@ -48,15 +48,15 @@ func (m *Map) Inside(alive func()) *index.Inside {
 // around returns the keys of at most n entries around a key, up to index.MostTexts
 // bytes of strings.
 func (m *Map) around(key order.Probe, n int) (out []order.Probe) {
-	c := m.cursor()
+	c := m.tree.Cursor()
 	defer c.Done()
 	size := 0
 	read := func(down bool, most int) {
-		if !c.move(index.Edge{Key: key}, down) {
+		if !c.Move(index.Edge{Key: key}, down) {
 			return
 		}
 		for len(out) < most && size < index.MostTexts {
-			k, _, ok := c.next()
+			k, _, ok := c.Next()
 			if !ok {
 				return
 			}
@@ -69,10 +69,6 @@ func (m *Map) around(key order.Probe, n int) (out []order.Probe) {
 	read(false, n)
 	return out
 }
-
-func (t *textMap) shown() any { return t.digits.shown(t.Tree) }
-
-func (t *codes[C]) shown() any { return t.Tree }
 
 // Recorded is a tree that records its changes.
 type Recorded interface{ Record(r *bplus.Recorder) }

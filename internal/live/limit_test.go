@@ -23,7 +23,7 @@ func TestLimitTellsFigures(t *testing.T) {
 				t.Fatal("there is no limit")
 			}
 		}
-		for _, want := range []string{fmt.Sprint(m.Bytes()), fmt.Sprint(limit), "raise MemoryLimit"} {
+		for _, want := range []string{fmt.Sprint(m.Stats().LeafBytes), fmt.Sprint(limit), "raise MemoryLimit"} {
 			if index.CauseOf(err) != index.CauseLimit || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q is not in: %v", want, err)
 			}

@@ -3,7 +3,6 @@ package live
 import (
 	"errors"
 
-	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
@@ -14,8 +13,10 @@ import (
 // Map is keys and their values, one a key, to be read and changed by any number of
 // goroutines at once.
 type Map struct {
-	keyMap
-	boxes   *boxes // nil where values lie in the tree, or take no memory
+	tree    Tree
+	boxes   *boxes      // nil where values lie in the tree, or take no memory
+	gens    Generations // of the tree, where there are boxes; nil while it is loaded
+	kind    *kind
 	val     *index.ValueType
 	size    int // bytes of a value in the tree
 	key     index.KeyType
@@ -31,73 +32,42 @@ type Map struct {
 // LoadMap returns a map of n entries. span sets keys and vals to those from lo on,
 // which must ascend; several goroutines call it. keys are of the map's type.
 func LoadMap(key index.KeyType, val *index.ValueType, n int, span func(lo int, keys order.Keys, vals index.Column), cfg index.Config, codec *index.Codec) (*Map, error) {
-	if err := treeLayout(key, cfg); err != nil {
+	k, err := kindOf(key.Type, &cfg)
+	if err != nil {
 		return nil, err
 	}
-	m := &Map{key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.KeptSize(), walks: par.NewPool[walk]()}
+	m := &Map{kind: k, key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.KeptSize(), walks: par.NewPool[walk]()}
 	if m.size == 0 && val.Size() > 0 {
 		m.boxes = new(boxes)
 	}
-	var err error
-	switch {
-	case cfg.DeviceOnly && key.Bits() == 32 && m.size != 8:
-		m.keyMap, err = loadSolo[uint32](m, n, span)
-	case cfg.DeviceOnly:
-		m.keyMap, err = loadSolo[uint64](m, n, span)
-	case m.inRadix():
-		m.keyMap, err = loadTexts(m, n, span)
-	case key.Bits() == 32 && m.size != 8:
-		m.keyMap, err = loadCodes[uint32](m, n, span)
-	default:
-		m.keyMap, err = loadCodes[uint64](m, n, span)
-	}
-	if err != nil {
+	if m.tree, err = k.load(&loading{m, n, span}); err != nil {
 		return nil, mutableError(err)
 	}
 	if m.boxes != nil {
-		m.onFree(m.boxes.drop)
+		m.gens = m.tree.(Boxer).Generations()
+		m.gens.OnFree(m.boxes.drop)
 	}
 	return m, m.attach()
 }
 
-// attach gives the map a GPU, if that is asked for. Only maps with values in the tree
-// have one.
+// attach gives the tree a GPU, if that is asked for. Only trees that hold the values have
+// one.
 func (m *Map) attach() (err error) {
-	if m.boxes != nil || m.inRadix() && m.key.Bits() != 0 {
-		m.where, m.why = index.OnCPU, "numbers in a radix tree, and a tree of large values, are on the CPU"
+	t, can := m.tree.(Attacher)
+	switch {
+	case !can:
+		return nil
+	case m.boxes != nil:
+		m.where, m.why = index.OnCPU, reasonOnCPU
 		return nil
 	}
-	switch c := m.keyMap.(type) {
-	case *textMap:
-		m.keyMap, m.where, m.why, err = attachTexts(c, m.size, m.cfg)
-	case *codes[uint32]:
-		m.keyMap, m.where, m.why, err = attachCodes(c, m.cfg)
-	case *codes[uint64]:
-		m.keyMap, m.where, m.why, err = attachCodes(c, m.cfg)
-	}
-	if err != nil {
-		m.keyMap.Close()
+	if m.tree, m.where, m.why, err = t.Attach(m.cfg, m.size); err != nil {
+		m.tree.Close()
 	}
 	return err
 }
 
-// loadCodes makes the tree of a map.
-func loadCodes[C order.Code](m *Map, n int, span func(lo int, keys order.Keys, vals index.Column)) (keyMap, error) {
-	tree, err := bplus.Load(n, func(lo int, ks, vs []C) {
-		keys, vals := order.MakeKeys(m.key.Type, len(ks)), m.val.Zeros(len(vs))
-		span(lo, keys, vals)
-		codesOf(ks, keys)
-		skip := 0
-		if lo > 0 {
-			skip = 1 // another call puts it aside
-		}
-		loadEach(m, vs[skip:], m.val.Part(vals, skip, len(vs)))
-	}, m.cfg.Limit, m.workers)
-	if err != nil {
-		return nil, err
-	}
-	return &codes[C]{tree, m.key.Type, m.workers}, nil
-}
+const reasonOnCPU = "numbers in a radix tree, and a tree of large values, are on the CPU"
 
 // loadEach sets dst to the bits or box numbers that the tree holds for values.
 func loadEach[C order.Code](m *Map, dst []C, vals index.Column) {
@@ -124,7 +94,7 @@ func mutableError(err error) error {
 // failed gives an error of a change a cause, and the figures of a limit.
 func (m *Map) failed(err error) error {
 	if errors.Is(err, op.ErrLimit) {
-		return index.Problem(index.CauseLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.Bytes(), m.cfg.Limit)
+		return index.Problem(index.CauseLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.tree.Bytes(), m.cfg.Limit)
 	}
 	return mutableError(err)
 }
@@ -136,8 +106,8 @@ func (m *Map) bits(v index.Value) uint64 {
 		return v.Bits
 	}
 	born := uint64(0)
-	if m.keyMap != nil { // nil while it is loaded
-		born = m.Epoch()
+	if m.gens != nil {
+		born = m.gens.Epoch()
 	}
 	return m.boxes.put(v.At, born)
 }
@@ -171,23 +141,23 @@ func (m *Map) gone(bits ...uint64) {
 	for i, s := range bits {
 		born[i] = m.boxes.born(s)
 	}
-	m.retire(bits, born)
+	m.gens.Retire(bits, born)
 }
 
 // Get returns the value of a key, and reports whether there is one.
 func (m *Map) Get(key order.Probe) (v index.Value, ok bool) {
 	if m.boxes == nil {
-		bits, ok := m.get(key)
+		bits, ok := m.tree.Get(key)
 		return m.value(bits), ok
 	}
 	for {
-		gen := m.Gen()
-		bits, ok := m.get(key)
+		gen := m.gens.Gen()
+		bits, ok := m.tree.Get(key)
 		var v index.Value
 		if ok {
 			v = m.value(bits)
 		}
-		if m.Current(gen) || m.Closed() {
+		if m.gens.Current(gen) || m.tree.Closed() {
 			return v, ok
 		}
 	}
@@ -200,7 +170,7 @@ func (m *Map) Set(key order.Probe, val index.Value) error {
 		return err
 	}
 	m.awaitKey(key)
-	if _, _, err := m.set(key, m.bits(val)); err != nil {
+	if _, _, err := m.tree.Set(key, m.bits(val)); err != nil {
 		return m.failed(err)
 	}
 	return nil
@@ -210,7 +180,7 @@ func (m *Map) Set(key order.Probe, val index.Value) error {
 func (m *Map) Swap(key order.Probe, val index.Value) (old index.Value, had bool, err error) {
 	m.awaitKey(key)
 	bits := m.bits(val)
-	was, had, err := m.set(key, bits)
+	was, had, err := m.tree.Set(key, bits)
 	if err != nil {
 		m.unused(bits)
 		return old, false, m.failed(err)
@@ -240,7 +210,7 @@ func (m *Map) taken(bits uint64, had bool) (v index.Value) {
 // Delete deletes a key, and returns the value it had.
 func (m *Map) Delete(key order.Probe) (old index.Value, had bool, err error) {
 	m.awaitKey(key)
-	was, had, err := m.remove(key)
+	was, had, err := m.tree.Delete(key)
 	if err != nil {
 		return old, false, m.failed(err)
 	}
@@ -250,7 +220,7 @@ func (m *Map) Delete(key order.Probe) (old index.Value, had bool, err error) {
 // Pop deletes the least entry, or the greatest, and returns it.
 func (m *Map) Pop(greatest bool) (key order.Probe, val index.Value, ok bool, err error) {
 	m.awaitAny()
-	k, bits, ok, err := m.pop(greatest)
+	k, bits, ok, err := m.tree.Pop(greatest)
 	if err != nil {
 		return key, val, false, m.failed(err)
 	}
@@ -262,31 +232,36 @@ func (m *Map) Pop(greatest bool) (key order.Probe, val index.Value, ok bool, err
 func (m *Map) DeleteRange(lo, hi order.Probe) (int, error) {
 	m.awaitRange(lo, hi)
 	if m.boxes == nil {
-		n, err := m.deleteRange(lo, hi, nil)
+		n, err := m.tree.DeleteRange(lo, hi, nil)
 		return n, m.failed(err)
 	}
 	var slots []uint64
-	n, err := m.deleteRange(lo, hi, func(bits uint64) { slots = append(slots, bits) })
+	n, err := m.tree.DeleteRange(lo, hi, func(bits uint64) { slots = append(slots, bits) })
 	m.gone(slots...)
 	return n, m.failed(err)
 }
 
 // Rank returns the number of entries below key, or up to it.
-func (m *Map) Rank(key order.Probe, after bool) int { return m.rank(key, after) }
+func (m *Map) Rank(key order.Probe, after bool) int { return m.tree.Rank(key, after) }
 
 // RankBatch sets ranks[i] to Rank(keys[i]).
-func (m *Map) RankBatch(keys order.Keys, after bool, ranks []int) { m.rankBatch(keys, after, ranks) }
+func (m *Map) RankBatch(keys order.Keys, after bool, ranks []int) {
+	m.tree.RankBatch(keys, after, ranks)
+}
 
 // At returns entry i in key order, and false if there is none.
 func (m *Map) At(i int) (key order.Probe, val index.Value, ok bool) {
 	for {
-		gen := m.Gen()
-		k, bits, ok := m.at(i)
+		gen := uint64(0)
+		if m.boxes != nil {
+			gen = m.gens.Gen()
+		}
+		k, bits, ok := m.tree.At(i)
 		var v index.Value
 		if ok {
 			v = m.value(bits)
 		}
-		if m.Current(gen) || m.Closed() {
+		if m.boxes == nil || m.gens.Current(gen) || m.tree.Closed() {
 			return k, v, ok
 		}
 	}
@@ -294,7 +269,7 @@ func (m *Map) At(i int) (key order.Probe, val index.Value, ok bool) {
 
 // Has reports whether there is an entry with a key.
 func (m *Map) Has(key order.Probe) bool {
-	_, ok := m.get(key)
+	_, ok := m.tree.Get(key)
 	return ok
 }
 
@@ -309,36 +284,36 @@ func (m *Map) compare(a, b order.Probe) int { return m.key.Compare(a, b) }
 // Cursor reads entries one after the other while others change the map.
 type Cursor struct {
 	m *Map
-	c keyCursor
+	c TreeCursor
 }
 
 // Cursor returns a cursor. Move comes first.
-func (m *Map) Cursor() Cursor { return Cursor{m, m.cursor()} }
+func (m *Map) Cursor() Cursor { return Cursor{m, m.tree.Cursor()} }
 
 // Done gives the cursor's memory to a later one. It must not be used again.
 func (c Cursor) Done() { c.c.Done() }
 
 // Move makes Next return the first entry within an edge, upwards or down. It
 // returns false if there can be none: then Move comes before the next Next.
-func (c Cursor) Move(from index.Edge, down bool) bool { return c.c.move(from, down) }
+func (c Cursor) Move(from index.Edge, down bool) bool { return c.c.Move(from, down) }
 
 // Next returns the next entry, and false if there is none.
 func (c Cursor) Next() (key order.Probe, val index.Value, ok bool) {
 	if c.m.boxes == nil {
-		k, bits, ok := c.c.next()
+		k, bits, ok := c.c.Next()
 		if !ok {
 			return key, val, false
 		}
 		return k, c.m.value(bits), true
 	}
 	for {
-		gen := c.m.Gen()
-		k, bits, ok := c.c.next()
+		gen := c.m.gens.Gen()
+		k, bits, ok := c.c.Next()
 		var v index.Value
 		if ok {
 			v = c.m.value(bits)
 		}
-		if !ok || c.m.Current(gen) {
+		if !ok || c.m.gens.Current(gen) {
 			return k, v, ok
 		}
 		c.c.Undo() // not to the key that was found: one before it may have come since
@@ -347,39 +322,29 @@ func (c Cursor) Next() (key order.Probe, val index.Value, ok bool) {
 
 // Stats describes the map.
 func (m *Map) Stats() index.Stats {
-	s := index.Stats{Len: m.Len(), Device: m.where, Reason: m.why, Path: simd.Active().String(), Layout: "bplus", Workers: m.workers, Pages: m.cfg.Pages, Fanout: 64}
-	if m.inRadix() {
-		s.Layout, s.Fanout = "radix", 256
-	}
-	s.LeafBytes, s.KeptBytes = m.Bytes(), m.Kept()
+	s := index.Stats{Len: m.Len(), Device: m.where, Reason: m.why, Path: simd.Active().String(), Layout: string(m.kind.name), Workers: m.workers, Pages: m.cfg.Pages, Fanout: m.kind.fanout}
+	s.LeafBytes, s.KeptBytes = m.tree.Bytes(), m.tree.Kept()
 	if m.boxes != nil {
 		s.HeapBytes = m.boxes.held.Load() * int64(m.val.Size()+24)
 	}
 	s.TotalBytes = s.LeafBytes + s.HeapBytes
-	if d, ok := m.keyMap.(onGPUMap); ok {
-		s.DeviceBytes = d.deviceBytes()
-		if err := d.down(); err != nil {
+	if d, ok := m.tree.(OnGPU); ok {
+		s.DeviceBytes = d.DeviceBytes()
+		if err := d.Down(); err != nil {
 			s.Device, s.Reason = index.OnCPU, "GPU failed: "+err.Error()
 		}
 	}
 	return s
 }
 
+// Len returns the number of entries.
+func (m *Map) Len() int { return m.tree.Len() }
+
+// Check returns an error for the first thing in the tree that is not as it must be.
+func (m *Map) Check() error { return m.tree.Check() }
+
+// Close gives the memory back that no snapshot needs.
+func (m *Map) Close() { m.tree.Close() }
+
 // Workers returns the most goroutines that a batch uses.
 func (m *Map) Workers() int { return m.workers }
-
-// treeLayout returns an error if a tree cannot be in a layout. Layouts other than
-// those of trees are for saving, or freezing.
-func treeLayout(key index.KeyType, cfg index.Config) error {
-	switch {
-	case cfg.Layout == "bplus" && key.Bits() == 0:
-		return index.Problem(index.CauseLayout, "a Tree of strings cannot be in layout %v; leave Layout out", cfg.Layout)
-	case cfg.Layout == "radix" && cfg.DeviceOnly:
-		return index.Problem(index.CauseLayout, "a Tree on a GPU alone cannot be in layout %v; leave Layout out", cfg.Layout)
-	}
-	return nil
-}
-
-// inRadix reports whether the tree is a radix tree: that of strings is, and that of
-// numbers where it is asked for.
-func (m *Map) inRadix() bool { return m.key.Bits() == 0 || m.cfg.Layout == "radix" }

@@ -6,7 +6,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// mirrored is a keyMap whose inner nodes are mirrored on a GPU: large batches of
+// mirrored is a Tree whose inner nodes are mirrored on a GPU: large batches of
 // searches go down there, and the CPU reads the leaves. All else runs on the
 // CPU, and the mirror follows.
 type mirrored[C order.Code] struct {
@@ -16,7 +16,7 @@ type mirrored[C order.Code] struct {
 
 // attachMirror gives a tree a mirror on the GPU that is asked for. It returns
 // where batches run, and why.
-func attachMirror[C order.Code](c *codes[C], cfg index.Config) (keyMap, index.Device, string, error) {
+func attachMirror[C order.Code](c *codes[C], cfg index.Config) (Tree, index.Device, string, error) {
 	asked := cfg.Device
 	dev, free, err := index.OpenWithin(asked.Ordinal, cfg.Room)
 	if err != nil {
@@ -27,7 +27,7 @@ func attachMirror[C order.Code](c *codes[C], cfg index.Config) (keyMap, index.De
 	if !index.PreferCPU {
 		opts.Least = 1
 	}
-	m, err := mirror.New(c.Tree, dev, opts)
+	m, err := mirror.New(c.tree, dev, opts)
 	if err != nil {
 		where, why, err := index.WithoutGPU(asked, err)
 		return c, where, why, err
@@ -37,10 +37,10 @@ func attachMirror[C order.Code](c *codes[C], cfg index.Config) (keyMap, index.De
 
 const reasonMirrored = "asked for: inner nodes on the GPU, leaves and changes on the CPU"
 
-func (t *mirrored[C]) down() error        { return t.mirror.Down() }
-func (t *mirrored[C]) deviceBytes() int64 { return t.mirror.DeviceBytes() }
+func (t *mirrored[C]) Down() error        { return t.mirror.Down() }
+func (t *mirrored[C]) DeviceBytes() int64 { return t.mirror.DeviceBytes() }
 
-func (t *mirrored[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
+func (t *mirrored[C]) GetBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
 	if use == nil && t.mirror.Takes(keys.Len()) {
 		hits, ok := t.mirror.Find(mirror.Batch[C]{
 			N:    keys.Len(),
@@ -56,7 +56,7 @@ func (t *mirrored[C]) getBatch(keys order.Keys, vals []byte, size int, found []b
 			return hits
 		}
 	}
-	return t.codes.getBatch(keys, vals, size, found, use)
+	return t.codes.GetBatch(keys, vals, size, found, use)
 }
 
 // Close waits for batches under way.
@@ -65,4 +65,4 @@ func (t *mirrored[C]) Close() {
 	t.codes.Close()
 }
 
-var _ keyMap = (*mirrored[uint64])(nil)
+var _ Tree = (*mirrored[uint64])(nil)

@@ -11,25 +11,26 @@ import (
 	"github.com/pando-index/pando/internal/radix"
 )
 
-// textMap implements keyMap over a radix tree, for strings and for numbers as strings of
-// digits.
-type textMap struct {
-	Tree    *radix.Tree
+// texts is the Tree of strings, and of numbers as strings of digits, over a radix tree.
+type texts struct {
+	Body    // the tree
+	tree    *radix.Tree
 	digits  digits // how keys become strings
 	workers int
 	bad     error // the loaded keys were out of order
 }
 
 // loadTexts makes the tree of a map.
-func loadTexts(m *Map, n int, span func(lo int, keys order.Keys, vals index.Column)) (keyMap, error) {
-	t := &textMap{Tree: radix.New(m.cfg.Limit), digits: digitsOf(m.key.Type), workers: m.workers}
-	t.Tree.Workers = m.workers
+func loadTexts(l *loading) (Tree, error) {
+	m, n, r := l.Map, l.n, radix.New(l.cfg.Limit)
+	t := &texts{Body: r, tree: r, digits: digitsOf(m.key.Type), workers: m.workers}
+	t.tree.Workers = m.workers
 	const piece = 1 << 14
 	last := ""
 	for lo := 0; lo < n; lo += piece {
 		k := min(piece, n-lo)
 		all, vals, bits := index.MakeKeys(m.key.Type, k), m.val.Zeros(k), make([]uint64, k)
-		span(lo, all, vals)
+		l.span(lo, all, vals)
 		keys := t.digits.texts(all)
 		for i, key := range keys {
 			if lo+i > 0 && last >= key && t.bad == nil {
@@ -38,8 +39,8 @@ func loadTexts(m *Map, n int, span func(lo int, keys order.Keys, vals index.Colu
 			last = key
 		}
 		loadEach(m, bits, vals)
-		if err := t.Tree.Apply(&radix.Ops{Kind: op.Set, Keys: keys, Vals: bits, Workers: m.workers}); err != nil {
-			t.Tree.Close()
+		if err := t.tree.Apply(&radix.Ops{Kind: op.Set, Keys: keys, Vals: bits, Workers: m.workers}); err != nil {
+			t.tree.Close()
 			return nil, err
 		}
 	}
@@ -47,51 +48,42 @@ func loadTexts(m *Map, n int, span func(lo int, keys order.Keys, vals index.Colu
 }
 
 // Check looks through the tree for anything that cannot be.
-func (t *textMap) Check() error {
+func (t *texts) Check() error {
 	if t.bad != nil {
 		return t.bad
 	}
-	return t.Tree.Check()
+	return t.tree.Check()
 }
 
-func (t *textMap) Len() int                { return t.Tree.Len() }
-func (t *textMap) Gen() uint64             { return t.Tree.Gen() }
-func (t *textMap) Current(gen uint64) bool { return t.Tree.Current(gen) }
-func (t *textMap) Epoch() uint64           { return t.Tree.Epoch() }
-func (t *textMap) Closed() bool            { return t.Tree.Closed() }
-func (t *textMap) Bytes() int64            { return t.Tree.Bytes() }
-func (t *textMap) Kept() int64             { return t.Tree.Kept() }
-func (t *textMap) Close()                  { t.Tree.Close() }
+func (t *texts) Get(key order.Probe) (uint64, bool) { return t.tree.Get(t.digits.text(key)) }
 
-func (t *textMap) get(key order.Probe) (uint64, bool) { return t.Tree.Get(t.digits.text(key)) }
-
-func (t *textMap) set(key order.Probe, val uint64) (uint64, bool, error) {
-	return t.Tree.Set(t.digits.text(key), val)
+func (t *texts) Set(key order.Probe, val uint64) (uint64, bool, error) {
+	return t.tree.Set(t.digits.text(key), val)
 }
 
-func (t *textMap) remove(key order.Probe) (uint64, bool, error) {
-	return t.Tree.Delete(t.digits.text(key))
+func (t *texts) Delete(key order.Probe) (uint64, bool, error) {
+	return t.tree.Delete(t.digits.text(key))
 }
 
-func (t *textMap) update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
-	return t.Tree.Update(t.digits.text(key), f)
+func (t *texts) Update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
+	return t.tree.Update(t.digits.text(key), f)
 }
 
-func (t *textMap) pop(greatest bool) (order.Probe, uint64, bool, error) {
-	k, v, ok, err := t.Tree.Pop(greatest)
+func (t *texts) Pop(greatest bool) (order.Probe, uint64, bool, error) {
+	k, v, ok, err := t.tree.Pop(greatest)
 	return t.digits.probe(k), v, ok, err
 }
 
-func (t *textMap) deleteRange(lo, hi order.Probe, gone func(uint64)) (int, error) {
-	return t.Tree.DeleteRange(t.digits.text(lo), t.digits.text(hi), gone)
+func (t *texts) DeleteRange(lo, hi order.Probe, gone func(uint64)) (int, error) {
+	return t.tree.DeleteRange(t.digits.text(lo), t.digits.text(hi), gone)
 }
 
-func (t *textMap) rank(key order.Probe, after bool) int {
-	return t.Tree.Rank(t.digits.text(key), after)
+func (t *texts) Rank(key order.Probe, after bool) int {
+	return t.tree.Rank(t.digits.text(key), after)
 }
 
-func (t *textMap) rankBatch(keys order.Keys, after bool, ranks []int) {
-	eachText(t.workers, t.digits.texts(keys), func(i int, key string) { ranks[i] = t.Tree.Rank(key, after) })
+func (t *texts) RankBatch(keys order.Keys, after bool, ranks []int) {
+	eachText(t.workers, t.digits.texts(keys), func(i int, key string) { ranks[i] = t.tree.Rank(key, after) })
 }
 
 // eachText calls do with each of some strings, on at most workers goroutines.
@@ -104,28 +96,29 @@ func eachText(workers int, keys []string, do func(i int, key string)) {
 	}))
 }
 
-func (t *textMap) at(i int) (order.Probe, uint64, bool) {
-	k, v, ok := t.Tree.At(i)
+func (t *texts) At(i int) (order.Probe, uint64, bool) {
+	k, v, ok := t.tree.At(i)
 	return t.digits.probe(k), v, ok
 }
 
-func (t *textMap) onFree(f func([]uint64)) { t.Tree.OnFree(f) }
+func (t *texts) Shown() any { return t.digits.shown(t.tree) }
 
-func (t *textMap) retire(vals, born []uint64) { t.Tree.Retire(vals, born) }
+// Generations returns those of the tree.
+func (t *texts) Generations() Generations { return t.tree }
 
 type textCursor struct {
 	*radix.Cursor
 	digits digits
 }
 
-func (t *textMap) cursor() keyCursor { return textCursor{t.Tree.Cursor(), t.digits} }
+func (t *texts) Cursor() TreeCursor { return textCursor{t.tree.Cursor(), t.digits} }
 
-func (c textCursor) next() (order.Probe, uint64, bool) {
+func (c textCursor) Next() (order.Probe, uint64, bool) {
 	k, v, ok := c.Cursor.Next()
 	return c.digits.probe(k), v, ok
 }
 
-func (c textCursor) move(from index.Edge, down bool) bool {
+func (c textCursor) Move(from index.Edge, down bool) bool {
 	if from.None {
 		c.Cursor.MoveEnd(down)
 	} else {
@@ -136,9 +129,9 @@ func (c textCursor) move(from index.Edge, down bool) bool {
 
 func (textCursor) Done() {}
 
-func (t *textMap) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int) {
+func (t *texts) GetBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) (hits int) {
 	return getTexts(t.digits.texts(keys), vals, size, found, use, func(ks []string, vs []uint64, found []bool, use func(lo, hi int)) int {
-		return t.Tree.GetBatch(ks, vs, found, t.workers, use)
+		return t.tree.GetBatch(ks, vs, found, t.workers, use)
 	})
 }
 
@@ -159,7 +152,7 @@ func getTexts(keys []string, vals []byte, size int, found []bool, use func(lo, h
 	})
 }
 
-func (t *textMap) apply(b *changes) error {
+func (t *texts) Apply(b *changes) error {
 	n := b.keys.Len()
 	o := &radix.Ops{Keys: t.digits.texts(b.keys), Kinds: b.kinds, Kind: b.kind, Found: b.found, Seen: b.seen, Workers: t.workers}
 	if b.kinds != nil || b.kind == op.Set {
@@ -169,7 +162,7 @@ func (t *textMap) apply(b *changes) error {
 	if b.old != nil {
 		o.Old = make([]uint64, n)
 	}
-	if err := t.Tree.Apply(o); err != nil {
+	if err := t.tree.Apply(o); err != nil {
 		return err
 	}
 	if b.old != nil {

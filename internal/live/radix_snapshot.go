@@ -15,42 +15,42 @@ type textMoment struct {
 	work   int
 }
 
-func (t *textMap) freeze() (moment, error) {
-	s, err := t.Tree.Snapshot()
+func (t *texts) Freeze() (Moment, error) {
+	s, err := t.tree.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	return &textMoment{s, t.Tree, t.digits, t.workers}, nil
+	return &textMoment{s, t.tree, t.digits, t.workers}, nil
 }
 
-func (e *textMoment) open(int) (n int, err error) { return e.Snapshot.Len(), nil }
+func (e *textMoment) Open(int) (n int, err error) { return e.Snapshot.Len(), nil }
 
-func (e *textMoment) seek(key order.Probe) (rank int, equal bool) {
+func (e *textMoment) Seek(key order.Probe) (rank int, equal bool) {
 	s := e.digits.text(key)
 	_, equal = e.Snapshot.Get(s)
 	return e.Snapshot.Rank(s, false), equal
 }
 
-func (e *textMoment) rank(key order.Probe, after bool) int {
+func (e *textMoment) Rank(key order.Probe, after bool) int {
 	return e.Snapshot.Rank(e.digits.text(key), after)
 }
 
-func (e *textMoment) get(key order.Probe) (uint64, bool) { return e.Snapshot.Get(e.digits.text(key)) }
+func (e *textMoment) Get(key order.Probe) (uint64, bool) { return e.Snapshot.Get(e.digits.text(key)) }
 
-func (e *textMoment) key(i int) order.Probe {
+func (e *textMoment) Key(i int) order.Probe {
 	k, _, _ := e.Snapshot.At(i)
 	return e.digits.probe(k)
 }
 
-func (e *textMoment) ranks(keys order.Keys, after bool, ranks []int) {
+func (e *textMoment) RankBatch(keys order.Keys, after bool, ranks []int) {
 	eachText(e.work, e.digits.texts(keys), func(i int, key string) { ranks[i] = e.Snapshot.Rank(key, after) })
 }
 
-func (e *textMoment) lookup(keys order.Keys, vals []uint64, found []bool) (hits int) {
+func (e *textMoment) GetBatch(keys order.Keys, vals []uint64, found []bool) (hits int) {
 	return e.Snapshot.GetBatch(e.digits.texts(keys), vals, found, e.work)
 }
 
-func (e *textMoment) entries(lo, n int, keys order.Keys, vals []uint64) error {
+func (e *textMoment) Entries(lo, n int, keys order.Keys, vals []uint64) error {
 	if n == 0 {
 		return nil
 	}
@@ -73,18 +73,18 @@ func (e *textMoment) entries(lo, n int, keys order.Keys, vals []uint64) error {
 	return nil
 }
 
-func (e *textMoment) appendKey(dst []byte, i int) []byte { return e.Snapshot.AppendKey(dst, i) }
+func (e *textMoment) AppendKey(dst []byte, i int) []byte { return e.Snapshot.AppendKey(dst, i) }
 
-func (e *textMoment) about() about {
+func (e *textMoment) About() about {
 	return about{layout.Stats{Kind: "radix", Fanout: 256}, index.OnCPU, e.tree.Kept(), e.digits.shown(e.Snapshot)}
 }
 
-func (e *textMoment) release() error {
+func (e *textMoment) Release() error {
 	e.Snapshot.Close()
 	return nil
 }
 
 var (
-	_ moment      = (*textMoment)(nil)
+	_ Moment      = (*textMoment)(nil)
 	_ keyAppender = (*textMoment)(nil)
 )

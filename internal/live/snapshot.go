@@ -9,35 +9,35 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
-// moment is a tree as it was at one moment. Values are as the tree holds them. It is there
-// at once; open makes what it is read by. A moment of a tree on a GPU alone panics when the
+// Moment is a tree as it was at one moment. Values are as the tree holds them. It is there
+// at once; Open makes what it is read by. A moment of a tree on a GPU alone panics when the
 // GPU is lost, unless a method returns an error.
-type moment interface {
-	// open makes the moment ready to be read, on at most workers goroutines, and returns
-	// the number of entries. It is called before any method below but release.
-	open(workers int) (n int, err error)
-	// seek returns the number of entries below key, and reports whether the entry of that
+type Moment interface {
+	// Open makes the moment ready to be read, on at most workers goroutines, and returns
+	// the number of entries. It is called before any method below but Release.
+	Open(workers int) (n int, err error)
+	// Seek returns the number of entries below key, and reports whether the entry of that
 	// rank has it.
-	seek(key order.Probe) (rank int, equal bool)
-	// rank returns the number of entries below key, or up to it.
-	rank(key order.Probe, after bool) int
-	// key returns the key of entry i.
-	key(i int) order.Probe
-	// get returns the value of key, and reports whether there is one. It counts no entries,
+	Seek(key order.Probe) (rank int, equal bool)
+	// Rank returns the number of entries below key, or up to it.
+	Rank(key order.Probe, after bool) int
+	// RankBatch sets ranks[i] to Rank(keys[i]).
+	RankBatch(keys order.Keys, after bool, ranks []int)
+	// Get returns the value of key, and reports whether there is one. It counts no entries,
 	// which may take much longer than one lookup.
-	get(key order.Probe) (val uint64, ok bool)
-	// ranks sets ranks[i] to the number of entries below keys[i], or up to it.
-	ranks(keys order.Keys, after bool, ranks []int)
-	// lookup sets vals[i] to the value of keys[i], and found[i] to whether there is one. It
+	Get(key order.Probe) (val uint64, ok bool)
+	// GetBatch sets vals[i] to the value of keys[i], and found[i] to whether there is one. It
 	// returns the number of keys found.
-	lookup(keys order.Keys, vals []uint64, found []bool) (hits int)
-	// entries sets keys and vals to those of n entries from lo on. Either may be empty. An
+	GetBatch(keys order.Keys, vals []uint64, found []bool) (hits int)
+	// Key returns the key of entry i.
+	Key(i int) order.Probe
+	// Entries sets keys and vals to those of n entries from lo on. Either may be empty. An
 	// error is that of a GPU that alone has them.
-	entries(lo, n int, keys order.Keys, vals []uint64) error
-	// about describes the moment.
-	about() about
-	// release gives it back, opened or not.
-	release() error
+	Entries(lo, n int, keys order.Keys, vals []uint64) error
+	// About describes the moment.
+	About() about
+	// Release gives it back, opened or not.
+	Release() error
 }
 
 // about describes a moment.
@@ -52,38 +52,38 @@ type about struct {
 type (
 	// valueMoment is a moment whose values can be read many at a time.
 	valueMoment interface {
-		// readValues hands n values from lo on, of size bytes, to r.
-		readValues(lo, n, size int, r *vector.Reader)
-		// selectValues selects from these entries.
-		selectValues(lo, n int, s *selecting)
+		// ReadValues hands n values from lo on, of size bytes, to r.
+		ReadValues(lo, n, size int, r *vector.Reader)
+		// SelectValues selects from these entries.
+		SelectValues(lo, n int, s *selecting)
 	}
 	// runMoment is a moment that copies many runs of entries at once: run i begins with
 	// entry first[i] and goes to offsets[i] to offsets[i+1].
 	runMoment interface {
-		runs(first, offsets []int, keys order.Keys, vals []uint64)
+		CopyRuns(first, offsets []int, keys order.Keys, vals []uint64)
 	}
 	// sourceMoment is a moment that an index can be built from without a copy of all
 	// entries.
 	sourceMoment interface {
-		// source returns the entries, with values of size bytes, as a layout.Source of the
+		// Source returns the entries, with values of size bytes, as a layout.Source of the
 		// codes of keys of a type, and false if the moment has none of these.
-		source(key order.Type, size int) (src any, ok bool)
+		Source(key order.Type, size int) (src any, ok bool)
 	}
 	// keyAppender is a moment of strings that copies a key without making it a string.
 	keyAppender interface {
-		appendKey(dst []byte, i int) []byte
+		AppendKey(dst []byte, i int) []byte
 	}
 )
 
 // Freezing is a snapshot of a map that has not been read yet.
 type Freezing struct {
 	m  *Map
-	at moment
+	at Moment
 }
 
 // Freeze takes a snapshot of the map.
 func (m *Map) Freeze() (*Freezing, error) {
-	at, err := m.freeze()
+	at, err := m.tree.Freeze()
 	if err != nil {
 		return nil, m.failed(err)
 	}
@@ -92,7 +92,7 @@ func (m *Map) Freeze() (*Freezing, error) {
 
 // Open makes an index of the snapshot. It goes once through all leaves.
 func (f *Freezing) Open() (*index.Index, error) {
-	n, err := f.at.open(f.m.workers)
+	n, err := f.at.Open(f.m.workers)
 	if err != nil {
 		return nil, mutableError(err)
 	}
@@ -100,33 +100,30 @@ func (f *Freezing) Open() (*index.Index, error) {
 }
 
 // Drop gives up a snapshot that nobody will read.
-func (f *Freezing) Drop() { f.at.release() }
+func (f *Freezing) Drop() { f.at.Release() }
 
 // snapshot is an engine of an index over a moment of a map. It holds the values, too.
 type snapshot struct {
-	moment
+	Moment
 	m *Map
 	n int // entries
 }
 
-func (s *snapshot) Seek(key order.Probe) (rank int, equal bool) { return s.seek(key) }
-func (s *snapshot) After(key order.Probe) int                   { return s.rank(key, true) }
-func (s *snapshot) EndNear(_ int, key order.Probe) int          { return s.rank(key, true) }
-func (s *snapshot) Key(i int) order.Probe                       { return s.key(i) }
-func (s *snapshot) Rank(keys order.Keys, ranks []int)           { s.ranks(keys, false, ranks) }
-func (s *snapshot) RankAfter(keys order.Keys, ranks []int)      { s.ranks(keys, true, ranks) }
-func (s *snapshot) CopyKeys(lo int, keys order.Keys)            { mustSolo(s.entries(lo, keys.Len(), keys, nil)) }
-func (s *snapshot) Body() layout.Body                           { return momentBody{s.moment} }
-func (s *snapshot) Shown() any                                  { return s.about().shown }
-func (s *snapshot) Report(to *index.Stats)                      { to.KeptBytes = s.about().kept }
-func (s *snapshot) Release() error                              { return s.release() }
+func (s *snapshot) After(key order.Probe) int              { return s.Moment.Rank(key, true) }
+func (s *snapshot) EndNear(_ int, key order.Probe) int     { return s.Moment.Rank(key, true) }
+func (s *snapshot) Rank(keys order.Keys, ranks []int)      { s.RankBatch(keys, false, ranks) }
+func (s *snapshot) RankAfter(keys order.Keys, ranks []int) { s.RankBatch(keys, true, ranks) }
+func (s *snapshot) CopyKeys(lo int, keys order.Keys)       { mustSolo(s.Entries(lo, keys.Len(), keys, nil)) }
+func (s *snapshot) Body() layout.Body                      { return momentBody{s.Moment} }
+func (s *snapshot) Shown() any                             { return s.About().shown }
+func (s *snapshot) Report(to *index.Stats)                 { to.KeptBytes = s.About().kept }
 func (s *snapshot) Attach(index.Config) (index.Device, string, error) {
-	return s.about().where, "a snapshot shares the memory of its tree", nil
+	return s.About().where, "a snapshot shares the memory of its tree", nil
 }
 
 // Get returns the value of a key.
 func (s *snapshot) Get(key order.Probe) (v index.Value, found bool) {
-	bits, found := s.get(key)
+	bits, found := s.Moment.Get(key)
 	if found {
 		v = s.m.value(bits)
 	}
@@ -139,7 +136,7 @@ func (s *snapshot) GetValues(keys order.Keys, vals index.Column, found []bool) (
 	if found == nil {
 		found = make([]bool, keys.Len())
 	}
-	hits = s.lookup(keys, bits, found)
+	hits = s.GetBatch(keys, bits, found)
 	for i, b := range bits {
 		var v index.Value
 		if found[i] {
@@ -153,7 +150,7 @@ func (s *snapshot) GetValues(keys order.Keys, vals index.Column, found []bool) (
 // Val returns value i.
 func (s *snapshot) Val(i int) index.Value {
 	var b [1]uint64
-	mustSolo(s.entries(i, 1, order.Keys{}, b[:]))
+	mustSolo(s.Entries(i, 1, order.Keys{}, b[:]))
 	return s.m.value(b[0])
 }
 
@@ -163,7 +160,7 @@ func (s *snapshot) CopyEntries(lo int, keys order.Keys, vals index.Column) error
 	buf := make([]uint64, min(piece, vals.Len()))
 	for at := 0; at < vals.Len(); at += piece {
 		n := min(piece, vals.Len()-at)
-		if err := s.entries(lo+at, n, keys.Slice(at, at+n), buf[:n]); err != nil {
+		if err := s.Entries(lo+at, n, keys.Slice(at, at+n), buf[:n]); err != nil {
 			return soloError(err)
 		}
 		s.m.storeAll(s.m.val.Part(vals, at, at+n), buf[:n])
@@ -174,9 +171,9 @@ func (s *snapshot) CopyEntries(lo int, keys order.Keys, vals index.Column) error
 // CopyRuns copies runs of entries: all at once where the moment can, else one by one on
 // all workers.
 func (s *snapshot) CopyRuns(first, offsets []int, keys order.Keys, vals index.Column) {
-	if at, ok := s.moment.(runMoment); ok {
+	if at, ok := s.Moment.(runMoment); ok {
 		bits := make([]uint64, vals.Len())
-		at.runs(first, offsets, keys, bits)
+		at.CopyRuns(first, offsets, keys, bits)
 		s.m.storeAll(vals, bits)
 		return
 	}
@@ -192,13 +189,13 @@ func (s *snapshot) CopyRuns(first, offsets []int, keys order.Keys, vals index.Co
 
 // Readable reports whether values lie in the tree and can be read many at a time.
 func (s *snapshot) Readable() bool {
-	_, many := s.moment.(valueMoment)
+	_, many := s.Moment.(valueMoment)
 	return many && s.m.boxes == nil
 }
 
 // ReadValues hands values [lo, hi) to r.
 func (s *snapshot) ReadValues(lo, hi int, r *vector.Reader) {
-	s.moment.(valueMoment).readValues(lo, hi-lo, s.m.size, r)
+	s.Moment.(valueMoment).ReadValues(lo, hi-lo, s.m.size, r)
 }
 
 // Select selects entries by their values.
@@ -206,7 +203,7 @@ func (s *snapshot) Select(first, end int, c vector.Condition, room func(n int) (
 	out := make([]selected, vector.Pieces(end-first))
 	par.Run(s.m.workers, len(out), par.Func(func(p int) {
 		lo := first + p*vector.Piece
-		s.moment.(valueMoment).selectValues(lo, min(vector.Piece, end-lo), s.m.selecting(c, &out[p]))
+		s.Moment.(valueMoment).SelectValues(lo, min(vector.Piece, end-lo), s.m.selecting(c, &out[p]))
 	}))
 	copySelected(out, s.m.val, room)
 }
@@ -214,11 +211,11 @@ func (s *snapshot) Select(first, end int, c vector.Condition, room func(n int) (
 // Compact builds an index from the moment's leaves at once, where these hold codes as the
 // index will.
 func (s *snapshot) Compact(cfg index.Config, codec *index.Codec) (ix *index.Index, ok bool, err error) {
-	at, ok := s.moment.(sourceMoment)
+	at, ok := s.Moment.(sourceMoment)
 	if !ok || s.m.boxes != nil {
 		return nil, false, nil
 	}
-	src, ok := at.source(s.m.key.Type, s.m.size)
+	src, ok := at.Source(s.m.key.Type, s.m.size)
 	if !ok {
 		return nil, false, nil
 	}
@@ -230,14 +227,14 @@ func (s *snapshot) Compact(cfg index.Config, codec *index.Codec) (ix *index.Inde
 func (s *snapshot) Prefix(p string) (lo, hi int) {
 	hi = s.n
 	if next, ok := order.AfterPrefix(p); ok {
-		hi = s.rank(order.Probe{Text: next}, false)
+		hi = s.Moment.Rank(order.Probe{Text: next}, false)
 	}
-	return s.rank(order.Probe{Text: p}, false), hi
+	return s.Moment.Rank(order.Probe{Text: p}, false), hi
 }
 
 // AppendKey appends key i to dst.
 func (s *snapshot) AppendKey(dst []byte, i int) []byte {
-	return s.moment.(keyAppender).appendKey(dst, i)
+	return s.Moment.(keyAppender).AppendKey(dst, i)
 }
 
 var (
@@ -250,9 +247,9 @@ var (
 )
 
 // momentBody describes a moment. It is not written to files as it lies.
-type momentBody struct{ at moment }
+type momentBody struct{ at Moment }
 
-func (b momentBody) Stats() layout.Stats   { return b.at.about().stats }
+func (b momentBody) Stats() layout.Stats   { return b.at.About().stats }
 func (b momentBody) Format() *filed.Format { return nil }
 func (b momentBody) Shape() layout.Shape   { return layout.Shape{} }
 func (b momentBody) Segments() [][]byte    { return nil }

@@ -11,7 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/twin"
 )
 
-// solo is a keyMap that is on a GPU alone. Methods that return an error return
+// solo is a Tree that is on a GPU alone. Methods that return an error return
 // the GPU's; the others panic when the GPU is lost, since they have no right
 // answer.
 type solo[C order.Code] struct {
@@ -22,17 +22,23 @@ type solo[C order.Code] struct {
 }
 
 // loadSolo makes a map on a GPU alone, of n entries.
-func loadSolo[C order.Code](m *Map, n int, span func(lo int, keys order.Keys, vals index.Column)) (keyMap, error) {
-	if m.boxes != nil || m.key.Bits() == 0 || m.cfg.Device.Kind != index.GPU {
-		return nil, index.Problem(index.CauseDevice, "DeviceOnly is for numbers with values of up to 8 bytes, and On(GPU(0))")
+func loadSolo[C order.Code](l *loading) (Tree, error) {
+	m := l.Map
+	if m.boxes != nil || m.cfg.Device.Kind != index.GPU {
+		return nil, errAlone()
 	}
 	if driver == nil {
 		return nil, index.Problem(index.CauseDevice, "DeviceOnly: %w", index.ErrNotLinked)
 	}
-	entries := &soloEntries[C]{key: m.key.Type, workers: m.workers, n: n}
-	entries.fill = func(lo int, ks, vs []C) { loadPart(m, lo, ks, vs, span) }
+	entries := &soloEntries[C]{key: m.key.Type, workers: m.workers, n: l.n}
+	entries.fill = func(lo int, ks, vs []C) { loadPart(l, lo, ks, vs) }
 	m.where, m.why = m.cfg.Device, "asked for, without a copy in host memory"
 	return driver.solo(entries, m.cfg)
+}
+
+// errAlone returns the error of a tree that cannot be on a GPU alone.
+func errAlone() error {
+	return index.Problem(index.CauseDevice, "DeviceOnly is for numbers with values of up to 8 bytes, and On(GPU(0))")
 }
 
 // soloEntries is the entries of a map that will be on a GPU alone. fill sets codes of
@@ -45,7 +51,7 @@ type soloEntries[C order.Code] struct {
 }
 
 // newSolo makes a map on a GPU alone, of these entries.
-func newSolo[C order.Code](e *soloEntries[C], cfg index.Config) (keyMap, error) {
+func newSolo[C order.Code](e *soloEntries[C], cfg index.Config) (Tree, error) {
 	dev, free, err := index.OpenWithin(cfg.Device.Ordinal, cfg.Room)
 	if err != nil {
 		return nil, index.Problem(index.CauseDevice, "DeviceOnly: %w; leave it out to have the tree in host memory", err)
@@ -70,14 +76,15 @@ func newSolo[C order.Code](e *soloEntries[C], cfg index.Config) (keyMap, error) 
 
 // loadPart sets codes of keys and values, unless they are nil, to those of entries
 // from lo on. Several goroutines call it.
-func loadPart[C order.Code](m *Map, lo int, ks, vs []C, span func(lo int, keys order.Keys, vals index.Column)) {
+func loadPart[C order.Code](l *loading, lo int, ks, vs []C) {
+	m := l.Map
 	const few = 4 << 10 // these stay in a core's cache
 	n := max(len(ks), len(vs))
 	keys, vals := order.MakeKeys(m.key.Type, min(n, few)), m.val.Zeros(min(n, few))
 	for at := 0; at < n; at += few {
 		end := min(at+few, n)
 		some := keys.Slice(0, end-at)
-		span(lo+at, some, m.val.Part(vals, 0, end-at))
+		l.span(lo+at, some, m.val.Part(vals, 0, end-at))
 		if ks != nil {
 			codesOf(ks[at:end], some)
 		}
@@ -109,10 +116,10 @@ func mustSolo(err error) {
 	}
 }
 
-func (t *solo[C]) down() error        { return t.Lost() }
-func (t *solo[C]) deviceBytes() int64 { return t.Solo.Bytes() }
+func (t *solo[C]) Down() error        { return t.Lost() }
+func (t *solo[C]) DeviceBytes() int64 { return t.Solo.Bytes() }
 
-func (t *solo[C]) get(key order.Probe) (uint64, bool) {
+func (t *solo[C]) Get(key order.Probe) (uint64, bool) {
 	v, ok, err := t.Solo.Get(C(key.Code))
 	t.must(err)
 	return uint64(v), ok
@@ -123,16 +130,16 @@ func (t *solo[C]) single(kind op.Kind, key order.Probe, val uint64) (uint64, boo
 	return uint64(old), had, soloError(err)
 }
 
-func (t *solo[C]) set(key order.Probe, val uint64) (uint64, bool, error) {
+func (t *solo[C]) Set(key order.Probe, val uint64) (uint64, bool, error) {
 	return t.single(op.Set, key, val)
 }
 
-func (t *solo[C]) remove(key order.Probe) (uint64, bool, error) {
+func (t *solo[C]) Delete(key order.Probe) (uint64, bool, error) {
 	return t.single(op.Delete, key, 0)
 }
 
 // update makes a change if nothing has changed since f was asked.
-func (t *solo[C]) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (uint64, bool, error) {
+func (t *solo[C]) Update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (uint64, bool, error) {
 	for {
 		seq := t.Seq()
 		old, had, err := t.Solo.Get(C(key.Code))
@@ -153,7 +160,7 @@ func (t *solo[C]) update(key order.Probe, f func(old uint64, had bool, gen uint6
 	}
 }
 
-func (t *solo[C]) pop(greatest bool) (order.Probe, uint64, bool, error) {
+func (t *solo[C]) Pop(greatest bool) (order.Probe, uint64, bool, error) {
 	for {
 		seq, at := t.Seq(), 0
 		if greatest {
@@ -170,11 +177,11 @@ func (t *solo[C]) pop(greatest bool) (order.Probe, uint64, bool, error) {
 	}
 }
 
-func (t *solo[C]) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
+func (t *solo[C]) DeleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
 	const piece = 1 << 20
 	for next, end := C(lo.Code), C(hi.Code); next <= end; {
 		var from [1]int
-		if err := t.Rank([]C{next}, false, from[:]); err != nil {
+		if err := t.Solo.Rank([]C{next}, false, from[:]); err != nil {
 			return n, soloError(err)
 		}
 		keys, vals := make([]C, piece), make([]C, piece)
@@ -210,7 +217,7 @@ func (t *solo[C]) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err
 }
 
 func (t *solo[C]) deleteKeys(keys []C, found []bool) error {
-	return t.Apply(&twin.Batch[C]{N: len(keys), Kind: op.Delete,
+	return t.Solo.Apply(&twin.Batch[C]{N: len(keys), Kind: op.Delete,
 		Fill: func(lo int, ks, _ []C, _ []uint8) { copy(ks, keys[lo:]) },
 		Answer: func(lo int, _ []C, had []uint8) {
 			for i, h := range had {
@@ -220,11 +227,11 @@ func (t *solo[C]) deleteKeys(keys []C, found []bool) error {
 	})
 }
 
-func (t *solo[C]) countsDeleted() {}
+func (t *solo[C]) CountsDeleted() {}
 
-func (t *solo[C]) apply(b *changes) error { return soloError(t.Solo.Apply(twinBatch[C](b))) }
+func (t *solo[C]) Apply(b *changes) error { return soloError(t.Solo.Apply(twinBatch[C](b))) }
 
-func (t *solo[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, _ func(lo, hi int)) int {
+func (t *solo[C]) GetBatch(keys order.Keys, vals []byte, size int, found []bool, _ func(lo, hi int)) int {
 	g := newGathering[C](keys, vals, size, found)
 	if g.n > 0 {
 		t.must(t.Find(g.n, g.fill, g.answer))
@@ -232,24 +239,24 @@ func (t *solo[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool,
 	return g.hits()
 }
 
-func (t *solo[C]) rank(key order.Probe, after bool) int {
+func (t *solo[C]) Rank(key order.Probe, after bool) int {
 	var r [1]int
-	t.must(t.Rank([]C{C(key.Code)}, after, r[:]))
+	t.must(t.Solo.Rank([]C{C(key.Code)}, after, r[:]))
 	return r[0]
 }
 
-func (t *solo[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
-	t.must(t.Rank(codesIn[C](keys, len(ranks)), after, ranks))
+func (t *solo[C]) RankBatch(keys order.Keys, after bool, ranks []int) {
+	t.must(t.Solo.Rank(codesIn[C](keys, len(ranks)), after, ranks))
 }
 
-func (t *solo[C]) ranges(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []byte), size int) bool {
+func (t *solo[C]) Ranges(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []byte), size int) bool {
 	r := &gatheredRanges[C]{room: room, size: size}
-	t.must(t.Ranges(codesIn[C](lo, lo.Len()), codesIn[C](hi, lo.Len()), limit, offsets, r.take))
+	t.must(t.Solo.Ranges(codesIn[C](lo, lo.Len()), codesIn[C](hi, lo.Len()), limit, offsets, r.take))
 	r.give()
 	return true
 }
 
-func (t *solo[C]) at(i int) (order.Probe, uint64, bool) {
+func (t *solo[C]) At(i int) (order.Probe, uint64, bool) {
 	var k, v [1]C
 	n, err := t.Entries(i, k[:], v[:])
 	t.must(err)
@@ -267,9 +274,9 @@ type soloCursor[C order.Code] struct {
 	begin      C // pos before the last entry
 }
 
-func (t *solo[C]) cursor() keyCursor { return &soloCursor[C]{t: t} }
+func (t *solo[C]) Cursor() TreeCursor { return &soloCursor[C]{t: t} }
 
-func (c *soloCursor[C]) next() (order.Probe, uint64, bool) {
+func (c *soloCursor[C]) Next() (order.Probe, uint64, bool) {
 	for !c.end {
 		if len(c.keys) == 0 || c.seq != c.t.Seq() {
 			if !c.fill() {
@@ -300,7 +307,7 @@ func (c *soloCursor[C]) fill() bool {
 	for {
 		c.seq = c.t.Seq()
 		var r [1]int
-		c.t.must(c.t.Rank([]C{c.pos}, c.down, r[:]))
+		c.t.must(c.t.Solo.Rank([]C{c.pos}, c.down, r[:]))
 		lo, n := r[0], piece
 		if c.down {
 			lo = max(0, r[0]-piece)
@@ -319,19 +326,21 @@ func (c *soloCursor[C]) fill() bool {
 func (c *soloCursor[C]) Undo() { c.pos, c.end, c.keys = c.begin, false, nil }
 func (c *soloCursor[C]) Done() {}
 
-func (c *soloCursor[C]) move(from index.Edge, down bool) bool {
+func (c *soloCursor[C]) Move(from index.Edge, down bool) bool {
 	code, ok := edgeCode[C](from, down)
 	c.pos, c.down, c.end, c.keys = code, down, false, nil
 	return ok
 }
 
-func (t *solo[C]) shown() any                 { return t.Solo }
-func (t *solo[C]) onFree(func([]uint64))      {}
-func (t *solo[C]) retire(vals, born []uint64) {}
-func (t *solo[C]) Gen() uint64                { return 0 }
-func (t *solo[C]) Current(uint64) bool        { return true }
-func (t *solo[C]) Epoch() uint64              { return 0 }
-func (t *solo[C]) Bytes() int64               { return 0 }       // of host memory
-func (t *solo[C]) Close()                     { t.Solo.Close() } // errors of a GPU that is given back do not matter
+func (t *solo[C]) Shown() any   { return t.Solo }
+func (t *solo[C]) Bytes() int64 { return 0 }       // of host memory
+func (t *solo[C]) Close()       { t.Solo.Close() } // errors of a GPU that is given back do not matter
 
-var _ keyMap = (*solo[uint64])(nil)
+var (
+	_ Tree          = (*solo[uint64])(nil)
+	_ OnGPU         = (*solo[uint64])(nil)
+	_ DeleteCounter = (*solo[uint64])(nil)
+	_ Ranger        = (*solo[uint64])(nil)
+	_ Valued        = (*solo[uint64])(nil)
+	_ Vectored      = (*solo[uint64])(nil)
+)

@@ -18,7 +18,7 @@ type soloMoment[C order.Code] struct {
 	where index.Device
 }
 
-func (t *solo[C]) freeze() (moment, error) {
+func (t *solo[C]) Freeze() (Moment, error) {
 	s, err := t.Solo.Snapshot()
 	if err != nil {
 		return nil, soloError(err)
@@ -26,39 +26,39 @@ func (t *solo[C]) freeze() (moment, error) {
 	return &soloMoment[C]{s, t.key, t.where}, nil
 }
 
-func (e *soloMoment[C]) open(int) (n int, err error) { return e.at.Len(), nil }
+func (e *soloMoment[C]) Open(int) (n int, err error) { return e.at.Len(), nil }
 
 // rank returns the number of entries below key, or up to it.
-func (e *soloMoment[C]) rank(key order.Probe, after bool) int {
+func (e *soloMoment[C]) Rank(key order.Probe, after bool) int {
 	var r [1]int
 	mustSolo(e.at.Rank([]C{C(key.Code)}, after, r[:]))
 	return r[0]
 }
 
-func (e *soloMoment[C]) seek(key order.Probe) (rank int, equal bool) {
-	rank = e.rank(key, false)
+func (e *soloMoment[C]) Seek(key order.Probe) (rank int, equal bool) {
+	rank = e.Rank(key, false)
 	if rank < e.at.Len() {
-		equal = e.key(rank).Code == key.Code
+		equal = e.Key(rank).Code == key.Code
 	}
 	return rank, equal
 }
 
-func (e *soloMoment[C]) get(key order.Probe) (uint64, bool) {
+func (e *soloMoment[C]) Get(key order.Probe) (uint64, bool) {
 	keys := order.MakeKeys(e.typ, 1)
 	keys.SetProbe(0, key)
 	var val [1]uint64
 	var found [1]bool
-	e.lookup(keys, val[:], found[:])
+	e.GetBatch(keys, val[:], found[:])
 	return val[0], found[0]
 }
 
-func (e *soloMoment[C]) ranks(keys order.Keys, after bool, ranks []int) {
+func (e *soloMoment[C]) RankBatch(keys order.Keys, after bool, ranks []int) {
 	if keys.Len() > 0 {
 		mustSolo(e.at.Rank(codesIn[C](keys, keys.Len()), after, ranks[:keys.Len()]))
 	}
 }
 
-func (e *soloMoment[C]) key(i int) order.Probe {
+func (e *soloMoment[C]) Key(i int) order.Probe {
 	ks, _ := e.read(i, 1)
 	return order.Probe{Code: uint64(ks[0])}
 }
@@ -84,7 +84,7 @@ func (e *soloMoment[C]) tryRuns(first, offsets []int) (keys, vals []C, err error
 	return keys, vals, err
 }
 
-func (e *soloMoment[C]) entries(lo, n int, keys order.Keys, vals []uint64) error {
+func (e *soloMoment[C]) Entries(lo, n int, keys order.Keys, vals []uint64) error {
 	ks, vs, err := e.tryRuns([]int{lo}, []int{0, n})
 	if err == nil {
 		setEntries(keys, vals, ks, vs)
@@ -92,7 +92,7 @@ func (e *soloMoment[C]) entries(lo, n int, keys order.Keys, vals []uint64) error
 	return err
 }
 
-func (e *soloMoment[C]) runs(first, offsets []int, keys order.Keys, vals []uint64) {
+func (e *soloMoment[C]) CopyRuns(first, offsets []int, keys order.Keys, vals []uint64) {
 	ks, vs := e.readRuns(first, offsets)
 	setEntries(keys, vals, ks, vs)
 }
@@ -109,7 +109,7 @@ func setEntries[C order.Code](keys order.Keys, vals []uint64, ks, vs []C) {
 	}
 }
 
-func (e *soloMoment[C]) lookup(keys order.Keys, vals []uint64, found []bool) (hits int) {
+func (e *soloMoment[C]) GetBatch(keys order.Keys, vals []uint64, found []bool) (hits int) {
 	g := newGathering[C](keys, arena.Bytes(vals), 8, found)
 	if g.n > 0 {
 		mustSolo(e.at.Find(g.n, g.fill, g.answer))
@@ -117,12 +117,12 @@ func (e *soloMoment[C]) lookup(keys order.Keys, vals []uint64, found []bool) (hi
 	return g.hits()
 }
 
-func (e *soloMoment[C]) readValues(lo, n, size int, r *vector.Reader) {
+func (e *soloMoment[C]) ReadValues(lo, n, size int, r *vector.Reader) {
 	_, vals := e.read(lo, n)
 	take(r, vals, size)
 }
 
-func (e *soloMoment[C]) selectValues(lo, n int, s *selecting) {
+func (e *soloMoment[C]) SelectValues(lo, n int, s *selecting) {
 	keys, vals := e.read(lo, n)
 	for at := 0; at < n; at += vector.Block {
 		to := min(at+vector.Block, n)
@@ -130,14 +130,14 @@ func (e *soloMoment[C]) selectValues(lo, n int, s *selecting) {
 	}
 }
 
-func (e *soloMoment[C]) about() about {
+func (e *soloMoment[C]) About() about {
 	return about{layout.Stats{Kind: "chunked", Fanout: 256}, e.where, e.at.Kept(), e.at}
 }
 
-func (e *soloMoment[C]) release() error { return e.at.Release() }
+func (e *soloMoment[C]) Release() error { return e.at.Release() }
 
 var (
-	_ moment      = (*soloMoment[uint64])(nil)
+	_ Moment      = (*soloMoment[uint64])(nil)
 	_ valueMoment = (*soloMoment[uint64])(nil)
 	_ runMoment   = (*soloMoment[uint64])(nil)
 )

@@ -11,10 +11,10 @@ import (
 
 // spanCursor is a cursor that can read many entries at a time.
 type spanCursor interface {
-	// span reads entries that come next, as Spans.Read has it. Values are of size
+	// Span reads entries that come next, as Spans.Read has it. Values are of size
 	// bytes, or codes where size is 0.
-	span(key order.Type, size, most int, to codeEdge) codeSpan
-	resume(key order.Probe)
+	Span(key order.Type, size, most int, to codeEdge) codeSpan
+	Resume(key order.Probe)
 	Undo()
 }
 
@@ -65,7 +65,7 @@ func (s *Spans) Read(most int, room index.Column) Span {
 	if s.m.boxes != nil {
 		return s.readBoxed(min(most, room.Len()), room)
 	}
-	r := s.c.span(s.m.key.Type, s.m.size, most, s.to)
+	r := s.c.Span(s.m.key.Type, s.m.size, most, s.to)
 	return Span{r.keys, index.ColumnAt(r.vals, r.n), r.guard, r.last}
 }
 
@@ -73,7 +73,7 @@ func (s *Spans) Read(most int, room index.Column) Span {
 // valid if the leaf has not changed by then.
 func (s *Spans) readBoxed(most int, room index.Column) Span {
 	for {
-		r := s.c.span(s.m.key.Type, 0, most, s.to)
+		r := s.c.Span(s.m.key.Type, 0, most, s.to)
 		for i := range r.n {
 			bits := uint64(0)
 			if r.wide {
@@ -91,10 +91,10 @@ func (s *Spans) readBoxed(most int, room index.Column) Span {
 }
 
 // Resume makes Read go on behind a key of the last span.
-func (s *Spans) Resume(key order.Probe) { s.c.resume(key) }
+func (s *Spans) Resume(key order.Probe) { s.c.Resume(key) }
 
-func (c cursor[C]) span(key order.Type, size, most int, to codeEdge) (s codeSpan) {
-	ks, vs, guard := c.Span(most)
+func (c cursor[C]) Span(key order.Type, size, most int, to codeEdge) (s codeSpan) {
+	ks, vs, guard := c.Cursor.Span(most)
 	if !to.none && len(ks) > 0 {
 		ks, vs, s.last = upToEdge(ks, vs, to)
 	}
@@ -150,4 +150,4 @@ func upToEdge[C order.Code](keys, vals []C, to codeEdge) (ks, vs []C, beyond boo
 	return keys[:i], vals[:i], true
 }
 
-func (c cursor[C]) resume(key order.Probe) { c.Cursor.Resume(C(key.Code)) }
+func (c cursor[C]) Resume(key order.Probe) { c.Cursor.Resume(C(key.Code)) }

@@ -14,18 +14,12 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
-// twinned is a keyMap whose large batches run on a GPU that has a twin of the
+// twinned is a Tree whose large batches run on a GPU that has a twin of the
 // tree. Methods that read the tree in host memory wait until all accepted
 // batches are there.
 type twinned[C order.Code] struct {
 	*codes[C]
 	twin *twin.Twin[C]
-}
-
-// onGPUMap is a keyMap that has a GPU.
-type onGPUMap interface {
-	down() error
-	deviceBytes() int64
 }
 
 // leastSearches and leastChanges are the numbers of operations from which on a
@@ -38,9 +32,8 @@ const leastSearches, leastChanges = 4 << 10, 1 << 10
 // strings have to be gathered.
 const leastElsewhere = 32 << 10
 
-// attachCodes gives a tree a twin on a GPU, if that is asked for, or if it is left
-// open and pays. It returns where batches run, and why.
-func attachCodes[C order.Code](c *codes[C], cfg index.Config) (keyMap, index.Device, string, error) {
+// Attach gives a tree a twin on a GPU.
+func (c *codes[C]) Attach(cfg index.Config, valSize int) (Tree, index.Device, string, error) {
 	asked := cfg.Device
 	switch {
 	case asked.Kind == index.CPU:
@@ -48,11 +41,11 @@ func attachCodes[C order.Code](c *codes[C], cfg index.Config) (keyMap, index.Dev
 	case asked.Kind == index.Auto && c.Len() < index.AutoEntries:
 		return c, index.OnCPU, index.ReasonSmall, nil
 	}
-	return attachMap(c, cfg, 0)
+	return attachTree(c, cfg, valSize)
 }
 
-// twinCodes is attachCodes where a driver is linked.
-func twinCodes[C order.Code](c *codes[C], cfg index.Config) (keyMap, index.Device, string, error) {
+// twinCodes is Attach where a driver is linked.
+func twinCodes[C order.Code](c *codes[C], cfg index.Config) (Tree, index.Device, string, error) {
 	asked := cfg.Device
 	if asked.Kind == index.Hybrid {
 		return attachMirror(c, cfg)
@@ -69,7 +62,7 @@ func twinCodes[C order.Code](c *codes[C], cfg index.Config) (keyMap, index.Devic
 	if cfg.Limit > 0 {
 		opts.Changes = 0 // host memory knows the limit
 	}
-	t, err := twin.New(c.Tree, dev, opts)
+	t, err := twin.New(c.tree, dev, opts)
 	if err != nil {
 		where, why, err := index.WithoutGPU(asked, err)
 		return c, where, why, err
@@ -92,10 +85,10 @@ func (t *twinned[C]) settle(changes bool) bool {
 	n := min(index.SampleKeys, t.codes.Len())
 	keys, vals := make([]C, n), make([]C, n)
 	for i, at := range index.Spread(n, t.codes.Len()) {
-		keys[i], vals[i], _ = t.Tree.At(at)
+		keys[i], vals[i], _ = t.tree.At(at)
 	}
 	least := t.crossover(n, func(k int) {
-		t.Tree.GetBatch(keys[:k], make([]C, k), nil, t.workers, nil)
+		t.tree.GetBatch(keys[:k], make([]C, k), nil, t.workers, nil)
 	}, func(k int) {
 		t.twin.Find(k, func(lo int, ks []C) { copy(ks, keys[lo:]) }, func(int, []C, []byte) {})
 	})
@@ -103,7 +96,7 @@ func (t *twinned[C]) settle(changes bool) bool {
 	if changes { // each key is set to its own value
 		most = t.crossover(n, func(k int) {
 			ks, vs := order.Sort(slices.Clone(keys[:k]), make([]C, k), slices.Clone(vals[:k]), make([]C, k), t.workers)
-			t.Tree.Apply(&bplus.Ops[C]{Keys: ks, Vals: vs, Kind: op.Set}, t.workers)
+			t.tree.Apply(&bplus.Ops[C]{Keys: ks, Vals: vs, Kind: op.Set}, t.workers)
 		}, func(k int) {
 			fill := func(lo int, ks, vs []C, _ []uint8) {
 				copy(ks, keys[lo:])
@@ -144,25 +137,25 @@ func (t *twinned[C]) crossover(n int, cpu, gpu func(k int)) int {
 	return 0
 }
 
-func (t *twinned[C]) down() error        { return t.twin.Down() }
-func (t *twinned[C]) deviceBytes() int64 { return t.twin.DeviceBytes() }
+func (t *twinned[C]) Down() error        { return t.twin.Down() }
+func (t *twinned[C]) DeviceBytes() int64 { return t.twin.DeviceBytes() }
 
-func (t *twinned[C]) get(key order.Probe) (uint64, bool) {
+func (t *twinned[C]) Get(key order.Probe) (uint64, bool) {
 	v, ok := t.twin.Get(C(key.Code))
 	return uint64(v), ok
 }
 
-func (t *twinned[C]) set(key order.Probe, val uint64) (old uint64, had bool, err error) {
+func (t *twinned[C]) Set(key order.Probe, val uint64) (old uint64, had bool, err error) {
 	t.twin.Single(C(key.Code), func() bool {
-		old, had, err = t.codes.set(key, val)
+		old, had, err = t.codes.Set(key, val)
 		return err == nil
 	})
 	return old, had, err
 }
 
-func (t *twinned[C]) remove(key order.Probe) (old uint64, had bool, err error) {
+func (t *twinned[C]) Delete(key order.Probe) (old uint64, had bool, err error) {
 	t.twin.Single(C(key.Code), func() bool {
-		old, had, err = t.codes.remove(key)
+		old, had, err = t.codes.Delete(key)
 		return err == nil && had
 	})
 	return old, had, err
@@ -170,23 +163,23 @@ func (t *twinned[C]) remove(key order.Probe) (old uint64, had bool, err error) {
 
 // update asks f without holding anything, since f may use the tree; the change is
 // made if the value is still the same.
-func (t *twinned[C]) update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
+func (t *twinned[C]) Update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
 	for done := false; !done && err == nil; {
 		if t.Closed() {
 			return 0, false, op.ErrClosed
 		}
-		old, had = t.get(key)
-		val, keep := f(old, had, t.Gen())
+		old, had = t.Get(key)
+		val, keep := f(old, had, 0)
 		t.twin.Single(C(key.Code), func() (changed bool) {
-			now, there := t.codes.get(key)
+			now, there := t.codes.Get(key)
 			if done = now == old && there == had; !done {
 				return false
 			}
 			switch {
 			case keep:
-				_, _, err = t.codes.set(key, val)
+				_, _, err = t.codes.Set(key, val)
 			case had:
-				_, _, err = t.codes.remove(key)
+				_, _, err = t.codes.Delete(key)
 			}
 			return err == nil && (keep || had)
 		})
@@ -194,9 +187,9 @@ func (t *twinned[C]) update(key order.Probe, f func(old uint64, had bool, gen ui
 	return old, had, err
 }
 
-func (t *twinned[C]) pop(greatest bool) (key order.Probe, val uint64, ok bool, err error) {
+func (t *twinned[C]) Pop(greatest bool) (key order.Probe, val uint64, ok bool, err error) {
 	t.twin.Alone(func() []C {
-		if key, val, ok, err = t.codes.pop(greatest); !ok || err != nil {
+		if key, val, ok, err = t.codes.Pop(greatest); !ok || err != nil {
 			return nil
 		}
 		return []C{C(key.Code)}
@@ -204,10 +197,10 @@ func (t *twinned[C]) pop(greatest bool) (key order.Probe, val uint64, ok bool, e
 	return key, val, ok, err
 }
 
-func (t *twinned[C]) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
+func (t *twinned[C]) DeleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
 	t.twin.Alone(func() []C {
 		keys := t.keysIn(C(lo.Code), C(hi.Code))
-		n, err = t.codes.deleteRange(lo, hi, gone)
+		n, err = t.codes.DeleteRange(lo, hi, gone)
 		return keys
 	})
 	return n, err
@@ -215,7 +208,7 @@ func (t *twinned[C]) deleteRange(lo, hi order.Probe, gone func(uint64)) (n int, 
 
 // keysIn returns the keys from lo to hi of the tree in host memory.
 func (t *twinned[C]) keysIn(lo, hi C) (keys []C) {
-	c := t.Tree.Ascend(lo)
+	c := t.tree.Ascend(lo)
 	defer c.Done()
 	for k, _, ok := c.Next(); ok && k <= hi; k, _, ok = c.Next() {
 		keys = append(keys, k)
@@ -223,9 +216,9 @@ func (t *twinned[C]) keysIn(lo, hi C) (keys []C) {
 	return keys
 }
 
-func (t *twinned[C]) countsDeleted() {}
+func (t *twinned[C]) CountsDeleted() {}
 
-func (t *twinned[C]) apply(b *changes) error {
+func (t *twinned[C]) Apply(b *changes) error {
 	batch := twinBatch[C](b)
 	batch.CPU = func(lo, hi int) (keys []C, err error) {
 		c := b.slice(lo, hi)
@@ -238,10 +231,10 @@ func (t *twinned[C]) apply(b *changes) error {
 
 // onCPU does a batch in host memory. Nobody else changes it meanwhile.
 func (t *twinned[C]) onCPU(b *changes) error {
-	before := t.Tree.Len()
-	err := t.codes.apply(b)
+	before := t.tree.Len()
+	err := t.codes.Apply(b)
 	if err == nil && b.deleted != nil {
-		*b.deleted += before - t.Tree.Len()
+		*b.deleted += before - t.tree.Len()
 	}
 	return err
 }
@@ -270,10 +263,10 @@ func (b *changes) slice(lo, hi int) *changes {
 	return &c
 }
 
-func (t *twinned[C]) getBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
+func (t *twinned[C]) GetBatch(keys order.Keys, vals []byte, size int, found []bool, use func(lo, hi int)) int {
 	g := newGathering[C](keys, vals, size, found)
 	if g.n == 0 || !t.twin.Takes(g.n) && !t.twin.Pending() {
-		return t.codes.getBatch(keys, vals, size, found, use)
+		return t.codes.GetBatch(keys, vals, size, found, use)
 	}
 	if unsafe.Pointer(unsafe.SliceData(vals)) == keys.At() { // the CPU may need them when some have been answered
 		keys = order.MakeKeys(keys.Type, g.n)
@@ -282,22 +275,22 @@ func (t *twinned[C]) getBatch(keys order.Keys, vals []byte, size int, found []bo
 	}
 	if !t.twin.Find(g.n, g.fill, g.answer) {
 		t.twin.Wait()
-		return t.codes.getBatch(keys, vals, size, found, use)
+		return t.codes.GetBatch(keys, vals, size, found, use)
 	}
 	return g.hits()
 }
 
-func (t *twinned[C]) rank(key order.Probe, after bool) int {
+func (t *twinned[C]) Rank(key order.Probe, after bool) int {
 	t.twin.Wait()
-	return t.codes.rank(key, after)
+	return t.codes.Rank(key, after)
 }
 
-func (t *twinned[C]) rankBatch(keys order.Keys, after bool, ranks []int) {
+func (t *twinned[C]) RankBatch(keys order.Keys, after bool, ranks []int) {
 	if n := len(ranks); t.twin.Takes(n) && t.twin.Rank(codesIn[C](keys, n), after, ranks) {
 		return
 	}
 	t.twin.Wait()
-	t.codes.rankBatch(keys, after, ranks)
+	t.codes.RankBatch(keys, after, ranks)
 }
 
 // codesIn returns the codes of the first n keys.
@@ -307,25 +300,17 @@ func codesIn[C order.Code](keys order.Keys, n int) []C {
 	return out
 }
 
-// rangeMap is a map that can read many ranges at once.
-type rangeMap interface {
-	// ranges sets offsets, asks for memory, and sets it to the entries from lo[i]
-	// to hi[i] for each i, limit of them at most where that is above 0. It returns
-	// false if it has done nothing.
-	ranges(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []byte), size int) bool
-}
-
-// RangeBatch reads many ranges at once, all at one moment: see rangeMap. It
+// RangeBatch reads many ranges at once, all at one moment: see Ranger. It
 // returns false where they are better read one by one.
 func (m *Map) RangeBatch(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, index.Column)) bool {
-	r, ok := m.keyMap.(rangeMap)
-	return ok && r.ranges(lo, hi, limit, offsets, func(n int) (order.Keys, []byte) {
+	r, ok := m.tree.(Ranger)
+	return ok && r.Ranges(lo, hi, limit, offsets, func(n int) (order.Keys, []byte) {
 		keys, vals := room(n)
 		return keys, m.val.Bytes(vals)
 	}, m.size)
 }
 
-func (t *twinned[C]) ranges(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []byte), size int) bool {
+func (t *twinned[C]) Ranges(lo, hi order.Keys, limit int, offsets []int, room func(n int) (order.Keys, []byte), size int) bool {
 	n := lo.Len()
 	if !t.twin.Takes(n) {
 		return false
@@ -358,24 +343,24 @@ func (r *gatheredRanges[C]) give() {
 	storeVals(vals, r.size, r.vals)
 }
 
-func (t *twinned[C]) at(i int) (order.Probe, uint64, bool) {
+func (t *twinned[C]) At(i int) (order.Probe, uint64, bool) {
 	t.twin.Wait()
-	return t.codes.at(i)
+	return t.codes.At(i)
 }
 
-func (t *twinned[C]) readValues(lo, hi uint64, size int, r *vector.Reader) {
+func (t *twinned[C]) ReadValues(lo, hi uint64, size int, r *vector.Reader) {
 	t.twin.Wait()
-	t.codes.readValues(lo, hi, size, r)
+	t.codes.ReadValues(lo, hi, size, r)
 }
 
-func (t *twinned[C]) selectValues(lo, hi uint64, s *selecting) {
+func (t *twinned[C]) SelectValues(lo, hi uint64, s *selecting) {
 	t.twin.Wait()
-	t.codes.selectValues(lo, hi, s)
+	t.codes.SelectValues(lo, hi, s)
 }
 
-func (t *twinned[C]) transform(s *span, entries int, f bplus.Changer) (n int, err error) {
+func (t *twinned[C]) Transform(s *span, entries int, f bplus.Changer) (n int, err error) {
 	t.twin.Alone(func() []C {
-		n, err = t.codes.transform(s, entries, f)
+		n, err = t.codes.Transform(s, entries, f)
 		return t.keysIn(C(s.lo), C(s.hi))
 	})
 	return n, err
@@ -384,9 +369,9 @@ func (t *twinned[C]) transform(s *span, entries int, f bplus.Changer) (n int, er
 // Len returns the number of entries.
 func (t *twinned[C]) Len() int { return t.twin.Len() }
 
-func (t *twinned[C]) freeze() (moment, error) {
+func (t *twinned[C]) Freeze() (Moment, error) {
 	t.twin.Wait()
-	return t.codes.freeze()
+	return t.codes.Freeze()
 }
 
 // Check looks at the tree in host memory.
@@ -404,18 +389,18 @@ func (t *twinned[C]) Close() {
 // waitingCursor reads one entry at a time, each after everything that was
 // accepted before.
 type waitingCursor struct {
-	keyCursor
+	TreeCursor
 	wait func()
 }
 
-func (c waitingCursor) next() (order.Probe, uint64, bool) {
+func (c waitingCursor) Next() (order.Probe, uint64, bool) {
 	c.wait()
-	return c.keyCursor.next()
+	return c.TreeCursor.Next()
 }
 
-func (t *twinned[C]) cursor() keyCursor {
+func (t *twinned[C]) Cursor() TreeCursor {
 	t.twin.Wait()
-	return waitingCursor{cursor[C]{t.Tree.Ascend(0)}, t.twin.Wait}
+	return waitingCursor{cursor[C]{t.tree.Ascend(0)}, t.twin.Wait}
 }
 
-var _ keyMap = (*twinned[uint64])(nil)
+var _ Tree = (*twinned[uint64])(nil)

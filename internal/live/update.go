@@ -19,7 +19,7 @@ func (m *Map) Update(key order.Probe, f func(old index.Value, had bool) (index.V
 	m.awaitKey(key)
 	u := updating{m: m, key: key, f: f}
 	defer u.end()
-	was, had, err := m.update(key, u.decide)
+	was, had, err := m.tree.Update(key, u.decide)
 	if err != nil {
 		return m.failed(err)
 	}
@@ -58,7 +58,7 @@ func (u *updating) decide(old uint64, had bool, gen uint64) (val uint64, keep bo
 		b = m.boxes.load(old)
 	}
 	// A missing key has no box, and a tree need not try again.
-	if m.boxes != nil && (had || mutant.On && mutant.Is("live: box read")) && !m.Current(gen) {
+	if m.boxes != nil && (had || mutant.On && mutant.Is("live: box read")) && !m.gens.Current(gen) {
 		return old, had // it may be another's: the tree tries again
 	}
 	if u.runs > 0 && u.told(old, b, had) {

@@ -29,7 +29,7 @@ func updateLate(t *testing.T, layout string, had bool) {
 		if tries++; tries > 1 {
 			return
 		}
-		for i, end := 0, time.Now().Add(20*time.Second); m.Current(gen); i++ {
+		for i, end := 0, time.Now().Add(20*time.Second); live.GenerationsOf(m.Map).Current(gen); i++ {
 			m.Swap(probe(1+i%1000), "other")
 			m.Delete(probe(1 + (i+500)%1000))
 			if time.Now().After(end) {
@@ -87,7 +87,7 @@ func updateRunsOnce[V comparable](t *testing.T, m typed[V]) {
 			t.Fatal(err)
 		}
 		defer s.Drop()
-		for i, gen, end := 0, m.Gen(), time.Now().Add(20*time.Second); m.Current(gen); i++ {
+		for i, gen, end := 0, live.GenerationsOf(m.Map).Gen(), time.Now().Add(20*time.Second); live.GenerationsOf(m.Map).Current(gen); i++ {
 			m.DeleteRange(keyOf(1000), keyOf(2000))
 			for i := range 1000 {
 				m.Set(keyOf(1000+i), one)

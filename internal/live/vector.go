@@ -13,18 +13,10 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
-// valueMap is a map whose values can be read, selected and changed many at a
-// time, over the entries from one code to another.
-type valueMap interface {
-	readValues(lo, hi uint64, size int, r *vector.Reader)
-	selectValues(lo, hi uint64, s *selecting)
-	transform(s *span, entries int, f bplus.Changer) (int, error)
-}
-
 // many returns the map as one whose values lie in the tree and can be read many
 // at a time, and false if it is none.
-func (m *Map) many() (valueMap, bool) {
-	v, ok := m.keyMap.(valueMap)
+func (m *Map) many() (Valued, bool) {
+	v, ok := m.tree.(Valued)
 	return v, ok && m.boxes == nil
 }
 
@@ -34,7 +26,7 @@ func (m *Map) many() (valueMap, bool) {
 //
 // Where a device has the values as well it is a vector.Summarizer and Counter, too.
 type span struct {
-	m      valueMap
+	m      Valued
 	size   int
 	lo, hi uint64
 	cuts   []uint64
@@ -69,38 +61,30 @@ func (s *span) piece(p int) (lo, hi uint64) {
 
 func (s *span) Read(piece int, r *vector.Reader) {
 	lo, hi := s.piece(piece)
-	s.m.readValues(lo, hi, s.size, r)
-}
-
-// vectoredMap is a map that may have values on a device, which then sums up those
-// from lo[i] to hi[i] for each i, or counts those from lo to hi between at most
-// kernel.MaxBounds bounds. It reports whether it has.
-type vectoredMap interface {
-	summarize(t vector.Type, lo, hi []uint64, out []vector.Summary) bool
-	histogram(t vector.Type, lo, hi uint64, bounds []uint64, counts []int) bool
+	s.m.ReadValues(lo, hi, s.size, r)
 }
 
 // Summarize asks the device, if there is one.
 func (s *span) Summarize(t vector.Type) (sum vector.Summary, ok bool) {
-	m, can := s.m.(vectoredMap)
+	m, can := s.m.(Vectored)
 	if !can || s.lo > s.hi {
 		return sum, false
 	}
 	out := make([]vector.Summary, 1)
-	ok = m.summarize(t, []uint64{s.lo}, []uint64{s.hi}, out)
+	ok = m.Summarize(t, []uint64{s.lo}, []uint64{s.hi}, out)
 	return out[0], ok
 }
 
 // Histogram asks the device, if there is one.
 func (s *span) Histogram(t vector.Type, bounds []uint64, counts []int) bool {
-	m, can := s.m.(vectoredMap)
-	return can && s.lo <= s.hi && len(bounds) <= kernel.MaxBounds && m.histogram(t, s.lo, s.hi, bounds, counts)
+	m, can := s.m.(Vectored)
+	return can && s.lo <= s.hi && len(bounds) <= kernel.MaxBounds && m.Histogram(t, s.lo, s.hi, bounds, counts)
 }
 
 // SummarizeRanges sums up the values of n ranges, of keys from one to another, at
 // one moment and on a device. It returns false if that is the CPU's work.
 func (m *Map) SummarizeRanges(n int, keys func(i int) (lo, hi order.Probe), out []vector.Summary) bool {
-	s, ok := m.keyMap.(vectoredMap)
+	s, ok := m.tree.(Vectored)
 	if _, many := m.many(); !many || !ok || n == 0 {
 		return false
 	}
@@ -109,7 +93,7 @@ func (m *Map) SummarizeRanges(n int, keys func(i int) (lo, hi order.Probe), out 
 		from, to := keys(i)
 		lo[i], hi[i] = from.Code, to.Code
 	}
-	return s.summarize(m.val.Number(), lo, hi, out)
+	return s.Summarize(m.val.Number(), lo, hi, out)
 }
 
 // Entries returns the values of the entries from lo to hi, to be read by several
@@ -128,7 +112,7 @@ func (m *Map) Entries(lo, hi order.Probe, workers int) (src vector.Source, ok bo
 }
 
 // span returns a range, cut into pieces, and about how many entries that has.
-func (m *Map) span(v valueMap, lo, hi order.Probe) (s *span, n int) {
+func (m *Map) span(v Valued, lo, hi order.Probe) (s *span, n int) {
 	s = &span{m: v, size: m.size, lo: lo.Code, hi: hi.Code}
 	return s, m.cut(s)
 }
@@ -138,9 +122,9 @@ func (m *Map) cut(s *span) (n int) {
 	if s.lo > s.hi {
 		return 0
 	}
-	first, end := m.rank(order.Probe{Code: s.lo}, false), m.rank(order.Probe{Code: s.hi}, true)
+	first, end := m.tree.Rank(order.Probe{Code: s.lo}, false), m.tree.Rank(order.Probe{Code: s.hi}, true)
 	for i := first + vector.Piece; i < end; i += vector.Piece {
-		key, _, ok := m.at(i)
+		key, _, ok := m.tree.At(i)
 		k := key.Code
 		if !ok || k > s.hi {
 			break
@@ -160,7 +144,7 @@ func (m *Map) Select(lo, hi order.Probe, c vector.Condition, room func(n int) (o
 	out := make([]selected, s.Pieces())
 	par.Run(m.workers, len(out), par.Func(func(p int) {
 		from, to := s.piece(p)
-		v.selectValues(from, to, m.selecting(c, &out[p]))
+		v.SelectValues(from, to, m.selecting(c, &out[p]))
 	}))
 	copySelected(out, m.val, room)
 }
@@ -168,7 +152,7 @@ func (m *Map) Select(lo, hi order.Probe, c vector.Condition, room func(n int) (o
 // Transform changes the values of the entries from lo to hi, and returns how many
 // there were. It does nothing, and returns false, if they do not lie in the tree.
 func (m *Map) Transform(lo, hi order.Probe, c *vector.Change) (changed int, inTree bool, err error) {
-	if m.Closed() {
+	if m.tree.Closed() {
 		return 0, true, m.failed(op.ErrClosed)
 	}
 	v, ok := m.many()
@@ -177,24 +161,24 @@ func (m *Map) Transform(lo, hi order.Probe, c *vector.Change) (changed int, inTr
 	}
 	m.awaitRange(lo, hi)
 	s, n := m.span(v, lo, hi)
-	changed, err = v.transform(s, n, c)
+	changed, err = v.Transform(s, n, c)
 	return changed, true, m.failed(err)
 }
 
-func (t *codes[C]) transform(s *span, entries int, f bplus.Changer) (int, error) {
+func (t *codes[C]) Transform(s *span, entries int, f bplus.Changer) (int, error) {
 	cuts := make([]C, len(s.cuts))
 	for i, k := range s.cuts {
 		cuts[i] = C(k)
 	}
-	return t.Tree.Transform(C(s.lo), C(s.hi), cuts, entries, f, t.workers)
+	return t.tree.Transform(C(s.lo), C(s.hi), cuts, entries, f, t.workers)
 }
 
-func (t *codes[C]) readValues(lo, hi uint64, size int, r *vector.Reader) {
-	t.Tree.Scan(C(lo), C(hi), false, func(_, vals []C) { take(r, vals, size) })
+func (t *codes[C]) ReadValues(lo, hi uint64, size int, r *vector.Reader) {
+	t.tree.Scan(C(lo), C(hi), false, func(_, vals []C) { take(r, vals, size) })
 }
 
-func (t *codes[C]) selectValues(lo, hi uint64, s *selecting) {
-	t.Tree.Scan(C(lo), C(hi), true, func(keys, vals []C) { selectFrom(s, keys, vals) })
+func (t *codes[C]) SelectValues(lo, hi uint64, s *selecting) {
+	t.tree.Scan(C(lo), C(hi), true, func(keys, vals []C) { selectFrom(s, keys, vals) })
 }
 
 // take hands values of size bytes to r that a tree has widened to C. It

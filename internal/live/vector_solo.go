@@ -11,13 +11,13 @@ import (
 )
 
 // summarize sums up on the GPU.
-func (t *solo[C]) summarize(typ vector.Type, lo, hi []uint64, out []vector.Summary) bool {
-	return t.could(t.Summarize(typ, codesTo[C](lo), codesTo[C](hi), out))
+func (t *solo[C]) Summarize(typ vector.Type, lo, hi []uint64, out []vector.Summary) bool {
+	return t.could(t.Solo.Summarize(typ, codesTo[C](lo), codesTo[C](hi), out))
 }
 
 // histogram counts values on the GPU.
-func (t *solo[C]) histogram(typ vector.Type, lo, hi uint64, bounds []uint64, counts []int) bool {
-	return t.could(t.Histogram(typ, C(lo), C(hi), bounds, counts))
+func (t *solo[C]) Histogram(typ vector.Type, lo, hi uint64, bounds []uint64, counts []int) bool {
+	return t.could(t.Solo.Histogram(typ, C(lo), C(hi), bounds, counts))
 }
 
 // could reports whether the GPU had the memory for its work; else the CPU reads
@@ -63,11 +63,11 @@ func upTo[C order.Code](keys []C, hi C) int {
 	return 0
 }
 
-func (t *solo[C]) readValues(lo, hi uint64, size int, r *vector.Reader) {
+func (t *solo[C]) ReadValues(lo, hi uint64, size int, r *vector.Reader) {
 	t.scan(C(lo), C(hi), func(_, vals []C) { take(r, vals, size) })
 }
 
-func (t *solo[C]) selectValues(lo, hi uint64, s *selecting) {
+func (t *solo[C]) SelectValues(lo, hi uint64, s *selecting) {
 	t.scan(C(lo), C(hi), func(keys, vals []C) {
 		for len(vals) > 0 { // a mask is of a block
 			n := min(vector.Block, len(vals))
@@ -78,7 +78,7 @@ func (t *solo[C]) selectValues(lo, hi uint64, s *selecting) {
 }
 
 // transform reads values, changes them here, and sets them, some at a time.
-func (t *solo[C]) transform(s *span, _ int, f bplus.Changer) (changed int, err error) {
+func (t *solo[C]) Transform(s *span, _ int, f bplus.Changer) (changed int, err error) {
 	keys, vals := make([]C, soloPiece), make([]C, soloPiece)
 	for next, hi := C(s.lo), C(s.hi); next <= hi; {
 		last := hi

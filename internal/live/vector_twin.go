@@ -6,11 +6,11 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
-func (t *twinned[C]) summarize(typ vector.Type, lo, hi []uint64, out []vector.Summary) bool {
+func (t *twinned[C]) Summarize(typ vector.Type, lo, hi []uint64, out []vector.Summary) bool {
 	return t.forVectors(lo, hi) && t.twin.Summarize(typ, codesTo[C](lo), codesTo[C](hi), out)
 }
 
-func (t *twinned[C]) histogram(typ vector.Type, lo, hi uint64, bounds []uint64, counts []int) bool {
+func (t *twinned[C]) Histogram(typ vector.Type, lo, hi uint64, bounds []uint64, counts []int) bool {
 	return t.forVectors([]uint64{lo}, []uint64{hi}) && t.twin.Histogram(typ, C(lo), C(hi), bounds, counts)
 }
 
@@ -27,7 +27,7 @@ func (t *twinned[C]) forVectors(lo, hi []uint64) bool {
 	}
 	n := 0
 	for i := range lo {
-		n += max(0, t.codes.rank(order.Probe{Code: hi[i]}, true)-t.codes.rank(order.Probe{Code: lo[i]}, false))
+		n += max(0, t.codes.Rank(order.Probe{Code: hi[i]}, true)-t.codes.Rank(order.Probe{Code: lo[i]}, false))
 		if n >= index.LeastSummed {
 			return true
 		}
