@@ -23,13 +23,19 @@ type stripe[K any] struct {
 	_    [24]byte
 }
 
+// hold locks the stripe of a key, whose hash is given, for a change of it in host memory.
+func (s *Stripes[K]) hold(hash uint64) *stripe[K] {
+	x := &s.stripes[hash*0x9e3779b97f4a7c15>>58]
+	s.enter(x)
+	s.dirty.Add(1) // before others can see the change
+	return x
+}
+
 // One runs f, which changes one key of the tree in host memory, whose hash is given,
 // and returns the key to be noted, if it is.
 func (s *Stripes[K]) One(hash uint64, f func() (key K, changed bool)) {
-	x := &s.stripes[hash*0x9e3779b97f4a7c15>>58]
-	s.enter(x)
+	x := s.hold(hash)
 	defer x.Unlock()
-	s.dirty.Add(1) // before others can see the change
 	if key, changed := f(); changed {
 		x.keys = append(x.keys, key)
 	} else {

@@ -45,16 +45,11 @@ func (x *besides) step() {
 	switch x.rng.IntN(6) {
 	case 0:
 		k, v, del := x.key(), x.rng.Uint64(), x.rng.IntN(3) == 0
-		x.f.Single(k, func() (changed bool) {
-			if del {
-				_, changed, _ = x.f.cpu.Delete(k)
-				return changed
-			}
-			x.f.cpu.Set(k, v)
-			return true
-		})
 		if x.model[k] = v; del {
+			x.f.Delete(k)
 			delete(x.model, k)
+		} else {
+			x.f.Set(k, v)
 		}
 	case 1, 2, 3:
 		x.batch(x.keys(1 + x.rng.IntN(40)))

@@ -1,6 +1,7 @@
 package cuart
 
 import (
+	"cmp"
 	"errors"
 	"hash/maphash"
 	"runtime"
@@ -28,19 +29,17 @@ import (
 // batch does its operations on them there, at once. No other operation of the batch is
 // on the same keys.
 type Follower struct {
+	backlog.Pair[string, uint64]
 	cpu  *radix.Tree
 	opts FollowOptions
 	dev  device.Device
 	tree *Tree
 	desk *Desk
-	down atomic.Pointer[error]
 
-	stripes backlog.Stripes[string]
-	log     backlog.Log[string, uint64]
-	locked  locked      // memory of runs
-	piece   int         // operations that a worker packs at a time
-	long    int         // keys that are in host memory alone, while the log is not empty
-	busy    atomic.Bool // a large batch changes the tree in host memory: the CPU answers
+	locked locked      // memory of runs
+	piece  int         // operations that a worker packs at a time
+	long   int         // keys that are in host memory alone, while the log is not empty
+	busy   atomic.Bool // a large batch changes the tree in host memory: the CPU answers
 
 	changing sync.Mutex   // held to change the copy by way of the log; comes before stripes
 	using    sync.RWMutex // held for reading by searches, for writing by changes of the copy; comes after stripes
@@ -52,12 +51,10 @@ type Follower struct {
 // FollowOptions are the settings of a follower.
 type FollowOptions struct {
 	Workers int
-	// Least is the number of keys from which on a batch of searches goes to the GPU.
-	Least int
-	// Changes is the number of operations from which on a batch that changes something
-	// does; 0 is none: host memory, which may be limited, is changed first, and the copy
-	// then.
-	Changes int
+	// Least and Changes are the sizes from which on batches go to the GPU, and Notes is how
+	// many keys are noted at most, 0 for a default: as backlog.Share has them. Where Changes
+	// is 0, host memory is changed first, and the copy then.
+	Least, Changes, Notes int
 	// Log is about the most bytes of page-locked memory that the log takes; 0 is a
 	// default.
 	Log int
@@ -67,8 +64,6 @@ type FollowOptions struct {
 	HostRoom int64
 	// ValBits is the size of values, 32 or 64.
 	ValBits int
-	// Notes is how many keys are noted at most; 0 is a default.
-	Notes int
 }
 
 const (
@@ -82,13 +77,9 @@ const (
 func Follow(cpu *radix.Tree, dev device.Device, opts FollowOptions) (f *Follower, err error) {
 	f = &Follower{cpu: cpu, dev: dev, opts: opts, piece: packPiece}
 	f.opts.Workers = max(1, opts.Workers)
-	if f.opts.Notes == 0 {
-		f.opts.Notes = mostNotes
-	}
-	if f.opts.Log == 0 {
-		f.opts.Log = defaultLog
-	}
-	f.log.Init(&f.stripes, f.opts.Log)
+	f.opts.Log = cmp.Or(opts.Log, defaultLog)
+	share := backlog.Share{Least: opts.Least, Changes: opts.Changes, Notes: cmp.Or(opts.Notes, mostNotes)}
+	f.Init(cpu, copied{f}, share, dev.Info().Name, f.opts.Log)
 	f.locked.dev, f.locked.most = dev, f.opts.Log
 	f.tree, err = New(dev, Options{Room: forPools(opts.Room), HostRoom: opts.HostRoom, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest, Long: longKeys})
 	if err != nil {
@@ -137,96 +128,52 @@ func (f *Follower) column(vals []uint64) []byte {
 	return arena.Bytes(narrow)
 }
 
-// Down returns the reason why the GPU is no longer used, or nil.
-func (f *Follower) Down() error {
-	if e := f.down.Load(); e != nil {
-		return *e
-	}
-	return nil
-}
-
-// fail gives the GPU up, and says so the first time. Its memory, and the memory
-// page-locked for it, is given back as soon as it is out of use.
+// fail gives the GPU up. Its memory, and the memory page-locked for it, is given back as
+// soon as it is out of use.
 func (f *Follower) fail(err error) {
-	if f.down.CompareAndSwap(nil, &err) {
-		device.Warn("pando: the GPU failed, the CPU does everything from now on", "device", f.dev.Info().Name, "error", err)
+	if f.Fail(err) {
 		go f.end() // the caller may hold locks, and accepted runs are to be folded
 	}
 }
 
-// Takes reports whether a batch of n searches goes to the GPU.
-func (f *Follower) Takes(n int) bool { return n > 0 && n >= f.opts.Least && f.down.Load() == nil }
-
 // ValBytes returns the size of a value in the copy.
 func (f *Follower) ValBytes() int { return f.tree.run.Bits / 8 }
 
+// copied is the copy, as backlog.Pair asks for it.
+type copied struct{ f *Follower }
+
 var stripeSeed = maphash.MakeSeed()
 
-// Single runs change, which changes one key of the tree in host memory and reports
-// whether it has.
-func (f *Follower) Single(key string, change func() (changed bool)) {
-	f.stripes.One(maphash.String(stripeSeed, key), func() (string, bool) {
-		if !change() || f.down.Load() != nil {
-			return "", false
-		}
-		return strings.Clone(key), true
-	})
-	f.bound()
-}
+func (copied) Hash(key string) uint64 { return maphash.String(stripeSeed, key) }
 
-// Alone runs change, which changes any keys of the tree in host memory and returns
-// which. Nobody else changes it meanwhile.
-func (f *Follower) Alone(change func() (keys []string)) {
-	f.stripes.All(func() []string {
-		keys := change()
-		if f.down.Load() != nil {
-			return nil
-		}
-		own := make([]string, len(keys))
-		for i, k := range keys {
-			own[i] = strings.Clone(k)
-		}
-		return own
-	})
-	f.bound()
-}
-
-// bound sends the noted keys if they are many.
-func (f *Follower) bound() {
-	if f.stripes.Dirty() >= f.opts.Notes {
-		f.refresh()
+func (copied) Own(keys []string) {
+	for i, k := range keys {
+		keys[i] = strings.Clone(k)
 	}
+}
+
+func (c copied) Refresh()                 { c.f.refresh() }
+func (c copied) Send(keys []string) error { return c.f.sendValues(keys) }
+
+func (c copied) Keys(lo, hi string, open bool, most int) (keys []string) {
+	cursor := c.f.cpu.Cursor()
+	cursor.Move(lo, open, false)
+	for k, _, ok := cursor.Next(); ok && k <= hi && len(keys) < most; k, _, ok = cursor.Next() {
+		keys = append(keys, k)
+	}
+	return keys
 }
 
 // refresh brings the copy up to date.
 func (f *Follower) refresh() {
-	if f.stripes.Dirty() == 0 || f.down.Load() != nil {
+	if f.Stripes.Dirty() == 0 || !f.Works() {
 		return
 	}
 	f.changing.Lock()
 	defer f.changing.Unlock()
-	f.log.Begin(0)
-	defer f.log.End()
-	if f.log.Pending() { // the stripes are held since before: nothing was noted
-		return
-	}
-	if err := f.catchUp(); err != nil {
+	if err := f.Renew(); err != nil {
 		f.fail(err)
 	}
-}
-
-// catchUp sends the values of noted keys. All stripes are held, the log is empty or
-// nothing is noted.
-func (f *Follower) catchUp() error {
-	keys := f.stripes.Noted()
-	if len(keys) == 0 {
-		return nil
-	}
-	if err := f.sendValues(keys); err != nil {
-		return err
-	}
-	f.stripes.Clear()
-	return nil
 }
 
 // sendValues sets keys of the copy to their values in the tree in host memory.
@@ -246,28 +193,6 @@ func (f *Follower) sendValues(keys []string) error {
 	return f.desk.Apply(&Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kinds: kinds})
 }
 
-// Get returns the value of a key, and reports whether there is one.
-func (f *Follower) Get(key string) (val uint64, ok bool) {
-	if val, ok, known := f.log.Get(key); known {
-		return val, ok
-	}
-	return f.cpu.Get(key)
-}
-
-// Wait waits until everything that was accepted is in the tree in host memory.
-func (f *Follower) Wait() { f.log.Wait() }
-
-// Pending reports whether there is something that is not.
-func (f *Follower) Pending() bool { return f.log.Pending() }
-
-// Len returns the number of entries. It is exact if no writer runs meanwhile.
-func (f *Follower) Len() int {
-	if n, known := f.log.Entries(); known {
-		return n
-	}
-	return f.cpu.Len()
-}
-
 // Find looks strings up, as Desk.Find does, and reports whether the GPU could. Those
 // that it could not the CPU has answered.
 func (f *Follower) Find(q Queries) bool {
@@ -277,7 +202,7 @@ func (f *Follower) Find(q Queries) bool {
 	f.refresh()
 	f.using.RLock()
 	defer f.using.RUnlock()
-	if f.down.Load() != nil || f.closed {
+	if !f.Works() || f.closed {
 		return false
 	}
 	f.desk.Find(q)
@@ -291,7 +216,7 @@ func (f *Follower) Find(q Queries) bool {
 func (f *Follower) DeviceBytes() int64 {
 	f.using.RLock()
 	defer f.using.RUnlock()
-	if f.down.Load() != nil || f.closed {
+	if !f.Works() || f.closed {
 		return 0
 	}
 	return f.tree.Bytes()
@@ -302,7 +227,7 @@ func (f *Follower) DeviceBytes() int64 {
 func (f *Follower) Check() error {
 	f.Wait()
 	f.refresh()
-	if f.down.Load() != nil || f.closed {
+	if !f.Works() || f.closed {
 		return nil
 	}
 	all, err := f.tree.read()
@@ -336,11 +261,10 @@ func (f *Follower) Close() error { return f.end() }
 // of a GPU that is lost may take long, and others need not wait for it.
 func (f *Follower) giveBack() error {
 	f.changing.Lock()
-	f.log.Wait()
+	f.Wait()
 	f.using.Lock()
 	f.closed = true
-	done := errors.New("cuart: closed")
-	f.down.CompareAndSwap(nil, &done)
+	f.Ended()
 	f.using.Unlock()
 	f.changing.Unlock()
 	f.forget.Stop()

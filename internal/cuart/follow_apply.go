@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/backlog"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/radix"
 )
@@ -15,7 +14,7 @@ import (
 // GPU leaves undone.
 func (f *Follower) Apply(b *Batch) error {
 	n := len(b.Keys)
-	if f.opts.Changes == 0 || n < f.opts.Changes || f.down.Load() != nil {
+	if !f.TakesChanges(n) {
 		return f.hostFirst(b)
 	}
 	f.changing.Lock()
@@ -24,11 +23,11 @@ func (f *Follower) Apply(b *Batch) error {
 	var long *some
 	for lo := 0; lo < n; { // one part for each run of the log
 		p := f.cut(b, m, lo)
-		f.log.Begin(lockedBytes(p.layout.end))
+		f.Log.Begin(lockedBytes(p.layout.end))
 		if lo == 0 {
 			var err error
 			if long, err = f.applyLong(b, m); err != nil {
-				f.log.End()
+				f.Log.End()
 				return err
 			}
 		}
@@ -77,7 +76,7 @@ func (f *Follower) hostFirst(b *Batch) (err error) {
 		}
 		s.report(f, b)
 		if !many {
-			return b.Keys
+			return slices.Clone(b.Keys)
 		}
 		if f.Down() == nil {
 			if err := f.sendValues(b.Keys); err != nil {
@@ -96,10 +95,10 @@ func (f *Follower) onGPU(b *Batch, p *part) error {
 	if err := f.Down(); err != nil {
 		return err
 	}
-	if err := f.catchUp(); err != nil {
+	if err := f.CatchUp(); err != nil {
 		return err
 	}
-	if !f.log.Pending() {
+	if !f.Pending() {
 		f.long = f.cpu.Len() - f.tree.Len()
 	}
 	r, err := f.newRun(b, p)
@@ -133,7 +132,7 @@ func (f *Follower) accept(b *Batch, r *run, ops *Ops) error {
 	if b.Deleted != nil {
 		*b.Deleted += before - f.tree.Len()
 	}
-	f.log.Accept(r, f.tree.Len()+f.long)
+	f.Log.Accept(r, f.tree.Len()+f.long)
 	return nil
 }
 
@@ -141,17 +140,12 @@ func (f *Follower) accept(b *Batch, r *run, ops *Ops) error {
 // failed, except those on keys that are too long, which are done. If begun, other
 // operations of the batch are done already, and it retries until these are, too.
 func (f *Follower) instead(b *Batch, lo int, begun bool) error {
-	f.log.Alone()
-	defer f.log.End()
 	s := f.some(b, lo, func(key string) bool { return len(key) <= f.tree.longest })
-	do := func() error { return f.cpu.Apply(&s.Ops) }
-	if begun {
-		backlog.Insist(do)
-	} else if err := do(); err != nil {
-		return err
+	err := f.Instead(begun, func() error { return f.cpu.Apply(&s.Ops) })
+	if err == nil {
+		s.report(f, b)
 	}
-	s.report(f, b)
-	return nil
+	return err
 }
 
 // some is a selection of a batch's operations, to be done in host memory.

@@ -86,16 +86,13 @@ func someKey(rng *rand.Rand) string {
 // single changes a key.
 func (x *following) single(rng *rand.Rand) {
 	k, v := someKey(rng), rng.Uint64()
-	x.f.Single(k, func() bool {
-		if rng.IntN(3) == 0 {
-			_, had, _ := x.cpu.Delete(k)
-			delete(x.model, k)
-			return had
-		}
-		x.cpu.Set(k, v)
-		x.model[k] = v
-		return true
-	})
+	if rng.IntN(3) == 0 {
+		x.f.Delete(k)
+		delete(x.model, k)
+		return
+	}
+	x.f.Set(k, v)
+	x.model[k] = v
 }
 
 // batch does operations of some kinds, and compares what they have found.
@@ -193,14 +190,14 @@ func (b *blocker) Fold() {
 func (x *following) holdUp() (goOn func()) {
 	b := &blocker{make(chan struct{})}
 	x.f.changing.Lock()
-	x.f.log.Begin(0)
-	if err := x.f.catchUp(); err != nil {
+	x.f.Log.Begin(0)
+	if err := x.f.CatchUp(); err != nil {
 		x.f.fail(err)
 	}
 	if !x.f.Pending() {
 		x.f.long = x.cpu.Len() - x.f.tree.Len()
 	}
-	x.f.log.Accept(b, x.f.Len())
+	x.f.Log.Accept(b, x.f.Len())
 	x.f.changing.Unlock()
 	return func() { close(b.end) }
 }
@@ -328,7 +325,7 @@ func TestFollowConcurrently(t *testing.T) {
 					continue
 				}
 				for i := w; i < n; i += step {
-					f.Single(key(i), func() bool { cpu.Set(key(i), v+1); return true })
+					f.Set(key(i), v+1)
 				}
 			}
 		})

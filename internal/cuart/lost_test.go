@@ -32,8 +32,8 @@ func TestFailureGivesMemoryBack(t *testing.T) {
 		x.f, err = Follow(x.cpu, dev, FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Changes: 1})
 		must(t, err)
 		blocked := &blocker{make(chan struct{})}
-		x.f.log.Begin(0)
-		x.f.log.Accept(blocked, 0)
+		x.f.Log.Begin(0)
+		x.f.Log.Accept(blocked, 0)
 		must(t, x.f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}))
 		for i, k := range keys {
 			x.model[k] = vals[i]

@@ -70,10 +70,15 @@ func (t *codes[C]) Pop(greatest bool) (order.Probe, uint64, bool, error) {
 }
 
 func (t *codes[C]) DeleteRange(lo, hi order.Probe, gone func(uint64)) (int, error) {
-	if gone == nil {
-		return t.tree.DeleteRange(C(lo.Code), C(hi.Code), nil)
+	return t.tree.DeleteRange(C(lo.Code), C(hi.Code), widening[C](gone))
+}
+
+// widening returns a function of values that the tree calls with narrower ones.
+func widening[C order.Code](f func(uint64)) func(C) {
+	if f == nil {
+		return nil
 	}
-	return t.tree.DeleteRange(C(lo.Code), C(hi.Code), func(v C) { gone(uint64(v)) })
+	return func(v C) { f(uint64(v)) }
 }
 
 func (t *codes[C]) Rank(key order.Probe, after bool) int { return t.tree.Rank(C(key.Code), after) }

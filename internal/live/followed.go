@@ -8,17 +8,15 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packing"
 )
 
 // followed is a Tree of strings with a copy on a GPU, where large batches run.
-// Methods that read the tree in host memory wait until all accepted batches are
-// there.
 type followed struct {
-	*texts
-	copy *cuart.Follower
+	waiting
+	texts *texts // in host memory
+	copy  *cuart.Follower
 }
 
 // leastTextChanges is leastChanges for strings, which have to be gathered, and which the
@@ -68,90 +66,29 @@ func followTexts(t *texts, size int, cfg index.Config) (Tree, index.Device, stri
 		where, why, err := index.WithoutGPU(asked, err)
 		return t, where, why, err
 	}
-	return &followed{t, c}, index.Device{Kind: index.GPU, Ordinal: asked.Ordinal}, index.ReasonAsked, nil
+	return &followed{waiting{t, c}, t, c}, index.Device{Kind: index.GPU, Ordinal: asked.Ordinal}, index.ReasonAsked, nil
 }
-
-func (t *followed) Down() error        { return t.copy.Down() }
-func (t *followed) DeviceBytes() int64 { return t.copy.DeviceBytes() }
 
 func (t *followed) Get(key order.Probe) (uint64, bool) { return t.copy.Get(key.Text) }
 
-func (t *followed) Set(key order.Probe, val uint64) (old uint64, had bool, err error) {
-	t.copy.Single(key.Text, func() bool {
-		old, had, err = t.texts.Set(key, val)
-		return err == nil
-	})
-	return old, had, err
+func (t *followed) Set(key order.Probe, val uint64) (uint64, bool, error) {
+	return t.copy.Set(key.Text, val)
 }
 
-func (t *followed) Delete(key order.Probe) (old uint64, had bool, err error) {
-	t.copy.Single(key.Text, func() bool {
-		old, had, err = t.texts.Delete(key)
-		return err == nil && had
-	})
-	return old, had, err
+func (t *followed) Delete(key order.Probe) (uint64, bool, error) { return t.copy.Delete(key.Text) }
+
+func (t *followed) Update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
+	return t.copy.Update(key.Text, func(old uint64, had bool) (uint64, bool) { return f(old, had, 0) })
 }
 
-// update asks f without holding anything, since f may use the tree; the change is made
-// if the value is still the same.
-func (t *followed) Update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
-	for done := false; !done && err == nil; {
-		if t.Closed() {
-			return 0, false, op.ErrClosed
-		}
-		old, had = t.Get(key)
-		val, keep := f(old, had, 0)
-		t.copy.Single(key.Text, func() (changed bool) {
-			now, there := t.texts.Get(key)
-			if done = now == old && there == had; !done {
-				return false
-			}
-			switch {
-			case keep:
-				_, _, err = t.texts.Set(key, val)
-			case had:
-				_, _, err = t.texts.Delete(key)
-			}
-			return err == nil && (keep || had)
-		})
-	}
-	return old, had, err
+func (t *followed) Pop(greatest bool) (order.Probe, uint64, bool, error) {
+	k, v, ok, err := t.copy.Pop(greatest)
+	return order.Probe{Text: k}, v, ok, err
 }
 
-func (t *followed) Pop(greatest bool) (key order.Probe, val uint64, ok bool, err error) {
-	t.copy.Alone(func() []string {
-		if key, val, ok, err = t.texts.Pop(greatest); !ok || err != nil {
-			return nil
-		}
-		return []string{key.Text}
-	})
-	return key, val, ok, err
+func (t *followed) DeleteRange(lo, hi order.Probe, gone func(uint64)) (int, error) {
+	return t.copy.DeleteRange(lo.Text, hi.Text, gone)
 }
-
-// deleteRange deletes a few thousand keys at a time, and others have their turn between.
-func (t *followed) DeleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
-	const most = 4096
-	for open, more := false, true; more && err == nil; open = true {
-		t.copy.Alone(func() (keys []string) {
-			c := t.tree.Cursor()
-			c.Move(lo.Text, open, false)
-			for k, _, ok := c.Next(); ok && k <= hi.Text && len(keys) < most; k, _, ok = c.Next() {
-				keys = append(keys, k)
-			}
-			if more = len(keys) > 0; more {
-				last, deleted := order.Probe{Text: keys[len(keys)-1]}, 0
-				deleted, err = t.texts.DeleteRange(order.Probe{Text: keys[0]}, last, gone)
-				n, lo = n+deleted, last
-			} else if t.Closed() {
-				err = op.ErrClosed
-			}
-			return keys
-		})
-	}
-	return n, err
-}
-
-func (t *followed) CountsDeleted() {}
 
 func (t *followed) Apply(b *changes) error {
 	return t.copy.Apply(&cuart.Batch{
@@ -205,46 +142,12 @@ func (t *followed) GetPacked(keys packing.Strings, vals []byte, size int, found 
 	return int(sum.Load()), ok
 }
 
-func (t *followed) Rank(key order.Probe, after bool) int {
-	t.copy.Wait()
-	return t.texts.Rank(key, after)
-}
-
-func (t *followed) RankBatch(keys order.Keys, after bool, ranks []int) {
-	t.copy.Wait()
-	t.texts.RankBatch(keys, after, ranks)
-}
-
-func (t *followed) At(i int) (order.Probe, uint64, bool) {
-	t.copy.Wait()
-	return t.texts.At(i)
-}
-
-func (t *followed) Cursor() TreeCursor {
-	t.copy.Wait()
-	return waitingCursor{t.texts.Cursor(), t.copy.Wait}
-}
-
-// Len returns the number of entries.
-func (t *followed) Len() int { return t.copy.Len() }
-
-func (t *followed) Freeze() (Moment, error) {
-	t.copy.Wait()
-	return t.texts.Freeze()
-}
-
 // Check looks at the tree in host memory, and at its copy.
 func (t *followed) Check() error {
-	if err := t.texts.Check(); err != nil {
+	if err := t.waiting.Check(); err != nil {
 		return err
 	}
 	return t.copy.Check()
-}
-
-// Close waits for batches under way.
-func (t *followed) Close() {
-	t.copy.Close() // errors of a GPU that is given back do not matter
-	t.texts.Close()
 }
 
 var (

@@ -102,7 +102,7 @@ func NewTwinMap(n int, load func(lo int, keys, vals []uint64), dev device.Device
 		return m, err
 	}
 	t, err := twin.New(tree, dev, opts)
-	return TwinMap{&twinned[uint64]{newCodes(tree, 1), t}}, err
+	return TwinMap{newTwinned(newCodes(tree, 1), t)}, err
 }
 
 // Down returns why the GPU is not used any more.

@@ -14,12 +14,15 @@ import (
 	"github.com/pando-index/pando/internal/vector"
 )
 
-// twinned is a Tree whose large batches run on a GPU that has a twin of the
-// tree. Methods that read the tree in host memory wait until all accepted
-// batches are there.
+// twinned is a Tree of numbers whose large batches run on a GPU that has a twin of it.
 type twinned[C order.Code] struct {
-	*codes[C]
-	twin *twin.Twin[C]
+	waiting
+	codes *codes[C] // in host memory
+	twin  *twin.Twin[C]
+}
+
+func newTwinned[C order.Code](c *codes[C], t *twin.Twin[C]) *twinned[C] {
+	return &twinned[C]{waiting{c, t}, c, t}
 }
 
 // leastSearches and leastChanges are the numbers of operations from which on a
@@ -67,7 +70,7 @@ func twinCodes[C order.Code](c *codes[C], cfg index.Config) (Tree, index.Device,
 		where, why, err := index.WithoutGPU(asked, err)
 		return c, where, why, err
 	}
-	m := &twinned[C]{c, t}
+	m := newTwinned(c, t)
 	if asked.Kind == index.GPU || !index.PreferCPU {
 		return m, index.Device{Kind: index.GPU, Ordinal: asked.Ordinal}, index.ReasonAsked, nil
 	}
@@ -81,22 +84,22 @@ func twinCodes[C order.Code](c *codes[C], cfg index.Config) (Tree, index.Device,
 // settle measures from which size on batches are faster on the GPU, and reports
 // whether there is one.
 func (t *twinned[C]) settle(changes bool) bool {
-	t.twin.Share(1, 1)
+	t.twin.Least, t.twin.Changes = 1, 1
 	n := min(index.SampleKeys, t.codes.Len())
 	keys, vals := make([]C, n), make([]C, n)
 	for i, at := range index.Spread(n, t.codes.Len()) {
-		keys[i], vals[i], _ = t.tree.At(at)
+		keys[i], vals[i], _ = t.codes.tree.At(at)
 	}
 	least := t.crossover(n, func(k int) {
-		t.tree.GetBatch(keys[:k], make([]C, k), nil, t.workers, nil)
+		t.codes.tree.GetBatch(keys[:k], make([]C, k), nil, t.codes.workers, nil)
 	}, func(k int) {
 		t.twin.Find(k, func(lo int, ks []C) { copy(ks, keys[lo:]) }, func(int, []C, []byte) {})
 	})
 	most := 0
 	if changes { // each key is set to its own value
 		most = t.crossover(n, func(k int) {
-			ks, vs := order.Sort(slices.Clone(keys[:k]), make([]C, k), slices.Clone(vals[:k]), make([]C, k), t.workers)
-			t.tree.Apply(&bplus.Ops[C]{Keys: ks, Vals: vs, Kind: op.Set}, t.workers)
+			ks, vs := order.Sort(slices.Clone(keys[:k]), make([]C, k), slices.Clone(vals[:k]), make([]C, k), t.codes.workers)
+			t.codes.tree.Apply(&bplus.Ops[C]{Keys: ks, Vals: vs, Kind: op.Set}, t.codes.workers)
 		}, func(k int) {
 			fill := func(lo int, ks, vs []C, _ []uint8) {
 				copy(ks, keys[lo:])
@@ -113,7 +116,7 @@ func (t *twinned[C]) settle(changes bool) bool {
 	if least == 0 {
 		least = math.MaxInt
 	}
-	t.twin.Share(least, most)
+	t.twin.Least, t.twin.Changes = least, most
 	return true
 }
 
@@ -137,86 +140,37 @@ func (t *twinned[C]) crossover(n int, cpu, gpu func(k int)) int {
 	return 0
 }
 
-func (t *twinned[C]) Down() error        { return t.twin.Down() }
-func (t *twinned[C]) DeviceBytes() int64 { return t.twin.DeviceBytes() }
-
 func (t *twinned[C]) Get(key order.Probe) (uint64, bool) {
 	v, ok := t.twin.Get(C(key.Code))
 	return uint64(v), ok
 }
 
-func (t *twinned[C]) Set(key order.Probe, val uint64) (old uint64, had bool, err error) {
-	t.twin.Single(C(key.Code), func() bool {
-		old, had, err = t.codes.Set(key, val)
-		return err == nil
+func (t *twinned[C]) Set(key order.Probe, val uint64) (uint64, bool, error) {
+	v, had, err := t.twin.Set(C(key.Code), C(val))
+	return uint64(v), had, err
+}
+
+func (t *twinned[C]) Delete(key order.Probe) (uint64, bool, error) {
+	v, had, err := t.twin.Delete(C(key.Code))
+	return uint64(v), had, err
+}
+
+func (t *twinned[C]) Update(key order.Probe, f func(uint64, bool, uint64) (uint64, bool)) (uint64, bool, error) {
+	v, had, err := t.twin.Update(C(key.Code), func(old C, had bool) (C, bool) {
+		val, keep := f(uint64(old), had, 0)
+		return C(val), keep
 	})
-	return old, had, err
+	return uint64(v), had, err
 }
 
-func (t *twinned[C]) Delete(key order.Probe) (old uint64, had bool, err error) {
-	t.twin.Single(C(key.Code), func() bool {
-		old, had, err = t.codes.Delete(key)
-		return err == nil && had
-	})
-	return old, had, err
+func (t *twinned[C]) Pop(greatest bool) (order.Probe, uint64, bool, error) {
+	k, v, ok, err := t.twin.Pop(greatest)
+	return order.Probe{Code: uint64(k)}, uint64(v), ok, err
 }
 
-// update asks f without holding anything, since f may use the tree; the change is
-// made if the value is still the same.
-func (t *twinned[C]) Update(key order.Probe, f func(old uint64, had bool, gen uint64) (uint64, bool)) (old uint64, had bool, err error) {
-	for done := false; !done && err == nil; {
-		if t.Closed() {
-			return 0, false, op.ErrClosed
-		}
-		old, had = t.Get(key)
-		val, keep := f(old, had, 0)
-		t.twin.Single(C(key.Code), func() (changed bool) {
-			now, there := t.codes.Get(key)
-			if done = now == old && there == had; !done {
-				return false
-			}
-			switch {
-			case keep:
-				_, _, err = t.codes.Set(key, val)
-			case had:
-				_, _, err = t.codes.Delete(key)
-			}
-			return err == nil && (keep || had)
-		})
-	}
-	return old, had, err
+func (t *twinned[C]) DeleteRange(lo, hi order.Probe, gone func(uint64)) (int, error) {
+	return t.twin.DeleteRange(C(lo.Code), C(hi.Code), widening[C](gone))
 }
-
-func (t *twinned[C]) Pop(greatest bool) (key order.Probe, val uint64, ok bool, err error) {
-	t.twin.Alone(func() []C {
-		if key, val, ok, err = t.codes.Pop(greatest); !ok || err != nil {
-			return nil
-		}
-		return []C{C(key.Code)}
-	})
-	return key, val, ok, err
-}
-
-func (t *twinned[C]) DeleteRange(lo, hi order.Probe, gone func(uint64)) (n int, err error) {
-	t.twin.Alone(func() []C {
-		keys := t.keysIn(C(lo.Code), C(hi.Code))
-		n, err = t.codes.DeleteRange(lo, hi, gone)
-		return keys
-	})
-	return n, err
-}
-
-// keysIn returns the keys from lo to hi of the tree in host memory.
-func (t *twinned[C]) keysIn(lo, hi C) (keys []C) {
-	c := t.tree.Ascend(lo)
-	defer c.Done()
-	for k, _, ok := c.Next(); ok && k <= hi; k, _, ok = c.Next() {
-		keys = append(keys, k)
-	}
-	return keys
-}
-
-func (t *twinned[C]) CountsDeleted() {}
 
 func (t *twinned[C]) Apply(b *changes) error {
 	batch := twinBatch[C](b)
@@ -231,10 +185,10 @@ func (t *twinned[C]) Apply(b *changes) error {
 
 // onCPU does a batch in host memory. Nobody else changes it meanwhile.
 func (t *twinned[C]) onCPU(b *changes) error {
-	before := t.tree.Len()
+	before := t.codes.tree.Len()
 	err := t.codes.Apply(b)
 	if err == nil && b.deleted != nil {
-		*b.deleted += before - t.tree.Len()
+		*b.deleted += before - t.codes.tree.Len()
 	}
 	return err
 }
@@ -278,11 +232,6 @@ func (t *twinned[C]) GetBatch(keys order.Keys, vals []byte, size int, found []bo
 		return t.codes.GetBatch(keys, vals, size, found, use)
 	}
 	return g.hits()
-}
-
-func (t *twinned[C]) Rank(key order.Probe, after bool) int {
-	t.twin.Wait()
-	return t.codes.Rank(key, after)
 }
 
 func (t *twinned[C]) RankBatch(keys order.Keys, after bool, ranks []int) {
@@ -343,11 +292,6 @@ func (r *gatheredRanges[C]) give() {
 	storeVals(vals, r.size, r.vals)
 }
 
-func (t *twinned[C]) At(i int) (order.Probe, uint64, bool) {
-	t.twin.Wait()
-	return t.codes.At(i)
-}
-
 func (t *twinned[C]) ReadValues(lo, hi uint64, size int, r *vector.Reader) {
 	t.twin.Wait()
 	t.codes.ReadValues(lo, hi, size, r)
@@ -366,41 +310,10 @@ func (t *twinned[C]) Transform(s *span, entries int, f bplus.Changer) (n int, er
 	return n, err
 }
 
-// Len returns the number of entries.
-func (t *twinned[C]) Len() int { return t.twin.Len() }
-
-func (t *twinned[C]) Freeze() (Moment, error) {
-	t.twin.Wait()
-	return t.codes.Freeze()
-}
-
-// Check looks at the tree in host memory.
-func (t *twinned[C]) Check() error {
-	t.twin.Wait()
-	return t.codes.Check()
-}
-
-// Close waits for batches under way.
-func (t *twinned[C]) Close() {
-	t.twin.Close() // errors of a GPU that is given back do not matter
-	t.codes.Close()
-}
-
-// waitingCursor reads one entry at a time, each after everything that was
-// accepted before.
-type waitingCursor struct {
-	TreeCursor
-	wait func()
-}
-
-func (c waitingCursor) Next() (order.Probe, uint64, bool) {
-	c.wait()
-	return c.TreeCursor.Next()
-}
-
-func (t *twinned[C]) Cursor() TreeCursor {
-	t.twin.Wait()
-	return waitingCursor{cursor[C]{t.tree.Ascend(0)}, t.twin.Wait}
+// keysIn returns the keys from lo to hi of the tree in host memory.
+func (t *twinned[C]) keysIn(lo, hi C) (keys []C) {
+	t.codes.tree.Scan(lo, hi, true, func(ks, _ []C) { keys = append(keys, ks...) })
+	return keys
 }
 
 var _ Tree = (*twinned[uint64])(nil)

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/backlog"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/op"
@@ -46,7 +45,7 @@ func (b *Batch[C]) less(before, now int) {
 // Apply does all operations of a batch or none: on the GPU, if it takes the batch, else
 // on the CPU, which also does the operations that a failing GPU leaves undone.
 func (t *Twin[C]) Apply(b *Batch[C]) (err error) {
-	if t.opts.Changes == 0 || b.N < t.opts.Changes || t.down.Load() != nil {
+	if !t.TakesChanges(b.N) {
 		t.Alone(func() (changed []C) {
 			changed, err = b.CPU(0, b.N)
 			return changed
@@ -56,32 +55,19 @@ func (t *Twin[C]) Apply(b *Batch[C]) (err error) {
 	t.gpu.Lock()
 	defer t.gpu.Unlock()
 	for lo := 0; lo < b.N; { // as much as the log holds at a time
-		hi := min(lo+t.opts.Log, b.N)
-		t.log.Begin(hi - lo)
+		hi := min(lo+t.most, b.N)
+		t.Log.Begin(hi - lo)
 		r, err := t.onGPU(b, lo, hi)
 		if err != nil {
-			t.fail(err)
-			return t.instead(b, lo)
+			t.Fail(err)
+			return t.Instead(lo > 0, func() error {
+				_, err := b.CPU(lo, b.N)
+				return err
+			})
 		}
-		t.log.Accept(r, t.gpu.tree.Len())
+		t.Log.Accept(r, t.gpu.tree.Len())
 		lo = hi
 	}
-	return nil
-}
-
-// instead does operations from lo on in host memory, since the GPU could not. Where
-// others of the batch were accepted, these must be done, too.
-func (t *Twin[C]) instead(b *Batch[C], lo int) error {
-	t.log.Alone()
-	defer t.log.End()
-	do := func() error {
-		_, err := b.CPU(lo, b.N)
-		return err
-	}
-	if lo == 0 {
-		return do()
-	}
-	backlog.Insist(do)
 	return nil
 }
 
@@ -91,7 +77,7 @@ func (t *Twin[C]) onGPU(b *Batch[C], lo, hi int) (*run[C], error) {
 	if err := t.Down(); err != nil {
 		return nil, err
 	}
-	if err := t.catchUp(); err != nil {
+	if err := t.CatchUp(); err != nil {
 		return nil, err
 	}
 	before := t.gpu.tree.Len()
@@ -200,17 +186,4 @@ func (t *Twin[C]) fetchRun(st device.Stream, whole bool, r *run[C], ops, n int, 
 // the lowest first. Several goroutines call both; lo is a multiple of 8.
 func (t *Twin[C]) Find(n int, fill func(lo int, keys []C), answer func(lo int, vals []C, found []byte)) bool {
 	return t.read(func() error { return t.gpu.find(t.gpu.tree, n, t.workers, fill, answer) })
-}
-
-// refresh brings the GPU up to date for a search.
-func (t *Twin[C]) refresh() error {
-	if t.stripes.Dirty() == 0 {
-		return nil
-	}
-	t.log.Begin(0)
-	defer t.log.End()
-	if t.Pending() { // the stripes are held since before: nothing was noted
-		return nil
-	}
-	return t.catchUp()
 }

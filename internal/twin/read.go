@@ -24,20 +24,20 @@ func (t *Twin[C]) Ranges(lo, hi []C, limit int, offsets []int, room func(n int) 
 
 // read runs f with the GPU up to date, and reports whether it could.
 func (t *Twin[C]) read(f func() error) bool {
-	if t.down.Load() != nil {
+	if !t.Works() {
 		return false
 	}
 	t.gpu.Lock()
 	defer t.gpu.Unlock()
-	if t.down.Load() != nil {
+	if !t.Works() {
 		return false
 	}
-	err := t.refresh()
+	err := t.Renew()
 	if err == nil {
 		err = f()
 	}
 	if err != nil {
-		t.fail(err)
+		t.Fail(err)
 	}
 	return err == nil
 }

@@ -10,10 +10,10 @@
 package twin
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 	"slices"
-	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/backlog"
 	"github.com/pando-index/pando/internal/bplus"
@@ -25,16 +25,12 @@ import (
 
 // Twin is a tree in host memory and its twin on a GPU.
 type Twin[C order.Code] struct {
+	backlog.Pair[C, C]
 	cpu     *bplus.Tree[C]
 	workers int
-	opts    Options
+	most    int // operations that the log holds
 
-	stripes backlog.Stripes[C]
-
-	gpu  onDevice[C] // has a lock of its own, which comes before all others
-	down atomic.Pointer[error]
-
-	log    backlog.Log[C, C]
+	gpu    onDevice[C] // has a lock of its own, which comes before all others
 	spare  spareSegments[C]
 	forget runtime.Cleanup
 }
@@ -42,12 +38,9 @@ type Twin[C order.Code] struct {
 // Options are the settings of a twin.
 type Options struct {
 	Workers int
-	// Least is the number of searches from which on a batch goes to the GPU.
-	Least int
-	// Changes is the number of operations from which on a batch that changes
-	// something does; 0 is none: they run in host memory, which may be limited, and
-	// the GPU only answers.
-	Changes int
+	// Least and Changes are the sizes from which on batches go to the GPU, as
+	// backlog.Share has them.
+	Least, Changes int
 	// Log is the most operations that the log holds; 0 is a default.
 	Log int
 	// Room is the most device memory that the twin may take; 0 means all there is.
@@ -62,11 +55,8 @@ const defaultLog = 64 << 20
 // New returns the twin of a tree. The device is the twin's from then on, also if
 // there is an error.
 func New[C order.Code](cpu *bplus.Tree[C], dev device.Device, opts Options) (*Twin[C], error) {
-	t := &Twin[C]{cpu: cpu, workers: max(1, opts.Workers), opts: opts}
-	if t.opts.Log == 0 {
-		t.opts.Log = defaultLog
-	}
-	t.log.Init(&t.stripes, t.opts.Log)
+	t := &Twin[C]{cpu: cpu, workers: max(1, opts.Workers), most: cmp.Or(opts.Log, defaultLog)}
+	t.Init(cpu, copied[C]{t}, backlog.Share{Least: opts.Least, Changes: opts.Changes}, dev.Info().Name, t.most)
 	t.gpu.dev, t.spare.dev = dev, dev
 	tree, err := chunked.New[C](dev, chunked.Options{Room: opts.Room, Flat: opts.Flat})
 	if err != nil {
@@ -110,89 +100,44 @@ const maxLeaf = 512
 // loadPiece is the number of entries that are loaded at a time.
 const loadPiece = 4 << 20
 
-// Down returns the reason why the GPU is no longer used, or nil.
-func (t *Twin[C]) Down() error {
-	if e := t.down.Load(); e != nil {
-		return *e
-	}
-	return nil
-}
-
-// fail gives the GPU up, and says so the first time.
-func (t *Twin[C]) fail(err error) {
-	if t.down.CompareAndSwap(nil, &err) {
-		device.Warn("pando: the GPU failed, the CPU does everything from now on", "device", t.gpu.dev.Info().Name, "error", err)
-	}
-}
-
-// Takes reports whether a batch of n searches goes to the GPU.
-func (t *Twin[C]) Takes(n int) bool { return n >= t.opts.Least && n > 0 && t.down.Load() == nil }
-
-// Share sets from which size on batches go to the GPU: see Options. Nobody else
-// may use the twin meanwhile.
-func (t *Twin[C]) Share(least, changes int) { t.opts.Least, t.opts.Changes = least, changes }
-
-// Single runs f, which changes one key of the tree in host memory and reports
-// whether it has.
-func (t *Twin[C]) Single(key C, f func() (changed bool)) {
-	t.stripes.One(uint64(key), func() (C, bool) { return key, f() && t.down.Load() == nil })
-}
-
-// Alone runs f, which changes any keys of the tree in host memory and returns
-// which. Nobody else changes it meanwhile.
-func (t *Twin[C]) Alone(f func() (changed []C)) {
-	t.stripes.All(func() []C {
-		changed := f()
-		if t.down.Load() != nil {
-			return nil
-		}
-		return changed
-	})
-}
-
-// Get returns the value of key, and reports whether there is one.
-func (t *Twin[C]) Get(key C) (val C, ok bool) {
-	if val, ok, known := t.log.Get(key); known {
-		return val, ok
-	}
-	return t.cpu.Get(key)
-}
-
-// Wait waits until everything that was accepted is in the tree in host memory.
-func (t *Twin[C]) Wait() { t.log.Wait() }
-
-// Pending reports whether there is something that is not.
-func (t *Twin[C]) Pending() bool { return t.log.Pending() }
-
-// Len returns the number of entries: exactly, if nobody writes meanwhile.
-func (t *Twin[C]) Len() int {
-	if n, known := t.log.Entries(); known {
-		return n
-	}
-	return t.cpu.Len()
-}
-
 // DeviceBytes returns the device memory in use.
 func (t *Twin[C]) DeviceBytes() int64 {
 	t.gpu.Lock()
 	defer t.gpu.Unlock()
-	if t.down.Load() != nil {
+	if !t.Works() {
 		return 0
 	}
 	return t.gpu.tree.Bytes()
 }
 
-// catchUp brings the GPU up to date. All stripes are held, the log is empty.
-func (t *Twin[C]) catchUp() error {
-	keys := t.stripes.Noted()
+// copied is the twin on the GPU, as backlog.Pair asks for it.
+type copied[C order.Code] struct{ t *Twin[C] }
+
+func (copied[C]) Hash(key C) uint64 { return uint64(key) }
+func (copied[C]) Own([]C)           {}
+func (copied[C]) Refresh()          {} // notes of numbers are small: their number is not bounded
+
+func (c copied[C]) Keys(lo, hi C, open bool, most int) (keys []C) {
+	if open {
+		if lo++; lo == 0 {
+			return nil
+		}
+	}
+	cursor := c.t.cpu.Ascend(lo)
+	defer cursor.Done()
+	for k, _, ok := cursor.Next(); ok && k <= hi && len(keys) < most; k, _, ok = cursor.Next() {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func (c copied[C]) Send(keys []C) error {
+	t := c.t
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	if len(keys) == 0 {
-		return nil
-	}
 	vals, found := make([]C, len(keys)), make([]bool, len(keys))
 	t.cpu.GetBatch(keys, vals, found, t.workers, nil)
-	b := &batch[C]{n: len(keys), kinds: true, sorted: true, fill: func(lo int, ks, vs []C, kinds []uint8) {
+	return t.gpu.apply(&batch[C]{n: len(keys), kinds: true, sorted: true, fill: func(lo int, ks, vs []C, kinds []uint8) {
 		copy(ks, keys[lo:])
 		copy(vs, vals[lo:])
 		for i := range kinds {
@@ -201,12 +146,7 @@ func (t *Twin[C]) catchUp() error {
 				kinds[i] = uint8(op.Set)
 			}
 		}
-	}}
-	if err := t.gpu.apply(b); err != nil {
-		return err
-	}
-	t.stripes.Clear()
-	return nil
+	}})
 }
 
 // Close waits for batches under way and for the log, and gives the device back.
@@ -214,9 +154,8 @@ func (t *Twin[C]) catchUp() error {
 func (t *Twin[C]) Close() error {
 	t.gpu.Lock()
 	defer t.gpu.Unlock()
-	t.log.Wait()
+	t.Wait()
 	t.forget.Stop()
-	closed := errors.New("twin: closed")
-	t.down.CompareAndSwap(nil, &closed)
+	t.Ended()
 	return errors.Join(t.spare.close(), t.gpu.close())
 }
