@@ -14,7 +14,7 @@
 //   - A batch on the GPU begins by bringing the GPU up to date, with all stripes
 //     held: so every change that others have seen is noted.
 //
-// Packages twin and cuart keep numbers and strings by these rules.
+// Package twin keeps numbers and strings by these rules.
 package backlog
 
 import (

@@ -44,7 +44,9 @@ type briefing struct {
 	counts [kernel.RadixCounts]uint32
 }
 
-const toldBytes = int(unsafe.Sizeof(briefing{}))
+// ToldBytes is the number of bytes that travel to the device with each batch beside its
+// operations.
+const ToldBytes = int(unsafe.Sizeof(briefing{}))
 
 func (t *Tree) briefing() *briefing { return (*briefing)(unsafe.Pointer(unsafe.SliceData(t.told))) }
 
@@ -94,7 +96,7 @@ type applying struct {
 
 // workBytes returns the memory that n slots take while they are sorted.
 func workBytes(n int) int {
-	return device.Aligned(toldBytes) + 4*device.Aligned(4*n) + device.Aligned(kernel.SortTemp(n, 32))
+	return device.Aligned(ToldBytes) + 4*device.Aligned(4*n) + device.Aligned(kernel.SortTemp(n, 32))
 }
 
 // begin finds the slot of each operation, sorts operations by it, and computes
@@ -104,9 +106,9 @@ func (t *Tree) begin(ops *Ops) (*applying, error) {
 	if err := w.Ensure(t.dev, t.run.Stream, workBytes(n)); err != nil {
 		return nil, err
 	}
-	a := &applying{at: w.Bytes(toldBytes)}
+	a := &applying{at: w.Bytes(ToldBytes)}
 	counts := a.at + device.Ptr(unsafe.Offsetof(briefing{}.counts))
-	if err := t.run.Stream.Fill(a.at, 0, toldBytes); err != nil {
+	if err := t.run.Stream.Fill(a.at, 0, ToldBytes); err != nil {
 		return nil, err
 	}
 	slots := w.Words(n)

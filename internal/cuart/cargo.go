@@ -10,44 +10,44 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// span is memory of both sides.
-type span struct {
-	host []byte
-	at   device.Ptr
+// Span is memory of both sides.
+type Span struct {
+	Host []byte
+	At   device.Ptr
 	room int
 }
 
 // ensure makes a span at least bytes long, on the host too if host is true.
-func (s *span) ensure(dev device.Device, bytes int, host bool) (err error) {
+func (s *Span) ensure(dev device.Device, bytes int, host bool) (err error) {
 	if bytes > s.room {
 		if err := s.free(dev); err != nil {
 			return err
 		}
 		bytes += bytes / 4
-		if s.at, err = dev.Alloc(device.Aligned(bytes)); err != nil {
+		if s.At, err = dev.Alloc(device.Aligned(bytes)); err != nil {
 			return err
 		}
 		s.room = bytes
 	}
-	if host && s.host == nil {
-		s.host, err = dev.HostAlloc(device.Aligned(s.room))
+	if host && s.Host == nil {
+		s.Host, err = dev.HostAlloc(device.Aligned(s.room))
 	}
 	return err
 }
 
-func (s *span) free(dev device.Device) (err error) {
-	if s.at != 0 {
-		err = dev.Free(s.at)
+func (s *Span) free(dev device.Device) (err error) {
+	if s.At != 0 {
+		err = dev.Free(s.At)
 	}
-	if s.host != nil {
-		err = errors.Join(err, dev.HostFree(s.host))
+	if s.Host != nil {
+		err = errors.Join(err, dev.HostFree(s.Host))
 	}
-	*s = span{}
+	*s = Span{}
 	return err
 }
 
 // cargo is memory of operations that travel together.
-type cargo struct{ bytes, offsets, vals, kinds span }
+type cargo struct{ bytes, offsets, vals, kinds Span }
 
 func (c *cargo) free(dev device.Device) error {
 	return errors.Join(c.bytes.free(dev), c.offsets.free(dev), c.vals.free(dev), c.kinds.free(dev))
@@ -117,10 +117,10 @@ func (d *Desk) gather(to *cargo, st device.Stream, keys *packing.Strings, lo, hi
 	if err := to.offsets.ensure(d.tree.dev, 4*(n+1), true); err != nil {
 		return err
 	}
-	offsets, width, at := arena.As[uint32](to.offsets.host), d.takes(keys.At(lo)), 0
+	offsets, width, at := arena.As[uint32](to.offsets.Host), d.Takes(keys.At(lo)), 0
 	for i := range n {
 		offsets[i] = uint32(at)
-		takes := d.takes(keys.At(lo + i))
+		takes := d.Takes(keys.At(lo + i))
 		if at += takes; takes != width {
 			width = 0
 		}
@@ -131,34 +131,34 @@ func (d *Desk) gather(to *cargo, st device.Stream, keys *packing.Strings, lo, hi
 	}
 	par.Run(d.workers, (n+piece-1)/piece, par.Func(func(p int) {
 		for i := p * piece; i < min((p+1)*piece, n); i++ {
-			copy(to.bytes.host[offsets[i]:offsets[i+1]], keys.At(lo+i))
+			copy(to.bytes.Host[offsets[i]:offsets[i+1]], keys.At(lo+i))
 		}
 	}))
-	ops.Keys.Bytes = to.bytes.at
+	ops.Keys.Bytes = to.bytes.At
 	var err error
 	if at > 0 {
-		err = st.CopyIn(to.bytes.at, to.bytes.host[:at])
+		err = st.CopyIn(to.bytes.At, to.bytes.Host[:at])
 	}
 	if ops.Keys.Width = uint32(width); width > 0 {
 		return err
 	}
-	ops.Keys.Offsets = to.offsets.at
-	return errors.Join(err, st.CopyIn(to.offsets.at, to.offsets.host[:4*(n+1)]))
+	ops.Keys.Offsets = to.offsets.At
+	return errors.Join(err, st.CopyIn(to.offsets.At, to.offsets.Host[:4*(n+1)]))
 }
 
-// takes returns the bytes of a string that travel: of one that is too long as many as
+// Takes returns the bytes of a string that travel: of one that is too long as many as
 // tell so.
-func (d *Desk) takes(key string) int { return min(len(key), d.tree.longest+1) }
+func (d *Desk) Takes(key string) int { return min(len(key), d.tree.longest+1) }
 
 // send queues a copy of host memory, by way of page-locked memory where it is not.
-func (d *Desk) send(s *span, st device.Stream, from []byte) (device.Ptr, error) {
+func (d *Desk) send(s *Span, st device.Stream, from []byte) (device.Ptr, error) {
 	direct := device.Shared(from)
 	if err := s.ensure(d.tree.dev, len(from)+8, !direct); err != nil || len(from) == 0 {
-		return s.at, err
+		return s.At, err
 	}
 	if !direct {
-		copy(s.host, from)
-		from = s.host[:len(from)]
+		copy(s.Host, from)
+		from = s.Host[:len(from)]
 	}
-	return s.at, st.CopyIn(s.at, from)
+	return s.At, st.CopyIn(s.At, from)
 }

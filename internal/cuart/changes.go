@@ -15,11 +15,11 @@ type Changes struct {
 	Kind  uint32
 }
 
-// mostChanges is the number of operations that are done at a time, and mostBytes that
+// MostChanges is the number of operations that are done at a time, and MostBytes that
 // of their strings: the size of their page-locked memory.
 const (
-	mostChanges = 4 << 20
-	mostBytes   = 256 << 20
+	MostChanges = 4 << 20
+	MostBytes   = 256 << 20
 )
 
 // leastPart is the number of operations of a part. With fewer, launches cost more
@@ -48,13 +48,13 @@ func (d *Desk) Apply(c *Changes) error {
 
 // firstPart returns the operations of the first part of a batch. Nothing is done while
 // these travel, so they are few; each part that follows has half as many more.
-func (d *Desk) firstPart(n int) int { return min(max(n/8, d.leastPart), mostChanges) }
+func (d *Desk) firstPart(n int) int { return min(max(n/8, d.leastPart), MostChanges) }
 
 // partEnd returns the end of a part of size operations from lo on, with the rest of the
 // n operations where these are few.
 func partEnd(lo, n, size int) int {
 	if lo+size+size/2 > n {
-		return min(n, lo+mostChanges)
+		return min(n, lo+MostChanges)
 	}
 	return lo + size
 }
@@ -63,13 +63,13 @@ func partEnd(lo, n, size int) int {
 // most.
 func (d *Desk) fitting(keys *packing.Strings, lo, hi int) int {
 	if keys.Offsets != nil {
-		for hi-lo > 1 && int(keys.Offsets[hi]-keys.Offsets[lo]) > mostBytes {
+		for hi-lo > 1 && int(keys.Offsets[hi]-keys.Offsets[lo]) > MostBytes {
 			hi = lo + (hi-lo)/2
 		}
 		return hi
 	}
 	for i, bytes := lo, 0; i < hi; i++ {
-		if bytes += d.takes(keys.At(i)); bytes > mostBytes && i > lo {
+		if bytes += d.Takes(keys.At(i)); bytes > MostBytes && i > lo {
 			return i
 		}
 	}
@@ -126,7 +126,7 @@ func (d *Desk) applyParts(c *Changes) error {
 	for turn := 1; ; turn++ {
 		s := <-next
 		if next = nil; s.err == nil && s.hi < n {
-			size = min(size+size/2, mostChanges)
+			size = min(size+size/2, MostChanges)
 			next = d.ship(c, s.hi, size, turn%2)
 		}
 		err := s.err

@@ -2,20 +2,18 @@ package cuart
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/cuart/cuarttest"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/packing"
-	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -124,32 +122,21 @@ func TestPartsOfFailingDevice(t *testing.T) {
 	}
 }
 
-// scale is a device that weighs what travels to it.
-type scale struct {
-	device.Device
-	in atomic.Int64
-}
-
-func (s *scale) NewStream() (device.Stream, error) {
-	st, err := s.Device.NewStream()
-	return &weighed{st, s}, err
-}
-
-type weighed struct {
-	device.Stream
-	scale *scale
-}
-
-func (w *weighed) CopyIn(to device.Ptr, from []byte) error {
-	w.scale.in.Add(int64(len(from)))
-	return w.Stream.CopyIn(to, from)
+// packed returns strings one behind the other, from some byte on.
+func packed(keys []string) packing.Strings {
+	b := packing.Strings{Data: []byte("in front"), Offsets: []int32{8}}
+	for _, k := range keys {
+		b.Data = append(b.Data, k...)
+		b.Offsets = append(b.Offsets, int32(len(b.Data)))
+	}
+	return b
 }
 
 // Of operations that all set something, on keys of one length, keys and values travel,
 // and nothing else but some words a part.
 func TestOnlyKeysAndValuesTravel(t *testing.T) {
 	inner := ptx.New(ptx.RaceCheck(false))
-	dev := &scale{Device: inner}
+	dev := &cuarttest.Scale{Device: inner}
 	tree, err := New(dev, Options{Room: 64 << 20})
 	must(t, err)
 	x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
@@ -161,10 +148,10 @@ func TestOnlyKeysAndValuesTravel(t *testing.T) {
 	}
 	shared, done := x.shared(keys)
 	for _, s := range []packing.Strings{shared, packed(keys), {Keys: keys}} {
-		dev.in.Store(0)
+		dev.In.Store(0)
 		must(t, x.desk.Apply(&Changes{Keys: s, Vals: arena.Bytes(vals), Kind: Set}))
 		const parts = 8 // at most, with those in which the table grows
-		if in := dev.in.Load(); in < n*(width+8) || in > n*(width+8)+int64(parts*toldBytes) {
+		if in := dev.In.Load(); in < n*(width+8) || in > n*(width+8)+int64(parts*ToldBytes) {
 			t.Errorf("%d bytes travel, of %d operations with %d bytes of key and value", in, n, width+8)
 		}
 	}
@@ -173,32 +160,4 @@ func TestOnlyKeysAndValuesTravel(t *testing.T) {
 		t.Errorf("%d entries", len(got))
 	}
 	must(t, errors.Join(x.desk.Close(), tree.Close(), inner.Close()))
-}
-
-// The same holds for a batch of a follower, in one piece and in several.
-func TestFollowerSendsOnlyKeysAndValues(t *testing.T) {
-	for _, piece := range []int{10, 5000} {
-		inner := ptx.New(ptx.RaceCheck(false))
-		dev, cpu := &scale{Device: inner}, radix.New(0)
-		f, err := Follow(cpu, dev, FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Changes: 1})
-		must(t, err)
-		f.piece = piece
-		const n, width = 5 * 10 * sendPieces / 4, 8
-		keys, vals := make([]string, n), make([]uint64, n)
-		for i := range keys {
-			keys[i] = fmt.Sprintf("%0*d", width, i)
-		}
-		for _, more := range []string{"", "k"} { // all of one length, or not
-			keys[n/2] += more
-			dev.in.Store(0)
-			must(t, f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}))
-			least := int64(n*(width+8) + len(more)*4*(n+1))
-			if in := dev.in.Load(); in < least || in > least+int64(3*toldBytes) {
-				t.Errorf("pieces of %d: %d bytes travel, want %d", piece, in, least)
-			}
-			must(t, f.Check())
-		}
-		must(t, f.Close())
-		cpu.Close()
-	}
 }

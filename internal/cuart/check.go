@@ -41,7 +41,7 @@ func (im *image) check(free *[classes][]uint32) ([]entry, error) {
 			return nil, fmt.Errorf("slot %d: %w", s, err)
 		}
 		for _, e := range c.entries[first:] {
-			if at := im.place.slot(e.key); at != s {
+			if at := im.place.Slot(e.key); at != s {
 				return nil, fmt.Errorf("cuart: key %q is in slot %d, not %d", e.key, s, at)
 			}
 		}

@@ -28,7 +28,7 @@ type Desk struct {
 	cargos    [2]cargo // of changes: one travels while the operations of the other are done
 	ferry     ferry
 	leastPart int  // operations that travel alone at least
-	old, had  span // results of changes
+	Old, Had  Span // results of changes, as Results makes them
 }
 
 // bucket is strings under way.
@@ -208,11 +208,24 @@ func (j *finding) Rest()                        { j.CPU(j.pack.Next, j.pack.Last
 func (j *finding) Spare() (lo, hi int, ok bool) { return 0, 0, false }
 func (j *finding) Answer(lo, hi int)            {}
 
+// Cargo returns device memory for the operations of a batch, until the next is asked for.
+func (d *Desk) Cargo(bytes int) (device.Ptr, error) {
+	to := &d.cargos[0].bytes
+	err := to.ensure(d.tree.dev, bytes, false)
+	return to.At, err
+}
+
+// Results makes room for the results of n changes.
+func (d *Desk) Results(n int) error {
+	dev := d.tree.dev
+	return errors.Join(d.Old.ensure(dev, n*d.tree.ValBytes(), true), d.Had.ensure(dev, n, true))
+}
+
 // Close gives the desk's memory back, but for slots, which are the device's.
 func (d *Desk) Close() error {
 	d.Slots.Close()
 	dev := d.tree.dev
-	err := errors.Join(d.ferry.close(), d.old.free(dev), d.had.free(dev))
+	err := errors.Join(d.ferry.close(), d.Old.free(dev), d.Had.free(dev))
 	for i := range d.cargos {
 		err = errors.Join(err, d.cargos[i].free(dev))
 	}

@@ -28,9 +28,9 @@ const (
 	LongDevice             // their leaves are on the device, as others are
 )
 
-// longKeys says where a Follower keeps long keys: the fastest way on an H200,
+// LongKeys says where package twin keeps long keys: the fastest way on an H200,
 // whatever their share is (experiment gpu-radix-long).
-const longKeys = LongDevice
+const LongKeys = LongDevice
 
 // far is leaves of long keys, if they are in host memory.
 type far struct {
@@ -42,9 +42,9 @@ type far struct {
 // mostUnits is how many units leaves may have: the places that a link can have.
 const mostUnits = leafBit - 1
 
-// forPools returns how much of a device's memory nodes and leaves may take. The rest is
+// ForPools returns how much of a device's memory nodes and leaves may take. The rest is
 // for batches, and the table: a device that has none left for these would be of no use.
-func forPools(room int64) int64 { return room - min(room/4, 1<<30) }
+func ForPools(room int64) int64 { return room - min(room/4, 1<<30) }
 
 // openLeaves reserves addresses for leaves: share is that of openPools.
 func (t *Tree) openLeaves(opts *Options, share int64) (err error) {

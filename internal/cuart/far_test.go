@@ -13,11 +13,9 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/packing"
-	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -124,7 +122,7 @@ func (x *counter) apply(keys []string, kind uint32, val uint64) {
 	}
 }
 
-// Keys of all lengths, in each of the three ways: those that the tree does not have
+// Keys of all cuarttest.Lengths, in each of the three ways: those that the tree does not have
 // the CPU answers, and no others.
 func TestLongKeys(t *testing.T) {
 	first := seed.Of(t)
@@ -199,7 +197,7 @@ func TestCheckFindsFar(t *testing.T) {
 		"a short key there, too": func(im *image) { im.far[1] = im.far[1]>>32<<32 | 1 },
 	} {
 		keys := []string{"a", "b", "c long", "d longer"}
-		im, err := build(keys, make([]uint64, len(keys)), 8, place{bits: 1, direct: true}, 1000, leafClass(5, 8))
+		im, err := build(keys, make([]uint64, len(keys)), 8, Place{bits: 1, direct: true}, 1000, leafClass(5, 8))
 		must(t, err)
 		if len(im.units) != 4 || len(im.far) != 6 {
 			t.Fatalf("%d units, and %d far", len(im.units), len(im.far))
@@ -346,55 +344,4 @@ func loadFull(t *testing.T, dev device.Device, rng *rand.Rand) {
 	}
 	r.look(rng)
 	must(t, r.tree.Close())
-}
-
-// crowdedHistory lets a follower live on a device with little room, which may fail
-// unless it is sound. It reports whether its leaves are in host memory at the end.
-func crowdedHistory(t *testing.T, dev *faulty.Device, first uint64, room int64, sound bool) (moved bool) {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(first, 0))
-	x := &following{t: t, cpu: radix.New(0), model: map[string]uint64{}}
-	defer x.cpu.Close()
-	var err error
-	if x.f, err = Follow(x.cpu, dev, FollowOptions{Workers: 2, ValBits: 64, Room: room, HostRoom: 1 << 20, Notes: 5}); err != nil {
-		return false
-	}
-	for range 9 {
-		x.step(rng)
-	}
-	if err := x.f.Check(); err != nil && sound {
-		t.Error(err)
-	}
-	down := x.f.Down()
-	if down != nil && sound && !isShort(down) {
-		t.Error(down)
-	}
-	moved = down == nil && x.f.tree.leaves.host
-	x.f.Close()
-	return moved
-}
-
-// A device that is full, and fails at any operation or is lost there, costs no answer.
-// PANDO_LONG=1000 tries all of them.
-func TestFollowerOfFullDevice(t *testing.T) {
-	first := seed.Of(t)
-	var count *faulty.Device
-	room, moved := int64(128<<10), false
-	for !moved { // until leaves have to move
-		if room -= room / 5; room < 4<<10 {
-			t.Skip("either all has found room, or nodes have not")
-		}
-		count = faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), faulty.Plan{})
-		moved = crowdedHistory(t, count, first, room, true)
-	}
-	all := count.Count(faulty.Any)
-	step := seed.Stride(all, 4, 12)
-	rng := rand.New(rand.NewPCG(first, 1))
-	for at := 1 + rng.IntN(step); at <= all; at += step {
-		dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), faulty.Plan{At: at, Lose: rng.IntN(2) == 0})
-		crowdedHistory(t, dev, first, room, false)
-		if live := dev.Live(); live != 0 || t.Failed() {
-			t.Fatalf("operation %d of %d fails: %d things are left on the device", at, all, live)
-		}
-	}
 }

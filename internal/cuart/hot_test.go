@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando/internal/cuart/cuarttest"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/seed"
@@ -16,7 +17,7 @@ import (
 func hotBatch(r *rig, rng *rand.Rand, n int) (keys []string, vals []uint64, kinds []uint8) {
 	few := make([]string, 1+rng.IntN(4))
 	for i := range few {
-		few[i] = randomKey(rng, rng.IntN(7))
+		few[i] = cuarttest.RandomKey(rng, rng.IntN(7))
 		if rng.IntN(2) == 0 {
 			few[i] = strings.Repeat("hot", 30) + fmt.Sprint(i)
 		}
@@ -29,7 +30,7 @@ func hotBatch(r *rig, rng *rand.Rand, n int) (keys []string, vals []uint64, kind
 		}
 		k := key
 		if rng.IntN(10) < cold {
-			k = randomKey(rng, rng.IntN(7))
+			k = cuarttest.RandomKey(rng, rng.IntN(7))
 		}
 		kind := uint8(Get)
 		if rng.IntN(4) >= gets { // none, some, or all of them

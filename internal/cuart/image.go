@@ -12,7 +12,7 @@ import (
 // image is a tree's memory on the host: to be copied to a device, or copied from it
 // to be looked at.
 type image struct {
-	place    place
+	place    Place
 	valBytes int
 	table    []link
 	n4       []inner4
@@ -37,14 +37,14 @@ func (im *image) nodes() [nodeTypes]int {
 }
 
 // build lays out keys, which ascend, with their values.
-func build(keys []string, vals []uint64, valBytes int, p place, split, farClass int) (*image, error) {
+func build(keys []string, vals []uint64, valBytes int, p Place, split, farClass int) (*image, error) {
 	im := &image{place: p, valBytes: valBytes, table: make([]link, 1<<p.bits), entries: len(keys), split: split, farClass: farClass}
 	slots, starts := make([]uint32, len(keys)), make([]uint32, 1<<p.bits+1)
 	for i, k := range keys {
 		if len(k) > MaxKey {
 			return nil, fmt.Errorf("%w: %d bytes", ErrKeyTooLong, len(k))
 		}
-		slots[i] = uint32(p.slot(k))
+		slots[i] = uint32(p.Slot(k))
 		starts[slots[i]+1]++
 	}
 	for s := range 1 << p.bits {

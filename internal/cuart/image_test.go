@@ -1,13 +1,12 @@
 package cuart
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/pando-index/pando/internal/cuart/cuarttest"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -18,53 +17,21 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// lengths are those around the words and units that keys are looked at in.
-var lengths = []int{0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 66, 200, 244, 245, 255, 256, 257, 1000}
-
-// randomKey returns a key of one of some kinds: with many that begin as others do,
-// that are prefixes of others, and with all bytes.
-func randomKey(rng *rand.Rand, kind int) string {
-	switch kind % 7 {
-	case 0: // few letters, so that keys are prefixes of others
-		return strings.Repeat("\x00", rng.IntN(3)) + strings.Repeat("\xff", rng.IntN(3)) + "ab"[:rng.IntN(3)]
-	case 1: // a node with many children, behind a long path
-		return "https://www.example.com/a/path/that/all/have/in/common/and/is/longer/than/what/is/hashed/" + string([]byte{byte(rng.Uint32())}) + strings.Repeat("x", rng.IntN(2))
-	case 2:
-		b := make([]byte, 8)
-		for i := range b {
-			b[i] = byte(rng.Uint32())
-		}
-		return string(b)
-	case 3:
-		return fmt.Sprintf("https://host%d.example/%d/%d", rng.IntN(5), rng.IntN(9), rng.IntN(300))
-	case 4: // all lengths of one letter: each is a prefix of all longer ones
-		return strings.Repeat("a", lengths[rng.IntN(len(lengths))])
-	case 5: // two letters apart somewhere in a long run
-		n := lengths[rng.IntN(len(lengths))]
-		b := []byte(strings.Repeat("m", n))
-		if n > 0 {
-			b[rng.IntN(n)] = []byte{0, 'm', 255}[rng.IntN(3)]
-		}
-		return string(b)
-	}
-	return fmt.Sprintf("%032x", rng.Uint64N(2000))
-}
-
 // randomKeys returns distinct keys that ascend, of one kind or several.
 func randomKeys(rng *rand.Rand, n int) []string {
 	set, kind := map[string]bool{}, rng.IntN(9)
 	for range n {
 		if kind >= 7 {
-			set[randomKey(rng, rng.IntN(7))] = true
+			set[cuarttest.RandomKey(rng, rng.IntN(7))] = true
 		} else {
-			set[randomKey(rng, kind)] = true
+			set[cuarttest.RandomKey(rng, kind)] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(set))
 }
 
-func randomPlace(rng *rand.Rand) place {
-	return place{seed: rng.Uint64(), skip: []int{0, 3, 90}[rng.IntN(3)], direct: rng.IntN(3) == 0, bits: 1 + rng.IntN(9)}
+func randomPlace(rng *rand.Rand) Place {
+	return Place{seed: rng.Uint64(), skip: []int{0, 3, 90}[rng.IntN(3)], direct: rng.IntN(3) == 0, bits: 1 + rng.IntN(9)}
 }
 
 // What is built is what Check proves, and has the entries it was built of.
@@ -100,7 +67,7 @@ func TestNodeTypes(t *testing.T) {
 		for i := range keys {
 			keys[i] = "k" + string([]byte{byte(i)})
 		}
-		im, err := build(keys, make([]uint64, n), 8, place{bits: 1, direct: true}, mostUnits, classes)
+		im, err := build(keys, make([]uint64, n), 8, Place{bits: 1, direct: true}, mostUnits, classes)
 		must(t, err)
 		if got := im.nodes(); got[want] != 1 {
 			t.Errorf("%d children: nodes %v", n, got)
@@ -126,7 +93,7 @@ func TestCheckFinds(t *testing.T) {
 		"a node to spare":       func(im *image) { im.n16 = append(im.n16, inner16{}) },
 		"another slot":          func(im *image) { im.table[0], im.table[1] = im.table[1], im.table[0] },
 	} {
-		im, err := build([]string{"key", "key1x", "key2"}, []uint64{1, 2, 3}, 8, place{bits: 1, direct: true}, mostUnits, classes)
+		im, err := build([]string{"key", "key1x", "key2"}, []uint64{1, 2, 3}, 8, Place{bits: 1, direct: true}, mostUnits, classes)
 		must(t, err)
 		_, err = im.check(new([classes][]uint32))
 		must(t, err)

@@ -157,8 +157,8 @@ const MaxKey = kernel.RadixMaxKey
 // ErrKeyTooLong is the error for a key that is longer than MaxKey.
 var ErrKeyTooLong = errors.New("cuart: a key is too long for the GPU's tree")
 
-// place is how keys are spread over the slots of a table.
-type place struct {
+// Place is how keys are spread over the slots of a table.
+type Place struct {
 	seed   uint64
 	skip   int  // bytes that all keys had in common
 	direct bool // the 8 bytes that follow are the place as they are
@@ -173,11 +173,11 @@ const (
 )
 
 // slot returns the slot of a key, as the kernels do.
-func (p *place) slot(key string) int {
+func (p *Place) Slot(key string) int {
 	return int(p.of(key) >> (64 - p.bits))
 }
 
-func (p *place) of(key string) uint64 {
+func (p *Place) of(key string) uint64 {
 	key = key[min(p.skip, len(key)):]
 	key = key[:min(len(key), hashed)]
 	if p.direct {

@@ -26,7 +26,7 @@ import (
 type Tree struct {
 	dev      device.Device
 	run      kernel.RadixRun
-	place    place
+	place    Place
 	table    device.Ptr
 	nodes    [nodeTypes]pool
 	leaves   pool // of units
@@ -107,7 +107,7 @@ func New(dev device.Device, opts Options) (t *Tree, err error) {
 			err = errors.Join(err, t.Close())
 		}
 	}()
-	t.place = place{seed: opts.Seed, skip: opts.Skip, direct: opts.Direct, bits: bitsFor(opts.Entries)}
+	t.place = Place{seed: opts.Seed, skip: opts.Skip, direct: opts.Direct, bits: bitsFor(opts.Entries)}
 	t.longest, t.lenient = MaxKey, opts.Longest > 0
 	if t.lenient && opts.Long == LongLeft {
 		t.longest = min(opts.Longest, MaxKey)
@@ -128,7 +128,7 @@ func New(dev device.Device, opts Options) (t *Tree, err error) {
 	if t.run.Stream, err = dev.NewStream(); err != nil {
 		return t, err
 	}
-	if t.told, err = dev.HostAlloc(toldBytes); err != nil {
+	if t.told, err = dev.HostAlloc(ToldBytes); err != nil {
 		return t, err
 	}
 	if opts.Room == 0 {
@@ -136,7 +136,7 @@ func New(dev device.Device, opts Options) (t *Tree, err error) {
 		if err != nil {
 			return t, err
 		}
-		t.left = forPools(free)
+		t.left = ForPools(free)
 	}
 	if t.hostLeft = max(opts.HostRoom, 0); opts.HostRoom == 0 {
 		t.hostLeft = t.left
@@ -344,6 +344,31 @@ func (t *Tree) live(kind int) int { return t.nodes[kind].next - t.lists[kind].N 
 func (t *Tree) Check() error {
 	_, err := t.read()
 	return err
+}
+
+// ValBytes returns the size of a value.
+func (t *Tree) ValBytes() int { return t.run.Bits / 8 }
+
+// Longest returns the length of the longest key that the tree holds.
+func (t *Tree) Longest() int { return t.longest }
+
+// Place returns how slots of keys are found at present.
+func (t *Tree) Place() Place { return t.place }
+
+// Entry is a key and its value.
+type Entry struct {
+	Key string
+	Val uint64
+}
+
+// Entries returns all entries, and looks at everything on the way.
+func (t *Tree) Entries() ([]Entry, error) {
+	all, err := t.read()
+	out := make([]Entry, len(all))
+	for i, e := range all {
+		out[i] = Entry{e.key, e.val}
+	}
+	return out, err
 }
 
 // read returns all entries, and looks at everything on the way.

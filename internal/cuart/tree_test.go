@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/cuart/cuarttest"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
@@ -128,9 +129,9 @@ func (r *rig) look(rng *rand.Rand) {
 				asked[i] = asked[i][:n-1]
 			}
 		case kind >= 7:
-			asked[i] = randomKey(rng, rng.IntN(7))
+			asked[i] = cuarttest.RandomKey(rng, rng.IntN(7))
 		default:
-			asked[i] = randomKey(rng, kind)
+			asked[i] = cuarttest.RandomKey(rng, kind)
 		}
 	}
 	n := len(asked)
@@ -250,7 +251,7 @@ func (r *rig) batch(rng *rand.Rand, n int) (keys []string, vals []uint64, kinds 
 	for range n {
 		k := some[rng.IntN(len(some))]
 		if kind < 3 {
-			k = randomKey(rng, rng.IntN(7))
+			k = cuarttest.RandomKey(rng, rng.IntN(7))
 		}
 		what := uint8(rng.IntN(3))
 		switch only {

@@ -75,12 +75,12 @@ func (t *Tree) rebuild(table device.Ptr, bits int) error {
 		bytes += device.Aligned(4 * old[kind])
 	}
 	portion := min(t.portion, t.entries)
-	bytes += device.Aligned(4*t.entries) + 2*device.Aligned(4*inner) + device.Aligned(toldBytes) + workBytes(portion)
+	bytes += device.Aligned(4*t.entries) + 2*device.Aligned(4*inner) + device.Aligned(ToldBytes) + workBytes(portion)
 	w := &t.work
 	if err := w.Ensure(t.dev, t.run.Stream, bytes); err != nil {
 		return err
 	}
-	leaves, at := w.Words(t.entries), w.Bytes(toldBytes)
+	leaves, at := w.Words(t.entries), w.Bytes(ToldBytes)
 	var freed [classes]device.Ptr
 	for kind := range old {
 		freed[kind] = w.Words(old[kind])
@@ -145,7 +145,7 @@ func (t *Tree) listLeaves(leaves, at device.Ptr, freed [classes]device.Ptr, inne
 // adopt puts leaves into a table of a tree to be.
 func (t *Tree) adopt(to *kernel.Radix, bits int, leaves device.Ptr, n int) error {
 	w := &t.work
-	at, slots := w.Bytes(toldBytes), w.Words(n)
+	at, slots := w.Bytes(ToldBytes), w.Words(n)
 	if err := t.run.LeafSlots(to, leaves, n, slots); err != nil {
 		return err
 	}

@@ -3,20 +3,20 @@ package live
 import (
 	"sync/atomic"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packing"
+	"github.com/pando-index/pando/internal/twin"
 )
 
 // followed is a Tree of strings with a copy on a GPU, where large batches run.
 type followed struct {
 	waiting
 	texts *texts // in host memory
-	copy  *cuart.Follower
+	copy  *twin.Strings
 }
 
 // leastTextChanges is leastChanges for strings, which have to be gathered, and which the
@@ -48,7 +48,7 @@ func followTexts(t *texts, size int, cfg index.Config) (Tree, index.Device, stri
 		where, why, err := index.WithoutGPU(asked, err)
 		return t, where, why, err
 	}
-	opts := cuart.FollowOptions{Workers: t.workers, Least: leastElsewhere, Changes: leastTextChanges, Room: free, ValBits: 64}
+	opts := twin.StringsOptions{Workers: t.workers, Least: leastElsewhere, Changes: leastTextChanges, Room: free, ValBits: 64}
 	if size <= 4 {
 		opts.ValBits = 32
 	}
@@ -61,7 +61,7 @@ func followTexts(t *texts, size int, cfg index.Config) (Tree, index.Device, stri
 	if cfg.Limit > 0 {
 		opts.Changes = 0 // host memory knows the limit
 	}
-	c, err := cuart.Follow(t.tree, dev, opts)
+	c, err := twin.NewStrings(t.tree, dev, opts)
 	if err != nil {
 		where, why, err := index.WithoutGPU(asked, err)
 		return t, where, why, err
@@ -91,8 +91,8 @@ func (t *followed) DeleteRange(lo, hi order.Probe, gone func(uint64)) (int, erro
 }
 
 func (t *followed) Apply(b *changes) error {
-	return t.copy.Apply(&cuart.Batch{
-		Keys: b.keys.Strings(), Vals: b.vals, Kinds: arena.As[uint8](arena.Bytes(b.kinds)), Kind: uint32(b.kind),
+	return t.copy.Apply(&twin.StringBatch{
+		Keys: b.keys.Strings(), Vals: b.vals, Kinds: b.kinds, Kind: b.kind,
 		Old: b.old, Found: b.found, Deleted: b.deleted,
 	})
 }

@@ -1,4 +1,5 @@
-// Package twin keeps a tree in host memory and its twin on a GPU the same.
+// Package twin keeps a tree in host memory and its twin on a GPU the same: a Twin numbers,
+// Strings strings.
 //
 // Large batches run on the GPU. Their effects, each key once and in order, are
 // copied back to page-locked memory, the log; with that the batch is accepted,
@@ -23,7 +24,7 @@ import (
 	"github.com/pando-index/pando/internal/order"
 )
 
-// Twin is a tree in host memory and its twin on a GPU.
+// Twin is a tree of numbers in host memory and its twin on a GPU.
 type Twin[C order.Code] struct {
 	backlog.Pair[C, C]
 	cpu     *bplus.Tree[C]

@@ -1,8 +1,9 @@
-package cuart
+package twin
 
 import (
 	"testing"
 
+	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/radix"
@@ -15,9 +16,9 @@ func TestFindInNewTree(t *testing.T) {
 	first := seed.Of(t)
 	for i := range uint64(10) {
 		cpu := radix.New(0)
-		f, err := Follow(cpu, ptx.New(ptx.Seed(first+i)), FollowOptions{Workers: 1, ValBits: 64, Room: 64 << 20})
+		f, err := NewStrings(cpu, ptx.New(ptx.Seed(first+i)), StringsOptions{Workers: 1, ValBits: 64, Room: 64 << 20})
 		must(t, err)
-		f.Find(Queries{
+		f.Find(cuart.Queries{
 			Keys: packing.Strings{Keys: []string{"a", "b", "c"}},
 			CPU:  func(lo, hi int) { t.Errorf("the GPU does not answer %d to %d", lo, hi) },
 			Take: func(lo int, _, found []byte) {

@@ -1,4 +1,4 @@
-package cuart
+package twin
 
 import (
 	"errors"

@@ -1,22 +1,24 @@
-package cuart
+package twin
 
 import (
 	"errors"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 )
 
-// Batch is operations as the caller has them, and where their answers go.
-type Batch struct {
+// StringBatch is operations as the caller has them, and where their answers go.
+type StringBatch struct {
 	Keys []string
 	// Vals are the values to set, each as wide as the copy's values; empty where
 	// values take no memory, or nothing is set.
 	Vals  []byte
-	Kinds []uint8 // nil where all are of one kind
-	Kind  uint32
+	Kinds []op.Kind // nil where all are of one kind
+	Kind  op.Kind
 	// Old and Found get the value before each operation, and whether there was one,
 	// unless they are nil. Old may be the memory of Vals, and needs Found.
 	Old   []byte
@@ -27,7 +29,7 @@ type Batch struct {
 }
 
 // sets reports whether there may be values among the operations.
-func (b *Batch) sets() bool { return b.Kinds != nil || b.Kind == Set }
+func (b *StringBatch) sets() bool { return b.Kinds != nil || b.Kind == op.Set }
 
 // column returns the memory of values [lo, hi).
 func column(vals []byte, width, lo, hi int) []byte {
@@ -42,10 +44,10 @@ func column(vals []byte, width, lo, hi int) []byte {
 const sendPieces = 128
 
 // packPiece is how many operations a worker packs at a time, usually. A run has at least
-// one piece: also with the longest keys it has to be within mostBytes.
+// one piece: also with the longest keys it has to be within cuart.MostBytes.
 const packPiece = 2 << 10
 
-const _ = uint(mostBytes - packPiece*(MaxKey+1))
+const _ = uint(cuart.MostBytes - packPiece*(cuart.MaxKey+1))
 
 // measured is the keys of a batch, a piece at a time.
 type measured struct {
@@ -55,26 +57,26 @@ type measured struct {
 }
 
 // measure sees how long keys are.
-func (f *Follower) measure(b *Batch) *measured {
+func (f *Strings) measure(b *StringBatch) *measured {
 	n := (len(b.Keys) + f.piece - 1) / f.piece
 	m := &measured{make([]int, n), make([]bool, n), make([]int, n)}
 	par.Run(f.opts.Workers, n, par.Func(func(p int) {
 		keys := b.Keys[p*f.piece : min((p+1)*f.piece, len(b.Keys))]
-		bytes, long, width := 0, false, f.desk.takes(keys[0])
+		bytes, long, width := 0, false, f.desk.Takes(keys[0])
 		for _, k := range keys {
-			takes := f.desk.takes(k)
+			takes := f.desk.Takes(k)
 			if bytes += takes; takes != width {
 				width = 0
 			}
-			long = long || len(k) > f.tree.longest
+			long = long || len(k) > f.tree.Longest()
 		}
 		m.bytes[p], m.long[p], m.width[p] = bytes, long, width
 	}))
 	return m
 }
 
-// part is operations [lo, hi) of a batch, which are one run.
-type part struct {
+// stringPart is operations [lo, hi) of a batch, which are one run.
+type stringPart struct {
 	lo, hi int
 	pieces []int // bytes of each
 	bytes  int   // of all
@@ -84,17 +86,17 @@ type part struct {
 
 // cut returns the next part of a batch, from operation lo on, which begins a piece:
 // a quarter of the log at most, but for a single piece.
-func (f *Follower) cut(b *Batch, m *measured, lo int) *part {
+func (f *Strings) cut(b *StringBatch, m *measured, lo int) *stringPart {
 	width := 0
 	if b.sets() {
 		width = f.ValBytes()
 	}
 	first := lo / f.piece
-	p := &part{lo: lo, hi: lo, width: m.width[first]}
+	p := &stringPart{lo: lo, hi: lo, width: m.width[first]}
 	for i := first; i < len(m.bytes); i++ {
 		hi, bytes := min((i+1)*f.piece, len(b.Keys)), p.bytes+m.bytes[i]
 		l := layOut(hi-lo, width, b.Kinds != nil, bytes)
-		if i > first && (hi-lo > mostChanges || bytes > mostBytes || lockedBytes(l.end) > f.opts.Log/4) {
+		if i > first && (hi-lo > cuart.MostChanges || bytes > cuart.MostBytes || lockedBytes(l.end) > f.opts.Log/4) {
 			break
 		}
 		p.hi, p.bytes, p.layout = hi, bytes, l
@@ -108,9 +110,9 @@ func (f *Follower) cut(b *Batch, m *measured, lo int) *part {
 
 // pack sets a run to operations of a batch, and queues copies of them to the device,
 // some while others are packed.
-func (f *Follower) pack(b *Batch, p *part, r *run) (*Ops, error) {
-	to := &f.desk.cargos[0].bytes
-	if err := to.ensure(f.dev, p.layout.slots, false); err != nil {
+func (f *Strings) pack(b *StringBatch, p *stringPart, r *stringRun) (*cuart.Ops, error) {
+	to, err := f.desk.Cargo(p.layout.slots)
+	if err != nil {
 		return nil, err
 	}
 	starts, at := make([]uint32, len(p.pieces)+1), uint32(0)
@@ -123,31 +125,31 @@ func (f *Follower) pack(b *Batch, p *part, r *run) (*Ops, error) {
 	for first := 0; first < len(p.pieces); first += sendPieces {
 		last := min(first+sendPieces, len(p.pieces))
 		par.Run(f.opts.Workers, last-first, par.Func(func(i int) { f.packPiece(b, p, r, first+i, starts[first+i]) }))
-		if err := f.copyPieces(p, r, first, last, starts); err != nil {
+		if err := f.copyPieces(p, r, first, last, starts, to); err != nil {
 			return nil, err
 		}
 	}
-	ops := &Ops{Kind: b.Kind, Keys: kernel.StringKeys{Bytes: to.at + device.Ptr(p.layout.bytes), Width: uint32(p.width), N: uint32(r.n)}}
+	ops := &cuart.Ops{Kind: uint32(b.Kind), Keys: kernel.StringKeys{Bytes: to + device.Ptr(p.layout.bytes), Width: uint32(p.width), N: uint32(r.n)}}
 	if p.width == 0 {
-		ops.Keys.Offsets = to.at
+		ops.Keys.Offsets = to
 	}
 	if r.vals != nil {
-		ops.Vals = to.at + device.Ptr(p.layout.vals)
+		ops.Vals = to + device.Ptr(p.layout.vals)
 	}
 	if r.kinds != nil {
-		ops.Kinds = to.at + device.Ptr(p.layout.kinds)
+		ops.Kinds = to + device.Ptr(p.layout.kinds)
 	}
 	return ops, nil
 }
 
 // packPiece packs a piece of a part, whose bytes begin at start.
-func (f *Follower) packPiece(b *Batch, p *part, r *run, piece int, start uint32) {
+func (f *Strings) packPiece(b *StringBatch, p *stringPart, r *stringRun, piece int, start uint32) {
 	lo := piece * f.piece
 	hi, width := min(lo+f.piece, r.n), f.ValBytes()
 	for i := lo; i < hi; i++ {
 		key := b.Keys[p.lo+i]
 		r.offsets[i] = start
-		start += uint32(copy(r.bytes[start:], key[:f.desk.takes(key)]))
+		start += uint32(copy(r.bytes[start:], key[:f.desk.Takes(key)]))
 	}
 	if r.vals != nil {
 		if to := r.vals[lo*width : hi*width]; len(b.Vals) > 0 {
@@ -162,7 +164,7 @@ func (f *Follower) packPiece(b *Batch, p *part, r *run, piece int, start uint32)
 }
 
 // copyPieces queues copies of pieces [first, last): one where that is all there is.
-func (f *Follower) copyPieces(p *part, r *run, first, last int, starts []uint32) error {
+func (f *Strings) copyPieces(p *stringPart, r *stringRun, first, last int, starts []uint32, to device.Ptr) error {
 	lo, hi, width := first*f.piece, min(last*f.piece, r.n), f.ValBytes()
 	var spans [][2]int
 	switch all := first == 0 && last == len(p.pieces); {
@@ -186,7 +188,7 @@ func (f *Follower) copyPieces(p *part, r *run, first, last int, starts []uint32)
 			spans = append(spans, [2]int{p.layout.kinds + lo, p.layout.kinds + hi})
 		}
 	}
-	st, to := f.tree.run.Stream, f.desk.cargos[0].bytes.at
+	st := f.tree.Stream()
 	for _, s := range spans {
 		if s[0] == s[1] { // all keys are empty
 			continue
@@ -200,41 +202,41 @@ func (f *Follower) copyPieces(p *part, r *run, first, last int, starts []uint32)
 
 // do does operations that are on the device, and fetches their order, and their
 // results if the caller asks for them.
-func (f *Follower) do(b *Batch, r *run, ops *Ops) error {
+func (f *Strings) do(b *StringBatch, r *stringRun, ops *cuart.Ops) error {
 	d, width := f.desk, f.ValBytes()
 	if b.Found != nil {
-		if err := errors.Join(d.old.ensure(f.dev, r.n*width, true), d.had.ensure(f.dev, r.n, true)); err != nil {
+		if err := d.Results(r.n); err != nil {
 			return err
 		}
-		ops.Old, ops.Had = d.old.at, d.had.at
+		ops.Old, ops.Had = d.Old.At, d.Had.At
 	}
 	ops.Fetch = func(slots, places device.Ptr) error {
-		st := f.tree.run.Stream
+		st := f.tree.Stream()
 		err := errors.Join(st.CopyOut(arena.Bytes(r.slots), slots), st.CopyOut(arena.Bytes(r.ops), places))
 		if b.Found != nil {
-			err = errors.Join(err, st.CopyOut(d.had.host[:r.n], d.had.at))
+			err = errors.Join(err, st.CopyOut(d.Had.Host[:r.n], d.Had.At))
 		}
 		if b.Old != nil {
-			err = errors.Join(err, st.CopyOut(d.old.host[:r.n*width], d.old.at))
+			err = errors.Join(err, st.CopyOut(d.Old.Host[:r.n*width], d.Old.At))
 		}
 		return err
 	}
 	if err := f.tree.Apply(ops); err != nil {
 		return err
 	}
-	r.place = f.tree.place
+	r.place = f.tree.Place()
 	return nil
 }
 
 // handOut hands out the results of a part's operations.
-func (f *Follower) handOut(b *Batch, p *part) {
+func (f *Strings) handOut(b *StringBatch, p *stringPart) {
 	if b.Found == nil {
 		return
 	}
 	n, width, found := p.hi-p.lo, f.ValBytes(), arena.Bytes(b.Found)
 	par.Run(f.opts.Workers, len(p.pieces), par.Func(func(i int) {
 		lo, hi := i*f.piece, min((i+1)*f.piece, n)
-		copy(found[p.lo+lo:p.lo+hi], f.desk.had.host[lo:hi])
-		copy(column(b.Old, width, p.lo+lo, p.lo+hi), f.desk.old.host[lo*width:])
+		copy(found[p.lo+lo:p.lo+hi], f.desk.Had.Host[lo:hi])
+		copy(column(b.Old, width, p.lo+lo, p.lo+hi), f.desk.Old.Host[lo*width:])
 	}))
 }

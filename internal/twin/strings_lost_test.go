@@ -1,4 +1,4 @@
-package cuart
+package twin
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// A follower whose GPU fails gives all memory back, the page-locked too, without being
+// A twin whose GPU fails gives all memory back, the page-locked too, without being
 // closed; but not before what was accepted is in host memory, which is where it lies.
 func TestFailureGivesMemoryBack(t *testing.T) {
 	first := seed.Of(t)
@@ -23,18 +24,18 @@ func TestFailureGivesMemoryBack(t *testing.T) {
 	for i := range keys {
 		keys[i], vals[i] = fmt.Sprint("key", i), uint64(i)
 	}
-	// life lets a follower accept a batch, which is not folded before it is told, and
+	// life lets a twin accept a batch, which is not folded before it is told, and
 	// then search.
 	life := func(plan faulty.Plan) (dev *faulty.Device, x *following, goOn func(), before int) {
 		dev = faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), plan)
 		x = &following{t: t, cpu: radix.New(0), model: map[string]uint64{}}
 		var err error
-		x.f, err = Follow(x.cpu, dev, FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Changes: 1})
+		x.f, err = NewStrings(x.cpu, dev, StringsOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Changes: 1})
 		must(t, err)
 		blocked := &blocker{make(chan struct{})}
 		x.f.Log.Begin(0)
 		x.f.Log.Accept(blocked, 0)
-		must(t, x.f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}))
+		must(t, x.f.Apply(&StringBatch{Keys: keys, Vals: arena.Bytes(vals), Kind: op.Set}))
 		for i, k := range keys {
 			x.model[k] = vals[i]
 		}
@@ -68,7 +69,7 @@ func TestFailureGivesMemoryBack(t *testing.T) {
 				}
 			}
 			x.find(packing.Strings{Keys: keys})
-			must(t, x.f.Apply(&Batch{Keys: keys[:50], Kind: Delete}))
+			must(t, x.f.Apply(&StringBatch{Keys: keys[:50], Kind: op.Delete}))
 			if got := x.cpu.Len(); got != n-50 || x.f.Len() != got || x.f.DeviceBytes() != 0 {
 				t.Errorf("%+v: %d entries, and %d bytes on the GPU", plan, got, x.f.DeviceBytes())
 			}

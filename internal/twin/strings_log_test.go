@@ -1,4 +1,4 @@
-package cuart
+package twin
 
 import (
 	"fmt"
@@ -12,18 +12,19 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 // A batch that is larger than the log is done in parts, and those that come while it is
 // full wait. What is locked is not more than the log, and given back.
-func TestFollowLog(t *testing.T) {
+func TestStringsLog(t *testing.T) {
 	rng := seed.Rand(t)
 	cpu := radix.New(0)
 	defer cpu.Close()
 	dev := faulty.New(ptx.New(ptx.Seed(rng.Uint64())), faulty.Plan{})
-	f, err := Follow(cpu, dev, FollowOptions{Workers: 2, ValBits: 32, Room: 64 << 20, Changes: 1, Log: 8 * leastLocked})
+	f, err := NewStrings(cpu, dev, StringsOptions{Workers: 2, ValBits: 32, Room: 64 << 20, Changes: 1, Log: 8 * leastLocked})
 	must(t, err)
 	f.piece = 64
 	const n = 1500
@@ -32,7 +33,7 @@ func TestFollowLog(t *testing.T) {
 		for i := range keys {
 			keys[i], vals[i] = strings.Repeat("k", i%300)+fmt.Sprint(i), uint32(round+i)
 		}
-		must(t, f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}))
+		must(t, f.Apply(&StringBatch{Keys: keys, Vals: arena.Bytes(vals), Kind: op.Set}))
 		if f.locked.total > f.opts.Log {
 			t.Errorf("%d bytes are locked", f.locked.total)
 		}
@@ -96,12 +97,12 @@ func TestLocked(t *testing.T) {
 
 // Close amid batches waits for them. What comes later is done by the CPU, and nothing
 // that was accepted is missing.
-func TestFollowCloseAmidBatches(t *testing.T) {
+func TestStringsCloseAmidBatches(t *testing.T) {
 	first := seed.Of(t)
 	cpu := radix.New(0)
 	defer cpu.Close()
 	dev := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
-	f, err := Follow(cpu, dev, FollowOptions{Workers: 1, ValBits: 64, Room: 64 << 20, Changes: 1})
+	f, err := NewStrings(cpu, dev, StringsOptions{Workers: 1, ValBits: 64, Room: 64 << 20, Changes: 1})
 	must(t, err)
 	var wg sync.WaitGroup
 	var stop atomic.Bool
@@ -115,7 +116,7 @@ func TestFollowCloseAmidBatches(t *testing.T) {
 				for i := range keys {
 					keys[i], vals[i] = fmt.Sprintf("%d of %d", rng.IntN(50), w), rng.Uint64()
 				}
-				if err := f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}); err != nil {
+				if err := f.Apply(&StringBatch{Keys: keys, Vals: arena.Bytes(vals), Kind: op.Set}); err != nil {
 					t.Error(err)
 				}
 				for i, k := range keys {

@@ -1,4 +1,4 @@
-package cuart
+package twin
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
@@ -16,11 +17,11 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// short is a follower of a tree with little host memory left, of which ballast has the
+// lacking is a twin of a tree with little host memory left, of which ballast has the
 // rest, and a batch of several runs.
-type short struct {
+type lacking struct {
 	cpu  *radix.Tree
-	f    *Follower
+	f    *Strings
 	keys []string
 }
 
@@ -30,17 +31,17 @@ const (
 	ballast     = "ballast"
 )
 
-func newShort(t *testing.T, dev *faulty.Device, left int64) (*short, error) {
+func newLacking(t *testing.T, dev *faulty.Device, left int64) (*lacking, error) {
 	t.Helper()
 	const limit = 2 << 20
-	x := &short{cpu: radix.New(limit)}
+	x := &lacking{cpu: radix.New(limit)}
 	for i := 0; x.cpu.Bytes() < limit-left; i++ {
 		if _, _, err := x.cpu.Set(fmt.Sprint(ballast, i, strings.Repeat("b", 8<<10)), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var err error
-	x.f, err = Follow(x.cpu, dev, FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Changes: 1, Log: 4 * leastLocked})
+	x.f, err = NewStrings(x.cpu, dev, StringsOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Changes: 1, Log: 4 * leastLocked})
 	if err != nil {
 		x.cpu.Close()
 		return nil, err
@@ -53,7 +54,7 @@ func newShort(t *testing.T, dev *faulty.Device, left int64) (*short, error) {
 }
 
 // relieve gives the memory of the ballast back.
-func (x *short) relieve() {
+func (x *lacking) relieve() {
 	c := x.cpu.Cursor()
 	c.Move(ballast, false, false)
 	for k, _, ok := c.Next(); ok; k, _, ok = c.Next() {
@@ -62,7 +63,7 @@ func (x *short) relieve() {
 }
 
 // there returns how many keys of the batch are in host memory.
-func (x *short) there() (n int) {
+func (x *lacking) there() (n int) {
 	for _, k := range x.keys {
 		if _, ok := x.cpu.Get(k); ok {
 			n++
@@ -73,14 +74,14 @@ func (x *short) there() (n int) {
 
 // A batch of several runs whose GPU is lost in the midst, and for whose rest there is no
 // host memory at first, is done whole, or not at all.
-func TestBatchIsWhole(t *testing.T) {
+func TestBatchOfStringsIsWhole(t *testing.T) {
 	first := seed.Of(t)
 	const room = wholeKeys * wholeLength / 2 // for half of it
 	count := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), faulty.Plan{})
-	x, err := newShort(t, count, 1<<20)
+	x, err := newLacking(t, count, 1<<20)
 	must(t, err)
 	before := count.Count(faulty.Any)
-	must(t, x.f.Apply(&Batch{Keys: x.keys, Vals: arena.Bytes(make([]uint64, wholeKeys)), Kind: Set}))
+	must(t, x.f.Apply(&StringBatch{Keys: x.keys, Vals: arena.Bytes(make([]uint64, wholeKeys)), Kind: op.Set}))
 	after := count.Count(faulty.Any)
 	must(t, x.f.Close())
 	x.cpu.Close()
@@ -88,13 +89,13 @@ func TestBatchIsWhole(t *testing.T) {
 	for i := range tries {
 		at := before + 1 + i*(after-before)/tries
 		dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), faulty.Plan{At: at, Lose: true})
-		x, err := newShort(t, dev, room)
+		x, err := newLacking(t, dev, room)
 		if errors.Is(err, device.ErrLost) {
-			continue // what is copied before the batch depends on what the allocator has left of trees before
+			continue // what is copiedStrings before the batch depends on what the allocator has left of trees before
 		}
 		must(t, err)
 		relief := time.AfterFunc(50*time.Millisecond, x.relieve)
-		err = x.f.Apply(&Batch{Keys: x.keys, Vals: arena.Bytes(make([]uint64, wholeKeys)), Kind: Set})
+		err = x.f.Apply(&StringBatch{Keys: x.keys, Vals: arena.Bytes(make([]uint64, wholeKeys)), Kind: op.Set})
 		x.f.Wait()
 		switch n := x.there(); {
 		case err == nil && n != wholeKeys, err != nil && n != 0:
@@ -116,13 +117,13 @@ func TestBatchIsWhole(t *testing.T) {
 func TestLongKeysOfBatchAreFirst(t *testing.T) {
 	first := seed.Of(t)
 	dev := faulty.New(ptx.New(ptx.Seed(first), ptx.RaceCheck(false)), faulty.Plan{})
-	x, err := newShort(t, dev, 1<<20)
+	x, err := newLacking(t, dev, 1<<20)
 	must(t, err)
 	keys := append([]string{}, x.keys...)
 	for i := range 40 {
-		keys = append(keys, fmt.Sprint(strings.Repeat("long", MaxKey/4+1), i))
+		keys = append(keys, fmt.Sprint(strings.Repeat("long", cuart.MaxKey/4+1), i))
 	}
-	err = x.f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(make([]uint64, len(keys))), Kind: Set})
+	err = x.f.Apply(&StringBatch{Keys: keys, Vals: arena.Bytes(make([]uint64, len(keys))), Kind: op.Set})
 	if x.f.Wait(); !errors.Is(err, op.ErrLimit) || x.there() != 0 {
 		t.Errorf("%d of %d operations are done: %v", x.there(), len(keys), err)
 	}

@@ -1,4 +1,4 @@
-package cuart
+package twin
 
 import (
 	"fmt"
@@ -10,18 +10,21 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/cuart"
+	"github.com/pando-index/pando/internal/cuart/cuarttest"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// following is a tree with a follower, and what it should have.
+// following is a tree with a twin, and what it should have.
 type following struct {
 	t     *testing.T
 	cpu   *radix.Tree
-	f     *Follower
+	f     *Strings
 	model map[string]uint64
 }
 
@@ -35,13 +38,13 @@ func packed(keys []string) packing.Strings {
 	return b
 }
 
-// find looks strings up, by the follower or else by the tree, and compares.
+// find looks strings up, by the twin or else by the tree, and compares.
 func (x *following) find(keys packing.Strings) {
 	x.t.Helper()
 	n := keys.Len()
 	vals, found := make([]uint64, n), make([]bool, n)
 	var mu sync.Mutex
-	width := x.f.tree.run.Bits / 8
+	width := x.f.tree.ValBytes()
 	cpu := func(lo, hi int) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -59,7 +62,7 @@ func (x *following) find(keys packing.Strings) {
 			vals[lo+i], found[lo+i] = arena.As[uint64](column)[i], bits[i/8]>>(i%8)&1 == 1
 		}
 	}
-	q := Queries{Keys: keys, Take: take, CPU: cpu}
+	q := cuart.Queries{Keys: keys, Take: take, CPU: cpu}
 	if n%2 == 0 {
 		q.Into = arena.Bytes(make([]uint64, n))
 	}
@@ -77,10 +80,10 @@ func (x *following) find(keys packing.Strings) {
 // someKey returns any key, now and then one that is too long for the GPU.
 func someKey(rng *rand.Rand) string {
 	if rng.IntN(40) == 0 {
-		most := []int{packing.Longest, MaxKey}[rng.IntN(2)] // the first are there, the others in host memory alone
+		most := []int{packing.Longest, cuart.MaxKey}[rng.IntN(2)] // the first are there, the others in host memory alone
 		return strings.Repeat("long", most/4+rng.IntN(2)) + fmt.Sprint(rng.IntN(3))
 	}
-	return randomKey(rng, rng.IntN(7))
+	return cuarttest.RandomKey(rng, rng.IntN(7))
 }
 
 // single changes a key.
@@ -98,19 +101,19 @@ func (x *following) single(rng *rand.Rand) {
 // batch does operations of some kinds, and compares what they have found.
 func (x *following) batch(rng *rand.Rand, n int) {
 	x.t.Helper()
-	keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
+	keys, vals, kinds := make([]string, n), make([]uint64, n), make([]op.Kind, n)
 	for i := range keys {
-		keys[i], vals[i], kinds[i] = someKey(rng), rng.Uint64(), uint8(rng.IntN(3))
+		keys[i], vals[i], kinds[i] = someKey(rng), rng.Uint64(), op.Kind(rng.IntN(3))
 	}
 	deleted, before := 0, len(x.model)
-	b := &Batch{Keys: keys, Vals: arena.Bytes(vals), Kinds: kinds}
-	switch kind := uint8(rng.IntN(4)); kind {
-	case Set, Delete: // all alike
+	b := &StringBatch{Keys: keys, Vals: arena.Bytes(vals), Kinds: kinds}
+	switch kind := op.Kind(rng.IntN(4)); kind {
+	case op.Set, op.Delete: // all alike
 		for i := range kinds {
 			kinds[i] = kind
 		}
-		b.Kind, b.Kinds = uint32(kind), nil
-		if kind == Delete {
+		b.Kind, b.Kinds = kind, nil
+		if kind == op.Delete {
 			b.Vals, b.Deleted = nil, &deleted
 		}
 	default:
@@ -127,9 +130,9 @@ func (x *following) batch(rng *rand.Rand, n int) {
 			x.t.Fatalf("operation %d of %d, on %.40q, has found %d, %t; want %d, %t", i, n, k, arena.As[uint64](b.Old)[i], b.Found[i], want, had)
 		}
 		switch kinds[i] {
-		case Set:
+		case op.Set:
 			x.model[k] = set[i]
-		case Delete:
+		case op.Delete:
 			delete(x.model, k)
 		}
 	}
@@ -150,7 +153,7 @@ func (x *following) step(rng *rand.Rand) {
 			x.single(rng)
 		}
 	case 1, 2, 3:
-		if x.f.opts.Changes > 0 && x.f.opts.Log == defaultLog && x.f.Down() == nil {
+		if x.f.opts.Changes > 0 && x.f.opts.Log == stringsLog && x.f.Down() == nil {
 			defer x.holdUp()()
 		}
 		for range 1 + rng.IntN(3) { // so that there is something in the log
@@ -217,7 +220,7 @@ func (x *following) gets(rng *rand.Rand) {
 	}
 }
 
-// history lets a follower live, on a device that may fail unless it is sound.
+// history lets a twin live, on a device that may fail unless it is sound.
 func history(t *testing.T, dev *faulty.Device, rng *rand.Rand, sound bool) (down error) {
 	t.Helper()
 	x := &following{t: t, cpu: radix.New(0), model: map[string]uint64{}}
@@ -228,11 +231,11 @@ func history(t *testing.T, dev *faulty.Device, rng *rand.Rand, sound bool) (down
 		x.model[k] = v
 	}
 	var err error
-	opts := FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 1 + rng.IntN(20), Changes: rng.IntN(30)}
+	opts := StringsOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 1 + rng.IntN(20), Changes: rng.IntN(30)}
 	if rng.IntN(5) == 0 {
 		opts.Log = 3 * leastLocked // of so many runs
 	}
-	x.f, err = Follow(x.cpu, dev, opts)
+	x.f, err = NewStrings(x.cpu, dev, opts)
 	if err != nil {
 		return err
 	}
@@ -258,8 +261,8 @@ func history(t *testing.T, dev *faulty.Device, rng *rand.Rand, sound bool) (down
 	return down
 }
 
-// A follower has what its tree has, at any time.
-func TestFollow(t *testing.T) {
+// A twin has what its tree has, at any time.
+func TestStrings(t *testing.T) {
 	first := seed.Of(t)
 	for i := range uint64(seed.Count(20)) {
 		inner := ptx.New(ptx.Seed(first + i))
@@ -271,7 +274,7 @@ func TestFollow(t *testing.T) {
 
 // A device that fails at any operation, or is lost there, costs no answer.
 // PANDO_LONG=1000 tries all of them.
-func TestFollowerOfFailingDevice(t *testing.T) {
+func TestStringsOfFailingDevice(t *testing.T) {
 	first := seed.Of(t)
 	count := faulty.New(ptx.New(ptx.Seed(first)), faulty.Plan{})
 	must(t, history(t, count, rand.New(rand.NewPCG(first, 0)), true))
@@ -292,7 +295,7 @@ func TestFollowerOfFailingDevice(t *testing.T) {
 
 // Searches, single changes and batches of several goroutines: each finds at least what
 // was there when it began.
-func TestFollowConcurrently(t *testing.T) {
+func TestStringsConcurrently(t *testing.T) {
 	rng := seed.Rand(t)
 	cpu := radix.New(0)
 	defer cpu.Close()
@@ -301,7 +304,7 @@ func TestFollowConcurrently(t *testing.T) {
 	for i := range n {
 		cpu.Set(key(i), 0)
 	}
-	f, err := Follow(cpu, ptx.New(ptx.Seed(rng.Uint64())), FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 7, Changes: 10})
+	f, err := NewStrings(cpu, ptx.New(ptx.Seed(rng.Uint64())), StringsOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 7, Changes: 10})
 	must(t, err)
 	asked := make([]string, n)
 	for i := range asked {
@@ -319,7 +322,7 @@ func TestFollowConcurrently(t *testing.T) {
 						keys = append(keys, key(i))
 					}
 					vals := slices.Repeat([]uint64{v + 1}, len(keys))
-					if err := f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kind: Set}); err != nil {
+					if err := f.Apply(&StringBatch{Keys: keys, Vals: arena.Bytes(vals), Kind: op.Set}); err != nil {
 						t.Error(err)
 					}
 					continue
@@ -342,7 +345,7 @@ func TestFollowConcurrently(t *testing.T) {
 				s, err := cpu.Snapshot() // beside folds
 				must(t, err)
 				s.Close()
-				f.Find(Queries{Keys: packing.Strings{Keys: asked}, CPU: func(int, int) {}, Take: func(lo int, vals, found []byte) {
+				f.Find(cuart.Queries{Keys: packing.Strings{Keys: asked}, CPU: func(int, int) {}, Take: func(lo int, vals, found []byte) {
 					mu.Lock()
 					defer mu.Unlock()
 					for i, v := range arena.As[uint64](vals) {

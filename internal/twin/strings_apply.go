@@ -1,10 +1,11 @@
-package cuart
+package twin
 
 import (
 	"errors"
 	"slices"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/radix"
 )
@@ -12,7 +13,7 @@ import (
 // Apply does all operations of a batch or none: on the GPU if the batch is large enough
 // and the GPU works, else on the CPU. The CPU also does the operations that a failing
 // GPU leaves undone.
-func (f *Follower) Apply(b *Batch) error {
+func (f *Strings) Apply(b *StringBatch) error {
 	n := len(b.Keys)
 	if !f.TakesChanges(n) {
 		return f.hostFirst(b)
@@ -48,11 +49,11 @@ func (f *Follower) Apply(b *Batch) error {
 
 // applyLong does the operations of a batch on keys that are too long for the GPU, all or
 // none, and returns them, or nil if there are none. The caller holds all stripes.
-func (f *Follower) applyLong(b *Batch, m *measured) (*some, error) {
+func (f *Strings) applyLong(b *StringBatch, m *measured) (*some, error) {
 	if !slices.Contains(m.long, true) {
 		return nil, nil
 	}
-	s := f.some(b, 0, func(key string) bool { return len(key) > f.tree.longest })
+	s := f.some(b, 0, func(key string) bool { return len(key) > f.tree.Longest() })
 	if err := f.cpu.Apply(&s.Ops); err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (f *Follower) applyLong(b *Batch, m *measured) (*some, error) {
 // hostFirst applies a batch to the tree in host memory. The keys of a small batch are
 // noted for the copy on the GPU; a large batch is in the copy, too, when hostFirst
 // returns.
-func (f *Follower) hostFirst(b *Batch) (err error) {
+func (f *Strings) hostFirst(b *StringBatch) (err error) {
 	many := f.Takes(len(b.Keys))
 	change := func() []string {
 		if many {
@@ -91,7 +92,7 @@ func (f *Follower) hostFirst(b *Batch) (err error) {
 
 // onGPU does a part of a batch on the GPU, except operations on keys that are too
 // long, and accepts it. The caller holds all stripes.
-func (f *Follower) onGPU(b *Batch, p *part) error {
+func (f *Strings) onGPU(b *StringBatch, p *stringPart) error {
 	if err := f.Down(); err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func (f *Follower) onGPU(b *Batch, p *part) error {
 		err = f.accept(b, r, ops)
 	}
 	if err != nil {
-		err = errors.Join(err, f.tree.run.Stream.Synchronize()) // copies may be under way
+		err = errors.Join(err, f.tree.Stream().Synchronize()) // copies may be under way
 		r.Free()
 		return err
 	}
@@ -121,7 +122,7 @@ func (f *Follower) onGPU(b *Batch, p *part) error {
 // accept does operations that are on the device, and adds their run to the log. It
 // locks searches out meanwhile, so that a result which one search has seen is seen
 // by all later ones.
-func (f *Follower) accept(b *Batch, r *run, ops *Ops) error {
+func (f *Strings) accept(b *StringBatch, r *stringRun, ops *cuart.Ops) error {
 	f.using.Lock()
 	defer f.using.Unlock()
 	before := f.tree.Len()
@@ -139,8 +140,8 @@ func (f *Follower) accept(b *Batch, r *run, ops *Ops) error {
 // instead does the operations of a batch from lo on in host memory after the GPU has
 // failed, except those on keys that are too long, which are done. If begun, other
 // operations of the batch are done already, and it retries until these are, too.
-func (f *Follower) instead(b *Batch, lo int, begun bool) error {
-	s := f.some(b, lo, func(key string) bool { return len(key) <= f.tree.longest })
+func (f *Strings) instead(b *StringBatch, lo int, begun bool) error {
+	s := f.some(b, lo, func(key string) bool { return len(key) <= f.tree.Longest() })
 	err := f.Instead(begun, func() error { return f.cpu.Apply(&s.Ops) })
 	if err == nil {
 		s.report(f, b)
@@ -163,14 +164,14 @@ func (s *some) row(j int) int {
 }
 
 // all selects all operations of a batch.
-func (f *Follower) all(b *Batch) *some {
+func (f *Strings) all(b *StringBatch) *some {
 	s := &some{Ops: radix.Ops{Keys: b.Keys}}
 	f.complete(s, b)
 	return s
 }
 
 // some selects the operations from lo on whose key satisfies is.
-func (f *Follower) some(b *Batch, lo int, is func(key string) bool) *some {
+func (f *Strings) some(b *StringBatch, lo int, is func(key string) bool) *some {
 	s := &some{rows: make([]int, 0)}
 	for i, key := range b.Keys[lo:] {
 		if is(key) {
@@ -183,16 +184,16 @@ func (f *Follower) some(b *Batch, lo int, is func(key string) bool) *some {
 
 // complete sets kinds and values of operations whose keys are set, and allocates
 // memory for their results.
-func (f *Follower) complete(s *some, b *Batch) {
+func (f *Strings) complete(s *some, b *StringBatch) {
 	n := len(s.Keys)
-	s.Kind, s.Workers, s.Found = op.Kind(b.Kind), f.opts.Workers, make([]bool, n)
+	s.Kind, s.Workers, s.Found = b.Kind, f.opts.Workers, make([]bool, n)
 	if len(b.Old) > 0 {
 		s.Old = make([]uint64, n)
 	}
 	if b.Kinds != nil {
 		s.Kinds = make([]op.Kind, n)
 		for j := range s.Kinds {
-			s.Kinds[j] = op.Kind(b.Kinds[s.row(j)])
+			s.Kinds[j] = b.Kinds[s.row(j)]
 		}
 	}
 	if !b.sets() {
@@ -230,7 +231,7 @@ func (s *some) more() (n int) {
 }
 
 // report copies the results of the operations to the batch.
-func (s *some) report(f *Follower, b *Batch) {
+func (s *some) report(f *Strings, b *StringBatch) {
 	if b.Deleted != nil {
 		*b.Deleted -= s.more()
 	}

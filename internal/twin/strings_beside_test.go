@@ -1,4 +1,4 @@
-package cuart
+package twin
 
 import (
 	"fmt"
@@ -9,17 +9,19 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/radix"
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// besides is one of several goroutines that use a follower. Nobody else has its keys.
+// besides is one of several goroutines that use a twin. Nobody else has its keys.
 type besides struct {
 	t     *testing.T
-	f     *Follower
+	f     *Strings
 	rng   *rand.Rand
 	name  string
 	model map[string]uint64
@@ -27,7 +29,7 @@ type besides struct {
 
 func (x *besides) key() string {
 	if x.rng.IntN(15) == 0 {
-		most := []int{packing.Longest, MaxKey}[x.rng.IntN(2)] // the first are on the GPU, the others in host memory alone
+		most := []int{packing.Longest, cuart.MaxKey}[x.rng.IntN(2)] // the first are on the GPU, the others in host memory alone
 		return x.name + strings.Repeat("long", most/4+x.rng.IntN(2)) + fmt.Sprint(x.rng.IntN(3))
 	}
 	return x.name + fmt.Sprint(x.rng.IntN(60))
@@ -69,12 +71,12 @@ func (x *besides) step() {
 // batch does operations, and compares what they have found.
 func (x *besides) batch(keys []string) {
 	n := len(keys)
-	vals, kinds, found := make([]uint64, n), make([]uint8, n), make([]bool, n)
+	vals, kinds, found := make([]uint64, n), make([]op.Kind, n), make([]bool, n)
 	for i := range keys {
-		vals[i], kinds[i] = x.rng.Uint64(), uint8(x.rng.IntN(3))
+		vals[i], kinds[i] = x.rng.Uint64(), op.Kind(x.rng.IntN(3))
 	}
 	set := slices.Clone(vals)
-	if err := x.f.Apply(&Batch{Keys: keys, Vals: arena.Bytes(vals), Kinds: kinds, Old: arena.Bytes(vals), Found: found}); err != nil {
+	if err := x.f.Apply(&StringBatch{Keys: keys, Vals: arena.Bytes(vals), Kinds: kinds, Old: arena.Bytes(vals), Found: found}); err != nil {
 		x.t.Error(err)
 	}
 	for i, k := range keys {
@@ -82,9 +84,9 @@ func (x *besides) batch(keys []string) {
 			x.t.Errorf("operation %d of %d, on %.20q, has found %d, %t; want %d, %t", i, n, k, vals[i], found[i], want, had)
 		}
 		switch kinds[i] {
-		case Set:
+		case op.Set:
 			x.model[k] = set[i]
-		case Delete:
+		case op.Delete:
 			delete(x.model, k)
 		}
 	}
@@ -94,7 +96,7 @@ func (x *besides) batch(keys []string) {
 func (x *besides) find(keys []string) {
 	var mu sync.Mutex
 	vals, found := make([]uint64, len(keys)), make([]bool, len(keys))
-	ok := x.f.Find(Queries{
+	ok := x.f.Find(cuart.Queries{
 		Keys: packing.Strings{Keys: keys},
 		Take: func(lo int, column, bits []byte) {
 			mu.Lock()
@@ -124,7 +126,7 @@ func (x *besides) find(keys []string) {
 
 // Each goroutine finds what it has done itself, whatever others do, also where the
 // device fails, or is closed, amid everything.
-func TestFollowBesideOthers(t *testing.T) {
+func TestStringsBesideOthers(t *testing.T) {
 	first := seed.Of(t)
 	for i := range uint64(seed.Count(6)) {
 		rng := rand.New(rand.NewPCG(first+i, 9))
@@ -134,14 +136,14 @@ func TestFollowBesideOthers(t *testing.T) {
 		}
 		dev := faulty.New(ptx.New(ptx.Seed(first+i)), plan)
 		cpu := radix.New(0)
-		opts := FollowOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 1 + rng.IntN(20), Changes: rng.IntN(20)}
+		opts := StringsOptions{Workers: 2, ValBits: 64, Room: 64 << 20, Notes: 1 + rng.IntN(20), Changes: rng.IntN(20)}
 		if rng.IntN(2) == 0 {
 			opts.Log = 3 * leastLocked
 		}
 		if rng.IntN(2) == 0 { // leaves may have to move to host memory
 			opts.Room, opts.HostRoom = 6<<10+rng.Int64N(8<<10), 1<<20
 		}
-		f, err := Follow(cpu, dev, opts)
+		f, err := NewStrings(cpu, dev, opts)
 		if err != nil {
 			continue
 		}
@@ -176,7 +178,7 @@ func TestFollowBesideOthers(t *testing.T) {
 		if err := f.Check(); err != nil && plan.At == 0 {
 			t.Error(err)
 		}
-		if down := f.Down(); down != nil && plan.At == 0 && !f.closed && !isShort(down) {
+		if down := f.Down(); down != nil && plan.At == 0 && !f.closed && !short(down) {
 			t.Error(down)
 		}
 		f.Close()

@@ -1,4 +1,4 @@
-package cuart
+package twin
 
 import (
 	"cmp"
@@ -11,12 +11,14 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/backlog"
+	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/radix"
 )
 
-// Follower is a copy of a radix.Tree on a GPU, kept the same.
+// Strings is a tree of strings in host memory and its twin on a GPU.
 //
 // Large batches run on the GPU. Their operations are packed into page-locked memory, a
 // run of the log; when the GPU has done them, the batch is accepted, whatever becomes
@@ -28,13 +30,13 @@ import (
 // Keys that are too long for the GPU are in host memory alone, and never in the log: a
 // batch does its operations on them there, at once. No other operation of the batch is
 // on the same keys.
-type Follower struct {
+type Strings struct {
 	backlog.Pair[string, uint64]
 	cpu  *radix.Tree
-	opts FollowOptions
+	opts StringsOptions
 	dev  device.Device
-	tree *Tree
-	desk *Desk
+	tree *cuart.Tree
+	desk *cuart.Desk
 
 	locked locked      // memory of runs
 	piece  int         // operations that a worker packs at a time
@@ -48,8 +50,8 @@ type Follower struct {
 	end      func() error // gives all memory back, once
 }
 
-// FollowOptions are the settings of a follower.
-type FollowOptions struct {
+// StringsOptions are the settings of a twin.
+type StringsOptions struct {
 	Workers int
 	// Least and Changes are the sizes from which on batches go to the GPU, and Notes is how
 	// many keys are noted at most, 0 for a default: as backlog.Share has them. Where Changes
@@ -67,25 +69,25 @@ type FollowOptions struct {
 }
 
 const (
-	mostNotes  = 64 << 10
-	defaultLog = 1 << 30
-	loadPiece  = 256 << 10 // entries that are loaded at a time
+	mostNotes    = 64 << 10
+	stringsLog   = 1 << 30
+	stringsPiece = 256 << 10 // entries that are loaded at a time
 )
 
-// Follow returns a copy of a tree. The device is the follower's from then on, also if
+// NewStrings returns a copy of a tree. The device is the twin's from then on, also if
 // there is an error. Nobody changes the tree meanwhile.
-func Follow(cpu *radix.Tree, dev device.Device, opts FollowOptions) (f *Follower, err error) {
-	f = &Follower{cpu: cpu, dev: dev, opts: opts, piece: packPiece}
+func NewStrings(cpu *radix.Tree, dev device.Device, opts StringsOptions) (f *Strings, err error) {
+	f = &Strings{cpu: cpu, dev: dev, opts: opts, piece: packPiece}
 	f.opts.Workers = max(1, opts.Workers)
-	f.opts.Log = cmp.Or(opts.Log, defaultLog)
+	f.opts.Log = cmp.Or(opts.Log, stringsLog)
 	share := backlog.Share{Least: opts.Least, Changes: opts.Changes, Notes: cmp.Or(opts.Notes, mostNotes)}
-	f.Init(cpu, copied{f}, share, dev.Info().Name, f.opts.Log)
+	f.Init(cpu, copiedStrings{f}, share, dev.Info().Name, f.opts.Log)
 	f.locked.dev, f.locked.most = dev, f.opts.Log
-	f.tree, err = New(dev, Options{Room: forPools(opts.Room), HostRoom: opts.HostRoom, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest, Long: longKeys})
+	f.tree, err = cuart.New(dev, cuart.Options{Room: cuart.ForPools(opts.Room), HostRoom: opts.HostRoom, ValBits: opts.ValBits, Entries: cpu.Len(), Longest: packing.Longest, Long: cuart.LongKeys})
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
-	f.desk = NewDesk(f.tree, opts.Workers)
+	f.desk = cuart.NewDesk(f.tree, opts.Workers)
 	if err := f.load(); err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
@@ -95,7 +97,7 @@ func Follow(cpu *radix.Tree, dev device.Device, opts FollowOptions) (f *Follower
 }
 
 // load copies all entries.
-func (f *Follower) load() error {
+func (f *Strings) load() error {
 	c := f.cpu.Cursor()
 	var keys []string
 	var vals []uint64
@@ -104,8 +106,8 @@ func (f *Follower) load() error {
 		if ok {
 			keys, vals = append(keys, k), append(vals, v)
 		}
-		if len(keys) == loadPiece || !ok && len(keys) > 0 {
-			if err := f.desk.Apply(&Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kind: Set}); err != nil {
+		if len(keys) == stringsPiece || !ok && len(keys) > 0 {
+			if err := f.desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kind: uint32(op.Set)}); err != nil {
 				return err
 			}
 			keys, vals = keys[:0], vals[:0]
@@ -117,8 +119,8 @@ func (f *Follower) load() error {
 }
 
 // column returns values as the copy has them.
-func (f *Follower) column(vals []uint64) []byte {
-	if f.tree.run.Bits == 64 {
+func (f *Strings) column(vals []uint64) []byte {
+	if f.ValBytes() == 8 {
 		return arena.Bytes(vals)
 	}
 	narrow := make([]uint32, len(vals))
@@ -130,32 +132,32 @@ func (f *Follower) column(vals []uint64) []byte {
 
 // fail gives the GPU up. Its memory, and the memory page-locked for it, is given back as
 // soon as it is out of use.
-func (f *Follower) fail(err error) {
+func (f *Strings) fail(err error) {
 	if f.Fail(err) {
 		go f.end() // the caller may hold locks, and accepted runs are to be folded
 	}
 }
 
 // ValBytes returns the size of a value in the copy.
-func (f *Follower) ValBytes() int { return f.tree.run.Bits / 8 }
+func (f *Strings) ValBytes() int { return f.tree.ValBytes() }
 
-// copied is the copy, as backlog.Pair asks for it.
-type copied struct{ f *Follower }
+// copiedStrings is the copy, as backlog.Pair asks for it.
+type copiedStrings struct{ f *Strings }
 
 var stripeSeed = maphash.MakeSeed()
 
-func (copied) Hash(key string) uint64 { return maphash.String(stripeSeed, key) }
+func (copiedStrings) Hash(key string) uint64 { return maphash.String(stripeSeed, key) }
 
-func (copied) Own(keys []string) {
+func (copiedStrings) Own(keys []string) {
 	for i, k := range keys {
 		keys[i] = strings.Clone(k)
 	}
 }
 
-func (c copied) Refresh()                 { c.f.refresh() }
-func (c copied) Send(keys []string) error { return c.f.sendValues(keys) }
+func (c copiedStrings) Refresh()                 { c.f.refresh() }
+func (c copiedStrings) Send(keys []string) error { return c.f.sendValues(keys) }
 
-func (c copied) Keys(lo, hi string, open bool, most int) (keys []string) {
+func (c copiedStrings) Keys(lo, hi string, open bool, most int) (keys []string) {
 	cursor := c.f.cpu.Cursor()
 	cursor.Move(lo, open, false)
 	for k, _, ok := cursor.Next(); ok && k <= hi && len(keys) < most; k, _, ok = cursor.Next() {
@@ -165,7 +167,7 @@ func (c copied) Keys(lo, hi string, open bool, most int) (keys []string) {
 }
 
 // refresh brings the copy up to date.
-func (f *Follower) refresh() {
+func (f *Strings) refresh() {
 	if f.Stripes.Dirty() == 0 || !f.Works() {
 		return
 	}
@@ -177,12 +179,12 @@ func (f *Follower) refresh() {
 }
 
 // sendValues sets keys of the copy to their values in the tree in host memory.
-func (f *Follower) sendValues(keys []string) error {
+func (f *Strings) sendValues(keys []string) error {
 	vals, found, kinds := make([]uint64, len(keys)), make([]bool, len(keys)), make([]uint8, len(keys))
 	f.cpu.GetBatch(keys, vals, found, f.opts.Workers, nil)
 	for i, there := range found {
-		if kinds[i] = Delete; there {
-			kinds[i] = Set
+		if kinds[i] = uint8(op.Delete); there {
+			kinds[i] = uint8(op.Set)
 		}
 	}
 	f.using.Lock()
@@ -190,12 +192,12 @@ func (f *Follower) sendValues(keys []string) error {
 	if err := f.Down(); err != nil {
 		return err
 	}
-	return f.desk.Apply(&Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kinds: kinds})
+	return f.desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kinds: kinds})
 }
 
 // Find looks strings up, as Desk.Find does, and reports whether the GPU could. Those
 // that it could not the CPU has answered.
-func (f *Follower) Find(q Queries) bool {
+func (f *Strings) Find(q cuart.Queries) bool {
 	if f.busy.Load() && !f.Pending() {
 		return false
 	}
@@ -213,7 +215,7 @@ func (f *Follower) Find(q Queries) bool {
 }
 
 // DeviceBytes returns the device memory that the copy takes.
-func (f *Follower) DeviceBytes() int64 {
+func (f *Strings) DeviceBytes() int64 {
 	f.using.RLock()
 	defer f.using.RUnlock()
 	if !f.Works() || f.closed {
@@ -224,25 +226,25 @@ func (f *Follower) DeviceBytes() int64 {
 
 // Check looks at the copy, and compares it with the tree in host memory. Nobody changes that
 // meanwhile.
-func (f *Follower) Check() error {
+func (f *Strings) Check() error {
 	f.Wait()
 	f.refresh()
 	if !f.Works() || f.closed {
 		return nil
 	}
-	all, err := f.tree.read()
+	all, err := f.tree.Entries()
 	if err != nil {
 		return err
 	}
 	for _, e := range all {
-		if v, ok := f.cpu.Get(e.key); !ok || string(f.column([]uint64{v})) != string(f.column([]uint64{e.val})) {
+		if v, ok := f.cpu.Get(e.Key); !ok || string(f.column([]uint64{v})) != string(f.column([]uint64{e.Val})) {
 			return errors.New("cuart: the GPU's tree has another entry than the tree in host memory")
 		}
 	}
 	long := 0
 	c := f.cpu.Cursor()
 	for k, _, ok := c.Next(); ok; k, _, ok = c.Next() {
-		if len(k) > f.tree.longest {
+		if len(k) > f.tree.Longest() {
 			long++
 		}
 	}
@@ -254,12 +256,12 @@ func (f *Follower) Check() error {
 
 // Close waits for batches under way and for the log, and gives the device back. The
 // tree in host memory stays open.
-func (f *Follower) Close() error { return f.end() }
+func (f *Strings) Close() error { return f.end() }
 
-// giveBack closes the follower. From then on the copy, and the memory that is
+// giveBack closes the twin. From then on the copy, and the memory that is
 // page-locked for it, are out of use. No lock is held while the driver is called: that
 // of a GPU that is lost may take long, and others need not wait for it.
-func (f *Follower) giveBack() error {
+func (f *Strings) giveBack() error {
 	f.changing.Lock()
 	f.Wait()
 	f.using.Lock()
