@@ -13,6 +13,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/exec"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/radix"
 )
@@ -142,7 +143,7 @@ func (r *radixRig) open(opts cuart.Options) (*cuart.Tree, error) {
 			keys, vals = append(keys, k), append(vals, valueOf(uint64(i)))
 		}
 		if len(keys) == 4*mega || i == len(r.keys)-1 && len(keys) > 0 {
-			if err := desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kind: cuart.Set}); err != nil {
+			if err := desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kind: op.Set}); err != nil {
 				return nil, errors.Join(err, t.Close())
 			}
 			keys, vals = keys[:0], vals[:0]
@@ -356,10 +357,10 @@ func (r *radixRig) upserts(n, size int) (err error) {
 		c.label += ", one key"
 	}
 	resident := func() error {
-		return r.tree.Apply(&cuart.Ops{Keys: b.on, Vals: b.onVals, Kind: cuart.Set})
+		return r.tree.Apply(&cuart.Ops{Keys: b.on, Vals: b.onVals, Kind: op.Set})
 	}
 	host := func() error {
-		return r.desk.Apply(&cuart.Changes{Keys: b.host, Vals: arena.Bytes(b.vals), Kind: cuart.Set})
+		return r.desk.Apply(&cuart.Changes{Keys: b.host, Vals: arena.Bytes(b.vals), Kind: op.Set})
 	}
 	c.subjects = []*subject{r.upsert(rowResident, resident), r.upsert(rowHost, host)}
 	c.subjects[0].reference = true
@@ -370,7 +371,7 @@ func (r *radixRig) upserts(n, size int) (err error) {
 func (r *radixRig) upsert(name string, apply func() error) *subject {
 	b, st := &r.batch, r.tree.Stream()
 	undo := func() error {
-		return errors.Join(r.tree.Apply(&cuart.Ops{Keys: b.fresh, Kind: cuart.Delete}), st.Synchronize())
+		return errors.Join(r.tree.Apply(&cuart.Ops{Keys: b.fresh, Kind: op.Delete}), st.Synchronize())
 	}
 	return &subject{
 		system: name, bytes: r.bytes(r.tree), onGPU: true, whole: true,

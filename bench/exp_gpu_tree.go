@@ -74,7 +74,7 @@ func (t *liveTree[W]) load(keys, vals []W) error {
 // set sets pairs of host memory.
 func (t *liveTree[W]) set(keys, vals []W, sorted bool) error {
 	p := placing{g: t.g}
-	ops := &chunked.Ops{N: len(keys), Keys: place(&p, keys), Vals: place(&p, vals), Kind: chunked.Set, Sorted: sorted}
+	ops := &chunked.Ops{N: len(keys), Keys: place(&p, keys), Vals: place(&p, vals), Kind: op.Set, Sorted: sorted}
 	if p.err == nil {
 		p.err = errors.Join(t.tree.Apply(ops), t.tree.Wait())
 	}
@@ -144,7 +144,7 @@ func (t *liveTree[W]) apply(way int) error {
 		return err
 	}
 	t.tree.SetFlat(way)
-	ops := &chunked.Ops{N: n, Keys: t.scratch, Vals: t.vals, Kinds: t.kinds, Kind: chunked.Set, Old: t.old, Had: t.had}
+	ops := &chunked.Ops{N: n, Keys: t.scratch, Vals: t.vals, Kinds: t.kinds, Kind: op.Set, Old: t.old, Had: t.had}
 	start := time.Now()
 	err := errors.Join(t.tree.Apply(ops), st.Synchronize())
 	t.took += time.Since(start)

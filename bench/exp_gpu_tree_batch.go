@@ -3,7 +3,7 @@ package main
 import (
 	"math/rand/v2"
 
-	"github.com/pando-index/pando/internal/chunked"
+	"github.com/pando-index/pando/internal/op"
 )
 
 // treeBatch is operations on a tree that has the entries of a dataset, and
@@ -11,11 +11,11 @@ import (
 // value than the dataset's: see before.
 type treeBatch[W word] struct {
 	keys, vals []W
-	kinds      []uint8 // nil: all are sets
-	fresh      []bool  // keys that the tree has not before
-	added      int     // different ones of these
-	want       []W     // value of each key afterwards
-	old        []W     // value that each operation finds, where there are kinds
+	kinds      []op.Kind // nil: all are sets
+	fresh      []bool    // keys that the tree has not before
+	added      int       // different ones of these
+	want       []W       // value of each key afterwards
+	old        []W       // value that each operation finds, where there are kinds
 	had        []uint8
 }
 
@@ -23,13 +23,13 @@ type treeBatch[W word] struct {
 func before[W word](k W) W { return ^valueOf(k) }
 
 // undo returns values and kinds of a batch of the same keys that undoes it.
-func (b *treeBatch[W]) undo() (vals []W, kinds []uint8) {
-	vals, kinds = make([]W, len(b.keys)), make([]uint8, len(b.keys))
+func (b *treeBatch[W]) undo() (vals []W, kinds []op.Kind) {
+	vals, kinds = make([]W, len(b.keys)), make([]op.Kind, len(b.keys))
 	spread(allCores(), len(b.keys), func(lo, hi int) int {
 		for i := lo; i < hi; i++ {
-			vals[i], kinds[i] = before(b.keys[i]), chunked.Set
+			vals[i], kinds[i] = before(b.keys[i]), op.Set
 			if b.fresh[i] {
-				kinds[i] = chunked.Delete
+				kinds[i] = op.Delete
 			}
 		}
 		return 0
@@ -90,11 +90,11 @@ func newKey(d *dataset[uint64], seed uint64, i int) uint64 {
 // batchShape draws n operations for gpu-update-shapes.
 type batchShape struct {
 	name string
-	draw func(s *session, d *dataset[uint64], n int) (keys []uint64, kinds []uint8)
+	draw func(s *session, d *dataset[uint64], n int) (keys []uint64, kinds []op.Kind)
 }
 
 // keysBy returns n sets, by their keys.
-func keysBy(n int, key func(i int) uint64) ([]uint64, []uint8) {
+func keysBy(n int, key func(i int) uint64) ([]uint64, []op.Kind) {
 	keys := make([]uint64, n)
 	for i := range keys {
 		keys[i] = key(i)
@@ -105,46 +105,46 @@ func keysBy(n int, key func(i int) uint64) ([]uint64, []uint8) {
 // batchShapes are the shapes; ratios are relative to the first. After keys by Zipf's law
 // the tree sorts by all bits for up to a thousand batches, so they are the last.
 var batchShapes = []batchShape{
-	{"uniform", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+	{"uniform", func(s *session, d *dataset[uint64], n int) ([]uint64, []op.Kind) {
 		return drawUpserts(s.seed, d, n).keys, nil
 	}},
-	{"half lookups", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+	{"half lookups", func(s *session, d *dataset[uint64], n int) ([]uint64, []op.Kind) {
 		return halfGets(s, drawUpserts(s.seed, d, n).keys, func(rng *rand.Rand) uint64 { return d.keys[rng.IntN(len(d.keys))] })
 	}},
-	{"one key", func(_ *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+	{"one key", func(_ *session, d *dataset[uint64], n int) ([]uint64, []op.Kind) {
 		return keysBy(n, func(int) uint64 { return d.keys[len(d.keys)/2] })
 	}},
-	{"28 neighbours", func(_ *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+	{"28 neighbours", func(_ *session, d *dataset[uint64], n int) ([]uint64, []op.Kind) {
 		return keysBy(n, func(i int) uint64 { return d.keys[(len(d.keys)/2+i*5%28)%len(d.keys)] })
 	}},
-	{"new keys of one leaf", func(_ *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+	{"new keys of one leaf", func(_ *session, d *dataset[uint64], n int) ([]uint64, []op.Kind) {
 		lo, hi := d.gap(len(d.keys) / 2)
 		room, step := int(min(hi-lo, uint64(n)))+1, strideOf(n)
 		return keysBy(n, func(i int) uint64 { return lo + uint64(i*step%n%room) })
 	}},
-	{"ascending", func(_ *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+	{"ascending", func(_ *session, d *dataset[uint64], n int) ([]uint64, []op.Kind) {
 		last := d.keys[len(d.keys)-1]
 		room := int(min(^last, uint64(n))) + 1
 		return keysBy(n, func(i int) uint64 { return last + uint64((i+1)%room) })
 	}},
-	{"half lookups, one key", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+	{"half lookups, one key", func(s *session, d *dataset[uint64], n int) ([]uint64, []op.Kind) {
 		k := d.keys[len(d.keys)/2]
 		keys, _ := keysBy(n, func(int) uint64 { return k })
 		return halfGets(s, keys, func(*rand.Rand) uint64 { return k })
 	}},
-	{"Zipf 0.99", func(s *session, d *dataset[uint64], n int) ([]uint64, []uint8) {
+	{"Zipf 0.99", func(s *session, d *dataset[uint64], n int) ([]uint64, []op.Kind) {
 		rng, z, step := newRand(s.seed, streamShuffle), newZipf(len(d.keys), 0.99), strideOf(len(d.keys))
 		return keysBy(n, func(int) uint64 { return d.keys[z.draw(rng)*step%len(d.keys)] })
 	}},
 }
 
 // halfGets makes half of the operations lookups of other keys, at random.
-func halfGets(s *session, keys []uint64, key func(*rand.Rand) uint64) ([]uint64, []uint8) {
+func halfGets(s *session, keys []uint64, key func(*rand.Rand) uint64) ([]uint64, []op.Kind) {
 	rng := newRand(s.seed, streamShuffle)
-	kinds := make([]uint8, len(keys))
+	kinds := make([]op.Kind, len(keys))
 	for i := range kinds {
-		if kinds[i] = chunked.Set; rng.IntN(2) == 0 {
-			kinds[i], keys[i] = chunked.Get, key(rng)
+		if kinds[i] = op.Set; rng.IntN(2) == 0 {
+			kinds[i], keys[i] = op.Get, key(rng)
 		}
 	}
 	return keys, kinds
@@ -152,7 +152,7 @@ func halfGets(s *session, keys []uint64, key func(*rand.Rand) uint64) ([]uint64,
 
 // inOrder returns operations with what they must come to, one after the other:
 // each sets another value.
-func inOrder(d *dataset[uint64], keys []uint64, kinds []uint8) *treeBatch[uint64] {
+func inOrder(d *dataset[uint64], keys []uint64, kinds []op.Kind) *treeBatch[uint64] {
 	n := len(keys)
 	b := &treeBatch[uint64]{keys: keys, kinds: kinds, vals: make([]uint64, n), fresh: make([]bool, n), want: make([]uint64, n)}
 	if kinds != nil {
@@ -173,7 +173,7 @@ func inOrder(d *dataset[uint64], keys []uint64, kinds []uint8) *treeBatch[uint64
 				b.old[i], b.had[i] = v, 1
 			}
 		}
-		if kinds == nil || kinds[i] == chunked.Set {
+		if kinds == nil || kinds[i] == op.Set {
 			now[k] = b.vals[i]
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/bench/gpu"
 	"github.com/pando-index/pando/internal/chunked"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 )
 
 var gpuTreeU32 = &experiment{
@@ -110,7 +111,7 @@ func (t *insertions) fill(batch int) (err error) {
 	start := time.Now()
 	for lo := 0; lo < n && err == nil; lo += batch {
 		at := device.Ptr(4 * lo)
-		err = t.tree.Apply(&chunked.Ops{N: min(batch, n-lo), Keys: t.scratch + at, Vals: t.vals + at, Kind: chunked.Set})
+		err = t.tree.Apply(&chunked.Ops{N: min(batch, n-lo), Keys: t.scratch + at, Vals: t.vals + at, Kind: op.Set})
 	}
 	err = errors.Join(err, st.Synchronize())
 	t.took = time.Since(start)

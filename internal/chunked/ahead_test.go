@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -37,12 +38,12 @@ func TestCrowdedDeletes(t *testing.T) {
 	r.tree.SetFlat(0)
 	keys := between(0, 1000, 0)
 	for range 2 { // the second finds what the first has left in the memory for batches
-		r.apply(keys, keys, slices.Repeat([]uint8{Set}, len(keys)))
+		r.apply(keys, keys, slices.Repeat([]op.Kind{op.Set}, len(keys)))
 	}
 	r.tree.crowded = 1
 	n := len(keys)
 	e := &Effects{Keys: r.put(arena.Bytes(keys)), Vals: r.put(arena.Bytes(keys)), Kinds: r.put(make([]uint8, n))}
-	must(t, r.tree.Apply(&Ops{N: n, Keys: r.put(arena.Bytes(keys)), Kind: Delete, Effects: e}))
+	must(t, r.tree.Apply(&Ops{N: n, Keys: r.put(arena.Bytes(keys)), Kind: op.Delete, Effects: e}))
 	if r.tree.Len() != 0 || e.N != n {
 		t.Errorf("%d entries after %d deletes of %d", r.tree.Len(), e.N, n)
 	}

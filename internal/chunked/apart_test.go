@@ -6,13 +6,14 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 // apart sets keys, with values that come while keys are sorted, and fetches while
 // the tree is written.
 func (r *rig[C]) apart(keys, vals []C, bring, fetch func() error) (err error) {
-	ops := &Ops{N: len(keys), Kind: Set, Keys: r.put(arena.Bytes(keys)), Vals: r.put(make([]byte, len(arena.Bytes(vals)))), Fetch: fetch}
+	ops := &Ops{N: len(keys), Kind: op.Set, Keys: r.put(arena.Bytes(keys)), Vals: r.put(make([]byte, len(arena.Bytes(vals)))), Fetch: fetch}
 	st, e := r.dev.NewStream()
 	must(r.t, e)
 	ops.Bring = func() error {

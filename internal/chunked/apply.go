@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/op"
 )
 
 // Ops is a batch of operations in device memory, in the order in which they are
@@ -16,7 +17,7 @@ type Ops struct {
 	Keys  device.Ptr // Apply changes them
 	Vals  device.Ptr // values to set; 0 where none are set
 	Kinds device.Ptr // kinds (u8), as package bplus numbers them; 0 where all are of one kind
-	Kind  uint32
+	Kind  op.Kind
 	// Old and Had (u8) get the value just before each operation, and whether
 	// there was one; 0 where the caller does not ask.
 	Old, Had device.Ptr
@@ -47,13 +48,6 @@ type Effects struct {
 	Keys, Vals, Kinds device.Ptr
 	N                 int // set by Apply
 }
-
-// Kinds of operations.
-const (
-	Get = iota
-	Set
-	Delete
-)
 
 // resultBytes is the size of the numbers that kernels tell the host at once.
 const resultBytes = 64
@@ -189,7 +183,7 @@ func (t *Tree[C]) begin(ops *Ops, flat bool) (*applying, error) {
 		return nil, err
 	}
 	a := &applying{effects: ops.Effects, bring: ops.Bring, early: ops.Early, fetch: ops.Fetch, freed: w.Words(2), Batch: kernel.Batch{
-		Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, N: uint32(n), Kind: ops.Kind,
+		Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, N: uint32(n), Kind: uint32(ops.Kind),
 	}}
 	if !flat {
 		a.owned = t.newOwned(a)

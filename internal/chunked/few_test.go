@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -24,9 +25,9 @@ var hard = map[string][]ptx.Option{
 // fewOps does some small batches of all kinds.
 func fewOps(r *rig[uint64], rng *rand.Rand) {
 	for _, n := range []int{seed.Size(100, 150), 60, 40} {
-		keys, vals, kinds := make([]uint64, n), make([]uint64, n), make([]uint8, n)
+		keys, vals, kinds := make([]uint64, n), make([]uint64, n), make([]op.Kind, n)
 		for i := range keys {
-			keys[i], vals[i], kinds[i] = rng.Uint64N(250), rng.Uint64(), uint8(rng.IntN(3))
+			keys[i], vals[i], kinds[i] = rng.Uint64N(250), rng.Uint64(), op.Kind(rng.IntN(3))
 		}
 		r.apply(keys, vals, kinds)
 	}
@@ -80,7 +81,7 @@ func TestFewLeftOut(t *testing.T) {
 			}
 			at := r.put(arena.Bytes(keys))
 			var f *ptx.Fault
-			found = errors.As(r.tree.Apply(&Ops{N: len(keys), Keys: at, Vals: at, Kind: Set}), &f) && f.Kind == ptx.Race
+			found = errors.As(r.tree.Apply(&Ops{N: len(keys), Keys: at, Vals: at, Kind: op.Set}), &f) && f.Kind == ptx.Race
 			r.tree.Close() // of a device that has failed
 			inner.Close()
 		}
@@ -109,19 +110,19 @@ func TestAhead(t *testing.T) {
 			r := newRig[uint64](t, ptx.New(ptx.Seed(start)), Options{Room: 16 << 20})
 			r.tree.SetFlat(0)
 			first := between(0, 2*leaves*kernel.LeafFill, 0)
-			r.apply(first, first, slices.Repeat([]uint8{Set}, len(first)))
+			r.apply(first, first, slices.Repeat([]op.Kind{op.Set}, len(first)))
 			r.tree.SetFlat(-1)
 			r.tree.leaves.room = r.tree.leaves.next - r.tree.leaves.list.N + c.room
 			r.tree.few = few
 			var keys []uint64
-			var kinds []uint8
+			var kinds []op.Kind
 			for l := range leaves {
 				for e := range 5 {
-					keys, kinds = append(keys, keyOf(l*kernel.LeafFill+e)+1), append(kinds, Set)
+					keys, kinds = append(keys, keyOf(l*kernel.LeafFill+e)+1), append(kinds, op.Set)
 				}
 			}
 			for e := range kernel.LeafFill * c.entry {
-				keys, kinds = append(keys, keyOf(leaves*kernel.LeafFill+e)), append(kinds, Delete)
+				keys, kinds = append(keys, keyOf(leaves*kernel.LeafFill+e)), append(kinds, op.Delete)
 			}
 			plans := 0
 			r.tree.Watch(func(s Step) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -45,12 +46,12 @@ func TestWatchedSteps(t *testing.T) {
 			steps = append(steps, s)
 			return nil
 		})
-		r.apply([]uint64{3, 1, 2}, []uint64{30, 10, 20}, []uint8{Set, Set, Set})
+		r.apply([]uint64{3, 1, 2}, []uint64{30, 10, 20}, []op.Kind{op.Set, op.Set, op.Set})
 		if fmt.Sprint(steps) != "[sort probe effects plan write table]" {
 			t.Errorf("SetFlat(%d): steps %v", flat, steps)
 		}
 		r.tree.Watch(func(Step) error { return device.ErrLost })
-		if err := r.tree.Apply(&Ops{N: 1, Keys: r.put(make([]byte, 8)), Vals: r.put(make([]byte, 8)), Kind: Set}); !errors.Is(err, device.ErrLost) {
+		if err := r.tree.Apply(&Ops{N: 1, Keys: r.put(make([]byte, 8)), Vals: r.put(make([]byte, 8)), Kind: op.Set}); !errors.Is(err, device.ErrLost) {
 			t.Errorf("a watcher's error becomes %v", err)
 		}
 		must(t, r.tree.Close())
@@ -81,7 +82,7 @@ func BenchmarkChunked(b *testing.B) {
 	fresh, scratch, vals, bits := room(8*entries), room(8*entries), room(8*entries), room(entries/8)
 	ok(b, errors.Join(st.CopyIn(fresh, arena.Bytes(keys)), st.CopyDevice(vals, fresh, 8*entries), st.Synchronize()))
 	set := func(n int) error {
-		return tree.Apply(&Ops{N: n, Keys: scratch, Vals: vals, Kind: Set})
+		return tree.Apply(&Ops{N: n, Keys: scratch, Vals: vals, Kind: op.Set})
 	}
 	ok(b, errors.Join(st.CopyDevice(scratch, fresh, 8*entries), set(entries)))
 	for _, n := range []int{1 << 10, 64 << 10, 1 << 20, 16 << 20, entries} {

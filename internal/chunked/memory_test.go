@@ -22,7 +22,7 @@ func (r *rig[C]) set(rng *rand.Rand, n int) error {
 		keys[i], vals[i] = C(rng.Uint64()), C(rng.Uint64())
 	}
 	ks, vs := r.put(arena.Bytes(keys)), r.put(arena.Bytes(vals))
-	err := r.tree.Apply(&Ops{N: n, Keys: ks, Vals: vs, Kind: Set})
+	err := r.tree.Apply(&Ops{N: n, Keys: ks, Vals: vs, Kind: op.Set})
 	if err == nil {
 		for i, k := range keys {
 			r.model[k] = vals[i]
@@ -122,9 +122,9 @@ func TestLimit(t *testing.T) {
 			t.Errorf("64 KiB are full with %d entries", len(r.model))
 		}
 		var keys []uint64
-		var kinds []uint8
+		var kinds []op.Kind
 		for k := range r.model {
-			if keys, kinds = append(keys, k), append(kinds, Delete); len(keys) == 800 {
+			if keys, kinds = append(keys, k), append(kinds, op.Delete); len(keys) == 800 {
 				break
 			}
 		}
@@ -185,7 +185,7 @@ func TestLostWithASnapshot(t *testing.T) {
 			if err := tree.run.Stream.Fill(keys, uint32(n), 8*40); err != nil {
 				return err
 			}
-			if err := tree.Apply(&Ops{N: 40, Keys: keys, Vals: keys, Kind: Set}); err != nil {
+			if err := tree.Apply(&Ops{N: 40, Keys: keys, Vals: keys, Kind: op.Set}); err != nil {
 				return err
 			}
 			tree.Snapshot() // each version has one

@@ -8,6 +8,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
@@ -123,14 +124,14 @@ var ways = map[string]int{"leaf by leaf": -1, "flat": 0}
 func loaded[C order.Code](t *testing.T, dev device.Device, entries int) *rig[C] {
 	r := newRig[C](t, dev, Options{Room: 32 << 20})
 	r.tree.SetFlat(0)
-	r.all(between(0, entries, 0), Set)
+	r.all(between(0, entries, 0), op.Set)
 	return r
 }
 
 // all applies a batch of one kind, and checks everything.
-func (r *rig[C]) all(keys []uint64, kind uint8) {
+func (r *rig[C]) all(keys []uint64, kind op.Kind) {
 	r.t.Helper()
-	ks, vs, kinds := make([]C, len(keys)), make([]C, len(keys)), make([]uint8, len(keys))
+	ks, vs, kinds := make([]C, len(keys)), make([]C, len(keys)), make([]op.Kind, len(keys))
 	for i, k := range keys {
 		ks[i], vs[i], kinds[i] = C(k), C(k)*3+C(i), kind
 	}
@@ -142,7 +143,7 @@ func testShape[C order.Code](t *testing.T, dev device.Device, rng *rand.Rand, c 
 	batches := c.batches(rng, c.entries)
 	for i, keys := range batches {
 		r.tree.SetFlat(way)
-		r.all(keys, Set)
+		r.all(keys, op.Set)
 		if got := r.tree.now.leaves; way < 0 && c.leaves != nil && got != c.leaves[i] {
 			t.Errorf("%d leaves after batch %d, want %d", got, i, c.leaves[i])
 		}
@@ -151,7 +152,7 @@ func testShape[C order.Code](t *testing.T, dev device.Device, rng *rand.Rand, c 
 		}
 	}
 	r.look(rng)
-	r.all(slices.Concat(batches...), Delete)
+	r.all(slices.Concat(batches...), op.Delete)
 	r.look(rng)
 	must(t, r.tree.Close())
 }
@@ -202,9 +203,9 @@ func testSizes(t *testing.T, sizes []int, open func(seed uint64) device.Device) 
 			rng := rand.New(rand.NewPCG(first, 9))
 			r := loaded[uint64](t, open(first), 300)
 			for _, n := range sizes {
-				keys, kinds := make([]uint64, n), make([]uint8, n)
+				keys, kinds := make([]uint64, n), make([]op.Kind, n)
 				for i := range keys {
-					keys[i], kinds[i] = rng.Uint64N(20*gap)*50, uint8(rng.IntN(3))
+					keys[i], kinds[i] = rng.Uint64N(20*gap)*50, op.Kind(rng.IntN(3))
 				}
 				r.tree.SetFlat(way)
 				r.apply(keys, make([]uint64, n), kinds)
@@ -236,11 +237,11 @@ func TestThinLeavesAreMerged(t *testing.T) {
 	for i := range keys {
 		keys[i] = rng.Uint64()
 	}
-	r.apply(keys, keys, repeated(Set, len(keys)))
+	r.apply(keys, keys, repeated(op.Set, len(keys)))
 	gone := keys[:len(keys)*9/10]
 	for len(gone) > 0 {
 		n := min(1000, len(gone))
-		r.apply(gone[:n], gone[:n], repeated(Delete, n))
+		r.apply(gone[:n], gone[:n], repeated(op.Delete, n))
 		gone = gone[n:]
 	}
 	r.check()
@@ -250,7 +251,7 @@ func TestThinLeavesAreMerged(t *testing.T) {
 	must(t, r.tree.Close())
 }
 
-func repeated(kind uint8, n int) []uint8 { return slices.Repeat([]uint8{kind}, n) }
+func repeated(kind op.Kind, n int) []op.Kind { return slices.Repeat([]op.Kind{kind}, n) }
 
 // eachWay takes a batch in each way that there is, once: NVIDIA's compute-sanitizer
 // takes a minute for what a GPU does in a millisecond.
@@ -258,9 +259,9 @@ func eachWay[C order.Code](t *testing.T, dev device.Device) {
 	r := newRig[C](t, dev, Options{Room: 16 << 20, Flat: -1})
 	rng := seed.Rand(t)
 	batch := func(n int) {
-		keys, vals, kinds := make([]C, n), make([]C, n), make([]uint8, n)
+		keys, vals, kinds := make([]C, n), make([]C, n), make([]op.Kind, n)
 		for i := range keys {
-			keys[i], vals[i], kinds[i] = C(rng.Uint64()), C(rng.Uint64()), uint8(rng.IntN(3))
+			keys[i], vals[i], kinds[i] = C(rng.Uint64()), C(rng.Uint64()), op.Kind(rng.IntN(3))
 		}
 		r.apply(keys, vals, kinds)
 	}

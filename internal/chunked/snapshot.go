@@ -1,6 +1,8 @@
 package chunked
 
-import "github.com/pando-index/pando/internal/device"
+import (
+	"github.com/pando-index/pando/internal/device"
+)
 
 // Rank queues the search for the ranks of n keys: see Tree.Rank.
 func (s *Snapshot[C]) Rank(keys device.Ptr, n int, after bool, ranks device.Ptr) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/seed"
 )
@@ -49,19 +50,19 @@ func (r *rig[C]) put(b []byte) device.Ptr {
 }
 
 // apply applies a batch, and compares what it answers with the model.
-func (r *rig[C]) apply(keys, vals []C, kinds []uint8) {
+func (r *rig[C]) apply(keys, vals []C, kinds []op.Kind) {
 	r.t.Helper()
 	n := len(keys)
 	ops := &Ops{N: n, Keys: r.put(arena.Bytes(keys)), Vals: r.put(arena.Bytes(vals))}
-	same := !slices.ContainsFunc(kinds, func(k uint8) bool { return k != kinds[0] })
-	if n > 0 && same && kinds[0] != Get {
-		ops.Kind = uint32(kinds[0])
+	same := !slices.ContainsFunc(kinds, func(k op.Kind) bool { return k != kinds[0] })
+	if n > 0 && same && kinds[0] != op.Get {
+		ops.Kind = kinds[0]
 	} else {
-		ops.Kinds = r.put(kinds)
+		ops.Kinds = r.put(arena.Bytes(kinds))
 	}
 	old, had := make([]C, n), make([]uint8, n)
 	ops.Old, ops.Had = r.put(arena.Bytes(old)), r.put(had)
-	e := &Effects{Keys: r.put(arena.Bytes(keys)), Vals: r.put(arena.Bytes(vals)), Kinds: r.put(kinds)}
+	e := &Effects{Keys: r.put(arena.Bytes(keys)), Vals: r.put(arena.Bytes(vals)), Kinds: r.put(arena.Bytes(kinds))}
 	ops.Effects = e
 	must(r.t, r.tree.Apply(ops))
 	before := maps.Clone(r.model)
@@ -73,9 +74,9 @@ func (r *rig[C]) apply(keys, vals []C, kinds []uint8) {
 			r.t.Fatalf("operation %d of %d on key %d finds %d, %d, want %d, %t", i, n, k, old[i], had[i], want, ok)
 		}
 		switch kinds[i] {
-		case Set:
+		case op.Set:
 			r.model[k] = vals[i]
-		case Delete:
+		case op.Delete:
 			delete(r.model, k)
 		}
 	}
@@ -92,15 +93,15 @@ func (r *rig[C]) apply(keys, vals []C, kinds []uint8) {
 // there now.
 func (r *rig[C]) effects(e *Effects, before map[C]C) {
 	r.t.Helper()
-	keys, vals, kinds := make([]C, e.N), make([]C, e.N), make([]uint8, e.N)
+	keys, vals, kinds := make([]C, e.N), make([]C, e.N), make([]op.Kind, e.N)
 	must(r.t, r.tree.copyOut(arena.Bytes(keys), e.Keys))
 	must(r.t, r.tree.copyOut(arena.Bytes(vals), e.Vals))
-	must(r.t, r.tree.copyOut(kinds, e.Kinds))
+	must(r.t, r.tree.copyOut(arena.Bytes(kinds), e.Kinds))
 	for i, k := range keys {
 		if i > 0 && k <= keys[i-1] {
 			r.t.Fatalf("effect %d is on key %d, after %d", i, k, keys[i-1])
 		}
-		if kinds[i] == Set {
+		if kinds[i] == op.Set {
 			before[k] = vals[i]
 		} else {
 			delete(before, k)
@@ -206,60 +207,60 @@ func (r *rig[C]) lookRanges(rng *rand.Rand, all []C) {
 // shape draws a batch of n operations.
 type shape struct {
 	name string
-	draw func(rng *rand.Rand, n int) (keys []uint64, kinds []uint8)
+	draw func(rng *rand.Rand, n int) (keys []uint64, kinds []op.Kind)
 }
 
-func random(n int, key func(i int) uint64, kind func(i int) uint8) (keys []uint64, kinds []uint8) {
+func random(n int, key func(i int) uint64, kind func(i int) op.Kind) (keys []uint64, kinds []op.Kind) {
 	for i := range n {
 		keys, kinds = append(keys, key(i)), append(kinds, kind(i))
 	}
 	return keys, kinds
 }
 
-func sets(int) uint8 { return Set }
+func sets(int) op.Kind { return op.Set }
 
 var shapes = []shape{
-	{"random sets", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+	{"random sets", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
 		return random(n, func(int) uint64 { return rng.Uint64() }, sets)
 	}},
-	{"few keys, all kinds", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
-		return random(n, func(int) uint64 { return rng.Uint64N(uint64(n)) * 0x100000001 }, func(int) uint8 { return uint8(rng.IntN(3)) })
+	{"few keys, all kinds", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
+		return random(n, func(int) uint64 { return rng.Uint64N(uint64(n)) * 0x100000001 }, func(int) op.Kind { return op.Kind(rng.IntN(3)) })
 	}},
-	{"all equal", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+	{"all equal", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
 		k := rng.Uint64()
 		return random(n, func(int) uint64 { return k }, sets)
 	}},
-	{"equal, kinds take turns", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+	{"equal, kinds take turns", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
 		k := rng.Uint64N(4)
-		return random(n, func(int) uint64 { return k }, func(i int) uint8 { return uint8(i % 3) })
+		return random(n, func(int) uint64 { return k }, func(i int) op.Kind { return op.Kind(i % 3) })
 	}},
-	{"ascending", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+	{"ascending", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
 		k := rng.Uint64N(1 << 30)
 		return random(n, func(i int) uint64 { return k + uint64(i) }, sets)
 	}},
-	{"descending", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+	{"descending", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
 		k := rng.Uint64N(1<<30) + 1<<30
 		return random(n, func(i int) uint64 { return k - uint64(i) }, sets)
 	}},
-	{"almost sorted", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+	{"almost sorted", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
 		return random(n, func(i int) uint64 { return (uint64(i) + rng.Uint64N(4)) * 0x1000001 }, sets)
 	}},
-	{"into one leaf", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+	{"into one leaf", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
 		k := rng.Uint64N(100) * 0x1000001
 		return random(n, func(int) uint64 { return k + rng.Uint64N(uint64(2*n)) }, sets)
 	}},
-	{"into one chunk", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
+	{"into one chunk", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
 		k := rng.Uint64N(4000) * 0x1000001
-		return random(n, func(int) uint64 { return k + rng.Uint64N(0x1000001*3000) }, func(int) uint8 { return uint8(rng.IntN(3)) })
+		return random(n, func(int) uint64 { return k + rng.Uint64N(0x1000001*3000) }, func(int) op.Kind { return op.Kind(rng.IntN(3)) })
 	}},
-	{"into the last leaf", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
-		return random(n, func(int) uint64 { return ^uint64(0) - rng.Uint64N(uint64(2*n)) }, func(int) uint8 { return uint8(1 + rng.IntN(8)/7) })
+	{"into the last leaf", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
+		return random(n, func(int) uint64 { return ^uint64(0) - rng.Uint64N(uint64(2*n)) }, func(int) op.Kind { return op.Kind(1 + rng.IntN(8)/7) })
 	}},
-	{"the ends", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
-		return random(n, func(i int) uint64 { return uint64(i%5) - 2 }, func(int) uint8 { return uint8(rng.IntN(3)) })
+	{"the ends", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
+		return random(n, func(i int) uint64 { return uint64(i%5) - 2 }, func(int) op.Kind { return op.Kind(rng.IntN(3)) })
 	}},
-	{"deletes", func(rng *rand.Rand, n int) ([]uint64, []uint8) {
-		return random(n, func(int) uint64 { return rng.Uint64N(1<<20) * 0x100000001 }, func(int) uint8 { return Delete })
+	{"deletes", func(rng *rand.Rand, n int) ([]uint64, []op.Kind) {
+		return random(n, func(int) uint64 { return rng.Uint64N(1<<20) * 0x100000001 }, func(int) op.Kind { return op.Delete })
 	}},
 }
 
@@ -295,7 +296,7 @@ func testModelOn[C order.Code](t *testing.T, dev device.Device, first uint64, op
 		if rng.IntN(12) == 0 { // delete all that is there
 			keys, vals, kinds = keys[:0], nil, nil
 			for k := range r.model {
-				keys, kinds = append(keys, k), append(kinds, Delete)
+				keys, kinds = append(keys, k), append(kinds, op.Delete)
 			}
 			vals = make([]C, len(keys))
 			s.name, n = "delete all", len(keys)

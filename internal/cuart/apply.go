@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/op"
 )
 
 // Ops is a batch of operations in device memory, in the order in which they are to be
@@ -17,7 +18,7 @@ type Ops struct {
 	Keys  kernel.StringKeys
 	Vals  device.Ptr // values to set; 0 where none are set
 	Kinds device.Ptr // kinds (u8); 0 where all are of one kind
-	Kind  uint32
+	Kind  op.Kind
 	// Old and Had (u8) get the value just before each operation, and whether there
 	// was one; 0 where the caller does not ask.
 	Old, Had device.Ptr
@@ -26,13 +27,6 @@ type Ops struct {
 	// there when Apply returns.
 	Fetch func(slots, places device.Ptr) error
 }
-
-// Kinds of operations, as package bplus numbers them.
-const (
-	Get = iota
-	Set
-	Delete
-)
 
 // briefing tells kernels of free memory, and the host how much they took: one
 // piece of memory on both sides.
@@ -64,7 +58,7 @@ func (t *Tree) Apply(ops *Ops) error {
 
 func (t *Tree) apply(ops *Ops) error {
 	n := int(ops.Keys.N)
-	if ops.Kinds != 0 || ops.Kind == Set {
+	if ops.Kinds != 0 || ops.Kind == op.Set {
 		if err := t.widen(t.entries + n); err != nil {
 			return err
 		}
@@ -112,10 +106,10 @@ func (t *Tree) begin(ops *Ops) (*applying, error) {
 		return nil, err
 	}
 	slots := w.Words(n)
-	if err := t.run.Slots(t.radix(), ops.Keys, ops.Kinds, ops.Kind, slots, counts); err != nil {
+	if err := t.run.Slots(t.radix(), ops.Keys, ops.Kinds, uint32(ops.Kind), slots, counts); err != nil {
 		return nil, err
 	}
-	a.changes = kernel.RadixChanges{Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, Kind: ops.Kind}
+	a.changes = kernel.RadixChanges{Keys: ops.Keys, Vals: ops.Vals, Kinds: ops.Kinds, Old: ops.Old, Had: ops.Had, Kind: uint32(ops.Kind)}
 	var err error
 	if a.changes.Slots, a.changes.Places, err = t.sort(slots, n, t.place.bits); err != nil {
 		return nil, err

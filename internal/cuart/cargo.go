@@ -62,7 +62,7 @@ func (d *Desk) load(to *cargo, st device.Stream, c *Changes, lo, hi int) (*Ops, 
 		ops.Vals, err = d.send(&to.vals, st, c.Vals[lo*width:hi*width])
 	}
 	if err == nil && c.Kinds != nil {
-		ops.Kinds, err = d.send(&to.kinds, st, c.Kinds[lo:hi])
+		ops.Kinds, err = d.send(&to.kinds, st, arena.Bytes(c.Kinds[lo:hi]))
 	}
 	ops.Keys.N = uint32(hi - lo)
 	return ops, err

@@ -4,15 +4,16 @@ import (
 	"errors"
 
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/packing"
 )
 
 // Changes is operations of host memory, in the order in which they are to be done.
 type Changes struct {
 	Keys  packing.Strings
-	Vals  []byte  // as the tree has values; nil where nothing is set
-	Kinds []uint8 // nil where all are of one kind
-	Kind  uint32
+	Vals  []byte    // as the tree has values; nil where nothing is set
+	Kinds []op.Kind // nil where all are of one kind
+	Kind  op.Kind
 }
 
 // MostChanges is the number of operations that are done at a time, and MostBytes that

@@ -13,20 +13,21 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/faulty"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/packing"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 // someChanges returns operations on few keys, most of which come several times: of one
 // length, or not.
-func someChanges(rng *rand.Rand, n int) (keys []string, vals []uint64, kinds []uint8) {
+func someChanges(rng *rand.Rand, n int) (keys []string, vals []uint64, kinds []op.Kind) {
 	even, letters := rng.IntN(2) == 0, min(4+n/1000, 200)
 	for range n {
 		k := string([]byte{byte(rng.IntN(letters)), byte(rng.IntN(letters)), 'k'})
 		if !even {
 			k = strings.Repeat(k, rng.IntN(3))
 		}
-		keys, vals, kinds = append(keys, k), append(vals, rng.Uint64()), append(kinds, uint8(Set+rng.IntN(2)))
+		keys, vals, kinds = append(keys, k), append(vals, rng.Uint64()), append(kinds, op.Set+op.Kind(rng.IntN(2)))
 	}
 	return keys, vals, kinds
 }
@@ -69,7 +70,7 @@ func changeInParts(t *testing.T, dev device.Device, rng *rand.Rand, few, most in
 		must(t, x.desk.Apply(c))
 		done()
 		for i, k := range keys {
-			if x.model[k] = vals[i]; kinds[i] == Delete {
+			if x.model[k] = vals[i]; kinds[i] == op.Delete {
 				delete(x.model, k)
 			}
 		}
@@ -104,7 +105,7 @@ func TestPartsOfFailingDevice(t *testing.T) {
 				if same = maps.Equal(inTree(t, tree), model) && (err != nil || from == len(keys)); same || from == len(keys) {
 					break
 				}
-				if model[keys[from]] = vals[from]; kinds[from] == Delete {
+				if model[keys[from]] = vals[from]; kinds[from] == op.Delete {
 					delete(model, keys[from])
 				}
 				from++
@@ -149,7 +150,7 @@ func TestOnlyKeysAndValuesTravel(t *testing.T) {
 	shared, done := x.shared(keys)
 	for _, s := range []packing.Strings{shared, packed(keys), {Keys: keys}} {
 		dev.In.Store(0)
-		must(t, x.desk.Apply(&Changes{Keys: s, Vals: arena.Bytes(vals), Kind: Set}))
+		must(t, x.desk.Apply(&Changes{Keys: s, Vals: arena.Bytes(vals), Kind: op.Set}))
 		const parts = 8 // at most, with those in which the table grows
 		if in := dev.In.Load(); in < n*(width+8) || in > n*(width+8)+int64(parts*ToldBytes) {
 			t.Errorf("%d bytes travel, of %d operations with %d bytes of key and value", in, n, width+8)

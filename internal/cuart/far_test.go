@@ -94,12 +94,12 @@ func (x *counter) findAll(keys []string) {
 }
 
 // apply does operations, and looks at the tree.
-func (x *counter) apply(keys []string, kind uint32, val uint64) {
+func (x *counter) apply(keys []string, kind op.Kind, val uint64) {
 	x.t.Helper()
 	vals := make([]uint64, len(keys))
 	for i, k := range keys {
 		vals[i] = val + uint64(i)
-		if x.model[k] = vals[i]; kind == Delete {
+		if x.model[k] = vals[i]; kind == op.Delete {
 			delete(x.model, k)
 		}
 	}
@@ -138,8 +138,8 @@ func TestLongKeys(t *testing.T) {
 		tree, err := New(dev, opts)
 		must(t, err)
 		x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
-		x.apply(all[:20], Set, 1)
-		x.apply(all, Set, 100)
+		x.apply(all[:20], op.Set, 1)
+		x.apply(all, op.Set, 100)
 		left := 0
 		for _, k := range all {
 			if len(k) > tree.longest {
@@ -153,9 +153,9 @@ func TestLongKeys(t *testing.T) {
 		if far := tree.HostBytes() > 0; far != (opts.Long == LongHost) {
 			t.Errorf("%+v: %d bytes in host memory", opts, tree.HostBytes())
 		}
-		x.apply(all[10:], Delete, 0)
+		x.apply(all[10:], op.Delete, 0)
 		x.findAll(all)
-		x.apply(all[20:24], Set, 5)
+		x.apply(all[20:24], op.Set, 5)
 		x.findAll(all)
 		must(t, errors.Join(x.desk.Close(), tree.Close(), dev.Close()))
 	}
@@ -170,12 +170,12 @@ func TestLongBorder(t *testing.T) {
 		tree, err := New(dev, Options{Room: 64 << 20, Seed: 1, Longest: longest, Long: LongHost, HostRoom: 8 << 20})
 		must(t, err)
 		x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
-		x.apply([]string{"", "k", strings.Repeat("k", longest)}, Set, 1)
+		x.apply([]string{"", "k", strings.Repeat("k", longest)}, op.Set, 1)
 		if n := tree.far.next; n != 0 {
 			t.Errorf("%d units of keys up to %d bytes, which are not long, are in host memory", n, longest)
 		}
 		if long := 2 * (longest + unit); long <= MaxKey {
-			x.apply([]string{strings.Repeat("k", long)}, Set, 5)
+			x.apply([]string{strings.Repeat("k", long)}, op.Set, 5)
 			if tree.far.next == 0 {
 				t.Errorf("a key of %d bytes, where those above %d are long, is not in host memory", long, longest)
 			}
@@ -221,7 +221,7 @@ func TestEvenStrings(t *testing.T) {
 		for i := range keys {
 			keys[i] = strings.Repeat("e", width-1) + string([]byte{byte(rng.Uint32())})
 		}
-		x.apply(keys[:30], Set, uint64(width)<<8)
+		x.apply(keys[:30], op.Set, uint64(width)<<8)
 		for range 3 {
 			x.findAll(keys[rng.IntN(20):])
 		}
@@ -245,9 +245,9 @@ func TestOutgrowsDevice(t *testing.T) {
 		r := newRig(t, dev, Options{Room: 128 << 10, HostRoom: hostRoom, Seed: 1})
 		rng := rand.New(rand.NewPCG(first, 4))
 		set := func(n int) error {
-			keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
+			keys, vals, kinds := make([]string, n), make([]uint64, n), make([]op.Kind, n)
 			for i := range keys {
-				keys[i], vals[i], kinds[i] = fmt.Sprintf("%048x", rng.Uint64()), rng.Uint64(), Set
+				keys[i], vals[i], kinds[i] = fmt.Sprintf("%048x", rng.Uint64()), rng.Uint64(), op.Set
 			}
 			return r.try(keys, vals, kinds, 0)
 		}
@@ -273,7 +273,7 @@ func TestOutgrowsDevice(t *testing.T) {
 		for want := len(r.model) - 300; len(r.model) > want; {
 			fewer(len(r.model)-want, func(n int) error {
 				some := slices.Sorted(maps.Keys(r.model))[:n]
-				return r.try(some, make([]uint64, n), slices.Repeat([]uint8{Delete}, n), 0)
+				return r.try(some, make([]uint64, n), slices.Repeat([]op.Kind{op.Delete}, n), 0)
 			})
 		}
 		fewer(50, set)
@@ -310,7 +310,7 @@ func TestHostHasNoMemory(t *testing.T) {
 			for i := range keys {
 				keys[i] = fmt.Sprintf("%01000x", rng.Uint64())
 			}
-			err = r.try(keys, make([]uint64, len(keys)), slices.Repeat([]uint8{Set}, len(keys)), 0)
+			err = r.try(keys, make([]uint64, len(keys)), slices.Repeat([]op.Kind{op.Set}, len(keys)), 0)
 			if n := r.tree.HostBytes(); n > free-hostSpare {
 				t.Fatalf("%+v: %d bytes of %d that are free are taken", opts, n, free)
 			}
@@ -320,9 +320,9 @@ func TestHostHasNoMemory(t *testing.T) {
 		}
 		r.check()
 		free = 0 // what is there stays
-		r.apply(slices.Sorted(maps.Keys(r.model))[:100], make([]uint64, 100), []byte(strings.Repeat(string(rune(Delete)), 100)), 0)
+		r.apply(slices.Sorted(maps.Keys(r.model))[:100], make([]uint64, 100), slices.Repeat([]op.Kind{op.Delete}, 100), 0)
 		free = math.MaxInt64 // nobody knows
-		must(t, r.try([]string{strings.Repeat("k", 20000)}, []uint64{1}, []uint8{Set}, 0))
+		must(t, r.try([]string{strings.Repeat("k", 20000)}, []uint64{1}, []op.Kind{op.Set}, 0))
 		r.check()
 		must(t, r.tree.Close())
 		must(t, dev.Close())

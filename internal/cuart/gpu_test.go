@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -44,9 +45,9 @@ func TestLargeOnGPU(t *testing.T) {
 		}
 		r := newRig(t, dev, opts)
 		for _, n := range []int{1000, 200_000, 400_000, 100} {
-			keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
+			keys, vals, kinds := make([]string, n), make([]uint64, n), make([]op.Kind, n)
 			for i := range keys {
-				keys[i], vals[i], kinds[i] = fmt.Sprintf("https://host%d/%x", rng.IntN(50), rng.IntN(300_000)), r.value(rng), uint8(rng.IntN(3))
+				keys[i], vals[i], kinds[i] = fmt.Sprintf("https://host%d/%x", rng.IntN(50), rng.IntN(300_000)), r.value(rng), op.Kind(rng.IntN(3))
 			}
 			r.apply(keys, vals, kinds, rng.IntN(5))
 			r.look(rng)

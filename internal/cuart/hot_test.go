@@ -6,15 +6,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/cuart/cuarttest"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 // hotBatch returns n operations, most of them on few keys, of which some share a
 // slot: that of a key ends behind 64 bytes.
-func hotBatch(r *rig, rng *rand.Rand, n int) (keys []string, vals []uint64, kinds []uint8) {
+func hotBatch(r *rig, rng *rand.Rand, n int) (keys []string, vals []uint64, kinds []op.Kind) {
 	few := make([]string, 1+rng.IntN(4))
 	for i := range few {
 		few[i] = cuarttest.RandomKey(rng, rng.IntN(7))
@@ -32,9 +34,9 @@ func hotBatch(r *rig, rng *rand.Rand, n int) (keys []string, vals []uint64, kind
 		if rng.IntN(10) < cold {
 			k = cuarttest.RandomKey(rng, rng.IntN(7))
 		}
-		kind := uint8(Get)
+		kind := op.Kind(op.Get)
 		if rng.IntN(4) >= gets { // none, some, or all of them
-			kind = uint8(Set + rng.IntN(2))
+			kind = op.Set + op.Kind(rng.IntN(2))
 		}
 		keys, vals, kinds = append(keys, k), append(vals, r.value(rng)), append(kinds, kind)
 	}
@@ -72,13 +74,13 @@ func TestHotKeysTooLong(t *testing.T) {
 	dev := ptx.New()
 	r := newRig(t, dev, Options{Room: 64 << 20, Seed: 1, Longest: 10})
 	n := 300
-	keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
+	keys, vals, kinds := make([]string, n), make([]uint64, n), make([]op.Kind, n)
 	for i := range keys {
-		keys[i], kinds[i] = "this is too long", Set
+		keys[i], kinds[i] = "this is too long", op.Set
 	}
-	ops := &Ops{Keys: r.pack(keys, 0), Vals: r.put(r.column(vals)), Kind: Set, Old: r.put(make([]byte, 8*n)), Had: r.put(make([]byte, n))}
+	ops := &Ops{Keys: r.pack(keys, 0), Vals: r.put(r.column(vals)), Kind: op.Set, Old: r.put(make([]byte, 8*n)), Had: r.put(make([]byte, n))}
 	must(t, r.tree.Apply(ops))
-	must(t, r.tree.copyOut(kinds, ops.Had))
+	must(t, r.tree.copyOut(arena.Bytes(kinds), ops.Had))
 	for i, had := range kinds {
 		if had != 0 {
 			t.Fatalf("operation %d has found a key that is too long", i)

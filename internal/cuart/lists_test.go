@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -32,7 +33,7 @@ func TestListsUnderWay(t *testing.T) {
 			more = append(more, fmt.Sprint("more", j))
 		}
 		vals := make([]uint64, len(more))
-		r.apply(more, vals, slices.Repeat([]uint8{Set}, len(more)), 0)
+		r.apply(more, vals, slices.Repeat([]op.Kind{op.Set}, len(more)), 0)
 		if r.tree.rebuilds != 1 {
 			t.Errorf("%d new tables", r.tree.rebuilds)
 		}

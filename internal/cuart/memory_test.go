@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pando-index/pando/internal/device"
@@ -81,9 +80,9 @@ func TestLimit(t *testing.T) {
 	r := newRig(t, dev, Options{Room: 256 << 10, HostRoom: -1, Seed: 1})
 	rng := rand.New(rand.NewPCG(first, 4))
 	set := func(n int) error {
-		keys, vals, kinds := make([]string, n), make([]uint64, n), make([]uint8, n)
+		keys, vals, kinds := make([]string, n), make([]uint64, n), make([]op.Kind, n)
 		for i := range keys {
-			keys[i], vals[i], kinds[i] = fmt.Sprintf("%x", rng.Uint64()), rng.Uint64(), Set
+			keys[i], vals[i], kinds[i] = fmt.Sprintf("%x", rng.Uint64()), rng.Uint64(), op.Set
 		}
 		return r.try(keys, vals, kinds, 0)
 	}
@@ -99,7 +98,7 @@ func TestLimit(t *testing.T) {
 		t.Errorf("256 KiB are full with %d entries", len(r.model))
 	}
 	some := slices.Sorted(maps.Keys(r.model))[:600]
-	r.apply(some, make([]uint64, len(some)), []byte(strings.Repeat(string(rune(Delete)), len(some))), 0)
+	r.apply(some, make([]uint64, len(some)), slices.Repeat([]op.Kind{op.Delete}, len(some)), 0)
 	must(t, set(50))
 	r.check()
 	must(t, r.tree.Close())

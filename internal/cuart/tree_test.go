@@ -12,6 +12,7 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/device/ptx"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
@@ -157,21 +158,21 @@ func (r *rig) look(rng *rand.Rand) {
 }
 
 // apply applies a batch, and compares what it answers with the model.
-func (r *rig) apply(keys []string, vals []uint64, kinds []uint8, first int) {
+func (r *rig) apply(keys []string, vals []uint64, kinds []op.Kind, first int) {
 	r.t.Helper()
 	must(r.t, r.try(keys, vals, kinds, first))
 	r.check()
 }
 
 // try is apply, and returns its error; then the model is as it was.
-func (r *rig) try(keys []string, vals []uint64, kinds []uint8, first int) error {
+func (r *rig) try(keys []string, vals []uint64, kinds []op.Kind, first int) error {
 	r.t.Helper()
 	n := len(keys)
 	ops := &Ops{Keys: r.pack(keys, first), Vals: r.put(r.column(vals))}
-	if same := !slices.ContainsFunc(kinds, func(k uint8) bool { return k != kinds[0] }); n > 0 && same {
-		ops.Kind = uint32(kinds[0])
+	if same := !slices.ContainsFunc(kinds, func(k op.Kind) bool { return k != kinds[0] }); n > 0 && same {
+		ops.Kind = kinds[0]
 	} else {
-		ops.Kinds = r.put(kinds)
+		ops.Kinds = r.put(arena.Bytes(kinds))
 	}
 	old, had := make([]byte, n*r.tree.run.Bits/8), make([]uint8, n)
 	ops.Old, ops.Had = r.put(old), r.put(had)
@@ -189,9 +190,9 @@ func (r *rig) try(keys []string, vals []uint64, kinds []uint8, first int) error 
 			r.t.Fatalf("operation %d of %d, %d on key %q, finds %d, %d, want %d, %t", i, n, kinds[i], k, got[i], had[i], want, ok)
 		}
 		switch kinds[i] {
-		case Set:
+		case op.Set:
 			r.model[k] = vals[i]
-		case Delete:
+		case op.Delete:
 			delete(r.model, k)
 		}
 	}
@@ -245,7 +246,7 @@ func findOnce(t *testing.T, dev device.Device, rng *rand.Rand) {
 
 // batch returns random operations: on keys of one kind or several, often the same
 // ones.
-func (r *rig) batch(rng *rand.Rand, n int) (keys []string, vals []uint64, kinds []uint8) {
+func (r *rig) batch(rng *rand.Rand, n int) (keys []string, vals []uint64, kinds []op.Kind) {
 	kind, only := rng.IntN(10), rng.IntN(6)
 	some := randomKeys(rng, 1+n/2)
 	for range n {
@@ -253,12 +254,12 @@ func (r *rig) batch(rng *rand.Rand, n int) (keys []string, vals []uint64, kinds 
 		if kind < 3 {
 			k = cuarttest.RandomKey(rng, rng.IntN(7))
 		}
-		what := uint8(rng.IntN(3))
+		what := op.Kind(rng.IntN(3))
 		switch only {
 		case 0:
-			what = Set
+			what = op.Set
 		case 1:
-			what = Delete
+			what = op.Delete
 		}
 		keys, vals, kinds = append(keys, k), append(vals, r.value(rng)), append(kinds, what)
 	}
@@ -307,7 +308,7 @@ func (r *rig) empty() {
 	if len(keys) == 0 {
 		return
 	}
-	r.apply(keys, make([]uint64, len(keys)), []byte(strings.Repeat(string(rune(Delete)), len(keys))), 0)
+	r.apply(keys, make([]uint64, len(keys)), slices.Repeat([]op.Kind{op.Delete}, len(keys)), 0)
 	for kind := range nodeTypes {
 		if n := r.tree.live(kind); n != 0 {
 			r.t.Errorf("an empty tree has %d nodes of type %d", n, kind)
@@ -324,10 +325,10 @@ func growOnce(t *testing.T, dev device.Device, rng *rand.Rand) {
 	r.shrinkTable(1)
 	key := func(i int) string { return "common" + string([]byte{byte(i)}) + "rest"[:i%3] }
 	order := rng.Perm(256)
-	add := func(kind uint8, some []int) {
+	add := func(kind op.Kind, some []int) {
 		var keys []string
 		var vals []uint64
-		var kinds []uint8
+		var kinds []op.Kind
 		for _, i := range some {
 			keys, vals, kinds = append(keys, key(i)), append(vals, uint64(i)), append(kinds, kind)
 		}
@@ -335,11 +336,11 @@ func growOnce(t *testing.T, dev device.Device, rng *rand.Rand) {
 	}
 	steps := []int{1, 2, 4, 5, 6, 16, 17, 18, 48, 49, 50, 256}
 	if rng.IntN(2) == 0 {
-		r.apply([]string{"common"}, []uint64{7}, []uint8{Set}, 0)
+		r.apply([]string{"common"}, []uint64{7}, []op.Kind{op.Set}, 0)
 	}
 	done := 0
 	for i, n := range steps {
-		add(Set, order[done:n])
+		add(op.Set, order[done:n])
 		done = n
 		if live := r.tree.live(node256); n == 256 && live != 1 {
 			t.Fatalf("step %d: %d nodes 256", i, live)
@@ -348,7 +349,7 @@ func growOnce(t *testing.T, dev device.Device, rng *rand.Rand) {
 	}
 	down := []int{256, 37, 36, 35, 13, 12, 11, 4, 3, 2, 1, 0}
 	for i := 1; i < len(down); i++ {
-		add(Delete, order[down[i]:down[i-1]])
+		add(op.Delete, order[down[i]:down[i-1]])
 		r.look(rng)
 	}
 	must(t, r.tree.Close())
@@ -359,13 +360,13 @@ func TestTooLong(t *testing.T) {
 	dev := ptx.New()
 	r := newRig(t, dev, Options{Room: 64 << 20, Seed: 1})
 	long := strings.Repeat("x", MaxKey)
-	r.apply([]string{"a", long, long[1:]}, []uint64{1, 2, 3}, []uint8{Set, Set, Set}, 1)
-	err := r.try([]string{"b", long + "y"}, []uint64{1, 2}, []uint8{Set, Set}, 0)
+	r.apply([]string{"a", long, long[1:]}, []uint64{1, 2, 3}, []op.Kind{op.Set, op.Set, op.Set}, 1)
+	err := r.try([]string{"b", long + "y"}, []uint64{1, 2}, []op.Kind{op.Set, op.Set}, 0)
 	if err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Fatalf("a key of %d bytes: %v", len(long)+1, err)
 	}
 	r.check()
-	r.apply([]string{long + "y", long, "a"}, []uint64{1, 2, 3}, []uint8{Delete, Delete, Get}, 0)
+	r.apply([]string{long + "y", long, "a"}, []uint64{1, 2, 3}, []op.Kind{op.Delete, op.Delete, op.Get}, 0)
 	if err := r.tree.Load([]string{"x"}, []uint64{1}); err == nil {
 		t.Error("a tree that is not empty was loaded")
 	}

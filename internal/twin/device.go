@@ -156,7 +156,7 @@ const stageOps = 256 << 10
 // place returns a batch with device memory for it, and for its results.
 func (g *onDevice[C]) place(b *batch[C]) (*chunked.Ops, error) {
 	column := device.Aligned(b.n * sizeOf[C]())
-	ops := &chunked.Ops{N: b.n, Kind: uint32(b.kind), Sorted: b.sorted}
+	ops := &chunked.Ops{N: b.n, Kind: b.kind, Sorted: b.sorted}
 	bytes := column
 	if b.sets() {
 		bytes += column

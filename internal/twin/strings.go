@@ -107,7 +107,7 @@ func (f *Strings) load() error {
 			keys, vals = append(keys, k), append(vals, v)
 		}
 		if len(keys) == stringsPiece || !ok && len(keys) > 0 {
-			if err := f.desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kind: uint32(op.Set)}); err != nil {
+			if err := f.desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kind: op.Set}); err != nil {
 				return err
 			}
 			keys, vals = keys[:0], vals[:0]
@@ -180,11 +180,11 @@ func (f *Strings) refresh() {
 
 // sendValues sets keys of the copy to their values in the tree in host memory.
 func (f *Strings) sendValues(keys []string) error {
-	vals, found, kinds := make([]uint64, len(keys)), make([]bool, len(keys)), make([]uint8, len(keys))
+	vals, found, kinds := make([]uint64, len(keys)), make([]bool, len(keys)), make([]op.Kind, len(keys))
 	f.cpu.GetBatch(keys, vals, found, f.opts.Workers, nil)
 	for i, there := range found {
-		if kinds[i] = uint8(op.Delete); there {
-			kinds[i] = uint8(op.Set)
+		if kinds[i] = op.Delete; there {
+			kinds[i] = op.Set
 		}
 	}
 	f.using.Lock()

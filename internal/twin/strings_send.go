@@ -129,7 +129,7 @@ func (f *Strings) pack(b *StringBatch, p *stringPart, r *stringRun) (*cuart.Ops,
 			return nil, err
 		}
 	}
-	ops := &cuart.Ops{Kind: uint32(b.Kind), Keys: kernel.StringKeys{Bytes: to + device.Ptr(p.layout.bytes), Width: uint32(p.width), N: uint32(r.n)}}
+	ops := &cuart.Ops{Kind: b.Kind, Keys: kernel.StringKeys{Bytes: to + device.Ptr(p.layout.bytes), Width: uint32(p.width), N: uint32(r.n)}}
 	if p.width == 0 {
 		ops.Keys.Offsets = to
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
+	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -161,7 +162,7 @@ func chunksOf[C simd.Code](d device.Device, bits []uint64, rng *rand.Rand) (*hol
 		batches[b] = append(batches[b], i)
 	}
 	extra := rng.IntN(2) == 0
-	apply := func(kind uint32, keys []C, vals []C) error {
+	apply := func(kind op.Kind, keys []C, vals []C) error {
 		if len(keys) == 0 {
 			return nil
 		}
@@ -183,7 +184,7 @@ func chunksOf[C simd.Code](d device.Device, bits []uint64, rng *rand.Rand) (*hol
 				keys, vals, gone = append(keys, C(i)*3+1), append(vals, C(rng.Uint64())), append(gone, C(i)*3+1)
 			}
 		}
-		if err := errors.Join(apply(chunked.Set, keys, vals), apply(chunked.Delete, gone, gone)); err != nil {
+		if err := errors.Join(apply(op.Set, keys, vals), apply(op.Delete, gone, gone)); err != nil {
 			return nil, err
 		}
 	}
