@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -76,10 +77,10 @@ func (c *Cursor) Next() (key string, val uint64, ok bool) {
 	if c.still != nil {
 		return c.next()
 	}
-	c.t.lockRead()
+	c.t.rw.RLock()
 	key, val, ok = c.next()
-	c.t.unlockRead()
-	acquired(c.t, key)
+	c.t.rw.RUnlock()
+	c.t.edges.Acquire(epoch.EdgeOf(key))
 	return key, val, ok
 }
 
@@ -121,7 +122,7 @@ func (c *Cursor) over() bool {
 	if c.still != nil {
 		return c.still.closed.Load()
 	}
-	return c.t.closed.Load()
+	return c.t.Closed()
 }
 
 // keep copies a key. Many share a piece of memory.
