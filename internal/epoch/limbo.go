@@ -10,9 +10,11 @@ import (
 // still come across: they are free two generations after they were retired. A limbo has an owner,
 // who guards it: a lock, or one writer.
 type Limbo struct {
-	tag   atomic.Uint64 // generation in which refs[0] were retired; refs[1] were before
-	refs  [2][]uint64
-	count int // references added since Worked last said that they are many
+	// Added is the number of references that were added since the owner set it to 0.
+	Added int
+
+	tag  atomic.Uint64 // generation in which refs[0] were retired; refs[1] were before
+	refs [2][]uint64
 }
 
 // limboRoom is the number of references that a limbo keeps memory for.
@@ -31,29 +33,20 @@ func (l *Limbo) Open(c *Clock, free func(refs []uint64)) {
 // Add adds a reference. The limbo was opened after it was taken out of the tree.
 func (l *Limbo) Add(ref uint64) {
 	l.refs[0] = append(l.refs[0], ref)
-	l.count++
-}
-
-// Worked reports whether at least n references have come since it last reported true.
-func (l *Limbo) Worked(n int) bool {
-	if l.count < n {
-		return false
-	}
-	l.count = 0
-	return true
+	l.Added++
 }
 
 // Reap calls free with the references that were retired two generations before gen, which is or
 // was the present one.
 func (l *Limbo) Reap(gen uint64, free func(refs []uint64)) {
-	if tag := l.tag.Load(); gen != tag {
-		l.turn(gen, gen-tag > 1 || mutant.On && mutant.Is("epoch: two generations"), free)
+	if gen != l.tag.Load() {
+		l.turn(gen, free)
 	}
 }
 
-// turn makes gen the generation of refs[0]. both reports whether all references are free.
-func (l *Limbo) turn(gen uint64, both bool, free func(refs []uint64)) {
-	if both {
+// turn is Reap for another generation than the last.
+func (l *Limbo) turn(gen uint64, free func(refs []uint64)) {
+	if gen-l.tag.Load() > 1 || mutant.On && mutant.Is("epoch: two generations") {
 		l.refs[0] = freed(l.refs[0], free)
 	}
 	l.refs[1] = freed(l.refs[1], free)
@@ -87,4 +80,4 @@ func (l *Limbo) All(yield func(ref uint64) bool) {
 }
 
 // Forget drops all references: their memory was given back as a whole.
-func (l *Limbo) Forget() { l.refs, l.count = [2][]uint64{}, 0 }
+func (l *Limbo) Forget() { l.refs = [2][]uint64{} }

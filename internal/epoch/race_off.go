@@ -20,5 +20,8 @@ func (*Edges) ReleaseAll() {}
 // AcquireAll is Acquire for all keys.
 func (*Edges) AcquireAll() {}
 
-// EdgeOf returns the number of a key that is a string, for Release and Acquire.
-func EdgeOf(string) uint64 { return 0 }
+// ReleaseString is Release for a key that is a string.
+func (*Edges) ReleaseString(string) {}
+
+// AcquireString is Acquire for a key that is a string.
+func (*Edges) AcquireString(string) {}

@@ -37,8 +37,13 @@ func (e *Edges) AcquireAll() {
 	}
 }
 
-// EdgeOf returns the number of a key that is a string, for Release and Acquire.
-func EdgeOf(key string) uint64 {
+// ReleaseString is Release for a key that is a string.
+func (e *Edges) ReleaseString(key string) { e.Release(hash(key)) }
+
+// AcquireString is Acquire for a key that is a string.
+func (e *Edges) AcquireString(key string) { e.Acquire(hash(key)) }
+
+func hash(key string) uint64 {
 	h := uint32(2166136261)
 	for i := range len(key) {
 		h = (h ^ uint32(key[i])) * 16777619

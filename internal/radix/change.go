@@ -3,7 +3,6 @@ package radix
 import (
 	"errors"
 
-	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -42,24 +41,24 @@ func (t *Tree) oneAlone(c *change) error {
 
 // Set sets the value of a key, and returns the one it had.
 func (t *Tree) Set(key string, val uint64) (old uint64, had bool, err error) {
-	t.edges.Release(epoch.EdgeOf(key))
+	t.edges.ReleaseString(key)
 	c := change{key: key, kind: op.Set, val: val}
 	if err := t.one(&c); err != nil {
 		return 0, false, err
 	}
-	t.edges.Acquire(epoch.EdgeOf(key))
+	t.edges.AcquireString(key)
 	return c.old, c.had, nil
 }
 
 // Delete deletes a key, and returns the value it had. A limit of memory does not
 // bind it.
 func (t *Tree) Delete(key string) (old uint64, had bool, err error) {
-	t.edges.Release(epoch.EdgeOf(key))
+	t.edges.ReleaseString(key)
 	c := change{key: key, kind: op.Delete}
 	if err := t.one(&c); err != nil {
 		return 0, false, err
 	}
-	t.edges.Acquire(epoch.EdgeOf(key))
+	t.edges.AcquireString(key)
 	return c.old, c.had, nil
 }
 
@@ -77,7 +76,7 @@ func (t *Tree) Update(key string, f func(old uint64, had bool, gen uint64) (val 
 		old, had = t.Get(key)
 		val, keep := f(old, had, gen)
 		stall.At("radix: update computed")
-		t.edges.Release(epoch.EdgeOf(key))
+		t.edges.ReleaseString(key)
 		c := change{key: key, kind: op.Delete, only: &state{old, had, gen}}
 		if keep {
 			c.kind, c.val = op.Set, val

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -80,7 +79,7 @@ func (c *Cursor) Next() (key string, val uint64, ok bool) {
 	c.t.rw.RLock()
 	key, val, ok = c.next()
 	c.t.rw.RUnlock()
-	c.t.edges.Acquire(epoch.EdgeOf(key))
+	c.t.edges.AcquireString(key)
 	return key, val, ok
 }
 

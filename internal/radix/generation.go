@@ -49,9 +49,11 @@ func (w *writer) keep(free []uint64) (others []uint64) {
 
 // rest looks at the clock now and then, at the end of an operation.
 func (w *writer) rest() {
-	if w.limbo.Worked(int(atomic.LoadInt64(&dropsPerLook))) {
-		w.t.advance(w)
+	if w.limbo.Added < int(atomic.LoadInt64(&dropsPerLook)) {
+		return
 	}
+	w.limbo.Added = 0
+	w.t.advance(w)
 }
 
 // advance ends the generation, if it is time.

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
@@ -29,7 +28,7 @@ func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 		}
 		if done || err != nil {
 			t.leave(d)
-			t.edges.Acquire(epoch.EdgeOf(key))
+			t.edges.AcquireString(key)
 			return key, val, ok && err == nil, err
 		}
 		simd.Wait(try)
@@ -52,7 +51,7 @@ func (t *Tree) popAlone(greatest bool) (key string, val uint64, ok bool, err err
 		key, val, ok, done, err = w.pop(greatest)
 	}
 	w.rest()
-	t.edges.Acquire(epoch.EdgeOf(key))
+	t.edges.AcquireString(key)
 	return key, val, ok && err == nil, err
 }
 

@@ -113,7 +113,7 @@ func (t *Tree) Get(key string) (val uint64, ok bool) {
 	t.rw.RLock()
 	val, ok = t.getOne(key)
 	t.rw.RUnlock()
-	t.edges.Acquire(epoch.EdgeOf(key))
+	t.edges.AcquireString(key)
 	return val, ok
 }
 
