@@ -52,6 +52,12 @@ func (t *Tree[C]) giveAll(refs []uint64) {
 // sweep frees retired nodes and values as far as it may, and reports whether there
 // are more to come.
 func (t *Tree[C]) sweep() (more bool) {
+	more = t.sweepNodes()
+	return t.values.Sweep() || more
+}
+
+// sweepNodes is sweep for nodes. It ends the generation, if it is time.
+func (t *Tree[C]) sweepNodes() (more bool) {
 	t.rw.Lock()
 	defer t.rw.Unlock()
 	t.structure.Lock()
@@ -63,7 +69,7 @@ func (t *Tree[C]) sweep() (more bool) {
 		return false // all memory was given back
 	}
 	t.advance()
-	return t.values.Sweep() || !t.limbo.Empty()
+	return !t.limbo.Empty()
 }
 
 // OnFree sets the function that is called with the values given to Retire, once

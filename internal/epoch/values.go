@@ -20,7 +20,7 @@ type Values struct {
 	parts [16]part
 
 	mu        sync.Mutex // guards snapshots, and comes before the locks of parts
-	snapshots []*kept    // the oldest first; changes only while all parts are locked, too
+	snapshots []*moment  // the oldest first; changes only while all parts are locked, too
 	over      bool       // all memory was given back; guarded by the locks of parts
 }
 
@@ -31,8 +31,8 @@ type part struct {
 	_     [56]byte
 }
 
-// kept is the references that are kept for the snapshot of an epoch.
-type kept struct {
+// moment is the snapshot of an epoch, with the references that are kept for it.
+type moment struct {
 	epoch uint64
 	refs  List
 }
@@ -65,7 +65,7 @@ func (v *Values) Retire(refs, born []uint64) {
 	v.clock.SweepLater()
 }
 
-func last(all []*kept) *kept {
+func last(all []*moment) *moment {
 	if len(all) == 0 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (v *Values) Begin(epoch uint64) {
 	defer v.mu.Unlock()
 	v.lock()
 	defer v.unlock()
-	v.snapshots = append(v.snapshots, &kept{epoch: epoch})
+	v.snapshots = append(v.snapshots, &moment{epoch: epoch})
 }
 
 // End says that the snapshot of an epoch was closed: its references go to the next older one, or
@@ -98,12 +98,12 @@ func (v *Values) End(epoch uint64) {
 }
 
 // unlist takes a snapshot out of the list of those that there are.
-func (v *Values) unlist(epoch uint64) *kept {
+func (v *Values) unlist(epoch uint64) *moment {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.lock()
 	defer v.unlock()
-	i := slices.IndexFunc(v.snapshots, func(m *kept) bool { return m.epoch == epoch })
+	i := slices.IndexFunc(v.snapshots, func(m *moment) bool { return m.epoch == epoch })
 	if i < 0 {
 		return nil
 	}
@@ -118,7 +118,7 @@ const passed = 512
 
 // pass hands over some references of a snapshot that was closed, and reports whether there were
 // any. The next older snapshot is looked for each time, since it may have been closed as well.
-func (v *Values) pass(m *kept) bool {
+func (v *Values) pass(m *moment) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var older *List
