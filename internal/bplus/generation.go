@@ -98,3 +98,17 @@ func (t *Tree[C]) Retire(vals []C, born []uint64) {
 		vals, born = vals[n:], born[n:]
 	}
 }
+
+// The compiler inlines functions of package epoch where trees are compiled, which is in packages
+// above, only if it has inlined them here, outside of generic code.
+var _ = func(c *epoch.Clock, l *epoch.Lock, e *epoch.Edges) bool {
+	l.RLock()
+	e.Acquire(0)
+	e.AcquireAll()
+	l.RUnlock()
+	l.Lock()
+	e.Release(0)
+	e.ReleaseAll()
+	l.Unlock()
+	return c.Closed() || c.Current(c.Gen()) || c.Epoch() == c.Control().Epoch
+}
