@@ -27,8 +27,8 @@ type Values struct {
 type part struct {
 	mu    sync.Mutex
 	limbo Limbo
-	kept  List // references that the newest snapshot has
-	_     [56]byte
+	kept  List     // references that the newest snapshot has
+	_     [64]byte // of its own cache lines
 }
 
 // moment is the snapshot of an epoch, with the references that are kept for it.
