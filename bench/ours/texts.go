@@ -1,0 +1,141 @@
+package ours
+
+import (
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/bench/contest"
+	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/peers"
+)
+
+const nameSorted = "Pando apart"
+
+// FrozenText is Pando with strings as keys.
+type FrozenText struct {
+	label string
+	Ix    *pando.Frozen[string, uint64]
+}
+
+func makeText(label string, opts ...pando.Option) peers.TextMaker {
+	return peers.TextMaker{Name: label, Peak: func(key float64) float64 { return 2 * (key + 16) }, Build: func(t *data.Texts) (peers.TextSystem, error) {
+		f, err := FreezeTexts(t, label, 1, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return f, nil
+	}}
+}
+
+func FreezeTexts(t *data.Texts, label string, threads int, opts ...pando.Option) (*FrozenText, error) {
+	ix, err := pando.Freeze(t.Keys, t.Vals, append([]pando.Option{pando.On(pando.CPU), pando.Workers(threads)}, opts...)...)
+	if err != nil {
+		return nil, err
+	}
+	return &FrozenText{label, ix}, nil
+}
+
+// Texts returns Pando with each engine for strings, the default first.
+func Texts() []peers.TextMaker {
+	return []peers.TextMaker{
+		makeText(contest.Pando),
+		makeText(nameSorted, pando.Layout(pando.Apart)),
+	}
+}
+
+func (f *FrozenText) Name() string { return f.label }
+
+func (f *FrozenText) Close() { f.Ix.Close() }
+
+func (f *FrozenText) BytesPerEntry() float64 { return perEntry(f.Ix.Stats()) }
+
+func (f *FrozenText) Get(q []string, vals []uint64, found []bool) int {
+	return f.Ix.GetBatch(q, vals, found)
+}
+
+// GetBytes is Get for strings that lie one behind the other.
+func (f *FrozenText) GetBytes(data []byte, offsets []int32, vals []uint64, found []bool) int {
+	return f.Ix.GetBatchBytes(data, offsets, vals, found)
+}
+
+// frozenTexts is Pando over strings without values.
+type frozenTexts struct {
+	ix *pando.Frozen[string, struct{}]
+}
+
+// OpenTextSet builds it for one thread.
+func OpenTextSet(keys []string) (frozenTexts, error) {
+	ix, err := pando.Freeze(keys, make([]struct{}, len(keys)), pando.On(pando.CPU), pando.Workers(1))
+	return frozenTexts{ix}, err
+}
+
+func (f frozenTexts) Close() { f.ix.Close() }
+
+func (f frozenTexts) Rank(q []string, ranks []int) { f.ix.RankBatch(q, ranks) }
+
+func (f frozenTexts) BytesPerEntry() float64 { return perEntry(f.ix.Stats()) }
+
+// TreeText is Pando's Tree.
+type TreeText struct {
+	Tree *pando.Tree[string, uint64]
+}
+
+// NewTreeText returns an empty one.
+func NewTreeText() *TreeText {
+	t, err := pando.NewTree[string, uint64](pando.On(pando.CPU), pando.Workers(1))
+	if err != nil {
+		panic(err)
+	}
+	return &TreeText{t}
+}
+
+func (t *TreeText) Name() string { return NameTree }
+
+func (t *TreeText) Close() { t.Tree.Close() }
+
+func (t *TreeText) BytesPerEntry() float64 { return perEntry(t.Tree.Stats()) }
+
+func (t *TreeText) Set(keys []string, vals []uint64) error {
+	for i, k := range keys {
+		if err := t.Tree.Set(k, vals[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *TreeText) Get(q []string, vals []uint64, found []bool) int {
+	return t.Tree.GetBatch(q, vals, found)
+}
+
+func (t *TreeText) Each(q []string, vals []uint64, found []bool) (hits int) {
+	for i, k := range q {
+		if vals[i], found[i] = t.Tree.Get(k); found[i] {
+			hits++
+		}
+	}
+	return hits
+}
+
+func (t *TreeText) Scan() (n int, sum uint64) {
+	for _, v := range t.Tree.All() {
+		n++
+		sum += v
+	}
+	return n, sum
+}
+
+// FrozenTextStore is a Frozen, which is only read.
+type FrozenTextStore struct{ *FrozenText }
+
+func (f *FrozenTextStore) Set([]string, []uint64) error { panic("a Frozen does not change") }
+
+func (f *FrozenTextStore) Each(q []string, vals []uint64, found []bool) int {
+	return f.Get(q, vals, found)
+}
+
+func (f *FrozenTextStore) Scan() (n int, sum uint64) {
+	for _, v := range f.Ix.All() {
+		n++
+		sum += v
+	}
+	return n, sum
+}
