@@ -1,17 +1,21 @@
 package contest
 
-// Latest returns the rows of the contest just measured, one per subject.
-func (s *Session) Latest(c *Contest) []*Row { return s.Rows[len(s.Rows)-len(c.Subjects):] }
-
-// The extra columns of the GPU experiments.
+// Extra columns that several experiments have.
 const (
+	ColPerMatch    = "ns/match"       // of operations that return several entries each
+	ColBeyond      = "% beyond pairs" // memory beyond that of keys and values
+	ColSpeedup     = "speed-up"       // relative to the first number of threads
+	ColUniform     = "x uniform"      // speed relative to uniform queries
+	ColBatchMicros = "µs a batch"     // the median time of one batch
+	ColGiga        = "Gops/s"
+
 	colBestGiga = "best Gops/s"
-	ColGiga     = "Gops/s"
 )
 
+// GigaColumns are those of GPU experiments; SetGigas fills them.
 var GigaColumns = []ExtraColumn{{colBestGiga, Number}, {ColGiga, Number}}
 
-// SetGigas fills those columns.
+// SetGigas fills GigaColumns.
 func (s *Session) SetGigas() {
 	for _, r := range s.Rows {
 		if r.Best > 0 {
@@ -20,16 +24,6 @@ func (s *Session) SetGigas() {
 		}
 	}
 }
-
-// ColBatchMicros is the median time of one batch.
-const ColBatchMicros = "µs a batch"
-
-const ColBeyond = "% beyond pairs"
-
-// ColUniform is the speed relative to uniform queries.
-const ColUniform = "x uniform"
-
-const ColSpeedup = "speed-up"
 
 // CompareTo fills a column with the speed of each row relative to its base:
 // the row for which base returns true and that same considers equal.
@@ -44,6 +38,5 @@ func (s *Session) CompareTo(column string, base func(*Row) bool, same func(a, b 
 	}
 }
 
-// ColPerMatch is the column of experiments whose operations return several
-// entries each.
-const ColPerMatch = "ns/match"
+// Latest returns the rows of the contest just measured, one per subject.
+func (s *Session) Latest(c *Contest) []*Row { return s.Rows[len(s.Rows)-len(c.Subjects):] }

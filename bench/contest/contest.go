@@ -1,3 +1,7 @@
+// Package contest is how systems are measured: an experiment runs in a
+// session, its systems take turns in rounds, each answer is checked, and what
+// was measured becomes a table and a file. It knows no system, no key and no
+// device.
 package contest
 
 import (
@@ -98,6 +102,7 @@ func (s *Session) Compete(c *Contest) error {
 	return s.Measured()
 }
 
+// Wrong returns an error of a subject, with what it was asked to do.
 func (c *Contest) Wrong(sub *Subject, err error) error {
 	return fmt.Errorf("%s at n %s, threads %d%s: %w", sub.System, SizeText(c.N), c.Threads, prefixed(", ", c.Label), err)
 }

@@ -19,6 +19,7 @@ type GPUInfo struct {
 	Memory     int64  `json:"memory_bytes"`
 }
 
+// String describes the GPU in a line.
 func (i *GPUInfo) String() string {
 	return fmt.Sprintf("%s, %d multiprocessors, %s, compute capability %d.%d, driver %s",
 		i.Name, i.Processors, GiB(i.Memory), i.Capability/10, i.Capability%10, i.Driver)

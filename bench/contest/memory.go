@@ -55,6 +55,7 @@ func LimitHeap() (restore func()) {
 	}
 }
 
+// GiB formats bytes.
 func GiB(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
 // HeapGrowth builds something on the Go heap and returns the bytes that the

@@ -8,8 +8,11 @@ import (
 	"time"
 )
 
-// Paper16 is the paper that most experiments reproduce.
-const Paper16 = "HB+-tree paper (SIGMOD 2016)"
+// The papers whose figures several groups of experiments reproduce.
+const (
+	Paper10 = "FAST paper (SIGMOD 2010)"
+	Paper16 = "HB+-tree paper (SIGMOD 2016)"
+)
 
 // Experiment is one table.
 type Experiment struct {
@@ -21,7 +24,7 @@ type Experiment struct {
 	// one size; empty if there is only one case.
 	CaseName string
 	Sizes    []int         // used if --n is not given
-	Queries  int           // used if --queries is not given; 0: usualQueries
+	Queries  int           // used if --queries is not given; 0: 4M
 	Threads  []int         // used if --threads is not given; nil: 1
 	Extra    []ExtraColumn // further columns, filled by the experiment
 	// Faster is the heading of the column with the speed of a row relative to
@@ -30,6 +33,7 @@ type Experiment struct {
 	Run    func(*Session) error
 }
 
+// Units of sizes, as the papers count.
 const (
 	Kilo = 1 << 10
 	Mega = 1 << 20
@@ -44,6 +48,27 @@ var ManySizes = []int{64 * Kilo, 256 * Kilo, 1 * Mega, 4 * Mega, 16 * Mega, 64 *
 
 const usualQueries = 4 * Mega
 
+// Config is what the flags of run set. A nil slice leaves the choice to the
+// experiment.
+type Config struct {
+	Sizes      []int
+	Threads    []int
+	Rounds     int
+	Queries    int     // 0: the experiment's own number
+	Seconds    float64 // target time of one system in one round
+	Systems    []string
+	Seed       uint64
+	GPU        int // number of the GPU
+	Cores      int // of the machine; 0: as many as the process may use
+	JSON       string
+	CPUProfile string
+}
+
+// DefaultConfig is what holds where no flag is given.
+func DefaultConfig() Config {
+	return Config{Rounds: 5, Seconds: 2, Seed: 1}
+}
+
 // Session is one experiment being run.
 type Session struct {
 	Config
@@ -51,7 +76,7 @@ type Session struct {
 	Asked    bool // --queries was given
 	progress io.Writer
 	Rows     []*Row
-	Skipped  []string
+	Skipped  []string     // why systems are missing
 	notes    []string     // reports of a system about itself
 	contests int          // measured so far
 	Measured func() error // called after each contest; nil: nothing is
@@ -66,6 +91,8 @@ type Session struct {
 	Elsewhere bool
 }
 
+// NewSession returns a session that has not measured anything: what the flags leave open is the
+// experiment's to say.
 func NewSession(cfg Config, e *Experiment, progress io.Writer) *Session {
 	if cfg.Sizes == nil {
 		cfg.Sizes = e.Sizes
@@ -98,7 +125,7 @@ func (s *Session) Skip(format string, args ...any) {
 	s.Say("left out: %s", line)
 }
 
-// SkipOnce is skip for what does not depend on the size.
+// SkipOnce is Skip for what does not depend on the size.
 func (s *Session) SkipOnce(format string, args ...any) {
 	if line := fmt.Sprintf(format, args...); !slices.Contains(s.Skipped, line) {
 		s.Skip("%s", line)
@@ -111,29 +138,6 @@ func (s *Session) Note(format string, args ...any) {
 	s.notes = append(s.notes, line)
 	s.Say("%s", line)
 }
-
-// Config is what the flags of run set. A nil slice leaves the choice to the
-// experiment.
-type Config struct {
-	Sizes      []int
-	Threads    []int
-	Rounds     int
-	Queries    int     // 0: the experiment's own number
-	Seconds    float64 // target time of one system in one round
-	Systems    []string
-	Seed       uint64
-	GPU        int // number of the GPU
-	Cores      int // of the machine; 0: as many as the process may use
-	JSON       string
-	CPUProfile string
-}
-
-func DefaultConfig() Config {
-	return Config{Rounds: 5, Seconds: 2, Seed: 1}
-}
-
-// Paper10 is the paper whose layouts internal/paged, packed and words are.
-const Paper10 = "FAST paper (SIGMOD 2010)"
 
 // UpTo returns the sizes of batches that the session allows, at least one.
 func (s *Session) UpTo(sizes []int) (out []int) {
@@ -148,6 +152,7 @@ func (s *Session) UpTo(sizes []int) (out []int) {
 	return out
 }
 
+// Pando is how the names of all rows of Pando begin.
 const Pando = "Pando"
 
 // IsPando reports whether a row is Pando's rather than a peer's.

@@ -30,6 +30,7 @@ type ExtraColumn struct {
 	Format func(float64) string
 }
 
+// Result returns what the session has measured so far.
 func (s *Session) Result() *result {
 	return &result{Name: s.Exp.Name, About: s.Exp.About, Figure: s.Exp.Figure, PerOp: s.Exp.Per,
 		GPU: s.GPUInfo, Rows: append([]*Row{}, s.Rows...), Skipped: s.Skipped, Notes: s.notes,
@@ -184,6 +185,7 @@ func Number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
+// Ratio formats a ratio.
 func Ratio(v float64) string {
 	if v == 0 {
 		return "-"

@@ -1,3 +1,6 @@
+// Package data makes what systems are asked: keys, values and queries that
+// follow from a seed, so that every answer can be checked; numbers and strings
+// of several kinds and distributions, and the workloads of YCSB.
 package data
 
 import (
@@ -30,6 +33,7 @@ const (
 	StreamTexts  = 1 << 43 // the same, for strings; for URLs one per host
 )
 
+// NewRand returns the random numbers of one stream of a seed.
 func NewRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
 
 // NewDataset makes n entries. A 32-bit domain must stay at least half empty,
@@ -54,6 +58,7 @@ func NewDataset[W Word](s *contest.Session, n int) (*Dataset[W], error) {
 	return d, nil
 }
 
+// BitsOf returns the width of a key.
 func BitsOf[W Word]() int { var w W; return int(unsafe.Sizeof(w)) * 8 }
 
 // SortedKeys draws n uniform random keys already in order: the sums of n+1
@@ -115,6 +120,7 @@ func scale[W Word](x float64, low *rand.Rand) W {
 // Odd is odd, so that ValueOf returns different values for different keys.
 var Odd uint64 = 0x9e3779b97f4a7c15
 
+// ValueOf returns the value of a key.
 func ValueOf[W Word](k W) W { return k*W(Odd) ^ W(Odd>>32) }
 
 // Shuffled returns the pairs in random order.

@@ -37,6 +37,7 @@ func BothWidths(s *contest.Session, wide func(*Dataset[uint64]) error, narrow fu
 	return ForEachSize(s, narrow)
 }
 
+// WidthName returns the name of the type of keys.
 func WidthName[W Word]() string { return fmt.Sprintf("uint%d", BitsOf[W]()) }
 
 // ForEachSize runs an experiment's body once per size, with a dataset that is
@@ -54,6 +55,7 @@ func ForEachSize[W Word](s *contest.Session, body func(d *Dataset[W]) error) err
 	return nil
 }
 
+// KeyBytesU32 is the size of a key of 32 bits in bytes.
 const KeyBytesU32 = 4
 
 // PairBytes returns the size of a key and a value in bytes.

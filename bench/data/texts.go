@@ -71,6 +71,7 @@ func FixedTexts(n, size int, seed uint64, put func(dst []byte, i int, rng *rand.
 // string is in use.
 func asString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
+// UUIDBytes is the length of a UUID.
 const UUIDBytes = 36
 
 // UUIDs returns random UUIDs, version 4, as text. Their upper 64 random bits
@@ -96,6 +97,7 @@ func putUUID(dst []byte, upper, lower uint64) {
 	}
 }
 
+// Phone numbers: their length, and how many there are.
 const (
 	PhoneBytes = 15
 	nations    = 25
@@ -143,6 +145,7 @@ type TextQueries struct {
 	blocks [][]byte // the copies, one block per piece, reused each round
 }
 
+// NewTextQueries returns room for n queries.
 func NewTextQueries(t *Texts, n int) *TextQueries {
 	return &TextQueries{T: t, At: make([]uint32, n), Q: make([]string, n), blocks: make([][]byte, (n+contest.DrawPiece-1)/contest.DrawPiece)}
 }
@@ -215,6 +218,7 @@ func spoken(n int, seed uint64) []string {
 	})
 }
 
+// What a string takes beside its bytes, and its value, in bytes.
 const (
 	StringHeader = 16
 	TextValue    = 8

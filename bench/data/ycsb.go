@@ -13,6 +13,7 @@ import (
 // MixOp is what one operation of a workload does.
 type MixOp uint8
 
+// The operations of workloads.
 const (
 	MixRead   MixOp = iota
 	mixUpdate       // sets the value of a key that is there
@@ -28,6 +29,7 @@ type Workload struct {
 	latest bool   // reads prefer what was inserted last
 }
 
+// Workloads are A to F.
 var Workloads = []Workload{
 	{Name: "A", shares: [5]int{MixRead: 50, mixUpdate: 50}},
 	{Name: "B", shares: [5]int{MixRead: 95, mixUpdate: 5}},
@@ -54,6 +56,7 @@ type Mix struct {
 	Want []uint64 // value read, or sum of keys and values of a scan; else 0
 }
 
+// NewMix returns room for n operations.
 func NewMix(n int) *Mix {
 	return &Mix{make([]MixOp, n), make([]uint64, n), make([]uint64, n), make([]uint64, n)}
 }
@@ -69,6 +72,7 @@ type Mixer struct {
 	Late  []uint64 // keys inserted, the oldest first
 }
 
+// NewMixer returns what draws the rounds of a workload over a dataset.
 func NewMixer(w Workload, d *Dataset[uint64], zipf bool) *Mixer {
 	m := &Mixer{work: w, d: d, set: map[uint64]uint64{}}
 	n := len(d.Keys)

@@ -13,6 +13,7 @@ type zipf struct {
 	n, s, alpha, eta, zeta, two float64
 }
 
+// NewZipf returns the distribution of n ranks.
 func NewZipf(n int, s float64) *zipf {
 	z := &zipf{n: float64(n), s: s, alpha: 1 / (1 - s), zeta: zetaTo(n, s), two: zetaTo(min(n, 2), s)}
 	z.eta = (1 - math.Pow(2/z.n, 1-s)) / (1 - z.two/z.zeta)

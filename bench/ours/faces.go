@@ -17,6 +17,7 @@ type faceWay struct {
 	Twin bool // there is a tree in host memory, too, that follows
 }
 
+// FaceWays returns the trees on the GPU, and that of the CPU.
 func FaceWays(s *contest.Session) []faceWay {
 	return []faceWay{
 		{NameGPUTree, []pando.Option{pando.On(pando.GPU(s.GPU))}, true, true},
@@ -80,12 +81,13 @@ func (t *FaceTree[K]) Batches(ops, batch int, apart bool, work func(lo, hi int) 
 	return took, t.Strayed()
 }
 
-// FaceRow is a row of a tree where it is changed; for apart see batches.
+// FaceRow is a row of a tree where it is changed; for Apart see Batches.
 type FaceRow struct {
 	Name  string
 	Apart bool
 }
 
+// Rows returns the rows of a tree that is changed.
 func (t *FaceTree[K]) Rows() []FaceRow {
 	if !t.Twin {
 		return []FaceRow{{t.Name, false}}

@@ -1,3 +1,5 @@
+// Package ours is Pando behind the interfaces of package peers, by its public
+// API alone, and the names of its rows.
 package ours
 
 import (
@@ -36,6 +38,7 @@ func OpenFrozenFor[W data.Word, V any](threads int, label string, keys []W, vals
 	return f, f.SetThreads(threads)
 }
 
+// SetThreads makes batches run on n goroutines.
 func (f *Frozen[W, V]) SetThreads(n int) error {
 	if f.ways == n {
 		return nil
@@ -49,8 +52,10 @@ func (f *Frozen[W, V]) SetThreads(n int) error {
 	return nil
 }
 
+// Name returns the name of its row.
 func (f *Frozen[W, V]) Name() string { return f.label }
 
+// Close frees what it holds.
 func (f *Frozen[W, V]) Close() {
 	if f.Ix != nil {
 		f.Ix.Close() // frees memory; there is nothing to lose
@@ -63,6 +68,7 @@ func (f *Frozen[W, V]) BytesPerEntry() float64 { return perEntry(f.Ix.Stats()) }
 
 func perEntry(st pando.Stats) float64 { return float64(st.TotalBytes) / float64(max(1, st.Len)) }
 
+// Rank counts the keys below each query.
 func (f *Frozen[W, V]) Rank(q []W, ranks []int) { f.Ix.RankBatch(q, ranks) }
 
 // FrozenMap is Pando with words as keys and values.
@@ -76,10 +82,12 @@ func Make[W data.Word](label string, opts ...pando.Option) peers.Maker[W] {
 	}}
 }
 
+// MakePairs returns Pando with pairs in its leaves.
 func MakePairs[W data.Word]() peers.Maker[W] {
 	return Make[W](NamePairs, pando.Layout(pando.Pairs))
 }
 
+// MakeApart returns Pando with keys and values apart.
 func MakeApart[W data.Word]() peers.Maker[W] {
 	return Make[W](NameApart, pando.Layout(pando.Apart))
 }
@@ -97,8 +105,10 @@ func Pages[W data.Word]() []peers.Maker[W] {
 	}
 }
 
+// Get answers a batch, and counts the hits.
 func (f FrozenMap[W]) Get(q, vals []W, found []bool) int { return f.Ix.GetBatch(q, vals, found) }
 
+// Each makes one call per query.
 func (f FrozenMap[W]) Each(q, vals []W) (hits int) {
 	for i, k := range q {
 		v, ok := f.Ix.Get(k)
@@ -110,6 +120,7 @@ func (f FrozenMap[W]) Each(q, vals []W) (hits int) {
 	return hits
 }
 
+// Chain makes one call per query, each of which waits for the one before.
 func (f FrozenMap[W]) Chain(q, vals []W, mask W) (hits int) {
 	var v W
 	var ok bool
@@ -123,6 +134,7 @@ func (f FrozenMap[W]) Chain(q, vals []W, mask W) (hits int) {
 	return hits
 }
 
+// Ranges lists the entries of ranges.
 func (f FrozenMap[W]) Ranges(lo, hi []W, out *peers.Flat[W]) {
 	r := f.Ix.RangeBatch(lo, hi, 0)
 	out.Keys, out.Vals, out.Ends = r.Keys, r.Vals, r.Offsets[1:]
@@ -147,6 +159,7 @@ func (f FrozenMap[W]) ScanRange() (keySum, valSum W) {
 // FrozenSet is Pando with keys but no values.
 type FrozenSet[W data.Word] struct{ *Frozen[W, struct{}] }
 
+// OpenFrozenSet builds a set for one thread.
 func OpenFrozenSet[W data.Word](keys []W) (FrozenSet[W], error) {
 	f, err := OpenFrozen(contest.Pando, keys, make([]struct{}, len(keys)))
 	return FrozenSet[W]{f}, err
@@ -260,6 +273,7 @@ func OpenPlaced[W data.Word](s *contest.Session, label string, where pando.Devic
 	return &Placed[W]{f, st.Device}, nil
 }
 
+// GetPairs answers a batch on the device.
 func (p *Placed[W]) GetPairs(keys, vals []W, found []bool) (hits int) {
 	return p.Ix.GetBatch(keys, vals, found)
 }

@@ -14,10 +14,12 @@ type ApplyStore struct{ *TreeStore }
 
 const applyBatch = 64 * contest.Kilo
 
+// Name returns the name of its row.
 func (t *ApplyStore) Name() string {
 	return fmt.Sprintf("Pando Apply, %s a batch", contest.SizeText(applyBatch))
 }
 
+// Mix does the operations of a workload by single calls.
 func (t *ApplyStore) Mix(x *data.Mix, got []uint64) error {
 	for lo := 0; lo < len(x.Ops); lo += applyBatch {
 		hi := min(lo+applyBatch, len(x.Ops))
@@ -28,6 +30,7 @@ func (t *ApplyStore) Mix(x *data.Mix, got []uint64) error {
 	return nil
 }
 
+// Mix does the operations of a workload by single calls.
 func (t *TreeStore) Mix(x *data.Mix, got []uint64) error {
 	tree := t.Tree
 	for i, op := range x.Ops {

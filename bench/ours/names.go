@@ -1,26 +1,21 @@
 package ours
 
-const NameBlocked = "Pando blocked"
-
-// The names of the rows of a layout.
+// The names of Pando's rows: by layout, by the place of the index, and of the
+// mutable tree.
 const (
+	NamePairs      = "Pando pairs"
+	NameApart      = "Pando apart"
 	NameImplicit   = "Pando implicit"
+	NameBlocked    = "Pando blocked"
 	NameCompressed = "Pando compressed"
-)
 
-const (
+	NameCPU      = "Pando CPU"
 	NameGPU      = "Pando GPU"
 	NameGPUPairs = "Pando GPU pairs"
 	NameGPUApart = "Pando GPU apart"
-	NameCPU      = "Pando CPU"
+	NameHybrid   = "Pando Hybrid" // the HB+-tree paper's schedule: inner levels on the GPU, leaves on the CPU
+
+	NameTree     = "Pando Tree"
+	NameSetBatch = "Pando SetBatch"
+	NameGPUTree  = "Pando GPU tree"
 )
-
-const NameGPUTree = "Pando GPU tree"
-
-// NameHybrid is the schedule of the HB+-tree paper: inner levels on the
-// GPU, leaves on the CPU.
-const NameHybrid = "Pando Hybrid"
-
-const NamePairs = "Pando pairs"
-
-const NameApart = "Pando apart"

@@ -7,8 +7,6 @@ import (
 	"github.com/pando-index/pando/bench/peers"
 )
 
-const nameSorted = "Pando apart"
-
 // FrozenText is Pando with strings as keys.
 type FrozenText struct {
 	label string
@@ -25,6 +23,7 @@ func makeText(label string, opts ...pando.Option) peers.TextMaker {
 	}}
 }
 
+// FreezeTexts builds an index of strings.
 func FreezeTexts(t *data.Texts, label string, threads int, opts ...pando.Option) (*FrozenText, error) {
 	ix, err := pando.Freeze(t.Keys, t.Vals, append([]pando.Option{pando.On(pando.CPU), pando.Workers(threads)}, opts...)...)
 	if err != nil {
@@ -37,16 +36,20 @@ func FreezeTexts(t *data.Texts, label string, threads int, opts ...pando.Option)
 func Texts() []peers.TextMaker {
 	return []peers.TextMaker{
 		makeText(contest.Pando),
-		makeText(nameSorted, pando.Layout(pando.Apart)),
+		makeText(NameApart, pando.Layout(pando.Apart)),
 	}
 }
 
+// Name returns the name of its row.
 func (f *FrozenText) Name() string { return f.label }
 
+// Close frees what it holds.
 func (f *FrozenText) Close() { f.Ix.Close() }
 
+// BytesPerEntry returns the bytes that an entry takes.
 func (f *FrozenText) BytesPerEntry() float64 { return perEntry(f.Ix.Stats()) }
 
+// Get answers a batch, and counts the hits.
 func (f *FrozenText) Get(q []string, vals []uint64, found []bool) int {
 	return f.Ix.GetBatch(q, vals, found)
 }
@@ -87,12 +90,16 @@ func NewTreeText() *TreeText {
 	return &TreeText{t}
 }
 
+// Name returns the name of its row.
 func (t *TreeText) Name() string { return NameTree }
 
+// Close frees what it holds.
 func (t *TreeText) Close() { t.Tree.Close() }
 
+// BytesPerEntry returns the bytes that an entry takes.
 func (t *TreeText) BytesPerEntry() float64 { return perEntry(t.Tree.Stats()) }
 
+// Set makes one call a key.
 func (t *TreeText) Set(keys []string, vals []uint64) error {
 	for i, k := range keys {
 		if err := t.Tree.Set(k, vals[i]); err != nil {
@@ -102,10 +109,12 @@ func (t *TreeText) Set(keys []string, vals []uint64) error {
 	return nil
 }
 
+// Get answers a batch, and counts the hits.
 func (t *TreeText) Get(q []string, vals []uint64, found []bool) int {
 	return t.Tree.GetBatch(q, vals, found)
 }
 
+// Each makes one call per query.
 func (t *TreeText) Each(q []string, vals []uint64, found []bool) (hits int) {
 	for i, k := range q {
 		if vals[i], found[i] = t.Tree.Get(k); found[i] {
@@ -115,6 +124,7 @@ func (t *TreeText) Each(q []string, vals []uint64, found []bool) (hits int) {
 	return hits
 }
 
+// Scan goes through all entries, and returns sums of what it has seen.
 func (t *TreeText) Scan() (n int, sum uint64) {
 	for _, v := range t.Tree.All() {
 		n++
@@ -126,12 +136,15 @@ func (t *TreeText) Scan() (n int, sum uint64) {
 // FrozenTextStore is a Frozen, which is only read.
 type FrozenTextStore struct{ *FrozenText }
 
+// Set makes one call a key.
 func (f *FrozenTextStore) Set([]string, []uint64) error { panic("a Frozen does not change") }
 
+// Each makes one call per query.
 func (f *FrozenTextStore) Each(q []string, vals []uint64, found []bool) int {
 	return f.Get(q, vals, found)
 }
 
+// Scan goes through all entries, and returns sums of what it has seen.
 func (f *FrozenTextStore) Scan() (n int, sum uint64) {
 	for _, v := range f.Ix.All() {
 		n++

@@ -2,9 +2,7 @@
 
 package peers
 
-import (
-	"github.com/tidwall/btype"
-)
+import "github.com/tidwall/btype"
 
 // tidwall/btype is a peer on request: the module is not among those that this
 // one requires, since not every proxy has it.

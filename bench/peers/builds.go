@@ -13,7 +13,7 @@ import (
 // Builder is one way to make an index of all pairs.
 type Builder[W data.Word] struct {
 	Name string
-	Peak float64 // as in maker, but with the collector off
+	Peak float64 // as in Maker, but with the collector off
 	Peer bool    // uses one thread, whatever was requested
 	Make func(d *data.Dataset[W], threads int) (Made[W], error)
 }
@@ -36,6 +36,7 @@ type Getter[W data.Word] interface {
 // GetsBy is a function as a getter.
 type GetsBy[W data.Word] func(keys, vals []W, found []bool) (hits int)
 
+// Get calls the function.
 func (f GetsBy[W]) Get(keys, vals []W, found []bool) (hits int) { return f(keys, vals, found) }
 
 // TidwallByLoad fills tidwall/btree's Map with sorted pairs.
@@ -53,6 +54,7 @@ func TidwallBySet[W data.Word](d *data.Dataset[W], _ int) (Made[W], error) {
 	return Made[W]{Entries: tree.Len(), Get: tree.Get}, nil
 }
 
+// BuildGoogle fills google/btree's BTreeG.
 func BuildGoogle[W data.Word](d *data.Dataset[W], _ int) (Made[W], error) {
 	tree := loadGoogle(d)
 	return Made[W]{Entries: tree.Len(), Get: func(k W) (W, bool) {
@@ -61,11 +63,13 @@ func BuildGoogle[W data.Word](d *data.Dataset[W], _ int) (Made[W], error) {
 	}}, nil
 }
 
+// BuildGoMap fills a map of Go.
 func BuildGoMap[W data.Word](d *data.Dataset[W], _ int) (Made[W], error) {
 	m := loadGoMap(d)
 	return Made[W]{Entries: len(m), Get: func(k W) (W, bool) { v, ok := m[k]; return v, ok }}, nil
 }
 
+// SortPairs sorts pairs with Go's library.
 func SortPairs[W data.Word](d *data.Dataset[W], _ int) (Made[W], error) {
 	pairs := make([]pair[W], len(d.Keys))
 	for i, k := range d.Keys {
@@ -81,6 +85,7 @@ func SortPairs[W data.Word](d *data.Dataset[W], _ int) (Made[W], error) {
 	}}, nil
 }
 
+// CopyPairs copies keys and values: less than that nobody does.
 func CopyPairs[W data.Word](d *data.Dataset[W], _ int) (Made[W], error) {
 	keys, vals := slices.Clone(d.Keys), slices.Clone(d.Vals)
 	return Made[W]{Entries: min(len(keys), len(vals))}, nil

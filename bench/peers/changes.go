@@ -28,10 +28,12 @@ var (
 	moreTextStores []TextStoreMaker
 )
 
+// MakeTidwallStore returns tidwall/btree's Map.
 func MakeTidwallStore() StoreMaker {
 	return StoreMaker{NameTidwallMap, 64, func() (Store, error) { return &tidwallStore{new(tidwall.Map[uint64, uint64])}, nil }}
 }
 
+// MakeGoogleStore returns google/btree's BTreeG.
 func MakeGoogleStore() StoreMaker {
 	return StoreMaker{NameGoogle, 64, func() (Store, error) {
 		return &googleStore{google.NewG(googleDegree, lessPair[uint64])}, nil
@@ -42,10 +44,12 @@ func makeZStore() StoreMaker {
 	return StoreMaker{nameZTree, 96, func() (Store, error) { return &zStore{tree: z.NewTree("bench")}, nil }} // its buffer doubles
 }
 
+// MakeSkipStore returns skipmap, which several goroutines may change.
 func MakeSkipStore() StoreMaker {
 	return StoreMaker{nameSkipmap, 150, func() (Store, error) { return &skipStore{skipmap.NewUint64[uint64]()}, nil }}
 }
 
+// MakeTidwallLockStore returns tidwall/btree's Map behind a mutex.
 func MakeTidwallLockStore() StoreMaker {
 	return StoreMaker{nameTidwallLock, 64, func() (Store, error) {
 		return &tidwallLockStore{tidwallStore: tidwallStore{new(tidwall.Map[uint64, uint64])}}, nil

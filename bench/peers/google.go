@@ -15,6 +15,7 @@ type googleG[W data.Word] struct {
 	tree *btree.BTreeG[pair[W]]
 }
 
+// MakeGoogle returns google/btree's BTreeG.
 func MakeGoogle[W data.Word]() Maker[W] {
 	return Maker[W]{Name: NameGoogle, Peak: treePeak * data.PairBytes[W](), Build: func(d *data.Dataset[W]) (System[W], error) {
 		sys := &googleG[W]{}

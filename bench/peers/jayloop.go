@@ -2,9 +2,7 @@
 
 package peers
 
-import (
-	"github.com/jayloop/radix"
-)
+import "github.com/jayloop/radix"
 
 // jayloop/radix, a radix tree in arenas, is a peer on request: the module is not
 // among those that this one requires, since not every proxy has it. It keeps no

@@ -1,8 +1,6 @@
 package peers
 
-import (
-	"github.com/tidwall/btree"
-)
+import "github.com/tidwall/btree"
 
 // Reader is one way to read a range: it returns the number of its entries, the sum of
 // their values, and that of their keys' sizes.
@@ -17,6 +15,7 @@ type Ranged struct {
 	Vals, Keys64 uint64
 }
 
+// Add adds an entry.
 func (r *Ranged) Add(val, size uint64) {
 	r.Entries++
 	r.Vals += val

@@ -24,18 +24,23 @@ type BinarySearch[W data.Word] struct{ d *data.Dataset[W] }
 // NewBinarySearch searches the dataset itself.
 func NewBinarySearch[W data.Word](d *data.Dataset[W]) *BinarySearch[W] { return &BinarySearch[W]{d} }
 
+// MakeBinarySearch returns a search in sorted slices with Go's library.
 func MakeBinarySearch[W data.Word]() Maker[W] {
 	return Maker[W]{Name: NameBinary, Build: func(d *data.Dataset[W]) (System[W], error) {
 		return &BinarySearch[W]{d}, nil
 	}}
 }
 
+// Name returns the name of its row.
 func (b *BinarySearch[W]) Name() string { return NameBinary }
 
+// BytesPerEntry returns the bytes that an entry takes.
 func (b *BinarySearch[W]) BytesPerEntry() float64 { return data.PairBytes[W]() }
 
+// Close frees what it holds.
 func (b *BinarySearch[W]) Close() {}
 
+// Get answers a batch, and counts the hits.
 func (b *BinarySearch[W]) Get(q, vals []W, found []bool) (hits int) {
 	for i, k := range q {
 		at, ok := slices.BinarySearch(b.d.Keys, k)
@@ -48,6 +53,7 @@ func (b *BinarySearch[W]) Get(q, vals []W, found []bool) (hits int) {
 	return hits
 }
 
+// Each makes one call per query.
 func (b *BinarySearch[W]) Each(q, vals []W) (hits int) {
 	for i, k := range q {
 		if at, ok := slices.BinarySearch(b.d.Keys, k); ok {
@@ -58,6 +64,7 @@ func (b *BinarySearch[W]) Each(q, vals []W) (hits int) {
 	return hits
 }
 
+// Chain makes one call per query, each of which waits for the one before.
 func (b *BinarySearch[W]) Chain(q, vals []W, mask W) (hits int) {
 	var v W
 	for i, k := range q {
@@ -70,12 +77,14 @@ func (b *BinarySearch[W]) Chain(q, vals []W, mask W) (hits int) {
 	return hits
 }
 
+// Rank counts the keys below each query.
 func (b *BinarySearch[W]) Rank(q []W, ranks []int) {
 	for i, k := range q {
 		ranks[i], _ = slices.BinarySearch(b.d.Keys, k)
 	}
 }
 
+// Ranges lists the entries of ranges.
 func (b *BinarySearch[W]) Ranges(lo, hi []W, out *Flat[W]) {
 	out.clear()
 	for i, from := range lo {
@@ -90,6 +99,7 @@ func (b *BinarySearch[W]) Ranges(lo, hi []W, out *Flat[W]) {
 	}
 }
 
+// Scan goes through all entries, and returns sums of what it has seen.
 func (b *BinarySearch[W]) Scan() (keySum, valSum W) {
 	for i, k := range b.d.Keys {
 		keySum, valSum = keySum+k, valSum+b.d.Vals[i]
@@ -104,6 +114,7 @@ type goMap[W data.Word] struct {
 	m map[W]W
 }
 
+// MakeGoMap returns a map of Go, which has no order.
 func MakeGoMap[W data.Word]() Maker[W] {
 	return Maker[W]{Name: NameGoMap, Peak: MapPeak * data.PairBytes[W](), Build: func(d *data.Dataset[W]) (System[W], error) {
 		sys := &goMap[W]{}

@@ -119,6 +119,7 @@ func BuildStores(s *contest.Session, n int, makers []StoreMaker, fill func(Store
 	return stores, nil
 }
 
+// CloseStores closes stores, and forgets them.
 func CloseStores(stores []Store) {
 	for _, st := range stores {
 		if st != nil {

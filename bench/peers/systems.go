@@ -1,3 +1,7 @@
+// Package peers is what Pando is measured beside: the structures of other
+// projects, each behind one of four interfaces, for an index or a map that
+// changes, of numbers or of strings. Those in Go are linked, those in C++ and
+// CUDA compiled when they are needed. No other package imports what it links.
 package peers
 
 import (
@@ -109,6 +113,7 @@ func BuildOne[W data.Word](s *contest.Session, d *data.Dataset[W], m Maker[W]) (
 	return sys, nil
 }
 
+// CloseAll closes systems, those that are not nil.
 func CloseAll[S interface{ Close() }](systems []S) {
 	for _, sys := range systems {
 		if any(sys) != nil {

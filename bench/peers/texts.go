@@ -24,6 +24,7 @@ type textART struct {
 	tree art.Tree
 }
 
+// MakeTextART returns plar's adaptive radix tree.
 func MakeTextART() TextMaker {
 	// A copy of the key, the leaf, the value's box, and inner nodes.
 	return TextMaker{Name: NameART, Peak: func(key float64) float64 { return key + 150 }, Build: func(t *data.Texts) (TextSystem, error) {

@@ -137,6 +137,7 @@ type TextStore interface {
 	Scan() (entries int, sum uint64)
 }
 
+// TextStoreMaker makes an empty store.
 type TextStoreMaker struct {
 	Name string
 	Make func() TextStore

@@ -9,6 +9,7 @@ import (
 	"github.com/pando-index/pando/bench/gpu"
 )
 
+// The names of rows of programs that are compiled by nvcc.
 const (
 	NameThrust       = "thrust::lower_bound"
 	NameThrustGather = "thrust::lower_bound and gather"

@@ -17,6 +17,7 @@ type tidwallMap[W data.Word] struct {
 	tree *btree.Map[W, W]
 }
 
+// MakeTidwallMap returns tidwall/btree's Map.
 func MakeTidwallMap[W data.Word]() Maker[W] {
 	return Maker[W]{Name: NameTidwallMap, Peak: treePeak * data.PairBytes[W](), Build: func(d *data.Dataset[W]) (System[W], error) {
 		sys := &tidwallMap[W]{}
@@ -107,6 +108,7 @@ type tidwallG[W data.Word] struct {
 	tree *btree.BTreeG[pair[W]]
 }
 
+// MakeTidwallG returns tidwall/btree's BTreeG without its lock.
 func MakeTidwallG[W data.Word]() Maker[W] {
 	return Maker[W]{Name: NameTidwallG, Peak: treePeak * data.PairBytes[W](), Build: func(d *data.Dataset[W]) (System[W], error) {
 		sys := &tidwallG[W]{}

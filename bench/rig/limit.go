@@ -8,9 +8,9 @@ import (
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/gpu"
-	"github.com/pando-index/pando/internal/device"
 )
 
+// The names of the limits' rows.
 const (
 	NameGPULimit  = "limit: random 64 B reads on the GPU"
 	NameCopyLimit = "limit: copies in and out at once"
@@ -77,6 +77,7 @@ func (l *GatherLimit) check(ops int) error {
 	return err
 }
 
+// Subject returns the limit as a subject of a contest.
 func (l *GatherLimit) Subject() *contest.Subject {
 	return l.g.Subject(NameGPULimit, 0,
 		func(ops int) error { return l.l.Read(l.g.Stream, l.depth, ops) },
@@ -90,11 +91,11 @@ func (l *GatherLimit) Subject() *contest.Subject {
 type CopyLimit struct {
 	g          *Rig
 	bytes      Crossing
-	back       device.Stream
-	backDone   device.Event
+	back       Stream
+	backDone   Event
 	in, out    []byte // page-locked
-	there      device.Ptr
-	here       device.Ptr
+	there      Ptr
+	here       Ptr
 	pattern    uint32 // of what is copied out, a different one each time
 	sent, came int    // bytes of the buffers that the last copies used
 }
@@ -208,6 +209,7 @@ func (l *CopyLimit) check(int) error {
 	})
 }
 
+// Subject returns the limit as a subject of a contest.
 func (l *CopyLimit) Subject() *contest.Subject {
 	return l.g.Subject(NameCopyLimit, 0, l.work, l.wipe, l.check)
 }

@@ -7,8 +7,7 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/internal/op"
 )
 
@@ -34,12 +33,12 @@ func AllSet(first int, part []uint32, n int) error {
 // Placing puts things into the GPU's memory until there is an error.
 type Placing struct {
 	G      *Rig
-	Memory []device.Ptr
+	Memory []Ptr
 	Err    error
 }
 
 // Room returns memory.
-func (p *Placing) Room(bytes int) (at device.Ptr) {
+func (p *Placing) Room(bytes int) (at Ptr) {
 	if p.Err != nil {
 		return 0
 	}
@@ -50,11 +49,11 @@ func (p *Placing) Room(bytes int) (at device.Ptr) {
 }
 
 // Place returns a copy of a slice.
-func Place[T any](p *Placing, s []T) device.Ptr {
+func Place[T any](p *Placing, s []T) Ptr {
 	var t T
 	at := p.Room(len(s) * int(unsafe.Sizeof(t)))
 	if p.Err == nil && len(s) > 0 {
-		p.Err = errors.Join(p.G.Stream.CopyIn(at, arena.Bytes(s)), p.G.Stream.Synchronize())
+		p.Err = errors.Join(p.G.Stream.CopyIn(at, inside.Bytes(s)), p.G.Stream.Synchronize())
 	}
 	return at
 }
@@ -71,7 +70,7 @@ func (p *Placing) Free() error {
 // ClearTree is clear for what may have found no room in a tree, either.
 func (g *Rig) ClearTree(n int, err error) error {
 	if errors.Is(err, op.ErrLimit) {
-		err = fmt.Errorf("%w: %w", device.ErrOutOfMemory, err)
+		err = fmt.Errorf("%w: %w", ErrOutOfMemory, err)
 	}
 	return g.Clear(n, err)
 }

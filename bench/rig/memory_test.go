@@ -1,8 +1,6 @@
 package rig
 
-import (
-	"testing"
-)
+import "testing"
 
 func TestFoundBits(t *testing.T) {
 	for n := 1; n < 100; n++ {

@@ -1,3 +1,7 @@
+// Package rig is the door to a GPU: the device of a session, with memory,
+// streams, kernels and a clock, trees copied to it, and its limits.
+// Experiments name a device's types as they are named here, so that a change
+// of the library's device is followed in this package alone.
 package rig
 
 import (
@@ -8,8 +12,7 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/papers/kaczmarek"
@@ -19,25 +22,25 @@ import (
 // MaxGPUQueries keeps query numbers within the kernels' 32 bits.
 const MaxGPUQueries = 1<<32 - 1
 
-func infoOf(dev device.Device) *contest.GPUInfo {
+func infoOf(dev Device) *contest.GPUInfo {
 	info := dev.Info()
 	return &contest.GPUInfo{Name: info.Name, Driver: info.Driver, Capability: info.Capability, Processors: info.Processors, L2: info.L2Bytes, Memory: info.TotalBytes}
 }
 
 // Open opens the GPU that a session asks for. Tests put another device in
 // its place.
-var Open = func(s *contest.Session) (device.Device, error) { return cuda.Open(s.GPU) }
+var Open = func(s *contest.Session) (Device, error) { return cuda.Open(s.GPU) }
 
 // Rig is a device with everything needed to time work on it.
 type Rig struct {
 	S           *contest.Session
-	Dev         device.Device
-	Stream      device.Stream
-	begin, end  device.Event
+	Dev         Device
+	Stream      Stream
+	begin, end  Event
 	Kernels     *kernel.Set
 	Params      kernel.Params
-	Memory      []device.Ptr // allocated for the size being measured
-	window      []byte       // page-locked, for results copied back
+	Memory      []Ptr  // allocated for the size being measured
+	window      []byte // page-locked, for results copied back
 	took        time.Duration
 	latches     *kernel.Set // the kernels of latched trees, if they were needed
 	BlinkParams thesis.Params
@@ -53,7 +56,7 @@ const windowBytes = 64 << 20
 // machine: it prints one line that says so, and nothing else.
 func With(s *contest.Session, perQuery int, body func(*Rig) error) (err error) {
 	dev, err := Open(s)
-	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
+	if errors.Is(err, ErrNoDriver) || errors.Is(err, ErrNoDevice) {
 		s.Skip("all of %s: it needs a GPU, and there is none to use here: %v", s.Exp.Name, err)
 		return nil
 	}
@@ -108,7 +111,7 @@ func (g *Rig) Latched() (*kernel.Set, error) {
 }
 
 // Alloc allocates device memory that clear frees.
-func (g *Rig) Alloc(bytes int) (device.Ptr, error) {
+func (g *Rig) Alloc(bytes int) (Ptr, error) {
 	p, err := g.Dev.Alloc(max(bytes, 4))
 	if err == nil {
 		g.Memory = append(g.Memory, p)
@@ -124,7 +127,7 @@ func (g *Rig) Clear(n int, err error) error {
 		frees = append(frees, g.Dev.Free(p))
 	}
 	g.Memory, g.favored = nil, nil
-	if errors.Is(err, device.ErrOutOfMemory) {
+	if errors.Is(err, ErrOutOfMemory) {
 		g.S.Skip("n %s: no room for it on the GPU: %v", contest.SizeText(n), err)
 		err = nil
 	}
@@ -158,6 +161,7 @@ func (g *Rig) TimeOnce(work func() error) error {
 	return err
 }
 
+// Clock returns the time of the last work between two events.
 func (g *Rig) Clock() time.Duration { return g.took }
 
 // Subject returns work on the GPU as a subject of a contest.
@@ -171,17 +175,17 @@ func (g *Rig) Subject(name string, bytes float64, work func(ops int) error, wipe
 }
 
 // Put allocates device memory for a slice and copies it there.
-func Put[T any](g *Rig, s []T) (device.Ptr, error) {
-	p, err := g.Alloc(len(arena.Bytes(s)))
+func Put[T any](g *Rig, s []T) (Ptr, error) {
+	p, err := g.Alloc(len(inside.Bytes(s)))
 	if err != nil {
 		return 0, err
 	}
-	return p, errors.Join(g.Stream.CopyIn(p, arena.Bytes(s)), g.Stream.Synchronize())
+	return p, errors.Join(g.Stream.CopyIn(p, inside.Bytes(s)), g.Stream.Synchronize())
 }
 
 // PutAll allocates device memory for n values and fills it, part by part, on all
 // cores: no more of them are on the host than fit into the window.
-func PutAll[T data.Word](g *Rig, n int, value func(i int) T) (device.Ptr, error) {
+func PutAll[T data.Word](g *Rig, n int, value func(i int) T) (Ptr, error) {
 	var v T
 	size := int(unsafe.Sizeof(v))
 	at, err := g.Alloc(n * size)
@@ -196,7 +200,7 @@ func PutAll[T data.Word](g *Rig, n int, value func(i int) T) (device.Ptr, error)
 				part[i] = value(first + i)
 			}
 		})
-		if err := errors.Join(g.Stream.CopyIn(at+device.Ptr(first*size), arena.Bytes(part)), g.Stream.Synchronize()); err != nil {
+		if err := errors.Join(g.Stream.CopyIn(at+Ptr(first*size), inside.Bytes(part)), g.Stream.Synchronize()); err != nil {
 			return 0, err
 		}
 	}
@@ -205,13 +209,13 @@ func PutAll[T data.Word](g *Rig, n int, value func(i int) T) (device.Ptr, error)
 
 // ReadBack copies n values from device memory, part by part, and calls check
 // for each part with the number of its first value.
-func ReadBack[T data.Word](g *Rig, from device.Ptr, n int, check func(first int, part []T) error) error {
+func ReadBack[T data.Word](g *Rig, from Ptr, n int, check func(first int, part []T) error) error {
 	var v T
 	size := int(unsafe.Sizeof(v))
 	window := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(g.window))), len(g.window)/size)
 	for first := 0; first < n; first += len(window) {
 		part := window[:min(len(window), n-first)]
-		err := errors.Join(g.Stream.CopyOut(arena.Bytes(part), from+device.Ptr(first*size)), g.Stream.Synchronize())
+		err := errors.Join(g.Stream.CopyOut(inside.Bytes(part), from+Ptr(first*size)), g.Stream.Synchronize())
 		if err == nil {
 			err = check(first, part)
 		}
@@ -246,7 +250,7 @@ func inWords(b []byte) []uint32 {
 // measured.
 func LookForGPU(s *contest.Session) (bool, error) {
 	dev, err := Open(s)
-	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
+	if errors.Is(err, ErrNoDriver) || errors.Is(err, ErrNoDevice) {
 		s.Skip("rows on a GPU: there is none to use here: %v", err)
 		return false, nil
 	}
@@ -260,7 +264,7 @@ func LookForGPU(s *contest.Session) (bool, error) {
 // LookAtGPU records the GPU, if there is one; the CPU's rows do not need it.
 func LookAtGPU(s *contest.Session) error {
 	dev, err := Open(s)
-	if errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
+	if errors.Is(err, ErrNoDriver) || errors.Is(err, ErrNoDevice) {
 		return nil
 	}
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
-	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/implicit"
@@ -19,12 +19,27 @@ type Tree struct {
 	Leaves   int64   // bytes
 }
 
-// Upload builds a tree as Frozen would and copies it to the GPU. The host's
-// own copy is not needed after that.
-func Upload[W data.Word](g *Rig, d *data.Dataset[W], leaves implicit.Leaves, valSize int) (*Tree, error) {
+// UploadPairs builds a tree as Frozen would, with pairs in its leaves, and
+// copies it to the GPU.
+func UploadPairs[W data.Word](g *Rig, d *data.Dataset[W]) (*Tree, error) {
+	return upload(g, d, implicit.Pairs, data.BitsOf[W]()/8)
+}
+
+// UploadApart is UploadPairs with keys and values apart.
+func UploadApart[W data.Word](g *Rig, d *data.Dataset[W]) (*Tree, error) {
+	return upload(g, d, implicit.Apart, data.BitsOf[W]()/8)
+}
+
+// UploadKeys is UploadPairs without values.
+func UploadKeys[W data.Word](g *Rig, d *data.Dataset[W]) (*Tree, error) {
+	return upload(g, d, implicit.Apart, 0)
+}
+
+// upload does so; the host's own copy is not needed after that.
+func upload[W data.Word](g *Rig, d *data.Dataset[W], leaves implicit.Leaves, valSize int) (*Tree, error) {
 	tree, err := implicit.Build(layout.Source[W]{
 		Len: len(d.Keys), Codes: d.Keys, Vals: unsafe.Pointer(unsafe.SliceData(d.Vals)),
-	}, implicit.Config{Leaves: leaves, ValSize: valSize, Pages: arena.HugeAll, Workers: contest.AllCores()})
+	}, implicit.Config{Leaves: leaves, ValSize: valSize, Pages: inside.HugePages, Workers: contest.AllCores()})
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +50,7 @@ func Upload[W data.Word](g *Rig, d *data.Dataset[W], leaves implicit.Leaves, val
 		return nil, err
 	}
 	t := &Tree{PerEntry: float64(len(all)) / float64(len(d.Keys)), Leaves: tree.Stats().LeafBytes}
-	t.Tree, err = kernel.NewTree(&tree.Tree, base, base+device.Ptr(vals))
+	t.Tree, err = kernel.NewTree(&tree.Tree, base, base+Ptr(vals))
 	return t, err
 }
 
@@ -77,9 +92,10 @@ func Compete(g *Rig, n int, subjects []*contest.Subject) error {
 // ResidentTree is a tree on the GPU that ranks keys that are on the GPU too.
 type ResidentTree interface {
 	Favor(g *Rig) error
-	Rank(g *Rig, keys device.Ptr, n int, ranks device.Ptr) error
+	Rank(g *Rig, keys Ptr, n int, ranks Ptr) error
 }
 
-func (t *Tree) Rank(g *Rig, keys device.Ptr, n int, ranks device.Ptr) error {
+// Rank ranks keys of 32 bits.
+func (t *Tree) Rank(g *Rig, keys Ptr, n int, ranks Ptr) error {
 	return g.Kernels.Rank(g.Stream, &g.Params, &t.Tree, 32, keys, n, ranks)
 }

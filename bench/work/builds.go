@@ -55,6 +55,7 @@ func quickEnough[W data.Word](s *contest.Session, d *data.Dataset[W], b peers.Bu
 	return false
 }
 
+// BuildSubject returns a builder as a subject of a contest.
 func BuildSubject[W data.Word](s *contest.Session, d *data.Dataset[W], b peers.Builder[W], threads int) *contest.Subject {
 	var m peers.Made[W]
 	return &contest.Subject{

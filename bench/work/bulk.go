@@ -10,7 +10,7 @@ import (
 )
 
 // Bulk is a contest of large batches of Get: queries and answers that all its
-// systems share. Unlike in lookups, everything that is not timed runs on all
+// systems share. Unlike in Lookups, everything that is not timed runs on all
 // cores.
 type Bulk[W data.Word] struct {
 	S       *contest.Session
@@ -24,6 +24,7 @@ type Bulk[W data.Word] struct {
 // BulkBytes returns the host memory per query in bulk, in bytes.
 func BulkBytes[W data.Word]() int { return 2*data.BitsOf[W]()/8 + 2 }
 
+// NewBulk returns room for the queries of a session.
 func NewBulk[W data.Word](s *contest.Session, d *data.Dataset[W]) *Bulk[W] {
 	b := &Bulk[W]{S: s, D: d, Q: make([]W, s.Queries), Vals: make([]W, s.Queries), Found: make([]bool, s.Queries)}
 	contest.Spread(contest.AllCores(), len(b.Q), func(lo, hi int) int { b.Wipe(lo, hi); return 0 })
@@ -76,6 +77,7 @@ func Failed(ask any) error {
 	return nil
 }
 
+// Ask asks the queries [lo, hi), and returns the hits.
 func (b *Bulk[W]) Ask(ask asker[W], lo, hi int) (hits int) {
 	if b.Bare {
 		return ask.GetPairs(b.Q[lo:hi], b.Vals[lo:hi], nil)

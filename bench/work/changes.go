@@ -82,6 +82,7 @@ func (p *Pairs) Sets(st peers.Store) *contest.Subject {
 // nearly empty or nearly full ever after.
 type Growth struct{ *data.Dataset[uint64] }
 
+// NewGrowth shuffles a dataset.
 func NewGrowth(s *contest.Session, d *data.Dataset[uint64]) Growth { return Growth{d.Shuffled(s.Seed)} }
 
 // Grow fills an empty store by single inserts.
@@ -111,6 +112,7 @@ type Pairs struct {
 	found      []bool
 }
 
+// NewPairs returns room for n pairs.
 func NewPairs(s *contest.Session, n int) *Pairs {
 	return &Pairs{s: s, Keys: make([]uint64, n), Vals: make([]uint64, n), got: make([]uint64, n), found: make([]bool, n)}
 }

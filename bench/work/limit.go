@@ -9,7 +9,7 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
-	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/bench/inside"
 )
 
 const nameLimit = "limit: random 64 B reads"
@@ -20,7 +20,7 @@ const lineWords = 8 // words of 64 bits in a cache line
 // an index from memory: lines of a block as large as the index, read in random
 // order, none waiting for another. It uses huge pages, as Pando does.
 type ReadLimit struct {
-	block *arena.Block
+	block *inside.Block
 	words []uint64
 	Lines []uint32 // the round's reads
 	sum   uint64   // sum of what was read
@@ -33,7 +33,7 @@ func newReadLimit(bytes int64, reads int) (*ReadLimit, error) {
 	if lines > 1<<32 {
 		return nil, fmt.Errorf("a block of %s has too many lines to number with 32 bits", contest.GiB(bytes))
 	}
-	block, err := arena.New([]int{int(lines) * 64}, 0, arena.HugeAll, 0)
+	block, err := inside.NewBlock(int(lines) * 64)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +59,7 @@ func (l *ReadLimit) close() {
 	runtime.KeepAlive(l.block)
 }
 
+// Fresh draws the reads of a round.
 func (l *ReadLimit) Fresh(rng *rand.Rand) { l.Draw(rng, l.Lines) }
 
 // Draw fills lines with random line numbers.

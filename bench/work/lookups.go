@@ -1,3 +1,6 @@
+// Package work is what systems do in a round and how it is checked: lookups,
+// ranks, changes, builds, sums, and the reads that no index can do without. It
+// knows neither Pando nor any peer, but what they have in common.
 package work
 
 import (
@@ -21,12 +24,14 @@ type Lookups[W data.Word] struct {
 // Expect tells which queries of a filler are keys.
 type Expect uint8
 
+// All queries are keys, none is, or each is asked for.
 const (
 	AllHits Expect = iota
 	AllMisses
 	AskEach
 )
 
+// NewLookups returns room for the queries of a session.
 func NewLookups[W data.Word](s *contest.Session, d *data.Dataset[W]) *Lookups[W] {
 	n := s.Queries
 	return &Lookups[W]{S: s, D: d, Q: make([]W, n), Vals: make([]W, n), Found: make([]bool, n), Want: make([]bool, n)}
@@ -86,6 +91,7 @@ func (l *Lookups[W]) Check(ops, hits int) error {
 	return nil
 }
 
+// Wipe makes the answers wrong.
 func (l *Lookups[W]) Wipe(ops int) {
 	for i := range ops {
 		l.Vals[i], l.Found[i] = ^W(0), i%2 == 0 // neither a hit's nor a miss's

@@ -14,6 +14,7 @@ type Tally[W data.Word] struct {
 	KeySum, Sums W
 }
 
+// Add adds an entry.
 func (t *Tally[W]) Add(out *peers.Flat[W]) {
 	t.Entries += len(out.Keys)
 	for i, k := range out.Keys {
@@ -22,6 +23,7 @@ func (t *Tally[W]) Add(out *peers.Flat[W]) {
 	}
 }
 
+// CompareTally returns an error if two tallies differ.
 func CompareTally[W data.Word](got, want Tally[W]) error {
 	if got != want {
 		return fmt.Errorf("wrong answers: %d entries with sums %#x and %#x; they should be %d, %#x and %#x",

@@ -16,6 +16,7 @@ type Ranks[W data.Word] struct {
 	ranks []int
 }
 
+// NewRanks returns room for the queries of a session.
 func NewRanks[W data.Word](s *contest.Session, d *data.Dataset[W]) *Ranks[W] {
 	return &Ranks[W]{s: s, D: d, Q: make([]W, s.Queries), ranks: make([]int, s.Queries)}
 }

@@ -14,6 +14,7 @@ const ColReads = "reads GB/s"
 // EveryKey is the range of all keys.
 const EveryKey = math.MaxUint64
 
+// NamePlain is the row of a loop over a slice.
 const NamePlain = "values read by plain Go"
 
 // CheckSum compares a sum with that of a plain loop: floats, which are added in
@@ -26,19 +27,12 @@ func CheckSum[V pando.Number](count, n int, got, want V) error {
 	return nil
 }
 
+// LoopSum returns the sum of values.
 func LoopSum[V pando.Number](vals []V) (sum V) {
 	for _, v := range vals {
 		sum += v
 	}
 	return sum
-}
-
-func SumAll[V pando.Number](ix pando.Index[uint64, V]) (n int, sum V) {
-	for _, v := range ix.All() {
-		sum += v
-		n++
-	}
-	return n, sum
 }
 
 // ReadAll adds values up in eight sums on several threads, so that no addition

@@ -15,6 +15,7 @@ type textRanks struct {
 	ranks []int
 }
 
+// NewTextRanks returns room for the queries of a session.
 func NewTextRanks(s *contest.Session, t *data.Texts) *textRanks {
 	return &textRanks{data.NewTextQueries(t, s.Queries), make([]int, s.Queries)}
 }
@@ -55,10 +56,12 @@ type TextLookups struct {
 	Found []bool
 }
 
+// NewTextLookups returns room for the queries of a session.
 func NewTextLookups(s *contest.Session, t *data.Texts) *TextLookups {
 	return &TextLookups{data.NewTextQueries(t, s.Queries), make([]uint64, s.Queries), make([]bool, s.Queries)}
 }
 
+// Subject returns a system that answers all queries with one call.
 func (l *TextLookups) Subject(sys peers.TextSystem) *contest.Subject {
 	var hits int
 	return &contest.Subject{

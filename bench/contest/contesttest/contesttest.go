@@ -1,3 +1,4 @@
+// Package contesttest has sessions for tests.
 package contesttest
 
 import (
@@ -7,6 +8,7 @@ import (
 	"github.com/pando-index/pando/bench/contest"
 )
 
+// Session returns a session of an experiment of no purpose, with few queries and short rounds.
 func Session(t *testing.T, seed uint64) *contest.Session {
 	t.Helper()
 	t.Logf("seed %d", seed)

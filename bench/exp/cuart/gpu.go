@@ -10,8 +10,8 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/rig"
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/cuart"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
@@ -91,8 +91,8 @@ type radixBatch struct {
 	vals        []uint64 // page-locked: values set, or found
 	found       []bool
 	on          kernel.StringKeys
-	onVals, out device.Ptr
-	bits        device.Ptr
+	onVals, out rig.Ptr
+	bits        rig.Ptr
 	fresh       kernel.StringKeys // those that were not in the tree
 	locked      [][]byte
 }
@@ -145,7 +145,7 @@ func (r *radixRig) open(opts cuart.Options) (*cuart.Tree, error) {
 			keys, vals = append(keys, k), append(vals, data.ValueOf(uint64(i)))
 		}
 		if len(keys) == 4*contest.Mega || i == len(r.keys)-1 && len(keys) > 0 {
-			if err := desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kind: cuart.Set}); err != nil {
+			if err := desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: inside.Bytes(vals), Kind: cuart.Set}); err != nil {
 				return nil, errors.Join(err, t.Close())
 			}
 			keys, vals = keys[:0], vals[:0]
@@ -211,7 +211,7 @@ func (r *radixRig) draw(n int, half bool) error {
 	if err != nil {
 		return err
 	}
-	b.host, b.vals = packing.Strings{Data: text, Offsets: arena.As[int32](offsets)[:n+1]}, arena.As[uint64](vals)[:n]
+	b.host, b.vals = packing.Strings{Data: text, Offsets: inside.As[int32](offsets)[:n+1]}, inside.As[uint64](vals)[:n]
 	at := 0
 	for i, k := range b.at {
 		b.host.Offsets[i] = int32(at)
@@ -319,7 +319,7 @@ func (r *radixRig) hostToHost(name string, desk *cuart.Desk, tile bool, bucket i
 			desk.Tile, desk.Bucket = tile, bucket
 			left.Store(0)
 			keys := packing.Strings{Data: b.host.Data, Offsets: b.host.Offsets[:ops+1]}
-			desk.Find(cuart.Queries{Keys: keys, Into: arena.Bytes(b.vals),
+			desk.Find(cuart.Queries{Keys: keys, Into: inside.Bytes(b.vals),
 				Take: func(lo int, vals, bits []byte) { exec.SpreadBits(b.found[lo:lo+len(vals)/8], bits) },
 				CPU: func(lo, hi int) {
 					if cpu == nil {
@@ -362,7 +362,7 @@ func (r *radixRig) upserts(n, size int) (err error) {
 		return r.tree.Apply(&cuart.Ops{Keys: b.on, Vals: b.onVals, Kind: cuart.Set})
 	}
 	host := func() error {
-		return r.desk.Apply(&cuart.Changes{Keys: b.host, Vals: arena.Bytes(b.vals), Kind: cuart.Set})
+		return r.desk.Apply(&cuart.Changes{Keys: b.host, Vals: inside.Bytes(b.vals), Kind: cuart.Set})
 	}
 	c.Subjects = []*contest.Subject{r.upsert(rowResident, resident), r.upsert(rowHost, host)}
 	c.Subjects[0].Reference = true

@@ -146,7 +146,8 @@ func (f *radixFace) contests(batch, threads int) error {
 	})
 }
 
-// compete measures one kind of batch on all trees, as gpu.faceBatch.compete does.
+// compete measures one kind of batch on all trees: until it has returned, and until
+// everything is in host memory.
 func (b *radixFaceBatch) compete(kind string, threads int, do func(t *pando.Tree[string, uint64], lo, hi int) error) error {
 	f := b.f
 	c := &contest.Contest{N: len(f.there), Threads: threads, Label: fmt.Sprintf("%s, %s, %s", f.label, kind, contest.SizeText(b.batch)), Ops: len(b.keys)}

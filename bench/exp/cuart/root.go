@@ -5,8 +5,8 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/trie"
 )
@@ -62,7 +62,7 @@ func rootContest(s *contest.Session, t *data.Texts, threads int) error {
 			continue
 		}
 		s.Say("building a radix tree, %s ...", x.label)
-		tree, err := trie.Strings{Table: x.table, Wide: trie.Wide{Off: i > 0}}.Build(t.Keys, nil, layout.Config{Pages: arena.HugeAll})
+		tree, err := trie.Strings{Table: x.table, Wide: trie.Wide{Off: i > 0}}.Build(t.Keys, nil, layout.Config{Pages: inside.HugePages})
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.label, err)
 		}

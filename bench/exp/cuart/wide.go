@@ -6,8 +6,8 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/trie"
 )
@@ -108,7 +108,7 @@ type wideFinder interface {
 
 // wideTree builds a tree, of numbers if that is what the keys are.
 func wideTree(t *data.Texts, w trie.Wide, threads int) (wideFinder, float64, error) {
-	cfg := layout.Config{Pages: arena.HugeAll}
+	cfg := layout.Config{Pages: inside.HugePages}
 	if len(t.Label) < len(numbersLabel) || t.Label[:len(numbersLabel)] != numbersLabel {
 		tree, err := trie.Strings{Wide: w}.Build(t.Keys, nil, cfg)
 		if err != nil {

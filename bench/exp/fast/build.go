@@ -7,11 +7,11 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/arena"
 )
 
 var fastBuild = &contest.Experiment{
@@ -85,11 +85,11 @@ func setBuilders(s *contest.Session, d *data.Dataset[uint32], there bool) (out [
 // copyKeys copies the keys to huge pages of new memory, on all threads: a tree
 // of keys without values is little more than that.
 func copyKeys[W data.Word](d *data.Dataset[W], threads int) (peers.Made[W], error) {
-	block, err := arena.New([]int{len(arena.Bytes(d.Keys))}, 0, arena.HugeAll, 0)
+	block, err := inside.NewBlock(len(inside.Bytes(d.Keys)))
 	if err != nil {
 		return peers.Made[W]{}, err
 	}
-	from, to := arena.Bytes(d.Keys), block.Segment(0)
+	from, to := inside.Bytes(d.Keys), block.Segment(0)
 	copied := contest.Spread(threads, len(from), func(lo, hi int) int { return copy(to[lo:hi], from[lo:hi]) })
 	return peers.Made[W]{Entries: copied * 8 / data.BitsOf[W](), Close: block.Release}, nil
 }
@@ -151,13 +151,13 @@ func check(f *ours.FrozenText, s *contest.Session, t *data.Texts) error {
 // textCopy returns a subject that copies all bytes to huge pages of new
 // memory, one string after the other, on the given number of threads.
 func textCopy(t *data.Texts, threads int) *contest.Subject {
-	var block *arena.Block
+	var block *inside.Block
 	copied, total := 0, int(t.Mean*float64(len(t.Keys))+0.5)
 	return &contest.Subject{
 		System: limitText,
 		Whole:  true,
 		Do: func(int) (err error) {
-			if block, err = arena.New([]int{total}, 0, arena.HugeAll, 0); err != nil {
+			if block, err = inside.NewBlock(total); err != nil {
 				return err
 			}
 			copied = contest.Spread(threads, len(t.Keys), func(lo, hi int) int { return copyTexts(block.Segment(0), t.Keys, lo, hi) })

@@ -9,8 +9,8 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	figures "github.com/pando-index/pando/bench/report"
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/words"
 )
 
@@ -94,7 +94,7 @@ func leastWork(n int) float64 { return math.Ceil(math.Log2(float64(n))) + 1 }
 
 // pandoWork counts what Pando's list compares. Granule 0 means its default.
 func pandoWork(keys []string, at []int, granule int) (*contest.Row, error) {
-	t, err := words.Build(keys, nil, words.Config{Pages: arena.HugeAll, Workers: contest.AllCores(), Granule: granule})
+	t, err := words.Build(keys, nil, words.Config{Pages: inside.HugePages, Workers: contest.AllCores(), Granule: granule})
 	if err != nil {
 		return nil, err
 	}

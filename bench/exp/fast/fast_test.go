@@ -9,8 +9,8 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/rig/rigtest"
-	"github.com/pando-index/pando/internal/device"
 )
 
 // The model's masks keep order: whatever is below by them is below, and keys
@@ -151,8 +151,8 @@ func TestFastExperimentsWithAGPU(t *testing.T) {
 			}
 		}
 		s := rigtest.Interpreted(t, e, 1000, 100)
-		rigtest.UseGPU(t, func() (device.Device, error) { return nil, device.ErrLost })
-		if err := e.Run(s); !errors.Is(err, device.ErrLost) {
+		rigtest.UseGPU(t, func() (rig.Device, error) { return nil, rig.ErrLost })
+		if err := e.Run(s); !errors.Is(err, rig.ErrLost) {
 			t.Errorf("%s: error %v, want that the GPU is lost", e.Name, err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestFastExperimentsAtSmallSizes(t *testing.T) {
 	for _, e := range []*contest.Experiment{keySize, fastSteps, fastSizes, fastBuild, responseTime, layouts, packedDistance} {
 		for _, n := range []int{1, 2, 15, 16, 17, 255, 257, 4097} {
 			s := rigtest.Interpreted(t, e, n, 70)
-			rigtest.UseGPU(t, func() (device.Device, error) { return nil, device.ErrNoDriver })
+			rigtest.UseGPU(t, func() (rig.Device, error) { return nil, rig.ErrNoDriver })
 			if err := e.Run(s); err != nil {
 				t.Fatalf("%s, n %d: %v", e.Name, n, err)
 			}

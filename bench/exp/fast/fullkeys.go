@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/bench/contest"
-	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -32,7 +32,7 @@ type fullKeys struct {
 	levels int // L
 	node   int // bytes per node
 	n      int
-	block  *arena.Block
+	block  *inside.Block
 	nodes  []byte
 	steps  []fullStep
 }
@@ -65,7 +65,7 @@ func buildFullKeys(keys []string) (*fullKeys, error) {
 	t := &fullKeys{size: size, levels: max(1, bits.Len(uint(64/size))-1), node: max(64, size), n: len(keys)}
 	total := t.plan()
 	var err error
-	if t.block, err = arena.New([]int{total * t.node}, 0, arena.HugeAll, 0); err != nil {
+	if t.block, err = inside.NewBlock(total * t.node); err != nil {
 		return nil, err
 	}
 	t.nodes = t.block.Segment(0)

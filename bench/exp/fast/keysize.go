@@ -23,13 +23,13 @@ var keySize = &contest.Experiment{
 	Run:      runKeySize,
 }
 
-const nameUint32 = "Pando blocked, uint32"
+const (
+	nameUint32   = "Pando blocked, uint32"
+	nameFullKeys = "full keys, blocked"
 
-const nameFullKeys = "full keys, blocked"
-
-const colOver4 = "x 4 bytes" // speed relative to the same system with keys of 4 bytes
-
-const colOverFull = "x full keys" // speed relative to full keys of that size
+	colOver4    = "x 4 bytes"   // speed relative to the same system with keys of 4 bytes
+	colOverFull = "x full keys" // speed relative to full keys of that size
+)
 
 var keySizes = []int{4, 8, 16, 32, 64, 128}
 

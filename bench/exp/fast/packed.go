@@ -5,11 +5,8 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/implicit"
-	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/packed"
 )
 
 var packedDistance = &contest.Experiment{
@@ -30,7 +27,7 @@ func runPackedDistance(s *contest.Session) error {
 // packedContests varies a parameter that is set when a tree is built.
 func packedContests[W data.Word](s *contest.Session, d *data.Dataset[W]) error {
 	r := work.NewRanks(s, d)
-	var trees []*packed.Tree[W]
+	var trees []*inside.Packed[W]
 	defer func() {
 		for _, t := range trees {
 			t.Release()
@@ -38,8 +35,7 @@ func packedContests[W data.Word](s *contest.Session, d *data.Dataset[W]) error {
 	}()
 	names := []string{"Pando, its own distance"}
 	for _, dist := range []int{0, 1, 4, 8, 12, 16, 24, 32, 40} {
-		t, err := packed.Build(layout.Source[W]{Len: len(d.Keys), Codes: d.Keys},
-			implicit.Config{Leaves: implicit.Apart, Pages: arena.HugeAll, Workers: contest.AllCores(), Distance: dist})
+		t, err := inside.BuildPacked(d, dist)
 		if err != nil {
 			return err
 		}

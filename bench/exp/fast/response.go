@@ -8,11 +8,6 @@ import (
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/exec"
-	"github.com/pando-index/pando/internal/implicit"
-	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/packed"
 	"github.com/pando-index/pando/papers/fast"
 )
 
@@ -48,7 +43,7 @@ func responseRows[W data.Word](s *contest.Session) error {
 		}
 		s.Say("making %s random keys of %d bits ...", contest.SizeText(n), data.BitsOf[W]())
 		d := &data.Dataset[W]{Keys: data.SortedKeys[W](n, s.Seed)}
-		if err := withBothTrees(s, d, func(plain, small exec.Layout[W]) error {
+		if err := withBothTrees(s, d, func(plain, small inside.Searched[W]) error {
 			for _, threads := range s.Threads {
 				if err := responseContests(s, d, plain, small, threads); err != nil {
 					return err
@@ -64,16 +59,14 @@ func responseRows[W data.Word](s *contest.Session) error {
 
 // withBothTrees calls body with the keys in Pando's usual tree and in a packed
 // one.
-func withBothTrees[W data.Word](s *contest.Session, d *data.Dataset[W], body func(plain, small exec.Layout[W]) error) error {
+func withBothTrees[W data.Word](s *contest.Session, d *data.Dataset[W], body func(plain, small inside.Searched[W]) error) error {
 	s.Say("building both trees, %s ...", contest.SizeText(len(d.Keys)))
-	src := layout.Source[W]{Len: len(d.Keys), Codes: d.Keys}
-	cfg := implicit.Config{Leaves: implicit.Apart, Pages: arena.HugeAll, Workers: contest.AllCores()}
-	plain, err := implicit.Build(src, cfg)
+	plain, err := inside.BuildKeys(d)
 	if err != nil {
 		return err
 	}
 	defer plain.Release()
-	small, err := packed.Build(src, cfg)
+	small, err := inside.BuildPacked(d, 0)
 	if err != nil {
 		return err
 	}
@@ -106,13 +99,13 @@ func (b inBatches[W]) Rank(q []W, ranks []int) {
 
 // byScheme is a schedule of its own for a scheme: it learns how long queries
 // take.
-func byScheme[W data.Word](tree exec.Layout[W], scheme exec.Scheme, n, threads int) fast.Ranker[W] {
-	cpu := exec.NewCPU(tree, n, threads)
+func byScheme[W data.Word](tree inside.Searched[W], scheme inside.Scheme, n, threads int) fast.Ranker[W] {
+	cpu := inside.NewCPU(tree, n, threads)
 	cpu.SetScheme(scheme)
-	return inside.CPU[W]{CPU: cpu}
+	return cpu
 }
 
-func responseContests[W data.Word](s *contest.Session, d *data.Dataset[W], plain, small exec.Layout[W], threads int) error {
+func responseContests[W data.Word](s *contest.Session, d *data.Dataset[W], plain, small inside.Searched[W], threads int) error {
 	r := work.NewRanks(s, d)
 	for _, batch := range batchSizes(s.Queries) {
 		c := &contest.Contest{N: len(d.Keys), Threads: threads, Label: data.WidthName[W]() + ", " + contest.SizeText(batch), Ops: len(r.Q),
@@ -121,10 +114,10 @@ func responseContests[W data.Word](s *contest.Session, d *data.Dataset[W], plain
 			name string
 			of   fast.Ranker[W]
 		}{
-			{"Pando, as it chooses", byScheme(plain, exec.Auto, len(d.Keys), threads)},
-			{"Pando unbuffered", byScheme(plain, exec.Unbuffered, len(d.Keys), threads)},
-			{"Pando unbuffered, compressed", byScheme(small, exec.Unbuffered, len(d.Keys), threads)},
-			{"Pando buffered", byScheme(plain, exec.Partitioned, len(d.Keys), threads)},
+			{"Pando, as it chooses", byScheme(plain, inside.Auto, len(d.Keys), threads)},
+			{"Pando unbuffered", byScheme(plain, inside.Unbuffered, len(d.Keys), threads)},
+			{"Pando unbuffered, compressed", byScheme(small, inside.Unbuffered, len(d.Keys), threads)},
+			{"Pando buffered", byScheme(plain, inside.Partitioned, len(d.Keys), threads)},
 			{"Pando sorted", fast.NewSorted(plain, threads)},
 		} {
 			sub, err := r.Batches(way.name, 0, inBatches[W]{way.of, batch}, 1) // the schedule has threads of its own

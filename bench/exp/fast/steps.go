@@ -9,11 +9,6 @@ import (
 	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/implicit"
-	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/paged"
-	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/papers/fast"
 )
 
@@ -63,7 +58,7 @@ type fastStep struct {
 	name  string
 	bytes float64 // per entry
 	rank  rankFunc
-	path  simd.Path // the instructions to use; simd.Go: Pando's default
+	path  inside.Path // the instructions to use; inside.PlainGo: Pando's default
 }
 
 type rankFunc func(q []uint32, ranks []int)
@@ -75,37 +70,35 @@ func (f rankFunc) Rank(q []uint32, ranks []int) { f(q, ranks) }
 // the effect of pages shows.
 type stepTrees struct {
 	pages   *fast.PageTree[uint32]
-	heap    *paged.Tree[uint32] // lines as small heaps
-	narrow  *paged.Tree[uint32] // lines as blocks of three keys
-	wide    *paged.Tree[uint32] // lines in order
-	huge    *paged.Tree[uint32] // the same on huge pages
-	regular *implicit.Tree[uint32]
+	heap    *inside.Paged // lines as small heaps
+	narrow  *inside.Paged // lines as blocks of three keys
+	wide    *inside.Paged // lines in order
+	huge    *inside.Paged // the same on huge pages
+	regular *inside.Tree[uint32]
 }
 
 // withSteps calls body with all steps, in order.
 func withSteps(s *contest.Session, d *data.Dataset[uint32], body func([]fastStep) error) error {
 	s.Say("building trees, %s ...", contest.SizeText(len(d.Keys)))
-	src := layout.Source[uint32]{Len: len(d.Keys), Codes: d.Keys}
 	t := stepTrees{pages: fast.NewPageTree(d.Keys, binaryPage)}
 	for _, b := range []struct {
-		tree  **paged.Tree[uint32]
+		tree  **inside.Paged
 		k, p  int
-		pages arena.Pages
+		pages inside.Pages
 	}{
-		{&t.heap, 1, smallPageLevels, arena.Small},
-		{&t.narrow, 2, smallPageLevels, arena.Small},
-		{&t.wide, 4, smallPageLevels, arena.Small},
-		{&t.huge, 4, hugePageLevels, arena.HugeAll},
+		{&t.heap, 1, smallPageLevels, inside.SmallPages},
+		{&t.narrow, 2, smallPageLevels, inside.SmallPages},
+		{&t.wide, 4, smallPageLevels, inside.SmallPages},
+		{&t.huge, 4, hugePageLevels, inside.HugePages},
 	} {
-		cfg := paged.Config{Config: inside.StepConfig(b.pages), Geometry: paged.Geometry{K: b.k, P: b.p}}
-		tree, err := paged.Build(src, cfg)
+		tree, err := inside.BuildPaged(d, b.k, b.p, b.pages)
 		if err != nil {
 			return err
 		}
 		defer tree.Release()
 		*b.tree = tree
 	}
-	regular, err := implicit.Build(src, inside.StepConfig(arena.HugeAll))
+	regular, err := inside.BuildKeys(d)
 	if err != nil {
 		return err
 	}
@@ -136,7 +129,7 @@ func (t *stepTrees) steps(d *data.Dataset[uint32]) []fastStep {
 		fastStep{name: ours.NameImplicit, bytes: inside.TreeBytes(t.regular), rank: t.regular.Rank})
 }
 
-func fastBytes(t *paged.Tree[uint32]) float64 {
+func fastBytes(t *inside.Paged) float64 {
 	st := t.Stats()
 	return float64(st.InnerBytes+st.LeafBytes) / float64(max(1, t.Len()))
 }
@@ -156,7 +149,7 @@ func (t *stepTrees) narrowStep(how fast.Narrow, flight int) fastStep {
 
 // wideStep compares whole lines. With several concurrent queries it is Pando's
 // own search; with one, it is the same search, called for each query.
-func (t *stepTrees) wideStep(path simd.Path, flight int) fastStep {
+func (t *stepTrees) wideStep(path inside.Path, flight int) fastStep {
 	f := fastStep{name: fmt.Sprintf("+ lines at once, %v", path), bytes: fastBytes(t.wide), path: path}
 	f.rank = func(q []uint32, ranks []int) {
 		for i := range q {
@@ -170,8 +163,8 @@ func (t *stepTrees) wideStep(path simd.Path, flight int) fastStep {
 }
 
 // vectorPaths returns the instruction sets of this machine that compare lines.
-func vectorPaths() []simd.Path {
-	return slices.DeleteFunc(slices.Clone(simd.Paths()), func(p simd.Path) bool { return p == simd.Go })
+func vectorPaths() []inside.Path {
+	return slices.DeleteFunc(inside.Paths(), func(p inside.Path) bool { return p == inside.PlainGo })
 }
 
 func stepContest(s *contest.Session, d *data.Dataset[uint32], steps []fastStep, threads int) error {
@@ -184,7 +177,7 @@ func stepContest(s *contest.Session, d *data.Dataset[uint32], steps []fastStep, 
 			return err
 		}
 		sub.Reference = i == 0
-		if step.path != simd.Go {
+		if step.path != inside.PlainGo {
 			sub.Do = inside.OnPath(step.path, sub.Do)
 		}
 		c.Subjects = append(c.Subjects, sub)

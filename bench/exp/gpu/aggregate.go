@@ -10,14 +10,12 @@ import (
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/gpu"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/kernel"
-	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/vector"
 )
@@ -63,7 +61,7 @@ type residentSums struct {
 	g             *rig.Rig
 	d             *data.Dataset[uint64]
 	kind          simd.Kind
-	parts, joined device.Ptr
+	parts, joined rig.Ptr
 	want          simd.Block // as blocks of values come to it; Low of floats is about it
 }
 
@@ -98,11 +96,11 @@ func gpuSums(g *rig.Rig, d *data.Dataset[uint64], kind simd.Kind) (err error) {
 			return t.tree.Vectors(live, v)
 		})...)
 	}
-	apart, err := rig.Upload(g, d, implicit.Apart, 8)
+	apart, err := rig.UploadApart(g, d)
 	if err != nil {
 		return err
 	}
-	pairs, err := rig.Upload(g, d, implicit.Pairs, 8)
+	pairs, err := rig.UploadPairs(g, d)
 	if err != nil {
 		return err
 	}
@@ -160,7 +158,7 @@ func (r *residentSums) add(a, b uint64) uint64 {
 
 // subjects returns ways to sum up what a launch does: as an index does first, then
 // with units of other sizes.
-func (r *residentSums) subjects(name string, st device.Stream, set *kernel.Set, launch func(v *kernel.Vectors) error) (all []*contest.Subject) {
+func (r *residentSums) subjects(name string, st rig.Stream, set *kernel.Set, launch func(v *kernel.Vectors) error) (all []*contest.Subject) {
 	sizes := sumUnits
 	if r.kind.IsFloat() {
 		sizes = sumUnits[:1]
@@ -176,7 +174,7 @@ func (r *residentSums) subjects(name string, st device.Stream, set *kernel.Set, 
 }
 
 // subject sums up units of one size, and joins them where they are many.
-func (r *residentSums) subject(name string, st device.Stream, set *kernel.Set, size int, launch func(v *kernel.Vectors) error) *contest.Subject {
+func (r *residentSums) subject(name string, st rig.Stream, set *kernel.Set, size int, launch func(v *kernel.Vectors) error) *contest.Subject {
 	g, u := r.g, kernel.OneRange(0, len(r.d.Vals), size)
 	parts := kernel.Parts{Base: r.parts, Room: uint64(u.Units)}
 	join, got := kernel.Units{}, parts
@@ -207,7 +205,7 @@ func (r *residentSums) subject(name string, st device.Stream, set *kernel.Set, s
 func (r *residentSums) check(p kernel.Parts) error {
 	n := int(p.Room)
 	raw := make([]uint64, 4*n)
-	if err := errors.Join(r.g.Stream.CopyOut(arena.Bytes(raw), p.Base), r.g.Stream.Synchronize()); err != nil {
+	if err := errors.Join(r.g.Stream.CopyOut(inside.Bytes(raw), p.Base), r.g.Stream.Synchronize()); err != nil {
 		return err
 	}
 	sum, low, high := uint64(0), int64(math.MaxInt64), int64(math.MinInt64)
@@ -268,12 +266,12 @@ func withFaces[V pando.Number](r *residentSums, vals []V, subjects []*contest.Su
 		}
 		add(fmt.Sprintf("Pando Aggregate, Frozen, apart, %v", on), f)
 	}
-	flat, err := arena.New([]int{8 * n}, 0, arena.HugeAll, 0) // on huge pages, as an index is
+	flat, err := inside.NewBlock(8 * n) // on huge pages, as an index is
 	if err != nil {
 		return err
 	}
 	defer flat.Release()
-	column := arena.As[V](flat.Segment(0))[:n]
+	column := inside.As[V](flat.Segment(0))[:n]
 	copy(column, vals)
 	subjects = append(subjects, warmSum(r.g.S, work.NamePlain, n, sum, func() (int, V) { return n, work.ReadAll(column, contest.AllCores()) }))
 	return body(subjects)

@@ -17,7 +17,6 @@ import (
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/rig/rigtest"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 )
 
@@ -71,7 +70,7 @@ func TestGPUMemoryIsGivenBack(t *testing.T) {
 		s := rigtest.Interpreted(t, e, 1, 100)
 		s.Sizes = []int{40_000, 39_000, 41_000, 40_500}
 		dev := ptx.New(ptx.Memory(3 << 20))
-		rigtest.UseGPU(t, func() (device.Device, error) { return dev, nil })
+		rigtest.UseGPU(t, func() (rig.Device, error) { return dev, nil })
 		if err := e.Run(s); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +88,7 @@ func TestWhatTheGPUHasNoRoomForIsLeftOut(t *testing.T) {
 	for _, e := range []*contest.Experiment{gpuRankU32, gpuPointU64} {
 		s := rigtest.Interpreted(t, e, 1, 100)
 		s.Sizes = []int{1_000_000, 1000}
-		rigtest.UseGPU(t, func() (device.Device, error) { return ptx.New(ptx.Memory(1 << 20)), nil })
+		rigtest.UseGPU(t, func() (rig.Device, error) { return ptx.New(ptx.Memory(1 << 20)), nil })
 		if err := e.Run(s); err != nil {
 			t.Fatal(err)
 		}
@@ -101,16 +100,16 @@ func TestWhatTheGPUHasNoRoomForIsLeftOut(t *testing.T) {
 
 func TestNoGPUIsNoError(t *testing.T) {
 	for _, e := range gpuExperiments {
-		for _, why := range []error{device.ErrNoDriver, device.ErrNoDevice} {
+		for _, why := range []error{rig.ErrNoDriver, rig.ErrNoDevice} {
 			s := rigtest.Interpreted(t, e, 1000, 100)
-			rigtest.UseGPU(t, func() (device.Device, error) { return nil, why })
+			rigtest.UseGPU(t, func() (rig.Device, error) { return nil, why })
 			if err := e.Run(s); err != nil || len(s.Rows) > 0 || len(s.Skipped) != 1 {
 				t.Errorf("%s: error %v, %d rows, left out %q", e.Name, err, len(s.Rows), s.Skipped)
 			}
 		}
 		s := rigtest.Interpreted(t, e, 1000, 100)
-		rigtest.UseGPU(t, func() (device.Device, error) { return nil, device.ErrLost })
-		if err := e.Run(s); !errors.Is(err, device.ErrLost) {
+		rigtest.UseGPU(t, func() (rig.Device, error) { return nil, rig.ErrLost })
+		if err := e.Run(s); !errors.Is(err, rig.ErrLost) {
 			t.Errorf("%s: error %v, want that the GPU is lost", e.Name, err)
 		}
 	}
@@ -133,7 +132,7 @@ func TestLazyGPUsAreFoundOut(t *testing.T) {
 	run := func(e *contest.Experiment, g *rigtest.LazyGPU) error {
 		g.Device = ptx.New()
 		s := rigtest.Interpreted(t, e, 2000, 200)
-		rigtest.UseGPU(t, func() (device.Device, error) { return g, nil })
+		rigtest.UseGPU(t, func() (rig.Device, error) { return g, nil })
 		return e.Run(s)
 	}
 	for _, e := range []*contest.Experiment{gpuRankU32, gpuPointU64, gpuLayouts} {

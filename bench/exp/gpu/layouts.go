@@ -6,12 +6,7 @@ import (
 	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/rig"
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/packed"
-	"github.com/pando-index/pando/internal/paged"
 )
 
 var gpuLayouts = &contest.Experiment{
@@ -44,7 +39,7 @@ func residentLayouts(g *rig.Rig, d *data.Dataset[uint32]) error {
 		return err
 	}
 	defer set.Close()
-	plain, err := rig.Upload(g, d, implicit.Apart, 0)
+	plain, err := rig.UploadKeys(g, d)
 	if err != nil {
 		return err
 	}
@@ -76,12 +71,12 @@ func residentLayouts(g *rig.Rig, d *data.Dataset[uint32]) error {
 // gpuImage is a tree on the GPU as an index has it there.
 type gpuImage struct {
 	layout.Image
-	nodes    device.Ptr // room for what queries have come to
+	nodes    rig.Ptr // room for what queries have come to
 	perEntry float64
 }
 
 // uploadImage copies a tree of n keys, which is not needed after that.
-func uploadImage(g *rig.Rig, n int, im layout.Image, nodes device.Ptr) (*gpuImage, error) {
+func uploadImage(g *rig.Rig, n int, im layout.Image, nodes rig.Ptr) (*gpuImage, error) {
 	base, err := rig.Put(g, im.Memory)
 	if err != nil {
 		return nil, err
@@ -91,9 +86,8 @@ func uploadImage(g *rig.Rig, n int, im layout.Image, nodes device.Ptr) (*gpuImag
 	return t, im.Resident.Place(base)
 }
 
-func uploadBlocked(g *rig.Rig, d *data.Dataset[uint32], nodes device.Ptr) (*gpuImage, error) {
-	tree, err := paged.Build(layout.Source[uint32]{Len: len(d.Keys), Codes: d.Keys},
-		paged.Config{Config: inside.StepConfig(arena.HugeAll)})
+func uploadBlocked(g *rig.Rig, d *data.Dataset[uint32], nodes rig.Ptr) (*gpuImage, error) {
+	tree, err := inside.BuildPaged(d, 0, 0, inside.HugePages)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +95,8 @@ func uploadBlocked(g *rig.Rig, d *data.Dataset[uint32], nodes device.Ptr) (*gpuI
 	return uploadImage(g, len(d.Keys), tree.Image(), nodes)
 }
 
-func uploadPacked(g *rig.Rig, d *data.Dataset[uint32], nodes device.Ptr) (*gpuImage, error) {
-	tree, err := packed.Build(layout.Source[uint32]{Len: len(d.Keys), Codes: d.Keys}, inside.StepConfig(arena.HugeAll))
+func uploadPacked(g *rig.Rig, d *data.Dataset[uint32], nodes rig.Ptr) (*gpuImage, error) {
+	tree, err := inside.BuildPacked(d, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +108,7 @@ func (t *gpuImage) Favor(g *rig.Rig) error {
 	return g.Favor(t, func() { t.Resident.Favor(g.Stream) })
 }
 
-func (t *gpuImage) Rank(g *rig.Rig, keys device.Ptr, n int, ranks device.Ptr) error {
+func (t *gpuImage) Rank(g *rig.Rig, keys rig.Ptr, n int, ranks rig.Ptr) error {
 	return t.Resident.Launch(&layout.Launch{
 		Set: g.Kernels, Stream: g.Stream, Params: &g.Params,
 		Bits: 32, N: n, Keys: keys, Nodes: t.nodes, To: t.Depth() + 1, Want: layout.WantRanks, Out: ranks,

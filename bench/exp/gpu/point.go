@@ -11,8 +11,6 @@ import (
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
-	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/implicit"
 )
 
 var gpuPointU64 = &contest.Experiment{
@@ -44,19 +42,19 @@ type residentPoints struct {
 	q     []uint64
 	vals  []uint64 // the CPU's answers
 	found []bool
-	keys  device.Ptr
-	out   device.Ptr
-	bits  device.Ptr
+	keys  rig.Ptr
+	out   rig.Ptr
+	bits  rig.Ptr
 }
 
 func gpuPoints(g *rig.Rig, d *data.Dataset[uint64]) error {
 	s := g.S
 	s.Say("building %s, %s ...", contest.Pando, contest.SizeText(len(d.Keys)))
-	pairs, err := rig.Upload(g, d, implicit.Pairs, 8)
+	pairs, err := rig.UploadPairs(g, d)
 	if err != nil {
 		return err
 	}
-	apart, err := rig.Upload(g, d, implicit.Apart, 8)
+	apart, err := rig.UploadApart(g, d)
 	if err != nil {
 		return err
 	}

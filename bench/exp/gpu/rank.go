@@ -12,8 +12,6 @@ import (
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
-	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/implicit"
 )
 
 var gpuRankU32 = &contest.Experiment{
@@ -46,8 +44,8 @@ type residentRanks struct {
 	q     []uint32
 	want  []uint32
 	ranks []int // the CPU's answers
-	keys  device.Ptr
-	out   device.Ptr
+	keys  rig.Ptr
+	out   rig.Ptr
 }
 
 func gpuRanks(g *rig.Rig, d *data.Dataset[uint32]) error {
@@ -58,7 +56,7 @@ func gpuRanks(g *rig.Rig, d *data.Dataset[uint32]) error {
 		return err
 	}
 	defer set.Close()
-	tree, err := rig.Upload(g, d, implicit.Apart, 0)
+	tree, err := rig.UploadKeys(g, d)
 	if err != nil {
 		return err
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
 	"github.com/pando-index/pando/internal/chunked"
-	"github.com/pando-index/pando/internal/device"
 )
 
-const nameByLeaf = ours.NameGPUTree + ", leaf by leaf"
-
-const nameFlat = ours.NameGPUTree + ", flat merge"
+// The names of ways to take a batch.
+const (
+	nameByLeaf = ours.NameGPUTree + ", leaf by leaf"
+	nameFlat   = ours.NameGPUTree + ", flat merge"
+)
 
 // Arguments of chunked.Tree.SetFlat for these ways.
 const (
@@ -36,10 +37,10 @@ type liveTree[W data.Word] struct {
 	b    *treeBatch[W]
 	took time.Duration
 
-	pristine, scratch, vals device.Ptr // keys, keys that Apply may change, what is set
-	kinds, old, had         device.Ptr // 0 where there are none
-	wiped, undoing          device.Ptr // values and kinds of the batch that undoes it
-	out, bits               device.Ptr // results of the search afterwards
+	pristine, scratch, vals rig.Ptr // keys, keys that Apply may change, what is set
+	kinds, old, had         rig.Ptr // 0 where there are none
+	wiped, undoing          rig.Ptr // values and kinds of the batch that undoes it
+	out, bits               rig.Ptr // results of the search afterwards
 }
 
 // openResident makes a tree with the entries of a dataset.
@@ -222,7 +223,7 @@ func equalTo[W data.Word](what string, want []W) func(first int, part []W) error
 // waits for it.
 func (t *liveTree[W]) steps(way int) (ms [chunked.Steps]float64, err error) {
 	st := t.tree.Stream()
-	var events [chunked.Steps + 1]device.Event
+	var events [chunked.Steps + 1]rig.Event
 	for i := range events {
 		if events[i], err = t.g.Dev.NewEvent(); err != nil {
 			return ms, err

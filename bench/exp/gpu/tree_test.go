@@ -6,8 +6,8 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/ours"
+	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/rig/rigtest"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 )
 
@@ -43,7 +43,7 @@ func TestLazyGPUTreesAreFoundOut(t *testing.T) {
 		g.Device = ptx.New(ptx.Memory(64 << 20))
 		s := rigtest.Interpreted(t, gpuUpdate, 100, 40)
 		s.Rounds = 1
-		rigtest.UseGPU(t, func() (device.Device, error) { return g, nil })
+		rigtest.UseGPU(t, func() (rig.Device, error) { return g, nil })
 		return s, gpuUpdate.Run(s)
 	}
 	honest := &rigtest.LazyGPU{Few: math.MaxInt}

@@ -206,7 +206,7 @@ func (f *faceBatch) compete(kind string, threads int, trees []*ours.FaceTree[uin
 	return nil
 }
 
-// subject does all batches; see ours.FaceTree.batches.
+// subject does all batches; see ours.FaceTree.Batches.
 func (f *faceBatch) subject(t *ours.FaceTree[uint64], r ours.FaceRow, kind string, work func(lo, hi int) error) *contest.Subject {
 	var took time.Duration
 	return &contest.Subject{

@@ -10,8 +10,6 @@ import (
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
-	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/implicit"
 )
 
 var gpuTreeFind = &contest.Experiment{
@@ -47,7 +45,7 @@ func gpuTreeFinds(g *rig.Rig, d *data.Dataset[uint64]) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, grown.close()) }()
-	pairs, err := rig.Upload(g, d, implicit.Pairs, 8)
+	pairs, err := rig.UploadPairs(g, d)
 	if err != nil {
 		return err
 	}
@@ -97,7 +95,7 @@ func (p *residentPoints) inTree(name string, t *liveTree[uint64]) *contest.Subje
 	g := p.g
 	sub := p.onGPU(name, &rig.Tree{PerEntry: t.bytes()}, nil)
 	usual := g.Stream
-	in := func(st device.Stream, f func() error) error {
+	in := func(st rig.Stream, f func() error) error {
 		g.Stream = st
 		defer func() { g.Stream = usual }()
 		return f()

@@ -11,7 +11,6 @@ import (
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/internal/chunked"
-	"github.com/pando-index/pando/internal/device"
 )
 
 var gpuTreeU32 = &contest.Experiment{
@@ -50,8 +49,8 @@ func runGPUTreeU32(s *contest.Session) error {
 type insertions struct {
 	g          *rig.Rig
 	d          *data.Dataset[uint32]
-	keys, vals device.Ptr
-	scratch    device.Ptr
+	keys, vals rig.Ptr
+	scratch    rig.Ptr
 	want       []uint32
 	tree       *chunked.Tree[uint32]
 	took       time.Duration
@@ -81,7 +80,7 @@ func (t *insertions) fill(batch int) (err error) {
 	}
 	start := time.Now()
 	for lo := 0; lo < n && err == nil; lo += batch {
-		at := device.Ptr(4 * lo)
+		at := rig.Ptr(4 * lo)
 		err = t.tree.Apply(&chunked.Ops{N: min(batch, n-lo), Keys: t.scratch + at, Vals: t.vals + at, Kind: chunked.Set})
 	}
 	err = errors.Join(err, st.Synchronize())

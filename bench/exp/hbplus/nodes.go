@@ -8,8 +8,6 @@ import (
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/implicit"
-	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/papers/hbplus"
 )
 
@@ -59,9 +57,8 @@ const (
 
 // treeGets returns a subject that calls GetPairs on a tree. set sets the
 // parameter before each run; it may be nil.
-func treeGets[W data.Word](l *work.Lookups[W], t *implicit.Tree[W], name string, threads int, set func()) *contest.Subject {
+func treeGets[W data.Word](l *work.Lookups[W], t *inside.Tree[W], name string, threads int, set func()) *contest.Subject {
 	var hits int
-	pairs := implicit.Paired[W]{Tree: t}
 	return &contest.Subject{
 		System: name,
 		Bytes:  inside.TreeBytes(t),
@@ -70,7 +67,7 @@ func treeGets[W data.Word](l *work.Lookups[W], t *implicit.Tree[W], name string,
 				set()
 			}
 			hits = contest.Spread(threads, ops, func(lo, hi int) int {
-				return pairs.GetPairs(l.Q[lo:hi], l.Vals[lo:hi], l.Found[lo:hi])
+				return inside.GetPairs(t, l.Q[lo:hi], l.Vals[lo:hi], l.Found[lo:hi])
 			})
 			return nil
 		},
@@ -86,9 +83,9 @@ func runFanout(s *contest.Session) error {
 
 func fanoutContests[W data.Word](s *contest.Session, d *data.Dataset[W], fanouts ...int) error {
 	l := work.NewLookups(s, d)
-	trees := make([]*implicit.Tree[W], len(fanouts))
+	trees := make([]*inside.Tree[W], len(fanouts))
 	for i, f := range fanouts {
-		t, err := inside.BuildTree(d, implicit.Config{Fanout: f})
+		t, err := inside.BuildTree(d, f, 0)
 		if err != nil {
 			return err
 		}
@@ -116,7 +113,7 @@ func fanoutContests[W data.Word](s *contest.Session, d *data.Dataset[W], fanouts
 // distances returns those tried by pipeline-length: powers of two, and Pando's
 // own.
 func distances() []int {
-	out := []int{implicit.DefaultDistance}
+	out := []int{inside.Distance}
 	for d := 1; d <= 128; d *= 2 {
 		out = append(out, d)
 	}
@@ -131,7 +128,7 @@ func runPipelineLength(s *contest.Session) error {
 }
 
 func pipelineContests[W data.Word](s *contest.Session, d *data.Dataset[W]) error {
-	t, err := inside.BuildTree(d, implicit.Config{})
+	t, err := inside.BuildTree(d, 0, 0)
 	if err != nil {
 		return err
 	}
@@ -142,7 +139,7 @@ func pipelineContests[W data.Word](s *contest.Session, d *data.Dataset[W]) error
 			Fresh: func(round int) { l.Fresh(round, d.Hits, work.AllHits) }}
 		for _, dist := range distances() {
 			sub := treeGets(l, t, fmt.Sprintf("Pando, distance %d", dist), threads, func() { t.Distance = uint64(dist) })
-			sub.Reference = dist == implicit.DefaultDistance
+			sub.Reference = dist == inside.Distance
 			c.Subjects = append(c.Subjects, sub)
 		}
 		before := len(s.Rows)
@@ -171,7 +168,7 @@ func runNodeSearch(s *contest.Session) error {
 
 // way is a path and a method, or what the paper calls no software pipelining.
 type way struct {
-	path   simd.Path
+	path   inside.Path
 	method hbplus.Method
 	alone  bool // one query per call
 }
@@ -186,13 +183,13 @@ func (w way) String() string {
 // ways returns what this machine can do, Pando's default first. Sequential
 // search uses no vectors: it is listed once among the assembly paths.
 func ways() []way {
-	paths := slices.Clone(simd.Paths())
+	paths := inside.Paths()
 	slices.Reverse(paths)
 	out := []way{{path: paths[0], method: hbplus.Linear}}
 	for i, p := range paths {
 		for _, m := range hbplus.Methods() {
 			w := way{path: p, method: m}
-			again := m == hbplus.Sequential && i > 0 && p != simd.Go
+			again := m == hbplus.Sequential && i > 0 && p != inside.PlainGo
 			if w != out[0] && !again {
 				out = append(out, w)
 			}
@@ -202,7 +199,7 @@ func ways() []way {
 }
 
 func nodeContests[W data.Word](s *contest.Session, d *data.Dataset[W]) error {
-	t, err := inside.BuildTree(d, implicit.Config{})
+	t, err := inside.BuildTree(d, 0, 0)
 	if err != nil {
 		return err
 	}
@@ -229,7 +226,7 @@ func nodeContests[W data.Word](s *contest.Session, d *data.Dataset[W]) error {
 
 // treeWay ranks on a tree in one way.
 type treeWay[W data.Word] struct {
-	t *implicit.Tree[W]
+	t *inside.Tree[W]
 	way
 }
 

@@ -7,11 +7,11 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/order"
 )
 
 var rebuildExp = &contest.Experiment{
@@ -121,7 +121,7 @@ func (r *rebuilding) subject(s *contest.Session) *contest.Subject {
 func (r *rebuilding) do(ops int) (err error) {
 	start := time.Now()
 	ks, vs := slices.Clone(r.pairs.Keys[:ops]), slices.Clone(r.pairs.Vals[:ops])
-	ks, vs = order.Sort(ks, make([]uint64, ops), vs, make([]uint64, ops), r.threads)
+	ks, vs = inside.Sort(ks, make([]uint64, ops), vs, make([]uint64, ops), r.threads)
 	r.keys, r.vals = mergePairs(r.d, &data.Dataset[uint64]{Keys: ks, Vals: vs})
 	merged := time.Now()
 	build := ours.FreezeOnce[uint64]

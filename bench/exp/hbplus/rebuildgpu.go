@@ -13,17 +13,14 @@ import (
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/exec"
-	"github.com/pando-index/pando/internal/implicit"
 )
 
 // rebuildGPU is the GPU of rebuild: memory for the inner levels, and Pando's
 // own trees. A nil one has neither.
 type rebuildGPU struct {
-	dev    device.Device
-	stream device.Stream
-	at     device.Ptr
+	dev    rig.Device
+	stream rig.Stream
+	at     rig.Ptr
 	bytes  int
 	trees  []*ours.FaceTree[uint64]
 }
@@ -85,11 +82,11 @@ func (g *rebuildGPU) sets(p *work.Pairs, n int) (out []*contest.Subject) {
 
 // buildInner builds the tree of a Frozen, whose inner levels can be had.
 func buildInner(d *data.Dataset[uint64], threads int) (peers.Made[uint64], error) {
-	tree, err := inside.BuildTree(d, implicit.Config{Workers: threads})
+	tree, err := inside.BuildTree(d, 0, threads)
 	if err != nil {
 		return peers.Made[uint64]{}, err
 	}
-	cpu := inside.CPU[uint64]{CPU: exec.NewCPU(implicit.Paired[uint64]{Tree: tree}, len(d.Keys), threads)}
+	cpu := inside.NewPairsCPU(tree, threads)
 	image := tree.Image()
 	return peers.Made[uint64]{
 		Entries: tree.Len(),

@@ -7,11 +7,11 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/op"
-	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/papers/hbplus"
 )
 
@@ -118,7 +118,7 @@ func (u *updated) fresh(round, percentUpdates int) {
 func (u *updated) applySorted(keys, vals []uint64, kind op.Kind, workers int) error {
 	n := len(keys)
 	ks, vs := append([]uint64(nil), keys...), append([]uint64(nil), vals...)
-	ks, vs = order.Sort(ks, make([]uint64, n), vs, make([]uint64, n), workers)
+	ks, vs = inside.Sort(ks, make([]uint64, n), vs, make([]uint64, n), workers)
 	return u.tree.Apply(&bplus.Ops[uint64]{Keys: ks, Vals: vs, Kind: kind}, workers)
 }
 
@@ -132,7 +132,7 @@ func (u *updated) apply(lo, hi int) error {
 	for i := range rows {
 		rows[i] = uint32(i)
 	}
-	ks, rows = order.Sort(ks, make([]uint64, n), rows, make([]uint32, n), u.threads)
+	ks, rows = inside.Sort(ks, make([]uint64, n), rows, make([]uint32, n), u.threads)
 	ops := &bplus.Ops[uint64]{Keys: ks, Vals: make([]uint64, n), Kinds: make([]op.Kind, n), Old: make([]uint64, n), Found: make([]bool, n)}
 	for i, r := range rows {
 		ops.Vals[i] = u.vals[lo+int(r)]

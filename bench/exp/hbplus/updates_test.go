@@ -10,8 +10,8 @@ import (
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/ours"
+	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/rig/rigtest"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/mirror"
@@ -40,7 +40,7 @@ func TestPaperUpdatesOnTheInterpreter(t *testing.T) {
 		s := rigtest.Interpreted(t, e, 1500, 40)
 		indextest.Interpreted(t, s.Seed)
 		s.Threads, s.Rounds = []int{2}, 1
-		rigtest.UseGPU(t, func() (device.Device, error) { return ptx.New(ptx.Seed(s.Seed), ptx.Memory(256<<20)), nil })
+		rigtest.UseGPU(t, func() (rig.Device, error) { return ptx.New(ptx.Seed(s.Seed), ptx.Memory(256<<20)), nil })
 		if err := e.Run(s); err != nil {
 			t.Fatalf("%s: %v", e.Name, err)
 		}
@@ -61,7 +61,7 @@ func TestPaperUpdatesWithoutAGPU(t *testing.T) {
 	for e, want := range paperUpdates {
 		s := rigtest.Interpreted(t, e, 1000, 40)
 		s.Threads, s.Rounds = []int{1}, 1
-		rigtest.UseGPU(t, func() (device.Device, error) { return nil, device.ErrNoDriver })
+		rigtest.UseGPU(t, func() (rig.Device, error) { return nil, rig.ErrNoDriver })
 		if err := e.Run(s); err != nil || len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0], "on a GPU") {
 			t.Errorf("%s: error %v, left out %q", e.Name, err, s.Skipped)
 		}
@@ -107,9 +107,9 @@ func TestLazyMirrorsAreFoundOut(t *testing.T) {
 // A GPU that copies nothing is found out.
 func TestLazyCopiesOfInnerLevelsAreFoundOut(t *testing.T) {
 	s := rigtest.Interpreted(t, rebuildExp, 1500, 40)
-	indextest.UseGPU(t, func(int) (device.Device, error) { return nil, device.ErrNoDriver }) // none of Pando's own trees
+	indextest.UseGPU(t, func(int) (rig.Device, error) { return nil, rig.ErrNoDriver }) // none of Pando's own trees
 	s.Threads, s.Rounds = []int{2}, 1
-	rigtest.UseGPU(t, func() (device.Device, error) { return &rigtest.LazyGPU{Device: ptx.New(), NoCopies: true}, nil })
+	rigtest.UseGPU(t, func() (rig.Device, error) { return &rigtest.LazyGPU{Device: ptx.New(), NoCopies: true}, nil })
 	if err := rebuildExp.Run(s); err == nil || !strings.Contains(err.Error(), "differs") {
 		t.Errorf("copies that are not made: error %v", err)
 	}

@@ -68,7 +68,7 @@ func within(at []int, lo, hi int) (first, end int) {
 	return first, end
 }
 
-// rig.With calls body with a mirror of the tree on the GPU, if there is one, and
+// withGPU calls body with a mirror of the tree on the GPU, if there is one, and
 // with whole trees there as well: these have a number of workers of their own.
 func (u *updated) withGPU(there, trees bool, body func() error) (err error) {
 	if !there {

@@ -7,9 +7,6 @@ import (
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/device"
-	"github.com/pando-index/pando/internal/exec"
-	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/papers/hbplus"
 )
 
@@ -50,7 +47,7 @@ func runHybridBalance(s *contest.Session) error {
 // which would continue to look for better ones while the first is timed.
 func compareBalance(h *hybridRig[uint64]) error {
 	var devices []*hbplus.Throttled
-	h.wrap = func(d device.Device) device.Device {
+	h.wrap = func(d rig.Device) rig.Device {
 		t := hbplus.Throttle(d)
 		devices = append(devices, t)
 		return t
@@ -63,7 +60,7 @@ func compareBalance(h *hybridRig[uint64]) error {
 	if err != nil {
 		return err
 	}
-	sample, plain := order.KeysOf(h.sample()), gpu.Plan()
+	sample, plain := h.sample(), gpu.Plan()
 	for _, blocks := range throttles {
 		for _, d := range devices {
 			d.Limit(blocks)
@@ -93,7 +90,7 @@ func compareBalance(h *hybridRig[uint64]) error {
 type planner struct {
 	h     *hybridRig[uint64]
 	gpu   *schedule[uint64]
-	plan  exec.Plan
+	plan  bucketPlan
 	least int
 }
 

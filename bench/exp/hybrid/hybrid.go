@@ -11,9 +11,7 @@ import (
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/exec"
-	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -24,11 +22,19 @@ import (
 type hybridRig[W data.Word] struct {
 	*work.Bulk[W]
 	rig    *rig.Rig
-	tree   *implicit.Tree[W]
+	tree   *inside.Tree[W]
 	cpu    inside.CPU[W]
-	wrap   func(device.Device) device.Device // of what schedules run on; nil for the GPU as it is
+	wrap   func(rig.Device) rig.Device // of what schedules run on; nil for the GPU as it is
 	opened []*schedule[W]
 }
+
+// What a schedule goes by, what it measures, and the largest bucket.
+type (
+	bucketPlan  = exec.Plan
+	bucketTimes = exec.Times
+)
+
+const maxBucket = exec.MaxBucket
 
 // schedule is one of CPU and GPU together.
 type schedule[W data.Word] struct{ *exec.GPU[W] }
@@ -47,13 +53,12 @@ func eachHybrid[W data.Word](g *rig.Rig, body func(*hybridRig[W]) error) error {
 
 func withHybrid[W data.Word](g *rig.Rig, d *data.Dataset[W], body func(*hybridRig[W]) error) (err error) {
 	g.S.Say("building %s, %s ...", contest.Pando, contest.SizeText(len(d.Keys)))
-	tree, err := inside.BuildTree(d, implicit.Config{Workers: contest.AllCores()})
+	tree, err := inside.BuildTree(d, 0, contest.AllCores())
 	if err != nil {
 		return err
 	}
 	defer tree.Release()
-	cpu := exec.NewCPU(implicit.Paired[W]{Tree: tree}, len(d.Keys), contest.AllCores())
-	h := &hybridRig[W]{Bulk: work.NewBulk(g.S, d), rig: g, tree: tree, cpu: inside.CPU[W]{CPU: cpu}}
+	h := &hybridRig[W]{Bulk: work.NewBulk(g.S, d), rig: g, tree: tree, cpu: inside.NewPairsCPU(tree, contest.AllCores())}
 	defer func() {
 		for _, gpu := range h.opened { // a second Close does nothing
 			err = errors.Join(err, gpu.Close())
@@ -104,10 +109,10 @@ const (
 )
 
 // sample returns random keys, at most as many as a round has queries.
-func (h *hybridRig[W]) sample() []W {
+func (h *hybridRig[W]) sample() order.Keys {
 	keys := make([]W, min(sampleKeys, 4*len(h.D.Keys), h.S.Queries))
 	data.DrawPieces(h.S.Seed, streamSample, keys, h.D.Hits)
-	return keys
+	return order.KeysOf(keys)
 }
 
 // balanced opens a hybrid that runs by the plan Balance finds, as
@@ -120,11 +125,11 @@ func (h *hybridRig[W]) balanced() (gpu *schedule[W], least int, err error) {
 		return nil, 0, err
 	}
 	sample := h.sample()
-	plan, err := finder.Balance(order.KeysOf(sample))
+	plan, err := finder.Balance(sample)
 	if err != nil {
 		return nil, 0, err
 	}
-	least = finder.Crossover(order.KeysOf(sample))
+	least = finder.Crossover(sample)
 	if err := finder.Close(); err != nil {
 		return nil, 0, err
 	}
@@ -142,13 +147,13 @@ func (h *hybridRig[W]) onCPU() *contest.Subject {
 }
 
 // by returns a subject that answers by a plan.
-func (h *hybridRig[W]) by(name string, gpu *schedule[W], plan exec.Plan) *contest.Subject {
+func (h *hybridRig[W]) by(name string, gpu *schedule[W], plan bucketPlan) *contest.Subject {
 	return h.Subject(name, gpu, func() error { return gpu.Use(plan) })
 }
 
 // times returns the average times of a bucket by a plan, measured on some of
 // the queries: a thousand buckets, or as many as 16M queries fill.
-func (h *hybridRig[W]) times(gpu *schedule[W], plan exec.Plan) (t exec.Times, err error) {
+func (h *hybridRig[W]) times(gpu *schedule[W], plan bucketPlan) (t bucketTimes, err error) {
 	keys := h.Q[:min(len(h.Q), max(contest.Mega, min(16*contest.Mega, 1024*plan.Bucket)))]
 	for start := time.Now(); ; {
 		if t, err = gpu.Measure(order.KeysOf(keys), plan); err != nil || time.Since(start) >= h.S.WarmUp {

@@ -12,10 +12,9 @@ import (
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
 	figures "github.com/pando-index/pando/bench/report"
+	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/rig/rigtest"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
-	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/flow"
 )
 
@@ -110,21 +109,21 @@ func TestHybridColumns(t *testing.T) {
 // public API prints a line for each row.
 func TestHybridWithoutAGPU(t *testing.T) {
 	for _, e := range hybridExperiments {
-		for _, why := range []error{device.ErrNoDriver, device.ErrNoDevice} {
+		for _, why := range []error{rig.ErrNoDriver, rig.ErrNoDevice} {
 			s := rigtest.Interpreted(t, e, 1000, 100)
-			rigtest.UseGPU(t, func() (device.Device, error) { return nil, why })
+			rigtest.UseGPU(t, func() (rig.Device, error) { return nil, why })
 			if err := e.Run(s); err != nil || len(s.Rows) > 0 || len(s.Skipped) != 1 {
 				t.Errorf("%s: error %v, %d rows, left out %q", e.Name, err, len(s.Rows), s.Skipped)
 			}
 		}
 		s := rigtest.Interpreted(t, e, 1000, 100)
-		rigtest.UseGPU(t, func() (device.Device, error) { return nil, device.ErrLost })
-		if err := e.Run(s); !errors.Is(err, device.ErrLost) {
+		rigtest.UseGPU(t, func() (rig.Device, error) { return nil, rig.ErrLost })
+		if err := e.Run(s); !errors.Is(err, rig.ErrLost) {
 			t.Errorf("%s: error %v, want that the GPU is lost", e.Name, err)
 		}
 	}
 	s := rigtest.Interpreted(t, batcherExp, 1000, 100)
-	rigtest.UseGPU(t, func() (device.Device, error) { return nil, device.ErrNoDriver })
+	rigtest.UseGPU(t, func() (rig.Device, error) { return nil, rig.ErrNoDriver })
 	if err := batcherExp.Run(s); err != nil || len(s.Rows) == 0 {
 		t.Errorf("batcher: error %v, %d rows", err, len(s.Rows))
 	}
@@ -142,7 +141,7 @@ func TestHybridSizesThatDoNotFit(t *testing.T) {
 		t.Errorf("rows %q, left out %q", rigtest.Names(s.Rows), s.Skipped)
 	}
 	s = rigtest.Interpreted(t, hybridSizes, 1000, 50)
-	rigtest.UseGPU(t, func() (device.Device, error) { return ptx.New(ptx.Memory(60 << 20)), nil }) // buckets of a hybrid, but not of a GPU alone
+	rigtest.UseGPU(t, func() (rig.Device, error) { return ptx.New(ptx.Memory(60 << 20)), nil }) // buckets of a hybrid, but not of a GPU alone
 	if err := hybridSizes.Run(s); err != nil {
 		t.Fatal(err)
 	}
@@ -153,23 +152,23 @@ func TestHybridSizesThatDoNotFit(t *testing.T) {
 
 // deafGPU fails in all copies back after a number of them.
 type deafGPU struct {
-	device.Device
+	rig.Device
 	copies *int
 }
 
 type deafStream struct {
-	device.Stream
+	rig.Stream
 	copies *int
 }
 
-func (g deafGPU) NewStream() (device.Stream, error) {
+func (g deafGPU) NewStream() (rig.Stream, error) {
 	s, err := g.Device.NewStream()
 	return deafStream{s, g.copies}, err
 }
 
-func (s deafStream) CopyOut(dst []byte, src device.Ptr) error {
+func (s deafStream) CopyOut(dst []byte, src rig.Ptr) error {
 	if *s.copies--; *s.copies < 0 {
-		return device.ErrLost
+		return rig.ErrLost
 	}
 	return s.Stream.CopyOut(dst, src)
 }
@@ -181,8 +180,8 @@ func TestFailedGPUsAreFoundOut(t *testing.T) {
 		for _, copies := range []int{0, 1, 7} {
 			s := rigtest.Interpreted(t, e, 2000, 100)
 			s.Systems = []string{"none"} // no limits, which fail on their own
-			rigtest.UseGPU(t, func() (device.Device, error) { return deafGPU{ptx.New(), &copies}, nil })
-			if err := e.Run(s); !errors.Is(err, device.ErrLost) {
+			rigtest.UseGPU(t, func() (rig.Device, error) { return deafGPU{ptx.New(), &copies}, nil })
+			if err := e.Run(s); !errors.Is(err, rig.ErrLost) {
 				t.Errorf("%s: error %v, want that the GPU is lost", e.Name, err)
 			}
 		}
@@ -226,7 +225,7 @@ func TestLargeRangesCheckEveryEntry(t *testing.T) {
 // The model predicts what a bucket costs: a way can never be predicted to be
 // slower than one that overlaps less, if all times are the CPU's own.
 func TestPredictionColumns(t *testing.T) {
-	times := exec.Times{Fill: 10e3, In: 20e3, Search: 30e3, Out: 5e3, Finish: 40e3, Busy: 45e3, Queries: 1000}
+	times := bucketTimes{Fill: 10e3, In: 20e3, Search: 30e3, Out: 5e3, Finish: 40e3, Busy: 45e3, Queries: 1000}
 	for way, want := range map[flow.Overlap]float64{flow.Sequential: 105, flow.Pipelined: 55, flow.DoubleBuffered: 45} {
 		r := &contest.Row{Row: figures.Row{Median: 100}} // ns: 100 µs per bucket
 		setPrediction(r, times, way)

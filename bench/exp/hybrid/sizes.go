@@ -10,7 +10,6 @@ import (
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/device"
 )
 
 var hybridSizes = &contest.Experiment{
@@ -46,7 +45,7 @@ func compareSizes[W data.Word](h *hybridRig[W]) error {
 	schedules := []*schedule[W]{hybrid}
 	gpu, err := h.whole()
 	switch {
-	case errors.Is(err, device.ErrOutOfMemory):
+	case errors.Is(err, rig.ErrOutOfMemory):
 		h.S.Skip("%s at n %s: no room for it on the GPU: %v", ours.NameGPU, contest.SizeText(len(h.D.Keys)), err)
 	case err != nil:
 		return err

@@ -6,7 +6,6 @@ import (
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/exec"
 	"github.com/pando-index/pando/internal/flow"
 	"github.com/pando-index/pando/papers/hbplus"
 )
@@ -89,7 +88,7 @@ func compareWays(h *hybridRig[uint64], reads *work.ReadLimit, copies *rig.CopyLi
 
 // setPrediction compares what times measured one after the other predict for
 // a way with the time that a bucket took by it.
-func setPrediction(r *contest.Row, t exec.Times, way flow.Overlap) {
+func setPrediction(r *contest.Row, t bucketTimes, way flow.Overlap) {
 	predicted, measured := micros(hbplus.Predict(t, way)), r.Median*float64(t.Queries)/1000
 	r.Set(colPredicted, predicted)
 	if measured > 0 { // otherwise the clock is too coarse for the work
@@ -142,9 +141,9 @@ func compareBuckets(h *hybridRig[uint64]) error {
 	if err != nil {
 		return err
 	}
-	var plans []exec.Plan
+	var plans []bucketPlan
 	c := h.Contest("")
-	for bucket := contest.Kilo; bucket <= exec.MaxBucket; bucket *= 2 {
+	for bucket := contest.Kilo; bucket <= maxBucket; bucket *= 2 {
 		plan := gpu.Plan()
 		plan.Bucket = bucket
 		plans = append(plans, plan)
@@ -164,7 +163,7 @@ func compareBuckets(h *hybridRig[uint64]) error {
 
 // setSteps fills in the latency of a bucket among others, and the times of its
 // steps while no other is in progress.
-func setSteps(h *hybridRig[uint64], r *contest.Row, gpu *schedule[uint64], plan exec.Plan) error {
+func setSteps(h *hybridRig[uint64], r *contest.Row, gpu *schedule[uint64], plan bucketPlan) error {
 	t, err := h.times(gpu, plan)
 	if err != nil {
 		return err

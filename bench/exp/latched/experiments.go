@@ -3,9 +3,7 @@
 // the same sequences.
 package latched
 
-import (
-	"github.com/pando-index/pando/bench/contest"
-)
+import "github.com/pando-index/pando/bench/contest"
 
 // Experiments are those of this package.
 var Experiments = []*contest.Experiment{

@@ -7,7 +7,6 @@ import (
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/rig"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/papers/thesis"
 )
 
@@ -66,8 +65,8 @@ type latchedResident[W data.Word] struct {
 	shape            latchedShape
 	n                int
 	tree             *thesis.Blink[W]
-	loaded           device.Ptr
-	asked, vals, out device.Ptr
+	loaded           rig.Ptr
+	asked, vals, out rig.Ptr
 }
 
 func latchedResidentSubject[W data.Word](g *rig.Rig, shape latchedShape, n int, op string) (*contest.Subject, func() error, error) {

@@ -8,11 +8,10 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/papers/thesis"
 )
 
@@ -115,7 +114,7 @@ type latchedTree[W data.Word] struct {
 	shape      latchedShape
 	tree       *thesis.Blink[W]
 	keys, want []W
-	at         struct{ keys, vals, fresh, out device.Ptr }
+	at         struct{ keys, vals, fresh, out rig.Ptr }
 }
 
 // latchedNodes returns how many nodes n inserts take at most, one at a time: a
@@ -138,7 +137,7 @@ func newLatchedTree[W data.Word](g *rig.Rig, shape latchedShape, d *data.Dataset
 		return nil, err
 	}
 	l.tree.Tree.How, l.tree.Shape.Tile = shape.how, shape.tile
-	for _, p := range []*device.Ptr{&l.at.vals, &l.at.fresh} {
+	for _, p := range []*rig.Ptr{&l.at.vals, &l.at.fresh} {
 		*p, err = rig.Put(g, l.want)
 		errs = errors.Join(errs, err)
 	}
@@ -331,7 +330,7 @@ func latchedHot(g *rig.Rig, n int) (err error) {
 			l.keys[i] = uint64(rng.IntN(keys))
 			l.want[i] = data.ValueOf(l.keys[i])
 		}
-		if err := errors.Join(g.Stream.CopyIn(l.at.keys, arena.Bytes(l.keys[:ops])), g.Stream.CopyIn(l.at.fresh, arena.Bytes(l.want[:ops])), l.refresh(), g.Stream.Synchronize()); err != nil {
+		if err := errors.Join(g.Stream.CopyIn(l.at.keys, inside.Bytes(l.keys[:ops])), g.Stream.CopyIn(l.at.fresh, inside.Bytes(l.want[:ops])), l.refresh(), g.Stream.Synchronize()); err != nil {
 			return err
 		}
 		sub := g.Subject(l.shape.name, 0, func(ops int) error { return l.batch(false, ops) }, func(int) error { return l.refresh() },

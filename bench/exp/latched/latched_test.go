@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/bench/contest"
+	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/rig/rigtest"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 )
 
@@ -28,7 +28,7 @@ func TestLatchedExperimentsOnTheInterpreter(t *testing.T) {
 	} {
 		s := rigtest.Interpreted(t, e, 30, 30)
 		seed := s.Seed
-		rigtest.UseGPU(t, func() (device.Device, error) { return ptx.New(ptx.Seed(seed), ptx.RaceCheck(false)), nil })
+		rigtest.UseGPU(t, func() (rig.Device, error) { return ptx.New(ptx.Seed(seed), ptx.RaceCheck(false)), nil })
 		if err := e.Run(s); err != nil {
 			t.Fatalf("%s: %v", e.Name, err)
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/pando-index/pando/bench/gpu"
 	"github.com/pando-index/pando/bench/peers"
 	"github.com/pando-index/pando/bench/rig"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/papers/kaczmarek"
 )
 
@@ -59,7 +58,7 @@ type pagedTree struct {
 	g          *rig.Rig
 	tree       *kaczmarek.Pages[uint64]
 	keys, vals []uint64
-	at         struct{ keys, vals, fresh, out device.Ptr }
+	at         struct{ keys, vals, fresh, out rig.Ptr }
 }
 
 // newPagedTree returns an empty tree for these keys.
@@ -76,7 +75,7 @@ func newPagedTree(g *rig.Rig, keys []uint64, order, threads int) (*pagedTree, er
 	if p.tree, err = kaczmarek.NewPagesOf[uint64](g.Dev, set, order, len(keys)*2/order*9/8+8, threads); err != nil {
 		return nil, err
 	}
-	for _, at := range []*device.Ptr{&p.at.vals, &p.at.fresh} {
+	for _, at := range []*rig.Ptr{&p.at.vals, &p.at.fresh} {
 		*at, err = rig.Put(g, p.vals)
 		errs = errors.Join(errs, err)
 	}
@@ -95,7 +94,7 @@ func (p *pagedTree) clear() error {
 
 // insert inserts pairs from one on, all of them by one launch.
 func (p *pagedTree) insert(first, n int) error {
-	at := device.Ptr(8 * first)
+	at := rig.Ptr(8 * first)
 	return p.tree.Kernels.Insert(p.g.Stream, &p.g.PagesParams, &p.tree.Tree, 64, p.tree.Threads, p.at.keys+at, p.at.vals+at, n, p.at.out)
 }
 
@@ -199,7 +198,7 @@ func withFlat(s *contest.Session, n int, body func(flat []*contest.Subject) erro
 // visited is a tree whose values are visited.
 type visited struct {
 	*pagedTree
-	sum   device.Ptr
+	sum   rig.Ptr
 	total uint64 // of all values at first
 	added uint64 // to each value since
 }

@@ -6,9 +6,8 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/rig"
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/papers/kaczmarek"
 	"github.com/pando-index/pando/papers/thesis"
 )
@@ -39,8 +38,8 @@ type singles struct {
 	g               *rig.Rig
 	n               int
 	asked           []uint64
-	loaded          device.Ptr // n even keys
-	keys, vals, out device.Ptr // of the inserts
+	loaded          rig.Ptr // n even keys
+	keys, vals, out rig.Ptr // of the inserts
 }
 
 func singleContest(g *rig.Rig, n int) (err error) {
@@ -109,12 +108,12 @@ func (w *singles) prepare() (err error) {
 }
 
 // subject returns one that loads a tree, inserts a key, and looks keys up.
-func (w *singles) subject(name string, load func() error, insert func(at device.Ptr) error, get func(n int) error) *contest.Subject {
+func (w *singles) subject(name string, load func() error, insert func(at rig.Ptr) error, get func(n int) error) *contest.Subject {
 	refresh := func() error { return w.g.Stream.CopyDevice(w.vals, w.keys, 8*singleInserts) }
 	begin := func(int) error { return errors.Join(load(), refresh()) }
 	work := func(n int) error {
 		for i := range n {
-			if err := insert(device.Ptr(8 * i)); err != nil {
+			if err := insert(rig.Ptr(8 * i)); err != nil {
 				return err
 			}
 		}
@@ -122,7 +121,7 @@ func (w *singles) subject(name string, load func() error, insert func(at device.
 	}
 	check := func(n int) error {
 		got := make([]uint64, n)
-		err := errors.Join(w.g.Stream.Fill(w.vals, 0, 8*n), get(n), w.g.Stream.CopyOut(arena.Bytes(got), w.vals), w.g.Stream.Synchronize())
+		err := errors.Join(w.g.Stream.Fill(w.vals, 0, 8*n), get(n), w.g.Stream.CopyOut(inside.Bytes(got), w.vals), w.g.Stream.Synchronize())
 		for i, v := range got {
 			if v != w.asked[i] && err == nil {
 				err = fmt.Errorf("key %d was inserted and has the value %d", w.asked[i], v)
@@ -146,7 +145,7 @@ func (w *singles) latched(shape latchedShape, tree *thesis.Blink[uint64]) (*cont
 		_, err := tree.Kernels.Build(g.Stream, &g.BlinkParams, &tree.Tree, tree.Shape, w.loaded, w.loaded, w.n, shape.order*3/4)
 		return err
 	}
-	insert := func(at device.Ptr) error {
+	insert := func(at rig.Ptr) error {
 		return tree.Kernels.One(g.Stream, &g.BlinkParams, &tree.Tree, tree.Shape, kinds, w.keys+at, w.vals+at, 1, w.out)
 	}
 	get := func(n int) error {
@@ -161,7 +160,7 @@ func (w *singles) paged(order int, tree *kaczmarek.Pages[uint64]) *contest.Subje
 	load := func() error {
 		return tree.Kernels.Build(g.Stream, &g.PagesParams, &tree.Tree, 64, tree.Blocks, tree.Threads, w.loaded, w.loaded, w.n, order*3/4)
 	}
-	insert := func(at device.Ptr) error {
+	insert := func(at rig.Ptr) error {
 		return tree.Kernels.Insert(g.Stream, &g.PagesParams, &tree.Tree, 64, tree.Threads, w.keys+at, w.vals+at, 1, w.out)
 	}
 	get := func(n int) error {

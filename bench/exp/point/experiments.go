@@ -3,9 +3,7 @@
 // and how much memory it takes.
 package point
 
-import (
-	"github.com/pando-index/pando/bench/contest"
-)
+import "github.com/pando-index/pando/bench/contest"
 
 // Experiments are those of this package.
 var Experiments = []*contest.Experiment{

@@ -2,9 +2,7 @@
 // a call.
 package ranges
 
-import (
-	"github.com/pando-index/pando/bench/contest"
-)
+import "github.com/pando-index/pando/bench/contest"
 
 // Experiments are those of this package.
 var Experiments = []*contest.Experiment{

@@ -2,9 +2,7 @@
 // the world, and waits of single calls.
 package stalls
 
-import (
-	"github.com/pando-index/pando/bench/contest"
-)
+import "github.com/pando-index/pando/bench/contest"
 
 // Experiments are those of this package.
 var Experiments = []*contest.Experiment{

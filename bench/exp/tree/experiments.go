@@ -2,9 +2,7 @@
 // batches, lookups, scans, snapshots and mixes of all.
 package tree
 
-import (
-	"github.com/pando-index/pando/bench/contest"
-)
+import "github.com/pando-index/pando/bench/contest"
 
 // Experiments are those of this package.
 var Experiments = []*contest.Experiment{

@@ -10,9 +10,9 @@ import (
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/duckdb"
+	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/arena"
 )
 
 var aggregateExp = &contest.Experiment{
@@ -132,12 +132,12 @@ func aggregateContest[V pando.Number](s *contest.Session, label string, keys []u
 	row("Pando Frozen", 16, aggregate(ix.pairs))
 	row("Pando Frozen, apart", 8, aggregate(ix.apart))
 	row(ours.NameTree+", loaded", float64(ix.tree.Stats().LeafBytes)/float64(n), aggregate(ix.tree))
-	flat, err := arena.New([]int{8 * n, 8 * n}, 0, arena.HugeAll, 0) // on huge pages, as an index is
+	flat, err := inside.NewBlock(8*n, 8*n) // on huge pages, as an index is
 	if err != nil {
 		return err
 	}
 	defer flat.Release()
-	flatKeys, flatVals := arena.As[uint64](flat.Segment(0))[:n], arena.As[V](flat.Segment(1))[:n]
+	flatKeys, flatVals := inside.As[uint64](flat.Segment(0))[:n], inside.As[V](flat.Segment(1))[:n]
 	copy(flatKeys, keys)
 	copy(flatVals, vals)
 	row(work.NamePlain, 8, func() (int, V) { return n, work.ReadAll(flatVals, threads) })
@@ -147,8 +147,8 @@ func aggregateContest[V pando.Number](s *contest.Session, label string, keys []u
 	})
 	if threads == 1 {
 		row("slice, a loop", 8, func() (int, V) { return n, work.LoopSum(vals) })
-		row("loop over All, Frozen", 16, func() (int, V) { return work.SumAll(ix.pairs) })
-		row("loop over All, Tree", 0, func() (int, V) { return work.SumAll(ix.tree) })
+		row("loop over All, Frozen", 16, func() (int, V) { return sumAll(ix.pairs) })
+		row("loop over All, Tree", 0, func() (int, V) { return sumAll(ix.tree) })
 	}
 	if s.Wanted(nameDuckDB) {
 		column, err := duckdb.Load(vals, threads)
@@ -372,4 +372,13 @@ func selectContest(s *contest.Session, d *data.Dataset[uint64], ix vectorIndexes
 		})
 	}
 	return s.Compete(c)
+}
+
+// sumAll adds values up as an iteration yields them.
+func sumAll[V pando.Number](ix pando.Index[uint64, V]) (n int, sum V) {
+	for _, v := range ix.All() {
+		sum += v
+		n++
+	}
+	return n, sum
 }

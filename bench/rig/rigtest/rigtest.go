@@ -1,3 +1,5 @@
+// Package rigtest runs experiments for tests on the interpreter of kernels, on
+// devices that skip their work, and without a GPU.
 package rigtest
 
 import (
@@ -25,16 +27,16 @@ func Interpreted(t *testing.T, e *contest.Experiment, n, queries int) *contest.S
 	cfg := contest.DefaultConfig()
 	cfg.Sizes, cfg.Rounds, cfg.Queries, cfg.Seconds, cfg.Seed = []int{n}, 2, queries, 0.001, seed
 	s := contest.NewSession(cfg, e, &bytes.Buffer{})
-	UseGPU(t, func() (device.Device, error) { return ptx.New(ptx.Seed(seed)), nil })
+	UseGPU(t, func() (rig.Device, error) { return ptx.New(ptx.Seed(seed)), nil })
 	s.WarmUp = 0
 	return s
 }
 
 // UseGPU makes a device stand for the machine's GPU until the end of the test.
-func UseGPU(t *testing.T, open func() (device.Device, error)) {
+func UseGPU(t *testing.T, open func() (rig.Device, error)) {
 	t.Helper()
 	before := rig.Open
-	rig.Open = func(*contest.Session) (device.Device, error) { return open() }
+	rig.Open = func(*contest.Session) (rig.Device, error) { return open() }
 	t.Cleanup(func() { rig.Open = before })
 }
 
@@ -49,17 +51,18 @@ func Names(rows []*contest.Row) (out []string) {
 // LazyGPU skips what it is asked to do: launches after the first few, or
 // copies, are dropped.
 type LazyGPU struct {
-	device.Device
+	rig.Device
 	Few, Launches int
 	NoCopies      bool
 }
 
 type lazyStream struct {
-	device.Stream
+	rig.Stream
 	gpu *LazyGPU
 }
 
-func (g *LazyGPU) NewStream() (device.Stream, error) {
+// NewStream returns a stream that skips what its device skips.
+func (g *LazyGPU) NewStream() (rig.Stream, error) {
 	s, err := g.Device.NewStream()
 	return lazyStream{s, g}, err
 }
@@ -71,7 +74,7 @@ func (s lazyStream) Launch(k device.Kernel, g device.Grid, params []byte) error 
 	return s.Stream.Launch(k, g, params)
 }
 
-func (s lazyStream) CopyOut(dst []byte, src device.Ptr) error {
+func (s lazyStream) CopyOut(dst []byte, src rig.Ptr) error {
 	if s.gpu.NoCopies {
 		return nil
 	}
@@ -84,7 +87,7 @@ func RunInterpreted(t *testing.T, e *contest.Experiment, want []string, n, ops i
 	s := Interpreted(t, e, n, ops)
 	indextest.Interpreted(t, s.Seed)
 	s.Threads, s.Rounds = []int{2}, 1
-	UseGPU(t, func() (device.Device, error) { return ptx.New(ptx.Seed(s.Seed), ptx.Memory(256<<20)), nil })
+	UseGPU(t, func() (rig.Device, error) { return ptx.New(ptx.Seed(s.Seed), ptx.Memory(256<<20)), nil })
 	if err := e.Run(s); err != nil {
 		t.Fatalf("%s, n %d, %d operations: %v", e.Name, n, ops, err)
 	}
@@ -103,8 +106,8 @@ func RunInterpreted(t *testing.T, e *contest.Experiment, want []string, n, ops i
 func RunWithoutGPU(t *testing.T, e *contest.Experiment) {
 	t.Helper()
 	s := Interpreted(t, e, 1000, 100)
-	UseGPU(t, func() (device.Device, error) { return nil, device.ErrNoDriver })
-	indextest.UseGPU(t, func(int) (device.Device, error) { return nil, device.ErrNoDriver })
+	UseGPU(t, func() (rig.Device, error) { return nil, rig.ErrNoDriver })
+	indextest.UseGPU(t, func(int) (rig.Device, error) { return nil, rig.ErrNoDriver })
 	if err := e.Run(s); err != nil || len(s.Rows) > 0 || len(s.Skipped) != 1 {
 		t.Errorf("%s: error %v, %d rows, left out %q", e.Name, err, len(s.Rows), s.Skipped)
 	}
