@@ -45,6 +45,11 @@ type Row struct {
 	group int // the same for all rows of one contest
 }
 
+// NewRow returns a row that no contest measures, for Add.
+func NewRow(system, label string, n int) *Row {
+	return &Row{Row: figures.Row{System: system, Case: label, N: n}}
+}
+
 // Set fills an extra column.
 func (r *Row) Set(column string, v float64) {
 	if r.Extra == nil {

@@ -1,7 +1,8 @@
 // Package peers is what Pando is measured beside: the structures of other
 // projects, each behind one of four interfaces, for an index or a map that
 // changes, of numbers or of strings. Those in Go are linked, those in C++ and
-// CUDA compiled when they are needed. No other package imports what it links.
+// CUDA compiled when they are needed. No other package imports what it links,
+// but for a model in data.
 package peers
 
 import (

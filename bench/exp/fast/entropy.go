@@ -10,7 +10,6 @@ import (
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/inside"
-	figures "github.com/pando-index/pando/bench/report"
 	"github.com/pando-index/pando/internal/words"
 )
 
@@ -103,7 +102,8 @@ func pandoWork(keys []string, at []int, granule int) (*contest.Row, error) {
 	for i, p := range at {
 		queries[i] = keys[p]
 	}
-	r := &contest.Row{Row: figures.Row{System: contest.Pando, N: len(keys), Ops: len(at), BytesPerEntry: float64(t.Stats().TotalBytes) / float64(len(keys))}}
+	r := contest.NewRow(contest.Pando, "", len(keys))
+	r.Ops, r.BytesPerEntry = len(at), float64(t.Stats().TotalBytes)/float64(len(keys))
 	if granule > 0 {
 		r.System = fmt.Sprintf("%s, G = %d", contest.Pando, granule)
 	}
@@ -278,7 +278,8 @@ func (m *partialModel) row(scheme partialScheme, at []int) *contest.Row {
 		c, w := m.find(m.keys[p], masks)
 		compared, walked = compared+c, walked+w
 	}
-	r := &contest.Row{Row: figures.Row{System: scheme.name, N: len(m.keys), Ops: len(at)}}
+	r := contest.NewRow(scheme.name, "", len(m.keys))
+	r.Ops = len(at)
 	setWork(r, float64(compared)/float64(len(at)), float64(walked)/float64(len(at)))
 	return r
 }

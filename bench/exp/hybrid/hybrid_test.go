@@ -11,7 +11,6 @@ import (
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
-	figures "github.com/pando-index/pando/bench/report"
 	"github.com/pando-index/pando/bench/rig"
 	"github.com/pando-index/pando/bench/rig/rigtest"
 	"github.com/pando-index/pando/internal/device/ptx"
@@ -227,7 +226,8 @@ func TestLargeRangesCheckEveryEntry(t *testing.T) {
 func TestPredictionColumns(t *testing.T) {
 	times := bucketTimes{Fill: 10e3, In: 20e3, Search: 30e3, Out: 5e3, Finish: 40e3, Busy: 45e3, Queries: 1000}
 	for way, want := range map[flow.Overlap]float64{flow.Sequential: 105, flow.Pipelined: 55, flow.DoubleBuffered: 45} {
-		r := &contest.Row{Row: figures.Row{Median: 100}} // ns: 100 µs per bucket
+		r := contest.NewRow("", "", 0)
+		r.Median = 100 // ns: 100 µs per bucket
 		setPrediction(r, times, way)
 		if r.Extra[colPredicted] != want || r.Extra[colMeasured] != 100 || math.Abs(r.Extra[colOff]-(want-100)) > 1e-9 {
 			t.Errorf("%v: %v, want %v", way, r.Extra, want)

@@ -7,7 +7,6 @@ import (
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
-	figures "github.com/pando-index/pando/bench/report"
 )
 
 var memory = &contest.Experiment{
@@ -57,7 +56,8 @@ func memoryRows[W data.Word](s *contest.Session, label string) error {
 }
 
 func memoryRow[W data.Word](d *data.Dataset[W], sys peers.System[W], label string) *contest.Row {
-	r := &contest.Row{Row: figures.Row{System: sys.Name(), Case: label, N: len(d.Keys), BytesPerEntry: sys.BytesPerEntry()}}
+	r := contest.NewRow(sys.Name(), label, len(d.Keys))
+	r.BytesPerEntry = sys.BytesPerEntry()
 	r.Set(contest.ColBeyond, 100*(r.BytesPerEntry/data.PairBytes[W]()-1))
 	if f, ok := sys.(ours.FrozenMap[W]); ok {
 		st := f.Ix.Stats()

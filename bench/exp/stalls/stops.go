@@ -15,7 +15,6 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
-	figures "github.com/pando-index/pando/bench/report"
 )
 
 var stopsExp = &contest.Experiment{
@@ -173,7 +172,8 @@ func stop(s *contest.Session, system, operation string, n int, do func() error) 
 		}
 		least = stopTime{min(least.wall, t.wall), min(least.busy, t.busy), least.stop + t.stop}
 	}
-	r := &contest.Row{Row: figures.Row{System: system, Case: operation, N: n, Reference: system == plainGo}}
+	r := contest.NewRow(system, operation, n)
+	r.Reference = system == plainGo
 	r.Set(colStop, least.busy.Seconds()*1000)
 	r.Set(colStopWall, least.wall.Seconds()*1000)
 	r.Set(colStops, float64(least.stop))

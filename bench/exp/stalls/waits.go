@@ -11,7 +11,6 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/bench/contest"
-	figures "github.com/pando-index/pando/bench/report"
 )
 
 var waitsExp = &contest.Experiment{
@@ -128,7 +127,8 @@ func waitsBeside[K pando.Key](s *contest.Session, w *waiting[K], b *beside) erro
 			longest, least = max(longest, times.longest), min(least, times.longest)
 			sum.add(times)
 		}
-		r := &contest.Row{Row: figures.Row{System: system, Case: b.name, N: len(w.keys), Threads: w.threadsOf(b), Reference: b.name == besideNothing}}
+		r := contest.NewRow(system, b.name, len(w.keys))
+		r.Threads, r.Reference = w.threadsOf(b), b.name == besideNothing
 		r.Set(colWait, longest.Seconds()*1e3)
 		r.Set(colWaitLeast, least.Seconds()*1e3)
 		r.Set(colWaitTail, sum.percentile(0.999).Seconds()*1e6)

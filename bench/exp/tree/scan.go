@@ -9,7 +9,6 @@ import (
 	"github.com/pando-index/pando/bench/data"
 	"github.com/pando-index/pando/bench/ours"
 	"github.com/pando-index/pando/bench/peers"
-	figures "github.com/pando-index/pando/bench/report"
 	"github.com/pando-index/pando/bench/work"
 )
 
@@ -141,7 +140,8 @@ func treeMemoryRows(s *contest.Session, d *data.Dataset[uint64], way string, fil
 		if n != len(d.Keys) {
 			return fmt.Errorf("%s has %d entries of %d", m.Name, n, len(d.Keys))
 		}
-		r := &contest.Row{Row: figures.Row{System: m.Name, Case: way, N: n, BytesPerEntry: perEntry, Reference: first == 0}}
+		r := contest.NewRow(m.Name, way, n)
+		r.BytesPerEntry, r.Reference = perEntry, first == 0
 		if first == 0 {
 			first = perEntry
 		}
