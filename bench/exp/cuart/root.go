@@ -5,10 +5,7 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
-	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/trie"
 )
 
 var cuartRoot = &contest.Experiment{
@@ -24,17 +21,17 @@ var cuartRoot = &contest.Experiment{
 // root where that pays; the others have no wide nodes.
 var rootTables = []struct {
 	label string
-	table trie.Table
+	table rootTable
 }{
-	{"Pando radix", trie.Table{}},
-	{"a root table", trie.Table{}},
-	{"no root table", trie.Table{Off: true}},
-	{"1 byte", trie.Table{Bytes: 1}},
-	{"2 bytes", trie.Table{Bytes: 2}},
-	{"3 bytes", trie.Table{Bytes: 3}},
-	{"4 bytes", trie.Table{Bytes: 4}},
-	{"8 bytes", trie.Table{Bytes: 8}},
-	{"16 bytes", trie.Table{Bytes: 16}},
+	{"Pando radix", rootTable{}},
+	{"a root table", rootTable{}},
+	{"no root table", rootTable{Off: true}},
+	{"1 byte", rootTable{Bytes: 1}},
+	{"2 bytes", rootTable{Bytes: 2}},
+	{"3 bytes", rootTable{Bytes: 3}},
+	{"4 bytes", rootTable{Bytes: 4}},
+	{"8 bytes", rootTable{Bytes: 8}},
+	{"16 bytes", rootTable{Bytes: 16}},
 }
 
 func runCuartRoot(s *contest.Session) error {
@@ -62,28 +59,14 @@ func rootContest(s *contest.Session, t *data.Texts, threads int) error {
 			continue
 		}
 		s.Say("building a radix tree, %s ...", x.label)
-		tree, err := trie.Strings{Table: x.table, Wide: trie.Wide{Off: i > 0}}.Build(t.Keys, nil, layout.Config{Pages: inside.HugePages})
+		tree, err := buildTrie(t.Keys, x.table, wideNodes{Off: i > 0}, threads)
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.label, err)
 		}
 		defer tree.Release()
-		sub := r.Subject(x.label, float64(tree.Stats().TotalBytes)/float64(max(1, len(t.Keys))), finder{tree, threads})
+		sub := r.Subject(x.label, float64(tree.Stats().TotalBytes)/float64(max(1, len(t.Keys))), tree)
 		sub.Reference = i == 0
 		c.Subjects = append(c.Subjects, sub)
 	}
 	return s.Compete(c)
-}
-
-// finder is a tree of strings whose lookups are compared: where keys are distinct,
-// what Find returns is the rank.
-type finder struct {
-	layout.StringTree
-	threads int
-}
-
-func (f finder) Rank(q []string, ranks []int) {
-	contest.Spread(f.threads, len(q), func(lo, hi int) int {
-		f.StringTree.Find(q[lo:hi], ranks[lo:hi])
-		return 0
-	})
 }

@@ -6,10 +6,7 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
-	"github.com/pando-index/pando/bench/inside"
 	"github.com/pando-index/pando/bench/work"
-	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/trie"
 )
 
 var radixWide = &contest.Experiment{
@@ -24,11 +21,11 @@ var radixWide = &contest.Experiment{
 // wideForms are the trees to compare. The first is Pando's own choice.
 var wideForms = []struct {
 	label string
-	wide  trie.Wide
+	wide  wideNodes
 }{
-	{"Pando radix", trie.Wide{}},
-	{"no wide nodes", trie.Wide{Off: true}},
-	{"below tops, too", trie.Wide{Below: true}},
+	{"Pando radix", wideNodes{}},
+	{"no wide nodes", wideNodes{Off: true}},
+	{"below tops, too", wideNodes{Below: true}},
 }
 
 // wideKinds are the keys: those of strings-tree, and numbers, as 8 bytes.
@@ -107,50 +104,24 @@ type wideFinder interface {
 }
 
 // wideTree builds a tree, of numbers if that is what the keys are.
-func wideTree(t *data.Texts, w trie.Wide, threads int) (wideFinder, float64, error) {
-	cfg := layout.Config{Pages: inside.HugePages}
+func wideTree(t *data.Texts, w wideNodes, threads int) (wideFinder, float64, error) {
 	if len(t.Label) < len(numbersLabel) || t.Label[:len(numbersLabel)] != numbersLabel {
-		tree, err := trie.Strings{Wide: w}.Build(t.Keys, nil, cfg)
+		tree, err := buildTrie(t.Keys, rootTable{}, w, threads)
 		if err != nil {
 			return nil, 0, err
 		}
-		return finder{tree, threads}, float64(tree.Stats().TotalBytes), nil
+		return tree, float64(tree.Stats().TotalBytes), nil
 	}
 	codes := make([]uint64, len(t.Keys))
 	for i, k := range t.Keys {
 		codes[i] = codeOf(k)
 	}
-	tree, err := trie.Numbers[uint64]{Wide: w}.Build(layout.Source[uint64]{Len: len(codes), Codes: codes}, cfg)
+	tree, err := buildNumberTrie(codes, w, threads)
 	if err != nil {
 		return nil, 0, err
 	}
-	return numberFinder{tree, threads}, float64(tree.Stats().TotalBytes), nil
+	return tree, float64(tree.Stats().TotalBytes), nil
 }
-
-func codeOf(key string) uint64 { return binary.BigEndian.Uint64([]byte(key)) }
-
-// numberFinder is a tree of numbers whose lookups are compared.
-type numberFinder struct {
-	layout.Tree[uint64]
-	threads int
-}
-
-func (f numberFinder) Rank(q []string, ranks []int) {
-	contest.Spread(f.threads, len(q), func(lo, hi int) int {
-		var codes [256]uint64
-		for lo < hi {
-			n := min(hi-lo, len(codes))
-			for i, k := range q[lo : lo+n] {
-				codes[i] = codeOf(k)
-			}
-			f.Tree.Find(codes[:n], ranks[lo:lo+n])
-			lo += n
-		}
-		return 0
-	})
-}
-
-func (f numberFinder) Seek(key string) (rank int, equal bool) { return f.Tree.Seek(codeOf(key)) }
 
 // seeker makes one call a key.
 type seeker struct {
