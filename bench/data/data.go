@@ -36,6 +36,11 @@ const (
 // NewRand returns the random numbers of one stream of a seed.
 func NewRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
 
+// RoundRand returns a random generator for a round; round -1 is the warm-up.
+func RoundRand(s *contest.Session, round int) *rand.Rand {
+	return NewRand(s.Seed, StreamQueries+uint64(round+1))
+}
+
 // NewDataset makes n entries. A 32-bit domain must stay at least half empty,
 // so that there are misses to ask for.
 func NewDataset[W Word](s *contest.Session, n int) (*Dataset[W], error) {
@@ -213,8 +218,3 @@ func DrawPieces[W Word](seed, stream uint64, q []W, fill Filler[W]) {
 
 // Filler makes queries.
 type Filler[W Word] func(*rand.Rand, []W)
-
-// RoundRand returns a random generator for a round; round -1 is the warm-up.
-func RoundRand(s *contest.Session, round int) *rand.Rand {
-	return NewRand(s.Seed, StreamQueries+uint64(round+1))
-}

@@ -8,9 +8,9 @@ import (
 	"github.com/pando-index/pando/bench/contest"
 )
 
-// faceWay is a tree of Pando's face in one place. Another way to be on the GPU
+// FaceWay is a tree of Pando's face in one place. Another way to be on the GPU
 // is one more of them.
-type faceWay struct {
+type FaceWay struct {
 	Name string
 	opts []pando.Option
 	GPU  bool
@@ -18,8 +18,8 @@ type faceWay struct {
 }
 
 // FaceWays returns the trees on the GPU, and that of the CPU.
-func FaceWays(s *contest.Session) []faceWay {
-	return []faceWay{
+func FaceWays(s *contest.Session) []FaceWay {
+	return []FaceWay{
 		{NameGPUTree, []pando.Option{pando.On(pando.GPU(s.GPU))}, true, true},
 		{NameGPUTree + ", DeviceOnly", []pando.Option{pando.On(pando.GPU(s.GPU)), pando.DeviceOnly()}, true, false},
 		{NameTree + ", CPU", []pando.Option{pando.On(pando.CPU)}, false, false},
@@ -28,13 +28,13 @@ func FaceWays(s *contest.Session) []faceWay {
 
 // FaceTree is a tree of Pando's face with the entries of a dataset.
 type FaceTree[K pando.Key] struct {
-	faceWay
+	FaceWay
 	Tree *pando.Tree[K, uint64]
 }
 
 // OpenFace returns nil, and prints a line with the reason, if the tree is not
 // where it should be.
-func OpenFace[K pando.Key](s *contest.Session, keys []K, vals []uint64, w faceWay, threads int) (*FaceTree[K], error) {
+func OpenFace[K pando.Key](s *contest.Session, keys []K, vals []uint64, w FaceWay, threads int) (*FaceTree[K], error) {
 	s.Say("filling %s, %s ...", w.Name, contest.SizeText(len(keys)))
 	tree, err := pando.TreeOf(keys, vals, append(w.opts[:len(w.opts):len(w.opts)], pando.Workers(threads))...)
 	if err != nil {

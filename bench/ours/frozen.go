@@ -211,9 +211,9 @@ func NotThere[W data.Word](d *data.Dataset[W], where pando.Device, kind pando.La
 	return "", nil
 }
 
-// frozenGPU is Pando with words as keys and values on a GPU, and its report
+// FrozenGPU is Pando with words as keys and values on a GPU, and its report
 // about that when it was made.
-type frozenGPU[W data.Word] struct {
+type FrozenGPU[W data.Word] struct {
 	*Frozen[W, W]
 	where  pando.Device
 	reason string
@@ -221,7 +221,7 @@ type frozenGPU[W data.Word] struct {
 
 // OpenOnGPU builds the index for GPU i. If Pando put it elsewhere, since an
 // index that fails on a GPU falls back to the CPU, that is an error here.
-func OpenOnGPU[W data.Word](i, threads int, d *data.Dataset[W]) (*frozenGPU[W], error) {
+func OpenOnGPU[W data.Word](i, threads int, d *data.Dataset[W]) (*FrozenGPU[W], error) {
 	where := pando.GPU(i)
 	f, err := OpenFrozenFor(threads, NameGPU, d.Keys, d.Vals, pando.On(where))
 	if err != nil {
@@ -232,12 +232,12 @@ func OpenOnGPU[W data.Word](i, threads int, d *data.Dataset[W]) (*frozenGPU[W], 
 		f.Close()
 		return nil, fmt.Errorf("the index is on %v: %s", st.Device, st.Reason)
 	}
-	return &frozenGPU[W]{f, where, st.Reason}, nil
+	return &FrozenGPU[W]{f, where, st.Reason}, nil
 }
 
 // Strayed returns the reason, if any, why batches have been answered elsewhere
 // since.
-func (f *frozenGPU[W]) Strayed() string {
+func (f *FrozenGPU[W]) Strayed() string {
 	if st := f.Ix.Stats(); st.Device != f.where || st.Reason != f.reason {
 		return st.Reason
 	}

@@ -59,22 +59,25 @@ func (f *FrozenText) GetBytes(data []byte, offsets []int32, vals []uint64, found
 	return f.Ix.GetBatchBytes(data, offsets, vals, found)
 }
 
-// frozenTexts is Pando over strings without values.
-type frozenTexts struct {
+// FrozenTextSet is Pando over strings without values.
+type FrozenTextSet struct {
 	ix *pando.Frozen[string, struct{}]
 }
 
 // OpenTextSet builds it for one thread.
-func OpenTextSet(keys []string) (frozenTexts, error) {
+func OpenTextSet(keys []string) (FrozenTextSet, error) {
 	ix, err := pando.Freeze(keys, make([]struct{}, len(keys)), pando.On(pando.CPU), pando.Workers(1))
-	return frozenTexts{ix}, err
+	return FrozenTextSet{ix}, err
 }
 
-func (f frozenTexts) Close() { f.ix.Close() }
+// Close frees what it holds.
+func (f FrozenTextSet) Close() { f.ix.Close() }
 
-func (f frozenTexts) Rank(q []string, ranks []int) { f.ix.RankBatch(q, ranks) }
+// Rank counts the keys below each query.
+func (f FrozenTextSet) Rank(q []string, ranks []int) { f.ix.RankBatch(q, ranks) }
 
-func (f frozenTexts) BytesPerEntry() float64 { return perEntry(f.ix.Stats()) }
+// BytesPerEntry returns the bytes that an entry takes.
+func (f FrozenTextSet) BytesPerEntry() float64 { return perEntry(f.ix.Stats()) }
 
 // TreeText is Pando's Tree.
 type TreeText struct {

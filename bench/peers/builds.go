@@ -28,6 +28,24 @@ type Made[W data.Word] struct {
 	Levels  []byte            // the inner levels, where they can be had
 }
 
+// Check looks some keys up in what was built.
+func (m Made[W]) Check(s *contest.Session, d *data.Dataset[W]) error {
+	if m.Entries != len(d.Keys) {
+		return fmt.Errorf("built %d entries of %d", m.Entries, len(d.Keys))
+	}
+	if m.Get == nil {
+		return nil
+	}
+	q := make([]W, contest.Kilo)
+	d.Hits(data.RoundRand(s, 0), q)
+	for _, k := range q {
+		if v, ok := m.Get(k); !ok || v != data.ValueOf(k) {
+			return fmt.Errorf("wrong answer for key %d: value %d, found %v", k, v, ok)
+		}
+	}
+	return nil
+}
+
 // Getter looks many keys up, and returns how many are there.
 type Getter[W data.Word] interface {
 	Get(keys, vals []W, found []bool) (hits int)
@@ -89,22 +107,4 @@ func SortPairs[W data.Word](d *data.Dataset[W], _ int) (Made[W], error) {
 func CopyPairs[W data.Word](d *data.Dataset[W], _ int) (Made[W], error) {
 	keys, vals := slices.Clone(d.Keys), slices.Clone(d.Vals)
 	return Made[W]{Entries: min(len(keys), len(vals))}, nil
-}
-
-// Check looks some keys up in what was built.
-func (m Made[W]) Check(s *contest.Session, d *data.Dataset[W]) error {
-	if m.Entries != len(d.Keys) {
-		return fmt.Errorf("built %d entries of %d", m.Entries, len(d.Keys))
-	}
-	if m.Get == nil {
-		return nil
-	}
-	q := make([]W, contest.Kilo)
-	d.Hits(data.RoundRand(s, 0), q)
-	for _, k := range q {
-		if v, ok := m.Get(k); !ok || v != data.ValueOf(k) {
-			return fmt.Errorf("wrong answer for key %d: value %d, found %v", k, v, ok)
-		}
-	}
-	return nil
 }

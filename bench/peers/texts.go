@@ -11,6 +11,48 @@ import (
 	"github.com/tidwall/btree"
 )
 
+// TextSystem is an index over texts.
+type TextSystem interface {
+	Name() string
+	BytesPerEntry() float64
+	Get(q []string, vals []uint64, found []bool) (hits int)
+	Close()
+}
+
+// TextMaker builds one.
+type TextMaker struct {
+	Name  string
+	Peak  func(key float64) float64 // maximum bytes per entry while it is built, given the bytes per key
+	Build func(*data.Texts) (TextSystem, error)
+}
+
+// BuildTexts builds the systems, the heaviest last, and leaves out those that
+// do not fit into free memory. They are returned in the order of makers.
+func BuildTexts(s *contest.Session, t *data.Texts, makers []TextMaker) ([]TextSystem, error) {
+	order := make([]int, len(makers))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(makers[a].Peak(t.Mean), makers[b].Peak(t.Mean)) })
+	built := make([]TextSystem, len(makers))
+	for _, i := range order {
+		m := makers[i]
+		if !s.Fits(m.Name, len(t.Keys), m.Peak(t.Mean)) {
+			continue
+		}
+		s.Say("building %s, %s %s ...", m.Name, contest.SizeText(len(t.Keys)), t.Label)
+		restore := contest.LimitHeap()
+		sys, err := m.Build(t)
+		restore()
+		if err != nil {
+			CloseAll(slices.DeleteFunc(built, func(sys TextSystem) bool { return sys == nil }))
+			return nil, fmt.Errorf("building %s, n %s: %w", m.Name, contest.SizeText(len(t.Keys)), err)
+		}
+		built[i] = sys
+	}
+	return slices.DeleteFunc(built, func(sys TextSystem) bool { return sys == nil }), nil
+}
+
 // TextMakers returns every system over strings that is not Pando. Those that
 // keep strings as they are get the dataset's own, in key order, and are
 // charged for their bytes.
@@ -174,46 +216,4 @@ func (t artUpdater) Update(q []string, vals []uint64) error {
 		t.tree.Insert(key, vals[i])
 	}
 	return nil
-}
-
-// TextSystem is an index over texts.
-type TextSystem interface {
-	Name() string
-	BytesPerEntry() float64
-	Get(q []string, vals []uint64, found []bool) (hits int)
-	Close()
-}
-
-// TextMaker builds one.
-type TextMaker struct {
-	Name  string
-	Peak  func(key float64) float64 // maximum bytes per entry while it is built, given the bytes per key
-	Build func(*data.Texts) (TextSystem, error)
-}
-
-// BuildTexts builds the systems, the heaviest last, and leaves out those that
-// do not fit into free memory. They are returned in the order of makers.
-func BuildTexts(s *contest.Session, t *data.Texts, makers []TextMaker) ([]TextSystem, error) {
-	order := make([]int, len(makers))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(makers[a].Peak(t.Mean), makers[b].Peak(t.Mean)) })
-	built := make([]TextSystem, len(makers))
-	for _, i := range order {
-		m := makers[i]
-		if !s.Fits(m.Name, len(t.Keys), m.Peak(t.Mean)) {
-			continue
-		}
-		s.Say("building %s, %s %s ...", m.Name, contest.SizeText(len(t.Keys)), t.Label)
-		restore := contest.LimitHeap()
-		sys, err := m.Build(t)
-		restore()
-		if err != nil {
-			CloseAll(slices.DeleteFunc(built, func(sys TextSystem) bool { return sys == nil }))
-			return nil, fmt.Errorf("building %s, n %s: %w", m.Name, contest.SizeText(len(t.Keys)), err)
-		}
-		built[i] = sys
-	}
-	return slices.DeleteFunc(built, func(sys TextSystem) bool { return sys == nil }), nil
 }

@@ -5,6 +5,23 @@ import (
 	"github.com/tidwall/btree"
 )
 
+// TextStore is a map of strings that can be changed.
+type TextStore interface {
+	TextSystem
+	// Set makes one call a key.
+	Set(keys []string, vals []uint64) error
+	// Each makes one call of Get a key.
+	Each(q []string, vals []uint64, found []bool) (hits int)
+	// Scan goes through all entries in key order.
+	Scan() (entries int, sum uint64)
+}
+
+// TextStoreMaker makes an empty store.
+type TextStoreMaker struct {
+	Name string
+	Make func() TextStore
+}
+
 // TextStores returns the maps of strings that are not Pando's.
 func TextStores() []TextStoreMaker {
 	return append([]TextStoreMaker{
@@ -124,21 +141,4 @@ func (g *mapText) Scan() (n int, sum uint64) {
 		sum += v
 	}
 	return n, sum
-}
-
-// TextStore is a map of strings that can be changed.
-type TextStore interface {
-	TextSystem
-	// Set makes one call a key.
-	Set(keys []string, vals []uint64) error
-	// Each makes one call of Get a key.
-	Each(q []string, vals []uint64, found []bool) (hits int)
-	// Scan goes through all entries in key order.
-	Scan() (entries int, sum uint64)
-}
-
-// TextStoreMaker makes an empty store.
-type TextStoreMaker struct {
-	Name string
-	Make func() TextStore
 }

@@ -10,72 +10,6 @@ import (
 	"github.com/pando-index/pando/bench/peers"
 )
 
-// changedPart is the part of a map that a round changes at most: one in
-// changedPart entries, so that a map stays about as large as it was.
-const changedPart = 32
-
-// ChangesOf returns the number of changes of a round on n entries.
-func ChangesOf(s *contest.Session, n int) int { return max(1, min(s.Queries, n/changedPart)) }
-
-// Fills is a store that is made anew each round.
-func Fills(s *contest.Session, d *data.Dataset[uint64], m peers.StoreMaker, name string, reference bool,
-	set func(st peers.Store, keys, vals []uint64) error) *contest.Subject {
-	var st peers.Store
-	var took time.Duration
-	return &contest.Subject{
-		System: name, Reference: reference, Whole: true,
-		Do: func(int) (err error) {
-			start := time.Now()
-			st, err = peers.MakeStore(m, func(st peers.Store) error { return set(st, d.Keys, d.Vals) })
-			took = time.Since(start)
-			if clock := peers.ClockOf(st); err == nil && clock != nil {
-				took = clock()
-			}
-			return err
-		},
-		Clock: func() time.Duration { return took },
-		Check: func(int) error {
-			made := peers.Made[uint64]{Entries: st.Len(), Get: getOne(st)}
-			return made.Check(s, d)
-		},
-		Reset: func() {
-			if st != nil {
-				peers.CloseStores([]peers.Store{st})
-			}
-		},
-	}
-}
-
-// getOne looks up single keys, for checks.
-func getOne(st peers.Store) func(uint64) (uint64, bool) {
-	return func(k uint64) (uint64, bool) {
-		val, found := []uint64{0}, []bool{false}
-		st.Get([]uint64{k}, val, found)
-		return val[0], found[0]
-	}
-}
-
-// LeastBatched is the number of keys that a round sets at least: small batches
-// are done one after the other until there are as many.
-const LeastBatched = 64 * contest.Kilo
-
-// Sets is a store that takes the pairs of a round one by one, or as many as it
-// can in the time of a round. They are taken out again.
-func (p *Pairs) Sets(st peers.Store) *contest.Subject {
-	n, name := st.Len(), st.Name()
-	if contest.IsPando(name) {
-		name += ", Set"
-	}
-	return &contest.Subject{
-		System: name,
-		Do:     func(ops int) error { return st.Set(p.Keys[:ops], p.Vals[:ops]) },
-		Check: func(ops int) error {
-			err := errors.Join(CheckLen(st, n+ops), p.Check(st, ops, true))
-			return errors.Join(err, p.Delete(st, ops))
-		},
-	}
-}
-
 // Growth is the pairs of a dataset in random order: a store that has got them so
 // is as random inserts leave it. Nothing is loaded in order first, since nodes
 // that were equally full at first are split all at the same time, and so are
@@ -172,4 +106,70 @@ func CheckLen(st peers.Store, want int) error {
 		return fmt.Errorf("%d entries; there should be %d", n, want)
 	}
 	return nil
+}
+
+// changedPart is the part of a map that a round changes at most: one in
+// changedPart entries, so that a map stays about as large as it was.
+const changedPart = 32
+
+// ChangesOf returns the number of changes of a round on n entries.
+func ChangesOf(s *contest.Session, n int) int { return max(1, min(s.Queries, n/changedPart)) }
+
+// LeastBatched is the number of keys that a round sets at least: small batches
+// are done one after the other until there are as many.
+const LeastBatched = 64 * contest.Kilo
+
+// Sets is a store that takes the pairs of a round one by one, or as many as it
+// can in the time of a round. They are taken out again.
+func (p *Pairs) Sets(st peers.Store) *contest.Subject {
+	n, name := st.Len(), st.Name()
+	if contest.IsPando(name) {
+		name += ", Set"
+	}
+	return &contest.Subject{
+		System: name,
+		Do:     func(ops int) error { return st.Set(p.Keys[:ops], p.Vals[:ops]) },
+		Check: func(ops int) error {
+			err := errors.Join(CheckLen(st, n+ops), p.Check(st, ops, true))
+			return errors.Join(err, p.Delete(st, ops))
+		},
+	}
+}
+
+// Fills is a store that is made anew each round.
+func Fills(s *contest.Session, d *data.Dataset[uint64], m peers.StoreMaker, name string, reference bool,
+	set func(st peers.Store, keys, vals []uint64) error) *contest.Subject {
+	var st peers.Store
+	var took time.Duration
+	return &contest.Subject{
+		System: name, Reference: reference, Whole: true,
+		Do: func(int) (err error) {
+			start := time.Now()
+			st, err = peers.MakeStore(m, func(st peers.Store) error { return set(st, d.Keys, d.Vals) })
+			took = time.Since(start)
+			if clock := peers.ClockOf(st); err == nil && clock != nil {
+				took = clock()
+			}
+			return err
+		},
+		Clock: func() time.Duration { return took },
+		Check: func(int) error {
+			made := peers.Made[uint64]{Entries: st.Len(), Get: getOne(st)}
+			return made.Check(s, d)
+		},
+		Reset: func() {
+			if st != nil {
+				peers.CloseStores([]peers.Store{st})
+			}
+		},
+	}
+}
+
+// getOne looks up single keys, for checks.
+func getOne(st peers.Store) func(uint64) (uint64, bool) {
+	return func(k uint64) (uint64, bool) {
+		val, found := []uint64{0}, []bool{false}
+		st.Get([]uint64{k}, val, found)
+		return val[0], found[0]
+	}
 }

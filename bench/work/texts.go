@@ -8,47 +8,6 @@ import (
 	"github.com/pando-index/pando/bench/peers"
 )
 
-// textRanks is a contest of batches of Rank over strings, some of which may be
-// equal.
-type textRanks struct {
-	*data.TextQueries
-	ranks []int
-}
-
-// NewTextRanks returns room for the queries of a session.
-func NewTextRanks(s *contest.Session, t *data.Texts) *textRanks {
-	return &textRanks{data.NewTextQueries(t, s.Queries), make([]int, s.Queries)}
-}
-
-// TextRanker counts the keys below each query.
-type TextRanker interface{ Rank(q []string, ranks []int) }
-
-func (r *textRanks) Subject(name string, bytes float64, sys TextRanker) *contest.Subject {
-	return &contest.Subject{
-		System: name,
-		Bytes:  bytes,
-		Do:     func(ops int) error { sys.Rank(r.Q[:ops], r.ranks[:ops]); return nil },
-		Check:  r.check,
-	}
-}
-
-// check checks every answer and wipes it: the rank is that of the first of
-// equal keys.
-func (r *textRanks) check(ops int) error {
-	keys := r.T.Keys
-	for i, at := range r.At[:ops] {
-		want := int(at)
-		for want > 0 && keys[want-1] == keys[at] {
-			want--
-		}
-		if r.ranks[i] != want {
-			return fmt.Errorf("wrong rank of key %q: %d; it should be %d", r.Q[i], r.ranks[i], want)
-		}
-		r.ranks[i] = -1
-	}
-	return nil
-}
-
 // TextLookups is a contest of batches of Get over strings.
 type TextLookups struct {
 	*data.TextQueries
@@ -86,6 +45,48 @@ func (l *TextLookups) Check(ops, hits int) error {
 	}
 	if hits != ops {
 		return fmt.Errorf("%d hits reported where there are %d", hits, ops)
+	}
+	return nil
+}
+
+// TextRanks is a contest of batches of Rank over strings, some of which may be
+// equal.
+type TextRanks struct {
+	*data.TextQueries
+	ranks []int
+}
+
+// NewTextRanks returns room for the queries of a session.
+func NewTextRanks(s *contest.Session, t *data.Texts) *TextRanks {
+	return &TextRanks{data.NewTextQueries(t, s.Queries), make([]int, s.Queries)}
+}
+
+// TextRanker counts the keys below each query.
+type TextRanker interface{ Rank(q []string, ranks []int) }
+
+// Subject returns a system that ranks all queries with one call.
+func (r *TextRanks) Subject(name string, bytes float64, sys TextRanker) *contest.Subject {
+	return &contest.Subject{
+		System: name,
+		Bytes:  bytes,
+		Do:     func(ops int) error { sys.Rank(r.Q[:ops], r.ranks[:ops]); return nil },
+		Check:  r.check,
+	}
+}
+
+// check checks every answer and wipes it: the rank is that of the first of
+// equal keys.
+func (r *TextRanks) check(ops int) error {
+	keys := r.T.Keys
+	for i, at := range r.At[:ops] {
+		want := int(at)
+		for want > 0 && keys[want-1] == keys[at] {
+			want--
+		}
+		if r.ranks[i] != want {
+			return fmt.Errorf("wrong rank of key %q: %d; it should be %d", r.Q[i], r.ranks[i], want)
+		}
+		r.ranks[i] = -1
 	}
 	return nil
 }
