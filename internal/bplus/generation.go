@@ -35,7 +35,7 @@ func (t *Tree[C]) advance() {
 		t.Advance(t.Gen())
 	}
 	stall.At("held: generation begun")
-	t.limbo.Reap(t.Gen(), t.giveAll)
+	t.limbo.ReapAll(t.Gen(), t.giveAll)
 }
 
 // giveAll frees nodes.

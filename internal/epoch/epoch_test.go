@@ -73,12 +73,16 @@ func TestDueToOne(t *testing.T) {
 	}
 }
 
-// References are free as soon as two generations have ended, and no sooner.
+// References are free as soon as two generations have ended, and no sooner, and not too many at a
+// time.
 func TestLimbo(t *testing.T) {
 	rng := seed.Rand(t)
 	c, l := newClock(), new(Limbo)
 	retired, next := map[uint64]uint64{}, uint64(0)
 	free := func(refs []uint64) {
+		if len(refs) > limboRoom {
+			t.Fatalf("%d references are freed at once, want at most %d", len(refs), limboRoom)
+		}
 		for _, ref := range refs {
 			if c.Gen()-retired[ref] < 2 {
 				t.Fatalf("a reference that was retired in generation %d is free in %d", retired[ref], c.Gen())
@@ -91,7 +95,11 @@ func TestLimbo(t *testing.T) {
 		case 0:
 			c.Advance(c.Gen())
 		case 1:
-			l.Reap(c.Gen(), free)
+			if rng.IntN(2) == 0 {
+				l.ReapAll(c.Gen(), free)
+			}
+			for l.Reap(c.Gen(), free); l.Ripe(); l.Reap(c.Gen(), free) {
+			}
 			for ref, gen := range retired {
 				if c.Gen()-gen >= 2 {
 					t.Fatalf("reference %d of generation %d waits in %d", ref, gen, c.Gen())
@@ -102,7 +110,11 @@ func TestLimbo(t *testing.T) {
 			}
 		default:
 			l.Open(c, free)
-			for range rng.IntN(2 * limboRoom / 100) {
+			most := limboRoom / 50
+			if rng.IntN(100) == 0 {
+				most = 4 * limboRoom
+			}
+			for range rng.IntN(most) {
 				retired[next] = c.Gen()
 				l.Add(next)
 				next++

@@ -15,9 +15,11 @@ type Limbo struct {
 
 	tag  atomic.Uint64 // generation in which refs[0] were retired; refs[1] were before
 	refs [2][]uint64
+	ripe []uint64 // have waited long enough, and are many
 }
 
-// limboRoom is the number of references that a limbo keeps memory for.
+// limboRoom is the number of references that a limbo keeps memory for, and that it frees at a
+// time: some tens of microseconds, for which others wait for its owner.
 const limboRoom = 1024
 
 // Open prepares a limbo for Add: references that were taken out of the tree by now are then known
@@ -36,41 +38,67 @@ func (l *Limbo) Add(ref uint64) {
 	l.Added++
 }
 
-// Reap calls free with the references that were retired two generations before gen, which is or
-// was the present one.
+// Reap calls free with references that were retired two generations before gen, which is or was
+// the present one. If they are many, the next calls get the others.
 func (l *Limbo) Reap(gen uint64, free func(refs []uint64)) {
 	if gen != l.tag.Load() {
 		l.turn(gen, free)
+	}
+	if len(l.ripe) > 0 {
+		l.pick(free)
 	}
 }
 
 // turn is Reap for another generation than the last.
 func (l *Limbo) turn(gen uint64, free func(refs []uint64)) {
 	if gen-l.tag.Load() > 1 || mutant.On && mutant.Is("epoch: two generations") {
-		l.refs[0] = freed(l.refs[0], free)
+		l.ripen(0, free)
 	}
-	l.refs[1] = freed(l.refs[1], free)
+	l.ripen(1, free)
 	l.refs[0], l.refs[1] = l.refs[1], l.refs[0]
 	l.tag.Store(gen)
 }
 
-// freed calls free with references, and returns their memory for others.
-func freed(refs []uint64, free func(refs []uint64)) []uint64 {
-	if len(refs) > 0 {
+// ripen frees the references of a list, or those that pick will.
+func (l *Limbo) ripen(i int, free func(refs []uint64)) {
+	refs := l.refs[i]
+	switch {
+	case len(refs) == 0:
+	case len(refs) <= limboRoom:
 		free(refs)
+		l.refs[i] = refs[:0]
+	case len(l.ripe) == 0:
+		l.ripe, l.refs[i] = refs, nil
+	default:
+		l.ripe, l.refs[i] = append(l.ripe, refs...), nil
 	}
-	if cap(refs) > limboRoom {
-		return nil
+}
+
+// pick frees some of the many references that have waited long enough.
+func (l *Limbo) pick(free func(refs []uint64)) {
+	rest := max(0, len(l.ripe)-limboRoom)
+	free(l.ripe[rest:])
+	if l.ripe = l.ripe[:rest]; rest == 0 {
+		l.ripe = nil
 	}
-	return refs[:0]
+}
+
+// Ripe reports whether a limbo has references that have waited long enough.
+func (l *Limbo) Ripe() bool { return len(l.ripe) > 0 }
+
+// ReapAll is Reap for all such references.
+func (l *Limbo) ReapAll(gen uint64, free func(refs []uint64)) {
+	for l.Reap(gen, free); l.Ripe(); {
+		l.pick(free)
+	}
 }
 
 // Empty reports whether a limbo has no references.
-func (l *Limbo) Empty() bool { return len(l.refs[0])+len(l.refs[1]) == 0 }
+func (l *Limbo) Empty() bool { return len(l.refs[0])+len(l.refs[1])+len(l.ripe) == 0 }
 
 // All yields the references.
 func (l *Limbo) All(yield func(ref uint64) bool) {
-	for _, refs := range l.refs {
+	for _, refs := range [...][]uint64{l.refs[0], l.refs[1], l.ripe} {
 		for _, ref := range refs {
 			if !yield(ref) {
 				return
@@ -80,4 +108,4 @@ func (l *Limbo) All(yield func(ref uint64) bool) {
 }
 
 // Forget drops all references: their memory was given back as a whole.
-func (l *Limbo) Forget() { l.refs = [2][]uint64{} }
+func (l *Limbo) Forget() { l.refs, l.ripe = [2][]uint64{}, nil }

@@ -166,10 +166,13 @@ func (v *Values) Sweep() (more bool) {
 	}
 	for i := range v.parts {
 		p := &v.parts[i]
-		p.mu.Lock()
-		p.limbo.Reap(v.clock.Gen(), v.free)
-		more = more || !p.limbo.Empty()
-		p.mu.Unlock()
+		for ripe := true; ripe; { // a piece at a time: others have their turn
+			p.mu.Lock()
+			p.limbo.Reap(v.clock.Gen(), v.free)
+			ripe = p.limbo.Ripe()
+			more = more || !ripe && !p.limbo.Empty()
+			p.mu.Unlock()
+		}
 	}
 	return more
 }

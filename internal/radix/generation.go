@@ -100,21 +100,24 @@ func (t *Tree) allBegan(but *writer, gen uint64) bool {
 func (t *Tree) sweep() (more bool) {
 	ended := false
 	for _, d := range *t.desks.Load() {
-		if !d.mu.TryLock() {
-			more = true
-			continue
-		}
-		if t.over() {
+		for ripe := true; ripe; { // a piece at a time: writers have their turn
+			if !d.mu.TryLock() {
+				more = true
+				break
+			}
+			if t.over() {
+				d.mu.Unlock()
+				return false // all memory was given back
+			}
+			if !ended {
+				ended = true
+				t.endGeneration(d)
+			}
+			d.limbo.Open(&t.Clock, d.giveAll)
+			ripe = d.limbo.Ripe()
+			more = more || !ripe && !d.limbo.Empty()
 			d.mu.Unlock()
-			return false // all memory was given back
 		}
-		if !ended {
-			ended = true
-			t.endGeneration(d)
-		}
-		d.limbo.Open(&t.Clock, d.giveAll)
-		more = more || !d.limbo.Empty()
-		d.mu.Unlock()
 	}
 	return t.values.Sweep() || more
 }

@@ -289,7 +289,7 @@ func (t *Tree) tryUnstock() {
 		return
 	}
 	for _, d := range all { // it may be long until a writer comes there, which would do it
-		d.limbo.Reap(t.Gen(), d.giveAll)
+		d.limbo.ReapAll(t.Gen(), d.giveAll)
 	}
 	t.unstock()
 }
@@ -310,7 +310,14 @@ func (t *Tree) releaseIfOver() {
 // makeRoom makes room for bytes more, if it can: it waits for nothing. The caller has
 // all desks.
 func (t *Tree) makeRoom(w *writer, bytes int64) bool {
-	if t.advance(w); !t.fits(bytes) && t.short.Load() != nil {
+	t.advance(w)
+	for _, d := range *t.desks.Load() {
+		if t.fits(bytes) {
+			return true
+		}
+		d.limbo.ReapAll(t.Gen(), d.giveAll)
+	}
+	if !t.fits(bytes) && t.short.Load() != nil {
 		t.bare.Store(true)
 		t.setShort(nil)
 	}
