@@ -232,7 +232,7 @@ func TestBorn(t *testing.T) {
 	var all []put
 	epoch := uint64(1)
 	for i := range 3000 {
-		n := []int{9, 40, 40_000}[min(rnd.IntN(40), 2)]
+		n := []int{9, 40, 9, 40_000}[max(rnd.IntN(40)-36, 0)]
 		r, err := s.Put(valueOf(uint64(i), n), epoch)
 		if err != nil {
 			t.Fatal(err)

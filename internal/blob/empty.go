@@ -109,8 +109,8 @@ func (e *Emptying) mark(cl int) {
 		h := headerOf(x.number)
 		if !(mutant.On && mutant.Is("blob: unlisted while emptied")) {
 			f.unlist(h)
-			h.state.Store(stateEmptying)
 		}
+		h.state.Store(stateEmptying)
 		e.slabs = append(e.slabs, victim{x.number, cl})
 		if more := int(x.number/64) + 1 - len(e.marked); more > 0 {
 			e.marked = append(e.marked, make([]uint64, more)...)
@@ -127,7 +127,10 @@ func (e *Emptying) Has(r Ref) bool {
 		return false
 	}
 	n := r.slab()
-	return int(n/64) < len(e.marked) && e.marked[n/64]>>(n%64)&1 == 1
+	if int(n/64) >= len(e.marked) || e.marked[n/64]>>(n%64)&1 == 0 {
+		return false
+	}
+	return headerOf(n).state.Load() == stateEmptying // it may have been given back, and taken again
 }
 
 // Move returns the Ref of a copy of a value, in another slab. The caller puts it in the place

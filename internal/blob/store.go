@@ -101,28 +101,33 @@ func (m *memory) who(cl int) uint64 { return m.id<<8 | uint64(cl) }
 func (m *memory) enter() *shard {
 	var here byte
 	mine := uint32(uintptr(unsafe.Pointer(&here)) >> 12 * 0x9E3779B1 >> 16) // stacks of goroutines lie apart
-	n := uint32(m.count.Load())
-	for i := range n {
-		if x := m.shards[(mine+i)%n].Load(); x.mu.TryLock() {
+	for {
+		n := uint32(m.count.Load())
+		for i := range n {
+			if x := m.shards[(mine+i)%n].Load(); x.mu.TryLock() {
+				return x
+			}
+		}
+		if n == mostShards || int(n) >= runtime.GOMAXPROCS(0) || !m.addShard(int(n)) {
+			x := m.shards[mine%n].Load()
+			x.mu.Lock()
 			return x
 		}
 	}
-	if n < mostShards && int(n) < runtime.GOMAXPROCS(0) {
-		m.addShard(int(n))
-	}
-	x := m.shards[mine%n].Load()
-	x.mu.Lock()
-	return x
 }
 
-// addShard adds shard n, unless another goroutine has.
-func (m *memory) addShard(n int) {
-	m.adding.Lock()
+// addShard adds shard n, unless another goroutine has. It reports false if all shards are
+// locked, and stay so for a while.
+func (m *memory) addShard(n int) bool {
+	if !m.adding.TryLock() {
+		return false
+	}
 	defer m.adding.Unlock()
-	if int(m.count.Load()) == n && !m.closed {
+	if int(m.count.Load()) == n {
 		m.shards[n].Store(new(shard))
 		m.count.Store(int32(n + 1))
 	}
+	return true
 }
 
 // lockAll locks all shards, and keeps others from being added.

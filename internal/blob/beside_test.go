@@ -1,0 +1,241 @@
+package blob
+
+import (
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pando-index/pando/internal/hostmem"
+	"github.com/pando-index/pando/internal/seed"
+)
+
+// table is the least that a tree does with a store: cells that hold Refs, and generations.
+type table struct {
+	s     *Store
+	cells []atomic.Uint64
+	gen   atomic.Uint64
+	mu    sync.RWMutex // held for reading by writers, so that generations do not end meanwhile
+	limbo [2][]Ref
+	out   sync.Mutex // guards limbo[0]
+}
+
+func newTable(s *Store, n int) *table { return &table{s: s, cells: make([]atomic.Uint64, n)} }
+
+// read returns a copy of the value of a cell, as readers of trees do.
+func (t *table) read(i int, buf []byte) []byte {
+	for {
+		gen := t.gen.Load()
+		r := Ref(t.cells[i].Load())
+		buf = r.Append(buf[:0])
+		if t.gen.Load()-gen <= 1 {
+			return buf
+		}
+	}
+}
+
+// set sets the value of a cell; nil is none.
+func (t *table) set(i int, val []byte) error {
+	var r Ref
+	var err error
+	if val != nil {
+		if r, err = t.s.Put(val, 1); err != nil {
+			return err
+		}
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	t.retire(Ref(t.cells[i].Swap(uint64(r))))
+	return nil
+}
+
+func (t *table) retire(r Ref) {
+	if r != 0 {
+		t.s.Retire([]Ref{r})
+		t.out.Lock()
+		t.limbo[0] = append(t.limbo[0], r)
+		t.out.Unlock()
+	}
+}
+
+// advance begins a new generation.
+func (t *table) advance() {
+	t.mu.Lock()
+	free := t.limbo[1]
+	t.limbo[1], t.limbo[0] = t.limbo[0], nil
+	t.gen.Add(1)
+	t.mu.Unlock()
+	t.s.Free(free)
+}
+
+// empty moves values out of slabs that are mostly free.
+func (t *table) empty(tb testing.TB) {
+	e := t.s.Empty()
+	if e == nil {
+		return
+	}
+	defer e.Done()
+	for i := range t.cells {
+		if !e.Has(Ref(t.cells[i].Load())) {
+			continue
+		}
+		t.mu.RLock()
+		if r := Ref(t.cells[i].Load()); e.Has(r) {
+			to, err := e.Move(r, 1)
+			if err != nil {
+				tb.Error(err)
+			} else if t.cells[i].CompareAndSwap(uint64(r), uint64(to)) {
+				t.retire(r)
+			} else {
+				t.s.Drop(to)
+			}
+		}
+		t.mu.RUnlock()
+	}
+}
+
+// Readers beside writers and slabs that are emptied never see a value that is torn, or another
+// cell's.
+func TestBeside(t *testing.T) {
+	s := newStore(t, 0)
+	const cells = 3000
+	x := newTable(s, cells)
+	start := seed.Of(t)
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	begin := func(n int, f func(rnd *rand.Rand)) {
+		for i := range n {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for rnd := rand.New(rand.NewPCG(start, uint64(i))); !stop.Load() && !t.Failed(); {
+					f(rnd)
+				}
+			}()
+		}
+	}
+	begin(3, func(rnd *rand.Rand) {
+		i := rnd.IntN(cells)
+		if rnd.IntN(4) == 0 {
+			x.set(i, nil)
+			return
+		}
+		val := valueOf(uint64(i), 16+someLength(rnd, 100_000)) // the first word tells the cell
+		if err := x.set(i, val); err != nil {
+			t.Error(err)
+		}
+	})
+	begin(2, func(rnd *rand.Rand) {
+		var buf []byte
+		i := rnd.IntN(cells)
+		if buf = x.read(i, buf); len(buf) > 0 && (!whole(buf) || [8]byte(buf) != [8]byte(valueOf(uint64(i), 16))) {
+			t.Errorf("cell %d: %d bytes that are torn, or another's", i, len(buf))
+		}
+	})
+	begin(1, func(*rand.Rand) { x.advance(); time.Sleep(200 * time.Microsecond) })
+	begin(1, func(*rand.Rand) { x.empty(t); time.Sleep(time.Millisecond) })
+	begin(1, func(*rand.Rand) {
+		if st := s.Stats(); st.Free < 0 || st.Slack < 0 {
+			t.Errorf("%+v", st)
+		}
+		time.Sleep(time.Millisecond)
+	})
+	time.Sleep(seed.Lasting(300*time.Millisecond, 5*time.Second))
+	stop.Store(true)
+	wg.Wait()
+	x.settle(t)
+}
+
+// settle frees everything that was retired, and checks the store.
+func (t *table) settle(tb testing.TB) {
+	tb.Helper()
+	t.advance()
+	t.advance()
+	n := int64(0)
+	for i := range t.cells {
+		if r := Ref(t.cells[i].Load()); r.Len() > mostShort {
+			n++
+		}
+	}
+	if st := t.s.Stats(); st.Values != n || st.Kept != 0 {
+		tb.Errorf("%+v, there are %d values", st, n)
+	}
+	mustCheck(tb, t.s)
+}
+
+// Memory over waves of filling, overwriting with other sizes and deleting stays within 1.3
+// times the live bytes and a constant.
+func TestWaves(t *testing.T) {
+	defer func(n int64) { freeAnyway = n }(freeAnyway)
+	freeAnyway = 1 << 20
+	rnd := seed.Rand(t)
+	s := newStore(t, 0)
+	n := seed.Size(30_000, 300_000)
+	if seed.RaceDetector { // there is nothing for it to see: one goroutine
+		n = 1000
+	}
+	x := newTable(s, n)
+	// Each of the lengths of a wave may have a slab that is open.
+	const constant, lengths = 24 << 20, 48
+	rss := resident(t)
+	within := func(what string) {
+		t.Helper()
+		for range 4 {
+			if !s.Sparse() {
+				break
+			}
+			x.empty(t)
+			x.advance()
+			x.advance()
+		}
+		x.settle(t)
+		st := s.Stats()
+		if float64(st.Held) > 1.3*float64(st.Live)+constant {
+			t.Errorf("%s: %+v", what, st)
+		}
+		if now := resident(t) - rss; float64(now) > 1.3*float64(st.Live)+64<<20 && !seed.RaceDetector {
+			t.Errorf("%s: %d bytes are resident, %d live", what, now, st.Live)
+		}
+		t.Logf("%-12s %4d MiB live, %4d held, %4d resident", what, st.Live>>20, st.Held>>20, (resident(t)-rss)>>20)
+	}
+	for range 10 {
+		sizes := make([]int, lengths)
+		for i := range sizes {
+			sizes[i] = someLength(rnd, 5000)
+		}
+		draw := func() []byte { return valueOf(rnd.Uint64(), sizes[rnd.IntN(lengths)]) }
+		change := func(share int, val func() []byte) {
+			for i := range x.cells {
+				if rnd.IntN(100) < share {
+					if err := x.set(i, val()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if i%4096 == 0 {
+					x.advance()
+				}
+			}
+		}
+		change(100, draw)
+		within("filled")
+		for i := range sizes[:lengths/2] {
+			sizes[i] = someLength(rnd, 5000)
+		}
+		change(80, draw)
+		within("overwritten")
+		change(90, func() []byte { return nil })
+		within("deleted")
+	}
+}
+
+// resident returns the bytes of this process that are in memory.
+func resident(t testing.TB) int64 {
+	text, err := os.ReadFile(hostmem.Proc + "/self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	kib, _ := hostmem.Field(string(text), "VmRSS")
+	return kib << 10
+}
