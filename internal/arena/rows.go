@@ -11,7 +11,7 @@ import (
 // else takes chunks of: memory for things of any size. It is a buddy system of
 // addresses: a row takes the addresses of a power of two of chunks, and rows that are given
 // back are joined to larger ones. Only addresses are lost by that: chunks that were not
-// asked for, and pages that nobody has written to, take no memory.
+// asked for, and pages that nobody has written to, take no memory. The pool has one part.
 type Rows struct {
 	Pool *Pool
 
@@ -75,9 +75,7 @@ func (r *Rows) take(n int) (chunk int, err error) {
 // Give gives a row back. Its memory goes to the system at once.
 func (r *Rows) Give(chunk, n int) {
 	p := r.Pool
-	for part, size := range p.parts {
-		decommit(unsafe.Add(p.bases[part], uintptr(chunk)*uintptr(p.slots*size)), uintptr(n)*uintptr(p.slots*size))
-	}
+	r.Trim(chunk, n, 0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := orderOf(n)
@@ -90,6 +88,15 @@ func (r *Rows) Give(chunk, n int) {
 		chunk = min(chunk, other)
 	}
 	r.push(chunk, k)
+}
+
+// Trim gives the memory of a row back but for its first bytes, which are whole pages. The row
+// stays its owner's.
+func (r *Rows) Trim(chunk, n int, bytes int64) {
+	p := r.Pool
+	if all := int64(n) * int64(p.slots*p.parts[0]); bytes < all {
+		decommit(unsafe.Add(p.bases[0], uintptr(chunk)*uintptr(p.slots*p.parts[0])+uintptr(bytes)), uintptr(all-bytes))
+	}
 }
 
 // orderOf returns the logarithm of the length of a row that has n chunks.

@@ -45,6 +45,7 @@ func (s *Store) Empty() *Emptying {
 		return nil
 	}
 	e := &Emptying{s: s}
+	s.dropSpare()
 	for cl := range s.shelves {
 		e.mark(cl)
 	}

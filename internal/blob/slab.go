@@ -51,6 +51,11 @@ func (h *header) free(w int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Add(unsafe.Pointer(h), headerBytes+w*8))
 }
 
+// slot returns where a slot lies.
+func (h *header) slot(c *class, i int) unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(h), c.first+i*c.size)
+}
+
 // tags returns the tags of the slots.
 func (h *header) tags(c *class) []uint8 {
 	return unsafe.Slice((*uint8)(unsafe.Add(unsafe.Pointer(h), c.tags)), c.slots)

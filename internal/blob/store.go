@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
 )
 
@@ -229,6 +230,9 @@ func (s *Store) putIn(x *shard, val []byte, epoch uint64) (Ref, error) {
 	st.bits &= st.bits - 1
 	r := slabRef(st.slab, slot, len(val))
 	stall.At("held: slot taken")
+	if st.bits != 0 { // the next value's
+		simd.Fetch(headerOf(st.slab).slot(&classes[cl], int(st.word)*64+bits.TrailingZeros64(st.bits)), 1)
+	}
 	copy(r.bytes(), val)
 	x.live.add(amount{1, int64(len(val)), int64(classes[cl].size)}, 1)
 	return r, nil
@@ -409,10 +413,10 @@ func (m *memory) release() {
 		f.slabs, f.list, f.open = nil, nil, -1
 		f.mu.Unlock()
 	}
-	for chunk, r := range m.runs.takeAll() {
-		runs.Give(chunk, r.chunks())
-		m.account(-roomOf(r.length))
+	for _, r := range m.runs.takeAll() {
+		m.giveRun(r)
 	}
+	m.dropSpare()
 }
 
 // account counts bytes that were taken, or given back.
@@ -427,7 +431,7 @@ type Stats struct {
 	Live   int64 // bytes of these values
 	Slack  int64 // bytes around them: ends of slots and pages, and what describes them
 	Kept   int64 // slots and pages of values that were retired and not freed yet
-	Free   int64 // free slots
+	Free   int64 // free slots, and free pages that are kept for long values
 	Held   int64
 }
 
@@ -452,7 +456,7 @@ func (m *memory) stats(all []*shard) Stats {
 		st.Free += int64(len(f.slabs)) * int64(classes[i].slots) * int64(classes[i].size)
 		f.mu.Unlock()
 	}
-	st.Free -= live.room + kept.room - inRuns.room
+	st.Free += m.runs.unused() - (live.room + kept.room - inRuns.room)
 	st.Slack = st.Held - st.Live - st.Kept - st.Free
 	return st
 }
@@ -506,7 +510,10 @@ func (m *memory) Check() error {
 			}
 		}
 	}
-	n, held := m.runs.sum()
+	n, inUse, idle, held := m.runs.sum()
+	if inUse+idle != held {
+		return fmt.Errorf("blob: runs have %d bytes, and %d that are free; %d were counted", inUse, idle, held)
+	}
 	for i := range m.shelves {
 		held += int64(len(m.shelves[i].slabs)) * slabBytes
 	}
