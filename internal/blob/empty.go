@@ -31,11 +31,22 @@ type victim struct {
 	cl   int
 }
 
-// Sparse reports whether so much of the slabs is free that it is time to empty some.
+// Sparse reports whether so much of the slabs is free that it is time to empty some. Where that
+// has just been tried, some more must be free than then.
 func (s *Store) Sparse() bool {
 	st := s.Stats()
-	return st.Free > freeAnyway+(st.Live+st.Kept)/freeShare
+	may := freeAnyway + (st.Live+st.Kept)/freeShare
+	tried := s.tried.Load()
+	if st.Free < tried {
+		s.tried.CompareAndSwap(tried, st.Free)
+		tried = st.Free
+	}
+	return st.Free > max(may, tried+may/4)
 }
+
+// Reconsider makes Sparse forget what was tried: values that could not be moved can be, since a
+// snapshot was closed.
+func (s *Store) Reconsider() { s.tried.Store(0) }
 
 // Empty marks slabs that are to be emptied: as many as there is room for in others for their
 // values. It returns nil if there are none, or others are being emptied. From now on no slots
@@ -53,6 +64,7 @@ func (s *Store) Empty() *Emptying {
 		s.unstashAll()
 	}
 	if len(e.slabs) == 0 {
+		s.tried.Store(s.Stats().Free)
 		s.moving.Unlock()
 		return nil
 	}
@@ -167,6 +179,7 @@ func (e *Emptying) Done() {
 			slabs.Give(int(v.slab))
 		}
 	}
+	e.s.tried.Store(e.s.Stats().Free)
 	e.s.moving.Unlock()
 }
 

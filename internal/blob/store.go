@@ -43,7 +43,8 @@ type memory struct {
 	tally   *arena.Block // counts them
 	closed  bool         // changes while all shards are locked, and nobody fills a run
 
-	moving sync.Mutex // held while slabs are emptied
+	moving sync.Mutex   // held while slabs are emptied
+	tried  atomic.Int64 // bytes that were free when that was last done
 }
 
 // mostShards is the most goroutines that can put values at the very same time without waiting.
