@@ -72,7 +72,7 @@ tags:
 # Tests of 386, which a Linux machine on amd64 can run: those of the root package and
 # of what differs where an address has 32 bits.
 test-386:
-	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test . ./internal/arena ./internal/snapshot ./internal/order
+	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test . ./internal/arena ./internal/blob ./internal/snapshot ./internal/order
 
 # One of 64 bits and one of 32 with their tests, the others without: test-386 runs some.
 cross:

@@ -230,6 +230,56 @@ func TestWaves(t *testing.T) {
 	}
 }
 
+// The worst that can be deleted leaves one value in each slab, of every size. Memory comes back
+// all the same.
+func TestOneValueASlab(t *testing.T) {
+	s := newStore(t, 0)
+	var cells []Ref
+	var drop []Ref
+	for _, c := range classes {
+		val := valueOf(1, c.size)
+		seen := map[uint32]bool{}
+		for range c.slots * seed.Size(3, 20) {
+			r, err := s.Put(val, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if seen[r.slab()] {
+				drop = append(drop, r)
+				continue
+			}
+			seen[r.slab()] = true
+			cells = append(cells, r)
+		}
+	}
+	full := s.Stats()
+	s.Drop(drop...)
+	sparse := s.Stats()
+	if full.Held-sparse.Held > full.Held/10 {
+		t.Errorf("%d bytes were held, and %d are when most values are gone: this is not the worst", full.Held, sparse.Held)
+	}
+	x := newTable(s, len(cells))
+	for i, r := range cells {
+		x.cells[i].Store(uint64(r))
+	}
+	for s.Sparse() {
+		x.empty(t)
+		x.advance()
+		x.advance()
+	}
+	x.settle(t)
+	st := s.Stats()
+	if float64(st.Held) > 1.3*float64(st.Live)+64<<20 || st.Held > sparse.Held/2 {
+		t.Errorf("%+v, before %+v", st, sparse)
+	}
+	t.Logf("%d MiB full, %d with one value a slab, %d when they were emptied, %d of values", full.Held>>20, sparse.Held>>20, st.Held>>20, st.Live>>20)
+	for i := range x.cells {
+		if r := Ref(x.cells[i].Load()); !whole(r.Append(nil)) {
+			t.Fatalf("value %d is torn", i)
+		}
+	}
+}
+
 // resident returns the bytes of this process that are in memory.
 func resident(t testing.TB) int64 {
 	text, err := os.ReadFile(hostmem.Proc + "/self/status")

@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/op"
@@ -398,12 +398,22 @@ func TestForgotten(t *testing.T) {
 
 // A value longer than the bound is refused.
 func TestTooLong(t *testing.T) {
-	if math.MaxInt < 1<<33 {
+	most := uint64(MostBytes)
+	if uint64(runs.Pool.Most())<<slabShift <= most {
 		t.Skip("there is no such value")
 	}
-	if roomOf(MostBytes) != 1<<32 || runRef(5, MostBytes).runLen() != MostBytes || runRef(5, MostBytes).chunk() != 5 {
+	if n := int(most); roomOf(n) != 1<<32 || runRef(5, n).Len() != n || runRef(5, n).chunk() != 5 {
 		t.Error("the longest value has no Ref")
 	}
+	s := newStore(t, 0)
+	val := unsafe.Slice((*byte)(runs.Pool.Base(0)), most+1) // which nobody reads
+	if _, err := s.Put(val, 1); !errors.Is(err, ErrTooLong) {
+		t.Error(err)
+	}
+	if err := s.PutBatch(make([]Ref, 2), func(i int) []byte { return val[:i*len(val)] }, 1); !errors.Is(err, ErrTooLong) {
+		t.Error(err)
+	}
+	mustCheck(t, s)
 }
 
 func FuzzStore(f *testing.F) {

@@ -28,6 +28,7 @@ package blob
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/bits"
 	"sync/atomic"
@@ -42,6 +43,9 @@ type Ref uint64
 
 // MostBytes is the length of the longest value: a byte less than 4 GiB.
 const MostBytes = 1<<32 - 1
+
+// ErrTooLong says that a value is longer than that.
+var ErrTooLong = errors.New("a value has less than 4 GiB")
 
 const (
 	kindShift = 62
