@@ -365,7 +365,10 @@ func TestClose(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	s.Free(refs)
+	s.Drop(refs...)
+	if st := s.Stats(); st != (Stats{}) {
+		t.Errorf("a closed store has %+v", st)
+	}
 	if s.Empty() != nil {
 		t.Error("a closed store has slabs to be emptied")
 	}
