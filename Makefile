@@ -56,7 +56,7 @@ attack:
 
 # Goroutines held up between the steps of the tree's protocol.
 stalls:
-	go test -tags stalls ./internal/blob ./internal/bplus ./internal/radix ./tests/concurrent ./tests/linearizable
+	go test -tags stalls ./internal/blob ./internal/epoch ./internal/bplus ./internal/radix ./tests/concurrent ./tests/linearizable
 
 # One part of the protocol left out at a time: some test must fail for each.
 mutants:
@@ -65,7 +65,7 @@ mutants:
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
+	go test -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest ./internal/epoch ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
 	go test -tags nogpu ./cuda ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 

@@ -25,6 +25,13 @@ var packages = []struct {
 	name, tests string
 	parts       []part
 }{
+	{"epoch", "", []part{
+		{"generation", "the look whether memory was used again"},
+		{"closed generation", "to take no generation of a closed tree for the present one"},
+		{"epoch: two generations", "to let two generations pass before memory is used again"},
+		{"epoch: newest snapshot", "to keep a value that the newest snapshot has"},
+		{"epoch: older snapshot", "to hand a reference to an older snapshot that has it"},
+	}},
 	{"bplus", "Beside|Read|Write|Snapshot|Merge", []part{
 		{"version", "the look at a leaf's word after it was read"},
 		{"cursor's version", "the same between two steps of a cursor"},
@@ -48,7 +55,7 @@ var packages = []struct {
 		{"radix: version", "the look at a node's word after a link was read"},
 		{"radix: cursor's version", "the same before a cursor returns an entry"},
 		{"radix: writer's version", "the same on a writer's way"},
-		{"radix: generation", "the look whether memory was used again"},
+		{"generation", "the look whether memory was used again"},
 		{"radix: writers have begun", "to end a generation only when all writers have begun in it"},
 		{"radix: changed since", "the look whether a node is what it was when it is locked"},
 		{"radix: node exchanged is locked", "to lock a node that is exchanged, and not the one above it alone"},
