@@ -8,29 +8,49 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/hostmem"
 	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/internal/stall"
 )
 
-// table is the least that a tree does with a store: cells that hold Refs, and generations.
+// table is the least that a tree does with a store: cells that hold Refs, generations and
+// epochs.
 type table struct {
 	s     *Store
 	cells []atomic.Uint64
-	gen   atomic.Uint64
-	mu    sync.RWMutex // held for reading by writers, so that generations do not end meanwhile
-	limbo [2][]Ref
-	out   sync.Mutex // guards limbo[0]
+	clock epoch.Clock
+	vals  *epoch.Values
+
+	// mu is held for reading by writers, so that no generation and no epoch ends meanwhile.
+	mu     sync.RWMutex
+	newest uint64 // epoch of the newest snapshot
 }
 
-func newTable(s *Store, n int) *table { return &table{s: s, cells: make([]atomic.Uint64, n)} }
+func newTable(s *Store, n int) *table {
+	t := &table{s: s, cells: make([]atomic.Uint64, n)}
+	t.vals = epoch.NewValues(&t.clock, func(refs []uint64) { s.Free(Refs(refs)) })
+	t.clock.Start(t.sweep)
+	return t
+}
+
+func (t *table) sweep() (more bool) {
+	if t.clock.Due() {
+		t.mu.Lock()
+		t.clock.Advance(t.clock.Gen())
+		t.mu.Unlock()
+	}
+	return t.vals.Sweep()
+}
 
 // read returns a copy of the value of a cell, as readers of trees do.
 func (t *table) read(i int, buf []byte) []byte {
 	for {
-		gen := t.gen.Load()
+		gen := t.clock.Gen()
 		r := Ref(t.cells[i].Load())
+		stall.At("table: reference read")
 		buf = r.Append(buf[:0])
-		if t.gen.Load()-gen <= 1 {
+		if t.clock.Current(gen) {
 			return buf
 		}
 	}
@@ -38,15 +58,15 @@ func (t *table) read(i int, buf []byte) []byte {
 
 // set sets the value of a cell; nil is none.
 func (t *table) set(i int, val []byte) error {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	var r Ref
 	var err error
 	if val != nil {
-		if r, err = t.s.Put(val, 1); err != nil {
+		if r, err = t.s.Put(val, t.clock.Epoch()); err != nil {
 			return err
 		}
 	}
-	t.mu.RLock()
-	defer t.mu.RUnlock()
 	t.retire(Ref(t.cells[i].Swap(uint64(r))))
 	return nil
 }
@@ -54,23 +74,38 @@ func (t *table) set(i int, val []byte) error {
 func (t *table) retire(r Ref) {
 	if r != 0 {
 		t.s.Retire([]Ref{r})
-		t.out.Lock()
-		t.limbo[0] = append(t.limbo[0], r)
-		t.out.Unlock()
+		t.vals.Retire([]uint64{uint64(r)}, []uint64{t.s.Born(r)})
 	}
 }
 
 // advance begins a new generation.
 func (t *table) advance() {
-	t.mu.Lock()
-	free := t.limbo[1]
-	t.limbo[1], t.limbo[0] = t.limbo[0], nil
-	t.gen.Add(1)
-	t.mu.Unlock()
-	t.s.Free(free)
+	t.clock.Hasten()
+	t.sweep()
 }
 
-// empty moves values out of slabs that are mostly free.
+// snapshot returns the Refs of this moment, which stay good until the snapshot is ended.
+func (t *table) snapshot() (refs []Ref, end func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock.Epoch()
+	t.vals.Begin(now)
+	t.clock.NextEpoch()
+	for i := range t.cells {
+		refs = append(refs, Ref(t.cells[i].Load()))
+	}
+	was := t.newest
+	t.newest = now
+	return refs, func() {
+		t.vals.End(now)
+		t.mu.Lock()
+		t.newest = was
+		t.mu.Unlock()
+		t.s.Reconsider()
+	}
+}
+
+// empty moves values out of slabs that are mostly free, but for those of a snapshot.
 func (t *table) empty(tb testing.TB) {
 	e := t.s.Empty()
 	if e == nil {
@@ -83,17 +118,28 @@ func (t *table) empty(tb testing.TB) {
 		}
 		t.mu.RLock()
 		if r := Ref(t.cells[i].Load()); e.Has(r) {
-			to, err := e.Move(r, 1)
-			if err != nil {
+			to, err := t.move(e, r)
+			switch {
+			case err != nil:
 				tb.Error(err)
-			} else if t.cells[i].CompareAndSwap(uint64(r), uint64(to)) {
+			case to == 0:
+			case t.cells[i].CompareAndSwap(uint64(r), uint64(to)):
 				t.retire(r)
-			} else {
+			default:
 				t.s.Drop(to)
 			}
 		}
 		t.mu.RUnlock()
 	}
+}
+
+// move moves a value that no snapshot has. Another writer may have taken it out meanwhile, but
+// it cannot have been freed.
+func (t *table) move(e *Emptying, r Ref) (Ref, error) {
+	if t.newest > 0 && t.s.Born(r) <= t.newest {
+		return 0, nil
+	}
+	return e.Move(r, t.clock.Epoch())
 }
 
 // Readers beside writers and slabs that are emptied never see a value that is torn, or another
@@ -135,6 +181,19 @@ func TestBeside(t *testing.T) {
 		}
 	})
 	begin(1, func(*rand.Rand) { x.advance(); time.Sleep(200 * time.Microsecond) })
+	begin(1, func(*rand.Rand) { // one snapshot at a time, each value of which stays as it is
+		refs, end := x.snapshot()
+		defer end()
+		for range 3 {
+			time.Sleep(time.Millisecond)
+			for i, r := range refs {
+				if buf := r.Append(nil); !s.Holds(r) && r != 0 || len(buf) > 0 && (!whole(buf) || [8]byte(buf) != [8]byte(valueOf(uint64(i), 16))) {
+					t.Errorf("cell %d of a snapshot: %d bytes that are torn, or another's", i, len(buf))
+					return
+				}
+			}
+		}
+	})
 	begin(1, func(*rand.Rand) { x.empty(t); time.Sleep(time.Millisecond) })
 	begin(1, func(*rand.Rand) {
 		if st := s.Stats(); st.Free < 0 || st.Slack < 0 {
@@ -151,8 +210,9 @@ func TestBeside(t *testing.T) {
 // settle frees everything that was retired, and checks the store.
 func (t *table) settle(tb testing.TB) {
 	tb.Helper()
-	t.advance()
-	t.advance()
+	for range 3 {
+		t.advance()
+	}
 	n := int64(0)
 	for i := range t.cells {
 		if r := Ref(t.cells[i].Load()); r.Len() > mostShort {

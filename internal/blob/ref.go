@@ -64,6 +64,11 @@ const (
 	runLengthShift = 30
 )
 
+// Refs returns words that a tree holds as Refs.
+func Refs(words []uint64) []Ref {
+	return unsafe.Slice((*Ref)(unsafe.Pointer(unsafe.SliceData(words))), len(words))
+}
+
 // kind returns how a Ref stands for its value.
 func (r Ref) kind() uint64 { return uint64(r) >> kindShift }
 

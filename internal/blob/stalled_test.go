@@ -76,6 +76,39 @@ func TestStalledFree(t *testing.T) {
 	}
 }
 
+// A reader whose value is freed, and its slot used again, before it has copied the bytes reads
+// again.
+func TestStalledReader(t *testing.T) {
+	there, release := stallAt(t, "table: reference read")
+	s := newStore(t, 0)
+	x := newTable(s, 2)
+	if err := x.set(0, valueOf(1, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	old := Ref(x.cells[0].Load())
+	got := make(chan []byte)
+	go func() { got <- x.read(0, nil) }()
+	<-there
+	x.set(0, valueOf(2, 1000))
+	for range 3 {
+		x.advance()
+	}
+	for i := 0; Ref(x.cells[1].Load()) != old; i++ {
+		if i == 1000 {
+			t.Fatal("the slot is not used again")
+		}
+		s.unstashAll()
+		x.set(1, valueOf(3, 1000))
+		for cl := range s.shelves {
+			(&Emptying{s: s}).mark(cl) // which closes the open slab, so that it is gone through again
+		}
+	}
+	release()
+	if val := <-got; !bytes.Equal(val, valueOf(2, 1000)) {
+		t.Error("a reader has the bytes of another value")
+	}
+}
+
 // A slot that is free and not counted yet keeps its slab.
 func TestStalledCount(t *testing.T) {
 	there, release := stallAt(t, "held: slot freed, not counted")

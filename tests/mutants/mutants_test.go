@@ -71,6 +71,7 @@ var packages = []struct {
 		{"radix: pop's way", "the look whether an entry is still the first when it is locked"},
 	}},
 	{"blob", "Beside|Stalled|Limits", []part{
+		{"generation", "the look whether memory was used again, after a value was copied"},
 		{"blob: bit first", "to say that a slot is free before it is counted as such"},
 		{"blob: slab is still ours", "the look whose a slab is, under the lock of its class"},
 		{"blob: tags first", "to change the tags of slots before the epoch that they begin at"},
