@@ -70,6 +70,16 @@ var packages = []struct {
 		{"radix: pop's shortcut", "to take the shortcut to an entry out before it is decided that it is the first"},
 		{"radix: pop's way", "the look whether an entry is still the first when it is locked"},
 	}},
+	{"blob", "Beside|Stalled|Limits", []part{
+		{"generation", "the look whether memory was used again, after a value was copied"},
+		{"blob: bit first", "to say that a slot is free before it is counted as such"},
+		{"blob: slab is still ours", "the look whose a slab is, under the lock of its class"},
+		{"blob: tags first", "to change the tags of slots before the epoch that they begin at"},
+		{"blob: close waits", "to wait in Close for values that are being copied"},
+		{"blob: refund", "to take back what counts against a limit when a value was not put"},
+		{"blob: stashes out", "to take free slots of slabs that are emptied from those who have them at hand"},
+		{"blob: unlisted while emptied", "to take a slab that is emptied off the list of those with free slots"},
+	}},
 	{"index", "Update", []part{
 		{"index: box read", "to doubt what an update was told only where it has read a box"},
 		{"index: value told", "to ask an update's function again where its key has changed"},
