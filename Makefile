@@ -10,7 +10,7 @@ LIBRARY = . $(shell go list -deps . ./cuda | sed -n 's|^github.com/pando-index/p
 # Tests with several goroutines, and the packages whose own tests have some: those of
 # trees on the CPU, and those of devices, most of which an interpreter of kernels runs.
 TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena ./internal/snapshot ./internal/flow \
-	./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview
+	./internal/blob ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
@@ -45,7 +45,7 @@ invariants:
 
 # Layouts whose memory ends at a page that cannot be read.
 guard:
-	go test -tags guard ./internal/arena ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/strlist ./internal/layouttest
+	go test -tags guard ./internal/arena ./internal/blob ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/strlist ./internal/layouttest
 
 # Attacks, between such pages, for as long as TIME says; ATTACK has more flags,
 # such as -attack.only=files. docs/attack.md.
@@ -56,7 +56,7 @@ attack:
 
 # Goroutines held up between the steps of the tree's protocol.
 stalls:
-	go test -tags stalls ./internal/bplus ./internal/radix ./tests/concurrent ./tests/linearizable
+	go test -tags stalls ./internal/blob ./internal/epoch ./internal/bplus ./internal/radix ./tests/concurrent ./tests/linearizable
 
 # One part of the protocol left out at a time: some test must fail for each.
 mutants:
@@ -65,14 +65,14 @@ mutants:
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
+	go test -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest ./internal/epoch ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
 	go test -tags nogpu ./cuda ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
 # Tests of 386, which a Linux machine on amd64 can run: those of the root package and
 # of what differs where an address has 32 bits.
 test-386:
-	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test . ./internal/arena ./internal/snapshot ./internal/order
+	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test . ./internal/arena ./internal/blob ./internal/snapshot ./internal/order
 
 # One of 64 bits and one of 32 with their tests, the others without: test-386 runs some.
 cross:
@@ -117,7 +117,7 @@ fresh: generate
 
 # Every fuzz target there is, a minute each.
 fuzz:
-	for p in . ./internal/table ./tests/files; do \
+	for p in . ./internal/table ./internal/blob ./tests/files; do \
 		for f in $$(go test -list '^Fuzz' $$p | grep ^Fuzz); do \
 			go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$p || exit 1; \
 		done; \

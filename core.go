@@ -103,7 +103,12 @@ func (f *frozenCore) get(key order.Probe) (index.Value, bool) {
 }
 
 // stats is Stats.
-func (f *frozenCore) stats() Stats { return stats(f.open().Stats()) }
+func (f *frozenCore) stats() Stats {
+	ix := f.open()
+	s := stats(ix.Stats())
+	f.done(ix)
+	return s
+}
 
 // getBatch is GetBatch.
 func (f *frozenCore) getBatch(keys order.Keys, vals index.Column, found []bool) (hits int) {

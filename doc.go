@@ -59,8 +59,10 @@
 // Get returns the first, Range(k, k) all, Count(k, k) how many.
 //
 // Values may be of any type. Those of 4 or 8 bytes without pointers live in
-// the index itself, off the Go heap, where the garbage collector never walks;
-// all others live in one Go slice. Batches are fastest where key and value are
+// the index itself, off the Go heap, where the garbage collector never walks. A
+// Frozen has larger ones without pointers, and slices of bytes, which it copies,
+// off the heap beside it, strings in memory that the collector does not walk, and
+// all others in one Go slice. Batches are fastest where key and value are
 // equally wide, 4 or 8 bytes: then both are in one cache line.
 //
 // # Files

@@ -155,8 +155,9 @@ func Workers(n int) Option {
 // limit; otherwise it sorts within the limit first, and frees that memory if it
 // then fails.
 //
-// The limit does not count values that live in a Go slice, nor a build's own
-// tables, which take a few bytes a key at most. 0, the default, means no limit.
+// The limit does not count values in Go memory, which are strings and all with
+// pointers but slices of bytes, nor a build's own tables, which take a few bytes a
+// key at most. 0, the default, means no limit.
 func MemoryLimit(bytes int64) Option {
 	return func(c *config) { c.limit, c.layouts, c.given = bytes, index.AllLayouts, c.given|optMemoryLimit }
 }

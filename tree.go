@@ -146,7 +146,7 @@ func (t *Tree[K, V]) entry(k order.Probe, x index.Value, ok bool) (key K, val V,
 }
 
 // Len returns the number of entries. It is exact if no writer runs meanwhile.
-func (t *Tree[K, V]) Len() int { return t.c.open().Len() }
+func (t *Tree[K, V]) Len() int { return t.c.len() }
 
 // Get returns the value of key, and reports whether there is one.
 func (t *Tree[K, V]) Get(key K) (V, bool) {

@@ -232,7 +232,18 @@ func (t *treeCore) nearest(from index.Edge, down bool) (order.Probe, index.Value
 }
 
 // stats is Stats.
-func (t *treeCore) stats() Stats { return stats(t.open().Stats()) }
+func (t *treeCore) stats() Stats {
+	s := stats(t.open().Stats())
+	t.done()
+	return s
+}
+
+// len is Len.
+func (t *treeCore) len() int {
+	n := t.open().Len()
+	t.done()
+	return n
+}
 
 // getBatch is GetBatch.
 func (t *treeCore) getBatch(keys order.Keys, vals index.Column, found []bool) (hits int) {

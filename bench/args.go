@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/pando-index/pando/bench/contest"
 )
 
 type verb int
@@ -23,29 +25,9 @@ const (
 // command is a parsed command line.
 type command struct {
 	verb        verb
-	experiments []*experiment
-	cfg         config
+	experiments []*contest.Experiment
+	cfg         contest.Config
 	report      reportConfig
-}
-
-// config is what the flags of run set. A nil slice leaves the choice to the
-// experiment.
-type config struct {
-	sizes      []int
-	threads    []int
-	rounds     int
-	queries    int     // 0: the experiment's own number
-	seconds    float64 // target time of one system in one round
-	systems    []string
-	seed       uint64
-	gpu        int // number of the GPU
-	cores      int // of the machine; 0: as many as the process may use
-	json       string
-	cpuProfile string
-}
-
-func defaultConfig() config {
-	return config{rounds: 5, seconds: 2, seed: 1}
 }
 
 const helpText = `bench measures Pando beside other ordered structures, on this machine.
@@ -130,7 +112,7 @@ func parseCommand(args []string) (command, error) {
 }
 
 func parseRun(args []string) (command, error) {
-	cfg := defaultConfig()
+	cfg := contest.DefaultConfig()
 	names, err := parseFlags(&cfg, args)
 	if errors.Is(err, flag.ErrHelp) {
 		return command{verb: verbHelp}, nil
@@ -147,20 +129,20 @@ func parseRun(args []string) (command, error) {
 
 // parseFlags sets cfg from the flags among args, at any position, and returns
 // the other words.
-func parseFlags(cfg *config, args []string) (names []string, err error) {
+func parseFlags(cfg *contest.Config, args []string) (names []string, err error) {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the caller prints the error, once
-	fs.Func("n", "", listOf(&cfg.sizes, parseSize))
-	fs.Func("threads", "", listOf(&cfg.threads, parseThreads))
-	fs.Func("rounds", "", one(&cfg.rounds, parsePositive))
-	fs.Func("queries", "", one(&cfg.queries, parseSize))
-	fs.Func("seconds", "", one(&cfg.seconds, parseSeconds))
-	fs.Func("systems", "", listOf(&cfg.systems, parseWord))
-	fs.Uint64Var(&cfg.seed, "seed", cfg.seed, "")
-	fs.Func("gpu", "", one(&cfg.gpu, parseOrdinal))
-	fs.Func("cores", "", one(&cfg.cores, parsePositive))
-	fs.StringVar(&cfg.json, "json", "", "")
-	fs.StringVar(&cfg.cpuProfile, "cpuprofile", "", "")
+	fs.Func("n", "", listOf(&cfg.Sizes, parseSize))
+	fs.Func("threads", "", listOf(&cfg.Threads, parseThreads))
+	fs.Func("rounds", "", one(&cfg.Rounds, parsePositive))
+	fs.Func("queries", "", one(&cfg.Queries, parseSize))
+	fs.Func("seconds", "", one(&cfg.Seconds, parseSeconds))
+	fs.Func("systems", "", listOf(&cfg.Systems, parseWord))
+	fs.Uint64Var(&cfg.Seed, "seed", cfg.Seed, "")
+	fs.Func("gpu", "", one(&cfg.GPU, parseOrdinal))
+	fs.Func("cores", "", one(&cfg.Cores, parsePositive))
+	fs.StringVar(&cfg.JSON, "json", "", "")
+	fs.StringVar(&cfg.CPUProfile, "cpuprofile", "", "")
 	return anywhere(fs, args)
 }
 
@@ -179,11 +161,11 @@ func anywhere(fs *flag.FlagSet, args []string) (words []string, err error) {
 	}
 }
 
-func selectExperiments(names []string) ([]*experiment, error) {
+func selectExperiments(names []string) ([]*contest.Experiment, error) {
 	if len(names) == 0 {
 		return nil, fmt.Errorf("run needs at least one experiment: %s"+seeHelp, strings.Join(experimentNames(), ", "))
 	}
-	var out []*experiment
+	var out []*contest.Experiment
 	for _, name := range names {
 		if name == "all" {
 			out = append(out, allExperiments...)
@@ -283,18 +265,4 @@ func parseWord(text string) (string, error) {
 		return "", errors.New("an empty word: name systems by a part of their name, as in --systems tidwall,ART")
 	}
 	return strings.ToLower(text), nil
-}
-
-// sizeText formats n as parseSize reads it, in the largest unit that divides
-// it.
-func sizeText(n int) string {
-	for _, u := range []struct {
-		shift  uint
-		letter string
-	}{{30, "G"}, {20, "M"}, {10, "k"}} {
-		if n > 0 && n%(1<<u.shift) == 0 {
-			return strconv.Itoa(n>>u.shift) + u.letter
-		}
-	}
-	return strconv.Itoa(n)
 }

@@ -16,6 +16,9 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
+
+	"github.com/pando-index/pando/bench/contest"
+	"github.com/pando-index/pando/bench/peers"
 )
 
 // Exit codes: a run that failed (a wrong answer, no memory) differs from a
@@ -60,33 +63,33 @@ func realMain(args []string, stdout, stderr io.Writer) int {
 // rewritten after each set of rows, so that a run that is aborted, or takes too
 // long, keeps its results so far.
 func runAll(cmd command, args []string, stdout, stderr io.Writer) (err error) {
-	if cmd.cfg.cpuProfile != "" {
-		stop, err := startProfile(cmd.cfg.cpuProfile)
+	if cmd.cfg.CPUProfile != "" {
+		stop, err := startProfile(cmd.cfg.CPUProfile)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	defer func() { err = errors.Join(err, gpuPrograms.remove(), cppPrograms.remove()) }()
-	rep := newReport("go run . "+strings.Join(args, " "), cmd.cfg.cores)
-	fmt.Fprintln(stdout, machineText(rep.Machine))
-	if cmd.cfg.rounds < defaultConfig().rounds {
-		fmt.Fprintf(stderr, "rounds: %d, fewer than %d: take the figures as a first look\n", cmd.cfg.rounds, defaultConfig().rounds)
+	defer func() { err = errors.Join(err, peers.RemovePrograms()) }()
+	rep := contest.NewReport("go run . "+strings.Join(args, " "), cmd.cfg.Cores)
+	fmt.Fprintln(stdout, contest.MachineText(rep.Machine))
+	if cmd.cfg.Rounds < contest.DefaultConfig().Rounds {
+		fmt.Fprintf(stderr, "rounds: %d, fewer than %d: take the figures as a first look\n", cmd.cfg.Rounds, contest.DefaultConfig().Rounds)
 	}
 	for _, e := range cmd.experiments {
-		s := newSession(cmd.cfg, e, stderr)
-		s.measured = func() error {
-			res := s.result()
-			res.Notes = append(slices.Clone(res.Notes), cutShort)
-			return rep.with(res).write(cmd.cfg.json)
+		s := contest.NewSession(cmd.cfg, e, stderr)
+		s.Measured = func() error {
+			res := s.Result()
+			res.Notes = append(slices.Clone(res.Notes), contest.CutShort)
+			return rep.With(res).Write(cmd.cfg.JSON)
 		}
-		if err := e.run(s); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
+		if err := e.Run(s); err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
 		}
-		res := s.result()
-		res.print(stdout)
-		rep = rep.with(res)
-		if err := rep.write(cmd.cfg.json); err != nil {
+		res := s.Result()
+		res.Print(stdout)
+		rep = rep.With(res)
+		if err := rep.Write(cmd.cfg.JSON); err != nil {
 			return err
 		}
 	}

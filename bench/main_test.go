@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/internal/device/cuda"
 )
 
@@ -15,16 +17,16 @@ import (
 // compare each answer, so passing means that all systems agree.
 func TestExperimentsRun(t *testing.T) {
 	for _, e := range allExperiments {
-		t.Run(e.name, func(t *testing.T) {
+		t.Run(e.Name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "out.json")
 			var out, progress bytes.Buffer
-			args := []string{"run", "--n", "2000", e.name, "--rounds", "1", "--queries", "500",
+			args := []string{"run", "--n", "2000", e.Name, "--rounds", "1", "--queries", "500",
 				"--threads=1,2", "--seconds", "0.01", "--json", file}
 			if code := realMain(args, &out, &progress); code != exitOK {
 				t.Fatalf("exit code %d\n%s\n%s", code, out.String(), progress.String())
 			}
 			checkReport(t, file, e)
-			if !strings.Contains(out.String(), e.name+": ") {
+			if !strings.Contains(out.String(), e.Name+": ") {
 				t.Errorf("no heading in the output:\n%s", out.String())
 			}
 			if table := strings.Contains(out.String(), "system"); table == leftOut(e) {
@@ -35,8 +37,8 @@ func TestExperimentsRun(t *testing.T) {
 }
 
 // leftOut reports whether an experiment cannot run on this machine.
-func leftOut(e *experiment) bool {
-	if !strings.HasPrefix(e.name, "gpu-") && !strings.HasPrefix(e.name, "hybrid-") {
+func leftOut(e *contest.Experiment) bool {
+	if !strings.HasPrefix(e.Name, "gpu-") && !strings.HasPrefix(e.Name, "hybrid-") {
 		return false
 	}
 	_, err := cuda.Devices()
@@ -45,24 +47,26 @@ func leftOut(e *experiment) bool {
 
 // ownSizes reports whether an experiment has rows of further sizes that follow
 // from the requested one.
-func ownSizes(e *experiment) bool { return e == keySize || e == fastBuild || e == stopsExp }
-
-// counts reports whether an experiment counts instead of measuring time.
-func counts(e *experiment) bool {
-	return e == memory || e == treeMemory || e == keyEntropy || e == stopsExp || e == waitsExp
+func ownSizes(e *contest.Experiment) bool {
+	return slices.Contains([]string{"key-size", "fast-build", "stops"}, e.Name)
 }
 
-func checkReport(t *testing.T, file string, e *experiment) {
+// counts reports whether an experiment counts instead of measuring time.
+func counts(e *contest.Experiment) bool {
+	return slices.Contains([]string{"memory", "tree-memory", "key-entropy", "stops", "waits"}, e.Name)
+}
+
+func checkReport(t *testing.T, file string, e *contest.Experiment) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rep report
+	var rep contest.Report
 	if err := json.Unmarshal(text, &rep); err != nil {
 		t.Fatal(err)
 	}
-	if rep.Machine.CPU == "" || !strings.Contains(rep.Command, e.name) || len(rep.Experiments) != 1 {
+	if rep.Machine.CPU == "" || !strings.Contains(rep.Command, e.Name) || len(rep.Experiments) != 1 {
 		t.Fatalf("the file does not say what ran: %s", text)
 	}
 	if leftOut(e) {
@@ -147,11 +151,11 @@ func TestFlagsStandAnywhere(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		if len(cmd.experiments) != 2 || cmd.experiments[0] != skew || cmd.experiments[1] != build {
+		if len(cmd.experiments) != 2 || cmd.experiments[0].Name != "skew" || cmd.experiments[1].Name != "build" {
 			t.Errorf("%s: wrong experiments", line)
 		}
 		c := cmd.cfg
-		if len(c.sizes) != 2 || c.sizes[0] != 1<<10 || c.sizes[1] != 2<<20 || c.rounds != 7 || len(c.threads) != 1 || c.threads[0] != 2 {
+		if len(c.Sizes) != 2 || c.Sizes[0] != 1<<10 || c.Sizes[1] != 2<<20 || c.Rounds != 7 || len(c.Threads) != 1 || c.Threads[0] != 2 {
 			t.Errorf("%s: wrong flags: %+v", line, c)
 		}
 	}
@@ -169,16 +173,16 @@ func TestHelpAndList(t *testing.T) {
 		t.Fatalf("list: exit code %d", code)
 	}
 	for _, e := range allExperiments {
-		if !strings.Contains(out.String(), e.name) || !strings.Contains(out.String(), e.about) || e.about == "" {
-			t.Errorf("list does not show %s", e.name)
+		if !strings.Contains(out.String(), e.Name) || !strings.Contains(out.String(), e.About) || e.About == "" {
+			t.Errorf("list does not show %s", e.Name)
 		}
 	}
 }
 
 func TestSizesReadBack(t *testing.T) {
 	for _, n := range []int{1, 2, 1000, 1023, 1 << 10, 1<<20 + 1<<10, 64 << 20, 3 << 30} {
-		if got, err := parseSize(sizeText(n)); err != nil || got != n {
-			t.Errorf("%d is written %q and read %d, %v", n, sizeText(n), got, err)
+		if got, err := parseSize(contest.SizeText(n)); err != nil || got != n {
+			t.Errorf("%d is written %q and read %d, %v", n, contest.SizeText(n), got, err)
 		}
 	}
 }

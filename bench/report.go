@@ -1,56 +1,127 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
-	"time"
 
 	figures "github.com/pando-index/pando/bench/report"
 )
 
-// report is the JSON file: it has everything, so that a table can be made
-// again.
-type report struct {
-	Format      int             `json:"format"` // figures.Format
-	Command     string          `json:"command"`
-	Started     time.Time       `json:"started"`
-	Machine     figures.Machine `json:"machine"`
-	Experiments []*result       `json:"experiments"`
+// reportConfig is what the words and flags of report set. Paths that are empty
+// are not written.
+type reportConfig struct {
+	files   []string
+	out     string // the page
+	svg     string // a folder for pictures of all plots
+	picture string // lookups beside every peer
+	readme  string // a document whose marks are filled in
+	json    string // all results
 }
 
-// cutShort is the note of an experiment that has not come to its end.
-const cutShort = "cut short: it did not come to its end, and what is missing was not measured"
-
-// newReport returns an empty report. cores is the machine's number; 0: as many
-// as the process may use.
-func newReport(command string, cores int) *report {
-	r := &report{Format: figures.Format, Command: command, Started: time.Now().UTC(), Machine: describeMachine()}
-	if cores != 0 {
-		r.Machine.Cores = cores
+func parseReport(args []string) (command, error) {
+	var rep reportConfig
+	fs := flag.NewFlagSet("report", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&rep.out, "out", "", "")
+	fs.StringVar(&rep.svg, "svg", "", "")
+	fs.StringVar(&rep.picture, "picture", "", "")
+	fs.StringVar(&rep.readme, "readme", "", "")
+	fs.StringVar(&rep.json, "json", "", "")
+	files, err := anywhere(fs, args)
+	if errors.Is(err, flag.ErrHelp) {
+		return command{verb: verbHelp}, nil
 	}
-	return r
-}
-
-// with returns the report with one more experiment.
-func (r *report) with(res *result) *report {
-	more := *r
-	more.Experiments = append(slices.Clone(r.Experiments), res)
-	return &more
-}
-
-// write replaces the file at path; an empty path is none.
-func (r *report) write(path string) error {
-	if path == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return fmt.Errorf("results as JSON: %w", err)
+		return command{}, fmt.Errorf("%w"+seeHelp, err)
 	}
-	// This process may be killed at any time.
-	part := path + ".part"
-	return errors.Join(os.WriteFile(part, append(text, '\n'), 0o666), os.Rename(part, path))
+	rep.files = files
+	if len(rep.files) == 0 {
+		return command{}, errors.New("report needs result files: name files that 'run NAME... --json FILE' wrote, or a folder of them" + seeHelp)
+	}
+	if rep.out+rep.svg+rep.picture+rep.readme+rep.json == "" {
+		rep.out = "report.html"
+	}
+	return command{verb: verbReport, report: rep}, nil
+}
+
+// makeReport reads result files and writes what was asked for.
+func makeReport(cfg reportConfig, stdout, stderr io.Writer) error {
+	runs, err := figures.Load(cfg.files)
+	if err != nil {
+		return err
+	}
+	rep, err := figures.New(runs, knownExperiments())
+	if err != nil {
+		return err
+	}
+	for _, note := range rep.Notes {
+		fmt.Fprintf(stderr, "report: %s\n", note)
+	}
+	for _, step := range []struct {
+		path  string
+		write func(path string) error
+	}{
+		{cfg.json, func(path string) error { return figures.WriteMerged(path, runs) }},
+		{cfg.out, func(path string) error { return writePage(rep, path) }},
+		{cfg.svg, func(dir string) error { return writePictures(rep, dir) }},
+		{cfg.picture, func(path string) error { return writePicture(rep, path) }},
+		{cfg.readme, figures.FillMarks},
+	} {
+		if step.path == "" {
+			continue
+		}
+		if err := step.write(step.path); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "wrote %s\n", step.path)
+	}
+	return nil
+}
+
+// knownExperiments is the registry, as the page needs it.
+func knownExperiments() (out []figures.Known) {
+	for _, e := range allExperiments {
+		out = append(out, figures.Known{Name: e.Name, About: e.About, Figure: e.Figure})
+	}
+	return out
+}
+
+func writePage(rep *figures.Report, path string) error {
+	text, err := rep.HTML()
+	if err != nil {
+		return err
+	}
+	return writeInto(path, text)
+}
+
+func writePictures(rep *figures.Report, dir string) error {
+	pictures := rep.Pictures()
+	for _, name := range slices.Sorted(maps.Keys(pictures)) {
+		if err := writeInto(filepath.Join(dir, name), []byte(pictures[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writePicture(rep *figures.Report, path string) error {
+	text, err := rep.Lookups()
+	if err != nil {
+		return err
+	}
+	return writeInto(path, []byte(text))
+}
+
+// writeInto writes a file, and makes its folder if there is none.
+func writeInto(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o666)
 }

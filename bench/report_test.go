@@ -9,15 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pando-index/pando/bench/contest"
+	"github.com/pando-index/pando/bench/peers"
 	figures "github.com/pando-index/pando/bench/report"
 )
 
 // TestMain keeps compiled peers from one run to the next.
 func TestMain(m *testing.M) {
-	cppPrograms.keep, cppPrograms.flags = true, []string{"-O0"}
+	done := peers.KeepPrograms("-O0")
 	code := m.Run()
-	cppPrograms.keep = false
-	cppPrograms.remove() // a temporary folder: nothing is lost if it stays
+	done()
 	os.Exit(code)
 }
 
@@ -52,14 +53,14 @@ func TestFiguresNameExperiments(t *testing.T) {
 				t.Errorf("%s: %v", where, err)
 				continue
 			}
-			if !strings.Contains(it.Run, it.By[0]) && len(cmd.experiments) == 1 && !slices.Contains(it.By, cmd.experiments[0].name) {
+			if !strings.Contains(it.Run, it.By[0]) && len(cmd.experiments) == 1 && !slices.Contains(it.By, cmd.experiments[0].Name) {
 				t.Errorf("%s: %q runs none of %v", where, it.Run, it.By)
 			}
 		}
 	}
 	for _, e := range allExperiments {
-		if e.figure != "" && !named[e.name] {
-			t.Errorf("%s redoes %s, and no figure names it", e.name, e.figure)
+		if e.Figure != "" && !named[e.Name] {
+			t.Errorf("%s redoes %s, and no figure names it", e.Name, e.Figure)
 		}
 	}
 }
@@ -98,10 +99,10 @@ func TestKitMeasuresEveryFigure(t *testing.T) {
 func TestResultsSoFar(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.json")
 	var soFar []string
-	probe := &experiment{name: "fanout", sizes: []int{1000}, run: func(s *session) error {
+	probe := &contest.Experiment{Name: "fanout", Sizes: []int{1000}, Run: func(s *contest.Session) error {
 		for _, n := range []int{1, 2} {
-			c := &contest{n: n, ops: 1, subjects: []*subject{{system: "Pando", do: func(int) error { return nil }, check: func(int) error { return nil }}}}
-			if err := s.compete(c); err != nil {
+			c := &contest.Contest{N: n, Ops: 1, Subjects: []*contest.Subject{{System: "Pando", Do: func(int) error { return nil }, Check: func(int) error { return nil }}}}
+			if err := s.Compete(c); err != nil {
 				return err
 			}
 			text, err := os.ReadFile(path)
@@ -112,18 +113,18 @@ func TestResultsSoFar(t *testing.T) {
 		}
 		return nil
 	}}
-	cfg := defaultConfig()
-	cfg.json, cfg.cores = path, 5
+	cfg := contest.DefaultConfig()
+	cfg.JSON, cfg.Cores = path, 5
 	var out, errs bytes.Buffer
-	if err := runAll(command{experiments: []*experiment{probe}, cfg: cfg}, nil, &out, &errs); err != nil {
+	if err := runAll(command{experiments: []*contest.Experiment{probe}, cfg: cfg}, nil, &out, &errs); err != nil {
 		t.Fatal(err)
 	}
 	for i, text := range soFar {
-		if got := strings.Count(text, `"system"`); got != i+1 || !strings.Contains(text, cutShort) || !strings.Contains(text, `"cores": 5`) {
+		if got := strings.Count(text, `"system"`); got != i+1 || !strings.Contains(text, contest.CutShort) || !strings.Contains(text, `"cores": 5`) {
 			t.Errorf("after set %d: %d rows, in %s", i+1, got, text)
 		}
 	}
-	if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), cutShort) {
+	if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), contest.CutShort) {
 		t.Errorf("%v: an experiment that came to its end counts as cut short: %s", err, text)
 	}
 }
@@ -216,6 +217,13 @@ func TestReportIsFresh(t *testing.T) {
 	}
 }
 
+// Every experiment is in the list once, and the order names no other.
+func TestOrderNamesExperiments(t *testing.T) {
+	if names := experimentNames(); !slices.Equal(names, listing) {
+		t.Errorf("the experiments are %q, and the order %q", names, listing)
+	}
+}
+
 // The table of README.md names every experiment.
 func TestREADMENamesExperiments(t *testing.T) {
 	text, err := os.ReadFile("README.md")
@@ -223,8 +231,8 @@ func TestREADMENamesExperiments(t *testing.T) {
 		t.Skip("no sources here")
 	}
 	for _, e := range allExperiments {
-		if !bytes.Contains(text, []byte("`"+e.name+"`")) {
-			t.Errorf("README.md does not say what %s redoes", e.name)
+		if !bytes.Contains(text, []byte("`"+e.Name+"`")) {
+			t.Errorf("README.md does not say what %s redoes", e.Name)
 		}
 	}
 }

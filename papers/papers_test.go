@@ -14,7 +14,7 @@ var (
 	linked   = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
 	commands = regexp.MustCompile(`(?m)^go run \. run ([^#\n]+)`)
 	packages = regexp.MustCompile(` \./([a-z]+/[a-z/]+)`)
-	named    = regexp.MustCompile(`(?m)^\s*name:\s+"([a-z0-9-]+)",`)
+	named    = regexp.MustCompile(`(?m)^\s*Name:\s+"([a-z0-9-]+)",`)
 )
 
 // pages returns the page of each paper, and the index.
@@ -79,7 +79,7 @@ func TestLinks(t *testing.T) {
 func TestCommands(t *testing.T) {
 	all := pages(t)
 	known := map[string]bool{}
-	files, err := filepath.Glob("../bench/exp_*.go")
+	files, err := filepath.Glob("../bench/exp/*/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no experiments: ", err)
 	}

@@ -54,7 +54,7 @@ steps() {
 		gpu    30  gpu-single-insert  --n 64M,1M,16M,256M
 		gpu    30  gpu-rank-u32       --n 64M
 		gpu    40  gpu-layouts        --n 64M,1M,16M,256M
-		gpu    60  gpu-radix-long     --n 1M --rounds 2
+		gpu    60  gpu-radix-long     --n 1M
 		gpu    60  gpu-radix          --n 16M --rounds 2
 		alone  40  hybrid-sizes       --n 64M,8M,256M --queries 16M
 		alone  25  hybrid-ways        --n 64M --queries 16M

@@ -190,7 +190,7 @@ func (p *Pool) reclaim() bool {
 	}
 	for {
 		p.mu.Lock()
-		free, over := len(p.free), time.Since(started) >= p.until
+		free, over := p.spare(), time.Since(started) >= p.until
 		p.mu.Unlock()
 		if free > 0 || over {
 			return free > 0

@@ -40,6 +40,7 @@ type Pool struct {
 	next int   // first chunk that was never taken
 	most int   // chunks that the ranges hold, or may grow to
 	free []int // chunks given back
+	rows int   // chunks of rows given back: see Rows
 	huge []bool
 
 	until time.Duration // since started: chunks that a collection has found have come back by then
@@ -217,8 +218,11 @@ func (p *Pool) Give(chunk int) {
 func (p *Pool) Taken() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.next - len(p.free)
+	return p.next - p.spare()
 }
+
+// spare returns the number of chunks that were given back. mu is held.
+func (p *Pool) spare() int { return len(p.free) + p.rows }
 
 // Deny makes Take fail whenever f returns true; nil ends that. It is for tests.
 func (p *Pool) Deny(f func() bool) {

@@ -98,12 +98,12 @@ type batch[C Code] struct {
 func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
 	t.many.RLock()
 	defer t.many.RUnlock()
-	t.lockWrite()
-	defer t.unlockWrite()
-	if t.closed.Load() {
+	t.rw.Lock()
+	defer t.rw.Unlock()
+	if t.Closed() {
 		return op.ErrClosed
 	}
-	releasedAll(t)
+	t.edges.ReleaseAll()
 	need := t.need(ops, workers)
 	if err := t.room(int64(need) * int64(t.leaves.pool.SlotBytes())); t.limit > 0 && err != nil {
 		return err
@@ -117,7 +117,7 @@ func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
 	used := &promises{left: need}
 	par.Run(workers, pieces, par.Func(func(p int) { b.piece(b.cut(p*pieceOps), b.cut((p+1)*pieceOps), used) }))
 	t.leaves.unpromise(max(used.left, 0))
-	acquiredAll(t)
+	t.edges.AcquireAll()
 	return b.err
 }
 
@@ -366,7 +366,7 @@ func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
 	t, s := w.t, w.s
 	t.filling.RLock()
 	defer t.filling.RUnlock()
-	if t.closed.Load() {
+	if t.Closed() {
 		return false
 	}
 	n, high, in := len(s.more.keys), s.copy.high(), s.copy.info()

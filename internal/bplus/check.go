@@ -191,11 +191,13 @@ func checkIndex[C Code](seps *[fanout]C, index []C) error {
 // memory checks that no node is lost or used twice.
 func (c *checking[C]) memory() error {
 	t := c.t
-	limbo := 0
-	limboUppers := 0
-	for i := range t.limbo {
-		limbo += len(t.limbo[i].leaves)
-		limboUppers += len(t.limbo[i].uppers)
+	limbo, limboUppers := 0, 0
+	for ref := range t.limbo.All {
+		if ref&upperRef != 0 {
+			limboUppers++
+		} else {
+			limbo++
+		}
 	}
 	if kept := int(t.snapshots.kept.Load()); c.leaves+limbo+kept != t.leaves.inUse() {
 		return fmt.Errorf("%d leaves in the tree, %d retired, %d kept for snapshots, %d in use", c.leaves, limbo, kept, t.leaves.inUse())

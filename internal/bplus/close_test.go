@@ -80,7 +80,7 @@ func TestBatchBesideClose(t *testing.T) {
 			tree.Close()
 			close(closed)
 		}()
-		for end := time.Now().Add(100 * time.Millisecond); !tree.closed.Load() && time.Now().Before(end); {
+		for end := time.Now().Add(100 * time.Millisecond); !tree.Closed() && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 	}

@@ -7,15 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 )
 
 // hasty makes memory free for reuse as early as can be, until the test ends.
 func hasty(t *testing.T) {
-	old := generationTime
-	atomic.StoreInt64(&generationTime, 0)
-	t.Cleanup(func() { atomic.StoreInt64(&generationTime, old) })
+	t.Cleanup(epoch.SetPace(0))
 }
 
 // Writers that own keys of their own find these as they have left them, readers

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -91,7 +92,7 @@ func (c *Cursor[C]) take() (key, val C) {
 		c.from.keys, c.from.vals = c.from.keys[1:], c.from.vals[1:]
 	}
 	c.past(key)
-	acquired(c.t, key)
+	c.t.edges.Acquire(uint64(key))
 	return key, val
 }
 
@@ -128,7 +129,11 @@ func (c *Cursor[C]) Span(most int) (keys, vals []C, g Guard) {
 		c.from = run[C]{rest.keys[n:], rest.vals[n:]}
 		c.past(keys[n-1])
 	}
-	acquiredEach(c.t, keys)
+	if epoch.RaceOn {
+		for _, key := range keys {
+			c.t.edges.Acquire(uint64(key))
+		}
+	}
 	g = Guard{c.t.leaf(c.here.leaf).word(), c.here.word}
 	if mutant.On && mutant.Is("cursor's version") {
 		g.Word = &g.Was
@@ -163,9 +168,9 @@ func (g Guard) Holds() bool { return atomic.LoadUint64(g.Word) == g.Was }
 // ready makes sure that the next entry has been read, and is there at this time.
 // It reports whether there is one.
 func (c *Cursor[C]) ready() bool {
-	c.t.lockRead()
+	c.t.rw.RLock()
 	found := c.find()
-	c.t.unlockRead()
+	c.t.rw.RUnlock()
 	return found
 }
 
@@ -221,7 +226,7 @@ func (c *Cursor[C]) restart() {
 // pos is in, or of the one beside it.
 func (c *Cursor[C]) fill() {
 	switch {
-	case c.t.closed.Load():
+	case c.t.Closed():
 		c.end = true
 		return
 	case c.here.leaf == nothing:

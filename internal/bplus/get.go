@@ -17,9 +17,9 @@ const bucketKeys = 4096
 // while the memory that they stand for is sure to be there; it may be called
 // again for the same span.
 func (t *Tree[C]) GetBatch(keys, vals []C, found []bool, workers int, use func(lo, hi int)) (hits int) {
-	t.lockRead()
-	defer t.unlockRead()
-	defer acquiredAll(t)
+	t.rw.RLock()
+	defer t.rw.RUnlock()
+	defer t.edges.AcquireAll()
 	if len(keys) <= bucketKeys || workers <= 1 {
 		for lo := 0; lo < len(keys); lo += bucketKeys {
 			hits += t.getBucket(keys, vals, found, lo, use)
@@ -61,7 +61,7 @@ func (t *Tree[C]) getBucket(keys, vals []C, found []bool, lo int, use func(lo, h
 		if use != nil {
 			use(lo, hi)
 		}
-		if t.Current(gen) || t.closed.Load() {
+		if t.Current(gen) || t.Closed() {
 			return hits
 		}
 	}

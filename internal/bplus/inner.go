@@ -18,10 +18,10 @@ var ErrStructure = errors.New("the leaf has to be split")
 // it changes nothing and returns ErrStructure. It returns the leaf, and whether
 // the leaf's separators have changed.
 func (t *Tree[C]) SetInPlace(key, val C) (at Node, moved bool, err error) {
-	t.lockWrite()
-	defer t.unlockWrite()
-	released(t, key)
-	defer acquired(t, key)
+	t.rw.Lock()
+	defer t.rw.Unlock()
+	t.edges.Release(uint64(key))
+	defer t.edges.Acquire(uint64(key))
 	w := writing[C]{t: t, key: key, inPlace: true}
 	for try := 0; ; try++ {
 		if !w.find() {

@@ -8,8 +8,8 @@ import (
 
 // Pop deletes the least entry, or the greatest, and returns it.
 func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
-	t.lockWrite()
-	defer t.unlockWrite()
+	t.rw.Lock()
+	defer t.rw.Unlock()
 	end := C(0)
 	if greatest {
 		end = ^C(0)
@@ -47,9 +47,9 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 			continue
 		}
 		w.read()
-		released(t, w.key)
+		t.edges.Release(uint64(w.key))
 		if done, err := w.put(0, false); done || err != nil {
-			acquired(t, w.key)
+			t.edges.Acquire(uint64(w.key))
 			return w.key, w.old, err == nil, err
 		}
 	}
@@ -60,9 +60,9 @@ func (t *Tree[C]) Pop(greatest bool) (key, val C, ok bool, err error) {
 func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err error) {
 	t.many.RLock()
 	defer t.many.RUnlock()
-	t.lockWrite()
-	defer t.unlockWrite()
-	releasedAll(t)
+	t.rw.Lock()
+	defer t.rw.Unlock()
+	t.edges.ReleaseAll()
 	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
 	for try := 0; lo <= hi; try++ {
@@ -116,6 +116,6 @@ func (t *Tree[C]) DeleteRange(lo, hi C, gone func(val C)) (deleted int, err erro
 		}
 		lo = high + 1
 	}
-	acquiredAll(t)
+	t.edges.AcquireAll()
 	return deleted, nil
 }

@@ -310,7 +310,7 @@ func (t *Tree[C]) drop(st state) {
 		return
 	}
 	t.snapshots.kept.Add(-1)
-	t.retire(st.at, false)
+	t.retire(uint64(st.at))
 }
 
 // dropPieces gives pieces back.

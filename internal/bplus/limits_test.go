@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
@@ -35,11 +36,11 @@ func TestClosedTreeFreesNothing(t *testing.T) {
 		for k := range uint64(5000) {
 			a.Set(k, k)
 		}
-		atomic.StoreInt64(&generationTime, int64(time.Hour)) // what is retired stays retired
+		undo := epoch.SetPace(time.Hour) // what is retired stays retired
 		for k := range uint64(4000) {
 			a.Delete(k)
 		}
-		atomic.StoreInt64(&generationTime, 0)
+		undo()
 		a.Close()
 		b, err := New[uint64](0)
 		if err != nil {
@@ -179,7 +180,7 @@ func limitedBatch(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng
 		ops.Vals = append(ops.Vals, k^1)
 	}
 	for tree.sweep() { // else what was retired before may become free meanwhile
-		time.Sleep(time.Duration(generationTime))
+		time.Sleep(time.Millisecond)
 	}
 	before := tree.Bytes()
 	err := tree.Apply(ops, 2)
@@ -274,9 +275,7 @@ func TestMemoryDenied(t *testing.T) {
 	alone(t)
 	s := seed.Of(t)
 	leaves, uppers, pieces := smallChunks(t)
-	old := generationTime
-	atomic.StoreInt64(&generationTime, int64(time.Hour)) // nothing is used twice: each split asks for memory
-	t.Cleanup(func() { atomic.StoreInt64(&generationTime, old) })
+	t.Cleanup(epoch.SetPace(time.Hour)) // nothing is used twice: each split asks for memory
 	for _, limit := range []int64{0, 1 << 40} {
 		for _, pool := range []*arena.Pool{leaves, uppers, pieces} {
 			n := 0

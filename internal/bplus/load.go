@@ -104,18 +104,17 @@ func (t *Tree[C]) loadLeaf(list []child[C], i, n int, span func(lo int, keys, va
 func (t *Tree[C]) Close() {
 	t.many.Lock()
 	defer t.many.Unlock()
-	t.lockWrite()
-	defer t.unlockWrite()
+	t.rw.Lock()
+	defer t.rw.Unlock()
 	t.structure.Lock()
 	defer t.structure.Unlock()
 	t.filling.Lock()
 	defer t.filling.Unlock()
 	t.snapshots.mu.Lock()
 	defer t.snapshots.mu.Unlock()
-	if t.closed.Swap(true) {
+	if !t.End() {
 		return
 	}
-	atomic.AddUint64(&t.control.Gen, ended)
 	t.stop()
 	if len(t.snapshots.all) == 0 {
 		t.release()
@@ -126,7 +125,8 @@ func (t *Tree[C]) Close() {
 // writer would free memory that another tree has by then. The caller holds the
 // structure's lock.
 func (t *Tree[C]) release() {
-	t.limbo = [2]retired{}
+	t.limbo.Forget()
+	t.values.Forget()
 	t.memory.release()
 }
 

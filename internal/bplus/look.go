@@ -14,11 +14,11 @@ import (
 // nodes were reused meanwhile, and made under the lock for structure if that
 // happens again and again.
 func (t *Tree[C]) Look() layout.Look {
-	t.lockRead()
-	defer t.unlockRead()
+	t.rw.RLock()
+	defer t.rw.RUnlock()
 	for range 8 {
 		gen := t.Gen()
-		if k := t.lookNow(); t.Current(gen) || t.closed.Load() {
+		if k := t.lookNow(); t.Current(gen) || t.Closed() {
 			return k
 		}
 	}
@@ -173,13 +173,13 @@ func (k *look[C]) Inside(level, i int) layout.Inside {
 func (t *Tree[C]) insideLeaf(x uint32) layout.Inside {
 	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
-	t.lockRead()
-	defer t.unlockRead()
+	t.rw.RLock()
+	defer t.rw.RUnlock()
 	l := t.leaf(x)
 	for try := 0; ; try++ {
 		word := l.loadWord()
 		s.load(l)
-		if word&simd.WordLocked == 0 && l.loadWord() == word || t.closed.Load() {
+		if word&simd.WordLocked == 0 && l.loadWord() == word || t.Closed() {
 			return insideOf(s.copy)
 		}
 		simd.Wait(try)
@@ -249,8 +249,8 @@ func (t *Tree[C]) Pulse(sample int) layout.Pulse {
 	}
 	t.structure.Lock()
 	p.Pending = len(t.pending)
-	for _, r := range t.limbo {
-		p.Retired += len(r.leaves) + len(r.uppers)
+	for range t.limbo.All {
+		p.Retired++
 	}
 	t.structure.Unlock()
 	for i := range t.dirty {

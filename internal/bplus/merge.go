@@ -14,7 +14,7 @@ import (
 func (t *Tree[C]) tidy(key C) {
 	t.structure.Lock()
 	defer t.structure.Unlock()
-	if t.closed.Load() {
+	if t.Closed() {
 		return
 	}
 	t.tidying = true
@@ -118,7 +118,7 @@ func (t *Tree[C]) mergeLeaves(a, b uint32, bound boundary[C]) (again bool) {
 	stall.At("held: merge, dead")
 	t.note(StepDead, bound.key, b, nothing)
 	if !t.snapshots.keepDead(b, lb.info().born) {
-		t.retire(b, false)
+		t.retire(uint64(b))
 	}
 	return n < thin[C]()
 }

@@ -57,7 +57,7 @@ func ChunkNodes[C Code]() (uppers, leaves int) {
 func (t *Tree[C]) Walk(key C, most int, v Visitor) (next C, more bool) {
 	t.structure.Lock()
 	defer t.structure.Unlock()
-	if t.closed.Load() {
+	if t.Closed() {
 		return 0, false
 	}
 	seen := make([]uint32, 0, 8) // the way that was visited last
@@ -146,13 +146,13 @@ func (t *Tree[C]) GetPlaced(keys []C, places, words []uint64, vals []C, found []
 
 // getPlaced is GetPlaced for a bucket.
 func (t *Tree[C]) getPlaced(keys []C, places, words []uint64, vals []C, found []bool) (hits, stale int) {
-	t.lockRead()
+	t.rw.RLock()
 	var again [bucketKeys]int32
 	r := t.at
 	r.Leaves = uint64(t.leaves.pool.Most()) // more than when the tree was made, if addresses are few
 	hits, stale = simd.GetPlaced(&r, keys, places, words, vals, found, again[:])
-	t.unlockRead()
-	acquiredAll(t)
+	t.rw.RUnlock()
+	t.edges.AcquireAll()
 	if stale == 0 {
 		return hits, 0
 	}

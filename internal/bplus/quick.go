@@ -3,6 +3,7 @@ package bplus
 import (
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -11,7 +12,7 @@ import (
 // long way: see writing, whose steps are those of the routine.
 
 // quick reports whether changes may take the short way: no recorder is set.
-func (t *Tree[C]) quick() bool { return optimistic && simd.CanPut() && t.recorder.Load() == nil }
+func (t *Tree[C]) quick() bool { return epoch.Optimistic && simd.CanPut() && t.recorder.Load() == nil }
 
 // quickSet sets the value of a key if that takes no more than a change of a few
 // lines of its leaf.
@@ -24,19 +25,19 @@ func (t *Tree[C]) quickSet(key, val C) (old C, had, ok bool) {
 		p     simd.Puts
 		dirty uint32
 	)
-	p.Control, p.EpochIs, p.GenIs = &t.control, t.Epoch(), gen
+	p.Control, p.EpochIs, p.GenIs = t.Control(), t.Epoch(), gen
 	p.Keys, p.Vals, p.N, p.Dirty = unsafe.Pointer(&key), unsafe.Pointer(&val), 1, &dirty
 	if last := t.tailOf(key, gen); last != nil {
 		p.Root, p.GenIs = uint64(last.leaf), last.gen
 	} else {
 		p.Root, p.Height = t.top()
 	}
-	released(t, key) // a reader that finds the key sees all writes before
+	t.edges.Release(uint64(key)) // a reader that finds the key sees all writes before
 	simd.PutRegular[C](&t.at, &p)
 	if p.Done == 0 {
 		return 0, false, false
 	}
-	acquired(t, key)
+	t.edges.Acquire(uint64(key))
 	if p.Dirtied > 0 {
 		t.noteDirty(dirty)
 	}
@@ -63,7 +64,7 @@ func (w *worker[C]) put(i int, places []uint64) int {
 	}
 	var dirty [ahead]uint32
 	p := simd.Puts{
-		Control: &w.t.control, EpochIs: w.t.Epoch(), GenIs: w.gen,
+		Control: w.t.Control(), EpochIs: w.t.Epoch(), GenIs: w.gen,
 		Keys: unsafe.Pointer(&keys[0]), Vals: unsafe.Pointer(&w.ops.Vals[i]), Places: &places[0], N: n, Dirty: &dirty[0],
 	}
 	simd.PutRegular[C](&w.t.at, &p)

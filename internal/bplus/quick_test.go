@@ -168,7 +168,7 @@ func quickKeepsOff[C Code](t *testing.T) {
 		{"full line", low + 11, 0},
 	} {
 		put := func(x uint32, epoch, gen int) (p simd.Puts, dirty uint32) {
-			control := tree.control
+			control := *tree.Control()
 			p = simd.Puts{
 				Control: &control, EpochIs: control.Epoch, GenIs: control.Gen, Root: uint64(x),
 				Keys: unsafe.Pointer(&change.key), Vals: unsafe.Pointer(&change.val), N: 1, Dirty: &dirty,
@@ -278,7 +278,7 @@ func quickBesideRoom[C Code](t *testing.T) {
 		atomic.OrUint64(&l.info().full, bit)
 	}, func() {
 		p := simd.Puts{
-			Control: &tree.control, EpochIs: tree.Epoch(), GenIs: tree.Gen(), Root: uint64(tree.first),
+			Control: tree.Control(), EpochIs: tree.Epoch(), GenIs: tree.Gen(), Root: uint64(tree.first),
 			Keys: unsafe.Pointer(&key), Vals: unsafe.Pointer(&val), N: 1, Dirty: &dirty,
 		}
 		simd.PutRegular[C](&tree.at, &p)

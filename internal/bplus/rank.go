@@ -28,7 +28,7 @@ func (t *Tree[C]) recount() {
 		d.mu.Unlock()
 		for len(list) > 0 {
 			n := min(len(list), recountPiece)
-			if t.recountLeaves(list[:n]); t.closed.Load() {
+			if t.recountLeaves(list[:n]); t.Closed() {
 				return
 			}
 			list = list[n:]
@@ -44,7 +44,7 @@ const recountPiece = 128
 func (t *Tree[C]) recountLeaves(list []uint32) {
 	t.structure.Lock()
 	defer t.structure.Unlock()
-	if t.closed.Load() { // which it does not become while the structure is locked
+	if t.Closed() { // which it does not become while the structure is locked
 		return
 	}
 	for _, x := range list {
@@ -94,17 +94,17 @@ func (t *Tree[C]) recountLeaf(x uint32) {
 // after is true. It is exact if no writer runs meanwhile.
 func (t *Tree[C]) Rank(key C, after bool) int {
 	t.refresh()
-	t.lockRead()
-	defer t.unlockRead()
-	defer acquiredAll(t)
+	t.rw.RLock()
+	defer t.rw.RUnlock()
+	defer t.edges.AcquireAll()
 	return t.rank(key, after)
 }
 
 // RankBatch sets ranks[i] to Rank(keys[i]), and counts the changed leaves once.
 func (t *Tree[C]) RankBatch(keys []C, after bool, ranks []int) {
 	t.refresh()
-	t.lockRead()
-	defer t.unlockRead()
+	t.rw.RLock()
+	defer t.rw.RUnlock()
 	for i, key := range keys {
 		ranks[i] = t.rank(key, after)
 	}
@@ -114,9 +114,9 @@ func (t *Tree[C]) RankBatch(keys []C, after bool, ranks []int) {
 // does.
 func (t *Tree[C]) refresh() {
 	if t.isDirty() || t.counting.Load() {
-		t.lockWrite()
+		t.rw.Lock()
 		t.recount()
-		t.unlockWrite()
+		t.rw.Unlock()
 	}
 }
 
@@ -149,7 +149,7 @@ func (t *Tree[C]) rank(key C, after bool) int {
 		}
 		stall.At("rank: leaf found")
 		in, ok := t.rankIn(x, key, after, gen)
-		if ok && t.Current(gen) || t.closed.Load() {
+		if ok && t.Current(gen) || t.Closed() {
 			return int(n) + in
 		}
 	}
@@ -172,7 +172,7 @@ func (t *Tree[C]) rankIn(x uint32, key C, after bool, gen uint64) (n int, ok boo
 	for try := 0; ; try++ {
 		l := t.leaf(x)
 		word := l.loadWord()
-		if word&simd.WordDead != 0 || !t.Current(gen) || t.closed.Load() { // links of memory that is used again may lead in circles
+		if word&simd.WordDead != 0 || !t.Current(gen) || t.Closed() { // links of memory that is used again may lead in circles
 			return 0, false
 		}
 		if word&simd.WordLocked != 0 {
@@ -219,9 +219,9 @@ func (l leaf[C]) rank(key C, after bool) (n int) {
 // meanwhile. It returns false if there are no more than i entries.
 func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 	t.refresh()
-	t.lockRead()
-	defer t.unlockRead()
-	defer acquiredAll(t)
+	t.rw.RLock()
+	defer t.rw.RUnlock()
+	defer t.edges.AcquireAll()
 	for {
 		gen, left, r := t.Gen(), int64(i), t.view()
 		x := uint32(r.Root)
@@ -236,7 +236,7 @@ func (t *Tree[C]) At(i int) (key, val C, ok bool) {
 		}
 		stall.At("rank: leaf found")
 		key, val, ok, dead := t.atIn(x, int(left), gen)
-		if !dead && t.Current(gen) || t.closed.Load() {
+		if !dead && t.Current(gen) || t.Closed() {
 			return key, val, ok
 		}
 	}
@@ -250,7 +250,7 @@ func (t *Tree[C]) atIn(x uint32, i int, gen uint64) (key, val C, ok, dead bool) 
 	for try := 0; x != nothing; try++ {
 		l := t.leaf(x)
 		word := l.loadWord()
-		if word&simd.WordDead != 0 || !t.Current(gen) || t.closed.Load() {
+		if word&simd.WordDead != 0 || !t.Current(gen) || t.Closed() {
 			return 0, 0, false, true
 		}
 		s.run.clear()

@@ -243,7 +243,7 @@ func (t *Tree[C]) split(w *writing[C], s *scratch[C]) (done bool, err error) {
 func (t *Tree[C]) splitOff(w *writing[C], s *scratch[C]) (uint32, error) {
 	t.filling.RLock()
 	defer t.filling.RUnlock()
-	if t.closed.Load() {
+	if t.Closed() {
 		return nothing, op.ErrClosed
 	}
 	x, right, err := t.newLeaf(w.used)

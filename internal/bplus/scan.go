@@ -14,13 +14,13 @@ import (
 // to change, until it returns. Without withKeys, only values are read, and keys
 // are nil.
 func (t *Tree[C]) Scan(lo, hi C, withKeys bool, each func(keys, vals []C)) {
-	t.lockRead()
-	defer t.unlockRead()
-	defer acquiredAll(t)
+	t.rw.RLock()
+	defer t.rw.RUnlock()
+	defer t.edges.AcquireAll()
 	s := t.scratches.Get().ready()
 	defer t.scratches.Put(s)
 	sc := scanning[C]{t: t, pos: lo, hi: hi, next: nothing}
-	for try := 0; sc.pos <= hi && !t.closed.Load(); try++ {
+	for try := 0; sc.pos <= hi && !t.Closed(); try++ {
 		high, n, ok := sc.leaf(s, withKeys)
 		if !ok {
 			simd.Wait(try)

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -25,9 +26,7 @@ const patience = 100 * time.Millisecond
 // unhurried keeps memory from being reused until the test ends, so that no read
 // is repeated for that.
 func unhurried(t *testing.T) {
-	old := generationTime
-	atomic.StoreInt64(&generationTime, math.MaxInt64)
-	t.Cleanup(func() { atomic.StoreInt64(&generationTime, old) })
+	t.Cleanup(epoch.SetPace(math.MaxInt64))
 }
 
 // meanwhile makes f run, on a goroutine of its own, when somebody first comes to
@@ -53,7 +52,7 @@ func meanwhileEach(t *testing.T, at map[string]func()) (wait func()) {
 
 func meanwhileAll(t *testing.T, at map[string]func(), nth int64) (wait func()) {
 	t.Helper()
-	if !optimistic {
+	if !epoch.Optimistic {
 		t.Skip("a lock guards the tree")
 	}
 	type event struct {

@@ -2,7 +2,6 @@ package bplus
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -113,12 +112,3 @@ func (m *memory) release() {
 }
 
 func (m *memory) bytes() int64 { return m.leaves.bytes() + m.uppers.bytes() + m.keeps.bytes() }
-
-// hold keeps memory from being given back: a tree and its snapshots have it.
-type hold struct{ memory *memory }
-
-func newHold(m *memory) *hold {
-	h := &hold{m}
-	runtime.AddCleanup(h, (*memory).release, m)
-	return h
-}

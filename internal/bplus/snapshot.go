@@ -3,12 +3,14 @@ package bplus
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
@@ -39,22 +41,10 @@ type moment struct {
 	epoch  uint64
 	newer  atomic.Pointer[moment]
 	mu     sync.Mutex
-	saved  states      // of leaves that have changed since
-	dead   []kept      // leaves that have died since
-	vals   []keptValue // values that have been replaced since
+	saved  states     // of leaves that have changed since
+	dead   epoch.List // leaves that have died since: snapshots since their birth refer to them, even where they need older states
 	closed bool
 }
-
-// kept is a dead leaf that is kept, and the epoch in which it was made:
-// snapshots since then refer to it, even where they need an older state of it.
-type kept struct {
-	leaf uint32
-	born uint64
-}
-
-// keptValue is a value that stands for memory of the caller's, and the epoch in
-// which it was put in.
-type keptValue struct{ val, born uint64 }
 
 // begin begins a new epoch, and returns the moment before. Of a tree that was
 // closed, whose memory may be another's, it returns nil.
@@ -62,7 +52,7 @@ func (t *Tree[C]) begin() *moment {
 	h := &t.snapshots
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t.closed.Load() {
+	if t.Closed() {
 		return nil
 	}
 	m := &moment{epoch: t.Epoch(), saved: states{}}
@@ -71,9 +61,10 @@ func (t *Tree[C]) begin() *moment {
 	}
 	h.all = append(h.all, m)
 	h.newest.Store(m)
+	t.values.Begin(m.epoch)
 	stall.At("held: snapshot listed")
-	atomic.AddUint64(&t.control.Epoch, 1)
-	acquiredAll(t)
+	t.NextEpoch()
+	t.edges.AcquireAll()
 	return m
 }
 
@@ -95,7 +86,7 @@ func (t *Tree[C]) preserve(x uint32, word, gen, block uint64, used *promises) (m
 	t.filling.RLock()
 	h.mu.RLock()
 	switch m := h.newest.Load(); {
-	case t.closed.Load():
+	case t.Closed():
 		err = op.ErrClosed
 	case m == nil:
 		ok = true
@@ -190,7 +181,7 @@ func (h *history[C]) keepDead(x uint32, born uint64) bool {
 	if m == nil || born > m.epoch {
 		return false
 	}
-	m.dead = append(m.dead, kept{x, born})
+	m.dead.Add(epoch.Kept{Ref: uint64(x), Born: born})
 	h.kept.Add(1)
 	return true
 }
@@ -200,12 +191,12 @@ func (t *Tree[C]) end(m *moment) {
 	t.structure.Lock()
 	defer t.structure.Unlock()
 	free, last := t.unlist(m)
+	t.values.End(m.epoch)
 	for _, st := range free.all {
 		t.drop(st)
 	}
 	t.advance()
-	t.sweepLater()
-	if last && t.closed.Load() {
+	if last && t.Closed() {
 		t.release()
 	}
 }
@@ -235,27 +226,27 @@ func (t *Tree[C]) unlist(m *moment) (free states, last bool) {
 		}
 		free = nil
 	}
-	for _, k := range m.dead {
-		if older != nil && k.born <= older.epoch {
-			older.dead = append(older.dead, k)
-			continue
-		}
-		h.kept.Add(-1)
-		t.retire(k.leaf, false)
-	}
-	for _, v := range m.vals {
-		if older != nil && v.born <= older.epoch {
-			older.vals = append(older.vals, v)
-			continue
-		}
-		t.limbo[0].vals = append(t.limbo[0].vals, v.val)
-	}
+	t.passDead(m, older)
 	h.all = slices.Delete(h.all, i, i+1)
 	h.newest.Store(nil)
 	if n := len(h.all); n > 0 {
 		h.newest.Store(h.all[n-1])
 	}
 	return free, len(h.all) == 0
+}
+
+// passDead hands the dead leaves of a closed snapshot to the next older one, or
+// retires them.
+func (t *Tree[C]) passDead(m, older *moment) {
+	to, until := (*epoch.List)(nil), uint64(0)
+	if older != nil {
+		to, until = &older.dead, older.epoch
+	}
+	for m.dead.Pass(math.MaxInt, to, until, func(x uint64) {
+		t.snapshots.kept.Add(-1)
+		t.retire(x)
+	}) {
+	}
 }
 
 // Kept returns the bytes that are kept for snapshots alone.
@@ -273,8 +264,8 @@ type Snapshot[C Code] struct {
 
 // Snapshot returns the tree of this moment. It takes microseconds.
 func (t *Tree[C]) Snapshot() (*Snapshot[C], error) {
-	t.lockWrite()
-	defer t.unlockWrite()
+	t.rw.Lock()
+	defer t.rw.Unlock()
 	stall.At("snapshot: tree is open")
 	m := t.begin()
 	if m == nil {
@@ -287,8 +278,8 @@ func (t *Tree[C]) Snapshot() (*Snapshot[C], error) {
 
 // endLater closes a snapshot that was forgotten.
 func (t *Tree[C]) endLater(m *moment) {
-	t.lockWrite()
-	defer t.unlockWrite()
+	t.rw.Lock()
+	defer t.rw.Unlock()
 	t.end(m)
 }
 
@@ -308,8 +299,8 @@ func (s *Snapshot[C]) readPilot(x uint32, f func(l leaf[C], entries int)) { s.re
 
 func (s *Snapshot[C]) readOf(x uint32, pilot bool, f func(l leaf[C], entries int)) {
 	t := s.tree
-	t.lockRead()
-	defer t.unlockRead()
+	t.rw.RLock()
+	defer t.rw.RUnlock()
 	l := t.leaf(x)
 	for try := 0; ; try++ {
 		word := l.loadWord()

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sort"
 	"sync/atomic"
-	"time"
 
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -49,7 +48,7 @@ func (t *Tree[C]) path(key C) []step {
 func (t *Tree[C]) addBoundaries(new []boundary[C]) {
 	t.structure.Lock()
 	defer t.structure.Unlock()
-	if t.closed.Load() {
+	if t.Closed() {
 		return
 	}
 	stall.At("held: boundaries come")
@@ -218,7 +217,7 @@ func (t *Tree[C]) replace(path []step, from, to int, with []child[C]) bool {
 	stall.At("held: upper nodes replaced")
 	t.noteUppers(fresh)
 	for _, y := range old {
-		t.retire(y, true)
+		t.retire(uint64(y) | upperRef)
 	}
 	return true
 }
@@ -326,119 +325,4 @@ func (t *Tree[C]) buildNode(list []child[C]) (node child[C], ok bool) {
 	}
 	setIndex[C](u.node)
 	return node, true
-}
-
-// retired is nodes that are no longer part of the tree, but may still be read.
-type retired struct {
-	leaves, uppers []uint32
-	vals           []uint64 // values that stand for memory of the caller's
-}
-
-func (r *retired) empty() bool { return len(r.leaves)+len(r.uppers)+len(r.vals) == 0 }
-
-// Retire takes values that are no longer in the tree and stand for memory of
-// the caller's. OnFree's function gets them when no reader and no snapshot can
-// need them. born is the epoch in which each was put in, or an earlier one.
-func (t *Tree[C]) Retire(vals []C, born []uint64) {
-	t.structure.Lock()
-	defer t.structure.Unlock()
-	h := &t.snapshots
-	h.mu.Lock()
-	m := h.newest.Load()
-	for i, v := range vals {
-		if m != nil && born[i] <= m.epoch {
-			m.vals = append(m.vals, keptValue{uint64(v), born[i]})
-			continue
-		}
-		t.limbo[0].vals = append(t.limbo[0].vals, uint64(v))
-	}
-	h.mu.Unlock()
-	t.advance()
-	t.sweepLater()
-}
-
-// retire puts a node aside until no reader can be reading it any more.
-func (t *Tree[C]) retire(x uint32, isUpper bool) {
-	t.sweepLater()
-	r := &t.limbo[0]
-	if isUpper {
-		r.uppers = append(r.uppers, x)
-		return
-	}
-	r.leaves = append(r.leaves, x)
-}
-
-// generationTime is the least time between two generations in nanoseconds: a
-// bucket of a batch takes less, so that it hardly ever has to be repeated.
-var generationTime = int64(time.Millisecond)
-
-// generationsAtOnce is how many generations begin together: more than one in
-// tests, which then use memory again at once.
-var generationsAtOnce = int64(1)
-
-var start = time.Now()
-
-// advance begins a new generation, if it is time and there is something to
-// reuse: nodes that were retired two generations ago become free. A reader that
-// began in generation g may hold nodes that were retired in g or later, and
-// these are not reused before g+2. So it looks at the number when it is done,
-// and begins anew if it has grown by 2.
-func (t *Tree[C]) advance() {
-	if t.limbo[0].empty() && t.limbo[1].empty() {
-		return
-	}
-	now := int64(time.Since(start))
-	if now-t.advanced < atomic.LoadInt64(&generationTime) {
-		return
-	}
-	t.advanced = now
-	for range atomic.LoadInt64(&generationsAtOnce) {
-		t.nextGeneration()
-	}
-}
-
-// sweepLater makes sure that retired nodes become free even if no writer comes any
-// more.
-func (t *Tree[C]) sweepLater() {
-	if !t.sweeps.Due() {
-		t.sweeps.Do(time.Duration(max(2*int64(time.Millisecond), atomic.LoadInt64(&generationTime))), t.sweep)
-	}
-}
-
-// sweep frees retired nodes as far as it may, and reports whether there are more to
-// come.
-func (t *Tree[C]) sweep() (more bool) {
-	t.lockWrite()
-	defer t.unlockWrite()
-	t.structure.Lock()
-	defer t.structure.Unlock()
-	t.snapshots.mu.Lock()
-	over := t.closed.Load() && len(t.snapshots.all) == 0
-	t.snapshots.mu.Unlock()
-	if over {
-		return false // all memory was given back
-	}
-	t.advance()
-	return !t.limbo[0].empty() || !t.limbo[1].empty()
-}
-
-// nextGeneration frees the nodes that were retired before the last generation.
-func (t *Tree[C]) nextGeneration() {
-	free := t.limbo[1]
-	t.limbo[1], t.limbo[0] = t.limbo[0], retired{}
-	atomic.AddUint64(&t.control.Gen, 1)
-	stall.At("held: generation begun")
-	for _, x := range free.leaves {
-		t.freeLeaf(x)
-	}
-	for _, y := range free.uppers {
-		t.uppers.give(y)
-	}
-	if len(free.vals) > 0 {
-		vals := make([]C, len(free.vals))
-		for i, v := range free.vals {
-			vals[i] = C(v)
-		}
-		t.free(vals)
-	}
 }

@@ -28,15 +28,15 @@ type Changer interface {
 func (t *Tree[C]) Transform(lo, hi C, cuts []C, entries int, f Changer, workers int) (changed int, err error) {
 	t.many.RLock()
 	defer t.many.RUnlock()
-	t.lockWrite()
-	defer t.unlockWrite()
-	if t.closed.Load() {
+	t.rw.Lock()
+	defer t.rw.Unlock()
+	if t.Closed() {
 		return 0, op.ErrClosed
 	}
 	if lo > hi {
 		return 0, nil
 	}
-	releasedAll(t)
+	t.edges.ReleaseAll()
 	need := t.keptBy(lo, hi, entries)
 	if err := t.room(int64(need) * int64(t.leaves.pool.SlotBytes())); need > 0 && err != nil {
 		return 0, err
@@ -62,7 +62,7 @@ func (t *Tree[C]) Transform(lo, hi C, cuts []C, entries int, f Changer, workers 
 		}
 	}))
 	t.leaves.unpromise(max(used.left, 0))
-	acquiredAll(t)
+	t.edges.AcquireAll()
 	return int(total.Load()), err
 }
 
@@ -77,7 +77,7 @@ func (t *Tree[C]) keptBy(lo, hi C, entries int) (n int) {
 	if t.limit == 0 {
 		return min(t.leaves.inUse(), entries+2)
 	}
-	for !t.closed.Load() {
+	for !t.Closed() {
 		x, _, word := t.seek(lo)
 		l := t.leaf(x)
 		high, in := l.high(), *l.info()

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
@@ -16,7 +17,7 @@ import (
 // Tree is a map from codes to codes that any number of goroutines may read and
 // change at once.
 //
-// Readers take no lock and write nothing (where optimistic is true; elsewhere a
+// Readers take no lock and write nothing (where epoch.Optimistic is true; elsewhere a
 // plain lock guards the tree). They find their way through upper nodes that do
 // not change but for single references, and read a leaf between two looks at its
 // word. Writers compute the new contents of a leaf from those they have read,
@@ -25,19 +26,17 @@ import (
 //
 // docs/tree.md has the protocol and the argument why it is right.
 type Tree[C Code] struct {
-	// control has the number of the present epoch, one more with each snapshot, and
-	// the number of times that memory was made free for reuse.
-	control simd.PutControl
-	root    atomic.Uint64 // height and number of the root node
-	first   uint32        // the leftmost leaf, which is always the same
-	tail    atomic.Pointer[tail]
-	closed  atomic.Bool
-	id      uint64
-	at      simd.Regular // where nodes lie
+	epoch.Clock               // first, see there
+	root        atomic.Uint64 // height and number of the root node
+	first       uint32        // the leftmost leaf, which is always the same
+	tail        atomic.Pointer[tail]
+	id          uint64
+	at          simd.Regular // where nodes lie
 	*memory
-	hold     *hold
+	hold     *epoch.Hold
 	limit    int64
-	rw       sync.RWMutex // where readers are not optimistic
+	rw       epoch.Lock // comes before all other locks but many
+	edges    epoch.Edges
 	counts   [stripes]stripe
 	dirty    [stripes]dirtyList
 	counting atomic.Bool // leaves that were noted are being counted
@@ -54,13 +53,12 @@ type Tree[C Code] struct {
 	// tree yet, so that Close waits for it. It comes after structure.
 	filling sync.RWMutex
 
-	structure sync.Mutex     // guards upper nodes and the fields below
-	limbo     [2]retired     // nodes retired in this generation, and in the one before
-	advanced  int64          // when the generation last changed
-	sweeps    par.Later      // frees retired nodes when no writer does
-	pending   []boundary[C]  // of leaves that no upper node knows of, for want of memory
-	tidying   bool           // leaves are being merged: memory for that is soon given back, and the limit does not bind
-	free      func(vals []C) // takes values that were retired
+	structure sync.Mutex    // guards upper nodes and the fields below; generations end under it
+	limbo     epoch.Limbo   // leaves, and upper nodes with upperRef
+	pending   []boundary[C] // of leaves that no upper node knows of, for want of memory
+	tidying   bool          // leaves are being merged: memory for that is soon given back, and the limit does not bind
+
+	values *epoch.Values // of the tree's user; nil for none
 
 	recorder atomic.Pointer[recording[C]] // gets the changes of structure; nil for none
 
@@ -89,13 +87,13 @@ var trees atomic.Uint64
 // New returns an empty tree that takes at most limit bytes; 0 is no limit.
 func New[C Code](limit int64) (*Tree[C], error) {
 	t := &Tree[C]{id: trees.Add(1), limit: limit, memory: newMemory[C]()}
-	t.hold = newHold(t.memory)
+	t.hold = epoch.NewHold(t.memory.release)
 	t.at = simd.Regular{
 		Blocks: t.leaves.pool.Base(0), Pilots: t.leaves.pool.Base(1), Uppers: t.uppers.pool.Base(0), Distance: simd.RegularDistance,
 		Leaves: uint64(t.leaves.pool.Most()),
 	}
 	t.scratches, t.cursors = par.NewPool[scratch[C]](), par.NewPool[Cursor[C]]()
-	t.control.Epoch, t.control.Gen = 1, 2
+	t.Start(t.sweep)
 	x, l, err := t.newLeaf(nil)
 	if err != nil {
 		return nil, err
@@ -132,47 +130,11 @@ func (t *Tree[C]) top() (root, height uint64) {
 	return word & nothing, word >> 32
 }
 
-// ended is the bit of a generation that says that the tree was closed. Such a
-// generation is never current, not even for a reader that has taken it after
-// Close: the memory that it reads may be another tree's, and lead in circles for
-// ever.
-const ended = 1 << 63
-
-// Gen returns the generation, for Current.
-func (t *Tree[C]) Gen() uint64 { return atomic.LoadUint64(&t.control.Gen) }
-
-// Current reports whether no memory, or value given to Retire, that was in use
-// in a generation has been made free for reuse since: all that was read
-// meanwhile is valid. No generation is current once the tree was closed.
-func (t *Tree[C]) Current(gen uint64) bool {
-	return t.Gen()-gen&^closedBit() <= 1 || mutant.On && mutant.Is("generation")
-}
-
-// closedBit returns the bit that Current takes out of a generation.
-func closedBit() uint64 {
-	if mutant.On && mutant.Is("closed generation") {
-		return 0
-	}
-	return ended
-}
-
-// Closed reports whether the tree was closed.
-func (t *Tree[C]) Closed() bool { return t.closed.Load() }
-
-// Epoch returns the present epoch, for Retire.
-func (t *Tree[C]) Epoch() uint64 { return atomic.LoadUint64(&t.control.Epoch) }
-
-// OnFree sets the function that is called with the values given to Retire, once
-// no reader can see them any more.
-func (t *Tree[C]) OnFree(f func(vals []C)) { t.free = f }
-
-// enter returns the generation for a change, and false if the tree was closed.
-// Close begins a new generation after it has said so: so a change that was begun
-// before Close fails to commit, and one after is not begun, even where the
-// memory has long been given to another tree.
+// enter returns the generation for a change, and false if the tree was closed: a
+// change that was begun before fails to commit.
 func (t *Tree[C]) enter() (gen uint64, ok bool) {
 	gen = t.Gen()
-	return gen, !t.closed.Load()
+	return gen, !t.Closed()
 }
 
 // newLeaf returns memory for a leaf. No other goroutine has it; its word is
@@ -265,7 +227,7 @@ func (t *Tree[C]) seek(key C) (x uint32, line int, word uint64) {
 		if line < lines && (word&unread == 0 || mutant.On && mutant.Is("dead") && word&simd.WordLocked == 0) {
 			return x, line, word
 		}
-		if t.closed.Load() {
+		if t.Closed() {
 			return x, 0, word
 		}
 		simd.Wait(try)
@@ -283,37 +245,12 @@ func (t *Tree[C]) within(x uint32, key C) (line int, word uint64) {
 
 const unread = simd.WordLocked | simd.WordDead
 
-// lockRead and lockWrite guard the tree where readers are not optimistic.
-func (t *Tree[C]) lockRead() {
-	if !optimistic {
-		t.rw.RLock()
-	}
-}
-
-func (t *Tree[C]) unlockRead() {
-	if !optimistic {
-		t.rw.RUnlock()
-	}
-}
-
-func (t *Tree[C]) lockWrite() {
-	if !optimistic {
-		t.rw.Lock()
-	}
-}
-
-func (t *Tree[C]) unlockWrite() {
-	if !optimistic {
-		t.rw.Unlock()
-	}
-}
-
 // Get returns the value of key, and reports whether there is one.
 func (t *Tree[C]) Get(key C) (val C, ok bool) {
-	t.lockRead()
+	t.rw.RLock()
 	val, ok = t.getOne(key)
-	t.unlockRead()
-	acquired(t, key)
+	t.rw.RUnlock()
+	t.edges.Acquire(uint64(key))
 	return val, ok
 }
 
@@ -326,7 +263,7 @@ func (t *Tree[C]) getOne(key C) (val C, ok bool) {
 		val, ok = valueIn(l.line(j), key)
 		stall.At("get: value read")
 		same := l.loadWord() == word || mutant.On && mutant.Is("version")
-		if same && t.Current(gen) || t.closed.Load() {
+		if same && t.Current(gen) || t.Closed() {
 			return val, ok
 		}
 	}

@@ -70,8 +70,8 @@ func (s *Snapshot[C]) follow(c *chain[C]) {
 // of the tree, the first at its first leaf.
 func (s *Snapshot[C]) chains() []chain[C] {
 	t := s.tree
-	t.lockRead()
-	defer t.unlockRead()
+	t.rw.RLock()
+	defer t.rw.RUnlock()
 	all := []chain[C]{{at: t.first}}
 	for _, key := range t.someKeys(mostChains) {
 		gen := t.Gen()

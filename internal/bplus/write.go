@@ -3,6 +3,7 @@ package bplus
 import (
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
@@ -47,12 +48,12 @@ func (t *Tree[C]) Delete(key C) (old C, had bool, err error) {
 // the key where f returns false. f may be called more than once; gen is for
 // Current. Nothing is locked while f runs: it may use the tree.
 func (t *Tree[C]) Update(key C, f func(old C, had bool, gen uint64) (val C, keep bool)) (old C, had bool, err error) {
-	if optimistic {
+	if epoch.Optimistic {
 		return changeWithin(t, key, decideBy[C]{f}, nil)
 	}
 	for {
 		gen := t.Gen()
-		if t.closed.Load() {
+		if t.Closed() {
 			return 0, false, op.ErrClosed
 		}
 		old, had = t.Get(key)
@@ -85,8 +86,8 @@ func (e ifStill[C]) decide(old C, had bool, _ uint64) (C, bool) {
 // nil. A promise of nothing is one that the limit does not bind: a delete may have
 // to keep old states, and must not fail.
 func changeWithin[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (old C, had bool, err error) {
-	t.lockWrite()
-	defer t.unlockWrite()
+	t.rw.Lock()
+	defer t.rw.Unlock()
 	return changeLocked(t, key, e, used)
 }
 
@@ -105,9 +106,9 @@ func changeLocked[C Code, E edit[C]](t *Tree[C], key C, e E, used *promises) (ol
 		if !w.stable() { // the leaf may have been read half changed
 			continue
 		}
-		acquired(t, key) // the caller may read the memory that the old value stands for, and write that of the new one
+		t.edges.Acquire(uint64(key)) // the caller may read the memory that the old value stands for, and write that of the new one
 		val, keep := e.decide(w.old, w.had, w.gen)
-		released(t, key)
+		t.edges.Release(uint64(key))
 		stall.At("write: decided")
 		done, err := w.put(val, keep)
 		if err != nil {
@@ -310,7 +311,7 @@ func (w *writing[C]) commitLine(n int, full uint64) bool {
 func (t *Tree[C]) changeOf(l leaf[C], word uint64, n int, gen, epoch uint64) simd.Change {
 	return simd.Change{
 		Word: l.word(), Was: word, Will: simd.NextWord(word, n),
-		Epoch: &t.control.Epoch, EpochIs: epoch, Gen: &t.control.Gen, GenIs: gen,
+		Epoch: &t.Control().Epoch, EpochIs: epoch, Gen: &t.Control().Gen, GenIs: gen,
 	}
 }
 

@@ -12,6 +12,7 @@ type Codec struct {
 	Type   reflect.Type // of the values
 	Encode func(dst []byte, v unsafe.Pointer) ([]byte, error)
 	Decode func([]byte) (unsafe.Pointer, error) // to Go memory of the value's own
+	plain  bool                                 // a value is bare, and written as it is
 }
 
 // DefaultCodec returns the codec of a type whose values hold pointers and say
@@ -23,14 +24,16 @@ func DefaultCodec(v *ValueType) *Codec {
 		return nil
 	case t.Implements(reflect.TypeFor[encoding.BinaryMarshaler]()) || t.Implements(reflect.TypeFor[encoding.BinaryAppender]()):
 		return marshaling(t)
-	case t.Kind() == reflect.String:
+	case v.bare == bareString:
 		return &Codec{
+			plain:  true,
 			Type:   t,
 			Encode: func(dst []byte, v unsafe.Pointer) ([]byte, error) { return append(dst, *(*string)(v)...), nil },
 			Decode: func(b []byte) (unsafe.Pointer, error) { s := string(b); return unsafe.Pointer(&s), nil },
 		}
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+	case v.bare == bareSlice:
 		return &Codec{
+			plain:  true,
 			Type:   t,
 			Encode: func(dst []byte, v unsafe.Pointer) ([]byte, error) { return append(dst, *(*[]byte)(v)...), nil },
 			Decode: func(b []byte) (unsafe.Pointer, error) { return unsafe.Pointer(&b), nil },

@@ -80,7 +80,14 @@ type Index struct {
 // Build makes an index of keys and their values, in any order. vals has none
 // where a value takes no memory.
 func Build(keys order.Keys, key KeyType, vals Column, val *ValueType, cfg Config, codec *Codec) (*Index, error) {
-	b, err := build(keys, values{at: vals.at, kept: val.kept, size: val.size}, cfg)
+	in := values{at: vals.at, kept: val.kept, size: val.size}
+	if cfg.Limit > 0 {
+		var err error
+		if in.off, err = val.need(vals, keys.Len()); err != nil {
+			return nil, err
+		}
+	}
+	b, err := build(keys, in, cfg)
 	return complete(newIndex(keys.Len(), key, val, cfg, codec), b, err, vals, cfg)
 }
 

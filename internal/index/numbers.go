@@ -37,6 +37,10 @@ type values struct {
 	at   unsafe.Pointer
 	kept int // bytes of a value that layouts keep; 0 where they do not
 	size int // bytes of any value
+
+	// off is, if there is a limit, the bytes that values take off the heap where the layout
+	// does not keep them.
+	off int64
 }
 
 // built is an engine, and the order in which values that it does not keep are
@@ -116,6 +120,11 @@ func buildSorted[C order.Code](src layout.Source[C], key order.Type, size int, c
 }
 
 func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built, error) {
+	if vals.kept == 0 && cfg.Limit > 0 {
+		if cfg.Limit -= vals.off; cfg.Limit <= 0 {
+			return built{}, fmt.Errorf("%w: values alone need %d bytes, the limit is %d", arena.ErrLimit, vals.off, cfg.Limit+vals.off)
+		}
+	}
 	b, err := newBuilder[C](keys.Len(), vals.kept, cfg)
 	if err != nil {
 		return built{}, err

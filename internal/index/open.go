@@ -113,7 +113,12 @@ func (f *File) servesStrings(asked layout.Kind) bool {
 // many as there are entries, also where a value takes no memory.
 func (s *Values) mapped(f *File, block *arena.Block, codec *Codec) {
 	if k := f.index(snapshot.ValueOffsets); k >= 0 {
-		s.coded = &coded{list: strlist.Open(block.Segment(k), block.Segment(k+1), block), decode: codec.Decode, path: f.Path}
+		list := strlist.Open(block.Segment(k), block.Segment(k+1), block)
+		if codec.plain {
+			s.list = list
+		} else {
+			s.coded = &coded{list: list, decode: codec.Decode, path: f.Path}
+		}
 	} else if k := f.index(snapshot.Rows); k >= 0 {
 		s.rows = s.Part(s.columnIn(block.Segment(k)), 0, int(f.Entries))
 	} else {

@@ -27,10 +27,7 @@ func buildStrings(keys []string, vals values, cfg Config) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	b := &textBuilder{keys: keys, cfg: layout.Config{Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers), Stop: cfg.stop()}, stopped: cfg.stopped}
-	if b.column, err = columnNeed(len(keys), vals.kept); err != nil {
-		return built{}, err
-	}
+	b := &textBuilder{keys: keys, column: vals.off, cfg: layout.Config{Pages: cfg.Pages, Limit: cfg.Limit, Workers: par.Workers(cfg.Workers), Stop: cfg.stop()}, stopped: cfg.stopped}
 	b.sorted = partial.Sorted(keys, b.cfg.Workers)
 	for _, lay := range layouts {
 		var tree layout.StringTree

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
@@ -14,13 +15,16 @@ import (
 	"github.com/pando-index/pando/internal/strlist"
 )
 
-// Values holds values in key order that are not in the layout of the keys: as
-// they are, in a Go slice, in a column off the heap or in a file; or as a codec
-// has written them to a file.
+// Values holds values in key order that are not in the layout of the keys. Those without
+// pointers are in a column off the heap, or in a file. Bare ones, bytes of any number, lie one
+// behind the other: slices off the heap or in a file, from where they are copied, and strings
+// in Go memory without pointers, from where they can be handed out and stay good after Close,
+// or in a file. Others are in a Go slice, or in a file as a codec has written them.
 type Values struct {
 	*ValueType
 	rows   Column
-	column *arena.Block // where rows lie, unless in Go memory or in a file
+	list   *strlist.List // of bare ones
+	column *arena.Block  // where rows or list lie, unless in Go memory or in a file
 	coded  *coded
 	sinks  par.Pool[sink]
 }
@@ -74,13 +78,29 @@ func (r *rows) release() {
 	*r = rows{}
 }
 
-// gather keeps n values in the order of their keys: those of 4 or 8 bytes
-// without pointers off the heap. vals has none where a value takes no memory.
+// row returns the row that comes as number i.
+func (r *rows) row(i int) int {
+	switch {
+	case r.narrow != nil:
+		return int(r.narrow[i])
+	case r.wide != nil:
+		return int(r.wide[i])
+	case r.ints != nil:
+		return r.ints[i]
+	}
+	return i
+}
+
+// gather keeps n values in the order of their keys, off the heap unless they hold pointers
+// and are not bare. vals has none where a value takes no memory.
 func (s *Values) gather(vals Column, n int, order *rows, workers int) error {
-	if s.kept == 0 || n == 0 {
+	if s.bare != notBare && n > 0 {
+		return s.gatherBare(vals, n, order, workers)
+	}
+	if !s.free || s.size == 0 || n == 0 {
 		s.rows = s.Zeros(n)
 	} else {
-		block, err := arena.New([]int{n * s.kept}, 0, scratchPages(n), 0)
+		block, err := arena.New([]int{n * s.size}, 0, scratchPages(n), 0)
 		if err != nil {
 			return err
 		}
@@ -98,6 +118,63 @@ func (s *Values) gather(vals Column, n int, order *rows, workers int) error {
 		s.CopyAll(s.rows, vals, workers)
 	}
 	return nil
+}
+
+// gatherBare keeps n values that are bare: where each ends, then their bytes.
+func (s *Values) gatherBare(vals Column, n int, order *rows, workers int) error {
+	var ends []uint64
+	var data []byte
+	if total := int(s.bareBytes(vals)); s.bare == bareString {
+		ends, data = make([]uint64, n+1), make([]byte, total)
+	} else {
+		block, err := arena.New([]int{8 * (n + 1), total}, 0, scratchPages(n), 0)
+		if err != nil {
+			return err
+		}
+		s.column, ends, data = block, arena.As[uint64](block.Segment(0)), block.Segment(1)
+	}
+	for i := range vals.n {
+		ends[i+1] = ends[i] + uint64(len(s.viewBytes(s.Place(vals, order.row(i)))))
+	}
+	const piece = 4096
+	par.Run(workers, (vals.n+piece-1)/piece, par.Func(func(p int) {
+		for i := p * piece; i < min((p+1)*piece, vals.n); i++ {
+			copy(data[ends[i]:ends[i+1]], s.viewBytes(s.Place(vals, order.row(i))))
+		}
+	}))
+	s.list = strlist.Open(arena.Bytes(ends), data, s.column)
+	return nil
+}
+
+// bareAt returns value i, which is bare: a string where it lies, if it can stay there, else a
+// copy.
+func (s *Values) bareAt(i int) Value {
+	if s.bare == bareString {
+		return s.bareValue(s.list.Key(i))
+	}
+	return s.bareValue(strings.Clone(s.list.View(i)))
+}
+
+// bareBytes returns the bytes of values that are bare.
+func (t *ValueType) bareBytes(vals Column) (n int64) {
+	for i := range vals.n {
+		n += int64(len(t.viewBytes(t.Place(vals, i))))
+	}
+	return n
+}
+
+// need returns the bytes that n values take off the heap where the layout of the keys does
+// not hold them.
+func (t *ValueType) need(vals Column, n int) (int64, error) {
+	switch {
+	case n == 0:
+		return 0, nil
+	case t.bare == bareSlice:
+		return arena.Need([]int{8 * (n + 1), int(t.bareBytes(vals))}, scratchPages(n))
+	case t.free:
+		return columnNeed(n, t.size)
+	}
+	return 0, nil
 }
 
 // gatherTo copies values in the order of rows.
@@ -134,15 +211,21 @@ func (s *Values) fetchedBy(body layout.Body) {
 
 // footprint returns the bytes of values in Go memory, and off the heap.
 func (s *Values) footprint() (heap, off int64) {
-	if s.column != nil {
+	switch {
+	case s.column != nil:
 		return 0, s.column.Bytes()
+	case s.list != nil:
+		return s.list.Bytes(), 0
 	}
 	return int64(s.rows.n) * int64(s.size), 0
 }
 
 // at returns value i.
 func (s *Values) at(i int) Value {
-	if s.coded != nil {
+	switch {
+	case s.list != nil:
+		return s.bareAt(i)
+	case s.coded != nil:
 		return Value{At: s.coded.at(i)}
 	}
 	if uint(i) >= uint(s.rows.n) {
@@ -153,6 +236,12 @@ func (s *Values) at(i int) Value {
 
 // copyOut sets vals to those from lo on.
 func (s *Values) copyOut(vals Column, lo int) {
+	if s.list != nil {
+		for i := range vals.n {
+			setBare(s.Place(vals, i), s.bareAt(lo+i))
+		}
+		return
+	}
 	if s.coded == nil {
 		s.CopyAll(vals, s.Part(s.rows, lo, lo+vals.n), 1)
 		return
@@ -192,6 +281,8 @@ func (s *Values) done(t *sink) {
 func (t *sink) Take(lo int, ranks []int) (hits int) {
 	from, vals := t.from, t.from.Part(t.vals, lo, lo+len(ranks))
 	switch {
+	case from.list != nil:
+		hits = t.takeBare(vals, ranks)
 	case from.rows.n == 0 || from.kept == 0:
 		for i, r := range ranks {
 			var v Value
@@ -210,6 +301,21 @@ func (t *sink) Take(lo int, ranks []int) (hits int) {
 	return hits
 }
 
+// takeBare sets the results of a bucket whose values are bare.
+func (t *sink) takeBare(vals Column, ranks []int) (hits int) {
+	from := t.from
+	for i, r := range ranks {
+		at := from.Place(vals, i)
+		if uint(r) >= uint(t.entries) { // below 0: not found; above: being closed
+			from.wipe(at, 1)
+			continue
+		}
+		setBare(at, from.bareAt(r))
+		hits++
+	}
+	return hits
+}
+
 // takeWords sets the results of a bucket whose values are kept.
 func takeWords[W uint32 | uint64](vals, rows []W, ranks []int) (hits int) {
 	for i, r := range ranks {
@@ -225,7 +331,11 @@ func takeWords[W uint32 | uint64](vals, rows []W, ranks []int) (hits int) {
 
 // Fetch asks for the values of entries, which Take will read.
 func (t *sink) Fetch(ranks []int) {
-	if from := t.from; from.size > 0 && from.rows.n > 0 {
+	switch from := t.from; {
+	case from.list != nil: // where values begin: they themselves are found from there
+		ends, _ := from.list.Segments()
+		simd.FetchEach(unsafe.Pointer(unsafe.SliceData(ends)), ranks, 8)
+	case from.size > 0 && from.rows.n > 0:
 		simd.FetchEach(from.rows.at, ranks, from.size)
 	}
 }
@@ -260,8 +370,9 @@ func (c *coded) try(i int) (v unsafe.Pointer, err error) {
 func (s *Values) parts(codec *Codec) ([]snapshot.Part, error) {
 	switch {
 	case s.coded != nil:
-		offsets, data := s.coded.list.Segments()
-		return []snapshot.Part{snapshot.Memory(snapshot.ValueOffsets, offsets), snapshot.Memory(snapshot.ValueBytes, data)}, nil
+		return listParts(s.coded.list), nil
+	case s.list != nil && codec != nil && codec.plain:
+		return listParts(s.list), nil
 	case s.size == 0:
 		return nil, nil
 	case s.free:
@@ -269,35 +380,48 @@ func (s *Values) parts(codec *Codec) ([]snapshot.Part, error) {
 	case codec == nil:
 		return nil, Problem(CauseValues, "%v values hold pointers; give Freeze the option Values", s.typ)
 	}
-	return codec.parts(s.ValueType, s.rows)
+	if s.list == nil {
+		return codec.parts(s.rows.n, func(i int) unsafe.Pointer { return s.Place(s.rows, i) })
+	}
+	return codec.parts(s.list.Len(), func(i int) unsafe.Pointer {
+		p := s.make(1)
+		setBare(p, s.bareAt(i))
+		return p
+	})
 }
 
-// parts encodes values into sections. Where each value starts is known, and
+// listParts returns the sections of values that lie one behind the other.
+func listParts(l *strlist.List) []snapshot.Part {
+	offsets, data := l.Segments()
+	return []snapshot.Part{snapshot.Memory(snapshot.ValueOffsets, offsets), snapshot.Memory(snapshot.ValueBytes, data)}
+}
+
+// parts encodes n values into sections. Where each value starts is known, and
 // kept, when all have been encoded once.
-func (c *Codec) parts(t *ValueType, rows Column) ([]snapshot.Part, error) {
-	offsets := make([]uint64, 1, rows.n+1)
+func (c *Codec) parts(n int, at func(i int) unsafe.Pointer) ([]snapshot.Part, error) {
+	offsets := make([]uint64, 1, n+1)
 	var buf []byte
 	var err error
-	for i := range rows.n {
-		if buf, err = c.encode(buf[:0], i, t.Place(rows, i)); err != nil {
+	for i := range n {
+		if buf, err = c.encode(buf[:0], i, at(i)); err != nil {
 			return nil, err
 		}
 		offsets = append(offsets, offsets[len(offsets)-1]+uint64(len(buf)))
 	}
 	return []snapshot.Part{
 		snapshot.Memory(snapshot.ValueOffsets, arena.Bytes(offsets)),
-		{Kind: snapshot.ValueBytes, Write: func(w io.Writer) error { return c.writeAll(w, t, rows, offsets) }},
+		{Kind: snapshot.ValueBytes, Write: func(w io.Writer) error { return c.writeAll(w, n, at, offsets) }},
 	}, nil
 }
 
 // writeAll encodes values and writes them, many at a time.
-func (c *Codec) writeAll(w io.Writer, t *ValueType, rows Column, offsets []uint64) error {
+func (c *Codec) writeAll(w io.Writer, n int, at func(i int) unsafe.Pointer, offsets []uint64) error {
 	const enough = 64 << 10
 	buf := make([]byte, 0, 2*enough)
 	var err error
-	for i := range rows.n {
+	for i := range n {
 		before := len(buf)
-		if buf, err = c.encode(buf, i, t.Place(rows, i)); err != nil {
+		if buf, err = c.encode(buf, i, at(i)); err != nil {
 			return err
 		}
 		if uint64(len(buf)-before) != offsets[i+1]-offsets[i] {

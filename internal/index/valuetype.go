@@ -17,12 +17,33 @@ type ValueType struct {
 	size int  // bytes of a value
 	kept int  // the same where layouts and trees keep values, which are of 4 or 8 bytes and without pointers; else 0
 	free bool // values hold no pointers
+	bare bare // values are bytes of any number
 
 	// These functions must know the type, because of pointers that the garbage collector
 	// follows.
 	make func(n int) unsafe.Pointer           // returns n zero values in Go memory
 	move func(dst, src unsafe.Pointer, n int) // copies n values
 	wipe func(at unsafe.Pointer, n int)       // makes n values zero
+}
+
+// bare says whether values are bytes of any number, strings or slices: an index has them one
+// behind the other, without the word that leads to them.
+type bare uint8
+
+const (
+	notBare bare = iota
+	bareString
+	bareSlice
+)
+
+func bareOf(t reflect.Type) bare {
+	switch {
+	case t.Kind() == reflect.String:
+		return bareString
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return bareSlice
+	}
+	return notBare
 }
 
 // ValueTypeOf returns the ValueType of V.
@@ -34,7 +55,7 @@ func ValueTypeOf[V any]() *ValueType {
 }
 
 func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(dst, src unsafe.Pointer, n int), wipe func(at unsafe.Pointer, n int)) *ValueType {
-	t := &ValueType{typ: typ, size: int(typ.Size()), free: PointerFree(typ), make: make, move: move, wipe: wipe}
+	t := &ValueType{typ: typ, size: int(typ.Size()), free: PointerFree(typ), bare: bareOf(typ), make: make, move: move, wipe: wipe}
 	if t.free && (t.size == 4 || t.size == 8) {
 		t.kept = t.size
 	}
@@ -78,10 +99,39 @@ func (t *ValueType) fileSize() uint32 {
 }
 
 // Value is one value: its bits where trees keep values, else where it lies, which is
-// nowhere if it is zero.
+// nowhere if it is zero. The value of an index that is bare is its bytes: At is where they
+// lie, which is somewhere even if there are none, and Bits is their number, shifted by
+// bareShift, and the kind of the value.
 type Value struct {
 	Bits uint64
 	At   unsafe.Pointer
+}
+
+const (
+	bareShift = 2
+	bareKind  = 1<<bareShift - 1
+)
+
+// none is where values without bytes lie.
+var none byte
+
+// bareValue returns a value of bytes that are its own, or never change.
+func (t *ValueType) bareValue(bytes string) Value {
+	at := unsafe.Pointer(unsafe.StringData(bytes))
+	if len(bytes) == 0 {
+		at = unsafe.Pointer(&none)
+	}
+	return Value{uint64(len(bytes))<<bareShift | uint64(t.bare), at}
+}
+
+// setBare sets the string or slice at a place to one that is bare.
+func setBare(at unsafe.Pointer, x Value) {
+	n := int(x.Bits >> bareShift)
+	if bare(x.Bits&bareKind) == bareString {
+		*(*string)(at) = unsafe.String((*byte)(x.At), n)
+		return
+	}
+	*(*[]byte)(at) = unsafe.Slice((*byte)(x.At), n)
 }
 
 // ValueOf returns a value without its type. kept is the result of its ValueType's
@@ -109,7 +159,13 @@ func moved[V any](v V) *V {
 // ValueAs returns a value with its type.
 func ValueAs[V any](x Value) (v V) {
 	if x.At != nil {
-		return *(*V)(x.At)
+		if x.Bits == 0 {
+			return *(*V)(x.At)
+		}
+		if unsafe.Sizeof(v) >= unsafe.Sizeof("") { // always
+			setBare(unsafe.Pointer(&v), x)
+		}
+		return v
 	}
 	switch unsafe.Sizeof(v) { // of a value that is not kept the bits are zero
 	case 4:
@@ -144,6 +200,8 @@ func (t *ValueType) Store(at unsafe.Pointer, v Value) {
 	case t.size == 0:
 	case v.At == nil:
 		t.wipe(at, 1)
+	case v.Bits != 0:
+		setBare(at, v)
 	default:
 		t.copy(at, v.At)
 	}
@@ -156,6 +214,15 @@ func (t *ValueType) copy(dst, src unsafe.Pointer) {
 		return
 	}
 	t.move(dst, src, 1)
+}
+
+// viewBytes returns the bytes of a value that is bare, where they lie.
+func (t *ValueType) viewBytes(at unsafe.Pointer) string {
+	if t.bare == bareString {
+		return *(*string)(at)
+	}
+	b := *(*[]byte)(at)
+	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
 // Boxed returns a copy of a value, in Go memory of its own.
@@ -219,7 +286,7 @@ func (t *ValueType) Copy(c Column, i int) Value { return t.Own(t.load(t.Place(c,
 
 // Own returns a value that lies in memory of its own.
 func (t *ValueType) Own(v Value) Value {
-	if v.At == nil {
+	if v.At == nil || v.Bits != 0 {
 		return v
 	}
 	return t.Boxed(v.At)

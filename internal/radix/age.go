@@ -1,7 +1,7 @@
 package radix
 
 import (
-	"sync/atomic"
+	"github.com/pando-index/pando/internal/epoch"
 )
 
 // An epoch is counted by 64 bits, and goes up with each snapshot and each fork. Nodes
@@ -19,7 +19,7 @@ var ageHalf = uint32(1 << 22)
 
 // nextAge begins an epoch, and returns the age of the last one.
 func (t *Tree) nextAge() (last uint32) {
-	atomic.AddUint64(&t.control.epoch, 1)
+	t.NextEpoch()
 	last = t.age
 	if t.age++; t.age%ageHalf == 0 {
 		t.age-- // still of the half that ends
@@ -42,13 +42,13 @@ func (t *Tree) dealAges() {
 	d.deal(t.top.link)
 	for i, m := range t.moments {
 		d.deal(m.root)
-		m.dead.each(func(k *keptNode) { k.age = k.node.age() })
+		m.dead.Each(func(k *epoch.Kept) { k.Born = uint64(link(k.Ref).age()) })
 		m.age = d.first + uint32(i) + 1
 	}
 	// A closed snapshot may have nodes that are not handed over yet, and that no other
 	// has.
 	for _, m := range t.ending {
-		m.dead.each(func(k *keptNode) { k.age = d.of(k.age) })
+		m.dead.Each(func(k *epoch.Kept) { k.Born = uint64(d.of(uint32(k.Born))) })
 	}
 	t.age = d.first + uint32(len(t.moments)) + 2
 	t.thaw()

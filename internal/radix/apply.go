@@ -3,6 +3,7 @@ package radix
 import (
 	"sync"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/shortcut"
 )
@@ -42,13 +43,13 @@ func (o *Ops) kind(i int) op.Kind {
 // is limited or a snapshot makes copies necessary, the batch has the tree to itself;
 // and where memory cannot be promised it changes a fork.
 func (t *Tree) Apply(o *Ops) error {
-	releasedAll(t)
-	defer acquiredAll(t)
+	t.edges.ReleaseAll()
+	defer t.edges.AcquireAll()
 	o.combine()
 	t.batch.Lock() // from here on no snapshot is taken
 	defer t.batch.Unlock()
-	if t.limit == 0 && optimistic && !t.hasSnapshots() {
-		if t.closed.Load() {
+	if t.limit == 0 && epoch.Optimistic && !t.hasSnapshots() {
+		if t.Closed() {
 			return op.ErrClosed
 		}
 		if t.promise(nil, o) == nil {
@@ -153,7 +154,7 @@ func (t *Tree) applyAlone(o *Ops) error {
 	defer t.renewFor(o)
 	w := t.lockWrite()
 	defer t.unlockWrite()
-	if t.closed.Load() {
+	if t.Closed() {
 		return op.ErrClosed
 	}
 	if t.frozen == 0 && t.promise(w, o) == nil {

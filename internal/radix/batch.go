@@ -18,9 +18,9 @@ const bucketKeys = shortcut.Keys
 // each span of values while the memory that they stand for is sure to be there; it
 // may be called again for the same span.
 func (t *Tree) GetBatch(keys []string, vals []uint64, found []bool, workers int, use func(lo, hi int)) (hits int) {
-	t.lockRead()
-	defer t.unlockRead()
-	defer acquiredAll(t)
+	t.rw.RLock()
+	defer t.rw.RUnlock()
+	defer t.edges.AcquireAll()
 	var sum atomic.Int64
 	par.Run(workers, (len(keys)+bucketKeys-1)/bucketKeys, par.Func(func(p int) {
 		lo, hi := p*bucketKeys, min((p+1)*bucketKeys, len(keys))
@@ -30,7 +30,7 @@ func (t *Tree) GetBatch(keys []string, vals []uint64, found []bool, workers int,
 			if use != nil {
 				use(lo, hi)
 			}
-			if t.Current(gen) || t.closed.Load() {
+			if t.Current(gen) || t.Closed() {
 				sum.Add(int64(k))
 				return
 			}

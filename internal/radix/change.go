@@ -20,7 +20,7 @@ func (t *Tree) one(c *change) error {
 func (t *Tree) oneBeside(c *change) error {
 	d := t.enter()
 	defer t.leave(d)
-	if t.closed.Load() {
+	if t.Closed() {
 		return op.ErrClosed
 	}
 	d.free = c.kind == op.Delete
@@ -32,7 +32,7 @@ func (t *Tree) oneBeside(c *change) error {
 func (t *Tree) oneAlone(c *change) error {
 	w := t.lockWrite()
 	defer t.unlockWrite()
-	if t.closed.Load() {
+	if t.Closed() {
 		return op.ErrClosed
 	}
 	w.free = c.kind == op.Delete
@@ -41,24 +41,24 @@ func (t *Tree) oneAlone(c *change) error {
 
 // Set sets the value of a key, and returns the one it had.
 func (t *Tree) Set(key string, val uint64) (old uint64, had bool, err error) {
-	released(t, key)
+	t.edges.ReleaseString(key)
 	c := change{key: key, kind: op.Set, val: val}
 	if err := t.one(&c); err != nil {
 		return 0, false, err
 	}
-	acquired(t, key)
+	t.edges.AcquireString(key)
 	return c.old, c.had, nil
 }
 
 // Delete deletes a key, and returns the value it had. A limit of memory does not
 // bind it.
 func (t *Tree) Delete(key string) (old uint64, had bool, err error) {
-	released(t, key)
+	t.edges.ReleaseString(key)
 	c := change{key: key, kind: op.Delete}
 	if err := t.one(&c); err != nil {
 		return 0, false, err
 	}
-	acquired(t, key)
+	t.edges.AcquireString(key)
 	return c.old, c.had, nil
 }
 
@@ -70,13 +70,13 @@ func (t *Tree) Delete(key string) (old uint64, had bool, err error) {
 func (t *Tree) Update(key string, f func(old uint64, had bool, gen uint64) (val uint64, keep bool)) (old uint64, had bool, err error) {
 	for {
 		gen := t.Gen()
-		if t.closed.Load() {
+		if t.Closed() {
 			return 0, false, op.ErrClosed
 		}
 		old, had = t.Get(key)
 		val, keep := f(old, had, gen)
 		stall.At("radix: update computed")
-		released(t, key)
+		t.edges.ReleaseString(key)
 		c := change{key: key, kind: op.Delete, only: &state{old, had, gen}}
 		if keep {
 			c.kind, c.val = op.Set, val

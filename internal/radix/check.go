@@ -2,9 +2,9 @@ package radix
 
 import (
 	"fmt"
-	"slices"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/shortcut"
 	"github.com/pando-index/pando/internal/simd"
@@ -18,7 +18,7 @@ func (t *Tree) Check() error {
 	t.lockWrite()
 	defer t.unlockWrite()
 	t.unstock()
-	if t.closed.Load() {
+	if t.Closed() {
 		return op.ErrClosed
 	}
 	c := checker{t: t, seen: map[link]int64{}}
@@ -202,10 +202,10 @@ func (c *checker) slots(live int) error {
 	}
 	kept, lost := 0, link(0)
 	for _, m := range c.t.moments {
-		m.dead.each(func(k *keptNode) {
+		m.dead.Each(func(k *epoch.Kept) {
 			kept++
-			if _, ok := c.seen[k.node]; !ok {
-				lost = k.node
+			if _, ok := c.seen[link(k.Ref)]; !ok {
+				lost = link(k.Ref)
 			}
 		})
 	}
@@ -214,8 +214,8 @@ func (c *checker) slots(live int) error {
 	}
 	handed := 0 // part of closed snapshots: older ones may have it
 	for _, m := range c.t.ending {
-		m.dead.each(func(k *keptNode) {
-			if _, ok := c.seen[k.node]; ok {
+		m.dead.Each(func(k *epoch.Kept) {
+			if _, ok := c.seen[link(k.Ref)]; ok {
 				kept++
 			} else {
 				handed++
@@ -224,10 +224,10 @@ func (c *checker) slots(live int) error {
 	}
 	limbo := 0
 	for _, d := range *c.t.desks.Load() {
-		for _, l := range slices.Concat(d.limbo[0].nodes, d.limbo[1].nodes) {
+		for ref := range d.limbo.All {
 			limbo++
-			if _, ok := c.seen[l]; ok {
-				return fmt.Errorf("radix: node %#x is in use, and retired", uint32(l))
+			if _, ok := c.seen[link(ref)]; ok {
+				return fmt.Errorf("radix: node %#x is in use, and retired", ref)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/shortcut"
@@ -21,12 +22,8 @@ import (
 // hurry makes memory be used again as soon as may be, so that late readers meet
 // others' nodes.
 func hurry(t *testing.T) {
-	wait, look := generationTime, dropsPerLook
-	set := func(time, drops int64) { // forgotten trees end beside the test
-		atomic.StoreInt64(&generationTime, time)
-		atomic.StoreInt64(&dropsPerLook, drops)
-	}
-	set(2000, 1)
+	look := atomic.SwapInt64(&dropsPerLook, 1) // atomic, as forgotten trees end beside the test
+	wait := epoch.SetPace(2 * time.Microsecond)
 	undo := stall.Use(func(string) { // in builds with stalls
 		switch n := rand.IntN(2000); {
 		case n == 0:
@@ -35,7 +32,11 @@ func hurry(t *testing.T) {
 			runtime.Gosched()
 		}
 	})
-	t.Cleanup(func() { set(wait, look); undo() })
+	t.Cleanup(func() {
+		atomic.StoreInt64(&dropsPerLook, look)
+		wait()
+		undo()
+	})
 }
 
 // Readers find what is always there, with its value, while writers change all

@@ -190,7 +190,7 @@ func (t *Tree) countPieces() int { return 8 + 4*t.Len()/(countPiece/2) }
 func (t *Tree) countSome(left int, f func(root link)) bool {
 	t.lockWrite()
 	defer t.unlockWrite()
-	if t.closed.Load() {
+	if t.Closed() {
 		f(0)
 		return true
 	}

@@ -76,10 +76,10 @@ func (c *Cursor) Next() (key string, val uint64, ok bool) {
 	if c.still != nil {
 		return c.next()
 	}
-	c.t.lockRead()
+	c.t.rw.RLock()
 	key, val, ok = c.next()
-	c.t.unlockRead()
-	acquired(c.t, key)
+	c.t.rw.RUnlock()
+	c.t.edges.AcquireString(key)
 	return key, val, ok
 }
 
@@ -121,7 +121,7 @@ func (c *Cursor) over() bool {
 	if c.still != nil {
 		return c.still.closed.Load()
 	}
-	return c.t.closed.Load()
+	return c.t.Closed()
 }
 
 // keep copies a key. Many share a piece of memory.

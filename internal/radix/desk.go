@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/epoch"
 )
 
 // A writer works at a desk, which has the memory that a writer needs at hand, so that
@@ -32,19 +34,16 @@ type writer struct {
 
 	stock *stock // memory at hand
 
-	tag     uint64 // generation in which limbo[0] was retired; limbo[1] was before
-	limbo   [2]retired
-	dropped int             // nodes retired since the clock was looked at
-	dead    list[keptNode]  // no longer part of the tree, but of the newest snapshot
-	vals    list[keptValue] // likewise
-	fork    ownFork
-	late    []func() // steps that mutants do too late
+	limbo epoch.Limbo // nodes that it has retired
+	dead  epoch.List  // no longer part of the tree, but of the newest snapshot
+	fork  ownFork
+	late  []func() // steps that mutants do too late
 }
 
 // mostDesks returns how many desks a tree has at most: a writer that the scheduler
 // has stopped keeps its desk.
 func mostDesks() int {
-	if !optimistic {
+	if !epoch.Optimistic {
 		return 1
 	}
 	return 2 * runtime.GOMAXPROCS(0)
@@ -67,9 +66,7 @@ func (t *Tree) enter() *desk {
 	if !d.mu.TryLock() {
 		d = t.enterBusy(d)
 	}
-	if !optimistic {
-		t.rw.Lock()
-	}
+	t.rw.Lock()
 	if gen := t.Gen(); d.began.Load() != gen {
 		d.began.Store(gen)
 	}
@@ -119,9 +116,7 @@ func (t *Tree) rise(d *desk) (due bool) {
 	if d.look <= 0 {
 		d.look, due = t.untilShort()
 	}
-	if !optimistic {
-		t.rw.Unlock()
-	}
+	t.rw.Unlock()
 	d.mu.Unlock()
 	return due
 }
@@ -135,17 +130,13 @@ func (t *Tree) lockWrite() *writer {
 		d.alone = true
 		d.began.Store(t.Gen())
 	}
-	if !optimistic {
-		t.rw.Lock()
-	}
+	t.rw.Lock()
 	t.gatherKept()
 	return &all[0].writer
 }
 
 func (t *Tree) unlockWrite() {
-	if !optimistic {
-		t.rw.Unlock()
-	}
+	t.rw.Unlock()
 	for _, d := range *t.desks.Load() {
 		d.alone = false
 		d.mu.Unlock()
@@ -158,8 +149,7 @@ func (t *Tree) gatherKept() {
 	m := t.newest()
 	for _, d := range *t.desks.Load() {
 		if m != nil {
-			m.dead.take(&d.dead)
-			m.vals.take(&d.vals)
+			m.dead.Take(&d.dead)
 		}
 	}
 }
@@ -182,7 +172,7 @@ func (t *Tree) writers(n int) []*writer {
 
 // Len returns the number of entries. It is exact if no writer runs meanwhile.
 func (t *Tree) Len() int {
-	if t.closed.Load() {
+	if t.Closed() {
 		return 0
 	}
 	return int(max(t.entries(), 0))
@@ -199,7 +189,7 @@ func (t *Tree) entries() (n int64) {
 // addEntries adds to the writer's own count, which no other writer changes: where a plain
 // store is seen whole, no atomic one that empties the store buffer is needed.
 func (w *writer) addEntries(delta int64) {
-	if n := w.entries.Load() + delta; optimistic && !raceOn {
+	if n := w.entries.Load() + delta; epoch.Optimistic && !epoch.RaceOn {
 		setValue((*uint64)(unsafe.Pointer(&w.entries)), uint64(n))
 	} else {
 		w.entries.Store(n)

@@ -2,82 +2,44 @@ package radix
 
 import (
 	"sync/atomic"
-	"time"
 
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/stall"
 )
 
-// Memory is used again two generations after it was retired. Each writer has the
-// nodes that it has retired itself.
-
-// retired is the nodes that are no longer part of the tree, but may still be read.
-type retired struct {
-	nodes []link
-	vals  []uint64
-}
-
-// generationTime is the least time between two generations in nanoseconds: a
-// bucket of a batch takes less, so that it hardly ever has to be repeated.
-var generationTime = int64(time.Millisecond)
+// Package epoch has the protocol by which nodes are used again. Here each writer has the nodes
+// that it has retired itself. A writer changes the nodes that it has found, and must not be
+// late: a generation ends only when all writers have begun in it.
 
 // dropsPerLook is how many nodes are retired between two looks at the clock.
 var dropsPerLook = int64(64)
 
-var start = time.Now()
-
 // retire takes a node that is no longer part of the tree nor of any snapshot.
 func (w *writer) retire(l link) {
-	w.retag()
-	w.limbo[0].nodes = append(w.limbo[0].nodes, l)
-	w.dropped++
-	w.t.sweepLater()
+	w.limbo.Open(&w.t.Clock, w.giveAll)
+	w.limbo.Add(uint64(l))
+	w.t.SweepLater()
 }
 
-// retag makes limbo[0] the list of nodes retired in the present generation.
-func (w *writer) retag() {
-	// The store that took it out of the tree comes before the look at the
-	// generation, and with an exchange the machine keeps to that.
-	w.began.Store(w.began.Load())
-	w.reap(w.t.Gen())
-}
-
-// reap frees the nodes that were retired two generations before gen, the present
-// one.
-func (w *writer) reap(gen uint64) {
-	if gen == w.tag {
-		return
+// giveAll frees nodes.
+func (w *writer) giveAll(refs []uint64) {
+	if !w.t.over() { // else all memory is given back
+		w.t.memory.giveRefs(w.keep(refs))
 	}
-	if gen-w.tag > 1 {
-		w.giveAll(&w.limbo[0])
-	}
-	w.giveAll(&w.limbo[1])
-	w.limbo[0], w.limbo[1] = w.limbo[1], w.limbo[0]
-	w.tag = gen
-}
-
-// giveAll frees the nodes of r.
-func (w *writer) giveAll(r *retired) {
-	if len(r.nodes) > 0 && !w.t.over() { // else all memory is given back
-		w.t.memory.give(w.keep(r.nodes)...)
-	}
-	if len(r.vals) > 0 {
-		w.t.dropVals(r.vals)
-	}
-	r.nodes, r.vals = r.nodes[:0], nil
 }
 
 // keep adds free inner nodes to the writer's stock, as far as there is room, and returns the
 // others: those that it replaces are of the types that it needs, and the memory of all has one
 // lock.
-func (w *writer) keep(free []link) (others []link) {
+func (w *writer) keep(free []uint64) (others []uint64) {
 	if w.stock == nil {
 		return free
 	}
 	others = free[:0]
-	for _, l := range free {
+	for _, ref := range free {
+		l := link(ref)
 		if !l.isInner() || len(w.stock[l.kind()]) >= stockSlots {
-			others = append(others, l)
+			others = append(others, ref)
 			continue
 		}
 		w.stock[l.kind()] = append(w.stock[l.kind()], l)
@@ -87,25 +49,16 @@ func (w *writer) keep(free []link) (others []link) {
 
 // rest looks at the clock now and then, at the end of an operation.
 func (w *writer) rest() {
-	if w.dropped < int(atomic.LoadInt64(&dropsPerLook)) {
+	if w.limbo.Added < int(atomic.LoadInt64(&dropsPerLook)) {
 		return
 	}
-	w.dropped = 0
+	w.limbo.Added = 0
 	w.t.advance(w)
 }
 
-// advance begins a new generation, if it is time: nodes that were retired two
-// generations ago become free. A reader that began in generation g may hold nodes that
-// were retired in g or later, and these are not reused before g+2. So it looks at the
-// number when it is done, and begins anew if it has grown by 2. A writer, which changes
-// the nodes that it has found, must not be late: a generation ends only when all
-// writers have begun in it.
+// advance ends the generation, if it is time.
 func (t *Tree) advance(w *writer) {
-	if t.forked {
-		return
-	}
-	now, last := int64(time.Since(start)), t.advanced.Load()
-	if now-last < atomic.LoadInt64(&generationTime) || !t.advanced.CompareAndSwap(last, now) {
+	if t.forked || !t.Due() {
 		return
 	}
 	gen := t.Gen()
@@ -113,15 +66,13 @@ func (t *Tree) advance(w *writer) {
 		return
 	}
 	stall.At("radix: generation ends")
-	if atomic.CompareAndSwapUint64(&t.control.gen, gen, gen+1) {
-		gen++
-	}
+	t.Advance(gen)
 	if !w.alone {
-		w.reap(t.Gen())
+		w.limbo.Reap(t.Gen(), w.giveAll)
 		return
 	}
 	for _, d := range *t.desks.Load() {
-		d.reap(gen)
+		d.limbo.Reap(t.Gen(), d.giveAll)
 	}
 }
 
@@ -141,4 +92,41 @@ func (t *Tree) allBegan(but *writer, gen uint64) bool {
 		d.mu.Unlock()
 	}
 	return true
+}
+
+// sweep frees retired nodes, desk by desk, and values, as far as it may, and reports
+// whether there are more to come. It does not wait: a desk where a writer works has its
+// turn the next time.
+func (t *Tree) sweep() (more bool) {
+	ended := false
+	for _, d := range *t.desks.Load() {
+		for ripe := true; ripe; { // a piece at a time: writers have their turn
+			if !d.mu.TryLock() {
+				more = true
+				break
+			}
+			if t.over() {
+				d.mu.Unlock()
+				return false // all memory was given back
+			}
+			if !ended {
+				ended = true
+				t.endGeneration(d)
+			}
+			d.limbo.Open(&t.Clock, d.giveAll)
+			ripe = d.limbo.Ripe()
+			more = more || !ripe && !d.limbo.Empty()
+			d.mu.Unlock()
+		}
+	}
+	return t.values.Sweep() || more
+}
+
+// endGeneration ends the present generation, if it is time, from a desk that is the
+// caller's.
+func (t *Tree) endGeneration(d *desk) {
+	t.rw.Lock()
+	defer t.rw.Unlock()
+	d.began.Store(t.Gen())
+	t.advance(&d.writer)
 }

@@ -27,13 +27,13 @@ const (
 // were reused meanwhile. Beside writers it need not be of one moment.
 func (t *Tree) Look() layout.Look {
 	t.whenCounted(func(link) {})
-	t.lockRead()
-	defer t.unlockRead()
-	defer acquiredAll(t)
+	t.rw.RLock()
+	defer t.rw.RUnlock()
+	defer t.edges.AcquireAll()
 	for try := 0; ; try++ {
 		gen := t.Gen()
 		k := lookFrom(t, load(&t.top.link), t.Len())
-		if k.live = true; t.Current(gen) || try == lookTries || t.closed.Load() {
+		if k.live = true; t.Current(gen) || try == lookTries || t.Closed() {
 			return k
 		}
 	}
@@ -189,8 +189,8 @@ func (k *look) Inside(level, i int) layout.Inside {
 	if level == len(k.levels) {
 		return k.insideLeaf(i)
 	}
-	k.t.lockRead()
-	defer k.t.unlockRead()
+	k.t.rw.RLock()
+	defer k.t.rw.RUnlock()
 	l := k.levels[level][i].node
 	depth := int(l.header().depth)
 	path := k.t.key(anyLeaf(l))
@@ -222,8 +222,8 @@ func pathTo(path string, b int) string {
 
 // insideLeaf returns the key of entry i.
 func (k *look) insideLeaf(i int) layout.Inside {
-	k.t.lockRead()
-	defer k.t.unlockRead()
+	k.t.rw.RLock()
+	defer k.t.rw.RUnlock()
 	in := layout.Inside{Entries: true}
 	root := k.root
 	if k.live {
@@ -240,8 +240,8 @@ func (k *look) insideLeaf(i int) layout.Inside {
 }
 
 func (k *look) Way(key order.Probe) (way []layout.Visit) {
-	k.t.lockRead()
-	defer k.t.unlockRead()
+	k.t.rw.RLock()
+	defer k.t.rw.RUnlock()
 	short := link(0)
 	if k.live {
 		to, _ := k.t.short.Load().Enter(key.Text)
@@ -321,8 +321,8 @@ func (t *Tree) Pulse(sample int) layout.Pulse {
 	for _, nodes := range k.levels {
 		p.Uppers += len(nodes)
 	}
-	t.lockRead()
-	defer t.unlockRead()
+	t.rw.RLock()
+	defer t.rw.RUnlock()
 	for i := range min(sample, k.n) {
 		if l := lastInner(k.root, int64(i)*int64(k.n)/int64(min(sample, k.n))); l != 0 {
 			word := l.header().load()

@@ -116,7 +116,7 @@ func skipSums(x *inner256, i int64) (b int, rest int64, ok bool) {
 // Rank returns the number of entries with a key below key, or up to key where
 // after is true: exactly, if nobody writes meanwhile.
 func (t *Tree) Rank(key string, after bool) int {
-	defer acquiredAll(t)
+	defer t.edges.AcquireAll()
 	n, ok := t.tryRank(key, after)
 	if !ok {
 		t.whenCounted(func(root link) { n, _ = t.rank(root, key, after) })
@@ -126,12 +126,12 @@ func (t *Tree) Rank(key string, after bool) int {
 
 // tryRank is Rank by the counts as they are.
 func (t *Tree) tryRank(key string, after bool) (n int64, ok bool) {
-	t.lockRead()
-	defer t.unlockRead()
+	t.rw.RLock()
+	defer t.rw.RUnlock()
 	for {
 		gen := t.Gen()
 		n, ok = t.rank(load(&t.top.link), key, after)
-		if t.Current(gen) || t.closed.Load() {
+		if t.Current(gen) || t.Closed() {
 			return n, ok
 		}
 	}
@@ -140,7 +140,7 @@ func (t *Tree) tryRank(key string, after bool) (n int64, ok bool) {
 // At returns entry i in key order, and false if there is none. It is exact if no
 // writer runs meanwhile.
 func (t *Tree) At(i int) (key string, val uint64, ok bool) {
-	defer acquiredAll(t)
+	defer t.edges.AcquireAll()
 	key, val, ok, sure := t.tryAt(i)
 	if !sure {
 		t.whenCounted(func(root link) {
@@ -153,14 +153,14 @@ func (t *Tree) At(i int) (key string, val uint64, ok bool) {
 
 // tryAt is At by the counts as they are. sure is false if these do not say.
 func (t *Tree) tryAt(i int) (key string, val uint64, ok, sure bool) {
-	t.lockRead()
-	defer t.unlockRead()
+	t.rw.RLock()
+	defer t.rw.RUnlock()
 	for {
 		gen := t.Gen()
 		l, counted := atRank(load(&t.top.link), int64(i))
 		key, val, ok = t.entry(l)
-		if t.Current(gen) || t.closed.Load() {
-			return key, val, ok, counted && (ok || i >= t.Len() || t.closed.Load())
+		if t.Current(gen) || t.Closed() {
+			return key, val, ok, counted && (ok || i >= t.Len() || t.Closed())
 		}
 	}
 }

@@ -16,10 +16,10 @@ import (
 // Then it looks at the words of all other nodes of the way: if they are unchanged, the entry was
 // the first one when the lock was taken, and from then on nobody finds it any more.
 func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
-	releasedAll(t)
+	t.edges.ReleaseAll()
 	d := t.enter()
 	for try := range popTries {
-		if t.closed.Load() {
+		if t.Closed() {
 			err = op.ErrClosed
 		}
 		done := err != nil
@@ -28,7 +28,7 @@ func (t *Tree) Pop(greatest bool) (key string, val uint64, ok bool, err error) {
 		}
 		if done || err != nil {
 			t.leave(d)
-			acquired(t, key)
+			t.edges.AcquireString(key)
 			return key, val, ok && err == nil, err
 		}
 		simd.Wait(try)
@@ -45,13 +45,13 @@ func (t *Tree) popAlone(greatest bool) (key string, val uint64, ok bool, err err
 	w := t.lockWrite()
 	defer t.unlockWrite()
 	for done := false; !done && err == nil; {
-		if t.closed.Load() {
+		if t.Closed() {
 			return "", 0, false, op.ErrClosed
 		}
 		key, val, ok, done, err = w.pop(greatest)
 	}
 	w.rest()
-	acquired(t, key)
+	t.edges.AcquireString(key)
 	return key, val, ok && err == nil, err
 }
 
@@ -115,8 +115,8 @@ func (w *writer) unchanged(held int) bool {
 // each key by itself, in ascending order. Entries that other writers put behind it meanwhile
 // stay.
 func (t *Tree) DeleteRange(lo, hi string, gone func(val uint64)) (n int, err error) {
-	releasedAll(t)
-	defer acquiredAll(t)
+	t.edges.ReleaseAll()
+	defer t.edges.AcquireAll()
 	c := t.Cursor()
 	c.Move(lo, false, false)
 	o := &Ops{Kind: op.Delete, Keys: make([]string, 0, warmKeys), Old: make([]uint64, warmKeys), Found: make([]bool, warmKeys)}
@@ -146,7 +146,7 @@ func (t *Tree) DeleteRange(lo, hi string, gone func(val uint64)) (n int, err err
 func (t *Tree) deleteSome(o *Ops) error {
 	d := t.enter()
 	defer t.leave(d)
-	if t.closed.Load() {
+	if t.Closed() {
 		return op.ErrClosed
 	}
 	d.free = true

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/simd"
 )
 
 // Pop and DeleteRange work beside a writer that keeps its desk: they wait for nobody who changes something else.
 func TestRemoveBesideDesks(t *testing.T) {
-	if !optimistic {
+	if !epoch.Optimistic {
 		t.Skip("there is one desk")
 	}
 	tree := New(0)

@@ -34,7 +34,7 @@ func init() {
 func (t *Tree) untilShort() (changes int64, due bool) {
 	n, s := t.entries(), t.short.Load()
 	switch {
-	case t.bare.Load() || t.closed.Load():
+	case t.bare.Load() || t.Closed():
 		return math.MaxInt64, false
 	case s == nil:
 		changes = shortcut.Least - n
@@ -139,7 +139,7 @@ func (t *Tree) walkTops(s *shortcut.Table, visit func(l link)) *walk {
 func (t *Tree) exchangeShort(n int64, c topCount) *shortcut.Table {
 	t.lockWrite()
 	defer t.unlockWrite()
-	if t.bare.Load() || t.closed.Load() {
+	if t.bare.Load() || t.Closed() {
 		return nil
 	}
 	t.setShort(nil)
@@ -210,7 +210,7 @@ func (t *Tree) countTops(most int) topCount {
 	}}
 	for more := true; more; {
 		at := t.enter()
-		more = !t.closed.Load() && w.some(renewPiece)
+		more = !t.Closed() && w.some(renewPiece)
 		t.leave(at)
 	}
 	return topCount{first + deep + 1, max(tops, 1)}

@@ -2,7 +2,6 @@ package radix
 
 import (
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -94,6 +93,18 @@ func (m *memory) give(ls ...link) {
 	defer m.mu.Unlock()
 	for _, l := range ls {
 		m.giveOne(l)
+	}
+}
+
+// giveRefs takes back the slots of references that were in a limbo.
+func (m *memory) giveRefs(refs []uint64) {
+	if len(refs) == 0 {
+		return
+	}
+	m.lock()
+	defer m.mu.Unlock()
+	for _, ref := range refs {
+		m.giveOne(link(ref))
 	}
 }
 
@@ -278,7 +289,7 @@ func (t *Tree) tryUnstock() {
 		return
 	}
 	for _, d := range all { // it may be long until a writer comes there, which would do it
-		d.reap(t.Gen())
+		d.limbo.ReapAll(t.Gen(), d.giveAll)
 	}
 	t.unstock()
 }
@@ -288,8 +299,10 @@ func (t *Tree) tryUnstock() {
 func (t *Tree) releaseIfOver() {
 	if t.over() {
 		for _, d := range *t.desks.Load() {
-			d.stock, d.limbo = nil, [2]retired{}
+			d.stock = nil
+			d.limbo.Forget()
 		}
+		t.values.Forget()
 		t.memory.release()
 	}
 }
@@ -297,7 +310,14 @@ func (t *Tree) releaseIfOver() {
 // makeRoom makes room for bytes more, if it can: it waits for nothing. The caller has
 // all desks.
 func (t *Tree) makeRoom(w *writer, bytes int64) bool {
-	if t.advance(w); !t.fits(bytes) && t.short.Load() != nil {
+	t.advance(w)
+	for _, d := range *t.desks.Load() {
+		if t.fits(bytes) {
+			return true
+		}
+		d.limbo.ReapAll(t.Gen(), d.giveAll)
+	}
+	if !t.fits(bytes) && t.short.Load() != nil {
 		t.bare.Store(true)
 		t.setShort(nil)
 	}
@@ -307,13 +327,4 @@ func (t *Tree) makeRoom(w *writer, bytes int64) bool {
 // fits reports whether bytes more are not over the limit.
 func (t *Tree) fits(bytes int64) bool {
 	return t.limit == 0 || t.inUse()+t.short.Load().Bytes()+bytes <= t.limit
-}
-
-// hold keeps memory from being given back: a tree and its snapshots have it.
-type hold struct{ memory *memory }
-
-func newHold(m *memory) *hold {
-	h := &hold{m}
-	runtime.AddCleanup(h, (*memory).release, m)
-	return h
 }

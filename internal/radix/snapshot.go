@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/stall"
 )
@@ -24,26 +25,15 @@ type moment struct {
 	age     uint32 // nodes with this age or less were there
 	root    link
 	entries int64
-	dead    list[keptNode]  // no longer part of the tree
-	vals    list[keptValue] // likewise
+	dead    epoch.List // nodes that are no longer part of the tree, with their ages
 	closed  atomic.Bool
 }
-
-// keptNode is a node and its age.
-type keptNode struct {
-	node link
-	age  uint32
-}
-
-// keptValue is a value that stands for memory of the caller's, and the epoch in
-// which it was put in.
-type keptValue struct{ val, born uint64 }
 
 // Snapshot is a tree as it was at one moment. It is closed when nobody needs it
 // any more, by hand or by the garbage collector.
 type Snapshot struct {
 	tree   *Tree
-	hold   *hold
+	hold   *epoch.Hold
 	moment *moment
 	closed atomic.Bool
 }
@@ -54,7 +44,7 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 	defer t.batch.Unlock()
 	t.lockWrite()
 	defer t.unlockWrite()
-	if t.closed.Load() {
+	if t.Closed() {
 		return nil, op.ErrClosed
 	}
 	if len(t.moments) >= int(ageHalf/2) {
@@ -62,9 +52,10 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 	}
 	m := &moment{epoch: t.Epoch(), age: t.age, root: t.top.link, entries: t.entries()}
 	t.moments = append(t.moments, m)
+	t.values.Begin(m.epoch)
 	t.nextAge()
 	t.thaw()
-	acquiredAll(t)
+	t.edges.AcquireAll()
 	s := &Snapshot{tree: t, hold: t.hold, moment: m}
 	runtime.AddCleanup(s, t.end, m)
 	return s, nil
@@ -101,10 +92,11 @@ func (t *Tree) end(m *moment) {
 	}
 	for t.endSome(m) {
 	}
+	t.values.End(m.epoch)
 	w := t.lockWrite()
 	defer t.unlockWrite()
 	t.ending = slices.DeleteFunc(t.ending, func(x *moment) bool { return x == m })
-	t.sweepLater()
+	t.SweepLater()
 	t.advance(w)
 	t.releaseIfOver()
 }
@@ -122,7 +114,7 @@ func (t *Tree) detach(m *moment) bool {
 	return true
 }
 
-// endPiece is how many nodes and values of a snapshot are looked at before others have their turn: some
+// endPiece is how many nodes of a snapshot are looked at before others have their turn: some
 // tens of microseconds. It is a variable for tests.
 var endPiece = 512
 
@@ -143,28 +135,15 @@ func (t *Tree) endSome(m *moment) (more bool) {
 	// closed as well; while the writer is at its desk it is not.
 	t.handing.Lock()
 	defer t.handing.Unlock()
-	older := t.olderThan(m)
-	d.retag()
-	nodes := m.dead.some(endPiece)
-	for _, k := range nodes {
-		if older != nil && k.age <= older.age {
-			older.dead.add(k)
-			continue
-		}
-		t.keptSize.Add(-int64(sizeOf(k.node.class())))
-		d.limbo[0].nodes = append(d.limbo[0].nodes, k.node)
-		d.dropped++
+	to, until := (*epoch.List)(nil), uint64(0)
+	if older := t.olderThan(m); older != nil {
+		to, until = &older.dead, uint64(older.age)
 	}
-	vals := m.vals.some(endPiece)
-	for _, v := range vals {
-		if older != nil && v.born <= older.epoch {
-			older.vals.add(v)
-			continue
-		}
-		d.limbo[0].vals = append(d.limbo[0].vals, v.val)
-		d.dropped++
-	}
-	return len(nodes)+len(vals) > 0
+	d.limbo.Open(&t.Clock, d.giveAll)
+	return m.dead.Pass(endPiece, to, until, func(ref uint64) {
+		t.keptSize.Add(-int64(sizeOf(link(ref).class())))
+		d.limbo.Add(ref)
+	})
 }
 
 // olderThan returns the newest snapshot that is older than one; nil if there is none.
@@ -178,7 +157,7 @@ func (t *Tree) olderThan(m *moment) *moment {
 }
 
 // over reports whether the tree is closed, and all its snapshots.
-func (t *Tree) over() bool { return t.closed.Load() && len(t.moments) == 0 }
+func (t *Tree) over() bool { return t.Closed() && len(t.moments) == 0 }
 
 // Kept returns the bytes that are kept for snapshots alone.
 func (t *Tree) Kept() int64 { return t.keptSize.Load() }
@@ -186,21 +165,7 @@ func (t *Tree) Kept() int64 { return t.keptSize.Load() }
 // Retire takes values that are no longer in the tree and stand for memory of the
 // caller's. OnFree's function gets them when no reader and no snapshot can need
 // them. born is the epoch in which each was put in, or an earlier one.
-func (t *Tree) Retire(vals, born []uint64) {
-	d := t.enter()
-	defer t.leave(d)
-	m := t.newest()
-	d.retag()
-	for i, v := range vals {
-		if m != nil && born[i] <= m.epoch {
-			d.vals.add(keptValue{v, born[i]})
-			continue
-		}
-		d.limbo[0].vals = append(d.limbo[0].vals, v)
-		d.dropped++
-	}
-	t.sweepLater()
-}
+func (t *Tree) Retire(vals, born []uint64) { t.values.Retire(vals, born) }
 
 // drop takes a node that is no longer part of the tree.
 func (w *writer) drop(l link) {
@@ -210,7 +175,7 @@ func (w *writer) drop(l link) {
 	}
 	age := l.age()
 	if m := w.t.newest(); m != nil && age <= m.age {
-		w.dead.add(keptNode{l, age})
+		w.dead.Add(epoch.Kept{Ref: uint64(l), Born: uint64(age)})
 		w.t.keptSize.Add(int64(sizeOf(l.class())))
 		return
 	}

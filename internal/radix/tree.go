@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/epoch"
 	"github.com/pando-index/pando/internal/mutant"
-	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/shortcut"
 	"github.com/pando-index/pando/internal/simd"
 	"github.com/pando-index/pando/internal/stall"
@@ -15,7 +15,7 @@ import (
 // Tree is a map from strings to values of 64 bits that any number of goroutines
 // may read and change at once.
 //
-// Readers take no lock and write nothing (where optimistic is true; elsewhere a
+// Readers take no lock and write nothing (where epoch.Optimistic is true; elsewhere a
 // plain lock guards the tree). They read each inner node between two looks at its word.
 // A writer finds the nodes that it is to change as a reader does, and locks their words
 // if they are unchanged; so writers wait only for writers of the same node. A node that
@@ -25,24 +25,18 @@ import (
 //
 // docs/radix.md has the protocol and the argument why it is right.
 type Tree struct {
-	control struct {
-		epoch uint64 // number of the present epoch: one more with each snapshot
-		gen   uint64 // number of times that memory was made free for reuse
-	}
-	top    top
-	closed atomic.Bool
-	short  atomic.Pointer[shortcut.Table]
+	epoch.Clock // first, see there
+	top         top
+	short       atomic.Pointer[shortcut.Table]
 	*memory
-	hold  *hold
+	hold  *epoch.Hold
 	limit int64
-	rw    sync.RWMutex // where readers are not optimistic
-	edges *edges       // in race builds
+	rw    epoch.Lock // comes after the locks of desks
+	edges epoch.Edges
 
-	advanced atomic.Int64 // when the last generation ended
-	sweeps   par.Later    // frees retired nodes when no writer does
 	keptSize atomic.Int64
-	dropVals func(vals []uint64)
-	Workers  int // how many goroutines make new shortcuts, at most; 0 is one
+	values   *epoch.Values // of the tree's user; nil for none
+	Workers  int           // how many goroutines make new shortcuts, at most; 0 is one
 
 	renewal sync.Mutex  // held while new shortcuts are made
 	bare    atomic.Bool // the limit leaves no memory for them
@@ -77,34 +71,17 @@ const (
 
 // New returns an empty tree that takes at most limit bytes; 0 is no limit.
 func New(limit int64) *Tree {
-	t := &Tree{limit: limit, memory: newMemory(), edges: newEdges()}
-	t.hold = newHold(t.memory)
-	t.control.epoch, t.control.gen, t.age = 1, 2, 1
+	t := &Tree{limit: limit, memory: newMemory(), age: 1}
+	t.hold = epoch.NewHold(t.memory.release)
+	t.Start(t.sweep)
 	t.work = &t.top
-	t.advanced.Store(-1 << 62)
 	t.addDesk().mu.Unlock()
 	return t
 }
 
-// Gen returns the generation, for Current.
-func (t *Tree) Gen() uint64 { return atomic.LoadUint64(&t.control.gen) }
-
-// Current reports whether no memory, or value given to Retire, that was in use
-// in a generation has been made free for reuse since: all that was read
-// meanwhile is valid.
-func (t *Tree) Current(gen uint64) bool {
-	return t.Gen()-gen <= 1 || mutant.On && mutant.Is("radix: generation")
-}
-
-// Closed reports whether the tree was closed.
-func (t *Tree) Closed() bool { return t.closed.Load() }
-
-// Epoch returns the present epoch, for Retire.
-func (t *Tree) Epoch() uint64 { return atomic.LoadUint64(&t.control.epoch) }
-
 // OnFree sets the function that is called with the values given to Retire, once
 // no reader can see them any more.
-func (t *Tree) OnFree(f func(vals []uint64)) { t.dropVals = f }
+func (t *Tree) OnFree(f func(vals []uint64)) { t.values = epoch.NewValues(&t.Clock, f) }
 
 // Bytes returns the memory of nodes, shortcuts and long keys, those of snapshots included.
 // It is exact if no writer runs meanwhile; otherwise it includes the writers' stocks.
@@ -115,19 +92,6 @@ func (t *Tree) Bytes() int64 {
 		if n := t.inUse() + s.Bytes(); t.short.Load() == s { // else they were never there together
 			return n
 		}
-	}
-}
-
-// lockRead guards the tree where readers are not optimistic.
-func (t *Tree) lockRead() {
-	if !optimistic {
-		t.rw.RLock()
-	}
-}
-
-func (t *Tree) unlockRead() {
-	if !optimistic {
-		t.rw.RUnlock()
 	}
 }
 
@@ -146,10 +110,10 @@ func (m *memory) key(l link) string {
 
 // Get returns the value of key, and reports whether there is one.
 func (t *Tree) Get(key string) (val uint64, ok bool) {
-	t.lockRead()
+	t.rw.RLock()
 	val, ok = t.getOne(key)
-	t.unlockRead()
-	acquired(t, key)
+	t.rw.RUnlock()
+	t.edges.AcquireString(key)
 	return val, ok
 }
 
@@ -189,7 +153,7 @@ func (t *Tree) getFromRoot(key string) (val uint64, ok bool) {
 				return val, ok
 			}
 		}
-		if t.closed.Load() {
+		if t.Closed() {
 			return 0, false
 		}
 		simd.Wait(try)
@@ -243,10 +207,9 @@ func (t *Tree) Close() {
 	defer t.batch.Unlock()
 	t.lockWrite()
 	defer t.unlockWrite()
-	if t.closed.Swap(true) {
+	if !t.End() {
 		return
 	}
-	atomic.AddUint64(&t.control.gen, 2)
 	t.setShort(nil)
 	t.releaseIfOver()
 }

@@ -230,7 +230,7 @@ func settle(tree *Tree) {
 	w := tree.lockWrite()
 	defer tree.unlockWrite()
 	for range 3 {
-		tree.advanced.Store(-1 << 62)
+		tree.Hasten()
 		tree.advance(w)
 	}
 }

@@ -67,8 +67,9 @@ func (l *List) Key(i int) string {
 // View returns string i where it lies. In a file the offsets may be any numbers:
 // they are cut to what there is.
 func (l *List) View(i int) string {
+	lo := l.offsets[i] // first: where the list is released meanwhile it ends at 0, and has nothing
 	hi := min(l.offsets[i+1], uint64(len(l.data)))
-	lo := min(l.offsets[i], hi)
+	lo = min(lo, hi)
 	return unsafe.String(unsafe.SliceData(l.data[lo:hi]), int(hi-lo))
 }
 

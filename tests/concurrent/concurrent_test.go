@@ -344,6 +344,37 @@ func TestCloseBesideShortRanges(t *testing.T) {
 	}
 }
 
+// A tree that is closed while its entries are counted must not say that it has none.
+func TestCloseBesideLen(t *testing.T) {
+	keys := []uint64{1, 2, 3}
+	for round := range seed.Times(50, 1000) {
+		tree, err := pando.TreeOf(keys, keys, pando.Layout(pando.Radix), pando.Workers(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for name, count := range map[string]func() int{
+			"Len":   tree.Len,
+			"Stats": func() int { return tree.Stats().Len },
+		} {
+			wg.Go(func() {
+				seen := len(keys)
+				text := facetest.PanicOf(func() {
+					for seen == len(keys) {
+						seen = count()
+					}
+				})
+				if seen != len(keys) || !facetest.ClosedText(text) {
+					t.Errorf("round %d, %s: %d entries, want %d or a panic: %q", round, name, seen, len(keys), text)
+				}
+			})
+		}
+		runtime.Gosched()
+		tree.Close()
+		wg.Wait()
+	}
+}
+
 // counted returns the number of entries of a sequence.
 func counted[K, V any](s iter.Seq2[K, V]) (n int) {
 	for range s {

@@ -25,6 +25,13 @@ var packages = []struct {
 	name, tests string
 	parts       []part
 }{
+	{"epoch", "", []part{
+		{"generation", "the look whether memory was used again"},
+		{"closed generation", "to take no generation of a closed tree for the present one"},
+		{"epoch: two generations", "to let two generations pass before memory is used again"},
+		{"epoch: newest snapshot", "to keep a value that the newest snapshot has"},
+		{"epoch: older snapshot", "to hand a reference to an older snapshot that has it"},
+	}},
 	{"bplus", "Beside|Read|Write|Snapshot|Merge", []part{
 		{"version", "the look at a leaf's word after it was read"},
 		{"cursor's version", "the same between two steps of a cursor"},
@@ -48,7 +55,7 @@ var packages = []struct {
 		{"radix: version", "the look at a node's word after a link was read"},
 		{"radix: cursor's version", "the same before a cursor returns an entry"},
 		{"radix: writer's version", "the same on a writer's way"},
-		{"radix: generation", "the look whether memory was used again"},
+		{"generation", "the look whether memory was used again"},
 		{"radix: writers have begun", "to end a generation only when all writers have begun in it"},
 		{"radix: changed since", "the look whether a node is what it was when it is locked"},
 		{"radix: node exchanged is locked", "to lock a node that is exchanged, and not the one above it alone"},
@@ -62,6 +69,16 @@ var packages = []struct {
 		{"radix: walk by depth", "to go on with tops that have come while shortcuts are made"},
 		{"radix: pop's shortcut", "to take the shortcut to an entry out before it is decided that it is the first"},
 		{"radix: pop's way", "the look whether an entry is still the first when it is locked"},
+	}},
+	{"blob", "Beside|Stalled|Limits", []part{
+		{"generation", "the look whether memory was used again, after a value was copied"},
+		{"blob: bit first", "to say that a slot is free before it is counted as such"},
+		{"blob: slab is still ours", "the look whose a slab is, under the lock of its class"},
+		{"blob: tags first", "to change the tags of slots before the epoch that they begin at"},
+		{"blob: close waits", "to wait in Close for values that are being copied"},
+		{"blob: refund", "to take back what counts against a limit when a value was not put"},
+		{"blob: stashes out", "to take free slots of slabs that are emptied from those who have them at hand"},
+		{"blob: unlisted while emptied", "to take a slab that is emptied off the list of those with free slots"},
 	}},
 	{"live", "Update", []part{
 		{"live: box read", "to doubt what an update was told only where it has read a box"},
