@@ -120,14 +120,14 @@ func buildSorted[C order.Code](src layout.Source[C], key order.Type, size int, c
 }
 
 func buildNumbers[C order.Code](keys order.Keys, vals values, cfg Config) (built, error) {
-	if vals.kept == 0 && cfg.Limit > 0 {
-		if cfg.Limit -= vals.off; cfg.Limit <= 0 {
-			return built{}, fmt.Errorf("%w: values alone need %d bytes, the limit is %d", arena.ErrLimit, vals.off, cfg.Limit+vals.off)
-		}
-	}
 	b, err := newBuilder[C](keys.Len(), vals.kept, cfg)
 	if err != nil {
 		return built{}, err
+	}
+	if vals.kept == 0 && cfg.Limit > 0 {
+		if b.cfg.Limit -= vals.off; b.cfg.Limit <= 0 {
+			return built{}, fmt.Errorf("%w: values alone need %d bytes, the limit is %d", arena.ErrLimit, vals.off, cfg.Limit)
+		}
 	}
 	b.keys, b.vals = keys, vals
 	tree, err := b.build()
