@@ -12,6 +12,7 @@ type Codec struct {
 	Type   reflect.Type // of the values
 	Encode func(dst []byte, v unsafe.Pointer) ([]byte, error)
 	Decode func([]byte) (unsafe.Pointer, error) // to Go memory of the value's own
+	total  bool                                 // Encode takes any value
 }
 
 // DefaultCodec returns the codec of a type whose values hold pointers and say
@@ -25,13 +26,13 @@ func DefaultCodec(v *ValueType) *Codec {
 		return marshaling(t)
 	case t.Kind() == reflect.String:
 		return &Codec{
-			Type:   t,
+			Type: t, total: true,
 			Encode: func(dst []byte, v unsafe.Pointer) ([]byte, error) { return append(dst, *(*string)(v)...), nil },
 			Decode: func(b []byte) (unsafe.Pointer, error) { s := string(b); return unsafe.Pointer(&s), nil },
 		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		return &Codec{
-			Type:   t,
+			Type: t, total: true,
 			Encode: func(dst []byte, v unsafe.Pointer) ([]byte, error) { return append(dst, *(*[]byte)(v)...), nil },
 			Decode: func(b []byte) (unsafe.Pointer, error) { return unsafe.Pointer(&b), nil },
 		}

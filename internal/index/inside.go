@@ -35,6 +35,8 @@ type Inside struct {
 	// Format and Parse make text of a key, and a key of text.
 	Format func(key order.Probe) string
 	Parse  func(text string) (order.Probe, error)
+	// Columns returns how keys and values of a Tree are written to the log of a store.
+	Columns func() (*Columns, error)
 }
 
 // greatest returns the greatest code of a type of fixed width.
@@ -106,7 +108,7 @@ func (e *momentOf[C]) shown() any { return e.view }
 // Inside returns the view of the map. alive panics if it was closed.
 func (m *Map) Inside(alive func()) *Inside {
 	return &Inside{
-		Key: m.key.Name, Value: m.val.name(), Type: m.key.Type, Greatest: m.key.greatest(), Mutable: true,
+		Key: m.key.Name, Value: m.val.name(), Type: m.key.Type, Greatest: m.key.greatest(), Mutable: true, Columns: m.Columns,
 		Stats:  func() Stats { alive(); return m.Stats() },
 		Layout: func() any { alive(); return m.shown() },
 		Get: func(key order.Probe) (string, bool) {
