@@ -86,6 +86,20 @@ func (c *Columns) Check(b *Batch) error {
 	return nil
 }
 
+// CheckOne is Check for one operation that sets a key.
+func (c *Columns) CheckOne(key order.Probe, val Value) error {
+	if c.val.free && len(key.Text) <= MostColumns-64 {
+		return nil
+	}
+	if val.At == nil {
+		val.At = c.val.make(1)
+	}
+	b := Batch{Kind: op.Set, Keys: order.KeysAs(order.TypeOf[string](), []string{key.Text}), Vals: Column{val.At, 1}}
+	text := *c
+	text.key = KeyType{Type: order.TypeOf[string]()} // of a number it is empty
+	return text.Check(&b)
+}
+
 // length returns the bytes that a value takes whose codec takes any, and false for others.
 func (c *Columns) length(vals Column, i int) (int, bool) {
 	if !c.codec.total {
@@ -414,8 +428,8 @@ func (g *Gathering) keys() order.Keys {
 // Batch returns the operations, until the next is added. Where all are of one kind it says
 // so.
 func (g *Gathering) Batch() Batch {
-	b := Batch{Kinds: g.kinds, Keys: g.keys(), Vals: g.vals.First(len(g.kinds))}
-	if len(g.kinds) == 0 {
+	b := g.Each()
+	if len(g.kinds) == 0 || g.kinds[0] == op.Get {
 		return b
 	}
 	for _, k := range g.kinds {
@@ -427,6 +441,11 @@ func (g *Gathering) Batch() Batch {
 		b.Vals = Column{}
 	}
 	return b
+}
+
+// Each returns the operations as Batch does, each with a kind of its own.
+func (g *Gathering) Each() Batch {
+	return Batch{Kinds: g.kinds, Keys: g.keys(), Vals: g.vals.First(len(g.kinds))}
 }
 
 // Val returns value i, until the next operation is added.

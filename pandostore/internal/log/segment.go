@@ -165,7 +165,7 @@ func (s *Scan) take(f *Frame, segment uint64) error {
 		s.First = f.Sequence
 	case f.Sequence != s.Next:
 		return &Bad{Name(segment), f.Offset, fmt.Sprintf("operation %d is followed by %d", s.Next-1, f.Sequence)}
-	case s.Closed && f.Kind != Open:
+	case s.Closed && f.Kind != Open && f.Kind != Seal:
 		return &Bad{Name(segment), f.Offset, "the log goes on behind its end"}
 	}
 	if f.Durable > f.Offset || f.Durable < s.Durable {

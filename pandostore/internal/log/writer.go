@@ -44,6 +44,7 @@ type Writer struct {
 	synced  disk.File  // the file that is written to
 	end     int64      // up to here it is written
 	durable int64      // and up to here it is synced
+	failed  error      // of a write or a sync: final, since a later sync may succeed and what was to be written be lost
 
 	spare *spare
 }
@@ -59,8 +60,8 @@ type Start struct {
 
 // NewWriter returns a Writer that goes on where a log ends. When it returns, all before is
 // durable, and an Open frame says so.
-func NewWriter(dir disk.Folder, info Info, segmentSize int64, at Start) (w *Writer, err error) {
-	w = &Writer{dir: dir, info: info, size: max(segmentSize, headerSize+4*frameHeader), segment: at.Segment, next: at.Next}
+func NewWriter(dir disk.Folder, info Info, segmentSize int64, at Start) (_ *Writer, err error) {
+	w := &Writer{dir: dir, info: info, size: max(segmentSize, headerSize+4*frameHeader), segment: at.Segment, next: at.Next}
 	if at.Offset == 0 {
 		if err := prepare(dir, &info, at.Segment, w.size, nil); err != nil {
 			return nil, err
@@ -214,8 +215,11 @@ func (w *Writer) Flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	if err := writeAt(w.file, w.buf, w.offset); err != nil {
+	if err := w.broken(); err != nil {
 		return err
+	}
+	if err := writeAt(w.file, w.buf, w.offset); err != nil {
+		return w.fail(err)
 	}
 	w.offset += int64(len(w.buf))
 	w.mu.Lock()
@@ -225,6 +229,23 @@ func (w *Writer) Flush() error {
 		w.buf = nil
 	}
 	return nil
+}
+
+// fail makes an error final.
+func (w *Writer) fail(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed == nil {
+		w.failed = err
+	}
+	return w.failed
+}
+
+// broken returns the error of a write or a sync that has failed.
+func (w *Writer) broken() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
 }
 
 // Sync writes the frames so far, and makes them durable.
@@ -240,13 +261,13 @@ func (w *Writer) SyncWritten() error {
 	w.syncing.Lock()
 	defer w.syncing.Unlock()
 	w.mu.Lock()
-	f, end, durable := w.synced, w.end, w.durable
+	f, end, durable, failed := w.synced, w.end, w.durable, w.failed
 	w.mu.Unlock()
-	if end == durable {
-		return nil
+	if failed != nil || end == durable {
+		return failed
 	}
 	if err := f.Sync(); err != nil {
-		return err
+		return w.fail(err)
 	}
 	w.mu.Lock()
 	w.durable = max(w.durable, end)
@@ -408,4 +429,9 @@ func fill(f disk.File, header []byte, size int64, hurry <-chan struct{}) error {
 // AppendRefused appends operations that a tree has refused to the payload of a Refused frame.
 func AppendRefused(b []byte, first uint64, count int) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, first), uint64(count))
+}
+
+// Prepare makes a segment without frames.
+func Prepare(dir disk.Folder, info Info, segment uint64) error {
+	return prepare(dir, &info, segment, headerSize, nil)
 }
