@@ -134,8 +134,8 @@ func TestFaults(t *testing.T) {
 
 func failing[K pando.Key, V any](t *testing.T, w *world[K, V], fault crash.Fault, lazy bool, mode []Option) {
 	first := seed.Of(t)
-	tried := 0
-	for at := 0; ; at += seed.Step(1) {
+	tried, step := 0, seed.Step(4)
+	for at := int(first % uint64(step)); ; at += step {
 		l := newLife(t, w, first, 1, mode...)
 		l.lazy = lazy
 		hit := false

@@ -118,6 +118,9 @@ type life[K pando.Key, V any] struct {
 // small makes segments and frames so small that tests have many.
 func small(c *config) { c.segment, c.frame = 6<<10, 250 }
 
+// medium makes segments that a folder in memory holds many of.
+func medium(c *config) { c.segment, c.frame = 1<<20, 64<<10 }
+
 // check opens an image, which must hold a state between those acknowledged and those issued.
 func (l *life[K, V]) check(image *crash.Folder, lo []int64, what string) {
 	hi := make([]int64, len(l.writers))

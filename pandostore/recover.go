@@ -83,6 +83,7 @@ func (r *recovery) run() (start log.Start, info log.Info, err error) {
 		return start, info, err
 	}
 	r.found.LogTime = time.Since(begun)
+	r.advance(r.progress.Total - r.progress.Done) // segments that nothing was written to are read once
 	end := r.scans[r.last]
 	return log.Start{Segment: r.segments[r.last], Offset: end.End, Next: r.next, Durable: end.Durable, Torn: end.Torn}, r.info, nil
 }

@@ -59,7 +59,7 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 				return s, fmt.Errorf("nothing can be saved without the checkpoint: %w", err)
 			}
 		}
-		if err := copyFile(from, to, r.chosen, -1); err != nil {
+		if err := copyFile(from, to, r.chosen); err != nil {
 			return s, err
 		}
 	}
@@ -105,7 +105,7 @@ func (s *Salvaged) segment(r *recovery, to disk.Folder, i int) (goOn bool, err e
 	if s.Frames += scan.Frames; scan.Frames > 0 {
 		s.Next = scan.Next
 	}
-	if err := copyFile(r.dir, to, log.Name(n), scan.End); err != nil {
+	if err := log.Copy(to, info, n, data, scan.End); err != nil {
 		return false, err
 	}
 	if goOn = bad == nil && scan.Sealed; goOn && i+1 == len(r.segments) {
@@ -117,26 +117,25 @@ func (s *Salvaged) segment(r *recovery, to disk.Folder, i int) (goOn bool, err e
 
 // begin makes an empty segment, since the one before says that the log goes on there.
 func (s *Salvaged) begin(r *recovery, to disk.Folder, segment uint64) error {
-	return log.Prepare(to, r.info, segment)
+	return log.Copy(to, r.info, segment, nil, 0)
 }
 
-// copyFile copies the first n bytes of a file, all below 0, and makes them durable.
-func copyFile(from, to disk.Folder, name string, n int64) error {
+// copyFile copies a file, and makes it durable.
+func copyFile(from, to disk.Folder, name string) error {
 	f, err := from.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if n < 0 {
-		if n, err = f.Size(); err != nil {
-			return err
-		}
+	size, err := f.Size()
+	if err != nil {
+		return err
 	}
 	g, err := to.Create(name)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.NewOffsetWriter(g, 0), io.NewSectionReader(f, 0, n))
+	_, err = io.Copy(io.NewOffsetWriter(g, 0), io.NewSectionReader(f, 0, size))
 	if err == nil {
 		err = g.Sync()
 	}

@@ -79,9 +79,9 @@ func (f *Frame) end() int64 { return f.Offset + size(len(f.Payload)) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seed returns what the checksums of a frame begin with: so a frame that lies anywhere but
+// frameSeed returns what the checksums of a frame begin with: so a frame that lies anywhere but
 // where it was written, left over from another file or another store, is none.
-func seed(store, segment uint64, offset int64) uint32 {
+func frameSeed(store, segment uint64, offset int64) uint32 {
 	if mutant.On && mutant.Is("store: seed") {
 		return 0
 	}
@@ -96,7 +96,7 @@ func seed(store, segment uint64, offset int64) uint32 {
 func (f *Frame) put(b []byte, store, segment uint64) {
 	h, payload := b[:frameHeader], b[frameHeader:frameHeader+len(f.Payload)]
 	clear(h)
-	s := seed(store, segment, f.Offset)
+	s := frameSeed(store, segment, f.Offset)
 	le := binary.LittleEndian
 	le.PutUint32(h[atPayloadSum:], crc32.Update(s, castagnoli, payload))
 	le.PutUint32(h[atLength:], uint32(len(payload)))
@@ -124,7 +124,7 @@ func frameAt(data []byte, offset int64, store, segment uint64) (f Frame, ok bool
 	if le.Uint64(h[atSegment:]) != segment || kind == 0 || kind > last {
 		return f, false
 	}
-	if le.Uint32(h[atHeaderSum:]) != crc32.Update(seed(store, segment, offset), castagnoli, h[4:]) {
+	if le.Uint32(h[atHeaderSum:]) != crc32.Update(frameSeed(store, segment, offset), castagnoli, h[4:]) {
 		return f, false
 	}
 	length, count := int64(le.Uint32(h[atLength:])), le.Uint64(h[atCount:])
@@ -141,5 +141,5 @@ func frameAt(data []byte, offset int64, store, segment uint64) (f Frame, ok bool
 // whole reports whether the payload of a frame is as it was written.
 func (f *Frame) whole(data []byte, store, segment uint64) bool {
 	sum := binary.LittleEndian.Uint32(data[f.Offset+atPayloadSum:])
-	return crc32.Update(seed(store, segment, f.Offset), castagnoli, f.Payload) == sum
+	return crc32.Update(frameSeed(store, segment, f.Offset), castagnoli, f.Payload) == sum
 }

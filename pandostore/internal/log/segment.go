@@ -28,6 +28,7 @@ const (
 	atValSize = 20
 	atStore   = 24
 	atNumber  = 32
+	atBytes   = 40  // length that the file had when it was made: it is never shorter
 	atKey     = 64  // two bytes of length, 62 of text
 	atValue   = 128 // two bytes of length, 1022 of text
 	behind    = 1152
@@ -46,8 +47,8 @@ func Numbered(name string) (segment uint64, ok bool) {
 	return segment, err == nil && Name(segment) == name
 }
 
-// header returns the header of a segment.
-func (i *Info) header(segment uint64) []byte {
+// header returns the header of a segment whose file has a length.
+func (i *Info) header(segment, length uint64) []byte {
 	h := make([]byte, headerSize)
 	le := binary.LittleEndian
 	copy(h, magic)
@@ -56,6 +57,7 @@ func (i *Info) header(segment uint64) []byte {
 	le.PutUint32(h[atValSize:], i.ValSize)
 	le.PutUint64(h[atStore:], i.Store)
 	le.PutUint64(h[atNumber:], segment)
+	le.PutUint64(h[atBytes:], length)
 	putText(h[atKey:atValue], i.Key)
 	putText(h[atValue:behind], i.Value)
 	le.PutUint32(h[atSum:], crc32.Checksum(h, castagnoli))
@@ -114,7 +116,7 @@ func ReadInfo(data []byte, segment uint64) (i Info, err error) {
 	if n := le.Uint64(h[atNumber:]); n != segment {
 		return bad(atNumber, fmt.Sprintf("this is segment %d under another's name", n))
 	}
-	if le.PutUint32(h[atSum:], sum); !bytes.Equal(h, i.header(segment)) {
+	if le.PutUint32(h[atSum:], sum); !bytes.Equal(h, i.header(segment, le.Uint64(h[atBytes:]))) {
 		return bad(0, "the header has bytes that no version knows")
 	}
 	return i, nil
@@ -133,7 +135,7 @@ type Scan struct {
 	Torn    int64    // bytes behind End that are not zero, up to the last such
 }
 
-// Read calls do, unless it is nil, with each whole frame of a segment's bytes, in order, up to the
+// Read reads a segment whose header is good. It calls do, unless it is nil, with each whole frame, in order, up to the
 // first place where there is none, or to the Seal. It returns a Bad where that place cannot be the end of what was
 // written. The result is good up to there in any case.
 //
@@ -182,6 +184,9 @@ func (s *Scan) take(f *Frame, segment uint64) error {
 
 // ends looks at what is behind the last whole frame.
 func (s *Scan) ends(data []byte, info *Info, segment uint64) error {
+	if length := binary.LittleEndian.Uint64(data[atBytes:]); uint64(len(data)) < length {
+		return &Bad{Name(segment), int64(len(data)), fmt.Sprintf("the file ends here, and had %d bytes when it was made", length)}
+	}
 	rest := data[min(s.End, int64(len(data))):]
 	n := lastSet(rest)
 	if n == 0 {

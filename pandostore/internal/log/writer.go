@@ -378,7 +378,7 @@ func prepare(dir disk.Folder, info *Info, segment uint64, size int64, hurry <-ch
 	if err != nil {
 		return err
 	}
-	err = fill(f, info.header(segment), size, hurry)
+	err = fill(f, info, segment, size, hurry)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}
@@ -402,13 +402,12 @@ func syncNames(dir disk.Folder) error {
 // Temporary is how the names of files end that are being made.
 const Temporary = ".tmp"
 
-// fill writes header and zeros, at a pace that leaves most of the disk to others.
-func fill(f disk.File, header []byte, size int64, hurry <-chan struct{}) error {
-	if err := writeAt(f, header, 0); err != nil {
-		return err
-	}
+// fill writes zeros, at a pace that leaves most of the disk to others, and then the
+// header, which says how many there are.
+func fill(f disk.File, info *Info, segment uint64, size int64, hurry <-chan struct{}) error {
 	zeros := make([]byte, min(size, zeroStep))
-	for at := int64(headerSize); at < size; {
+	at := int64(headerSize)
+	for enough := false; at < size && !enough; {
 		begin := time.Now()
 		n := min(size-at, int64(len(zeros)))
 		if err := writeAt(f, zeros[:n], at); err != nil {
@@ -419,9 +418,12 @@ func fill(f disk.File, header []byte, size int64, hurry <-chan struct{}) error {
 		}
 		select {
 		case <-hurry:
-			return f.Sync()
+			enough = true
 		case <-time.After(3 * time.Since(begin)):
 		}
+	}
+	if err := writeAt(f, info.header(segment, uint64(at)), 0); err != nil {
+		return err
 	}
 	return f.Sync()
 }
@@ -431,7 +433,18 @@ func AppendRefused(b []byte, first uint64, count int) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, first), uint64(count))
 }
 
-// Prepare makes a segment without frames.
-func Prepare(dir disk.Folder, info Info, segment uint64) error {
-	return prepare(dir, &info, segment, headerSize, nil)
+// Copy makes a segment of the frames of another, the first bytes of which up to end are data.
+func Copy(dir disk.Folder, info Info, segment uint64, data []byte, end int64) error {
+	if err := prepare(dir, &info, segment, end, nil); err != nil || end <= headerSize {
+		return err
+	}
+	f, err := dir.Open(Name(segment))
+	if err != nil {
+		return err
+	}
+	err = writeAt(f, data[headerSize:end], headerSize)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
