@@ -33,7 +33,7 @@ func crashes[K pando.Key, V any](t *testing.T, w *world[K, V], lazy bool, mode [
 		for range seed.Times(1, 20) {
 			for writers := 1; writers <= 3; writers += 2 {
 				l := newLife(t, w, rng.Uint64(), writers, mode...)
-				l.lazy, l.nested, l.images, l.skip = lazy, true, images, seed.Size(2, 0)
+				l.lazy, l.nested, l.images, l.skip = lazy, true, images, seed.Size(6, 0)
 				l.watch()
 				if err := l.lives(4); err != nil || t.Failed() {
 					t.Fatal(err)

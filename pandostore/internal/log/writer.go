@@ -18,6 +18,9 @@ const SegmentSize = 64 << 20
 const (
 	// flushAt is the number of bytes at which frames are written.
 	flushAt = 1 << 20
+	// firstZeros is the length of the first segment when it is made, which somebody waits
+	// for.
+	firstZeros = 4 << 20
 	// keptBuffer is the largest buffer that is kept for the next frames.
 	keptBuffer = 8 << 20
 )
@@ -63,7 +66,7 @@ type Start struct {
 func NewWriter(dir disk.Folder, info Info, segmentSize int64, at Start) (_ *Writer, err error) {
 	w := &Writer{dir: dir, info: info, size: max(segmentSize, headerSize+4*frameHeader), segment: at.Segment, next: at.Next}
 	if at.Offset == 0 {
-		if err := prepare(dir, &info, at.Segment, w.size, nil); err != nil {
+		if err := prepare(dir, &info, at.Segment, min(w.size, firstZeros), nil); err != nil {
 			return nil, err
 		}
 		at.Offset, at.Durable = headerSize, headerSize
@@ -128,13 +131,19 @@ func writeAt(f disk.File, b []byte, at int64) error {
 	return err
 }
 
-// use makes a file the one that is written to, and begins to make the next.
+// use makes a file the one that is written to.
 func (w *Writer) use(f disk.File, offset int64) {
 	w.file, w.offset = f, offset
 	w.mu.Lock()
 	w.synced, w.end, w.durable = f, offset, offset
 	w.mu.Unlock()
-	w.spare = prepareLater(w.dir, &w.info, w.segment+1, w.size)
+}
+
+// ahead begins to make the next segment.
+func (w *Writer) ahead() {
+	if w.spare == nil {
+		w.spare = prepareLater(w.dir, &w.info, w.segment+1, w.size)
+	}
 }
 
 // Place returns the segment that is written to, and the number of the next operation.
@@ -221,7 +230,9 @@ func (w *Writer) Flush() error {
 	if err := writeAt(w.file, w.buf, w.offset); err != nil {
 		return w.fail(err)
 	}
-	w.offset += int64(len(w.buf))
+	if w.offset += int64(len(w.buf)); w.offset > w.size/2 {
+		w.ahead()
+	}
 	w.mu.Lock()
 	w.end = w.offset
 	w.mu.Unlock()
@@ -278,9 +289,12 @@ func (w *Writer) SyncWritten() error {
 // Rotate goes on in the next segment. The one before is durable then: a torn end can only
 // be that of the last.
 func (w *Writer) Rotate() error {
+	if err := w.broken(); err != nil {
+		return err
+	}
 	next, err := w.takeSpare()
 	if err != nil {
-		return err
+		return w.fail(err)
 	}
 	begin := len(w.buf)
 	b := w.Begin()
@@ -293,22 +307,18 @@ func (w *Writer) Rotate() error {
 	defer w.syncing.Unlock()
 	old := w.file
 	w.segment++
+	w.spare = nil
 	w.use(next, headerSize)
 	return old.Close()
 }
 
 // takeSpare waits for the next segment, and opens it.
 func (w *Writer) takeSpare() (disk.File, error) {
-	s := w.spare
-	w.spare = nil
-	if s == nil {
-		return nil, errors.New("the log has failed before")
+	w.ahead()
+	if err := w.spare.wait(); err != nil {
+		return nil, err
 	}
-	close(s.hurry)
-	if <-s.done; s.err != nil {
-		return nil, s.err
-	}
-	return w.dir.Open(s.name)
+	return w.dir.Open(w.spare.name)
 }
 
 // Close says that the program has ended well, and closes the files. It must not run beside
@@ -330,9 +340,7 @@ func (w *Writer) Abandon() { w.stop() }
 func (w *Writer) stop() error {
 	var err error
 	if w.spare != nil {
-		if f, failed := w.takeSpare(); failed == nil {
-			f.Close()
-		}
+		w.spare.wait()
 	}
 	if w.file != nil {
 		err = w.file.Close()
@@ -342,10 +350,18 @@ func (w *Writer) stop() error {
 
 // spare is the next segment, which is made in the background.
 type spare struct {
-	hurry chan struct{} // closed when it is needed
-	done  chan struct{} // closed when it is there
-	name  string
-	err   error
+	needed sync.Once
+	hurry  chan struct{} // closed when it is needed
+	done   chan struct{} // closed when it is there
+	name   string
+	err    error
+}
+
+// wait waits until the segment is there.
+func (s *spare) wait() error {
+	s.needed.Do(func() { close(s.hurry) })
+	<-s.done
+	return s.err
 }
 
 func prepareLater(dir disk.Folder, info *Info, segment uint64, size int64) *spare {
