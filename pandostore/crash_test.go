@@ -2,7 +2,9 @@ package pandostore
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -205,4 +207,39 @@ func (l *life[K, V]) liveFailing(cause error) error {
 		return nil
 	}
 	return nil
+}
+
+// What a sync that failed has left in the system's memory is not on disk, though a
+// later sync succeeds: a store that finds it there writes it again before anybody sees it.
+func TestCrashAfterForgottenSync(t *testing.T) {
+	rng := seed.Rand(t)
+	for range seed.Times(20, 400) {
+		l := newLife(t, &numbers, rng.Uint64(), 1)
+		at := 12 + rng.IntN(30)
+		l.fs.Fail = func(n int, what string) crash.Fault {
+			if n >= at && strings.HasPrefix(what, "sync log") {
+				at = math.MaxInt
+				return crash.Fault{Err: syscall.EIO}
+			}
+			return crash.Fault{}
+		}
+		if err := l.liveFailing(syscall.EIO); err != nil {
+			t.Fatal(err)
+		}
+		l.fs.Fail = nil
+		s, err := open[uint64, uint64](l.fs, l.opts) // no crash: it reads what programs see
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := l.read(s)
+		image := l.fs.Image(rng)
+		s.Close()
+		if s, err = open[uint64, uint64](image, l.opts); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.read(s); got != seen {
+			t.Fatalf("after a crash\n%v, was seen before\n%v", got, seen)
+		}
+		s.Close()
+	}
 }

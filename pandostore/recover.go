@@ -84,8 +84,18 @@ func (r *recovery) run() (start log.Start, info log.Info, err error) {
 	}
 	r.found.LogTime = time.Since(begun)
 	r.advance(r.progress.Total - r.progress.Done) // segments that nothing was written to are read once
-	end := r.scans[r.last]
-	return log.Start{Segment: r.segments[r.last], Offset: end.End, Next: r.next, Durable: end.Durable, Torn: end.Torn}, r.info, nil
+	start = r.startAt(r.last)
+	if r.last > 0 && r.scans[r.last].Frames == 0 {
+		before := r.startAt(r.last - 1)
+		start.Before = &before
+	}
+	return start, r.info, nil
+}
+
+// startAt returns where a segment ends.
+func (r *recovery) startAt(i int) log.Start {
+	end := r.scans[i]
+	return log.Start{Segment: r.segments[i], Offset: end.End, Next: r.next, Durable: end.Durable, Torn: end.Torn}
 }
 
 // look finds out what is in the folder.

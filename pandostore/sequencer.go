@@ -95,6 +95,9 @@ func (c *core) fail(err error) error {
 	s := &c.seq
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if mutant.On && mutant.Is("store: failure is final") {
+		return err
+	}
 	if s.failed == nil {
 		s.failed = fmt.Errorf("%w: %w; all that was acknowledged is in %s, which Open recovers", ErrReadOnly, err, folderName(c.dir))
 	}
@@ -124,7 +127,7 @@ func (c *core) lead(first *request) {
 	}
 	s.mu.Unlock()
 
-	if g.before != nil {
+	if g.before != nil && !(mutant.On && mutant.Is("store: order of groups")) {
 		<-g.before
 	}
 	if err == nil {
@@ -200,7 +203,7 @@ func (c *core) write(g *group) error {
 		}
 		sync = sync || r.kind == syncing
 	}
-	if g.known != nil && g.before != nil {
+	if g.known != nil && g.before != nil && !(mutant.On && mutant.Is("store: evaluated behind all")) {
 		<-g.before // before the lock is taken, which a group that was refused needs
 	}
 	c.seq.writing.Lock()
@@ -475,6 +478,9 @@ func (c *core) applyTogether(u *run, b *index.Batch) error {
 func (c *core) refused(err error, first uint64, count int) error {
 	if !errors.Is(err, pando.ErrMemoryLimit) && !errors.Is(err, pando.ErrOutOfMemory) {
 		return c.fail(err)
+	}
+	if mutant.On && mutant.Is("store: refused") {
+		return err
 	}
 	c.seq.writing.Lock()
 	defer c.seq.writing.Unlock()

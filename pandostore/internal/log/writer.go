@@ -59,6 +59,7 @@ type Start struct {
 	Next    uint64 // number of the next operation
 	Durable int64  // what the frames before it say
 	Torn    int64  // bytes behind Offset that are to be cleared
+	Before  *Start // the segment before, if no frame is in this one: then its end may not be durable either
 }
 
 // NewWriter returns a Writer that goes on where a log ends. When it returns, all before is
@@ -79,7 +80,12 @@ func NewWriter(dir disk.Folder, info Info, segmentSize int64, at Start) (_ *Writ
 			w.stop()
 		}
 	}()
-	if err := errors.Join(renew(w.file, at), syncNames(dir)); err != nil {
+	if at.Before != nil {
+		if err := renewBefore(dir, at.Before); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(renew(w.file, &at), syncNames(dir)); err != nil {
 		return nil, err
 	}
 	w.use(w.file, at.Offset)
@@ -96,8 +102,8 @@ func NewWriter(dir disk.Folder, info Info, segmentSize int64, at Start) (_ *Writ
 // system's memory alone, and a sync that failed makes the system forget that it is not on
 // disk: so frames are written once more that no later frame calls durable. What is behind
 // the last whole frame is cleared, so that no frame of it can ever follow a new one.
-func renew(f disk.File, at Start) error {
-	if n := at.Offset - at.Durable; n > 0 {
+func renew(f disk.File, at *Start) error {
+	if n := at.Offset - at.Durable; n > 0 && !(mutant.On && mutant.Is("store: written again")) {
 		b := make([]byte, n)
 		if _, err := f.ReadAt(b, at.Durable); err != nil {
 			return err
@@ -106,10 +112,22 @@ func renew(f disk.File, at Start) error {
 			return err
 		}
 	}
+	if mutant.On && mutant.Is("store: torn end cleared") {
+		return f.Sync()
+	}
 	if err := clearFrom(f, at.Offset, at.Torn); err != nil {
 		return err
 	}
 	return f.Sync()
+}
+
+// renewBefore makes the end of a segment durable that the log has gone on from.
+func renewBefore(dir disk.Folder, at *Start) error {
+	f, err := dir.Open(Name(at.Segment))
+	if err != nil {
+		return err
+	}
+	return errors.Join(renew(f, at), f.Close())
 }
 
 // clearFrom writes n zeros, from the last to the first, so that a frame is gone before those
@@ -246,10 +264,10 @@ func (w *Writer) Flush() error {
 func (w *Writer) fail(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.failed == nil {
+	if w.failed == nil && !(mutant.On && mutant.Is("store: failure is final")) {
 		w.failed = err
 	}
-	return w.failed
+	return err
 }
 
 // broken returns the error of a write or a sync that has failed.
@@ -300,7 +318,11 @@ func (w *Writer) Rotate() error {
 	b := w.Begin()
 	w.put(b[begin:], &Frame{Kind: Seal}, int64(begin))
 	w.buf = b
-	if err := w.Sync(); err != nil {
+	sync := w.Sync
+	if mutant.On && mutant.Is("store: segment synced") {
+		sync = w.Flush
+	}
+	if err := sync(); err != nil {
 		return errors.Join(err, next.Close())
 	}
 	w.syncing.Lock()
@@ -438,7 +460,7 @@ func fill(f disk.File, info *Info, segment uint64, size int64, hurry <-chan stru
 		case <-time.After(3 * time.Since(begin)):
 		}
 	}
-	if err := writeAt(f, info.header(segment, uint64(at)), 0); err != nil {
+	if err := writeAt(f, info.header(segment, uint64(at)), 0); err != nil || mutant.On && mutant.Is("store: file before name") {
 		return err
 	}
 	return f.Sync()
