@@ -4,8 +4,8 @@
 
 all: vet test
 
-# What a program links that imports the root package, and the driver.
-LIBRARY = . $(shell go list -deps . ./cuda | sed -n 's|^github.com/pando-index/pando/|./|p')
+# What a program links that imports the root package, the store, and the driver.
+LIBRARY = . $(shell go list -deps . ./cuda ./pandostore | sed -n 's|^github.com/pando-index/pando/|./|p')
 
 # Tests with several goroutines, and the packages whose own tests have some: those of
 # trees on the CPU, and those of devices, most of which an interpreter of kernels runs.

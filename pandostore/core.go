@@ -157,10 +157,7 @@ func (c *core) stats() Log {
 	c.seq.mu.Lock()
 	failed := c.seq.failed
 	c.seq.mu.Unlock()
-	c.seq.writing.Lock()
-	_, next := c.log.Place()
-	c.seq.writing.Unlock()
-	l := Log{Bytes: c.logLength(), Next: next, ReadOnly: failed, Found: c.found}
+	l := Log{Bytes: c.logLength(), Next: c.log.Next(), ReadOnly: failed, Found: c.found}
 	k := &c.checkpoints
 	l.Checkpoint, l.Checkpoints = k.bytes.Load(), int(k.written.Load())
 	if err := k.failed.Load(); err != nil {

@@ -32,7 +32,7 @@ func TestCrash(t *testing.T) {
 func crashes[K pando.Key, V any](t *testing.T, w *world[K, V], lazy bool, mode []Option, images *atomic.Int64) {
 	t.Run(w.name, func(t *testing.T) {
 		rng := seed.Rand(t)
-		for range seed.Times(1, 20) {
+		for range seed.Times(1, 5) {
 			for writers := 1; writers <= 3; writers += 2 {
 				l := newLife(t, w, rng.Uint64(), writers, mode...)
 				l.lazy, l.nested, l.images, l.skip = lazy, true, images, seed.Size(6, 0)

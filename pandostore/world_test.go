@@ -327,3 +327,81 @@ func TestCheckpointsByItself(t *testing.T) {
 		t.Errorf("progress %v", seen)
 	}
 }
+
+// Keys and values may be longer than frames and segments.
+func TestLongValues(t *testing.T) {
+	fs := crash.New()
+	want := map[string][]byte{}
+	for life := range 3 {
+		s, err := open[string, []byte](fs, []Option{small})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Len() != len(want) {
+			t.Fatalf("%d entries, want %d", s.Len(), len(want))
+		}
+		for k, v := range want {
+			if got, ok := s.Get(k); !ok || !bytes.Equal(got, v) {
+				t.Fatalf("a value of %d bytes is one of %d, %t", len(v), len(got), ok)
+			}
+		}
+		var keys []string
+		var vals [][]byte
+		for i, n := range []int{0, 1, 100, 5000, 30000, 3} {
+			k, v := strings.Repeat("k", n*(life+1)), bytes.Repeat([]byte{byte(i)}, (30000-n)*life)
+			want[k] = v
+			keys, vals = append(keys, k), append(vals, v)
+			if i%2 == 0 {
+				if err := s.Set(k, v); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := errors.Join(s.SetBatch(keys, vals), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A value that cannot be written is refused before anything is logged, and a codec that
+// panics does so in its caller.
+func TestCodec(t *testing.T) {
+	encode := func(dst []byte, v []string) []byte {
+		if len(v) == 3 {
+			panic("three")
+		}
+		return append(dst, strings.Join(v, " ")...)
+	}
+	decode := func(b []byte) ([]string, error) { return strings.Fields(string(b)), nil }
+	fs := crash.New()
+	opts := []Option{small, Tree(pando.Values(encode, decode))}
+	s, err := open[int, []string](fs, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	three := []string{"a", "b", "c"}
+	for i, do := range []func() error{
+		func() error { return s.Set(1, three) },
+		func() error { return s.SetBatch([]int{1, 2}, [][]string{{"x"}, three}) },
+		func() error { return s.Update(1, func([]string, bool) ([]string, bool) { return three, true }) },
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p != "three" {
+					t.Errorf("change %d: %v", i, p)
+				}
+			}()
+			t.Error(do())
+		}()
+	}
+	if err := errors.Join(s.Set(5, []string{"five", "5"}), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = open[int, []string](fs, opts); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if v, ok := s.Get(5); !ok || !slices.Equal(v, []string{"five", "5"}) || s.Len() != 1 {
+		t.Error(v, ok, s.Len())
+	}
+}

@@ -233,15 +233,17 @@ func (c *Columns) Read(data []byte, n int, kind op.Kind, mixed bool) (b Batch, e
 	r := columnReader{data}
 	b.Kind = kind
 	if mixed {
-		b.Kinds = unsafe.Slice((*op.Kind)(unsafe.Pointer(unsafe.SliceData(r.take(n)))), n)
-		for _, k := range b.Kinds[:min(n, len(data))] {
+		kinds := r.take(n)
+		b.Kinds = unsafe.Slice((*op.Kind)(unsafe.Pointer(unsafe.SliceData(kinds))), len(kinds))
+		for _, k := range b.Kinds {
 			if k > op.Delete {
 				return b, problem(CauseFile, "an operation of kind %d", k)
 			}
 		}
 	}
 	if c.key.Bits() != 0 {
-		b.Keys = order.KeysAt(c.key.Type, unsafe.Pointer(unsafe.SliceData(r.take(n*c.key.Size()))), n)
+		keys := r.take(n * c.key.Size())
+		b.Keys = order.KeysAt(c.key.Type, unsafe.Pointer(unsafe.SliceData(keys)), len(keys)/c.key.Size())
 	} else {
 		texts := make([]string, n)
 		err = r.each(n, func(i int, part []byte) error {
@@ -249,6 +251,9 @@ func (c *Columns) Read(data []byte, n int, kind op.Kind, mixed bool) (b Batch, e
 			return nil
 		})
 		b.Keys = order.KeysAs(c.key.Type, texts)
+	}
+	if err == nil && (b.Keys.Len() != n || mixed && len(b.Kinds) != n) {
+		err = errShort
 	}
 	if err == nil && (mixed || kind == op.Set) {
 		b.Vals, err = c.readVals(&r, &b, n)
@@ -265,7 +270,7 @@ func (c *Columns) readVals(r *columnReader, b *Batch, n int) (Column, error) {
 		return c.val.Zeros(n), nil
 	case c.val.free:
 		bytes := r.take(n * c.val.size)
-		if bytes == nil {
+		if len(bytes) != n*c.val.size {
 			return Column{}, errShort
 		}
 		return c.val.columnIn(bytes), nil
@@ -275,7 +280,7 @@ func (c *Columns) readVals(r *columnReader, b *Batch, n int) (Column, error) {
 		if b.Kinds != nil && b.Kinds[i] != op.Set {
 			return nil
 		}
-		v, err := c.decode(append([]byte(nil), part...))
+		v, err := c.decode(append([]byte{}, part...)) // never nil, as in files
 		if err != nil {
 			return problem(CauseFile, "value %d cannot be decoded: %w", i, err)
 		}

@@ -40,7 +40,8 @@ type Writer struct {
 	batch   uint64 // number of the first operation of the batch under way
 	begun   bool   // parts of it are written
 
-	written atomic.Int64 // bytes of frames, in all segments
+	written atomic.Int64  // bytes of frames, in all segments
+	logged  atomic.Uint64 // next, for those who look on
 
 	syncing sync.Mutex // held while a file is synced, so that none is closed meanwhile
 	mu      sync.Mutex // guards what follows
@@ -167,8 +168,11 @@ func (w *Writer) ahead() {
 // Place returns the segment that is written to, and the number of the next operation.
 func (w *Writer) Place() (segment, next uint64) { return w.segment, w.next }
 
-// Written returns the bytes of all frames so far.
+// Written returns the bytes of all frames so far. It may be called beside other methods.
 func (w *Writer) Written() int64 { return w.written.Load() }
+
+// Next returns the number of the next operation. It may be called beside other methods.
+func (w *Writer) Next() uint64 { return w.logged.Load() }
 
 // Begin returns where a frame is to be appended to: its payload goes behind, and the result
 // to End. Its length is aligned.
@@ -234,6 +238,7 @@ func (w *Writer) put(b []byte, f *Frame, distance int64) {
 	f.Sequence, f.Offset = w.next, w.offset+distance
 	f.put(b, w.info.Store, w.segment)
 	w.next += uint64(f.Count)
+	w.logged.Store(w.next)
 	w.written.Add(int64(len(b)))
 }
 
