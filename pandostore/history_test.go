@@ -157,13 +157,9 @@ func histories[K pando.Key, V any](t *testing.T, w *world[K, V]) {
 
 // untilCrash records a life of a store until a crash, and returns what that leaves.
 func untilCrash[K pando.Key, V any](t *testing.T, w *world[K, V], fs *crash.Folder, rng *rand.Rand, clock *atomic.Int64, life int) (all []porcupine.Operation, image *crash.Folder) {
-	s, err := open[K, V](fs, []Option{CheckpointAfter(3 << 10), small})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
 	crashed := int64(math.MaxInt64)
-	at, first := fs.Calls()+10+rng.IntN(30), rng.Uint64()
+	at, first := fs.Calls()+15+rng.IntN(35), rng.Uint64()
 	images := rand.New(rand.NewPCG(first, 99))
 	fs.Before = func(n int, _ string) {
 		if mu.Lock(); n == at {
@@ -171,6 +167,10 @@ func untilCrash[K pando.Key, V any](t *testing.T, w *world[K, V], fs *crash.Fold
 			image = fs.Image(images)
 		}
 		mu.Unlock()
+	}
+	s, err := open[K, V](fs, []Option{CheckpointAfter(3 << 10), small})
+	if err != nil {
+		t.Fatal(err)
 	}
 	const goroutines = 4
 	var wg sync.WaitGroup
