@@ -2,6 +2,7 @@ package pando
 
 import (
 	"fmt"
+	"io"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/index"
@@ -98,8 +99,20 @@ func copyPart[K Key, V any](keys []K, vals []V, lo int, to order.Keys, out []V) 
 // does not keep the file open. It returns ErrFile if the file is damaged anywhere,
 // and ErrEqualKeys if it has equal keys, of which a tree could keep only one.
 func OpenTree[K Key, V any](path string, opts ...Option) (*Tree[K, V], error) {
+	return openTree[K, V](path, func() (*index.File, error) { return index.OpenFile(path) }, opts)
+}
+
+// ReadTree returns a tree with the entries that Save or WriteTo has written, from any
+// reader, as OpenTree does from a file. It reads the bytes of the index, and none behind
+// them.
+func ReadTree[K Key, V any](r io.Reader, opts ...Option) (*Tree[K, V], error) {
+	const name = "the stream"
+	return openTree[K, V](name, func() (*index.File, error) { return index.ReadFile(name, r, -1) }, opts)
+}
+
+func openTree[K Key, V any](path string, file func() (*index.File, error), opts []Option) (*Tree[K, V], error) {
 	onCPU := append(opts[:len(opts):len(opts)], On(CPU), Layout(AutoLayout), Verified())
-	ix, err := openWith(treeOpening, index.KeyTypeOf[K](), index.ValueTypeOf[V](), onCPU, func() (*index.File, error) { return index.OpenFile(path) })
+	ix, err := openWith(treeOpening, index.KeyTypeOf[K](), index.ValueTypeOf[V](), onCPU, file)
 	if err != nil {
 		return nil, err
 	}

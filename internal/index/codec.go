@@ -12,7 +12,7 @@ type Codec struct {
 	Type   reflect.Type // of the values
 	Encode func(dst []byte, v unsafe.Pointer) ([]byte, error)
 	Decode func([]byte) (unsafe.Pointer, error) // to Go memory of the value's own
-	plain  bool                                 // a value is bare, and written as it is
+	plain  bool                                 // a value is bare, and written as it is: Encode takes any
 }
 
 // DefaultCodec returns the codec of a type whose values hold pointers and say

@@ -33,6 +33,8 @@ type Inside struct {
 	// Format and Parse make text of a key, and a key of text.
 	Format func(key order.Probe) string
 	Parse  func(text string) (order.Probe, error)
+	// Columns returns how keys and values of a Tree are written to the log of a store.
+	Columns func() (*Columns, error)
 }
 
 // Greatest returns the greatest code of a type of fixed width.

@@ -14,8 +14,9 @@ import (
 func (m *Map) Inside(alive func()) *index.Inside {
 	return &index.Inside{
 		Key: m.key.Name, Value: m.val.Name(), Type: m.key.Type, Greatest: m.key.Greatest(), Mutable: true,
-		Stats:  func() index.Stats { alive(); return m.Stats() },
-		Layout: func() any { alive(); return m.tree.Shown() },
+		Columns: func() (*index.Columns, error) { return index.NewColumns(m.key, m.val, m.codec) },
+		Stats:   func() index.Stats { alive(); return m.Stats() },
+		Layout:  func() any { alive(); return m.tree.Shown() },
 		Get: func(key order.Probe) (string, bool) {
 			alive()
 			v, ok := m.Get(key)

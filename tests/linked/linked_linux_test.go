@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +21,9 @@ const mostBytes = 6_000_000
 
 // What is in a program with a driver, and in no other.
 var gpuOnly = []string{"ebitengine/purego", "libcuda.so.1", ".visible .entry"}
+
+// What is in a program that imports package pandostore, and in no other.
+var storeOnly = []string{"pandostore", "index.(*Columns)", "index.(*Gathering)"}
 
 // build builds a program, in a folder where nothing else is, and returns its path.
 func build(t *testing.T, program string, env ...string) (path string) {
@@ -91,7 +95,7 @@ func TestStatic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, s := range gpuOnly {
+			for _, s := range slices.Concat(gpuOnly, storeOnly) {
 				if bytes.Contains(text, []byte(s)) {
 					t.Errorf("the program has %q in it", s)
 				}
@@ -104,6 +108,24 @@ func TestStatic(t *testing.T) {
 				t.Errorf("the program prints\n%swant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// With the import, the store is there: the names that others must not have are right.
+func TestWithStore(t *testing.T) {
+	text, err := os.ReadFile(build(t, "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range storeOnly {
+		if !bytes.Contains(text, []byte(s)) {
+			t.Errorf("the program does not have %q in it", s)
+		}
+	}
+	for _, s := range gpuOnly {
+		if bytes.Contains(text, []byte(s)) {
+			t.Errorf("the program has %q in it", s)
+		}
 	}
 }
 

@@ -25,14 +25,14 @@ var packages = []struct {
 	name, tests string
 	parts       []part
 }{
-	{"epoch", "", []part{
+	{"internal/epoch", "", []part{
 		{"generation", "the look whether memory was used again"},
 		{"closed generation", "to take no generation of a closed tree for the present one"},
 		{"epoch: two generations", "to let two generations pass before memory is used again"},
 		{"epoch: newest snapshot", "to keep a value that the newest snapshot has"},
 		{"epoch: older snapshot", "to hand a reference to an older snapshot that has it"},
 	}},
-	{"bplus", "Beside|Read|Write|Snapshot|Merge", []part{
+	{"internal/bplus", "Beside|Read|Write|Snapshot|Merge", []part{
 		{"version", "the look at a leaf's word after it was read"},
 		{"cursor's version", "the same between two steps of a cursor"},
 		{"high key", "to follow the side link where a key is above its leaf"},
@@ -51,7 +51,7 @@ var packages = []struct {
 		{"sealed leaf read again", "to use what a cursor has read of a sealed leaf once only"},
 		{"counted leaf is in the tree", "the look whether a leaf that is counted is part of the tree"},
 	}},
-	{"radix", "Beside|Update", []part{
+	{"internal/radix", "Beside|Update", []part{
 		{"radix: version", "the look at a node's word after a link was read"},
 		{"radix: cursor's version", "the same before a cursor returns an entry"},
 		{"radix: writer's version", "the same on a writer's way"},
@@ -70,7 +70,7 @@ var packages = []struct {
 		{"radix: pop's shortcut", "to take the shortcut to an entry out before it is decided that it is the first"},
 		{"radix: pop's way", "the look whether an entry is still the first when it is locked"},
 	}},
-	{"blob", "Beside|Stalled|Limits", []part{
+	{"internal/blob", "Beside|Stalled|Limits", []part{
 		{"generation", "the look whether memory was used again, after a value was copied"},
 		{"blob: bit first", "to say that a slot is free before it is counted as such"},
 		{"blob: slab is still ours", "the look whose a slab is, under the lock of its class"},
@@ -80,16 +80,34 @@ var packages = []struct {
 		{"blob: stashes out", "to take free slots of slabs that are emptied from those who have them at hand"},
 		{"blob: unlisted while emptied", "to take a slab that is emptied off the list of those with free slots"},
 	}},
-	{"live", "Update", []part{
+	{"internal/live", "Update", []part{
 		{"live: box read", "to doubt what an update was told only where it has read a box"},
 		{"live: value told", "to ask an update's function again where its key has changed"},
+	}},
+	{"pandostore", "CrashA|Memory|Histories|Faults", []part{
+		{"store: folder", "to sync the folder before what it names is relied on"},
+		{"store: file before name", "to sync a segment before it gets its name"},
+		{"store: commit frame", "to do parts of a batch only where there is a commit"},
+		{"store: acknowledged early", "to sync a group before it is acknowledged"},
+		{"store: deleted early", "to remove segments only when the checkpoint is durable"},
+		{"store: segment synced", "to sync a segment before the next is used"},
+		{"store: failure is final", "to refuse all changes after a write or a sync has failed"},
+		{"store: written again", "to write again what may be in the system's memory alone"},
+		{"store: torn end cleared", "to clear what is behind the last whole frame"},
+		{"store: refused", "to log what the tree has refused"},
+		{"store: evaluated behind all", "to ask an update's function when all before is in the tree"},
+		{"store: order of groups", "to put groups into the tree in their order"},
+	}},
+	{"pandostore/internal/log", "Moved|Torn", []part{
+		{"store: seed", "to seed checksums with the place of a frame"},
+		{"store: damage before the end", "the look whether a frame that is not whole was durable"},
 	}},
 }
 
 func TestMutants(t *testing.T) {
 	for _, p := range packages {
-		t.Run(p.name, func(t *testing.T) {
-			binary := build(t, "internal/"+p.name, "-tags", "stalls,mutants")
+		t.Run(strings.TrimPrefix(p.name, "internal/"), func(t *testing.T) {
+			binary := build(t, p.name, "-tags", "stalls,mutants")
 			limit := whole(t, binary, p.tests)
 			for _, part := range p.parts {
 				judge(t, limit, binary, p.tests, part, "PANDO_MUTANT="+part.name)

@@ -1,0 +1,190 @@
+package pandostore
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/seed"
+	"github.com/pando-index/pando/pandostore/internal/disk/crash"
+	"github.com/pando-index/pando/pandostore/internal/log"
+)
+
+// sample returns a store that was closed, with a checkpoint and a log behind it, and what is
+// in it.
+func sample[K pando.Key, V any](t *testing.T, w *world[K, V]) (dir *crash.Folder, want state) {
+	t.Helper()
+	l := newLife(t, w, 1, 1)
+	l.opts = append(l.opts, func(c *config) { c.segment = 8 << 10 })
+	s, err := open[K, V](l.fs, l.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		want[i] = int32(i + 100)
+		if err := s.Set(w.key(i), w.val(want[i])); err != nil {
+			t.Fatal(err)
+		}
+		if i == 5 {
+			if err := s.Checkpoint(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var keys []K
+	var vals []V
+	for i := 10; i < keyspace; i++ {
+		want[i] = int32(i + 200)
+		keys, vals = append(keys, w.key(i)), append(vals, w.val(want[i]))
+	}
+	if err := errors.Join(s.SetBatch(keys, vals), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return l.fs, want
+}
+
+// Of a store that was closed, no byte can be changed and no file cut so that Open returns
+// something else than before: it returns it all, or an error.
+func TestDamage(t *testing.T) {
+	damage(t, &numbers)
+	damage(t, &texts)
+}
+
+func damage[K pando.Key, V any](t *testing.T, w *world[K, V]) {
+	t.Run(w.name, func(t *testing.T) {
+		dir, want := sample(t, w)
+		names, _ := dir.Names()
+		opts := []Option{CheckpointAfter(0), small}
+		refused, rng := 0, seed.Rand(t)
+		try := func(name string, data []byte, what string, at int) {
+			image := dir.Clone()
+			image.SetBytes(name, data)
+			s, err := open[K, V](image, opts)
+			if err != nil {
+				refused++
+				if !errors.Is(err, pando.ErrFile) && !errors.Is(err, pando.ErrVersion) {
+					t.Errorf("%s, byte %d %s: %v", name, at, what, err)
+				}
+				return
+			}
+			if got := w.read(s); got != want {
+				t.Errorf("%s, byte %d %s: %v, want %v", name, at, what, got, want)
+			}
+			s.Close()
+		}
+		for _, name := range names {
+			data := dir.Bytes(name)
+			step := seed.Step(1 + len(data)/150)
+			for at := rng.IntN(step); at < len(data); at += step {
+				b := slices.Clone(data)
+				b[at] ^= 1 << rng.IntN(8)
+				try(name, b, "changed", at)
+				try(name, data[:at:at], "and all behind it cut off", at)
+			}
+			image := dir.Clone()
+			if err := image.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+			if s, err := open[K, V](image, opts); err == nil {
+				if got := w.read(s); got != want {
+					t.Errorf("without %s: %v", name, got)
+				}
+				s.Close()
+			}
+		}
+		if refused < 50 {
+			t.Errorf("only %d were refused", refused)
+		}
+	})
+}
+
+// Salvage saves everything up to the damage, and its result opens.
+func TestSalvage(t *testing.T) {
+	dir, want := sample(t, &numbers)
+	names, _ := dir.Names()
+	opts := []Option{CheckpointAfter(0), small}
+	saved := 0
+	for _, name := range names {
+		segment, ok := log.Numbered(name)
+		if !ok {
+			continue
+		}
+		for at := 0; at < len(dir.Bytes(name)); at += seed.Step(31) {
+			image, out := dir.Clone(), crash.New()
+			image.Bytes(name)[at] ^= 4
+			s, err := salvage(image, out)
+			if err != nil {
+				if at >= 4096 {
+					t.Errorf("segment %d, byte %d: %v", segment, at, err)
+				}
+				continue
+			}
+			back, err := open[uint64, uint64](out, opts)
+			if err != nil {
+				t.Fatalf("segment %d, byte %d: what was saved does not open: %v", segment, at, err)
+			}
+			got := numbers.read(back)
+			back.Close()
+			if s.Damage == nil && got != want {
+				t.Errorf("segment %d, byte %d: %v, and no damage", segment, at, got)
+			}
+			for i := range got { // single keys are set in their order, and then the batch
+				if i < 6 && got[i] != want[i] || got[i] != 0 && got[i] != want[i] && got[i] != int32(i+100) {
+					t.Errorf("segment %d, byte %d: key %d is %d", segment, at, i, got[i])
+				}
+			}
+			saved++
+		}
+	}
+	if saved < 50 {
+		t.Errorf("only %d were saved", saved)
+	}
+}
+
+// The same in a folder of the system, with its errors.
+func TestSalvageFolder(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open[string, int64](filepath.Join(dir, "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []string{"a", "b", "c"} {
+		if err := s.Set(k, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(s.Checkpoint(), s.Set("d", 2), s.Set("e", 3), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "store", log.Name(2))
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[4096+64] ^= 1 // in the frame of d
+	if err := os.WriteFile(file, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = Open[string, int64](filepath.Join(dir, "store")); !errors.Is(err, pando.ErrFile) || !strings.Contains(err.Error(), log.Name(2)) || !strings.Contains(err.Error(), "Salvage") {
+		t.Fatal(err)
+	}
+	got, err := Salvage(filepath.Join(dir, "store"), filepath.Join(dir, "saved"))
+	if err != nil || got.Damage == nil || got.Checkpoint == "" {
+		t.Fatal(got, err)
+	}
+	s, err = Open[string, int64](filepath.Join(dir, "saved"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if n := s.Len(); n != 3 || s.Has("d") {
+		t.Errorf("%d entries were saved", n)
+	}
+	if _, err := Salvage(filepath.Join(dir, "store"), dir); !errors.Is(err, pando.ErrOption) {
+		t.Error("into a folder that is not empty: ", err)
+	}
+}

@@ -1,0 +1,143 @@
+package pandostore
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/pandostore/internal/disk"
+	"github.com/pando-index/pando/pandostore/internal/log"
+)
+
+// Salvaged is what Salvage has saved.
+type Salvaged struct {
+	Checkpoint string // name of its file; "" if there is none
+	Next       uint64 // number of the first operation that is not saved
+	Frames     int
+	Damage     error // what is damaged, and where; nil if nothing is
+}
+
+// Salvage makes a store in the folder out of everything in the folder dir that is before the
+// first damage. It changes nothing in dir. Out must be empty, or not be there. It needs no
+// types.
+//
+// It returns an error that wraps pando.ErrFile if not even a beginning can be saved: the
+// checkpoint is damaged, or the log right behind it.
+func Salvage(dir, out string) (Salvaged, error) {
+	from, err := disk.Existing(dir)
+	if err != nil {
+		return Salvaged{}, fmt.Errorf("pandostore: cannot open the folder: %w", err)
+	}
+	lock, err := from.Lock()
+	if err != nil {
+		return Salvaged{}, translate(from, err)
+	}
+	defer lock.Close()
+	to, err := disk.Dir(out)
+	if err != nil {
+		return Salvaged{}, fmt.Errorf("pandostore: cannot make the folder: %w", err)
+	}
+	s, err := salvage(from, to)
+	return s, translate(from, err)
+}
+
+func salvage(from, to disk.Folder) (s Salvaged, err error) {
+	if names, err := to.Names(); err != nil || len(names) > 0 {
+		return s, errors.Join(err, fmt.Errorf("%w: %s is not empty; give Salvage a new folder", pando.ErrOption, folderName(to)))
+	}
+	r := recovery{core: &core{dir: from}}
+	if s.Damage = r.look(); s.Damage != nil && len(r.segments) == 0 {
+		return s, s.Damage
+	}
+	if len(r.segments) == 0 {
+		return s, fmt.Errorf("%w: %s is empty", pando.ErrFile, folderName(from))
+	}
+	if s.Checkpoint = r.chosen; r.chosen != "" {
+		if path := from.Path(r.chosen); path != "" {
+			if err := pando.Verify(path); err != nil {
+				return s, fmt.Errorf("nothing can be saved without the checkpoint: %w", err)
+			}
+		}
+		if err := copyFile(from, to, r.chosen); err != nil {
+			return s, err
+		}
+	}
+	s.Next = r.next
+	for i := range r.segments {
+		goOn, err := s.segment(&r, to, i)
+		if err != nil {
+			return s, err
+		}
+		if !goOn {
+			break
+		}
+	}
+	return s, to.Sync()
+}
+
+// segment copies a segment up to the first damage, and reports whether there is none.
+func (s *Salvaged) segment(r *recovery, to disk.Folder, i int) (goOn bool, err error) {
+	n := r.segments[i]
+	data, err := r.read(n)
+	if err != nil {
+		return false, err
+	}
+	info, err := log.ReadInfo(data, n)
+	if err == nil && i > 0 && info != r.info {
+		err = &log.Bad{Name: log.Name(n), Why: "this is the log of another store"}
+	}
+	if err != nil {
+		if s.Damage = err; i == 0 {
+			return false, err // without a header there is no store
+		}
+		return false, s.begin(r, to, n)
+	}
+	r.info = info
+	scan, bad := log.Read(data, &info, n, nil)
+	if scan.Frames > 0 && scan.First != s.Next {
+		s.Damage = &log.Bad{Name: log.Name(n), Why: fmt.Sprintf("it begins with operation %d, and %d was to come", scan.First, s.Next)}
+		return false, s.begin(r, to, n)
+	}
+	if bad != nil {
+		s.Damage = bad
+	}
+	if s.Frames += scan.Frames; scan.Frames > 0 {
+		s.Next = scan.Next
+	}
+	if err := log.Copy(to, info, n, data, scan.End); err != nil {
+		return false, err
+	}
+	if goOn = bad == nil && scan.Sealed; goOn && i+1 == len(r.segments) {
+		s.Damage = &log.Bad{Name: log.Name(n + 1), Why: "this part of the log is missing"}
+		return false, s.begin(r, to, n+1)
+	}
+	return goOn, nil
+}
+
+// begin makes an empty segment, since the one before says that the log goes on there.
+func (s *Salvaged) begin(r *recovery, to disk.Folder, segment uint64) error {
+	return log.Copy(to, r.info, segment, nil, 0)
+}
+
+// copyFile copies a file, and makes it durable.
+func copyFile(from, to disk.Folder, name string) error {
+	f, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return err
+	}
+	g, err := to.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.NewOffsetWriter(g, 0), io.NewSectionReader(f, 0, size))
+	if err == nil {
+		err = g.Sync()
+	}
+	return errors.Join(err, g.Close())
+}

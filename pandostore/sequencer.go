@@ -1,0 +1,517 @@
+package pandostore
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/pandostore/internal/log"
+)
+
+// sequencer puts changes in an order: that of the log, in which the tree gets them, too.
+//
+// Requests wait in a line. The goroutine of the first leads a group: it takes those that
+// wait, writes them to the log, syncs it, and hands the lead to the first of those that have come
+// meanwhile. Then it waits until the groups before are in the tree, puts its own there,
+// and wakes the others of the group. So while one group is put into the tree, the next
+// is on its way to the disk, and nothing is in the tree before it is durable.
+type sequencer struct {
+	mu      sync.Mutex
+	waiting []*request
+	leading bool          // some goroutine leads, or is about to
+	before  chan struct{} // closed when all groups so far are in the tree
+	failed  error         // final
+	closed  bool
+
+	writing sync.Mutex // held while frames are appended, and synced
+}
+
+// mostRequests is the most requests in a group: its leader holds them all in memory.
+const mostRequests = 4096
+
+// do does a request, and returns when it is done.
+func (c *core) do(r *request) error {
+	if r.kind == batching {
+		if r.batch.Len() == 0 {
+			return c.refuses()
+		}
+		if err := c.cols.Check(&r.batch); err != nil {
+			return translate(c.dir, err)
+		}
+	} else if r.kind == setting || r.kind == swapping {
+		if err := c.cols.CheckOne(r.key, r.val); err != nil {
+			return translate(c.dir, err)
+		}
+	}
+	s := &c.seq
+	s.mu.Lock()
+	if err := s.refusal(); err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.waiting = append(s.waiting, r)
+	if s.leading {
+		s.mu.Unlock()
+		if lead := <-r.lead; !lead {
+			return r.result()
+		}
+	} else {
+		s.leading = true
+		s.mu.Unlock()
+	}
+	c.lead(r)
+	return r.result()
+}
+
+// result returns the error of a request, or panics if its function has.
+func (r *request) result() error {
+	if r.panicked != nil {
+		panic(r.panicked)
+	}
+	return r.err
+}
+
+// refuses returns the error that every change gets from now on, if there is one.
+func (c *core) refuses() error {
+	c.seq.mu.Lock()
+	defer c.seq.mu.Unlock()
+	return c.seq.refusal()
+}
+
+func (s *sequencer) refusal() error {
+	if s.closed {
+		return pando.ErrClosed
+	}
+	return s.failed
+}
+
+// fail makes an error final.
+func (c *core) fail(err error) error {
+	s := &c.seq
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if mutant.On && mutant.Is("store: failure is final") {
+		return err
+	}
+	if s.failed == nil {
+		s.failed = fmt.Errorf("%w: %w; all that was acknowledged is in %s, which Open recovers", ErrReadOnly, err, folderName(c.dir))
+	}
+	return s.failed
+}
+
+// lead leads the group that begins with a request.
+func (c *core) lead(first *request) {
+	s := &c.seq
+	s.mu.Lock()
+	g := &group{requests: s.take(), before: s.before, done: make(chan struct{})}
+	s.before = g.done
+	err := s.failed
+	s.mu.Unlock()
+
+	if err == nil {
+		if err = c.write(g); err != nil {
+			err = c.fail(err)
+		}
+	}
+
+	s.mu.Lock()
+	if len(s.waiting) > 0 {
+		s.waiting[0].lead <- true
+	} else {
+		s.leading = false
+	}
+	s.mu.Unlock()
+
+	if g.before != nil && !(mutant.On && mutant.Is("store: order of groups")) {
+		<-g.before
+	}
+	if err == nil {
+		c.apply(g)
+	} else {
+		for _, r := range g.requests {
+			r.err = err
+		}
+	}
+	close(g.done)
+	for _, r := range g.requests {
+		if r != first {
+			r.lead <- false
+		}
+	}
+	c.free(g)
+	c.checkpointIfLong()
+}
+
+// take takes the requests of the next group out of the line. What a request is to return
+// can depend on those before it in ways that need them in the tree: an update does on a
+// batch before it, and whatever takes an entry from an end does on everything but its
+// like. These end a group. So does the begin of a checkpoint.
+func (s *sequencer) take() []*request {
+	n, wide := 0, false
+	for ; n < len(s.waiting) && n < mostRequests; n++ {
+		r := s.waiting[n]
+		if n > 0 && (r.kind == updating && wide || r.kind.pops() != s.waiting[0].kind.pops()) {
+			break
+		}
+		wide = wide || !r.kind.single()
+		if r.kind == marking {
+			n++
+			break
+		}
+	}
+	group := s.waiting[:n:n]
+	s.waiting = append([]*request(nil), s.waiting[n:]...)
+	return group
+}
+
+// group is requests that share a sync.
+type group struct {
+	requests []*request
+	before   <-chan struct{} // closed when the groups before are in the tree; nil if there are none
+	done     chan struct{}   // closed when this one is
+	runs     []run
+	known    map[order.Probe]known // keys that requests of the group set or delete, if some request asks
+	popped   [2]*order.Probe       // the last key that was taken from each end
+}
+
+// known is what a key is after the requests so far.
+type known struct {
+	val index.Value
+	had bool
+}
+
+// run is what is put into the tree at once: single requests together, or one other.
+type run struct {
+	requests []*request
+	gathered *index.Gathering // the operations of single requests: number i is that of request i
+	first    uint64           // number of the first operation
+}
+
+// write writes a group to the log, and makes it durable if it is to be.
+func (c *core) write(g *group) error {
+	sync := c.cfg.mode == syncGroups
+	for _, r := range g.requests {
+		if r.kind == updating || r.kind.pops() {
+			if g.known == nil {
+				g.known = map[order.Probe]known{}
+			}
+		}
+		sync = sync || r.kind == syncing
+	}
+	if g.known != nil && g.before != nil && !(mutant.On && mutant.Is("store: evaluated behind all")) {
+		<-g.before // before the lock is taken, which a group that was refused needs
+	}
+	c.seq.writing.Lock()
+	defer c.seq.writing.Unlock()
+	for _, r := range g.requests {
+		if err := c.append(g, r); err != nil {
+			return err
+		}
+	}
+	if err := c.endRun(g); err != nil {
+		return err
+	}
+	if mutant.On && mutant.Is("store: acknowledged early") {
+		sync = false
+	}
+	if sync {
+		return c.log.Sync()
+	}
+	return c.log.Flush()
+}
+
+// append adds a request to the last run of a group, or is a run by itself.
+func (c *core) append(g *group, r *request) error {
+	switch {
+	case r.kind == syncing:
+		return nil
+	case r.kind.single():
+		return c.appendSingle(g, r)
+	}
+	if err := c.endRun(g); err != nil {
+		return err
+	}
+	switch r.kind {
+	case poppingMin, poppingMax:
+		return c.appendPop(g, r)
+	case marking:
+		g.runs = append(g.runs, run{requests: []*request{r}})
+		err := c.log.Rotate()
+		r.mark.segment, r.mark.next = c.log.Place()
+		return err
+	}
+	_, next := c.log.Place()
+	g.runs = append(g.runs, run{requests: []*request{r}, first: next})
+	if r.kind == deletingRange {
+		return c.appendBatch(&r.batch, log.DeleteRange)
+	}
+	if k := &r.batch; k.Kinds != nil && !changes(k.Kinds) {
+		return nil
+	}
+	return c.appendBatch(&r.batch, frameKind(&r.batch))
+}
+
+// changes reports whether some operation changes something.
+func changes(kinds []op.Kind) bool {
+	for _, k := range kinds {
+		if k != op.Get {
+			return true
+		}
+	}
+	return false
+}
+
+// frameKind returns the kind of frame for a batch.
+func frameKind(b *index.Batch) log.Kind {
+	switch {
+	case b.Kinds != nil:
+		return log.Mixed
+	case b.Kind == op.Set:
+		return log.Set
+	}
+	return log.Delete
+}
+
+// appendBatch appends a batch as one frame, or as several and a commit.
+func (c *core) appendBatch(b *index.Batch, kind log.Kind) error {
+	for from := 0; from < b.Len(); {
+		frame, n, err := c.cols.Append(c.log.Begin(), b, from, c.cfg.frame)
+		if err != nil {
+			return err
+		}
+		if n == b.Len() {
+			return c.log.End(frame, kind, n)
+		}
+		if err := c.log.EndPart(frame, kind, n); err != nil {
+			return err
+		}
+		from += n
+	}
+	return c.log.Commit()
+}
+
+// appendSingle adds a request about one key to the run under way.
+func (c *core) appendSingle(g *group, r *request) error {
+	kind, val := op.Set, r.val
+	switch r.kind {
+	case deleting:
+		kind = op.Delete
+	case updating:
+		old, had := c.knownOf(g, r.key)
+		keep := c.ask(r, old, had)
+		if r.panicked != nil || r.err != nil || !keep && !had {
+			return nil
+		}
+		if val = r.val; !keep {
+			kind = op.Delete
+		}
+	}
+	if g.known != nil {
+		g.known[r.key] = known{val, kind == op.Set}
+	}
+	last := len(g.runs) - 1
+	if last < 0 || g.runs[last].gathered == nil {
+		_, next := c.log.Place()
+		g.runs = append(g.runs, run{gathered: c.gather(), first: next})
+		last++
+	}
+	at := &g.runs[last]
+	at.requests = append(at.requests, r)
+	at.gathered.Add(kind, r.key, val)
+	return nil
+}
+
+// ask calls the function of an update, which runs on the leader's goroutine: if it
+// panics, the goroutine that waits for it does.
+func (c *core) ask(r *request, old index.Value, had bool) (keep bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.panicked = p
+		}
+	}()
+	if r.val, keep = r.f(old, had); keep {
+		r.err = translate(c.dir, c.cols.CheckOne(r.key, r.val))
+	}
+	return keep
+}
+
+// knownOf returns what a key is after all requests before.
+func (c *core) knownOf(g *group, key order.Probe) (index.Value, bool) {
+	if k, ok := g.known[key]; ok {
+		return k.val, k.had
+	}
+	return c.tree.get(key)
+}
+
+// appendPop finds the entry that a request takes from an end. Those that others of the
+// group take are still in the tree: it goes on behind the last of them, and there is
+// nothing left where it meets those from the other end.
+func (c *core) appendPop(g *group, r *request) error {
+	end := 0
+	if r.kind == poppingMax {
+		end = 1
+	}
+	key, val, ok := c.tree.beyond(g.popped[end], end == 1)
+	if _, gone := g.known[key]; !ok || gone {
+		return nil
+	}
+	g.known[key] = known{}
+	g.popped[end] = &key
+	r.key, r.old, r.had = key, val, true
+	gathered := c.gather()
+	gathered.Add(op.Delete, key, index.Value{})
+	_, next := c.log.Place()
+	g.runs = append(g.runs, run{[]*request{r}, gathered, next})
+	return c.endRun(g)
+}
+
+// endRun appends the frame of single requests, if some wait for it.
+func (c *core) endRun(g *group) error {
+	last := len(g.runs) - 1
+	if last < 0 || g.runs[last].gathered == nil {
+		return nil
+	}
+	if _, next := c.log.Place(); next != g.runs[last].first {
+		return nil // it is there already
+	}
+	b := g.runs[last].gathered.Batch()
+	for from := 0; from < b.Len(); {
+		frame, n, err := c.cols.Append(c.log.Begin(), &b, from, c.cfg.frame)
+		if err != nil {
+			return err
+		}
+		if err := c.log.End(frame, frameKind(&b), n); err != nil {
+			return err
+		}
+		from += n
+	}
+	return nil
+}
+
+// apply puts a group into the tree.
+func (c *core) apply(g *group) {
+	for i := range g.runs {
+		c.applyRun(&g.runs[i])
+	}
+}
+
+func (c *core) applyRun(u *run) {
+	r := u.requests[0]
+	switch {
+	case u.gathered != nil && r.kind.pops():
+		c.tree.delete(r.key)
+	case u.gathered != nil:
+		c.applySingles(u)
+	case r.kind == deletingRange:
+		r.n = c.tree.deleteRange(r.batch.Keys)
+	case r.kind == marking:
+		r.mark.moment = c.tree.snapshot()
+	default:
+		if r.n, r.err = c.tree.apply(&r.batch, r.found); r.err != nil {
+			r.err = c.refused(r.err, u.first, r.batch.Len())
+		}
+	}
+}
+
+// applySingles puts single requests into the tree, together if they are several.
+func (c *core) applySingles(u *run) {
+	b := u.gathered.Batch()
+	if len(u.requests) > 1 && c.applyTogether(u, &b) == nil {
+		return
+	}
+	// One of them, or the tree has no room for all: then for each that it has none for.
+	gone := map[order.Probe]bool{}
+	for i, r := range u.requests {
+		err := error(nil)
+		kind := b.Kind
+		if b.Kinds != nil {
+			kind = b.Kinds[i]
+		}
+		switch {
+		case r.kind == updating && gone[r.key]: // it was told a value that is not there
+			err = pando.ErrMemoryLimit
+		case kind == op.Delete:
+			r.old, r.had = c.tree.delete(r.key)
+		case r.kind == swapping:
+			r.old, r.had, err = c.tree.swap(r.key, r.val)
+		default:
+			err = c.tree.set(r.key, r.val)
+		}
+		if err != nil {
+			gone[r.key] = true
+			r.err = c.refused(err, u.first+uint64(i), 1)
+		}
+	}
+}
+
+// applyTogether puts single requests into the tree as one batch, or changes nothing.
+func (c *core) applyTogether(u *run, b *index.Batch) error {
+	old := false
+	for _, r := range u.requests {
+		old = old || r.kind == swapping || r.kind == deleting
+	}
+	if !old {
+		_, err := c.tree.apply(b, nil)
+		return err
+	}
+	all, found := u.gathered.Each(), make([]bool, len(u.requests))
+	if _, err := c.tree.apply(&all, found); err != nil {
+		return err
+	}
+	for i, r := range u.requests {
+		if r.kind == swapping || r.kind == deleting {
+			r.old, r.had = u.gathered.Val(i), found[i]
+		}
+	}
+	return nil
+}
+
+// refused writes to the log that the tree has refused operations of it, so that a
+// recovery leaves them out, and returns the error for those who wait for them. The groups behind wait
+// for it: none of them may be acknowledged while a crash could still bring those
+// operations back.
+func (c *core) refused(err error, first uint64, count int) error {
+	if !errors.Is(err, pando.ErrMemoryLimit) && !errors.Is(err, pando.ErrOutOfMemory) {
+		return c.fail(err)
+	}
+	if mutant.On && mutant.Is("store: refused") {
+		return err
+	}
+	c.seq.writing.Lock()
+	defer c.seq.writing.Unlock()
+	failed := c.log.End(log.AppendRefused(c.log.Begin(), first, count), log.Refused, 0)
+	if failed == nil {
+		failed = c.log.Sync()
+	}
+	if failed != nil {
+		return c.fail(failed)
+	}
+	return err
+}
+
+// gather returns an empty gathering, which done takes back.
+func (c *core) gather() *index.Gathering {
+	if g, ok := c.gatherings.Get().(*index.Gathering); ok {
+		return g
+	}
+	return c.cols.Gather()
+}
+
+func (c *core) done(g *index.Gathering) {
+	g.Reset()
+	c.gatherings.Put(g)
+}
+
+// free gives the memory of a group to later ones.
+func (c *core) free(g *group) {
+	for _, u := range g.runs {
+		if u.gathered != nil {
+			c.done(u.gathered)
+		}
+	}
+}
