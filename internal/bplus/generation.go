@@ -35,7 +35,7 @@ func (t *Tree[C]) advance() {
 		t.Advance(t.Gen())
 	}
 	stall.At("held: generation begun")
-	t.limbo.ReapAll(t.Gen(), t.giveAll)
+	t.limbo.ReapAll(&t.Clock, t.giveAll)
 }
 
 // giveAll frees nodes.
@@ -70,6 +70,15 @@ func (t *Tree[C]) sweepNodes() (more bool) {
 	}
 	t.advance()
 	return !t.limbo.Empty()
+}
+
+// turn ends the generation, if it is time.
+func (t *Tree[C]) turn() {
+	t.rw.Lock()
+	defer t.rw.Unlock()
+	t.structure.Lock()
+	defer t.structure.Unlock()
+	t.advance()
 }
 
 // OnFree sets the function that is called with the values given to Retire, once

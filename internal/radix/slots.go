@@ -289,7 +289,7 @@ func (t *Tree) tryUnstock() {
 		return
 	}
 	for _, d := range all { // it may be long until a writer comes there, which would do it
-		d.limbo.ReapAll(t.Gen(), d.giveAll)
+		d.limbo.ReapAll(&t.Clock, d.giveAll)
 	}
 	t.unstock()
 }
@@ -315,7 +315,7 @@ func (t *Tree) makeRoom(w *writer, bytes int64) bool {
 		if t.fits(bytes) {
 			return true
 		}
-		d.limbo.ReapAll(t.Gen(), d.giveAll)
+		d.limbo.ReapAll(&t.Clock, d.giveAll)
 	}
 	if !t.fits(bytes) && t.short.Load() != nil {
 		t.bare.Store(true)

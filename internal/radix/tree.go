@@ -73,7 +73,7 @@ const (
 func New(limit int64) *Tree {
 	t := &Tree{limit: limit, memory: newMemory(), age: 1}
 	t.hold = epoch.NewHold(t.memory.release)
-	t.Start(t.sweep)
+	t.Start(t.sweep, t.turn)
 	t.work = &t.top
 	t.addDesk().mu.Unlock()
 	return t
