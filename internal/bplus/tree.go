@@ -58,7 +58,7 @@ type Tree[C Code] struct {
 	pending   []boundary[C] // of leaves that no upper node knows of, for want of memory
 	tidying   bool          // leaves are being merged: memory for that is soon given back, and the limit does not bind
 
-	values *epoch.Values // of the tree's user; nil for none
+	values atomic.Pointer[epoch.Values] // of the tree's user; nil for none, as until OnFree, beside which sweeps may run
 
 	recorder atomic.Pointer[recording[C]] // gets the changes of structure; nil for none
 

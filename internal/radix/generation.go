@@ -119,7 +119,7 @@ func (t *Tree) sweep() (more bool) {
 			d.mu.Unlock()
 		}
 	}
-	return t.values.Sweep() || more
+	return t.values.Load().Sweep() || more
 }
 
 // endGeneration ends the present generation, if it is time, from a desk that is the

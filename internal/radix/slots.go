@@ -302,7 +302,7 @@ func (t *Tree) releaseIfOver() {
 			d.stock = nil
 			d.limbo.Forget()
 		}
-		t.values.Forget()
+		t.values.Load().Forget()
 		t.memory.release()
 	}
 }

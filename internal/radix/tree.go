@@ -35,8 +35,8 @@ type Tree struct {
 	edges epoch.Edges
 
 	keptSize atomic.Int64
-	values   *epoch.Values // of the tree's user; nil for none
-	Workers  int           // how many goroutines make new shortcuts, at most; 0 is one
+	values   atomic.Pointer[epoch.Values] // of the tree's user; nil for none, as until OnFree, beside which sweeps may run
+	Workers  int                          // how many goroutines make new shortcuts, at most; 0 is one
 
 	renewal sync.Mutex  // held while new shortcuts are made
 	bare    atomic.Bool // the limit leaves no memory for them
@@ -81,7 +81,9 @@ func New(limit int64) *Tree {
 
 // OnFree sets the function that is called with the values given to Retire, once
 // no reader can see them any more.
-func (t *Tree) OnFree(f func(vals []uint64)) { t.values = epoch.NewValues(&t.Clock, f) }
+func (t *Tree) OnFree(f func(vals []uint64)) {
+	t.values.Store(epoch.NewValues(&t.Clock, f))
+}
 
 // Bytes returns the memory of nodes, shortcuts and long keys, those of snapshots included.
 // It is exact if no writer runs meanwhile; otherwise it includes the writers' stocks.
