@@ -181,10 +181,16 @@ func (d *Folder) Clone() *Folder {
 }
 
 // Bytes returns the content of a file, which the caller may change.
-func (d *Folder) Bytes(name string) []byte { return d.names[name].data }
+func (d *Folder) Bytes(name string) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.names[name].data
+}
 
 // SetBytes replaces the content of a file, durably.
 func (d *Folder) SetBytes(name string, data []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	node := &inode{data: data, stable: slices.Clone(data)}
 	d.names[name], d.stable[name] = node, node
 }
