@@ -62,8 +62,12 @@ func open[K pando.Key, V any](dir disk.Folder, opts []Option) (*Store[K, V], err
 		return nil, err
 	}
 	s := new(Store[K, V])
-	load := func(name string) (target, error) {
-		if s.tree, err = loadTree[K, V](dir, name, cfg.tree); err != nil {
+	load := func(name string, store uint64) (target, error) {
+		loose := append(cfg.tree[:len(cfg.tree):len(cfg.tree)], index.Loose.(pando.Option), pando.Note(noteOf(store)))
+		if s.tree, err = loadTree[K, V](dir, name, loose); err != nil {
+			return nil, err
+		}
+		if err := ofStore(dir, name, store); err != nil {
 			return nil, err
 		}
 		val := index.ValueTypeOf[V]()

@@ -30,8 +30,8 @@ type Tree struct {
 	short       atomic.Pointer[shortcut.Table]
 	*memory
 	hold  *epoch.Hold
-	limit int64
-	rw    epoch.Lock // comes after the locks of desks
+	limit atomic.Int64 // 0 is none
+	rw    epoch.Lock   // comes after the locks of desks
 	edges epoch.Edges
 
 	keptSize atomic.Int64
@@ -69,9 +69,15 @@ const (
 	nextSeq = 4
 )
 
+// SetLimit sets how many bytes the tree takes at most; 0 is no limit. It may take more
+// already: then no change gets more memory until deletions have made room. Nobody may
+// write meanwhile.
+func (t *Tree) SetLimit(bytes int64) { t.limit.Store(bytes) }
+
 // New returns an empty tree that takes at most limit bytes; 0 is no limit.
 func New(limit int64) *Tree {
-	t := &Tree{limit: limit, memory: newMemory(), age: 1}
+	t := &Tree{memory: newMemory(), age: 1}
+	t.limit.Store(limit)
 	t.hold = epoch.NewHold(t.memory.release)
 	t.Start(t.sweep, t.turn)
 	t.work = &t.top

@@ -31,6 +31,9 @@ type Folder struct {
 	Before func(n int, what string)
 	// Fail, if it is set, returns what is to happen to a call that changes something.
 	Fail func(n int, what string) Fault
+	// FailRead, if it is set, returns what a call that changes nothing is to return: names,
+	// lock, and open, size, read and close of a file.
+	FailRead func(what string) error
 }
 
 // Fault is what happens to a call. Err is what it returns, nil if all is well.
@@ -100,6 +103,17 @@ func (d *Folder) begin(what string) Fault {
 		return fail(n, what)
 	}
 	return Fault{}
+}
+
+// read returns the error of a call that changes nothing.
+func (d *Folder) read(what string) error {
+	d.mu.Lock()
+	fail := d.FailRead
+	d.mu.Unlock()
+	if fail == nil {
+		return nil
+	}
+	return fail(what)
 }
 
 // Image returns what a crash at this moment may leave. The same random numbers leave the
@@ -198,6 +212,9 @@ func (d *Folder) SetBytes(name string, data []byte) {
 func (d *Folder) Path(string) string { return "" }
 
 func (d *Folder) Names() (names []string, err error) {
+	if err := d.read("names"); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for n := range d.names {
@@ -230,6 +247,9 @@ func (d *Folder) Create(name string) (disk.File, error) {
 }
 
 func (d *Folder) Open(name string) (disk.File, error) {
+	if err := d.read("open " + name); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	node := d.names[name]
@@ -279,6 +299,9 @@ func (d *Folder) Sync() error {
 }
 
 func (d *Folder) Lock() (io.Closer, error) {
+	if err := d.read("lock"); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.locked {
@@ -304,15 +327,21 @@ type file struct {
 	name string
 }
 
-func (f *file) Close() error { return nil }
+func (f *file) Close() error { return f.d.read("close " + f.name) }
 
 func (f *file) Size() (int64, error) {
+	if err := f.d.read("size " + f.name); err != nil {
+		return 0, err
+	}
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	return int64(len(f.node.data)), nil
 }
 
 func (f *file) ReadAt(b []byte, at int64) (int, error) {
+	if err := f.d.read("read " + f.name); err != nil {
+		return 0, err
+	}
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	if at >= int64(len(f.node.data)) {
