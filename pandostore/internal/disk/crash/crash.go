@@ -26,14 +26,9 @@ type Folder struct {
 	locked bool
 	calls  int
 
-	// Before, if it is set, is called before each call that changes something, with the
-	// number of such calls so far and what it does.
-	Before func(n int, what string)
-	// Fail, if it is set, returns what is to happen to a call that changes something.
-	Fail func(n int, what string) Fault
-	// FailRead, if it is set, returns what a call that changes nothing is to return: names,
-	// lock, and open, size, read and close of a file.
-	FailRead func(what string) error
+	before   func(n int, what string)
+	fail     func(n int, what string) Fault
+	failRead func(what string) error
 }
 
 // Fault is what happens to a call. Err is what it returns, nil if all is well.
@@ -82,6 +77,29 @@ func New() *Folder {
 	return &Folder{names: map[string]*inode{}, stable: map[string]*inode{}}
 }
 
+// SetBefore sets a function that is called before each call that changes something, with the number
+// of such calls so far and what it does. nil is none, as at first.
+func (d *Folder) SetBefore(f func(n int, what string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.before = f
+}
+
+// SetFail sets a function that returns what is to happen to a call that changes something.
+func (d *Folder) SetFail(f func(n int, what string) Fault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail = f
+}
+
+// SetFailRead sets a function that returns what a call that changes nothing is to return: names,
+// lock, and open, size, read and close of a file.
+func (d *Folder) SetFailRead(f func(what string) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failRead = f
+}
+
 // Calls returns the number of calls so far that change something.
 func (d *Folder) Calls() int {
 	d.mu.Lock()
@@ -94,7 +112,7 @@ func (d *Folder) begin(what string) Fault {
 	d.mu.Lock()
 	n := d.calls
 	d.calls++
-	before, fail := d.Before, d.Fail
+	before, fail := d.before, d.fail
 	d.mu.Unlock()
 	if before != nil {
 		before(n, what)
@@ -108,7 +126,7 @@ func (d *Folder) begin(what string) Fault {
 // read returns the error of a call that changes nothing.
 func (d *Folder) read(what string) error {
 	d.mu.Lock()
-	fail := d.FailRead
+	fail := d.failRead
 	d.mu.Unlock()
 	if fail == nil {
 		return nil
