@@ -72,15 +72,6 @@ func (t *Tree[C]) sweepNodes() (more bool) {
 	return !t.limbo.Empty()
 }
 
-// turn ends the generation, if it is time.
-func (t *Tree[C]) turn() {
-	t.rw.Lock()
-	defer t.rw.Unlock()
-	t.structure.Lock()
-	defer t.structure.Unlock()
-	t.advance()
-}
-
 // OnFree sets the function that is called with the values given to Retire, once
 // no reader can see them any more.
 func (t *Tree[C]) OnFree(f func(vals []C)) {

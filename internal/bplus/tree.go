@@ -94,7 +94,7 @@ func New[C Code](limit int64) (*Tree[C], error) {
 		Leaves: uint64(t.leaves.pool.Most()),
 	}
 	t.scratches, t.cursors = par.NewPool[scratch[C]](), par.NewPool[Cursor[C]]()
-	t.Start(t.sweep, t.turn)
+	t.Start(t.sweep, func() { t.sweepNodes() })
 	x, l, err := t.newLeaf(nil)
 	if err != nil {
 		return nil, err
