@@ -3,7 +3,6 @@ package pandostore
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -42,16 +41,12 @@ func ofStore(dir disk.Folder, name string, store uint64) error {
 	if name == "" {
 		return nil
 	}
-	f, err := dir.Open(name)
+	f, err := whole(dir, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
-	header, err := index.ReadFile(name, io.NewSectionReader(f, 0, size), size)
+	header, err := index.ReadFile(name, f, f.Size())
 	if err != nil {
 		return err
 	}

@@ -170,19 +170,35 @@ func (r *recovery) fresh() (start log.Start, info log.Info, err error) {
 // read reads a segment.
 func (r *recovery) read(segment uint64) ([]byte, error) { return readAll(r.dir, log.Name(segment)) }
 
+// wholeFile is a file that is read from its beginning to its end.
+type wholeFile struct {
+	*io.SectionReader
+	io.Closer
+}
+
+// whole opens a file to be read.
+func whole(dir disk.Folder, name string) (wholeFile, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return wholeFile{}, err
+	}
+	size, err := f.Size()
+	if err != nil {
+		f.Close()
+		return wholeFile{}, err
+	}
+	return wholeFile{io.NewSectionReader(f, 0, size), f}, nil
+}
+
 // readAll reads a file, to an address that is a multiple of 8.
 func readAll(dir disk.Folder, name string) ([]byte, error) {
-	f, err := dir.Open(name)
+	f, err := whole(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, size) // of 8 bytes and more, and then it is aligned
-	if n, err := f.ReadAt(data, 0); err != nil && err != io.EOF || int64(n) != size {
+	data := make([]byte, f.Size()) // of 8 bytes and more, and then it is aligned
+	if n, err := f.ReadAt(data, 0); err != nil && err != io.EOF || n != len(data) {
 		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	return data, nil

@@ -146,20 +146,16 @@ func (s *Salvaged) begin(r *recovery, to disk.Folder, segment uint64) error {
 
 // copyFile copies a file, and makes it durable.
 func copyFile(from, to disk.Folder, name string) error {
-	f, err := from.Open(name)
+	f, err := whole(from, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
 	g, err := to.Create(name)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.NewOffsetWriter(g, 0), io.NewSectionReader(f, 0, size))
+	_, err = io.Copy(io.NewOffsetWriter(g, 0), f)
 	if err == nil {
 		err = g.Sync()
 	}

@@ -2,7 +2,6 @@ package pandostore
 
 import (
 	"fmt"
-	"io"
 	"unsafe"
 
 	"github.com/pando-index/pando"
@@ -91,16 +90,12 @@ func loadTree[K pando.Key, V any](dir disk.Folder, name string, opts []pando.Opt
 	if path := dir.Path(name); path != "" {
 		return pando.OpenTree[K, V](path, opts...)
 	}
-	f, err := dir.Open(name)
+	f, err := whole(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	return pando.ReadTree[K, V](io.NewSectionReader(f, 0, size), opts...)
+	return pando.ReadTree[K, V](f, opts...)
 }
 
 func (s *Store[K, V]) probe(key K) order.Probe { return order.Encode(s.key, key) }

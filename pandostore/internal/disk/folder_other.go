@@ -7,8 +7,5 @@ import "os"
 // noFollow does nothing: files cannot be kept from being opened through a link here.
 const noFollow = 0
 
-// syncDir does nothing: folders cannot be synced here.
-func syncDir(string) error { return nil }
-
 // lockFolder does nothing: folders cannot be locked here.
 func lockFolder(string) (*os.File, bool) { return nil, true }
