@@ -2,7 +2,6 @@ package pandostore
 
 import (
 	"errors"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -216,9 +215,9 @@ func TestCrashAfterForgottenSync(t *testing.T) {
 	for range seed.Times(20, 400) {
 		l := newLife(t, &numbers, rng.Uint64(), 1)
 		at := 12 + rng.IntN(30)
+		var failed atomic.Bool // the next segment is made beside the others
 		l.fs.SetFail(func(n int, what string) crash.Fault {
-			if n >= at && strings.HasPrefix(what, "sync log") {
-				at = math.MaxInt
+			if n >= at && strings.HasPrefix(what, "sync log") && failed.CompareAndSwap(false, true) {
 				return crash.Fault{Err: syscall.EIO}
 			}
 			return crash.Fault{}
