@@ -30,7 +30,7 @@ type FileSection struct {
 func Inspect(path string) (FileInfo, error) {
 	f, err := index.OpenFile(path)
 	if err != nil {
-		return FileInfo{}, translate(err)
+		return FileInfo{}, index.Public(err)
 	}
 	defer f.Close()
 	info := FileInfo{
@@ -48,8 +48,8 @@ func Inspect(path string) (FileInfo, error) {
 func Verify(path string) error {
 	f, err := index.OpenFile(path)
 	if err != nil {
-		return translate(err)
+		return index.Public(err)
 	}
 	defer f.Close()
-	return translate(f.Verify())
+	return index.Public(f.Verify())
 }

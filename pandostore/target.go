@@ -42,7 +42,10 @@ type typed[K pando.Key, V any] struct {
 	kept bool
 }
 
-func (t *typed[K, V]) columns() (*index.Columns, error) { return t.tree.Inside().Columns() }
+func (t *typed[K, V]) columns() (*index.Columns, error) {
+	inside, _ := index.InsideOf(t.tree) // it is a pando.Tree
+	return inside().Columns()
+}
 
 func (t *typed[K, V]) decode(key order.Probe) K { return order.Decode[K](t.key, key) }
 

@@ -1,7 +1,10 @@
 package index
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -35,6 +38,26 @@ type Inside struct {
 	Parse  func(text string) (order.Probe, error)
 	// Columns returns how keys and values of a Tree are written to the log of a store.
 	Columns func() (*Columns, error)
+}
+
+// face returns the function Inside of an index of the face. Package pando sets it.
+var face func(ix any) (inside func() *Inside, ok bool)
+
+// SetFace makes f the function that InsideOf asks for a *pando.Frozen or a *pando.Tree:
+// packages of this module look into them, and nobody else does.
+func SetFace(f func(ix any) (inside func() *Inside, ok bool)) { face = f }
+
+// InsideOf returns a function that returns the view of an index, or panics if it was
+// closed. ix is a *pando.Frozen, a *pando.Tree, or has that function as a method; for
+// anything else InsideOf returns false.
+func InsideOf(ix any) (inside func() *Inside, ok bool) {
+	if in, ok := ix.(interface{ Inside() *Inside }); ok {
+		return in.Inside, true
+	}
+	if face == nil {
+		return nil, false
+	}
+	return face(ix)
 }
 
 // Greatest returns the greatest code of a type of fixed width.
@@ -138,4 +161,52 @@ func sample[C order.Code](kind layout.Kind, codes []C) (layout.Body, error) {
 		cfg.Pairs, cfg.ValSize, src.Vals = true, size, unsafe.Pointer(unsafe.SliceData(codes))
 	}
 	return lay.Build(src, cfg)
+}
+
+// WithText adds how keys of a Go type are read and written.
+func (in *Inside) WithText(typ reflect.Type) *Inside {
+	in.Format = func(p order.Probe) string { return KeyText(in.Type, typ, p) }
+	in.Parse = func(text string) (order.Probe, error) {
+		k, at := newKey(in.Type, typ)
+		err := parseKey(k, text)
+		return at.Probe(0), err
+	}
+	return in
+}
+
+// KeyText returns the text of a key of a Go type, as fmt has it.
+func KeyText(t order.Type, typ reflect.Type, p order.Probe) string {
+	k, at := newKey(t, typ)
+	at.SetProbe(0, p)
+	return fmt.Sprint(k.Interface())
+}
+
+// newKey returns a key of a Go type, and where it lies.
+func newKey(t order.Type, typ reflect.Type) (reflect.Value, order.Keys) {
+	k := reflect.New(typ)
+	return k.Elem(), order.KeysAt(t, k.UnsafePointer(), 1)
+}
+
+// parseKey sets a key to the one that text names.
+func parseKey(to reflect.Value, text string) (err error) {
+	switch bits := to.Type().Bits; to.Kind() {
+	case reflect.String:
+		to.SetString(text)
+	case reflect.Float32, reflect.Float64:
+		var f float64
+		f, err = strconv.ParseFloat(text, bits())
+		to.SetFloat(f)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		var i int64
+		i, err = strconv.ParseInt(text, 0, bits())
+		to.SetInt(i)
+	default:
+		var u uint64
+		u, err = strconv.ParseUint(text, 0, bits())
+		to.SetUint(u)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is no key of type %v", text, to.Type())
+	}
+	return nil
 }

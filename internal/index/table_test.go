@@ -51,7 +51,7 @@ func byName[K order.Key, V any](t *testing.T, want map[layout.Kind]string) {
 			name, ok := want[kind]
 			switch {
 			case !ok:
-				if index.CauseOf(err) != index.CauseLayout {
+				if index.CauseOf(err) != index.ErrLayout {
 					t.Errorf("%s: %v, want an error about the layout", what, err)
 				}
 				continue
@@ -84,7 +84,7 @@ func TestEveryLayoutIsReached(t *testing.T) {
 		}
 	}
 	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
-		if l, err := index.SettleStrings(index.AllLayouts, none); index.CauseOf(err) != index.CauseLayout {
+		if l, err := index.SettleStrings(index.AllLayouts, none); index.CauseOf(err) != index.ErrLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
 	}
@@ -113,7 +113,7 @@ func reachedNumbers[C order.Code](t *testing.T, layouts []layout.Numbers[C]) {
 		}
 	}
 	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
-		if l, _, err := index.SettleNumbers[C](index.AllLayouts, none, 1000, 8); index.CauseOf(err) != index.CauseLayout {
+		if l, _, err := index.SettleNumbers[C](index.AllLayouts, none, 1000, 8); index.CauseOf(err) != index.ErrLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
 	}

@@ -54,9 +54,9 @@ func kindOf(key order.Type, cfg *index.Config) (*kind, error) {
 	case !asked:
 		return nil, errAlone()
 	case holds:
-		return nil, index.Problem(index.CauseLayout, "a Tree on a GPU alone cannot be in layout %v; leave Layout out", cfg.Layout)
+		return nil, index.Problem(index.ErrLayout, "a Tree on a GPU alone cannot be in layout %v; leave Layout out", cfg.Layout)
 	}
-	return nil, index.Problem(index.CauseLayout, "a Tree of strings cannot be in layout %v; leave Layout out", cfg.Layout)
+	return nil, index.Problem(index.ErrLayout, "a Tree of strings cannot be in layout %v; leave Layout out", cfg.Layout)
 }
 
 // load makes the tree.

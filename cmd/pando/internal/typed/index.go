@@ -15,7 +15,7 @@ import (
 // method of an embedded one would be compiled here again.
 type index[K pando.Key, V any] struct{ f *pando.Frozen[K, V] }
 
-// inside is the method of an index that a viewer needs.
+// inside is what a viewer asks for.
 type inside = shown.Inside
 
 func openFile[K pando.Key, V any](path string, opts []pando.Option) (Index, error) {
@@ -31,7 +31,12 @@ func (ix *index[K, V]) Value() (cols.Type, bool) { return typeOf[V]() }
 func (ix *index[K, V]) Len() int                 { return ix.f.Len() }
 func (ix *index[K, V]) Stats() pando.Stats       { return ix.f.Stats() }
 func (ix *index[K, V]) Close() error             { return ix.f.Close() }
-func (ix *index[K, V]) Inside() *inside          { return ix.f.Inside() }
+
+// Inside returns the view of the index that a viewer asks for.
+func (ix *index[K, V]) Inside() *inside {
+	see, _ := shown.InsideOf(ix.f)
+	return see()
+}
 
 func (ix *index[K, V]) WriteTo(w io.Writer) (int64, error) { return ix.f.WriteTo(w) }
 
