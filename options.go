@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pando-index/pando/internal/index"
@@ -191,6 +192,9 @@ const (
 	// as small as its keys allow, with the keys in order beside it. On the
 	// machines measured the default is faster (docs/trie.md). It stays on the CPU.
 	Radix
+	// Chunked is a B+-tree in the memory of a GPU, its leaves in chunks. Stats reports
+	// it for a Tree with DeviceOnly and for its snapshots. Freeze does not take it.
+	Chunked
 )
 
 // Note attaches a text of at most 1022 bytes to the index, such as a description of
@@ -224,7 +228,7 @@ func configure(d index.Door, opts []Option) (*config, error) {
 		return nil, fmt.Errorf("%w: HugePages(%d); take HugeAll, HugeInner or SmallPages", ErrOption, c.Pages)
 	}
 	if !slices.Contains(layoutNames[:], string(c.Layout)) {
-		return nil, fmt.Errorf("%w: Layout(%s); take AutoLayout, Pairs, Apart, Implicit, Blocked, Compressed or Radix", ErrLayout, c.Layout)
+		return nil, fmt.Errorf("%w: Layout%s; take AutoLayout, Pairs, Apart, Implicit, Blocked, Compressed or Radix", ErrLayout, strings.TrimPrefix(string(c.Layout), "LayoutKind"))
 	}
 	return c, nil
 }
@@ -244,11 +248,11 @@ func (m PageMode) pages() index.Pages {
 func (m PageMode) String() string { return m.pages().String() }
 
 // layoutNames are the names of the layouts, as the internal packages know them.
-var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed", "bplus", "radix"}
+var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed", "bplus", "radix", "chunked"}
 
 // Layouts returns the kinds that Layout takes.
 func Layouts() []LayoutKind {
-	kinds := make([]LayoutKind, BPlus) // BPlus is for a Tree alone
+	kinds := make([]LayoutKind, BPlus) // BPlus and Chunked are for a Tree alone
 	for i := range kinds {
 		kinds[i] = LayoutKind(i)
 	}

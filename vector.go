@@ -2,7 +2,6 @@ package pando
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 
 	"github.com/pando-index/pando/internal/index"
@@ -86,7 +85,7 @@ func Histogram[K Key, V Number](ix Index[K, V], lo, hi K, bounds []V, counts []i
 		if b != b || i > 0 && b < bounds[i-1] {
 			panic(fmt.Sprintf("pando: Histogram: bounds must ascend, and bound %d is %v", i, b))
 		}
-		raw[i] = bitsOf(t, b)
+		raw[i] = index.BitsOf(t, b)
 	}
 	counts = counts[:len(bounds)+1]
 	if many, ok := ix.(computer[K, V]); !ok || !many.histogram(lo, hi, raw, counts) {
@@ -120,7 +119,7 @@ func (c Condition[V]) raw(t index.Number) index.Condition {
 	if test == index.Between && !(c.a <= c.b) {
 		test = index.Never
 	}
-	return test.Condition(t, bitsOf(t, c.a), bitsOf(t, c.b))
+	return test.Condition(t, index.BitsOf(t, c.a), index.BitsOf(t, c.b))
 }
 
 // holds reports whether a value satisfies the condition.
@@ -207,7 +206,7 @@ func (c Change[V]) of(v V) V {
 // time; then an error may come when some have been.
 func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
 	n := numberOf[V]()
-	c := index.Change{Op: f.kind, Type: n, A: bitsOf(n, f.a), B: bitsOf(n, f.b)}
+	c := index.Change{Op: f.kind, Type: n, A: index.BitsOf(n, f.a), B: index.BitsOf(n, f.b)}
 	return t.c.Transform(t.probe(lo), t.probe(hi), &c, func(old index.Value) index.Value {
 		return t.bare(f.of(index.ValueAs[V](old)))
 	})
@@ -216,46 +215,9 @@ func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed i
 // numberOf returns how values of type V lie and are computed with.
 func numberOf[V Number]() index.Number { return index.NumberType(reflect.TypeFor[V]()) }
 
-// bitsOf returns the bits of a number, as wide as it is computed with.
-func bitsOf[V Number](t index.Number, v V) uint64 {
-	switch {
-	case !t.IsFloat() && t.Bytes() == 4:
-		return uint64(uint32(int64(v)))
-	case !t.IsFloat():
-		return uint64(int64(v))
-	case t.Bytes() == 4:
-		return uint64(math.Float32bits(float32(v)))
-	}
-	return math.Float64bits(float64(v))
-}
-
-// withBits returns the number with these bits.
-func withBits[V Number](t index.Number, bits uint64) V {
-	switch {
-	case !t.IsFloat():
-		return V(bits)
-	case t.Bytes() == 4:
-		return V(math.Float32frombits(uint32(bits)))
-	}
-	return V(math.Float64frombits(bits))
-}
-
 // summaryOf returns a summary with its type.
 func summaryOf[V Number](s *index.Summary) Summary[V] {
-	t := numberOf[V]()
 	out := Summary[V]{Count: s.Count, Mean: s.Mean}
-	switch {
-	case s.Count == 0:
-		return out
-	case !t.IsFloat():
-		out.Sum = V(s.Low)
-	default:
-		out.Sum = V(s.Sum)
-	}
-	if s.HasNaN {
-		out.Min, out.Max = V(math.NaN()), V(math.NaN())
-		return out
-	}
-	out.Min, out.Max = withBits[V](t, s.Min), withBits[V](t, s.Max)
+	out.Sum, out.Min, out.Max = index.TotalsOf[V](numberOf[V](), s)
 	return out
 }

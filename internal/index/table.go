@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packed"
-	"github.com/pando-index/pando/internal/paged"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 	"github.com/pando-index/pando/internal/trie"
@@ -21,7 +21,7 @@ import (
 func layoutsOfNumbers[C order.Code]() []layout.Numbers[C] {
 	return []layout.Numbers[C]{
 		implicit.Layout[C]{},
-		paged.Layout[C]{},
+		blocked.Layout[C]{},
 		packed.Layout[C]{},
 		trie.Numbers[C]{},
 	}
