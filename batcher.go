@@ -52,7 +52,7 @@ func (t *Tree[K, V]) Batcher(wait time.Duration, size int) *Batcher[K, V] {
 // does.
 // After Close it panics.
 func (b *Batcher[K, V]) Get(key K) (V, bool) {
-	x, found := b.c.Get(order.Encode(b.c.Key, key))
+	x, found := b.c.One(order.Encode(b.c.Key, key))
 	return index.ValueAs[V](x), found
 }
 

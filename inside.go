@@ -8,17 +8,16 @@ import (
 
 // Packages pandoview and pandostore look into an index by index.InsideOf.
 func init() {
-	index.SetFace(func(ix any) (func() *index.Inside, bool) {
-		f, ok := ix.(interface{ inside() *index.Inside })
-		if !ok {
-			return nil, false
+	index.SetFace(func(ix any) (handle any, key reflect.Type) {
+		if f, ok := ix.(interface{ handle() (any, reflect.Type) }); ok {
+			return f.handle()
 		}
-		return f.inside, true
+		return nil, nil
 	})
 }
 
 //lint:ignore U1000 index.InsideOf asks for it.
-func (f *Frozen[K, V]) inside() *index.Inside { return f.c.Inside(reflect.TypeFor[K]()) }
+func (f *Frozen[K, V]) handle() (any, reflect.Type) { return &f.c, reflect.TypeFor[K]() }
 
 //lint:ignore U1000 index.InsideOf asks for it.
-func (t *Tree[K, V]) inside() *index.Inside { return t.c.Inside(reflect.TypeFor[K]()) }
+func (t *Tree[K, V]) handle() (any, reflect.Type) { return &t.c, reflect.TypeFor[K]() }

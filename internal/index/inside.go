@@ -40,16 +40,18 @@ type Inside struct {
 	Columns func() (*Columns, error)
 }
 
-// face returns the function Inside of an index of the face. Package pando sets it.
-var face func(ix any) (inside func() *Inside, ok bool)
+// face returns the handle of an index of the face, and the Go type of its keys; nil for
+// anything else. Package pando sets it.
+var face func(ix any) (handle any, key reflect.Type)
 
 // SetFace makes f the function that InsideOf asks for a *pando.Frozen or a *pando.Tree:
 // packages of this module look into them, and nobody else does.
-func SetFace(f func(ix any) (inside func() *Inside, ok bool)) { face = f }
+func SetFace(f func(ix any) (handle any, key reflect.Type)) { face = f }
 
 // InsideOf returns a function that returns the view of an index, or panics if it was
 // closed. ix is a *pando.Frozen, a *pando.Tree, or has that function as a method; for
-// anything else InsideOf returns false.
+// anything else InsideOf returns false. A handle is asked here and not by the face, so that
+// the linker leaves Inside out of programs that do not look into an index.
 func InsideOf(ix any) (inside func() *Inside, ok bool) {
 	if in, ok := ix.(interface{ Inside() *Inside }); ok {
 		return in.Inside, true
@@ -57,7 +59,14 @@ func InsideOf(ix any) (inside func() *Inside, ok bool) {
 	if face == nil {
 		return nil, false
 	}
-	return face(ix)
+	handle, key := face(ix)
+	h, ok := handle.(interface {
+		Inside(key reflect.Type) *Inside
+	})
+	if !ok {
+		return nil, false
+	}
+	return func() *Inside { return h.Inside(key) }, true
 }
 
 // Greatest returns the greatest code of a type of fixed width.

@@ -119,13 +119,13 @@ func reachedNumbers[C order.Code](t *testing.T, layouts []layout.Numbers[C]) {
 	}
 }
 
-// A file says by a number which format it is in, and people by its name: no two
-// formats have the same. Both widths of numbers have the same formats, and each
+// A file says by a number which format it is in, and people by the layout's name, by whether
+// keys are strings and whether values lie beside them: no two formats have the same. Both widths of numbers have the same formats, and each
 // leads back to its layout.
 func TestFormatsDiffer(t *testing.T) {
 	for i, f := range index.Formats() {
 		for _, g := range index.Formats()[:i] {
-			if f.Number == g.Number || f.Name == g.Name {
+			if f.Number == g.Number || f.Name == g.Name && f.Strings == g.Strings && f.Pairs == g.Pairs {
 				t.Errorf("formats %v and %v have number %d and %d", f, g, f.Number, g.Number)
 			}
 		}
