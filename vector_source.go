@@ -1,5 +1,7 @@
 package pando
 
+//lint:file-ignore U1000 Vector operations ask an index for these methods as a computer.
+
 import (
 	"unsafe"
 
