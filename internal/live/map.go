@@ -92,10 +92,10 @@ func loadEach[C order.Code](m *Map, dst []C, vals index.Column) {
 // mutableError gives an error of a tree a cause.
 func mutableError(err error) error {
 	if errors.Is(err, op.ErrLimit) {
-		return index.Problem(index.CauseLimit, "the tree is as large as it may be: %w", err)
+		return index.Problem(index.ErrMemoryLimit, "the tree is as large as it may be: %w", err)
 	}
 	if errors.Is(err, op.ErrClosed) {
-		return index.Problem(index.CauseClosed, "%w", err)
+		return index.Problem(index.ErrClosed, "%w", err)
 	}
 	return err
 }
@@ -103,7 +103,7 @@ func mutableError(err error) error {
 // failed gives an error of a change a cause, and the figures of a limit.
 func (m *Map) failed(err error) error {
 	if errors.Is(err, op.ErrLimit) {
-		return index.Problem(index.CauseLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.tree.Bytes(), m.cfg.Limit)
+		return index.Problem(index.ErrMemoryLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.tree.Bytes(), m.cfg.Limit)
 	}
 	return mutableError(err)
 }
