@@ -10,7 +10,7 @@ LIBRARY = . $(shell go list -deps . ./cuda ./pandostore | sed -n 's|^github.com/
 # Tests with several goroutines, and the packages whose own tests have some: those of
 # trees on the CPU, and those of devices, most of which an interpreter of kernels runs.
 TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena ./internal/snapshot ./internal/flow \
-	./internal/blob ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview ./pandostore/...
+	./internal/blob ./internal/epoch ./internal/live ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview ./pandostore/...
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
