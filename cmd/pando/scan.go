@@ -188,7 +188,7 @@ func newRange() *cobra.Command {
 			return f.run(cmd, args[0], limited(between(args[1:]), &f.limit, f.reverse))
 		},
 	}
-	f.flags(cmd, "write at most so many; 0 is all")
+	f.flags(cmd, "write at most `N` entries; 0 is all")
 	f.reverseFlag(cmd)
 	return cmd
 }
@@ -210,7 +210,7 @@ func newPrefix() *cobra.Command {
 			return f.run(cmd, args[0], limited(withPrefix(args[1]), &f.limit, f.reverse))
 		},
 	}
-	f.flags(cmd, "write at most so many; 0 is all")
+	f.flags(cmd, "write at most `N` entries; 0 is all")
 	f.reverseFlag(cmd)
 	return cmd
 }
