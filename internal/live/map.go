@@ -27,6 +27,7 @@ type Map struct {
 	why     string
 	holds   holds // keys that only one goroutine may change
 	walks   par.Pool[walk]
+	short   short // reads short ranges
 
 	setLimit func(bytes int64) // of the tree; nil if it knows none
 }
@@ -56,7 +57,11 @@ func LoadMap(key index.KeyType, val *index.ValueType, n int, span func(lo int, k
 		m.gens = m.tree.(Boxer).Generations()
 		m.gens.OnFree(m.boxes.drop)
 	}
-	return m, m.attach()
+	if err := m.attach(); err != nil {
+		return m, err
+	}
+	m.short.init(m)
+	return m, nil
 }
 
 // attach gives the tree a GPU, if that is asked for. Only trees that hold the values have

@@ -35,6 +35,7 @@ var packages = []struct {
 	{"internal/bplus", "Beside|Read|Write|Snapshot|Merge", []part{
 		{"version", "the look at a leaf's word after it was read"},
 		{"cursor's version", "the same between two steps of a cursor"},
+		{"few's version", "the same when the beginning of a range was read"},
 		{"high key", "to follow the side link where a key is above its leaf"},
 		{"generation", "the look whether memory was used again"},
 		{"closed generation", "to take no generation of a closed tree for the present one"},
