@@ -103,7 +103,7 @@ func (c *core) save(name string, m moment) (size int64, err error) {
 	}
 	w := &paced{c: c, f: f}
 	_, err = m.WriteTo(w)
-	if err == nil {
+	if err == nil && !(mutant.On && mutant.Is("store: checkpoint synced")) {
 		err = f.Sync()
 	}
 	if closed := f.Close(); err == nil {
@@ -202,27 +202,40 @@ func (c *core) removeBefore(segment uint64, but string) error {
 // newestCheckpoint opens the newest checkpoint of a folder. Another process may write a
 // newer one meanwhile and remove it: then it tries again.
 func newestCheckpoint[F any](path string, open func(file string) (F, error)) (f F, err error) {
+	err = steady(path, func(r *recovery) error {
+		checkpoints, _, err := r.list()
+		if err != nil {
+			return err
+		}
+		if len(checkpoints) == 0 {
+			return &none{path}
+		}
+		f, err = open(r.dir.Path(checkpoints[len(checkpoints)-1]))
+		return err
+	})
+	return f, err
+}
+
+// none says that a store has no checkpoint.
+type none struct{ path string }
+
+func (n *none) Error() string { return "pandostore: " + n.path + " has no checkpoint yet" }
+
+func (n *none) Unwrap() error { return fs.ErrNotExist }
+
+// steady calls look for a folder that another process may change meanwhile, and again where a
+// file that was to be read is no longer there.
+func steady(path string, look func(r *recovery) error) error {
 	for range 100 {
 		dir, err := disk.Existing(path)
 		if err != nil {
-			return f, fmt.Errorf("pandostore: cannot open the folder: %w", err)
+			return fmt.Errorf("pandostore: cannot open the folder: %w", err)
 		}
-		names, err := dir.Names()
-		if err != nil {
-			return f, err
-		}
-		newest := ""
-		for _, n := range names {
-			if _, _, ok := checkpointOf(n); ok {
-				newest = max(newest, n)
-			}
-		}
-		if newest == "" {
-			return f, fmt.Errorf("pandostore: %s has no checkpoint yet: %w", path, fs.ErrNotExist)
-		}
-		if f, err = open(dir.Path(newest)); !errors.Is(err, fs.ErrNotExist) {
-			return f, err
+		err = look(&recovery{core: &core{dir: dir}})
+		var no *none
+		if !errors.Is(err, fs.ErrNotExist) || errors.As(err, &no) {
+			return translate(dir, err)
 		}
 	}
-	return f, fmt.Errorf("pandostore: checkpoints of %s are replaced faster than they can be opened", path)
+	return fmt.Errorf("pandostore: checkpoints of %s are replaced faster than they can be opened", path)
 }

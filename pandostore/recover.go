@@ -59,11 +59,7 @@ func (r *recovery) run() (start log.Start, info log.Info, err error) {
 	if len(r.segments) == 0 {
 		return r.fresh()
 	}
-	first, err := r.read(r.segments[0])
-	if err != nil {
-		return start, info, err
-	}
-	if r.info, err = log.ReadInfo(first, r.segments[0]); err != nil {
+	if err := r.readInfo(); err != nil {
 		return start, info, err
 	}
 	if err := r.measure(); err != nil {
@@ -98,15 +94,27 @@ func (r *recovery) startAt(i int) log.Start {
 	return log.Start{Segment: r.segments[i], Offset: end.End, Next: r.next, Durable: end.Durable, Torn: end.Torn}
 }
 
-// look finds out what is in the folder.
+// look finds out what is in the folder, and takes the newest checkpoint.
 func (r *recovery) look() error {
-	names, err := r.dir.Names()
+	checkpoints, all, err := r.list()
 	if err != nil {
 		return err
 	}
+	newest := ""
+	if n := len(checkpoints); n > 0 {
+		newest = checkpoints[n-1]
+		r.extra = append(r.extra, checkpoints[:n-1]...)
+	}
+	return r.choose(newest, all)
+}
+
+// list returns the checkpoints and the segments of the folder, in their order.
+func (r *recovery) list() (checkpoints []string, all []uint64, err error) {
+	names, err := r.dir.Names()
+	if err != nil {
+		return nil, nil, err
+	}
 	foreign := ""
-	var all []uint64
-	var checkpoints []string
 	for _, name := range names {
 		n, isLog := log.Numbered(name)
 		_, _, isCheckpoint := checkpointOf(name)
@@ -122,15 +130,18 @@ func (r *recovery) look() error {
 		}
 	}
 	if len(all) == 0 && len(checkpoints) == 0 && foreign != "" {
-		return fmt.Errorf("%w: %s is no store: it has a file %s, and no log", pando.ErrFile, folderName(r.dir), foreign)
+		return nil, nil, fmt.Errorf("%w: %s is no store: it has a file %s, and no log", pando.ErrFile, folderName(r.dir), foreign)
 	}
 	slices.Sort(all)
 	slices.Sort(checkpoints)
-	r.segment, r.next = 1, 1
-	if n := len(checkpoints); n > 0 {
-		r.chosen = checkpoints[n-1]
-		r.segment, r.next, _ = checkpointOf(r.chosen)
-		r.extra = append(r.extra, checkpoints[:n-1]...)
+	return checkpoints, all, nil
+}
+
+// choose takes a checkpoint, or none, and the segments behind it.
+func (r *recovery) choose(checkpoint string, all []uint64) error {
+	r.chosen, r.segments, r.segment, r.next = checkpoint, nil, 1, 1
+	if checkpoint != "" {
+		r.segment, r.next, _ = checkpointOf(checkpoint)
 	}
 	for _, n := range all {
 		switch {
@@ -142,7 +153,7 @@ func (r *recovery) look() error {
 			r.segments = append(r.segments, n)
 		}
 	}
-	if len(r.segments) == 0 && (len(all) > 0 || len(checkpoints) > 0) {
+	if len(r.segments) == 0 && (len(all) > 0 || checkpoint != "") {
 		return &log.Bad{Name: log.Name(r.segment), Why: "this part of the log is missing"}
 	}
 	return nil
@@ -157,6 +168,22 @@ func (r *recovery) fresh() (start log.Start, info log.Info, err error) {
 	info.Key, info.Value = r.cols.Names()
 	info.ValSize = r.cols.ValueSize()
 	return log.Start{Segment: 1, Next: 1}, info, nil
+}
+
+// readInfo reads what the first segment says of the store.
+func (r *recovery) readInfo() error {
+	f, err := r.dir.Open(log.Name(r.segments[0]))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, log.HeaderSize)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("cannot read %s: %w", log.Name(r.segments[0]), err)
+	}
+	r.info, err = log.ReadInfo(head[:n], r.segments[0])
+	return err
 }
 
 // read reads a segment.
@@ -183,12 +210,7 @@ func readAll(dir disk.Folder, name string) ([]byte, error) {
 // measure finds out how much there is to read.
 func (r *recovery) measure() error {
 	add := func(name string, times int64) error {
-		f, err := r.dir.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		size, err := f.Size()
+		size, err := r.sizeOf(name)
 		r.progress.Total += times * size
 		return err
 	}
@@ -204,6 +226,16 @@ func (r *recovery) measure() error {
 	err := add(r.chosen, 1)
 	r.found.CheckpointBytes = r.progress.Total - before
 	return err
+}
+
+// sizeOf returns the bytes of a file.
+func (r *recovery) sizeOf(name string) (int64, error) {
+	f, err := r.dir.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return f.Size()
 }
 
 // advance reports progress.
@@ -362,7 +394,11 @@ func (r *recovery) replay() error {
 			}
 		}
 	}()
-	p := replayer{recovery: r, gathered: r.gather()}
+	p := replayer{recovery: r}
+	if r.cols != nil {
+		p.gathered = r.gather()
+		defer func() { r.done(p.gathered) }()
+	}
 	for i := range r.scans {
 		in := <-next
 		if in.err != nil {
@@ -380,7 +416,6 @@ func (r *recovery) replay() error {
 	if p.open {
 		r.found.Void += p.parts
 	}
-	r.done(p.gathered)
 	return nil
 }
 
@@ -437,6 +472,10 @@ func (p *replayer) take(f *log.Frame) error {
 
 // change does the operations of a frame again.
 func (p *replayer) change(f *log.Frame) error {
+	p.found.LogOperations += int64(f.Count)
+	if p.cols == nil {
+		return nil // Verify knows no types
+	}
 	kind, mixed := op.Set, f.Kind == log.Mixed
 	if f.Kind == log.Delete || f.Kind == log.DeleteRange {
 		kind = op.Delete
@@ -445,7 +484,6 @@ func (p *replayer) change(f *log.Frame) error {
 	if err != nil {
 		return p.bad(f, "%v", err)
 	}
-	p.found.LogOperations += int64(f.Count)
 	switch {
 	case f.Kind == log.DeleteRange:
 		if f.Count != 2 {
@@ -499,7 +537,7 @@ func (p *replayer) addAccepted(f *log.Frame, b *index.Batch) {
 
 // flush gives the tree what was gathered.
 func (p *replayer) flush() error {
-	if p.gathered.Len() == 0 {
+	if p.gathered == nil || p.gathered.Len() == 0 {
 		return nil
 	}
 	b := p.gathered.Batch()

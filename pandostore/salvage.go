@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/pandostore/internal/disk"
@@ -12,7 +13,7 @@ import (
 
 // Salvaged is what Salvage has saved.
 type Salvaged struct {
-	Checkpoint string // name of its file; "" if there is none
+	Checkpoint string // name of its file; "" if there is none, or all of the log was saved instead
 	Next       uint64 // number of the first operation that is not saved
 	Frames     int
 	Damage     error // what is damaged, and where; nil if nothing is
@@ -22,8 +23,9 @@ type Salvaged struct {
 // first damage. It changes nothing in dir. Out must be empty, or not be there. It needs no
 // types.
 //
-// It returns an error that wraps pando.ErrFile if not even a beginning can be saved: the
-// checkpoint is damaged, or the log right behind it.
+// If the newest checkpoint is damaged it takes an older one, or none, where that is still there with all of
+// the log behind it. It returns an error that wraps pando.ErrFile if not even a beginning
+// can be saved: there is no such checkpoint, or the log right behind it is damaged.
 func Salvage(dir, out string) (Salvaged, error) {
 	from, err := disk.Existing(dir)
 	if err != nil {
@@ -47,18 +49,10 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 		return s, errors.Join(err, fmt.Errorf("%w: %s is not empty; give Salvage a new folder", pando.ErrOption, folderName(to)))
 	}
 	r := recovery{core: &core{dir: from}}
-	if s.Damage = r.look(); s.Damage != nil && len(r.segments) == 0 {
-		return s, s.Damage
-	}
-	if len(r.segments) == 0 {
-		return s, fmt.Errorf("%w: %s is empty", pando.ErrFile, folderName(from))
+	if s.Damage, err = r.chooseWhole(); err != nil {
+		return s, err
 	}
 	if s.Checkpoint = r.chosen; r.chosen != "" {
-		if path := from.Path(r.chosen); path != "" {
-			if err := pando.Verify(path); err != nil {
-				return s, fmt.Errorf("nothing can be saved without the checkpoint: %w", err)
-			}
-		}
 		if err := copyFile(from, to, r.chosen); err != nil {
 			return s, err
 		}
@@ -74,6 +68,33 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 		}
 	}
 	return s, to.Sync()
+}
+
+// chooseWhole takes the newest checkpoint that is whole and has the log behind it. It
+// returns what is damaged otherwise, and an error if there is nothing to begin with.
+func (r *recovery) chooseWhole() (damage, err error) {
+	checkpoints, all, err := r.list()
+	if err != nil {
+		return nil, err
+	}
+	if len(checkpoints) == 0 && len(all) == 0 {
+		return nil, r.empty()
+	}
+	slices.Reverse(checkpoints)
+	for _, c := range append(checkpoints, "") { // without one, the log from its beginning
+		missing := r.choose(c, all)
+		if len(r.segments) > 0 { // a log with a gap has a beginning
+			bad := r.verifyCheckpoint()
+			if bad == nil {
+				return errors.Join(damage, missing), nil
+			}
+			missing = bad
+		}
+		if damage == nil {
+			damage = missing
+		}
+	}
+	return nil, fmt.Errorf("nothing can be saved, neither from this checkpoint nor from the beginning: %w", damage)
 }
 
 // segment copies a segment up to the first damage, and reports whether there is none.

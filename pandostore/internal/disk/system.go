@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // lockName is the file that a process locks while it has a folder. Its text says
@@ -33,7 +34,8 @@ func Dir(path string) (Folder, error) {
 	return system{path}, nil
 }
 
-// Existing returns a folder of the operating system that is there.
+// Existing returns a folder of the operating system that is there, to be read: it may be
+// one that nobody can write to, and its lock is taken only where it has had one.
 func Existing(path string) (Folder, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -43,7 +45,20 @@ func Existing(path string) (Folder, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a folder")}
 	}
 	path, err = filepath.Abs(path)
-	return system{path}, err
+	return readOnly{system{path}}, err
+}
+
+// readOnly is a folder that is read and not changed.
+type readOnly struct{ system }
+
+func (d readOnly) Open(name string) (File, error) { return opened(os.Open(d.Path(name))) }
+
+func (d readOnly) Lock() (io.Closer, error) {
+	l, err := d.takeLock(0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return io.NopCloser(nil), nil // no process has it, or none can
+	}
+	return l, err
 }
 
 // makeAll makes a folder and those above it, and syncs the folder that has each.
@@ -91,8 +106,10 @@ func (d system) Rename(from, to string) error { return os.Rename(d.Path(from), d
 func (d system) Remove(name string) error     { return os.Remove(d.Path(name)) }
 func (d system) Sync() error                  { return syncDir(d.path) }
 
-func (d system) Lock() (io.Closer, error) {
-	f, err := os.OpenFile(d.Path(lockName), os.O_RDWR|os.O_CREATE, 0o666)
+func (d system) Lock() (io.Closer, error) { return d.takeLock(os.O_CREATE) }
+
+func (d system) takeLock(flag int) (io.Closer, error) {
+	f, err := os.OpenFile(d.Path(lockName), os.O_RDWR|flag, 0o666)
 	if err != nil {
 		return nil, err
 	}

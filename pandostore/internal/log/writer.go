@@ -66,12 +66,12 @@ type Start struct {
 // NewWriter returns a Writer that goes on where a log ends. When it returns, all before is
 // durable, and an Open frame says so.
 func NewWriter(dir disk.Folder, info Info, segmentSize int64, at Start) (_ *Writer, err error) {
-	w := &Writer{dir: dir, info: info, size: max(segmentSize, headerSize+4*frameHeader), segment: at.Segment, next: at.Next}
+	w := &Writer{dir: dir, info: info, size: max(segmentSize, HeaderSize+4*frameHeader), segment: at.Segment, next: at.Next}
 	if at.Offset == 0 {
 		if err := prepare(dir, &info, at.Segment, min(w.size, firstZeros), nil); err != nil {
 			return nil, err
 		}
-		at.Offset, at.Durable = headerSize, headerSize
+		at.Offset, at.Durable = HeaderSize, HeaderSize
 	}
 	if w.file, err = dir.Open(Name(at.Segment)); err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (w *Writer) appendFrame(b []byte, f Frame) error {
 	need := size(len(f.Payload))
 	b = append(b, make([]byte, begin+int(need)-len(b))...)
 	w.buf = b[:begin]
-	if w.offset+int64(begin)+need+frameHeader > w.size && w.offset+int64(begin) > headerSize {
+	if w.offset+int64(begin)+need+frameHeader > w.size && w.offset+int64(begin) > HeaderSize {
 		// The frame lies behind the buffer's end, where rotate must leave it alone.
 		keep := append([]byte(nil), b[begin:]...)
 		if err := w.Rotate(); err != nil {
@@ -335,7 +335,7 @@ func (w *Writer) Rotate() error {
 	old := w.file
 	w.segment++
 	w.spare = nil
-	w.use(next, headerSize)
+	w.use(next, HeaderSize)
 	return old.Close()
 }
 
@@ -449,7 +449,7 @@ const Temporary = ".tmp"
 // header, which says how many there are.
 func fill(f disk.File, info *Info, segment uint64, size int64, hurry <-chan struct{}) error {
 	zeros := make([]byte, min(size, zeroStep))
-	at := int64(headerSize)
+	at := int64(HeaderSize)
 	for enough := false; at < size && !enough; {
 		begin := time.Now()
 		n := min(size-at, int64(len(zeros)))
@@ -478,14 +478,14 @@ func AppendRefused(b []byte, first uint64, count int) []byte {
 
 // Copy makes a segment of the frames of another, the first bytes of which up to end are data.
 func Copy(dir disk.Folder, info Info, segment uint64, data []byte, end int64) error {
-	if err := prepare(dir, &info, segment, end, nil); err != nil || end <= headerSize {
+	if err := prepare(dir, &info, segment, end, nil); err != nil || end <= HeaderSize {
 		return err
 	}
 	f, err := dir.Open(Name(segment))
 	if err != nil {
 		return err
 	}
-	err = writeAt(f, data[headerSize:end], headerSize)
+	err = writeAt(f, data[HeaderSize:end], HeaderSize)
 	if err == nil {
 		err = f.Sync()
 	}
