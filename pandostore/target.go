@@ -35,9 +35,10 @@ type moment interface {
 	Close() error
 }
 
-// typed is a target.
+// typed is a target. Its tree is a field with a name, because each method of an embedded one
+// would be compiled here again.
 type typed[K pando.Key, V any] struct {
-	*tree[K, V]
+	tree *tree[K, V]
 	key  order.Type
 	kept bool
 }

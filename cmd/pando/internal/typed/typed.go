@@ -3,7 +3,7 @@
 // read in a file, or inferred from a CSV, becomes a Go type parameter.
 //
 // All seven types of package cols may be keys, and all seven or none may be
-// values: 56 instantiations of package pando. They are compiled here, apart from
+// values: 56 instantiations of packages pando and pandostore. They are compiled here, apart from
 // the commands, because that takes longer than anything else; the code here is
 // compiled for a type and not for a pair wherever that can be.
 package typed
@@ -15,6 +15,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/table/cols"
+	"github.com/pando-index/pando/pandostore"
 	"github.com/pando-index/pando/pandoview"
 )
 
@@ -87,6 +88,7 @@ func (t Types) String() string {
 // makers are the constructors for one pair of types.
 type makers struct {
 	open    func(path string, opts []pando.Option) (Index, error)
+	store   func(path string, encoded bool, opts []pandostore.Option) (Store, error)
 	builder func() *Builder
 }
 
@@ -116,7 +118,7 @@ func register[K pando.Key](m map[Types]makers, key cols.Type) {
 }
 
 func makersOf[K pando.Key, V any]() makers {
-	return makers{open: openFile[K, V], builder: func() *Builder {
+	return makers{open: openFile[K, V], store: openStore[K, V], builder: func() *Builder {
 		return &Builder{keys: new(keyList[K]), vals: new(list[V]), freeze: freezeRows[K, V]}
 	}}
 }
@@ -144,16 +146,24 @@ func Open(path string, opts ...pando.Option) (Index, error) {
 
 // FileTypes returns the types of a file, or an error if commands cannot handle
 // them: Go programs may write others.
-func FileTypes(info pando.FileInfo) (t Types, err error) {
-	if t.Key, err = cols.ParseType(info.Key); err != nil {
-		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use pando.Open", info.Path, info.Key)
+func FileTypes(info pando.FileInfo) (Types, error) {
+	return named(info.Path, info.Key, info.Value, "pando.Open")
+}
+
+// encodedPrefix is in front of the name of a type whose values a program has encoded itself.
+const encodedPrefix = "encoded "
+
+// named returns the types of these names. In Go, open opens what is at the path.
+func named(path, key, value, open string) (t Types, err error) {
+	if t.Key, err = cols.ParseType(key); err != nil {
+		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use %s", path, key, open)
 	}
-	if info.Value == None {
+	if value == None {
 		return t, nil
 	}
-	name := strings.TrimPrefix(info.Value, "encoded ")
-	if t.Value, err = cols.ParseType(name); err != nil || (name != info.Value && t.Value != cols.String) {
-		return t, fmt.Errorf("%s: has values of type %s, which only a Go program can read; use pando.Open", info.Path, info.Value)
+	name := strings.TrimPrefix(value, encodedPrefix)
+	if t.Value, err = cols.ParseType(name); err != nil || (name != value && t.Value != cols.String) {
+		return t, fmt.Errorf("%s: has values of type %s, which only a Go program can read; use %s", path, value, open)
 	}
 	t.Valued = true
 	return t, nil
