@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/pandostore/internal/disk"
 	"github.com/pando-index/pando/pandostore/internal/log"
 )
@@ -31,11 +33,58 @@ func checkpointOf(name string) (segment, next uint64, ok bool) {
 	return segment, next, err == nil && err2 == nil && checkpointName(segment, next) == name
 }
 
+// noteOf returns the note of the checkpoints of a store: the user's, and a last line that
+// names the store. Only the log behind a checkpoint makes it this store's, and one of another
+// may have the same name.
+func noteOf(text string, store uint64) string {
+	line := fmt.Sprintf("%s%016x", noteLine, store)
+	if text == "" {
+		return line
+	}
+	return text + "\n" + line
+}
+
+// noteLine is how the last line of a note begins.
+const noteLine = "checkpoint of store "
+
+// MaxNote is the most bytes that a Note can have.
+const MaxNote = snapshot.MaxNote - len("\n"+noteLine) - 16
+
+// readNote returns the parts of a note.
+func readNote(note string) (text string, store uint64, ok bool) {
+	at := strings.LastIndex(note, noteLine)
+	if at < 0 {
+		return "", 0, false
+	}
+	store, err := strconv.ParseUint(note[at+len(noteLine):], 16, 64)
+	text = strings.TrimSuffix(note[:at], "\n")
+	return text, store, err == nil && noteOf(text, store) == note
+}
+
+// headOf returns what the head of a checkpoint says of its store, and the user's note.
+func headOf(dir disk.Folder, name string) (info log.Info, note string, err error) {
+	f, err := whole(dir, name)
+	if err != nil {
+		return info, "", err
+	}
+	defer f.Close()
+	h, err := index.ReadFile(name, f, f.Size())
+	if err != nil {
+		return info, "", err
+	}
+	note, store, ok := readNote(h.Note)
+	if !ok {
+		return info, "", fmt.Errorf("%w: it is of no store: its note is %q", pando.ErrFile, h.Note)
+	}
+	return log.Info{Store: store, Key: h.Key, Value: h.Value, ValSize: h.ValSize}, note, nil
+}
+
 // checkpointIfLong begins a checkpoint in the background if the log is as long as the last
 // one.
 func (c *core) checkpointIfLong() {
 	k := &c.checkpoints
-	if c.cfg.never || c.logLength() < max(c.cfg.checkpoint, k.bytes.Load()) || k.busy.Swap(true) {
+	enough := max(c.cfg.checkpoint, k.bytes.Load())
+	if c.cfg.never || c.logLength() < max(enough, k.again.Load()) || k.busy.Swap(true) {
 		return
 	}
 	c.seq.mu.Lock()
@@ -45,7 +94,7 @@ func (c *core) checkpointIfLong() {
 	}
 	c.background.Go(func() {
 		defer k.busy.Store(false)
-		err := c.writeCheckpoint()
+		err := c.writeCheckpointSafely()
 		if errors.Is(err, pando.ErrClosed) {
 			return
 		}
@@ -54,8 +103,19 @@ func (c *core) checkpointIfLong() {
 			return
 		}
 		k.failed.Store(&err)
-		k.mark.Store(c.log.Written()) // to try again when the log has grown by as much
+		k.again.Store(c.logLength() + enough)
 	})
+}
+
+// writeCheckpointSafely is writeCheckpoint where a codec that panics must not end the
+// program: nobody has called it who could know of that.
+func (c *core) writeCheckpointSafely() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("pandostore: cannot write a checkpoint: a panic: %v", p)
+		}
+	}()
+	return c.writeCheckpoint()
 }
 
 // writeCheckpoint is Checkpoint. The steps are in this order, so that at any moment the
@@ -70,7 +130,7 @@ func (c *core) writeCheckpoint() error {
 	defer k.mu.Unlock()
 	r := newRequest(marking)
 	if err := c.do(r); err != nil {
-		return err
+		return fmt.Errorf("pandostore: cannot begin a checkpoint: %w", err)
 	}
 	defer r.mark.moment.Close()
 	begin := c.log.Written()
@@ -85,8 +145,10 @@ func (c *core) writeCheckpoint() error {
 	k.bytes.Store(size)
 	k.found.Store(0)
 	k.mark.Store(begin)
+	k.again.Store(0)
 	k.written.Add(1)
-	return c.removeBefore(r.mark.segment, name)
+	c.removeBefore(r.mark.segment, name)
+	return nil
 }
 
 // save writes a checkpoint. It is durable when save returns.
@@ -101,24 +163,37 @@ func (c *core) save(name string, m moment) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	done := false
+	defer func() {
+		if !done { // it has failed, or a codec panics
+			c.dir.Remove(temporary)
+		}
+	}()
+	if size, err = c.fill(f, m); err != nil {
+		return 0, err
+	}
+	if err := c.dir.Rename(temporary, name); err != nil {
+		return 0, err
+	}
+	done = true
+	return size, c.syncNames()
+}
+
+// fill writes a checkpoint to a file, and closes that.
+func (c *core) fill(f disk.File, m moment) (size int64, err error) {
+	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+	}()
 	w := &paced{c: c, f: f}
-	_, err = m.WriteTo(w)
-	if err == nil && !(mutant.On && mutant.Is("store: checkpoint synced")) {
-		err = f.Sync()
+	if _, err = m.WriteTo(w); err != nil {
+		return 0, err
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
+	if mutant.On && mutant.Is("store: checkpoint synced") {
+		return w.at, nil
 	}
-	if err == nil {
-		err = c.dir.Rename(temporary, name)
-	}
-	if err == nil {
-		err = c.syncNames()
-	}
-	if err != nil {
-		c.dir.Remove(temporary)
-	}
-	return w.at, err
+	return w.at, f.Sync()
 }
 
 // syncNames makes the names in the folder durable.
@@ -181,22 +256,20 @@ func (p *paced) pause() error {
 	}
 }
 
-// removeBefore removes the segments before one, and all checkpoints but one.
-func (c *core) removeBefore(segment uint64, but string) error {
+// removeBefore removes the segments before one, and all checkpoints but one. What cannot be
+// removed goes with the next checkpoint, or when the store is opened again.
+func (c *core) removeBefore(segment uint64, but string) {
 	names, err := c.dir.Names()
 	if err != nil {
-		return err
+		return
 	}
 	for _, name := range names {
 		n, isLog := log.Numbered(name)
 		_, _, isCheckpoint := checkpointOf(name)
 		if isLog && n < segment || isCheckpoint && name != but && but != "" {
-			if err := c.dir.Remove(name); err != nil {
-				return fmt.Errorf("pandostore: cannot remove what a checkpoint has made superfluous: %w", err)
-			}
+			c.dir.Remove(name)
 		}
 	}
-	return nil
 }
 
 // newestCheckpoint opens the newest checkpoint of a folder. Another process may write a

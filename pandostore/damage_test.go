@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -269,6 +270,58 @@ func TestSalvageCheckpoint(t *testing.T) {
 	}
 }
 
+// A checkpoint that is whole is saved also if the log right behind it is damaged, or missing:
+// the checkpoint knows its store and the types.
+func TestSalvageCheckpointAlone(t *testing.T) {
+	for name, damage := range map[string]func(fs *crash.Folder, segment string){
+		"header":  func(fs *crash.Folder, segment string) { fs.Bytes(segment)[100] ^= 1 },
+		"short":   func(fs *crash.Folder, segment string) { fs.SetBytes(segment, fs.Bytes(segment)[:50]) },
+		"missing": func(fs *crash.Folder, segment string) { fs.Remove(segment) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs, out := crash.New(), crash.New()
+			s := must[uint64, uint64](t, fs, small, CheckpointAfter(0), Note("mine"))
+			for i := range uint64(100) {
+				try(t, s.Set(i, i))
+			}
+			try(t, s.Checkpoint(), s.Set(1000, 1), s.Checkpoint(), s.Set(1001, 1), s.Close())
+			names, err := fs.Names()
+			try(t, err)
+			segment, next, _ := checkpointOf(names[0])
+			damage(fs, log.Name(segment))
+			got, err := salvage(fs, out)
+			var bad *log.Bad
+			if err != nil || got.Checkpoint != names[0] || got.Next != next || !errors.As(got.Damage, &bad) || bad.Name != log.Name(segment) {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			s = must[uint64, uint64](t, out, small, CheckpointAfter(0))
+			if s.Len() != 101 {
+				t.Errorf("%d entries", s.Len())
+			}
+			try(t, s.Set(1001, 1), s.Checkpoint(), s.Close())
+			names, err = out.Names()
+			try(t, err)
+			if _, note, err := headOf(out, names[0]); note != "mine" {
+				t.Errorf("the note is %q, %v", note, err)
+			}
+		})
+	}
+}
+
+// A log of a later version is no damage, and nothing is cut away.
+func TestSalvageLater(t *testing.T) {
+	fs := crash.New()
+	s := must[uint64, uint64](t, fs, small, CheckpointAfter(0))
+	try(t, s.Set(1, 1), s.Checkpoint(), s.Close())
+	names, err := fs.Names()
+	try(t, err)
+	segment, _, _ := checkpointOf(names[0])
+	fs.Bytes(log.Name(segment))[12] = 99
+	if got, err := salvage(fs, crash.New()); !errors.Is(translate(fs, err), pando.ErrVersion) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // linkAll gives the files of a folder a name in another as well, where they stay when they are
 // removed from the first.
 func linkAll(t *testing.T, from, to string) {
@@ -300,7 +353,7 @@ func TestInspectVerify(t *testing.T) {
 	if _, err := Inspect(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("no folder: ", err)
 	}
-	s, err := Open[string, int64](dir, Tree(pando.Note("of a test")))
+	s, err := Open[string, int64](dir, Note("of a test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,11 +365,15 @@ func TestInspectVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err = Inspect(dir)
-	if err != nil || info.Checkpoint == nil || info.Checkpoint.Len != 1 || info.Checkpoint.Note != "of a test" {
+	if err != nil || info.Checkpoint == nil || info.Checkpoint.Len != 1 || info.Note != "of a test" {
 		t.Error(info, err)
 	}
 	if _, err := Verify(dir); !errors.Is(err, ErrLocked) {
 		t.Error("in use: ", err)
+	}
+	os.Remove(filepath.Join(dir, "LOCK"))
+	if _, err := Verify(dir); !errors.Is(err, ErrLocked) && (runtime.GOOS == "linux" || runtime.GOOS == "darwin") {
+		t.Error("in use, its lock file removed: ", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

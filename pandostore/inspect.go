@@ -1,7 +1,6 @@
 package pandostore
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/pando-index/pando"
@@ -14,6 +13,7 @@ type Info struct {
 	Path       string          `json:"path"`
 	Key        string          `json:"key"`                  // types, as pando.FileInfo has them
 	Value      string          `json:"value"`                //
+	Note       string          `json:"note,omitempty"`       // of the newest checkpoint, as Note gives it
 	Segments   int             `json:"segments"`             // of the log behind the checkpoint
 	LogBytes   int64           `json:"logBytes"`             // of their files, which are made ahead
 	Checkpoint *pando.FileInfo `json:"checkpoint,omitempty"` // the newest; nil if there is none
@@ -52,6 +52,9 @@ func (r *recovery) inspect(info *Info) error {
 	}
 	c, err := pando.Inspect(r.dir.Path(r.chosen))
 	info.Checkpoint = &c
+	if err == nil {
+		info.Note, err = r.checkHead()
+	}
 	return err
 }
 
@@ -85,7 +88,10 @@ func (r *recovery) verify() error {
 	if len(r.segments) == 0 {
 		return r.empty()
 	}
-	if err := errors.Join(r.readInfo(), r.verifyCheckpoint()); err != nil {
+	if err := r.readInfo(); err != nil {
+		return err
+	}
+	if err := r.verifyCheckpoint(); err != nil {
 		return err
 	}
 	if err := r.check(); err != nil {
@@ -96,17 +102,20 @@ func (r *recovery) verify() error {
 
 // verifyCheckpoint checks the checkpoint that was chosen, if there is one.
 func (r *recovery) verifyCheckpoint() error {
+	if r.chosen == "" {
+		return nil
+	}
+	if _, err := r.checkHead(); err != nil {
+		return err
+	}
 	path := r.dir.Path(r.chosen)
-	if r.chosen == "" || path == "" {
+	if path == "" {
 		return nil
 	}
 	if err := pando.Verify(path); err != nil {
-		return fmt.Errorf("the checkpoint %s: %w", r.chosen, err)
+		return r.ofCheckpoint(err)
 	}
 	info, err := pando.Inspect(path)
 	r.found.Checkpoint, r.found.CheckpointEntries, r.found.CheckpointBytes = r.chosen, info.Len, info.Bytes
-	if err == nil && r.info.Key != "" && (info.Key != r.info.Key || info.Value != r.info.Value) {
-		err = fmt.Errorf("%w: the checkpoint %s has keys of type %s and values of type %s, and the log %s and %s", pando.ErrFile, r.chosen, info.Key, info.Value, r.info.Key, r.info.Value)
-	}
-	return err
+	return r.ofCheckpoint(err)
 }

@@ -23,9 +23,9 @@ type Salvaged struct {
 // first damage. It changes nothing in dir. Out must be empty, or not be there. It needs no
 // types.
 //
-// If the newest checkpoint is damaged it takes an older one, or none, where that is still there with all of
-// the log behind it. It returns an error that wraps pando.ErrFile if not even a beginning
-// can be saved: there is no such checkpoint, or the log right behind it is damaged.
+// If the newest checkpoint is damaged it takes an older one, or none, where that is still
+// there with all of the log behind it. It returns an error that wraps pando.ErrFile if
+// there is nothing to begin with: no checkpoint that is whole, nor the beginning of the log.
 func Salvage(dir, out string) (Salvaged, error) {
 	from, err := disk.Existing(dir)
 	if err != nil {
@@ -58,8 +58,12 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 		}
 	}
 	s.Next = r.next
+	if len(r.segments) == 0 {
+		return s, errors.Join(s.begin(&r, to, r.segment), to.Sync())
+	}
+	var b batches
 	for i := range r.segments {
-		goOn, err := s.segment(&r, to, i)
+		goOn, err := s.segment(&r, &b, to, i)
 		if err != nil {
 			return s, err
 		}
@@ -83,39 +87,61 @@ func (r *recovery) chooseWhole() (damage, err error) {
 	slices.Reverse(checkpoints)
 	for _, c := range append(checkpoints, "") { // without one, the log from its beginning
 		missing := r.choose(c, all)
-		if len(r.segments) > 0 { // a log with a gap has a beginning
-			bad := r.verifyCheckpoint()
-			if bad == nil {
-				return errors.Join(damage, missing), nil
-			}
-			missing = bad
+		bad := r.beginning()
+		if bad == nil {
+			return errors.Join(damage, missing), nil
+		}
+		var newer *log.Newer
+		if errors.As(bad, &newer) {
+			return nil, bad
 		}
 		if damage == nil {
-			damage = missing
+			damage = bad
 		}
 	}
 	return nil, fmt.Errorf("nothing can be saved, neither from this checkpoint nor from the beginning: %w", damage)
 }
 
+// beginning finds out what store this is, and checks the checkpoint, if one was chosen. If
+// the log right behind that is damaged or missing, its own head says what store it is.
+func (r *recovery) beginning() error {
+	var bad *log.Bad
+	err := r.readInfo()
+	if r.chosen != "" && errors.As(err, &bad) {
+		r.info, _, err = headOf(r.dir, r.chosen)
+		err = r.ofCheckpoint(err)
+	}
+	if err != nil {
+		return err
+	}
+	return r.verifyCheckpoint()
+}
+
 // segment copies a segment up to the first damage, and reports whether there is none.
-func (s *Salvaged) segment(r *recovery, to disk.Folder, i int) (goOn bool, err error) {
+func (s *Salvaged) segment(r *recovery, b *batches, to disk.Folder, i int) (goOn bool, err error) {
 	n := r.segments[i]
 	data, err := r.read(n)
 	if err != nil {
 		return false, err
 	}
 	info, err := log.ReadInfo(data, n)
-	if err == nil && i > 0 && info != r.info {
+	if err == nil && info != r.info {
 		err = &log.Bad{Name: log.Name(n), Why: "this is the log of another store"}
 	}
-	if err != nil {
-		if s.Damage = err; i == 0 {
-			return false, err // without a header there is no store
-		}
+	var damaged *log.Bad
+	if errors.As(err, &damaged) {
+		s.Damage = damaged
 		return false, s.begin(r, to, n)
 	}
-	r.info = info
-	scan, bad := log.Read(data, &info, n, nil)
+	if err != nil {
+		return false, err
+	}
+	scan, bad := log.Read(data, &info, n, func(f *log.Frame) error {
+		if why := b.take(f); why != "" {
+			return &log.Bad{Name: log.Name(n), Offset: f.Offset, Why: why}
+		}
+		return nil
+	})
 	if scan.Frames > 0 && scan.First != s.Next {
 		s.Damage = &log.Bad{Name: log.Name(n), Why: fmt.Sprintf("it begins with operation %d, and %d was to come", scan.First, s.Next)}
 		return false, s.begin(r, to, n)
@@ -133,7 +159,25 @@ func (s *Salvaged) segment(r *recovery, to disk.Folder, i int) (goOn bool, err e
 		s.Damage = &log.Bad{Name: log.Name(n + 1), Why: "this part of the log is missing"}
 		return false, s.begin(r, to, n+1)
 	}
+	if bad == nil && !scan.Sealed && s.Damage == nil {
+		s.Damage = s.behind(r, i, scan.End)
+	}
 	return goOn, nil
+}
+
+// behind returns what is wrong with the segments behind the last of the log, as Open says
+// it: there may be nothing in them.
+func (s *Salvaged) behind(r *recovery, i int, end int64) error {
+	for _, n := range r.segments[i+1:] {
+		scan, err := r.checkOne(n)
+		if err != nil {
+			return err
+		}
+		if scan.Frames > 0 || scan.Torn > 0 {
+			return &log.Bad{Name: log.Name(r.segments[i]), Offset: end, Why: goesOn}
+		}
+	}
+	return nil
 }
 
 // begin makes an empty segment, since the one before says that the log goes on there.
@@ -143,20 +187,16 @@ func (s *Salvaged) begin(r *recovery, to disk.Folder, segment uint64) error {
 
 // copyFile copies a file, and makes it durable.
 func copyFile(from, to disk.Folder, name string) error {
-	f, err := from.Open(name)
+	f, err := whole(from, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
 	g, err := to.Create(name)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.NewOffsetWriter(g, 0), io.NewSectionReader(f, 0, size))
+	_, err = io.Copy(io.NewOffsetWriter(g, 0), f)
 	if err == nil {
 		err = g.Sync()
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -77,8 +76,7 @@ func printInfo(out io.Writer, info pando.FileInfo) {
 
 // printTypes tells the types of keys and values, and what a note says of them.
 func printTypes(line infoLine, key, value, text string) {
-	var n note
-	_ = json.Unmarshal([]byte(text), &n) // a note of another program is shown as it is
+	n := readNote(text)
 	line("keys", "%s", with(key, n.Key))
 	values := with(value, n.Value)
 	if n.Name != "" {
@@ -89,7 +87,7 @@ func printTypes(line infoLine, key, value, text string) {
 		line("", "%s: %s", p.Name, with(p.Type.String(), p.Kind))
 	}
 	if n.Key == "" && n.Value == "" && n.Name == "" && n.Values == nil && text != "" {
-		line("note", "%q", text)
+		line("note", "%q", text) // of another program
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/pandostore"
 	"github.com/spf13/cobra"
 )
 
@@ -128,7 +128,7 @@ func entryTypes(schema []table.Field) (t typed.Types, text string, err error) {
 		t.Value, t.Valued = table.String, true
 		several = schema[1:]
 	}
-	if text = noteText(schema[0].Kind, value, name, several); len(text) > snapshot.MaxNote {
+	if text = noteText(schema[0].Kind, value, name, several); len(text) > pandostore.MaxNote {
 		return t, "", usagef("a file has no room for the names of these %d columns; take fewer columns of values, or shorter names", len(several))
 	}
 	return t, text, nil

@@ -66,15 +66,6 @@ func hasStore(path string) (info pandostore.Info, has bool, err error) {
 	return info, false, explainStore(path, err)
 }
 
-// storeNote returns the command's remark about the columns of a store, which its newest
-// checkpoint has.
-func storeNote(info pandostore.Info) string {
-	if info.Checkpoint == nil {
-		return ""
-	}
-	return info.Checkpoint.Note
-}
-
 // explainStore adds a next step to errors of stores.
 func explainStore(path string, err error) error {
 	fi, missing := os.Stat(path)
@@ -131,7 +122,7 @@ func (r *storeReader) open(cmd *cobra.Command, path string) (typed.Index, error)
 	if err != nil {
 		return nil, err
 	}
-	return withKinds(&storeIndex{s.Snapshot(), s}, storeNote(info)), nil
+	return withKinds(&storeIndex{s.Snapshot(), s}, info.Note), nil
 }
 
 // storeIndex is the entries of a store, which is closed with them.
@@ -213,7 +204,7 @@ func columnTypes(texts []string) (schema []table.Field, err error) {
 
 // makeStore makes a store. Its first checkpoint, of nothing, has the note.
 func makeStore(path string, t typed.Types, note string, opts ...pandostore.Option) (typed.Store, error) {
-	s, err := typed.NewStore(path, t, append(opts, pandostore.Tree(pando.Note(note)))...)
+	s, err := typed.NewStore(path, t, append(opts, pandostore.Note(note))...)
 	if err != nil {
 		return nil, explainStore(path, err)
 	}
@@ -255,7 +246,7 @@ func storeInfo(out io.Writer, path string, asJSON bool) error {
 	}
 	line := infoLines(out)
 	line("store", "%s", info.Path)
-	printTypes(line, info.Key, info.Value, storeNote(info))
+	printTypes(line, info.Key, info.Value, info.Note)
 	if c := info.Checkpoint; c != nil {
 		line("saved", "%s in %s, %s", many(int64(c.Len), "entry", "entries"), filepath.Base(c.Path), binary(c.Bytes))
 	}

@@ -89,7 +89,7 @@ func (f *importFlags) run(cmd *cobra.Command, path string, inputs []string) (err
 		if err != nil {
 			return err
 		}
-		ix = withKinds(ix, storeNote(info))
+		ix = withKinds(ix, info.Note)
 		if fixed, err = f.columnsOf(ix, inputs[0]); err != nil {
 			im.store.Close()
 			return err

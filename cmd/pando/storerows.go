@@ -161,7 +161,7 @@ func openForChange(cmd *cobra.Command, path string, opts ...pandostore.Option) (
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, withKinds(s.Snapshot(), storeNote(info)), nil
+	return s, withKinds(s.Snapshot(), info.Note), nil
 }
 
 const storeDeleteLong = `Delete keys from a store: arguments, or those of a file with --from. All of them are gone

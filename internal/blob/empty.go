@@ -139,6 +139,9 @@ func (e *Emptying) Has(r Ref) bool {
 	if r.kind() != kindSlab {
 		return false
 	}
+	if at, _ := r.place(); at == nil {
+		return false
+	}
 	n := r.slab()
 	if int(n/64) >= len(e.marked) || e.marked[n/64]>>(n%64)&1 == 0 {
 		return false

@@ -165,15 +165,19 @@ func (s *Store) charge(bytes int64) error {
 	if s.limit == 0 || bytes == 0 {
 		return nil
 	}
-	n := s.taken.Add(bytes)
+	room := s.limit
 	if s.beside != nil {
-		n += s.beside()
+		room -= s.beside()
 	}
-	if n > s.limit {
-		s.refund(bytes)
-		return op.ErrLimit
+	for { // counted only if it fits: others must not be refused for what is refused itself
+		taken := s.taken.Load()
+		if taken+bytes > room {
+			return op.ErrLimit
+		}
+		if s.taken.CompareAndSwap(taken, taken+bytes) {
+			return nil
+		}
 	}
-	return nil
 }
 
 // refund takes bytes back that were counted against the limit.
@@ -186,8 +190,11 @@ func (s *Store) refund(bytes int64) {
 // Put returns the Ref of a copy of a value, for a tree that is in the given epoch, or was when
 // it was last asked. If memory runs out, or the store was closed, nothing has changed.
 func (s *Store) Put(val []byte, epoch uint64) (Ref, error) {
-	if len(val) <= mostShort {
+	switch {
+	case len(val) <= mostShort:
 		return shortRef(val), nil
+	case uint64(len(val)) > MostBytes:
+		return 0, ErrTooLong
 	}
 	if err := s.charge(roomOf(len(val))); err != nil {
 		return 0, err
@@ -243,7 +250,11 @@ const atOnce = 256
 func (s *Store) PutBatch(refs []Ref, value func(i int) []byte, epoch uint64) error {
 	room := int64(0)
 	for i := range refs {
-		room += roomOf(len(value(i)))
+		n := len(value(i))
+		if uint64(n) > MostBytes {
+			return ErrTooLong
+		}
+		room += roomOf(n)
 	}
 	if err := s.charge(room); err != nil {
 		return err

@@ -28,14 +28,14 @@ var generationsAtOnce = int64(1)
 // advance ends the generation, if it is time and there is something to reuse. The
 // structure is locked.
 func (t *Tree[C]) advance() {
-	if t.limbo.Empty() && t.values == nil || !t.Due() || t.limbo.Empty() && !t.values.Waiting() {
+	if t.limbo.Empty() && t.values.Load() == nil || !t.Due() || t.limbo.Empty() && !t.values.Load().Waiting() {
 		return
 	}
 	for range atomic.LoadInt64(&generationsAtOnce) {
 		t.Advance(t.Gen())
 	}
 	stall.At("held: generation begun")
-	t.limbo.ReapAll(t.Gen(), t.giveAll)
+	t.limbo.ReapAll(&t.Clock, t.giveAll)
 }
 
 // giveAll frees nodes.
@@ -53,7 +53,7 @@ func (t *Tree[C]) giveAll(refs []uint64) {
 // are more to come.
 func (t *Tree[C]) sweep() (more bool) {
 	more = t.sweepNodes()
-	return t.values.Sweep() || more
+	return t.values.Load().Sweep() || more
 }
 
 // sweepNodes is sweep for nodes. It ends the generation, if it is time.
@@ -75,13 +75,13 @@ func (t *Tree[C]) sweepNodes() (more bool) {
 // OnFree sets the function that is called with the values given to Retire, once
 // no reader can see them any more.
 func (t *Tree[C]) OnFree(f func(vals []C)) {
-	t.values = epoch.NewValues(&t.Clock, func(refs []uint64) {
+	t.values.Store(epoch.NewValues(&t.Clock, func(refs []uint64) {
 		vals := make([]C, len(refs))
 		for i, v := range refs {
 			vals[i] = C(v)
 		}
 		f(vals)
-	})
+	}))
 }
 
 // Retire takes values that are no longer in the tree and stand for memory of
@@ -94,7 +94,7 @@ func (t *Tree[C]) Retire(vals []C, born []uint64) {
 		for i, v := range vals[:n] {
 			some[i] = uint64(v)
 		}
-		t.values.Retire(some[:n], born[:n])
+		t.values.Load().Retire(some[:n], born[:n])
 		vals, born = vals[n:], born[n:]
 	}
 }

@@ -27,6 +27,15 @@ type Map struct {
 	why     string
 	holds   holds // keys that only one goroutine may change
 	walks   par.Pool[walk]
+
+	setLimit func(bytes int64) // of the tree; nil if it knows none
+}
+
+// bind makes a limit count that was not to count so far.
+func (m *Map) bind() {
+	if m.setLimit != nil {
+		m.setLimit(m.cfg.Limit)
+	}
 }
 
 // LoadMap returns a map of n entries. span sets keys and vals to those from lo on,

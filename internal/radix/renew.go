@@ -147,8 +147,8 @@ func (t *Tree) exchangeShort(n int64, c topCount) *shortcut.Table {
 		return nil
 	}
 	room := int64(0)
-	if t.limit > 0 {
-		room = max(t.limit-t.inUse(), 1)
+	if t.limit.Load() > 0 {
+		room = max(t.limit.Load()-t.inUse(), 1)
 	}
 	s, err := shortcut.New(c.tops, room)
 	if err != nil {
