@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/dgraph-io/badger/v4"
@@ -68,7 +69,10 @@ func (p pebbleStore) Get(key uint64) (uint64, bool, error) {
 
 func (p pebbleStore) Close() error { return p.db.Close() }
 
-type boltStore struct{ db *bbolt.DB }
+type boltStore struct {
+	db      *bbolt.DB
+	writers atomic.Int64 // in Set
+}
 
 var boltBucket = []byte("pairs")
 
@@ -81,17 +85,23 @@ func openBolt(dir string) (Durable, error) {
 		_, err := tx.CreateBucketIfNotExists(boltBucket)
 		return err
 	})
-	return boltStore{db}, err
+	return &boltStore{db: db}, err
 }
 
-func (boltStore) Name() string { return "bbolt" }
+func (*boltStore) Name() string { return "bbolt" }
 
-// Set uses Batch, by which bbolt lets several goroutines share a transaction.
-func (b boltStore) Set(key, val uint64) error {
-	return b.db.Batch(func(tx *bbolt.Tx) error { return tx.Bucket(boltBucket).Put(word(key), word(val)) })
+// Set uses Batch where several goroutines call it, by which they share a transaction. It
+// waits for company, so that one alone is better off without.
+func (b *boltStore) Set(key, val uint64) error {
+	change := b.db.Batch
+	if b.writers.Add(1) == 1 {
+		change = b.db.Update
+	}
+	defer b.writers.Add(-1)
+	return change(func(tx *bbolt.Tx) error { return tx.Bucket(boltBucket).Put(word(key), word(val)) })
 }
 
-func (b boltStore) SetBatch(keys, vals []uint64) error {
+func (b *boltStore) SetBatch(keys, vals []uint64) error {
 	return b.db.Update(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(boltBucket)
 		for i, key := range keys { // it keeps the bytes until the transaction ends
@@ -103,7 +113,7 @@ func (b boltStore) SetBatch(keys, vals []uint64) error {
 	})
 }
 
-func (b boltStore) Get(key uint64) (val uint64, ok bool, err error) {
+func (b *boltStore) Get(key uint64) (val uint64, ok bool, err error) {
 	err = b.db.View(func(tx *bbolt.Tx) error {
 		if v := tx.Bucket(boltBucket).Get(word(key)); v != nil {
 			val, ok = binary.BigEndian.Uint64(v), true
@@ -113,7 +123,7 @@ func (b boltStore) Get(key uint64) (val uint64, ok bool, err error) {
 	return val, ok, err
 }
 
-func (b boltStore) Close() error { return b.db.Close() }
+func (b *boltStore) Close() error { return b.db.Close() }
 
 type badgerStore struct{ db *badger.DB }
 

@@ -80,7 +80,7 @@ func runSet(s *contest.Session) error {
 // setContest measures one number of writers. Several do more, so that each has some to do.
 func setContest(s *contest.Session, d *data.Dataset[uint64], writers int, stores []peers.Durable, limit *bare) error {
 	pairs := work.NewPairs(s, s.Queries*min(writers, 16))
-	c := &contest.Contest{N: len(d.Keys), Threads: writers, Ops: len(pairs.Keys), Fresh: pairs.Fresh}
+	c := &contest.Contest{N: len(d.Keys), Threads: writers, Ops: len(pairs.Keys), First: 4 * writers, Fresh: pairs.Fresh}
 	times := make([]waits, len(stores)+1)
 	for i, st := range stores {
 		c.Subjects = append(c.Subjects, &contest.Subject{
