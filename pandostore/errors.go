@@ -53,3 +53,6 @@ func folderName(dir disk.Folder) string {
 	}
 	return "the store"
 }
+
+// noFolder is the error of a folder that cannot be opened.
+func noFolder(err error) error { return fmt.Errorf("pandostore: cannot open the folder: %w", err) }

@@ -51,6 +51,9 @@ var face func(ix any) (handle any, key reflect.Type)
 // packages of this module look into them, and nobody else does.
 func SetFace(f func(ix any) (handle any, key reflect.Type)) { face = f }
 
+// HandleOf returns the handle of a *pando.Frozen or a *pando.Tree, and the Go type of its keys.
+func HandleOf(ix any) (handle any, key reflect.Type) { return face(ix) }
+
 // InsideOf returns a function that returns the view of an index, or panics if it was
 // closed. ix is a *pando.Frozen, a *pando.Tree, or has that function as a method; for
 // anything else InsideOf returns false. A handle is asked here and not by the face, so that

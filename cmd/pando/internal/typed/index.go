@@ -16,12 +16,12 @@ type untyped struct {
 	key   keyKind
 	typ   reflect.Type // of keys
 	val   kind
-	h     index.Handle
+	h     *index.Handle
 }
 
 // newIndex makes an Index of the index that build makes.
 func newIndex(t Types, build func(key index.KeyType, val *index.ValueType) (*index.Index, error)) (Index, error) {
-	ix := &untyped{types: t, key: kindOf(t.Key), val: t.value()}
+	ix := &untyped{types: t, key: kindOf(t.Key), val: t.value(), h: new(index.Handle)}
 	key, typ := ix.key.key()
 	own, err := build(key, ix.val.value())
 	if err != nil {

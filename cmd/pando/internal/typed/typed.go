@@ -126,16 +126,24 @@ func configure(d index.Door, opts []pando.Option) (*index.Options, error) {
 
 // FileTypes returns the types of a file, or an error if commands cannot handle
 // them: Go programs may write others.
-func FileTypes(info pando.FileInfo) (t Types, err error) {
-	if t.Key, err = cols.ParseType(info.Key); err != nil {
-		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use pando.Open", info.Path, info.Key)
+func FileTypes(info pando.FileInfo) (Types, error) {
+	return named(info.Path, info.Key, info.Value, "pando.Open")
+}
+
+// encodedPrefix is in front of the name of a type whose values a program has encoded itself.
+const encodedPrefix = "encoded "
+
+// named returns the types of these names. In Go, open opens what is at the path.
+func named(path, key, value, open string) (t Types, err error) {
+	if t.Key, err = cols.ParseType(key); err != nil {
+		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use %s", path, key, open)
 	}
-	if info.Value == None {
+	if value == None {
 		return t, nil
 	}
-	name := strings.TrimPrefix(info.Value, "encoded ")
-	if t.Value, err = cols.ParseType(name); err != nil || (name != info.Value && t.Value != cols.String) {
-		return t, fmt.Errorf("%s: has values of type %s, which only a Go program can read; use pando.Open", info.Path, info.Value)
+	name := strings.TrimPrefix(value, encodedPrefix)
+	if t.Value, err = cols.ParseType(name); err != nil || (name != value && t.Value != cols.String) {
+		return t, fmt.Errorf("%s: has values of type %s, which only a Go program can read; use %s", path, value, open)
 	}
 	t.Valued = true
 	return t, nil
