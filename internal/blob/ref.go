@@ -31,6 +31,7 @@ import (
 	"errors"
 	"math"
 	"math/bits"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -176,14 +177,21 @@ func (r Ref) Copy(dst []byte) int {
 // bytes at once, of which no rule says that they come before later loads.
 const manyBytes = 256
 
+// inOrder says that the processor keeps loads in order. On others a tree has a lock, which a
+// reader has given back before it copies.
+const inOrder = runtime.GOARCH == "amd64" || runtime.GOARCH == "386"
+
 // copied makes the loads of a copy come before those that the caller makes next, where
 // readers go without a lock: short copies are plain loads, which x86 keeps in order.
 func copied(n int) {
-	if n >= manyBytes {
+	if n >= manyBytes || !inOrder {
 		var fence uint32
 		atomic.AddUint32(&fence, 1)
 	}
 }
+
+// Short reports whether the value is in the Ref itself: it takes no memory elsewhere.
+func (r Ref) Short() bool { return r.kind() == kindShort }
 
 // Fetch prefetches the first lines of values that are soon to be read. Their Refs may be any
 // words.

@@ -52,6 +52,42 @@ func (m *memory) Bytes() (n int64) {
 	return n
 }
 
+// Count returns the number of values that take memory here, retired ones among them.
+func (m *memory) Count() (n int64) {
+	for i := range m.count.Load() {
+		x := m.shards[i].Load()
+		x.mu.Lock()
+		n += x.live.values + x.kept.values
+		x.mu.Unlock()
+	}
+	return n
+}
+
+// Kept returns the bytes of values that were retired and not freed yet.
+func (m *memory) Kept() (n int64) {
+	for i := range m.count.Load() {
+		x := m.shards[i].Load()
+		x.mu.Lock()
+		n += x.kept.room
+		x.mu.Unlock()
+	}
+	return n
+}
+
+// Plausible reports whether a Ref, which may be any word, does not claim to be longer than
+// a value that is here: nobody has to allocate memory for a word of a late reader's.
+func (m *memory) Plausible(r Ref) bool {
+	switch r.kind() {
+	case kindShort:
+		return true
+	case kindSlab:
+		return r.slabLen() <= mostSlot
+	case kindRun:
+		return m.runs.has(r.chunk(), int(r.runLen()))
+	}
+	return false
+}
+
 // Holds reports whether a Ref stands for a value that was put and not freed. It is for checks
 // of a tree that nobody changes.
 func (m *memory) Holds(r Ref) bool {

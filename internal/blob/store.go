@@ -176,6 +176,9 @@ func (s *Store) charge(bytes int64) error {
 	return nil
 }
 
+// Charged returns the bytes that count against the limit; 0 if there is none.
+func (s *Store) Charged() int64 { return s.taken.Load() }
+
 // refund takes bytes back that were counted against the limit.
 func (s *Store) refund(bytes int64) {
 	if s.limit > 0 && !(mutant.On && mutant.Is("blob: refund")) {

@@ -84,6 +84,13 @@ func (t *Tree[C]) OnFree(f func(vals []C)) {
 	})
 }
 
+// OnOver sets the function that is called when the memory of the tree and of all its snapshots
+// is given back. OnFree comes before.
+func (t *Tree[C]) OnOver(f func()) { t.values.OnOver(f) }
+
+// Newest returns the epoch of the newest snapshot, and 0 if there is none, in a tree with OnFree.
+func (t *Tree[C]) Newest() uint64 { return t.values.Newest() }
+
 // Retire takes values that are no longer in the tree and stand for memory of
 // the caller's. OnFree's function gets them when no reader and no snapshot can
 // need them. born is the epoch in which each was put in, or an earlier one.

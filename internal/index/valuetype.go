@@ -66,6 +66,16 @@ func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(d
 // has to put each other value into Go memory before it hands it on.
 func (t *ValueType) Kept() bool { return t.kept > 0 }
 
+// Stored reports whether values are bytes, of one number or of any, that trees do not keep
+// themselves: they can be copied while others change them, since they have no pointers.
+func (t *ValueType) Stored() bool { return t.bare != notBare || t.free && t.size > 0 && t.kept == 0 }
+
+// Bare reports whether values are bytes of any number, strings or slices.
+func (t *ValueType) Bare() bool { return t.bare != notBare }
+
+// Shared reports whether nobody can change the bytes of a value that is handed out.
+func (t *ValueType) Shared() bool { return t.bare != bareSlice }
+
 // Name returns the type's name in files. It is put together when it is asked for, since
 // types may lead to each other.
 func (t *ValueType) Name() string { return valueName(t.typ) }
@@ -122,6 +132,28 @@ func (t *ValueType) bareValue(bytes string) Value {
 		at = unsafe.Pointer(&none)
 	}
 	return Value{uint64(len(bytes))<<bareShift | uint64(t.bare), at}
+}
+
+// BareOf returns the value of bytes that are its own, or never change, where values are bare.
+func (t *ValueType) BareOf(b []byte) Value {
+	return t.bareValue(unsafe.String(unsafe.SliceData(b), len(b)))
+}
+
+// View returns the bytes of a value that is Stored, where they lie.
+func (t *ValueType) View(v Value) []byte {
+	switch {
+	case v.Bits != 0:
+		return unsafe.Slice((*byte)(v.At), v.Bits>>bareShift)
+	case t.bare != notBare:
+		if v.At == nil {
+			return nil
+		}
+		b := t.viewBytes(v.At)
+		return unsafe.Slice(unsafe.StringData(b), len(b))
+	case v.At == nil:
+		return t.memory(t.make(1), 1)
+	}
+	return t.memory(v.At, 1)
 }
 
 // setBare sets the string or slice at a place to one that is bare.

@@ -9,11 +9,11 @@ import (
 
 // HeldValues returns the number of values that are not in the tree of a map, and false if all
 // of them are.
-func HeldValues(m *Map) (n int64, boxed bool) {
-	if m.boxes == nil {
+func HeldValues(m *Map) (n int64, apart bool) {
+	if m.apart == nil {
 		return 0, false
 	}
-	return m.boxes.held.Load(), true
+	return m.apart.count(), true
 }
 
 // HeldKeys returns the number of keys that only one goroutine may change, as writers see

@@ -148,7 +148,7 @@ func (t *Tree) exchangeShort(n int64, c topCount) *shortcut.Table {
 	}
 	room := int64(0)
 	if t.limit > 0 {
-		room = max(t.limit-t.inUse(), 1)
+		room = max(t.limit-t.inUse()-t.besides(), 1) // there are none now
 	}
 	s, err := shortcut.New(c.tops, room)
 	if err != nil {
