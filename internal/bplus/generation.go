@@ -56,6 +56,10 @@ func (t *Tree[C]) sweep() (more bool) {
 	return t.values.Sweep() || more
 }
 
+// Reclaim frees retired nodes and values as far as it may, and reports whether others wait for
+// the end of a generation.
+func (t *Tree[C]) Reclaim() (more bool) { return t.sweep() }
+
 // sweepNodes is sweep for nodes. It ends the generation, if it is time.
 func (t *Tree[C]) sweepNodes() (more bool) {
 	t.rw.Lock()

@@ -87,10 +87,6 @@ func (m *Map) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error
 func (m *Map) applyApart(c *changes, vals index.Column, report bool) error {
 	n := c.keys.Len()
 	words, was := make([]uint64, n), make([]uint64, n)
-	made, err := m.putApart(c, words, vals)
-	if err != nil {
-		return m.failed(err)
-	}
 	found := c.found
 	if found == nil {
 		found = make([]bool, n)
@@ -101,9 +97,17 @@ func (m *Map) applyApart(c *changes, vals index.Column, report bool) error {
 		got = make([]index.Value, n)
 		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }
 	}
-	if err := m.tree.Apply(c); err != nil {
-		m.unused(made...)
-		return m.failed(err)
+	for try := 0; ; try++ {
+		made, err := m.putApart(c, words, vals)
+		if err == nil {
+			if err = m.tree.Apply(c); err == nil {
+				break
+			}
+			m.unused(made...)
+		}
+		if !m.madeRoom(err, try) {
+			return m.failed(err)
+		}
 	}
 	var out []uint64
 	for i := range words {

@@ -117,6 +117,7 @@ func (n narrow) Current(gen uint64) bool { return n.t.Current(gen) }
 func (n narrow) Epoch() uint64           { return n.t.Epoch() }
 
 func (n narrow) Newest() uint64        { return n.t.Newest() }
+func (n narrow) Reclaim() bool         { return n.t.Reclaim() }
 func (n narrow) OnOver(f func())       { n.t.OnOver(f) }
 func (n narrow) Beside(f func() int64) { n.t.Beside(f) }
 

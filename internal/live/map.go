@@ -2,6 +2,7 @@ package live
 
 import (
 	"errors"
+	"time"
 
 	"github.com/pando-index/pando/internal/blob"
 	"github.com/pando-index/pando/internal/index"
@@ -218,17 +219,40 @@ func (m *Map) Set(key order.Probe, val index.Value) error {
 // exchange sets the value of a key, and returns what the tree has held for the one it had.
 func (m *Map) exchange(key order.Probe, val index.Value) (was uint64, had bool, err error) {
 	m.awaitKey(key)
-	bits, err := m.bits(val)
-	if err != nil {
-		return 0, false, m.failed(err)
+	for try := 0; ; try++ {
+		bits, err := m.bits(val)
+		if err == nil {
+			stall.At("live: value put")
+			if was, had, err = m.tree.Set(key, bits); err == nil {
+				return was, had, nil
+			}
+			m.unused(bits)
+		}
+		if !m.madeRoom(err, try) {
+			return 0, false, m.failed(err)
+		}
 	}
-	stall.At("live: value put")
-	if was, had, err = m.tree.Set(key, bits); err != nil {
-		m.unused(bits)
-		return 0, false, m.failed(err)
-	}
-	return was, had, nil
 }
+
+// madeRoom reports whether a change that a limit has refused is worth another try: values that
+// were exchanged count until no reader can have them, which is a matter of milliseconds.
+func (m *Map) madeRoom(err error, try int) bool {
+	if try == mostTries || !errors.Is(err, op.ErrLimit) {
+		return false
+	}
+	s, ok := m.apart.(*stored)
+	if !ok || s.store.Kept() == 0 {
+		return false
+	}
+	if before := s.bytes(); !m.gens.Reclaim() && s.bytes() >= before {
+		return false // all that is kept is snapshots'
+	}
+	time.Sleep(time.Millisecond) // the least time that a generation takes
+	return true
+}
+
+// mostTries is how often a change that a limit has refused is tried again: some generations.
+const mostTries = 8
 
 // Swap sets the value of a key, and returns the one it had.
 func (m *Map) Swap(key order.Probe, val index.Value) (old index.Value, had bool, err error) {

@@ -139,6 +139,9 @@ type Generations interface {
 	OnOver(f func())
 	// Newest returns the epoch of the newest snapshot, and 0 if there is none.
 	Newest() uint64
+	// Reclaim frees retired values and nodes as far as it may, and reports whether others wait
+	// for the end of a generation.
+	Reclaim() (more bool)
 	// Beside sets the function that returns the bytes beside those of nodes that count
 	// against the tree's limit.
 	Beside(f func() int64)
