@@ -181,3 +181,10 @@ func (f *shelf) check(who uint64, cl int) (used int, err error) {
 	}
 	return used, nil
 }
+
+// DenyMemory makes all requests of stores for memory fail for which f returns true; nil ends
+// that. It is for tests.
+func DenyMemory(f func() bool) {
+	slabs.Deny(f)
+	runs.Pool.Deny(f)
+}

@@ -1,8 +1,12 @@
 package live
 
 import (
+	"fmt"
+
+	"github.com/pando-index/pando/internal/blob"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/twin"
 )
@@ -121,3 +125,32 @@ func (m TwinMap) GetBatch(keys []uint64, vals []byte, found []bool) int {
 
 // Close gives everything back.
 func (m TwinMap) Close() { m.m.Close() }
+
+// StoreOf returns the store of a map whose values lie off the heap.
+func StoreOf(m *Map) *blob.Store { return m.apart.(*stored).store }
+
+// CheckValues returns an error for the first value that a map has and its store has not. Nobody
+// may write meanwhile.
+func CheckValues(m *Map) error {
+	s, n := StoreOf(m), int64(0)
+	c := m.tree.Cursor()
+	defer c.Done()
+	c.Move(index.NoEdge, false)
+	for {
+		k, word, ok := c.Next()
+		if !ok {
+			break
+		}
+		r := blob.Ref(word)
+		if !s.Holds(r) {
+			return fmt.Errorf("the store has no value %#x of key %v", word, k)
+		}
+		if !r.Short() {
+			n++
+		}
+	}
+	if held := s.Count(); held != n {
+		return fmt.Errorf("%d values are stored, and %d are in the tree", held, n)
+	}
+	return s.Check()
+}
