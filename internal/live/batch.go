@@ -127,7 +127,7 @@ func (m *Map) applyApart(c *changes, vals index.Column, report bool) error {
 		}
 	}
 	closed := report && m.tree.Closed() // then values may have been another's
-	m.gone(out...)
+	m.gone(out, make([]uint64, len(out)))
 	if closed {
 		return m.failed(op.ErrClosed)
 	}

@@ -31,6 +31,7 @@ type Map struct {
 	why     string
 	holds   holds // keys that only one goroutine may change
 	walks   par.Pool[walk]
+	ones    par.Pool[[2]uint64] // for oneGone
 	tidying tidying
 }
 
@@ -41,7 +42,7 @@ func LoadMap(key index.KeyType, val *index.ValueType, n int, span func(lo int, k
 	if err != nil {
 		return nil, err
 	}
-	m := &Map{kind: k, key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.KeptSize(), walks: par.NewPool[walk]()}
+	m := &Map{kind: k, key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.KeptSize(), walks: par.NewPool[walk](), ones: par.NewPool[[2]uint64]()}
 	switch {
 	case val.Stored():
 		m.keep()
@@ -171,19 +172,31 @@ func (m *Map) storeAll(vals index.Column, bits []uint64) {
 	m.apart.getAll(vals, bits, nil)
 }
 
-// gone takes words of values that are no longer in the tree.
-func (m *Map) gone(words ...uint64) {
+// gone takes words of values that are no longer in the tree, and memory for as many numbers.
+func (m *Map) gone(words, born []uint64) {
 	if m.apart == nil || len(words) == 0 {
 		return
 	}
 	words = m.apart.out(words)
-	born := make([]uint64, len(words))
+	born = born[:len(words)]
+	clear(born)
 	if m.gens.Newest() != 0 { // else all are free soon, and a snapshot that is taken now keeps them
 		for i, w := range words {
 			born[i] = m.apart.born(w)
 		}
 	}
 	m.gens.Retire(words, born)
+}
+
+// oneGone is gone for one word, without an allocation.
+func (m *Map) oneGone(word uint64) {
+	if m.apart == nil {
+		return
+	}
+	p := m.ones.Get()
+	p[0] = word
+	m.gone(p[:1], p[1:])
+	m.ones.Put(p)
 }
 
 // Get returns the value of a key, and reports whether there is one.
@@ -210,8 +223,8 @@ func (m *Map) Get(key order.Probe) (v index.Value, ok bool) {
 // Set sets the value of a key.
 func (m *Map) Set(key order.Probe, val index.Value) error {
 	was, had, err := m.exchange(key, val)
-	if err == nil && had && m.apart != nil { // else a call would make a slice for nothing
-		m.gone(was)
+	if err == nil && had {
+		m.oneGone(was)
 	}
 	return err
 }
@@ -278,12 +291,10 @@ func (m *Map) taken(bits uint64, had bool) (v index.Value, err error) {
 		return v, nil
 	}
 	v = m.value(bits)
-	if m.apart != nil { // else a call would make a slice for nothing
-		if m.tree.Closed() {
-			return index.Value{}, m.failed(op.ErrClosed)
-		}
-		m.gone(bits)
+	if m.apart != nil && m.tree.Closed() {
+		return index.Value{}, m.failed(op.ErrClosed)
 	}
+	m.oneGone(bits)
 	return v, nil
 }
 
@@ -319,7 +330,7 @@ func (m *Map) DeleteRange(lo, hi order.Probe) (int, error) {
 	}
 	var words []uint64
 	n, err := m.tree.DeleteRange(lo, hi, func(bits uint64) { words = append(words, bits) })
-	m.gone(words...)
+	m.gone(words, make([]uint64, len(words)))
 	return n, m.failed(err)
 }
 

@@ -109,10 +109,16 @@ func (m *Map) moveAll(s *stored, slabs *blob.Emptying) {
 		if !ok || m.tree.Closed() {
 			return
 		}
-		if slabs.Has(blob.Ref(word)) {
+		if r := blob.Ref(word); slabs.Has(r) && !s.inSnapshot(r, m.gens.Newest()) { // else the tree need not be asked
 			m.move(s, slabs, k)
 		}
 	}
+}
+
+// inSnapshot reports whether the newest snapshot may have a value: to move it would make two of
+// it.
+func (s *stored) inSnapshot(r blob.Ref, newest uint64) bool {
+	return newest != 0 && s.store.Born(r) <= newest
 }
 
 // move moves the value of a key, if it is to be moved. The tree changes its word only if that
@@ -133,8 +139,7 @@ func (m *Map) move(s *stored, slabs *blob.Emptying, key order.Probe) {
 	was, had, err := m.tree.Update(key, func(old uint64, had bool, gen uint64) (uint64, bool) {
 		undo()
 		r := blob.Ref(old)
-		// To move a value that a snapshot has would make two of it.
-		if !had || !slabs.Has(r) || s.store.Born(r) <= m.gens.Newest() {
+		if !had || !slabs.Has(r) || s.inSnapshot(r, m.gens.Newest()) {
 			return old, had
 		}
 		moved, err := slabs.Move(r, m.gens.Epoch())
@@ -149,7 +154,7 @@ func (m *Map) move(s *stored, slabs *blob.Emptying, key order.Probe) {
 		undo()
 	}
 	if to != 0 && had {
-		m.gone(was)
+		m.oneGone(was)
 	}
 }
 
@@ -159,6 +164,6 @@ func (m *Map) moveBlindly(s *stored, slabs *blob.Emptying, key order.Probe) {
 	to, _ := slabs.Move(blob.Ref(word), m.gens.Epoch())
 	stall.At("live: value moved")
 	if was, had, err := m.tree.Set(key, uint64(to)); err == nil && had {
-		m.gone(was)
+		m.oneGone(was)
 	}
 }

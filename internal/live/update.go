@@ -25,8 +25,8 @@ func (m *Map) Update(key order.Probe, f func(old index.Value, had bool) (index.V
 		return m.failed(err)
 	}
 	u.put = false // its value is in the tree
-	if had && m.apart != nil {
-		m.gone(was)
+	if had {
+		m.oneGone(was)
 	}
 	return nil
 }
