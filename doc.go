@@ -60,9 +60,10 @@
 //
 // Values may be of any type. Those of 4 or 8 bytes without pointers live in
 // the index itself, off the Go heap, where the garbage collector never walks. A
-// Frozen has larger ones without pointers, and slices of bytes, which it copies,
-// off the heap beside it, strings in memory that the collector does not walk, and
-// all others in one Go slice. Batches are fastest where key and value are
+// Frozen has larger ones without pointers, and slices of bytes, which it copies
+// (nil comes back as an empty one), off the heap beside it, strings in memory that
+// the collector does not walk, and all others in one Go slice. A Tree and its
+// snapshots hand out the very slices that they were given. Batches are fastest where key and value are
 // equally wide, 4 or 8 bytes: then both are in one cache line.
 //
 // # Files

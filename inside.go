@@ -21,6 +21,8 @@ func (t *Tree[K, V]) Inside() *index.Inside {
 	return withText(reflect.TypeFor[K](), t.c.open().Inside(t.c.Alive))
 }
 
+func init() { index.Loose = Option(func(c *config) { c.loose = true }) }
+
 // withText adds how keys of a type are read and written.
 func withText(key reflect.Type, in *index.Inside) *index.Inside {
 	// made returns a key, and where it lies.

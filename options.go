@@ -25,6 +25,7 @@ type config struct {
 	solo     bool
 	workers  int
 	limit    int64
+	loose    bool // the limit of a tree does not count yet: see index.Loose
 	pages    PageMode
 	layout   LayoutKind
 	layouts  *index.Layouts
@@ -331,7 +332,7 @@ func (c *config) pickDevice() error {
 // index returns the options as package index takes them.
 func (c *config) index() index.Config {
 	return index.Config{
-		Device: c.device.d, DeviceOnly: c.solo, Workers: c.workers, Limit: c.limit, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()), Layouts: c.layouts,
+		Device: c.device.d, DeviceOnly: c.solo, Workers: c.workers, Limit: c.limit, Loose: c.loose, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()), Layouts: c.layouts,
 		Room: c.room, Response: c.response, Verified: c.verified, Note: c.note,
 		Context: c.context,
 	}

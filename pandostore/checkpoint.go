@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/pandostore/internal/disk"
 	"github.com/pando-index/pando/pandostore/internal/log"
@@ -31,11 +32,36 @@ func checkpointOf(name string) (segment, next uint64, ok bool) {
 	return segment, next, err == nil && err2 == nil && checkpointName(segment, next) == name
 }
 
+// noteOf returns the note of the checkpoints of a store.
+func noteOf(store uint64) string { return fmt.Sprintf("checkpoint of store %016x", store) }
+
+// ofStore returns an error for a checkpoint of another store: only the log behind it
+// makes it this one's, and another's may have the same name. name is "" for none.
+func ofStore(dir disk.Folder, name string, store uint64) error {
+	if name == "" {
+		return nil
+	}
+	f, err := whole(dir, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	header, err := index.ReadFile(name, f, f.Size())
+	if err != nil {
+		return err
+	}
+	if header.Note != noteOf(store) {
+		return fmt.Errorf("%w: its note is %q, that of this store is %q", pando.ErrFile, header.Note, noteOf(store))
+	}
+	return nil
+}
+
 // checkpointIfLong begins a checkpoint in the background if the log is as long as the last
 // one.
 func (c *core) checkpointIfLong() {
 	k := &c.checkpoints
-	if c.cfg.never || c.logLength() < max(c.cfg.checkpoint, k.bytes.Load()) || k.busy.Swap(true) {
+	enough := max(c.cfg.checkpoint, k.bytes.Load())
+	if c.cfg.never || c.logLength() < max(enough, k.again.Load()) || k.busy.Swap(true) {
 		return
 	}
 	c.seq.mu.Lock()
@@ -45,7 +71,7 @@ func (c *core) checkpointIfLong() {
 	}
 	c.background.Go(func() {
 		defer k.busy.Store(false)
-		err := c.writeCheckpoint()
+		err := c.writeCheckpointSafely()
 		if errors.Is(err, pando.ErrClosed) {
 			return
 		}
@@ -54,8 +80,19 @@ func (c *core) checkpointIfLong() {
 			return
 		}
 		k.failed.Store(&err)
-		k.mark.Store(c.log.Written()) // to try again when the log has grown by as much
+		k.again.Store(c.logLength() + enough)
 	})
+}
+
+// writeCheckpointSafely is writeCheckpoint where a codec that panics must not end the
+// program: nobody has called it who could know of that.
+func (c *core) writeCheckpointSafely() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("pandostore: cannot write a checkpoint: a panic: %v", p)
+		}
+	}()
+	return c.writeCheckpoint()
 }
 
 // writeCheckpoint is Checkpoint. The steps are in this order, so that at any moment the
@@ -70,7 +107,7 @@ func (c *core) writeCheckpoint() error {
 	defer k.mu.Unlock()
 	r := newRequest(marking)
 	if err := c.do(r); err != nil {
-		return err
+		return fmt.Errorf("pandostore: cannot begin a checkpoint: %w", err)
 	}
 	defer r.mark.moment.Close()
 	begin := c.log.Written()
@@ -85,8 +122,10 @@ func (c *core) writeCheckpoint() error {
 	k.bytes.Store(size)
 	k.found.Store(0)
 	k.mark.Store(begin)
+	k.again.Store(0)
 	k.written.Add(1)
-	return c.removeBefore(r.mark.segment, name)
+	c.removeBefore(r.mark.segment, name)
+	return nil
 }
 
 // save writes a checkpoint. It is durable when save returns.
@@ -101,24 +140,34 @@ func (c *core) save(name string, m moment) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	done := false
+	defer func() {
+		if !done { // it has failed, or a codec panics
+			c.dir.Remove(temporary)
+		}
+	}()
+	if size, err = c.fill(f, m); err != nil {
+		return 0, err
+	}
+	if err := c.dir.Rename(temporary, name); err != nil {
+		return 0, err
+	}
+	done = true
+	return size, c.syncNames()
+}
+
+// fill writes a checkpoint to a file, and closes that.
+func (c *core) fill(f disk.File, m moment) (size int64, err error) {
+	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+	}()
 	w := &paced{c: c, f: f}
-	_, err = m.WriteTo(w)
-	if err == nil {
-		err = f.Sync()
+	if _, err = m.WriteTo(w); err != nil {
+		return 0, err
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = c.dir.Rename(temporary, name)
-	}
-	if err == nil {
-		err = c.syncNames()
-	}
-	if err != nil {
-		c.dir.Remove(temporary)
-	}
-	return w.at, err
+	return w.at, f.Sync()
 }
 
 // syncNames makes the names in the folder durable.
@@ -181,22 +230,20 @@ func (p *paced) pause() error {
 	}
 }
 
-// removeBefore removes the segments before one, and all checkpoints but one.
-func (c *core) removeBefore(segment uint64, but string) error {
+// removeBefore removes the segments before one, and all checkpoints but one. What cannot be
+// removed goes with the next checkpoint, or when the store is opened again.
+func (c *core) removeBefore(segment uint64, but string) {
 	names, err := c.dir.Names()
 	if err != nil {
-		return err
+		return
 	}
 	for _, name := range names {
 		n, isLog := log.Numbered(name)
 		_, _, isCheckpoint := checkpointOf(name)
 		if isLog && n < segment || isCheckpoint && name != but && but != "" {
-			if err := c.dir.Remove(name); err != nil {
-				return fmt.Errorf("pandostore: cannot remove what a checkpoint has made superfluous: %w", err)
-			}
+			c.dir.Remove(name)
 		}
 	}
-	return nil
 }
 
 // newestCheckpoint opens the newest checkpoint of a folder. Another process may write a

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/pandostore/internal/disk"
 	"github.com/pando-index/pando/pandostore/internal/log"
@@ -61,8 +62,12 @@ type Found struct {
 }
 
 // open recovers what the folder has, and begins to write.
-func (c *core) open(dir disk.Folder, cfg config, load func(checkpoint string) (target, error)) (err error) {
+func (c *core) open(dir disk.Folder, cfg config, load func(checkpoint string, store uint64) (target, error)) (err error) {
 	c.dir, c.cfg, c.stop = dir, cfg, make(chan struct{})
+	before := recovery{core: c}
+	if err := before.look(); errors.Is(err, pando.ErrFile) {
+		return err // it is no store, and is left as it is; what else is wrong shows once nobody else can write
+	}
 	if c.lock, err = dir.Lock(); err != nil {
 		return err
 	}
@@ -80,10 +85,12 @@ func (c *core) open(dir disk.Folder, cfg config, load func(checkpoint string) (t
 		return err
 	}
 	c.checkpoints.begin(c.found.CheckpointBytes, c.found.LogBytes)
-	if err := r.tidy(); err != nil {
-		c.log.Abandon()
-		return err
+	c.tree.bind()
+	if err := c.log.Broken(); err != nil {
+		c.fail(err)
+		return nil
 	}
+	r.tidy()
 	if cfg.mode == syncEvery {
 		c.background.Go(c.syncNowAndThen)
 	}
@@ -177,6 +184,7 @@ type checkpoints struct {
 	bytes   atomic.Int64
 	mark    atomic.Int64 // length of the log, as its writer counts, where the last begins
 	found   atomic.Int64 // bytes of the log that Open found behind it
+	again   atomic.Int64 // length of the log behind it from which on one that has failed is tried again
 	written atomic.Int64
 	busy    atomic.Bool // the store writes one by itself
 	failed  atomic.Pointer[error]

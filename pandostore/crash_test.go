@@ -2,7 +2,6 @@ package pandostore
 
 import (
 	"errors"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -89,13 +88,13 @@ func (l *life[K, V]) untilCrash(rng *rand.Rand) bool {
 	at := l.fs.Calls() + rng.IntN(80)
 	var image *crash.Folder
 	var lo, hi int64
-	l.fs.Before = func(n int, what string) {
+	l.fs.SetBefore(func(n int, what string) {
 		if n == at {
 			lo = l.certain()[0]
 			image = l.fs.Image(rng)
 			hi = h.issued()
 		}
-	}
+	})
 	l.seed = rng.Uint64()
 	if err := l.live(12, true); err != nil {
 		l.t.Error(err)
@@ -141,13 +140,13 @@ func failing[K pando.Key, V any](t *testing.T, w *world[K, V], fault crash.Fault
 		l := newLife(t, w, first, 1, mode...)
 		l.lazy = lazy
 		hit := false
-		l.fs.Fail = func(n int, what string) crash.Fault {
+		l.fs.SetFail(func(n int, what string) crash.Fault {
 			if n == at {
 				hit = true
 				return fault
 			}
 			return crash.Fault{}
-		}
+		})
 		err := l.liveFailing(fault.Err)
 		if err != nil {
 			t.Fatalf("call %d: %v", at, err)
@@ -156,7 +155,7 @@ func failing[K pando.Key, V any](t *testing.T, w *world[K, V], fault crash.Fault
 			break
 		}
 		tried++
-		l.fs.Fail = nil
+		l.fs.SetFail(nil)
 		rng := rand.New(rand.NewPCG(first, uint64(at)))
 		h := l.writers[0]
 		lo := l.certain()
@@ -216,17 +215,17 @@ func TestCrashAfterForgottenSync(t *testing.T) {
 	for range seed.Times(20, 400) {
 		l := newLife(t, &numbers, rng.Uint64(), 1)
 		at := 12 + rng.IntN(30)
-		l.fs.Fail = func(n int, what string) crash.Fault {
-			if n >= at && strings.HasPrefix(what, "sync log") {
-				at = math.MaxInt
+		var failed atomic.Bool // the next segment is made beside the others
+		l.fs.SetFail(func(n int, what string) crash.Fault {
+			if n >= at && strings.HasPrefix(what, "sync log") && failed.CompareAndSwap(false, true) {
 				return crash.Fault{Err: syscall.EIO}
 			}
 			return crash.Fault{}
-		}
+		})
 		if err := l.liveFailing(syscall.EIO); err != nil {
 			t.Fatal(err)
 		}
-		l.fs.Fail = nil
+		l.fs.SetFail(nil)
 		s, err := open[uint64, uint64](l.fs, l.opts) // no crash: it reads what programs see
 		if err != nil {
 			t.Fatal(err)

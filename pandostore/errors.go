@@ -34,11 +34,14 @@ func translate(dir disk.Folder, err error) error {
 	var bad *log.Bad
 	var newer *log.Newer
 	var locked *disk.Locked
+	var foreign *disk.Foreign
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &bad):
 		return fmt.Errorf("%w: %s: %w; pandostore.Salvage saves everything up to there", pando.ErrFile, folderName(dir), err)
+	case errors.As(err, &foreign):
+		return fmt.Errorf("%w: %w", pando.ErrFile, err)
 	case errors.As(err, &newer):
 		return fmt.Errorf("%w: %s: %w; use a newer Pando", pando.ErrVersion, folderName(dir), err)
 	case errors.As(err, &locked):

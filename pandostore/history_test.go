@@ -161,13 +161,13 @@ func untilCrash[K pando.Key, V any](t *testing.T, w *world[K, V], fs *crash.Fold
 	crashed := int64(math.MaxInt64)
 	at, first := fs.Calls()+15+rng.IntN(35), rng.Uint64()
 	images := rand.New(rand.NewPCG(first, 99))
-	fs.Before = func(n int, _ string) {
+	fs.SetBefore(func(n int, _ string) {
 		if mu.Lock(); n == at {
 			crashed = clock.Add(1)
 			image = fs.Image(images)
 		}
 		mu.Unlock()
-	}
+	})
 	s, err := open[K, V](fs, []Option{CheckpointAfter(3 << 10), small})
 	if err != nil {
 		t.Fatal(err)

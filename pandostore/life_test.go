@@ -130,7 +130,7 @@ func (l *life[K, V]) check(image *crash.Folder, lo []int64, what string) {
 	if n := l.images.Add(1); l.nested && n%4 == 0 {
 		var mu sync.Mutex
 		rng := rand.New(rand.NewPCG(l.seed, uint64(n)))
-		image.Before = func(_ int, in string) {
+		image.SetBefore(func(_ int, in string) {
 			mu.Lock()
 			defer mu.Unlock()
 			if rng.IntN(3) == 0 {
@@ -138,7 +138,7 @@ func (l *life[K, V]) check(image *crash.Folder, lo []int64, what string) {
 				again.nested = false
 				again.check(image.Image(rng), lo, what+", then in recovery "+in)
 			}
-		}
+		})
 	}
 	s, err := open[K, V](image, l.opts)
 	if err != nil {
@@ -192,7 +192,7 @@ func (l *life[K, V]) certain() (lo []int64) {
 func (l *life[K, V]) watch() {
 	var mu sync.Mutex // the next segment is made beside the others
 	rng := rand.New(rand.NewPCG(l.seed, 5))
-	l.fs.Before = func(n int, what string) {
+	l.fs.SetBefore(func(n int, what string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if l.t.Failed() || rng.IntN(l.skip+1) > 0 {
@@ -200,7 +200,7 @@ func (l *life[K, V]) watch() {
 		}
 		lo := l.certain()
 		l.check(l.fs.Image(rng), lo, fmt.Sprintf("call %d, %s", n, what))
-	}
+	})
 }
 
 // step does something, and returns the state after it, and what to do.

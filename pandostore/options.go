@@ -59,7 +59,9 @@ type Progress struct {
 }
 
 // Tree gives options to the tree: pandostore.Tree(pando.On(pando.GPU(0))), say. All that
-// pando.NewTree takes are good.
+// pando.NewTree takes are good, but for Note: that of a checkpoint names its store. A
+// MemoryLimit counts once Open has returned: a store that holds more is opened, and then
+// takes no changes that need memory until enough was deleted.
 func Tree(opts ...pando.Option) Option {
 	return func(c *config) { c.tree = append(c.tree, opts...) }
 }

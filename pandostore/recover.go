@@ -1,6 +1,7 @@
 package pandostore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ import (
 // The second time it is done again, in its order, as batches that use all cores.
 type recovery struct {
 	*core
-	load func(checkpoint string) (target, error)
+	load func(checkpoint string, store uint64) (target, error)
 
 	chosen   string // the checkpoint
 	segment  uint64 // where the log begins
@@ -39,7 +40,7 @@ type recovery struct {
 	scans   []log.Scan
 	last    int             // which of them is the last that was written to
 	whole   map[uint64]bool // batches that have a commit
-	refused []refusal
+	refused []refusal       // in order, none of which touch
 
 	mu       sync.Mutex
 	progress Progress
@@ -53,9 +54,7 @@ func (r *recovery) run() (start log.Start, info log.Info, err error) {
 	if err := r.look(); err != nil {
 		return start, info, err
 	}
-	if err := r.remove(r.halves); err != nil {
-		return start, info, err
-	}
+	r.remove(r.halves)
 	if len(r.segments) == 0 {
 		return r.fresh()
 	}
@@ -115,7 +114,7 @@ func (r *recovery) look() error {
 			all = append(all, n)
 		case isCheckpoint:
 			checkpoints = append(checkpoints, name)
-		case strings.HasSuffix(name, log.Temporary) && (strings.HasPrefix(name, "log-") || strings.HasPrefix(name, "checkpoint-")):
+		case isHalf(name):
 			r.halves = append(r.halves, name)
 		default:
 			foreign = name
@@ -148,12 +147,21 @@ func (r *recovery) look() error {
 	return nil
 }
 
+// isHalf reports whether a name is that of a file of a store's that a program was writing.
+func isHalf(name string) bool {
+	whole, ok := strings.CutSuffix(name, log.Temporary)
+	_, isLog := log.Numbered(whole)
+	_, _, isCheckpoint := checkpointOf(whole)
+	return ok && (isLog || isCheckpoint)
+}
+
 // fresh begins a new store.
 func (r *recovery) fresh() (start log.Start, info log.Info, err error) {
+	r.info.Store = rand.Uint64()
 	if err := r.loadCheckpoint(); err != nil {
 		return start, info, err
 	}
-	info.Store = rand.Uint64()
+	info.Store = r.info.Store
 	info.Key, info.Value = r.cols.Names()
 	info.ValSize = r.cols.ValueSize()
 	return log.Start{Segment: 1, Next: 1}, info, nil
@@ -162,19 +170,35 @@ func (r *recovery) fresh() (start log.Start, info log.Info, err error) {
 // read reads a segment.
 func (r *recovery) read(segment uint64) ([]byte, error) { return readAll(r.dir, log.Name(segment)) }
 
+// wholeFile is a file that is read from its beginning to its end.
+type wholeFile struct {
+	*io.SectionReader
+	io.Closer
+}
+
+// whole opens a file to be read.
+func whole(dir disk.Folder, name string) (wholeFile, error) {
+	f, err := dir.Open(name)
+	if err != nil {
+		return wholeFile{}, err
+	}
+	size, err := f.Size()
+	if err != nil {
+		f.Close()
+		return wholeFile{}, err
+	}
+	return wholeFile{io.NewSectionReader(f, 0, size), f}, nil
+}
+
 // readAll reads a file, to an address that is a multiple of 8.
 func readAll(dir disk.Folder, name string) ([]byte, error) {
-	f, err := dir.Open(name)
+	f, err := whole(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	data := make([]byte, size) // of 8 bytes and more, and then it is aligned
-	if n, err := f.ReadAt(data, 0); err != nil && err != io.EOF || int64(n) != size {
+	data := make([]byte, f.Size()) // of 8 bytes and more, and then it is aligned
+	if n, err := f.ReadAt(data, 0); err != nil && err != io.EOF || n != len(data) {
 		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	return data, nil
@@ -220,7 +244,7 @@ func (r *recovery) advance(bytes int64) {
 // loadCheckpoint loads the checkpoint, or makes an empty tree.
 func (r *recovery) loadCheckpoint() (err error) {
 	begun := time.Now()
-	if r.tree, err = r.load(r.chosen); err != nil {
+	if r.tree, err = r.load(r.chosen, r.info.Store); err != nil {
 		if r.chosen != "" {
 			err = fmt.Errorf("the checkpoint %s: %w", r.chosen, err)
 		}
@@ -263,7 +287,21 @@ func (r *recovery) check() error {
 			r.whole[b] = true
 		}
 	}
+	r.refused = joined(r.refused)
 	return nil
+}
+
+// joined returns refusals in order, those that touch as one.
+func joined(all []refusal) (out []refusal) {
+	slices.SortFunc(all, func(a, b refusal) int { return cmp.Compare(a.first, b.first) })
+	for _, x := range all {
+		if n := len(out); n > 0 && x.first <= out[n-1].end {
+			out[n-1].end = max(out[n-1].end, x.end)
+		} else {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 func (r *recovery) checkOne(segment uint64) (s log.Scan, err error) {
@@ -289,17 +327,19 @@ func (r *recovery) checkOne(segment uint64) (s log.Scan, err error) {
 }
 
 func (r *recovery) addRefused(f *log.Frame, segment uint64) error {
-	if len(f.Payload)%16 != 0 {
-		return &log.Bad{Name: log.Name(segment), Offset: f.Offset, Why: "a frame of refused operations has an odd length"}
+	if why := wellFormed(f); why != "" {
+		return &log.Bad{Name: log.Name(segment), Offset: f.Offset, Why: why}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for b := f.Payload; len(b) > 0; b = b[16:] {
-		first := binary.LittleEndian.Uint64(b)
-		r.refused = append(r.refused, refusal{first, first + binary.LittleEndian.Uint64(b[8:])})
+		first, count := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		r.refused = append(r.refused, refusal{first, first + count})
 	}
 	return nil
 }
+
+const goesOn = "the log ends here, and goes on in the next segment"
 
 // connect compares the segments with each other: each but the last that was written to
 // ends in a seal, and the next goes on with the next number. Behind the last there is
@@ -327,7 +367,7 @@ func (r *recovery) connect(errs []error) error {
 				return errs[j]
 			}
 			if r.scans[j].Frames > 0 || r.scans[j].Torn > 0 {
-				return &log.Bad{Name: log.Name(r.segments[i]), Offset: s.End, Why: "the log ends here, and goes on in the next segment"}
+				return &log.Bad{Name: log.Name(r.segments[i]), Offset: s.End, Why: goesOn}
 			}
 		}
 		break
@@ -377,9 +417,8 @@ func (r *recovery) replay() error {
 		}
 		r.advance(int64(len(in.data)))
 	}
-	if p.open {
-		r.found.Void += p.parts
-	}
+	p.end()
+	r.found.Void += p.void
 	r.done(p.gathered)
 	return nil
 }
@@ -387,11 +426,61 @@ func (r *recovery) replay() error {
 // replayer does frames again.
 type replayer struct {
 	*recovery
+	batches
 	segment  uint64
 	gathered *index.Gathering
-	open     bool   // a batch has parts, and no commit yet
-	batch    uint64 // which one
-	parts    int64  // operations of it
+	passed   int // refusals before the frame that is done
+}
+
+// batches follows batches of several frames through the log.
+type batches struct {
+	open  bool   // one has parts, and no commit yet
+	batch uint64 // which one
+	parts int64  // operations of it
+	void  int64  // operations of batches that have no commit
+}
+
+// wellFormed returns what is wrong with a frame by itself, or "".
+func wellFormed(f *log.Frame) string {
+	switch {
+	case f.Kind == log.DeleteRange && f.Part:
+		return "half a range"
+	case f.Kind == log.DeleteRange && f.Count != 2:
+		return fmt.Sprintf("a range has %d ends", f.Count)
+	case f.Kind == log.Refused && len(f.Payload)%16 != 0:
+		return "a frame of refused operations has an odd length"
+	}
+	return ""
+}
+
+// take takes the next frame, and returns what is wrong with it, or "".
+func (b *batches) take(f *log.Frame) string {
+	switch {
+	case f.Part && b.open && f.Batch != b.batch:
+		return "a batch begins within another"
+	case f.Part:
+		if !b.open {
+			b.open, b.batch, b.parts = true, f.Batch, 0
+		}
+		b.parts += int64(f.Count)
+	case f.Kind == log.Commit && (!b.open || b.batch != f.Batch):
+		return "a batch ends that has not begun"
+	case f.Kind == log.Commit:
+		b.open = false
+	case f.Kind == log.Open:
+		b.end()
+	case b.open && f.Kind != log.Seal:
+		return "a batch has no end"
+	}
+	return wellFormed(f)
+}
+
+// end says that no more frames of a batch come.
+func (b *batches) end() {
+	if b.open {
+		b.open = false
+		b.void += b.parts
+	}
 }
 
 // gatherUp is the number of operations that small frames are gathered up to before the tree gets
@@ -407,29 +496,10 @@ func (p *replayer) bad(f *log.Frame, format string, args ...any) error {
 
 // take does a frame again.
 func (p *replayer) take(f *log.Frame) error {
-	switch {
-	case f.Part && (!p.open || f.Batch == p.batch):
-		if !p.open {
-			p.open, p.batch, p.parts = true, f.Batch, 0
-		}
-		if p.parts += int64(f.Count); !p.whole[f.Batch] {
-			return nil
-		}
-	case f.Part:
-		return p.bad(f, "a batch begins within another")
-	case f.Kind == log.Commit && (!p.open || p.batch != f.Batch):
-		return p.bad(f, "a batch ends that has not begun")
-	case f.Kind == log.Commit:
-		p.open = false
-	case f.Kind == log.Open:
-		if p.open {
-			p.open = false
-			p.found.Void += p.parts
-		}
-	case p.open && f.Kind != log.Seal:
-		return p.bad(f, "a batch has no end")
+	if why := p.batches.take(f); why != "" {
+		return p.bad(f, "%s", why)
 	}
-	if f.Kind > log.LastChange || f.Count == 0 {
+	if f.Kind > log.LastChange || f.Count == 0 || f.Part && !p.whole[f.Batch] {
 		return nil
 	}
 	return p.change(f)
@@ -448,9 +518,6 @@ func (p *replayer) change(f *log.Frame) error {
 	p.found.LogOperations += int64(f.Count)
 	switch {
 	case f.Kind == log.DeleteRange:
-		if f.Count != 2 {
-			return p.bad(f, "a range has %d ends", f.Count)
-		}
 		if err := p.flush(); err != nil {
 			return err
 		}
@@ -473,16 +540,24 @@ func (p *replayer) change(f *log.Frame) error {
 	return nil
 }
 
-// someRefused reports whether the tree has refused operations of a frame.
+// someRefused reports whether the tree has refused operations of a frame. Frames come in
+// their order.
 func (p *replayer) someRefused(f *log.Frame) bool {
-	return slices.ContainsFunc(p.refused, func(x refusal) bool { return x.first < f.Next() && f.Sequence < x.end })
+	for p.passed < len(p.refused) && p.refused[p.passed].end <= f.Sequence {
+		p.passed++
+	}
+	return p.passed < len(p.refused) && p.refused[p.passed].first < f.Next()
 }
 
 // addAccepted gathers the operations of a frame that the tree has not refused.
 func (p *replayer) addAccepted(f *log.Frame, b *index.Batch) {
+	at := p.passed
 	for i := range b.Len() {
 		n := f.Sequence + uint64(i)
-		if slices.ContainsFunc(p.refused, func(x refusal) bool { return x.first <= n && n < x.end }) {
+		for at < len(p.refused) && p.refused[at].end <= n {
+			at++
+		}
+		if at < len(p.refused) && p.refused[at].first <= n {
 			continue
 		}
 		kind := b.Kind
@@ -493,7 +568,7 @@ func (p *replayer) addAccepted(f *log.Frame, b *index.Batch) {
 		if kind == op.Set {
 			val = p.cols.ValOf(b.Vals, i)
 		}
-		p.gathered.Add(kind, b.Keys.Probe(i), val)
+		p.gathered.Add(kind, b.Keys.Probe(i), val, nil)
 	}
 }
 
@@ -509,14 +584,12 @@ func (p *replayer) flush() error {
 }
 
 // tidy removes what is in the folder and no longer needed. The names of what is needed
-// are durable.
-func (r *recovery) tidy() error { return r.remove(r.extra) }
+// are durable. What cannot be removed, since a reader has it open, say, harms nobody, and
+// goes another time.
+func (r *recovery) tidy() { r.remove(r.extra) }
 
-func (r *recovery) remove(names []string) error {
+func (r *recovery) remove(names []string) {
 	for _, name := range names {
-		if err := r.dir.Remove(name); err != nil {
-			return err
-		}
+		r.dir.Remove(name)
 	}
-	return nil
 }

@@ -34,6 +34,7 @@ type request struct {
 	val   index.Value
 	f     func(old index.Value, had bool) (index.Value, bool)
 	batch index.Batch
+	coded []byte // the bytes of val, as EncodeOne returns them
 	found []bool
 
 	// lead is sent true if the goroutine is to lead the next group, and false when the
@@ -45,7 +46,8 @@ type request struct {
 	had      bool
 	n        int
 	err      error
-	panicked any // by f
+	panicked any  // by f
+	exited   bool // f has ended its goroutine
 	mark     mark
 }
 

@@ -64,8 +64,9 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 		}
 	}
 	s.Next = r.next
+	var b batches
 	for i := range r.segments {
-		goOn, err := s.segment(&r, to, i)
+		goOn, err := s.segment(&r, &b, to, i)
 		if err != nil {
 			return s, err
 		}
@@ -77,7 +78,7 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 }
 
 // segment copies a segment up to the first damage, and reports whether there is none.
-func (s *Salvaged) segment(r *recovery, to disk.Folder, i int) (goOn bool, err error) {
+func (s *Salvaged) segment(r *recovery, b *batches, to disk.Folder, i int) (goOn bool, err error) {
 	n := r.segments[i]
 	data, err := r.read(n)
 	if err != nil {
@@ -94,7 +95,12 @@ func (s *Salvaged) segment(r *recovery, to disk.Folder, i int) (goOn bool, err e
 		return false, s.begin(r, to, n)
 	}
 	r.info = info
-	scan, bad := log.Read(data, &info, n, nil)
+	scan, bad := log.Read(data, &info, n, func(f *log.Frame) error {
+		if why := b.take(f); why != "" {
+			return &log.Bad{Name: log.Name(n), Offset: f.Offset, Why: why}
+		}
+		return nil
+	})
 	if scan.Frames > 0 && scan.First != s.Next {
 		s.Damage = &log.Bad{Name: log.Name(n), Why: fmt.Sprintf("it begins with operation %d, and %d was to come", scan.First, s.Next)}
 		return false, s.begin(r, to, n)
@@ -112,7 +118,25 @@ func (s *Salvaged) segment(r *recovery, to disk.Folder, i int) (goOn bool, err e
 		s.Damage = &log.Bad{Name: log.Name(n + 1), Why: "this part of the log is missing"}
 		return false, s.begin(r, to, n+1)
 	}
+	if bad == nil && !scan.Sealed && s.Damage == nil {
+		s.Damage = s.behind(r, i, scan.End)
+	}
 	return goOn, nil
+}
+
+// behind returns what is wrong with the segments behind the last of the log, as Open says
+// it: there may be nothing in them.
+func (s *Salvaged) behind(r *recovery, i int, end int64) error {
+	for _, n := range r.segments[i+1:] {
+		scan, err := r.checkOne(n)
+		if err != nil {
+			return err
+		}
+		if scan.Frames > 0 || scan.Torn > 0 {
+			return &log.Bad{Name: log.Name(r.segments[i]), Offset: end, Why: goesOn}
+		}
+	}
+	return nil
 }
 
 // begin makes an empty segment, since the one before says that the log goes on there.
@@ -122,20 +146,16 @@ func (s *Salvaged) begin(r *recovery, to disk.Folder, segment uint64) error {
 
 // copyFile copies a file, and makes it durable.
 func copyFile(from, to disk.Folder, name string) error {
-	f, err := from.Open(name)
+	f, err := whole(from, name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
 	g, err := to.Create(name)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(io.NewOffsetWriter(g, 0), io.NewSectionReader(f, 0, size))
+	_, err = io.Copy(io.NewOffsetWriter(g, 0), f)
 	if err == nil {
 		err = g.Sync()
 	}

@@ -3,6 +3,8 @@ package pandostore
 import (
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"sync"
 
 	"github.com/pando-index/pando"
@@ -36,17 +38,11 @@ const mostRequests = 4096
 
 // do does a request, and returns when it is done.
 func (c *core) do(r *request) error {
-	if r.kind == batching {
-		if r.batch.Len() == 0 {
-			return c.refuses()
-		}
-		if err := c.cols.Check(&r.batch); err != nil {
-			return translate(c.dir, err)
-		}
-	} else if r.kind == setting || r.kind == swapping {
-		if err := c.cols.CheckOne(r.key, r.val); err != nil {
-			return translate(c.dir, err)
-		}
+	if r.kind == batching && r.batch.Len() == 0 {
+		return c.refuses()
+	}
+	if err := c.encode(r); err != nil {
+		return translate(c.dir, err)
 	}
 	s := &c.seq
 	s.mu.Lock()
@@ -68,10 +64,27 @@ func (c *core) do(r *request) error {
 	return r.result()
 }
 
-// result returns the error of a request, or panics if its function has.
+// encode encodes what is known of a request, in its own goroutine: a codec may panic or
+// take its time, and a key may be too long.
+func (c *core) encode(r *request) (err error) {
+	switch r.kind {
+	case batching, deletingRange:
+		return c.cols.Encode(&r.batch)
+	case setting, swapping:
+		r.coded, err = c.cols.EncodeOne(r.key, r.val)
+		return err
+	}
+	return c.cols.Check(r.key)
+}
+
+// result returns the error of a request, or does what its function has done: it panics, or ends
+// the goroutine.
 func (r *request) result() error {
 	if r.panicked != nil {
 		panic(r.panicked)
+	}
+	if r.exited {
+		runtime.Goexit()
 	}
 	return r.err
 }
@@ -113,38 +126,73 @@ func (c *core) lead(first *request) {
 	err := s.failed
 	s.mu.Unlock()
 
+	finished := false
+	defer func() {
+		if !finished { // it panics: others must not wait for it for ever
+			c.abandon(g, first)
+		}
+	}()
 	if err == nil {
 		if err = c.write(g); err != nil {
 			err = c.fail(err)
 		}
 	}
-
-	s.mu.Lock()
-	if len(s.waiting) > 0 {
-		s.waiting[0].lead <- true
-	} else {
-		s.leading = false
-	}
-	s.mu.Unlock()
-
+	c.handOver(g)
 	if g.before != nil && !(mutant.On && mutant.Is("store: order of groups")) {
 		<-g.before
 	}
 	if err == nil {
 		c.apply(g)
 	} else {
-		for _, r := range g.requests {
-			r.err = err
-		}
+		g.failed(err)
 	}
+	finished = true
+	c.wake(g, first)
+	c.free(g)
+	c.checkpointIfLong()
+}
+
+// handOver hands the lead to the first of those that wait.
+func (c *core) handOver(g *group) {
+	s := &c.seq
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.handed = true
+	if len(s.waiting) > 0 {
+		s.waiting[0].lead <- true
+	} else {
+		s.leading = false
+	}
+}
+
+// failed gives all requests of a group an error.
+func (g *group) failed(err error) {
+	for _, r := range g.requests {
+		r.err = err
+	}
+}
+
+// wake tells the groups behind that a group is done, and its requests.
+func (c *core) wake(g *group, leader *request) {
 	close(g.done)
 	for _, r := range g.requests {
-		if r != first {
+		if r != leader {
 			r.lead <- false
 		}
 	}
-	c.free(g)
-	c.checkpointIfLong()
+}
+
+// abandon ends a group whose leader panics. Nobody knows how far it has come: the store
+// takes no more changes.
+func (c *core) abandon(g *group, leader *request) {
+	g.failed(c.fail(errors.New("the goroutine that wrote a group of changes has panicked")))
+	if !g.handed {
+		c.handOver(g)
+	}
+	if g.before != nil {
+		<-g.before
+	}
+	c.wake(g, leader)
 }
 
 // take takes the requests of the next group out of the line. What a request is to return
@@ -177,6 +225,15 @@ type group struct {
 	runs     []run
 	known    map[order.Probe]known // keys that requests of the group set or delete, if some request asks
 	popped   [2]*order.Probe       // the last key that was taken from each end
+	handed   bool                  // the lead, to another
+	refused  []refused
+}
+
+// refused is a request that the tree has refused, and its operations.
+type refused struct {
+	*request
+	first uint64
+	count int
 }
 
 // known is what a key is after the requests so far.
@@ -240,20 +297,30 @@ func (c *core) append(g *group, r *request) error {
 	case poppingMin, poppingMax:
 		return c.appendPop(g, r)
 	case marking:
+		if err := c.log.Rotate(); err != nil {
+			if c.log.Broken() != nil {
+				return err
+			}
+			r.err = err // nothing was written: there is no checkpoint, and the log goes on where it is
+			return nil
+		}
 		g.runs = append(g.runs, run{requests: []*request{r}})
-		err := c.log.Rotate()
 		r.mark.segment, r.mark.next = c.log.Place()
-		return err
+		return nil
 	}
 	_, next := c.log.Place()
 	g.runs = append(g.runs, run{requests: []*request{r}, first: next})
-	if r.kind == deletingRange {
-		return c.appendBatch(&r.batch, log.DeleteRange)
+	if r.kind == deletingRange { // in one frame, however long its keys are: half a range is none
+		room := math.MaxInt
+		if mutant.On && mutant.Is("store: range in one frame") {
+			room = c.cfg.frame
+		}
+		return c.appendBatch(&r.batch, log.DeleteRange, room)
 	}
 	if k := &r.batch; k.Kinds != nil && !changes(k.Kinds) {
 		return nil
 	}
-	return c.appendBatch(&r.batch, frameKind(&r.batch))
+	return c.appendBatch(&r.batch, frameKind(&r.batch), c.cfg.frame)
 }
 
 // changes reports whether some operation changes something.
@@ -277,13 +344,10 @@ func frameKind(b *index.Batch) log.Kind {
 	return log.Delete
 }
 
-// appendBatch appends a batch as one frame, or as several and a commit.
-func (c *core) appendBatch(b *index.Batch, kind log.Kind) error {
+// appendBatch appends a batch as one frame, or as several of about room bytes and a commit.
+func (c *core) appendBatch(b *index.Batch, kind log.Kind, room int) error {
 	for from := 0; from < b.Len(); {
-		frame, n, err := c.cols.Append(c.log.Begin(), b, from, c.cfg.frame)
-		if err != nil {
-			return err
-		}
+		frame, n := c.cols.Append(c.log.Begin(), b, from, room)
 		if n == b.Len() {
 			return c.log.End(frame, kind, n)
 		}
@@ -304,7 +368,7 @@ func (c *core) appendSingle(g *group, r *request) error {
 	case updating:
 		old, had := c.knownOf(g, r.key)
 		keep := c.ask(r, old, had)
-		if r.panicked != nil || r.err != nil || !keep && !had {
+		if r.panicked != nil || r.exited || r.err != nil || !keep && !had {
 			return nil
 		}
 		if val = r.val; !keep {
@@ -322,21 +386,30 @@ func (c *core) appendSingle(g *group, r *request) error {
 	}
 	at := &g.runs[last]
 	at.requests = append(at.requests, r)
-	at.gathered.Add(kind, r.key, val)
+	at.gathered.Add(kind, r.key, val, r.coded)
 	return nil
 }
 
-// ask calls the function of an update, which runs on the leader's goroutine: if it
-// panics, the goroutine that waits for it does.
+// ask calls the function of an update. If it panics, or ends its goroutine, as the Fatal of
+// a test does, the goroutine that waits for it does the same: it must not be the leader's,
+// which has others to care for.
 func (c *core) ask(r *request, old index.Value, had bool) (keep bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			r.panicked = p
+	done := make(chan struct{})
+	go func() {
+		finished := false
+		defer func() {
+			if r.panicked = recover(); !finished && r.panicked == nil {
+				r.exited = true
+			}
+			close(done)
+		}()
+		if r.val, keep = r.f(old, had); keep {
+			r.coded, r.err = c.cols.EncodeOne(r.key, r.val)
+			r.err = translate(c.dir, r.err)
 		}
+		finished = true
 	}()
-	if r.val, keep = r.f(old, had); keep {
-		r.err = translate(c.dir, c.cols.CheckOne(r.key, r.val))
-	}
+	<-done
 	return keep
 }
 
@@ -364,7 +437,7 @@ func (c *core) appendPop(g *group, r *request) error {
 	g.popped[end] = &key
 	r.key, r.old, r.had = key, val, true
 	gathered := c.gather()
-	gathered.Add(op.Delete, key, index.Value{})
+	gathered.Add(op.Delete, key, index.Value{}, nil)
 	_, next := c.log.Place()
 	g.runs = append(g.runs, run{[]*request{r}, gathered, next})
 	return c.endRun(g)
@@ -381,10 +454,7 @@ func (c *core) endRun(g *group) error {
 	}
 	b := g.runs[last].gathered.Batch()
 	for from := 0; from < b.Len(); {
-		frame, n, err := c.cols.Append(c.log.Begin(), &b, from, c.cfg.frame)
-		if err != nil {
-			return err
-		}
+		frame, n := c.cols.Append(c.log.Begin(), &b, from, c.cfg.frame)
 		if err := c.log.End(frame, frameKind(&b), n); err != nil {
 			return err
 		}
@@ -396,30 +466,31 @@ func (c *core) endRun(g *group) error {
 // apply puts a group into the tree.
 func (c *core) apply(g *group) {
 	for i := range g.runs {
-		c.applyRun(&g.runs[i])
+		c.applyRun(g, &g.runs[i])
 	}
+	c.logRefused(g)
 }
 
-func (c *core) applyRun(u *run) {
+func (c *core) applyRun(g *group, u *run) {
 	r := u.requests[0]
 	switch {
 	case u.gathered != nil && r.kind.pops():
 		c.tree.delete(r.key)
 	case u.gathered != nil:
-		c.applySingles(u)
+		c.applySingles(g, u)
 	case r.kind == deletingRange:
 		r.n = c.tree.deleteRange(r.batch.Keys)
 	case r.kind == marking:
 		r.mark.moment = c.tree.snapshot()
 	default:
 		if r.n, r.err = c.tree.apply(&r.batch, r.found); r.err != nil {
-			r.err = c.refused(r.err, u.first, r.batch.Len())
+			c.refuse(g, r, u.first, r.batch.Len())
 		}
 	}
 }
 
 // applySingles puts single requests into the tree, together if they are several.
-func (c *core) applySingles(u *run) {
+func (c *core) applySingles(g *group, u *run) {
 	b := u.gathered.Batch()
 	if len(u.requests) > 1 && c.applyTogether(u, &b) == nil {
 		return
@@ -444,7 +515,8 @@ func (c *core) applySingles(u *run) {
 		}
 		if err != nil {
 			gone[r.key] = true
-			r.err = c.refused(err, u.first+uint64(i), 1)
+			r.err = err
+			c.refuse(g, r, u.first+uint64(i), 1)
 		}
 	}
 }
@@ -471,27 +543,39 @@ func (c *core) applyTogether(u *run, b *index.Batch) error {
 	return nil
 }
 
-// refused writes to the log that the tree has refused operations of it, so that a
-// recovery leaves them out, and returns the error for those who wait for them. The groups behind wait
-// for it: none of them may be acknowledged while a crash could still bring those
-// operations back.
-func (c *core) refused(err error, first uint64, count int) error {
-	if !errors.Is(err, pando.ErrMemoryLimit) && !errors.Is(err, pando.ErrOutOfMemory) {
-		return c.fail(err)
+// refuse notes that the tree has refused operations of a request, which has the error.
+func (c *core) refuse(g *group, r *request, first uint64, count int) {
+	if !errors.Is(r.err, pando.ErrMemoryLimit) && !errors.Is(r.err, pando.ErrOutOfMemory) {
+		r.err = c.fail(r.err)
+		return
 	}
-	if mutant.On && mutant.Is("store: refused") {
-		return err
+	g.refused = append(g.refused, refused{r, first, count})
+}
+
+// logRefused writes to the log what the tree has refused of a group, so that a recovery
+// leaves it out. The groups behind wait for it: none of them may be acknowledged while a
+// crash could still bring those operations back.
+func (c *core) logRefused(g *group) {
+	if len(g.refused) == 0 || mutant.On && mutant.Is("store: refused") {
+		return
 	}
 	c.seq.writing.Lock()
 	defer c.seq.writing.Unlock()
-	failed := c.log.End(log.AppendRefused(c.log.Begin(), first, count), log.Refused, 0)
-	if failed == nil {
-		failed = c.log.Sync()
+	frame := c.log.Begin()
+	for _, r := range g.refused {
+		frame = log.AppendRefused(frame, r.first, r.count)
 	}
-	if failed != nil {
-		return c.fail(failed)
+	err := c.log.End(frame, log.Refused, 0)
+	if err == nil {
+		err = c.log.Sync()
 	}
-	return err
+	if err == nil {
+		return
+	}
+	err = c.fail(err)
+	for _, r := range g.refused {
+		r.err = err
+	}
 }
 
 // gather returns an empty gathering, which done takes back.

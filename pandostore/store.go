@@ -2,7 +2,6 @@ package pandostore
 
 import (
 	"fmt"
-	"io"
 	"unsafe"
 
 	"github.com/pando-index/pando"
@@ -62,8 +61,12 @@ func open[K pando.Key, V any](dir disk.Folder, opts []Option) (*Store[K, V], err
 		return nil, err
 	}
 	s := new(Store[K, V])
-	load := func(name string) (target, error) {
-		if s.tree, err = loadTree[K, V](dir, name, cfg.tree); err != nil {
+	load := func(name string, store uint64) (target, error) {
+		loose := append(cfg.tree[:len(cfg.tree):len(cfg.tree)], index.Loose.(pando.Option), pando.Note(noteOf(store)))
+		if s.tree, err = loadTree[K, V](dir, name, loose); err != nil {
+			return nil, err
+		}
+		if err := ofStore(dir, name, store); err != nil {
 			return nil, err
 		}
 		val := index.ValueTypeOf[V]()
@@ -87,16 +90,12 @@ func loadTree[K pando.Key, V any](dir disk.Folder, name string, opts []pando.Opt
 	if path := dir.Path(name); path != "" {
 		return pando.OpenTree[K, V](path, opts...)
 	}
-	f, err := dir.Open(name)
+	f, err := whole(dir, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	return pando.ReadTree[K, V](io.NewSectionReader(f, 0, size), opts...)
+	return pando.ReadTree[K, V](f, opts...)
 }
 
 func (s *Store[K, V]) probe(key K) order.Probe { return order.Encode(s.key, key) }

@@ -25,6 +25,7 @@ type target interface {
 	apply(b *index.Batch, found []bool) (deleted int, err error)
 	deleteRange(keys order.Keys) (deleted int)
 	snapshot() moment
+	bind() // makes the memory limit count
 	close() error
 }
 
@@ -102,5 +103,7 @@ func (t *typed[K, V]) deleteRange(keys order.Keys) int {
 }
 
 func (t *typed[K, V]) snapshot() moment { return t.tree.Snapshot() }
+
+func (t *typed[K, V]) bind() { t.tree.Inside().Bind() }
 
 func (t *typed[K, V]) close() error { return t.tree.Close() }

@@ -30,7 +30,7 @@ type table struct {
 func newTable(s *Store, n int) *table {
 	t := &table{s: s, cells: make([]atomic.Uint64, n)}
 	t.vals = epoch.NewValues(&t.clock, func(refs []uint64) { s.Free(Refs(refs)) })
-	t.clock.Start(t.sweep)
+	t.clock.Start(t.sweep, func() {})
 	return t
 }
 

@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"math/rand/v2"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -468,4 +470,66 @@ func FuzzStore(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Words that are no Refs have no length that Append would not append.
+func TestLengthOfNonsense(t *testing.T) {
+	for _, r := range []Ref{15 << 56, 3<<62 | 9<<56, 1<<62 | Ref(1<<26-1)<<36, 1<<62 | 3<<36, 2<<62 | 5<<30} {
+		if n, got := r.Len(), len(r.Append(nil)); n != got {
+			t.Errorf("%#x: Len says %d, Append appends %d", uint64(r), n, got)
+		}
+	}
+}
+
+// Values that are refused by a limit make no others refused that fit.
+func TestRefusedBeside(t *testing.T) {
+	s := newStore(t, 1<<20)
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		large := make([]byte, 2<<20)
+		for !stop.Load() {
+			if _, err := s.Put(large, 1); !errors.Is(err, op.ErrLimit) {
+				t.Errorf("a value of 2 MiB: %v", err)
+			}
+		}
+	})
+	small := make([]byte, 100)
+	for i := range seed.Size(20_000, 300_000) {
+		r, err := s.Put(small, 1)
+		if err != nil {
+			t.Errorf("value %d of 100 bytes: %v", i, err)
+			break
+		}
+		s.Drop(r)
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+// A walk that comes across a word that is no Ref does not take it for a value to be moved.
+func TestNonsenseIsNotMoved(t *testing.T) {
+	defer SetFreeAnyway(0)()
+	s := newStore(t, 0)
+	refs := make([]Ref, 40_000)
+	for i := range refs {
+		var err error
+		if refs[i], err = s.Put(make([]byte, 64), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range refs {
+		if i%100 != 0 {
+			s.Retire(refs[i : i+1])
+			s.Free(refs[i : i+1])
+		}
+	}
+	e := s.Empty()
+	if e == nil {
+		t.Fatal("nothing is to be emptied")
+	}
+	defer e.Done()
+	if short := refs[0]&(1<<36-1) | 1<<62 | 3<<36; !e.Has(refs[0]) || e.Has(short) {
+		t.Errorf("Has: %v of a value, %v of a word with its slab; want true and false", e.Has(refs[0]), e.Has(short))
+	}
 }

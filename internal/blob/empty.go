@@ -149,6 +149,9 @@ func (e *Emptying) Has(r Ref) bool {
 	if r.kind() != kindSlab {
 		return false
 	}
+	if at, _ := r.place(); at == nil {
+		return false
+	}
 	n := r.slab()
 	if int(n/64) >= len(e.marked) || e.marked[n/64]>>(n%64)&1 == 0 {
 		return false
@@ -162,7 +165,7 @@ func (e *Emptying) Has(r Ref) bool {
 // memory is soon given back.
 func (e *Emptying) Move(r Ref, epoch uint64) (Ref, error) {
 	to, err := e.s.put(r.bytes(), epoch)
-	if err == nil && e.s.limit > 0 {
+	if err == nil && e.s.counts {
 		e.s.taken.Add(roomOf(r.Len()))
 	}
 	return to, err

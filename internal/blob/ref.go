@@ -29,7 +29,6 @@ package blob
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 	"math/bits"
 	"runtime"
 	"sync/atomic"
@@ -75,13 +74,14 @@ func (r Ref) kind() uint64 { return uint64(r) >> kindShift }
 
 // Len returns the length of the value; 0 where there is none, and for what is no Ref.
 func (r Ref) Len() int {
-	switch r.kind() {
-	case kindSlab:
-		return r.slabLen()
-	case kindRun:
-		return int(min(r.runLen(), math.MaxInt))
+	if r.kind() == kindShort {
+		if n := r.shortLen(); n >= 0 && n <= mostShort {
+			return n
+		}
+		return 0
 	}
-	return max(r.shortLen(), 0)
+	_, n := r.place()
+	return n
 }
 
 func (r Ref) shortLen() int { return int(r>>shortShift&shortMask) - 1 }
@@ -153,7 +153,7 @@ func (r Ref) Append(dst []byte) []byte {
 	if r.kind() == kindShort {
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], uint64(r))
-		return append(dst, b[:min(max(r.shortLen(), 0), mostShort)]...)
+		return append(dst, b[:r.Len()]...)
 	}
 	src := r.bytes()
 	dst = append(dst, src...)
@@ -177,14 +177,11 @@ func (r Ref) Copy(dst []byte) int {
 // bytes at once, of which no rule says that they come before later loads.
 const manyBytes = 256
 
-// inOrder says that the processor keeps loads in order. On others a tree has a lock, which a
-// reader has given back before it copies.
-const inOrder = runtime.GOARCH == "amd64" || runtime.GOARCH == "386"
-
 // copied makes the loads of a copy come before those that the caller makes next, where
-// readers go without a lock: short copies are plain loads, which x86 keeps in order.
+// readers go without a lock: short copies are plain loads, which amd64 keeps in order. On others
+// a tree has a lock, which a reader has given back before it copies.
 func copied(n int) {
-	if n >= manyBytes || !inOrder {
+	if n >= manyBytes || runtime.GOARCH != "amd64" {
 		var fence uint32
 		atomic.AddUint32(&fence, 1)
 	}

@@ -46,9 +46,6 @@ func chunksOf(length int) int { return (length + slabBytes - 1) >> slabShift }
 
 // putRun puts a value into a run.
 func (s *Store) putRun(val []byte, epoch uint64) (Ref, error) {
-	if uint64(len(val)) > MostBytes {
-		return 0, ErrTooLong
-	}
 	s.runs.filling.RLock()
 	defer s.runs.filling.RUnlock()
 	if s.closed {

@@ -105,7 +105,7 @@ func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
 	}
 	t.edges.ReleaseAll()
 	need := t.need(ops, workers)
-	if err := t.room(int64(need) * int64(t.leaves.pool.SlotBytes())); t.limit > 0 && err != nil {
+	if err := t.room(int64(need) * int64(t.leaves.pool.SlotBytes())); t.limit.Load() > 0 && err != nil {
 		return err
 	}
 	if err := t.leaves.promise(need); err != nil {
@@ -147,7 +147,7 @@ func (t *Tree[C]) need(ops *Ops[C], workers int) int {
 	if ops.Kinds == nil && ops.Kind != op.Set {
 		return kept
 	}
-	if t.limit > 0 {
+	if t.limit.Load() > 0 {
 		return t.needExactly(ops) + kept
 	}
 	return min(n, t.leaves.inUse()) + n/(capacity[C]()/2) + 2*workers + kept

@@ -28,14 +28,14 @@ var generationsAtOnce = int64(1)
 // advance ends the generation, if it is time and there is something to reuse. The
 // structure is locked.
 func (t *Tree[C]) advance() {
-	if t.limbo.Empty() && t.values == nil || !t.Due() || t.limbo.Empty() && !t.values.Waiting() {
+	if t.limbo.Empty() && t.values.Load() == nil || !t.Due() || t.limbo.Empty() && !t.values.Load().Waiting() {
 		return
 	}
 	for range atomic.LoadInt64(&generationsAtOnce) {
 		t.Advance(t.Gen())
 	}
 	stall.At("held: generation begun")
-	t.limbo.ReapAll(t.Gen(), t.giveAll)
+	t.limbo.ReapAll(&t.Clock, t.giveAll)
 }
 
 // giveAll frees nodes.
@@ -53,7 +53,7 @@ func (t *Tree[C]) giveAll(refs []uint64) {
 // are more to come.
 func (t *Tree[C]) sweep() (more bool) {
 	more = t.sweepNodes()
-	return t.values.Sweep() || more
+	return t.values.Load().Sweep() || more
 }
 
 // Reclaim frees retired nodes and values as far as it may, and reports whether others wait for
@@ -79,21 +79,21 @@ func (t *Tree[C]) sweepNodes() (more bool) {
 // OnFree sets the function that is called with the values given to Retire, once
 // no reader can see them any more.
 func (t *Tree[C]) OnFree(f func(vals []C)) {
-	t.values = epoch.NewValues(&t.Clock, func(refs []uint64) {
+	t.values.Store(epoch.NewValues(&t.Clock, func(refs []uint64) {
 		vals := make([]C, len(refs))
 		for i, v := range refs {
 			vals[i] = C(v)
 		}
 		f(vals)
-	})
+	}))
 }
 
 // OnOver sets the function that is called when the memory of the tree and of all its snapshots
 // is given back. OnFree comes before.
-func (t *Tree[C]) OnOver(f func()) { t.values.OnOver(f) }
+func (t *Tree[C]) OnOver(f func()) { t.values.Load().OnOver(f) }
 
 // Newest returns the epoch of the newest snapshot, and 0 if there is none, in a tree with OnFree.
-func (t *Tree[C]) Newest() uint64 { return t.values.Newest() }
+func (t *Tree[C]) Newest() uint64 { return t.values.Load().Newest() }
 
 // Retire takes values that are no longer in the tree and stand for memory of
 // the caller's. OnFree's function gets them when no reader and no snapshot can
@@ -105,7 +105,7 @@ func (t *Tree[C]) Retire(vals []C, born []uint64) {
 		for i, v := range vals[:n] {
 			some[i] = uint64(v)
 		}
-		t.values.Retire(some[:n], born[:n])
+		t.values.Load().Retire(some[:n], born[:n])
 		vals, born = vals[n:], born[n:]
 	}
 }

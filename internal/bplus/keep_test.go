@@ -169,7 +169,7 @@ func TestSnapshotKeepsWithinLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		old := maps.Clone(model)
-		tree.limit = tree.Bytes() + room*pieceBytes
+		tree.SetLimit(tree.Bytes() + room*pieceBytes)
 		failed := 0
 		for range 300 {
 			k := rng.Uint64N(1 << 20)
@@ -178,8 +178,8 @@ func TestSnapshotKeepsWithinLimit(t *testing.T) {
 				continue
 			}
 			model[k] = 5
-			if tree.Bytes() > tree.limit {
-				t.Fatalf("%d bytes, the limit is %d", tree.Bytes(), tree.limit)
+			if tree.Bytes() > tree.limit.Load() {
+				t.Fatalf("%d bytes, the limit is %d", tree.Bytes(), tree.limit.Load())
 			}
 		}
 		if failed == 0 {

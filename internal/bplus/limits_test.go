@@ -119,7 +119,7 @@ func emptyByPop(t *testing.T, tree *Tree[uint64], n int, greatest bool) {
 			t.Fatal(err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Fatalf("Pop does not end; %d entries, limit %d, %d bytes", tree.Len(), tree.limit, tree.Bytes())
+		t.Fatalf("Pop does not end; %d entries, limit %d, %d bytes", tree.Len(), tree.limit.Load(), tree.Bytes())
 	}
 	if err := tree.Check(); err != nil {
 		t.Fatal(err)
@@ -196,8 +196,8 @@ func limitedBatch(t *testing.T, tree *Tree[uint64], model map[uint64]uint64, rng
 			model[k] = ops.Vals[i]
 		}
 	}
-	if got := tree.Bytes(); got > tree.limit {
-		t.Fatalf("%d bytes after a batch of %d keys, the limit is %d", got, len(ops.Keys), tree.limit)
+	if got := tree.Bytes(); got > tree.limit.Load() {
+		t.Fatalf("%d bytes after a batch of %d keys, the limit is %d", got, len(ops.Keys), tree.limit.Load())
 	}
 }
 

@@ -126,7 +126,7 @@ func (t *Tree[C]) Close() {
 // structure's lock.
 func (t *Tree[C]) release() {
 	t.limbo.Forget()
-	t.values.Forget()
+	t.values.Load().Forget()
 	t.memory.release()
 }
 

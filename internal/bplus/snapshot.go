@@ -61,7 +61,7 @@ func (t *Tree[C]) begin() *moment {
 	}
 	h.all = append(h.all, m)
 	h.newest.Store(m)
-	t.values.Begin(m.epoch)
+	t.values.Load().Begin(m.epoch)
 	stall.At("held: snapshot listed")
 	t.NextEpoch()
 	t.edges.AcquireAll()
@@ -191,7 +191,7 @@ func (t *Tree[C]) end(m *moment) {
 	t.structure.Lock()
 	defer t.structure.Unlock()
 	free, last := t.unlist(m)
-	t.values.End(m.epoch)
+	t.values.Load().End(m.epoch)
 	for _, st := range free.all {
 		t.drop(st)
 	}

@@ -74,7 +74,7 @@ func (t *Tree[C]) keptBy(lo, hi C, entries int) (n int) {
 	if m == nil {
 		return 0
 	}
-	if t.limit == 0 {
+	if t.limit.Load() == 0 {
 		return min(t.leaves.inUse(), entries+2)
 	}
 	for !t.Closed() {

@@ -34,7 +34,7 @@ type Tree[C Code] struct {
 	at          simd.Regular // where nodes lie
 	*memory
 	hold     *epoch.Hold
-	limit    int64
+	limit    atomic.Int64 // 0 is none
 	beside   func() int64 // bytes of the tree's user that count, too; nil for none
 	rw       epoch.Lock   // comes before all other locks but many
 	edges    epoch.Edges
@@ -59,7 +59,7 @@ type Tree[C Code] struct {
 	pending   []boundary[C] // of leaves that no upper node knows of, for want of memory
 	tidying   bool          // leaves are being merged: memory for that is soon given back, and the limit does not bind
 
-	values *epoch.Values // of the tree's user; nil for none
+	values atomic.Pointer[epoch.Values] // of the tree's user; nil for none, as until OnFree, beside which sweeps may run
 
 	recorder atomic.Pointer[recording[C]] // gets the changes of structure; nil for none
 
@@ -87,14 +87,15 @@ var trees atomic.Uint64
 
 // New returns an empty tree that takes at most limit bytes; 0 is no limit.
 func New[C Code](limit int64) (*Tree[C], error) {
-	t := &Tree[C]{id: trees.Add(1), limit: limit, memory: newMemory[C]()}
+	t := &Tree[C]{id: trees.Add(1), memory: newMemory[C]()}
+	t.limit.Store(limit)
 	t.hold = epoch.NewHold(t.memory.release)
 	t.at = simd.Regular{
 		Blocks: t.leaves.pool.Base(0), Pilots: t.leaves.pool.Base(1), Uppers: t.uppers.pool.Base(0), Distance: simd.RegularDistance,
 		Leaves: uint64(t.leaves.pool.Most()),
 	}
 	t.scratches, t.cursors = par.NewPool[scratch[C]](), par.NewPool[Cursor[C]]()
-	t.Start(t.sweep)
+	t.Start(t.sweep, func() { t.sweepNodes() })
 	x, l, err := t.newLeaf(nil)
 	if err != nil {
 		return nil, err
@@ -177,15 +178,21 @@ func (t *Tree[C]) freeLeaf(x uint32) {
 	t.leaves.give(x)
 }
 
+// SetLimit sets how many bytes the tree takes at most; 0 is no limit. It may take more
+// already: then no change gets more memory until deletions have made room. Nobody may
+// write meanwhile.
+func (t *Tree[C]) SetLimit(bytes int64) { t.limit.Store(bytes) }
+
 // room returns an error if bytes more are over the limit.
 func (t *Tree[C]) room(bytes int64) error {
-	if t.limit == 0 {
+	limit := t.limit.Load()
+	if limit == 0 {
 		return nil
 	}
 	if t.beside != nil {
 		bytes += t.beside()
 	}
-	if t.Bytes()+bytes > t.limit {
+	if t.Bytes()+bytes > limit {
 		return op.ErrLimit
 	}
 	return nil

@@ -3,6 +3,7 @@ package bplus
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,4 +76,31 @@ func TestRetiredValuesOfSnapshots(t *testing.T) {
 	first.Close() // all memory is given back as a whole
 	tree.Retire([]uint32{40}, []uint64{4})
 	wait(10, 20, 21, 30, 31)
+}
+
+// A goroutine that exchanges values ends generations as it goes: few of them wait for a
+// sweep.
+func TestExchangedValuesAreFew(t *testing.T) {
+	t.Cleanup(epoch.SetPace(0))
+	tree, err := New[uint32](0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	var waiting atomic.Int64
+	tree.OnFree(func(vals []uint32) { waiting.Add(-int64(len(vals))) })
+	for i := range 300_000 {
+		old, had, err := tree.Set(uint32(i%100), uint32(i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !had {
+			continue
+		}
+		waiting.Add(1)
+		tree.Retire([]uint32{old}, []uint64{1})
+		if n := waiting.Load(); n > 5000 {
+			t.Fatalf("%d values wait after %d sets", n, i)
+		}
+	}
 }

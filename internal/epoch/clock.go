@@ -17,6 +17,7 @@ type Clock struct {
 	sweeps   par.Later
 	advanced atomic.Int64       // when the last generation ended
 	sweep    func() (more bool) // frees retired references
+	turn     func()             // ends the generation, if it is time
 }
 
 // ended is the bit of a generation that says that the tree was closed. Such a generation is
@@ -25,10 +26,12 @@ type Clock struct {
 const ended = 1 << 63
 
 // Start begins the first epoch and generation. sweep is called some time after each SweepLater.
-// It frees retired references as far as it may, and reports whether there are more to come.
-func (c *Clock) Start(sweep func() (more bool)) {
+// It frees retired references as far as it may, and reports whether there are more to come. turn
+// ends the generation, if it is Due: it is called by goroutines that retire many values, and have
+// no lock of the tree.
+func (c *Clock) Start(sweep func() (more bool), turn func()) {
 	c.control = simd.PutControl{Epoch: 1, Gen: 2}
-	c.sweep = sweep
+	c.sweep, c.turn = sweep, turn
 	c.Hasten()
 }
 

@@ -16,7 +16,7 @@ import (
 // newClock returns a clock with a sweep that does nothing: tests end generations by hand.
 func newClock() *Clock {
 	c := new(Clock)
-	c.Start(func() bool { return false })
+	c.Start(func() bool { return false }, func() {})
 	return c
 }
 
@@ -96,9 +96,9 @@ func TestLimbo(t *testing.T) {
 			c.Advance(c.Gen())
 		case 1:
 			if rng.IntN(2) == 0 {
-				l.ReapAll(c.Gen(), free)
+				l.ReapAll(c, free)
 			}
-			for l.Reap(c.Gen(), free); l.Ripe(); l.Reap(c.Gen(), free) {
+			for l.Reap(c, free); l.Ripe(); l.Reap(c, free) {
 			}
 			for ref, gen := range retired {
 				if c.Gen()-gen >= 2 {
@@ -170,7 +170,7 @@ func TestReadersBesideReuse(t *testing.T) {
 	for ref := uint64(16); time.Now().Before(end); ref += 8 {
 		for len(slots) == 0 {
 			c.Advance(c.Gen())
-			l.Reap(c.Gen(), free)
+			l.Reap(c, free)
 		}
 		x := ref + slots[0]
 		slots = slots[1:]
@@ -188,7 +188,7 @@ func TestSweepLater(t *testing.T) {
 	var c Clock
 	left := make(chan int, 4)
 	n := 3
-	c.Start(func() bool { n--; left <- n; return n > 0 })
+	c.Start(func() bool { n--; left <- n; return n > 0 }, func() {})
 	c.SweepLater()
 	c.SweepLater()
 	for want := 2; want >= 0; want-- {
@@ -383,7 +383,7 @@ func TestValuesBesideSnapshots(t *testing.T) {
 			}
 		}
 	})
-	c.Start(func() bool { c.Advance(c.Gen()); return v.Sweep() })
+	c.Start(func() bool { c.Advance(c.Gen()); return v.Sweep() }, func() {})
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	var retired atomic.Int64

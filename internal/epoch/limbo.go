@@ -29,7 +29,7 @@ func (l *Limbo) Open(c *Clock, free func(refs []uint64)) {
 	// The store that took a reference out of the tree comes before the look at the
 	// generation, and with an exchange the machine keeps to that.
 	l.tag.Store(l.tag.Load())
-	l.Reap(c.Gen(), free)
+	l.Reap(c, free)
 }
 
 // Add adds a reference. The limbo was opened after it was taken out of the tree.
@@ -38,10 +38,10 @@ func (l *Limbo) Add(ref uint64) {
 	l.Added++
 }
 
-// Reap calls free with references that were retired two generations before gen, which is or was
-// the present one. If they are many, the next calls get the others.
-func (l *Limbo) Reap(gen uint64, free func(refs []uint64)) {
-	if gen != l.tag.Load() {
+// Reap calls free with references that were retired two generations ago. If they are many, the
+// next calls get the others.
+func (l *Limbo) Reap(c *Clock, free func(refs []uint64)) {
+	if gen := c.Gen(); gen != l.tag.Load() {
 		l.turn(gen, free)
 	}
 	if len(l.ripe) > 0 {
@@ -87,8 +87,8 @@ func (l *Limbo) pick(free func(refs []uint64)) {
 func (l *Limbo) Ripe() bool { return len(l.ripe) > 0 }
 
 // ReapAll is Reap for all such references.
-func (l *Limbo) ReapAll(gen uint64, free func(refs []uint64)) {
-	for l.Reap(gen, free); l.Ripe(); {
+func (l *Limbo) ReapAll(c *Clock, free func(refs []uint64)) {
+	for l.Reap(c, free); l.Ripe(); {
 		l.pick(free)
 	}
 }

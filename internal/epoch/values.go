@@ -54,16 +54,26 @@ func (v *Values) OnOver(f func()) { v.last = f }
 func (v *Values) Newest() uint64 { return v.newest.Load() }
 
 // Retire takes references that are no longer in the tree. born has the epoch in which each was put
-// in, or an earlier one.
+// in, or an earlier one. The caller has no lock of the tree.
 func (v *Values) Retire(refs, born []uint64) {
 	if v == nil || len(refs) == 0 {
 		return
 	}
-	p := &v.parts[refs[0]*0x9e3779b97f4a7c15>>60]
+	if v.retire(&v.parts[refs[0]*0x9e3779b97f4a7c15>>60], refs, born) {
+		v.clock.turn()
+	}
+}
+
+// retiredPerLook is the number of references that a part gets between two looks at the clock:
+// sweeps alone would come too late for writers that exchange values all the time.
+const retiredPerLook = 64
+
+// retire is Retire in a part, and reports whether it is time for a look at the clock.
+func (v *Values) retire(p *part, refs, born []uint64) (look bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v.over {
-		return
+		return false
 	}
 	p.limbo.Open(v.clock, v.free)
 	m := last(v.snapshots)
@@ -75,6 +85,10 @@ func (v *Values) Retire(refs, born []uint64) {
 		p.limbo.Add(ref)
 	}
 	v.clock.SweepLater()
+	if look = p.limbo.Added >= retiredPerLook; look {
+		p.limbo.Added = 0
+	}
+	return look
 }
 
 func last(all []*moment) *moment {
@@ -186,7 +200,7 @@ func (v *Values) Sweep() (more bool) {
 		p := &v.parts[i]
 		for ripe := true; ripe; { // a piece at a time: others have their turn
 			p.mu.Lock()
-			p.limbo.Reap(v.clock.Gen(), v.free)
+			p.limbo.Reap(v.clock, v.free)
 			ripe = p.limbo.Ripe()
 			more = more || !ripe && !p.limbo.Empty()
 			p.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Columns writes operations of a batch as columns of bytes, as a log has them, and reads
@@ -20,8 +21,11 @@ type Columns struct {
 }
 
 // NewColumns returns how keys and values are written, or an error where values hold pointers and
-// there is no codec for them.
+// there is no codec for them, or the order of bytes is not that of files.
 func NewColumns(key KeyType, val *ValueType, codec *Codec) (*Columns, error) {
+	if err := snapshot.Order(); err != nil {
+		return nil, err
+	}
 	if !val.free && codec == nil {
 		return nil, Problem(CauseValues, "%v values hold pointers; give the option Values", val.typ)
 	}
@@ -41,6 +45,9 @@ type Batch struct {
 	Kinds []op.Kind
 	Keys  order.Keys
 	Vals  Column
+	// Coded has the bytes of each value that is set, by a codec that is anybody's. Such a
+	// codec may fail, or write something else, when it is called again: Encode calls it once.
+	Coded [][]byte
 }
 
 // Len returns the number of operations.
@@ -55,67 +62,100 @@ func aligned(n int) int { return (n + 7) &^ 7 }
 // pad appends zeros up to the alignment of columns.
 func pad(dst []byte) []byte { return append(dst, make([]byte, aligned(len(dst))-len(dst))...) }
 
-// Check returns an error if Append would, for an operation that is too long or a value that
-// the codec refuses. A codec that panics does so here.
-func (c *Columns) Check(b *Batch) error {
-	w := columnWriter{Columns: c, b: b}
-	texts, coded := c.key.Bits() == 0, b.Vals.n > 0 && !c.val.free
-	if !texts && !coded {
+// foreign reports whether values are written by a codec that is anybody's.
+func (c *Columns) foreign() bool { return !c.val.free && !c.codec.plain }
+
+// Encode readies a batch for Append: it encodes the values where a codec of anybody's
+// does that, which may panic, and returns an error for an operation that is too long.
+func (c *Columns) Encode(b *Batch) error {
+	var data []byte
+	var ends []int
+	coded := b.Vals.n > 0 && c.foreign()
+	for i := 0; coded && i < b.Len(); i++ {
+		if b.sets(i) {
+			var err error
+			if data, err = c.codec.encode(data, i, c.val.Place(b.Vals, i)); err != nil {
+				return err
+			}
+		}
+		ends = append(ends, len(data))
+	}
+	if coded {
+		b.Coded = make([][]byte, len(ends))
+		from := 0
+		for i, to := range ends {
+			b.Coded[i] = data[from:to:to]
+			from = to
+		}
+	}
+	if c.key.Bits() != 0 && (b.Vals.n == 0 || c.val.free) {
 		return nil
 	}
 	for i := range b.Len() {
-		n := 0
-		if texts {
-			n = len(b.Keys.Strings()[i])
+		text := ""
+		if c.key.Bits() == 0 {
+			text = b.Keys.Strings()[i]
 		}
-		if coded {
-			if m, ok := c.length(b.Vals, i); ok {
-				n += m
-			} else {
-				w.encoded, w.ends = w.encoded[:0], w.ends[:0]
-				if err := w.encode(i); err != nil {
-					return err
-				}
-				n += len(w.encoded)
-			}
-		}
-		if n > MostColumns-64 {
-			return Problem(CauseTooLong, "key and value %d have %d bytes together; %d is the most", i, n, MostColumns-64)
+		if err := c.short(text, c.coded(b, i), i); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// CheckOne is Check for one operation that sets a key.
-func (c *Columns) CheckOne(key order.Probe, val Value) error {
-	if c.val.free && len(key.Text) <= MostColumns-64 {
-		return nil
+// EncodeOne is Encode for one operation that sets a key. It returns the bytes of the value
+// where Encode keeps them.
+func (c *Columns) EncodeOne(key order.Probe, val Value) (coded []byte, err error) {
+	if c.val.free {
+		return nil, c.Check(key)
 	}
 	if val.At == nil {
 		val.At = c.val.make(1)
 	}
-	b := Batch{Kind: op.Set, Keys: order.KeysAs(order.TypeOf[string](), []string{key.Text}), Vals: Column{val.At, 1}}
-	text := *c
-	text.key = KeyType{Type: order.TypeOf[string]()} // of a number it is empty
-	return text.Check(&b)
+	if c.foreign() {
+		if coded, err = c.codec.encode([]byte{}, 0, val.At); err != nil {
+			return nil, err
+		}
+	}
+	return coded, c.short(key.Text, c.coded(&Batch{Kind: op.Set, Vals: Column{val.At, 1}, Coded: [][]byte{coded}}, 0), 0)
 }
 
-// length returns the bytes that a value takes whose codec takes any, and false for others.
-func (c *Columns) length(vals Column, i int) (int, bool) {
-	if !c.codec.plain {
-		return 0, false
+// Check returns an error for a key that is too long.
+func (c *Columns) Check(key order.Probe) error { return c.short(key.Text, 0, 0) }
+
+// short returns an error if a key and a value are too long together.
+func (c *Columns) short(key string, val, i int) error {
+	if n := len(key) + val; n > MostColumns-64 {
+		return Problem(CauseTooLong, "key and value %d have %d bytes together; %d is the most", i, n, MostColumns-64)
 	}
-	return *(*int)(unsafe.Add(c.val.Place(vals, i), unsafe.Sizeof(uintptr(0)))), true // of a string, or a slice of bytes
+	return nil
+}
+
+// sets reports whether operation i sets a key.
+func (b *Batch) sets(i int) bool {
+	if b.Kinds != nil {
+		return b.Kinds[i] == op.Set
+	}
+	return b.Kind == op.Set
+}
+
+// coded returns the bytes that value i takes by a codec.
+func (c *Columns) coded(b *Batch, i int) int {
+	switch {
+	case b.Vals.n == 0 || c.val.free || !b.sets(i):
+		return 0
+	case c.codec.plain:
+		return *(*int)(unsafe.Add(c.val.Place(b.Vals, i), unsafe.Sizeof(uintptr(0)))) // of a string, or a slice of bytes
+	}
+	return len(b.Coded[i])
 }
 
 // Append appends the columns of operations from one on, as many as take about room bytes
-// and one at least, and returns how many. The length of dst must be aligned. Check comes
+// and one at least, and returns how many. The length of dst must be aligned. Encode comes
 // before.
-func (c *Columns) Append(dst []byte, b *Batch, from, room int) (out []byte, n int, err error) {
+func (c *Columns) Append(dst []byte, b *Batch, from, room int) (out []byte, n int) {
 	w := columnWriter{Columns: c, b: b, from: from}
-	if n, err = w.choose(room); err != nil {
-		return dst, 0, err
-	}
+	n = w.choose(room)
 	if b.Kinds != nil {
 		dst = pad(append(dst, kindBytes(b.Kinds[from:from+n])...))
 	}
@@ -123,7 +163,7 @@ func (c *Columns) Append(dst []byte, b *Batch, from, room int) (out []byte, n in
 	if b.Vals.n > 0 {
 		dst = w.vals(dst, n)
 	}
-	return dst, n, nil
+	return dst, n
 }
 
 func kindBytes(k []op.Kind) []byte {
@@ -133,10 +173,8 @@ func kindBytes(k []op.Kind) []byte {
 // columnWriter appends the columns of some operations.
 type columnWriter struct {
 	*Columns
-	b       *Batch
-	from    int
-	encoded []byte   // values by the codec
-	ends    []uint32 // where each ends there
+	b    *Batch
+	from int
 }
 
 // fixed returns the bytes of a key, and of a value, that have a fixed width, else 0, and
@@ -152,9 +190,8 @@ func (w *columnWriter) fixed() (key, val int, both bool) {
 	return key, val, both && (w.val.free || w.b.Vals.n == 0)
 }
 
-// choose returns how many operations take about room bytes. It encodes their values,
-// since only that shows how long they are.
-func (w *columnWriter) choose(room int) (int, error) {
+// choose returns how many operations take about room bytes.
+func (w *columnWriter) choose(room int) int {
 	left := w.b.Len() - w.from
 	key, val, both := w.fixed()
 	each := key + val
@@ -162,7 +199,7 @@ func (w *columnWriter) choose(room int) (int, error) {
 		each++
 	}
 	if both {
-		return min(left, max(1, room/max(1, each))), nil
+		return min(left, max(1, room/max(1, each)))
 	}
 	total := 0
 	for i := range left {
@@ -171,28 +208,13 @@ func (w *columnWriter) choose(room int) (int, error) {
 			more += 4 + len(w.b.Keys.Strings()[w.from+i])
 		}
 		if w.b.Vals.n > 0 && !w.val.free {
-			before := len(w.encoded)
-			if err := w.encode(w.from + i); err != nil {
-				return 0, err
-			}
-			more += 4 + len(w.encoded) - before
+			more += 4 + w.coded(w.b, w.from+i)
 		}
 		if total += more; total > room && i > 0 {
-			return i, nil // what was encoded of the last stays unused
+			return i
 		}
 	}
-	return left, nil
-}
-
-// encode encodes value i, which is empty unless the operation sets it.
-func (w *columnWriter) encode(i int) (err error) {
-	if w.b.Kind == op.Set && w.b.Kinds == nil || w.b.Kinds != nil && w.b.Kinds[i] == op.Set {
-		if w.encoded, err = w.codec.encode(w.encoded, i, w.val.Place(w.b.Vals, i)); err != nil {
-			return err
-		}
-	}
-	w.ends = append(w.ends, uint32(len(w.encoded)))
-	return nil
+	return left
 }
 
 func (w *columnWriter) keys(dst []byte, n int) []byte {
@@ -200,27 +222,37 @@ func (w *columnWriter) keys(dst []byte, n int) []byte {
 	if w.key.Bits() != 0 {
 		return pad(append(dst, unsafe.Slice((*byte)(part.At()), n*w.key.Size())...))
 	}
-	end := uint32(0)
-	for _, s := range part.Strings() {
-		end += uint32(len(s))
-		dst = binary.LittleEndian.AppendUint32(dst, end)
-	}
-	dst = pad(dst)
-	for _, s := range part.Strings() {
-		dst = append(dst, s...)
-	}
-	return pad(dst)
+	texts := part.Strings()
+	return parts(dst, n, func(dst []byte, i int) []byte { return append(dst, texts[i]...) })
 }
 
 func (w *columnWriter) vals(dst []byte, n int) []byte {
 	if w.val.free {
 		return pad(append(dst, w.val.Bytes(w.val.Part(w.b.Vals, w.from, w.from+n))...))
 	}
-	end := uint32(0)
-	for _, end = range w.ends[:n] {
-		dst = binary.LittleEndian.AppendUint32(dst, end)
+	return parts(dst, n, func(dst []byte, i int) []byte {
+		switch i += w.from; {
+		case !w.b.sets(i):
+		case w.codec.plain:
+			dst, _ = w.codec.Encode(dst, w.val.Place(w.b.Vals, i)) // which takes any
+		default:
+			dst = append(dst, w.b.Coded[i]...)
+		}
+		return dst
+	})
+}
+
+// parts appends a column of n parts of any length, each of which add appends: where each
+// ends, and then all of them.
+func parts(dst []byte, n int, add func(dst []byte, i int) []byte) []byte {
+	ends := len(dst)
+	dst = pad(append(dst, make([]byte, 4*n)...))
+	begin := len(dst)
+	for i := range n {
+		dst = add(dst, i)
+		binary.LittleEndian.PutUint32(dst[ends+4*i:], uint32(len(dst)-begin))
 	}
-	return pad(append(pad(dst), w.encoded[:end]...))
+	return pad(dst)
 }
 
 // Read returns the n operations that columns hold, which must begin at an aligned address:
@@ -234,6 +266,9 @@ func (c *Columns) Read(data []byte, n int, kind op.Kind, mixed bool) (b Batch, e
 	b.Kind = kind
 	if mixed {
 		kinds := r.take(n)
+		if len(kinds) != n {
+			return b, errShort
+		}
 		b.Kinds = unsafe.Slice((*op.Kind)(unsafe.Pointer(unsafe.SliceData(kinds))), len(kinds))
 		for _, k := range b.Kinds {
 			if k > op.Delete {
@@ -243,17 +278,20 @@ func (c *Columns) Read(data []byte, n int, kind op.Kind, mixed bool) (b Batch, e
 	}
 	if c.key.Bits() != 0 {
 		keys := r.take(n * c.key.Size())
+		if len(keys) != n*c.key.Size() {
+			return b, errShort
+		}
 		b.Keys = order.KeysAt(c.key.Type, unsafe.Pointer(unsafe.SliceData(keys)), len(keys)/c.key.Size())
 	} else {
+		if n > len(r.data)/4 { // each has an end
+			return b, errShort
+		}
 		texts := make([]string, n)
 		err = r.each(n, func(i int, part []byte) error {
 			texts[i] = unsafe.String(unsafe.SliceData(part), len(part))
 			return nil
 		})
 		b.Keys = order.KeysAs(c.key.Type, texts)
-	}
-	if err == nil && (b.Keys.Len() != n || mixed && len(b.Kinds) != n) {
-		err = errShort
 	}
 	if err == nil && (mixed || kind == op.Set) {
 		b.Vals, err = c.readVals(&r, &b, n)
@@ -274,6 +312,9 @@ func (c *Columns) readVals(r *columnReader, b *Batch, n int) (Column, error) {
 			return Column{}, errShort
 		}
 		return c.val.columnIn(bytes), nil
+	}
+	if n > len(r.data)/4 {
+		return Column{}, errShort
 	}
 	vals := c.val.Zeros(n)
 	return vals, r.each(n, func(i int, part []byte) error {
@@ -353,6 +394,7 @@ type Gathering struct {
 	fixed []uint64 // memory of keys that are numbers
 	texts []string
 	vals  Column // as long as there is room
+	coded [][]byte
 }
 
 // Gather returns an empty batch.
@@ -367,7 +409,8 @@ func (g *Gathering) Reset() {
 	if !g.val.free {
 		g.val.Clear(g.vals.First(len(g.kinds)))
 	}
-	g.kinds, g.texts = g.kinds[:0], g.texts[:0]
+	clear(g.coded)
+	g.kinds, g.texts, g.coded = g.kinds[:0], g.texts[:0], g.coded[:0]
 }
 
 // grow makes room for n more operations, and returns how many there were.
@@ -385,16 +428,23 @@ func (g *Gathering) grow(n int) (had int) {
 		}
 	}
 	g.kinds = append(g.kinds, make([]op.Kind, n)...)
+	if g.foreign() {
+		g.coded = append(g.coded, make([][]byte, n)...)
+	}
 	if g.key.Bits() == 0 {
 		g.texts = append(g.texts, make([]string, n)...)
 	}
 	return had
 }
 
-// Add adds an operation. The value is copied unless it deletes.
-func (g *Gathering) Add(kind op.Kind, key order.Probe, val Value) {
+// Add adds an operation. The value is copied unless it deletes. coded is what EncodeOne has
+// returned, if the operation is to be appended to a log.
+func (g *Gathering) Add(kind op.Kind, key order.Probe, val Value, coded []byte) {
 	i := g.grow(1)
 	g.kinds[i] = kind
+	if g.foreign() {
+		g.coded[i] = coded
+	}
 	g.keys().SetProbe(i, key)
 	if kind == op.Set {
 		g.val.Store(g.val.Place(g.vals, i), val)
@@ -450,7 +500,7 @@ func (g *Gathering) Batch() Batch {
 
 // Each returns the operations as Batch does, each with a kind of its own.
 func (g *Gathering) Each() Batch {
-	return Batch{Kinds: g.kinds, Keys: g.keys(), Vals: g.vals.First(len(g.kinds))}
+	return Batch{Kinds: g.kinds, Keys: g.keys(), Vals: g.vals.First(len(g.kinds)), Coded: g.coded}
 }
 
 // Val returns value i, until the next operation is added.

@@ -27,6 +27,7 @@ type Config struct {
 	DeviceOnly bool          // a map on a GPU has no copy in host memory
 	Workers    int           // most goroutines; 0 for one per core
 	Limit      int64         // most bytes to take; 0 for no limit
+	Loose      bool          // of a tree: Limit does not count until Inside.Bind is called
 	Pages      arena.Pages   // which memory goes on huge pages
 	Layout     layout.Kind   // layout.Auto for the best
 	Layouts    *Layouts      // those to choose from; nil for the usual ones
@@ -36,6 +37,14 @@ type Config struct {
 	Note       string        // text about the index, for files
 
 	Context Stopper // stops a build; nil for none
+}
+
+// Bound returns the limit that something is made with; 0 for none.
+func (c *Config) Bound() int64 {
+	if c.Loose {
+		return 0
+	}
+	return c.Limit
 }
 
 // Stopper is the method of a context that a build calls. A context.Context in a Config,

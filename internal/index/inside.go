@@ -35,7 +35,15 @@ type Inside struct {
 	Parse  func(text string) (order.Probe, error)
 	// Columns returns how keys and values of a Tree are written to the log of a store.
 	Columns func() (*Columns, error)
+	// Bind makes the limit of a Tree count that was made with the option Loose. No goroutine may
+	// change the tree meanwhile.
+	Bind func()
 }
+
+// Loose is an Option of package pando, which sets it, for package pandostore: the
+// MemoryLimit of a Tree does not count until Inside's Bind is called. To bring a tree back
+// may take more memory than it took in its first life.
+var Loose any
 
 // Greatest returns the greatest code of a type of fixed width.
 func (t KeyType) Greatest() uint64 { return 1<<max(keyWidth(t.Name)-1, 0)<<1 - 1 }

@@ -20,7 +20,7 @@ func Open(f *File, key KeyType, val *ValueType, cfg Config, codec *Codec) (*Inde
 			return nil, f.fail(err)
 		}
 	}
-	block, err := f.mapped(cfg.Limit)
+	block, err := f.mapped(cfg.Bound())
 	if err != nil {
 		return nil, f.fail(err)
 	}

@@ -32,10 +32,11 @@ func loadCodes[C order.Code](l *loading) (Tree, error) {
 			skip = 1 // another call puts it aside
 		}
 		loadEach(l, vs[skip:], l.val.Part(vals, skip, len(vs)))
-	}, l.cfg.Limit, l.workers)
+	}, l.cfg.Bound(), l.workers)
 	if err != nil {
 		return nil, err
 	}
+	l.setLimit = t.SetLimit
 	return newCodes(t, l.workers), nil
 }
 

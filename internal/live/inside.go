@@ -15,6 +15,7 @@ func (m *Map) Inside(alive func()) *index.Inside {
 	return &index.Inside{
 		Key: m.key.Name, Value: m.val.Name(), Type: m.key.Type, Greatest: m.key.Greatest(), Mutable: true,
 		Columns: func() (*index.Columns, error) { return index.NewColumns(m.key, m.val, m.codec) },
+		Bind:    m.bind,
 		Stats:   func() index.Stats { alive(); return m.Stats() },
 		Layout:  func() any { alive(); return m.tree.Shown() },
 		Get: func(key order.Probe) (string, bool) {

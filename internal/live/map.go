@@ -33,6 +33,18 @@ type Map struct {
 	walks   par.Pool[walk]
 	ones    par.Pool[[2]uint64] // for oneGone
 	tidying tidying
+
+	setLimit func(bytes int64) // of the tree; nil if it knows none
+}
+
+// bind makes a limit count that was not to count so far.
+func (m *Map) bind() {
+	if m.setLimit != nil {
+		m.setLimit(m.cfg.Limit)
+	}
+	if s, ok := m.apart.(*stored); ok {
+		s.store.SetLimit(m.cfg.Limit)
+	}
 }
 
 // LoadMap returns a map of n entries. span sets keys and vals to those from lo on,

@@ -22,7 +22,8 @@ type texts struct {
 
 // loadTexts makes the tree of a map.
 func loadTexts(l *loading) (Tree, error) {
-	m, n, r := l.Map, l.n, radix.New(l.cfg.Limit)
+	m, n, r := l.Map, l.n, radix.New(l.cfg.Bound())
+	m.setLimit = r.SetLimit
 	t := &texts{Body: r, tree: r, digits: digitsOf(m.key.Type), workers: m.workers}
 	t.tree.Workers = m.workers
 	const piece = 1 << 14

@@ -519,3 +519,31 @@ func TestStoredLimit(t *testing.T) {
 		})
 	}
 }
+
+// A limit that does not count while a store is brought back counts what was loaded and set
+// meanwhile, as soon as it does.
+func TestStoredLoose(t *testing.T) {
+	const limit = 1 << 20
+	rnd := seed.Rand(t)
+	for _, key := range []index.KeyType{index.KeyTypeOf[uint64](), index.KeyTypeOf[string]()} {
+		m, err := newMap[[]byte](key, index.Config{Limit: limit, Loose: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		n := 0
+		for ; n < 2*limit/1000; n++ {
+			if err := m.Set(keyOf(n), sealed(rnd, n, 1000)); err != nil {
+				t.Fatalf("the limit is not to count yet: %v", err)
+			}
+		}
+		m.Inside(nil).Bind()
+		if err := m.Set(keyOf(n), sealed(rnd, n, 1000)); index.CauseOf(err) != index.CauseLimit {
+			t.Errorf("%d bytes and one value more: %v", n*1000, err)
+		}
+		m.DeleteRange(keyOf(0), keyOf(3*n/4))
+		if err := m.Set(keyOf(n), sealed(rnd, n, 1000)); err != nil {
+			t.Errorf("there is room: %v", err)
+		}
+	}
+}

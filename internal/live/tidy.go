@@ -23,6 +23,7 @@ func (m *Map) keep() {
 		}
 		return m.tree.Bytes()
 	})
+	s.store.SetLimit(m.cfg.Bound())
 	m.apart = s
 }
 
@@ -33,7 +34,7 @@ func (m *Map) joinStore() error {
 		return nil
 	}
 	m.gens.Beside(s.bytes)
-	if n := m.tree.Bytes() + s.bytes(); n > m.cfg.Limit {
+	if n := m.tree.Bytes() + s.bytes(); !m.cfg.Loose && n > m.cfg.Limit {
 		return index.Problem(index.CauseLimit, "the entries take %d bytes, the limit is %d", n, m.cfg.Limit)
 	}
 	return nil

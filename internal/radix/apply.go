@@ -48,7 +48,7 @@ func (t *Tree) Apply(o *Ops) error {
 	o.combine()
 	t.batch.Lock() // from here on no snapshot is taken
 	defer t.batch.Unlock()
-	if t.limit == 0 && epoch.Optimistic && !t.hasSnapshots() {
+	if t.limit.Load() == 0 && epoch.Optimistic && !t.hasSnapshots() {
 		if t.Closed() {
 			return op.ErrClosed
 		}
@@ -179,7 +179,7 @@ func (t *Tree) applyAlone(o *Ops) error {
 // applyAll does the operations. It fails only where no memory was promised.
 func (t *Tree) applyAll(o *Ops, promised bool) error {
 	workers := max(o.Workers, 1)
-	if t.limit > 0 && !promised {
+	if t.limit.Load() > 0 && !promised {
 		workers = 1 // a writer that makes room for itself must be alone
 	}
 	ws := t.writers(workers)

@@ -68,11 +68,11 @@ func (t *Tree) advance(w *writer) {
 	stall.At("radix: generation ends")
 	t.Advance(gen)
 	if !w.alone {
-		w.limbo.Reap(t.Gen(), w.giveAll)
+		w.limbo.Reap(&t.Clock, w.giveAll)
 		return
 	}
 	for _, d := range *t.desks.Load() {
-		d.limbo.Reap(t.Gen(), d.giveAll)
+		d.limbo.Reap(&t.Clock, d.giveAll)
 	}
 }
 
@@ -119,7 +119,7 @@ func (t *Tree) sweep() (more bool) {
 			d.mu.Unlock()
 		}
 	}
-	return t.values.Sweep() || more
+	return t.values.Load().Sweep() || more
 }
 
 // Reclaim frees retired nodes and values as far as it may, and reports whether others wait for
@@ -133,4 +133,11 @@ func (t *Tree) endGeneration(d *desk) {
 	defer t.rw.Unlock()
 	d.began.Store(t.Gen())
 	t.advance(&d.writer)
+}
+
+// turn ends the generation, if it is time and all writers have begun in it.
+func (t *Tree) turn() {
+	d := t.enter()
+	t.advance(&d.writer)
+	t.leave(d)
 }

@@ -48,7 +48,7 @@ func (t *Tree) wanted(o *Ops, beside bool) (want [classes]int, bytes int64) {
 		}
 	}
 	for class := node2; class < classes; class++ {
-		if want[class] > 0 && t.limit == 0 {
+		if want[class] > 0 && t.limit.Load() == 0 {
 			want[class] += stockSlots * mostDesks() // that the batch may have at hand
 		}
 		bytes += int64(want[class]) * int64(sizeOf(class))

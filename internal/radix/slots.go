@@ -219,7 +219,7 @@ func (w *writer) restock(class int) (link, error) {
 	if len(*t.desks.Load()) == 1 {
 		n = int(min(w.entries.Load()/stockEach, stockSlots))
 	}
-	if t.limit > 0 || n <= 1 {
+	if t.limit.Load() > 0 || n <= 1 {
 		var one [1]link
 		_, err := t.memory.take(one[:0], class, 1, w.prepaid, w.bound())
 		return one[0], err
@@ -238,10 +238,10 @@ func (w *writer) restock(class int) (link, error) {
 // bound returns the limit for memory of nodes; 0 if there is none.
 func (w *writer) bound() int64 {
 	t := w.t
-	if t.limit == 0 || w.free || w.prepaid {
+	if t.limit.Load() == 0 || w.free || w.prepaid {
 		return 0
 	}
-	return max(t.limit-t.besides(), 1)
+	return max(t.limit.Load()-t.besides(), 1)
 }
 
 // untake gives back a slot that take has returned and no other goroutine has seen.
@@ -289,7 +289,7 @@ func (t *Tree) tryUnstock() {
 		return
 	}
 	for _, d := range all { // it may be long until a writer comes there, which would do it
-		d.limbo.ReapAll(t.Gen(), d.giveAll)
+		d.limbo.ReapAll(&t.Clock, d.giveAll)
 	}
 	t.unstock()
 }
@@ -302,7 +302,7 @@ func (t *Tree) releaseIfOver() {
 			d.stock = nil
 			d.limbo.Forget()
 		}
-		t.values.Forget()
+		t.values.Load().Forget()
 		t.memory.release()
 	}
 }
@@ -315,7 +315,7 @@ func (t *Tree) makeRoom(w *writer, bytes int64) bool {
 		if t.fits(bytes) {
 			return true
 		}
-		d.limbo.ReapAll(t.Gen(), d.giveAll)
+		d.limbo.ReapAll(&t.Clock, d.giveAll)
 	}
 	if !t.fits(bytes) && t.short.Load() != nil {
 		t.bare.Store(true)
@@ -326,5 +326,6 @@ func (t *Tree) makeRoom(w *writer, bytes int64) bool {
 
 // fits reports whether bytes more are not over the limit.
 func (t *Tree) fits(bytes int64) bool {
-	return t.limit == 0 || t.inUse()+t.besides()+bytes <= t.limit
+	limit := t.limit.Load()
+	return limit == 0 || t.inUse()+t.besides()+bytes <= limit
 }

@@ -52,7 +52,7 @@ func (t *Tree) Snapshot() (*Snapshot, error) {
 	}
 	m := &moment{epoch: t.Epoch(), age: t.age, root: t.top.link, entries: t.entries()}
 	t.moments = append(t.moments, m)
-	t.values.Begin(m.epoch)
+	t.values.Load().Begin(m.epoch)
 	t.nextAge()
 	t.thaw()
 	t.edges.AcquireAll()
@@ -92,7 +92,7 @@ func (t *Tree) end(m *moment) {
 	}
 	for t.endSome(m) {
 	}
-	t.values.End(m.epoch)
+	t.values.Load().End(m.epoch)
 	w := t.lockWrite()
 	defer t.unlockWrite()
 	t.ending = slices.DeleteFunc(t.ending, func(x *moment) bool { return x == m })
@@ -165,7 +165,7 @@ func (t *Tree) Kept() int64 { return t.keptSize.Load() }
 // Retire takes values that are no longer in the tree and stand for memory of the
 // caller's. OnFree's function gets them when no reader and no snapshot can need
 // them. born is the epoch in which each was put in, or an earlier one.
-func (t *Tree) Retire(vals, born []uint64) { t.values.Retire(vals, born) }
+func (t *Tree) Retire(vals, born []uint64) { t.values.Load().Retire(vals, born) }
 
 // drop takes a node that is no longer part of the tree.
 func (w *writer) drop(l link) {

@@ -30,14 +30,14 @@ type Tree struct {
 	short       atomic.Pointer[shortcut.Table]
 	*memory
 	hold   *epoch.Hold
-	limit  int64
+	limit  atomic.Int64 // 0 is none
 	beside func() int64 // bytes of the tree's user that count, too; nil for none
 	rw     epoch.Lock   // comes after the locks of desks
 	edges  epoch.Edges
 
 	keptSize atomic.Int64
-	values   *epoch.Values // of the tree's user; nil for none
-	Workers  int           // how many goroutines make new shortcuts, at most; 0 is one
+	values   atomic.Pointer[epoch.Values] // of the tree's user; nil for none, as until OnFree, beside which sweeps may run
+	Workers  int                          // how many goroutines make new shortcuts, at most; 0 is one
 
 	renewal sync.Mutex  // held while new shortcuts are made
 	bare    atomic.Bool // the limit leaves no memory for them
@@ -70,11 +70,17 @@ const (
 	nextSeq = 4
 )
 
+// SetLimit sets how many bytes the tree takes at most; 0 is no limit. It may take more
+// already: then no change gets more memory until deletions have made room. Nobody may
+// write meanwhile.
+func (t *Tree) SetLimit(bytes int64) { t.limit.Store(bytes) }
+
 // New returns an empty tree that takes at most limit bytes; 0 is no limit.
 func New(limit int64) *Tree {
-	t := &Tree{limit: limit, memory: newMemory(), age: 1}
+	t := &Tree{memory: newMemory(), age: 1}
+	t.limit.Store(limit)
 	t.hold = epoch.NewHold(t.memory.release)
-	t.Start(t.sweep)
+	t.Start(t.sweep, t.turn)
 	t.work = &t.top
 	t.addDesk().mu.Unlock()
 	return t
@@ -82,14 +88,16 @@ func New(limit int64) *Tree {
 
 // OnFree sets the function that is called with the values given to Retire, once
 // no reader can see them any more.
-func (t *Tree) OnFree(f func(vals []uint64)) { t.values = epoch.NewValues(&t.Clock, f) }
+func (t *Tree) OnFree(f func(vals []uint64)) {
+	t.values.Store(epoch.NewValues(&t.Clock, f))
+}
 
 // OnOver sets the function that is called when the memory of the tree and of all its snapshots
 // is given back. OnFree comes before.
-func (t *Tree) OnOver(f func()) { t.values.OnOver(f) }
+func (t *Tree) OnOver(f func()) { t.values.Load().OnOver(f) }
 
 // Newest returns the epoch of the newest snapshot, and 0 if there is none, in a tree with OnFree.
-func (t *Tree) Newest() uint64 { return t.values.Newest() }
+func (t *Tree) Newest() uint64 { return t.values.Load().Newest() }
 
 // Beside sets the function that returns the bytes of the tree's user that count against the
 // limit. It is called before the tree is used by others.

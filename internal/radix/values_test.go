@@ -1,8 +1,10 @@
 package radix
 
 import (
+	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,4 +74,28 @@ func TestRetiredValuesOfSnapshots(t *testing.T) {
 	first.Close() // all memory is given back as a whole
 	tree.Retire([]uint64{40}, []uint64{4})
 	wait(10, 20, 21, 30, 31)
+}
+
+// A goroutine that exchanges values ends generations as it goes: few of them wait for a
+// sweep.
+func TestExchangedValuesAreFew(t *testing.T) {
+	t.Cleanup(epoch.SetPace(0))
+	tree := New(0)
+	defer tree.Close()
+	var waiting atomic.Int64
+	tree.OnFree(func(vals []uint64) { waiting.Add(-int64(len(vals))) })
+	for i := range 300_000 {
+		old, had, err := tree.Set(fmt.Sprint(i%100), uint64(i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !had {
+			continue
+		}
+		waiting.Add(1)
+		tree.Retire([]uint64{old}, []uint64{1})
+		if n := waiting.Load(); n > 5000 {
+			t.Fatalf("%d values wait after %d sets", n, i)
+		}
+	}
 }

@@ -42,6 +42,14 @@ const orderMark = 0x01020304
 // are memory as it is, and must be little-endian.
 var errOrder = errors.New("files need a machine that is little-endian")
 
+// Order returns the error of a machine whose order of bytes is not that of files.
+func Order() error {
+	if !littleEndian {
+		return errOrder
+	}
+	return nil
+}
+
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // Where things are in the header.

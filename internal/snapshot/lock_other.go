@@ -18,5 +18,5 @@ func removeUnlocked(string) {}
 // ownAs does nothing: these systems have other owners.
 func ownAs(*os.File, fs.FileInfo) {}
 
-// syncDir does nothing: directories cannot be synced here.
-func syncDir(string) error { return nil }
+// SyncDir does nothing: directories cannot be synced here.
+func SyncDir(string) error { return nil }

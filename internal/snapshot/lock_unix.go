@@ -39,9 +39,9 @@ func ownAs(f *os.File, old fs.FileInfo) {
 	}
 }
 
-// syncDir makes a rename durable. Some file systems cannot sync directories
-// and return an error; there it is as durable as the file system makes it.
-func syncDir(path string) error {
+// SyncDir makes the names in a folder durable. Some file systems cannot sync folders and
+// return an error; there they are as durable as the file system makes them.
+func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func Replace(path string, write func(io.Writer) error, ready func()) error {
 	if err := t.renameTo(path); err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := SyncDir(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("the file is written, but its directory cannot be synced: %w", err)
 	}
 	return nil

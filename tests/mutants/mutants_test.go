@@ -88,7 +88,7 @@ var packages = []struct {
 		{"live: box read", "to doubt what an update was told only where it has read a box"},
 		{"live: value told", "to ask an update's function again where its key has changed"},
 	}},
-	{"pandostore", "CrashA|Memory|Histories|Faults", []part{
+	{"pandostore", "CrashA|Memory|Histories|Faults|LongRange", []part{
 		{"store: folder", "to sync the folder before what it names is relied on"},
 		{"store: file before name", "to sync a segment before it gets its name"},
 		{"store: commit frame", "to do parts of a batch only where there is a commit"},
@@ -98,6 +98,7 @@ var packages = []struct {
 		{"store: failure is final", "to refuse all changes after a write or a sync has failed"},
 		{"store: written again", "to write again what may be in the system's memory alone"},
 		{"store: torn end cleared", "to clear what is behind the last whole frame"},
+		{"store: range in one frame", "to log both ends of a range in one frame"},
 		{"store: refused", "to log what the tree has refused"},
 		{"store: evaluated behind all", "to ask an update's function when all before is in the tree"},
 		{"store: order of groups", "to put groups into the tree in their order"},

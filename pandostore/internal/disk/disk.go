@@ -20,7 +20,7 @@ type Folder interface {
 	// content of a file is durable by its own Sync alone.
 	Sync() error
 	// Lock takes the folder for this process until the result is closed. It returns a
-	// Locked if another has it.
+	// Locked if another has it, and a Foreign if it has a file in the place of the lock.
 	Lock() (io.Closer, error)
 	// Path returns where the system has a file, and "" where it knows nothing of it.
 	Path(name string) string
@@ -35,6 +35,11 @@ type File interface {
 	// Sync makes all that was written durable. After an error nobody knows what is.
 	Sync() error
 }
+
+// Foreign says that a file has the name of a lock, and is none: it is left as it is.
+type Foreign struct{ Path string }
+
+func (f *Foreign) Error() string { return f.Path + " is not the lock of a store" }
 
 // Locked says that another process has a folder, and which.
 type Locked struct{ Path, Owner string }

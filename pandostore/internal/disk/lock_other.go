@@ -1,4 +1,4 @@
-//go:build !windows && (!unix || aix || solaris || illumos)
+//go:build !windows && !unix
 
 package disk
 
@@ -6,6 +6,3 @@ import "os"
 
 // lock always succeeds: this system has no such locks.
 func lock(*os.File) (bool, error) { return true, nil }
-
-// syncDir does nothing: folders cannot be synced here.
-func syncDir(string) error { return nil }

@@ -1,4 +1,4 @@
-//go:build unix && !aix && !solaris && !illumos
+//go:build unix && !aix && !solaris
 
 package disk
 
@@ -19,16 +19,17 @@ func lock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// syncDir makes the names in a folder durable. Some file systems cannot sync folders and
-// return an error; there they are as durable as the file system makes them.
-func syncDir(path string) error {
+// lockFolder locks the folder itself beside its lock file, which somebody may remove while a
+// process has it. It returns false if another has locked the folder, and nil where
+// folders cannot be locked.
+func lockFolder(path string) (*os.File, bool) {
 	dir, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, true
 	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOTSUP) {
-		return err
+	if ok, err := lock(dir); err != nil || !ok {
+		dir.Close()
+		return nil, err != nil
 	}
-	return nil
+	return dir, true
 }

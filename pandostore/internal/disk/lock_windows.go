@@ -18,6 +18,3 @@ func lock(f *os.File) (bool, error) {
 	}
 	return err == nil, err
 }
-
-// syncDir does nothing: folders cannot be synced here.
-func syncDir(string) error { return nil }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // lockName is the file that a process locks while it has a folder. Its text says
@@ -64,7 +66,7 @@ func makeAll(path string) error {
 	if err := os.Mkdir(path, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(above)
+	return snapshot.SyncDir(above)
 }
 
 func (d system) Path(name string) string { return filepath.Join(d.path, name) }
@@ -89,33 +91,80 @@ func (d system) Open(name string) (File, error) {
 
 func (d system) Rename(from, to string) error { return os.Rename(d.Path(from), d.Path(to)) }
 func (d system) Remove(name string) error     { return os.Remove(d.Path(name)) }
-func (d system) Sync() error                  { return syncDir(d.path) }
+func (d system) Sync() error                  { return snapshot.SyncDir(d.path) }
 
-func (d system) Lock() (io.Closer, error) {
-	f, err := os.OpenFile(d.Path(lockName), os.O_RDWR|os.O_CREATE, 0o666)
+func (d system) Lock() (io.Closer, error) { return d.takeLock(os.O_CREATE) }
+
+// lockText is how the text of a lock begins.
+const lockText = "process "
+
+// takeLock is Lock, with a flag that says whether the file may be made. The file may be
+// removed by somebody while it is being locked, and then says nothing: it tries again.
+func (d system) takeLock(flag int) (io.Closer, error) {
+	for {
+		f, err := os.OpenFile(d.Path(lockName), os.O_RDWR|noFollow|flag, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		l, err := d.lockBy(f)
+		if l != nil || err != nil {
+			return l, err
+		}
+	}
+}
+
+// lockBy locks the folder by its open lock file. It returns nil if that is no longer
+// there.
+func (d system) lockBy(f *os.File) (l io.Closer, err error) {
+	done := false
+	defer func() {
+		if !done {
+			f.Close()
+		}
+	}()
+	b, err := io.ReadAll(io.LimitReader(f, 512))
 	if err != nil {
 		return nil, err
+	}
+	text := string(b)
+	if !strings.HasPrefix(text, lockText) && !strings.HasPrefix(lockText, text) {
+		return nil, &Foreign{d.Path(lockName)}
 	}
 	ok, err := lock(f)
 	if err != nil {
-		f.Close()
 		return nil, fmt.Errorf("cannot lock %s: %w", d.path, err)
 	}
 	if !ok {
-		text, _ := io.ReadAll(io.LimitReader(f, 512))
-		f.Close()
-		return nil, &Locked{d.path, strings.TrimSpace(string(text))}
+		return nil, &Locked{d.path, strings.TrimSpace(text)}
 	}
-	host, _ := os.Hostname()
-	err = f.Truncate(0)
-	if err == nil {
-		_, err = fmt.Fprintf(f, "process %d on %s (%s)\n", os.Getpid(), host, filepath.Base(os.Args[0]))
-	}
+	mine, err := f.Stat()
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
-	return f, nil // the lock goes with the file
+	if there, err := os.Lstat(d.Path(lockName)); err != nil || !os.SameFile(mine, there) {
+		return nil, nil
+	}
+	folder, ok := lockFolder(d.path)
+	if !ok {
+		return nil, &Locked{d.path, ""} // by one whose lock file was removed
+	}
+	host, _ := os.Hostname()
+	text = fmt.Sprintf("%s%d on %s (%s)\n", lockText, os.Getpid(), host, filepath.Base(os.Args[0]))
+	if _, err := f.WriteAt([]byte(text), 0); err == nil { // on a full disk the lock counts without its text
+		f.Truncate(int64(len(text)))
+	}
+	done = true
+	return held{f, folder}, nil
+}
+
+// held is the lock of a folder, which goes with the files.
+type held struct{ file, folder *os.File }
+
+func (h held) Close() error {
+	if h.folder != nil {
+		h.folder.Close()
+	}
+	return h.file.Close()
 }
 
 // file is a file of the operating system.

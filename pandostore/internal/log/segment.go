@@ -139,7 +139,8 @@ type Scan struct {
 
 // Read reads a segment whose header is good. It calls do, unless it is nil, with each whole frame, in order, up to the
 // first place where there is none, or to the Seal. It returns a Bad where that place cannot be the end of what was
-// written. The result is good up to there in any case.
+// written, and the error of do. The result is good up to there in any case, without the frame
+// that do has refused.
 //
 // A frame that is not whole is the end if nothing behind it says that it was durable: a frame has
 // in it how far the segment was synced when it was written.
@@ -150,7 +151,8 @@ func Read(data []byte, info *Info, segment uint64, do func(f *Frame) error) (s S
 		if !ok || !f.whole(data, info.Store, segment) {
 			break
 		}
-		if err := s.take(&f, segment); err != nil {
+		with := s
+		if err := with.take(&f, segment); err != nil {
 			return s, err
 		}
 		if do != nil {
@@ -158,6 +160,7 @@ func Read(data []byte, info *Info, segment uint64, do func(f *Frame) error) (s S
 				return s, err
 			}
 		}
+		s = with
 	}
 	return s, s.ends(data, info, segment)
 }

@@ -64,11 +64,16 @@ type Start struct {
 }
 
 // NewWriter returns a Writer that goes on where a log ends. When it returns, all before is
-// durable, and an Open frame says so.
+// durable, and an Open frame says so. Where that frame alone cannot be written, since the
+// disk is full, say, the Writer is Broken from the beginning.
 func NewWriter(dir disk.Folder, info Info, segmentSize int64, at Start) (_ *Writer, err error) {
 	w := &Writer{dir: dir, info: info, size: max(segmentSize, headerSize+4*frameHeader), segment: at.Segment, next: at.Next}
 	if at.Offset == 0 {
-		if err := prepare(dir, &info, at.Segment, min(w.size, firstZeros), nil); err != nil {
+		err := prepare(dir, &info, at.Segment, min(w.size, firstZeros), nil)
+		if err != nil {
+			err = prepare(dir, &info, at.Segment, headerSize, nil)
+		}
+		if err != nil {
 			return nil, err
 		}
 		at.Offset, at.Durable = headerSize, headerSize
@@ -90,11 +95,12 @@ func NewWriter(dir disk.Folder, info Info, segmentSize int64, at Start) (_ *Writ
 		return nil, err
 	}
 	w.use(w.file, at.Offset)
-	if err := w.End(w.Begin(), Open, 0); err != nil {
-		return nil, err
+	opened := w.End(w.Begin(), Open, 0)
+	if opened == nil {
+		opened = w.Sync()
 	}
-	if err := w.Sync(); err != nil {
-		return nil, err
+	if opened != nil {
+		w.fail(opened)
 	}
 	return w, nil
 }
@@ -217,7 +223,7 @@ func (w *Writer) appendFrame(b []byte, f Frame) error {
 		// The frame lies behind the buffer's end, where rotate must leave it alone.
 		keep := append([]byte(nil), b[begin:]...)
 		if err := w.Rotate(); err != nil {
-			return err
+			return w.fail(err)
 		}
 		begin, b = 0, append(w.buf[:0], keep...)
 		f.Payload = b[frameHeader : frameHeader+len(f.Payload)]
@@ -247,7 +253,7 @@ func (w *Writer) Flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	if err := w.broken(); err != nil {
+	if err := w.Broken(); err != nil {
 		return err
 	}
 	if err := writeAt(w.file, w.buf, w.offset); err != nil {
@@ -275,8 +281,9 @@ func (w *Writer) fail(err error) error {
 	return err
 }
 
-// broken returns the error of a write or a sync that has failed.
-func (w *Writer) broken() error {
+// Broken returns the error of a write or a sync that has failed: nothing is written any
+// more. It may be called beside other methods.
+func (w *Writer) Broken() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.failed
@@ -310,14 +317,15 @@ func (w *Writer) SyncWritten() error {
 }
 
 // Rotate goes on in the next segment. The one before is durable then: a torn end can only
-// be that of the last.
+// be that of the last. If there is no next segment to be had, nothing has happened, and the
+// Writer is not Broken.
 func (w *Writer) Rotate() error {
-	if err := w.broken(); err != nil {
+	if err := w.Broken(); err != nil {
 		return err
 	}
 	next, err := w.takeSpare()
 	if err != nil {
-		return w.fail(err)
+		return err
 	}
 	begin := len(w.buf)
 	b := w.Begin()
@@ -339,13 +347,18 @@ func (w *Writer) Rotate() error {
 	return old.Close()
 }
 
-// takeSpare waits for the next segment, and opens it.
+// takeSpare waits for the next segment, and opens it. If it could not be made, since the
+// disk was full, say, it is made now, as short as can be.
 func (w *Writer) takeSpare() (disk.File, error) {
 	w.ahead()
-	if err := w.spare.wait(); err != nil {
-		return nil, err
+	name, err := w.spare.name, w.spare.wait()
+	if err != nil {
+		w.spare = nil
+		if err := prepare(w.dir, &w.info, w.segment+1, headerSize, nil); err != nil {
+			return nil, err
+		}
 	}
-	return w.dir.Open(w.spare.name)
+	return w.dir.Open(name)
 }
 
 // Close says that the program has ended well, and closes the files. It must not run beside
@@ -414,9 +427,7 @@ func prepare(dir disk.Folder, info *Info, segment uint64, size int64, hurry <-ch
 		return err
 	}
 	temporary := name + Temporary
-	if err := dir.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
+	dir.Remove(temporary) // if it is there; if it stays, Create says so
 	f, err := dir.Create(temporary)
 	if err != nil {
 		return err
@@ -428,10 +439,11 @@ func prepare(dir disk.Folder, info *Info, segment uint64, size int64, hurry <-ch
 	if err == nil {
 		err = dir.Rename(temporary, name)
 	}
-	if err == nil {
-		err = syncNames(dir)
+	if err != nil {
+		dir.Remove(temporary) // it takes what little room there is
+		return err
 	}
-	return err
+	return syncNames(dir)
 }
 
 // syncNames makes the names in a folder durable.

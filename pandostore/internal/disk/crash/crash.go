@@ -26,11 +26,9 @@ type Folder struct {
 	locked bool
 	calls  int
 
-	// Before, if it is set, is called before each call that changes something, with the
-	// number of such calls so far and what it does.
-	Before func(n int, what string)
-	// Fail, if it is set, returns what is to happen to a call that changes something.
-	Fail func(n int, what string) Fault
+	before   func(n int, what string)
+	fail     func(n int, what string) Fault
+	failRead func(what string) error
 }
 
 // Fault is what happens to a call. Err is what it returns, nil if all is well.
@@ -79,6 +77,29 @@ func New() *Folder {
 	return &Folder{names: map[string]*inode{}, stable: map[string]*inode{}}
 }
 
+// SetBefore sets a function that is called before each call that changes something, with the number
+// of such calls so far and what it does. nil is none, as at first.
+func (d *Folder) SetBefore(f func(n int, what string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.before = f
+}
+
+// SetFail sets a function that returns what is to happen to a call that changes something.
+func (d *Folder) SetFail(f func(n int, what string) Fault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail = f
+}
+
+// SetFailRead sets a function that returns what a call that changes nothing is to return: names,
+// lock, and open, size, read and close of a file.
+func (d *Folder) SetFailRead(f func(what string) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failRead = f
+}
+
 // Calls returns the number of calls so far that change something.
 func (d *Folder) Calls() int {
 	d.mu.Lock()
@@ -91,7 +112,7 @@ func (d *Folder) begin(what string) Fault {
 	d.mu.Lock()
 	n := d.calls
 	d.calls++
-	before, fail := d.Before, d.Fail
+	before, fail := d.before, d.fail
 	d.mu.Unlock()
 	if before != nil {
 		before(n, what)
@@ -100,6 +121,17 @@ func (d *Folder) begin(what string) Fault {
 		return fail(n, what)
 	}
 	return Fault{}
+}
+
+// read returns the error of a call that changes nothing.
+func (d *Folder) read(what string) error {
+	d.mu.Lock()
+	fail := d.failRead
+	d.mu.Unlock()
+	if fail == nil {
+		return nil
+	}
+	return fail(what)
 }
 
 // Image returns what a crash at this moment may leave. The same random numbers leave the
@@ -181,10 +213,16 @@ func (d *Folder) Clone() *Folder {
 }
 
 // Bytes returns the content of a file, which the caller may change.
-func (d *Folder) Bytes(name string) []byte { return d.names[name].data }
+func (d *Folder) Bytes(name string) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.names[name].data
+}
 
 // SetBytes replaces the content of a file, durably.
 func (d *Folder) SetBytes(name string, data []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	node := &inode{data: data, stable: slices.Clone(data)}
 	d.names[name], d.stable[name] = node, node
 }
@@ -192,6 +230,9 @@ func (d *Folder) SetBytes(name string, data []byte) {
 func (d *Folder) Path(string) string { return "" }
 
 func (d *Folder) Names() (names []string, err error) {
+	if err := d.read("names"); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for n := range d.names {
@@ -224,6 +265,9 @@ func (d *Folder) Create(name string) (disk.File, error) {
 }
 
 func (d *Folder) Open(name string) (disk.File, error) {
+	if err := d.read("open " + name); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	node := d.names[name]
@@ -273,6 +317,9 @@ func (d *Folder) Sync() error {
 }
 
 func (d *Folder) Lock() (io.Closer, error) {
+	if err := d.read("lock"); err != nil {
+		return nil, err
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.locked {
@@ -298,15 +345,21 @@ type file struct {
 	name string
 }
 
-func (f *file) Close() error { return nil }
+func (f *file) Close() error { return f.d.read("close " + f.name) }
 
 func (f *file) Size() (int64, error) {
+	if err := f.d.read("size " + f.name); err != nil {
+		return 0, err
+	}
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	return int64(len(f.node.data)), nil
 }
 
 func (f *file) ReadAt(b []byte, at int64) (int, error) {
+	if err := f.d.read("read " + f.name); err != nil {
+		return 0, err
+	}
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	if at >= int64(len(f.node.data)) {

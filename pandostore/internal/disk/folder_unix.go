@@ -1,0 +1,8 @@
+//go:build unix
+
+package disk
+
+import "golang.org/x/sys/unix"
+
+// noFollow keeps a file from being opened through a link.
+const noFollow = unix.O_NOFOLLOW
