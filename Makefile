@@ -25,7 +25,7 @@ long:
 	go test -timeout 60m ./...
 
 # Packages that use goroutines only to build and to sort.
-BUILDING = ./internal/order ./internal/trie ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest
+BUILDING = ./internal/order ./internal/trie ./internal/implicit ./internal/blocked ./internal/packed ./internal/words ./internal/layouttest
 
 # Everything that runs on several goroutines, under the race detector.
 race: race-trees race-devices
@@ -45,7 +45,7 @@ invariants:
 
 # Layouts whose memory ends at a page that cannot be read.
 guard:
-	go test -tags guard ./internal/arena ./internal/blob ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/strlist ./internal/layouttest
+	go test -tags guard ./internal/arena ./internal/blob ./internal/implicit ./internal/blocked ./internal/packed ./internal/words ./internal/strlist ./internal/layouttest
 
 # Attacks, between such pages, for as long as TIME says; ATTACK has more flags,
 # such as -attack.only=files. docs/attack.md.
@@ -65,7 +65,7 @@ mutants:
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest ./internal/epoch ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
+	go test -tags noasm ./internal/simd ./internal/implicit ./internal/blocked ./internal/packed ./internal/words ./internal/layouttest ./internal/epoch ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
 	go test -tags nogpu ./cuda ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 

@@ -54,6 +54,10 @@ func Open[K pando.Key, V any](path string, opts ...Option) (*Store[K, V], error)
 	return open[K, V](dir, opts)
 }
 
+// loose keeps the MemoryLimit of a tree from counting before bind: to bring a tree back may
+// take more memory than it took in its first life.
+func loose(o *index.Options) { o.Loose = true }
+
 // open is Open in any folder.
 func open[K pando.Key, V any](dir disk.Folder, opts []Option) (*Store[K, V], error) {
 	cfg, err := configure(opts)
@@ -62,8 +66,8 @@ func open[K pando.Key, V any](dir disk.Folder, opts []Option) (*Store[K, V], err
 	}
 	s := new(Store[K, V])
 	load := func(name string, store uint64) (target, error) {
-		loose := append(cfg.tree[:len(cfg.tree):len(cfg.tree)], index.Loose.(pando.Option), pando.Note(noteOf(store)))
-		if s.tree, err = loadTree[K, V](dir, name, loose); err != nil {
+		tree := append(cfg.tree[:len(cfg.tree):len(cfg.tree)], loose, pando.Note(noteOf(store)))
+		if s.tree, err = loadTree[K, V](dir, name, tree); err != nil {
 			return nil, err
 		}
 		if err := ofStore(dir, name, store); err != nil {

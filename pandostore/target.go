@@ -43,7 +43,14 @@ type typed[K pando.Key, V any] struct {
 	kept bool
 }
 
-func (t *typed[K, V]) columns() (*index.Columns, error) { return t.tree.Inside().Columns() }
+func (t *typed[K, V]) columns() (*index.Columns, error) {
+	return t.inside().Columns()
+}
+
+func (t *typed[K, V]) inside() *index.Inside {
+	inside, _ := index.InsideOf(t.tree) // it is a pando.Tree
+	return inside()
+}
 
 func (t *typed[K, V]) decode(key order.Probe) K { return order.Decode[K](t.key, key) }
 
@@ -104,6 +111,6 @@ func (t *typed[K, V]) deleteRange(keys order.Keys) int {
 
 func (t *typed[K, V]) snapshot() moment { return t.tree.Snapshot() }
 
-func (t *typed[K, V]) bind() { t.tree.Inside().Bind() }
+func (t *typed[K, V]) bind() { t.inside().Bind() }
 
 func (t *typed[K, V]) close() error { return t.tree.Close() }

@@ -127,13 +127,13 @@ func loadEach[C order.Code](l *loading, dst []C, vals index.Column) {
 // mutableError gives an error of a tree a cause.
 func mutableError(err error) error {
 	if errors.Is(err, op.ErrLimit) {
-		return index.Problem(index.CauseLimit, "the tree is as large as it may be: %w", err)
+		return index.Problem(index.ErrMemoryLimit, "the tree is as large as it may be: %w", err)
 	}
 	if errors.Is(err, op.ErrClosed) {
-		return index.Problem(index.CauseClosed, "%w", err)
+		return index.Problem(index.ErrClosed, "%w", err)
 	}
 	if errors.Is(err, blob.ErrTooLong) {
-		return index.Problem(index.CauseTooLong, "%w", err)
+		return index.Problem(index.ErrTooLong, "%w", err)
 	}
 	return err
 }
@@ -145,7 +145,7 @@ func (m *Map) failed(err error) error {
 		if s, ok := m.apart.(*stored); ok {
 			what, n = "nodes and values", n+s.bytes()
 		}
-		return index.Problem(index.CauseLimit, "the %s of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", what, n, m.cfg.Limit)
+		return index.Problem(index.ErrMemoryLimit, "the %s of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", what, n, m.cfg.Limit)
 	}
 	return mutableError(err)
 }

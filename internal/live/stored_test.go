@@ -487,7 +487,7 @@ func TestStoredLimit(t *testing.T) {
 			n := 0
 			for ; ; n++ {
 				if err := m.Set(keyOf(n), sealed(rnd, n, 1000)); err != nil {
-					if index.CauseOf(err) != index.CauseLimit {
+					if index.CauseOf(err) != index.ErrMemoryLimit {
 						t.Fatal(err)
 					}
 					break
@@ -496,11 +496,11 @@ func TestStoredLimit(t *testing.T) {
 			if n < limit/1200 || n > limit/1000 || m.Len() != n {
 				t.Errorf("%d values of 1000 bytes are within %d, there are %d", n, limit, m.Len())
 			}
-			if err := m.SetBatch(keysOf(layout, n, n+1), [][]byte{sealed(rnd, n, 1000), sealed(rnd, n+1, 1000)}); index.CauseOf(err) != index.CauseLimit || m.Len() != n {
+			if err := m.SetBatch(keysOf(layout, n, n+1), [][]byte{sealed(rnd, n, 1000), sealed(rnd, n+1, 1000)}); index.CauseOf(err) != index.ErrMemoryLimit || m.Len() != n {
 				t.Errorf("%v, %d entries", err, m.Len())
 			}
 			err = m.Update(keyOf(n), func([]byte, bool) ([]byte, bool) { return sealed(rnd, n, 5000), true })
-			if index.CauseOf(err) != index.CauseLimit || m.Len() != n {
+			if index.CauseOf(err) != index.ErrMemoryLimit || m.Len() != n {
 				t.Errorf("%v, %d entries", err, m.Len())
 			}
 			m.DeleteRange(keyOf(0), keyOf(n/2))
@@ -538,7 +538,7 @@ func TestStoredLoose(t *testing.T) {
 			}
 		}
 		m.Inside(nil).Bind()
-		if err := m.Set(keyOf(n), sealed(rnd, n, 1000)); index.CauseOf(err) != index.CauseLimit {
+		if err := m.Set(keyOf(n), sealed(rnd, n, 1000)); index.CauseOf(err) != index.ErrMemoryLimit {
 			t.Errorf("%d bytes and one value more: %v", n*1000, err)
 		}
 		m.DeleteRange(keyOf(0), keyOf(3*n/4))

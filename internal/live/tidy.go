@@ -35,7 +35,7 @@ func (m *Map) joinStore() error {
 	}
 	m.gens.Beside(s.bytes)
 	if n := m.tree.Bytes() + s.bytes(); !m.cfg.Loose && n > m.cfg.Limit {
-		return index.Problem(index.CauseLimit, "the entries take %d bytes, the limit is %d", n, m.cfg.Limit)
+		return index.Problem(index.ErrMemoryLimit, "the entries take %d bytes, the limit is %d", n, m.cfg.Limit)
 	}
 	return nil
 }
