@@ -143,7 +143,7 @@ func (t *Tree[K, V]) probe(key K) order.Probe { return order.Encode(t.c.Key.Type
 func (t *Tree[K, V]) keys(keys []K) order.Keys { return order.KeysAs(t.c.Key.Type, keys) }
 
 // bare returns a value without its type.
-func (t *Tree[K, V]) bare(v V) index.Value { return index.ValueOf(t.c.Kept, v) }
+func (t *Tree[K, V]) bare(v V) index.Value { return index.ValueOf(t.c.Form, v) }
 
 // entry returns an entry with its types, if there is one.
 func (t *Tree[K, V]) entry(k order.Probe, x index.Value, ok bool) (key K, val V, found bool) {

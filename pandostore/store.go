@@ -34,7 +34,7 @@ type Store[K pando.Key, V any] struct {
 	*tree[K, V]
 	c    core
 	key  order.Type
-	kept bool
+	form index.Form
 }
 
 // Open opens the store in a folder, which is made if it is not there. It loads the newest
@@ -74,8 +74,8 @@ func open[K pando.Key, V any](dir disk.Folder, opts []Option) (*Store[K, V], err
 			return nil, err
 		}
 		val := index.ValueTypeOf[V]()
-		s.key, s.kept = order.TypeOf[K](), val.Kept()
-		return &typed[K, V]{s.tree, s.key, s.kept}, nil
+		s.key, s.form = order.TypeOf[K](), val.Form()
+		return &typed[K, V]{s.tree, s.key, s.form}, nil
 	}
 	if err := s.c.open(dir, cfg, load); err != nil {
 		if s.tree != nil {
@@ -104,7 +104,7 @@ func loadTree[K pando.Key, V any](dir disk.Folder, name string, opts []pando.Opt
 
 func (s *Store[K, V]) probe(key K) order.Probe { return order.Encode(s.key, key) }
 
-func (s *Store[K, V]) value(v V) index.Value { return index.ValueOf(s.kept, v) }
+func (s *Store[K, V]) value(v V) index.Value { return index.ValueOf(s.form, v) }
 
 // Set sets the value of key.
 func (s *Store[K, V]) Set(key K, val V) error {

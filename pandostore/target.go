@@ -40,7 +40,7 @@ type moment interface {
 type typed[K pando.Key, V any] struct {
 	*tree[K, V]
 	key  order.Type
-	kept bool
+	form index.Form
 }
 
 func (t *typed[K, V]) columns() (*index.Columns, error) {
@@ -58,7 +58,7 @@ func (t *typed[K, V]) keys(k order.Keys) []K { return unsafe.Slice((*K)(k.At()),
 
 func (t *typed[K, V]) get(key order.Probe) (index.Value, bool) {
 	v, ok := t.tree.Get(t.decode(key))
-	return index.ValueOf(t.kept, v), ok
+	return index.ValueOf(t.form, v), ok
 }
 
 func (t *typed[K, V]) beyond(key *order.Probe, down bool) (at order.Probe, val index.Value, ok bool) {
@@ -73,14 +73,14 @@ func (t *typed[K, V]) beyond(key *order.Probe, down bool) (at order.Probe, val i
 		options = append(options, pando.After(t.decode(*key)))
 	}
 	for k, v := range t.tree.Scan(options...) {
-		return order.Encode(t.key, k), index.ValueOf(t.kept, v), true
+		return order.Encode(t.key, k), index.ValueOf(t.form, v), true
 	}
 	return at, val, false
 }
 
 func (t *typed[K, V]) swap(key order.Probe, val index.Value) (index.Value, bool, error) {
 	old, had, err := t.tree.Swap(t.decode(key), index.ValueAs[V](val))
-	return index.ValueOf(t.kept, old), had, err
+	return index.ValueOf(t.form, old), had, err
 }
 
 func (t *typed[K, V]) set(key order.Probe, val index.Value) error {
@@ -89,7 +89,7 @@ func (t *typed[K, V]) set(key order.Probe, val index.Value) error {
 
 func (t *typed[K, V]) delete(key order.Probe) (index.Value, bool) {
 	old, had := t.tree.Delete(t.decode(key))
-	return index.ValueOf(t.kept, old), had
+	return index.ValueOf(t.form, old), had
 }
 
 func (t *typed[K, V]) apply(b *index.Batch, found []bool) (deleted int, err error) {
