@@ -295,6 +295,17 @@ func (s *Store[K, V]) SetBatchBytes(data []byte, offsets []int32, vals []V) erro
 	return s.setBatch(s.texts("SetBatchBytes", data, offsets), vals)
 }
 
+// SetBatchPacked is SetBatchBytes for values that lie one behind the other, too, as
+// pando.Tree.SetBatchPacked is: the value of key i is vals[offsets[i]:offsets[i+1]]. Neither
+// keys nor vals may change until it returns.
+func (s *Store[K, V]) SetBatchPacked(keys []byte, ends []int32, vals []byte, offsets []int64) error {
+	const method = "SetBatchPacked"
+	texts := s.texts(method, keys, ends)
+	val := index.ValueTypeOf[V]()
+	val.MustSpanValues(method, vals, offsets, texts.Len())
+	return s.setBatch(texts, index.SliceOf[V](val.Unpacked(vals, offsets)))
+}
+
 // DeleteBatchBytes is DeleteBatch for string keys that lie one behind the other: key i is
 // data[offsets[i]:offsets[i+1]].
 func (s *Store[K, V]) DeleteBatchBytes(data []byte, offsets []int32, found []bool) (deleted int, err error) {

@@ -217,17 +217,25 @@ func (m *Map) Get(key order.Probe) (v index.Value, ok bool) {
 		bits, ok := m.tree.Get(key)
 		return m.value(bits), ok
 	}
+	if ok = m.read(key, func(word uint64) { v = m.apart.get(word) }); !ok {
+		v = index.Value{} // one that was read before is gone
+	}
+	return v, ok
+}
+
+// read hands the word of a key to use, which reads the value that lies apart, and reports
+// whether there is one. What use has read last is the value.
+func (m *Map) read(key order.Probe, use func(word uint64)) (ok bool) {
 	for {
 		gen := m.gens.Gen()
-		bits, ok := m.tree.Get(key)
+		word, ok := m.tree.Get(key)
 		early := mutant.On && mutant.Is("live: generation after the copy") && m.gens.Current(gen)
-		var v index.Value
 		if ok {
 			stall.At("live: word read")
-			v = m.value(bits)
+			use(word)
 		}
 		if early || m.gens.Current(gen) || m.tree.Closed() {
-			return v, ok
+			return ok
 		}
 	}
 }
@@ -411,15 +419,22 @@ func (c Cursor) Next() (key order.Probe, val index.Value, ok bool) {
 		}
 		return k, c.m.value(bits), true
 	}
+	key, ok = c.next(func(word uint64) { val = c.m.apart.get(word) })
+	return key, val, ok
+}
+
+// next is Next where values lie apart: use reads the value of a word. What it has read last is
+// that of the entry.
+func (c Cursor) next(use func(word uint64)) (key order.Probe, ok bool) {
 	for {
 		gen := c.m.gens.Gen()
-		k, bits, ok := c.c.Next()
-		var v index.Value
-		if ok {
-			v = c.m.value(bits)
+		k, word, ok := c.c.Next()
+		if !ok {
+			return key, false
 		}
-		if !ok || c.m.gens.Current(gen) {
-			return k, v, ok
+		use(word)
+		if c.m.gens.Current(gen) {
+			return k, true
 		}
 		c.c.Undo() // not to the key that was found: one before it may have come since
 	}

@@ -44,13 +44,15 @@ func (s *stored) get(word uint64) index.Value {
 // keeps all.
 const pieceBytes = 8 << 10
 
+// fetchAhead is the number of values that are asked for before the first is read.
+const fetchAhead = 64
+
 // getAll copies values of any number of bytes one behind the other, which takes fewer
 // allocations.
 func (s *stored) getAll(vals index.Column, words []uint64, found []bool) {
-	const ahead = 64
 	var piece []byte
-	for lo := 0; lo < len(words); lo += ahead {
-		hi := min(lo+ahead, len(words))
+	for lo := 0; lo < len(words); lo += fetchAhead {
+		hi := min(lo+fetchAhead, len(words))
 		blob.Fetch(words[lo:hi]) // those of keys that are not there are harmless
 		for i := lo; i < hi; i++ {
 			at := s.val.Place(vals, i)
