@@ -34,13 +34,17 @@ type Cursor[K Key, V any] interface {
 	Prev() bool
 	// Valid reports whether the cursor is at an entry.
 	Valid() bool
-	// Key returns the key of the entry; a string is copied. Key, Value and
-	// AppendKey panic if the cursor is at none.
+	// Key returns the key of the entry; a string is copied. Key, Value, AppendKey
+	// and AppendValue panic if the cursor is at none.
 	Key() K
+	// Value returns the value; strings and slices of bytes of a Tree are copied.
 	Value() V
 	// AppendKey appends the key to dst, as append does: no memory is allocated
 	// where dst has room. Keys must be strings, or it panics.
 	AppendKey(dst []byte) []byte
+	// AppendValue appends the value to dst, as AppendKey does the key. Values must be
+	// strings or slices of bytes, or it panics.
+	AppendValue(dst []byte) []byte
 }
 
 // Cursor returns a new cursor.
@@ -74,11 +78,9 @@ type treeCursor[K Key, V any] struct{ live.Place }
 func (c *treeCursor[K, V]) Seek(key K) bool { return c.To(order.Encode(c.Type(), key)) }
 
 func (c *treeCursor[K, V]) Key() K {
-	k, _ := c.Entry("Key")
-	return order.Decode[K](c.Type(), k)
+	return order.Decode[K](c.Type(), c.Place.Key())
 }
 
 func (c *treeCursor[K, V]) Value() V {
-	_, x := c.Entry("Value")
-	return index.ValueAs[V](x)
+	return index.ValueAs[V](c.Place.Value())
 }

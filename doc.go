@@ -59,12 +59,14 @@
 // Get returns the first, Range(k, k) all, Count(k, k) how many.
 //
 // Values may be of any type. Those of 4 or 8 bytes without pointers live in
-// the index itself, off the Go heap, where the garbage collector never walks. A
-// Frozen has larger ones without pointers, and slices of bytes, which it copies
-// (nil comes back as an empty one), off the heap beside it, strings in memory that
-// the collector does not walk, and all others in one Go slice. A Tree and its
-// snapshots hand out the very slices that they were given. Batches are fastest where key and value are
-// equally wide, 4 or 8 bytes: then both are in one cache line.
+// the index itself, off the Go heap, where the garbage collector never walks.
+// Larger ones without pointers, strings and slices of bytes lie off the heap beside
+// it, and copies are handed out (nil comes back as an empty slice); but strings of
+// a Frozen that was built are in memory that the collector does not walk, and are
+// handed out from there. GetAppend and its like append strings and bytes to a
+// slice of the caller's. All other values are Go's, and the collector sees them.
+// Batches are fastest where key and value are equally wide, 4 or 8 bytes: then
+// both are in one cache line.
 //
 // # Files
 //

@@ -21,10 +21,10 @@ type Stats struct {
 
 	InnerBytes  int64 // inner nodes, off the Go heap
 	LeafBytes   int64 // leaves, off the Go heap
-	ValueBytes  int64 // column of values, off the Go heap
+	ValueBytes  int64 // values that are not in leaves, off the Go heap
 	DeviceBytes int64 // memory on a GPU
 	HeapBytes   int64 // Go memory: strings, values with pointers
-	KeptBytes   int64 // of a Tree: old states that snapshots need, among LeafBytes, or DeviceBytes with DeviceOnly
+	KeptBytes   int64 // of a Tree: old states that snapshots need, among LeafBytes, or DeviceBytes with DeviceOnly, and old values, among ValueBytes
 	TotalBytes  int64 // all of it, with padding
 }
 

@@ -43,8 +43,9 @@ type Tree[K Key, V any] struct{ c live.Handle }
 
 // NewTree returns an empty tree.
 //
-// Of the options, MemoryLimit bounds the memory of its nodes: a change that would
-// take more returns ErrMemoryLimit, and changes nothing. A deletion is never
+// Of the options, MemoryLimit bounds the memory of its nodes and of values off the Go
+// heap, which are all but those with pointers that are not strings or slices of bytes: a
+// change that would take more returns ErrMemoryLimit, and changes nothing. A deletion is never
 // refused; while a snapshot is open it may exceed the limit, since the snapshot's
 // entries are kept. Values and Workers mean what they mean for Freeze.
 func NewTree[K Key, V any](opts ...Option) (*Tree[K, V], error) {
@@ -142,7 +143,7 @@ func (t *Tree[K, V]) probe(key K) order.Probe { return order.Encode(t.c.Key.Type
 func (t *Tree[K, V]) keys(keys []K) order.Keys { return order.KeysAs(t.c.Key.Type, keys) }
 
 // bare returns a value without its type.
-func (t *Tree[K, V]) bare(v V) index.Value { return index.ValueOf(t.c.Kept, v) }
+func (t *Tree[K, V]) bare(v V) index.Value { return index.ValueOf(t.c.Form, v) }
 
 // entry returns an entry with its types, if there is one.
 func (t *Tree[K, V]) entry(k order.Probe, x index.Value, ok bool) (key K, val V, found bool) {
@@ -155,7 +156,8 @@ func (t *Tree[K, V]) entry(k order.Probe, x index.Value, ok bool) (key K, val V,
 // Len returns the number of entries. It is exact if no writer runs meanwhile.
 func (t *Tree[K, V]) Len() int { return t.c.Len() }
 
-// Get returns the value of key, and reports whether there is one.
+// Get returns the value of key, and reports whether there is one. Strings and slices of
+// bytes are copies: a tree keeps them off the Go heap.
 func (t *Tree[K, V]) Get(key K) (V, bool) {
 	x, ok := t.c.Get(t.probe(key))
 	return index.ValueAs[V](x), ok

@@ -140,6 +140,22 @@ func TestLimitAgain(t *testing.T) {
 		_, err := s.DeleteRange(0, math.MaxUint64/2)
 		try(t, err, s.Set(1, 1))
 	})
+	t.Run("values", func(t *testing.T) { // that lie apart from the tree
+		fs := crash.New()
+		s := must[string, []byte](t, fs, opts...)
+		k := 0
+		for ; s.Set(fmt.Sprint(k), make([]byte, 1000)) == nil; k++ {
+		}
+		try(t, s.Close())
+		s = must[string, []byte](t, fs, opts...)
+		defer s.Close()
+		if s.Len() != k {
+			t.Fatalf("%d entries, want %d", s.Len(), k)
+		}
+		if err := s.Set("more", make([]byte, 10_000)); !errors.Is(err, pando.ErrMemoryLimit) {
+			t.Error("the limit does not count again: ", err)
+		}
+	})
 	t.Run("crash", func(t *testing.T) {
 		fs := crash.New()
 		s := must[uint64, uint64](t, fs, opts...)

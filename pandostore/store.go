@@ -34,7 +34,7 @@ type Store[K pando.Key, V any] struct {
 	*tree[K, V]
 	c    core
 	key  order.Type
-	kept bool
+	form index.Form
 }
 
 // Open opens the store in a folder, which is made if it is not there. It loads the newest
@@ -66,7 +66,7 @@ func open[K pando.Key, V any](dir disk.Folder, opts []Option) (*Store[K, V], err
 			return t, err
 		}
 		val := index.ValueTypeOf[V]()
-		s.key, s.kept = order.TypeOf[K](), val.Kept()
+		s.key, s.form = order.TypeOf[K](), val.Form()
 		return targetOf(s.tree), nil
 	}
 	if err := s.c.open(dir, cfg, load); err != nil {
@@ -96,7 +96,7 @@ func loadTree[K pando.Key, V any](dir disk.Folder, name string, opts []pando.Opt
 
 func (s *Store[K, V]) probe(key K) order.Probe { return order.Encode(s.key, key) }
 
-func (s *Store[K, V]) value(v V) index.Value { return index.ValueOf(s.kept, v) }
+func (s *Store[K, V]) value(v V) index.Value { return index.ValueOf(s.form, v) }
 
 // Set sets the value of key.
 func (s *Store[K, V]) Set(key K, val V) error {
@@ -266,6 +266,17 @@ func (s *Store[K, V]) DeleteBytes(key []byte) (old V, had bool, err error) {
 // data[offsets[i]:offsets[i+1]].
 func (s *Store[K, V]) SetBatchBytes(data []byte, offsets []int32, vals []V) error {
 	return s.c.setBatch(s.texts("SetBatchBytes", data, offsets), index.ColumnOf(vals))
+}
+
+// SetBatchPacked is SetBatchBytes for values that lie one behind the other, too, as
+// pando.Tree.SetBatchPacked is: the value of key i is vals[offsets[i]:offsets[i+1]]. Neither
+// keys nor vals may change until it returns.
+func (s *Store[K, V]) SetBatchPacked(keys []byte, ends []int32, vals []byte, offsets []int64) error {
+	const method = "SetBatchPacked"
+	texts := s.texts(method, keys, ends)
+	val := index.ValueTypeOf[V]()
+	val.MustSpanValues(method, vals, offsets, texts.Len())
+	return s.c.setBatch(texts, val.Unpacked(vals, offsets))
 }
 
 // DeleteBatchBytes is DeleteBatch for string keys that lie one behind the other: key i is

@@ -21,7 +21,8 @@ import (
 
 // A Store has no method of a Tree that changes it beside the log.
 func TestNothingBesideTheLog(t *testing.T) {
-	reads := []string{"All", "At", "Backward", "Batcher", "Ceil", "Count", "CountBatch", "Cursor", "Floor", "Freeze", "Get", "GetBatch", "GetBatchBytes", "GetBytes",
+	reads := []string{"All", "At", "Backward", "Batcher", "Ceil", "Count", "CountBatch", "Cursor", "Floor", "Freeze", "Get", "GetAppend", "GetBatch", "GetBatchAppend",
+		"GetBatchBytes", "GetBatchBytesAppend", "GetBytes", "GetBytesAppend",
 		"Has", "HasBytes", "Len", "Max", "Min", "Prefix", "PrefixCount", "Range", "RangeBatch", "Rank", "RankBatch", "RankBytes", "Save", "Scan",
 		"Snapshot", "Stats", "String", "WriteTo"}
 	tree, store := reflect.TypeFor[*pando.Tree[string, int]](), reflect.TypeFor[*Store[string, int]]()

@@ -228,8 +228,7 @@ func (t *table) settle(tb testing.TB) {
 // Memory over waves of filling, overwriting with other sizes and deleting stays within 1.3
 // times the live bytes and a constant.
 func TestWaves(t *testing.T) {
-	defer func(n int64) { freeAnyway = n }(freeAnyway)
-	freeAnyway = 1 << 20
+	defer SetFreeAnyway(1 << 20)()
 	rnd := seed.Rand(t)
 	s := newStore(t, 0)
 	n := seed.Size(30_000, 300_000)

@@ -509,9 +509,7 @@ func TestRefusedBeside(t *testing.T) {
 
 // A walk that comes across a word that is no Ref does not take it for a value to be moved.
 func TestNonsenseIsNotMoved(t *testing.T) {
-	old := freeAnyway
-	freeAnyway = 0
-	defer func() { freeAnyway = old }()
+	defer SetFreeAnyway(0)()
 	s := newStore(t, 0)
 	refs := make([]Ref, 40_000)
 	for i := range refs {

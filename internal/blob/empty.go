@@ -3,6 +3,7 @@ package blob
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/mutant"
 )
@@ -16,7 +17,16 @@ import (
 // freeAnyway bytes.
 const freeShare = 16
 
-var freeAnyway = int64(16 << 20) // less in tests
+var freeAnyway atomic.Int64
+
+func init() { freeAnyway.Store(16 << 20) }
+
+// SetFreeAnyway sets how many bytes may be free in any store without slabs being emptied, and
+// returns a function that undoes it. It is for tests.
+func SetFreeAnyway(bytes int64) (undo func()) {
+	old := freeAnyway.Swap(bytes)
+	return func() { freeAnyway.Store(old) }
+}
 
 // Emptying is slabs that are being emptied.
 type Emptying struct {
@@ -35,7 +45,7 @@ type victim struct {
 // has just been tried, some more must be free than then.
 func (s *Store) Sparse() bool {
 	st := s.Stats()
-	may := freeAnyway + (st.Live+st.Kept)/freeShare
+	may := freeAnyway.Load() + (st.Live+st.Kept)/freeShare
 	tried := s.tried.Load()
 	if st.Free < tried {
 		s.tried.CompareAndSwap(tried, st.Free)
@@ -155,7 +165,7 @@ func (e *Emptying) Has(r Ref) bool {
 // memory is soon given back.
 func (e *Emptying) Move(r Ref, epoch uint64) (Ref, error) {
 	to, err := e.s.put(r.bytes(), epoch)
-	if err == nil && e.s.limit > 0 {
+	if err == nil && e.s.counts {
 		e.s.taken.Add(roomOf(r.Len()))
 	}
 	return to, err

@@ -178,13 +178,17 @@ func (r Ref) Copy(dst []byte) int {
 const manyBytes = 256
 
 // copied makes the loads of a copy come before those that the caller makes next, where
-// readers go without a lock: short copies are plain loads, which amd64 keeps in order.
+// readers go without a lock: short copies are plain loads, which amd64 keeps in order. On others
+// a tree has a lock, which a reader has given back before it copies.
 func copied(n int) {
 	if n >= manyBytes || runtime.GOARCH != "amd64" {
 		var fence uint32
 		atomic.AddUint32(&fence, 1)
 	}
 }
+
+// Short reports whether the value is in the Ref itself: it takes no memory elsewhere.
+func (r Ref) Short() bool { return r.kind() == kindShort }
 
 // Fetch prefetches the first lines of values that are soon to be read. Their Refs may be any
 // words.

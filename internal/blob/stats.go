@@ -52,6 +52,42 @@ func (m *memory) Bytes() (n int64) {
 	return n
 }
 
+// Count returns the number of values that take memory here, retired ones among them.
+func (m *memory) Count() (n int64) {
+	for i := range m.count.Load() {
+		x := m.shards[i].Load()
+		x.mu.Lock()
+		n += x.live.values + x.kept.values
+		x.mu.Unlock()
+	}
+	return n
+}
+
+// Kept returns the bytes of values that were retired and not freed yet.
+func (m *memory) Kept() (n int64) {
+	for i := range m.count.Load() {
+		x := m.shards[i].Load()
+		x.mu.Lock()
+		n += x.kept.room
+		x.mu.Unlock()
+	}
+	return n
+}
+
+// Plausible reports whether a Ref, which may be any word, does not claim to be longer than
+// a value that is here: nobody has to allocate memory for a word of a late reader's.
+func (m *memory) Plausible(r Ref) bool {
+	switch r.kind() {
+	case kindShort:
+		return true
+	case kindSlab:
+		return r.slabLen() <= mostSlot
+	case kindRun:
+		return m.runs.has(r.chunk(), int(r.runLen()))
+	}
+	return false
+}
+
 // Holds reports whether a Ref stands for a value that was put and not freed. It is for checks
 // of a tree that nobody changes.
 func (m *memory) Holds(r Ref) bool {
@@ -144,4 +180,11 @@ func (f *shelf) check(who uint64, cl int) (used int, err error) {
 		return 0, fmt.Errorf("%d slabs are listed, the list has %d", listed, len(f.list))
 	}
 	return used, nil
+}
+
+// DenyMemory makes all requests of stores for memory fail for which f returns true; nil ends
+// that. It is for tests.
+func DenyMemory(f func() bool) {
+	slabs.Deny(f)
+	runs.Pool.Deny(f)
 }

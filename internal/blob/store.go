@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"math"
 	"math/bits"
 	"runtime"
 	"sync"
@@ -24,9 +25,10 @@ import (
 type Store struct {
 	*memory
 	hold   *hold
-	limit  int64
+	limit  atomic.Int64 // 0 is none
+	counts bool         // there is a limit, or will be
 	beside func() int64
-	taken  atomic.Int64 // bytes that count against the limit, if there is one
+	taken  atomic.Int64 // bytes that count against the limit
 }
 
 // memory is what a store has taken. It is a part of its own, so that it can be given back when
@@ -82,8 +84,14 @@ func New(limit int64, beside func() int64) *Store {
 		m.shelves[i].open = -1
 	}
 	m.addShard(0)
-	return &Store{memory: m, hold: newHold(m), limit: limit, beside: beside}
+	s := &Store{memory: m, hold: newHold(m), counts: limit > 0, beside: beside}
+	s.limit.Store(limit)
+	return s
 }
+
+// SetLimit changes the limit of a store that was made with one; 0 is none for the time being.
+// The store may take more already: then it takes no value until others were freed.
+func (s *Store) SetLimit(bytes int64) { s.limit.Store(bytes) }
 
 // hold keeps memory from being given back: a store has it.
 type hold struct{ memory *memory }
@@ -162,11 +170,13 @@ func roomOf(n int) int64 {
 
 // charge counts bytes against the limit, or returns an error if they are over it.
 func (s *Store) charge(bytes int64) error {
-	if s.limit == 0 || bytes == 0 {
+	if !s.counts || bytes == 0 {
 		return nil
 	}
-	room := s.limit
-	if s.beside != nil {
+	room := s.limit.Load()
+	if room == 0 {
+		room = math.MaxInt64
+	} else if s.beside != nil {
 		room -= s.beside()
 	}
 	for { // counted only if it fits: others must not be refused for what is refused itself
@@ -180,9 +190,12 @@ func (s *Store) charge(bytes int64) error {
 	}
 }
 
+// Charged returns the bytes that count against the limit; 0 if the store was made without one.
+func (s *Store) Charged() int64 { return s.taken.Load() }
+
 // refund takes bytes back that were counted against the limit.
 func (s *Store) refund(bytes int64) {
-	if s.limit > 0 && !(mutant.On && mutant.Is("blob: refund")) {
+	if s.counts && !(mutant.On && mutant.Is("blob: refund")) {
 		s.taken.Add(-bytes)
 	}
 }

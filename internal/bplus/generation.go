@@ -56,6 +56,10 @@ func (t *Tree[C]) sweep() (more bool) {
 	return t.values.Load().Sweep() || more
 }
 
+// Reclaim frees retired nodes and values as far as it may, and reports whether others wait for
+// the end of a generation.
+func (t *Tree[C]) Reclaim() (more bool) { return t.sweep() }
+
 // sweepNodes is sweep for nodes. It ends the generation, if it is time.
 func (t *Tree[C]) sweepNodes() (more bool) {
 	t.rw.Lock()
@@ -83,6 +87,13 @@ func (t *Tree[C]) OnFree(f func(vals []C)) {
 		f(vals)
 	}))
 }
+
+// OnOver sets the function that is called when the memory of the tree and of all its snapshots
+// is given back. OnFree comes before.
+func (t *Tree[C]) OnOver(f func()) { t.values.Load().OnOver(f) }
+
+// Newest returns the epoch of the newest snapshot, and 0 if there is none, in a tree with OnFree.
+func (t *Tree[C]) Newest() uint64 { return t.values.Load().Newest() }
 
 // Retire takes values that are no longer in the tree and stand for memory of
 // the caller's. OnFree's function gets them when no reader and no snapshot can

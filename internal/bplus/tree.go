@@ -35,6 +35,7 @@ type Tree[C Code] struct {
 	*memory
 	hold     *epoch.Hold
 	limit    atomic.Int64 // 0 is none
+	beside   func() int64 // bytes of the tree's user that count, too; nil for none
 	rw       epoch.Lock   // comes before all other locks but many
 	edges    epoch.Edges
 	counts   [stripes]stripe
@@ -184,11 +185,22 @@ func (t *Tree[C]) SetLimit(bytes int64) { t.limit.Store(bytes) }
 
 // room returns an error if bytes more are over the limit.
 func (t *Tree[C]) room(bytes int64) error {
-	if t.limit.Load() > 0 && t.Bytes()+bytes > t.limit.Load() {
+	limit := t.limit.Load()
+	if limit == 0 {
+		return nil
+	}
+	if t.beside != nil {
+		bytes += t.beside()
+	}
+	if t.Bytes()+bytes > limit {
 		return op.ErrLimit
 	}
 	return nil
 }
+
+// Beside sets the function that returns the bytes of the tree's user that count against the
+// limit. It is called before the tree is used by others.
+func (t *Tree[C]) Beside(f func() int64) { t.beside = f }
 
 // Bytes returns the memory that nodes take, old states that snapshots need
 // among them.

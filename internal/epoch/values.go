@@ -3,6 +3,7 @@ package epoch
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/stall"
@@ -14,6 +15,7 @@ import (
 type Values struct {
 	clock *Clock
 	free  func(refs []uint64)
+	last  func() // is called when all memory is given back; nil for none
 
 	// parts have the references that were retired, and those that the newest snapshot has.
 	// Goroutines that retire references at once meet in one of them seldom.
@@ -22,6 +24,8 @@ type Values struct {
 	mu        sync.Mutex // guards snapshots, and comes before the locks of parts
 	snapshots []*moment  // the oldest first; changes only while all parts are locked, too
 	over      bool       // all memory was given back; guarded by the locks of parts
+
+	newest atomic.Uint64 // epoch of the newest snapshot; 0 if there is none
 }
 
 type part struct {
@@ -40,6 +44,14 @@ type moment struct {
 // NewValues returns the Values of a tree with a clock. free is called with references that are
 // free, and may not keep the slice, nor use the tree.
 func NewValues(c *Clock, free func(refs []uint64)) *Values { return &Values{clock: c, free: free} }
+
+// OnOver sets the function that is called when the tree is closed, and all its snapshots: the
+// user gives back all memory that references stand for. It may not use the tree.
+func (v *Values) OnOver(f func()) { v.last = f }
+
+// Newest returns the epoch of the newest snapshot, and 0 if there is none. References that were
+// put in later are in no snapshot, unless one is taken meanwhile.
+func (v *Values) Newest() uint64 { return v.newest.Load() }
 
 // Retire takes references that are no longer in the tree. born has the epoch in which each was put
 // in, or an earlier one. The caller has no lock of the tree.
@@ -97,6 +109,7 @@ func (v *Values) Begin(epoch uint64) {
 	v.lock()
 	defer v.unlock()
 	v.snapshots = append(v.snapshots, &moment{epoch: epoch})
+	v.newest.Store(epoch)
 }
 
 // End says that the snapshot of an epoch was closed: its references go to the next older one, or
@@ -123,6 +136,11 @@ func (v *Values) unlist(epoch uint64) *moment {
 	}
 	m := v.snapshots[i]
 	v.snapshots = slices.Delete(v.snapshots, i, i+1)
+	newest := uint64(0)
+	if l := last(v.snapshots); l != nil {
+		newest = l.epoch
+	}
+	v.newest.Store(newest)
 	return m
 }
 
@@ -218,7 +236,13 @@ func (v *Values) Forget() {
 	defer v.mu.Unlock()
 	v.lock()
 	defer v.unlock()
+	if v.over {
+		return
+	}
 	v.over = true
+	if v.last != nil {
+		v.last()
+	}
 	for i := range v.parts {
 		v.parts[i].limbo.Forget()
 		v.parts[i].kept = List{}

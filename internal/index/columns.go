@@ -109,15 +109,15 @@ func (c *Columns) EncodeOne(key order.Probe, val Value) (coded []byte, err error
 	if c.val.free {
 		return nil, c.Check(key)
 	}
-	if val.At == nil {
-		val.At = c.val.make(1)
+	if !c.foreign() {
+		return nil, c.short(key.Text, len(c.val.View(val)), 0)
 	}
-	if c.foreign() {
-		if coded, err = c.codec.encode([]byte{}, 0, val.At); err != nil {
-			return nil, err
-		}
+	at := c.val.make(1)
+	c.val.Store(at, val)
+	if coded, err = c.codec.encode([]byte{}, 0, at); err != nil {
+		return nil, err
 	}
-	return coded, c.short(key.Text, c.coded(&Batch{Kind: op.Set, Vals: Column{val.At, 1}, Coded: [][]byte{coded}}, 0), 0)
+	return coded, c.short(key.Text, len(coded), 0)
 }
 
 // Check returns an error for a key that is too long.

@@ -170,7 +170,7 @@ func TestGathering(t *testing.T) {
 	g := c.Gather()
 	for range 3 {
 		for i := range 200 {
-			g.Add(op.Set, order.Probe{Text: fmt.Sprint(i)}, ValueOf(false, fmt.Sprint(-i)), nil)
+			g.Add(op.Set, order.Probe{Text: fmt.Sprint(i)}, ValueOf(asString, fmt.Sprint(-i)), nil)
 		}
 		if b := g.Batch(); b.Kinds != nil || b.Kind != op.Set {
 			t.Error("all of one kind are not")

@@ -284,12 +284,14 @@ func (h *Handle) Save(path string) error {
 	return ix.save(path, func() { h.Done(ix) })
 }
 
-// save writes the index to a file. It calls ready before the file appears.
-func (ix *Index) save(path string, ready func()) error {
+// save writes the index to a file. It calls open before the file appears, and before it
+// returns an error: an index that was closed meanwhile has none of its own.
+func (ix *Index) save(path string, open func()) error {
 	err := snapshot.Replace(path, func(w io.Writer) error {
 		_, err := ix.WriteTo(w)
+		open()
 		return Public(err)
-	}, ready)
+	}, open)
 	if err != nil {
 		return fmt.Errorf("pando: cannot save %s: %w", path, err)
 	}

@@ -60,6 +60,38 @@ func Results(method string, vals Column, found []bool, n int) (Column, []bool) {
 	return vals.First(n), found[:n]
 }
 
+// Packed is Results where values are appended to one slice, with offsets.
+func Packed(method string, offsets []int64, found []bool, n int) ([]int64, []bool) {
+	if len(offsets) < n+1 {
+		panic(fmt.Sprintf("pando: %s: offsets holds %d, but %d keys have %d", method, len(offsets), n, n+1))
+	}
+	_, found = Results(method, Column{n: n}, found, n)
+	return offsets[:n+1], found
+}
+
+// MustBeBytes panics where values are not strings or slices of bytes.
+func (t *ValueType) MustBeBytes(method string) {
+	if t.bare == notBare {
+		panic(fmt.Sprintf("pando: %s: only strings and slices of bytes can be appended, and the values here are %v", method, t.typ))
+	}
+}
+
+// MustSpanValues panics where values do not lie in data one behind the other, or are not as
+// many as keys.
+func (t *ValueType) MustSpanValues(method string, data []byte, offsets []int64, keys int) {
+	t.MustBeBytes(method)
+	if len(offsets) != keys+1 {
+		panic(fmt.Sprintf("pando: %s: there are %d offsets of values, but %d keys need %d", method, len(offsets), keys, keys+1))
+	}
+	last := int64(0)
+	for i, o := range offsets {
+		if o < last || o > int64(len(data)) {
+			panic(fmt.Sprintf("pando: %s: offset %d of values is %d; offsets ascend from 0 to the length of the values, %d", method, i, o, len(data)))
+		}
+		last = o
+	}
+}
+
 // MustHold panics where a result slice is shorter than keys.
 func MustHold(method, slice string, have, need int) {
 	if have < need {

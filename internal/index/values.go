@@ -305,6 +305,9 @@ func (t *sink) Take(lo int, ranks []int) (hits int) {
 func (t *sink) takeBare(vals Column, ranks []int) (hits int) {
 	from := t.from
 	for i, r := range ranks {
+		if from.bare == bareSlice && i%fetchAhead == 0 { // strings are not read here
+			from.fetch(ranks[i:min(i+fetchAhead, len(ranks))], t.entries)
+		}
 		at := from.Place(vals, i)
 		if uint(r) >= uint(t.entries) { // below 0: not found; above: being closed
 			from.wipe(at, 1)

@@ -62,9 +62,38 @@ func newValueType(typ reflect.Type, make func(n int) unsafe.Pointer, move func(d
 	return t
 }
 
-// Kept reports whether trees keep the bits of a value. The face asks once, since it
-// has to put each other value into Go memory before it hands it on.
-func (t *ValueType) Kept() bool { return t.kept > 0 }
+// Form says how one value crosses the face. The face asks once.
+type Form uint8
+
+const (
+	asBox    Form = iota // in Go memory of its own
+	asBits               // by its bits: trees keep them
+	asString             // by where the bytes of a string lie
+	asSlice              // by where those of a slice lie
+)
+
+// Form returns how values cross the face.
+func (t *ValueType) Form() Form {
+	switch {
+	case t.kept > 0:
+		return asBits
+	case t.bare == bareString:
+		return asString
+	case t.bare == bareSlice:
+		return asSlice
+	}
+	return asBox
+}
+
+// Stored reports whether values are bytes, of one number or of any, that trees do not keep
+// themselves: they can be copied while others change them, since they have no pointers.
+func (t *ValueType) Stored() bool { return t.bare != notBare || t.free && t.size > 0 && t.kept == 0 }
+
+// Bare reports whether values are bytes of any number, strings or slices.
+func (t *ValueType) Bare() bool { return t.bare != notBare }
+
+// Shared reports whether nobody can change the bytes of a value that is handed out.
+func (t *ValueType) Shared() bool { return t.bare != bareSlice }
 
 // Name returns the type's name in files. It is put together when it is asked for, since
 // types may lead to each other.
@@ -115,13 +144,37 @@ const (
 // none is where values without bytes lie.
 var none byte
 
-// bareValue returns a value of bytes that are its own, or never change.
-func (t *ValueType) bareValue(bytes string) Value {
+// bareValue returns a value of bytes that are its own, or do not change as long as it is used.
+func bareValue(kind bare, bytes string) Value {
 	at := unsafe.Pointer(unsafe.StringData(bytes))
 	if len(bytes) == 0 {
 		at = unsafe.Pointer(&none)
 	}
-	return Value{uint64(len(bytes))<<bareShift | uint64(t.bare), at}
+	return Value{uint64(len(bytes))<<bareShift | uint64(kind), at}
+}
+
+func (t *ValueType) bareValue(bytes string) Value { return bareValue(t.bare, bytes) }
+
+// BareOf returns the value of bytes that are its own, or never change, where values are bare.
+func (t *ValueType) BareOf(b []byte) Value {
+	return t.bareValue(unsafe.String(unsafe.SliceData(b), len(b)))
+}
+
+// View returns the bytes of a value that is Stored, where they lie.
+func (t *ValueType) View(v Value) []byte {
+	switch {
+	case v.Bits != 0:
+		return unsafe.Slice((*byte)(v.At), v.Bits>>bareShift)
+	case t.bare != notBare:
+		if v.At == nil {
+			return nil
+		}
+		b := t.viewBytes(v.At)
+		return unsafe.Slice(unsafe.StringData(b), len(b))
+	case v.At == nil:
+		return t.memory(t.make(1), 1)
+	}
+	return t.memory(v.At, 1)
 }
 
 // setBare sets the string or slice at a place to one that is bare.
@@ -134,16 +187,27 @@ func setBare(at unsafe.Pointer, x Value) {
 	*(*[]byte)(at) = unsafe.Slice((*byte)(x.At), n)
 }
 
-// ValueOf returns a value without its type. kept is the result of its ValueType's
-// Kept.
-func ValueOf[V any](kept bool, v V) Value {
-	if !kept {
-		return Value{At: unsafe.Pointer(moved(v))}
-	}
-	if unsafe.Sizeof(v) == 4 {
+// ValueOf returns a value without its type. form is that of its ValueType. The bytes of a
+// string or a slice stay where they are.
+func ValueOf[V any](form Form, v V) Value {
+	switch {
+	case form == asBits && unsafe.Sizeof(v) == 4:
 		return Value{Bits: uint64(*(*uint32)(unsafe.Pointer(&v)))}
+	case form == asBits && unsafe.Sizeof(v) == 8:
+		return Value{Bits: *(*uint64)(unsafe.Pointer(&v))}
+	case unsafe.Sizeof(v) >= unsafe.Sizeof("") && (form == asString || form == asSlice):
+		return bareIn(form, unsafe.Pointer(&v))
 	}
-	return Value{Bits: *(*uint64)(unsafe.Pointer(&v))}
+	return Value{At: unsafe.Pointer(moved(v))}
+}
+
+// bareIn returns the value of the string or slice at a place, whose bytes stay where they are.
+func bareIn(form Form, at unsafe.Pointer) Value {
+	if form == asString {
+		return bareValue(bareString, *(*string)(at))
+	}
+	b := *(*[]byte)(at)
+	return bareValue(bareSlice, unsafe.String(unsafe.SliceData(b), len(b)))
 }
 
 // moved returns a value in Go memory.
@@ -223,6 +287,16 @@ func (t *ValueType) viewBytes(at unsafe.Pointer) string {
 	}
 	b := *(*[]byte)(at)
 	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// Unpacked returns values whose bytes lie one behind the other, value i in
+// data[offsets[i]:offsets[i+1]], where they lie. Values must be Bare.
+func (t *ValueType) Unpacked(data []byte, offsets []int64) Column {
+	vals := t.Zeros(len(offsets) - 1)
+	for i := range vals.n {
+		setBare(t.Place(vals, i), t.BareOf(data[offsets[i]:offsets[i+1]:offsets[i+1]]))
+	}
+	return vals
 }
 
 // Boxed returns a copy of a value, in Go memory of its own.

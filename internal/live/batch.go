@@ -1,6 +1,8 @@
 package live
 
 import (
+	"slices"
+
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/op"
@@ -13,7 +15,7 @@ import (
 // GetBatch sets vals[i] to the value of keys[i], or to zero, and found[i], where
 // found is not nil, to whether there is one. It returns the number of keys found.
 func (m *Map) GetBatch(keys order.Keys, vals index.Column, found []bool) (hits int) {
-	if m.boxes == nil {
+	if m.apart == nil {
 		return m.tree.GetBatch(keys, m.val.Bytes(vals), m.size, found, nil)
 	}
 	if found == nil {
@@ -27,19 +29,13 @@ func (m *Map) GetBatch(keys order.Keys, vals index.Column, found []bool) (hits i
 	}
 	slots := make([]uint64, keys.Len())
 	return m.tree.GetBatch(keys, arena.Bytes(slots), 8, found, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			var v index.Value
-			if found[i] {
-				v = m.value(slots[i])
-			}
-			m.val.Store(m.val.Place(vals, i), v)
-		}
+		m.apart.getAll(m.val.Part(vals, lo, hi), slots[lo:hi], found[lo:hi])
 	})
 }
 
 // GetPacked is GetBatch for strings that lie one behind the other, as Arrow has them.
 func (m *Map) GetPacked(data []byte, offsets []int32, vals index.Column, found []bool) (hits int) {
-	if p, ok := m.tree.(PackedGetter); ok && m.boxes == nil {
+	if p, ok := m.tree.(PackedGetter); ok && m.apart == nil {
 		if hits, ok := p.GetPacked(packing.Strings{Data: data, Offsets: offsets}, m.val.Bytes(vals), m.size, found); ok {
 			return hits
 		}
@@ -53,7 +49,7 @@ func (m *Map) GetPacked(data []byte, offsets []int32, vals index.Column, found [
 func (m *Map) Apply(keys order.Keys, kinds []op.Kind, kind op.Kind, vals index.Column, found []bool, report bool) error {
 	m.awaitKeys(keys)
 	c := changes{keys: keys, kinds: kinds, kind: kind, size: m.size, found: found}
-	if m.boxes == nil {
+	if m.apart == nil {
 		if vals.Len() > 0 {
 			c.vals = m.val.Bytes(vals)
 		} else {
@@ -64,13 +60,13 @@ func (m *Map) Apply(keys order.Keys, kinds []op.Kind, kind op.Kind, vals index.C
 		}
 		return m.failed(m.tree.Apply(&c))
 	}
-	return m.applyBoxed(&c, vals, report)
+	return m.applyApart(&c, vals, report)
 }
 
 // DeleteBatch deletes keys, and returns how many were there. found, unless it is
 // nil, says which.
 func (m *Map) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
-	if _, counts := m.tree.(DeleteCounter); counts && found == nil && m.boxes == nil {
+	if _, counts := m.tree.(DeleteCounter); counts && found == nil && m.apart == nil {
 		m.awaitKeys(keys)
 		err = m.tree.Apply(&changes{keys: keys, kind: op.Delete, deleted: &deleted})
 		return deleted, m.failed(err)
@@ -87,38 +83,41 @@ func (m *Map) DeleteBatch(keys order.Keys, found []bool) (deleted int, err error
 	return deleted, err
 }
 
-// applyBoxed is Apply where values are in boxes.
-func (m *Map) applyBoxed(c *changes, vals index.Column, report bool) error {
+// applyApart is Apply where values lie apart.
+func (m *Map) applyApart(c *changes, vals index.Column, report bool) error {
 	n := c.keys.Len()
-	slots, was := make([]uint64, n), make([]uint64, n)
-	var made []uint64
-	for i := range slots {
-		if k := c.kind; k == op.Set || c.kinds != nil && c.kinds[i] == op.Set {
-			slots[i] = m.bits(m.val.Boxed(m.val.Place(vals, i)))
-			made = append(made, slots[i])
-		}
-	}
+	words, was := make([]uint64, n), make([]uint64, n)
 	found := c.found
 	if found == nil {
 		found = make([]bool, n)
 	}
-	c.vals, c.old, c.size, c.found = arena.Bytes(slots), arena.Bytes(was), 8, found
+	c.vals, c.old, c.size, c.found = arena.Bytes(words), arena.Bytes(was), 8, found
 	var got []index.Value // others may free the value that a Get finds, so it is read at once
 	if report && c.kinds != nil {
 		got = make([]index.Value, n)
 		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }
 	}
-	if err := m.tree.Apply(c); err != nil {
-		m.unused(made...)
-		return m.failed(err)
+	for try := 0; ; try++ {
+		made, err := m.putApart(c, words, vals)
+		if err == nil {
+			if err = m.tree.Apply(c); err == nil {
+				break
+			}
+			m.unused(made...)
+		}
+		if !m.madeRoom(err, try) {
+			return m.failed(err)
+		}
 	}
 	var out []uint64
-	for i := range slots {
+	for i := range words {
 		var v index.Value
 		switch k := c.kind; {
 		case !found[i]:
 		case k != op.Get || c.kinds != nil && c.kinds[i] != op.Get:
-			v = m.value(was[i])
+			if report {
+				v = m.value(was[i])
+			}
 			out = append(out, was[i])
 		case got != nil:
 			v = got[i]
@@ -127,6 +126,36 @@ func (m *Map) applyBoxed(c *changes, vals index.Column, report bool) error {
 			m.val.Store(m.val.Place(vals, i), v)
 		}
 	}
-	m.gone(out...)
+	closed := report && m.tree.Closed() // then values may have been another's
+	m.gone(out, make([]uint64, len(out)))
+	if closed {
+		return m.failed(op.ErrClosed)
+	}
 	return nil
+}
+
+// putApart puts the values that a batch sets, and returns their words: in their place, and as
+// a list.
+func (m *Map) putApart(c *changes, words []uint64, vals index.Column) (made []uint64, err error) {
+	if c.kinds == nil {
+		if c.kind != op.Set {
+			return nil, nil
+		}
+		err = m.apart.putAll(words, vals, nil, m.epoch())
+		return slices.Clone(words), err
+	}
+	var rows []int
+	for i, k := range c.kinds {
+		if k == op.Set {
+			rows = append(rows, i)
+		}
+	}
+	made = make([]uint64, len(rows))
+	if err := m.apart.putAll(made, vals, rows, m.epoch()); err != nil {
+		return nil, err
+	}
+	for i, r := range rows {
+		words[r] = made[i]
+	}
+	return made, nil
 }

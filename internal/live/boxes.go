@@ -4,16 +4,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/pando-index/pando/internal/index"
 )
 
-// boxes holds values that cannot lie in a tree that changes while it is read:
-// those with pointers, which the garbage collector must see, and those that are
-// not 4 or 8 bytes long. The tree has the number of a value's slot. A value is
-// written once, before its number is in the tree; a slot is used again when
-// nobody can come across its number any more (bplus.Tree.Retire).
+// boxes holds values with pointers, which the garbage collector must see, in Go memory. The
+// word of a value is the number of its slot.
 type boxes struct {
+	val   *index.ValueType
 	mu    sync.Mutex
-	free  []uint64
+	idle  []uint64 // slots
 	next  uint64
 	slabs atomic.Pointer[[]*slab]
 	held  atomic.Int64
@@ -29,23 +29,38 @@ type slab struct {
 	born [slabSlots]uint64
 }
 
-// put returns the slot of a new value, which nobody changes any more.
-func (b *boxes) put(val unsafe.Pointer, born uint64) (slot uint64) {
+// put takes a value whose memory nobody changes any more.
+func (b *boxes) put(v index.Value, born uint64) (slot uint64, err error) {
 	b.mu.Lock()
 	slot = b.slot()
 	b.mu.Unlock()
 	s, i := b.at(slot)
 	s.born[i] = born
-	atomic.StorePointer(&s.vals[i], val)
+	atomic.StorePointer(&s.vals[i], v.At)
 	b.held.Add(1)
-	return slot
+	return slot, nil
+}
+
+func (b *boxes) putAll(slots []uint64, vals index.Column, rows []int, born uint64) error {
+	for i := range slots {
+		slots[i], _ = b.put(b.val.Boxed(b.val.Place(vals, row(rows, i))), born)
+	}
+	return nil
+}
+
+// row returns the row that comes as number i, where nil is all in their order.
+func row(rows []int, i int) int {
+	if rows == nil {
+		return i
+	}
+	return rows[i]
 }
 
 // slot returns a free slot.
 func (b *boxes) slot() uint64 {
-	if n := len(b.free); n > 0 {
-		slot := b.free[n-1]
-		b.free = b.free[:n-1]
+	if n := len(b.idle); n > 0 {
+		slot := b.idle[n-1]
+		b.idle = b.idle[:n-1]
 		return slot
 	}
 	if b.next%slabSlots == 0 {
@@ -65,27 +80,42 @@ func (b *boxes) at(slot uint64) (s *slab, i uint64) {
 	return (*b.slabs.Load())[slot/slabSlots], slot % slabSlots
 }
 
-// born returns the epoch in which a value was put aside that the caller has taken out
-// of the tree.
 func (b *boxes) born(slot uint64) uint64 {
 	s, i := b.at(slot)
 	atomic.LoadPointer(&s.vals[i]) // all writes before the value was stored are visible from here on
 	return s.born[i]
 }
 
-// load returns the value in a slot. The number may be an old one: then it
-// returns any value, or none, and the caller finds out.
-func (b *boxes) load(slot uint64) unsafe.Pointer {
+// get returns the value in a slot. The number may be an old one: then it returns any value, or
+// none.
+func (b *boxes) get(slot uint64) index.Value {
 	all := b.slabs.Load()
 	if all == nil || slot/slabSlots >= uint64(len(*all)) {
-		return nil
+		return index.Value{}
 	}
 	s, i := b.at(slot)
-	return atomic.LoadPointer(&s.vals[i])
+	return index.Value{At: atomic.LoadPointer(&s.vals[i])}
 }
 
-// drop makes slots free.
-func (b *boxes) drop(slots []uint64) {
+func (b *boxes) getAll(vals index.Column, slots []uint64, found []bool) {
+	for i, s := range slots {
+		var v index.Value
+		if found == nil || found[i] {
+			v = b.get(s)
+		}
+		b.val.Store(b.val.Place(vals, i), v)
+	}
+}
+
+// same compares boxes themselves, since the number of one may have been used again.
+func (b *boxes) same(x, y index.Value) bool { return x.At == y.At }
+
+func (b *boxes) lent(v index.Value) index.Value    { return v }
+func (b *boxes) few(slots []uint64, down bool) int { return len(slots) }
+func (b *boxes) out(slots []uint64) []uint64       { return slots }
+
+// free makes slots free.
+func (b *boxes) free(slots []uint64) {
 	for _, s := range slots {
 		at, i := b.at(s)
 		atomic.StorePointer(&at.vals[i], nil)
@@ -93,5 +123,16 @@ func (b *boxes) drop(slots []uint64) {
 	b.held.Add(-int64(len(slots)))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.free = append(b.free, slots...)
+	b.idle = append(b.idle, slots...)
 }
+
+func (b *boxes) unput(slots []uint64) { b.free(slots) }
+func (b *boxes) over()                {} // the garbage collector does it
+
+func (b *boxes) report(s *index.Stats) {
+	heap := b.held.Load() * int64(b.val.Size()+24)
+	s.HeapBytes += heap
+	s.TotalBytes += heap
+}
+
+func (b *boxes) count() int64 { return b.held.Load() }

@@ -31,7 +31,7 @@ func loadCodes[C order.Code](l *loading) (Tree, error) {
 		if lo > 0 {
 			skip = 1 // another call puts it aside
 		}
-		loadEach(l.Map, vs[skip:], l.val.Part(vals, skip, len(vs)))
+		loadEach(l, vs[skip:], l.val.Part(vals, skip, len(vs)))
 	}, l.cfg.Bound(), l.workers)
 	if err != nil {
 		return nil, err
@@ -116,6 +116,11 @@ type narrow struct{ t *bplus.Tree[uint32] }
 func (n narrow) Gen() uint64             { return n.t.Gen() }
 func (n narrow) Current(gen uint64) bool { return n.t.Current(gen) }
 func (n narrow) Epoch() uint64           { return n.t.Epoch() }
+
+func (n narrow) Newest() uint64        { return n.t.Newest() }
+func (n narrow) Reclaim() bool         { return n.t.Reclaim() }
+func (n narrow) OnOver(f func())       { n.t.OnOver(f) }
+func (n narrow) Beside(f func() int64) { n.t.Beside(f) }
 
 func (n narrow) Retire(vals, born []uint64) { n.t.Retire(codesTo[uint32](vals), born) }
 

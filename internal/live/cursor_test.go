@@ -16,40 +16,41 @@ import (
 func TestCursorAfterGenerations(t *testing.T) {
 	for _, layout := range []string{"strings", "digits", "bplus"} {
 		for _, down := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/down=%t", layout, down), func(t *testing.T) {
-				m := boxedMap(t, layout)
-				near, far := keyOf(4), keyOf(1)
-				from := index.Edge{Key: keyOf(5)}
-				if !down {
-					near, far, from = keyOf(1), keyOf(4), index.Edge{Key: keyOf(0)}
-				}
-				m.Swap(far, "even")
-				ended := false
-				live.PutBetween(m.Map, live.Between{Current: func() bool {
-					if ended {
-						return true
-					}
-					ended = true
-					m.Swap(near, "there")
-					m.Swap(far, "odd")
-					return false
-				}})
-				c := m.Cursor()
-				defer c.Done()
-				c.Move(from, down)
-				if k, v, ok := c.Next(); !ok || !isKey(k, near) || index.ValueAs[string](v) != "there" {
-					t.Errorf("the cursor returns %v, %q, %t, which never was the first entry", k, index.ValueAs[string](v), ok)
-				}
-				if k, v, ok := c.Next(); !ok || !isKey(k, far) || index.ValueAs[string](v) != "odd" {
-					t.Errorf("then it returns %v, %q, %t", k, index.ValueAs[string](v), ok)
-				}
-			})
+			name := fmt.Sprintf("%s/down=%t", layout, down)
+			t.Run(name+"/boxes", func(t *testing.T) { cursorLate(t, layout, down, boxed{"even"}, boxed{"odd"}, boxed{"there"}) })
+			t.Run(name+"/stored", func(t *testing.T) { cursorLate(t, layout, down, "an even value", "odd", "it is there") })
 		}
 	}
 }
 
-// boxedMap returns an empty map with values in boxes.
-func boxedMap(t *testing.T, layout string) typed[string] { return mapOf[string](t, layout) }
+func cursorLate[V comparable](t *testing.T, layout string, down bool, even, odd, there V) {
+	m := mapOf[V](t, layout)
+	near, far := keyOf(4), keyOf(1)
+	from := index.Edge{Key: keyOf(5)}
+	if !down {
+		near, far, from = keyOf(1), keyOf(4), index.Edge{Key: keyOf(0)}
+	}
+	m.Swap(far, even)
+	ended := false
+	live.PutBetween(m.Map, live.Between{Current: func() bool {
+		if ended {
+			return true
+		}
+		ended = true
+		m.Swap(near, there)
+		m.Swap(far, odd)
+		return false
+	}})
+	c := m.Cursor()
+	defer c.Done()
+	c.Move(from, down)
+	if k, v, ok := c.Next(); !ok || !isKey(k, near) || index.ValueAs[V](v) != there {
+		t.Errorf("the cursor returns %v, %v, %t, which never was the first entry", k, index.ValueAs[V](v), ok)
+	}
+	if k, v, ok := c.Next(); !ok || !isKey(k, far) || index.ValueAs[V](v) != odd {
+		t.Errorf("then it returns %v, %v, %t", k, index.ValueAs[V](v), ok)
+	}
+}
 
 // mapOf returns an empty map of strings, or of numbers in one of two layouts.
 func mapOf[V any](t *testing.T, layout string) typed[V] {

@@ -1,19 +1,23 @@
 package live
 
 import (
+	"fmt"
+
+	"github.com/pando-index/pando/internal/blob"
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/device"
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/twin"
 )
 
 // HeldValues returns the number of values that are not in the tree of a map, and false if all
 // of them are.
-func HeldValues(m *Map) (n int64, boxed bool) {
-	if m.boxes == nil {
+func HeldValues(m *Map) (n int64, apart bool) {
+	if m.apart == nil {
 		return 0, false
 	}
-	return m.boxes.held.Load(), true
+	return m.apart.count(), true
 }
 
 // HeldKeys returns the number of keys that only one goroutine may change, as writers see
@@ -121,3 +125,32 @@ func (m TwinMap) GetBatch(keys []uint64, vals []byte, found []bool) int {
 
 // Close gives everything back.
 func (m TwinMap) Close() { m.m.Close() }
+
+// StoreOf returns the store of a map whose values lie off the heap.
+func StoreOf(m *Map) *blob.Store { return m.apart.(*stored).store }
+
+// CheckValues returns an error for the first value that a map has and its store has not. Nobody
+// may write meanwhile.
+func CheckValues(m *Map) error {
+	s, n := StoreOf(m), int64(0)
+	c := m.tree.Cursor()
+	defer c.Done()
+	c.Move(index.NoEdge, false)
+	for {
+		k, word, ok := c.Next()
+		if !ok {
+			break
+		}
+		r := blob.Ref(word)
+		if !s.Holds(r) {
+			return fmt.Errorf("the store has no value %#x of key %v", word, k)
+		}
+		if !r.Short() {
+			n++
+		}
+	}
+	if held := s.Count(); held != n {
+		return fmt.Errorf("%d values are stored, and %d are in the tree", held, n)
+	}
+	return s.Check()
+}

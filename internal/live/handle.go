@@ -21,7 +21,7 @@ import (
 type Handle struct {
 	Key    index.KeyType
 	Val    *index.ValueType
-	Kept   bool // Val.Kept()
+	Form   index.Form // of Val
 	m      *Map
 	closed atomic.Bool
 }
@@ -32,7 +32,7 @@ func (h *Handle) Load(key index.KeyType, val *index.ValueType, n int, span func(
 	if err != nil {
 		return err
 	}
-	h.Key, h.Val, h.Kept = key, val, val.Kept()
+	h.Key, h.Val, h.Form = key, val, val.Form()
 	h.m, err = LoadMap(key, val, n, span, o.Config, codec)
 	return index.Public(err)
 }

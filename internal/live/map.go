@@ -2,20 +2,24 @@ package live
 
 import (
 	"errors"
+	"time"
 
+	"github.com/pando-index/pando/internal/blob"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // Map is keys and their values, one a key, to be read and changed by any number of
 // goroutines at once.
 type Map struct {
 	tree    Tree
-	boxes   *boxes      // nil where values lie in the tree, or take no memory
-	gens    Generations // of the tree, where there are boxes; nil while it is loaded
+	apart   apart       // values that do not lie in the tree; nil where they do, or take no memory
+	gens    Generations // of the tree, where values lie apart; nil while it is loaded
 	kind    *kind
 	val     *index.ValueType
 	size    int // bytes of a value in the tree
@@ -27,7 +31,9 @@ type Map struct {
 	why     string
 	holds   holds // keys that only one goroutine may change
 	walks   par.Pool[walk]
-	short   short // reads short ranges
+	short   short               // reads short ranges
+	ones    par.Pool[[2]uint64] // for oneGone
+	tidying tidying
 
 	setLimit func(bytes int64) // of the tree; nil if it knows none
 }
@@ -36,6 +42,9 @@ type Map struct {
 func (m *Map) bind() {
 	if m.setLimit != nil {
 		m.setLimit(m.cfg.Limit)
+	}
+	if s, ok := m.apart.(*stored); ok {
+		s.store.SetLimit(m.cfg.Limit)
 	}
 }
 
@@ -46,22 +55,42 @@ func LoadMap(key index.KeyType, val *index.ValueType, n int, span func(lo int, k
 	if err != nil {
 		return nil, err
 	}
-	m := &Map{kind: k, key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.KeptSize(), walks: par.NewPool[walk]()}
-	if m.size == 0 && val.Size() > 0 {
-		m.boxes = new(boxes)
+	m := &Map{kind: k, key: key, codec: codec, workers: par.Workers(cfg.Workers), cfg: cfg, val: val, size: val.KeptSize(), walks: par.NewPool[walk](), ones: par.NewPool[[2]uint64]()}
+	switch {
+	case val.Stored():
+		m.keep()
+	case m.size == 0 && val.Size() > 0:
+		m.apart = &boxes{val: val}
 	}
-	if m.tree, err = k.load(&loading{m, n, span}); err != nil {
+	if m.tree, err = k.load(&loading{Map: m, n: n, span: span}); err == nil {
+		err = m.join()
+	}
+	if err != nil {
+		if m.apart != nil {
+			m.apart.over()
+		}
 		return nil, mutableError(err)
-	}
-	if m.boxes != nil {
-		m.gens = m.tree.(Boxer).Generations()
-		m.gens.OnFree(m.boxes.drop)
 	}
 	if err := m.attach(); err != nil {
 		return m, err
 	}
 	m.short.init(m)
 	return m, nil
+}
+
+// join has the tree and the values that lie apart from it know each other.
+func (m *Map) join() error {
+	if m.apart == nil {
+		return nil
+	}
+	m.gens = m.tree.(Boxer).Generations()
+	m.gens.OnFree(m.apart.free)
+	m.gens.OnOver(m.apart.over)
+	err := m.joinStore()
+	if err != nil {
+		m.tree.Close()
+	}
+	return err
 }
 
 // attach gives the tree a GPU, if that is asked for. Only trees that hold the values have
@@ -71,7 +100,7 @@ func (m *Map) attach() (err error) {
 	switch {
 	case !can:
 		return nil
-	case m.boxes != nil:
+	case m.apart != nil:
 		m.where, m.why = index.OnCPU, reasonOnCPU
 		return nil
 	}
@@ -83,14 +112,20 @@ func (m *Map) attach() (err error) {
 
 const reasonOnCPU = "numbers in a radix tree, and a tree of large values, are on the CPU"
 
-// loadEach sets dst to the bits or box numbers that the tree holds for values.
-func loadEach[C order.Code](m *Map, dst []C, vals index.Column) {
-	if m.boxes == nil {
+// loadEach sets dst to the words that the tree holds for values. An error is the map's, for
+// when all are loaded.
+func loadEach[C order.Code](l *loading, dst []C, vals index.Column) {
+	m := l.Map
+	if m.apart == nil {
 		loadVals(dst, m.val.Bytes(vals), m.size)
 		return
 	}
-	for i := range dst {
-		dst[i] = C(m.bits(m.val.Boxed(m.val.Place(vals, i))))
+	words := make([]uint64, len(dst))
+	if err := m.apart.putAll(words, vals, nil, m.epoch()); err != nil {
+		l.fail(err)
+	}
+	for i, w := range words {
+		dst[i] = C(w)
 	}
 }
 
@@ -102,123 +137,190 @@ func mutableError(err error) error {
 	if errors.Is(err, op.ErrClosed) {
 		return index.Problem(index.ErrClosed, "%w", err)
 	}
+	if errors.Is(err, blob.ErrTooLong) {
+		return index.Problem(index.ErrTooLong, "%w", err)
+	}
 	return err
 }
 
 // failed gives an error of a change a cause, and the figures of a limit.
 func (m *Map) failed(err error) error {
 	if errors.Is(err, op.ErrLimit) {
-		return index.Problem(index.ErrMemoryLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.tree.Bytes(), m.cfg.Limit)
+		what, n := "nodes", m.tree.Bytes()
+		if s, ok := m.apart.(*stored); ok {
+			what, n = "nodes and values", n+s.bytes()
+		}
+		return index.Problem(index.ErrMemoryLimit, "the %s of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", what, n, m.cfg.Limit)
 	}
 	return mutableError(err)
 }
 
-// bits returns a value as the tree holds it: its own bits, or the number of the
-// box that it is put into.
-func (m *Map) bits(v index.Value) uint64 {
-	if m.boxes == nil {
-		return v.Bits
+// epoch returns the epoch for a value that is about to come into the tree.
+func (m *Map) epoch() uint64 {
+	if m.gens == nil {
+		return 1 // the first
 	}
-	born := uint64(0)
-	if m.gens != nil {
-		born = m.gens.Epoch()
-	}
-	return m.boxes.put(v.At, born)
+	return m.gens.Epoch()
 }
 
-// value returns the value of bits or of a box number that the tree holds. The number
-// of a box may be an old one; then the value is any.
+// bits returns a value as the tree holds it: its own bits, or the word of what is put apart.
+func (m *Map) bits(v index.Value) (uint64, error) {
+	if m.apart == nil {
+		return v.Bits, nil
+	}
+	return m.apart.put(v, m.epoch())
+}
+
+// value returns the value of bits or of a word that the tree holds. The word may be an old
+// one; then the value is any.
 func (m *Map) value(bits uint64) index.Value {
-	if m.boxes == nil {
+	if m.apart == nil {
 		return index.Value{Bits: bits}
 	}
-	return index.Value{At: m.boxes.load(bits)}
+	return m.apart.get(bits)
 }
 
-// storeAll sets vals to the values of bits or box numbers that the tree holds.
+// storeAll sets vals to the values of bits or words that the tree holds.
 func (m *Map) storeAll(vals index.Column, bits []uint64) {
-	if m.boxes == nil {
+	if m.apart == nil {
 		storeVals(m.val.Bytes(vals), m.size, bits)
 		return
 	}
-	for i, b := range bits {
-		m.val.Store(m.val.Place(vals, i), m.value(b))
-	}
+	m.apart.getAll(vals, bits, nil)
 }
 
-// gone takes a value that is no longer in the tree.
-func (m *Map) gone(bits ...uint64) {
-	if m.boxes == nil || len(bits) == 0 {
+// gone takes words of values that are no longer in the tree, and memory for as many numbers.
+func (m *Map) gone(words, born []uint64) {
+	if m.apart == nil || len(words) == 0 {
 		return
 	}
-	born := make([]uint64, len(bits))
-	for i, s := range bits {
-		born[i] = m.boxes.born(s)
+	words = m.apart.out(words)
+	born = born[:len(words)]
+	clear(born)
+	if m.gens.Newest() != 0 { // else all are free soon, and a snapshot that is taken now keeps them
+		for i, w := range words {
+			born[i] = m.apart.born(w)
+		}
 	}
-	m.gens.Retire(bits, born)
+	m.gens.Retire(words, born)
+}
+
+// oneGone is gone for one word, without an allocation.
+func (m *Map) oneGone(word uint64) {
+	if m.apart == nil {
+		return
+	}
+	p := m.ones.Get()
+	p[0] = word
+	m.gone(p[:1], p[1:])
+	m.ones.Put(p)
 }
 
 // Get returns the value of a key, and reports whether there is one.
 func (m *Map) Get(key order.Probe) (v index.Value, ok bool) {
-	if m.boxes == nil {
+	if m.apart == nil {
 		bits, ok := m.tree.Get(key)
 		return m.value(bits), ok
 	}
+	if ok = m.read(key, func(word uint64) { v = m.apart.get(word) }); !ok {
+		v = index.Value{} // one that was read before is gone
+	}
+	return v, ok
+}
+
+// read hands the word of a key to use, which reads the value that lies apart, and reports
+// whether there is one. What use has read last is the value.
+func (m *Map) read(key order.Probe, use func(word uint64)) (ok bool) {
 	for {
 		gen := m.gens.Gen()
-		bits, ok := m.tree.Get(key)
-		var v index.Value
+		word, ok := m.tree.Get(key)
+		early := mutant.On && mutant.Is("live: generation after the copy") && m.gens.Current(gen)
 		if ok {
-			v = m.value(bits)
+			stall.At("live: word read")
+			use(word)
 		}
-		if m.gens.Current(gen) || m.tree.Closed() {
-			return v, ok
+		if early || m.gens.Current(gen) || m.tree.Closed() {
+			return ok
 		}
 	}
 }
 
 // Set sets the value of a key.
 func (m *Map) Set(key order.Probe, val index.Value) error {
-	if m.boxes != nil {
-		_, _, err := m.Swap(key, val)
-		return err
+	was, had, err := m.exchange(key, val)
+	if err == nil && had {
+		m.oneGone(was)
 	}
-	m.awaitKey(key)
-	if _, _, err := m.tree.Set(key, m.bits(val)); err != nil {
-		return m.failed(err)
-	}
-	return nil
+	return err
 }
+
+// exchange sets the value of a key, and returns what the tree has held for the one it had.
+func (m *Map) exchange(key order.Probe, val index.Value) (was uint64, had bool, err error) {
+	m.awaitKey(key)
+	for try := 0; ; try++ {
+		bits, err := m.bits(val)
+		if err == nil {
+			stall.At("live: value put")
+			if was, had, err = m.tree.Set(key, bits); err == nil {
+				return was, had, nil
+			}
+			m.unused(bits)
+		}
+		if !m.madeRoom(err, try) {
+			return 0, false, m.failed(err)
+		}
+	}
+}
+
+// madeRoom reports whether a change that a limit has refused is worth another try: values that
+// were exchanged count until no reader can have them, which is a matter of milliseconds.
+func (m *Map) madeRoom(err error, try int) bool {
+	if try == mostTries || !errors.Is(err, op.ErrLimit) {
+		return false
+	}
+	s, ok := m.apart.(*stored)
+	if !ok || s.store.Kept() == 0 {
+		return false
+	}
+	if before := s.bytes(); !m.gens.Reclaim() && s.bytes() >= before {
+		return false // all that is kept is snapshots'
+	}
+	time.Sleep(time.Millisecond) // the least time that a generation takes
+	return true
+}
+
+// mostTries is how often a change that a limit has refused is tried again: some generations.
+const mostTries = 8
 
 // Swap sets the value of a key, and returns the one it had.
 func (m *Map) Swap(key order.Probe, val index.Value) (old index.Value, had bool, err error) {
-	m.awaitKey(key)
-	bits := m.bits(val)
-	was, had, err := m.tree.Set(key, bits)
+	was, had, err := m.exchange(key, val)
 	if err != nil {
-		m.unused(bits)
-		return old, false, m.failed(err)
+		return old, false, err
 	}
-	return m.taken(was, had), had, nil
+	old, err = m.taken(was, had)
+	return old, had, err
 }
 
-// unused takes back the box of a value that never came into the tree.
-func (m *Map) unused(bits ...uint64) {
-	if m.boxes != nil {
-		m.boxes.drop(bits)
+// unused takes back what was put apart for a value that never came into the tree.
+func (m *Map) unused(words ...uint64) {
+	if m.apart != nil {
+		m.apart.unput(words)
 	}
 }
 
-// taken returns a value that was taken out of the tree by the caller: nobody
-// else frees its box.
-func (m *Map) taken(bits uint64, had bool) (v index.Value) {
-	if had {
-		v = m.value(bits)
-		if m.boxes != nil { // else a call would make a slice for nothing
-			m.gone(bits)
-		}
+// taken returns a value that was taken out of the tree by the caller: nobody else frees it,
+// unless the map is closed.
+func (m *Map) taken(bits uint64, had bool) (v index.Value, err error) {
+	if !had {
+		return v, nil
 	}
-	return v
+	v = m.value(bits)
+	if m.apart != nil && m.tree.Closed() {
+		return index.Value{}, m.failed(op.ErrClosed)
+	}
+	m.oneGone(bits)
+	return v, nil
 }
 
 // Delete deletes a key, and returns the value it had.
@@ -228,7 +330,8 @@ func (m *Map) Delete(key order.Probe) (old index.Value, had bool, err error) {
 	if err != nil {
 		return old, false, m.failed(err)
 	}
-	return m.taken(was, had), had, nil
+	old, err = m.taken(was, had)
+	return old, had, err
 }
 
 // Pop deletes the least entry, or the greatest, and returns it.
@@ -238,20 +341,21 @@ func (m *Map) Pop(greatest bool) (key order.Probe, val index.Value, ok bool, err
 	if err != nil {
 		return key, val, false, m.failed(err)
 	}
-	return k, m.taken(bits, ok), ok, nil
+	val, err = m.taken(bits, ok)
+	return k, val, ok, err
 }
 
 // DeleteRange deletes the entries from lo to hi, and returns how many there
 // were.
 func (m *Map) DeleteRange(lo, hi order.Probe) (int, error) {
 	m.awaitRange(lo, hi)
-	if m.boxes == nil {
+	if m.apart == nil {
 		n, err := m.tree.DeleteRange(lo, hi, nil)
 		return n, m.failed(err)
 	}
-	var slots []uint64
-	n, err := m.tree.DeleteRange(lo, hi, func(bits uint64) { slots = append(slots, bits) })
-	m.gone(slots...)
+	var words []uint64
+	n, err := m.tree.DeleteRange(lo, hi, func(bits uint64) { words = append(words, bits) })
+	m.gone(words, make([]uint64, len(words)))
 	return n, m.failed(err)
 }
 
@@ -267,7 +371,7 @@ func (m *Map) RankBatch(keys order.Keys, after bool, ranks []int) {
 func (m *Map) At(i int) (key order.Probe, val index.Value, ok bool) {
 	for {
 		gen := uint64(0)
-		if m.boxes != nil {
+		if m.apart != nil {
 			gen = m.gens.Gen()
 		}
 		k, bits, ok := m.tree.At(i)
@@ -275,7 +379,7 @@ func (m *Map) At(i int) (key order.Probe, val index.Value, ok bool) {
 		if ok {
 			v = m.value(bits)
 		}
-		if m.boxes == nil || m.gens.Current(gen) || m.tree.Closed() {
+		if m.apart == nil || m.gens.Current(gen) || m.tree.Closed() {
 			return k, v, ok
 		}
 	}
@@ -313,22 +417,29 @@ func (c Cursor) Move(from index.Edge, down bool) bool { return c.c.Move(from, do
 
 // Next returns the next entry, and false if there is none.
 func (c Cursor) Next() (key order.Probe, val index.Value, ok bool) {
-	if c.m.boxes == nil {
+	if c.m.apart == nil {
 		k, bits, ok := c.c.Next()
 		if !ok {
 			return key, val, false
 		}
 		return k, c.m.value(bits), true
 	}
+	key, ok = c.next(func(word uint64) { val = c.m.apart.get(word) })
+	return key, val, ok
+}
+
+// next is Next where values lie apart: use reads the value of a word. What it has read last is
+// that of the entry.
+func (c Cursor) next(use func(word uint64)) (key order.Probe, ok bool) {
 	for {
 		gen := c.m.gens.Gen()
-		k, bits, ok := c.c.Next()
-		var v index.Value
-		if ok {
-			v = c.m.value(bits)
+		k, word, ok := c.c.Next()
+		if !ok {
+			return key, false
 		}
-		if !ok || c.m.gens.Current(gen) {
-			return k, v, ok
+		use(word)
+		if c.m.gens.Current(gen) {
+			return k, true
 		}
 		c.c.Undo() // not to the key that was found: one before it may have come since
 	}
@@ -338,10 +449,10 @@ func (c Cursor) Next() (key order.Probe, val index.Value, ok bool) {
 func (m *Map) Stats() index.Stats {
 	s := index.Stats{Len: m.Len(), Device: m.where, Reason: m.why, Path: simd.Active().String(), Layout: string(m.kind.name), Workers: m.workers, Pages: m.cfg.Pages, Fanout: m.kind.fanout}
 	s.LeafBytes, s.KeptBytes = m.tree.Bytes(), m.tree.Kept()
-	if m.boxes != nil {
-		s.HeapBytes = m.boxes.held.Load() * int64(m.val.Size()+24)
+	s.TotalBytes = s.LeafBytes
+	if m.apart != nil {
+		m.apart.report(&s)
 	}
-	s.TotalBytes = s.LeafBytes + s.HeapBytes
 	if d, ok := m.tree.(OnGPU); ok {
 		s.DeviceBytes = d.DeviceBytes()
 		if err := d.Down(); err != nil {

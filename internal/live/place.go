@@ -1,6 +1,8 @@
 package live
 
 import (
+	"slices"
+
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
 )
@@ -14,6 +16,8 @@ type Place struct {
 	val  index.Value
 	side side
 	runs running
+
+	bytes []byte // the value, where values are bytes of any number: a step allocates nothing
 }
 
 // Place returns a new cursor.
@@ -22,11 +26,19 @@ func (h *Handle) Place() Place { return Place{h: h, c: h.Open().Cursor(), side: 
 // Type returns the type of keys.
 func (c *Place) Type() order.Type { return c.h.Key.Type }
 
-// Entry returns the entry where the cursor is, as the last step read it, for a method that
-// panics where it is at none.
-func (c *Place) Entry(method string) (order.Probe, index.Value) {
-	index.MustBeOn(c.side == onKey, method)
-	return c.at.Key, c.val
+// Key returns the key of the entry where the cursor is, and panics where it is at none.
+func (c *Place) Key() order.Probe {
+	index.MustBeOn(c.side == onKey, "Key")
+	return c.at.Key
+}
+
+// Value returns the value of the entry, as the last step read it.
+func (c *Place) Value() index.Value {
+	index.MustBeOn(c.side == onKey, "Value")
+	if c.h.Val.Bare() {
+		return c.h.Val.BareOf(slices.Clone(c.bytes))
+	}
+	return c.val
 }
 
 // side says where a cursor is.
@@ -51,7 +63,17 @@ const (
 // step takes the cursor below a step further. Where it finds nothing, the cursor
 // is as it was, but not at its key.
 func (c *Place) step(dir running) bool {
-	key, val, ok := c.c.Next()
+	var key order.Probe
+	var val index.Value
+	var ok bool
+	if c.h.Val.Bare() {
+		var bytes []byte
+		if key, bytes, ok = c.c.NextAppend(c.bytes[:0]); ok {
+			c.bytes = bytes
+		}
+	} else {
+		key, val, ok = c.c.Next()
+	}
 	c.h.done()
 	if !ok {
 		c.runs = nowhere

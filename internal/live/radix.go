@@ -39,7 +39,7 @@ func loadTexts(l *loading) (Tree, error) {
 			}
 			last = key
 		}
-		loadEach(m, bits, vals)
+		loadEach(l, bits, vals)
 		if err := t.tree.Apply(&radix.Ops{Kind: op.Set, Keys: keys, Vals: bits, Workers: m.workers}); err != nil {
 			t.tree.Close()
 			return nil, err

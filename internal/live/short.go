@@ -22,7 +22,7 @@ type fewRoom struct{ keys, vals [bplus.FewRoom]uint64 }
 
 // init finds out what the tree of a map is.
 func (s *short) init(m *Map) {
-	if m.boxes != nil {
+	if m.apart != nil {
 		return
 	}
 	switch t := m.tree.(type) {

@@ -100,7 +100,10 @@ func (f *Freezing) Open() (*index.Index, error) {
 }
 
 // Drop gives up a snapshot that nobody will read.
-func (f *Freezing) Drop() { f.at.Release() }
+func (f *Freezing) Drop() {
+	f.at.Release()
+	f.m.closed()
+}
 
 // snapshot is an engine of an index over a moment of a map. It holds the values, too.
 type snapshot struct {
@@ -116,9 +119,21 @@ func (s *snapshot) RankAfter(keys order.Keys, ranks []int) { s.RankBatch(keys, t
 func (s *snapshot) CopyKeys(lo int, keys order.Keys)       { mustSolo(s.Entries(lo, keys.Len(), keys, nil)) }
 func (s *snapshot) Body() layout.Body                      { return momentBody{s.Moment} }
 func (s *snapshot) Shown() any                             { return s.About().shown }
-func (s *snapshot) Report(to *index.Stats)                 { to.KeptBytes = s.About().kept }
 func (s *snapshot) Attach(index.Config) (index.Device, string, error) {
 	return s.About().where, "a snapshot shares the memory of its tree", nil
+}
+
+func (s *snapshot) Report(to *index.Stats) {
+	to.KeptBytes = s.About().kept
+	if v, ok := s.m.apart.(*stored); ok {
+		to.KeptBytes += v.store.Kept()
+	}
+}
+
+// Release gives the moment back.
+func (s *snapshot) Release() error {
+	defer s.m.closed()
+	return s.Moment.Release()
 }
 
 // Get returns the value of a key.
@@ -137,6 +152,10 @@ func (s *snapshot) GetValues(keys order.Keys, vals index.Column, found []bool) (
 		found = make([]bool, keys.Len())
 	}
 	hits = s.GetBatch(keys, bits, found)
+	if s.m.apart != nil {
+		s.m.apart.getAll(vals, bits, found)
+		return hits
+	}
 	for i, b := range bits {
 		var v index.Value
 		if found[i] {
@@ -190,7 +209,7 @@ func (s *snapshot) CopyRuns(first, offsets []int, keys order.Keys, vals index.Co
 // Readable reports whether values lie in the tree and can be read many at a time.
 func (s *snapshot) Readable() bool {
 	_, many := s.Moment.(valueMoment)
-	return many && s.m.boxes == nil
+	return many && s.m.apart == nil
 }
 
 // ReadValues hands values [lo, hi) to r.
@@ -212,7 +231,7 @@ func (s *snapshot) Select(first, end int, c vector.Condition, room func(n int) (
 // index will.
 func (s *snapshot) Compact(cfg index.Config, codec *index.Codec) (ix *index.Index, ok bool, err error) {
 	at, ok := s.Moment.(sourceMoment)
-	if !ok || s.m.boxes != nil {
+	if !ok || s.m.apart != nil {
 		return nil, false, nil
 	}
 	src, ok := at.Source(s.m.key.Type, s.m.size)

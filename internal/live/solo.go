@@ -24,7 +24,7 @@ type solo[C order.Code] struct {
 // loadSolo makes a map on a GPU alone, of n entries.
 func loadSolo[C order.Code](l *loading) (Tree, error) {
 	m := l.Map
-	if m.boxes != nil || m.cfg.Device.Kind != index.GPU {
+	if m.apart != nil || m.cfg.Device.Kind != index.GPU {
 		return nil, errAlone()
 	}
 	if driver == nil {
@@ -89,7 +89,7 @@ func loadPart[C order.Code](l *loading, lo int, ks, vs []C) {
 			codesOf(ks[at:end], some)
 		}
 		if vs != nil {
-			loadEach(m, vs[at:end], m.val.Part(vals, 0, end-at))
+			loadEach(l, vs[at:end], m.val.Part(vals, 0, end-at))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pando-index/pando/internal/bplus"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/order"
+	"github.com/pando-index/pando/internal/stall"
 )
 
 // spanCursor is a cursor that can read many entries at a time.
@@ -59,35 +60,58 @@ type Span struct {
 }
 
 // Read reads the next span, of at most most entries; it has none if there are
-// none. Where values are in boxes, they come into room, and there are at most as
+// none. Where values lie apart, they come into room, and there are at most as
 // many.
 func (s *Spans) Read(most int, room index.Column) Span {
-	if s.m.boxes != nil {
-		return s.readBoxed(min(most, room.Len()), room)
+	if s.m.apart != nil {
+		return s.readApart(min(most, room.Len()), room)
 	}
 	r := s.c.Span(s.m.key.Type, s.m.size, most, s.to)
 	return Span{r.keys, index.ColumnAt(r.vals, r.n), r.guard, r.last}
 }
 
-// readBoxed is Read where values are in boxes: values read from the boxes are
-// valid if the leaf has not changed by then.
-func (s *Spans) readBoxed(most int, room index.Column) Span {
+// readApart is Read where values lie apart: they are valid if the leaf has not changed by then.
+func (s *Spans) readApart(most int, room index.Column) Span {
 	for {
 		r := s.c.Span(s.m.key.Type, 0, most, s.to)
-		for i := range r.n {
-			bits := uint64(0)
-			if r.wide {
-				bits = unsafe.Slice((*uint64)(r.vals), r.n)[i]
-			} else {
-				bits = uint64(unsafe.Slice((*uint32)(r.vals), r.n)[i])
-			}
-			s.m.val.Store(s.m.val.Place(room, i), s.m.value(bits))
+		words := r.words()
+		n := s.m.apart.few(words, s.to.down)
+		lo, hi := 0, n
+		if s.to.down {
+			lo, hi = r.n-n, r.n
 		}
-		if r.n == 0 || r.guard.Holds() {
-			return Span{r.keys, s.m.val.Part(room, 0, r.n), r.guard, r.last}
+		out := s.m.val.Part(room, 0, n)
+		s.m.apart.getAll(out, words[lo:hi], nil)
+		stall.At("live: span's values read")
+		if n == 0 || r.guard.Holds() {
+			keys := order.KeysAt(s.m.key.Type, r.keys, r.n).Slice(lo, hi)
+			if n < r.n {
+				last := keys.Probe(n - 1)
+				if s.to.down {
+					last = keys.Probe(0)
+				}
+				s.c.Resume(last)
+				r.last = false
+			}
+			return Span{keys.At(), out, r.guard, r.last}
 		}
 		s.c.Undo()
 	}
+}
+
+// words returns the values of a span, which are codes.
+func (r *codeSpan) words() []uint64 {
+	if r.n == 0 {
+		return nil
+	}
+	if r.wide {
+		return unsafe.Slice((*uint64)(r.vals), r.n)
+	}
+	wide := make([]uint64, r.n)
+	for i, v := range unsafe.Slice((*uint32)(r.vals), r.n) {
+		wide[i] = uint64(v)
+	}
+	return wide
 }
 
 // Resume makes Read go on behind a key of the last span.

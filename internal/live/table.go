@@ -2,6 +2,7 @@ package live
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
@@ -42,6 +43,18 @@ type loading struct {
 	*Map
 	n    int
 	span func(lo int, keys order.Keys, vals index.Column)
+
+	mu  sync.Mutex
+	err error // why a value could not be put apart
+}
+
+// fail says that a value could not be put apart.
+func (l *loading) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
 }
 
 // kindOf returns the row for keys of a type. Layouts other than those of trees are for
@@ -71,9 +84,15 @@ func kindOf(key order.Type, cfg *index.Config) (*kind, error) {
 }
 
 // load makes the tree.
-func (k *kind) load(l *loading) (Tree, error) {
+func (k *kind) load(l *loading) (t Tree, err error) {
 	if k.narrow != nil && l.key.Bits() == 32 && l.size != 8 {
-		return k.narrow(l)
+		t, err = k.narrow(l)
+	} else {
+		t, err = k.wide(l)
 	}
-	return k.wide(l)
+	if err == nil && l.err != nil {
+		t.Close()
+		return nil, l.err
+	}
+	return t, err
 }

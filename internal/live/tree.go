@@ -113,7 +113,7 @@ type changes struct {
 	seen func(row int, bits uint64)
 }
 
-// Boxer is a Tree whose values may stand for memory of the map's: numbers of boxes.
+// Boxer is a Tree whose values may stand for memory of the map's: numbers of boxes, or Refs.
 type Boxer interface {
 	Generations() Generations
 }
@@ -134,6 +134,17 @@ type Generations interface {
 	// OnFree sets the function that gets retired values when no reader and no snapshot can
 	// need them.
 	OnFree(f func(vals []uint64))
+	// OnOver sets the function that is called when the memory of the tree and of all its
+	// snapshots is given back. It comes after OnFree.
+	OnOver(f func())
+	// Newest returns the epoch of the newest snapshot, and 0 if there is none.
+	Newest() uint64
+	// Reclaim frees retired values and nodes as far as it may, and reports whether others wait
+	// for the end of a generation.
+	Reclaim() (more bool)
+	// Beside sets the function that returns the bytes beside those of nodes that count
+	// against the tree's limit.
+	Beside(f func() int64)
 }
 
 // Attacher is a Tree that may have a copy on a GPU.

@@ -25,18 +25,18 @@ func (m typed[V]) Get(key order.Probe) (V, bool) {
 }
 
 func (m typed[V]) Set(key order.Probe, v V) error {
-	return m.Map.Set(key, index.ValueOf(index.ValueTypeOf[V]().Kept(), v))
+	return m.Map.Set(key, index.ValueOf(index.ValueTypeOf[V]().Form(), v))
 }
 
 func (m typed[V]) Swap(key order.Probe, v V) (V, bool, error) {
-	old, had, err := m.Map.Swap(key, index.ValueOf(index.ValueTypeOf[V]().Kept(), v))
+	old, had, err := m.Map.Swap(key, index.ValueOf(index.ValueTypeOf[V]().Form(), v))
 	return index.ValueAs[V](old), had, err
 }
 
 func (m typed[V]) Update(key order.Probe, f func(old V, had bool) (V, bool)) error {
 	return m.Map.Update(key, func(old index.Value, had bool) (index.Value, bool) {
 		v, keep := f(index.ValueAs[V](old), had)
-		return index.ValueOf(index.ValueTypeOf[V]().Kept(), v), keep
+		return index.ValueOf(index.ValueTypeOf[V]().Form(), v), keep
 	})
 }
 

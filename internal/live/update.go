@@ -1,8 +1,6 @@
 package live
 
 import (
-	"unsafe"
-
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/order"
@@ -20,11 +18,16 @@ func (m *Map) Update(key order.Probe, f func(old index.Value, had bool) (index.V
 	u := updating{m: m, key: key, f: f}
 	defer u.end()
 	was, had, err := m.tree.Update(key, u.decide)
+	if err == nil {
+		err = u.err // then the tree is as it was
+	}
 	if err != nil {
 		return m.failed(err)
 	}
-	u.boxed = false // its value is in the tree
-	m.taken(was, had)
+	u.put = false // its value is in the tree
+	if had {
+		m.oneGone(was)
+	}
 	return nil
 }
 
@@ -36,16 +39,16 @@ type updating struct {
 	runs int   // of f
 	held *held // nil while no writer is held off
 
-	// The last arguments of f. A value in a box is known by the box itself, since
-	// its number may have been reused.
-	old uint64
-	box unsafe.Pointer
+	// The last arguments of f. A value that lies apart is known by itself, since its word
+	// may have been used again.
+	old index.Value
 	had bool
 
 	// The results of f for these.
-	val   uint64
-	keep  bool
-	boxed bool // val is the number of a box that is not in the tree
+	val  uint64
+	keep bool
+	put  bool  // val is the word of a value that is not in the tree
+	err  error // there is no memory for the value
 }
 
 // decide returns the new state of a key that has a value, or none, in a generation.
@@ -53,41 +56,56 @@ type updating struct {
 // another.
 func (u *updating) decide(old uint64, had bool, gen uint64) (val uint64, keep bool) {
 	m := u.m
-	var b unsafe.Pointer
-	if had && m.boxes != nil {
-		b = m.boxes.load(old)
-	}
-	// A missing key has no box, and a tree need not try again.
-	if m.boxes != nil && (had || mutant.On && mutant.Is("live: box read")) && !m.gens.Current(gen) {
-		return old, had // it may be another's: the tree tries again
-	}
-	if u.runs > 0 && u.told(old, b, had) {
-		return u.val, u.keep
-	}
-	if u.forget(); u.runs == mostRuns {
-		u.hold()
-	}
-	u.runs++
-	u.old, u.box, u.had = old, b, had
 	var v index.Value
-	switch {
-	case b != nil:
-		v.At = b
-	case had:
+	if had {
 		v = m.value(old)
 	}
-	if v, u.keep = u.f(v, had); u.keep {
-		u.val, u.boxed = m.bits(v), m.boxes != nil
+	// A missing key has no value, and a tree need not try again.
+	if m.apart != nil && (had || mutant.On && mutant.Is("live: box read")) && !m.gens.Current(gen) {
+		return old, had // it may be another's: the tree tries again
+	}
+	if u.runs == 0 || !u.told(v, had) {
+		u.ask(v, had)
+	}
+	if u.err != nil {
+		return old, had
 	}
 	return u.val, u.keep
 }
 
+// ask asks f for the new value.
+func (u *updating) ask(v index.Value, had bool) {
+	m := u.m
+	if u.forget(); u.runs == mostRuns {
+		u.hold()
+	}
+	u.runs++
+	u.old, u.had = v, had
+	if had && m.apart != nil {
+		v = m.apart.lent(v)
+	}
+	if v, u.keep = u.f(v, had); u.keep {
+		for try := 0; ; try++ {
+			if u.val, u.err = m.bits(v); u.err == nil || !m.madeRoom(u.err, try) {
+				break
+			}
+		}
+		u.put = u.err == nil && m.apart != nil
+	}
+}
+
 // told reports whether f was told this value last.
-func (u *updating) told(old uint64, b unsafe.Pointer, had bool) bool {
+func (u *updating) told(v index.Value, had bool) bool {
 	if mutant.On && mutant.Is("live: value told") {
 		return true
 	}
-	return had == u.had && (!had || u.m.boxes != nil && b == u.box || u.m.boxes == nil && old == u.old)
+	if had != u.had || !had {
+		return had == u.had
+	}
+	if u.m.apart == nil {
+		return v.Bits == u.old.Bits
+	}
+	return u.m.apart.same(v, u.old)
 }
 
 // hold holds other writers of the key off.
@@ -95,12 +113,12 @@ func (u *updating) hold() {
 	u.held = u.m.holds.take(u.key, func(k order.Probe) bool { return u.m.compare(k, u.key) == 0 })
 }
 
-// forget takes back the box of a value that did not come into the tree.
+// forget takes back a value that did not come into the tree.
 func (u *updating) forget() {
-	if u.boxed {
+	if u.put {
 		u.m.unused(u.val)
 	}
-	u.val, u.boxed = 0, false
+	u.val, u.put, u.err = 0, false, nil
 }
 
 // end ends the update, also where f panics.

@@ -14,15 +14,17 @@ import (
 func TestUpdateAfterGenerations(t *testing.T) {
 	for _, layout := range []string{"strings", "digits", "bplus"} {
 		for _, had := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/had=%t", layout, had), func(t *testing.T) { updateLate(t, layout, had) })
+			name := fmt.Sprintf("%s/had=%t", layout, had)
+			t.Run(name+"/boxes", func(t *testing.T) { updateLate[boxed](t, layout, had) })
+			t.Run(name+"/stored", func(t *testing.T) { updateLate[string](t, layout, had) })
 		}
 	}
 }
 
-func updateLate(t *testing.T, layout string, had bool) {
-	m, probe := boxedMap(t, layout), keyOf
+func updateLate[V comparable](t *testing.T, layout string, had bool) {
+	m, probe := mapOf[V](t, layout), keyOf
 	if had {
-		m.Swap(probe(0), "old")
+		m.Swap(probe(0), value[V](5))
 	}
 	tries := 0
 	live.PutBetween(m.Map, live.Between{Update: func(gen uint64) {
@@ -30,24 +32,27 @@ func updateLate(t *testing.T, layout string, had bool) {
 			return
 		}
 		for i, end := 0, time.Now().Add(20*time.Second); live.GenerationsOf(m.Map).Current(gen); i++ {
-			m.Swap(probe(1+i%1000), "other")
+			m.Swap(probe(1+i%1000), value[V](-1))
 			m.Delete(probe(1 + (i+500)%1000))
 			if time.Now().After(end) {
 				t.Fatal("no generation ends")
 			}
 		}
 	}})
-	was := ""
-	if err := m.Update(probe(0), func(old string, there bool) (string, bool) {
-		if was = old; there != had {
-			t.Errorf("there is %q, %t", old, there)
+	var was, want V
+	if had {
+		want = value[V](5)
+	}
+	if err := m.Update(probe(0), func(old V, there bool) (V, bool) {
+		if was = old; there != had || was != want {
+			t.Errorf("there is %v, %t", old, there)
 		}
-		return old + "new", true
+		return value[V](6), true
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if v, ok := m.Get(probe(0)); v != was+"new" || !ok {
-		t.Errorf("after an update of %q it is %q, %t", was, v, ok)
+	if v, ok := m.Get(probe(0)); v != value[V](6) || !ok {
+		t.Errorf("after an update of %v it is %v, %t", was, v, ok)
 	}
 	held, _ := live.HeldValues(m.Map)
 	if n := int64(m.Len()); held < n {
@@ -55,18 +60,22 @@ func updateLate(t *testing.T, layout string, had bool) {
 	}
 }
 
-// eachBoxing runs a test for maps with values in boxes and in the tree, in each layout.
-func eachBoxing(t *testing.T, boxed func(*testing.T, typed[string]), inline func(*testing.T, typed[uint64])) {
+// eachBoxing runs a test for maps with values in boxes, stored, and in the tree, in each layout.
+func eachBoxing(t *testing.T, boxes func(*testing.T, typed[boxed]), stored func(*testing.T, typed[string]), inline func(*testing.T, typed[uint64])) {
 	for _, layout := range []string{"strings", "digits", "bplus"} {
-		t.Run(layout+"/boxes", func(t *testing.T) { boxed(t, mapOf[string](t, layout)) })
+		t.Run(layout+"/boxes", func(t *testing.T) { boxes(t, mapOf[boxed](t, layout)) })
+		t.Run(layout+"/stored", func(t *testing.T) { stored(t, mapOf[string](t, layout)) })
 		t.Run(layout+"/in the tree", func(t *testing.T) { inline(t, mapOf[uint64](t, layout)) })
 	}
 }
 
+// boxed is a value with a pointer, which is in a box.
+type boxed struct{ text string }
+
 // A function that takes long, beside changes of other keys, snapshots and
 // generations that end, runs once; and it may use the map.
 func TestUpdateRunsOnce(t *testing.T) {
-	eachBoxing(t, updateRunsOnce[string], updateRunsOnce[uint64])
+	eachBoxing(t, updateRunsOnce[boxed], updateRunsOnce[string], updateRunsOnce[uint64])
 }
 
 func updateRunsOnce[V comparable](t *testing.T, m typed[V]) {
@@ -106,7 +115,7 @@ func updateRunsOnce[V comparable](t *testing.T, m typed[V]) {
 // A function whose key others change each time it runs is done after some runs: then
 // the others wait.
 func TestUpdateHoldsOthersOff(t *testing.T) {
-	eachBoxing(t, updateHolds[string], updateHolds[uint64])
+	eachBoxing(t, updateHolds[boxed], updateHolds[string], updateHolds[uint64])
 }
 
 func updateHolds[V comparable](t *testing.T, m typed[V]) {
@@ -152,7 +161,7 @@ func updateHolds[V comparable](t *testing.T, m typed[V]) {
 // A function that changes its own key panics instead of running for ever, and leaves
 // the map as useful as before.
 func TestUpdateOfItsOwnKey(t *testing.T) {
-	eachBoxing(t, updateItself[string], updateItself[uint64])
+	eachBoxing(t, updateItself[boxed], updateItself[string], updateItself[uint64])
 }
 
 func updateItself[V comparable](t *testing.T, m typed[V]) {
@@ -193,7 +202,11 @@ func value[V comparable](i int) V {
 	var v V
 	switch v := any(&v).(type) {
 	case *string:
-		*v = fmt.Sprint("value ", i)
+		*v = fmt.Sprintf("value %10d", i)
+	case *boxed:
+		v.text = fmt.Sprint("value ", i)
+	case *[16]byte:
+		copy(v[:], fmt.Sprintf("value %10d", i))
 	case *uint64:
 		*v = uint64(i)
 	}

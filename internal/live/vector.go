@@ -17,7 +17,7 @@ import (
 // at a time, and false if it is none.
 func (m *Map) many() (Valued, bool) {
 	v, ok := m.tree.(Valued)
-	return v, ok && m.boxes == nil
+	return v, ok && m.apart == nil
 }
 
 // span is the values of a map from one key to another, as a vector.Source. Its

@@ -85,7 +85,7 @@ func (w *walk) More() bool {
 		return w.readOne()
 	}
 	var room index.Column
-	if w.m.boxes != nil {
+	if w.m.apart != nil {
 		if w.room.Vals.Len() == 0 {
 			w.room.Vals = w.m.val.Zeros(w.m.val.AtOnce(index.LastWindow))
 		}
@@ -95,7 +95,7 @@ func (w *walk) More() bool {
 	w.alive.Alive()
 	w.Keys, w.Vals, w.N = s.Keys, s.Vals.At(), s.Vals.Len()
 	w.Guard, w.last = s.Guard, s.Last
-	if w.m.boxes != nil {
+	if w.m.apart != nil {
 		w.room.Used = max(w.room.Used, w.N)
 	}
 	return w.N > 0

@@ -122,6 +122,10 @@ func (t *Tree) sweep() (more bool) {
 	return t.values.Load().Sweep() || more
 }
 
+// Reclaim frees retired nodes and values as far as it may, and reports whether others wait for
+// the end of a generation.
+func (t *Tree) Reclaim() (more bool) { return t.sweep() }
+
 // endGeneration ends the present generation, if it is time, from a desk that is the
 // caller's.
 func (t *Tree) endGeneration(d *desk) {

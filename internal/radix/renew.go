@@ -147,8 +147,8 @@ func (t *Tree) exchangeShort(n int64, c topCount) *shortcut.Table {
 		return nil
 	}
 	room := int64(0)
-	if t.limit.Load() > 0 {
-		room = max(t.limit.Load()-t.inUse(), 1)
+	if limit := t.limit.Load(); limit > 0 {
+		room = max(limit-t.inUse()-t.besides(), 1) // there are none now
 	}
 	s, err := shortcut.New(c.tops, room)
 	if err != nil {

@@ -241,7 +241,7 @@ func (w *writer) bound() int64 {
 	if t.limit.Load() == 0 || w.free || w.prepaid {
 		return 0
 	}
-	return max(t.limit.Load()-t.short.Load().Bytes(), 1)
+	return max(t.limit.Load()-t.besides(), 1)
 }
 
 // untake gives back a slot that take has returned and no other goroutine has seen.
@@ -326,5 +326,6 @@ func (t *Tree) makeRoom(w *writer, bytes int64) bool {
 
 // fits reports whether bytes more are not over the limit.
 func (t *Tree) fits(bytes int64) bool {
-	return t.limit.Load() == 0 || t.inUse()+t.short.Load().Bytes()+bytes <= t.limit.Load()
+	limit := t.limit.Load()
+	return limit == 0 || t.inUse()+t.besides()+bytes <= limit
 }

@@ -29,10 +29,11 @@ type Tree struct {
 	top         top
 	short       atomic.Pointer[shortcut.Table]
 	*memory
-	hold  *epoch.Hold
-	limit atomic.Int64 // 0 is none
-	rw    epoch.Lock   // comes after the locks of desks
-	edges epoch.Edges
+	hold   *epoch.Hold
+	limit  atomic.Int64 // 0 is none
+	beside func() int64 // bytes of the tree's user that count, too; nil for none
+	rw     epoch.Lock   // comes after the locks of desks
+	edges  epoch.Edges
 
 	keptSize atomic.Int64
 	values   atomic.Pointer[epoch.Values] // of the tree's user; nil for none, as until OnFree, beside which sweeps may run
@@ -89,6 +90,26 @@ func New(limit int64) *Tree {
 // no reader can see them any more.
 func (t *Tree) OnFree(f func(vals []uint64)) {
 	t.values.Store(epoch.NewValues(&t.Clock, f))
+}
+
+// OnOver sets the function that is called when the memory of the tree and of all its snapshots
+// is given back. OnFree comes before.
+func (t *Tree) OnOver(f func()) { t.values.Load().OnOver(f) }
+
+// Newest returns the epoch of the newest snapshot, and 0 if there is none, in a tree with OnFree.
+func (t *Tree) Newest() uint64 { return t.values.Load().Newest() }
+
+// Beside sets the function that returns the bytes of the tree's user that count against the
+// limit. It is called before the tree is used by others.
+func (t *Tree) Beside(f func() int64) { t.beside = f }
+
+// besides returns the bytes that count against the limit, beside those of nodes.
+func (t *Tree) besides() int64 {
+	n := t.short.Load().Bytes()
+	if t.beside != nil {
+		n += t.beside()
+	}
+	return n
 }
 
 // Bytes returns the memory of nodes, shortcuts and long keys, those of snapshots included.

@@ -139,9 +139,11 @@ func run[K pando.Key, V any](t *testing.T, u setup[K, V], n int) {
 func every(t *testing.T, n int, s shape) {
 	t.Run("numbers", func(t *testing.T) { run(t, numbers(s), n) })
 	t.Run("texts", func(t *testing.T) { run(t, texts(s), n/2) })
+	t.Run("documents", func(t *testing.T) { run(t, documents(s), n/2) })
 	t.Run("rows", func(t *testing.T) { run(t, rows(s), n/2) })
 	t.Run("by strings", func(t *testing.T) { run(t, keys(numbers(s), named, number), n) })
 	t.Run("texts by strings", func(t *testing.T) { run(t, keys(texts(s), named, number), n/2) })
+	t.Run("documents by strings", func(t *testing.T) { run(t, keys(documents(s), named, number), n/2) })
 	t.Run("rows by strings", func(t *testing.T) { run(t, keys(rows(s), named, number), n/2) })
 	t.Run("in a radix tree", func(t *testing.T) {
 		u := numbers(s)

@@ -87,8 +87,29 @@ func numbers(s shape) setup[uint64, uint64] {
 }
 
 func texts(s shape) setup[uint64, string] {
-	to := func(v string) uint32 { n, _ := strconv.Atoi(v); return uint32(n) }
-	return setup[uint64, string]{shape: s, name: same, key1: same, of: func(n uint32) string { return strconv.Itoa(int(n)) }, to: to}
+	return setup[uint64, string]{shape: s, name: same, key1: same, of: text, to: textOf}
+}
+
+// text returns a value of any length, whose parts must agree; a short one lies in the tree itself.
+func text(n uint32) string { return strings.Repeat(strconv.Itoa(int(n))+"/", 1+int(n)%40*int(n%3)) }
+
+func textOf(v string) uint32 {
+	first, _, _ := strings.Cut(v, "/")
+	n, _ := strconv.ParseUint(first, 10, 32)
+	if v != "" && v != text(uint32(n)) {
+		panic(fmt.Sprintf("parts of several values: %q", v))
+	}
+	return uint32(n)
+}
+
+// documents are texts as bytes, which are whoever's who gets them.
+func documents(s shape) setup[uint64, []byte] {
+	to := func(v []byte) uint32 {
+		n := textOf(string(v))
+		clear(v)
+		return n
+	}
+	return setup[uint64, []byte]{shape: s, name: same, key1: same, of: func(n uint32) []byte { return []byte(text(n)) }, to: to}
 }
 
 // entry is a value that a tree keeps in memory of Go, whose parts must agree.

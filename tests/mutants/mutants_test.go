@@ -81,7 +81,11 @@ var packages = []struct {
 		{"blob: stashes out", "to take free slots of slabs that are emptied from those who have them at hand"},
 		{"blob: unlisted while emptied", "to take a slab that is emptied off the list of those with free slots"},
 	}},
-	{"internal/live", "Update", []part{
+	{"internal/live", "Update|Stored", []part{
+		{"generation", "the look whether memory was used again, after a value was copied"},
+		{"epoch: two generations", "to let two generations pass before a value's memory is used again"},
+		{"live: generation after the copy", "to look at the generation after the bytes of a value were copied, and not before alone"},
+		{"live: moved by compare-and-swap", "to put the place of a moved value into the tree only where it has the old one"},
 		{"live: box read", "to doubt what an update was told only where it has read a box"},
 		{"live: value told", "to ask an update's function again where its key has changed"},
 	}},
