@@ -9,7 +9,7 @@ LIBRARY = . $(shell go list -deps . ./cuda ./pandostore | sed -n 's|^github.com/
 
 # Tests with several goroutines, and the packages whose own tests have some: those of
 # trees on the CPU, and those of devices, most of which an interpreter of kernels runs.
-TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena ./internal/snapshot ./internal/flow \
+TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena ./internal/files ./internal/flow \
 	./internal/blob ./internal/epoch ./internal/live ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview ./pandostore/...
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
@@ -72,7 +72,7 @@ tags:
 # Tests of 386, which a Linux machine on amd64 can run: those of the root package and
 # of what differs where an address has 32 bits.
 test-386:
-	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test . ./internal/arena ./internal/blob ./internal/snapshot ./internal/order
+	CGO_ENABLED=0 GOOS=linux GOARCH=386 go test . ./internal/arena ./internal/blob ./internal/files ./internal/order
 
 # One of 64 bits and one of 32 with their tests, the others without: test-386 runs some.
 cross:

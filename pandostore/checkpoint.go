@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/mutant"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/pandostore/internal/disk"
 	"github.com/pando-index/pando/pandostore/internal/log"
 )
@@ -48,7 +48,7 @@ func noteOf(text string, store uint64) string {
 const noteLine = "checkpoint of store "
 
 // MaxNote is the most bytes that a Note can have.
-const MaxNote = snapshot.MaxNote - len("\n"+noteLine) - 16
+const MaxNote = files.MaxNote - len("\n"+noteLine) - 16
 
 // readNote returns the parts of a note.
 func readNote(note string) (text string, store uint64, ok bool) {

@@ -17,8 +17,8 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/pandostore/internal/disk/crash"
 	"github.com/pando-index/pando/pandostore/internal/log"
 )
@@ -575,7 +575,7 @@ func TestLockRemoved(t *testing.T) {
 // Frames whose payload is no columns are damage.
 func TestForgedPayload(t *testing.T) {
 	for name, f := range map[string]struct {
-		kind log.Kind
+		kind log.FrameKind
 		n    int
 	}{"mixed": {log.Mixed, 5}, "delete": {log.Delete, 1}, "set": {log.Set, 3}, "refused": {log.Refused, 0}, "range": {log.DeleteRange, 1}} {
 		fs := crash.New()
@@ -616,7 +616,7 @@ func TestOtherCheckpoint(t *testing.T) {
 func TestNotes(t *testing.T) {
 	for _, text := range []string{"", "a", "\n", "a\n", "a\nb", "checkpoint of store 0123456789abcdef", "checkpoint of store ", strings.Repeat("x", MaxNote)} {
 		note := noteOf(text, 0xabc)
-		if got, store, ok := readNote(note); got != text || store != 0xabc || !ok || len(note) > snapshot.MaxNote {
+		if got, store, ok := readNote(note); got != text || store != 0xabc || !ok || len(note) > files.MaxNote {
 			t.Errorf("%q is read as %q of store %x, %v", note, got, store, ok)
 		}
 	}

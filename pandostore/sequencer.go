@@ -334,7 +334,7 @@ func changes(kinds []op.Kind) bool {
 }
 
 // frameKind returns the kind of frame for a batch.
-func frameKind(b *index.Batch) log.Kind {
+func frameKind(b *index.Batch) log.FrameKind {
 	switch {
 	case b.Kinds != nil:
 		return log.Mixed
@@ -345,7 +345,7 @@ func frameKind(b *index.Batch) log.Kind {
 }
 
 // appendBatch appends a batch as one frame, or as several of about room bytes and a commit.
-func (c *core) appendBatch(b *index.Batch, kind log.Kind, room int) error {
+func (c *core) appendBatch(b *index.Batch, kind log.FrameKind, room int) error {
 	for from := 0; from < b.Len(); {
 		frame, n := c.cols.Append(c.log.Begin(), b, from, room)
 		if n == b.Len() {

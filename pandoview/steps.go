@@ -310,7 +310,7 @@ func kernelOfStrings(in *index.Inside, key order.Probe, n int, seed uint64) (any
 	s := in.Stats()
 	if s.TotalBytes > steps.MostImage {
 		texts := in.Texts(key, 20_000)
-		t, err := index.SampleStrings(layout.Kind(s.Layout), texts)
+		t, err := index.SampleStrings(layout.Name(s.Layout), texts)
 		if err != nil {
 			return nil, err
 		}
@@ -347,7 +347,7 @@ func kernelTree(in *index.Inside, bits int, key order.Probe) (tree any, note str
 	}
 	const most = 100_000
 	codes := in.Codes(key, most)
-	t, err := index.Sample(bits, layout.Kind(s.Layout), codes)
+	t, err := index.Sample(bits, layout.Name(s.Layout), codes)
 	if err != nil {
 		return nil, "", nil, err
 	}

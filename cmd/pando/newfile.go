@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/pando-index/pando"
-	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/spf13/cobra"
 )
 
@@ -20,7 +20,7 @@ func writeFile(ctx context.Context, path string, write func(io.Writer) error) er
 	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
 		return writeInto(ctx, path, write)
 	}
-	err := snapshot.Replace(path, func(w io.Writer) error {
+	err := files.Replace(path, func(w io.Writer) error {
 		if err := write(patient{w, ctx}); err != nil {
 			return err
 		}

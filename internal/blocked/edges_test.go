@@ -10,11 +10,11 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 func TestBadConfigTakesNothing(t *testing.T) {
@@ -203,8 +203,8 @@ func TestSearchesAllocateNothing(t *testing.T) {
 // docs/format.md gives these numbers; a file that was written once must be
 // readable for ever.
 func TestFormats(t *testing.T) {
-	sections := []snapshot.Kind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}}
-	want := []*snapshot.Format{
+	sections := []files.SectionKind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}}
+	want := []*files.Format{
 		{Number: 4, Name: "blocked", Version: 2, Sections: sections, Pairs: true, Paged: true},
 		{Number: 5, Name: "blocked", Version: 2, Sections: sections, Paged: true},
 	}

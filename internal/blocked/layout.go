@@ -2,34 +2,34 @@ package blocked
 
 import (
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Kind is the layout's name.
-const Kind layout.Kind = "blocked"
+const Kind layout.Name = "blocked"
 
 // The format of a tree in a file.
 var (
-	filePairs = &snapshot.Format{Number: 4, Name: "blocked", Version: 2, Sections: sections, Pairs: true, Paged: true}
-	fileApart = &snapshot.Format{Number: 5, Name: "blocked", Version: 2, Sections: sections, Paged: true}
-	sections  = []snapshot.Kind{layout.SectionInner, layout.SectionLeaves}
+	filePairs = &files.Format{Number: 4, Name: "blocked", Version: 2, Sections: sections, Pairs: true, Paged: true}
+	fileApart = &files.Format{Number: 5, Name: "blocked", Version: 2, Sections: sections, Paged: true}
+	sections  = []files.SectionKind{layout.SectionInner, layout.SectionLeaves}
 )
 
 // Layout is the blocked tree as a layout of numbers.
 type Layout[C simd.Code] struct{}
 
 // Kind returns the layout's name.
-func (Layout[C]) Kind() layout.Kind { return Kind }
+func (Layout[C]) Name() layout.Name { return Kind }
 
 // Formats lists the formats of trees in files.
-func (Layout[C]) Formats() []*snapshot.Format { return []*snapshot.Format{filePairs, fileApart} }
+func (Layout[C]) Formats() []*files.Format { return []*files.Format{filePairs, fileApart} }
 
 // Settle reports whether the layout is asked for by its name, and how it holds
 // values: beside their keys wherever both are equally wide.
-func (Layout[C]) Settle(asked layout.Kind, n, valSize int) (pairs, ok bool) {
+func (Layout[C]) Settle(asked layout.Name, n, valSize int) (pairs, ok bool) {
 	return implicit.PairsUnder[C](n, valSize), asked == Kind
 }
 
@@ -80,7 +80,7 @@ func (Layout[C]) Open(n int, in layout.InFile, b *arena.Block) (layout.Tree[C], 
 }
 
 // Format returns the format of the tree in a file.
-func (t *Tree[C]) Format() *snapshot.Format {
+func (t *Tree[C]) Format() *files.Format {
 	if t.leaves.Leaf() == implicit.Pairs {
 		return filePairs
 	}

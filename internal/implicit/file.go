@@ -2,20 +2,20 @@ package implicit
 
 import (
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // The format of a tree in a file.
 var (
-	filePairs = &snapshot.Format{Number: 1, Name: "pairs", Version: 1, Sections: sections, Pairs: true}
-	fileApart = &snapshot.Format{Number: 2, Name: "apart", Version: 1, Sections: sections}
-	sections  = []snapshot.Kind{layout.SectionInner, layout.SectionLeaves}
+	filePairs = &files.Format{Number: 1, Name: "pairs", Version: 1, Sections: sections, Pairs: true}
+	fileApart = &files.Format{Number: 2, Name: "apart", Version: 1, Sections: sections}
+	sections  = []files.SectionKind{layout.SectionInner, layout.SectionLeaves}
 )
 
 // Format returns the format of the tree in a file.
-func (t *Tree[C]) Format() *snapshot.Format {
+func (t *Tree[C]) Format() *files.Format {
 	if t.cfg.Leaves == Pairs {
 		return filePairs
 	}

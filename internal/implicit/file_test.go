@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // mapped writes segments to a file, each on a page of its own behind a first
@@ -197,8 +197,8 @@ func TestInnerLeftToAnother(t *testing.T) {
 // docs/format.md gives these numbers; a file that was written once must be
 // readable for ever.
 func TestFormats(t *testing.T) {
-	sections := []snapshot.Kind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}}
-	want := []*snapshot.Format{
+	sections := []files.SectionKind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}}
+	want := []*files.Format{
 		{Number: 1, Name: "pairs", Version: 1, Sections: sections, Pairs: true},
 		{Number: 2, Name: "apart", Version: 1, Sections: sections},
 	}

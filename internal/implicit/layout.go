@@ -2,26 +2,26 @@ package implicit
 
 import (
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Kind is the layout's name: a tree of it calls itself pairs or apart.
-const Kind layout.Kind = "implicit"
+const Kind layout.Name = "implicit"
 
 // Layout is the implicit tree as a layout of numbers.
 type Layout[C simd.Code] struct{}
 
 // Kind returns the layout's name.
-func (Layout[C]) Kind() layout.Kind { return Kind }
+func (Layout[C]) Name() layout.Name { return Kind }
 
 // Formats lists the formats of trees in files.
-func (Layout[C]) Formats() []*snapshot.Format { return []*snapshot.Format{filePairs, fileApart} }
+func (Layout[C]) Formats() []*files.Format { return []*files.Format{filePairs, fileApart} }
 
 // Settle reports whether the layout serves the request, and how it holds
 // values: beside their keys wherever both are equally wide.
-func (Layout[C]) Settle(asked layout.Kind, n, valSize int) (pairs, ok bool) {
+func (Layout[C]) Settle(asked layout.Name, n, valSize int) (pairs, ok bool) {
 	fit := PairsUnder[C](n, valSize)
 	switch asked {
 	case layout.Auto, Kind:

@@ -5,9 +5,9 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Columns writes operations of a batch as columns of bytes, as a log has them, and reads
@@ -23,7 +23,7 @@ type Columns struct {
 // NewColumns returns how keys and values are written, or an error where values hold pointers and
 // there is no codec for them, or the order of bytes is not that of files.
 func NewColumns(key KeyType, val *ValueType, codec *Codec) (*Columns, error) {
-	if err := snapshot.Order(); err != nil {
+	if err := files.Order(); err != nil {
 		return nil, err
 	}
 	if !val.free && codec == nil {

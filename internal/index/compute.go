@@ -42,11 +42,11 @@ const (
 func (t Test) Condition(n Number, a, b uint64) Condition {
 	switch t {
 	case Below:
-		return vector.Below(n.Kind, a)
+		return vector.Below(n.NumberKind, a)
 	case Above:
-		return vector.Above(n.Kind, a)
+		return vector.Above(n.NumberKind, a)
 	case Between:
-		return vector.Between(n.Kind, a, b)
+		return vector.Between(n.NumberKind, a, b)
 	}
 	return Condition{Never: true}
 }

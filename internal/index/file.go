@@ -8,16 +8,16 @@ import (
 	"os"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 )
 
 // File is an open file whose header is good.
 type File struct {
 	*os.File
-	*snapshot.Header
+	*files.Header
 	Path  string
 	slack int       // bytes that must be readable behind it
 	rest  io.Reader // all of it, where it is not the system's to map; read once
@@ -54,14 +54,14 @@ func (f *File) readHeader() error {
 // takeHeader reads the header of a file of size bytes, below 0 where that is not
 // known.
 func (f *File) takeHeader(r io.ReaderAt, size int64) (err error) {
-	if f.Header, err = snapshot.Read(r, size, Formats()); err != nil {
+	if f.Header, err = files.Read(r, size, Formats()); err != nil {
 		return err
 	}
 	if f.Size > math.MaxInt || f.Entries > math.MaxInt {
 		return Problem(ErrTooLarge, "%d entries in %d bytes are more than this machine can address", f.Entries, f.Size)
 	}
 	if bits := keyCodeBits(f.Key); bits != int(f.KeyBits) {
-		return snapshot.Bad(fmt.Sprintf("the header is damaged: keys of type %q with codes of %d bits", f.Key, f.KeyBits))
+		return files.Bad(fmt.Sprintf("the header is damaged: keys of type %q with codes of %d bits", f.Key, f.KeyBits))
 	}
 	return f.checkShape()
 }
@@ -69,7 +69,7 @@ func (f *File) takeHeader(r io.ReaderAt, size int64) (err error) {
 // Verify reads the whole file: every checksum must be right, and keys, nodes
 // and offsets must be in order.
 func (f *File) Verify() error {
-	if err := snapshot.Verify(f, f.Header); err != nil {
+	if err := files.Verify(f, f.Header); err != nil {
 		return f.fail(err)
 	}
 	block, err := f.mapped(0)
@@ -78,11 +78,11 @@ func (f *File) Verify() error {
 	}
 	defer block.Release()
 	if err := f.checkKeys(block); err != nil {
-		return f.fail(snapshot.Bad("the keys are not as they must be: " + err.Error()))
+		return f.fail(files.Bad("the keys are not as they must be: " + err.Error()))
 	}
-	if k := f.index(snapshot.ValueOffsets); k >= 0 {
+	if k := f.index(files.ValueOffsets); k >= 0 {
 		if err := strlist.Open(block.Segment(k), block.Segment(k+1), block).Check(false); err != nil {
-			return f.fail(snapshot.Bad("the values are not as they must be: " + err.Error()))
+			return f.fail(files.Bad("the values are not as they must be: " + err.Error()))
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func checkNumbers[C order.Code](f *File, block *arena.Block) error {
 // tree is how the file describes the tree in it.
 func (f *File) tree() layout.InFile {
 	in := layout.InFile{Format: f.Format, Shape: layout.Shape{Fanout: int(f.Fanout), Levels: int(f.Levels), PageLevels: int(f.PageLevels)}}
-	if f.Format.Pairs || f.index(snapshot.Column) >= 0 {
+	if f.Format.Pairs || f.index(files.Column) >= 0 {
 		in.ValSize = int(f.ValSize)
 	}
 	for _, s := range f.Sections {
@@ -150,14 +150,14 @@ func (f *File) checkShape() (err error) {
 		plan, err = StringsIn(f.Format).Outline(n, in)
 	}
 	if err != nil {
-		return snapshot.Bad("the header is damaged: " + err.Error())
+		return files.Bad("the header is damaged: " + err.Error())
 	}
 	if in.Shape != plan.Shape {
-		return snapshot.Bad(fmt.Sprintf("the header is damaged: %d levels of fanout %d for %d entries", f.Levels, f.Fanout, f.Entries))
+		return files.Bad(fmt.Sprintf("the header is damaged: %d levels of fanout %d for %d entries", f.Levels, f.Fanout, f.Entries))
 	}
 	for i, size := range plan.Sizes {
 		if s := f.Sections[i]; size >= 0 && s.Bytes != int64(size) {
-			return snapshot.Bad(fmt.Sprintf("the section table is damaged: section %v has %d bytes, it must have %d", s.Kind, s.Bytes, size))
+			return files.Bad(fmt.Sprintf("the section table is damaged: section %v has %d bytes, it must have %d", s.Kind, s.Bytes, size))
 		}
 	}
 	f.slack = plan.Slack
@@ -168,7 +168,7 @@ func (f *File) checkShape() (err error) {
 func openNumbers[C order.Code](f *File, block *arena.Block) (layout.Tree[C], error) {
 	tree, err := NumbersIn[C](f.Format).Open(int(f.Entries), f.tree(), block)
 	if err != nil {
-		return nil, snapshot.Bad(err.Error())
+		return nil, files.Bad(err.Error())
 	}
 	return tree, nil
 }
@@ -177,13 +177,13 @@ func openNumbers[C order.Code](f *File, block *arena.Block) (layout.Tree[C], err
 func (f *File) openStrings(block *arena.Block) (layout.StringTree, error) {
 	tree, err := StringsIn(f.Format).Open(int(f.Entries), f.tree(), block)
 	if err != nil {
-		return nil, snapshot.Bad(err.Error())
+		return nil, files.Bad(err.Error())
 	}
 	return tree, nil
 }
 
 // index returns the number of the section of a kind, or -1.
-func (f *File) index(k snapshot.Kind) int {
+func (f *File) index(k files.SectionKind) int {
 	for i, s := range f.Sections {
 		if s.Kind == k {
 			return i
@@ -207,8 +207,8 @@ func (f *File) mapped(limit int64) (*arena.Block, error) {
 
 // fail adds the file's name and the cause to an error.
 func (f *File) fail(err error) error {
-	var bad snapshot.Bad
-	var newer snapshot.Newer
+	var bad files.Bad
+	var newer files.Newer
 	switch {
 	case errors.As(err, &bad):
 		return Problem(ErrFile, "%s: %w", f.Path, err)

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/vector"
 )
 
@@ -287,7 +287,7 @@ func (h *Handle) Save(path string) error {
 // save writes the index to a file. It calls open before the file appears, and before it
 // returns an error: an index that was closed meanwhile has none of its own.
 func (ix *Index) save(path string, open func()) error {
-	err := snapshot.Replace(path, func(w io.Writer) error {
+	err := files.Replace(path, func(w io.Writer) error {
 		_, err := ix.WriteTo(w)
 		open()
 		return Public(err)

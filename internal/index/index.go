@@ -29,7 +29,7 @@ type Config struct {
 	Limit      int64         // most bytes to take; 0 for no limit
 	Loose      bool          // of a tree: Limit does not count until Inside.Bind is called
 	Pages      arena.Pages   // which memory goes on huge pages
-	Layout     layout.Kind   // layout.Auto for the best
+	Layout     layout.Name   // layout.Auto for the best
 	Layouts    *Layouts      // those to choose from; nil for the usual ones
 	Room       int64         // most bytes of device memory; 0 for all that is free
 	Response   time.Duration // how long a query may wait for others; 0 for no bound

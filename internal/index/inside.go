@@ -142,7 +142,7 @@ func (ix *Index) shown() any {
 // Sample builds a tree of codes in order, in the layout of a given name where
 // that serves numbers, else in the best: a small stand-in for an index, to try
 // things with. bits is the width of a code.
-func Sample(bits int, kind layout.Kind, codes []uint64) (layout.Body, error) {
+func Sample(bits int, kind layout.Name, codes []uint64) (layout.Body, error) {
 	if bits == 32 {
 		narrow := make([]uint32, len(codes))
 		for i, c := range codes {
@@ -154,7 +154,7 @@ func Sample(bits int, kind layout.Kind, codes []uint64) (layout.Body, error) {
 }
 
 // SampleStrings does the same for strings in order.
-func SampleStrings(kind layout.Kind, texts []string) (layout.StringTree, error) {
+func SampleStrings(kind layout.Name, texts []string) (layout.StringTree, error) {
 	layouts, err := SettleStrings(AllLayouts, kind)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func SampleStrings(kind layout.Kind, texts []string) (layout.StringTree, error) 
 	return layouts[0].Build(texts, nil, layout.Config{Workers: 1})
 }
 
-func sample[C order.Code](kind layout.Kind, codes []C) (layout.Body, error) {
+func sample[C order.Code](kind layout.Name, codes []C) (layout.Body, error) {
 	cfg, size := layout.Config{Workers: 1}, int(unsafe.Sizeof(C(0)))
 	lay, pairs, err := SettleNumbers[C](AllLayouts, kind, len(codes), size)
 	if err != nil {

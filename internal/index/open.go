@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 )
 
@@ -16,7 +16,7 @@ func Open(f *File, key KeyType, val *ValueType, cfg Config, codec *Codec) (*Inde
 		return nil, err
 	}
 	if cfg.Verified && f.rest == nil {
-		if err := snapshot.Verify(f.File, f.Header); err != nil {
+		if err := files.Verify(f.File, f.Header); err != nil {
 			return nil, f.fail(err)
 		}
 	}
@@ -81,45 +81,45 @@ func (ix *Index) open(f *File, block *arena.Block, cfg Config) error {
 }
 
 // engine makes an engine over the mapped file, and returns its layout's name.
-func (f *File) engine(block *arena.Block, key KeyType, cfg Config) (Engine, layout.Kind, error) {
+func (f *File) engine(block *arena.Block, key KeyType, cfg Config) (Engine, layout.Name, error) {
 	switch f.KeyBits {
 	case 32:
 		tree, err := openNumbers[uint32](f, block)
 		if err != nil {
 			return nil, "", err
 		}
-		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), NumbersIn[uint32](f.Format).Kind(), nil
+		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), NumbersIn[uint32](f.Format).Name(), nil
 	case 64:
 		tree, err := openNumbers[uint64](f, block)
 		if err != nil {
 			return nil, "", err
 		}
-		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), NumbersIn[uint64](f.Format).Kind(), nil
+		return newNumbers(tree, key.Type, f.tree().ValSize, cfg), NumbersIn[uint64](f.Format).Name(), nil
 	}
 	tree, err := f.openStrings(block)
 	if err != nil {
 		return nil, "", err
 	}
-	return newTexts(tree, cfg), StringsIn(f.Format).Kind(), nil
+	return newTexts(tree, cfg), StringsIn(f.Format).Name(), nil
 }
 
 // servesStrings reports whether strings of a layout that is asked for lie as
 // those of the file do: it has more than one name.
-func (f *File) servesStrings(asked layout.Kind) bool {
+func (f *File) servesStrings(asked layout.Name) bool {
 	return f.Format.Strings && StringsIn(f.Format).Serves(asked)
 }
 
 // mapped makes the values those of a file: as they lie there, or by a codec. As
 // many as there are entries, also where a value takes no memory.
 func (s *Values) mapped(f *File, block *arena.Block, codec *Codec) {
-	if k := f.index(snapshot.ValueOffsets); k >= 0 {
+	if k := f.index(files.ValueOffsets); k >= 0 {
 		list := strlist.Open(block.Segment(k), block.Segment(k+1), block)
 		if codec.plain {
 			s.list = list
 		} else {
 			s.coded = &coded{list: list, decode: codec.Decode, path: f.Path}
 		}
-	} else if k := f.index(snapshot.Rows); k >= 0 {
+	} else if k := f.index(files.Rows); k >= 0 {
 		s.rows = s.Part(s.columnIn(block.Segment(k)), 0, int(f.Entries))
 	} else {
 		s.rows = s.Zeros(int(f.Entries))
@@ -130,7 +130,7 @@ func (s *Values) mapped(f *File, block *arena.Block, codec *Codec) {
 func (f *File) valueBytes() (n int64) {
 	for _, s := range f.Sections {
 		switch s.Kind {
-		case snapshot.Rows, snapshot.ValueOffsets, snapshot.ValueBytes:
+		case files.Rows, files.ValueOffsets, files.ValueBytes:
 			n += s.Bytes
 		}
 	}
@@ -149,15 +149,15 @@ func (ix *Index) WriteTo(w io.Writer) (int64, error) {
 		return own.WriteTo(w)
 	}
 	shape := body.Shape()
-	h := snapshot.Header{
+	h := files.Header{
 		Format: body.Format(), KeyBits: uint32(ix.key.Bits()), Entries: int64(ix.n),
 		Fanout: uint32(shape.Fanout), Levels: uint32(shape.Levels), PageLevels: uint32(shape.PageLevels),
 		Key: ix.key.Name, Value: ix.values.Name(), ValSize: ix.values.fileSize(), Note: ix.note,
 	}
-	var parts []snapshot.Part
-	kinds := append(h.Format.Sections[:len(h.Format.Sections):len(h.Format.Sections)], snapshot.Column)
+	var parts []files.Part
+	kinds := append(h.Format.Sections[:len(h.Format.Sections):len(h.Format.Sections)], files.Column)
 	for i, b := range body.Segments() {
-		parts = append(parts, snapshot.Memory(kinds[i], b))
+		parts = append(parts, files.Memory(kinds[i], b))
 	}
 	if ix.holder == nil {
 		more, err := ix.values.parts(ix.codec)
@@ -166,8 +166,8 @@ func (ix *Index) WriteTo(w io.Writer) (int64, error) {
 		}
 		parts = append(parts, more...)
 	}
-	n, err := snapshot.Write(w, h, parts)
-	if errors.Is(err, snapshot.ErrChanged) {
+	n, err := files.Write(w, h, parts)
+	if errors.Is(err, files.ErrChanged) {
 		err = Problem(ErrValues, "%w: encode must give the same bytes each time", err)
 	}
 	return n, err

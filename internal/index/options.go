@@ -5,9 +5,9 @@ import (
 	"os"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Options are a Config as the face's options set it.
@@ -23,7 +23,7 @@ func NewOptions() *Options {
 }
 
 // LayoutName is the name of a layout, in the face and in Stats.
-type LayoutName = layout.Kind
+type LayoutName = layout.Name
 
 // Pages says which parts of an index are put on huge pages.
 type Pages = arena.Pages
@@ -99,8 +99,8 @@ func (o *Options) Check(d Door) error {
 		return fmt.Errorf("%w: ResponseTime(%v); 0 means no bound", ErrOption, o.Response)
 	case o.Limit < 0:
 		return fmt.Errorf("%w: MemoryLimit(%d); 0 means no limit", ErrOption, o.Limit)
-	case len(o.Note) > snapshot.MaxNote:
-		return fmt.Errorf("%w: Note of %d bytes; %d is the most", ErrOption, len(o.Note), snapshot.MaxNote)
+	case len(o.Note) > files.MaxNote:
+		return fmt.Errorf("%w: Note of %d bytes; %d is the most", ErrOption, len(o.Note), files.MaxNote)
 	}
 	return o.pickDevice()
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/files"
 )
 
 // ReadFile makes a File of the bytes of r: size bytes, or, where size is below
@@ -15,7 +15,7 @@ import (
 // errors are those of OpenFile. Nothing behind the end of the file is read.
 func ReadFile(name string, r io.Reader, size int64) (*File, error) {
 	f := &File{Path: name}
-	page := make([]byte, snapshot.Page)
+	page := make([]byte, files.Page)
 	n, err := io.ReadFull(r, page)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, fmt.Errorf("pando: cannot read %s: %w", name, err)
@@ -31,7 +31,7 @@ func ReadFile(name string, r io.Reader, size int64) (*File, error) {
 func (f *File) load(parts []arena.Part, limit int64) (*arena.Block, error) {
 	block, err := arena.Load(f.rest, f.Size, parts, f.slack, limit)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, snapshot.Bad(fmt.Sprintf("cut short: the header says %d bytes", f.Size))
+		return nil, files.Bad(fmt.Sprintf("cut short: the header says %d bytes", f.Size))
 	}
 	return block, err
 }
@@ -41,12 +41,12 @@ func (f *File) verifyLoaded(block *arena.Block) error {
 	if len(f.Sections) == 0 {
 		return nil
 	}
-	return snapshot.Verify(behindHeader(block.Memory()), f.Header)
+	return files.Verify(behindHeader(block.Memory()), f.Header)
 }
 
 // behindHeader is the bytes of a file behind its header: a block has no others.
 type behindHeader []byte
 
 func (b behindHeader) ReadAt(p []byte, at int64) (int, error) {
-	return bytes.NewReader(b).ReadAt(p, at-snapshot.Page)
+	return bytes.NewReader(b).ReadAt(p, at-files.Page)
 }

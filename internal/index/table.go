@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"github.com/pando-index/pando/internal/blocked"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packed"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 	"github.com/pando-index/pando/internal/trie"
 	"github.com/pando-index/pando/internal/words"
@@ -78,7 +78,7 @@ func numbersOf[C order.Code](l *Layouts) (out []layout.Numbers[C]) {
 }
 
 // Formats lists the formats of files.
-func Formats() (out []*snapshot.Format) {
+func Formats() (out []*files.Format) {
 	for _, l := range layoutsOfNumbers[uint64]() {
 		out = append(out, l.Formats()...)
 	}
@@ -90,7 +90,7 @@ func Formats() (out []*snapshot.Format) {
 
 // SettleNumbers returns the layout for n keys with values of valSize bytes in
 // it, and reports whether these lie beside their keys.
-func SettleNumbers[C order.Code](from *Layouts, asked layout.Kind, n, valSize int) (l layout.Numbers[C], pairs bool, err error) {
+func SettleNumbers[C order.Code](from *Layouts, asked layout.Name, n, valSize int) (l layout.Numbers[C], pairs bool, err error) {
 	for _, l := range numbersOf[C](from) {
 		if pairs, ok := l.Settle(asked, n, valSize); ok {
 			return l, pairs, nil
@@ -104,7 +104,7 @@ func SettleNumbers[C order.Code](from *Layouts, asked layout.Kind, n, valSize in
 
 // SettleStrings returns the layouts for strings: one behind the first is for
 // strings that those before it cannot hold.
-func SettleStrings(from *Layouts, asked layout.Kind) (serve []layout.Strings, err error) {
+func SettleStrings(from *Layouts, asked layout.Name) (serve []layout.Strings, err error) {
 	for _, l := range from.or().Strings() {
 		if l.Serves(asked) {
 			serve = append(serve, l)
@@ -117,15 +117,15 @@ func SettleStrings(from *Layouts, asked layout.Kind) (serve []layout.Strings, er
 }
 
 // NumbersIn returns the layout of numbers that a file is in.
-func NumbersIn[C order.Code](f *snapshot.Format) layout.Numbers[C] {
+func NumbersIn[C order.Code](f *files.Format) layout.Numbers[C] {
 	return withFormat(numbersOf[C](AllLayouts), f)
 }
 
 // StringsIn returns the layout of strings that a file is in.
-func StringsIn(f *snapshot.Format) layout.Strings { return withFormat(layoutsOfStrings(), f) }
+func StringsIn(f *files.Format) layout.Strings { return withFormat(layoutsOfStrings(), f) }
 
 // withFormat returns the layout that has a format.
-func withFormat[L interface{ Formats() []*snapshot.Format }](layouts []L, f *snapshot.Format) L {
+func withFormat[L interface{ Formats() []*files.Format }](layouts []L, f *files.Format) L {
 	for _, l := range layouts {
 		if slices.Contains(l.Formats(), f) {
 			return l

@@ -6,26 +6,26 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // asked is every layout that can be asked for by name.
-var asked = []layout.Kind{layout.Auto, "pairs", "apart", "implicit", "blocked", "compressed", "radix"}
+var asked = []layout.Name{layout.Auto, "pairs", "apart", "implicit", "blocked", "compressed", "radix"}
 
 // A layout that is asked for by name is the one that Stats names, or there is an
 // error that says so, for numbers of either width, with values of either, and
 // for strings.
 func TestLayoutsByName(t *testing.T) {
-	equal := map[layout.Kind]string{
+	equal := map[layout.Name]string{
 		layout.Auto: "pairs", "pairs": "pairs", "apart": "apart", "implicit": "pairs", "blocked": "blocked", "compressed": "compressed", "radix": "radix",
 	}
-	other := map[layout.Kind]string{
+	other := map[layout.Name]string{
 		layout.Auto: "apart", "apart": "apart", "implicit": "apart", "blocked": "blocked", "compressed": "compressed", "radix": "radix",
 	}
-	text := map[layout.Kind]string{layout.Auto: "compressed", "apart": "apart", "implicit": "apart", "compressed": "compressed", "radix": "radix"}
+	text := map[layout.Name]string{layout.Auto: "compressed", "apart": "apart", "implicit": "apart", "compressed": "compressed", "radix": "radix"}
 	byName[uint32, uint32](t, equal)
 	byName[uint32, uint64](t, other)
 	byName[uint32, struct{}](t, other)
@@ -41,7 +41,7 @@ func TestLayoutsByName(t *testing.T) {
 
 // byName builds an index of each layout; those without a name in want are
 // refused.
-func byName[K order.Key, V any](t *testing.T, want map[layout.Kind]string) {
+func byName[K order.Key, V any](t *testing.T, want map[layout.Name]string) {
 	t.Helper()
 	for _, kind := range asked {
 		for _, n := range []int{0, 1, 700} {
@@ -83,7 +83,7 @@ func TestEveryLayoutIsReached(t *testing.T) {
 			t.Errorf("no name leads to %T", l)
 		}
 	}
-	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
+	for _, none := range []layout.Name{"", "Pairs", "words", "none such"} {
 		if l, err := index.SettleStrings(index.AllLayouts, none); index.CauseOf(err) != index.ErrLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
@@ -108,11 +108,11 @@ func reachedNumbers[C order.Code](t *testing.T, layouts []layout.Numbers[C]) {
 		if !slices.Contains(reached, l) {
 			t.Errorf("no name leads to %T", l)
 		}
-		if own, _, err := index.SettleNumbers[C](index.AllLayouts, l.Kind(), 1000, 0); err != nil || own != l {
-			t.Errorf("%v is the name of %T, and leads to %T, %v", l.Kind(), l, own, err)
+		if own, _, err := index.SettleNumbers[C](index.AllLayouts, l.Name(), 1000, 0); err != nil || own != l {
+			t.Errorf("%v is the name of %T, and leads to %T, %v", l.Name(), l, own, err)
 		}
 	}
-	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
+	for _, none := range []layout.Name{"", "Pairs", "words", "none such"} {
 		if l, _, err := index.SettleNumbers[C](index.AllLayouts, none, 1000, 8); index.CauseOf(err) != index.ErrLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
@@ -136,18 +136,18 @@ func TestFormatsDiffer(t *testing.T) {
 	wide := index.AllLayouts.Wide()
 	for i, l := range index.AllLayouts.Narrow() {
 		if !slices.Equal(l.Formats(), wide[i].Formats()) {
-			t.Errorf("%v: other formats for the other width", l.Kind())
+			t.Errorf("%v: other formats for the other width", l.Name())
 		}
 		for _, f := range l.Formats() {
 			if f.Strings || index.NumbersIn[uint32](f) != l || index.NumbersIn[uint64](f) != wide[i] {
-				t.Errorf("format %v leads to another layout than %v", f, l.Kind())
+				t.Errorf("format %v leads to another layout than %v", f, l.Name())
 			}
 		}
 	}
 	for _, l := range index.AllLayouts.Strings() {
 		for _, f := range l.Formats() {
 			if !f.Strings || index.StringsIn(f) != l {
-				t.Errorf("format %v leads to another layout than %v", f, l.Kind())
+				t.Errorf("format %v leads to another layout than %v", f, l.Name())
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func TestFormatsDiffer(t *testing.T) {
 // the same in every format.
 func TestSectionsDiffer(t *testing.T) {
 	known := map[uint32]string{}
-	for _, k := range []snapshot.Kind{snapshot.Column, snapshot.Rows, snapshot.ValueOffsets, snapshot.ValueBytes} {
+	for _, k := range []files.SectionKind{files.Column, files.Rows, files.ValueOffsets, files.ValueBytes} {
 		known[k.Number] = k.Name
 	}
 	values := len(known)
@@ -172,7 +172,7 @@ func TestSectionsDiffer(t *testing.T) {
 			}
 			known[k.Number], seen[k.Number] = k.Name, true
 		}
-		for _, k := range []snapshot.Kind{snapshot.Column, snapshot.Rows, snapshot.ValueOffsets, snapshot.ValueBytes} {
+		for _, k := range []files.SectionKind{files.Column, files.Rows, files.ValueOffsets, files.ValueBytes} {
 			if seen[k.Number] {
 				t.Errorf("format %v has keys in section %v, which is one of values", f, k)
 			}

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/order"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Files name the types of keys and values by kind and width, not by Go's names:
@@ -60,13 +60,13 @@ func valueName(t reflect.Type) string {
 	name := typeName(t, nil)
 	switch {
 	case !PointerFree(t):
-		name = snapshot.Encoded + name
+		name = files.Encoded + name
 	case t.Size() == 0:
 		name = "none"
 	}
-	if len(name) > snapshot.MaxValue { // a checksum tells long names apart that start alike
+	if len(name) > files.MaxValue { // a checksum tells long names apart that start alike
 		sum := crc32.ChecksumIEEE([]byte(name))
-		name = fmt.Sprintf("%s...%08x", name[:snapshot.MaxValue-16], sum)
+		name = fmt.Sprintf("%s...%08x", name[:files.MaxValue-16], sum)
 	}
 	return name
 }

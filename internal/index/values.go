@@ -8,10 +8,10 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 )
 
@@ -370,7 +370,7 @@ func (c *coded) try(i int) (v unsafe.Pointer, err error) {
 }
 
 // parts returns the sections of values in a file.
-func (s *Values) parts(codec *Codec) ([]snapshot.Part, error) {
+func (s *Values) parts(codec *Codec) ([]files.Part, error) {
 	switch {
 	case s.coded != nil:
 		return listParts(s.coded.list), nil
@@ -379,7 +379,7 @@ func (s *Values) parts(codec *Codec) ([]snapshot.Part, error) {
 	case s.size == 0:
 		return nil, nil
 	case s.free:
-		return []snapshot.Part{snapshot.Memory(snapshot.Rows, s.Bytes(s.rows))}, nil
+		return []files.Part{files.Memory(files.Rows, s.Bytes(s.rows))}, nil
 	case codec == nil:
 		return nil, Problem(ErrValues, "%v values hold pointers; give Freeze the option Values", s.typ)
 	}
@@ -394,14 +394,14 @@ func (s *Values) parts(codec *Codec) ([]snapshot.Part, error) {
 }
 
 // listParts returns the sections of values that lie one behind the other.
-func listParts(l *strlist.List) []snapshot.Part {
+func listParts(l *strlist.List) []files.Part {
 	offsets, data := l.Segments()
-	return []snapshot.Part{snapshot.Memory(snapshot.ValueOffsets, offsets), snapshot.Memory(snapshot.ValueBytes, data)}
+	return []files.Part{files.Memory(files.ValueOffsets, offsets), files.Memory(files.ValueBytes, data)}
 }
 
 // parts encodes n values into sections. Where each value starts is known, and
 // kept, when all have been encoded once.
-func (c *Codec) parts(n int, at func(i int) unsafe.Pointer) ([]snapshot.Part, error) {
+func (c *Codec) parts(n int, at func(i int) unsafe.Pointer) ([]files.Part, error) {
 	offsets := make([]uint64, 1, n+1)
 	var buf []byte
 	var err error
@@ -411,9 +411,9 @@ func (c *Codec) parts(n int, at func(i int) unsafe.Pointer) ([]snapshot.Part, er
 		}
 		offsets = append(offsets, offsets[len(offsets)-1]+uint64(len(buf)))
 	}
-	return []snapshot.Part{
-		snapshot.Memory(snapshot.ValueOffsets, arena.Bytes(offsets)),
-		{Kind: snapshot.ValueBytes, Write: func(w io.Writer) error { return c.writeAll(w, n, at, offsets) }},
+	return []files.Part{
+		files.Memory(files.ValueOffsets, arena.Bytes(offsets)),
+		{Kind: files.ValueBytes, Write: func(w io.Writer) error { return c.writeAll(w, n, at, offsets) }},
 	}, nil
 }
 

@@ -27,20 +27,20 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/par"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Code is a key of fixed width as layouts hold it.
 type Code interface{ uint32 | uint64 }
 
-// Kind names a layout, or a request for one.
-type Kind string
+// Name names a layout, or a request for one.
+type Name string
 
 const (
-	Auto  Kind = "auto"  // whatever is best
-	Pairs Kind = "pairs" // keys and values side by side
-	Apart Kind = "apart" // values in a column of their own
+	Auto  Name = "auto"  // whatever is best
+	Pairs Name = "pairs" // keys and values side by side
+	Apart Name = "apart" // values in a column of their own
 )
 
 var (
@@ -178,7 +178,7 @@ type Body interface {
 	// Format and Shape say how the layout lies in a file, Segments which memory
 	// that is: one for each section of the format, then, where values lie in a
 	// column of the layout, that column.
-	Format() *snapshot.Format
+	Format() *files.Format
 	Shape() Shape
 	Segments() [][]byte
 	// Check returns an error for the first thing that is not as it must be.
@@ -197,14 +197,14 @@ type Tree[C Code] interface {
 
 // Numbers is a layout of keys of fixed width.
 type Numbers[C Code] interface {
-	// Kind is the layout's name.
-	Kind() Kind
+	// Name is the layout's name.
+	Name() Name
 	// Formats lists the formats of the layout in files.
-	Formats() []*snapshot.Format
+	Formats() []*files.Format
 	// Settle reports whether the layout serves the request for n keys with
 	// values of valSize bytes in it (0 for none), and whether values will lie
 	// beside their keys.
-	Settle(asked Kind, n, valSize int) (pairs, ok bool)
+	Settle(asked Name, n, valSize int) (pairs, ok bool)
 	// Need returns the bytes that a tree of n keys takes at most.
 	Need(n int, cfg Config) (int64, error)
 	// Build makes a tree. Keys that are not in order give ErrUnsorted, most
@@ -253,9 +253,9 @@ type StringCopier interface {
 
 // Strings is a layout of strings.
 type Strings interface {
-	Kind() Kind
-	Formats() []*snapshot.Format
-	Serves(asked Kind) bool
+	Name() Name
+	Formats() []*files.Format
+	Serves(asked Name) bool
 	// Need returns the bytes that a tree of these strings takes at least,
 	// whatever their order. It returns ErrTooLong or ErrTooLarge for strings
 	// that the layout cannot hold in any order.
@@ -278,7 +278,7 @@ type Shape struct {
 
 // InFile is a tree as a file describes it.
 type InFile struct {
-	Format *snapshot.Format
+	Format *files.Format
 	Shape
 	ValSize  int     // bytes of a value in the layout
 	Sections []int64 // sizes of the sections, the layout's own first
@@ -293,7 +293,7 @@ type Outline struct {
 
 // Stats describes the parts of a tree.
 type Stats struct {
-	Kind       Kind // Pairs and Apart where the layout has both
+	Kind       Name // Pairs and Apart where the layout has both
 	Levels     int  // inner levels
 	Fanout     int
 	InnerBytes int64
@@ -305,9 +305,9 @@ type Stats struct {
 
 // The sections that several layouts have.
 var (
-	SectionInner    = snapshot.Kind{Number: 1, Name: "inner"}     // inner nodes of a tree
-	SectionLeaves   = snapshot.Kind{Number: 2, Name: "leaves"}    // leaves of a tree
-	SectionKeyBytes = snapshot.Kind{Number: 6, Name: "key bytes"} // strings, one behind the other
+	SectionInner    = files.SectionKind{Number: 1, Name: "inner"}     // inner nodes of a tree
+	SectionLeaves   = files.SectionKind{Number: 2, Name: "leaves"}    // leaves of a tree
+	SectionKeyBytes = files.SectionKind{Number: 6, Name: "key bytes"} // strings, one behind the other
 )
 
 // CheckSegments returns an error for the first segment of a block that is not

@@ -9,21 +9,21 @@ import (
 	"slices"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // mapped writes segments to a file, each on a page of its own behind a first
 // page of something else, and maps it.
 func (b *base) mapped(segments [][]byte, slack int) *arena.Block {
 	b.Helper()
-	file := bytes.Repeat([]byte{0xee}, snapshot.Page)
+	file := bytes.Repeat([]byte{0xee}, files.Page)
 	var parts []arena.Part
 	for _, s := range segments {
 		parts = append(parts, arena.Part{Offset: len(file), Size: len(s)})
 		file = append(file, s...)
-		file = append(file, make([]byte, -len(file)&(snapshot.Page-1))...)
+		file = append(file, make([]byte, -len(file)&(files.Page-1))...)
 	}
 	path := filepath.Join(b.dir, "tree")
 	b.ok(os.WriteFile(path, file, 0o600), "a file")

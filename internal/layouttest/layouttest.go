@@ -19,10 +19,10 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Numbers tries every property of a layout of numbers, for codes of both
@@ -34,7 +34,7 @@ func Numbers(t *testing.T, narrow layout.Numbers[uint32], wide layout.Numbers[ui
 
 func numbers[C layout.Code](t *testing.T, l layout.Numbers[C]) {
 	run(t, map[string]func(*testing.T){
-		"formats":       func(t *testing.T) { knownFormats(t, l.Kind(), l.Formats(), false) },
+		"formats":       func(t *testing.T) { knownFormats(t, l.Name(), l.Formats(), false) },
 		"search":        func(t *testing.T) { newSuite(t, l).search() },
 		"large":         func(t *testing.T) { newSuite(t, l).large() },
 		"build":         func(t *testing.T) { newSuite(t, l).sameBytes() },
@@ -53,7 +53,7 @@ func numbers[C layout.Code](t *testing.T, l layout.Numbers[C]) {
 // Strings tries every property of a layout of strings.
 func Strings(t *testing.T, l layout.Strings) {
 	run(t, map[string]func(*testing.T){
-		"formats":  func(t *testing.T) { knownFormats(t, l.Kind(), l.Formats(), true) },
+		"formats":  func(t *testing.T) { knownFormats(t, l.Name(), l.Formats(), true) },
 		"search":   func(t *testing.T) { newTexts(t, l).search() },
 		"large":    func(t *testing.T) { newTexts(t, l).large() },
 		"build":    func(t *testing.T) { newTexts(t, l).sameBytes() },
@@ -95,15 +95,15 @@ func leavesNothing(t *testing.T, before int64, what string) {
 
 // A layout has a name, which its formats have, too, unless they say how values lie. Formats
 // differ, and have sections that differ: a file says by numbers which they are.
-func knownFormats(t *testing.T, kind layout.Kind, formats []*snapshot.Format, text bool) {
+func knownFormats(t *testing.T, kind layout.Name, formats []*files.Format, text bool) {
 	if kind == "" || kind == layout.Auto || len(formats) == 0 {
 		t.Errorf("the layout is called %q and has %d formats", kind, len(formats))
 	}
 	for i, f := range formats {
-		if f.Number == 0 || f.Name == "" || f.Version < 1 || f.Version > snapshot.Version || f.Strings != text || len(f.Sections) == 0 {
+		if f.Number == 0 || f.Name == "" || f.Version < 1 || f.Version > files.Version || f.Strings != text || len(f.Sections) == 0 {
 			t.Errorf("format %d: %+v", i, f)
 		}
-		if name := layout.Kind(f.Name); name != kind && name != layout.Pairs && name != layout.Apart {
+		if name := layout.Name(f.Name); name != kind && name != layout.Pairs && name != layout.Apart {
 			t.Errorf("format %d of layout %v is called %v", i, kind, f)
 		}
 		for _, g := range formats[:i] {
@@ -225,7 +225,7 @@ func sameSegments(got, want [][]byte) error {
 
 // checkStats returns an error for statistics that contradict each other, or the
 // memory that there is.
-func checkStats(b layout.Body, kind layout.Kind) error {
+func checkStats(b layout.Body, kind layout.Name) error {
 	s := b.Stats()
 	if s.Kind != kind && s.Kind != layout.Pairs && s.Kind != layout.Apart {
 		return fmt.Errorf("a tree of layout %v says %v", kind, s.Kind)
@@ -248,10 +248,10 @@ type base struct {
 	*testing.T
 	rng  *rand.Rand
 	dir  string
-	kind layout.Kind
+	kind layout.Name
 }
 
-func newBase(t *testing.T, kind layout.Kind) base {
+func newBase(t *testing.T, kind layout.Name) base {
 	return base{T: t, rng: seed.Rand(t), dir: t.TempDir(), kind: kind}
 }
 

@@ -21,14 +21,14 @@ type suite[C layout.Code] struct {
 }
 
 func newSuite[C layout.Code](t *testing.T, l layout.Numbers[C]) *suite[C] {
-	return &suite[C]{newBase(t, l.Kind()), l}
+	return &suite[C]{newBase(t, l.Name()), l}
 }
 
 // forms lists every way in which the layout holds values of 4 and 8 bytes, and
 // none.
 func (s *suite[C]) forms() (out []form) {
 	for _, size := range []int{0, 4, 8} {
-		for _, asked := range []layout.Kind{s.kind, layout.Auto, layout.Pairs, layout.Apart} {
+		for _, asked := range []layout.Name{s.kind, layout.Auto, layout.Pairs, layout.Apart} {
 			pairs, ok := s.layout.Settle(asked, 1000, size)
 			if f := (form{pairs, size}); ok && !slices.Contains(out, f) {
 				out = append(out, f)

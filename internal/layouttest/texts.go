@@ -21,7 +21,7 @@ type texts struct {
 }
 
 func newTexts(t *testing.T, l layout.Strings) *texts {
-	return &texts{newBase(t, l.Kind()), l}
+	return &texts{newBase(t, l.Name()), l}
 }
 
 // textKinds are strings that try to break something: one the prefix of another,

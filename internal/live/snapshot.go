@@ -1,11 +1,11 @@
 package live
 
 import (
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/par"
-	filed "github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/vector"
 )
 
@@ -269,7 +269,7 @@ var (
 type momentBody struct{ at Moment }
 
 func (b momentBody) Stats() layout.Stats   { return b.at.About().stats }
-func (b momentBody) Format() *filed.Format { return nil }
+func (b momentBody) Format() *files.Format { return nil }
 func (b momentBody) Shape() layout.Shape   { return layout.Shape{} }
 func (b momentBody) Segments() [][]byte    { return nil }
 func (b momentBody) Check() error          { return nil }

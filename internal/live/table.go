@@ -19,8 +19,8 @@ var kinds = [...]kind{
 
 // kind is a row of the table. All hold numbers.
 type kind struct {
-	name    layout.Kind // as Layout and Stats have it
-	also    layout.Kind // another name that it is asked for by
+	name    layout.Name // as Layout and Stats have it
+	also    layout.Name // another name that it is asked for by
 	fanout  int         // for Stats
 	strings bool        // it holds strings, too
 	alone   bool        // it is on a GPU alone
@@ -30,10 +30,10 @@ type kind struct {
 }
 
 // chunkedName is the name of the tree that is on a GPU alone.
-const chunkedName layout.Kind = "chunked"
+const chunkedName layout.Name = "chunked"
 
 // serves reports whether the tree is asked for by a name.
-func (k *kind) serves(asked layout.Kind) bool {
+func (k *kind) serves(asked layout.Name) bool {
 	return asked == k.name || asked == k.also && asked != ""
 }
 

@@ -236,7 +236,7 @@ func copySelected(parts []selected, val *index.ValueType, room func(n int) (orde
 func selectFrom[C order.Code](s *selecting, keys, vals []C) {
 	n := len(vals)
 	at := narrowed(vals, s.size)
-	s.cond.Match(s.t.Kind, at, n, &s.mask)
+	s.cond.Match(s.t.NumberKind, at, n, &s.mask)
 	s.mask.Each(n, func(first, k int) {
 		for i := first; i < first+k; i++ {
 			s.to.keys = append(s.to.keys, uint64(keys[i]))

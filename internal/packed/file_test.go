@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // mapped writes segments to a file, each on a page of its own behind a
@@ -238,9 +238,9 @@ func damaged[C simd.Code](t *testing.T) {
 // docs/format.md gives these numbers; a file that was written once must be
 // readable for ever.
 func TestFormats(t *testing.T) {
-	want := []*snapshot.Format{{
+	want := []*files.Format{{
 		Number: 6, Name: "compressed", Version: 2, MostPerPage: 65536,
-		Sections: []snapshot.Kind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}, {Number: 9, Name: "page table"}, {Number: 10, Name: "packed keys"}},
+		Sections: []files.SectionKind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}, {Number: 9, Name: "page table"}, {Number: 10, Name: "packed keys"}},
 	}}
 	if got := (Layout[uint32]{}).Formats(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -2,37 +2,37 @@ package packed
 
 import (
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Kind is the layout's name.
-const Kind layout.Kind = "compressed"
+const Kind layout.Name = "compressed"
 
 // The format of a tree in a file. Keys that are all equal take no room but
 // their page's row in the table: 256 of them 16 bytes.
 var (
-	inFile = &snapshot.Format{
-		Number: 6, Name: "compressed", Version: 2, MostPerPage: 16 * snapshot.Page,
-		Sections: []snapshot.Kind{layout.SectionInner, layout.SectionLeaves, pageTable, packedKeys},
+	inFile = &files.Format{
+		Number: 6, Name: "compressed", Version: 2, MostPerPage: 16 * files.Page,
+		Sections: []files.SectionKind{layout.SectionInner, layout.SectionLeaves, pageTable, packedKeys},
 	}
-	pageTable  = snapshot.Kind{Number: 9, Name: "page table"}   // least key, place and width of each page
-	packedKeys = snapshot.Kind{Number: 10, Name: "packed keys"} // the pages
+	pageTable  = files.SectionKind{Number: 9, Name: "page table"}   // least key, place and width of each page
+	packedKeys = files.SectionKind{Number: 10, Name: "packed keys"} // the pages
 )
 
 // Layout is packed pages as a layout of numbers.
 type Layout[C simd.Code] struct{}
 
 // Kind returns the layout's name.
-func (Layout[C]) Kind() layout.Kind { return Kind }
+func (Layout[C]) Name() layout.Name { return Kind }
 
 // Formats lists the formats of trees in files.
-func (Layout[C]) Formats() []*snapshot.Format { return []*snapshot.Format{inFile} }
+func (Layout[C]) Formats() []*files.Format { return []*files.Format{inFile} }
 
 // Settle reports whether the layout is asked for by its name. Values are apart.
-func (Layout[C]) Settle(asked layout.Kind, _, _ int) (pairs, ok bool) { return false, asked == Kind }
+func (Layout[C]) Settle(asked layout.Name, _, _ int) (pairs, ok bool) { return false, asked == Kind }
 
 // Need returns the bytes that a tree of n keys takes if no page can be packed.
 func (Layout[C]) Need(n int, cfg layout.Config) (int64, error) {
@@ -95,7 +95,7 @@ func (Layout[C]) Open(n int, in layout.InFile, b *arena.Block) (layout.Tree[C], 
 }
 
 // Format returns the format of the tree in a file.
-func (t *Tree[C]) Format() *snapshot.Format { return inFile }
+func (t *Tree[C]) Format() *files.Format { return inFile }
 
 // Shape returns the tree's shape for a file's header.
 func (t *Tree[C]) Shape() layout.Shape {

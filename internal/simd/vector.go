@@ -6,11 +6,11 @@ import (
 	"unsafe"
 )
 
-// Kind is the type of the values of a run.
-type Kind uint8
+// NumberKind is the type of the values of a run.
+type NumberKind uint8
 
 const (
-	Int32 Kind = iota
+	Int32 NumberKind = iota
 	Uint32
 	Float32
 	Int64
@@ -19,7 +19,7 @@ const (
 )
 
 // Bytes returns the size of a value.
-func (k Kind) Bytes() int {
+func (k NumberKind) Bytes() int {
 	if k < Int64 {
 		return 4
 	}
@@ -27,7 +27,7 @@ func (k Kind) Bytes() int {
 }
 
 // IsFloat reports whether values are floating-point numbers.
-func (k Kind) IsFloat() bool { return k == Float32 || k == Float64 }
+func (k NumberKind) IsFloat() bool { return k == Float32 || k == Float64 }
 
 const (
 	// BlockValues is the most values that Summarize takes.
@@ -54,7 +54,7 @@ type Block struct {
 // lane j plus lane j+16, for j below 16, then plus lane j+8, j+4, j+2, j+1. Each
 // is one addition of float64s, rounded to nearest even; a float32 becomes a
 // float64 first, which is exact. Which NaN a sum is, is not defined.
-func Summarize(k Kind, at unsafe.Pointer, n int) Block {
+func Summarize(k NumberKind, at unsafe.Pointer, n int) Block {
 	var s lanes
 	done := 0
 	if groups := n / Lanes; active != Go && groups > 0 {
@@ -79,7 +79,7 @@ type lanes struct {
 	min, max [8]int64
 }
 
-func (s *lanes) clear(k Kind) {
+func (s *lanes) clear(k NumberKind) {
 	least, greatest := int64(math.MinInt64), int64(math.MaxInt64)
 	if k.Bytes() == 4 {
 		least, greatest = -0x7fffffff_80000000, 0x7fffffff_7fffffff // the same in both halves
@@ -90,7 +90,7 @@ func (s *lanes) clear(k Kind) {
 }
 
 // add adds n values, the first of them to lane 0.
-func (s *lanes) add(k Kind, at unsafe.Pointer, n int) {
+func (s *lanes) add(k NumberKind, at unsafe.Pointer, n int) {
 	switch k {
 	case Int32:
 		addIntegers(s, unsafe.Slice((*int32)(at), n), k)
@@ -107,7 +107,7 @@ func (s *lanes) add(k Kind, at unsafe.Pointer, n int) {
 	}
 }
 
-func addIntegers[T int32 | uint32 | int64 | uint64](s *lanes, vals []T, k Kind) {
+func addIntegers[T int32 | uint32 | int64 | uint64](s *lanes, vals []T, k NumberKind) {
 	bias := uint64(0)
 	if k == Int64 {
 		bias = 1 << 63
@@ -119,7 +119,7 @@ func addIntegers[T int32 | uint32 | int64 | uint64](s *lanes, vals []T, k Kind) 
 	}
 }
 
-func addFloats[T float32 | float64](s *lanes, vals []T, k Kind) {
+func addFloats[T float32 | float64](s *lanes, vals []T, k NumberKind) {
 	for i, v := range vals {
 		lane := &s.sum[i%Lanes]
 		*lane = math.Float64bits(math.Float64frombits(*lane) + float64(v))
@@ -136,7 +136,7 @@ func bitsOf[T float32 | float64](v T) uint64 {
 }
 
 // extremes takes a value into account for the least and the greatest.
-func (s *lanes) extremes(k Kind, code int64) {
+func (s *lanes) extremes(k NumberKind, code int64) {
 	if k.Bytes() == 8 {
 		s.min[0], s.max[0] = min(s.min[0], code), max(s.max[0], code)
 		return
@@ -146,7 +146,7 @@ func (s *lanes) extremes(k Kind, code int64) {
 }
 
 // block returns the summary of the lanes of n values.
-func (s *lanes) block(k Kind, n int) Block {
+func (s *lanes) block(k NumberKind, n int) Block {
 	b := Block{Min: math.MaxInt64, Max: math.MinInt64}
 	if n == 0 {
 		return b
@@ -177,7 +177,7 @@ func (s *lanes) block(k Kind, n int) Block {
 // UpperWord returns the upper 64 bits of the sum of n integers, less than 2^32, by
 // its lower ones, and for integers of 64 bits by the sum of their upper halves,
 // counted from the least integer.
-func UpperWord(k Kind, sum, high uint64, n int) uint64 {
+func UpperWord(k NumberKind, sum, high uint64, n int) uint64 {
 	switch k {
 	case Uint32:
 		return 0
@@ -209,7 +209,7 @@ func addLanes(lanes *[Lanes]float64) float64 {
 // Ordered returns a value, by its bits, as a signed integer in the same order.
 // Floats are in the order of Go's min and max, -0 below 0, with NaNs at either
 // end, above the infinities.
-func Ordered(k Kind, v uint64) int64 {
+func Ordered(k NumberKind, v uint64) int64 {
 	switch k {
 	case Int32:
 		return int64(int32(v))
@@ -226,7 +226,7 @@ func Ordered(k Kind, v uint64) int64 {
 }
 
 // Unordered returns the bits of the value that Ordered has made a code of.
-func Unordered(k Kind, code int64) uint64 {
+func Unordered(k NumberKind, code int64) uint64 {
 	switch k {
 	case Int32:
 		return uint64(uint32(code))
@@ -245,7 +245,7 @@ func Unordered(k Kind, code int64) uint64 {
 // Within sets bit i%32 of out[i/32] to whether value i, of n, is at least lo and
 // at most hi, which are bits of values. A NaN is not. Bits behind the last value
 // are 0.
-func Within(k Kind, at unsafe.Pointer, n int, lo, hi uint64, out []uint32) {
+func Within(k NumberKind, at unsafe.Pointer, n int, lo, hi uint64, out []uint32) {
 	groups := n / Lanes
 	_ = out[:(n+Lanes-1)/Lanes]
 	if active == Go {

@@ -5,7 +5,7 @@ package simd
 //go:generate go run -C _gen . -part vector -isa avx2 -out ../vector_avx2_amd64.s -stubs ../vector_avx2_amd64.go -pkg simd
 //go:generate go run -C _gen . -part vector -isa avx512 -out ../vector_avx512_amd64.s -stubs ../vector_avx512_amd64.go -pkg simd
 
-func summarizeAsm(k Kind, vals *byte, groups int, out *byte) {
+func summarizeAsm(k NumberKind, vals *byte, groups int, out *byte) {
 	if active == AVX512 {
 		summarize512(k, vals, groups, out)
 		return
@@ -26,7 +26,7 @@ func summarizeAsm(k Kind, vals *byte, groups int, out *byte) {
 	}
 }
 
-func summarize512(k Kind, vals *byte, groups int, out *byte) {
+func summarize512(k NumberKind, vals *byte, groups int, out *byte) {
 	switch k {
 	case Int32:
 		summarizeInt32AVX512(vals, groups, out)
@@ -43,7 +43,7 @@ func summarize512(k Kind, vals *byte, groups int, out *byte) {
 	}
 }
 
-func withinAsm(k Kind, vals *byte, groups int, lo, hi uint64, out *uint32) {
+func withinAsm(k NumberKind, vals *byte, groups int, lo, hi uint64, out *uint32) {
 	if active == AVX512 {
 		within512(k, vals, groups, lo, hi, out)
 		return
@@ -64,7 +64,7 @@ func withinAsm(k Kind, vals *byte, groups int, lo, hi uint64, out *uint32) {
 	}
 }
 
-func within512(k Kind, vals *byte, groups int, lo, hi uint64, out *uint32) {
+func within512(k NumberKind, vals *byte, groups int, lo, hi uint64, out *uint32) {
 	switch k {
 	case Int32:
 		withinInt32AVX512(vals, groups, lo, hi, out)

@@ -20,16 +20,16 @@ func TestLanesOffsets(t *testing.T) {
 	}
 }
 
-var kinds = []Kind{Int32, Uint32, Float32, Int64, Uint64, Float64}
+var kinds = []NumberKind{Int32, Uint32, Float32, Int64, Uint64, Float64}
 
 // oddBits are the bits of values at which something may break.
-var oddBits = map[Kind][]uint64{
+var oddBits = map[NumberKind][]uint64{
 	Float32: {0, 1 << 31, 0x7f800000, 0xff800000, 1, 0x80000001, 0x7f7fffff, 0xff7fffff},
 	Float64: {0, 1 << 63, 0x7ff0000000000000, 0xfff0000000000000, 1, 1<<63 | 1, 0x7fefffffffffffff},
 }
 
 // someValue returns the bits of a value of a kind: from anywhere, odd, or near 0.
-func someValue(k Kind, nan bool, rng *rand.Rand) uint64 {
+func someValue(k NumberKind, nan bool, rng *rand.Rand) uint64 {
 	odd := append([]uint64{0, 1, math.MaxUint64, math.MaxInt64, 1 << 63, math.MaxUint32, math.MaxInt32, 1 << 31}, oddBits[k]...)
 	for {
 		v := rng.Uint64()
@@ -53,7 +53,7 @@ func someValue(k Kind, nan bool, rng *rand.Rand) uint64 {
 	}
 }
 
-func floatOf(k Kind, v uint64) float64 {
+func floatOf(k NumberKind, v uint64) float64 {
 	if k == Float32 {
 		return float64(math.Float32frombits(uint32(v)))
 	}
@@ -61,7 +61,7 @@ func floatOf(k Kind, v uint64) float64 {
 }
 
 // valuesOf puts values into memory, some bytes off any alignment but their own.
-func valuesOf(k Kind, vals []uint64, off int) unsafe.Pointer {
+func valuesOf(k NumberKind, vals []uint64, off int) unsafe.Pointer {
 	mem := make([]uint64, len(vals)+off+1)
 	at := unsafe.Add(unsafe.Pointer(&mem[0]), off*k.Bytes())
 	for i, v := range vals {
@@ -75,7 +75,7 @@ func valuesOf(k Kind, vals []uint64, off int) unsafe.Pointer {
 }
 
 // integerOf returns an integer value.
-func integerOf(k Kind, v uint64) *big.Int {
+func integerOf(k NumberKind, v uint64) *big.Int {
 	switch k {
 	case Int32:
 		return big.NewInt(int64(int32(v)))
@@ -86,7 +86,7 @@ func integerOf(k Kind, v uint64) *big.Int {
 }
 
 // checkBlock compares a block with what is defined, computed in the plainest way.
-func checkBlock(k Kind, vals []uint64, b Block) error {
+func checkBlock(k NumberKind, vals []uint64, b Block) error {
 	least, greatest := int64(math.MaxInt64), int64(math.MinInt64)
 	sum, lanes := new(big.Int), [Lanes]float64{}
 	for i, v := range vals {

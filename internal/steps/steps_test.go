@@ -97,7 +97,7 @@ func TestKernel(t *testing.T) {
 	codes := every(3, 2500)
 	asked := codes[1000:1032]
 	for _, bits := range []int{32, 64} {
-		for _, kind := range []layout.Kind{"implicit", layout.Pairs, "blocked", "compressed"} {
+		for _, kind := range []layout.Name{"implicit", layout.Pairs, "blocked", "compressed"} {
 			tree, err := index.Sample(bits, kind, codes)
 			if err != nil {
 				t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/seed"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // mapped writes a list to a file and opens it there. change may spoil it.
@@ -127,9 +127,9 @@ func TestCheckFindsFaults(t *testing.T) {
 // docs/format.md gives these numbers; a file that was written once must be
 // readable for ever.
 func TestFormats(t *testing.T) {
-	want := []*snapshot.Format{{
+	want := []*files.Format{{
 		Number: 3, Name: "apart", Version: 1, Strings: true,
-		Sections: []snapshot.Kind{{Number: 5, Name: "key offsets"}, {Number: 6, Name: "key bytes"}},
+		Sections: []files.SectionKind{{Number: 5, Name: "key offsets"}, {Number: 6, Name: "key bytes"}},
 	}}
 	if got := (Layout{}).Formats(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -2,33 +2,33 @@ package strlist
 
 import (
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // The format of a tree in a file.
 var (
-	inFile = &snapshot.Format{
+	inFile = &files.Format{
 		Number: 3, Name: "apart", Version: 1, Strings: true,
-		Sections: []snapshot.Kind{SectionOffsets, layout.SectionKeyBytes},
+		Sections: []files.SectionKind{SectionOffsets, layout.SectionKeyBytes},
 	}
 	// SectionOffsets is where each string begins, and where the last ends.
-	SectionOffsets = snapshot.Kind{Number: 5, Name: "key offsets"}
+	SectionOffsets = files.SectionKind{Number: 5, Name: "key offsets"}
 )
 
 // Layout is the sorted list as a layout of strings.
 type Layout struct{}
 
 // Kind returns the layout's name: values lie apart from keys.
-func (Layout) Kind() layout.Kind { return layout.Apart }
+func (Layout) Name() layout.Name { return layout.Apart }
 
 // Formats lists the formats of lists in files.
-func (Layout) Formats() []*snapshot.Format { return []*snapshot.Format{inFile} }
+func (Layout) Formats() []*files.Format { return []*files.Format{inFile} }
 
 // Serves reports whether the layout is asked for: by its name, as the layout
 // that is nothing but its keys in order, or as one that holds whatever others
 // cannot.
-func (Layout) Serves(asked layout.Kind) bool {
+func (Layout) Serves(asked layout.Name) bool {
 	return asked == layout.Apart || asked == "implicit" || asked == layout.Auto
 }
 
@@ -77,7 +77,7 @@ func (t Tree) Stats() layout.Stats {
 }
 
 // Format returns the format of the list in a file.
-func (t Tree) Format() *snapshot.Format { return inFile }
+func (t Tree) Format() *files.Format { return inFile }
 
 // Shape is that of strings: the header says nothing of them.
 func (t Tree) Shape() layout.Shape { return layout.Shape{} }

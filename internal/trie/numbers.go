@@ -7,16 +7,16 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/shortcut"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
-var numbersInFile = &snapshot.Format{
+var numbersInFile = &files.Format{
 	Number: 9, Name: "radix", Version: 3,
-	Sections: []snapshot.Kind{sectionNodes, sectionTable, layout.SectionLeaves},
+	Sections: []files.SectionKind{sectionNodes, sectionTable, layout.SectionLeaves},
 }
 
 // Numbers is tries as a layout of numbers: a key is its code, the greatest byte first.
@@ -26,13 +26,13 @@ type Numbers[C layout.Code] struct {
 }
 
 // Kind returns the layout's name.
-func (Numbers[C]) Kind() layout.Kind { return Name }
+func (Numbers[C]) Name() layout.Name { return Name }
 
 // Formats lists the formats of tries in files.
-func (Numbers[C]) Formats() []*snapshot.Format { return []*snapshot.Format{numbersInFile} }
+func (Numbers[C]) Formats() []*files.Format { return []*files.Format{numbersInFile} }
 
 // Settle reports whether the layout is asked for, by its name. Values are apart.
-func (Numbers[C]) Settle(asked layout.Kind, _, _ int) (pairs, ok bool) { return false, asked == Name }
+func (Numbers[C]) Settle(asked layout.Name, _, _ int) (pairs, ok bool) { return false, asked == Name }
 
 // widthOf returns the bytes of a code.
 func widthOf[C layout.Code]() int { return int(unsafe.Sizeof(C(0))) }
@@ -311,7 +311,7 @@ func (t *NumberTree[C]) Stats() layout.Stats {
 }
 
 // Format returns the format of the trie in a file.
-func (t *NumberTree[C]) Format() *snapshot.Format { return numbersInFile }
+func (t *NumberTree[C]) Format() *files.Format { return numbersInFile }
 
 // Shape is that of tries: the header says nothing of them.
 func (t *NumberTree[C]) Shape() layout.Shape { return layout.Shape{} }

@@ -8,16 +8,16 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 )
 
-var stringsInFile = &snapshot.Format{
+var stringsInFile = &files.Format{
 	Number: 8, Name: "radix", Version: 3, Strings: true,
-	Sections: []snapshot.Kind{sectionNodes, sectionTable, strlist.SectionOffsets, layout.SectionKeyBytes},
+	Sections: []files.SectionKind{sectionNodes, sectionTable, strlist.SectionOffsets, layout.SectionKeyBytes},
 }
 
 // Strings is tries as a layout of strings.
@@ -27,13 +27,13 @@ type Strings struct {
 }
 
 // Kind returns the layout's name.
-func (Strings) Kind() layout.Kind { return Name }
+func (Strings) Name() layout.Name { return Name }
 
 // Formats lists the formats of tries in files.
-func (Strings) Formats() []*snapshot.Format { return []*snapshot.Format{stringsInFile} }
+func (Strings) Formats() []*files.Format { return []*files.Format{stringsInFile} }
 
 // Serves reports whether the layout is asked for, by its name.
-func (Strings) Serves(asked layout.Kind) bool { return asked == Name }
+func (Strings) Serves(asked layout.Name) bool { return asked == Name }
 
 // Need returns the bytes that a trie of these strings takes at least: with one node
 // for all, if they are two or more.
@@ -288,7 +288,7 @@ func (t *StringTree) Stats() layout.Stats {
 }
 
 // Format returns the format of the trie in a file.
-func (t *StringTree) Format() *snapshot.Format { return stringsInFile }
+func (t *StringTree) Format() *files.Format { return stringsInFile }
 
 // Shape is that of strings: the header says nothing of them.
 func (t *StringTree) Shape() layout.Shape { return layout.Shape{} }

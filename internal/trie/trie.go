@@ -6,10 +6,10 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/shortcut"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // A trie is a radix tree that is built once from sorted keys and then only read:
@@ -269,12 +269,12 @@ func (t *trie) stats(leaves int) layout.Stats {
 }
 
 // Name is the layout's name.
-const Name layout.Kind = "radix"
+const Name layout.Name = "radix"
 
 // The sections of a trie in a file, before its keys.
 var (
-	sectionNodes = snapshot.Kind{Number: 13, Name: "radix nodes"}
-	sectionTable = snapshot.Kind{Number: 14, Name: "root table"}
+	sectionNodes = files.SectionKind{Number: 13, Name: "radix nodes"}
+	sectionTable = files.SectionKind{Number: 14, Name: "root table"}
 )
 
 // bigEndian returns a code of width bytes as the string that a trie has it as.

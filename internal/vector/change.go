@@ -40,7 +40,7 @@ func (c *Change) Lines(at unsafe.Pointer, lines, width int) {
 
 // run changes per values in each of some lines.
 func (c *Change) run(at unsafe.Pointer, lines, per, width int) {
-	switch c.Kind {
+	switch c.NumberKind {
 	case simd.Int32:
 		changeNumbers(c, at, lines, per, width, int32(c.A), int32(c.B))
 	case simd.Uint32:

@@ -14,7 +14,7 @@ type Condition struct {
 }
 
 // Below returns the condition that a value is below another.
-func Below(k simd.Kind, v uint64) Condition {
+func Below(k simd.NumberKind, v uint64) Condition {
 	if v == 0 { // -0 is not below 0
 		v = zero(k, true)
 	}
@@ -25,7 +25,7 @@ func Below(k simd.Kind, v uint64) Condition {
 }
 
 // Above returns the condition that a value is above another.
-func Above(k simd.Kind, v uint64) Condition {
+func Above(k simd.NumberKind, v uint64) Condition {
 	if v == zero(k, true) { // 0 is not above -0
 		v = 0
 	}
@@ -36,7 +36,7 @@ func Above(k simd.Kind, v uint64) Condition {
 }
 
 // Between returns the condition that a value is at least lo and at most hi.
-func Between(k simd.Kind, lo, hi uint64) Condition {
+func Between(k simd.NumberKind, lo, hi uint64) Condition {
 	if isNaN(k, hi) {
 		return Condition{Never: true}
 	}
@@ -44,7 +44,7 @@ func Between(k simd.Kind, lo, hi uint64) Condition {
 }
 
 // between returns the condition for values in an order, where v is a number.
-func between(k simd.Kind, lo, hi int64, v uint64) Condition {
+func between(k simd.NumberKind, lo, hi int64, v uint64) Condition {
 	if isNaN(k, v) {
 		return Condition{Never: true}
 	}
@@ -52,7 +52,7 @@ func between(k simd.Kind, lo, hi int64, v uint64) Condition {
 }
 
 // zero returns the bits of 0, or of -0, which only floats have.
-func zero(k simd.Kind, negative bool) uint64 {
+func zero(k simd.NumberKind, negative bool) uint64 {
 	switch {
 	case !negative:
 	case k == simd.Float32:
@@ -64,7 +64,7 @@ func zero(k simd.Kind, negative bool) uint64 {
 }
 
 // least and greatest return the ends of the numbers of a kind, in their order.
-func least(k simd.Kind) int64 {
+func least(k simd.NumberKind) int64 {
 	switch {
 	case k.IsFloat():
 		return infinity(k, -1)
@@ -74,7 +74,7 @@ func least(k simd.Kind) int64 {
 	return math.MinInt64
 }
 
-func greatest(k simd.Kind) int64 {
+func greatest(k simd.NumberKind) int64 {
 	switch {
 	case k.IsFloat():
 		return infinity(k, 1)
@@ -84,7 +84,7 @@ func greatest(k simd.Kind) int64 {
 	return math.MaxInt64
 }
 
-func isNaN(k simd.Kind, v uint64) bool {
+func isNaN(k simd.NumberKind, v uint64) bool {
 	code := simd.Ordered(k, v)
 	return k.IsFloat() && (code < infinity(k, -1) || code > infinity(k, 1))
 }
@@ -94,7 +94,7 @@ func isNaN(k simd.Kind, v uint64) bool {
 type Mask [Block / simd.Lanes]uint32
 
 // Match sets m for n values, at most Block.
-func (c Condition) Match(k simd.Kind, at unsafe.Pointer, n int, m *Mask) {
+func (c Condition) Match(k simd.NumberKind, at unsafe.Pointer, n int, m *Mask) {
 	if c.Never {
 		*m = Mask{}
 		return
@@ -108,7 +108,7 @@ func Match(src Source, t Type, c Condition, workers int) (masks []Mask, before [
 	pieces := src.Pieces()
 	masks, before = make([]Mask, pieces*(Piece/Block)), make([]int, pieces+1)
 	each(src, t, workers, func(p int) sink {
-		return &matching{kind: t.Kind, cond: c, masks: masks[p*(Piece/Block):], count: &before[p+1]}
+		return &matching{kind: t.NumberKind, cond: c, masks: masks[p*(Piece/Block):], count: &before[p+1]}
 	})
 	for p := range pieces {
 		before[p+1] += before[p]
@@ -118,7 +118,7 @@ func Match(src Source, t Type, c Condition, workers int) (masks []Mask, before [
 
 // matching matches the values of a piece.
 type matching struct {
-	kind  simd.Kind
+	kind  simd.NumberKind
 	cond  Condition
 	masks []Mask // of the blocks to come
 	count *int

@@ -60,7 +60,7 @@ const (
 )
 
 // unitOf returns the number of values of a unit, in a range of n.
-func (d *OnDevice) unitOf(k simd.Kind, n int) int {
+func (d *OnDevice) unitOf(k simd.NumberKind, n int) int {
 	const manyUnits = 16 << 10 // several for each warp that a GPU has at once
 	switch {
 	case k.IsFloat():
@@ -86,7 +86,7 @@ func leafUnit(n, processors int) int {
 // JoinedParts returns how many parts of a range are joined to one: of floats as many
 // as a block has, since that is how they are added; of integers fewer, so that more
 // warps do it at once.
-func JoinedParts(k simd.Kind) int {
+func JoinedParts(k simd.NumberKind) int {
 	if k.IsFloat() {
 		return Block
 	}
@@ -99,13 +99,13 @@ func (d *OnDevice) Sum(t Type, ranges []Range, launch Launch, out []Summary) err
 		return err
 	}
 	if len(ranges) == 1 && ranges[0].N > 0 {
-		return d.one(t.Kind, ranges[0], launch, &out[0])
+		return d.one(t.NumberKind, ranges[0], launch, &out[0])
 	}
-	return d.many(t.Kind, ranges, launch, out)
+	return d.many(t.NumberKind, ranges, launch, out)
 }
 
 // one sums up one range.
-func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error {
+func (d *OnDevice) one(k simd.NumberKind, r Range, launch Launch, out *Summary) error {
 	unit := d.unitOf(k, r.N)
 	units := (r.N + unit - 1) / unit
 	if err := d.grow(units); err != nil {
@@ -128,7 +128,7 @@ func (d *OnDevice) one(k simd.Kind, r Range, launch Launch, out *Summary) error 
 // Each launch but the last must then have as many units as whole joined parts have;
 // with less room a joined part would end with the launch, and floats be added in
 // another order.
-func (d *OnDevice) joins(k simd.Kind, units int) bool {
+func (d *OnDevice) joins(k simd.NumberKind, units int) bool {
 	per := JoinedParts(k)
 	return units > Block && d.room%per == 0 && units <= d.room*per
 }
@@ -184,7 +184,7 @@ func (d *OnDevice) fetch(p kernel.Parts) error {
 }
 
 // many sums up many ranges: as many units at a time as there is room for.
-func (d *OnDevice) many(k simd.Kind, ranges []Range, launch Launch, out []Summary) error {
+func (d *OnDevice) many(k simd.NumberKind, ranges []Range, launch Launch, out []Summary) error {
 	units := 0
 	for _, r := range ranges {
 		unit := d.unitOf(k, r.N)
@@ -211,7 +211,7 @@ func (d *OnDevice) many(k simd.Kind, ranges []Range, launch Launch, out []Summar
 // unitBatch is units of several ranges, in their order.
 type unitBatch struct {
 	d      *OnDevice
-	kind   simd.Kind
+	kind   simd.NumberKind
 	launch Launch
 	out    []Summary
 	units  []Range
@@ -292,7 +292,7 @@ func (d *OnDevice) Histogram(t Type, r Range, bounds []uint64, launch Launch, co
 	}
 	codes := arena.As[int64](d.host[:8*n])
 	for i, b := range bounds {
-		codes[i] = orderedBound(t.Kind, b)
+		codes[i] = orderedBound(t.NumberKind, b)
 	}
 	bins := &kernel.Bins{Bounds: d.parts, Counts: d.parts + device.Ptr(8*n), Count: uint64(n)}
 	if n > 0 {
@@ -304,7 +304,7 @@ func (d *OnDevice) Histogram(t Type, r Range, bounds []uint64, launch Launch, co
 		return err
 	}
 	const unit = 8 * Block // so that adding up the bins of a block is little beside
-	if err := launch(d.bins, &kernel.Vectors{Kind: t.Kind, Units: kernel.OneRange(r.First, r.N, unit), Bins: bins}); err != nil {
+	if err := launch(d.bins, &kernel.Vectors{Kind: t.NumberKind, Units: kernel.OneRange(r.First, r.N, unit), Bins: bins}); err != nil {
 		return err
 	}
 	if err := d.Stream.CopyOut(d.host[:8*(n+1)], bins.Counts); err != nil {
@@ -320,7 +320,7 @@ func (d *OnDevice) Histogram(t Type, r Range, bounds []uint64, launch Launch, co
 }
 
 // orderedBound returns a bound as kernel.Bins has it.
-func orderedBound(k simd.Kind, v uint64) int64 {
+func orderedBound(k simd.NumberKind, v uint64) int64 {
 	if v == zero(k, true) { // -0
 		v = 0
 	}

@@ -25,7 +25,7 @@ import (
 
 // bitsOfValues is values by their bits, as a source.
 type bitsOfValues struct {
-	kind simd.Kind
+	kind simd.NumberKind
 	bits []uint64
 }
 
@@ -38,7 +38,7 @@ func (s bitsOfValues) Read(piece int, r *Reader) {
 }
 
 // draw returns values of a kind: any, and some that are odd.
-func draw(k simd.Kind, rng *rand.Rand, n int) []uint64 {
+func draw(k simd.NumberKind, rng *rand.Rand, n int) []uint64 {
 	bits := make([]uint64, n)
 	odd := rng.IntN(4) == 0
 	for i := range bits {
@@ -89,7 +89,7 @@ func put(d device.Device, st device.Stream, b []byte) (device.Ptr, error) {
 }
 
 // inColumn puts values one behind the other.
-func inColumn(d device.Device, k simd.Kind, bits []uint64, _ *rand.Rand) (*holding, error) {
+func inColumn(d device.Device, k simd.NumberKind, bits []uint64, _ *rand.Rand) (*holding, error) {
 	st, err := d.NewStream()
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func inColumn(d device.Device, k simd.Kind, bits []uint64, _ *rand.Rand) (*holdi
 }
 
 // inPairs puts values beside their keys.
-func inPairs(d device.Device, k simd.Kind, bits []uint64, rng *rand.Rand) (*holding, error) {
+func inPairs(d device.Device, k simd.NumberKind, bits []uint64, rng *rand.Rand) (*holding, error) {
 	if k.Bytes() == 4 {
 		return pairsOf[uint32](d, bits)
 	}
@@ -138,7 +138,7 @@ func pairsOf[C simd.Code](d device.Device, bits []uint64) (*holding, error) {
 }
 
 // inChunks puts values into the leaves of a tree that changes.
-func inChunks(d device.Device, k simd.Kind, bits []uint64, rng *rand.Rand) (*holding, error) {
+func inChunks(d device.Device, k simd.NumberKind, bits []uint64, rng *rand.Rand) (*holding, error) {
 	if k.Bytes() == 4 && rng.IntN(2) == 0 {
 		return chunksOf[uint32](d, bits, rng)
 	}
@@ -206,7 +206,7 @@ func drawRanges(rng *rand.Rand, n int) []Range {
 
 // sumsOn compares sums on a device with those of the CPU, for values of one kind
 // in one layout.
-func sumsOn(d device.Device, k simd.Kind, name string, hold func(device.Device, simd.Kind, []uint64, *rand.Rand) (*holding, error), n int, rng *rand.Rand) (err error) {
+func sumsOn(d device.Device, k simd.NumberKind, name string, hold func(device.Device, simd.NumberKind, []uint64, *rand.Rand) (*holding, error), n int, rng *rand.Rand) (err error) {
 	bits := draw(k, rng, n)
 	h, err := hold(d, k, bits, rng)
 	if err != nil {
@@ -244,22 +244,24 @@ func sumsOn(d device.Device, k simd.Kind, name string, hold func(device.Device, 
 // binsOn compares a histogram.
 func binsOn(on *OnDevice, t Type, name string, bits []uint64, launch Launch, r Range, rng *rand.Rand) error {
 	var bounds []uint64
-	for _, b := range draw(t.Kind, rng, []int{0, 1, 2, 7, 40, kernel.MaxBounds}[rng.IntN(6)]) {
+	for _, b := range draw(t.NumberKind, rng, []int{0, 1, 2, 7, 40, kernel.MaxBounds}[rng.IntN(6)]) {
 		if len(bits) > 0 && rng.IntN(2) == 0 {
 			b = bits[rng.IntN(len(bits))]
 		}
-		if !isNaN(t.Kind, b) {
+		if !isNaN(t.NumberKind, b) {
 			bounds = append(bounds, b)
 		}
 	}
-	slices.SortFunc(bounds, func(a, b uint64) int { return cmp.Compare(simd.Ordered(t.Kind, a), simd.Ordered(t.Kind, b)) })
+	slices.SortFunc(bounds, func(a, b uint64) int {
+		return cmp.Compare(simd.Ordered(t.NumberKind, a), simd.Ordered(t.NumberKind, b))
+	})
 	got, want := make([]int, len(bounds)+1), make([]int, len(bounds)+1)
 	if err := on.Histogram(t, r, bounds, launch, got); err != nil {
 		return err
 	}
-	Histogram(bitsOfValues{t.Kind, bits[r.First : r.First+r.N]}, t, bounds, want, 1)
+	Histogram(bitsOfValues{t.NumberKind, bits[r.First : r.First+r.N]}, t, bounds, want, 1)
 	if !slices.Equal(got, want) {
-		return fmt.Errorf("%s, kind %d, %d entries from %d on, %d bounds: %v, want %v", name, t.Kind, r.N, r.First, len(bounds), got, want)
+		return fmt.Errorf("%s, kind %d, %d entries from %d on, %d bounds: %v, want %v", name, t.NumberKind, r.N, r.First, len(bounds), got, want)
 	}
 	return nil
 }
@@ -273,7 +275,7 @@ func sameSummaries(a, b Summary) bool {
 
 var holdings = []struct {
 	name string
-	hold func(device.Device, simd.Kind, []uint64, *rand.Rand) (*holding, error)
+	hold func(device.Device, simd.NumberKind, []uint64, *rand.Rand) (*holding, error)
 }{{"a column", inColumn}, {"pairs", inPairs}, {"a chunked tree", inChunks}}
 
 var deviceSizes = []int{0, 1, 2, 27, 28, 29, 31, 32, 33, 63, 65, 300, 1023, 1024, 1025, 2100, 4096, 5000, 8000, 20_000}
@@ -284,7 +286,7 @@ func TestSumsOnDevice(t *testing.T) {
 	first := seed.Of(t)
 	for i := range uint64(seed.Count(72)) {
 		rng := rand.New(rand.NewPCG(first+i, 2))
-		h, k := holdings[int(i)%3], simd.Kind(i/3%6)
+		h, k := holdings[int(i)%3], simd.NumberKind(i/3%6)
 		d := ptx.New(ptx.Seed(first+i), ptx.Memory(64<<20), ptx.RaceCheck(i%4 == 0))
 		if err := sumsOn(d, k, h.name, h.hold, deviceSizes[rng.IntN(len(deviceSizes))], rng); err != nil {
 			t.Fatalf("seed %d: %v", first+i, err)
@@ -305,7 +307,7 @@ func TestSumsOnGPU(t *testing.T) {
 	first := seed.Of(t)
 	for i := range uint64(seed.Count(90)) {
 		rng := rand.New(rand.NewPCG(first+i, 2))
-		h, k := holdings[int(i)%3], simd.Kind(i/3%6)
+		h, k := holdings[int(i)%3], simd.NumberKind(i/3%6)
 		n := deviceSizes[rng.IntN(len(deviceSizes))]
 		if i%5 == 0 { // in turn each layout and kind
 			n = 1<<20 + rng.IntN(1<<19)
@@ -323,7 +325,7 @@ func TestManyUnitsOnDevice(t *testing.T) {
 	}
 	rng := seed.Rand(t)
 	const n = Block*Block + 3*Block + 7
-	for _, k := range []simd.Kind{simd.Float32, simd.Int64} {
+	for _, k := range []simd.NumberKind{simd.Float32, simd.Int64} {
 		bits := draw(k, rng, n)
 		d := ptx.New(ptx.Seed(rng.Uint64()), ptx.RaceCheck(false))
 		h, err := inColumn(d, k, bits, rng)

@@ -22,13 +22,13 @@ func Histogram(src Source, t Type, bounds []uint64, counts []int, workers int) {
 	var in func() sink
 	switch {
 	case len(bounds) <= compareAll:
-		in = func() sink { return &bins{kind: t.Kind, bounds: bounds, counts: make([]int, len(bounds)+1)} }
+		in = func() sink { return &bins{kind: t.NumberKind, bounds: bounds, counts: make([]int, len(bounds)+1)} }
 	case t.Bytes() == 4:
-		r := newRanked[uint32](t.Kind, bounds)
+		r := newRanked[uint32](t.NumberKind, bounds)
 		defer r.tree.Release()
 		in = r.sink
 	default:
-		r := newRanked[uint64](t.Kind, bounds)
+		r := newRanked[uint64](t.NumberKind, bounds)
 		defer r.tree.Release()
 		in = r.sink
 	}
@@ -51,7 +51,7 @@ const compareAll = 24
 
 // bins counts the values of a piece by comparing them with each bound.
 type bins struct {
-	kind   simd.Kind
+	kind   simd.NumberKind
 	bounds []uint64
 	counts []int
 	mask   Mask
@@ -77,13 +77,13 @@ func (b *bins) block(at unsafe.Pointer, n int) {
 // the code before that of each bound. Bounds that no number is below have none,
 // and are counted by base.
 type ranked[C simd.Code] struct {
-	kind simd.Kind
+	kind simd.NumberKind
 	tree layout.Tree[C]
 	base int
 	n    int
 }
 
-func newRanked[C simd.Code](k simd.Kind, bounds []uint64) *ranked[C] {
+func newRanked[C simd.Code](k simd.NumberKind, bounds []uint64) *ranked[C] {
 	r := &ranked[C]{kind: k, n: len(bounds)}
 	codes := make([]C, 0, len(bounds))
 	for _, b := range bounds {
@@ -105,7 +105,7 @@ func (r *ranked[C]) sink() sink { return &rankedBins[C]{ranked: r, counts: make(
 
 // codeOf returns a number as an unsigned integer in the same order: that of -0 is
 // that of 0, and that of NaN is 0, below all others.
-func codeOf[C simd.Code](k simd.Kind, v uint64) C {
+func codeOf[C simd.Code](k simd.NumberKind, v uint64) C {
 	switch k {
 	case simd.Float32:
 		f := math.Float32frombits(uint32(v)) + 0

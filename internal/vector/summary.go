@@ -32,7 +32,7 @@ func Summarize(src Source, t Type, workers int) Summary {
 	if src.Pieces() == 1 { // without an allocation, for many small ranges
 		r := readers.Get()
 		sums := r.own.sums[:0]
-		r.own = newTally(t.Kind)
+		r.own = newTally(t.NumberKind)
 		r.own.sums = sums
 		r.read(src, 0, t, &r.own)
 		s := r.own.summary()
@@ -41,10 +41,10 @@ func Summarize(src Source, t Type, workers int) Summary {
 	}
 	parts := make([]tally, src.Pieces())
 	each(src, t, workers, func(p int) sink {
-		parts[p] = newTally(t.Kind)
+		parts[p] = newTally(t.NumberKind)
 		return &parts[p]
 	})
-	all := newTally(t.Kind)
+	all := newTally(t.NumberKind)
 	for i := range parts {
 		all.add(&parts[i])
 	}
@@ -53,14 +53,14 @@ func Summarize(src Source, t Type, workers int) Summary {
 
 // tally is a summary on its way.
 type tally struct {
-	kind      simd.Kind
+	kind      simd.NumberKind
 	count     int
 	low, high uint64
 	sums      []float64 // of the blocks of floats
 	min, max  int64
 }
 
-func newTally(k simd.Kind) tally { return tally{kind: k, min: math.MaxInt64, max: math.MinInt64} }
+func newTally(k simd.NumberKind) tally { return tally{kind: k, min: math.MaxInt64, max: math.MinInt64} }
 
 func (t *tally) block(at unsafe.Pointer, n int) {
 	b := simd.Summarize(t.kind, at, n)
@@ -126,7 +126,7 @@ func addBlocks(sums []float64) float64 {
 }
 
 // infinity returns an infinity in the order of a kind.
-func infinity(k simd.Kind, sign int) int64 {
+func infinity(k simd.NumberKind, sign int) int64 {
 	if k == simd.Float32 {
 		return simd.Ordered(k, uint64(math.Float32bits(float32(math.Inf(sign)))))
 	}

@@ -40,7 +40,7 @@ import (
 // Type is a type of numbers: how its values lie in memory, and as what they are
 // computed with.
 type Type struct {
-	simd.Kind
+	simd.NumberKind
 	Size int // bytes of a value as it lies: 1, 2, 4 or 8; those below 4 are widened
 }
 
@@ -48,7 +48,7 @@ type Type struct {
 func TypeOf(t reflect.Type) (Type, bool) {
 	size := int(t.Size())
 	wide := size == 8
-	pick := func(narrow, broad simd.Kind) (Type, bool) {
+	pick := func(narrow, broad simd.NumberKind) (Type, bool) {
 		if wide {
 			return Type{broad, size}, true
 		}
@@ -160,11 +160,11 @@ func (r *Reader) takeNarrow(at unsafe.Pointer, n int) {
 		k := min(Block-r.n, n)
 		to := unsafe.Slice((*int32)(unsafe.Add(unsafe.Pointer(&r.kept), 4*r.n)), k)
 		switch {
-		case r.t.Size == 1 && r.t.Kind == simd.Int32:
+		case r.t.Size == 1 && r.t.NumberKind == simd.Int32:
 			widen(to, unsafe.Slice((*int8)(at), k))
 		case r.t.Size == 1:
 			widen(to, unsafe.Slice((*uint8)(at), k))
-		case r.t.Kind == simd.Int32:
+		case r.t.NumberKind == simd.Int32:
 			widen(to, unsafe.Slice((*int16)(at), k))
 		default:
 			widen(to, unsafe.Slice((*uint16)(at), k))

@@ -89,7 +89,7 @@ func TestHistogramOfManyBounds(t *testing.T) {
 }
 
 func TestCodesOfEnds(t *testing.T) {
-	for k, ends := range map[simd.Kind][2]uint64{
+	for k, ends := range map[simd.NumberKind][2]uint64{
 		simd.Int32:  {1 << 31, math.MaxInt32},
 		simd.Uint32: {0, math.MaxUint32},
 		simd.Int64:  {1 << 63, math.MaxInt64},

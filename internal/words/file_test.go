@@ -12,9 +12,9 @@ import (
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/device/kernel"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // mapped writes a list to a file and opens it there. change may spoil it.
@@ -198,9 +198,9 @@ func TestImageOfDamagedTree(t *testing.T) {
 // docs/format.md gives these numbers; a file that was written once must be
 // readable for ever.
 func TestFormats(t *testing.T) {
-	want := []*snapshot.Format{{
+	want := []*files.Format{{
 		Number: 7, Name: "compressed", Version: 2, Strings: true,
-		Sections: []snapshot.Kind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}, {Number: 11, Name: "directory"}, {Number: 12, Name: "word pages"}, {Number: 6, Name: "key bytes"}},
+		Sections: []files.SectionKind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}, {Number: 11, Name: "directory"}, {Number: 12, Name: "word pages"}, {Number: 6, Name: "key bytes"}},
 	}}
 	if got := (Layout{}).Formats(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -2,34 +2,34 @@ package words
 
 import (
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Kind is the layout's name, which it shares with that of compressed numbers.
-const Kind layout.Kind = "compressed"
+const Kind layout.Name = "compressed"
 
 // The format of a tree in a file.
 var (
-	inFile = &snapshot.Format{
+	inFile = &files.Format{
 		Number: 7, Name: "compressed", Version: 2, Strings: true,
-		Sections: []snapshot.Kind{layout.SectionInner, layout.SectionLeaves, directorySection, pageSection, layout.SectionKeyBytes},
+		Sections: []files.SectionKind{layout.SectionInner, layout.SectionLeaves, directorySection, pageSection, layout.SectionKeyBytes},
 	}
-	directorySection = snapshot.Kind{Number: 11, Name: "directory"}  // programs and links above the pages
-	pageSection      = snapshot.Kind{Number: 12, Name: "word pages"} // partial keys and offsets
+	directorySection = files.SectionKind{Number: 11, Name: "directory"}  // programs and links above the pages
+	pageSection      = files.SectionKind{Number: 12, Name: "word pages"} // partial keys and offsets
 )
 
 // Layout is strings by partial keys as a layout of strings.
 type Layout struct{}
 
 // Kind returns the layout's name.
-func (Layout) Kind() layout.Kind { return Kind }
+func (Layout) Name() layout.Name { return Kind }
 
 // Formats lists the formats of trees in files.
-func (Layout) Formats() []*snapshot.Format { return []*snapshot.Format{inFile} }
+func (Layout) Formats() []*files.Format { return []*files.Format{inFile} }
 
 // Serves reports whether the layout is asked for: by its name, or as the best.
-func (Layout) Serves(asked layout.Kind) bool { return asked == Kind || asked == layout.Auto }
+func (Layout) Serves(asked layout.Name) bool { return asked == Kind || asked == layout.Auto }
 
 func config(cfg layout.Config) Config {
 	return Config{Pages: cfg.Pages, Limit: cfg.Limit, Beside: cfg.Beside, Workers: cfg.Workers, Stop: cfg.Stop}
@@ -63,7 +63,7 @@ func (Layout) Open(n int, _ layout.InFile, b *arena.Block) (layout.StringTree, e
 }
 
 // Format returns the format of the tree in a file.
-func (t *Tree) Format() *snapshot.Format { return inFile }
+func (t *Tree) Format() *files.Format { return inFile }
 
 // Shape is that of strings: the header says nothing of them.
 func (t *Tree) Shape() layout.Shape { return layout.Shape{} }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/facetest"
-	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/files"
 )
 
 // forgeries is how many times the file of a case is damaged.
@@ -104,7 +104,7 @@ func noticed(good, data []byte, mended mend, inspected, verified error) error {
 	if bytes.Equal(good, data) {
 		return errors.Join(inspected, verified)
 	}
-	header := len(data) < snapshot.Page || !bytes.Equal(good[:snapshot.Page], data[:snapshot.Page]) || len(good) != len(data)
+	header := len(data) < files.Page || !bytes.Equal(good[:files.Page], data[:files.Page]) || len(good) != len(data)
 	switch {
 	case verified == nil && mended == mendNothing:
 		return errors.New("Verify has not found the damage")

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/files"
 )
 
 // Where a header has what is forged: docs/format.md.
@@ -69,7 +69,7 @@ func (m mend) String() string {
 // forge changes a file some times, and mends it.
 func (f *forger) forge() mend {
 	for range 1 + f.rng.IntN(3) {
-		if len(f.data) < snapshot.Page {
+		if len(f.data) < files.Page {
 			break
 		}
 		c := pick(f.rng, changes...)
@@ -78,14 +78,14 @@ func (f *forger) forge() mend {
 	}
 	m := pick(f.rng, mendNothing, mendHeader, mendAll, mendAll, mendAll)
 	f.note("%v", m)
-	if len(f.data) < snapshot.Page {
+	if len(f.data) < files.Page {
 		return mendNothing
 	}
 	if m == mendAll {
 		f.sum()
 	}
 	if m != mendNothing {
-		snapshot.Seal(f.data[:snapshot.Page])
+		files.Seal(f.data[:files.Page])
 	}
 	return m
 }
@@ -130,7 +130,7 @@ func (f *forger) section() []byte {
 
 // bits flips a few bits.
 func (f *forger) bits() {
-	in := pick(f.rng, f.data, f.data[:snapshot.Page], f.somewhere(), f.somewhere())
+	in := pick(f.rng, f.data, f.data[:files.Page], f.somewhere(), f.somewhere())
 	for range 1 + upTo(f.rng, 40) {
 		in[f.rng.IntN(len(in))] ^= 1 << f.rng.IntN(8)
 	}
@@ -253,7 +253,7 @@ func (f *forger) splice() {
 
 // cut makes the file shorter, and now and then its header says so.
 func (f *forger) cut() {
-	n := pick(f.rng, f.rng.IntN(len(f.data)), f.rng.IntN(len(f.data))/snapshot.Page*snapshot.Page, len(f.data)-1)
+	n := pick(f.rng, f.rng.IntN(len(f.data)), f.rng.IntN(len(f.data))/files.Page*files.Page, len(f.data)-1)
 	f.data = f.data[:n]
 	f.sayLen()
 }
@@ -266,7 +266,7 @@ func (f *forger) grow() {
 
 // sayLen makes the header say how long the file is, mostly.
 func (f *forger) sayLen() {
-	if len(f.data) >= snapshot.Page && !oneIn(f.rng, 4) {
+	if len(f.data) >= files.Page && !oneIn(f.rng, 4) {
 		le.PutUint64(f.data[atSize:], uint64(len(f.data)))
 	}
 }
@@ -292,13 +292,13 @@ func (f *forger) lay(change func(parts [][]byte)) {
 		return
 	}
 	change(parts)
-	data := slices.Clone(f.data[:snapshot.Page])
+	data := slices.Clone(f.data[:files.Page])
 	for i, p := range parts {
 		row := data[atTable+i*tableRow:]
 		le.PutUint64(row[8:], uint64(len(data)))
 		le.PutUint64(row[16:], uint64(len(p)))
 		data = append(data, p...)
-		data = append(data, make([]byte, -len(data)&(snapshot.Page-1))...)
+		data = append(data, make([]byte, -len(data)&(files.Page-1))...)
 	}
 	le.PutUint64(data[atSize:], uint64(len(data)))
 	f.data = data

@@ -14,10 +14,10 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/facetest"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/seed"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // openers open a file in every way there is; they query what they get.
@@ -129,7 +129,7 @@ func TestOpenFlippedHeader(t *testing.T) {
 	if !seed.Long() {
 		step = 41
 	}
-	for bit := 0; bit < 8*snapshot.Page; bit += step {
+	for bit := 0; bit < 8*files.Page; bit += step {
 		at := bit / 8
 		put(t, f, []byte{data[at] ^ 1<<(bit%8)}, at)
 		refused(t, f.Name(), pando.ErrFile, fmt.Sprintf("bit %d", bit))
@@ -146,7 +146,7 @@ func TestOpenFlippedSections(t *testing.T) {
 	if !seed.Long() {
 		step = 97
 	}
-	for at := snapshot.Page; at < len(data); at += step {
+	for at := files.Page; at < len(data); at += step {
 		put(t, f, []byte{data[at] ^ 1<<rng.IntN(8)}, at)
 		if err := pando.Verify(f.Name()); !errors.Is(err, pando.ErrFile) {
 			t.Fatalf("byte %d: Verify gives %v", at, err)
@@ -166,9 +166,9 @@ func TestOpenFlippedSections(t *testing.T) {
 // forged writes a header with changes and a checksum that is right.
 func forged(t *testing.T, f *os.File, data []byte, change func(page []byte)) {
 	t.Helper()
-	page := append([]byte(nil), data[:snapshot.Page]...)
+	page := append([]byte(nil), data[:files.Page]...)
 	change(page)
-	snapshot.Seal(page)
+	files.Seal(page)
 	put(t, f, page, 0)
 }
 
@@ -257,7 +257,7 @@ func TestVerifySwappedSections(t *testing.T) {
 
 // rewritten writes a file of such bytes to path, its sections changed, with
 // checksums that are right.
-func rewritten(t *testing.T, path string, data []byte, change func(kinds []snapshot.Kind, sections [][]byte)) {
+func rewritten(t *testing.T, path string, data []byte, change func(kinds []files.SectionKind, sections [][]byte)) {
 	t.Helper()
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
@@ -267,22 +267,22 @@ func rewritten(t *testing.T, path string, data []byte, change func(kinds []snaps
 		t.Fatal(err)
 	}
 	file.Close()
-	var kinds []snapshot.Kind
+	var kinds []files.SectionKind
 	var sections [][]byte
 	for _, s := range file.Header.Sections {
 		kinds, sections = append(kinds, s.Kind), append(sections, slices.Clone(data[s.Offset:s.Offset+s.Bytes]))
 	}
 	change(kinds, sections)
-	var parts []snapshot.Part
+	var parts []files.Part
 	for i, kind := range kinds {
-		parts = append(parts, snapshot.Memory(kind, sections[i]))
+		parts = append(parts, files.Memory(kind, sections[i]))
 	}
 	out, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if _, err := snapshot.Write(out, *file.Header, parts); err != nil {
+	if _, err := files.Write(out, *file.Header, parts); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -290,9 +290,9 @@ func rewritten(t *testing.T, path string, data []byte, change func(kinds []snaps
 // Verify also looks at what checksums cannot say: a file of keys that are not
 // in order, saved with the right sums.
 func TestVerifyStructure(t *testing.T) {
-	for _, what := range []snapshot.Kind{layout.SectionInner, layout.SectionLeaves, snapshot.ValueOffsets} {
+	for _, what := range []files.SectionKind{layout.SectionInner, layout.SectionLeaves, files.ValueOffsets} {
 		path, data := saved(t, 1000)
-		rewritten(t, path, data, func(kinds []snapshot.Kind, sections [][]byte) {
+		rewritten(t, path, data, func(kinds []files.SectionKind, sections [][]byte) {
 			sections[slices.Index(kinds, what)][16] ^= 0x40
 		})
 		if err := pando.Verify(path); !errors.Is(err, pando.ErrFile) || !strings.Contains(err.Error(), "not as they must be") {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/seed"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Files of every layout are cut short, flipped and forged, as those of one
@@ -62,7 +62,7 @@ func cutShort(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 }
 
 func flippedHeader(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
-	for bit := 0; bit < 8*snapshot.Page; bit += 157 * seed.Step(2) {
+	for bit := 0; bit < 8*files.Page; bit += 157 * seed.Step(2) {
 		at := bit / 8
 		put(t, f, []byte{data[at] ^ 1<<(bit%8)}, at)
 		for way, err := range waysToOpen(kind, f.Name()) {
@@ -78,7 +78,7 @@ func flippedHeader(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 // them, and an index that is opened without answers, or is refused.
 func flippedSections(t *testing.T, kind fuzzFile, f *os.File, data []byte) {
 	rng := seed.Rand(t)
-	for at := snapshot.Page + rng.IntN(20); at < len(data); at += 1 + rng.IntN(len(data)/40) {
+	for at := files.Page + rng.IntN(20); at < len(data); at += 1 + rng.IntN(len(data)/40) {
 		put(t, f, []byte{data[at] ^ 1<<rng.IntN(8)}, at)
 		if err := pando.Verify(f.Name()); !errors.Is(err, pando.ErrFile) {
 			t.Fatalf("byte %d: Verify gives %v", at, err)

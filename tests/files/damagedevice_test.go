@@ -13,9 +13,9 @@ import (
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/facetest"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/index/indextest"
 	"github.com/pando-index/pando/internal/seed"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Files of every layout, damaged behind checksums that are right, are asked on
@@ -126,7 +126,7 @@ func damagedFile(t *testing.T, path string, data []byte, rng *rand.Rand) (what s
 		}},
 	}
 	way := ways[rng.IntN(len(ways))]
-	rewritten(t, path, data, func(kinds []snapshot.Kind, sections [][]byte) {
+	rewritten(t, path, data, func(kinds []files.SectionKind, sections [][]byte) {
 		i := rng.IntN(2) * rng.IntN(len(kinds)) // the first leads to all others
 		way.spoil(sections[i])
 		what = fmt.Sprintf("%s in section %s", way.name, kinds[i].Name)

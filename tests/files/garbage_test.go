@@ -9,8 +9,8 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/facetest"
+	"github.com/pando-index/pando/internal/files"
 	"github.com/pando-index/pando/internal/seed"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Whatever the sections hold, queries stay inside of the file: all layouts, all
@@ -87,7 +87,7 @@ func spoil(t *testing.T, path string, fill func() byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := snapshot.Page; i < len(data); i++ {
+	for i := files.Page; i < len(data); i++ {
 		data[i] = fill()
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/facetest"
-	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/files"
 )
 
 // fuzzFile is a kind of file: how one is made, and how it is opened and asked.
@@ -96,7 +96,7 @@ func FuzzOpen(f *testing.F) {
 			at := int(binary.LittleEndian.Uint32(edits)) * 4 % (len(data) - 4)
 			copy(data[at:], edits[4:12])
 		}
-		snapshot.Seal(data[:snapshot.Page])
+		files.Seal(data[:files.Page])
 		opensOrRefuses(t, data, kind)
 	})
 }
@@ -109,7 +109,7 @@ func FuzzOpenBytes(f *testing.F) {
 	for i, kind := range fuzzFiles {
 		for _, n := range []int{0, 3, 100} {
 			data := kind.make(f, n)
-			f.Add(bytes.TrimRight(data[:snapshot.Page], "\x00"), byte(i), true)
+			f.Add(bytes.TrimRight(data[:files.Page], "\x00"), byte(i), true)
 			f.Add(data[:100], byte(i), false)
 		}
 	}
@@ -124,11 +124,11 @@ func FuzzOpenBytes(f *testing.F) {
 // grown makes bytes as long as the header in them says, within reason, and its
 // checksum right.
 func grown(data []byte) []byte {
-	data = append(data, make([]byte, max(0, snapshot.Page-len(data)))...)
+	data = append(data, make([]byte, max(0, files.Page-len(data)))...)
 	size := binary.LittleEndian.Uint64(data[24:])
 	if size > uint64(len(data)) && size < 1<<20 {
 		data = append(data, make([]byte, int(size)-len(data))...)
 	}
-	snapshot.Seal(data[:snapshot.Page])
+	files.Seal(data[:files.Page])
 	return data
 }

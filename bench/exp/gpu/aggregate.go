@@ -60,12 +60,12 @@ func runGPUAggregate(s *contest.Session) error {
 type residentSums struct {
 	g             *rig.Rig
 	d             *data.Dataset[uint64]
-	kind          simd.Kind
+	kind          simd.NumberKind
 	parts, joined rig.Ptr
 	want          simd.Block // as blocks of values come to it; Low of floats is about it
 }
 
-func gpuSums(g *rig.Rig, d *data.Dataset[uint64], kind simd.Kind) (err error) {
+func gpuSums(g *rig.Rig, d *data.Dataset[uint64], kind simd.NumberKind) (err error) {
 	r := &residentSums{g: g, d: d, kind: kind}
 	if err := r.prepare(); err != nil {
 		return err
@@ -300,7 +300,7 @@ func warmSum[V pando.Number](s *contest.Session, name string, n int, want V, do 
 // compete runs the contest with cub, and fills the columns.
 func (r *residentSums) compete(subjects []*contest.Subject) error {
 	s, n := r.g.S, len(r.d.Vals)
-	label := map[simd.Kind]string{simd.Uint64: "uint64", simd.Float64: "float64"}[r.kind]
+	label := map[simd.NumberKind]string{simd.Uint64: "uint64", simd.Float64: "float64"}[r.kind]
 	return peers.WithThrustOf(s, nameCub, gpu.Sum64, n, n, 8, func(peer *contest.Subject) error {
 		if peer != nil && !r.kind.IsFloat() {
 			peer.Whole = true

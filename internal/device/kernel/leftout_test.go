@@ -17,7 +17,7 @@ import (
 type leftOut struct {
 	what string
 	text string
-	kind ptx.Kind // what the interpreter says of it
+	kind ptx.FaultKind // what the interpreter says of it
 }
 
 var (
@@ -31,7 +31,7 @@ var (
 func without(text, name string) (all []leftOut) {
 	from, to := kernel.Part(text, name)
 	part := text[from:to]
-	change := func(what string, at []int, by string, kind ptx.Kind) {
+	change := func(what string, at []int, by string, kind ptx.FaultKind) {
 		line := 1 + strings.Count(text[:from+at[0]], "\n")
 		all = append(all, leftOut{fmt.Sprintf("%s without %s of line %d", name, what, line),
 			text[:from+at[0]] + by + text[from+at[1]:], kind})

@@ -83,7 +83,7 @@ func resident[C simd.Code](b *testing.B, d device.Device) {
 	g.nodes, g.out = g.put(b, make([]byte, 4*len(asked))), g.put(b, make([]byte, 4*len(asked)))
 	src := layout.Source[C]{Len: len(keys), Codes: keys}
 	for _, lay := range []layout.Numbers[C]{implicit.Layout[C]{}, blocked.Layout[C]{}, packed.Layout[C]{}} {
-		b.Run(string(lay.Kind()), func(b *testing.B) { g.rank(b, lay, src) })
+		b.Run(string(lay.Name()), func(b *testing.B) { g.rank(b, lay, src) })
 	}
 	for _, p := range []device.Ptr{g.keys, g.nodes, g.out} {
 		ok(b, d.Free(p))

@@ -96,7 +96,7 @@ const MaxBounds = 1023
 // FrozenVectors or ChunkedVectors, or counted by those of FrozenHistograms or
 // ChunkedHistograms.
 type Vectors struct {
-	Kind  simd.Kind
+	Kind  simd.NumberKind
 	Units Units
 	Parts Parts // results of units,
 	Bins  *Bins // unless they are counted

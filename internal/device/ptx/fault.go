@@ -7,21 +7,21 @@ import (
 	"github.com/pando-index/pando/internal/device"
 )
 
-// Kind is the kind of error that a kernel made.
-type Kind int
+// FaultKind is the kind of error that a kernel made.
+type FaultKind int
 
 // The kinds of Fault.
 const (
-	OutOfBounds Kind = iota // no live allocation holds all the bytes
-	Freed                   // the bytes belonged to an allocation that was freed
-	Misaligned              // the address is not a multiple of the access size
-	ReadOnly                // a write to constant or parameter memory
-	Race                    // two threads accessed a word with nothing that orders them
-	Deadlock                // threads wait for others that cannot come
-	BadSync                 // a barrier or *.sync used against its rules
-	Trap                    // the kernel executed trap
-	Runaway                 // the launch passed the limit set by Steps
-	NonCoherent             // ld.global.nc of a word that is written in the same launch
+	OutOfBounds FaultKind = iota // no live allocation holds all the bytes
+	Freed                        // the bytes belonged to an allocation that was freed
+	Misaligned                   // the address is not a multiple of the access size
+	ReadOnly                     // a write to constant or parameter memory
+	Race                         // two threads accessed a word with nothing that orders them
+	Deadlock                     // threads wait for others that cannot come
+	BadSync                      // a barrier or *.sync used against its rules
+	Trap                         // the kernel executed trap
+	Runaway                      // the launch passed the limit set by Steps
+	NonCoherent                  // ld.global.nc of a word that is written in the same launch
 )
 
 var kindNames = [...]string{
@@ -30,12 +30,12 @@ var kindNames = [...]string{
 	"non-coherent read of a word that is written",
 }
 
-func (k Kind) String() string { return kindNames[k] }
+func (k FaultKind) String() string { return kindNames[k] }
 
 // Fault is the error of a kernel that broke a rule. It wraps
 // device.ErrLaunchFailed.
 type Fault struct {
-	Kind   Kind
+	Kind   FaultKind
 	Kernel string
 	Line   int    // line of the PTX text
 	Text   string // that line, trimmed

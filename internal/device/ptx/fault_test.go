@@ -14,7 +14,7 @@ import (
 func TestMemoryFaults(t *testing.T) {
 	cases := map[string]struct {
 		body string
-		kind Kind
+		kind FaultKind
 		size int
 	}{
 		"past the end":         {"ld.global.u32 %r1, [%d0+64];", OutOfBounds, 4},

@@ -165,7 +165,7 @@ func TestLastBlock(t *testing.T) {
 	}
 }
 
-func isKind(err error, k Kind) bool {
+func isKind(err error, k FaultKind) bool {
 	var f *Fault
 	return errors.As(err, &f) && f.Kind == k && errors.Is(err, device.ErrLaunchFailed)
 }

@@ -212,7 +212,7 @@ func TestLatches(t *testing.T) {
 }
 
 // harm is the kind of an error that is no fault.
-const harm = Kind(-1)
+const harm = FaultKind(-1)
 
 // TestWrongLatches tests that each part left out of a protocol is found by some
 // seed, and as what. Without the check for races, only the harm tells.
@@ -222,7 +222,7 @@ func TestWrongLatches(t *testing.T) {
 	cases := []struct {
 		run     try
 		variant string
-		kind    Kind
+		kind    FaultKind
 		opts    []Option
 	}{
 		{inserts, "no_acquire", Race, []Option{Weak(true)}},

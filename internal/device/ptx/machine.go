@@ -493,7 +493,7 @@ func names(w *warp, lanes uint32) string {
 }
 
 // fail records the first fault of a launch and returns it to be completed.
-func (m *machine) fail(k Kind, t *thread, in *inst, detail string) *Fault {
+func (m *machine) fail(k FaultKind, t *thread, in *inst, detail string) *Fault {
 	f := &Fault{
 		Kind: k, Kernel: m.k.name, Line: int(in.line), Text: m.k.mod.line(int(in.line)),
 		Block: t.block.index, Thread: t.index, Detail: detail,

@@ -303,7 +303,7 @@ func (h *heap) nearest(addr uint64) string {
 	return fmt.Sprintf("; the one before is %d bytes at %#x, which is %d bytes away", len(a.data), a.base, addr-a.base)
 }
 
-func (m *machine) memoryFault(k Kind, t *thread, in *inst, sp space, addr uint64, detail string) {
+func (m *machine) memoryFault(k FaultKind, t *thread, in *inst, sp space, addr uint64, detail string) {
 	f := m.fail(k, t, in, detail)
 	f.Addr, f.Size = addr+windows[sp], int(in.bytes)
 }

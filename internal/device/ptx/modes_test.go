@@ -11,7 +11,7 @@ import (
 
 // faults runs a litmus test with a number of seeds, and returns how often it
 // failed as a kind, and an error of another kind.
-func (l *litmus) faults(t *testing.T, kind Kind, opts ...Option) (int, error) {
+func (l *litmus) faults(t *testing.T, kind FaultKind, opts ...Option) (int, error) {
 	t.Helper()
 	start := seed.Of(t)
 	text, _ := l.text()
@@ -150,7 +150,7 @@ func TestModesRepeat(t *testing.T) {
 // stopped by Steps, and one that does, after a while, is a deadlock.
 func TestBackoff(t *testing.T) {
 	loop := "ld.param.u64 %d0, [p0];\nmov.u32 %r1, 1;\nAGAIN:\nnanosleep.u32 %r1;\nadd.u32 %r1, %r1, 3;\nLIMITld.relaxed.gpu.global.u32 %r2, [%d0];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra AGAIN;"
-	for limit, kind := range map[string]Kind{"": Runaway, "min.u32 %r1, %r1, 64;\n": Deadlock} {
+	for limit, kind := range map[string]FaultKind{"": Runaway, "min.u32 %r1, %r1, 64;\n": Deadlock} {
 		for _, opts := range [][]Option{{Weak(true)}, {PCT(2)}, {FreezeHolders(true)}} {
 			r := newRig(t, append(opts, Steps(50000))...)
 			k := r.load(program(1, strings.Replace(loop, "LIMIT", limit, 1)))("k")
@@ -198,7 +198,7 @@ MEET;
 `
 	meets := []string{"vote.sync.any.pred %p2, %p1, 3", "barrier.red.or.pred %p2, 0, %p1"}
 	for _, meet := range meets {
-		for step, kind := range map[string]Kind{"1": harm, "0": Deadlock} {
+		for step, kind := range map[string]FaultKind{"1": harm, "0": Deadlock} {
 			for s := range uint64(20) {
 				r := newRig(t, Seed(s), Strict(true), Steps(1<<20))
 				k := r.load(program(0, strings.NewReplacer("MEET", meet, "STEP", step).Replace(body)))("k")

@@ -371,7 +371,7 @@ st.global.u64 [%d0+112], %d8;
 func TestDeadlocks(t *testing.T) {
 	cases := map[string]struct {
 		body string
-		kind Kind
+		kind FaultKind
 		says []string
 	}{
 		"exited lane":          {"setp.lt.u32 %p1, %r0, 8;\n@%p1 exit;\nshfl.sync.idx.b32 %r5, %r1, 0, 31, -1;", Deadlock, []string{"shfl.sync", "exited"}},

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/pando-index/pando/internal/snapshot"
+	"github.com/pando-index/pando/internal/files"
 )
 
 // lockName is the file that a process locks while it has a folder. Its text says
@@ -85,7 +85,7 @@ func makeAll(path string) error {
 	if err := os.Mkdir(path, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return snapshot.SyncDir(above)
+	return files.SyncDir(above)
 }
 
 func (d system) Path(name string) string { return filepath.Join(d.path, name) }
@@ -110,7 +110,7 @@ func (d system) Open(name string) (File, error) {
 
 func (d system) Rename(from, to string) error { return os.Rename(d.Path(from), d.Path(to)) }
 func (d system) Remove(name string) error     { return os.Remove(d.Path(name)) }
-func (d system) Sync() error                  { return snapshot.SyncDir(d.path) }
+func (d system) Sync() error                  { return files.SyncDir(d.path) }
 
 func (d system) Lock() (io.Closer, error) { return d.takeLock(os.O_CREATE) }
 

@@ -16,20 +16,20 @@ import (
 	"github.com/pando-index/pando/internal/mutant"
 )
 
-// Kind is what a frame is. Those up to LastChange hold operations, the others words of
+// FrameKind is what a frame is. Those up to LastChange hold operations, the others words of
 // the log itself.
-type Kind uint16
+type FrameKind uint16
 
 const (
-	Set         Kind = iota + 1 // keys and values
-	Delete                      // keys
-	Mixed                       // kinds, keys and values
-	DeleteRange                 // two keys
-	Commit                      // all parts of a batch are there
-	Open                        // a program has begun to write; parts without a Commit are void
-	Seal                        // the log goes on in the next segment
-	Close                       // a program has ended well
-	Refused                     // the tree has refused changes, which are void
+	Set         FrameKind = iota + 1 // keys and values
+	Delete                           // keys
+	Mixed                            // kinds, keys and values
+	DeleteRange                      // two keys
+	Commit                           // all parts of a batch are there
+	Open                             // a program has begun to write; parts without a Commit are void
+	Seal                             // the log goes on in the next segment
+	Close                            // a program has ended well
+	Refused                          // the tree has refused changes, which are void
 	last        = Refused
 
 	LastChange = DeleteRange
@@ -58,7 +58,7 @@ const (
 
 // Frame is a frame that was read.
 type Frame struct {
-	Kind     Kind
+	Kind     FrameKind
 	Part     bool
 	Sequence uint64 // of its first operation
 	Count    int    // operations
@@ -120,7 +120,7 @@ func frameAt(data []byte, offset int64, store, segment uint64) (f Frame, ok bool
 	}
 	h := data[offset : offset+frameHeader]
 	le := binary.LittleEndian
-	kind := Kind(le.Uint16(h[atKind:]))
+	kind := FrameKind(le.Uint16(h[atKind:]))
 	if le.Uint64(h[atSegment:]) != segment || kind == 0 || kind > last {
 		return f, false
 	}

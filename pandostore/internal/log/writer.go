@@ -185,13 +185,13 @@ func (w *Writer) Next() uint64 { return w.logged.Load() }
 func (w *Writer) Begin() []byte { return append(w.buf, make([]byte, frameHeader)...) }
 
 // End ends a frame that has count operations. An error is final.
-func (w *Writer) End(b []byte, kind Kind, count int) error {
+func (w *Writer) End(b []byte, kind FrameKind, count int) error {
 	return w.appendFrame(b, Frame{Kind: kind, Count: count})
 }
 
 // EndPart is End for a frame of a batch that has more than one. Commit ends the batch: what
 // has no Commit is void after a crash.
-func (w *Writer) EndPart(b []byte, kind Kind, count int) error {
+func (w *Writer) EndPart(b []byte, kind FrameKind, count int) error {
 	if mutant.On && mutant.Is("store: commit frame") {
 		return w.End(b, kind, count)
 	}

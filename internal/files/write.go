@@ -1,4 +1,4 @@
-package snapshot
+package files
 
 import (
 	"errors"
@@ -10,12 +10,12 @@ import (
 // Part is a section to be written. Write writes all its bytes; it is called
 // twice, once to know size and checksum, and must write the same both times.
 type Part struct {
-	Kind  Kind
+	Kind  SectionKind
 	Write func(w io.Writer) error
 }
 
 // Memory makes a part of bytes in memory.
-func Memory(k Kind, b []byte) Part {
+func Memory(k SectionKind, b []byte) Part {
 	return Part{k, func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err

@@ -1,4 +1,4 @@
-package snapshot
+package files
 
 import (
 	"bytes"
@@ -14,26 +14,26 @@ import (
 
 // Formats as layouts have them: of every kind one at least.
 var (
-	inner      = Kind{1, "inner"}
-	leaves     = Kind{2, "leaves"}
-	keyOffsets = Kind{5, "key offsets"}
-	keyBytes   = Kind{6, "key bytes"}
-	pageTable  = Kind{9, "page table"}
-	packedKeys = Kind{10, "packed keys"}
-	directory  = Kind{11, "directory"}
-	wordPages  = Kind{12, "word pages"}
+	inner      = SectionKind{1, "inner"}
+	leaves     = SectionKind{2, "leaves"}
+	keyOffsets = SectionKind{5, "key offsets"}
+	keyBytes   = SectionKind{6, "key bytes"}
+	pageTable  = SectionKind{9, "page table"}
+	packedKeys = SectionKind{10, "packed keys"}
+	directory  = SectionKind{11, "directory"}
+	wordPages  = SectionKind{12, "word pages"}
 
-	apart      = &Format{Number: 2, Name: "apart", Version: 1, Sections: []Kind{inner, leaves}}
-	compressed = &Format{Number: 6, Name: "compressed", Version: 2, Sections: []Kind{inner, leaves, pageTable, packedKeys}, MostPerPage: 16 * Page}
+	apart      = &Format{Number: 2, Name: "apart", Version: 1, Sections: []SectionKind{inner, leaves}}
+	compressed = &Format{Number: 6, Name: "compressed", Version: 2, Sections: []SectionKind{inner, leaves, pageTable, packedKeys}, MostPerPage: 16 * Page}
 
 	formats = []*Format{
-		{Number: 1, Name: "pairs", Version: 1, Sections: []Kind{inner, leaves}, Pairs: true},
+		{Number: 1, Name: "pairs", Version: 1, Sections: []SectionKind{inner, leaves}, Pairs: true},
 		apart,
-		{Number: 3, Name: "apart", Version: 1, Sections: []Kind{keyOffsets, keyBytes}, Strings: true},
-		{Number: 4, Name: "blocked", Version: 2, Sections: []Kind{inner, leaves}, Pairs: true, Paged: true},
-		{Number: 5, Name: "blocked", Version: 2, Sections: []Kind{inner, leaves}, Paged: true},
+		{Number: 3, Name: "apart", Version: 1, Sections: []SectionKind{keyOffsets, keyBytes}, Strings: true},
+		{Number: 4, Name: "blocked", Version: 2, Sections: []SectionKind{inner, leaves}, Pairs: true, Paged: true},
+		{Number: 5, Name: "blocked", Version: 2, Sections: []SectionKind{inner, leaves}, Paged: true},
 		compressed,
-		{Number: 7, Name: "compressed", Version: 2, Sections: []Kind{inner, leaves, directory, wordPages, keyBytes}, Strings: true},
+		{Number: 7, Name: "compressed", Version: 2, Sections: []SectionKind{inner, leaves, directory, wordPages, keyBytes}, Strings: true},
 	}
 )
 

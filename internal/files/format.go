@@ -1,4 +1,4 @@
-// Package snapshot is the file an index is kept in: a header of one page, and
+// Package files is the file an index is kept in: a header of one page, and
 // sections behind it. It knows bytes, sizes and checksums, and nothing of
 // trees. docs/format.md describes the format byte by byte.
 //
@@ -11,7 +11,7 @@
 // is handed to the caller. Verify then reads all sections and compares their
 // checksums; an index that is mapped without it may hold any bytes in its
 // sections, but none outside them.
-package snapshot
+package files
 
 import (
 	"bytes"
@@ -90,13 +90,13 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // formats there are: this package knows sizes, versions and checksums, and
 // nothing of the contents of sections.
 type Format struct {
-	Number   uint32 // in the header
-	Name     string // of its layout, as the face has it
-	Version  uint32 // the first version of the format of files that has it
-	Sections []Kind // those that hold the keys, in their order
-	Strings  bool   // keys are strings
-	Pairs    bool   // values lie beside their keys, in the same sections
-	Paged    bool   // the header says how many levels a page of inner nodes has
+	Number   uint32        // in the header
+	Name     string        // of its layout, as the face has it
+	Version  uint32        // the first version of the format of files that has it
+	Sections []SectionKind // those that hold the keys, in their order
+	Strings  bool          // keys are strings
+	Pairs    bool          // values lie beside their keys, in the same sections
+	Paged    bool          // the header says how many levels a page of inner nodes has
 	// MostPerPage is the most entries that a page of a file can hold, where that
 	// is more than one for each 4 bytes.
 	MostPerPage int64
@@ -104,21 +104,21 @@ type Format struct {
 
 func (f *Format) String() string { return f.Name }
 
-// Kind is the kind of a section's contents.
-type Kind struct {
+// SectionKind is the kind of a section's contents.
+type SectionKind struct {
 	Number uint32
 	Name   string
 }
 
 // The sections that hold values.
 var (
-	Column       = Kind{3, "column"}        // values of 4 or 8 bytes, in key order
-	Rows         = Kind{4, "rows"}          // values of any other size, or beside strings
-	ValueOffsets = Kind{7, "value offsets"} // where each value begins that a codec has written, and where the last ends
-	ValueBytes   = Kind{8, "value bytes"}   // the values that a codec has written
+	Column       = SectionKind{3, "column"}        // values of 4 or 8 bytes, in key order
+	Rows         = SectionKind{4, "rows"}          // values of any other size, or beside strings
+	ValueOffsets = SectionKind{7, "value offsets"} // where each value begins that a codec has written, and where the last ends
+	ValueBytes   = SectionKind{8, "value bytes"}   // the values that a codec has written
 )
 
-func (k Kind) String() string {
+func (k SectionKind) String() string {
 	if k.Name == "" {
 		return fmt.Sprintf("Kind(%d)", k.Number)
 	}
@@ -127,7 +127,7 @@ func (k Kind) String() string {
 
 // Section is a part of a file.
 type Section struct {
-	Kind     Kind
+	Kind     SectionKind
 	Offset   int64
 	Bytes    int64
 	Checksum uint32 // CRC-32C
@@ -327,13 +327,13 @@ func find(formats []*Format, number uint32) *Format {
 
 // kindOf returns the section kind of a number, without a name where the format
 // has none such.
-func (f *Format) kindOf(number uint32) Kind {
-	for _, k := range append([]Kind{Column, Rows, ValueOffsets, ValueBytes}, f.Sections...) {
+func (f *Format) kindOf(number uint32) SectionKind {
+	for _, k := range append([]SectionKind{Column, Rows, ValueOffsets, ValueBytes}, f.Sections...) {
 		if k.Number == number {
 			return k
 		}
 	}
-	return Kind{Number: number}
+	return SectionKind{Number: number}
 }
 
 // takeTable reads the section table.

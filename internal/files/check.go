@@ -1,4 +1,4 @@
-package snapshot
+package files
 
 import (
 	"fmt"
@@ -52,8 +52,8 @@ func (h *Header) mostEntries() int64 {
 
 func (h *Header) encoded() bool { return strings.HasPrefix(h.Value, Encoded) }
 
-func (h *Header) listed() []Kind {
-	out := make([]Kind, len(h.Sections))
+func (h *Header) listed() []SectionKind {
+	out := make([]SectionKind, len(h.Sections))
 	for i, s := range h.Sections {
 		out[i] = s.Kind
 	}
@@ -61,7 +61,7 @@ func (h *Header) listed() []Kind {
 }
 
 // kinds returns the sections that a file with such a header has.
-func (h *Header) kinds() []Kind {
+func (h *Header) kinds() []SectionKind {
 	kinds := slices.Clone(h.Format.Sections)
 	switch {
 	case h.encoded():
@@ -99,7 +99,7 @@ func (h *Header) checkTable() error {
 
 // bytesOf returns the bytes that a section must have; -1 where this package
 // cannot know.
-func (h *Header) bytesOf(k Kind) int64 {
+func (h *Header) bytesOf(k SectionKind) int64 {
 	switch k {
 	case Column, Rows:
 		return h.Entries * int64(h.ValSize)
@@ -110,7 +110,7 @@ func (h *Header) bytesOf(k Kind) int64 {
 }
 
 // Section returns the section of a kind, and reports whether there is one.
-func (h *Header) Section(k Kind) (Section, bool) {
+func (h *Header) Section(k SectionKind) (Section, bool) {
 	for _, s := range h.Sections {
 		if s.Kind == k {
 			return s, true
@@ -142,7 +142,7 @@ func Verify(r io.ReaderAt, h *Header) error {
 	return nil
 }
 
-func onlyZeros(k Kind, b []byte) error {
+func onlyZeros(k SectionKind, b []byte) error {
 	for _, c := range b {
 		if c != 0 {
 			return bad("the bytes behind section %v are damaged: they must be zero", k)

@@ -1,6 +1,6 @@
 //go:build unix && !aix && !solaris && !illumos
 
-package snapshot
+package files
 
 import (
 	"errors"
