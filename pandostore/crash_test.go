@@ -16,20 +16,23 @@ import (
 // A crash at any call leaves what was acknowledged, and of what was issued a beginning:
 // of numbers, strings, rows and bytes, in all modes, during checkpoints and recoveries, too.
 func TestCrash(t *testing.T) {
+	t.Parallel()
 	images := new(atomic.Int64)
+	t.Cleanup(func() { t.Logf("%d crash images", images.Load()) })
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			crashes(t, &numbers, name != "every group", mode, images)
 			crashes(t, &texts, name != "every group", mode, images)
 			crashes(t, &rows, name != "every group", mode, images)
 			crashes(t, &slices_, name != "every group", mode, images)
 		})
 	}
-	t.Logf("%d crash images", images.Load())
 }
 
 func crashes[K pando.Key, V any](t *testing.T, w *world[K, V], lazy bool, mode []Option, images *atomic.Int64) {
 	t.Run(w.name, func(t *testing.T) {
+		t.Parallel()
 		rng := seed.Rand(t)
 		for range seed.Times(1, 5) {
 			for writers := 1; writers <= 3; writers += 2 {
@@ -58,8 +61,10 @@ func (l *life[K, V]) lives(n int) error {
 // After a crash a store goes on from what is there, and crashes again: what the first has
 // left unfinished never comes back.
 func TestCrashAgain(t *testing.T) {
+	t.Parallel()
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			crashAgain(t, &numbers, name != "every group", mode)
 			crashAgain(t, &texts, name != "every group", mode)
 		})
@@ -68,6 +73,7 @@ func TestCrashAgain(t *testing.T) {
 
 func crashAgain[K pando.Key, V any](t *testing.T, w *world[K, V], lazy bool, mode []Option) {
 	t.Run(w.name, func(t *testing.T) {
+		t.Parallel()
 		rng := seed.Rand(t)
 		for range seed.Times(20, 400) {
 			l := newLife(t, w, rng.Uint64(), 1, mode...)
@@ -120,11 +126,13 @@ func (l *life[K, V]) untilCrash(rng *rand.Rand) bool {
 // Each call that fails, in turn: its change and all later ones return that error, readers
 // go on, and what was acknowledged is there when the store is opened again.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	faults := map[string]crash.Fault{
 		"EIO": {Err: syscall.EIO}, "ENOSPC": {Err: syscall.ENOSPC}, "short": {Err: syscall.ENOSPC, Short: true},
 	}
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for mode, opts := range modes {
 				t.Run(mode, func(t *testing.T) { failing(t, &numbers, fault, mode != "every group", opts) })
 			}

@@ -52,12 +52,14 @@ func sample[K pando.Key, V any](t *testing.T, w *world[K, V]) (dir *crash.Folder
 // Of a store that was closed, no byte can be changed and no file cut so that Open returns
 // something else than before: it returns it all, or an error.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	damage(t, &numbers)
 	damage(t, &texts)
 }
 
 func damage[K pando.Key, V any](t *testing.T, w *world[K, V]) {
 	t.Run(w.name, func(t *testing.T) {
+		t.Parallel()
 		dir, want := sample(t, w)
 		names, _ := dir.Names()
 		opts := []Option{CheckpointAfter(0), small}
@@ -106,6 +108,7 @@ func damage[K pando.Key, V any](t *testing.T, w *world[K, V]) {
 
 // Salvage saves everything up to the damage, and its result opens.
 func TestSalvage(t *testing.T) {
+	t.Parallel()
 	dir, want := sample(t, &numbers)
 	names, _ := dir.Names()
 	opts := []Option{CheckpointAfter(0), small}
@@ -119,10 +122,11 @@ func TestSalvage(t *testing.T) {
 			image, out := dir.Clone(), crash.New()
 			image.Bytes(name)[at] ^= 4
 			s, err := salvage(image, out)
+			if later := errors.Is(translate(image, err), pando.ErrVersion); later && at/4 == 12/4 {
+				continue
+			}
 			if err != nil {
-				if at >= 4096 {
-					t.Errorf("segment %d, byte %d: %v", segment, at, err)
-				}
+				t.Errorf("segment %d, byte %d: %v", segment, at, err)
 				continue
 			}
 			back, err := open[uint64, uint64](out, opts)

@@ -133,12 +133,14 @@ func recorded[K pando.Key, V any](w *world[K, V], s *Store[K, V], rng *rand.Rand
 // Histories of several goroutines, through several crashes: all of it could have been done
 // one after the other. What was under way in a crash has happened or has not.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	histories(t, &numbers)
 	histories(t, &texts)
 }
 
 func histories[K pando.Key, V any](t *testing.T, w *world[K, V]) {
 	t.Run(w.name, func(t *testing.T) {
+		t.Parallel()
 		rng := seed.Rand(t)
 		times, undecided := seed.Times(25, 500), 0
 		for range times {

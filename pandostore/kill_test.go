@@ -4,6 +4,7 @@ package pandostore
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,55 +84,75 @@ func count(s *Store[string, uint64], g int) error {
 }
 
 // Processes are killed at random under load, on a real disk: no acknowledged change is
-// lost, and no batch is there by half.
+// lost, and no batch is there by half. Several live beside each other, since each waits for
+// the disk most of the time.
 func TestKill(t *testing.T) {
 	if seed.RaceDetector {
 		t.Skip("the process that is killed takes long to start")
 	}
-	rng := seed.Rand(t)
-	dir := t.TempDir()
-	var done, begun [victimWriters]uint64
-	sums, times := uint64(0), seed.Times(6, 500)
-	for i := range times {
-		before := sums
-		if err := killOne(dir, rng, &done, &begun, &sums); err != nil {
-			t.Fatal(i, err)
-		}
-		s, err := Open[string, uint64](dir)
-		if err != nil {
-			t.Fatal(i, err)
-		}
-		for g := range victimWriters {
-			first, _ := s.Get(ownKey(g, 0))
-			for k := range ownKeys {
-				if v, _ := s.Get(ownKey(g, k)); v != first {
-					t.Errorf("kill %d: writer %d: half of a batch: %d and %d", i, g, first, v)
+	const lanes = 4
+	first, times := seed.Of(t), seed.Times(8, 500)
+	var updates atomic.Uint64
+	var wg sync.WaitGroup
+	for lane := range lanes {
+		wg.Go(func() {
+			v := victimOf{dir: t.TempDir()}
+			rng := rand.New(rand.NewPCG(first, uint64(lane)))
+			for i := lane; i < times && !t.Failed(); i += lanes {
+				if err := v.killOne(rng); err != nil {
+					t.Errorf("kill %d: %v", i, err)
 				}
 			}
-			if first < done[g] || first > begun[g] {
-				t.Errorf("kill %d: writer %d: %d, acknowledged %d, begun %d", i, g, first, done[g], begun[g])
-			}
-			done[g], begun[g] = first, first
-		}
-		if n, _ := s.Get("sum"); n < sums || n > sums+victimWriters {
-			t.Errorf("kill %d: a sum of %d, acknowledged %d (%d before)", i, n, sums, before)
-		} else {
-			sums = n
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if t.Failed() {
-			return
-		}
+			updates.Add(v.sums)
+		})
 	}
-	t.Logf("%d kills, %d updates", times, sums)
+	wg.Wait()
+	t.Logf("%d kills, %d updates", times, updates.Load())
 }
 
-// killOne starts a process, kills it after a while, and notes what it has said.
-func killOne(dir string, rng *rand.Rand, done, begun *[victimWriters]uint64, sums *uint64) error {
+// victimOf is what is known of a store whose processes are killed: what they have begun, and
+// what was acknowledged.
+type victimOf struct {
+	dir         string
+	done, begun [victimWriters]uint64
+	sums        uint64
+}
+
+// killOne starts a process, kills it after a while, and compares what it leaves with what it
+// has said.
+func (v *victimOf) killOne(rng *rand.Rand) error {
+	if err := v.listen(rng); err != nil {
+		return err
+	}
+	s, err := Open[string, uint64](v.dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for g := range victimWriters {
+		first, _ := s.Get(ownKey(g, 0))
+		for k := range ownKeys {
+			if n, _ := s.Get(ownKey(g, k)); n != first {
+				errs = append(errs, fmt.Errorf("writer %d: half of a batch: %d and %d", g, first, n))
+			}
+		}
+		if first < v.done[g] || first > v.begun[g] {
+			errs = append(errs, fmt.Errorf("writer %d: %d, acknowledged %d, begun %d", g, first, v.done[g], v.begun[g]))
+		}
+		v.done[g], v.begun[g] = first, first
+	}
+	n, _ := s.Get("sum")
+	if n < v.sums || n > v.sums+victimWriters {
+		errs = append(errs, fmt.Errorf("a sum of %d, acknowledged %d", n, v.sums))
+	}
+	v.sums = n
+	return errors.Join(append(errs, s.Close())...)
+}
+
+// listen starts a process, kills it after a while, and notes what it says.
+func (v *victimOf) listen(rng *rand.Rand) error {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), victim+"="+dir)
+	cmd.Env = append(os.Environ(), victim+"="+v.dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -153,7 +175,7 @@ func killOne(dir string, rng *rand.Rand, done, begun *[victimWriters]uint64, sum
 		}
 		words := strings.Fields(line)
 		if words[0] == "sum" {
-			*sums++
+			v.sums++
 			continue
 		}
 		if len(words) != 3 {
@@ -162,9 +184,9 @@ func killOne(dir string, rng *rand.Rand, done, begun *[victimWriters]uint64, sum
 		g, _ := strconv.Atoi(words[1])
 		n, _ := strconv.ParseUint(words[2], 10, 64)
 		if words[0] == "done" {
-			done[g] = n
+			v.done[g] = n
 		} else {
-			begun[g] = n
+			v.begun[g] = n
 		}
 	}
 	cmd.Wait()

@@ -122,7 +122,7 @@ func (h *Header) Section(k SectionKind) (Section, bool) {
 // Verify reads the whole file and compares the checksum of every section. The
 // bytes between sections must be zero.
 func Verify(r io.ReaderAt, h *Header) error {
-	buf := make([]byte, chunk)
+	buf := make([]byte, min(chunk, h.Size))
 	for _, s := range h.Sections {
 		sum := uint32(0)
 		err := pieces(r, buf, s.Offset, s.Offset+s.Bytes, func(b []byte) error {
