@@ -20,6 +20,7 @@ import (
 	"github.com/pando-index/pando/bench/exp/store"
 	"github.com/pando-index/pando/bench/exp/text"
 	"github.com/pando-index/pando/bench/exp/tree"
+	"github.com/pando-index/pando/bench/exp/values"
 	"github.com/pando-index/pando/bench/exp/vectors"
 )
 
@@ -32,7 +33,7 @@ var listing = strings.Fields(`
 	hybrid-balance hybrid-capped batcher set-random set-ascending delete set-batch tree-get scan tree-memory
 	writers snapshot mixed dict-search dict-insert gpu-dict-search gpu-dict-insert gpu-latched-insert
 	gpu-latched-hot gpu-single-insert gpu-page-size gpu-visit gpu-aggregate aggregate transform histogram select
-	update-ways update-batches rebuild update-mix strings strings-tree tree-get-strings key-entropy key-size
+	update-ways update-batches rebuild update-mix strings strings-tree tree-get-strings values values-memory values-waves key-entropy key-size
 	fast-steps fast-sizes fast-build response-time layouts packed-distance gpu-layouts gpu-strings gpu-radix
 	gpu-radix-host gpu-radix-long gpu-radix-endtoend stops waits cuart-layout cuart-batch cuart-threads
 	cuart-sizes cuart-keys cuart-real cuart-long cuart-updates cuart-root radix-wide store-set store-batch
@@ -41,7 +42,7 @@ var listing = strings.Fields(`
 
 // allExperiments are those of all parts, in order.
 var allExperiments = listed(slices.Concat(
-	point.Experiments, ranges.Experiments, tree.Experiments, text.Experiments, vectors.Experiments, stalls.Experiments,
+	point.Experiments, ranges.Experiments, tree.Experiments, text.Experiments, values.Experiments, vectors.Experiments, stalls.Experiments,
 	gpu.Experiments, hybrid.Experiments, hbplus.Experiments, fast.Experiments, latched.Experiments, cuart.Experiments,
 	store.Experiments,
 ))

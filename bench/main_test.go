@@ -48,12 +48,12 @@ func leftOut(e *contest.Experiment) bool {
 // ownSizes reports whether an experiment has rows of further sizes that follow
 // from the requested one.
 func ownSizes(e *contest.Experiment) bool {
-	return slices.Contains([]string{"key-size", "fast-build", "stops"}, e.Name)
+	return slices.Contains([]string{"key-size", "fast-build", "stops", "values", "values-memory"}, e.Name)
 }
 
 // counts reports whether an experiment counts instead of measuring time.
 func counts(e *contest.Experiment) bool {
-	return slices.Contains([]string{"memory", "tree-memory", "key-entropy", "stops", "waits"}, e.Name)
+	return slices.Contains([]string{"memory", "tree-memory", "key-entropy", "stops", "waits", "values-memory", "values-waves"}, e.Name)
 }
 
 func checkReport(t *testing.T, file string, e *contest.Experiment) {
