@@ -183,7 +183,7 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 	if lo >= hi {
 		return
 	}
-	w := &worker[C]{batch: b, used: used, s: b.t.scratches.Get().ready()}
+	w := &worker[C]{batch: b, used: used, s: b.t.scratches.Get().ready(), next: nothing}
 	w.quick = b.ops.Kinds == nil && b.ops.Kind == op.Set && b.ops.Found == nil && b.t.quick()
 	defer func() {
 		b.t.scratches.Put(w.s)
@@ -191,6 +191,10 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 	}()
 	var places [ahead]uint64
 	for lo < hi {
+		if end, ok := w.onward(lo, hi); ok {
+			lo = end
+			continue
+		}
 		n, ok := min(hi-lo, ahead), false
 		if w.gen, ok = b.t.enter(); !ok {
 			b.once.Do(func() { b.err = op.ErrClosed })
@@ -219,6 +223,7 @@ type worker[C Code] struct {
 	quick  bool // the batch only sets values, no old ones are asked for, and no recorder is set
 	delta  int  // entries more than before
 	bounds []boundary[C]
+	next   uint32 // the leaf behind the one that was written anew last, as of generation gen, or nothing
 }
 
 // do does operations from lo on, at least those whose places are given, and
@@ -284,11 +289,14 @@ func (w *worker[C]) single(place uint64, from, to int) bool {
 // anew. It returns where they ended, and false if that did not work out.
 func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	t, s, l := w.t, w.s, w.t.leaf(x)
+	w.next = nothing
 	epoch, word := t.Epoch(), l.loadWord()
 	if word&simd.WordBusy != 0 {
 		return 0, false
 	}
-	s.load(l)
+	s.loadPilot(l)
+	s.run.clear()
+	l.unpack(&s.run)
 	if l.loadWord() != word || !t.Current(w.gen) {
 		return 0, false
 	}
@@ -296,14 +304,18 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	if w.ops.Keys[i] > high || in.first == 0 && w.ops.Keys[i] <= C(in.low) {
 		return 0, false
 	}
-	if in.epoch != epoch || in.dirty == 0 {
-		if t.touch(x, word, w.gen, epoch, w.used) != nil {
+	next, counted := in.next, in.dirty == 0
+	if next != nothing {
+		t.leaf(next).fetchAll()
+	}
+	if in.epoch != epoch {
+		missing, ok, err := t.preserve(x, word, w.gen, ^uint64(0), w.used)
+		if !ok || err != nil {
 			return 0, false
 		}
-		return w.rewrite(x, i, hi)
+		in.set(epoch, missing)
 	}
-	s.run.clear()
-	s.copy.unpack(&s.run)
+	in.dirty = 1
 	end = w.merge(i, hi, high)
 	stall.At("batch: leaf read")
 	delta := len(s.more.keys) - len(s.run.keys)
@@ -316,7 +328,11 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	if !ok {
 		return 0, false
 	}
+	if counted {
+		t.noteDirty(x)
+	}
 	w.delta += delta
+	w.next = next
 	t.note(StepRewrite, w.ops.Keys[i], x, nothing)
 	if delta < 0 && len(s.more.keys) < thin[C]() {
 		t.tidy(w.ops.Keys[i])
@@ -324,17 +340,32 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	return end, true
 }
 
+// onward does operations from i on that belong to the leaf behind the one that was
+// written last, if there are many of them: then nothing has to be looked for. It
+// returns where they ended, and false if there are few, or that did not work out.
+func (w *worker[C]) onward(i, hi int) (end int, ok bool) {
+	x := w.next
+	w.next = nothing
+	if x == nothing || i+dense > hi || w.t.leaf(x).high() < w.ops.Keys[i+dense-1] {
+		return 0, false
+	}
+	stall.At("batch: side link read")
+	return w.rewrite(x, i, hi)
+}
+
 // merge merges operations from i on, up to key high, with the entries of a leaf.
 // The result is in s.more.
 func (w *worker[C]) merge(i, hi int, high C) (end int) {
 	ops, r, out := w.ops, &w.s.run, &w.s.more
-	end = i
-	for end < hi && ops.Keys[end] <= high {
-		end++
-	}
-	room := len(r.keys) + end - i + linePairs[C]() // a line more, for simd.PackRegular
+	end, sets := w.upTo(i, hi, high)
+	room := len(r.keys) + end - i + 2*linePairs[C]() // a line of keys more, for simd.MergeRegular and simd.PackRegular
 	out.clear()
 	keys, vals := slices.Grow(out.keys, room)[:room], slices.Grow(out.vals, room)[:room]
+	if sets {
+		n := simd.MergeRegular(keys, vals, r.keys, r.vals, ops.Keys[i:end], ops.Vals[i:end], &w.s.room)
+		out.keys, out.vals = keys[:n], vals[:n]
+		return end
+	}
 	n, at := 0, 0
 	for i < end {
 		key, to := ops.Keys[i], ops.same(i)
@@ -360,6 +391,25 @@ func (w *worker[C]) merge(i, hi int, high C) (end int) {
 	return end
 }
 
+// upTo returns where operations from i on, whose keys are up to high, end; and
+// whether they all set values, each of another key, that nobody asks for.
+func (w *worker[C]) upTo(i, hi int, high C) (end int, sets bool) {
+	ops, keys := w.ops, w.ops.Keys[:hi]
+	twice := false
+	for end = i; end < len(keys) && keys[end] <= high; end++ {
+		twice = twice || end > i && keys[end] == keys[end-1]
+	}
+	if twice || ops.Found != nil || ops.Kinds == nil && ops.Kind != op.Set {
+		return end, false
+	}
+	for _, k := range ops.Kinds[min(i, len(ops.Kinds)):min(end, len(ops.Kinds))] {
+		if k != op.Set {
+			return end, false
+		}
+	}
+	return end, true
+}
+
 // splitMany writes the entries in s.more to leaf x and as many new ones as it
 // takes.
 func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
@@ -371,39 +421,38 @@ func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
 	}
 	n, high, in := len(s.more.keys), s.copy.high(), s.copy.info()
 	parts := (n + bulk[C]() - 1) / bulk[C]()
-	made := make([]boundary[C], 0, parts-1)
-	next := in.next
+	next, told := in.next, len(w.bounds)
+	undo := func() bool {
+		for _, m := range w.bounds[told:] {
+			t.freeLeaf(m.leaf)
+		}
+		w.bounds = w.bounds[:told]
+		return false
+	}
 	for p := parts - 1; p > 0; p-- {
 		from, to := p*n/parts, (p+1)*n/parts
 		y, right, err := t.newLeaf(w.used)
 		if err != nil {
-			for _, m := range made {
-				t.freeLeaf(m.leaf)
-			}
-			return false
+			return undo()
 		}
 		bound := s.more.keys[from-1]
 		*right.info() = info{epoch: epoch, born: epoch, low: uint64(bound), owner: t.id, next: next, dirty: 1}
 		right.pack(run[C]{s.more.keys[from:to], s.more.vals[from:to]}, high)
 		t.revive(right, to-from)
 		t.note(StepFill, bound, y, nothing)
-		made = append(made, boundary[C]{bound, y})
+		w.bounds = append(w.bounds, boundary[C]{bound, y})
 		next, high = y, bound
 	}
 	stall.At("held: batch, right leaves filled")
 	in.next = next
 	s.copy.pack(run[C]{s.more.keys[:n/parts], s.more.vals[:n/parts]}, high)
 	if !t.commitCopy(l, s.copy, 0, lines, word, n/parts, w.gen, epoch) {
-		for _, m := range made {
-			t.freeLeaf(m.leaf)
-		}
-		return false
+		return undo()
 	}
-	for _, m := range made {
+	for _, m := range w.bounds[told:] {
 		t.noteDirty(m.leaf)
 	}
-	w.bounds = append(w.bounds, made...)
-	t.note(StepSplit, made[0].key, x, made[0].leaf)
+	t.note(StepSplit, w.bounds[told].key, x, w.bounds[told].leaf)
 	return true
 }
 
