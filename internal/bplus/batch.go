@@ -2,6 +2,7 @@ package bplus
 
 import (
 	"slices"
+	"sort"
 	"sync"
 
 	"github.com/pando-index/pando/internal/op"
@@ -81,21 +82,56 @@ const (
 	// changes beside its own are prefetched.
 	roomAhead = 8
 	// dense is the number of operations on one leaf from which on the leaf is
-	// written anew rather than line by line.
-	dense = 12
+	// written anew rather than line by line, and denseOn the same for the leaf
+	// behind such a one, which is read already: batches of 1M, 2M and 3M into 16M
+	// are fastest near these.
+	dense   = 24
+	denseOn = 8
+	// tellAtOnce is the number of new leaves that a batch tells parents of together:
+	// those of several pieces, so that most parents are written anew once.
+	tellAtOnce = 1024
 )
 
 // batch is a batch on its way.
 type batch[C Code] struct {
 	t    *Tree[C]
-	ops  *Ops[C]
+	used promises
 	once sync.Once
 	err  error
+
+	mu     sync.Mutex
+	bounds [][]boundary[C] // of new leaves that parents are still to be told of, in key order each
+	untold int             // their number
 }
 
 // Apply does all operations of a batch, or none if there is not enough memory
 // for all of them. Each key is changed at once, others may be seen between.
 func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
+	need := func() int { return t.need(ops, workers) }
+	return t.apply(need, func(b *batch[C]) {
+		pieces := (len(ops.Keys) + pieceOps - 1) / pieceOps
+		par.Run(workers, pieces, par.Func(func(p int) { b.piece(ops, ops.cut(p*pieceOps), ops.cut((p+1)*pieceOps)) }))
+	})
+}
+
+// SetParts is Apply for n pairs to be set that are not all sorted at once. part
+// calls use with the pairs of one of the given number of parts, in key order; the
+// keys of a part are below those of the next. Several goroutines call it. The tree
+// must have no limit: how much memory a batch needs at most is known only when it is
+// sorted.
+func (t *Tree[C]) SetParts(n, parts int, part func(p int, use func(keys, vals []C)), workers int) error {
+	need := func() int { return t.needOf(n, true, workers) }
+	return t.apply(need, func(b *batch[C]) {
+		par.Run(workers, parts, par.Func(func(p int) {
+			part(p, func(keys, vals []C) {
+				b.piece(&Ops[C]{Keys: keys, Vals: vals, Kind: op.Set}, 0, len(keys))
+			})
+		}))
+	})
+}
+
+// apply does a batch that needs so many leaves at most.
+func (t *Tree[C]) apply(need func() int, do func(b *batch[C])) error {
 	t.many.RLock()
 	defer t.many.RUnlock()
 	t.rw.Lock()
@@ -104,19 +140,18 @@ func (t *Tree[C]) Apply(ops *Ops[C], workers int) error {
 		return op.ErrClosed
 	}
 	t.edges.ReleaseAll()
-	need := t.need(ops, workers)
-	if err := t.room(int64(need) * int64(t.leaves.pool.SlotBytes())); t.limit.Load() > 0 && err != nil {
+	n := need()
+	if err := t.room(int64(n) * int64(t.leaves.pool.SlotBytes())); t.limit.Load() > 0 && err != nil {
 		return err
 	}
-	if err := t.leaves.promise(need); err != nil {
+	if err := t.leaves.promise(n); err != nil {
 		return err
 	}
 	t.Note(StepPromise, 0)
-	b := &batch[C]{t: t, ops: ops}
-	pieces := (len(ops.Keys) + pieceOps - 1) / pieceOps
-	used := &promises{left: need}
-	par.Run(workers, pieces, par.Func(func(p int) { b.piece(b.cut(p*pieceOps), b.cut((p+1)*pieceOps), used) }))
-	t.leaves.unpromise(max(used.left, 0))
+	b := &batch[C]{t: t, used: promises{left: n}}
+	do(b)
+	b.tell(nil, 1)
+	t.leaves.unpromise(max(b.used.left, 0))
 	t.edges.AcquireAll()
 	return b.err
 }
@@ -129,9 +164,9 @@ type promises struct {
 
 // cut returns where a piece that should begin with operation i begins: with
 // the first operation of its key.
-func (b *batch[C]) cut(i int) int {
-	i = min(i, len(b.ops.Keys))
-	for i > 0 && i < len(b.ops.Keys) && b.ops.Keys[i] == b.ops.Keys[i-1] {
+func (o *Ops[C]) cut(i int) int {
+	i = min(i, len(o.Keys))
+	for i > 0 && i < len(o.Keys) && o.Keys[i] == o.Keys[i-1] {
 		i--
 	}
 	return i
@@ -140,17 +175,22 @@ func (b *batch[C]) cut(i int) int {
 // need returns the number of leaves that a batch takes at most. Under a limit it
 // is worth to look closer.
 func (t *Tree[C]) need(ops *Ops[C], workers int) int {
-	n, kept := len(ops.Keys), 0
+	sets := ops.Kinds != nil || ops.Kind == op.Set
+	if sets && t.limit.Load() > 0 {
+		return t.needExactly(ops) + t.needOf(len(ops.Keys), false, workers)
+	}
+	return t.needOf(len(ops.Keys), sets, workers)
+}
+
+// needOf is need for n operations that nobody has looked at.
+func (t *Tree[C]) needOf(n int, sets bool, workers int) (need int) {
 	if t.snapshots.newest.Load() != nil { // any leaf may have to be kept as it was
-		kept = min(n, t.leaves.inUse())
+		need = min(n, t.leaves.inUse())
 	}
-	if ops.Kinds == nil && ops.Kind != op.Set {
-		return kept
+	if sets {
+		need += min(n, t.leaves.inUse()) + n/(capacity[C]()/2) + 2*workers
 	}
-	if t.limit.Load() > 0 {
-		return t.needExactly(ops) + kept
-	}
-	return min(n, t.leaves.inUse()) + n/(capacity[C]()/2) + 2*workers + kept
+	return need
 }
 
 // needExactly returns the number of leaves that are split off others.
@@ -179,12 +219,12 @@ func (t *Tree[C]) needExactly(ops *Ops[C]) (need int) {
 func bulk[C Code]() int { return capacity[C]() * 7 / 8 }
 
 // piece does operations [lo, hi).
-func (b *batch[C]) piece(lo, hi int, used *promises) {
+func (b *batch[C]) piece(ops *Ops[C], lo, hi int) {
 	if lo >= hi {
 		return
 	}
-	w := &worker[C]{batch: b, used: used, s: b.t.scratches.Get().ready(), next: nothing}
-	w.quick = b.ops.Kinds == nil && b.ops.Kind == op.Set && b.ops.Found == nil && b.t.quick()
+	w := &worker[C]{batch: b, ops: ops, used: &b.used, s: b.t.scratches.Get().ready(), next: nothing}
+	w.quick = ops.Kinds == nil && ops.Kind == op.Set && ops.Found == nil && b.t.quick()
 	defer func() {
 		b.t.scratches.Put(w.s)
 		b.t.count(uint32(lo), w.delta)
@@ -201,22 +241,44 @@ func (b *batch[C]) piece(lo, hi int, used *promises) {
 			return
 		}
 		r := b.t.view()
-		simd.PlaceRegular(&r, b.ops.Keys[lo:lo+n], places[:n])
+		simd.PlaceRegular(&r, ops.Keys[lo:lo+n], places[:n])
 		stall.At("batch: places found")
-		b.t.note(StepPlaces, b.ops.Keys[lo], uint32(places[0]>>8), nothing)
+		b.t.note(StepPlaces, ops.Keys[lo], uint32(places[0]>>8), nothing)
 		lo = w.do(lo, hi, places[:n])
-		b.t.note(StepPiece, b.ops.Keys[lo-1], nothing, nothing)
+		b.t.note(StepPiece, ops.Keys[lo-1], nothing, nothing)
 	}
+	b.tell(w.bounds, tellAtOnce)
+}
+
+// tell notes that parents are to be told of new leaves, which are in key order, and
+// tells them if there are so many as least by now.
+func (b *batch[C]) tell(bounds []boundary[C], least int) {
+	b.mu.Lock()
+	if len(bounds) > 0 {
+		b.bounds, b.untold = append(b.bounds, bounds), b.untold+len(bounds)
+	}
+	all, n := b.bounds, b.untold
+	if n >= least {
+		b.bounds, b.untold = nil, 0
+	}
+	b.mu.Unlock()
 	stall.At("batch: parents not told")
-	if len(w.bounds) > 0 {
-		b.t.note(StepTell, w.bounds[0].key, w.bounds[0].leaf, nothing)
-		b.t.addBoundaries(w.bounds)
+	if n < least {
+		return
 	}
+	sort.Slice(all, func(i, j int) bool { return all[i][0].key < all[j][0].key })
+	list := make([]boundary[C], 0, n)
+	for _, bounds := range all {
+		list = append(list, bounds...)
+	}
+	b.t.note(StepTell, list[0].key, list[0].leaf, nothing)
+	b.t.addBoundaries(list)
 }
 
 // worker is the state of one goroutine in a batch.
 type worker[C Code] struct {
 	*batch[C]
+	ops    *Ops[C]
 	used   *promises
 	s      *scratch[C]
 	gen    uint64
@@ -346,7 +408,7 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 func (w *worker[C]) onward(i, hi int) (end int, ok bool) {
 	x := w.next
 	w.next = nothing
-	if x == nothing || i+dense > hi || w.t.leaf(x).high() < w.ops.Keys[i+dense-1] {
+	if x == nothing || i+denseOn > hi || w.t.leaf(x).high() < w.ops.Keys[i+denseOn-1] {
 		return 0, false
 	}
 	stall.At("batch: side link read")
@@ -449,6 +511,7 @@ func (w *worker[C]) splitMany(x uint32, l leaf[C], word, epoch uint64) bool {
 	if !t.commitCopy(l, s.copy, 0, lines, word, n/parts, w.gen, epoch) {
 		return undo()
 	}
+	slices.Reverse(w.bounds[told:]) // they were made from the right to the left
 	for _, m := range w.bounds[told:] {
 		t.noteDirty(m.leaf)
 	}
