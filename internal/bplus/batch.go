@@ -5,6 +5,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/par"
 	"github.com/pando-index/pando/internal/simd"
@@ -150,7 +151,9 @@ func (t *Tree[C]) apply(need func() int, do func(b *batch[C])) error {
 	t.Note(StepPromise, 0)
 	b := &batch[C]{t: t, used: promises{left: n}}
 	do(b)
-	b.tell(nil, 1)
+	if !mutant.On || !mutant.Is("batch: the rest told") {
+		b.tell(nil, 1)
+	}
 	t.leaves.unpromise(max(b.used.left, 0))
 	t.edges.AcquireAll()
 	return b.err
@@ -363,14 +366,14 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 		return 0, false
 	}
 	in, high := s.copy.info(), s.copy.high()
-	if w.ops.Keys[i] > high || in.first == 0 && w.ops.Keys[i] <= C(in.low) {
+	if (w.ops.Keys[i] > high || in.first == 0 && w.ops.Keys[i] <= C(in.low)) && !(mutant.On && mutant.Is("batch: leaf's keys")) {
 		return 0, false
 	}
 	next, counted := in.next, in.dirty == 0
 	if next != nothing {
 		t.leaf(next).fetchAll()
 	}
-	if in.epoch != epoch {
+	if in.epoch != epoch && !(mutant.On && mutant.Is("batch: state kept")) {
 		missing, ok, err := t.preserve(x, word, w.gen, ^uint64(0), w.used)
 		if !ok || err != nil {
 			return 0, false
@@ -390,7 +393,7 @@ func (w *worker[C]) rewrite(x uint32, i, hi int) (end int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	if counted {
+	if counted && !(mutant.On && mutant.Is("batch: leaf noted")) {
 		t.noteDirty(x)
 	}
 	w.delta += delta
