@@ -89,3 +89,19 @@ func BenchmarkMergeRegular(b *testing.B) {
 		}
 	}
 }
+
+// The assembly finds the parts of a MergeRoom where the generator says.
+func TestMergeRoom(t *testing.T) {
+	mergeRoomAt[uint32](t)
+	mergeRoomAt[uint64](t)
+}
+
+func mergeRoomAt[C Code](t *testing.T) {
+	var r MergeRoom[C]
+	row := uintptr(528) * unsafe.Sizeof(C(0))
+	got := []uintptr{unsafe.Offsetof(r.keys), unsafe.Offsetof(r.vals), unsafe.Offsetof(r.flags), unsafe.Offsetof(r.pivots), unsafe.Offsetof(r.spare)}
+	want := []uintptr{0, row, 2 * row, 2*row + 1024, 2*row + 1024 + 32*unsafe.Sizeof(C(0))}
+	if !slices.Equal(got, want) {
+		t.Errorf("offsets %v, want %v", got, want)
+	}
+}
