@@ -1,6 +1,7 @@
 package bplus
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -74,6 +75,74 @@ func applyBoth[C Code](t *testing.T, tree *Tree[C], model map[C]C, rng *rand.Ran
 		}
 	}
 	checkModel(t, tree, model, rng)
+}
+
+// Pairs that come in parts are set as those of one batch are, beside a snapshot that
+// keeps what was.
+func TestWriteParts(t *testing.T) {
+	alone(t)
+	t.Run("32", func(t *testing.T) { writeParts[uint32](t) })
+	t.Run("64", func(t *testing.T) { writeParts[uint64](t) })
+}
+
+func writeParts[C Code](t *testing.T) {
+	rng := seed.Rand(t)
+	for _, workers := range []int{1, 3} {
+		tree, err := New[C](0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := map[C]C{}
+		for _, size := range []int{1, 300, 40_000, 10_000, 60_000, 3000} {
+			s, err := tree.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := maps.Clone(model)
+			tree.Rank(0, false) // all leaves are counted
+			keys, vals := make([]C, size), make([]C, size)
+			for i := range keys {
+				keys[i], vals[i] = C(rng.Uint64N(1<<17)), C(rng.Uint64())
+			}
+			slices.Sort(keys)
+			for i, k := range keys {
+				model[k] = vals[i]
+			}
+			ops, cuts := &Ops[C]{Keys: keys}, []int{0}
+			for cuts[len(cuts)-1] < size {
+				cuts = append(cuts, max(ops.cut(cuts[len(cuts)-1]+1+rng.IntN(9000)), cuts[len(cuts)-1]))
+				if n := len(cuts); cuts[n-1] == cuts[n-2] { // all of one key
+					cuts[n-1] = ops.same(cuts[n-1])
+				}
+			}
+			err = tree.SetParts(size, len(cuts)-1, func(p int, use func(keys, vals []C)) {
+				use(keys[cuts[p]:cuts[p+1]], vals[cuts[p]:cuts[p+1]])
+			}, workers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkModel(t, tree, model, rng)
+			if known, all := leavesOf(tree); known != all {
+				t.Fatalf("upper nodes know of %d leaves, there are %d", known, all)
+			}
+			checkView(t, s, before, rng)
+			s.Close()
+		}
+		tree.Close()
+	}
+}
+
+// leavesOf returns how many leaves upper nodes know of, and how many there are.
+func leavesOf[C Code](tree *Tree[C]) (known, all int) {
+	tree.Inner(func(n Node) {
+		if !n.Upper {
+			known++
+		}
+	})
+	for x := tree.first; x != nothing; x = tree.leaf(x).info().next {
+		all++
+	}
+	return known, all
 }
 
 func TestLoad(t *testing.T) {

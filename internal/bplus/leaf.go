@@ -227,6 +227,7 @@ type scratch[C Code] struct {
 	copy   leaf[C]
 	run    run[C]
 	more   run[C]
+	room   simd.MergeRoom[C]
 }
 
 // ready makes scratch memory usable, which is done once.

@@ -4,6 +4,8 @@ package bplus
 
 import (
 	"testing"
+
+	"github.com/pando-index/pando/internal/op"
 )
 
 // The tests of this file each need one part of the protocol: without it they
@@ -225,5 +227,50 @@ func TestCursorBesideWrite(t *testing.T) {
 	tree.Set(15, 3)
 	if k, v, ok := c.Next(); k != 15 || v != 3 || !ok {
 		t.Errorf("the cursor returns %d → %d, %t", k, v, ok)
+	}
+}
+
+// A batch that goes from a leaf to the next by its side link sets all of its keys,
+// and no others, though the next is split, or dies, and a snapshot is taken before it
+// gets there.
+func TestBatchBesideStructure(t *testing.T) {
+	changes := map[string]func(tree *Tree[uint64], model map[uint64]uint64){
+		"split": func(tree *Tree[uint64], model map[uint64]uint64) {
+			for k := uint64(1302); k < 2600; k += 2 {
+				tree.Set(k, k)
+				model[k] = k
+			}
+		},
+		"merge": func(tree *Tree[uint64], model map[uint64]uint64) {
+			for k := uint64(1310); k < 5000; k += 10 {
+				tree.Delete(k)
+				delete(model, k)
+			}
+		},
+	}
+	for name, change := range changes {
+		for point, nth := range map[string]int64{"batch: side link read": 1, "batch: places found": 1, "batch: leaf read": 2} {
+			t.Run(name+", "+point, func(t *testing.T) {
+				tree, model := twoLeaves(t, 130, 240)
+				ops := &Ops[uint64]{Kind: op.Set}
+				for k := uint64(401); k < 5000; k += 4 {
+					ops.Keys, ops.Vals = append(ops.Keys, k), append(ops.Vals, k+7)
+				}
+				wait := meanwhileNth(t, point, nth, func() {
+					change(tree, model)
+					if s, err := tree.Snapshot(); err == nil {
+						t.Cleanup(s.Close)
+					}
+				})
+				if err := tree.Apply(ops, 1); err != nil {
+					t.Fatal(err)
+				}
+				wait()
+				for i, k := range ops.Keys {
+					model[k] = ops.Vals[i]
+				}
+				check(t, tree, model)
+			})
+		}
 	}
 }

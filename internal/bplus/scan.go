@@ -102,6 +102,12 @@ func (l leaf[C]) fetch() {
 	simd.Fetch(l.block, fetchAhead)
 }
 
+// fetchAll prefetches all of a leaf.
+func (l leaf[C]) fetchAll() {
+	simd.Fetch(l.pilot, simd.RegularPilot[C]()/simd.LineBytes)
+	simd.Fetch(l.block, lines)
+}
+
 // unpackTo copies a leaf's entries to s.run, keys only where they are wanted, and
 // returns how many there are.
 func unpackTo[C Code](l leaf[C], in *info, s *scratch[C], withKeys bool) int {

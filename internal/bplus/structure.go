@@ -60,8 +60,9 @@ func (t *Tree[C]) addBoundaries(new []boundary[C]) {
 // addPending tells upper nodes of leaves that they do not know of yet, as far as
 // there is memory. The structure is locked.
 func (t *Tree[C]) addPending() {
-	if p := t.pending; len(p) > 1 { // few, and slices' is 16 kB of code for each type
-		sort.Slice(p, func(i, j int) bool { return p[i].key < p[j].key })
+	p := t.pending
+	if less := func(i, j int) bool { return p[i].key < p[j].key }; !sort.SliceIsSorted(p, less) {
+		sort.Slice(p, less) // few, and slices' is 16 kB of code for each type
 	}
 	for len(t.pending) > 0 {
 		n, ok := t.addFirst(t.pending)

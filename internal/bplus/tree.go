@@ -183,6 +183,9 @@ func (t *Tree[C]) freeLeaf(x uint32) {
 // write meanwhile.
 func (t *Tree[C]) SetLimit(bytes int64) { t.limit.Store(bytes) }
 
+// Limited reports whether there is a limit.
+func (t *Tree[C]) Limited() bool { return t.limit.Load() > 0 }
+
 // room returns an error if bytes more are over the limit.
 func (t *Tree[C]) room(bytes int64) error {
 	limit := t.limit.Load()

@@ -278,6 +278,11 @@ func (t *codes[C]) Apply(b *changes) error {
 		return index.Problem(index.ErrTooLarge, "%d operations in a batch; %d are the most", n, uint32(math.MaxUint32))
 	}
 	ops := &bplus.Ops[C]{Kind: b.kind}
+	if b.found == nil && b.kinds == nil && b.kind == op.Set && n >= order.SplitLeast && !t.tree.Limited() {
+		if done, err := t.setMany(b); done {
+			return err
+		}
+	}
 	ks := make([]C, n)
 	codesOf(ks, b.keys)
 	sorted := order.Sorted(ks, t.workers)
@@ -300,6 +305,53 @@ func (t *codes[C]) Apply(b *changes) error {
 	ops.Keys = ks
 	return t.applyRows(b, ops, rows)
 }
+
+// setMany sets the values of many keys. They are split by their highest bits, straight
+// from the caller's memory, and each part is sorted by the worker that puts it into
+// the tree, in that worker's cache. It returns false if the keys are sorted already.
+func (t *codes[C]) setMany(b *changes) (done bool, err error) {
+	n, width := b.keys.Len(), order.CodeBits[C]()
+	room := setRoom
+	var ks, vs []C // the caller's, where they are as the tree has them
+	if b.keys.Raw() != nil && b.keys.Bits() == width {
+		ks = order.Codes[C](b.keys, nil)
+	}
+	if b.size*8 == width {
+		vs = arena.As[C](b.vals)
+	}
+	if ks != nil && vs != nil {
+		room = 0
+	}
+	span := func(lo, hi int, codes, vals []C) ([]C, []C) {
+		if ks != nil {
+			codes = ks[lo:hi]
+		} else {
+			codes = codes[:hi-lo]
+			codesOf(codes, b.keys.Slice(lo, hi))
+		}
+		if vs != nil {
+			vals = vs[lo:hi]
+		} else {
+			vals = vals[:hi-lo]
+			loadVals(vals, b.vals[lo*b.size:hi*b.size], b.size)
+		}
+		return codes, vals
+	}
+	if first, _ := span(0, min(n, setRoom), make([]C, setRoom), make([]C, setRoom)); order.Sorted(first, 1) {
+		return false, nil
+	}
+	size := n * width / 8
+	block, err := arena.New([]int{size, size}, 0, arena.HugeAll, 0)
+	if err != nil {
+		return true, err
+	}
+	defer block.Release()
+	parts := order.Split(arena.As[C](block.Segment(0)), arena.As[C](block.Segment(1)), room, span, t.workers)
+	return true, t.tree.SetParts(n, parts.Len(), parts.Sorted, t.workers)
+}
+
+// setRoom is the number of pairs that setMany converts at a time.
+const setRoom = 2048
 
 // applyRows applies operations that come from rows of a batch, and reports the
 // values before.

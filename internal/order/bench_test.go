@@ -144,7 +144,7 @@ func BenchmarkMove(b *testing.B) {
 	for _, width := range []int{2, 4, 6, 8, 11, 13} {
 		b.Run(fmt.Sprintf("buckets=%d", 1<<width), func(b *testing.B) {
 			p := &partition[uint64, uint64]{
-				from: randomPairs(b, n), to: randomPairs(b, n), parts: 1,
+				from: source[uint64, uint64]{pairs: randomPairs(b, n)}, to: randomPairs(b, n), parts: 1,
 				shift: 64 - width, mask: 1<<width - 1, next: make([]int, 1<<width),
 			}
 			b.ReportAllocs()

@@ -23,18 +23,25 @@ func splitWidth(n int) int { return min(max(log2(n)-bucketBits, splitMin), split
 // partition moves b to the other side, sorted by the highest bits in which its
 // codes differ and stable within them, and returns the ends of the buckets.
 func (s *sorting[C, P]) partition(b bucket, differing C) (ends []int) {
-	n := b.hi - b.lo
+	from := s.sides[b.side].slice(b.lo, b.hi)
+	return s.partitionFrom(source[C, P]{pairs: from}, b.lo, s.sides[1-b.side].slice(b.lo, b.hi), differing)
+}
+
+// partitionFrom is partition for pairs from anywhere, which go to to. The first
+// bucket begins at start.
+func (s *sorting[C, P]) partitionFrom(from source[C, P], start int, to pairs[C, P], differing C) (ends []int) {
+	n := len(to.codes)
 	width := splitWidth(n)
 	p := &partition[C, P]{
-		from:  s.sides[b.side].slice(b.lo, b.hi),
-		to:    s.sides[1-b.side].slice(b.lo, b.hi),
+		from:  from,
+		to:    to,
 		parts: partsOf(n, s.workers),
 		shift: max(bits.Len64(uint64(differing))-width, 0),
 		mask:  1<<width - 1,
 	}
 	p.next = make([]int, p.parts<<width)
 	par.Run(s.workers, p.parts, s.unlessStopped(p.count))
-	ends = p.place(1<<width, b.lo)
+	ends = p.place(1<<width, start)
 	par.Run(s.workers, p.parts, s.unlessStopped(p.move))
 	return ends
 }
@@ -52,25 +59,30 @@ func (s *sorting[C, P]) unlessStopped(do func(part int)) par.Func {
 // moved by one worker. A bucket first holds the pairs of part 0, then those of
 // part 1, and so on: that keeps the sort stable.
 type partition[C Code, P any] struct {
-	from, to pairs[C, P]
-	parts    int
-	shift    int
-	mask     uint64
-	next     []int // for each part and bucket: first the count, then where the next one goes
+	from  source[C, P]
+	to    pairs[C, P]
+	parts int
+	shift int
+	mask  uint64
+	next  []int // for each part and bucket: first the count, then where the next one goes
 }
 
-func (p *partition[C, P]) part(i int) (from pairs[C, P], next []int) {
-	lo, hi := partOf(len(p.from.codes), p.parts, i)
+// each calls do with the pairs of part i, some at a time, and what there is for its
+// buckets.
+func (p *partition[C, P]) each(i int, do func(from pairs[C, P], next []int)) {
+	lo, hi := partOf(len(p.to.codes), p.parts, i)
 	buckets := len(p.next) / p.parts
-	return p.from.slice(lo, hi), p.next[i*buckets : (i+1)*buckets]
+	next := p.next[i*buckets : (i+1)*buckets]
+	p.from.each(lo, hi, func(from pairs[C, P]) { do(from, next) })
 }
 
 func (p *partition[C, P]) count(i int) {
-	from, next := p.part(i)
 	shift, mask := p.shift, p.mask
-	for _, c := range from.codes {
-		next[uint64(c)>>(shift&63)&mask]++
-	}
+	p.each(i, func(from pairs[C, P], next []int) {
+		for _, c := range from.codes {
+			next[uint64(c)>>(shift&63)&mask]++
+		}
+	})
 }
 
 // place turns counts into positions and returns the ends of the buckets, the
@@ -88,14 +100,17 @@ func (p *partition[C, P]) place(buckets, start int) []int {
 }
 
 func (p *partition[C, P]) move(i int) {
-	from, next := p.part(i)
-	shift, mask := p.shift, p.mask
-	payload, to, toPayload := from.payload, p.to.codes, p.to.payload
+	p.each(i, func(from pairs[C, P], next []int) { moveSolo(p.to, from, next, p.shift, p.mask) })
+}
+
+// moveSolo moves pairs to the next places of their buckets.
+func moveSolo[C Code, P any](to, from pairs[C, P], next []int, shift int, mask uint64) {
+	payload, codes, toPayload := from.payload, to.codes, to.payload
 	for i, c := range from.codes {
 		b := uint64(c) >> (shift & 63) & mask
 		at := next[b]
 		next[b] = at + 1
-		to[at] = c
+		codes[at] = c
 		toPayload[at] = payload[i]
 	}
 }

@@ -94,7 +94,7 @@ func sortPairs[C Code, P any](a, b pairs[C, P], workers int, stop func() bool) p
 	// The first split moves everything to b, which is where the result must
 	// be.
 	s := &sorting[C, P]{sides: [2]pairs[C, P]{b, a}, workers: workers, stop: stop}
-	s.split(bucket{0, n, 1}, differing)
+	s.split(bucket{lo: 0, hi: n, side: 1}, differing)
 	s.finish()
 	return b
 }
@@ -106,6 +106,7 @@ type sorting[C Code, P any] struct {
 	todo    []bucket
 	next    atomic.Int64
 	stop    func() bool // nil never stops
+	anySide bool        // the result may end up on either side
 }
 
 // stopped reports whether the sort is given up.
@@ -113,7 +114,10 @@ func (s *sorting[C, P]) stopped() bool { return s.stop != nil && s.stop() }
 
 // bucket is a range of pairs that holds the pairs of the final result, in some
 // order and on either side.
-type bucket struct{ lo, hi, side int }
+type bucket struct {
+	lo, hi, side int
+	even         bool // all codes are equal
+}
 
 func (b bucket) size() int { return b.hi - b.lo }
 
@@ -122,30 +126,48 @@ func (b bucket) size() int { return b.hi - b.lo }
 // are equal; the others go into todo. Each split settles at least one bit of
 // the code, so it terminates, whatever the distribution.
 func (s *sorting[C, P]) split(b bucket, differing C) {
-	lo := b.lo
-	for _, hi := range s.partition(b, differing) {
-		sub := bucket{lo, hi, 1 - b.side}
+	s.refine(b.lo, s.partition(b, differing), 1-b.side)
+}
+
+// refine deals with the buckets of a split: the first begins at lo, each has its
+// end, and all are on one side.
+func (s *sorting[C, P]) refine(lo int, ends []int, side int) {
+	for _, hi := range ends {
+		sub := bucket{lo: lo, hi: hi, side: side}
 		lo = hi
 		if s.stopped() {
 			return
 		}
-		if sub.hi-sub.lo > soloMax {
+		switch {
+		case sub.lo == sub.hi:
+		case sub.size() <= soloMax:
+			s.todo = append(s.todo, sub)
+		default:
 			if d := differ(s.sides[sub.side].codes[sub.lo:sub.hi], s.workers); d != 0 {
+				s.makeOther(side)
 				s.split(sub, d)
 			} else {
 				s.deliver(sub)
 			}
-			continue
 		}
-		if sub.lo == sub.hi {
-			continue
-		}
-		s.todo = append(s.todo, sub)
 	}
 }
 
-// deliver moves b, which is sorted, to the right side.
+// makeOther makes the side that a split of the other needs, if there is none yet.
+func (s *sorting[C, P]) makeOther(side int) {
+	if to := &s.sides[1-side]; to.codes == nil {
+		n := len(s.sides[side].codes)
+		*to = pairs[C, P]{make([]C, n), make([]P, n)}
+	}
+}
+
+// deliver moves b, whose codes are all equal, to the right side, where there is one.
 func (s *sorting[C, P]) deliver(b bucket) {
+	if s.anySide {
+		b.even = true
+		s.todo = append(s.todo, b)
+		return
+	}
 	if b.side == 0 {
 		return
 	}

@@ -72,3 +72,12 @@ func packRegularAsm(wide bool, seps, block, keys, vals *byte, n int) (full uint6
 	}
 	return packRegular32(seps, block, keys, vals, n)
 }
+
+const merges = true
+
+func mergeRegularAsm(wide bool, keys, vals, have, haveVals *byte, n int, put, putVals *byte, m int, room *byte) int {
+	if wide {
+		return mergeRegular64AVX512(keys, vals, have, haveVals, n, put, putVals, m, room)
+	}
+	return mergeRegular32AVX512(keys, vals, have, haveVals, n, put, putVals, m, room)
+}

@@ -24,6 +24,11 @@ func getRegular32AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, aga
 //go:noescape
 func putRegular32AVX512(r *byte, p *byte)
 
+// Does what mergeRegularGo does; behind the entries there must be room for 64 bytes, and m must be from 1 to 512.
+//
+//go:noescape
+func mergeRegular32AVX512(keys *byte, vals *byte, have *byte, haveVals *byte, n int, put *byte, putVals *byte, m int, room *byte) int
+
 // Does what seekRegularGo does.
 //
 //go:noescape
@@ -43,6 +48,11 @@ func getRegular64AVX512(r *byte, keys *byte, n int, vals *byte, found *bool, aga
 //
 //go:noescape
 func putRegular64AVX512(r *byte, p *byte)
+
+// Does what mergeRegularGo does; behind the entries there must be room for 64 bytes, and m must be from 1 to 512.
+//
+//go:noescape
+func mergeRegular64AVX512(keys *byte, vals *byte, have *byte, haveVals *byte, n int, put *byte, putVals *byte, m int, room *byte) int
 
 // Does what commitGo does; the destinations must be multiples of 64.
 //

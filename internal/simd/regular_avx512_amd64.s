@@ -1222,6 +1222,176 @@ slow:
 	VZEROUPPER
 	RET
 
+// func mergeRegular32AVX512(keys *byte, vals *byte, have *byte, haveVals *byte, n int, put *byte, putVals *byte, m int, room *byte) int
+// Requires: AVX, AVX512BW, AVX512F, CMOV, POPCNT
+TEXT ·mergeRegular32AVX512(SB), NOSPLIT, $8-80
+	MOVQ have+16(FP), AX
+	MOVQ haveVals+24(FP), CX
+	MOVQ n+32(FP), DX
+	MOVQ m+56(FP), BX
+	MOVQ put+40(FP), SI
+	MOVQ putVals+48(FP), DI
+	MOVQ room+64(FP), R8
+
+	// Keys behind the entries, and pivots of lines that there are not, are below nothing.
+	VPTERNLOGD $0xff, Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VMOVDQU64  Z0, (AX)(DX*4)
+	VMOVDQU64  Z0, 5248(R8)
+	VMOVDQU64  Z0, 5312(R8)
+	MOVQ       $0x0000000f, R9
+	LEAQ       5248(R8), R11
+	JMP        pivots
+
+pivot:
+	MOVL (AX)(R9*4), R10
+	MOVL R10, (R11)
+	ADDQ $0x04, R11
+	ADDQ $0x10, R9
+
+pivots:
+	CMPQ      R9, DX
+	JB        pivot
+	VMOVDQU64 5248(R8), Z0
+	VMOVDQU64 5312(R8), Z2
+	LEAQ      (DX)(BX*1), R10
+	XORL      R9, R9
+
+clear:
+	VMOVDQU64 Z1, 4224(R8)(R9*1)
+	ADDQ      $0x40, R9
+	CMPQ      R9, R10
+	JB        clear
+
+	// The place of each pair.
+	LEAQ 5376(R8), R11
+	XORL R9, R9
+	XORL R12, R12
+
+pair:
+	VPBROADCASTD (SI)(R9*4), Z1
+	VPCMPUD      $0x06, Z0, Z1, K1
+	KMOVW        K1, R13
+	POPCNTL      R13, R13
+	VPCMPUD      $0x06, Z2, Z1, K1
+	KMOVW        K1, R10
+	POPCNTL      R10, R10
+	ADDQ         R10, R13
+	SHLQ         $0x04, R13
+	VPCMPUD      $0x06, (AX)(R13*4), Z1, K1
+	KMOVW        K1, R10
+	POPCNTL      R10, R10
+	VPCMPEQD     (AX)(R13*4), Z1, K1
+	KMOVW        K1, R14
+	ADDQ         R10, R13
+	NEGL         R14
+	SBBL         R14, R14
+	CMPQ         R13, DX
+	SBBL         R10, R10
+	ANDL         R10, R14
+	LEAQ         (CX)(R13*4), BP
+	TESTL        R14, R14
+	CMOVQEQ      R11, BP
+	MOVL         (DI)(R9*4), R10
+	MOVL         (SI)(R9*4), R15
+	MOVL         R10, (BP)
+	MOVL         R15, (R8)(R12*4)
+	MOVL         R10, 2112(R8)(R12*4)
+	INCL         R14
+	ADDQ         R12, R13
+	MOVB         R14, 4224(R8)(R13*1)
+	ADDQ         R14, R12
+	INCQ         R9
+	CMPQ         R9, BX
+	JB           pair
+
+	// Both sides, a line at a time.
+	MOVQ keys+0(FP), BX
+	MOVQ vals+8(FP), SI
+	LEAQ (DX)(R12*1), DX
+	MOVQ DX, ret+72(FP)
+	XORL DI, DI
+	XORL R9, R9
+	XORL R10, R10
+
+flags:
+	VMOVDQU64   4224(R8)(DI*1), Z0
+	VPTESTMB    Z0, Z0, K1
+	KMOVQ       K1, R11
+	MOVWLZX     R11, R12
+	KMOVW       R12, K1
+	KNOTW       K1, K2
+	VPEXPANDD.Z (R8)(R10*4), K1, Z0
+	VPEXPANDD.Z 2112(R8)(R10*4), K1, Z1
+	VPEXPANDD   (AX)(R9*4), K2, Z0
+	VPEXPANDD   (CX)(R9*4), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*4)
+	VMOVDQU64   Z1, (SI)(DI*4)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x10, R9
+	ADDQ        $0x10, DI
+	SHRQ        $0x10, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVWLZX     R11, R12
+	KMOVW       R12, K1
+	KNOTW       K1, K2
+	VPEXPANDD.Z (R8)(R10*4), K1, Z0
+	VPEXPANDD.Z 2112(R8)(R10*4), K1, Z1
+	VPEXPANDD   (AX)(R9*4), K2, Z0
+	VPEXPANDD   (CX)(R9*4), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*4)
+	VMOVDQU64   Z1, (SI)(DI*4)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x10, R9
+	ADDQ        $0x10, DI
+	SHRQ        $0x10, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVWLZX     R11, R12
+	KMOVW       R12, K1
+	KNOTW       K1, K2
+	VPEXPANDD.Z (R8)(R10*4), K1, Z0
+	VPEXPANDD.Z 2112(R8)(R10*4), K1, Z1
+	VPEXPANDD   (AX)(R9*4), K2, Z0
+	VPEXPANDD   (CX)(R9*4), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*4)
+	VMOVDQU64   Z1, (SI)(DI*4)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x10, R9
+	ADDQ        $0x10, DI
+	SHRQ        $0x10, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVWLZX     R11, R12
+	KMOVW       R12, K1
+	KNOTW       K1, K2
+	VPEXPANDD.Z (R8)(R10*4), K1, Z0
+	VPEXPANDD.Z 2112(R8)(R10*4), K1, Z1
+	VPEXPANDD   (AX)(R9*4), K2, Z0
+	VPEXPANDD   (CX)(R9*4), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*4)
+	VMOVDQU64   Z1, (SI)(DI*4)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x10, R9
+	ADDQ        $0x10, DI
+	SHRQ        $0x10, R11
+	CMPQ        DI, DX
+	JAE         end
+	JMP         flags
+
+end:
+	VZEROUPPER
+	RET
+
 // func seekRegular64AVX512(r *byte, key uint64) (leaf uint32, line int, word uint64)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+, POPCNT
 TEXT ·seekRegular64AVX512(SB), NOSPLIT, $40-40
@@ -2449,6 +2619,256 @@ unlock:
 	CMPXCHGQ CX, 56(BX)
 
 slow:
+	VZEROUPPER
+	RET
+
+// func mergeRegular64AVX512(keys *byte, vals *byte, have *byte, haveVals *byte, n int, put *byte, putVals *byte, m int, room *byte) int
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, CMOV, POPCNT
+TEXT ·mergeRegular64AVX512(SB), NOSPLIT, $8-80
+	MOVQ have+16(FP), AX
+	MOVQ haveVals+24(FP), CX
+	MOVQ n+32(FP), DX
+	MOVQ m+56(FP), BX
+	MOVQ put+40(FP), SI
+	MOVQ putVals+48(FP), DI
+	MOVQ room+64(FP), R8
+
+	// Keys behind the entries, and pivots of lines that there are not, are below nothing.
+	VPTERNLOGD $0xff, Z0, Z0, Z0
+	VPXORQ     Z1, Z1, Z1
+	VMOVDQU64  Z0, (AX)(DX*8)
+	VMOVDQU64  Z0, 9472(R8)
+	VMOVDQU64  Z0, 9536(R8)
+	VMOVDQU64  Z0, 9600(R8)
+	VMOVDQU64  Z0, 9664(R8)
+	MOVQ       $0x00000007, R9
+	LEAQ       9472(R8), R11
+	JMP        pivots
+
+pivot:
+	MOVQ (AX)(R9*8), R10
+	MOVQ R10, (R11)
+	ADDQ $0x08, R11
+	ADDQ $0x08, R9
+
+pivots:
+	CMPQ      R9, DX
+	JB        pivot
+	VMOVDQU64 9472(R8), Z0
+	VMOVDQU64 9536(R8), Z2
+	VMOVDQU64 9600(R8), Z3
+	VMOVDQU64 9664(R8), Z4
+	LEAQ      (DX)(BX*1), R10
+	XORL      R9, R9
+
+clear:
+	VMOVDQU64 Z1, 8448(R8)(R9*1)
+	ADDQ      $0x40, R9
+	CMPQ      R9, R10
+	JB        clear
+
+	// The place of each pair.
+	LEAQ 9728(R8), R11
+	XORL R9, R9
+	XORL R12, R12
+
+pair:
+	VPBROADCASTQ (SI)(R9*8), Z1
+	VPCMPUQ      $0x06, Z0, Z1, K1
+	KMOVB        K1, R13
+	POPCNTL      R13, R13
+	VPCMPUQ      $0x06, Z2, Z1, K1
+	KMOVB        K1, R10
+	POPCNTL      R10, R10
+	ADDQ         R10, R13
+	VPCMPUQ      $0x06, Z3, Z1, K1
+	KMOVB        K1, R10
+	POPCNTL      R10, R10
+	ADDQ         R10, R13
+	VPCMPUQ      $0x06, Z4, Z1, K1
+	KMOVB        K1, R10
+	POPCNTL      R10, R10
+	ADDQ         R10, R13
+	SHLQ         $0x03, R13
+	VPCMPUQ      $0x06, (AX)(R13*8), Z1, K1
+	KMOVB        K1, R10
+	POPCNTL      R10, R10
+	VPCMPEQQ     (AX)(R13*8), Z1, K1
+	KMOVB        K1, R14
+	ADDQ         R10, R13
+	NEGL         R14
+	SBBL         R14, R14
+	CMPQ         R13, DX
+	SBBL         R10, R10
+	ANDL         R10, R14
+	LEAQ         (CX)(R13*8), BP
+	TESTL        R14, R14
+	CMOVQEQ      R11, BP
+	MOVQ         (DI)(R9*8), R10
+	MOVQ         (SI)(R9*8), R15
+	MOVQ         R10, (BP)
+	MOVQ         R15, (R8)(R12*8)
+	MOVQ         R10, 4224(R8)(R12*8)
+	INCL         R14
+	ADDQ         R12, R13
+	MOVB         R14, 8448(R8)(R13*1)
+	ADDQ         R14, R12
+	INCQ         R9
+	CMPQ         R9, BX
+	JB           pair
+
+	// Both sides, a line at a time.
+	MOVQ keys+0(FP), BX
+	MOVQ vals+8(FP), SI
+	LEAQ (DX)(R12*1), DX
+	MOVQ DX, ret+72(FP)
+	XORL DI, DI
+	XORL R9, R9
+	XORL R10, R10
+
+flags:
+	VMOVDQU64   8448(R8)(DI*1), Z0
+	VPTESTMB    Z0, Z0, K1
+	KMOVQ       K1, R11
+	MOVBLZX     R11, R12
+	KMOVB       R12, K1
+	KNOTB       K1, K2
+	VPEXPANDQ.Z (R8)(R10*8), K1, Z0
+	VPEXPANDQ.Z 4224(R8)(R10*8), K1, Z1
+	VPEXPANDQ   (AX)(R9*8), K2, Z0
+	VPEXPANDQ   (CX)(R9*8), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*8)
+	VMOVDQU64   Z1, (SI)(DI*8)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x08, R9
+	ADDQ        $0x08, DI
+	SHRQ        $0x08, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVBLZX     R11, R12
+	KMOVB       R12, K1
+	KNOTB       K1, K2
+	VPEXPANDQ.Z (R8)(R10*8), K1, Z0
+	VPEXPANDQ.Z 4224(R8)(R10*8), K1, Z1
+	VPEXPANDQ   (AX)(R9*8), K2, Z0
+	VPEXPANDQ   (CX)(R9*8), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*8)
+	VMOVDQU64   Z1, (SI)(DI*8)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x08, R9
+	ADDQ        $0x08, DI
+	SHRQ        $0x08, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVBLZX     R11, R12
+	KMOVB       R12, K1
+	KNOTB       K1, K2
+	VPEXPANDQ.Z (R8)(R10*8), K1, Z0
+	VPEXPANDQ.Z 4224(R8)(R10*8), K1, Z1
+	VPEXPANDQ   (AX)(R9*8), K2, Z0
+	VPEXPANDQ   (CX)(R9*8), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*8)
+	VMOVDQU64   Z1, (SI)(DI*8)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x08, R9
+	ADDQ        $0x08, DI
+	SHRQ        $0x08, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVBLZX     R11, R12
+	KMOVB       R12, K1
+	KNOTB       K1, K2
+	VPEXPANDQ.Z (R8)(R10*8), K1, Z0
+	VPEXPANDQ.Z 4224(R8)(R10*8), K1, Z1
+	VPEXPANDQ   (AX)(R9*8), K2, Z0
+	VPEXPANDQ   (CX)(R9*8), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*8)
+	VMOVDQU64   Z1, (SI)(DI*8)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x08, R9
+	ADDQ        $0x08, DI
+	SHRQ        $0x08, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVBLZX     R11, R12
+	KMOVB       R12, K1
+	KNOTB       K1, K2
+	VPEXPANDQ.Z (R8)(R10*8), K1, Z0
+	VPEXPANDQ.Z 4224(R8)(R10*8), K1, Z1
+	VPEXPANDQ   (AX)(R9*8), K2, Z0
+	VPEXPANDQ   (CX)(R9*8), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*8)
+	VMOVDQU64   Z1, (SI)(DI*8)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x08, R9
+	ADDQ        $0x08, DI
+	SHRQ        $0x08, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVBLZX     R11, R12
+	KMOVB       R12, K1
+	KNOTB       K1, K2
+	VPEXPANDQ.Z (R8)(R10*8), K1, Z0
+	VPEXPANDQ.Z 4224(R8)(R10*8), K1, Z1
+	VPEXPANDQ   (AX)(R9*8), K2, Z0
+	VPEXPANDQ   (CX)(R9*8), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*8)
+	VMOVDQU64   Z1, (SI)(DI*8)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x08, R9
+	ADDQ        $0x08, DI
+	SHRQ        $0x08, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVBLZX     R11, R12
+	KMOVB       R12, K1
+	KNOTB       K1, K2
+	VPEXPANDQ.Z (R8)(R10*8), K1, Z0
+	VPEXPANDQ.Z 4224(R8)(R10*8), K1, Z1
+	VPEXPANDQ   (AX)(R9*8), K2, Z0
+	VPEXPANDQ   (CX)(R9*8), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*8)
+	VMOVDQU64   Z1, (SI)(DI*8)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x08, R9
+	ADDQ        $0x08, DI
+	SHRQ        $0x08, R11
+	CMPQ        DI, DX
+	JAE         end
+	MOVBLZX     R11, R12
+	KMOVB       R12, K1
+	KNOTB       K1, K2
+	VPEXPANDQ.Z (R8)(R10*8), K1, Z0
+	VPEXPANDQ.Z 4224(R8)(R10*8), K1, Z1
+	VPEXPANDQ   (AX)(R9*8), K2, Z0
+	VPEXPANDQ   (CX)(R9*8), K2, Z1
+	VMOVDQU64   Z0, (BX)(DI*8)
+	VMOVDQU64   Z1, (SI)(DI*8)
+	POPCNTL     R12, R12
+	ADDQ        R12, R10
+	SUBQ        R12, R9
+	ADDQ        $0x08, R9
+	ADDQ        $0x08, DI
+	SHRQ        $0x08, R11
+	CMPQ        DI, DX
+	JAE         end
+	JMP         flags
+
+end:
 	VZEROUPPER
 	RET
 

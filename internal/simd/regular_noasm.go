@@ -17,3 +17,9 @@ const puts = false
 func putRegularAsm(*byte, bool, *byte) { panic("simd: no assembly") }
 
 func packRegularAsm(bool, *byte, *byte, *byte, *byte, int) uint64 { panic("simd: no assembly") }
+
+const merges = false
+
+func mergeRegularAsm(bool, *byte, *byte, *byte, *byte, int, *byte, *byte, int, *byte) int {
+	panic("simd: no assembly")
+}

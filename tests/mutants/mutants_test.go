@@ -50,6 +50,10 @@ var packages = []struct {
 		{"seal", "to seal a leaf whose entries are taken over"},
 		{"neighbour", "the look whether two leaves are still next to each other"},
 		{"sealed leaf read again", "to use what a cursor has read of a sealed leaf once only"},
+		{"batch: leaf's keys", "the look whether operations belong to the leaf that is written anew"},
+		{"batch: state kept", "to keep the state of a leaf that a batch writes anew"},
+		{"batch: leaf noted", "to note that the entries of such a leaf are to be counted"},
+		{"batch: the rest told", "to tell parents of all new leaves before a batch ends"},
 		{"counted leaf is in the tree", "the look whether a leaf that is counted is part of the tree"},
 	}},
 	{"internal/radix", "Beside|Update", []part{

@@ -37,6 +37,8 @@ func regulars(isa vectors) {
 		regularPut(isa, w)
 		if isa.name() == "AVX2" {
 			regularPack(w)
+		} else {
+			regularMerge(w)
 		}
 	}
 	commit(isa)
