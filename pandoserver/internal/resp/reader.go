@@ -154,11 +154,11 @@ func (r *Reader) Next() (args [][]byte, ok bool, err error) {
 
 // open reads the number of arguments.
 func (r *Reader) open() (ok bool, err error) {
-	text, ok, err := r.header("too big mbulk count string")
+	line, ok, err := r.header("too big mbulk count string")
 	if !ok {
 		return false, err
 	}
-	n, isNumber := ParseInt(text)
+	n, isNumber := ParseInt(line[1:])
 	switch {
 	case !isNumber || n > int64(r.Limits.Args) && !r.Limits.early || n > math.MaxInt32:
 		return false, ProtocolError("invalid multibulk length")
@@ -176,15 +176,13 @@ func (r *Reader) open() (ok bool, err error) {
 func (r *Reader) arguments() (ok bool, err error) {
 	for r.left > 0 {
 		if r.bulk < 0 {
-			if r.at == len(r.buf) {
-				return false, nil
-			}
-			if c := r.buf[r.at]; c != '$' {
-				return false, ProtocolError(fmt.Sprintf("expected '$', got '%s'", printable(c)))
-			}
-			text, ok, err := r.header("too big bulk count string")
+			line, ok, err := r.header("too big bulk count string")
 			if !ok {
 				return false, err
+			}
+			text, isBulk := bytes.CutPrefix(line, []byte{'$'})
+			if !isBulk {
+				return false, ProtocolError(fmt.Sprintf("expected '$', got '%s'", first(line)))
 			}
 			n, isNumber := ParseInt(text)
 			switch {
@@ -206,31 +204,32 @@ func (r *Reader) arguments() (ok bool, err error) {
 	return true, nil
 }
 
-// printable returns a byte as redis puts it into an error, where it would end a line.
-func printable(c byte) string {
-	if c == '\r' || c == '\n' {
+// first returns the first byte of a line as redis puts it into an error: if the line is
+// empty, its end stands as a space there.
+func first(line []byte) string {
+	if len(line) == 0 || line[0] == '\n' {
 		return " "
 	}
-	return string([]byte{c})
+	return string(line[:1])
 }
 
 // close returns the command that is whole now.
 func (r *Reader) close() [][]byte {
-	first := len(r.args)
+	from := len(r.args)
 	for _, s := range r.spans {
-		from, to := r.begin+s.from, r.begin+s.to
-		r.args = append(r.args, r.buf[from:to:to])
+		lo, hi := r.begin+s.from, r.begin+s.to
+		r.args = append(r.args, r.buf[lo:hi:hi])
 	}
 	if cap(r.spans) > keptArgs {
 		r.spans = nil
 	}
 	r.spans, r.inside = r.spans[:0], false
 	r.begin = r.at
-	return r.args[first:len(r.args):len(r.args)]
+	return r.args[from:len(r.args):len(r.args)]
 }
 
-// header returns a line without its first byte, and its end.
-func (r *Reader) header(tooLong ProtocolError) (text []byte, ok bool, err error) {
+// header returns a line without its end.
+func (r *Reader) header(tooLong ProtocolError) (line []byte, ok bool, err error) {
 	end := r.lineEnd('\r')
 	if end < 0 || end+1 == len(r.buf) { // redis wants a byte behind it, and does not look which
 		if len(r.buf)-r.at > longestLine {
@@ -238,10 +237,10 @@ func (r *Reader) header(tooLong ProtocolError) (text []byte, ok bool, err error)
 		}
 		return nil, false, nil
 	}
-	text = r.buf[r.at+1 : end]
+	line = r.buf[r.at:end]
 	r.at = end + 2
 	r.line = r.at
-	return text, true, nil
+	return line, true, nil
 }
 
 // lineEnd returns where the next such byte is, or -1.
@@ -268,11 +267,11 @@ func (r *Reader) inline() (args [][]byte, ok bool, err error) {
 	text := bytes.TrimSuffix(r.buf[r.at:end], []byte{'\r'})
 	r.at, r.line = end+1, end+1
 	r.begin = r.at
-	first := len(r.args)
+	from := len(r.args)
 	if r.args, ok = split(r.args, text); !ok {
 		return nil, false, ProtocolError("unbalanced quotes in request")
 	}
-	args = r.args[first:len(r.args):len(r.args)]
+	args = r.args[from:len(r.args):len(r.args)]
 	if len(args) > r.Limits.Args {
 		return nil, false, ProtocolError("too big inline request")
 	}

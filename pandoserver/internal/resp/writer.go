@@ -6,11 +6,22 @@ import (
 	"strconv"
 )
 
-// Writer gathers replies. It writes nothing by itself: WriteTo does.
+// Writer gathers replies, up to a limit. It writes nothing by itself: WriteTo does.
 type Writer struct {
 	Version int // of the protocol: 2 or 3
+	Limit   int // bytes that it gathers at most
 
-	buf []byte
+	buf  []byte
+	over bool
+}
+
+// Over reports whether there were more replies than Limit allows. They are incomplete then.
+func (w *Writer) Over() bool { return w.over }
+
+// fits reports whether so many bytes may be gathered, too.
+func (w *Writer) fits(n int) bool {
+	w.over = w.over || len(w.buf)+n > w.Limit
+	return !w.over
 }
 
 // Len returns how many bytes wait to be written.
@@ -61,6 +72,9 @@ func (w *Writer) Int(n int64) { w.number(':', n) }
 
 // Bulk writes bytes.
 func (w *Writer) Bulk(b []byte) {
+	if !w.fits(len(b)) {
+		return
+	}
 	w.number('$', int64(len(b)))
 	w.buf = append(w.buf, b...)
 	w.buf = append(w.buf, '\r', '\n')
@@ -68,6 +82,9 @@ func (w *Writer) Bulk(b []byte) {
 
 // Text writes a string as bytes.
 func (w *Writer) Text(s string) {
+	if !w.fits(len(s)) {
+		return
+	}
 	w.number('$', int64(len(s)))
 	w.buf = append(w.buf, s...)
 	w.buf = append(w.buf, '\r', '\n')
