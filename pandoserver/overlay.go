@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/mutant"
 )
 
 // overlay is a source as commands of a transaction have changed it so far, of which the
@@ -40,6 +41,12 @@ func (o *overlay) commit() error {
 			continue
 		}
 		keys, vals = append(keys, key), append(vals, c.val)
+		if mutant.On && mutant.Is("server: one batch") {
+			if err := o.base.Apply(ops, keys, vals, nil); err != nil {
+				return err
+			}
+			ops, keys, vals = ops[:0], keys[:0], vals[:0]
+		}
 	}
 	if len(ops) == 0 {
 		return nil

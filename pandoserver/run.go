@@ -26,6 +26,7 @@ type gathering struct {
 	reading  bool // there are only OpGets
 	deleting bool // there are only OpDeletes, and nobody asks for values
 	asking   bool // some command asks what was there before
+	wide     bool // some command changes several keys
 }
 
 // item is a command of a gathering, and its operations.
@@ -45,7 +46,7 @@ func (g *gathering) reset() {
 	clear(g.keys)
 	clear(g.vals)
 	g.ops, g.keys, g.vals, g.found, g.items = g.ops[:0], g.keys[:0], g.vals[:0], g.found[:0], g.items[:0]
-	g.reading, g.deleting, g.asking = true, true, false
+	g.reading, g.deleting, g.asking, g.wide = true, true, false, false
 }
 
 // text returns bytes as a string without copying them: it is valid as long as they are.
@@ -66,6 +67,7 @@ func (g *gathering) command(cmd *command, args [][]byte) {
 	from := len(g.ops)
 	problem := cmd.gather(g, args)
 	g.items = append(g.items, item{cmd, from, len(g.ops), problem})
+	g.wide = g.wide || cmd.flags&writes != 0 && len(g.ops)-from > 1
 }
 
 // do does all operations.
@@ -74,16 +76,20 @@ func (g *gathering) do(src Source) error {
 		return nil
 	}
 	g.found = append(g.found, make([]bool, len(g.ops))...)
+	vals, found := g.vals, g.found
 	switch {
 	case g.reading:
-		src.GetBatch(g.keys, g.vals, g.found)
+		src.GetBatch(g.keys, vals, found)
 		return nil
 	case !g.asking:
-		return src.(Changer).Apply(g.ops, g.keys, g.vals, nil)
+		found = nil
 	case g.deleting:
-		return src.(Changer).Apply(g.ops, g.keys, nil, g.found)
+		vals = nil
 	}
-	return src.(Changer).Apply(g.ops, g.keys, g.vals, g.found)
+	if l, ok := src.(*live); ok && g.wide {
+		return l.applyWide(g.ops, g.keys, vals, found)
+	}
+	return src.(Changer).Apply(g.ops, g.keys, vals, found)
 }
 
 // gathers reports whether a command can be part of a gathering with others.
@@ -220,7 +226,7 @@ func (s *session) asOne(calls []call, begin func()) {
 	begin()
 	first := s.w.Len()
 	err := func() error {
-		if !(mutant.On && mutant.Is("server: alone")) {
+		if !(mutant.On && mutant.Is("server: transaction alone")) {
 			s.srv.changes.Lock()
 			defer s.srv.changes.Unlock()
 		}
@@ -275,15 +281,33 @@ type live struct {
 	srv *Server
 }
 
-func (l *live) Apply(ops []pando.Op, keys []string, vals [][]byte, found []bool) error {
+// share keeps those away who want to be alone, until its result is called.
+func (l *live) share() (done func()) {
+	if mutant.On && mutant.Is("server: changes are shared") {
+		return func() {}
+	}
 	l.srv.changes.RLock()
-	defer l.srv.changes.RUnlock()
+	return l.srv.changes.RUnlock
+}
+
+func (l *live) Apply(ops []pando.Op, keys []string, vals [][]byte, found []bool) error {
+	defer l.share()()
+	return l.Changer.Apply(ops, keys, vals, found)
+}
+
+// applyWide is Apply where several keys belong together: of two such batches on the same keys, one is
+// done before the other for all of them. A tree does batches key by key.
+func (l *live) applyWide(ops []pando.Op, keys []string, vals [][]byte, found []bool) error {
+	if _, ok := l.Changer.(Sequential); ok || mutant.On && mutant.Is("server: several keys together") {
+		return l.Apply(ops, keys, vals, found)
+	}
+	l.srv.changes.Lock()
+	defer l.srv.changes.Unlock()
 	return l.Changer.Apply(ops, keys, vals, found)
 }
 
 func (l *live) Update(key string, f func(old []byte, had bool) (val []byte, keep bool)) error {
-	l.srv.changes.RLock()
-	defer l.srv.changes.RUnlock()
+	defer l.share()()
 	return l.Changer.Update(key, f)
 }
 

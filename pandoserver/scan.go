@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pando-index/pando/internal/mutant"
 	"github.com/pando-index/pando/pandoserver/internal/resp"
 )
 
@@ -127,6 +128,9 @@ func (s *scanning) texts(src Source) (next uint64, keys []string) {
 		b.Lo = first[:len(start)+p.skip] + keyOf(p.code)
 	}
 	here := place{skip: min(common(first, last)-len(start), mostSkip)}
+	if mutant.On && mutant.Is("server: what all keys share") {
+		here.skip = min(len(first)-len(start), mostSkip)
+	}
 	stem := first[:len(start)+here.skip]
 	return s.collect(src, b, func(key string) (uint64, bool) {
 		if !strings.HasPrefix(key, stem) {
@@ -148,7 +152,7 @@ func (s *scanning) collect(src Source, b Bounds, cursorOf func(key string) (uint
 	n, last := int64(0), uint64(0)
 	for key := range src.Scan(b) {
 		at, ok := cursorOf(key)
-		if ok && n >= s.count && at != last {
+		if ok && n >= s.count && (at != last || mutant.On && mutant.Is("server: keys of one code together")) {
 			return at, keys
 		}
 		if ok {

@@ -101,6 +101,40 @@ func TestSetIfNoneBesideEachOther(t *testing.T) {
 	}
 }
 
+// halting is a source that does batches key by key, with time for others between.
+type halting struct{ Changer }
+
+func (h halting) Apply(ops []pando.Op, keys []string, vals [][]byte, found []bool) error {
+	for i := range ops {
+		if err := h.Changer.Apply(ops[i:i+1], keys[i:i+1], vals[i:i+1], nil); err != nil {
+			return err
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	return nil
+}
+
+// Of several connections that set the same keys at once, one is the last for all of them.
+func TestSetBesideEachOther(t *testing.T) {
+	_, address := start(t, halting{memory(t)})
+	for range seed.Times(20, 200) {
+		parallel(t, address, 4, func(i int, c *client) {
+			me := strconv.Itoa(i)
+			if i < 2 {
+				c.do("MSET", "a", me, "b", me, "c", me)
+			} else {
+				c.do("MSET", "c", me, "b", me, "a", me)
+			}
+			c.conn.Close()
+		})
+		c := dial(t, "tcp", address)
+		if reply := c.do("MGET", "a", "b", "c"); strings.Count(reply, reply[8:9]+"\r\n") < 3 {
+			t.Fatalf("%q", reply)
+		}
+		c.conn.Close()
+	}
+}
+
 // Entries that are taken from the front are taken once.
 func TestPopBesideEachOther(t *testing.T) {
 	_, address := start(t, memory(t))

@@ -38,6 +38,10 @@ type Changer interface {
 	DeleteRange(b Bounds) (deleted int, err error)
 }
 
+// Sequential is a Changer that does batches one after the other, as a store does by its log. Others
+// may do two at once, key by key: the server then keeps those apart whose keys belong together.
+type Sequential interface{ Sequential() }
+
 // Saver is a Source with a place to save to: SAVE and BGSAVE call it.
 type Saver interface{ Checkpoint() error }
 

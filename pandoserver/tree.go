@@ -34,6 +34,9 @@ type stored struct {
 
 func (s *stored) Checkpoint() error { return s.s.Checkpoint() }
 
+// Sequential says that the log has one batch behind the other.
+func (s *stored) Sequential() {}
+
 // Index returns an index as a Source that is only read, a file that pando.Open has opened,
 // say. Values are strings or bytes.
 func Index[V ~string | ~[]byte](ix pando.Index[string, V]) Source { return &reading[V]{ix} }
