@@ -1,7 +1,7 @@
 // Package pandoserver puts an index on the wire: clients and tools of redis speak to it.
 //
 //	s, err := pandoserver.New(pandoserver.Store(store))
-//	l, err := net.Listen("tcp", "127.0.0.1:6379")
+//	l, err := pandoserver.Listen("127.0.0.1:6379")
 //	err = s.Serve(ctx, l) // until ctx is done
 //
 // A Source is what is served: a tree in memory, a store, a file, or what a program brings.

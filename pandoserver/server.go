@@ -93,23 +93,12 @@ func (s *Server) named(name string) (*served, bool) {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer l.Close()
 	if !local(l.Addr()) {
-		return fmt.Errorf("%w: %v; take one of this machine alone, such as 127.0.0.1:6379, since others need TLS and a user, which this server does not have yet", ErrExposed, l.Addr())
+		return exposed(l.Addr())
 	}
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
 	err := s.accept(ctx, l)
 	return errors.Join(err, s.end())
-}
-
-// local reports whether only this machine can reach an address.
-func local(a net.Addr) bool {
-	switch a := a.(type) {
-	case *net.TCPAddr:
-		return a.IP.IsLoopback()
-	case *net.UnixAddr:
-		return true
-	}
-	return false
 }
 
 // accept takes connections until ctx is done.

@@ -499,6 +499,11 @@ func TestExposed(t *testing.T) {
 	if err := srv.Serve(context.Background(), l); !errors.Is(err, ErrExposed) {
 		t.Errorf("%v", err)
 	}
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
+		if _, err := Listen(address); !errors.Is(err, ErrExposed) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
 }
 
 func TestOptions(t *testing.T) {

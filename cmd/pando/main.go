@@ -116,7 +116,7 @@ func newRoot() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add(groupFiles, newBuild(), newInfo(), newVerify(), newView())
+	add(groupFiles, newBuild(), newInfo(), newVerify(), newView(), newServe())
 	add(groupAsk, newGet(), newRange(), newPrefix(), newCount(), newRank(), newHead(), newTail(), newJoin(),
 		newSum(), newStats(), newHistogram())
 	add(groupTry, newGen(), newBench(), newDemo(), newDevices())
