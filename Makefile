@@ -4,13 +4,13 @@
 
 all: vet test
 
-# What a program links that imports the root package, the store, and the driver.
-LIBRARY = . $(shell go list -deps . ./cuda ./pandostore | sed -n 's|^github.com/pando-index/pando/|./|p')
+# What a program links that imports the root package, the store, the server, and the driver.
+LIBRARY = . $(shell go list -deps . ./cuda ./pandostore ./pandoserver | sed -n 's|^github.com/pando-index/pando/|./|p')
 
 # Tests with several goroutines, and the packages whose own tests have some: those of
 # trees on the CPU, and those of devices, most of which an interpreter of kernels runs.
 TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena ./internal/snapshot ./internal/flow \
-	./internal/blob ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview ./pandostore/...
+	./internal/blob ./internal/epoch ./internal/live ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview ./pandostore/... ./pandoserver/...
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
@@ -25,7 +25,7 @@ long:
 	go test -timeout 60m ./...
 
 # Packages that use goroutines only to build and to sort.
-BUILDING = ./internal/order ./internal/trie ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest
+BUILDING = ./internal/order ./internal/trie ./internal/implicit ./internal/blocked ./internal/packed ./internal/words ./internal/layouttest
 
 # Everything that runs on several goroutines, under the race detector.
 race: race-trees race-devices
@@ -45,7 +45,7 @@ invariants:
 
 # Layouts whose memory ends at a page that cannot be read.
 guard:
-	go test -tags guard ./internal/arena ./internal/blob ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/strlist ./internal/layouttest
+	go test -tags guard ./internal/arena ./internal/blob ./internal/implicit ./internal/blocked ./internal/packed ./internal/words ./internal/strlist ./internal/layouttest
 
 # Attacks, between such pages, for as long as TIME says; ATTACK has more flags,
 # such as -attack.only=files. docs/attack.md.
@@ -65,7 +65,7 @@ mutants:
 # Pure Go, without the GPU, and without both. The command is left out: its
 # libraries know the tag noasm, too, and would all be compiled again.
 tags:
-	go test -tags noasm ./internal/simd ./internal/implicit ./internal/paged ./internal/packed ./internal/words ./internal/layouttest ./internal/epoch ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
+	go test -tags noasm ./internal/simd ./internal/implicit ./internal/blocked ./internal/packed ./internal/words ./internal/layouttest ./internal/epoch ./internal/bplus ./internal/vector ./papers/fast ./papers/hbplus ./tests/paths ./tests/vectors ./tests/linearizable
 	go test -tags nogpu ./cuda ./tests/devices ./internal/device/...
 	go build -tags noasm,nogpu $(LIBRARY)
 
@@ -117,7 +117,7 @@ fresh: generate
 
 # Every fuzz target there is, a minute each.
 fuzz:
-	for p in . ./internal/table ./internal/blob ./tests/files ./pandostore/internal/log; do \
+	for p in . ./internal/table ./internal/blob ./tests/files ./pandostore/internal/log ./pandoserver/internal/resp; do \
 		for f in $$(go test -list '^Fuzz' $$p | grep ^Fuzz); do \
 			go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$p || exit 1; \
 		done; \

@@ -1,14 +1,11 @@
 package pando
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
+	"unsafe"
 
-	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/par"
 )
 
 // Buffer is memory for the slices of batches that a GPU reads and writes by
@@ -18,8 +15,8 @@ import (
 // as batches need, not more. On a machine without a GPU, and in a program without
 // package cuda, it is ordinary memory.
 type Buffer[T any] struct {
-	data []T
-	dev  device.Device // nil where the memory is Go's
+	data   []T
+	locked *index.Locked // nil where the memory is Go's
 }
 
 // mostBytes is the memory that a program can address on 64-bit machines, which
@@ -40,21 +37,15 @@ func NewBuffer[T any](n int) (*Buffer[T], error) {
 	if uint64(n) > mostBytes/uint64(t.Size()) {
 		return nil, fmt.Errorf("%w: %d values of %d bytes are more than there are addresses", ErrMemoryLimit, n, t.Size())
 	}
-	dev, err := index.OpenGPU(0)
-	if errors.Is(err, index.ErrNotLinked) || errors.Is(err, device.ErrNoDriver) || errors.Is(err, device.ErrNoDevice) {
-		b.data = make([]T, n)
-		return b, nil
-	}
+	locked, err := index.Lock(n * int(t.Size()))
 	if err != nil {
 		return nil, err
 	}
-	raw, err := dev.HostAlloc(n * int(t.Size()))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %d values to page-lock: %w", ErrMemoryLimit, n, err), dev.Close())
+	if b.locked = locked; locked == nil {
+		b.data = make([]T, n)
+		return b, nil
 	}
-	par.Clear(raw)
-	device.Share(raw)
-	b.data, b.dev = arena.As[T](raw), dev
+	b.data = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(locked.Bytes))), n)
 	return b, nil
 }
 
@@ -63,17 +54,15 @@ func NewBuffer[T any](n int) (*Buffer[T], error) {
 func (b *Buffer[T]) Slice() []T { return b.data }
 
 // Locked reports whether a GPU reaches the memory.
-func (b *Buffer[T]) Locked() bool { return b.dev != nil }
+func (b *Buffer[T]) Locked() bool { return b.locked != nil }
 
 // Close gives the memory back. No batch may be under way in it. A second
 // Close does nothing.
 func (b *Buffer[T]) Close() error {
-	data, dev := b.data, b.dev
-	b.data, b.dev = nil, nil
-	if dev == nil {
+	locked := b.locked
+	b.data, b.locked = nil, nil
+	if locked == nil {
 		return nil
 	}
-	raw := arena.Bytes(data)
-	device.Unshare(raw)
-	return errors.Join(dev.HostFree(raw), dev.Close())
+	return locked.Free()
 }

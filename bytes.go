@@ -26,24 +26,24 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 // GetBytes is Get for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not.
 func (f *Frozen[K, V]) GetBytes(key []byte) (V, bool) {
-	p := f.c.key.text("GetBytes", key)
-	ix := f.c.open()
+	p := f.c.Key.Text("GetBytes", key)
+	ix := f.c.Open()
 	x, found := ix.Get(p)
 	v := index.ValueAs[V](x)
-	f.c.done(ix)
+	f.c.Done(ix)
 	return v, found
 }
 
 // HasBytes is Has for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not.
 func (f *Frozen[K, V]) HasBytes(key []byte) bool {
-	_, found := f.c.seek(f.c.key.text("HasBytes", key))
+	_, found := f.c.Seek(f.c.Key.Text("HasBytes", key))
 	return found
 }
 
 // RankBytes is Rank for a key that is a slice of bytes, which is not copied. Keys
 // must be strings: it panics if they are not. With At it leads to neighbours.
 func (f *Frozen[K, V]) RankBytes(key []byte) int {
-	i, _ := f.c.seek(f.c.key.text("RankBytes", key))
+	i, _ := f.c.Seek(f.c.Key.Text("RankBytes", key))
 	return i
 }

@@ -3,43 +3,22 @@ package pando
 import (
 	"fmt"
 	"reflect"
-
-	"github.com/pando-index/pando/internal/index"
 )
 
 // String describes the index in a few words, for logs and debuggers: its type,
 // entries, layout, memory and device. Unlike other methods it may be called after
 // Close, and it does not read a snapshot of a Tree that has not been read yet.
-func (f *Frozen[K, V]) String() string { return f.c.string() }
+func (f *Frozen[K, V]) String() string {
+	return inWords("Frozen", reflect.TypeFor[K](), reflect.TypeFor[V](), f.c.Words())
+}
 
 // String describes the tree in a few words, for logs and debuggers. It may be
 // called after Close.
-func (t *Tree[K, V]) String() string { return t.c.string() }
-
-// types are those of keys and values.
-type types struct{ key, val reflect.Type }
-
-func typesOf[K Key, V any]() types { return types{reflect.TypeFor[K](), reflect.TypeFor[V]()} }
-
-func (t types) String() string { return fmt.Sprintf("[%v,%v]", t.key, t.val) }
-
-// inWords returns the text of String: "1000 entries, pairs, 18.0 KiB, cpu".
-func inWords(s index.Stats) string {
-	entries := "entries"
-	if s.Len == 1 {
-		entries = "entry"
-	}
-	return fmt.Sprintf("%d %s, %s, %s, %v", s.Len, entries, s.Layout, inBytes(s.TotalBytes), s.Device)
+func (t *Tree[K, V]) String() string {
+	return inWords("Tree", reflect.TypeFor[K](), reflect.TypeFor[V](), t.c.Words())
 }
 
-// inBytes returns a number of bytes in the unit that leaves few digits.
-func inBytes(n int64) string {
-	if n < 1<<10 {
-		return fmt.Sprintf("%d B", n)
-	}
-	size, unit := float64(n)/(1<<10), 0
-	for ; size >= 1000 && unit < 4; unit++ {
-		size /= 1 << 10
-	}
-	return fmt.Sprintf("%.1f %ciB", size, "KMGTP"[unit])
+// inWords returns the text of String.
+func inWords(name string, key, val reflect.Type, words string) string {
+	return fmt.Sprintf("pando.%s[%v,%v]{%s}", name, key, val, words)
 }

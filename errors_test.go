@@ -77,7 +77,7 @@ func TestLayoutsThatCannotBe(t *testing.T) {
 	out := []string{"leave Layout out"}
 	checkBad(t, []bad{
 		{"unknown", failing(k64, k64, pando.Layout(77)), pando.ErrLayout, []string{"Layout(77)", "AutoLayout, Pairs, Apart, Implicit, Blocked, Compressed or Radix"}},
-		{"unknown, strings", failing([]string{}, k64[:0], pando.Layout(8)), pando.ErrLayout, []string{"Layout(8)"}},
+		{"unknown, strings", failing([]string{}, k64[:0], pando.Layout(9)), pando.ErrLayout, []string{"Layout(9)"}},
 		{"4 beside 8", failing(make([]int64, 4), make([]uint32, 4), pairs), pando.ErrLayout, append(out, "8-byte values")},
 		{"8 beside 4", failing(k32, k64, pairs), pando.ErrLayout, append(out, "4-byte values")},
 		{"8 beside 2", failing(make([]int16, 4), make([]facetest.Record, 4), pairs), pando.ErrLayout, append(out, "4-byte values")},

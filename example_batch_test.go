@@ -19,7 +19,7 @@ func ExampleFrozen_Batcher() {
 	}
 	defer trees.Close()
 
-	b := trees.Batcher(50*time.Microsecond, 1000) // waits so long for at most so many
+	b := trees.Batcher(50*time.Microsecond, 1000) // waits 50 µs at most, for 1000 calls at most
 	defer b.Close()
 	v, ok := b.Get("birch")
 	fmt.Println(v, ok)

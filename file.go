@@ -9,7 +9,7 @@ type FileInfo struct {
 	Key      string        `json:"key"`     // type of keys, by kind and width: "int64", "float32", "string"
 	Value    string        `json:"value"`   // type of values: "uint64", "struct{uint32,float32}", "none", "encoded string"
 	Len      int           `json:"len"`     // entries
-	Layout   string        `json:"layout"`  // "pairs", "apart", "text", "blocked-pairs", "blocked-apart", "compressed" or "words"
+	Layout   string        `json:"layout"`  // its name, as LayoutKind.String returns it
 	Levels   int           `json:"levels"`  // inner levels of the tree; 0 for strings
 	Fanout   int           `json:"fanout"`  // children of an inner node; 0 for strings
 	Bytes    int64         `json:"bytes"`   // size of the file
@@ -30,7 +30,7 @@ type FileSection struct {
 func Inspect(path string) (FileInfo, error) {
 	f, err := index.OpenFile(path)
 	if err != nil {
-		return FileInfo{}, translate(err)
+		return FileInfo{}, index.Public(err)
 	}
 	defer f.Close()
 	info := FileInfo{
@@ -48,8 +48,8 @@ func Inspect(path string) (FileInfo, error) {
 func Verify(path string) error {
 	f, err := index.OpenFile(path)
 	if err != nil {
-		return translate(err)
+		return index.Public(err)
 	}
 	defer f.Close()
-	return translate(f.Verify())
+	return index.Public(f.Verify())
 }

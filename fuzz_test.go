@@ -125,9 +125,9 @@ func FuzzFrozen(f *testing.F) {
 
 func fuzzBuild[K pando.Key, V any](t *testing.T, c *cursor, d facetest.Domain[K], v facetest.Values[V]) {
 	o := int(c.byte())
-	layout := pando.LayoutKind(o % 9) // one too many
+	layout := pando.LayoutKind(o % 10) // one too many
 	opts := []pando.Option{
-		pando.Layout(layout), pando.Workers(o / 9 % 4), pando.HugePages(pando.PageMode(o / 36 % 3)),
+		pando.Layout(layout), pando.Workers(o / 10 % 4), pando.HugePages(pando.PageMode(o / 40 % 3)),
 	}
 	keys := fuzzKeys(c, d, int(c.byte())+256*int(c.byte()&15))
 	n := len(keys)

@@ -28,35 +28,24 @@ import "github.com/pando-index/pando/internal/index"
 // must be the file's. On systems without mmap (Windows) the file is read into
 // memory, within MemoryLimit; all else is the same.
 func Open[K Key, V any](path string, opts ...Option) (*Frozen[K, V], error) {
-	ix, err := openWith(opening, index.KeyTypeOf[K](), index.ValueTypeOf[V](), opts, func() (*index.File, error) { return index.OpenFile(path) })
-	if err != nil {
-		return nil, err
-	}
-	return frozen[K, V](ix), nil
+	return open[K, V](func() (*index.File, error) { return index.OpenFile(path) }, opts)
 }
 
-// openWith makes an index of the file that file returns. It calls file once the
-// options are known to be right.
-func openWith(d door, key index.KeyType, val *index.ValueType, opts []Option, file func() (*index.File, error)) (*index.Index, error) {
-	c, err := configure(d, opts)
+func open[K Key, V any](file func() (*index.File, error), opts []Option) (*Frozen[K, V], error) {
+	return frozen[K, V](openFile(index.KeyTypeOf[K](), index.ValueTypeOf[V](), file, opts))
+}
+
+// openFile makes an index of the file that file returns.
+func openFile(key index.KeyType, val *index.ValueType, file func() (*index.File, error), opts []Option) (*index.Index, error) {
+	c, err := configure(index.Opening, opts)
 	if err != nil {
 		return nil, err
 	}
-	codec, err := codecOf(val, c)
-	if err != nil {
-		return nil, err
-	}
-	f, err := file()
-	if err != nil {
-		return nil, translate(err)
-	}
-	defer f.Close()
-	ix, err := index.Open(f, key, val, c.index(), codec)
-	return ix, failed(err)
+	return index.OpenAs(key, val, c, file)
 }
 
 // Verified makes Open read the whole file and check every checksum first. OpenTree
 // does that in any case.
 func Verified() Option {
-	return func(c *config) { c.verified, c.given = true, c.given|optVerified }
+	return func(c *config) { c.Verified, c.Given = true, c.Given|index.OptVerified }
 }

@@ -3,15 +3,12 @@ package pando
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/snapshot"
 )
 
 // Option changes how an index is built and where it runs. Without options, an
@@ -19,73 +16,8 @@ import (
 // option that it does not use: no option is ignored.
 type Option func(*config)
 
-type config struct {
-	given    optionSet
-	device   Device
-	solo     bool
-	workers  int
-	limit    int64
-	loose    bool // the limit of a tree does not count yet: see index.Loose
-	pages    PageMode
-	layout   LayoutKind
-	layouts  *index.Layouts
-	room     int64
-	response time.Duration
-	values   *index.Codec
-	verified bool
-	note     string
-	context  index.Stopper
-}
-
-// optionSet is a set of options.
-type optionSet uint16
-
-const (
-	optOn optionSet = 1 << iota
-	optDeviceOnly
-	optWorkers
-	optMemoryLimit
-	optHugePages
-	optLayout
-	optDeviceMemory
-	optResponseTime
-	optValues
-	optVerified
-	optNote
-	optContext
-)
-
-// optionNames are the names of the options, in the order of their bits.
-var optionNames = [...]string{"On", "DeviceOnly", "Workers", "MemoryLimit", "HugePages", "Layout", "DeviceMemory", "ResponseTime", "Values", "Verified", "Note", "Context"}
-
-// door is a family of functions that take options, with the set of options that they
-// use.
-type door struct {
-	name  string
-	takes optionSet
-}
-
-// usual are the options that every function uses.
-const usual = optOn | optWorkers | optMemoryLimit | optLayout | optDeviceMemory | optValues
-
-// The doors. A Tree that is opened from a file reads all of it, and checks every
-// checksum in any case.
-var (
-	freezing    = door{"Freeze", usual | optHugePages | optResponseTime | optNote | optContext}
-	opening     = door{"Open", usual | optResponseTime | optNote | optVerified}
-	treeing     = door{"NewTree", usual | optDeviceOnly | optNote}
-	treeOpening = door{"OpenTree", usual | optDeviceOnly | optNote | optVerified}
-)
-
-// refuse returns ErrOption if an option is given that the functions of d do not use.
-func (d door) refuse(given optionSet) error {
-	for i, name := range optionNames {
-		if given&^d.takes&(1<<i) != 0 {
-			return fmt.Errorf("%w: %s does not use %s; leave it out", ErrOption, d.name, name)
-		}
-	}
-	return nil
-}
+// config is all options together.
+type config = index.Options
 
 // Device says where queries run: Auto, CPU, GPU(i) or Hybrid(i).
 type Device struct{ d index.Device }
@@ -131,20 +63,20 @@ func (d Device) String() string { return d.d.String() }
 func ParseDevice(name string) (Device, error) {
 	d, err := index.ParseDevice(name)
 	if err != nil {
-		return Device{}, translate(err)
+		return Device{}, index.Public(err)
 	}
 	return Device{d}, nil
 }
 
 // On says where queries run. The default is Auto.
 func On(d Device) Option {
-	return func(c *config) { c.device, c.given = d, c.given|optOn }
+	return func(c *config) { c.Device, c.Given = d.d, c.Given|index.OptOn }
 }
 
 // Workers sets the greatest number of goroutines that a build or a batch uses,
 // the caller's included. 0, the default, means one for each core.
 func Workers(n int) Option {
-	return func(c *config) { c.workers, c.given = n, c.given|optWorkers }
+	return func(c *config) { c.Workers, c.Given = n, c.Given|index.OptWorkers }
 }
 
 // MemoryLimit bounds the memory that a build takes: the index and the scratch
@@ -160,7 +92,7 @@ func Workers(n int) Option {
 // pointers but slices of bytes, nor a build's own tables, which take a few bytes a
 // key at most. 0, the default, means no limit.
 func MemoryLimit(bytes int64) Option {
-	return func(c *config) { c.limit, c.layouts, c.given = bytes, index.AllLayouts, c.given|optMemoryLimit }
+	return func(c *config) { c.Limit, c.Layouts, c.Given = bytes, index.AllLayouts, c.Given|index.OptMemoryLimit }
 }
 
 // Context makes a build stop when ctx is done: Freeze, FreezeSeq, the functions
@@ -169,7 +101,7 @@ func MemoryLimit(bytes int64) Option {
 // write leaves, every few tens of thousands of entries on each worker. The finished
 // index is not bound to ctx.
 func Context(ctx context.Context) Option {
-	return func(c *config) { c.context, c.given = ctx, c.given|optContext }
+	return func(c *config) { c.Context, c.Given = ctx, c.Given|index.OptContext }
 }
 
 // DeviceMemory bounds the GPU memory that an index takes, buffers included. An
@@ -177,7 +109,7 @@ func Context(ctx context.Context) Option {
 // and the CPU searches the levels below. 0, the default, means all free memory
 // of the GPU.
 func DeviceMemory(bytes int64) Option {
-	return func(c *config) { c.room, c.given = bytes, c.given|optDeviceMemory }
+	return func(c *config) { c.Room, c.Given = bytes, c.Given|index.OptDeviceMemory }
 }
 
 // DeviceOnly makes a Tree on a GPU, On(GPU(0)), live there alone, without a copy
@@ -188,7 +120,7 @@ func DeviceMemory(bytes int64) Option {
 // most 8 bytes wide. Without a GPU, or without the import of package cuda, the
 // tree is refused with ErrNoDevice.
 func DeviceOnly() Option {
-	return func(c *config) { c.solo, c.given = true, c.given|optDeviceOnly }
+	return func(c *config) { c.DeviceOnly, c.Given = true, c.Given|index.OptDeviceOnly }
 }
 
 // ResponseTime bounds how long a query of a batch may wait inside the index for
@@ -201,7 +133,7 @@ func DeviceOnly() Option {
 // with other things takes longer. 0, the default, means no bound. The option does
 // not change the buckets in which queries travel to a GPU. It is for a Frozen.
 func ResponseTime(d time.Duration) Option {
-	return func(c *config) { c.response, c.given = d, c.given|optResponseTime }
+	return func(c *config) { c.Response, c.Given = d, c.Given|index.OptResponseTime }
 }
 
 // PageMode says which parts of an index are put on huge pages.
@@ -217,7 +149,7 @@ const (
 // system has them: 2 MiB pages, or 1 GiB pages if enough are reserved.
 // Indexes below 4 MiB are on small pages in any case. It is for building a Frozen.
 func HugePages(mode PageMode) Option {
-	return func(c *config) { c.pages, c.given = mode, c.given|optHugePages }
+	return func(c *config) { c.Pages, c.Given = mode.pages(), c.Given|index.OptHugePages }
 }
 
 // LayoutKind names the data structure that an index has in memory.
@@ -260,6 +192,9 @@ const (
 	// as small as its keys allow, with the keys in order beside it. On the
 	// machines measured the default is faster (docs/trie.md). It stays on the CPU.
 	Radix
+	// Chunked is a B+-tree in the memory of a GPU, its leaves in chunks. Stats reports
+	// it for a Tree with DeviceOnly and for its snapshots. Freeze does not take it.
+	Chunked
 )
 
 // Note attaches a text of at most 1022 bytes to the index, such as a description of
@@ -267,107 +202,57 @@ const (
 // command pando notes there which numbers are dates. Programs before version 3 of the
 // format cannot read such a file.
 func Note(text string) Option {
-	return func(c *config) { c.note, c.given = text, c.given|optNote }
+	return func(c *config) { c.Note, c.Given = text, c.Given|index.OptNote }
 }
 
 // Layout sets the layout of the index. The default is AutoLayout.
 func Layout(kind LayoutKind) Option {
-	return func(c *config) { c.layout, c.layouts, c.given = kind, index.AllLayouts, c.given|optLayout }
+	return func(c *config) {
+		c.Layout, c.Layouts, c.Given = index.LayoutName(kind.String()), index.AllLayouts, c.Given|index.OptLayout
+	}
 }
 
-// configure applies options and checks their values.
-func configure(d door, opts []Option) (config, error) {
-	c := config{}
+// configure applies options, and checks them for the functions of a door.
+func configure(d index.Door, opts []Option) (*config, error) {
+	c := index.NewOptions()
 	for _, o := range opts {
 		if o == nil {
-			return c, fmt.Errorf("%w: nil; leave it out instead", ErrOption)
+			return nil, fmt.Errorf("%w: nil; leave it out instead", ErrOption)
 		}
-		o(&c)
+		o(c)
 	}
-	if err := d.refuse(c.given); err != nil {
-		return c, err
+	if err := c.Check(d); err != nil {
+		return nil, err
 	}
-	if c.workers < 0 {
-		return c, fmt.Errorf("%w: Workers(%d); 0 means one for each core", ErrOption, c.workers)
+	if !slices.Contains(pageModes[:], c.Pages) {
+		return nil, fmt.Errorf("%w: HugePages(%d); take HugeAll, HugeInner or SmallPages", ErrOption, c.Pages)
 	}
-	if c.room < 0 {
-		return c, fmt.Errorf("%w: DeviceMemory(%d); 0 means all that is free", ErrOption, c.room)
+	if !slices.Contains(layoutNames[:], string(c.Layout)) {
+		return nil, fmt.Errorf("%w: Layout%s; take AutoLayout, Pairs, Apart, Implicit, Blocked, Compressed or Radix", ErrLayout, strings.TrimPrefix(string(c.Layout), "LayoutKind"))
 	}
-	if c.response < 0 {
-		return c, fmt.Errorf("%w: ResponseTime(%v); 0 means no bound", ErrOption, c.response)
-	}
-	if c.limit < 0 {
-		return c, fmt.Errorf("%w: MemoryLimit(%d); 0 means no limit", ErrOption, c.limit)
-	}
-	if len(c.note) > snapshot.MaxNote {
-		return c, fmt.Errorf("%w: Note of %d bytes; %d is the most", ErrOption, len(c.note), snapshot.MaxNote)
-	}
-	if c.pages > SmallPages {
-		return c, fmt.Errorf("%w: HugePages(%d); take HugeAll, HugeInner or SmallPages", ErrOption, c.pages)
-	}
-	if int(c.layout) >= len(layoutNames) {
-		return c, fmt.Errorf("%w: Layout(%d); take AutoLayout, Pairs, Apart, Implicit, Blocked, Compressed or Radix", ErrLayout, c.layout)
-	}
-	return c, c.pickDevice()
+	return c, nil
 }
 
-// pickDevice replaces Auto by a device and returns ErrNoDevice for one that cannot
-// be.
-func (c *config) pickDevice() error {
-	asked := "On(" + c.device.String() + ")"
-	if c.device == Auto {
-		env := os.Getenv("PANDO_DEVICE")
-		d, err := index.ParseDevice(env)
-		if err != nil {
-			return fmt.Errorf("%w: PANDO_DEVICE=%q; set it to auto, cpu, gpu:0 or hybrid:0, or unset it", ErrNoDevice, env)
-		}
-		c.device, asked = Device{d}, "PANDO_DEVICE="+env
-	}
-	if c.device.d.Ordinal < 0 {
-		return fmt.Errorf("%w: %s: GPUs count from 0", ErrNoDevice, asked)
-	}
-	return nil
-}
+// pageModes are the modes as the floors below have them.
+var pageModes = [...]index.Pages{HugeAll: index.HugeAll, HugeInner: index.HugeInner, SmallPages: index.SmallPages}
 
-// index returns the options as package index takes them.
-func (c *config) index() index.Config {
-	return index.Config{
-		Device: c.device.d, DeviceOnly: c.solo, Workers: c.workers, Limit: c.limit, Loose: c.loose, Pages: c.pages.arena(), Layout: layout.Kind(c.layout.String()), Layouts: c.layouts,
-		Room: c.room, Response: c.response, Verified: c.verified, Note: c.note,
-		Context: c.context,
+// pages returns the mode as the floors below have it; an unknown one is as unknown there.
+func (m PageMode) pages() index.Pages {
+	if int(m) < len(pageModes) {
+		return pageModes[m]
 	}
-}
-
-// arena returns the page mode in the arena's words.
-func (m PageMode) arena() arena.Pages {
-	switch m {
-	case HugeInner:
-		return arena.HugeInner
-	case SmallPages:
-		return arena.Small
-	}
-	return arena.HugeAll
-}
-
-// pageMode is the inverse of PageMode.arena.
-func pageMode(p arena.Pages) PageMode {
-	for m := HugeAll; m < SmallPages; m++ {
-		if m.arena() == p {
-			return m
-		}
-	}
-	return SmallPages
+	return index.Pages(m)
 }
 
 // String returns the mode's name.
-func (m PageMode) String() string { return m.arena().String() }
+func (m PageMode) String() string { return m.pages().String() }
 
 // layoutNames are the names of the layouts, as the internal packages know them.
-var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed", "bplus", "radix"}
+var layoutNames = [...]string{"auto", "pairs", "apart", "implicit", "blocked", "compressed", "bplus", "radix", "chunked"}
 
 // Layouts returns the kinds that Layout takes.
 func Layouts() []LayoutKind {
-	kinds := make([]LayoutKind, BPlus) // BPlus is for a Tree alone
+	kinds := make([]LayoutKind, BPlus) // BPlus and Chunked are for a Tree alone
 	for i := range kinds {
 		kinds[i] = LayoutKind(i)
 	}

@@ -1,10 +1,6 @@
 package pando
 
-import (
-	"fmt"
-
-	"github.com/pando-index/pando/internal/index"
-)
+import "github.com/pando-index/pando/internal/index"
 
 // Ranges is the result of RangeBatch: the entries of range i are
 // Keys[Offsets[i]:Offsets[i+1]] and Vals[Offsets[i]:Offsets[i+1]].
@@ -28,21 +24,14 @@ func (r *Ranges[K, V]) At(i int) ([]K, []V) {
 // above 0. The results take exactly the memory of the entries found. lo and hi
 // must be of the same length.
 func (f *Frozen[K, V]) RangeBatch(lo, hi []K, limit int) *Ranges[K, V] {
-	ix, found := f.c.rangeBatch(f.keys(lo), f.keys(hi), limit)
+	ix, found := f.c.RangeBatch(f.keys(lo), f.keys(hi), limit)
 	r := &Ranges[K, V]{Keys: make([]K, found.Total), Vals: make([]V, found.Total), Offsets: found.Offsets}
-	f.c.copyRanges(ix, found, f.keys(r.Keys), index.ColumnOf(r.Vals))
+	f.c.CopyRanges(ix, found, f.keys(r.Keys), index.ColumnOf(r.Vals))
 	return r
 }
 
 // CountBatch sets counts[i] to Count(lo[i], hi[i]). lo and hi must be of the
 // same length, counts at least as long.
 func (f *Frozen[K, V]) CountBatch(lo, hi []K, counts []int) {
-	f.c.countBatch(f.keys(lo), f.keys(hi), counts)
-}
-
-// mustPair panics where ranges have more bounds on one side.
-func mustPair(method string, lo, hi int) {
-	if lo != hi {
-		panic(fmt.Sprintf("pando: %s: %d lower and %d upper bounds", method, lo, hi))
-	}
+	f.c.CountBatch(f.keys(lo), f.keys(hi), counts)
 }

@@ -63,9 +63,5 @@ func regular(fsys fs.FS, name string) (fs.File, int64, error) {
 }
 
 func read[K Key, V any](name string, r io.Reader, size int64, opts []Option) (*Frozen[K, V], error) {
-	ix, err := openWith(opening, index.KeyTypeOf[K](), index.ValueTypeOf[V](), opts, func() (*index.File, error) { return index.ReadFile(name, r, size) })
-	if err != nil {
-		return nil, err
-	}
-	return frozen[K, V](ix), nil
+	return open[K, V](func() (*index.File, error) { return index.ReadFile(name, r, size) }, opts)
 }

@@ -14,10 +14,10 @@ import "io"
 // over its mode, and its owner and group where this process may give files away.
 // A process that is killed may leave a hidden file (.pando-save-….tmp) behind,
 // which the next Save to the same path removes.
-func (f *Frozen[K, V]) Save(path string) error { return f.c.save(path) }
+func (f *Frozen[K, V]) Save(path string) error { return f.c.Save(path) }
 
 // WriteTo writes the index to w, the same bytes that Save puts into a file. It
 // goes over the index twice, since checksums come first.
 func (f *Frozen[K, V]) WriteTo(w io.Writer) (int64, error) {
-	return f.c.write(f.c.open(), w)
+	return f.c.WriteTo(w)
 }

@@ -65,29 +65,21 @@ func Limit(n int) ScanOption {
 	return ScanOption{what: scanLimit, limit: n}
 }
 
-// scan is the effect of all options together.
-type scan struct {
-	bounds  index.Bounds
-	limit   int
-	limited bool
-	reverse bool
-}
-
 // scanOf gathers options for keys of a type.
-func scanOf(key index.KeyType, opts []ScanOption) *scan {
-	s := new(scan)
+func scanOf(key index.KeyType, opts []ScanOption) *index.Scan {
+	s := new(index.Scan)
 	for i := range opts {
 		switch o := &opts[i]; o.what {
 		case scanBound:
-			if !s.bounds.Add(key.Type, o.bound) {
+			if !s.Bounds.Add(key.Type, o.bound) {
 				panic("pando: Scan: a string cannot be compared with a number; the keys of this index are " + key.Name)
 			}
 		case scanLimit:
-			if !s.limited || o.limit < s.limit {
-				s.limit, s.limited = o.limit, true
+			if !s.Limited || o.limit < s.Limit {
+				s.Limit, s.Limited = o.limit, true
 			}
 		case scanReverse:
-			s.reverse = true
+			s.Reverse = true
 		}
 	}
 	return s
@@ -100,5 +92,5 @@ func scanOf(key index.KeyType, opts []ScanOption) *scan {
 //	ix.Scan(pando.Before(now), pando.Reverse(), pando.Limit(100)) // the last 100
 //	ix.Scan(pando.HasPrefix("/books/"), pando.After(last), pando.Limit(50))
 func (f *Frozen[K, V]) Scan(opts ...ScanOption) iter.Seq2[K, V] {
-	return f.each(reach[K]{what: reachScan, scan: scanOf(f.c.key.KeyType, opts)})
+	return f.each(reach[K]{what: index.ReachScan, scan: scanOf(f.c.Key, opts)})
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"iter"
 
-	"github.com/pando-index/pando/internal/par"
+	"github.com/pando-index/pando/internal/index"
 )
 
 // Merge iterates over the entries of two indexes in key order. All are yielded:
@@ -150,12 +150,12 @@ const partEntries = 4096
 // splitters returns keys that cut an index into equal parts, some for each core.
 // They are read one after the other: a tree may have fewer entries by then.
 func splitters[K Key, V any](ix Index[K, V], opts []Option) (keys []K) {
-	c, err := configure(freezing, opts)
+	c, err := configure(index.Freezing, opts)
 	if err != nil {
 		return nil // freezeParts returns it
 	}
 	n := ix.Len()
-	parts := min(4*par.Workers(c.workers), n/partEntries)
+	parts := min(4*c.Goroutines(), n/partEntries)
 	for i := 1; i < parts; i++ {
 		k, ok := keyNumber(ix, i*(n/parts))
 		if ok && (len(keys) == 0 || cmp.Compare(keys[len(keys)-1], k) < 0) {
@@ -172,20 +172,19 @@ func keyNumber[K Key, V any](ix Index[K, V], i int) (key K, ok bool) {
 		key, _ = ix.At(i)
 		return key, true
 	}
-	p, x, ok := t.c.at(i)
-	key, _, ok = t.entry(p, x, ok)
+	key, _, ok = t.entry(t.c.At(i))
 	return key, ok
 }
 
 // freezeParts gathers the entries that each part yields on a worker of its own,
 // and makes an index of all.
 func freezeParts[K Key, V any](cuts []K, opts []Option, each func(p part[K], yield func(K, V) bool)) (*Frozen[K, V], error) {
-	c, err := configure(freezing, opts)
+	c, err := configure(index.Freezing, opts)
 	if err != nil {
 		return nil, err
 	}
-	keys, vals := make([][]K, len(cuts)+1), make([][]V, len(cuts)+1)
-	par.Run(par.Workers(c.workers), len(keys), par.Func(func(i int) {
+	g := gathered[K, V]{make([][]K, len(cuts)+1), make([][]V, len(cuts)+1)}
+	c.Each(len(g.keys), func(i int) {
 		var p part[K]
 		if i > 0 {
 			p.from, p.hasFrom = cuts[i-1], true
@@ -193,22 +192,12 @@ func freezeParts[K Key, V any](cuts []K, opts []Option, each func(p part[K], yie
 		if i < len(cuts) {
 			p.before, p.hasBefore = cuts[i], true
 		}
+		keys, vals := g.keys[i], g.vals[i]
 		each(p, func(k K, v V) bool {
-			keys[i], vals[i] = append(keys[i], k), append(vals[i], v)
-			return len(keys[i])%1024 != 0 || c.context == nil || c.context.Err() == nil // Freeze says why
+			keys, vals = append(keys, k), append(vals, v)
+			return len(keys)%1024 != 0 || !c.Stopped() // freeze says why
 		})
-	}))
-	return Freeze(joined(keys, par.Workers(c.workers)), joined(vals, par.Workers(c.workers)), opts...)
-}
-
-// joined returns slices as one.
-func joined[T any](parts [][]T, workers int) []T {
-	ends, n := make([]int, len(parts)), 0
-	for i, p := range parts {
-		n += len(p)
-		ends[i] = n
-	}
-	all := make([]T, n)
-	par.Run(workers, len(parts), par.Func(func(i int) { copy(all[ends[i]-len(parts[i]):], parts[i]) }))
-	return all
+		g.keys[i], g.vals[i] = keys, vals
+	})
+	return frozen[K, V](g.freeze(c))
 }

@@ -1,6 +1,10 @@
 package pando
 
-import "github.com/pando-index/pando/internal/index"
+import (
+	"slices"
+
+	"github.com/pando-index/pando/internal/index"
+)
 
 // Stats describes the parts of an index and where it runs.
 type Stats struct {
@@ -25,13 +29,13 @@ type Stats struct {
 }
 
 // Stats describes the index.
-func (f *Frozen[K, V]) Stats() Stats { return f.c.stats() }
+func (f *Frozen[K, V]) Stats() Stats { return stats(f.c.Stats()) }
 
 // stats returns the figures of package index under their public names.
 func stats(s index.Stats) Stats {
 	return Stats{
 		Len: s.Len, Device: Device{s.Device}, Reason: s.Reason, Path: s.Path, Layout: layoutNamed(s.Layout),
-		Levels: s.Levels, Fanout: s.Fanout, Workers: s.Workers, Pages: pageMode(s.Pages),
+		Levels: s.Levels, Fanout: s.Fanout, Workers: s.Workers, Pages: PageMode(slices.Index(pageModes[:], s.Pages)),
 		InnerBytes: s.InnerBytes, LeafBytes: s.LeafBytes, ValueBytes: s.ValueBytes,
 		DeviceBytes: s.DeviceBytes, HeapBytes: s.HeapBytes, KeptBytes: s.KeptBytes, TotalBytes: s.TotalBytes,
 	}

@@ -3,10 +3,11 @@ package pando
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/op"
+	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/order"
 )
 
@@ -38,7 +39,7 @@ import (
 // After Close every method panics, or returns ErrClosed where it returns an error. A
 // program that shuts down closes its trees last: http.Server.Shutdown, for one, returns
 // when no handler is running any more, so that none reads the tree.
-type Tree[K Key, V any] struct{ c treeCore }
+type Tree[K Key, V any] struct{ c live.Handle }
 
 // NewTree returns an empty tree.
 //
@@ -47,7 +48,7 @@ type Tree[K Key, V any] struct{ c treeCore }
 // refused; while a snapshot is open it may exceed the limit, since the snapshot's
 // entries are kept. Values and Workers mean what they mean for Freeze.
 func NewTree[K Key, V any](opts ...Option) (*Tree[K, V], error) {
-	return newTree[K, V](treeing, 0, nil, opts)
+	return newTree[K, V](0, nil, opts)
 }
 
 // TreeOf returns a tree of keys and their values, which need not be sorted; of
@@ -59,7 +60,7 @@ func TreeOf[K Key, V any](keys []K, vals []V, opts ...Option) (*Tree[K, V], erro
 		return nil, fmt.Errorf("%w: %d keys, %d values", ErrLength, len(keys), len(vals))
 	}
 	if ascending(keys) {
-		return newTree[K, V](treeing, len(keys), func(lo int, to order.Keys, out index.Column) { copyPart(keys, vals, lo, to, index.SliceOf[V](out)) }, opts)
+		return newTree[K, V](len(keys), func(lo int, to order.Keys, out index.Column) { copyPart(keys, vals, lo, to, index.SliceOf[V](out)) }, opts)
 	}
 	t, err := NewTree[K, V](opts...)
 	if err != nil {
@@ -111,70 +112,63 @@ func ReadTree[K Key, V any](r io.Reader, opts ...Option) (*Tree[K, V], error) {
 }
 
 func openTree[K Key, V any](path string, file func() (*index.File, error), opts []Option) (*Tree[K, V], error) {
-	onCPU := append(opts[:len(opts):len(opts)], On(CPU), Layout(AutoLayout), Verified())
-	ix, err := openWith(treeOpening, index.KeyTypeOf[K](), index.ValueTypeOf[V](), onCPU, file)
-	if err != nil {
-		return nil, err
-	}
-	f := frozen[K, V](ix)
-	defer f.Close()
-	kept := append([]Option{Note(ix.Note())}, opts...) // a note among opts comes later, and counts
-	t, err := newTree[K, V](treeOpening, ix.Len(), ix.CopyOut, kept)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.c.m.Check(); err != nil {
-		t.Close()
-		if i, found := ix.FirstTwice(); found {
-			return nil, fmt.Errorf("%w: %s has %v more than once, and a Tree keeps one value a key; Open takes the file, or Set each of its entries in an empty Tree, which keeps the last of equal ones",
-				ErrEqualKeys, path, f.keyAt(ix, i))
-		}
-		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
-	}
-	return t, nil
-}
-
-func newTree[K Key, V any](d door, n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) (*Tree[K, V], error) {
 	t := new(Tree[K, V])
-	if err := t.c.load(d, index.KeyTypeOf[K](), index.ValueTypeOf[V](), typesOf[K, V](), n, span, opts); err != nil {
+	c, err := configure(index.TreeOpening, opts)
+	if err == nil {
+		err = t.c.OpenFile(index.KeyTypeOf[K](), reflect.TypeFor[K](), index.ValueTypeOf[V](), c, path, file)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *Tree[K, V]) probe(key K) order.Probe { return order.Encode(t.c.key.Type, key) }
+// newTree makes a tree of n entries that span hands out.
+func newTree[K Key, V any](n int, span func(lo int, keys order.Keys, vals index.Column), opts []Option) (*Tree[K, V], error) {
+	t := new(Tree[K, V])
+	c, err := configure(index.Treeing, opts)
+	if err == nil {
+		err = t.c.Load(index.KeyTypeOf[K](), index.ValueTypeOf[V](), n, span, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Tree[K, V]) probe(key K) order.Probe { return order.Encode(t.c.Key.Type, key) }
 
 // keys returns keys without their type.
-func (t *Tree[K, V]) keys(keys []K) order.Keys { return order.KeysAs(t.c.key.Type, keys) }
+func (t *Tree[K, V]) keys(keys []K) order.Keys { return order.KeysAs(t.c.Key.Type, keys) }
 
 // bare returns a value without its type.
-func (t *Tree[K, V]) bare(v V) index.Value { return index.ValueOf(t.c.kept, v) }
+func (t *Tree[K, V]) bare(v V) index.Value { return index.ValueOf(t.c.Kept, v) }
 
 // entry returns an entry with its types, if there is one.
 func (t *Tree[K, V]) entry(k order.Probe, x index.Value, ok bool) (key K, val V, found bool) {
 	if ok {
-		key, val = order.Decode[K](t.c.key.Type, k), index.ValueAs[V](x)
+		key, val = order.Decode[K](t.c.Key.Type, k), index.ValueAs[V](x)
 	}
 	return key, val, ok
 }
 
 // Len returns the number of entries. It is exact if no writer runs meanwhile.
-func (t *Tree[K, V]) Len() int { return t.c.len() }
+func (t *Tree[K, V]) Len() int { return t.c.Len() }
 
 // Get returns the value of key, and reports whether there is one.
 func (t *Tree[K, V]) Get(key K) (V, bool) {
-	x, ok := t.c.get(t.probe(key))
+	x, ok := t.c.Get(t.probe(key))
 	return index.ValueAs[V](x), ok
 }
 
 // Set sets the value of key.
 func (t *Tree[K, V]) Set(key K, val V) error {
-	return t.c.set(t.probe(key), t.bare(val))
+	return t.c.Set(t.probe(key), t.bare(val))
 }
 
 // Swap sets the value of key, and returns the one it had.
 func (t *Tree[K, V]) Swap(key K, val V) (old V, had bool, err error) {
-	x, had, err := t.c.swap(t.probe(key), t.bare(val))
+	x, had, err := t.c.Swap(t.probe(key), t.bare(val))
 	return index.ValueAs[V](x), had, err
 }
 
@@ -194,7 +188,7 @@ func (t *Tree[K, V]) Update(key K, f func(old V, had bool) (val V, keep bool)) e
 }
 
 func (t *Tree[K, V]) update(key order.Probe, f func(old V, had bool) (val V, keep bool)) error {
-	return t.c.update(key, func(old index.Value, had bool) (index.Value, bool) {
+	return t.c.Update(key, func(old index.Value, had bool) (index.Value, bool) {
 		val, keep := f(index.ValueAs[V](old), had)
 		if !keep {
 			return index.Value{}, false
@@ -205,7 +199,7 @@ func (t *Tree[K, V]) update(key order.Probe, f func(old V, had bool) (val V, kee
 
 // Delete deletes key, and returns the value it had.
 func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
-	x, had := t.c.delete(t.probe(key))
+	x, had := t.c.Delete(t.probe(key))
 	return index.ValueAs[V](x), had
 }
 
@@ -215,38 +209,38 @@ func (t *Tree[K, V]) Delete(key K) (old V, had bool) {
 // gone and later ones still there, and entries that they put where keys are gone
 // already stay.
 func (t *Tree[K, V]) DeleteRange(lo, hi K) (deleted int) {
-	return t.c.deleteRange(t.probe(lo), t.probe(hi))
+	return t.c.DeleteRange(t.probe(lo), t.probe(hi))
 }
 
 // PopMin deletes the first entry, and returns it. It returns false if the tree
 // is empty.
-func (t *Tree[K, V]) PopMin() (K, V, bool) { return t.entry(t.c.pop(false)) }
+func (t *Tree[K, V]) PopMin() (K, V, bool) { return t.entry(t.c.Pop(false)) }
 
 // PopMax deletes the last entry, and returns it. It returns false if the tree is
 // empty.
-func (t *Tree[K, V]) PopMax() (K, V, bool) { return t.entry(t.c.pop(true)) }
+func (t *Tree[K, V]) PopMax() (K, V, bool) { return t.entry(t.c.Pop(true)) }
 
 // Op is an operation of a batch.
 type Op uint8
 
 const (
-	OpGet    = Op(op.Get)    // reads the value of a key
-	OpSet    = Op(op.Set)    // sets it
-	OpDelete = Op(op.Delete) // deletes the key
+	OpGet    Op = iota // reads the value of a key
+	OpSet              // sets it
+	OpDelete           // deletes the key
 )
 
 // SetBatch sets the values of many keys, which is many times faster than as
 // many calls of Set. Of equal keys the last wins. It sets all, or none if it
 // returns an error.
 func (t *Tree[K, V]) SetBatch(keys []K, vals []V) error {
-	return t.c.setBatch(t.keys(keys), index.ColumnOf(vals))
+	return t.c.SetBatch(t.keys(keys), index.ColumnOf(vals))
 }
 
 // DeleteBatch deletes many keys. found[i], where found is not nil, reports
 // whether keys[i] was there. It returns the number of entries deleted. found, if
 // not nil, must be at least as long as keys.
 func (t *Tree[K, V]) DeleteBatch(keys []K, found []bool) (deleted int) {
-	return t.c.deleteBatch(t.keys(keys), found)
+	return t.c.DeleteBatch(t.keys(keys), found)
 }
 
 // Apply does many operations, many times faster than one by one, with the results of
@@ -257,26 +251,12 @@ func (t *Tree[K, V]) DeleteBatch(keys []K, found []bool) (deleted int) {
 // operations, or none if it returns an error. All slices must be of one length, but for a found
 // of nil. The documentation of Tree says what other goroutines see meanwhile.
 func (t *Tree[K, V]) Apply(ops []Op, keys []K, vals []V, found []bool) error {
-	return t.c.apply(ops, t.keys(keys), index.ColumnOf(vals), found)
+	return t.c.Apply(codesOf(ops), t.keys(keys), index.ColumnOf(vals), found)
 }
 
-// unknownOp returns the first operation that is none of the three, or -1. It looks
-// at eight at a time: one by one they take as long as a GPU takes to do them.
-func unknownOp(ops []Op) int {
-	const each = 0x0101010101010101
-	i := 0
-	for ; i+8 <= len(ops); i += 8 {
-		w := *(*uint64)(unsafe.Pointer(&ops[i]))
-		if w&(0xfc*each)|w&(w>>1)&each != 0 { // above 3, or 3
-			break
-		}
-	}
-	for ; i < len(ops); i++ {
-		if ops[i] > OpDelete {
-			return i
-		}
-	}
-	return -1
+// codesOf returns operations as package op numbers them, in the same order.
+func codesOf(ops []Op) []uint8 {
+	return unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(ops))), len(ops))
 }
 
 // Snapshot returns the tree of this moment as a Frozen, at once, whatever its size. It
@@ -288,40 +268,40 @@ func unknownOp(ops []Op) int {
 // the tree has changed everywhere since it was last counted. With DeviceOnly it stays on
 // the GPU, which answers all of its methods, and is lost with the GPU.
 func (t *Tree[K, V]) Snapshot() *Frozen[K, V] {
-	f := emptyFrozen[K, V](t.c.key.KeyType)
-	f.c.later.Store(t.c.snapshot())
+	f := new(Frozen[K, V])
+	f.c.BeginLater(t.c.Key, t.c.Snapshot())
 	return f
 }
 
 // Freeze returns a compact copy of this moment, while writers go on. It takes
 // all options that Freeze takes.
 func (t *Tree[K, V]) Freeze(opts ...Option) (*Frozen[K, V], error) {
-	own, err := t.c.freeze(opts)
+	c, err := configure(index.Freezing, opts)
 	if err != nil {
 		return nil, err
 	}
-	return frozen[K, V](own), nil
+	return frozen[K, V](t.c.Freeze(c))
 }
 
 // Close gives the memory of the tree back to the system, but for the memory that
 // its snapshots need. A tree that is never closed is freed when the garbage
 // collector finds it unused. A second Close does nothing.
-func (t *Tree[K, V]) Close() error { return t.c.close() }
+func (t *Tree[K, V]) Close() error { return t.c.Close() }
 
 // Min returns the first entry, and false if the tree is empty.
-func (t *Tree[K, V]) Min() (K, V, bool) { return t.entry(t.c.nearest(index.NoEdge, false)) }
+func (t *Tree[K, V]) Min() (K, V, bool) { return t.entry(t.c.Nearest(index.NoEdge, false)) }
 
 // Max returns the last entry, and false if the tree is empty.
-func (t *Tree[K, V]) Max() (K, V, bool) { return t.entry(t.c.nearest(index.NoEdge, true)) }
+func (t *Tree[K, V]) Max() (K, V, bool) { return t.entry(t.c.Nearest(index.NoEdge, true)) }
 
 // Floor returns the entry with the greatest key up to key. It returns false if
 // all keys are above.
 func (t *Tree[K, V]) Floor(key K) (K, V, bool) {
-	return t.entry(t.c.nearest(index.Edge{Key: t.probe(key)}, true))
+	return t.entry(t.c.Nearest(index.Edge{Key: t.probe(key)}, true))
 }
 
 // Ceil returns the entry with the least key from key on. It returns false if all
 // keys are below.
 func (t *Tree[K, V]) Ceil(key K) (K, V, bool) {
-	return t.entry(t.c.nearest(index.Edge{Key: t.probe(key)}, false))
+	return t.entry(t.c.Nearest(index.Edge{Key: t.probe(key)}, false))
 }

@@ -1,7 +1,6 @@
 package pando
 
 import (
-	"fmt"
 	"reflect"
 	"unsafe"
 
@@ -42,21 +41,6 @@ func Values[V any](encode func(dst []byte, v V) []byte, decode func([]byte) (V, 
 				return unsafe.Pointer(&v), err
 			}
 		}
-		c.values, c.given = codec, c.given|optValues
+		c.Values, c.Given = codec, c.Given|index.OptValues
 	}
-}
-
-// codecOf returns the codec among the options, or else that of the type; nil if
-// there is none.
-func codecOf(val *index.ValueType, c config) (*index.Codec, error) {
-	codec := c.values
-	switch {
-	case codec == nil:
-		return index.DefaultCodec(val), nil
-	case codec.Type != val.Type():
-		return nil, fmt.Errorf("%w: Values is for another type than the index's, %v", ErrOption, val.Type())
-	case codec.Encode == nil || codec.Decode == nil:
-		return nil, fmt.Errorf("%w: Values needs both encode and decode", ErrOption)
-	}
-	return codec, nil
 }

@@ -2,11 +2,9 @@ package pando
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 
 	"github.com/pando-index/pando/internal/index"
-	"github.com/pando-index/pando/internal/vector"
 )
 
 // Number is the type of values that Aggregate, Histogram, Select and Transform
@@ -43,21 +41,23 @@ type Summary[V Number] struct {
 // that is there all the time is counted once, even if others change it; take a
 // Snapshot to sum up one moment.
 func Aggregate[K Key, V Number](ix Index[K, V], lo, hi K) Summary[V] {
-	var sum vector.Summary
-	withValues(ix, lo, hi, func(src vector.Source, t vector.Type, workers int) {
-		sum = vector.Summarize(src, t, workers)
-	})
+	if many, ok := ix.(computer[K, V]); ok {
+		if sum, ok := many.summarize(lo, hi); ok {
+			return summaryOf[V](&sum)
+		}
+	}
+	sum := oneByOne(ix, lo, hi).Sum(numberOf[V]())
 	return summaryOf[V](&sum)
 }
 
 // AggregateBatch sets out[i] to Aggregate(ix, lo[i], hi[i]), for many ranges at
 // once. lo and hi must be of the same length, out at least as long.
 func AggregateBatch[K Key, V Number](ix Index[K, V], lo, hi []K, out []Summary[V]) {
-	mustPair("AggregateBatch", len(lo), len(hi))
-	mustHold("AggregateBatch", "out", len(out), len(lo))
-	if many, ok := ix.(aggregator[K]); ok {
-		sums := make([]vector.Summary, len(lo))
-		if many.aggregateBatch(lo, hi, sums) {
+	index.MustPair("AggregateBatch", len(lo), len(hi))
+	index.MustHold("AggregateBatch", "out", len(out), len(lo))
+	if many, ok := ix.(computer[K, V]); ok {
+		sums := make([]index.Summary, len(lo))
+		if many.summarizeBatch(lo, hi, sums) {
 			for i := range sums {
 				out[i] = summaryOf[V](&sums[i])
 			}
@@ -80,70 +80,56 @@ func Histogram[K Key, V Number](ix Index[K, V], lo, hi K, bounds []V, counts []i
 		panic(fmt.Sprintf("pando: Histogram: %d bounds are for %d counts, and there are %d", len(bounds), len(bounds)+1, len(counts)))
 	}
 	raw := make([]uint64, len(bounds))
-	t := numberType[V]()
+	t := numberOf[V]()
 	for i, b := range bounds {
 		if b != b || i > 0 && b < bounds[i-1] {
 			panic(fmt.Sprintf("pando: Histogram: bounds must ascend, and bound %d is %v", i, b))
 		}
-		raw[i] = bitsOf(t, b)
+		raw[i] = index.BitsOf(t, b)
 	}
-	withValues(ix, lo, hi, func(src vector.Source, t vector.Type, workers int) {
-		vector.Histogram(src, t, raw, counts[:len(bounds)+1], workers)
-	})
+	counts = counts[:len(bounds)+1]
+	if many, ok := ix.(computer[K, V]); !ok || !many.histogram(lo, hi, raw, counts) {
+		oneByOne(ix, lo, hi).Count(t, raw, counts)
+	}
 }
 
 // Condition is a test of values for Select: Below, Above, Between or Equal. No
 // value satisfies the zero Condition, and NaN satisfies none.
 type Condition[V Number] struct {
-	op   conditionOp
+	test index.Test
 	a, b V
 }
 
-type conditionOp uint8
-
-const (
-	never conditionOp = iota
-	below
-	above
-	between
-)
-
 // Below is the condition that a value is below v.
-func Below[V Number](v V) Condition[V] { return Condition[V]{op: below, a: v} }
+func Below[V Number](v V) Condition[V] { return Condition[V]{test: index.Below, a: v} }
 
 // Above is the condition that a value is above v.
-func Above[V Number](v V) Condition[V] { return Condition[V]{op: above, a: v} }
+func Above[V Number](v V) Condition[V] { return Condition[V]{test: index.Above, a: v} }
 
 // Between is the condition that a value is at least lo and at most hi. None is if
 // lo is above hi.
-func Between[V Number](lo, hi V) Condition[V] { return Condition[V]{op: between, a: lo, b: hi} }
+func Between[V Number](lo, hi V) Condition[V] { return Condition[V]{test: index.Between, a: lo, b: hi} }
 
 // Equal is the condition that a value equals v, as == has it.
 func Equal[V Number](v V) Condition[V] { return Between(v, v) }
 
 // raw returns the condition without its type.
-func (c Condition[V]) raw(t vector.Type) vector.Condition {
-	switch c.op {
-	case below:
-		return vector.Below(t.Kind, bitsOf(t, c.a))
-	case above:
-		return vector.Above(t.Kind, bitsOf(t, c.a))
-	case between:
-		if c.a <= c.b {
-			return vector.Between(t.Kind, bitsOf(t, c.a), bitsOf(t, c.b))
-		}
+func (c Condition[V]) raw(t index.Number) index.Condition {
+	test := c.test
+	if test == index.Between && !(c.a <= c.b) {
+		test = index.Never
 	}
-	return vector.Condition{Never: true}
+	return test.Condition(t, index.BitsOf(t, c.a), index.BitsOf(t, c.b))
 }
 
 // holds reports whether a value satisfies the condition.
 func (c Condition[V]) holds(v V) bool {
-	switch c.op {
-	case below:
+	switch c.test {
+	case index.Below:
 		return v < c.a
-	case above:
+	case index.Above:
 		return v > c.a
-	case between:
+	case index.Between:
 		return v >= c.a && v <= c.b
 	}
 	return false
@@ -152,8 +138,8 @@ func (c Condition[V]) holds(v V) bool {
 // Select returns the entries with lo <= key <= hi whose value satisfies a
 // condition, in key order, as one range. Reads are those of Aggregate.
 func Select[K Key, V Number](ix Index[K, V], lo, hi K, cond Condition[V]) *Ranges[K, V] {
-	if s, ok := ix.(selector[K, V]); ok {
-		if r, ok := s.selectValues(lo, hi, cond.raw(numberType[V]())); ok {
+	if s, ok := ix.(computer[K, V]); ok {
+		if r, ok := s.selectValues(lo, hi, cond.raw(numberOf[V]())); ok {
 			return r
 		}
 	}
@@ -170,15 +156,15 @@ func Select[K Key, V Number](ix Index[K, V], lo, hi K, cond Condition[V]) *Range
 // Change is a change of values for Transform: Add, Multiply, Clamp or SetTo.
 // The zero Change leaves them as they are.
 type Change[V Number] struct {
-	op   vector.Op
+	kind index.ChangeKind
 	a, b V
 }
 
 // Add adds v. Integers wrap.
-func Add[V Number](v V) Change[V] { return Change[V]{op: vector.Add, a: v} }
+func Add[V Number](v V) Change[V] { return Change[V]{kind: index.Add, a: v} }
 
 // Multiply multiplies by v. Integers wrap.
-func Multiply[V Number](v V) Change[V] { return Change[V]{op: vector.Multiply, a: v} }
+func Multiply[V Number](v V) Change[V] { return Change[V]{kind: index.Multiply, a: v} }
 
 // Clamp makes values below lo that, and values above hi that, as min(max(v, lo),
 // hi) does: NaN stays. It panics if lo is above hi, or either is NaN.
@@ -186,22 +172,22 @@ func Clamp[V Number](lo, hi V) Change[V] {
 	if !(lo <= hi) {
 		panic(fmt.Sprintf("pando: Clamp: nothing is between %v and %v", lo, hi))
 	}
-	return Change[V]{op: vector.Clamp, a: lo, b: hi}
+	return Change[V]{kind: index.Clamp, a: lo, b: hi}
 }
 
 // SetTo makes all values v.
-func SetTo[V Number](v V) Change[V] { return Change[V]{op: vector.Set, a: v} }
+func SetTo[V Number](v V) Change[V] { return Change[V]{kind: index.SetTo, a: v} }
 
 // of returns the changed value.
 func (c Change[V]) of(v V) V {
-	switch c.op {
-	case vector.Add:
+	switch c.kind {
+	case index.Add:
 		return v + c.a
-	case vector.Multiply:
+	case index.Multiply:
 		return v * c.a
-	case vector.Clamp:
+	case index.Clamp:
 		return min(max(v, c.a), c.b)
-	case vector.Set:
+	case index.SetTo:
 		return c.a
 	}
 	return v
@@ -219,60 +205,19 @@ func (c Change[V]) of(v V) V {
 // strings, are changed one by one, and those of a DeviceOnly tree some thousands at a
 // time; then an error may come when some have been.
 func Transform[K Key, V Number](t *Tree[K, V], lo, hi K, f Change[V]) (changed int, err error) {
-	n := numberType[V]()
-	c := vector.Change{Op: f.op, Type: n, A: bitsOf(n, f.a), B: bitsOf(n, f.b)}
-	changed, inTree, err := t.c.m.Transform(t.probe(lo), t.probe(hi), &c)
-	if inTree || err != nil {
-		return changed, failed(err)
-	}
-	return t.c.transformEach(t.probe(lo), t.probe(hi), func(old index.Value) index.Value {
+	n := numberOf[V]()
+	c := index.Change{Op: f.kind, Type: n, A: index.BitsOf(n, f.a), B: index.BitsOf(n, f.b)}
+	return t.c.Transform(t.probe(lo), t.probe(hi), &c, func(old index.Value) index.Value {
 		return t.bare(f.of(index.ValueAs[V](old)))
 	})
 }
 
-// numberType returns how values of type V lie and are computed with.
-func numberType[V Number]() vector.Type { return index.NumberType(reflect.TypeFor[V]()) }
-
-// bitsOf returns the bits of a number, as wide as it is computed with.
-func bitsOf[V Number](t vector.Type, v V) uint64 {
-	switch {
-	case !t.IsFloat() && t.Bytes() == 4:
-		return uint64(uint32(int64(v)))
-	case !t.IsFloat():
-		return uint64(int64(v))
-	case t.Bytes() == 4:
-		return uint64(math.Float32bits(float32(v)))
-	}
-	return math.Float64bits(float64(v))
-}
-
-// numberOf returns the number with these bits.
-func numberOf[V Number](t vector.Type, bits uint64) V {
-	switch {
-	case !t.IsFloat():
-		return V(bits)
-	case t.Bytes() == 4:
-		return V(math.Float32frombits(uint32(bits)))
-	}
-	return V(math.Float64frombits(bits))
-}
+// numberOf returns how values of type V lie and are computed with.
+func numberOf[V Number]() index.Number { return index.NumberType(reflect.TypeFor[V]()) }
 
 // summaryOf returns a summary with its type.
-func summaryOf[V Number](s *vector.Summary) Summary[V] {
-	t := numberType[V]()
+func summaryOf[V Number](s *index.Summary) Summary[V] {
 	out := Summary[V]{Count: s.Count, Mean: s.Mean}
-	switch {
-	case s.Count == 0:
-		return out
-	case !t.IsFloat():
-		out.Sum = V(s.Low)
-	default:
-		out.Sum = V(s.Sum)
-	}
-	if s.HasNaN {
-		out.Min, out.Max = V(math.NaN()), V(math.NaN())
-		return out
-	}
-	out.Min, out.Max = numberOf[V](t, s.Min), numberOf[V](t, s.Max)
+	out.Sum, out.Min, out.Max = index.TotalsOf[V](numberOf[V](), s)
 	return out
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pando-index/pando/bench/exp/point"
 	"github.com/pando-index/pando/bench/exp/ranges"
 	"github.com/pando-index/pando/bench/exp/stalls"
+	"github.com/pando-index/pando/bench/exp/store"
 	"github.com/pando-index/pando/bench/exp/text"
 	"github.com/pando-index/pando/bench/exp/tree"
 	"github.com/pando-index/pando/bench/exp/vectors"
@@ -34,13 +35,15 @@ var listing = strings.Fields(`
 	update-ways update-batches rebuild update-mix strings strings-tree tree-get-strings key-entropy key-size
 	fast-steps fast-sizes fast-build response-time layouts packed-distance gpu-layouts gpu-strings gpu-radix
 	gpu-radix-host gpu-radix-long gpu-radix-endtoend stops waits cuart-layout cuart-batch cuart-threads
-	cuart-sizes cuart-keys cuart-real cuart-long cuart-updates cuart-root radix-wide
+	cuart-sizes cuart-keys cuart-real cuart-long cuart-updates cuart-root radix-wide store-set store-batch
+	store-recover store-checkpoint
 `)
 
 // allExperiments are those of all parts, in order.
 var allExperiments = listed(slices.Concat(
 	point.Experiments, ranges.Experiments, tree.Experiments, text.Experiments, vectors.Experiments, stalls.Experiments,
 	gpu.Experiments, hybrid.Experiments, hbplus.Experiments, fast.Experiments, latched.Experiments, cuart.Experiments,
+	store.Experiments,
 ))
 
 func listed(exps []*contest.Experiment) []*contest.Experiment {

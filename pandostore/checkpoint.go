@@ -11,6 +11,7 @@ import (
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/mutant"
+	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/pandostore/internal/disk"
 	"github.com/pando-index/pando/pandostore/internal/log"
 )
@@ -32,28 +33,50 @@ func checkpointOf(name string) (segment, next uint64, ok bool) {
 	return segment, next, err == nil && err2 == nil && checkpointName(segment, next) == name
 }
 
-// noteOf returns the note of the checkpoints of a store.
-func noteOf(store uint64) string { return fmt.Sprintf("checkpoint of store %016x", store) }
-
-// ofStore returns an error for a checkpoint of another store: only the log behind it
-// makes it this one's, and another's may have the same name. name is "" for none.
-func ofStore(dir disk.Folder, name string, store uint64) error {
-	if name == "" {
-		return nil
+// noteOf returns the note of the checkpoints of a store: the user's, and a last line that
+// names the store. Only the log behind a checkpoint makes it this store's, and one of another
+// may have the same name.
+func noteOf(text string, store uint64) string {
+	line := fmt.Sprintf("%s%016x", noteLine, store)
+	if text == "" {
+		return line
 	}
+	return text + "\n" + line
+}
+
+// noteLine is how the last line of a note begins.
+const noteLine = "checkpoint of store "
+
+// MaxNote is the most bytes that a Note can have.
+const MaxNote = snapshot.MaxNote - len("\n"+noteLine) - 16
+
+// readNote returns the parts of a note.
+func readNote(note string) (text string, store uint64, ok bool) {
+	at := strings.LastIndex(note, noteLine)
+	if at < 0 {
+		return "", 0, false
+	}
+	store, err := strconv.ParseUint(note[at+len(noteLine):], 16, 64)
+	text = strings.TrimSuffix(note[:at], "\n")
+	return text, store, err == nil && noteOf(text, store) == note
+}
+
+// headOf returns what the head of a checkpoint says of its store, and the user's note.
+func headOf(dir disk.Folder, name string) (info log.Info, note string, err error) {
 	f, err := whole(dir, name)
 	if err != nil {
-		return err
+		return info, "", err
 	}
 	defer f.Close()
-	header, err := index.ReadFile(name, f, f.Size())
+	h, err := index.ReadFile(name, f, f.Size())
 	if err != nil {
-		return err
+		return info, "", err
 	}
-	if header.Note != noteOf(store) {
-		return fmt.Errorf("%w: its note is %q, that of this store is %q", pando.ErrFile, header.Note, noteOf(store))
+	note, store, ok := readNote(h.Note)
+	if !ok {
+		return info, "", fmt.Errorf("%w: it is of no store: its note is %q", pando.ErrFile, h.Note)
 	}
-	return nil
+	return log.Info{Store: store, Key: h.Key, Value: h.Value, ValSize: h.ValSize}, note, nil
 }
 
 // checkpointIfLong begins a checkpoint in the background if the log is as long as the last
@@ -167,6 +190,9 @@ func (c *core) fill(f disk.File, m moment) (size int64, err error) {
 	if _, err = m.WriteTo(w); err != nil {
 		return 0, err
 	}
+	if mutant.On && mutant.Is("store: checkpoint synced") {
+		return w.at, nil
+	}
 	return w.at, f.Sync()
 }
 
@@ -249,27 +275,40 @@ func (c *core) removeBefore(segment uint64, but string) {
 // newestCheckpoint opens the newest checkpoint of a folder. Another process may write a
 // newer one meanwhile and remove it: then it tries again.
 func newestCheckpoint[F any](path string, open func(file string) (F, error)) (f F, err error) {
+	err = steady(path, func(r *recovery) error {
+		checkpoints, _, err := r.list()
+		if err != nil {
+			return err
+		}
+		if len(checkpoints) == 0 {
+			return &none{path}
+		}
+		f, err = open(r.dir.Path(checkpoints[len(checkpoints)-1]))
+		return err
+	})
+	return f, err
+}
+
+// none says that a store has no checkpoint.
+type none struct{ path string }
+
+func (n *none) Error() string { return "pandostore: " + n.path + " has no checkpoint yet" }
+
+func (n *none) Unwrap() error { return fs.ErrNotExist }
+
+// steady calls look for a folder that another process may change meanwhile, and again where a
+// file that was to be read is no longer there.
+func steady(path string, look func(r *recovery) error) error {
 	for range 100 {
 		dir, err := disk.Existing(path)
 		if err != nil {
-			return f, fmt.Errorf("pandostore: cannot open the folder: %w", err)
+			return noFolder(err)
 		}
-		names, err := dir.Names()
-		if err != nil {
-			return f, err
-		}
-		newest := ""
-		for _, n := range names {
-			if _, _, ok := checkpointOf(n); ok {
-				newest = max(newest, n)
-			}
-		}
-		if newest == "" {
-			return f, fmt.Errorf("pandostore: %s has no checkpoint yet: %w", path, fs.ErrNotExist)
-		}
-		if f, err = open(dir.Path(newest)); !errors.Is(err, fs.ErrNotExist) {
-			return f, err
+		err = look(&recovery{core: &core{dir: dir}})
+		var no *none
+		if !errors.Is(err, fs.ErrNotExist) || errors.As(err, &no) {
+			return translate(dir, err)
 		}
 	}
-	return f, fmt.Errorf("pandostore: checkpoints of %s are replaced faster than they can be opened", path)
+	return fmt.Errorf("pandostore: checkpoints of %s are replaced faster than they can be opened", path)
 }

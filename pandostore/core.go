@@ -62,7 +62,7 @@ type Found struct {
 }
 
 // open recovers what the folder has, and begins to write.
-func (c *core) open(dir disk.Folder, cfg config, load func(checkpoint string, store uint64) (target, error)) (err error) {
+func (c *core) open(dir disk.Folder, cfg config, load func(checkpoint, note string) (target, error)) (err error) {
 	c.dir, c.cfg, c.stop = dir, cfg, make(chan struct{})
 	before := recovery{core: c}
 	if err := before.look(); errors.Is(err, pando.ErrFile) {

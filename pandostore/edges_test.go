@@ -18,6 +18,7 @@ import (
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/pandostore/internal/disk/crash"
 	"github.com/pando-index/pando/pandostore/internal/log"
 )
@@ -584,6 +585,45 @@ func TestOtherCheckpoint(t *testing.T) {
 	must[uint64, uint64](t, dirs[0], small).Close()
 	dirs[0].SetBytes(name, dirs[1].Bytes(name))
 	if _, err := open[uint64, uint64](dirs[0], []Option{small}); !errors.Is(err, pando.ErrFile) {
+		t.Error(err)
+	}
+	r := recovery{core: &core{dir: dirs[0]}}
+	if err := r.verify(); !errors.Is(err, pando.ErrFile) {
+		t.Error("Verify: ", err)
+	}
+	if got, err := salvage(dirs[0], crash.New()); !errors.Is(err, pando.ErrFile) {
+		t.Errorf("Salvage: %+v, %v", got, err)
+	}
+}
+
+// A note is whatever the user likes, and has a last line of the store's.
+func TestNotes(t *testing.T) {
+	for _, text := range []string{"", "a", "\n", "a\n", "a\nb", "checkpoint of store 0123456789abcdef", "checkpoint of store ", strings.Repeat("x", MaxNote)} {
+		note := noteOf(text, 0xabc)
+		if got, store, ok := readNote(note); got != text || store != 0xabc || !ok || len(note) > snapshot.MaxNote {
+			t.Errorf("%q is read as %q of store %x, %v", note, got, store, ok)
+		}
+	}
+	for _, note := range []string{"", "a", "checkpoint of store ", "checkpoint of store 1", "acheckpoint of store 0123456789abcdef", "checkpoint of store 0123456789abcdef\n", "checkpoint of store 0123456789ABCDEF"} {
+		if text, store, ok := readNote(note); ok {
+			t.Errorf("%q is read as %q of store %x", note, text, store)
+		}
+	}
+	fs := crash.New()
+	note := func() string {
+		names, _ := fs.Names()
+		_, note, err := headOf(fs, names[0])
+		try(t, err)
+		return note
+	}
+	for _, c := range []struct{ given, want string }{{"", ""}, {"first", "first"}, {"", "first"}, {"second", "second"}} {
+		s := must[uint64, uint64](t, fs, small, Note(c.given))
+		try(t, s.Checkpoint(), s.Close())
+		if got := note(); got != c.want {
+			t.Errorf("with Note(%q) it is %q, want %q", c.given, got, c.want)
+		}
+	}
+	if _, err := open[uint64, uint64](fs, []Option{Note(strings.Repeat("x", MaxNote+1))}); !errors.Is(err, pando.ErrOption) {
 		t.Error(err)
 	}
 }

@@ -22,13 +22,6 @@ var (
 	ErrReadOnly = errors.New("pandostore: read-only after a failure")
 )
 
-// causes has the public error for each internal cause that a store meets.
-var causes = map[index.Cause]error{
-	index.CauseFile:    pando.ErrFile,
-	index.CauseValues:  pando.ErrValues,
-	index.CauseTooLong: pando.ErrTooLong,
-}
-
 // translate returns an error of the floors below its public name.
 func translate(dir disk.Folder, err error) error {
 	var bad *log.Bad
@@ -47,10 +40,7 @@ func translate(dir disk.Folder, err error) error {
 	case errors.As(err, &locked):
 		return fmt.Errorf("%w: %w", ErrLocked, err)
 	}
-	if public := causes[index.CauseOf(err)]; public != nil && !errors.Is(err, public) {
-		return fmt.Errorf("%w: %w", public, err)
-	}
-	return err
+	return index.Public(err)
 }
 
 // folderName returns the name of a folder for messages.
@@ -63,3 +53,6 @@ func folderName(dir disk.Folder) string {
 	}
 	return "the store"
 }
+
+// noFolder is the error of a folder that cannot be opened.
+func noFolder(err error) error { return fmt.Errorf("pandostore: cannot open the folder: %w", err) }

@@ -19,6 +19,10 @@ import (
 // few is the number of keys of a history.
 const few = 5
 
+// mostUndecided is the most histories that may take porcupine too long: a history that was not
+// judged is no evidence.
+const mostUndecided = 2
+
 // input is an operation of a history. n is the value that it sets.
 type input struct {
 	name string
@@ -136,7 +140,8 @@ func TestHistories(t *testing.T) {
 func histories[K pando.Key, V any](t *testing.T, w *world[K, V]) {
 	t.Run(w.name, func(t *testing.T) {
 		rng := seed.Rand(t)
-		for range seed.Times(25, 500) {
+		times, undecided := seed.Times(25, 500), 0
+		for range times {
 			fs := crash.New()
 			var all []porcupine.Operation
 			var clock atomic.Int64
@@ -145,13 +150,20 @@ func histories[K pando.Key, V any](t *testing.T, w *world[K, V]) {
 				ops, fs = untilCrash(t, w, fs, rng, &clock, life)
 				all = append(all, ops...)
 			}
-			if res := porcupine.CheckOperationsTimeout(model, all, 20*time.Second); res == porcupine.Illegal {
+			switch res := porcupine.CheckOperationsTimeout(model, all, 20*time.Second); res {
+			case porcupine.Unknown:
+				undecided++
+			case porcupine.Illegal:
 				for _, op := range all {
 					t.Logf("%d: %d to %d: %s", op.ClientId, op.Call, op.Return, model.DescribeOperation(op.Input, op.Output))
 				}
 				t.Fatalf("a history of %d operations: %v", len(all), res)
 			}
+			if undecided > mostUndecided {
+				t.Fatalf("%d of %d histories could not be judged in their time", undecided, times)
+			}
 		}
+		t.Logf("%d histories, %d of them could not be judged in their time", times, undecided)
 	})
 }
 

@@ -17,6 +17,7 @@ type config struct {
 	checkpoint int64
 	never      bool
 	progress   func(Progress)
+	note       string
 	tree       []pando.Option
 	segment    int64 // size of a segment
 	frame      int   // about the bytes of a frame: a batch that has more is several frames, and a commit frame
@@ -58,8 +59,12 @@ type Progress struct {
 	Done, Total int64 // bytes of checkpoint and log; the log is read twice and counts as such
 }
 
+// Note attaches a text of at most MaxNote bytes to the checkpoints of a store, such as a
+// description of what it holds. Without it they keep that of the last. Inspect returns it.
+func Note(text string) Option { return func(c *config) { c.note = text } }
+
 // Tree gives options to the tree: pandostore.Tree(pando.On(pando.GPU(0))), say. All that
-// pando.NewTree takes are good, but for Note: that of a checkpoint names its store. A
+// pando.NewTree takes are good, but for pando.Note, which has no effect: Note has. A
 // MemoryLimit counts once Open has returned: a store that holds more is opened, and then
 // takes no changes that need memory until enough was deleted.
 func Tree(opts ...pando.Option) Option {
@@ -77,6 +82,9 @@ func configure(opts []Option) (config, error) {
 	}
 	if c.mode == syncEvery && c.every <= 0 {
 		return c, fmt.Errorf("%w: SyncEvery(%v); without it, each group of changes is synced", pando.ErrOption, c.every)
+	}
+	if len(c.note) > MaxNote {
+		return c, fmt.Errorf("%w: Note of %d bytes; %d is the most", pando.ErrOption, len(c.note), MaxNote)
 	}
 	if c.checkpoint < 0 {
 		return c, fmt.Errorf("%w: CheckpointAfter(%d); 0 means never by itself", pando.ErrOption, c.checkpoint)

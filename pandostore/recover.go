@@ -27,7 +27,7 @@ import (
 // The second time it is done again, in its order, as batches that use all cores.
 type recovery struct {
 	*core
-	load func(checkpoint string, store uint64) (target, error)
+	load func(checkpoint, note string) (target, error)
 
 	chosen   string // the checkpoint
 	segment  uint64 // where the log begins
@@ -58,11 +58,7 @@ func (r *recovery) run() (start log.Start, info log.Info, err error) {
 	if len(r.segments) == 0 {
 		return r.fresh()
 	}
-	first, err := r.read(r.segments[0])
-	if err != nil {
-		return start, info, err
-	}
-	if r.info, err = log.ReadInfo(first, r.segments[0]); err != nil {
+	if err := r.readInfo(); err != nil {
 		return start, info, err
 	}
 	if err := r.measure(); err != nil {
@@ -97,15 +93,27 @@ func (r *recovery) startAt(i int) log.Start {
 	return log.Start{Segment: r.segments[i], Offset: end.End, Next: r.next, Durable: end.Durable, Torn: end.Torn}
 }
 
-// look finds out what is in the folder.
+// look finds out what is in the folder, and takes the newest checkpoint.
 func (r *recovery) look() error {
-	names, err := r.dir.Names()
+	checkpoints, all, err := r.list()
 	if err != nil {
 		return err
 	}
+	newest := ""
+	if n := len(checkpoints); n > 0 {
+		newest = checkpoints[n-1]
+		r.extra = append(r.extra, checkpoints[:n-1]...)
+	}
+	return r.choose(newest, all)
+}
+
+// list returns the checkpoints and the segments of the folder, in their order.
+func (r *recovery) list() (checkpoints []string, all []uint64, err error) {
+	names, err := r.dir.Names()
+	if err != nil {
+		return nil, nil, err
+	}
 	foreign := ""
-	var all []uint64
-	var checkpoints []string
 	for _, name := range names {
 		n, isLog := log.Numbered(name)
 		_, _, isCheckpoint := checkpointOf(name)
@@ -121,30 +129,38 @@ func (r *recovery) look() error {
 		}
 	}
 	if len(all) == 0 && len(checkpoints) == 0 && foreign != "" {
-		return fmt.Errorf("%w: %s is no store: it has a file %s, and no log", pando.ErrFile, folderName(r.dir), foreign)
+		return nil, nil, fmt.Errorf("%w: %s is no store: it has a file %s, and no log", pando.ErrFile, folderName(r.dir), foreign)
 	}
 	slices.Sort(all)
 	slices.Sort(checkpoints)
-	r.segment, r.next = 1, 1
-	if n := len(checkpoints); n > 0 {
-		r.chosen = checkpoints[n-1]
-		r.segment, r.next, _ = checkpointOf(r.chosen)
-		r.extra = append(r.extra, checkpoints[:n-1]...)
+	return checkpoints, all, nil
+}
+
+// choose takes a checkpoint, or none, and the segments behind it.
+func (r *recovery) choose(checkpoint string, all []uint64) error {
+	r.chosen, r.segments, r.segment, r.next = checkpoint, nil, 1, 1
+	if checkpoint != "" {
+		r.segment, r.next, _ = checkpointOf(checkpoint)
 	}
 	for _, n := range all {
 		switch {
 		case n < r.segment:
 			r.extra = append(r.extra, log.Name(n))
 		case n != r.segment+uint64(len(r.segments)):
-			return &log.Bad{Name: log.Name(r.segment + uint64(len(r.segments))), Why: "this part of the log is missing"}
+			return r.missing()
 		default:
 			r.segments = append(r.segments, n)
 		}
 	}
-	if len(r.segments) == 0 && (len(all) > 0 || len(checkpoints) > 0) {
-		return &log.Bad{Name: log.Name(r.segment), Why: "this part of the log is missing"}
+	if len(r.segments) == 0 && (len(all) > 0 || checkpoint != "") {
+		return r.missing()
 	}
 	return nil
+}
+
+// missing says that the segment behind those that were found is missing.
+func (r *recovery) missing() error {
+	return &log.Bad{Name: log.Name(r.segment + uint64(len(r.segments))), Why: "this part of the log is missing"}
 }
 
 // isHalf reports whether a name is that of a file of a store's that a program was writing.
@@ -165,6 +181,25 @@ func (r *recovery) fresh() (start log.Start, info log.Info, err error) {
 	info.Key, info.Value = r.cols.Names()
 	info.ValSize = r.cols.ValueSize()
 	return log.Start{Segment: 1, Next: 1}, info, nil
+}
+
+// readInfo reads what the first segment says of the store.
+func (r *recovery) readInfo() error {
+	if len(r.segments) == 0 {
+		return r.missing()
+	}
+	f, err := r.dir.Open(log.Name(r.segments[0]))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, log.HeaderSize)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("cannot read %s: %w", log.Name(r.segments[0]), err)
+	}
+	r.info, err = log.ReadInfo(head[:n], r.segments[0])
+	return err
 }
 
 // read reads a segment.
@@ -207,12 +242,7 @@ func readAll(dir disk.Folder, name string) ([]byte, error) {
 // measure finds out how much there is to read.
 func (r *recovery) measure() error {
 	add := func(name string, times int64) error {
-		f, err := r.dir.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		size, err := f.Size()
+		size, err := r.sizeOf(name)
 		r.progress.Total += times * size
 		return err
 	}
@@ -230,6 +260,16 @@ func (r *recovery) measure() error {
 	return err
 }
 
+// sizeOf returns the bytes of a file.
+func (r *recovery) sizeOf(name string) (int64, error) {
+	f, err := r.dir.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	return f.Size()
+}
+
 // advance reports progress.
 func (r *recovery) advance(bytes int64) {
 	if r.cfg.progress == nil {
@@ -244,11 +284,16 @@ func (r *recovery) advance(bytes int64) {
 // loadCheckpoint loads the checkpoint, or makes an empty tree.
 func (r *recovery) loadCheckpoint() (err error) {
 	begun := time.Now()
-	if r.tree, err = r.load(r.chosen, r.info.Store); err != nil {
-		if r.chosen != "" {
-			err = fmt.Errorf("the checkpoint %s: %w", r.chosen, err)
+	note := r.cfg.note
+	if r.chosen != "" {
+		before, err := r.checkHead()
+		if err != nil {
+			return err
 		}
-		return err
+		note = cmp.Or(note, before)
+	}
+	if r.tree, err = r.load(r.chosen, noteOf(note, r.info.Store)); err != nil {
+		return r.ofCheckpoint(err)
 	}
 	if r.cols, err = r.tree.columns(); err != nil {
 		return err
@@ -261,6 +306,25 @@ func (r *recovery) loadCheckpoint() (err error) {
 		r.advance(r.found.CheckpointBytes)
 	}
 	return nil
+}
+
+// checkHead returns the user's note of the checkpoint, or an error if the log behind it is
+// not of the same store.
+func (r *recovery) checkHead() (note string, err error) {
+	head, note, err := headOf(r.dir, r.chosen)
+	if err == nil && head != r.info {
+		err = fmt.Errorf("%w: it is of store %016x, with keys of type %s and values of type %s; the log is of store %016x, with %s and %s", pando.ErrFile,
+			head.Store, head.Key, head.Value, r.info.Store, r.info.Key, r.info.Value)
+	}
+	return note, r.ofCheckpoint(err)
+}
+
+// ofCheckpoint returns an error with the name of the checkpoint, if there is one.
+func (r *recovery) ofCheckpoint(err error) error {
+	if err != nil && r.chosen != "" {
+		err = fmt.Errorf("the checkpoint %s: %w", r.chosen, err)
+	}
+	return err
 }
 
 // suits returns an error for a store of other types.
@@ -402,7 +466,11 @@ func (r *recovery) replay() error {
 			}
 		}
 	}()
-	p := replayer{recovery: r, gathered: r.gather()}
+	p := replayer{recovery: r}
+	if r.cols != nil {
+		p.gathered = r.gather()
+		defer func() { r.done(p.gathered) }()
+	}
 	for i := range r.scans {
 		in := <-next
 		if in.err != nil {
@@ -419,7 +487,6 @@ func (r *recovery) replay() error {
 	}
 	p.end()
 	r.found.Void += p.void
-	r.done(p.gathered)
 	return nil
 }
 
@@ -507,6 +574,10 @@ func (p *replayer) take(f *log.Frame) error {
 
 // change does the operations of a frame again.
 func (p *replayer) change(f *log.Frame) error {
+	p.found.LogOperations += int64(f.Count)
+	if p.cols == nil {
+		return nil // Verify knows no types
+	}
 	kind, mixed := op.Set, f.Kind == log.Mixed
 	if f.Kind == log.Delete || f.Kind == log.DeleteRange {
 		kind = op.Delete
@@ -515,7 +586,6 @@ func (p *replayer) change(f *log.Frame) error {
 	if err != nil {
 		return p.bad(f, "%v", err)
 	}
-	p.found.LogOperations += int64(f.Count)
 	switch {
 	case f.Kind == log.DeleteRange:
 		if err := p.flush(); err != nil {
@@ -574,7 +644,7 @@ func (p *replayer) addAccepted(f *log.Frame, b *index.Batch) {
 
 // flush gives the tree what was gathered.
 func (p *replayer) flush() error {
-	if p.gathered.Len() == 0 {
+	if p.gathered == nil || p.gathered.Len() == 0 {
 		return nil
 	}
 	b := p.gathered.Batch()

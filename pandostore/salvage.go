@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/pandostore/internal/disk"
@@ -12,7 +13,7 @@ import (
 
 // Salvaged is what Salvage has saved.
 type Salvaged struct {
-	Checkpoint string // name of its file; "" if there is none
+	Checkpoint string // name of its file; "" if there is none, or all of the log was saved instead
 	Next       uint64 // number of the first operation that is not saved
 	Frames     int
 	Damage     error // what is damaged, and where; nil if nothing is
@@ -22,12 +23,13 @@ type Salvaged struct {
 // first damage. It changes nothing in dir. Out must be empty, or not be there. It needs no
 // types.
 //
-// It returns an error that wraps pando.ErrFile if not even a beginning can be saved: the
-// checkpoint is damaged, or the log right behind it.
+// If the newest checkpoint is damaged it takes an older one, or none, where that is still
+// there with all of the log behind it. It returns an error that wraps pando.ErrFile if
+// there is nothing to begin with: no checkpoint that is whole, nor the beginning of the log.
 func Salvage(dir, out string) (Salvaged, error) {
 	from, err := disk.Existing(dir)
 	if err != nil {
-		return Salvaged{}, fmt.Errorf("pandostore: cannot open the folder: %w", err)
+		return Salvaged{}, noFolder(err)
 	}
 	lock, err := from.Lock()
 	if err != nil {
@@ -47,23 +49,18 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 		return s, errors.Join(err, fmt.Errorf("%w: %s is not empty; give Salvage a new folder", pando.ErrOption, folderName(to)))
 	}
 	r := recovery{core: &core{dir: from}}
-	if s.Damage = r.look(); s.Damage != nil && len(r.segments) == 0 {
-		return s, s.Damage
-	}
-	if len(r.segments) == 0 {
-		return s, fmt.Errorf("%w: %s is empty", pando.ErrFile, folderName(from))
+	if s.Damage, err = r.chooseWhole(); err != nil {
+		return s, err
 	}
 	if s.Checkpoint = r.chosen; r.chosen != "" {
-		if path := from.Path(r.chosen); path != "" {
-			if err := pando.Verify(path); err != nil {
-				return s, fmt.Errorf("nothing can be saved without the checkpoint: %w", err)
-			}
-		}
 		if err := copyFile(from, to, r.chosen); err != nil {
 			return s, err
 		}
 	}
 	s.Next = r.next
+	if len(r.segments) == 0 {
+		return s, errors.Join(s.begin(&r, to, r.segment), to.Sync())
+	}
 	var b batches
 	for i := range r.segments {
 		goOn, err := s.segment(&r, &b, to, i)
@@ -77,6 +74,49 @@ func salvage(from, to disk.Folder) (s Salvaged, err error) {
 	return s, to.Sync()
 }
 
+// chooseWhole takes the newest checkpoint that is whole and has the log behind it. It
+// returns what is damaged otherwise, and an error if there is nothing to begin with.
+func (r *recovery) chooseWhole() (damage, err error) {
+	checkpoints, all, err := r.list()
+	if err != nil {
+		return nil, err
+	}
+	if len(checkpoints) == 0 && len(all) == 0 {
+		return nil, r.empty()
+	}
+	slices.Reverse(checkpoints)
+	for _, c := range append(checkpoints, "") { // without one, the log from its beginning
+		missing := r.choose(c, all)
+		bad := r.beginning()
+		if bad == nil {
+			return errors.Join(damage, missing), nil
+		}
+		var newer *log.Newer
+		if errors.As(bad, &newer) {
+			return nil, bad
+		}
+		if damage == nil {
+			damage = bad
+		}
+	}
+	return nil, fmt.Errorf("nothing can be saved, neither from this checkpoint nor from the beginning: %w", damage)
+}
+
+// beginning finds out what store this is, and checks the checkpoint, if one was chosen. If
+// the log right behind that is damaged or missing, its own head says what store it is.
+func (r *recovery) beginning() error {
+	var bad *log.Bad
+	err := r.readInfo()
+	if r.chosen != "" && errors.As(err, &bad) {
+		r.info, _, err = headOf(r.dir, r.chosen)
+		err = r.ofCheckpoint(err)
+	}
+	if err != nil {
+		return err
+	}
+	return r.verifyCheckpoint()
+}
+
 // segment copies a segment up to the first damage, and reports whether there is none.
 func (s *Salvaged) segment(r *recovery, b *batches, to disk.Folder, i int) (goOn bool, err error) {
 	n := r.segments[i]
@@ -85,16 +125,17 @@ func (s *Salvaged) segment(r *recovery, b *batches, to disk.Folder, i int) (goOn
 		return false, err
 	}
 	info, err := log.ReadInfo(data, n)
-	if err == nil && i > 0 && info != r.info {
+	if err == nil && info != r.info {
 		err = &log.Bad{Name: log.Name(n), Why: "this is the log of another store"}
 	}
-	if err != nil {
-		if s.Damage = err; i == 0 {
-			return false, err // without a header there is no store
-		}
+	var damaged *log.Bad
+	if errors.As(err, &damaged) {
+		s.Damage = damaged
 		return false, s.begin(r, to, n)
 	}
-	r.info = info
+	if err != nil {
+		return false, err
+	}
 	scan, bad := log.Read(data, &info, n, func(f *log.Frame) error {
 		if why := b.take(f); why != "" {
 			return &log.Bad{Name: log.Name(n), Offset: f.Offset, Why: why}

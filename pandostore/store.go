@@ -49,7 +49,7 @@ type Store[K pando.Key, V any] struct {
 func Open[K pando.Key, V any](path string, opts ...Option) (*Store[K, V], error) {
 	dir, err := disk.Dir(path)
 	if err != nil {
-		return nil, fmt.Errorf("pandostore: cannot open the folder: %w", err)
+		return nil, noFolder(err)
 	}
 	return open[K, V](dir, opts)
 }
@@ -61,17 +61,13 @@ func open[K pando.Key, V any](dir disk.Folder, opts []Option) (*Store[K, V], err
 		return nil, err
 	}
 	s := new(Store[K, V])
-	load := func(name string, store uint64) (target, error) {
-		loose := append(cfg.tree[:len(cfg.tree):len(cfg.tree)], index.Loose.(pando.Option), pando.Note(noteOf(store)))
-		if s.tree, err = loadTree[K, V](dir, name, loose); err != nil {
-			return nil, err
-		}
-		if err := ofStore(dir, name, store); err != nil {
-			return nil, err
+	load := func(name, note string) (t target, err error) {
+		if s.tree, err = loadTree[K, V](dir, name, cfg.options(note)); err != nil {
+			return t, err
 		}
 		val := index.ValueTypeOf[V]()
 		s.key, s.kept = order.TypeOf[K](), val.Kept()
-		return &typed[K, V]{s.tree, s.key, s.kept}, nil
+		return targetOf(s.tree), nil
 	}
 	if err := s.c.open(dir, cfg, load); err != nil {
 		if s.tree != nil {
@@ -177,33 +173,14 @@ func (s *Store[K, V]) pop(kind requestKind) (key K, val V, ok bool, err error) {
 // of Set. Of equal keys the last wins. All of it or nothing survives a crash, and it sets
 // nothing if it returns an error.
 func (s *Store[K, V]) SetBatch(keys []K, vals []V) error {
-	return s.setBatch(order.KeysAs(s.key, keys), vals)
-}
-
-func (s *Store[K, V]) setBatch(keys order.Keys, vals []V) error {
-	if keys.Len() != len(vals) {
-		return fmt.Errorf("%w: %d keys, %d values", pando.ErrLength, keys.Len(), len(vals))
-	}
-	r := newRequest(batching)
-	r.batch = index.Batch{Kind: op.Set, Keys: keys, Vals: index.ColumnOf(vals)}
-	return s.c.do(r)
+	return s.c.setBatch(order.KeysAs(s.key, keys), index.ColumnOf(vals))
 }
 
 // DeleteBatch deletes many keys. found[i], where found is not nil, reports whether keys[i]
 // was there. It returns the number of entries deleted. found, if not nil, must be at least
 // as long as keys.
 func (s *Store[K, V]) DeleteBatch(keys []K, found []bool) (deleted int, err error) {
-	return s.deleteBatch(order.KeysAs(s.key, keys), found)
-}
-
-func (s *Store[K, V]) deleteBatch(keys order.Keys, found []bool) (deleted int, err error) {
-	r := newRequest(batching)
-	r.batch, r.found = index.Batch{Kind: op.Delete, Keys: keys}, found
-	if found != nil {
-		r.found = found[:keys.Len()]
-	}
-	err = s.c.do(r)
-	return r.n, err
+	return s.c.deleteBatch(order.KeysAs(s.key, keys), found)
 }
 
 // Apply does many operations, as pando.Tree.Apply does: operation i is ops[i] on keys[i];
@@ -288,13 +265,13 @@ func (s *Store[K, V]) DeleteBytes(key []byte) (old V, had bool, err error) {
 // SetBatchBytes is SetBatch for string keys that lie one behind the other: key i is
 // data[offsets[i]:offsets[i+1]].
 func (s *Store[K, V]) SetBatchBytes(data []byte, offsets []int32, vals []V) error {
-	return s.setBatch(s.texts("SetBatchBytes", data, offsets), vals)
+	return s.c.setBatch(s.texts("SetBatchBytes", data, offsets), index.ColumnOf(vals))
 }
 
 // DeleteBatchBytes is DeleteBatch for string keys that lie one behind the other: key i is
 // data[offsets[i]:offsets[i+1]].
 func (s *Store[K, V]) DeleteBatchBytes(data []byte, offsets []int32, found []bool) (deleted int, err error) {
-	return s.deleteBatch(s.texts("DeleteBatchBytes", data, offsets), found)
+	return s.c.deleteBatch(s.texts("DeleteBatchBytes", data, offsets), found)
 }
 
 // texts returns keys that lie one behind the other in data.

@@ -2,31 +2,27 @@ package pandostore
 
 import (
 	"io"
+	"reflect"
+	"strings"
 	"unsafe"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/op"
 	"github.com/pando-index/pando/internal/order"
 )
 
-// target is a tree without its types, as sequencer and recovery see it.
-type target interface {
-	columns() (*index.Columns, error)
-	get(key order.Probe) (index.Value, bool)
-	// beyond returns the first entry above a key, or the last below; of all entries
-	// without a key.
-	beyond(key *order.Probe, down bool) (order.Probe, index.Value, bool)
-	swap(key order.Probe, val index.Value) (old index.Value, had bool, err error)
-	set(key order.Probe, val index.Value) error
-	delete(key order.Probe) (old index.Value, had bool)
-	// apply does a batch. Where found is not nil, and operations are not all of one kind, it sets
-	// values to those before. It returns how many entries were deleted if all operations delete.
-	apply(b *index.Batch, found []bool) (deleted int, err error)
-	deleteRange(keys order.Keys) (deleted int)
-	snapshot() moment
-	bind() // makes the memory limit count
-	close() error
+// target is the tree of a store without its types, as sequencer and recovery see it.
+type target struct {
+	h   *live.Handle
+	typ reflect.Type // of keys
+}
+
+// targetOf returns the target that a *pando.Tree is.
+func targetOf(tree any) target {
+	h, typ := index.HandleOf(tree)
+	return target{h.(*live.Handle), typ}
 }
 
 // moment is a snapshot without its types.
@@ -36,74 +32,70 @@ type moment interface {
 	Close() error
 }
 
-// typed is a target.
-type typed[K pando.Key, V any] struct {
-	*tree[K, V]
-	key  order.Type
-	kept bool
-}
+func (t target) columns() (*index.Columns, error) { return t.h.Inside(t.typ).Columns() }
 
-func (t *typed[K, V]) columns() (*index.Columns, error) { return t.tree.Inside().Columns() }
+func (t target) get(key order.Probe) (index.Value, bool) { return t.h.Get(key) }
 
-func (t *typed[K, V]) decode(key order.Probe) K { return order.Decode[K](t.key, key) }
-
-func (t *typed[K, V]) keys(k order.Keys) []K { return unsafe.Slice((*K)(k.At()), k.Len()) }
-
-func (t *typed[K, V]) get(key order.Probe) (index.Value, bool) {
-	v, ok := t.tree.Get(t.decode(key))
-	return index.ValueOf(t.kept, v), ok
-}
-
-func (t *typed[K, V]) beyond(key *order.Probe, down bool) (at order.Probe, val index.Value, ok bool) {
-	options := []pando.ScanOption{pando.Limit(1)}
-	if down {
-		options = append(options, pando.Reverse())
+// beyond returns the first entry above a key, or the last below; of all entries without
+// a key.
+func (t target) beyond(key *order.Probe, down bool) (order.Probe, index.Value, bool) {
+	from := index.NoEdge
+	if key != nil {
+		from = index.Edge{Key: *key, Open: true}
 	}
-	switch {
-	case key != nil && down:
-		options = append(options, pando.Before(t.decode(*key)))
-	case key != nil:
-		options = append(options, pando.After(t.decode(*key)))
-	}
-	for k, v := range t.tree.Scan(options...) {
-		return order.Encode(t.key, k), index.ValueOf(t.kept, v), true
-	}
-	return at, val, false
+	at, val, ok := t.h.Nearest(from, down)
+	at.Text = strings.Clone(at.Text)
+	return at, val, ok
 }
 
-func (t *typed[K, V]) swap(key order.Probe, val index.Value) (index.Value, bool, error) {
-	old, had, err := t.tree.Swap(t.decode(key), index.ValueAs[V](val))
-	return index.ValueOf(t.kept, old), had, err
+func (t target) swap(key order.Probe, val index.Value) (old index.Value, had bool, err error) {
+	return t.h.Swap(key, val)
 }
 
-func (t *typed[K, V]) set(key order.Probe, val index.Value) error {
-	return t.tree.Set(t.decode(key), index.ValueAs[V](val))
-}
+func (t target) set(key order.Probe, val index.Value) error { return t.h.Set(key, val) }
 
-func (t *typed[K, V]) delete(key order.Probe) (index.Value, bool) {
-	old, had := t.tree.Delete(t.decode(key))
-	return index.ValueOf(t.kept, old), had
-}
+func (t target) delete(key order.Probe) (old index.Value, had bool) { return t.h.Delete(key) }
 
-func (t *typed[K, V]) apply(b *index.Batch, found []bool) (deleted int, err error) {
-	keys := t.keys(b.Keys)
+// apply does a batch. Where found is not nil, and operations are not all of one kind, it sets
+// values to those before. It returns how many entries were deleted if all operations delete.
+func (t target) apply(b *index.Batch, found []bool) (deleted int, err error) {
 	switch {
 	case b.Kinds == nil && b.Kind == op.Set:
-		return 0, t.tree.SetBatch(keys, index.SliceOf[V](b.Vals))
+		return 0, t.h.SetBatch(b.Keys, b.Vals)
 	case b.Kinds == nil && b.Kind == op.Delete:
-		return t.tree.DeleteBatch(keys, found), nil
+		return t.h.DeleteBatch(b.Keys, found), nil
 	}
-	ops := unsafe.Slice((*pando.Op)(unsafe.Pointer(unsafe.SliceData(b.Kinds))), len(b.Kinds))
-	return 0, t.tree.Apply(ops, keys, index.SliceOf[V](b.Vals), found)
+	ops := unsafe.Slice((*uint8)(unsafe.Pointer(unsafe.SliceData(b.Kinds))), len(b.Kinds))
+	return 0, t.h.Apply(ops, b.Keys, b.Vals, found)
 }
 
-func (t *typed[K, V]) deleteRange(keys order.Keys) int {
-	k := t.keys(keys)
-	return t.tree.DeleteRange(k[0], k[1])
+func (t target) deleteRange(keys order.Keys) int {
+	return t.h.DeleteRange(keys.Probe(0), keys.Probe(1))
 }
 
-func (t *typed[K, V]) snapshot() moment { return t.tree.Snapshot() }
+func (t target) snapshot() moment { return snapshotOf(t.h) }
 
-func (t *typed[K, V]) bind() { t.tree.Inside().Bind() }
+// bind makes the memory limit count.
+func (t target) bind() { t.h.Inside(t.typ).Bind() }
 
-func (t *typed[K, V]) close() error { return t.tree.Close() }
+func (t target) close() error { return t.h.Close() }
+
+// frozen is a moment.
+type frozen struct{ index.Handle }
+
+func snapshotOf(h *live.Handle) *frozen {
+	f := new(frozen)
+	f.BeginLater(h.Key, h.Snapshot())
+	return f
+}
+
+func (f *frozen) Len() int { return f.Open().Len() }
+
+// loose keeps the MemoryLimit of a tree from counting before bind: to bring a tree back may
+// take more memory than it took in its first life.
+func loose(o *index.Options) { o.Loose = true }
+
+// options returns the options of a tree that is loaded, with its note.
+func (c *config) options(note string) []pando.Option {
+	return append(c.tree[:len(c.tree):len(c.tree)], loose, pando.Note(note))
+}

@@ -22,7 +22,7 @@ import (
 // A Store has no method of a Tree that changes it beside the log.
 func TestNothingBesideTheLog(t *testing.T) {
 	reads := []string{"All", "At", "Backward", "Batcher", "Ceil", "Count", "CountBatch", "Cursor", "Floor", "Freeze", "Get", "GetBatch", "GetBatchBytes", "GetBytes",
-		"Has", "HasBytes", "Inside", "Len", "Max", "Min", "Prefix", "PrefixCount", "Range", "RangeBatch", "Rank", "RankBatch", "RankBytes", "Save", "Scan",
+		"Has", "HasBytes", "Len", "Max", "Min", "Prefix", "PrefixCount", "Range", "RangeBatch", "Rank", "RankBatch", "RankBytes", "Save", "Scan",
 		"Snapshot", "Stats", "String", "WriteTo"}
 	tree, store := reflect.TypeFor[*pando.Tree[string, int]](), reflect.TypeFor[*Store[string, int]]()
 	for i := range tree.NumMethod() {

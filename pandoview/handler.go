@@ -9,13 +9,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/internal/index"
 )
 
 // Index is an index that can be shown: a *pando.Frozen or a *pando.Tree, of any
 // types.
 type Index interface {
-	Inside() *index.Inside
+	Stats() pando.Stats
 }
 
 // Option changes a handler.
@@ -37,7 +38,7 @@ func Hosts(names ...string) Option {
 
 // handler serves one index.
 type handler struct {
-	ix    Index
+	see   func() *index.Inside // panics if the index was closed
 	name  string
 	hosts []string
 	mux   http.ServeMux
@@ -53,7 +54,11 @@ const mostRecordings = 2
 // by addresses relative to that, so that it works below any path with
 // http.StripPrefix. It answers GET and HEAD alone and never changes the index.
 func Handler(ix Index, opts ...Option) http.Handler {
-	h := &handler{ix: ix, busy: make(chan struct{}, mostRecordings)}
+	see, ok := index.InsideOf(ix)
+	if !ok {
+		panic(fmt.Sprintf("pandoview: Handler: a %T is neither a *pando.Frozen nor a *pando.Tree", ix))
+	}
+	h := &handler{see: see, busy: make(chan struct{}, mostRecordings)}
 	for _, o := range opts {
 		o(h)
 	}

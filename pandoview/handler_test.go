@@ -276,9 +276,9 @@ func TestSearch(t *testing.T) {
 func TestSteps(t *testing.T) {
 	for name, ix := range indexes(t) {
 		h := pandoview.Handler(ix)
-		before := ix.Inside().Stats().Len
+		before := ix.Stats().Len
 		texts := name == "words" || name == "list"
-		radix := texts || ix.Inside().Stats().Layout == "radix"
+		radix := texts || ix.Stats().Layout == pando.Radix
 		for op, want := range map[string]bool{
 			"insert&n=50": true, "batch&n=200": true, "delete&n=50": radix, "beside&n=50": radix,
 			"kernel&n=40&seed=3": name != "list", "latched&n=20&seed=3&schedule=frozen": !texts,
@@ -288,7 +288,7 @@ func TestSteps(t *testing.T) {
 				t.Errorf("%s, %s: %d %.200s", name, op, status, body)
 			}
 		}
-		if now := ix.Inside().Stats().Len; now != before {
+		if now := ix.Stats().Len; now != before {
 			t.Errorf("%s: %d entries, then %d", name, before, now)
 		}
 	}

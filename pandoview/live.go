@@ -29,7 +29,7 @@ const sampled = 1024
 
 // live answers /api/live.
 func (h *handler) live(query) (any, error) {
-	in := h.ix.Inside()
+	in := h.see()
 	tree, ok := in.Layout().(layout.Living)
 	if !ok {
 		return nil, problemf(http.StatusNotImplemented, "this index never changes")
@@ -43,6 +43,6 @@ func (h *handler) live(query) (any, error) {
 	for _, b := range p.Sample {
 		out.Sample = append(out.Sample, [4]uint64{uint64(b.ID), b.Version, uint64(b.Used), uint64(b.State)})
 	}
-	h.ix.Inside()
+	h.see()
 	return out, nil
 }

@@ -42,7 +42,7 @@ func hex(p uint64) string { return fmt.Sprintf("%x", p) }
 
 // node answers /api/node: ?level=&node=.
 func (h *handler) node(q query) (any, error) {
-	in := h.ix.Inside()
+	in := h.see()
 	lk, _, err := look(in)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (h *handler) node(q query) (any, error) {
 		return nil, problemf(http.StatusNotFound, "the index is empty")
 	}
 	n := nodeOf(in, lk, l, i)
-	h.ix.Inside()
+	h.see()
 	return n, nil
 }
 
@@ -120,7 +120,7 @@ type visit struct {
 
 // search answers /api/search: ?key=, or a key in the middle.
 func (h *handler) search(q query) (any, error) {
-	in := h.ix.Inside()
+	in := h.see()
 	key, err := keyOf(in, q)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ type stated struct {
 // steps answers /api/steps: ?op= is insert, batch, delete, beside, kernel, latched or
 // watch.
 func (h *handler) steps(q query) (any, error) {
-	in := h.ix.Inside()
+	in := h.see()
 	lk, _, err := look(in)
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func look(in *index.Inside) (layout.Look, any, error) {
 
 // describe answers /api/index.
 func (h *handler) describe(query) (any, error) {
-	in := h.ix.Inside()
+	in := h.see()
 	lk, tree, err := look(in)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ const (
 // view answers /api/view: ?lo=&hi= are numbers of last-level nodes, max is how many
 // groups a level may have.
 func (h *handler) view(q query) (any, error) {
-	in := h.ix.Inside()
+	in := h.see()
 	lk, _, err := look(in)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (h *handler) view(q query) (any, error) {
 	for l := range levels {
 		v.Levels = append(v.Levels, h.strip(in, lk, l, levels[l].Nodes, lo, hi, most))
 	}
-	h.ix.Inside() // panics if it was closed meanwhile: the answer is garbage then
+	h.see() // panics if it was closed meanwhile: the answer is garbage then
 	return v, nil
 }
 

@@ -5,6 +5,7 @@
 package contest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -35,6 +36,7 @@ type Contest struct {
 	N, Threads int
 	Label      string
 	Ops        int             // maximum operations of a system in one round
+	First      int             // operations to find out with how many a system can do, 0 for 4096: fewer where one takes long
 	Fresh      func(round int) // makes the round's queries. Untimed; may be nil
 	Subjects   []*Subject
 }
@@ -136,7 +138,7 @@ func (s *Session) calibrate(c *Contest) ([]*Row, error) {
 		if sub.Whole {
 			continue
 		}
-		ops, err := affordable(sub, c.Ops, s.Seconds)
+		ops, err := affordable(sub, cmp.Or(c.First, 4096), c.Ops, s.Seconds)
 		if err != nil {
 			return nil, c.Wrong(sub, err)
 		}
@@ -146,9 +148,8 @@ func (s *Session) calibrate(c *Contest) ([]*Row, error) {
 }
 
 // affordable returns the number of operations, at most most, that take about
-// the given time.
-func affordable(sub *Subject, most int, seconds float64) (int, error) {
-	const first = 4096
+// the given time. It tries first of them first.
+func affordable(sub *Subject, first, most int, seconds float64) (int, error) {
 	target := time.Duration(seconds * float64(time.Second))
 	for ops := min(first, most); ; ops = min(ops*4, most) {
 		took, _, err := once(sub, ops)

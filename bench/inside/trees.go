@@ -5,10 +5,10 @@ import (
 
 	"github.com/pando-index/pando/bench/contest"
 	"github.com/pando-index/pando/bench/data"
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/packed"
-	"github.com/pando-index/pando/internal/paged"
 )
 
 // Trees of numbers: the usual one, the one of compressed keys, and that of the
@@ -16,7 +16,7 @@ import (
 type (
 	Tree[W data.Word]   = implicit.Tree[W]
 	Packed[W data.Word] = packed.Tree[W]
-	Paged               = paged.Tree[uint32]
+	Paged               = blocked.Tree[uint32]
 )
 
 // Distance is the number of queries that a batch has between two steps of one
@@ -49,7 +49,7 @@ func BuildPacked[W data.Word](d *data.Dataset[W], distance int) (*Packed[W], err
 // BuildPaged makes a tree of blocks of keys without values; k and p are the
 // geometry of its lines and pages, 0 for the usual ones.
 func BuildPaged(d *data.Dataset[uint32], k, p int, pages Pages) (*Paged, error) {
-	return paged.Build(keysOf(d), paged.Config{Config: keysAlone(pages), Geometry: paged.Geometry{K: k, P: p}})
+	return blocked.Build(keysOf(d), blocked.Config{Config: keysAlone(pages), Geometry: blocked.Geometry{K: k, P: p}})
 }
 
 func keysOf[W data.Word](d *data.Dataset[W]) layout.Source[W] {

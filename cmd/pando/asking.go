@@ -78,6 +78,12 @@ func (p *place) openFor(cmd *cobra.Command, path string) (typed.Index, error) {
 	return ix, nil
 }
 
+// opener opens what a command asks: a file, or a store.
+type opener func(cmd *cobra.Command, path string) (typed.Index, error)
+
+// openFile opens a file for commands that make few queries.
+func openFile(_ *cobra.Command, path string) (typed.Index, error) { return anywhere.openIndex(path) }
+
 // explain adds a next step to errors of opening.
 func explain(path string, err error) error {
 	switch {

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/pando-index/pando"
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/table"
 	"github.com/spf13/cobra"
 )
@@ -35,16 +33,12 @@ const buildExample = `  pando build people.csv -o people.pando --key id --value 
 
 // buildFlags are the flags of build.
 type buildFlags struct {
-	input
-	path, key         string
-	values            []string
-	duplicates        string
-	layout            layoutFlag
-	skipNulls, force  bool
-	nullValue         string
-	memory            size
-	quiet, json       bool
-	replaceNullValues bool
+	rowFlags
+	path       string
+	duplicates string
+	layout     layoutFlag
+	force      bool
+	json       bool
 }
 
 func newBuild() *cobra.Command {
@@ -55,24 +49,14 @@ func newBuild() *cobra.Command {
 		Long:    buildLong,
 		Example: buildExample,
 		Args:    takes(1, -1, "an input: files, or - for stdin"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			f.replaceNullValues = cmd.Flags().Changed("null-value")
-			return f.run(cmd, args)
-		},
+		RunE:    f.run,
 	}
-	f.input.flags(cmd, "format")
-	f.input.typeFlag(cmd)
+	f.rowFlags.flags(cmd)
 	fs := cmd.Flags()
 	fs.StringVarP(&f.path, "output", "o", "", "index `FILE` to write (needed)")
-	fs.StringVarP(&f.key, "key", "k", "", "`COL` of the keys (needed, unless there is only one)")
-	fs.StringArrayVarP(&f.values, "value", "v", nil, "`COL` of the values; without, the index has keys alone. They are written again by their names. May be repeated")
 	fs.StringVar(&f.duplicates, "duplicates", "keep", "equal keys: `keep|refuse`")
-	fs.BoolVar(&f.skipNulls, "skip-nulls", false, "leave out rows without a key or value, instead of failing")
-	fs.StringVar(&f.nullValue, "null-value", "", "`VALUE` for rows that have none, instead of failing")
 	fs.Var(&f.layout, "layout", "how the index lies in the file: `"+layoutList("|")+"`")
-	fs.Var(&f.memory, "memory", "most memory to use, such as 8G; 0 is what the machine has free. Limits of the process (control group, ulimit, GOMEMLIMIT) hold in any case")
 	fs.BoolVar(&f.force, "force", false, "replace the output also if it is no Pando index")
-	fs.BoolVarP(&f.quiet, "quiet", "q", false, "show neither types nor progress")
 	fs.BoolVar(&f.json, "json", false, "print a summary as JSON")
 	return cmd
 }
@@ -95,18 +79,16 @@ func (f *buildFlags) run(cmd *cobra.Command, paths []string) error {
 	if err := f.check(cmd, paths); err != nil {
 		return err
 	}
-	src, err := f.openInput(paths, cmd.InOrStdin())
+	r, err := f.open(cmd, paths, nil)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	b := &build{buildFlags: f, src: src, errs: cmd.ErrOrStderr(), budget: newBudget(int64(f.memory))}
-	if f.quiet {
-		b.errs = io.Discard
-	}
+	defer r.src.Close()
+	b := &build{buildFlags: f, reading: r, budget: newBudget(int64(f.memory))}
 	if err := b.all(cmd.Context()); err != nil {
 		return err
 	}
+	b.sum.Rows, b.sum.Skipped = b.read, b.skipped
 	b.sum.Path, b.sum.Seconds = f.path, time.Since(start).Seconds()
 	if f.json {
 		return writeJSON(cmd.OutOrStdout(), b.sum)
@@ -134,10 +116,9 @@ func (f *buildFlags) check(cmd *cobra.Command, paths []string) error {
 		return usagef("where should the index go? Add -o FILE")
 	case f.duplicates != "keep" && f.duplicates != "refuse":
 		return usagef("--duplicates %q; take keep or refuse", f.duplicates)
-	case len(slices.Compact(slices.Sorted(slices.Values(f.values)))) < len(f.values):
-		return usagef("--value names a column twice")
-	case f.replaceNullValues && len(f.values) != 1:
-		return usagef("--null-value needs --value, and only one")
+	}
+	if err := f.rowFlags.check(cmd); err != nil {
+		return err
 	}
 	if err := mayWrite(cmd, f.path, paths); err != nil {
 		return err
@@ -150,39 +131,13 @@ func (f *buildFlags) check(cmd *cobra.Command, paths []string) error {
 	return canWrite(f.path)
 }
 
-// openInput opens the tables with the key as their first column, and values as
-// those that follow.
-func (f *buildFlags) openInput(paths []string, stdin io.Reader) (table.Source, error) {
-	o, err := f.tableOptions()
-	if err != nil {
-		return nil, err
-	}
-	if f.key != "" {
-		o.Columns = append([]string{f.key}, f.values...)
-	}
-	src, err := openTables(paths, stdin, o)
-	if err != nil {
-		return nil, f.hintHeader(err, paths[0], append(f.values, f.key)...)
-	}
-	if schema := src.Schema(); f.key == "" && (len(schema) != 1 || len(f.values) > 0) {
-		src.Close()
-		return nil, f.whichColumn(paths[0], schema)
-	}
-	return src, nil
-}
-
 // build is a build in progress.
 type build struct {
 	*buildFlags
-	src     table.Source
-	errs    io.Writer
-	budget  budget
-	types   typed.Types
-	kinds   struct{ key, value table.Kind }
-	note    string // about the file's columns
-	rows    *typed.Builder
-	nothing *table.Column // the value that stands for null, if one was given
-	sum     summary
+	*reading
+	budget budget
+	rows   *typed.Builder
+	sum    summary
 }
 
 // all builds the index and writes it.
@@ -191,7 +146,12 @@ func (b *build) all(ctx context.Context) error {
 	if err := b.begin(); err != nil {
 		return err
 	}
-	if err := b.read(ctx); err != nil {
+	b.rows = typed.NewBuilder(b.types)
+	b.sum.Key, b.sum.Value = b.types.Key.String(), typed.None
+	if b.types.Valued {
+		b.sum.Value = b.types.Value.String()
+	}
+	if err := b.gather(ctx); err != nil {
 		return err
 	}
 	ix, err := b.freeze()
@@ -215,52 +175,16 @@ func (b *build) all(ctx context.Context) error {
 	return err
 }
 
-// begin determines the types.
-func (b *build) begin() error {
-	tellNotes(b.errs, b.src)
-	schema := b.src.Schema()
-	b.types = typed.Types{Key: schema[0].Type}
-	b.sum.Key, b.sum.Value = schema[0].Type.String(), typed.None
-	fmt.Fprintf(b.errs, "key   %s: %s\n", schema[0].Name, typeName(schema[0]))
-	for _, c := range schema[1:] {
-		fmt.Fprintf(b.errs, "value %s: %s\n", c.Name, typeName(c))
-	}
-	b.kinds.key = schema[0].Kind
-	name := ""                // of the column of values, if there is one
-	var several []table.Field // columns of values, if they are more than one
-	if len(schema) > 1 {
-		b.types.Value, b.types.Valued = schema[1].Type, true
-		b.kinds.value, name = schema[1].Kind, schema[1].Name
-	}
-	if len(schema) > 2 {
-		b.types.Value, b.kinds.value, name = table.String, table.Kind{}, ""
-		several = schema[1:]
-		fmt.Fprintln(b.errs, "to Go, each value is a JSON object of these, as a string")
-	}
-	if b.types.Valued {
-		b.sum.Value = b.types.Value.String()
-	}
-	if b.note = noteText(b.kinds.key, b.kinds.value, name, several); len(b.note) > snapshot.MaxNote {
-		return usagef("a file has no room for the names of these %d columns; take fewer columns of values, or shorter names", len(several))
-	}
-	if b.replaceNullValues {
-		b.nothing = &table.Column{Field: table.Field{Type: b.types.Value, Kind: b.kinds.value}}
-		if err := appendText(b.nothing, b.nullValue); err != nil {
-			return usagef("--null-value: %w, but the values are", err)
-		}
-	}
-	b.rows = typed.NewBuilder(b.types)
-	return nil
-}
-
-// read gathers all rows.
-func (b *build) read(ctx context.Context) error {
+// gather gathers all rows.
+func (b *build) gather(ctx context.Context) error {
 	p := newProgress(b.errs, b.quiet, "reading")
 	defer p.end()
 	return pipeline(ctx, b.src, nil, func(j *job) error {
-		if err := b.add(j); err != nil {
+		keys, vals, drop, err := b.columns(j)
+		if err != nil {
 			return err
 		}
+		b.rows.Add(keys, vals, drop)
 		done, total := b.src.Progress()
 		p.update(done, total, b.rows.Len())
 		return b.fits(done, total)
@@ -287,63 +211,6 @@ func (b *build) fits(done, total int64) error {
 // readers read ahead, and rows that they have read but not returned yet make
 // early estimates too low.
 const forecastAfter = 200_000
-
-// add adds the rows of a batch to the builder.
-func (b *build) add(j *job) error {
-	keys := &j.in.Columns[0]
-	var vals *table.Column
-	if b.types.Valued {
-		vals = &j.in.Columns[1]
-	}
-	if len(j.in.Columns) > 2 {
-		vals = objects(j.in.Columns[1:], j.in.Rows)
-	}
-	drop, err := b.nulls(j, keys, vals)
-	if err != nil {
-		return err
-	}
-	b.sum.Rows += int64(j.in.Rows)
-	b.rows.Add(keys, vals, drop)
-	return nil
-}
-
-// objects returns columns as one, of JSON objects.
-func objects(columns []table.Column, rows int) *table.Column {
-	return &table.Column{Field: table.Field{Name: "value", Type: table.String}, String: table.Pack(columns, rows)}
-}
-
-// nulls returns which rows to leave out.
-func (b *build) nulls(j *job, keys, vals *table.Column) (drop []bool, err error) {
-	if vals != nil && vals.Null != nil && b.nothing != nil {
-		fillNulls(vals, b.nothing)
-	}
-	for _, c := range []*table.Column{keys, vals} {
-		if c == nil || c.Null == nil {
-			continue
-		}
-		i := slices.Index(c.Null, true)
-		switch {
-		case i < 0:
-			continue
-		case !b.skipNulls && c == keys:
-			return nil, fmt.Errorf("row %d has no key (column %q); --skip-nulls leaves such rows out", j.row+int64(i), c.Name)
-		case !b.skipNulls:
-			return nil, fmt.Errorf("row %d has no value (column %q); --skip-nulls leaves such rows out, --null-value V gives them one", j.row+int64(i), c.Name)
-		}
-		if drop == nil {
-			drop = make([]bool, j.in.Rows)
-		}
-		for i, null := range c.Null {
-			drop[i] = drop[i] || null
-		}
-	}
-	for _, d := range drop {
-		if d {
-			b.sum.Skipped++
-		}
-	}
-	return drop, nil
-}
 
 // freeze builds the index. The gathered rows count against the budget too.
 func (b *build) freeze() (typed.Index, error) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/pando-index/pando"
@@ -11,11 +10,11 @@ import (
 )
 
 // choices are the values of flags that take one of a few words. The format of get
-// and its like is one to write; that of build is one to read.
+// and its like is one to write; that of build and import is one to read.
 func choices(cmd *cobra.Command, flag string) []string {
 	switch flag {
 	case "format":
-		if cmd.Name() == "build" {
+		if cmd.Name() == "build" || cmd.Name() == "import" {
 			return table.Formats()
 		}
 		return rowFormats
@@ -102,8 +101,8 @@ func tableOf(cmd *cobra.Command, args []string) string {
 	if from := cmd.Flags().Lookup("from"); from != nil {
 		return from.Value.String()
 	}
-	at := slices.Index([]string{"build", "join"}, cmd.Name())
-	if at < 0 || at >= len(args) {
+	at, ok := map[string]int{"build": 0, "join": 1, "import": 1}[cmd.Name()]
+	if !ok || at >= len(args) {
 		return ""
 	}
 	return args[at]

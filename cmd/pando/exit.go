@@ -22,12 +22,18 @@ type usageError struct{ error }
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 var (
-	errNotFound    = errors.New("not found")
-	errInterrupted = errors.New("interrupted; nothing was written")
+	errNotFound          = errors.New("not found")
+	errInterrupted error = interruption{"nothing was written"}
 )
+
+// interruption says what was done when a command was interrupted.
+type interruption struct{ done string }
+
+func (i interruption) Error() string { return "interrupted; " + i.done }
 
 func exitCode(err error) int {
 	var usage usageError
+	var stopped interruption
 	switch {
 	case err == nil:
 		return exitOK
@@ -35,7 +41,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, errNotFound):
 		return exitNotFound
-	case errors.Is(err, errInterrupted):
+	case errors.As(err, &stopped):
 		return exitInterrupted
 	}
 	return exitFailure

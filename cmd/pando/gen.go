@@ -59,7 +59,7 @@ func newGen() *cobra.Command {
 	f.output.flags(cmd)
 	fs := cmd.Flags()
 	fs.VarP(&f.rows, "n", "n", "number of rows; 16M and 1G are understood")
-	fs.Var(&f.limit, "limit", "write only the first so many of the rows; 0 is all")
+	fs.Var(&f.limit, "limit", "write at most the first `N` rows; 0 is all")
 	fs.StringVar(&f.spec.Dist, "dist", "uniform", "`DISTRIBUTION`: "+strings.Join(gen.Dists(), ", "))
 	fs.StringVar(&f.spec.Keys, "keys", "int64", "`KIND` of keys: "+strings.Join(gen.KeyKinds(), ", "))
 	fs.StringVar(&f.spec.Value, "value", "int64", "`TYPE` of values, or none; raw formats have none")

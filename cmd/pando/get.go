@@ -35,7 +35,7 @@ func (k *keyFile) flags(cmd *cobra.Command) {
 
 // getFlags are the flags of get.
 type getFlags struct {
-	place
+	open opener
 	output
 	input
 	selection
@@ -45,7 +45,8 @@ type getFlags struct {
 }
 
 func newGet() *cobra.Command {
-	f := &getFlags{}
+	where := &place{}
+	f := &getFlags{open: where.openFor}
 	cmd := &cobra.Command{
 		Use:     "get FILE KEY... | get FILE --from KEYFILE [flags]",
 		Short:   "Look up keys",
@@ -54,14 +55,18 @@ func newGet() *cobra.Command {
 		Args:    takes(1, -1, "an index file and keys"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1:]) },
 	}
-	f.place.flags(cmd)
+	where.flags(cmd)
+	f.flags(cmd)
+	cmd.Flags().BoolVar(&f.all, "all", false, "write all entries of a key that occurs several times, not only the first")
+	return cmd
+}
+
+func (f *getFlags) flags(cmd *cobra.Command) {
 	f.output.flags(cmd)
 	f.input.flags(cmd, "from-format")
 	f.selection.flags(cmd)
 	f.keyFile.flags(cmd)
 	cmd.Flags().StringVar(&f.missing, "missing", "skip", "`WHAT` to do about keys that are not there: skip, null or fail")
-	cmd.Flags().BoolVar(&f.all, "all", false, "write all entries of a key that occurs several times, not only the first")
-	return cmd
 }
 
 func (f *getFlags) run(cmd *cobra.Command, path string, keys []string) error {
@@ -77,7 +82,7 @@ func (f *getFlags) run(cmd *cobra.Command, path string, keys []string) error {
 	if err := f.settle(cmd, path, f.from); err != nil {
 		return err
 	}
-	ix, err := f.openFor(cmd, path)
+	ix, err := f.open(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -122,11 +127,19 @@ func (f *getFlags) arguments(cmd *cobra.Command, p *probe, texts []string) error
 func missingKeys(ix typed.Index, keys *table.Column) error {
 	found := make([]bool, keys.Len())
 	ix.Get(keys, nil, found)
+	return missing(keys, found)
+}
+
+// missing returns an error that names the keys that were not found, if there are any.
+func missing(keys *table.Column, found []bool) error {
 	text := ""
 	for i, ok := range found {
 		if !ok {
 			text += ", " + cellText(keys, i)
 		}
+	}
+	if text == "" {
+		return nil
 	}
 	return fmt.Errorf("%w: %s", errNotFound, text[2:])
 }

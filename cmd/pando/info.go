@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/pando-index/pando"
@@ -14,7 +14,8 @@ import (
 
 const infoLong = `Tell what is in an index file: its types, how many entries it has, and how it is laid
 out. Only the head of the file is read, so that this takes no longer for a large
-file. The last line is how a Go program opens it.`
+file. The last line is how a Go program opens it. A folder is a store: see
+` + "`pando store info`" + `.`
 
 const infoExample = `  pando info people.pando
   pando info people.pando --json | jq .len`
@@ -28,6 +29,9 @@ func newInfo() *cobra.Command {
 		Example: infoExample,
 		Args:    takes(1, 1, "an index file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if fi, err := os.Stat(args[0]); err == nil && fi.IsDir() {
+				return storeInfo(cmd.OutOrStdout(), args[0], asJSON)
+			}
 			info, err := pando.Inspect(args[0])
 			if err != nil {
 				return explain(args[0], err)
@@ -43,26 +47,20 @@ func newInfo() *cobra.Command {
 	return cmd
 }
 
-func printInfo(out io.Writer, info pando.FileInfo) {
-	line := func(name, format string, args ...any) {
+// infoLine writes a line of what info tells.
+type infoLine func(name, format string, args ...any)
+
+func infoLines(out io.Writer) infoLine {
+	return func(name, format string, args ...any) {
 		fmt.Fprintf(out, "%-10s%s\n", name, fmt.Sprintf(format, args...))
 	}
+}
+
+func printInfo(out io.Writer, info pando.FileInfo) {
+	line := infoLines(out)
 	line("file", "%s, %s, format version %d", info.Path, binary(info.Bytes), info.Version)
 	line("entries", "%s", thousands(int64(info.Len)))
-	var n note
-	_ = json.Unmarshal([]byte(info.Note), &n) // a note of another program is shown as it is
-	line("keys", "%s", with(info.Key, n.Key))
-	values := with(info.Value, n.Value)
-	if n.Name != "" {
-		values += " (column " + n.Name + ")"
-	}
-	line("values", "%s", values)
-	for _, p := range n.Values {
-		line("", "%s: %s", p.Name, with(p.Type.String(), p.Kind))
-	}
-	if n.Key == "" && n.Value == "" && n.Name == "" && n.Values == nil && info.Note != "" {
-		line("note", "%q", info.Note)
-	}
+	printTypes(line, info.Key, info.Value, info.Note)
 	if info.Fanout > 0 {
 		line("layout", "%s, %d inner levels of fanout %d", info.Layout, info.Levels, info.Fanout)
 	} else {
@@ -72,12 +70,34 @@ func printInfo(out io.Writer, info pando.FileInfo) {
 		line("section", "%-11s %14s bytes at %s, checksum %08x", s.Name, thousands(s.Bytes), thousands(s.Offset), s.Checksum)
 	}
 	if t, err := typed.FileTypes(info); err == nil {
-		value := "struct{}"
-		if t.Valued {
-			value = t.Value.String()
-		}
-		line("in Go", "pando.Open[%v, %s](%q)", t.Key, value, info.Path)
+		line("in Go", "pando.Open[%s](%q)", inGo(t), info.Path)
 	}
+}
+
+// printTypes tells the types of keys and values, and what a note says of them.
+func printTypes(line infoLine, key, value, text string) {
+	n := readNote(text)
+	line("keys", "%s", with(key, n.Key))
+	values := with(value, n.Value)
+	if n.Name != "" {
+		values += " (column " + n.Name + ")"
+	}
+	line("values", "%s", values)
+	for _, p := range n.Values {
+		line("", "%s: %s", p.Name, with(p.Type.String(), p.Kind))
+	}
+	if n.Key == "" && n.Value == "" && n.Name == "" && n.Values == nil && text != "" {
+		line("note", "%q", text) // of another program
+	}
+}
+
+// inGo returns types as the type parameters of Go.
+func inGo(t typed.Types) string {
+	value := "struct{}"
+	if t.Valued {
+		value = t.Value.String()
+	}
+	return t.Key.String() + ", " + value
 }
 
 // with returns a type with its kind behind it, if it has one.

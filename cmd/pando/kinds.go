@@ -3,11 +3,12 @@ package main
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/pando-index/pando/cmd/pando/internal/typed"
-	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/table"
+	"github.com/pando-index/pando/pandostore"
 )
 
 // note is the command's remark in a file about the keys and values of an index,
@@ -21,11 +22,20 @@ type note struct {
 	Values []part `json:"values,omitempty"`
 }
 
+// readNote returns the command's remark in a note, the zero value if it is of another program. What is
+// behind it is not read: a store adds a line to the notes of its checkpoints.
+func readNote(text string) (n note) {
+	if json.NewDecoder(strings.NewReader(text)).Decode(&n) != nil {
+		return note{}
+	}
+	return n
+}
+
 // longestName bounds the bytes of a name in a note, which has room for a thousand.
 const longestName = 256
 
 // noteText returns the note for kinds and for the columns of values, "" if there is
-// nothing to say. A column is called value without it, and so is one of a table without
+// nothing to say. It fits the checkpoints of a store, hence any file. A column is called value without it, and so is one of a table without
 // a header, whose name is a number, and one whose name JSON cannot have or makes too
 // long for a note.
 func noteText(key, value table.Kind, name string, several []table.Field) string {
@@ -39,7 +49,7 @@ func noteText(key, value table.Kind, name string, several []table.Field) string 
 	if err != nil {
 		return "" // impossible: these are strings
 	}
-	if len(text) > snapshot.MaxNote && name != "" {
+	if len(text) > pandostore.MaxNote && name != "" {
 		return noteText(key, value, "", several)
 	}
 	return string(text)
@@ -56,10 +66,7 @@ type kinded struct {
 // withKinds returns an index with the kinds that its file says, where it does. A note
 // of another program is none of ours.
 func withKinds(ix typed.Index, text string) typed.Index {
-	var n note
-	if json.Unmarshal([]byte(text), &n) != nil {
-		return ix
-	}
+	n := readNote(text)
 	value, _ := ix.Value()
 	k := kinded{Index: ix, key: kindFor(n.Key, ix.Key()), value: kindFor(n.Value, value), name: n.Name}
 	if value == table.String {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,7 +41,7 @@ func run(args []string, out, errs io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	if ctx.Err() != nil { // whatever the result
+	if stopped := (interruption{}); ctx.Err() != nil && !errors.As(err, &stopped) { // whatever the result
 		err = errInterrupted
 	}
 	fmt.Fprintf(errs, "%s: %s\n", cmd.CommandPath(), plain(err.Error()))
@@ -72,7 +73,7 @@ millisecond and answers lookups, ranges and ranks by the million a second.
 
 Make an index from a table with ` + "`pando build`" + `, ask it with get, range, prefix,
 count, rank, head and tail, add its values to other tables with join, and sum them up with
-sum, stats and histogram.`
+sum, stats and histogram. ` + "`pando store`" + ` keeps entries that change.`
 
 const rootExample = `  pando gen -n 1M --dist dense -o people.csv
                                            a table to try things with
@@ -85,6 +86,7 @@ const rootExample = `  pando gen -n 1M --dist dense -o people.csv
 const (
 	groupFiles = "files"
 	groupAsk   = "ask"
+	groupStore = "store"
 	groupTry   = "try"
 )
 
@@ -105,27 +107,35 @@ func newRoot() *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupFiles, Title: "Make and check index files:"},
 		&cobra.Group{ID: groupAsk, Title: "Ask an index:"},
+		&cobra.Group{ID: groupStore, Title: "Keep entries that change:"},
 		&cobra.Group{ID: groupTry, Title: "Try and measure:"},
 	)
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, c := range cmds {
 			c.GroupID = group
-			c.DisableFlagsInUseLine = true
-			c.RunE = withPlainArgs(c.RunE)
-			addCompletion(c)
-			root.AddCommand(c)
+			addTo(root, c)
 		}
 	}
-	add(groupFiles, newBuild(), newInfo(), newVerify(), newView(), newServe())
+	add(groupFiles, newBuild(), newInfo(), newVerify(), newView())
 	add(groupAsk, newGet(), newRange(), newPrefix(), newCount(), newRank(), newHead(), newTail(), newJoin(),
 		newSum(), newStats(), newHistogram())
+	add(groupStore, newStore(), newServe())
 	add(groupTry, newGen(), newBench(), newDemo(), newDevices())
 	root.AddCommand(newVersion())
 	root.AddCommand(topics()...)
 	return root
 }
 
-// runRoot handles a command line without a command, or with an unknown one.
+// addTo adds a command to the one above it.
+func addTo(above *cobra.Command, c *cobra.Command) {
+	c.DisableFlagsInUseLine = true
+	c.RunE = withPlainArgs(c.RunE)
+	addCompletion(c)
+	above.AddCommand(c)
+}
+
+// runRoot handles a command line without a command, or with an unknown one, of pando itself
+// and of those of its commands that have some below.
 func runRoot(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		cmd.SetOut(cmd.ErrOrStderr())

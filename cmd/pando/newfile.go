@@ -68,11 +68,18 @@ func (p patient) Write(b []byte) (int, error) {
 	return p.Writer.Write(b)
 }
 
-// mayWrite refuses a folder, and a file that the command reads, under any name or link:
+// mayWrite refuses a folder, and a file that the command reads, under any name or link, or
+// that lies in a folder that it reads:
 // the result of a mistaken command must not take its input's place, nor go behind it.
 // Path "" is stdout, "-" among reads stdin and "" nothing, and patterns stand for their
 // files.
 func mayWrite(cmd *cobra.Command, path string, reads []string) error {
+	for _, r := range reads {
+		store, above := infoOf(r, nil), infoOf(filepath.Dir(path), nil)
+		if path != "" && store != nil && store.IsDir() && above != nil && os.SameFile(store, above) {
+			return usagef("%s is a store, and nothing else goes into its folder; write to another", r)
+		}
+	}
 	fi := infoOf(path, cmd.OutOrStdout())
 	switch {
 	case fi == nil:

@@ -35,7 +35,7 @@ func newProgress(w io.Writer, quiet bool, what string) *progress {
 }
 
 // update shows that done of total bytes have been read, or rows been made, and the
-// number of rows. total is 0 if it is not known.
+// number of rows, unless that is negative. total is 0 if it is not known.
 func (p *progress) update(done, total int64, rows int) {
 	if p.w == nil {
 		return
@@ -52,7 +52,10 @@ func (p *progress) update(done, total int64, rows int) {
 
 // line returns a plain progress line.
 func (p *progress) line(done, total int64, rows int, took time.Duration) string {
-	text := fmt.Sprintf("%s: %s rows, %s a second", p.what, thousands(int64(rows)), thousands(int64(float64(rows)/took.Seconds())))
+	text := p.what
+	if rows >= 0 {
+		text = fmt.Sprintf("%s: %s rows, %s a second", p.what, thousands(int64(rows)), thousands(int64(float64(rows)/took.Seconds())))
+	}
 	if total > 0 && done > 0 && done <= total {
 		left := time.Duration(float64(took) * float64(total-done) / float64(done))
 		text += fmt.Sprintf(", %d %%, %v left", 100*done/total, left.Round(time.Second))
@@ -73,7 +76,11 @@ func (p *progress) drawBar(done, total int64, rows int) {
 			progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(p.pause),
 			progressbar.OptionClearOnFinish(), progressbar.OptionUseIECUnits(true))
 	}
-	p.bar.Describe(fmt.Sprintf("%s, %s rows", p.what, thousands(int64(rows))))
+	text := p.what
+	if rows >= 0 {
+		text += fmt.Sprintf(", %s rows", thousands(int64(rows)))
+	}
+	p.bar.Describe(text)
 	_ = p.bar.Set64(done)
 }
 

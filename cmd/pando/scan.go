@@ -12,6 +12,8 @@ import (
 
 // scanFlags are the flags of commands that write entries in key order.
 type scanFlags struct {
+	open opener
+	bar  string // a verb for the progress that is shown; "" for none
 	output
 	selection
 	limit   count
@@ -37,7 +39,7 @@ func (f *scanFlags) run(cmd *cobra.Command, path string, find span) error {
 	if err := f.settle(cmd, path); err != nil {
 		return err
 	}
-	ix, err := anywhere.openIndex(path)
+	ix, err := f.open(cmd, path)
 	if err != nil {
 		return err
 	}
@@ -46,12 +48,16 @@ func (f *scanFlags) run(cmd *cobra.Command, path string, find span) error {
 	if err != nil {
 		return err
 	}
+	p := newProgress(cmd.ErrOrStderr(), f.bar == "" || f.toStdout() && isTerminal(cmd.OutOrStdout()), f.bar)
+	p.rows = true
 	withKeys, withVals, err := f.columns(ix)
 	if err != nil {
 		return err
 	}
 	schema := entrySchema(ix, withKeys, withVals)
 	return f.rows(cmd.Context(), cmd, schema, func(put func(*table.Batch) error) error {
+		defer p.end()
+		all := end - first
 		for first < end {
 			if err := cmd.Context().Err(); err != nil {
 				return err
@@ -70,6 +76,8 @@ func (f *scanFlags) run(cmd *cobra.Command, path string, find span) error {
 			if err := put(b); err != nil {
 				return err
 			}
+			done := all - (end - first)
+			p.update(int64(done), int64(all), done)
 		}
 		return nil
 	})
@@ -177,7 +185,7 @@ const rangeExample = `  pando range people.pando 100 200
   pando range people.pando --json                the whole index`
 
 func newRange() *cobra.Command {
-	f := &scanFlags{}
+	f := &scanFlags{open: openFile}
 	cmd := &cobra.Command{
 		Use:     "range FILE [LO [HI]] [flags]",
 		Short:   "Write the entries between two keys",
@@ -188,7 +196,7 @@ func newRange() *cobra.Command {
 			return f.run(cmd, args[0], limited(between(args[1:]), &f.limit, f.reverse))
 		},
 	}
-	f.flags(cmd, "write at most so many; 0 is all")
+	f.flags(cmd, "write at most `N` entries; 0 is all")
 	f.reverseFlag(cmd)
 	return cmd
 }
@@ -199,7 +207,7 @@ const prefixExample = `  pando prefix urls.pando https://example.com/
   pando prefix words.pando auto --limit 10 --only key`
 
 func newPrefix() *cobra.Command {
-	f := &scanFlags{}
+	f := &scanFlags{open: openFile}
 	cmd := &cobra.Command{
 		Use:     "prefix FILE P [flags]",
 		Short:   "Write the entries whose key starts with a string",
@@ -210,14 +218,14 @@ func newPrefix() *cobra.Command {
 			return f.run(cmd, args[0], limited(withPrefix(args[1]), &f.limit, f.reverse))
 		},
 	}
-	f.flags(cmd, "write at most so many; 0 is all")
+	f.flags(cmd, "write at most `N` entries; 0 is all")
 	f.reverseFlag(cmd)
 	return cmd
 }
 
 // newEnd makes the commands head and tail.
 func newEnd(name, short, long, example string, last bool) *cobra.Command {
-	f := &scanFlags{limit: 10}
+	f := &scanFlags{open: openFile, limit: 10}
 	cmd := &cobra.Command{
 		Use:     name + " FILE [flags]",
 		Short:   short,

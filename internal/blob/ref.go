@@ -218,7 +218,7 @@ type class struct {
 	tags  int // where the tags begin
 	first int // where the slots begin
 	batch int // slots that a shard takes at a time
-	list  int // of so many slots in use and fewer, a slab is listed as one with free slots
+	list  int // a slab that has this many slots in use, or fewer, is listed as one with free slots
 }
 
 // classes are the classes of slots, by size.

@@ -55,48 +55,48 @@ func (c *cargo) free(dev device.Device) error {
 
 // load queues copies of operations [lo, hi) in a stream, and returns them as they are
 // on the device.
-func (d *Desk) load(to *cargo, st device.Stream, c *Changes, lo, hi int) (*Ops, error) {
+func (p *Port) load(to *cargo, st device.Stream, c *Changes, lo, hi int) (*Ops, error) {
 	ops := &Ops{Kind: c.Kind}
-	err := d.loadKeys(to, st, &c.Keys, lo, hi, ops)
-	if width := d.tree.run.Bits / 8; err == nil && c.Vals != nil {
-		ops.Vals, err = d.send(&to.vals, st, c.Vals[lo*width:hi*width])
+	err := p.loadKeys(to, st, &c.Keys, lo, hi, ops)
+	if width := p.tree.run.Bits / 8; err == nil && c.Vals != nil {
+		ops.Vals, err = p.send(&to.vals, st, c.Vals[lo*width:hi*width])
 	}
 	if err == nil && c.Kinds != nil {
-		ops.Kinds, err = d.send(&to.kinds, st, arena.Bytes(c.Kinds[lo:hi]))
+		ops.Kinds, err = p.send(&to.kinds, st, arena.Bytes(c.Kinds[lo:hi]))
 	}
 	ops.Keys.N = uint32(hi - lo)
 	return ops, err
 }
 
 // loadKeys queues copies of strings. Where all are of one length, their offsets stay.
-func (d *Desk) loadKeys(to *cargo, st device.Stream, keys *packing.Strings, lo, hi int, ops *Ops) (err error) {
+func (p *Port) loadKeys(to *cargo, st device.Stream, keys *packing.Strings, lo, hi int, ops *Ops) (err error) {
 	if keys.Offsets == nil {
-		return d.gather(to, st, keys, lo, hi, ops)
+		return p.gather(to, st, keys, lo, hi, ops)
 	}
 	offsets := keys.Offsets[lo : hi+1]
 	from := offsets[0]
-	if ops.Keys.Bytes, err = d.send(&to.bytes, st, keys.Data[from:offsets[hi-lo]]); err != nil {
+	if ops.Keys.Bytes, err = p.send(&to.bytes, st, keys.Data[from:offsets[hi-lo]]); err != nil {
 		return err
 	}
-	if width := d.spacing(offsets); width > 0 {
+	if width := p.spacing(offsets); width > 0 {
 		ops.Keys.Width = uint32(width)
 		return nil
 	}
 	ops.Keys.Bytes -= device.Ptr(from) // offsets count from the first string of the batch
-	ops.Keys.Offsets, err = d.send(&to.offsets, st, arena.Bytes(offsets))
+	ops.Keys.Offsets, err = p.send(&to.offsets, st, arena.Bytes(offsets))
 	return err
 }
 
 // spacing returns the distance of offsets, at least two, if it is always the same, and
 // else 0. All workers look.
-func (d *Desk) spacing(offsets []int32) int {
+func (p *Port) spacing(offsets []int32) int {
 	const piece = 32 << 10
 	width, n := int(offsets[1]-offsets[0]), len(offsets)-1
 	if width*n != int(offsets[n]-offsets[0]) {
 		return 0
 	}
 	var uneven atomic.Bool
-	par.Run(d.workers, (n+piece-1)/piece, par.Func(func(p int) {
+	par.Run(p.workers, (n+piece-1)/piece, par.Func(func(p int) {
 		if uneven.Load() {
 			return
 		}
@@ -111,25 +111,25 @@ func (d *Desk) spacing(offsets []int32) int {
 }
 
 // gather packs Go strings, a part by each worker, and queues copies of them.
-func (d *Desk) gather(to *cargo, st device.Stream, keys *packing.Strings, lo, hi int, ops *Ops) error {
+func (p *Port) gather(to *cargo, st device.Stream, keys *packing.Strings, lo, hi int, ops *Ops) error {
 	const piece = 8 << 10
 	n := hi - lo
-	if err := to.offsets.ensure(d.tree.dev, 4*(n+1), true); err != nil {
+	if err := to.offsets.ensure(p.tree.dev, 4*(n+1), true); err != nil {
 		return err
 	}
-	offsets, width, at := arena.As[uint32](to.offsets.Host), d.Takes(keys.At(lo)), 0
+	offsets, width, at := arena.As[uint32](to.offsets.Host), p.Takes(keys.At(lo)), 0
 	for i := range n {
 		offsets[i] = uint32(at)
-		takes := d.Takes(keys.At(lo + i))
+		takes := p.Takes(keys.At(lo + i))
 		if at += takes; takes != width {
 			width = 0
 		}
 	}
 	offsets[n] = uint32(at)
-	if err := to.bytes.ensure(d.tree.dev, at+8, true); err != nil {
+	if err := to.bytes.ensure(p.tree.dev, at+8, true); err != nil {
 		return err
 	}
-	par.Run(d.workers, (n+piece-1)/piece, par.Func(func(p int) {
+	par.Run(p.workers, (n+piece-1)/piece, par.Func(func(p int) {
 		for i := p * piece; i < min((p+1)*piece, n); i++ {
 			copy(to.bytes.Host[offsets[i]:offsets[i+1]], keys.At(lo+i))
 		}
@@ -148,12 +148,12 @@ func (d *Desk) gather(to *cargo, st device.Stream, keys *packing.Strings, lo, hi
 
 // Takes returns the bytes of a string that travel: of one that is too long as many as
 // tell so.
-func (d *Desk) Takes(key string) int { return min(len(key), d.tree.longest+1) }
+func (p *Port) Takes(key string) int { return min(len(key), p.tree.longest+1) }
 
 // send queues a copy of host memory, by way of page-locked memory where it is not.
-func (d *Desk) send(s *Span, st device.Stream, from []byte) (device.Ptr, error) {
+func (p *Port) send(s *Span, st device.Stream, from []byte) (device.Ptr, error) {
 	direct := device.Shared(from)
-	if err := s.ensure(d.tree.dev, len(from)+8, !direct); err != nil || len(from) == 0 {
+	if err := s.ensure(p.tree.dev, len(from)+8, !direct); err != nil || len(from) == 0 {
 		return s.At, err
 	}
 	if !direct {

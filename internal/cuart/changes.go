@@ -31,25 +31,25 @@ const leastPart = 256 << 10
 // parts, of which one travels while the one before it is done: on an H200 keys of 32
 // bytes with their values take 0.8 ns on the bus, and about as long to be done. Nobody may
 // search meanwhile.
-func (d *Desk) Apply(c *Changes) error {
+func (p *Port) Apply(c *Changes) error {
 	n := c.Keys.Len()
 	if n == 0 {
 		return nil
 	}
-	if hi := d.fitting(&c.Keys, 0, partEnd(0, n, d.firstPart(n))); hi < n {
-		return d.applyParts(c)
+	if hi := p.fitting(&c.Keys, 0, partEnd(0, n, p.firstPart(n))); hi < n {
+		return p.applyParts(c)
 	}
-	st := d.tree.run.Stream
-	ops, err := d.load(&d.cargos[0], st, c, 0, n)
+	st := p.tree.run.Stream
+	ops, err := p.load(&p.cargos[0], st, c, 0, n)
 	if err != nil {
 		return errors.Join(err, st.Synchronize())
 	}
-	return d.tree.Apply(ops) // which waits for all copies
+	return p.tree.Apply(ops) // which waits for all copies
 }
 
 // firstPart returns the operations of the first part of a batch. Nothing is done while
 // these travel, so they are few; each part that follows has half as many more.
-func (d *Desk) firstPart(n int) int { return min(max(n/8, d.leastPart), MostChanges) }
+func (p *Port) firstPart(n int) int { return min(max(n/8, p.leastPart), MostChanges) }
 
 // partEnd returns the end of a part of size operations from lo on, with the rest of the
 // n operations where these are few.
@@ -62,7 +62,7 @@ func partEnd(lo, n, size int) int {
 
 // fitting returns the end of operations from lo on whose strings find room, hi at
 // most.
-func (d *Desk) fitting(keys *packing.Strings, lo, hi int) int {
+func (p *Port) fitting(keys *packing.Strings, lo, hi int) int {
 	if keys.Offsets != nil {
 		for hi-lo > 1 && int(keys.Offsets[hi]-keys.Offsets[lo]) > MostBytes {
 			hi = lo + (hi-lo)/2
@@ -70,7 +70,7 @@ func (d *Desk) fitting(keys *packing.Strings, lo, hi int) int {
 		return hi
 	}
 	for i, bytes := lo, 0; i < hi; i++ {
-		if bytes += d.Takes(keys.At(i)); bytes > MostBytes && i > lo {
+		if bytes += p.Takes(keys.At(i)); bytes > MostBytes && i > lo {
 			return i
 		}
 	}
@@ -117,31 +117,31 @@ type shipped struct {
 }
 
 // applyParts does a batch in parts.
-func (d *Desk) applyParts(c *Changes) error {
-	if err := d.ferry.open(d.tree.dev); err != nil {
+func (p *Port) applyParts(c *Changes) error {
+	if err := p.ferry.open(p.tree.dev); err != nil {
 		return err
 	}
 	n := c.Keys.Len()
-	size := d.firstPart(n)
-	next := d.ship(c, 0, size, 0)
+	size := p.firstPart(n)
+	next := p.ship(c, 0, size, 0)
 	for turn := 1; ; turn++ {
 		s := <-next
 		if next = nil; s.err == nil && s.hi < n {
 			size = min(size+size/2, MostChanges)
-			next = d.ship(c, s.hi, size, turn%2)
+			next = p.ship(c, s.hi, size, turn%2)
 		}
 		err := s.err
 		if err == nil {
-			err = d.tree.run.Stream.Wait(d.ferry.there[(turn-1)%2])
+			err = p.tree.run.Stream.Wait(p.ferry.there[(turn-1)%2])
 		}
 		if err == nil {
-			err = d.tree.Apply(s.ops) // when it returns, its cargo may be used again
+			err = p.tree.Apply(s.ops) // when it returns, its cargo may be used again
 		}
 		if err != nil {
 			if next != nil {
 				<-next
 			}
-			return errors.Join(err, d.ferry.stream.Synchronize()) // copies may be under way
+			return errors.Join(err, p.ferry.stream.Synchronize()) // copies may be under way
 		}
 		if next == nil {
 			return nil
@@ -151,11 +151,11 @@ func (d *Desk) applyParts(c *Changes) error {
 
 // ship brings a part of about size operations, from lo on, on its way: another
 // goroutine gathers it, if it has to be, and queues copies.
-func (d *Desk) ship(c *Changes, lo, size, cargo int) <-chan shipped {
+func (p *Port) ship(c *Changes, lo, size, cargo int) <-chan shipped {
 	done := make(chan shipped, 1)
 	go func() {
-		f, s := &d.ferry, shipped{hi: d.fitting(&c.Keys, lo, partEnd(lo, c.Keys.Len(), size))}
-		if s.ops, s.err = d.load(&d.cargos[cargo], f.stream, c, lo, s.hi); s.err == nil {
+		f, s := &p.ferry, shipped{hi: p.fitting(&c.Keys, lo, partEnd(lo, c.Keys.Len(), size))}
+		if s.ops, s.err = p.load(&p.cargos[cargo], f.stream, c, lo, s.hi); s.err == nil {
 			s.err = f.stream.Record(f.there[cargo])
 		}
 		done <- s

@@ -55,8 +55,8 @@ func TestChangesInParts(t *testing.T) {
 func changeInParts(t *testing.T, dev device.Device, rng *rand.Rand, few, most int) {
 	tree, err := New(dev, Options{Room: int64(min(few, 64)) << 26})
 	must(t, err)
-	x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
-	x.desk.leastPart = few + rng.IntN(20*few)
+	x := &counter{t: t, dev: dev, port: NewPort(tree, 2), model: map[string]uint64{}}
+	x.port.leastPart = few + rng.IntN(20*few)
 	for range 5 {
 		keys, vals, kinds := someChanges(rng, 1+rng.IntN(most))
 		c := &Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kinds: kinds}
@@ -67,7 +67,7 @@ func changeInParts(t *testing.T, dev device.Device, rng *rand.Rand, few, most in
 		case 1:
 			c.Keys, done = x.shared(keys)
 		}
-		must(t, x.desk.Apply(c))
+		must(t, x.port.Apply(c))
 		done()
 		for i, k := range keys {
 			if x.model[k] = vals[i]; kinds[i] == op.Delete {
@@ -78,7 +78,7 @@ func changeInParts(t *testing.T, dev device.Device, rng *rand.Rand, few, most in
 			t.Fatalf("%d entries are other than these %d", len(got), len(x.model))
 		}
 	}
-	must(t, errors.Join(x.desk.Close(), tree.Close()))
+	must(t, errors.Join(x.port.Close(), tree.Close()))
 }
 
 // Wherever a device fails, the operations before are done and those behind are not, or
@@ -92,10 +92,10 @@ func TestPartsOfFailingDevice(t *testing.T) {
 		keys, vals, kinds := someChanges(rng, 100)
 		tree, err := New(dev, Options{Room: 64 << 20, Seed: 1})
 		if err == nil {
-			desk := NewDesk(tree, 2)
-			desk.leastPart = 10
+			port := NewPort(tree, 2)
+			port.leastPart = 10
 			from, model := 0, map[string]uint64{}
-			err = desk.Apply(&Changes{Keys: packed(keys), Vals: arena.Bytes(vals), Kinds: kinds})
+			err = port.Apply(&Changes{Keys: packed(keys), Vals: arena.Bytes(vals), Kinds: kinds})
 			if at == 0 {
 				must(t, err)
 				all = dev.Count(faulty.Any)
@@ -113,7 +113,7 @@ func TestPartsOfFailingDevice(t *testing.T) {
 			if !same {
 				t.Fatalf("operation %d fails (%v): the tree has what no number of operations comes to", at, err)
 			}
-			desk.Close()
+			port.Close()
 			tree.Close()
 		}
 		if live := dev.Live(); live != 0 {
@@ -140,8 +140,8 @@ func TestOnlyKeysAndValuesTravel(t *testing.T) {
 	dev := &cuarttest.Scale{Device: inner}
 	tree, err := New(dev, Options{Room: 64 << 20})
 	must(t, err)
-	x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
-	x.desk.leastPart = 1000
+	x := &counter{t: t, dev: dev, port: NewPort(tree, 2), model: map[string]uint64{}}
+	x.port.leastPart = 1000
 	const n, width = 5000, 32
 	keys, vals := make([]string, n), make([]uint64, n)
 	for i := range keys {
@@ -150,7 +150,7 @@ func TestOnlyKeysAndValuesTravel(t *testing.T) {
 	shared, done := x.shared(keys)
 	for _, s := range []packing.Strings{shared, packed(keys), {Keys: keys}} {
 		dev.In.Store(0)
-		must(t, x.desk.Apply(&Changes{Keys: s, Vals: arena.Bytes(vals), Kind: op.Set}))
+		must(t, x.port.Apply(&Changes{Keys: s, Vals: arena.Bytes(vals), Kind: op.Set}))
 		const parts = 8 // at most, with those in which the table grows
 		if in := dev.In.Load(); in < n*(width+8) || in > n*(width+8)+int64(parts*ToldBytes) {
 			t.Errorf("%d bytes travel, of %d operations with %d bytes of key and value", in, n, width+8)
@@ -160,5 +160,5 @@ func TestOnlyKeysAndValuesTravel(t *testing.T) {
 	if got := inTree(t, tree); len(got) != n || !slices.Equal(slices.Sorted(maps.Keys(got)), keys) {
 		t.Errorf("%d entries", len(got))
 	}
-	must(t, errors.Join(x.desk.Close(), tree.Close(), inner.Close()))
+	must(t, errors.Join(x.port.Close(), tree.Close(), inner.Close()))
 }

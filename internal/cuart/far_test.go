@@ -19,11 +19,11 @@ import (
 	"github.com/pando-index/pando/internal/seed"
 )
 
-// counter is a desk, what its tree should have, and who answers.
+// counter is a port, what its tree should have, and who answers.
 type counter struct {
 	t     *testing.T
 	dev   device.Device
-	desk  *Desk
+	port  *Port
 	model map[string]uint64
 	byCPU int // strings of the last search that the CPU has answered
 }
@@ -55,7 +55,7 @@ func (x *counter) find(keys packing.Strings) {
 	vals, found := make([]uint64, n), make([]bool, n)
 	var mu sync.Mutex
 	x.byCPU = 0
-	x.desk.Find(Queries{
+	x.port.Find(Queries{
 		Keys: keys,
 		Take: func(lo int, column, bits []byte) {
 			for i := range len(column) / 8 {
@@ -72,7 +72,7 @@ func (x *counter) find(keys packing.Strings) {
 			}
 		},
 	})
-	must(x.t, x.desk.Down())
+	must(x.t, x.port.Down())
 	for i := range n {
 		k := keys.At(i)
 		if want, ok := x.model[k]; found[i] != ok || ok && vals[i] != want {
@@ -84,7 +84,7 @@ func (x *counter) find(keys packing.Strings) {
 // findAll looks strings up in all forms.
 func (x *counter) findAll(keys []string) {
 	x.t.Helper()
-	for _, x.desk.Tile = range []bool{false, true} {
+	for _, x.port.Tile = range []bool{false, true} {
 		x.find(packed(keys))
 		x.find(packing.Strings{Keys: keys})
 		s, done := x.shared(keys)
@@ -103,8 +103,8 @@ func (x *counter) apply(keys []string, kind op.Kind, val uint64) {
 			delete(x.model, k)
 		}
 	}
-	must(x.t, x.desk.Apply(&Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kind: kind}))
-	all, err := x.desk.tree.read()
+	must(x.t, x.port.Apply(&Changes{Keys: packing.Strings{Keys: keys}, Vals: arena.Bytes(vals), Kind: kind}))
+	all, err := x.port.tree.read()
 	must(x.t, err)
 	there := 0
 	for _, e := range all {
@@ -113,7 +113,7 @@ func (x *counter) apply(keys []string, kind op.Kind, val uint64) {
 		}
 	}
 	for k := range x.model {
-		if len(k) <= x.desk.tree.longest {
+		if len(k) <= x.port.tree.longest {
 			there++
 		}
 	}
@@ -137,7 +137,7 @@ func TestLongKeys(t *testing.T) {
 		opts.Room, opts.Seed, opts.HostRoom = 64<<20, 1, 8<<20
 		tree, err := New(dev, opts)
 		must(t, err)
-		x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
+		x := &counter{t: t, dev: dev, port: NewPort(tree, 2), model: map[string]uint64{}}
 		x.apply(all[:20], op.Set, 1)
 		x.apply(all, op.Set, 100)
 		left := 0
@@ -157,7 +157,7 @@ func TestLongKeys(t *testing.T) {
 		x.findAll(all)
 		x.apply(all[20:24], op.Set, 5)
 		x.findAll(all)
-		must(t, errors.Join(x.desk.Close(), tree.Close(), dev.Close()))
+		must(t, errors.Join(x.port.Close(), tree.Close(), dev.Close()))
 	}
 }
 
@@ -169,7 +169,7 @@ func TestLongBorder(t *testing.T) {
 		dev := ptx.New(ptx.Seed(first), ptx.RaceCheck(false))
 		tree, err := New(dev, Options{Room: 64 << 20, Seed: 1, Longest: longest, Long: LongHost, HostRoom: 8 << 20})
 		must(t, err)
-		x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
+		x := &counter{t: t, dev: dev, port: NewPort(tree, 2), model: map[string]uint64{}}
 		x.apply([]string{"", "k", strings.Repeat("k", longest)}, op.Set, 1)
 		if n := tree.far.next; n != 0 {
 			t.Errorf("%d units of keys up to %d bytes, which are not long, are in host memory", n, longest)
@@ -181,7 +181,7 @@ func TestLongBorder(t *testing.T) {
 			}
 		}
 		x.findAll(slices.Collect(maps.Keys(x.model)))
-		must(t, errors.Join(x.desk.Close(), tree.Close(), dev.Close()))
+		must(t, errors.Join(x.port.Close(), tree.Close(), dev.Close()))
 	}
 }
 
@@ -215,7 +215,7 @@ func TestEvenStrings(t *testing.T) {
 	dev := ptx.New(ptx.Seed(rng.Uint64()), ptx.RaceCheck(false))
 	tree, err := New(dev, Options{Room: 64 << 20})
 	must(t, err)
-	x := &counter{t: t, dev: dev, desk: NewDesk(tree, 2), model: map[string]uint64{}}
+	x := &counter{t: t, dev: dev, port: NewPort(tree, 2), model: map[string]uint64{}}
 	for _, width := range []int{1, 3, 7, 8, 9, 16, 32, 33} {
 		keys := make([]string, 40)
 		for i := range keys {
@@ -232,7 +232,7 @@ func TestEvenStrings(t *testing.T) {
 	if x.byCPU != 0 {
 		t.Errorf("the CPU has answered %d", x.byCPU)
 	}
-	must(t, errors.Join(x.desk.Close(), tree.Close(), dev.Close()))
+	must(t, errors.Join(x.port.Close(), tree.Close(), dev.Close()))
 }
 
 // A tree that the device has no room for any more has its leaves in host memory, and

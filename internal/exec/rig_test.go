@@ -10,13 +10,13 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/ptx"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packed"
-	"github.com/pando-index/pando/internal/paged"
 )
 
 // shape says what tree a rig has.
@@ -106,12 +106,12 @@ func (r *rig[K, C]) build(src layout.Source[C], cfg implicit.Config) error {
 		r.tree = t
 	case r.form < 0:
 		levels := pagedRows - r.form
-		t, err := paged.Build(src, paged.Config{Config: cfg, Geometry: paged.Geometry{P: levels * bits.TrailingZeros(64/uint(width[C]()))}})
+		t, err := blocked.Build(src, blocked.Config{Config: cfg, Geometry: blocked.Geometry{P: levels * bits.TrailingZeros(64/uint(width[C]()))}})
 		if err != nil {
 			return err
 		}
 		if r.tree = t; cfg.Leaves == implicit.Pairs {
-			r.tree = paged.Paired[C]{Tree: t}
+			r.tree = blocked.Paired[C]{Tree: t}
 		}
 	default:
 		cfg.Fanout = r.form

@@ -86,7 +86,7 @@ func marshal(dst []byte, v reflect.Value) ([]byte, error) {
 func (c *Codec) encode(dst []byte, i int, v unsafe.Pointer) ([]byte, error) {
 	dst, err := c.Encode(dst, v)
 	if err != nil {
-		return dst, Problem(CauseValues, "value %d cannot be written: %w", i, err)
+		return dst, Problem(ErrValues, "value %d cannot be written: %w", i, err)
 	}
 	return dst, nil
 }

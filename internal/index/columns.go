@@ -27,7 +27,7 @@ func NewColumns(key KeyType, val *ValueType, codec *Codec) (*Columns, error) {
 		return nil, err
 	}
 	if !val.free && codec == nil {
-		return nil, Problem(CauseValues, "%v values hold pointers; give the option Values", val.typ)
+		return nil, Problem(ErrValues, "%v values hold pointers; give the option Values", val.typ)
 	}
 	return &Columns{key, val, codec}, nil
 }
@@ -126,7 +126,7 @@ func (c *Columns) Check(key order.Probe) error { return c.short(key.Text, 0, 0) 
 // short returns an error if a key and a value are too long together.
 func (c *Columns) short(key string, val, i int) error {
 	if n := len(key) + val; n > MostColumns-64 {
-		return Problem(CauseTooLong, "key and value %d have %d bytes together; %d is the most", i, n, MostColumns-64)
+		return Problem(ErrTooLong, "key and value %d have %d bytes together; %d is the most", i, n, MostColumns-64)
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func parts(dst []byte, n int, add func(dst []byte, i int) []byte) []byte {
 // width, lie in the bytes.
 func (c *Columns) Read(data []byte, n int, kind op.Kind, mixed bool) (b Batch, err error) {
 	if n < 0 || n > len(data) { // each takes a byte at least
-		return b, Problem(CauseFile, "%d operations in %d bytes", n, len(data))
+		return b, Problem(ErrFile, "%d operations in %d bytes", n, len(data))
 	}
 	r := columnReader{data}
 	b.Kind = kind
@@ -272,7 +272,7 @@ func (c *Columns) Read(data []byte, n int, kind op.Kind, mixed bool) (b Batch, e
 		b.Kinds = unsafe.Slice((*op.Kind)(unsafe.Pointer(unsafe.SliceData(kinds))), len(kinds))
 		for _, k := range b.Kinds {
 			if k > op.Delete {
-				return b, Problem(CauseFile, "an operation of kind %d", k)
+				return b, Problem(ErrFile, "an operation of kind %d", k)
 			}
 		}
 	}
@@ -297,7 +297,7 @@ func (c *Columns) Read(data []byte, n int, kind op.Kind, mixed bool) (b Batch, e
 		b.Vals, err = c.readVals(&r, &b, n)
 	}
 	if err == nil && len(r.data) != 0 {
-		err = Problem(CauseFile, "columns of %d operations end %d bytes before the last", n, len(r.data))
+		err = Problem(ErrFile, "columns of %d operations end %d bytes before the last", n, len(r.data))
 	}
 	return b, err
 }
@@ -323,7 +323,7 @@ func (c *Columns) readVals(r *columnReader, b *Batch, n int) (Column, error) {
 		}
 		v, err := c.decode(append([]byte{}, part...)) // never nil, as in files
 		if err != nil {
-			return Problem(CauseFile, "value %d cannot be decoded: %w", i, err)
+			return Problem(ErrFile, "value %d cannot be decoded: %w", i, err)
 		}
 		c.val.Store(c.val.Place(vals, i), Value{At: v})
 		return nil
@@ -334,13 +334,13 @@ func (c *Columns) readVals(r *columnReader, b *Batch, n int) (Column, error) {
 func (c *Columns) decode(b []byte) (v unsafe.Pointer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = Problem(CauseFile, "decode panicked: %v", p)
+			err = Problem(ErrFile, "decode panicked: %v", p)
 		}
 	}()
 	return c.codec.Decode(b)
 }
 
-var errShort = Problem(CauseFile, "columns are shorter than their operations")
+var errShort = Problem(ErrFile, "columns are shorter than their operations")
 
 // columnReader takes columns one after the other.
 type columnReader struct{ data []byte }
@@ -377,7 +377,7 @@ func (r *columnReader) each(n int, do func(i int, part []byte) error) error {
 	for i := range n {
 		to := int(binary.LittleEndian.Uint32(ends[4*i:]))
 		if to < from || to > last {
-			return Problem(CauseFile, "part %d of a column ends at %d, behind %d of %d", i, to, from, last)
+			return Problem(ErrFile, "part %d of a column ends at %d, behind %d of %d", i, to, from, last)
 		}
 		if err := do(i, data[from:to:to]); err != nil {
 			return err

@@ -60,7 +60,7 @@ func ParseDevice(s string) (Device, error) {
 	case kind == "hybrid":
 		return Device{Hybrid, i}, nil
 	}
-	return Device{}, Problem(CauseDevice, "%q; take auto, cpu, gpu:0 or hybrid:0", s)
+	return Device{}, Problem(ErrNoDevice, "%q; take auto, cpu, gpu:0 or hybrid:0", s)
 }
 
 // PreferCPU reports whether batches that the CPU answers faster are its own.
@@ -93,7 +93,7 @@ func WithoutGPU(asked Device, err error) (Device, string, error) {
 	case errors.Is(err, device.ErrNoGPU):
 		return OnCPU, "no GPU on this machine that its driver sees", nil
 	case errors.Is(err, device.ErrNoDevice) && asked.Kind != Auto:
-		return asked, "", Problem(CauseDevice, "On(%v): %w; `pando devices` lists what there is", asked, err)
+		return asked, "", Problem(ErrNoDevice, "On(%v): %w; `pando devices` lists what there is", asked, err)
 	case errors.Is(err, device.ErrNoDriver):
 		return OnCPU, "no GPU driver on this machine", nil
 	}

@@ -154,7 +154,7 @@ func TestParseDevice(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"cpu:0", "auto:1", "gpu:", "gpu:-1", "gpu:x", "tpu", ":0", "hybrid:0:1"} {
-		if got, err := index.ParseDevice(name); index.CauseOf(err) != index.CauseDevice {
+		if got, err := index.ParseDevice(name); index.CauseOf(err) != index.ErrNoDevice {
 			t.Errorf("%q: %v, %v", name, got, err)
 		}
 	}

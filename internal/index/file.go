@@ -29,7 +29,7 @@ func OpenFile(path string) (*File, error) {
 	if info, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("pando: cannot open the file: %w", err)
 	} else if !info.Mode().IsRegular() {
-		return nil, Problem(CauseFile, "%s: not a regular file", path)
+		return nil, Problem(ErrFile, "%s: not a regular file", path)
 	}
 	opened, err := os.Open(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *File) takeHeader(r io.ReaderAt, size int64) (err error) {
 		return err
 	}
 	if f.Size > math.MaxInt || f.Entries > math.MaxInt {
-		return Problem(CauseTooLarge, "%d entries in %d bytes are more than this machine can address", f.Entries, f.Size)
+		return Problem(ErrTooLarge, "%d entries in %d bytes are more than this machine can address", f.Entries, f.Size)
 	}
 	if bits := keyCodeBits(f.Key); bits != int(f.KeyBits) {
 		return snapshot.Bad(fmt.Sprintf("the header is damaged: keys of type %q with codes of %d bits", f.Key, f.KeyBits))
@@ -211,10 +211,10 @@ func (f *File) fail(err error) error {
 	var newer snapshot.Newer
 	switch {
 	case errors.As(err, &bad):
-		return Problem(CauseFile, "%s: %w", f.Path, err)
+		return Problem(ErrFile, "%s: %w", f.Path, err)
 	case errors.As(err, &newer):
-		return Problem(CauseVersion, "%s: %w; use a newer Pando", f.Path, err)
-	case CauseOf(err) != CauseUnknown:
+		return Problem(ErrVersion, "%s: %w; use a newer Pando", f.Path, err)
+	case CauseOf(err) != nil:
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
 	return fmt.Errorf("pando: %s: %w", f.Path, err)

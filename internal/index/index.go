@@ -241,7 +241,7 @@ func Unpacked(data []byte, offsets []int32) []string {
 
 // CopyOut sets keys and vals to those of the entries from lo on.
 func (ix *Index) CopyOut(lo int, keys order.Keys, vals Column) {
-	if err := ix.tryCopyOut(lo, keys, vals); err != nil && CauseOf(err) != CauseClosed { // of a closed index the caller knows
+	if err := ix.tryCopyOut(lo, keys, vals); err != nil && CauseOf(err) != ErrClosed { // of a closed index the caller knows
 		panic("pando: " + err.Error())
 	}
 }

@@ -1,7 +1,10 @@
 package index
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -35,15 +38,42 @@ type Inside struct {
 	Parse  func(text string) (order.Probe, error)
 	// Columns returns how keys and values of a Tree are written to the log of a store.
 	Columns func() (*Columns, error)
-	// Bind makes the limit of a Tree count that was made with the option Loose. No goroutine may
+	// Bind makes the limit of a Tree count that was made Loose. No goroutine may
 	// change the tree meanwhile.
 	Bind func()
 }
 
-// Loose is an Option of package pando, which sets it, for package pandostore: the
-// MemoryLimit of a Tree does not count until Inside's Bind is called. To bring a tree back
-// may take more memory than it took in its first life.
-var Loose any
+// face returns the handle of an index of the face, and the Go type of its keys; nil for
+// anything else. Package pando sets it.
+var face func(ix any) (handle any, key reflect.Type)
+
+// SetFace makes f the function that InsideOf asks for a *pando.Frozen or a *pando.Tree:
+// packages of this module look into them, and nobody else does.
+func SetFace(f func(ix any) (handle any, key reflect.Type)) { face = f }
+
+// HandleOf returns the handle of a *pando.Frozen or a *pando.Tree, and the Go type of its keys.
+func HandleOf(ix any) (handle any, key reflect.Type) { return face(ix) }
+
+// InsideOf returns a function that returns the view of an index, or panics if it was
+// closed. ix is a *pando.Frozen, a *pando.Tree, or has that function as a method; for
+// anything else InsideOf returns false. A handle is asked here and not by the face, so that
+// the linker leaves Inside out of programs that do not look into an index.
+func InsideOf(ix any) (inside func() *Inside, ok bool) {
+	if in, ok := ix.(interface{ Inside() *Inside }); ok {
+		return in.Inside, true
+	}
+	if face == nil {
+		return nil, false
+	}
+	handle, key := face(ix)
+	h, ok := handle.(interface {
+		Inside(key reflect.Type) *Inside
+	})
+	if !ok {
+		return nil, false
+	}
+	return func() *Inside { return h.Inside(key) }, true
+}
 
 // Greatest returns the greatest code of a type of fixed width.
 func (t KeyType) Greatest() uint64 { return 1<<max(keyWidth(t.Name)-1, 0)<<1 - 1 }
@@ -146,4 +176,52 @@ func sample[C order.Code](kind layout.Kind, codes []C) (layout.Body, error) {
 		cfg.Pairs, cfg.ValSize, src.Vals = true, size, unsafe.Pointer(unsafe.SliceData(codes))
 	}
 	return lay.Build(src, cfg)
+}
+
+// WithText adds how keys of a Go type are read and written.
+func (in *Inside) WithText(typ reflect.Type) *Inside {
+	in.Format = func(p order.Probe) string { return KeyText(in.Type, typ, p) }
+	in.Parse = func(text string) (order.Probe, error) {
+		k, at := newKey(in.Type, typ)
+		err := parseKey(k, text)
+		return at.Probe(0), err
+	}
+	return in
+}
+
+// KeyText returns the text of a key of a Go type, as fmt has it.
+func KeyText(t order.Type, typ reflect.Type, p order.Probe) string {
+	k, at := newKey(t, typ)
+	at.SetProbe(0, p)
+	return fmt.Sprint(k.Interface())
+}
+
+// newKey returns a key of a Go type, and where it lies.
+func newKey(t order.Type, typ reflect.Type) (reflect.Value, order.Keys) {
+	k := reflect.New(typ)
+	return k.Elem(), order.KeysAt(t, k.UnsafePointer(), 1)
+}
+
+// parseKey sets a key to the one that text names.
+func parseKey(to reflect.Value, text string) (err error) {
+	switch bits := to.Type().Bits; to.Kind() {
+	case reflect.String:
+		to.SetString(text)
+	case reflect.Float32, reflect.Float64:
+		var f float64
+		f, err = strconv.ParseFloat(text, bits())
+		to.SetFloat(f)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		var i int64
+		i, err = strconv.ParseInt(text, 0, bits())
+		to.SetInt(i)
+	default:
+		var u uint64
+		u, err = strconv.ParseUint(text, 0, bits())
+		to.SetUint(u)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is no key of type %v", text, to.Type())
+	}
+	return nil
 }

@@ -46,11 +46,11 @@ func suits(f *File, key KeyType, val *ValueType, codec *Codec) error {
 	value := val.Name()
 	switch {
 	case f.Key != key.Name || f.Value != value:
-		return Problem(CauseType, "%s has keys of type %s and values of type %s; it was opened for %s and %s", f.Path, f.Key, f.Value, key.Name, value)
+		return Problem(ErrType, "%s has keys of type %s and values of type %s; it was opened for %s and %s", f.Path, f.Key, f.Value, key.Name, value)
 	case f.ValSize != val.fileSize():
-		return Problem(CauseType, "%s has values of type %s with %d bytes each; on this machine they have %d", f.Path, f.Value, f.ValSize, val.fileSize())
+		return Problem(ErrType, "%s has values of type %s with %d bytes each; on this machine they have %d", f.Path, f.Value, f.ValSize, val.fileSize())
 	case codec == nil && !val.free:
-		return Problem(CauseValues, "%s has values of type %s; give Open the option Values", f.Path, f.Value)
+		return Problem(ErrValues, "%s has values of type %s; give Open the option Values", f.Path, f.Value)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (ix *Index) open(f *File, block *arena.Block, cfg Config) error {
 		return f.fail(err)
 	}
 	if tree := e.Body().Stats().Kind; cfg.Layout != layout.Auto && cfg.Layout != kind && cfg.Layout != tree && !f.servesStrings(cfg.Layout) {
-		return Problem(CauseLayout, "%s has layout %v, not %v; leave Layout out", f.Path, f.Format, cfg.Layout)
+		return Problem(ErrLayout, "%s has layout %v, not %v; leave Layout out", f.Path, f.Format, cfg.Layout)
 	}
 	ix.use(e)
 	if ix.holder == nil {
@@ -168,7 +168,7 @@ func (ix *Index) WriteTo(w io.Writer) (int64, error) {
 	}
 	n, err := snapshot.Write(w, h, parts)
 	if errors.Is(err, snapshot.ErrChanged) {
-		err = Problem(CauseValues, "%w: encode must give the same bytes each time", err)
+		err = Problem(ErrValues, "%w: encode must give the same bytes each time", err)
 	}
 	return n, err
 }

@@ -1,6 +1,8 @@
 package index
 
 import (
+	"fmt"
+
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -45,4 +47,25 @@ func (ix *Index) Stats() Stats {
 	s := ix.stats
 	ix.Report(&s)
 	return s
+}
+
+// Words returns the figures in a few words: "1000 entries, pairs, 18.0 KiB, cpu".
+func (s Stats) Words() string {
+	entries := "entries"
+	if s.Len == 1 {
+		entries = "entry"
+	}
+	return fmt.Sprintf("%d %s, %s, %s, %v", s.Len, entries, s.Layout, inBytes(s.TotalBytes), s.Device)
+}
+
+// inBytes returns a number of bytes in the unit that leaves few digits.
+func inBytes(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	size, unit := float64(n)/(1<<10), 0
+	for ; size >= 1000 && unit < 4; unit++ {
+		size /= 1 << 10
+	}
+	return fmt.Sprintf("%.1f %ciB", size, "KMGTP"[unit])
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/packed"
-	"github.com/pando-index/pando/internal/paged"
 	"github.com/pando-index/pando/internal/snapshot"
 	"github.com/pando-index/pando/internal/strlist"
 	"github.com/pando-index/pando/internal/trie"
@@ -21,7 +21,7 @@ import (
 func layoutsOfNumbers[C order.Code]() []layout.Numbers[C] {
 	return []layout.Numbers[C]{
 		implicit.Layout[C]{},
-		paged.Layout[C]{},
+		blocked.Layout[C]{},
 		packed.Layout[C]{},
 		trie.Numbers[C]{},
 	}
@@ -97,9 +97,9 @@ func SettleNumbers[C order.Code](from *Layouts, asked layout.Kind, n, valSize in
 		}
 	}
 	if asked == layout.Pairs {
-		return nil, false, Problem(CauseLayout, "pairs need %d-byte values without pointers beside these keys; leave Layout out", order.CodeBits[C]()/8)
+		return nil, false, Problem(ErrLayout, "pairs need %d-byte values without pointers beside these keys; leave Layout out", order.CodeBits[C]()/8)
 	}
-	return nil, false, Problem(CauseLayout, "numbers cannot be kept in layout %v; leave Layout out", asked)
+	return nil, false, Problem(ErrLayout, "numbers cannot be kept in layout %v; leave Layout out", asked)
 }
 
 // SettleStrings returns the layouts for strings: one behind the first is for
@@ -113,7 +113,7 @@ func SettleStrings(from *Layouts, asked layout.Kind) (serve []layout.Strings, er
 	if serve != nil {
 		return serve, nil
 	}
-	return nil, Problem(CauseLayout, "string keys cannot be kept in layout %v; leave Layout out", asked)
+	return nil, Problem(ErrLayout, "string keys cannot be kept in layout %v; leave Layout out", asked)
 }
 
 // NumbersIn returns the layout of numbers that a file is in.

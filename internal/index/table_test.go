@@ -51,7 +51,7 @@ func byName[K order.Key, V any](t *testing.T, want map[layout.Kind]string) {
 			name, ok := want[kind]
 			switch {
 			case !ok:
-				if index.CauseOf(err) != index.CauseLayout {
+				if index.CauseOf(err) != index.ErrLayout {
 					t.Errorf("%s: %v, want an error about the layout", what, err)
 				}
 				continue
@@ -84,7 +84,7 @@ func TestEveryLayoutIsReached(t *testing.T) {
 		}
 	}
 	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
-		if l, err := index.SettleStrings(index.AllLayouts, none); index.CauseOf(err) != index.CauseLayout {
+		if l, err := index.SettleStrings(index.AllLayouts, none); index.CauseOf(err) != index.ErrLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
 	}
@@ -113,19 +113,19 @@ func reachedNumbers[C order.Code](t *testing.T, layouts []layout.Numbers[C]) {
 		}
 	}
 	for _, none := range []layout.Kind{"", "Pairs", "words", "none such"} {
-		if l, _, err := index.SettleNumbers[C](index.AllLayouts, none, 1000, 8); index.CauseOf(err) != index.CauseLayout {
+		if l, _, err := index.SettleNumbers[C](index.AllLayouts, none, 1000, 8); index.CauseOf(err) != index.ErrLayout {
 			t.Errorf("%q leads to %T", none, l)
 		}
 	}
 }
 
-// A file says by a number which format it is in, and people by its name: no two
-// formats have the same. Both widths of numbers have the same formats, and each
+// A file says by a number which format it is in, and people by the layout's name, by whether
+// keys are strings and whether values lie beside them: no two formats have the same. Both widths of numbers have the same formats, and each
 // leads back to its layout.
 func TestFormatsDiffer(t *testing.T) {
 	for i, f := range index.Formats() {
 		for _, g := range index.Formats()[:i] {
-			if f.Number == g.Number || f.Name == g.Name {
+			if f.Number == g.Number || f.Name == g.Name && f.Strings == g.Strings && f.Pairs == g.Pairs {
 				t.Errorf("formats %v and %v have number %d and %d", f, g, f.Number, g.Number)
 			}
 		}

@@ -378,7 +378,7 @@ func (s *Values) parts(codec *Codec) ([]snapshot.Part, error) {
 	case s.free:
 		return []snapshot.Part{snapshot.Memory(snapshot.Rows, s.Bytes(s.rows))}, nil
 	case codec == nil:
-		return nil, Problem(CauseValues, "%v values hold pointers; give Freeze the option Values", s.typ)
+		return nil, Problem(ErrValues, "%v values hold pointers; give Freeze the option Values", s.typ)
 	}
 	if s.list == nil {
 		return codec.parts(s.rows.n, func(i int) unsafe.Pointer { return s.Place(s.rows, i) })
@@ -425,7 +425,7 @@ func (c *Codec) writeAll(w io.Writer, n int, at func(i int) unsafe.Pointer, offs
 			return err
 		}
 		if uint64(len(buf)-before) != offsets[i+1]-offsets[i] {
-			return Problem(CauseValues, "encode gave %d bytes for value %d, and %d before; it must give the same each time", len(buf)-before, i, offsets[i+1]-offsets[i])
+			return Problem(ErrValues, "encode gave %d bytes for value %d, and %d before; it must give the same each time", len(buf)-before, i, offsets[i+1]-offsets[i])
 		}
 		if len(buf) >= enough {
 			if _, err := w.Write(buf); err != nil {

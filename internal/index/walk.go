@@ -108,7 +108,6 @@ type windows struct {
 // The first window is of firstWindow entries, so that a short walk stays cheap. Those
 // that follow are larger, up to LastWindow.
 const (
-	fewEntries  = 4
 	firstWindow = 8
 	LastWindow  = 64
 )
@@ -174,7 +173,7 @@ func (w *windows) More() bool {
 // takes less than to begin a copy of many.
 func (w *windows) copyOut(lo, n int) {
 	values := &w.ix.values
-	if n > fewEntries {
+	if n > Few {
 		w.ix.CopyOut(lo, w.room.Keys.Slice(0, n), values.Part(w.room.Vals, 0, n))
 		return
 	}

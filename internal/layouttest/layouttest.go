@@ -93,8 +93,8 @@ func leavesNothing(t *testing.T, before int64, what string) {
 	}
 }
 
-// A layout has a name, and formats that differ, with sections that differ: a
-// file says by numbers which they are.
+// A layout has a name, which its formats have, too, unless they say how values lie. Formats
+// differ, and have sections that differ: a file says by numbers which they are.
 func knownFormats(t *testing.T, kind layout.Kind, formats []*snapshot.Format, text bool) {
 	if kind == "" || kind == layout.Auto || len(formats) == 0 {
 		t.Errorf("the layout is called %q and has %d formats", kind, len(formats))
@@ -103,9 +103,12 @@ func knownFormats(t *testing.T, kind layout.Kind, formats []*snapshot.Format, te
 		if f.Number == 0 || f.Name == "" || f.Version < 1 || f.Version > snapshot.Version || f.Strings != text || len(f.Sections) == 0 {
 			t.Errorf("format %d: %+v", i, f)
 		}
+		if name := layout.Kind(f.Name); name != kind && name != layout.Pairs && name != layout.Apart {
+			t.Errorf("format %d of layout %v is called %v", i, kind, f)
+		}
 		for _, g := range formats[:i] {
-			if f.Number == g.Number || f.Name == g.Name {
-				t.Errorf("formats %v and %v have the same number or name", f, g)
+			if f.Number == g.Number || f.Name == g.Name && f.Pairs == g.Pairs {
+				t.Errorf("formats %+v and %+v have the same number, or the same name and values", f, g)
 			}
 		}
 		for j, k := range f.Sections {

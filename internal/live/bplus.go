@@ -270,7 +270,7 @@ func (t *codes[C]) GetBatch(keys order.Keys, vals []byte, size int, found []bool
 func (t *codes[C]) Apply(b *changes) error {
 	n := b.keys.Len()
 	if uint64(n) > math.MaxUint32 {
-		return index.Problem(index.CauseTooLarge, "%d operations in a batch; %d are the most", n, uint32(math.MaxUint32))
+		return index.Problem(index.ErrTooLarge, "%d operations in a batch; %d are the most", n, uint32(math.MaxUint32))
 	}
 	ops := &bplus.Ops[C]{Kind: b.kind}
 	ks := make([]C, n)

@@ -24,7 +24,7 @@ func TestLimitTellsFigures(t *testing.T) {
 			}
 		}
 		for _, want := range []string{fmt.Sprint(m.Stats().LeafBytes), fmt.Sprint(limit), "raise MemoryLimit"} {
-			if index.CauseOf(err) != index.CauseLimit || !strings.Contains(err.Error(), want) {
+			if index.CauseOf(err) != index.ErrMemoryLimit || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q is not in: %v", want, err)
 			}
 		}

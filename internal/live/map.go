@@ -27,6 +27,7 @@ type Map struct {
 	why     string
 	holds   holds // keys that only one goroutine may change
 	walks   par.Pool[walk]
+	short   short // reads short ranges
 
 	setLimit func(bytes int64) // of the tree; nil if it knows none
 }
@@ -56,7 +57,11 @@ func LoadMap(key index.KeyType, val *index.ValueType, n int, span func(lo int, k
 		m.gens = m.tree.(Boxer).Generations()
 		m.gens.OnFree(m.boxes.drop)
 	}
-	return m, m.attach()
+	if err := m.attach(); err != nil {
+		return m, err
+	}
+	m.short.init(m)
+	return m, nil
 }
 
 // attach gives the tree a GPU, if that is asked for. Only trees that hold the values have
@@ -92,10 +97,10 @@ func loadEach[C order.Code](m *Map, dst []C, vals index.Column) {
 // mutableError gives an error of a tree a cause.
 func mutableError(err error) error {
 	if errors.Is(err, op.ErrLimit) {
-		return index.Problem(index.CauseLimit, "the tree is as large as it may be: %w", err)
+		return index.Problem(index.ErrMemoryLimit, "the tree is as large as it may be: %w", err)
 	}
 	if errors.Is(err, op.ErrClosed) {
-		return index.Problem(index.CauseClosed, "%w", err)
+		return index.Problem(index.ErrClosed, "%w", err)
 	}
 	return err
 }
@@ -103,7 +108,7 @@ func mutableError(err error) error {
 // failed gives an error of a change a cause, and the figures of a limit.
 func (m *Map) failed(err error) error {
 	if errors.Is(err, op.ErrLimit) {
-		return index.Problem(index.CauseLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.tree.Bytes(), m.cfg.Limit)
+		return index.Problem(index.ErrMemoryLimit, "the nodes of the tree take %d bytes, the limit is %d, and this change needs more: raise MemoryLimit, or delete entries", m.tree.Bytes(), m.cfg.Limit)
 	}
 	return mutableError(err)
 }

@@ -28,7 +28,7 @@ func loadSolo[C order.Code](l *loading) (Tree, error) {
 		return nil, errAlone()
 	}
 	if driver == nil {
-		return nil, index.Problem(index.CauseDevice, "DeviceOnly: %w", index.ErrNotLinked)
+		return nil, index.Problem(index.ErrNoDevice, "DeviceOnly: %w", index.ErrNotLinked)
 	}
 	entries := &soloEntries[C]{key: m.key.Type, workers: m.workers, n: l.n}
 	entries.fill = func(lo int, ks, vs []C) { loadPart(l, lo, ks, vs) }
@@ -38,7 +38,7 @@ func loadSolo[C order.Code](l *loading) (Tree, error) {
 
 // errAlone returns the error of a tree that cannot be on a GPU alone.
 func errAlone() error {
-	return index.Problem(index.CauseDevice, "DeviceOnly is for numbers with values of up to 8 bytes, and On(GPU(0))")
+	return index.Problem(index.ErrNoDevice, "DeviceOnly is for numbers with values of up to 8 bytes, and On(GPU(0))")
 }
 
 // soloEntries is the entries of a map that will be on a GPU alone. fill sets codes of
@@ -54,11 +54,11 @@ type soloEntries[C order.Code] struct {
 func newSolo[C order.Code](e *soloEntries[C], cfg index.Config) (Tree, error) {
 	dev, free, err := index.OpenWithin(cfg.Device.Ordinal, cfg.Room)
 	if err != nil {
-		return nil, index.Problem(index.CauseDevice, "DeviceOnly: %w; leave it out to have the tree in host memory", err)
+		return nil, index.Problem(index.ErrNoDevice, "DeviceOnly: %w; leave it out to have the tree in host memory", err)
 	}
 	t, err := twin.NewSolo[C](dev, twin.Options{Workers: e.workers, Room: free})
 	if err != nil {
-		return nil, index.Problem(index.CauseDevice, "DeviceOnly: %w", err)
+		return nil, index.Problem(index.ErrNoDevice, "DeviceOnly: %w", err)
 	}
 	const piece = 4 << 20
 	for lo := 0; lo < e.n; lo += piece {
@@ -100,11 +100,11 @@ func soloError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, op.ErrLimit) || errors.Is(err, device.ErrOutOfMemory):
-		return index.Problem(index.CauseMemory, "the GPU has no memory for this batch, and nothing of it was done: %w", err)
+		return index.Problem(index.ErrOutOfMemory, "the GPU has no memory for this batch, and nothing of it was done: %w", err)
 	case err == op.ErrClosed:
-		return index.Problem(index.CauseClosed, "%w", err)
+		return index.Problem(index.ErrClosed, "%w", err)
 	}
-	return index.Problem(index.CauseLost, "the GPU that alone held this tree is lost, and the tree with it: %w", err)
+	return index.Problem(index.ErrDeviceLost, "the GPU that alone held this tree is lost, and the tree with it: %w", err)
 }
 
 // must panics if a method without an error has no answer.

@@ -131,7 +131,7 @@ func (e *soloMoment[C]) SelectValues(lo, n int, s *selecting) {
 }
 
 func (e *soloMoment[C]) About() about {
-	return about{layout.Stats{Kind: "chunked", Fanout: 256}, e.where, e.at.Kept(), e.at}
+	return about{layout.Stats{Kind: chunkedName, Fanout: 256}, e.where, e.at.Kept(), e.at}
 }
 
 func (e *soloMoment[C]) Release() error { return e.at.Release() }

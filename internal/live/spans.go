@@ -101,13 +101,20 @@ func (c cursor[C]) Span(key order.Type, size, most int, to codeEdge) (s codeSpan
 	if len(ks) == 0 {
 		return codeSpan{last: true}
 	}
-	s.keys, s.vals = unsafe.Pointer(&ks[0]), unsafe.Pointer(&vs[0])
 	s.n, s.wide, s.guard = len(ks), order.CodeBits[C]() == 64, guard
-	keysInPlace(order.KeysAt(key, s.keys, s.n), ks)
-	if size > 0 && size*8 != order.CodeBits[C]() {
-		storeVals(unsafe.Slice((*byte)(s.vals), size*s.n), size, vs)
-	}
+	s.keys, s.vals = entriesInPlace(key, size, ks, vs)
 	return s
+}
+
+// entriesInPlace makes codes the keys that they are the codes of, and values of size bytes,
+// unless that is 0. It returns where they lie.
+func entriesInPlace[C order.Code](key order.Type, size int, codes, vals []C) (ks, vs unsafe.Pointer) {
+	ks, vs = unsafe.Pointer(unsafe.SliceData(codes)), unsafe.Pointer(unsafe.SliceData(vals))
+	keysInPlace(order.KeysAt(key, ks, len(codes)), codes)
+	if size > 0 && size*8 != order.CodeBits[C]() {
+		storeVals(unsafe.Slice((*byte)(vs), size*len(vals)), size, vals)
+	}
+	return ks, vs
 }
 
 // keysInPlace makes codes the keys that they are the codes of.

@@ -21,27 +21,47 @@ type walk struct {
 	some  bool // there is a cursor
 	many  bool // entries are read many at a time, by spans
 	last  bool // there are none after these
+	whole bool // the entries are a range that was read when the walk began
 	room  index.Room
+	few   fewRoom
 }
 
 // Walk begins an iteration over the entries between two edges, of which there are at
 // most limit.
 func (m *Map) Walk(alive index.Alive, from, to index.Edge, down bool, limit int) *index.Walk {
 	w := m.walks.Get()
-	w.alive, w.m, w.to, w.left, w.last, w.many = alive, m, to, limit, false, false
+	w.alive, w.m, w.to, w.left, w.last, w.many, w.whole = alive, m, to, limit, false, false, false
 	w.Begin(w, down)
-	if limit == 0 || !from.None && m.Beyond(from.Key, to, down) {
+	switch {
+	case limit == 0 || !from.None && m.Beyond(from.Key, to, down):
 		w.last = true
-		return &w.Walk
+	case m.short.takes(from, to, down, limit):
+		m.short.read(w, from)
+	default:
+		w.move(from)
 	}
-	w.c, w.some = m.Cursor(), true
-	w.last = !w.c.Move(from, down)
-	w.spans, w.many = w.c.Spans(to, down)
 	return &w.Walk
+}
+
+// move gets a cursor for the walk and moves it to an edge.
+func (w *walk) move(from index.Edge) {
+	w.cursor()
+	w.last = !w.c.Move(from, w.Step < 0)
+}
+
+// cursor gets a cursor for the walk.
+func (w *walk) cursor() {
+	w.c, w.some = w.m.Cursor(), true
+	w.spans, w.many = w.c.Spans(w.to, w.Step < 0)
 }
 
 // More reads the next entries.
 func (w *walk) More() bool {
+	if w.whole {
+		w.whole, w.last = false, true
+		w.alive.Alive()
+		return w.N > 0
+	}
 	if w.N > 0 {
 		used := w.At
 		if w.Step < 0 {
@@ -50,8 +70,12 @@ func (w *walk) More() bool {
 		w.left -= used
 		// Others may have come between the entries, or after the last of all.
 		if used < w.N || w.last && w.left > 0 && !w.Guard.Holds() {
-			w.spans.Resume(order.KeysAt(w.m.key.Type, w.Keys, w.N).Probe(w.At - w.Step))
 			w.last = false
+			if key := order.KeysAt(w.m.key.Type, w.Keys, w.N).Probe(w.At - w.Step); w.some {
+				w.spans.Resume(key)
+			} else {
+				w.move(index.Edge{Key: key, Open: true})
+			}
 		}
 	}
 	if w.last || w.left == 0 {

@@ -91,7 +91,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // nothing of the contents of sections.
 type Format struct {
 	Number   uint32 // in the header
-	Name     string
+	Name     string // of its layout, as the face has it
 	Version  uint32 // the first version of the format of files that has it
 	Sections []Kind // those that hold the keys, in their order
 	Strings  bool   // keys are strings

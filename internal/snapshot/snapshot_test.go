@@ -29,11 +29,11 @@ var (
 	formats = []*Format{
 		{Number: 1, Name: "pairs", Version: 1, Sections: []Kind{inner, leaves}, Pairs: true},
 		apart,
-		{Number: 3, Name: "text", Version: 1, Sections: []Kind{keyOffsets, keyBytes}, Strings: true},
-		{Number: 4, Name: "blocked-pairs", Version: 2, Sections: []Kind{inner, leaves}, Pairs: true, Paged: true},
-		{Number: 5, Name: "blocked-apart", Version: 2, Sections: []Kind{inner, leaves}, Paged: true},
+		{Number: 3, Name: "apart", Version: 1, Sections: []Kind{keyOffsets, keyBytes}, Strings: true},
+		{Number: 4, Name: "blocked", Version: 2, Sections: []Kind{inner, leaves}, Pairs: true, Paged: true},
+		{Number: 5, Name: "blocked", Version: 2, Sections: []Kind{inner, leaves}, Paged: true},
 		compressed,
-		{Number: 7, Name: "words", Version: 2, Sections: []Kind{inner, leaves, directory, wordPages, keyBytes}, Strings: true},
+		{Number: 7, Name: "compressed", Version: 2, Sections: []Kind{inner, leaves, directory, wordPages, keyBytes}, Strings: true},
 	}
 )
 
@@ -184,7 +184,7 @@ func TestReadErrors(t *testing.T) {
 		"bit":           {func(d []byte) []byte { d[3000] = 1; return d }, "checksum"},
 		"not zero":      {func(d []byte) []byte { d[3000] = 1; Seal(d); return d }, "must be zero"},
 		"layout":        {func(d []byte) []byte { d[20] = 8; Seal(d); return d }, "no layout has number 8"},
-		"later layout":  {func(d []byte) []byte { d[20] = 5; Seal(d); return d }, "layout blocked-apart in a file of version 1"},
+		"later layout":  {func(d []byte) []byte { d[20] = 5; Seal(d); return d }, "layout blocked in a file of version 1"},
 		"later version": {func(d []byte) []byte { d[12] = 2; Seal(d); return d }, "layout apart in a file of version 2"},
 		"pages":         {func(d []byte) []byte { d[60] = 9; Seal(d); return d }, "pages of 9 levels"},
 		"entries":       {func(d []byte) []byte { d[39] = 0x80; Seal(d); return d }, "entries"},

@@ -128,7 +128,7 @@ func TestCheckFindsFaults(t *testing.T) {
 // readable for ever.
 func TestFormats(t *testing.T) {
 	want := []*snapshot.Format{{
-		Number: 3, Name: "text", Version: 1, Strings: true,
+		Number: 3, Name: "apart", Version: 1, Strings: true,
 		Sections: []snapshot.Kind{{Number: 5, Name: "key offsets"}, {Number: 6, Name: "key bytes"}},
 	}}
 	if got := (Layout{}).Formats(); !reflect.DeepEqual(got, want) {

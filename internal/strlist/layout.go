@@ -9,7 +9,7 @@ import (
 // The format of a tree in a file.
 var (
 	inFile = &snapshot.Format{
-		Number: 3, Name: "text", Version: 1, Strings: true,
+		Number: 3, Name: "apart", Version: 1, Strings: true,
 		Sections: []snapshot.Kind{SectionOffsets, layout.SectionKeyBytes},
 	}
 	// SectionOffsets is where each string begins, and where the last ends.

@@ -15,7 +15,7 @@ import (
 )
 
 var numbersInFile = &snapshot.Format{
-	Number: 9, Name: "radix-numbers", Version: 3,
+	Number: 9, Name: "radix", Version: 3,
 	Sections: []snapshot.Kind{sectionNodes, sectionTable, layout.SectionLeaves},
 }
 

@@ -15,15 +15,15 @@ import (
 // onDevice is the twin on the GPU, and the memory through which it is spoken to.
 type onDevice[C order.Code] struct {
 	sync.Mutex
-	dev     device.Device
-	tree    *chunked.Tree[C]
-	buffers [bufferCount]buffer
-	latest  int // the buffer whose operations the tree may still be writing
-	staging staging
-	desk    []byte        // page-locked, for batches that do not travel in buckets
-	side    device.Stream // in which values of a large batch come, and runs of the log go back
-	brought device.Event  // that values are there
-	values  vector.OnDevice
+	dev      device.Device
+	tree     *chunked.Tree[C]
+	buffers  [bufferCount]buffer
+	latest   int // the buffer whose operations the tree may still be writing
+	staging  staging
+	stageMem []byte        // page-locked, for batches that do not travel in buckets
+	side     device.Stream // in which values of a large batch come, and runs of the log go back
+	brought  device.Event  // that values are there
+	values   vector.OnDevice
 }
 
 // buffer is device memory that grows.
@@ -143,10 +143,10 @@ func sizeOf[C order.Code]() int {
 // stage returns page-locked memory of which nothing is under way: for keys, vals
 // and kinds of stageOps operations.
 func (g *onDevice[C]) stage() (_ []byte, err error) {
-	if g.desk == nil {
-		g.desk, err = g.dev.HostAlloc(stageOps * (2*sizeOf[C]() + 1))
+	if g.stageMem == nil {
+		g.stageMem, err = g.dev.HostAlloc(stageOps * (2*sizeOf[C]() + 1))
 	}
-	return g.desk, err
+	return g.stageMem, err
 }
 
 // stageOps is the number of keys or entries that travel at a time where they do not
@@ -278,8 +278,8 @@ func (g *onDevice[C]) close() (err error) {
 	if g.tree != nil {
 		err = g.tree.Wait()
 	}
-	if g.desk != nil {
-		err = errors.Join(err, g.dev.HostFree(g.desk))
+	if g.stageMem != nil {
+		err = errors.Join(err, g.dev.HostFree(g.stageMem))
 	}
 	if g.brought != nil {
 		err = errors.Join(err, g.brought.Close())

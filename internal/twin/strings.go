@@ -36,7 +36,7 @@ type Strings struct {
 	opts StringsOptions
 	dev  device.Device
 	tree *cuart.Tree
-	desk *cuart.Desk
+	port *cuart.Port
 
 	locked locked      // memory of runs
 	piece  int         // operations that a worker packs at a time
@@ -87,7 +87,7 @@ func NewStrings(cpu *radix.Tree, dev device.Device, opts StringsOptions) (f *Str
 	if err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
-	f.desk = cuart.NewDesk(f.tree, opts.Workers)
+	f.port = cuart.NewPort(f.tree, opts.Workers)
 	if err := f.load(); err != nil {
 		return nil, errors.Join(err, dev.Close())
 	}
@@ -107,7 +107,7 @@ func (f *Strings) load() error {
 			keys, vals = append(keys, k), append(vals, v)
 		}
 		if len(keys) == stringsPiece || !ok && len(keys) > 0 {
-			if err := f.desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kind: op.Set}); err != nil {
+			if err := f.port.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kind: op.Set}); err != nil {
 				return err
 			}
 			keys, vals = keys[:0], vals[:0]
@@ -192,10 +192,10 @@ func (f *Strings) sendValues(keys []string) error {
 	if err := f.Down(); err != nil {
 		return err
 	}
-	return f.desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kinds: kinds})
+	return f.port.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: f.column(vals), Kinds: kinds})
 }
 
-// Find looks strings up, as Desk.Find does, and reports whether the GPU could. Those
+// Find looks strings up, as Port.Find does, and reports whether the GPU could. Those
 // that it could not the CPU has answered.
 func (f *Strings) Find(q cuart.Queries) bool {
 	if f.busy.Load() && !f.Pending() {
@@ -207,8 +207,8 @@ func (f *Strings) Find(q cuart.Queries) bool {
 	if !f.Works() || f.closed {
 		return false
 	}
-	f.desk.Find(q)
-	if err := f.desk.Down(); err != nil {
+	f.port.Find(q)
+	if err := f.port.Down(); err != nil {
 		f.fail(err)
 	}
 	return true
@@ -270,5 +270,5 @@ func (f *Strings) giveBack() error {
 	f.using.Unlock()
 	f.changing.Unlock()
 	f.forget.Stop()
-	return errors.Join(f.locked.close(), f.desk.Close(), f.tree.Close(), f.dev.Close())
+	return errors.Join(f.locked.close(), f.port.Close(), f.tree.Close(), f.dev.Close())
 }

@@ -62,9 +62,9 @@ func (f *Strings) measure(b *StringBatch) *measured {
 	m := &measured{make([]int, n), make([]bool, n), make([]int, n)}
 	par.Run(f.opts.Workers, n, par.Func(func(p int) {
 		keys := b.Keys[p*f.piece : min((p+1)*f.piece, len(b.Keys))]
-		bytes, long, width := 0, false, f.desk.Takes(keys[0])
+		bytes, long, width := 0, false, f.port.Takes(keys[0])
 		for _, k := range keys {
-			takes := f.desk.Takes(k)
+			takes := f.port.Takes(k)
 			if bytes += takes; takes != width {
 				width = 0
 			}
@@ -111,7 +111,7 @@ func (f *Strings) cut(b *StringBatch, m *measured, lo int) *stringPart {
 // pack sets a run to operations of a batch, and queues copies of them to the device,
 // some while others are packed.
 func (f *Strings) pack(b *StringBatch, p *stringPart, r *stringRun) (*cuart.Ops, error) {
-	to, err := f.desk.Cargo(p.layout.slots)
+	to, err := f.port.Cargo(p.layout.slots)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (f *Strings) packPiece(b *StringBatch, p *stringPart, r *stringRun, piece i
 	for i := lo; i < hi; i++ {
 		key := b.Keys[p.lo+i]
 		r.offsets[i] = start
-		start += uint32(copy(r.bytes[start:], key[:f.desk.Takes(key)]))
+		start += uint32(copy(r.bytes[start:], key[:f.port.Takes(key)]))
 	}
 	if r.vals != nil {
 		if to := r.vals[lo*width : hi*width]; len(b.Vals) > 0 {
@@ -203,7 +203,7 @@ func (f *Strings) copyPieces(p *stringPart, r *stringRun, first, last int, start
 // do does operations that are on the device, and fetches their order, and their
 // results if the caller asks for them.
 func (f *Strings) do(b *StringBatch, r *stringRun, ops *cuart.Ops) error {
-	d, width := f.desk, f.ValBytes()
+	d, width := f.port, f.ValBytes()
 	if b.Found != nil {
 		if err := d.Results(r.n); err != nil {
 			return err
@@ -236,7 +236,7 @@ func (f *Strings) handOut(b *StringBatch, p *stringPart) {
 	n, width, found := p.hi-p.lo, f.ValBytes(), arena.Bytes(b.Found)
 	par.Run(f.opts.Workers, len(p.pieces), par.Func(func(i int) {
 		lo, hi := i*f.piece, min((i+1)*f.piece, n)
-		copy(found[p.lo+lo:p.lo+hi], f.desk.Had.Host[lo:hi])
-		copy(column(b.Old, width, p.lo+lo, p.lo+hi), f.desk.Old.Host[lo*width:])
+		copy(found[p.lo+lo:p.lo+hi], f.port.Had.Host[lo:hi])
+		copy(column(b.Old, width, p.lo+lo, p.lo+hi), f.port.Old.Host[lo*width:])
 	}))
 }

@@ -199,7 +199,7 @@ func TestImageOfDamagedTree(t *testing.T) {
 // readable for ever.
 func TestFormats(t *testing.T) {
 	want := []*snapshot.Format{{
-		Number: 7, Name: "words", Version: 2, Strings: true,
+		Number: 7, Name: "compressed", Version: 2, Strings: true,
 		Sections: []snapshot.Kind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}, {Number: 11, Name: "directory"}, {Number: 12, Name: "word pages"}, {Number: 6, Name: "key bytes"}},
 	}}
 	if got := (Layout{}).Formats(); !reflect.DeepEqual(got, want) {

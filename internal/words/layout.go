@@ -12,7 +12,7 @@ const Kind layout.Kind = "compressed"
 // The format of a tree in a file.
 var (
 	inFile = &snapshot.Format{
-		Number: 7, Name: "words", Version: 2, Strings: true,
+		Number: 7, Name: "compressed", Version: 2, Strings: true,
 		Sections: []snapshot.Kind{layout.SectionInner, layout.SectionLeaves, directorySection, pageSection, layout.SectionKeyBytes},
 	}
 	directorySection = snapshot.Kind{Number: 11, Name: "directory"}  // programs and links above the pages

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
-	"github.com/pando-index/pando/internal/paged"
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -25,7 +25,7 @@ func (n Narrow) String() string { return [...]string{"table", "count"}[n] }
 // RankSSE ranks in a tree of K = 2 whose leaves hold keys alone, with vectors of
 // 128 bits: the paper's search. As many queries as flight says go down together,
 // level by level, as in the paper (section 5.1.3); 1 is one after the other.
-func RankSSE(t *paged.Tree[uint32], how Narrow, flight int, keys []uint32, ranks []int) {
+func RankSSE(t *blocked.Tree[uint32], how Narrow, flight int, keys []uint32, ranks []int) {
 	mustBe(t, 2)
 	ranks = ranks[:len(keys)]
 	switch {
@@ -40,7 +40,7 @@ func RankSSE(t *paged.Tree[uint32], how Narrow, flight int, keys []uint32, ranks
 }
 
 // rankNarrow is RankSSE in plain Go: the definition of what the assembly does.
-func rankNarrow(t *paged.Tree[uint32], keys []uint32, ranks []int) {
+func rankNarrow(t *blocked.Tree[uint32], keys []uint32, ranks []int) {
 	steps, sorted := t.Steps(), arena.As[uint32](t.Segments()[1])[:t.Len()]
 	for i, key := range keys {
 		x := 0
@@ -78,7 +78,7 @@ type narrowStair struct {
 	_           int // an entry has 32 bytes
 }
 
-func newNarrowStairs(t *paged.Tree[uint32]) narrowStairs {
+func newNarrowStairs(t *blocked.Tree[uint32]) narrowStairs {
 	s, steps := narrowStairs{Tree: *t.Leaves()}, t.Steps()
 	s.Levels = len(steps)
 	for i := range steps {

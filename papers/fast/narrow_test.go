@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/pando-index/pando/internal/paged"
+	"github.com/pando-index/pando/internal/blocked"
 )
 
 // The assembly reads narrowStairs at the offsets that are written down in
@@ -32,7 +32,7 @@ func TestAssemblyKnowsTheStairs(t *testing.T) {
 // What is behind the keys is left alone, and results that are too short are
 // refused.
 func TestSSEKeepsToItsSlices(t *testing.T) {
-	tree := buildPaged(t, []uint32{1, 3, 5}, paged.Geometry{K: 2})
+	tree := buildPaged(t, []uint32{1, 3, 5}, blocked.Geometry{K: 2})
 	defer tree.Release()
 	for _, how := range []Narrow{ByTable, ByCount} {
 		for _, flight := range []int{-1, 0, 1, 2, 3, 100} {

@@ -5,14 +5,14 @@ import (
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/paged"
 	"github.com/pando-index/pando/internal/simd"
 )
 
 // This file takes the optimisations of the FAST paper one by one (figure 6):
 // plain binary search, then pages, lines, vectors, and several queries under
-// way. All ranks are those of paged.Tree.Rank.
+// way. All ranks are those of blocked.Tree.Rank.
 
 // keysInLine returns the number of keys that fit a line.
 func keysInLine[C simd.Code]() int {
@@ -38,7 +38,7 @@ func RankBinary[C simd.Code](sorted, keys []C, ranks []int) {
 // PageTree is a binary tree of which only pages lie together: in a page, nodes lie
 // level by level, as if there were no cache lines.
 type PageTree[C simd.Code] struct {
-	rows   []paged.Row // in keys instead of lines
+	rows   []blocked.Row // in keys instead of lines
 	nodes  []C
 	sorted []C // leaves of as many keys as a line holds
 }
@@ -47,10 +47,10 @@ type PageTree[C simd.Code] struct {
 // levels: 10 are 4 KiB of 32-bit keys, 19 are 2 MiB. The keys are kept, as its
 // leaves.
 func NewPageTree[C simd.Code](sorted []C, levels int) *PageTree[C] {
-	geo := paged.Geometry{K: 1, L: 1, P: max(levels, 1)}
+	geo := blocked.Geometry{K: 1, L: 1, P: max(levels, 1)}
 	p := &PageTree[C]{sorted: sorted}
 	p.rows = geo.RowsOver(max(1, (len(sorted)+keysInLine[C]()-1)/keysInLine[C]()))
-	p.nodes = make([]C, paged.Lines(p.rows))
+	p.nodes = make([]C, blocked.Lines(p.rows))
 	under := 0
 	for i := len(p.rows) - 1; i >= 0; i-- {
 		for t := p.rows[i].Levels - 1; t >= 0; t-- {
@@ -106,7 +106,7 @@ func rankInLeaf[C simd.Code](sorted []C, leaf int, key C) int {
 
 // RankLines ranks in a tree of K = 1 (a line is a small heap) whose leaves hold
 // keys alone, one query after the other, without vectors.
-func RankLines[C simd.Code](t *paged.Tree[C], keys []C, ranks []int) {
+func RankLines[C simd.Code](t *blocked.Tree[C], keys []C, ranks []int) {
 	mustBe(t, 1)
 	steps, sorted := t.Steps(), arena.As[C](t.Segments()[1])[:t.Len()]
 	for i, key := range keys {
@@ -130,7 +130,7 @@ func lineOf[C simd.Code](s *simd.Step, x int) []C {
 
 // RankLevels ranks in any tree level by level, in groups of queries: whole lines
 // at a time, with the widest vectors. It is Rank without simd.Stairs.
-func RankLevels[C simd.Code](t *paged.Tree[C], flight int, keys []C, ranks []int) {
+func RankLevels[C simd.Code](t *blocked.Tree[C], flight int, keys []C, ranks []int) {
 	steps, leaf := t.Steps(), *t.Leaves()
 	leaf.From, leaf.Levels, leaf.Top = 1, 1, 1 // a search that has come to its leaf
 	for len(keys) > 0 {
@@ -148,7 +148,7 @@ func RankLevels[C simd.Code](t *paged.Tree[C], flight int, keys []C, ranks []int
 }
 
 // mustBe panics on a tree that an experiment cannot search.
-func mustBe[C simd.Code](t *paged.Tree[C], k int) {
+func mustBe[C simd.Code](t *blocked.Tree[C], k int) {
 	if t.Geometry().K != k || t.Format().Pairs {
 		panic(fmt.Sprintf("fast: this search is for trees of K = %d whose leaves hold keys alone", k))
 	}

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
-	"github.com/pando-index/pando/internal/paged"
 	"github.com/pando-index/pando/internal/seed"
 	"github.com/pando-index/pando/internal/simd"
 )
@@ -66,9 +66,9 @@ func rankIn[C simd.Code](sorted []C, key C) int {
 }
 
 // buildPaged makes a tree of keys alone.
-func buildPaged[C simd.Code](t testing.TB, keys []C, geo paged.Geometry) *paged.Tree[C] {
+func buildPaged[C simd.Code](t testing.TB, keys []C, geo blocked.Geometry) *blocked.Tree[C] {
 	t.Helper()
-	tree, err := paged.Build(layout.Source[C]{Len: len(keys), Codes: keys}, paged.Config{Geometry: geo})
+	tree, err := blocked.Build(layout.Source[C]{Len: len(keys), Codes: keys}, blocked.Config{Geometry: geo})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func stepsRank[C simd.Code](t *testing.T) {
 				NewPageTree(keys, levels).Rank(asked, ranks)
 				check(fmt.Sprint("pages of ", levels))
 			}
-			geo := paged.Geometry{K: 1, P: l * (1 + rng.IntN(3))}
+			geo := blocked.Geometry{K: 1, P: l * (1 + rng.IntN(3))}
 			heaps := buildPaged(t, keys, geo)
 			RankLines(heaps, asked, ranks)
 			check("lines")
@@ -118,7 +118,7 @@ func stepsRank[C simd.Code](t *testing.T) {
 				tree := buildPaged(t, keys, geo)
 				RankLevels(tree, 1+rng.IntN(40), asked, ranks)
 				check("levels")
-				if narrow, ok := any(tree).(*paged.Tree[uint32]); ok {
+				if narrow, ok := any(tree).(*blocked.Tree[uint32]); ok {
 					for _, how := range []Narrow{ByTable, ByCount} {
 						RankSSE(narrow, how, 1+rng.IntN(20), any(asked).([]uint32), ranks)
 						check(fmt.Sprint("by ", how))
@@ -133,13 +133,13 @@ func stepsRank[C simd.Code](t *testing.T) {
 
 func TestStepsRefuseOtherTrees(t *testing.T) {
 	keys, vals := []uint32{1, 2, 3}, []uint32{4, 5, 6}
-	pairs, err := paged.Build(
+	pairs, err := blocked.Build(
 		layout.Source[uint32]{Len: 3, Codes: keys, Vals: unsafe.Pointer(&vals[0])},
-		paged.Config{Config: implicit.Config{Leaves: implicit.Pairs, ValSize: 4}, Geometry: paged.Geometry{K: 2}})
+		blocked.Config{Config: implicit.Config{Leaves: implicit.Pairs, ValSize: 4}, Geometry: blocked.Geometry{K: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, tree := range map[string]*paged.Tree[uint32]{"K = 4": buildPaged(t, keys, paged.Geometry{}), "pairs": pairs} {
+	for name, tree := range map[string]*blocked.Tree[uint32]{"K = 4": buildPaged(t, keys, blocked.Geometry{}), "pairs": pairs} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -1,6 +1,7 @@
 package devices_test
 
 import (
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"runtime"
@@ -205,4 +206,36 @@ func given(m *treeModel) bool {
 		m.getBatch() // what was forgotten goes with the next batch
 	}
 	return false
+}
+
+// A tree on a GPU says in which layout it is, and so does its snapshot; without a copy in
+// host memory there is another name for it, which can be asked for there alone.
+func TestLayoutOfATreeOnGPU(t *testing.T) {
+	indextest.Interpreted(t, seed.Of(t))
+	for want, opts := range map[pando.LayoutKind][]pando.Option{
+		pando.BPlus:   {pando.On(pando.GPU(0))},
+		pando.Chunked: {pando.On(pando.GPU(0)), pando.DeviceOnly()},
+	} {
+		for _, l := range []pando.LayoutKind{pando.AutoLayout, pando.BPlus, pando.Pairs, want} {
+			tree, err := pando.NewTree[uint64, uint64](append(opts, pando.Layout(l))...)
+			if err != nil {
+				t.Errorf("%v in %v: %v", want, l, err)
+				continue
+			}
+			snap := tree.Snapshot()
+			if a, b := tree.Stats(), snap.Stats(); a.Layout != want || b.Layout != want || a.Fanout != b.Fanout {
+				t.Errorf("asked for %v: a tree in %v with fanout %d, its snapshot in %v with %d; want %v", l, a.Layout, a.Fanout, b.Layout, b.Fanout, want)
+			}
+			snap.Close()
+			tree.Close()
+		}
+	}
+	for _, opts := range [][]pando.Option{
+		{pando.Layout(pando.Chunked)},
+		{pando.Layout(pando.Radix), pando.On(pando.GPU(0)), pando.DeviceOnly()},
+	} {
+		if tree, err := pando.NewTree[uint64, uint64](opts...); !errors.Is(err, pando.ErrLayout) {
+			t.Errorf("%v, %v; want ErrLayout", tree, err)
+		}
+	}
 }

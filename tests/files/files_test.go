@@ -49,19 +49,8 @@ func described(path, key, value string, layout pando.LayoutKind, n int) error {
 	if layout > pando.Apart {
 		version = 2
 	}
-	switch {
-	case layout == pando.Radix:
-		if version = 3; key != "string" {
-			wantLayout = "radix-numbers"
-		}
-	case key == "string" && layout == pando.Compressed:
-		wantLayout = "words"
-	case key == "string":
-		wantLayout = "text"
-	case layout == pando.Blocked && strings.HasSuffix(info.Layout, "-pairs"):
-		wantLayout = "blocked-pairs"
-	case layout == pando.Blocked:
-		wantLayout = "blocked-apart"
+	if layout == pando.Radix {
+		version = 3
 	}
 	stat, err := os.Stat(path)
 	if err != nil {

@@ -35,6 +35,7 @@ var packages = []struct {
 	{"internal/bplus", "Beside|Read|Write|Snapshot|Merge", []part{
 		{"version", "the look at a leaf's word after it was read"},
 		{"cursor's version", "the same between two steps of a cursor"},
+		{"few's version", "the same when the beginning of a range was read"},
 		{"high key", "to follow the side link where a key is above its leaf"},
 		{"generation", "the look whether memory was used again"},
 		{"closed generation", "to take no generation of a closed tree for the present one"},
@@ -89,6 +90,7 @@ var packages = []struct {
 		{"store: file before name", "to sync a segment before it gets its name"},
 		{"store: commit frame", "to do parts of a batch only where there is a commit"},
 		{"store: acknowledged early", "to sync a group before it is acknowledged"},
+		{"store: checkpoint synced", "to sync a checkpoint before it gets its name"},
 		{"store: deleted early", "to remove segments only when the checkpoint is durable"},
 		{"store: segment synced", "to sync a segment before the next is used"},
 		{"store: failure is final", "to refuse all changes after a write or a sync has failed"},

@@ -78,7 +78,7 @@ type radixRig struct {
 	step  int
 	mean  float64
 	tree  *cuart.Tree
-	desk  *cuart.Desk
+	port  *cuart.Port
 	took  time.Duration
 	one   bool // all operations of a batch are on one key
 	batch radixBatch
@@ -106,8 +106,8 @@ func radixContests(g *rig.Rig, kind data.TextKind, n int) (err error) {
 	if r.tree, err = r.open(cuart.Options{}); err != nil {
 		return err
 	}
-	r.desk = cuart.NewDesk(r.tree, contest.AllCores())
-	defer func() { err = errors.Join(err, r.desk.Close(), r.tree.Close()) }()
+	r.port = cuart.NewPort(r.tree, contest.AllCores())
+	defer func() { err = errors.Join(err, r.port.Close(), r.tree.Close()) }()
 	if err := r.lookups(n); err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (r *radixRig) open(opts cuart.Options) (*cuart.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	desk := cuart.NewDesk(t, contest.AllCores())
-	defer desk.Close()
+	port := cuart.NewPort(t, contest.AllCores())
+	defer port.Close()
 	var keys []string
 	var vals []uint64
 	total := 0
@@ -146,7 +146,7 @@ func (r *radixRig) open(opts cuart.Options) (*cuart.Tree, error) {
 			keys, vals = append(keys, k), append(vals, data.ValueOf(uint64(i)))
 		}
 		if len(keys) == 4*contest.Mega || i == len(r.keys)-1 && len(keys) > 0 {
-			if err := desk.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: inside.Bytes(vals), Kind: op.Set}); err != nil {
+			if err := port.Apply(&cuart.Changes{Keys: packing.Strings{Keys: keys}, Vals: inside.Bytes(vals), Kind: op.Set}); err != nil {
 				return nil, errors.Join(err, t.Close())
 			}
 			keys, vals = keys[:0], vals[:0]
@@ -260,7 +260,7 @@ func (r *radixRig) lookups(n int) (err error) {
 	c := &contest.Contest{N: n, Threads: contest.AllCores(), Label: r.label + ", lookups", Ops: s.Queries}
 	c.Subjects = []*contest.Subject{
 		r.resident(rowThread, r.tree, r.batch.on, false), r.resident(rowTile, r.tree, r.batch.on, true),
-		r.hostToHost(rowHost, r.desk, false, 0, nil), r.hostToHost(rowHostTile, r.desk, true, 0, nil),
+		r.hostToHost(rowHost, r.port, false, 0, nil), r.hostToHost(rowHostTile, r.port, true, 0, nil),
 	}
 	c.Subjects[0].Reference = true
 	if width := int(r.mean); float64(width) == r.mean {
@@ -311,16 +311,16 @@ func (r *radixRig) found(ops int, more uint64) error {
 // hostToHost looks keys up that are in page-locked host memory, in buckets of some
 // strings where that is not 0. cpu, if there is one, has the keys that the tree leaves
 // out.
-func (r *radixRig) hostToHost(name string, desk *cuart.Desk, tile bool, bucket int, cpu *radix.Tree) *contest.Subject {
+func (r *radixRig) hostToHost(name string, port *cuart.Port, tile bool, bucket int, cpu *radix.Tree) *contest.Subject {
 	b := &r.batch
 	var left atomic.Int64
 	return &contest.Subject{
 		System: name,
 		Do: func(ops int) error {
-			desk.Tile, desk.Bucket = tile, bucket
+			port.Tile, port.Bucket = tile, bucket
 			left.Store(0)
 			keys := packing.Strings{Data: b.host.Data, Offsets: b.host.Offsets[:ops+1]}
-			desk.Find(cuart.Queries{Keys: keys, Into: inside.Bytes(b.vals),
+			port.Find(cuart.Queries{Keys: keys, Into: inside.Bytes(b.vals),
 				Take: func(lo int, vals, bits []byte) { exec.SpreadBits(b.found[lo:lo+len(vals)/8], bits) },
 				CPU: func(lo, hi int) {
 					if cpu == nil {
@@ -331,7 +331,7 @@ func (r *radixRig) hostToHost(name string, desk *cuart.Desk, tile bool, bucket i
 						b.vals[i], b.found[i] = cpu.Get(keys.At(i))
 					}
 				}})
-			return desk.Down()
+			return port.Down()
 		},
 		Check: func(ops int) error {
 			if n := left.Load(); n > 0 {
@@ -363,7 +363,7 @@ func (r *radixRig) upserts(n, size int) (err error) {
 		return r.tree.Apply(&cuart.Ops{Keys: b.on, Vals: b.onVals, Kind: op.Set})
 	}
 	host := func() error {
-		return r.desk.Apply(&cuart.Changes{Keys: b.host, Vals: inside.Bytes(b.vals), Kind: op.Set})
+		return r.port.Apply(&cuart.Changes{Keys: b.host, Vals: inside.Bytes(b.vals), Kind: op.Set})
 	}
 	c.Subjects = []*contest.Subject{r.upsert(rowResident, resident), r.upsert(rowHost, host)}
 	c.Subjects[0].Reference = true

@@ -77,15 +77,15 @@ func eachRadix(s *contest.Session, kinds []data.TextKind, do func(r *radixRig, n
 	return err
 }
 
-// opened calls do with a desk before a tree of all keys.
-func (r *radixRig) opened(opts cuart.Options, do func(*cuart.Desk, *cuart.Tree) error) error {
+// opened calls do with a port before a tree of all keys.
+func (r *radixRig) opened(opts cuart.Options, do func(*cuart.Port, *cuart.Tree) error) error {
 	tree, err := r.open(opts)
 	if err != nil {
 		return err
 	}
-	desk := cuart.NewDesk(tree, contest.AllCores())
-	err = do(desk, tree)
-	return errors.Join(err, desk.Close(), tree.Close())
+	port := cuart.NewPort(tree, contest.AllCores())
+	err = do(port, tree)
+	return errors.Join(err, port.Close(), tree.Close())
 }
 
 // fromHost measures searches from host memory.
@@ -97,16 +97,16 @@ func (r *radixRig) fromHost(n int) (err error) {
 	}
 	c := &contest.Contest{N: n, Threads: contest.AllCores(), Label: r.label, Ops: s.Queries}
 	crossing := func(ops int) (in, out int) { return max(int(r.mean*float64(ops))&^3, 4), 8*ops + rig.BitBytes(ops) }
-	return r.opened(cuart.Options{}, func(desk *cuart.Desk, tree *cuart.Tree) error {
-		c.Subjects = []*contest.Subject{r.hostToHost(rowHost, desk, false, 0, nil), r.hostToHost(rowHostTile, desk, true, 0, nil)}
+	return r.opened(cuart.Options{}, func(port *cuart.Port, tree *cuart.Tree) error {
+		c.Subjects = []*contest.Subject{r.hostToHost(rowHost, port, false, 0, nil), r.hostToHost(rowHostTile, port, true, 0, nil)}
 		c.Subjects[0].Reference = true
 		for _, size := range radixBuckets {
-			c.Subjects = append(c.Subjects, r.hostToHost(fmt.Sprintf("%s, buckets of %s", rowHost, contest.SizeText(size)), desk, false, size, nil))
+			c.Subjects = append(c.Subjects, r.hostToHost(fmt.Sprintf("%s, buckets of %s", rowHost, contest.SizeText(size)), port, false, size, nil))
 		}
 		c.Subjects = append(c.Subjects, r.resident(rowThread, tree, r.batch.on, false))
 		far := cuart.Options{Longest: 1, Long: cuart.LongHost, HostRoom: 16 << 30} // all leaves are those of long keys
-		return r.opened(far, func(desk *cuart.Desk, tree *cuart.Tree) error {
-			c.Subjects = append(c.Subjects, r.resident(rowFarResident, tree, r.batch.on, true), r.hostToHost(rowFarHost, desk, true, 0, nil))
+		return r.opened(far, func(port *cuart.Port, tree *cuart.Tree) error {
+			c.Subjects = append(c.Subjects, r.resident(rowFarResident, tree, r.batch.on, true), r.hostToHost(rowFarHost, port, true, 0, nil))
 			return rig.WithCopyLimit(r.g, crossing, rig.CopyBuffer, func(l *rig.CopyLimit) error {
 				if l != nil {
 					c.Subjects = append(c.Subjects, l.Subject())
@@ -165,8 +165,8 @@ func (r *radixRig) longKeys(n int) (err error) {
 	c := &contest.Contest{N: n, Threads: contest.AllCores(), Label: r.label, Ops: s.Queries}
 	add := func(name string, long cuart.Long, next func() error) error {
 		opts := cuart.Options{Longest: 32, Long: long, HostRoom: 8 << 30}
-		return r.opened(opts, func(desk *cuart.Desk, tree *cuart.Tree) error {
-			sub := r.hostToHost(name, desk, true, 0, cpu)
+		return r.opened(opts, func(port *cuart.Port, tree *cuart.Tree) error {
+			sub := r.hostToHost(name, port, true, 0, cpu)
 			sub.Bytes, sub.Reference = float64(tree.Bytes()+tree.HostBytes())/float64(n), long == cuart.LongLeft
 			c.Subjects = append(c.Subjects, sub)
 			return next()

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/pando-index/pando/internal/arena"
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/device"
 	"github.com/pando-index/pando/internal/device/cuda"
 	"github.com/pando-index/pando/internal/device/kernel"
 	"github.com/pando-index/pando/internal/implicit"
 	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/packed"
-	"github.com/pando-index/pando/internal/paged"
 	"github.com/pando-index/pando/internal/simd"
 )
 
@@ -82,7 +82,7 @@ func resident[C simd.Code](b *testing.B, d device.Device) {
 	g.keys = g.put(b, arena.Bytes(asked))
 	g.nodes, g.out = g.put(b, make([]byte, 4*len(asked))), g.put(b, make([]byte, 4*len(asked)))
 	src := layout.Source[C]{Len: len(keys), Codes: keys}
-	for _, lay := range []layout.Numbers[C]{implicit.Layout[C]{}, paged.Layout[C]{}, packed.Layout[C]{}} {
+	for _, lay := range []layout.Numbers[C]{implicit.Layout[C]{}, blocked.Layout[C]{}, packed.Layout[C]{}} {
 		b.Run(string(lay.Kind()), func(b *testing.B) { g.rank(b, lay, src) })
 	}
 	for _, p := range []device.Ptr{g.keys, g.nodes, g.out} {

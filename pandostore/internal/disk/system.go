@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/pando-index/pando/internal/snapshot"
 )
@@ -35,7 +36,8 @@ func Dir(path string) (Folder, error) {
 	return system{path}, nil
 }
 
-// Existing returns a folder of the operating system that is there.
+// Existing returns a folder of the operating system that is there, to be read: it may be
+// one that nobody can write to, and no file for the lock is made.
 func Existing(path string) (Folder, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -45,7 +47,24 @@ func Existing(path string) (Folder, error) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a folder")}
 	}
 	path, err = filepath.Abs(path)
-	return system{path}, err
+	return readOnly{system{path}}, err
+}
+
+// readOnly is a folder that is read and not changed.
+type readOnly struct{ system }
+
+func (d readOnly) Open(name string) (File, error) { return opened(os.Open(d.Path(name))) }
+
+func (d readOnly) Lock() (io.Closer, error) {
+	l, err := d.takeLock(0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		folder, ok := lockFolder(d.path)
+		if !ok {
+			return nil, &Locked{d.path, ""}
+		}
+		return held{folder: folder}, nil
+	}
+	return l, err
 }
 
 // makeAll makes a folder and those above it, and syncs the folder that has each.
@@ -157,12 +176,15 @@ func (d system) lockBy(f *os.File) (l io.Closer, err error) {
 	return held{f, folder}, nil
 }
 
-// held is the lock of a folder, which goes with the files.
+// held is the lock of a folder, which goes with the files. Each of them may be nil.
 type held struct{ file, folder *os.File }
 
 func (h held) Close() error {
 	if h.folder != nil {
 		h.folder.Close()
+	}
+	if h.file == nil {
+		return nil
 	}
 	return h.file.Close()
 }

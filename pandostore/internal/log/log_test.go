@@ -113,7 +113,7 @@ func TestMovedFrame(t *testing.T) {
 	dir, offsets := written(t, 1<<13, 30)
 	data := dir.Bytes(Name(1))
 	frame := data[offsets[20]:offsets[21]]
-	for at := int64(headerSize); at+int64(len(frame)) <= int64(len(data)); at += 8 {
+	for at := int64(HeaderSize); at+int64(len(frame)) <= int64(len(data)); at += 8 {
 		b := make([]byte, len(data))
 		copy(b[at:], frame)
 		f, ok := frameAt(b, at, info.Store, 1)
@@ -174,14 +174,14 @@ func FuzzRead(f *testing.F) {
 	data := dir.Bytes(Name(1))
 	f.Add(data)
 	f.Add(data[:offsets[5]])
-	f.Add(data[headerSize:])
+	f.Add(data[HeaderSize:])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if i, err := ReadInfo(b, 1); err == nil && len(i.Key) > 62 {
 			t.Error("a name is longer than its place")
 		}
-		whole := append(info.header(1, headerSize), b...)
-		end, next := int64(headerSize), uint64(0)
+		whole := append(info.header(1, HeaderSize), b...)
+		end, next := int64(HeaderSize), uint64(0)
 		s, _ := Read(whole, &info, 1, func(f *Frame) error {
 			if f.Offset != end || next != 0 && f.Sequence != next {
 				t.Errorf("frame %d at %d, want %d at %d", f.Sequence, f.Offset, next, end)

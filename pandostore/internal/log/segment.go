@@ -18,11 +18,13 @@ type Info struct {
 	ValSize    uint32 // bytes of a value that is written as it is, else 0
 }
 
+// HeaderSize is the bytes of a segment's header.
+const HeaderSize = 4096
+
 const (
-	magic      = "\x89PANDOL\n"
-	byteOrder  = 0x01020304
-	version    = 1
-	headerSize = 4096 // of a segment
+	magic     = "\x89PANDOL\n"
+	byteOrder = 0x01020304
+	version   = 1
 
 	atOrder   = 8
 	atVersion = 12
@@ -51,7 +53,7 @@ func Numbered(name string) (segment uint64, ok bool) {
 
 // header returns the header of a segment whose file has a length.
 func (i *Info) header(segment, length uint64) []byte {
-	h := make([]byte, headerSize)
+	h := make([]byte, HeaderSize)
 	le := binary.LittleEndian
 	copy(h, magic)
 	le.PutUint32(h[atOrder:], byteOrder)
@@ -94,10 +96,10 @@ func (n *Newer) Error() string {
 func ReadInfo(data []byte, segment uint64) (i Info, err error) {
 	bad := func(at int64, why string) (Info, error) { return i, &Bad{Name(segment), at, why} }
 	le := binary.LittleEndian
-	if len(data) < headerSize {
-		return bad(int64(len(data)), fmt.Sprintf("the file ends before its header, which has %d bytes", headerSize))
+	if len(data) < HeaderSize {
+		return bad(int64(len(data)), fmt.Sprintf("the file ends before its header, which has %d bytes", HeaderSize))
 	}
-	h := bytes.Clone(data[:headerSize])
+	h := bytes.Clone(data[:HeaderSize])
 	if string(h[:atOrder]) != magic || le.Uint32(h[atOrder:]) != byteOrder {
 		return bad(0, "this is no log of Pando's, or its first bytes are damaged")
 	}
@@ -145,7 +147,7 @@ type Scan struct {
 // A frame that is not whole is the end if nothing behind it says that it was durable: a frame has
 // in it how far the segment was synced when it was written.
 func Read(data []byte, info *Info, segment uint64, do func(f *Frame) error) (s Scan, err error) {
-	s.End, s.Durable = headerSize, headerSize
+	s.End, s.Durable = HeaderSize, HeaderSize
 	for !s.Sealed {
 		f, ok := frameAt(data, s.End, info.Store, segment)
 		if !ok || !f.whole(data, info.Store, segment) {

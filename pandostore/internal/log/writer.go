@@ -67,16 +67,16 @@ type Start struct {
 // durable, and an Open frame says so. Where that frame alone cannot be written, since the
 // disk is full, say, the Writer is Broken from the beginning.
 func NewWriter(dir disk.Folder, info Info, segmentSize int64, at Start) (_ *Writer, err error) {
-	w := &Writer{dir: dir, info: info, size: max(segmentSize, headerSize+4*frameHeader), segment: at.Segment, next: at.Next}
+	w := &Writer{dir: dir, info: info, size: max(segmentSize, HeaderSize+4*frameHeader), segment: at.Segment, next: at.Next}
 	if at.Offset == 0 {
 		err := prepare(dir, &info, at.Segment, min(w.size, firstZeros), nil)
 		if err != nil {
-			err = prepare(dir, &info, at.Segment, headerSize, nil)
+			err = prepare(dir, &info, at.Segment, HeaderSize, nil)
 		}
 		if err != nil {
 			return nil, err
 		}
-		at.Offset, at.Durable = headerSize, headerSize
+		at.Offset, at.Durable = HeaderSize, HeaderSize
 	}
 	if w.file, err = dir.Open(Name(at.Segment)); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (w *Writer) appendFrame(b []byte, f Frame) error {
 	need := size(len(f.Payload))
 	b = append(b, make([]byte, begin+int(need)-len(b))...)
 	w.buf = b[:begin]
-	if w.offset+int64(begin)+need+frameHeader > w.size && w.offset+int64(begin) > headerSize {
+	if w.offset+int64(begin)+need+frameHeader > w.size && w.offset+int64(begin) > HeaderSize {
 		// The frame lies behind the buffer's end, where rotate must leave it alone.
 		keep := append([]byte(nil), b[begin:]...)
 		if err := w.Rotate(); err != nil {
@@ -343,7 +343,7 @@ func (w *Writer) Rotate() error {
 	old := w.file
 	w.segment++
 	w.spare = nil
-	w.use(next, headerSize)
+	w.use(next, HeaderSize)
 	return old.Close()
 }
 
@@ -354,7 +354,7 @@ func (w *Writer) takeSpare() (disk.File, error) {
 	name, err := w.spare.name, w.spare.wait()
 	if err != nil {
 		w.spare = nil
-		if err := prepare(w.dir, &w.info, w.segment+1, headerSize, nil); err != nil {
+		if err := prepare(w.dir, &w.info, w.segment+1, HeaderSize, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -461,7 +461,7 @@ const Temporary = ".tmp"
 // header, which says how many there are.
 func fill(f disk.File, info *Info, segment uint64, size int64, hurry <-chan struct{}) error {
 	zeros := make([]byte, min(size, zeroStep))
-	at := int64(headerSize)
+	at := int64(HeaderSize)
 	for enough := false; at < size && !enough; {
 		begin := time.Now()
 		n := min(size-at, int64(len(zeros)))
@@ -490,14 +490,14 @@ func AppendRefused(b []byte, first uint64, count int) []byte {
 
 // Copy makes a segment of the frames of another, the first bytes of which up to end are data.
 func Copy(dir disk.Folder, info Info, segment uint64, data []byte, end int64) error {
-	if err := prepare(dir, &info, segment, end, nil); err != nil || end <= headerSize {
+	if err := prepare(dir, &info, segment, end, nil); err != nil || end <= HeaderSize {
 		return err
 	}
 	f, err := dir.Open(Name(segment))
 	if err != nil {
 		return err
 	}
-	err = writeAt(f, data[headerSize:end], headerSize)
+	err = writeAt(f, data[HeaderSize:end], HeaderSize)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -1,19 +1,19 @@
 package typed
 
 import (
-	"cmp"
 	"unsafe"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/table/cols"
 )
 
-// Builder gathers rows and builds an index of them. Only the last step, freeze,
-// is compiled for each pair of types.
+// Builder gathers rows and builds an index of them.
 type Builder struct {
+	types    Types
 	keys     keyRows
 	vals     rows
-	freeze   func(keys keyRows, vals rows, opts []pando.Option) (Index, error)
 	unsorted bool
 	expected int
 }
@@ -27,6 +27,7 @@ type rows interface {
 	width() int64 // bytes of a value, not counting the text of a string
 	text() int64  // bytes of the text of all strings
 	isText() bool
+	column() index.Column
 	reset()
 }
 
@@ -34,6 +35,7 @@ type rows interface {
 type keyRows interface {
 	rows
 	inOrder(from int) bool // reports whether row from and those after it are in order
+	asKeys() order.Keys
 }
 
 // Expect says how many rows there will be in all, about. Room is made for
@@ -82,20 +84,18 @@ func (b *Builder) Need(rows int) int64 {
 
 // Freeze builds the index. The builder is empty afterwards.
 func (b *Builder) Freeze(opts ...pando.Option) (Index, error) {
-	ix, err := b.freeze(b.keys, b.vals, opts)
-	b.keys.reset()
-	b.vals.reset()
-	b.unsorted, b.expected = false, 0
-	return ix, err
-}
-
-// freezeRows builds the index of rows gathered by a list of K and a list of V.
-func freezeRows[K pando.Key, V any](keys keyRows, vals rows, opts []pando.Option) (Index, error) {
-	f, err := pando.Freeze(keys.(*keyList[K]).all, vals.(*list[V]).all, options[V](opts)...)
+	defer func() {
+		b.keys.reset()
+		b.vals.reset()
+		b.unsorted, b.expected = false, 0
+	}()
+	o, err := configure(index.Freezing, opts)
 	if err != nil {
 		return nil, err
 	}
-	return &index[K, V]{f}, nil
+	return newIndex(b.types, func(key index.KeyType, val *index.ValueType) (*index.Index, error) {
+		return index.Freeze(b.keys.asKeys(), key, b.vals.column(), val, o)
+	})
 }
 
 // list is rows of type T. One of struct{} stays empty: there are no values.
@@ -109,7 +109,8 @@ func (l *list[T]) room() int   { return cap(l.all) }
 func (l *list[T]) text() int64 { return l.textBytes }
 func (l *list[T]) reset()      { *l = list[T]{} }
 
-func (l *list[T]) isText() bool { return isText[T]() }
+func (l *list[T]) isText() bool         { t, ok := typeOf[T](); return ok && t == cols.String }
+func (l *list[T]) column() index.Column { return index.ColumnOf(l.all) }
 
 func (l *list[T]) width() int64 {
 	var v T
@@ -126,7 +127,7 @@ func (l *list[T]) add(c *cols.Column, drop []bool) {
 	if _, ok := typeOf[T](); !ok {
 		return
 	}
-	start, from := len(l.all), *cells[T](c)
+	start, from := len(l.all), *cellsOf[T](c)
 	if drop == nil {
 		l.all = append(l.all, from...)
 	} else {
@@ -142,17 +143,8 @@ func (l *list[T]) add(c *cols.Column, drop []bool) {
 	}
 }
 
-func isText[T any]() bool { t, ok := typeOf[T](); return ok && t == cols.String }
-
 // keyList is rows of keys.
-type keyList[K pando.Key] struct{ list[K] }
+type keyList[K order.Key] struct{ list[K] }
 
-func (l *keyList[K]) inOrder(from int) bool {
-	keys := l.all[from:]
-	for i := 1; i < len(keys); i++ {
-		if cmp.Less(keys[i], keys[i-1]) {
-			return false
-		}
-	}
-	return true
-}
+func (l *keyList[K]) inOrder(from int) bool { return inOrder(l.all[from:]) }
+func (l *keyList[K]) asKeys() order.Keys    { return order.KeysOf(l.all) }

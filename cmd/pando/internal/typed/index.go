@@ -1,178 +1,227 @@
 package typed
 
 import (
-	"cmp"
 	"io"
+	"reflect"
 
 	"github.com/pando-index/pando"
-	shown "github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/order"
 	"github.com/pando-index/pando/internal/table/cols"
 )
 
-// index is an Index of given types. Its methods are compiled once for each pair
-// of types, so they only call Pando: work on keys alone or on values alone is
-// in functions of one type. Pando's index is a field with a name, because each
-// method of an embedded one would be compiled here again.
-type index[K pando.Key, V any] struct{ f *pando.Frozen[K, V] }
+// untyped is an Index, over an index without types.
+type untyped struct {
+	types Types
+	key   keyKind
+	typ   reflect.Type // of keys
+	val   kind
+	h     *index.Handle
+}
 
-// inside is the method of an index that a viewer needs.
-type inside = shown.Inside
-
-func openFile[K pando.Key, V any](path string, opts []pando.Option) (Index, error) {
-	f, err := pando.Open[K, V](path, options[V](opts)...)
+// newIndex makes an Index of the index that build makes.
+func newIndex(t Types, build func(key index.KeyType, val *index.ValueType) (*index.Index, error)) (Index, error) {
+	ix := &untyped{types: t, key: kindOf(t.Key), val: t.value(), h: new(index.Handle)}
+	key, typ := ix.key.key()
+	own, err := build(key, ix.val.value())
 	if err != nil {
 		return nil, err
 	}
-	return &index[K, V]{f}, nil
+	ix.typ = typ
+	ix.h.Begin(key, own)
+	return ix, nil
 }
 
-func (ix *index[K, V]) Key() cols.Type           { t, _ := typeOf[K](); return t }
-func (ix *index[K, V]) Value() (cols.Type, bool) { return typeOf[V]() }
-func (ix *index[K, V]) Len() int                 { return ix.f.Len() }
-func (ix *index[K, V]) Stats() pando.Stats       { return ix.f.Stats() }
-func (ix *index[K, V]) Close() error             { return ix.f.Close() }
-func (ix *index[K, V]) Inside() *inside          { return ix.f.Inside() }
+func (ix *untyped) Key() cols.Type           { return ix.types.Key }
+func (ix *untyped) Value() (cols.Type, bool) { return ix.types.Value, ix.types.Valued }
+func (ix *untyped) Len() int                 { return ix.h.Open().Len() }
+func (ix *untyped) Close() error             { return ix.h.Close() }
+func (ix *untyped) Inside() *index.Inside    { return ix.h.Inside(ix.typ) }
 
-func (ix *index[K, V]) WriteTo(w io.Writer) (int64, error) { return ix.f.WriteTo(w) }
+func (ix *untyped) WriteTo(w io.Writer) (int64, error) { return ix.h.WriteTo(w) }
 
-// keysOf returns the keys in a column.
-func keysOf[K pando.Key](c *cols.Column) []K { return *cells[K](c) }
-
-// room makes a column n long and gives its slice. Where c is nil, or T is in
-// no column, the slice is one of its own.
-func room[T any](c *cols.Column, n int) []T {
-	t, ok := typeOf[T]()
-	if c == nil || !ok {
-		return make([]T, n)
+func (ix *untyped) Stats() pando.Stats {
+	s := ix.h.Stats()
+	where, _ := pando.ParseDevice(s.Device.String())
+	out := pando.Stats{
+		Len: s.Len, Device: where, Reason: s.Reason, Path: s.Path, Levels: s.Levels, Fanout: s.Fanout, Workers: s.Workers,
+		InnerBytes: s.InnerBytes, LeafBytes: s.LeafBytes, ValueBytes: s.ValueBytes,
+		DeviceBytes: s.DeviceBytes, HeapBytes: s.HeapBytes, TotalBytes: s.TotalBytes,
 	}
-	c.Type, c.Null = t, nil
-	s := cells[T](c)
-	if cap(*s) < n {
-		*s = make([]T, n)
-	}
-	*s = (*s)[:n]
-	return *s
-}
-
-func (ix *index[K, V]) Get(keys, vals *cols.Column, found []bool) int {
-	k := keysOf[K](keys)
-	v := room[V](vals, len(k))
-	hits := ix.f.GetBatch(k, v, found)
-	return hits - clearNulls(v, found, keys.Null)
-}
-
-// clearNulls clears the results of null keys, and returns their number.
-func clearNulls[V any](vals []V, found, null []bool) (n int) {
-	var zero V
-	for i, null := range null {
-		if null && found[i] {
-			vals[i], found[i] = zero, false
-			n++
+	for _, l := range pando.Layouts() {
+		if l.String() == s.Layout {
+			out.Layout = l
 		}
 	}
-	return n
+	return out
 }
 
-func (ix *index[K, V]) GetEach(keys *cols.Column) (hits int) {
-	for _, k := range keysOf[K](keys) {
-		if _, ok := ix.f.Get(k); ok {
-			hits++
+func (ix *untyped) Get(keys, vals *cols.Column, found []bool) int {
+	k := ix.key.keys(keys)
+	v := ix.val.room(vals, k.Len())
+	hits := ix.h.GetBatch(k, v, found)
+	for i, null := range keys.Null {
+		if null && found[i] {
+			found[i] = false
+			hits--
+			t := ix.val.value()
+			t.Clear(t.Part(v, i, i+1))
 		}
 	}
 	return hits
 }
 
-func (ix *index[K, V]) GetAll(keys, vals *cols.Column) []int {
-	k := keysOf[K](keys)
-	r := ix.f.RangeBatch(k, k, 0)
-	keepValues(vals, r.Vals, r.Offsets, keys.Null)
-	return r.Offsets
+func (ix *untyped) GetEach(keys *cols.Column) (hits int) {
+	k := ix.key.keys(keys)
+	for i := range k.Len() {
+		own := ix.h.Open()
+		if _, ok := own.Get(k.Probe(i)); ok {
+			hits++
+		}
+		ix.h.Done(own)
+	}
+	return hits
 }
 
-// keepValues sets a column, which may be nil, to the values of ranges, without
-// those of null keys. It makes the ranges of null keys empty.
-func keepValues[V any](c *cols.Column, vals []V, offsets []int, null []bool) {
-	if null != nil {
-		vals = vals[:withoutNulls(vals, offsets, null)]
+func (ix *untyped) GetAll(keys, vals *cols.Column) []int {
+	k := ix.key.keys(keys)
+	own, found := ix.h.RangeBatch(k, k, 0)
+	offsets := found.Offsets
+	out := ix.val.room(vals, found.Total)
+	ix.h.CopyRanges(own, found, ix.key.keys(ix.someKeys(found.Total)), out)
+	if keys.Null != nil {
+		ix.val.room(vals, ix.withoutNulls(out, offsets, keys.Null))
 	}
-	if c != nil {
-		copy(room[V](c, len(vals)), vals)
-	}
+	return offsets
 }
 
-// withoutNulls takes the results of null keys out of ranges, and returns the
-// number of values that are left.
-func withoutNulls[V any](vals []V, offsets []int, null []bool) (kept int) {
-	start := 0
+// someKeys returns a column for n keys.
+func (ix *untyped) someKeys(n int) *cols.Column {
+	c := new(cols.Column)
+	ix.key.room(c, n)
+	return c
+}
+
+// withoutNulls takes the results of null keys out of ranges, whose offsets it changes, and
+// returns the number of values that are left.
+func (ix *untyped) withoutNulls(vals index.Column, offsets []int, null []bool) (kept int) {
+	start, t := 0, ix.val.value()
 	for i, null := range null[:len(offsets)-1] {
 		end := offsets[i+1]
-		if !null {
-			kept += copy(vals[kept:], vals[start:end])
+		if n := end - start; !null && n > 0 {
+			if kept < start {
+				t.CopyAll(t.Part(vals, kept, kept+n), t.Part(vals, start, end), 1)
+			}
+			kept += n
 		}
 		start, offsets[i+1] = end, kept
 	}
 	return kept
 }
 
-func (ix *index[K, V]) Ranges(lo, hi *cols.Column, limit int) int {
-	return len(ix.f.RangeBatch(keysOf[K](lo), keysOf[K](hi), limit).Keys)
+func (ix *untyped) Ranges(lo, hi *cols.Column, limit int) int {
+	own, found := ix.h.RangeBatch(ix.key.keys(lo), ix.key.keys(hi), limit)
+	n := found.Total
+	ix.h.CopyRanges(own, found, ix.key.keys(ix.someKeys(n)), ix.val.room(nil, n))
+	return n
 }
 
-func (ix *index[K, V]) Rank(keys *cols.Column, ranks []int) { ix.f.RankBatch(keysOf[K](keys), ranks) }
+func (ix *untyped) Rank(keys *cols.Column, ranks []int) { ix.h.RankBatch(ix.key.keys(keys), ranks) }
 
-func (ix *index[K, V]) Span(lo, hi *cols.Column) (first, end int) {
-	first, end = 0, ix.Len()
+func (ix *untyped) Span(lo, hi *cols.Column) (first, end int) {
+	own := ix.h.Open()
+	first, end = 0, own.Len()
 	if lo != nil {
-		first = ix.f.Rank(keysOf[K](lo)[0])
+		first, _ = own.Seek(ix.key.keys(lo).Probe(0))
 	}
 	if hi != nil {
-		k := keysOf[K](hi)[0]
-		end = ix.f.Rank(k) + ix.f.Count(k, k)
+		end = own.After(ix.key.keys(hi).Probe(0))
 	}
+	ix.h.Done(own)
 	return first, max(first, end)
 }
 
-func (ix *index[K, V]) Prefix(p string) (first, end int) {
-	key := keysOf[K](&cols.Column{Field: cols.Field{Type: cols.String}, String: []string{p}})[0]
-	first = ix.f.Rank(key)
-	return first, first + ix.f.PrefixCount(key)
+func (ix *untyped) Prefix(p string) (first, end int) {
+	own := ix.h.Open()
+	first, end = own.Prefix(p)
+	ix.h.Done(own)
+	return first, end
 }
 
-func (ix *index[K, V]) Entries(first, n int, keys, vals *cols.Column) {
-	k, v := room[K](keys, n), room[V](vals, n)
-	for i := range n {
-		k[i], v[i] = ix.f.At(first + i)
+func (ix *untyped) Entries(first, n int, keys, vals *cols.Column) {
+	if keys == nil {
+		keys = new(cols.Column)
 	}
+	v := ix.val.room(vals, n)
+	ix.key.room(keys, n)
+	own := ix.h.Open()
+	own.CopyOut(first, ix.key.keys(keys), v)
+	ix.h.Done(own)
 }
 
-func (ix *index[K, V]) Sample(ranks []int, keys *cols.Column) {
-	k := room[K](keys, len(ranks))
+func (ix *untyped) Sample(ranks []int, keys *cols.Column) {
+	ix.key.room(keys, len(ranks))
+	k := ix.key.keys(keys)
 	for i, r := range ranks {
-		k[i], _ = ix.f.At(r)
+		own := ix.h.MustAt(r)
+		k.SetProbe(i, own.Key(r))
+		ix.h.Done(own)
 	}
 }
 
-func (ix *index[K, V]) Duplicates() (n, first int) {
-	var r repeats[K]
-	for k := range ix.f.All() {
-		r.see(k)
-	}
-	return r.n, r.first
-}
-
-// repeats counts keys that are equal to the key before.
-type repeats[K pando.Key] struct {
-	seen     int
-	last     K
-	n, first int
-}
-
-func (r *repeats[K]) see(k K) {
-	if r.seen > 0 && cmp.Compare(r.last, k) == 0 {
-		if r.n == 0 {
-			r.first = r.seen
+func (ix *untyped) Duplicates() (n, first int) {
+	const piece = 4096
+	some := ix.someKeys(piece)
+	k, own := ix.key.keys(some), ix.h.Open()
+	last := order.Probe{}
+	for lo := 0; lo < own.Len(); lo += piece {
+		part := k.Slice(0, min(piece, own.Len()-lo))
+		own.CopyKeys(lo, part)
+		for i := range part.Len() {
+			key := part.Probe(i)
+			if lo+i > 0 && ix.h.Key.Compare(last, key) == 0 {
+				if n == 0 {
+					first = lo + i
+				}
+				n++
+			}
+			last = key
 		}
-		r.n++
 	}
-	r.seen, r.last = r.seen+1, k
+	ix.h.Done(own)
+	return n, first
+}
+
+// ends returns the keys of a range; a nil bound is open.
+func (ix *untyped) ends(lo, hi *cols.Column) (from, to order.Probe) {
+	own := ix.h.Open()
+	if n := own.Len(); n > 0 {
+		from, to = own.Key(0), own.Key(n-1)
+	}
+	ix.h.Done(own)
+	if lo != nil {
+		from = ix.key.keys(lo).Probe(0)
+	}
+	if hi != nil {
+		to = ix.key.keys(hi).Probe(0)
+	}
+	return from, to
+}
+
+func (ix *untyped) Summarize(lo, hi *cols.Column) (Summary, bool) {
+	kind, ok := ix.val.(numberKind)
+	if !ok {
+		return Summary{}, false
+	}
+	s, ok := ix.h.Summarize(ix.ends(lo, hi))
+	return kind.summary(&s), ok
+}
+
+func (ix *untyped) Histogram(lo, hi, bounds *cols.Column, counts []int) bool {
+	kind, ok := ix.val.(numberKind)
+	if !ok {
+		return false
+	}
+	from, to := ix.ends(lo, hi)
+	return ix.h.Histogram(from, to, kind.bits(bounds), counts[:bounds.Len()+1])
 }

@@ -1,11 +1,10 @@
 // Package typed holds Pando indexes whose key and value types are known only
 // at run time: it is the one place where the name of a type that a command has
-// read in a file, or inferred from a CSV, becomes a Go type parameter.
+// read in a file, or inferred from a CSV, becomes a Go type.
 //
 // All seven types of package cols may be keys, and all seven or none may be
-// values: 56 instantiations of package pando. They are compiled here, apart from
-// the commands, because that takes longer than anything else; the code here is
-// compiled for a type and not for a pair wherever that can be.
+// values. Code here is compiled for a type and not for a pair of types: it works
+// on indexes without types, as the face itself does.
 package typed
 
 import (
@@ -14,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/index"
 	"github.com/pando-index/pando/internal/table/cols"
-	"github.com/pando-index/pando/pandoview"
 )
 
 // Index is a Pando index that takes and returns columns. Columns of keys must
@@ -59,8 +58,8 @@ type Index interface {
 	// pando.Histogram does.
 	Histogram(lo, hi, bounds *cols.Column, counts []int) (ok bool)
 
-	// Index is an index as package pandoview takes it.
-	pandoview.Index
+	// Inside returns the view of the index that package pandoview asks for.
+	Inside() *index.Inside
 
 	WriteTo(w io.Writer) (int64, error)
 	Close() error
@@ -84,49 +83,17 @@ func (t Types) String() string {
 	return t.Key.String() + " → " + t.Value.String()
 }
 
-// makers are the constructors for one pair of types.
-type makers struct {
-	open    func(path string, opts []pando.Option) (Index, error)
-	builder func() *Builder
-}
-
-// all holds the makers for each pair of types.
-var all = func() map[Types]makers {
-	m := map[Types]makers{}
-	register[int64](m, cols.Int64)
-	register[uint64](m, cols.Uint64)
-	register[int32](m, cols.Int32)
-	register[uint32](m, cols.Uint32)
-	register[float64](m, cols.Float64)
-	register[float32](m, cols.Float32)
-	register[string](m, cols.String)
-	return m
-}()
-
-// register adds the pairs of one key type with all value types.
-func register[K pando.Key](m map[Types]makers, key cols.Type) {
-	m[Types{Key: key}] = makersOf[K, struct{}]()
-	m[Types{key, cols.Int64, true}] = makersOf[K, int64]()
-	m[Types{key, cols.Uint64, true}] = makersOf[K, uint64]()
-	m[Types{key, cols.Int32, true}] = makersOf[K, int32]()
-	m[Types{key, cols.Uint32, true}] = makersOf[K, uint32]()
-	m[Types{key, cols.Float64, true}] = makersOf[K, float64]()
-	m[Types{key, cols.Float32, true}] = makersOf[K, float32]()
-	m[Types{key, cols.String, true}] = makersOf[K, string]()
-}
-
-func makersOf[K pando.Key, V any]() makers {
-	return makers{open: openFile[K, V], builder: func() *Builder {
-		return &Builder{keys: new(keyList[K]), vals: new(list[V]), freeze: freezeRows[K, V]}
-	}}
-}
-
 // NewBuilder returns a builder for an index of these types.
 func NewBuilder(t Types) *Builder {
+	return &Builder{types: t, keys: kindOf(t.Key).newKeys(), vals: t.value().newRows()}
+}
+
+// value returns the kind of values.
+func (t Types) value() kind {
 	if !t.Valued {
-		t.Value = 0
+		return cells[struct{}]{}
 	}
-	return all[t].builder()
+	return kindOf(t.Value)
 }
 
 // Open opens an index file with the types it has.
@@ -139,77 +106,45 @@ func Open(path string, opts ...pando.Option) (Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return all[t].open(path, opts)
+	o, err := configure(index.Opening, opts)
+	if err != nil {
+		return nil, err
+	}
+	return newIndex(t, func(key index.KeyType, val *index.ValueType) (*index.Index, error) {
+		return index.OpenAs(key, val, o, func() (*index.File, error) { return index.OpenFile(path) })
+	})
+}
+
+// configure applies options, which are functions of index.Options below their name.
+func configure(d index.Door, opts []pando.Option) (*index.Options, error) {
+	o := index.NewOptions()
+	for _, opt := range opts {
+		opt(o)
+	}
+	return o, o.Check(d)
 }
 
 // FileTypes returns the types of a file, or an error if commands cannot handle
 // them: Go programs may write others.
-func FileTypes(info pando.FileInfo) (t Types, err error) {
-	if t.Key, err = cols.ParseType(info.Key); err != nil {
-		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use pando.Open", info.Path, info.Key)
+func FileTypes(info pando.FileInfo) (Types, error) {
+	return named(info.Path, info.Key, info.Value, "pando.Open")
+}
+
+// encodedPrefix is in front of the name of a type whose values a program has encoded itself.
+const encodedPrefix = "encoded "
+
+// named returns the types of these names. In Go, open opens what is at the path.
+func named(path, key, value, open string) (t Types, err error) {
+	if t.Key, err = cols.ParseType(key); err != nil {
+		return t, fmt.Errorf("%s: has keys of type %s, which only a Go program can read; use %s", path, key, open)
 	}
-	if info.Value == None {
+	if value == None {
 		return t, nil
 	}
-	name := strings.TrimPrefix(info.Value, "encoded ")
-	if t.Value, err = cols.ParseType(name); err != nil || (name != info.Value && t.Value != cols.String) {
-		return t, fmt.Errorf("%s: has values of type %s, which only a Go program can read; use pando.Open", info.Path, info.Value)
+	name := strings.TrimPrefix(value, encodedPrefix)
+	if t.Value, err = cols.ParseType(name); err != nil || (name != value && t.Value != cols.String) {
+		return t, fmt.Errorf("%s: has values of type %s, which only a Go program can read; use %s", path, value, open)
 	}
 	t.Valued = true
 	return t, nil
-}
-
-// cells returns the slice of a column that holds type T; nil for a T that is in
-// no column.
-func cells[T any](c *cols.Column) *[]T {
-	var slot any
-	switch any((*T)(nil)).(type) {
-	case *int64:
-		slot = &c.Int64
-	case *uint64:
-		slot = &c.Uint64
-	case *int32:
-		slot = &c.Int32
-	case *uint32:
-		slot = &c.Uint32
-	case *float64:
-		slot = &c.Float64
-	case *float32:
-		slot = &c.Float32
-	case *string:
-		slot = &c.String
-	}
-	p, _ := slot.(*[]T)
-	return p
-}
-
-// typeOf returns the column type of T, and false for none.
-func typeOf[T any]() (cols.Type, bool) {
-	switch any((*T)(nil)).(type) {
-	case *int64:
-		return cols.Int64, true
-	case *uint64:
-		return cols.Uint64, true
-	case *int32:
-		return cols.Int32, true
-	case *uint32:
-		return cols.Uint32, true
-	case *float64:
-		return cols.Float64, true
-	case *float32:
-		return cols.Float32, true
-	case *string:
-		return cols.String, true
-	}
-	return 0, false
-}
-
-// options adds to opts the options that values of type V need.
-func options[V any](opts []pando.Option) []pando.Option {
-	if !isText[V]() {
-		return opts
-	}
-	encode := func(dst []byte, s string) []byte { return append(dst, s...) }
-	decode := func(b []byte) (string, error) { return string(b), nil }
-	return append(opts[:len(opts):len(opts)], pando.Values(encode, decode))
 }

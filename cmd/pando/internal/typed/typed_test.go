@@ -245,3 +245,53 @@ func TestForeignTypes(t *testing.T) {
 		}
 	}
 }
+
+// Stores of all types: what was set is there when they are opened again with the types that
+// their folders have.
+func TestStores(t *testing.T) {
+	for _, key := range allTypes {
+		for _, types := range append(valuesFor(key), typed.Types{Key: key}) {
+			t.Run(types.String(), func(t *testing.T) { storeOf(t, types) })
+		}
+	}
+}
+
+// valuesFor returns the types of indexes with a type of keys.
+func valuesFor(key cols.Type) (types []typed.Types) {
+	for _, v := range allTypes {
+		types = append(types, typed.Types{Key: key, Value: v, Valued: true})
+	}
+	return types
+}
+
+func storeOf(t *testing.T, types typed.Types) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := typed.NewStore(dir, types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Set(column(types.Key, []int{5, 3, 9, 3}), column(types.Value, []int{50, 30, 90, 31})); err != nil {
+		t.Fatal(err)
+	}
+	found := make([]bool, 2)
+	if n, err := s.Delete(column(types.Key, []int{9, 4}), found); n != 1 || err != nil || !found[0] || found[1] {
+		t.Error(n, err, found)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = typed.OpenStore(dir); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ix := s.Snapshot()
+	defer ix.Close()
+	var keys, vals cols.Column
+	ix.Entries(0, ix.Len(), &keys, &vals)
+	if got := numbers(&keys); !slices.Equal(got, []int{3, 5}) {
+		t.Error(got)
+	}
+	if got := numbers(&vals); types.Valued && !slices.Equal(got, []int{31, 50}) {
+		t.Error(got)
+	}
+}

@@ -1,4 +1,4 @@
-package paged
+package blocked
 
 import (
 	"github.com/pando-index/pando/internal/device"

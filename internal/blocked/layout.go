@@ -1,4 +1,4 @@
-package paged
+package blocked
 
 import (
 	"github.com/pando-index/pando/internal/arena"
@@ -13,12 +13,12 @@ const Kind layout.Kind = "blocked"
 
 // The format of a tree in a file.
 var (
-	filePairs = &snapshot.Format{Number: 4, Name: "blocked-pairs", Version: 2, Sections: sections, Pairs: true, Paged: true}
-	fileApart = &snapshot.Format{Number: 5, Name: "blocked-apart", Version: 2, Sections: sections, Paged: true}
+	filePairs = &snapshot.Format{Number: 4, Name: "blocked", Version: 2, Sections: sections, Pairs: true, Paged: true}
+	fileApart = &snapshot.Format{Number: 5, Name: "blocked", Version: 2, Sections: sections, Paged: true}
 	sections  = []snapshot.Kind{layout.SectionInner, layout.SectionLeaves}
 )
 
-// Layout is the paged tree as a layout of numbers.
+// Layout is the blocked tree as a layout of numbers.
 type Layout[C simd.Code] struct{}
 
 // Kind returns the layout's name.

@@ -1,4 +1,4 @@
-// Package paged is the index tree of the FAST paper: its nodes lie together as
+// Package blocked is the index tree of the FAST paper: its nodes lie together as
 // the hardware fetches them. (The paper's compressed integers are package
 // packed, its strings package words.)
 //
@@ -42,4 +42,4 @@
 // K the keys of a line lie in blocks of 2^K-1, as the paper has them for
 // vectors of its day (K = 2): for experiments, which compare the ways to search
 // such lines (package papers/fast). To the count it makes no difference.
-package paged
+package blocked

@@ -11,9 +11,9 @@ import (
 	"github.com/pando-index/pando/internal/par"
 )
 
-// Desk is where strings of host memory meet a tree. Its searches may be called at the
+// Port is where strings of host memory meet a tree. Its searches may be called at the
 // same time as each other.
-type Desk struct {
+type Port struct {
 	tree    *Tree
 	workers int
 	// Tile lets a tile of four lanes take a key, or else a thread.
@@ -44,18 +44,18 @@ const (
 	sharedLanes   = 2 * flow.MaxFlight
 )
 
-// NewDesk returns a desk before a tree, with the given number of workers.
-func NewDesk(t *Tree, workers int) *Desk {
-	d := &Desk{tree: t, workers: max(1, workers), Tile: true, jobs: par.NewPool[finding](), leastPart: leastPart}
-	d.Slots.Init(t.dev, flow.MaxLanes, func(device.Stream) {})
-	d.Schedule.Down = func() bool { return d.down.Load() != nil }
-	d.Schedule.Fail = func(err error) { d.down.CompareAndSwap(nil, &err) }
-	return d
+// NewPort returns a port of a tree, with the given number of workers.
+func NewPort(t *Tree, workers int) *Port {
+	p := &Port{tree: t, workers: max(1, workers), Tile: true, jobs: par.NewPool[finding](), leastPart: leastPart}
+	p.Slots.Init(t.dev, flow.MaxLanes, func(device.Stream) {})
+	p.Schedule.Down = func() bool { return p.down.Load() != nil }
+	p.Schedule.Fail = func(err error) { p.down.CompareAndSwap(nil, &err) }
+	return p
 }
 
 // Down returns the device's error, or nil.
-func (d *Desk) Down() error {
-	if e := d.down.Load(); e != nil {
+func (p *Port) Down() error {
+	if e := p.down.Load(); e != nil {
 		return *e
 	}
 	return nil
@@ -78,40 +78,40 @@ type Queries struct {
 
 // Find looks strings up. Where the device fails, the CPU answers; Down says so. The
 // tree must not change meanwhile.
-func (d *Desk) Find(q Queries) {
+func (p *Port) Find(q Queries) {
 	n := q.Keys.Len()
 	if n == 0 {
 		return
 	}
-	j := d.jobs.Get()
-	j.Queries, j.desk = q, d
-	workers := min(max(n/packing.MinStrings, 1), d.workers)
+	j := p.jobs.Get()
+	j.Queries, j.port = q, p
+	workers := min(max(n/packing.MinStrings, 1), p.workers)
 	limits, lanes := packing.Gathered, workers
 	if q.Keys.Shared() {
 		limits = packing.Limits{Strings: sharedStrings, Bytes: sharedBytes}
-		if d.Bucket > 0 {
-			limits.Strings = d.Bucket
+		if p.Bucket > 0 {
+			limits.Strings = p.Bucket
 		}
 		lanes = min(lanes, sharedLanes)
 	}
-	limits.Longest = d.tree.longest
+	limits.Longest = p.tree.longest
 	j.pack.Begin(q.Keys, false, limits)
 	j.pack.Even = true
-	j.flow.Run(&d.Schedule, j, flow.Batch{
+	j.flow.Run(&p.Schedule, j, flow.Batch{
 		Workers: workers, Overlap: flow.DoubleBuffered, Lanes: lanes,
-		In: j.pack.In(), Out: d.bitsAt(j.pack.Room) + (j.pack.Room+31)/32*4,
+		In: j.pack.In(), Out: p.bitsAt(j.pack.Room) + (j.pack.Room+31)/32*4,
 	})
-	j.Queries, j.desk, j.pack = Queries{}, nil, packing.Packer{} // the caller's slices are not a pool's to keep
-	d.jobs.Put(j)
+	j.Queries, j.port, j.pack = Queries{}, nil, packing.Packer{} // the caller's slices are not a pool's to keep
+	p.jobs.Put(j)
 }
 
 // bitsAt returns where bits of n strings begin: behind their values.
-func (d *Desk) bitsAt(n int) int { return device.Aligned(n * d.tree.run.Bits / 8) }
+func (p *Port) bitsAt(n int) int { return device.Aligned(n * p.tree.run.Bits / 8) }
 
 // finding is strings being looked up.
 type finding struct {
 	Queries
-	desk *Desk
+	port *Port
 	flow flow.Flow[bucket]
 	pack packing.Packer
 }
@@ -125,7 +125,7 @@ func (j *finding) Cut(s *flow.Slot[bucket]) (pieces int, ok bool) {
 func (j *finding) Fill(s *flow.Slot[bucket], _ int) { j.pack.Pack(&s.Bucket.Bucket, s.In) }
 
 func (j *finding) Send(s *flow.Slot[bucket], st device.Stream) error {
-	b, d := &s.Bucket, j.desk
+	b, p := &s.Bucket, j.port
 	if b.Packed == 0 {
 		return nil
 	}
@@ -133,12 +133,12 @@ func (j *finding) Send(s *flow.Slot[bucket], st device.Stream) error {
 	if err != nil {
 		return err
 	}
-	n, bits := b.Packed, d.bitsAt(b.Packed)
+	n, bits := b.Packed, p.bitsAt(b.Packed)
 	keys := kernel.StringKeys{Bytes: at, Offsets: s.DevIn, N: uint32(n)}
 	if b.Width > 0 {
 		keys.Offsets, keys.Width = 0, uint32(b.Width)
 	}
-	if err := d.tree.Find(st, keys, d.Tile, s.DevOut, s.DevOut+device.Ptr(bits)); err != nil {
+	if err := p.tree.Find(st, keys, p.Tile, s.DevOut, s.DevOut+device.Ptr(bits)); err != nil {
 		return err
 	}
 	end := bits + (n+31)/32*4
@@ -153,7 +153,7 @@ func (j *finding) Send(s *flow.Slot[bucket], st device.Stream) error {
 
 // column returns where values of strings [lo, hi) of a bucket come to.
 func (j *finding) column(s *flow.Slot[bucket], lo, hi int) []byte {
-	width := j.desk.tree.run.Bits / 8
+	width := j.port.tree.run.Bits / 8
 	if first := s.Bucket.Lo; j.Into != nil {
 		return j.Into[(first+lo)*width : (first+hi)*width]
 	}
@@ -167,14 +167,14 @@ func (j *finding) Ends(s *flow.Slot[bucket]) int { return (s.Queries + endPiece 
 
 // Finish hands answers out. Those of strings that are too long are the CPU's.
 func (j *finding) Finish(s *flow.Slot[bucket], piece int) {
-	b, d := &s.Bucket, j.desk
+	b, p := &s.Bucket, j.port
 	lo, hi := piece*endPiece, min((piece+1)*endPiece, s.Queries)
 	known := min(max(b.Packed, lo), hi)
 	if s.Err != nil {
 		known = lo
 	}
 	if lo < known {
-		bits := s.Out[d.bitsAt(b.Packed):]
+		bits := s.Out[p.bitsAt(b.Packed):]
 		long := j.long(b, lo, known)
 		for _, i := range long { // another string was looked for
 			bits[i/8] &^= 1 << (i % 8)
@@ -191,7 +191,7 @@ func (j *finding) Finish(s *flow.Slot[bucket], piece int) {
 
 // long returns which strings of a bucket are too long.
 func (j *finding) long(b *bucket, lo, hi int) (all []int) {
-	longest := j.desk.tree.longest
+	longest := j.port.tree.longest
 	if b.Longest <= longest {
 		return nil
 	}
@@ -209,25 +209,25 @@ func (j *finding) Spare() (lo, hi int, ok bool) { return 0, 0, false }
 func (j *finding) Answer(lo, hi int)            {}
 
 // Cargo returns device memory for the operations of a batch, until the next is asked for.
-func (d *Desk) Cargo(bytes int) (device.Ptr, error) {
-	to := &d.cargos[0].bytes
-	err := to.ensure(d.tree.dev, bytes, false)
+func (p *Port) Cargo(bytes int) (device.Ptr, error) {
+	to := &p.cargos[0].bytes
+	err := to.ensure(p.tree.dev, bytes, false)
 	return to.At, err
 }
 
 // Results makes room for the results of n changes.
-func (d *Desk) Results(n int) error {
-	dev := d.tree.dev
-	return errors.Join(d.Old.ensure(dev, n*d.tree.ValBytes(), true), d.Had.ensure(dev, n, true))
+func (p *Port) Results(n int) error {
+	dev := p.tree.dev
+	return errors.Join(p.Old.ensure(dev, n*p.tree.ValBytes(), true), p.Had.ensure(dev, n, true))
 }
 
-// Close gives the desk's memory back, but for slots, which are the device's.
-func (d *Desk) Close() error {
-	d.Slots.Close()
-	dev := d.tree.dev
-	err := errors.Join(d.ferry.close(), d.Old.free(dev), d.Had.free(dev))
-	for i := range d.cargos {
-		err = errors.Join(err, d.cargos[i].free(dev))
+// Close gives the port's memory back, but for slots, which are the device's.
+func (p *Port) Close() error {
+	p.Slots.Close()
+	dev := p.tree.dev
+	err := errors.Join(p.ferry.close(), p.Old.free(dev), p.Had.free(dev))
+	for i := range p.cargos {
+		err = errors.Join(err, p.cargos[i].free(dev))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package paged
+package blocked
 
 import (
 	"unsafe"

@@ -1,13 +1,13 @@
-package paged_test
+package blocked_test
 
 import (
 	"testing"
 
+	"github.com/pando-index/pando/internal/blocked"
 	"github.com/pando-index/pando/internal/layouttest"
-	"github.com/pando-index/pando/internal/paged"
 )
 
 // The layout is held to what all are.
 func TestSuite(t *testing.T) {
-	layouttest.Numbers(t, paged.Layout[uint32]{}, paged.Layout[uint64]{})
+	layouttest.Numbers(t, blocked.Layout[uint32]{}, blocked.Layout[uint64]{})
 }

@@ -1,4 +1,4 @@
-package paged
+package blocked
 
 import (
 	"errors"
@@ -205,8 +205,8 @@ func TestSearchesAllocateNothing(t *testing.T) {
 func TestFormats(t *testing.T) {
 	sections := []snapshot.Kind{{Number: 1, Name: "inner"}, {Number: 2, Name: "leaves"}}
 	want := []*snapshot.Format{
-		{Number: 4, Name: "blocked-pairs", Version: 2, Sections: sections, Pairs: true, Paged: true},
-		{Number: 5, Name: "blocked-apart", Version: 2, Sections: sections, Paged: true},
+		{Number: 4, Name: "blocked", Version: 2, Sections: sections, Pairs: true, Paged: true},
+		{Number: 5, Name: "blocked", Version: 2, Sections: sections, Paged: true},
 	}
 	if got := (Layout[uint32]{}).Formats(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
