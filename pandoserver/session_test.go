@@ -173,9 +173,8 @@ func TestPopBesideEachOther(t *testing.T) {
 // counting is a source that counts calls.
 type counting struct {
 	Changer
-	mu             sync.Mutex
-	gets, applies  []int
-	updates, scans int
+	mu            sync.Mutex
+	gets, applies []int
 }
 
 func (c *counting) GetBatch(keys []string, vals [][]byte, found []bool) int {
