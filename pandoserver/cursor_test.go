@@ -98,59 +98,64 @@ func (s *scanned) step() {
 func TestScanReturnsWhatStays(t *testing.T) {
 	rng := seed.Rand(t)
 	for round := range seed.Times(150, 5000) {
-		src := memory(t)
-		stays, ever := map[string]bool{}, map[string]bool{}
-		put := func(k string) {
-			ever[k] = true
-			if err := src.Update(k, func([]byte, bool) ([]byte, bool) { return nil, true }); err != nil {
-				t.Fatal(err)
-			}
+		t.Run(strconv.Itoa(round), func(t *testing.T) { scanOnce(t, rng) }) // each closes its tree
+	}
+}
+
+// scanOnce is one scan beside changes.
+func scanOnce(t *testing.T, rng *rand.Rand) {
+	src := memory(t)
+	stays, ever := map[string]bool{}, map[string]bool{}
+	put := func(k string) {
+		ever[k] = true
+		if err := src.Update(k, func([]byte, bool) ([]byte, bool) { return nil, true }); err != nil {
+			t.Fatal(err)
 		}
-		// Keys of one kind at first, so that they begin alike, and then of all.
-		kind := rng.Uint64()
-		for range 1 + rng.IntN(300) {
-			k := fmt.Sprintf("https://www.example.com/a/long/way/to/%05d", rng.IntN(2000))
-			if kind%3 == 0 {
-				k = randomKey(rng)
-			}
+	}
+	// Keys of one kind at first, so that they begin alike, and then of all.
+	kind := rng.Uint64()
+	for range 1 + rng.IntN(300) {
+		k := fmt.Sprintf("https://www.example.com/a/long/way/to/%05d", rng.IntN(2000))
+		if kind%3 == 0 {
+			k = randomKey(rng)
+		}
+		put(k)
+		stays[k] = true
+	}
+	s := scanned{src: src, scan: scanning{count: 1 + rng.Int64N(20)}, seen: map[string]bool{}}
+	if kind%4 == 0 {
+		s.scan.pattern, s.scan.matches = "https://www.*", true
+	}
+	for steps := 0; !s.done; steps++ {
+		s.step()
+		if steps < 50 && rng.IntN(2) == 0 { // later nothing changes, or it would not end
+			k := randomKey(rng)
 			put(k)
-			stays[k] = true
-		}
-		s := scanned{src: src, scan: scanning{count: 1 + rng.Int64N(20)}, seen: map[string]bool{}}
-		if kind%4 == 0 {
-			s.scan.pattern, s.scan.matches = "https://www.*", true
-		}
-		for steps := 0; !s.done; steps++ {
-			s.step()
-			if steps < 50 && rng.IntN(2) == 0 { // later nothing changes, or it would not end
-				k := randomKey(rng)
-				put(k)
-				for k := range stays {
-					if rng.IntN(10) == 0 {
-						delete(stays, k)
-						if _, err := src.DeleteRange(Bounds{Lo: k, Hi: k, From: With, To: With}); err != nil {
-							t.Fatal(err)
-						}
-						break
+			for k := range stays {
+				if rng.IntN(10) == 0 {
+					delete(stays, k)
+					if _, err := src.DeleteRange(Bounds{Lo: k, Hi: k, From: With, To: With}); err != nil {
+						t.Fatal(err)
 					}
+					break
 				}
 			}
-			if steps > 100_000 {
-				t.Fatal("the scan does not end")
-			}
 		}
-		for k := range stays {
-			if s.scan.matches && !matches(s.scan.pattern, k) {
-				continue
-			}
-			if !s.seen[k] {
-				t.Fatalf("round %d: %q was there throughout, and not returned", round, k)
-			}
+		if steps > 100_000 {
+			t.Fatal("the scan does not end")
 		}
-		for k := range s.seen {
-			if !ever[k] || s.scan.matches && !matches(s.scan.pattern, k) {
-				t.Fatalf("round %d: %q was returned", round, k)
-			}
+	}
+	for k := range stays {
+		if s.scan.matches && !matches(s.scan.pattern, k) {
+			continue
+		}
+		if !s.seen[k] {
+			t.Fatalf("%q was there throughout, and not returned", k)
+		}
+	}
+	for k := range s.seen {
+		if !ever[k] || s.scan.matches && !matches(s.scan.pattern, k) {
+			t.Fatalf("%q was returned", k)
 		}
 	}
 }
