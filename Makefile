@@ -4,13 +4,13 @@
 
 all: vet test
 
-# What a program links that imports the root package, the store, and the driver.
-LIBRARY = . $(shell go list -deps . ./cuda ./pandostore | sed -n 's|^github.com/pando-index/pando/|./|p')
+# What a program links that imports the root package, the store, the server, and the driver.
+LIBRARY = . $(shell go list -deps . ./cuda ./pandostore ./pandoserver | sed -n 's|^github.com/pando-index/pando/|./|p')
 
 # Tests with several goroutines, and the packages whose own tests have some: those of
 # trees on the CPU, and those of devices, most of which an interpreter of kernels runs.
 TREES = ./tests/concurrent ./tests/linearizable ./internal/par ./internal/arena ./internal/files ./internal/flow \
-	./internal/blob ./internal/epoch ./internal/live ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview ./pandostore/...
+	./internal/blob ./internal/epoch ./internal/live ./internal/bplus ./internal/radix ./internal/backlog ./internal/mirror ./internal/vector ./pandoview ./pandostore/... ./pandoserver/...
 DEVICES = ./tests/devices ./internal/twin ./internal/cuart ./internal/exec \
 	./internal/device ./internal/device/cuda ./internal/device/faulty ./internal/device/ptx
 
@@ -117,7 +117,7 @@ fresh: generate
 
 # Every fuzz target there is, a minute each.
 fuzz:
-	for p in . ./internal/table ./internal/blob ./tests/files ./pandostore/internal/log; do \
+	for p in . ./internal/table ./internal/blob ./tests/files ./pandostore/internal/log ./pandoserver/internal/resp; do \
 		for f in $$(go test -list '^Fuzz' $$p | grep ^Fuzz); do \
 			go test -run '^$$' -fuzz "^$$f$$" -fuzztime 60s $$p || exit 1; \
 		done; \

@@ -113,6 +113,14 @@ var packages = []struct {
 		{"store: seed", "to seed checksums with the place of a frame"},
 		{"store: damage before the end", "the look whether a frame that is not whole was durable"},
 	}},
+	{"pandoserver", "EachOther|Batches|Scan", []part{
+		{"server: transaction alone", "to keep other changes away from a transaction"},
+		{"server: changes are shared", "to keep transactions away from a change"},
+		{"server: several keys together", "to keep commands apart that change the same several keys"},
+		{"server: one batch", "to make the changes of a transaction one batch"},
+		{"server: keys of one code together", "to stop a scan between keys of different codes only"},
+		{"server: what all keys share", "to leave out of a cursor what all keys begin with, and no more"},
+	}},
 }
 
 func TestMutants(t *testing.T) {

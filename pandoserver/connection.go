@@ -1,0 +1,439 @@
+package pandoserver
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pando-index/pando/pandoserver/internal/resp"
+)
+
+// spoken is the version of redis whose commands and words these are. Clients look at it.
+const spoken = "7.0.15"
+
+// connectionCommands are the commands about a connection, and transactions.
+var connectionCommands = []*command{
+	{name: "hello", arity: -1, flags: fast | early | connects, summary: "Chooses the version of the protocol. Options: AUTH, SETNAME.", run: runHello},
+	{name: "auth", arity: -2, flags: fast | early | connects, summary: "Says who the client is.", run: runAuth},
+	{name: "ping", arity: -1, flags: fast | connects, summary: "Returns PONG, or its argument.", run: runPing},
+	{name: "echo", arity: 2, flags: fast | connects, summary: "Returns its argument.", run: func(c *call) { c.w.Bulk(c.args[1]) }},
+	{name: "quit", arity: -1, flags: fast | early | atOnce | connects, summary: "Ends the connection.", run: runQuit},
+	{name: "reset", arity: 1, flags: fast | early | atOnce | connects, summary: "Makes the connection as it was when it began.", run: runReset},
+	{name: "select", arity: 2, flags: fast | connects, summary: "Selects an index, by its number or its name.", run: runSelectDB},
+	{name: "multi", arity: 1, flags: fast | atOnce, cats: []string{"transaction"}, summary: "Begins a transaction.", run: runMulti},
+	{name: "exec", arity: 1, flags: atOnce, cats: []string{"transaction"}, summary: "Does the commands of a transaction, all as one change.", run: runExec},
+	{name: "discard", arity: 1, flags: fast | atOnce, cats: []string{"transaction"}, summary: "Forgets the commands of a transaction.", run: runDiscard},
+	{name: "client", arity: -2, summary: "Commands about connections.", subs: newTable(clientCommands)},
+}
+
+func runHello(c *call) {
+	version := c.w.Version
+	rest := c.args[1:]
+	if len(rest) > 0 {
+		n, ok := resp.ParseInt(rest[0])
+		switch {
+		case !ok:
+			c.w.Error("ERR Protocol version is not an integer or out of range")
+			return
+		case n != 2 && n != 3:
+			c.w.Error("NOPROTO unsupported protocol version")
+			return
+		}
+		version, rest = int(n), rest[1:]
+	}
+	name, named := "", false
+	for len(rest) > 0 {
+		switch {
+		case is(rest[0], "auth") && len(rest) > 2:
+			if problem := c.login(string(rest[1]), rest[2]); problem != "" {
+				c.w.Error(problem)
+				return
+			}
+			rest = rest[3:]
+		case is(rest[0], "setname") && len(rest) > 1:
+			if name, named = string(rest[1]), true; !goodName(name) {
+				c.w.Error(errName)
+				return
+			}
+			rest = rest[2:]
+		default:
+			c.w.Error("ERR Syntax error in HELLO option '" + string(rest[0]) + "'")
+			return
+		}
+	}
+	c.w.Version = version
+	c.show(func(t *shown) {
+		t.proto = version
+		if named {
+			t.name = name
+		}
+	})
+	c.w.Map(7)
+	c.w.Text("server")
+	c.w.Text("redis")
+	c.w.Text("version")
+	c.w.Text(spoken)
+	c.w.Text("proto")
+	c.w.Int(int64(version))
+	c.w.Text("id")
+	c.w.Int(c.id)
+	c.w.Text("mode")
+	c.w.Text("standalone")
+	c.w.Text("role")
+	c.w.Text("master")
+	c.w.Text("modules")
+	c.w.Array(0)
+}
+
+// login returns what is wrong with a user's name and password. There is one user, without
+// a password.
+func (c *call) login(user string, _ []byte) (problem string) {
+	if user == "default" {
+		return ""
+	}
+	return "WRONGPASS invalid username-password pair or user is disabled."
+}
+
+func runAuth(c *call) {
+	switch len(c.args) {
+	case 2:
+		c.w.Error("ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?")
+	case 3:
+		if problem := c.login(string(c.args[1]), c.args[2]); problem != "" {
+			c.w.Error(problem)
+			return
+		}
+		c.w.Status("OK")
+	default:
+		c.w.Error(errSyntax)
+	}
+}
+
+func runPing(c *call) {
+	switch len(c.args) {
+	case 1:
+		c.w.Status("PONG")
+	case 2:
+		c.w.Bulk(c.args[1])
+	default:
+		c.w.Error(wrongArgs("ping"))
+	}
+}
+
+func runQuit(c *call) {
+	c.w.Status("OK")
+	c.closing = true
+}
+
+func runReset(c *call) {
+	c.multi, c.db = nil, c.srv.dbs[0]
+	c.w.Version = 2
+	c.show(func(t *shown) { *t = shown{multi: -1, proto: 2} })
+	c.w.Status("RESET")
+}
+
+func runSelectDB(c *call) {
+	db, ok := c.srv.named(text(c.args[1]))
+	if !ok {
+		n, isNumber := resp.ParseInt(c.args[1])
+		switch {
+		case !isNumber:
+			c.w.Error(errNotInt)
+			return
+		case n < 0 || n >= int64(len(c.srv.dbs)):
+			c.w.Error(errNoDB)
+			return
+		}
+		db = c.srv.dbs[n]
+	}
+	c.db = db
+	c.show(func(t *shown) { t.db = db.number })
+	c.w.Status("OK")
+}
+
+func runMulti(c *call) {
+	if c.multi != nil {
+		c.w.Error("ERR MULTI calls can not be nested")
+		return
+	}
+	c.multi = new(queue)
+	c.show(func(t *shown) { t.multi = 0 })
+	c.w.Status("OK")
+}
+
+func runDiscard(c *call) {
+	if c.multi == nil {
+		c.w.Error("ERR DISCARD without MULTI")
+		return
+	}
+	c.multi = nil
+	c.show(func(t *shown) { t.multi = -1 })
+	c.w.Status("OK")
+}
+
+func runExec(c *call) {
+	q := c.multi
+	if q == nil {
+		c.w.Error("ERR EXEC without MULTI")
+		return
+	}
+	c.multi = nil
+	c.show(func(t *shown) { t.multi = -1 })
+	if q.broken {
+		c.w.Error(errAborted)
+		return
+	}
+	c.asOne(q.calls, func() { c.w.Array(len(q.calls)) })
+}
+
+// clientCommands are the commands about connections.
+var clientCommands = []*command{
+	{name: "id", arity: 2, flags: connects, summary: "Returns the number of the connection.", run: func(c *call) { c.w.Int(c.id) }},
+	{name: "setname", arity: 3, flags: connects, summary: "Names the connection.", run: runSetName},
+	{name: "getname", arity: 2, flags: connects, summary: "Returns the name of the connection.", run: runGetName},
+	{name: "setinfo", arity: 4, flags: connects, summary: "Says which library the client is: LIB-NAME or LIB-VER.", run: runSetInfo},
+	{name: "list", arity: -2, flags: admin | connects, summary: "Describes connections. Options: TYPE, ID.", run: runClientList},
+	{name: "info", arity: 2, flags: connects, summary: "Describes the connection.", run: func(c *call) { c.w.Verbatim(c.describe(time.Now())) }},
+	{name: "kill", arity: -3, flags: admin | connects, summary: "Ends connections: an address, or ID, ADDR, LADDR, USER, TYPE, SKIPME.", run: runKill},
+	{name: "no-evict", arity: 3, flags: admin | connects, summary: "Does nothing: this server does not evict clients.", run: runNoEvict},
+	{name: "tracking", arity: -3, flags: connects, summary: "ON OPTIN or OFF: nothing is tracked until a client opts in, which it cannot.", run: runTracking},
+	{name: "help", arity: 2, flags: connects, summary: "Prints this help.", run: func(c *call) { c.help("client") }},
+}
+
+const errName = "ERR Client names cannot contain spaces, newlines or special characters."
+
+// goodName reports whether a client may be called so.
+func goodName(name string) bool {
+	for i := range len(name) {
+		if name[i] < '!' || name[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func runSetName(c *call) {
+	name := string(c.args[2])
+	if !goodName(name) {
+		c.w.Error(errName)
+		return
+	}
+	c.show(func(t *shown) { t.name = name })
+	c.w.Status("OK")
+}
+
+func runGetName(c *call) {
+	if c.shown.name == "" { // none but the session itself writes it
+		c.w.Null()
+		return
+	}
+	c.w.Text(c.shown.name)
+}
+
+func runSetInfo(c *call) {
+	val := string(c.args[3])
+	switch {
+	case !is(c.args[2], "lib-name") && !is(c.args[2], "lib-ver"):
+		c.w.Error("ERR Unrecognized option '" + string(c.args[2]) + "'")
+	case !goodName(val):
+		c.w.Error("ERR " + strings.ToLower(string(c.args[2])) + " cannot contain spaces, newlines or special characters.")
+	default:
+		c.show(func(t *shown) {
+			if is(c.args[2], "lib-name") {
+				t.lib = val
+			} else {
+				t.version = val
+			}
+		})
+		c.w.Status("OK")
+	}
+}
+
+func runNoEvict(c *call) {
+	if !is(c.args[2], "on") && !is(c.args[2], "off") {
+		c.w.Error(errSyntax)
+		return
+	}
+	c.w.Status("OK")
+}
+
+// runTracking takes what clients ask for by default that could opt in, with CLIENT CACHING, and
+// then need not: there is no such command here, so that nothing is ever tracked.
+func runTracking(c *call) {
+	on, optIn := is(c.args[2], "on"), false
+	for _, o := range c.args[3:] {
+		switch {
+		case is(o, "optin"):
+			optIn = true
+		case is(o, "noloop"):
+		default:
+			c.w.Error(errSyntax)
+			return
+		}
+	}
+	switch {
+	case !on && !is(c.args[2], "off"):
+		c.w.Error(errSyntax)
+	case on && !optIn:
+		c.w.Error("ERR this server tracks no keys: CLIENT TRACKING takes ON OPTIN, or OFF")
+	default:
+		c.w.Status("OK")
+	}
+}
+
+// describe returns the line of a session in CLIENT LIST.
+func (s *session) describe(now time.Time) string {
+	s.mu.Lock()
+	t := s.shown
+	s.mu.Unlock()
+	name := "NULL"
+	if cmd := s.last.Load(); cmd != nil {
+		name = fullNames[cmd]
+	}
+	return fmt.Sprintf("id=%d addr=%v laddr=%v name=%s age=%d idle=%d flags=N db=%d sub=0 psub=0 ssub=0 multi=%d qbuf=%d cmd=%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
+		s.id, s.conn.RemoteAddr(), s.conn.LocalAddr(), t.name, int(now.Sub(s.began).Seconds()), int(now.Sub(time.Unix(0, s.lastRead.Load())).Seconds()),
+		t.db, t.multi, s.held.Load(), name, t.proto, t.lib, t.version)
+}
+
+// fullNames has the name of each command, with that of its family.
+var fullNames map[*command]string
+
+func init() { // not at once: commands refer to each other
+	commands = newTable(connectionCommands, keyCommands, scanCommands, orderCommands, pandoCommands, adminCommands)
+	fullNames = map[*command]string{}
+	for _, c := range commands.all {
+		fullNames[c] = c.name
+		if c.subs != nil {
+			for _, sub := range c.subs.all {
+				fullNames[sub] = sub.full(c)
+			}
+		}
+	}
+}
+
+// sorted returns the sessions that there are in the order in which they began.
+func (s *Server) sorted() []*session {
+	all := s.each()
+	slices.SortFunc(all, func(a, b *session) int { return int(a.id - b.id) })
+	return all
+}
+
+func runClientList(c *call) {
+	ids := map[int64]bool{}
+	switch {
+	case len(c.args) == 2:
+	case is(c.args[2], "type") && len(c.args) == 4:
+		switch {
+		case is(c.args[3], "normal"):
+		case is(c.args[3], "master"), is(c.args[3], "replica"), is(c.args[3], "slave"), is(c.args[3], "pubsub"):
+			ids[0] = true // there are none
+		default:
+			c.w.Error("ERR Unknown client type '" + string(c.args[3]) + "'")
+			return
+		}
+	case is(c.args[2], "id") && len(c.args) > 3:
+		for _, a := range c.args[3:] {
+			id, ok := resp.ParseInt(a)
+			if !ok {
+				c.w.Error("ERR Invalid client ID")
+				return
+			}
+			ids[id] = true
+		}
+	default:
+		c.w.Error(errSyntax)
+		return
+	}
+	var b strings.Builder
+	now := time.Now()
+	for _, s := range c.srv.sorted() {
+		if len(ids) == 0 || ids[s.id] {
+			b.WriteString(s.describe(now))
+		}
+	}
+	c.w.Verbatim(b.String())
+}
+
+func runKill(c *call) {
+	old := len(c.args) == 3
+	skipMe := !old
+	good := func(s *session) bool { return s.conn.RemoteAddr().String() == string(c.args[2]) }
+	if !old {
+		var problem string
+		if good, skipMe, problem = killed(c.args[2:]); problem != "" {
+			c.w.Error(problem)
+			return
+		}
+	}
+	n := int64(0)
+	for _, s := range c.srv.sorted() {
+		if !good(s) || s == c.session && skipMe {
+			continue
+		}
+		n++
+		if s == c.session {
+			c.closing = true // after the reply
+		} else {
+			s.conn.Close()
+		}
+	}
+	switch {
+	case !old:
+		c.w.Int(n)
+	case n == 0:
+		c.w.Error("ERR No such client")
+	default:
+		c.w.Status("OK")
+	}
+}
+
+// killed reads which connections are to end.
+func killed(args [][]byte) (good func(*session) bool, skipMe bool, problem string) {
+	var all []func(*session) bool
+	skipMe = true
+	if len(args)%2 != 0 {
+		return nil, false, errSyntax
+	}
+	for ; len(args) > 0; args = args[2:] {
+		v := string(args[1])
+		switch {
+		case is(args[0], "id"):
+			id, ok := resp.ParseInt(args[1])
+			if !ok || id < 1 {
+				return nil, false, "ERR client-id should be greater than 0"
+			}
+			all = append(all, func(s *session) bool { return s.id == id })
+		case is(args[0], "addr"):
+			all = append(all, func(s *session) bool { return addressIs(s.conn.RemoteAddr(), v) })
+		case is(args[0], "laddr"):
+			all = append(all, func(s *session) bool { return addressIs(s.conn.LocalAddr(), v) })
+		case is(args[0], "user"):
+			if v != "default" {
+				return nil, false, "ERR No such user '" + v + "'"
+			}
+		case is(args[0], "type") && is(args[1], "normal"):
+		case is(args[0], "type") && (is(args[1], "master") || is(args[1], "replica") || is(args[1], "slave") || is(args[1], "pubsub")):
+			all = append(all, func(*session) bool { return false })
+		case is(args[0], "type"):
+			return nil, false, "ERR Unknown client type '" + v + "'"
+		case is(args[0], "skipme") && is(args[1], "yes"):
+			skipMe = true
+		case is(args[0], "skipme") && is(args[1], "no"):
+			skipMe = false
+		default:
+			return nil, false, errSyntax
+		}
+	}
+	return func(s *session) bool {
+		for _, f := range all {
+			if !f(s) {
+				return false
+			}
+		}
+		return true
+	}, skipMe, ""
+}
+
+func addressIs(a net.Addr, text string) bool { return a.String() == text }

@@ -1,0 +1,77 @@
+package pandoserver
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Option changes what a server serves, and its limits.
+type Option func(*config)
+
+type config struct {
+	name         string
+	more         []*served
+	clients      int
+	idle         time.Duration
+	partial      time.Duration
+	write        time.Duration
+	grace        time.Duration
+	reply        int
+	transactions int
+	log          *slog.Logger
+}
+
+// Name sets the name of the index, by which SELECT and the commands of sorted sets find it.
+// The default is "index".
+func Name(name string) Option { return func(c *config) { c.name = name } }
+
+// And serves another index beside the first, under a name. SELECT takes the name, or its
+// number: the first index is 0.
+func And(name string, src Source) Option {
+	return func(c *config) { c.more = append(c.more, &served{name: name, src: src}) }
+}
+
+// MaxClients sets how many connections there may be. The default is 10,000.
+func MaxClients(n int) Option { return func(c *config) { c.clients = n } }
+
+// IdleTimeout makes the server close connections on which nothing has come for d. By
+// default it closes none.
+func IdleTimeout(d time.Duration) Option { return func(c *config) { c.idle = d } }
+
+// WriteTimeout makes the server close connections that have not taken a reply for d. The
+// default is 10 seconds. Nothing more is read from a connection meanwhile, and
+// nothing buffered.
+func WriteTimeout(d time.Duration) Option { return func(c *config) { c.write = d } }
+
+// ReplyLimit sets how many bytes the replies to one command, or one transaction, may have: a
+// connection that asks for more is closed. The default is 512 MiB.
+func ReplyLimit(bytes int) Option { return func(c *config) { c.reply = bytes } }
+
+// Grace sets how long Serve waits for commands under way when it is told to end. The
+// default is 5 seconds.
+func Grace(d time.Duration) Option { return func(c *config) { c.grace = d } }
+
+// Logger sets where the server writes what happens. By default that is nowhere.
+func Logger(l *slog.Logger) Option { return func(c *config) { c.log = l } }
+
+func configure(opts []Option) (config, error) {
+	c := config{
+		name: "index", clients: 10_000, partial: time.Minute, write: 10 * time.Second, grace: 5 * time.Second,
+		reply: 512 << 20, transactions: 64 << 20, log: slog.New(slog.DiscardHandler),
+	}
+	for _, o := range opts {
+		o(&c)
+	}
+	switch {
+	case c.clients < 1:
+		return c, fmt.Errorf("pandoserver: MaxClients(%d); take 1 or more", c.clients)
+	case c.idle < 0 || c.write <= 0 || c.grace < 0:
+		return c, fmt.Errorf("pandoserver: time limits cannot be below zero, nor that of writing zero")
+	case c.reply < 1<<10:
+		return c, fmt.Errorf("pandoserver: ReplyLimit(%d); take 1024 or more", c.reply)
+	case c.log == nil:
+		return c, fmt.Errorf("pandoserver: Logger(nil); leave it out instead")
+	}
+	return c, nil
+}

@@ -1,0 +1,240 @@
+package pandoserver
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/pando-index/pando"
+	"github.com/pando-index/pando/internal/mutant"
+)
+
+// overlay is a source as commands of a transaction have changed it so far, of which the
+// source knows nothing yet: it learns of all of it at once, in commit. Nobody else changes the source
+// meanwhile. Keys and values are those of the commands, and not copied.
+type overlay struct {
+	base    Changer
+	changed map[string]*change
+	sorted  []string // the keys of changed, if none was added since
+}
+
+// change is what has become of a key.
+type change struct {
+	val []byte
+	has bool // it has a value now
+	had bool // it has one in the source
+}
+
+func newOverlay(base Changer) *overlay { return &overlay{base: base, changed: map[string]*change{}} }
+
+// commit does all changes as one batch.
+func (o *overlay) commit() error {
+	ops := make([]pando.Op, 0, len(o.changed))
+	keys, vals := make([]string, 0, len(o.changed)), make([][]byte, 0, len(o.changed))
+	for key, c := range o.changed {
+		switch {
+		case c.has:
+			ops = append(ops, pando.OpSet)
+		case c.had:
+			ops = append(ops, pando.OpDelete)
+		default:
+			continue
+		}
+		keys, vals = append(keys, key), append(vals, c.val)
+		if mutant.On && mutant.Is("server: one batch") {
+			if err := o.base.Apply(ops, keys, vals, nil); err != nil {
+				return err
+			}
+			ops, keys, vals = ops[:0], keys[:0], vals[:0]
+		}
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	return o.base.Apply(ops, keys, vals, nil)
+}
+
+func (o *overlay) get(key string) (val []byte, had bool) {
+	if c := o.changed[key]; c != nil {
+		return c.val, c.has
+	}
+	return o.old(key)
+}
+
+func (o *overlay) old(key string) ([]byte, bool) {
+	var val [1][]byte
+	var found [1]bool
+	o.base.GetBatch([]string{key}, val[:], found[:])
+	return val[0], found[0]
+}
+
+// put changes a key.
+func (o *overlay) put(key string, val []byte, has bool) {
+	c := o.changed[key]
+	if c == nil {
+		_, had := o.old(key)
+		c = &change{had: had}
+		o.changed[key] = c
+		o.sorted = nil
+	}
+	c.val, c.has = val, has
+}
+
+func (o *overlay) GetBatch(keys []string, vals [][]byte, found []bool) (hits int) {
+	for i, k := range keys {
+		if vals[i], found[i] = o.get(k); found[i] {
+			hits++
+		}
+	}
+	return hits
+}
+
+func (o *overlay) Apply(ops []pando.Op, keys []string, vals [][]byte, found []bool) error {
+	for i, op := range ops {
+		old, had := o.get(keys[i])
+		switch op {
+		case pando.OpSet:
+			o.put(keys[i], vals[i], true)
+		case pando.OpDelete:
+			if had {
+				o.put(keys[i], nil, false)
+			}
+		}
+		if found != nil {
+			found[i] = had
+			if vals != nil {
+				vals[i] = old
+			}
+		}
+	}
+	return nil
+}
+
+func (o *overlay) Update(key string, f func(old []byte, had bool) (val []byte, keep bool)) error {
+	old, had := o.get(key)
+	val, keep := f(old, had)
+	if keep || had {
+		o.put(key, val, keep)
+	}
+	return nil
+}
+
+func (o *overlay) DeleteRange(b Bounds) (deleted int, err error) {
+	var keys []string
+	for k := range o.Scan(b) {
+		keys = append(keys, k)
+	}
+	for _, k := range keys {
+		o.put(k, nil, false)
+	}
+	return len(keys), nil
+}
+
+func (o *overlay) Len() int { return o.Count(Bounds{}) }
+
+func (o *overlay) Count(b Bounds) int {
+	n := o.base.Len()
+	if b.From != Open || b.To != Open {
+		n = o.base.Count(b)
+	}
+	for key, c := range o.changed {
+		switch {
+		case !b.contains(key):
+		case c.has && !c.had:
+			n++
+		case !c.has && c.had:
+			n--
+		}
+	}
+	return n
+}
+
+// order returns the keys that were changed, sorted.
+func (o *overlay) order() []string {
+	if o.sorted == nil {
+		o.sorted = make([]string, 0, len(o.changed))
+		for k := range o.changed {
+			o.sorted = append(o.sorted, k)
+		}
+		slices.Sort(o.sorted)
+	}
+	return o.sorted
+}
+
+// At finds entry i between the keys that were changed: shift is by how much those so far
+// have moved the entries behind them.
+func (o *overlay) At(i int) (key string, val []byte, ok bool) {
+	shift := 0
+	for _, k := range o.order() {
+		c := o.changed[k]
+		if c.has == c.had {
+			continue
+		}
+		at := o.base.Count(Bounds{Hi: k, To: Without}) + shift
+		switch {
+		case at > i:
+			return o.entry(i - shift)
+		case c.has && at == i:
+			return k, c.val, true
+		case c.has:
+			shift++
+		default:
+			shift--
+		}
+	}
+	return o.entry(i - shift)
+}
+
+// entry returns entry i of the source, with the value that it has here.
+func (o *overlay) entry(i int) (key string, val []byte, ok bool) {
+	key, val, ok = o.base.At(i)
+	if c := o.changed[key]; ok && c != nil {
+		val = c.val
+	}
+	return key, val, ok
+}
+
+// Scan merges the entries of the source with those that were changed.
+func (o *overlay) Scan(b Bounds) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		mine := slices.Clone(o.order())
+		mine = slices.DeleteFunc(mine, func(k string) bool { return !b.contains(k) })
+		if b.Descending {
+			slices.Reverse(mine)
+		}
+		// upTo yields the entries of mine before key, or all.
+		upTo := func(key string, all bool) bool {
+			for len(mine) > 0 {
+				order := strings.Compare(mine[0], key)
+				if b.Descending {
+					order = -order
+				}
+				if !all && order >= 0 {
+					return true
+				}
+				if c := o.changed[mine[0]]; c.has && !yield(mine[0], c.val) {
+					return false
+				}
+				mine = mine[1:]
+			}
+			return true
+		}
+		for key, val := range o.base.Scan(b) {
+			if !upTo(key, false) {
+				return
+			}
+			if len(mine) > 0 && mine[0] == key {
+				c := o.changed[key]
+				mine = mine[1:]
+				if !c.has {
+					continue
+				}
+				val = c.val
+			}
+			if !yield(key, val) {
+				return
+			}
+		}
+		upTo("", true)
+	}
+}

@@ -1,0 +1,211 @@
+package pandoserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pando-index/pando/pandoserver/internal/resp"
+)
+
+// ErrExposed says that a server would be open to other machines without TLS and a user.
+var ErrExposed = errors.New("pandoserver: other machines could reach this address")
+
+// Server serves indexes. Make one with New.
+type Server struct {
+	cfg   config
+	dbs   []*served
+	began time.Time
+
+	// changes is held by whoever changes an index: shared by those who change one key at
+	// a time, and alone by those whose changes belong together.
+	changes sync.RWMutex
+
+	mu       sync.Mutex
+	sessions map[int64]*session
+	lastID   int64
+	stopping atomic.Bool
+	all      sync.WaitGroup
+
+	saving   atomic.Bool
+	lastSave atomic.Int64 // seconds since 1970
+	stats    stats
+}
+
+// served is an index with its name.
+type served struct {
+	number int
+	name   string
+	src    Source
+	live   live // if it can be changed
+}
+
+// New makes a server of an index. It starts nothing: Serve does.
+//
+// Whatever else changes the index must do so by single operations or batches that do
+// not depend on what was there: the server keeps changes apart that come to it, and
+// knows of no others.
+func New(src Source, opts ...Option) (*Server, error) {
+	cfg, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, began: time.Now(), sessions: map[int64]*session{}}
+	s.lastSave.Store(s.began.Unix())
+	for i, d := range append([]*served{{name: cfg.name, src: src}}, cfg.more...) {
+		if d.src == nil || d.name == "" {
+			return nil, fmt.Errorf("pandoserver: index %d has no source, or no name", i)
+		}
+		if _, taken := s.named(d.name); taken {
+			return nil, fmt.Errorf("pandoserver: two indexes are called %q", d.name)
+		}
+		if _, isNumber := resp.ParseInt([]byte(d.name)); isNumber {
+			return nil, fmt.Errorf("pandoserver: an index cannot be called %q, which is a number of one", d.name)
+		}
+		d.number = i
+		if c, ok := d.src.(Changer); ok {
+			d.live = live{c, s}
+		}
+		s.dbs = append(s.dbs, d)
+	}
+	return s, nil
+}
+
+// named returns the index of a name.
+func (s *Server) named(name string) (*served, bool) {
+	for _, d := range s.dbs {
+		if d.name == name {
+			return d, true
+		}
+	}
+	return nil, false
+}
+
+// Serve answers connections until ctx is done. Then it takes no more of them, finishes the
+// commands that have come, and returns nil. It closes connections that have not
+// ended in the time that Grace sets, and the listener in any case; the indexes stay open.
+//
+// It returns ErrExposed for a listener that other machines can reach.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	defer l.Close()
+	if !local(l.Addr()) {
+		return exposed(l.Addr())
+	}
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	err := s.accept(ctx, l)
+	return errors.Join(err, s.end())
+}
+
+// accept takes connections until ctx is done.
+func (s *Server) accept(ctx context.Context, l net.Listener) error {
+	wait := time.Duration(0)
+	for {
+		conn, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				conn.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil: // too many files are open, say: that passes
+			wait = min(max(2*wait, time.Millisecond), time.Second)
+			s.cfg.log.Warn("cannot accept a connection", "error", err, "wait", wait)
+			select {
+			case <-ctx.Done():
+			case <-time.After(wait):
+			}
+			continue
+		}
+		wait = 0
+		s.begin(conn)
+	}
+}
+
+// begin begins a session, unless there are too many.
+func (s *Server) begin(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sessions) >= s.cfg.clients {
+		s.stats.refused.Add(1)
+		go func() {
+			_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = conn.Write([]byte("-" + errMaxClients + "\r\n"))
+			conn.Close()
+		}()
+		return
+	}
+	s.lastID++
+	c := newSession(s, conn, s.lastID)
+	s.sessions[c.id] = c
+	s.stats.connections.Add(1)
+	s.all.Add(1)
+	go func() {
+		defer s.all.Done()
+		c.serve()
+		s.mu.Lock()
+		delete(s.sessions, c.id)
+		s.mu.Unlock()
+	}()
+}
+
+// each returns the sessions that there are, in the order in which they began.
+func (s *Server) each() []*session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*session, 0, len(s.sessions))
+	for _, c := range s.sessions {
+		all = append(all, c)
+	}
+	return all
+}
+
+// end ends all sessions.
+func (s *Server) end() error {
+	s.stopping.Store(true)
+	for _, c := range s.each() {
+		_ = c.conn.SetReadDeadline(time.Now()) // it answers what it has, and reads no more
+	}
+	if s.ended(s.cfg.grace) {
+		return nil
+	}
+	for _, c := range s.each() {
+		c.conn.Close()
+	}
+	if s.ended(max(s.cfg.grace, time.Second)) {
+		return nil
+	}
+	return fmt.Errorf("pandoserver: %d connections have not ended: their commands are still under way", len(s.each()))
+}
+
+// ended waits for all sessions to end, for d at most.
+func (s *Server) ended(d time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		s.all.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// stats counts what a server has done.
+type stats struct {
+	connections, refused, commands, reads, batches, batched, dropped atomic.Int64
+}
+
+// batch counts commands that were done together.
+func (s *stats) batch(n int) {
+	s.batches.Add(1)
+	s.batched.Add(int64(n))
+}
