@@ -110,7 +110,7 @@ func (m *Map) attach() (err error) {
 	return err
 }
 
-const reasonOnCPU = "numbers in a radix tree, and a tree of large values, are on the CPU"
+const reasonOnCPU = "numbers in a radix tree, and a tree whose values are not of 4 or 8 bytes, are on the CPU"
 
 // loadEach sets dst to the words that the tree holds for values. An error is the map's, for
 // when all are loaded.

@@ -31,6 +31,7 @@ func batches[K pando.Key, V any]() []operation[K, V] {
 		{"CountBatch", (*subject[K, V]).countBatch},
 		{"RangeBatch", (*subject[K, V]).rangeBatch},
 		{"GetBatchBytes", (*subject[K, V]).getBytes},
+		{"GetBatchAppend", (*subject[K, V]).getAppend},
 		{"Save", (*subject[K, V]).save},
 	}
 }
@@ -240,6 +241,41 @@ func (s *subject[K, V]) getBytes() error {
 	hits := ix.GetBatchBytes(data, offsets, vals, found)
 	if err := s.checkFound(keys, vals, found, hits); err != nil {
 		return fmt.Errorf(" of %d keys: %w", len(keys), err)
+	}
+	return nil
+}
+
+// getAppend looks up values that are appended to one slice, where they are strings or slices of
+// bytes.
+func (s *subject[K, V]) getAppend() error {
+	ix, ok := s.ix.(interface {
+		GetAppend(K, []byte) ([]byte, bool)
+		GetBatchAppend([]K, []byte, []int64, []bool) ([]byte, int)
+	})
+	kind := reflect.TypeFor[V]()
+	if !ok || kind.Kind() != reflect.String && kind != reflect.TypeFor[[]byte]() {
+		return nil
+	}
+	keys := s.batch()
+	dst := make([]byte, s.rng.IntN(3), 3+upTo(s.rng, 1000))
+	offsets, found := make([]int64, len(keys)+1), make([]bool, len(keys))
+	data, hits := ix.GetBatchAppend(keys, dst, offsets, found)
+	vals := make([]V, len(keys))
+	for i := range keys {
+		if part := data[offsets[i]:offsets[i+1]]; found[i] {
+			reflect.ValueOf(&vals[i]).Elem().Set(reflect.ValueOf(part).Convert(kind))
+		} else if len(part) > 0 {
+			return fmt.Errorf(" of %d keys: number %d is not there, and has %d bytes", len(keys), i, len(part))
+		}
+	}
+	if err := s.checkFound(keys, vals, found, hits); err != nil {
+		return fmt.Errorf(" of %d keys: %w", len(keys), err)
+	}
+	if len(keys) > 0 {
+		one, ok := ix.GetAppend(keys[0], dst)
+		if ok != found[0] || string(one[len(dst):]) != string(data[offsets[0]:offsets[1]]) {
+			return fmt.Errorf(": GetAppend has %d bytes, %v; the batch has %d, %v", len(one)-len(dst), ok, offsets[1]-offsets[0], found[0])
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -49,6 +50,11 @@ type big struct {
 var (
 	bigValues = facetest.Equals(0, func(i int) big { return big{A: uint64(i), B: [40]byte{0: byte(i), 39: byte(i >> 8)}} })
 
+	longValues = facetest.Values[[]byte]{
+		Of:   anyLength,
+		Same: bytes.Equal,
+	}
+
 	stringCodec = []pando.Option{pando.Values(
 		func(dst []byte, v string) []byte { return append(dst, v...) },
 		func(b []byte) (string, error) { return string(b), nil },
@@ -63,6 +69,26 @@ var (
 	)}
 )
 
+// anyLength returns random bytes of any length, short ones most often: a tree has them in a
+// word, in slots, or in pages of their own. A torn value is no value's.
+func anyLength(i int) []byte {
+	rng := rand.New(rand.NewPCG(uint64(i), 0))
+	n := rng.IntN(10)
+	switch at := rng.IntN(500); {
+	case at == 0:
+		n = 33_000 + rng.IntN(10_000)
+	case at < 5:
+		n = rng.IntN(5000)
+	case at < 250:
+		n = rng.IntN(100)
+	}
+	b := make([]byte, n)
+	for j := range b {
+		b[j] = byte(rng.Uint32())
+	}
+	return b
+}
+
 // pairs has each kind of key and each kind of value where code differs: numbers by width
 // and sign, strings, a named type of either; values beside their keys, in a column, in
 // rows, in Go memory, none. Below the face there are no types, so that more pairs would
@@ -71,7 +97,7 @@ var pairs = []typed{
 	integers[uint64](facetest.Uint64Values), integers[int64](facetest.PointerValues, pointerCodec...),
 	integers[facetest.ID](facetest.EmptyValues), integers[int8](facetest.Uint32Values),
 	float64s[float64](facetest.StringValues, stringCodec...), float32s[float32](bigValues),
-	texts[string](facetest.Uint64Values), texts[facetest.Label](facetest.SliceValues, sliceCodec...),
+	texts[string](facetest.Uint64Values), texts[facetest.Label](longValues, sliceCodec...),
 }
 
 // crowded is a pair of types, with what goroutines do to trees of them.
@@ -86,7 +112,7 @@ type crowd[K pando.Key, V any] struct{ pair[K, V] }
 // crowds are some of the pairs: to compile for all of them takes longer, and what
 // goroutines meet depends on where values lie and how large keys are alone.
 var crowds = []crowded{
-	crowdOf[uint64, uint64](), crowdOf[int64, *int](), crowdOf[float32, big](), crowdOf[string, uint64](),
+	crowdOf[uint64, uint64](), crowdOf[int64, *int](), crowdOf[float32, big](), crowdOf[string, uint64](), crowdOf[facetest.Label, []byte](),
 }
 
 func crowdOf[K pando.Key, V any]() crowded {
