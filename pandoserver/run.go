@@ -142,6 +142,9 @@ func (s *session) together(calls []call) {
 		default:
 			i.cmd.answer(&s.w, g, i)
 		}
+		if s.ease(); s.failed != nil {
+			return
+		}
 	}
 }
 

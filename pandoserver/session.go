@@ -32,6 +32,7 @@ type session struct {
 	multi     *queue // between MULTI and EXEC
 	closing   bool   // after the replies so far
 	patient   bool   // reading has a deadline
+	failed    error  // of writing: the connection ends
 
 	last     atomic.Pointer[command]
 	lastRead atomic.Int64 // nanoseconds since 1970
@@ -140,15 +141,24 @@ func (s *session) answer() error {
 		}
 		s.dispatch(args)
 		commands++
-		if s.w.Len() > flushAt {
-			if err := s.flush(); err != nil {
-				return err
-			}
+		if s.ease(); s.failed != nil {
+			return s.failed
 		}
 	}
 	s.finish()
 	s.srv.stats.commands.Add(commands)
+	if s.failed != nil {
+		return s.failed
+	}
 	return s.flush()
+}
+
+// ease writes the replies so far if they are many: those of commands that are done together
+// may be more than one of them may have.
+func (s *session) ease() {
+	if s.failed == nil && s.w.Len() > flushAt {
+		s.failed = s.flush()
+	}
 }
 
 // flush writes the replies so far. A client that does not take them in time is dropped: nothing

@@ -391,6 +391,12 @@ func TestReplyLimit(t *testing.T) {
 		t.Errorf("%.50q", got)
 	}
 	c.want("PING", "+PONG\r\n")
+	c.send(strings.Repeat(encode("GET", "7"), 50)) // each is within the limit
+	for range 50 {
+		if got := c.reply(); len(got) != 100_000+len("$100000\r\n\r\n") {
+			t.Fatalf("%.50q", got)
+		}
+	}
 	args := []string{"MGET"}
 	for i := range 20 {
 		args = append(args, strconv.Itoa(i))
