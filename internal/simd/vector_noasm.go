@@ -2,9 +2,9 @@
 
 package simd
 
-func summarizeAsm(Kind, *byte, int, *byte) { panic("simd: no assembly") }
+func summarizeAsm(NumberKind, *byte, int, *byte) { panic("simd: no assembly") }
 
-func withinAsm(Kind, *byte, int, uint64, uint64, *uint32) { panic("simd: no assembly") }
+func withinAsm(NumberKind, *byte, int, uint64, uint64, *uint32) { panic("simd: no assembly") }
 
 func unpackLeafAsm(bool, *byte, *byte, int, *byte, *byte) int { panic("simd: no assembly") }
 
