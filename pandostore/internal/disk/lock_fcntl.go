@@ -22,3 +22,6 @@ func lock(f *os.File) (bool, error) {
 
 // lockFolder does nothing: folders cannot be locked here.
 func lockFolder(string) (*os.File, bool) { return nil, true }
+
+// unlock does nothing: the lock goes with the file.
+func unlock(*os.File) {}

@@ -19,6 +19,10 @@ func lock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
+// unlock gives up the lock of a file before it is closed. A process that is just being started
+// by this one has all of its files until it runs its own program, and with them their locks.
+func unlock(f *os.File) { unix.Flock(int(f.Fd()), unix.LOCK_UN) }
+
 // lockFolder locks the folder itself beside its lock file, which somebody may remove while a
 // process has it. It returns false if another has locked the folder, and nil where
 // folders cannot be locked.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/pando-index/pando/internal/files"
 )
@@ -57,7 +56,7 @@ func (d readOnly) Open(name string) (File, error) { return opened(os.Open(d.Path
 
 func (d readOnly) Lock() (io.Closer, error) {
 	l, err := d.takeLock(0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) {
 		folder, ok := lockFolder(d.path)
 		if !ok {
 			return nil, &Locked{d.path, ""}
@@ -138,7 +137,7 @@ func (d system) lockBy(f *os.File) (l io.Closer, err error) {
 	done := false
 	defer func() {
 		if !done {
-			f.Close()
+			held{file: f}.Close()
 		}
 	}()
 	b, err := io.ReadAll(io.LimitReader(f, 512))
@@ -176,17 +175,17 @@ func (d system) lockBy(f *os.File) (l io.Closer, err error) {
 	return held{f, folder}, nil
 }
 
-// held is the lock of a folder, which goes with the files. Each of them may be nil.
+// held is the lock of a folder: files that are locked, each of which may be nil.
 type held struct{ file, folder *os.File }
 
-func (h held) Close() error {
-	if h.folder != nil {
-		h.folder.Close()
+func (h held) Close() (err error) {
+	for _, f := range []*os.File{h.folder, h.file} {
+		if f != nil {
+			unlock(f)
+			err = f.Close()
+		}
 	}
-	if h.file == nil {
-		return nil
-	}
-	return h.file.Close()
+	return err
 }
 
 // file is a file of the operating system.
