@@ -9,8 +9,10 @@ import (
 
 // What was closed is there when it is opened again, in all modes, of all types.
 func TestReopen(t *testing.T) {
+	t.Parallel()
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			reopen(t, &numbers, mode)
 			reopen(t, &texts, mode)
 			reopen(t, &rows, mode)
@@ -21,6 +23,7 @@ func TestReopen(t *testing.T) {
 
 func reopen[K pando.Key, V any](t *testing.T, w *world[K, V], mode []Option) {
 	t.Run(w.name, func(t *testing.T) {
+		t.Parallel()
 		for writers := 1; writers <= 3; writers += 2 {
 			l := newLife(t, w, seed.Of(t), writers, mode...)
 			for range seed.Times(5, 50) {
