@@ -520,6 +520,47 @@ func TestStoredLimit(t *testing.T) {
 	}
 }
 
+// Writers that exchange values at once are not refused, either, where there is room for one
+// value more for each of them: none takes the room away from another again and again.
+func TestStoredLimitBeside(t *testing.T) {
+	const limit, writers, size = 2 << 20, 4, 20_000
+	for _, layout := range layouts {
+		t.Run(layout, func(t *testing.T) {
+			s, rnd := seed.Of(t), seed.Rand(t)
+			key, cfg := index.KeyTypeOf[uint64](), index.Config{Limit: limit}
+			if layout == "strings" {
+				key = index.KeyTypeOf[string]()
+			} else if layout == "digits" {
+				cfg.Layout = "radix"
+			}
+			m, err := newMap[[]byte](key, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			n := 0
+			for m.Set(keyOf(n), sealed(rnd, n, size)) == nil {
+				n++
+			}
+			m.DeleteRange(keyOf(0), keyOf(writers-1))
+			var wg sync.WaitGroup
+			for w := range writers {
+				rnd := rand.New(rand.NewPCG(s, uint64(w)))
+				wg.Go(func() {
+					for i := range seed.Times(60, 2000) {
+						k := writers + rnd.IntN(n-writers)
+						if err := m.Set(keyOf(k), sealed(rnd, k, size)); err != nil {
+							t.Errorf("exchange %d: %v", i, err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
 // A limit that does not count while a store is brought back counts what was loaded and set
 // meanwhile, as soon as it does.
 func TestStoredLoose(t *testing.T) {
