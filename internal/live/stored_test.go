@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/blob"
 	"github.com/pando-index/pando/internal/epoch"
@@ -70,6 +71,40 @@ func keysOf(layout string, numbers ...int) order.Keys {
 type immortal struct{}
 
 func (immortal) Alive() {}
+
+// A key that lies where its value is appended is looked up again as it was.
+func TestAppendOverKey(t *testing.T) {
+	m := mapOf[[]byte](t, "strings")
+	for n := range 1000 {
+		m.Set(keyOf(n), fmt.Append(nil, "value ", n, " is longer than its key"))
+	}
+	looks := 0
+	live.PutBetween(m.Map, live.Between{Current: func() bool { looks++; return looks%2 == 0 }})
+	buf := make([]byte, 0, 1<<20)
+	for n := range 1000 {
+		buf = append(buf[:0], keyOf(n).Text...)
+		got, ok := m.AppendGet(buf[:0], order.Probe{Text: unsafe.String(&buf[0], len(buf))})
+		if want := fmt.Sprint("value ", n, " is longer than its key"); !ok || string(got) != want {
+			t.Fatalf("%q, %t, want %q", got, ok, want)
+		}
+	}
+	ends := []int32{0}
+	buf = buf[:0]
+	for n := range 1000 {
+		buf = append(buf, keyOf(n).Text...)
+		ends = append(ends, int32(len(buf)))
+	}
+	offsets := make([]int64, 1001)
+	got, hits := m.AppendPacked(buf[:0], buf, ends, offsets, nil)
+	if hits != 1000 {
+		t.Fatalf("%d keys found", hits)
+	}
+	for n := range 1000 {
+		if v, want := got[offsets[n]:offsets[n+1]], fmt.Sprint("value ", n, " is longer than its key"); string(v) != want {
+			t.Fatalf("%q, want %q", v, want)
+		}
+	}
+}
 
 // Values beside writers, snapshots, generations that end all the time, and slabs that are emptied are
 // never torn, and never another key's.
