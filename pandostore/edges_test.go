@@ -212,6 +212,52 @@ func TestUpdateExits(t *testing.T) {
 	}
 }
 
+// The function of an Update may change the value that it gets, also if another goroutine has just
+// set it: that one's memory stays as it is, and so does its value.
+func TestUpdateChangesItsOwn(t *testing.T) {
+	s := must[string, []byte](t, crash.New(), small)
+	defer s.Close()
+	var wg sync.WaitGroup
+	in, out := make(chan struct{}), make(chan struct{})
+	behind := func(n int, do func()) { // does it when as many requests wait
+		for {
+			s.c.seq.mu.Lock()
+			waiting := len(s.c.seq.waiting)
+			s.c.seq.mu.Unlock()
+			if waiting == n {
+				wg.Go(do)
+				return
+			}
+			runtime.Gosched()
+		}
+	}
+	wg.Go(func() {
+		try(t, s.Update("leader", func([]byte, bool) ([]byte, bool) {
+			close(in)
+			<-out
+			return nil, true
+		}))
+	})
+	<-in
+	mine := []byte("a value")
+	behind(0, func() { try(t, s.Set("key", mine)) })
+	behind(1, func() {
+		defer func() { recover() }()
+		s.Update("key", func(old []byte, had bool) ([]byte, bool) {
+			if !had || string(old) != "a value" {
+				t.Errorf("%q, %t", old, had)
+			}
+			clear(old)
+			panic("mine")
+		})
+	})
+	behind(2, func() { close(out) })
+	wg.Wait()
+	if v, _ := s.Get("key"); string(v) != "a value" || string(mine) != "a value" {
+		t.Errorf("%q was set, and is %q", mine, v)
+	}
+}
+
 // A leader that panics leaves a store that reads, and refuses changes.
 func TestLeaderPanics(t *testing.T) {
 	fs := crash.New()

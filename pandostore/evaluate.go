@@ -159,12 +159,17 @@ func (c *core) ask(r *request, old index.Value, had bool) (keep bool) {
 	return keep
 }
 
-// knownOf returns what a key is after all requests before.
-func (c *core) knownOf(g *group, key order.Probe) (index.Value, bool) {
-	if k, ok := g.known[key]; ok {
-		return k.val, k.had
+// knownOf returns what a key is after all requests before. The value is for somebody who may
+// change it: that of a request is its caller's, and not in the log yet.
+func (c *core) knownOf(g *group, key order.Probe) (val index.Value, had bool) {
+	k, ok := g.known[key]
+	switch {
+	case !ok:
+		return c.tree.get(key)
+	case k.had:
+		return c.tree.h.Val.Lent(k.val), true
 	}
-	return c.tree.get(key)
+	return k.val, k.had
 }
 
 // appendPop finds the entry that a request takes from an end. Those that others of the

@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/pando-index/pando/internal/par"
@@ -175,6 +176,14 @@ func (t *ValueType) View(v Value) []byte {
 		return t.memory(t.make(1), 1)
 	}
 	return t.memory(v.At, 1)
+}
+
+// Lent returns a value that is Stored for somebody who may change its memory.
+func (t *ValueType) Lent(v Value) Value {
+	if t.Shared() {
+		return v
+	}
+	return t.BareOf(slices.Clone(t.View(v)))
 }
 
 // setBare sets the string or slice at a place to one that is bare.

@@ -1,7 +1,10 @@
 package live
 
 import (
+	"slices"
+	"strings"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/arena"
 	"github.com/pando-index/pando/internal/blob"
@@ -39,9 +42,19 @@ func (s *stored) appendAll(dst []byte, words []uint64, found []bool, ends []int6
 	return dst
 }
 
+// within reports whether strings lie in the room that dst has for more. They may have to be
+// looked up again when values were written there.
+func within(dst []byte, texts string) bool {
+	room, at := uintptr(unsafe.Pointer(unsafe.SliceData(dst))), uintptr(unsafe.Pointer(unsafe.StringData(texts)))
+	return len(texts) > 0 && at < room+uintptr(cap(dst)) && room+uintptr(len(dst)) < at+uintptr(len(texts))
+}
+
 // AppendGet appends the value of a key to dst, and reports whether there is one. Values must
 // be Bare, as for the methods below.
 func (m *Map) AppendGet(dst []byte, key order.Probe) ([]byte, bool) {
+	if within(dst, key.Text) {
+		key.Text = strings.Clone(key.Text)
+	}
 	s, out := m.apart.(*stored), dst
 	ok := m.read(key, func(word uint64) { out = s.append(dst, word) })
 	if !ok {
@@ -102,6 +115,9 @@ func (m *Map) appendBatch(dst []byte, keys order.Keys, offsets []int64, found []
 
 // AppendPacked is AppendBatch for strings that lie one behind the other.
 func (m *Map) AppendPacked(dst, data []byte, ends []int32, offsets []int64, found []bool) ([]byte, int) {
+	if within(dst, unsafe.String(unsafe.SliceData(data), len(data))) {
+		data = slices.Clone(data)
+	}
 	return m.AppendBatch(dst, order.KeysAs(m.key.Type, index.Unpacked(data, ends)), offsets, found)
 }
 

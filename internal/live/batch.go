@@ -97,15 +97,18 @@ func (m *Map) applyApart(c *changes, vals index.Column, report bool) error {
 		got = make([]index.Value, n)
 		c.seen = func(i int, bits uint64) { got[i] = m.value(bits) }
 	}
-	for try := 0; ; try++ {
+	change := func() error {
 		made, err := m.putApart(c, words, vals)
-		if err == nil {
-			if err = m.tree.Apply(c); err == nil {
-				break
-			}
+		if err != nil {
+			return err
+		}
+		if err = m.tree.Apply(c); err != nil {
 			m.unused(made...)
 		}
-		if !m.madeRoom(err, try) {
+		return err
+	}
+	if err := change(); err != nil {
+		if err = m.again(err, change); err != nil {
 			return m.failed(err)
 		}
 	}

@@ -2,9 +2,11 @@ package live_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/pando-index/pando/internal/index"
+	"github.com/pando-index/pando/internal/layout"
 	"github.com/pando-index/pando/internal/live"
 	"github.com/pando-index/pando/internal/order"
 )
@@ -74,3 +76,26 @@ func keyOf(i int) order.Probe { return order.Probe{Code: uint64(i), Text: fmt.Sp
 
 // isKey reports whether a key of a map is such a key.
 func isKey(k, of order.Probe) bool { return k.Text == of.Text || k.Text == "" && k.Code == of.Code }
+
+// There is nothing above the greatest key that there can be, nor below the least.
+func TestNearestBeyondAll(t *testing.T) {
+	for _, name := range []layout.Name{"", "radix"} {
+		o := index.NewOptions()
+		o.Layout = name
+		h := new(live.Handle)
+		if err := h.Load(index.KeyTypeOf[uint64](), index.ValueTypeOf[uint64](), 0, nil, o); err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		h.Set(order.Probe{Code: 5}, index.Value{Bits: 5})
+		for _, edge := range []uint64{0, math.MaxUint64} {
+			down := edge == 0
+			if k, _, ok := h.Nearest(index.Edge{Key: order.Probe{Code: edge}, Open: true}, down); ok {
+				t.Errorf("%q: %d is beyond %d", name, k.Code, edge)
+			}
+			if _, _, ok := h.Nearest(index.Edge{Key: order.Probe{Code: edge}, Open: true}, !down); !ok {
+				t.Errorf("%q: nothing is beyond %d on the other side", name, edge)
+			}
+		}
+	}
+}

@@ -266,9 +266,11 @@ func (h *Handle) WriteTo(w io.Writer) (int64, error) {
 // Nearest returns the first entry from an edge on, or down from it.
 func (h *Handle) Nearest(from index.Edge, down bool) (order.Probe, index.Value, bool) {
 	c := h.Open().Cursor()
-	c.Move(from, down)
+	defer c.Done()
+	if !c.Move(from, down) {
+		return order.Probe{}, index.Value{}, false
+	}
 	k, x, ok := c.Next()
-	c.Done()
 	h.done()
 	return k, x, ok
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/pando-index/pando/internal/blob"
@@ -34,6 +35,7 @@ type Map struct {
 	short   short               // reads short ranges
 	ones    par.Pool[[2]uint64] // for oneGone
 	tidying tidying
+	line    sync.Mutex // held by a change that waits for room
 
 	setLimit func(bytes int64) // of the tree; nil if it knows none
 }
@@ -257,40 +259,61 @@ func (m *Map) Set(key order.Probe, val index.Value) error {
 // exchange sets the value of a key, and returns what the tree has held for the one it had.
 func (m *Map) exchange(key order.Probe, val index.Value) (was uint64, had bool, err error) {
 	m.awaitKey(key)
-	for try := 0; ; try++ {
-		bits, err := m.bits(val)
-		if err == nil {
-			stall.At("live: value put")
-			if was, had, err = m.tree.Set(key, bits); err == nil {
-				return was, had, nil
-			}
-			m.unused(bits)
-		}
-		if !m.madeRoom(err, try) {
-			return 0, false, m.failed(err)
-		}
+	if was, had, err = m.tryExchange(key, val); err == nil {
+		return was, had, nil
 	}
+	err = m.again(err, func() (err error) {
+		was, had, err = m.tryExchange(key, val)
+		return err
+	})
+	return was, had, m.failed(err)
 }
 
-// madeRoom reports whether a change that a limit has refused is worth another try: values that
-// were exchanged count until no reader can have them, which is a matter of milliseconds.
-func (m *Map) madeRoom(err error, try int) bool {
-	if try == mostTries || !errors.Is(err, op.ErrLimit) {
-		return false
+func (m *Map) tryExchange(key order.Probe, val index.Value) (was uint64, had bool, err error) {
+	bits, err := m.bits(val)
+	if err != nil {
+		return 0, false, err
 	}
+	stall.At("live: value put")
+	if was, had, err = m.tree.Set(key, bits); err != nil {
+		m.unused(bits)
+	}
+	return was, had, err
+}
+
+// again makes a change again that has failed, if a limit has refused it and room is made:
+// values that were exchanged count until no reader can have them, which is a matter of
+// milliseconds. Changes that wait for room stand in line, so that none takes it away from
+// another again and again: who is not in line is there soon.
+func (m *Map) again(err error, change func() error) error {
 	s, ok := m.apart.(*stored)
-	if !ok || s.store.Kept() == 0 {
-		return false
+	if !ok || !errors.Is(err, op.ErrLimit) {
+		return err
 	}
-	if before := s.bytes(); !m.gens.Reclaim() && s.bytes() >= before {
-		return false // all that is kept is snapshots'
+	m.line.Lock()
+	defer m.line.Unlock()
+	for try := 0; ; try++ {
+		before := s.bytes()
+		if err = change(); !errors.Is(err, op.ErrLimit) || try == mostTries || !m.madeRoom(s, before, try) {
+			return err
+		}
+		time.Sleep(time.Millisecond) // the least time that a generation takes
 	}
-	time.Sleep(time.Millisecond) // the least time that a generation takes
-	return true
 }
 
-// mostTries is how often a change that a limit has refused is tried again: some generations.
-const mostTries = 8
+// madeRoom reports whether a change that a limit has refused is worth another try. before is
+// the bytes of values before it was made.
+func (m *Map) madeRoom(s *stored, before int64, try int) bool {
+	kept := s.store.Kept()
+	if m.gens.Reclaim() && kept > 0 || s.bytes() < before {
+		return true
+	}
+	return kept > 0 && try == 0 // else all that is kept is snapshots': what is on its way to Retire has come by now
+}
+
+// mostTries is how often a change that a limit has refused is tried again: some generations,
+// even where one that cannot end, since the scheduler has stopped a writer, is among them.
+const mostTries = 64
 
 // Swap sets the value of a key, and returns the one it had.
 func (m *Map) Swap(key order.Probe, val index.Value) (old index.Value, had bool, err error) {

@@ -94,12 +94,7 @@ func (s *stored) room(words []uint64, found []bool, from int) (n int) {
 // same compares bytes: a Ref may have been used again, and another may have the same.
 func (s *stored) same(a, b index.Value) bool { return bytes.Equal(s.val.View(a), s.val.View(b)) }
 
-func (s *stored) lent(v index.Value) index.Value {
-	if s.val.Shared() {
-		return v
-	}
-	return s.val.BareOf(slices.Clone(s.val.View(v)))
-}
+func (s *stored) lent(v index.Value) index.Value { return s.val.Lent(v) }
 
 // spanBytes is the most bytes of values that a cursor reads at once: it may have to read them
 // again.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/pando-index/pando/internal/blob"
 	"github.com/pando-index/pando/internal/epoch"
@@ -70,6 +71,40 @@ func keysOf(layout string, numbers ...int) order.Keys {
 type immortal struct{}
 
 func (immortal) Alive() {}
+
+// A key that lies where its value is appended is looked up again as it was.
+func TestAppendOverKey(t *testing.T) {
+	m := mapOf[[]byte](t, "strings")
+	for n := range 1000 {
+		m.Set(keyOf(n), fmt.Append(nil, "value ", n, " is longer than its key"))
+	}
+	looks := 0
+	live.PutBetween(m.Map, live.Between{Current: func() bool { looks++; return looks%2 == 0 }})
+	buf := make([]byte, 0, 1<<20)
+	for n := range 1000 {
+		buf = append(buf[:0], keyOf(n).Text...)
+		got, ok := m.AppendGet(buf[:0], order.Probe{Text: unsafe.String(&buf[0], len(buf))})
+		if want := fmt.Sprint("value ", n, " is longer than its key"); !ok || string(got) != want {
+			t.Fatalf("%q, %t, want %q", got, ok, want)
+		}
+	}
+	ends := []int32{0}
+	buf = buf[:0]
+	for n := range 1000 {
+		buf = append(buf, keyOf(n).Text...)
+		ends = append(ends, int32(len(buf)))
+	}
+	offsets := make([]int64, 1001)
+	got, hits := m.AppendPacked(buf[:0], buf, ends, offsets, nil)
+	if hits != 1000 {
+		t.Fatalf("%d keys found", hits)
+	}
+	for n := range 1000 {
+		if v, want := got[offsets[n]:offsets[n+1]], fmt.Sprint("value ", n, " is longer than its key"); string(v) != want {
+			t.Fatalf("%q, want %q", v, want)
+		}
+	}
+}
 
 // Values beside writers, snapshots, generations that end all the time, and slabs that are emptied are
 // never torn, and never another key's.
@@ -516,6 +551,47 @@ func TestStoredLimit(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// Writers that exchange values at once are not refused, either, where there is room for one
+// value more for each of them: none takes the room away from another again and again.
+func TestStoredLimitBeside(t *testing.T) {
+	const limit, writers, size = 2 << 20, 4, 20_000
+	for _, layout := range layouts {
+		t.Run(layout, func(t *testing.T) {
+			s, rnd := seed.Of(t), seed.Rand(t)
+			key, cfg := index.KeyTypeOf[uint64](), index.Config{Limit: limit}
+			if layout == "strings" {
+				key = index.KeyTypeOf[string]()
+			} else if layout == "digits" {
+				cfg.Layout = "radix"
+			}
+			m, err := newMap[[]byte](key, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			n := 0
+			for m.Set(keyOf(n), sealed(rnd, n, size)) == nil {
+				n++
+			}
+			m.DeleteRange(keyOf(0), keyOf(writers-1))
+			var wg sync.WaitGroup
+			for w := range writers {
+				rnd := rand.New(rand.NewPCG(s, uint64(w)))
+				wg.Go(func() {
+					for i := range seed.Times(60, 2000) {
+						k := writers + rnd.IntN(n-writers)
+						if err := m.Set(keyOf(k), sealed(rnd, k, size)); err != nil {
+							t.Errorf("exchange %d: %v", i, err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
 		})
 	}
 }

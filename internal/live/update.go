@@ -85,10 +85,11 @@ func (u *updating) ask(v index.Value, had bool) {
 		v = m.apart.lent(v)
 	}
 	if v, u.keep = u.f(v, had); u.keep {
-		for try := 0; ; try++ {
-			if u.val, u.err = m.bits(v); u.err == nil || !m.madeRoom(u.err, try) {
-				break
-			}
+		if u.val, u.err = m.bits(v); u.err != nil {
+			u.err = m.again(u.err, func() (err error) {
+				u.val, err = m.bits(v)
+				return err
+			})
 		}
 		u.put = u.err == nil && m.apart != nil
 	}
