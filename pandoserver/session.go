@@ -177,8 +177,20 @@ func (s *session) flush() error {
 	return err
 }
 
+// ofBrowser reports whether a command is a line of HTTP. A page of a stranger can make a browser on this machine
+// send a request here: its headers would be unknown commands, and what it posts would be done.
+func ofBrowser(name []byte) bool {
+	return is(name, "post") || is(name, "host:")
+}
+
 // dispatch does a command, or puts it where it is done later.
 func (s *session) dispatch(args [][]byte) {
+	if ofBrowser(args[0]) {
+		s.finish()
+		s.srv.cfg.log.Warn("a connection that speaks HTTP was closed: a page may have tried to send commands", "client", s.id, "address", s.conn.RemoteAddr())
+		s.closing = true
+		return
+	}
 	cmd, problem := s.find(args)
 	if cmd != nil {
 		s.last.Store(cmd)
