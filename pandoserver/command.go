@@ -45,6 +45,7 @@ const (
 	early                      // before a client has said who it is
 	ordered                    // its first key names an index
 	connects                   // is about the connection
+	presence                   // asks whether keys are there, and not for values
 )
 
 // action is what becomes of a key.

@@ -185,7 +185,7 @@ func runExec(c *call) {
 		c.w.Error(errAborted)
 		return
 	}
-	c.asOne(q.calls, func() { c.w.Array(len(q.calls)) })
+	c.asOne(q.calls, true)
 }
 
 // clientCommands are the commands about connections.

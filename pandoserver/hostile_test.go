@@ -3,6 +3,7 @@ package pandoserver
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // A page in a browser on this machine can post to any port. Nothing of that is done: the connection
@@ -26,4 +27,110 @@ func TestPages(t *testing.T) {
 	c := dial(t, "tcp", address)
 	c.want("GET stolen", "$-1\r\n")
 	c.want("GET before", "$1\r\n1\r\n")
+}
+
+// A client may send a whole pipeline before it reads the first reply: the server goes on reading, though
+// nobody takes replies.
+func TestWholePipelineFirst(t *testing.T) {
+	_, address := start(t, memory(t))
+	c := dial(t, "tcp", address)
+	const n = 20_000 // commands and replies are more than sockets hold
+	key, val := strings.Repeat("k", 1000), strings.Repeat("v", 4000)
+	c.do("SET", key, val)
+	c.send(strings.Repeat(encode("GET", key), n))
+	want := "$4000\r\n" + val + "\r\n"
+	for i := range n {
+		if got := c.reply(); got != want {
+			t.Fatalf("reply %d: %.50q", i, got)
+		}
+	}
+	c.want("PING", "+PONG\r\n")
+}
+
+// One that closes its end when it has sent everything gets all replies.
+func TestHalfClosed(t *testing.T) {
+	_, address := start(t, memory(t))
+	c := dial(t, "tcp", address)
+	const n = 200
+	c.do("SET", "big", strings.Repeat("v", 100_000))
+	c.send(strings.Repeat(encode("GET", "big"), n))
+	if err := c.conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // sockets are full by then
+	for range n {
+		c.reply()
+	}
+	if _, err := c.r.ReadByte(); err == nil {
+		t.Error("the connection goes on")
+	}
+}
+
+// What limits replies is about one command, and not about all that one read has brought.
+func TestReplyLimitOfPipelines(t *testing.T) {
+	_, address := start(t, memory(t), ReplyLimit(1<<20))
+	c := dial(t, "tcp", address)
+	c.do("SET", "big", strings.Repeat("x", 100_000))
+	for _, more := range []string{"", encode("INCR", "n"), encode("SET", "a", "b")} {
+		const n = 100
+		c.send(strings.Repeat(encode("GET", "big")+more, n))
+		for range n {
+			if got := c.reply(); len(got) != 100_011 {
+				t.Fatalf("%.50q", got)
+			}
+			if more != "" {
+				c.reply()
+			}
+		}
+	}
+	args := []string{"MGET"}
+	for range 20 {
+		args = append(args, "big")
+	}
+	if got := c.do(args...); !strings.HasPrefix(got, "-ERR the reply is too long") {
+		t.Errorf("%.50q", got)
+	}
+	args[0] = "EXISTS"
+	if got := c.do(args...); got != ":20\r\n" {
+		t.Errorf("%.50q", got)
+	}
+}
+
+// weighing is a source that remembers the most bytes that one batch has returned.
+type weighing struct {
+	Changer
+	most int
+}
+
+func (w *weighing) GetBatch(keys []string, vals [][]byte, found []bool) int {
+	n := w.Changer.GetBatch(keys, vals, found)
+	sum := 0
+	for _, v := range vals {
+		sum += len(v)
+	}
+	w.most = max(w.most, sum)
+	return n
+}
+
+// Values that are asked for at once are not all in memory at once.
+func TestValuesAtOnce(t *testing.T) {
+	src := &weighing{Changer: memory(t)}
+	_, address := start(t, src)
+	c := dial(t, "tcp", address)
+	c.do("SET", "big", strings.Repeat("x", 4<<20))
+	const n = 200
+	c.send(strings.Repeat(encode("STRLEN", "big"), n))
+	for range n {
+		if got := c.reply(); got != ":4194304\r\n" {
+			t.Fatal(got)
+		}
+	}
+	args := []string{"EXISTS"}
+	for range n {
+		args = append(args, "big")
+	}
+	c.want(strings.Join(args, " "), ":200\r\n")
+	if src.most > valuesAtOnce {
+		t.Errorf("%d bytes of values at once", src.most)
+	}
 }

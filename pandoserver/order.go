@@ -357,7 +357,7 @@ func runZPopMin(c *call) {
 	for _, e := range all {
 		g.add(pando.OpDelete, []byte(e.key), nil)
 	}
-	if err := g.do(src); err != nil {
+	if err := g.do(src, c.srv); err != nil {
 		c.w.Error(c.problem(err))
 		return
 	}
