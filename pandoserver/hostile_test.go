@@ -1,6 +1,7 @@
 package pandoserver
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -132,5 +133,30 @@ func TestValuesAtOnce(t *testing.T) {
 	c.want(strings.Join(args, " "), ":200\r\n")
 	if src.most > valuesAtOnce {
 		t.Errorf("%d bytes of values at once", src.most)
+	}
+}
+
+// A transaction whose ranges go over its own changes again and again is refused before it keeps
+// everybody else waiting for long, and nothing of it is done.
+func TestTransactionsThatTakeLong(t *testing.T) {
+	_, address := start(t, memory(t))
+	for _, command := range [][]string{{"PANDO.AT", "-1"}, {"PANDO.FLOOR", "z"}, {"PANDO.COUNT", "a", "b"}} {
+		c := dial(t, "tcp", address)
+		const n = 20_000
+		var b strings.Builder
+		b.WriteString(encode("MULTI"))
+		for i := range n {
+			b.WriteString(encode("SET", strconv.Itoa(i), ""))
+			b.WriteString(encode(command...))
+		}
+		c.send(b.String() + encode("EXEC"))
+		for range 2*n + 1 {
+			c.reply()
+		}
+		if got := c.reply(); !strings.HasPrefix(got, "-ERR transaction takes too long") {
+			t.Errorf("%s: %.50q", command[0], got)
+		}
+		c.want("DBSIZE", ":0\r\n")
+		c.conn.Close()
 	}
 }

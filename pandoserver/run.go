@@ -1,6 +1,7 @@
 package pandoserver
 
 import (
+	"errors"
 	"unsafe"
 
 	"github.com/pando-index/pando"
@@ -236,7 +237,14 @@ func (c *call) change(src Source) {
 type transaction struct {
 	views map[*served]*overlay
 	order []*served
+	steps int // of its overlays
 }
+
+// mostSteps is how many steps the ranges and counts of a transaction may take, since nobody else changes anything
+// meanwhile: some seconds.
+const mostSteps = 1 << 26
+
+var errSteps = errors.New("transaction takes too long: it has too many ranges and counts behind too many changes")
 
 // view returns a served index as the transaction has changed it.
 func (tx *transaction) view(on *served) Source {
@@ -245,7 +253,7 @@ func (tx *transaction) view(on *served) Source {
 		return on.src
 	}
 	if tx.views[on] == nil {
-		tx.views[on] = newOverlay(base)
+		tx.views[on] = newOverlay(base, &tx.steps)
 		tx.order = append(tx.order, on)
 	}
 	return tx.views[on]
@@ -271,6 +279,9 @@ func (s *session) asOne(calls []call, whole bool) (done int) {
 			calls[done].tx = tx
 			calls[done].do()
 			done++
+			if tx.steps > mostSteps {
+				return errSteps
+			}
 		}
 		for _, on := range tx.order {
 			if err := tx.views[on].commit(); err != nil {
