@@ -69,6 +69,9 @@ func New(src Source, opts ...Option) (*Server, error) {
 		}
 		d.number = i
 		if c, ok := d.src.(Changer); ok {
+			if _, numbers := d.src.(Numbers); numbers {
+				return nil, fmt.Errorf("pandoserver: the index %q has keys that are numbers, and can be changed: only bytes can be", d.name)
+			}
 			d.live = live{c, s}
 		}
 		s.dbs = append(s.dbs, d)
