@@ -1,6 +1,8 @@
 package pandoserver
 
 import (
+	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"testing"
@@ -158,5 +160,79 @@ func TestTransactionsThatTakeLong(t *testing.T) {
 		}
 		c.want("DBSIZE", ":0\r\n")
 		c.conn.Close()
+	}
+}
+
+// Commands that return entries take no more memory than a reply may have, whatever they are asked for.
+func TestRepliesThatAreTooLong(t *testing.T) {
+	src := memory(t)
+	_, address := start(t, src, ReplyLimit(1<<20))
+	c := dial(t, "tcp", address)
+	args := []string{"MSET"}
+	for i := range 20_000 {
+		args = append(args, strconv.Itoa(i), "1")
+	}
+	c.do(args...)
+	for _, command := range []string{"PANDO.SELECT - + EQUAL 1 LIMIT 1000000", "PANDO.RANGE - + LIMIT 1000000", "KEYS *", "ZRANGE index 0 -1"} {
+		if got := c.do(strings.Fields(command)...); !strings.HasPrefix(got, "-ERR the reply is too long") {
+			t.Errorf("%s: %.50q", command, got)
+		}
+	}
+}
+
+// walked is a source that counts the bytes of keys that a scan takes.
+type walked struct {
+	Changer
+	bytes int
+}
+
+func (s *walked) Scan(b Bounds) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		s.bytes = 0
+		for k, v := range s.Changer.Scan(b) {
+			s.bytes += len(k)
+			if !yield(k, v) {
+				return
+			}
+		}
+	}
+}
+
+// SCAN stops where keys are long, whatever COUNT says, and all keys come.
+func TestScanOfLongKeys(t *testing.T) {
+	src := &walked{Changer: memory(t)}
+	_, address := start(t, src)
+	c := dial(t, "tcp", address)
+	const n = 40
+	for i := range n {
+		c.do("SET", fmt.Sprintf("%03d", i)+strings.Repeat("x", 1<<20), "")
+	}
+	keys, cursor := 0, "0"
+	for {
+		reply := c.do("SCAN", cursor, "COUNT", "1000000")
+		if src.bytes > mostScanned+2<<20 {
+			t.Errorf("%d bytes of keys", src.bytes)
+		}
+		keys += strings.Count(reply, "$1048579\r\n")
+		if cursor = strings.Split(reply, "\r\n")[2]; cursor == "0" {
+			break
+		}
+	}
+	if keys != n {
+		t.Errorf("%d keys", keys)
+	}
+}
+
+// numbered is a source of numbers that can be changed.
+type numbered struct{ Changer }
+
+func (numbered) Check(string) error { return nil }
+func (numbered) Code(string) uint64 { return 0 }
+func (numbered) From(uint64) Bounds { return Bounds{} }
+
+// Transactions have the order of bytes, so that numbers which can be changed would be in no order.
+func TestNumbersThatChange(t *testing.T) {
+	if _, err := New(numbered{memory(t)}); err == nil {
+		t.Error("no error")
 	}
 }
