@@ -204,8 +204,15 @@ var clientCommands = []*command{
 
 const errName = "ERR Client names cannot contain spaces, newlines or special characters."
 
+// longestClientName is how long a client's name may be, and that of its library: each is kept, and CLIENT LIST has those
+// of all clients.
+const longestClientName = 1 << 10
+
 // goodName reports whether a client may be called so.
 func goodName(name string) bool {
+	if len(name) > longestClientName {
+		return false
+	}
 	for i := range len(name) {
 		if name[i] < '!' || name[i] > '~' {
 			return false

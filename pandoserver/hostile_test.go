@@ -236,3 +236,33 @@ func TestNumbersThatChange(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// A connection that has sent many commands at once does not keep the room that they took.
+func TestRoomOfConnections(t *testing.T) {
+	srv, address := start(t, memory(t))
+	c := dial(t, "tcp", address)
+	for range 4 {
+		c.send(strings.Repeat("GET a\n", 20_000))
+		for range 20_000 {
+			c.reply()
+		}
+	}
+	c.want("PING", "+PONG\r\n")
+	s := srv.each()[0]
+	g := &s.gathering
+	if most := max(cap(s.pending), cap(g.items), cap(g.keys), cap(g.vals), cap(g.ops)); most > 2*mostKept {
+		t.Errorf("room for %d commands", most)
+	}
+}
+
+// Names of clients are kept, so they cannot be long.
+func TestLongNames(t *testing.T) {
+	_, address := start(t, memory(t))
+	c := dial(t, "tcp", address)
+	long := strings.Repeat("n", 2*longestClientName)
+	for _, command := range []string{"CLIENT SETNAME " + long, "CLIENT SETINFO LIB-NAME " + long, "HELLO 3 SETNAME " + long} {
+		if got := c.do(strings.Fields(command)...); !strings.HasPrefix(got, "-ERR ") {
+			t.Errorf("%.30s: %.50q", command, got)
+		}
+	}
+}

@@ -38,13 +38,11 @@ type item struct {
 	problem  string // its reply, if it has no operations because of it
 }
 
-// mostKept is how many operations a gathering keeps room for.
-const mostKept = 16 << 10
+// mostKept is how many commands and operations a connection keeps room for when they are done: there may be
+// thousands of connections.
+const mostKept = 1 << 10
 
 func (g *gathering) reset() {
-	if cap(g.keys) > mostKept {
-		*g = gathering{}
-	}
 	clear(g.keys)
 	clear(g.vals)
 	g.ops, g.keys, g.vals, g.found, g.items = g.ops[:0], g.keys[:0], g.vals[:0], g.found[:0], g.items[:0]
@@ -153,6 +151,12 @@ func (s *session) finish() {
 	s.srv.stats.batch(len(s.pending))
 	clear(s.pending)
 	s.pending = s.pending[:0]
+	if cap(s.pending) > mostKept {
+		s.pending = nil
+	}
+	if cap(s.gathering.keys) > mostKept || cap(s.gathering.items) > mostKept {
+		s.gathering = gathering{}
+	}
 }
 
 // together does commands that gather as one batch, or as several where values are long.
