@@ -198,6 +198,10 @@ func (s *session) dispatch(args [][]byte) {
 		problem = s.refuses(cmd)
 	}
 	switch {
+	case problem != "" && is(args[0], "exec"): // it ends the transaction all the same
+		s.finish()
+		s.discard()
+		s.w.Error("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(problem, "ERR "))
 	case problem != "":
 		s.finish()
 		s.w.Error(problem)
