@@ -144,7 +144,7 @@ func TestTransactionsThatTakeLong(t *testing.T) {
 	_, address := start(t, memory(t))
 	for _, command := range [][]string{{"PANDO.AT", "-1"}, {"PANDO.FLOOR", "z"}, {"PANDO.COUNT", "a", "b"}} {
 		c := dial(t, "tcp", address)
-		const n = 20_000
+		const n = 8_000
 		var b strings.Builder
 		b.WriteString(encode("MULTI"))
 		for i := range n {

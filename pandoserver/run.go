@@ -245,8 +245,8 @@ type transaction struct {
 }
 
 // mostSteps is how many steps the ranges and counts of a transaction may take, since nobody else changes anything
-// meanwhile: some seconds.
-const mostSteps = 1 << 26
+// meanwhile: about a second.
+const mostSteps = 1 << 24
 
 var errSteps = errors.New("transaction takes too long: it has too many ranges and counts behind too many changes")
 
